@@ -1,0 +1,185 @@
+package snapshot
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"waymark/abi"
+)
+
+// Assemble turns everything that all resolvers found in all roots into the
+// list of a snapshot, in order of ID, and says what it left out and why.
+//
+// Precedence is the same everywhere: resolver rank, then root order, then
+// kind, source and key.
+//
+//  1. A payload above the cap goes: oversize. What isn't ok has no payload,
+//     and an mcp_config keeps only what the host itself said about it.
+//  2. Of the finds of one id one stays: an ok one before any other, then by
+//     precedence. Links collapse here, since a source is link-resolved.
+//  3. Of the ok skills of one name the first stays. Skills that aren't ok
+//     stay beside it: they tell their author what to mend.
+//  4. The caps, in order of precedence: first those of the dropped-in module,
+//     then those of the whole list. What doesn't fit stays as excluded,
+//     without payload, as long as there are rows for it.
+//
+// The result is the same for every order of the candidates. They are not
+// changed; payloads and attributes are shared with the result.
+func Assemble(candidates []Candidate, caps Caps) ([]Resource, []Note) {
+	a := assembly{caps: caps.withDefaults()}
+	list := a.classify(candidates)
+	list = a.collapse(list)
+	slices.SortStableFunc(list, precedence)
+	list = a.dedupSkills(list)
+	return a.applyCaps(list), a.notes
+}
+
+// assembly is one run of Assemble.
+type assembly struct {
+	caps  Caps
+	notes []Note
+}
+
+func (a *assembly) tell(c *Candidate, reason Reason, winner, detail string) {
+	a.notes = append(a.notes, c.note(reason, winner, detail))
+}
+
+// classify copies the candidates and holds every one to its status and kind.
+func (a *assembly) classify(candidates []Candidate) []*Candidate {
+	list := make([]*Candidate, 0, len(candidates))
+	for _, c := range candidates { // c is a copy
+		if c.Status == StatusOK && int64(len(c.Payload)) > a.caps.MaxResourceBytes {
+			c.Status = StatusOversize
+			c.Error = fmt.Sprintf("%d bytes, the limit is %d", len(c.Payload), a.caps.MaxResourceBytes)
+		}
+		if c.Kind == abi.KindMCPConfig {
+			// Such files hold tokens: nothing a resolver took from one goes on.
+			c.Key, c.Name, c.Description, c.Attributes, c.Payload = "", "", "", nil, nil
+		}
+		if c.Status != StatusOK {
+			c.Payload = nil
+		}
+		list = append(list, &c)
+	}
+	return list
+}
+
+// collapse keeps one candidate of each id.
+func (a *assembly) collapse(list []*Candidate) []*Candidate {
+	slices.SortFunc(list, func(x, y *Candidate) int {
+		return cmp.Or(compareTrue(x.Status == StatusOK, y.Status == StatusOK), precedence(x, y))
+	})
+
+	winners := make(map[string]*Candidate, len(list))
+	kept := list[:0]
+	for _, c := range list {
+		id := c.ID()
+		winner, taken := winners[id]
+		if !taken {
+			winners[id] = c
+			kept = append(kept, c)
+			if c.Status == StatusOversize {
+				a.tell(c, ReasonOversize, "", c.Error)
+			}
+			continue
+		}
+		a.tellCollapsed(c, winner)
+	}
+	return kept
+}
+
+func (a *assembly) tellCollapsed(c, winner *Candidate) {
+	if c.path() != winner.path() && c.path() != c.Source {
+		a.tell(c, ReasonCollapsed, winner.ID(), c.path()+" leads to "+c.Source)
+		return
+	}
+	a.tell(c, ReasonDeduplicated, winner.ID(), "found by "+winner.Resolver+" too, which comes first")
+}
+
+// dedupSkills keeps the first ok skill of each name. The list is in order of
+// precedence.
+func (a *assembly) dedupSkills(list []*Candidate) []*Candidate {
+	first := make(map[string]*Candidate)
+	kept := list[:0]
+	for _, c := range list {
+		if c.Kind != abi.KindSkill || c.Status != StatusOK || c.Name == "" {
+			kept = append(kept, c)
+			continue
+		}
+		if winner, taken := first[c.Name]; taken {
+			a.tell(c, ReasonDeduplicated, winner.ID(),
+				fmt.Sprintf("the skill %q of %s comes first", c.Name, winner.Source))
+			continue
+		}
+		first[c.Name] = c
+		kept = append(kept, c)
+	}
+	return kept
+}
+
+// applyCaps excludes what doesn't fit and brings the rest into the order of
+// ids. The list is in order of precedence.
+func (a *assembly) applyCaps(list []*Candidate) []Resource {
+	whole := budget{a.caps.MaxResources, a.caps.MaxBytes}
+	modules := make(map[string]*budget)
+	var kept, excluded []*Candidate
+	for _, c := range list {
+		if c.Status != StatusExcluded {
+			if why := a.overCap(c, &whole, modules); why != "" {
+				c.Status, c.Error, c.Payload = StatusExcluded, why, nil
+			}
+		}
+		if c.Status == StatusExcluded {
+			excluded = append(excluded, c)
+		} else {
+			kept = append(kept, c)
+		}
+	}
+	kept = append(kept, a.listExcluded(excluded, a.caps.MaxListed-len(kept))...)
+
+	resources := make([]Resource, len(kept))
+	for i, c := range kept {
+		resources[i] = c.Resource
+	}
+	sortByID(resources)
+	return resources
+}
+
+// listExcluded notes what was excluded and returns as many as there are rows.
+func (a *assembly) listExcluded(excluded []*Candidate, rows int) []*Candidate {
+	rows = min(rows, len(excluded))
+	for i, c := range excluded {
+		detail := c.Error
+		if i >= rows {
+			detail += fmt.Sprintf("; not listed, there are more than %d rows", a.caps.MaxListed)
+		}
+		a.tell(c, ReasonExcluded, "", detail)
+	}
+	return excluded[:rows]
+}
+
+// overCap uses up the budgets for c, or says which of them doesn't suffice.
+func (a *assembly) overCap(c *Candidate, whole *budget, modules map[string]*budget) string {
+	size := int64(len(c.Payload))
+	own := &budget{1, size} // what is built in has no budget of its own
+	if c.DropIn {
+		if own = modules[c.module()]; own == nil {
+			own = &budget{a.caps.DropInResources, a.caps.DropInBytes}
+			modules[c.module()] = own
+		}
+	}
+	switch {
+	case own.resources < 1:
+		return fmt.Sprintf("the plugin %s has more than %d resources", c.module(), a.caps.DropInResources)
+	case own.bytes < size:
+		return fmt.Sprintf("the plugin %s has more than %d bytes in all", c.module(), a.caps.DropInBytes)
+	case whole.resources < 1:
+		return fmt.Sprintf("there are more than %d resources", a.caps.MaxResources)
+	case whole.bytes < size:
+		return fmt.Sprintf("all resources together have more than %d bytes", a.caps.MaxBytes)
+	}
+	own.take(size)
+	whole.take(size)
+	return ""
+}

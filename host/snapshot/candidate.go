@@ -1,0 +1,86 @@
+package snapshot
+
+import (
+	"bytes"
+	"cmp"
+	"strings"
+)
+
+// Candidate is one find on its way into a snapshot, with what decides its
+// precedence.
+type Candidate struct {
+	Resource
+	// Path is the absolute path under which it was found, before links were
+	// followed. It takes part in notes, and, last of all, in precedence: a
+	// find under its own path beats one through a link. Empty means Source.
+	Path string
+	// Rank is the resolver's: 0 for built-in ones, then plugins in the order
+	// of the configuration. Lower wins.
+	Rank int
+	// Root is the position of the root in the order of roots. Lower wins.
+	Root int
+	// DropIn says that the resolver's module isn't built in: the caps per
+	// module hold. The module is what Resolver has before its first "/".
+	DropIn bool
+}
+
+func (c *Candidate) path() string {
+	if c.Path == "" {
+		return c.Source
+	}
+	return c.Path
+}
+
+// module names the candidate's module.
+func (c *Candidate) module() string {
+	name, _, _ := strings.Cut(c.Resolver, "/")
+	return name
+}
+
+// precedence orders candidates, the strongest first: resolver rank, then root
+// order, then kind, source and key. What follows only breaks ties between
+// finds of the same thing, so that the result never depends on the order in
+// which resolvers happened to finish.
+func precedence(a, b *Candidate) int {
+	return cmp.Or(
+		cmp.Compare(a.Rank, b.Rank),
+		cmp.Compare(a.Root, b.Root),
+		cmp.Compare(a.Kind, b.Kind),
+		cmp.Compare(a.Source, b.Source),
+		cmp.Compare(a.Key, b.Key),
+		compareTrue(a.path() == a.Source, b.path() == b.Source),
+		cmp.Compare(a.path(), b.path()),
+		cmp.Compare(a.Resolver, b.Resolver),
+		compareContent(&a.Resource, &b.Resource),
+		compareTrue(a.DropIn, b.DropIn),
+	)
+}
+
+// compareContent orders two finds of one resolver for one id, which no rule
+// tells apart, by what they say.
+func compareContent(a, b *Resource) int {
+	return cmp.Or(
+		cmp.Compare(a.Status, b.Status),
+		cmp.Compare(a.Name, b.Name),
+		cmp.Compare(a.Description, b.Description),
+		cmp.Compare(a.Error, b.Error),
+		cmp.Compare(a.SourcePath, b.SourcePath),
+		compareTrue(b.Stale, a.Stale),
+		bytes.Compare(a.ContentHash, b.ContentHash),
+		cmp.Compare(a.SizeBytes, b.SizeBytes),
+		compareTrue(a.Payload != nil, b.Payload != nil),
+		bytes.Compare(a.Payload, b.Payload),
+		bytes.Compare(appendAttributes(nil, a.Attributes), appendAttributes(nil, b.Attributes)),
+	)
+}
+
+// compareTrue puts what is true first.
+func compareTrue(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}

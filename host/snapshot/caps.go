@@ -1,0 +1,68 @@
+package snapshot
+
+// The default caps. The first three are Coder's, so that a list that Waymark
+// keeps is one that a Coder server takes.
+const (
+	// DefaultMaxResourceBytes bounds one payload.
+	DefaultMaxResourceBytes = 64 << 10
+	// DefaultMaxBytes bounds the sum of all payloads.
+	DefaultMaxBytes = 2 << 20
+	// DefaultMaxResources bounds the resources that are kept.
+	DefaultMaxResources = 500
+	// DefaultMaxListed bounds all rows, excluded ones included: a peer
+	// refuses a push of more than 1000.
+	DefaultMaxListed = 1000
+	// DefaultDropInResources and DefaultDropInBytes bound what one dropped-in
+	// module contributes, so that none can crowd out another.
+	DefaultDropInResources = 200
+	DefaultDropInBytes     = 1 << 20
+)
+
+// Caps bounds a list of resources. A field that is zero has its default.
+type Caps struct {
+	// MaxResourceBytes is the largest payload, in bytes. A resource above it
+	// is oversize.
+	MaxResourceBytes int64
+	// MaxBytes is the largest sum of all payloads, in bytes. A resource whose
+	// payload doesn't fit any more is excluded; a smaller one after it may
+	// still fit.
+	MaxBytes int64
+	// MaxResources is how many resources are kept; the others are excluded.
+	MaxResources int
+	// MaxListed is how many rows there are in all, and bounds MaxResources. Excluded rows beyond it
+	// are dropped, with a note.
+	MaxListed int
+	// DropInResources and DropInBytes are MaxResources and MaxBytes of each
+	// dropped-in module.
+	DropInResources int
+	DropInBytes     int64
+}
+
+func (c Caps) withDefaults() Caps {
+	setDefault(&c.MaxResourceBytes, DefaultMaxResourceBytes)
+	setDefault(&c.MaxBytes, DefaultMaxBytes)
+	setDefault(&c.MaxResources, DefaultMaxResources)
+	setDefault(&c.MaxListed, DefaultMaxListed)
+	setDefault(&c.DropInResources, DefaultDropInResources)
+	setDefault(&c.DropInBytes, DefaultDropInBytes)
+	c.MaxResources = min(c.MaxResources, c.MaxListed)
+	return c
+}
+
+func setDefault[N int | int64](field *N, value N) {
+	if *field <= 0 {
+		*field = value
+	}
+}
+
+// budget counts down what may still be kept.
+type budget struct {
+	resources int
+	bytes     int64
+}
+
+// take counts one resource.
+func (b *budget) take(payload int64) {
+	b.resources--
+	b.bytes -= payload
+}

@@ -1,0 +1,104 @@
+package snapshot
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"waymark/abi"
+)
+
+// resourceJSON is the JSON form of a Resource, in the order of its fields.
+type resourceJSON struct {
+	ID          string     `json:"id"`
+	Kind        abi.Kind   `json:"kind"`
+	Source      string     `json:"source"`
+	SourcePath  string     `json:"source_path"`
+	Name        string     `json:"name"`
+	Description string     `json:"description"`
+	Status      Status     `json:"status"`
+	Error       string     `json:"error"`
+	Stale       bool       `json:"stale"`
+	ContentHash Hash       `json:"content_hash"`
+	SizeBytes   int64      `json:"size_bytes"`
+	Resolver    string     `json:"resolver"`
+	Attributes  Attributes `json:"attributes"`
+}
+
+// MarshalJSON gives the form that the APIs document: id first, every field
+// always there, content_hash in hexadecimal or "", attributes {} when there
+// are none. The key is told by the id, the payload isn't told at all.
+func (r Resource) MarshalJSON() ([]byte, error) {
+	j := resourceJSON{
+		ID: r.ID(), Kind: r.Kind, Source: r.Source, SourcePath: r.SourcePath,
+		Name: r.Name, Description: r.Description,
+		Status: r.Status, Error: r.Error, Stale: r.Stale,
+		ContentHash: r.ContentHash, SizeBytes: r.SizeBytes,
+		Resolver: r.Resolver, Attributes: r.Attributes,
+	}
+	if j.Attributes == nil {
+		j.Attributes = Attributes{}
+	}
+	return json.Marshal(j)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. Unknown fields are ignored.
+//
+// # Errors
+//
+// An id that isn't made of the kind and the source, as ID makes it.
+func (r *Resource) UnmarshalJSON(data []byte) error {
+	var j resourceJSON
+	if err := json.Unmarshal(data, &j); err != nil {
+		return err
+	}
+	key, err := keyOf(&j)
+	if err != nil {
+		return err
+	}
+	if len(j.Attributes) == 0 {
+		j.Attributes = nil
+	}
+	*r = Resource{
+		Kind: j.Kind, Source: j.Source, Key: key, SourcePath: j.SourcePath,
+		Name: j.Name, Description: j.Description,
+		Status: j.Status, Error: j.Error, Stale: j.Stale,
+		ContentHash: j.ContentHash, SizeBytes: j.SizeBytes,
+		Resolver: j.Resolver, Attributes: j.Attributes,
+	}
+	return nil
+}
+
+// keyOf takes the key from the id, the only place where the JSON form has it.
+func keyOf(j *resourceJSON) (string, error) {
+	rest, ok := strings.CutPrefix(j.ID, string(j.Kind)+":"+j.Source)
+	if !ok {
+		return "", fmt.Errorf("resource id %.200q doesn't belong to kind %.40q and source %.200q", j.ID, j.Kind, j.Source)
+	}
+	if rest == "" {
+		return "", nil
+	}
+	if key, ok := strings.CutPrefix(rest, "#"); ok && key != "" {
+		return key, nil
+	}
+	return "", fmt.Errorf("resource id %.200q has %.80q after its source, which is no #key", j.ID, rest)
+}
+
+// MarshalJSON writes nil as [], not as null.
+//
+// The lists have it rather than Snapshot, so that a struct that embeds a
+// Snapshot keeps its own fields in JSON.
+func (rs Resources) MarshalJSON() ([]byte, error) { return marshalList(rs) }
+
+// MarshalJSON writes nil as [], not as null.
+func (ps Plugins) MarshalJSON() ([]byte, error) { return marshalList(ps) }
+
+// MarshalJSON writes nil as [], not as null.
+func (ns Names) MarshalJSON() ([]byte, error) { return marshalList(ns) }
+
+func marshalList[E any, L ~[]E](list L) ([]byte, error) {
+	if list == nil {
+		return []byte("[]"), nil
+	}
+	return json.Marshal([]E(list))
+}

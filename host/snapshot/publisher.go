@@ -1,0 +1,142 @@
+package snapshot
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// Publisher gives snapshots their versions and hands the newest to readers.
+// The zero value is ready, with an empty snapshot of version 0. Its methods
+// may be called from any goroutine; don't copy it.
+//
+// Its life: Begin before a resolve looks at the first file; Publish with what
+// it found. Results arrive in any order and only the newest counts.
+type Publisher struct {
+	current atomic.Pointer[Snapshot]
+
+	// mu guards the fields below and every store to current.
+	mu        sync.Mutex
+	issued    Ticket
+	published Ticket
+	changed   chan struct{} // closed at the next change; nil when nobody waits
+}
+
+// Ticket is a resolve's place in the order of all resolves.
+type Ticket uint64
+
+// Begin returns a ticket that is higher than all before. Take it before
+// looking at any file: a result may replace only what was begun earlier.
+func (p *Publisher) Begin() Ticket {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.issued++
+	return p.issued
+}
+
+// Publish makes a result the current snapshot, under the next version, and
+// returns it with true. It returns the current snapshot with false, and
+// changes nothing, when the result says nothing new, or when a later or the
+// same ticket has been published already. The very first result is always
+// new, also an empty one.
+//
+// The resources are those of Assemble, in order of ID. The Publisher owns all
+// slices from here on.
+func (p *Publisher) Publish(t Ticket, resources []Resource, plugins []Plugin, snapshotError string) (*Snapshot, bool) {
+	next := build(resources, plugins, snapshotError)
+
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if t <= p.published || t > p.issued {
+		return p.Current(), false
+	}
+	p.published = t
+	return p.replace(next)
+}
+
+// Amend replaces the plugins and the error of the current snapshot and leaves
+// its resources, for news that no resolve brings: a plugin failed, watching
+// degraded. It takes no part in the order of tickets, so that a resolve that
+// is under way isn't lost. Before the first Publish it does nothing, since
+// there is nothing to push then.
+func (p *Publisher) Amend(plugins []Plugin, snapshotError string) (*Snapshot, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	current := p.Current()
+	if current.Version == 0 {
+		return current, false
+	}
+	next := *current
+	next.Plugins, next.SnapshotError = plugins, snapshotError
+	return p.replace(&next)
+}
+
+// replace makes next current if it differs. The caller holds mu.
+func (p *Publisher) replace(next *Snapshot) (*Snapshot, bool) {
+	current := p.Current()
+	if current.Version > 0 && SameContent(current, next) {
+		return current, false
+	}
+	next.Version = current.Version + 1
+	p.current.Store(next)
+	if p.changed != nil {
+		close(p.changed)
+		p.changed = nil
+	}
+	return next, true
+}
+
+// Current returns the newest snapshot, never nil. It takes no lock.
+func (p *Publisher) Current() *Snapshot {
+	if s := p.current.Load(); s != nil {
+		return s
+	}
+	return &Snapshot{}
+}
+
+// Wait returns the newest snapshot as soon as its version is above after;
+// versions in between are skipped. When ctx ends first, it returns the
+// current snapshot and the context's cause.
+func (p *Publisher) Wait(ctx context.Context, after uint64) (*Snapshot, error) {
+	for {
+		current, changed := p.watch()
+		if current.Version > after {
+			return current, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return p.Current(), context.Cause(ctx)
+		}
+	}
+}
+
+// watch returns the current snapshot and a channel that is closed when it is
+// replaced.
+func (p *Publisher) watch() (*Snapshot, <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.changed == nil {
+		p.changed = make(chan struct{})
+	}
+	return p.Current(), p.changed
+}
+
+// build makes a snapshot without a version.
+func build(resources []Resource, plugins []Plugin, snapshotError string) *Snapshot {
+	if !slices.IsSortedFunc(resources, byID) {
+		resources = slices.Clone(resources)
+		sortByID(resources)
+	}
+	s := &Snapshot{
+		AggregateHash: Aggregate(resources),
+		SnapshotError: snapshotError,
+		Resources:     resources,
+		Plugins:       plugins,
+	}
+	for i := range resources {
+		s.PayloadBytes += int64(len(resources[i].Payload))
+	}
+	return s
+}

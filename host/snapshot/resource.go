@@ -1,0 +1,84 @@
+package snapshot
+
+import (
+	"bytes"
+	"maps"
+
+	"waymark/abi"
+)
+
+// Status is the host's verdict on a resource.
+type Status string
+
+// The statuses. Only StatusOK resources have a payload.
+const (
+	StatusOK         Status = "ok"
+	StatusOversize   Status = "oversize"
+	StatusUnreadable Status = "unreadable"
+	StatusInvalid    Status = "invalid"
+	StatusExcluded   Status = "excluded"
+)
+
+// Resource is one find, as it is shown, pinned and pushed. It is immutable
+// once it is part of a Snapshot. Its JSON form is documented at MarshalJSON.
+type Resource struct {
+	Kind abi.Kind
+	// Source is the link-resolved absolute path of what the resource is
+	// about; for a skill, its directory.
+	Source string
+	// Key tells several resources of one source apart; usually empty.
+	Key string
+	// SourcePath is the user's source that led here; empty for the others.
+	SourcePath  string
+	Name        string
+	Description string
+	Status      Status
+	// Error says for a person why the status isn't ok.
+	Error string
+	// Stale says that the resolver failed and this is its last good row.
+	Stale bool
+	// ContentHash is SHA-256 over the whole file up to 16 MiB; beyond that
+	// over "large:size:mtime-ns". Nil where nothing could be read.
+	ContentHash Hash
+	// SizeBytes is the size of the whole content, whatever was kept of it.
+	SizeBytes int64
+	// Resolver is "module/resolver@version".
+	Resolver   string
+	Attributes Attributes
+	// Payload is what is pushed; nil when the status isn't ok, when the kind
+	// (mcp_config) never has one, or when the find has no content. An empty
+	// file has an empty payload that isn't nil. It isn't part of the JSON form.
+	Payload []byte
+}
+
+// ID returns the resource's identity: kind:source, and #key if there is one.
+//
+// A source that itself holds a "#" can give the same ID as another source
+// with a key. Such resources count as one, and precedence decides.
+func (r *Resource) ID() string {
+	id := string(r.Kind) + ":" + r.Source
+	if r.Key != "" {
+		id += "#" + r.Key
+	}
+	return id
+}
+
+// Equal reports whether a peer that holds r would learn nothing from other:
+// all fields are the same, payloads included.
+func (r *Resource) Equal(other *Resource) bool {
+	return r.Kind == other.Kind &&
+		r.Source == other.Source &&
+		r.Key == other.Key &&
+		r.SourcePath == other.SourcePath &&
+		r.Name == other.Name &&
+		r.Description == other.Description &&
+		r.Status == other.Status &&
+		r.Error == other.Error &&
+		r.Stale == other.Stale &&
+		bytes.Equal(r.ContentHash, other.ContentHash) &&
+		r.SizeBytes == other.SizeBytes &&
+		r.Resolver == other.Resolver &&
+		maps.EqualFunc(r.Attributes, other.Attributes, Attribute.Equal) &&
+		(r.Payload == nil) == (other.Payload == nil) &&
+		bytes.Equal(r.Payload, other.Payload)
+}

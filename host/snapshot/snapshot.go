@@ -1,0 +1,92 @@
+package snapshot
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Snapshot is the immutable, hashed, versioned set of all resources. Don't
+// change one after it has been published: readers share it without locks.
+type Snapshot struct {
+	// Version counts up from 1 per process, whenever anything that would be
+	// pushed changed. 0 means that nothing has been resolved yet.
+	Version uint64 `json:"version"`
+	// AggregateHash covers what a chat would pin; see Aggregate.
+	AggregateHash Hash `json:"aggregate_hash"`
+	// PayloadBytes is the sum of the lengths of all payloads.
+	PayloadBytes int64 `json:"payload_bytes"`
+	// SnapshotError says what is wrong with the snapshot as a whole, for
+	// example that files can't be watched; usually empty.
+	SnapshotError string `json:"snapshot_error"`
+	// Resources is in order of ID.
+	Resources Resources `json:"resources"`
+	Plugins   Plugins   `json:"plugins"`
+}
+
+// Resources is a list of resources, [] in JSON when it is nil. Assign a
+// []Resource to it and the other way round without a conversion.
+type Resources []Resource
+
+// Plugins is a list of plugins, [] in JSON when it is nil.
+type Plugins []Plugin
+
+// Names is a list of names, [] in JSON when it is nil.
+type Names []string
+
+// Plugin is the state of one module at the time of the snapshot.
+type Plugin struct {
+	Name      string      `json:"name"`
+	Version   string      `json:"version"`
+	Digest    string      `json:"digest"` // SHA-256 of the file, hexadecimal
+	Path      string      `json:"path"`   // "builtin" for the embedded module
+	State     PluginState `json:"state"`
+	Error     string      `json:"error"`
+	Resolvers Names       `json:"resolvers"`
+}
+
+// PluginState is where a module is in its life.
+type PluginState string
+
+// The states of a module.
+const (
+	PluginCompiling     PluginState = "compiling"
+	PluginReady         PluginState = "ready"
+	PluginFailing       PluginState = "failing"
+	PluginQuarantined   PluginState = "quarantined"
+	PluginRejected      PluginState = "rejected"
+	PluginNeedsApproval PluginState = "needs_approval"
+)
+
+// Find returns the resource of that ID, or nil.
+func (s *Snapshot) Find(id string) *Resource {
+	i, ok := slices.BinarySearchFunc(s.Resources, id, func(r Resource, id string) int {
+		return cmp.Compare(r.ID(), id)
+	})
+	if !ok {
+		return nil
+	}
+	return &s.Resources[i]
+}
+
+// SameContent reports whether pushing b to a peer that holds a would change
+// nothing there: everything but the version is equal.
+func SameContent(a, b *Snapshot) bool {
+	return a.SnapshotError == b.SnapshotError &&
+		slices.EqualFunc(a.Plugins, b.Plugins, Plugin.Equal) &&
+		slices.EqualFunc(a.Resources, b.Resources, func(x, y Resource) bool { return x.Equal(&y) })
+}
+
+// Equal reports whether all fields are the same.
+func (p Plugin) Equal(other Plugin) bool {
+	return p.Name == other.Name && p.Version == other.Version &&
+		p.Digest == other.Digest && p.Path == other.Path &&
+		p.State == other.State && p.Error == other.Error &&
+		slices.Equal(p.Resolvers, other.Resolvers)
+}
+
+// sortByID puts a list into the order in which snapshots list resources.
+func sortByID(list []Resource) {
+	slices.SortFunc(list, byID)
+}
+
+func byID(a, b Resource) int { return cmp.Compare(a.ID(), b.ID()) }

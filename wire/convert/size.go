@@ -1,0 +1,64 @@
+package convert
+
+import (
+	"bytes"
+	"encoding/base64"
+
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"waymark/abi"
+	"waymark/host/snapshot"
+)
+
+// bodyFrame is more than the braces, field names, quotes and separators of
+// any body take in JSON: {"meta":"…", "name":"…", "description":"…"}.
+const bodyFrame = 64
+
+// BodyJSON returns the size in bytes that wire.MaxBodyJSON and wire.MaxBodies
+// bound: that of the resource's body in Coder's form, as protojson. It is
+// never too low, and about 64 bytes too high (for an mcp_server, one more for
+// each comma: protojson puts blanks there in some builds). Kinds without
+// a form are measured like a skill, so that the same bound holds for both
+// protocols.
+func BodyJSON(r *snapshot.Resource) int {
+	switch r.Kind {
+	case abi.KindMCPConfig:
+		return bodyFrame
+	case abi.KindMCPServer:
+		return serverJSON(r)
+	case abi.KindInstructionFile:
+		return bodyFrame + base64.StdEncoding.EncodedLen(len(r.Payload))
+	default:
+		return bodyFrame + base64.StdEncoding.EncodedLen(len(r.Payload)) +
+			escapedLen(r.Name) + escapedLen(r.Description)
+	}
+}
+
+// serverJSON really encodes, since a schema's size follows from nothing else.
+// A payload that can't be sent counts as it is.
+func serverJSON(r *snapshot.Resource) int {
+	m, err := ResourceToCoder(r)
+	if err != nil {
+		return bodyFrame + len(r.Payload)
+	}
+	data, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m.GetMcpServer())
+	if err != nil {
+		return bodyFrame + len(r.Payload)
+	}
+	return bodyFrame + len(data) + bytes.Count(data, []byte(","))
+}
+
+// escapedLen is the length of s in a JSON string of protojson, without the
+// quotes.
+func escapedLen(s string) int {
+	n := len(s)
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '"', c == '\\', c == '\b', c == '\f', c == '\n', c == '\r', c == '\t':
+			n++
+		case c < ' ':
+			n += len(`\u0000`) - 1
+		}
+	}
+	return n
+}

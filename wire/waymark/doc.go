@@ -1,0 +1,10 @@
+// Package waymark holds the generated code of the Waymark context protocol,
+// version 1: how an agent brings its whole snapshot to a hub. Over DRPC the
+// method is called /waymark.v1.Context/Push.
+//
+// Every push is a full one. Sizes are bounded by the constants of package
+// wire; package wire/convert turns snapshots into messages and back.
+//
+// Generated messages are safe for concurrent reading, not for concurrent
+// changes. Generate with "go generate ./wire/...".
+package waymark

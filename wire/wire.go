@@ -1,0 +1,68 @@
+// Package wire holds what both ends of a push agree on: names, sizes and the
+// meaning of an error. The messages themselves are in wire/waymark (our own
+// protocol) and wire/coder (Coder's Agent API); wire/convert turns snapshots
+// into them and back.
+//
+// The package has no state.
+package wire
+
+import (
+	"strings"
+
+	"storj.io/drpc/drpcerr"
+)
+
+//go:generate go run waymark/internal/tools/protogen
+
+// Protocol names what is spoken on a connection.
+type Protocol string
+
+// The protocols, best first.
+const (
+	ProtocolWaymark Protocol = "waymark.v1"
+	ProtocolCoder   Protocol = "coder.agent.v2"
+)
+
+// The full names of the two methods, as they go over the wire.
+const (
+	MethodPush             = "/waymark.v1.Context/Push"
+	MethodPushContextState = "/coder.agent.v2.Agent/PushContextState"
+)
+
+// TokenMetadata is the key under which plain DRPC carries the agent's token,
+// as call metadata. Over a WebSocket the token is an HTTP header instead.
+const TokenMetadata = "waymark-token"
+
+// The codes that a hub puts on the error of a push, with the numbers that
+// gRPC gives them. Coder's server uses CodeUnimplemented only.
+const (
+	// CodeSuperseded: a newer session of the same agent has taken over.
+	CodeSuperseded uint64 = 10
+	// CodeUnimplemented is what every generated Unimplemented server says.
+	CodeUnimplemented uint64 = drpcerr.Unimplemented
+	// CodeUnauthorized: the token is missing, wrong, revoked, or of another
+	// role.
+	CodeUnauthorized uint64 = 16
+)
+
+// IsUnimplemented reports whether err says that the peer doesn't have the
+// method. There are two forms: the generated servers' code 12, and the mux's
+// own error for a service it doesn't know, whose class and code are lost on
+// the way.
+func IsUnimplemented(err error) bool {
+	if err == nil {
+		return false
+	}
+	return drpcerr.Code(err) == CodeUnimplemented || strings.Contains(err.Error(), "unknown rpc:")
+}
+
+// IsUnauthorized reports whether err says that the peer refuses the token.
+func IsUnauthorized(err error) bool {
+	return err != nil && drpcerr.Code(err) == CodeUnauthorized
+}
+
+// IsSuperseded reports whether err says that a newer session of the same
+// agent has taken over.
+func IsSuperseded(err error) bool {
+	return err != nil && drpcerr.Code(err) == CodeSuperseded
+}

@@ -1,0 +1,130 @@
+package push
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+
+	"google.golang.org/protobuf/proto"
+	"storj.io/drpc"
+	"storj.io/drpc/drpcmetadata"
+
+	"waymark/wire"
+)
+
+// errLost says that the connection ended without an error of its own.
+var errLost = errors.New("the connection was lost")
+
+// maxErrorText bounds what of a peer's error is shown, in bytes.
+const maxErrorText = 512
+
+// dial makes a connection within the time for it.
+func (p *Pusher) dial(ctx context.Context) (drpc.Conn, error) {
+	dialCtx, cancel := context.WithTimeout(ctx, p.opts.DialTimeout)
+	defer cancel()
+	conn, err := p.opts.Dialer.Dial(dialCtx)
+	if err != nil && dialCtx.Err() != nil && ctx.Err() == nil {
+		return nil, fmt.Errorf("no connection within %s: %w", p.opts.DialTimeout, err)
+	}
+	return conn, err
+}
+
+// call makes one unary call with a deadline. It doesn't use Invoke: when a
+// peer answers before it has read the whole request (an unknown method does),
+// Invoke says EOF and the answer is lost; here it is read.
+func (p *Pusher) call(ctx context.Context, conn drpc.Conn, method string, request []byte, response proto.Message) error {
+	callCtx, cancel := context.WithTimeout(ctx, p.opts.CallTimeout)
+	defer cancel()
+	if p.opts.Token != "" {
+		callCtx = drpcmetadata.Add(callCtx, wire.TokenMetadata, p.opts.Token)
+	}
+	err := exchange(callCtx, conn, method, request, response)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case callCtx.Err() != nil:
+		return fmt.Errorf("no answer within %s", p.opts.CallTimeout)
+	case errors.Is(err, context.Canceled), errors.Is(err, io.EOF):
+		// DRPC says this for a lost stream, though nobody cancelled.
+		return errLost
+	default:
+		return err
+	}
+}
+
+func exchange(ctx context.Context, conn drpc.Conn, method string, request []byte, response proto.Message) error {
+	stream, err := conn.NewStream(ctx, method, encoding{})
+	if err != nil {
+		return err
+	}
+	// An error of closing comes after the answer and changes nothing.
+	defer func() { _ = stream.Close() }()
+	err = stream.MsgSend(request, encoding{})
+	if err != nil && !errors.Is(err, io.EOF) { // EOF: the answer is already there
+		return err
+	}
+	if err := stream.CloseSend(); err != nil {
+		return err
+	}
+	return stream.MsgRecv(response, encoding{})
+}
+
+// encoding sends bytes that are encoded already, and receives messages.
+type encoding struct{}
+
+var _ drpc.Encoding = encoding{}
+
+// Marshal implements drpc.Encoding for []byte.
+func (encoding) Marshal(message drpc.Message) ([]byte, error) {
+	data, ok := message.([]byte)
+	if !ok {
+		return nil, fmt.Errorf("can't send a %T", message)
+	}
+	return data, nil
+}
+
+// Unmarshal implements drpc.Encoding for proto.Message.
+func (encoding) Unmarshal(data []byte, message drpc.Message) error {
+	m, ok := message.(proto.Message)
+	if !ok {
+		return fmt.Errorf("can't receive a %T", message)
+	}
+	return proto.Unmarshal(data, m)
+}
+
+// stateOf says which state an error of dialing or of a call leads to.
+func stateOf(err error) State {
+	switch {
+	case errors.Is(err, ErrUnauthorized), wire.IsUnauthorized(err):
+		return StateUnauthorized
+	case errors.Is(err, ErrVersionRefused):
+		return StateVersionRefused
+	case errors.Is(err, errConflict), wire.IsSuperseded(err):
+		return StateConflict
+	default:
+		return StateBackingOff
+	}
+}
+
+// describe makes an error fit for a log and a terminal: peers write into it.
+func (p *Pusher) describe(err error) string {
+	if err == nil {
+		return ""
+	}
+	text := err.Error()
+	if p.opts.Token != "" {
+		text = strings.ReplaceAll(text, p.opts.Token, "[token]")
+	}
+	text = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, text)
+	return truncate(text, maxErrorText)
+}

@@ -1,0 +1,207 @@
+// Package push brings the newest snapshot to one peer and keeps it there.
+//
+// A [Pusher] holds one connection. It speaks waymark.v1 and, where the peer
+// doesn't know it, coder.agent.v2 on the same connection; a peer that knows
+// neither is left alone until it has been connected anew. What is sent is
+// always the newest snapshot; there is no queue. Lost connections are dialed
+// again with exponential back-off.
+//
+// Guarantees: the first push of a connection says so (initial), no two
+// consecutive pushes of a connection are of equal content, every call has a
+// deadline, and what would make a peer refuse a whole push is mended or left
+// out beforehand, and counted in [Status]. A peer with another writer for the
+// same rows is never fought. Neither payloads nor the token appear in errors
+// and logs.
+//
+// All methods are safe for concurrent use. One goroutine, the caller of
+// [Pusher.Run], does all the work; Close ends it and waits.
+package push
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"waymark/host/snapshot"
+)
+
+// Options sets up a Pusher. The zero value is one that has nothing to push
+// to: it stays idle.
+type Options struct {
+	// Dialer makes the connection; nil means that there is no peer.
+	Dialer Dialer
+	// Peer names the peer for a person. It must not hold secrets.
+	Peer string
+	// Token is sent as metadata with each call. Empty means that none is:
+	// the dialer has its own way, or the peer doesn't want one.
+	Token string
+	// Logger gets a line for each change of state. Nil means none.
+	Logger *slog.Logger
+	// MinBackoff is the first delay before a new attempt; 0 means 250 ms.
+	MinBackoff time.Duration
+	// MaxBackoff is the longest one, and the pace of slow retries; 0 means
+	// 30 s.
+	MaxBackoff time.Duration
+	// DialTimeout bounds one attempt to connect; 0 means 10 s.
+	DialTimeout time.Duration
+	// CallTimeout bounds one call; 0 means 10 s, enough for 4 MiB over a
+	// slow line and a database that is busy.
+	CallTimeout time.Duration
+}
+
+// ErrClosed says that the Pusher has been closed.
+var ErrClosed = errors.New("the pusher is closed")
+
+// errRunning says that Run was called twice.
+var errRunning = errors.New("the pusher is already running")
+
+// Pusher brings the newest snapshot to one peer. Make one with New.
+type Pusher struct {
+	opts    Options
+	log     *slog.Logger
+	backoff backoff // Run's goroutine only
+
+	closing context.Context // done once Close has been called
+	close   context.CancelFunc
+	wake    chan struct{} // holds a token when newest has changed
+
+	mu      sync.Mutex         // guards everything below
+	newest  *snapshot.Snapshot // what to push; nil until the first Publish
+	status  Status
+	settled uint64        // the newest version that the peer has, or has the equal of
+	changed chan struct{} // closed and replaced when status or settled change
+	stopped chan struct{} // closed when Run has returned; nil before Run
+}
+
+// New makes a Pusher; Run starts it.
+func New(opts Options) *Pusher {
+	opts.MinBackoff = cmp.Or(opts.MinBackoff, 250*time.Millisecond)
+	opts.MaxBackoff = cmp.Or(opts.MaxBackoff, 30*time.Second)
+	opts.DialTimeout = cmp.Or(opts.DialTimeout, 10*time.Second)
+	opts.CallTimeout = cmp.Or(opts.CallTimeout, 10*time.Second)
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	closing, closeNow := context.WithCancel(context.Background())
+	return &Pusher{
+		opts:    opts,
+		log:     opts.Logger.With(slog.String("peer", opts.Peer)),
+		backoff: backoff{shortest: opts.MinBackoff, longest: opts.MaxBackoff},
+		closing: closing, close: closeNow,
+		wake:    make(chan struct{}, 1),
+		status:  Status{Peer: opts.Peer, State: StateIdle, HeldBack: HeldBack{Reasons: map[Reason]int{}}},
+		changed: make(chan struct{}),
+	}
+}
+
+// Publish makes s the snapshot to push, unless it is nil, of version 0, or
+// not newer than the one before: a late result of older work must not
+// overwrite a newer one. It doesn't block. The Pusher keeps s and doesn't
+// change it.
+func (p *Pusher) Publish(s *snapshot.Snapshot) {
+	if s == nil || s.Version == 0 {
+		return
+	}
+	p.mu.Lock()
+	newer := p.newest == nil || s.Version > p.newest.Version
+	if newer {
+		p.newest = s
+	}
+	p.mu.Unlock()
+	if !newer {
+		return
+	}
+	select {
+	case p.wake <- struct{}{}:
+	default: // Run hasn't seen the last one yet; it will find this one.
+	}
+}
+
+// Run pushes until ctx is done or Close is called, and then returns nil. It
+// can be called once; after Close it returns ErrClosed.
+func (p *Pusher) Run(ctx context.Context) error {
+	stopped, err := p.begin()
+	if err != nil {
+		return err
+	}
+	defer close(stopped)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(p.closing, cancel)()
+	defer p.setState(StateIdle, nil)
+
+	if p.opts.Dialer == nil {
+		<-ctx.Done()
+		return nil
+	}
+	for ctx.Err() == nil {
+		sleep(ctx, p.connect(ctx))
+	}
+	return nil
+}
+
+// begin makes sure that Run runs once.
+func (p *Pusher) begin() (chan struct{}, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closing.Err() != nil {
+		return nil, ErrClosed
+	}
+	if p.stopped != nil {
+		return nil, errRunning
+	}
+	p.stopped = make(chan struct{})
+	return p.stopped, nil
+}
+
+// Close ends Run, cuts a push that is under way, and waits. It is safe to
+// call twice, and before Run.
+func (p *Pusher) Close() error {
+	p.mu.Lock()
+	p.close() // under the lock: no Run can begin after this
+	stopped := p.stopped
+	p.mu.Unlock()
+	if stopped != nil {
+		<-stopped
+	}
+	return nil
+}
+
+// connect dials, serves the connection until it ends, and returns how long to
+// wait before the next one.
+func (p *Pusher) connect(ctx context.Context) time.Duration {
+	p.setState(StateConnecting, nil)
+	conn, err := p.dial(ctx)
+	if err != nil {
+		return p.failed(ctx, err)
+	}
+	// The session's error says more than that of closing a broken connection.
+	defer func() { _ = conn.Close() }()
+	p.setState(StateConnected, nil)
+	s := newSession(p, conn)
+	return s.serve(ctx)
+}
+
+// failed says what went wrong with a connection, and returns how long to wait
+// before the next one.
+func (p *Pusher) failed(ctx context.Context, err error) time.Duration {
+	if ctx.Err() != nil { // ours, not the peer's, whatever err says
+		return 0
+	}
+	state := stateOf(err)
+	p.setState(state, err)
+	if state == StateBackingOff {
+		return p.backoff.next()
+	}
+	return p.backoff.slow()
+}
+
+// latest returns the newest snapshot; nil when there is none.
+func (p *Pusher) latest() *snapshot.Snapshot {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.newest
+}

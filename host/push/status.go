@@ -1,0 +1,196 @@
+package push
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"time"
+
+	"waymark/host/snapshot"
+	"waymark/wire"
+)
+
+// State is where a Pusher stands with its peer.
+type State string
+
+// The states.
+const (
+	// StateIdle: not running, or there is no peer.
+	StateIdle State = "idle"
+	// StateConnecting: a connection is being made.
+	StateConnecting State = "connecting"
+	// StateConnected: connected, and no push has gone wrong since.
+	StateConnected State = "connected"
+	// StateBackingOff: something failed; the next attempt is waited for.
+	StateBackingOff State = "backing_off"
+	// StateUnimplemented: the peer knows neither protocol. It is left alone
+	// until the next connection.
+	StateUnimplemented State = "unimplemented"
+	// StateVersionRefused: the peer speaks another version of its API.
+	// Retried slowly.
+	StateVersionRefused State = "version_refused"
+	// StateUnauthorized: the peer refuses the token. Retried slowly.
+	StateUnauthorized State = "unauthorized"
+	// StateConflict: another writer owns this agent's rows. Only what is new
+	// is sent, slowly.
+	StateConflict State = "conflict"
+)
+
+// Reason says why a resource wasn't sent.
+type Reason string
+
+// The reasons. The first two are mostly a matter of what Coder's wire can say;
+// the others are what a peer would refuse the whole push for.
+const (
+	ReasonKind            Reason = "kind"             // this wire doesn't know it
+	ReasonMode            Reason = "mode"             // doesn't always apply
+	ReasonNoSource        Reason = "no_source"        // nothing to know it by
+	ReasonSourceTooLong   Reason = "source_too_long"  // over wire.MaxSource
+	ReasonUnknownStatus   Reason = "unknown_status"   // not one of the five
+	ReasonDuplicateSource Reason = "duplicate_source" // another resource has it, on this wire
+	ReasonTooMany         Reason = "too_many"         // over wire.MaxResources
+	ReasonTooLarge        Reason = "too_large"        // over wire.MaxMessage or wire.MaxBodies
+)
+
+// Status is what a person wants to know about the push.
+type Status struct {
+	Peer  string `json:"peer"`
+	State State  `json:"state"`
+	// Protocol is what the peer answered to last; empty until then.
+	Protocol wire.Protocol `json:"protocol"`
+	// LastAccepted is nil until a push has been accepted.
+	LastAccepted *AcceptedPush `json:"last_accepted"`
+	// LastError is the newest error; empty after a push was accepted.
+	LastError string `json:"last_error"`
+	// HeldBack and Mended tell of the newest snapshot that was prepared for
+	// the peer: what wasn't sent, and how many resources and plugins were
+	// sent changed, so that the peer would take them.
+	HeldBack HeldBack `json:"held_back"`
+	Mended   int      `json:"mended"`
+}
+
+// AcceptedPush is a push that the peer has stored.
+type AcceptedPush struct {
+	Version uint64        `json:"version"`
+	Hash    snapshot.Hash `json:"hash"`
+	At      time.Time     `json:"at"`
+}
+
+// HeldBack counts resources that weren't sent.
+type HeldBack struct {
+	Count   int            `json:"count"`
+	Reasons map[Reason]int `json:"reasons"`
+}
+
+func (h *HeldBack) add(reason Reason) {
+	if h.Reasons == nil {
+		h.Reasons = map[Reason]int{}
+	}
+	h.Count++
+	h.Reasons[reason]++
+}
+
+// Status returns how things stand.
+func (p *Pusher) Status() Status {
+	status, _ := p.Watch()
+	return status
+}
+
+// Watch returns how things stand, and a channel that is closed when they have
+// changed.
+func (p *Pusher) Watch() (Status, <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	status := p.status
+	status.HeldBack.Reasons = maps.Clone(status.HeldBack.Reasons)
+	if status.LastAccepted != nil {
+		last := *status.LastAccepted
+		status.LastAccepted = &last
+	}
+	return status, p.changed
+}
+
+// Accepted waits until the peer has stored the given version or a newer one,
+// or one of equal content. It fails when ctx is done, saying how things
+// stand, and with ErrClosed.
+func (p *Pusher) Accepted(ctx context.Context, version uint64) error {
+	for {
+		p.mu.Lock()
+		settled, state, changed := p.settled, p.status.State, p.changed
+		p.mu.Unlock()
+		if settled >= version {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-p.closing.Done():
+			return ErrClosed
+		case <-ctx.Done():
+			return fmt.Errorf("version %d hasn't been accepted by the peer (state %s): %w", version, state, ctx.Err())
+		}
+	}
+}
+
+// update changes the status under the lock and tells those who watch.
+func (p *Pusher) update(change func(*Status)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	change(&p.status)
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+// setState moves to state because of err, which may be nil, and logs it.
+func (p *Pusher) setState(state State, err error) {
+	text := p.describe(err)
+	var before State
+	p.update(func(s *Status) {
+		before, s.State = s.State, state
+		if err != nil {
+			s.LastError = text
+		}
+	})
+	level, message := slog.LevelDebug, "push state changed"
+	attrs := []slog.Attr{slog.String("state", string(state)), slog.String("before", string(before))}
+	if err != nil {
+		level = slog.LevelWarn
+		attrs = append(attrs, slog.String("error", text))
+	}
+	p.log.LogAttrs(context.Background(), level, message, attrs...)
+}
+
+// prepared notes what became of a snapshot on its way to the wire. It is
+// logged when it differs from the time before.
+func (p *Pusher) prepared(report report) {
+	var before Status
+	p.update(func(s *Status) {
+		before = *s
+		s.HeldBack, s.Mended = report.held, report.mended
+	})
+	if before.Mended == report.mended && maps.Equal(before.HeldBack.Reasons, report.held.Reasons) {
+		return
+	}
+	message := "push was changed so that the peer takes it"
+	if report.held.Count == 0 && report.mended == 0 {
+		message = "push is complete again"
+	}
+	p.log.Warn(message,
+		slog.Int("held_back", report.held.Count), slog.Any("reasons", report.held.Reasons),
+		slog.Int("mended", report.mended))
+}
+
+// settle notes that the peer has version; last tells of the push that brought
+// it, nil when it already had the equal.
+func (p *Pusher) settle(version uint64, protocol wire.Protocol, last *AcceptedPush) {
+	p.update(func(s *Status) {
+		p.settled = max(p.settled, version)
+		s.State, s.Protocol, s.LastError = StateConnected, protocol, ""
+		if last != nil {
+			s.LastAccepted = last
+		}
+	})
+	if last != nil {
+		p.log.Info("snapshot accepted", slog.Uint64("version", version), slog.String("protocol", string(protocol)))
+	}
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestMain makes the test binary the command under test: it is hub when it is
+// called so.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"hub": main})
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("XDG_STATE_HOME", env.WorkDir+"/state")
+			env.Setenv("XDG_RUNTIME_DIR", env.WorkDir+"/run")
+			env.Values[serverKey{}] = new(server)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"start": cmdStart, "stop": cmdStop, "push": cmdPush, "get": cmdGet,
+			"exit": cmdExit, "occupy": cmdOccupy, "mode": cmdMode, "provision": cmdProvision,
+		},
+	})
+}
+
+// cmdExit runs a command that must exit with a code: exit CODE COMMAND ARGS…
+// Whatever goes wrong, one line must say it.
+func cmdExit(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exit CODE COMMAND [ARGS…]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	code := 0
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		code = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if code != want {
+		ts.Fatalf("exit code is %d, want %d", code, want)
+	}
+	if text := ts.ReadFile("stderr"); code != 0 && (strings.Count(text, "\n") != 1 || !strings.HasPrefix(text, "hub: ")) {
+		ts.Fatalf("stderr is not one line that begins with hub:\n%s", text)
+	}
+}
+
+// cmdOccupy takes a port and a socket, and sets $TAKEN and $TAKEN_SOCKET.
+func cmdOccupy(ts *testscript.TestScript, _ bool, _ []string) {
+	port, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	ts.Defer(func() { _ = port.Close() })
+	ts.Setenv("TAKEN", port.Addr().String())
+	socket, err := net.Listen("unix", ts.MkAbs("taken.sock"))
+	ts.Check(err)
+	ts.Defer(func() { _ = socket.Close() })
+	ts.Setenv("TAKEN_SOCKET", ts.MkAbs("taken.sock"))
+}
+
+// cmdMode checks the permissions of a file: mode 0600 FILE
+func cmdMode(ts *testscript.TestScript, _ bool, args []string) {
+	info, err := os.Stat(ts.MkAbs(args[1]))
+	ts.Check(err)
+	if got := fmt.Sprintf("%04o", info.Mode().Perm()); got != args[0] {
+		ts.Fatalf("%s has mode %s, want %s", args[1], got, args[0])
+	}
+}
+
+// cmdProvision writes a file of tokens: provision FILE LINE…, where a word in
+// a line that begins with @ stands for what the file of that name holds.
+func cmdProvision(ts *testscript.TestScript, _ bool, args []string) {
+	var text strings.Builder
+	for _, line := range args[1:] {
+		words := strings.Fields(line)
+		for i, w := range words {
+			if name, ok := strings.CutPrefix(w, "@"); ok {
+				words[i] = strings.TrimSpace(ts.ReadFile(name))
+			}
+		}
+		text.WriteString(strings.Join(words, " ") + "\n")
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text.String()), 0o600))
+}

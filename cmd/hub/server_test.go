@@ -1,0 +1,137 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"storj.io/drpc/drpcconn"
+	"storj.io/drpc/drpcmetadata"
+
+	"waymark/wire"
+	"waymark/wire/waymark"
+)
+
+// server is the hub that a script has started.
+type server struct {
+	cmd  *exec.Cmd
+	log  strings.Builder
+	read chan struct{} // closed when the log has ended
+}
+
+type serverKey struct{}
+
+// cmdStart runs hub serve with the arguments, waits until it says that it is
+// ready, and sets $HTTP and $DRPC to where it listens.
+func cmdStart(ts *testscript.TestScript, _ bool, args []string) {
+	s := ts.Value(serverKey{}).(*server)
+	*s = server{read: make(chan struct{})}
+	s.cmd = exec.Command("hub", append([]string{"serve", "--log-format", "json"}, args...)...)
+	for _, name := range []string{"PATH", "HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"} {
+		s.cmd.Env = append(s.cmd.Env, name+"="+ts.Getenv(name))
+	}
+	s.cmd.Dir = ts.Getenv("WORK")
+	stderr, err := s.cmd.StderrPipe()
+	ts.Check(err)
+	ts.Check(s.cmd.Start())
+	ts.Defer(func() { s.end(os.Kill) })
+	ready := make(chan map[string]any, 1)
+	go s.follow(stderr, ready)
+	line, ok := <-ready
+	if !ok {
+		ts.Fatalf("hub ended before it was ready:\n%s", &s.log)
+	}
+	ts.Setenv("HTTP", line["http"].(string))
+	ts.Setenv("DRPC", line["drpc"].([]any)[0].(string))
+}
+
+// follow keeps the log and finds the line that says where the hub listens.
+func (s *server) follow(stderr io.Reader, ready chan<- map[string]any) {
+	defer close(s.read)
+	defer close(ready)
+	for scanner := bufio.NewScanner(stderr); scanner.Scan(); {
+		s.log.WriteString(scanner.Text() + "\n")
+		var line map[string]any
+		if json.Unmarshal(scanner.Bytes(), &line) == nil && line["msg"] == "hub is ready" {
+			ready <- line
+		}
+	}
+}
+
+// end stops the hub, if it runs.
+func (s *server) end(signal os.Signal) error {
+	if s.cmd == nil {
+		return nil
+	}
+	_ = s.cmd.Process.Signal(signal)
+	<-s.read
+	err := s.cmd.Wait()
+	s.cmd = nil
+	return err
+}
+
+// cmdStop stops the hub, which must exit with 0, and puts its log into
+// hub.log.
+func cmdStop(ts *testscript.TestScript, _ bool, _ []string) {
+	s := ts.Value(serverKey{}).(*server)
+	ts.Check(s.end(syscall.SIGTERM))
+	ts.Check(os.WriteFile(ts.MkAbs("hub.log"), []byte(s.log.String()), 0o600))
+}
+
+// cmdPush pushes one instruction file: push TOKENFILE VERSION TEXT. With !
+// the hub must refuse the token.
+func cmdPush(ts *testscript.TestScript, neg bool, args []string) {
+	network, addr, _ := strings.Cut(ts.Getenv("DRPC"), ":")
+	conn, err := net.Dial(network, addr)
+	ts.Check(err)
+	client := drpcconn.New(conn)
+	defer client.Close()
+	version, err := strconv.ParseUint(args[1], 10, 64)
+	ts.Check(err)
+	ctx := drpcmetadata.Add(context.Background(), wire.TokenMetadata, strings.TrimSpace(ts.ReadFile(args[0])))
+	response, err := waymark.NewDRPCContextClient(client).Push(ctx, &waymark.PushRequest{
+		Version: version, Initial: true, Resources: []*waymark.Resource{{
+			Kind: "instruction_file", Source: "/w/AGENTS.md", Status: waymark.Status_STATUS_OK, Payload: []byte(args[2]),
+		}},
+	})
+	switch {
+	case neg && !wire.IsUnauthorized(err):
+		ts.Fatalf("push: %v, want unauthorized", err)
+	case !neg && err != nil:
+		ts.Fatalf("push: %v", err)
+	case !neg && !response.GetAccepted():
+		ts.Fatalf("push: not accepted")
+	}
+}
+
+// cmdGet asks the HTTP API and puts the answer into the file body: get STATUS
+// PATH [TOKENFILE [HOST]].
+func cmdGet(ts *testscript.TestScript, _ bool, args []string) {
+	request, err := http.NewRequest(http.MethodGet, ts.Getenv("HTTP")+args[1], nil)
+	ts.Check(err)
+	if len(args) > 2 {
+		request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(ts.ReadFile(args[2])))
+	}
+	if len(args) > 3 {
+		request.Host = args[3]
+	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Do(request)
+	ts.Check(err)
+	defer response.Body.Close()
+	data, err := io.ReadAll(response.Body)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs("body"), data, 0o600))
+	if strconv.Itoa(response.StatusCode) != args[0] {
+		ts.Fatalf("%s: %s, want %s\n%s", args[1], response.Status, args[0], data)
+	}
+}

@@ -1,0 +1,150 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// DefaultHTTP is where the HTTP API listens when nothing is said.
+const DefaultHTTP = "127.0.0.1:7878"
+
+// ErrUsage marks an option that can't be right, as opposed to one that can't
+// be had now. Commands exit with 2 for it.
+var ErrUsage = errors.New("usage")
+
+// usagef makes an error that matches ErrUsage without saying so.
+func usagef(format string, args ...any) error {
+	return &usageError{fmt.Sprintf(format, args...)}
+}
+
+type usageError struct{ text string }
+
+func (e *usageError) Error() string        { return e.text }
+func (e *usageError) Is(target error) bool { return target == ErrUsage }
+
+// listenHTTP opens the HTTP port. With freePort it takes another one when the
+// one asked for is taken.
+func listenHTTP(ctx context.Context, addr string, insecure, freePort bool) (net.Listener, error) {
+	if err := checkTCP("--http", addr, insecure); err != nil {
+		return nil, err
+	}
+	var lc net.ListenConfig
+	listener, err := lc.Listen(ctx, "tcp", addr)
+	if freePort && errors.Is(err, syscall.EADDRINUSE) {
+		host, _, _ := net.SplitHostPort(addr) // checkTCP has seen that it can be split
+		listener, err = lc.Listen(ctx, "tcp", net.JoinHostPort(host, "0"))
+	}
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("listen on %s: the port is in use, perhaps by another hub; stop that one, or choose another port with --http (127.0.0.1:0 takes any)", addr)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", addr, rootCause(err))
+	}
+	return listener, nil
+}
+
+// rootCause strips what net says twice.
+func rootCause(err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		return op.Err
+	}
+	return err
+}
+
+// checkTCP refuses what isn't an address, and what would carry tokens and
+// contexts in clear text over a network.
+func checkTCP(flag, addr string, insecure bool) error {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return usagef("%s %q is not an address: want HOST:PORT, such as %s", flag, addr, DefaultHTTP)
+	}
+	if insecure || host == "localhost" {
+		return nil
+	}
+	if ip, err := netip.ParseAddr(host); err == nil && ip.Unmap().IsLoopback() {
+		return nil
+	}
+	return usagef("%s %s is not a loopback address, and there is no TLS: put a TLS proxy before the hub, or add --insecure if the network can be trusted", flag, addr)
+}
+
+// listenDRPC opens a listener for "unix:PATH" or "tcp:HOST:PORT".
+func listenDRPC(ctx context.Context, spec string, insecure bool) (net.Listener, error) {
+	scheme, addr, _ := strings.Cut(spec, ":")
+	switch {
+	case scheme == "unix" && addr != "":
+		return listenUnix(ctx, addr)
+	case scheme == "tcp" && addr != "":
+		if err := checkTCP("--drpc", addr, insecure); err != nil {
+			return nil, err
+		}
+		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return nil, fmt.Errorf("listen on %s: the port is in use; choose another with --drpc", spec)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("listen on %s: %w", spec, rootCause(err))
+		}
+		return listener, nil
+	}
+	return nil, usagef("--drpc %q: want unix:PATH or tcp:HOST:PORT", spec)
+}
+
+// maxSocketPath is what the kernel's sockaddr_un holds on every platform.
+const maxSocketPath = 103
+
+// listenUnix opens a socket that only this user can connect to. A socket that
+// a killed hub left behind is replaced, one that answers is not.
+func listenUnix(ctx context.Context, path string) (net.Listener, error) {
+	if len(path) > maxSocketPath {
+		return nil, usagef("--drpc unix:%s: the path is longer than the %d bytes a socket's may have", path, maxSocketPath)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("listen on unix:%s: %w", path, err)
+	}
+	if err := removeStale(ctx, path); err != nil {
+		return nil, err
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("listen on unix:%s: %w", path, rootCause(err))
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		_ = listener.Close()
+		return nil, fmt.Errorf("listen on unix:%s: %w", path, err)
+	}
+	return listener, nil
+}
+
+func removeStale(ctx context.Context, path string) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("listen on unix:%s: %w", path, err)
+	}
+	if info.Mode().Type() != fs.ModeSocket {
+		return fmt.Errorf("listen on unix:%s: there is a file that is not a socket; remove it or name another path", path)
+	}
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
+	if err == nil {
+		_ = conn.Close()
+		return fmt.Errorf("listen on unix:%s: the socket is in use, perhaps by another hub; stop that one, or choose another path with --drpc", path)
+	}
+	if !errors.Is(err, syscall.ECONNREFUSED) {
+		return fmt.Errorf("listen on unix:%s: %w", path, rootCause(err))
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("listen on unix:%s: %w", path, err)
+	}
+	return nil
+}

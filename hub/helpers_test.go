@@ -1,0 +1,195 @@
+package hub_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"storj.io/drpc/drpcconn"
+	"storj.io/drpc/drpcmetadata"
+
+	"waymark/hub"
+	"waymark/hub/store"
+	"waymark/hub/store/sqlite"
+	"waymark/wire"
+	"waymark/wire/coder"
+	"waymark/wire/waymark"
+)
+
+// fixture is a hub with a store, served on a unix socket.
+type fixture struct {
+	t      testing.TB
+	hub    *hub.Hub
+	store  store.Store
+	socket string
+	log    *safeBuffer
+}
+
+// safeBuffer collects the log.
+type safeBuffer struct {
+	mu  sync.Mutex // guards buf
+	buf bytes.Buffer
+}
+
+func (b *safeBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *safeBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+func newFixture(t testing.TB, opts hub.Options) *fixture {
+	t.Helper()
+	st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "hub.db"), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{t: t, store: st, log: new(safeBuffer)}
+	opts.Store = st
+	opts.Logger = slog.New(slog.NewTextHandler(f.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	if f.hub, err = hub.New(opts); err != nil {
+		t.Fatal(err)
+	}
+	f.socket = filepath.Join(t.TempDir(), "s")
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "unix", f.socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- f.hub.ServeDRPC(context.Background(), listener) }()
+	t.Cleanup(func() {
+		if err := f.hub.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := <-served; err != nil && err != hub.ErrClosed {
+			t.Error(err)
+		}
+		_ = st.Close()
+	})
+	return f
+}
+
+// token makes a token and returns its text.
+func (f *fixture) token(role store.Role, agentID string) string {
+	f.t.Helper()
+	text, _, err := hub.CreateToken(context.Background(), f.store, store.NewToken{Role: role, AgentID: agentID})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return text
+}
+
+// peer is one connection of an agent.
+type peer struct {
+	f    *fixture
+	conn *drpcconn.Conn
+	ctx  context.Context //nolint:containedctx // holds the token
+}
+
+func (f *fixture) dial(token string) *peer {
+	f.t.Helper()
+	conn, err := net.Dial("unix", f.socket)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	p := &peer{f: f, conn: drpcconn.New(conn)}
+	f.t.Cleanup(func() { _ = p.conn.Close() })
+	return p.as(token)
+}
+
+// as is the same connection with another token.
+func (p *peer) as(token string) *peer {
+	ctx := context.Background()
+	if token != "" {
+		ctx = drpcmetadata.Add(ctx, wire.TokenMetadata, token)
+	}
+	return &peer{p.f, p.conn, ctx}
+}
+
+func (p *peer) push(request *waymark.PushRequest) (accepted bool, err error) {
+	response, err := waymark.NewDRPCContextClient(p.conn).Push(p.ctx, request)
+	return response.GetAccepted(), err
+}
+
+func (p *peer) pushCoder(request *coder.PushContextStateRequest) (accepted bool, err error) {
+	response, err := coder.NewDRPCAgentClient(p.conn).PushContextState(p.ctx, request)
+	return response.GetAccepted(), err
+}
+
+func (p *peer) mustPush(request *waymark.PushRequest, want bool) {
+	p.f.t.Helper()
+	if accepted, err := p.push(request); err != nil || accepted != want {
+		p.f.t.Fatalf("push of version %d: accepted %v, %v; want %v", request.GetVersion(), accepted, err, want)
+	}
+}
+
+// snapshot returns what the store has, or nil.
+func (f *fixture) snapshot(agentID string) *store.StoredSnapshot {
+	s, err := f.store.Snapshot(context.Background(), agentID)
+	if err != nil {
+		return nil
+	}
+	return &s
+}
+
+// get asks the handler without a network. Empty header values aren't sent.
+func (f *fixture) do(method, path, token, host string) *http.Response {
+	request := httptest.NewRequest(method, "http://localhost"+path, nil)
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	if host != "" {
+		request.Host = host
+	}
+	recorder := httptest.NewRecorder()
+	f.hub.Handler().ServeHTTP(recorder, request)
+	return recorder.Result()
+}
+
+func body(t testing.TB, response *http.Response) string {
+	t.Helper()
+	data, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func decode(t testing.TB, response *http.Response) (v any) {
+	t.Helper()
+	if err := json.NewDecoder(response.Body).Decode(&v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// file returns an instruction file in waymark.v1.
+func file(source, text string) *waymark.Resource {
+	return &waymark.Resource{
+		Kind: "instruction_file", Source: source, Status: waymark.Status_STATUS_OK,
+		ContentHash: []byte{1}, SizeBytes: uint64(len(text)), Payload: []byte(text), Resolver: "waymark/instructions@1.0.0",
+	}
+}
+
+func coderFile(source, text string) *coder.ContextResource {
+	return &coder.ContextResource{
+		Source: source, Status: coder.ContextResource_OK, ContentHash: []byte{1},
+		Body: &coder.ContextResource_InstructionFile{InstructionFile: &coder.InstructionFileBody{Content: []byte(text)}},
+	}
+}
+
+func long(n int) string { return strings.Repeat("x", n) }

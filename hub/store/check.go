@@ -1,0 +1,111 @@
+package store
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"waymark/host/snapshot"
+)
+
+// maxName bounds the ids and names that operators give, in bytes.
+const maxName = 128
+
+// Check says whether every store can hold the token.
+func (t *NewToken) Check() error {
+	switch {
+	case t.Role != RoleAgent && t.Role != RoleReader:
+		return fmt.Errorf("%w: role %q is not one of agent, reader", ErrInvalid, t.Role)
+	case t.Role == RoleReader && t.AgentID != "":
+		return fmt.Errorf("%w: a reader token belongs to no agent", ErrInvalid)
+	case t.Hash == TokenHash{}:
+		return fmt.Errorf("%w: the token has no hash", ErrInvalid)
+	case len(t.Name) > maxName || !isText(t.Name):
+		return fmt.Errorf("%w: a name is at most %d bytes of UTF-8 without NUL", ErrInvalid, maxName)
+	}
+	if t.AgentID == "" {
+		return nil
+	}
+	return CheckAgentID(t.AgentID)
+}
+
+// CheckAgentID says whether id can name an agent. Ids go into URLs and logs,
+// so they are plain: letters, digits and . _ @ : - after a letter or digit.
+func CheckAgentID(id string) error {
+	ok := id != "" && len(id) <= maxName
+	for i, c := range []byte(id) {
+		alnum := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !alnum && (i == 0 || !strings.ContainsRune("._@:-", rune(c))) {
+			ok = false
+		}
+	}
+	if !ok {
+		return fmt.Errorf("%w: agent id %q: use at most %d letters, digits and . _ @ : - and begin with a letter or digit",
+			ErrInvalid, id, maxName)
+	}
+	return nil
+}
+
+// CheckPush says whether every store can hold the push: text is UTF-8 without
+// NUL, numbers fit 63 bits, ids are there and unique. Implementations call it
+// first.
+func CheckPush(p *Push) error {
+	s := &p.Snapshot
+	if s.Version > math.MaxInt64 {
+		return fmt.Errorf("%w: version %d is too large", ErrInvalid, s.Version)
+	}
+	if !isText(s.SnapshotError) {
+		return fmt.Errorf("%w: snapshot error is not UTF-8 without NUL", ErrInvalid)
+	}
+	ids := make(map[string]struct{}, len(s.Resources))
+	for i := range s.Resources {
+		r := &s.Resources[i]
+		if err := checkResource(r); err != nil {
+			return fmt.Errorf("%w: resource %d: %w", ErrInvalid, i, err)
+		}
+		id := r.ID()
+		if _, dup := ids[id]; dup {
+			return fmt.Errorf("%w: resource %d: id %q appears twice", ErrInvalid, i, id)
+		}
+		ids[id] = struct{}{}
+	}
+	for i := range s.Plugins {
+		p := &s.Plugins[i]
+		texts := append([]string{p.Name, p.Version, p.Digest, p.Path, string(p.State), p.Error}, p.Resolvers...)
+		if !slices.ContainsFunc(texts, notText) {
+			continue
+		}
+		return fmt.Errorf("%w: plugin %d: a field is not UTF-8 without NUL", ErrInvalid, i)
+	}
+	return nil
+}
+
+func checkResource(r *snapshot.Resource) error {
+	if r.Kind == "" || r.Source == "" {
+		return fmt.Errorf("kind or source is empty")
+	}
+	if r.SizeBytes < 0 {
+		return fmt.Errorf("size is negative")
+	}
+	texts := []string{
+		string(r.Kind), r.Source, r.Key, r.SourcePath, r.Name, r.Description,
+		string(r.Status), r.Error, r.Resolver,
+	}
+	for _, k := range slices.Sorted(maps.Keys(r.Attributes)) {
+		a := r.Attributes[k]
+		texts = append(append(texts, k, a.Text), a.List...)
+	}
+	if slices.ContainsFunc(texts, notText) {
+		return fmt.Errorf("a field is not UTF-8 without NUL")
+	}
+	return nil
+}
+
+// isText reports whether every database takes s as text: PostgreSQL knows no
+// U+0000 in text and no invalid UTF-8, SQLite would take both.
+func isText(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
+
+func notText(s string) bool { return !isText(s) }

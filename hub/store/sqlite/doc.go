@@ -1,0 +1,25 @@
+// Package sqlite is the hub's embedded store: one SQLite database file, in
+// pure Go (modernc.org/sqlite).
+//
+// # Guarantees
+//
+//   - A database is created with mode 0600; a directory that has to be made
+//     for it has mode 0700. What exists is left as it is.
+//   - A file that belongs to another program, was written by a newer hub, or
+//     is damaged is refused by Open with one clear error and not changed.
+//   - A crash of the process loses nothing that was acknowledged. A crash of
+//     the machine may lose the last moments (WAL with synchronous=NORMAL): the
+//     agents' next connections bring them again, and a sync per push would
+//     cost more than the whole push.
+//
+// # Concurrency
+//
+// One connection writes, with immediate transactions, so that no transaction
+// has to be upgraded and can fail for it; a few others read and are never
+// blocked by the writer. Several processes may use one file (hub token beside
+// a running hub serve): they wait for each other up to the busy timeout.
+//
+// # Limits
+//
+// The file must be on a local file system: WAL needs shared memory.
+package sqlite

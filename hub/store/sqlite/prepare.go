@@ -1,0 +1,146 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/pressly/goose/v3"
+	driver "modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"waymark/hub/store"
+)
+
+// applicationID marks a database as a hub's in the file header ("WYMK"), so
+// that a database of another program is never migrated by mistake.
+const applicationID = 0x57594d4b
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// prepare checks that the file is a hub's database or empty, switches it to
+// WAL and migrates it. Nothing is written before everything is checked.
+func prepare(ctx context.Context, path string) error {
+	db, err := connect(path, 1, "_txlock=immediate", "_pragma=foreign_keys(1)")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	empty, err := identify(ctx, db)
+	if err != nil {
+		return err
+	}
+	if !empty {
+		if err := checkPages(ctx, db); err != nil {
+			return err
+		}
+	}
+	provider, err := newProvider(db)
+	if err != nil {
+		return err
+	}
+	if !empty {
+		if err := checkVersion(ctx, db, provider); err != nil {
+			return err
+		}
+	}
+	for _, pragma := range []string{
+		fmt.Sprintf("PRAGMA application_id = %d", applicationID),
+		"PRAGMA journal_mode = WAL",
+	} {
+		if _, err := db.ExecContext(ctx, pragma); err != nil {
+			return err
+		}
+	}
+	if _, err := provider.Up(ctx); err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	return nil
+}
+
+// identify reports whether the database is empty, and refuses one that isn't
+// a hub's.
+func identify(ctx context.Context, db *sql.DB) (empty bool, err error) {
+	var id, objects int64
+	if err := db.QueryRowContext(ctx, "PRAGMA application_id").Scan(&id); err != nil {
+		return false, err
+	}
+	if err := db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_master").Scan(&objects); err != nil {
+		return false, err
+	}
+	switch {
+	case id == applicationID:
+		return objects == 0, nil
+	case id == 0 && objects == 0:
+		return true, nil
+	}
+	return false, fmt.Errorf("%w: it is a SQLite database of another program; name another file", store.ErrForeign)
+}
+
+// checkPages looks for damage. It reads the whole file, which for a hub's few
+// megabytes takes milliseconds.
+func checkPages(ctx context.Context, db *sql.DB) error {
+	var verdict string
+	if err := db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&verdict); err != nil {
+		return err
+	}
+	if verdict != "ok" {
+		verdict = strings.Join(strings.Fields(verdict), " ") // it comes on several lines
+		return fmt.Errorf("%w (%s); restore a backup, or move it away to begin anew", store.ErrCorrupt, verdict)
+	}
+	return nil
+}
+
+func newProvider(db *sql.DB) (*goose.Provider, error) {
+	dir, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return nil, err
+	}
+	return goose.NewProvider(goose.DialectSQLite3, db, dir,
+		goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
+}
+
+// checkVersion refuses a schema that this build doesn't know.
+func checkVersion(ctx context.Context, db *sql.DB, provider *goose.Provider) error {
+	var tables int
+	err := db.QueryRowContext(ctx,
+		"SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?", goose.DefaultTablename).Scan(&tables)
+	if err != nil {
+		return err
+	}
+	if tables == 0 {
+		return fmt.Errorf("%w: it has no schema version; restore a backup, or move it away to begin anew", store.ErrCorrupt)
+	}
+	current, target, err := provider.GetVersions(ctx)
+	if err != nil {
+		return err
+	}
+	if current > target {
+		return fmt.Errorf("%w: its schema is version %d, this hub knows up to %d; use the newer hub", store.ErrNewerSchema, current, target)
+	}
+	return nil
+}
+
+// clarify turns what SQLite says of an unusable file into this house's errors.
+func clarify(err error) error {
+	var se *driver.Error
+	if !errors.As(err, &se) || errors.Is(err, store.ErrCorrupt) {
+		return err
+	}
+	switch se.Code() & 0xff {
+	case sqlite3.SQLITE_NOTADB:
+		return fmt.Errorf("%w: it isn't a SQLite file; name another file (%w)", store.ErrForeign, err)
+	case sqlite3.SQLITE_CORRUPT:
+		return fmt.Errorf("%w; restore a backup, or move it away to begin anew (%w)", store.ErrCorrupt, err)
+	case sqlite3.SQLITE_BUSY:
+		return fmt.Errorf("another process has been writing for %v; stop it or try again (%w)", busyTimeout, err)
+	case sqlite3.SQLITE_FULL:
+		return fmt.Errorf("the disk is full (%w)", err)
+	}
+	return err
+}

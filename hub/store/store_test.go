@@ -1,0 +1,72 @@
+package store_test
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"waymark/host/snapshot"
+	"waymark/hub/store"
+)
+
+// TestRowDigest changes every field of a resource in turn: a field that
+// doesn't change the digest would never be updated in a database.
+func TestRowDigest(t *testing.T) {
+	seen := map[[32]byte]string{store.RowDigest(&snapshot.Resource{}): "zero"}
+	add := func(name string, r snapshot.Resource) {
+		d := store.RowDigest(&r)
+		if other, taken := seen[d]; taken {
+			t.Errorf("%s has the digest of %s", name, other)
+		}
+		seen[d] = name
+	}
+	fields := reflect.TypeFor[snapshot.Resource]()
+	for i := range fields.NumField() {
+		var r snapshot.Resource
+		switch f := reflect.ValueOf(&r).Elem().Field(i); f.Interface().(type) {
+		case bool:
+			f.SetBool(true)
+		case int64:
+			f.SetInt(1)
+		case snapshot.Attributes:
+			r.Attributes = snapshot.Attributes{"x": {}}
+		case snapshot.Hash, []byte:
+			f.SetBytes([]byte("x"))
+		default: // all others are strings
+			f.SetString("x")
+		}
+		add(fields.Field(i).Name, r)
+	}
+	add("empty payload", snapshot.Resource{Payload: []byte{}})
+	add("attribute text", snapshot.Resource{Attributes: snapshot.Attributes{"x": {Text: "y"}}})
+	add("attribute empty list", snapshot.Resource{Attributes: snapshot.Attributes{"x": {List: []string{}}}})
+	add("attribute list", snapshot.Resource{Attributes: snapshot.Attributes{"x": {List: []string{"y"}}}})
+	add("shifted border", snapshot.Resource{Source: "xx", Key: "y"})
+	add("other border", snapshot.Resource{Source: "x", Key: "xy"})
+}
+
+func TestTokenText(t *testing.T) {
+	for _, role := range []store.Role{store.RoleAgent, store.RoleReader} {
+		a, b := store.NewTokenText(role), store.NewTokenText(role)
+		if a == b || store.HashToken(a) == store.HashToken(b) {
+			t.Errorf("%s: the same token twice", role)
+		}
+		if err := store.CheckTokenText(role, a); err != nil {
+			t.Error(err)
+		}
+	}
+	good := store.NewTokenText(store.RoleAgent)
+	for name, tc := range map[string]struct {
+		role store.Role
+		text string
+	}{
+		"other role": {store.RoleReader, good}, "no role": {"", good}, "empty": {store.RoleAgent, ""}, "short": {store.RoleAgent, good[:46]},
+		"long": {store.RoleAgent, good + strings.Repeat("a", 300)}, "NUL": {store.RoleAgent, good + "\x00"}, "blank": {store.RoleAgent, good + " "},
+	} {
+		err := store.CheckTokenText(tc.role, tc.text)
+		if !errors.Is(err, store.ErrInvalid) || strings.Contains(err.Error(), good[4:20]) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,102 @@
+// Package storetest is the specification of store.Store as a suite of tests.
+// Every implementation runs it; a behaviour that callers may rely on is
+// written here, not in one implementation's tests.
+package storetest
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"waymark/abi"
+	"waymark/host/snapshot"
+	"waymark/hub/store"
+)
+
+// Run runs the suite. open returns a new, empty store each time, and closes
+// it when its test ends.
+func Run(t *testing.T, open func(t *testing.T) store.Store) {
+	t.Helper()
+	for _, group := range []map[string]func(*testing.T, store.Store){tokenTests, pushTests, readTests} {
+		for name, test := range group {
+			t.Run(name, func(t *testing.T) { test(t, open(t)) })
+		}
+	}
+}
+
+// agent makes an agent with a running session and returns its generation.
+func agent(t *testing.T, s store.Store, id string) int64 {
+	t.Helper()
+	if _, err := s.CreateToken(t.Context(), newToken(store.RoleAgent, id)); err != nil {
+		t.Fatal(err)
+	}
+	generation, err := s.BeginSession(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return generation
+}
+
+func newToken(role store.Role, agentID string) store.NewToken {
+	return store.NewToken{Hash: store.HashToken(store.NewTokenText(role)), Role: role, AgentID: agentID}
+}
+
+// push pushes and requires that it was not refused.
+func push(t *testing.T, s store.Store, id string, generation int64, p store.Push) store.PushResult {
+	t.Helper()
+	result, err := s.Push(t.Context(), id, generation, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+func read(t *testing.T, s store.Store, id string) store.StoredSnapshot {
+	t.Helper()
+	got, err := s.Snapshot(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func wantErr(t *testing.T, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("error is %v, want %v", err, want)
+	}
+}
+
+// diff compares snapshots; nil and empty are the same, except for payloads,
+// where nil means "none".
+func diff(want, got snapshot.Snapshot) string {
+	payload := cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Payload" },
+		cmp.Comparer(func(a, b []byte) bool { return (a == nil) == (b == nil) && string(a) == string(b) }))
+	other := cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() != ".Payload" }, cmpopts.EquateEmpty())
+	return cmp.Diff(want, got, payload, other)
+}
+
+// skill returns a resource in which every field is set.
+func skill(name, text string) snapshot.Resource {
+	hash := store.HashToken(text)
+	return snapshot.Resource{
+		Kind: abi.KindSkill, Source: "/w/.agents/skills/" + name, Key: "k", SourcePath: "/w", Name: name,
+		Description: "does <b>things</b> & more ☃ \u2028", Status: snapshot.StatusOK, Stale: true,
+		ContentHash: hash[:], SizeBytes: int64(len(text)), Resolver: "waymark/skills@1.0.0",
+		Attributes: snapshot.Attributes{
+			"globs": {List: []string{"**/*.ts", ""}}, "none": {List: []string{}}, "mode": {Text: "always"}, "": {},
+		},
+		Payload: []byte(text),
+	}
+}
+
+// bare returns a resource in which only what must be set is set.
+func bare(kind abi.Kind, source string) snapshot.Resource {
+	return snapshot.Resource{Kind: kind, Source: source, Status: snapshot.StatusUnreadable, Error: "gone"}
+}
+
+func of(version uint64, resources ...snapshot.Resource) store.Push {
+	return store.Push{Snapshot: snapshot.Snapshot{Version: version, Resources: resources}}
+}

@@ -1,0 +1,118 @@
+package store
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Role says what a token opens.
+type Role string
+
+// The roles. Neither opens what the other does.
+const (
+	// RoleAgent pushes, for the one agent that the token belongs to.
+	RoleAgent Role = "agent"
+	// RoleReader reads everything through the HTTP API.
+	RoleReader Role = "reader"
+)
+
+// TokenHash is SHA-256 of a token's text.
+type TokenHash [sha256.Size]byte
+
+// NewToken describes a token to be added.
+type NewToken struct {
+	Hash TokenHash
+	Role Role
+	// AgentID is the agent that an agent's token belongs to; a reader's token
+	// has none.
+	AgentID string
+	// Name is for people: for an agent's token also the agent's name.
+	Name string
+}
+
+// Token is a token as it is kept: without its text.
+type Token struct {
+	// ID names the token to people and commands; it isn't secret.
+	ID        string
+	Role      Role
+	AgentID   string
+	Name      string
+	CreatedAt time.Time
+	// LastUsedAt may be a minute old: hubs don't write it on every call.
+	LastUsedAt time.Time
+	// RevokedAt is zero while the token is valid.
+	RevokedAt time.Time
+	// Provisioned says that the token came from a file; see
+	// Store.SyncProvisioned.
+	Provisioned bool
+}
+
+// Revoked reports whether the token is no longer valid.
+func (t *Token) Revoked() bool { return !t.RevokedAt.IsZero() }
+
+// Token texts are a prefix, so that people and secret scanners know what they
+// see, and 32 random bytes in unpadded base64url.
+const (
+	agentPrefix  = "wma_"
+	readerPrefix = "wmr_"
+	tokenBytes   = 32
+	// minSecret is what a provisioned token must have after its prefix: the
+	// length of 32 bytes in base64url, so that a plain hash of it is safe.
+	minSecret = 43
+	// maxToken keeps absurd texts out of the hash function.
+	maxToken = 256
+)
+
+// prefix returns what the role's tokens begin with, or "" for an unknown role.
+func (r Role) prefix() string {
+	switch r {
+	case RoleAgent:
+		return agentPrefix
+	case RoleReader:
+		return readerPrefix
+	}
+	return ""
+}
+
+// NewTokenText returns the text of a new random token.
+func NewTokenText(role Role) string {
+	var secret [tokenBytes]byte
+	_, _ = rand.Read(secret[:]) // never fails, says its documentation
+	return role.prefix() + base64.RawURLEncoding.EncodeToString(secret[:])
+}
+
+// HashToken returns what a store keeps of a token's text.
+func HashToken(text string) TokenHash { return sha256.Sum256([]byte(text)) }
+
+// CheckTokenText says whether text has the form of the role's tokens. The
+// error never holds the text.
+func CheckTokenText(role Role, text string) error {
+	p := role.prefix()
+	if p == "" {
+		return fmt.Errorf("%w: role %q is not one of agent, reader", ErrInvalid, role)
+	}
+	secret, ok := strings.CutPrefix(text, p)
+	switch {
+	case !ok:
+		return fmt.Errorf("%w: a token of role %s begins with %s", ErrInvalid, role, p)
+	case len(secret) < minSecret:
+		return fmt.Errorf("%w: the token has %d characters after %s, at least %d are needed (32 random bytes in base64url)",
+			ErrInvalid, len(secret), p, minSecret)
+	case len(text) > maxToken:
+		return fmt.Errorf("%w: the token is longer than %d bytes", ErrInvalid, maxToken)
+	}
+	for _, c := range []byte(secret) {
+		if !isTokenByte(c) {
+			return fmt.Errorf("%w: the token holds a character outside base64url (letters, digits, - and _)", ErrInvalid)
+		}
+	}
+	return nil
+}
+
+func isTokenByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_'
+}

@@ -1,0 +1,85 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"waymark/hub/store"
+)
+
+// CreateToken makes a random token and returns its text, which exists nowhere
+// else. Hash in token is set here.
+func CreateToken(ctx context.Context, st store.Store, token store.NewToken) (text string, _ store.Token, err error) {
+	text = store.NewTokenText(token.Role)
+	token.Hash = store.HashToken(text)
+	made, err := st.CreateToken(ctx, token)
+	if err != nil {
+		return "", store.Token{}, err
+	}
+	return text, made, nil
+}
+
+// EnsureToken returns the text of the token in file if it is still good for
+// what token describes; otherwise it makes a new token and writes it there,
+// with mode 0600. That is how a program that embeds a hub keeps the same
+// token over its restarts, although a store can't give one back.
+//
+// An agent's token without an AgentID takes any agent's.
+func EnsureToken(ctx context.Context, st store.Store, token store.NewToken, file string) (text string, _ store.Token, err error) {
+	kept, err := readToken(file)
+	if err != nil {
+		return "", store.Token{}, fmt.Errorf("read token: %w", err)
+	}
+	if kept != "" {
+		found, err := st.TokenByHash(ctx, store.HashToken(kept))
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+		case err != nil:
+			return "", store.Token{}, err
+		case !found.Revoked() && found.Role == token.Role && (token.AgentID == "" || token.AgentID == found.AgentID):
+			return kept, found, nil
+		}
+	}
+	text, made, err := CreateToken(ctx, st, token)
+	if err != nil {
+		return "", store.Token{}, err
+	}
+	if err := writeToken(file, text); err != nil {
+		return "", store.Token{}, fmt.Errorf("write token: %w", errors.Join(err, st.RevokeToken(ctx, made.ID)))
+	}
+	return text, made, nil
+}
+
+// readToken returns "" when there is no file, and refuses one that others can
+// read: its token may be known.
+func readToken(file string) (string, error) {
+	data, err := readPrivate(file, maxTokenFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return strings.TrimSpace(string(data)), err
+}
+
+// writeToken replaces the file in one step, so that nobody reads half of one.
+func writeToken(file, text string) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(file), ".token-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text + "\n")
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}

@@ -1,0 +1,133 @@
+package vfs
+
+import (
+	"bytes"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// Freshness is the outcome of a check.
+type Freshness struct {
+	// Fresh says that a new run would get the answers that the trace was
+	// taken from.
+	Fresh bool
+	// Changed is the first path that differs, when not Fresh.
+	Changed string
+	// Deps is, when Fresh, the trace to keep from now on: files whose
+	// content had to be compared are known by their new identity. It is the
+	// slice that was given when nothing is to be renewed.
+	Deps []Dep
+}
+
+// maxCheckEntries bounds what a check lists, in case a directory has grown
+// beyond what any run would list.
+const maxCheckEntries = 1_000_000
+
+// Check tells whether a trace still holds. f must be the filter that the run
+// had. A file costs a stat, as long as its identity is as it was and it was
+// older than 2 s when it was read; else it is compared by content.
+func (r *Root) Check(f *Filter, deps []Dep) Freshness {
+	run := r.Begin(f, Limits{Entries: maxCheckEntries})
+	defer run.Close()
+	if run.closed {
+		return Freshness{Changed: "."}
+	}
+	renewed := deps
+	for i, d := range deps {
+		fresh, now := run.recheck(d)
+		if !fresh {
+			return Freshness{Changed: d.Path}
+		}
+		if now != nil {
+			if &renewed[0] == &deps[0] {
+				renewed = slices.Clone(deps)
+			}
+			renewed[i] = *now
+		}
+	}
+	return Freshness{Fresh: true, Deps: renewed}
+}
+
+// recheck looks whether one observation would be made again. renewed is set
+// when d is to be replaced.
+func (r *Run) recheck(d Dep) (fresh bool, renewed *Dep) {
+	if d.Unstable {
+		return false, nil
+	}
+	switch d.Kind {
+	case DepMissing:
+		var st unix.Stat_t
+		_, errno := r.w.stat(d.Path, &st)
+		return errno == unix.ENOENT, nil
+	case DepStat:
+		var st unix.Stat_t
+		_, errno := r.w.stat(d.Path, &st)
+		return errno == d.Errno && (errno != 0 || typeOf(&st) == d.Type && (d.Size < 0 || d.Size == st.Size)), nil
+	case DepLink:
+		target, _, errno := r.w.readlink(d.Path)
+		return errno == 0 && target == d.Target, nil
+	case DepListed:
+		return r.relist(d), nil
+	case DepRead:
+		return r.reread(d)
+	}
+	return false, nil // of a version that knows more
+}
+
+func (r *Run) relist(d Dep) bool {
+	l := &look{asked: d.Path, path: d.Path}
+	if d.As != "" {
+		l.asked = d.As
+	}
+	list := r.list(l)
+	return r.over == nil && list.failed.errno == d.Errno && (d.Errno != 0 || bytes.Equal(list.hash(), d.Hash))
+}
+
+func (r *Run) reread(d Dep) (fresh bool, renewed *Dep) {
+	if d.Errno != 0 {
+		fd, _, errno := r.w.open(d.Path)
+		if errno == 0 {
+			_ = unix.Close(fd)
+		}
+		return errno == d.Errno, nil
+	}
+	var st unix.Stat_t
+	if _, errno := r.w.stat(d.Path, &st); errno != 0 || typeOf(&st) != 0 {
+		return false, nil
+	}
+	id := identityOf(&st)
+	if id == d.ID && !d.Young {
+		return true, nil
+	}
+	// A file with several names may have become one that is protected: only
+	// a run finds out.
+	if d.Hash == nil || id.Size != d.ID.Size || st.Nlink > 1 {
+		return false, nil
+	}
+	return r.rehash(d)
+}
+
+// rehash compares the content.
+func (r *Run) rehash(d Dep) (fresh bool, renewed *Dep) {
+	fd, _, errno := r.w.open(d.Path)
+	if errno != 0 {
+		return false, nil
+	}
+	defer unix.Close(fd)
+	var before, after unix.Stat_t
+	now := r.root.now()
+	if unix.Fstat(fd, &before) != nil || typeOf(&before) != 0 || before.Size != d.ID.Size {
+		return false, nil
+	}
+	sum, errno := hashFile(fd, before.Size)
+	if errno != 0 || !bytes.Equal(sum[:], d.Hash) {
+		return false, nil
+	}
+	if unix.Fstat(fd, &after) != nil || identityOf(&before) != identityOf(&after) {
+		return false, nil
+	}
+	d.ID = identityOf(&after)
+	d.Young = d.ID.young(now)
+	return true, &d
+}

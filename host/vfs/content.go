@@ -1,0 +1,172 @@
+package vfs
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Class says what became of a file that was named as a content.
+type Class int
+
+// The classes.
+const (
+	ContentUnreadable Class = iota // broken or looping link, FIFO, no permission, changing, …
+	ContentOK
+	ContentOversize  // larger than KeepBytes: hash and size only
+	ContentEscapes   // a link out of the root
+	ContentDirectory // a directory, or a link to one
+	ContentMissing   // there is nothing of this name
+	ContentHidden    // the resolver may not read it
+)
+
+// String returns the class in one word.
+func (c Class) String() string {
+	names := [...]string{"unreadable", "ok", "oversize", "escapes", "directory", "missing", "hidden"}
+	if c < 0 || int(c) >= len(names) {
+		return fmt.Sprintf("Class(%d)", int(c))
+	}
+	return names[c]
+}
+
+// Content is a file as a resource's content.
+type Content struct {
+	// Path is free of links and relative to the root. Where the file can't
+	// be reached it is the link-free path of the last link, as far as known.
+	Path  string
+	Class Class
+	// Size is the whole file's, in bytes, when OK or Oversize.
+	Size int64
+	// Hash is the SHA-256 of the whole file up to 16 MiB, beyond that of
+	// "large:size:mtime-ns"; nil unless OK or Oversize.
+	Hash []byte
+	// Data is the whole file, the same bytes that the guest saw; nil unless
+	// OK. It is shared: don't modify it.
+	Data []byte
+}
+
+// maxHashed is the size up to which a file is hashed whole.
+const maxHashed = 16 << 20
+
+// Content returns the content of a file that the resolver named. It sees what
+// the resolver could see, and no more. The error, an *Error, says why the
+// Class isn't ContentOK or ContentOversize; the Class is set in any case.
+func (r *Run) Content(name string) (Content, error) {
+	l := r.look(verbOpen, name)
+	if l.err != nil {
+		return Content{Path: r.reached(name), Class: r.classOf(name, l.err)}, l.err
+	}
+	c := Content{Path: l.path}
+	if l.info.IsDir() {
+		c.Class = ContentDirectory
+		return c, failure{errno: syscall.EISDIR}.error(verbOpen, l.asked)
+	}
+	n := l.node
+	if n.id.Size > r.limits.KeepBytes {
+		sum, f := r.sum(n)
+		if f.errno != 0 {
+			return c, f.error(verbOpen, l.asked)
+		}
+		c.Class, c.Size, c.Hash = ContentOversize, n.id.Size, sum
+		return c, nil
+	}
+	r.hashing.Wait()
+	c.Class, c.Size, c.Hash, c.Data = ContentOK, n.id.Size, slices.Clone(n.sum[:]), n.data
+	if c.Data == nil {
+		c.Data = []byte{}
+	}
+	return c, nil
+}
+
+// classOf tells a missing file from a link that leads to one.
+func (r *Run) classOf(name string, err *Error) Class {
+	switch {
+	case errors.Is(err, ErrHidden):
+		return ContentHidden
+	case errors.Is(err, ErrEscape):
+		return ContentEscapes
+	case err.Errno == syscall.ENOTDIR:
+		return ContentMissing
+	case err.Errno == syscall.ENOENT:
+		if l := r.look(verbLstat, name); l.err != nil {
+			return ContentMissing
+		}
+	}
+	return ContentUnreadable
+}
+
+// reached is the link-free path of the last link that name leads through, or
+// name itself.
+func (r *Run) reached(name string) string {
+	if l := r.look(verbLstat, name); l.err == nil {
+		return l.path
+	}
+	if clean, _, problem := cleanPath(name); problem.errno == 0 {
+		return clean
+	}
+	return name
+}
+
+// Resolve tells where a path leads: to which link-free path, relative to the
+// root, and to what type of file. It is recorded like a Stat. When it fails,
+// path is as in Content.
+func (r *Run) Resolve(name string) (path string, typ fs.FileMode, err error) {
+	l := r.look(verbStat, name)
+	if l.err != nil {
+		return r.reached(name), 0, l.err
+	}
+	return l.path, l.info.Type, nil
+}
+
+// sum returns the content hash of a file that isn't kept whole.
+func (r *Run) sum(n *node) ([]byte, failure) {
+	if n.unstable {
+		return nil, changed(n)
+	}
+	if !n.whole && n.id.Size <= maxHashed && n.id.Size <= r.hashLeft {
+		r.hashLeft -= n.id.Size
+		fd, f := r.reopen(n)
+		if f.errno != 0 {
+			return nil, f
+		}
+		defer unix.Close(fd)
+		sum, errno := hashFile(fd, n.id.Size)
+		if errno != 0 {
+			n.unstable = true
+			return nil, failure{errno: errno, at: n.path}
+		}
+		if f := r.same(n, fd); f.errno != 0 {
+			return nil, f
+		}
+		n.sum, n.whole = sum, true
+	}
+	if n.whole {
+		return slices.Clone(n.sum[:]), failure{}
+	}
+	large := sha256.Sum256(fmt.Appendf(nil, "large:%d:%d", n.id.Size, n.id.Mtime))
+	return large[:], failure{}
+}
+
+// hashFile hashes the first size bytes of a file; EIO if there are fewer.
+func hashFile(fd int, size int64) (sum [sha256.Size]byte, errno syscall.Errno) {
+	h := sha256.New()
+	buf := make([]byte, min(size, 64<<10))
+	for off := int64(0); off < size; {
+		n, errno := preadFull(fd, buf[:min(size-off, int64(len(buf)))], off)
+		if errno != 0 {
+			return sum, errno
+		}
+		if n == 0 {
+			return sum, syscall.EIO
+		}
+		h.Write(buf[:n])
+		off += int64(n)
+	}
+	h.Sum(sum[:0])
+	return sum, 0
+}

@@ -1,0 +1,51 @@
+package vfs
+
+import (
+	"slices"
+	"syscall"
+)
+
+// Denial is a path that a guest asked for and was refused.
+type Denial struct {
+	Path string
+	// Target is the link-free path it leads to, when that is why.
+	Target string
+	Reason Reason
+}
+
+// maxDenials is enough to explain a run to a person.
+const maxDenials = 100
+
+// Denied returns what was refused, in order, without repetitions; at most 100
+// entries.
+func (r *Run) Denied() []Denial { return slices.Clone(r.denied) }
+
+// HiddenNames counts the names in listed directories that aren't UTF-8 and
+// were therefore not shown.
+func (r *Run) HiddenNames() int { return r.unshown }
+
+// deny makes the error for a failure, and remembers it if it is a refusal.
+func (r *Run) deny(v verb, path string, f failure) *Error {
+	switch s := f.reason.sentinel(); s {
+	case ErrHidden, ErrEscape:
+		d := Denial{Path: path, Target: f.at, Reason: f.reason}
+		if len(r.denied) < maxDenials && !slices.Contains(r.denied, d) {
+			r.denied = append(r.denied, d)
+		}
+	}
+	return f.error(v, path)
+}
+
+// error makes the error that a caller sees.
+func (f failure) error(v verb, path string) *Error {
+	e := &Error{Op: string(v), Path: path, Errno: f.errno, Reason: f.reason, Detail: f.detail}
+	switch f.errno {
+	case syscall.EACCES, syscall.EINVAL, syscall.EIO, syscall.EISDIR, syscall.ELOOP,
+		syscall.ENAMETOOLONG, syscall.ENOENT, syscall.ENOTDIR, syscall.EPERM, syscall.EBADF:
+	case syscall.ENXIO: // a socket, or a device without a driver
+		e.Errno, e.Reason = syscall.EIO, ReasonNotRegular
+	default: // what a guest's WASI doesn't know, and what is the host's own trouble
+		e.Errno, e.Detail = syscall.EIO, f.errno.Error()
+	}
+	return e
+}

@@ -1,0 +1,70 @@
+// Package vfs is the read-only file system of one scan root, as resolvers see
+// it: guarded, filtered, capped and traced. Nothing else in Waymark reads a
+// root.
+//
+// A Root is opened once and is a descriptor, not a path. A resolver run begins
+// with Root.Begin, which gives a Run: what the guest asks (Open, Stat, Lstat,
+// Readlink) and what the host asks afterwards (Content, Resolve, Trace) go
+// through the same Run and see the same bytes.
+//
+// # Guarantees
+//
+//   - Guarded: not a byte of a file outside the root is read, whatever links
+//     lead there and whoever swaps them meanwhile. Every name is opened with
+//     O_NOFOLLOW below a directory descriptor; links are followed by reading
+//     them, and a target outside the root is refused without looking at it.
+//     Only regular files and directories are opened for reading; nothing
+//     blocks.
+//   - Filtered: what a View doesn't show doesn't exist (ENOENT), and the file
+//     system isn't asked. Secrets (SecretPatterns) and MCP configuration
+//     (MCPFiles) are matched on the path asked for, on every link on the way
+//     and on the path it leads to.
+//   - Capped: opens, bytes, names looked at, memory and descriptors of a run
+//     are bounded (Limits). A guest that keeps thousands of files open keeps
+//     no descriptor open.
+//   - Stable: a file is read once per run. A second look at a name, a file or
+//     a listing gives the first answer.
+//   - Deterministic: guests see no times, owners or inode numbers, and of
+//     directories no size; Info.Ino is made from the path. So a trace needs to
+//     hold only what a resolver can really depend on.
+//   - Traced: Run.Trace lists everything the run's answers depend on, and
+//     Root.Check tells whether a new run would get the same answers.
+//
+// # Paths
+//
+// Paths are relative to the root, separated by slashes, and cleaned lexically
+// before use ("a/../b" is "b"), as WASI's door does it. "." is the root. A
+// trailing slash asks for a directory. An empty path or a NUL is EINVAL; an
+// absolute path, a path that leaves the root by "..", and one that isn't UTF-8
+// are EPERM; more than 4096 bytes are ENAMETOOLONG. A backslash is a character
+// like others.
+//
+// # Errnos
+//
+//	missing, or not visible              ENOENT
+//	link that leads out of the root      EACCES (ErrEscape)
+//	no permission                        EACCES
+//	a directory read as a file           EISDIR
+//	readlink of what isn't a link        EINVAL
+//	a file where a directory is needed   ENOTDIR
+//	too many links, or a loop            ELOOP
+//	FIFO, socket, device                 EIO (ErrNotRegular)
+//	changed while it was read            EIO (ErrChanged)
+//	over a limit                         EIO (ErrLimit); the run must end
+//	the run or the file is closed        EBADF
+//
+// # Concurrency
+//
+// A Root and a Filter may be used by many goroutines at once. A Run and its
+// Files belong to one goroutine; the goroutine that hashes in the background
+// is the Run's own and ends with Close. No lock is held during file I/O.
+//
+// # Limits
+//
+// Hard links have no target that could be matched: a file with several names
+// is compared with the protected files that are likely to be meant (see
+// hardlink.go), and that is all that can be done. A directory that is moved
+// out of the root during a run may be read until the run ends. Network file
+// systems that lie about times can hide a change until the file is next
+// read.
+package vfs

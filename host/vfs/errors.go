@@ -1,0 +1,104 @@
+package vfs
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// The sentinels that an Error answers to in errors.Is, besides its Errno.
+var (
+	// ErrEscape: a link leads out of the root.
+	ErrEscape = errors.New("leads out of the root")
+	// ErrHidden: the path isn't visible to this view. Guests see ENOENT.
+	ErrHidden = errors.New("not visible")
+	// ErrLimit: a limit of the run is used up; the run must end.
+	ErrLimit = errors.New("over the limit")
+	// ErrNotRegular: neither a regular file nor a directory.
+	ErrNotRegular = errors.New("not a regular file")
+	// ErrChanged: the file changed each time it was read.
+	ErrChanged = errors.New("changed while it was read")
+)
+
+// Reason says why an operation was refused. It is for the host: a guest sees
+// only the errno, since the reason would tell it what exists.
+type Reason string
+
+// The reasons.
+const (
+	ReasonNone       Reason = ""
+	ReasonSecret     Reason = "secret"       // on the secret list
+	ReasonMCP        Reason = "mcp"          // MCP configuration
+	ReasonExcluded   Reason = "excluded"     // by the operator's configuration
+	ReasonNotInReads Reason = "not in reads" // not among the view's patterns
+	ReasonEscape     Reason = "escape"       // a link out of the root
+	ReasonLimit      Reason = "limit"
+	ReasonNotRegular Reason = "not regular"
+	ReasonChanged    Reason = "changed"
+)
+
+// sentinel maps a reason to what errors.Is finds.
+func (r Reason) sentinel() error {
+	switch r {
+	case ReasonSecret, ReasonMCP, ReasonExcluded, ReasonNotInReads:
+		return ErrHidden
+	case ReasonEscape:
+		return ErrEscape
+	case ReasonLimit:
+		return ErrLimit
+	case ReasonNotRegular:
+		return ErrNotRegular
+	case ReasonChanged:
+		return ErrChanged
+	}
+	return nil
+}
+
+// Error is every error of this package but those of View.Compile.
+type Error struct {
+	// Op is what was tried: "open", "stat", "read", …
+	Op string
+	// Path is the path asked for.
+	Path string
+	// Errno is what a guest sees; never 0.
+	Errno syscall.Errno
+	// Reason says more to the host.
+	Reason Reason
+	// Detail is for a person: the limit, the target, what to do.
+	Detail string
+}
+
+// Error is for the host's logs: it tells the reason.
+func (e *Error) Error() string {
+	msg := e.Guest()
+	if s := e.Reason.sentinel(); s != nil {
+		msg += ": " + s.Error()
+		if s == ErrHidden {
+			msg += " (" + string(e.Reason) + ")"
+		}
+	}
+	if e.Detail != "" {
+		msg += ": " + e.Detail
+	}
+	return msg
+}
+
+// Guest is the message that a guest may see: the errno's text and the path it
+// asked for.
+func (e *Error) Guest() string {
+	return fmt.Sprintf("%s %s: %v", e.Op, e.Path, e.Errno)
+}
+
+// ErrnoName returns the errno's name, for example "ENOENT".
+func (e *Error) ErrnoName() string { return unix.ErrnoName(e.Errno) }
+
+// Unwrap gives the Errno, so that errors.Is finds it and fs.ErrNotExist.
+func (e *Error) Unwrap() error { return e.Errno }
+
+// Is reports whether target is the sentinel of the reason.
+func (e *Error) Is(target error) bool {
+	s := e.Reason.sentinel()
+	return s != nil && s == target
+}

@@ -1,0 +1,127 @@
+package vfs
+
+import (
+	"io"
+	"io/fs"
+	"syscall"
+)
+
+// File is an open file or directory of a Run. It holds no descriptor: any
+// number may be open. It belongs to the Run's goroutine.
+type File struct {
+	run    *Run
+	look   *look
+	offset int64
+	closed bool
+}
+
+// Entry is a visible entry of a directory.
+type Entry struct {
+	Name string
+	// Type holds the type bits; a link is a link.
+	Type fs.FileMode
+	// Ino is made from the path without following the entry.
+	Ino uint64
+}
+
+// Name returns the path the file was opened by, cleaned.
+func (f *File) Name() string { return f.look.asked }
+
+// IsDir reports whether this is a directory.
+func (f *File) IsDir() bool { return f.look.info.IsDir() }
+
+// Stat returns what Run.Stat returned for it.
+func (f *File) Stat() (Info, error) {
+	if err := f.usable("stat"); err != nil {
+		return Info{}, err
+	}
+	return f.look.info, nil
+}
+
+// Read implements io.Reader.
+func (f *File) Read(p []byte) (int, error) {
+	n, err := f.ReadAt(p, f.offset)
+	f.offset += int64(n)
+	if n > 0 && err == io.EOF {
+		err = nil // next time
+	}
+	return n, err
+}
+
+// ReadAt implements io.ReaderAt. What is kept of the file is answered from
+// memory; what comes after it is read from the same unchanged file, or fails
+// with ErrChanged.
+func (f *File) ReadAt(p []byte, off int64) (int, error) {
+	if err := f.usable("read"); err != nil {
+		return 0, err
+	}
+	if f.IsDir() {
+		return 0, f.fail("read", failure{errno: syscall.EISDIR})
+	}
+	if off < 0 {
+		return 0, f.fail("read", failure{errno: syscall.EINVAL, detail: "negative offset"})
+	}
+	node := f.look.node
+	if off >= node.id.Size {
+		return 0, io.EOF
+	}
+	n := 0
+	if off < int64(len(node.data)) {
+		n = copy(p, node.data[off:])
+	}
+	var errno failure
+	for n < len(p) && off+int64(n) < node.id.Size && errno.errno == 0 {
+		var m int
+		m, errno = f.run.readTail(node, p[n:], off+int64(n))
+		n += m
+	}
+	switch {
+	case f.run.over != nil:
+		return n, f.run.over
+	case errno.errno != 0:
+		return n, f.fail("read", errno)
+	case n < len(p):
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// ReadDir returns all visible entries in byte order, without "." and "..".
+// The slice is shared; don't modify it.
+func (f *File) ReadDir() ([]Entry, error) {
+	if err := f.usable("readdir"); err != nil {
+		return nil, err
+	}
+	if !f.IsDir() {
+		return nil, f.fail("readdir", failure{errno: syscall.ENOTDIR})
+	}
+	if f.look.list == nil {
+		f.look.list = f.run.list(f.look)
+	}
+	switch l := f.look.list; {
+	case f.run.over != nil:
+		return nil, f.run.over
+	case l.failed.errno != 0:
+		return nil, f.fail("readdir", l.failed)
+	default:
+		return l.entries, nil
+	}
+}
+
+// Close makes everything after it answer EBADF.
+func (f *File) Close() error {
+	f.closed = true
+	return nil
+}
+
+func (f *File) usable(v verb) error {
+	if f.closed || f.run.closed {
+		return f.fail(v, failure{errno: syscall.EBADF, detail: "the file is closed or the run has ended"})
+	}
+	if f.run.over != nil {
+		return f.run.over
+	}
+	return nil
+}
+
+func (f *File) fail(v verb, why failure) error { return why.error(v, f.look.asked) }

@@ -1,0 +1,9 @@
+//go:build !linux
+
+package vfs
+
+import "golang.org/x/sys/unix"
+
+// dirFlags open a directory to go through it. Without O_PATH the directory
+// must be listable too.
+const dirFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC

@@ -1,0 +1,86 @@
+package vfs
+
+import (
+	"fmt"
+	"syscall"
+)
+
+// Limits bound one run. A field that is 0 means the default.
+type Limits struct {
+	// Opens is how many times Open may succeed or fail; 4096.
+	Opens int
+	// ReadBytes is how many bytes may be taken from files; 64 MiB. What is
+	// kept of a file counts once, however often it is read again.
+	ReadBytes int64
+	// Entries is how many names may be looked at: every entry of a listed
+	// directory, visible or not, every path asked for, a long one more than
+	// once, and every name on the way where links are followed; 100,000.
+	Entries int
+	// KeepBytes is how much of a file is kept and may be a resource's
+	// payload; 64 KiB.
+	KeepBytes int64
+}
+
+// The defaults are those of plugin.toml.
+func (l Limits) withDefaults() Limits {
+	if l.Opens <= 0 {
+		l.Opens = 4096
+	}
+	if l.ReadBytes <= 0 {
+		l.ReadBytes = 64 << 20
+	}
+	if l.Entries <= 0 {
+		l.Entries = 100_000
+	}
+	if l.KeepBytes <= 0 {
+		l.KeepBytes = 64 << 10
+	}
+	return l
+}
+
+// Usage is what a run has used of its limits.
+type Usage struct {
+	Opens     int
+	ReadBytes int64
+	Entries   int
+}
+
+// hashBudget bounds the bytes that the host reads only to hash them, per
+// run: 16 files of the largest size that is hashed whole. Files beyond it are
+// hashed like larger ones.
+const hashBudget = 256 << 20
+
+// Usage returns what has been used so far.
+func (r *Run) Usage() Usage { return r.used }
+
+// Err returns the error of the limit that was exceeded, or nil. Once there is
+// one, everything answers it: the run must end.
+func (r *Run) Err() error {
+	if r.over == nil {
+		return nil
+	}
+	return r.over
+}
+
+func (r *Run) chargeOpen() bool {
+	r.used.Opens++
+	return r.within(r.used.Opens <= r.limits.Opens, "opens", int64(r.limits.Opens))
+}
+
+func (r *Run) chargeBytes(n int64) bool {
+	r.used.ReadBytes += n
+	return r.within(r.used.ReadBytes <= r.limits.ReadBytes, "read_bytes", r.limits.ReadBytes)
+}
+
+func (r *Run) chargeEntries(n int) bool {
+	r.used.Entries += n
+	return r.within(r.used.Entries <= r.limits.Entries, "entries", int64(r.limits.Entries))
+}
+
+func (r *Run) within(ok bool, what string, limit int64) bool {
+	if !ok && r.over == nil {
+		r.over = &Error{Op: "run", Path: r.root.dir, Errno: syscall.EIO, Reason: ReasonLimit,
+			Detail: fmt.Sprintf("%s = %d; raise it under [limits] if the resolver is sound", what, limit)}
+	}
+	return ok
+}

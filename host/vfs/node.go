@@ -1,0 +1,155 @@
+package vfs
+
+import (
+	"crypto/sha256"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxReads is how often a file is read before it counts as unreadable: once,
+// and three times again when it changed meanwhile.
+const maxReads = 4
+
+// node is a file that was read: what the guest sees, what is hashed and what
+// is pushed.
+type node struct {
+	path string // link-free
+	id   Identity
+	// data is the beginning of the file, up to what is kept.
+	data []byte
+	// sum is the hash of the whole file, valid when whole is set; guarded by
+	// Run.hashing until then.
+	sum   [sha256.Size]byte
+	whole bool
+	young bool
+	// failed says why the file couldn't be read.
+	failed failure
+	// unstable: the file isn't any more what a guest has seen of it.
+	unstable bool
+}
+
+func (n *node) dep() Dep {
+	d := Dep{Kind: DepRead, Path: n.path, Unstable: n.unstable || n.failed.errno != 0}
+	if d.Unstable {
+		return d
+	}
+	d.ID, d.Size, d.Young = n.id, n.id.Size, n.young
+	if n.whole {
+		d.Hash = n.sum[:]
+	}
+	return d
+}
+
+// open opens a path that a guest or the host asked for. A file is read at
+// once, unless the path may only be a directory.
+func (r *Run) open(l *look, file bool) (f failure) {
+	fd := -1
+	l.path, f = r.follow(l.asked, true, DepRead, func(path string) (at string, errno syscall.Errno) {
+		if r.nodes[path] != nil {
+			return path, 0
+		}
+		fd, at, errno = r.w.open(path)
+		return at, errno
+	})
+	if f.errno != 0 {
+		return f
+	}
+	if fd >= 0 {
+		defer unix.Close(fd)
+		var st unix.Stat_t
+		if err := unix.Fstat(fd, &st); err != nil {
+			r.unstable(l.path)
+			return failure{errno: errnoOf(err), at: l.path}
+		}
+		l.info = infoOf(l.path, &st)
+		if l.info.Type != 0 || !file {
+			r.dep(Dep{Kind: DepStat, Path: l.path, Type: l.info.Type, Size: -1})
+			if l.info.Type != 0 && !l.info.IsDir() && file {
+				return failure{errno: syscall.EIO, reason: ReasonNotRegular, at: l.path}
+			}
+			return failure{}
+		}
+		r.nodes[l.path] = r.load(l.path, fd, &st)
+	}
+	l.node = r.nodes[l.path]
+	l.info = Info{Size: l.node.id.Size, Ino: inoOf(l.path)}
+	return l.node.failed
+}
+
+// load reads a regular file as far as it is kept, and lets it be hashed.
+func (r *Run) load(path string, fd int, st *unix.Stat_t) *node {
+	n := &node{path: path}
+	if st.Nlink > 1 {
+		if n.failed = r.hardLinked(path, st); n.failed.errno != 0 {
+			return n
+		}
+	}
+	for range maxReads {
+		n.id = identityOf(st)
+		n.young = n.id.young(r.root.now())
+		size := min(n.id.Size, r.limits.KeepBytes)
+		if !r.chargeBytes(size) {
+			n.failed = failure{errno: syscall.EIO, reason: ReasonLimit}
+			return n
+		}
+		// One byte for an empty file too: those under /proc only say they
+		// are empty.
+		buf := make([]byte, max(size, 1))
+		got, errno := preadFull(fd, buf, 0)
+		if errno == 0 {
+			errno = errnoOf(unix.Fstat(fd, st))
+		}
+		if errno != 0 {
+			n.failed = failure{errno: errno, at: path}
+			return n
+		}
+		if int64(got) == size && identityOf(st) == n.id {
+			n.data = buf[:got]
+			if size == n.id.Size {
+				r.hash(n)
+			}
+			return n
+		}
+	}
+	n.failed = failure{errno: syscall.EIO, reason: ReasonChanged, at: path}
+	return n
+}
+
+// hash lets the file's hash be computed in the background, since sending a
+// resolver on its way again is what everyone waits for. When the hasher has
+// much to do, it is computed here.
+func (r *Run) hash(n *node) {
+	n.whole = true
+	if r.hashes == nil {
+		r.hashes = make(chan *node, 64)
+		r.hasher.Go(func() {
+			for n := range r.hashes {
+				n.sum = sha256.Sum256(n.data)
+				r.hashing.Done()
+			}
+		})
+	}
+	r.hashing.Add(1)
+	select {
+	case r.hashes <- n:
+	default:
+		n.sum = sha256.Sum256(n.data)
+		r.hashing.Done()
+	}
+}
+
+// preadFull reads until buf is full or the file ends.
+func preadFull(fd int, buf []byte, off int64) (n int, errno syscall.Errno) {
+	for n < len(buf) {
+		m, err := retry(func() (int, error) { return unix.Pread(fd, buf[n:], off+int64(n)) })
+		if err != nil {
+			return n, errnoOf(err)
+		}
+		if m <= 0 {
+			break
+		}
+		n += m
+	}
+	return n, 0
+}

@@ -1,0 +1,167 @@
+package vfs
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+const (
+	// maxPatternLen keeps a pattern to what a person would write.
+	maxPatternLen = 1024
+	// maxExpansions bounds what braces can multiply to in one view; the
+	// biggest real pattern seen expands to a few dozen.
+	maxExpansions = 2048
+)
+
+// PatternError says which pattern is wrong, and how to mend it.
+type PatternError struct {
+	// Field is where the pattern stood: "reads", "narrow", "exclude" or
+	// "grant_secrets".
+	Field   string
+	Pattern string
+	// Problem is for a person.
+	Problem string
+}
+
+// Error implements error.
+func (e *PatternError) Error() string {
+	return fmt.Sprintf("%s: pattern %q %s", e.Field, e.Pattern, e.Problem)
+}
+
+// parsePattern turns a doublestar pattern into lists of segments, one for
+// each way its braces expand, so that matching goes name by name and knows
+// which directories lie on the way. budget is what may still be expanded.
+//
+// The language is doublestar's, less what can't match a clean relative path
+// or would let one segment match a slash.
+func parsePattern(field, pattern string, budget *int) ([][]string, error) {
+	bad := func(problem string) error {
+		return &PatternError{Field: field, Pattern: pattern, Problem: problem}
+	}
+	switch {
+	case pattern == "":
+		return nil, bad("is empty; remove it, or write ** for everything")
+	case len(pattern) > maxPatternLen:
+		return nil, bad(fmt.Sprintf("is longer than %d bytes; split it", maxPatternLen))
+	case !utf8.ValidString(pattern) || strings.ContainsRune(pattern, 0):
+		return nil, bad("must be UTF-8 without NUL")
+	case !doublestar.ValidatePattern(pattern):
+		return nil, bad("is not a valid doublestar pattern; check its brackets and braces")
+	}
+	var alternatives []string
+	if !expandBraces(pattern, budget, &alternatives) {
+		return nil, bad(fmt.Sprintf("makes the braces expand to more than %d patterns; write fewer alternatives", maxExpansions))
+	}
+	lists := make([][]string, 0, len(alternatives))
+	for _, alt := range alternatives {
+		segments, problem := splitSegments(alt)
+		if problem != "" {
+			return nil, bad(problem)
+		}
+		lists = append(lists, segments)
+	}
+	return lists, nil
+}
+
+// splitSegments splits a pattern without braces at its slashes.
+func splitSegments(pattern string) (segments []string, problem string) {
+	if strings.HasPrefix(pattern, "/") {
+		return nil, "must be relative to the root; drop the leading slash"
+	}
+	for _, s := range strings.Split(pattern, "/") {
+		switch {
+		case s == "":
+			return nil, "has an empty name; drop the doubled or trailing slash (dir/** means all below dir)"
+		case s == "." || s == "..":
+			return nil, "has a . or .. in it; patterns are matched on clean paths below the root"
+		case !doublestar.ValidatePattern(s):
+			return nil, "has a slash inside brackets or after a backslash; a name never holds one"
+		}
+		if s == "**" && len(segments) > 0 && segments[len(segments)-1] == "**" {
+			continue // ** next to ** means the same
+		}
+		segments = append(segments, oneStar(s))
+	}
+	return segments, ""
+}
+
+// expandBraces appends every pattern without braces that p stands for. It
+// reports whether the budget was enough.
+func expandBraces(p string, budget *int, out *[]string) bool {
+	open := -1
+	scanPattern(p, func(i int) bool {
+		if p[i] == '{' {
+			open = i
+		}
+		return open < 0
+	})
+	if open < 0 {
+		*out = append(*out, p)
+		*budget--
+		return *budget >= 0
+	}
+	depth, start := 0, open+1
+	var alternatives []string
+	end := len(p)
+	scanPattern(p[open:], func(i int) bool {
+		i += open
+		switch p[i] {
+		case '{':
+			depth++
+		case ',':
+			if depth == 1 {
+				alternatives = append(alternatives, p[start:i])
+				start = i + 1
+			}
+		case '}':
+			depth--
+			if depth == 0 {
+				alternatives = append(alternatives, p[start:i])
+				end = i + 1
+				return false
+			}
+		}
+		return true
+	})
+	for _, alt := range alternatives {
+		if !expandBraces(p[:open]+alt+p[end:], budget, out) {
+			return false
+		}
+	}
+	return true
+}
+
+// scanPattern calls visit for every byte of p that is neither escaped nor in
+// a character class, until visit returns false. The pattern is valid.
+func scanPattern(p string, visit func(i int) bool) {
+	for i := 0; i < len(p); i++ {
+		switch p[i] {
+		case '\\':
+			i++
+			continue
+		case '[':
+			i = classEnd(p, i)
+			continue
+		}
+		if !visit(i) {
+			return
+		}
+	}
+}
+
+// classEnd returns the index of the bracket that closes the class at i.
+func classEnd(p string, i int) int {
+	i++
+	if i < len(p) && (p[i] == '^' || p[i] == '!') {
+		i++
+	}
+	for ; i < len(p) && p[i] != ']'; i++ {
+		if p[i] == '\\' {
+			i++
+		}
+	}
+	return i
+}

@@ -1,0 +1,207 @@
+package vfs
+
+import (
+	"io/fs"
+	"strings"
+	"syscall"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// maxLinks is what Linux follows in one path.
+	maxLinks = 40
+	// maxSwaps is how often a path is resolved again because what was a
+	// directory has meanwhile become a link. Nobody does that by accident.
+	maxSwaps = 4
+)
+
+// failure is why an operation on one path failed; the zero value is success.
+type failure struct {
+	errno  syscall.Errno
+	at     string // the link-free path where it happened, if any
+	reason Reason
+	detail string
+}
+
+// isLink reports whether the walker has met what may be a link.
+func isLink(errno syscall.Errno) bool {
+	return errno == unix.ELOOP || errno == unix.ENOTDIR || errno == unix.EMLINK
+}
+
+// attempt does one operation on a link-free path.
+type attempt func(path string) (at string, errno syscall.Errno)
+
+// follow does try at the place that name leads to: plainly if there is no
+// link on the way, else by resolving the links first. A failure has been
+// recorded in the trace, with kind where it is try's own; to record try's
+// success is left to the caller. With last set, the last name is followed
+// too.
+func (r *Run) follow(name string, last bool, kind DepKind, try attempt) (path string, f failure) {
+	dir, base := ".", "."
+	if name != "." {
+		dir, base = split(name)
+	}
+	for range maxSwaps {
+		path = join(dir, base)
+		if through, ok := r.via[dir]; ok {
+			path = join(through, base)
+			if f = r.guarded(path); f.errno != 0 {
+				return path, f
+			}
+		}
+		at, errno := try(path)
+		if isLink(errno) {
+			delete(r.via, dir)
+			if path, f = r.resolve(dir, base, last); f.errno != 0 {
+				return path, f
+			}
+			at, errno = try(path)
+		}
+		switch {
+		case errno == 0:
+			return path, failure{}
+		case !isLink(errno):
+			r.depFailed(kind, at, errno)
+			return path, failure{errno: errno, at: at}
+		}
+	}
+	r.unstable(path)
+	return path, failure{errno: syscall.ELOOP, detail: "the links kept changing"}
+}
+
+// resolve makes the link-free path that base in dir leads to, and remembers
+// where dir leads.
+func (r *Run) resolve(dir, base string, last bool) (path string, f failure) {
+	through, _, f := r.canonical(".", dir, true)
+	if f.errno != 0 {
+		return dir, f
+	}
+	r.via[dir] = through
+	path, dirOnly, f := r.canonical(through, base, last)
+	if f.errno == 0 && dirOnly {
+		f = r.mustBeDir(path)
+	}
+	return path, f
+}
+
+// guarded refuses a resolved path that mustn't be read by any name.
+func (r *Run) guarded(path string) failure {
+	if !utf8.ValidString(path) {
+		return failure{errno: syscall.ENOENT, reason: ReasonNotInReads, detail: "leads to a name that isn't UTF-8"}
+	}
+	if reason := r.root.protected(r.filter, path, r.scopeOf(path)); reason != ReasonNone {
+		return failure{errno: syscall.ENOENT, reason: reason, at: path}
+	}
+	return failure{}
+}
+
+// canonical follows the links in rest, which begins in the link-free
+// directory cur, by reading them. It never looks at anything outside the
+// root: there it only compares names with those of the root's own path, which
+// has no links. Nor does it look at anything protected, so that no errno tells
+// what is there. Each link is recorded, and so is what else the answer depends
+// on. With last unset the last name of rest isn't followed.
+func (r *Run) canonical(cur, rest string, last bool) (path string, dirOnly bool, f failure) {
+	var up, links int // up counts how many names above the root we are
+	for rest != "" {
+		if !r.chargeEntries(1) { // a link can hold thousands of names
+			return cur, false, failure{errno: syscall.EIO, reason: ReasonLimit}
+		}
+		var name string
+		name, rest, _ = strings.Cut(rest, "/")
+		switch {
+		case name == "" || name == ".":
+			continue
+		case up > 0 || name == ".." && cur == ".":
+			if up = r.root.outside(up, name); up < 0 {
+				return cur, false, escape(cur)
+			}
+			continue
+		case name == "..":
+			if f := r.mustBeDir(cur); f.errno != 0 {
+				return cur, false, f
+			}
+			cur, _ = split(cur)
+			continue
+		}
+		next := join(cur, name)
+		if len(next) > maxPath {
+			return cur, false, failure{errno: syscall.ENAMETOOLONG}
+		}
+		if f := r.guarded(next); f.errno != 0 {
+			return next, false, f
+		}
+		if rest == "" && !last {
+			return next, false, r.mustBeDir(cur)
+		}
+		target, at, errno := r.w.readlink(next)
+		switch {
+		case errno == syscall.EINVAL:
+			cur = next
+			continue
+		case errno != 0:
+			return next, false, r.stopped(at, errno)
+		}
+		r.dep(Dep{Kind: DepLink, Path: next, Target: target})
+		if links++; links > maxLinks {
+			return next, false, failure{errno: syscall.ELOOP}
+		}
+		if rest == "" {
+			dirOnly = strings.HasSuffix(target, "/")
+		}
+		if strings.HasPrefix(target, "/") {
+			cur = "."
+			target, up = r.root.inRoot(target)
+		}
+		if rest != "" {
+			target += "/" + rest
+		}
+		rest = target
+	}
+	if up > 0 {
+		return cur, false, escape(cur)
+	}
+	return cur, dirOnly, failure{}
+}
+
+func escape(at string) failure {
+	return failure{errno: syscall.EACCES, reason: ReasonEscape, at: at}
+}
+
+// stopped records why the way down ended at a link-free path. ENOTDIR means a
+// file in the way of a directory, or a link that has just been put there.
+func (r *Run) stopped(at string, errno syscall.Errno) failure {
+	if isLink(errno) {
+		if f := r.mustBeDir(at); f.errno != 0 {
+			return f
+		}
+		r.unstable(at)
+		return failure{errno: syscall.ELOOP, at: at, detail: "the links kept changing"}
+	}
+	r.depFailed(DepStat, at, errno)
+	return failure{errno: errno, at: at}
+}
+
+// mustBeDir fails with ENOTDIR unless the link-free path is a directory, and
+// records what it is.
+func (r *Run) mustBeDir(path string) failure {
+	if path == "." {
+		return failure{}
+	}
+	var st unix.Stat_t
+	if at, errno := r.w.stat(path, &st); errno != 0 {
+		r.depFailed(DepStat, at, errno)
+		return failure{errno: errno, at: at}
+	}
+	typ := typeOf(&st)
+	r.dep(Dep{Kind: DepStat, Path: path, Type: typ, Size: -1})
+	switch typ {
+	case fs.ModeDir:
+		return failure{}
+	case fs.ModeSymlink: // it wasn't one a moment ago
+		return failure{errno: syscall.ELOOP, at: path, detail: "the links kept changing"}
+	}
+	return failure{errno: syscall.ENOTDIR, at: path}
+}

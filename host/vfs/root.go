@@ -1,0 +1,226 @@
+package vfs
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// RootOptions are the operator's wishes for one root. The zero value works.
+type RootOptions struct {
+	// Exclude are doublestar patterns relative to the root. What matches
+	// one, and everything below it, doesn't exist for anyone.
+	Exclude []string
+	// MCPFiles are relative paths that hold MCP configuration besides those
+	// of the table MCPFiles, for example the file of a root of role mcp.
+	MCPFiles []string
+	// Now tells the time, to know how young a file is; nil means time.Now.
+	Now func() time.Time
+}
+
+// Root is one scan root: a directory, or one file in a directory. It may be
+// used by many goroutines.
+type Root struct {
+	dir, given string   // link-resolved; absolute as it was given
+	names      []string // of dir, from the top of the file system
+	file       string
+	id         Identity
+	now        func() time.Time
+	exclude    *trie
+	mcp        []string
+
+	mu     sync.Mutex // guards what follows; never held during file I/O
+	fd     int
+	users  int // runs and checks that are going on, and 1 until Close
+	closed bool
+}
+
+// OpenRoot opens a directory, or the directory of a file. Errors are *Error
+// (errors.Is knows fs.ErrNotExist and ErrNotRegular) or *PatternError.
+func OpenRoot(path string, opts RootOptions) (*Root, error) {
+	r := &Root{now: opts.Now, exclude: &trie{}, users: 1}
+	if r.now == nil {
+		r.now = time.Now
+	}
+	budget := maxExpansions
+	for _, p := range opts.Exclude {
+		lists, err := parsePattern("exclude", p, &budget)
+		if err != nil {
+			return nil, err
+		}
+		for _, segments := range lists {
+			r.exclude.insert(append(segments, "**"), groupExclude)
+		}
+	}
+	for _, name := range opts.MCPFiles {
+		clean, _, problem := cleanPath(name)
+		if problem.errno != 0 {
+			return nil, &PatternError{Field: "mcp_files", Pattern: name, Problem: "must be a path relative to the root"}
+		}
+		r.mcp = append(r.mcp, clean)
+	}
+	return r, r.open(path)
+}
+
+func (r *Root) open(path string) error {
+	fail := func(err error) error {
+		e := &Error{Op: "open root", Path: path, Errno: syscall.EIO}
+		if !errors.As(err, &e.Errno) {
+			e.Detail = err.Error()
+		}
+		return e
+	}
+	given, err := filepath.Abs(path)
+	if err != nil {
+		return fail(err)
+	}
+	info, err := os.Stat(given)
+	if err != nil {
+		return fail(err)
+	}
+	switch {
+	case info.Mode().IsRegular():
+		given, r.file = filepath.Dir(given), filepath.Base(given)
+	case !info.IsDir():
+		return &Error{Op: "open root", Path: path, Errno: syscall.EIO, Reason: ReasonNotRegular,
+			Detail: "a root is a directory or a regular file"}
+	}
+	r.given = given
+	if r.dir, err = filepath.EvalSymlinks(given); err != nil {
+		return fail(err)
+	}
+	r.names = strings.FieldsFunc(r.dir, func(c rune) bool { return c == '/' })
+	if r.fd, err = retry(func() (int, error) {
+		return unix.Open(r.dir, dirFlags, 0)
+	}); err != nil {
+		return fail(err)
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(r.fd, &st); err != nil {
+		_ = r.Close()
+		return fail(err)
+	}
+	r.id = identityOf(&st)
+	return nil
+}
+
+// Path returns the link-resolved absolute path of the directory.
+func (r *Root) Path() string { return r.dir }
+
+// File returns the base name of the file when the root is one file, else "".
+// The file itself may be a link; where it leads counts as for any link.
+func (r *Root) File() string { return r.file }
+
+// Name returns the base name of the directory.
+func (r *Root) Name() string { return filepath.Base(r.dir) }
+
+// ID tells roots apart, also a directory from another that has taken its
+// place: only Dev and Ino are set.
+func (r *Root) ID() Identity { return Identity{Dev: r.id.Dev, Ino: r.id.Ino} }
+
+// Replaced reports whether the path that the root was opened by no longer
+// leads to its directory. The root goes on showing the old one: open it
+// again.
+func (r *Root) Replaced() bool {
+	var st unix.Stat_t
+	err := unix.Stat(r.given, &st)
+	return err != nil || !identityOf(&st).sameFile(r.id)
+}
+
+// Close lets go of the directory as soon as the runs that are going on have
+// been closed. Later runs get EBADF for everything.
+func (r *Root) Close() error {
+	r.mu.Lock()
+	closed := r.closed
+	r.closed = true
+	r.mu.Unlock()
+	if !closed {
+		r.release()
+	}
+	return nil
+}
+
+// acquire returns the directory's descriptor, which is valid until release.
+func (r *Root) acquire() (fd int, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return -1, false
+	}
+	r.users++
+	return r.fd, true
+}
+
+func (r *Root) release() {
+	r.mu.Lock()
+	r.users--
+	last := r.users == 0
+	r.mu.Unlock()
+	if last {
+		_ = unix.Close(r.fd)
+	}
+}
+
+// scope is where the patterns of f stand at this root.
+func (r *Root) scope(f *Filter) scope { return f.scopeAt(r.dir, r.exclude) }
+
+// protected adds to the filter's judgement what only the root knows.
+func (r *Root) protected(f *Filter, path string, s scope) Reason {
+	if reason := f.protected(s); reason != ReasonNone || f.mcpOnly {
+		return reason
+	}
+	if slices.ContainsFunc(r.mcp, func(m string) bool { return strings.EqualFold(m, path) }) {
+		return ReasonMCP
+	}
+	return ReasonNone
+}
+
+// sees judges a path that was asked for.
+func (r *Root) sees(f *Filter, path string, s scope) sight {
+	v := f.sees(s)
+	if r.file != "" && path != "." && path != r.file {
+		v = sight{reason: ReasonNotInReads}
+	}
+	if path == "." {
+		return sight{dir: true}
+	}
+	if v.file || v.dir {
+		if reason := r.protected(f, path, s); reason != ReasonNone {
+			return sight{reason: reason}
+		}
+	}
+	return v
+}
+
+// inRoot cuts the root's own path off an absolute one. If it doesn't start
+// with it, up is the number of names by which the top of the file system lies
+// above the root.
+func (r *Root) inRoot(absolute string) (rest string, up int) {
+	for _, prefix := range []string{r.dir, r.given} {
+		prefix = strings.TrimSuffix(prefix, "/")
+		if rest, ok := strings.CutPrefix(absolute, prefix); ok && (rest == "" || rest[0] == '/') {
+			return rest, 0
+		}
+	}
+	return absolute, len(r.names)
+}
+
+// outside goes one name further from a directory that lies up names above the
+// root: up again, or down along the root's own path, which has no links. It
+// returns -1 for any other way, without looking where that leads.
+func (r *Root) outside(up int, name string) int {
+	switch {
+	case name == "..":
+		return min(up+1, len(r.names))
+	case name == r.names[len(r.names)-up]:
+		return up - 1
+	}
+	return -1
+}

@@ -1,0 +1,101 @@
+package vfs_test
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"testing"
+
+	"waymark/host/vfs"
+	"waymark/host/vfs/vfstest"
+)
+
+// begin opens a root and starts a run, both closed by t.
+func begin(t testing.TB, c vfstest.Config) (*vfs.Root, *vfs.Filter, *vfs.Run) {
+	t.Helper()
+	root, err := vfs.OpenRoot(c.Dir, c.Options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	filter, err := c.View.Compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := root.Begin(filter, c.Limits)
+	t.Cleanup(func() { _ = run.Close(); _ = root.Close() })
+	return root, filter, run
+}
+
+func everything(dir string) vfstest.Config {
+	return vfstest.Config{Dir: dir, View: vfs.View{Reads: []string{"**"}}}
+}
+
+// door is vfs itself as a door.
+type door struct{ run *vfs.Run }
+
+func errno(err error) string {
+	if err == nil || err == io.EOF {
+		return ""
+	}
+	e, ok := errors.AsType[*vfs.Error](err)
+	if !ok {
+		return err.Error()
+	}
+	return e.ErrnoName()
+}
+
+func (d door) Read(path string, off int64, n int) ([]byte, string) {
+	f, err := d.run.Open(path)
+	if err != nil {
+		return nil, errno(err)
+	}
+	defer f.Close()
+	buf := make([]byte, n)
+	n, err = f.ReadAt(buf, off)
+	return buf[:n], errno(err)
+}
+
+func (d door) List(path string) ([]vfstest.Entry, string) {
+	f, err := d.run.Open(path)
+	if err != nil {
+		return nil, errno(err)
+	}
+	defer f.Close()
+	entries, err := f.ReadDir()
+	var list []vfstest.Entry
+	for _, e := range entries {
+		list = append(list, vfstest.Entry{Name: e.Name, Type: typeName(e.Type)})
+	}
+	return list, errno(err)
+}
+
+func (d door) Stat(path string) (vfstest.Info, string)  { return info(d.run.Stat(path)) }
+func (d door) Lstat(path string) (vfstest.Info, string) { return info(d.run.Lstat(path)) }
+
+func (d door) Readlink(path string) (string, string) {
+	target, err := d.run.Readlink(path)
+	return target, errno(err)
+}
+
+func info(i vfs.Info, err error) (vfstest.Info, string) {
+	return vfstest.Info{Type: typeName(i.Type), Size: i.Size}, errno(err)
+}
+
+func typeName(m fs.FileMode) string {
+	switch {
+	case m.IsRegular():
+		return vfstest.File
+	case m.IsDir():
+		return vfstest.Dir
+	case m&fs.ModeSymlink != 0:
+		return vfstest.Link
+	}
+	return vfstest.Other
+}
+
+func TestConformance(t *testing.T) {
+	vfstest.Run(t, func(t *testing.T, c vfstest.Config) vfstest.Door {
+		_, _, run := begin(t, c)
+		return door{run}
+	})
+}

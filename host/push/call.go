@@ -50,7 +50,7 @@ func (p *Pusher) call(ctx context.Context, conn drpc.Conn, method string, reques
 	case callCtx.Err() != nil:
 		return fmt.Errorf("no answer within %s", p.opts.CallTimeout)
 	case errors.Is(err, context.Canceled), errors.Is(err, io.EOF):
-		// DRPC says this for a lost stream, though nobody cancelled.
+		// DRPC says this for a lost stream, though nobody canceled.
 		return errLost
 	default:
 		return err

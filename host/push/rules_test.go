@@ -63,11 +63,11 @@ func checkWaymark(m *waymark.PushRequest) error {
 		if err := checkTexts(r.Source, r.SourcePath, r.Error); err != nil {
 			return fmt.Errorf("resource %d: %w", i, err)
 		}
-		if id := s.Resources[i].ID(); seen[id] {
+		id := s.Resources[i].ID()
+		if seen[id] {
 			return fmt.Errorf("resource %d: duplicate id", i)
-		} else {
-			seen[id] = true
 		}
+		seen[id] = true
 		if err := checkNumbers(r.ContentHash, r.SizeBytes, int32(r.Status)); err != nil {
 			return fmt.Errorf("resource %d: %w", i, err)
 		}

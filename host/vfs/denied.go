@@ -1,6 +1,7 @@
 package vfs
 
 import (
+	"errors"
 	"slices"
 	"syscall"
 )
@@ -26,8 +27,8 @@ func (r *Run) HiddenNames() int { return r.unshown }
 
 // deny makes the error for a failure, and remembers it if it is a refusal.
 func (r *Run) deny(v verb, path string, f failure) *Error {
-	switch s := f.reason.sentinel(); s {
-	case ErrHidden, ErrEscape:
+	s := f.reason.sentinel()
+	if errors.Is(s, ErrHidden) || errors.Is(s, ErrEscape) {
 		d := Denial{Path: path, Target: f.at, Reason: f.reason}
 		if len(r.denied) < maxDenials && !slices.Contains(r.denied, d) {
 			r.denied = append(r.denied, d)

@@ -75,7 +75,7 @@ func (e *Error) Error() string {
 	msg := e.Guest()
 	if s := e.Reason.sentinel(); s != nil {
 		msg += ": " + s.Error()
-		if s == ErrHidden {
+		if errors.Is(s, ErrHidden) {
 			msg += " (" + string(e.Reason) + ")"
 		}
 	}

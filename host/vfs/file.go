@@ -1,6 +1,7 @@
 package vfs
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"syscall"
@@ -42,7 +43,7 @@ func (f *File) Stat() (Info, error) {
 func (f *File) Read(p []byte) (int, error) {
 	n, err := f.ReadAt(p, f.offset)
 	f.offset += int64(n)
-	if n > 0 && err == io.EOF {
+	if n > 0 && errors.Is(err, io.EOF) {
 		err = nil // next time
 	}
 	return n, err

@@ -121,10 +121,6 @@ func (s scope) step(dst scope, name string) scope {
 	}
 }
 
-func (s scope) clone() scope {
-	return scope{slices.Clone(s.reads), slices.Clone(s.guard), slices.Clone(s.exclude)}
-}
-
 // protected says why nothing may be read at s, by whatever path it is
 // reached.
 func (f *Filter) protected(s scope) Reason {

@@ -13,7 +13,7 @@ import (
 // take a walk over the whole file system. So a file with several names is
 // compared with the protected files in the root's top directory, in its own
 // directory, and at the literal places of both lists. Who can make a hard
-// link can also make a copy, which nobody can recognise; this is for the
+// link can also make a copy, which nobody can recognize; this is for the
 // archive that brings a link with it.
 type hardLinks struct {
 	known   map[Identity]Reason // by device and inode only
@@ -65,7 +65,7 @@ func (r *Run) lookForProtected(dir string) {
 	r.links.looked[dir] = true
 	var found []string
 	at := r.dirScope(dir)
-	r.w.list(dir, func(name []byte, typ fs.FileMode) bool {
+	_, _ = r.w.list(dir, func(name []byte, typ fs.FileMode) bool {
 		r.links.entries++
 		path := join(dir, string(name))
 		if typ == 0 && r.root.protected(r.filter, path, at.step(scope{}, string(name))) != ReasonNone {

@@ -38,7 +38,7 @@ func (id Identity) young(now time.Time) bool {
 
 // typeOf returns the type bits of a mode: 0 for a regular file.
 func typeOf(st *unix.Stat_t) fs.FileMode {
-	switch uint32(st.Mode) & unix.S_IFMT {
+	switch uint32(st.Mode) & unix.S_IFMT { //nolint:unconvert // it has 16 bits on darwin
 	case unix.S_IFREG:
 		return 0
 	case unix.S_IFDIR:

@@ -153,7 +153,7 @@ func openat(dir int, name string, flags int) (int, syscall.Errno) {
 		if err == nil {
 			return fd, 0
 		}
-		if err != unix.EINTR {
+		if !errors.Is(err, unix.EINTR) {
 			return -1, errnoOf(err)
 		}
 	}
@@ -162,7 +162,7 @@ func openat(dir int, name string, flags int) (int, syscall.Errno) {
 func statat(dir int, name string, st *unix.Stat_t) syscall.Errno {
 	for {
 		err := unix.Fstatat(dir, name, st, unix.AT_SYMLINK_NOFOLLOW)
-		if err != unix.EINTR {
+		if !errors.Is(err, unix.EINTR) {
 			return errnoOf(err)
 		}
 	}
@@ -173,7 +173,7 @@ func statat(dir int, name string, st *unix.Stat_t) syscall.Errno {
 func retry(call func() (int, error)) (int, error) {
 	for {
 		n, err := call()
-		if err != unix.EINTR {
+		if !errors.Is(err, unix.EINTR) {
 			return n, err
 		}
 	}

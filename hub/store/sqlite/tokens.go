@@ -14,7 +14,7 @@ import (
 	"waymark/hub/store"
 )
 
-const tokenColumns = "id, role, agent_id, name, provisioned, created_at, last_used_at, revoked_at"
+const tokenColumns = "id, role, agent_id, name, provisioned, created_at, last_used_at, revoked_at" //nolint:gosec // names of columns
 
 // CreateToken implements store.Store.
 func (db *DB) CreateToken(ctx context.Context, nt store.NewToken) (store.Token, error) {

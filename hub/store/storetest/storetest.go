@@ -1,5 +1,5 @@
 // Package storetest is the specification of store.Store as a suite of tests.
-// Every implementation runs it; a behaviour that callers may rely on is
+// Every implementation runs it; a behavior that callers may rely on is
 // written here, not in one implementation's tests.
 package storetest
 

@@ -1,0 +1,123 @@
+package sandbox
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"waymark/abi"
+)
+
+// jsonOptions decode what guests say: strict about syntax, duplicate keys and
+// UTF-8 (the defaults of the library), tolerant of unknown members as ABI
+// version 1 demands.
+var jsonOptions = json.JoinOptions(
+	json.WithUnmarshalers(json.UnmarshalFromFunc(unmarshalValue)),
+)
+
+// unmarshalValue decodes an attribute: a string or a list of strings.
+func unmarshalValue(dec *jsontext.Decoder, v *abi.Value) error {
+	switch kind := dec.PeekKind(); kind {
+	case '"':
+		return json.UnmarshalDecode(dec, &v.Text)
+	case '[':
+		v.List = []string{}
+		return json.UnmarshalDecode(dec, &v.List)
+	default:
+		return fmt.Errorf("an attribute is a string or a list of strings, not %v", kind)
+	}
+}
+
+// decodeResponse decodes the answer to resolve.
+func decodeResponse(data []byte) (*abi.Response, error) {
+	var r abi.Response
+	if err := json.Unmarshal(data, &r, jsonOptions); err != nil {
+		return nil, &RunError{Kind: ErrAnswer, Detail: oneLine(err.Error(), guestTextMax)}
+	}
+	return &r, nil
+}
+
+// decodeDescription decodes and checks the answer to describe.
+func decodeDescription(data []byte) (*abi.Description, error) {
+	var d abi.Description
+	if err := json.Unmarshal(data, &d, jsonOptions); err != nil {
+		return nil, reject("see abi/ABI.md, \"describe\"", "describe answers something that is not a Description: %s", oneLine(err.Error(), guestTextMax))
+	}
+	if d.ABI != abi.Version {
+		return nil, reject("rebuild it with the SDK of this version, or update the agent",
+			"it speaks ABI version %d, this host speaks version %d", d.ABI, abi.Version)
+	}
+	if !validName(d.Name) {
+		return nil, reject("use lower-case letters, digits and hyphens, at most 64", "module name %q is not valid", oneLine(d.Name, 80))
+	}
+	if d.Version == "" || len(d.Version) > 64 || oneLine(d.Version, 64) != d.Version {
+		return nil, reject("give it one, for example 1.0.0", "module version %q is not valid", oneLine(d.Version, 80))
+	}
+	if len(d.Resolvers) == 0 || len(d.Resolvers) > maxResolvers {
+		return nil, reject(fmt.Sprintf("describe 1 to %d", maxResolvers), "it describes %d resolvers", len(d.Resolvers))
+	}
+	seen := map[string]bool{}
+	for _, r := range d.Resolvers {
+		if err := checkResolver(r); err != nil {
+			return nil, err
+		}
+		if seen[r.Name] {
+			return nil, reject("rename one", "it describes two resolvers named %q", r.Name)
+		}
+		seen[r.Name] = true
+	}
+	return &d, nil
+}
+
+const (
+	// maxResolvers bounds a module: every resolver runs once for every root.
+	maxResolvers = 32
+	// maxReads bounds the patterns that every path is matched against.
+	maxReads = 256
+)
+
+var namePattern = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+
+func validName(s string) bool { return len(s) <= 64 && namePattern.MatchString(s) }
+
+var knownKinds = []abi.Kind{
+	abi.KindInstructionFile, abi.KindSkill, abi.KindMCPConfig,
+	abi.KindPlugin, abi.KindHook, abi.KindSubagent, abi.KindCommand,
+}
+
+func checkResolver(r abi.Resolver) error {
+	if !validName(r.Name) {
+		return reject("use lower-case letters, digits and hyphens, at most 64", "resolver name %q is not valid", oneLine(r.Name, 80))
+	}
+	if len(r.Kinds) == 0 {
+		return reject("list what it may emit", "resolver %q declares no kinds", r.Name)
+	}
+	for _, k := range r.Kinds {
+		if k == abi.KindMCPServer {
+			return reject("declare mcp_config; servers come from the host alone", "resolver %q declares mcp_server", r.Name)
+		}
+		if !slices.Contains(knownKinds, k) {
+			return reject("see abi/ABI.md, \"Kinds\"", "resolver %q declares the unknown kind %q", r.Name, oneLine(string(k), 80))
+		}
+	}
+	if len(r.Reads) > maxReads || len(r.ReadsFromConfig) > maxReads {
+		return reject(fmt.Sprintf("at most %d are allowed", maxReads), "resolver %q has too many reads", r.Name)
+	}
+	for _, pattern := range r.Reads {
+		if !validPattern(pattern) {
+			return reject("patterns are relative to the root, like .cursor/rules/**", "resolver %q has the invalid pattern %q in reads", r.Name, oneLine(pattern, 120))
+		}
+	}
+	return nil
+}
+
+func validPattern(p string) bool {
+	return p != "" && len(p) <= 1024 && !path.IsAbs(p) && !strings.ContainsAny(p, "\x00\\") &&
+		!slices.Contains(strings.Split(p, "/"), "..") && doublestar.ValidatePattern(p)
+}

@@ -1,0 +1,27 @@
+// Package sandbox compiles, instantiates and calls resolver modules under
+// limits. It is the only package that knows wazero and extism.
+//
+// # Guarantees
+//
+//   - A module gets what it is given and nothing else: a read-only view of one
+//     root through host/vfs, the Extism kernel, a WASI without network,
+//     environment, arguments, real clock or real random numbers. What would
+//     change a file answers EROFS, and sleeping returns at once.
+//   - Every run takes a fresh instance, prepared beforehand where possible, and
+//     discards it, whatever happened: nothing leaks from one run to the next.
+//   - A run ends by its deadline, or with its context. Until modules are metered
+//     this rests on wazero's close-on-context-done, which does not see recursion
+//     without a loop; see RATIONALE.md.
+//   - Guest text (errors, panics, logs, warnings) is bounded, made valid UTF-8
+//     and, for resolvers that read files with tokens, withheld.
+//
+// # Concurrency
+//
+// A Host and a Module may be used by any number of goroutines. Each run owns
+// its instance.
+//
+// # Limits
+//
+// See Limits. Memory is counted in pages of 64 KiB, and separately for the
+// module and for extism's kernel.
+package sandbox

@@ -1,0 +1,76 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// What ended a load or a run. Test with errors.Is; the details are in
+// *RejectError and *RunError.
+var (
+	// ErrRejected says that a module was refused before anything of it ran.
+	ErrRejected = errors.New("module rejected")
+	// ErrDeadline says that a run took longer than it may.
+	ErrDeadline = errors.New("deadline exceeded")
+	// ErrCanceled says that the caller gave up.
+	ErrCanceled = errors.New("canceled")
+	// ErrCrashed says that the guest trapped, panicked or exited.
+	ErrCrashed = errors.New("crashed")
+	// ErrGuest says that the resolver itself reported an error.
+	ErrGuest = errors.New("resolver error")
+	// ErrAnswer says that the output isn't a valid answer.
+	ErrAnswer = errors.New("bad answer")
+	// ErrLimit says that a run used more files, entries or bytes than it may.
+	ErrLimit = errors.New("limit exceeded")
+)
+
+// RejectError says why a module can't be used and what its author can do.
+type RejectError struct {
+	Reason string
+	Hint   string
+}
+
+func (e *RejectError) Error() string {
+	if e.Hint == "" {
+		return e.Reason
+	}
+	return e.Reason + " (" + e.Hint + ")"
+}
+
+// Is makes every RejectError an ErrRejected.
+func (e *RejectError) Is(target error) bool { return target == ErrRejected }
+
+func reject(hint, format string, args ...any) error {
+	return &RejectError{Reason: fmt.Sprintf(format, args...), Hint: hint}
+}
+
+// RunError says how one run failed.
+type RunError struct {
+	Module   string
+	Resolver string // empty for describe
+	// Kind is one of the Err values above.
+	Kind error
+	// Detail is the host's own finding, in one line.
+	Detail string
+	// GuestText is what the guest said, bounded; empty where it is withheld.
+	GuestText string
+}
+
+func (e *RunError) Error() string {
+	var b strings.Builder
+	b.WriteString(e.Module)
+	if e.Resolver != "" {
+		b.WriteString("/" + e.Resolver)
+	}
+	b.WriteString(": " + e.Kind.Error())
+	if e.Detail != "" {
+		b.WriteString(": " + e.Detail)
+	}
+	if e.GuestText != "" {
+		b.WriteString(": " + e.GuestText)
+	}
+	return b.String()
+}
+
+func (e *RunError) Unwrap() error { return e.Kind }

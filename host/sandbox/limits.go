@@ -1,0 +1,51 @@
+package sandbox
+
+import "time"
+
+// Limits bounds one run, and what a module may use while it is loaded. Zero
+// fields mean the default.
+type Limits struct {
+	// Time is the wall-clock time of one call. Default 2 s.
+	Time time.Duration
+	// Memory is the linear memory of one instance, in bytes, rounded down to
+	// pages of 64 KiB. Default 64 MiB. It is fixed when the module is loaded.
+	Memory int64
+	// Response is the length of an answer, in bytes. Default 1 MiB.
+	Response int
+	// Logs is the sum of the lengths of all log lines of one run, in bytes;
+	// what comes after that is counted and dropped. Default 64 KiB.
+	Logs int
+}
+
+const (
+	wasmPage = 64 << 10
+
+	// guestTextMax bounds what of a guest's error or panic text is kept. A
+	// panic's first lines say it all; a Go traceback runs to several KiB.
+	guestTextMax = 1 << 10
+
+	// stderrMax bounds the standard error that is kept for the panic text:
+	// enough for a Go panic message and the head of its traceback.
+	stderrMax = 8 << 10
+)
+
+func (l Limits) withDefaults() Limits {
+	if l.Time <= 0 {
+		l.Time = 2 * time.Second
+	}
+	if l.Memory <= 0 {
+		l.Memory = 64 << 20
+	}
+	if l.Response <= 0 {
+		l.Response = 1 << 20
+	}
+	if l.Logs <= 0 {
+		l.Logs = 64 << 10
+	}
+	return l
+}
+
+func (l Limits) pages() uint32 {
+	pages := l.Memory / wasmPage
+	return uint32(min(max(pages, 1), 65536))
+}

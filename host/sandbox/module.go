@@ -1,0 +1,278 @@
+package sandbox
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	extism "github.com/extism/go-sdk"
+
+	"waymark/abi"
+	"waymark/host/vfs"
+)
+
+// Module is a compiled resolver module with its description. It is safe for
+// concurrent use; Close it when nothing uses it any more.
+type Module struct {
+	host     *Host
+	log      *slog.Logger
+	limits   Limits
+	digest   string
+	desc     *abi.Description
+	compiled *extism.CompiledPlugin
+
+	spares chan *instance     // prepared instances, ready for one run each
+	wanted chan struct{}      // a token per spare that is to be prepared
+	asked  chan chan struct{} // who waits until all are; see Settle
+	stop   context.CancelFunc
+	done   chan struct{} // closed when fill has returned
+
+	closeOnce sync.Once
+}
+
+// Load admits, compiles and describes a module. On ErrRejected the module is
+// at fault and the error says what to do; other errors are the host's.
+func (h *Host) Load(ctx context.Context, wasm []byte, limits Limits) (*Module, error) {
+	if err := admit(wasm); err != nil {
+		return nil, err
+	}
+	limits = limits.withDefaults()
+	compiled, err := h.compile(ctx, wasm, limits)
+	if err != nil {
+		return nil, asReject(err)
+	}
+	sum := sha256.Sum256(wasm)
+	m := &Module{
+		host: h, log: h.log, limits: limits, digest: hex.EncodeToString(sum[:]), compiled: compiled,
+		done: make(chan struct{}),
+	}
+	if err := m.describe(ctx); err != nil {
+		_ = compiled.Close(context.Background())
+		return nil, err
+	}
+	return m, nil
+}
+
+// describe asks the module who it is and keeps the instance as first spare.
+func (m *Module) describe(ctx context.Context) error {
+	in, out, err := m.newInstance(ctx)
+	if err != nil {
+		var run *RunError
+		switch {
+		case !errors.As(err, &run):
+			return reject("import only what abi/ABI.md lists, with the signatures given there",
+				"it can't be instantiated: %s", oneLine(err.Error(), guestTextMax))
+		case errors.Is(run, ErrCanceled):
+			return err
+		}
+		return reject("run it in a debugger or with fewer imports; see abi/ABI.md, \"describe\"", "describe fails: %s", describeFailure(run))
+	}
+	if m.desc, err = decodeDescription(out); err != nil {
+		in.close()
+		return err
+	}
+	n := m.host.opts.Spares
+	if n <= 0 {
+		n = min(len(m.desc.Resolvers), 4)
+	}
+	m.spares = make(chan *instance, n)
+	m.wanted = make(chan struct{}, n)
+	m.asked = make(chan chan struct{})
+	m.spares <- in
+	fillCtx, stop := context.WithCancel(context.Background())
+	m.stop = stop
+	go m.fill(fillCtx)
+	return nil
+}
+
+func describeFailure(run *RunError) string {
+	text := run.Kind.Error()
+	for _, s := range []string{run.Detail, run.GuestText} {
+		if s != "" {
+			text += ": " + s
+		}
+	}
+	return text
+}
+
+// Description says what the module holds. Don't change it.
+func (m *Module) Description() *abi.Description { return m.desc }
+
+// Digest is the SHA-256 of the module as it was loaded, in hexadecimal.
+func (m *Module) Digest() string { return m.digest }
+
+// Limits returns the limits that the module runs under, defaults filled in.
+func (m *Module) Limits() Limits { return m.limits }
+
+// Result is what one run gave.
+type Result struct {
+	Response    *abi.Response
+	Logs        []LogLine
+	LogsDropped int
+	// Duration is wall-clock time spent in the guest, without preparing the
+	// instance.
+	Duration time.Duration
+}
+
+// Resolve runs one resolver on a root. What it may see and use of the root is
+// run's business; the caller begins and closes it. Errors are a *RunError,
+// and the result then holds the logs alone.
+func (m *Module) Resolve(ctx context.Context, req *abi.Request, run *vfs.Run) (*Result, error) {
+	input, err := json.Marshal(req)
+	if err != nil {
+		return &Result{}, m.runError(req, &RunError{Kind: ErrAnswer, Detail: "the request can't be encoded: " + err.Error()})
+	}
+	in, err := m.take(ctx)
+	if err != nil {
+		return &Result{}, m.runError(req, err)
+	}
+	in.bind(run)
+	start := time.Now()
+	out, err := in.call(ctx, m.limits, abi.ExportResolve, input)
+	res := &Result{Duration: time.Since(start), Logs: in.logs.lines, LogsDropped: in.logs.dropped}
+	in.close()
+	m.want()
+	if m.withholds(req.Resolver) {
+		res.LogsDropped += len(res.Logs)
+		res.Logs = nil
+	}
+	if err == nil {
+		res.Response, err = decodeResponse(out)
+	}
+	if err != nil {
+		return res, m.runError(req, err)
+	}
+	if m.withholds(req.Resolver) {
+		res.Response.Warnings = nil
+	}
+	return res, nil
+}
+
+// withholds reports whether a resolver's own words must not be repeated: one
+// that may read MCP configurations could put a token into any of them.
+func (m *Module) withholds(resolver string) bool {
+	for _, r := range m.desc.Resolvers {
+		if r.Name == resolver {
+			return slices.Contains(r.Kinds, abi.KindMCPConfig)
+		}
+	}
+	return true
+}
+
+func (m *Module) runError(req *abi.Request, err error) error {
+	var run *RunError
+	if !errors.As(err, &run) {
+		run = &RunError{Kind: ErrCrashed, Detail: oneLine(err.Error(), guestTextMax)}
+	}
+	run.Module, run.Resolver = m.desc.Name, req.Resolver
+	if m.withholds(req.Resolver) && (run.GuestText != "" || errors.Is(run, ErrAnswer)) {
+		run.GuestText, run.Detail = "", "its own words are withheld, because it reads files that hold tokens"
+	}
+	return run
+}
+
+// take gets a prepared instance, or prepares one.
+func (m *Module) take(ctx context.Context) (*instance, error) {
+	select {
+	case in := <-m.spares:
+		return in, nil
+	default:
+		in, _, err := m.newInstance(ctx)
+		return in, err
+	}
+}
+
+// want asks for one more spare. It is called when a run is over, so that
+// preparing doesn't compete with running.
+func (m *Module) want() {
+	select {
+	case m.wanted <- struct{}{}:
+	default:
+	}
+}
+
+// fill prepares spares until the module is closed.
+func (m *Module) fill(ctx context.Context) {
+	defer close(m.done)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-m.wanted:
+			m.prepare(ctx)
+		case settled := <-m.asked:
+			m.prepareAll(ctx)
+			close(settled)
+		}
+	}
+}
+
+func (m *Module) prepareAll(ctx context.Context) {
+	for {
+		select {
+		case <-m.wanted:
+			m.prepare(ctx)
+		default:
+			return
+		}
+	}
+}
+
+// prepare makes one spare.
+func (m *Module) prepare(ctx context.Context) {
+	in, _, err := m.newInstance(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			m.log.Warn("spare instance not prepared", slog.String("module", m.desc.Name), slog.Any("error", err))
+		}
+		return
+	}
+	select {
+	case m.spares <- in:
+	default: // enough are ready
+		in.close()
+	}
+}
+
+// Settle waits until the spares that past runs used up are prepared again. Only
+// measurements need it: a run that finds no spare prepares its own.
+func (m *Module) Settle(ctx context.Context) {
+	settled := make(chan struct{})
+	select {
+	case m.asked <- settled:
+	case <-m.done:
+		return
+	case <-ctx.Done():
+		return
+	}
+	select {
+	case <-settled:
+	case <-m.done:
+	}
+}
+
+// Close ends the preparation of spares and frees the compiled code. Runs that
+// are still going on end with ErrCrashed. It is safe to call twice.
+func (m *Module) Close() error {
+	var err error
+	m.closeOnce.Do(func() {
+		m.stop()
+		<-m.done
+		for drained := false; !drained; {
+			select {
+			case in := <-m.spares:
+				in.close()
+			default:
+				drained = true
+			}
+		}
+		err = m.compiled.Close(context.Background())
+	})
+	return err
+}

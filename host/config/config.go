@@ -1,0 +1,142 @@
+package config
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Config is the whole configuration. plugin.toml at the root of the
+// repository says what each field means; the names are the same.
+type Config struct {
+	// Exclude holds patterns, relative to each root.
+	Exclude  []string
+	Plugins  Plugins
+	Builtin  Builtin
+	Limits   Limits
+	Snapshot Snapshot
+	Watch    Watch
+	Push     Push
+	// Entries are the [[plugin]] entries, in order of first appearance.
+	Entries []Plugin
+	// Files are the files that were read, in order; empty means the defaults.
+	Files []string
+}
+
+// Plugins says where dropped-in modules are looked for.
+type Plugins struct {
+	// Dirs are absolute, or begin with "~/"; see Expand.
+	Dirs []string
+}
+
+// Builtin configures the resolvers that are built in.
+type Builtin struct {
+	// Disable names resolvers.
+	Disable []string
+	// Config holds one canonical JSON object per resolver.
+	Config map[string]json.RawMessage
+}
+
+// Limits bounds every run of a resolver. In a Plugin, zero means the value of
+// the [limits] table.
+type Limits struct {
+	Time      time.Duration
+	Memory    Bytes
+	Response  Bytes
+	Logs      Bytes
+	Opens     int
+	ReadBytes Bytes
+	Entries   int
+}
+
+// Snapshot holds the caps of a snapshot.
+type Snapshot struct {
+	MaxResourceBytes Bytes
+	MaxBytes         Bytes
+	MaxResources     int
+}
+
+// Watch says how file events are batched, and how often all is checked again.
+type Watch struct {
+	Quiet   time.Duration
+	MaxWait time.Duration
+	Recheck time.Duration
+}
+
+// Push says where snapshots go.
+type Push struct {
+	// URL is empty when there is no hub to push to but the embedded one.
+	URL string
+	// TokenFile is the path of the file that holds the token.
+	TokenFile string
+}
+
+// Plugin is one [[plugin]] entry.
+type Plugin struct {
+	// Name is the module's own, from its Description.
+	Name string
+	// SHA256 pins the file, in lower-case hexadecimal; empty means no pin.
+	SHA256 string
+	// Reads narrows what the resolvers may see; empty means not narrowed.
+	Reads []string
+	// GrantSecrets names entries of the secret list.
+	GrantSecrets []string
+	// Rank orders plugins: lower wins, equal ranks in order of the entries.
+	Rank int
+	// Config holds one canonical JSON object per resolver.
+	Config map[string]json.RawMessage
+	Limits Limits
+}
+
+// DefaultRank is the rank of a plugin that has none in the configuration. The
+// built-in resolvers have 0.
+const DefaultRank = 100
+
+// Default returns what holds when there is no configuration file.
+func Default() *Config {
+	return &Config{
+		Plugins: Plugins{Dirs: []string{"/etc/waymark/plugins", "~/.config/waymark/plugins"}},
+		Builtin: Builtin{Config: map[string]json.RawMessage{
+			"instructions": json.RawMessage(`{"file_names":["AGENTS.md","CLAUDE.md",".cursorrules"]}`),
+		}},
+		Limits: Limits{
+			Time: 2 * time.Second, Memory: 64 * MiB, Response: MiB, Logs: 64 * KiB,
+			Opens: 4096, ReadBytes: 64 * MiB, Entries: 100_000,
+		},
+		Snapshot: Snapshot{MaxResourceBytes: 64 * KiB, MaxBytes: 2 * MiB, MaxResources: 500},
+		Watch:    Watch{Quiet: 15 * time.Millisecond, MaxWait: 150 * time.Millisecond, Recheck: time.Minute},
+	}
+}
+
+// Entry returns the [[plugin]] entry of that name; without one, an entry that
+// changes nothing.
+func (c *Config) Entry(name string) Plugin {
+	for _, p := range c.Entries {
+		if p.Name == name {
+			return p
+		}
+	}
+	return Plugin{Name: name, Rank: DefaultRank}
+}
+
+// LimitsOf returns the limits that hold for the plugin of that name: those of
+// its entry, the others from the [limits] table.
+func (c *Config) LimitsOf(name string) Limits {
+	own, all := c.Entry(name).Limits, c.Limits
+	return Limits{
+		Time:      or(own.Time, all.Time),
+		Memory:    or(own.Memory, all.Memory),
+		Response:  or(own.Response, all.Response),
+		Logs:      or(own.Logs, all.Logs),
+		Opens:     or(own.Opens, all.Opens),
+		ReadBytes: or(own.ReadBytes, all.ReadBytes),
+		Entries:   or(own.Entries, all.Entries),
+	}
+}
+
+func or[T comparable](value, otherwise T) T {
+	var zero T
+	if value == zero {
+		return otherwise
+	}
+	return value
+}

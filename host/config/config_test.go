@@ -1,0 +1,197 @@
+package config_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"waymark"
+	"waymark/host/config"
+	"waymark/host/snapshot"
+)
+
+// parse lays texts over the defaults.
+func parse(t *testing.T, texts ...string) *config.Config {
+	t.Helper()
+	c := config.Default()
+	for _, text := range texts {
+		if err := c.Parse("test.toml", text); err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+	}
+	return c
+}
+
+func TestDefaultsAreThoseOfTheFile(t *testing.T) {
+	// Over an empty Config, so that a key that the file lacks shows.
+	fromFile := &config.Config{}
+	if err := fromFile.Parse("plugin.toml", waymark.DefaultConfig); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(config.Default(), fromFile); diff != "" {
+		t.Errorf("Default and plugin.toml differ (-Default +plugin.toml):\n%s", diff)
+	}
+}
+
+func TestDefaultsAreThoseOfTheSnapshot(t *testing.T) {
+	want := config.Snapshot{
+		MaxResourceBytes: snapshot.DefaultMaxResourceBytes,
+		MaxBytes:         snapshot.DefaultMaxBytes,
+		MaxResources:     snapshot.DefaultMaxResources,
+	}
+	if diff := cmp.Diff(want, config.Default().Snapshot); diff != "" {
+		t.Errorf("(-host/snapshot +host/config):\n%s", diff)
+	}
+}
+
+// TestExampleEntry reads the entry that plugin.toml shows in comments.
+func TestExampleEntry(t *testing.T) {
+	_, example, ok := strings.Cut(waymark.DefaultConfig, "# [[plugin]]")
+	if !ok {
+		t.Fatal("plugin.toml shows no [[plugin]] entry")
+	}
+	text := "[[plugin]]" + strings.ReplaceAll(example, "\n#", "\n")
+	text = strings.ReplaceAll(text, "equal ranks: in order", "# equal ranks: in order")
+	got := parse(t, text).Entry("acme-rules")
+	want := config.Plugin{Name: "acme-rules", Rank: config.DefaultRank, Config: got.Config, Limits: config.Limits{Time: 5 * time.Second}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if text := string(got.Config["cursor-rules"]); text != `{"max_files":10}` {
+		t.Errorf("config is %s", text)
+	}
+}
+
+func TestEveryKey(t *testing.T) {
+	got := parse(t, `
+exclude = ["vendor/**"]
+plugins.dirs = ["/p", "~/p"]
+builtin.disable = ["skills"]
+[builtin.config]
+instructions = { file_names = ["A.md"] }
+skills = { n = 1, big = 9007199254740993, f = 0.5, html = "<&>", list = [1, { a = true }], empty = {} }
+[limits]
+time = "1m"
+memory = "1GiB"
+response = 2048
+logs = "2KiB"
+opens = 1
+read_bytes = "3MiB"
+entries = 7
+[snapshot]
+max_resource_bytes = "10B"
+max_bytes = "1MiB"
+max_resources = 1000
+[watch]
+quiet = "1ms"
+max_wait = "1s"
+recheck = "1h"
+[push]
+url = "https://hub.example.com"
+token_file = "~/.token"
+[[plugin]]
+name = "a"
+sha256 = "`+strings.Repeat("0a", 32)+`"
+reads = ["x/*"]
+grant_secrets = [".env"]
+rank = 10
+config.r = { k = "v" }
+limits.opens = 3
+[[plugin]]
+name = "b"
+`)
+	want := config.Default()
+	want.Exclude = []string{"vendor/**"}
+	want.Plugins.Dirs = []string{"/p", "~/p"}
+	want.Builtin.Disable = []string{"skills"}
+	want.Builtin.Config["instructions"] = []byte(`{"file_names":["A.md"]}`)
+	want.Builtin.Config["skills"] = []byte(`{"big":9007199254740993,"empty":{},"f":0.5,"html":"<&>","list":[1,{"a":true}],"n":1}`)
+	want.Limits = config.Limits{
+		Time: time.Minute, Memory: config.GiB, Response: 2048, Logs: 2 * config.KiB,
+		Opens: 1, ReadBytes: 3 * config.MiB, Entries: 7,
+	}
+	want.Snapshot = config.Snapshot{MaxResourceBytes: 10, MaxBytes: config.MiB, MaxResources: 1000}
+	want.Watch = config.Watch{Quiet: time.Millisecond, MaxWait: time.Second, Recheck: time.Hour}
+	want.Push = config.Push{URL: "https://hub.example.com", TokenFile: "~/.token"}
+	want.Entries = []config.Plugin{
+		{
+			Name: "a", SHA256: strings.Repeat("0a", 32), Reads: []string{"x/*"}, GrantSecrets: []string{".env"}, Rank: 10,
+			Limits: config.Limits{Opens: 3},
+		},
+		{Name: "b", Rank: config.DefaultRank},
+	}
+	want.Entries[0].Config = map[string]rawJSON{"r": rawJSON(`{"k":"v"}`)}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestMerge(t *testing.T) {
+	got := parse(t, `
+exclude = ["a", "b"]
+[limits]
+time = "1s"
+opens = 1
+[builtin.config.instructions]
+max = 1
+deep = { a = 1, b = 2 }
+[[plugin]]
+name = "p"
+rank = 5
+reads = ["x", "y"]
+config.r = { a = 1, b = 2 }
+limits.time = "3s"
+[[plugin]]
+name = "q"
+`, `
+exclude = ["c"]
+limits.time = "4s"
+[builtin.config.instructions]
+file_names = ["X.md"]
+deep.b = 3
+[[plugin]]
+name = "new"
+[[plugin]]
+name = "p"
+reads = []
+config.r.b = 3
+config.s = {}
+limits.opens = 9
+`)
+	want := config.Default()
+	want.Exclude = []string{"c"}
+	want.Limits.Time, want.Limits.Opens = 4*time.Second, 1
+	want.Builtin.Config["instructions"] = []byte(`{"deep":{"a":1,"b":3},"file_names":["X.md"],"max":1}`)
+	want.Entries = []config.Plugin{
+		{
+			Name: "p", Rank: 5, Limits: config.Limits{Time: 3 * time.Second, Opens: 9},
+			Config: map[string]rawJSON{"r": rawJSON(`{"a":1,"b":3}`), "s": rawJSON(`{}`)},
+		},
+		{Name: "q", Rank: config.DefaultRank},
+		{Name: "new", Rank: config.DefaultRank},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestLimitsOf(t *testing.T) {
+	c := parse(t, `
+[[plugin]]
+name = "p"
+limits = { time = "3s", memory = "2MiB" }
+`)
+	want := config.Default().Limits
+	if diff := cmp.Diff(want, c.LimitsOf("unknown")); diff != "" {
+		t.Errorf("without an entry (-want +got):\n%s", diff)
+	}
+	want.Time, want.Memory = 3*time.Second, 2*config.MiB
+	if diff := cmp.Diff(want, c.LimitsOf("p")); diff != "" {
+		t.Errorf("with an entry (-want +got):\n%s", diff)
+	}
+	if e := c.Entry("unknown"); e.Rank != config.DefaultRank || e.Name != "unknown" {
+		t.Errorf("entry of an unknown plugin: %+v", e)
+	}
+}

@@ -1,0 +1,154 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// Parse lays the text of one file over c. The name is for errors, which are
+// *Error. When there is one, c is not to be used any more.
+func (c *Config) Parse(name, text string) error {
+	d := document{file: name, text: text}
+	md, err := toml.Decode(text, &d.raw)
+	if err != nil {
+		return d.syntaxError(err)
+	}
+	d.keys = md.Keys()
+	d.apply(c.schema(), d.raw, nil, 0)
+	d.applyEntries(c)
+	if len(d.problems) == 0 {
+		d.check(c)
+	}
+	return d.firstProblem()
+}
+
+// document is one file that is being read.
+type document struct {
+	file, text string
+	raw        map[string]any
+	keys       []toml.Key // in the order of the file
+	problems   []problem
+}
+
+// problem is something wrong with the value at a path. The entry is the
+// number of the [[plugin]] entry that the path goes through, if it does.
+type problem struct {
+	path    []string
+	entry   int
+	unknown bool // the key itself is wrong
+	message string
+	hint    string
+}
+
+// problemsMax bounds the problems that are compared: only one is told.
+const problemsMax = 64
+
+func (d *document) add(p problem) {
+	if len(d.problems) < problemsMax {
+		d.problems = append(d.problems, p)
+	}
+}
+
+// apply stores every value of the table at path and collects what is wrong.
+func (d *document) apply(known table, have map[string]any, path []string, entry int) {
+	for _, key := range slices.Sorted(maps.Keys(have)) {
+		here := append(slices.Clip(path), key)
+		p := problem{path: here, entry: entry}
+		switch want := known[key].(type) {
+		case setter:
+			if err := want(have[key]); err != nil {
+				p.message = keyName(here) + ": " + err.Error()
+				d.add(p)
+			}
+		case table:
+			deeper, ok := have[key].(map[string]any)
+			if !ok {
+				p.message = fmt.Sprintf("%s: %v", keyName(here), wrongType("a table", have[key]))
+				d.add(p)
+				continue
+			}
+			d.apply(want, deeper, here, entry)
+		case entryList:
+			// applyEntries does it, with a schema of each entry's own.
+		default:
+			p.unknown = true
+			p.message = "unknown key " + keyName(here)
+			p.hint = suggest(key, known)
+			d.add(p)
+		}
+	}
+}
+
+// check holds values against each other, over all files so far.
+func (d *document) check(c *Config) {
+	if c.Watch.MaxWait < c.Watch.Quiet {
+		d.add(problem{
+			path:    d.present([]string{"watch", "max_wait"}, []string{"watch", "quiet"}),
+			message: fmt.Sprintf("watch.max_wait (%s) is shorter than watch.quiet (%s)", c.Watch.MaxWait, c.Watch.Quiet),
+			hint:    "a batch of events waits at least for one quiet time",
+		})
+	}
+	if c.Snapshot.MaxBytes < c.Snapshot.MaxResourceBytes {
+		d.add(problem{
+			path: d.present([]string{"snapshot", "max_bytes"}, []string{"snapshot", "max_resource_bytes"}),
+			message: fmt.Sprintf("snapshot.max_bytes (%s) is less than snapshot.max_resource_bytes (%s)",
+				c.Snapshot.MaxBytes, c.Snapshot.MaxResourceBytes),
+			hint: "all resources together need room for at least one",
+		})
+	}
+}
+
+// present returns the first of the paths that this file has.
+func (d *document) present(paths ...[]string) []string {
+	for _, path := range paths {
+		if t, ok := d.raw[path[0]].(map[string]any); ok && t[path[1]] != nil {
+			return path
+		}
+	}
+	return nil
+}
+
+func keyName(path []string) string { return toml.Key(path).String() }
+
+// firstProblem returns the problem that comes first in the file.
+func (d *document) firstProblem() error {
+	if len(d.problems) == 0 {
+		return nil
+	}
+	first := slices.MinFunc(d.problems, func(a, b problem) int {
+		return cmp.Compare(d.order(&a), d.order(&b))
+	})
+	return d.locate(&first)
+}
+
+// order returns the number of the problem's key among the keys of the file.
+func (d *document) order(p *problem) int {
+	name, entry := keyName(p.path), -1
+	for i, key := range d.keys {
+		if len(key) == 1 && key[0] == entriesKey {
+			entry++
+		}
+		inEntry := len(p.path) < 2 || p.path[0] != entriesKey || entry == p.entry
+		if inEntry && (key.String() == name || strings.HasPrefix(key.String(), name+".")) {
+			return i
+		}
+	}
+	return len(d.keys)
+}
+
+// syntaxError takes place, message and advice from the library's error.
+func (d *document) syntaxError(err error) error {
+	e := &Error{File: d.file, Message: "not TOML: " + err.Error()}
+	var parse toml.ParseError
+	if errors.As(err, &parse) {
+		e.Message = "not TOML: " + strings.TrimPrefix(parse.Message, "toml: ")
+		d.mark(e, parse.Position.Start, parse.Position.Len)
+	}
+	return e
+}

@@ -1,0 +1,27 @@
+// Package config reads plugin.toml, the operator's configuration, and knows
+// the places in the file system where Waymark keeps its things.
+//
+// # The configuration
+//
+// Load starts from Default and lays the files over it, the later over the
+// earlier, key by key: a key that a file has replaces what was there, a key
+// that it doesn't have stays. Lists are replaced as a whole. Tables are merged
+// key by key, also the free ones below builtin.config and plugin.config; a
+// [[plugin]] entry is merged into an earlier one of the same name.
+//
+// # Guarantees
+//
+// Parsing is strict: an unknown key, a value of the wrong type and a value
+// outside its range are errors that say file, line and column, what is wrong
+// and how to mend it. The values of Default are those of plugin.toml at the
+// root of the repository, which documents every key; a test holds them equal.
+//
+// What names a secret is read elsewhere: the configuration holds the path of a
+// token file, never a token.
+//
+// # Concurrency and limits
+//
+// There is no state; a Config is plain data. A file may have 1 MiB. Whether
+// plugins, resolvers and secret-list entries of the given names exist is for
+// the host to say, which knows them.
+package config

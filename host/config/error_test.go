@@ -1,0 +1,145 @@
+package config_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"waymark/host/config"
+)
+
+func TestErrors(t *testing.T) {
+	tests := []struct {
+		name, in string
+		want     string // the one line, as f:line:col: …
+		mark     string // what the carets stand under
+	}{
+		{"a key at the top", "exclde = []", `f:1:1: unknown key exclde: did you mean exclude?`, "exclde"},
+		{"a key in a table", "[limits]\n  tme = \"2s\"", `f:2:3: unknown key limits.tme: did you mean time?`, "tme"},
+		{"another case", "[limits]\nTime = \"2s\"", `f:2:1: unknown key limits.Time: did you mean time?`, "Time"},
+		{"a key like no other", "[push]\nsecret = \"x\"", `f:2:1: unknown key push.secret: known here: token_file, url`, "secret"},
+		{"a table", "\n[limitz]\ntime = \"2s\"", `f:2:2: unknown key limitz: did you mean limits?`, "limitz"},
+		{"a dotted key", "watch.quit.x = 1", `f:1:7: unknown key watch.quit: did you mean quiet?`, "quit"},
+		{"the first of several", "[watch]\nb = 1\na = 1\n[limits]\nc = 1", `f:2:1: unknown key watch.b: known here: max_wait, quiet, recheck`, "b"},
+		{"a strange key", "\"a b\" = 1", `f:1:2: unknown key "a b": known here: builtin, exclude, limits, plugin, plugins, push, snapshot, watch`, "a b"},
+
+		{"a size that isn't one", `limits.memory = "64MB"`, `f:1:18: limits.memory: "64MB" is not a size: write a whole number of B, KiB, MiB or GiB, like "64KiB"`, "64MB"},
+		{"a size of another type", `limits.memory = true`, `f:1:17: limits.memory: a size like "64KiB" or a number of bytes is expected, not true or false`, "true"},
+		{"a size out of range", `limits.memory = "2GiB"`, `f:1:18: limits.memory: 2GiB is outside the range from 1MiB to 1GiB`, "2GiB"},
+		{"a duration without a unit", `watch.quiet = 15`, `f:1:15: watch.quiet: a duration with its unit, like "150ms", "2s" or "1m" is expected, not a number`, "15"},
+		{"a duration that isn't one", `watch.quiet = "soon"`, `f:1:16: watch.quiet: "soon" is not a duration with its unit, like "150ms", "2s" or "1m"`, "soon"},
+		{"a fraction", `limits.opens = 1.5`, `f:1:16: limits.opens: a whole number is expected, not a number with a fraction`, "1.5"},
+		{"a list that is a string", `exclude = "x"`, `f:1:12: exclude: a list of strings is expected, not a string`, "x"},
+		{"a list of numbers", `exclude = ["x", 1]`, `f:1:12: exclude: a list of strings is expected, not a number`, ""},
+		{"a table that is a list", `limits = []`, `f:1:11: limits: a table is expected, not a list`, ""},
+		{"a date", `push.url = 2020-01-01`, `f:1:12: push.url: a string is expected, not a date or time`, "2020-01-01"},
+
+		{"a rooted pattern", `exclude = ["/x"]`, `f:1:12: exclude: "/x" begins with "/": patterns are relative to each root`, ""},
+		{"a directory as a pattern", `exclude = ["x/"]`, `f:1:12: exclude: "x/" ends with "/" and matches nothing: write "x/**" for everything below`, ""},
+		{"a pattern that leaves", `exclude = ["../x"]`, `f:1:12: exclude: "../x" matches nothing: leave out ".", ".." and doubled slashes`, ""},
+		{"a broken pattern", `exclude = ["[x"]`, `f:1:12: exclude: "[x" is not a pattern: check its brackets and braces`, ""},
+		{"a relative directory", `plugins.dirs = ["plugins"]`, `f:1:17: plugins.dirs: "plugins" is relative: write a path that begins with "/" or "~/"`, ""},
+		{"not a URL", `push.url = "hub"`, `f:1:13: push.url: it is not a URL: write one like "https://hub.example.com" or "unix:/run/waymark/hub.sock"`, "hub"},
+		{"a date for a resolver", "[builtin.config.skills]\na.b = 2020-01-01", `f:1:1: builtin.config: skills: a: b: resolvers get JSON, which has no dates: write it as a string`, ""},
+		{"no table for a resolver", "[builtin.config]\nskills = 1", `f:1:1: builtin.config: skills: the table of a resolver is expected, not a number`, ""},
+
+		{"an entry without a name", "[[plugin]]\nrank = 1\n[[plugin]]\nname = \"b\"", `f:1:1: plugin.name: every [[plugin]] entry needs the plugin's name, as "agent status" shows it`, "[["},
+		{"two entries of a name", "[[plugin]]\nname = \"b\"\n[[plugin]]\nname = \"b\"", `f:4:9: plugin.name: there is an entry for "b" already: put its keys into one entry`, "b"},
+		{"a key of the first entry", "[[plugin]]\nname = \"a\"\nrank = \"x\"\n[[plugin]]\nname = \"b\"\nrank = 2", `f:3:9: plugin.rank: a whole number is expected, not a string`, "x"},
+		{"a key of the last entry", "[[plugin]]\nname = \"a\"\nrank = 2\n[[plugin]]\nname = \"b\"\nrnk = 2", `f:6:1: unknown key plugin.rnk: did you mean rank?`, "rnk"},
+		{"a limit of an entry", "[[plugin]]\nname = \"a\"\nlimits = { time = \"2m\" }\n[[plugin]]\nname = \"b\"\nlimits.time = \"1s\"", `f:3:12: plugin.limits.time: 2m is outside the range from 1ms to 1m`, "t"},
+		{"entries that are a table", "[plugin]\nname = \"a\"", `f:1:1: plugin: a list of tables is expected, not a table: write [[plugin]] above each entry`, "["},
+		{"a digest that is too short", "[[plugin]]\nname = \"a\"\nsha256 = \"abc\"", "f:3:11: plugin.sha256: 64 lower-case hexadecimal digits are expected, as `sha256sum` prints them, or \"\"", "abc"},
+
+		{"quiet above max_wait", `watch.quiet = "1s"`, `f:1:16: watch.max_wait (150ms) is shorter than watch.quiet (1s): a batch of events waits at least for one quiet time`, "1s"},
+		{"one above all", `snapshot.max_bytes = 7`, `f:1:22: snapshot.max_bytes (7B) is less than snapshot.max_resource_bytes (64KiB): all resources together need room for at least one`, "7"},
+
+		{"not TOML", "a = \"x\nb = 1", `f:1:7: not TOML: strings cannot contain newlines`, ""},
+		{"a key twice", "exclude = []\nexclude = []", `f:2:1: not TOML: Key 'exclude' has already been defined.`, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			err := config.Default().Parse("f", test.in)
+			var e *config.Error
+			if !errors.As(err, &e) {
+				t.Fatalf("got %v, want a *config.Error", err)
+			}
+			if e.Error() != test.want {
+				t.Errorf("got  %s\nwant %s", e, test.want)
+			}
+			if got := marked(t, e.Excerpt()); test.mark != "" && got != test.mark {
+				t.Errorf("the carets stand under %q, want %q\n%s", got, test.mark, e.Excerpt())
+			}
+		})
+	}
+}
+
+// marked returns what the carets of an excerpt stand under.
+func marked(t *testing.T, excerpt string) string {
+	t.Helper()
+	lines := strings.Split(excerpt, "\n")
+	if len(lines) != 3 || lines[2] != "" {
+		t.Fatalf("an excerpt has two lines, not:\n%s", excerpt)
+	}
+	start := strings.IndexByte(lines[1], '^')
+	span := strings.Count(lines[1], "^")
+	text := []rune(lines[0])
+	if start < 0 || start > len(text) {
+		t.Fatalf("no caret in:\n%s", excerpt)
+	}
+	return string(text[start:min(start+span, len(text))])
+}
+
+func TestExcerptIsSafeForATerminal(t *testing.T) {
+	err := config.Default().Parse("f", "\texclude = [\"é\x1b[31m\"]")
+	var e *config.Error
+	if !errors.As(err, &e) {
+		t.Fatalf("got %v", err)
+	}
+	if strings.Contains(e.Error()+e.Excerpt(), "\x1b") {
+		t.Errorf("an escape character gets through: %q", e.Error()+e.Excerpt())
+	}
+}
+
+func TestNoSecretInErrors(t *testing.T) {
+	for _, in := range []string{
+		`push.url = "https://user:hunter2@hub.example.com"`,
+		"push.url = \"https://user:hunter2@hub.example.com\"\nexclde = []",
+	} {
+		err := config.Default().Parse("f", in)
+		if err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+// FuzzParse: no text makes the parser panic, every error has a place inside
+// the text, and what is accepted is accepted again on top of itself.
+func FuzzParse(f *testing.F) {
+	f.Add("exclude = [\"a\"]\n[limits]\ntime = \"1s\"")
+	f.Add("[[plugin]]\nname = 'a'\nconfig.x = {a = [1, {b = 2}]}\n[[plugin]]\nname = \"\"\"\n[[plugin]]\n\"\"\"\nrnk = 1")
+	f.Add("plugin = [{name = 'x', limits = {opens = 0}}]")
+	f.Add("a.b.c = 1\nb = 2020-01-01\nbuiltin.config.x.y = nan")
+	f.Add("exclude = [\"\xff\"]")
+	f.Fuzz(func(t *testing.T, text string) {
+		c := config.Default()
+		err := c.Parse("f", text)
+		if err == nil {
+			if err := c.Parse("f", text); err != nil {
+				t.Fatalf("accepted once, then: %v", err)
+			}
+			return
+		}
+		var e *config.Error
+		if !errors.As(err, &e) {
+			t.Fatalf("not a *config.Error: %v", err)
+		}
+		if lines := strings.Count(text, "\n") + 1; e.Line > lines || e.Line > 0 && e.Col < 1 {
+			t.Fatalf("place %d:%d in a text of %d lines", e.Line, e.Col, lines)
+		}
+		if strings.ContainsAny(e.Error(), "\n\x1b") {
+			t.Fatalf("more than one line, or an escape character: %q", e.Error())
+		}
+		e.Excerpt()
+	})
+}

@@ -1,0 +1,91 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+	"unicode/utf8"
+)
+
+// maxFile bounds a configuration file, in bytes. The annotated default has 8
+// KiB; what is much larger is another file under the wrong name.
+const maxFile = 1 << 20
+
+// Load returns Default with the files laid over it, the later over the
+// earlier. A file that doesn't exist is skipped; Places.ConfigFiles says where
+// files are looked for.
+//
+// # Errors
+//
+// *Error for what a file says; otherwise the system's, with the path.
+func Load(files ...string) (*Config, error) {
+	c := Default()
+	for _, file := range files {
+		err := c.read(file)
+		if missing(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// LoadFile is Load for a file that somebody named: it must exist, and no
+// other is read.
+func LoadFile(file string) (*Config, error) {
+	c := Default()
+	err := c.read(file)
+	if missing(err) {
+		return nil, fmt.Errorf("configuration file: %w: check the path, or leave --config out to use the defaults", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+func (c *Config) read(file string) error {
+	text, err := readFile(file)
+	if err != nil {
+		return err
+	}
+	if err := c.Parse(file, text); err != nil {
+		return err
+	}
+	c.Files = append(c.Files, file)
+	return nil
+}
+
+func readFile(file string) (text string, err error) {
+	// Without O_NONBLOCK a FIFO would block the start for ever.
+	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if info, err := f.Stat(); err != nil {
+		return "", err
+	} else if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s: not a regular file: name a file in TOML", file)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return "", err
+	}
+	if len(data) > maxFile {
+		return "", fmt.Errorf("%s: more than %s: is this the right file?", file, Bytes(maxFile))
+	}
+	if !utf8.Valid(data) {
+		return "", fmt.Errorf("%s: not UTF-8: save it as UTF-8 text", file)
+	}
+	return string(data), nil
+}

@@ -1,0 +1,154 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Places says where Waymark keeps its things.
+type Places struct {
+	// Home is the user's home directory; empty when there is none.
+	Home string
+	// Socket is the path of the agent's local API.
+	Socket string
+	// State is the directory for what must survive: databases, persistent
+	// sources, approvals.
+	State string
+	// Cache is the directory for what can be made again.
+	Cache string
+	// ConfigFiles are the places of configuration files, for Load.
+	ConfigFiles []string
+}
+
+// Environment is where FindPlaces looks. The zero value is the process's own.
+type Environment struct {
+	// Getenv returns a variable, "" when it isn't set; nil means os.Getenv.
+	Getenv func(string) string
+	// Home returns the home directory; nil means os.UserHomeDir.
+	Home func() (string, error)
+}
+
+// socketMax bounds the path of a Unix socket, in bytes: Linux takes 107,
+// darwin 103.
+const socketMax = 103
+
+// FindPlaces applies the XDG base directory rules:
+//
+//	socket   $WAYMARK_SOCKET, else $XDG_RUNTIME_DIR/waymark/agent.sock where
+//	         that directory exists, else agent.sock in the state directory
+//	state    $XDG_STATE_HOME/waymark, else ~/.local/state/waymark
+//	cache    $XDG_CACHE_HOME/waymark, else ~/.cache/waymark
+//	config   /etc/waymark/plugin.toml, then $XDG_CONFIG_HOME/waymark/plugin.toml,
+//	         else ~/.config/waymark/plugin.toml
+//
+// XDG variables that hold relative paths are ignored, as the rules say.
+// WAYMARK_SOCKET may be written as unix:PATH. Nothing is created; see
+// MakePrivate.
+func FindPlaces(env Environment) (*Places, error) {
+	if env.Getenv == nil {
+		env.Getenv = os.Getenv
+	}
+	if env.Home == nil {
+		env.Home = os.UserHomeDir
+	}
+	home, _ := env.Home() // its lack is reported where it is needed
+	p := &Places{Home: home, ConfigFiles: []string{"/etc/waymark/plugin.toml"}}
+	var err error
+	if p.State, err = env.base(home, "XDG_STATE_HOME", ".local/state"); err != nil {
+		return nil, err
+	}
+	if p.Cache, err = env.base(home, "XDG_CACHE_HOME", ".cache"); err != nil {
+		return nil, err
+	}
+	// No place for a configuration of one's own is no reason to stop.
+	if dir, err := env.base(home, "XDG_CONFIG_HOME", ".config"); err == nil {
+		p.ConfigFiles = append(p.ConfigFiles, filepath.Join(dir, "plugin.toml"))
+	}
+	p.Socket, err = env.socket(p.State)
+	return p, err
+}
+
+// base returns Waymark's directory in an XDG base directory.
+func (env *Environment) base(home, variable, under string) (string, error) {
+	if dir := env.Getenv(variable); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "waymark"), nil
+	}
+	if !filepath.IsAbs(home) {
+		return "", fmt.Errorf("there is no home directory: set HOME, or %s to an absolute path", variable)
+	}
+	return filepath.Join(home, under, "waymark"), nil
+}
+
+func (env *Environment) socket(state string) (string, error) {
+	path := filepath.Join(state, "agent.sock")
+	if dir := env.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) && isDir(dir) {
+		// It is often set without being there, in containers and after su.
+		path = filepath.Join(dir, "waymark", "agent.sock")
+	}
+	if own := strings.TrimPrefix(env.Getenv("WAYMARK_SOCKET"), "unix:"); own != "" {
+		if !filepath.IsAbs(own) {
+			return "", fmt.Errorf("WAYMARK_SOCKET is %q: write an absolute path", own)
+		}
+		path = filepath.Clean(own)
+	}
+	if len(path) > socketMax {
+		return "", fmt.Errorf("the socket path %s has %d bytes, %d are possible: set WAYMARK_SOCKET to a shorter one",
+			path, len(path), socketMax)
+	}
+	return path, nil
+}
+
+// Expand replaces a leading "~" by the home directory.
+func (p *Places) Expand(path string) (string, error) {
+	rest, ok := strings.CutPrefix(path, "~")
+	if !ok || rest != "" && rest[0] != '/' {
+		return path, nil
+	}
+	if !filepath.IsAbs(p.Home) {
+		return "", fmt.Errorf("%s: there is no home directory: set HOME, or write the whole path", path)
+	}
+	return filepath.Join(p.Home, rest), nil
+}
+
+// MakePrivate makes sure that there is a directory that belongs to the user
+// and is open to nobody else, mode 0700. Parents are made as needed, with the
+// same mode; those that exist stay as they are.
+//
+// # Errors
+//
+// The path is taken by something else, or belongs to somebody else. A mode
+// that is too wide is narrowed instead.
+func MakePrivate(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("%w: make it possible to create this directory, or name another place", err)
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(narrow(d, dir), d.Close())
+}
+
+// narrow works on the open directory, so that what is checked is what is
+// changed.
+func narrow(d *os.File, dir string) error {
+	info, err := d.Stat()
+	if err != nil {
+		return err
+	}
+	if owner, ok := ownerOf(info); ok && owner != os.Geteuid() {
+		return fmt.Errorf("%s belongs to user %d, not to you (%d): remove it, or name another place", dir, owner, os.Geteuid())
+	}
+	if info.Mode().Perm()&0o077 == 0 {
+		return nil
+	}
+	return d.Chmod(0o700)
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}

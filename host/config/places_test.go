@@ -1,0 +1,154 @@
+package config_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"waymark/host/config"
+)
+
+// find is FindPlaces in an environment of the test's own; without "HOME" in
+// it there is no home directory.
+func find(vars map[string]string) (*config.Places, error) {
+	return config.FindPlaces(config.Environment{
+		Getenv: func(name string) string { return vars[name] },
+		Home: func() (string, error) {
+			if vars["HOME"] == "" {
+				return "", errors.New("none")
+			}
+			return vars["HOME"], nil
+		},
+	})
+}
+
+func TestFindPlaces(t *testing.T) {
+	run := t.TempDir()
+	tests := []struct {
+		name string
+		vars map[string]string
+		want config.Places
+	}{
+		{
+			"a home directory is enough", map[string]string{"HOME": "/h"},
+			config.Places{
+				Home: "/h", Socket: "/h/.local/state/waymark/agent.sock", State: "/h/.local/state/waymark", Cache: "/h/.cache/waymark",
+				ConfigFiles: []string{"/etc/waymark/plugin.toml", "/h/.config/waymark/plugin.toml"},
+			},
+		},
+		{
+			"XDG", map[string]string{"HOME": "/h", "XDG_STATE_HOME": "/s", "XDG_CACHE_HOME": "/c", "XDG_CONFIG_HOME": "/f", "XDG_RUNTIME_DIR": run},
+			config.Places{
+				Home: "/h", Socket: run + "/waymark/agent.sock", State: "/s/waymark", Cache: "/c/waymark",
+				ConfigFiles: []string{"/etc/waymark/plugin.toml", "/f/waymark/plugin.toml"},
+			},
+		},
+		{
+			"relative paths and missing directories are ignored",
+			map[string]string{"HOME": "/h", "XDG_STATE_HOME": "s", "XDG_RUNTIME_DIR": run + "/missing"},
+			config.Places{
+				Home: "/h", Socket: "/h/.local/state/waymark/agent.sock", State: "/h/.local/state/waymark", Cache: "/h/.cache/waymark",
+				ConfigFiles: []string{"/etc/waymark/plugin.toml", "/h/.config/waymark/plugin.toml"},
+			},
+		},
+		{
+			"the socket's own variable wins, with or without its scheme",
+			map[string]string{"XDG_STATE_HOME": "/s", "XDG_CACHE_HOME": "/c", "XDG_RUNTIME_DIR": run, "WAYMARK_SOCKET": "unix:/x/../y.sock"},
+			config.Places{Socket: "/y.sock", State: "/s/waymark", Cache: "/c/waymark", ConfigFiles: []string{"/etc/waymark/plugin.toml"}},
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := find(test.vars)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, *got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestFindPlacesErrors(t *testing.T) {
+	tests := []struct {
+		name string
+		vars map[string]string
+		want string
+	}{
+		{"no home", map[string]string{}, "XDG_STATE_HOME"},
+		{"no home, no cache", map[string]string{"XDG_STATE_HOME": "/s"}, "XDG_CACHE_HOME"},
+		{"a relative socket", map[string]string{"HOME": "/h", "WAYMARK_SOCKET": "x"}, "absolute"},
+		{"a long socket", map[string]string{"HOME": "/" + strings.Repeat("h", 100)}, "WAYMARK_SOCKET"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if _, err := find(test.vars); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want a hint at %s", err, test.want)
+			}
+		})
+	}
+}
+
+func TestFindPlacesOfThisProcess(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", "/s")
+	t.Setenv("HOME", "/h")
+	got, err := config.FindPlaces(config.Environment{})
+	if err != nil || got.State != "/s/waymark" || got.Home != "/h" {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+func TestExpand(t *testing.T) {
+	p := &config.Places{Home: "/h"}
+	for in, want := range map[string]string{"~": "/h", "~/a/../b": "/h/b", "/a": "/a", "~other/a": "~other/a", "a/~": "a/~", "": ""} {
+		if got, err := p.Expand(in); err != nil || got != want {
+			t.Errorf("Expand(%q) = %q, %v; want %q", in, got, err, want)
+		}
+	}
+	if got, err := (&config.Places{}).Expand("~/a"); err == nil {
+		t.Errorf("without a home directory: %q", got)
+	}
+}
+
+func TestMakePrivate(t *testing.T) {
+	base := t.TempDir()
+	dir := filepath.Join(base, "a", "b")
+	for range 2 { // the second time it is there
+		if err := config.MakePrivate(dir); err != nil {
+			t.Fatal(err)
+		}
+		checkMode(t, dir)
+		checkMode(t, filepath.Dir(dir))
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := config.MakePrivate(dir); err != nil {
+		t.Fatal(err)
+	}
+	checkMode(t, dir)
+
+	file := filepath.Join(base, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := config.MakePrivate(file); err == nil {
+		t.Error("a file passes for a directory")
+	}
+}
+
+func checkMode(t *testing.T, dir string) {
+	t.Helper()
+	info, err := os.Stat(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Mode().Perm() != 0o700 {
+		t.Errorf("%s has mode %v", dir, info.Mode())
+	}
+}

@@ -1,0 +1,97 @@
+# Waymark. Needs Go 1.26, git and make. `make` alone tells the targets.
+
+GO   ?= go
+# The directory whose context `make run` looks at.
+ROOT ?= .
+# More arguments for go test, as in: make test TESTFLAGS='-run TestResolve -v'
+TESTFLAGS ?=
+# What `make test`, `race` and `cover` look at.
+PKGS ?= ./...
+# How long `make fuzz` runs each target, and `make bench` each benchmark.
+FUZZTIME  ?= 20s
+BENCHTIME ?= 1s
+BENCH     ?= .
+
+# Where goroutines meet: what `make race` looks at. The guests have none.
+RACE_PKGS ?= ./host/... ./hub/... ./wire/... ./cmd/... ./internal/...
+
+# Run from source, so that everybody has the same version. The first time it
+# takes two to three minutes to build; later it is in Go's cache.
+LINT = $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+# The module of the built-in resolvers. The agent embeds it.
+GUEST       := host/builtin/dist/builtin.wasm
+GUEST_FILES := $(shell find abi sdk-guest plugins -name '*.go' ! -name '*_test.go' 2>/dev/null)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help run build guest test race check fmt vet cross lint generate generated clean-tree bench fuzz cover clean
+
+help: ## Say what the targets are.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: build ## Build everything and run the agent with its own hub; ROOT=dir for another directory.
+	bin/agent run --root '$(ROOT)'
+
+build: guest ## Build bin/agent and bin/hub.
+	@mkdir -p bin
+	$(GO) build -trimpath -o bin/ ./cmd/agent ./cmd/hub
+
+guest: $(GUEST)
+
+$(GUEST): go.mod go.sum $(GUEST_FILES)
+	GOOS=wasip1 GOARCH=wasm $(GO) build -buildmode=c-shared -buildvcs=false -trimpath -ldflags='-s -w' -o $@ ./plugins/builtin
+
+test: guest ## Run all tests.
+	$(GO) test $(TESTFLAGS) $(PKGS)
+
+race: guest ## Run the tests with the race detector (needs a C compiler).
+	$(GO) test -race $(TESTFLAGS) $(RACE_PKGS)
+
+check: fmt vet cross lint generated test clean-tree ## All that must hold before a commit is done; the tree must be clean.
+
+fmt:
+	@files=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
+	if [ -n "$$files" ]; then echo "not formatted, run gofmt -w on:"; echo "$$files"; exit 1; fi
+
+vet:
+	$(GO) vet ./...
+	GOOS=wasip1 GOARCH=wasm $(GO) vet ./abi/... ./sdk-guest/... ./plugins/...
+
+# The other systems that the code builds for.
+cross:
+	GOOS=linux GOARCH=arm64 $(GO) build ./...
+	GOOS=darwin GOARCH=arm64 $(GO) build ./...
+
+lint: ## Run golangci-lint (built from source the first time).
+	$(LINT) run ./...
+
+generate: ## Generate code anew.
+	$(GO) generate ./...
+
+# Compares the tree with itself, so that it works before a commit, too.
+SUMS = git ls-files -z --cached --others --exclude-standard | xargs -0 sha256sum 2>/dev/null
+generated:
+	@before=$$($(SUMS)); $(MAKE) --no-print-directory generate; after=$$($(SUMS)); \
+	if [ "$$before" != "$$after" ]; then echo "generated code was not current: commit what make generate has changed"; exit 1; fi
+
+clean-tree:
+	@changes=$$(git status --porcelain); \
+	if [ -n "$$changes" ]; then echo "the tree is not clean:"; echo "$$changes"; exit 1; fi
+
+bench: guest ## Run the benchmarks; BENCH=regexp for some of them.
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem $(PKGS)
+
+fuzz: guest ## Run every fuzz target for FUZZTIME (20s).
+	@git grep --untracked -oE '^func Fuzz[A-Za-z0-9_]+' -- '*_test.go' | { failed=0; while IFS=: read -r file func; do \
+		echo "== $${file%/*} $${func#func }"; \
+		$(GO) test -run '^$$' -fuzz "^$${func#func }\$$" -fuzztime $(FUZZTIME) "./$${file%/*}" </dev/null || failed=1; \
+	done; exit $$failed; }
+
+cover: guest ## Measure what the tests cover, into cover.html.
+	$(GO) test -coverprofile cover.out -coverpkg ./... $(PKGS)
+	$(GO) tool cover -html cover.out -o cover.html
+	$(GO) tool cover -func cover.out | tail -n 1
+
+clean: ## Remove what was built.
+	rm -rf bin cover.out cover.html $(GUEST)

@@ -1,0 +1,91 @@
+package arch
+
+const module = "waymark"
+
+// Waymark returns the architecture of this repository.
+func Waymark() *Architecture {
+	return &Architecture{Layers: layers(), Rules: rules()}
+}
+
+func layers() []Layer {
+	return []Layer{
+		{"abi", []string{"waymark", "waymark/abi/..."}},
+		{"guests", []string{"waymark/sdk-guest/...", "waymark/plugins/...", "waymark/examples/..."}},
+		{"vfs and snapshot", []string{"waymark/host/vfs/...", "waymark/host/snapshot/..."}},
+		{"wire", []string{"waymark/wire/..."}},
+		{"parts of the engine", []string{
+			"waymark/host/sandbox/...", "waymark/host/resolve/...", "waymark/host/watch/...", "waymark/host/push/...",
+			"waymark/host/api/...", "waymark/host/config/...", "waymark/host/builtin/...",
+		}},
+		{"engine and hub", []string{"waymark/host/...", "waymark/hub/..."}},
+		{"mains, tools and tests", []string{"waymark/cmd/...", "waymark/internal/..."}},
+	}
+}
+
+func rules() []Rule {
+	sandboxes := []string{"github.com/tetratelabs/wazero/...", "github.com/extism/..."}
+	databases := []string{
+		"database/sql/...", "modernc.org/sqlite/...", "github.com/jackc/pgx/...", "github.com/lib/pq/...",
+		"github.com/pressly/goose/...",
+	}
+	all := []string{"waymark/..."}
+	return []Rule{
+		{
+			From: []string{"waymark/abi/..."}, Only: []string{}, Deep: true,
+			Reason: "whoever writes a resolver or a host takes abi without anything else",
+		},
+		{
+			From: []string{"waymark/sdk-guest/..."}, Only: []string{"waymark/abi/...", "waymark/sdk-guest/..."}, Deep: true,
+			Reason: "every dependency of the SDK is loaded into every sandbox",
+		},
+		{
+			From: []string{"waymark/plugins/...", "waymark/examples/..."},
+			To:   []string{"waymark/host/...", "waymark/hub/...", "waymark/wire/...", "waymark/internal/..."}, Deep: true,
+			Reason: "a guest speaks to the host through the ABI alone",
+		},
+		{
+			From: all, Except: []string{"waymark/host/sandbox/...", "waymark/plugins/...", "waymark/sdk-guest/..."},
+			To: sandboxes, Tests: true,
+			Reason: "the limits of a run are kept in one place, host/sandbox",
+		},
+		{
+			From: []string{"waymark/plugins/...", "waymark/sdk-guest/..."}, To: sandboxes, Deep: true,
+			Reason: "a guest runs inside a sandbox; only its tests run one",
+		},
+		{
+			From: []string{"waymark/cmd/hub/...", "waymark/hub/..."},
+			To:   append([]string{"waymark/host/sandbox/...", "waymark/host/resolve/..."}, sandboxes...), Deep: true,
+			Reason: "a control plane runs nobody's code",
+		},
+		{
+			From: []string{"waymark/hub/..."}, To: []string{"waymark/host/..."}, Allow: []string{"waymark/host/snapshot"},
+			Reason: "the hub knows snapshots, not the engine",
+		},
+		{
+			From: []string{"waymark/host/..."}, To: append([]string{"waymark/hub/..."}, databases...), Deep: true,
+			Reason: "the engine keeps no database: agents without an embedded hub stay small",
+		},
+		{
+			From: all, Except: []string{"waymark/hub/store/...", "waymark/cmd/..."}, To: databases,
+			Reason: "SQL is the business of hub/store, behind its interface",
+		},
+		{
+			From: all, Except: []string{"waymark/host/watch/..."}, To: []string{"github.com/fsnotify/fsnotify/..."}, Tests: true,
+			Reason: "events are hints, and host/watch is where they are taken for no more",
+		},
+		{
+			From: all, Except: []string{"waymark/host", "waymark/host/config/...", "waymark/cmd/..."},
+			To:     []string{"github.com/BurntSushi/toml/...", "waymark/host/config/..."},
+			Reason: "packages take Options; only the host and the mains know the configuration file",
+		},
+		{
+			From: all, Except: []string{"waymark/cmd/..."}, To: []string{"github.com/spf13/cobra/...", "github.com/spf13/pflag/..."},
+			Reason: "flags are the business of the mains",
+		},
+		{
+			From: all, Except: []string{"waymark/internal/...", "*test"},
+			To:     []string{"waymark/internal/...", "waymark/cmd/...", "testing", "*test"},
+			Reason: "tools and test helpers are no part of the product",
+		},
+	}
+}

@@ -1,0 +1,101 @@
+package host
+
+import (
+	"log/slog"
+	"time"
+
+	"waymark/abi"
+	"waymark/host/push"
+	"waymark/host/sandbox"
+	"waymark/host/snapshot"
+	"waymark/host/vfs"
+)
+
+// Options configures a Host. The zero value works and finds nothing: it has
+// neither modules nor roots.
+type Options struct {
+	// Builtin is the built-in resolver module; nil means that there is none.
+	Builtin []byte
+	// DisableBuiltin names built-in resolvers that are not run.
+	DisableBuiltin []string
+	// BuiltinConfig holds a JSON object per built-in resolver.
+	BuiltinConfig map[string][]byte
+
+	// PluginDirs are searched for *.wasm files, in order. A directory that
+	// doesn't exist is skipped.
+	PluginDirs []string
+	// Plugins narrows and configures modules by the name they give
+	// themselves; a module without an entry runs with the defaults.
+	Plugins []PluginOptions
+
+	// Roots is what to look at, in order of precedence.
+	Roots []RootSpec
+	// Exclude holds patterns, relative to each root, of what doesn't exist
+	// for any resolver.
+	Exclude []string
+
+	// CacheDir keeps compiled modules between processes; empty keeps nothing.
+	CacheDir string
+	// Limits and FileLimits bound every run; Caps bounds the snapshot.
+	Limits     sandbox.Limits
+	FileLimits vfs.Limits
+	Caps       snapshot.Caps
+
+	// NoMemo runs every resolver at every refresh, for measurements.
+	NoMemo bool
+	// Recheck is how often Run re-checks everything. Default 2 s.
+	Recheck time.Duration
+	// Push configures where Run pushes to; nil pushes nowhere.
+	Push *push.Options
+
+	// Progress is called with one line when something takes long, for example
+	// compiling a module for the first time. It may be nil.
+	Progress func(line string)
+	Logger   *slog.Logger
+}
+
+// PluginOptions is the operator's word on one dropped-in module.
+type PluginOptions struct {
+	// Name is the module's own name.
+	Name string
+	// SHA256 pins the file, in hexadecimal; empty accepts any.
+	SHA256 string
+	// Reads narrows what its resolvers see; empty doesn't.
+	Reads []string
+	// GrantSecrets names entries of the secret list that they may see.
+	GrantSecrets []string
+	// Rank orders plugins; lower comes first, equal ranks in the order of
+	// Options.Plugins. Built-in resolvers come before all. 0 means
+	// DefaultRank.
+	Rank int
+	// Config holds a JSON object per resolver.
+	Config map[string][]byte
+	// Limits and FileLimits replace the fields of those in Options; zero
+	// fields don't.
+	Limits     sandbox.Limits
+	FileLimits vfs.Limits
+}
+
+// RootSpec names a root to look at.
+type RootSpec struct {
+	Path string
+	Role abi.Role
+	// Source marks a root that the user added; its resources carry the path.
+	Source bool
+	// Optional roots may be missing: they are looked at as soon as they
+	// exist. A root that isn't optional makes New fail.
+	Optional bool
+}
+
+func (o *Options) setDefaults() {
+	if o.Recheck <= 0 {
+		// Re-checking 200 unchanged files takes about a millisecond.
+		o.Recheck = 2 * time.Second
+	}
+	if o.Progress == nil {
+		o.Progress = func(string) {}
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+}

@@ -1,0 +1,24 @@
+// Package resolve runs resolvers on roots and turns what they answer into
+// candidates for a snapshot.
+//
+// # Guarantees
+//
+//   - The bytes that a resolver saw are the bytes that are hashed and kept: both
+//     come from the same vfs.Run.
+//   - A bad row costs the row, a bad answer the run, and neither costs another
+//     resolver anything.
+//   - Of an mcp_config nothing is kept but its path, status, hash and size, and
+//     an error that this package wrote itself.
+//   - A remembered result is used only when its whole trace has been re-checked;
+//     nothing else makes it fresh.
+//
+// # Concurrency
+//
+// An Engine may be used by any number of goroutines. Runs of one call go in
+// parallel.
+//
+// # Limits
+//
+// Memos live in memory, one per (resolver, root); those of roots and resolvers
+// that a call doesn't name are forgotten by Retain.
+package resolve

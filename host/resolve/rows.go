@@ -1,0 +1,312 @@
+package resolve
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"waymark/abi"
+	"waymark/host/snapshot"
+	"waymark/host/vfs"
+)
+
+// maxRows bounds what is looked at of one answer. A peer takes 1,000
+// resources in all, so more from one resolver can't be of use.
+const maxRows = 1000
+
+// rowReader turns the rows of one answer into candidates.
+type rowReader struct {
+	resolver  *Resolver
+	by        string // "module/resolver@version"
+	root      Root
+	run       *vfs.Run
+	maxInline int64
+	warnings  []string
+}
+
+// dropError says why a row can't be used.
+type dropError struct {
+	reason string // the host's own words
+	value  string // the guest's, or empty
+}
+
+func (e *dropError) Error() string { return e.reason + e.value }
+
+// dropped makes an error of the host's own words.
+func dropped(format string, args ...any) error {
+	return &dropError{reason: fmt.Sprintf(format, args...)}
+}
+
+// droppedFor makes an error that repeats a word of the guest.
+func droppedFor(reason, value string) error {
+	return &dropError{reason: reason, value: fmt.Sprintf(": %q", show(value))}
+}
+
+// read converts an answer.
+func (r *rowReader) read(resp *abi.Response) []snapshot.Candidate {
+	for _, w := range resp.Warnings {
+		r.warn(w)
+	}
+	rows := resp.Resources
+	if len(rows) > maxRows {
+		r.warn(fmt.Sprintf("%d resources in one answer; the first %d are kept", len(rows), maxRows))
+		rows = rows[:maxRows]
+	}
+	candidates := make([]snapshot.Candidate, 0, len(rows))
+	for i := range rows {
+		res, err := r.row(&rows[i])
+		if err != nil {
+			r.warn(r.whyDropped(i, &rows[i], err))
+			continue
+		}
+		candidates = append(candidates, snapshot.Candidate{
+			Resource: *res, Path: filepath.Join(r.root.FS.Path(), rows[i].Path),
+			Rank: r.resolver.Rank, DropIn: r.resolver.DropIn,
+		})
+	}
+	return candidates
+}
+
+// whyDropped is the warning for a row that is dropped. Of a resolver that reads
+// MCP configurations it repeats nothing: its words could hold tokens.
+func (r *rowReader) whyDropped(i int, row *abi.Resource, err error) string {
+	var d *dropError
+	if errors.As(err, &d) && withholds(r.resolver) {
+		return fmt.Sprintf("dropped resource %d: %s", i+1, d.reason)
+	}
+	return fmt.Sprintf("dropped %q: %s", show(row.Path), err)
+}
+
+// withholds reports whether a resolver's own words must not be repeated.
+func withholds(r *Resolver) bool { return slices.Contains(r.Info.Kinds, abi.KindMCPConfig) }
+
+// row checks one row and makes a resource of it. An error means that the row
+// is dropped.
+func (r *rowReader) row(row *abi.Resource) (*snapshot.Resource, error) {
+	if err := r.checkRow(row); err != nil {
+		return nil, err
+	}
+	source, lost, err := r.source(row.Path)
+	if err != nil {
+		return nil, err
+	}
+	res := &snapshot.Resource{
+		Kind: row.Kind, Source: source, SourcePath: r.root.SourcePath,
+		Status:   snapshot.StatusOK,
+		Resolver: r.by,
+	}
+	if row.Status == abi.StatusInvalid {
+		res.Status, res.Error = snapshot.StatusInvalid, orDefault(clean(row.Error), "the resolver gives no reason")
+	}
+	if row.Kind == abi.KindMCPConfig {
+		if res.Status == snapshot.StatusInvalid { // never in the resolver's words: they could hold tokens
+			res.Error = "the resolver calls it invalid"
+		}
+	} else {
+		res.Key, res.Name, res.Description = clean(row.Key), clean(row.Name), clean(row.Description)
+		res.Attributes = attributes(row.Attributes)
+	}
+	if err := r.content(row, res); err != nil {
+		return nil, err
+	}
+	if lost != nil && (row.Content == nil || row.Content.Inline != nil) {
+		unreachable(lost, res)
+	}
+	return res, nil
+}
+
+// unreachable marks a find whose own path leads nowhere.
+func unreachable(err error, res *snapshot.Resource) {
+	res.Payload = nil
+	if errors.Is(err, vfs.ErrEscape) {
+		res.Status, res.Error = snapshot.StatusInvalid, escapes
+		return
+	}
+	res.Status, res.Error = snapshot.StatusUnreadable, whyUnreadable(err)
+}
+
+const escapes = "the link escapes the root"
+
+// checkRow refuses what the ABI forbids in a row.
+func (r *rowReader) checkRow(row *abi.Resource) error {
+	switch {
+	case !slices.Contains(r.resolver.Info.Kinds, row.Kind):
+		return droppedFor("its kind is not declared", string(row.Kind))
+	case !cleanPath(row.Path):
+		return dropped("its path is not a clean path relative to the root")
+	case row.Status != "" && row.Status != abi.StatusOK && row.Status != abi.StatusInvalid:
+		return droppedFor("its status is not for a resolver to give", row.Status)
+	case len(row.Name) > abi.MaxName:
+		return dropped("its name is longer than %d bytes", abi.MaxName)
+	case len(row.Description) > abi.MaxDescription:
+		return dropped("its description is longer than %d bytes", abi.MaxDescription)
+	case len(row.Error) > abi.MaxError:
+		return dropped("its error is longer than %d bytes", abi.MaxError)
+	case len(row.Key) > abi.MaxName:
+		return dropped("its key is longer than %d bytes", abi.MaxName)
+	case attributesSize(row.Attributes) > abi.MaxAttributes:
+		return dropped("its attributes have more than %d bytes", abi.MaxAttributes)
+	}
+	if c := row.Content; c != nil {
+		switch {
+		case (c.File == "") == (c.Inline == nil):
+			return dropped("its content has neither or both of file and inline")
+		case c.File != "" && !cleanPath(c.File):
+			return dropped("its content names a path that is not clean and relative to the root")
+		}
+	}
+	return nil
+}
+
+// source finds the link-resolved absolute path of what a row is about. What
+// leads nowhere, or out of the root, is known by the last link on the way, and
+// lost says why.
+func (r *rowReader) source(path string) (source string, lost, err error) {
+	rel, _, lost := r.run.Resolve(path)
+	switch {
+	case errors.Is(lost, vfs.ErrHidden):
+		return "", nil, dropped("it is not in the resolver's reads, or hidden")
+	case lost != nil:
+		if _, err := r.run.Lstat(path); err != nil && !errors.Is(err, vfs.ErrEscape) {
+			return "", nil, dropped("there is no such file")
+		}
+	}
+	return filepath.Join(r.root.FS.Path(), rel), lost, nil
+}
+
+// content fills in size, hash and payload, and lets the host's findings beat
+// the resolver's status.
+func (r *rowReader) content(row *abi.Resource, res *snapshot.Resource) error {
+	switch {
+	case row.Content == nil:
+		return nil
+	case row.Content.Inline != nil:
+		r.inline([]byte(*row.Content.Inline), res)
+		return nil
+	}
+	c, err := r.run.Content(row.Content.File)
+	res.SizeBytes, res.ContentHash = c.Size, c.Hash
+	switch c.Class {
+	case vfs.ContentOK:
+		if res.Kind == abi.KindMCPConfig && res.Status == snapshot.StatusInvalid {
+			res.Error = explainMCP(c.Data)
+		}
+		r.keep(c.Data, res)
+	case vfs.ContentOversize:
+		res.Status, res.Error = snapshot.StatusOversize, oversize(c.Size, r.maxInline)
+	case vfs.ContentEscapes:
+		res.Status, res.Error = snapshot.StatusInvalid, escapes
+	case vfs.ContentHidden:
+		return dropped("it names a file that the resolver may not read")
+	case vfs.ContentMissing:
+		return dropped("its content names a file that doesn't exist")
+	case vfs.ContentDirectory:
+		if res.Status != snapshot.StatusInvalid || res.Kind == abi.KindMCPConfig { // else the resolver knows better why
+			res.Status, res.Error = snapshot.StatusInvalid, "it is a directory"
+		}
+	case vfs.ContentUnreadable:
+		res.Status, res.Error = snapshot.StatusUnreadable, whyUnreadable(err)
+	}
+	return nil
+}
+
+func oversize(size, limit int64) string {
+	return fmt.Sprintf("%d bytes, at most %d are kept", size, limit)
+}
+
+func (r *rowReader) inline(data []byte, res *snapshot.Resource) {
+	sum := sha256.Sum256(data)
+	res.SizeBytes, res.ContentHash = int64(len(data)), snapshot.Hash(sum[:])
+	if res.SizeBytes > r.maxInline {
+		res.Status = snapshot.StatusOversize
+		res.Error = oversize(res.SizeBytes, r.maxInline)
+		return
+	}
+	r.keep(data, res)
+}
+
+// keep takes over a payload that is small enough, as far as kind and status
+// allow one.
+func (r *rowReader) keep(data []byte, res *snapshot.Resource) {
+	if res.Kind == abi.KindMCPConfig || res.Status != snapshot.StatusOK {
+		return
+	}
+	res.Payload = data
+	if note := suspiciousText(data); note != "" {
+		r.warn(res.Source + ": " + note)
+	}
+}
+
+// whyUnreadable says for a person why content can't be had.
+func whyUnreadable(err error) string {
+	var no syscall.Errno
+	switch {
+	case errors.Is(err, vfs.ErrNotRegular):
+		return "not a regular file"
+	case errors.Is(err, vfs.ErrChanged):
+		return "it kept changing while it was read"
+	case errors.Is(err, vfs.ErrLimit):
+		return "the resolver's limits are used up"
+	case errors.Is(err, syscall.ENOENT):
+		return "the link is broken"
+	case errors.Is(err, syscall.ELOOP):
+		return "too many links"
+	case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
+		return "no permission to read it"
+	case errors.As(err, &no):
+		return "it can't be read: " + no.Error()
+	}
+	return "it can't be read"
+}
+
+// warn keeps a warning, as long as there aren't too many. Those of a resolver
+// that reads MCP configurations have been dropped by the sandbox.
+func (r *rowReader) warn(text string) {
+	const most = 100
+	switch {
+	case len(r.warnings) < most:
+		r.warnings = append(r.warnings, show(text))
+	case len(r.warnings) == most:
+		r.warnings = append(r.warnings, "more warnings are not shown")
+	}
+}
+
+func attributes(in map[string]abi.Value) snapshot.Attributes {
+	if len(in) == 0 {
+		return nil
+	}
+	out := make(snapshot.Attributes, len(in))
+	for k, v := range in {
+		v.Text = clean(v.Text)
+		if v.List != nil {
+			v.List = slices.Clone(v.List)
+			for i, s := range v.List {
+				v.List[i] = clean(s)
+			}
+		}
+		out[clean(k)] = snapshot.Attribute(v)
+	}
+	return out
+}
+
+func attributesSize(in map[string]abi.Value) int {
+	n := 0
+	for k, v := range in {
+		n += len(k) + v.Size()
+	}
+	return n
+}
+
+// clean takes out NUL, which databases refuse.
+func clean(s string) string { return strings.ReplaceAll(s, "\x00", "") }
+
+func orDefault(s, def string) string {
+	if s == "" {
+		return def
+	}
+	return s
+}

@@ -1,0 +1,89 @@
+package resolve
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// suspiciousText counts characters that a person doesn't see but a model
+// reads: invisible ones, marks of text direction, and the tag characters
+// U+E0000 to U+E007F. The text is pushed as it is; the consumer decides.
+func suspiciousText(data []byte) string {
+	var invisible, bidi, tags int
+	for i := 0; i < len(data); {
+		// All of them start with one of few bytes: skip the rest quickly.
+		skip := bytes.IndexFunc(data[i:], func(r rune) bool { return r >= 0xAD })
+		if skip < 0 {
+			break
+		}
+		i += skip
+		r, size := utf8.DecodeRune(data[i:])
+		switch {
+		case isBidi(r):
+			bidi++
+		case r >= 0xE0000 && r <= 0xE007F:
+			tags++
+		case isInvisible(r) && (i != 0 || r != '\uFEFF'): // a byte order mark is no trick
+			invisible++
+		}
+		i += size
+	}
+	var parts []string
+	add := func(n int, what string) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	add(invisible, "invisible")
+	add(bidi, "bidirectional")
+	add(tags, "tag")
+	if parts == nil {
+		return ""
+	}
+	return "contains " + strings.Join(parts, ", ") + " characters"
+}
+
+// isBidi: the explicit directional formatting characters of UAX #9.
+func isBidi(r rune) bool {
+	return r == 0x061C || r == 0x200E || r == 0x200F || r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069
+}
+
+// isInvisible: default-ignorable characters that show as nothing, without the
+// variation selectors and joiners that emoji and several scripts need.
+func isInvisible(r rune) bool {
+	switch r {
+	case 0xAD, 0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180E, 0x200B, 0x2060, 0x2061, 0x2062, 0x2063, 0x2064, 0x3164, 0xFEFF, 0xFFA0:
+		return true
+	}
+	return r >= 0x206A && r <= 0x206F
+}
+
+// show makes a name or a warning from a workspace or a guest fit for one line
+// of text.
+func show(s string) string {
+	const most = 300
+	s = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '\uFFFD'
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+	if len(s) <= most {
+		return s
+	}
+	cut := most
+	for !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + "…"
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

@@ -1,0 +1,89 @@
+package resolve
+
+import (
+	"encoding/json"
+	"path"
+	"slices"
+	"strings"
+
+	"waymark/abi"
+	"waymark/host/vfs"
+)
+
+// viewOf says what a resolver may see of a root: what it declared, literal
+// paths from its configuration, and the one file of a root whose role is meant
+// for it.
+func viewOf(r *Resolver, root Root) vfs.View {
+	v := vfs.View{
+		Reads:        slices.Clone(r.Info.Reads),
+		Narrow:       r.Narrow,
+		GrantSecrets: r.GrantSecrets,
+		MCPOnly:      len(r.Info.Kinds) == 1 && r.Info.Kinds[0] == abi.KindMCPConfig,
+	}
+	for _, p := range configPaths(r.Config, r.Info.ReadsFromConfig) {
+		v.Reads = append(v.Reads, literalPattern(p))
+	}
+	if file := root.FS.File(); file != "" && roleFits(root.Role, r.Info.Kinds) {
+		v.Reads = append(v.Reads, literalPattern(file))
+	}
+	return v
+}
+
+// roleFits reports whether a single-file root of this role is a resolver's to
+// read, whatever the file is called.
+func roleFits(role abi.Role, kinds []abi.Kind) bool {
+	switch role {
+	case abi.RoleInstructions:
+		return slices.Contains(kinds, abi.KindInstructionFile)
+	case abi.RoleSkills:
+		return slices.Contains(kinds, abi.KindSkill)
+	case abi.RoleMCP:
+		return slices.Contains(kinds, abi.KindMCPConfig)
+	}
+	return false
+}
+
+// configPaths collects the literal relative paths under keys. What isn't a
+// clean relative path grants nothing; the resolver itself reports a value of
+// the wrong type.
+func configPaths(config []byte, keys []string) []string {
+	if len(config) == 0 || len(keys) == 0 {
+		return nil
+	}
+	var table map[string]json.RawMessage
+	if json.Unmarshal(config, &table) != nil {
+		return nil
+	}
+	var paths []string
+	for _, key := range keys {
+		var one string
+		var many []string
+		switch raw := table[key]; {
+		case raw == nil:
+		case json.Unmarshal(raw, &one) == nil:
+			paths = append(paths, one)
+		case json.Unmarshal(raw, &many) == nil:
+			paths = append(paths, many...)
+		}
+	}
+	return slices.DeleteFunc(paths, func(p string) bool { return !cleanPath(p) })
+}
+
+// cleanPath reports whether p is a relative slash path in its shortest form
+// that stays below the root.
+func cleanPath(p string) bool {
+	return p != "" && p == path.Clean(p) && !path.IsAbs(p) && p != ".." && !strings.HasPrefix(p, "../") &&
+		!strings.ContainsAny(p, "\x00\\")
+}
+
+// literalPattern escapes what doublestar would take for a pattern.
+func literalPattern(p string) string {
+	var b strings.Builder
+	for _, r := range p {
+		if strings.ContainsRune(`*?[]{}\`, r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}

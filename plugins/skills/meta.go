@@ -1,0 +1,103 @@
+package skills
+
+import (
+	"errors"
+	"strconv"
+
+	guest "waymark/sdk-guest"
+	"waymark/sdk-guest/frontmatter"
+)
+
+// kind is what a front matter value turned out to be.
+type kind int
+
+const (
+	isMissing kind = iota // not there, or null
+	isString
+	isOther
+)
+
+type value struct {
+	kind kind
+	text string // of a string
+}
+
+// meta is what is read of the front matter.
+type meta struct{ name, description value }
+
+// yamlBudget bounds what goes through the YAML library in one run, in bytes:
+// in a sandbox it reads about 1 KiB in a millisecond, and a run has two
+// seconds. Front matter has a few hundred bytes, so that this is a thousand
+// skills.
+type yamlBudget int
+
+const fullYAMLBudget yamlBudget = 512 << 10
+
+var errYAMLBudget = errors.New("front matter is not plain \"key: text\" lines, and this root has too much of that to read it all")
+
+// parseMeta reads a front matter block: by the strict scan, and by a YAML
+// library where that is unsure.
+func (b *yamlBudget) parseMeta(block []byte) (meta, error) {
+	fields, sure := frontmatter.Scan(block)
+	name, nameOK := scanned(fields, "name")
+	description, descriptionOK := scanned(fields, "description")
+	if sure && nameOK && descriptionOK {
+		return meta{name, description}, nil
+	}
+	if *b -= yamlBudget(len(block)); *b < 0 {
+		return meta{}, errYAMLBudget
+	}
+	return parseYAML(block)
+}
+
+// scanned returns the value of a key, and whether the scan can tell what it is.
+func scanned(fields []frontmatter.Field, key string) (value, bool) {
+	f := frontmatter.Lookup(fields, key)
+	switch {
+	case f == nil || f.Type == frontmatter.Null:
+		return value{}, true
+	case f.Type == frontmatter.String:
+		return value{isString, f.Value}, true
+	}
+	return value{}, false
+}
+
+// maxNameLen is the Agent Skills specification's.
+const maxNameLen = 64
+
+// check returns the first rule that the front matter breaks.
+func (m meta) check(dirName string) error {
+	name := m.name.text
+	switch {
+	case m.name.kind == isMissing:
+		return errors.New("name is missing from the front matter")
+	case m.name.kind != isString:
+		return errors.New("name is not a string; put it in quotes")
+	case len(name) > maxNameLen:
+		return errors.New("name is longer than " + strconv.Itoa(maxNameLen) + " characters")
+	case !isKebab(name):
+		return errors.New("name " + quote(name) + " is not kebab-case: a-z, 0-9 and single hyphens between them")
+	case name != dirName:
+		return errors.New("name " + quote(name) + " is not the name of its directory, " + quote(dirName))
+	case m.description.kind == isOther:
+		return errors.New("description is not a string; put it in quotes")
+	}
+	return nil
+}
+
+func quote(s string) string { return strconv.Quote(guest.Truncate(s, 128)) }
+
+func isKebab(s string) bool {
+	hyphen := true // where a hyphen may not stand
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= 'a' && c <= 'z' || c >= '0' && c <= '9':
+			hyphen = false
+		case c == '-' && !hyphen:
+			hyphen = true
+		default:
+			return false
+		}
+	}
+	return !hyphen
+}

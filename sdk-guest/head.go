@@ -1,0 +1,40 @@
+package guest
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+)
+
+// HeadFS is a file system that reads the start of a file in one step. The one
+// that a wasm build hands to resolvers is one.
+type HeadFS interface {
+	fs.FS
+	// ReadHead returns the first n bytes of a file, or all of a shorter one.
+	ReadHead(name string, n int) ([]byte, error)
+}
+
+// ReadHead returns the first n bytes of a file, or all of a shorter one: a
+// result shorter than n is the whole file. It opens, reads and closes, and
+// nothing else; most files say what they are in their first lines, and a
+// description needs no more.
+func ReadHead(fsys fs.FS, name string, n int) ([]byte, error) {
+	if h, ok := fsys.(HeadFS); ok {
+		return h.ReadHead(name, n)
+	}
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	buf := make([]byte, n)
+	got, err := io.ReadFull(f, buf)
+	closeErr := f.Close()
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+	case err != nil:
+		return nil, err
+	case closeErr != nil:
+		return nil, closeErr
+	}
+	return buf[:got], nil
+}

@@ -1,0 +1,124 @@
+package jsonlite
+
+import (
+	"strconv"
+	"unicode/utf8"
+)
+
+// Writer builds one JSON value. The zero value is ready for use. The order of
+// calls is the caller's business: a Key before each member's value, an End for
+// each Begin.
+type Writer struct {
+	buf   []byte
+	comma bool // the next key or value needs one before it
+}
+
+// Bytes returns what has been written. It is valid until the next call.
+func (w *Writer) Bytes() []byte { return w.buf }
+
+// BeginObject starts an object.
+func (w *Writer) BeginObject() { w.begin('{') }
+
+// EndObject ends the object begun last.
+func (w *Writer) EndObject() { w.end('}') }
+
+// BeginArray starts an array.
+func (w *Writer) BeginArray() { w.begin('[') }
+
+// EndArray ends the array begun last.
+func (w *Writer) EndArray() { w.end(']') }
+
+// Key writes the key of a member, whose value must come next.
+func (w *Writer) Key(key string) {
+	w.separate()
+	w.buf = append(AppendString(w.buf, key), ':')
+	w.comma = false
+}
+
+// String writes a string.
+func (w *Writer) String(s string) {
+	w.separate()
+	w.buf = AppendString(w.buf, s)
+}
+
+// Int writes an integer.
+func (w *Writer) Int(n int64) {
+	w.separate()
+	w.buf = strconv.AppendInt(w.buf, n, 10)
+}
+
+// Bool writes a boolean.
+func (w *Writer) Bool(b bool) {
+	w.separate()
+	w.buf = strconv.AppendBool(w.buf, b)
+}
+
+// Null writes null.
+func (w *Writer) Null() { w.Raw([]byte("null")) }
+
+// Raw writes a value that is JSON text already.
+func (w *Writer) Raw(json []byte) {
+	w.separate()
+	w.buf = append(w.buf, json...)
+}
+
+func (w *Writer) begin(c byte) {
+	w.separate()
+	w.buf = append(w.buf, c)
+	w.comma = false
+}
+
+func (w *Writer) end(c byte) {
+	w.buf = append(w.buf, c)
+	w.comma = true
+}
+
+func (w *Writer) separate() {
+	if w.comma {
+		w.buf = append(w.buf, ',')
+	}
+	w.comma = true
+}
+
+// AppendString appends s as a JSON string literal. Bytes that aren't UTF-8
+// become U+FFFD.
+func AppendString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	start := 0 // of what is copied as it is
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c < utf8.RuneSelf {
+			if c < ' ' || c == '"' || c == '\\' {
+				dst = append(dst, s[start:i]...)
+				dst = appendEscape(dst, c)
+				start = i + 1
+			}
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError && size == 1 {
+			dst = append(dst, s[start:i]...)
+			dst = utf8.AppendRune(dst, utf8.RuneError)
+			start = i + 1
+		}
+		i += size
+	}
+	dst = append(dst, s[start:]...)
+	return append(dst, '"')
+}
+
+func appendEscape(dst []byte, c byte) []byte {
+	switch c {
+	case '"', '\\':
+		return append(dst, '\\', c)
+	case '\n':
+		return append(dst, '\\', 'n')
+	case '\r':
+		return append(dst, '\\', 'r')
+	case '\t':
+		return append(dst, '\\', 't')
+	}
+	const hex = "0123456789abcdef"
+	return append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+}

@@ -1,0 +1,118 @@
+//go:build wasip1
+
+package guest
+
+// The Extism kernel. Its memory is not the guest's: bytes cross the border
+// eight at a time, by offset. Handles and lengths are i64.
+
+//go:wasmimport extism:host/env input_length
+func kernelInputLength() uint64
+
+//go:wasmimport extism:host/env input_load_u8
+func kernelInputLoadU8(offset uint64) uint32
+
+//go:wasmimport extism:host/env input_load_u64
+func kernelInputLoadU64(offset uint64) uint64
+
+//go:wasmimport extism:host/env alloc
+func kernelAlloc(length uint64) uint64
+
+//go:wasmimport extism:host/env store_u8
+func kernelStoreU8(offset uint64, value uint32)
+
+//go:wasmimport extism:host/env store_u64
+func kernelStoreU64(offset, value uint64)
+
+//go:wasmimport extism:host/env output_set
+func kernelOutputSet(offset, length uint64)
+
+//go:wasmimport extism:host/env error_set
+func kernelErrorSet(offset uint64)
+
+//go:wasmimport extism:host/env log_trace
+func kernelLogTrace(offset uint64)
+
+//go:wasmimport extism:host/env log_debug
+func kernelLogDebug(offset uint64)
+
+//go:wasmimport extism:host/env log_info
+func kernelLogInfo(offset uint64)
+
+//go:wasmimport extism:host/env log_warn
+func kernelLogWarn(offset uint64)
+
+//go:wasmimport extism:host/env log_error
+func kernelLogError(offset uint64)
+
+func readInput() []byte {
+	buf := make([]byte, kernelInputLength())
+	i := 0
+	for ; i+8 <= len(buf); i += 8 {
+		putUint64(buf[i:], kernelInputLoadU64(uint64(i)))
+	}
+	for ; i < len(buf); i++ {
+		buf[i] = byte(kernelInputLoadU8(uint64(i)))
+	}
+	return buf
+}
+
+// store copies data into a new block of kernel memory. The kernel has no empty
+// blocks; 0 stands for one.
+func store(data []byte) uint64 {
+	if len(data) == 0 {
+		return 0
+	}
+	block := kernelAlloc(uint64(len(data)))
+	i := 0
+	for ; i+8 <= len(data); i += 8 {
+		kernelStoreU64(block+uint64(i), getUint64(data[i:]))
+	}
+	for ; i < len(data); i++ {
+		kernelStoreU8(block+uint64(i), uint32(data[i]))
+	}
+	return block
+}
+
+func setOutput(output []byte) { kernelOutputSet(store(output), uint64(len(output))) }
+
+func setError(message string) {
+	if message == "" {
+		message = "an error without text"
+	}
+	kernelErrorSet(store([]byte(message)))
+}
+
+// log stores a line; the host frees the block.
+func log(level Level, message string) {
+	if message == "" {
+		return
+	}
+	block := store([]byte(message))
+	switch {
+	case level <= LevelTrace:
+		kernelLogTrace(block)
+	case level == LevelDebug:
+		kernelLogDebug(block)
+	case level == LevelInfo:
+		kernelLogInfo(block)
+	case level == LevelWarn:
+		kernelLogWarn(block)
+	default:
+		kernelLogError(block)
+	}
+}
+
+// getUint64 and putUint64 are what encoding/binary does in little-endian
+// order; that package links reflect.
+func getUint64(b []byte) uint64 {
+	_ = b[7]
+	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
+		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
+}
+
+func putUint64(b []byte, v uint64) {
+	_ = b[7]
+	for i := range 8 {
+		b[i] = byte(v >> (8 * i))
+	}
+}

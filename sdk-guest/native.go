@@ -1,0 +1,23 @@
+//go:build !wasip1
+
+package guest
+
+import "os"
+
+// Serve makes a module what the built .wasm file is. Call it once, from init.
+// Outside wasm it only panics when the module isn't valid, so that a plain
+// go test finds the mistake.
+func Serve(m Module) {
+	if err := m.Validate(); err != nil {
+		panic("guest: " + err.Error())
+	}
+}
+
+func log(level Level, message string) {
+	names := [...]string{"trace", "debug", "info", "warn", "error"}
+	name := "log"
+	if level >= 0 && int(level) < len(names) {
+		name = names[level]
+	}
+	_, _ = os.Stderr.WriteString(name + ": " + message + "\n")
+}

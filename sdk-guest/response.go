@@ -1,0 +1,132 @@
+package guest
+
+import (
+	"slices"
+	"unicode/utf8"
+
+	"waymark/abi"
+	"waymark/sdk-guest/jsonlite"
+)
+
+func writeDescription(w *jsonlite.Writer, m Module) {
+	w.BeginObject()
+	w.Key("abi")
+	w.Int(abi.Version)
+	w.Key("name")
+	w.String(m.Name)
+	w.Key("version")
+	w.String(m.Version)
+	w.Key("resolvers")
+	w.BeginArray()
+	for _, r := range m.Resolvers {
+		w.BeginObject()
+		w.Key("name")
+		w.String(r.Name)
+		writeStrings(w, "kinds", r.Kinds)
+		writeText(w, "summary", r.Summary)
+		writeStrings(w, "reads", r.Reads)
+		if len(r.ReadsFromConfig) > 0 {
+			writeStrings(w, "reads_from_config", r.ReadsFromConfig)
+		}
+		w.EndObject()
+	}
+	w.EndArray()
+	w.EndObject()
+}
+
+func writeResponse(w *jsonlite.Writer, resp *Response) {
+	w.BeginObject()
+	w.Key("resources")
+	w.BeginArray()
+	for i := range resp.Resources {
+		writeResource(w, &resp.Resources[i])
+	}
+	w.EndArray()
+	if len(resp.Warnings) > 0 {
+		writeStrings(w, "warnings", resp.Warnings)
+	}
+	w.EndObject()
+}
+
+func writeResource(w *jsonlite.Writer, r *Resource) {
+	w.BeginObject()
+	w.Key("kind")
+	w.String(string(r.Kind))
+	w.Key("path")
+	w.String(r.Path)
+	writeText(w, "key", r.Key)
+	if r.Content != nil {
+		w.Key("content")
+		w.BeginObject()
+		if r.Content.Inline != nil {
+			w.Key("inline")
+			w.String(*r.Content.Inline)
+		} else {
+			w.Key("file")
+			w.String(r.Content.File)
+		}
+		w.EndObject()
+	}
+	writeText(w, "name", r.Name)
+	writeText(w, "description", r.Description)
+	writeText(w, "status", r.Status)
+	writeText(w, "error", r.Error)
+	if len(r.Attributes) > 0 {
+		writeAttributes(w, r.Attributes)
+	}
+	w.EndObject()
+}
+
+func writeAttributes(w *jsonlite.Writer, attributes map[string]Value) {
+	keys := make([]string, 0, len(attributes))
+	for k := range attributes {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	w.Key("attributes")
+	w.BeginObject()
+	for _, k := range keys {
+		if v := attributes[k]; v.IsList() {
+			writeStrings(w, k, v.List)
+		} else {
+			w.Key(k)
+			w.String(v.Text)
+		}
+	}
+	w.EndObject()
+}
+
+// writeText writes an optional field: absent when empty.
+func writeText(w *jsonlite.Writer, key, s string) {
+	if s != "" {
+		w.Key(key)
+		w.String(s)
+	}
+}
+
+func writeStrings[S ~string](w *jsonlite.Writer, key string, list []S) {
+	w.Key(key)
+	w.BeginArray()
+	for _, s := range list {
+		w.String(string(s))
+	}
+	w.EndArray()
+}
+
+// Truncate cuts s to at most n bytes at the border of a character and puts an
+// ellipsis at the end when it did. Use it with abi.MaxDescription and the like:
+// the host drops a row that exceeds them.
+func Truncate(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	const ellipsis = "…"
+	if n < len(ellipsis) {
+		return ""
+	}
+	cut := n - len(ellipsis)
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + ellipsis
+}

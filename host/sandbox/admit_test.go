@@ -12,23 +12,24 @@ import (
 	"waymark/abi"
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
+	"waymark/internal/wasmtest"
 )
 
 const goodDescription = `{"abi":1,"name":"m","version":"1","resolvers":[{"name":"r","kinds":["instruction_file"],"reads":["a/**"]}]}`
 
-func good() wasmFile {
-	return wasmFile{describe: goodDescription, resolve: `{"resources":[]}`}
+func good() wasmtest.File {
+	return wasmtest.File{Describe: goodDescription, Resolve: `{"resources":[]}`}
 }
 
 // describing returns a good module with another description.
-func describing(text string) wasmFile {
+func describing(text string) wasmtest.File {
 	f := good()
-	f.describe = text
+	f.Describe = text
 	return f
 }
 
 func TestLoadGood(t *testing.T) {
-	m := load(t, newHost(t), good().bytes(), sandbox.Limits{})
+	m := load(t, newHost(t), good().Bytes(), sandbox.Limits{})
 	res, err := m.Resolve(t.Context(), &abi.Request{ABI: 1, Resolver: "r"}, openRun(t, t.TempDir(), vfs.Limits{}))
 	if err != nil || len(res.Response.Resources) != 0 {
 		t.Errorf("%+v, %v", res, err)
@@ -38,15 +39,15 @@ func TestLoadGood(t *testing.T) {
 // TestRejected: each refusal is one line that says what is wrong and what to
 // do.
 func TestRejected(t *testing.T) {
-	with := func(change func(*wasmFile)) []byte {
+	with := func(change func(*wasmtest.File)) []byte {
 		f := good()
 		change(&f)
-		return f.bytes()
+		return f.Bytes()
 	}
 	resolver := func(r string) []byte {
-		return describing(`{"abi":1,"name":"m","version":"1","resolvers":[` + r + `]}`).bytes()
+		return describing(`{"abi":1,"name":"m","version":"1","resolvers":[` + r + `]}`).Bytes()
 	}
-	whole := good().bytes()
+	whole := good().Bytes()
 	tests := []struct {
 		name, want string
 		wasm       []byte
@@ -57,21 +58,21 @@ func TestRejected(t *testing.T) {
 		{"cut", "not a valid WebAssembly module", whole[:len(whole)-20]},
 		{"component", "it is a WebAssembly component", []byte("\x00asm\x0d\x00\x01\x00")},
 		{"version", "unknown WebAssembly version", []byte("\x00asm\x02\x00\x00\x00")},
-		{"no describe", `no exported function "describe"`, with(func(f *wasmFile) { f.describe = "" })},
-		{"no resolve", `no exported function "resolve"`, with(func(f *wasmFile) { f.noResolve = true })},
-		{"command", "it is a command", with(func(f *wasmFile) { f.exports = []string{"_start"} })},
-		{"start function", "it has a start function", with(func(f *wasmFile) { f.start = true })},
-		{"http", "extism:host/env http_request: there is no network", with(func(f *wasmFile) { f.imports = []string{"extism:host/env http_request"} })},
-		{"var", "extism:host/env var_get: there is no network and no memory", with(func(f *wasmFile) { f.imports = []string{"extism:host/env var_get"} })},
-		{"unknown import", "unknown import env foo", with(func(f *wasmFile) { f.imports = []string{"env foo"} })},
-		{"unknown wasi", "it can't be instantiated", with(func(f *wasmFile) { f.imports = []string{"wasi_snapshot_preview1 nope"} })},
-		{"more memory than allowed", "it doesn't compile", with(func(f *wasmFile) { f.memory = 2000 })},
-		{"blank output", "describe answers something that is not a Description", describing(" ").bytes()},
-		{"not JSON", "describe answers something that is not a Description", describing("{").bytes()},
-		{"duplicate key", "duplicate", describing(`{"abi":1,"abi":1}`).bytes()},
-		{"other ABI", "it speaks ABI version 2, this host speaks version 1", describing(`{"abi":2}`).bytes()},
-		{"module name", "module name", describing(`{"abi":1,"name":"A b","version":"1","resolvers":[]}`).bytes()},
-		{"module version", "module version", describing(`{"abi":1,"name":"a","version":"","resolvers":[]}`).bytes()},
+		{"no describe", `no exported function "describe"`, with(func(f *wasmtest.File) { f.Describe = "" })},
+		{"no resolve", `no exported function "resolve"`, with(func(f *wasmtest.File) { f.NoResolve = true })},
+		{"command", "it is a command", with(func(f *wasmtest.File) { f.Exports = []string{"_start"} })},
+		{"start function", "it has a start function", with(func(f *wasmtest.File) { f.Start = true })},
+		{"http", "extism:host/env http_request: there is no network", with(func(f *wasmtest.File) { f.Imports = []string{"extism:host/env http_request"} })},
+		{"var", "extism:host/env var_get: there is no network and no memory", with(func(f *wasmtest.File) { f.Imports = []string{"extism:host/env var_get"} })},
+		{"unknown import", "unknown import env foo", with(func(f *wasmtest.File) { f.Imports = []string{"env foo"} })},
+		{"unknown wasi", "it can't be instantiated", with(func(f *wasmtest.File) { f.Imports = []string{"wasi_snapshot_preview1 nope"} })},
+		{"more memory than allowed", "it doesn't compile", with(func(f *wasmtest.File) { f.Memory = 2000 })},
+		{"blank output", "describe answers something that is not a Description", describing(" ").Bytes()},
+		{"not JSON", "describe answers something that is not a Description", describing("{").Bytes()},
+		{"duplicate key", "duplicate", describing(`{"abi":1,"abi":1}`).Bytes()},
+		{"other ABI", "it speaks ABI version 2, this host speaks version 1", describing(`{"abi":2}`).Bytes()},
+		{"module name", "module name", describing(`{"abi":1,"name":"A b","version":"1","resolvers":[]}`).Bytes()},
+		{"module version", "module version", describing(`{"abi":1,"name":"a","version":"","resolvers":[]}`).Bytes()},
 		{"no resolvers", "it describes 0 resolvers", resolver("")},
 		{"resolver name", `resolver name "../x" is not valid`, resolver(`{"name":"../x","kinds":["skill"]}`)},
 		{"no kinds", "declares no kinds", resolver(`{"name":"r","kinds":[]}`)},
@@ -117,8 +118,8 @@ func TestBadAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := good()
-			f.resolve = answer
-			m := load(t, h, f.bytes(), sandbox.Limits{Time: time.Minute})
+			f.Resolve = answer
+			m := load(t, h, f.Bytes(), sandbox.Limits{Time: time.Minute})
 			_, err := m.Resolve(t.Context(), &abi.Request{ABI: 1, Resolver: "r"}, openRun(t, t.TempDir(), vfs.Limits{}))
 			if !errors.Is(err, sandbox.ErrAnswer) {
 				t.Errorf("error %v, want %v", err, sandbox.ErrAnswer)
@@ -131,8 +132,8 @@ func TestBadAnswers(t *testing.T) {
 // members that version 1 doesn't know are ignored.
 func TestAttributes(t *testing.T) {
 	f := good()
-	f.resolve = `{"resources":[{"kind":"instruction_file","path":"a","later":{"x":[1]},"attributes":{"mode":"glob","globs":["*.go"],"none":[]}}]}`
-	m := load(t, newHost(t), f.bytes(), sandbox.Limits{})
+	f.Resolve = `{"resources":[{"kind":"instruction_file","path":"a","later":{"x":[1]},"attributes":{"mode":"glob","globs":["*.go"],"none":[]}}]}`
+	m := load(t, newHost(t), f.Bytes(), sandbox.Limits{})
 	res, err := m.Resolve(t.Context(), &abi.Request{ABI: 1, Resolver: "r"}, openRun(t, t.TempDir(), vfs.Limits{}))
 	if err != nil {
 		t.Fatal(err)
@@ -156,7 +157,7 @@ func TestDamagedCache(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "cache")
 			loadOnce := func() error {
 				h := sandbox.New(sandbox.Options{CacheDir: dir})
-				m, err := h.Load(context.Background(), good().bytes(), sandbox.Limits{})
+				m, err := h.Load(context.Background(), good().Bytes(), sandbox.Limits{})
 				if err != nil {
 					return err
 				}
@@ -200,7 +201,7 @@ func TestCacheOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := sandbox.New(sandbox.Options{CacheDir: dir})
-	m, err := h.Load(t.Context(), good().bytes(), sandbox.Limits{})
+	m, err := h.Load(t.Context(), good().Bytes(), sandbox.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +214,7 @@ func TestCacheOfOthers(t *testing.T) {
 }
 
 func FuzzAdmit(f *testing.F) {
-	f.Add(good().bytes())
+	f.Add(good().Bytes())
 	f.Add([]byte("\x00asm\x01\x00\x00\x00"))
 	f.Add([]byte("\x00asm\x01\x00\x00\x00\x02\xff\xff\xff\xff\x0f"))
 	h := sandbox.New(sandbox.Options{})

@@ -9,35 +9,16 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"waymark/abi"
 )
 
-// jsonOptions decode what guests say: strict about syntax, duplicate keys and
-// UTF-8 (the defaults of the library), tolerant of unknown members as ABI
+// decodeResponse decodes the answer to resolve. The library is strict about
+// syntax, duplicate keys and UTF-8, and tolerant of unknown members, as ABI
 // version 1 demands.
-var jsonOptions = json.JoinOptions(
-	json.WithUnmarshalers(json.UnmarshalFromFunc(unmarshalValue)),
-)
-
-// unmarshalValue decodes an attribute: a string or a list of strings.
-func unmarshalValue(dec *jsontext.Decoder, v *abi.Value) error {
-	switch kind := dec.PeekKind(); kind {
-	case '"':
-		return json.UnmarshalDecode(dec, &v.Text)
-	case '[':
-		v.List = []string{}
-		return json.UnmarshalDecode(dec, &v.List)
-	default:
-		return fmt.Errorf("an attribute is a string or a list of strings, not %v", kind)
-	}
-}
-
-// decodeResponse decodes the answer to resolve.
 func decodeResponse(data []byte) (*abi.Response, error) {
 	var r abi.Response
-	if err := json.Unmarshal(data, &r, jsonOptions); err != nil {
+	if err := json.Unmarshal(data, &r); err != nil {
 		return nil, &RunError{Kind: ErrAnswer, Detail: oneLine(err.Error(), guestTextMax)}
 	}
 	return &r, nil
@@ -46,7 +27,7 @@ func decodeResponse(data []byte) (*abi.Response, error) {
 // decodeDescription decodes and checks the answer to describe.
 func decodeDescription(data []byte) (*abi.Description, error) {
 	var d abi.Description
-	if err := json.Unmarshal(data, &d, jsonOptions); err != nil {
+	if err := json.Unmarshal(data, &d); err != nil {
 		return nil, reject("see abi/ABI.md, \"describe\"", "describe answers something that is not a Description: %s", oneLine(err.Error(), guestTextMax))
 	}
 	if d.ABI != abi.Version {

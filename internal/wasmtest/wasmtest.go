@@ -1,21 +1,31 @@
-package sandbox_test
+// Package wasmtest assembles small resolver modules from code, for tests that
+// need answers, or faults, that no SDK would make.
+//
+// It has no state; everything in it is a value.
+package wasmtest
 
 import (
 	"bytes"
 	"encoding/binary"
 )
 
-// wasmFile assembles a module that answers describe and resolve with fixed
-// bytes, or whatever a test makes of it. Sections are those of the WebAssembly
-// core specification, section 5.5.
-type wasmFile struct {
-	imports   []string // "module name" of functions of type i64 → i64
-	exports   []string // further names for a function that does nothing
-	start     bool     // a start section
-	describe  string   // what describe answers; "" leaves the export out
-	resolve   string
-	noResolve bool
-	memory    uint32 // pages; 0 means as many as the texts need
+// File is a module that answers describe and resolve with fixed bytes. Its
+// sections are those of the WebAssembly core specification, section 5.5.
+type File struct {
+	// Imports are further imports, "module name", of functions i64 → i64.
+	Imports []string
+	// Exports are further names for a function that does nothing.
+	Exports []string
+	// Start makes that function the start function.
+	Start bool
+	// Describe is what describe answers; "" leaves the export out.
+	Describe string
+	// Resolve is what resolve answers.
+	Resolve string
+	// NoResolve leaves the export of resolve out.
+	NoResolve bool
+	// Memory is the number of pages; 0 means as many as the texts need.
+	Memory uint32
 }
 
 // Types of functions, by index.
@@ -31,36 +41,37 @@ var funcTypes = [][]byte{
 	{0x60, 0, 0}, {0x60, 0, 1, 0x7f}, {0x60, 1, 0x7e, 1, 0x7e}, {0x60, 2, 0x7e, 0x7f, 0}, {0x60, 2, 0x7e, 0x7e, 0},
 }
 
-func (f wasmFile) bytes() []byte {
+// Bytes assembles the module.
+func (f File) Bytes() []byte {
 	imports := [][]byte{
 		importEntry("extism:host/env alloc", typeI64),
 		importEntry("extism:host/env store_u8", typeStore),
 		importEntry("extism:host/env output_set", typeOutput),
 	}
-	for _, name := range f.imports {
+	for _, name := range f.Imports {
 		imports = append(imports, importEntry(name, typeI64))
 	}
 	first := uint32(len(imports)) // the index of the first function defined here
-	texts := []byte(f.describe + f.resolve)
+	texts := []byte(f.Describe + f.Resolve)
 	bodies := [][]byte{
 		{0, 0x0b}, // nothing
-		answerBody(0, uint32(len(f.describe))),
-		answerBody(uint32(len(f.describe)), uint32(len(f.resolve))),
+		answerBody(0, uint32(len(f.Describe))),
+		answerBody(uint32(len(f.Describe)), uint32(len(f.Resolve))),
 	}
 	exports := [][]byte{}
 	export := func(name string, index uint32) {
 		exports = append(exports, append(append(text(name), 0), leb(first+index)...))
 	}
-	if f.describe != "" {
+	if f.Describe != "" {
 		export("describe", 1)
 	}
-	if !f.noResolve {
+	if !f.NoResolve {
 		export("resolve", 2)
 	}
-	for _, name := range f.exports {
+	for _, name := range f.Exports {
 		export(name, 0)
 	}
-	pages := max(f.memory, uint32(len(texts)>>16)+1)
+	pages := max(f.Memory, uint32(len(texts)>>16)+1)
 
 	out := []byte("\x00asm\x01\x00\x00\x00")
 	out = append(out, section(1, vector(funcTypes))...)
@@ -68,7 +79,7 @@ func (f wasmFile) bytes() []byte {
 	out = append(out, section(3, vector([][]byte{{typeVoid}, {typeResult}, {typeResult}}))...)
 	out = append(out, section(5, vector([][]byte{append([]byte{0}, leb(pages)...)}))...)
 	out = append(out, section(7, vector(exports))...)
-	if f.start {
+	if f.Start {
 		out = append(out, section(8, leb(first))...)
 	}
 	var code [][]byte

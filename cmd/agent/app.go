@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"waymark/host/config"
+)
+
+// app is the program: what its commands share. The tests run it with another
+// built-in module.
+type app struct {
+	// builtin returns the built-in resolver module.
+	builtin func() ([]byte, error)
+
+	stdout, stderr io.Writer
+
+	logFormat string
+	verbose   bool
+}
+
+const (
+	exitFailed = 1
+	exitUsage  = 2
+	exitNo     = 3
+)
+
+// codeError is an error with an exit code of its own.
+type codeError struct {
+	code int
+	err  error
+}
+
+func (e *codeError) Error() string { return e.err.Error() }
+func (e *codeError) Unwrap() error { return e.err }
+
+func usage(format string, args ...any) error {
+	return &codeError{exitUsage, fmt.Errorf(format, args...)}
+}
+
+// run runs one command line and returns its exit code.
+func (a *app) run(ctx context.Context, args []string) int {
+	root := a.rootCommand()
+	root.SetArgs(args)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	_, _ = fmt.Fprintln(a.stderr, "agent:", err)
+	var bad *config.Error
+	if errors.As(err, &bad) {
+		_, _ = fmt.Fprint(a.stderr, bad.Excerpt())
+	}
+	var coded *codeError
+	if errors.As(err, &coded) {
+		return coded.code
+	}
+	return exitFailed
+}
+
+func (a *app) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "agent",
+		Short: "Find what AI coding agents need to know about a workspace, and push it to a hub",
+		Long: `Waymark's agent looks into a workspace for instruction files, skills and MCP
+configurations, by means of sandboxed resolvers, and keeps a control plane
+informed about them.`,
+		Example: `  agent run                     watch over the current directory, with a hub of its own
+  agent resolve                 show what is found here, once
+  agent status                  ask the running agent how it is doing`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.PersistentFlags().StringVar(&a.logFormat, "log-format", "text", "how to write logs to standard error: text or json")
+	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false, "log more")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usage("%w; see '%s --help'", err, cmd.CommandPath())
+	})
+	root.AddCommand(a.runCommand(), a.resolveCommand(), a.statusCommand(), a.versionCommand())
+	asUsage(root)
+	return root
+}
+
+// asUsage gives wrong arguments the exit code of wrong usage, for a command
+// and all below it.
+func asUsage(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			err := check(cmd, args)
+			if err == nil {
+				return nil
+			}
+			line, _, _ := strings.Cut(err.Error(), "\n") // cobra adds suggestions
+			return usage("%s; see '%s --help'", line, cmd.CommandPath())
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		asUsage(sub)
+	}
+}
+
+// logger makes the program's logger.
+func (a *app) logger() (*slog.Logger, error) {
+	opts := &slog.HandlerOptions{Level: slog.LevelInfo}
+	if a.verbose {
+		opts.Level = slog.LevelDebug
+	}
+	switch a.logFormat {
+	case "text":
+		return slog.New(slog.NewTextHandler(a.stderr, opts)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(a.stderr, opts)), nil
+	}
+	return nil, usage("--log-format %q: use text or json", a.logFormat)
+}

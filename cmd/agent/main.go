@@ -1,0 +1,23 @@
+// Command agent finds what AI coding agents need to know about a workspace
+// and pushes it to a hub. See `agent --help`.
+//
+// Exit codes: 0, 1 failed, 2 wrong usage, 3 "no": nothing runs, not found.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"waymark/host/builtin"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	a := app{builtin: builtin.Module, stdout: os.Stdout, stderr: os.Stderr}
+	code := a.run(ctx, os.Args[1:])
+	stop()
+	os.Exit(code)
+}

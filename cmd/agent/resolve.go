@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"waymark/host"
+	"waymark/host/config"
+	"waymark/host/resolve"
+	"waymark/host/snapshot"
+)
+
+func (a *app) resolveCommand() *cobra.Command {
+	var s settings
+	var asJSON, explain bool
+	cmd := &cobra.Command{
+		Use:   "resolve [DIR]…",
+		Short: "Show once what is found in directories",
+		Long: `Resolve looks into the given directories (the current one if none is given), in
+order of precedence, and prints what it finds. Nothing is pushed.
+
+It fails when a resolver failed or a plugin was refused; what the others found is
+printed all the same.`,
+		Example: `  agent resolve
+  agent resolve --json ~/project | jq '.resources[].id'
+  agent resolve --plugins ./my-resolver --explain .`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.resolve(cmd.Context(), &s, args, asJSON, explain)
+		},
+	}
+	s.addFlags(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the snapshot as JSON")
+	cmd.Flags().BoolVar(&explain, "explain", false, "say for each resolver and root what was done, on standard error")
+	return cmd
+}
+
+func (a *app) resolve(ctx context.Context, s *settings, dirs []string, asJSON, explain bool) (err error) {
+	log, err := a.logger()
+	if err != nil {
+		return err
+	}
+	places, err := config.FindPlaces(config.Environment{})
+	if err != nil {
+		return err
+	}
+	c, err := s.load(places)
+	if err != nil {
+		return err
+	}
+	opts, err := a.hostOptions(s, c, places, log)
+	if err != nil {
+		return err
+	}
+	if len(dirs) == 0 {
+		dirs = []string{"."}
+	}
+	for _, dir := range dirs {
+		opts.Roots = append(opts.Roots, host.RootSpec{Path: dir})
+	}
+	opts.Progress = a.progress
+	h, err := host.New(opts)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if cerr := h.Close(); err == nil {
+			err = cerr
+		}
+	}()
+	if err := h.Load(ctx); err != nil {
+		return err
+	}
+	report, err := h.Refresh(ctx)
+	if err != nil {
+		return err
+	}
+	if explain {
+		a.explain(report)
+	}
+	if err := a.printReport(report, dirs, asJSON, log); err != nil {
+		return err
+	}
+	return failures(report)
+}
+
+func (a *app) printReport(report *host.Report, dirs []string, asJSON bool, log *slog.Logger) error {
+	for _, n := range report.Notes {
+		if n.Reason == snapshot.ReasonDeduplicated && n.Winner != n.ID {
+			log.Info("not listed", slog.String("path", n.Path), slog.String("reason", string(n.Reason)), slog.String("detail", n.Detail))
+		}
+	}
+	if asJSON {
+		return printJSON(a.stdout, report.Snapshot)
+	}
+	base := ""
+	if len(dirs) == 1 && len(report.Outcomes) > 0 {
+		base = report.Outcomes[0].Root
+	}
+	return printSnapshot(a.stdout, report.Snapshot, base)
+}
+
+// explain says what each resolver did, and why.
+func (a *app) explain(report *host.Report) {
+	for _, o := range report.Outcomes {
+		_, _ = fmt.Fprintf(a.stderr, "%s in %s: %s\n", o.Resolver, o.Root, how(o))
+		for _, d := range o.Denied {
+			_, _ = fmt.Fprintf(a.stderr, "  denied: %s (%s)\n", visible(d.Path), d.Reason)
+		}
+		for _, l := range o.Logs {
+			_, _ = fmt.Fprintf(a.stderr, "  %s: %s\n", l.Level, l.Text)
+		}
+	}
+	_, _ = fmt.Fprintf(a.stderr, "resolved in %s\n", report.Duration.Round(10*time.Microsecond))
+}
+
+func how(o resolve.Outcome) string {
+	took := o.Duration.Round(10 * time.Microsecond)
+	switch {
+	case o.Err != nil:
+		return "failed: " + o.Err.Error()
+	case o.Reused:
+		return "reused, " + count(len(o.Candidates), "find")
+	case o.Changed != "":
+		return fmt.Sprintf("re-run because %s changed, %s in %s", visible(o.Changed), count(len(o.Candidates), "find"), took)
+	}
+	return fmt.Sprintf("run for the first time, %s in %s", count(len(o.Candidates), "find"), took)
+}
+
+// failures makes an error of what went wrong with modules and resolvers; the
+// log has told it in full.
+func failures(report *host.Report) error {
+	for _, p := range report.Snapshot.Plugins {
+		if p.State == snapshot.PluginReady {
+			continue
+		}
+		name := p.Name
+		if name == "" {
+			name = filepath.Base(p.Path)
+		}
+		return fmt.Errorf("plugin %s is %s: %s", name, p.State, p.Error)
+	}
+	return nil
+}
+
+// progress tells a person that something takes long.
+func (a *app) progress(line string) {
+	_, _ = fmt.Fprintln(a.stderr, line)
+}

@@ -1,0 +1,275 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"waymark/host"
+	"waymark/host/api"
+	"waymark/host/config"
+	"waymark/host/push"
+	"waymark/host/snapshot"
+)
+
+// runSettings are the flags of run.
+type runSettings struct {
+	settings
+	root      string
+	sources   []string
+	url       string
+	tokenFile string
+	listen    string
+}
+
+func (a *app) runCommand() *cobra.Command {
+	var s runSettings
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Watch over a workspace and keep a hub informed",
+		Long: `Run finds what coding agents need to know in the root directory, in ~/.waymark,
+~/.coder and the given sources, and pushes it to a hub whenever it changes, until it
+is interrupted.
+
+Without --url, and without a URL in the configuration, it starts a hub of its own on
+this machine, on 127.0.0.1:7878 or a free port, and keeps its database in the state
+directory.`,
+		Example: `  agent run
+  agent run --root ~/project --source ~/notes/AGENTS.md
+  agent run --url unix:/run/waymark/hub.sock --token-file ~/.config/waymark/token`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.daemon(cmd.Context(), &s) },
+	}
+	s.addFlags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&s.root, "root", ".", "the working directory to look into")
+	f.StringArrayVar(&s.sources, "source", nil, "another directory or file to look into, which may not exist yet; may be repeated")
+	f.StringVar(&s.url, "url", "", "the hub to push to, unix:PATH or tcp:HOST:PORT; without one a hub is started here")
+	f.StringVar(&s.tokenFile, "token-file", "", "the file that holds the agent's token for --url")
+	f.StringVar(&s.listen, "listen", "", "where to serve the local API: unix:PATH")
+	return cmd
+}
+
+// daemon runs the agent. Everything that can be wrong with flags, files and
+// ports is found before anything is started.
+func (a *app) daemon(ctx context.Context, s *runSettings) (err error) {
+	d, err := a.prepare(ctx, s)
+	if d != nil {
+		defer func() { err = errors.Join(err, d.close()) }()
+	}
+	if err != nil {
+		return err
+	}
+	return d.run(ctx)
+}
+
+// daemon is a running agent and what it is made of.
+type daemon struct {
+	app     *app
+	log     *slog.Logger
+	host    *host.Host
+	hub     *embeddedHub // nil with --url
+	started time.Time
+	base    string // the root, for the table
+
+	listener io.Closer
+	serve    func(ctx context.Context) error
+}
+
+func (a *app) prepare(ctx context.Context, s *runSettings) (_ *daemon, err error) {
+	log, err := a.logger()
+	if err != nil {
+		return nil, err
+	}
+	places, err := config.FindPlaces(config.Environment{})
+	if err != nil {
+		return nil, err
+	}
+	socket, err := socketPath(s.listen, places)
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.load(places)
+	if err != nil {
+		return nil, err
+	}
+	opts, err := a.hostOptions(&s.settings, c, places, log)
+	if err != nil {
+		return nil, err
+	}
+	opts.Roots = defaultRoots(places.Home, s.root, s.sources)
+	opts.Progress = a.progress
+	opts.Push, err = remotePeer(s, c, places, log)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(s.root); errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("root %s does not exist: name an existing directory with --root", s.root)
+	}
+	d := &daemon{app: a, log: log, started: time.Now()}
+	l, err := api.Listen(socket)
+	if err != nil {
+		return nil, err
+	}
+	d.listener = l
+	d.serve = func(ctx context.Context) error { return api.Serve(ctx, l, api.Handler(d, log), log) }
+	if opts.Push == nil {
+		if d.hub, err = startHub(ctx, places, log); err != nil {
+			return d, err
+		}
+		opts.Push = d.hub.peer(log)
+	}
+	d.host, err = host.New(opts)
+	d.base = s.root
+	if abs, err := filepath.Abs(s.root); err == nil {
+		d.base = abs
+	}
+	return d, err
+}
+
+// remotePeer is the hub that flags or the configuration name; nil when they
+// name none.
+func remotePeer(s *runSettings, c *config.Config, places *config.Places, log *slog.Logger) (*push.Options, error) {
+	url, tokenFile := c.Push.URL, c.Push.TokenFile
+	if s.url != "" {
+		url = s.url
+	}
+	if s.tokenFile != "" {
+		tokenFile = s.tokenFile
+	}
+	if url == "" {
+		if s.tokenFile != "" {
+			return nil, usage("--token-file without --url: the hub that is started here has its own token")
+		}
+		return nil, nil
+	}
+	target, err := push.ParseURL(url)
+	if err != nil {
+		if s.url != "" {
+			return nil, usage("--url: %w", err)
+		}
+		return nil, fmt.Errorf("push.url: %w", err)
+	}
+	opts := &push.Options{Dialer: target, Peer: target.String(), Logger: log}
+	if tokenFile == "" {
+		return nil, usage("--url needs --token-file: make a token with 'hub token create --role agent' and put it into a file")
+	}
+	if tokenFile, err = places.Expand(tokenFile); err != nil {
+		return nil, err
+	}
+	if opts.Token, err = readToken(tokenFile); err != nil {
+		return nil, err
+	}
+	if !target.Local() {
+		log.Warn("the peer is not on this machine, and plain DRPC is not encrypted: token and contents can be read on the way",
+			slog.String("peer", target.String()))
+	}
+	return opts, nil
+}
+
+// run serves until ctx ends.
+func (d *daemon) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var g errgroup.Group
+	start := func(what string, f func(context.Context) error) {
+		g.Go(func() error {
+			defer cancel() // one that ends ends all
+			if err := f(ctx); err != nil && ctx.Err() == nil {
+				return fmt.Errorf("%s: %w", what, err)
+			}
+			return nil
+		})
+	}
+	start("local API", d.serve)
+	if d.hub != nil {
+		start("hub", d.hub.run)
+	}
+	start("agent", func(ctx context.Context) error {
+		if err := d.host.Load(ctx); err != nil {
+			return err
+		}
+		return d.host.Run(ctx)
+	})
+	g.Go(func() error { return d.welcome(ctx) })
+	return g.Wait()
+}
+
+// close releases what prepare took, in the reverse order.
+func (d *daemon) close() error {
+	var errs []error
+	if d.host != nil {
+		errs = append(errs, d.host.Close())
+	}
+	if d.hub != nil {
+		errs = append(errs, d.hub.close())
+	}
+	if d.listener != nil {
+		if err := d.listener.Close(); !errors.Is(err, os.ErrClosed) {
+			errs = append(errs, ignoreClosed(err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// storedWithin is how long welcome waits for the first push before it says
+// that it is still waiting.
+const storedWithin = 10 * time.Second
+
+// welcome shows what was found first, and where it went. After that the agent
+// is silent but for its log.
+func (d *daemon) welcome(ctx context.Context) error {
+	s, err := d.host.Wait(ctx, 0)
+	if err != nil {
+		return nil // interrupted before there was anything to show
+	}
+	if err := printSnapshot(d.app.stdout, s, d.base); err != nil {
+		return err
+	}
+	wait, cancel := context.WithTimeout(ctx, storedWithin)
+	defer cancel()
+	err = d.host.Accepted(wait, s.Version)
+	if ctx.Err() != nil {
+		return nil
+	}
+	return d.farewell(s, err)
+}
+
+func (d *daemon) farewell(s *snapshot.Snapshot, err error) error {
+	p := d.host.Status().Push
+	if err != nil {
+		_, werr := fmt.Fprintf(d.app.stdout, "not stored yet: %s is %s; the newest snapshot is sent as soon as it can be, see 'agent status'\n", p.Peer, p.State)
+		return werr
+	}
+	if d.hub == nil {
+		_, err = fmt.Fprintf(d.app.stdout, "stored: %s has version %d\n", p.Peer, s.Version)
+		return err
+	}
+	return d.hub.tell(d.app.stdout, s.Version)
+}
+
+// Status implements api.Backend.
+func (d *daemon) Status() api.Status {
+	h := d.host.Status()
+	s := api.Status{
+		PID: os.Getpid(), AgentVersion: currentVersion().Version,
+		StartedAt: d.started, UptimeSeconds: time.Since(d.started).Seconds(),
+		Roots: h.Roots, Version: h.Version, Resources: len(d.host.Current().Resources),
+		Push: h.Push, Watch: h.Watch, Plugins: h.Plugins,
+	}
+	if d.hub != nil {
+		s.Hub = d.hub.url()
+	}
+	return s
+}
+
+// Current implements api.Backend.
+func (d *daemon) Current() *snapshot.Snapshot { return d.host.Current() }

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"waymark/internal/guestbuild"
+)
+
+// envBuiltin names the built-in module of an agent under test: the test binary
+// itself has none, and tests must work without make.
+const envBuiltin = "WAYMARK_TEST_BUILTIN"
+
+var update = flag.Bool("update", false, "write what the scripts' cmp commands see into the scripts")
+
+// TestMain makes the test binary the command under test: it is agent when it
+// is called so.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"agent": agentMain})
+}
+
+// agentMain is main with another built-in module.
+func agentMain() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	a := app{stdout: os.Stdout, stderr: os.Stderr, builtin: func() ([]byte, error) {
+		return os.ReadFile(os.Getenv(envBuiltin))
+	}}
+	os.Exit(a.run(ctx, os.Args[1:]))
+}
+
+// built is what the scripts need besides the test binary.
+type built struct {
+	builtin, panicking string // wasm files
+	bin                string // a directory with the real hub
+	cache              string // compiled modules, shared by all scripts
+}
+
+func build(t *testing.T) (b built) {
+	t.Helper()
+	ctx := t.Context()
+	var err error
+	if b.builtin, err = guestbuild.Build(ctx, "waymark/plugins/builtin"); err != nil {
+		t.Fatal(err)
+	}
+	if b.panicking, err = guestbuild.Build(ctx, "./testdata/panicking"); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	b.bin, b.cache = filepath.Join(dir, "bin"), filepath.Join(dir, "cache")
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", b.bin+"/", "waymark/cmd/hub").CombinedOutput(); err != nil {
+		t.Fatalf("build hub: %v: %s", err, out)
+	}
+	return b
+}
+
+func TestScripts(t *testing.T) {
+	b := build(t)
+	testscript.Run(t, testscript.Params{
+		Dir:           "testdata/script",
+		UpdateScripts: *update,
+		Setup: func(env *testscript.Env) error {
+			for name, value := range map[string]string{
+				"HOME": env.WorkDir + "/home", "XDG_STATE_HOME": env.WorkDir + "/state", "XDG_CACHE_HOME": b.cache,
+				"XDG_CONFIG_HOME": env.WorkDir + "/config", "XDG_RUNTIME_DIR": "",
+				// A script's directory may be too long for a socket's path.
+				"WAYMARK_SOCKET": filepath.Join(socketDir(t), "a.sock"), "HUB_SOCKET": filepath.Join(socketDir(t), "h.sock"),
+				envBuiltin: b.builtin, "PANICKING": b.panicking,
+				"PATH": env.Getenv("PATH") + string(os.PathListSeparator) + b.bin,
+			} {
+				env.Setenv(name, value)
+			}
+			env.Values[processesKey{}] = processes{}
+			return os.Mkdir(env.WorkDir+"/home", 0o700)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"launch": cmdLaunch, "halt": cmdHalt, "await": cmdAwait, "exit": cmdExit, "get": cmdGet,
+			"fifo": cmdFIFO, "repeat": cmdRepeat, "absent": cmdAbsent, "normal": cmdNormal,
+		},
+	})
+}
+
+func socketDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "wm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}

@@ -1,0 +1,264 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// patience is how long a script waits for what should come at once. It is
+// there to end a test that hangs, not to measure.
+const patience = 2 * time.Minute
+
+type processesKey struct{}
+
+// processes are the background processes of one script, by name.
+type processes map[string]*process
+
+type process struct {
+	cmd  *exec.Cmd
+	out  *output
+	done chan struct{} // closed when it has ended
+}
+
+// output collects what a process prints and tells who waits for a text.
+type output struct {
+	mu   sync.Mutex // guards buf and more
+	buf  bytes.Buffer
+	more chan struct{} // closed and replaced when buf has grown
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	close(o.more)
+	o.more = make(chan struct{})
+	return o.buf.Write(p)
+}
+
+func (o *output) text() (string, <-chan struct{}) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String(), o.more
+}
+
+// cmdLaunch starts a program in the background and waits until its output
+// matches: launch NAME REGEXP PROGRAM ARGS…
+func cmdLaunch(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: launch NAME REGEXP PROGRAM [ARGS…]")
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	path, err := lookPath(ts, args[2])
+	ts.Check(err)
+	p := &process{
+		cmd: exec.CommandContext(ctx, path, args[3:]...),
+		out: &output{more: make(chan struct{})}, done: make(chan struct{}),
+	}
+	p.cmd.Dir, p.cmd.Env = ts.MkAbs("."), scriptEnv(ts)
+	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out
+	ts.Check(p.cmd.Start())
+	go func() { _ = p.cmd.Wait(); close(p.done) }()
+	all(ts)[args[0]] = p
+	ts.Defer(func() { cancel(); <-p.done })
+	await(ts, args[0], args[1])
+}
+
+func all(ts *testscript.TestScript) processes {
+	list, ok := ts.Value(processesKey{}).(processes)
+	if !ok {
+		ts.Fatalf("no processes in this script")
+	}
+	return list
+}
+
+func lookPath(ts *testscript.TestScript, name string) (string, error) {
+	for _, dir := range filepath.SplitList(ts.Getenv("PATH")) {
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			return path, nil
+		}
+	}
+	return "", exec.ErrNotFound
+}
+
+func scriptEnv(ts *testscript.TestScript) []string {
+	env := os.Environ()
+	for _, name := range []string{"HOME", "PATH", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "WAYMARK_SOCKET", envBuiltin} {
+		env = append(env, name+"="+ts.Getenv(name))
+	}
+	return env
+}
+
+// cmdAwait waits until the output of a process matches: await NAME REGEXP
+func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: await NAME REGEXP")
+	}
+	await(ts, args[0], args[1])
+}
+
+func await(ts *testscript.TestScript, name, pattern string) {
+	p := all(ts)[name]
+	re, err := regexp.Compile("(?m)" + pattern)
+	ts.Check(err)
+	timeout := time.NewTimer(patience)
+	defer timeout.Stop()
+	for {
+		text, more := p.out.text()
+		ts.Check(os.WriteFile(ts.MkAbs(name+".log"), []byte(text), 0o600))
+		if re.MatchString(text) {
+			return
+		}
+		select {
+		case <-more:
+		case <-p.done:
+			if text, _ := p.out.text(); !re.MatchString(text) {
+				ts.Fatalf("%s has ended without printing %q:\n%s", name, pattern, text)
+			}
+		case <-timeout.C:
+			ts.Fatalf("%s doesn't print %q:\n%s", name, pattern, text)
+		}
+	}
+}
+
+// cmdHalt ends a process and waits for it: halt NAME [kill]. Without kill it
+// must end well.
+func cmdHalt(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: halt NAME [kill]")
+	}
+	p := all(ts)[args[0]]
+	signal := syscall.SIGTERM
+	if len(args) > 1 {
+		signal = syscall.SIGKILL
+	}
+	ts.Check(p.cmd.Process.Signal(signal))
+	select {
+	case <-p.done:
+	case <-time.After(patience):
+		ts.Fatalf("%s doesn't stop", args[0])
+	}
+	text, _ := p.out.text()
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".log"), []byte(text), 0o600))
+	if code := p.cmd.ProcessState.ExitCode(); signal == syscall.SIGTERM && code != 0 {
+		ts.Fatalf("%s ends with code %d:\n%s", args[0], code, text)
+	}
+}
+
+// cmdExit runs a command that must exit with a code, and say in one line what
+// is wrong: exit CODE COMMAND ARGS…
+func cmdExit(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exit CODE COMMAND [ARGS…]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != want {
+		ts.Fatalf("%v, want exit code %d", err, want)
+	}
+	if text := ts.ReadFile("stderr"); !regexp.MustCompile(`(?m)^agent: .+$`).MatchString(text) {
+		ts.Fatalf("stderr has no line that begins with agent:\n%s", text)
+	}
+}
+
+// cmdGet asks the hub, with the reader's token, until the answer matches:
+// get FILE URL TOKENFILE REGEXP. What the hub holds follows an edit by some
+// time, and the hub doesn't tell when.
+func cmdGet(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 4 {
+		ts.Fatalf("usage: get FILE URL TOKENFILE REGEXP")
+	}
+	re, err := regexp.Compile(args[3])
+	ts.Check(err)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		body, err := getOnce(ctx, args[1], strings.TrimSpace(ts.ReadFile(args[2])))
+		if err == nil && re.MatchString(body) {
+			ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(body), 0o600))
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			ts.Fatalf("%s doesn't answer %q: %v\n%s", args[1], args[3], err, body)
+		}
+	}
+}
+
+func getOnce(ctx context.Context, url, token string) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(resp.Body)
+	return string(body), err
+}
+
+func cmdFIFO(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(syscall.Mkfifo(ts.MkAbs(args[0]), 0o600))
+}
+
+// cmdRepeat writes a character many times: repeat FILE CHARACTER COUNT
+func cmdRepeat(ts *testscript.TestScript, _ bool, args []string) {
+	n, err := strconv.Atoi(args[2])
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Repeat(args[1], n)), 0o600))
+}
+
+// cmdAbsent fails if a text is in any of the files, or below the directories:
+// absent TEXT PATH…
+func cmdAbsent(ts *testscript.TestScript, neg bool, args []string) {
+	found := ""
+	for _, path := range args[1:] {
+		err := filepath.WalkDir(ts.MkAbs(path), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !d.Type().IsRegular() {
+				return err
+			}
+			data, err := os.ReadFile(path)
+			if bytes.Contains(data, []byte(args[0])) {
+				found = path
+			}
+			return err
+		})
+		ts.Check(err)
+	}
+	if (found != "") != neg {
+		ts.Fatalf("%q found: %q", args[0], found)
+	}
+}
+
+// cmdNormal writes the standard output of the last command to a file, without
+// what differs between two runs (the aggregate hash covers absolute paths):
+// normal FILE
+func cmdNormal(ts *testscript.TestScript, _ bool, args []string) {
+	text := strings.ReplaceAll(ts.ReadFile("stdout"), ts.Getenv("WORK"), "WORK")
+	text = regexp.MustCompile(`"(digest|aggregate_hash)": "[0-9a-f]{64}"`).ReplaceAllString(text, `"$1": "HASH"`)
+	text = regexp.MustCompile(`, hash [0-9a-f]{12}\n`).ReplaceAllString(text, ", hash HASH\n")
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o600))
+}

@@ -105,4 +105,3 @@ func remotePeer(s *runSettings, c *config.Config, places *config.Places, log *sl
 	}
 	return opts, nil
 }
-

@@ -43,7 +43,7 @@ func cmdStart(ts *testscript.TestScript, _ bool, args []string) {
 	stderr, err := s.cmd.StderrPipe()
 	ts.Check(err)
 	ts.Check(s.cmd.Start())
-	ts.Defer(func() { s.end(os.Kill) })
+	ts.Defer(func() { _ = s.end(os.Kill) })
 	ready := make(chan map[string]any, 1)
 	go s.follow(stderr, ready)
 	line, ok := <-ready

@@ -84,4 +84,3 @@ func (m *Module) Settle(ctx context.Context) {
 	case <-m.done:
 	}
 }
-

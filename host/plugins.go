@@ -44,8 +44,13 @@ type plugin struct {
 
 // Load loads the built-in module and every *.wasm in the plugin directories.
 // What can't be used is reported in Plugins and logged; the error is the
-// context's alone. Call it once.
+// context's, or that the Host is closed. Call it once. A refresh waits for it.
 func (h *Host) Load(ctx context.Context) error {
+	ctx, leave, err := h.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	var loaded []*plugin
 	if h.opts.Builtin != nil {
 		p := h.loadModule(ctx, BuiltinPath, h.opts.Builtin)
@@ -59,7 +64,7 @@ func (h *Host) Load(ctx context.Context) error {
 	}
 	if ctx.Err() != nil {
 		closePlugins(loaded)
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
 	for _, p := range loaded {
 		if p.state.State != snapshot.PluginReady {

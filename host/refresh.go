@@ -30,19 +30,42 @@ var errClosed = errors.New("host closed")
 // it differs. It is a barrier: the report contains every change that was made
 // before the call.
 func (h *Host) Refresh(ctx context.Context) (*Report, error) {
+	ctx, leave, err := h.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return h.refresh(ctx)
+}
+
+// enter takes the turn, and returns a context that ends with the Host too. The
+// caller calls leave when it is done; Close waits for that.
+func (h *Host) enter(ctx context.Context) (_ context.Context, leave func(), err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(h.closing, func() { cancel(errClosed) })()
+	unhook := context.AfterFunc(h.closing, func() { cancel(errClosed) })
+	end := func() {
+		unhook()
+		cancel(nil)
+	}
 	select {
 	case <-h.turn:
-		defer func() { h.turn <- struct{}{} }()
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		end()
+		return nil, nil, context.Cause(ctx)
 	}
-	if ctx.Err() != nil { // both were ready
-		return nil, context.Cause(ctx)
+	leave = func() {
+		h.turn <- struct{}{}
+		end()
 	}
-	return h.refresh(ctx)
+	if h.closing.Err() != nil { // both were ready
+		leave()
+		return nil, nil, errClosed
+	}
+	if ctx.Err() != nil {
+		leave()
+		return nil, nil, context.Cause(ctx)
+	}
+	return ctx, leave, nil
 }
 
 // refresh does the work of Refresh; the caller holds the turn.

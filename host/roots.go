@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
 
 	"waymark/abi"
 	"waymark/host/resolve"
@@ -15,6 +17,7 @@ import (
 type rootSlot struct {
 	spec RootSpec
 	open *vfs.Root // nil while it doesn't exist
+	mcp  []string  // the MCPFiles that it was opened with
 	err  error     // why it isn't open
 }
 
@@ -31,14 +34,15 @@ func (h *Host) openRoots() {
 // what is open.
 func (s *rootSlot) refresh(opts vfs.RootOptions) {
 	next, err := openRoot(s.spec.Path, opts)
-	if err == nil && s.open != nil && next.ID() == s.open.ID() && next.Path() == s.open.Path() && next.File() == s.open.File() {
+	if err == nil && s.open != nil && next.ID() == s.open.ID() && next.Path() == s.open.Path() &&
+		next.File() == s.open.File() && slices.Equal(opts.MCPFiles, s.mcp) {
 		_ = next.Close()
 		return
 	}
 	if s.open != nil {
 		_ = s.open.Close()
 	}
-	s.open, s.err = next, err
+	s.open, s.err, s.mcp = next, err, opts.MCPFiles
 }
 
 // mcpFiles lists the files of roots of role mcp that lie below a directory,
@@ -46,7 +50,7 @@ func (s *rootSlot) refresh(opts vfs.RootOptions) {
 func (h *Host) mcpFiles(dir string) []string {
 	var files []string
 	for _, spec := range h.opts.Roots {
-		if spec.Role != abi.RoleMCP {
+		if spec.Role != abi.RoleMCP || isDir(spec.Path) {
 			continue
 		}
 		for _, form := range []func(string) string{absolute, resolved} {
@@ -61,6 +65,11 @@ func (h *Host) mcpFiles(dir string) []string {
 		}
 	}
 	return files
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // absolute is filepath.Abs, or the path as it is when there is no working

@@ -15,7 +15,7 @@ type key struct {
 	abi              int
 	config           [sha256.Size]byte
 	view             string
-	root, file       string
+	root             *vfs.Root // one that was opened anew may show other things
 	role             abi.Role
 	sourcePath       string
 	rank             int
@@ -27,7 +27,7 @@ func keyOf(r *Resolver, root Root) key {
 		digest: r.Module.Digest(), resolver: r.Info.Name, abi: abi.Version,
 		config: sha256.Sum256(r.Config),
 		view:   strings.Join(r.Narrow, "\x00") + "\x01" + strings.Join(r.GrantSecrets, "\x00"),
-		root:   root.FS.Path(), file: root.FS.File(), role: root.Role, sourcePath: root.SourcePath,
+		root:   root.FS, role: root.Role, sourcePath: root.SourcePath,
 		rank: r.Rank, dropIn: r.DropIn,
 	}
 }

@@ -29,8 +29,8 @@ type Caps struct {
 	MaxBytes int64
 	// MaxResources is how many resources are kept; the others are excluded.
 	MaxResources int
-	// MaxListed is how many rows there are in all, and bounds MaxResources. Excluded rows beyond it
-	// are dropped, with a note.
+	// MaxListed is how many rows there are in all, and bounds MaxResources.
+	// Excluded rows beyond it are dropped, with a note.
 	MaxListed int
 	// DropInResources and DropInBytes are MaxResources and MaxBytes of each
 	// dropped-in module.

@@ -1,0 +1,144 @@
+package host_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+
+	"waymark/abi"
+	"waymark/host"
+	"waymark/host/sandbox"
+	"waymark/host/vfs"
+	"waymark/host/vfs/vfstest"
+	"waymark/plugins"
+)
+
+// TestDifferential: the same resolvers, run natively and in the sandbox over
+// the same file system, answer the same bytes.
+func TestDifferential(t *testing.T) {
+	t.Parallel()
+	d := newDifferential(t)
+	t.Run("table", func(t *testing.T) {
+		for i, c := range allOutcomes() {
+			if i%raceShare == 0 {
+				d.compare(t, c)
+			}
+		}
+	})
+	t.Run("random", func(t *testing.T) {
+		g := generator{newRandom(t)}
+		trees := 250 / raceShare
+		if long() {
+			trees = 10_000
+		}
+		for i := range trees {
+			d.compare(t, outcome{
+				name: "tree " + strconv.Itoa(i), tree: g.tree(),
+				role: pick(g, abi.RoleNone, abi.RoleNone, abi.RoleNone, abi.RoleSkills),
+				root: pick(g, "", "", "", "skills"),
+			})
+			if t.Failed() {
+				return
+			}
+		}
+	})
+}
+
+// differential holds the module that runs in the sandbox.
+type differential struct{ module *sandbox.Module }
+
+func newDifferential(t *testing.T) differential {
+	t.Helper()
+	opts := testOptions(host.Options{})
+	h := sandbox.New(sandbox.Options{CacheDir: cacheDir})
+	m, err := h.Load(t.Context(), builtin(t), opts.Limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(m.Close(), h.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return differential{m}
+}
+
+func (d differential) compare(t *testing.T, c outcome) {
+	t.Helper()
+	dir := vfstest.Build(t, c.tree)
+	root, err := vfs.OpenRoot(filepath.Join(dir, c.root), vfs.RootOptions{Exclude: c.exclude})
+	if err != nil {
+		return // not every random tree has this root
+	}
+	defer root.Close()
+	for _, info := range d.module.Description().Resolvers {
+		view := vfs.View{Reads: slices.Clone(info.Reads), MCPOnly: slices.Equal(info.Kinds, []abi.Kind{abi.KindMCPConfig})}
+		config := []byte(c.config[info.Name])
+		if config != nil {
+			view.Reads = append(view.Reads, "*.md", "*/*.md", ".*") // more than the engine would show, to both
+		}
+		if root.File() != "" {
+			view.Reads = append(view.Reads, root.File())
+		}
+		filter, err := view.Compile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		req := &abi.Request{
+			ABI: abi.Version, Resolver: info.Name, Root: abi.Root{Name: root.Name(), File: root.File(), Role: c.role},
+			Config: config, Limits: abi.Limits{MaxResourceBytes: 64 << 10, MaxResources: 500},
+		}
+		native, nativeErr := d.native(t, req, root, filter)
+		boxed, boxedErr := d.boxed(t, req, root, filter)
+		if !bytes.Equal(native, boxed) || (nativeErr == nil) != (boxedErr == nil) {
+			t.Errorf("%s, %s, root %q, role %q: natively\n%s %v\nsandboxed\n%s %v\ntree\n%s", c.name, info.Name, c.root, c.role,
+				native, nativeErr, boxed, boxedErr, quoteLines(c.tree))
+		}
+	}
+}
+
+func (d differential) native(t *testing.T, req *abi.Request, root *vfs.Root, filter *vfs.Filter) ([]byte, error) {
+	t.Helper()
+	run := root.Begin(filter, vfs.Limits{})
+	defer run.Close()
+	input, err := json.Marshal(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	output, err := plugins.Module().HandleResolve(input, nativeFS{run})
+	if err != nil {
+		return nil, err
+	}
+	var resp abi.Response
+	if err := json.Unmarshal(output, &resp); err != nil {
+		t.Fatal(err)
+	}
+	if req.Resolver == "mcp-config" {
+		resp.Warnings = nil // the sandbox withholds them
+	}
+	return encode(t, &resp), nil
+}
+
+func (d differential) boxed(t *testing.T, req *abi.Request, root *vfs.Root, filter *vfs.Filter) ([]byte, error) {
+	t.Helper()
+	run := root.Begin(filter, vfs.Limits{})
+	defer run.Close()
+	res, err := d.module.Resolve(t.Context(), req, run)
+	if err != nil {
+		return nil, err
+	}
+	return encode(t, res.Response), nil
+}
+
+func encode(t *testing.T, resp *abi.Response) []byte {
+	t.Helper()
+	data, err := json.MarshalIndent(resp, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}

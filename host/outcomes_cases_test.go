@@ -1,0 +1,245 @@
+package host_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// issueTree is the tree that the issue of this part describes.
+func issueTree() []string {
+	return []string{
+		"AGENTS.md = # The rules\n\nBe kind.\n", "CLAUDE.md -> AGENTS.md", ".cursorrules -> AGENTS.md",
+		skill("skills/one", "one"), skill(".agents/skills/two", "two"), skill(".claude/skills/three", "three"),
+		skill(".codex/skills/four", "four"), skill("skills/wrong", "other"),
+		`.mcp.json = {"mcpServers": {"github": {"command": "npx", "env": {"TOKEN": "` + secret + `"}}}}`,
+	}
+}
+
+func basicOutcomes() []outcome {
+	const links = "a link to a directory, where a file belongs"
+	return []outcome{{
+		name: "the issue's tree",
+		tree: issueTree(),
+		want: []string{
+			"instruction_file:AGENTS.md ok",
+			"mcp_config:.mcp.json ok",
+			"skill:.agents/skills/two ok",
+			"skill:.claude/skills/three ok",
+			"skill:.codex/skills/four ok",
+			"skill:skills/one ok",
+			`skill:skills/wrong invalid name "other" is not the name of its directory, "wrong"`,
+		},
+		texts: map[string]string{
+			"instruction_file:AGENTS.md": ": The rules",
+			"skill:skills/one":           "one: About one.",
+			"mcp_config:.mcp.json":       ": ",
+		},
+	}, {
+		name: "nothing",
+		tree: []string{"README.md = x", "src/AGENTS.md = nested", "docs/skills/one/SKILL.md = x"},
+	}, {
+		name: "three files that are no links",
+		tree: []string{"AGENTS.md = a", "CLAUDE.md = b", ".cursorrules = c"},
+		want: []string{
+			"instruction_file:.cursorrules ok", "instruction_file:AGENTS.md ok", "instruction_file:CLAUDE.md ok",
+		},
+	}, {
+		name: "an empty file",
+		tree: []string{"AGENTS.md = "},
+		want: []string{"instruction_file:AGENTS.md ok"},
+	}, {
+		name: "wrong case",
+		tree: []string{"agents.md = a", "Claude.md = b", ".CursorRules = c", "skills/one/skill.md = ---\nname: one\n---\n", ".MCP.json = {}"},
+	}, {
+		name: "directories in the place of files",
+		tree: []string{"AGENTS.md/x = a", ".mcp.json/x = b", "skills/one/SKILL.md/x = c", "skills/two = a file"},
+	}, {
+		name: "links to directories in the place of files",
+		tree: []string{"dir/", "AGENTS.md -> dir", ".mcp.json -> dir", "skills/one/SKILL.md -> ../../dir"},
+		want: []string{
+			"instruction_file:dir invalid " + links,
+			"mcp_config:dir invalid it is a directory",
+			"skill:skills/one invalid SKILL.md is " + links,
+		},
+	}, {
+		name: "links out of the root",
+		tree: []string{
+			"AGENTS.md -> $OUT/secret.txt", "CLAUDE.md -> ../out/secret.txt", ".mcp.json -> $OUT/secret.txt",
+			"skills/one/SKILL.md -> $OUT/secret.txt", "skills/two -> $OUT/dir", ".agents/skills -> $OUT/dir", ".cursorrules -> /etc/passwd",
+		},
+		want: []string{
+			"instruction_file:.cursorrules invalid the link escapes the root",
+			"instruction_file:AGENTS.md invalid the link escapes the root",
+			"instruction_file:CLAUDE.md invalid the link escapes the root",
+			"mcp_config:.mcp.json invalid the link escapes the root",
+			"skill:skills/one invalid the link escapes the root",
+			"skill:skills/two invalid the link escapes the root",
+		},
+		warn: []string{".agents/skills: open .agents/skills: Permission denied"},
+	}, {
+		name: "links that lead nowhere",
+		tree: []string{"AGENTS.md -> nothing", "CLAUDE.md -> CLAUDE.md", "skills/one/SKILL.md -> nothing", ".mcp.json -> gone"},
+		want: []string{
+			"instruction_file:AGENTS.md unreadable the link is broken",
+			"instruction_file:CLAUDE.md unreadable too many links",
+			"mcp_config:.mcp.json unreadable the link is broken",
+			"skill:skills/one unreadable the link is broken",
+		},
+	}, {
+		name: "a chain of links",
+		tree: []string{"docs/rules.md = r", "b -> docs/rules.md", "AGENTS.md -> b", "CLAUDE.md -> $ROOT/AGENTS.md", ".cursorrules -> ../root/docs/../b"},
+		want: []string{"instruction_file:docs/rules.md ok"},
+	}, {
+		name: "what would block",
+		tree: []string{"AGENTS.md |", "CLAUDE.md ^", "skills/one/SKILL.md |", ".mcp.json |", "pipe |", ".cursorrules -> pipe", "skills/two |"},
+		want: []string{
+			"instruction_file:AGENTS.md unreadable not a regular file",
+			"instruction_file:CLAUDE.md unreadable not a regular file",
+			"instruction_file:pipe unreadable not a regular file",
+			"mcp_config:.mcp.json unreadable not a regular file",
+			"skill:skills/one unreadable not a regular file",
+		},
+	}, {
+		name: "sizes",
+		tree: []string{
+			"AGENTS.md = 65536*x", "CLAUDE.md = 71680*x", ".cursorrules # 20000000", ".mcp.json = 70000*x",
+			"skills/big/SKILL.md = ---\nname: big\n---\n" + strings.Repeat("x", 70_000),
+		},
+		want: []string{
+			"instruction_file:.cursorrules oversize 20000000 bytes, at most 65536 are kept",
+			"instruction_file:AGENTS.md ok",
+			"instruction_file:CLAUDE.md oversize 71680 bytes, at most 65536 are kept",
+			"mcp_config:.mcp.json oversize 70000 bytes, at most 65536 are kept",
+			"skill:skills/big oversize 70018 bytes, at most 65536 are kept",
+		},
+	}, {
+		name: "secret files",
+		tree: []string{
+			".env = TOKEN=" + secret, "AGENTS.md -> .env", "key.pem = " + secret, "CLAUDE.md -> key.pem",
+			".git/config = " + secret, ".cursorrules -> .git/config", "skills/one/SKILL.md -> ../../.env",
+		},
+		warn: []string{
+			hidden("AGENTS.md"), hidden("CLAUDE.md"), hidden(".cursorrules"),
+			`dropped "skills/one": it names a file that the resolver may not read`,
+		},
+	}}
+}
+
+func skillOutcomes() []outcome {
+	var many, kept, excluded []string
+	for i := range 600 {
+		name := fmt.Sprintf("s%03d", i)
+		many = append(many, skill("skills/"+name, name))
+		if i < 500 {
+			kept = append(kept, "skill:skills/"+name+" ok")
+		} else {
+			excluded = append(excluded, "skill:skills/"+name+" excluded there are more than 500 resources")
+		}
+	}
+	return []outcome{{
+		name: "600 skills",
+		tree: many,
+		want: slices.Concat(kept, excluded),
+	}, {
+		name: "more bytes than a snapshot holds",
+		tree: []string{"AGENTS.md = 60000*x", "CLAUDE.md = 60000*y", ".cursorrules = 10*z"},
+		caps: capsOf(100_000),
+		want: []string{
+			"instruction_file:.cursorrules ok", "instruction_file:AGENTS.md ok",
+			"instruction_file:CLAUDE.md excluded all resources together have more than 100000 bytes",
+		},
+	}, {
+		name: "one skill, linked from everywhere",
+		tree: []string{
+			skill("skills/one", "one"), ".agents/skills -> ../skills", ".claude/skills/one -> ../../skills/one",
+			".codex/skills/other-name -> ../../skills/one",
+		},
+		want: []string{"skill:skills/one ok"},
+	}, {
+		name: "skills kept elsewhere",
+		tree: []string{skill("shared/one", "one"), skill("lib/two", "two"), "skills -> shared", ".claude/skills/two -> $ROOT/lib/two"},
+		want: []string{"skill:lib/two ok", "skill:shared/one ok"},
+	}, {
+		name: "a skill's text kept elsewhere",
+		tree: []string{"texts/one.md = ---\nname: one\n---\n", "skills/one/SKILL.md -> ../../texts/one.md"},
+		want: []string{"skill:skills/one ok"},
+	}, {
+		name: "the first of a name",
+		tree: []string{skill("skills/one", "one"), skill(".agents/skills/one", "one"), skill(".codex/skills/one", "one")},
+		want: []string{"skill:.agents/skills/one ok"},
+	}, {
+		name: "an invalid skill doesn't take a name",
+		tree: []string{skill("skills/one", "one"), skill(".agents/skills/two", "one")},
+		want: []string{`skill:.agents/skills/two invalid name "one" is not the name of its directory, "two"`, "skill:skills/one ok"},
+	}, {
+		name: "too deep, too high, not a directory",
+		tree: []string{skill("skills/a/b", "b"), "skills/SKILL.md = x", "SKILL.md = x", ".agents/skills = a file", "skills/readme.md = x"},
+	}, {
+		name: "names that are not UTF-8",
+		tree: []string{"skills/bad\xff/SKILL.md = x", skill("skills/one", "one"), "bad\xfe\xff = x", "AGENTS.md = a"},
+		want: []string{"instruction_file:AGENTS.md ok", "skill:skills/one ok"},
+		warn: []string{
+			"1 name is not valid UTF-8 and not shown to the resolver",
+			"1 name is not valid UTF-8 and not shown to the resolver",
+		},
+	}, {
+		name: "odd names",
+		tree: []string{skill("skills/Grün Zeug", "x"), skill("skills/a#b", "x"), skill("skills/new\nline", "x")},
+		want: []string{
+			"skill:skills/Grün Zeug invalid name \"x\" is not the name of its directory, \"Grün Zeug\"",
+			"skill:skills/a#b invalid name \"x\" is not the name of its directory, \"a#b\"",
+			"skill:skills/new\nline invalid name \"x\" is not the name of its directory, \"new\\nline\"",
+		},
+	}}
+}
+
+// frontMatterOutcomes: each row is the text of skills/one/SKILL.md.
+func frontMatterOutcomes() []outcome {
+	const yes = "ok"
+	rows := []struct{ name, text, want, texts string }{
+		{"plain", "---\nname: one\ndescription: Does one thing\n---\nbody", yes, "one: Does one thing"},
+		{"byte order mark and CRLF", "\ufeff---\r\nname: one\r\ndescription: Does it\r\n---\r\nbody\r\n", yes, "one: Does it"},
+		{"blanks around the marks", "---  \nname: one\n---\t\nbody", yes, "one: "},
+		{"no body", "---\nname: one\n---", yes, "one: "},
+		{"double quotes", "---\nname: \"one\"\ndescription: \"a: b # c\"\n---\n", yes, "one: a: b # c"},
+		{"single quotes", "---\nname: 'one'\ndescription: 'it''s'\n---\n", yes, "one: it's"},
+		{"a folded description", "---\nname: one\ndescription: >-\n  first\n  second\n---\n", yes, "one: first second"},
+		{"a literal description", "---\nname: one\ndescription: |\n  first\n  second\n---\n", yes, "one: first\nsecond"},
+		{"a long plain description", "---\nname: one\ndescription: first\n  second\n---\n", yes, "one: first second"},
+		{"unknown keys", "---\nname: one\nlicense: MIT\nallowed-tools: [Read, Grep]\nmetadata:\n  a: {b: c}\n---\n", yes, "one: "},
+		{"an anchor", "---\nx: &n one\nname: *n\n---\n", yes, "one: "},
+		{"null description", "---\nname: one\ndescription: ~\n---\n", yes, "one: "},
+		{"flow style", "---\n{name: one, description: d}\n---\n", yes, "one: d"},
+		{"a mark inside of a line", "---\nname: one\ndescription: a --- b\n---\n", yes, "one: a --- b"},
+		{"no front matter", "# One\n", "no front matter: the first line is not ---", ""},
+		{"empty", "", "no front matter: the first line is not ---", ""},
+		{"not closed", "---\nname: one\n", "front matter is not closed: no line is just ---", ""},
+		{"empty front matter", "---\n---\nbody", "name is missing from the front matter", ""},
+		{"no name", "---\ndescription: d\n---\n", "name is missing from the front matter", ""},
+		{"a number for a name", "---\nname: 17\n---\n", "name is not a string; put it in quotes", ""},
+		{"a list for a name", "---\nname: [one]\n---\n", "name is not a string; put it in quotes", ""},
+		{"capitals", "---\nname: One\n---\n", `name "One" is not kebab-case: a-z, 0-9 and single hyphens between them`, ""},
+		{"two hyphens", "---\nname: o--ne\n---\n", `name "o--ne" is not kebab-case: a-z, 0-9 and single hyphens between them`, ""},
+		{"not ASCII", "---\nname: öne\n---\n", `name "öne" is not kebab-case: a-z, 0-9 and single hyphens between them`, ""},
+		{"too long", "---\nname: " + strings.Repeat("a", 65) + "\n---\n", "name is longer than 64 characters", ""},
+		{"another directory's", "---\nname: two\n---\n", `name "two" is not the name of its directory, "one"`, ""},
+		{"a list for a description", "---\nname: one\ndescription: [a]\n---\n", "description is not a string; put it in quotes", ""},
+		{"a list of all", "---\n- name: one\n---\n", "front matter is not a mapping of keys to values", ""},
+	}
+	var list []outcome
+	for _, row := range rows {
+		o := outcome{name: "front matter: " + row.name, tree: []string{"skills/one/SKILL.md = " + row.text}}
+		switch row.want {
+		case yes:
+			o.want = []string{"skill:skills/one ok"}
+		default:
+			o.want = []string{"skill:skills/one invalid " + row.want}
+		}
+		if row.texts != "" {
+			o.texts = map[string]string{"skill:skills/one": row.texts}
+		}
+		list = append(list, o)
+	}
+	return list
+}

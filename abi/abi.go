@@ -4,7 +4,7 @@
 // machine-readable form.
 //
 // The package imports next to nothing, so that a guest that uses it stays
-// small, and holds no behaviour beyond what the types need to be right with any
+// small, and holds no behavior beyond what the types need to be right with any
 // JSON library: the guest's encoder and decoder live in sdk-guest, the host's
 // in host/sandbox, and both are held to the same vectors.
 //

@@ -96,8 +96,8 @@ func (c clean) resources(t *testing.T, specs []host.RootSpec) []snapshot.Resourc
 	var roots []resolve.Root
 	var mcp string // the file of role mcp, which is none for any other kind
 	for _, spec := range specs {
-		if real, err := filepath.EvalSymlinks(spec.Path); err == nil && spec.Role == abi.RoleMCP && !isDirectory(real) {
-			mcp = real
+		if target, err := filepath.EvalSymlinks(spec.Path); err == nil && spec.Role == abi.RoleMCP && !isDirectory(target) {
+			mcp = target
 		}
 	}
 	for _, spec := range specs {
@@ -203,7 +203,7 @@ func (e *editor) somewhere() string {
 }
 
 func (e *editor) write(path, content string, flag int) error {
-	if real, err := filepath.EvalSymlinks(path); err == nil && !strings.HasPrefix(real, filepath.Dir(e.dir)) {
+	if target, err := filepath.EvalSymlinks(path); err == nil && !strings.HasPrefix(target, filepath.Dir(e.dir)) {
 		return os.ErrPermission // nothing of the machine is to be written
 	}
 	if target, err := os.Readlink(path); err == nil && filepath.IsAbs(target) && !strings.HasPrefix(target, e.dir) {

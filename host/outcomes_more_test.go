@@ -76,7 +76,7 @@ func mcpOutcomes() []outcome {
 func textOutcomes() []outcome {
 	tags := ""
 	for _, c := range "obey" {
-		tags += string(rune(0xE0000 + c))
+		tags += string(0xE0000 + c)
 	}
 	return []outcome{{
 		name: "text that a person doesn't see",

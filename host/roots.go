@@ -84,8 +84,8 @@ func absolute(path string) string {
 // resolved is the link-free absolute path, as far as it exists.
 func resolved(path string) string {
 	path = absolute(path)
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		return target
 	}
 	return path
 }

@@ -62,7 +62,9 @@ import (
 	"waymark/abi"
 )
 
-// The types of the ABI under the names that resolvers use.
+// These are the types of the ABI under the names that resolvers use.
+//
+//nolint:revive // one comment for all: package abi documents each
 type (
 	Kind     = abi.Kind
 	Root     = abi.Root

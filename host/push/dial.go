@@ -70,7 +70,7 @@ func ParseURL(raw string) (Target, error) {
 	case scheme == "tcp":
 		return tcpTarget(rest)
 	case scheme == "http", scheme == "https", scheme == "ws", scheme == "wss":
-		return Target{}, fmt.Errorf("a peer at %s is not supported yet by this build; use unix: or tcp:", scheme)
+		return Target{}, fmt.Errorf("a peer at %s is not supported yet by this build; use unix: or tcp: instead", scheme)
 	default:
 		return Target{}, fmt.Errorf("the peer's URL %q has an unknown scheme; write unix:/path or tcp:host:port", shown(raw))
 	}

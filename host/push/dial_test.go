@@ -34,7 +34,7 @@ func TestParseURL(t *testing.T) {
 }
 
 func TestParseURLRefuses(t *testing.T) {
-	notYet := "is not supported yet by this build; use unix: or tcp:"
+	notYet := "is not supported yet by this build; use unix: or tcp: instead"
 	for raw, want := range map[string]string{
 		"https://user:hunter2@hub/?token=hunter2": notYet,
 		"http://127.0.0.1:7878":                   notYet,

@@ -55,7 +55,7 @@ func (f *finder) readMeta(file string, head []byte) (meta, error) {
 	block, _, err := frontmatter.Find(head, complete)
 	if errors.Is(err, frontmatter.ErrOpen) && !complete && limit > headSize {
 		if head, err = guest.ReadHead(f.root, file, limit+1); err != nil {
-			return meta{}, nil // gone or changed since: the host will see
+			return meta{}, nil //nolint:nilerr // gone or changed since: the host will see
 		}
 		block, _, err = frontmatter.Find(head, len(head) <= limit)
 	}

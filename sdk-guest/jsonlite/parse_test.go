@@ -147,11 +147,11 @@ func TestManyKeys(t *testing.T) {
 	w.Key("kkk")
 	w.Null()
 	w.EndObject()
-	v, err := jsonlite.Parse(w.Bytes(), jsonlite.Options{})
-	if err == nil {
+	if _, err := jsonlite.Parse(w.Bytes(), jsonlite.Options{}); err == nil {
 		t.Error("a duplicate among many keys passed")
 	}
-	if v, err = jsonlite.Parse(w.Bytes(), lenient); err != nil {
+	v, err := jsonlite.Parse(w.Bytes(), lenient)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if m, ok := v.Get("kkk"); !ok || m.Kind() != jsonlite.Null {

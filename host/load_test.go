@@ -40,7 +40,7 @@ func TestLoad(t *testing.T) {
 			nil,
 			[]string{
 				"a.wasm rejected not WebAssembly", "b.wasm rejected the file is empty", "c.wasm ready",
-				"d.wasm rejected not a valid WebAssembly module", `e.wasm rejected no exported function "describe"`,
+				"d.wasm rejected not an acceptable module", `e.wasm rejected no exported function "describe"`,
 			},
 		},
 		{

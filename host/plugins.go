@@ -172,7 +172,7 @@ func (h *Host) reload(ctx context.Context, p *plugin, wasm []byte, own sandbox.L
 	p.module = nil
 	all := h.opts.Limits
 	m, err := h.sandbox.Load(ctx, wasm, sandbox.Limits{
-		Time: cmp.Or(own.Time, all.Time), Memory: cmp.Or(own.Memory, all.Memory),
+		Time: cmp.Or(own.Time, all.Time), Fuel: cmp.Or(own.Fuel, all.Fuel), Memory: cmp.Or(own.Memory, all.Memory),
 		Response: cmp.Or(own.Response, all.Response), Logs: cmp.Or(own.Logs, all.Logs),
 	})
 	if err != nil {

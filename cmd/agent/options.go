@@ -77,7 +77,7 @@ func objects(in map[string]json.RawMessage) map[string][]byte {
 }
 
 func sandboxLimits(l config.Limits) sandbox.Limits {
-	return sandbox.Limits{Time: l.Time, Memory: int64(l.Memory), Response: int(l.Response), Logs: int(l.Logs)}
+	return sandbox.Limits{Time: l.Time, Fuel: int64(l.Fuel), Memory: int64(l.Memory), Response: int(l.Response), Logs: int(l.Logs)}
 }
 
 func fileLimits(l config.Limits) vfs.Limits {

@@ -40,6 +40,7 @@ type Builtin struct {
 // the [limits] table.
 type Limits struct {
 	Time      time.Duration
+	Fuel      int
 	Memory    Bytes
 	Response  Bytes
 	Logs      Bytes
@@ -99,7 +100,7 @@ func Default() *Config {
 			"instructions": json.RawMessage(`{"file_names":["AGENTS.md","CLAUDE.md",".cursorrules"]}`),
 		}},
 		Limits: Limits{
-			Time: 2 * time.Second, Memory: 64 * MiB, Response: MiB, Logs: 64 * KiB,
+			Time: 2 * time.Second, Fuel: 1_000_000_000_000, Memory: 64 * MiB, Response: MiB, Logs: 64 * KiB,
 			Opens: 4096, ReadBytes: 64 * MiB, Entries: 100_000,
 		},
 		Snapshot: Snapshot{MaxResourceBytes: 64 * KiB, MaxBytes: 2 * MiB, MaxResources: 500},
@@ -124,6 +125,7 @@ func (c *Config) LimitsOf(name string) Limits {
 	own, all := c.Entry(name).Limits, c.Limits
 	return Limits{
 		Time:      or(own.Time, all.Time),
+		Fuel:      or(own.Fuel, all.Fuel),
 		Memory:    or(own.Memory, all.Memory),
 		Response:  or(own.Response, all.Response),
 		Logs:      or(own.Logs, all.Logs),

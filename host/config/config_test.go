@@ -74,6 +74,7 @@ instructions = { file_names = ["A.md"] }
 skills = { n = 1, big = 9007199254740993, f = 0.5, html = "<&>", list = [1, { a = true }], empty = {} }
 [limits]
 time = "1m"
+fuel = 1_000_000
 memory = "1GiB"
 response = 2048
 logs = "2KiB"
@@ -109,7 +110,7 @@ name = "b"
 	want.Builtin.Config["instructions"] = []byte(`{"file_names":["A.md"]}`)
 	want.Builtin.Config["skills"] = []byte(`{"big":9007199254740993,"empty":{},"f":0.5,"html":"<&>","list":[1,{"a":true}],"n":1}`)
 	want.Limits = config.Limits{
-		Time: time.Minute, Memory: config.GiB, Response: 2048, Logs: 2 * config.KiB,
+		Time: time.Minute, Fuel: 1_000_000, Memory: config.GiB, Response: 2048, Logs: 2 * config.KiB,
 		Opens: 1, ReadBytes: 3 * config.MiB, Entries: 7,
 	}
 	want.Snapshot = config.Snapshot{MaxResourceBytes: 10, MaxBytes: config.MiB, MaxResources: 1000}

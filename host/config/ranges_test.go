@@ -46,8 +46,8 @@ func TestRanges(t *testing.T) {
 			}
 		})
 	}
-	if n != 14 {
-		t.Errorf("found %d ranges in plugin.toml, want 14: is the comment of each number in the form \"from X to Y\"?", n)
+	if n != 15 {
+		t.Errorf("found %d ranges in plugin.toml, want 15: is the comment of each number in the form \"from X to Y\"?", n)
 	}
 }
 

@@ -45,6 +45,7 @@ func (c *Config) schema() table {
 func (l *Limits) schema() table {
 	return table{
 		"time":       setDuration(&l.Time, time.Millisecond, time.Minute),
+		"fuel":       setCount(&l.Fuel, 1_000_000, 100_000_000_000_000),
 		"memory":     setBytes(&l.Memory, MiB, GiB),
 		"response":   setBytes(&l.Response, KiB, 16*MiB),
 		"logs":       setBytes(&l.Logs, KiB, MiB),

@@ -2,11 +2,13 @@ package sandbox
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"waymark/abi"
+	"waymark/host/sandbox/meter"
 )
 
 const (
@@ -27,33 +29,59 @@ var extismImports = []string{
 
 var userImports = []string{"fs_read", "fs_list", "fs_stat"}
 
-// admit checks a module before it is compiled: that it is a module at all,
-// that it imports only what it may, that it exports what the ABI asks for,
-// and that nothing of it would run before the host calls it.
-func admit(wasm []byte) error {
+// admit checks a module before it is compiled (that it is a module at all,
+// that it imports only what it may, that it exports what the ABI asks for) and
+// rewrites it so that its running can be counted and stopped.
+func admit(wasm []byte, limits Limits) (*meter.Result, error) {
 	if err := checkHeader(wasm); err != nil {
-		return err
+		return nil, err
 	}
-	m, err := decodeModule(wasm)
+	m, err := meter.Rewrite(wasm, meter.Options{
+		Weights: importWeight,
+		Rename:  renameImport,
+		Wrap:    []string{abi.ExportDescribe, abi.ExportResolve, exportInitialize, meter.StartExport},
+		Limits:  meter.Limits{MaxModule: maxModule, MaxMemoryPages: int(limits.pages())},
+	})
+	var refused *meter.Error
+	if errors.As(err, &refused) {
+		bare := *refused
+		bare.Hint = "" // it goes behind the whole line
+		return nil, reject(refused.Hint, "not an acceptable module: %s", oneLine(bare.Error(), guestTextMax))
+	}
 	if err != nil {
-		return reject("rebuild it; the file may have been cut off", "not a valid WebAssembly module: %v", err)
+		return nil, err
 	}
-	for _, imp := range m.imports {
+	for _, imp := range m.Imports {
 		if err := checkImport(imp); err != nil {
-			return err
+			return nil, err
 		}
 	}
+	return m, checkExports(m)
+}
+
+// exportInitialize is what WASI calls the function that prepares a reactor.
+const exportInitialize = "_initialize"
+
+// maxModule bounds a module file. Real ones have 2 KB (C) to 5 MB (Go with
+// YAML and JSON).
+const maxModule = 32 << 20
+
+func checkExports(m *meter.Result) error {
+	exports := func(name string) bool {
+		return slices.ContainsFunc(m.Exports, func(e meter.Export) bool { return e.Name == name && e.Kind == meter.KindFunc })
+	}
 	for _, name := range []string{abi.ExportDescribe, abi.ExportResolve} {
-		if !slices.Contains(m.funcExports, name) {
+		if !exports(name) {
 			return reject("see abi/ABI.md, \"Module\"", "no exported function %q", name)
 		}
 	}
-	if slices.Contains(m.funcExports, "_start") {
+	if exports("_start") {
 		return reject("build a reactor: go build -buildmode=c-shared, clang -mexec-model=reactor",
 			"it is a command (it exports _start), not a reactor")
 	}
-	if m.hasStart {
-		return reject("for AssemblyScript: asc --exportStart _initialize", "it has a start function")
+	if m.HasStart && exports(exportInitialize) {
+		return reject("keep one of them; for AssemblyScript: asc --exportStart _initialize",
+			"it has both a start function and _initialize")
 	}
 	return nil
 }
@@ -74,24 +102,24 @@ func checkHeader(wasm []byte) error {
 	return nil
 }
 
-func checkImport(imp wasmImport) error {
-	full := imp.module + " " + imp.name
-	if imp.kind != importFunc {
+func checkImport(imp meter.Import) error {
+	full := imp.Module + " " + imp.Name
+	if imp.Kind != meter.KindFunc {
 		return reject("define it in the module instead", "it imports something that isn't a function: %s", full)
 	}
-	switch imp.module {
+	switch imp.Module {
 	case nsWASI: // wazero knows which exist, and says so when linking
 		return nil
 	case nsExtism:
-		if slices.Contains(extismImports, imp.name) {
+		if slices.Contains(extismImports, imp.Name) {
 			return nil
 		}
-		if strings.HasPrefix(imp.name, "http_") || strings.HasPrefix(imp.name, "var_") {
+		if strings.HasPrefix(imp.Name, "http_") || strings.HasPrefix(imp.Name, "var_") {
 			return reject("resolvers are pure functions of the files they read",
 				"it imports %s: there is no network and no memory between runs", full)
 		}
 	case nsUser:
-		if slices.Contains(userImports, imp.name) {
+		if slices.Contains(userImports, imp.Name) {
 			return nil
 		}
 	}

@@ -28,6 +28,13 @@ func describing(text string) wasmtest.File {
 	return f
 }
 
+// TestStartFunction: one is run, metered, before anything else.
+func TestStartFunction(t *testing.T) {
+	f := good()
+	f.Start = true
+	load(t, newHost(t), f.Bytes(), sandbox.Limits{})
+}
+
 func TestLoadGood(t *testing.T) {
 	m := load(t, newHost(t), good().Bytes(), sandbox.Limits{})
 	res, err := m.Resolve(t.Context(), &abi.Request{ABI: 1, Resolver: "r"}, openRun(t, t.TempDir(), vfs.Limits{}))
@@ -55,18 +62,18 @@ func TestRejected(t *testing.T) {
 		{"empty", "the file is empty", nil},
 		{"not wasm", "not WebAssembly", []byte("#!/bin/sh\n")},
 		{"cut in the preamble", "the file is cut off", whole[:5]},
-		{"cut", "not a valid WebAssembly module", whole[:len(whole)-20]},
+		{"cut", "not an acceptable module", whole[:len(whole)-20]},
 		{"component", "it is a WebAssembly component", []byte("\x00asm\x0d\x00\x01\x00")},
 		{"version", "unknown WebAssembly version", []byte("\x00asm\x02\x00\x00\x00")},
 		{"no describe", `no exported function "describe"`, with(func(f *wasmtest.File) { f.Describe = "" })},
 		{"no resolve", `no exported function "resolve"`, with(func(f *wasmtest.File) { f.NoResolve = true })},
 		{"command", "it is a command", with(func(f *wasmtest.File) { f.Exports = []string{"_start"} })},
-		{"start function", "it has a start function", with(func(f *wasmtest.File) { f.Start = true })},
+		{"start function and _initialize", "it has both a start function and _initialize", with(func(f *wasmtest.File) { f.Start = true; f.Exports = []string{"_initialize"} })},
 		{"http", "extism:host/env http_request: there is no network", with(func(f *wasmtest.File) { f.Imports = []string{"extism:host/env http_request"} })},
 		{"var", "extism:host/env var_get: there is no network and no memory", with(func(f *wasmtest.File) { f.Imports = []string{"extism:host/env var_get"} })},
 		{"unknown import", "unknown import env foo", with(func(f *wasmtest.File) { f.Imports = []string{"env foo"} })},
 		{"unknown wasi", "it can't be instantiated", with(func(f *wasmtest.File) { f.Imports = []string{"wasi_snapshot_preview1 nope"} })},
-		{"more memory than allowed", "it doesn't compile", with(func(f *wasmtest.File) { f.Memory = 2000 })},
+		{"more memory than allowed", "not an acceptable module: memory", with(func(f *wasmtest.File) { f.Memory = 2000 })},
 		{"blank output", "describe answers something that is not a Description", describing(" ").Bytes()},
 		{"not JSON", "describe answers something that is not a Description", describing("{").Bytes()},
 		{"duplicate key", "duplicate", describing(`{"abi":1,"abi":1}`).Bytes()},

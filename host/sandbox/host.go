@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 
 	extism "github.com/extism/go-sdk"
@@ -67,9 +68,9 @@ func New(opts Options) *Host {
 // Close releases the compile cache. Close the modules first.
 func (h *Host) Close() error { return h.cache.Close(context.Background()) }
 
-// compile compiles a module that was admitted. A failure that goes away
-// without the cache is the cache's: its directory is emptied and the module
-// stays compiled in memory.
+// compile compiles a module that was admitted and metered. A failure that goes
+// away without the cache is the cache's: its directory is emptied and the
+// module stays compiled in memory.
 func (h *Host) compile(ctx context.Context, wasm []byte, limits Limits) (*extism.CompiledPlugin, error) {
 	plugin, err := h.compileWith(ctx, h.cache, wasm, limits)
 	if err == nil || ctx.Err() != nil || h.opts.CacheDir == "" {
@@ -93,23 +94,18 @@ func (h *Host) compileWith(ctx context.Context, cache wazero.CompilationCache, w
 		}
 	}()
 	ctx = experimental.WithCompilationWorkers(ctx, h.opts.CompileWorkers)
+	// Not close-on-context-done: the meter is the deadline, holds where that
+	// doesn't, and costs a tenth of it.
 	config := extism.PluginConfig{
-		RuntimeConfig: interruptible(wazero.NewRuntimeConfig().WithCompilationCache(cache)),
+		RuntimeConfig: wazero.NewRuntimeConfig().WithCompilationCache(cache),
 		EnableWasi:    true,
 	}
 	manifest := extism.Manifest{
 		Wasm:   []extism.Wasm{extism.WasmData{Data: wasm}},
 		Memory: &extism.ManifestMemory{MaxPages: limits.pages()},
 	}
-	return extism.NewCompiledPlugin(ctx, manifest, config, fsFunctions())
-}
-
-// interruptible is where a call's deadline gets its teeth. It is the one place
-// that changes when modules are metered at load time: the meter then replaces
-// close-on-context-done, which slows guests down and does not see loop-free
-// recursion.
-func interruptible(c wazero.RuntimeConfig) wazero.RuntimeConfig {
-	return c.WithCloseOnContextDone(true)
+	functions := slices.Concat(fsFunctions(), kernelFunctions(), meterFunctions())
+	return extism.NewCompiledPlugin(ctx, manifest, config, functions)
 }
 
 // asReject turns a compile error into one actionable line.

@@ -18,14 +18,6 @@ import (
 // The fs_* host functions: the same file system as the mount, for languages
 // without WASI. Their text forms are in abi/ABI.md, "Files".
 
-type runKey struct{}
-
-// withRun lets the host functions find the mount of the instance that calls
-// them: extism shows them neither the module nor its file system.
-func withRun(ctx context.Context, m *mount) context.Context {
-	return context.WithValue(ctx, runKey{}, m)
-}
-
 type fsEntry struct {
 	Name string `json:"name"`
 	Type string `json:"type"`
@@ -85,6 +77,8 @@ func readRange(ctx context.Context, name string, offset, length int64) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
+	in := running(ctx)
+	in.gov.charge(fuelPerOpen)
 	f, err := run.Open(name)
 	if err != nil {
 		return nil, err
@@ -99,6 +93,7 @@ func readRange(ctx context.Context, name string, offset, length int64) ([]byte, 
 	}
 	buf := make([]byte, min(length, max(info.Size-offset, 0), maxFSRead))
 	n, err := f.ReadAt(buf, offset)
+	in.gov.charge(int64(n) * fuelPerByte)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
@@ -114,6 +109,8 @@ func fsList(ctx context.Context, name string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	in := running(ctx)
+	in.gov.charge(fuelPerOpen)
 	f, err := run.Open(name)
 	if err != nil {
 		return nil, err
@@ -123,6 +120,7 @@ func fsList(ctx context.Context, name string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	in.gov.charge(int64(len(list)) * fuelPerEntry)
 	entries := make([]fsEntry, len(list))
 	for i, e := range list {
 		entries[i] = fsEntry{e.Name, typeName(e.Type)}
@@ -135,6 +133,7 @@ func fsStat(ctx context.Context, name string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	running(ctx).gov.charge(fuelPerLook)
 	info, err := run.Stat(name)
 	if err != nil {
 		return nil, err
@@ -171,10 +170,8 @@ func fsJSON(f func(ctx context.Context, name string) (any, error)) extism.HostFu
 }
 
 func boundRun(ctx context.Context) (*vfs.Run, error) {
-	if m, ok := ctx.Value(runKey{}).(*mount); ok {
-		if run := m.run.Load(); run != nil {
-			return run, nil
-		}
+	if run := running(ctx).fs.run.Load(); run != nil {
+		return run, nil
 	}
 	return nil, syscall.ENOENT // describe has no root
 }

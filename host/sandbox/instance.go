@@ -10,45 +10,96 @@ import (
 	"github.com/tetratelabs/wazero/sys"
 
 	"waymark/abi"
+	"waymark/host/sandbox/memory"
+	"waymark/host/sandbox/meter"
 	"waymark/host/vfs"
 )
 
 // instance is one instantiation of a module, used for one run. It is prepared
-// by calling describe, which also runs the guest's initialisation, with an
+// by calling describe, which also runs the guest's initialization, with an
 // empty file system in place of the root.
 type instance struct {
 	plugin *extism.Plugin
+	memory *memory.Allocator
+	limits Limits
 	fs     *mount
 	stderr *head
 	logs   logKeeper
+	blocks map[uint64]struct{} // live blocks of the kernel
+	gov    *governor           // of the call that is going on, or was last
 }
 
-func (m *Module) newInstance(ctx context.Context) (*instance, []byte, error) {
-	in := &instance{fs: &mount{}, stderr: &head{max: stderrMax}}
-	fsConfig, ok := wazero.NewFSConfig().(sysfs.FSConfig)
+// runKey is the context key under which host functions find the instance that
+// calls them: extism shows them neither the module nor its file system.
+type runKey struct{}
+
+// running returns the instance that calls a host function.
+func running(ctx context.Context) *instance {
+	in, ok := ctx.Value(runKey{}).(*instance)
 	if !ok {
-		return nil, nil, errors.New("this wazero has no sysfs mounts")
+		panic("a host function was called outside of a run")
 	}
-	// A new ModuleConfig has no arguments, no environment, an empty standard
-	// input and a fixed random source.
-	clock := &virtualClock{}
-	config := wazero.NewModuleConfig().
-		WithFSConfig(fsConfig.WithSysFSMount(in.fs, "/")).
-		WithStderr(in.stderr).
-		WithWalltime(clock.walltime, 1).WithNanotime(clock.nanotime, 1).WithNanosleep(clock.sleep)
-	plugin, err := m.compiled.Instance(ctx, extism.PluginInstanceConfig{ModuleConfig: config})
-	if err != nil {
+	return in
+}
+
+// newInstance instantiates the module and prepares it; the second result is
+// what describe answered.
+func (m *Module) newInstance(ctx context.Context) (*instance, []byte, error) {
+	in := &instance{limits: m.limits, memory: memory.New(memory.Options{}), stderr: &head{max: stderrMax}, blocks: map[uint64]struct{}{}}
+	in.gov = newGovernor(ctx, m.limits, 0)
+	in.fs = &mount{in: in}
+	in.logs.max = m.limits.Logs
+	if err := in.instantiate(ctx, m.compiled); err != nil {
+		_ = in.memory.Close()
 		return nil, nil, err
 	}
-	in.plugin = plugin
-	in.logs.max = m.limits.Logs
-	plugin.SetLogger(in.logs.add)
-	out, err := in.call(ctx, m.limits, abi.ExportDescribe, nil)
+	if m.hasStart {
+		if _, err := in.call(ctx, meter.StartExport, nil); err != nil {
+			in.close()
+			return nil, nil, err
+		}
+	}
+	out, err := in.call(ctx, abi.ExportDescribe, nil)
+	if err == nil {
+		err = in.checkOutput(out)
+	}
 	if err != nil {
 		in.close()
 		return nil, nil, err
 	}
 	return in, out, nil
+}
+
+func (in *instance) instantiate(ctx context.Context, compiled *extism.CompiledPlugin) (err error) {
+	defer func() { // the allocator has no other way to refuse
+		if r := recover(); r != nil {
+			refused, ok := r.(*memory.Error)
+			if !ok {
+				panic(r)
+			}
+			err = refused
+		}
+	}()
+	fsConfig, ok := wazero.NewFSConfig().(sysfs.FSConfig)
+	if !ok {
+		return errors.New("this wazero has no sysfs mounts")
+	}
+	// A new ModuleConfig has no arguments, no environment and an empty standard
+	// input.
+	clock := &virtualClock{}
+	random := newFixedRandom(func(fuel int64) { in.gov.charge(fuel) })
+	config := wazero.NewModuleConfig().
+		WithFSConfig(fsConfig.WithSysFSMount(in.fs, "/")).
+		WithStderr(in.stderr).
+		WithRandSource(random).
+		WithWalltime(clock.walltime, 1).WithNanotime(clock.nanotime, 1).WithNanosleep(clock.sleep)
+	plugin, err := compiled.Instance(in.memory.Context(ctx), extism.PluginInstanceConfig{ModuleConfig: config})
+	if err != nil {
+		return err
+	}
+	plugin.SetLogger(in.logs.add)
+	in.plugin = plugin
+	return nil
 }
 
 // bind gives the instance the root that its one run may see.
@@ -58,41 +109,46 @@ func (in *instance) close() {
 	in.fs.unbind()
 	// The context of the run may be over; closing must happen all the same.
 	_ = in.plugin.CloseWithContext(context.Background())
+	_ = in.memory.Close() // last: nothing may touch the memories any more
 }
 
-// call runs one export under the deadline and returns its output. Errors are
-// a *RunError without the module's name.
-func (in *instance) call(ctx context.Context, limits Limits, export string, input []byte) (_ []byte, err error) {
-	callCtx, cancel := context.WithTimeout(ctx, limits.Time)
-	defer cancel()
-	callCtx = withRun(callCtx, in.fs)
+// call runs one export under its limits and returns the output. Errors are a
+// *RunError without the module's name.
+func (in *instance) call(ctx context.Context, export string, input []byte) ([]byte, error) {
+	in.gov = newGovernor(ctx, in.limits, in.gov.left)
+	// wazero and extism need not watch the caller's context: the governor does.
+	callCtx := context.WithValue(context.WithoutCancel(ctx), runKey{}, in)
 	rc, out, err := in.plugin.CallWithContext(callCtx, export, input)
 	if rc == 0 && len(out) > 0 && err != nil && !isTrap(err) {
 		err = nil // an Extism error that fs_read set and the guest got over
 	}
-	switch {
-	case err != nil || rc != 0:
-		return nil, in.explain(ctx, callCtx, limits, rc, err)
-	case len(out) == 0:
-		return nil, &RunError{Kind: ErrAnswer, Detail: "no output"}
-	case len(out) > limits.Response:
-		return nil, &RunError{Kind: ErrAnswer, Detail: tooLarge(len(out), limits.Response)}
+	if err != nil || rc != 0 {
+		return nil, in.explain(rc, err)
 	}
 	return out, nil
 }
 
-// explain finds out why a call failed. The order matters: a guest that was
-// stopped also shows a trap and an exit code.
-func (in *instance) explain(parent, callCtx context.Context, limits Limits, rc uint32, err error) error {
+// checkOutput holds an answer to its limit.
+func (in *instance) checkOutput(out []byte) error {
+	switch {
+	case len(out) == 0:
+		return &RunError{Kind: ErrAnswer, Detail: "no output"}
+	case len(out) > in.limits.Response:
+		return &RunError{Kind: ErrAnswer, Detail: tooLarge(len(out), in.limits.Response)}
+	}
+	return nil
+}
+
+// explain finds out why a call failed. A guest that was stopped also shows a
+// trap, so the governor's verdict comes first.
+func (in *instance) explain(rc uint32, err error) error {
 	var limit *limitPanic
 	var exit *sys.ExitError
 	switch {
+	case in.gov.verdict != nil:
+		return in.gov.verdict
 	case errors.As(err, &limit):
 		return &RunError{Kind: ErrLimit, Detail: limit.Error()}
-	case parent.Err() != nil:
-		return &RunError{Kind: ErrCanceled, Detail: parent.Err().Error()}
-	case callCtx.Err() != nil:
-		return &RunError{Kind: ErrDeadline, Detail: "stopped after " + limits.Time.String()}
 	case errors.As(err, &exit):
 		return &RunError{Kind: ErrCrashed, Detail: exitDetail(exit.ExitCode()), GuestText: panicText(in.stderr.buf.Bytes())}
 	case rc != 0 && err == nil:

@@ -10,6 +10,11 @@ type Limits struct {
 	// Memory is the linear memory of one instance, in bytes, rounded down to
 	// pages of 64 KiB. Default 64 MiB. It is fixed when the module is loaded.
 	Memory int64
+	// Fuel bounds one call by the guest's own work, counted without a clock; see
+	// package meter. It is for tests and for comparing versions of a guest: how
+	// much a millisecond uses depends on the toolchain (3 million units for
+	// straight code, up to 100 times that for Go). 0 means no bound.
+	Fuel int64
 	// Response is the length of an answer, in bytes. Default 1 MiB.
 	Response int
 	// Logs is the sum of the lengths of all log lines of one run, in bytes;

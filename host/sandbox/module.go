@@ -26,6 +26,7 @@ type Module struct {
 	digest   string
 	desc     *abi.Description
 	compiled *extism.CompiledPlugin
+	hasStart bool
 
 	spares chan *instance     // prepared instances, ready for one run each
 	wanted chan struct{}      // a token per spare that is to be prepared
@@ -39,18 +40,20 @@ type Module struct {
 // Load admits, compiles and describes a module. On ErrRejected the module is
 // at fault and the error says what to do; other errors are the host's.
 func (h *Host) Load(ctx context.Context, wasm []byte, limits Limits) (*Module, error) {
-	if err := admit(wasm); err != nil {
+	limits = limits.withDefaults()
+	metered, err := admit(wasm, limits)
+	if err != nil {
 		return nil, err
 	}
-	limits = limits.withDefaults()
-	compiled, err := h.compile(ctx, wasm, limits)
+	compiled, err := h.compile(ctx, metered.Wasm, limits)
 	if err != nil {
 		return nil, asReject(err)
 	}
 	sum := sha256.Sum256(wasm)
 	m := &Module{
 		host: h, log: h.log, limits: limits, digest: hex.EncodeToString(sum[:]), compiled: compiled,
-		done: make(chan struct{}),
+		hasStart: metered.HasStart,
+		done:     make(chan struct{}),
 	}
 	if err := m.describe(ctx); err != nil {
 		_ = compiled.Close(context.Background())
@@ -115,6 +118,12 @@ type Result struct {
 	Response    *abi.Response
 	Logs        []LogLine
 	LogsDropped int
+	// Fuel is what the run used; see Limits. It is equal for equal runs, and up
+	// to a slice too high for one that was stopped.
+	Fuel int64
+	// PeakMemory is the most linear memory that the instance had, the module's
+	// and that of extism's kernel together, in bytes.
+	PeakMemory int64
 	// Duration is wall-clock time spent in the guest, without preparing the
 	// instance.
 	Duration time.Duration
@@ -134,8 +143,11 @@ func (m *Module) Resolve(ctx context.Context, req *abi.Request, run *vfs.Run) (*
 	}
 	in.bind(run)
 	start := time.Now()
-	out, err := in.call(ctx, m.limits, abi.ExportResolve, input)
-	res := &Result{Duration: time.Since(start), Logs: in.logs.lines, LogsDropped: in.logs.dropped}
+	out, err := in.call(ctx, abi.ExportResolve, input)
+	res := &Result{Duration: time.Since(start), Fuel: in.gov.fuel(), PeakMemory: in.memory.Peak(), Logs: in.logs.lines, LogsDropped: in.logs.dropped}
+	if err == nil {
+		err = in.checkOutput(out)
+	}
 	in.close()
 	m.want()
 	if m.withholds(req.Resolver) {

@@ -32,8 +32,9 @@ type position = int64
 // file is an open regular file.
 type file struct {
 	readOnlyFile
-	file *vfs.File
-	pos  int64
+	mount *mount
+	file  *vfs.File
+	pos   int64
 }
 
 var _ esys.File = (*file)(nil)
@@ -68,6 +69,7 @@ func (f *file) Pread(buf []byte, off int64) (int, esys.Errno) {
 		return 0, esys.EINVAL
 	}
 	n, err := f.file.ReadAt(buf, off)
+	f.mount.in.gov.charge(int64(n) * fuelPerByte)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return 0, errno(err)
 	}
@@ -189,6 +191,7 @@ func (d *dir) list() esys.Errno {
 	if err != nil {
 		return errno(err)
 	}
+	d.mount.in.gov.charge(int64(len(list)) * fuelPerEntry)
 	d.entries = make([]esys.Dirent, len(list))
 	for i, e := range list {
 		d.entries[i] = esys.Dirent{Ino: e.Ino, Name: e.Name, Type: e.Type}

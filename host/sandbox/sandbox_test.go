@@ -331,3 +331,33 @@ func TestCloseTwice(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestFuel: equal runs use equal fuel, and a limit on it ends a run without a
+// clock.
+func TestFuel(t *testing.T) {
+	m := loadProbe(t, sandbox.Limits{Time: time.Minute, Fuel: 1_000_000_000})
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "f"), []byte(strings.Repeat("x", 10_000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var first *sandbox.Result
+	for range 3 {
+		res, err := ask(t.Context(), t, m, openRun(t, dir, vfs.Limits{}), "wasi", map[string]any{"op": "read", "path": "66", "n": 10_000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = res
+		}
+		if res.Fuel != first.Fuel || res.PeakMemory != first.PeakMemory {
+			t.Errorf("fuel %d and memory %d, the first time %d and %d", res.Fuel, res.PeakMemory, first.Fuel, first.PeakMemory)
+		}
+	}
+	if first.Fuel <= 0 || first.PeakMemory < 64<<10 {
+		t.Errorf("fuel %d, memory %d", first.Fuel, first.PeakMemory)
+	}
+	_, err := ask(t.Context(), t, m, openRun(t, dir, vfs.Limits{}), "wasi", map[string]any{"op": "loop"})
+	if !errors.Is(err, sandbox.ErrLimit) || !strings.Contains(err.Error(), "fuel = 1000000000 is used up") {
+		t.Errorf("error %v, want %v", err, sandbox.ErrLimit)
+	}
+}

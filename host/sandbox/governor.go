@@ -1,0 +1,111 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	extism "github.com/extism/go-sdk"
+
+	"waymark/host/sandbox/meter"
+)
+
+const (
+	// slice is the fuel that a guest gets at a time. A unit is at most a few
+	// nanoseconds and 0.3 on average, so that the deadline is looked at at least
+	// every 15 ms, and a garbage collection elsewhere, which has to wait until
+	// the guest comes to the host, doesn't wait longer. Go guests pay for a
+	// whole function with every turn of a loop in it, and come far more often.
+	slice = 5_000_000
+
+	// What host calls do for a guest, in the currency of its own instructions:
+	// a byte that is copied or hashed, an entry of a listing, a path that is
+	// looked at, a file that is opened.
+	fuelPerByte  = 3
+	fuelPerEntry = 2_000
+	fuelPerLook  = 10_000
+	fuelPerOpen  = 50_000
+)
+
+// governor bounds one call of a guest: by its deadline, by fuel, and by the
+// context of whoever waits. The metered guest asks it for every slice of fuel,
+// and every host function that does work for the guest checks in with it. It
+// ends the run by a panic, which wazero hands back as the call's error.
+//
+// Only the goroutine that runs the guest uses it.
+type governor struct {
+	ctx      context.Context
+	time     time.Duration
+	deadline time.Time
+	maxFuel  int64 // 0 means no limit
+
+	granted int64 // fuel that the guest has been given, what a call before left included
+	charged int64 // fuel used by host calls
+	left    int64 // of what was granted, as far as the guest has said
+	verdict *RunError
+}
+
+// newGovernor begins a call. A guest keeps what it didn't use of its last
+// slice: left says how much that is.
+func newGovernor(ctx context.Context, limits Limits, left int64) *governor {
+	return &governor{
+		ctx: ctx, time: limits.Time, deadline: time.Now().Add(limits.Time), maxFuel: limits.Fuel,
+		granted: left,
+	}
+}
+
+// tick grants the next slice, or ends the run.
+func (g *governor) tick() int64 {
+	g.check()
+	if g.maxFuel > 0 && g.granted+g.charged >= g.maxFuel {
+		g.stop(&RunError{Kind: ErrLimit, Detail: fmt.Sprintf("fuel = %d is used up", g.maxFuel)})
+	}
+	g.granted += slice
+	return slice
+}
+
+// charge takes fuel for what a host call does, and checks.
+func (g *governor) charge(fuel int64) {
+	g.charged += max(fuel, 0)
+	g.check()
+}
+
+// check ends the run when its time is over.
+func (g *governor) check() {
+	switch {
+	case g.ctx.Err() != nil:
+		g.stop(&RunError{Kind: ErrCanceled, Detail: g.ctx.Err().Error()})
+	case time.Now().After(g.deadline):
+		g.stop(&RunError{Kind: ErrDeadline, Detail: "stopped after " + g.time.String()})
+	}
+}
+
+// stop ends the run. The verdict is kept here as well: on the way through
+// extism an error can lose its identity.
+func (g *governor) stop(verdict *RunError) {
+	if g.verdict == nil {
+		g.verdict = verdict
+	}
+	panic(g.verdict)
+}
+
+// done notes what is left of the fuel that was granted.
+func (g *governor) done(left int64) { g.left = left }
+
+// fuel is what the call has used. It is exact when the guest returned, and up
+// to a slice too much when it was stopped.
+func (g *governor) fuel() int64 { return g.granted - g.left + g.charged }
+
+// meterFunctions are what a rewritten module imports.
+func meterFunctions() []extism.HostFunction {
+	i64 := []extism.ValueType{extism.ValueTypeI64}
+	tick := extism.NewHostFunctionWithStack(meter.ImportTick, func(ctx context.Context, _ *extism.CurrentPlugin, stack []uint64) {
+		stack[0] = uint64(running(ctx).gov.tick()) //nolint:gosec // never negative
+	}, nil, i64)
+	done := extism.NewHostFunctionWithStack(meter.ImportDone, func(ctx context.Context, _ *extism.CurrentPlugin, stack []uint64) {
+		running(ctx).gov.done(int64(stack[0])) //nolint:gosec // a signed number on the wire
+	}, i64, nil)
+	tick.SetNamespace(meter.ImportModule)
+	done.SetNamespace(meter.ImportModule)
+	return []extism.HostFunction{tick, done}
+}

@@ -1,0 +1,27 @@
+// Package memory gives the linear memories of one instance their own mappings,
+// with exact accounts.
+//
+// # Guarantees
+//
+//   - A memory's whole range is reserved at once and made usable as it grows:
+//     growing never copies, instantiating touches nothing, and an access beyond
+//     the current size faults instead of reaching something else.
+//   - Current and Peak are exact, in bytes of linear memory, over all memories
+//     of the instance: the module's and that of extism's kernel.
+//   - A Budget shared by many allocators bounds their sum; what doesn't fit is
+//     refused before it is mapped.
+//   - Close gives everything back to the system at once. None of it is ever
+//     garbage that waits for a collection.
+//
+// # Concurrency
+//
+// All methods may be called at any time by any goroutine, but for Close: see
+// there.
+//
+// # Limits
+//
+// Accounts are of sizes, not of pages touched. A memory takes two mappings, of
+// which Linux allows a process 65,530. wazero has no way to report that a
+// first allocation failed, so Allocate's memory panics with an *Error then;
+// growing is refused in the usual way.
+package memory

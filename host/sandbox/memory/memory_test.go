@@ -1,0 +1,268 @@
+package memory_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"sync"
+	"testing"
+
+	extism "github.com/extism/go-sdk"
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/experimental"
+	"golang.org/x/sys/unix"
+
+	"waymark/host/sandbox/memory"
+	"waymark/internal/guestbuild"
+	"waymark/internal/wasmtest"
+)
+
+const page = 64 << 10
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestGrow(t *testing.T) {
+	a := memory.New(memory.Options{})
+	defer func() { must(t, a.Close()) }()
+	m := a.Allocate(2*page, 4*page)
+	first := m.Reallocate(2 * page)
+	if len(first) != 2*page || a.Current() != 2*page {
+		t.Fatalf("%d bytes, current %d", len(first), a.Current())
+	}
+	if !bytes.Equal(first, make([]byte, 2*page)) {
+		t.Error("new memory isn't zero")
+	}
+	first[0], first[2*page-1] = 1, 2
+	second := m.Reallocate(4 * page)
+	if len(second) != 4*page || &first[0] != &second[0] || second[2*page-1] != 2 || second[2*page] != 0 {
+		t.Error("growing moved or changed what was there")
+	}
+	if m.Reallocate(5*page) != nil {
+		t.Error("it grows beyond its maximum")
+	}
+	if !errors.Is(a.Refused(), memory.ErrRefused) {
+		t.Errorf("refused %v", a.Refused())
+	}
+	other := a.Allocate(0, page)
+	if got := other.Reallocate(0); len(got) != 0 {
+		t.Errorf("an empty memory has %d bytes", len(got))
+	}
+	other.Reallocate(page)
+	if a.Current() != 5*page || a.Peak() != 5*page {
+		t.Errorf("current %d, peak %d", a.Current(), a.Peak())
+	}
+	must(t, a.Close())
+	must(t, a.Close())
+	if a.Current() != 0 || a.Peak() != 5*page {
+		t.Errorf("after Close: current %d, peak %d", a.Current(), a.Peak())
+	}
+}
+
+// TestFreeKeeps: freeing by wazero, which can happen in the middle of a call,
+// leaves the memory readable; Close ends it.
+func TestFreeKeeps(t *testing.T) {
+	a := memory.New(memory.Options{})
+	m := a.Allocate(page, page)
+	b := m.Reallocate(page)
+	b[7] = 7
+	m.Free()
+	if b[7] != 7 {
+		t.Error("the memory is gone")
+	}
+	must(t, a.Close())
+}
+
+// refusal is what a first allocation panics with.
+func refusal(a *memory.Allocator, size uint64) (err error) {
+	defer func() { err, _ = recover().(error) }()
+	a.Allocate(size, size).Reallocate(size)
+	return nil
+}
+
+func TestLimits(t *testing.T) {
+	budget := memory.NewBudget(6 * page)
+	a := memory.New(memory.Options{MaxBytes: 4 * page, Budget: budget})
+	b := memory.New(memory.Options{MaxBytes: 4 * page, Budget: budget})
+	m := a.Allocate(page, 100*page)
+	m.Reallocate(page)
+	if m.Reallocate(5*page) != nil || m.Reallocate(4*page) == nil {
+		t.Error("the instance's limit is not where it should be")
+	}
+	if err := refusal(a, page); !errors.Is(err, memory.ErrRefused) {
+		t.Errorf("a first allocation beyond the limit: %v", err)
+	}
+	if err := refusal(b, 3*page); !errors.Is(err, memory.ErrRefused) || budget.Used() != 4*page {
+		t.Errorf("beyond the budget: %v, used %d", err, budget.Used())
+	}
+	if err := refusal(b, 2*page); err != nil {
+		t.Errorf("within the budget: %v", err)
+	}
+	must(t, a.Close())
+	if budget.Used() != 2*page {
+		t.Errorf("used %d after one of two is closed", budget.Used())
+	}
+	must(t, b.Close())
+	if budget.Used() != 0 {
+		t.Errorf("used %d in the end", budget.Used())
+	}
+	if err := refusal(a, page); !errors.Is(err, memory.ErrRefused) {
+		t.Errorf("a closed allocator allocates: %v", err)
+	}
+	if err := refusal(memory.New(memory.Options{}), 1<<62); !errors.Is(err, memory.ErrRefused) {
+		t.Errorf("more than there is: %v", err)
+	}
+}
+
+// TestManyAtOnce: the accounts are exact while instances come and go.
+func TestManyAtOnce(t *testing.T) {
+	budget := memory.NewBudget(1 << 30)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 50 {
+				a := memory.New(memory.Options{Budget: budget})
+				m := a.Allocate(page, 16*page)
+				for n := range uint64(16) {
+					if b := m.Reallocate((n + 1) * page); b[len(b)-1] != 0 {
+						t.Error("new memory isn't zero")
+					}
+					_ = a.Peak()
+				}
+				if err := a.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if budget.Used() != 0 {
+		t.Errorf("used %d in the end", budget.Used())
+	}
+}
+
+// compile compiles a module as the host does.
+func compile(t testing.TB, wasm []byte) *extism.CompiledPlugin {
+	t.Helper()
+	cache := wazero.NewCompilationCache()
+	plugin, err := extism.NewCompiledPlugin(context.Background(),
+		extism.Manifest{Wasm: []extism.Wasm{extism.WasmData{Data: wasm}}, Memory: &extism.ManifestMemory{MaxPages: 1024}},
+		extism.PluginConfig{RuntimeConfig: wazero.NewRuntimeConfig().WithCompilationCache(cache), EnableWasi: true}, nil)
+	must(t, err)
+	t.Cleanup(func() {
+		must(t, plugin.Close(context.Background()))
+		must(t, cache.Close(context.Background()))
+	})
+	return plugin
+}
+
+// run instantiates, calls describe and closes. allocator may be nil.
+func run(t testing.TB, plugin *extism.CompiledPlugin, a *memory.Allocator) {
+	t.Helper()
+	ctx := context.Background()
+	if a != nil {
+		ctx = a.Context(ctx)
+	}
+	instance, err := plugin.Instance(ctx, extism.PluginInstanceConfig{})
+	must(t, err)
+	rc, out, err := instance.CallWithContext(ctx, "describe", nil)
+	if err != nil || rc != 0 || len(out) == 0 {
+		t.Fatalf("describe: %d, %q, %v", rc, out, err)
+	}
+	must(t, instance.CloseWithContext(ctx))
+	if a != nil {
+		must(t, a.Close())
+	}
+}
+
+func mappings(t testing.TB) int {
+	t.Helper()
+	maps, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		t.Skip("needs /proc/self/maps")
+	}
+	return bytes.Count(maps, []byte("\n"))
+}
+
+// TestInstances: both memories of an instance are seen, and a thousand
+// instances leave no mapping behind.
+func TestInstances(t *testing.T) {
+	plugin := compile(t, wasmtest.File{Describe: `{"abi":1}`, Resolve: `{}`, Memory: 3}.Bytes())
+	a := memory.New(memory.Options{})
+	run(t, plugin, a)
+	if a.Peak() <= 3*page || a.Peak()%page != 0 { // and the kernel's
+		t.Errorf("peak %d", a.Peak())
+	}
+	before := mappings(t)
+	for range 1000 {
+		run(t, plugin, memory.New(memory.Options{}))
+	}
+	if after := mappings(t); after > before+20 { // Go maps some for itself
+		t.Errorf("%d mappings, %d before", after, before)
+	}
+}
+
+// TestRefusedInstance: an instance that gets no memory is a panic with the
+// reason, and leaves nothing behind.
+func TestRefusedInstance(t *testing.T) {
+	plugin := compile(t, wasmtest.File{Describe: `{"abi":1}`, Resolve: `{}`, Memory: 100}.Bytes())
+	budget := memory.NewBudget(50 * page)
+	a := memory.New(memory.Options{Budget: budget})
+	err := func() (err error) {
+		defer func() { err, _ = recover().(error) }()
+		_, err = plugin.Instance(a.Context(context.Background()), extism.PluginInstanceConfig{})
+		return err
+	}()
+	if !errors.Is(err, memory.ErrRefused) {
+		t.Errorf("got %v", err)
+	}
+	must(t, a.Close())
+	if budget.Used() != 0 {
+		t.Errorf("used %d", budget.Used())
+	}
+}
+
+var _ experimental.MemoryAllocator = (*memory.Allocator)(nil)
+
+// BenchmarkInstantiate: a Go guest of 5 MB instantiated, initialized, asked for
+// its description and closed.
+func BenchmarkInstantiate(b *testing.B) {
+	path, err := guestbuild.Build(context.Background(), "waymark/plugins/builtin")
+	must(b, err)
+	wasm, err := os.ReadFile(path)
+	must(b, err)
+	plugin := compile(b, wasm)
+	b.Run("Go heap", func(b *testing.B) {
+		b.ReportAllocs()
+		start := cpuTime()
+		for b.Loop() {
+			run(b, plugin, nil)
+		}
+		b.ReportMetric(float64(cpuTime()-start)/1e6/float64(b.N), "cpu-ms/op")
+	})
+	b.Run("own mappings", func(b *testing.B) {
+		b.ReportAllocs()
+		var peak int64
+		start := cpuTime()
+		for b.Loop() {
+			a := memory.New(memory.Options{})
+			run(b, plugin, a)
+			peak = a.Peak()
+		}
+		b.ReportMetric(float64(cpuTime()-start)/1e6/float64(b.N), "cpu-ms/op")
+		b.ReportMetric(float64(peak)/(1<<20), "MiB-peak")
+	})
+}
+
+// cpuTime is what the process used of all CPUs, collections of garbage
+// included. On a busy machine it says more than the clock.
+func cpuTime() int64 {
+	var r unix.Rusage
+	_ = unix.Getrusage(unix.RUSAGE_SELF, &r)
+	return r.Utime.Nano() + r.Stime.Nano()
+}

@@ -1,0 +1,124 @@
+package meter
+
+// control reads an instruction of structured control flow.
+func (b *body) control() {
+	if b.op != opBlock && b.op != opLoop && b.op != opEnd {
+		b.region().straight = false
+	}
+	switch b.op {
+	case opBlock, opLoop, opIf:
+		b.open()
+	case opElse:
+		f := &b.frames[len(b.frames)-1]
+		if f.op != opIf {
+			b.damaged(b.at, "else without if")
+			return
+		}
+		f.op = opElse
+		b.charge(int64(f.results))
+		b.effort.blocks++
+		f.comesFrom(b.region().part)
+		if b.region().part != f.opened {
+			b.divide()
+		}
+	case opEnd:
+		b.close()
+	case opBr:
+		b.branch(b.index("label", len(b.frames)))
+	case opBrIf:
+		b.branch(b.index("label", len(b.frames)))
+		b.effort.blocks++
+	case opBrTable:
+		b.branchTable()
+	}
+}
+
+func (b *body) open() {
+	params, results := b.blockType()
+	if b.err != nil {
+		return
+	}
+	b.charge(int64(params + results))
+	outer := b.frames[len(b.frames)-1]
+	f := frame{
+		op: b.op, region: outer.region, params: params, results: results,
+		opened: b.region().part, source: noSource,
+	}
+	b.effort.blocks++
+	b.effort.values += params + results
+	b.frames = append(b.frames, f)
+	if b.op == opLoop {
+		b.effort.blocks += loopBlocks
+		b.effort.values += loopBlocks * params
+		if r := &b.regions[outer.region]; r.straight {
+			r.straight, r.next = false, len(b.regions)
+		}
+		b.openRegion(1)
+	}
+	b.depth = max(b.depth, len(b.frames)-1)
+	if len(b.frames) > b.m.limits.MaxNesting {
+		b.fail(b.at, hintSmaller, "function %d nests blocks deeper than %d", b.function, b.m.limits.MaxNesting)
+	}
+}
+
+func (b *body) close() {
+	f := b.frames[len(b.frames)-1]
+	if len(b.frames) == 1 {
+		b.charge(int64(f.results))
+		b.frames = b.frames[:0]
+		return
+	}
+	if f.op == opIf { // without else
+		f.comesFrom(f.opened)
+	}
+	b.frames = b.frames[:len(b.frames)-1]
+	b.blockEnds(f)
+}
+
+// branch charges for the values that a branch carries.
+func (b *body) branch(label uint32) {
+	if b.err == nil {
+		f := &b.frames[len(b.frames)-1-int(label)]
+		f.comesFrom(b.regions[f.region].part)
+		b.charge(int64(f.arity()))
+		b.effort.values += f.arity()
+	}
+}
+
+func (b *body) branchTable() {
+	n := b.count("branch targets", b.m.limits.MaxBrTable)
+	for range n {
+		if b.err != nil {
+			return
+		}
+		label := b.index("label", len(b.frames))
+		if b.err == nil {
+			f := &b.frames[len(b.frames)-1-int(label)]
+			f.comesFrom(b.regions[f.region].part)
+		}
+	}
+	b.m.stats.BrTable = max(b.m.stats.BrTable, n)
+	b.effort.targets += n
+	b.branch(b.index("label", len(b.frames)))
+}
+
+// blockType reads a block's type and returns the numbers of its parameters and
+// results.
+func (b *body) blockType() (params, results int) {
+	start := b.pos
+	if v := b.u8(); v == blockVoid {
+		return 0, 0
+	} else if valueTypeName(v) != "" {
+		return 0, 1
+	}
+	b.pos = min(start, b.end)
+	t := b.signed(5)
+	if b.err != nil {
+		return 0, 0
+	}
+	if t < 0 || t >= int64(len(b.m.types)) {
+		b.damaged(start, "unknown type of block %d, there are %d", t, len(b.m.types))
+		return 0, 0
+	}
+	return len(b.m.types[t].Params), len(b.m.types[t].Results)
+}

@@ -1,0 +1,54 @@
+// Package meter rewrites a WebAssembly module so that its running can be
+// counted and stopped, and refuses modules that would be too costly to compile
+// or to instantiate.
+//
+// # How it works
+//
+// A mutable i64 global, the budget, is appended to the module. Each function
+// entry and each loop header takes from it the cost of its region: the
+// instructions whose innermost enclosing loop it is (or the function's body,
+// outside loops). Within a region control only goes forward, so what was taken
+// at its head covers whatever is run of it; branches that are not taken are
+// paid for too. Bulk operations are paid by their size before they begin. When
+// the budget is below zero, the module calls the import ImportTick, which
+// returns what is added to the budget, or traps. The budget begins at zero, so
+// the first thing that a fresh instance does is to ask.
+//
+// A call of an export named in Options.Wrap ends with a call of ImportDone with
+// the budget that is left. Everything that ticks returned, minus that, is the
+// fuel the call used: a figure without a clock, equal for equal calls on fresh
+// instances.
+//
+// One unit of cost stands for one simple instruction, about 0.3 ns of native
+// code; what takes longer is weighted (see opcodes.go), such that no unit takes
+// more than a few nanoseconds, unless memory accesses miss the caches.
+//
+// # Guarantees
+//
+//   - Whatever the bytes: an *Error, or a module that wazero accepts if it
+//     accepts the original, and that then computes the same. It never panics
+//     and is linear in the size of its input.
+//   - A guest can't name what is injected: every index is checked against the
+//     original's counts, and the names are reserved. An original that is not
+//     valid does not become valid with another meaning. What is injected leaves
+//     the operand stack as it found it.
+//   - Between two checks at most one region's cost goes by, plus the bulk
+//     operation at hand.
+//   - Equal input gives equal output.
+//
+// It also drops custom sections other than function names, merges data
+// segments (a Go module has tens of thousands), and replaces the start section
+// by the export StartExport, which the host has to call first.
+//
+// # Concurrency
+//
+// The package has no state; Rewrite may be called by any number of goroutines.
+//
+// # Limits
+//
+// Core WebAssembly 2.0 is understood: multi-value, bulk memory, reference
+// types, sign extension, saturating conversions, SIMD. Everything else is
+// refused. Types are checked by the engine that compiles the result, not here.
+// Time inside imported functions is the host's to bound; Options.Weights only
+// charges for it. Stack depth is the engine's to bound.
+package meter

@@ -1,0 +1,137 @@
+package meter
+
+// bulkOp is how an operation is charged by its size, the operand on top of the
+// stack.
+type bulkOp struct {
+	shift int    // of the size: to the right, or, below 0, to the left
+	limit uint32 // above which the operation fails at once; 0: none
+}
+
+const (
+	bulkMemory = iota
+	bulkTable
+	bulkMemoryGrow
+	bulkTableGrow
+)
+
+// One unit pays for 64 bytes: 2 to 10 ns. A page that is added costs its 64
+// KiB, which the engine clears.
+var bulkOps = [...]bulkOp{
+	bulkMemory:     {shift: 6},
+	bulkTable:      {shift: 3},
+	bulkMemoryGrow: {shift: -10, limit: 65536},
+	bulkTableGrow:  {shift: 3, limit: 1 << 27},
+}
+
+// staticBulk is the largest constant size that is charged with its region.
+const staticBulk = 1 << 12
+
+// cost is the charge for a known size.
+func (o bulkOp) cost(size uint32) int64 {
+	if o.limit > 0 {
+		size = min(size, o.limit)
+	}
+	if o.shift < 0 {
+		return int64(size) << -o.shift
+	}
+	return int64(size) >> o.shift
+}
+
+// bulkOp notes that the current instruction is charged by its size. A small
+// constant size belongs to the region's cost.
+func (b *body) bulkOp(kind uint32) {
+	if b.err != nil {
+		return
+	}
+	if b.constantAt == b.at && b.constant <= staticBulk {
+		b.charge(bulkOps[kind].cost(b.constant))
+		return
+	}
+	b.region().straight = false
+	b.edits = append(b.edits, edit{pos: b.at, kind: editBulk, arg: kind})
+	b.bulk = true
+	b.effort.blocks += bulkBlocks
+	b.m.stats.Bulk++
+}
+
+// appendTo writes the changed body with its length. The scratch locals come
+// after all others, so that no index of the original names them.
+func (b *body) appendTo(out []byte) []byte {
+	extra := []byte{1, typeI64}
+	groups := b.groups + 1
+	if b.bulk {
+		extra = append(extra, 1, typeI32)
+		groups++
+	}
+	c := b.m.scratch[:0]
+	c = appendLen(c, groups)
+	c = append(c, b.buf[b.groupsFrom:b.groupsTo]...)
+	c = append(c, extra...)
+	pos := b.from
+	for _, e := range b.edits {
+		c = append(c, b.buf[pos:e.pos]...)
+		pos = e.pos + e.skip
+		switch e.kind {
+		case editCheck, editCharge:
+			if cost := b.parts[e.arg].cost; cost > 0 {
+				c = b.appendCharge(c, cost, e.kind == editCheck)
+			}
+		case editIndex:
+			c = appendU32(c, e.arg)
+		case editBulk:
+			c = b.appendBulk(c, bulkOps[e.arg])
+		}
+	}
+	c = append(c, b.buf[pos:b.end]...)
+	b.m.scratch = c
+	return append(appendLen(out, len(c)), c...)
+}
+
+func (b *body) budgetLocal() uint32 { return uint32(b.locals) }
+func (b *body) sizeLocal() uint32   { return uint32(b.locals) + 1 }
+
+// appendCharge takes a constant from the budget.
+func (b *body) appendCharge(c []byte, cost int64, check bool) []byte {
+	c = appendU32(append(c, opGlobalGet), b.m.budget())
+	c = appendSigned(append(c, opI64Const), cost)
+	c = append(c, opI64Sub)
+	if check {
+		return b.appendCheck(c)
+	}
+	return appendU32(append(c, opGlobalSet), b.m.budget())
+}
+
+// appendCheck stores the budget on top of the stack, and ticks when it is
+// below zero. Storing before ticking keeps debts: what tick returns is added.
+func (b *body) appendCheck(c []byte) []byte {
+	budget, local := b.m.budget(), b.budgetLocal()
+	c = appendU32(append(c, opLocalTee), local)
+	c = appendU32(append(c, opGlobalSet), budget)
+	c = appendU32(append(c, opLocalGet), local)
+	c = append(c, opI64Const, 0, opI64LtS, opIf, blockVoid)
+	c = appendU32(append(c, opCall), b.m.tickFunc())
+	c = appendU32(append(c, opGlobalGet), budget)
+	c = appendU32(append(c, opI64Add, opGlobalSet), budget)
+	return append(c, opEnd)
+}
+
+// appendBulk charges for the size on top of the stack and leaves it there.
+func (b *body) appendBulk(c []byte, o bulkOp) []byte {
+	size := b.sizeLocal()
+	c = appendU32(append(c, opLocalTee), size)
+	c = appendU32(append(c, opGlobalGet), b.m.budget())
+	c = appendU32(append(c, opLocalGet), size)
+	if o.limit > 0 { // min(size, limit)
+		c = appendSigned(append(c, opI32Const), int64(int32(o.limit)))
+		c = appendU32(append(c, opLocalGet), size)
+		c = appendSigned(append(c, opI32Const), int64(int32(o.limit)))
+		c = append(c, opI32LtU, opSelect)
+	}
+	c = append(c, opI64ExtendU, opI64Const)
+	if o.shift < 0 {
+		c = append(appendSigned(c, int64(-o.shift)), opI64Shl)
+	} else {
+		c = append(appendSigned(c, int64(o.shift)), opI64ShrU)
+	}
+	return b.appendCheck(append(c, opI64Sub))
+}

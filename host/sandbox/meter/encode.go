@@ -1,0 +1,147 @@
+package meter
+
+import "slices"
+
+// encode puts the new module together.
+func (m *module) encode() []byte {
+	wrappers := m.wrappers()
+	out := make([]byte, 0, len(m.codeBody)+len(m.dataBody)+len(m.names)+len(m.elementBody)+1<<16)
+	out = append(out, preamble...)
+	out = appendSection(out, secType, len(m.types)+2, m.typeEntries())
+	out = appendSection(out, secImport, len(m.imports)+injectedFuncs, m.importEntries())
+	out = appendSection(out, secFunction, m.bodies+len(wrappers), m.functionEntries(wrappers))
+	out = appendSection(out, secTable, m.tables-m.importedTables, m.tableEntries)
+	if len(m.memoryBody) > 0 {
+		out = appendSection(out, secMemory, m.memories-m.importedMemories, m.memoryBody)
+	}
+	budget := []byte{typeI64, 1, opI64Const, 0, opEnd}
+	out = appendSection(out, secGlobal, m.globals-m.importedGlobals+1, append(m.globalBody, budget...))
+	entries, n := m.exportEntries(wrappers)
+	out = appendSection(out, secExport, n, entries)
+	entries, n = m.elementEntries(wrappers)
+	out = appendSection(out, secElement, n, entries)
+	data, segments := m.mergeData()
+	m.stats.DataSegmentsAfter = segments
+	if m.hasDataCount {
+		count := appendLen(nil, segments)
+		out = append(appendLen(append(out, secDataCount), len(count)), count...)
+	}
+	code := m.codeBody
+	for _, w := range wrappers {
+		code = m.appendWrapper(code, w)
+	}
+	out = appendSection(out, secCode, m.bodies+len(wrappers), code)
+	out = appendSection(out, secData, segments, data)
+	return append(out, m.names...)
+}
+
+// The types of tick and done come after all others.
+func (m *module) typeEntries() []byte {
+	var b []byte
+	for _, t := range m.types {
+		b = appendName(appendName(append(b, 0x60), t.Params), t.Results)
+	}
+	b = append(b, 0x60, 0, 1, typeI64)
+	return append(b, 0x60, 1, typeI64, 0)
+}
+
+func (m *module) importEntries() []byte {
+	b := append(appendName(appendName(m.importAs, ImportModule), ImportTick), byte(KindFunc))
+	b = appendLen(b, len(m.types))
+	b = append(appendName(appendName(b, ImportModule), ImportDone), byte(KindFunc))
+	return appendLen(b, len(m.types)+1)
+}
+
+func (m *module) functionEntries(wrappers []wrapper) []byte {
+	var b []byte
+	for _, t := range m.funcs[m.importedFuncs:] {
+		b = appendU32(b, t)
+	}
+	for _, w := range wrappers {
+		b = appendU32(b, m.funcs[w.function])
+	}
+	return b
+}
+
+// wrapper stands in for an exported function. Wrappers come after all other
+// functions.
+type wrapper struct {
+	export   string
+	function uint32
+}
+
+// wrappers lists what is to be wrapped, in the order of the exports.
+func (m *module) wrappers() []wrapper {
+	var list []wrapper
+	for _, e := range m.exports {
+		if e.kind == KindFunc && slices.Contains(m.opts.Wrap, e.name) {
+			list = append(list, wrapper{e.name, e.index})
+		}
+	}
+	if m.start >= 0 && slices.Contains(m.opts.Wrap, StartExport) {
+		list = append(list, wrapper{StartExport, uint32(m.start)})
+	}
+	return list
+}
+
+// appendWrapper writes the body of a wrapper: the call with its parameters,
+// whose results stay on the stack, and then the report.
+func (m *module) appendWrapper(out []byte, w wrapper) []byte {
+	c := []byte{0}
+	for i := range len(m.types[m.funcs[w.function]].Params) {
+		c = appendLen(append(c, opLocalGet), i)
+	}
+	c = appendU32(append(c, opCall), m.shiftFunc(w.function))
+	c = appendU32(append(c, opGlobalGet), m.budget())
+	c = appendU32(append(c, opCall), m.doneFunc())
+	c = append(c, opEnd)
+	return append(appendLen(out, len(c)), c...)
+}
+
+func (m *module) exportEntries(wrappers []wrapper) ([]byte, int) {
+	firstWrapper := uint32(len(m.funcs) + injectedFuncs)
+	wrapped := map[string]uint32{}
+	for i, w := range wrappers {
+		wrapped[w.export] = firstWrapper + uint32(i)
+	}
+	var b []byte
+	for _, e := range m.exports {
+		index := e.index
+		if e.kind == KindFunc {
+			index = m.shiftFunc(index)
+			if i, ok := wrapped[e.name]; ok {
+				index = i
+			}
+		}
+		b = appendU32(append(appendName(b, e.name), byte(e.kind)), index)
+	}
+	n := len(m.exports)
+	if m.start >= 0 {
+		index, ok := wrapped[StartExport]
+		if !ok {
+			index = m.shiftFunc(uint32(m.start))
+		}
+		b = appendU32(append(appendName(b, StartExport), byte(KindFunc)), index)
+		n++
+	}
+	return b, n
+}
+
+// elementEntries adds a declarative segment for functions that code refers to
+// and whose export, which declared them, now leads to a wrapper.
+func (m *module) elementEntries(wrappers []wrapper) ([]byte, int) {
+	var declared []uint32
+	for _, w := range wrappers {
+		if w.export != StartExport && m.refFuncs[w.function] && !slices.Contains(declared, w.function) {
+			declared = append(declared, w.function)
+		}
+	}
+	if len(declared) == 0 {
+		return m.elementBody, m.elements
+	}
+	b := appendLen(append(m.elementBody, elemNotActive|elemTable, 0), len(declared))
+	for _, f := range declared {
+		b = appendU32(b, m.shiftFunc(f))
+	}
+	return b, m.elements + 1
+}

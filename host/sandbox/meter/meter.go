@@ -1,0 +1,170 @@
+package meter
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Version changes whenever equal input may give other output than before. It
+// belongs into the key of every cache of what Rewrite returned.
+const Version = 1
+
+// Names that the rewritten module uses. Guests may use neither these modules
+// nor export names that begin with ReservedPrefix.
+const (
+	// ReservedPrefix begins every reserved import module and export name.
+	ReservedPrefix = "waymark:"
+	// ImportModule is the module that ImportTick and ImportDone come from.
+	ImportModule = "waymark:meter"
+	// ImportTick is of type () -> i64. It is called when the budget is below
+	// zero, and returns how much is added to it. It ends the run by a trap.
+	ImportTick = "tick"
+	// ImportDone is of type (i64) -> (). It is called with the remaining budget,
+	// which may be below zero, when a wrapped export returns.
+	ImportDone = "done"
+	// StartExport is the export that takes the place of the start section. The
+	// host calls it before anything else.
+	StartExport = "waymark:start"
+)
+
+// Options says how to rewrite. The zero value meters with default limits.
+type Options struct {
+	// Weights says what a call of an imported function costs beyond a call
+	// itself, by its original names. Nil, zero and less mean nothing; more than
+	// a million million counts as that.
+	Weights func(module, name string) int64
+	// Rename redirects imports. Nil means none. It may lead to reserved names.
+	Rename func(module, name string) (string, string)
+	// Wrap names the exported functions whose calls end with ImportDone. Names
+	// that the module does not export are passed over. StartExport may be among
+	// them.
+	Wrap []string
+	// Limits bounds what is accepted.
+	Limits Limits
+}
+
+// Result is a rewritten module and what was learnt about the original.
+type Result struct {
+	Wasm []byte
+	// Imports are the original's, before renaming.
+	Imports []Import
+	// Exports are the original's.
+	Exports []Export
+	// HasStart tells that StartExport is exported and has to be called.
+	HasStart bool
+	Stats    Stats
+}
+
+// Kind is the kind of an import or export, with the values that the binary
+// format gives them.
+type Kind byte
+
+// The kinds.
+const (
+	KindFunc Kind = iota
+	KindTable
+	KindMemory
+	KindGlobal
+)
+
+func (k Kind) String() string {
+	if k <= KindGlobal {
+		return [...]string{"function", "table", "memory", "global"}[k]
+	}
+	return fmt.Sprintf("kind %d", byte(k))
+}
+
+// Import is one import. Type is set for functions.
+type Import struct {
+	Module, Name string
+	Kind         Kind
+	Type         FuncType
+}
+
+// Export is one export. Type is set for functions.
+type Export struct {
+	Name string
+	Kind Kind
+	Type FuncType
+}
+
+// FuncType is a function's type. Each byte is a value type of the binary
+// format: 0x7f i32, 0x7e i64, 0x7d f32, 0x7c f64, 0x7b v128, 0x70 funcref,
+// 0x6f externref.
+type FuncType struct{ Params, Results string }
+
+// String gives the type as in "(i64 i32) -> (i64)".
+func (t FuncType) String() string { return valueTypes(t.Params) + " -> " + valueTypes(t.Results) }
+
+func valueTypes(s string) string {
+	names := make([]string, len(s))
+	for i := range len(s) {
+		names[i] = valueTypeName(s[i])
+	}
+	return "(" + strings.Join(names, " ") + ")"
+}
+
+// Stats are the figures of one rewriting.
+type Stats struct {
+	// Functions is the number of functions the module defines.
+	Functions int
+	// BytesBefore and BytesAfter are the sizes of the module.
+	BytesBefore, BytesAfter int
+	// BodyBytes is the sum of the sizes of all function bodies, LargestBody the
+	// size of the largest, in the original.
+	BodyBytes, LargestBody int
+	// Regions is the number of places where cost is taken, LargestRegion the
+	// largest cost taken at once, apart from Options.Weights and bulk sizes.
+	Regions       int
+	LargestRegion int64
+	// Bulk is the number of operations that are charged by their size at run time.
+	Bulk int
+	// Nesting and BrTable are the largest seen; compare Limits.
+	Nesting, BrTable int
+	// Effort estimates what compiling takes, in about microseconds,
+	// LargestEffort that for the function where it is largest.
+	Effort, LargestEffort int
+	// DataSegmentsBefore and DataSegmentsAfter count data segments.
+	DataSegmentsBefore, DataSegmentsAfter int
+}
+
+// Error says why a module is refused.
+type Error struct {
+	// Offset is where in the module, in bytes.
+	Offset int
+	// Section is the part of the module, such as "code".
+	Section string
+	// Reason says what is wrong, Hint what its author can do.
+	Reason string
+	Hint   string
+}
+
+func (e *Error) Error() string {
+	s := fmt.Sprintf("%s section, offset %d: %s", e.Section, e.Offset, e.Reason)
+	if e.Section == "" {
+		s = fmt.Sprintf("offset %d: %s", e.Offset, e.Reason)
+	}
+	if e.Hint != "" {
+		s += " (" + e.Hint + ")"
+	}
+	return s
+}
+
+// Rewrite meters a module. Errors are of type *Error. The input is not
+// changed, and not kept.
+func Rewrite(wasm []byte, opts Options) (*Result, error) {
+	regionMax, partMin = envi("RM"), envi("PM")
+	m, err := decode(wasm, opts)
+	if err != nil {
+		return nil, err
+	}
+	out := m.encode()
+	m.stats.BytesBefore, m.stats.BytesAfter = len(wasm), len(out)
+	return &Result{
+		Wasm:     out,
+		Imports:  m.imports,
+		Exports:  m.exportList(),
+		HasStart: m.start >= 0,
+		Stats:    m.stats,
+	}, nil
+}

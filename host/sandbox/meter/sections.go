@@ -1,0 +1,217 @@
+package meter
+
+import "strings"
+
+func (m *module) readTypes(r *reader) {
+	n := r.count("types", m.limits.MaxTypes)
+	m.types = make([]FuncType, 0, n)
+	for range n {
+		if form := r.u8(); form != 0x60 && r.err == nil {
+			r.fail(r.pos-1, hintFeatures, "unknown form of type 0x%02x", form)
+		}
+		t := FuncType{Params: m.readArity(r, "parameters"), Results: m.readArity(r, "results")}
+		m.types = append(m.types, t)
+		if r.err != nil {
+			return
+		}
+	}
+}
+
+func (m *module) readArity(r *reader, what string) string {
+	n := r.count(what, m.limits.MaxArity)
+	start := r.pos
+	for range n {
+		r.valueType()
+	}
+	if r.err != nil {
+		return ""
+	}
+	return string(r.buf[start : start+n])
+}
+
+func (m *module) readImports(r *reader) {
+	for range r.count("imports", m.limits.MaxImports) {
+		start := r.pos
+		imp := Import{Module: r.name(), Name: r.name(), Kind: Kind(r.u8())}
+		if strings.HasPrefix(imp.Module, ReservedPrefix) {
+			r.fail(start, "import from another module", "import module %.100q is reserved", imp.Module)
+		}
+		module, name := imp.Module, imp.Name
+		if m.opts.Rename != nil && r.err == nil {
+			module, name = m.opts.Rename(module, name)
+		}
+		m.importAs = append(appendName(appendName(m.importAs, module), name), byte(imp.Kind))
+		m.readImportKind(r, &imp)
+		if r.err != nil {
+			return
+		}
+		m.imports = append(m.imports, imp)
+	}
+}
+
+// maxWeight keeps the budget far from the ends of an int64, whatever is added
+// up.
+const maxWeight = 1e12
+
+func (m *module) readImportKind(r *reader, imp *Import) {
+	start := r.pos
+	switch imp.Kind {
+	case KindFunc:
+		t := r.index("type", len(m.types))
+		if r.err != nil {
+			return
+		}
+		imp.Type = m.types[t]
+		m.funcs = append(m.funcs, t)
+		m.importedFuncs++
+		weight := int64(0)
+		if m.opts.Weights != nil {
+			weight = min(max(m.opts.Weights(imp.Module, imp.Name), 0), maxWeight)
+		}
+		m.funcCost = append(m.funcCost, weight)
+	case KindTable:
+		m.readTable(r, nil) // growing it is its owner's business
+		m.importedTables++
+	case KindMemory:
+		m.readMemory(r)
+		m.importedMemories++
+	case KindGlobal:
+		m.readGlobalType(r)
+		m.globals++
+		m.importedGlobals++
+	default:
+		r.fail(start-1, hintFeatures, "unknown kind of import 0x%02x", byte(imp.Kind))
+		return
+	}
+	m.importAs = append(m.importAs, r.buf[start:r.pos]...)
+}
+
+func (m *module) readFunctions(r *reader) {
+	n := r.count("functions", m.limits.MaxFunctions)
+	for range n {
+		m.funcs = append(m.funcs, r.index("type", len(m.types)))
+		if r.err != nil {
+			return
+		}
+	}
+	m.stats.Functions = n
+}
+
+func (m *module) readTables(r *reader) {
+	for range r.count("tables", m.limits.MaxTables) {
+		m.tableEntries = m.readTable(r, m.tableEntries)
+		if r.err != nil {
+			return
+		}
+	}
+}
+
+// readTable appends the table to b with a bound on its growth: table.grow may
+// fail, and memory outside of linear memory is otherwise unbounded.
+func (m *module) readTable(r *reader, b []byte) []byte {
+	start := r.pos
+	refType := r.refType()
+	minimum, maximum, bounded := r.limits()
+	limit := m.limits.MaxTableElements
+	m.tables++
+	m.tableSum = min(m.tableSum+int(minimum), 1<<40)
+	if r.err == nil && m.tableSum > limit {
+		r.fail(start, hintSmaller, "the tables have %d entries, %d are allowed", m.tableSum, limit)
+	}
+	if r.err == nil && m.tables > m.limits.MaxTables {
+		r.fail(start, hintSmaller, "more than %d tables", m.limits.MaxTables)
+	}
+	if bounded && maximum < minimum {
+		r.damaged(start, "a table's bound is below its size")
+	}
+	if !bounded || int64(maximum) > int64(limit) {
+		maximum = uint32(limit)
+	}
+	return appendU32(appendU32(append(b, refType, 1), minimum), maximum)
+}
+
+// limits reads the bounds of a table or memory.
+func (r *reader) limits() (minimum, maximum uint32, bounded bool) {
+	flag := r.u8()
+	if flag > 1 && r.err == nil {
+		r.fail(r.pos-1, hintFeatures, "shared or 64-bit memories and tables are not supported")
+	}
+	minimum = r.u32()
+	if flag == 1 {
+		maximum = r.u32()
+	}
+	return minimum, maximum, flag == 1
+}
+
+func (m *module) readMemories(r *reader) {
+	n := r.count("memories", 1)
+	start := r.pos
+	for range n {
+		m.readMemory(r)
+	}
+	m.memoryBody = r.buf[start:r.pos]
+}
+
+func (m *module) readMemory(r *reader) {
+	start := r.pos
+	minimum, _, _ := r.limits()
+	m.memoryMin = minimum
+	m.memories++
+	switch {
+	case m.memories > 1:
+		r.fail(start, hintFeatures, "more than one memory")
+	case int64(minimum) > int64(m.limits.MaxMemoryPages):
+		r.fail(start, "give it less initial memory, or the module a higher memory limit",
+			"the memory begins with %d pages, %d are allowed", minimum, m.limits.MaxMemoryPages)
+	}
+}
+
+func (m *module) readGlobals(r *reader) {
+	for range r.count("globals", m.limits.MaxGlobals) {
+		start := r.pos
+		m.readGlobalType(r)
+		m.globalBody = append(m.globalBody, r.buf[start:r.pos]...)
+		m.globalBody, _, _ = m.constExpr(r, m.globalBody)
+		m.globals++
+		if r.err != nil {
+			return
+		}
+	}
+}
+
+func (m *module) readGlobalType(r *reader) {
+	r.valueType()
+	mut := r.u8()
+	if mut > 1 && r.err == nil {
+		r.damaged(r.pos-1, "unknown mutability 0x%02x", mut)
+	}
+	m.mutable += int(mut & 1)
+}
+
+func (m *module) readExports(r *reader) {
+	n := r.count("exports", m.limits.MaxExports)
+	seen := make(map[string]bool, n)
+	for range n {
+		start := r.pos
+		e := export{name: r.name(), kind: Kind(r.u8())}
+		switch {
+		case r.err != nil:
+		case e.kind > KindGlobal:
+			r.fail(r.pos-1, hintFeatures, "unknown kind of export 0x%02x", byte(e.kind))
+		default:
+			counts := [...]int{len(m.funcs), m.tables, m.memories, m.globals}
+			e.index = r.index(e.kind.String(), counts[e.kind])
+		}
+		if strings.HasPrefix(e.name, ReservedPrefix) {
+			r.fail(start, "export it under another name", "export name %.100q is reserved", e.name)
+		}
+		if seen[e.name] {
+			r.damaged(start, "two exports of the name %.100q", e.name)
+		}
+		if r.err != nil {
+			return
+		}
+		seen[e.name] = true
+		m.exports = append(m.exports, e)
+	}
+}

@@ -114,6 +114,9 @@ func (h *Host) settle(outcomes []resolve.Outcome, paths []string) []snapshot.Plu
 		for _, o := range outcomes {
 			if module, _, _ := strings.Cut(o.Resolver, "/"); module == p.state.Name && o.Err != nil {
 				p.state.State, p.state.Error = snapshot.PluginFailing, o.Err.Error()
+				if o.Quarantined {
+					p.state.State = snapshot.PluginQuarantined
+				}
 				break
 			}
 		}

@@ -119,7 +119,7 @@ func (a *app) explain(report *host.Report) {
 }
 
 func how(o resolve.Outcome) string {
-	took := o.Duration.Round(10 * time.Microsecond)
+	took := fmt.Sprintf("%s (fuel %d)", o.Duration.Round(10*time.Microsecond), o.Fuel)
 	switch {
 	case o.Err != nil:
 		return "failed: " + o.Err.Error()

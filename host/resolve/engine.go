@@ -3,7 +3,6 @@ package resolve
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"runtime"
 	"slices"
 	"sync"
@@ -29,6 +28,8 @@ type Options struct {
 	Limits vfs.Limits
 	// NoMemo makes every call run everything, for tests and benchmarks.
 	NoMemo bool
+	// Now tells the time for quarantines; nil means time.Now.
+	Now func() time.Time
 }
 
 // Resolver is one resolver of a loaded module, as the operator set it up.
@@ -71,22 +72,30 @@ type Outcome struct {
 	// was none.
 	Reused  bool
 	Changed string
-	// Err is why the run failed; the outcome then has no candidates.
-	Err        error
-	Candidates []snapshot.Candidate
-	Warnings   []string
+	// Err is why the run failed, or why there was none. The candidates are
+	// then the last good ones, marked stale, as far as their files are still
+	// there.
+	Err error
+	// Quarantined says that the resolver has failed too often in this root to
+	// be run again soon.
+	Quarantined bool
+	Candidates  []snapshot.Candidate
+	Warnings    []string
 	// Denied lists what the resolver asked for and may not see.
 	Denied   []vfs.Denial
 	Logs     []sandbox.LogLine
 	Duration time.Duration
+	// Fuel is what the run used; see sandbox.Result.
+	Fuel int64
 }
 
 // Engine runs resolvers and remembers their results.
 type Engine struct {
 	opts Options
 
-	mu    sync.Mutex // guards memos; no file is read under it
-	memos map[key]*memo
+	mu       sync.Mutex // guards what follows; no file is read under it
+	memos    map[key]*memo
+	breakers map[key]*breaker
 }
 
 // New makes an Engine.
@@ -101,7 +110,10 @@ func New(opts Options) *Engine {
 		opts.MaxResources = 500
 	}
 	opts.Limits.KeepBytes = opts.MaxResourceBytes
-	return &Engine{opts: opts, memos: map[key]*memo{}}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	return &Engine{opts: opts, memos: map[key]*memo{}, breakers: map[key]*breaker{}}
 }
 
 // Resolve runs every resolver on every root, as far as memos don't answer, and
@@ -125,72 +137,6 @@ func (e *Engine) Resolve(ctx context.Context, resolvers []Resolver, roots []Root
 	}
 	_ = g.Wait() // the goroutines return nil
 	return outcomes, ctx.Err()
-}
-
-// one answers for one (resolver, root), from the memo when it is fresh.
-func (e *Engine) one(ctx context.Context, r *Resolver, root Root) Outcome {
-	o := Outcome{Resolver: r.ID(), Root: root.FS.Path()}
-	k := keyOf(r, root)
-	m := e.recall(k)
-	if m != nil {
-		f := root.FS.Check(m.filter, m.trace)
-		if f.Fresh {
-			e.remember(k, m.renewed(f.Deps))
-			m.fill(&o)
-			o.Reused = true
-			return o
-		}
-		o.Changed = f.Changed
-	}
-	filter, err := e.filter(m, r, root)
-	if err == nil {
-		m, err = e.run(ctx, r, root, filter, &o)
-	}
-	if err != nil {
-		o.Err = err
-		e.forget(k)
-		return o
-	}
-	e.remember(k, m)
-	m.fill(&o)
-	return o
-}
-
-// filter compiles what a resolver may see, or takes it over from its memo.
-func (e *Engine) filter(m *memo, r *Resolver, root Root) (*vfs.Filter, error) {
-	if m != nil {
-		return m.filter, nil
-	}
-	return viewOf(r, root).Compile()
-}
-
-// run runs a resolver and makes a memo of the result.
-func (e *Engine) run(ctx context.Context, r *Resolver, root Root, filter *vfs.Filter, o *Outcome) (*memo, error) {
-	run := root.FS.Begin(filter, e.limits(r))
-	defer func() { _ = run.Close() }()
-	res, err := r.Module.Resolve(ctx, e.request(r, root), run)
-	o.Logs, o.Duration = res.Logs, res.Duration
-	if err != nil {
-		o.Denied = deniedTo(r, run)
-		return nil, err
-	}
-	rows := rowReader{resolver: r, by: r.by(), root: root, run: run, maxInline: e.opts.MaxResourceBytes}
-	candidates := rows.read(res.Response)
-	// A limit that only the host's own reading exceeded ends the run as well:
-	// what was read until then is not the whole answer.
-	if err := run.Err(); err != nil {
-		return nil, fmt.Errorf("%s: %w", r.ID(), err)
-	}
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	if n := run.HiddenNames(); n > 0 {
-		rows.warn(plural(n, "name is", "names are") + " not valid UTF-8 and not shown to the resolver")
-	}
-	return &memo{
-		filter: filter, trace: run.Trace(), candidates: candidates,
-		warnings: rows.warnings, denied: deniedTo(r, run),
-	}, nil
 }
 
 // deniedTo lists what was refused. Of a resolver that reads MCP configurations

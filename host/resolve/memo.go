@@ -36,6 +36,7 @@ func keyOf(r *Resolver, root Root) key {
 type memo struct {
 	filter     *vfs.Filter
 	trace      []vfs.Dep
+	rows       []abi.Resource // the resolver's own answer, for when it fails later
 	candidates []snapshot.Candidate
 	warnings   []string
 	denied     []vfs.Denial
@@ -73,12 +74,6 @@ func (e *Engine) remember(k key, m *memo) {
 	e.memos[k] = m
 }
 
-func (e *Engine) forget(k key) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	delete(e.memos, k)
-}
-
 // Retain forgets every memo that doesn't belong to one of these resolvers and
 // roots. Call it when either set has changed.
 func (e *Engine) Retain(resolvers []Resolver, roots []Root) {
@@ -93,6 +88,11 @@ func (e *Engine) Retain(resolvers []Resolver, roots []Root) {
 	for k := range e.memos {
 		if !keep[k] {
 			delete(e.memos, k)
+		}
+	}
+	for k := range e.breakers {
+		if !keep[k] {
+			delete(e.breakers, k)
 		}
 	}
 }

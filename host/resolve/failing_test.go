@@ -1,0 +1,168 @@
+package resolve_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"waymark/host/resolve"
+	"waymark/host/sandbox"
+	"waymark/host/vfs"
+	"waymark/internal/guestbuild"
+)
+
+// flaky is an engine with a resolver that fails when a file asks it to.
+type flaky struct {
+	t        *testing.T
+	dir      string
+	now      time.Time
+	engine   *resolve.Engine
+	resolver resolve.Resolver
+	root     resolve.Root
+}
+
+func newFlaky(t *testing.T) *flaky {
+	t.Helper()
+	path, err := guestbuild.Build(t.Context(), "./testdata/flaky")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wasm, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := sandbox.New(sandbox.Options{})
+	module, err := host.Load(t.Context(), wasm, sandbox.Limits{Time: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &flaky{t: t, dir: t.TempDir(), now: time.Unix(1_000_000, 0)}
+	root, err := vfs.OpenRoot(f.dir, vfs.RootOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = root.Close(); _ = module.Close(); _ = host.Close() })
+	f.engine = resolve.New(resolve.Options{Now: func() time.Time { return f.now }})
+	f.resolver = resolve.Resolver{Module: module, Info: module.Description().Resolvers[0]}
+	f.root = resolve.Root{FS: root}
+	return f
+}
+
+func (f *flaky) write(name, text string) {
+	f.t.Helper()
+	if err := os.WriteFile(filepath.Join(f.dir, name), []byte(text), 0o600); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *flaky) remove(name string) {
+	f.t.Helper()
+	if err := os.Remove(filepath.Join(f.dir, name)); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *flaky) resolve() resolve.Outcome {
+	f.t.Helper()
+	outcomes, err := f.engine.Resolve(f.t.Context(), []resolve.Resolver{f.resolver}, []resolve.Root{f.root})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return outcomes[0]
+}
+
+// rows shows candidates as "name status payload description", "stale" behind
+// it.
+func rows(o resolve.Outcome) []string {
+	var list []string
+	for _, c := range o.Candidates {
+		row := fmt.Sprintf("%s %s %q %q", filepath.Base(c.Source), c.Status, c.Payload, c.Description)
+		if c.Stale {
+			row += " stale"
+		}
+		list = append(list, row)
+	}
+	return list
+}
+
+// TestLastGoodRows: a resolver that fails keeps its last good rows, and none
+// of them holds a text that has been deleted or edited.
+func TestLastGoodRows(t *testing.T) {
+	f := newFlaky(t)
+	f.write("a.md", "first a")
+	f.write("b.md", "first b")
+	f.write("c.md", "first c")
+	f.write("inline", "")
+	o := f.resolve()
+	if o.Err != nil || len(o.Candidates) != 4 {
+		t.Fatalf("%v, %v", o.Err, rows(o))
+	}
+	f.write("error", "")
+	f.write("b.md", "second b")
+	f.remove("c.md")
+	f.write("d.md", "new")
+	o = f.resolve()
+	if o.Err == nil || !strings.Contains(o.Err.Error(), "error is there") {
+		t.Errorf("error %v", o.Err)
+	}
+	want := []string{`a.md ok "first a" "first a" stale`, `b.md ok "second b" "" stale`}
+	if got := rows(o); !slices.Equal(got, want) {
+		t.Errorf("rows %q\nwant %q", got, want)
+	}
+	f.remove("error")
+	o = f.resolve()
+	want = []string{`a.md ok "first a" "first a"`, `b.md ok "second b" "second b"`, `d.md ok "new" "new"`, `inline ok "made up" ""`}
+	if got := rows(o); o.Err != nil || !slices.Equal(got, want) {
+		t.Errorf("after it: error %v, rows %q\nwant %q", o.Err, got, want)
+	}
+}
+
+// TestNoRowsWithoutGoodOnes: nothing stands in for a resolver that never
+// worked.
+func TestNoRowsWithoutGoodOnes(t *testing.T) {
+	f := newFlaky(t)
+	f.write("a.md", "a")
+	f.write("crash", "")
+	o := f.resolve()
+	if o.Err == nil || len(o.Candidates) != 0 {
+		t.Errorf("error %v, rows %q", o.Err, rows(o))
+	}
+	if text := o.Err.Error(); !strings.Contains(text, "crash is there") || !strings.HasSuffix(text, "(twice)") {
+		t.Errorf("error %q doesn't tell of two tries", text)
+	}
+}
+
+// TestQuarantine: after three failures in a row a resolver rests, longer each
+// time, and a success ends it all.
+func TestQuarantine(t *testing.T) {
+	f := newFlaky(t)
+	f.write("error", "")
+	expect := func(quarantined bool, text string) {
+		t.Helper()
+		o := f.resolve()
+		if o.Err == nil || o.Quarantined != quarantined || !strings.Contains(o.Err.Error(), text) {
+			t.Fatalf("quarantined %v, error %v; want %v and %q", o.Quarantined, o.Err, quarantined, text)
+		}
+	}
+	for range 3 {
+		expect(false, "error is there")
+	}
+	expect(true, "quarantined for 30s after 3 failures: flaky/flaky: resolver error: error is there")
+	f.now = f.now.Add(29 * time.Second)
+	expect(true, "quarantined for 30s")
+	f.now = f.now.Add(time.Second)
+	expect(false, "error is there")
+	expect(true, "quarantined for 1m0s after 4 failures")
+	f.engine.Retry()
+	expect(false, "error is there")
+	f.remove("error")
+	if o := f.resolve(); o.Err != nil {
+		t.Fatal(o.Err)
+	}
+	f.write("error", "")
+	expect(false, "error is there")
+}

@@ -11,6 +11,8 @@ PKGS ?= ./...
 FUZZTIME  ?= 20s
 BENCHTIME ?= 1s
 BENCH     ?= .
+# More arguments for `make hostile`, as in: -run '^time/' -count 1 -json
+HOSTILEFLAGS ?=
 
 # Where goroutines meet: what `make race` looks at. The guests have none.
 RACE_PKGS ?= ./host/... ./hub/... ./wire/... ./cmd/... ./internal/...
@@ -21,11 +23,15 @@ LINT = $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 # The module of the built-in resolvers. The agent embeds it.
 GUEST       := host/builtin/dist/builtin.wasm
+# Its native code for this machine's architecture and CPU features; elsewhere
+# the agent compiles the module once.
+NATIVE      := host/builtin/dist/builtin.native
 GUEST_FILES := $(shell find abi sdk-guest plugins -name '*.go' ! -name '*_test.go' 2>/dev/null)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run build guest test race check fmt vet cross lint generate generated clean-tree bench fuzz cover clean
+NATIVE_FILES := $(shell find host/sandbox internal/tools/aot -name '*.go' ! -name '*_test.go' 2>/dev/null)
+.PHONY: help run build guest native test race check fmt vet cross lint generate generated clean-tree bench fuzz hostile cover clean
 
 help: ## Say what the targets are.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,14 +39,19 @@ help: ## Say what the targets are.
 run: build ## Build everything and run the agent with its own hub; ROOT=dir for another directory.
 	bin/agent run --root '$(ROOT)'
 
-build: guest ## Build bin/agent and bin/hub.
+build: guest native ## Build bin/agent and bin/hub.
 	@mkdir -p bin
 	$(GO) build -trimpath -o bin/ ./cmd/agent ./cmd/hub
 
 guest: $(GUEST)
 
+native: $(NATIVE)
+
 $(GUEST): go.mod go.sum $(GUEST_FILES)
 	GOOS=wasip1 GOARCH=wasm $(GO) build -buildmode=c-shared -buildvcs=false -trimpath -ldflags='-s -w' -o $@ ./plugins/builtin
+
+$(NATIVE): $(GUEST) $(NATIVE_FILES)
+	$(GO) run ./internal/tools/aot -o $@ $(GUEST)
 
 test: guest ## Run all tests.
 	$(GO) test $(TESTFLAGS) $(PKGS)
@@ -88,10 +99,13 @@ fuzz: guest ## Run every fuzz target for FUZZTIME (20s).
 		$(GO) test -run '^$$' -fuzz "^$${func#func }\$$" -fuzztime $(FUZZTIME) "./$${file%/*}" </dev/null || failed=1; \
 	done; exit $$failed; }
 
+hostile: guest ## Run the hostile modules and workspaces, and print outcomes, times and memory.
+	$(GO) run ./internal/tools/hostile $(HOSTILEFLAGS)
+
 cover: guest ## Measure what the tests cover, into cover.html.
 	$(GO) test -coverprofile cover.out -coverpkg ./... $(PKGS)
 	$(GO) tool cover -html cover.out -o cover.html
 	$(GO) tool cover -func cover.out | tail -n 1
 
 clean: ## Remove what was built.
-	rm -rf bin cover.out cover.html $(GUEST)
+	rm -rf bin cover.out cover.html $(GUEST) $(NATIVE)

@@ -3,7 +3,6 @@ package host_test
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -60,7 +59,7 @@ func newDifferential(t *testing.T) differential {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := errors.Join(m.Close(), h.Close()); err != nil {
+		if err := m.Close(); err != nil {
 			t.Error(err)
 		}
 	})

@@ -53,7 +53,9 @@ func New(opts Options) (*Host, error) {
 		return nil, err
 	}
 	h.paths = rootPaths(h.roots())
-	h.sandbox = sandbox.New(sandbox.Options{CacheDir: opts.CacheDir, Logger: opts.Logger})
+	h.sandbox = sandbox.New(sandbox.Options{
+		CacheDir: opts.CacheDir, KeyDir: opts.KeyDir, Compiler: opts.Compiler, Logger: opts.Logger,
+	})
 	h.engine = resolve.New(resolve.Options{
 		MaxResourceBytes: opts.Caps.MaxResourceBytes, MaxResources: opts.Caps.MaxResources, Limits: opts.FileLimits,
 		NoMemo: opts.NoMemo,
@@ -176,7 +178,6 @@ func (h *Host) Close() error {
 		h.mu.Unlock()
 		closePlugins(plugins)
 		h.closeRoots()
-		err = errors.Join(err, h.sandbox.Close())
 	})
 	return err
 }

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"io"
 	"log/slog"
 	"time"
 
@@ -16,6 +17,9 @@ import (
 type Options struct {
 	// Builtin is the built-in resolver module; nil means that there is none.
 	Builtin []byte
+	// BuiltinNative gives the built-in module's native code, compiled ahead of
+	// time; see sandbox.Recipe. It may be nil, and may return nil.
+	BuiltinNative func() io.Reader
 	// DisableBuiltin names built-in resolvers that are not run.
 	DisableBuiltin []string
 	// BuiltinConfig holds a JSON object per built-in resolver.
@@ -34,8 +38,13 @@ type Options struct {
 	// for any resolver.
 	Exclude []string
 
-	// CacheDir keeps compiled modules between processes; empty keeps nothing.
+	// CacheDir keeps compiled modules between processes, sealed with a key in
+	// KeyDir; empty keeps nothing.
 	CacheDir string
+	KeyDir   string
+	// Compiler compiles modules in processes of their own; nil means in this
+	// one. See sandbox.MaybeCompile.
+	Compiler *sandbox.Compiler
 	// Limits and FileLimits bound every run; Caps bounds the snapshot.
 	Limits     sandbox.Limits
 	FileLimits vfs.Limits

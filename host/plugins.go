@@ -53,7 +53,11 @@ func (h *Host) Load(ctx context.Context) error {
 	defer leave()
 	var loaded []*plugin
 	if h.opts.Builtin != nil {
-		p := h.loadModule(ctx, BuiltinPath, h.opts.Builtin)
+		var native io.Reader
+		if h.opts.BuiltinNative != nil {
+			native = h.opts.BuiltinNative()
+		}
+		p := h.loadModule(ctx, BuiltinPath, h.opts.Builtin, native)
 		if p.module != nil {
 			p.resolvers = h.builtinResolvers(p)
 		}
@@ -79,13 +83,13 @@ func (h *Host) Load(ctx context.Context) error {
 }
 
 // loadModule compiles and describes one module.
-func (h *Host) loadModule(ctx context.Context, path string, wasm []byte) *plugin {
+func (h *Host) loadModule(ctx context.Context, path string, wasm []byte, native io.Reader) *plugin {
 	p := &plugin{state: snapshot.Plugin{Path: path, State: snapshot.PluginRejected, Resolvers: []string{}}}
 	slow := time.AfterFunc(slowLoad, func() {
 		h.opts.Progress("compiling " + path + " for the first time, this takes a few seconds …")
 	})
 	defer slow.Stop()
-	m, err := h.sandbox.Load(ctx, wasm, h.opts.Limits)
+	m, err := h.sandbox.LoadNative(ctx, wasm, native, h.opts.Limits)
 	if err != nil {
 		p.state.Error = err.Error()
 		return p
@@ -123,7 +127,7 @@ func (h *Host) loadDir(ctx context.Context, dir string, before []*plugin) []*plu
 			list = append(list, rejected(path, err))
 			continue
 		}
-		p := h.loadModule(ctx, path, wasm)
+		p := h.loadModule(ctx, path, wasm, nil)
 		if p.module != nil {
 			h.admitDropIn(ctx, p, wasm, slices.Concat(before, list))
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/host/config"
+	"waymark/host/sandbox"
 )
 
 // app is the program: what its commands share. The tests run it with another
@@ -18,6 +19,10 @@ import (
 type app struct {
 	// builtin returns the built-in resolver module.
 	builtin func() ([]byte, error)
+	// native returns its native code, compiled ahead of time; it may be nil.
+	native func() io.Reader
+	// compiler compiles other modules; nil means that this process does.
+	compiler *sandbox.Compiler
 
 	stdout, stderr io.Writer
 

@@ -43,9 +43,10 @@ func (a *app) hostOptions(s *settings, c *config.Config, places *config.Places, 
 	}
 	opts := host.Options{
 		Builtin: wasm, DisableBuiltin: c.Builtin.Disable, BuiltinConfig: objects(c.Builtin.Config),
-		Exclude:  c.Exclude,
-		CacheDir: filepath.Join(places.Cache, "compiled"),
-		Limits:   sandboxLimits(c.Limits), FileLimits: fileLimits(c.Limits),
+		Exclude:       c.Exclude,
+		BuiltinNative: a.native, Compiler: a.compiler,
+		CacheDir: filepath.Join(places.Cache, "code"), KeyDir: filepath.Join(places.State, "key"),
+		Limits: sandboxLimits(c.Limits), FileLimits: fileLimits(c.Limits),
 		Caps: snapshot.Caps{
 			MaxResourceBytes: int64(c.Snapshot.MaxResourceBytes), MaxBytes: int64(c.Snapshot.MaxBytes),
 			MaxResources: c.Snapshot.MaxResources,

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"os"
 	"os/exec"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"waymark/host/sandbox"
 	"waymark/internal/guestbuild"
 )
 
@@ -24,14 +26,16 @@ var update = flag.Bool("update", false, "write what the scripts' cmp commands se
 // TestMain makes the test binary the command under test: it is agent when it
 // is called so.
 func TestMain(m *testing.M) {
+	sandbox.MaybeCompile() // the agent under test starts this binary again to compile modules
 	testscript.Main(m, map[string]func(){"agent": agentMain})
 }
 
 // agentMain is main with another built-in module.
 func agentMain() {
+	compiler := sandbox.MaybeCompile()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	a := app{stdout: os.Stdout, stderr: os.Stderr, builtin: func() ([]byte, error) {
+	a := app{compiler: compiler, stdout: os.Stdout, stderr: os.Stderr, builtin: func() ([]byte, error) {
 		return os.ReadFile(os.Getenv(envBuiltin))
 	}}
 	os.Exit(a.run(ctx, os.Args[1:]))
@@ -79,13 +83,22 @@ func TestScripts(t *testing.T) {
 				env.Setenv(name, value)
 			}
 			env.Values[processesKey{}] = processes{}
-			return os.Mkdir(env.WorkDir+"/home", 0o700)
+			return errors.Join(os.Mkdir(env.WorkDir+"/home", 0o700), shareKey(env.WorkDir+"/state/waymark/key"))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"launch": cmdLaunch, "halt": cmdHalt, "await": cmdAwait, "exit": cmdExit, "get": cmdGet,
 			"fifo": cmdFIFO, "repeat": cmdRepeat, "absent": cmdAbsent, "normal": cmdNormal,
 		},
 	})
+}
+
+// shareKey puts the key that the shared cache is sealed with where an agent
+// looks for it: every script has a state directory of its own.
+func shareKey(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "key"), []byte("a key of 32 bytes, not a secret!"), 0o600)
 }
 
 func socketDir(t *testing.T) string {

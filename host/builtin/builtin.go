@@ -13,6 +13,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 )
 
@@ -29,6 +30,17 @@ var dist embed.FS
 // ErrMissing when the module wasn't there at build time, or isn't
 // WebAssembly; the text says how to build it.
 func Module() ([]byte, error) { return read(dist) }
+
+// Native returns the module's native code, compiled ahead of time for machines
+// like the one that built this binary; nil when there is none. The caller need
+// not close it.
+func Native() io.Reader {
+	f, err := dist.Open("dist/builtin.native")
+	if err != nil {
+		return nil
+	}
+	return f // of an embedded file: closing does nothing
+}
 
 func read(files fs.FS) ([]byte, error) {
 	module, err := fs.ReadFile(files, "dist/builtin.wasm")

@@ -45,7 +45,7 @@ func newFlaky(t *testing.T) *flaky {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = root.Close(); _ = module.Close(); _ = host.Close() })
+	t.Cleanup(func() { _ = root.Close(); _ = module.Close() })
 	f.engine = resolve.New(resolve.Options{Now: func() time.Time { return f.now }})
 	f.resolver = resolve.Resolver{Module: module, Info: module.Description().Resolvers[0]}
 	f.root = resolve.Root{FS: root}

@@ -32,7 +32,6 @@ func TestRowVectors(t *testing.T) {
 		}
 	}
 	host := sandbox.New(sandbox.Options{Spares: 1})
-	t.Cleanup(func() { _ = host.Close() })
 	tried := 0
 	for name, entry := range index {
 		if entry.Outcome != "row_dropped" {

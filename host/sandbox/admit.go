@@ -32,7 +32,7 @@ var userImports = []string{"fs_read", "fs_list", "fs_stat"}
 // admit checks a module before it is compiled (that it is a module at all,
 // that it imports only what it may, that it exports what the ABI asks for) and
 // rewrites it so that its running can be counted and stopped.
-func admit(wasm []byte, limits Limits) (*meter.Result, error) {
+func admit(wasm []byte, pages int) (*meter.Result, error) {
 	if err := checkHeader(wasm); err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func admit(wasm []byte, limits Limits) (*meter.Result, error) {
 		Weights: importWeight,
 		Rename:  renameImport,
 		Wrap:    []string{abi.ExportDescribe, abi.ExportResolve, exportInitialize, meter.StartExport},
-		Limits:  meter.Limits{MaxModule: maxModule, MaxMemoryPages: int(limits.pages())},
+		Limits:  meter.Limits{MaxModule: maxModule, MaxMemoryPages: pages},
 	})
 	var refused *meter.Error
 	if errors.As(err, &refused) {
@@ -104,6 +104,7 @@ func checkHeader(wasm []byte) error {
 
 func checkImport(imp meter.Import) error {
 	full := imp.Module + " " + imp.Name
+	full = oneLine(full, 200) // a name may be anything
 	if imp.Kind != meter.KindFunc {
 		return reject("define it in the module instead", "it imports something that isn't a function: %s", full)
 	}

@@ -168,7 +168,7 @@ func TestDamagedCache(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				return errors.Join(m.Close(), h.Close())
+				return m.Close()
 			}
 			if err := loadOnce(); err != nil {
 				t.Fatal(err)
@@ -212,7 +212,7 @@ func TestCacheOfOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(m.Close(), h.Close()); err != nil {
+	if err := m.Close(); err != nil {
 		t.Error(err)
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 0 {
@@ -225,7 +225,6 @@ func FuzzAdmit(f *testing.F) {
 	f.Add([]byte("\x00asm\x01\x00\x00\x00"))
 	f.Add([]byte("\x00asm\x01\x00\x00\x00\x02\xff\xff\xff\xff\x0f"))
 	h := sandbox.New(sandbox.Options{})
-	f.Cleanup(func() { _ = h.Close() })
 	f.Fuzz(func(t *testing.T, wasm []byte) {
 		m, err := h.Load(t.Context(), wasm, sandbox.Limits{Time: time.Second, Memory: 1 << 20})
 		if err == nil {

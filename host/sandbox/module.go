@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
 	"slices"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	extism "github.com/extism/go-sdk"
 
 	"waymark/abi"
+	"waymark/host/sandbox/codecache"
 	"waymark/host/vfs"
 )
 
@@ -26,6 +28,7 @@ type Module struct {
 	digest   string
 	desc     *abi.Description
 	compiled *extism.CompiledPlugin
+	code     *codecache.Code
 	hasStart bool
 
 	spares chan *instance     // prepared instances, ready for one run each
@@ -37,29 +40,43 @@ type Module struct {
 	closeOnce sync.Once
 }
 
-// Load admits, compiles and describes a module. On ErrRejected the module is
-// at fault and the error says what to do; other errors are the host's.
+// Load admits, meters, compiles and describes a module. On ErrRejected the
+// module is at fault and the error says what to do; other errors are the
+// host's.
 func (h *Host) Load(ctx context.Context, wasm []byte, limits Limits) (*Module, error) {
+	return h.LoadNative(ctx, wasm, nil, limits)
+}
+
+// LoadNative is Load for a module that comes with native code, compiled ahead
+// of time with Recipe. Where that doesn't fit this machine, it is as if there
+// were none. It is read at most once; nil means that there is none.
+func (h *Host) LoadNative(ctx context.Context, wasm []byte, native io.Reader, limits Limits) (*Module, error) {
 	limits = limits.withDefaults()
-	metered, err := admit(wasm, limits)
-	if err != nil {
+	if err := checkHeader(wasm); err != nil { // before a process is started for it
 		return nil, err
 	}
-	compiled, err := h.compile(ctx, metered.Wasm, limits)
+	compiled, code, err := h.compile(ctx, wasm, native, limits)
 	if err != nil {
 		return nil, asReject(err)
 	}
+	m := &Module{host: h, log: h.log, limits: limits, compiled: compiled, code: code, done: make(chan struct{})}
 	sum := sha256.Sum256(wasm)
-	m := &Module{
-		host: h, log: h.log, limits: limits, digest: hex.EncodeToString(sum[:]), compiled: compiled,
-		hasStart: metered.HasStart,
-		done:     make(chan struct{}),
+	m.digest = hex.EncodeToString(sum[:])
+	var meta rewriteMeta
+	err = json.Unmarshal(code.Meta, &meta)
+	if err == nil {
+		m.hasStart = meta.HasStart
+		err = m.describe(ctx)
 	}
-	if err := m.describe(ctx); err != nil {
-		_ = compiled.Close(context.Background())
-		return nil, err
+	if err != nil {
+		return nil, errors.Join(err, m.free())
 	}
 	return m, nil
+}
+
+// free gives back the native code.
+func (m *Module) free() error {
+	return errors.Join(m.compiled.Close(context.Background()), m.code.Close())
 }
 
 // describe asks the module who it is and keeps the instance as first spare.
@@ -204,7 +221,7 @@ func (m *Module) Close() error {
 				drained = true
 			}
 		}
-		err = m.compiled.Close(context.Background())
+		err = m.free()
 	})
 	return err
 }

@@ -42,13 +42,7 @@ var probeWasm = sync.OnceValues(func() ([]byte, error) {
 
 func newHost(t *testing.T) *sandbox.Host {
 	t.Helper()
-	h := sandbox.New(sandbox.Options{CacheDir: cacheDir, Spares: 1})
-	t.Cleanup(func() {
-		if err := h.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return h
+	return sandbox.New(sandbox.Options{CacheDir: cacheDir, Spares: 1})
 }
 
 func load(t *testing.T, h *sandbox.Host, wasm []byte, limits sandbox.Limits) *sandbox.Module {

@@ -1,5 +1,6 @@
-// Package wasmtest assembles small resolver modules from code, for tests that
-// need answers, or faults, that no SDK would make.
+// Package wasmtest assembles small resolver modules, for tests that need
+// answers, or faults, that no SDK would make: File from fixed answers, WAT from
+// the WebAssembly text format, and WithSection what neither could say.
 //
 // It has no state; everything in it is a value.
 package wasmtest

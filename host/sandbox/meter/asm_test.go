@@ -136,3 +136,31 @@ func at(offset int, content string) []byte {
 func one(params, results []byte, locals [][]byte, parts ...any) []byte {
 	return wasm(types(sig(params, results)), functions(0), table(4), memory(1), exports("run", 0), code(fn(locals, parts...)))
 }
+
+// placed is a section of an assembled module.
+type placed struct {
+	id         byte
+	start, end int
+}
+
+// splitSections finds the sections of a module whose sections are well formed.
+func splitSections(code []byte) (list []placed) {
+	for pos := 8; pos < len(code); {
+		size, n := binary.Uvarint(code[pos+1:])
+		end := pos + 1 + n + int(size)
+		list = append(list, placed{code[pos], pos, end})
+		pos = end
+	}
+	return list
+}
+
+// withoutCustom drops custom sections.
+func withoutCustom(code []byte) []byte {
+	out := slices.Clone(code[:8])
+	for _, s := range splitSections(code) {
+		if s.id != 0 {
+			out = append(out, code[s.start:s.end]...)
+		}
+	}
+	return out
+}

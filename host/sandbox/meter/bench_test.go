@@ -53,7 +53,7 @@ func BenchmarkOverhead(b *testing.B) {
 		{"tight-loop", "run", memory, 3_000_000},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			bank := &bank{slice: 1_000_000}
+			bank := &bank{slice: 2_000_000}
 			variants := []api.Module{
 				load(b, wazero.NewRuntimeConfig(), c.code, newBank()),
 				load(b, wazero.NewRuntimeConfig(), rewrite(b, c.code).Wasm, bank),
@@ -85,7 +85,7 @@ func BenchmarkOverhead(b *testing.B) {
 	}
 }
 
-// BenchmarkSlice measures how long hostile modules run on a slice of a
+// BenchmarkSlice measures how long hostile modules run on a slice of two
 // million: the time for which nothing can stop them.
 func BenchmarkSlice(b *testing.B) {
 	for name, code := range hostile() {
@@ -99,7 +99,7 @@ func BenchmarkSlice(b *testing.B) {
 			count := 0
 			for b.Loop() {
 				r := wazero.NewRuntimeWithConfig(ctx, runtimeConfig())
-				bank := &bank{slice: 1_000_000, limit: 50_000_000}
+				bank := &bank{slice: 2_000_000, limit: 100_000_000}
 				last := time.Time{}
 				bank.granting = func() {
 					if !last.IsZero() {

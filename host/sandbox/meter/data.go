@@ -56,9 +56,10 @@ func (m *module) readSegment(r *reader, order int) {
 	m.data = append(m.data, segment{offset: uint32(value), order: order, init: init})
 }
 
-// mergeGap is how many zeros may be written out to join two segments. An empty
-// segment costs about 100 bytes and some allocations in the engine, so that
-// larger gaps would make the module larger than they make it faster.
+// mergeGap is how many zeros may be written out to join two segments. Go's
+// linker leaves out runs of zeros from a few bytes on: 36,763 segments of a
+// 3.3 MB guest become 34,722 with a gap of 16, 130 with 32, 10 with 64, 3 with
+// 256; the zeros make it 10 % larger.
 const mergeGap = 256
 
 // mergeable tells whether segments may be put together: nothing refers to one

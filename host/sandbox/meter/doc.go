@@ -9,10 +9,11 @@
 // instructions whose innermost enclosing loop it is (or the function's body,
 // outside loops). Within a region control only goes forward, so what was taken
 // at its head covers whatever is run of it; branches that are not taken are
-// paid for too. Bulk operations are paid by their size before they begin. When
-// the budget is below zero, the module calls the import ImportTick, which
-// returns what is added to the budget, or traps. The budget begins at zero, so
-// the first thing that a fresh instance does is to ask.
+// paid for too. Large regions are paid for in parts (see region.go). Bulk
+// operations are paid by their size before they begin. When the budget is below
+// zero at a head, the module calls the import ImportTick, which returns what is
+// added to the budget, or traps. The budget begins at zero, so the first thing
+// that a fresh instance does is to ask.
 //
 // A call of an export named in Options.Wrap ends with a call of ImportDone with
 // the budget that is left. Everything that ticks returned, minus that, is the
@@ -20,8 +21,9 @@
 // instances.
 //
 // One unit of cost stands for one simple instruction, about 0.3 ns of native
-// code; what takes longer is weighted (see opcodes.go), such that no unit takes
-// more than a few nanoseconds, unless memory accesses miss the caches.
+// code. What can take longer is weighted (see opcodes.go), such that a million
+// units take 0.1 to 3 ms, and 20 ms where a guest does its best to miss all
+// caches. Go guests pay for much that they don't execute: theirs take 0.01 ms.
 //
 // # Guarantees
 //
@@ -32,8 +34,8 @@
 //     original's counts, and the names are reserved. An original that is not
 //     valid does not become valid with another meaning. What is injected leaves
 //     the operand stack as it found it.
-//   - Between two checks at most one region's cost goes by, plus the bulk
-//     operation at hand.
+//   - Between two checks at most one region is run, once, plus the bulk
+//     operation at hand. Regions are bounded by the size of a body.
 //   - Equal input gives equal output.
 //
 // It also drops custom sections other than function names, merges data

@@ -67,10 +67,11 @@ func TestGoGuest(t *testing.T) {
 	t.Parallel()
 	code := build(t, busy)
 	res := rewrite(t, code)
+	config := wazero.NewRuntimeConfig().WithCompilationCache(wazero.NewCompilationCache())
 	var fuel []int64
 	for range 2 {
 		b := newBank()
-		before, after := load(t, wazero.NewRuntimeConfig(), code, newBank()), load(t, wazero.NewRuntimeConfig(), res.Wasm, b)
+		before, after := load(t, config, code, newBank()), load(t, config, res.Wasm, b)
 		for _, name := range []string{"spin", "encode", "order"} {
 			want, err := before.ExportedFunction(name).Call(t.Context(), 200)
 			if err != nil {
@@ -103,12 +104,6 @@ func TestBuiltinIsFarFromLimits(t *testing.T) {
 		MaxNesting: 5_000, MaxBrTable: 5_000, MaxTableElements: 50_000, MaxGlobals: 500, MaxLocals: 1_000, MaxTypes: 5_000,
 	}})
 	if err != nil {
-		t.Fatal(err)
-	}
-	ctx := context.Background()
-	r := wazero.NewRuntime(ctx)
-	defer func() { _ = r.Close(ctx) }()
-	if _, err := r.CompileModule(ctx, res.Wasm); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("%+v", res.Stats)

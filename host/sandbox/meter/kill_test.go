@@ -82,7 +82,7 @@ func TestKilled(t *testing.T) {
 			ctx := context.Background()
 			r := wazero.NewRuntimeWithConfig(ctx, runtimeConfig())
 			defer func() { _ = r.Close(ctx) }()
-			b := &bank{slice: 1_000_000, limit: 20_000_000}
+			b := &bank{slice: 1_000_000, limit: 6_000_000}
 			b.provide(ctx, t, r)
 			mod, err := start(ctx, t, r, res)
 			if err == nil {

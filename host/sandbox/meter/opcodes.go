@@ -119,7 +119,7 @@ var instrs = func() (t [256]instr) {
 	set(opGlobalSet, opGlobalSet, shapeSpecial, 1)
 	set(opTableGet, opTableGet, shapeSpecial, costTable)
 	set(opTableSet, opTableSet, shapeSpecial, costTable)
-	set(0x28, 0x35, shapeMemArg, 1) // loads
+	set(0x28, 0x35, shapeMemArg, costLoad)  // loads
 	set(0x36, 0x3e, shapeMemArg, costStore) // stores
 	set(opMemorySize, opMemorySize, shapeSpecial, 1)
 	set(opMemoryGrow, opMemoryGrow, shapeSpecial, costExit)
@@ -155,7 +155,7 @@ var instrs = func() (t [256]instr) {
 	return t
 }()
 
-// refusals name the proposals that unknown opcodes belong to.
+// refusal names the proposal that an unknown opcode belongs to.
 func refusal(op byte) string {
 	switch {
 	case op >= 0x06 && op <= 0x0a, op == 0x18, op == 0x19, op == 0x1f:

@@ -202,17 +202,8 @@ func TestCutAnywhere(t *testing.T) {
 // sectionEnds are the places where a module may end, as far as its sections go.
 func sectionEnds(code []byte) map[int]bool {
 	ends := map[int]bool{8: true}
-	for pos := 8; pos < len(code); {
-		size, n := 0, 1
-		for shift := 0; ; shift += 7 {
-			size |= int(code[pos+n]&0x7f) << shift
-			n++
-			if code[pos+n-1] < 0x80 {
-				break
-			}
-		}
-		pos += n + size
-		ends[pos] = true
+	for _, s := range splitSections(code) {
+		ends[s.end] = true
 	}
 	return ends
 }

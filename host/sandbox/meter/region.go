@@ -1,7 +1,4 @@
 package meter
-import ("os";"strconv")
-func envi(n string) int64 { v,_ := strconv.Atoi(os.Getenv(n)); return int64(v) }
-var regionMax, partMin int64
 
 // region is the instructions that have the same innermost loop, or none. It is
 // charged and checked at its head: the function's entry or the loop's header.
@@ -29,9 +26,12 @@ type part struct {
 }
 
 const (
-	// regionMax is the cost up to which a region is not divided: paying for a
-	// part takes as long as two or three instructions.
+	// regionMax is the cost up to which a region is not divided. Dividing makes
+	// code larger and, in small pieces, slower by some percent; a round through
+	// 2,000 units still is a thousandth of a sensible slice.
+	regionMax = 2000
 	// partMin is the cost from which a part ends at the next opportunity.
+	partMin = 250
 	// foldMax is the cost of a head that is folded whatever the loop's own.
 	// Go's functions consist of a loop and a few instructions around it.
 	foldMax = 32

@@ -1,0 +1,61 @@
+package codecache
+
+import (
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// confine sets the limits that the system enforces, as a second line behind
+// the parent's clock and the child's own watch.
+func confine(l Limits) error {
+	debug.SetMemoryLimit(l.Memory / 8 * 7)
+	// Compiling yields to everything else, and is the first to go when memory
+	// is short. Neither matters enough to fail for.
+	_ = unix.Setpriority(unix.PRIO_PGRP, 0, 10)
+	if runtime.GOOS == "linux" {
+		_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
+	}
+	signal.Ignore(syscall.SIGXFSZ) // so that a write fails instead
+	seconds := int64(l.Time/time.Second+1) * int64(max(l.Workers, 1)+2)
+	for _, limit := range []struct {
+		resource int
+		value    int64
+	}{
+		{unix.RLIMIT_CORE, 0},
+		{unix.RLIMIT_CPU, seconds},
+		{unix.RLIMIT_FSIZE, l.Output},
+		{unix.RLIMIT_NOFILE, 64},
+		// Writable private memory, which is what Go's heap takes in steps of
+		// 64 MiB. (RLIMIT_AS would count what Go only reserves.)
+		{unix.RLIMIT_DATA, l.Memory + 192<<20},
+	} {
+		var rl unix.Rlimit
+		if err := unix.Getrlimit(limit.resource, &rl); err != nil {
+			return err
+		}
+		rl.Max = min(rl.Max, uint64(limit.value)) //nolint:gosec // limits have defaults above 0
+		rl.Cur = rl.Max
+		if err := unix.Setrlimit(limit.resource, &rl); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// watchMemory calls exceeded when the process has more memory than it may.
+func watchMemory(limit int64, exceeded func()) {
+	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	for range time.Tick(watchEvery) {
+		metrics.Read(samples)
+		if samples[0].Value.Uint64()-samples[1].Value.Uint64() > uint64(limit) { //nolint:gosec // positive
+			exceeded()
+		}
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package codecache_test
+
+const raceEnabled = false

@@ -1,0 +1,81 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"waymark/host/sandbox/codecache"
+	"waymark/host/sandbox/meter"
+)
+
+// Compiler compiles modules in processes of their own; see MaybeCompile.
+type Compiler = codecache.Child
+
+// MaybeCompile is to be the first call in main, and in the TestMain of tests
+// that want modules compiled in processes of their own. In such a process it
+// compiles one module and never returns; in any other it returns what
+// Options.Compiler takes.
+func MaybeCompile() *Compiler { return codecache.MaybeRun(rewrite) }
+
+// rewriteVersion changes whenever rewrite may give another result for the same
+// module: code that was compiled from the old one isn't used any more. The
+// meter counts its own versions.
+const rewriteVersion = 1
+
+// rewriteOptions and rewriteMeta are what goes into rewrite and out of it
+// besides the module. Both travel to another process and into the cache.
+type rewriteOptions struct {
+	Pages int `json:"pages"` // the bound on linear memory
+}
+
+type rewriteMeta struct {
+	HasStart bool `json:"has_start"`
+}
+
+// recipe says how a module is made into native code.
+func recipe(limits Limits) (codecache.Recipe, error) {
+	options, err := json.Marshal(rewriteOptions{Pages: int(limits.pages())})
+	return codecache.Recipe{
+		Rewriter:       fmt.Sprintf("waymark/%d meter/%d", rewriteVersion, meter.Version),
+		RewriteOptions: options,
+	}, err
+}
+
+// Recipe is how modules are loaded under the default limits, for the tool that
+// compiles ahead of time.
+func Recipe() (codecache.Recipe, codecache.Rewriter, error) {
+	r, err := recipe(Limits{}.withDefaults())
+	return r, rewrite, err
+}
+
+// rewrite admits a module and meters it.
+func rewrite(wasm, options []byte) (rewritten, meta []byte, err error) {
+	var o rewriteOptions
+	if err := json.Unmarshal(options, &o); err != nil {
+		return nil, nil, err
+	}
+	m, err := admit(wasm, o.Pages)
+	if err != nil {
+		return nil, nil, err
+	}
+	meta, err = json.Marshal(rewriteMeta{HasStart: m.HasStart})
+	return m.Wasm, meta, err
+}
+
+// asReject turns what is wrong with a module into one actionable line. Other
+// errors are the host's own.
+func asReject(err error) error {
+	var limit *codecache.LimitError
+	var module *codecache.ModuleError
+	switch {
+	case errors.As(err, &limit):
+		return reject("make its functions smaller: split the largest, or build without inlining", "%s", oneLine(limit.Error(), guestTextMax))
+	case errors.As(err, &module) && module.Stage == "rewrite":
+		return reject("", "%s", oneLine(module.Text, guestTextMax)) // the hint is part of it
+	case errors.As(err, &module):
+		return reject("rebuild it with a current toolchain; core WebAssembly 2.0 and WASI preview 1 are supported",
+			"it doesn't compile: %s", oneLine(module.Text, guestTextMax))
+	}
+	return err
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"waymark/host/sandbox"
+	"waymark/host/sandbox/codecache"
+	"waymark/internal/wasmtest"
+)
+
+// TestRun: what the tool writes is what a host on the same machine embeds, and
+// an input that can't be compiled leaves nothing behind.
+func TestRun(t *testing.T) {
+	dir := t.TempDir()
+	input, output := filepath.Join(dir, "in.wasm"), filepath.Join(dir, "out.native")
+	wasm := wasmtest.File{Describe: "{}", Resolve: "{}"}.Bytes()
+	if err := os.WriteFile(input, wasm, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(t.Context(), output, input); err != nil {
+		t.Fatal(err)
+	}
+	packed, err := os.ReadFile(output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache, err := codecache.Open(codecache.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	recipe, _, err := sandbox.Recipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := codecache.Request{Wasm: wasm, Recipe: recipe, Embedded: bytes.NewReader(packed)}
+	code, err := cache.Load(t.Context(), request, func(context.Context, *codecache.Code) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code.Source != codecache.Embedded {
+		t.Errorf("it is %s, want embedded", code.Source)
+	}
+	if err := code.Close(); err != nil {
+		t.Error(err)
+	}
+
+	if err := os.WriteFile(input, []byte("not wasm"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	broken := filepath.Join(dir, "broken.native")
+	var module *codecache.ModuleError
+	if err := run(t.Context(), broken, input); !errors.As(err, &module) {
+		t.Errorf("got %v", err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
+}

@@ -78,7 +78,7 @@ func (r *rowReader) whyDropped(i int, row *abi.Resource, err error) string {
 	if errors.As(err, &d) && withholds(r.resolver) {
 		return fmt.Sprintf("dropped resource %d: %s", i+1, d.reason)
 	}
-	return fmt.Sprintf("dropped %q: %s", show(row.Path), err)
+	return fmt.Sprintf("dropped %q: %s", showUpTo(row.Path, 100), err)
 }
 
 // withholds reports whether a resolver's own words must not be repeated.

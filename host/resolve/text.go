@@ -63,8 +63,10 @@ func isInvisible(r rune) bool {
 
 // show makes a name or a warning from a workspace or a guest fit for one line
 // of text.
-func show(s string) string {
-	const most = 300
+func show(s string) string { return showUpTo(s, 300) }
+
+// showUpTo is show for at most so many bytes.
+func showUpTo(s string, most int) string {
 	s = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return '\uFFFD'

@@ -66,20 +66,21 @@ const exportInitialize = "_initialize"
 // YAML and JSON).
 const maxModule = 32 << 20
 
+func exports(m *meter.Result, name string) bool {
+	return slices.ContainsFunc(m.Exports, func(e meter.Export) bool { return e.Name == name && e.Kind == meter.KindFunc })
+}
+
 func checkExports(m *meter.Result) error {
-	exports := func(name string) bool {
-		return slices.ContainsFunc(m.Exports, func(e meter.Export) bool { return e.Name == name && e.Kind == meter.KindFunc })
-	}
 	for _, name := range []string{abi.ExportDescribe, abi.ExportResolve} {
-		if !exports(name) {
+		if !exports(m, name) {
 			return reject("see abi/ABI.md, \"Module\"", "no exported function %q", name)
 		}
 	}
-	if exports("_start") {
+	if exports(m, "_start") {
 		return reject("build a reactor: go build -buildmode=c-shared, clang -mexec-model=reactor",
 			"it is a command (it exports _start), not a reactor")
 	}
-	if m.HasStart && exports(exportInitialize) {
+	if m.HasStart && exports(m, exportInitialize) {
 		return reject("keep one of them; for AssemblyScript: asc --exportStart _initialize",
 			"it has both a start function and _initialize")
 	}

@@ -27,6 +27,9 @@ type instance struct {
 	logs   logKeeper
 	blocks map[uint64]struct{} // live blocks of the kernel
 	gov    *governor           // of the call that is going on, or was last
+	// returns is how many metered functions return in the next call, when all
+	// goes well: extism runs _initialize with the first one.
+	returns int
 }
 
 // runKey is the context key under which host functions find the instance that
@@ -45,19 +48,19 @@ func running(ctx context.Context) *instance {
 // newInstance instantiates the module and prepares it; the second result is
 // what describe answered.
 func (m *Module) newInstance(ctx context.Context) (*instance, []byte, error) {
-	in := &instance{limits: m.limits, memory: memory.New(memory.Options{}), stderr: &head{max: stderrMax}, blocks: map[uint64]struct{}{}}
-	in.gov = newGovernor(ctx, m.limits, 0)
-	in.fs = &mount{in: in}
-	in.logs.max = m.limits.Logs
+	in := m.blankInstance(ctx)
 	if err := in.instantiate(ctx, m.compiled); err != nil {
 		_ = in.memory.Close()
 		return nil, nil, err
 	}
-	if m.hasStart {
+	if m.meta.HasStart {
 		if _, err := in.call(ctx, meter.StartExport, nil); err != nil {
 			in.close()
 			return nil, nil, err
 		}
+	}
+	if m.meta.HasInitialize {
+		in.returns = 2
 	}
 	out, err := in.call(ctx, abi.ExportDescribe, nil)
 	if err == nil {
@@ -68,6 +71,15 @@ func (m *Module) newInstance(ctx context.Context) (*instance, []byte, error) {
 		return nil, nil, err
 	}
 	return in, out, nil
+}
+
+// blankInstance is an instance before it is instantiated.
+func (m *Module) blankInstance(ctx context.Context) *instance {
+	in := &instance{limits: m.limits, memory: memory.New(memory.Options{}), stderr: &head{max: stderrMax}, blocks: map[uint64]struct{}{}}
+	in.gov = newGovernor(ctx, m.limits, 0)
+	in.fs = &mount{in: in}
+	in.logs.max = m.limits.Logs
+	return in
 }
 
 func (in *instance) instantiate(ctx context.Context, compiled *extism.CompiledPlugin) (err error) {
@@ -116,6 +128,8 @@ func (in *instance) close() {
 // *RunError without the module's name.
 func (in *instance) call(ctx context.Context, export string, input []byte) ([]byte, error) {
 	in.gov = newGovernor(ctx, in.limits, in.gov.left)
+	returns := max(in.returns, 1)
+	in.returns = 1
 	// wazero and extism need not watch the caller's context: the governor does.
 	callCtx := context.WithValue(context.WithoutCancel(ctx), runKey{}, in)
 	rc, out, err := in.plugin.CallWithContext(callCtx, export, input)
@@ -124,6 +138,9 @@ func (in *instance) call(ctx context.Context, export string, input []byte) ([]by
 	}
 	if err != nil || rc != 0 {
 		return nil, in.explain(rc, err)
+	}
+	if in.gov.returned != returns { // proc_exit(0) looks like a return
+		return nil, &RunError{Kind: ErrCrashed, Detail: exitDetail(0)}
 	}
 	return out, nil
 }

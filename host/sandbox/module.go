@@ -29,7 +29,7 @@ type Module struct {
 	desc     *abi.Description
 	compiled *extism.CompiledPlugin
 	code     *codecache.Code
-	hasStart bool
+	meta     rewriteMeta
 
 	spares chan *instance     // prepared instances, ready for one run each
 	wanted chan struct{}      // a token per spare that is to be prepared
@@ -62,10 +62,8 @@ func (h *Host) LoadNative(ctx context.Context, wasm []byte, native io.Reader, li
 	m := &Module{host: h, log: h.log, limits: limits, compiled: compiled, code: code, done: make(chan struct{})}
 	sum := sha256.Sum256(wasm)
 	m.digest = hex.EncodeToString(sum[:])
-	var meta rewriteMeta
-	err = json.Unmarshal(code.Meta, &meta)
+	err = json.Unmarshal(code.Meta, &m.meta)
 	if err == nil {
-		m.hasStart = meta.HasStart
 		err = m.describe(ctx)
 	}
 	if err != nil {

@@ -23,8 +23,9 @@ import (
 // What it does for the guest is charged, and every verb looks at the deadline:
 // while the host works, the guest's own meter stands still.
 type mount struct {
-	in  *instance
-	run atomic.Pointer[vfs.Run]
+	in    *instance
+	run   atomic.Pointer[vfs.Run]
+	early int // opens before a run was bound
 }
 
 var _ esys.FS = (*mount)(nil)
@@ -37,14 +38,11 @@ func (m *mount) OpenFile(path string, flag esys.Oflag, _ fs.FileMode) (esys.File
 	if flag&(esys.O_RDWR|esys.O_WRONLY|esys.O_APPEND|esys.O_CREAT|esys.O_EXCL|esys.O_TRUNC) != 0 {
 		return nil, esys.EROFS
 	}
-	if path == "." { // the preopen is opened before a run is bound
-		return &dir{mount: m, name: path}, 0
-	}
+	m.in.gov.charge(fuelPerOpen)
 	run := m.run.Load()
 	if run == nil {
-		return nil, esys.ENOENT
+		return m.openPlaceholder(path)
 	}
-	m.in.gov.charge(fuelPerOpen)
 	if flag&esys.O_NOFOLLOW != 0 {
 		if info, err := run.Lstat(path); err == nil && info.Type&fs.ModeSymlink != 0 {
 			return nil, esys.ELOOP
@@ -63,6 +61,21 @@ func (m *mount) OpenFile(path string, flag esys.Oflag, _ fs.FileMode) (esys.File
 	}
 	return &file{mount: m, file: f}, 0
 }
+
+// openPlaceholder opens the root before a run is bound: once for the preopen,
+// and as often as a guest asks for it while it initializes.
+func (m *mount) openPlaceholder(path string) (esys.File, esys.Errno) {
+	if path != "." {
+		return nil, esys.ENOENT
+	}
+	if m.early++; m.early > maxEarlyOpens {
+		m.in.gov.stop(&RunError{Kind: ErrLimit, Detail: "it opens the root again and again before there is one"})
+	}
+	return &dir{mount: m, name: path}, 0
+}
+
+// maxEarlyOpens is more than any runtime needs to initialize.
+const maxEarlyOpens = 100
 
 // Stat implements sys.FS and follows links.
 func (m *mount) Stat(path string) (sys.Stat_t, esys.Errno) {

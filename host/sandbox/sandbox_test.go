@@ -117,7 +117,7 @@ func TestFailures(t *testing.T) {
 		{"loop", sandbox.ErrDeadline, "probe/wasi: deadline exceeded: stopped after 500ms"},
 		{"panic", sandbox.ErrCrashed, "panic: probe: this is the panic text"},
 		{"error", sandbox.ErrGuest, "probe: this is the error text"},
-		{"exit", sandbox.ErrAnswer, "no output"},
+		{"exit", sandbox.ErrCrashed, "it exited with code 0"},
 		{"memory", sandbox.ErrCrashed, "out of memory"},
 		{"output", sandbox.ErrAnswer, "1048576 are allowed"},
 	}

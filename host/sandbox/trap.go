@@ -12,6 +12,7 @@ import (
 func isTrap(err error) bool {
 	s := err.Error()
 	return strings.HasPrefix(s, "wasm error:") ||
+		strings.HasPrefix(s, "stack overflow") || // without the prefix when it happens in a host call
 		strings.Contains(s, "(recovered by wazero)") ||
 		strings.HasPrefix(s, "failed to initialize runtime:")
 }

@@ -62,7 +62,7 @@ func (*Child) compile(ctx context.Context, s *scratch, wasm []byte, recipe Recip
 	}
 	timed, cancel := context.WithTimeout(ctx, limits.Time)
 	defer cancel()
-	cmd := exec.CommandContext(timed, path, ChildArg)
+	cmd := exec.CommandContext(timed, path, ChildArg) //nolint:gosec // this very binary
 	cmd.Dir, cmd.Env, cmd.WaitDelay = s.path, []string{}, killDelay
 	// A group of its own makes it possible to nice all its threads, and keeps
 	// the terminal's Ctrl-C from it: it ends with its standard input.

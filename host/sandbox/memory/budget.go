@@ -9,8 +9,8 @@ type Budget struct {
 	used atomic.Int64
 }
 
-// NewBudget returns a budget of max bytes.
-func NewBudget(max int64) *Budget { return &Budget{max: max} }
+// NewBudget returns a budget of so many bytes.
+func NewBudget(size int64) *Budget { return &Budget{max: size} }
 
 // Used is what is taken of it now, in bytes.
 func (b *Budget) Used() int64 {

@@ -21,7 +21,7 @@ func (m *module) readCode(r *reader) {
 		m.stats.LargestBody = max(m.stats.LargestBody, size)
 		b.reader = &reader{buf: r.buf, pos: r.pos - size, end: r.pos, section: r.section}
 		b.read(m.importedFuncs + i)
-		if r.err = b.reader.err; r.err != nil {
+		if r.err = b.err; r.err != nil {
 			return
 		}
 		m.codeBody = b.appendTo(m.codeBody)

@@ -29,10 +29,8 @@ func (m *module) readElement(r *reader, left *int) {
 	}
 	b := appendU32(m.elementBody, flags)
 	if flags&elemNotActive == 0 {
-		table := uint32(0)
 		if flags&elemTable != 0 {
-			table = r.index("table", m.tables)
-			b = appendU32(b, table)
+			b = appendU32(b, r.index("table", m.tables))
 		} else if m.tables == 0 {
 			r.damaged(r.pos, "an element segment without a table")
 		}

@@ -44,7 +44,7 @@ func rewrite(tb testing.TB, code []byte) *meter.Result {
 	return res
 }
 
-// load instantiates and initialises a Go guest.
+// load instantiates and initializes a Go guest.
 func load(tb testing.TB, config wazero.RuntimeConfig, code []byte, b *bank) api.Module {
 	tb.Helper()
 	ctx := context.Background()

@@ -104,12 +104,10 @@ var sectionNames = [...]string{
 // sectionRank gives the order in which sections must come; it differs from
 // their ids in the data count alone.
 func sectionRank(id byte) int {
-	switch {
-	case id == secDataCount:
+	if id == secDataCount {
 		return 2*secElement + 1
-	default:
-		return 2 * int(id)
 	}
+	return 2 * int(id)
 }
 
 const preamble = "\x00asm\x01\x00\x00\x00"

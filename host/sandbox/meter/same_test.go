@@ -131,8 +131,8 @@ func stubs(ctx context.Context, r wazero.Runtime, compiled wazero.CompiledModule
 		if module == meter.ImportModule {
 			continue
 		}
-		types := fmt.Sprint(f.ParamTypes(), f.ResultTypes())
-		if known, ok := seen[module+"\x00"+name]; ok && known != types || module == "" || strings.Contains(types, fmt.Sprint(v128)) {
+		types := fmt.Sprintf("%x %x", f.ParamTypes(), f.ResultTypes())
+		if known, ok := seen[module+"\x00"+name]; ok && known != types || module == "" || bytes.IndexByte(slices.Concat(f.ParamTypes(), f.ResultTypes()), v128) >= 0 {
 			return errNotRun
 		}
 		seen[module+"\x00"+name] = types

@@ -40,7 +40,7 @@ func admit(wasm []byte, pages int) (*meter.Result, error) {
 		Weights: importWeight,
 		Rename:  renameImport,
 		Wrap:    []string{abi.ExportDescribe, abi.ExportResolve, exportInitialize, meter.StartExport},
-		Limits:  meter.Limits{MaxModule: maxModule, MaxMemoryPages: pages},
+		Limits:  meter.Limits{MaxModule: MaxModule, MaxMemoryPages: pages},
 	})
 	var refused *meter.Error
 	if errors.As(err, &refused) {
@@ -62,9 +62,9 @@ func admit(wasm []byte, pages int) (*meter.Result, error) {
 // exportInitialize is what WASI calls the function that prepares a reactor.
 const exportInitialize = "_initialize"
 
-// maxModule bounds a module file. Real ones have 2 KB (C) to 5 MB (Go with
-// YAML and JSON).
-const maxModule = 32 << 20
+// MaxModule bounds a module, in bytes. Real ones have 2 KB (C) to 5 MB (Go
+// with YAML and JSON).
+const MaxModule = 32 << 20
 
 func exports(m *meter.Result, name string) bool {
 	return slices.ContainsFunc(m.Exports, func(e meter.Export) bool { return e.Name == name && e.Kind == meter.KindFunc })

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"waymark/host"
+	"waymark/host/sandbox"
 )
 
 // Result is what came out of a case.
@@ -44,6 +45,8 @@ type Settings struct {
 	Dir string
 	// Rounds is how often endurance cases do what they do.
 	Rounds int
+	// Compiler compiles modules in other processes; nil means in this one.
+	Compiler *sandbox.Compiler
 }
 
 // Bench runs one case in this process. A Drive has it as its tools.
@@ -157,6 +160,11 @@ func (b *Bench) drive(ctx context.Context) error {
 // open makes an engine and loads what there is.
 func (b *Bench) open(ctx context.Context) (*host.Host, error) {
 	opts := b.c.options(b.Dirs, b.set.Builtin, b.set.Cache)
+	if b.c.Class == ClassCompiling {
+		// As the agent does. In other cases the module is small, and what counts
+		// is the run and not the start of a process.
+		opts.Compiler = b.set.Compiler
+	}
 	opts.Logger = slog.New(slog.NewTextHandler(&b.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	h, err := host.New(opts)
 	if err != nil {

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"waymark/host/sandbox"
 )
 
 // envChild says to a program that it is a child; see Child.
@@ -20,15 +22,14 @@ const envChild = "WAYMARK_HOSTILE_CHILD"
 // Child runs cases for a Pool in a parent process and doesn't return, if this
 // process was started for that. Programs that make a Pool call it first.
 func Child() {
+	compiler := sandbox.MaybeCompile() // the engine starts its own binary again, too
 	text := os.Getenv(envChild)
 	if text == "" {
 		return
 	}
-	// A child of this child may be something else: the engine re-executes its
-	// own binary, too.
 	err := os.Unsetenv(envChild)
 	if err == nil {
-		err = serve(text, os.Stdin, os.Stdout)
+		err = serve(text, compiler, os.Stdin, os.Stdout)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "hostile child:", err)
@@ -45,12 +46,12 @@ type childSettings struct {
 
 // serve runs the cases that are asked for by name, one line each, and answers
 // each with a line.
-func serve(text string, in io.Reader, out io.Writer) error {
+func serve(text string, compiler *sandbox.Compiler, in io.Reader, out io.Writer) error {
 	var cs childSettings
 	if err := json.Unmarshal([]byte(text), &cs); err != nil {
 		return err
 	}
-	set := Settings{Cache: cs.Cache, Dir: cs.Dir, Rounds: cs.Rounds}
+	set := Settings{Cache: cs.Cache, Dir: cs.Dir, Rounds: cs.Rounds, Compiler: compiler}
 	if cs.Builtin != "" {
 		var err error
 		if set.Builtin, err = os.ReadFile(cs.Builtin); err != nil {

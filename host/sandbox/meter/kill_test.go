@@ -144,7 +144,7 @@ func TestFuel(t *testing.T) {
 	}
 	// A debt larger than a slice is paid in full.
 	fill := one(tt(i32), tt(), none, i32Const, 0, i32Const, 0, localGet, 0, misc, 11, 0)
-	if d := fuel(fill, 10, 64000) - fuel(fill, 10, 0); d != 1000 {
+	if d := fuel(fill, 10, 64000) - fuel(fill, 10, 0); d != 4000 {
 		t.Errorf("64,000 bytes cost %d", d)
 	}
 	started := started(fn(none, i32Const, 0, i32Const, 77, i32Store, 2, 0))

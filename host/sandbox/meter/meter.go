@@ -7,7 +7,7 @@ import (
 
 // Version changes whenever equal input may give other output than before. It
 // belongs into the key of every cache of what Rewrite returned.
-const Version = 1
+const Version = 2
 
 // Names that the rewritten module uses. Guests may use neither these modules
 // nor export names that begin with ReservedPrefix.

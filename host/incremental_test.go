@@ -155,14 +155,14 @@ func (e *editor) edit() {
 	case 5:
 		what, err = "replace", e.replace(at(path), e.content(path))
 	case 6, 7:
-		what, err = "remove", os.RemoveAll(at(path))
+		what, err = "remove", removeAll(at(path))
 	case 8:
 		to := e.somewhere()
 		what, err = "rename to "+to, os.Rename(at(path), at(to))
 	case 9, 10:
 		target := strings.NewReplacer("$ROOT", e.dir, "$OUT", e.out).Replace(e.target())
 		if e.IntN(2) == 0 {
-			_ = os.RemoveAll(at(path))
+			_ = removeAll(at(path))
 		}
 		_ = os.MkdirAll(filepath.Dir(at(path)), 0o755)
 		what, err = "link to "+target, os.Symlink(target, at(path))
@@ -240,7 +240,7 @@ func (e *editor) replaceDir(path string) error {
 	if err != nil || !info.IsDir() {
 		return os.ErrInvalid
 	}
-	if err := os.RemoveAll(path); err != nil {
+	if err := removeAll(path); err != nil {
 		return err
 	}
 	name := filepath.Base(path)
@@ -249,4 +249,13 @@ func (e *editor) replaceDir(path string) error {
 		return os.Mkdir(path, 0o755)
 	}
 	return put(filepath.Join(path, "SKILL.md"), e.frontMatter(name), os.O_TRUNC)
+}
+
+// removeAll is os.RemoveAll where the parent is a directory: that function
+// opens the parent, and one that is a FIFO would block it for ever.
+func removeAll(path string) error {
+	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
+		return os.ErrInvalid
+	}
+	return os.RemoveAll(path)
 }

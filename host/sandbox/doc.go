@@ -9,9 +9,11 @@
 //     change a file answers EROFS, and sleeping returns at once.
 //   - Every run takes a fresh instance, prepared beforehand where possible, and
 //     discards it, whatever happened: nothing leaks from one run to the next.
-//   - A run ends by its deadline, or with its context. Until modules are metered
-//     this rests on wazero's close-on-context-done, which does not see recursion
-//     without a loop; see RATIONALE.md.
+//   - A run ends by its deadline, its fuel, or with its context, whatever the
+//     guest does: every module is metered when it is loaded (package meter), and
+//     what the host does for a guest is charged and looks at the deadline, too.
+//   - Native code comes from the agent's own binary, the sealed cache or the
+//     compiler (package codecache), and from nowhere else.
 //   - Guest text (errors, panics, logs, warnings) is bounded, made valid UTF-8
 //     and, for resolvers that read files with tokens, withheld.
 //

@@ -1,0 +1,108 @@
+package watch
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// What a person reads of these errors is in State.Error; nothing here is
+// returned by a method.
+
+// kind tells the errors of Backend.Add apart.
+type kind uint8
+
+const (
+	unknown   kind = iota
+	vanished       // the path isn't a directory any more
+	forbidden      // it may not be read
+	exhausted      // there are no more watches
+)
+
+func kindOf(err error) kind {
+	var errno syscall.Errno
+	if !errors.As(err, &errno) {
+		return unknown
+	}
+	switch errno {
+	case syscall.ENOENT, syscall.ENOTDIR, syscall.ELOOP, syscall.ENAMETOOLONG, syscall.ESTALE:
+		return vanished
+	case syscall.EACCES, syscall.EPERM:
+		return forbidden
+	case syscall.ENOSPC, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM:
+		return exhausted
+	}
+	return unknown
+}
+
+// limit is a sysctl that bounds what a user may have.
+type limit struct{ name, file, suggestion string }
+
+// The kernel counts per user, and in containers that have a user namespace
+// per namespace too; the tighter limit is the one that was met.
+var (
+	watchLimits = []limit{
+		{"fs.inotify.max_user_watches", "/proc/sys/fs/inotify/max_user_watches", "524288"},
+		{"user.max_inotify_watches", "/proc/sys/user/max_inotify_watches", "524288"},
+	}
+	instanceLimits = []limit{
+		{"fs.inotify.max_user_instances", "/proc/sys/fs/inotify/max_user_instances", "1024"},
+		{"user.max_inotify_instances", "/proc/sys/user/max_inotify_instances", "1024"},
+	}
+)
+
+// advice says what the tightest limit is now and how to raise it.
+func advice(limits []limit) string {
+	tightest, least := limits[0], -1
+	for _, l := range limits {
+		text, err := os.ReadFile(l.file)
+		if err != nil {
+			continue
+		}
+		if n, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && (least < 0 || n < least) {
+			tightest, least = l, n
+		}
+	}
+	if least < 0 {
+		return "raise the limit: sysctl -w " + tightest.name + "=" + tightest.suggestion
+	}
+	return fmt.Sprintf("%s is %d; raise it: sysctl -w %s=%s", tightest.name, least, tightest.name, tightest.suggestion)
+}
+
+// addError says why directories aren't watched, and what to do.
+func addError(path string, err error) error {
+	if errors.Is(err, syscall.ENOSPC) {
+		return fmt.Errorf("there are no more inotify watches for this user, so changes are polled for: %w (%s)", err, advice(watchLimits))
+	}
+	return fmt.Errorf("%s can't be watched, so changes are polled for: %w%s", path, err, hint(err))
+}
+
+// instanceError says why there is no notifier, and what to do.
+func instanceError(err error) error {
+	if errors.Is(err, syscall.EMFILE) {
+		return fmt.Errorf("there are no more inotify instances for this user, or open files for this process, so changes are polled for: "+
+			"%w (%s, or raise ulimit -n)", err, advice(instanceLimits))
+	}
+	return fmt.Errorf("file notifications can't be had, so changes are polled for: %w%s", err, hint(err))
+}
+
+// lostError says why the notifier was given up. There is nothing for a person
+// to do: it is made anew.
+func lostError(err error) error {
+	return fmt.Errorf("file notifications broke off, so changes are polled for until they work again: %w", err)
+}
+
+func hint(err error) string {
+	switch {
+	case errors.Is(err, syscall.EMFILE):
+		return " (raise this process's limit of open files: ulimit -n)"
+	case errors.Is(err, syscall.ENFILE):
+		return " (raise the system's limit of open files: sysctl fs.file-max)"
+	case errors.Is(err, syscall.ENOMEM):
+		return " (the kernel has no memory for it)"
+	}
+	return ""
+}

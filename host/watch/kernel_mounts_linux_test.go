@@ -1,0 +1,141 @@
+package watch_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"waymark/host/watch"
+)
+
+// TestKernelBindMount has two paths for the same directories: inotify knows
+// only one of them.
+func TestKernelBindMount(t *testing.T) {
+	if !inNamespace(t) {
+		return
+	}
+	r := newLive(t, watch.Options{})
+	for _, dir := range []string{"one/sub", "two"} {
+		if err := os.MkdirAll(r.path(dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := syscall.Mount(r.path("one"), r.path("two"), "", syscall.MS_BIND, ""); err != nil {
+		t.Skipf("this needs bind mounts, and here: %v", err)
+	}
+	defer func() { _ = syscall.Unmount(r.path("two"), syscall.MNT_DETACH) }()
+	for _, step := range []struct{ line, want string }{
+		{"watch a one:f one/sub:f", "a"},
+		{"watch b two:f two/sub:f", "b"},
+		{"write one/f", "a b"},
+		{"write two/f", "a b"},
+		{"write two/sub/f", "a b"},
+		{"append one/sub/f", "a b"},
+		{"write one/sub/g", ""},
+		{"chmod private one", "a b"},
+		{"chmod open two/sub", "a b"},
+		{"rmall two/sub", "a b"},
+		{"mkdir one/sub", "a b"},
+		{"write two/sub/f", "a b"},
+		{"watch a", "b"}, // b gets watches of its own
+		{"append two/sub/f", "b"},
+		{"append one/f", "b"},
+		{"watch c one", "c"},
+		{"append two/f", "b c"},
+		{"watch c", ""},
+		{"append two/f", "b"},
+	} {
+		fields := strings.Fields(step.line)
+		if err := r.do(fields[0], fields[1:]); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(r.settled(), " "); got != step.want {
+			t.Errorf("%s: told %q, want %q", step.line, got, step.want)
+		}
+	}
+}
+
+// TestKernelUnmount loses a watch in an unmount, which makes no event: the
+// safety re-check finds out.
+func TestKernelUnmount(t *testing.T) {
+	if !inNamespace(t) {
+		return
+	}
+	r := newLive(t, watch.Options{Quiet: time.Millisecond, Recheck: 100 * time.Millisecond})
+	mount := r.path("m")
+	if err := os.Mkdir(mount, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	told := func(b watch.Batch) bool { return slices.Contains(b.Owners, "o") && b.Reason == watch.ReasonEvents }
+	write := func() { _ = os.WriteFile(mount+"/f", nil, 0o644) }
+	r.Set("o", []watch.Dir{{Path: mount, Names: []string{"f"}}})
+	awaitBatch(t, r.Watcher, write, told)
+	for range 2 {
+		if err := syscall.Mount("none", mount, "tmpfs", 0, ""); err != nil {
+			t.Skipf("this needs mounts, and here: %v", err)
+		}
+		awaitBatch(t, r.Watcher, write, told)
+		if err := syscall.Unmount(mount, 0); err != nil {
+			t.Fatal(err)
+		}
+		awaitBatch(t, r.Watcher, write, told)
+	}
+}
+
+// TestKernelOverlay watches a directory of an overlay's lower layer, which is
+// copied up at the first change: such a file system isn't silent.
+func TestKernelOverlay(t *testing.T) {
+	if !inNamespace(t) {
+		return
+	}
+	base := linkFreeDir(t)
+	// Not on the outer overlay, if this runs on one.
+	if err := syscall.Mount("none", base, "tmpfs", 0, ""); err != nil {
+		t.Skipf("this needs mounts, and here: %v", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(base, syscall.MNT_DETACH) })
+	for _, dir := range []string{"lower/x/y", "upper", "work", "m"} {
+		if err := os.MkdirAll(base+"/"+dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(base+"/lower/x/y/f", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	options := fmt.Sprintf("lowerdir=%s/lower,upperdir=%[1]s/upper,workdir=%[1]s/work,userxattr", base)
+	if err := syscall.Mount("none", base+"/m", "overlay", 0, options); err != nil {
+		t.Skipf("this needs overlay mounts, and here: %v", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(base+"/m", syscall.MNT_DETACH) })
+	r := newLive(t, watch.Options{})
+	r.dir = base + "/m"
+	for _, step := range []struct{ line, want string }{
+		{"watch o x/y:f", "o"},
+		{"append x/y/f", "o"},
+		{"write x/y/g", ""},
+		{"append x/y/f", "o"},
+		{"chmod private x/y", "o"},
+		{"rmall x/y", "o"},
+		{"mkdir x/y", "o"},
+		{"write x/y/f", "o"},
+		{"mv x/y x/z", "o"},
+		{"mv x/z x/y", "o"},
+		{"append x/y/f", "o"},
+		{"look", ""},
+	} {
+		fields := strings.Fields(step.line)
+		if err := r.do(fields[0], fields[1:]); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(r.settled(), " "); got != step.want {
+			t.Errorf("%s: told %q, want %q", step.line, got, step.want)
+		}
+	}
+	if s, _ := r.State(); s.Silent || s.Mode != watch.ModeNotify {
+		t.Errorf("the state is %+v", s)
+	}
+}

@@ -1,0 +1,177 @@
+// Package watch says which owners should look again, and never what they will
+// see: events are hints.
+//
+// An owner asks for directories, and in each of them for names. The directory
+// is watched, never a file and never what is below it. So is every directory
+// on the way to it, which is how a directory that doesn't exist is seen to
+// come, step by step, and one that is renamed, replaced, deleted or made again
+// is followed: a watch of the kernel's belongs to an inode, and what a path
+// means is compared by (device, inode) whenever anything happened on the way.
+// A link on the way counts as missing: paths are free of links, and what has
+// become a link is its owner's to see.
+//
+// Guarantees:
+//   - What happens to a name that an owner asked for, while its directory is
+//     watched, is in a [Batch] with this owner (or with All) afterwards.
+//   - When a watch or a name has really been added, one batch for its owners
+//     follows, because something may have changed between their look and the
+//     watch. The same set again adds nothing, so this ends. Looking, reading
+//     and listing make no events.
+//   - What nobody asked for costs the reading of its event and no batch.
+//   - Lost events, a full watch table, no inotify at all and a broken
+//     notifier lead to more looking, never to less: see [State].
+//   - Batches that nobody waits for are merged, so memory is bounded by the
+//     sets, whatever happens.
+//
+// Concurrency: all methods are safe for concurrent use, but Wait is for one
+// goroutine. [Watcher.Run] owns three: one takes events from the notifier and
+// does nothing else, one adds and removes watches (so a full queue of events
+// can't block the adding of watches, nor the other way around), and one makes
+// batches. Close ends them and waits.
+//
+// Limits: some changes make no event. These are writes through another hard
+// link or a memory map, a mount put over a watched directory, and what others
+// do to a network file system. They wait for the safety re-check. Noise in a
+// directory on the way, such as /tmp, is read and dropped. A file system that
+// doesn't answer blocks Run, and thus Close.
+package watch
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+)
+
+// ErrClosed says that the Watcher has been closed, or that its Run has ended.
+var ErrClosed = errors.New("the watcher is closed")
+
+// errRunning says that Run was called twice.
+var errRunning = errors.New("the watcher is already running")
+
+// Watcher watches directories for owners. Make one with New.
+type Watcher struct {
+	opts Options
+	log  *slog.Logger
+
+	closing context.Context // done once Close has been called
+	close   context.CancelFunc
+	done    chan struct{} // closed when Run has ended or never will begin
+
+	// Each holds one token.
+	wake chan struct{} // the keeper has something to do
+	poke chan struct{} // the batcher has something to time
+	full chan struct{} // ready isn't empty
+
+	mu        sync.Mutex // guards everything below; no file I/O under it
+	begun     bool       // Run has been called
+	tree      tree
+	busy      bool          // the keeper hasn't yet done what the tree asks for
+	gathering pending       // waits for quiet
+	ready     pending       // waits for Wait
+	checking  bool          // a Batch with All was taken, and its taker isn't back
+	owed      bool          // the keeper's re-check waits for the end of checking
+	resumed   bool          // the end of checking, for the keeper
+	state     State         // what State returns
+	changed   chan struct{} // closed and replaced when state changes
+}
+
+// New makes a Watcher; Run starts it.
+func New(opts Options) *Watcher {
+	opts = opts.withDefaults()
+	closing, closeNow := context.WithCancel(context.Background())
+	return &Watcher{
+		opts: opts, log: opts.Logger,
+		closing: closing, close: closeNow,
+		done:    make(chan struct{}),
+		wake:    make(chan struct{}, 1),
+		poke:    make(chan struct{}, 1),
+		full:    make(chan struct{}, 1),
+		tree:    newTree(),
+		state:   State{Mode: ModeOff},
+		changed: make(chan struct{}),
+	}
+}
+
+// Run watches until ctx is done or Close is called, and then returns nil. It
+// can be called once; after Close it returns ErrClosed.
+func (w *Watcher) Run(ctx context.Context) error {
+	if err := w.begin(); err != nil {
+		return err
+	}
+	defer close(w.done)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(w.closing, cancel)()
+
+	var batcher sync.WaitGroup
+	batcher.Go(func() { w.batch(ctx) })
+	newKeeper(w).run(ctx)
+	batcher.Wait()
+	w.setState(State{Mode: ModeOff})
+	return nil
+}
+
+// begin makes sure that Run runs once.
+func (w *Watcher) begin() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closing.Err() != nil {
+		return ErrClosed
+	}
+	if w.begun {
+		return errRunning
+	}
+	w.begun = true
+	return nil
+}
+
+// Close ends Run and waits. It is safe to call twice, and before Run.
+func (w *Watcher) Close() error {
+	w.mu.Lock()
+	first := w.closing.Err() == nil
+	w.close() // under the lock: no Run can begin after this
+	if first && !w.begun {
+		close(w.done)
+	}
+	w.mu.Unlock()
+	<-w.done
+	return nil
+}
+
+// Set replaces the set of an owner; without dirs it removes the owner. It
+// doesn't block, and an unchanged set in unchanged order costs its comparison.
+// The Watcher keeps no part of dirs.
+func (w *Watcher) Set(owner string, dirs []Dir) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	o := w.tree.owners[owner]
+	switch {
+	case o == nil && len(dirs) == 0, o != nil && same(o.given, dirs):
+		return
+	case o == nil:
+		o = &owned{name: owner}
+		w.tree.owners[owner] = o
+	}
+	w.tree.set(o, dirs)
+	if len(dirs) == 0 {
+		delete(w.tree.owners, owner)
+		w.gathering.forget(o)
+		w.ready.forget(o)
+	}
+	w.ask()
+}
+
+// ask has the keeper do what the tree asks for. The caller holds mu.
+func (w *Watcher) ask() {
+	w.busy = true
+	signal(w.wake)
+}
+
+// signal puts a token into a channel that doesn't have one.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

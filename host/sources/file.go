@@ -1,0 +1,142 @@
+package sources
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+)
+
+// Load puts the persisted sources on the list, behind what is there. Call it
+// once, before or after the operator's own have been added.
+//
+// # Errors
+//
+// ErrBroken, ErrPersist or ErrTooMany. The list works all the same, with what
+// could be read; tell the user, since nobody else does.
+func (l *List) Load() error {
+	if l.opts.File == "" {
+		return nil
+	}
+	if _, err := os.Lstat(l.opts.File); missing(err) {
+		return nil // nothing was ever persisted: leave no lock file either
+	}
+	l.change.Lock()
+	defer l.change.Unlock()
+	var list []persisted
+	err := l.locked(func() (err error) {
+		list, err = l.readOrMove()
+		return err
+	})
+	return errors.Join(err, l.take(list))
+}
+
+// take adds what was persisted.
+func (l *List) take(list []persisted) error {
+	now := l.state.Load()
+	for i, p := range list {
+		e := entry{path: p.Path, origin: OriginPersisted, trusted: p.Trusted, persisted: true, kept: p.Trusted}
+		if old := now.find(p.Path); old != nil {
+			e = *old
+			e.persisted, e.kept, e.trusted = true, p.Trusted, e.trusted || p.Trusted
+		} else if len(now.entries) >= l.opts.Max {
+			l.state.Store(now)
+			return fmt.Errorf("%w: %d are possible, %d persisted ones are left out", ErrTooMany, l.opts.Max, len(list)-i)
+		}
+		now = now.with(e)
+	}
+	l.state.Store(now)
+	return nil
+}
+
+// persist writes one source into the file.
+func (l *List) persist(path string, trusted bool) error {
+	return l.edit(func(list []persisted) []persisted {
+		i := slices.IndexFunc(list, func(p persisted) bool { return p.Path == path })
+		if i < 0 {
+			return append(list, persisted{path, trusted})
+		}
+		list[i].Trusted = list[i].Trusted || trusted
+		return list
+	})
+}
+
+// forget takes one source out of the file.
+func (l *List) forget(path string) error {
+	return l.edit(func(list []persisted) []persisted {
+		return slices.DeleteFunc(list, func(p persisted) bool { return p.Path == path })
+	})
+}
+
+// edit changes the file as it is now: another agent may have written it since.
+func (l *List) edit(change func([]persisted) []persisted) error {
+	if l.opts.File == "" {
+		return fmt.Errorf("%w: there is no state directory", ErrPersist)
+	}
+	return l.locked(func() error {
+		list, err := l.readOrMove()
+		if err != nil {
+			return fmt.Errorf("nothing was changed: %w", err)
+		}
+		return l.write(change(list))
+	})
+}
+
+// readOrMove reads the file. One that is broken it moves aside, and puts one in
+// its place that has what could be read and what this list knows.
+func (l *List) readOrMove() ([]persisted, error) {
+	list, err := read(l.opts.File)
+	if !errors.Is(err, ErrBroken) {
+		return list, err
+	}
+	aside, rerr := l.moveAside()
+	if rerr != nil {
+		return list, fmt.Errorf("%w: %w: move it away: %w", ErrPersist, err, rerr)
+	}
+	list = l.known(list)
+	if len(list) > 0 {
+		if werr := l.write(list); werr != nil {
+			return list, fmt.Errorf("%w: it is kept as %s: %w", err, aside, werr)
+		}
+	}
+	return list, fmt.Errorf("%w: it is kept as %s, and %d sources of it are still known", err, aside, len(list))
+}
+
+// moveAside gives the file a name that nothing has.
+func (l *List) moveAside() (aside string, err error) {
+	for n := 1; ; n++ {
+		aside = fmt.Sprintf("%s.broken-%d", l.opts.File, n)
+		if _, err := os.Lstat(aside); missing(err) {
+			return aside, os.Rename(l.opts.File, aside)
+		} else if err != nil {
+			return aside, err
+		}
+	}
+}
+
+// known adds to what was read what this list persisted earlier.
+func (l *List) known(list []persisted) []persisted {
+	for _, e := range l.state.Load().entries {
+		if e.persisted && !slices.ContainsFunc(list, func(p persisted) bool { return p.Path == e.path }) {
+			list = append(list, persisted{e.path, e.kept})
+		}
+	}
+	return list
+}
+
+// write replaces the file. The caller holds the lock, so that the name beside
+// it is free.
+func (l *List) write(list []persisted) error {
+	data, err := json.MarshalIndent(file{Version: fileVersion, Sources: append([]persisted{}, list...)}, "", "  ")
+	if err == nil && len(data) >= maxFile {
+		err = fmt.Errorf("%s would have more than %d bytes: remove sources", l.opts.File, maxFile)
+	}
+	if err == nil {
+		err = replace(l.opts.File, append(data, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrPersist, err)
+	}
+	return nil
+}

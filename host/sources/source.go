@@ -1,0 +1,53 @@
+package sources
+
+import "errors"
+
+// Source is one entry of a List, as it is now.
+type Source struct {
+	// Path is canonical, as of the time when it was added.
+	Path string `json:"path"`
+	// Exists tells whether there is something to look at.
+	Exists bool `json:"exists"`
+	// Persisted sources are there again after a restart.
+	Persisted bool   `json:"persisted"`
+	Origin    Origin `json:"origin"`
+	// Error says why the source isn't looked at although it may exist, for
+	// example because a link now leads out of what is allowed; usually empty.
+	Error string `json:"error"`
+}
+
+// Origin says where a source came from.
+type Origin string
+
+// The origins.
+const (
+	OriginFlag      Origin = "flag"      // the operator, for this run
+	OriginAPI       Origin = "api"       // a request, in this run
+	OriginPersisted Origin = "persisted" // an earlier run
+)
+
+// What can be wrong. The errors that wrap these say what to do.
+var (
+	// ErrInvalid is for text that is no path, or none that can be kept.
+	ErrInvalid = errors.New("not a usable path")
+	// ErrRelative is for a path that depends on somebody's working directory.
+	ErrRelative = errors.New("the path is relative")
+	// ErrNotAllowed is for what a request may not add.
+	ErrNotAllowed = errors.New("not allowed")
+	// ErrNotFound is for what is not on the list.
+	ErrNotFound = errors.New("no such source")
+	// ErrTooMany is for one more than Options.Max.
+	ErrTooMany = errors.New("too many sources")
+	// ErrPersist is for a change that can't be kept across restarts.
+	ErrPersist = errors.New("the list of sources can't be kept")
+	// ErrBroken is for a file of sources that can't be understood.
+	ErrBroken = errors.New("the file of sources is broken")
+)
+
+// MaxPath bounds a source's path, in bytes: a control plane refuses a push
+// that names a longer one.
+const MaxPath = 1024
+
+// DefaultMax is how many sources a List takes unless told otherwise. Each
+// costs a run of every resolver, and a few watches, at least.
+const DefaultMax = 100

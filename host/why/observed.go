@@ -1,0 +1,124 @@
+package why
+
+import (
+	"bytes"
+	"io/fs"
+	"strings"
+	"syscall"
+
+	"waymark/host/snapshot"
+	"waymark/host/vfs"
+)
+
+// observed is the trace of one run, to be asked by path.
+type observed map[string][]*vfs.Dep
+
+func observe(trace []vfs.Dep) observed {
+	o := make(observed, len(trace))
+	for i := range trace {
+		d := &trace[i]
+		o[d.Path] = append(o[d.Path], d)
+	}
+	return o
+}
+
+// observed is the index of a run's trace, made when it is first needed.
+func (q *question) observed(r *Run) observed {
+	o, ok := q.traces[r]
+	if !ok {
+		o = observe(r.Trace)
+		if q.traces == nil {
+			q.traces = map[*Run]observed{}
+		}
+		q.traces[r] = o
+	}
+	return o
+}
+
+// looked reports whether the run looked at a place that it may see: at the
+// path itself, or at a directory on the way, whose listing shows the rest, or
+// which isn't there.
+func (o observed) looked(rel string) bool {
+	_, ok := o.lookedFrom(rel)
+	return ok
+}
+
+// lookedFrom is looked, and from where: rel itself, or the deepest directory
+// on the way that was listed or missing.
+func (o observed) lookedFrom(rel string) (from string, ok bool) {
+	if len(o[rel]) > 0 {
+		return rel, true
+	}
+	for dir := rel; dir != "."; {
+		dir = parent(dir)
+		for _, d := range o[dir] {
+			if d.Kind == vfs.DepListed || d.Kind == vfs.DepMissing {
+				return dir, true
+			}
+		}
+	}
+	return "", false
+}
+
+// refused reports whether looking at a path failed for want of permission.
+func (o observed) refused(rel string) bool {
+	for _, d := range o[rel] {
+		if d.Errno == syscall.EACCES || d.Errno == syscall.EPERM {
+			return true
+		}
+	}
+	return false
+}
+
+// read reports whether a file was read with this content.
+func (o observed) read(rel string, hash snapshot.Hash) bool {
+	for _, d := range o[rel] {
+		if d.Kind == vfs.DepRead && len(hash) > 0 && bytes.Equal(d.Hash, hash) {
+			return true
+		}
+	}
+	return false
+}
+
+// stuck reports whether a path was observed as something whose content could
+// not be had, or not be hashed: a link, a FIFO, a file without permission, one
+// of many megabytes.
+func (o observed) stuck(rel string) bool {
+	for _, d := range o[rel] {
+		switch d.Kind {
+		case vfs.DepLink:
+			return true
+		case vfs.DepRead:
+			if len(d.Hash) == 0 {
+				return true
+			}
+		case vfs.DepStat:
+			if d.Errno != 0 || d.Type&fs.ModeType&^fs.ModeDir != 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isLink reports whether a path was observed as a link.
+func (o observed) isLink(rel string) bool {
+	for _, d := range o[rel] {
+		if d.Kind == vfs.DepLink {
+			return true
+		}
+	}
+	return false
+}
+
+// parent is the directory of a relative path other than ".".
+func parent(rel string) string {
+	i := strings.LastIndexByte(rel, '/')
+	if i <= 0 {
+		return "."
+	}
+	return rel[:i]
+}
+
+// base is the last name of a relative path.
+func base(rel string) string { return rel[strings.LastIndexByte(rel, '/')+1:] }

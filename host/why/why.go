@@ -1,0 +1,118 @@
+package why
+
+import (
+	"waymark/abi"
+	"waymark/host/snapshot"
+	"waymark/host/vfs"
+)
+
+// Reason is the answer in one word.
+type Reason string
+
+// The reasons; the package comment says when each is given.
+const (
+	ReasonFound            Reason = "found"
+	ReasonOutsideRoots     Reason = "outside_roots"
+	ReasonNotAKnownPlace   Reason = "not_a_known_place"
+	ReasonWrongCase        Reason = "wrong_case"
+	ReasonNested           Reason = "nested"
+	ReasonLinkEscapes      Reason = "link_escapes"
+	ReasonLinkBroken       Reason = "link_broken"
+	ReasonNotRegular       Reason = "not_regular"
+	ReasonUnreadable       Reason = "unreadable"
+	ReasonOversize         Reason = "oversize"
+	ReasonExcluded         Reason = "excluded"
+	ReasonDeduplicated     Reason = "deduplicated"
+	ReasonCollapsedInto    Reason = "collapsed_into"
+	ReasonHiddenSecret     Reason = "hidden_secret"
+	ReasonNotGranted       Reason = "not_granted"
+	ReasonInvalid          Reason = "invalid"
+	ReasonExcludedByConfig Reason = "excluded_by_config"
+	ReasonResolverFailed   Reason = "resolver_failed"
+	ReasonMissing          Reason = "missing"
+)
+
+// Answer says whether a path is in the context, and why not.
+type Answer struct {
+	// Path is the path asked for, as it was given.
+	Path string `json:"path"`
+	// Found says that what the path holds is in the context: as a resource
+	// that is ok, be it under this path or another.
+	Found bool `json:"found"`
+	// ResourceID is the resource that the path belongs to, or that stands in
+	// its place; empty when there is none. It need not be ok.
+	ResourceID string `json:"resource_id"`
+	// Resolver is who found it, or who would have to: "module/resolver", with
+	// "@version" for what was found. Empty when it is nobody's.
+	Resolver string `json:"resolver"`
+	// Root is the root that the answer is about; empty outside of all.
+	Root   string `json:"root"`
+	Reason Reason `json:"reason"`
+	// Detail is one line for a person: what is so, and what to do.
+	Detail string `json:"detail"`
+}
+
+// Root is an open root.
+type Root struct {
+	FS   *vfs.Root
+	Role abi.Role
+	// SourcePath is the user's source that led here; empty for the others.
+	SourcePath string
+}
+
+// Run is what one resolver did in one root, or did when its memo was made.
+type Run struct {
+	Resolver string // "module/resolver"
+	Root     int    // index into Input.Roots
+	// View is what the resolver may see there, Filter the same compiled.
+	View   vfs.View
+	Filter *vfs.Filter
+	// Trace is what it observed, Denied what it asked for in vain.
+	Trace      []vfs.Dep
+	Denied     []vfs.Denial
+	Candidates []snapshot.Candidate
+	// Err is why it failed; the candidates are then its last good ones.
+	Err error
+}
+
+// Input is everything that is known after a refresh. Explain changes nothing
+// of it.
+type Input struct {
+	Snapshot *snapshot.Snapshot
+	Notes    []snapshot.Note
+	Runs     []Run
+	Roots    []Root
+	// Missing lists the configured roots and sources that don't exist.
+	Missing []string
+}
+
+// Explain answers for one path, which is absolute: what a relative one means
+// only the caller knows.
+func Explain(in Input, path string) Answer {
+	a := explain(in, path)
+	a.Path, a.Detail = path, oneLine(a.Detail)
+	return a
+}
+
+func explain(in Input, path string) Answer {
+	if a, bad := unaskable(path); bad {
+		return a
+	}
+	q := newQuestion(in, path)
+	if a, ok := q.evidence(q.own()); ok {
+		return a
+	}
+	places := q.places()
+	for _, p := range places {
+		if a, ok := p.refused(); ok {
+			return a
+		}
+	}
+	if a, ok := q.ledTo(); ok {
+		return a
+	}
+	if a, ok := best(places); ok {
+		return a
+	}
+	return q.outside()
+}

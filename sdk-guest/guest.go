@@ -69,7 +69,6 @@ type (
 	Kind     = abi.Kind
 	Root     = abi.Root
 	Limits   = abi.Limits
-	Response = abi.Response
 	Resource = abi.Resource
 	Content  = abi.Content
 	Value    = abi.Value
@@ -116,6 +115,16 @@ type Resolver struct {
 	Resolve func(req *Request, root fs.FS) (*Response, error)
 }
 
+// Response is what a resolver found.
+type Response struct {
+	// Rows are resources that are encoded already. They come before
+	// Resources.
+	Rows      []Rows
+	Resources []Resource
+	// Warnings are lines for a person; they don't change any status.
+	Warnings []string
+}
+
 // Request says what to look at.
 type Request struct {
 	// Resolver is the name under which the resolver was called.
@@ -124,6 +133,8 @@ type Request struct {
 	// Config is the operator's table for this resolver.
 	Config Config
 	Limits Limits
+
+	inUnit bool // a Memo is going on
 }
 
 // MaxBytes is the largest content that the host keeps, in bytes: what the

@@ -103,7 +103,9 @@ func TestResponseVectors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m := module(func(*guest.Request, fs.FS) (*guest.Response, error) { return &resp, nil })
+			m := module(func(*guest.Request, fs.FS) (*guest.Response, error) {
+				return &guest.Response{Resources: resp.Resources, Warnings: resp.Warnings}, nil
+			})
 			got, err := m.HandleResolve([]byte(request), fstest.MapFS{})
 			if err != nil || !equalJSON(t, got, want) {
 				t.Fatalf("got %s, %v\nwant %s", got, err, want)

@@ -3,7 +3,9 @@
 package guest
 
 // The Extism kernel. Its memory is not the guest's: bytes cross the border
-// eight at a time, by offset. Handles and lengths are i64.
+// eight at a time, by offset; of what is longer than that, the last eight
+// overlap with those before, since a call for each single byte costs as much.
+// Handles and lengths are i64.
 
 //go:wasmimport extism:host/env input_length
 func kernelInputLength() uint64
@@ -16,6 +18,12 @@ func kernelInputLoadU64(offset uint64) uint64
 
 //go:wasmimport extism:host/env alloc
 func kernelAlloc(length uint64) uint64
+
+//go:wasmimport extism:host/env free
+func kernelFree(block uint64)
+
+//go:wasmimport extism:host/env load_u64
+func kernelLoadU64(offset uint64) uint64
 
 //go:wasmimport extism:host/env store_u8
 func kernelStoreU8(offset uint64, value uint32)
@@ -50,6 +58,10 @@ func readInput() []byte {
 	for ; i+8 <= len(buf); i += 8 {
 		putUint64(buf[i:], kernelInputLoadU64(uint64(i)))
 	}
+	if last := len(buf) - 8; last >= 0 && i < len(buf) {
+		putUint64(buf[last:], kernelInputLoadU64(uint64(last)))
+		return buf
+	}
 	for ; i < len(buf); i++ {
 		buf[i] = byte(kernelInputLoadU8(uint64(i)))
 	}
@@ -66,6 +78,10 @@ func store(data []byte) uint64 {
 	i := 0
 	for ; i+8 <= len(data); i += 8 {
 		kernelStoreU64(block+uint64(i), getUint64(data[i:]))
+	}
+	if last := len(data) - 8; last >= 0 && i < len(data) {
+		kernelStoreU64(block+uint64(last), getUint64(data[last:]))
+		return block
 	}
 	for ; i < len(data); i++ {
 		kernelStoreU8(block+uint64(i), uint32(data[i]))

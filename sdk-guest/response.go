@@ -38,6 +38,11 @@ func writeResponse(w *jsonlite.Writer, resp *Response) {
 	w.BeginObject()
 	w.Key("resources")
 	w.BeginArray()
+	for _, r := range resp.Rows {
+		if r != "" {
+			w.RawString(string(r))
+		}
+	}
 	for i := range resp.Resources {
 		writeResource(w, &resp.Resources[i])
 	}

@@ -21,7 +21,10 @@ func Serve(m Module) {
 func describe() int32 { return answer(served.HandleDescribe()) }
 
 //go:wasmexport resolve
-func resolve() int32 { return answer(served.HandleResolve(readInput(), rootFS{})) }
+func resolve() int32 {
+	forgetBlocks()
+	return answer(served.HandleResolve(readInput(), rootFS{}))
+}
 
 // answer hands the result of a call to the host. The yield lets the garbage
 // collector's own goroutines run: without one per call they never do, because

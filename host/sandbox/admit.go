@@ -27,7 +27,7 @@ var extismImports = []string{
 	"log_error", "memory_bytes",
 }
 
-var userImports = []string{"fs_read", "fs_list", "fs_stat"}
+var userImports = []string{"fs_read", "fs_list", "fs_stat", "memo_begin", "memo_end"}
 
 // admit checks a module before it is compiled (that it is a module at all,
 // that it imports only what it may, that it exports what the ABI asks for) and
@@ -125,6 +125,6 @@ func checkImport(imp meter.Import) error {
 			return nil
 		}
 	}
-	return reject(fmt.Sprintf("a module may import %s, %s (fs_read, fs_list, fs_stat) and %s", nsExtism, nsUser, nsWASI),
+	return reject(fmt.Sprintf("a module may import %s, %s (%s) and %s", nsExtism, nsUser, strings.Join(userImports, ", "), nsWASI),
 		"unknown import %s", full)
 }

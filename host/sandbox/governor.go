@@ -26,6 +26,11 @@ const (
 	fuelPerEntry = 2_000
 	fuelPerLook  = 10_000
 	fuelPerOpen  = 50_000
+
+	// checkEvery is the fuel of host calls after which the deadline is looked
+	// at: 50 µs of work. The look itself, and giving way to others, costs as
+	// much as a small call.
+	checkEvery = 50_000
 )
 
 // governor bounds one call of a guest: by its deadline, by fuel, and by the
@@ -40,9 +45,10 @@ type governor struct {
 	deadline time.Time
 	maxFuel  int64 // 0 means no limit
 
-	granted int64 // fuel that the guest has been given, what a call before left included
-	charged int64 // fuel used by host calls
-	left    int64 // of what was granted, as far as the guest has said
+	granted   int64 // fuel that the guest has been given, what a call before left included
+	charged   int64 // fuel used by host calls
+	unchecked int64 // of it, since the last look at the deadline
+	left      int64 // of what was granted, as far as the guest has said
 
 	returned int // how many metered functions have returned
 	verdict  *RunError
@@ -67,15 +73,19 @@ func (g *governor) tick() int64 {
 	return slice
 }
 
-// charge takes fuel for what a host call does, and checks.
+// charge takes fuel for what a host call does, and checks when it has become
+// much.
 func (g *governor) charge(fuel int64) {
 	g.charged += max(fuel, 0)
-	g.check()
+	if g.unchecked += max(fuel, 0); g.unchecked >= checkEvery {
+		g.check()
+	}
 }
 
 // check ends the run when its time is over. It yields, because native code
 // can't be preempted: with one processor, others would wait for the whole run.
 func (g *governor) check() {
+	g.unchecked = 0
 	runtime.Gosched()
 	switch {
 	case g.ctx.Err() != nil:

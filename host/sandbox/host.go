@@ -94,6 +94,6 @@ func (h *Host) compileWith(ctx context.Context, cache wazero.CompilationCache, w
 		Wasm:   []extism.Wasm{extism.WasmData{Data: wasm}},
 		Memory: &extism.ManifestMemory{MaxPages: limits.pages()},
 	}
-	functions := slices.Concat(fsFunctions(), kernelFunctions(), meterFunctions())
+	functions := slices.Concat(fsFunctions(), memoFunctions(), kernelFunctions(), meterFunctions())
 	return extism.NewCompiledPlugin(ctx, manifest, config, functions)
 }

@@ -9,7 +9,6 @@ import (
 	"syscall"
 
 	extism "github.com/extism/go-sdk"
-	"github.com/tetratelabs/wazero/api"
 	"golang.org/x/sys/unix"
 
 	"waymark/host/vfs"
@@ -46,27 +45,21 @@ func fsFunctions() []extism.HostFunction {
 // fsRead puts up to length bytes from offset into a new block and returns it.
 // On failure it returns 0 and sets the Extism error; at the end of the file it
 // returns 0 as well, since the kernel has no empty blocks, and clears it.
-func fsRead(ctx context.Context, p *extism.CurrentPlugin, stack []uint64) {
-	data, err := readRange(ctx, argument(p, stack[0]), int64(stack[1]), int64(stack[2])) //nolint:gosec // negative is refused there
+func fsRead(ctx context.Context, _ *extism.CurrentPlugin, stack []uint64) {
+	data, err := readRange(ctx, argument(ctx, stack[0]), int64(stack[1]), int64(stack[2])) //nolint:gosec // negative is refused there
 	if err != nil {
-		setError(ctx, result(p, failure(err)))
+		setError(ctx, result(ctx, failure(err)))
 		stack[0] = 0
 		return
 	}
 	setError(ctx, 0)
-	stack[0] = result(p, data)
+	stack[0] = result(ctx, data)
 }
 
-// setError sets the Extism error to a block, or clears it with 0. The SDK has
-// no door to it but the kernel module that it keeps in the context.
+// setError sets the Extism error to a block, or clears it with 0.
 func setError(ctx context.Context, handle uint64) {
-	kernel, ok := ctx.Value(extism.PluginCtxKey("extism")).(api.Module)
-	if !ok {
-		panic("extism kernel not found in the context")
-	}
-	if _, err := kernel.ExportedFunction("error_set").Call(ctx, handle); err != nil {
-		panic(err)
-	}
+	k := kernelOf(ctx)
+	k.call(ctx, &k.errorSet, "error_set", handle)
 }
 
 func readRange(ctx context.Context, name string, offset, length int64) ([]byte, error) {
@@ -155,17 +148,17 @@ func typeName(mode fs.FileMode) string {
 
 // fsJSON wraps a function whose result, or failure, is JSON in a new block.
 func fsJSON(f func(ctx context.Context, name string) (any, error)) extism.HostFunctionStackCallback {
-	return func(ctx context.Context, p *extism.CurrentPlugin, stack []uint64) {
-		v, err := f(ctx, argument(p, stack[0]))
+	return func(ctx context.Context, _ *extism.CurrentPlugin, stack []uint64) {
+		v, err := f(ctx, argument(ctx, stack[0]))
 		if err != nil {
-			stack[0] = result(p, failure(err))
+			stack[0] = result(ctx, failure(err))
 			return
 		}
 		data, err := json.Marshal(v)
 		if err != nil {
 			panic(err) // strings and numbers always encode
 		}
-		stack[0] = result(p, data)
+		stack[0] = result(ctx, data)
 	}
 }
 
@@ -195,23 +188,10 @@ func failure(err error) []byte {
 	return data
 }
 
-// argument reads a block that the guest passed. A handle that isn't one ends
-// the run: extism's kernel can't tell more.
-func argument(p *extism.CurrentPlugin, handle uint64) string {
-	s, err := p.ReadString(handle)
-	if err != nil {
-		panic(err)
-	}
-	return s
+// argument reads a block that the guest passed.
+func argument(ctx context.Context, handle uint64) string {
+	return string(kernelOf(ctx).bytes(ctx, handle))
 }
 
-func result(p *extism.CurrentPlugin, data []byte) uint64 {
-	if len(data) == 0 {
-		return 0
-	}
-	handle, err := p.WriteBytes(data)
-	if err != nil {
-		panic(err)
-	}
-	return handle
-}
+// result puts data into a new block.
+func result(ctx context.Context, data []byte) uint64 { return kernelOf(ctx).put(ctx, data) }

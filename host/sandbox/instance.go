@@ -25,8 +25,11 @@ type instance struct {
 	fs     *mount
 	stderr *head
 	logs   logKeeper
+	kernel *kernel             // nil until a host function needs it
 	blocks map[uint64]struct{} // live blocks of the kernel
 	gov    *governor           // of the call that is going on, or was last
+	// remembered is the length of all values of units, given and taken.
+	remembered int
 	// returns is how many metered functions return in the next call, when all
 	// goes well: extism runs _initialize with the first one.
 	returns int

@@ -2,16 +2,21 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	extism "github.com/extism/go-sdk"
+	"github.com/tetratelabs/wazero/api"
 
 	"waymark/host/sandbox/meter"
 )
 
-// Host functions that stand between a guest and extism's kernel where the
-// kernel itself can't be bounded: it runs unmetered, keeps a list of blocks
-// that it walks through, and never says no.
+// Host functions that stand between a guest and extism's kernel: alloc and
+// free because the kernel can't be bounded (it runs unmetered, keeps a list of
+// blocks that it walks through, and never says no), the others because
+// extism's own way there takes 3 µs a call. It looks the function up anew and
+// makes a stack for it; here the functions of an instance are kept.
 
 // nsKernel is where the imports in kernelRenamed are redirected to.
 const nsKernel = meter.ReservedPrefix + "kernel"
@@ -40,24 +45,94 @@ func importWeight(module, name string) int64 {
 	return defaultCallFuel
 }
 
-// renameImport redirects the kernel functions that are bounded here.
+// renameImport redirects the kernel functions that are done here.
 func renameImport(module, name string) (string, string) {
-	if module == nsExtism && (name == "alloc" || name == "free") {
+	if module == nsExtism && slices.Contains(kernelRenamed, name) {
 		return nsKernel, name
 	}
 	return module, name
 }
 
+var kernelRenamed = []string{"alloc", "free", "length", "length_unsafe", "load_u8", "store_u8"}
+
 func kernelFunctions() []extism.HostFunction {
-	i64 := []extism.ValueType{extism.ValueTypeI64}
-	alloc := extism.NewHostFunctionWithStack("alloc", kernelAlloc, i64, i64)
-	free := extism.NewHostFunctionWithStack("free", kernelFree, i64, nil)
-	alloc.SetNamespace(nsKernel)
-	free.SetNamespace(nsKernel)
-	return []extism.HostFunction{alloc, free}
+	i64, i32 := extism.ValueTypeI64, extism.ValueTypeI32
+	one := []extism.ValueType{i64}
+	list := []extism.HostFunction{
+		extism.NewHostFunctionWithStack("alloc", kernelAlloc, one, one),
+		extism.NewHostFunctionWithStack("free", kernelFree, one, nil),
+		extism.NewHostFunctionWithStack("length", kernelLength, one, one),
+		extism.NewHostFunctionWithStack("length_unsafe", kernelLengthUnsafe, one, one),
+		extism.NewHostFunctionWithStack("load_u8", kernelLoadU8, one, []extism.ValueType{i32}),
+		extism.NewHostFunctionWithStack("store_u8", kernelStoreU8, []extism.ValueType{i64, i32}, nil),
+	}
+	for i := range list {
+		list[i].SetNamespace(nsKernel)
+	}
+	return list
 }
 
-func kernelAlloc(ctx context.Context, p *extism.CurrentPlugin, stack []uint64) {
+// kernel is extism's kernel of one instance, as far as the host calls it.
+type kernel struct {
+	module api.Module
+	memory api.Memory
+
+	alloc, free, length, lengthUnsafe, errorSet api.Function // nil until used: each has a stack
+}
+
+// kernelOf returns the kernel of the instance that calls a host function. The
+// SDK has no door to it but the module that it keeps in the context.
+func kernelOf(ctx context.Context) *kernel {
+	in := running(ctx)
+	if in.kernel == nil {
+		m, ok := ctx.Value(extism.PluginCtxKey("extism")).(api.Module)
+		if !ok {
+			panic("extism kernel not found in the context")
+		}
+		in.kernel = &kernel{module: m, memory: m.Memory()}
+	}
+	return in.kernel
+}
+
+// call calls a function with one parameter, and at most one result.
+func (k *kernel) call(ctx context.Context, f *api.Function, name string, v uint64) uint64 {
+	if *f == nil {
+		*f = k.module.ExportedFunction(name)
+	}
+	stack := [1]uint64{v}
+	if err := (*f).CallWithStack(ctx, stack[:]); err != nil {
+		panic(err)
+	}
+	return stack[0]
+}
+
+// bytes is a block's memory, valid until the kernel is called again; none for
+// what is no block.
+func (k *kernel) bytes(ctx context.Context, handle uint64) []byte {
+	length := k.call(ctx, &k.length, "length", handle)
+	data, ok := k.memory.Read(uint32(handle), uint32(length)) //nolint:gosec // a block lies within 32 bits
+	if !ok {
+		panic(errNoBlock)
+	}
+	return data
+}
+
+// put copies data into a new block; 0 for no data, since the kernel has no
+// empty blocks.
+func (k *kernel) put(ctx context.Context, data []byte) uint64 {
+	if len(data) == 0 {
+		return 0
+	}
+	handle := k.call(ctx, &k.alloc, "alloc", uint64(len(data)))
+	if !k.memory.Write(uint32(handle), data) { //nolint:gosec // a block lies within 32 bits
+		panic(errNoBlock)
+	}
+	return handle
+}
+
+var errNoBlock = errors.New("not a block of the kernel's memory")
+
+func kernelAlloc(ctx context.Context, _ *extism.CurrentPlugin, stack []uint64) {
 	in := running(ctx)
 	length := stack[0]
 	if length > uint64(in.limits.Memory) { //nolint:gosec // not negative
@@ -67,23 +142,43 @@ func kernelAlloc(ctx context.Context, p *extism.CurrentPlugin, stack []uint64) {
 	if len(in.blocks) >= maxBlocks {
 		in.gov.stop(&RunError{Kind: ErrLimit, Detail: fmt.Sprintf("it holds %d kernel blocks: free them", maxBlocks)})
 	}
-	handle, err := p.AllocWithContext(ctx, length)
-	if err != nil {
-		panic(err)
-	}
+	k := kernelOf(ctx)
+	handle := k.call(ctx, &k.alloc, "alloc", length)
 	if handle != 0 {
 		in.blocks[handle] = struct{}{}
 	}
 	stack[0] = handle
 }
 
-func kernelFree(ctx context.Context, p *extism.CurrentPlugin, stack []uint64) {
+func kernelFree(ctx context.Context, _ *extism.CurrentPlugin, stack []uint64) {
 	in := running(ctx)
-	in.gov.check()
 	// The kernel takes a handle that isn't one for what it is: the guest's own
 	// memory gets confused, nobody else's.
 	delete(in.blocks, stack[0])
-	if err := p.FreeWithContext(ctx, stack[0]); err != nil {
-		panic(err)
+	k := kernelOf(ctx)
+	k.call(ctx, &k.free, "free", stack[0])
+}
+
+func kernelLength(ctx context.Context, _ *extism.CurrentPlugin, stack []uint64) {
+	k := kernelOf(ctx)
+	stack[0] = k.call(ctx, &k.length, "length", stack[0])
+}
+
+func kernelLengthUnsafe(ctx context.Context, _ *extism.CurrentPlugin, stack []uint64) {
+	k := kernelOf(ctx)
+	stack[0] = k.call(ctx, &k.lengthUnsafe, "length_unsafe", stack[0])
+}
+
+func kernelLoadU8(ctx context.Context, _ *extism.CurrentPlugin, stack []uint64) {
+	b, ok := kernelOf(ctx).memory.ReadByte(uint32(stack[0])) //nolint:gosec // as extism's load_u64 does
+	if !ok {
+		panic(errNoBlock)
+	}
+	stack[0] = uint64(b)
+}
+
+func kernelStoreU8(ctx context.Context, _ *extism.CurrentPlugin, stack []uint64) {
+	if !kernelOf(ctx).memory.WriteByte(uint32(stack[0]), byte(stack[1])) { //nolint:gosec // as extism's store_u64 does
+		panic(errNoBlock)
 	}
 }

@@ -94,7 +94,7 @@ func compilePlain(b *testing.B, wasm []byte, closeOnDone bool) *extism.CompiledP
 	plugin, err := extism.NewCompiledPlugin(b.Context(),
 		extism.Manifest{Wasm: []extism.Wasm{extism.WasmData{Data: wasm}}, Memory: &extism.ManifestMemory{MaxPages: 1024}},
 		extism.PluginConfig{RuntimeConfig: wazero.NewRuntimeConfig().WithCloseOnContextDone(closeOnDone), EnableWasi: true},
-		slices.Concat(fsFunctions(), kernelFunctions(), meterFunctions()))
+		slices.Concat(fsFunctions(), memoFunctions(), kernelFunctions(), meterFunctions()))
 	if err != nil {
 		b.Fatal(err)
 	}

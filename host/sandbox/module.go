@@ -159,6 +159,7 @@ func (m *Module) Resolve(ctx context.Context, req *abi.Request, run *vfs.Run) (*
 	in.bind(run)
 	start := time.Now()
 	out, err := in.call(ctx, abi.ExportResolve, input)
+	run.DropUnit()
 	res := &Result{Duration: time.Since(start), Fuel: in.gov.fuel(), PeakMemory: in.memory.Peak(), Logs: in.logs.lines, LogsDropped: in.logs.dropped}
 	if err == nil {
 		err = in.checkOutput(out)

@@ -173,6 +173,8 @@ func (d *dir) Readdir(n int) ([]esys.Dirent, esys.Errno) {
 		if no := d.list(); no != 0 {
 			return nil, no
 		}
+	} else if _, no := d.Stat(); no != 0 { // tells the run that it is used
+		return nil, no
 	}
 	rest := d.entries[d.pos:]
 	if n > 0 && n < len(rest) {

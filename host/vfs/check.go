@@ -2,6 +2,7 @@ package vfs
 
 import (
 	"bytes"
+	"io/fs"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -14,10 +15,13 @@ type Freshness struct {
 	Fresh bool
 	// Changed is the first path that differs, when not Fresh.
 	Changed string
-	// Deps is, when Fresh, the trace to keep from now on: files whose
-	// content had to be compared are known by their new identity. It is the
-	// slice that was given when nothing is to be renewed.
+	// Deps is, when Fresh, the trace to keep from now on: files and
+	// directories that had to be compared are known by their new identity. It is the
+	// slice that was given when nothing is to be renewed. Check sets it.
 	Deps []Dep
+	// Units is what to keep from now on when Fresh, else what still holds
+	// and may be given to Run.Recall. CheckUnits sets it.
+	Units *Units
 }
 
 // maxCheckEntries bounds what a check lists, in case a directory has grown
@@ -25,8 +29,9 @@ type Freshness struct {
 const maxCheckEntries = 1_000_000
 
 // Check tells whether a trace still holds. f must be the filter that the run
-// had. A file costs a stat, as long as its identity is as it was and it was
-// older than 2 s when it was read; else it is compared by content.
+// had. A file or a directory costs a stat, as long as its identity is as it was
+// and it was older than 2 s when it was read or listed; else it is compared by
+// content.
 func (r *Root) Check(f *Filter, deps []Dep) Freshness {
 	run := r.Begin(f, Limits{Entries: maxCheckEntries})
 	defer run.Close()
@@ -68,23 +73,40 @@ func (r *Run) recheck(d Dep) (fresh bool, renewed *Dep) {
 		target, _, errno := r.w.readlink(d.Path)
 		return errno == 0 && target == d.Target, nil
 	case DepListed:
-		return r.relist(d), nil
+		return r.relist(d)
 	case DepRead:
-		return r.reread(d)
+		return r.reread(d, nil)
 	}
 	return false, nil // of a version that knows more
 }
 
-func (r *Run) relist(d Dep) bool {
+// relist looks whether a directory would be listed as before. One whose times
+// are as they were has the names and types that it had.
+func (r *Run) relist(d Dep) (fresh bool, renewed *Dep) {
+	if d.Errno == 0 && !d.Young && d.ID != (Identity{}) {
+		var st unix.Stat_t
+		if _, errno := r.w.stat(d.Path, &st); errno == 0 && typeOf(&st) == fs.ModeDir && identityOf(&st) == d.ID {
+			return true, nil
+		}
+	}
 	l := &look{asked: d.Path, path: d.Path}
 	if d.As != "" {
 		l.asked = d.As
 	}
 	list := r.list(l)
-	return r.over == nil && list.failed.errno == d.Errno && (d.Errno != 0 || bytes.Equal(list.hash(), d.Hash))
+	if r.over != nil || list.failed.errno != d.Errno || d.Errno == 0 && !bytes.Equal(list.hash(), d.Hash) {
+		return false, nil
+	}
+	if d.Errno == 0 {
+		d.ID, d.Young = list.id, list.young
+		renewed = &d
+	}
+	return true, renewed
 }
 
-func (r *Run) reread(d Dep) (fresh bool, renewed *Dep) {
+// reread looks whether a file would be read as before. data is its content
+// where that is at hand.
+func (r *Run) reread(d Dep, data []byte) (fresh bool, renewed *Dep) {
 	if d.Errno != 0 {
 		fd, _, errno := r.w.open(d.Path)
 		if errno == 0 {
@@ -93,7 +115,7 @@ func (r *Run) reread(d Dep) (fresh bool, renewed *Dep) {
 		return errno == d.Errno, nil
 	}
 	var st unix.Stat_t
-	if _, errno := r.w.stat(d.Path, &st); errno != 0 || typeOf(&st) != 0 {
+	if errno := r.w.statAgain(d.Path, &st); errno != 0 || typeOf(&st) != 0 {
 		return false, nil
 	}
 	id := identityOf(&st)
@@ -105,11 +127,11 @@ func (r *Run) reread(d Dep) (fresh bool, renewed *Dep) {
 	if d.Hash == nil || id.Size != d.ID.Size || st.Nlink > 1 {
 		return false, nil
 	}
-	return r.rehash(d)
+	return r.recompare(d, data)
 }
 
-// rehash compares the content.
-func (r *Run) rehash(d Dep) (fresh bool, renewed *Dep) {
+// recompare compares the content, with data where that is the whole of it.
+func (r *Run) recompare(d Dep, data []byte) (fresh bool, renewed *Dep) {
 	fd, _, errno := r.w.open(d.Path)
 	if errno != 0 {
 		return false, nil
@@ -120,8 +142,7 @@ func (r *Run) rehash(d Dep) (fresh bool, renewed *Dep) {
 	if unix.Fstat(fd, &before) != nil || typeOf(&before) != 0 || before.Size != d.ID.Size {
 		return false, nil
 	}
-	sum, errno := hashFile(fd, before.Size)
-	if errno != 0 || !bytes.Equal(sum[:], d.Hash) {
+	if !sameContent(fd, &d, data) {
 		return false, nil
 	}
 	if unix.Fstat(fd, &after) != nil || identityOf(&before) != identityOf(&after) {
@@ -130,4 +151,15 @@ func (r *Run) rehash(d Dep) (fresh bool, renewed *Dep) {
 	d.ID = identityOf(&after)
 	d.Young = d.ID.young(now)
 	return true, &d
+}
+
+// sameContent compares the content of an open file of the size it had.
+func sameContent(fd int, d *Dep, data []byte) bool {
+	if int64(len(data)) == d.ID.Size && len(data) > 0 {
+		buf := make([]byte, len(data))
+		n, errno := preadFull(fd, buf, 0)
+		return errno == 0 && n == len(buf) && bytes.Equal(buf, data)
+	}
+	sum, errno := hashFile(fd, d.ID.Size)
+	return errno == 0 && bytes.Equal(sum[:], d.Hash)
 }

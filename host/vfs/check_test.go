@@ -51,7 +51,7 @@ func TestTrace(t *testing.T) {
 	}
 	want := []string{
 		"read AGENTS.md", "link CLAUDE.md > AGENTS.md", "stat CLAUDE.md", "link esc > ../out/x", "stat fifo", "missing no",
-		"link skills > store", "listed store as skills", "stat store", "read store/foo/SKILL.md",
+		"link skills > store", "listed store as skills", "read store/foo/SKILL.md",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
@@ -161,8 +161,51 @@ func TestYoungFiles(t *testing.T) {
 	}
 }
 
+// A young directory is known by its listing, an old one by its identity, and
+// one that has got other times by its listing again.
+func TestYoungDirectories(t *testing.T) {
+	dir := vfstest.Build(t, []string{"d/a = x", "d/hidden.txt = h"})
+	now := time.Now()
+	config := vfstest.Config{Dir: dir, View: vfs.View{Reads: []string{"d/[a-c]"}}}
+	config.Options.Now = func() time.Time { return now }
+	root, filter, run := begin(t, config)
+	door{run}.List("d")
+	deps := run.Trace()
+	if len(deps) != 1 || !deps[0].Young {
+		t.Fatalf("got %+v, want one young dep", deps)
+	}
+	now = now.Add(time.Hour)
+	f := root.Check(filter, deps)
+	if !f.Fresh || f.Deps[0].Young {
+		t.Fatalf("after an hour: %+v", f)
+	}
+	old := f.Deps
+	write(t, filepath.Join(dir, "d/more.txt"), "not visible")
+	now = now.Add(time.Hour)
+	if f = root.Check(filter, old); !f.Fresh || f.Deps[0].ID == old[0].ID {
+		t.Errorf("other times, the same listing: %+v", f)
+	}
+	forged := slices.Clone(f.Deps)
+	forged[0].Hash = []byte("another")
+	if !root.Check(filter, forged).Fresh {
+		t.Error("an old directory wasn't trusted by its identity")
+	}
+	forged[0].Young = true
+	if root.Check(filter, forged).Fresh {
+		t.Error("a young directory was trusted by its identity")
+	}
+	write(t, filepath.Join(dir, "d/b"), "visible")
+	if root.Check(filter, f.Deps).Fresh {
+		t.Error("a new name wasn't seen")
+	}
+}
+
 // observeAll asks everything about every name and returns all answers.
 func observeAll(run *vfs.Run, names []string) string {
+	return observeNames(run, names) + fmt.Sprintln(run.HiddenNames(), run.Denied())
+}
+
+func observeNames(run *vfs.Run, names []string) string {
 	var b strings.Builder
 	d := door{run}
 	for _, n := range names {
@@ -176,7 +219,6 @@ func observeAll(run *vfs.Run, names []string) string {
 		fmt.Fprintf(&b, "%s: %.20q %d %s|%v %s|%v %s|%v %s|%s %s|%v %s %d %x|%s %v\n",
 			n, data, len(data), e1, list, e2, stat, e3, lstat, e4, link, e5, c.Class, c.Path, c.Size, c.Hash, path, typ)
 	}
-	fmt.Fprintln(&b, run.HiddenNames(), run.Denied())
 	return b.String()
 }
 

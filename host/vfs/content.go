@@ -67,6 +67,7 @@ func (r *Run) Content(name string) (Content, error) {
 		return c, failure{errno: syscall.EISDIR}.error(verbOpen, l.asked)
 	}
 	n := l.node
+	n.used = true
 	if n.id.Size > r.limits.KeepBytes {
 		sum, f := r.sum(n)
 		if f.errno != 0 {
@@ -128,28 +129,44 @@ func (r *Run) sum(n *node) ([]byte, failure) {
 	if n.unstable {
 		return nil, changed(n)
 	}
-	if !n.whole && n.id.Size <= maxHashed && n.id.Size <= r.hashLeft {
-		r.hashLeft -= n.id.Size
-		fd, f := r.reopen(n)
-		if f.errno != 0 {
-			return nil, f
+	if !n.hashed {
+		// What an adopted unit knows of a file counts as well, so that the
+		// same files get their hashes as if all were new.
+		n.hashed, n.large = true, n.id.Size > min(maxHashed, r.hashLeft)
+		if !n.large {
+			r.hashLeft -= n.id.Size
 		}
-		defer unix.Close(fd)
-		sum, errno := hashFile(fd, n.id.Size)
-		if errno != 0 {
-			n.unstable = true
-			return nil, failure{errno: errno, at: n.path}
-		}
-		if f := r.same(n, fd); f.errno != 0 {
-			return nil, f
-		}
-		n.sum, n.whole = sum, true
 	}
+	if n.large {
+		large := sha256.Sum256(fmt.Appendf(nil, "large:%d:%d", n.id.Size, n.id.Mtime))
+		return large[:], failure{}
+	}
+	if f := r.hashAll(n); f.errno != 0 {
+		return nil, f
+	}
+	return slices.Clone(n.sum[:]), failure{}
+}
+
+// hashAll hashes a file that isn't kept whole, unless its hash is known.
+func (r *Run) hashAll(n *node) failure {
 	if n.whole {
-		return slices.Clone(n.sum[:]), failure{}
+		return failure{}
 	}
-	large := sha256.Sum256(fmt.Appendf(nil, "large:%d:%d", n.id.Size, n.id.Mtime))
-	return large[:], failure{}
+	fd, f := r.reopen(n)
+	if f.errno != 0 {
+		return f
+	}
+	defer unix.Close(fd)
+	sum, errno := hashFile(fd, n.id.Size)
+	if errno != 0 {
+		n.unstable = true
+		return failure{errno: errno, at: n.path}
+	}
+	if f := r.same(n, fd); f.errno != 0 {
+		return f
+	}
+	n.sum, n.whole = sum, true
+	return failure{}
 }
 
 // hashFile hashes the first size bytes of a file; EIO if there are fewer.

@@ -19,22 +19,46 @@ const maxDenials = 100
 
 // Denied returns what was refused, in order, without repetitions; at most 100
 // entries.
-func (r *Run) Denied() []Denial { return slices.Clone(r.denied) }
+func (r *Run) Denied() []Denial {
+	if r.units.open == nil {
+		return slices.Clone(r.denied)
+	}
+	list := slices.Clone(r.units.open.outer.denied)
+	for _, d := range r.denied {
+		list = appendDenial(list, d)
+	}
+	return list
+}
 
 // HiddenNames counts the names in listed directories that aren't UTF-8 and
 // were therefore not shown.
-func (r *Run) HiddenNames() int { return r.unshown }
+func (r *Run) HiddenNames() int {
+	type listed struct{ path, as string }
+	seen := make(map[listed]bool)
+	n := 0
+	for d := range r.observed() {
+		if d.Unshown > 0 && !seen[listed{d.Path, d.As}] {
+			seen[listed{d.Path, d.As}] = true
+			n += d.Unshown
+		}
+	}
+	return n
+}
 
 // deny makes the error for a failure, and remembers it if it is a refusal.
 func (r *Run) deny(v verb, path string, f failure) *Error {
 	s := f.reason.sentinel()
 	if errors.Is(s, ErrHidden) || errors.Is(s, ErrEscape) {
-		d := Denial{Path: path, Target: f.at, Reason: f.reason}
-		if len(r.denied) < maxDenials && !slices.Contains(r.denied, d) {
-			r.denied = append(r.denied, d)
-		}
+		r.denied = appendDenial(r.denied, Denial{Path: path, Target: f.at, Reason: f.reason})
 	}
 	return f.error(v, path)
+}
+
+func appendDenial(list []Denial, d Denial) []Denial {
+	if len(list) < maxDenials && !slices.Contains(list, d) {
+		list = append(list, d)
+	}
+	return list
 }
 
 // error makes the error that a caller sees.

@@ -12,6 +12,7 @@ import (
 type File struct {
 	run    *Run
 	look   *look
+	unit   *newUnit // in which it was opened, nil outside of units
 	offset int64
 	closed bool
 }
@@ -121,6 +122,9 @@ func (f *File) usable(v verb) error {
 	}
 	if f.run.over != nil {
 		return f.run.over
+	}
+	if u := f.run.units.open; u != nil && u != f.unit {
+		u.foreign = true
 	}
 	return nil
 }

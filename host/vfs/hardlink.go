@@ -65,7 +65,7 @@ func (r *Run) lookForProtected(dir string) {
 	r.links.looked[dir] = true
 	var found []string
 	at := r.dirScope(dir)
-	_, _ = r.w.list(dir, func(name []byte, typ fs.FileMode) bool {
+	_, _, _, _ = r.w.list(dir, func(name []byte, typ fs.FileMode) bool {
 		r.links.entries++
 		path := join(dir, string(name))
 		if typ == 0 && r.root.protected(r.filter, path, at.step(scope{}, string(name))) != ReasonNone {

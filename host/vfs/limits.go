@@ -72,6 +72,17 @@ func (r *Run) chargeBytes(n int64) bool {
 	return r.within(r.used.ReadBytes <= r.limits.ReadBytes, "read_bytes", r.limits.ReadBytes)
 }
 
+// chargeLoad charges what is read of a file to be kept, unless that of an
+// adopted unit stood for it.
+func (r *Run) chargeLoad(path string, n int64) bool {
+	if r.units.charged[path] {
+		delete(r.units.charged, path)
+		return true
+	}
+	r.loaded += n
+	return r.chargeBytes(n)
+}
+
 func (r *Run) chargeEntries(n int) bool {
 	r.used.Entries += n
 	return r.within(r.used.Entries <= r.limits.Entries, "entries", int64(r.limits.Entries))

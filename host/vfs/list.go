@@ -18,20 +18,25 @@ import (
 type listing struct {
 	entries []Entry
 	unshown int // names not UTF-8
+	id      Identity
+	young   bool // also when it changed while it was listed
 	failed  failure
 }
 
 // list lists an opened directory and records it.
 func (r *Run) list(l *look) *listing {
 	list := &listing{}
+	now := r.root.now()
 	var at string
-	at, list.failed.errno = r.w.list(l.path, func(name []byte, typ fs.FileMode) bool {
+	var after Identity
+	list.id, after, at, list.failed.errno = r.w.list(l.path, func(name []byte, typ fs.FileMode) bool {
 		if !r.chargeEntries(1) {
 			return false
 		}
 		r.admit(list, l, name, typ)
 		return true
 	})
+	list.young = list.id != after || list.id.young(now)
 	if r.over != nil {
 		return list
 	}
@@ -43,7 +48,8 @@ func (r *Run) list(l *look) *listing {
 	case errno == 0:
 		slices.SortFunc(list.entries, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
 		d.Hash = list.hash()
-		r.unshown += list.unshown
+		d.Unshown, d.ID, d.Young = list.unshown, list.id, list.young
+		r.sawDir(l.path)
 	case isLink(errno), !lasting(errno):
 		// It was a directory when it was opened.
 		d.Unstable = true
@@ -97,29 +103,41 @@ func (l *listing) hash() []byte {
 }
 
 // list gives every entry of a directory but "." and "..", in the order of the
-// file system, until visit returns false.
-func (w *walker) list(path string, visit func(name []byte, typ fs.FileMode) bool) (at string, errno syscall.Errno) {
+// file system, until visit returns false; and the directory's identity before
+// and after.
+func (w *walker) list(path string, visit func(name []byte, typ fs.FileMode) bool) (before, after Identity, at string, errno syscall.Errno) {
 	fd, at, errno := w.dir(path)
 	if errno != 0 {
-		return at, errno
+		return before, after, at, errno
 	}
 	// A descriptor of its own, since reading a directory moves its offset.
 	dir, errno := openat(fd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC)
 	if errno != 0 {
-		return path, errno
+		return before, after, path, errno
 	}
 	defer unix.Close(dir)
-	buf := make([]byte, 16<<10)
+	var st unix.Stat_t
+	if err := unix.Fstat(dir, &st); err != nil {
+		return before, after, path, errnoOf(err)
+	}
+	before = identityOf(&st)
+	if errno = w.entries(dir, visit); errno == 0 {
+		errno = errnoOf(unix.Fstat(dir, &st))
+	}
+	return before, identityOf(&st), path, errno
+}
+
+func (w *walker) entries(dir int, visit func(name []byte, typ fs.FileMode) bool) syscall.Errno {
+	if w.dirents == nil {
+		w.dirents = make([]byte, 16<<10)
+	}
 	for {
-		n, err := retry(func() (int, error) { return unix.ReadDirent(dir, buf) })
+		n, err := retry(func() (int, error) { return unix.ReadDirent(dir, w.dirents) })
 		if err != nil {
-			return path, errnoOf(err)
+			return errnoOf(err)
 		}
-		if n <= 0 {
-			return path, 0
-		}
-		if !parseDirents(dir, buf[:n], visit) {
-			return path, 0
+		if n <= 0 || !parseDirents(dir, w.dirents[:n], visit) {
+			return 0
 		}
 	}
 }

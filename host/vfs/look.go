@@ -31,6 +31,9 @@ type look struct {
 	target string // of a link
 	list   *listing
 	err    *Error
+	// unread: the answer of an adopted unit, whose file isn't kept. It is paid
+	// for, but has to be opened again.
+	unread bool
 }
 
 func (l *look) error() error {
@@ -53,8 +56,9 @@ func (r *Run) look(v verb, name string) *look {
 	if dirOnly {
 		key.path = path + "/"
 	}
-	if l := r.looks[key]; l != nil {
-		return l
+	known := r.looks[key]
+	if known != nil && !known.unread {
+		return known
 	}
 	l := &look{asked: path}
 	s := r.root.sees(r.filter, path, r.scopeOf(path))
@@ -63,7 +67,7 @@ func (r *Run) look(v verb, name string) *look {
 		// a guest may guess as long as it likes.
 		return &look{err: r.deny(v, path, failure{errno: syscall.ENOENT, reason: s.reason})}
 	}
-	if !r.chargeEntries(1 + len(path)/128) {
+	if known == nil && !r.chargeEntries(1+len(path)/128) {
 		return &look{err: r.over}
 	}
 	f := r.answer(l, v, s, dirOnly)
@@ -74,8 +78,15 @@ func (r *Run) look(v verb, name string) *look {
 		l.info = Info{}
 		l.err = r.deny(v, path, f)
 	}
-	r.looks[key] = l
+	r.remember(key, l)
 	return l
+}
+
+func (r *Run) remember(key lookKey, l *look) {
+	if r.looks == nil {
+		r.looks = make(map[lookKey]*look)
+	}
+	r.looks[key] = l
 }
 
 // answer fills in l.
@@ -106,6 +117,10 @@ func (r *Run) answer(l *look, v verb, s sight, dirOnly bool) (f failure) {
 func (r *Run) stat(l *look, follows bool) (f failure) {
 	var st unix.Stat_t
 	l.path, f = r.follow(l.asked, follows, DepStat, func(path string) (string, syscall.Errno) {
+		if _, ok := r.dirs[path]; ok {
+			st.Mode = unix.S_IFDIR // what it was is what it is
+			return path, 0
+		}
 		at, errno := r.w.stat(path, &st)
 		if errno == 0 && follows && typeOf(&st) == fs.ModeSymlink {
 			errno = unix.ELOOP
@@ -123,7 +138,9 @@ func (r *Run) stat(l *look, follows bool) (f failure) {
 	if l.info.Type == 0 || l.info.Type == fs.ModeSymlink {
 		size = st.Size
 	}
-	r.dep(Dep{Kind: DepStat, Path: l.path, Type: l.info.Type, Size: size})
+	if _, known := r.dirs[l.path]; !known || r.units.open != nil {
+		r.dep(Dep{Kind: DepStat, Path: l.path, Type: l.info.Type, Size: size})
+	}
 	return failure{}
 }
 

@@ -27,6 +27,15 @@ type node struct {
 	failed failure
 	// unstable: the file isn't any more what a guest has seen of it.
 	unstable bool
+
+	// used: it is the content of a resource.
+	used bool
+	// hashed: sum has been asked for; large is what was decided then.
+	hashed, large bool
+	// file is the form in which units share it, nil until one needs it.
+	file *unitFile
+	// slot is scratch: its place among the files of unit slotOf.
+	slot, slotOf int
 }
 
 func (n *node) dep() Dep {
@@ -73,6 +82,9 @@ func (r *Run) open(l *look, file bool) (f failure) {
 		r.nodes[l.path] = r.load(l.path, fd, &st)
 	}
 	l.node = r.nodes[l.path]
+	if r.units.open != nil {
+		r.opened = append(r.opened, l.node)
+	}
 	l.info = Info{Size: l.node.id.Size, Ino: inoOf(l.path)}
 	return l.node.failed
 }
@@ -89,7 +101,7 @@ func (r *Run) load(path string, fd int, st *unix.Stat_t) *node {
 		n.id = identityOf(st)
 		n.young = n.id.young(r.root.now())
 		size := min(n.id.Size, r.limits.KeepBytes)
-		if !r.chargeBytes(size) {
+		if !r.chargeLoad(path, size) {
 			n.failed = failure{errno: syscall.EIO, reason: ReasonLimit}
 			return n
 		}
@@ -106,6 +118,7 @@ func (r *Run) load(path string, fd int, st *unix.Stat_t) *node {
 		}
 		if int64(got) == size && identityOf(st) == n.id {
 			n.data = buf[:got]
+			r.sawDirs(path)
 			if size == n.id.Size {
 				r.hash(n)
 			}

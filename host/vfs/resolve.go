@@ -78,6 +78,9 @@ func (r *Run) resolve(dir, base string, last bool) (path string, f failure) {
 	if f.errno != 0 {
 		return dir, f
 	}
+	if r.via == nil {
+		r.via = make(map[string]string)
+	}
 	r.via[dir] = through
 	path, dirOnly, f := r.canonical(through, base, last)
 	if f.errno == 0 && dirOnly {

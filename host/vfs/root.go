@@ -35,6 +35,7 @@ type Root struct {
 	now        func() time.Time
 	exclude    *trie
 	mcp        []string
+	signature  string
 
 	mu     sync.Mutex // guards what follows; never held during file I/O
 	fd     int
@@ -66,7 +67,11 @@ func OpenRoot(path string, opts RootOptions) (*Root, error) {
 		}
 		r.mcp = append(r.mcp, clean)
 	}
-	return r, r.open(path)
+	if err := r.open(path); err != nil {
+		return r, err
+	}
+	r.sign(opts)
+	return r, nil
 }
 
 func (r *Root) open(path string) error {

@@ -8,7 +8,7 @@ import (
 // Run is what one resolver run sees of a root. It belongs to one goroutine.
 //
 // Every question is answered once: the same question gets the same answer
-// until Close, whatever happens to the files.
+// until Close, whatever happens to the files. Units ask anew; see BeginUnit.
 type Run struct {
 	root   *Root
 	filter *Filter
@@ -16,25 +16,33 @@ type Run struct {
 	closed bool
 
 	w      walker
-	looks  map[lookKey]*look
-	nodes  map[string]*node  // files read, by link-free path
-	via    map[string]string // directories reached through links: asked → link-free
-	scopes map[string]scope  // of directories, to judge the names in them
-	leaf   scope             // scratch
+	memory                     // of what was asked outside of units, or in the open one
+	nodes  map[string]*node    // files read, by link-free path
+	dirs   map[string]struct{} // directories that led to one of them, or were listed
+	scopes map[string]scope    // of directories, to judge the names in them
+	leaf   scope               // scratch
 	tail   tailReader
 	links  hardLinks
-
-	deps    []Dep
-	denied  []Denial
-	unshown int // names not UTF-8
+	units  unitKeeper
 
 	used     Usage
+	loaded   int64 // of used.ReadBytes, what was read into nodes
 	hashLeft int64
 	over     *Error
 
 	hasher  sync.WaitGroup // the goroutine
 	hashing sync.WaitGroup // the files handed to it
 	hashes  chan *node     // nil until it runs
+}
+
+// memory is what was asked, and what came out. A unit has one of its own, so
+// that its deps are complete by themselves.
+type memory struct {
+	looks  map[lookKey]*look
+	via    map[string]string // directories reached through links: asked → link-free
+	deps   []Dep             // without those of nodes
+	denied []Denial
+	opened []*node // nodes of files opened; the same may stand there twice
 }
 
 // Info is what a guest learns of a path: what a trace can hold, and no more.
@@ -64,9 +72,8 @@ func (r *Root) Begin(f *Filter, limits Limits) *Run {
 	}
 	run.w.root = fd
 	run.tail.fd = -1
-	run.looks = make(map[lookKey]*look)
 	run.nodes = make(map[string]*node)
-	run.via = make(map[string]string)
+	run.dirs = make(map[string]struct{})
 	run.scopes = map[string]scope{".": r.scope(f)}
 	return run
 }
@@ -119,5 +126,5 @@ func (r *Run) Open(name string) (*File, error) {
 	if l.err != nil {
 		return nil, l.err
 	}
-	return &File{run: r, look: l}, nil
+	return &File{run: r, look: l, unit: r.units.open}, nil
 }

@@ -49,10 +49,13 @@ type Dep struct {
 	// Hash is the SHA-256 of a whole file or of a listing. A file without
 	// one can be re-checked by its identity only.
 	Hash []byte `json:"hash,omitempty"`
-	// ID identifies the file read.
+	// Unshown counts the names in a listing that aren't UTF-8. Its Hash
+	// covers the number.
+	Unshown int `json:"unshown,omitempty"`
+	// ID identifies the file read, or the directory listed.
 	ID Identity `json:"id,omitzero"`
-	// Young says that the file was so young that its identity proves
-	// nothing.
+	// Young says that the file or directory was so young that its identity
+	// proves nothing.
 	Young bool `json:"young,omitempty"`
 	// Unstable says that what was observed can't be observed again, for
 	// example a file that kept changing: never fresh.
@@ -87,35 +90,86 @@ func lasting(errno syscall.Errno) bool {
 	return false
 }
 
-// Trace returns everything that the answers of this run depend on, sorted by
-// path and without duplicates. It waits for the hashes.
+// Trace returns everything that the answers of this run depend on, units
+// included, sorted by path and without duplicates. It waits for the hashes.
 func (r *Run) Trace() []Dep {
 	r.hashing.Wait()
-	deps := slices.Clone(r.deps)
-	read := make(map[string]int64, len(r.nodes))
-	for path, n := range r.nodes {
-		d := n.dep()
-		if !d.Unstable && d.Errno == 0 {
-			read[path] = n.id.Size
-		}
-		deps = append(deps, d)
+	deps := make([]Dep, 0, len(r.deps)+len(r.nodes)+len(r.units.done))
+	for d := range r.observed() {
+		deps = append(deps, *d)
 	}
-	// A look at a file that was read too says nothing more.
+	for _, n := range r.nodes {
+		deps = append(deps, n.dep())
+	}
+	return simplify(deps, r.dirs)
+}
+
+// simplify sorts deps and drops those that say nothing more than others. dirs
+// are directories that others among deps have gone through.
+func simplify(deps []Dep, dirs map[string]struct{}) []Dep {
+	var read map[string]int64
+	for _, d := range deps {
+		if d.readIt() && len(deps) > 1 {
+			if read == nil {
+				read = make(map[string]int64, len(deps))
+			}
+			read[d.Path] = d.Size
+		}
+	}
 	deps = slices.DeleteFunc(deps, func(d Dep) bool {
+		if d.Kind != DepStat || d.Errno != 0 || d.Unstable {
+			return false
+		}
+		if d.Type == fs.ModeDir {
+			_, ok := dirs[d.Path]
+			return ok
+		}
 		size, ok := read[d.Path]
-		return ok && d.Kind == DepStat && d.Type == 0 && d.Errno == 0 && !d.Unstable && (d.Size == size || d.Size < 0)
+		return ok && d.Type == 0 && (d.Size == size || d.Size < 0)
 	})
-	slices.SortFunc(deps, compareDeps)
-	return slices.CompactFunc(deps, func(a, b Dep) bool { return compareDeps(a, b) == 0 })
+	slices.SortFunc(deps, func(a, b Dep) int { return compareDeps(&a, &b) })
+	return slices.CompactFunc(deps, func(a, b Dep) bool { return compareDeps(&a, &b) == 0 })
+}
+
+// readIt reports whether a dep is a file that was read.
+func (d *Dep) readIt() bool { return d.Kind == DepRead && d.Errno == 0 && !d.Unstable }
+
+// listedIt reports whether a dep is a directory that was listed.
+func (d *Dep) listedIt() bool { return d.Kind == DepListed && d.Errno == 0 && !d.Unstable }
+
+// sawDirs notes the directories on the way to a link-free path that was
+// opened.
+func (r *Run) sawDirs(path string) { addDirs(r.dirs, path) }
+
+// sawDir notes a directory that was listed, and those on the way to it.
+func (r *Run) sawDir(path string) {
+	r.sawDirs(path)
+	r.dirs[path] = struct{}{}
+}
+
+func addDirs(dirs map[string]struct{}, path string) {
+	for {
+		dir, _ := split(path)
+		if dir == "." {
+			return
+		}
+		if _, ok := dirs[dir]; ok {
+			return
+		}
+		dirs[dir] = struct{}{}
+		path = dir
+	}
 }
 
 // compareDeps orders deps; equal ones say the same.
-func compareDeps(a, b Dep) int {
+func compareDeps(a, b *Dep) int {
 	if c := strings.Compare(a.Path, b.Path); c != 0 {
 		return c
 	}
+	if c := strings.Compare(string(a.Kind), string(b.Kind)); c != 0 {
+		return c
+	}
 	return cmp.Or(
-		strings.Compare(string(a.Kind), string(b.Kind)),
 		strings.Compare(a.As, b.As),
 		cmp.Compare(a.Errno, b.Errno),
 		cmp.Compare(a.Type, b.Type),

@@ -2,6 +2,7 @@ package vfs
 
 import (
 	"errors"
+	"io/fs"
 	"strings"
 	"syscall"
 
@@ -23,6 +24,8 @@ type walker struct {
 	root int // borrowed from the Root
 	dirs [keptDirs]keptDir
 	tick uint64
+
+	dirents []byte // what a directory is read into
 }
 
 type keptDir struct {
@@ -125,6 +128,43 @@ func (w *walker) stat(path string, st *unix.Stat_t) (at string, errno syscall.Er
 		return at, errno
 	}
 	return path, statat(fd, name, st)
+}
+
+// statAgain is stat for a path whose identity is known: it saves opening the
+// last directory. Were that one replaced by a link between its two calls, the
+// second would look at another file, which has another identity.
+func (w *walker) statAgain(path string, st *unix.Stat_t) syscall.Errno {
+	dir, _ := split(path)
+	if dir == "." || w.has(dir) {
+		_, errno := w.stat(path, st)
+		return errno
+	}
+	above, _ := split(dir)
+	fd, _, errno := w.dir(above)
+	if errno != 0 {
+		return errno
+	}
+	start := 0
+	if above != "." {
+		start = len(above) + 1
+	}
+	if errno := statat(fd, path[start:len(dir)], st); errno != 0 {
+		return errno
+	}
+	if typeOf(st) != fs.ModeDir {
+		return unix.ENOTDIR
+	}
+	return statat(fd, path[start:], st)
+}
+
+// has reports whether a directory is among those that are kept.
+func (w *walker) has(dir string) bool {
+	for i := range w.dirs {
+		if w.dirs[i].path == dir {
+			return true
+		}
+	}
+	return false
 }
 
 // readlink reads a link; EINVAL says that the path is something else.

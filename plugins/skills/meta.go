@@ -36,18 +36,25 @@ const fullYAMLBudget yamlBudget = 512 << 10
 var errYAMLBudget = errors.New("front matter is not plain \"key: text\" lines, and this root has too much of that to read it all")
 
 // parseMeta reads a front matter block: by the strict scan, and by a YAML
-// library where that is unsure.
-func (b *yamlBudget) parseMeta(block []byte) (meta, error) {
+// library where that is unsure and the budget allows it. cost is for spend.
+func (b *yamlBudget) parseMeta(block []byte) (m meta, cost int, err error) {
 	fields, sure := frontmatter.Scan(block)
 	name, nameOK := scanned(fields, "name")
 	description, descriptionOK := scanned(fields, "description")
 	if sure && nameOK && descriptionOK {
-		return meta{name, description}, nil
+		return meta{name, description}, 0, nil
 	}
-	if *b -= yamlBudget(len(block)); *b < 0 {
-		return meta{}, errYAMLBudget
+	if int(*b) < len(block) {
+		return meta{}, len(block), errYAMLBudget
 	}
-	return parseYAML(block)
+	m, err = parseYAML(block)
+	return m, len(block), err
+}
+
+// spend takes a cost from the budget and reports whether there was enough.
+func (b *yamlBudget) spend(cost int) bool {
+	*b -= yamlBudget(cost)
+	return cost == 0 || *b >= 0
 }
 
 // scanned returns the value of a key, and whether the scan can tell what it is.

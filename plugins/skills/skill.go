@@ -2,34 +2,43 @@ package skills
 
 import (
 	"errors"
-	"path"
+	"strconv"
 	"strings"
 
 	"waymark/abi"
 	"waymark/plugins/internal/place"
 	guest "waymark/sdk-guest"
 	"waymark/sdk-guest/frontmatter"
+	"waymark/sdk-guest/jsonlite"
 )
 
 // headSize holds the front matter of nearly every skill.
 const headSize = 4 << 10
 
-// skill reports the skill in a directory, if it is one. dirName is the
+// look finds the skill in a directory, if it is one. dirName is the
 // directory's own name, whatever path led to it.
-func (f *finder) skill(dir, dirName string) {
-	file := path.Join(dir, metaFile)
+func (f *finder) look(dir, dirName string) (part guest.Part) {
+	file := metaFile
+	if dir != "." {
+		file = dir + "/" + metaFile
+	}
 	head, read, state := place.Read(f.root, file, headSize)
 	if state == place.Absent {
-		return
+		return part
 	}
 	r := guest.Resource{Kind: guest.Skill, Path: dir, Content: guest.File(file)}
+	var n needs
 	var err error
 	switch {
 	case state == place.Invalid:
 		err = errors.New(metaFile + " is " + place.LinkToDirectory)
 	case read:
 		var m meta
-		m, err = f.readMeta(file, head)
+		var block []byte
+		if block, err = f.readBlock(file, head); err == nil {
+			m, n.yaml, err = f.yaml.parseMeta(block)
+			part.Forget = errors.Is(err, errYAMLBudget) // the next run may have more
+		}
 		r.Name = m.name.text
 		if m.description.kind == isString {
 			r.Description = guest.Truncate(strings.TrimSpace(m.description.text), abi.MaxDescription)
@@ -42,66 +51,97 @@ func (f *finder) skill(dir, dirName string) {
 		}
 	}
 	if err != nil {
-		r.Status = abi.StatusInvalid
-		r.Error = guest.Truncate(err.Error(), abi.MaxError)
+		fail(&r, err)
 	}
-	f.add(r)
+	if r.Description != "" {
+		n.description = len(`,"description":`) + jsonlite.StringLen(r.Description)
+	}
+	part.Rows, part.Note = guest.Encode(r), n.String()
+	return part
 }
 
-// readMeta reads the front matter of a file whose head is given, and more of
-// the file where the head doesn't hold all of it.
-func (f *finder) readMeta(file string, head []byte) (meta, error) {
+func fail(r *guest.Resource, err error) {
+	r.Status, r.Error = abi.StatusInvalid, guest.Truncate(err.Error(), abi.MaxError)
+}
+
+// needs is what a part takes of what all of them share.
+type needs struct {
+	yaml        int // bytes that went through the YAML library, or would have
+	description int // bytes of the row that would go with it
+}
+
+func (n needs) String() string { return strconv.Itoa(n.yaml) + " " + strconv.Itoa(n.description) }
+
+func parseNeeds(note string) (n needs) {
+	yaml, description, _ := strings.Cut(note, " ")
+	n.yaml, _ = strconv.Atoi(yaml)
+	n.description, _ = strconv.Atoi(description)
+	return n
+}
+
+// take adds what look found, remembered or not. What all parts share is given
+// out here, where every one comes by in the same order.
+func (f *finder) take(part guest.Part) {
+	if part.Rows == "" {
+		return
+	}
+	n := parseNeeds(part.Note)
+	if !f.yaml.spend(n.yaml) {
+		part.Rows, n.description = change(part.Rows, func(r *guest.Resource) {
+			*r = guest.Resource{Kind: r.Kind, Path: r.Path, Content: r.Content}
+			fail(r, errYAMLBudget)
+		}), 0
+	}
+	f.add(part.Rows, n.description)
+}
+
+// change makes another row of one.
+func change(rows guest.Rows, how func(*guest.Resource)) guest.Rows {
+	list, err := rows.Decode()
+	if err != nil || len(list) != 1 {
+		return rows // can't be: look made them
+	}
+	how(&list[0])
+	return guest.Encode(list[0])
+}
+
+// readBlock returns the front matter of a file whose head is given, and reads
+// more of the file where the head doesn't hold all of it. Of a file that is
+// gone it is empty.
+func (f *finder) readBlock(file string, head []byte) ([]byte, error) {
 	limit, complete := f.req.MaxBytes(), len(head) < headSize
 	block, _, err := frontmatter.Find(head, complete)
 	if errors.Is(err, frontmatter.ErrOpen) && !complete && limit > headSize {
 		if head, err = guest.ReadHead(f.root, file, limit+1); err != nil {
-			return meta{}, nil //nolint:nilerr // gone or changed since: the host will see
+			return nil, nil //nolint:nilerr // gone or changed since: the host will see
 		}
 		block, _, err = frontmatter.Find(head, len(head) <= limit)
 	}
-	if err != nil {
-		return meta{}, err
-	}
-	return f.yaml.parseMeta(block)
+	return block, err
 }
 
 const (
 	// describedMax is where rows go on without descriptions, listedMax where
-	// they end. A host takes 1 MiB; the rest is for warnings.
+	// they end, in bytes of the response. A host takes 1 MiB; the rest is for
+	// warnings.
 	describedMax = 512 << 10
 	listedMax    = 960 << 10
-	// rowSize is what a row has besides its texts.
-	rowSize = 128
 )
 
 // add appends a row while there is room, so that too many or too long ones
-// cost themselves and not the whole answer.
-func (f *finder) add(r guest.Resource) {
-	size := rowSize + encodedSize(r.Path) + encodedSize(r.Content.File) + encodedSize(r.Name) + encodedSize(r.Error)
-	if f.size+size > listedMax {
+// cost themselves and not the whole answer. Of its bytes, so many are for the
+// description.
+func (f *finder) add(row guest.Rows, description int) {
+	size := len(row) + len(",")
+	if f.size+size-description > listedMax {
 		f.unlisted++
 		return
 	}
-	if description := encodedSize(r.Description); f.size+size+description <= describedMax {
-		size += description
-	} else {
-		r.Description = ""
+	if description > 0 && f.size+size > describedMax {
+		row = change(row, func(r *guest.Resource) { r.Description = "" })
+		size -= description
 		f.undescribed++
 	}
 	f.size += size
-	f.resp.Resources = append(f.resp.Resources, r)
-}
-
-// encodedSize is at least the length of s in JSON.
-func encodedSize(s string) int {
-	n := len(s)
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c < ' ':
-			n += 5 // \u0000
-		case c == '"' || c == '\\':
-			n++
-		}
-	}
-	return n
+	f.resp.Rows = append(f.resp.Rows, row)
 }

@@ -14,6 +14,9 @@
 //
 // # Limits
 //
+// Each directory is a unit of its own, so that an edit costs what one skill
+// costs.
+//
 // Only heads of 4 KiB are read, and up to the host's limit per resource where
 // the front matter is longer. All texts together stay below the size of a
 // response; what would exceed it is left out with a warning. 512 KiB of front
@@ -23,7 +26,6 @@ package skills
 import (
 	"errors"
 	"io/fs"
-	"path"
 	"strconv"
 	"syscall"
 
@@ -61,7 +63,7 @@ func resolve(req *guest.Request, root fs.FS) (*guest.Response, error) {
 	f := &finder{req: req, root: root, yaml: fullYAMLBudget}
 	if req.Root.File != "" {
 		if req.Root.File == metaFile {
-			f.skill(".", req.Root.Name)
+			f.take(f.look(".", req.Root.Name))
 		}
 		return f.response(), nil
 	}
@@ -120,12 +122,17 @@ func (f *finder) container(dir string) error {
 		if e.Type().IsRegular() {
 			continue
 		}
-		p := path.Join(dir, e.Name())
-		name := e.Name()
-		if e.Type()&fs.ModeSymlink != 0 {
-			name = realName(f.root, p, f.req.Root.Name)
+		p := e.Name()
+		if dir != "." {
+			p = dir + "/" + p
 		}
-		f.skill(p, name)
+		if e.Type()&fs.ModeSymlink != 0 {
+			f.take(f.req.Part("link "+p, func() guest.Part {
+				return f.look(p, realName(f.root, p, f.req.Root.Name))
+			}))
+			continue
+		}
+		f.take(f.req.Part("directory "+p, func() guest.Part { return f.look(p, e.Name()) }))
 	}
 	return nil
 }

@@ -32,6 +32,14 @@ func resolve(t *testing.T, root guest.Root, fsys fs.FS) *guest.Response {
 	if resp == nil {
 		resp = &guest.Response{}
 	}
+	for _, rows := range resp.Rows {
+		list, err := rows.Decode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Resources = append(resp.Resources, list...)
+	}
+	resp.Rows = nil
 	return resp
 }
 

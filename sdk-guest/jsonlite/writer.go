@@ -1,6 +1,7 @@
 package jsonlite
 
 import (
+	"slices"
 	"strconv"
 	"unicode/utf8"
 )
@@ -12,6 +13,9 @@ type Writer struct {
 	buf   []byte
 	comma bool // the next key or value needs one before it
 }
+
+// Grow makes room for n more bytes at once.
+func (w *Writer) Grow(n int) { w.buf = slices.Grow(w.buf, n) }
 
 // Bytes returns what has been written. It is valid until the next call.
 func (w *Writer) Bytes() []byte { return w.buf }
@@ -62,6 +66,13 @@ func (w *Writer) Raw(json []byte) {
 	w.buf = append(w.buf, json...)
 }
 
+// RawString is Raw for a string. In an array it may hold several values with
+// commas in between.
+func (w *Writer) RawString(json string) {
+	w.separate()
+	w.buf = append(w.buf, json...)
+}
+
 func (w *Writer) begin(c byte) {
 	w.separate()
 	w.buf = append(w.buf, c)
@@ -87,12 +98,14 @@ func AppendString(dst []byte, s string) []byte {
 	start := 0 // of what is copied as it is
 	for i := 0; i < len(s); {
 		c := s[i]
+		if isPlain(c) {
+			i++
+			continue
+		}
 		if c < utf8.RuneSelf {
-			if c < ' ' || c == '"' || c == '\\' {
-				dst = append(dst, s[start:i]...)
-				dst = appendEscape(dst, c)
-				start = i + 1
-			}
+			dst = append(dst, s[start:i]...)
+			dst = appendEscape(dst, c)
+			start = i + 1
 			i++
 			continue
 		}
@@ -108,6 +121,37 @@ func AppendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
+// StringLen is the length of what AppendString appends.
+func StringLen(s string) int {
+	n := len(`""`)
+	for i := 0; i < len(s); {
+		c := s[i]
+		switch {
+		case isPlain(c):
+			n++
+			i++
+		case c < utf8.RuneSelf:
+			n += escapeLen(c)
+			i++
+		default:
+			r, size := utf8.DecodeRuneInString(s[i:])
+			n += utf8.RuneLen(r)
+			i += size
+		}
+	}
+	return n
+}
+
+// plain has a bit for each byte that stands for itself in a string literal,
+// whatever comes before and after: one look at it instead of four comparisons,
+// for every byte that is written.
+var plain = [4]uint64{
+	^uint64(1<<' '-1) &^ (1 << '"'),
+	^uint64(0) &^ (1 << ('\\' - 64)),
+}
+
+func isPlain(c byte) bool { return plain[c>>6]>>(c&63)&1 != 0 }
+
 func appendEscape(dst []byte, c byte) []byte {
 	switch c {
 	case '"', '\\':
@@ -121,4 +165,13 @@ func appendEscape(dst []byte, c byte) []byte {
 	}
 	const hex = "0123456789abcdef"
 	return append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+}
+
+// escapeLen is the length of what appendEscape appends.
+func escapeLen(c byte) int {
+	switch c {
+	case '"', '\\', '\n', '\r', '\t':
+		return len(`\n`)
+	}
+	return len(`\u0000`)
 }

@@ -1,0 +1,116 @@
+package vfs
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+)
+
+// PackedUnits is Units as plain data, to be stored by any encoder, without
+// the contents of files.
+type PackedUnits struct {
+	Rest  []Dep
+	Files []Dep // each once, however many units have read it
+	Units []PackedUnit
+}
+
+// PackedUnit is one unit.
+type PackedUnit struct {
+	Key    string
+	Value  []byte
+	Deps   []Dep
+	Files  []int // places in PackedUnits.Files
+	Looks  []PackedLook
+	Denied []Denial
+	Used   Usage
+}
+
+// PackedLook is one answer that a unit got.
+type PackedLook struct {
+	Verb, Asked, Path string
+	Type              fs.FileMode
+	Size              int64
+	Target            string
+	File              int // a place in PackedUnit.Files, or -1
+	Err               *Error
+}
+
+// Pack returns the units as plain data. It shares memory with u: don't modify
+// it.
+func (u *Units) Pack() PackedUnits {
+	p := PackedUnits{Rest: u.rest, Units: make([]PackedUnit, len(u.list))}
+	place := make(map[*unitFile]int)
+	for i, unit := range u.list {
+		k := PackedUnit{Key: unit.key, Value: unit.value, Deps: unit.deps, Denied: unit.denied, Used: unit.used}
+		for _, f := range unit.files {
+			at, ok := place[f]
+			if !ok {
+				at = len(p.Files)
+				place[f] = at
+				p.Files = append(p.Files, f.dep)
+			}
+			k.Files = append(k.Files, at)
+		}
+		for _, l := range unit.looks {
+			k.Looks = append(k.Looks, PackedLook{
+				Verb: string(l.key.verb), Asked: l.key.path, Path: l.path, Type: l.info.Type, Size: l.info.Size,
+				Target: l.target, File: l.file, Err: l.err,
+			})
+		}
+		p.Units[i] = k
+	}
+	return p
+}
+
+// Unpack makes Units of what Pack gave. contents returns the whole of a file
+// by its SHA-256, and nil for what isn't at hand: such a file is read again
+// when a run needs it, and only then. It fails when the data can't have come
+// from Pack; whether it did, and wasn't changed since, is the caller's to know.
+func (p PackedUnits) Unpack(contents func(hash []byte) []byte) (*Units, error) {
+	files := make([]*unitFile, len(p.Files))
+	for i, d := range p.Files {
+		f := &unitFile{dep: d}
+		if len(d.Hash) == sha256.Size {
+			f.data = contents(d.Hash)
+			f.kept = f.data != nil && int64(len(f.data)) == d.ID.Size
+		}
+		files[i] = f
+	}
+	units := &Units{rest: p.Rest, list: make([]*unit, len(p.Units))}
+	for i := range p.Units {
+		unit, err := p.Units[i].unpack(files)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 && unit.key <= p.Units[i-1].Key {
+			return nil, fmt.Errorf("packed units are not in order at %q", unit.key)
+		}
+		units.list[i] = unit
+	}
+	units.trace = units.joined()
+	return units, nil
+}
+
+func (p *PackedUnit) unpack(files []*unitFile) (*unit, error) {
+	u := &unit{key: p.Key, value: p.Value, deps: p.Deps, denied: p.Denied, used: p.Used}
+	for _, at := range p.Files {
+		if at < 0 || at >= len(files) {
+			return nil, fmt.Errorf("packed unit %q names file %d of %d", p.Key, at, len(files))
+		}
+		u.files = append(u.files, files[at])
+	}
+	for _, l := range p.Looks {
+		if l.File < -1 || l.File >= len(u.files) {
+			return nil, fmt.Errorf("packed unit %q looks at file %d of %d", p.Key, l.File, len(u.files))
+		}
+		k := unitLook{
+			key: lookKey{verb(l.Verb), l.Asked}, path: l.Path, info: Info{Type: l.Type, Size: l.Size},
+			target: l.Target, file: l.File, err: l.Err,
+		}
+		if l.Err == nil {
+			k.info.Ino = inoOf(l.Path)
+		}
+		u.looks = append(u.looks, k)
+	}
+	return u, nil
+}

@@ -1,0 +1,129 @@
+package guest
+
+// Memo returns what compute returns, or what it returned in an earlier run, as
+// long as nothing that it read then has changed: a host that remembers units
+// (abi/ABI.md, "Units") runs compute again only for those whose files have
+// changed. It is for resolvers that do the same thing for each of many files or
+// directories.
+//
+// The result must be a function of the key, the Request and what compute reads
+// of the root; whatever else it depends on belongs into the key. compute must
+// open the files that it reads by itself, and must not change what others
+// depend on: it may not have run. Keys are unique in a run and have at most
+// 4095 bytes. An empty result isn't remembered, and neither is anything while
+// another Memo is going on.
+func (r *Request) Memo(key string, compute func() []byte) []byte {
+	if r.inUnit || len(key) > maxUnitKey {
+		return compute()
+	}
+	if value, ok := memoBegin(key); ok {
+		return value
+	}
+	r.inUnit = true
+	value := compute()
+	r.inUnit = false
+	memoEnd(value)
+	return value
+}
+
+// maxUnitKey is the ABI's bound less the byte that ends a key.
+const maxUnitKey = 4<<10 - 1
+
+// Part is what one unit of a resolver found.
+type Part struct {
+	Rows     Rows
+	Warnings []string
+	// Note is for the resolver itself: what else it has to know of the part,
+	// whether it was computed or remembered.
+	Note string
+	// Forget keeps a part from being remembered: one that depends on more than
+	// Memo allows.
+	Forget bool
+}
+
+// Part is Memo for a unit that finds resources.
+func (r *Request) Part(key string, compute func() Part) Part {
+	var computed *Part
+	value := r.Memo(key, func() []byte {
+		p := compute()
+		computed = &p
+		if p.Forget {
+			return nil
+		}
+		return p.encode()
+	})
+	if computed != nil {
+		return *computed
+	}
+	p, ok := decodePart(string(value))
+	if !ok { // can't be: it is this module's own
+		return compute()
+	}
+	return p
+}
+
+// encode is the part between two runs: texts behind their lengths, and the rows
+// at the end as they stand in a response. Only the same module reads it again,
+// by cutting it into pieces, which costs less than parsing.
+func (p *Part) encode() []byte {
+	b := make([]byte, 0, len(p.Note)+len(p.Rows)+8)
+	b = appendText(b, p.Note)
+	b = appendUint(b, len(p.Warnings))
+	for _, s := range p.Warnings {
+		b = appendText(b, s)
+	}
+	return append(b, p.Rows...)
+}
+
+func decodePart(s string) (p Part, ok bool) {
+	r := cutter{rest: s}
+	p.Note = r.text()
+	if n := r.uint(); n > 0 && n <= len(r.rest) {
+		p.Warnings = make([]string, n)
+	}
+	for i := range p.Warnings {
+		p.Warnings[i] = r.text()
+	}
+	p.Rows = Rows(r.rest)
+	return p, !r.bad
+}
+
+func appendText(b []byte, s string) []byte { return append(appendUint(b, len(s)), s...) }
+
+func appendUint(b []byte, n int) []byte {
+	for ; n >= 0x80; n >>= 7 {
+		b = append(b, byte(n)|0x80)
+	}
+	return append(b, byte(n))
+}
+
+// cutter cuts pieces off a string. Once it has failed, all it gives is empty.
+type cutter struct {
+	rest string
+	bad  bool
+}
+
+func (c *cutter) text() string {
+	n := c.uint()
+	if n > len(c.rest) {
+		c.rest, c.bad = "", true
+		return ""
+	}
+	s := c.rest[:n]
+	c.rest = c.rest[n:]
+	return s
+}
+
+func (c *cutter) uint() (n int) {
+	const bits = 28 // enough for what fits into a kernel block
+	for shift := 0; shift < bits && c.rest != ""; shift += 7 {
+		b := c.rest[0]
+		c.rest = c.rest[1:]
+		n |= int(b&0x7f) << shift
+		if b < 0x80 {
+			return n
+		}
+	}
+	c.rest, c.bad = "", true
+	return 0
+}

@@ -1,0 +1,99 @@
+package guest
+
+import (
+	"errors"
+
+	"waymark/abi"
+	"waymark/sdk-guest/jsonlite"
+)
+
+// Rows are resources as they stand in a response: JSON, with commas in
+// between. What is remembered from one run to the next is best kept like this,
+// since writing a row costs more than copying it. len(rows) is what they take
+// of a response.
+type Rows string
+
+// Encode makes Rows.
+func Encode(list ...Resource) Rows {
+	var w jsonlite.Writer
+	for i := range list {
+		w.Grow(rowSize + len(list[i].Description))
+		writeResource(&w, &list[i])
+	}
+	return Rows(w.Bytes())
+}
+
+// rowSize is what most rows have without their description.
+const rowSize = 320
+
+// ErrRows says that Rows weren't made by Encode.
+var ErrRows = errors.New("not encoded resources")
+
+// Decode returns the resources.
+func (r Rows) Decode() ([]Resource, error) {
+	doc, err := jsonlite.Parse([]byte("["+string(r)+"]"), jsonlite.Options{})
+	if err != nil {
+		return nil, ErrRows
+	}
+	var d decoder
+	var list []Resource
+	for v := range doc.Elements() {
+		list = append(list, d.resource(v))
+	}
+	if d.err != nil {
+		return nil, ErrRows
+	}
+	return list, nil
+}
+
+func (d *decoder) resource(v jsonlite.Value) (r Resource) {
+	for k, f := range d.object("resource", v).Members() {
+		switch k {
+		case "kind":
+			r.Kind = abi.Kind(d.text(k, f))
+		case "path":
+			r.Path = d.text(k, f)
+		case "key":
+			r.Key = d.text(k, f)
+		case "name":
+			r.Name = d.text(k, f)
+		case "description":
+			r.Description = d.text(k, f)
+		case "status":
+			r.Status = d.text(k, f)
+		case "error":
+			r.Error = d.text(k, f)
+		case "content":
+			r.Content = d.content(k, f)
+		case "attributes":
+			r.Attributes = d.attributes(k, f)
+		}
+	}
+	return r
+}
+
+func (d *decoder) content(key string, v jsonlite.Value) *Content {
+	for k, f := range d.object(key, v).Members() {
+		if k == "inline" {
+			return Inline(d.text(k, f))
+		}
+		return File(d.text(k, f))
+	}
+	return nil
+}
+
+func (d *decoder) attributes(key string, v jsonlite.Value) map[string]Value {
+	attributes := make(map[string]Value)
+	for k, f := range d.object(key, v).Members() {
+		if f.Kind() != jsonlite.Array {
+			attributes[k] = abi.String(d.text(k, f))
+			continue
+		}
+		list := []string{}
+		for e := range f.Elements() {
+			list = append(list, d.text(k, e))
+		}
+		attributes[k] = abi.Strings(list...)
+	}
+	return attributes
+}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // DefaultHTTP is where the HTTP API listens when nothing is said.
@@ -36,7 +37,7 @@ func listenHTTP(ctx context.Context, addr string, insecure, freePort bool) (net.
 	if err := checkTCP("--http", addr, insecure); err != nil {
 		return nil, err
 	}
-	var lc net.ListenConfig
+	lc := tcpListen()
 	listener, err := lc.Listen(ctx, "tcp", addr)
 	if freePort && errors.Is(err, syscall.EADDRINUSE) {
 		host, _, _ := net.SplitHostPort(addr) // checkTCP has seen that it can be split
@@ -49,6 +50,14 @@ func listenHTTP(ctx context.Context, addr string, insecure, freePort bool) (net.
 		return nil, fmt.Errorf("listen on %s: %w", addr, rootCause(err))
 	}
 	return listener, nil
+}
+
+// tcpListen probes silent connections, so that a peer that vanished without a
+// word is noticed after a minute: plain DRPC has no pings of its own.
+func tcpListen() *net.ListenConfig {
+	return &net.ListenConfig{KeepAliveConfig: net.KeepAliveConfig{
+		Enable: true, Idle: 30 * time.Second, Interval: 10 * time.Second, Count: 3,
+	}}
 }
 
 // rootCause strips what net says twice.
@@ -86,7 +95,7 @@ func listenDRPC(ctx context.Context, spec string, insecure bool) (net.Listener, 
 		if err := checkTCP("--drpc", addr, insecure); err != nil {
 			return nil, err
 		}
-		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+		listener, err := tcpListen().Listen(ctx, "tcp", addr)
 		if errors.Is(err, syscall.EADDRINUSE) {
 			return nil, fmt.Errorf("listen on %s: the port is in use; choose another with --drpc", spec)
 		}

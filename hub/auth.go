@@ -44,15 +44,29 @@ func (h *Hub) lookup(ctx context.Context, text string) (store.Token, error) {
 	return token, nil
 }
 
-// authenticateAgent returns the agent whose token the call's metadata holds.
-func (h *Hub) authenticateAgent(ctx context.Context) (agentID string, err error) {
-	metadata, _ := drpcmetadata.Get(ctx)
-	token, err := h.lookup(ctx, metadata[wire.TokenMetadata])
+// agent says who calls with the text as the token.
+func (h *Hub) agent(ctx context.Context, text string) (caller, error) {
+	token, err := h.lookup(ctx, text)
 	if err == nil && token.Role != store.RoleAgent {
 		err = errUnauthorized
 	}
-	if errors.Is(err, errUnauthorized) {
-		return "", drpcerr.WithCode(errUnauthorized, wire.CodeUnauthorized)
+	if err != nil {
+		return caller{}, err
 	}
-	return token.AgentID, err
+	return caller{agentID: token.AgentID, holder: h.live.hold(token.ID, token.AgentID)}, nil
+}
+
+// loginCall says who makes a call by the token in its metadata.
+func (h *Hub) loginCall(ctx context.Context) (caller, error) {
+	metadata, _ := drpcmetadata.Get(ctx)
+	return h.login(ctx, metadata[wire.TokenMetadata])
+}
+
+// login is agent with the code of a call's answer.
+func (h *Hub) login(ctx context.Context, text string) (caller, error) {
+	who, err := h.agent(ctx, text)
+	if errors.Is(err, errUnauthorized) {
+		err = drpcerr.WithCode(errUnauthorized, wire.CodeUnauthorized)
+	}
+	return who, err
 }

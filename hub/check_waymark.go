@@ -30,20 +30,25 @@ const (
 	maxPluginResolvers = 1000
 )
 
-// fromWaymark translates a push, mends its text and applies the rules.
-func fromWaymark(request *waymark.PushRequest) (*snapshot.Snapshot, error) {
+// fromWaymark translates a push, mends its text and applies the rules that
+// need nothing but the push itself. removed are the ids that a delta removes.
+func fromWaymark(request *waymark.PushRequest) (_ *snapshot.Snapshot, removed []string, err error) {
 	if request.GetVersion() > math.MaxInt64 {
-		return nil, errors.New("version is out of range")
+		return nil, nil, errors.New("version is out of range")
 	}
 	if n := len(request.GetResources()); n > wire.MaxResources {
-		return nil, fmt.Errorf("%d resources, at most %d are allowed", n, wire.MaxResources)
+		return nil, nil, fmt.Errorf("%d resources, at most %d are allowed", n, wire.MaxResources)
 	}
 	s, err := convert.FromWaymark(request)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	mendSnapshot(s)
-	return s, checkWaymark(s)
+	if err := checkWaymark(s); err != nil {
+		return nil, nil, err
+	}
+	removed, err = checkRemoved(request, s)
+	return s, removed, err
 }
 
 // mendSnapshot takes U+0000 out of all text.

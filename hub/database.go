@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,27 +13,50 @@ import (
 	"waymark/hub/store/sqlite"
 )
 
-// OpenStore opens the database that a --db flag names: "sqlite:PATH". The
-// caller closes it.
-func OpenStore(ctx context.Context, db string, now func() time.Time) (store.Store, error) {
-	path, err := sqlitePath(db)
-	if err != nil {
-		return nil, err
-	}
-	return sqlite.Open(ctx, path, sqlite.Options{Now: now})
+// Databases are the kinds of database that a hub can keep its data in: what
+// package hub/store/drivers offers, or the part of it that a program links.
+// The zero value is SQLite alone, which is what an embedded hub needs.
+type Databases struct {
+	// Check says whether a --db flag can be right, without touching anything.
+	Check func(db string) error
+	// Open opens what it names.
+	Open func(ctx context.Context, db string, opts StoreOptions) (store.Store, error)
 }
 
-// sqlitePath checks db without touching anything.
-func sqlitePath(db string) (string, error) {
+// StoreOptions are for every kind of store.
+type StoreOptions struct {
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+	// Logger gets what goes wrong in the background; nil means none.
+	Logger *slog.Logger
+}
+
+func (d *Databases) setDefaults() {
+	if d.Check == nil || d.Open == nil {
+		d.Check, d.Open = checkSQLite, openSQLite
+	}
+}
+
+func openSQLite(ctx context.Context, db string, opts StoreOptions) (store.Store, error) {
+	if err := checkSQLite(db); err != nil {
+		return nil, err
+	}
+	st, err := sqlite.Open(ctx, strings.TrimPrefix(db, "sqlite:"), sqlite.Options{Now: opts.Now, Logger: opts.Logger})
+	if err != nil { // not a nil pointer in an interface that isn't nil
+		return nil, err
+	}
+	return st, nil
+}
+
+func checkSQLite(db string) error {
 	scheme, path, _ := strings.Cut(db, ":")
 	switch {
 	case scheme == "sqlite" && path != "":
-		return path, nil
-	case scheme == "postgres" || scheme == "postgresql":
-		// The URL may hold a password: it isn't repeated.
-		return "", usagef("--db postgres: PostgreSQL is not in this build yet; use sqlite:PATH")
+		return nil
+	case strings.Contains(path, "@"): // it may hold a password: it isn't repeated
+		return usagef("--db %s:…: this program knows SQLite only; want sqlite:PATH", scheme)
 	}
-	return "", usagef("--db %q: want sqlite:PATH", db)
+	return usagef("--db %q: want sqlite:PATH", db)
 }
 
 // StateDir returns the directory that holds a hub's files when nothing else

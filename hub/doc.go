@@ -2,24 +2,32 @@
 // DRPC, keeps the newest of each in a store, and shows them through an HTTP
 // API. Command hub serves one; the agent embeds one.
 //
-// Two DRPC services are served on every connection: waymark.v1.Context, which
-// carries all of a snapshot, and coder.agent.v2.Agent, of which only
-// PushContextState is implemented, so that Coder's agents can push too.
+// Agents connect in two ways: at the endpoint that Coder's server has for
+// them (a WebSocket that carries yamux, on which each call has a stream), on
+// the same HTTP port as everything else, and by plain DRPC on a socket. Two
+// DRPC services are served on every connection: waymark.v1.Context, which
+// carries all of a snapshot, also as a delta, and coder.agent.v2.Agent, of
+// which only PushContextState is implemented, so that Coder's agents can push
+// too. Its other methods answer that they are unimplemented.
 //
 // # Guarantees
 //
-//   - An agent is known by its token alone, per call; what it says about
-//     itself is data. Reader tokens open the HTTP API and nothing else, agent
-//     tokens the DRPC services and nothing else.
+//   - An agent is known by its token alone, which each call looks up; what it
+//     says about itself is data. Reader tokens open the HTTP API and nothing
+//     else, agent tokens the DRPC services and nothing else. The connections
+//     of a token that is revoked, by whomever, end within Limits.Recheck.
 //   - A push is checked before anything is written, since a workspace isn't
 //     trusted: the rules of Coder's server, in its order, for Coder's
-//     protocol, and the same caps and a few more for ours. A refused push
-//     changes nothing and doesn't end the connection.
+//     protocol, and the same caps and a few more for ours. A delta is held to
+//     the rules of the full push that it stands for. A refused push changes
+//     nothing and doesn't end the connection.
 //   - U+0000 is taken out of text before it is checked, so that all databases
 //     hold the same; text that isn't UTF-8 is refused by the decoder.
-//   - The first good push of a connection begins a session; from then on,
-//     pushes of the agent's older connections are refused
-//     (wire.CodeSuperseded).
+//   - An agent's connections have an order, given to them before a push can
+//     be sent: at the WebSocket's handshake, or by the call Open. A push of a
+//     connection is refused once a newer one has had a push accepted
+//     (wire.CodeSuperseded), however late it arrives, so that nothing older
+//     overwrites what is newer.
 //   - Neither payloads nor tokens are ever logged.
 //
 // # Concurrency
@@ -30,8 +38,17 @@
 //
 // # Limits
 //
-// DRPC itself knows no keep-alive: a peer that vanishes without a trace from
-// a TCP connection stays "connected" until the kernel notices. One connection
-// can make the hub hold one message (4 MiB), also before it has shown a
-// token; Options.MaxConnections bounds how many there are.
+// See Limits. What agents can make a hub hold is bounded, whatever they do:
+// Limits.Large messages of 4 MiB that are received and stored, of which one
+// token has two and all strangers together two; 64 KiB for every other call
+// that is under way; and 8 MiB of unread streams for each WebSocket, of which
+// a token has Limits.SessionsPerToken. A message that would take much to
+// decode is refused, or waits for the few places for such. Who is slow,
+// silent or breaks the rules of a transport is dropped, with a reason where
+// the transport has a place for one; nobody else notices.
+//
+// Plain DRPC has no pings: a peer that vanishes without a word stays
+// "connected" until the kernel notices, after a minute. The order of an
+// agent's connections relies on Open there; a client that goes without gets
+// its place with its first push.
 package hub

@@ -6,17 +6,13 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"runtime/debug"
 	"sync"
 	"time"
 
-	"storj.io/drpc"
 	"storj.io/drpc/drpcmanager"
 	"storj.io/drpc/drpcserver"
 	"storj.io/drpc/drpcstream"
 	"storj.io/drpc/drpcwire"
-
-	"waymark/wire"
 )
 
 // acceptPause is how long to wait when a connection can't be accepted for
@@ -74,8 +70,19 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// ErrBusy says that Options.MaxConnections are open.
+// ErrBusy says that Limits.Connections are open.
 var ErrBusy = errors.New("too many connections")
+
+// enter takes one of the places for connections.
+func (h *Hub) enter() (leave func(), err error) {
+	select {
+	case h.places <- struct{}{}:
+		return func() { <-h.places }, nil
+	default:
+		h.log.Warn("connection refused", slog.Any("error", ErrBusy), slog.Int("limit", cap(h.places)))
+		return nil, ErrBusy
+	}
+}
 
 // ServeConn serves the DRPC services to one connection, which may be one end
 // of a net.Pipe, and closes it. It returns when the peer hangs up, or ctx or
@@ -87,86 +94,35 @@ func (h *Hub) ServeConn(ctx context.Context, conn net.Conn) error {
 		return err
 	}
 	defer end()
-	select {
-	case h.slots <- struct{}{}:
-		defer func() { <-h.slots }()
-	default:
+	leave, err := h.enter()
+	if err != nil {
 		_ = conn.Close()
-		h.log.Warn("connection refused", slog.Any("error", ErrBusy), slog.Int("limit", cap(h.slots)))
-		return ErrBusy
+		return err
 	}
-	s := newSession(&h.live)
-	defer func() {
-		for _, id := range s.end() {
-			h.log.Info("agent disconnected", slog.String("agent", id))
-		}
-	}()
-	server := drpcserver.NewWithOptions(&handler{hub: h, session: s}, drpcserver.Options{Manager: drpcmanager.Options{
-		Reader: drpcwire.ReaderOptions{MaximumBufferSize: wire.MaxMessage},
-		Stream: drpcstream.Options{MaximumBufferSize: wire.MaxMessage},
-	}})
-	err = server.ServeOne(ctx, conn)
-	if err != nil && !errors.Is(err, io.EOF) && ctx.Err() == nil {
-		h.log.Debug("connection ended", slog.Any("error", err))
-	}
+	defer leave()
+	ctx, drop := context.WithCancelCause(ctx)
+	defer drop(nil)
+	s := h.newSession(drop)
+	defer s.end()
+	c := &calls{hub: h, session: s, login: h.loginCall}
+	c.intake = newIntake(conn, &h.limits, h.large, h.limits.Handshake)
+	h.serveCalls(ctx, c)
 	return nil
 }
 
-// handler stands before the mux: a call is authenticated before its message
-// is even decoded.
-type handler struct {
-	hub     *Hub
-	session *session
-}
-
-// HandleRPC implements drpc.Handler.
-func (c *handler) HandleRPC(stream drpc.Stream, rpc string) (err error) {
-	defer func() {
-		// A panic would end the process, and with it all other agents.
-		if p := recover(); p != nil {
-			c.hub.log.Error("call panicked", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
-			err = errInternal
-		}
-	}()
-	agentID, err := c.hub.authenticateAgent(stream.Context())
-	if err != nil {
-		// A peer that is still sending when the answer comes would see EOF
-		// instead of it.
-		_ = stream.MsgRecv(nil, discard{})
-		return err
+// serveCalls serves one DRPC transport until it ends.
+func (h *Hub) serveCalls(ctx context.Context, c *calls) {
+	server := drpcserver.NewWithOptions(c, drpcserver.Options{Manager: drpcmanager.Options{
+		// What is over wire.MaxMessage is refused with an answer, unlike what
+		// is over this.
+		Reader: drpcwire.ReaderOptions{MaximumBufferSize: maxCall},
+		Stream: drpcstream.Options{MaximumBufferSize: maxCall},
+	}})
+	err := server.ServeOne(ctx, c.intake)
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		err = cause
 	}
-	if c.session.attach(agentID) {
-		c.hub.log.Info("agent connected", slog.String("agent", agentID))
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, context.Canceled) {
+		h.log.Debug("connection ended", slog.Any("error", err))
 	}
-	ctx := context.WithValue(stream.Context(), callerKey{}, caller{agentID: agentID, session: c.session})
-	return c.hub.mux.HandleRPC(callStream{inner: stream, ctx: ctx}, rpc)
 }
-
-// discard is an encoding that reads nothing out of a message.
-type discard struct{}
-
-func (discard) Marshal(drpc.Message) ([]byte, error) { return nil, nil }
-func (discard) Unmarshal([]byte, drpc.Message) error { return nil }
-
-// errInternal is all that an agent learns of what is wrong within the hub.
-var errInternal = errors.New("internal error; see the hub's log")
-
-// caller is who makes a call; it travels in the call's context.
-type caller struct {
-	agentID string
-	session *session
-}
-
-type callerKey struct{}
-
-// callStream is a stream with another context.
-type callStream struct {
-	inner drpc.Stream
-	ctx   context.Context //nolint:containedctx // that is what a drpc.Stream is
-}
-
-func (s callStream) Context() context.Context                      { return s.ctx }
-func (s callStream) MsgSend(m drpc.Message, e drpc.Encoding) error { return s.inner.MsgSend(m, e) }
-func (s callStream) MsgRecv(m drpc.Message, e drpc.Encoding) error { return s.inner.MsgRecv(m, e) }
-func (s callStream) CloseSend() error                              { return s.inner.CloseSend() }
-func (s callStream) Close() error                                  { return s.inner.Close() }

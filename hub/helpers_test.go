@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"storj.io/drpc/drpcconn"
 	"storj.io/drpc/drpcmetadata"
@@ -36,14 +37,22 @@ type fixture struct {
 
 // safeBuffer collects the log.
 type safeBuffer struct {
-	mu  sync.Mutex // guards buf
-	buf bytes.Buffer
+	mu       sync.Mutex // guards the rest
+	buf      bytes.Buffer
+	panicked bool // a call has
 }
 
 func (b *safeBuffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.panicked = b.panicked || bytes.Contains(p, []byte("panicked"))
 	return b.buf.Write(p)
+}
+
+func (b *safeBuffer) hasPanicked() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.panicked
 }
 
 func (b *safeBuffer) String() string {
@@ -137,9 +146,25 @@ func (p *peer) mustPush(request *waymark.PushRequest, want bool) {
 	}
 }
 
+// eventually asks again and again, for a minute at most, until it gets a yes:
+// for what another goroutine does without telling anybody.
+func (f *fixture) eventually(ask func() bool) bool {
+	deadline := time.After(time.Minute)
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for !ask() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			return false
+		}
+	}
+	return true
+}
+
 // snapshot returns what the store has, or nil.
 func (f *fixture) snapshot(agentID string) *store.StoredSnapshot {
-	s, err := f.store.Snapshot(context.Background(), agentID)
+	s, err := f.store.Snapshot(context.Background(), store.Query{AgentID: agentID})
 	if err != nil {
 		return nil
 	}

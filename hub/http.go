@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"waymark/hub/store"
+	"waymark/wire"
 )
 
 // Handler returns the HTTP API:
@@ -15,8 +16,10 @@ import (
 //	GET /api/v0/agents                                 all agents
 //	GET /api/v0/agents/{id}/context                    an agent's snapshot
 //	GET /api/v0/agents/{id}/context/resources/{rid}    a resource's payload
+//	GET /api/v2/workspaceagents/me/rpc                 where agents connect
 //
-// All of /api needs a reader's token (Authorization: Bearer) and a Host
+// The last one needs an agent's token, and is a WebSocket: see package push
+// and Coder's workspaceagents API. All of /api/v0 needs a reader's token (Authorization: Bearer) and a Host
 // header that names this hub: the address that was connected to, localhost
 // for a loopback address, or one of Options.AllowHosts. Without the latter
 // any web page could have its own name point to 127.0.0.1 and talk to the
@@ -42,6 +45,8 @@ func (h *Hub) Handler() http.Handler {
 	root := http.NewServeMux()
 	root.HandleFunc("GET /healthz", serveHealth)
 	root.HandleFunc("/healthz", methodNotAllowed)
+	root.Handle("GET "+wire.EndpointPath, h.checkHost(http.HandlerFunc(h.serveEndpoint)))
+	root.HandleFunc(wire.EndpointPath, methodNotAllowed)
 	root.Handle("/", h.checkHost(h.checkReader(api)))
 	return secure(root)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"waymark/host/snapshot"
+	"waymark/hub/store"
 )
 
 // agentJSON is one agent in the list. UpdatedAt is null until it has pushed.
@@ -47,7 +48,7 @@ type contextJSON struct {
 }
 
 func (h *Hub) serveContext(w http.ResponseWriter, r *http.Request) {
-	stored, err := h.store.Snapshot(r.Context(), r.PathValue("id"))
+	stored, err := h.store.Snapshot(r.Context(), store.Query{AgentID: r.PathValue("id"), WithoutPayloads: true})
 	if err != nil {
 		h.fail(w, r, err)
 		return
@@ -56,7 +57,7 @@ func (h *Hub) serveContext(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *Hub) serveResource(w http.ResponseWriter, r *http.Request) {
-	body, err := h.store.ResourceBody(r.Context(), r.PathValue("id"), r.PathValue("resource"))
+	body, err := h.store.ResourceBody(r.Context(), store.Query{AgentID: r.PathValue("id")}, r.PathValue("resource"))
 	if err != nil {
 		h.fail(w, r, err)
 		return

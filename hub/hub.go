@@ -3,20 +3,18 @@ package hub
 import (
 	"context"
 	"errors"
+	"hash/maphash"
 	"log/slog"
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	"storj.io/drpc/drpcmux"
 
 	"waymark/hub/store"
 	"waymark/wire/coder"
 	"waymark/wire/waymark"
 )
-
-// DefaultMaxConnections is enough for thousands of agents at some 100 KiB
-// each, and below the usual limits of open files.
-const DefaultMaxConnections = 4096
 
 // Options configure a Hub. Only Store must be set.
 type Options struct {
@@ -27,32 +25,39 @@ type Options struct {
 	// AllowHosts are further names under which the HTTP API may be called:
 	// those of a reverse proxy, for example. A port is ignored.
 	AllowHosts []string
-	// MaxConnections bounds the DRPC connections; 0 means
-	// DefaultMaxConnections.
-	MaxConnections int
+	// Limits bound what agents may cost.
+	Limits Limits
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
 
-// Hub is a control plane. New makes one, Handler and ServeDRPC put it to
-// work, Close ends it.
+// Hub is a control plane. New makes one, Handler, ServeDRPC and ServeConn put
+// it to work, Close ends it.
 type Hub struct {
 	store      store.Store
 	log        *slog.Logger
 	now        func() time.Time
 	allowHosts map[string]bool
 	mux        *drpcmux.Mux
+	limits     Limits
 	live       live
+	seed       maphash.Seed // for the ids in a base
 
 	// ctx ends when Close is called.
 	ctx    context.Context
 	cancel context.CancelFunc
-	// slots holds one element for each connection that is open.
-	slots chan struct{}
+	// What there is a bounded number of, an element for each that is taken:
+	// connections, large calls, and those that take much to decode.
+	places, large, heavy chan struct{}
+	// rate bounds the calls and connections of all together; strangers stands
+	// for whoever hasn't shown a token.
+	rate      *rate.Limiter
+	strangers *holder
 
-	mu     sync.Mutex // guards closed, and running against Add after Wait
-	closed bool
-	// running counts the calls of ServeDRPC and ServeConn.
+	mu         sync.Mutex // guards closed and rechecking, and running against Add after Wait
+	closed     bool
+	rechecking bool
+	// running counts the connections, and what looks after them.
 	running sync.WaitGroup
 }
 
@@ -64,9 +69,7 @@ func New(opts Options) (*Hub, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	if opts.MaxConnections <= 0 {
-		opts.MaxConnections = DefaultMaxConnections
-	}
+	opts.Limits.setDefaults()
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
@@ -74,9 +77,15 @@ func New(opts Options) (*Hub, error) {
 		store: opts.Store, log: opts.Logger, now: opts.Now,
 		allowHosts: make(map[string]bool),
 		mux:        drpcmux.New(),
-		live:       live{count: make(map[string]int)},
-		slots:      make(chan struct{}, opts.MaxConnections),
+		limits:     opts.Limits,
+		seed:       maphash.MakeSeed(),
+		places:     make(chan struct{}, opts.Limits.Connections),
+		large:      make(chan struct{}, opts.Limits.Large),
+		heavy:      make(chan struct{}, heavyCalls),
+		rate:       rate.NewLimiter(rate.Limit(opts.Limits.TotalRate), opts.Limits.TotalBurst),
 	}
+	h.live.init(&h.limits)
+	h.strangers = h.live.newHolder("")
 	for _, name := range opts.AllowHosts {
 		h.allowHosts[hostname(name)] = true
 	}
@@ -100,6 +109,10 @@ func (h *Hub) begin(ctx context.Context) (_ context.Context, end func(), err err
 	defer h.mu.Unlock()
 	if h.closed {
 		return nil, nil, ErrClosed
+	}
+	if !h.rechecking {
+		h.rechecking = true
+		h.running.Go(h.recheckTokens)
 	}
 	h.running.Add(1)
 	ctx, cancel := context.WithCancel(ctx)

@@ -16,8 +16,10 @@ import (
 // ListenOptions say where a hub keeps its data and where it listens. Nothing
 // in it refers to what isn't in a flag of hub serve.
 type ListenOptions struct {
-	// DB names the database, "sqlite:PATH"; empty means DefaultDB.
+	// DB names the database, such as "sqlite:PATH"; empty means DefaultDB.
 	DB string
+	// Databases open it; the zero value knows SQLite only.
+	Databases Databases
 	// HTTP is the address of the HTTP API; empty means DefaultHTTP. It must
 	// be loopback unless Insecure is set, since there is no TLS here.
 	HTTP string
@@ -28,8 +30,9 @@ type ListenOptions struct {
 	DRPC []string
 	// Insecure allows addresses that aren't loopback.
 	Insecure bool
-	// AllowHosts, Logger and Now are those of Options.
+	// AllowHosts, Limits, Logger and Now are those of Options.
 	AllowHosts []string
+	Limits     Limits
 	Logger     *slog.Logger
 	Now        func() time.Time
 }
@@ -68,7 +71,8 @@ func Listen(ctx context.Context, opts ListenOptions) (*Server, error) {
 		}
 		opts.DB = db
 	}
-	if _, err := sqlitePath(opts.DB); err != nil {
+	opts.Databases.setDefaults()
+	if err := opts.Databases.Check(opts.DB); err != nil {
 		return nil, err
 	}
 	s := &Server{log: opts.Logger}
@@ -90,13 +94,17 @@ func (s *Server) open(ctx context.Context, opts *ListenOptions) (err error) {
 		}
 		s.drpc = append(s.drpc, listener)
 	}
-	st, err := OpenStore(ctx, opts.DB, opts.Now)
+	st, err := opts.Databases.Open(ctx, opts.DB, StoreOptions{Now: opts.Now, Logger: opts.Logger})
 	if err != nil {
 		return err
 	}
 	s.store = st
-	s.hub, err = New(Options{Store: st, Logger: opts.Logger, AllowHosts: opts.AllowHosts, Now: opts.Now})
-	return err
+	s.hub, err = New(Options{Store: st, Logger: opts.Logger, AllowHosts: opts.AllowHosts, Limits: opts.Limits, Now: opts.Now})
+	if err != nil {
+		return err
+	}
+	s.http = newLimitListener(s.http, s.hub.limits.Connections+extraHTTP)
+	return nil
 }
 
 // Hub returns the hub; it ends with Close.
@@ -119,15 +127,14 @@ func (s *Server) DRPC() []string {
 }
 
 const (
-	// A request is a few lines: ten seconds are for a bad line, not for a
-	// peer that dribbles bytes to hold a connection.
-	headerTimeout = 10 * time.Second
-	writeTimeout  = time.Minute
-	idleTimeout   = 2 * time.Minute
+	writeTimeout = time.Minute
+	idleTimeout  = 2 * time.Minute
 	// maxHeader leaves room for the longest resource id, URL-encoded.
 	maxHeader = 32 << 10
 	// maxBody is for requests, none of which has one.
 	maxBody = 4 << 10
+	// extraHTTP is how many HTTP connections there may be beside the agents'.
+	extraHTTP = 1024
 	// stopTimeout is how long answers that are under way may take at the end.
 	stopTimeout = 5 * time.Second
 )
@@ -139,12 +146,17 @@ func (s *Server) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	server := &http.Server{
-		Handler:           http.MaxBytesHandler(s.hub.Handler(), maxBody),
-		ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout,
+		Handler: http.MaxBytesHandler(s.hub.Handler(), maxBody),
+		// A request is a few lines: that is time for a bad line, not for a
+		// peer that dribbles bytes to hold a connection.
+		ReadHeaderTimeout: s.hub.limits.Handshake, ReadTimeout: s.hub.limits.Handshake,
 		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeader,
 		ErrorLog:       slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
+	// The agents' connections are no longer the server's own; it waits for
+	// the others.
+	server.RegisterOnShutdown(func() { _ = s.hub.Close() })
 	results := make(chan error, 1+len(s.drpc))
 	go func() {
 		err := server.Serve(s.http)

@@ -141,7 +141,7 @@ func TestListenRefused(t *testing.T) {
 		"socket is file": {func(o *hub.ListenOptions) { o.DRPC = []string{"unix:" + plain} }, false, "not a socket"},
 		"socket long":    {func(o *hub.ListenOptions) { o.DRPC = []string{"unix:/" + long(104)} }, true, "longer"},
 		"second drpc":    {func(o *hub.ListenOptions) { o.DRPC = append(o.DRPC, "unix:"+plain) }, false, "not a socket"},
-		"postgres":       {func(o *hub.ListenOptions) { o.DB = "postgres://u:secret@h/db" }, true, "not in this build yet"},
+		"postgres":       {func(o *hub.ListenOptions) { o.DB = "postgres://u:secret@h/db" }, true, "SQLite only"},
 		"db nonsense":    {func(o *hub.ListenOptions) { o.DB = "hub.db" }, true, "sqlite:PATH"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,25 +1,121 @@
 package hub
 
 import (
-	"context"
 	"sync"
+	"time"
 
-	"waymark/hub/store"
+	"golang.org/x/time/rate"
 )
 
-// live knows which agents have a connection now.
+// live knows which agents have a connection now, and with which tokens.
 type live struct {
-	mu    sync.Mutex // guards count
-	count map[string]int
+	limits *Limits
+
+	mu      sync.Mutex         // guards everything below and holder.sessions
+	agents  map[string]int     // connections by agent
+	holders map[string]*holder // by id of the token
 }
 
-func (l *live) add(agentID string, n int) {
+// holder is a token in use. It outlives the token's connections for a while,
+// so that coming back doesn't reset the rate.
+type holder struct {
+	agentID string
+	rate    *rate.Limiter
+	large   chan struct{} // an element for each large call; see intake
+	// sessions lists the connections but those that have to go, the oldest
+	// first.
+	sessions []*session
+	idleFrom time.Time // when the last one ended; zero while there are some
+}
+
+// forgetAfter is long enough for any limiter's burst to be full again.
+const forgetAfter = time.Minute
+
+func (l *live) init(limits *Limits) {
+	l.limits, l.agents, l.holders = limits, make(map[string]int), make(map[string]*holder)
+}
+
+func (l *live) newHolder(agentID string) *holder {
+	return &holder{
+		agentID: agentID, large: make(chan struct{}, largePerToken),
+		rate: rate.NewLimiter(rate.Limit(l.limits.Rate), l.limits.Burst),
+	}
+}
+
+// hold returns the holder of the token, whether or not it has connections.
+func (l *live) hold(tokenID, agentID string) *holder {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.count[agentID] += n
-	if l.count[agentID] == 0 {
-		delete(l.count, agentID)
+	h := l.holders[tokenID]
+	if h == nil {
+		h = l.newHolder(agentID)
+		h.idleFrom = time.Now()
+		l.holders[tokenID] = h
 	}
+	return h
+}
+
+// join adds a connection. It returns the one that has to go for it, if any,
+// and whether the agent had none before.
+func (l *live) join(h *holder, s *session) (oldest *session, first bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h.sessions, h.idleFrom = append(h.sessions, s), time.Time{}
+	l.agents[h.agentID]++
+	if len(h.sessions) > l.limits.SessionsPerToken {
+		// It leaves when it has come to its end. Until then it must not be
+		// taken for the oldest again.
+		oldest, h.sessions = h.sessions[0], h.sessions[1:]
+	}
+	return oldest, l.agents[h.agentID] == 1
+}
+
+// leave removes a connection and reports whether it was the agent's last.
+func (l *live) leave(h *holder, s *session) (last bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, other := range h.sessions {
+		if other == s {
+			h.sessions = append(h.sessions[:i:i], h.sessions[i+1:]...)
+			break
+		}
+	}
+	if len(h.sessions) == 0 {
+		h.idleFrom = time.Now()
+	}
+	l.agents[h.agentID]--
+	if l.agents[h.agentID] > 0 {
+		return false
+	}
+	delete(l.agents, h.agentID)
+	return true
+}
+
+// tokens returns the ids of the tokens that have connections, and forgets
+// those that haven't had any for a while.
+func (l *live) tokens() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var ids []string
+	for id, h := range l.holders {
+		switch {
+		case len(h.sessions) > 0:
+			ids = append(ids, id)
+		case time.Since(h.idleFrom) > forgetAfter:
+			delete(l.holders, id)
+		}
+	}
+	return ids
+}
+
+// sessions returns the token's connections.
+func (l *live) sessions(tokenID string) []*session {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if h := l.holders[tokenID]; h != nil {
+		return append([]*session{}, h.sessions...)
+	}
+	return nil
 }
 
 // Connected reports whether the agent has a live connection: one on which it
@@ -27,74 +123,5 @@ func (l *live) add(agentID string, n int) {
 func (h *Hub) Connected(agentID string) bool {
 	h.live.mu.Lock()
 	defer h.live.mu.Unlock()
-	return h.live.count[agentID] > 0
-}
-
-// session is one connection of one peer. The calls of a connection usually
-// come with one agent's token, but nothing forbids several.
-type session struct {
-	live *live
-	// turn holds one element, which whoever begins a generation takes: a lock
-	// that can be waited for with a context, and that is fit to be held while
-	// the store is asked. It guards generations.
-	turn        chan struct{}
-	generations map[string]int64
-
-	mu     sync.Mutex // guards agents
-	agents map[string]struct{}
-}
-
-func newSession(l *live) *session {
-	s := &session{
-		live: l, turn: make(chan struct{}, 1),
-		generations: make(map[string]int64), agents: make(map[string]struct{}),
-	}
-	s.turn <- struct{}{}
-	return s
-}
-
-// attach notes that the agent has shown its token on this connection, and
-// reports whether that is new.
-func (s *session) attach(agentID string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, known := s.agents[agentID]; known {
-		return false
-	}
-	s.agents[agentID] = struct{}{}
-	s.live.add(agentID, 1)
-	return true
-}
-
-// end notes that the connection is gone and returns whose it was.
-func (s *session) end() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var agents []string
-	for id := range s.agents {
-		s.live.add(id, -1)
-		agents = append(agents, id)
-	}
-	clear(s.agents)
-	return agents
-}
-
-// generation returns the agent's generation on this connection, and begins it
-// on the first call.
-func (s *session) generation(ctx context.Context, st store.Store, agentID string) (int64, error) {
-	select {
-	case <-ctx.Done():
-		return 0, ctx.Err()
-	case <-s.turn:
-		defer func() { s.turn <- struct{}{} }()
-	}
-	if g, begun := s.generations[agentID]; begun {
-		return g, nil
-	}
-	g, err := st.BeginSession(ctx, agentID)
-	if err != nil {
-		return 0, err
-	}
-	s.generations[agentID] = g
-	return g, nil
+	return h.live.agents[agentID] > 0
 }

@@ -21,4 +21,9 @@ const (
 	// MaxMessage bounds one encoded message: it is DRPC's default buffer. A
 	// longer one makes the receiver drop the stream without saying why.
 	MaxMessage = 4 << 20
+	// MaxParts bounds the messages within a message (resources, attributes,
+	// the values of a schema): decoded, each takes a hundred bytes and more,
+	// whatever it took on the wire. It is our hub's own rule, and far above
+	// what fits into the other limits by any honest use.
+	MaxParts = 500_000
 )

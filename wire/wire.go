@@ -23,8 +23,9 @@ const (
 	ProtocolCoder   Protocol = "coder.agent.v2"
 )
 
-// The full names of the two methods, as they go over the wire.
+// The full names of the methods, as they go over the wire.
 const (
+	MethodOpen             = "/waymark.v1.Context/Open"
 	MethodPush             = "/waymark.v1.Context/Push"
 	MethodPushContextState = "/coder.agent.v2.Agent/PushContextState"
 )
@@ -33,9 +34,30 @@ const (
 // as call metadata. Over a WebSocket the token is an HTTP header instead.
 const TokenMetadata = "waymark-token"
 
+// Coder's agent endpoint, as a workspace agent dials it and a hub serves it: a
+// WebSocket that carries yamux, on which each call has a stream of its own.
+const (
+	// EndpointPath is its path below the server's URL.
+	EndpointPath = "/api/v2/workspaceagents/me/rpc"
+	// TokenHeader carries the agent's token in the handshake.
+	TokenHeader = "Coder-Session-Token" //nolint:gosec // a header's name
+	// The version of the Agent API that this repository speaks. 2.10 is the
+	// first one that has PushContextState.
+	APIMajor, APIMinor = 2, 10
+	// Role says what connects. Coder's server monitors the workspace's agent
+	// by the connections whose role is "agent" or missing; any other value
+	// leaves what it knows of the workspace's own agent alone.
+	Role = "waymark"
+)
+
 // The codes that a hub puts on the error of a push, with the numbers that
 // gRPC gives them. Coder's server uses CodeUnimplemented only.
 const (
+	// CodeBusy: too many requests; the same push may succeed later.
+	CodeBusy uint64 = 8
+	// CodeTooLarge: the message is over MaxMessage, or decoded it would be
+	// out of all proportion.
+	CodeTooLarge uint64 = 11
 	// CodeSuperseded: a newer session of the same agent has taken over.
 	CodeSuperseded uint64 = 10
 	// CodeUnimplemented is what every generated Unimplemented server says.
@@ -59,6 +81,16 @@ func IsUnimplemented(err error) bool {
 // IsUnauthorized reports whether err says that the peer refuses the token.
 func IsUnauthorized(err error) bool {
 	return err != nil && drpcerr.Code(err) == CodeUnauthorized
+}
+
+// IsBusy reports whether err says that the peer wants to be asked later.
+func IsBusy(err error) bool {
+	return err != nil && drpcerr.Code(err) == CodeBusy
+}
+
+// IsTooLarge reports whether err says that a message is too large.
+func IsTooLarge(err error) bool {
+	return err != nil && drpcerr.Code(err) == CodeTooLarge
 }
 
 // IsSuperseded reports whether err says that a newer session of the same

@@ -39,9 +39,10 @@ func serve(t *testing.T, mux *drpcmux.Mux) drpc.Conn {
 // name the same methods.
 func TestMethodNames(t *testing.T) {
 	recorder := &recordingConn{}
+	_, _ = waymark.NewDRPCContextClient(recorder).Open(t.Context(), &waymark.OpenRequest{})
 	_, _ = waymark.NewDRPCContextClient(recorder).Push(t.Context(), &waymark.PushRequest{})
 	_, _ = coder.NewDRPCAgentClient(recorder).PushContextState(t.Context(), &coder.PushContextStateRequest{})
-	want := []string{wire.MethodPush, wire.MethodPushContextState}
+	want := []string{wire.MethodOpen, wire.MethodPush, wire.MethodPushContextState}
 	if fmt.Sprint(recorder.called) != fmt.Sprint(want) {
 		t.Errorf("generated clients call %v, want %v", recorder.called, want)
 	}
@@ -97,6 +98,7 @@ func TestErrorKinds(t *testing.T) {
 		name                                    string
 		err                                     error
 		unimplemented, unauthorized, superseded bool
+		busy, tooLarge                          bool
 	}{
 		{name: "nil"},
 		{name: "plain", err: plain},
@@ -104,14 +106,19 @@ func TestErrorKinds(t *testing.T) {
 		{name: "unknown rpc", err: errors.New(`protocol error: unknown rpc: "/a/B"`), unimplemented: true},
 		{name: "unauthorized", err: drpcerr.WithCode(plain, wire.CodeUnauthorized), unauthorized: true},
 		{name: "superseded", err: drpcerr.WithCode(plain, wire.CodeSuperseded), superseded: true},
+		{name: "busy", err: drpcerr.WithCode(plain, wire.CodeBusy), busy: true},
+		{name: "too large", err: drpcerr.WithCode(plain, wire.CodeTooLarge), tooLarge: true},
 		{name: "another code", err: drpcerr.WithCode(plain, 77)},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got := [3]bool{wire.IsUnimplemented(c.err), wire.IsUnauthorized(c.err), wire.IsSuperseded(c.err)}
-			want := [3]bool{c.unimplemented, c.unauthorized, c.superseded}
+			got := [5]bool{
+				wire.IsUnimplemented(c.err), wire.IsUnauthorized(c.err), wire.IsSuperseded(c.err),
+				wire.IsBusy(c.err), wire.IsTooLarge(c.err),
+			}
+			want := [5]bool{c.unimplemented, c.unauthorized, c.superseded, c.busy, c.tooLarge}
 			if got != want {
-				t.Errorf("unimplemented, unauthorized, superseded = %v, want %v", got, want)
+				t.Errorf("unimplemented, unauthorized, superseded, busy, too large = %v, want %v", got, want)
 			}
 		})
 	}

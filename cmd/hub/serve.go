@@ -24,13 +24,20 @@ func newServe() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the hub until it is told to stop (SIGINT or SIGTERM)",
-		Long: `Runs the hub. Agents connect by DRPC (--drpc, which can be given several times;
-by default a socket that only this user can open). People and programs read
-over HTTP (--http), with a reader token.
+		Long: `Runs the hub. Agents connect over HTTP (--http), at the same place as to a
+Coder server: their --url is the hub's, such as https://hub.example.com. On
+this machine they can also use plain DRPC (--drpc, which can be given several
+times; by default a socket that only this user can open). People and programs
+read over HTTP, too, with a reader token.
 
 There is no TLS here: an address that isn't loopback is refused, unless
 --insecure says that the network can be trusted. Behind a reverse proxy, name
-the hosts under which it is called with --allow-host.
+the hosts under which it is called with --allow-host; the proxy must pass
+WebSockets on.
+
+The database is a file (sqlite:PATH) or PostgreSQL (postgres://…), which
+several hubs can share. Put a password for it into PGPASSWORD or a file that
+PGPASSFILE names, not into the command line.
 
 --tokens names a file with tokens that were made elsewhere, one on a line:
 
@@ -42,7 +49,8 @@ Only its owner may be able to read it (mode 0600). It is read at the start; a
 token that was in the file once and isn't any more is no longer valid.`,
 		Example: `  hub serve
   hub serve --http 127.0.0.1:0 --drpc tcp:127.0.0.1:7879
-  hub serve --db sqlite:/var/lib/waymark/hub.db --tokens /etc/waymark/tokens`,
+  hub serve --db sqlite:/var/lib/waymark/hub.db --tokens /etc/waymark/tokens
+  hub serve --db postgres://waymark@db.example.com/waymark --allow-host hub.example.com`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
@@ -62,7 +70,7 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	f.listen.Logger = logger
+	f.listen.Logger, f.listen.Databases = logger, databases()
 	if len(f.listen.DRPC) == 0 {
 		spec, err := hub.DefaultDRPC()
 		if err != nil {
@@ -114,11 +122,6 @@ func hint(ctx context.Context, st store.Store, db string, stderr io.Writer) erro
 	}
 	fmt.Fprintf(stderr, "There is no reader token yet, so nobody can see anything. Make one with\n  hub token create --role reader%s\nand one for each agent with\n  hub token create --role agent --agent ID%s\n", at, at)
 	return nil
-}
-
-// addDB adds the --db flag.
-func addDB(cmd *cobra.Command, db *string) {
-	cmd.Flags().StringVar(db, "db", "", "the `database`, sqlite:PATH (default sqlite:$XDG_STATE_HOME/waymark/hub.db)")
 }
 
 // logFlags choose the form of the log.

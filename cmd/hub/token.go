@@ -34,7 +34,10 @@ func withStore(cmd *cobra.Command, db string, f func(store.Store) error) (err er
 			return err
 		}
 	}
-	st, err := hub.OpenStore(cmd.Context(), db, time.Now)
+	if err := checkDB(db); err != nil {
+		return err
+	}
+	st, err := databases().Open(cmd.Context(), db, hub.StoreOptions{})
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package push_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"waymark/abi"
@@ -9,9 +10,8 @@ import (
 	"waymark/host/snapshot"
 )
 
-// BenchmarkPrepare is the push's own share of the CPU of an edit: 200 skills
-// of 8 KiB.
-func BenchmarkPrepare(b *testing.B) {
+// skills is 200 skills of 8 KiB.
+func skills() *snapshot.Snapshot {
 	s := &snapshot.Snapshot{Version: 1}
 	for i := range 200 {
 		s.Resources = append(s.Resources, file(fmt.Sprintf("/w/.agents/skills/s%03d", i), func(r *snapshot.Resource) {
@@ -19,6 +19,13 @@ func BenchmarkPrepare(b *testing.B) {
 			r.Payload = make([]byte, 8<<10)
 		}))
 	}
+	return s
+}
+
+// BenchmarkPrepare is the push's own share of the CPU of an edit, where all is
+// sent.
+func BenchmarkPrepare(b *testing.B) {
+	s := skills()
 	for _, protocol := range both() {
 		b.Run(string(protocol), func(b *testing.B) {
 			b.ReportAllocs()
@@ -28,5 +35,21 @@ func BenchmarkPrepare(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkPrepareDelta is the same where one of them is sent. It prepares
+// two snapshots, of which a push has one already.
+func BenchmarkPrepareDelta(b *testing.B) {
+	before := skills()
+	after := *before
+	after.Version, after.Resources = 2, slices.Clone(before.Resources)
+	after.Resources[100].Payload = []byte("edited")
+	b.ReportAllocs()
+	for b.Loop() {
+		content, err := push.PrepareDelta(before, &after)
+		if err != nil || len(content) > 1<<10 {
+			b.Fatal(len(content), err)
+		}
 	}
 }

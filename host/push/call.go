@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"strings"
+	"time"
 	"unicode"
 
+	"github.com/hashicorp/yamux"
 	"google.golang.org/protobuf/proto"
 	"storj.io/drpc"
 	"storj.io/drpc/drpcmetadata"
@@ -15,8 +18,16 @@ import (
 	"waymark/wire"
 )
 
-// errLost says that the connection ended without an error of its own.
-var errLost = errors.New("the connection was lost")
+// How a call ends without an answer.
+var (
+	// errLost says that the connection ended without an error of its own.
+	errLost = errors.New("the connection was lost")
+	// errDropped says that the call ended and the connection didn't: that is
+	// what a peer does with a message that is too large for it.
+	errDropped = errors.New("the peer has dropped the call without an answer, as it does with what is too large for it")
+	// errTimeout is matched by the error of a call without an answer in time.
+	errTimeout = errors.New("no answer in time")
+)
 
 // maxErrorText bounds what of a peer's error is shown, in bytes.
 const maxErrorText = 512
@@ -48,13 +59,41 @@ func (p *Pusher) call(ctx context.Context, conn drpc.Conn, method string, reques
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case callCtx.Err() != nil:
-		return fmt.Errorf("no answer within %s", p.opts.CallTimeout)
-	case errors.Is(err, context.Canceled), errors.Is(err, io.EOF):
-		// DRPC says this for a lost stream, though nobody canceled.
-		return errLost
-	default:
+		return &timeoutError{p.opts.CallTimeout}
+	case !endedWithoutAnswer(err):
 		return err
 	}
+	select {
+	case <-conn.Closed():
+		return errLost
+	default:
+		return errDropped
+	}
+}
+
+// timeoutError matches errTimeout.
+type timeoutError struct{ after time.Duration }
+
+func (e *timeoutError) Error() string        { return fmt.Sprintf("no answer within %s", e.after) }
+func (e *timeoutError) Is(target error) bool { return target == errTimeout }
+
+func isTimeout(err error) bool { return errors.Is(err, errTimeout) }
+
+func isLost(err error) bool { return errors.Is(err, errLost) || errors.Is(err, errDropped) }
+
+// endedWithoutAnswer reports whether err is what DRPC and yamux say of a call
+// whose stream has ended. One of them is context.Canceled, though nobody
+// canceled.
+func endedWithoutAnswer(err error) bool {
+	for _, end := range []error{
+		context.Canceled, io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed,
+		yamux.ErrStreamClosed, yamux.ErrConnectionReset, yamux.ErrSessionShutdown,
+	} {
+		if errors.Is(err, end) {
+			return true
+		}
+	}
+	return drpc.ClosedError.Has(err)
 }
 
 func exchange(ctx context.Context, conn drpc.Conn, method string, request []byte, response proto.Message) error {

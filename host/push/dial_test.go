@@ -10,6 +10,7 @@ import (
 	"storj.io/drpc/drpcserver"
 
 	"waymark/host/push"
+	"waymark/wire"
 )
 
 func TestParseURL(t *testing.T) {
@@ -21,6 +22,16 @@ func TestParseURL(t *testing.T) {
 		"tcp://hub.local:7879": {Network: "tcp", Address: "hub.local:7879"},
 		"tcp://hub:7879/":      {Network: "tcp", Address: "hub:7879"},
 		"tcp:[::1]:7879":       {Network: "tcp", Address: "[::1]:7879"},
+
+		"https://coder.example.com":                 {Network: "https", Address: "coder.example.com"},
+		"HTTPS://Coder.Example.com:8443/":           {Network: "https", Address: "coder.example.com:8443"},
+		"wss://hub/base/path/":                      {Network: "https", Address: "hub", Path: "/base/path"},
+		"http://127.0.0.1:7878":                     {Network: "http", Address: "127.0.0.1:7878"},
+		"ws://[::1]:80/../x":                        {Network: "http", Address: "[::1]:80", Path: "/x"},
+		"https://[fe80::1]":                         {Network: "https", Address: "[fe80::1]"},
+		"https://h/a%20b":                           {Network: "https", Address: "h", Path: "/a%20b"},
+		"https://h" + wire.EndpointPath:             {Network: "https", Address: "h"},
+		"https://h/coder" + wire.EndpointPath + "/": {Network: "https", Address: "h", Path: "/coder"},
 	} {
 		got, err := push.ParseURL(raw)
 		if err != nil || got != want {
@@ -34,15 +45,21 @@ func TestParseURL(t *testing.T) {
 }
 
 func TestParseURLRefuses(t *testing.T) {
-	notYet := "is not supported yet by this build; use unix: or tcp: instead"
 	for raw, want := range map[string]string{
-		"https://user:hunter2@hub/?token=hunter2": notYet,
-		"http://127.0.0.1:7878":                   notYet,
-		"ws://hub":                                notYet,
-		"wss://hub?hunter2":                       notYet,
-		"":                                        "has no scheme; write unix:/path or tcp:host:port",
-		"hub.sock":                                "has no scheme; write unix:/path or tcp:host:port",
-		"localhost:7879":                          "unknown scheme; write unix:/path or tcp:host:port",
+		"https://user:hunter2@hub/?token=hunter2": "holds a user; write https://host",
+		"http://hub?hunter2":                      "more than host and path",
+		"https://hub/#hunter2":                    "more than host and path",
+		"https://hub/x?":                          "more than host and path",
+		"https://":                                "names no host",
+		"https:hub":                               "names no host",
+		"https:///path":                           "names no host",
+		"https://hub:0":                           "isn't a number from 1 to 65535; write https://host:port",
+		"https://hub:99999":                       "isn't a number from 1 to 65535",
+		"https://hub:port":                        "can't be read",
+		"https://hub/%zz":                         "can't be read",
+		"":                                        "has no scheme; write https://host, unix:/path or tcp:host:port",
+		"hub.sock":                                "has no scheme; write https://host, unix:/path or tcp:host:port",
+		"localhost:7879":                          "unknown scheme; write https://host, unix:/path or tcp:host:port",
 		"ftp://user:hunter2@hub":                  "unknown scheme",
 		"unix:":                                   "isn't an absolute path; write unix:/path",
 		"unix:hub.sock":                           "isn't an absolute path; write unix:/path",
@@ -71,6 +88,7 @@ func TestLocal(t *testing.T) {
 	for raw, want := range map[string]bool{
 		"unix:/hub.sock": true, "tcp:127.0.0.1:1": true, "tcp:[::1]:1": true, "tcp:localhost:1": true,
 		"tcp:10.0.0.1:1": false, "tcp:hub:1": false,
+		"http://localhost": true, "http://127.0.0.9:1/x": true, "https://[::1]": true, "https://hub": false,
 	} {
 		target, err := push.ParseURL(raw)
 		if err != nil || target.Local() != want {
@@ -82,6 +100,8 @@ func TestLocal(t *testing.T) {
 func FuzzParseURL(f *testing.F) {
 	f.Add("unix:/a")
 	f.Add("tcp://h:1")
+	f.Add("https://h:1/a%20b/../c")
+	f.Add("wss://[::1%25eth0]/")
 	f.Fuzz(func(t *testing.T, raw string) {
 		target, err := push.ParseURL(raw)
 		if err != nil {

@@ -8,6 +8,24 @@ import (
 // Prepare lets the tests look at a push without a connection, so that a fuzz
 // target can make many.
 func Prepare(s *snapshot.Snapshot, protocol wire.Protocol) ([]byte, HeldBack, int, error) {
-	content, rep, err := prepare(s, protocol)
-	return content, rep.held, rep.mended, err
+	p, err := prepare(s, protocol)
+	if err != nil {
+		return nil, HeldBack{}, 0, err
+	}
+	content, err := p.full(nil)
+	return content, p.report.held, p.report.mended, err
+}
+
+// PrepareDelta returns what makes after of before, and nil where the whole is
+// better.
+func PrepareDelta(before, after *snapshot.Snapshot) ([]byte, error) {
+	base, err := prepare(before, wire.ProtocolWaymark)
+	if err != nil {
+		return nil, err
+	}
+	p, err := prepare(after, wire.ProtocolWaymark)
+	if err != nil {
+		return nil, err
+	}
+	return p.delta(nil, base, before.Version)
 }

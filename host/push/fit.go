@@ -63,7 +63,7 @@ func (w *row) dropPayload(status snapshot.Status, why string) {
 // fitMessage takes payloads, and where that isn't enough resources, from the
 // end until the whole push fits into one message.
 func fitMessage(head *snapshot.Snapshot, rows []row, f form, rep *report) ([]row, error) {
-	content, err := f.encode(head)
+	content, err := f.encode(nil, head)
 	if err != nil {
 		return nil, err
 	}

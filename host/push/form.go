@@ -18,8 +18,8 @@ type form interface {
 	identity(r *snapshot.Resource) string
 	// message translates one resource.
 	message(r *snapshot.Resource) (proto.Message, error)
-	// encode encodes a whole push, without version and initial.
-	encode(s *snapshot.Snapshot) ([]byte, error)
+	// encode encodes a whole push behind prefix, without version and initial.
+	encode(prefix []byte, s *snapshot.Snapshot) ([]byte, error)
 }
 
 func formOf(protocol wire.Protocol) form {
@@ -48,8 +48,8 @@ func (waymarkForm) message(r *snapshot.Resource) (proto.Message, error) {
 	return convert.ResourceToWaymark(r), nil
 }
 
-func (waymarkForm) encode(s *snapshot.Snapshot) ([]byte, error) {
-	return marshal(convert.ToWaymark(s))
+func (waymarkForm) encode(prefix []byte, s *snapshot.Snapshot) ([]byte, error) {
+	return marshal(prefix, convert.ToWaymark(s))
 }
 
 // coderForm carries four kinds, and nothing that depends on what a chat is
@@ -80,10 +80,10 @@ func (coderForm) message(r *snapshot.Resource) (proto.Message, error) {
 	return convert.ResourceToCoder(r)
 }
 
-func (coderForm) encode(s *snapshot.Snapshot) ([]byte, error) {
+func (coderForm) encode(prefix []byte, s *snapshot.Snapshot) ([]byte, error) {
 	m, err := convert.ToCoder(s)
 	if err != nil {
 		return nil, err
 	}
-	return marshal(m)
+	return marshal(prefix, m)
 }

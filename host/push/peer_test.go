@@ -60,6 +60,10 @@ type contextServer struct {
 	peer *peer
 }
 
+func (s *contextServer) Open(context.Context, *waymark.OpenRequest) (*waymark.OpenResponse, error) {
+	return &waymark.OpenResponse{}, nil
+}
+
 func (s *contextServer) Push(ctx context.Context, m *waymark.PushRequest) (*waymark.PushResponse, error) {
 	if err := checkWaymark(m); err != nil {
 		s.peer.t.Errorf("a push breaks the rules: %v", err)

@@ -20,49 +20,65 @@ type row struct {
 	changed bool
 }
 
-// prepare encodes s as a push that the peer won't refuse as a whole, without
-// version and initial, and says what had to be changed or left out for that.
-// The result depends on its arguments alone, byte by byte.
-func prepare(s *snapshot.Snapshot, protocol wire.Protocol) ([]byte, report, error) {
-	var rep report
-	f := formOf(protocol)
-	head := mendHead(s, f, &rep)
+// prepared is a push that the peer won't refuse as a whole, without version
+// and initial.
+type prepared struct {
+	form form
+	// head is the snapshot without its resources.
+	head   *snapshot.Snapshot
+	rows   []row
+	report report // what had to be changed or left out
+}
+
+// prepare makes of s what can be sent. The result depends on its arguments
+// alone.
+func prepare(s *snapshot.Snapshot, protocol wire.Protocol) (*prepared, error) {
+	p := &prepared{form: formOf(protocol)}
+	p.head = mendHead(s, p.form, &p.report)
 
 	rows := make([]row, 0, len(s.Resources))
 	for i := range s.Resources {
 		w := row{r: s.Resources[i]}
-		if reason := f.adapt(&w); reason != "" {
-			rep.held.add(reason)
+		if reason := p.form.adapt(&w); reason != "" {
+			p.report.held.add(reason)
 			continue
 		}
 		if reason := mend(&w); reason != "" {
-			rep.held.add(reason)
+			p.report.held.add(reason)
 			continue
 		}
 		rows = append(rows, w)
 	}
-	rows = withoutDuplicates(rows, f, &rep)
+	rows = withoutDuplicates(rows, p.form, &p.report)
 	for len(rows) > wire.MaxResources {
-		rows = dropLast(rows, ReasonTooMany, &rep)
+		rows = dropLast(rows, ReasonTooMany, &p.report)
 	}
-	rows = fitBodies(rows, &rep)
-	rows, err := fitMessage(head, rows, f, &rep)
-	if err != nil {
-		return nil, report{}, err
+	rows = fitBodies(rows, &p.report)
+	var err error
+	if p.rows, err = fitMessage(p.head, rows, p.form, &p.report); err != nil {
+		return nil, err
 	}
-	for i := range rows {
-		head.Resources = append(head.Resources, rows[i].r)
-		if rows[i].changed {
-			rep.mended++
+	for i := range p.rows {
+		if p.rows[i].changed {
+			p.report.mended++
 		}
 	}
-	content, err := f.encode(head)
-	return content, rep, err
+	return p, nil
+}
+
+// full encodes all of the push behind prefix, byte by byte the same each time.
+func (p *prepared) full(prefix []byte) ([]byte, error) {
+	whole := *p.head
+	whole.Resources = make(snapshot.Resources, 0, len(p.rows))
+	for i := range p.rows {
+		whole.Resources = append(whole.Resources, p.rows[i].r)
+	}
+	return p.form.encode(prefix, &whole)
 }
 
 // marshal is deterministic, so that equal content is equal bytes.
-func marshal(m proto.Message) ([]byte, error) {
-	return proto.MarshalOptions{Deterministic: true}.Marshal(m)
+func marshal(prefix []byte, m proto.Message) ([]byte, error) {
+	return proto.MarshalOptions{Deterministic: true}.MarshalAppend(prefix, m)
 }
 
 func dropLast(rows []row, reason Reason, rep *report) []row {

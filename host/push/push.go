@@ -3,15 +3,27 @@
 // A [Pusher] holds one connection. It speaks waymark.v1 and, where the peer
 // doesn't know it, coder.agent.v2 on the same connection; a peer that knows
 // neither is left alone until it has been connected anew. What is sent is
-// always the newest snapshot; there is no queue. Lost connections are dialed
-// again with exponential back-off.
+// always the newest snapshot; there is no queue. To a hub that says it can
+// take them go deltas: what has changed since the last push that it accepted
+// on this connection. Lost connections are dialed again with exponential
+// back-off.
 //
-// Guarantees: the first push of a connection says so (initial), no two
-// consecutive pushes of a connection are of equal content, every call has a
-// deadline, and what would make a peer refuse a whole push is mended or left
-// out beforehand, and counted in [Status]. A peer with another writer for the
-// same rows is never fought. Neither payloads nor the token appear in errors
-// and logs.
+// [Remote] makes the connection's options of a URL: plain DRPC over a socket,
+// or Coder's agent endpoint (WebSocket, yamux, a stream for each call), which
+// both a Coder server and a hub have.
+//
+// Guarantees: the first push of a connection is whole and says so (initial),
+// no two consecutive pushes of a connection are of equal content, every call
+// has a deadline, since none travels on the wire, and what would make a peer
+// refuse a whole push is mended or left out beforehand, and counted in
+// [Status]. A peer with another writer for the same rows is never fought.
+// Neither payloads nor the token appear in errors and logs. The token goes to
+// the host of the URL and nowhere else, redirects included.
+//
+// Limits: an answer is at most 4 MiB, and what is buffered of a peer that
+// sends what nobody asked for at most a few MiB. A peer that vanishes without
+// a word is noticed by the next push, at the latest after 40 seconds where
+// there are pings (the endpoint), and when the kernel gives up elsewhere.
 //
 // All methods are safe for concurrent use. One goroutine, the caller of
 // [Pusher.Run], does all the work; Close ends it and waits.
@@ -50,6 +62,9 @@ type Options struct {
 	// CallTimeout bounds one call; 0 means 10 s, enough for 4 MiB over a
 	// slow line and a database that is busy.
 	CallTimeout time.Duration
+	// Observe is told of every push attempt, by Run's goroutine, which waits
+	// for it. Nil means nobody is.
+	Observe func(Attempt)
 }
 
 // ErrClosed says that the Pusher has been closed.

@@ -2,17 +2,13 @@ package push
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"time"
 
-	"google.golang.org/protobuf/proto"
 	"storj.io/drpc"
 
 	"waymark/host/snapshot"
 	"waymark/wire"
-	"waymark/wire/coder"
-	"waymark/wire/waymark"
 )
 
 // errConflict says that the peer didn't accept a push although its version
@@ -24,18 +20,21 @@ type session struct {
 	p        *Pusher
 	conn     drpc.Conn
 	protocol wire.Protocol
+	// opened says that the peer has been asked whether it knows waymark.v1.
+	opened bool
 	// done is the newest version that needs no more attention here: accepted,
 	// equal to what was, or refused for good.
 	done uint64
-	// initial is true until a push has been answered.
-	initial bool
-	// last is the digest of the content that was pushed last; only valid when
-	// initial is false.
-	last [sha256.Size]byte
+	// last is what was accepted last, as lastVersion; until there is one, a
+	// push is initial.
+	last        *prepared
+	lastVersion uint64
+	// deltas says that the peer takes what has changed since last.
+	deltas bool
 }
 
 func newSession(p *Pusher, conn drpc.Conn) *session {
-	return &session{p: p, conn: conn, protocol: wire.ProtocolWaymark, initial: true}
+	return &session{p: p, conn: conn, protocol: wire.ProtocolWaymark}
 }
 
 // serve pushes what is new until the connection ends, and returns how long to
@@ -56,6 +55,14 @@ func (s *session) serve(ctx context.Context) time.Duration {
 			s.p.setState(StateUnimplemented, err)
 			s.hold(ctx, 0)
 			return s.p.backoff.next()
+		case wire.IsBusy(err):
+			// Nothing was stored, and a new connection would cost the peer
+			// even more.
+			s.p.setState(StateBackingOff, err)
+			if pause := s.p.backoff.next(); !s.hold(ctx, pause) {
+				return pause
+			}
+			continue
 		}
 		switch state := stateOf(err); state {
 		case StateConflict:
@@ -117,62 +124,41 @@ func (s *session) hold(ctx context.Context, d time.Duration) bool {
 
 // push sends next in the best protocol that the peer knows.
 func (s *session) push(ctx context.Context, next *snapshot.Snapshot) error {
+	if err := s.open(ctx); err != nil {
+		return err
+	}
 	err := s.pushAs(ctx, next)
 	if s.protocol == wire.ProtocolCoder || !wire.IsUnimplemented(err) {
 		return err
 	}
-	s.protocol, s.initial = wire.ProtocolCoder, true
+	s.protocol, s.last, s.deltas = wire.ProtocolCoder, nil, false
 	return s.pushAs(ctx, next)
 }
 
 // pushAs sends next in the session's protocol, unless the peer already has
 // the equal.
 func (s *session) pushAs(ctx context.Context, next *snapshot.Snapshot) error {
-	content, report, err := prepare(next, s.protocol)
+	content, err := prepare(next, s.protocol)
 	if err != nil {
 		return err
 	}
-	s.p.prepared(report)
-	digest := sha256.Sum256(content)
-	if !s.initial && digest == s.last {
+	s.p.prepared(content.report)
+	if s.last != nil && content.equal(s.last) {
 		s.done = next.Version
 		s.p.settle(next.Version, s.protocol, nil)
 		return nil
 	}
-	accepted, err := s.send(ctx, next.Version, content)
+	answer, err := s.send(ctx, next.Version, content)
 	if err != nil {
 		return err
 	}
-	if !accepted {
+	if !answer.accepted {
 		return errConflict
 	}
-	s.done, s.initial, s.last = next.Version, false, digest
+	s.done, s.last, s.lastVersion, s.deltas = next.Version, content, next.Version, answer.deltas
 	s.p.backoff.reset()
 	s.p.settle(next.Version, s.protocol, &AcceptedPush{
 		Version: next.Version, Hash: next.AggregateHash, At: time.Now(),
 	})
 	return nil
-}
-
-// send makes the call. Version and initial go in front of the content, which
-// is encoded without them: in protobuf, that is one message.
-func (s *session) send(ctx context.Context, version uint64, content []byte) (accepted bool, err error) {
-	if s.protocol == wire.ProtocolWaymark {
-		var response waymark.PushResponse
-		head := &waymark.PushRequest{Version: version, Initial: s.initial}
-		err = s.call(ctx, wire.MethodPush, head, content, &response)
-		return response.GetAccepted(), err
-	}
-	var response coder.PushContextStateResponse
-	head := &coder.PushContextStateRequest{Version: version, Initial: s.initial}
-	err = s.call(ctx, wire.MethodPushContextState, head, content, &response)
-	return response.GetAccepted(), err
-}
-
-func (s *session) call(ctx context.Context, method string, head proto.Message, content []byte, out proto.Message) error {
-	request, err := proto.Marshal(head)
-	if err != nil {
-		return err
-	}
-	return s.p.call(ctx, s.conn, method, append(request, content...), out)
 }

@@ -11,8 +11,14 @@ import (
 	"waymark/host/snapshot"
 )
 
-// maxName bounds the ids and names that operators give, in bytes.
-const maxName = 128
+const (
+	// maxName bounds the ids and names that operators give, in bytes.
+	maxName = 128
+	// MaxResourceID bounds a resource's id in bytes: with an agent's id it
+	// must fit into an index row of PostgreSQL, which holds some 2700. A hub's
+	// caps allow a source and a key of 1024 each.
+	MaxResourceID = 2304
+)
 
 // Check says whether every store can hold the token.
 func (t *NewToken) Check() error {
@@ -50,8 +56,8 @@ func CheckAgentID(id string) error {
 }
 
 // CheckPush says whether every store can hold the push: text is UTF-8 without
-// NUL, numbers fit 63 bits, ids are there and unique. Implementations call it
-// first.
+// NUL, numbers fit 63 bits, ids are there and unique, and only a delta that
+// isn't initial says what it builds on. Implementations call it first.
 func CheckPush(p *Push) error {
 	s := &p.Snapshot
 	if s.Version > math.MaxInt64 {
@@ -60,7 +66,13 @@ func CheckPush(p *Push) error {
 	if !isText(s.SnapshotError) {
 		return fmt.Errorf("%w: snapshot error is not UTF-8 without NUL", ErrInvalid)
 	}
-	ids := make(map[string]struct{}, len(s.Resources))
+	if p.Delta && p.Initial {
+		return fmt.Errorf("%w: the first push of a connection can't be a delta", ErrInvalid)
+	}
+	if !p.Delta && (p.BaseVersion != 0 || len(p.Removed) > 0) {
+		return fmt.Errorf("%w: a base version or removed resources in a full push", ErrInvalid)
+	}
+	ids := make(map[string]struct{}, len(s.Resources)+len(p.Removed))
 	for i := range s.Resources {
 		r := &s.Resources[i]
 		if err := checkResource(r); err != nil {
@@ -69,6 +81,15 @@ func CheckPush(p *Push) error {
 		id := r.ID()
 		if _, dup := ids[id]; dup {
 			return fmt.Errorf("%w: resource %d: id %q appears twice", ErrInvalid, i, id)
+		}
+		ids[id] = struct{}{}
+	}
+	for _, id := range p.Removed {
+		if !isText(id) {
+			return fmt.Errorf("%w: a removed id is not UTF-8 without NUL", ErrInvalid)
+		}
+		if _, dup := ids[id]; dup {
+			return fmt.Errorf("%w: removed id %q appears twice", ErrInvalid, id)
 		}
 		ids[id] = struct{}{}
 	}
@@ -87,6 +108,9 @@ func checkResource(r *snapshot.Resource) error {
 	if r.Kind == "" || r.Source == "" {
 		return fmt.Errorf("kind or source is empty")
 	}
+	if n := len(r.ID()); n > MaxResourceID {
+		return fmt.Errorf("the id is %d bytes long, at most %d are allowed", n, MaxResourceID)
+	}
 	if r.SizeBytes < 0 {
 		return fmt.Errorf("size is negative")
 	}
@@ -103,6 +127,11 @@ func checkResource(r *snapshot.Resource) error {
 	}
 	return nil
 }
+
+// Findable reports whether s can be the id of anything that is stored. Asking
+// PostgreSQL for other text is an error there, where it should only find
+// nothing.
+func Findable(s string) bool { return isText(s) }
 
 // isText reports whether every database takes s as text: PostgreSQL knows no
 // U+0000 in text and no invalid UTF-8, SQLite would take both.

@@ -10,10 +10,18 @@ import (
 	"waymark/host/snapshot"
 )
 
-// RowDigest returns SHA-256 over everything that a store keeps of a resource.
-// Implementations keep it beside the row and compare it to tell whether a
-// push changes the row, without reading the row back.
-func RowDigest(r *snapshot.Resource) [sha256.Size]byte {
+// Digest is SHA-256.
+type Digest [sha256.Size]byte
+
+// Digests returns SHA-256 over everything that a store keeps of a resource,
+// and over its payload alone.
+//
+// Implementations keep the first beside the row and compare it to tell
+// whether a push changes the row, without reading the row back. The second is
+// the name under which they keep the payload; it is computed here, since what
+// an agent says of its content's hash is no more than what it says.
+func Digests(r *snapshot.Resource) (row, payload Digest) {
+	payload = sha256.Sum256(r.Payload)
 	d := digester{h: sha256.New()}
 	for _, s := range []string{
 		string(r.Kind), r.Source, r.Key, r.SourcePath, r.Name, r.Description,
@@ -36,8 +44,14 @@ func RowDigest(r *snapshot.Resource) [sha256.Size]byte {
 		}
 	}
 	d.flag(r.Payload != nil)
-	d.bytes(r.Payload)
-	return [sha256.Size]byte(d.h.Sum(nil))
+	d.bytes(payload[:])
+	return Digest(d.h.Sum(nil)), payload
+}
+
+// RowDigest is the first of Digests.
+func RowDigest(r *snapshot.Resource) Digest {
+	row, _ := Digests(r)
+	return row
 }
 
 // digester writes values so that no two different rows write the same bytes:

@@ -1,14 +1,21 @@
-// Package store says what a hub keeps and how: agents, tokens, sessions, and
-// the newest snapshot of each agent. The implementations live in packages of
-// their own ([waymark/hub/store/sqlite] is the embedded default) and pass one
-// suite, storetest.Run, which is the specification of this interface.
+// Package store says what a hub keeps and how: agents, tokens, sessions, the
+// newest snapshot of each agent, and its history. The implementations live in
+// packages of their own ([waymark/hub/store/sqlite] is the embedded default,
+// [waymark/hub/store/postgres] is for hubs that are more than one) and pass
+// one suite, storetest.Run, which is the specification of this interface.
+// [waymark/hub/store/drivers] opens the one that a URL names.
 //
 // # Guarantees
 //
-//   - A push is one transaction: all of it is stored, or nothing is.
-//   - A push from any session of an agent but the newest is refused.
-//   - The revision rises with every accepted push, over all agents and across
-//     restarts.
+//   - A push is one transaction: all of it is stored, or nothing is. Rows that
+//     it doesn't change are not written.
+//   - Once a session has had a push accepted, pushes from older sessions of
+//     the agent are refused, however late they come.
+//   - A delta is applied only to what its session has pushed before.
+//   - The revision rises with every push that changes something, over all
+//     agents and hubs and across restarts, and revisions become visible in
+//     their order: a reader that has seen one will never find another below
+//     it. It may skip numbers.
 //   - No token is stored, only SHA-256 of one. Tokens carry 256 random bits,
 //     so that a plain hash is enough: there is nothing to guess.
 //   - Every implementation refuses the same pushes ([CheckPush]): what one
@@ -17,6 +24,17 @@
 //
 // A store holds what it is given: whether a push is within a hub's caps is
 // decided before it comes here, by package hub.
+//
+// # History
+//
+// A revision is one push that changed something: a push that brings what is
+// there already, as that of a new connection often does, makes none, so that a
+// thousand agents that connect anew don't make a thousand events and push the
+// real history out. How much of the past is kept is a [Retention]'s business;
+// each push drops what is beyond it of its agent, and Prune does so for agents
+// that have fallen silent. A revision costs the rows that it changed and the
+// payloads that nobody had; payloads are kept once, under the SHA-256 that the
+// store computes, for all agents and revisions.
 //
 // Stores are safe for concurrent use, also by several processes at once.
 package store

@@ -7,12 +7,18 @@ var (
 	// ErrNotFound: no such agent, token, snapshot, resource or payload. The
 	// error itself is a *NotFoundError.
 	ErrNotFound = errors.New("not found")
-	// ErrSuperseded: a newer session of the agent has begun.
+	// ErrSuperseded: a newer session of the agent has pushed.
 	ErrSuperseded = errors.New("superseded by a newer session of this agent")
+	// ErrFullNeeded: what a delta builds on isn't what is stored. A full push
+	// always heals it.
+	ErrFullNeeded = errors.New("the delta does not fit what is stored; send everything")
 	// ErrTokenExists: this token is in the store already.
 	ErrTokenExists = errors.New("token exists already")
 	// ErrInvalid: something that no store may hold; the text says what.
 	ErrInvalid = errors.New("invalid")
+
+	// ErrClosed: the store was closed while somebody waited.
+	ErrClosed = errors.New("store is closed")
 
 	// ErrForeign: the database belongs to another program, or isn't one.
 	ErrForeign = errors.New("not a waymark hub database")
@@ -24,7 +30,8 @@ var (
 
 // NotFoundError says what doesn't exist. It matches ErrNotFound.
 type NotFoundError struct {
-	// What is one of "agent", "token", "snapshot", "resource" and "payload".
+	// What is one of "agent", "token", "snapshot", "revision", "resource" and
+	// "payload".
 	What string
 	// ID is what was asked for: for a token its id, never its text.
 	ID string
@@ -37,6 +44,8 @@ func (e *NotFoundError) Error() string {
 	switch e.What {
 	case "snapshot":
 		return "agent " + e.ID + " has not pushed yet"
+	case "revision":
+		return "revision " + e.ID + " is not kept, or is older than the agent"
 	case "payload":
 		return "resource " + e.ID + " has no payload"
 	}

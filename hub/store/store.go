@@ -14,6 +14,7 @@ import (
 //
 // What doesn't exist is a *NotFoundError, matched by ErrNotFound. All other
 // sentinel errors of this package are said at the methods that return them.
+// After Close all methods fail.
 type Store interface {
 	// CreateToken adds a token and, for an agent's token, the agent if there
 	// is none yet. A non-empty name replaces the agent's name. An empty
@@ -26,6 +27,9 @@ type Store interface {
 	TouchToken(ctx context.Context, id string) error
 	// Tokens lists all tokens, the oldest first.
 	Tokens(ctx context.Context) ([]Token, error)
+	// ValidTokens returns those of ids whose tokens exist and are not revoked,
+	// in any order.
+	ValidTokens(ctx context.Context, ids []string) ([]string, error)
 	// RevokeToken makes the token invalid, for ever. Revoking a revoked token
 	// changes nothing.
 	RevokeToken(ctx context.Context, id string) error
@@ -38,23 +42,55 @@ type Store interface {
 
 	// Agents lists all agents in byte order of their ids.
 	Agents(ctx context.Context) ([]AgentInfo, error)
-	// BeginSession starts a session of the agent and returns its generation,
-	// which is above all earlier ones, also across restarts.
+	// BeginSession gives out the next generation for a session of the agent,
+	// above all earlier ones, also across restarts and hubs. Nothing else
+	// changes: the session takes over with its first accepted push, so that
+	// one whose agent is long gone can't lock out the one that is there.
 	BeginSession(ctx context.Context, agentID string) (generation int64, err error)
-	// Push replaces the agent's snapshot, in one transaction. What CheckPush
-	// refuses is ErrInvalid. A generation that isn't the newest is
-	// ErrSuperseded, whatever the versions are. A push that isn't initial and
-	// whose version isn't above the stored one is not accepted, without an
-	// error, and changes nothing.
+	// Push replaces or changes the agent's snapshot, in one transaction. The
+	// rules apply in this order:
+	//
+	//  1. What CheckPush refuses is ErrInvalid.
+	//  2. A generation below that of the last accepted push, or one that was
+	//     never given out, is ErrSuperseded, whatever the versions are.
+	//  3. A delta of a session that hasn't pushed yet is ErrFullNeeded.
+	//  4. A push that isn't initial and whose version isn't above the stored
+	//     one is not accepted, without an error.
+	//  5. A delta whose base isn't the stored version, or that removes what
+	//     isn't stored, is ErrFullNeeded.
+	//  6. More than MaxResources or MaxPayload is ErrInvalid.
+	//
+	// Whatever is refused or not accepted changes nothing.
 	Push(ctx context.Context, agentID string, generation int64, push Push) (PushResult, error)
-	// Snapshot returns what the agent's last accepted push brought, its
-	// resources in byte order of their ids. An agent that never pushed has
-	// none: ErrNotFound.
-	Snapshot(ctx context.Context, agentID string) (StoredSnapshot, error)
+
+	// Snapshot returns what an agent has, or had, its resources in byte order
+	// of their ids. An agent that never pushed has none: ErrNotFound.
+	Snapshot(ctx context.Context, q Query) (StoredSnapshot, error)
 	// ResourceBody returns the payload of one resource. A resource without
 	// one is ErrNotFound; an empty payload isn't.
-	ResourceBody(ctx context.Context, agentID, resourceID string) ([]byte, error)
+	ResourceBody(ctx context.Context, q Query, resourceID string) ([]byte, error)
+	// History lists the revisions that are kept of an agent, the newest first.
+	History(ctx context.Context, agentID string) ([]Change, error)
+	// Diff tells what is different at one revision from another, resource by
+	// resource in byte order of their ids. Revisions are those of a Query, 0
+	// for the newest; from may be the later one.
+	Diff(ctx context.Context, agentID string, from, to int64) ([]ResourceChange, error)
 
+	// Changes lists the revisions of all agents that are above after and still
+	// kept, rising, at most limit of them. Revisions become visible in their
+	// order: when one is there, nothing will come below it any more.
+	Changes(ctx context.Context, after int64, limit int) ([]Change, error)
+	// Wait blocks as long as after is the newest revision, and returns the
+	// newest. One that is below after says that the database was set back, to
+	// a backup for example, and that a reader has to begin anew. A lost
+	// connection to the database makes Wait take longer and nothing else; it
+	// fails when ctx ends and, with ErrClosed, when the store is closed.
+	Wait(ctx context.Context, after int64) (revision int64, err error)
+
+	// Prune drops what the retention no longer keeps, for agents that have
+	// stopped pushing: pushes do it for their own agent. Stores prune
+	// themselves every hour.
+	Prune(ctx context.Context) error
 	// Close waits for what is under way. It may be called twice.
 	Close() error
 }
@@ -69,32 +105,9 @@ type AgentInfo struct {
 	Version       uint64
 	AggregateHash snapshot.Hash
 	Resources     int
-	// Revision is the store-wide revision of the last accepted push.
-	Revision  int64
-	UpdatedAt time.Time
-}
-
-// Push is what an agent sends.
-type Push struct {
-	// Initial says that this is the first push of a connection: it is
-	// accepted whatever its version is.
-	Initial bool
-	// Snapshot is what the agent has. PayloadBytes is not used: the store
-	// counts.
-	Snapshot snapshot.Snapshot
-}
-
-// PushResult is the outcome of a push that was not refused.
-type PushResult struct {
-	// Accepted is false when the version wasn't newer: nothing was written.
-	Accepted bool
-	// Revision is the agent's revision after the push.
+	// Revision is the store-wide revision of the last push that changed
+	// something.
 	Revision int64
-}
-
-// StoredSnapshot is a snapshot with what the store knows about it.
-type StoredSnapshot struct {
-	Snapshot   snapshot.Snapshot
-	ReceivedAt time.Time
-	Revision   int64
+	// UpdatedAt is when the last accepted push came.
+	UpdatedAt time.Time
 }

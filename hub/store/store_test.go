@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"crypto/sha256"
 	"errors"
 	"reflect"
 	"strings"
@@ -10,12 +11,16 @@ import (
 	"waymark/hub/store"
 )
 
-// TestRowDigest changes every field of a resource in turn: a field that
+// TestDigests changes every field of a resource in turn: a field that
 // doesn't change the digest would never be updated in a database.
-func TestRowDigest(t *testing.T) {
-	seen := map[[32]byte]string{store.RowDigest(&snapshot.Resource{}): "zero"}
+func TestDigests(t *testing.T) {
+	zero, _ := store.Digests(&snapshot.Resource{})
+	seen := map[store.Digest]string{zero: "zero"}
 	add := func(name string, r snapshot.Resource) {
-		d := store.RowDigest(&r)
+		d, payload := store.Digests(&r)
+		if payload != sha256.Sum256(r.Payload) {
+			t.Errorf("%s: digest of the payload is %x", name, payload)
+		}
 		if other, taken := seen[d]; taken {
 			t.Errorf("%s has the digest of %s", name, other)
 		}

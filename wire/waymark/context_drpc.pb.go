@@ -29,6 +29,7 @@ func (drpcEncoding_File_wire_waymark_context_proto) Unmarshal(buf []byte, msg dr
 type DRPCContextClient interface {
 	DRPCConn() drpc.Conn
 
+	Open(ctx context.Context, in *OpenRequest) (*OpenResponse, error)
 	Push(ctx context.Context, in *PushRequest) (*PushResponse, error)
 }
 
@@ -42,6 +43,15 @@ func NewDRPCContextClient(cc drpc.Conn) DRPCContextClient {
 
 func (c *drpcContextClient) DRPCConn() drpc.Conn { return c.cc }
 
+func (c *drpcContextClient) Open(ctx context.Context, in *OpenRequest) (*OpenResponse, error) {
+	out := new(OpenResponse)
+	err := c.cc.Invoke(ctx, "/waymark.v1.Context/Open", drpcEncoding_File_wire_waymark_context_proto{}, in, out)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *drpcContextClient) Push(ctx context.Context, in *PushRequest) (*PushResponse, error) {
 	out := new(PushResponse)
 	err := c.cc.Invoke(ctx, "/waymark.v1.Context/Push", drpcEncoding_File_wire_waymark_context_proto{}, in, out)
@@ -52,10 +62,15 @@ func (c *drpcContextClient) Push(ctx context.Context, in *PushRequest) (*PushRes
 }
 
 type DRPCContextServer interface {
+	Open(context.Context, *OpenRequest) (*OpenResponse, error)
 	Push(context.Context, *PushRequest) (*PushResponse, error)
 }
 
 type DRPCContextUnimplementedServer struct{}
+
+func (s *DRPCContextUnimplementedServer) Open(context.Context, *OpenRequest) (*OpenResponse, error) {
+	return nil, drpcerr.WithCode(errors.New("Unimplemented"), drpcerr.Unimplemented)
+}
 
 func (s *DRPCContextUnimplementedServer) Push(context.Context, *PushRequest) (*PushResponse, error) {
 	return nil, drpcerr.WithCode(errors.New("Unimplemented"), drpcerr.Unimplemented)
@@ -63,11 +78,20 @@ func (s *DRPCContextUnimplementedServer) Push(context.Context, *PushRequest) (*P
 
 type DRPCContextDescription struct{}
 
-func (DRPCContextDescription) NumMethods() int { return 1 }
+func (DRPCContextDescription) NumMethods() int { return 2 }
 
 func (DRPCContextDescription) Method(n int) (string, drpc.Encoding, drpc.Receiver, interface{}, bool) {
 	switch n {
 	case 0:
+		return "/waymark.v1.Context/Open", drpcEncoding_File_wire_waymark_context_proto{},
+			func(srv interface{}, ctx context.Context, in1, in2 interface{}) (drpc.Message, error) {
+				return srv.(DRPCContextServer).
+					Open(
+						ctx,
+						in1.(*OpenRequest),
+					)
+			}, DRPCContextServer.Open, true
+	case 1:
 		return "/waymark.v1.Context/Push", drpcEncoding_File_wire_waymark_context_proto{},
 			func(srv interface{}, ctx context.Context, in1, in2 interface{}) (drpc.Message, error) {
 				return srv.(DRPCContextServer).
@@ -83,6 +107,22 @@ func (DRPCContextDescription) Method(n int) (string, drpc.Encoding, drpc.Receive
 
 func DRPCRegisterContext(mux drpc.Mux, impl DRPCContextServer) error {
 	return mux.Register(impl, DRPCContextDescription{})
+}
+
+type DRPCContext_OpenStream interface {
+	drpc.Stream
+	SendAndClose(*OpenResponse) error
+}
+
+type drpcContext_OpenStream struct {
+	drpc.Stream
+}
+
+func (x *drpcContext_OpenStream) SendAndClose(m *OpenResponse) error {
+	if err := x.MsgSend(m, drpcEncoding_File_wire_waymark_context_proto{}); err != nil {
+		return err
+	}
+	return x.CloseSend()
 }
 
 type DRPCContext_PushStream interface {

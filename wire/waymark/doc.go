@@ -2,7 +2,8 @@
 // version 1: how an agent brings its whole snapshot to a hub. Over DRPC the
 // method is called /waymark.v1.Context/Push.
 //
-// Every push is a full one. Sizes are bounded by the constants of package
+// The first push of a connection is a full one, later ones may be deltas
+// against the last that was accepted. Sizes are bounded by the constants of package
 // wire; package wire/convert turns snapshots into messages and back.
 //
 // Generated messages are safe for concurrent reading, not for concurrent

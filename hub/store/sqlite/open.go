@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -15,12 +16,13 @@ import (
 	_ "modernc.org/sqlite" // the driver named "sqlite"
 
 	"waymark/hub/store"
+	"waymark/hub/store/internal/latest"
+	"waymark/hub/store/internal/prune"
+	"waymark/hub/store/internal/sqlstore"
 )
 
 const (
-	// busyTimeout is how long a write waits for another process: far longer
-	// than any transaction here takes, short enough to be reported.
-	busyTimeout = 5 * time.Second
+	defaultBusyTimeout = 5 * time.Second
 	// readers is enough for a handful of people and scripts: a read takes
 	// milliseconds at most.
 	readers = 4
@@ -33,18 +35,36 @@ const (
 type Options struct {
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
+	// History says how much of the past is kept.
+	History store.Retention
+	// BusyTimeout is how long a write waits for another process; 0 means 5
+	// seconds: far longer than any transaction here takes, short enough to be
+	// reported.
+	BusyTimeout time.Duration
+	// Logger gets what goes wrong in the background; nil means none.
+	Logger *slog.Logger
 }
+
+// core is most of a store.Store.
+type core = sqlstore.Core
 
 // DB is a store.Store in a SQLite file.
 type DB struct {
-	now func() time.Time
+	*core
+	busy time.Duration
 	// write has one connection: the one writer of this process.
 	write *sql.DB
 	read  *sql.DB
+	// latest is told of this process's pushes.
+	latest  *latest.Revision
+	pruning *prune.Task
 
 	closeOnce sync.Once
 	closeErr  error
 }
+
+// textList is sqlstore.Core.TextList.
+const textList = "SELECT value FROM json_each($1)"
 
 var _ store.Store = (*DB)(nil)
 
@@ -59,15 +79,20 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
+	if opts.BusyTimeout <= 0 {
+		opts.BusyTimeout = defaultBusyTimeout
+	}
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	db := &DB{now: opts.Now}
+	db := &DB{latest: latest.New(), busy: opts.BusyTimeout}
+	db.core = &core{Database: database{db}, TextList: textList, Now: opts.Now, Keep: opts.History.Effective()}
 	if err := db.open(ctx, path); err != nil {
 		_ = db.Close()
 		return nil, fmt.Errorf("open database %s: %w", path, clarify(err))
 	}
+	db.pruning = prune.Start(db.Prune, opts.Logger)
 	return db, nil
 }
 
@@ -80,13 +105,13 @@ func (db *DB) open(ctx context.Context, path string) error {
 		return err
 	}
 	defer unlock()
-	if err := prepare(ctx, path); err != nil {
+	if err := db.prepare(ctx, path); err != nil {
 		return err
 	}
-	if db.write, err = connect(path, 1, "_txlock=immediate", "_pragma=foreign_keys(1)", "_pragma=synchronous(NORMAL)"); err != nil {
+	if db.write, err = db.connect(path, 1, "_txlock=immediate", "_pragma=foreign_keys(1)", "_pragma=synchronous(NORMAL)"); err != nil {
 		return err
 	}
-	if db.read, err = connect(path, readers, "_pragma=query_only(1)"); err != nil {
+	if db.read, err = db.connect(path, readers, "_pragma=query_only(1)"); err != nil {
 		return err
 	}
 	return db.read.PingContext(ctx)
@@ -136,24 +161,26 @@ func lockDir(dir string) (unlock func(), err error) {
 }
 
 // connect opens a pool of at most conns connections.
-func connect(path string, conns int, params ...string) (*sql.DB, error) {
+func (db *DB) connect(path string, conns int, params ...string) (*sql.DB, error) {
 	u := url.URL{Scheme: "file", Path: path}
-	u.RawQuery = fmt.Sprintf("mode=rw&_pragma=busy_timeout(%d)", busyTimeout.Milliseconds())
+	u.RawQuery = fmt.Sprintf("mode=rw&_pragma=busy_timeout(%d)", db.busy.Milliseconds())
 	for _, p := range params {
 		u.RawQuery += "&" + p
 	}
-	db, err := sql.Open("sqlite", u.String())
+	pool, err := sql.Open("sqlite", u.String())
 	if err != nil {
 		return nil, err
 	}
-	db.SetMaxOpenConns(conns)
-	db.SetMaxIdleConns(conns)
-	return db, nil
+	pool.SetMaxOpenConns(conns)
+	pool.SetMaxIdleConns(conns)
+	return pool, nil
 }
 
 // Close implements store.Store.
 func (db *DB) Close() error {
 	db.closeOnce.Do(func() {
+		db.latest.Close()
+		db.pruning.Close()
 		// The writer last: the last connection folds the WAL into the file.
 		for _, pool := range []*sql.DB{db.read, db.write} {
 			if pool == nil {

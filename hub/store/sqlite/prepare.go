@@ -3,10 +3,8 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 
 	"github.com/pressly/goose/v3"
@@ -20,32 +18,29 @@ import (
 // that a database of another program is never migrated by mistake.
 const applicationID = 0x57594d4b
 
-//go:embed migrations/*.sql
-var migrations embed.FS
-
 // prepare checks that the file is a hub's database or empty, switches it to
 // WAL and migrates it. Nothing is written before everything is checked.
-func prepare(ctx context.Context, path string) error {
-	db, err := connect(path, 1, "_txlock=immediate", "_pragma=foreign_keys(1)")
+func (db *DB) prepare(ctx context.Context, path string) error {
+	pool, err := db.connect(path, 1, "_txlock=immediate", "_pragma=foreign_keys(1)")
 	if err != nil {
 		return err
 	}
-	defer func() { _ = db.Close() }()
-	empty, err := identify(ctx, db)
+	defer func() { _ = pool.Close() }()
+	empty, err := identify(ctx, pool)
 	if err != nil {
 		return err
 	}
 	if !empty {
-		if err := checkPages(ctx, db); err != nil {
+		if err := checkPages(ctx, pool); err != nil {
 			return err
 		}
 	}
-	provider, err := newProvider(db)
+	provider, err := newProvider(pool)
 	if err != nil {
 		return err
 	}
 	if !empty {
-		if err := checkVersion(ctx, db, provider); err != nil {
+		if err := checkVersion(ctx, pool, provider); err != nil {
 			return err
 		}
 	}
@@ -53,14 +48,14 @@ func prepare(ctx context.Context, path string) error {
 		fmt.Sprintf("PRAGMA application_id = %d", applicationID),
 		"PRAGMA journal_mode = WAL",
 	} {
-		if _, err := db.ExecContext(ctx, pragma); err != nil {
+		if _, err := pool.ExecContext(ctx, pragma); err != nil {
 			return err
 		}
 	}
 	if _, err := provider.Up(ctx); err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
-	return nil
+	return noteBoot(ctx, pool)
 }
 
 // identify reports whether the database is empty, and refuses one that isn't
@@ -96,15 +91,6 @@ func checkPages(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-func newProvider(db *sql.DB) (*goose.Provider, error) {
-	dir, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return nil, err
-	}
-	return goose.NewProvider(goose.DialectSQLite3, db, dir,
-		goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
-}
-
 // checkVersion refuses a schema that this build doesn't know.
 func checkVersion(ctx context.Context, db *sql.DB, provider *goose.Provider) error {
 	var tables int
@@ -138,7 +124,7 @@ func clarify(err error) error {
 	case sqlite3.SQLITE_CORRUPT:
 		return fmt.Errorf("%w; restore a backup, or move it away to begin anew (%w)", store.ErrCorrupt, err)
 	case sqlite3.SQLITE_BUSY:
-		return fmt.Errorf("another process has been writing for %v; stop it or try again (%w)", busyTimeout, err)
+		return fmt.Errorf("another process has been writing for too long; stop it or try again (%w)", err)
 	case sqlite3.SQLITE_FULL:
 		return fmt.Errorf("the disk is full (%w)", err)
 	}

@@ -7,122 +7,131 @@ import (
 	"errors"
 	"fmt"
 
-	"waymark/host/snapshot"
 	"waymark/hub/store"
+	"waymark/hub/store/internal/plan"
+	"waymark/hub/store/internal/sqlstore"
 )
-
-// update runs f in a write transaction.
-func (db *DB) update(ctx context.Context, f func(*sql.Tx) error) error {
-	tx, err := db.write.BeginTx(ctx, nil)
-	if err != nil {
-		return clarify(err)
-	}
-	if err := f(tx); err != nil {
-		return errors.Join(clarify(err), rollback(tx))
-	}
-	return clarify(tx.Commit())
-}
-
-func rollback(tx *sql.Tx) error {
-	if err := tx.Rollback(); err != nil && !errors.Is(err, sql.ErrTxDone) {
-		return err
-	}
-	return nil
-}
-
-// BeginSession implements store.Store.
-func (db *DB) BeginSession(ctx context.Context, agentID string) (int64, error) {
-	var generation int64
-	err := db.update(ctx, func(tx *sql.Tx) error {
-		return tx.QueryRowContext(ctx,
-			"UPDATE agents SET generation = generation + 1 WHERE id = ? RETURNING generation", agentID).Scan(&generation)
-	})
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, &store.NotFoundError{What: "agent", ID: agentID}
-	}
-	if err != nil {
-		return 0, fmt.Errorf("begin session: %w", err)
-	}
-	return generation, nil
-}
 
 // Push implements store.Store.
 func (db *DB) Push(ctx context.Context, agentID string, generation int64, push store.Push) (store.PushResult, error) {
-	var result store.PushResult
-	if err := store.CheckPush(&push); err != nil {
-		return result, fmt.Errorf("push: %w", err)
+	prepared, err := plan.Prepare(&push)
+	if err != nil {
+		return store.PushResult{}, fmt.Errorf("push: %w", err)
 	}
-	err := db.update(ctx, func(tx *sql.Tx) error {
-		var err error
-		result, err = db.push(ctx, tx, agentID, generation, &push)
+	var result store.PushResult
+	err = db.update(ctx, func(tx *sql.Tx) error {
+		p := pusher{tx: tx, agentID: agentID, generation: generation, now: db.Stamp(), push: prepared}
+		result, err = p.run(ctx, db.Keep)
 		return err
 	})
 	if err != nil {
 		return store.PushResult{}, fmt.Errorf("push: %w", err)
 	}
+	db.latest.Announce(result.Revision)
 	return result, nil
 }
 
-func (db *DB) push(ctx context.Context, tx *sql.Tx, agentID string, generation int64, push *store.Push) (store.PushResult, error) {
-	var newest int64
-	var version, revision sql.NullInt64
-	err := tx.QueryRowContext(ctx,
-		`SELECT a.generation, s.version, s.revision FROM agents a
-		 LEFT JOIN snapshots s ON s.agent_id = a.id WHERE a.id = ?`, agentID).Scan(&newest, &version, &revision)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return store.PushResult{}, &store.NotFoundError{What: "agent", ID: agentID}
-	case err != nil:
-		return store.PushResult{}, err
-	case generation != newest:
-		return store.PushResult{}, store.ErrSuperseded
-	case version.Valid && !push.Initial && int64(push.Snapshot.Version) <= version.Int64: //nolint:gosec // CheckPush bounds it
-		return store.PushResult{Revision: revision.Int64}, nil
-	}
-	var next int64
-	err = tx.QueryRowContext(ctx, "UPDATE revision SET value = value + 1 RETURNING value").Scan(&next)
+// pusher is one push within its transaction.
+type pusher struct {
+	tx         *sql.Tx
+	agentID    string
+	generation int64
+	now        int64
+	push       *plan.Prepared
+}
+
+func (p *pusher) run(ctx context.Context, keep store.Retention) (store.PushResult, error) {
+	state, err := p.state(ctx, keep)
 	if err != nil {
 		return store.PushResult{}, err
 	}
-	w := writer{tx: tx, agentID: agentID, revision: next, now: db.stamp()}
-	if err := w.head(ctx, &push.Snapshot); err != nil {
+	decided, err := p.push.Decide(state, p.generation, p.now, keep)
+	switch {
+	case err != nil:
 		return store.PushResult{}, err
+	case !decided.Accepted:
+		return decided.Result(state.Head.Revision), nil
+	case decided.Same:
+		_, err := p.tx.ExecContext(ctx, "UPDATE snapshots SET version = $1, generation = $2, received_at = $3 WHERE revision = $4",
+			p.version(), p.generation, p.now, state.Head.Revision)
+		return decided.Result(state.Head.Revision), err
 	}
-	if err := w.rows(ctx, push.Snapshot.Resources); err != nil {
-		return store.PushResult{}, err
+	revision, err := p.write(ctx, decided)
+	if err == nil && decided.Cut > 0 {
+		err = p.drop(ctx, decided)
 	}
-	return store.PushResult{Accepted: true, Revision: next}, nil
+	return decided.Result(revision), err
 }
 
-// writer writes one accepted push within its transaction.
-type writer struct {
-	tx       *sql.Tx
-	agentID  string
-	revision int64
-	now      int64
+func (p *pusher) version() int64 { return int64(p.push.Push.Snapshot.Version) } //nolint:gosec // CheckPush bounds it
+
+// state reads what is stored of the agent.
+func (p *pusher) state(ctx context.Context, keep store.Retention) (*plan.State, error) {
+	state := &plan.State{}
+	err := p.tx.QueryRowContext(ctx, "SELECT generation FROM agents WHERE id = $1", p.agentID).Scan(&state.Newest)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, &store.NotFoundError{What: "agent", ID: p.agentID}
+	}
+	if err != nil {
+		return nil, err
+	}
+	h := plan.Head{}
+	err = p.tx.QueryRowContext(ctx,
+		`SELECT revision, step, generation, version, aggregate_hash, snapshot_error, plugins, resources, payload_bytes
+		 FROM snapshots WHERE agent_id = $1 ORDER BY revision DESC LIMIT 1`, p.agentID).
+		Scan(&h.Revision, &h.Step, &h.Generation, &h.Version, &h.AggregateHash, &h.SnapshotError, &h.Plugins, &h.Resources, &h.PayloadBytes)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return state, nil
+	case err != nil:
+		return nil, err
+	}
+	state.Head = &h
+	if state.Past, err = sqlstore.ReadPast(ctx, runner{p.tx}, p.agentID, keep.Revisions); err != nil {
+		return nil, err
+	}
+	state.Rows, err = p.stored(ctx)
+	return state, err
 }
 
-func (w *writer) head(ctx context.Context, s *snapshot.Snapshot) error {
-	plugins, err := json.Marshal(s.Plugins)
+// stored reads what Decide has to know of the rows.
+func (p *pusher) stored(ctx context.Context) (map[string]plan.Stored, error) {
+	query := "SELECT id, number, digest, payload_bytes, created_at FROM resources WHERE agent_id = $1 AND until IS NULL"
+	args := []any{p.agentID}
+	if p.push.Push.Delta {
+		ids, err := json.Marshal(p.push.Touched())
+		if err != nil {
+			return nil, err
+		}
+		query += " AND id IN (SELECT value FROM json_each($2))"
+		args = append(args, string(ids))
+	}
+	rows, err := p.tx.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	stored := make(map[string]plan.Stored)
+	for rows.Next() {
+		var id string
+		var s plan.Stored
+		if err := rows.Scan(&id, &s.Row, &s.Digest, &s.Payload, &s.CreatedAt); err != nil {
+			return nil, err
+		}
+		stored[id] = s
+	}
+	return stored, rows.Err()
+}
+
+// drop deletes the revisions that go and all that only they had.
+func (p *pusher) drop(ctx context.Context, decided *plan.Plan) error {
+	tx := runner{p.tx}
+	if err := sqlstore.DropPast(ctx, tx, p.agentID, decided.Cut); err != nil {
+		return err
+	}
+	bodies, err := sqlstore.DropRows(ctx, tx, p.agentID, decided.Oldest)
 	if err != nil {
 		return err
 	}
-	_, err = w.tx.ExecContext(ctx,
-		`INSERT INTO snapshots (agent_id, version, aggregate_hash, snapshot_error, plugins, resources, received_at, revision)
-		 VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-		 ON CONFLICT (agent_id) DO UPDATE SET
-		   version = excluded.version, aggregate_hash = excluded.aggregate_hash,
-		   snapshot_error = excluded.snapshot_error, plugins = excluded.plugins,
-		   resources = excluded.resources, received_at = excluded.received_at, revision = excluded.revision`,
-		w.agentID, int64(s.Version), notNull(s.AggregateHash), s.SnapshotError, //nolint:gosec // CheckPush bounds it
-		string(plugins), len(s.Resources), w.now, w.revision)
-	return err
-}
-
-// notNull keeps an absent hash out of the driver's NULL.
-func notNull(b []byte) []byte {
-	if b == nil {
-		return []byte{}
-	}
-	return b
+	return sqlstore.DropBodies(ctx, tx, bodies)
 }

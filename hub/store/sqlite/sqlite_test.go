@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,6 +16,13 @@ import (
 	"waymark/hub/store/sqlite"
 	"waymark/hub/store/storetest"
 )
+
+func TestMain(m *testing.M) {
+	storetest.KillChild(func(path string) (store.Store, error) {
+		return sqlite.Open(context.Background(), path, sqlite.Options{History: storetest.WorkHistory})
+	})
+	os.Exit(m.Run())
+}
 
 func open(t *testing.T, path string) *sqlite.DB {
 	t.Helper()
@@ -28,10 +34,42 @@ func open(t *testing.T, path string) *sqlite.DB {
 	return db
 }
 
-func TestConformance(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) store.Store {
-		return open(t, filepath.Join(t.TempDir(), "hub.db"))
-	})
+// database is a place for a database, for the suites.
+func database(t testing.TB) storetest.Database {
+	return at(filepath.Join(t.TempDir(), "hub.db"))
+}
+
+func at(path string) storetest.Database {
+	return storetest.Database{
+		Open: func(t testing.TB, c storetest.Config) store.Store {
+			db, err := sqlite.Open(t.Context(), path, sqlite.Options{Now: c.Now, History: c.History})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = db.Close() })
+			return db
+		},
+		Count: func(t testing.TB, table string) (n int) {
+			db, err := sql.Open("sqlite", path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			if err := db.QueryRow("SELECT count(*) FROM " + table).Scan(&n); err != nil {
+				t.Fatal(err)
+			}
+			return n
+		},
+	}
+}
+
+func TestConformance(t *testing.T) { storetest.Run(t, database) }
+
+func TestRandom(t *testing.T) { storetest.RunRandom(t, database, 600) }
+
+func TestKill(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "hub.db")
+	storetest.RunKill(t, at(path), path)
 }
 
 func TestModes(t *testing.T) {
@@ -72,7 +110,7 @@ func TestRestartKeepsEverything(t *testing.T) {
 			if _, err := db.Push(t.Context(), "a", generation, push); err != nil {
 				t.Fatal(err)
 			}
-			before, err = db.Snapshot(t.Context(), "a")
+			before, err = db.Snapshot(t.Context(), store.Query{AgentID: "a"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -80,7 +118,7 @@ func TestRestartKeepsEverything(t *testing.T) {
 				t.Errorf("received at %v, want %v", before.ReceivedAt, want)
 			}
 		} else {
-			after, err := db.Snapshot(t.Context(), "a")
+			after, err := db.Snapshot(t.Context(), store.Query{AgentID: "a"})
 			if err != nil || fmt.Sprint(after) != fmt.Sprint(before) {
 				t.Errorf("after the restart: %v, %v; want %v", after, err, before)
 			}
@@ -114,31 +152,6 @@ func TestNoTokenInFile(t *testing.T) {
 	}
 	if strings.Contains(string(data), text) {
 		t.Error("the token is in the database file")
-	}
-}
-
-// TestOpenAtOnce is several processes that create one database: each DB has
-// connections of its own.
-func TestOpenAtOnce(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "new", "hub.db")
-	var wg sync.WaitGroup
-	for i := range 6 {
-		wg.Go(func() {
-			db, err := sqlite.Open(context.Background(), path, sqlite.Options{})
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer db.Close()
-			nt := store.NewToken{Role: store.RoleAgent, AgentID: fmt.Sprint("a", i), Hash: store.HashToken(fmt.Sprint(i))}
-			if _, err := db.CreateToken(context.Background(), nt); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	if agents, err := open(t, path).Agents(t.Context()); err != nil || len(agents) != 6 {
-		t.Errorf("%d agents, %v", len(agents), err)
 	}
 }
 

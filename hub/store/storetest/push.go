@@ -3,6 +3,7 @@ package storetest
 import (
 	"fmt"
 	"math"
+	"strings"
 	"sync"
 	"testing"
 
@@ -18,6 +19,8 @@ var pushTests = map[string]func(*testing.T, store.Store){
 	"PushRefused":     testPushRefused,
 	"AgentsDontMix":   testAgentsDontMix,
 	"RevisionRises":   testRevisionRises,
+	"SameAgain":       testSameAgain,
+	"OnlyChangedRows": testOnlyChangedRows,
 	"ConcurrentPush":  testConcurrentPush,
 	"ConcurrentBegin": testConcurrentBegin,
 }
@@ -44,7 +47,7 @@ func testVersionRules(t *testing.T, s store.Store) {
 		if !step.accepted {
 			was = read(t, s, "a")
 		}
-		p := of(step.version, skill("s", fmt.Sprint(step)))
+		p := whole(step.version, skill("s", fmt.Sprint(step)))
 		p.Initial = step.initial
 		result := push(t, s, "a", g, p)
 		if result.Accepted != step.accepted {
@@ -72,11 +75,11 @@ func testReplace(t *testing.T, s store.Store) {
 	shorter.Status, shorter.Error, shorter.Stale = snapshot.StatusExcluded, "too many", false
 	empty := skill("long", "")
 	pushes := []store.Push{
-		of(1, long, skill("b", "b"), bare(abi.KindMCPConfig, "/w/.mcp.json")),
-		of(2, skill("b", "changed"), long),
-		of(3, shorter, bare(abi.KindInstructionFile, "/w/AGENTS.md")),
-		of(4, empty, bare(abi.KindHook, "/w/AGENTS.md")),
-		of(5),
+		whole(1, long, skill("b", "b"), bare(abi.KindMCPConfig, "/w/.mcp.json")),
+		whole(2, skill("b", "changed"), long),
+		whole(3, shorter, bare(abi.KindInstructionFile, "/w/AGENTS.md")),
+		whole(4, empty, bare(abi.KindHook, "/w/AGENTS.md")),
+		whole(5),
 	}
 	pushes[1].Snapshot.SnapshotError = "no inotify"
 	pushes[1].Snapshot.AggregateHash = snapshot.Hash{1, 2, 3}
@@ -99,18 +102,33 @@ func testReplace(t *testing.T, s store.Store) {
 
 func testSuperseded(t *testing.T, s store.Store) {
 	older := agent(t, s, "a")
-	push(t, s, "a", older, of(1, skill("old", "1")))
-	newer, err := s.BeginSession(t.Context(), "a")
-	if err != nil {
-		t.Fatal(err)
+	push(t, s, "a", older, whole(1, skill("old", "1")))
+	var newer []int64
+	for range 3 {
+		g, err := s.BeginSession(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if g <= older || len(newer) > 0 && g <= newer[len(newer)-1] {
+			t.Errorf("generation %d follows %d and %d", g, older, newer)
+		}
+		newer = append(newer, g)
 	}
-	if newer <= older {
-		t.Errorf("generation %d follows %d", newer, older)
+	// Only a push takes over, and only one that is accepted.
+	push(t, s, "a", older, whole(2, skill("old", "2")))
+	if push(t, s, "a", newer[0], whole(2)).Accepted {
+		t.Error("a version that is stored is accepted")
 	}
+	_, err := s.Push(t.Context(), "a", newer[0], whole(3, bare("", "")))
+	wantErr(t, err, store.ErrInvalid)
+	push(t, s, "a", older, delta(2, 3, nil, skill("old", "3")))
+	first := whole(1, skill("new", "1"))
+	first.Initial = true
+	push(t, s, "a", newer[1], first)
 	was := read(t, s, "a")
-	for _, generation := range []int64{older, newer + 1, 0, -1} {
+	for _, generation := range []int64{older, newer[0], newer[2] + 1, 0, -1, math.MaxInt64} {
 		// Higher version and initial: the generation alone decides.
-		p := of(100)
+		p := whole(100)
 		p.Initial = true
 		_, err := s.Push(t.Context(), "a", generation, p)
 		wantErr(t, err, store.ErrSuperseded)
@@ -118,24 +136,30 @@ func testSuperseded(t *testing.T, s store.Store) {
 	if d := diff(was.Snapshot, read(t, s, "a").Snapshot); d != "" {
 		t.Errorf("a superseded push wrote (-want +got):\n%s", d)
 	}
-	if !push(t, s, "a", newer, of(2)).Accepted {
-		t.Error("the newest session is not accepted")
+	if !push(t, s, "a", newer[1], whole(2)).Accepted || !push(t, s, "a", newer[2], whole(3)).Accepted {
+		t.Error("the newest sessions are not accepted")
 	}
 }
 
 func testPushRefused(t *testing.T, s store.Store) {
 	g := agent(t, s, "a")
-	push(t, s, "a", g, of(1, skill("kept", "text")))
+	push(t, s, "a", g, whole(1, skill("kept", "text")))
 	was := read(t, s, "a")
 	with := func(change func(*snapshot.Resource)) store.Push {
 		r := skill("bad", "x")
 		change(&r)
-		return of(2, skill("new", "new"), r)
+		return whole(2, skill("new", "new"), r)
 	}
 	bad := map[string]store.Push{
-		"version":        of(math.MaxInt64 + 1),
-		"same id":        of(2, skill("x", "1"), skill("x", "2")),
-		"same id by #":   of(2, snapshot.Resource{Kind: "skill", Source: "/a#b"}, snapshot.Resource{Kind: "skill", Source: "/a", Key: "b"}),
+		"version":        whole(math.MaxInt64 + 1),
+		"long id":        with(func(r *snapshot.Resource) { r.Source = strings.Repeat("é", store.MaxResourceID/2) }),
+		"base":           {BaseVersion: 1, Snapshot: snapshot.Snapshot{Version: 2}},
+		"removed":        {Removed: []string{"skill:/x"}, Snapshot: snapshot.Snapshot{Version: 2}},
+		"initial delta":  {Initial: true, Delta: true, BaseVersion: 1, Snapshot: snapshot.Snapshot{Version: 2}},
+		"removed twice":  {Delta: true, BaseVersion: 1, Removed: []string{"a", "a"}, Snapshot: snapshot.Snapshot{Version: 2}},
+		"removed, sent":  {Delta: true, BaseVersion: 1, Removed: []string{"skill:/s"}, Snapshot: snapshot.Snapshot{Version: 2, Resources: []snapshot.Resource{bare("skill", "/s")}}},
+		"same id":        whole(2, skill("x", "1"), skill("x", "2")),
+		"same id by #":   whole(2, snapshot.Resource{Kind: "skill", Source: "/a#b"}, snapshot.Resource{Kind: "skill", Source: "/a", Key: "b"}),
 		"no kind":        with(func(r *snapshot.Resource) { r.Kind = "" }),
 		"no source":      with(func(r *snapshot.Resource) { r.Source = "" }),
 		"negative size":  with(func(r *snapshot.Resource) { r.SizeBytes = -1 }),
@@ -174,24 +198,24 @@ func testPushRefused(t *testing.T, s store.Store) {
 	// Payloads and hashes are bytes, not text.
 	r := skill("bytes", "a\x00\xffb")
 	r.ContentHash = snapshot.Hash{0, 0xff}
-	push(t, s, "a", g, of(2, r))
-	if body, err := s.ResourceBody(t.Context(), "a", r.ID()); err != nil || string(body) != "a\x00\xffb" {
+	push(t, s, "a", g, whole(2, r))
+	if body, err := s.ResourceBody(t.Context(), of("a"), r.ID()); err != nil || string(body) != "a\x00\xffb" {
 		t.Errorf("payload is %q, %v", body, err)
 	}
 }
 
 func testAgentsDontMix(t *testing.T, s store.Store) {
 	ga, gb := agent(t, s, "a"), agent(t, s, "b")
-	push(t, s, "a", ga, of(7, skill("x", "of a"), skill("only-a", "1")))
-	push(t, s, "b", gb, of(3, skill("x", "of b")))
+	push(t, s, "a", ga, whole(7, skill("x", "of a"), skill("only-a", "1")))
+	push(t, s, "b", gb, whole(3, skill("x", "of b")))
 	if got := read(t, s, "a").Snapshot; got.Version != 7 || len(got.Resources) != 2 || string(got.Resources[1].Payload) != "of a" {
 		t.Errorf("agent a has %+v", got)
 	}
-	push(t, s, "a", ga, of(8))
+	push(t, s, "a", ga, whole(8))
 	if got := read(t, s, "b").Snapshot; got.Version != 3 || len(got.Resources) != 1 || string(got.Resources[0].Payload) != "of b" {
 		t.Errorf("agent b has %+v", got)
 	}
-	_, err := s.Push(t.Context(), "nobody", 1, of(1))
+	_, err := s.Push(t.Context(), "nobody", 1, whole(1))
 	wantErr(t, err, store.ErrNotFound)
 	_, err = s.BeginSession(t.Context(), "nobody")
 	wantErr(t, err, store.ErrNotFound)
@@ -202,11 +226,72 @@ func testRevisionRises(t *testing.T, s store.Store) {
 	var last int64
 	for v := range uint64(4) {
 		for id, g := range map[string]int64{"a": ga, "b": gb} {
-			result := push(t, s, id, g, of(v+1))
+			result := push(t, s, id, g, whole(v+1, skill("x", fmt.Sprint(id, v))))
 			if !result.Accepted || result.Revision <= last {
 				t.Errorf("revision %d follows %d", result.Revision, last)
 			}
 			last = result.Revision
+		}
+	}
+}
+
+// testSameAgain pushes what is there: that makes no revision, but the session
+// and its versions count.
+func testSameAgain(t *testing.T, s store.Store) {
+	g := agent(t, s, "a")
+	p := whole(5, skill("x", "1"), bare(abi.KindHook, "/h"))
+	p.Snapshot.SnapshotError, p.Snapshot.AggregateHash = "no inotify", snapshot.Hash{1}
+	p.Snapshot.Plugins = []snapshot.Plugin{{Name: "waymark"}}
+	first := push(t, s, "a", g, p)
+	before := read(t, s, "a")
+
+	g, err := s.BeginSession(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Initial, p.Snapshot.Version = true, 2
+	again := push(t, s, "a", g, p)
+	if !again.Accepted || again.Revision != first.Revision || again.Written != 0 || again.Removed != 0 {
+		t.Errorf("the same again: %+v after %+v", again, first)
+	}
+	after := read(t, s, "a")
+	if after.Snapshot.Version != 2 || after.Revision != before.Revision || after.ReceivedAt.Before(before.ReceivedAt) {
+		t.Errorf("stored: version %d, revision %d, received at %v; before: %d, %v", after.Snapshot.Version, after.Revision,
+			after.ReceivedAt, before.Revision, before.ReceivedAt)
+	}
+	if push(t, s, "a", g, whole(2)).Accepted {
+		t.Error("a version that is stored by a push without changes is accepted again")
+	}
+	for name, change := range map[string]func(*snapshot.Snapshot){
+		"hash":    func(s *snapshot.Snapshot) { s.AggregateHash = snapshot.Hash{2} },
+		"error":   func(s *snapshot.Snapshot) { s.SnapshotError = "" },
+		"plugins": func(s *snapshot.Snapshot) { s.Plugins = []snapshot.Plugin{{Name: "waymark", Error: "x"}} },
+	} {
+		last := read(t, s, "a")
+		p.Initial = false
+		p.Snapshot.Version = last.Snapshot.Version + 1
+		change(&p.Snapshot)
+		if result := push(t, s, "a", g, p); result.Revision <= last.Revision || result.Written != 0 {
+			t.Errorf("another %s: %+v after revision %d", name, result, last.Revision)
+		}
+	}
+}
+
+func testOnlyChangedRows(t *testing.T, s store.Store) {
+	g := agent(t, s, "a")
+	for i, tc := range []struct {
+		resources        []snapshot.Resource
+		written, removed int
+	}{
+		{[]snapshot.Resource{skill("x", "1"), skill("y", "1"), skill("z", "1")}, 3, 0},
+		{[]snapshot.Resource{skill("z", "1"), skill("x", "2"), skill("y", "1")}, 1, 0},
+		{[]snapshot.Resource{skill("x", "2"), skill("w", "1")}, 1, 2},
+		{[]snapshot.Resource{}, 0, 2},
+		{[]snapshot.Resource{skill("x", "2")}, 1, 0},
+	} {
+		result := push(t, s, "a", g, whole(uint64(i)+1, tc.resources...))
+		if result.Written != tc.written || result.Removed != tc.removed {
+			t.Errorf("push %d: %+v, want %d written and %d removed", i+1, result, tc.written, tc.removed)
 		}
 	}
 }
@@ -220,7 +305,7 @@ func testConcurrentPush(t *testing.T, s store.Store) {
 		g := agent(t, s, id)
 		wg.Go(func() {
 			for v := range uint64(pushes) {
-				result, err := s.Push(t.Context(), id, g, of(v+1, skill("s", fmt.Sprint(id, v)), skill(fmt.Sprint(v), "")))
+				result, err := s.Push(t.Context(), id, g, whole(v+1, skill("s", fmt.Sprint(id, v)), skill(fmt.Sprint(v), "")))
 				if err != nil || !result.Accepted {
 					t.Errorf("%s push %d: %+v, %v", id, v, result, err)
 					return
@@ -231,7 +316,7 @@ func testConcurrentPush(t *testing.T, s store.Store) {
 		wg.Go(func() {
 			for range pushes {
 				// A reader sees whole pushes only: two rows, or none yet.
-				got, err := s.Snapshot(t.Context(), id)
+				got, err := s.Snapshot(t.Context(), of(id))
 				if err == nil && len(got.Snapshot.Resources) != 2 {
 					t.Errorf("%s: %d rows are visible", id, len(got.Snapshot.Resources))
 				}

@@ -28,10 +28,10 @@ func testEmpty(t *testing.T, s store.Store) {
 	if list := agents(t, s); len(list) != 0 {
 		t.Errorf("agents of an empty store: %+v", list)
 	}
-	_, err := s.Snapshot(t.Context(), "a")
+	_, err := s.Snapshot(t.Context(), of("a"))
 	wantErr(t, err, store.ErrNotFound)
 	agent(t, s, "a")
-	_, err = s.Snapshot(t.Context(), "a")
+	_, err = s.Snapshot(t.Context(), of("a"))
 	wantErr(t, err, store.ErrNotFound)
 }
 
@@ -40,7 +40,7 @@ func testAgentList(t *testing.T, s store.Store) {
 		agent(t, s, id)
 	}
 	g := agent(t, s, "a")
-	p := of(3, skill("x", "1"), skill("y", "22"))
+	p := whole(3, skill("x", "1"), skill("y", "22"))
 	p.Snapshot.AggregateHash = snapshot.Hash{9}
 	result := push(t, s, "a", g, p)
 	list := agents(t, s)
@@ -68,7 +68,7 @@ func testOrder(t *testing.T, s store.Store) {
 		bare(abi.KindCommand, "/z"), bare(abi.KindSkill, "/a-b"), bare(abi.KindSkill, "/a/b"), bare(abi.KindSkill, "/😀"),
 		bare(abi.KindSkill, "/\uffff"),
 	}
-	push(t, s, "a", g, of(1, list...))
+	push(t, s, "a", g, whole(1, list...))
 	if d := diff(snapshot.Snapshot{Version: 1, Resources: sorted(list)}, read(t, s, "a").Snapshot); d != "" {
 		t.Errorf("byte order of ids (-want +got):\n%s", d)
 	}
@@ -77,7 +77,7 @@ func testOrder(t *testing.T, s store.Store) {
 func testResourceBody(t *testing.T, s store.Store) {
 	g := agent(t, s, "a")
 	full, empty, none := skill("full", "text"), skill("empty", ""), bare(abi.KindMCPConfig, "/w/.mcp.json")
-	push(t, s, "a", g, of(1, full, empty, none))
+	push(t, s, "a", g, whole(1, full, empty, none))
 	for _, tc := range []struct {
 		agent, id, want string
 		err             error
@@ -88,7 +88,7 @@ func testResourceBody(t *testing.T, s store.Store) {
 		{"a", "skill:/nowhere", "", store.ErrNotFound},
 		{"b", full.ID(), "", store.ErrNotFound},
 	} {
-		body, err := s.ResourceBody(t.Context(), tc.agent, tc.id)
+		body, err := s.ResourceBody(t.Context(), of(tc.agent), tc.id)
 		wantErr(t, err, tc.err)
 		if string(body) != tc.want || err == nil && body == nil {
 			t.Errorf("%s of %s is %q", tc.id, tc.agent, body)

@@ -6,6 +6,7 @@ package storetest
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -15,16 +16,41 @@ import (
 	"waymark/hub/store"
 )
 
-// Run runs the suite. open returns a new, empty store each time, and closes
-// it when its test ends.
-func Run(t *testing.T, open func(t *testing.T) store.Store) {
+// Config is what a test asks of a store. The zero value asks for nothing.
+type Config struct {
+	Now     func() time.Time
+	History store.Retention
+}
+
+// Database is one database, empty at first.
+type Database struct {
+	// Open opens a store on the database and closes it when the test ends.
+	// Several at once are several hubs.
+	Open func(t testing.TB, c Config) store.Store
+	// Count returns the number of rows in one of its tables.
+	Count func(t testing.TB, table string) int
+}
+
+// Make makes a new database.
+type Make func(t testing.TB) Database
+
+// Run runs the suite.
+func Run(t *testing.T, database Make) {
 	t.Helper()
-	for _, group := range []map[string]func(*testing.T, store.Store){tokenTests, pushTests, readTests} {
+	for _, group := range []map[string]func(*testing.T, store.Store){tokenTests, pushTests, deltaTests, readTests, textTests} {
 		for name, test := range group {
-			t.Run(name, func(t *testing.T) { test(t, open(t)) })
+			t.Run(name, func(t *testing.T) { test(t, database(t).Open(t, Config{})) })
+		}
+	}
+	for _, group := range []map[string]func(*testing.T, Database){historyTests, retentionTests, sharedTests} {
+		for name, test := range group {
+			t.Run(name, func(t *testing.T) { test(t, database(t)) })
 		}
 	}
 }
+
+// of is the query for what an agent has now.
+func of(agentID string) store.Query { return store.Query{AgentID: agentID} }
 
 // agent makes an agent with a running session and returns its generation.
 func agent(t *testing.T, s store.Store, id string) int64 {
@@ -55,7 +81,7 @@ func push(t *testing.T, s store.Store, id string, generation int64, p store.Push
 
 func read(t *testing.T, s store.Store, id string) store.StoredSnapshot {
 	t.Helper()
-	got, err := s.Snapshot(t.Context(), id)
+	got, err := s.Snapshot(t.Context(), of(id))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,6 +123,6 @@ func bare(kind abi.Kind, source string) snapshot.Resource {
 	return snapshot.Resource{Kind: kind, Source: source, Status: snapshot.StatusUnreadable, Error: "gone"}
 }
 
-func of(version uint64, resources ...snapshot.Resource) store.Push {
+func whole(version uint64, resources ...snapshot.Resource) store.Push {
 	return store.Push{Snapshot: snapshot.Snapshot{Version: version, Resources: resources}}
 }

@@ -1,16 +1,16 @@
-package sqlite
+package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 
 	"waymark/hub/store"
 )
 
 // SyncProvisioned implements store.Store.
-func (db *DB) SyncProvisioned(ctx context.Context, tokens []store.NewToken) error {
+func (c *Core) SyncProvisioned(ctx context.Context, tokens []store.NewToken) error {
 	want := make(map[store.TokenHash]store.NewToken, len(tokens))
+	made := make([]*hashedToken, 0, len(tokens))
 	for i, t := range tokens {
 		if err := t.Check(); err != nil {
 			return fmt.Errorf("provision token %d: %w", i+1, err)
@@ -22,17 +22,18 @@ func (db *DB) SyncProvisioned(ctx context.Context, tokens []store.NewToken) erro
 			return fmt.Errorf("provision token %d: %w", i+1, store.ErrTokenExists)
 		}
 		want[t.Hash] = t
+		made = append(made, newToken(t, true, c.Stamp()))
 	}
-	err := db.update(ctx, func(tx *sql.Tx) error {
+	err := c.Database.Update(ctx, func(tx Tx) error {
 		kept, err := dropProvisioned(ctx, tx, want)
 		if err != nil {
 			return err
 		}
-		for _, t := range tokens {
-			if kept[t.Hash] {
+		for _, t := range made {
+			if kept[t.hash] {
 				continue
 			}
-			if _, err := insertToken(ctx, tx, t, true, db.stamp()); err != nil {
+			if err := t.insert(ctx, tx); err != nil {
 				return err
 			}
 		}
@@ -46,32 +47,30 @@ func (db *DB) SyncProvisioned(ctx context.Context, tokens []store.NewToken) erro
 
 // dropProvisioned removes the provisioned tokens that are not wanted, or not
 // for the same role and agent, and returns the hashes of the others.
-func dropProvisioned(ctx context.Context, tx *sql.Tx, want map[store.TokenHash]store.NewToken) (map[store.TokenHash]bool, error) {
-	rows, err := tx.QueryContext(ctx, "SELECT hash, role, coalesce(agent_id, '') FROM tokens WHERE provisioned = 1")
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
+func dropProvisioned(ctx context.Context, tx Tx, want map[store.TokenHash]store.NewToken) (map[store.TokenHash]bool, error) {
 	kept := make(map[store.TokenHash]bool)
 	var gone [][]byte
-	for rows.Next() {
+	// In order, so that two hubs that start at once lock in one order.
+	const query = "SELECT hash, role, coalesce(agent_id, '') FROM tokens WHERE provisioned ORDER BY hash"
+	err := each(ctx, tx, query, nil, func(rows Rows) error {
 		var hash []byte
 		var role, agent string
 		if err := rows.Scan(&hash, &role, &agent); err != nil {
-			return nil, err
+			return err
 		}
 		h := store.TokenHash(hash)
 		if t, ok := want[h]; ok && string(t.Role) == role && t.AgentID == agent {
 			kept[h] = true
-			continue
+		} else {
+			gone = append(gone, hash)
 		}
-		gone = append(gone, hash)
-	}
-	if err := rows.Err(); err != nil {
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
 	for _, hash := range gone {
-		if _, err := tx.ExecContext(ctx, "DELETE FROM tokens WHERE hash = ?", hash); err != nil {
+		if _, err := tx.Exec(ctx, "DELETE FROM tokens WHERE hash = $1", hash); err != nil {
 			return nil, err
 		}
 	}

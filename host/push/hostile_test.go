@@ -1,0 +1,83 @@
+package push_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/hashicorp/yamux"
+
+	"waymark/host/push"
+)
+
+// TestHostileServer: whatever a server does, the pusher notices, says so and
+// tries again later.
+func TestHostileServer(t *testing.T) {
+	var release chan struct{} // closed when the test at hand is over
+	accept := func(f func(ctx context.Context, ws *websocket.Conn)) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			ws, err := websocket.Accept(w, r, nil)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			f(r.Context(), ws)
+			<-release
+			_ = ws.CloseNow()
+		}
+	}
+	mux := func(ws *websocket.Conn) *yamux.Session {
+		config := yamux.DefaultConfig()
+		config.LogOutput = io.Discard
+		session, err := yamux.Server(websocket.NetConn(context.Background(), ws, websocket.MessageBinary), config)
+		if err != nil {
+			t.Error(err)
+		}
+		return session
+	}
+	for name, tc := range map[string]struct {
+		server http.HandlerFunc
+		text   string // of the error; empty: any
+	}{
+		"hangs in the handshake": {func(http.ResponseWriter, *http.Request) { <-release }, "no connection within 100ms"},
+		"an endless header": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X", strings.Repeat("x", 100<<10))
+			w.WriteHeader(101)
+		}, "exceeded"},
+		"garbage": {accept(func(ctx context.Context, ws *websocket.Conn) {
+			_ = ws.Write(ctx, websocket.MessageBinary, bytes.Repeat([]byte{0xff}, 1000))
+		}), ""},
+		"silent":     {accept(func(context.Context, *websocket.Conn) {}), "no answer within 100ms"},
+		"no streams": {accept(func(_ context.Context, ws *websocket.Conn) { mux(ws) }), "no answer within 100ms"},
+		"goes away":  {accept(func(_ context.Context, ws *websocket.Conn) { _ = mux(ws).GoAway() }), ""},
+		"floods": {accept(func(ctx context.Context, ws *websocket.Conn) {
+			session := mux(ws)
+			for range 1000 { // none is accepted, most are refused
+				stream, err := session.Open()
+				if err != nil {
+					return
+				}
+				go func() { _, _ = stream.Write(make([]byte, 1<<20)) }()
+			}
+		}), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			release = make(chan struct{})
+			opts := refusing(t, tc.server)
+			t.Cleanup(func() { close(release) })
+			opts.DialTimeout, opts.CallTimeout = 100*time.Millisecond, 100*time.Millisecond
+			opts.MinBackoff, opts.MaxBackoff = time.Hour, time.Hour
+			pusher := run(t, opts)
+			pusher.Publish(snap(1, "/a"))
+			status := state(t, pusher, push.StateBackingOff)
+			if status.LastError == "" || !strings.Contains(status.LastError, tc.text) {
+				t.Errorf("error is %q, want %q", status.LastError, tc.text)
+			}
+		})
+	}
+}

@@ -1,0 +1,125 @@
+package hub_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/hashicorp/yamux"
+	"storj.io/drpc/drpcconn"
+
+	"waymark/wire/coder"
+	"waymark/wire/waymark"
+)
+
+// bareAgent is an agent made of the public packages alone, which does what
+// WIRE.md 1.5 says of a Coder agent: nothing of host/push is in it.
+type bareAgent struct {
+	t       testing.TB
+	ws      *websocket.Conn
+	session *yamux.Session
+}
+
+// web serves the hub's handler over HTTP and returns the URL of the agents'
+// endpoint, without a query.
+func (f *fixture) web() string {
+	server := httptest.NewServer(f.hub.Handler())
+	f.t.Cleanup(func() {
+		_ = f.hub.Close() // the connections that the server has given away
+		server.Close()
+	})
+	return server.URL + "/api/v2/workspaceagents/me/rpc"
+}
+
+// dialBare makes the connection, and yamux on it.
+func dialBare(t testing.TB, endpoint, token string) *bareAgent {
+	t.Helper()
+	a := &bareAgent{t: t}
+	a.ws = dialWS(t, endpoint, token)
+	config := yamux.DefaultConfig()
+	config.LogOutput = io.Discard
+	var err error
+	a.session, err = yamux.Client(websocket.NetConn(context.Background(), a.ws, websocket.MessageBinary), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(a.close)
+	return a
+}
+
+func dialWS(t testing.TB, endpoint, token string) *websocket.Conn {
+	t.Helper()
+	ws, _, err := websocket.Dial(t.Context(), endpoint+"?version=2.10", &websocket.DialOptions{
+		HTTPHeader: http.Header{"Coder-Session-Token": {token}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ws.CloseNow() })
+	return ws
+}
+
+func (a *bareAgent) close() { _ = a.session.Close() }
+
+// call makes one call on a stream of its own.
+func (a *bareAgent) call(f func(*drpcconn.Conn) error) error {
+	stream, err := a.session.Open()
+	if err != nil {
+		return err
+	}
+	conn := drpcconn.New(stream)
+	err = f(conn)
+	_ = conn.Close()
+	return err
+}
+
+func (a *bareAgent) pushCoder(request *coder.PushContextStateRequest) (accepted bool, err error) {
+	err = a.call(func(conn *drpcconn.Conn) error {
+		response, err := coder.NewDRPCAgentClient(conn).PushContextState(a.t.Context(), request)
+		accepted = response.GetAccepted()
+		return err
+	})
+	return accepted, err
+}
+
+func (a *bareAgent) push(request *waymark.PushRequest) (response *waymark.PushResponse, err error) {
+	err = a.call(func(conn *drpcconn.Conn) error {
+		response, err = waymark.NewDRPCContextClient(conn).Push(a.t.Context(), request)
+		return err
+	})
+	return response, err
+}
+
+func (a *bareAgent) mustPush(request *waymark.PushRequest, want bool) *waymark.PushResponse {
+	a.t.Helper()
+	response, err := a.push(request)
+	if err != nil || response.GetAccepted() != want {
+		a.t.Fatalf("push of version %d: accepted %v, %v; want %v", request.GetVersion(), response.GetAccepted(), err, want)
+	}
+	return response
+}
+
+// gone waits until the hub has ended the session, and returns how long that
+// took.
+func (a *bareAgent) gone() time.Duration {
+	a.t.Helper()
+	begin := time.Now()
+	select {
+	case <-a.session.CloseChan():
+	case <-time.After(20 * time.Second): // before the pings of this end find out by themselves
+		a.t.Fatal("the hub hasn't ended the session")
+	}
+	return time.Since(begin)
+}
+
+// readUntilClosed reads what the hub sends until the connection ends, and
+// returns the error of its end.
+func readUntilClosed(conn net.Conn) error {
+	_, err := io.Copy(io.Discard, conn)
+	return err
+}

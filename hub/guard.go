@@ -1,0 +1,170 @@
+package hub
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+	"golang.org/x/time/rate"
+)
+
+// The frames of yamux: version, type, flags, stream, length; a data frame's
+// length is that of what follows it.
+const (
+	muxHeader   = 12
+	typeData    = 0
+	typeWindow  = 1
+	typePing    = 2
+	typeGoAway  = 3
+	flagSYN     = 1
+	maxMuxFrame = 256 << 10 // a stream's window
+)
+
+const (
+	// A peer pings every half minute. yamux answers each ping by a goroutine,
+	// which waits for as long as the peer doesn't read: without a bound they
+	// would be as many as fit into its line.
+	pingRate, pingBurst = 1, 20
+	// closeTimeout is how long a peer has to read why the connection ends.
+	closeTimeout = time.Second
+)
+
+// guard stands between a WebSocket and yamux and looks at the frames' headers
+// as they pass: yamux trusts its peer with more than an agent deserves. What
+// breaks a rule ends the connection, with a close frame that says why.
+type guard struct {
+	conn    net.Conn
+	ws      *websocket.Conn
+	socket  net.Conn // below the WebSocket
+	limits  *Limits
+	started chan struct{} // closed by guard
+	streams func() int    // how many there are; set before started is closed
+	pings   *rate.Limiter
+
+	// Of the reading goroutine: the header that is being read, and how much
+	// of a data frame is still to come.
+	header [muxHeader]byte
+	have   int
+	body   int
+
+	mu    sync.Mutex // guards cause
+	cause error      // why the connection ends
+}
+
+func newGuard(conn net.Conn, ws *websocket.Conn, socket net.Conn, limits *Limits) *guard {
+	return &guard{
+		conn: conn, ws: ws, socket: socket, limits: limits, started: make(chan struct{}),
+		pings: rate.NewLimiter(pingRate, pingBurst),
+	}
+}
+
+// guard lets the first byte pass.
+func (g *guard) guard(streams func() int) {
+	g.streams = streams
+	close(g.started)
+}
+
+// policyError is a broken rule.
+type policyError struct{ text string }
+
+func (e *policyError) Error() string { return "the peer broke a rule: " + e.text }
+
+// Read implements io.Reader.
+func (g *guard) Read(p []byte) (int, error) {
+	<-g.started
+	n, err := g.conn.Read(p)
+	if bad := g.inspect(p[:n]); bad != nil {
+		g.end(bad)
+		return 0, bad
+	}
+	if websocket.CloseStatus(err) == websocket.StatusMessageTooBig || errors.Is(err, websocket.ErrMessageTooBig) {
+		g.end(&policyError{fmt.Sprintf("a message is longer than %d bytes", maxFrame)})
+	}
+	return n, err
+}
+
+// inspect follows the frames.
+func (g *guard) inspect(data []byte) error {
+	for len(data) > 0 {
+		if g.body > 0 {
+			n := min(g.body, len(data))
+			g.body, data = g.body-n, data[n:]
+			continue
+		}
+		n := copy(g.header[g.have:], data)
+		g.have, data = g.have+n, data[n:]
+		if g.have < muxHeader {
+			return nil
+		}
+		g.have = 0
+		if err := g.frame(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// frame applies the rules to the header that has just been completed.
+func (g *guard) frame() error {
+	kind, flags := g.header[1], binary.BigEndian.Uint16(g.header[2:])
+	length := binary.BigEndian.Uint32(g.header[8:])
+	switch {
+	case g.header[0] != 0 || kind > typeGoAway:
+		return &policyError{"not a frame of yamux"}
+	case kind == typeData && length > maxMuxFrame:
+		return &policyError{fmt.Sprintf("a frame of %d bytes", length)}
+	case kind == typePing && flags&flagSYN != 0 && !g.pings.Allow():
+		return &policyError{"too many pings"}
+	case kind <= typeWindow && flags&flagSYN != 0 && g.streams() >= 2*g.limits.Streams:
+		// Some are served, some wait, and some are about to close.
+		return &policyError{fmt.Sprintf("more than %d streams", 2*g.limits.Streams)}
+	case kind == typeData:
+		g.body = int(length)
+	}
+	return nil
+}
+
+// end notes why the connection ends; the first to say so is right.
+func (g *guard) end(cause error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.cause == nil {
+		g.cause = cause
+	}
+}
+
+// violation returns the rule that the peer broke, if it did.
+func (g *guard) violation() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if bad := (*policyError)(nil); errors.As(g.cause, &bad) {
+		return bad
+	}
+	return nil
+}
+
+// Write implements io.Writer.
+func (g *guard) Write(p []byte) (int, error) {
+	if err := g.conn.SetWriteDeadline(time.Now().Add(g.limits.Write)); err != nil {
+		return 0, err
+	}
+	return g.conn.Write(p)
+}
+
+// Close implements io.Closer. It tells the peer why, if there is more to say
+// than that it is over.
+func (g *guard) Close() error {
+	g.mu.Lock()
+	cause := g.cause
+	g.mu.Unlock()
+	if bad := (*policyError)(nil); errors.As(cause, &bad) || errors.Is(cause, errRevoked) || errors.Is(cause, errTooManySessions) {
+		// The library would give the peer ten seconds to answer.
+		_ = g.socket.SetDeadline(time.Now().Add(closeTimeout))
+		_ = g.ws.Close(websocket.StatusPolicyViolation, cause.Error()) // it is over in any case
+	}
+	return g.conn.Close()
+}

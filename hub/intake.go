@@ -1,0 +1,234 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"storj.io/drpc/drpcerr"
+
+	"waymark/wire"
+)
+
+// errTooLarge is the answer to a message that is.
+var errTooLarge = drpcerr.WithCode(errors.New("the message is larger than this hub takes"), wire.CodeTooLarge)
+
+// intake is the receiving side of one DRPC transport. It bounds what its peer
+// can make the hub hold and for how long: a message has a time to arrive, a
+// large one a slot, and what isn't known to come from an agent waits before
+// it is large.
+//
+// A call goes through begin, admit, complete and end, in this order, which
+// are called by the goroutine that serves it; Read is called by DRPC's own.
+type intake struct {
+	conn   net.Conn
+	limits *Limits
+	slots  chan struct{} // hub-wide, an element for each large call
+	done   chan struct{} // closed by Close
+
+	mu sync.Mutex // guards the rest
+	// idle is how long the peer may be silent between calls; 0 is for ever.
+	idle time.Duration
+	// count is what has been read since the last complete message.
+	count    int
+	deadline time.Time     // of the next Read; zero: none
+	admitted chan struct{} // closed when holder is set
+	holder   *holder
+	large    bool              // slots and holder have an element of ours
+	refuse   func(error) error // answers the call that is being received
+	closed   bool
+}
+
+func newIntake(conn net.Conn, limits *Limits, slots chan struct{}, idle time.Duration) *intake {
+	t := &intake{
+		conn: conn, limits: limits, slots: slots, done: make(chan struct{}),
+		idle: idle, admitted: make(chan struct{}),
+	}
+	t.extend(idle)
+	return t
+}
+
+// begin notes that a call has begun; refuse answers it with an error.
+func (t *intake) begin(refuse func(error) error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.refuse = refuse
+	t.extend(t.limits.Read)
+}
+
+// admit notes whose call it is. What is known to come from an agent may be
+// silent between calls for idle.
+func (t *intake) admit(h *holder, idle time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.holder, t.idle = h, idle
+	close(t.admitted)
+}
+
+// complete notes that the message is there.
+func (t *intake) complete() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.count = 0
+	t.extend(0)
+}
+
+// end notes that the call is answered.
+func (t *intake) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.release()
+	t.refuse, t.holder, t.admitted = nil, nil, make(chan struct{})
+	if t.count <= stray {
+		t.extend(t.idle)
+	}
+}
+
+// past is the deadline of a transport that is closed.
+func past() time.Time { return time.Unix(1, 0) }
+
+// stray is what may come between calls, such as the end of the last one,
+// without being taken for the next.
+const stray = 1 << 10
+
+// extend sets the deadline of the Read that is under way and of all later
+// ones, under the lock.
+func (t *intake) extend(d time.Duration) {
+	switch {
+	case t.closed:
+		t.deadline = past()
+	case d > 0:
+		t.deadline = time.Now().Add(d)
+	default:
+		t.deadline = time.Time{}
+	}
+	_ = t.conn.SetReadDeadline(t.deadline) // a closed one fails by itself
+}
+
+func (t *intake) release() {
+	if t.large {
+		<-t.slots
+		<-t.holder.large
+		t.large = false
+	}
+}
+
+// Read implements io.Reader.
+func (t *intake) Read(p []byte) (int, error) {
+	if err := t.ready(); err != nil {
+		return 0, err
+	}
+	n, err := t.conn.Read(p)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before := t.count
+	t.count += n
+	if before <= stray && t.count > stray && t.refuse == nil && t.idle == 0 {
+		t.extend(t.limits.Read) // a call is coming in
+	}
+	return n, err
+}
+
+// ready waits until there is room for what comes next.
+func (t *intake) ready() error {
+	t.mu.Lock()
+	count, large, admitted, deadline, refuse := t.count, t.large, t.admitted, t.deadline, t.refuse
+	t.mu.Unlock()
+	switch {
+	case count > maxCall:
+		if refuse != nil {
+			_ = refuse(errTooLarge) // the connection ends in any case
+		}
+		return errTooLarge
+	case count <= smallCall || large:
+		return nil
+	}
+	if deadline.IsZero() { // the answer to the last call is still on its way
+		deadline = time.Now().Add(t.limits.Read)
+	}
+	ctx, cancel := context.WithDeadline(context.Background(), deadline)
+	defer cancel()
+	for _, wait := range []func(context.Context) error{
+		func(ctx context.Context) error { return t.wait(ctx, admitted) },
+		t.takeSlots,
+	} {
+		if err := wait(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *intake) wait(ctx context.Context, ch <-chan struct{}) error {
+	select {
+	case <-ch:
+		return nil
+	case <-t.done:
+		return net.ErrClosed
+	case <-ctx.Done():
+		return os.ErrDeadlineExceeded
+	}
+}
+
+// takeSlots takes the token's slot first: whoever waits for that one keeps
+// nobody else waiting.
+func (t *intake) takeSlots(ctx context.Context) error {
+	t.mu.Lock()
+	h := t.holder
+	t.mu.Unlock()
+	if h == nil { // the call has ended meanwhile
+		return nil
+	}
+	if err := t.put(ctx, h.large); err != nil {
+		return err
+	}
+	if err := t.put(ctx, t.slots); err != nil {
+		<-h.large
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.large = t.holder == h && !t.closed
+	if !t.large {
+		<-t.slots
+		<-h.large
+	}
+	return nil
+}
+
+func (t *intake) put(ctx context.Context, ch chan<- struct{}) error {
+	select {
+	case ch <- struct{}{}:
+		return nil
+	case <-t.done:
+		return net.ErrClosed
+	case <-ctx.Done():
+		return os.ErrDeadlineExceeded
+	}
+}
+
+// Write implements io.Writer.
+func (t *intake) Write(p []byte) (int, error) {
+	if err := t.conn.SetWriteDeadline(time.Now().Add(t.limits.Write)); err != nil {
+		return 0, err
+	}
+	return t.conn.Write(p)
+}
+
+// Close implements io.Closer.
+func (t *intake) Close() error {
+	t.mu.Lock()
+	first := !t.closed
+	t.closed = true
+	t.mu.Unlock()
+	if first {
+		close(t.done)
+	}
+	err := t.conn.Close()
+	// yamux leaves the end of a Read that is under way to the peer.
+	_ = t.conn.SetReadDeadline(past())
+	return err
+}

@@ -1,0 +1,205 @@
+package hub_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"waymark/hub"
+	"waymark/hub/store"
+	"waymark/wire"
+	"waymark/wire/coder"
+	"waymark/wire/waymark"
+)
+
+// TestNewestSessionWins: a WebSocket is a session, and so is a connection of
+// plain DRPC; the one that began to push last is the one that may.
+func TestNewestSessionWins(t *testing.T) {
+	f := newFixture(t, hub.Options{})
+	endpoint, token := f.web(), f.token(store.RoleAgent, "a")
+	older, newer, plain := dialBare(t, endpoint, token), dialBare(t, endpoint, token), f.dial(token)
+	older.mustPush(&waymark.PushRequest{Version: 5, Initial: true}, true)
+	newer.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
+	for _, initial := range []bool{false, true} {
+		if _, err := older.push(&waymark.PushRequest{Version: 9, Initial: initial}); !wire.IsSuperseded(err) {
+			t.Errorf("initial %v: %v", initial, err)
+		}
+		if _, err := older.pushCoder(&coder.PushContextStateRequest{Version: 9, Initial: initial}); !wire.IsSuperseded(err) {
+			t.Errorf("coder, initial %v: %v", initial, err)
+		}
+	}
+	newer.mustPush(&waymark.PushRequest{Version: 2}, true)
+	plain.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
+	if _, err := newer.push(&waymark.PushRequest{Version: 3}); !wire.IsSuperseded(err) {
+		t.Errorf("after plain DRPC: %v", err)
+	}
+	if got := f.snapshot("a").Snapshot.Version; got != 1 {
+		t.Errorf("stored version is %d", got)
+	}
+}
+
+// TestOldestSessionIsDropped: an agent that comes back again and again, and
+// leaves dead connections behind, is never locked out.
+func TestOldestSessionIsDropped(t *testing.T) {
+	f := newFixture(t, hub.Options{Limits: hub.Limits{SessionsPerToken: 3}})
+	endpoint, token := f.web(), f.token(store.RoleAgent, "a")
+	other := dialBare(t, endpoint, f.token(store.RoleAgent, "b"))
+	var list []*bareAgent
+	for i := range 5 {
+		a := dialBare(t, endpoint, token)
+		a.mustPush(&waymark.PushRequest{Version: uint64(i + 1), Initial: true}, true)
+		list = append(list, a)
+		if i >= 3 {
+			list[i-3].gone()
+		}
+	}
+	for i, a := range list[2:] {
+		if a.session.IsClosed() {
+			t.Errorf("connection %d is closed", i+2)
+		}
+	}
+	if !f.hub.Connected("a") {
+		t.Error("not connected")
+	}
+	other.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
+	// Who is dropped is told why.
+	ws := dialWS(t, endpoint, token)
+	dialWS(t, endpoint, token)
+	dialWS(t, endpoint, token)
+	dialWS(t, endpoint, token)
+	err := readFrames(ws, time.Minute)
+	if websocket.CloseStatus(err) != websocket.StatusPolicyViolation || !strings.Contains(err.Error(), "more connections") {
+		t.Errorf("dropped with %v", err)
+	}
+}
+
+// TestRevokedTokens: connections of a revoked token end soon, also where
+// nothing is said on them, and no call gets through before that.
+func TestRevokedTokens(t *testing.T) {
+	f := newFixture(t, hub.Options{Limits: hub.Limits{Recheck: 20 * time.Millisecond}})
+	endpoint := f.web()
+	stop := f.bystander(endpoint)
+	revoke := func(text string) {
+		t.Helper()
+		token, err := f.store.TokenByHash(t.Context(), store.HashToken(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.store.RevokeToken(t.Context(), token.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	token := f.token(store.RoleAgent, "a")
+	web, plain := dialBare(t, endpoint, token), f.dial(token)
+	plain.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
+	revoke(token)
+	web.gone()
+	select {
+	case <-plain.conn.Closed():
+	case <-time.After(time.Minute):
+		t.Error("plain DRPC: still connected")
+	}
+	if _, _, err := websocket.Dial(t.Context(), endpoint+"?version=2.10", &websocket.DialOptions{
+		HTTPHeader: http.Header{"Coder-Session-Token": {token}},
+	}); err == nil || !strings.Contains(err.Error(), "401") {
+		t.Errorf("connected again: %v", err)
+	}
+	ws := dialWS(t, endpoint, f.token(store.RoleAgent, "b"))
+	provisioned := f.store.SyncProvisioned(t.Context(), nil) // removes nothing of ours
+	if err := readFrames(ws, 100*time.Millisecond); err != nil || provisioned != nil {
+		t.Errorf("a good token's connection ended: %v, %v", err, provisioned)
+	}
+	stop()
+
+	// Where the recheck takes its time, the next call is refused all the same.
+	lazy := newFixture(t, hub.Options{})
+	token = lazy.token(store.RoleAgent, "a")
+	a := dialBare(t, lazy.web(), token)
+	a.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
+	f = lazy
+	revoke(token)
+	if _, err := a.push(&waymark.PushRequest{Version: 2}); !wire.IsUnauthorized(err) {
+		t.Errorf("a push with a revoked token: %v", err)
+	}
+}
+
+// TestRates: an agent that calls too often is slowed down and then refused;
+// the others aren't.
+func TestRates(t *testing.T) {
+	f := newFixture(t, hub.Options{Limits: hub.Limits{Rate: 0.01, Burst: 10}})
+	endpoint, token := f.web(), f.token(store.RoleAgent, "a")
+	a := dialBare(t, endpoint, token) // the first of ten
+	for version := range uint64(9) {
+		a.mustPush(&waymark.PushRequest{Version: version + 1, Initial: version == 0}, true)
+	}
+	before := f.snapshot("a")
+	for range 5 {
+		if _, err := a.push(&waymark.PushRequest{Version: 100}); !wire.IsBusy(err) {
+			t.Errorf("too many: %v", err)
+		}
+	}
+	if _, err := f.dial(token).pushCoder(&coder.PushContextStateRequest{Version: 100}); !wire.IsBusy(err) {
+		t.Errorf("too many, on another connection: %v", err)
+	}
+	_, response, err := websocket.Dial(t.Context(), endpoint+"?version=2.10", &websocket.DialOptions{
+		HTTPHeader: http.Header{"Coder-Session-Token": {token}},
+	})
+	if err == nil || response.StatusCode != 429 || response.Header.Get("Retry-After") == "" {
+		t.Errorf("one more connection: %v", err)
+	}
+	if after := f.snapshot("a"); fmt.Sprint(after) != fmt.Sprint(before) {
+		t.Error("a refused push was stored")
+	}
+	other := dialBare(t, endpoint, f.token(store.RoleAgent, "b"))
+	other.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
+
+	all := newFixture(t, hub.Options{Limits: hub.Limits{TotalRate: 0.01, TotalBurst: 3}})
+	one, two := all.dial(all.token(store.RoleAgent, "a")), all.dial(all.token(store.RoleAgent, "b"))
+	one.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
+	two.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
+	one.mustPush(&waymark.PushRequest{Version: 2}, true)
+	if _, err := two.push(&waymark.PushRequest{Version: 2}); !wire.IsBusy(err) {
+		t.Errorf("too many in all: %v", err)
+	}
+}
+
+// TestThrottled: what comes a little too fast is slowed down, not refused.
+func TestThrottled(t *testing.T) {
+	f := newFixture(t, hub.Options{Limits: hub.Limits{Rate: 50, Burst: 1}})
+	p := f.dial(f.token(store.RoleAgent, "a"))
+	begin := time.Now()
+	for version := range uint64(6) {
+		p.mustPush(&waymark.PushRequest{Version: version + 1}, true)
+	}
+	if d := time.Since(begin); d < 90*time.Millisecond {
+		t.Errorf("6 pushes at 50 per second took %s", d)
+	}
+}
+
+func TestTooManyWebSockets(t *testing.T) {
+	f := newFixture(t, hub.Options{Limits: hub.Limits{Connections: 1}})
+	endpoint, token := f.web(), f.token(store.RoleAgent, "a")
+	a := dialBare(t, endpoint, token)
+	a.mustPush(&waymark.PushRequest{Version: 1}, true)
+	_, response, err := websocket.Dial(t.Context(), endpoint+"?version=2.10", &websocket.DialOptions{
+		HTTPHeader: http.Header{"Coder-Session-Token": {token}},
+	})
+	if err == nil || response.StatusCode != 503 {
+		t.Errorf("one too many: %v", err)
+	}
+	a.mustPush(&waymark.PushRequest{Version: 2}, true)
+	if err := f.hub.Close(); err != nil {
+		t.Error(err)
+	}
+	a.gone()
+	if _, response, err = websocket.Dial(t.Context(), endpoint+"?version=2.10", &websocket.DialOptions{
+		HTTPHeader: http.Header{"Coder-Session-Token": {token}},
+	}); err == nil || response.StatusCode != 503 {
+		t.Errorf("a closed hub: %v", errors.Join(err))
+	}
+}

@@ -1,0 +1,58 @@
+package drivers_test
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"waymark/hub/store/drivers"
+	"waymark/hub/store/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+func TestOpen(t *testing.T) {
+	t.Run("sqlite", func(t *testing.T) {
+		opens(t, "sqlite:"+filepath.Join(t.TempDir(), "hub.db"))
+	})
+	for _, scheme := range []string{"postgres", "postgresql"} {
+		t.Run(scheme, func(t *testing.T) {
+			_, rest, _ := strings.Cut(pgtest.Database(t), ":")
+			opens(t, scheme+":"+rest)
+		})
+	}
+}
+
+func opens(t *testing.T, url string) {
+	t.Helper()
+	st, err := drivers.Open(t.Context(), url, drivers.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if agents, err := st.Agents(t.Context()); err != nil || len(agents) != 0 {
+		t.Errorf("agents: %v, %v", agents, err)
+	}
+	if err := st.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestBadURL(t *testing.T) {
+	for _, url := range []string{
+		"", "sqlite", "sqlite:", "hub.db", ":memory:", "mysql://root:secret@localhost/x", "mysql://localhost/x",
+		"postgres:", "postgres://u:secret@host:port/x", "postgres://u:secret@host/x?sslmode=secret2",
+		"postgres://u:secret%zz@host/x", "postgres://u:secret@host/x?pool_max_conns=many", "POSTGRES://u:secret@h/x",
+	} {
+		st, err := drivers.Open(t.Context(), url, drivers.Options{})
+		if st != nil || !errors.Is(err, drivers.ErrURL) {
+			t.Errorf("%s: %v, %v", url, st, err)
+		}
+		if err != nil && strings.Contains(strings.ReplaceAll(err.Error(), "secret2", ""), "secret") {
+			t.Errorf("the password is in %q", err)
+		}
+		if check := drivers.Check(url); !errors.Is(check, drivers.ErrURL) {
+			t.Errorf("Check(%s) is %v", url, check)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+// Package latest lets many goroutines wait for the newest revision of a
+// store.
+//
+// It knows the newest revision that somebody has told it, which may be behind
+// the database: what decides is always read there. So an announcement that is
+// lost, late or wrong costs time, and never a revision.
+//
+// All methods are safe for concurrent use.
+package latest
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"waymark/hub/store"
+)
+
+// Revision is the newest revision that is known. New makes one.
+type Revision struct {
+	mu      sync.Mutex // guards all below
+	value   int64
+	changed chan struct{} // closed, and replaced, when value changes
+	closed  chan struct{}
+	once    sync.Once
+}
+
+// New returns a Revision that knows nothing yet.
+func New() *Revision {
+	return &Revision{value: -1, changed: make(chan struct{}), closed: make(chan struct{})}
+}
+
+// Announce tells of a committed revision. An older one than is known changes
+// nothing.
+func (r *Revision) Announce(revision int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if revision > r.value {
+		r.set(revision)
+	}
+}
+
+// Reset tells what the database says now, which may be less than was known
+// when the database was set back.
+func (r *Revision) Reset(revision int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if revision != r.value {
+		r.set(revision)
+	}
+}
+
+func (r *Revision) set(revision int64) {
+	r.value = revision
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+// Known returns the newest revision that is known, -1 for none.
+func (r *Revision) Known() int64 {
+	value, _ := r.get()
+	return value
+}
+
+func (r *Revision) get() (int64, <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.value, r.changed
+}
+
+// Close ends all waiting. It may be called twice.
+func (r *Revision) Close() { r.once.Do(func() { close(r.closed) }) }
+
+// Wait implements store.Store.Wait. read asks the database; when it fails,
+// Wait goes on with what is announced. It asks again after each announcement,
+// and every poll, for stores to which not everything is announced; 0 means
+// never.
+func (r *Revision) Wait(ctx context.Context, after int64, poll time.Duration, read func(context.Context) (int64, error)) (int64, error) {
+	var tick <-chan time.Time
+	if poll > 0 {
+		ticker := time.NewTicker(poll)
+		defer ticker.Stop()
+		tick = ticker.C
+	}
+	for {
+		select {
+		case <-r.closed:
+			return 0, store.ErrClosed
+		default:
+		}
+		known, changed := r.get()
+		// What is known may be old: a caller that comes from another hub may
+		// know more, and here only wakes up.
+		now, err := read(ctx)
+		if err != nil {
+			now = max(known, after)
+		}
+		if now != after {
+			return now, nil
+		}
+		select {
+		case <-changed:
+		case <-tick:
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-r.closed:
+			return 0, store.ErrClosed
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+
+	"waymark/hub/store/internal/plan"
+)
+
+// pruneBatch bounds how many bodies one transaction deletes.
+const pruneBatch = 500
+
+// Prune implements store.Store: a transaction per agent, so that nobody waits
+// for it for long.
+func (c *Core) Prune(ctx context.Context) error {
+	var agents []string
+	err := c.Database.Look(ctx, func(tx Tx) error {
+		agents = nil
+		const query = "SELECT agent_id FROM snapshots GROUP BY agent_id HAVING count(*) > 1 ORDER BY agent_id"
+		return each(ctx, tx, query, nil, func(rows Rows) error {
+			var id string
+			err := rows.Scan(&id)
+			agents = append(agents, id)
+			return err
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("prune: %w", err)
+	}
+	for _, id := range agents {
+		if err := c.pruneAgent(ctx, id); err != nil {
+			return fmt.Errorf("prune agent %s: %w", id, err)
+		}
+	}
+	if err := c.pruneBodies(ctx); err != nil {
+		return fmt.Errorf("prune payloads: %w", err)
+	}
+	return nil
+}
+
+func (c *Core) pruneAgent(ctx context.Context, agentID string) error {
+	now := c.Stamp()
+	cut := func(tx Tx) (int64, error) {
+		past, err := ReadPast(ctx, tx, agentID, c.Keep.Revisions+1)
+		if err != nil || len(past) == 0 {
+			return 0, err
+		}
+		return plan.Cut(past[1:], past[0].CreatedAt, now, c.Keep), nil
+	}
+	var revision int64
+	err := c.Database.Look(ctx, func(tx Tx) (err error) {
+		revision, err = cut(tx)
+		return err
+	})
+	if err != nil || revision == 0 {
+		return err
+	}
+	return c.Database.Update(ctx, func(tx Tx) error {
+		// Holds up pushes of this agent, in a way that both databases know.
+		if _, err := tx.Exec(ctx, "UPDATE agents SET generation = generation WHERE id = $1", agentID); err != nil {
+			return err
+		}
+		revision, err := cut(tx)
+		if err != nil || revision == 0 {
+			return err
+		}
+		if err := DropPast(ctx, tx, agentID, revision); err != nil {
+			return err
+		}
+		var oldest int64
+		if err := one(ctx, tx, "SELECT min(step) FROM snapshots WHERE agent_id = $1", []any{agentID}, &oldest); err != nil {
+			return err
+		}
+		bodies, err := DropRows(ctx, tx, agentID, oldest)
+		if err != nil {
+			return err
+		}
+		return DropBodies(ctx, tx, bodies)
+	})
+}
+
+// ReadPast lists the newest revisions of an agent, the newest first.
+func ReadPast(ctx context.Context, tx Tx, agentID string, limit int) ([]plan.Past, error) {
+	var past []plan.Past
+	const query = "SELECT revision, step, created_at, written_bytes FROM snapshots WHERE agent_id = $1 ORDER BY revision DESC LIMIT $2"
+	err := each(ctx, tx, query, []any{agentID, limit}, func(rows Rows) error {
+		var p plan.Past
+		err := rows.Scan(&p.Revision, &p.Step, &p.CreatedAt, &p.Bytes)
+		past = append(past, p)
+		return err
+	})
+	return past, err
+}
+
+// DropPast deletes an agent's revisions up to cut.
+func DropPast(ctx context.Context, tx Tx, agentID string, cut int64) error {
+	_, err := tx.Exec(ctx, "DELETE FROM snapshots WHERE agent_id = $1 AND revision <= $2", agentID, cut)
+	return err
+}
+
+// DropRows deletes the rows that no revision of the agent has any more, the
+// oldest of which has that step, and returns the names of their payloads.
+func DropRows(ctx context.Context, tx Tx, agentID string, oldest int64) (bodies [][]byte, err error) {
+	const unseen = "FROM resources WHERE agent_id = $1 AND until <= $2"
+	err = each(ctx, tx, "SELECT DISTINCT body "+unseen+" AND body IS NOT NULL ORDER BY body", []any{agentID, oldest}, func(rows Rows) error {
+		var body []byte
+		err := rows.Scan(&body)
+		bodies = append(bodies, body)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	_, err = tx.Exec(ctx, "DELETE "+unseen, agentID, oldest)
+	return bodies, err
+}
+
+// DropBodies deletes those payloads that no row has any more.
+func DropBodies(ctx context.Context, tx Tx, bodies [][]byte) error {
+	for _, body := range bodies {
+		_, err := tx.Exec(ctx, "DELETE FROM bodies WHERE hash = $1 AND NOT EXISTS (SELECT 1 FROM resources WHERE body = $1)", body)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pruneBodies looks for payloads that nothing has and that no push has
+// dropped: those of removed agents, and those that just then were in use by a
+// push that came to nothing.
+func (c *Core) pruneBodies(ctx context.Context) error {
+	const query = "SELECT hash FROM bodies WHERE NOT EXISTS (SELECT 1 FROM resources WHERE body = hash) AND hash > $1 ORDER BY hash LIMIT $2"
+	for last := []byte{}; ; {
+		var bodies [][]byte
+		err := c.Database.Look(ctx, func(tx Tx) error {
+			bodies = nil
+			return each(ctx, tx, query, []any{last, pruneBatch}, func(rows Rows) error {
+				var body []byte
+				err := rows.Scan(&body)
+				bodies = append(bodies, body)
+				return err
+			})
+		})
+		if err != nil || len(bodies) == 0 {
+			return err
+		}
+		if err := c.Database.Update(ctx, func(tx Tx) error { return DropBodies(ctx, tx, bodies) }); err != nil {
+			return err
+		}
+		last = bodies[len(bodies)-1]
+	}
+}

@@ -1,0 +1,160 @@
+package sqlstore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"waymark/host/snapshot"
+	"waymark/hub/store"
+)
+
+// Snapshot implements store.Store.
+func (c *Core) Snapshot(ctx context.Context, q store.Query) (s store.StoredSnapshot, err error) {
+	if !store.Findable(q.AgentID) {
+		return s, &store.NotFoundError{What: "agent", ID: q.AgentID}
+	}
+	err = c.Database.View(ctx, func(tx Tx) error {
+		s = store.StoredSnapshot{}
+		step, err := readHead(ctx, tx, q, &s)
+		if err != nil {
+			return err
+		}
+		return readRows(ctx, tx, q.AgentID, step, !q.WithoutPayloads, &s.Snapshot)
+	})
+	if err != nil {
+		return store.StoredSnapshot{}, fmt.Errorf("read snapshot: %w", err)
+	}
+	return s, nil
+}
+
+// readHead reads everything of a snapshot but its resources.
+func readHead(ctx context.Context, tx Tx, q store.Query, s *store.StoredSnapshot) (step int64, err error) {
+	step, err = resolve(ctx, tx, q)
+	if err != nil {
+		return 0, err
+	}
+	var version, received int64
+	var hash []byte
+	var plugins string
+	err = one(ctx, tx,
+		`SELECT revision, version, aggregate_hash, snapshot_error, plugins, payload_bytes, received_at
+		 FROM snapshots WHERE agent_id = $1 AND step = $2`, []any{q.AgentID, step},
+		&s.Revision, &version, &hash, &s.Snapshot.SnapshotError, &plugins, &s.Snapshot.PayloadBytes, &received)
+	if err != nil {
+		return 0, err
+	}
+	s.Snapshot.Version = uint64(version) //nolint:gosec // >= 0 by CHECK
+	s.Snapshot.AggregateHash = toHash(hash)
+	s.ReceivedAt = toTime(received)
+	return step, json.Unmarshal([]byte(plugins), &s.Snapshot.Plugins)
+}
+
+// resolve returns the step that a query is about. An agent's steps rise with
+// its revisions.
+func resolve(ctx context.Context, tx Tx, q store.Query) (int64, error) {
+	limit := q.Revision
+	if limit == 0 {
+		limit = math.MaxInt64
+	}
+	var step int64
+	err := one(ctx, tx, "SELECT step FROM snapshots WHERE agent_id = $1 AND revision <= $2 ORDER BY revision DESC LIMIT 1",
+		[]any{q.AgentID, limit}, &step)
+	if !errors.Is(err, errNoRow) {
+		return step, err
+	}
+	if err := checkAgent(ctx, tx, q.AgentID); err != nil {
+		return 0, err
+	}
+	if q.Revision == 0 {
+		return 0, &store.NotFoundError{What: "snapshot", ID: q.AgentID}
+	}
+	return 0, &store.NotFoundError{What: "revision", ID: strconv.FormatInt(q.Revision, 10)}
+}
+
+// resourceColumns are what scanResource reads. The two last are of bodies.
+const resourceColumns = `r.id, r.kind, r.source, r.key, r.source_path, r.name, r.description, r.status, r.error, r.stale,
+	r.content_hash, r.size_bytes, r.resolver, r.attributes, r.body IS NOT NULL`
+
+// The rows of agent $1 that hold at step $2, in two halves because each
+// has an index of its own.
+const (
+	holds     = "r.agent_id = $1 AND r.since <= $2 AND r.until IS NULL"
+	held      = "r.agent_id = $1 AND r.since <= $2 AND r.until > $2"
+	fromNaked = " FROM resources r WHERE "
+	fromFull  = " FROM resources r LEFT JOIN bodies b ON b.hash = r.body WHERE "
+)
+
+func readRows(ctx context.Context, tx Tx, agentID string, step int64, payloads bool, s *snapshot.Snapshot) error {
+	columns, from := "SELECT "+resourceColumns+", NULL", fromNaked
+	if payloads {
+		columns, from = "SELECT "+resourceColumns+", b.payload", fromFull
+	}
+	query := columns + from + holds + " UNION ALL " + columns + from + held + " ORDER BY id"
+	return each(ctx, tx, query, []any{agentID, step}, func(rows Rows) error {
+		var r snapshot.Resource
+		if err := scanResource(rows, &r, payloads); err != nil {
+			return err
+		}
+		s.Resources = append(s.Resources, r)
+		return nil
+	})
+}
+
+// scanResource reads resourceColumns and a payload, and what follows.
+func scanResource(rows Rows, r *snapshot.Resource, payloads bool, more ...any) error {
+	var id, attributes string
+	var hash []byte
+	var hasBody bool
+	err := rows.Scan(append([]any{
+		&id, (*string)(&r.Kind), &r.Source, &r.Key, &r.SourcePath, &r.Name, &r.Description,
+		(*string)(&r.Status), &r.Error, &r.Stale, &hash, &r.SizeBytes, &r.Resolver, &attributes, &hasBody, &r.Payload,
+	}, more...)...)
+	if err != nil {
+		return err
+	}
+	r.ContentHash = toHash(hash)
+	r.Payload = toPayload(r.Payload, payloads && hasBody)
+	if attributes != "{}" {
+		return json.Unmarshal([]byte(attributes), &r.Attributes)
+	}
+	return nil
+}
+
+// ResourceBody implements store.Store.
+func (c *Core) ResourceBody(ctx context.Context, q store.Query, resourceID string) (payload []byte, err error) {
+	if !store.Findable(q.AgentID) || !store.Findable(resourceID) {
+		return nil, &store.NotFoundError{What: "resource", ID: resourceID}
+	}
+	const columns = "SELECT r.body IS NOT NULL, b.payload"
+	const query = columns + fromFull + holds + " AND r.id = $3 UNION ALL " + columns + fromFull + held + " AND r.id = $3"
+	var hasBody bool
+	err = c.Database.View(ctx, func(tx Tx) error {
+		step, err := resolve(ctx, tx, q)
+		if err != nil {
+			return err
+		}
+		return one(ctx, tx, query, []any{q.AgentID, step, resourceID}, &hasBody, &payload)
+	})
+	switch {
+	case errors.Is(err, errNoRow):
+		return nil, &store.NotFoundError{What: "resource", ID: resourceID}
+	case err != nil:
+		return nil, fmt.Errorf("read resource: %w", err)
+	case !hasBody:
+		return nil, &store.NotFoundError{What: "payload", ID: resourceID}
+	}
+	return toPayload(payload, true), nil
+}
+
+// toPayload tells an empty payload from none, which SQLite's driver doesn't:
+// it returns nil for both.
+func toPayload(b []byte, exists bool) []byte {
+	if exists && b == nil {
+		return []byte{}
+	}
+	return b
+}

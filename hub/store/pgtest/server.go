@@ -1,0 +1,246 @@
+package pgtest
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Options are for Start.
+type Options struct {
+	// Durable makes the server as safe as it is by default: it syncs what it
+	// says is committed. Without it a killed server may lose everything.
+	Durable bool
+}
+
+// Server is a PostgreSQL server of this process.
+type Server struct {
+	opts Options
+	bin  string
+	dir  string // of the data and the socket
+	cred *syscall.Credential
+	log  log
+	run  *run // nil: not running
+}
+
+// Start starts a server for one test, which may kill and start it again. It is
+// stopped when the test ends.
+func Start(t testing.TB, opts Options) *Server {
+	t.Helper()
+	s, err := start(opts)
+	check(t, err)
+	t.Cleanup(func() {
+		s.stop()
+		if t.Failed() {
+			t.Logf("PostgreSQL's log:\n%s", s.log.tail())
+		}
+	})
+	return s
+}
+
+func start(opts Options) (*Server, error) {
+	bin, err := programs()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{opts: opts, bin: bin}
+	if s.cred, err = unprivileged(); err != nil {
+		return nil, err
+	}
+	// Not below the test's directory, whose name may be too long for a socket
+	// and which only its owner can enter.
+	if s.dir, err = os.MkdirTemp("", "pg"); err != nil {
+		return nil, err
+	}
+	if err = s.create(); err == nil {
+		err = s.launch()
+	}
+	if err != nil {
+		s.stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+// URL returns the URL of a database of that name.
+func (s *Server) URL(database string) string {
+	return "postgres://waymark@/" + database + "?host=" + url.QueryEscape(s.dir)
+}
+
+// create makes the data directory.
+func (s *Server) create() error {
+	if s.cred != nil {
+		if err := os.Chown(s.dir, int(s.cred.Uid), int(s.cred.Gid)); err != nil {
+			return err
+		}
+	}
+	args := []string{"-D", s.data(), "--auth=trust", "--username=waymark", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"}
+	out, err := s.command("initdb", append(args, "--locale-provider=icu", "--icu-locale=en-US")...).CombinedOutput()
+	if err != nil { // before version 15, or built without ICU
+		if again, err := s.command("initdb", args...).CombinedOutput(); err != nil {
+			return fmt.Errorf("initdb: %w\n%s%s", err, out, again)
+		}
+	}
+	return nil
+}
+
+func (s *Server) data() string { return filepath.Join(s.dir, "data") }
+
+// command prepares one of PostgreSQL's programs.
+func (s *Server) command(name string, args ...string) *osexec.Cmd {
+	cmd := osexec.Command(filepath.Join(s.bin, name), args...)
+	cmd.Dir = s.dir
+	cmd.Env = []string{"LC_ALL=C.UTF-8", "PATH=" + os.Getenv("PATH"), "TZ=UTC"}
+	cmd.SysProcAttr = dieWithParent()
+	cmd.SysProcAttr.Credential = s.cred
+	return cmd
+}
+
+// run is one run of the server.
+type run struct {
+	cmd *osexec.Cmd
+	// exited is closed when the server has; gone, when all its processes have.
+	exited, gone chan struct{}
+}
+
+// launch starts the server and waits until it takes connections.
+func (s *Server) launch() error {
+	settings := []string{
+		"listen_addresses=", "unix_socket_directories=" + s.dir, "max_connections=120", "shared_buffers=32MB",
+		"max_wal_senders=0", "wal_level=minimal", "log_min_messages=warning", "log_statement=none",
+	}
+	if !s.opts.Durable {
+		settings = append(settings, "fsync=off", "full_page_writes=off", "synchronous_commit=off")
+	}
+	args := []string{"-D", s.data()}
+	for _, setting := range settings {
+		args = append(args, "-c", setting)
+	}
+	r := &run{cmd: s.command("postgres", args...), exited: make(chan struct{}), gone: make(chan struct{})}
+	ready, err := s.follow(r)
+	if err != nil {
+		return err
+	}
+	started := make(chan error)
+	go func() {
+		// The kernel ends the server when the thread ends that started it.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := r.cmd.Start()
+		started <- err
+		if err == nil {
+			_ = r.cmd.Wait() // ended as it was told, or killed
+			close(r.exited)
+		}
+	}()
+	if err := <-started; err != nil {
+		return err
+	}
+	_ = r.cmd.Stderr.(io.Closer).Close() // the server has a copy, and only its end ends the pipe
+	s.run = r
+	select {
+	case <-ready:
+		return nil
+	case <-r.exited:
+		<-r.gone
+		return errors.New("PostgreSQL ended at once:\n" + s.log.tail())
+	case <-time.After(timeout):
+		return errors.New("PostgreSQL doesn't start:\n" + s.log.tail())
+	}
+}
+
+// follow collects what the server writes, and closes ready when it says that
+// it is.
+func (s *Server) follow(r *run) (ready chan struct{}, err error) {
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	r.cmd.Stderr = writer
+	ready = make(chan struct{})
+	go func() {
+		defer close(r.gone)
+		defer reader.Close()
+		said := false
+		for lines := bufio.NewScanner(reader); lines.Scan(); {
+			s.log.add(lines.Text())
+			if !said && strings.Contains(lines.Text(), "ready to accept connections") {
+				said = true
+				close(ready)
+			}
+		}
+	}()
+	return ready, nil
+}
+
+// Kill ends the server and its processes at once, as a crash does.
+func (s *Server) Kill() {
+	for _, child := range children(s.run.cmd.Process.Pid) {
+		_ = syscall.Kill(child, syscall.SIGKILL)
+	}
+	_ = s.run.cmd.Process.Kill()
+	<-s.run.exited
+	<-s.run.gone
+	s.run = nil
+}
+
+// Restart starts the server that Kill or Stop has ended.
+func (s *Server) Restart(t testing.TB) {
+	t.Helper()
+	if err := s.launch(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Stop ends the server in good order: it ends the connections, and writes
+// everything.
+func (s *Server) Stop() { s.end(syscall.SIGINT) }
+
+func (s *Server) end(signal syscall.Signal) {
+	if s.run == nil {
+		return
+	}
+	_ = s.run.cmd.Process.Signal(signal)
+	<-s.run.exited
+	<-s.run.gone
+	s.run = nil
+}
+
+// stop ends the server for good.
+func (s *Server) stop() {
+	s.end(syscall.SIGQUIT) // at once: nobody needs the data any more
+	_ = os.RemoveAll(s.dir)
+}
+
+// log keeps the end of what a server writes.
+type log struct {
+	mu    sync.Mutex // guards lines
+	lines []string
+}
+
+func (l *log) add(line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	const most = 200
+	if len(l.lines) == most {
+		l.lines = l.lines[1:]
+	}
+	l.lines = append(l.lines, line)
+}
+
+func (l *log) tail() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Join(l.lines, "\n")
+}

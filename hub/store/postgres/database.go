@@ -1,0 +1,114 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"waymark/hub/store/internal/sqlstore"
+)
+
+// database is DB as the common part sees it.
+type database struct{ db *DB }
+
+var _ sqlstore.Database = database{}
+
+// Look implements sqlstore.Database.
+func (d database) Look(ctx context.Context, f func(sqlstore.Tx) error) error {
+	return d.db.try(ctx, func(ctx context.Context, conn *pgxpool.Conn) error { return f(runner{conn}) })
+}
+
+// View implements sqlstore.Database.
+func (d database) View(ctx context.Context, f func(sqlstore.Tx) error) error {
+	return d.db.transact(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, f)
+}
+
+// Update implements sqlstore.Database.
+func (d database) Update(ctx context.Context, f func(sqlstore.Tx) error) error {
+	return d.db.transact(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, f)
+}
+
+func (db *DB) transact(ctx context.Context, opts pgx.TxOptions, f func(sqlstore.Tx) error) error {
+	return db.try(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
+		return pgx.BeginTxFunc(ctx, conn, opts, func(tx pgx.Tx) error { return f(runner{tx}) })
+	})
+}
+
+const (
+	// Ten tries with pauses of 20 ms to a second are some five seconds: what
+	// a server needs that is started anew after a crash.
+	tries      = 10
+	firstPause = 20 * time.Millisecond
+	lastPause  = time.Second
+)
+
+// try runs f with a connection, and again when what went wrong will pass or
+// the connection was lost. In the latter case nobody knows what of f was done.
+func (db *DB) try(ctx context.Context, f func(context.Context, *pgxpool.Conn) error) error {
+	limited, cancel := context.WithTimeout(ctx, operationTimeout)
+	defer cancel()
+	for n, pause := 1, firstPause; ; n, pause = n+1, min(2*pause, lastPause) {
+		again, err := db.once(limited, f)
+		if again && n < tries && sleep(limited, pause) {
+			continue
+		}
+		if err != nil && limited.Err() != nil && ctx.Err() == nil {
+			err = fmt.Errorf("the database did not answer within %v: %w", operationTimeout, err)
+		}
+		return clarify(err)
+	}
+}
+
+// once runs f and reports whether it is worth another try.
+func (db *DB) once(ctx context.Context, f func(context.Context, *pgxpool.Conn) error) (again bool, err error) {
+	conn, err := db.pool.Acquire(ctx)
+	if err != nil {
+		var failed *pgconn.ConnectError
+		return errors.As(err, &failed) && (code(err) == "" || passes(err)), err
+	}
+	defer conn.Release()
+	if err = f(ctx, conn); err == nil {
+		return false, nil
+	}
+	if code(err) == readOnlyTransaction {
+		db.pool.Reset() // all connections are to what was the primary
+	}
+	return passes(err) || conn.Conn().IsClosed(), err
+}
+
+// sleep waits for about pause, and reports whether ctx is still there then.
+func sleep(ctx context.Context, pause time.Duration) bool {
+	timer := time.NewTimer(pause/2 + rand.N(pause)) //nolint:gosec // spreads tries, no secret
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// runner is what a connection and a transaction have in common.
+type runner struct {
+	inner interface {
+		Query(ctx context.Context, query string, args ...any) (pgx.Rows, error)
+		Exec(ctx context.Context, query string, args ...any) (pgconn.CommandTag, error)
+	}
+}
+
+// Query implements sqlstore.Tx.
+func (r runner) Query(ctx context.Context, query string, args ...any) (sqlstore.Rows, error) {
+	return r.inner.Query(ctx, query, args...) //nolint:sqlclosecheck // sqlstore does it
+}
+
+// Exec implements sqlstore.Tx.
+func (r runner) Exec(ctx context.Context, query string, args ...any) (int64, error) {
+	tag, err := r.inner.Exec(ctx, query, args...)
+	return tag.RowsAffected(), err
+}

@@ -1,0 +1,145 @@
+package postgres
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"waymark/hub/store/internal/latest"
+)
+
+const (
+	// checkEvery is how long a connection on which nothing is heard is
+	// believed to be alive, and how late a lost notification can make a reader.
+	checkEvery = 15 * time.Second
+	// checkTimeout is for the answer to one query.
+	checkTimeout = 5 * time.Second
+
+	firstReconnect = 100 * time.Millisecond
+	lastReconnect  = 5 * time.Second
+)
+
+// listener hears of other hubs' pushes. It starts with the first Wait: most
+// programs that open a store don't wait.
+type listener struct {
+	config *pgx.ConnConfig
+	latest *latest.Revision
+	log    *slog.Logger
+
+	// ctx ends when close is called.
+	ctx    context.Context //nolint:containedctx // the listener's life
+	cancel context.CancelFunc
+	start  sync.Once
+	done   sync.WaitGroup
+}
+
+func newListener(config *pgx.ConnConfig, latest *latest.Revision, log *slog.Logger) *listener {
+	config = config.Copy()
+	config.RuntimeParams["application_name"] += "-listen"
+	l := &listener{config: config, latest: latest, log: log}
+	l.ctx, l.cancel = context.WithCancel(context.Background())
+	return l
+}
+
+// close ends the listener and waits for it. It may be called twice, and on
+// nil.
+func (l *listener) close() {
+	if l == nil {
+		return
+	}
+	l.cancel()
+	l.start.Do(func() {}) // not any more
+	l.done.Wait()
+}
+
+// Wait implements store.Store.
+func (db *DB) Wait(ctx context.Context, after int64) (int64, error) {
+	db.listen.start.Do(func() { db.listen.done.Go(db.listen.run) })
+	return db.latest.Wait(ctx, after, 0, func(ctx context.Context) (revision int64, err error) {
+		ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+		defer cancel()
+		err = db.pool.QueryRow(ctx, selectRevision).Scan(&revision)
+		return revision, err
+	})
+}
+
+const selectRevision = "SELECT value FROM revision"
+
+// run listens until close, over any number of connections.
+func (l *listener) run() {
+	for pause := firstReconnect; ; pause = min(2*pause, lastReconnect) {
+		heard, err := l.listen()
+		if l.ctx.Err() != nil {
+			return
+		}
+		if heard {
+			pause = firstReconnect
+		}
+		l.log.Warn("not listening to the database", slog.Any("error", err), slog.Duration("again_in", pause))
+		if !sleep(l.ctx, pause) {
+			return
+		}
+	}
+}
+
+// listen listens on one connection until it fails, and reports whether it
+// ever did.
+func (l *listener) listen() (heard bool, err error) {
+	conn, err := connect(l.ctx, l.config)
+	if err != nil {
+		return false, err
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(l.ctx), checkTimeout)
+		defer cancel()
+		_ = conn.Close(ctx)
+	}()
+	if err := l.ask(conn, "LISTEN "+channel); err != nil {
+		return false, err
+	}
+	for {
+		// First of all what came while nobody listened; then what the
+		// notification was about.
+		if err := l.read(conn); err != nil {
+			return heard, err
+		}
+		heard = true
+		if err := l.next(conn); err != nil {
+			return heard, err
+		}
+	}
+}
+
+// next waits for a notification, or until it is time to look anyway.
+func (l *listener) next(conn *pgx.Conn) error {
+	ctx, cancel := context.WithTimeout(l.ctx, checkEvery)
+	defer cancel()
+	_, err := conn.WaitForNotification(ctx)
+	if err != nil && pgconn.Timeout(err) && !conn.IsClosed() {
+		return nil
+	}
+	return err
+}
+
+// read reads the newest revision.
+func (l *listener) read(conn *pgx.Conn) error {
+	ctx, cancel := context.WithTimeout(l.ctx, checkTimeout)
+	defer cancel()
+	var revision int64
+	if err := conn.QueryRow(ctx, selectRevision).Scan(&revision); err != nil {
+		return err
+	}
+	l.latest.Reset(revision)
+	return nil
+}
+
+func (l *listener) ask(conn *pgx.Conn, statement string) error {
+	ctx, cancel := context.WithTimeout(l.ctx, checkTimeout)
+	defer cancel()
+	_, err := conn.Exec(ctx, statement)
+	return err
+}

@@ -1,0 +1,172 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"waymark/hub/store"
+	"waymark/hub/store/internal/latest"
+	"waymark/hub/store/internal/prune"
+	"waymark/hub/store/internal/sqlstore"
+)
+
+const (
+	// defaultConns is enough for a hub: pushes commit one after the other
+	// anyway. PostgreSQL takes a hundred connections when nobody asks for more.
+	defaultConns = 10
+	// connectTimeout is for one host of the URL.
+	connectTimeout = 5 * time.Second
+	// operationTimeout bounds one call of a method, with all its tries.
+	operationTimeout = 30 * time.Second
+)
+
+// sessionDefaults are settings that the URL may override. They bound what a
+// hub that hangs can hold up, and what can hold up a hub.
+var sessionDefaults = map[string]string{
+	"application_name":                    "waymark-hub",
+	"statement_timeout":                   "20s",
+	"lock_timeout":                        "10s",
+	"idle_in_transaction_session_timeout": "60s",
+}
+
+// Options configure a DB. The zero value works.
+type Options struct {
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+	// History says how much of the past is kept.
+	History store.Retention
+	// MaxConns bounds the connections of this hub, one more is for listening;
+	// 0 means 10, or pool_max_conns of the URL.
+	MaxConns int
+	// Logger gets what goes wrong in the background; nil means none.
+	Logger *slog.Logger
+}
+
+// core is most of a store.Store.
+type core = sqlstore.Core
+
+// DB is a store.Store in a PostgreSQL database.
+type DB struct {
+	*core
+	log     *slog.Logger
+	pool    *pgxpool.Pool
+	latest  *latest.Revision
+	listen  *listener
+	pruning *prune.Task
+
+	closeOnce sync.Once
+}
+
+var _ store.Store = (*DB)(nil)
+
+// textList is sqlstore.Core.TextList.
+const textList = "SELECT json_array_elements_text($1::json)"
+
+// Check says whether url can be a database's, without touching anything.
+// Errors never hold a password.
+func Check(url string) error {
+	_, err := pgxpool.ParseConfig(url)
+	return err
+}
+
+// Open opens the database that a URL of libpq's form names
+// ("postgres://user@host/name?…"), and brings its schema up to date. The
+// caller closes it.
+//
+// # Errors
+//
+// store.ErrForeign and store.ErrNewerSchema say why a database can't be used;
+// it is not changed then. Errors never hold a password.
+func Open(ctx context.Context, url string, opts Options) (*DB, error) {
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	config, err := configure(url, opts.MaxConns)
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	where := fmt.Sprintf("%s on %s", config.ConnConfig.Database, config.ConnConfig.Host)
+	db := &DB{log: opts.Logger, latest: latest.New()}
+	db.core = &core{Database: database{db}, TextList: textList, Now: opts.Now, Keep: opts.History.Effective()}
+	if err := db.open(ctx, config); err != nil {
+		_ = db.Close()
+		return nil, fmt.Errorf("open database %s: %w", where, clarify(err))
+	}
+	db.listen = newListener(config.ConnConfig, db.latest, opts.Logger)
+	db.pruning = prune.Start(db.Prune, opts.Logger)
+	return db, nil
+}
+
+func (db *DB) open(ctx context.Context, config *pgxpool.Config) (err error) {
+	if err := prepare(ctx, config.ConnConfig); err != nil {
+		return err
+	}
+	if db.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
+		return err
+	}
+	return db.pool.Ping(ctx)
+}
+
+// configure reads the URL and fills in this package's defaults.
+func configure(url string, maxConns int) (*pgxpool.Config, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case maxConns > 0:
+		config.MaxConns = int32(min(maxConns, 1000))
+	case !strings.Contains(url, "pool_max_conns"):
+		config.MaxConns = defaultConns
+	}
+	conn := config.ConnConfig
+	for name, value := range sessionDefaults {
+		if _, set := conn.RuntimeParams[name]; !set {
+			conn.RuntimeParams[name] = value
+		}
+	}
+	if !strings.Contains(url, "connect_timeout") {
+		conn.ConnectTimeout = connectTimeout
+	}
+	// Of several hosts the one that takes writes; and after a failover none
+	// that no longer does.
+	if conn.ValidateConnect == nil {
+		conn.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	}
+	// A server that vanishes without a word is noticed within half a minute.
+	dialer := &net.Dialer{KeepAliveConfig: net.KeepAliveConfig{
+		Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3,
+	}}
+	conn.DialFunc = dialer.DialContext
+	return config, nil
+}
+
+// Close implements store.Store.
+func (db *DB) Close() error {
+	db.closeOnce.Do(func() {
+		db.latest.Close()
+		db.listen.close()
+		db.pruning.Close()
+		if db.pool != nil {
+			db.pool.Close()
+		}
+	})
+	return nil
+}
+
+// connect opens a connection beside the pool.
+func connect(ctx context.Context, config *pgx.ConnConfig) (*pgx.Conn, error) {
+	return pgx.ConnectConfig(ctx, config.Copy())
+}

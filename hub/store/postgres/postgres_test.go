@@ -1,0 +1,67 @@
+package postgres_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"waymark/hub/store"
+	"waymark/hub/store/pgtest"
+	"waymark/hub/store/postgres"
+	"waymark/hub/store/storetest"
+)
+
+func TestMain(m *testing.M) {
+	storetest.KillChild(func(url string) (store.Store, error) {
+		return postgres.Open(context.Background(), url, postgres.Options{History: storetest.WorkHistory})
+	})
+	pgtest.Main(m)
+}
+
+// database is a place for a database, for the suites.
+func database(t testing.TB) storetest.Database {
+	return at(pgtest.Database(t))
+}
+
+func at(url string) storetest.Database {
+	return storetest.Database{
+		Open: func(t testing.TB, c storetest.Config) store.Store {
+			return open(t, url, postgres.Options{Now: c.Now, History: c.History})
+		},
+		Count: func(t testing.TB, table string) int { return query[int](t, url, "SELECT count(*) FROM "+table) },
+	}
+}
+
+// query returns the one value that a statement answers.
+func query[T any](t testing.TB, url, statement string) (value T) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	if err := conn.QueryRow(t.Context(), statement).Scan(&value); err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+func open(t testing.TB, url string, opts postgres.Options) *postgres.DB {
+	t.Helper()
+	db, err := postgres.Open(t.Context(), url, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+func TestConformance(t *testing.T) { storetest.Run(t, database) }
+
+func TestRandom(t *testing.T) { storetest.RunRandom(t, database, 600) }
+
+func TestKill(t *testing.T) {
+	url := pgtest.Database(t)
+	storetest.RunKill(t, at(url), url)
+}

@@ -1,0 +1,162 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"waymark/hub/store"
+	"waymark/hub/store/internal/plan"
+)
+
+// Push implements store.Store. It takes three round trips: one that locks and
+// reads, one that asks which payloads are there, one that writes and commits.
+func (db *DB) Push(ctx context.Context, agentID string, generation int64, push store.Push) (store.PushResult, error) {
+	prepared, err := plan.Prepare(&push)
+	if err != nil {
+		return store.PushResult{}, fmt.Errorf("push: %w", err)
+	}
+	if !store.Findable(agentID) {
+		return store.PushResult{}, fmt.Errorf("push: %w", &store.NotFoundError{What: "agent", ID: agentID})
+	}
+	p := &pusher{agentID: agentID, generation: generation, push: prepared, keep: db.Keep}
+	err = db.try(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
+		p.conn, p.now = conn.Conn(), db.Stamp()
+		err := p.run(ctx)
+		if err != nil && !p.conn.IsClosed() {
+			_, _ = p.conn.Exec(ctx, "rollback") // should it fail, the pool closes the connection
+		}
+		return err
+	})
+	if err != nil {
+		return store.PushResult{}, fmt.Errorf("push: %w", err)
+	}
+	db.latest.Announce(p.result.Revision)
+	return p.result, nil
+}
+
+// pusher is one push, over all its tries.
+type pusher struct {
+	agentID    string
+	generation int64
+	push       *plan.Prepared
+	keep       store.Retention
+
+	// Of this try:
+	conn  *pgx.Conn
+	now   int64
+	state plan.State
+	plan  *plan.Plan
+
+	// unsure is what a try whose commit was not answered would have resulted
+	// in; nil when there was none.
+	unsure *store.PushResult
+	result store.PushResult
+}
+
+func (p *pusher) run(ctx context.Context) error {
+	if err := p.read(ctx); err != nil {
+		return err
+	}
+	if p.stored() {
+		p.result = *p.unsure
+		p.result.Revision = p.state.Head.Revision
+		return p.end(ctx)
+	}
+	decided, err := p.push.Decide(&p.state, p.generation, p.now, p.keep)
+	if err != nil {
+		return err
+	}
+	p.plan = decided
+	if p.state.Head != nil {
+		p.result = decided.Result(p.state.Head.Revision)
+	}
+	switch {
+	case !decided.Accepted:
+		return p.end(ctx)
+	case decided.Same:
+		return p.confirm(ctx)
+	}
+	return p.write(ctx)
+}
+
+// stored reports whether an earlier try was stored after all. Nobody but this
+// session can have stored something under its generation, and a session's
+// versions rise. (An initial push may be done again: it changes nothing then.)
+func (p *pusher) stored() bool {
+	head := p.state.Head
+	return p.unsure != nil && !p.push.Push.Initial &&
+		head != nil && head.Generation == p.generation && head.Version == p.version()
+}
+
+func (p *pusher) version() int64 { return int64(p.push.Push.Snapshot.Version) } //nolint:gosec // CheckPush bounds it
+
+// end ends a transaction that has changed nothing.
+func (p *pusher) end(ctx context.Context) error {
+	_, err := p.conn.Exec(ctx, "rollback")
+	return err
+}
+
+// begin doesn't rely on the server's default: with another level a push would
+// see what was there before it had its agent's lock.
+const begin = "begin isolation level read committed"
+
+const (
+	selectAgent = "SELECT generation FROM agents WHERE id = $1 FOR NO KEY UPDATE"
+	selectHead  = `SELECT revision, step, generation, version, aggregate_hash, snapshot_error, plugins, resources, payload_bytes
+		FROM snapshots WHERE agent_id = $1 ORDER BY revision DESC LIMIT 1`
+	selectPast = "SELECT revision, step, created_at, written_bytes FROM snapshots WHERE agent_id = $1 ORDER BY revision DESC LIMIT $2"
+	selectRows = "SELECT id, number, digest, payload_bytes, created_at FROM resources WHERE agent_id = $1 AND until IS NULL"
+	// selectSome is for a delta, which has to know of the rows that it names.
+	selectSome = selectRows + " AND id = ANY($2)"
+)
+
+// read begins the transaction, locks the agent and reads what is stored of it.
+func (p *pusher) read(ctx context.Context) error {
+	p.state = plan.State{Rows: make(map[string]plan.Stored)}
+	batch := &pgx.Batch{}
+	batch.Queue(begin)
+	batch.Queue(selectAgent, p.agentID).QueryRow(func(row pgx.Row) error {
+		err := row.Scan(&p.state.Newest)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return &store.NotFoundError{What: "agent", ID: p.agentID}
+		}
+		return err
+	})
+	batch.Queue(selectHead, p.agentID).QueryRow(func(row pgx.Row) error {
+		var h plan.Head
+		err := row.Scan(&h.Revision, &h.Step, &h.Generation, &h.Version, &h.AggregateHash, &h.SnapshotError, &h.Plugins, &h.Resources, &h.PayloadBytes)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		p.state.Head = &h
+		return err
+	})
+	batch.Queue(selectPast, p.agentID, p.keep.Revisions).Query(func(rows pgx.Rows) (err error) {
+		p.state.Past, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (past plan.Past, err error) {
+			err = row.Scan(&past.Revision, &past.Step, &past.CreatedAt, &past.Bytes)
+			return past, err
+		})
+		return err
+	})
+	if p.push.Push.Delta {
+		batch.Queue(selectSome, p.agentID, p.push.Touched()).Query(p.readRows)
+	} else {
+		batch.Queue(selectRows, p.agentID).Query(p.readRows)
+	}
+	return p.conn.SendBatch(ctx, batch).Close()
+}
+
+func (p *pusher) readRows(rows pgx.Rows) error {
+	var id string
+	var s plan.Stored
+	_, err := pgx.ForEachRow(rows, []any{&id, &s.Row, &s.Digest, &s.Payload, &s.CreatedAt}, func() error {
+		p.state.Rows[id] = s
+		s.Digest = nil // the next row needs memory of its own
+		return nil
+	})
+	return err
+}

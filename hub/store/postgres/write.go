@@ -1,0 +1,189 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// channel is where hubs tell each other of new revisions.
+const channel = "waymark_revision"
+
+// confirm writes that the push brought what is there.
+func (p *pusher) confirm(ctx context.Context) error {
+	batch := &pgx.Batch{}
+	batch.Queue("UPDATE snapshots SET version = $1, generation = $2, received_at = $3 WHERE revision = $4",
+		p.version(), p.generation, p.now, p.state.Head.Revision)
+	return p.commit(ctx, batch)
+}
+
+// commit runs the batch and ends the transaction. What isn't known afterwards
+// is remembered for the next try.
+func (p *pusher) commit(ctx context.Context, batch *pgx.Batch) error {
+	batch.Queue("commit")
+	err := p.conn.SendBatch(ctx, batch).Close()
+	if err != nil && (code(err) == "" || p.conn.IsClosed()) {
+		result := p.result
+		p.unsure = &result
+	}
+	return err
+}
+
+const (
+	// Locks the payloads that are there, so that they stay.
+	selectBodies = "SELECT hash FROM bodies WHERE hash = ANY($1) ORDER BY hash FOR KEY SHARE"
+	// The payloads of the rows that are going to be deleted.
+	selectUnseen = "SELECT DISTINCT body FROM resources WHERE agent_id = $1 AND (until <= $2 OR number = ANY($3)) AND body IS NOT NULL"
+
+	deletePast = "DELETE FROM snapshots WHERE agent_id = $1 AND revision <= $2"
+	deleteRows = "DELETE FROM resources WHERE agent_id = $1 AND until <= $2"
+	// A payload that another push has locked is in use, or will be. Waiting
+	// for it could be waiting for each other.
+	deleteBodies = `DELETE FROM bodies WHERE hash IN (
+		SELECT hash FROM bodies b WHERE hash = ANY($1) AND NOT EXISTS (SELECT 1 FROM resources r WHERE r.body = b.hash)
+		FOR UPDATE SKIP LOCKED)`
+	insertBody = "INSERT INTO bodies (hash, payload) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING"
+	endRows    = "UPDATE resources SET until = $1 WHERE number = ANY($2)"
+	insertRows = `INSERT INTO resources (agent_id, since, created_at, updated_at,
+		  id, kind, source, key, source_path, name, description, status, error, stale,
+		  content_hash, size_bytes, resolver, attributes, body, payload_bytes, digest)
+		SELECT $1, $2, u.created_at, $3,
+		  u.id, u.kind, u.source, u.key, u.source_path, u.name, u.description, u.status, u.error, u.stale,
+		  u.content_hash, u.size_bytes, u.resolver, u.attributes, u.body, u.payload_bytes, u.digest
+		FROM unnest($4::bigint[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[],
+		  $12::text[], $13::text[], $14::boolean[], $15::bytea[], $16::bigint[], $17::text[], $18::text[], $19::bytea[],
+		  $20::bigint[], $21::bytea[])
+		AS u (created_at, id, kind, source, key, source_path, name, description, status, error, stale,
+		  content_hash, size_bytes, resolver, attributes, body, payload_bytes, digest)`
+	// The revision comes last: whoever has it keeps all others from theirs.
+	insertRevision = `WITH r AS (UPDATE revision SET value = value + 1 RETURNING value)
+		INSERT INTO snapshots (revision, agent_id, step, generation, version, aggregate_hash, snapshot_error, plugins,
+		  resources, payload_bytes, written_bytes, created_at, received_at)
+		SELECT value, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11 FROM r RETURNING revision`
+	notify = "SELECT pg_notify('" + channel + "', '')"
+)
+
+// write makes a new revision of what was decided.
+func (p *pusher) write(ctx context.Context) error {
+	bodies, unused, err := p.bodies(ctx)
+	if err != nil {
+		return err
+	}
+	batch := &pgx.Batch{}
+	if p.plan.Cut > 0 {
+		batch.Queue(deletePast, p.agentID, p.plan.Cut)
+	}
+	for i, hash := range bodies.hashes { // one list of them all would be copied several times
+		batch.Queue(insertBody, hash, bodies.payloads[i])
+	}
+	if len(p.plan.Close) > 0 {
+		batch.Queue(endRows, p.plan.Step, p.plan.Close)
+	}
+	if len(p.plan.Write) > 0 {
+		batch.Queue(insertRows, p.columns()...)
+	}
+	if p.plan.Cut > 0 {
+		batch.Queue(deleteRows, p.agentID, p.plan.Oldest)
+		batch.Queue(deleteBodies, unused)
+	}
+	s := &p.push.Push.Snapshot
+	batch.Queue(insertRevision, p.agentID, p.plan.Step, p.generation, p.version(), notNull(s.AggregateHash), s.SnapshotError, p.push.Plugins,
+		p.plan.Resources, p.plan.PayloadBytes, p.plan.Bytes, p.now).
+		QueryRow(func(row pgx.Row) error { return row.Scan(&p.result.Revision) })
+	batch.Queue(notify)
+	p.result = p.plan.Result(0)
+	return p.commit(ctx, batch)
+}
+
+// newBodies are the payloads that aren't stored yet, in order of their names.
+type newBodies struct{ hashes, payloads [][]byte }
+
+// bodies finds out which payloads have to be written, and which may be unused
+// after this push.
+func (p *pusher) bodies(ctx context.Context) (missing newBodies, unused [][]byte, err error) {
+	payloads := make(map[string][]byte)
+	for _, w := range p.plan.Write {
+		if w.Body != nil {
+			payloads[string(w.Body)] = w.Resource.Payload
+		}
+	}
+	if len(payloads) == 0 && p.plan.Cut == 0 {
+		return missing, nil, nil
+	}
+	hashes := make([][]byte, 0, len(payloads))
+	for hash := range payloads {
+		hashes = append(hashes, []byte(hash))
+	}
+	slices.SortFunc(hashes, bytes.Compare)
+	batch := &pgx.Batch{}
+	batch.Queue(selectBodies, hashes).Query(func(rows pgx.Rows) error {
+		var hash []byte
+		_, err := pgx.ForEachRow(rows, []any{&hash}, func() error {
+			delete(payloads, string(hash))
+			return nil
+		})
+		return err
+	})
+	if p.plan.Cut > 0 {
+		batch.Queue(selectUnseen, p.agentID, p.plan.Oldest, p.endingUnseen()).Query(func(rows pgx.Rows) (err error) {
+			unused, err = pgx.CollectRows(rows, pgx.RowTo[[]byte])
+			return err
+		})
+	}
+	if err := p.conn.SendBatch(ctx, batch).Close(); err != nil {
+		return missing, nil, err
+	}
+	for _, hash := range hashes {
+		if payload, ok := payloads[string(hash)]; ok {
+			missing.hashes = append(missing.hashes, hash)
+			missing.payloads = append(missing.payloads, payload)
+		}
+	}
+	return missing, unused, nil
+}
+
+// endingUnseen are the rows that this push ends and that no revision has any
+// more then: all that it ends when it leaves no other revision, otherwise none.
+func (p *pusher) endingUnseen() []int64 {
+	if p.plan.Oldest == p.plan.Step {
+		return p.plan.Close
+	}
+	return nil
+}
+
+// columns are the rows to be written, a list for each column.
+func (p *pusher) columns() []any {
+	n := len(p.plan.Write)
+	var (
+		created, size, payload                   = make([]int64, n), make([]int64, n), make([]int64, n)
+		stale                                    = make([]bool, n)
+		contentHash, body, digest                = make([][]byte, n), make([][]byte, n), make([][]byte, n)
+		id, kind, source, key, path, name        = text(n), text(n), text(n), text(n), text(n), text(n)
+		description, status, failure, res, attrs = text(n), text(n), text(n), text(n), text(n)
+	)
+	for i := range p.plan.Write {
+		w := &p.plan.Write[i]
+		r := w.Resource
+		created[i], size[i], payload[i], stale[i] = w.CreatedAt, r.SizeBytes, int64(len(r.Payload)), r.Stale
+		contentHash[i], body[i], digest[i] = notNull(r.ContentHash), w.Body, w.Digest[:]
+		id[i], kind[i], source[i], key[i], path[i], name[i] = w.ID, string(r.Kind), r.Source, r.Key, r.SourcePath, r.Name
+		description[i], status[i], failure[i], res[i], attrs[i] = r.Description, string(r.Status), r.Error, r.Resolver, w.Attributes
+	}
+	return []any{
+		p.agentID, p.plan.Step, p.now,
+		created, id, kind, source, key, path, name, description, status, failure, stale,
+		contentHash, size, res, attrs, body, payload, digest,
+	}
+}
+
+func text(n int) []string { return make([]string, n) }
+
+// notNull keeps an absent hash out of the driver's NULL.
+func notNull(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}

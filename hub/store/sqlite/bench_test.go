@@ -1,0 +1,9 @@
+package sqlite_test
+
+import (
+	"testing"
+
+	"waymark/hub/store/storetest"
+)
+
+func BenchmarkStore(b *testing.B) { storetest.Bench(b, database) }

@@ -1,0 +1,87 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"waymark/hub/store/internal/sqlstore"
+)
+
+// database is DB as the common part sees it.
+type database struct{ db *DB }
+
+var _ sqlstore.Database = database{}
+
+// Look implements sqlstore.Database.
+func (d database) Look(_ context.Context, f func(sqlstore.Tx) error) error {
+	return clarify(f(runner{d.db.read}))
+}
+
+// View implements sqlstore.Database.
+func (d database) View(ctx context.Context, f func(sqlstore.Tx) error) error {
+	tx, err := d.db.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return clarify(err)
+	}
+	return errors.Join(clarify(f(runner{tx})), rollback(tx))
+}
+
+// Update implements sqlstore.Database.
+func (d database) Update(ctx context.Context, f func(sqlstore.Tx) error) error {
+	return d.db.update(ctx, func(tx *sql.Tx) error { return f(runner{tx}) })
+}
+
+// update runs f in a write transaction.
+func (db *DB) update(ctx context.Context, f func(*sql.Tx) error) error {
+	tx, err := db.write.BeginTx(ctx, nil)
+	if err != nil {
+		return clarify(err)
+	}
+	if err := f(tx); err != nil {
+		return errors.Join(clarify(err), rollback(tx))
+	}
+	return clarify(tx.Commit())
+}
+
+func rollback(tx *sql.Tx) error {
+	if err := tx.Rollback(); err != nil && !errors.Is(err, sql.ErrTxDone) {
+		return err
+	}
+	return nil
+}
+
+// runner is what a pool and a transaction of database/sql have in common.
+type runner struct {
+	inner interface {
+		QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+		ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	}
+}
+
+// Query implements sqlstore.Tx.
+func (r runner) Query(ctx context.Context, query string, args ...any) (sqlstore.Rows, error) {
+	rows, err := r.inner.QueryContext(ctx, query, args...) //nolint:rowserrcheck // sqlstore does it
+	if err != nil {
+		return nil, err
+	}
+	return closer{rows}, nil
+}
+
+// Exec implements sqlstore.Tx.
+func (r runner) Exec(ctx context.Context, query string, args ...any) (int64, error) {
+	result, err := r.inner.ExecContext(ctx, query, args...)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+// closer is *sql.Rows with a Close that says nothing: what there is to say
+// Err has said.
+type closer struct{ rows *sql.Rows }
+
+func (c closer) Next() bool             { return c.rows.Next() }
+func (c closer) Scan(dest ...any) error { return c.rows.Scan(dest...) }
+func (c closer) Err() error             { return c.rows.Err() }
+func (c closer) Close()                 { _ = c.rows.Close() }

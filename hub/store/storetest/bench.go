@@ -1,0 +1,164 @@
+package storetest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"waymark/host/snapshot"
+	"waymark/hub/store"
+)
+
+// Bench measures pushes of 50 and of 200 resources of 8 KiB:
+//
+//	first   everything of a new agent, with contents that nobody had
+//	known   everything of a new agent, with contents that another agent has
+//	full    one edit, pushed with everything else
+//	delta   one edit, pushed alone
+//	again   nothing new, as after a reconnect
+//	many    one edit, pushed alone, by 16 agents at once
+//
+// and what readers ask for: the snapshot, and its list.
+func Bench(b *testing.B, database Make) {
+	for _, n := range []int{50, 200} {
+		b.Run(fmt.Sprint("first/", n), func(b *testing.B) { benchFirst(b, database, n, false) })
+		b.Run(fmt.Sprint("known/", n), func(b *testing.B) { benchFirst(b, database, n, true) })
+		for _, way := range []string{"full", "delta", "again"} {
+			b.Run(fmt.Sprint(way, "/", n), func(b *testing.B) {
+				w := newPushBench(b, database(b).Open(b, Config{}), "a", n)
+				for b.Loop() {
+					w.push(b, way)
+				}
+			})
+		}
+		b.Run(fmt.Sprint("many/", n), func(b *testing.B) { benchMany(b, database, n) })
+		b.Run(fmt.Sprint("read/", n), func(b *testing.B) { benchRead(b, database, n, store.Query{AgentID: "a"}) })
+		b.Run(fmt.Sprint("list/", n), func(b *testing.B) {
+			benchRead(b, database, n, store.Query{AgentID: "a", WithoutPayloads: true})
+		})
+	}
+}
+
+// words make text that compresses about as well as prose does.
+var words = strings.Fields(`the a of to and in that is for on with as by at this be are from or an it not which
+	when before after file directory test build run check review deploy skill agent context change request branch commit
+	always never should must may use read write list open close start stop error message name value type function package`)
+
+// prose is 8 KiB of them.
+var prose = sync.OnceValue(func() string {
+	var b strings.Builder
+	for r := rand.New(rand.NewPCG(1, 2)); b.Len() < 8<<10; {
+		b.WriteString(words[r.IntN(len(words))])
+		b.WriteByte(" \n"[r.IntN(12)/11])
+	}
+	return b.String()[:8<<10]
+})
+
+// text is 8 KiB that nobody else has.
+func text(of ...any) []byte {
+	line := fmt.Sprintln(of...)
+	return []byte(line + prose()[len(line):])
+}
+
+func benchState(id string, n int) []snapshot.Resource {
+	list := make([]snapshot.Resource, n)
+	for i := range list {
+		list[i] = skill(fmt.Sprint(i), "")
+		list[i].Payload = text(id, i)
+	}
+	return list
+}
+
+func benchAgent(b *testing.B, s store.Store, id string) int64 {
+	b.Helper()
+	if _, err := s.CreateToken(b.Context(), newToken(store.RoleAgent, id)); err != nil {
+		b.Fatal(err)
+	}
+	g, err := s.BeginSession(b.Context(), id)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return g
+}
+
+func mustPush(b *testing.B, s store.Store, id string, generation int64, p store.Push) {
+	b.Helper()
+	if result, err := s.Push(b.Context(), id, generation, p); err != nil || !result.Accepted {
+		b.Fatal(result, err)
+	}
+}
+
+func benchFirst(b *testing.B, database Make, n int, known bool) {
+	s := database(b).Open(b, Config{})
+	list := benchState("all", n)
+	mustPush(b, s, "first", benchAgent(b, s, "first"), whole(1, list...))
+	for i := 0; b.Loop(); i++ {
+		b.StopTimer()
+		id := fmt.Sprint("agent-", i)
+		if !known {
+			list = benchState(id, n)
+		}
+		g := benchAgent(b, s, id)
+		b.StartTimer()
+		mustPush(b, s, id, g, whole(1, list...))
+	}
+}
+
+// pushBench is one agent that pushes.
+type pushBench struct {
+	store      store.Store
+	id         string
+	generation int64
+	version    uint64
+	list       []snapshot.Resource
+}
+
+func newPushBench(b *testing.B, s store.Store, id string, n int) *pushBench {
+	b.Helper()
+	w := &pushBench{store: s, id: id, generation: benchAgent(b, s, id), version: 1, list: benchState(id, n)}
+	mustPush(b, s, id, w.generation, whole(1, w.list...))
+	return w
+}
+
+func (w *pushBench) push(b *testing.B, way string) {
+	b.Helper()
+	w.version++
+	p := whole(w.version, w.list...)
+	if way != "again" {
+		r := &w.list[w.version%uint64(len(w.list))]
+		r.Payload = text(w.id, "version", w.version)
+		if way == "delta" {
+			p = delta(w.version-1, w.version, nil, *r)
+		}
+	}
+	mustPush(b, w.store, w.id, w.generation, p)
+}
+
+func benchMany(b *testing.B, database Make, n int) {
+	s := database(b).Open(b, Config{})
+	free := make(chan *pushBench, 16)
+	for i := range cap(free) {
+		free <- newPushBench(b, s, fmt.Sprint("agent-", i), n)
+	}
+	b.SetParallelism(cap(free))
+	b.ResetTimer()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			w := <-free
+			w.push(b, "delta")
+			free <- w
+		}
+	})
+}
+
+func benchRead(b *testing.B, database Make, n int, q store.Query) {
+	s := database(b).Open(b, Config{})
+	newPushBench(b, s, "a", n)
+	for b.Loop() {
+		if got, err := s.Snapshot(b.Context(), q); err != nil || len(got.Snapshot.Resources) != n {
+			b.Fatal(len(got.Snapshot.Resources), err)
+		}
+	}
+}

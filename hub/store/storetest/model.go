@@ -1,0 +1,188 @@
+package storetest
+
+import (
+	"bytes"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"waymark/host/snapshot"
+	"waymark/hub/store"
+)
+
+// model is what a store should be, in the plainest way: every revision is a
+// whole copy. It has nothing in common with what it is compared to.
+type model struct {
+	keep     store.Retention // effective, without a limit of bytes
+	revision int64
+	agents   map[string]*modelAgent
+}
+
+type modelAgent struct {
+	generation int64
+	past       []*modelRevision // the oldest first
+}
+
+type modelRevision struct {
+	revision, generation int64
+	head                 snapshot.Snapshot // without resources
+	rows                 map[string]snapshot.Resource
+	created, received    time.Time
+}
+
+func newModel(keep store.Retention) *model {
+	return &model{keep: keep.Effective(), agents: map[string]*modelAgent{}}
+}
+
+func (m *model) newest(id string) *modelRevision {
+	if past := m.agents[id].past; len(past) > 0 {
+		return past[len(past)-1]
+	}
+	return nil
+}
+
+// push does what store.Store.Push says, for a push that CheckPush takes.
+func (m *model) push(id string, generation int64, p *store.Push, now time.Time) (result store.PushResult, err error) {
+	a, old := m.agents[id], m.newest(id)
+	if generation < 1 || generation > a.generation || old != nil && generation < old.generation {
+		return result, store.ErrSuperseded
+	}
+	if p.Delta && (old == nil || old.generation != generation) {
+		return result, store.ErrFullNeeded
+	}
+	if old != nil && !p.Initial && p.Snapshot.Version <= old.head.Version {
+		return store.PushResult{Revision: old.revision}, nil
+	}
+	rows := map[string]snapshot.Resource{}
+	if p.Delta {
+		if p.BaseVersion != old.head.Version {
+			return result, store.ErrFullNeeded
+		}
+		rows = maps.Clone(old.rows)
+		for _, gone := range p.Removed {
+			if _, ok := rows[gone]; !ok {
+				return result, store.ErrFullNeeded
+			}
+			delete(rows, gone)
+		}
+	}
+	for i := range p.Snapshot.Resources {
+		rows[p.Snapshot.Resources[i].ID()] = p.Snapshot.Resources[i]
+	}
+	result = store.PushResult{Accepted: true}
+	if old == nil {
+		old = &modelRevision{}
+	}
+	for rid, r := range rows {
+		if was, ok := old.rows[rid]; !ok || !was.Equal(&r) {
+			result.Written++
+		}
+	}
+	for rid := range old.rows {
+		if _, ok := rows[rid]; !ok {
+			result.Removed++
+		}
+	}
+	head := p.Snapshot
+	head.Resources = nil
+	if old.rows != nil && result.Written == 0 && result.Removed == 0 && sameHead(&old.head, &head) {
+		old.head, old.generation, old.received = head, generation, now
+		result.Revision = old.revision
+		return result, nil
+	}
+	m.revision++
+	a.past = append(a.past, &modelRevision{m.revision, generation, head, rows, now, now})
+	m.prune(a, now)
+	result.Revision = m.revision
+	return result, nil
+}
+
+func sameHead(a, b *snapshot.Snapshot) bool {
+	return bytes.Equal(a.AggregateHash, b.AggregateHash) && a.SnapshotError == b.SnapshotError &&
+		slices.EqualFunc(a.Plugins, b.Plugins, snapshot.Plugin.Equal)
+}
+
+// prune drops an agent's revisions that are beyond the retention.
+func (m *model) prune(a *modelAgent, now time.Time) {
+	for i := range a.past {
+		superseded := len(a.past) - 1 - i
+		tooMany := superseded >= m.keep.Revisions
+		tooOld := superseded > 0 && a.past[i+1].created.Before(now.Add(-m.keep.Age))
+		if !tooMany && !tooOld {
+			a.past = a.past[i:]
+			return
+		}
+	}
+}
+
+var errNone = errors.New("none")
+
+// at returns an agent's revision at a store-wide one, 0 for the newest.
+func (m *model) at(id string, revision int64) (*modelRevision, error) {
+	var found *modelRevision
+	for _, r := range m.agents[id].past {
+		if revision == 0 || r.revision <= revision {
+			found = r
+		}
+	}
+	if found == nil {
+		return nil, errNone
+	}
+	return found, nil
+}
+
+// snapshot is what a store should answer.
+func (r *modelRevision) snapshot() store.StoredSnapshot {
+	s := store.StoredSnapshot{Snapshot: r.head, Revision: r.revision, ReceivedAt: r.received}
+	s.Snapshot.PayloadBytes = 0
+	for _, row := range r.rows {
+		s.Snapshot.Resources = append(s.Snapshot.Resources, row)
+		s.Snapshot.PayloadBytes += int64(len(row.Payload))
+	}
+	s.Snapshot.Resources = sorted(s.Snapshot.Resources)
+	return s
+}
+
+func (r *modelRevision) change(id string) store.Change {
+	return store.Change{
+		Revision: r.revision, AgentID: id, Version: r.head.Version,
+		AggregateHash: r.head.AggregateHash, Resources: len(r.rows), At: r.created,
+	}
+}
+
+// changes lists all kept revisions above after, in order.
+func (m *model) changes(after int64) (list []store.Change) {
+	for id, a := range m.agents {
+		for _, r := range a.past {
+			if r.revision > after {
+				list = append(list, r.change(id))
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b store.Change) int { return int(a.Revision - b.Revision) })
+	return list
+}
+
+// counts returns how many rows and payloads a store needs for what is kept.
+func (m *model) counts() (rows, bodies int) {
+	distinct := map[string]struct{}{}
+	for _, a := range m.agents {
+		var before map[string]snapshot.Resource
+		for _, r := range a.past {
+			for id, row := range r.rows {
+				if row.Payload != nil {
+					distinct[string(row.Payload)] = struct{}{}
+				}
+				if was, ok := before[id]; !ok || !was.Equal(&row) {
+					rows++
+				}
+			}
+			before = r.rows
+		}
+	}
+	return rows, len(distinct)
+}
+
+func (m *model) ids() []string { return slices.SortedFunc(maps.Keys(m.agents), strings.Compare) }

@@ -1,0 +1,308 @@
+package storetest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"waymark/abi"
+	"waymark/host/snapshot"
+	"waymark/hub/store"
+)
+
+// RunRandom does steps random things to a store, over two hubs, and to a
+// model of it, and compares what they answer. WAYMARK_SEED repeats a failure.
+func RunRandom(t *testing.T, database Make, steps int) {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano())
+	if s := os.Getenv("WAYMARK_SEED"); s != "" {
+		var err error
+		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
+			t.Fatalf("WAYMARK_SEED: %v", err)
+		}
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("repeat with: WAYMARK_SEED=%d go test -run '^%s$'", seed, t.Name())
+		}
+	})
+	r := rand.New(rand.NewPCG(seed, 0))
+	keep := store.Retention{Revisions: 1 + r.IntN(8), Age: time.Duration(1+r.IntN(40)) * time.Minute, Bytes: -1}
+	w := &walk{T: t, Rand: r, db: database(t), clock: newClock(), keep: keep, model: newModel(keep), told: map[string]int64{}}
+	w.hubs = []store.Store{w.open(), w.open()}
+	for _, id := range []string{"a", "b", "c"} {
+		w.model.agents[id] = &modelAgent{}
+		if _, err := w.hubs[0].CreateToken(t.Context(), newToken(store.RoleAgent, id)); err != nil {
+			t.Fatal(err)
+		}
+		w.begin(id)
+	}
+	for range steps {
+		w.step()
+		if t.Failed() {
+			t.Log(strings.Join(w.done[max(0, len(w.done)-12):], "\n"))
+			return
+		}
+	}
+	w.count()
+}
+
+// walk is one random test.
+type walk struct {
+	*testing.T
+	*rand.Rand
+	db    Database
+	clock *clock
+	keep  store.Retention
+	hubs  []store.Store
+	model *model
+	told  map[string]int64 // the newest generations, by agent
+	done  []string         // what was done, for people
+}
+
+func (w *walk) open() store.Store { return w.db.Open(w.T, Config{Now: w.clock.Now, History: w.keep}) }
+func (w *walk) hub() store.Store  { return w.hubs[w.IntN(len(w.hubs))] }
+func (w *walk) agent() string     { return []string{"a", "b", "c"}[w.IntN(3)] }
+func (w *walk) now() time.Time    { return w.clock.advance(0) }
+
+func (w *walk) note(format string, args ...any) {
+	w.done = append(w.done, fmt.Sprintf(format, args...))
+}
+
+func (w *walk) step() {
+	w.clock.advance(time.Duration(w.Int64N(int64(3 * time.Minute))))
+	id := w.agent()
+	switch n := w.IntN(100); {
+	case n < 6:
+		w.begin(id)
+	case n < 60:
+		w.push(id)
+	case n < 62:
+		w.prune()
+	case n < 64:
+		w.reopen()
+	case n < 76:
+		w.snapshot(id)
+	case n < 86:
+		w.diff(id)
+	case n < 92:
+		w.lists(id)
+	default:
+		w.agents()
+	}
+}
+
+func (w *walk) begin(id string) {
+	g, err := w.hub().BeginSession(w.Context(), id)
+	w.note("begin %s: %d", id, g)
+	a := w.model.agents[id]
+	if a.generation++; err != nil || g != a.generation {
+		w.Errorf("generation %d, %v; want %d", g, err, a.generation)
+	}
+	w.told[id] = g
+}
+
+// push makes a push that is mostly right, and sometimes wrong in one thing.
+func (w *walk) push(id string) {
+	p := &store.Push{Snapshot: snapshot.Snapshot{Version: 1 + w.Uint64N(3)}}
+	old := w.model.newest(id)
+	if old != nil {
+		p.Snapshot = old.head
+		p.Snapshot.Version += w.Uint64N(4) // 0 is a replay
+	}
+	generation := w.told[id]
+	switch w.IntN(20) {
+	case 0:
+		generation += w.Int64N(4) - 2
+	case 1:
+		p.Initial, p.Snapshot.Version = true, w.Uint64N(5)
+	case 2:
+		p.Snapshot.SnapshotError = fmt.Sprint("trouble ", w.IntN(3))
+	case 3:
+		p.Snapshot.AggregateHash = []byte{byte(w.IntN(4))}
+	case 4:
+		p.Snapshot.Plugins = []snapshot.Plugin{{Name: fmt.Sprint(w.IntN(3))}}
+	}
+	if old != nil && !p.Initial && w.IntN(2) == 0 {
+		w.delta(p, old)
+	} else {
+		w.whole(p, old)
+	}
+	result, err := w.hub().Push(w.Context(), id, generation, *p)
+	want, wantErr := w.model.push(id, generation, p, w.now())
+	w.note("push to %s: generation %d, version %d, initial %v, delta %v on %d, %d rows, removed %v: %+v, %v",
+		id, generation, p.Snapshot.Version, p.Initial, p.Delta, p.BaseVersion, len(p.Snapshot.Resources), p.Removed, result, err)
+	if result != want || !sameError(err, wantErr) {
+		w.Errorf("push: %+v, %v; want %+v, %v", result, err, want, wantErr)
+	}
+	w.compareSnapshot(w.hub(), id, 0)
+}
+
+func sameError(got, want error) bool {
+	return (got == nil) == (want == nil) && (want == nil || strings.HasSuffix(got.Error(), want.Error()))
+}
+
+// whole pushes everything: what is there with a few changes, or the same.
+func (w *walk) whole(p *store.Push, old *modelRevision) {
+	rows := map[string]snapshot.Resource{}
+	if old != nil {
+		for id, r := range old.rows {
+			if w.IntN(8) > 0 {
+				rows[id] = r
+			}
+		}
+		if w.IntN(4) == 0 {
+			rows = old.rows
+		}
+	}
+	list := []snapshot.Resource{}
+	for _, r := range rows {
+		list = append(list, r)
+	}
+	for range w.IntN(4) {
+		r := w.resource()
+		if find(list, r.ID()) == nil {
+			list = append(list, r)
+		}
+	}
+	w.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	p.Snapshot.Resources = list
+}
+
+// delta pushes some changes, on a base that is sometimes wrong.
+func (w *walk) delta(p *store.Push, old *modelRevision) {
+	p.Delta, p.BaseVersion = true, old.head.Version
+	if w.IntN(10) == 0 {
+		p.BaseVersion += w.Uint64N(3) - 1
+	}
+	for range w.IntN(3) {
+		r := w.resource()
+		if find(p.Snapshot.Resources, r.ID()) == nil {
+			p.Snapshot.Resources = append(p.Snapshot.Resources, r)
+		}
+	}
+	for id := range old.rows {
+		if w.IntN(8) == 0 && find(p.Snapshot.Resources, id) == nil {
+			p.Removed = append(p.Removed, id)
+		}
+	}
+	if w.IntN(12) == 0 {
+		p.Removed = append(p.Removed, "skill:/nowhere")
+	}
+}
+
+// resource makes one of few resources with one of few contents, so that they
+// come, change, go, and come back as they were.
+func (w *walk) resource() snapshot.Resource {
+	name := string(rune('a' + w.IntN(10)))
+	if w.IntN(5) == 0 {
+		return bare(abi.KindHook, "/"+name)
+	}
+	r := skill(name, strings.Repeat("x", w.IntN(4)))
+	r.Stale = w.IntN(6) == 0
+	return r
+}
+
+func (w *walk) prune() {
+	w.note("prune")
+	if err := w.hub().Prune(w.Context()); err != nil {
+		w.Error(err)
+	}
+	for _, a := range w.model.agents {
+		w.model.prune(a, w.now())
+	}
+	w.count()
+}
+
+func (w *walk) reopen() {
+	w.note("reopen")
+	n := w.IntN(len(w.hubs))
+	if err := w.hubs[n].Close(); err != nil {
+		w.Error(err)
+	}
+	w.hubs[n] = w.open()
+}
+
+// revision is one that may be kept, dropped, or yet to come.
+func (w *walk) revision() int64 { return w.Int64N(w.model.revision + 3) }
+
+func (w *walk) snapshot(id string) { w.compareSnapshot(w.hub(), id, w.revision()) }
+
+func (w *walk) compareSnapshot(s store.Store, id string, revision int64) {
+	want, missing := w.model.at(id, revision)
+	got, err := s.Snapshot(w.Context(), store.Query{AgentID: id, Revision: revision})
+	if missing != nil {
+		wantErr(w.T, err, store.ErrNotFound)
+		return
+	}
+	expected := want.snapshot()
+	if d := diff(expected.Snapshot, got.Snapshot); err != nil || d != "" ||
+		got.Revision != expected.Revision || !got.ReceivedAt.Equal(expected.ReceivedAt) {
+		w.Errorf("%s at %d: revision %d received at %v, %v; want %d, %v (-want +got):\n%s", id, revision,
+			got.Revision, got.ReceivedAt, err, expected.Revision, expected.ReceivedAt, d)
+	}
+}
+
+func (w *walk) diff(id string) {
+	from, to := w.revision(), w.revision()
+	a, missing1 := w.model.at(id, from)
+	b, missing2 := w.model.at(id, to)
+	got, err := w.hub().Diff(w.Context(), id, from, to)
+	if missing1 != nil || missing2 != nil {
+		wantErr(w.T, err, store.ErrNotFound)
+		return
+	}
+	want := compare(a.snapshot().Snapshot.Resources, b.snapshot().Snapshot.Resources)
+	if d := cmp.Diff(told(want), told(got)); err != nil || d != "" {
+		w.Errorf("%s from %d to %d: %v (-want +got):\n%s", id, from, to, err, d)
+	}
+}
+
+func (w *walk) lists(id string) {
+	after, limit := w.revision(), w.IntN(20)
+	want := w.model.changes(after)
+	got, err := w.hub().Changes(w.Context(), after, limit)
+	if d := cmp.Diff(want[:min(limit, len(want))], got, cmpopts.EquateEmpty()); err != nil || d != "" {
+		w.Errorf("changes after %d: %v (-want +got):\n%s", after, err, d)
+	}
+	want = nil
+	for _, r := range slices.Backward(w.model.agents[id].past) {
+		want = append(want, r.change(id))
+	}
+	got, err = w.hub().History(w.Context(), id)
+	if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); err != nil || d != "" {
+		w.Errorf("history of %s: %v (-want +got):\n%s", id, err, d)
+	}
+	if newest, err := w.hub().Wait(w.Context(), -1); err != nil || newest != w.model.revision {
+		w.Errorf("newest is %d, %v; want %d", newest, err, w.model.revision)
+	}
+}
+
+func (w *walk) agents() {
+	list := agents(w.T, w.hub())
+	for i, id := range w.model.ids() {
+		want := store.AgentInfo{ID: id, CreatedAt: list[i].CreatedAt}
+		if r := w.model.newest(id); r != nil {
+			want.Version, want.AggregateHash, want.Resources = r.head.Version, r.head.AggregateHash, len(r.rows)
+			want.Revision, want.UpdatedAt = r.revision, r.received
+		}
+		if d := cmp.Diff(want, list[i]); d != "" {
+			w.Errorf("agent (-want +got):\n%s", d)
+		}
+	}
+}
+
+func (w *walk) count() {
+	rows, bodies := w.model.counts()
+	if gotRows, gotBodies := w.db.Count(w.T, "resources"), w.db.Count(w.T, "bodies"); gotRows != rows || gotBodies != bodies {
+		w.Errorf("%d rows and %d payloads are stored, want %d and %d", gotRows, gotBodies, rows, bodies)
+	}
+}

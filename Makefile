@@ -13,6 +13,18 @@ BENCHTIME ?= 1s
 BENCH     ?= .
 # More arguments for `make hostile`, as in: -run '^time/' -count 1 -json
 HOSTILEFLAGS ?=
+# Where `make install-user` puts things, and the program that it installs. A
+# packager sets DESTDIR to a directory that stands for /.
+PREFIX  ?= $(HOME)/.local
+DESTDIR ?=
+AGENT   ?= bin/agent
+# What `make dist` makes (COMMANDS are all in cmd), and where. The version names
+# the tarballs; the time of the commit is that of everything in them.
+DIST      ?= dist
+PLATFORMS ?= linux/amd64 linux/arm64 darwin/arm64
+COMMANDS  ?=
+VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 
 # Where goroutines meet: what `make race` looks at. The guests have none, and
 # the hostile corpus has deadlines that the race detector stretches too far.
@@ -32,10 +44,10 @@ GUEST_FILES := $(shell find abi sdk-guest plugins -name '*.go' ! -name '*_test.g
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 NATIVE_FILES := $(shell find host/sandbox internal/tools/aot -name '*.go' ! -name '*_test.go' 2>/dev/null)
-.PHONY: help run build guest native test race check fmt vet cross lint generate generated clean-tree bench fuzz hostile cover clean
+.PHONY: help run build guest native test race check fmt vet cross lint generate generated clean-tree bench fuzz hostile cover install-user uninstall-user dist clean
 
 help: ## Say what the targets are.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: build ## Build everything and run the agent with its own hub; ROOT=dir for another directory.
 	bin/agent run --root '$(ROOT)'
@@ -108,5 +120,16 @@ cover: guest ## Measure what the tests cover, into cover.html.
 	$(GO) tool cover -html cover.out -o cover.html
 	$(GO) tool cover -func cover.out | tail -n 1
 
+# Another program than our own is taken as it is.
+install-user: $(if $(filter bin/agent,$(AGENT)),build) ## Install the agent for yourself, with a systemd user unit and shell completions; PREFIX=dir.
+	@AGENT='$(AGENT)' PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' packaging/install-user.sh install
+
+uninstall-user: ## Remove what install-user has put in place.
+	@PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' packaging/install-user.sh uninstall
+
+dist: $(GUEST) $(NATIVE) ## Make static binaries as tarballs in dist/, the same bytes each time; PLATFORMS="linux/amd64 …".
+	@DIST='$(DIST)' PLATFORMS='$(PLATFORMS)' COMMANDS='$(COMMANDS)' VERSION='$(VERSION)' EPOCH='$(SOURCE_DATE_EPOCH)' GO='$(GO)' \
+		GUEST='$(abspath $(GUEST))' NATIVE='$(abspath $(NATIVE))' packaging/dist.sh
+
 clean: ## Remove what was built.
-	rm -rf bin cover.out cover.html $(GUEST) $(NATIVE)
+	rm -rf bin dist cover.out cover.html $(GUEST) $(NATIVE)

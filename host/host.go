@@ -5,37 +5,50 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"waymark/host/push"
 	"waymark/host/resolve"
 	"waymark/host/sandbox"
 	"waymark/host/snapshot"
+	"waymark/host/watch"
 )
 
 // Host is the engine. Make one with New; see the package comment for its life.
 type Host struct {
-	opts    Options
 	log     *slog.Logger
 	sandbox *sandbox.Host
-	engine  *resolve.Engine
-	pusher  *push.Pusher // nil when nothing is pushed
+	blobs   *blobs
+
+	progress     func(line string)
+	observe      func(*Report)
+	observeWatch func(watch.Batch)
 
 	published snapshot.Publisher
+	flights   flights
+	ready     chan struct{} // closed when the first snapshot isn't held back
+	unsaved   chan struct{} // holds a token while there are memos to save
 
-	// turn holds a token while nobody refreshes: who takes it owns slots and
-	// what is said about outcomes.
-	turn  chan struct{}
-	slots []*rootSlot
-	said  map[string]string // per resolver and root, what was last logged
+	// turn holds a token while nobody refreshes: who takes it owns the fields
+	// up to mu.
+	turn      chan struct{}
+	opts      Options
+	engine    *resolve.Engine
+	slots     []*rootSlot
+	slotNames int
+	said      map[string]string // per resolver and root, what was last logged
 
-	mu      sync.Mutex // guards the fields below; nothing is read or run under it
-	plugins []*plugin  // set by Load
-	paths   []string   // of the roots at the last refresh
+	mu        sync.Mutex // guards the fields below; nothing is read or run under it
+	plugins   []*plugin
+	paths     []string // of the roots at the last refresh
+	report    *Report  // of the last refresh; nil before the first
+	pusher    *push.Pusher
+	repush    chan struct{} // closed when pusher is replaced
+	watcher   *watch.Watcher
+	watching  watch.Options
+	rewatch   chan struct{} // closed when watching has changed
+	readyOnce sync.Once
 
-	closing   context.Context
+	closing   context.Context //nolint:containedctx // the Host's life
 	cancel    context.CancelFunc
 	closeOnce sync.Once
 }
@@ -44,72 +57,50 @@ type Host struct {
 // doesn't, and starts nothing.
 func New(opts Options) (*Host, error) {
 	opts.setDefaults()
-	h := &Host{opts: opts, log: opts.Logger, turn: make(chan struct{}, 1), said: map[string]string{}}
+	h := &Host{
+		opts: opts, log: opts.Logger, watching: opts.Watch,
+		progress: opts.Progress, observe: opts.Observe, observeWatch: opts.ObserveWatch,
+		turn: make(chan struct{}, 1), said: map[string]string{}, unsaved: make(chan struct{}, 1),
+		ready: make(chan struct{}), repush: make(chan struct{}), rewatch: make(chan struct{}),
+	}
 	for _, spec := range opts.Roots {
-		h.slots = append(h.slots, &rootSlot{spec: spec})
+		h.slots = append(h.slots, h.newSlot(spec))
 	}
 	if err := h.checkRequired(); err != nil {
 		h.closeRoots()
 		return nil, err
 	}
-	h.paths = rootPaths(h.roots())
+	h.paths = rootPaths(h.used())
+	if !opts.Hold {
+		h.Ready()
+	}
 	h.sandbox = sandbox.New(sandbox.Options{
 		CacheDir: opts.CacheDir, KeyDir: opts.KeyDir, Compiler: opts.Compiler, Logger: opts.Logger,
 	})
-	h.engine = resolve.New(resolve.Options{
-		MaxResourceBytes: opts.Caps.MaxResourceBytes, MaxResources: opts.Caps.MaxResources, Limits: opts.FileLimits,
-		NoMemo: opts.NoMemo,
-	})
+	h.blobs = openBlobs(opts.MemoDir, opts.KeyDir, opts.Logger)
+	h.engine = h.newEngine()
 	if opts.Push != nil {
 		h.pusher = push.New(*opts.Push)
 	}
 	h.closing, h.cancel = context.WithCancel(context.Background())
+	h.flights.work, h.flights.closing = h.fly, h.closing
 	h.turn <- struct{}{}
 	return h, nil
 }
 
-// Run refreshes at once and then every Options.Recheck, and pushes, until ctx
-// ends or the Host is closed. It returns nil then.
-func (h *Host) Run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(h.closing, cancel)()
-	var g errgroup.Group
-	if h.pusher != nil {
-		g.Go(func() error { return ignoreEnd(ctx, h.pusher.Run(ctx)) })
-		g.Go(func() error { return ignoreEnd(ctx, h.forward(ctx)) })
+func (h *Host) newEngine() *resolve.Engine {
+	opts := resolve.Options{
+		MaxResourceBytes: h.opts.Caps.MaxResourceBytes, MaxResources: h.opts.Caps.MaxResources, Limits: h.opts.FileLimits,
+		NoMemo: h.opts.NoMemo,
 	}
-	g.Go(func() error { return ignoreEnd(ctx, h.recheck(ctx)) })
-	return g.Wait()
+	if h.blobs != nil {
+		opts.Store, opts.Salt = h.blobs, h.blobs.salt
+	}
+	return resolve.New(opts)
 }
 
-// forward hands every new snapshot to the pusher; it skips those that were
-// replaced meanwhile.
-func (h *Host) forward(ctx context.Context) error {
-	for version := uint64(0); ; {
-		s, err := h.published.Wait(ctx, version)
-		if err != nil {
-			return err
-		}
-		version = s.Version
-		h.pusher.Publish(s)
-	}
-}
-
-func (h *Host) recheck(ctx context.Context) error {
-	tick := time.NewTicker(h.opts.Recheck)
-	defer tick.Stop()
-	for {
-		if _, err := h.Refresh(ctx); err != nil {
-			return err
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
+// Ready lets the first snapshot be made, where Options.Hold holds it back.
+func (h *Host) Ready() { h.readyOnce.Do(func() { close(h.ready) }) }
 
 // Current returns the newest snapshot, never nil; version 0 is none yet.
 func (h *Host) Current() *snapshot.Snapshot { return h.published.Current() }
@@ -122,88 +113,67 @@ func (h *Host) Wait(ctx context.Context, after uint64) (*snapshot.Snapshot, erro
 
 // Accepted waits until the peer has stored the given version, or a newer one.
 func (h *Host) Accepted(ctx context.Context, version uint64) error {
-	if h.pusher == nil {
+	h.mu.Lock()
+	pusher := h.pusher
+	h.mu.Unlock()
+	if pusher == nil {
 		return errors.New("nothing is pushed: there is no peer")
 	}
-	return h.pusher.Accepted(ctx, version)
+	return pusher.Accepted(ctx, version)
 }
 
-// Status is the state of a Host, as the local API shows it.
-type Status struct {
-	Roots   []string          `json:"roots"`
-	Version uint64            `json:"version"`
-	Push    *push.Status      `json:"push"` // null when nothing is pushed
-	Watch   string            `json:"watch"`
-	Plugins []snapshot.Plugin `json:"plugins"`
-}
-
-// Status returns the state as it is now.
-func (h *Host) Status() Status {
-	h.mu.Lock()
-	s := Status{Roots: h.paths, Plugins: pluginStates(h.plugins)}
-	h.mu.Unlock()
-	s.Version = h.Current().Version
-	s.Watch = "polling every " + h.opts.Recheck.String()
-	if h.pusher != nil {
-		p := h.pusher.Status()
-		s.Push = &p
+// RetryPlugins ends all quarantines and runs everything that isn't fresh.
+func (h *Host) RetryPlugins(ctx context.Context) (*Report, error) {
+	_, leave, err := h.enter(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return s
+	h.engine.Retry()
+	leave()
+	return h.Refresh(ctx)
 }
 
-// Settle waits until every module has its spare instances ready again. Only
-// measurements need it.
+// Settle waits until every module is loaded and has its spare instances ready.
+// Only measurements need it.
 func (h *Host) Settle(ctx context.Context) {
 	h.mu.Lock()
 	plugins := h.plugins
 	h.mu.Unlock()
 	for _, p := range plugins {
-		if p.module != nil {
-			p.module.Settle(ctx)
+		if p.module == nil {
+			continue
+		}
+		if m, err := p.module.get(ctx); err == nil {
+			m.Settle(ctx)
 		}
 	}
 }
 
-// Close ends Run, waits for a refresh that is going on and frees everything.
+// Close ends Run, waits for a refresh that is going on, keeps the memos and
+// frees everything.
 func (h *Host) Close() error {
-	var err error
+	var errs []error
 	h.closeOnce.Do(func() {
 		h.cancel()
+		h.flights.close()
 		<-h.turn // never given back: later refreshes end with the closing context
-		if h.pusher != nil {
-			err = h.pusher.Close()
-		}
 		h.mu.Lock()
-		plugins := h.plugins
+		pusher, plugins := h.pusher, h.plugins
 		h.mu.Unlock()
-		closePlugins(plugins)
+		if pusher != nil {
+			errs = append(errs, pusher.Close())
+		}
+		if err := h.engine.Save(); err != nil {
+			h.log.Warn("memos are not kept", slog.Any("error", err))
+		}
+		closePlugins(plugins, nil)
 		h.closeRoots()
 	})
-	return err
+	return errors.Join(errs...)
 }
 
 func (h *Host) closeRoots() {
 	for _, slot := range h.slots {
-		if slot.open != nil {
-			_ = slot.open.Close()
-			slot.open = nil
-		}
+		slot.close()
 	}
-}
-
-func pluginStates(list []*plugin) []snapshot.Plugin {
-	states := make([]snapshot.Plugin, len(list))
-	for i, p := range list {
-		states[i] = p.state
-	}
-	return states
-}
-
-// ignoreEnd drops an error that only says that the context or the Host ended.
-func ignoreEnd(ctx context.Context, err error) error {
-	ended := ctx.Err() != nil || errors.Is(err, errClosed)
-	if ended {
-		return nil
-	}
-	return err
 }

@@ -12,6 +12,7 @@ import (
 
 	"waymark/host"
 	"waymark/host/vfs/vfstest"
+	"waymark/host/watch"
 )
 
 // noLeaks fails the test if goroutines of this repository or of wazero that
@@ -100,7 +101,7 @@ func TestZeroOptions(t *testing.T) {
 func TestCloseAnyTime(t *testing.T) {
 	noLeaks(t)
 	dir := vfstest.Build(t, issueTree())
-	opts := host.Options{Builtin: builtin(t), Roots: []host.RootSpec{{Path: dir}}, Recheck: time.Microsecond}
+	opts := host.Options{Builtin: builtin(t), Roots: []host.RootSpec{{Path: dir}}, Watch: watch.Options{Recheck: time.Millisecond}}
 	t.Run("during Load", func(t *testing.T) {
 		h := unloaded(t, opts)
 		loading := make(chan error, 1)
@@ -151,7 +152,7 @@ func TestCloseAnyTime(t *testing.T) {
 func TestRunEndsWithItsContext(t *testing.T) {
 	noLeaks(t)
 	dir := vfstest.Build(t, []string{"AGENTS.md = one"})
-	h := newHost(t, host.Options{Builtin: builtin(t), Roots: []host.RootSpec{{Path: dir}}, Recheck: time.Microsecond})
+	h := newHost(t, host.Options{Builtin: builtin(t), Roots: []host.RootSpec{{Path: dir}}, Watch: watch.Options{Recheck: time.Millisecond}})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- h.Run(ctx) }()

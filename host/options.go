@@ -3,13 +3,13 @@ package host
 import (
 	"io"
 	"log/slog"
-	"time"
 
 	"waymark/abi"
 	"waymark/host/push"
 	"waymark/host/sandbox"
 	"waymark/host/snapshot"
 	"waymark/host/vfs"
+	"waymark/host/watch"
 )
 
 // Options configures a Host. The zero value works and finds nothing: it has
@@ -52,15 +52,25 @@ type Options struct {
 
 	// NoMemo runs every resolver at every refresh, for measurements.
 	NoMemo bool
-	// Recheck is how often Run re-checks everything. Default 2 s.
-	Recheck time.Duration
+	// MemoDir keeps memos between processes, sealed with the same key as
+	// CacheDir; empty keeps none.
+	MemoDir string
+	// Watch says how Run watches the roots; the zero value works. Its Logger
+	// is the one below unless it is set.
+	Watch watch.Options
+	// Hold holds the first snapshot back until Ready, at most 10 minutes.
+	Hold bool
 	// Push configures where Run pushes to; nil pushes nowhere.
 	Push *push.Options
 
 	// Progress is called with one line when something takes long, for example
 	// compiling a module for the first time. It may be nil.
 	Progress func(line string)
-	Logger   *slog.Logger
+	// Observe is called after every refresh, ObserveWatch for every batch of
+	// file events; they may be nil and must not block.
+	Observe      func(*Report)
+	ObserveWatch func(watch.Batch)
+	Logger       *slog.Logger
 }
 
 // PluginOptions is the operator's word on one dropped-in module.
@@ -94,17 +104,25 @@ type RootSpec struct {
 	// Optional roots may be missing: they are looked at as soon as they
 	// exist. A root that isn't optional makes New fail.
 	Optional bool
+	// Check, if set, is asked whenever the path has been opened, with the
+	// link-free path of what it leads to now; on an error it counts as missing.
+	Check func(target string) error
 }
 
 func (o *Options) setDefaults() {
-	if o.Recheck <= 0 {
-		// Re-checking 200 unchanged files takes about a millisecond.
-		o.Recheck = 2 * time.Second
-	}
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
+	if o.Observe == nil {
+		o.Observe = func(*Report) {}
+	}
+	if o.ObserveWatch == nil {
+		o.ObserveWatch = func(watch.Batch) {}
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Watch.Logger == nil {
+		o.Watch.Logger = o.Logger
 	}
 }

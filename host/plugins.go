@@ -3,6 +3,8 @@ package host
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"log/slog"
@@ -31,84 +33,77 @@ const (
 // plugin is one module file with what became of it.
 type plugin struct {
 	state     snapshot.Plugin
-	module    *sandbox.Module // nil unless it is loaded
+	module    *handle   // nil when it isn't used
+	refused   []*handle // were opened and then not used; to be closed
 	resolvers []resolve.Resolver
 }
 
-// Load loads the built-in module and every *.wasm in the plugin directories.
-// What can't be used is reported in Plugins and logged; the error is the
-// context's, or that the Host is closed. Call it once. A refresh waits for it.
+// Load finds out what the built-in module and every *.wasm in the plugin
+// directories can do. A module that was loaded by an earlier process, and
+// hasn't changed, isn't loaded again before it is needed. What can't be used
+// is reported in Plugins and logged; the error is the context's, or that the
+// Host is closed. A refresh waits for it.
 func (h *Host) Load(ctx context.Context) error {
 	ctx, leave, err := h.enter(ctx)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	var loaded []*plugin
+	return h.loadPlugins(ctx)
+}
+
+// loadPlugins does the work of Load; the caller holds the turn. Modules that
+// are the same as before stay as they are.
+func (h *Host) loadPlugins(ctx context.Context) error {
+	h.mu.Lock()
+	before := h.plugins
+	h.mu.Unlock()
+	var list []*plugin
 	if h.opts.Builtin != nil {
-		var native io.Reader
-		if h.opts.BuiltinNative != nil {
-			native = h.opts.BuiltinNative()
-		}
-		p := h.loadModule(ctx, BuiltinPath, h.opts.Builtin, native)
-		if p.module != nil {
-			p.resolvers = h.builtinResolvers(p)
-		}
-		loaded = append(loaded, p)
+		list = append(list, h.loadBuiltin(ctx, before))
 	}
 	for _, dir := range h.opts.PluginDirs {
-		loaded = append(loaded, h.loadDir(ctx, dir, loaded)...)
+		list = append(list, h.loadDir(ctx, dir, list, before)...)
 	}
 	if ctx.Err() != nil {
-		closePlugins(loaded)
+		closePlugins(list, before)
 		return context.Cause(ctx)
 	}
-	for _, p := range loaded {
+	for _, p := range list {
 		if p.state.State != snapshot.PluginReady {
 			h.log.Warn("plugin not used", slog.String("path", p.state.Path), slog.String("name", p.state.Name),
 				slog.String("state", string(p.state.State)), slog.String("error", p.state.Error))
 		}
 	}
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.plugins = loaded
+	h.plugins = list
+	h.mu.Unlock()
+	closePlugins(before, list)
+	for _, p := range list {
+		closePlugins([]*plugin{{refused: p.refused}}, list)
+		p.refused = nil
+	}
 	return nil
 }
 
-// loadModule compiles and describes one module.
-func (h *Host) loadModule(ctx context.Context, path string, wasm []byte, native io.Reader) *plugin {
-	p := &plugin{state: snapshot.Plugin{Path: path, State: snapshot.PluginRejected, Resolvers: []string{}}}
-	slow := time.AfterFunc(slowLoad, func() {
-		h.opts.Progress("compiling " + path + " for the first time, this takes a few seconds …")
-	})
-	defer slow.Stop()
-	m, err := h.sandbox.LoadNative(ctx, wasm, native, h.opts.Limits)
-	if err != nil {
-		p.state.Error = err.Error()
+func (h *Host) loadBuiltin(ctx context.Context, before []*plugin) *plugin {
+	file := moduleFile{path: BuiltinPath, wasm: h.opts.Builtin, native: h.opts.BuiltinNative}
+	p := h.open(ctx, file, h.opts.Limits, before)
+	if p.module == nil {
 		return p
 	}
-	desc := m.Description()
-	p.state.Name, p.state.Version, p.state.Digest = desc.Name, desc.Version, m.Digest()
-	for _, r := range desc.Resolvers {
-		p.state.Resolvers = append(p.state.Resolvers, r.Name)
+	for _, info := range p.module.desc.Resolvers {
+		if !slices.Contains(h.opts.DisableBuiltin, info.Name) {
+			p.resolvers = append(p.resolvers, resolve.Resolver{
+				Module: p.module.name(), Info: info, Config: h.opts.BuiltinConfig[info.Name],
+			})
+		}
 	}
-	p.module, p.state.State = m, snapshot.PluginReady
 	return p
 }
 
-func (h *Host) builtinResolvers(p *plugin) []resolve.Resolver {
-	var list []resolve.Resolver
-	for _, info := range p.module.Description().Resolvers {
-		if slices.Contains(h.opts.DisableBuiltin, info.Name) {
-			continue
-		}
-		list = append(list, resolve.Resolver{Module: p.module, Info: info, Config: h.opts.BuiltinConfig[info.Name]})
-	}
-	return list
-}
-
 // loadDir loads the modules of one plugin directory, in order of names.
-func (h *Host) loadDir(ctx context.Context, dir string, before []*plugin) []*plugin {
+func (h *Host) loadDir(ctx context.Context, dir string, others, before []*plugin) []*plugin {
 	files, err := moduleFiles(dir)
 	if err != nil {
 		return []*plugin{rejected(dir, err)}
@@ -120,63 +115,123 @@ func (h *Host) loadDir(ctx context.Context, dir string, before []*plugin) []*plu
 			list = append(list, rejected(path, err))
 			continue
 		}
-		p := h.loadModule(ctx, path, wasm, nil)
-		if p.module != nil {
-			h.admitDropIn(ctx, p, wasm, slices.Concat(before, list))
-		}
-		list = append(list, p)
+		list = append(list, h.loadDropIn(ctx, moduleFile{path: path, wasm: wasm}, slices.Concat(others, list), before))
 	}
 	return list
 }
 
-// admitDropIn applies the operator's entry for a module, if there is one, and
+// loadDropIn applies the operator's entry for a module, if there is one, and
 // refuses a name that is taken.
-func (h *Host) admitDropIn(ctx context.Context, p *plugin, wasm []byte, others []*plugin) {
+func (h *Host) loadDropIn(ctx context.Context, file moduleFile, others, before []*plugin) *plugin {
+	p := h.open(ctx, file, h.opts.Limits, before)
+	if p.module == nil {
+		return p
+	}
 	for _, o := range others {
 		if o.module != nil && o.state.Name == p.state.Name {
 			p.refuse(snapshot.PluginRejected, fmt.Sprintf("the name %q is taken by %s: rename the module or remove one file", p.state.Name, o.state.Path))
-			return
+			return p
 		}
 	}
 	entry, position := h.entry(p.state.Name)
 	if entry.SHA256 != "" && !strings.EqualFold(entry.SHA256, p.state.Digest) {
 		p.refuse(snapshot.PluginNeedsApproval, "the file is not the one that the configuration pins: check it and put its digest "+p.state.Digest+" there")
-		return
+		return p
 	}
-	if entry.Limits != (sandbox.Limits{}) {
-		h.reload(ctx, p, wasm, entry.Limits)
+	if own := entry.limits(h.opts.Limits); own != h.opts.Limits {
+		// Limits are fixed when a module is loaded, and its name isn't known
+		// before.
+		refused := append(p.refused, p.module)
+		p = h.open(ctx, file, own, before)
+		p.refused = append(p.refused, refused...)
 		if p.module == nil {
-			return
+			return p
 		}
 	}
-	if entry.Rank <= 0 {
-		entry.Rank = DefaultRank
-	}
-	rank := entry.Rank*maxPlugins + min(position, maxPlugins-1) // equal ranks in order of the configuration
-	for _, info := range p.module.Description().Resolvers {
+	rank := cmp.Or(max(entry.Rank, 0), DefaultRank)
+	rank = rank*maxPlugins + min(position, maxPlugins-1) // equal ranks in order of the configuration
+	for _, info := range p.module.desc.Resolvers {
 		p.resolvers = append(p.resolvers, resolve.Resolver{
-			Module: p.module, Info: info, Config: entry.Config[info.Name],
+			Module: p.module.name(), Info: info, Config: entry.Config[info.Name],
 			Narrow: entry.Reads, GrantSecrets: entry.GrantSecrets, Rank: rank, DropIn: true,
 			Limits: entry.FileLimits,
 		})
 	}
+	return p
 }
 
-// reload loads a module again under its own limits: they are fixed when a
-// module is loaded, and its name isn't known before.
-func (h *Host) reload(ctx context.Context, p *plugin, wasm []byte, own sandbox.Limits) {
-	_ = p.module.Close()
-	p.module = nil
-	all := h.opts.Limits
-	m, err := h.sandbox.Load(ctx, wasm, sandbox.Limits{
+// limits are those of an entry, the others from all.
+func (e *PluginOptions) limits(all sandbox.Limits) sandbox.Limits {
+	own := e.Limits
+	return sandbox.Limits{
 		Time: cmp.Or(own.Time, all.Time), Fuel: cmp.Or(own.Fuel, all.Fuel), Memory: cmp.Or(own.Memory, all.Memory),
 		Response: cmp.Or(own.Response, all.Response), Logs: cmp.Or(own.Logs, all.Logs),
-	})
-	if err != nil {
-		p.state.State, p.state.Error = snapshot.PluginRejected, err.Error()
-		return
 	}
-	p.module = m
+}
+
+// moduleFile is a module as it was read.
+type moduleFile struct {
+	path   string
+	wasm   []byte
+	native func() io.Reader // its native code; nil when there is none
+}
+
+// open makes a plugin of a module file: the one it was before, one whose
+// description is remembered, or one that is loaded now.
+func (h *Host) open(ctx context.Context, file moduleFile, limits sandbox.Limits, before []*plugin) *plugin {
+	sum := sha256.Sum256(file.wasm)
+	digest := hex.EncodeToString(sum[:])
+	p := &plugin{state: snapshot.Plugin{Path: file.path, Digest: digest, State: snapshot.PluginRejected, Resolvers: []string{}}}
+	if p.module = sameModule(before, file.path, digest, limits); p.module == nil {
+		p.module = newHandle(h.closing, digest, limits, h.loader(file, limits))
+		if p.module.desc = h.blobs.description(digest); p.module.desc == nil {
+			m, err := p.module.get(ctx)
+			if err != nil {
+				p.refuse(snapshot.PluginRejected, err.Error())
+				p.state.Digest = ""
+				return p
+			}
+			p.module.desc = m.Description()
+		}
+	}
+	desc := p.module.desc
+	p.state.Name, p.state.Version, p.state.State = desc.Name, desc.Version, snapshot.PluginReady
+	for _, r := range desc.Resolvers {
+		p.state.Resolvers = append(p.state.Resolvers, r.Name)
+	}
+	return p
+}
+
+// loader returns what compiles and describes a module.
+func (h *Host) loader(file moduleFile, limits sandbox.Limits) func(context.Context) (*sandbox.Module, error) {
+	return func(ctx context.Context) (*sandbox.Module, error) {
+		slow := time.AfterFunc(slowLoad, func() {
+			h.progress("compiling " + file.path + " for the first time, this takes a few seconds …")
+		})
+		defer slow.Stop()
+		var native io.Reader
+		if file.native != nil {
+			native = file.native()
+		}
+		m, err := h.sandbox.LoadNative(ctx, file.wasm, native, limits)
+		if err != nil {
+			return nil, err
+		}
+		if err := h.blobs.keepDescription(m.Digest(), m.Description()); err != nil {
+			h.log.Debug("description not kept", slog.Any("error", err))
+		}
+		return m, nil
+	}
+}
+
+// sameModule finds the handle of a module that is as it was before.
+func sameModule(before []*plugin, path, digest string, limits sandbox.Limits) *handle {
+	for _, p := range before {
+		if p.module != nil && p.state.Path == path && p.module.digest == digest && p.module.limits == limits {
+			return p.module
+		}
+	}
+	return nil
 }
 
 // entry finds the operator's entry of a module and its place in the
@@ -190,8 +245,10 @@ func (h *Host) entry(name string) (PluginOptions, int) {
 	return PluginOptions{}, len(h.opts.Plugins)
 }
 
+// refuse takes a module out of use. Its handle may be that of the list before:
+// who replaces that list closes what isn't used any more.
 func (p *plugin) refuse(state snapshot.PluginState, reason string) {
-	_ = p.module.Close()
+	p.refused = append(p.refused, p.module)
 	p.module, p.resolvers = nil, nil
 	p.state.State, p.state.Error = state, reason
 }
@@ -200,10 +257,19 @@ func rejected(path string, err error) *plugin {
 	return &plugin{state: snapshot.Plugin{Path: path, State: snapshot.PluginRejected, Error: err.Error(), Resolvers: []string{}}}
 }
 
-func closePlugins(list []*plugin) {
+// closePlugins closes the modules of a list, but for those that another list
+// uses.
+func closePlugins(list, keep []*plugin) {
 	for _, p := range list {
+		handles := p.refused
 		if p.module != nil {
-			_ = p.module.Close()
+			handles = append(handles, p.module)
 		}
+		for _, m := range handles {
+			if !slices.ContainsFunc(keep, func(k *plugin) bool { return k.module == m }) {
+				m.close()
+			}
+		}
+		p.refused = nil
 	}
 }

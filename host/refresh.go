@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,38 +12,40 @@ import (
 	"waymark/host/snapshot"
 )
 
-// Report tells what one refresh did.
+// Report tells what one refresh did. Don't change it: others read it too.
 type Report struct {
 	Snapshot *snapshot.Snapshot
 	// Changed says that the snapshot is new.
 	Changed bool
-	// Outcomes is in order of roots, then resolvers.
+	// Reason is why there was a refresh: "resync", "start", or what host/watch
+	// says.
+	Reason string
+	// Outcomes is what is known of every root, in order of roots, then
+	// resolvers.
 	Outcomes []resolve.Outcome
+	// Checked are those of them that this refresh looked at.
+	Checked []resolve.Outcome
 	// Notes says what was left out of the snapshot, and why.
 	Notes    []snapshot.Note
 	Duration time.Duration
 }
 
-// errClosed says that a Host has been closed.
-var errClosed = errors.New("host closed")
+// ErrClosed says that a Host has been closed.
+var ErrClosed = errors.New("host closed")
 
 // Refresh re-checks everything, runs what is stale and publishes the result if
 // it differs. It is a barrier: the report contains every change that was made
-// before the call.
+// before the call. Callers that come while a refresh is going on share the
+// next one.
 func (h *Host) Refresh(ctx context.Context) (*Report, error) {
-	ctx, leave, err := h.enter(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	return h.refresh(ctx)
+	return h.flights.join(ctx, everything("resync"))
 }
 
 // enter takes the turn, and returns a context that ends with the Host too. The
 // caller calls leave when it is done; Close waits for that.
 func (h *Host) enter(ctx context.Context) (_ context.Context, leave func(), err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	unhook := context.AfterFunc(h.closing, func() { cancel(errClosed) })
+	unhook := context.AfterFunc(h.closing, func() { cancel(ErrClosed) })
 	end := func() {
 		unhook()
 		cancel(nil)
@@ -59,7 +62,7 @@ func (h *Host) enter(ctx context.Context) (_ context.Context, leave func(), err 
 	}
 	if h.closing.Err() != nil { // both were ready
 		leave()
-		return nil, nil, errClosed
+		return nil, nil, ErrClosed
 	}
 	if ctx.Err() != nil {
 		leave()
@@ -68,27 +71,110 @@ func (h *Host) enter(ctx context.Context) (_ context.Context, leave func(), err 
 	return ctx, leave, nil
 }
 
-// refresh does the work of Refresh; the caller holds the turn.
-func (h *Host) refresh(ctx context.Context) (*Report, error) {
+// fly is one flight's refresh, once the first snapshot isn't held back any
+// more and its turn has come.
+func (h *Host) fly(f *flight) (*Report, error) {
+	select {
+	case <-h.ready:
+	case <-f.ctx.Done():
+		return nil, cause(f.ctx)
+	}
+	ctx, leave, err := h.enter(f.ctx)
+	if err != nil {
+		return nil, cause(f.ctx)
+	}
+	defer leave()
+	return h.refresh(ctx, h.flights.depart(f))
+}
+
+// cause is why a context has ended; a Host that was closed says so.
+func cause(ctx context.Context) error {
+	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return ErrClosed
+}
+
+// refresh does the work of Refresh for some roots, and takes the others as
+// they were; the caller holds the turn.
+func (h *Host) refresh(ctx context.Context, s scope) (*Report, error) {
 	start := time.Now()
 	ticket := h.published.Begin()
-	h.openRoots()
-	roots := h.roots()
-	resolvers := h.resolvers()
-	h.engine.Retain(resolvers, roots)
-	outcomes, err := h.engine.Resolve(ctx, resolvers, roots)
-	if err != nil { // the context has ended; its cause says more
-		return nil, context.Cause(ctx)
+	h.openRoots(s)
+	used, resolvers := h.used(), h.resolvers()
+	if s.all {
+		h.engine.Retain(resolvers, roots(used))
 	}
+	checked, err := h.resolve(ctx, s, used, resolvers)
+	if err != nil { // the context has ended; its cause says more
+		return nil, cause(ctx)
+	}
+	report := &Report{Reason: s.reason, Checked: checked}
 	var candidates []snapshot.Candidate
-	for _, o := range outcomes {
-		candidates = append(candidates, o.Candidates...)
+	for i, u := range used {
+		for _, o := range u.slot.outcomes {
+			for c := range o.Candidates {
+				o.Candidates[c].Root = i
+			}
+			candidates = append(candidates, o.Candidates...)
+		}
+		report.Outcomes = append(report.Outcomes, u.slot.outcomes...)
 	}
 	resources, notes := snapshot.Assemble(candidates, h.opts.Caps)
-	h.say(outcomes)
-	states := h.settle(outcomes, rootPaths(roots))
-	s, changed := h.published.Publish(ticket, resources, states, "")
-	return &Report{Snapshot: s, Changed: changed, Outcomes: outcomes, Notes: notes, Duration: time.Since(start)}, nil
+	report.Notes = notes
+	h.say(checked)
+	states := h.settle(report, used)
+	report.Snapshot, report.Changed = h.published.Publish(ticket, resources, states, h.watchProblem())
+	report.Duration = time.Since(start)
+	h.after(s, report)
+	return report, nil
+}
+
+// resolve looks at the roots in scope, and at those that were never looked at,
+// and keeps the outcomes in their slots.
+func (h *Host) resolve(ctx context.Context, s scope, used []usedRoot, resolvers []resolve.Resolver) ([]resolve.Outcome, error) {
+	todo := slices.DeleteFunc(slices.Clone(used), func(u usedRoot) bool {
+		return !s.all && !s.owners[u.slot.owner] && u.slot.known
+	})
+	checked, err := h.engine.Resolve(ctx, resolvers, roots(todo))
+	if err != nil {
+		return nil, err
+	}
+	n := len(resolvers)
+	for i, u := range todo {
+		u.slot.outcomes, u.slot.known = checked[i*n:(i+1)*n:(i+1)*n], true
+	}
+	return checked, nil
+}
+
+func roots(used []usedRoot) []resolve.Root {
+	list := make([]resolve.Root, len(used))
+	for i, u := range used {
+		list[i] = u.root
+	}
+	return list
+}
+
+// after is what follows a refresh: watches, memos, the curious.
+func (h *Host) after(s scope, report *Report) {
+	h.mu.Lock()
+	watcher := h.watcher
+	h.report = report
+	h.mu.Unlock()
+	if watcher != nil {
+		for _, slot := range h.slots {
+			if s.all || s.owners[slot.owner] {
+				watcher.Set(slot.owner, watchOf(slot, slot.outcomes))
+			}
+		}
+	}
+	if slices.ContainsFunc(report.Checked, func(o resolve.Outcome) bool { return !o.Reused && o.Err == nil }) {
+		select {
+		case h.unsaved <- struct{}{}:
+		default: // it is known already
+		}
+	}
+	h.observe(report)
 }
 
 func (h *Host) resolvers() []resolve.Resolver {
@@ -102,16 +188,17 @@ func (h *Host) resolvers() []resolve.Resolver {
 }
 
 // settle works the outcomes into the state of each plugin and returns them.
-func (h *Host) settle(outcomes []resolve.Outcome, paths []string) []snapshot.Plugin {
+func (h *Host) settle(report *Report, used []usedRoot) []snapshot.Plugin {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.paths = paths
+	h.paths = rootPaths(used)
 	for _, p := range h.plugins {
 		if p.module == nil {
 			continue
 		}
 		p.state.State, p.state.Error = snapshot.PluginReady, ""
-		for _, o := range outcomes {
+		for i := range report.Outcomes {
+			o := &report.Outcomes[i]
 			if module, _, _ := strings.Cut(o.Resolver, "/"); module == p.state.Name && o.Err != nil {
 				p.state.State, p.state.Error = snapshot.PluginFailing, o.Err.Error()
 				if o.Quarantined {
@@ -125,9 +212,15 @@ func (h *Host) settle(outcomes []resolve.Outcome, paths []string) []snapshot.Plu
 }
 
 // say logs failures and warnings, each once until it changes: a resolver that
-// fails does so at every re-check.
+// fails does so at every re-check. For who debugs it also tells what was run,
+// and why.
 func (h *Host) say(outcomes []resolve.Outcome) {
-	for _, o := range outcomes {
+	for i := range outcomes {
+		o := &outcomes[i]
+		if !o.Reused {
+			h.log.Debug("resolver run", slog.String("resolver", o.Resolver), slog.String("root", o.Root),
+				slog.String("changed", o.Changed), slog.Duration("took", o.Duration), slog.Int64("fuel", o.Fuel))
+		}
 		text := strings.Join(o.Warnings, "\n")
 		if o.Err != nil {
 			text = o.Err.Error()

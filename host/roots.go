@@ -7,25 +7,41 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"waymark/abi"
 	"waymark/host/resolve"
 	"waymark/host/vfs"
 )
 
-// rootSlot is one RootSpec with the root that is open for it now.
+// rootSlot is one RootSpec with the root that is open for it now, and what the
+// resolvers found there last. Slots belong to who holds the turn.
 type rootSlot struct {
-	spec RootSpec
-	open *vfs.Root // nil while it doesn't exist
-	mcp  []string  // the MCPFiles that it was opened with
-	err  error     // why it isn't open
+	spec  RootSpec
+	owner string    // its name among the watches
+	place string    // the path to watch for the root itself
+	open  *vfs.Root // nil while it doesn't exist
+	mcp   []string  // the MCPFiles that it was opened with
+	err   error     // why it isn't open
+
+	// outcomes are those of the last refresh that looked here, while known.
+	outcomes []resolve.Outcome
+	known    bool
+}
+
+// newSlot makes a slot with a name of its own.
+func (h *Host) newSlot(spec RootSpec) *rootSlot {
+	h.slotNames++
+	return &rootSlot{spec: spec, owner: strconv.Itoa(h.slotNames)}
 }
 
 // openRoots opens what isn't open and can be, and opens anew what has become
 // another file or directory since. The caller holds the turn.
-func (h *Host) openRoots() {
+func (h *Host) openRoots(s scope) {
 	for _, slot := range h.slots {
-		slot.refresh(vfs.RootOptions{Exclude: h.opts.Exclude, MCPFiles: h.mcpFiles(slot.spec.Path)})
+		if s.all || s.owners[slot.owner] || !slot.known {
+			slot.refresh(vfs.RootOptions{Exclude: h.opts.Exclude, MCPFiles: h.mcpFiles(slot.spec.Path)})
+		}
 	}
 }
 
@@ -33,23 +49,36 @@ func (h *Host) openRoots() {
 // a path may lead elsewhere, and to another type of file, without a trace in
 // what is open.
 func (s *rootSlot) refresh(opts vfs.RootOptions) {
+	s.place = filepath.Join(resolved(filepath.Dir(absolute(s.spec.Path))), filepath.Base(absolute(s.spec.Path)))
 	next, err := openRoot(s.spec.Path, opts)
-	if err == nil && s.open != nil && next.ID() == s.open.ID() && next.Path() == s.open.Path() &&
-		next.File() == s.open.File() && slices.Equal(opts.MCPFiles, s.mcp) {
+	if err == nil && s.spec.Check != nil {
+		if err = s.spec.Check(filepath.Join(next.Path(), next.File())); err != nil {
+			_ = next.Close()
+			next = nil
+		}
+	}
+	if err == nil && s.open != nil && next.Signature() == s.open.Signature() {
 		_ = next.Close()
 		return
 	}
+	s.close()
+	s.open, s.err, s.mcp = next, err, opts.MCPFiles
+}
+
+// close lets go of the root and of what was found in it.
+func (s *rootSlot) close() {
 	if s.open != nil {
 		_ = s.open.Close()
 	}
-	s.open, s.err, s.mcp = next, err, opts.MCPFiles
+	s.open, s.outcomes, s.known = nil, nil, false
 }
 
 // mcpFiles lists the files of roots of role mcp that lie below a directory,
 // relative to it: whichever root leads to one, it holds tokens.
 func (h *Host) mcpFiles(dir string) []string {
 	var files []string
-	for _, spec := range h.opts.Roots {
+	for _, slot := range h.slots {
+		spec := &slot.spec
 		if spec.Role != abi.RoleMCP || isDir(spec.Path) {
 			continue
 		}
@@ -99,18 +128,25 @@ func openRoot(path string, opts vfs.RootOptions) (*vfs.Root, error) {
 	return root, nil
 }
 
-// roots lists the open roots in order; a directory that comes up twice in the
+// usedRoot is a slot that resolvers look at.
+type usedRoot struct {
+	slot *rootSlot
+	root resolve.Root
+}
+
+// used lists the open roots in order; a directory that comes up twice in the
 // same role counts once, where it comes first.
-func (h *Host) roots() []resolve.Root {
+func (h *Host) used() []usedRoot {
 	type identity struct{ path, file, role string }
 	seen := map[identity]bool{}
-	var list []resolve.Root
+	var list []usedRoot
 	for _, slot := range h.slots {
 		if slot.open == nil {
 			continue
 		}
 		id := identity{slot.open.Path(), slot.open.File(), string(slot.spec.Role)}
 		if seen[id] {
+			slot.outcomes, slot.known = nil, false
 			continue
 		}
 		seen[id] = true
@@ -118,7 +154,7 @@ func (h *Host) roots() []resolve.Root {
 		if slot.spec.Source {
 			root.SourcePath = filepath.Join(slot.open.Path(), slot.open.File())
 		}
-		list = append(list, root)
+		list = append(list, usedRoot{slot, root})
 	}
 	return list
 }
@@ -126,24 +162,67 @@ func (h *Host) roots() []resolve.Root {
 // checkRequired opens all roots for the first time and fails for one that
 // must exist.
 func (h *Host) checkRequired() error {
-	h.openRoots()
+	h.openRoots(everything(""))
 	for _, slot := range h.slots {
-		if slot.open != nil || slot.spec.Optional {
-			continue
+		if err := slot.required(); err != nil {
+			return err
 		}
-		if errors.Is(slot.err, fs.ErrNotExist) {
-			return fmt.Errorf("root %s does not exist: name an existing directory", slot.spec.Path)
-		}
-		return fmt.Errorf("root %s can't be used: %w", slot.spec.Path, slot.err)
 	}
 	return nil
 }
 
-// rootPaths lists the open roots for the status.
-func rootPaths(roots []resolve.Root) []string {
-	paths := make([]string, len(roots))
-	for i, r := range roots {
-		paths[i] = filepath.Join(r.FS.Path(), r.FS.File())
+// ErrRoot says that a root that must be there can't be used.
+var ErrRoot = errors.New("root")
+
+// required is why a root that must be there isn't.
+func (s *rootSlot) required() error {
+	switch {
+	case s.open != nil || s.spec.Optional:
+		return nil
+	case errors.Is(s.err, fs.ErrNotExist):
+		return fmt.Errorf("%w %s does not exist: name an existing directory", ErrRoot, s.spec.Path)
+	}
+	return fmt.Errorf("%w %s can't be used: %w", ErrRoot, s.spec.Path, s.err)
+}
+
+// rootPaths lists the roots for the status.
+func rootPaths(used []usedRoot) []string {
+	paths := make([]string, len(used))
+	for i, u := range used {
+		paths[i] = filepath.Join(u.root.FS.Path(), u.root.FS.File())
 	}
 	return paths
+}
+
+// missing lists the paths that are waited for.
+func (h *Host) missing() []string {
+	var paths []string
+	for _, slot := range h.slots {
+		if slot.open == nil {
+			paths = append(paths, absolute(slot.spec.Path))
+		}
+	}
+	return paths
+}
+
+// same reports whether two specs mean the same.
+func (s *RootSpec) same(other *RootSpec) bool {
+	return s.Path == other.Path && s.Role == other.Role && s.Source == other.Source && s.Optional == other.Optional
+}
+
+// replaceSlots makes a list of slots for specs, which takes over those that
+// stay. It returns the ones that are not needed any more.
+func (h *Host) replaceSlots(specs []RootSpec) (next, gone []*rootSlot) {
+	left := slices.Clone(h.slots)
+	for i := range specs {
+		at := slices.IndexFunc(left, func(s *rootSlot) bool { return s.spec.same(&specs[i]) })
+		if at < 0 {
+			next = append(next, h.newSlot(specs[i]))
+			continue
+		}
+		left[at].spec = specs[i]
+		next = append(next, left[at])
+		left = slices.Delete(left, at, at+1)
+	}
+	return next, left
 }

@@ -53,8 +53,6 @@ func usage(format string, args ...any) error {
 func (a *app) run(ctx context.Context, args []string) int {
 	root := a.rootCommand()
 	root.SetArgs(args)
-	root.SetOut(a.stdout)
-	root.SetErr(a.stderr)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return 0
@@ -80,18 +78,24 @@ configurations, by means of sandboxed resolvers, and keeps a control plane
 informed about them.`,
 		Example: `  agent run                     watch over the current directory, with a hub of its own
   agent resolve                 show what is found here, once
-  agent status                  ask the running agent how it is doing`,
+  agent status                  ask the running agent how it is doing
+  agent why CLAUDE.md           say whether a file is in the context, and if not, why`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
 	root.PersistentFlags().StringVar(&a.logFormat, "log-format", "text", "how to write logs to standard error: text or json")
 	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false, "log more")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%w; see '%s --help'", err, cmd.CommandPath())
 	})
-	root.AddCommand(a.runCommand(), a.resolveCommand(), a.statusCommand(), a.versionCommand())
+	root.AddCommand(a.runCommand(), a.resolveCommand(), a.statusCommand(), a.snapshotCommand(), a.resyncCommand(),
+		a.whyCommand(), a.sourcesCommand(), a.rootDirCommand(), a.readyCommand(), a.pluginsCommand(), a.configCommand(), a.versionCommand())
+	root.InitDefaultCompletionCmd() // so that what follows knows it
+	a.completions(root)
 	asUsage(root)
 	return root
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"log/slog"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"waymark/host/sandbox"
 	"waymark/host/snapshot"
 	"waymark/host/vfs"
+	"waymark/host/watch"
 )
 
 // settings are the flags that run and resolve share.
@@ -36,22 +36,24 @@ func (s *settings) load(places *config.Places) (*config.Config, error) {
 
 // hostOptions turns a configuration into what the engine takes, all but roots
 // and push.
-func (a *app) hostOptions(s *settings, c *config.Config, places *config.Places, log *slog.Logger) (host.Options, error) {
+func (a *app) hostOptions(s *settings, c *config.Config, places *config.Places, env variables, log *slog.Logger) (host.Options, error) {
 	wasm, err := a.builtin()
 	if err != nil {
 		return host.Options{}, err
 	}
 	opts := host.Options{
-		Builtin: wasm, DisableBuiltin: c.Builtin.Disable, BuiltinConfig: objects(c.Builtin.Config),
+		Builtin: wasm, DisableBuiltin: c.Builtin.Disable, BuiltinConfig: env.configure(objects(c.Builtin.Config)),
 		Exclude:       c.Exclude,
 		BuiltinNative: a.native, Compiler: a.compiler,
 		CacheDir: filepath.Join(places.Cache, "code"), KeyDir: filepath.Join(places.State, "key"),
-		Limits: sandboxLimits(c.Limits), FileLimits: fileLimits(c.Limits),
+		MemoDir: filepath.Join(places.Cache, "memo"),
+		Watch:   watch.Options{Quiet: c.Watch.Quiet, MaxWait: c.Watch.MaxWait, Recheck: c.Watch.Recheck},
+		Limits:  sandboxLimits(c.Limits), FileLimits: fileLimits(c.Limits),
 		Caps: snapshot.Caps{
 			MaxResourceBytes: int64(c.Snapshot.MaxResourceBytes), MaxBytes: int64(c.Snapshot.MaxBytes),
 			MaxResources: c.Snapshot.MaxResources,
 		},
-		Logger: log,
+		Progress: a.progress, Logger: log,
 	}
 	for _, dir := range c.Plugins.Dirs {
 		// Without a home directory there are no plugins in it either.
@@ -59,7 +61,12 @@ func (a *app) hostOptions(s *settings, c *config.Config, places *config.Places, 
 			opts.PluginDirs = append(opts.PluginDirs, dir)
 		}
 	}
-	opts.PluginDirs = append(opts.PluginDirs, s.plugins...)
+	for _, dir := range s.plugins {
+		if abs, err := filepath.Abs(dir); err == nil { // what is shown later has no working directory
+			dir = abs
+		}
+		opts.PluginDirs = append(opts.PluginDirs, dir)
+	}
 	for _, p := range c.Entries {
 		opts.Plugins = append(opts.Plugins, host.PluginOptions{
 			Name: p.Name, SHA256: p.SHA256, Reads: p.Reads, GrantSecrets: p.GrantSecrets, Rank: p.Rank,
@@ -83,19 +90,4 @@ func sandboxLimits(l config.Limits) sandbox.Limits {
 
 func fileLimits(l config.Limits) vfs.Limits {
 	return vfs.Limits{Opens: l.Opens, ReadBytes: int64(l.ReadBytes), Entries: l.Entries}
-}
-
-// defaultRoots is where an agent looks besides what it is told: the user's
-// sources first, the working directory last.
-func defaultRoots(home, root string, sources []string) []host.RootSpec {
-	var specs []host.RootSpec
-	for _, s := range sources {
-		specs = append(specs, host.RootSpec{Path: s, Source: true, Optional: true})
-	}
-	if home != "" {
-		for _, dir := range []string{".waymark", ".coder", filepath.Join(".coder", "skills")} {
-			specs = append(specs, host.RootSpec{Path: filepath.Join(home, dir), Optional: true})
-		}
-	}
-	return append(specs, host.RootSpec{Path: cmp.Or(root, ".")})
 }

@@ -6,15 +6,17 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"time"
 
 	"waymark/host"
 	"waymark/host/api"
 	"waymark/host/config"
-	"waymark/host/push"
+	"waymark/host/metrics"
 )
 
+// prepare makes everything that a daemon is made of, and finds what is wrong
+// with flags, files and ports. The daemon it returns with an error is to be
+// closed.
 func (a *app) prepare(ctx context.Context, s *runSettings) (_ *daemon, err error) {
 	log, err := a.logger()
 	if err != nil {
@@ -24,84 +26,70 @@ func (a *app) prepare(ctx context.Context, s *runSettings) (_ *daemon, err error
 	if err != nil {
 		return nil, err
 	}
-	socket, err := socketPath(s.listen, places)
-	if err != nil {
-		return nil, err
-	}
 	c, err := s.load(places)
 	if err != nil {
 		return nil, err
 	}
-	opts, err := a.hostOptions(&s.settings, c, places, log)
+	w, err := newWorkspace(places, s.root, s.sources, os.Getenv)
 	if err != nil {
 		return nil, err
 	}
-	opts.Roots = defaultRoots(places.Home, s.root, s.sources)
-	opts.Progress = a.progress
-	opts.Push, err = remotePeer(s, c, places, log)
-	if err != nil {
+	if err := w.sources.Load(); err != nil {
+		log.Warn("not all persistent sources are there", slog.Any("error", err))
+	}
+	d := &daemon{app: a, log: log, started: time.Now(), settings: s, workspace: w, metrics: metrics.New(metrics.Options{Version: currentVersion().Version})}
+	if err := d.choosePeer(c); err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(s.root); errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(s.root); s.root != "" && errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("root %s does not exist: name an existing directory with --root", s.root)
 	}
-	d := &daemon{app: a, log: log, started: time.Now()}
-	l, err := api.Listen(socket)
-	if err != nil {
-		return nil, err
+	if err := d.listen(ctx); err != nil {
+		return d, err
 	}
-	d.listener = l
-	d.serve = func(ctx context.Context) error { return api.Serve(ctx, l, api.Handler(d, log), log) }
-	if opts.Push == nil {
-		if d.hub, err = startHub(ctx, places, log); err != nil {
-			return d, err
-		}
-		opts.Push = d.hub.peer(log)
-	}
-	d.host, err = host.New(opts)
-	d.base = s.root
-	if abs, err := filepath.Abs(s.root); err == nil {
-		d.base = abs
-	}
-	return d, err
+	return d, d.makeHost(ctx, c)
 }
 
-// remotePeer is the hub that flags or the configuration name; nil when they
-// name none.
-func remotePeer(s *runSettings, c *config.Config, places *config.Places, log *slog.Logger) (*push.Options, error) {
-	url, tokenFile := c.Push.URL, c.Push.TokenFile
-	if s.url != "" {
-		url = s.url
+// choosePeer finds out where to push to.
+func (d *daemon) choosePeer(c *config.Config) (err error) {
+	if d.peer, err = remotePeer(d.settings, c, d.workspace.places, d.log); d.peer != nil {
+		d.peer.options.Observe = d.observePush
 	}
-	if s.tokenFile != "" {
-		tokenFile = s.tokenFile
-	}
-	if url == "" {
-		if s.tokenFile != "" {
-			return nil, usage("--token-file without --url: the hub that is started here has its own token")
-		}
-		return nil, nil
-	}
-	target, err := push.ParseURL(url)
+	d.stamp = d.settings.stamp(d.workspace.places)
+	return err
+}
+
+// listen takes the local API's address.
+func (d *daemon) listen(ctx context.Context) error {
+	l, opts, err := d.settings.listen.open(ctx, d.workspace.places)
 	if err != nil {
-		if s.url != "" {
-			return nil, usage("--url: %w", err)
+		return err
+	}
+	d.listener = l
+	opts.Backend, opts.Metrics, opts.Logger = d, d.metricsHandler(), d.log
+	handler := api.Handler(opts)
+	d.serve = func(ctx context.Context) error { return api.Serve(ctx, l, handler, d.log) }
+	return nil
+}
+
+// makeHost makes the engine, and the hub if there is none elsewhere.
+func (d *daemon) makeHost(ctx context.Context, c *config.Config) error {
+	opts, err := d.app.hostOptions(&d.settings.settings, c, d.workspace.places, d.workspace.env, d.log)
+	if err != nil {
+		return err
+	}
+	opts.Roots = d.workspace.specs()
+	opts.Hold = d.settings.waitFor != ""
+	opts.Observe, opts.ObserveWatch = d.observe, d.observeWatch
+	if d.peer != nil {
+		opts.Push = &d.peer.options
+	} else {
+		if d.hub, err = startHub(ctx, d.workspace.places, d.log); err != nil {
+			return err
 		}
-		return nil, fmt.Errorf("push.url: %w", err)
+		opts.Push = d.hub.peer(d.log)
+		opts.Push.Observe = d.observePush
 	}
-	opts := &push.Options{Dialer: target, Peer: target.String(), Logger: log}
-	if tokenFile == "" {
-		return nil, usage("--url needs --token-file: make a token with 'hub token create --role agent' and put it into a file")
-	}
-	if tokenFile, err = places.Expand(tokenFile); err != nil {
-		return nil, err
-	}
-	if opts.Token, err = readToken(tokenFile); err != nil {
-		return nil, err
-	}
-	if !target.Local() {
-		log.Warn("the peer is not on this machine, and plain DRPC is not encrypted: token and contents can be read on the way",
-			slog.String("peer", target.String()))
-	}
-	return opts, nil
+	d.host, err = host.New(opts)
+	return err
 }

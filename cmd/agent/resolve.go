@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -52,7 +51,7 @@ func (a *app) resolve(ctx context.Context, s *settings, dirs []string, asJSON, e
 	if err != nil {
 		return err
 	}
-	opts, err := a.hostOptions(s, c, places, log)
+	opts, err := a.hostOptions(s, c, places, variables{}, log)
 	if err != nil {
 		return err
 	}
@@ -62,7 +61,6 @@ func (a *app) resolve(ctx context.Context, s *settings, dirs []string, asJSON, e
 	for _, dir := range dirs {
 		opts.Roots = append(opts.Roots, host.RootSpec{Path: dir})
 	}
-	opts.Progress = a.progress
 	h, err := host.New(opts)
 	if err != nil {
 		return err
@@ -85,7 +83,7 @@ func (a *app) resolve(ctx context.Context, s *settings, dirs []string, asJSON, e
 	if err := a.printReport(report, dirs, asJSON, log); err != nil {
 		return err
 	}
-	return failures(report)
+	return unusable(report.Snapshot.Plugins)
 }
 
 func (a *app) printReport(report *host.Report, dirs []string, asJSON bool, log *slog.Logger) error {
@@ -129,22 +127,6 @@ func how(o resolve.Outcome) string {
 		return fmt.Sprintf("re-run because %s changed, %s in %s", visible(o.Changed), count(len(o.Candidates), "find"), took)
 	}
 	return fmt.Sprintf("run for the first time, %s in %s", count(len(o.Candidates), "find"), took)
-}
-
-// failures makes an error of what went wrong with modules and resolvers; the
-// log has told it in full.
-func failures(report *host.Report) error {
-	for _, p := range report.Snapshot.Plugins {
-		if p.State == snapshot.PluginReady {
-			continue
-		}
-		name := p.Name
-		if name == "" {
-			name = filepath.Base(p.Path)
-		}
-		return fmt.Errorf("plugin %s is %s: %s", name, p.State, p.Error)
-	}
-	return nil
 }
 
 // progress tells a person that something takes long.

@@ -7,13 +7,14 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
 	"waymark/host"
-	"waymark/host/api"
+	"waymark/host/metrics"
 	"waymark/host/snapshot"
 )
 
@@ -24,7 +25,10 @@ type runSettings struct {
 	sources   []string
 	url       string
 	tokenFile string
-	listen    string
+	coder     bool
+	insecure  bool
+	listen    listenSettings
+	waitFor   string
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -38,20 +42,36 @@ is interrupted.
 
 Without --url, and without a URL in the configuration, it starts a hub of its own on
 this machine, on 127.0.0.1:7878 or a free port, and keeps its database in the state
-directory.`,
+directory. A Coder server is pushed to only with --coder, since the workspace's own
+agent owns the same rows there.
+
+The configuration is read again when one of its files changes, and on SIGHUP.
+
+Environment, for use in Coder workspaces; lists are separated by commas, and relative
+paths are relative to the root:
+  CODER_AGENT_EXP_INSTRUCTIONS_DIRS   directories with instruction files
+  CODER_AGENT_EXP_INSTRUCTIONS_FILE   another name that counts as an instruction file
+  CODER_AGENT_EXP_SKILLS_DIRS         directories with skills
+  CODER_AGENT_EXP_SKILL_META_FILE     another name for SKILL.md
+  CODER_AGENT_EXP_MCP_CONFIG_FILES    MCP configuration files`,
 		Example: `  agent run
   agent run --root ~/project --source ~/notes/AGENTS.md
-  agent run --url unix:/run/waymark/hub.sock --token-file ~/.config/waymark/token`,
+  agent run --url https://hub.example.com --token-file ~/.config/waymark/token
+  agent run --coder
+  agent run --root "" --wait-for /tmp/cloned     the root comes later, with PUT /api/v0/context/root`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.daemon(cmd.Context(), &s) },
 	}
 	s.addFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&s.root, "root", ".", "the working directory to look into")
+	f.StringVar(&s.root, "root", ".", "the working directory to look into; empty when it isn't known yet")
 	f.StringArrayVar(&s.sources, "source", nil, "another directory or file to look into, which may not exist yet; may be repeated")
-	f.StringVar(&s.url, "url", "", "the hub to push to, unix:PATH or tcp:HOST:PORT; without one a hub is started here")
+	f.StringVar(&s.url, "url", "", "the hub to push to: https://HOST, unix:PATH or tcp:HOST:PORT; without one a hub is started here")
 	f.StringVar(&s.tokenFile, "token-file", "", "the file that holds the agent's token for --url")
-	f.StringVar(&s.listen, "listen", "", "where to serve the local API: unix:PATH")
+	f.BoolVar(&s.coder, "coder", false, "push to the Coder server that CODER_AGENT_URL and CODER_AGENT_TOKEN name")
+	f.BoolVar(&s.insecure, "insecure", false, "allow a URL with http that leads to another machine")
+	f.StringVar(&s.waitFor, "wait-for", "", "hold the first snapshot back until this file exists, at most 10 minutes")
+	s.listen.addFlags(f)
 	return cmd
 }
 
@@ -70,12 +90,19 @@ func (a *app) daemon(ctx context.Context, s *runSettings) (err error) {
 
 // daemon is a running agent and what it is made of.
 type daemon struct {
-	app     *app
-	log     *slog.Logger
-	host    *host.Host
-	hub     *embeddedHub // nil with --url
-	started time.Time
-	base    string // the root, for the table
+	app       *app
+	log       *slog.Logger
+	settings  *runSettings
+	workspace *workspace
+	host      *host.Host
+	hub       *embeddedHub // nil when there is one elsewhere
+	peer      *peer        // the one elsewhere; only follow changes it
+	metrics   *metrics.Metrics
+	started   time.Time
+	stamp     string // of the configuration in force; only follow changes it
+
+	mu          sync.Mutex // guards configError
+	configError string
 
 	listener io.Closer
 	serve    func(ctx context.Context) error
@@ -99,6 +126,7 @@ func (d *daemon) run(ctx context.Context) error {
 	if d.hub != nil {
 		start("hub", d.hub.run)
 	}
+	start("configuration", d.follow)
 	start("agent", func(ctx context.Context) error {
 		if err := d.host.Load(ctx); err != nil {
 			return err
@@ -137,7 +165,7 @@ func (d *daemon) welcome(ctx context.Context) error {
 	if err != nil {
 		return nil // interrupted before there was anything to show
 	}
-	if err := printSnapshot(d.app.stdout, s, d.base); err != nil {
+	if err := printSnapshot(d.app.stdout, s, d.workspace.base()); err != nil {
 		return err
 	}
 	wait, cancel := context.WithTimeout(ctx, storedWithin)
@@ -161,21 +189,3 @@ func (d *daemon) farewell(s *snapshot.Snapshot, err error) error {
 	}
 	return d.hub.tell(d.app.stdout, s.Version)
 }
-
-// Status implements api.Backend.
-func (d *daemon) Status() api.Status {
-	h := d.host.Status()
-	s := api.Status{
-		PID: os.Getpid(), AgentVersion: currentVersion().Version,
-		StartedAt: d.started, UptimeSeconds: time.Since(d.started).Seconds(),
-		Roots: h.Roots, Version: h.Version, Resources: len(d.host.Current().Resources),
-		Push: h.Push, Watch: h.Watch, Plugins: h.Plugins,
-	}
-	if d.hub != nil {
-		s.Hub = d.hub.url()
-	}
-	return s
-}
-
-// Current implements api.Backend.
-func (d *daemon) Current() *snapshot.Snapshot { return d.host.Current() }

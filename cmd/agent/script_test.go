@@ -21,6 +21,10 @@ import (
 // itself has none, and tests must work without make.
 const envBuiltin = "WAYMARK_TEST_BUILTIN"
 
+// envPatient has an agent under test compile by itself, without a limit of
+// time: under the race detector, on a busy machine, 30 s are too short.
+const envPatient = "WAYMARK_TEST_PATIENT"
+
 var update = flag.Bool("update", false, "write what the scripts' cmp commands see into the scripts")
 
 // TestMain makes the test binary the command under test: it is agent when it
@@ -33,6 +37,9 @@ func TestMain(m *testing.M) {
 // agentMain is main with another built-in module.
 func agentMain() {
 	compiler := sandbox.MaybeCompile()
+	if os.Getenv(envPatient) != "" {
+		compiler = nil
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	a := app{compiler: compiler, stdout: os.Stdout, stderr: os.Stderr, builtin: func() ([]byte, error) {
@@ -68,6 +75,7 @@ func build(t *testing.T) (b built) {
 
 func TestScripts(t *testing.T) {
 	b := build(t)
+	b.warm(t)
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",
 		UpdateScripts: *update,
@@ -83,13 +91,43 @@ func TestScripts(t *testing.T) {
 				env.Setenv(name, value)
 			}
 			env.Values[processesKey{}] = processes{}
-			return errors.Join(os.Mkdir(env.WorkDir+"/home", 0o700), shareKey(env.WorkDir+"/state/waymark/key"))
+			return errors.Join(os.MkdirAll(env.WorkDir+"/home", 0o700), shareKey(env.WorkDir+"/state/waymark/key"))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"launch": cmdLaunch, "halt": cmdHalt, "await": cmdAwait, "exit": cmdExit, "get": cmdGet,
 			"fifo": cmdFIFO, "repeat": cmdRepeat, "absent": cmdAbsent, "normal": cmdNormal,
 		},
 	})
+}
+
+// warm compiles the built-in module into the shared cache. The scripts run side
+// by side; each would do it for itself, and all of them slowly.
+func (b *built) warm(t *testing.T) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := shareKey(dir + "/state/waymark/key"); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), selfAsAgent(t), "resolve", dir)
+	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_STATE_HOME="+dir+"/state", "XDG_CACHE_HOME="+b.cache,
+		"XDG_CONFIG_HOME="+dir, envBuiltin+"="+b.builtin, envPatient+"=1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// selfAsAgent returns a path by which the test binary is the agent.
+func selfAsAgent(t *testing.T) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "agent")
+	if err := os.Symlink(self, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // shareKey puts the key that the shared cache is sealed with where an agent

@@ -2,9 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -12,13 +13,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/host/api"
-	"waymark/host/config"
+	"waymark/host/api/client"
 	"waymark/host/push"
 )
 
 func (a *app) statusCommand() *cobra.Command {
+	var conn connection
 	var asJSON bool
-	var listen string
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Ask the running agent how it is doing",
@@ -28,27 +29,20 @@ is running.`,
   agent status --json | jq -r .push.state`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			places, err := config.FindPlaces(config.Environment{})
+			c, err := conn.client()
 			if err != nil {
 				return err
 			}
-			socket, err := socketPath(listen, places)
-			if err != nil {
-				return err
-			}
-			return a.status(cmd.Context(), api.NewClient(socket), asJSON)
+			return answered(a.status(cmd.Context(), c, asJSON))
 		},
 	}
+	conn.addFlags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().StringVar(&listen, "listen", "", "where the agent listens, if not in the usual place: unix:PATH")
 	return cmd
 }
 
-func (a *app) status(ctx context.Context, client *api.Client, asJSON bool) error {
-	s, err := client.Status(ctx)
-	if errors.Is(err, api.ErrNotRunning) {
-		return &codeError{exitNo, err}
-	}
+func (a *app) status(ctx context.Context, c client.Client, asJSON bool) error {
+	s, err := c.Status(ctx)
 	if err != nil {
 		return err
 	}
@@ -67,7 +61,13 @@ func printStatus(w io.Writer, s *api.Status) error {
 	row("up", "%s", (time.Duration(s.UptimeSeconds * float64(time.Second))).Round(time.Second))
 	row("roots", "%s", dash(visible(strings.Join(s.Roots, ", "))))
 	row("snapshot", "version %d, %s", s.Version, count(s.Resources, "resource"))
-	row("watch", "%s", s.Watch)
+	if s.Held {
+		row("waiting", "%s", "the first snapshot is held back until the file of --wait-for is there, or POST /api/v0/context/ready")
+	}
+	row("watch", "%s", watchLine(&s.Watch))
+	if s.ConfigError != "" {
+		row("configuration", "not in force: %s", visible(s.ConfigError))
+	}
 	if s.Hub != "" {
 		row("hub", "%s", s.Hub)
 	}
@@ -84,6 +84,22 @@ func printStatus(w io.Writer, s *api.Status) error {
 	return t.Flush()
 }
 
+// watchLine tells how changes are noticed.
+func watchLine(w *api.Watch) string {
+	dirs := "1 directory"
+	if w.Directories != 1 {
+		dirs = fmt.Sprintf("%d directories", w.Directories)
+	}
+	line := w.Mode + ", " + dirs
+	if w.Silent {
+		line += ", some on a file system that doesn't tell of all changes"
+	}
+	if w.Error != "" {
+		line += ": " + visible(w.Error)
+	}
+	return line
+}
+
 func printPush(row func(name, format string, args ...any), p *push.Status) {
 	row("peer", "%s", p.Peer)
 	row("state", "%s", p.State)
@@ -97,24 +113,9 @@ func printPush(row func(name, format string, args ...any), p *push.Status) {
 	}
 	if p.HeldBack.Count > 0 {
 		var reasons []string
-		for r, n := range p.HeldBack.Reasons {
-			reasons = append(reasons, fmt.Sprintf("%d %s", n, r))
+		for _, r := range slices.Sorted(maps.Keys(p.HeldBack.Reasons)) {
+			reasons = append(reasons, fmt.Sprintf("%d %s", p.HeldBack.Reasons[r], r))
 		}
 		row("held back", "%s: %s", count(p.HeldBack.Count, "resource"), strings.Join(reasons, ", "))
 	}
-}
-
-// socketPath finds the agent's socket: a --listen flag, else the usual place.
-func socketPath(listen string, places *config.Places) (string, error) {
-	if listen == "" {
-		return places.Socket, nil
-	}
-	scheme, rest, _ := strings.Cut(listen, ":")
-	switch {
-	case scheme == "unix" && strings.TrimPrefix(rest, "//") != "":
-		return strings.TrimPrefix(rest, "//"), nil
-	case scheme == "tcp":
-		return "", usage("--listen %q: the local API listens on Unix sockets only in this build; use unix:PATH", listen)
-	}
-	return "", usage("--listen %q: use unix:PATH", listen)
 }

@@ -1,105 +1,79 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
-	"syscall"
 	"time"
+
+	"golang.org/x/net/netutil"
 )
 
-// ErrRunning says that another agent serves the socket.
-var ErrRunning = errors.New("an agent is already running")
+const (
+	// Requests are a few lines, from the same machine as a rule: these are for
+	// a busy one, not for a client that dribbles bytes to hold a connection.
+	defaultHeaderTimeout = 5 * time.Second
+	defaultReadTimeout   = 15 * time.Second
+	defaultWriteTimeout  = 30 * time.Second
+	defaultIdleTimeout   = time.Minute
+	// defaultGrace leaves half of the second in which an agent must end to
+	// everything else.
+	defaultGrace = 500 * time.Millisecond
+	// defaultMaxConns keeps a client that leaks connections from taking the
+	// file descriptors that the engine reads a workspace with.
+	defaultMaxConns = 256
+	// maxHeader leaves room for the longest path, URL-encoded.
+	maxHeader = 32 << 10
+)
 
-// Listen makes the socket. One that nobody serves any more is replaced, one
-// that somebody serves is ErrRunning.
-//
-// A lock file beside the socket decides between agents that start at the same
-// time: probing and replacing a socket can't be done in one step. It is
-// released when the listener is closed, or by the kernel when the process
-// ends.
-func Listen(path string) (net.Listener, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("socket %s: %w", path, err)
-	}
-	lock, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("socket %s: %w", path, err)
-	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		_ = lock.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("%w on %s: see 'agent status', or give this one another socket with --listen", ErrRunning, path)
-		}
-		return nil, fmt.Errorf("socket %s: %w", path, err)
-	}
-	l, err := listenLocked(path)
-	if err != nil {
-		_ = lock.Close()
-		return nil, err
-	}
-	return &lockedListener{Listener: l, lock: lock}, nil
+// Server serves a handler on one listener. The zero value of all but Handler
+// works.
+type Server struct {
+	Handler http.Handler
+	// Logger gets what goes wrong with connections. Nil means none.
+	Logger *slog.Logger
+	// HeaderTimeout, ReadTimeout and WriteTimeout cut slow clients off.
+	// Defaults 5 s, 15 s and 30 s. Requests that mean to wait get more, see
+	// Options.
+	HeaderTimeout, ReadTimeout, WriteTimeout time.Duration
+	// IdleTimeout ends connections that nobody uses. Default 1 min.
+	IdleTimeout time.Duration
+	// Grace is how long exchanges may take to finish in the end. Default
+	// 500 ms.
+	Grace time.Duration
+	// MaxConns bounds the connections; more wait in the listener's queue.
+	// Default 256.
+	MaxConns int
 }
 
-func listenLocked(path string) (net.Listener, error) {
-	info, err := os.Lstat(path)
-	switch {
-	case err == nil && info.Mode()&fs.ModeSocket == 0:
-		return nil, fmt.Errorf("socket %s: something that isn't a socket is there: remove it", path)
-	case err == nil:
-		if err := os.Remove(path); err != nil {
-			return nil, fmt.Errorf("socket %s: %w", path, err)
-		}
-	}
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		return nil, fmt.Errorf("socket %s: %w", path, err)
-	}
-	if err := os.Chmod(path, 0o600); err != nil {
-		_ = l.Close()
-		return nil, fmt.Errorf("socket %s: %w", path, err)
-	}
-	return l, nil
-}
-
-// lockedListener releases the lock after the socket is gone.
-type lockedListener struct {
-	net.Listener
-	lock *os.File
-}
-
-func (l *lockedListener) Close() error {
-	return errors.Join(l.Listener.Close(), l.lock.Close())
-}
-
-// Serve serves until ctx ends, then lets exchanges finish for up to 500 ms.
-// It closes the listener.
+// Serve serves until ctx ends, with the defaults of Server. It closes the
+// listener.
 func Serve(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger) error {
-	srv := &http.Server{
-		Handler:           http.MaxBytesHandler(h, 64<<10),
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       60 * time.Second,
-		WriteTimeout:      60 * time.Second,
-		IdleTimeout:       60 * time.Second,
-		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
-	}
+	return (&Server{Handler: h, Logger: log}).Serve(ctx, l)
+}
+
+// Serve serves until ctx ends. Then requests that wait are answered with
+// ErrStopping, and exchanges may finish for as long as Grace. It closes the
+// listener, and returns nil, or why it couldn't go on.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	// Handlers must outlive ctx, to answer that the agent is stopping.
+	base, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer stop(ErrStopping)
+	srv := s.server(base)
 	stopped := make(chan struct{})
 	unregister := context.AfterFunc(ctx, func() {
 		defer close(stopped)
-		grace, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
+		stop(ErrStopping)
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), cmp.Or(s.Grace, defaultGrace))
 		defer cancel()
 		if srv.Shutdown(grace) != nil {
 			_ = srv.Close()
 		}
 	})
-	err := srv.Serve(l)
+	err := srv.Serve(netutil.LimitListener(l, cmp.Or(s.MaxConns, defaultMaxConns)))
 	if !unregister() { // it has started: wait for it
 		<-stopped
 	}
@@ -107,4 +81,21 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger
 		return nil
 	}
 	return err
+}
+
+func (s *Server) server(base context.Context) *http.Server {
+	log := s.Logger
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &http.Server{
+		Handler:           s.Handler,
+		ReadHeaderTimeout: cmp.Or(s.HeaderTimeout, defaultHeaderTimeout),
+		ReadTimeout:       cmp.Or(s.ReadTimeout, defaultReadTimeout),
+		WriteTimeout:      cmp.Or(s.WriteTimeout, defaultWriteTimeout),
+		IdleTimeout:       cmp.Or(s.IdleTimeout, defaultIdleTimeout),
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		BaseContext:       func(net.Listener) context.Context { return base },
+	}
 }

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// breaker counts the failures of one resolver in one root. It is by the
-// module's digest: another version of it begins anew.
+// breaker counts the failures of one resolver in one root since its last
+// success. Another version of the module begins anew, since its digest is part
+// of the key.
 type breaker struct {
 	failures int
 	until    time.Time // when it may be tried again; zero while it isn't quarantined
@@ -39,25 +40,21 @@ func (e *quarantinedError) Error() string {
 func (e *quarantinedError) Unwrap() error { return e.last }
 
 // quarantined returns why a resolver must not be run now, or nil.
-func (e *Engine) quarantined(k key) error {
+func (e *Engine) quarantined(at *entry) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	b := e.breakers[k]
-	if b == nil || !e.opts.Now().Before(b.until) {
+	b := &at.breaker
+	if !e.opts.Now().Before(b.until) {
 		return nil
 	}
 	return &quarantinedError{b.failures, b.wait, b.last}
 }
 
 // failed counts a failure and returns the error to show.
-func (e *Engine) failed(k key, err error) error {
+func (e *Engine) failed(at *entry, err error) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	b := e.breakers[k]
-	if b == nil {
-		b = &breaker{}
-		e.breakers[k] = b
-	}
+	b := &at.breaker
 	b.failures++
 	b.last = err
 	if b.failures >= patience {
@@ -67,10 +64,10 @@ func (e *Engine) failed(k key, err error) error {
 	return err
 }
 
-func (e *Engine) succeeded(k key) {
+func (e *Engine) succeeded(at *entry) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	delete(e.breakers, k)
+	at.breaker = breaker{}
 }
 
 // Retry ends all quarantines: the next Resolve runs everything that isn't
@@ -78,5 +75,7 @@ func (e *Engine) succeeded(k key) {
 func (e *Engine) Retry() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	clear(e.breakers)
+	for _, at := range e.entries {
+		at.breaker = breaker{}
+	}
 }

@@ -28,13 +28,37 @@ type Options struct {
 	Limits vfs.Limits
 	// NoMemo makes every call run everything, for tests and benchmarks.
 	NoMemo bool
+	// Store keeps memos between processes; see Engine.Save. Nil keeps none.
+	Store Store
+	// Salt is what besides the documented keys decides whether a kept memo may
+	// be used, for example the identity of the program.
+	Salt string
 	// Now tells the time for quarantines; nil means time.Now.
 	Now func() time.Time
 }
 
-// Resolver is one resolver of a loaded module, as the operator set it up.
+// Module is what resolvers belong to. It need not be loaded for as long as
+// memos answer.
+type Module struct {
+	Name, Version string
+	// Digest is the SHA-256 of its file, in hexadecimal.
+	Digest string
+	// Get returns the loaded module, and waits until it is. An error counts as
+	// a failure of the resolver.
+	Get func(context.Context) (*sandbox.Module, error)
+}
+
+// Loaded is a module that is there already.
+func Loaded(m *sandbox.Module) Module {
+	return Module{
+		Name: m.Description().Name, Version: m.Description().Version, Digest: m.Digest(),
+		Get: func(context.Context) (*sandbox.Module, error) { return m, nil },
+	}
+}
+
+// Resolver is one resolver of a module, as the operator set it up.
 type Resolver struct {
-	Module *sandbox.Module
+	Module Module
 	Info   abi.Resolver
 	// Config is the operator's table, a JSON object; nil means {}.
 	Config []byte
@@ -50,10 +74,10 @@ type Resolver struct {
 }
 
 // ID is "module/resolver".
-func (r *Resolver) ID() string { return r.Module.Description().Name + "/" + r.Info.Name }
+func (r *Resolver) ID() string { return r.Module.Name + "/" + r.Info.Name }
 
 // by is what Resource.Resolver holds.
-func (r *Resolver) by() string { return r.ID() + "@" + r.Module.Description().Version }
+func (r *Resolver) by() string { return r.ID() + "@" + r.Module.Version }
 
 // Root is one root to look at.
 type Root struct {
@@ -87,15 +111,26 @@ type Outcome struct {
 	Duration time.Duration
 	// Fuel is what the run used; see sandbox.Result.
 	Fuel int64
+
+	// View is what the resolver may see of the root, Filter the same compiled.
+	View   vfs.View    `json:"-"`
+	Filter *vfs.Filter `json:"-"`
+	// Trace is what the result depends on: that of the run, or of the memo.
+	// After a failure it is the trace of the failed run, as far as there was
+	// one, and of the last good rows. It isn't for showing: a path that a
+	// resolver of MCP configurations asked for could be made of a token.
+	Trace []vfs.Dep `json:"-"`
+
+	units *vfs.Units // what of the last run still holds
 }
 
 // Engine runs resolvers and remembers their results.
 type Engine struct {
 	opts Options
 
-	mu       sync.Mutex // guards what follows; no file is read under it
-	memos    map[key]*memo
-	breakers map[key]*breaker
+	mu      sync.Mutex // guards what follows, entries' fields too; no file is read under it
+	entries map[key]*entry
+	kept    map[string]*keptRoot // by Root signature
 }
 
 // New makes an Engine.
@@ -113,7 +148,7 @@ func New(opts Options) *Engine {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	return &Engine{opts: opts, memos: map[key]*memo{}, breakers: map[key]*breaker{}}
+	return &Engine{opts: opts, entries: map[key]*entry{}, kept: map[string]*keptRoot{}}
 }
 
 // Resolve runs every resolver on every root, as far as memos don't answer, and
@@ -137,6 +172,16 @@ func (e *Engine) Resolve(ctx context.Context, resolvers []Resolver, roots []Root
 	}
 	_ = g.Wait() // the goroutines return nil
 	return outcomes, ctx.Err()
+}
+
+// changedFor is the path to show for what made a memo stale. Of a resolver that
+// reads MCP configurations only what it declared by name is told, as with
+// denials.
+func changedFor(r *Resolver, path string) string {
+	if withholds(r) && path != "." && !slices.Contains(r.Info.Reads, path) {
+		return "a file that it looked for"
+	}
+	return path
 }
 
 // deniedTo lists what was refused. Of a resolver that reads MCP configurations

@@ -2,9 +2,12 @@ package resolve
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"strings"
 
 	"waymark/abi"
+	"waymark/host/sandbox"
 	"waymark/host/snapshot"
 	"waymark/host/vfs"
 )
@@ -15,84 +18,154 @@ type key struct {
 	abi              int
 	config           [sha256.Size]byte
 	view             string
-	root             *vfs.Root // one that was opened anew may show other things
+	root             string // its signature
 	role             abi.Role
 	sourcePath       string
 	rank             int
 	dropIn           bool
+	maxBytes         int64 // of the request's limits, and of what is kept
+	maxResources     int
 }
 
-func keyOf(r *Resolver, root Root) key {
+func (e *Engine) keyOf(r *Resolver, root Root) key {
 	return key{
-		digest: r.Module.Digest(), resolver: r.Info.Name, abi: abi.Version,
+		digest: r.Module.Digest, resolver: r.Info.Name, abi: abi.Version,
 		config: sha256.Sum256(r.Config),
-		view:   strings.Join(r.Narrow, "\x00") + "\x01" + strings.Join(r.GrantSecrets, "\x00"),
-		root:   root.FS, role: root.Role, sourcePath: root.SourcePath,
+		view: strings.Join(r.Narrow, "\x00") + "\x01" + strings.Join(r.GrantSecrets, "\x00") + "\x01" +
+			strings.Join(r.Info.Reads, "\x00"),
+		root: root.FS.Signature(), role: root.Role, sourcePath: root.SourcePath,
 		rank: r.Rank, dropIn: r.DropIn,
+		maxBytes: e.opts.MaxResourceBytes, maxResources: e.opts.MaxResources,
 	}
+}
+
+// id names the key in what is kept between processes.
+func (k *key) id() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%#v", *k))
+	return hex.EncodeToString(sum[:])
+}
+
+// entry is what the engine knows of one key.
+type entry struct {
+	// turn holds a token while nobody works on the key: one computation per
+	// key, which those who wait find as a fresh memo.
+	turn    chan struct{}
+	memo    *memo
+	breaker breaker
 }
 
 // memo is a remembered result with its trace. It is immutable.
 type memo struct {
-	filter     *vfs.Filter
-	trace      []vfs.Dep
-	rows       []abi.Resource // the resolver's own answer, for when it fails later
-	candidates []snapshot.Candidate
-	warnings   []string
-	denied     []vfs.Denial
+	filter *vfs.Filter
+	// units is the trace in parts, with what the resolver remembers; a memo
+	// goes by it, and Trace is for others.
+	units *vfs.Units
+	keptMemo
+}
+
+// keptMemo is the part of a memo that outlives the process.
+type keptMemo struct {
+	Trace      []vfs.Dep
+	Rows       []abi.Resource // the resolver's own answer, for when it fails later
+	Candidates []snapshot.Candidate
+	Warnings   []string
+	Denied     []vfs.Denial
+	Logs       []sandbox.LogLine
+	Units      vfs.PackedUnits
 }
 
 // fill puts the memo's result into an outcome. Candidates are copied, since
 // the engine writes the root's number into them.
 func (m *memo) fill(o *Outcome) {
-	o.Candidates = append([]snapshot.Candidate(nil), m.candidates...)
-	o.Warnings, o.Denied = m.warnings, m.denied
+	o.Candidates = append([]snapshot.Candidate(nil), m.Candidates...)
+	o.Warnings, o.Denied, o.Logs, o.Trace = m.Warnings, m.Denied, m.Logs, m.Trace
 }
 
-// renewed is the memo with the trace to keep from now on.
-func (m *memo) renewed(trace []vfs.Dep) *memo {
-	next := *m
-	next.trace = trace
-	return &next
+// kept is the form that outlives the process.
+func (m *memo) kept() *keptMemo {
+	k := m.keptMemo
+	k.Units = m.units.Pack()
+	return &k
 }
 
-func (e *Engine) recall(k key) *memo {
+// revived is a memo of an earlier process. The contents of files that its units
+// have read are those of its candidates.
+func (k *keptMemo) revived() *memo {
+	payloads := make(map[string][]byte, len(k.Candidates))
+	for i := range k.Candidates {
+		if c := &k.Candidates[i]; c.Payload != nil {
+			payloads[string(c.ContentHash)] = c.Payload
+		}
+	}
+	units, err := k.Units.Unpack(func(hash []byte) []byte { return payloads[string(hash)] })
+	if err != nil {
+		return nil // of another version, which is as good as none
+	}
+	m := &memo{units: units, keptMemo: *k}
+	m.Units = vfs.PackedUnits{}
+	return m
+}
+
+// at returns the entry of a key, and makes it if need be.
+func (e *Engine) at(k key) *entry {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	at := e.entries[k]
+	if at == nil {
+		at = &entry{turn: make(chan struct{}, 1)}
+		at.turn <- struct{}{}
+		e.entries[k] = at
+	}
+	return at
+}
+
+func (e *Engine) recall(k key, at *entry) *memo {
 	if e.opts.NoMemo {
 		return nil
 	}
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.memos[k]
+	m := at.memo
+	e.mu.Unlock()
+	if m == nil {
+		m = e.recallKept(k)
+	}
+	return m
 }
 
-func (e *Engine) remember(k key, m *memo) {
+// remember replaces the memo of a key. With news it is worth keeping between
+// processes, without, it is the one before with other file identities.
+func (e *Engine) remember(k key, at *entry, m *memo, news bool) {
 	if e.opts.NoMemo {
 		return
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.memos[k] = m
+	at.memo = m
+	if kept := e.kept[k.root]; kept != nil && news {
+		kept.dirty = true
+	}
 }
 
-// Retain forgets every memo that doesn't belong to one of these resolvers and
+// Retain forgets everything that doesn't belong to one of these resolvers and
 // roots. Call it when either set has changed.
 func (e *Engine) Retain(resolvers []Resolver, roots []Root) {
-	keep := map[key]bool{}
-	for i := range resolvers {
-		for _, root := range roots {
-			keep[keyOf(&resolvers[i], root)] = true
+	keep, keepRoots := map[key]bool{}, map[string]bool{}
+	for _, root := range roots {
+		keepRoots[root.FS.Signature()] = true
+		for i := range resolvers {
+			keep[e.keyOf(&resolvers[i], root)] = true
 		}
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for k := range e.memos {
+	for k := range e.entries {
 		if !keep[k] {
-			delete(e.memos, k)
+			delete(e.entries, k)
 		}
 	}
-	for k := range e.breakers {
-		if !keep[k] {
-			delete(e.breakers, k)
+	for signature := range e.kept {
+		if !keepRoots[signature] {
+			delete(e.kept, signature)
 		}
 	}
 }

@@ -13,63 +13,81 @@ import (
 // one answers for one (resolver, root): from the memo when it is fresh, else by
 // running the resolver, else with what is left of its last good answer.
 func (e *Engine) one(ctx context.Context, r *Resolver, root Root) Outcome {
-	o := Outcome{Resolver: r.ID(), Root: root.FS.Path()}
-	k := keyOf(r, root)
-	last := e.recall(k)
-	if last != nil {
-		f := root.FS.Check(last.filter, last.trace)
-		if f.Fresh {
-			e.remember(k, last.renewed(f.Deps))
-			last.fill(&o)
-			o.Reused = true
-			return o
-		}
-		o.Changed = f.Changed
+	o := Outcome{Resolver: r.ID(), Root: root.FS.Path(), View: viewOf(r, root)}
+	k := e.keyOf(r, root)
+	at := e.at(k)
+	select {
+	case <-at.turn:
+		defer func() { at.turn <- struct{}{} }()
+	case <-ctx.Done():
+		o.Err = context.Cause(ctx)
+		return o
 	}
-	if o.Err = e.quarantined(k); o.Err != nil {
+	last := e.recall(k, at)
+	if o.Err = o.compile(last); o.Err != nil {
+		return o
+	}
+	if last != nil && e.fresh(k, at, r, root, last, &o) {
+		return o
+	}
+	if o.Err = e.quarantined(at); o.Err != nil {
 		o.Quarantined = true
 		e.fallBack(r, root, last, &o)
 		return o
 	}
-	filter, err := e.filter(last, r, root)
-	var m *memo
-	if err == nil {
-		m, err = e.run(ctx, r, root, filter, &o)
-	}
+	m, err := e.run(ctx, r, root, &o)
 	switch {
 	case err == nil:
-		e.succeeded(k)
-		e.remember(k, m)
+		e.succeeded(at)
+		e.remember(k, at, m, true)
 		m.fill(&o)
 	case ctx.Err() != nil:
 		o.Err = err
 	default:
-		o.Err = e.failed(k, err)
+		o.Err = e.failed(at, err)
 		e.fallBack(r, root, last, &o)
 	}
 	return o
 }
 
-// filter compiles what a resolver may see, or takes it over from its memo.
-func (e *Engine) filter(m *memo, r *Resolver, root Root) (*vfs.Filter, error) {
-	if m != nil {
-		return m.filter, nil
+// compile sets the filter, which is taken over from a memo that has one.
+func (o *Outcome) compile(last *memo) (err error) {
+	if last != nil && last.filter != nil {
+		o.Filter = last.filter
+		return nil
 	}
-	return viewOf(r, root).Compile()
+	o.Filter, err = o.View.Compile()
+	return err
+}
+
+// fresh re-checks a memo and answers from it if it holds.
+func (e *Engine) fresh(k key, at *entry, r *Resolver, root Root, last *memo, o *Outcome) bool {
+	f := root.FS.CheckUnits(o.Filter, last.units)
+	if !f.Fresh {
+		o.Changed, o.units = changedFor(r, f.Changed), f.Units
+		return false
+	}
+	m := *last
+	m.filter, m.units = o.Filter, f.Units
+	e.remember(k, at, &m, false)
+	m.fill(o)
+	o.Reused = true
+	return true
 }
 
 // run runs a resolver. One that crashed, or gave no proper answer, gets a
 // second try on a fresh instance: it may have been the machine's fault.
-func (e *Engine) run(ctx context.Context, r *Resolver, root Root, filter *vfs.Filter, o *Outcome) (*memo, error) {
-	m, err := e.try(ctx, r, root, filter, o)
+func (e *Engine) run(ctx context.Context, r *Resolver, root Root, o *Outcome) (*memo, error) {
+	m, err := e.try(ctx, r, root, o)
 	again := errors.Is(err, sandbox.ErrCrashed) || errors.Is(err, sandbox.ErrAnswer)
 	if !again || ctx.Err() != nil {
 		return m, err
 	}
-	m, err2 := e.try(ctx, r, root, filter, o)
+	o.units = nil // what it remembers may be what it failed of
+	m, err2 := e.try(ctx, r, root, o)
 	switch {
 	case err2 == nil:
-		m.warnings = append(m.warnings, "it failed at first, and not at a second try: "+err.Error())
+		m.Warnings = append(m.Warnings, "it failed at first, and not at a second try: "+err.Error())
 		return m, nil
 	case err.Error() == err2.Error():
 		return nil, fmt.Errorf("%w (twice)", err)
@@ -78,13 +96,18 @@ func (e *Engine) run(ctx context.Context, r *Resolver, root Root, filter *vfs.Fi
 }
 
 // try runs a resolver once and makes a memo of the result.
-func (e *Engine) try(ctx context.Context, r *Resolver, root Root, filter *vfs.Filter, o *Outcome) (*memo, error) {
-	run := root.FS.Begin(filter, e.limits(r))
+func (e *Engine) try(ctx context.Context, r *Resolver, root Root, o *Outcome) (*memo, error) {
+	module, err := r.Module.Get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	run := root.FS.Begin(o.Filter, e.limits(r))
 	defer func() { _ = run.Close() }()
-	res, err := r.Module.Resolve(ctx, e.request(r, root), run)
+	run.Recall(o.units)
+	res, err := module.Resolve(ctx, e.request(r, root), run)
 	o.Logs, o.Duration, o.Fuel = res.Logs, res.Duration, res.Fuel
 	if err != nil {
-		o.Denied = deniedTo(r, run)
+		o.Denied, o.Trace = deniedTo(r, run), run.Trace()
 		return nil, err
 	}
 	rows := rowReader{resolver: r, by: r.by(), root: root, run: run, maxInline: e.opts.MaxResourceBytes}
@@ -92,6 +115,7 @@ func (e *Engine) try(ctx context.Context, r *Resolver, root Root, filter *vfs.Fi
 	// A limit that only the host's own reading exceeded ends the run as well:
 	// what was read until then is not the whole answer.
 	if err := run.Err(); err != nil {
+		o.Trace = run.Trace()
 		return nil, fmt.Errorf("%s: %w", r.ID(), err)
 	}
 	if ctx.Err() != nil {
@@ -100,10 +124,20 @@ func (e *Engine) try(ctx context.Context, r *Resolver, root Root, filter *vfs.Fi
 	if n := run.HiddenNames(); n > 0 {
 		rows.warn(plural(n, "name is", "names are") + " not valid UTF-8 and not shown to the resolver")
 	}
-	return &memo{
-		filter: filter, trace: run.Trace(), rows: res.Response.Resources, candidates: candidates,
-		warnings: rows.warnings, denied: deniedTo(r, run),
-	}, nil
+	units := unitsOf(r, run)
+	return &memo{filter: o.Filter, units: units, keptMemo: keptMemo{
+		Trace: units.Trace(), Rows: res.Response.Resources, Candidates: candidates,
+		Warnings: rows.warnings, Denied: deniedTo(r, run), Logs: res.Logs,
+	}}, nil
+}
+
+// unitsOf is what a run leaves for the next. Of a resolver that reads MCP
+// configurations it is the trace alone: a unit's value could hold a token.
+func unitsOf(r *Resolver, run *vfs.Run) *vfs.Units {
+	if withholds(r) {
+		return vfs.NoUnits(run.Trace())
+	}
+	return run.Units()
 }
 
 // fallBack fills an outcome with the last good rows. Their files are opened
@@ -113,19 +147,19 @@ func (e *Engine) fallBack(r *Resolver, root Root, last *memo, o *Outcome) {
 	if last == nil {
 		return
 	}
-	run := root.FS.Begin(last.filter, e.limits(r))
+	run := root.FS.Begin(o.Filter, e.limits(r))
 	defer func() { _ = run.Close() }()
 	rows := rowReader{resolver: r, by: r.by(), root: root, run: run, maxInline: e.opts.MaxResourceBytes}
-	kept := make([]abi.Resource, 0, len(last.rows))
-	for _, row := range last.rows {
+	kept := make([]abi.Resource, 0, len(last.Rows))
+	for _, row := range last.Rows {
 		// An inline text was made of files that may be gone or other now.
 		if row.Content == nil || row.Content.Inline == nil {
 			kept = append(kept, row)
 		}
 	}
-	before := make(map[string]string, len(last.candidates))
-	for i := range last.candidates {
-		before[last.candidates[i].ID()] = last.candidates[i].ContentHash.String()
+	before := make(map[string]string, len(last.Candidates))
+	for i := range last.Candidates {
+		before[last.Candidates[i].ID()] = last.Candidates[i].ContentHash.String()
 	}
 	o.Candidates = rows.read(&abi.Response{Resources: kept})
 	for i := range o.Candidates {
@@ -136,4 +170,10 @@ func (e *Engine) fallBack(r *Resolver, root Root, last *memo, o *Outcome) {
 		}
 	}
 	o.Warnings = rows.warnings
+	o.Trace = append(o.Trace[:len(o.Trace):len(o.Trace)], run.Trace()...)
+	if o.Quarantined {
+		// Nothing was run: what the last good answer looked at is what will
+		// matter to the next one.
+		o.Trace = append(o.Trace, last.Trace...)
+	}
 }

@@ -1,8 +1,9 @@
 package resolve
 
 import (
-	"bytes"
+	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -13,13 +14,7 @@ import (
 // U+E0000 to U+E007F. The text is pushed as it is; the consumer decides.
 func suspiciousText(data []byte) string {
 	var invisible, bidi, tags int
-	for i := 0; i < len(data); {
-		// All of them start with one of few bytes: skip the rest quickly.
-		skip := bytes.IndexFunc(data[i:], func(r rune) bool { return r >= 0xAD })
-		if skip < 0 {
-			break
-		}
-		i += skip
+	for i := skipASCII(data, 0); i < len(data); i = skipASCII(data, i) {
 		r, size := utf8.DecodeRune(data[i:])
 		switch {
 		case isBidi(r):
@@ -44,6 +39,20 @@ func suspiciousText(data []byte) string {
 		return ""
 	}
 	return "contains " + strings.Join(parts, ", ") + " characters"
+}
+
+// skipASCII returns the place of the first byte from i on that isn't ASCII. It
+// looks at eight at a time: it sees every byte of every payload.
+func skipASCII(data []byte, i int) int {
+	for ; i+8 <= len(data); i += 8 {
+		if high := binary.LittleEndian.Uint64(data[i:]) & 0x8080808080808080; high != 0 {
+			return i + bits.TrailingZeros64(high)/8
+		}
+	}
+	for i < len(data) && data[i] < utf8.RuneSelf {
+		i++
+	}
+	return i
 }
 
 // isBidi: the explicit directional formatting characters of UAX #9.

@@ -16,6 +16,7 @@ func layers() []Layer {
 		{"parts of the engine", []string{
 			"waymark/host/sandbox/...", "waymark/host/resolve/...", "waymark/host/watch/...", "waymark/host/push/...",
 			"waymark/host/api/...", "waymark/host/config/...", "waymark/host/builtin/...",
+			"waymark/host/why/...", "waymark/host/sources/...", "waymark/host/metrics/...",
 		}},
 		{"engine and hub", []string{"waymark/host/...", "waymark/hub/..."}},
 		{"mains, tools and tests", []string{"waymark/cmd/...", "waymark/internal/..."}},
@@ -62,8 +63,15 @@ func rules() []Rule {
 			Reason: "the hub knows snapshots, not the engine",
 		},
 		{
-			From: []string{"waymark/host/..."}, To: append([]string{"waymark/hub/..."}, databases...), Deep: true,
+			// What Prometheus can tell of databases comes with its client.
+			From: []string{"waymark/host/..."}, Except: []string{"waymark/host/metrics"},
+			To: append([]string{"waymark/hub/..."}, databases...), Deep: true,
 			Reason: "the engine keeps no database: agents without an embedded hub stay small",
+		},
+		{
+			From: []string{"waymark/host/api/...", "waymark/host/why/...", "waymark/host/sources/..."},
+			To:   append([]string{"waymark/host/resolve/...", "waymark/host/watch/..."}, sandboxes...), Deep: true,
+			Reason: "a client of the local API needs neither a sandbox nor a watcher",
 		},
 		{
 			From: all, Except: []string{"waymark/hub/store/...", "waymark/cmd/..."}, To: databases,
@@ -72,6 +80,15 @@ func rules() []Rule {
 		{
 			From: all, Except: []string{"waymark/host/watch/..."}, To: []string{"github.com/fsnotify/fsnotify/..."}, Tests: true,
 			Reason: "events are hints, and host/watch is where they are taken for no more",
+		},
+		{
+			From: []string{"waymark/host/why/..."}, To: []string{"waymark/host/..."},
+			Allow:  []string{"waymark/host/vfs", "waymark/host/snapshot"},
+			Reason: "why tells of what was observed and finds nothing by itself",
+		},
+		{
+			From: all, Except: []string{"waymark/host/metrics/..."}, To: []string{"github.com/prometheus/..."},
+			Reason: "what may become a label is decided in one place, host/metrics",
 		},
 		{
 			From: all, Except: []string{"waymark/host", "waymark/host/config/...", "waymark/cmd/..."},
@@ -84,7 +101,7 @@ func rules() []Rule {
 		},
 		{
 			From: all, Except: []string{"waymark/internal/...", "*test"},
-			To:     []string{"waymark/internal/...", "waymark/cmd/...", "testing", "*test"},
+			To: []string{"waymark/internal/...", "waymark/cmd/...", "testing", "*test"}, Allow: []string{"waymark/hub/store/internal/latest"},
 			Reason: "tools and test helpers are no part of the product",
 		},
 	}

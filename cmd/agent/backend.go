@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"waymark/host"
+	"waymark/host/api"
+	"waymark/host/snapshot"
+	"waymark/host/sources"
+	"waymark/host/why"
+)
+
+// The methods in this file are what the local API shows of a daemon; they
+// implement api.Backend.
+
+// Status tells how the agent is doing.
+func (d *daemon) Status() api.Status {
+	h := d.host.Status()
+	s := api.Status{
+		PID: os.Getpid(), AgentVersion: currentVersion().Version,
+		StartedAt: d.started, UptimeSeconds: time.Since(d.started).Seconds(),
+		Roots: h.Roots, Version: h.Version, Resources: len(d.host.Current().Resources),
+		Push: h.Push, Plugins: h.Plugins, Held: h.Held, ConfigError: d.configErrorNow(),
+		Watch: api.Watch{Mode: h.Watch.Mode, Directories: h.Watch.Dirs, Silent: h.Watch.Silent, Error: h.Watch.Error},
+	}
+	if d.hub != nil {
+		s.Hub = d.hub.url()
+	}
+	return s
+}
+
+// Current returns the newest snapshot.
+func (d *daemon) Current() *snapshot.Snapshot { return d.host.Current() }
+
+// Wait blocks until there is a snapshot newer than after.
+func (d *daemon) Wait(ctx context.Context, after uint64) (*snapshot.Snapshot, error) {
+	s, err := d.host.Wait(ctx, after)
+	return s, d.ending(err)
+}
+
+// Resync is a barrier: the snapshot contains every change made before.
+func (d *daemon) Resync(ctx context.Context) (*snapshot.Snapshot, error) {
+	report, err := d.host.Refresh(ctx)
+	if err != nil {
+		return nil, d.ending(err)
+	}
+	return report.Snapshot, nil
+}
+
+// Why explains what became of a file.
+func (d *daemon) Why(ctx context.Context, path string) (why.Answer, error) {
+	answer, err := d.host.Why(ctx, path)
+	return answer, d.ending(err)
+}
+
+// Sources lists the user's sources.
+func (d *daemon) Sources() []sources.Source { return d.workspace.sources.All() }
+
+// AddSource adds a source and looks at it before it returns.
+func (d *daemon) AddSource(ctx context.Context, path string, persist bool) (sources.Source, bool, error) {
+	s, added, err := d.workspace.sources.Add(path, sources.AddOptions{Persist: persist})
+	if err != nil {
+		return s, added, err
+	}
+	return s, added, d.lookAgain(ctx)
+}
+
+// RemoveSource takes a source away, and what was found there.
+func (d *daemon) RemoveSource(ctx context.Context, path string) error {
+	if err := d.workspace.sources.Remove(path); err != nil {
+		return err
+	}
+	return d.lookAgain(ctx)
+}
+
+// SetRoot makes a directory the working directory.
+func (d *daemon) SetRoot(ctx context.Context, path string) error {
+	if !filepath.IsAbs(path) {
+		return &api.Error{Code: http.StatusBadRequest, Message: "the path is relative", Detail: "write an absolute path: the agent has another working directory"}
+	}
+	before := d.workspace.setRoot(filepath.Clean(path))
+	if err := d.host.SetRoots(ctx, d.workspace.specs()); err != nil {
+		d.workspace.setRoot(before)
+		if errors.Is(err, host.ErrRoot) {
+			return &api.Error{Code: http.StatusBadRequest, Message: "the root can't be used", Detail: err.Error()}
+		}
+		return d.ending(err)
+	}
+	return d.fresh(ctx)
+}
+
+// Ready lets the first snapshot be made.
+func (d *daemon) Ready(context.Context) error {
+	d.host.Ready()
+	return nil
+}
+
+// RetryPlugins ends all quarantines.
+func (d *daemon) RetryPlugins(ctx context.Context) error {
+	_, err := d.host.RetryPlugins(ctx)
+	return d.ending(err)
+}
+
+// lookAgain puts the list of roots in force as it is now.
+func (d *daemon) lookAgain(ctx context.Context) error {
+	if err := d.host.SetRoots(ctx, d.workspace.specs()); err != nil {
+		return d.ending(err)
+	}
+	return d.fresh(ctx)
+}
+
+// fresh resolves anew, unless the first snapshot is held back: then it will
+// have everything.
+func (d *daemon) fresh(ctx context.Context) error {
+	if d.host.Status().Held {
+		return nil
+	}
+	_, err := d.host.Refresh(ctx)
+	return d.ending(err)
+}
+
+// ending gives an error that only says that the agent stops its own name.
+func (d *daemon) ending(err error) error {
+	if errors.Is(err, host.ErrClosed) {
+		return api.ErrStopping
+	}
+	return err
+}
+
+// configErrorNow says why the configuration on disk isn't in force.
+func (d *daemon) configErrorNow() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.configError
+}
+
+func (d *daemon) setConfigError(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.configError = ""
+	if err != nil {
+		d.configError = err.Error()
+	}
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"waymark/host/api/client"
+)
+
+// completeWithin bounds what a shell waits for when somebody presses tab.
+const completeWithin = time.Second
+
+// completions says what a shell offers for arguments and flags. Commands that
+// aren't named here take no arguments; files are what shells offer by
+// themselves.
+func (a *app) completions(root *cobra.Command) {
+	arguments := map[string]cobra.CompletionFunc{
+		"agent resolve":        directories,
+		"agent root":           directories,
+		"agent why":            nil, // files
+		"agent config check":   extension("toml"),
+		"agent sources add":    first(nil),
+		"agent sources show":   first(knownSources),
+		"agent sources remove": first(knownSources),
+	}
+	flags := map[string]cobra.CompletionFunc{
+		"log-format": cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp),
+		"listen":     cobra.FixedCompletions([]string{"unix:", "tcp:127.0.0.1:"}, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace),
+		"url":        cobra.FixedCompletions([]string{"unix:", "tcp:", "https://"}, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace),
+		"root":       directories,
+		"plugins":    directories,
+		"config":     extension("toml"),
+		"payload":    resourceIDs,
+		"timeout":    cobra.NoFileCompletions,
+	}
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		complete, ok := arguments[cmd.CommandPath()]
+		if !ok {
+			complete = cobra.NoFileCompletions
+		}
+		if cmd.ValidArgsFunction == nil {
+			cmd.ValidArgsFunction = complete
+		}
+		for name, complete := range flags {
+			if cmd.LocalFlags().Lookup(name) != nil {
+				_ = cmd.RegisterFlagCompletionFunc(name, complete) // fails for one that has its own
+			}
+		}
+		for _, sub := range cmd.Commands() {
+			walk(sub)
+		}
+	}
+	walk(root)
+}
+
+func directories(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveFilterDirs
+}
+
+func extension(ext string) cobra.CompletionFunc {
+	return cobra.FixedCompletions([]string{ext}, cobra.ShellCompDirectiveFilterFileExt)
+}
+
+// first offers something for the first argument and nothing for more; nil
+// offers files.
+func first(complete cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		switch {
+		case len(args) > 0:
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		case complete == nil:
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		return complete(cmd, args, text)
+	}
+}
+
+// fromAgent offers what a running agent knows, and nothing when it doesn't
+// answer: a shell has no place for an error.
+func fromAgent(cmd *cobra.Command, text string, ask func(context.Context, client.Client) ([]string, error)) ([]cobra.Completion, cobra.ShellCompDirective) {
+	none := cobra.ShellCompDirectiveNoFileComp
+	var conn connection
+	conn.listen, _ = cmd.Flags().GetString("listen")
+	conn.tokenFile, _ = cmd.Flags().GetString("listen-token-file")
+	c, err := conn.client()
+	if err != nil {
+		return nil, none
+	}
+	ctx := cmd.Context()
+	if ctx == nil {
+		ctx = context.Background() // cobra's own completion command has none
+	}
+	ctx, cancel := context.WithTimeout(ctx, completeWithin)
+	defer cancel()
+	all, err := ask(ctx, c)
+	if err != nil {
+		return nil, none
+	}
+	var offered []cobra.Completion
+	for _, s := range all {
+		// A control character would be the shell's to interpret.
+		if strings.HasPrefix(s, text) && visible(s) == s {
+			offered = append(offered, s)
+		}
+	}
+	return offered, none
+}
+
+func knownSources(cmd *cobra.Command, _ []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return fromAgent(cmd, text, func(ctx context.Context, c client.Client) (list []string, err error) {
+		all, err := c.Sources(ctx)
+		for _, s := range all {
+			list = append(list, s.Path)
+		}
+		return list, err
+	})
+}
+
+func resourceIDs(cmd *cobra.Command, _ []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return fromAgent(cmd, text, func(ctx context.Context, c client.Client) (list []string, err error) {
+		s, err := c.Snapshot(ctx, client.SnapshotOptions{})
+		if err != nil {
+			return nil, err
+		}
+		for i := range s.Resources {
+			list = append(list, s.Resources[i].ID())
+		}
+		return list, nil
+	})
+}

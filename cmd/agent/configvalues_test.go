@@ -1,0 +1,93 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/BurntSushi/toml"
+
+	"waymark"
+	"waymark/host/config"
+)
+
+// TestConfigValues holds that every key of plugin.toml is among the values that
+// are compared, with the value that it has there.
+func TestConfigValues(t *testing.T) {
+	var tree map[string]any
+	if _, err := toml.Decode(waymark.DefaultConfig, &tree); err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	var walk func(under string, level map[string]any)
+	walk = func(under string, level map[string]any) {
+		for key, value := range level {
+			table, ok := value.(map[string]any)
+			if ok && under != "builtin.config." {
+				walk(under+key+".", table)
+				continue
+			}
+			want = append(want, under+key)
+		}
+	}
+	walk("", tree)
+	var got []string
+	for _, s := range values(config.Default()) {
+		got = append(got, s.key)
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("%q\nplugin.toml has\n%q", got, want)
+	}
+	if list := differences(config.Default()); len(list) > 0 {
+		t.Errorf("the defaults differ from themselves: %v", list)
+	}
+}
+
+// TestConfigDifferences changes everything, and sees it all.
+func TestConfigDifferences(t *testing.T) {
+	text := `
+exclude = ["x<y"]
+plugins.dirs = []
+builtin.disable = ["skills"]
+builtin.config.skills = {deep = true}
+limits = {time = "1m", fuel = 1000001, memory = "1MiB", response = 1025, logs = "1KiB", opens = 1, read_bytes = "1KiB", entries = 1}
+snapshot = {max_resource_bytes = 1, max_bytes = "1MiB", max_resources = 1}
+watch = {quiet = "1s", max_wait = "1m", recheck = "1h"}
+push = {url = "unix:/x", token_file = "/t"}
+[[plugin]]
+name = "acme"
+sha256 = "` + strings.Repeat("a", 64) + `"
+reads = ["r"]
+grant_secrets = [".env*"]
+rank = 7
+config.rules = {n = 1}
+limits = {time = "1s", opens = 2}
+[[plugin]]
+name = "plain"
+`
+	c := config.Default()
+	if err := c.Parse("test.toml", text); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range differences(c) {
+		got = append(got, s.key+" = "+s.text())
+	}
+	want := []string{
+		`exclude = ["x<y"]`, `plugins.dirs = []`, `builtin.disable = ["skills"]`, `builtin.config.skills = {"deep":true}`,
+		`limits.time = "1m"`, `limits.fuel = 1000001`, `limits.memory = "1MiB"`, `limits.response = "1025B"`,
+		`limits.logs = "1KiB"`, `limits.opens = 1`, `limits.read_bytes = "1KiB"`, `limits.entries = 1`,
+		`snapshot.max_resource_bytes = "1B"`, `snapshot.max_bytes = "1MiB"`, `snapshot.max_resources = 1`,
+		`watch.quiet = "1s"`, `watch.max_wait = "1m"`, `watch.recheck = "1h"`,
+		`push.url = "unix:/x"`, `push.token_file = "/t"`,
+		`plugin.acme.rank = 7`, `plugin.acme.sha256 = "` + strings.Repeat("a", 64) + `"`, `plugin.acme.reads = ["r"]`,
+		`plugin.acme.grant_secrets = [".env*"]`, `plugin.acme.config.rules = {"n":1}`,
+		`plugin.acme.limits.time = "1s"`, `plugin.acme.limits.opens = 2`,
+		`plugin.plain.rank = 100`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) rootDirCommand() *cobra.Command {
+	var conn connection
+	cmd := &cobra.Command{
+		Use:   "root DIR",
+		Short: "Tell the running agent its working directory",
+		Long: `Root gives the running agent another working directory, or its first one where it
+was started with --root "". Relative paths of the environment are bound to it then.`,
+		Example: `  agent run --root "" &
+  agent root ~/project`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path, err := absolutePath(args[0])
+			if err != nil {
+				return err
+			}
+			c, err := conn.client()
+			if err != nil {
+				return err
+			}
+			if err := c.SetRoot(cmd.Context(), path); err != nil {
+				return answered(err)
+			}
+			_, err = fmt.Fprintf(a.stdout, "the root is %s\n", visible(path))
+			return err
+		},
+	}
+	conn.addFlags(cmd)
+	return cmd
+}
+
+func (a *app) readyCommand() *cobra.Command {
+	var conn connection
+	cmd := &cobra.Command{
+		Use:   "ready",
+		Short: "Let the running agent make the first snapshot that --wait-for holds back",
+		Example: `  agent run --wait-for /tmp/cloned &
+  git clone … && agent ready`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := conn.client()
+			if err != nil {
+				return err
+			}
+			return answered(c.Ready(cmd.Context()))
+		},
+	}
+	conn.addFlags(cmd)
+	return cmd
+}

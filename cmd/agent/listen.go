@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"waymark/host/api"
+	"waymark/host/config"
+)
+
+// listenSettings are the flags of run about the local API.
+type listenSettings struct {
+	address   string
+	tokenFile string
+}
+
+func (s *listenSettings) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&s.address, "listen", "", "where to serve the local API: unix:PATH or tcp:HOST:PORT")
+	f.StringVar(&s.tokenFile, "listen-token-file", "", "the file with the token that --listen tcp:… asks for; it is made if it isn't there")
+}
+
+// open takes the address, and says how what is served there is guarded.
+func (s *listenSettings) open(ctx context.Context, places *config.Places) (net.Listener, api.Options, error) {
+	scheme, rest, _ := strings.Cut(s.address, ":")
+	switch {
+	case scheme == "tcp" && rest != "":
+		return s.openTCP(ctx, rest, places)
+	case s.tokenFile != "":
+		return nil, api.Options{}, usage("--listen-token-file is for --listen tcp:HOST:PORT: a socket needs no token")
+	case s.address == "":
+		rest = places.Socket
+	case scheme != "unix" || strings.TrimPrefix(rest, "//") == "":
+		return nil, api.Options{}, usage("--listen %q: use unix:PATH or tcp:HOST:PORT", s.address)
+	}
+	l, err := api.Listen(strings.TrimPrefix(rest, "//"))
+	return l, api.Options{}, err
+}
+
+func (s *listenSettings) openTCP(ctx context.Context, address string, places *config.Places) (net.Listener, api.Options, error) {
+	if s.tokenFile == "" {
+		return nil, api.Options{}, usage("--listen %s needs --listen-token-file: any user of this machine can connect there", s.address)
+	}
+	path, err := places.Expand(s.tokenFile)
+	if err != nil {
+		return nil, api.Options{}, err
+	}
+	if err := ensureToken(path); err != nil {
+		return nil, api.Options{}, err
+	}
+	token, err := readToken(path)
+	if err != nil {
+		return nil, api.Options{}, err
+	}
+	l, err := api.ListenTCP(ctx, address, false)
+	if errors.Is(err, api.ErrAddress) {
+		return nil, api.Options{}, usage("--listen: %w", err)
+	}
+	return l, api.Options{Token: token}, err
+}
+
+// ensureToken makes a token file where there is none.
+func ensureToken(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(f, rand.Text())
+	return errors.Join(err, f.Close())
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"errors"
+	"net/http"
+
+	"waymark/host"
+	"waymark/host/metrics"
+	"waymark/host/push"
+	"waymark/host/resolve"
+	"waymark/host/sandbox"
+	"waymark/host/watch"
+)
+
+// observe counts a refresh.
+func (d *daemon) observe(r *host.Report) {
+	info := metrics.RefreshInfo{Duration: r.Duration, Published: r.Changed, Snapshot: r.Snapshot}
+	for i := range r.Checked {
+		info.Resolves = append(info.Resolves, resolveInfo(&r.Checked[i]))
+	}
+	d.metrics.Refresh(info)
+}
+
+func resolveInfo(o *resolve.Outcome) metrics.ResolveInfo {
+	info := metrics.ResolveInfo{Resolver: o.Resolver, Duration: o.Duration, Reason: metrics.ReasonFirst}
+	if o.Changed != "" {
+		info.Reason = metrics.ReasonChanged
+	}
+	switch {
+	case o.Reused:
+		return metrics.ResolveInfo{Resolver: o.Resolver, Result: metrics.ResultReused}
+	case o.Quarantined:
+		return metrics.ResolveInfo{Resolver: o.Resolver, Result: metrics.ResultQuarantined}
+	case o.Err != nil:
+		info.Result, info.Kill = metrics.ResultFailed, killOf(o.Err)
+	default:
+		info.Result = metrics.ResultRun
+	}
+	return info
+}
+
+// killOf is what ended a run, in a word.
+func killOf(err error) string {
+	for word, kind := range map[string]error{
+		"deadline": sandbox.ErrDeadline, "limit": sandbox.ErrLimit, "crashed": sandbox.ErrCrashed,
+		"answer": sandbox.ErrAnswer, "error": sandbox.ErrGuest, "canceled": sandbox.ErrCanceled,
+	} {
+		if errors.Is(err, kind) {
+			return word
+		}
+	}
+	return "other"
+}
+
+// observeWatch counts a batch of file events.
+func (d *daemon) observeWatch(b watch.Batch) { d.metrics.Batch(b.Reason) }
+
+// observePush counts an attempt to push.
+func (d *daemon) observePush(a push.Attempt) {
+	d.metrics.Push(metrics.PushInfo{Result: string(a.Result), Duration: a.Duration, Bytes: a.Bytes, Delta: a.Delta})
+}
+
+// metricsHandler serves the metrics, those that are states as of now.
+func (d *daemon) metricsHandler() http.Handler {
+	next := d.metrics.Handler()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s := d.host.Status()
+		d.metrics.Watch(metrics.WatchInfo{Mode: s.Watch.Mode, Directories: s.Watch.Dirs})
+		if s.Push != nil {
+			d.metrics.PushState(string(s.Push.State))
+		}
+		next.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,242 @@
+package main
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"debug/elf"
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"waymark/internal/guestbuild"
+)
+
+// need skips a test, visibly, when a program is missing.
+func need(t *testing.T, program string) {
+	t.Helper()
+	if _, err := exec.LookPath(program); err == nil {
+		return
+	}
+	if os.Getenv("WAYMARK_REQUIRE_ALL") != "" {
+		t.Fatalf("WAYMARK_REQUIRE_ALL is set, and there is no %s", program)
+	}
+	t.Skipf("there is no %s", program)
+}
+
+// runMake runs make in the repository, as if by hand.
+func runMake(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	need(t, "make")
+	// `go test` doesn't see what another process reads, and would repeat its
+	// last result when one of these has changed.
+	for _, file := range []string{"Makefile", "packaging/dist.sh", "packaging/install-user.sh", "packaging/waymark-agent.service"} {
+		if _, err := os.Stat("../../" + file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), "make", args...)
+	cmd.Dir = "../.."
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		// Those of a make that runs this test.
+		return slices.Contains([]string{"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES"}, name)
+	})
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// files lists the regular files below a directory with their permissions.
+func files(t *testing.T, dir string) map[string]fs.FileMode {
+	t.Helper()
+	found := map[string]fs.FileMode{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		found[strings.TrimPrefix(path, dir)] = info.Mode()
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func TestInstallUser(t *testing.T) {
+	dest, agent := t.TempDir(), selfAsAgent(t)
+	args := []string{"AGENT=" + agent, "PREFIX=/opt/waymark", "DESTDIR=" + dest}
+	for range 2 { // over an older one, too
+		if out, err := runMake(t, append(args, "install-user")...); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		} else if !strings.Contains(out, "systemctl --user enable --now waymark-agent") {
+			t.Errorf("it doesn't say how to go on:\n%s", out)
+		}
+	}
+	want := map[string]fs.FileMode{
+		"/opt/waymark/bin/agent":                                  0o755,
+		"/opt/waymark/share/systemd/user/waymark-agent.service":   0o644,
+		"/opt/waymark/share/bash-completion/completions/agent":    0o644,
+		"/opt/waymark/share/zsh/site-functions/_agent":            0o644,
+		"/opt/waymark/share/fish/vendor_completions.d/agent.fish": 0o644,
+	}
+	if got := files(t, dest); !maps.Equal(got, want) {
+		t.Errorf("installed %v, want %v", got, want)
+	}
+	for file, line := range map[string]string{
+		"share/systemd/user/waymark-agent.service":   `(?m)^ExecStart=/opt/waymark/bin/agent run \$WAYMARK_ARGS$`,
+		"share/bash-completion/completions/agent":    `complete -o default -F __start_agent agent`,
+		"share/zsh/site-functions/_agent":            `^#compdef agent\n`,
+		"share/fish/vendor_completions.d/agent.fish": `complete -c agent `,
+	} {
+		text, err := os.ReadFile(filepath.Join(dest, "opt/waymark", file))
+		if err != nil || !regexp.MustCompile(line).Match(text) {
+			t.Errorf("%s has no %s: %v", file, line, err)
+		}
+	}
+	if out, err := runMake(t, append(args, "uninstall-user")...); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if got := files(t, dest); len(got) > 0 {
+		t.Errorf("left behind: %v", got)
+	}
+}
+
+func TestInstallUserRefuses(t *testing.T) {
+	dest, agent := t.TempDir(), selfAsAgent(t)
+	for _, args := range [][]string{
+		{"AGENT=" + agent, "PREFIX=relative"},
+		{"AGENT=" + agent, "PREFIX=/with a blank"},
+		{"AGENT=" + agent, "PREFIX=/100%"},
+		{"AGENT=" + dest + "/missing", "PREFIX=/opt"},
+	} {
+		out, err := runMake(t, append(args, "DESTDIR="+dest, "install-user")...)
+		if err == nil || !strings.Contains(out, "install-user: ") {
+			t.Errorf("%v: %v\n%s", args, err, out)
+		}
+	}
+	if got := files(t, dest); len(got) > 0 {
+		t.Errorf("left behind: %v", got)
+	}
+}
+
+// TestUnit has systemd check what is installed.
+func TestUnit(t *testing.T) {
+	need(t, "systemd-analyze")
+	prefix := t.TempDir()
+	if out, err := runMake(t, "AGENT="+selfAsAgent(t), "PREFIX="+prefix, "DESTDIR=", "install-user"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	cmd := exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--user", prefix+"/share/systemd/user/waymark-agent.service")
+	cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+prefix)
+	// It only prints what it ignores, like a misspelled key.
+	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func TestDist(t *testing.T) {
+	wasm, err := guestbuild.Build(t.Context(), "waymark/plugins/builtin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(wasm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The tree's own may be missing, and isn't to be made while tests run.
+	guest := filepath.Join(t.TempDir(), "builtin.wasm")
+	if err := os.WriteFile(guest, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	platform := "linux/" + runtime.GOARCH
+	var sums []string
+	for range 2 {
+		dir := t.TempDir()
+		out, err := runMake(t, "DIST="+dir, "GUEST="+guest, "NATIVE=", "PLATFORMS="+platform, "COMMANDS=agent", "VERSION=v0-test",
+			"SOURCE_DATE_EPOCH=1000000000", "dist")
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		sum, err := os.ReadFile(filepath.Join(dir, "SHA256SUMS"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums = append(sums, string(sum))
+		name := "waymark_v0-test_linux_" + runtime.GOARCH
+		checkTarball(t, filepath.Join(dir, name+".tar.gz"), name)
+	}
+	if sums[0] != sums[1] {
+		t.Errorf("not the same bytes:\n%s%s", sums[0], sums[1])
+	}
+}
+
+// checkTarball looks at what is in a tarball, and whether its agent works.
+func checkTarball(t *testing.T, path, name string) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	var got []string
+	for r := tar.NewReader(z); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, h.Name)
+		if h.Uid != 0 || h.Gid != 0 || h.ModTime.Unix() != 1000000000 || h.Mode&0o022 != 0 {
+			t.Errorf("%s: %d:%d, %v, mode %o", h.Name, h.Uid, h.Gid, h.ModTime, h.Mode)
+		}
+		if h.Name != name+"/agent" {
+			continue
+		}
+		agent, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(dir+"/agent", agent, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []string{"agent", "LICENSE", "README.md", "CHANGELOG.md", "plugin.toml", "waymark-agent.service"} {
+		if !slices.Contains(got, name+"/"+want) {
+			t.Errorf("%s is not among %v", want, got)
+		}
+	}
+	bin, err := elf.Open(dir + "/agent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = bin.Close() }()
+	if libs, err := bin.ImportedLibraries(); err != nil || len(libs) > 0 {
+		t.Errorf("not static: %v, %v", libs, err)
+	}
+	// It has the resolvers.
+	if err := os.WriteFile(dir+"/AGENTS.md", []byte("# Hello\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), dir+"/agent", "resolve", dir)
+	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_CACHE_HOME="+dir+"/cache", "XDG_STATE_HOME="+dir+"/state", "XDG_CONFIG_HOME="+dir+"/config")
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "AGENTS.md") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

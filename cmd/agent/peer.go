@@ -1,0 +1,112 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"waymark/host/config"
+	"waymark/host/push"
+)
+
+// peer is the control plane elsewhere that is pushed to.
+type peer struct {
+	url, token string
+	options    push.Options
+}
+
+// same reports whether pushing to the other means pushing to the same.
+func (p *peer) same(other *peer) bool {
+	if p == nil || other == nil {
+		return p == other
+	}
+	return p.url == other.url && p.token == other.token
+}
+
+// remotePeer is the control plane that flags or the configuration name; nil
+// when they name none.
+func remotePeer(s *runSettings, c *config.Config, places *config.Places, log *slog.Logger) (*peer, error) {
+	p, err := choosePeer(s, c, places)
+	if p == nil || err != nil {
+		return nil, err
+	}
+	target, err := push.ParseURL(p.url)
+	if err != nil { // choosePeer has tried it
+		return nil, err
+	}
+	p.options, err = push.Remote(p.url, push.RemoteOptions{Token: p.token, Insecure: s.insecure})
+	if errors.Is(err, push.ErrClearText) {
+		return nil, usage("%w: --insecure insists", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.options.Logger = log
+	if !target.Encrypted() && !target.Local() {
+		log.Warn("the peer is not on this machine, and the connection is not encrypted: token and contents can be read on the way",
+			slog.String("peer", target.String()))
+	}
+	return p, nil
+}
+
+// choosePeer finds out which URL and token are meant.
+func choosePeer(s *runSettings, c *config.Config, places *config.Places) (*peer, error) {
+	if s.coder {
+		return coderPeer(s)
+	}
+	url, tokenFile := c.Push.URL, c.Push.TokenFile
+	if s.url != "" {
+		url = s.url
+	}
+	if s.tokenFile != "" {
+		tokenFile = s.tokenFile
+	}
+	switch {
+	case url == "" && s.tokenFile != "":
+		return nil, usage("--token-file without --url: the hub that is started here has its own token")
+	case url == "":
+		return nil, nil
+	case tokenFile == "":
+		return nil, usage("--url needs --token-file: make a token with 'hub token create --role agent' and put it into a file")
+	}
+	if _, err := push.ParseURL(url); err != nil {
+		return nil, s.wrong("push.url", err)
+	}
+	tokenFile, err := places.Expand(tokenFile)
+	if err != nil {
+		return nil, err
+	}
+	token, err := readToken(tokenFile)
+	if err != nil {
+		return nil, err
+	}
+	return &peer{url: url, token: token}, nil
+}
+
+// coderPeer is the Coder server of the workspace that this agent runs in. It
+// is used only when that is asked for: the workspace's own agent owns the same
+// rows there.
+func coderPeer(s *runSettings) (*peer, error) {
+	p := &peer{url: os.Getenv("CODER_AGENT_URL"), token: os.Getenv("CODER_AGENT_TOKEN")}
+	switch {
+	case s.url != "":
+		return nil, usage("--coder and --url exclude each other")
+	case p.url == "":
+		return nil, usage("--coder needs CODER_AGENT_URL, which a Coder workspace sets")
+	case p.token == "":
+		return nil, usage("--coder needs CODER_AGENT_TOKEN, which a Coder workspace sets")
+	}
+	if _, err := push.ParseURL(p.url); err != nil {
+		return nil, usage("CODER_AGENT_URL: %w", err)
+	}
+	return p, nil
+}
+
+// wrong says where a URL that can't be used came from.
+func (s *runSettings) wrong(key string, err error) error {
+	if s.url != "" {
+		return usage("--url: %w", err)
+	}
+	return fmt.Errorf("%s: %w", key, err)
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"waymark/host/api/client"
+	"waymark/host/snapshot"
+)
+
+func (a *app) pluginsCommand() *cobra.Command {
+	var conn connection
+	var asJSON bool
+	ask := func(f func(context.Context, client.Client) error) func(*cobra.Command, []string) error {
+		return func(cmd *cobra.Command, _ []string) error {
+			c, err := conn.client()
+			if err != nil {
+				return err
+			}
+			return answered(f(cmd.Context(), c))
+		}
+	}
+	list := func(ctx context.Context, c client.Client) error {
+		all, err := c.Plugins(ctx)
+		if err != nil {
+			return err
+		}
+		return a.printPlugins(all, asJSON)
+	}
+	cmd := &cobra.Command{
+		Use:   "plugins",
+		Short: "List resolver modules and their states, and try failing ones again",
+		Long: `Plugins lists the modules that the running agent finds things with: the built-in one
+and those in the plugin directories. A module whose resolvers fail again and again is
+left alone for longer and longer; 'agent plugins retry' ends that.
+
+The exit code is 3 when no agent runs. Retry ends with 1 when a module can't be used
+after all.`,
+		Example: `  agent plugins
+  agent plugins --json | jq -r '.[] | select(.state != "ready").error'
+  agent plugins retry`,
+		Args: cobra.NoArgs,
+		RunE: ask(list),
+	}
+	conn.addFlags(cmd)
+	cmd.PersistentFlags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.AddCommand(
+		&cobra.Command{Use: "list", Short: "List all modules", Args: cobra.NoArgs, RunE: ask(list)},
+		&cobra.Command{
+			Use: "retry", Short: "Run failing resolvers again at once", Args: cobra.NoArgs,
+			RunE: ask(func(ctx context.Context, c client.Client) error { return a.retryPlugins(ctx, c, asJSON) }),
+		},
+	)
+	return cmd
+}
+
+// retryPlugins lets them run, and tells what came of it.
+func (a *app) retryPlugins(ctx context.Context, c client.Client, asJSON bool) error {
+	if err := c.RetryPlugins(ctx); err != nil {
+		return err
+	}
+	s, err := c.Resync(ctx)
+	if err != nil {
+		return err
+	}
+	if err := a.printPlugins(s.Plugins, asJSON); err != nil {
+		return err
+	}
+	return unusable(s.Plugins)
+}
+
+func (a *app) printPlugins(all []snapshot.Plugin, asJSON bool) error {
+	if asJSON {
+		return printJSON(a.stdout, snapshot.Plugins(all))
+	}
+	return printPluginTable(a.stdout, all)
+}
+
+func printPluginTable(w io.Writer, all []snapshot.Plugin) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "NAME\tVERSION\tSTATE\tRESOLVERS\tPATH")
+	for _, p := range all {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", dash(visible(p.Name)), dash(visible(p.Version)), p.State,
+			dash(visible(strings.Join(p.Resolvers, ", "))), visible(p.Path))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, p := range all {
+		if p.Error != "" {
+			if _, err := fmt.Fprintf(w, "%s: %s: %s\n", pluginName(p), p.State, visible(p.Error)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// unusable makes an error of the first module that can't be used.
+func unusable(all []snapshot.Plugin) error {
+	for _, p := range all {
+		if p.State != snapshot.PluginReady && p.State != snapshot.PluginCompiling {
+			return fmt.Errorf("plugin %s is %s: %s", pluginName(p), p.State, p.Error)
+		}
+	}
+	return nil
+}
+
+// pluginName is the module's own name, or its file's while it hasn't told one.
+func pluginName(p snapshot.Plugin) string {
+	return visible(cmp.Or(p.Name, filepath.Base(p.Path)))
+}

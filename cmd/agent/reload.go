@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"golang.org/x/sync/errgroup"
+
+	"waymark/host/config"
+	"waymark/host/watch"
+)
+
+// The owners of the files that the daemon itself watches.
+const (
+	ownConfig  = "config"
+	ownWaitFor = "wait-for"
+)
+
+// follow reacts to the files that the daemon itself depends on: it reloads the
+// configuration when a file of it changes, or on SIGHUP, and lets the first
+// snapshot be made when the file of --wait-for is there.
+func (d *daemon) follow(ctx context.Context) error {
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
+	w := watch.New(watch.Options{Logger: d.log})
+	w.Set(ownConfig, fileDirs(d.settings.files(d.workspace.places)))
+	if d.settings.waitFor != "" {
+		w.Set(ownWaitFor, fileDirs([]string{d.settings.waitFor}))
+		d.log.Info("the first snapshot is held back until a file is there, or 'agent ready'", slog.String("file", d.settings.waitFor))
+	}
+	batches := make(chan watch.Batch)
+	ctx, cancel := context.WithCancel(ctx)
+	var g errgroup.Group
+	g.Go(func() error { return w.Run(ctx) })
+	g.Go(func() error { forward(ctx, w, batches); return nil })
+	d.react(ctx, hup, batches)
+	cancel()
+	return errors.Join(w.Close(), g.Wait())
+}
+
+// react serves signals and batches until the context ends.
+func (d *daemon) react(ctx context.Context, hup <-chan os.Signal, batches <-chan watch.Batch) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hup:
+			d.reload(ctx, true)
+		case b := <-batches:
+			d.waited()
+			if b.All || len(b.Owners) > 0 {
+				d.reload(ctx, false)
+			}
+		}
+	}
+}
+
+// forward hands batches over to a select, until the watcher or ctx ends.
+func forward(ctx context.Context, w *watch.Watcher, batches chan<- watch.Batch) {
+	for {
+		b, err := w.Wait(ctx)
+		if err != nil {
+			return
+		}
+		select {
+		case batches <- b:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// fileDirs says how to watch files: by their directories, and where one is a
+// link, also by what it leads to.
+func fileDirs(files []string) []watch.Dir {
+	var dirs []watch.Dir
+	for _, file := range files {
+		abs, err := filepath.Abs(file)
+		if err != nil {
+			continue
+		}
+		forms := []string{abs}
+		if target, err := filepath.EvalSymlinks(abs); err == nil && target != abs {
+			forms = append(forms, target)
+		}
+		for _, form := range forms {
+			dir := filepath.Dir(form)
+			if target, err := filepath.EvalSymlinks(dir); err == nil {
+				dir = target
+			}
+			dirs = append(dirs, watch.Dir{Path: dir, Names: []string{filepath.Base(form)}})
+		}
+	}
+	return dirs
+}
+
+// waited lets the first snapshot be made when what it waits for is there.
+func (d *daemon) waited() {
+	if d.settings.waitFor == "" {
+		return
+	}
+	if _, err := os.Stat(d.settings.waitFor); err == nil {
+		d.host.Ready()
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		d.log.Warn("the file that is waited for can't be looked at", slog.Any("error", err))
+	}
+}
+
+// reload takes over the configuration as it is now, if it has changed or if
+// that is asked for. One that is broken leaves the old one in force.
+func (d *daemon) reload(ctx context.Context, asked bool) {
+	stamp := d.settings.stamp(d.workspace.places)
+	if stamp == d.stamp && !asked {
+		return
+	}
+	d.stamp = stamp
+	err := d.takeOver(ctx)
+	if ctx.Err() != nil {
+		return
+	}
+	d.setConfigError(err)
+	if err == nil {
+		d.log.Info("configuration reloaded")
+		return
+	}
+	var bad *config.Error
+	attrs := []any{slog.Any("error", err)}
+	if errors.As(err, &bad) {
+		attrs = append(attrs, slog.String("excerpt", bad.Excerpt()))
+	}
+	d.log.Error("configuration not reloaded, the old one stays in force", attrs...)
+}
+
+// takeOver loads the configuration and puts it in force.
+func (d *daemon) takeOver(ctx context.Context) error {
+	c, err := d.settings.load(d.workspace.places)
+	if err != nil {
+		return err
+	}
+	opts, err := d.app.hostOptions(&d.settings.settings, c, d.workspace.places, d.workspace.env, d.log)
+	if err != nil {
+		return err
+	}
+	peer, err := remotePeer(d.settings, c, d.workspace.places, d.log)
+	if err != nil {
+		return err
+	}
+	if err := d.host.Reconfigure(ctx, opts); err != nil {
+		return err
+	}
+	if err := d.setPeer(ctx, peer); err != nil {
+		return err
+	}
+	_, err = d.host.Refresh(ctx)
+	return err
+}
+
+// setPeer pushes to another peer if the configuration names one.
+func (d *daemon) setPeer(_ context.Context, next *peer) error {
+	switch {
+	case d.peer.same(next):
+		return nil
+	case next == nil || d.peer == nil:
+		return errors.New("whether there is a hub elsewhere is decided at the start: restart the agent")
+	}
+	d.peer = next
+	next.options.Observe = d.observePush
+	return d.host.SetPush(&next.options)
+}
+
+// stamp tells whether the configuration files, or their being there, have
+// changed.
+func (s *runSettings) stamp(places *config.Places) string {
+	var text string
+	for _, file := range s.files(places) {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			text += fmt.Sprintf("%q: %v\n", file, err)
+			continue
+		}
+		text += fmt.Sprintf("%q: %q\n", file, data)
+	}
+	return text
+}
+
+// files are the places of the configuration.
+func (s *settings) files(places *config.Places) []string {
+	if s.configFile != "" {
+		return []string{s.configFile}
+	}
+	return places.ConfigFiles
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"waymark/host/api/client"
+	"waymark/host/sources"
+)
+
+func (a *app) sourcesCommand() *cobra.Command {
+	var conn connection
+	var asJSON bool
+	ask := func(f func(context.Context, client.Client, []string) error) func(*cobra.Command, []string) error {
+		return func(cmd *cobra.Command, args []string) error {
+			c, err := conn.client()
+			if err != nil {
+				return err
+			}
+			return answered(f(cmd.Context(), c, args))
+		}
+	}
+	list := func(ctx context.Context, c client.Client, _ []string) error {
+		all, err := c.Sources(ctx)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return printJSON(a.stdout, append([]sources.Source{}, all...))
+		}
+		return printSources(a.stdout, all)
+	}
+	cmd := &cobra.Command{
+		Use:   "sources",
+		Short: "List, add and remove directories and files to look into besides the usual ones",
+		Long: `Sources are directories and files that the running agent looks into besides its
+working directory and those in the home directory, and before them. One that doesn't
+exist yet is waited for.
+
+Through this command they may lie in the home and in the working directory. Others are
+named with --source when the agent is started. The exit code is 3 when no agent runs,
+and when there is no such source.`,
+		Example: `  agent sources
+  agent sources add ~/notes/AGENTS.md --persist
+  agent sources remove ~/notes/AGENTS.md`,
+		Args: cobra.NoArgs,
+		RunE: ask(list),
+	}
+	conn.addFlags(cmd)
+	cmd.PersistentFlags().BoolVar(&asJSON, "json", false, "print JSON")
+
+	var persist bool
+	add := &cobra.Command{
+		Use:   "add PATH",
+		Short: "Add a source",
+		Example: `  agent sources add docs/agents
+  agent sources add ~/team-skills --persist`,
+		Args: cobra.ExactArgs(1),
+		RunE: ask(func(ctx context.Context, c client.Client, args []string) error {
+			return a.addSource(ctx, c, args[0], persist, asJSON)
+		}),
+	}
+	add.Flags().BoolVar(&persist, "persist", false, "keep it across restarts of the agent")
+	cmd.AddCommand(
+		&cobra.Command{Use: "list", Short: "List all sources", Args: cobra.NoArgs, RunE: ask(list)},
+		&cobra.Command{
+			Use: "show PATH", Short: "Show one source and what is found through it", Args: cobra.ExactArgs(1),
+			RunE: ask(func(ctx context.Context, c client.Client, args []string) error {
+				return a.showSource(ctx, c, args[0], asJSON)
+			}),
+		},
+		add,
+		&cobra.Command{
+			Use: "remove PATH", Short: "Remove a source for good", Args: cobra.ExactArgs(1),
+			RunE: ask(func(ctx context.Context, c client.Client, args []string) error {
+				return a.removeSource(ctx, c, args[0], asJSON)
+			}),
+		},
+	)
+	return cmd
+}

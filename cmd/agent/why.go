@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"waymark/host/api/client"
+	"waymark/host/config"
+	"waymark/host/why"
+)
+
+func (a *app) whyCommand() *cobra.Command {
+	var conn connection
+	var s runSettings
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "why PATH…",
+		Short: "Say whether files are in the context, and if not, why",
+		Long: `Why asks the running agent. When none runs, or with --root, --source, --plugins or
+--config, it looks for itself, as 'agent run' with the same flags would.
+
+The exit code is 0 when all paths are found, else 3.`,
+		Example: `  agent why AGENTS.md .claude/skills/foo
+  agent why --root ~/project ~/project/docs/agents.md
+  agent why --json CLAUDE.md | jq -r '.[].reason'`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			own := false
+			for _, name := range []string{"root", "source", "plugins", "config"} {
+				own = own || cmd.Flags().Changed(name)
+			}
+			if own && conn != (connection{}) {
+				return usage("--listen asks a running agent, which has its own --root, --source, --plugins and --config: leave these out")
+			}
+			answers, err := a.why(cmd.Context(), &conn, &s, own, args)
+			if err != nil {
+				return answered(err)
+			}
+			return a.printAnswers(answers, asJSON)
+		},
+	}
+	conn.addFlags(cmd)
+	s.addFlags(cmd)
+	cmd.Flags().StringVar(&s.root, "root", ".", "the working directory to look into")
+	cmd.Flags().StringArrayVar(&s.sources, "source", nil, "another directory or file to look into; may be repeated")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// why asks the running agent, or finds out by itself.
+func (a *app) why(ctx context.Context, conn *connection, s *runSettings, own bool, args []string) ([]why.Answer, error) {
+	places, err := config.FindPlaces(config.Environment{})
+	if err != nil {
+		return nil, err
+	}
+	paths := make([]string, len(args))
+	for i, path := range args {
+		if path == "" {
+			return nil, usage("an empty path names nothing")
+		}
+		if path, err = places.Expand(path); err != nil {
+			return nil, err
+		}
+		if paths[i], err = filepath.Abs(path); err != nil {
+			return nil, err
+		}
+	}
+	if own {
+		return a.whyHere(ctx, s, places, paths)
+	}
+	c, err := conn.client()
+	if err != nil {
+		return nil, err
+	}
+	answers, err := c.Why(ctx, paths...)
+	if errors.Is(err, client.ErrNotRunning) && *conn == (connection{}) {
+		a.progress("no agent is running: looking as 'agent run' would")
+		return a.whyHere(ctx, s, places, paths)
+	}
+	return answers, err
+}
+
+func (a *app) printAnswers(answers []why.Answer, asJSON bool) error {
+	var err error
+	if asJSON {
+		err = printJSON(a.stdout, append([]why.Answer{}, answers...))
+	} else {
+		err = printAnswerTable(a.stdout, answers, here())
+	}
+	missing := 0
+	for _, answer := range answers {
+		if !answer.Found {
+			missing++
+		}
+	}
+	if err == nil && missing > 0 {
+		err = &codeError{exitNo, fmt.Errorf("%d of %s not in the context", missing, countIs(len(answers), "path"))}
+	}
+	return err
+}
+
+func printAnswerTable(w io.Writer, answers []why.Answer, base string) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "PATH\tREASON\tDETAIL")
+	for _, a := range answers {
+		detail := a.Detail
+		if detail == "" && a.ResourceID != "" {
+			detail = a.ResourceID
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\n", shorten(a.Path, base), a.Reason, dash(visible(detail)))
+	}
+	return t.Flush()
+}
+
+// countIs is count with its verb.
+func countIs(n int, what string) string {
+	if n == 1 {
+		return "1 " + what + " is"
+	}
+	return fmt.Sprintf("%d %ss are", n, what)
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"waymark/abi"
+	"waymark/host"
+	"waymark/host/config"
+	"waymark/host/sources"
+)
+
+// workspace says where to look: what it knows of places comes from flags, from
+// the environment, from requests, and some of it late.
+type workspace struct {
+	places  *config.Places
+	sources *sources.List
+	env     variables
+
+	mu   sync.Mutex // guards root
+	root string     // the working directory, absolute; "" while it isn't known
+}
+
+// variables are Coder's, for use in its workspaces. Their paths may be
+// relative to the working directory.
+type variables struct {
+	instructionsDirs, skillsDirs, mcpFiles []string
+	// instructionsFile and skillMetaFile are names; empty means the usual ones.
+	instructionsFile, skillMetaFile string
+}
+
+// readVariables reads the environment. A name that isn't one is wrong usage.
+func readVariables(getenv func(string) string) (variables, error) {
+	const prefix = "CODER_AGENT_EXP_"
+	list := func(name string) (items []string) {
+		for item := range strings.SplitSeq(getenv(prefix+name), ",") {
+			if item = strings.TrimSpace(item); item != "" {
+				items = append(items, item)
+			}
+		}
+		return items
+	}
+	var errs []error
+	name := func(variable string) string {
+		value := strings.TrimSpace(getenv(prefix + variable))
+		if value != "" && (value != filepath.Base(value) || value == "." || value == "..") {
+			errs = append(errs, usage("%s%s is %q: it takes the name of a file, without directories", prefix, variable, value))
+		}
+		return value
+	}
+	v := variables{
+		instructionsDirs: list("INSTRUCTIONS_DIRS"), skillsDirs: list("SKILLS_DIRS"), mcpFiles: list("MCP_CONFIG_FILES"),
+		instructionsFile: name("INSTRUCTIONS_FILE"), skillMetaFile: name("SKILL_META_FILE"),
+	}
+	return v, errors.Join(errs...)
+}
+
+// configure adds the file name for instructions to the built-in resolvers'
+// configuration.
+func (v *variables) configure(config map[string][]byte) map[string][]byte {
+	if v.instructionsFile == "" {
+		return config
+	}
+	const resolver, key = "instructions", "file_names"
+	table := map[string]any{}
+	var names []any
+	if json.Unmarshal(config[resolver], &table) == nil {
+		names, _ = table[key].([]any)
+	}
+	if table == nil {
+		table = map[string]any{}
+	}
+	if !slices.Contains(names, any(v.instructionsFile)) {
+		table[key] = append(names, v.instructionsFile)
+	}
+	if text, err := json.Marshal(table); err == nil {
+		config[resolver] = text
+	}
+	return config
+}
+
+// specs lists the roots, in order of precedence: the user's sources, the
+// places of the environment, the user's own directories, the working
+// directory. What depends on a working directory that isn't known is left
+// out.
+func (w *workspace) specs() []host.RootSpec {
+	w.mu.Lock()
+	root := w.root
+	w.mu.Unlock()
+	var specs []host.RootSpec
+	for _, s := range w.sources.All() {
+		specs = append(specs, host.RootSpec{
+			Path: s.Path, Source: true, Optional: true,
+			Check: func(target string) error { return w.sources.AllowedAt(s.Path, target) },
+		})
+	}
+	specs = append(specs, w.variableRoots(root)...)
+	if w.places.Home != "" {
+		for _, dir := range []string{".waymark", ".coder", filepath.Join(".coder", "skills")} {
+			specs = append(specs, host.RootSpec{Path: filepath.Join(w.places.Home, dir), Optional: true})
+		}
+	}
+	if root != "" {
+		specs = append(specs, host.RootSpec{Path: root})
+	}
+	return specs
+}
+
+// variableRoots are the roots that the environment names, each with its role.
+func (w *workspace) variableRoots(root string) []host.RootSpec {
+	var specs []host.RootSpec
+	add := func(role abi.Role, paths []string) {
+		for _, path := range paths {
+			expanded, err := w.places.Expand(path)
+			if err != nil || !filepath.IsAbs(expanded) && root == "" {
+				continue
+			}
+			if !filepath.IsAbs(expanded) {
+				expanded = filepath.Join(root, expanded)
+			}
+			specs = append(specs, host.RootSpec{Path: filepath.Clean(expanded), Role: role, Optional: true})
+		}
+	}
+	add(abi.RoleInstructions, w.env.instructionsDirs)
+	add(abi.RoleSkills, w.env.skillsDirs)
+	add(abi.RoleMCP, w.env.mcpFiles)
+	return specs
+}
+
+// setRoot takes over a working directory and returns the one before.
+func (w *workspace) setRoot(root string) string {
+	w.mu.Lock()
+	before := w.root
+	w.root = root
+	w.mu.Unlock()
+	w.sources.SetWorkDir(root)
+	return before
+}
+
+// newWorkspace puts together what flags and environment say. An empty root
+// isn't known yet.
+func newWorkspace(places *config.Places, root string, flags []string, getenv func(string) string) (*workspace, error) {
+	env, err := readVariables(getenv)
+	if err != nil {
+		return nil, err
+	}
+	w := &workspace{places: places, env: env}
+	if root != "" {
+		if w.root, err = filepath.Abs(root); err != nil {
+			return nil, err
+		}
+	}
+	w.sources = sources.New(sources.Options{
+		Home: places.Home, WorkDir: w.root, File: filepath.Join(places.State, "sources.json"),
+	})
+	for _, path := range flags {
+		if path == "" {
+			return nil, usage("--source: an empty path names nothing")
+		}
+		if !strings.HasPrefix(path, "~") {
+			if path, err = filepath.Abs(path); err != nil {
+				return nil, err
+			}
+		}
+		if _, _, err := w.sources.Add(path, sources.AddOptions{Trusted: true}); err != nil {
+			return nil, usage("--source %s: %w", path, err)
+		}
+	}
+	return w, nil
+}
+
+// base is the directory that tables shorten paths by.
+func (w *workspace) base() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return cmp.Or(w.root, "/")
+}

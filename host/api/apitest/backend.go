@@ -1,0 +1,214 @@
+// Package apitest has an agent without an engine, to test both ends of the local
+// API with.
+package apitest
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"waymark/host/api"
+	"waymark/host/push"
+	"waymark/host/snapshot"
+	"waymark/host/sources"
+	"waymark/host/why"
+)
+
+// Backend is an agent without an engine. The zero value has no snapshot. Its
+// exported fields are set before it is used.
+type Backend struct {
+	// Report is what Status returns.
+	Report api.Status
+	// Fail, if set, is what everything with an error returns.
+	Fail error
+	// Block makes everything with a context but Wait wait for its end.
+	Block bool
+	// During, if set, is called by Resync.
+	During func()
+	// Panic, if set, is what Status panics with.
+	Panic any
+
+	published snapshot.Publisher
+
+	mu   sync.Mutex // guards what follows
+	list []sources.Source
+	seen Seen
+}
+
+// Seen is what a Backend was told.
+type Seen struct {
+	Root           string
+	Ready, Retried int // how often
+}
+
+var _ api.Backend = (*Backend)(nil)
+
+// New makes a Backend that has published one snapshot, with a resource of
+// every kind of payload, and has one source.
+func New() *Backend {
+	f := &Backend{}
+	f.Publish("# Hello\n")
+	hash := sha256.Sum256([]byte("x"))
+	f.Report = api.Status{
+		PID: 42, AgentVersion: "v1.2.3", StartedAt: time.Date(2026, 9, 1, 8, 0, 0, 0, time.UTC), UptimeSeconds: 1.5,
+		Roots: []string{"/w"}, Version: 1, Resources: 3, Hub: "http://127.0.0.1:7878", Watch: api.Watch{Mode: "notify", Directories: 3},
+		Plugins: []snapshot.Plugin{{Name: "waymark", Version: "1.0.0", Path: "builtin", State: snapshot.PluginReady}},
+		Push: &push.Status{
+			Peer: "unix:/run/hub.sock", State: push.StateConnected, Protocol: "waymark.v1",
+			LastAccepted: &push.AcceptedPush{Version: 1, Hash: hash[:], At: time.Date(2026, 9, 1, 8, 0, 1, 0, time.UTC)},
+			HeldBack:     push.HeldBack{Count: 1, Reasons: map[push.Reason]int{push.ReasonKind: 1}},
+		},
+	}
+	f.list = []sources.Source{{Path: Source, Exists: true, Origin: sources.OriginAPI}}
+	return f
+}
+
+// What there is: resources by their payload, and the source.
+const (
+	TextID   = "instruction_file:/w/50%/AGENTS.md"
+	BytesID  = "command:/w/x#k/1"
+	BigID    = "skill:/w/.agents/skills/big" // oversize
+	SecretID = "mcp_config:/w/.mcp.json"     // never has one
+	Source   = "/home/me/50% of #1?/a b"
+)
+
+// Publish publishes a snapshot whose instruction file has that text.
+func (f *Backend) Publish(text string) *snapshot.Snapshot {
+	hash := sha256.Sum256([]byte(text))
+	s, _ := f.published.Publish(f.published.Begin(), []snapshot.Resource{
+		{Kind: "command", Source: "/w/x", Key: "k/1", Status: snapshot.StatusOK, Payload: []byte("\x00\xff"), Resolver: "acme/x@1.0.0"},
+		{
+			Kind: "instruction_file", Source: "/w/50%/AGENTS.md", Status: snapshot.StatusOK, Payload: []byte(text),
+			Description: "Hello", ContentHash: hash[:], SizeBytes: int64(len(text)), Resolver: "waymark/instructions@1.0.0",
+			Attributes: snapshot.Attributes{"mode": {Text: "glob"}, "globs": {List: []string{"*.ts"}}},
+		},
+		{Kind: "mcp_config", Source: "/w/.mcp.json", Status: snapshot.StatusOK, ContentHash: hash[:], SizeBytes: 3},
+		{Kind: "skill", Source: "/w/.agents/skills/big", Name: "big", Status: snapshot.StatusOversize, Error: "81920 bytes", SizeBytes: 81920},
+	}, []snapshot.Plugin{{Name: "waymark", Path: "builtin", State: snapshot.PluginReady, Resolvers: snapshot.Names{"instructions"}}}, "")
+	return s
+}
+
+// end is what a method returns that takes a context.
+func (f *Backend) end(ctx context.Context) error {
+	if f.Block {
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}
+	return f.Fail
+}
+
+// SetSources replaces the list of sources.
+func (f *Backend) SetSources(list ...sources.Source) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.list = list
+}
+
+// Seen returns what it was told.
+func (f *Backend) Seen() Seen {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.seen
+}
+
+// Status returns Report, or panics with Panic.
+func (f *Backend) Status() api.Status {
+	if f.Panic != nil {
+		panic(f.Panic)
+	}
+	return f.Report
+}
+
+// Current returns the newest snapshot.
+func (f *Backend) Current() *snapshot.Snapshot { return f.published.Current() }
+
+// Wait waits for a newer one.
+func (f *Backend) Wait(ctx context.Context, after uint64) (*snapshot.Snapshot, error) {
+	if f.Fail != nil {
+		return nil, f.Fail
+	}
+	return f.published.Wait(ctx, after)
+}
+
+// Resync calls During and returns the newest snapshot.
+func (f *Backend) Resync(ctx context.Context) (*snapshot.Snapshot, error) {
+	if f.During != nil {
+		f.During()
+	}
+	return f.Current(), f.end(ctx)
+}
+
+// Why finds every file.
+func (f *Backend) Why(ctx context.Context, path string) (why.Answer, error) {
+	return why.Answer{Path: path, Found: true, Reason: why.ReasonFound}, f.end(ctx)
+}
+
+// Sources lists the sources.
+func (f *Backend) Sources() []sources.Source {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]sources.Source(nil), f.list...)
+}
+
+// AddSource adds a source, whatever the path if it is absolute.
+func (f *Backend) AddSource(ctx context.Context, path string, persist bool) (sources.Source, bool, error) {
+	if err := f.end(ctx); err != nil {
+		return sources.Source{}, false, err
+	}
+	if !filepath.IsAbs(path) {
+		return sources.Source{}, false, fmt.Errorf("%w: %q", sources.ErrRelative, path)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, s := range f.list {
+		if s.Path == path {
+			return s, false, nil
+		}
+	}
+	s := sources.Source{Path: path, Persisted: persist, Origin: sources.OriginAPI}
+	f.list = append(f.list, s)
+	return s, true, nil
+}
+
+// RemoveSource removes a source with exactly that path.
+func (f *Backend) RemoveSource(ctx context.Context, path string) error {
+	if err := f.end(ctx); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, s := range f.list {
+		if s.Path == path {
+			f.list = append(f.list[:i], f.list[i+1:]...)
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: %s", sources.ErrNotFound, path)
+}
+
+// SetRoot notes the path.
+func (f *Backend) SetRoot(ctx context.Context, path string) error {
+	f.mu.Lock()
+	f.seen.Root = path
+	f.mu.Unlock()
+	return f.end(ctx)
+}
+
+// Ready counts.
+func (f *Backend) Ready(ctx context.Context) error {
+	f.mu.Lock()
+	f.seen.Ready++
+	f.mu.Unlock()
+	return f.end(ctx)
+}
+
+// RetryPlugins counts.
+func (f *Backend) RetryPlugins(ctx context.Context) error {
+	f.mu.Lock()
+	f.seen.Retried++
+	f.mu.Unlock()
+	return f.end(ctx)
+}

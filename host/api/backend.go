@@ -1,0 +1,84 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"waymark/host/snapshot"
+	"waymark/host/sources"
+	"waymark/host/why"
+)
+
+// Backend is the agent behind the API. Its methods are called from many
+// goroutines, and end when their context does.
+//
+// # Errors
+//
+// Those of host/sources, contexts' and ErrStopping are known here. An *Error
+// with a Code is answered as it is. Anything else is an internal error, whose
+// text is shown to the user whose agent it is.
+type Backend interface {
+	Status() Status
+	// Current returns the newest snapshot, never nil; version 0 is none yet.
+	Current() *snapshot.Snapshot
+	// Wait returns a snapshot of a version above after, as soon as there is
+	// one.
+	Wait(ctx context.Context, after uint64) (*snapshot.Snapshot, error)
+	// Resync returns a snapshot that contains every change made before the
+	// call.
+	Resync(ctx context.Context) (*snapshot.Snapshot, error)
+	// Why tells what became of the file with the absolute path.
+	Why(ctx context.Context, path string) (why.Answer, error)
+
+	// Sources lists the user's sources, in order of precedence.
+	Sources() []sources.Source
+	// AddSource adds one that isn't trusted, and reports whether it is new.
+	AddSource(ctx context.Context, path string, persist bool) (sources.Source, bool, error)
+	RemoveSource(ctx context.Context, path string) error
+
+	// SetRoot tells the working directory, an absolute path.
+	SetRoot(ctx context.Context, path string) error
+	// Ready releases the first snapshot. Later calls do nothing.
+	Ready(ctx context.Context) error
+	// RetryPlugins ends the quarantine of failing resolvers.
+	RetryPlugins(ctx context.Context) error
+}
+
+// Options configures a handler. Only Backend must be there.
+type Options struct {
+	Backend Backend
+	// Metrics serves GET /metrics; nil means that there are none.
+	Metrics http.Handler
+	// Logger gets a debug line for each request, and errors. Nil means none.
+	Logger *slog.Logger
+	// Token is what everything that doesn't come over a Unix socket must
+	// carry. While it is empty, nothing else gets in.
+	Token string
+	// AllowHosts lists more names that this agent has on a TCP listener, for
+	// example that of a TLS proxy before it.
+	AllowHosts []string
+	// Timeout bounds what the Backend may take for one request. Default 30 s.
+	Timeout time.Duration
+	// MaxWait bounds ?wait= and ?timeout=; longer ones are cut. Default 5 min.
+	MaxWait time.Duration
+	// WriteTimeout is how long a client may take to read an answer. Default
+	// 30 s.
+	WriteTimeout time.Duration
+	// MaxWaits bounds the requests that wait for the next snapshot, or for a
+	// resync, at the same time. Default 64.
+	MaxWaits int
+}
+
+// setDefaults fills in what is zero.
+func (o *Options) setDefaults() {
+	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
+	o.MaxWait = cmp.Or(o.MaxWait, 5*time.Minute)
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, defaultWriteTimeout)
+	o.MaxWaits = cmp.Or(o.MaxWaits, 64)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+}

@@ -1,0 +1,93 @@
+package api_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"waymark/host/api"
+	"waymark/host/api/apitest"
+)
+
+// TestGuard: who gets in over TCP, and who doesn't.
+func TestGuard(t *testing.T) {
+	const token = "Bearer correct horse"
+	h := api.Handler(api.Options{Backend: apitest.New(), Token: "correct horse", AllowHosts: []string{"agent.example"}})
+	none := api.Handler(api.Options{Backend: apitest.New()})
+	tests := []struct {
+		name        string
+		h           http.Handler
+		local       string // "" is the socket
+		host, path  string
+		auth        string
+		more        []string
+		want        int
+		wantContain string
+	}{
+		{"the socket", h, "", "whatever", statusPath, "", nil, 200, ""},
+		{"the socket, no token at all", none, "", "evil.example", statusPath, "", nil, 200, ""},
+		{"address", h, "127.0.0.1:79", "127.0.0.1:79", statusPath, token, nil, 200, ""},
+		{"localhost", h, "127.0.0.1:79", "LocalHost.:8000", statusPath, token, nil, 200, ""},
+		{"another loopback", h, "127.0.0.1:79", "[::1]:79", statusPath, token, nil, 200, ""},
+		{"mapped", h, "127.0.0.1:79", "[::ffff:127.0.0.1]:79", statusPath, token, nil, 200, ""},
+		{"a network address", h, "192.0.2.7:79", "192.0.2.7:79", statusPath, token, nil, 200, ""},
+		{"a name that was allowed", h, "192.0.2.7:79", "Agent.Example", statusPath, token, nil, 200, ""},
+		{"scheme in another case", h, "127.0.0.1:79", "localhost", statusPath, "bearer correct horse", nil, 200, ""},
+		{"health", h, "127.0.0.1:79", "localhost", healthPath, "", nil, 200, ""},
+
+		{"another name", h, "127.0.0.1:79", "evil.example", statusPath, token, nil, 421, "host name"},
+		{"another name, health", h, "127.0.0.1:79", "evil.example", healthPath, "", nil, 421, ""},
+		{"another address", h, "192.0.2.7:79", "192.0.2.8:79", statusPath, token, nil, 421, ""},
+		{"localhost from outside", h, "192.0.2.7:79", "localhost", statusPath, token, nil, 421, ""},
+		{"no name", h, "127.0.0.1:79", "", statusPath, token, nil, 421, ""},
+		{"no token", h, "127.0.0.1:79", "localhost", statusPath, "", nil, 401, "--listen-token-file"},
+		{"part of the token", h, "127.0.0.1:79", "localhost", statusPath, "Bearer correct", nil, 401, ""},
+		{"more than the token", h, "127.0.0.1:79", "localhost", statusPath, token + "s", nil, 401, ""},
+		{"no scheme", h, "127.0.0.1:79", "localhost", statusPath, "correct horse", nil, 401, ""},
+		{"basic", h, "127.0.0.1:79", "localhost", statusPath, "Basic correct horse", nil, 401, ""},
+		{"an agent without a token", none, "127.0.0.1:79", "localhost", statusPath, "Bearer ", nil, 401, "Unix socket"},
+		{"metrics need it, too", h, "127.0.0.1:79", "localhost", metricsPath, "", nil, 401, ""},
+
+		{"foreign page", h, "127.0.0.1:79", "localhost", statusPath, token, []string{"Origin", "http://evil.example"}, 403, "page"},
+		{"foreign page, health", h, "127.0.0.1:79", "localhost", healthPath, "", []string{"Sec-Fetch-Site", "cross-site"}, 403, ""},
+		{"sandboxed page", h, "127.0.0.1:79", "localhost", statusPath, token, []string{"Origin", "null"}, 403, ""},
+		{"same site is not same origin", h, "127.0.0.1:79", "localhost", statusPath, token, []string{"Sec-Fetch-Site", "same-site"}, 403, ""},
+		{"another port", h, "127.0.0.1:79", "localhost:79", statusPath, token, []string{"Origin", "http://localhost:80"}, 403, ""},
+		{"page over the socket", h, "", "localhost", statusPath, "", []string{"Origin", "http://evil.example"}, 403, ""},
+		{"own origin", h, "127.0.0.1:79", "localhost:79", statusPath, token,
+			[]string{"Origin", "http://localhost:79", "Sec-Fetch-Site", "same-origin"}, 200, ""},
+		{"typed in", h, "127.0.0.1:79", "localhost:79", statusPath, token, []string{"Sec-Fetch-Site", "none"}, 200, ""},
+	}
+	for _, c := range tests {
+		t.Run(c.name, func(t *testing.T) {
+			r := request("GET", c.path, "", c.more...)
+			r.Host = c.host
+			if c.auth != "" {
+				r.Header.Set("Authorization", c.auth)
+			}
+			if c.local != "" {
+				r = overTCP(r, c.local)
+			}
+			resp := serve(c.h, r)
+			text := body(t, resp)
+			if resp.StatusCode != c.want || !strings.Contains(text, c.wantContain) {
+				t.Errorf("got %d %s, want %d", resp.StatusCode, text, c.want)
+			}
+			if (resp.StatusCode == 401) != (resp.Header.Get("WWW-Authenticate") != "") {
+				t.Errorf("%d with WWW-Authenticate %q", resp.StatusCode, resp.Header.Get("WWW-Authenticate"))
+			}
+			if strings.Contains(text, "horse") {
+				t.Errorf("the token is in %s", text)
+			}
+		})
+	}
+}
+
+// TestUnknownConnection: what is neither a socket nor a port gets nothing.
+func TestUnknownConnection(t *testing.T) {
+	h := api.Handler(api.Options{Backend: apitest.New(), Token: "x"})
+	r := request("GET", statusPath, "", "Authorization", "Bearer x")
+	if resp := serve(h, r.WithContext(t.Context())); resp.StatusCode != 421 {
+		t.Errorf("got %d", resp.StatusCode)
+	}
+}

@@ -1,0 +1,218 @@
+package api_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"waymark/host/api"
+	"waymark/host/api/apitest"
+)
+
+// TestLongWait: a request may wait for longer than the deadlines of others, on
+// a connection that had some of these, and has time to be read after that.
+func TestLongWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := apitest.New()
+		r := run(t, f, api.Server{})
+		c := r.dial()
+		in := bufio.NewReader(c)
+		exchange := func(line string) *http.Response {
+			send(t, c, line)
+			resp, err := http.ReadResponse(in, nil)
+			if err != nil {
+				t.Fatalf("%s: %v", line, err)
+			}
+			_, _ = io.Copy(io.Discard, resp.Body)
+			return resp
+		}
+		exchange("GET " + statusPath)
+		start := time.Now()
+		if resp := exchange("GET " + snapshotPath + "?wait=4m&after=1"); resp.StatusCode != 200 || time.Since(start) != 4*time.Minute {
+			t.Errorf("got %d after %s", resp.StatusCode, time.Since(start))
+		}
+		exchange("GET " + statusPath)
+		_ = c.Close()
+		r.end(t)
+	})
+}
+
+// TestClientGoes: a request whose client has gone ends at once.
+func TestClientGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := apitest.New()
+		f.Block = true
+		ended := make(chan error, 1)
+		h := api.Handler(api.Options{Backend: f})
+		r := run(t, f, api.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			h.ServeHTTP(w, r)
+			ended <- r.Context().Err()
+		})})
+		c := r.dial()
+		send(t, c, "POST "+resyncPath+"?timeout=4m")
+		synctest.Wait()
+		start := time.Now()
+		_ = c.Close()
+		if err := <-ended; err == nil || time.Since(start) > time.Second {
+			t.Errorf("the request ends with %v after %s", err, time.Since(start))
+		}
+		r.end(t)
+	})
+}
+
+// TestStop: requests that wait are told so at once, and the end doesn't take
+// long, whatever clients do.
+func TestStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := apitest.New()
+		f.Block = true
+		r := run(t, f, api.Server{})
+		waiting, resyncing, silent := r.dial(), r.dial(), r.dial()
+		send(t, waiting, "GET "+snapshotPath+"?wait=4m&after=1")
+		send(t, resyncing, "POST "+resyncPath)
+		if _, err := io.WriteString(silent, "GET "); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		start := time.Now()
+		r.stop()
+		for _, c := range []net.Conn{waiting, resyncing} {
+			resp := receive(c)
+			if resp == nil || resp.StatusCode != 503 || !resp.Close {
+				t.Errorf("got %v", resp)
+			}
+			_ = c.Close()
+		}
+		if err := <-r.done; err != nil || time.Since(start) > time.Second {
+			t.Errorf("Serve: %v after %s", err, time.Since(start))
+		}
+		_ = silent.Close()
+	})
+}
+
+// TestManyConnections: a client that leaks them doesn't take all descriptors.
+func TestManyConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := run(t, apitest.New(), api.Server{MaxConns: 2})
+		first, second := r.dial(), r.dial()
+		third := make(chan net.Conn)
+		go func() { third <- r.dial() }()
+		synctest.Wait()
+		select {
+		case <-third:
+			t.Fatal("a third connection is taken")
+		default:
+		}
+		_ = first.Close()
+		c := <-third
+		send(t, c, "GET "+healthPath, "Connection: close\r\n")
+		if resp := receive(c); resp == nil || resp.StatusCode != 200 {
+			t.Errorf("got %v", resp)
+		}
+		_, _ = io.Copy(io.Discard, c)
+		_, _ = second.Close(), c.Close()
+		r.end(t)
+	})
+}
+
+// TestBigHeader: it is refused before anything is made of it.
+func TestBigHeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := run(t, apitest.New(), api.Server{})
+		c := r.dial()
+		go func() { // it is cut off while it writes
+			_, _ = io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: a\r\nX: "+strings.Repeat("x", 64<<10)+"\r\n\r\n")
+		}()
+		if resp := receive(c); resp == nil || resp.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+			t.Errorf("got %v", resp)
+		}
+		_ = c.Close()
+		r.end(t)
+	})
+}
+
+// TestPanicOverTheWire: the connection of an answer that has begun is cut, and
+// the next one served.
+func TestPanicOverTheWire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := apitest.New()
+		h := api.Handler(api.Options{Backend: f, Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte(strings.Repeat("half", 1<<12)))
+			panic("oops")
+		})})
+		r := run(t, f, api.Server{Handler: h})
+		c := r.dial()
+		send(t, c, "GET "+metricsPath)
+		resp := receive(c)
+		if resp == nil || resp.StatusCode != 200 {
+			t.Fatalf("got %v", resp)
+		}
+		if _, err := io.ReadAll(resp.Body); err == nil {
+			t.Error("half an answer looks whole")
+		}
+		c = r.dial()
+		send(t, c, "GET "+healthPath)
+		if resp := receive(c); resp == nil || resp.StatusCode != 200 {
+			t.Errorf("the next one gets %v", resp)
+		}
+		_ = c.Close()
+		r.end(t)
+	})
+}
+
+// TestServe serves a real socket with everything at its defaults.
+func TestServe(t *testing.T) {
+	path := socket(t)
+	l, err := api.Listen(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- api.Serve(ctx, l, api.Handler(api.Options{Backend: apitest.New()}), slog.New(slog.DiscardHandler))
+	}()
+	c, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	send(t, c, "GET "+encodedSource)
+	if resp := receive(c); resp == nil || resp.StatusCode != 200 {
+		t.Errorf("got %v", resp)
+	}
+	_ = c.Close()
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the socket is left: %v", err)
+	}
+	closed, err := api.Listen(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = closed.Close()
+	if err := api.Serve(t.Context(), closed, http.NotFoundHandler(), slog.New(slog.DiscardHandler)); err == nil {
+		t.Error("a listener that is closed can be served")
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	again, err := api.Listen(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := api.Serve(ended, again, http.NotFoundHandler(), slog.New(slog.DiscardHandler)); err != nil {
+		t.Error(fmt.Errorf("a context that has ended: %w", err))
+	}
+}

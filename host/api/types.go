@@ -1,0 +1,67 @@
+package api
+
+import (
+	"time"
+
+	"waymark/host/push"
+	"waymark/host/snapshot"
+	"waymark/host/sources"
+)
+
+// Status answers GET /api/v0/status.
+type Status struct {
+	PID int `json:"pid"`
+	// AgentVersion is the version of the program.
+	AgentVersion  string    `json:"agent_version"`
+	StartedAt     time.Time `json:"started_at"`
+	UptimeSeconds float64   `json:"uptime_seconds"`
+	Roots         []string  `json:"roots"`
+	// Version is the newest snapshot's; 0 when there is none yet.
+	Version   uint64 `json:"version"`
+	Resources int    `json:"resources"`
+	// Push is null when nothing is pushed.
+	Push *push.Status `json:"push"`
+	// Hub is the base URL of the embedded hub; empty when there is none.
+	Hub     string            `json:"hub"`
+	Watch   Watch             `json:"watch"`
+	Plugins []snapshot.Plugin `json:"plugins"`
+	// Held says that the first snapshot is held back, until it is released
+	// with POST /api/v0/context/ready.
+	Held bool `json:"held"`
+	// ConfigError says why the configuration on disk isn't in force; empty
+	// when it is.
+	ConfigError string `json:"config_error"`
+}
+
+// Watch is how the agent notices changes.
+type Watch struct {
+	// Mode is "notify"; "degraded" where notifications don't work or not for
+	// all directories, so that all is polled; or "off".
+	Mode string `json:"mode"`
+	// Directories counts those that are watched.
+	Directories int `json:"directories"`
+	// Silent says that some are on a file system that doesn't tell of all
+	// changes, so that they are looked at more often.
+	Silent bool `json:"silent"`
+	// Error says why the mode is degraded, and what to do about it.
+	Error string `json:"error"`
+}
+
+// NewSource is the body of POST /api/v0/context/sources.
+type NewSource struct {
+	Path string `json:"path"`
+	// Persist keeps the source across restarts.
+	Persist bool `json:"persist,omitempty"`
+}
+
+// AddedSource answers POST /api/v0/context/sources.
+type AddedSource struct {
+	sources.Source
+	// Added is false when it was on the list already.
+	Added bool `json:"added"`
+}
+
+// Root is the body of PUT /api/v0/context/root.
+type Root struct {
+	Path string `json:"path"`
+}

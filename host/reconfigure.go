@@ -1,0 +1,105 @@
+package host
+
+import (
+	"context"
+	"log/slog"
+
+	"waymark/host/vfs"
+)
+
+// SetRoots looks at other roots from the next refresh on. Those that stay keep
+// what is known of them. It changes nothing when a root that must exist can't
+// be opened.
+func (h *Host) SetRoots(ctx context.Context, specs []RootSpec) error {
+	_, leave, err := h.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	before := h.slots
+	next, gone := h.replaceSlots(specs)
+	h.slots = next
+	h.openRoots(scope{})
+	for _, slot := range next {
+		if err := slot.required(); err != nil {
+			h.slots = before
+			closeNew(next, before)
+			return err
+		}
+	}
+	h.forget(gone)
+	return nil
+}
+
+// closeNew closes the slots that aren't in before.
+func closeNew(next, before []*rootSlot) {
+	old := make(map[*rootSlot]bool, len(before))
+	for _, slot := range before {
+		old[slot] = true
+	}
+	for _, slot := range next {
+		if !old[slot] {
+			slot.close()
+		}
+	}
+}
+
+// forget lets go of slots and their watches. The caller holds the turn.
+func (h *Host) forget(gone []*rootSlot) {
+	h.mu.Lock()
+	watcher := h.watcher
+	h.mu.Unlock()
+	for _, slot := range gone {
+		slot.close()
+		if watcher != nil {
+			watcher.Set(slot.owner, nil)
+		}
+	}
+}
+
+// Reconfigure takes over what a configuration file can say: modules and what
+// narrows them, exclude patterns, limits, caps and the paces of watching. It
+// changes nothing on an error. Roots and the peer have methods of their own.
+// The next refresh looks at everything anew.
+func (h *Host) Reconfigure(ctx context.Context, opts Options) error {
+	if _, err := (vfs.View{Reads: opts.Exclude}).Compile(); err != nil {
+		return err
+	}
+	ctx, leave, err := h.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	before := h.opts
+	h.opts.DisableBuiltin, h.opts.BuiltinConfig = opts.DisableBuiltin, opts.BuiltinConfig
+	h.opts.PluginDirs, h.opts.Plugins = opts.PluginDirs, opts.Plugins
+	h.opts.Exclude, h.opts.Limits, h.opts.FileLimits, h.opts.Caps = opts.Exclude, opts.Limits, opts.FileLimits, opts.Caps
+	if err := h.loadPlugins(ctx); err != nil {
+		h.opts = before
+		return err
+	}
+	if before.FileLimits != h.opts.FileLimits || before.Caps != h.opts.Caps {
+		if err := h.engine.Save(); err != nil {
+			h.log.Warn("memos are not kept", slog.Any("error", err))
+		}
+		h.engine = h.newEngine()
+	}
+	for _, slot := range h.slots {
+		slot.outcomes, slot.known = nil, false
+	}
+	h.setWatching(opts)
+	return nil
+}
+
+// setWatching begins to watch anew if the paces differ.
+func (h *Host) setWatching(opts Options) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now, next := &h.watching, opts.Watch
+	if now.Quiet == next.Quiet && now.MaxWait == next.MaxWait && now.Recheck == next.Recheck {
+		return
+	}
+	now.Quiet, now.MaxWait, now.Recheck = next.Quiet, next.MaxWait, next.Recheck
+	close(h.rewatch)
+	h.rewatch = make(chan struct{})
+}

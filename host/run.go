@@ -1,0 +1,256 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"waymark/host/push"
+	"waymark/host/watch"
+)
+
+const (
+	// holdAtMost is how long Options.Hold holds: after that something is
+	// better than nothing.
+	holdAtMost = 10 * time.Minute
+	// saveAfter is how long memos wait to be saved. They are for the next
+	// start, and a burst of edits should cost one write.
+	saveAfter = 5 * time.Second
+)
+
+// Run resolves at once and then whenever something changes, and pushes, until
+// ctx ends or the Host is closed. It returns nil then.
+func (h *Host) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(h.closing, cancel)()
+	var g errgroup.Group
+	for _, part := range []func(context.Context) error{h.hold, h.push, h.watch, h.save} {
+		g.Go(func() error {
+			if err := part(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, ErrClosed) {
+				cancel() // one that ends ends all
+				return err
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// hold ends the holding back when it has lasted long enough.
+func (h *Host) hold(ctx context.Context) error {
+	timer := time.NewTimer(holdAtMost)
+	defer timer.Stop()
+	select {
+	case <-h.ready:
+	case <-timer.C:
+		h.log.Warn("the first snapshot was held back long enough", slog.Duration("after", holdAtMost))
+		h.Ready()
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// push runs the pusher of the time. It doesn't connect while the first snapshot
+// is held back: a peer gives a connection only so long to say something.
+func (h *Host) push(ctx context.Context) error {
+	select {
+	case <-h.ready:
+	case <-ctx.Done():
+	}
+	for ctx.Err() == nil {
+		h.mu.Lock()
+		pusher, replaced := h.pusher, h.repush
+		h.mu.Unlock()
+		if err := h.pushWith(ctx, pusher, replaced); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pushWith hands every new snapshot to one pusher, and skips those that were
+// replaced meanwhile.
+func (h *Host) pushWith(ctx context.Context, pusher *push.Pusher, replaced <-chan struct{}) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var g errgroup.Group
+	if pusher != nil {
+		g.Go(func() error {
+			if err := pusher.Run(ctx); !errors.Is(err, push.ErrClosed) {
+				return err
+			}
+			return nil
+		})
+		g.Go(func() error {
+			for version := uint64(0); ; {
+				s, err := h.published.Wait(ctx, version)
+				if err != nil {
+					return nil //nolint:nilerr // the context has ended
+				}
+				version = s.Version
+				pusher.Publish(s)
+			}
+		})
+	}
+	select {
+	case <-replaced:
+	case <-ctx.Done():
+	}
+	cancel()
+	return g.Wait()
+}
+
+// SetPush pushes to another peer from now on, or to none.
+func (h *Host) SetPush(opts *push.Options) error {
+	var next *push.Pusher
+	if opts != nil {
+		next = push.New(*opts)
+	}
+	h.mu.Lock()
+	before := h.pusher
+	h.pusher = next
+	close(h.repush)
+	h.repush = make(chan struct{})
+	h.mu.Unlock()
+	if before != nil {
+		return before.Close()
+	}
+	return nil
+}
+
+// save keeps the memos, some time after there are new ones.
+func (h *Host) save(ctx context.Context) error {
+	for {
+		select {
+		case <-h.unsaved:
+		case <-ctx.Done():
+			return nil // Close saves the rest
+		}
+		timer := time.NewTimer(saveAfter)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		}
+		_, leave, err := h.enter(ctx)
+		if err != nil {
+			return err
+		}
+		engine := h.engine
+		leave()
+		if err := engine.Save(); err != nil {
+			h.log.Warn("memos are not kept", slog.Any("error", err))
+		}
+	}
+}
+
+// watch follows the file system with the watcher of the time.
+func (h *Host) watch(ctx context.Context) error {
+	for ctx.Err() == nil {
+		h.mu.Lock()
+		w, changed := watch.New(h.watching), h.rewatch
+		h.watcher = w
+		h.mu.Unlock()
+		err := h.follow(ctx, w, changed)
+		h.mu.Lock()
+		h.watcher = nil
+		h.mu.Unlock()
+		if err = errors.Join(err, w.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// follow refreshes everything once, and then what the watcher names, until the
+// settings change.
+func (h *Host) follow(ctx context.Context, w *watch.Watcher, changed <-chan struct{}) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var g errgroup.Group
+	g.Go(func() error { return w.Run(ctx) })
+	g.Go(func() error { return h.tellWatch(ctx, w) })
+	g.Go(func() error {
+		defer cancel()
+		return h.refreshes(ctx, w, func() { g.Go(func() error { return h.settleDown(ctx) }) })
+	})
+	select {
+	case <-changed:
+		cancel()
+	case <-ctx.Done():
+	}
+	return g.Wait()
+}
+
+// refreshes is the loop that keeps the snapshot true. It calls started after
+// the first refresh.
+func (h *Host) refreshes(ctx context.Context, w *watch.Watcher, started func()) error {
+	want := everything("start")
+	for first := true; ; first = false {
+		if _, err := h.flights.join(ctx, want); err != nil {
+			return ended(ctx, err)
+		}
+		if first {
+			started()
+		}
+		batch, err := w.Wait(ctx)
+		if err != nil {
+			return ended(ctx, err)
+		}
+		h.observeWatch(batch)
+		want = scope{all: batch.All, owners: map[string]bool{}, reason: batch.Reason}
+		for _, owner := range batch.Owners {
+			want.owners[owner] = true
+		}
+	}
+}
+
+// ended drops an error that only says that the context or the Host has ended.
+func ended(ctx context.Context, err error) error {
+	over := ctx.Err() != nil || errors.Is(err, ErrClosed)
+	if over {
+		return nil
+	}
+	return err
+}
+
+// settleDown loads what the first snapshot didn't need, so that the next edit
+// doesn't wait for it, and gives back the memory that only the start has used.
+func (h *Host) settleDown(ctx context.Context) error {
+	h.Settle(ctx)
+	if ctx.Err() == nil {
+		debug.FreeOSMemory()
+	}
+	return nil
+}
+
+// tellWatch puts news of watching into the snapshot and the log.
+func (h *Host) tellWatch(ctx context.Context, w *watch.Watcher) error {
+	said := ""
+	for {
+		state, changed := w.State()
+		if state.Error != said {
+			said = state.Error
+			if said == "" {
+				h.log.Info("watching files again")
+			} else {
+				h.log.Warn("files can't be watched", slog.String("mode", state.Mode), slog.String("error", said))
+			}
+			h.mu.Lock()
+			plugins := pluginStates(h.plugins)
+			h.mu.Unlock()
+			h.published.Amend(plugins, said)
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}

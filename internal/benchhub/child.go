@@ -1,0 +1,61 @@
+package benchhub
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+)
+
+// Order is what the process of the agents is told to do next.
+type Order struct {
+	Do       string // "connect", "once", "steady", "saturate"
+	Plan     *Plan  `json:",omitempty"` // of connect
+	Full     bool
+	Workers  int
+	Interval time.Duration
+	For      time.Duration
+}
+
+// Serve is the process of the agents: it reads orders, a line each, and
+// writes results, until there are no more.
+func Serve(ctx context.Context, r io.Reader, w io.Writer) error {
+	var fleet *Fleet
+	defer func() {
+		if fleet != nil {
+			fleet.Close()
+		}
+	}()
+	orders, results := json.NewDecoder(bufio.NewReader(r)), json.NewEncoder(w)
+	for {
+		var o Order
+		if err := orders.Decode(&o); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		var result Result
+		switch o.Do {
+		case "connect":
+			begin := time.Now()
+			var err error
+			if fleet, err = Connect(ctx, o.Plan); err != nil {
+				return err
+			}
+			result = Result{Pushes: len(o.Plan.Tokens), Seconds: time.Since(begin).Seconds()}
+		case "once":
+			result = fleet.Once(ctx, o.Workers, o.Full)
+		case "steady":
+			result = fleet.Steady(ctx, o.Interval, o.For, o.Full)
+		case "saturate":
+			result = fleet.Saturate(ctx, o.Workers, o.For, o.Full)
+		default:
+			return fmt.Errorf("unknown order %q", o.Do)
+		}
+		if err := results.Encode(result); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package benchhub
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"storj.io/drpc"
+
+	"waymark/host/push"
+	"waymark/wire/waymark"
+)
+
+// Fleet is a number of agents.
+type Fleet struct {
+	agents []*agent
+}
+
+// agent is one connection and what it has pushed.
+type agent struct {
+	conn    drpc.Conn
+	mu      sync.Mutex // one push at a time; guards the rest
+	version uint64
+	rows    []*waymark.Resource
+}
+
+// Plan says what the agents are like.
+type Plan struct {
+	URL       string
+	Tokens    []string // one for each agent
+	Resources int      // that each of them has
+	Size      int      // of each, in bytes
+}
+
+// Connect dials all agents, a few at a time, as after the hub's restart.
+func Connect(ctx context.Context, plan *Plan) (*Fleet, error) {
+	f := &Fleet{agents: make([]*agent, len(plan.Tokens))}
+	err := each(len(plan.Tokens), 32, func(i int) error {
+		opts, err := push.Remote(plan.URL, push.RemoteOptions{Token: plan.Tokens[i]})
+		if err != nil {
+			return err
+		}
+		a := &agent{}
+		for n := range plan.Resources {
+			a.rows = append(a.rows, &waymark.Resource{
+				Kind: "skill", Source: fmt.Sprintf("/w/.agents/skills/skill-%03d", n), Name: fmt.Sprintf("skill-%03d", n),
+				Description: "What this skill is for, in a sentence.", Status: waymark.Status_STATUS_OK,
+				SizeBytes: uint64(plan.Size), Resolver: "waymark/skills@1.0.0", Payload: noise(plan.Size),
+			})
+		}
+		if a.conn, err = opts.Dialer.Dial(ctx); err != nil {
+			return err
+		}
+		f.agents[i] = a
+		_, err = waymark.NewDRPCContextClient(a.conn).Open(ctx, &waymark.OpenRequest{})
+		return err
+	})
+	return f, err
+}
+
+// noise is content that no other resource has: a hub may keep equal ones once.
+func noise(n int) []byte {
+	data := make([]byte, n)
+	_, _ = rand.Read(data) // never fails, says its documentation
+	return data
+}
+
+// Close ends all connections.
+func (f *Fleet) Close() {
+	for _, a := range f.agents {
+		if a != nil {
+			_ = a.conn.Close()
+		}
+	}
+}
+
+// push changes one resource and pushes it, or everything.
+func (a *agent) push(ctx context.Context, full bool) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	request := &waymark.PushRequest{Version: a.version + 1, Initial: a.version == 0}
+	changed := int(request.Version) % len(a.rows)
+	a.rows[changed].Payload = noise(len(a.rows[changed].Payload))
+	request.Resources = a.rows
+	if !full && !request.Initial {
+		request.Resources = a.rows[changed : changed+1]
+		request.Delta = &waymark.Delta{BaseVersion: a.version}
+	}
+	response, err := waymark.NewDRPCContextClient(a.conn).Push(ctx, request)
+	switch {
+	case err != nil:
+		return err
+	case !response.GetAccepted():
+		return errors.New("the hub has not accepted a push")
+	}
+	a.version = request.Version
+	return nil
+}
+
+// each calls f for 0 to n-1, on so many goroutines, and returns the first
+// error.
+func each(n, workers int, f func(i int) error) error {
+	var next atomic.Int64
+	var group sync.WaitGroup
+	errs := make(chan error, workers)
+	for range workers {
+		group.Go(func() {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= n {
+					return
+				}
+				if err := f(i); err != nil {
+					errs <- err
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	close(errs)
+	return <-errs
+}
+
+// Once has every agent push, so many at a time.
+func (f *Fleet) Once(ctx context.Context, workers int, full bool) Result {
+	var m meter
+	m.begin()
+	m.fail(each(len(f.agents), workers, func(i int) error {
+		return m.time(func() error { return f.agents[i].push(ctx, full) })
+	}))
+	return m.result()
+}
+
+// Saturate has workers push without a pause for d, each time for the next
+// agent.
+func (f *Fleet) Saturate(ctx context.Context, workers int, d time.Duration, full bool) Result {
+	var m meter
+	end := time.Now().Add(d)
+	m.begin()
+	m.fail(each(1<<40, workers, func(i int) error {
+		if time.Now().After(end) {
+			return errEnough
+		}
+		return m.time(func() error { return f.agents[i%len(f.agents)].push(ctx, full) })
+	}))
+	return m.result()
+}
+
+var errEnough = errors.New("enough")
+
+// Steady has every agent push once per interval for d, spread evenly. What is
+// timed begins when a push was due, whatever held it up.
+func (f *Fleet) Steady(ctx context.Context, interval, d time.Duration, full bool) Result {
+	var m meter
+	m.begin()
+	start := time.Now()
+	m.fail(each(len(f.agents), len(f.agents), func(i int) error {
+		due := start.Add(interval * time.Duration(i) / time.Duration(len(f.agents)))
+		for ; due.Sub(start) < d; due = due.Add(interval) {
+			timer := time.NewTimer(time.Until(due))
+			<-timer.C
+			err := f.agents[i].push(ctx, full)
+			m.add(time.Since(due))
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	return m.result()
+}

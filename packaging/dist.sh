@@ -1,0 +1,67 @@
+#!/bin/sh
+# Makes static binaries for several platforms, and a tarball of each, with
+# checksums. `make dist` calls it, with these variables:
+#
+#   DIST       where to put them; made anew
+#   PLATFORMS  like "linux/amd64 darwin/arm64"
+#   COMMANDS   the programs; by default all
+#   VERSION    what the tarballs are named by
+#   EPOCH      the time of everything in them, in seconds
+#   GUEST      the module of the built-in resolvers
+#   NATIVE     its native code for this machine, or nothing
+#   GO         the go command
+#
+# The same sources and the same toolchain give the same bytes. The native code
+# is made for the CPU of the machine that builds, and only for its platform:
+# elsewhere the agent compiles the module when it first runs.
+set -eu
+
+fail() { echo "dist: $*" >&2; exit 1; }
+
+tar --version 2>/dev/null | grep -q 'GNU tar' || fail "GNU tar is needed, for tarballs that are the same each time"
+sum=sha256sum
+command -v sha256sum >/dev/null || sum='shasum -a 256'
+
+case $VERSION in
+'' | *[!A-Za-z0-9._+-]*) fail "VERSION is \"$VERSION\": use letters, digits and ._+-" ;;
+esac
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+mkdir -p "$DIST"
+dist=$(cd "$DIST" && pwd)
+[ "$dist" != "$root" ] && [ "$dist" != / ] || fail "DIST must be a directory of its own"
+rm -rf "$dist"/waymark_* "$dist/SHA256SUMS"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+here=$("$GO" env GOHOSTOS)/$("$GO" env GOHOSTARCH)
+
+# overlay FILE NATIVE: what the agent embeds, whatever the tree has there.
+overlay() {
+	printf '{"Replace": {"%s": "%s", "%s": "%s"}}\n' \
+		"$root/host/builtin/dist/builtin.wasm" "$GUEST" "$root/host/builtin/dist/builtin.native" "$2" >"$1"
+}
+
+cd "$root"
+COMMANDS=${COMMANDS:-$(cd cmd && echo *)}
+for platform in $PLATFORMS; do
+	name=waymark_${VERSION}_$(echo "$platform" | tr / _)
+	mkdir -p "$work/$name"
+	native=
+	[ "$platform" != "$here" ] || native=$NATIVE
+	overlay "$work/overlay.json" "$native"
+	for command in $COMMANDS; do
+		CGO_ENABLED=0 GOOS=${platform%/*} GOARCH=${platform#*/} "$GO" build -trimpath -ldflags='-s -w' \
+			-overlay "$work/overlay.json" -o "$work/$name/$command" "./cmd/$command"
+	done
+	cp LICENSE README.md CHANGELOG.md plugin.toml "$work/$name/"
+	case $platform in linux/*) cp packaging/waymark-agent.service "$work/$name/" ;; esac
+	chmod 755 "$work/$name"
+	chmod 644 "$work/$name"/*
+	for command in $COMMANDS; do chmod 755 "$work/$name/$command"; done
+	tar --sort=name --format=ustar --owner=0 --group=0 --numeric-owner --mtime="@$EPOCH" \
+		-C "$work" -cf - "$name" | gzip -9n >"$dist/$name.tar.gz"
+	rm -rf "${work:?}/$name"
+done
+cd "$dist"
+$sum waymark_*.tar.gz >SHA256SUMS
+cat SHA256SUMS

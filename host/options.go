@@ -24,6 +24,9 @@ type Options struct {
 	DisableBuiltin []string
 	// BuiltinConfig holds a JSON object per built-in resolver.
 	BuiltinConfig map[string][]byte
+	// BuiltinNames gives files that a built-in resolver looks for another
+	// name, old to new, in the patterns of what it may read.
+	BuiltinNames map[string]map[string]string
 
 	// PluginDirs are searched for *.wasm files, in order. A directory that
 	// doesn't exist is skipped.

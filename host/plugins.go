@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -93,6 +94,7 @@ func (h *Host) loadBuiltin(ctx context.Context, before []*plugin) *plugin {
 		return p
 	}
 	for _, info := range p.module.desc.Resolvers {
+		info.Reads = renamed(info.Reads, h.opts.BuiltinNames[info.Name])
 		if !slices.Contains(h.opts.DisableBuiltin, info.Name) {
 			p.resolvers = append(p.resolvers, resolve.Resolver{
 				Module: p.module.name(), Info: info, Config: h.opts.BuiltinConfig[info.Name],
@@ -100,6 +102,21 @@ func (h *Host) loadBuiltin(ctx context.Context, before []*plugin) *plugin {
 		}
 	}
 	return p
+}
+
+// renamed puts other names of files into patterns.
+func renamed(patterns []string, names map[string]string) []string {
+	if len(names) == 0 {
+		return patterns
+	}
+	patterns = slices.Clone(patterns)
+	for i, p := range patterns {
+		dir, file := path.Split(p)
+		if name, ok := names[file]; ok {
+			patterns[i] = dir + resolve.LiteralPattern(name)
+		}
+	}
+	return patterns
 }
 
 // loadDir loads the modules of one plugin directory, in order of names.

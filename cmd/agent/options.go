@@ -42,7 +42,7 @@ func (a *app) hostOptions(s *settings, c *config.Config, places *config.Places, 
 		return host.Options{}, err
 	}
 	opts := host.Options{
-		Builtin: wasm, DisableBuiltin: c.Builtin.Disable, BuiltinConfig: env.configure(objects(c.Builtin.Config)),
+		Builtin: wasm, DisableBuiltin: c.Builtin.Disable, BuiltinConfig: objects(c.Builtin.Config),
 		Exclude:       c.Exclude,
 		BuiltinNative: a.native, Compiler: a.compiler,
 		CacheDir: filepath.Join(places.Cache, "code"), KeyDir: filepath.Join(places.State, "key"),
@@ -55,6 +55,7 @@ func (a *app) hostOptions(s *settings, c *config.Config, places *config.Places, 
 		},
 		Progress: a.progress, Logger: log,
 	}
+	env.configure(&opts)
 	for _, dir := range c.Plugins.Dirs {
 		// Without a home directory there are no plugins in it either.
 		if dir, err := places.Expand(dir); err == nil {

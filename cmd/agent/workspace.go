@@ -60,28 +60,38 @@ func readVariables(getenv func(string) string) (variables, error) {
 	return v, errors.Join(errs...)
 }
 
-// configure adds the file name for instructions to the built-in resolvers'
-// configuration.
-func (v *variables) configure(config map[string][]byte) map[string][]byte {
-	if v.instructionsFile == "" {
-		return config
+// configure puts the names of files into the configuration of the built-in
+// resolvers.
+func (v *variables) configure(opts *host.Options) {
+	if v.instructionsFile != "" {
+		edit(opts.BuiltinConfig, "instructions", func(table map[string]any) {
+			names, _ := table["file_names"].([]any)
+			if !slices.Contains(names, any(v.instructionsFile)) {
+				table["file_names"] = append(names, v.instructionsFile)
+			}
+		})
 	}
-	const resolver, key = "instructions", "file_names"
+	if v.skillMetaFile != "" {
+		edit(opts.BuiltinConfig, "skills", func(table map[string]any) { table["meta_file"] = v.skillMetaFile })
+	}
+	var skills struct {
+		MetaFile string `json:"meta_file"`
+	}
+	if json.Unmarshal(opts.BuiltinConfig["skills"], &skills) == nil && skills.MetaFile != "" {
+		opts.BuiltinNames = map[string]map[string]string{"skills": {"SKILL.md": skills.MetaFile}}
+	}
+}
+
+// edit changes one resolver's table.
+func edit(config map[string][]byte, resolver string, change func(map[string]any)) {
 	table := map[string]any{}
-	var names []any
-	if json.Unmarshal(config[resolver], &table) == nil {
-		names, _ = table[key].([]any)
-	}
-	if table == nil {
+	if json.Unmarshal(config[resolver], &table) != nil || table == nil {
 		table = map[string]any{}
 	}
-	if !slices.Contains(names, any(v.instructionsFile)) {
-		table[key] = append(names, v.instructionsFile)
-	}
+	change(table)
 	if text, err := json.Marshal(table); err == nil {
 		config[resolver] = text
 	}
-	return config
 }
 
 // specs lists the roots, in order of precedence: the user's sources, the

@@ -18,16 +18,17 @@ import (
 // TestHostileServer: whatever a server does, the pusher notices, says so and
 // tries again later.
 func TestHostileServer(t *testing.T) {
-	var release chan struct{} // closed when the test at hand is over
-	accept := func(f func(ctx context.Context, ws *websocket.Conn)) http.HandlerFunc {
-		return func(w http.ResponseWriter, r *http.Request) {
+	// A server does what it does until the test at hand is over.
+	type server func(w http.ResponseWriter, r *http.Request, over <-chan struct{})
+	accept := func(f func(ctx context.Context, ws *websocket.Conn)) server {
+		return func(w http.ResponseWriter, r *http.Request, over <-chan struct{}) {
 			ws, err := websocket.Accept(w, r, nil)
 			if err != nil {
 				t.Error(err)
 				return
 			}
 			f(r.Context(), ws)
-			<-release
+			<-over
 			_ = ws.CloseNow()
 		}
 	}
@@ -41,11 +42,11 @@ func TestHostileServer(t *testing.T) {
 		return session
 	}
 	for name, tc := range map[string]struct {
-		server http.HandlerFunc
+		server server
 		text   string // of the error; empty: any
 	}{
-		"hangs in the handshake": {func(http.ResponseWriter, *http.Request) { <-release }, "no connection within 100ms"},
-		"an endless header": {func(w http.ResponseWriter, _ *http.Request) {
+		"hangs in the handshake": {func(_ http.ResponseWriter, _ *http.Request, over <-chan struct{}) { <-over }, "no connection within 100ms"},
+		"an endless header": {func(w http.ResponseWriter, _ *http.Request, _ <-chan struct{}) {
 			w.Header().Set("X", strings.Repeat("x", 100<<10))
 			w.WriteHeader(101)
 		}, "exceeded"},
@@ -67,9 +68,9 @@ func TestHostileServer(t *testing.T) {
 		}), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			release = make(chan struct{})
-			opts := refusing(t, tc.server)
-			t.Cleanup(func() { close(release) })
+			over := make(chan struct{})
+			opts := refusing(t, func(w http.ResponseWriter, r *http.Request) { tc.server(w, r, over) })
+			t.Cleanup(func() { close(over) })
 			opts.DialTimeout, opts.CallTimeout = 100*time.Millisecond, 100*time.Millisecond
 			opts.MinBackoff, opts.MaxBackoff = time.Hour, time.Hour
 			pusher := run(t, opts)

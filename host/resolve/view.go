@@ -21,10 +21,10 @@ func viewOf(r *Resolver, root Root) vfs.View {
 		MCPOnly:      len(r.Info.Kinds) == 1 && r.Info.Kinds[0] == abi.KindMCPConfig,
 	}
 	for _, p := range configPaths(r.Config, r.Info.ReadsFromConfig) {
-		v.Reads = append(v.Reads, literalPattern(p))
+		v.Reads = append(v.Reads, LiteralPattern(p))
 	}
 	if file := root.FS.File(); file != "" && roleFits(root.Role, r.Info.Kinds) {
-		v.Reads = append(v.Reads, literalPattern(file))
+		v.Reads = append(v.Reads, LiteralPattern(file))
 	}
 	return v
 }
@@ -76,8 +76,8 @@ func cleanPath(p string) bool {
 		!strings.ContainsAny(p, "\x00\\")
 }
 
-// literalPattern escapes what doublestar would take for a pattern.
-func literalPattern(p string) string {
+// LiteralPattern escapes what doublestar would take for a pattern.
+func LiteralPattern(p string) string {
 	var b strings.Builder
 	for _, r := range p {
 		if strings.ContainsRune(`*?[]{}\`, r) {

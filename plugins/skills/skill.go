@@ -18,9 +18,9 @@ const headSize = 4 << 10
 // look finds the skill in a directory, if it is one. dirName is the
 // directory's own name, whatever path led to it.
 func (f *finder) look(dir, dirName string) (part guest.Part) {
-	file := metaFile
+	file := f.file
 	if dir != "." {
-		file = dir + "/" + metaFile
+		file = dir + "/" + f.file
 	}
 	head, read, state := place.Read(f.root, file, headSize)
 	if state == place.Absent {
@@ -31,7 +31,7 @@ func (f *finder) look(dir, dirName string) (part guest.Part) {
 	var err error
 	switch {
 	case state == place.Invalid:
-		err = errors.New(metaFile + " is " + place.LinkToDirectory)
+		err = errors.New(f.file + " is " + place.LinkToDirectory)
 	case read:
 		var m meta
 		var block []byte

@@ -26,6 +26,7 @@ package skills
 import (
 	"errors"
 	"io/fs"
+	"path"
 	"strconv"
 	"syscall"
 
@@ -36,6 +37,8 @@ import (
 // Name is the resolver's name.
 const Name = "skills"
 
+// metaFile makes a directory a skill, unless the configuration's meta_file names
+// another. Who configures one lets the resolver read it, too.
 const metaFile = "SKILL.md"
 
 // Containers are the directories whose children are skills.
@@ -61,8 +64,15 @@ func resolve(req *guest.Request, root fs.FS) (*guest.Response, error) {
 		return nil, nil
 	}
 	f := &finder{req: req, root: root, yaml: fullYAMLBudget}
+	var err error
+	if f.file, err = req.Config.String("meta_file", metaFile); err != nil {
+		return nil, err
+	}
+	if f.file != path.Base(f.file) || f.file == "." || f.file == ".." {
+		return nil, errors.New("meta_file must be the name of a file, without directories")
+	}
 	if req.Root.File != "" {
-		if req.Root.File == metaFile {
+		if req.Root.File == f.file {
 			f.take(f.look(".", req.Root.Name))
 		}
 		return f.response(), nil
@@ -84,6 +94,7 @@ func resolve(req *guest.Request, root fs.FS) (*guest.Response, error) {
 type finder struct {
 	req  *guest.Request
 	root fs.FS
+	file string // the name that SKILL.md has here
 	resp guest.Response
 	yaml yamlBudget
 	size int // estimate of the response's length

@@ -405,3 +405,30 @@ func BenchmarkResolve(b *testing.B) {
 		})
 	}
 }
+
+// TestMetaFile: another name for SKILL.md, and what can't be one.
+func TestMetaFile(t *testing.T) {
+	root := fstest.MapFS{
+		"skills/a/HOWTO.md": {Data: []byte("---\nname: a\n---\n")},
+		"skills/b/SKILL.md": {Data: []byte("---\nname: b\n---\n")},
+	}
+	for config, want := range map[string]string{`{}`: "skills/b", `{"meta_file":"HOWTO.md"}`: "skills/a"} {
+		c, err := guest.ParseConfig(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := skills.Resolver().Resolve(&guest.Request{Config: c}, root)
+		if err != nil || len(resp.Rows) != 1 || !strings.Contains(string(resp.Rows[0]), `"path":"`+want+`"`) {
+			t.Errorf("%s: %+v, %v", config, resp, err)
+		}
+	}
+	for _, config := range []string{`{"meta_file":1}`, `{"meta_file":"a/b"}`, `{"meta_file":""}`, `{"meta_file":".."}`} {
+		c, err := guest.ParseConfig(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := skills.Resolver().Resolve(&guest.Request{Config: c}, root); err == nil {
+			t.Errorf("%s is taken", config)
+		}
+	}
+}

@@ -40,6 +40,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.IntVar(&opts.Edits, "edits", 30, "how many edits of each kind")
 	flags.IntVar(&opts.Starts, "starts", 7, "how many cold starts; there are twice as many warm ones")
 	flags.DurationVar(&opts.Idle, "idle", 30*time.Second, "how long memory is left alone")
+	flags.IntVar(&opts.Later, "later", 100, "how many edits there are before memory is looked at for the last time")
 	parts := flags.String("run", "", "measure only parts that match this `regexp`: edits, web, starts, memory")
 	sizes := flags.String("skills", "4,50,200", "sizes of the workspaces, in skills of 8 KiB")
 	asJSON := flags.Bool("json", false, "print JSON instead of a table")

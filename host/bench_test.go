@@ -51,7 +51,7 @@ func skillTree(b *testing.B, n int) string {
 
 func benchHost(b *testing.B, opts host.Options) *host.Host {
 	b.Helper()
-	opts.Builtin, opts.CacheDir = builtin(b), cacheDir
+	opts.Builtin, opts.CacheDir = module(builtin(b)), cacheDir
 	h, err := host.New(opts)
 	if err != nil {
 		b.Fatal(err)
@@ -179,7 +179,7 @@ func BenchmarkLoad(b *testing.B) {
 	wasm := builtin(b)
 	for b.Loop() {
 		loads = append(loads, timed(func() {
-			h, err := host.New(host.Options{Builtin: wasm, CacheDir: cacheDir})
+			h, err := host.New(host.Options{Builtin: module(wasm), CacheDir: cacheDir})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -202,7 +202,7 @@ func BenchmarkFirst(b *testing.B) {
 	var firsts []time.Duration
 	for b.Loop() {
 		firsts = append(firsts, timed(func() {
-			h, err := host.New(host.Options{Builtin: wasm, CacheDir: cacheDir, Roots: []host.RootSpec{{Path: dir}}})
+			h, err := host.New(host.Options{Builtin: module(wasm), CacheDir: cacheDir, Roots: []host.RootSpec{{Path: dir}}})
 			if err != nil {
 				b.Fatal(err)
 			}

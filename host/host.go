@@ -20,6 +20,7 @@ type Host struct {
 	blobs   *blobs
 
 	progress     func(line string)
+	settled      func()
 	observe      func(*Report)
 	observeWatch func(watch.Batch)
 
@@ -36,6 +37,8 @@ type Host struct {
 	slots     []*rootSlot
 	slotNames int
 	said      map[string]string // per resolver and root, what was last logged
+	// builtinDigest is that of the built-in module; empty until it is needed.
+	builtinDigest string
 
 	mu        sync.Mutex // guards the fields below; nothing is read or run under it
 	plugins   []*plugin
@@ -59,7 +62,7 @@ func New(opts Options) (*Host, error) {
 	opts.setDefaults()
 	h := &Host{
 		opts: opts, log: opts.Logger, watching: opts.Watch,
-		progress: opts.Progress, observe: opts.Observe, observeWatch: opts.ObserveWatch,
+		progress: opts.Progress, settled: opts.Settled, observe: opts.Observe, observeWatch: opts.ObserveWatch,
 		turn: make(chan struct{}, 1), said: map[string]string{}, unsaved: make(chan struct{}, 1),
 		ready: make(chan struct{}), repush: make(chan struct{}), rewatch: make(chan struct{}),
 	}

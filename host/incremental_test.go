@@ -35,7 +35,7 @@ func TestIncrementalEqualsClean(t *testing.T) {
 			{Path: dir}, {Path: filepath.Join(dir, "skills"), Optional: true},
 			{Path: filepath.Join(dir, ".mcp.json"), Optional: true, Role: abi.RoleMCP},
 		}
-		h := newHost(t, host.Options{Builtin: builtin(t), Roots: roots})
+		h := newHost(t, host.Options{Builtin: module(builtin(t)), Roots: roots})
 		before := refresh(t, h).Snapshot
 		for range steps {
 			for range 1 + g.IntN(3) {

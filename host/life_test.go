@@ -62,7 +62,7 @@ func unloaded(t *testing.T, opts host.Options) *host.Host {
 
 func TestCloseTwiceAndBeforeAnything(t *testing.T) {
 	noLeaks(t)
-	h := unloaded(t, host.Options{Builtin: builtin(t), Roots: []host.RootSpec{{Path: t.TempDir()}}})
+	h := unloaded(t, host.Options{Builtin: module(builtin(t)), Roots: []host.RootSpec{{Path: t.TempDir()}}})
 	if err := errors.Join(h.Close(), h.Close()); err != nil {
 		t.Error(err)
 	}
@@ -101,7 +101,7 @@ func TestZeroOptions(t *testing.T) {
 func TestCloseAnyTime(t *testing.T) {
 	noLeaks(t)
 	dir := vfstest.Build(t, issueTree())
-	opts := host.Options{Builtin: builtin(t), Roots: []host.RootSpec{{Path: dir}}, Watch: watch.Options{Recheck: time.Millisecond}}
+	opts := host.Options{Builtin: module(builtin(t)), Roots: []host.RootSpec{{Path: dir}}, Watch: watch.Options{Recheck: time.Millisecond}}
 	t.Run("during Load", func(t *testing.T) {
 		h := unloaded(t, opts)
 		loading := make(chan error, 1)
@@ -152,7 +152,7 @@ func TestCloseAnyTime(t *testing.T) {
 func TestRunEndsWithItsContext(t *testing.T) {
 	noLeaks(t)
 	dir := vfstest.Build(t, []string{"AGENTS.md = one"})
-	h := newHost(t, host.Options{Builtin: builtin(t), Roots: []host.RootSpec{{Path: dir}}, Watch: watch.Options{Recheck: time.Millisecond}})
+	h := newHost(t, host.Options{Builtin: module(builtin(t)), Roots: []host.RootSpec{{Path: dir}}, Watch: watch.Options{Recheck: time.Millisecond}})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- h.Run(ctx) }()
@@ -178,7 +178,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 func TestCanceledRefresh(t *testing.T) {
 	noLeaks(t)
 	dir := vfstest.Build(t, issueTree())
-	h := newHost(t, host.Options{Builtin: builtin(t), Roots: []host.RootSpec{{Path: dir}}})
+	h := newHost(t, host.Options{Builtin: module(builtin(t)), Roots: []host.RootSpec{{Path: dir}}})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := h.Refresh(ctx); !errors.Is(err, context.Canceled) {
@@ -218,7 +218,7 @@ func TestRootsComeAndGo(t *testing.T) {
 	noLeaks(t)
 	dir := vfstest.Build(t, []string{"other/AGENTS.md = other", "old/AGENTS.md = old", "a file = f"})
 	root := filepath.Join(dir, "root")
-	h := newHost(t, host.Options{Builtin: builtin(t), Roots: []host.RootSpec{{Path: root, Optional: true, Source: true}}})
+	h := newHost(t, host.Options{Builtin: module(builtin(t)), Roots: []host.RootSpec{{Path: root, Optional: true, Source: true}}})
 	steps := []struct {
 		name string
 		do   func() error
@@ -268,7 +268,7 @@ func TestFileRoot(t *testing.T) {
 	noLeaks(t)
 	dir := vfstest.Build(t, []string{"AGENTS.md = one"})
 	path := filepath.Join(dir, "AGENTS.md")
-	h := newHost(t, host.Options{Builtin: builtin(t), Roots: []host.RootSpec{{Path: path}}})
+	h := newHost(t, host.Options{Builtin: module(builtin(t)), Roots: []host.RootSpec{{Path: path}}})
 	check := func(what, want string) {
 		t.Helper()
 		if got := strings.Join(lines(refresh(t, h).Snapshot.Resources, dir), ", "); got != want {

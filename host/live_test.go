@@ -69,7 +69,7 @@ func TestLive(t *testing.T) {
 	noLeaks(t)
 	dir := vfstest.Build(t, []string{"root/AGENTS.md = one", "out/CLAUDE.md = out"})
 	root, late := filepath.Join(dir, "root"), filepath.Join(dir, "late/by/far")
-	h := newHost(t, host.Options{Builtin: builtin(t), Watch: slow, Roots: []host.RootSpec{
+	h := newHost(t, host.Options{Builtin: module(builtin(t)), Watch: slow, Roots: []host.RootSpec{
 		{Path: late, Optional: true, Source: true}, {Path: root},
 	}})
 	running(t, h)
@@ -121,7 +121,7 @@ func TestOnlyWhatChanged(t *testing.T) {
 	var mu sync.Mutex
 	var checked []string // roots, of refreshes for events
 	h := newHost(t, host.Options{
-		Builtin: builtin(t), Watch: slow,
+		Builtin: module(builtin(t)), Watch: slow,
 		Roots: []host.RootSpec{{Path: filepath.Join(dir, "a")}, {Path: filepath.Join(dir, "b")}, {Path: filepath.Join(dir, "c")}},
 		Observe: func(r *host.Report) {
 			mu.Lock()
@@ -163,7 +163,7 @@ func TestBarrier(t *testing.T) {
 	dir := vfstest.Build(t, append(lines, "AGENTS.md = x"))
 	var refreshes atomic.Int64
 	h := newHost(t, host.Options{
-		Builtin: builtin(t), Roots: []host.RootSpec{{Path: dir}}, Observe: func(*host.Report) { refreshes.Add(1) },
+		Builtin: module(builtin(t)), Roots: []host.RootSpec{{Path: dir}}, Observe: func(*host.Report) { refreshes.Add(1) },
 	})
 	var wg sync.WaitGroup
 	for i := range callers {
@@ -196,7 +196,7 @@ func TestBarrier(t *testing.T) {
 func TestRefreshEndsWithItsCallers(t *testing.T) {
 	noLeaks(t)
 	dir := vfstest.Build(t, []string{"AGENTS.md = x"})
-	h := newHost(t, host.Options{Builtin: builtin(t), Roots: []host.RootSpec{{Path: dir}}, Hold: true})
+	h := newHost(t, host.Options{Builtin: module(builtin(t)), Roots: []host.RootSpec{{Path: dir}}, Hold: true})
 	gone, giveUp := context.WithCancel(t.Context())
 	errs := make(chan error, 2)
 	go func() {
@@ -221,7 +221,7 @@ func TestRefreshEndsWithItsCallers(t *testing.T) {
 func TestHold(t *testing.T) {
 	noLeaks(t)
 	dir := vfstest.Build(t, []string{"AGENTS.md = x"})
-	h := newHost(t, host.Options{Builtin: builtin(t), Roots: []host.RootSpec{{Path: dir}}, Hold: true})
+	h := newHost(t, host.Options{Builtin: module(builtin(t)), Roots: []host.RootSpec{{Path: dir}}, Hold: true})
 	running(t, h)
 	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -248,7 +248,7 @@ func TestMemosSurvive(t *testing.T) {
 	loads := 0
 	start := func() *host.Host {
 		return newHost(t, host.Options{
-			Builtin: builtin(t), Roots: []host.RootSpec{{Path: dir}}, MemoDir: memos, KeyDir: memos + ".key",
+			Builtin: module(builtin(t)), Roots: []host.RootSpec{{Path: dir}}, MemoDir: memos, KeyDir: memos + ".key",
 			BuiltinNative: func() io.Reader { loads++; return nil },
 		})
 	}
@@ -316,7 +316,7 @@ func TestSetRoots(t *testing.T) {
 	noLeaks(t)
 	dir := vfstest.Build(t, []string{"a/AGENTS.md = a", "b/AGENTS.md = b", "c/AGENTS.md = c"})
 	at := func(name string) string { return filepath.Join(dir, name) }
-	h := newHost(t, host.Options{Builtin: builtin(t), Watch: slow, Roots: []host.RootSpec{{Path: at("a")}}})
+	h := newHost(t, host.Options{Builtin: module(builtin(t)), Watch: slow, Roots: []host.RootSpec{{Path: at("a")}}})
 	running(t, h)
 	await(t, h, "first", func(s *snapshot.Snapshot) bool { return payloads(s) == "AGENTS.md=a" })
 	set := func(specs ...host.RootSpec) error {
@@ -362,7 +362,7 @@ func TestSetRoots(t *testing.T) {
 func TestReconfigure(t *testing.T) {
 	noLeaks(t)
 	dir := vfstest.Build(t, []string{"AGENTS.md = a", "CLAUDE.md = b", "RULES.md = c"})
-	opts := host.Options{Builtin: builtin(t), Watch: slow, Roots: []host.RootSpec{{Path: dir}}}
+	opts := host.Options{Builtin: module(builtin(t)), Watch: slow, Roots: []host.RootSpec{{Path: dir}}}
 	h := newHost(t, opts)
 	running(t, h)
 	first := await(t, h, "first", func(s *snapshot.Snapshot) bool { return payloads(s) == "AGENTS.md=a CLAUDE.md=b" })
@@ -411,7 +411,7 @@ func TestNotifierFails(t *testing.T) {
 	noLeaks(t)
 	dir := vfstest.Build(t, []string{"AGENTS.md = a"})
 	var works atomic.Bool
-	h := newHost(t, host.Options{Builtin: builtin(t), Roots: []host.RootSpec{{Path: dir}}, Watch: watch.Options{
+	h := newHost(t, host.Options{Builtin: module(builtin(t)), Roots: []host.RootSpec{{Path: dir}}, Watch: watch.Options{
 		Recheck: time.Hour, SilentRecheck: time.Hour, Poll: time.Millisecond,
 		NewBackend: func() (watch.Backend, error) {
 			if works.Load() {

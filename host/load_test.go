@@ -143,7 +143,7 @@ func TestRank(t *testing.T) {
 		want          string
 	}{{0, 0, "first"}, {10, 20, "first"}, {20, 10, "second"}, {0, 99, "second"}, {100, 0, "first"}} {
 		h := newHost(t, host.Options{
-			Builtin: builtin(t), PluginDirs: []string{pluginDir(t, files)}, Roots: []host.RootSpec{{Path: dir}},
+			Builtin: module(builtin(t)), PluginDirs: []string{pluginDir(t, files)}, Roots: []host.RootSpec{{Path: dir}},
 			Plugins: []host.PluginOptions{
 				{Name: "dropin", Rank: tt.first, Config: config("first")},
 				{Name: "second", Rank: tt.second, Config: config("second")},
@@ -175,7 +175,7 @@ func TestNoNativeFallback(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			logs := &logBuffer{}
-			h := newHost(t, host.Options{Builtin: tt.wasm, Roots: []host.RootSpec{{Path: dir}}, Logger: debugLogger(logs)})
+			h := newHost(t, host.Options{Builtin: module(tt.wasm), Roots: []host.RootSpec{{Path: dir}}, Logger: debugLogger(logs)})
 			s := refresh(t, h).Snapshot
 			if len(s.Resources) != 0 {
 				t.Errorf("found %v", lines(s.Resources, dir))
@@ -193,7 +193,7 @@ func TestNoNativeFallback(t *testing.T) {
 
 func TestLoadCanceled(t *testing.T) {
 	t.Parallel()
-	h, err := host.New(testOptions(host.Options{Builtin: builtin(t)}))
+	h, err := host.New(testOptions(host.Options{Builtin: module(builtin(t))}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,6 +52,11 @@ func builtin(t testing.TB) []byte {
 	return guest(t, "waymark/plugins/builtin")
 }
 
+// module is what Options.Builtin takes.
+func module(wasm []byte) func() ([]byte, error) {
+	return func() ([]byte, error) { return wasm, nil }
+}
+
 // logBuffer collects log lines of several goroutines.
 type logBuffer struct {
 	mu   sync.Mutex // guards text

@@ -16,7 +16,7 @@ func TestMemo(t *testing.T) {
 	t.Parallel()
 	dir := vfstest.Build(t, []string{"AGENTS.md = a", "CLAUDE.md -> docs/rules.md", "docs/rules.md = r", skill("skills/one", "one"), "src/main.go = x"})
 	at := func(path string) string { return filepath.Join(dir, path) }
-	h := newHost(t, host.Options{Builtin: builtin(t), Roots: []host.RootSpec{{Path: dir}}})
+	h := newHost(t, host.Options{Builtin: module(builtin(t)), Roots: []host.RootSpec{{Path: dir}}})
 	steps := []struct {
 		name string
 		do   func() error

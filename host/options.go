@@ -15,8 +15,10 @@ import (
 // Options configures a Host. The zero value works and finds nothing: it has
 // neither modules nor roots.
 type Options struct {
-	// Builtin is the built-in resolver module; nil means that there is none.
-	Builtin []byte
+	// Builtin returns the built-in resolver module, always the same; nil means
+	// that there is none. It is called when the bytes are needed, so that they
+	// need not be kept.
+	Builtin func() ([]byte, error)
 	// BuiltinNative gives the built-in module's native code, compiled ahead of
 	// time; see sandbox.Recipe. It may be nil, and may return nil.
 	BuiltinNative func() io.Reader
@@ -69,6 +71,9 @@ type Options struct {
 	// Progress is called with one line when something takes long, for example
 	// compiling a module for the first time. It may be nil.
 	Progress func(line string)
+	// Settled is called when Run has loaded every module after its first
+	// refresh: what only the start needs can be given back. It may be nil.
+	Settled func()
 	// Observe is called after every refresh, ObserveWatch for every batch of
 	// file events; they may be nil and must not block.
 	Observe      func(*Report)
@@ -115,6 +120,9 @@ type RootSpec struct {
 func (o *Options) setDefaults() {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
+	}
+	if o.Settled == nil {
+		o.Settled = func() {}
 	}
 	if o.Observe == nil {
 		o.Observe = func(*Report) {}

@@ -94,7 +94,7 @@ func (c outcome) run(t *testing.T) {
 func (c outcome) options(t *testing.T, dir string, logs *logBuffer) host.Options {
 	t.Helper()
 	opts := host.Options{
-		Builtin: builtin(t), DisableBuiltin: c.disable, Exclude: c.exclude, Caps: c.caps, Logger: debugLogger(logs),
+		Builtin: module(builtin(t)), DisableBuiltin: c.disable, Exclude: c.exclude, Caps: c.caps, Logger: debugLogger(logs),
 		Roots: []host.RootSpec{{Path: filepath.Join(dir, c.root), Role: c.role}},
 	}
 	if c.roots != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -42,8 +43,8 @@ type plugin struct {
 // Load finds out what the built-in module and every *.wasm in the plugin
 // directories can do. A module that was loaded by an earlier process, and
 // hasn't changed, isn't loaded again before it is needed. What can't be used
-// is reported in Plugins and logged; the error is the context's, or that the
-// Host is closed. A refresh waits for it.
+// is reported in Plugins and logged; the error is the context's, that the Host
+// is closed, or that of Options.Builtin. A refresh waits for it.
 func (h *Host) Load(ctx context.Context) error {
 	ctx, leave, err := h.enter(ctx)
 	if err != nil {
@@ -61,7 +62,11 @@ func (h *Host) loadPlugins(ctx context.Context) error {
 	h.mu.Unlock()
 	var list []*plugin
 	if h.opts.Builtin != nil {
-		list = append(list, h.loadBuiltin(ctx, before))
+		p, err := h.loadBuiltin(ctx, before)
+		if err != nil {
+			return err
+		}
+		list = append(list, p)
 	}
 	for _, dir := range h.opts.PluginDirs {
 		list = append(list, h.loadDir(ctx, dir, list, before)...)
@@ -87,11 +92,19 @@ func (h *Host) loadPlugins(ctx context.Context) error {
 	return nil
 }
 
-func (h *Host) loadBuiltin(ctx context.Context, before []*plugin) *plugin {
-	file := moduleFile{path: BuiltinPath, wasm: h.opts.Builtin, native: h.opts.BuiltinNative}
+func (h *Host) loadBuiltin(ctx context.Context, before []*plugin) (*plugin, error) {
+	file := moduleFile{path: BuiltinPath, digest: h.builtinDigest, read: h.opts.Builtin, native: h.opts.BuiltinNative}
+	if file.digest == "" {
+		wasm, err := h.opts.Builtin()
+		if err != nil {
+			return nil, err
+		}
+		file.digest = digestOf(wasm)
+		h.builtinDigest = file.digest
+	}
 	p := h.open(ctx, file, h.opts.Limits, before)
 	if p.module == nil {
-		return p
+		return p, nil
 	}
 	for _, info := range p.module.desc.Resolvers {
 		info.Reads = renamed(info.Reads, h.opts.BuiltinNames[info.Name])
@@ -101,7 +114,7 @@ func (h *Host) loadBuiltin(ctx context.Context, before []*plugin) *plugin {
 			})
 		}
 	}
-	return p
+	return p, nil
 }
 
 // renamed puts other names of files into patterns.
@@ -132,7 +145,7 @@ func (h *Host) loadDir(ctx context.Context, dir string, others, before []*plugin
 			list = append(list, rejected(path, err))
 			continue
 		}
-		list = append(list, h.loadDropIn(ctx, moduleFile{path: path, wasm: wasm}, slices.Concat(others, list), before))
+		list = append(list, h.loadDropIn(ctx, newModuleFile(path, wasm), slices.Concat(others, list), before))
 	}
 	return list
 }
@@ -186,18 +199,35 @@ func (e *PluginOptions) limits(all sandbox.Limits) sandbox.Limits {
 	}
 }
 
-// moduleFile is a module as it was read.
+// moduleFile is a module by its digest. Its bytes are read when it is loaded,
+// since a memo may make that unnecessary.
 type moduleFile struct {
-	path   string
-	wasm   []byte
-	native func() io.Reader // its native code; nil when there is none
+	path, digest string
+	read         func() ([]byte, error)
+	native       func() io.Reader // its native code; nil when there is none
+}
+
+// newModuleFile is a dropped-in module whose file holds wasm now.
+func newModuleFile(path string, wasm []byte) moduleFile {
+	digest := digestOf(wasm)
+	return moduleFile{path: path, digest: digest, read: func() ([]byte, error) {
+		wasm, err := readModule(path)
+		if err == nil && digestOf(wasm) != digest {
+			err = errors.New("the file has changed since it was looked at: restart the agent, or reload its configuration")
+		}
+		return wasm, err
+	}}
+}
+
+func digestOf(wasm []byte) string {
+	sum := sha256.Sum256(wasm)
+	return hex.EncodeToString(sum[:])
 }
 
 // open makes a plugin of a module file: the one it was before, one whose
 // description is remembered, or one that is loaded now.
 func (h *Host) open(ctx context.Context, file moduleFile, limits sandbox.Limits, before []*plugin) *plugin {
-	sum := sha256.Sum256(file.wasm)
-	digest := hex.EncodeToString(sum[:])
+	digest := file.digest
 	p := &plugin{state: snapshot.Plugin{Path: file.path, Digest: digest, State: snapshot.PluginRejected, Resolvers: []string{}}}
 	if p.module = sameModule(before, file.path, digest, limits); p.module == nil {
 		p.module = newHandle(h.closing, digest, limits, h.loader(file, limits))
@@ -226,11 +256,15 @@ func (h *Host) loader(file moduleFile, limits sandbox.Limits) func(context.Conte
 			h.progress("compiling " + file.path + " for the first time, this takes a few seconds …")
 		})
 		defer slow.Stop()
+		wasm, err := file.read()
+		if err != nil {
+			return nil, err
+		}
 		var native io.Reader
 		if file.native != nil {
 			native = file.native()
 		}
-		m, err := h.sandbox.LoadNative(ctx, file.wasm, native, limits)
+		m, err := h.sandbox.LoadNative(ctx, wasm, native, limits)
 		if err != nil {
 			return nil, err
 		}

@@ -147,6 +147,9 @@ func (h *Host) save(ctx context.Context) error {
 		if err := engine.Save(); err != nil {
 			h.log.Warn("memos are not kept", slog.Any("error", err))
 		}
+		// What a burst of edits has used is garbage by now, and an agent spends
+		// its life waiting for the next.
+		debug.FreeOSMemory()
 	}
 }
 
@@ -225,6 +228,7 @@ func ended(ctx context.Context, err error) error {
 func (h *Host) settleDown(ctx context.Context) error {
 	h.Settle(ctx)
 	if ctx.Err() == nil {
+		h.settled()
 		debug.FreeOSMemory()
 	}
 	return nil

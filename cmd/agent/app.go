@@ -21,6 +21,8 @@ type app struct {
 	builtin func() ([]byte, error)
 	// native returns its native code, compiled ahead of time; it may be nil.
 	native func() io.Reader
+	// release gives back what reading these has taken; it may be nil.
+	release func()
 	// compiler compiles other modules; nil means that this process does.
 	compiler *sandbox.Compiler
 

@@ -18,7 +18,7 @@ func main() {
 	compiler := sandbox.MaybeCompile() // first: this may be a process that only compiles
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	a := app{builtin: builtin.Module, native: builtin.Native, compiler: compiler, stdout: os.Stdout, stderr: os.Stderr}
+	a := app{builtin: builtin.Module, native: builtin.Native, release: builtin.Release, compiler: compiler, stdout: os.Stdout, stderr: os.Stderr}
 	code := a.run(ctx, os.Args[1:])
 	stop()
 	os.Exit(code)

@@ -37,12 +37,8 @@ func (s *settings) load(places *config.Places) (*config.Config, error) {
 // hostOptions turns a configuration into what the engine takes, all but roots
 // and push.
 func (a *app) hostOptions(s *settings, c *config.Config, places *config.Places, env variables, log *slog.Logger) (host.Options, error) {
-	wasm, err := a.builtin()
-	if err != nil {
-		return host.Options{}, err
-	}
 	opts := host.Options{
-		Builtin: wasm, DisableBuiltin: c.Builtin.Disable, BuiltinConfig: objects(c.Builtin.Config),
+		Builtin: a.builtin, DisableBuiltin: c.Builtin.Disable, BuiltinConfig: objects(c.Builtin.Config),
 		Exclude:       c.Exclude,
 		BuiltinNative: a.native, Compiler: a.compiler,
 		CacheDir: filepath.Join(places.Cache, "code"), KeyDir: filepath.Join(places.State, "key"),

@@ -80,6 +80,7 @@ func (d *daemon) makeHost(ctx context.Context, c *config.Config) error {
 	}
 	opts.Roots = d.workspace.specs()
 	opts.Hold = d.settings.waitFor != ""
+	opts.Settled = d.app.release
 	opts.Observe, opts.ObserveWatch = d.observe, d.observeWatch
 	if d.peer != nil {
 		opts.Push = &d.peer.options

@@ -12,6 +12,8 @@
 //   - A run ends by its deadline, its fuel, or with its context, whatever the
 //     guest does: every module is metered when it is loaded (package meter), and
 //     what the host does for a guest is charged and looks at the deadline, too.
+//   - Of the units of a run (abi/ABI.md, "Units") the next run gets what
+//     host/vfs has found to hold, and nothing when nobody called Run.Recall.
 //   - Native code comes from the agent's own binary, the sealed cache or the
 //     compiler (package codecache), and from nowhere else.
 //   - Guest text (errors, panics, logs, warnings) is bounded, made valid UTF-8

@@ -97,7 +97,7 @@ func ask(ctx context.Context, t *testing.T, m *sandbox.Module, run *vfs.Run, res
 func TestDescription(t *testing.T) {
 	m := loadProbe(t, sandbox.Limits{Time: time.Minute})
 	d := m.Description()
-	if d.Name != "probe" || d.Version != "1.0.0" || len(d.Resolvers) != 3 {
+	if d.Name != "probe" || d.Version != "1.0.0" || len(d.Resolvers) != 4 {
 		t.Errorf("description %+v", d)
 	}
 	if len(m.Digest()) != 64 {

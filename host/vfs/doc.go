@@ -29,6 +29,11 @@
 //     hold only what a resolver can really depend on.
 //   - Traced: Run.Trace lists everything the run's answers depend on, and
 //     Root.Check tells whether a new run would get the same answers.
+//   - In units: a part of a run can be traced apart from the rest (BeginUnit,
+//     EndUnit), so that the next run takes over what hasn't changed with the
+//     answers, the files and the costs that computing it would have brought
+//     (Run.Units, Root.CheckUnits, Run.Recall). A run that does comes out like
+//     one that doesn't.
 //
 // # Paths
 //
@@ -60,6 +65,10 @@
 // is the Run's own and ends with Close. No lock is held during file I/O.
 //
 // # Limits
+//
+// Units are taken over as they were when CheckUnits looked. A file that changes
+// between that and the end of the run can leave a trace that contradicts itself,
+// which is then stale at the next check.
 //
 // Hard links have no target that could be matched: a file with several names
 // is compared with the protected files that are likely to be meant (see

@@ -178,7 +178,7 @@ func (c *Case) options(dirs Dirs, builtin []byte, cache string) host.Options {
 		opts.Roots = append(opts.Roots, host.RootSpec{Path: dir})
 	}
 	if c.Builtin {
-		opts.Builtin, opts.CacheDir = builtin, cache
+		opts.Builtin, opts.CacheDir = func() ([]byte, error) { return builtin, nil }, cache
 		opts.Limits.Time, opts.Limits.Memory = 2*time.Second, 0
 	}
 	return opts

@@ -67,6 +67,7 @@ func init() {
 		Name: "probe", Version: "1.0.0",
 		Resolvers: []guest.Resolver{
 			resolver("wasi", viaWASI), resolver("fs", viaFS),
+			{Name: "units", Kinds: []guest.Kind{guest.InstructionFile}, Reads: []string{"**"}, Resolve: units},
 			{
 				Name: "tokens", Kinds: []guest.Kind{guest.MCPConfig}, Reads: []string{".mcp.json"},
 				Resolve: func(_ *guest.Request, root fs.FS) (*guest.Response, error) {

@@ -13,6 +13,8 @@ BENCHTIME ?= 1s
 BENCH     ?= .
 # More arguments for `make hostile`, as in: -run '^time/' -count 1 -json
 HOSTILEFLAGS ?=
+# More arguments for `make bench-latency`, as in: -run edits -skills 200 -json
+LATENCYFLAGS ?=
 # Where `make install-user` puts things, and the program that it installs. A
 # packager sets DESTDIR to a directory that stands for /.
 PREFIX  ?= $(HOME)/.local
@@ -44,7 +46,7 @@ GUEST_FILES := $(shell find abi sdk-guest plugins -name '*.go' ! -name '*_test.g
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 NATIVE_FILES := $(shell find host/sandbox internal/tools/aot -name '*.go' ! -name '*_test.go' 2>/dev/null)
-.PHONY: help run build guest native test race check fmt vet cross lint generate generated clean-tree bench fuzz hostile cover install-user uninstall-user dist clean
+.PHONY: help run build guest native test race check fmt vet cross lint generate generated clean-tree bench bench-latency fuzz hostile cover install-user uninstall-user dist clean
 
 help: ## Say what the targets are.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -105,6 +107,9 @@ clean-tree:
 
 bench: guest ## Run the benchmarks; BENCH=regexp for some of them.
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem $(PKGS)
+
+bench-latency: build ## Measure edit → hub, CPU per edit, starts and memory, end to end (two to three minutes).
+	$(GO) run ./internal/tools/latency $(LATENCYFLAGS)
 
 fuzz: guest ## Run every fuzz target for FUZZTIME (20s).
 	@git grep --untracked -oE '^func Fuzz[A-Za-z0-9_]+' -- '*_test.go' | { failed=0; while IFS=: read -r file func; do \

@@ -113,10 +113,9 @@ func (h *Hub) ServeConn(ctx context.Context, conn net.Conn) error {
 // serveCalls serves one DRPC transport until it ends.
 func (h *Hub) serveCalls(ctx context.Context, c *calls) {
 	server := drpcserver.NewWithOptions(c, drpcserver.Options{Manager: drpcmanager.Options{
-		// What is over wire.MaxMessage is refused with an answer, unlike what
-		// is over this.
-		Reader: drpcwire.ReaderOptions{MaximumBufferSize: maxCall},
-		Stream: drpcstream.Options{MaximumBufferSize: maxCall},
+		// The intake refuses what is too large, and answers; DRPC would not.
+		Reader: drpcwire.ReaderOptions{MaximumBufferSize: 2 * maxCall},
+		Stream: drpcstream.Options{MaximumBufferSize: 2 * maxCall},
 	}})
 	err := server.ServeOne(ctx, c.intake)
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {

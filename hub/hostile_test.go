@@ -140,7 +140,7 @@ func endless(conn net.Conn, token string, n int) (err error) {
 // at a time: a typed refusal, and not the memory of it.
 func TestHugeMessage(t *testing.T) {
 	// Write is also how long a stream may linger that the peer doesn't close.
-	f := newFixture(t, hub.Options{Limits: hub.Limits{Write: time.Second}})
+	f := newFixture(t, hub.Options{Limits: hub.Limits{Write: 3 * time.Second}})
 	endpoint := f.web()
 	stop := f.bystander(endpoint)
 	token := f.token(store.RoleAgent, "a")
@@ -177,7 +177,7 @@ func TestHugeMessage(t *testing.T) {
 // TestStrangerIsSmall: who hasn't shown a token can't make the hub hold
 // much, or for long.
 func TestStrangerIsSmall(t *testing.T) {
-	f := newFixture(t, hub.Options{Limits: hub.Limits{Handshake: 300 * time.Millisecond, Read: 300 * time.Millisecond}})
+	f := newFixture(t, hub.Options{Limits: hub.Limits{Handshake: 300 * time.Millisecond}})
 	stop := f.bystander(f.web())
 	grown := grows(func() {
 		var wg sync.WaitGroup
@@ -375,7 +375,7 @@ func TestManyStreams(t *testing.T) {
 // TestSlowAndSilent: who doesn't speak, or not to an end, doesn't stay.
 func TestSlowAndSilent(t *testing.T) {
 	f := newFixture(t, hub.Options{Limits: hub.Limits{
-		Handshake: 200 * time.Millisecond, Read: 200 * time.Millisecond, Write: 200 * time.Millisecond, Ping: 100 * time.Millisecond,
+		Handshake: 300 * time.Millisecond, Read: time.Second, Write: time.Second, Ping: 200 * time.Millisecond,
 	}})
 	endpoint := f.web()
 	stop := f.bystander(endpoint)
@@ -427,11 +427,11 @@ func TestSlowAndSilent(t *testing.T) {
 	// Idle agents stay, as long as they answer.
 	idle := drpcconn.New(socket())
 	ctx := drpcmetadata.Add(t.Context(), wire.TokenMetadata, f.token(store.RoleAgent, "idle"))
-	for version := range uint64(3) {
+	for version := range uint64(2) {
 		if _, err := waymark.NewDRPCContextClient(idle).Push(ctx, &waymark.PushRequest{Version: version + 1}); err != nil {
 			t.Fatal(err)
 		}
-		wait(t, 300*time.Millisecond) // longer than any of the limits above
+		wait(t, 1200*time.Millisecond) // longer than any of the limits above
 	}
 	_ = idle.Close()
 	a.mustPush(&waymark.PushRequest{Version: 2}, true)

@@ -39,7 +39,10 @@ type intake struct {
 	holder   *holder
 	large    bool              // slots and holder have an element of ours
 	refuse   func(error) error // answers the call that is being received
-	closed   bool
+	// final is the deadline of a transport that is about to end, which nothing
+	// puts off; zero until then.
+	final  time.Time
+	closed bool
 }
 
 func newIntake(conn net.Conn, limits *Limits, slots chan struct{}, idle time.Duration) *intake {
@@ -98,8 +101,8 @@ const stray = 1 << 10
 // ones, under the lock.
 func (t *intake) extend(d time.Duration) {
 	switch {
-	case t.closed:
-		t.deadline = past()
+	case !t.final.IsZero():
+		t.deadline = t.final
 	case d > 0:
 		t.deadline = time.Now().Add(d)
 	default:
@@ -118,7 +121,9 @@ func (t *intake) release() {
 
 // Read implements io.Reader.
 func (t *intake) Read(p []byte) (int, error) {
-	if err := t.ready(); err != nil {
+	if err := t.ready(); errors.Is(err, errTooLarge) {
+		return 0, t.overflow(p)
+	} else if err != nil {
 		return 0, err
 	}
 	n, err := t.conn.Read(p)
@@ -135,13 +140,10 @@ func (t *intake) Read(p []byte) (int, error) {
 // ready waits until there is room for what comes next.
 func (t *intake) ready() error {
 	t.mu.Lock()
-	count, large, admitted, deadline, refuse := t.count, t.large, t.admitted, t.deadline, t.refuse
+	count, large, admitted, deadline := t.count, t.large, t.admitted, t.deadline
 	t.mu.Unlock()
 	switch {
 	case count > maxCall:
-		if refuse != nil {
-			_ = refuse(errTooLarge) // the connection ends in any case
-		}
 		return errTooLarge
 	case count <= smallCall || large:
 		return nil
@@ -160,6 +162,25 @@ func (t *intake) ready() error {
 		}
 	}
 	return nil
+}
+
+// overflow answers a call that is too large and lets the rest of it go by,
+// for a while: where what has been sent isn't read, the answer is lost, too.
+// The transport ends with the error.
+func (t *intake) overflow(buf []byte) error {
+	t.mu.Lock()
+	refuse := t.refuse
+	t.final = time.Now().Add(closeTimeout)
+	t.extend(0)
+	t.mu.Unlock()
+	if refuse == nil || refuse(errTooLarge) != nil {
+		return errTooLarge
+	}
+	for {
+		if _, err := t.conn.Read(buf); err != nil {
+			return errTooLarge
+		}
+	}
 }
 
 func (t *intake) wait(ctx context.Context, ch <-chan struct{}) error {
@@ -222,7 +243,7 @@ func (t *intake) Write(p []byte) (int, error) {
 func (t *intake) Close() error {
 	t.mu.Lock()
 	first := !t.closed
-	t.closed = true
+	t.closed, t.final = true, past()
 	t.mu.Unlock()
 	if first {
 		close(t.done)

@@ -78,11 +78,12 @@ func (p *Part) encode() []byte {
 func decodePart(s string) (p Part, ok bool) {
 	r := cutter{rest: s}
 	p.Note = r.text()
-	if n := r.uint(); n > 0 && n <= len(r.rest) {
-		p.Warnings = make([]string, n)
+	n := r.uint()
+	if n > len(r.rest) { // each has a byte at least
+		return p, false
 	}
-	for i := range p.Warnings {
-		p.Warnings[i] = r.text()
+	for range n {
+		p.Warnings = append(p.Warnings, r.text())
 	}
 	p.Rows = Rows(r.rest)
 	return p, !r.bad
@@ -92,9 +93,9 @@ func appendText(b []byte, s string) []byte { return append(appendUint(b, len(s))
 
 func appendUint(b []byte, n int) []byte {
 	for ; n >= 0x80; n >>= 7 {
-		b = append(b, byte(n)|0x80)
+		b = append(b, byte(n&0x7f)|0x80)
 	}
-	return append(b, byte(n))
+	return append(b, byte(n&0x7f))
 }
 
 // cutter cuts pieces off a string. Once it has failed, all it gives is empty.

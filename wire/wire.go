@@ -40,10 +40,11 @@ const (
 	// EndpointPath is its path below the server's URL.
 	EndpointPath = "/api/v2/workspaceagents/me/rpc"
 	// TokenHeader carries the agent's token in the handshake.
-	TokenHeader = "Coder-Session-Token" //nolint:gosec // a header's name
-	// The version of the Agent API that this repository speaks. 2.10 is the
-	// first one that has PushContextState.
-	APIMajor, APIMinor = 2, 10
+	TokenHeader = "Coder-Session-Token"
+	// APIMajor and APIMinor are the version of the Agent API that this
+	// repository speaks. 2.10 is the first one that has PushContextState.
+	APIMajor = 2
+	APIMinor = 10
 	// Role says what connects. Coder's server monitors the workspace's agent
 	// by the connections whose role is "agent" or missing; any other value
 	// leaves what it knows of the workspace's own agent alone.

@@ -73,6 +73,7 @@ func checkRedirect(request *http.Request, via []*http.Request) error {
 
 // Dial implements Dialer.
 func (d *webDialer) Dial(ctx context.Context) (drpc.Conn, error) {
+	//nolint:bodyclose // the library has read and closed it, or it is the connection
 	ws, response, err := websocket.Dial(ctx, d.endpoint, &websocket.DialOptions{
 		HTTPClient: d.client,
 		HTTPHeader: http.Header{wire.TokenHeader: {d.token}},

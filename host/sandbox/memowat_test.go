@@ -46,11 +46,6 @@ func (g *unitGuest) endEmpty() *unitGuest {
 	return g.add("(call $memo_end (i64.const 0)) (call $ended)")
 }
 
-// read adds the content of a file to the transcript.
-func (g *unitGuest) read(path string) *unitGuest {
-	return g.add("(call $copy (call $fs_read %s (i64.const 0) (i64.const 1000)))", g.text(path))
-}
-
 // unit begins a unit, and if it isn't remembered ends it with the content of a
 // file, which goes into the transcript behind "-".
 func (g *unitGuest) unit(key, path string) *unitGuest {

@@ -58,6 +58,8 @@ type Case struct {
 	During func(ctx context.Context, dirs Dirs) error
 	// Builtin runs the built-in resolvers on the workspace, too.
 	Builtin bool
+	// Memo lets the engine remember results, which it doesn't elsewhere.
+	Memo bool
 	// Drive replaces load and refresh, for cases that are a story.
 	Drive func(ctx context.Context, b *Bench) error
 
@@ -161,14 +163,14 @@ func matches(want, got string) bool {
 
 // Cases returns the corpus. Names are unique.
 func Cases() []Case {
-	return slices.Concat(timeCases(), memoryCases(), answerCases(), compilingCases(), loadingCases(), fileCases(), stateCases(), enduranceCases())
+	return slices.Concat(timeCases(), memoryCases(), answerCases(), compilingCases(), loadingCases(), fileCases(), stateCases(), unitCases(), enduranceCases())
 }
 
 // options are the engine's for a case.
 func (c *Case) options(dirs Dirs, builtin []byte, cache string) host.Options {
 	opts := host.Options{
 		PluginDirs: []string{dirs.Plugins},
-		NoMemo:     true,
+		NoMemo:     !c.Memo,
 		Limits:     c.limits(),
 		FileLimits: c.FileLimits,
 		// The victim runs under the operator's defaults, as an innocent would.

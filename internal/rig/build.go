@@ -15,28 +15,21 @@ import (
 // Programs are paths of executables.
 type Programs struct{ Agent, Hub string }
 
-// Build builds the programs into dir, from the source as it is now and without
-// make: the built-in module is built first and takes the place of the one in
-// the tree. With race they are built with the race detector.
-//
-// Native code that make has left in the tree is embedded, and used by the agent
-// if it fits the module; otherwise the agent's first run compiles it.
+// Build builds the programs into dir as make does, from the source as it is now
+// and without touching the tree: the built-in module and its native code are
+// built first and take the place of those in the tree. With race the programs
+// have the race detector.
 func Build(ctx context.Context, dir string, race bool) (Programs, error) {
 	wasm, err := guestbuild.Build(ctx, "waymark/plugins/builtin")
 	if err != nil {
 		return Programs{}, err
 	}
-	out, err := goCommand(ctx, "list", "-m", "-f", "{{.Dir}}")
-	if err != nil {
+	native := filepath.Join(dir, "builtin.native")
+	if _, err := goCommand(ctx, "run", "waymark/internal/tools/aot", "-o", native, wasm); err != nil {
 		return Programs{}, err
 	}
-	overlay := filepath.Join(dir, "overlay.json")
-	module := filepath.Join(strings.TrimSpace(out), "host/builtin/dist/builtin.wasm")
-	text, err := json.Marshal(map[string]any{"Replace": map[string]string{module: wasm}})
+	overlay, err := writeOverlay(ctx, dir, map[string]string{"builtin.wasm": wasm, "builtin.native": native})
 	if err != nil {
-		return Programs{}, err
-	}
-	if err := os.WriteFile(overlay, text, 0o600); err != nil {
 		return Programs{}, err
 	}
 	args := []string{"build", "-trimpath", "-buildvcs=false", "-overlay", overlay, "-o", dir + "/"}
@@ -47,6 +40,24 @@ func Build(ctx context.Context, dir string, race bool) (Programs, error) {
 		return Programs{}, err
 	}
 	return Programs{Agent: filepath.Join(dir, "agent"), Hub: filepath.Join(dir, "hub")}, nil
+}
+
+// writeOverlay tells the go command where the files are that it embeds.
+func writeOverlay(ctx context.Context, dir string, embedded map[string]string) (string, error) {
+	module, err := goCommand(ctx, "list", "-m", "-f", "{{.Dir}}")
+	if err != nil {
+		return "", err
+	}
+	replace := map[string]string{}
+	for name, path := range embedded {
+		replace[filepath.Join(strings.TrimSpace(module), "host/builtin/dist", name)] = path
+	}
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	overlay := filepath.Join(dir, "overlay.json")
+	return overlay, os.WriteFile(overlay, text, 0o600)
 }
 
 func goCommand(ctx context.Context, args ...string) (string, error) {

@@ -22,7 +22,7 @@ func home(t *testing.T) rig.Home {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	h, err := rig.NewHome(dir, "")
+	h, err := rig.NewHome(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

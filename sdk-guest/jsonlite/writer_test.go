@@ -27,8 +27,14 @@ func TestWriter(t *testing.T) {
 	w.Null()
 	w.Key("raw")
 	w.Raw([]byte(`{"x":1}`))
+	w.Key("more")
+	w.Grow(20)
+	w.BeginArray()
+	w.RawString(`1,2`)
+	w.RawString(`3`)
+	w.EndArray()
 	w.EndObject()
-	want := `{"list":["a\"b",-3,{},[]],"yes":true,"none":null,"raw":{"x":1}}`
+	want := `{"list":["a\"b",-3,{},[]],"yes":true,"none":null,"raw":{"x":1},"more":[1,2,3]}`
 	if got := string(w.Bytes()); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -40,6 +46,9 @@ func FuzzString(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		lit := jsonlite.AppendString(nil, s)
+		if n := jsonlite.StringLen(s); n != len(lit) {
+			t.Fatalf("%q is written as %s, %d bytes: StringLen says %d", s, lit, len(lit), n)
+		}
 		var theirs string
 		if err := json.Unmarshal(lit, &theirs); err != nil {
 			t.Fatalf("%q is written as %s: %v", s, lit, err)

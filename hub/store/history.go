@@ -52,8 +52,8 @@ type ResourceChange struct {
 // always is. A revision is dropped as soon as one of the limits asks for it,
 // and with it everything older. The zero value keeps what its fields say.
 type Retention struct {
-	// Revisions counts the newest one, too; 0 means 100, MaxRevisions is the
-	// most.
+	// Revisions counts the newest one, too; 0 means 100, less than 0 or too
+	// many MaxRevisions.
 	Revisions int
 	// Age counts from when a revision ceased to be the newest; 0 means 30
 	// days, less than 0 no limit.

@@ -3,9 +3,11 @@ package store_test
 import (
 	"crypto/sha256"
 	"errors"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"waymark/host/snapshot"
 	"waymark/hub/store"
@@ -49,6 +51,20 @@ func TestDigests(t *testing.T) {
 	add("attribute list", snapshot.Resource{Attributes: snapshot.Attributes{"x": {List: []string{"y"}}}})
 	add("shifted border", snapshot.Resource{Source: "xx", Key: "y"})
 	add("other border", snapshot.Resource{Source: "x", Key: "xy"})
+}
+
+func TestRetention(t *testing.T) {
+	const day = 24 * time.Hour
+	for _, tc := range []struct{ given, want store.Retention }{
+		{store.Retention{}, store.Retention{Revisions: 100, Age: 30 * day, Bytes: 64 << 20}},
+		{store.Retention{Revisions: 1, Age: time.Second, Bytes: 1}, store.Retention{Revisions: 1, Age: time.Second, Bytes: 1}},
+		{store.Retention{Revisions: 1e9, Age: -1, Bytes: -1}, store.Retention{Revisions: store.MaxRevisions, Age: math.MaxInt64, Bytes: math.MaxInt64}},
+		{store.Retention{Revisions: -1}, store.Retention{Revisions: store.MaxRevisions, Age: 30 * day, Bytes: 64 << 20}},
+	} {
+		if got := tc.given.Effective(); got != tc.want || got.Effective() != tc.want {
+			t.Errorf("%+v becomes %+v, want %+v", tc.given, got, tc.want)
+		}
+	}
 }
 
 func TestTokenText(t *testing.T) {

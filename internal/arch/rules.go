@@ -101,7 +101,7 @@ func rules() []Rule {
 		},
 		{
 			From: all, Except: []string{"waymark/internal/...", "*test"},
-			To: []string{"waymark/internal/...", "waymark/cmd/...", "testing", "*test"}, Allow: []string{"waymark/hub/store/internal/latest"},
+			To: []string{"waymark/internal/...", "waymark/cmd/...", "testing", "*test"},
 			Reason: "tools and test helpers are no part of the product",
 		},
 	}

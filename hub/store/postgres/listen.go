@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"waymark/hub/store/internal/latest"
+	"waymark/hub/store/internal/newest"
 )
 
 const (
@@ -27,7 +27,7 @@ const (
 // programs that open a store don't wait.
 type listener struct {
 	config *pgx.ConnConfig
-	latest *latest.Revision
+	newest *newest.Revision
 	log    *slog.Logger
 
 	// ctx ends when close is called.
@@ -37,10 +37,10 @@ type listener struct {
 	done   sync.WaitGroup
 }
 
-func newListener(config *pgx.ConnConfig, latest *latest.Revision, log *slog.Logger) *listener {
+func newListener(config *pgx.ConnConfig, revision *newest.Revision, log *slog.Logger) *listener {
 	config = config.Copy()
 	config.RuntimeParams["application_name"] += "-listen"
-	l := &listener{config: config, latest: latest, log: log}
+	l := &listener{config: config, newest: revision, log: log}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	return l
 }
@@ -59,7 +59,7 @@ func (l *listener) close() {
 // Wait implements store.Store.
 func (db *DB) Wait(ctx context.Context, after int64) (int64, error) {
 	db.listen.start.Do(func() { db.listen.done.Go(db.listen.run) })
-	return db.latest.Wait(ctx, after, 0, func(ctx context.Context) (revision int64, err error) {
+	return db.newest.Wait(ctx, after, 0, func(ctx context.Context) (revision int64, err error) {
 		ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 		defer cancel()
 		err = db.pool.QueryRow(ctx, selectRevision).Scan(&revision)
@@ -133,7 +133,7 @@ func (l *listener) read(conn *pgx.Conn) error {
 	if err := conn.QueryRow(ctx, selectRevision).Scan(&revision); err != nil {
 		return err
 	}
-	l.latest.Reset(revision)
+	l.newest.Reset(revision)
 	return nil
 }
 

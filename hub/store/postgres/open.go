@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"waymark/hub/store"
-	"waymark/hub/store/internal/latest"
+	"waymark/hub/store/internal/newest"
 	"waymark/hub/store/internal/prune"
 	"waymark/hub/store/internal/sqlstore"
 )
@@ -59,7 +59,7 @@ type DB struct {
 	*core
 	log     *slog.Logger
 	pool    *pgxpool.Pool
-	latest  *latest.Revision
+	newest  *newest.Revision
 	listen  *listener
 	pruning *prune.Task
 
@@ -98,13 +98,13 @@ func Open(ctx context.Context, url string, opts Options) (*DB, error) {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
 	where := fmt.Sprintf("%s on %s", config.ConnConfig.Database, config.ConnConfig.Host)
-	db := &DB{log: opts.Logger, latest: latest.New()}
+	db := &DB{log: opts.Logger, newest: newest.New()}
 	db.core = &core{Database: database{db}, TextList: textList, Now: opts.Now, Keep: opts.History.Effective()}
 	if err := db.open(ctx, config); err != nil {
 		_ = db.Close()
 		return nil, fmt.Errorf("open database %s: %w", where, clarify(err))
 	}
-	db.listen = newListener(config.ConnConfig, db.latest, opts.Logger)
+	db.listen = newListener(config.ConnConfig, db.newest, opts.Logger)
 	db.pruning = prune.Start(db.Prune, opts.Logger)
 	return db, nil
 }
@@ -156,7 +156,7 @@ func configure(url string, maxConns int) (*pgxpool.Config, error) {
 // Close implements store.Store.
 func (db *DB) Close() error {
 	db.closeOnce.Do(func() {
-		db.latest.Close()
+		db.newest.Close()
 		db.listen.close()
 		db.pruning.Close()
 		if db.pool != nil {

@@ -34,7 +34,7 @@ func (db *DB) Push(ctx context.Context, agentID string, generation int64, push s
 	if err != nil {
 		return store.PushResult{}, fmt.Errorf("push: %w", err)
 	}
-	db.latest.Announce(p.result.Revision)
+	db.newest.Announce(p.result.Revision)
 	return p.result, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"waymark/host/snapshot"
@@ -122,4 +123,33 @@ func TestAfterReboot(t *testing.T) {
 			t.Errorf("newest is %d, %v", newest, err)
 		}
 	}
+}
+
+// TestHeardAtOnce hears of a push of its own process without looking for it:
+// the clock of the bubble stands still unless somebody waits for it.
+func TestHeardAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "hub.db")
+	synctest.Test(t, func(t *testing.T) {
+		db := open(t, path)
+		g := begin(t, db)
+		heard := make(chan int64)
+		go func() {
+			revision, err := db.Wait(t.Context(), 0)
+			if err != nil {
+				t.Error(err)
+			}
+			heard <- revision
+		}()
+		synctest.Wait()
+		start := time.Now()
+		if _, err := pushOne(t, db, g, 1); err != nil {
+			t.Fatal(err)
+		}
+		if revision := <-heard; revision != 1 || time.Since(start) > 0 {
+			t.Errorf("heard of revision %d after %v", revision, time.Since(start))
+		}
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }

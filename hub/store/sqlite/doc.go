@@ -10,7 +10,9 @@
 //   - A crash of the process loses nothing that was acknowledged. A crash of
 //     the machine may lose the last moments (WAL with synchronous=NORMAL): the
 //     agents' next connections bring them again, and a sync per push would
-//     cost more than the whole push.
+//     cost more than the whole push. After a start of the machine the revision
+//     jumps by a million, so that those that were lost are not used again for
+//     something else.
 //
 // # Concurrency
 //
@@ -21,5 +23,7 @@
 //
 // # Limits
 //
-// The file must be on a local file system: WAL needs shared memory.
+// The file must be on a local file system: WAL needs shared memory. It doesn't
+// shrink when history is dropped; the room is used again. What another process
+// pushes is heard of within a second, what this one does at once.
 package sqlite

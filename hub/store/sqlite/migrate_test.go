@@ -106,7 +106,7 @@ func TestMigrateVersion1(t *testing.T) {
 
 // TestGoOnAfterVersion1 pushes to what the first release stored.
 func TestGoOnAfterVersion1(t *testing.T) {
-	_, db := openVersion1(t)
+	path, db := openVersion1(t)
 	old, err := db.Push(t.Context(), "dev-1", 2, store.Push{Delta: true, BaseVersion: 4, Snapshot: snapshot.Snapshot{Version: 5}})
 	if err == nil {
 		t.Errorf("a delta of a session that knows no deltas: %+v", old)
@@ -126,6 +126,13 @@ func TestGoOnAfterVersion1(t *testing.T) {
 	result, err = db.Push(t.Context(), "dev-1", g, p)
 	if want := (store.PushResult{Accepted: true, Revision: 5, Written: 1, Removed: 1}); err != nil || result != want {
 		t.Errorf("a delta: %+v, %v; want %+v", result, err, want)
+	}
+	const agentsMD = " FROM resources WHERE id = 'instruction_file:/w/AGENTS.md' AND until IS NULL"
+	if created := value(t, path, "SELECT created_at"+agentsMD); created != second(9).UnixMicro() {
+		t.Errorf("a changed resource was first seen at %d, want %d", created, second(9).UnixMicro())
+	}
+	if updated := value(t, path, "SELECT updated_at"+agentsMD); updated <= second(9).UnixMicro() {
+		t.Errorf("a changed resource was updated at %d", updated)
 	}
 	changes, err := db.Diff(t.Context(), "dev-1", 3, 5)
 	if err != nil || len(changes) != 2 || string(changes[0].After.Payload) != "text" || changes[1].After != nil {

@@ -3,20 +3,16 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
-	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
 
 	_ "modernc.org/sqlite" // the driver named "sqlite"
 
 	"waymark/hub/store"
-	"waymark/hub/store/internal/latest"
+	"waymark/hub/store/internal/newest"
 	"waymark/hub/store/internal/prune"
 	"waymark/hub/store/internal/sqlstore"
 )
@@ -55,8 +51,8 @@ type DB struct {
 	// write has one connection: the one writer of this process.
 	write *sql.DB
 	read  *sql.DB
-	// latest is told of this process's pushes.
-	latest  *latest.Revision
+	// newest is told of this process's pushes.
+	newest  *newest.Revision
 	pruning *prune.Task
 
 	closeOnce sync.Once
@@ -86,7 +82,7 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	db := &DB{latest: latest.New(), busy: opts.BusyTimeout}
+	db := &DB{newest: newest.New(), busy: opts.BusyTimeout}
 	db.core = &core{Database: database{db}, TextList: textList, Now: opts.Now, Keep: opts.History.Effective()}
 	if err := db.open(ctx, path); err != nil {
 		_ = db.Close()
@@ -117,69 +113,10 @@ func (db *DB) open(ctx context.Context, path string) error {
 	return db.read.PingContext(ctx)
 }
 
-// create makes the file and its directory, private from the first moment.
-func create(path string) error {
-	if info, err := os.Stat(path); err == nil {
-		if !info.Mode().IsRegular() {
-			return fmt.Errorf("%w: not a regular file", store.ErrForeign)
-		}
-		return nil
-	}
-	if err := os.MkdirAll(filepath.Dir(path), dirMode); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, fileMode)
-	if os.IsExist(err) { // another process was faster
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return f.Close()
-}
-
-// lockDir makes the processes that open a database in dir do so one after the
-// other, since two that create the schema at once would trip over each other.
-// The lock is on the directory because a file descriptor of the database that
-// SQLite doesn't know of would, when closed, drop SQLite's own locks.
-func lockDir(dir string) (unlock func(), err error) {
-	f, err := os.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	for {
-		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
-		if !errors.Is(err, syscall.EINTR) {
-			break
-		}
-	}
-	if err != nil {
-		_ = f.Close()
-		return nil, fmt.Errorf("lock %s: %w", dir, err)
-	}
-	return func() { _ = f.Close() }, nil
-}
-
-// connect opens a pool of at most conns connections.
-func (db *DB) connect(path string, conns int, params ...string) (*sql.DB, error) {
-	u := url.URL{Scheme: "file", Path: path}
-	u.RawQuery = fmt.Sprintf("mode=rw&_pragma=busy_timeout(%d)", db.busy.Milliseconds())
-	for _, p := range params {
-		u.RawQuery += "&" + p
-	}
-	pool, err := sql.Open("sqlite", u.String())
-	if err != nil {
-		return nil, err
-	}
-	pool.SetMaxOpenConns(conns)
-	pool.SetMaxIdleConns(conns)
-	return pool, nil
-}
-
 // Close implements store.Store.
 func (db *DB) Close() error {
 	db.closeOnce.Do(func() {
-		db.latest.Close()
+		db.newest.Close()
 		db.pruning.Close()
 		// The writer last: the last connection folds the WAL into the file.
 		for _, pool := range []*sql.DB{db.read, db.write} {

@@ -27,7 +27,7 @@ func (db *DB) Push(ctx context.Context, agentID string, generation int64, push s
 	if err != nil {
 		return store.PushResult{}, fmt.Errorf("push: %w", err)
 	}
-	db.latest.Announce(result.Revision)
+	db.newest.Announce(result.Revision)
 	return result, nil
 }
 

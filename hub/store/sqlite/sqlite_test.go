@@ -49,18 +49,22 @@ func at(path string) storetest.Database {
 			t.Cleanup(func() { _ = db.Close() })
 			return db
 		},
-		Count: func(t testing.TB, table string) (n int) {
-			db, err := sql.Open("sqlite", path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer db.Close()
-			if err := db.QueryRow("SELECT count(*) FROM " + table).Scan(&n); err != nil {
-				t.Fatal(err)
-			}
-			return n
-		},
+		Count: func(t testing.TB, table string) int { return int(value(t, path, "SELECT count(*) FROM "+table)) },
 	}
+}
+
+// value returns the one number that a statement answers.
+func value(t testing.TB, path, statement string) (n int64) {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.QueryRow(statement).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 func TestConformance(t *testing.T) { storetest.Run(t, database) }

@@ -14,7 +14,7 @@ const pollEvery = time.Second
 
 // Wait implements store.Store.
 func (db *DB) Wait(ctx context.Context, after int64) (int64, error) {
-	return db.latest.Wait(ctx, after, pollEvery, func(ctx context.Context) (revision int64, err error) {
+	return db.newest.Wait(ctx, after, pollEvery, func(ctx context.Context) (revision int64, err error) {
 		err = db.read.QueryRowContext(ctx, "SELECT value FROM revision").Scan(&revision)
 		return revision, err
 	})

@@ -33,7 +33,7 @@ func Bench(b *testing.B, database Make) {
 				}
 			})
 		}
-		b.Run(fmt.Sprint("many/", n), func(b *testing.B) { benchMany(b, database, n) })
+		b.Run(fmt.Sprint("many/", n), func(b *testing.B) { BenchMany(b, database, n) })
 		b.Run(fmt.Sprint("read/", n), func(b *testing.B) { benchRead(b, database, n, store.Query{AgentID: "a"}) })
 		b.Run(fmt.Sprint("list/", n), func(b *testing.B) {
 			benchRead(b, database, n, store.Query{AgentID: "a", WithoutPayloads: true})
@@ -136,7 +136,9 @@ func (w *pushBench) push(b *testing.B, way string) {
 	mustPush(b, w.store, w.id, w.generation, p)
 }
 
-func benchMany(b *testing.B, database Make, n int) {
+// BenchMany measures one edit among n resources, pushed alone, by 16 agents at
+// once.
+func BenchMany(b *testing.B, database Make, n int) {
 	s := database(b).Open(b, Config{})
 	free := make(chan *pushBench, 16)
 	for i := range cap(free) {

@@ -13,8 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"waymark/abi"
-	"waymark/host/snapshot"
 	"waymark/hub/store"
 )
 
@@ -108,107 +106,6 @@ func (w *walk) begin(id string) {
 		w.Errorf("generation %d, %v; want %d", g, err, a.generation)
 	}
 	w.told[id] = g
-}
-
-// push makes a push that is mostly right, and sometimes wrong in one thing.
-func (w *walk) push(id string) {
-	p := &store.Push{Snapshot: snapshot.Snapshot{Version: 1 + w.Uint64N(3)}}
-	old := w.model.newest(id)
-	if old != nil {
-		p.Snapshot = old.head
-		p.Snapshot.Version += w.Uint64N(4) // 0 is a replay
-	}
-	generation := w.told[id]
-	switch w.IntN(20) {
-	case 0:
-		generation += w.Int64N(4) - 2
-	case 1:
-		p.Initial, p.Snapshot.Version = true, w.Uint64N(5)
-	case 2:
-		p.Snapshot.SnapshotError = fmt.Sprint("trouble ", w.IntN(3))
-	case 3:
-		p.Snapshot.AggregateHash = []byte{byte(w.IntN(4))}
-	case 4:
-		p.Snapshot.Plugins = []snapshot.Plugin{{Name: fmt.Sprint(w.IntN(3))}}
-	}
-	if old != nil && !p.Initial && w.IntN(2) == 0 {
-		w.delta(p, old)
-	} else {
-		w.whole(p, old)
-	}
-	result, err := w.hub().Push(w.Context(), id, generation, *p)
-	want, wantErr := w.model.push(id, generation, p, w.now())
-	w.note("push to %s: generation %d, version %d, initial %v, delta %v on %d, %d rows, removed %v: %+v, %v",
-		id, generation, p.Snapshot.Version, p.Initial, p.Delta, p.BaseVersion, len(p.Snapshot.Resources), p.Removed, result, err)
-	if result != want || !sameError(err, wantErr) {
-		w.Errorf("push: %+v, %v; want %+v, %v", result, err, want, wantErr)
-	}
-	w.compareSnapshot(w.hub(), id, 0)
-}
-
-func sameError(got, want error) bool {
-	return (got == nil) == (want == nil) && (want == nil || strings.HasSuffix(got.Error(), want.Error()))
-}
-
-// whole pushes everything: what is there with a few changes, or the same.
-func (w *walk) whole(p *store.Push, old *modelRevision) {
-	rows := map[string]snapshot.Resource{}
-	if old != nil {
-		for id, r := range old.rows {
-			if w.IntN(8) > 0 {
-				rows[id] = r
-			}
-		}
-		if w.IntN(4) == 0 {
-			rows = old.rows
-		}
-	}
-	list := []snapshot.Resource{}
-	for _, r := range rows {
-		list = append(list, r)
-	}
-	for range w.IntN(4) {
-		r := w.resource()
-		if find(list, r.ID()) == nil {
-			list = append(list, r)
-		}
-	}
-	w.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
-	p.Snapshot.Resources = list
-}
-
-// delta pushes some changes, on a base that is sometimes wrong.
-func (w *walk) delta(p *store.Push, old *modelRevision) {
-	p.Delta, p.BaseVersion = true, old.head.Version
-	if w.IntN(10) == 0 {
-		p.BaseVersion += w.Uint64N(3) - 1
-	}
-	for range w.IntN(3) {
-		r := w.resource()
-		if find(p.Snapshot.Resources, r.ID()) == nil {
-			p.Snapshot.Resources = append(p.Snapshot.Resources, r)
-		}
-	}
-	for id := range old.rows {
-		if w.IntN(8) == 0 && find(p.Snapshot.Resources, id) == nil {
-			p.Removed = append(p.Removed, id)
-		}
-	}
-	if w.IntN(12) == 0 {
-		p.Removed = append(p.Removed, "skill:/nowhere")
-	}
-}
-
-// resource makes one of few resources with one of few contents, so that they
-// come, change, go, and come back as they were.
-func (w *walk) resource() snapshot.Resource {
-	name := string(rune('a' + w.IntN(10)))
-	if w.IntN(5) == 0 {
-		return bare(abi.KindHook, "/"+name)
-	}
-	r := skill(name, strings.Repeat("x", w.IntN(4)))
-	r.Stale = w.IntN(6) == 0
-	return r
 }
 
 func (w *walk) prune() {

@@ -71,11 +71,8 @@ func (c *Core) pruneAgent(ctx context.Context, agentID string) error {
 		if err := one(ctx, tx, "SELECT min(step) FROM snapshots WHERE agent_id = $1", []any{agentID}, &oldest); err != nil {
 			return err
 		}
-		bodies, err := DropRows(ctx, tx, agentID, oldest)
-		if err != nil {
-			return err
-		}
-		return DropBodies(ctx, tx, bodies)
+		_, err = DropRows(ctx, tx, agentID, oldest) // pruneBodies finds their payloads
+		return err
 	})
 }
 
@@ -126,9 +123,9 @@ func DropBodies(ctx context.Context, tx Tx, bodies [][]byte) error {
 	return nil
 }
 
-// pruneBodies looks for payloads that nothing has and that no push has
-// dropped: those of removed agents, and those that just then were in use by a
-// push that came to nothing.
+// pruneBodies drops the payloads that nothing has: those of the rows that were
+// just dropped, of removed agents, and those that were in use when a push
+// wanted to drop them, by another one that then came to nothing.
 func (c *Core) pruneBodies(ctx context.Context) error {
 	const query = "SELECT hash FROM bodies WHERE NOT EXISTS (SELECT 1 FROM resources WHERE body = hash) AND hash > $1 ORDER BY hash LIMIT $2"
 	for last := []byte{}; ; {

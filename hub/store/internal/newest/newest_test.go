@@ -1,14 +1,15 @@
-package latest_test
+package newest_test
 
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"waymark/hub/store"
-	"waymark/hub/store/internal/latest"
+	"waymark/hub/store/internal/newest"
 )
 
 var errDown = errors.New("the database is down")
@@ -24,27 +25,28 @@ func TestWait(t *testing.T) {
 	for name, tc := range map[string]struct {
 		database func() (int64, error)
 		poll     time.Duration
-		steps    func(r *latest.Revision, database *int64)
+		steps    func(r *newest.Revision, database *atomic.Int64)
 		want     result
 	}{
-		"there is more": {steps: func(_ *latest.Revision, db *int64) {}, database: func() (int64, error) { return 9, nil }, want: result{9, nil}},
-		"set back":      {steps: func(_ *latest.Revision, db *int64) {}, database: func() (int64, error) { return 2, nil }, want: result{2, nil}},
-		"announced":     {steps: func(r *latest.Revision, db *int64) { *db = 7; r.Announce(7) }, want: result{7, nil}},
-		"announced late": {steps: func(r *latest.Revision, db *int64) {
+		"there is more": {steps: func(_ *newest.Revision, db *atomic.Int64) {}, database: func() (int64, error) { return 9, nil }, want: result{9, nil}},
+		"set back":      {steps: func(_ *newest.Revision, db *atomic.Int64) {}, database: func() (int64, error) { return 2, nil }, want: result{2, nil}},
+		"announced":     {steps: func(r *newest.Revision, db *atomic.Int64) { db.Store(7); r.Announce(7) }, want: result{7, nil}},
+		"announced late": {steps: func(r *newest.Revision, db *atomic.Int64) {
 			r.Announce(4) // an older one is no news
-			*db = 8
+			db.Store(8)
 			r.Announce(6) // and what counts is what the database says
 		}, want: result{8, nil}},
-		"nothing said": {poll: time.Second, steps: func(_ *latest.Revision, db *int64) { *db = 6; time.Sleep(time.Second) }, want: result{6, nil}},
-		"reset":        {steps: func(r *latest.Revision, db *int64) { *db = 3; r.Reset(3) }, want: result{3, nil}},
-		"database down": {database: func() (int64, error) { return 0, errDown }, steps: func(r *latest.Revision, _ *int64) {
+		"nothing said": {poll: time.Second, steps: func(_ *newest.Revision, db *atomic.Int64) { db.Store(6); time.Sleep(time.Second) }, want: result{6, nil}},
+		"reset":        {steps: func(r *newest.Revision, db *atomic.Int64) { db.Store(3); r.Reset(3) }, want: result{3, nil}},
+		"database down": {database: func() (int64, error) { return 0, errDown }, steps: func(r *newest.Revision, _ *atomic.Int64) {
 			r.Announce(6)
 		}, want: result{6, nil}},
-		"closed": {steps: func(r *latest.Revision, _ *int64) { r.Close(); r.Close() }, want: result{0, store.ErrClosed}},
+		"closed": {steps: func(r *newest.Revision, _ *atomic.Int64) { r.Close(); r.Close() }, want: result{0, store.ErrClosed}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r, newest := latest.New(), int64(5)
+				r, database := newest.New(), new(atomic.Int64)
+				database.Store(5)
 				r.Announce(5)
 				got := make(chan result, 1)
 				go func() {
@@ -52,12 +54,12 @@ func TestWait(t *testing.T) {
 						if tc.database != nil {
 							return tc.database()
 						}
-						return newest, nil
+						return database.Load(), nil
 					})
 					got <- result{revision, err}
 				}()
 				synctest.Wait()
-				tc.steps(r, &newest)
+				tc.steps(r, database)
 				if g := <-got; g.revision != tc.want.revision || !errors.Is(g.err, tc.want.err) {
 					t.Errorf("got %+v, want %+v", g, tc.want)
 				}
@@ -69,7 +71,7 @@ func TestWait(t *testing.T) {
 // TestWaitOn goes on waiting when there is nothing new.
 func TestWaitOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := latest.New()
+		r := newest.New()
 		ctx, cancel := context.WithCancel(t.Context())
 		reads := 0
 		ended := make(chan error, 1)

@@ -1,4 +1,4 @@
-// Package latest lets many goroutines wait for the newest revision of a
+// Package newest lets many goroutines wait for the newest revision of a
 // store.
 //
 // It knows the newest revision that somebody has told it, which may be behind
@@ -6,7 +6,7 @@
 // lost, late or wrong costs time, and never a revision.
 //
 // All methods are safe for concurrent use.
-package latest
+package newest
 
 import (
 	"context"

@@ -1,0 +1,76 @@
+package plan
+
+import "waymark/hub/store"
+
+// State is what is stored of an agent before a push.
+type State struct {
+	// Newest is the generation that was given out last for the agent.
+	Newest int64
+	// Head is the newest revision; nil when the agent never pushed.
+	Head *Head
+	// Past are the newest revisions, as far as Cut needs them, the newest
+	// (Head) first.
+	Past []Past
+	// Rows are the newest revision's, by id: all of them for a full push, for
+	// a delta those of Prepared.Touched that exist.
+	Rows map[string]Stored
+}
+
+// Head is the newest revision of an agent.
+type Head struct {
+	Revision, Step, Generation, Version int64
+	AggregateHash                       []byte
+	SnapshotError, Plugins              string
+	Resources                           int
+	PayloadBytes                        int64
+}
+
+// Stored is what a push has to know of a row that is stored.
+type Stored struct {
+	// Row is the row's number.
+	Row       int64
+	Digest    []byte
+	Payload   int64 // length
+	CreatedAt int64
+}
+
+// Plan is what a push writes, or that it writes nothing.
+type Plan struct {
+	// Accepted is false when nothing is to be written.
+	Accepted bool
+	// Same says that only the head's version, generation and time change: the
+	// push brings what is there.
+	Same bool
+	// Write are the new and the changed rows, in order of id.
+	Write []Write
+	// Close are the numbers of the rows that end with this revision: those
+	// that are changed and those that are removed.
+	Close []int64
+	// Removed is how many of them are removed.
+	Removed int
+
+	// Step is the new revision's among the agent's own.
+	Step int64
+	// Resources and PayloadBytes are those of the whole snapshot afterwards.
+	Resources    int
+	PayloadBytes int64
+	// Bytes is what the revision adds to the history.
+	Bytes int64
+	// Cut is the newest revision that goes, with all that are older; 0 means
+	// that none does. Oldest is then the step of the oldest one that stays:
+	// rows that hold until then or less go, too.
+	Cut, Oldest int64
+}
+
+// Write is a row to be written.
+type Write struct {
+	*Row
+	// CreatedAt is when the resource first came, in microseconds.
+	CreatedAt int64
+}
+
+// Result is what the push's caller is told. revision is the agent's revision
+// after the push.
+func (p *Plan) Result(revision int64) store.PushResult {
+	return store.PushResult{Accepted: p.Accepted, Revision: revision, Written: len(p.Write), Removed: p.Removed}
+}

@@ -279,7 +279,11 @@ func TestBrokenSessions(t *testing.T) {
 					break // the hub has had enough
 				}
 			}
-			err := readFrames(ws, 300*time.Millisecond)
+			patience := time.Minute
+			if tc.status == 0 {
+				patience = 300 * time.Millisecond
+			}
+			err := readFrames(ws, patience)
 			switch got := websocket.CloseStatus(err); {
 			case tc.status == 0:
 				if err != nil {

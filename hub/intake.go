@@ -126,7 +126,7 @@ func (t *intake) Read(p []byte) (int, error) {
 	} else if err != nil {
 		return 0, err
 	}
-	n, err := t.conn.Read(p)
+	n, err := t.conn.Read(p[:min(len(p), t.room())])
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before := t.count
@@ -135,6 +135,16 @@ func (t *intake) Read(p []byte) (int, error) {
 		t.extend(t.limits.Read) // a call is coming in
 	}
 	return n, err
+}
+
+// room is how much may be read before ready has to be asked again.
+func (t *intake) room() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.count > smallCall {
+		return maxCall
+	}
+	return smallCall + 1 - t.count
 }
 
 // ready waits until there is room for what comes next.

@@ -43,6 +43,49 @@ func TestNewestSessionWins(t *testing.T) {
 	}
 }
 
+// TestLatePush: a push that was sent first and arrives last overwrites
+// nothing, though it says that it is the first of its connection; and a
+// connection on which nothing was pushed keeps nobody from pushing.
+func TestLatePush(t *testing.T) {
+	f := newFixture(t, hub.Options{})
+	endpoint, token := f.web(), f.token(store.RoleAgent, "a")
+	late := &waymark.PushRequest{Version: 9, Initial: true}
+	for name, connect := range map[string]func() func(*waymark.PushRequest) error{
+		"WebSocket": func() func(*waymark.PushRequest) error {
+			a := dialBare(t, endpoint, token)
+			return func(r *waymark.PushRequest) error { _, err := a.push(r); return err }
+		},
+		"plain DRPC": func() func(*waymark.PushRequest) error {
+			p := f.dial(token)
+			if _, err := waymark.NewDRPCContextClient(p.conn).Open(p.ctx, &waymark.OpenRequest{}); err != nil {
+				t.Fatal(err)
+			}
+			return func(r *waymark.PushRequest) error { _, err := p.push(r); return err }
+		},
+	} {
+		heldUp, real, silent := connect(), connect(), connect()
+		for version := range uint64(3) {
+			if err := real(&waymark.PushRequest{Version: version + 1, Initial: version == 0}); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if err := heldUp(late); !wire.IsSuperseded(err) {
+			t.Errorf("%s: a push that was held up: %v", name, err)
+		}
+		if got := f.snapshot("a").Snapshot.Version; got != 3 {
+			t.Errorf("%s: version %d is stored, want 3", name, got)
+		}
+		if err := silent(&waymark.PushRequest{Version: 1, Initial: true}); err != nil {
+			t.Errorf("%s: a newer connection: %v", name, err)
+		}
+	}
+	// Open is known by its code where the token isn't good.
+	p := f.dial(store.NewTokenText(store.RoleAgent))
+	if _, err := waymark.NewDRPCContextClient(p.conn).Open(p.ctx, &waymark.OpenRequest{}); !wire.IsUnauthorized(err) {
+		t.Errorf("open with a wrong token: %v", err)
+	}
+}
+
 // TestOldestSessionIsDropped: an agent that comes back again and again, and
 // leaves dead connections behind, is never locked out.
 func TestOldestSessionIsDropped(t *testing.T) {

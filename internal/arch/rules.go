@@ -101,7 +101,7 @@ func rules() []Rule {
 		},
 		{
 			From: all, Except: []string{"waymark/internal/...", "*test"},
-			To: []string{"waymark/internal/...", "waymark/cmd/...", "testing", "*test"},
+			To:     []string{"waymark/internal/...", "waymark/cmd/...", "testing", "*test"},
 			Reason: "tools and test helpers are no part of the product",
 		},
 	}

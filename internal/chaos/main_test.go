@@ -53,10 +53,14 @@ func built(t *testing.T) *shared {
 	return &common
 }
 
+// long reports whether it may take ten minutes: then a race of the programs is
+// looked for as well, when the tests are run with the race detector.
+func long() bool { return os.Getenv("WAYMARK_LONG") != "" }
+
 func (s *shared) build() (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*patience)
 	defer cancel()
-	if s.programs, err = rig.Build(ctx, s.dir, raced); err != nil {
+	if s.programs, err = rig.Build(ctx, s.dir, raced && long()); err != nil {
 		return err
 	}
 	s.clean, err = rig.NewHome(filepath.Join(s.dir, "clean"))

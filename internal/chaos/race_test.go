@@ -2,6 +2,5 @@
 
 package chaos_test
 
-// raced says that the programs are built with the race detector, as this test
-// is.
+// raced says that this test is built with the race detector.
 const raced = true

@@ -48,6 +48,9 @@ func TestReadme(t *testing.T) {
 	cmd.Env = append(os.Environ(), "WAYMARK="+root, "PATH="+dir+":"+os.Getenv("PATH"), envBuiltin+"="+b.builtin,
 		"HOME="+dir, "XDG_CACHE_HOME="+b.cache, "XDG_STATE_HOME="+dir+"/state", "XDG_CONFIG_HOME="+dir+"/config",
 		"GOFLAGS=-mod=mod", "GOPATH="+goEnv(t, "GOPATH"), "GOCACHE="+goEnv(t, "GOCACHE"), "GOPROXY=off")
+	if raceEnabled {
+		cmd.Env = append(cmd.Env, envPatient+"=1")
+	}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -100,9 +100,19 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// warm compiles the built-in module into the shared cache. The scripts run side
-// by side; each would do it for itself, and all of them slowly.
+// warm compiles the modules into the shared cache. The scripts run side by
+// side; each would do it for itself, and all of them slowly.
 func (b *built) warm(t *testing.T) {
+	t.Helper()
+	if out, err := b.resolveOnce(t, b.builtin); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if out, err := b.resolveOnce(t, b.panicking); err == nil { // it panics, after it was compiled
+		t.Fatalf("the module that panics doesn't:\n%s", out)
+	}
+}
+
+func (b *built) resolveOnce(t *testing.T, module string) ([]byte, error) {
 	t.Helper()
 	dir := t.TempDir()
 	if err := shareKey(dir + "/state/waymark/key"); err != nil {
@@ -110,10 +120,8 @@ func (b *built) warm(t *testing.T) {
 	}
 	cmd := exec.CommandContext(t.Context(), selfAsAgent(t), "resolve", dir)
 	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_STATE_HOME="+dir+"/state", "XDG_CACHE_HOME="+b.cache,
-		"XDG_CONFIG_HOME="+dir, envBuiltin+"="+b.builtin, envPatient+"=1")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+		"XDG_CONFIG_HOME="+dir, envBuiltin+"="+module, envPatient+"=1")
+	return cmd.CombinedOutput()
 }
 
 // selfAsAgent returns a path by which the test binary is the agent.

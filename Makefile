@@ -11,6 +11,8 @@ PKGS ?= ./...
 FUZZTIME  ?= 20s
 BENCHTIME ?= 1s
 BENCH     ?= .
+# More arguments for `make bench-hub`, as in: -agents 100 -interval 1s
+BENCHHUBFLAGS ?=
 # More arguments for `make hostile`, as in: -run '^time/' -count 1 -json
 HOSTILEFLAGS ?=
 # More arguments for `make bench-latency`, as in: -run edits -skills 200 -json
@@ -46,7 +48,7 @@ GUEST_FILES := $(shell find abi sdk-guest plugins -name '*.go' ! -name '*_test.g
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 NATIVE_FILES := $(shell find host/sandbox internal/tools/aot -name '*.go' ! -name '*_test.go' 2>/dev/null)
-.PHONY: help run build guest native test race check fmt vet cross lint generate generated clean-tree bench bench-latency fuzz hostile cover install-user uninstall-user dist clean
+.PHONY: help run build guest native test race check fmt vet cross lint generate generated clean-tree bench bench-hub bench-latency fuzz hostile cover install-user uninstall-user dist clean
 
 help: ## Say what the targets are.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -116,6 +118,9 @@ fuzz: guest ## Run every fuzz target for FUZZTIME (20s).
 		echo "== $${file%/*} $${func#func }"; \
 		$(GO) test -run '^$$' -fuzz "^$${func#func }\$$" -fuzztime $(FUZZTIME) "./$${file%/*}" </dev/null || failed=1; \
 	done; exit $$failed; }
+
+bench-hub: ## Measure a hub under a thousand agents, on SQLite and on PostgreSQL.
+	$(GO) test ./internal/benchhub -run TestHub -count 1 -v -timeout 30m -args -agents 1000 -interval 10s -steady 20s -saturate 10s -workers 32 $(BENCHHUBFLAGS)
 
 hostile: guest ## Run the hostile modules and workspaces, and print outcomes, times and memory.
 	$(GO) run ./internal/tools/hostile $(HOSTILEFLAGS)

@@ -65,7 +65,7 @@ func (l *live) join(h *holder, s *session) (oldest *session, first bool) {
 	if len(h.sessions) > l.limits.SessionsPerToken {
 		// It leaves when it has come to its end. Until then it must not be
 		// taken for the oldest again.
-		oldest = h.sessions[0]
+		oldest, h.sessions = h.sessions[0], h.sessions[1:]
 	}
 	return oldest, l.agents[h.agentID] == 1
 }

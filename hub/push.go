@@ -153,12 +153,8 @@ func (h *Hub) pushLocked(ctx context.Context, c caller, p *push) (store.PushResu
 		return store.PushResult{}, err
 	}
 	result, err := h.store.Push(ctx, c.agentID, state.generation, p.Push)
-	switch {
-	case err != nil:
-		// What is stored now can't be known.
-		state.base = nil
-	case result.Accepted:
-		state.base = after
+	if result.Accepted {
+		state.base = after // else it is still what it was, or the store will say that it isn't
 	}
 	return result, err
 }

@@ -63,9 +63,9 @@ func TestLatePush(t *testing.T) {
 			return func(r *waymark.PushRequest) error { _, err := p.push(r); return err }
 		},
 	} {
-		heldUp, real, silent := connect(), connect(), connect()
+		heldUp, used, silent := connect(), connect(), connect()
 		for version := range uint64(3) {
-			if err := real(&waymark.PushRequest{Version: version + 1, Initial: version == 0}); err != nil {
+			if err := used(&waymark.PushRequest{Version: version + 1, Initial: version == 0}); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		}

@@ -93,7 +93,7 @@ func endedWithoutAnswer(err error) bool {
 			return true
 		}
 	}
-	return drpc.ClosedError.Has(err)
+	return false
 }
 
 func exchange(ctx context.Context, conn drpc.Conn, method string, request []byte, response proto.Message) error {

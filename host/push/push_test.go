@@ -9,12 +9,14 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"storj.io/drpc"
 	"storj.io/drpc/drpcerr"
+	"storj.io/drpc/drpcwire"
 
 	"waymark/host/push"
 	"waymark/host/snapshot"
@@ -290,6 +292,36 @@ func TestPeerThatDoesNotRead(t *testing.T) {
 		for _, end := range ends {
 			_ = end.Close()
 		}
+	})
+}
+
+// TestCallClosedByThePeer: DRPC lets a peer end a call without an answer and
+// keep the connection.
+func TestCallClosedByThePeer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, server := net.Pipe()
+		var served sync.WaitGroup
+		served.Go(func() {
+			packet, err := drpcwire.NewReader(server).ReadPacket()
+			if err != nil {
+				t.Error(err)
+			}
+			closes := drpcwire.Frame{ID: drpcwire.ID{Stream: packet.ID.Stream, Message: 1}, Kind: drpcwire.KindClose, Done: true}
+			_, _ = server.Write(drpcwire.AppendFrame(nil, closes))
+			_, _ = io.Copy(io.Discard, server)
+		})
+		pusher := push.New(push.Options{Dialer: push.DialFunc(func(context.Context) (drpc.Conn, error) { return push.NewConn(client), nil })})
+		pusher.Publish(snap(1, "/1"))
+		done := make(chan error, 1)
+		go func() { done <- pusher.Run(t.Context()) }()
+		if got := state(t, pusher, push.StateBackingOff).LastError; !strings.Contains(got, "without an answer") {
+			t.Errorf("error %q", got)
+		}
+		if err := errors.Join(pusher.Close(), <-done); err != nil {
+			t.Error(err)
+		}
+		_ = server.Close()
+		served.Wait()
 	})
 }
 

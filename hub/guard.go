@@ -152,6 +152,9 @@ func (g *guard) Write(p []byte) (int, error) {
 	if err := g.conn.SetWriteDeadline(time.Now().Add(g.limits.Write)); err != nil {
 		return 0, err
 	}
+	// The library ends the connection when a deadline meets any write, also
+	// one that has begun just then.
+	defer func() { _ = g.conn.SetWriteDeadline(time.Time{}) }()
 	return g.conn.Write(p)
 }
 

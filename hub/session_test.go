@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -84,6 +85,29 @@ func TestLatePush(t *testing.T) {
 	if _, err := waymark.NewDRPCContextClient(p.conn).Open(p.ctx, &waymark.OpenRequest{}); !wire.IsUnauthorized(err) {
 		t.Errorf("open with a wrong token: %v", err)
 	}
+}
+
+// TestPushesInStepWithADeadline: pushes that come as often as a write may take
+// must not meet the deadline of the one before.
+func TestPushesInStepWithADeadline(t *testing.T) {
+	const step = 100 * time.Millisecond
+	f := newFixture(t, hub.Options{Limits: hub.Limits{Write: step}})
+	endpoint := f.web()
+	var agents sync.WaitGroup
+	for i := range 24 {
+		a := dialBare(t, endpoint, f.token(store.RoleAgent, fmt.Sprint(i)))
+		agents.Go(func() {
+			for version := range uint64(25) {
+				begin := time.Now()
+				if _, err := a.push(&waymark.PushRequest{Version: version + 1, Initial: version == 0}); err != nil {
+					t.Error(err)
+					return
+				}
+				wait(t, step-time.Since(begin)/2)
+			}
+		})
+	}
+	agents.Wait()
 }
 
 // TestOldestSessionIsDropped: an agent that comes back again and again, and

@@ -14,9 +14,10 @@
 //
 // # Limits
 //
-// A seed repeats the edits, not the timing. With the race detector and
-// WAYMARK_LONG set, the programs have it too, which takes ten minutes. The tests need Linux (/proc,
-// inotify), take about a minute, and are left out of `go test -short`. The
-// clock of a machine isn't theirs to set: files from the past and the future
-// stand for a clock that jumps, and timers of Go don't know the wall clock.
+// A seed repeats the edits, not the timing. The tests need Linux (/proc,
+// inotify), take about a minute, and are left out of `go test -short`. With the
+// race detector and WAYMARK_LONG set the programs have it too, which takes ten
+// minutes. The clock of a machine isn't theirs to set: files from the past and
+// the future stand for a clock that jumps, and Go's timers don't know the wall
+// clock.
 package chaos

@@ -119,22 +119,30 @@ func TestOnlyWhatChanged(t *testing.T) {
 	noLeaks(t)
 	dir := vfstest.Build(t, []string{"a/AGENTS.md = one", "b/AGENTS.md = one", "c/AGENTS.md = one"})
 	var mu sync.Mutex
-	var checked []string // roots, of refreshes for events
+	var checked []string           // roots, of refreshes for events
+	added := map[string]bool{}     // roots that were looked at since they are watched
+	watched := make(chan struct{}) // closed when all of them were
 	h := newHost(t, host.Options{
 		Builtin: module(builtin(t)), Watch: slow,
 		Roots: []host.RootSpec{{Path: filepath.Join(dir, "a")}, {Path: filepath.Join(dir, "b")}, {Path: filepath.Join(dir, "c")}},
 		Observe: func(r *host.Report) {
 			mu.Lock()
 			defer mu.Unlock()
-			if r.Reason == "events" {
-				for _, o := range r.Checked {
-					checked = append(checked, filepath.Base(o.Root))
+			for _, o := range r.Checked {
+				switch root := filepath.Base(o.Root); {
+				case r.Reason == watch.ReasonEvents:
+					checked = append(checked, root)
+				case r.Reason == watch.ReasonAdded && !added[root]:
+					if added[root] = true; len(added) == 3 {
+						close(watched)
+					}
 				}
 			}
 		},
 	})
 	running(t, h)
 	await(t, h, "first", func(s *snapshot.Snapshot) bool { return len(s.Resources) == 3 })
+	<-watched // what comes sooner would share a batch with the news that all three are watched
 	for range 500 {
 		f, err := os.CreateTemp(filepath.Join(dir, "a"), "noise-*")
 		if err != nil {

@@ -9,26 +9,39 @@ import (
 	"waymark/wire/waymark"
 )
 
-// BenchmarkPush is one edit among n skills of 8 KiB, over a unix socket, from
-// the push to the acknowledgement: a part of "edit → stored".
+// BenchmarkPush is one edit among n skills of 8 KiB, from the push to the
+// acknowledgement: a part of "edit → stored". It is pushed as a whole and as
+// a delta, over a unix socket and over a WebSocket.
 func BenchmarkPush(b *testing.B) {
 	for _, n := range []int{50, 200} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			f := newFixture(b, hub.Options{})
-			p := f.dial(f.token(store.RoleAgent, "a"))
-			request := &waymark.PushRequest{Initial: true}
-			for i := range n {
-				request.Resources = append(request.Resources, file(fmt.Sprint("/skill/", i), long(8<<10)))
+		for _, line := range []string{"unix", "websocket"} {
+			for _, kind := range []string{"full", "delta"} {
+				b.Run(fmt.Sprintf("%d/%s/%s", n, line, kind), func(b *testing.B) { benchmarkPush(b, n, line, kind == "delta") })
 			}
-			version := uint64(0)
-			for b.Loop() {
-				version++
-				request.Version = version
-				request.Resources[version%uint64(n)].Payload = []byte(fmt.Sprint(version) + long(8<<10))
-				if accepted, err := p.push(request); err != nil || !accepted {
-					b.Fatal(accepted, err)
-				}
-			}
-		})
+		}
+	}
+}
+
+func benchmarkPush(b *testing.B, n int, line string, delta bool) {
+	f := newFixture(b, hub.Options{Limits: unlimited()})
+	token := f.token(store.RoleAgent, "a")
+	push := f.dial(token).pushAny
+	if line == "websocket" {
+		push = dialBare(b, f.web(), token).push
+	}
+	request := &waymark.PushRequest{Version: 1, Initial: true}
+	for i := range n {
+		request.Resources = append(request.Resources, file(fmt.Sprint("/skill/", i), long(8<<10)))
+	}
+	all := request.Resources
+	for ; b.Loop(); request.Version++ {
+		changed := request.Version % uint64(n)
+		all[changed].Payload = []byte(fmt.Sprint(request.Version) + long(8<<10))
+		if request.Initial = request.Version == 1; !request.Initial && delta {
+			request.Resources, request.Delta = all[changed:changed+1], deltaOn(request.Version-1)
+		}
+		if response, err := push(request); err != nil || !response.GetAccepted() {
+			b.Fatal(response, err)
+		}
 	}
 }

@@ -182,7 +182,7 @@ func FuzzDelta(f *testing.F) {
 	for seed := range uint64(10) {
 		f.Add(seed, 20)
 	}
-	fix := newFixture(f, hub.Options{Limits: hub.Limits{Rate: 1e9, Burst: 1e9, TotalRate: 1e9, TotalBurst: 1e9}})
+	fix := newFixture(f, hub.Options{Limits: unlimited()})
 	token := fix.token(store.RoleAgent, "a")
 	f.Fuzz(func(t *testing.T, seed uint64, steps int) {
 		rnd := rand.New(rand.NewPCG(seed, 2))

@@ -498,7 +498,7 @@ func FuzzEndpoint(f *testing.F) {
 	call := drpcwire.AppendFrame(nil, drpcwire.Frame{Data: []byte(wire.MethodPush), ID: drpcwire.ID{Stream: 1, Message: 1}, Kind: drpcwire.KindInvoke, Done: true})
 	call = drpcwire.AppendFrame(call, drpcwire.Frame{Data: []byte("\x08\x01\x10\x01"), ID: drpcwire.ID{Stream: 1, Message: 2}, Kind: drpcwire.KindMessage, Done: true})
 	f.Add(muxFrame(0, 1, 1, uint32(len(call)), call...), uint8(3))
-	fix := newFixture(f, hub.Options{Limits: hub.Limits{SessionsPerToken: 1000, Rate: 1e9, Burst: 1e9, TotalRate: 1e9, TotalBurst: 1e9}})
+	fix := newFixture(f, hub.Options{Limits: unlimited()})
 	endpoint := fix.web()
 	token := fix.token(store.RoleAgent, "a")
 	other := dialBare(f, endpoint, fix.token(store.RoleAgent, "other"))

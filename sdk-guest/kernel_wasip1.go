@@ -22,6 +22,9 @@ func kernelAlloc(length uint64) uint64
 //go:wasmimport extism:host/env free
 func kernelFree(block uint64)
 
+//go:wasmimport extism:host/env load_u8
+func kernelLoadU8(offset uint64) uint32
+
 //go:wasmimport extism:host/env load_u64
 func kernelLoadU64(offset uint64) uint64
 
@@ -75,21 +78,63 @@ func store(data []byte) uint64 {
 		return 0
 	}
 	block := kernelAlloc(uint64(len(data)))
-	i := 0
-	for ; i+8 <= len(data); i += 8 {
-		kernelStoreU64(block+uint64(i), getUint64(data[i:]))
-	}
-	if last := len(data) - 8; last >= 0 && i < len(data) {
-		kernelStoreU64(block+uint64(last), getUint64(data[last:]))
-		return block
-	}
-	for ; i < len(data); i++ {
-		kernelStoreU8(block+uint64(i), uint32(data[i]))
-	}
+	storeAt(block, data)
 	return block
 }
 
-func setOutput(output []byte) { kernelOutputSet(store(output), uint64(len(output))) }
+func storeAt[T []byte | string](at uint64, data T) {
+	i := 0
+	for ; i+8 <= len(data); i += 8 {
+		kernelStoreU64(at+uint64(i), wordOf(data[i:i+8]))
+	}
+	if last := len(data) - 8; last >= 0 && i < len(data) {
+		kernelStoreU64(at+uint64(last), wordOf(data[last:]))
+		return
+	}
+	for ; i < len(data); i++ {
+		kernelStoreU8(at+uint64(i), uint32(data[i]))
+	}
+}
+
+// load reads n bytes of kernel memory.
+func load(at uint64, n int) []byte {
+	data := make([]byte, n)
+	i := 0
+	for ; i+8 <= n; i += 8 {
+		putUint64(data[i:], kernelLoadU64(at+uint64(i)))
+	}
+	if last := n - 8; last >= 0 && i < n {
+		putUint64(data[last:], kernelLoadU64(at+uint64(last)))
+		return data
+	}
+	for ; i < n; i++ {
+		data[i] = byte(kernelLoadU8(at + uint64(i)))
+	}
+	return data
+}
+
+// loadWords is load for what lies in whole words.
+func loadWords(at uint64, n int) []byte { return load(at, (n+7)&^7)[:n] }
+
+// setOutput puts an answer together.
+func setOutput(a *answer) {
+	length := a.len()
+	if length == 0 {
+		kernelOutputSet(0, 0)
+		return
+	}
+	block := kernelAlloc(uint64(length))
+	to, from := block, 0
+	for _, b := range a.blocks {
+		storeAt(to, a.text[from:b.at])
+		to += uint64(b.at - from)
+		from = b.at
+		hostBlockCopy(to, b.block, uint64(b.size))
+		to += uint64(b.size)
+	}
+	storeAt(to, a.text[from:])
+	kernelOutputSet(block, uint64(length))
+}
 
 func setError(message string) {
 	if message == "" {
@@ -118,12 +163,17 @@ func log(level Level, message string) {
 	}
 }
 
-// getUint64 and putUint64 are what encoding/binary does in little-endian
-// order; that package links reflect.
-func getUint64(b []byte) uint64 {
-	_ = b[7]
-	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
-		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
+// wordOf and putUint64 are what encoding/binary does in little-endian order;
+// that package links reflect. Of less than eight bytes the rest is 0.
+func wordOf[T []byte | string](b T) (word uint64) {
+	if len(b) == 8 {
+		return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
+			uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
+	}
+	for i := range len(b) {
+		word |= uint64(b[i]) << (8 * i)
+	}
+	return word
 }
 
 func putUint64(b []byte, v uint64) {

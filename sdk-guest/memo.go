@@ -41,52 +41,46 @@ type Part struct {
 	Forget bool
 }
 
-// Part is Memo for a unit that finds resources.
+// Part is Memo for a unit that finds resources. It is cheaper: the rows of a
+// remembered unit stay with the host until they are needed.
 func (r *Request) Part(key string, compute func() Part) Part {
-	var computed *Part
-	value := r.Memo(key, func() []byte {
-		p := compute()
-		computed = &p
-		if p.Forget {
-			return nil
-		}
-		return p.encode()
-	})
-	if computed != nil {
-		return *computed
-	}
-	p, ok := decodePart(string(value))
-	if !ok { // can't be: it is this module's own
+	if r.inUnit || len(key) > maxUnitKey {
 		return compute()
 	}
+	if p, ok := partBegin(key); ok {
+		return p
+	}
+	r.inUnit = true
+	p := compute()
+	r.inUnit = false
+	partEnd(&p)
 	return p
 }
 
-// encode is the part between two runs: texts behind their lengths, and the rows
-// at the end as they stand in a response. Only the same module reads it again,
-// by cutting it into pieces, which costs less than parsing.
+// encode is what of a part stands before its rows between two runs: texts
+// behind their lengths. Only the same module reads it again, by cutting it into
+// pieces, which costs less than parsing.
 func (p *Part) encode() []byte {
-	b := make([]byte, 0, len(p.Note)+len(p.Rows)+8)
+	b := make([]byte, 0, len(p.Note)+8)
 	b = appendText(b, p.Note)
 	b = appendUint(b, len(p.Warnings))
 	for _, s := range p.Warnings {
 		b = appendText(b, s)
 	}
-	return append(b, p.Rows...)
+	return b
 }
 
-func decodePart(s string) (p Part, ok bool) {
+func (p *Part) decode(s string) (ok bool) {
 	r := cutter{rest: s}
 	p.Note = r.text()
 	n := r.uint()
 	if n > len(r.rest) { // each has a byte at least
-		return p, false
+		return false
 	}
 	for range n {
 		p.Warnings = append(p.Warnings, r.text())
 	}
-	p.Rows = Rows(r.rest)
-	return p, !r.bad
+	return !r.bad && r.rest == ""
 }
 
 func appendText(b []byte, s string) []byte { return append(appendUint(b, len(s)), s...) }

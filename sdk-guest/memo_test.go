@@ -1,7 +1,6 @@
 package guest_test
 
 import (
-	"errors"
 	"io/fs"
 	"reflect"
 	"strings"
@@ -53,7 +52,7 @@ func TestPart(t *testing.T) {
 		t.Errorf("got %+v", part)
 	}
 	m := module(func(*guest.Request, fs.FS) (*guest.Response, error) {
-		return &guest.Response{Rows: []guest.Rows{part.Rows, ""}, Resources: []guest.Resource{{Kind: guest.Skill, Path: "z"}}, Warnings: part.Warnings}, nil
+		return &guest.Response{Rows: []guest.Rows{part.Rows, {}}, Resources: []guest.Resource{{Kind: guest.Skill, Path: "z"}}, Warnings: part.Warnings}, nil
 	})
 	got, err := m.HandleResolve([]byte(request), fstest.MapFS{})
 	if err != nil {
@@ -79,11 +78,6 @@ func TestRows(t *testing.T) {
 			if !reflect.DeepEqual(back[i], someResources[i]) {
 				t.Errorf("got  %+v\nwant %+v", back[i], someResources[i])
 			}
-		}
-	}
-	for _, bad := range []guest.Rows{"{", "{}]", "1", `{"path":1}`, `{"content":1}`, `{"attributes":{"a":1}}`, `{"kind":"a","kind":"b"}`} {
-		if _, err := bad.Decode(); !errors.Is(err, guest.ErrRows) {
-			t.Errorf("%s: %v", bad, err)
 		}
 	}
 }

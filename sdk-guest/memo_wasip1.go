@@ -8,19 +8,31 @@ func hostMemoBegin(key uint64) uint64
 //go:wasmimport extism:host/user memo_end
 func hostMemoEnd(value uint64)
 
+//go:wasmimport extism:host/user block_copy
+func hostBlockCopy(to, from, length uint64)
+
 // What crosses the border for a unit is of a length that is a multiple of
 // blockStep: a key ends in a 1 and as many zeros as it takes, a value begins
 // with its length. So it goes by whole words, and there are so few lengths that
 // a block for each can be kept and used again.
-const blockStep = 64
+const blockStep = 32
 
 // blocks are blocks of the kernel by their length in steps; 0 for none. What is
 // longer gets a block of its own.
 var blocks [maxUnitKey/blockStep + 2]uint64
 
+// keptParts counts the parts whose rows lie in blocks. The kernel walks through
+// its blocks, so they must not become too many.
+var keptParts int
+
+const maxKeptParts = 2000
+
 // forgetBlocks makes each call begin with blocks of its own: those of a call
 // before are gone.
-func forgetBlocks() { clear(blocks[:]) }
+func forgetBlocks() {
+	clear(blocks[:])
+	keptParts = 0
+}
 
 // withBlock calls f with a block of n bytes or a few more, and their number.
 func withBlock(n int, f func(block uint64, size int)) {
@@ -38,18 +50,21 @@ func withBlock(n int, f func(block uint64, size int)) {
 	f(blocks[steps], size)
 }
 
-// memoBegin begins a unit and returns its value if the host remembers it.
-func memoBegin(key string) (value []byte, ok bool) {
-	var remembered uint64
+// begin begins a unit and returns the block of its value, if the host remembers
+// it.
+func begin(key string) (remembered uint64) {
 	withBlock(len(key)+1, func(block uint64, size int) {
-		i := 0
-		for ; i+8 <= len(key); i += 8 {
-			kernelStoreU64(block+uint64(i), wordOf(key[i:i+8]))
-		}
-		kernelStoreU64(block+uint64(i), wordOf(key[i:])|1<<(8*(len(key)-i)))
-		storeZeros(block, i+8, size)
+		whole := len(key) &^ 7
+		storeAt(block, key[:whole])
+		kernelStoreU64(block+uint64(whole), wordOf(key[whole:])|1<<(8*(len(key)-whole)))
+		storeZeros(block, whole+8, size)
 		remembered = hostMemoBegin(block)
 	})
+	return remembered
+}
+
+func memoBegin(key string) (value []byte, ok bool) {
+	remembered := begin(key)
 	if remembered == 0 {
 		return nil, false
 	}
@@ -66,15 +81,12 @@ func memoEnd(value []byte) {
 	}
 	withBlock(8+len(value), func(block uint64, size int) {
 		kernelStoreU64(block, uint64(len(value)))
-		i := 0
-		for ; i+8 <= len(value); i += 8 {
-			kernelStoreU64(block+8+uint64(i), getUint64(value[i:]))
+		whole := len(value) &^ 7
+		storeAt(block+8, value[:whole])
+		storeZeros(block, 8+whole, size)
+		if whole < len(value) {
+			kernelStoreU64(block+8+uint64(whole), wordOf(value[whole:]))
 		}
-		if i < len(value) {
-			kernelStoreU64(block+8+uint64(i), wordOf(string(value[i:])))
-			i += 8
-		}
-		storeZeros(block, 8+i, size)
 		hostMemoEnd(block)
 	})
 }
@@ -86,19 +98,46 @@ func storeZeros(block uint64, from, to int) {
 	}
 }
 
-// loadWords reads n bytes from where as many whole words lie.
-func loadWords(at uint64, n int) []byte {
-	data := make([]byte, (n+7)&^7)
-	for i := 0; i < len(data); i += 8 {
-		putUint64(data[i:], kernelLoadU64(at+uint64(i)))
+// A part between two runs: the lengths of what stands before the rows and of
+// the rows, as two halves of a word; the first of these in whole words; a
+// comma, and the rows. So an answer is made of them without the guest.
+
+func partBegin(key string) (p Part, ok bool) {
+	remembered := begin(key)
+	if remembered == 0 {
+		return p, false
 	}
-	return data[:n]
+	lengths := kernelLoadU64(remembered)
+	head := int(uint32(lengths))
+	p.Rows = Rows{block: remembered + 8 + uint64(head+7)&^7 + 1, size: int(lengths >> 32)}
+	if !p.decode(string(loadWords(remembered+8, head))) {
+		panic("guest: what the host remembers is not what it was given")
+	}
+	if keptParts++; keptParts > maxKeptParts {
+		p.Rows.text = p.Rows.String()
+		p.Rows.block = 0
+		kernelFree(remembered)
+	}
+	return p, true
 }
 
-// wordOf is at most eight bytes as a number, the first one the lowest.
-func wordOf(s string) (word uint64) {
-	for i := range len(s) {
-		word |= uint64(s[i]) << (8 * i)
+func partEnd(p *Part) {
+	if p.Forget {
+		hostMemoEnd(0)
+		return
 	}
-	return word
+	head := p.encode()
+	rows := 8 + (len(head)+7)&^7 + 1
+	block := kernelAlloc(uint64(rows+len(p.Rows.text)+7) &^ 7)
+	kernelStoreU64(block, uint64(len(head))|uint64(len(p.Rows.text))<<32)
+	kernelStoreU64(block+uint64(rows)-8, 0) // what head leaves of its last word
+	storeAt(block+8, head)
+	kernelStoreU8(block+uint64(rows)-1, ',')
+	storeAt(block+uint64(rows), p.Rows.text)
+	hostMemoEnd(block)
+	if keptParts++; keptParts > maxKeptParts {
+		kernelFree(block)
+		return
+	}
+	p.Rows.block = block + uint64(rows)
 }

@@ -104,6 +104,14 @@ func (m Module) HandleDescribe() ([]byte, error) {
 // For an input that isn't a Request of this ABI version, for a resolver that
 // the module doesn't have, and whatever the resolver returns.
 func (m Module) HandleResolve(input []byte, root fs.FS) ([]byte, error) {
+	a, err := m.resolve(input, root)
+	if err != nil {
+		return nil, err
+	}
+	return a.text, nil // natively nothing lies anywhere else
+}
+
+func (m Module) resolve(input []byte, root fs.FS) (*answer, error) {
 	req, err := decodeRequest(input)
 	if err != nil {
 		return nil, err
@@ -119,7 +127,5 @@ func (m Module) HandleResolve(input []byte, root fs.FS) ([]byte, error) {
 	if resp == nil {
 		resp = &Response{}
 	}
-	var w jsonlite.Writer
-	writeResponse(&w, resp)
-	return w.Bytes(), nil
+	return encodeResponse(resp), nil
 }

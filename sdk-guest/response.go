@@ -34,14 +34,52 @@ func writeDescription(w *jsonlite.Writer, m Module) {
 	w.EndObject()
 }
 
-func writeResponse(w *jsonlite.Writer, resp *Response) {
+// answer is the text of an answer, less what lies in blocks of the kernel.
+type answer struct {
+	text   []byte
+	blocks []blockAt
+}
+
+// blockAt is what comes from the kernel before the byte at of a text.
+type blockAt struct {
+	at, size int
+	block    uint64
+}
+
+func (a *answer) len() int {
+	n := len(a.text)
+	for _, b := range a.blocks {
+		n += b.size
+	}
+	return n
+}
+
+func encodeResponse(resp *Response) *answer {
+	var w jsonlite.Writer
+	blocks := writeResponse(&w, resp)
+	return &answer{w.Bytes(), blocks}
+}
+
+func writeResponse(w *jsonlite.Writer, resp *Response) (blocks []blockAt) {
 	w.BeginObject()
 	w.Key("resources")
 	w.BeginArray()
+	first := true
 	for _, r := range resp.Rows {
-		if r != "" {
-			w.RawString(string(r))
+		if r.size == 0 {
+			continue
 		}
+		if r.block == 0 {
+			w.RawString(r.text)
+		} else {
+			b := blockAt{at: len(w.Bytes()), size: r.size, block: r.block}
+			if !first { // with the comma before it
+				b.block, b.size = b.block-1, b.size+1
+			}
+			blocks = append(blocks, b)
+			w.Follow()
+		}
+		first = false
 	}
 	for i := range resp.Resources {
 		writeResource(w, &resp.Resources[i])
@@ -51,6 +89,7 @@ func writeResponse(w *jsonlite.Writer, resp *Response) {
 		writeStrings(w, "warnings", resp.Warnings)
 	}
 	w.EndObject()
+	return blocks
 }
 
 func writeResource(w *jsonlite.Writer, r *Resource) {

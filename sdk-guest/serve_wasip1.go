@@ -18,23 +18,26 @@ func Serve(m Module) {
 }
 
 //go:wasmexport describe
-func describe() int32 { return answer(served.HandleDescribe()) }
+func describe() int32 {
+	text, err := served.HandleDescribe()
+	return finish(&answer{text: text}, err)
+}
 
 //go:wasmexport resolve
 func resolve() int32 {
 	forgetBlocks()
-	return answer(served.HandleResolve(readInput(), rootFS{}))
+	return finish(served.resolve(readInput(), rootFS{}))
 }
 
-// answer hands the result of a call to the host. The yield lets the garbage
+// finish hands the result of a call to the host. The yield lets the garbage
 // collector's own goroutines run: without one per call they never do, because
 // nothing else in a guest ever waits.
-func answer(output []byte, err error) int32 {
+func finish(a *answer, err error) int32 {
 	runtime.Gosched()
 	if err != nil {
 		setError(err.Error())
 		return 1
 	}
-	setOutput(output)
+	setOutput(a)
 	return 0
 }

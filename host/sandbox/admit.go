@@ -27,7 +27,7 @@ var extismImports = []string{
 	"log_error", "memory_bytes",
 }
 
-var userImports = []string{"fs_read", "fs_list", "fs_stat", "memo_begin", "memo_end"}
+var userImports = []string{"fs_read", "fs_list", "fs_stat", "memo_begin", "memo_end", "block_copy"}
 
 // admit checks a module before it is compiled (that it is a module at all,
 // that it imports only what it may, that it exports what the ABI asks for) and

@@ -53,7 +53,7 @@ func renameImport(module, name string) (string, string) {
 	return module, name
 }
 
-var kernelRenamed = []string{"alloc", "free", "length", "length_unsafe", "load_u8", "store_u8"}
+var kernelRenamed = []string{"alloc", "free", "length", "length_unsafe", "load_u8", "store_u8", "load_u64", "store_u64"}
 
 func kernelFunctions() []extism.HostFunction {
 	i64, i32 := extism.ValueTypeI64, extism.ValueTypeI32
@@ -65,6 +65,8 @@ func kernelFunctions() []extism.HostFunction {
 		extism.NewHostFunctionWithStack("length_unsafe", kernelLengthUnsafe, one, one),
 		extism.NewHostFunctionWithStack("load_u8", kernelLoadU8, one, []extism.ValueType{i32}),
 		extism.NewHostFunctionWithStack("store_u8", kernelStoreU8, []extism.ValueType{i64, i32}, nil),
+		extism.NewHostFunctionWithStack("load_u64", kernelLoadU64, one, one),
+		extism.NewHostFunctionWithStack("store_u64", kernelStoreU64, []extism.ValueType{i64, i64}, nil),
 	}
 	for i := range list {
 		list[i].SetNamespace(nsKernel)
@@ -179,6 +181,20 @@ func kernelLoadU8(ctx context.Context, _ *extism.CurrentPlugin, stack []uint64) 
 
 func kernelStoreU8(ctx context.Context, _ *extism.CurrentPlugin, stack []uint64) {
 	if !kernelOf(ctx).memory.WriteByte(uint32(stack[0]), byte(stack[1])) { //nolint:gosec // as extism's store_u64 does
+		panic(errNoBlock)
+	}
+}
+
+func kernelLoadU64(ctx context.Context, _ *extism.CurrentPlugin, stack []uint64) {
+	v, ok := kernelOf(ctx).memory.ReadUint64Le(uint32(stack[0])) //nolint:gosec // as extism's own does
+	if !ok {
+		panic(errNoBlock)
+	}
+	stack[0] = v
+}
+
+func kernelStoreU64(ctx context.Context, _ *extism.CurrentPlugin, stack []uint64) {
+	if !kernelOf(ctx).memory.WriteUint64Le(uint32(stack[0]), stack[1]) { //nolint:gosec // as extism's own does
 		panic(errNoBlock)
 	}
 }

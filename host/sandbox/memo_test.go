@@ -184,6 +184,22 @@ func TestUnitsOfTheSDK(t *testing.T) {
 	m.says(probe, "405 remembered, 1 parts computed")
 }
 
+// TestBlockCopy: what lies in the kernel's memory is copied, also onto itself;
+// anything else ends the run.
+func TestBlockCopy(t *testing.T) {
+	m := newMemory(t, nil)
+	good := new(unitGuest).copied("0123456789", "0", "5", "5").copied("0123456789", "2", "0", "6").copied("0123456789", "0", "2", "6").copied("0123456789", "3", "0", "0")
+	m.says(guest(t, good, sandbox.Limits{}), "5678956789"+"0101234589"+"2345676789"+"0123456789")
+	for _, bad := range [][3]string{
+		{"0", "0", "0x100000"}, {"0", "0", "-1"}, {"-0x100000", "0", "1"}, {"0", "0x10000000", "1"}, {"0x10000000", "0", "1"},
+		{"0x100000000", "0", "1"}, {"0", "0x100000000", "1"}, {"0", "0", "0x100000001"}, {"0", "0x7fffffffffffffff", "1"},
+	} {
+		if _, _, err := m.resolve(guest(t, new(unitGuest).copied("0123456789", bad[0], bad[1], bad[2]), sandbox.Limits{})); !errors.Is(err, sandbox.ErrCrashed) {
+			t.Errorf("%v: %v", bad, err)
+		}
+	}
+}
+
 // TestUnitHandles: what is no block ends the run, or is an empty one.
 func TestUnitHandles(t *testing.T) {
 	for _, handle := range []string{"1", "-1", "0x7fffffffffffffff", "0x100000000"} {

@@ -54,6 +54,13 @@ func (g *unitGuest) unit(key, path string) *unitGuest {
 		"(call $memo_end (local.get $n)) (call $copy (local.get $n)) (call $ended)))", g.text(path))
 }
 
+// copied copies within the kernel's memory, between offsets in a block of a
+// text, and adds the block to the transcript.
+func (g *unitGuest) copied(text string, to, from, n string) *unitGuest {
+	return g.add("(local.set $n %s) (call $block_copy (i64.add (local.get $n) (i64.const %s)) (i64.add (local.get $n) (i64.const %s)) "+
+		"(i64.const %s)) (call $copy (local.get $n))", g.text(text), to, from, n)
+}
+
 // repeat runs what add wrote n times.
 func (g *unitGuest) repeat(n int, steps func(*unitGuest)) *unitGuest {
 	g.add("(local.set $i (i32.const %d)) (loop $again", n)
@@ -75,6 +82,7 @@ func (g *unitGuest) bytes() []byte {
   (import "extism:host/user" "fs_read" (func $fs_read (param i64 i64 i64) (result i64)))
   (import "extism:host/user" "memo_begin" (func $memo_begin (param i64) (result i64)))
   (import "extism:host/user" "memo_end" (func $memo_end (param i64)))
+  (import "extism:host/user" "block_copy" (func $block_copy (param i64 i64 i64)))
   (memory (export "memory") 64)
   (global $out (mut i32) (i32.const %[1]d))
   (data (i32.const 0) %[2]s) (data (i32.const %[3]d) %[4]s) (data (i32.const %[1]d) %[5]s)

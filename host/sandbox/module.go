@@ -31,13 +31,18 @@ type Module struct {
 	code     *codecache.Code
 	meta     rewriteMeta
 
-	spares chan *instance     // prepared instances, ready for one run each
-	wanted chan struct{}      // a token per spare that is to be prepared
-	asked  chan chan struct{} // who waits until all are; see Settle
-	stop   context.CancelFunc
-	done   chan struct{} // closed when fill has returned
+	spares  chan *instance     // prepared instances, ready for one run each
+	retired chan *instance     // instances whose run is over
+	wanted  chan struct{}      // a token per spare that is to be prepared
+	owed    int                // tokens taken, but not worked off; fill's own
+	asked   chan chan struct{} // who waits until all are; see Settle
+	stop    context.CancelFunc
+	done    chan struct{} // closed when fill has returned
 
 	closeOnce sync.Once
+
+	mu     sync.Mutex // guards closed, and sending to retired
+	closed bool       // nobody closes what is retired any more
 }
 
 // Load admits, meters, compiles and describes a module. On ErrRejected the
@@ -100,6 +105,7 @@ func (m *Module) describe(ctx context.Context) error {
 		n = min(len(m.desc.Resolvers), 4)
 	}
 	m.spares = make(chan *instance, n)
+	m.retired = make(chan *instance, n)
 	m.wanted = make(chan struct{}, n)
 	m.asked = make(chan chan struct{})
 	m.spares <- in
@@ -164,8 +170,7 @@ func (m *Module) Resolve(ctx context.Context, req *abi.Request, run *vfs.Run) (*
 	if err == nil {
 		err = in.checkOutput(out)
 	}
-	in.close()
-	m.want()
+	m.retire(in)
 	if m.withholds(req.Resolver) {
 		res.LogsDropped += len(res.Logs)
 		res.Logs = nil
@@ -212,9 +217,14 @@ func (m *Module) Close() error {
 	m.closeOnce.Do(func() {
 		m.stop()
 		<-m.done
+		m.mu.Lock()
+		m.closed = true
+		m.mu.Unlock()
 		for drained := false; !drained; {
 			select {
 			case in := <-m.spares:
+				in.close()
+			case in := <-m.retired:
 				in.close()
 			default:
 				drained = true

@@ -21,7 +21,7 @@ func MaybeCompile() *Compiler { return codecache.MaybeRun(rewrite) }
 // rewriteVersion changes whenever rewrite may give another result for the same
 // module: code that was compiled from the old one isn't used any more. The
 // meter counts its own versions.
-const rewriteVersion = 3
+const rewriteVersion = 4
 
 // rewriteOptions and rewriteMeta are what goes into rewrite and out of it
 // besides the module. Both travel to another process and into the cache.

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"log/slog"
+	"time"
 )
 
 // take gets a prepared instance, or prepares one.
@@ -16,39 +17,79 @@ func (m *Module) take(ctx context.Context) (*instance, error) {
 	}
 }
 
-// want asks for one more spare. It is called when a run is over, so that
-// preparing doesn't compete with running.
-func (m *Module) want() {
+// retire takes an instance whose run is over, and asks for one more spare.
+// Neither giving its memory back nor preparing another is done at once: the
+// result is on its way to somebody who waits for it.
+func (m *Module) retire(in *instance) {
+	in.fs.unbind()
+	if !m.keepRetired(in) {
+		in.close()
+	}
 	select {
 	case m.wanted <- struct{}{}:
 	default:
 	}
 }
 
-// fill prepares spares until the module is closed.
+// keepRetired puts an instance aside, to be closed later. It reports false when
+// enough are waiting, or nobody is left to close it.
+func (m *Module) keepRetired(in *instance) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return false
+	}
+	select {
+	case m.retired <- in:
+		return true
+	default:
+		return false
+	}
+}
+
+// pause is how long after a run its instance is replaced: what comes after a
+// run, up to the push, takes some 5 ms, and edits don't follow each other
+// faster than every 15 ms. There are other spares meanwhile.
+const pause = 10 * time.Millisecond
+
+// fill closes instances and prepares spares until the module is closed.
 func (m *Module) fill(ctx context.Context) {
 	defer close(m.done)
+	var due <-chan time.Time // nil while nothing is to be done
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-m.wanted:
-			m.prepare(ctx)
+			m.owed++
+			if due == nil {
+				due = time.After(pause)
+			}
+		case <-due:
+			due = nil
+			m.replace(ctx)
 		case settled := <-m.asked:
-			m.prepareAll(ctx)
+			due = nil
+			m.replace(ctx)
 			close(settled)
 		}
 	}
 }
 
-func (m *Module) prepareAll(ctx context.Context) {
-	for {
+// replace closes what is retired and prepares what is owed.
+func (m *Module) replace(ctx context.Context) {
+	for more := true; more; {
 		select {
+		case in := <-m.retired:
+			in.close()
 		case <-m.wanted:
-			m.prepare(ctx)
+			m.owed++
 		default:
-			return
+			more = false
 		}
+	}
+	for ; m.owed > 0; m.owed-- {
+		m.prepare(ctx)
 	}
 }
 

@@ -54,6 +54,17 @@ func (r *Root) Check(f *Filter, deps []Dep) Freshness {
 	return Freshness{Fresh: true, Deps: renewed}
 }
 
+// steady notes a directory that is by its identity what it was when it was
+// listed. Since then no entry of it has been replaced: what was a directory in
+// it, at an observation that is known to be no older than the listing, still is
+// that directory.
+func (r *Run) steady(path string) {
+	if r.w.steady == nil {
+		r.w.steady = make(map[string]bool)
+	}
+	r.w.steady[path] = true
+}
+
 // recheck looks whether one observation would be made again. renewed is set
 // when d is to be replaced.
 func (r *Run) recheck(d Dep) (fresh bool, renewed *Dep) {

@@ -12,12 +12,12 @@ func (r *Root) CheckUnits(f *Filter, units *Units) Freshness {
 	}
 	c := unitChecker{run: run, deps: make(map[depKey]verdict), files: make(map[*unitFile]*unitFile, len(units.list))}
 	holds := &Units{list: make([]*unit, 0, len(units.list))}
+	rest := c.rest(units.rest) // first: it tells which directories are steady
 	for _, u := range units.list {
 		if now := c.unit(u); now != nil {
 			holds.list = append(holds.list, now)
 		}
 	}
-	rest := c.rest(units.rest)
 	if c.stale {
 		return Freshness{Changed: c.changed, Units: holds}
 	}
@@ -112,15 +112,17 @@ func (c *unitChecker) rest(deps []Dep) []Dep {
 	kept := deps
 	for i, d := range deps {
 		fresh, renewed := c.run.recheck(d)
-		if !fresh {
+		switch {
+		case !fresh:
 			c.differs(d.Path)
 			return nil
-		}
-		if renewed != nil {
+		case renewed != nil:
 			if &kept[0] == &deps[0] {
 				kept = slices.Clone(deps)
 			}
 			kept[i] = *renewed
+		case d.listedIt():
+			c.run.steady(d.Path)
 		}
 	}
 	return kept

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"waymark/host/vfs"
 	"waymark/host/vfs/vfstest"
@@ -162,6 +163,66 @@ func TestAdoptOtherVersion(t *testing.T) {
 		}
 		if got, known := readUnit(t, again, "u", "f"); known || got != "f=two;" {
 			t.Errorf("kept %v: %q, remembered: %v", kept, got, known)
+		}
+	}
+}
+
+// Below a directory that is by its identity what it was, nothing is looked at
+// that could only be another if it were not. That a directory has been replaced
+// by a link to itself elsewhere is seen all the same.
+func TestSteadyDirectories(t *testing.T) {
+	dir := vfstest.Build(t, []string{"skills/a/f = 1", "skills/b/f = 2", "skills/c/d/f = 3", "elsewhere/"})
+	config := everything(dir)
+	config.Options.Now = func() time.Time { return time.Now().Add(time.Hour) }
+	root, filter, run := begin(t, config)
+	at := func(name string) string { return filepath.Join(dir, name) }
+	paths := map[string]string{"a": "skills/a/f", "b": "skills/b/f", "c": "skills/c/d/f"}
+	play := func(run *vfs.Run) string {
+		var again []string
+		_, _ = door{run}.List("skills")
+		for _, name := range []string{"a", "b", "c"} {
+			if _, known := readUnit(t, run, name, paths[name]); !known {
+				again = append(again, name)
+			}
+		}
+		return strings.Join(again, " ")
+	}
+	play(run)
+	left := run.Units()
+	// Times that no edit could have had, since clocks are coarse.
+	touch := func(name string, second int64) {
+		if err := os.Chtimes(at(name), time.Time{}, time.Unix(second, 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, step := range []struct {
+		name string
+		edit func()
+		want string
+	}{
+		{"nothing", func() {}, ""},
+		{"a file", func() { write(t, at("skills/b/f"), "20") }, "b"},
+		{"a link to where it went", func() {
+			rename(t, at("skills/a"), at("elsewhere/a"))
+			_ = os.Symlink("../elsewhere/a", at("skills/a"))
+			touch("skills", 1000)
+		}, "a"},
+		{"deeper", func() {
+			rename(t, at("skills/c/d"), at("elsewhere/d"))
+			_ = os.Symlink("../../elsewhere/d", at("skills/c/d"))
+			touch("skills/c", 2000)
+		}, "c"},
+		{"gone", func() { _ = os.RemoveAll(at("skills/b")); touch("skills", 3000) }, "b"},
+		{"another file", func() { write(t, at("elsewhere/a/f"), "100") }, "a"},
+	} {
+		step.edit()
+		run, _ := next(t, root, filter, left)
+		if got := play(run); got != step.want {
+			t.Errorf("%d, %s: computed %q, want %q", i, step.name, got, step.want)
+		}
+		left = run.Units()
+		if f := root.CheckUnits(filter, left); !f.Fresh {
+			t.Errorf("%d, %s: %s has changed afterwards", i, step.name, f.Changed)
 		}
 	}
 }

@@ -25,7 +25,8 @@ type walker struct {
 	dirs [keptDirs]keptDir
 	tick uint64
 
-	dirents []byte // what a directory is read into
+	dirents []byte          // what a directory is read into
+	steady  map[string]bool // see Run.steady
 }
 
 type keptDir struct {
@@ -148,11 +149,13 @@ func (w *walker) statAgain(path string, st *unix.Stat_t) syscall.Errno {
 	if above != "." {
 		start = len(above) + 1
 	}
-	if errno := statat(fd, path[start:len(dir)], st); errno != 0 {
-		return errno
-	}
-	if typeOf(st) != fs.ModeDir {
-		return unix.ENOTDIR
+	if !w.steady[above] {
+		if errno := statat(fd, path[start:len(dir)], st); errno != 0 {
+			return errno
+		}
+		if typeOf(st) != fs.ModeDir {
+			return unix.ENOTDIR
+		}
 	}
 	return statat(fd, path[start:], st)
 }

@@ -11,6 +11,7 @@ import (
 
 	"waymark/host/api"
 	"waymark/host/push"
+	"waymark/internal/rig"
 )
 
 // cutter stands between agent and hub, and cuts each connection when so many
@@ -116,7 +117,7 @@ func TestConnectionCut(t *testing.T) {
 	said := false
 	for deadline := time.Now().Add(patience); c.left() > 0 || e.n < 100; {
 		e.edit()
-		w.must(pause(w.ctx, time.Duration(e.IntN(40))*time.Millisecond))
+		w.must(rig.Pause(w.ctx, time.Duration(e.IntN(40))*time.Millisecond))
 		if time.Now().After(deadline) {
 			t.Fatalf("%d cuts are left: nothing is pushed any more", c.left())
 		}

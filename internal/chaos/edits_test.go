@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"waymark/internal/rig"
 )
 
 // TestThousandEdits: after a thousand edits on a busy machine the hub has what
@@ -18,7 +20,7 @@ func TestThousandEdits(t *testing.T) {
 	for e.n < 1000 {
 		e.edit()
 		if e.IntN(3) == 0 {
-			w.must(pause(w.ctx, time.Duration(e.IntN(25))*time.Millisecond))
+			w.must(rig.Pause(w.ctx, time.Duration(e.IntN(25))*time.Millisecond))
 		}
 	}
 	quiet()

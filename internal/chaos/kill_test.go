@@ -44,7 +44,7 @@ func (w *world) settlesIn(st store.Store, dirs ...string) {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("the hub doesn't have what is there: %v\nwant %v", s, want)
 		}
-		w.must(pause(w.ctx, 20*time.Millisecond))
+		w.must(rig.Pause(w.ctx, 20*time.Millisecond))
 	}
 }
 
@@ -65,7 +65,7 @@ func TestHubKilled(t *testing.T) {
 	for range 3 {
 		for range 40 {
 			e.edit()
-			w.must(pause(w.ctx, time.Duration(e.IntN(6))*time.Millisecond))
+			w.must(rig.Pause(w.ctx, time.Duration(e.IntN(6))*time.Millisecond))
 		}
 		h.Kill()
 		e.edit()
@@ -100,7 +100,7 @@ func TestAgentKilled(t *testing.T) {
 		until := time.Now().Add(time.Duration(50+e.IntN(700)) * time.Millisecond)
 		for time.Now().Before(until) {
 			e.edit()
-			w.must(pause(w.ctx, time.Duration(e.IntN(20))*time.Millisecond))
+			w.must(rig.Pause(w.ctx, time.Duration(e.IntN(20))*time.Millisecond))
 		}
 		agent.Kill()
 		for range 5 {
@@ -134,7 +134,7 @@ func TestFrozen(t *testing.T) {
 		for range 60 {
 			e.edit()
 		}
-		w.must(pause(w.ctx, time.Second))
+		w.must(rig.Pause(w.ctx, time.Second))
 		e.edit()
 		w.must(p.Signal(syscall.SIGCONT))
 		w.settlesIn(st, w.root)
@@ -144,7 +144,7 @@ func TestFrozen(t *testing.T) {
 	// A hub that doesn't answer doesn't keep an agent from ending.
 	w.must(h.Signal(syscall.SIGSTOP))
 	w.fresh(filepath.Join(w.root, "AGENTS.md"), "# Never answered\n")
-	w.must(pause(w.ctx, 300*time.Millisecond)) // now the push waits for its answer
+	w.must(rig.Pause(w.ctx, 300*time.Millisecond)) // now the push waits for its answer
 	if took := w.stop(agent); took > longestStop {
 		t.Errorf("ended after %v", took)
 	}

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"waymark/internal/rig"
 )
 
 // longestStop is ten times what a graceful end may take: this machine is kept
@@ -33,11 +35,11 @@ func TestStopUnderLoad(t *testing.T) {
 		for ready := false; !ready; {
 			_, err := os.Stat(w.home.Socket())
 			ready = err == nil
-			w.must(pause(w.ctx, time.Millisecond))
+			w.must(rig.Pause(w.ctx, time.Millisecond))
 		}
 		for range i * 15 {
 			e.edit()
-			w.must(pause(w.ctx, time.Duration(e.IntN(8))*time.Millisecond))
+			w.must(rig.Pause(w.ctx, time.Duration(e.IntN(8))*time.Millisecond))
 		}
 		took = append(took, w.stop(agent))
 		if _, err := os.Stat(w.home.Socket()); !errors.Is(err, fs.ErrNotExist) {
@@ -103,7 +105,7 @@ func TestSourcesLeaveNothing(t *testing.T) {
 		if len(grown) == 0 {
 			break
 		}
-		w.must(pause(w.ctx, 50*time.Millisecond))
+		w.must(rig.Pause(w.ctx, 50*time.Millisecond))
 	}
 	t.Logf("before: %v", before)
 	if len(grown) > 0 {

@@ -146,21 +146,9 @@ func (w *world) await(what string, ok func(*api.Status) bool) {
 				return
 			}
 		}
-		if pause(ctx, 30*time.Millisecond) != nil {
+		if rig.Pause(ctx, 30*time.Millisecond) != nil {
 			w.t.Fatalf("status never says %s: %v\n%s", what, err, out)
 		}
-	}
-}
-
-// pause waits for what can't be seen from outside.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 

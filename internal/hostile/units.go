@@ -11,7 +11,8 @@ import (
 // units declares the memo_* functions.
 const units = `
   (import "extism:host/user" "memo_begin" (func $memo_begin (param i64) (result i64)))
-  (import "extism:host/user" "memo_end" (func $memo_end (param i64)))`
+  (import "extism:host/user" "memo_end" (func $memo_end (param i64)))
+  (import "extism:host/user" "block_copy" (func $block_copy (param i64 i64 i64)))`
 
 // unitCases abuse units: the memory that a run leaves for the next.
 func unitCases() []Case {
@@ -44,6 +45,19 @@ func unitCases() []Case {
       (local.set $n (call $key (i32.const 8))) (drop (call $memo_begin (local.get $n))) (call $free (local.get $n))
       (local.set $n (call $alloc (i64.const 1048576))) (call $memo_end (local.get $n)) (call $free (local.get $n))`, Deadline, Limit),
 	}
+	list = append(list, Case{
+		Name: "time/units-copied", Class: ClassTime, Limits: limits(deadline), Want: ends(Deadline),
+		Module: module{Imports: kernel + units, Resolve: `
+      (local.set $n (call $alloc (i64.const 4194304)))
+      (loop $l
+        (call $block_copy (local.get $n) (i64.add (local.get $n) (i64.const 1)) (i64.const 4194303))
+        (br $l))`}.build,
+	}, Case{
+		Name: "answers/units-copied-over-the-kernel", Class: ClassAnswers, Want: ends(Ready, Crashed, Answer, Guest),
+		Module: module{Imports: kernel + units, Resolve: `
+      (local.set $n (call $alloc (i64.const 60000)))
+      (call $block_copy (i64.const 0) (local.get $n) (i64.const 60000))`}.build,
+	})
 	for _, handle := range []string{"1", "-1", "0x7fffffffffffffff", "0xffffffff"} {
 		list = append(list, Case{
 			Name: fmt.Sprintf("answers/units-handle=%s", handle), Class: ClassAnswers, Want: ends(Ready, Crashed),

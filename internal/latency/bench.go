@@ -167,7 +167,7 @@ func (b *bench) site(ctx context.Context, skills int) (*site, error) {
 	if err == nil {
 		// Files younger than two seconds are read again at every check: figures
 		// are of what holds for the rest of their lives.
-		err = pause(ctx, 2100*time.Millisecond)
+		err = rig.Pause(ctx, 2100*time.Millisecond)
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.hub.Close())
@@ -179,16 +179,4 @@ func (s *site) start(ctx context.Context, url string) (*rig.Agent, error) {
 	return rig.StartAgent(ctx, rig.AgentOptions{
 		Program: s.bench.Agent, Home: s.home, Root: s.root, URL: url, TokenFile: s.token,
 	})
-}
-
-// pause waits, for what takes its time and can't be seen from outside.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

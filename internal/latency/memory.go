@@ -31,13 +31,13 @@ func (b *bench) memory(ctx context.Context, skills int) (err error) {
 	if _, _, err := s.hub.Stored.Await(limit, len(stored), func(*rig.Stored) bool { return true }); err != nil {
 		return errors.Join(err, errors.New(agent.Output()))
 	}
-	if err := pause(ctx, time.Second); err != nil {
+	if err := rig.Pause(ctx, time.Second); err != nil {
 		return err
 	}
 	if err := s.resident(agent, "resident, after the start"); err != nil {
 		return err
 	}
-	if err := pause(ctx, b.Idle); err != nil {
+	if err := rig.Pause(ctx, b.Idle); err != nil {
 		return err
 	}
 	if err := s.resident(agent, nameIdle); err != nil {

@@ -54,7 +54,7 @@ func (s *site) firstPush(ctx context.Context) (took, stop time.Duration, err err
 		return 0, 0, errors.Join(err, errors.New(agent.Output()))
 	}
 	// Let it load what the first push didn't need, as in real life.
-	if err := pause(ctx, 300*time.Millisecond); err != nil {
+	if err := rig.Pause(ctx, 300*time.Millisecond); err != nil {
 		return 0, 0, err
 	}
 	stop, err = s.stop(ctx, agent)

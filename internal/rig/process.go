@@ -107,3 +107,15 @@ func (p *Process) Wait(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Pause waits, for what takes its time and can't be seen from outside.
+func Pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

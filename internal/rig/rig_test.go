@@ -50,7 +50,7 @@ func soon(t *testing.T) context.Context {
 func TestProcess(t *testing.T) {
 	t.Parallel()
 	h := home(t)
-	p := shell(t, h, `echo "home $HOME"; trap 'echo bye; exit 0' TERM; while :; do sleep 0.01; done`)
+	p := shell(t, h, `trap 'echo bye; exit 0' TERM; echo "home $HOME"; while :; do sleep 0.01; done`)
 	if err := p.Await(soon(t), regexp.MustCompile(`(?m)^home `+regexp.QuoteMeta(h.User())+`$`)); err != nil {
 		t.Fatal(err)
 	}

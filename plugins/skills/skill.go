@@ -82,7 +82,7 @@ func parseNeeds(note string) (n needs) {
 // take adds what look found, remembered or not. What all parts share is given
 // out here, where every one comes by in the same order.
 func (f *finder) take(part guest.Part) {
-	if part.Rows == "" {
+	if part.Rows.Len() == 0 {
 		return
 	}
 	n := parseNeeds(part.Note)
@@ -132,7 +132,7 @@ const (
 // cost themselves and not the whole answer. Of its bytes, so many are for the
 // description.
 func (f *finder) add(row guest.Rows, description int) {
-	size := len(row) + len(",")
+	size := row.Len() + len(",")
 	if f.size+size-description > listedMax {
 		f.unlisted++
 		return

@@ -418,7 +418,7 @@ func TestMetaFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		resp, err := skills.Resolver().Resolve(&guest.Request{Config: c}, root)
-		if err != nil || len(resp.Rows) != 1 || !strings.Contains(string(resp.Rows[0]), `"path":"`+want+`"`) {
+		if err != nil || len(resp.Rows) != 1 || !strings.Contains(resp.Rows[0].String(), `"path":"`+want+`"`) {
 			t.Errorf("%s: %+v, %v", config, resp, err)
 		}
 	}

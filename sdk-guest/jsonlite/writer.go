@@ -73,6 +73,10 @@ func (w *Writer) RawString(json string) {
 	w.buf = append(w.buf, json...)
 }
 
+// Follow tells that a value will be put here by other means, so that what comes
+// next in this array needs a comma.
+func (w *Writer) Follow() { w.comma = true }
+
 func (w *Writer) begin(c byte) {
 	w.separate()
 	w.buf = append(w.buf, c)

@@ -84,8 +84,8 @@ func (a *Allocator) Refused() error {
 // Close unmaps all memories, also those of modules that were never closed.
 //
 // Nothing may use them any more, not even to read: the process would crash.
-// So the goroutine that runs the instance closes the allocator, after the
-// instance. wazero's own freeing does not unmap, because it happens as well
+// So whoever has the instance when its run is over closes the allocator, after
+// the instance. wazero's own freeing does not unmap, because it happens as well
 // when a runtime is closed in the middle of a call. It is safe to call twice.
 func (a *Allocator) Close() error {
 	a.mu.Lock()

@@ -56,9 +56,9 @@ help: ## Say what the targets are.
 run: build ## Build everything and run the agent with its own hub; ROOT=dir for another directory.
 	bin/agent run --root '$(ROOT)'
 
-build: guest native ## Build bin/agent and bin/hub.
+build: guest native ## Build bin/agent, bin/hub and bin/harness.
 	@mkdir -p bin
-	$(GO) build -trimpath -o bin/ ./cmd/agent ./cmd/hub
+	$(GO) build -trimpath -o bin/ ./cmd/...
 
 guest: $(GUEST)
 

@@ -112,6 +112,8 @@ func TestEveryRule(t *testing.T) {
 		{"TOML in its place", pkg("waymark/host/api", "github.com/BurntSushi/toml"), pkg("waymark/host/config", "github.com/BurntSushi/toml"), "Options"},
 		{"the configuration is the host's", pkg("waymark/host/push", "waymark/host/config"), pkg("waymark/host", "waymark/host/config"), "Options"},
 		{"flags in the mains", pkg("waymark/hub", "github.com/spf13/cobra"), pkg("waymark/cmd/hub", "github.com/spf13/cobra"), "mains"},
+		{"a light consumer", needs("waymark/hub/client", "storj.io/drpc/drpcconn"), needs("waymark/hub/client", "net/http"), "needs HTTP"},
+		{"commands are the top", pkg("waymark/host", "waymark/cmd/agent"), pkg("waymark/cmd/harness", "waymark/cmd/harness/internal/fixture"), "built on a command"},
 		{"no test helpers in the product", pkg("waymark/host", "waymark/internal/guestbuild"), tests("waymark/host", "waymark/internal/guestbuild"), "no part of the product"},
 		{"no testing in the product", pkg("waymark/host", "testing"), tests("waymark/host", "testing"), "no part of the product"},
 		{"no test suites in the product", pkg("waymark/hub", "waymark/hub/store/storetest"), pkg("waymark/hub/store/storetest", "testing"), "no part of the product"},

@@ -100,8 +100,16 @@ func rules() []Rule {
 			Reason: "flags are the business of the mains",
 		},
 		{
-			From: all, Except: []string{"waymark/internal/...", "*test"},
-			To:     []string{"waymark/internal/...", "waymark/cmd/...", "testing", "*test"},
+			From: []string{"waymark/hub/client/...", "waymark/hub/page/..."},
+			To:   append([]string{"waymark/wire/...", "storj.io/drpc/...", "github.com/hashicorp/yamux/..."}, databases...), Deep: true,
+			Reason: "a consumer of the hub needs HTTP and nothing else",
+		},
+		{
+			From: all, Except: []string{"waymark/cmd/...", "waymark/internal/..."}, To: []string{"waymark/cmd/..."},
+			Reason: "nothing is built on a command",
+		},
+		{
+			From: all, Except: []string{"waymark/internal/...", "*test"}, To: []string{"waymark/internal/...", "testing", "*test"},
 			Reason: "tools and test helpers are no part of the product",
 		},
 	}

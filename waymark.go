@@ -1,5 +1,7 @@
-// Package waymark holds the default configuration, so that the annotated file
-// at the root of the repository is the one that the agent prints.
+// Package waymark holds what programs carry with them from the repository: the
+// default configuration, so that the annotated file at its root is the one that
+// the agent prints, and the kits for resolvers, which the harness puts into
+// what it makes.
 //
 // It is read-only data; the package has nothing else, and parses nothing:
 // host/config does.

@@ -111,6 +111,12 @@ type Outcome struct {
 	Duration time.Duration
 	// Fuel is what the run used; see sandbox.Result.
 	Fuel int64
+	// LogsDropped counts log lines beyond the limit, and withheld ones; Memory
+	// is the most that the run had, in bytes; Used is what it took of its file
+	// limits. Like Duration and Fuel they are 0 for a memo.
+	LogsDropped int
+	Memory      int64
+	Used        vfs.Usage
 
 	// View is what the resolver may see of the root, Filter the same compiled.
 	View   vfs.View    `json:"-"`
@@ -122,6 +128,8 @@ type Outcome struct {
 	Trace []vfs.Dep `json:"-"`
 
 	units *vfs.Units // what of the last run still holds
+	// tellable are the paths that may be shown: nil means all; see Observed.
+	tellable []string
 }
 
 // Engine runs resolvers and remembers their results.

@@ -13,7 +13,7 @@ import (
 // one answers for one (resolver, root): from the memo when it is fresh, else by
 // running the resolver, else with what is left of its last good answer.
 func (e *Engine) one(ctx context.Context, r *Resolver, root Root) Outcome {
-	o := Outcome{Resolver: r.ID(), Root: root.FS.Path(), View: viewOf(r, root)}
+	o := Outcome{Resolver: r.ID(), Root: root.FS.Path(), View: viewOf(r, root), tellable: tellable(r)}
 	k := e.keyOf(r, root)
 	at := e.at(k)
 	select {
@@ -104,8 +104,10 @@ func (e *Engine) try(ctx context.Context, r *Resolver, root Root, o *Outcome) (*
 	run := root.FS.Begin(o.Filter, e.limits(r))
 	defer func() { _ = run.Close() }()
 	run.Recall(o.units)
+	defer func() { o.Used = run.Usage() }()
 	res, err := module.Resolve(ctx, e.request(r, root), run)
 	o.Logs, o.Duration, o.Fuel = res.Logs, res.Duration, res.Fuel
+	o.LogsDropped, o.Memory = res.LogsDropped, res.PeakMemory
 	if err != nil {
 		o.Denied, o.Trace = deniedTo(r, run), run.Trace()
 		return nil, err

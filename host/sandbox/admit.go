@@ -42,14 +42,8 @@ func admit(wasm []byte, pages int) (*meter.Result, error) {
 		Wrap:    []string{abi.ExportDescribe, abi.ExportResolve, exportInitialize, meter.StartExport},
 		Limits:  meter.Limits{MaxModule: MaxModule, MaxMemoryPages: pages},
 	})
-	var refused *meter.Error
-	if errors.As(err, &refused) {
-		bare := *refused
-		bare.Hint = "" // it goes behind the whole line
-		return nil, reject(refused.Hint, "not an acceptable module: %s", oneLine(bare.Error(), guestTextMax))
-	}
 	if err != nil {
-		return nil, err
+		return nil, asMeterReject(err)
 	}
 	for _, imp := range m.Imports {
 		if err := checkImport(imp); err != nil {
@@ -57,6 +51,17 @@ func admit(wasm []byte, pages int) (*meter.Result, error) {
 		}
 	}
 	return m, checkExports(m)
+}
+
+// asMeterReject turns what the meter has against a module into one line.
+func asMeterReject(err error) error {
+	var refused *meter.Error
+	if !errors.As(err, &refused) {
+		return err
+	}
+	bare := *refused
+	bare.Hint = "" // it goes behind the whole line
+	return reject(refused.Hint, "not an acceptable module: %s", oneLine(bare.Error(), guestTextMax))
 }
 
 // exportInitialize is what WASI calls the function that prepares a reactor.

@@ -52,5 +52,5 @@ func (l Limits) withDefaults() Limits {
 
 func (l Limits) pages() uint32 {
 	pages := l.Memory / wasmPage
-	return uint32(min(max(pages, 1), 65536))
+	return uint32(min(max(pages, 1), maxPages))
 }

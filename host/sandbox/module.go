@@ -156,11 +156,18 @@ type Result struct {
 func (m *Module) Resolve(ctx context.Context, req *abi.Request, run *vfs.Run) (*Result, error) {
 	input, err := json.Marshal(req)
 	if err != nil {
-		return &Result{}, m.runError(req, &RunError{Kind: ErrAnswer, Detail: "the request can't be encoded: " + err.Error()})
+		return &Result{}, m.runError(req.Resolver, &RunError{Kind: ErrAnswer, Detail: "the request can't be encoded: " + err.Error()})
 	}
+	return m.ResolveJSON(ctx, req.Resolver, input, run)
+}
+
+// ResolveJSON is Resolve with a request that is text already, which may be
+// anything: it is for checking how a module takes requests that this host
+// doesn't make. The resolver is the one that it is meant for.
+func (m *Module) ResolveJSON(ctx context.Context, resolver string, input []byte, run *vfs.Run) (*Result, error) {
 	in, err := m.take(ctx)
 	if err != nil {
-		return &Result{}, m.runError(req, err)
+		return &Result{}, m.runError(resolver, err)
 	}
 	in.bind(run)
 	start := time.Now()
@@ -171,7 +178,7 @@ func (m *Module) Resolve(ctx context.Context, req *abi.Request, run *vfs.Run) (*
 		err = in.checkOutput(out)
 	}
 	m.retire(in)
-	if m.withholds(req.Resolver) {
+	if m.withholds(resolver) {
 		res.LogsDropped += len(res.Logs)
 		res.Logs = nil
 	}
@@ -179,9 +186,9 @@ func (m *Module) Resolve(ctx context.Context, req *abi.Request, run *vfs.Run) (*
 		res.Response, err = decodeResponse(out)
 	}
 	if err != nil {
-		return res, m.runError(req, err)
+		return res, m.runError(resolver, err)
 	}
-	if m.withholds(req.Resolver) {
+	if m.withholds(resolver) {
 		res.Response.Warnings = nil
 	}
 	return res, nil
@@ -198,13 +205,13 @@ func (m *Module) withholds(resolver string) bool {
 	return true
 }
 
-func (m *Module) runError(req *abi.Request, err error) error {
+func (m *Module) runError(resolver string, err error) error {
 	var run *RunError
 	if !errors.As(err, &run) {
 		run = &RunError{Kind: ErrCrashed, Detail: oneLine(err.Error(), guestTextMax)}
 	}
-	run.Module, run.Resolver = m.desc.Name, req.Resolver
-	if m.withholds(req.Resolver) && (run.GuestText != "" || errors.Is(run, ErrAnswer)) {
+	run.Module, run.Resolver = m.desc.Name, resolver
+	if m.withholds(resolver) && (run.GuestText != "" || errors.Is(run, ErrAnswer)) {
 		run.GuestText, run.Detail = "", "its own words are withheld, because it reads files that hold tokens"
 	}
 	return run

@@ -31,7 +31,7 @@ func TestArchitecture(t *testing.T) {
 // TestGuestArchitecture looks at the files that only a guest is built from.
 func TestGuestArchitecture(t *testing.T) {
 	seeSources(t)
-	packages, err := arch.Load(t.Context(), "../..", "wasip1", "wasm", "./abi/...", "./sdk-guest/...", "./plugins/...")
+	packages, err := arch.Load(t.Context(), "../..", "wasip1", "wasm", "./abi/...", "./sdk-guest/...", "./plugins/...", "./examples/...")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,6 +107,7 @@ func TestEveryRule(t *testing.T) {
 		{"a light client", needs("waymark/host/api/client", wazero), needs("waymark/host/api/client", "waymark/host/why", "waymark/host/vfs"), "neither a sandbox"},
 		{"why looks at what was seen", pkg("waymark/host/why", "waymark/host/resolve"), pkg("waymark/host/why", "waymark/host/vfs", "waymark/host/snapshot"), "observed"},
 		{"few labels", pkg("waymark/host/push", "github.com/prometheus/client_golang/prometheus"), pkg("waymark/host/metrics", "github.com/prometheus/client_golang/prometheus"), "become a label"},
+		{"few labels of the hub", pkg("waymark/hub", "github.com/prometheus/client_golang/prometheus"), pkg("waymark/hub/metrics", "github.com/prometheus/client_golang/prometheus"), "become a label"},
 		{"SQL in its place", pkg("waymark/hub", "database/sql"), pkg("waymark/hub/store/sqlite", "database/sql", sql), "behind its interface"},
 		{"one watcher", tests("waymark/host/push", "github.com/fsnotify/fsnotify"), pkg("waymark/host/watch", "github.com/fsnotify/fsnotify"), "hints"},
 		{"TOML in its place", pkg("waymark/host/api", "github.com/BurntSushi/toml"), pkg("waymark/host/config", "github.com/BurntSushi/toml"), "Options"},

@@ -1,0 +1,56 @@
+;; A fixed answer with everything that a response may hold, unknown fields too.
+(module
+  (import "extism:host/env" "alloc" (func $alloc (param i64) (result i64)))
+  (import "extism:host/env" "length" (func $length (param i64) (result i64)))
+  (import "extism:host/env" "load_u8" (func $load_u8 (param i64) (result i32)))
+  (import "extism:host/env" "store_u8" (func $store_u8 (param i64 i32)))
+  (import "extism:host/env" "output_set" (func $output_set (param i64 i64)))
+  (import "extism:host/env" "error_set" (func $error_set (param i64)))
+  (import "extism:host/env" "error_get" (func $error_get (result i64)))
+  (import "extism:host/env" "input_length" (func $input_length (result i64)))
+  (import "extism:host/env" "input_load_u8" (func $input_load_u8 (param i64) (result i32)))
+  (import "extism:host/env" "log_info" (func $log_info (param i64)))
+  (memory (export "memory") 1)
+  (data (i32.const 16) "{\22resources\22:[{\22kind\22:\22instruction_file\22,\22path\22:\22AGENTS.md\22,\22content\22:{\22file\22:\22AGENTS.md\22},\22name\22:\22\c3\84gents\22,\22description\22:\22First.\5cnSecond \5cud83d\5cude00 line\22,\22attributes\22:{\22mode\22:\22always\22,\22globs\22:[\22**/*.ts\22,\22a b\22],\22none\22:[]}},{\22kind\22:\22command\22,\22path\22:\22AGENTS.md\22,\22key\22:\22k1\22,\22content\22:{\22inline\22:\22say \5c\22hi\5c\22\5cn\22},\22status\22:\22ok\22},{\22kind\22:\22command\22,\22path\22:\22.\22,\22key\22:\22\22,\22name\22:\22root\22},{\22kind\22:\22skill\22,\22path\22:\22skills/x\22,\22status\22:\22invalid\22,\22error\22:\22name is missing\22},{\22kind\22:\22hook\22,\22path\22:\22AGENTS.md\22,\22future\22:{\22a\22:[1,null,true]},\22error\22:\22\22}],\22warnings\22:[\22one\22,\22two\22],\22future\22:[{}]}")
+  (data (i32.const 592) "{\22abi\22:1,\22name\22:\22frozen-answers\22,\22version\22:\221.0.0\22,\22resolvers\22:[{\22name\22:\22answers\22,\22kinds\22:[\22instruction_file\22,\22command\22,\22skill\22,\22hook\22],\22summary\22:\22frozen\22,\22reads\22:[\22AGENTS.md\22,\22skills/*/SKILL.md\22]}]}")
+  (data (i32.const 800) "\22resolver\22:\22answers\22")
+  (data (i32.const 832) "unknown resolver")
+  (data (i32.const 848) "\22abi\22:1,")
+  (data (i32.const 864) "unknown ABI version: this module speaks 1")
+  ;; a kernel block of a text in memory
+  (func $text (param $at i32) (param $size i32) (result i64) (local $block i64) (local $i i32)
+    (local.set $block (call $alloc (i64.extend_i32_u (local.get $size))))
+    (block $done
+      (loop $next
+        (br_if $done (i32.ge_u (local.get $i) (local.get $size)))
+        (call $store_u8 (i64.add (local.get $block) (i64.extend_i32_u (local.get $i)))
+          (i32.load8_u (i32.add (local.get $at) (local.get $i))))
+        (local.set $i (i32.add (local.get $i) (i32.const 1)))
+        (br $next)))
+    (local.get $block))
+  ;; whether the input holds a text
+  (func $asked (param $at i32) (param $size i32) (result i32) (local $from i64) (local $i i32)
+    (loop $place
+      (local.set $i (i32.const 0))
+      (block $differs
+        (loop $byte
+          (br_if $differs (i32.ne
+            (call $input_load_u8 (i64.add (local.get $from) (i64.extend_i32_u (local.get $i))))
+            (i32.load8_u (i32.add (local.get $at) (local.get $i)))))
+          (local.set $i (i32.add (local.get $i) (i32.const 1)))
+          (br_if $byte (i32.lt_u (local.get $i) (local.get $size))))
+        (return (i32.const 1)))
+      (local.set $from (i64.add (local.get $from) (i64.const 1)))
+      (br_if $place (i64.le_u (i64.add (local.get $from) (i64.extend_i32_u (local.get $size))) (call $input_length))))
+    (i32.const 0))
+  (func $answer (param $at i32) (param $size i32) (result i32)
+    (call $output_set (call $text (local.get $at) (local.get $size)) (i64.extend_i32_u (local.get $size)))
+    (i32.const 0))
+  (func $refuse (param $at i32) (param $size i32) (result i32)
+    (call $error_set (call $text (local.get $at) (local.get $size)))
+    (i32.const 1))
+  (func (export "describe") (result i32) (call $answer (i32.const 592) (i32.const 199)))
+  (func (export "resolve") (result i32) (local $i i32) (local $n i64)
+    (if (i32.eqz (call $asked (i32.const 848) (i32.const 8))) (then (return (call $refuse (i32.const 864) (i32.const 41)))))
+    (if (i32.eqz (call $asked (i32.const 800) (i32.const 20))) (then (return (call $refuse (i32.const 832) (i32.const 16)))))
+    (call $answer (i32.const 16) (i32.const 572))))

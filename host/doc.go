@@ -11,7 +11,7 @@
 //     a memo doesn't answer.
 //  3. Refresh resolves once and publishes; Run does so whenever something
 //     changes, until its context ends, and pushes. SetRoots, Reconfigure and
-//     SetPush change what they do meanwhile.
+//     SetPush change what they do meanwhile. Run also follows the plugin files.
 //  4. Close waits for what is going on, keeps the memos and frees everything.
 //     It may come at any time, and twice.
 //
@@ -25,16 +25,30 @@
 //     start would find. Events only say where to look: staleness is computed
 //     from traces, everything is re-checked at a slow pace, and where files
 //     can't be watched it is polled and the snapshot says so.
+//   - A plugin file takes effect while Run goes on: it is taken when it has
+//     stayed the same for a moment and is whole, loaded beside what is in use,
+//     tried on an empty directory, and put in its place between two refreshes.
+//     A snapshot holds what one version of each module found, in all roots. A
+//     file whose new content can't be used, or waits for Approve, leaves the
+//     version before it in use, and its state says so; one that somebody else
+//     could have written is not used at all.
 //   - No native resolver stands in for a module that fails: what sandboxed code
 //     didn't find isn't in the snapshot.
 //
 // # Concurrency
 //
 // All methods may be called from any goroutine. One refresh goes on at a time;
-// others wait for their turn. No file is read or written under a lock that a
+// others wait for their turn. Modules are loaded in a turn of their own, so that
+// refreshes go on meanwhile. No file is read or written under a lock that a
 // reader of the state needs.
 //
 // # Limits
 //
-// Plugin directories are read by Load and Reconfigure only.
+// Refresh is no barrier for plugin files: they have a pace of their own. Load
+// and Reconfigure take them as they are at that moment, and try nothing on an
+// empty directory. Which of several files of one name is used is decided by
+// their order, so that a start finds what was there before; but what a version
+// that was replaced by a broken one found is gone with the process. A new
+// version that fails only where there is something to find takes the old one's
+// place, and is a failing plugin then.
 package host

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"sync"
 
+	"waymark/host/approvals"
 	"waymark/host/push"
 	"waymark/host/resolve"
 	"waymark/host/sandbox"
@@ -29,21 +30,37 @@ type Host struct {
 	ready     chan struct{} // closed when the first snapshot isn't held back
 	unsaved   chan struct{} // holds a token while there are memos to save
 
+	approvals  *approvals.Store
+	pluginNews chan struct{} // holds a token while plugin files are to be looked at
+
+	// pluginTurn holds a token while nobody changes the modules: who takes it
+	// owns the fields up to turn. It is taken before turn, never after.
+	pluginTurn chan struct{}
+	shelf      shelf
+	handles    map[*handle]struct{}
+	builtin    *plugin // the row of the built-in module; nil when there is none
+	// builtinDigest is that of the built-in module; empty until it is needed.
+	builtinDigest string
+	stocked       bool // Load has been there
+	owing         bool // plugins are in force that no snapshot is made with yet
+	// unsavedApprovals is why approvals weren't kept when it was tried last.
+	unsavedApprovals string
+
 	// turn holds a token while nobody refreshes: who takes it owns the fields
-	// up to mu.
+	// up to mu. What of opts is about modules is changed by who has both.
 	turn      chan struct{}
 	opts      Options
 	engine    *resolve.Engine
 	slots     []*rootSlot
 	slotNames int
 	said      map[string]string // per resolver and root, what was last logged
-	// builtinDigest is that of the built-in module; empty until it is needed.
-	builtinDigest string
 
-	mu        sync.Mutex // guards the fields below; nothing is read or run under it
-	plugins   []*plugin
-	paths     []string // of the roots at the last refresh
-	report    *Report  // of the last refresh; nil before the first
+	mu        sync.Mutex          // guards the fields below; nothing is read or run under it
+	plugins   []*plugin           // replaced by who has both turns, who may read it without mu
+	shown     []snapshot.Plugin   // the states of plugins that go with the snapshot
+	waits     []approvals.Pending // of plugins
+	paths     []string            // of the roots at the last refresh
+	report    *Report             // of the last refresh; nil before the first
 	pusher    *push.Pusher
 	repush    chan struct{} // closed when pusher is replaced
 	watcher   *watch.Watcher
@@ -63,7 +80,7 @@ func New(opts Options) (*Host, error) {
 	h := &Host{
 		opts: opts, log: opts.Logger, watching: opts.Watch,
 		progress: opts.Progress, settled: opts.Settled, observe: opts.Observe, observeWatch: opts.ObserveWatch,
-		turn: make(chan struct{}, 1), said: map[string]string{}, unsaved: make(chan struct{}, 1),
+		turn: make(chan struct{}, 1), pluginTurn: make(chan struct{}, 1), pluginNews: make(chan struct{}, 1), said: map[string]string{}, unsaved: make(chan struct{}, 1),
 		ready: make(chan struct{}), repush: make(chan struct{}), rewatch: make(chan struct{}),
 	}
 	for _, spec := range opts.Roots {
@@ -80,6 +97,7 @@ func New(opts Options) (*Host, error) {
 	h.sandbox = sandbox.New(sandbox.Options{
 		CacheDir: opts.CacheDir, KeyDir: opts.KeyDir, Compiler: opts.Compiler, Logger: opts.Logger,
 	})
+	h.approvals = approvals.Open(opts.Approvals, opts.Logger)
 	h.blobs = openBlobs(opts.MemoDir, opts.KeyDir, opts.Logger)
 	h.engine = h.newEngine()
 	if opts.Push != nil {
@@ -88,6 +106,7 @@ func New(opts Options) (*Host, error) {
 	h.closing, h.cancel = context.WithCancel(context.Background())
 	h.flights.work, h.flights.closing = h.fly, h.closing
 	h.turn <- struct{}{}
+	h.pluginTurn <- struct{}{}
 	return h, nil
 }
 
@@ -125,17 +144,6 @@ func (h *Host) Accepted(ctx context.Context, version uint64) error {
 	return pusher.Accepted(ctx, version)
 }
 
-// RetryPlugins ends all quarantines and runs everything that isn't fresh.
-func (h *Host) RetryPlugins(ctx context.Context) (*Report, error) {
-	_, leave, err := h.enter(ctx)
-	if err != nil {
-		return nil, err
-	}
-	h.engine.Retry()
-	leave()
-	return h.Refresh(ctx)
-}
-
 // Settle waits until every module is loaded and has its spare instances ready.
 // Only measurements need it.
 func (h *Host) Settle(ctx context.Context) {
@@ -159,9 +167,10 @@ func (h *Host) Close() error {
 	h.closeOnce.Do(func() {
 		h.cancel()
 		h.flights.close()
-		<-h.turn // never given back: later refreshes end with the closing context
+		<-h.pluginTurn // neither is given back: who wants one ends with the closing context
+		<-h.turn
 		h.mu.Lock()
-		pusher, plugins := h.pusher, h.plugins
+		pusher := h.pusher
 		h.mu.Unlock()
 		if pusher != nil {
 			errs = append(errs, pusher.Close())
@@ -169,7 +178,9 @@ func (h *Host) Close() error {
 		if err := h.engine.Save(); err != nil {
 			h.log.Warn("memos are not kept", slog.Any("error", err))
 		}
-		closePlugins(plugins, nil)
+		for hd := range h.handles {
+			hd.close()
+		}
 		h.closeRoots()
 	})
 	return errors.Join(errs...)

@@ -40,7 +40,7 @@ func TestLoad(t *testing.T) {
 			nil,
 			[]string{
 				"a.wasm rejected not WebAssembly", "b.wasm rejected the file is empty", "c.wasm ready",
-				"d.wasm rejected not an acceptable module", `e.wasm rejected no exported function "describe"`,
+				"d.wasm rejected the file ends in the middle of a section, after 1000 bytes", `e.wasm rejected no exported function "describe"`,
 			},
 		},
 		{

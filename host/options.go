@@ -3,6 +3,7 @@ package host
 import (
 	"io"
 	"log/slog"
+	"time"
 
 	"waymark/abi"
 	"waymark/host/push"
@@ -30,12 +31,27 @@ type Options struct {
 	// name, old to new, in the patterns of what it may read.
 	BuiltinNames map[string]map[string]string
 
+	// PluginFiles are module files that are used as if they lay in a directory
+	// before PluginDirs, in order. Whoever may write to them is not looked at:
+	// who names a file means it.
+	PluginFiles []string
 	// PluginDirs are searched for *.wasm files, in order. A directory that
-	// doesn't exist is skipped.
+	// doesn't exist holds none; Run waits for it.
 	PluginDirs []string
+	// PluginSettle is how long a plugin file must have stayed the same before
+	// Run takes it; 0 means DefaultPluginSettle.
+	PluginSettle time.Duration
+	// Approvals is the file that remembers which modules were let run; see
+	// host/approvals. Run and Approve write it. Empty remembers within this
+	// Host.
+	Approvals string
 	// Plugins narrows and configures modules by the name they give
 	// themselves; a module without an entry runs with the defaults.
 	Plugins []PluginOptions
+
+	// Only names the resolvers that are run, of whatever module; empty runs all.
+	// It is for trying one of them.
+	Only []string
 
 	// Roots is what to look at, in order of precedence.
 	Roots []RootSpec
@@ -118,6 +134,9 @@ type RootSpec struct {
 }
 
 func (o *Options) setDefaults() {
+	if o.PluginSettle <= 0 {
+		o.PluginSettle = DefaultPluginSettle
+	}
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}

@@ -65,28 +65,37 @@ func (h *Host) Reconfigure(ctx context.Context, opts Options) error {
 	if _, err := (vfs.View{Reads: opts.Exclude}).Compile(); err != nil {
 		return err
 	}
-	ctx, leave, err := h.enter(ctx)
+	ctx, leavePlugins, err := h.enterPlugins(ctx)
+	if err != nil {
+		return err
+	}
+	defer leavePlugins()
+	next := h.opts
+	next.DisableBuiltin, next.BuiltinConfig = opts.DisableBuiltin, opts.BuiltinConfig
+	next.PluginFiles, next.PluginDirs, next.Plugins = opts.PluginFiles, opts.PluginDirs, opts.Plugins
+	next.Only, next.Exclude, next.Limits, next.FileLimits, next.Caps = opts.Only, opts.Exclude, opts.Limits, opts.FileLimits, opts.Caps
+	list, err := h.stock(ctx, &next, func(*version) bool { return false })
+	defer h.sweep()
+	if err != nil {
+		return err
+	}
+	_, leave, err := h.enter(ctx)
 	if err != nil {
 		return err
 	}
 	defer leave()
 	before := h.opts
-	h.opts.DisableBuiltin, h.opts.BuiltinConfig = opts.DisableBuiltin, opts.BuiltinConfig
-	h.opts.PluginDirs, h.opts.Plugins = opts.PluginDirs, opts.Plugins
-	h.opts.Exclude, h.opts.Limits, h.opts.FileLimits, h.opts.Caps = opts.Exclude, opts.Limits, opts.FileLimits, opts.Caps
-	if err := h.loadPlugins(ctx); err != nil {
-		h.opts = before
-		return err
-	}
+	h.opts = next
+	h.replacePlugins(list)
+	h.stocked = true
 	if before.FileLimits != h.opts.FileLimits || before.Caps != h.opts.Caps {
 		if err := h.engine.Save(); err != nil {
 			h.log.Warn("memos are not kept", slog.Any("error", err))
 		}
 		h.engine = h.newEngine()
 	}
-	for _, slot := range h.slots {
-		slot.outcomes, slot.known = nil, false
-	}
+	h.forgetOutcomes()
+	h.pluginsChanged()
 	h.setWatching(opts)
 	return nil
 }

@@ -17,8 +17,8 @@ type Report struct {
 	Snapshot *snapshot.Snapshot
 	// Changed says that the snapshot is new.
 	Changed bool
-	// Reason is why there was a refresh: "resync", "start", or what host/watch
-	// says.
+	// Reason is why there was a refresh: "resync", "start", ReasonPlugins, or
+	// what host/watch says.
 	Reason string
 	// Outcomes is what is known of every root, in order of roots, then
 	// resolvers.
@@ -43,7 +43,12 @@ func (h *Host) Refresh(ctx context.Context) (*Report, error) {
 
 // enter takes the turn, and returns a context that ends with the Host too. The
 // caller calls leave when it is done; Close waits for that.
-func (h *Host) enter(ctx context.Context) (_ context.Context, leave func(), err error) {
+func (h *Host) enter(ctx context.Context) (context.Context, func(), error) {
+	return h.take(ctx, h.turn)
+}
+
+// take takes one of the turns.
+func (h *Host) take(ctx context.Context, turn chan struct{}) (_ context.Context, leave func(), err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	unhook := context.AfterFunc(h.closing, func() { cancel(ErrClosed) })
 	end := func() {
@@ -51,13 +56,13 @@ func (h *Host) enter(ctx context.Context) (_ context.Context, leave func(), err 
 		cancel(nil)
 	}
 	select {
-	case <-h.turn:
+	case <-turn:
 	case <-ctx.Done():
 		end()
 		return nil, nil, context.Cause(ctx)
 	}
 	leave = func() {
-		h.turn <- struct{}{}
+		turn <- struct{}{}
 		end()
 	}
 	if h.closing.Err() != nil { // both were ready
@@ -123,9 +128,14 @@ func (h *Host) refresh(ctx context.Context, s scope) (*Report, error) {
 	resources, notes := snapshot.Assemble(candidates, h.opts.Caps)
 	report.Notes = notes
 	h.say(checked)
-	states := h.settle(report, used)
+	h.mu.Lock()
+	h.paths = rootPaths(used)
+	states := pluginStates(h.plugins, report)
+	h.mu.Unlock()
 	report.Snapshot, report.Changed = h.published.Publish(ticket, resources, states, h.watchProblem())
 	report.Duration = time.Since(start)
+	h.log.Debug("refreshed", slog.String("reason", s.reason), slog.Int("checked", len(checked)), slog.Bool("changed", report.Changed),
+		slog.Uint64("version", report.Snapshot.Version), slog.Duration("took", report.Duration))
 	h.after(s, report)
 	return report, nil
 }
@@ -159,7 +169,7 @@ func roots(used []usedRoot) []resolve.Root {
 func (h *Host) after(s scope, report *Report) {
 	h.mu.Lock()
 	watcher := h.watcher
-	h.report = report
+	h.report, h.shown = report, report.Snapshot.Plugins
 	h.mu.Unlock()
 	if watcher != nil {
 		for _, slot := range h.slots {
@@ -182,33 +192,13 @@ func (h *Host) resolvers() []resolve.Resolver {
 	defer h.mu.Unlock()
 	var list []resolve.Resolver
 	for _, p := range h.plugins {
-		list = append(list, p.resolvers...)
-	}
-	return list
-}
-
-// settle works the outcomes into the state of each plugin and returns them.
-func (h *Host) settle(report *Report, used []usedRoot) []snapshot.Plugin {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.paths = rootPaths(used)
-	for _, p := range h.plugins {
-		if p.module == nil {
-			continue
-		}
-		p.state.State, p.state.Error = snapshot.PluginReady, ""
-		for i := range report.Outcomes {
-			o := &report.Outcomes[i]
-			if module, _, _ := strings.Cut(o.Resolver, "/"); module == p.state.Name && o.Err != nil {
-				p.state.State, p.state.Error = snapshot.PluginFailing, o.Err.Error()
-				if o.Quarantined {
-					p.state.State = snapshot.PluginQuarantined
-				}
-				break
+		for _, r := range p.resolvers {
+			if len(h.opts.Only) == 0 || slices.Contains(h.opts.Only, r.Info.Name) {
+				list = append(list, r)
 			}
 		}
 	}
-	return pluginStates(h.plugins)
+	return list
 }
 
 // say logs failures and warnings, each once until it changes: a resolver that

@@ -20,6 +20,8 @@ const (
 	// saveAfter is how long memos wait to be saved. They are for the next
 	// start, and a burst of edits should cost one write.
 	saveAfter = 5 * time.Second
+	// settleAfter is how long a first push may hold up the loading of modules.
+	settleAfter = 2 * time.Second
 )
 
 // Run resolves at once and then whenever something changes, and pushes, until
@@ -29,7 +31,7 @@ func (h *Host) Run(ctx context.Context) error {
 	defer cancel()
 	defer context.AfterFunc(h.closing, cancel)()
 	var g errgroup.Group
-	for _, part := range []func(context.Context) error{h.hold, h.push, h.watch, h.save} {
+	for _, part := range []func(context.Context) error{h.hold, h.push, h.watch, h.save, h.followPlugins} {
 		g.Go(func() error {
 			if err := part(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, ErrClosed) {
 				cancel() // one that ends ends all
@@ -160,6 +162,7 @@ func (h *Host) watch(ctx context.Context) error {
 		w, changed := watch.New(h.watching), h.rewatch
 		h.watcher = w
 		h.mu.Unlock()
+		h.pluginsChanged() // so that it watches them
 		err := h.follow(ctx, w, changed)
 		h.mu.Lock()
 		h.watcher = nil
@@ -194,22 +197,22 @@ func (h *Host) follow(ctx context.Context, w *watch.Watcher, changed <-chan stru
 // refreshes is the loop that keeps the snapshot true. It calls started after
 // the first refresh.
 func (h *Host) refreshes(ctx context.Context, w *watch.Watcher, started func()) error {
-	want := everything("start")
-	for first := true; ; first = false {
-		if _, err := h.flights.join(ctx, want); err != nil {
-			return ended(ctx, err)
-		}
-		if first {
-			started()
-		}
+	if _, err := h.flights.join(ctx, everything("start")); err != nil {
+		return ended(ctx, err)
+	}
+	started()
+	for {
 		batch, err := w.Wait(ctx)
 		if err != nil {
 			return ended(ctx, err)
 		}
 		h.observeWatch(batch)
-		want = scope{all: batch.All, owners: map[string]bool{}, reason: batch.Reason}
-		for _, owner := range batch.Owners {
-			want.owners[owner] = true
+		want, ok := h.scopeOf(batch)
+		if !ok {
+			continue
+		}
+		if _, err := h.flights.join(ctx, want); err != nil {
+			return ended(ctx, err)
 		}
 	}
 }
@@ -226,12 +229,21 @@ func ended(ctx context.Context, err error) error {
 // settleDown loads what the first snapshot didn't need, so that the next edit
 // doesn't wait for it, and gives back the memory that only the start has used.
 func (h *Host) settleDown(ctx context.Context) error {
+	h.firstPush(ctx)
 	h.Settle(ctx)
 	if ctx.Err() == nil {
 		h.settled()
 		debug.FreeOSMemory()
 	}
 	return nil
+}
+
+// firstPush waits until the peer has the first snapshot, if it has it soon:
+// loading modules would take the processors from what somebody waits for.
+func (h *Host) firstPush(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, settleAfter)
+	defer cancel()
+	_ = h.Accepted(ctx, h.Current().Version) // without a peer at once
 }
 
 // tellWatch puts news of watching into the snapshot and the log.
@@ -246,10 +258,9 @@ func (h *Host) tellWatch(ctx context.Context, w *watch.Watcher) error {
 			} else {
 				h.log.Warn("files can't be watched", slog.String("mode", state.Mode), slog.String("error", said))
 			}
-			h.mu.Lock()
-			plugins := pluginStates(h.plugins)
-			h.mu.Unlock()
-			h.published.Amend(plugins, said)
+			if err := h.amendWatch(ctx); err != nil {
+				return ended(ctx, err)
+			}
 		}
 		select {
 		case <-changed:
@@ -257,4 +268,15 @@ func (h *Host) tellWatch(ctx context.Context, w *watch.Watcher) error {
 			return nil
 		}
 	}
+}
+
+// amendWatch puts the state of watching into the snapshot, between refreshes.
+func (h *Host) amendWatch(ctx context.Context) error {
+	_, leave, err := h.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	h.showPlugins()
+	return nil
 }

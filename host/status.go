@@ -1,6 +1,8 @@
 package host
 
 import (
+	"slices"
+
 	"waymark/host/push"
 	"waymark/host/snapshot"
 	"waymark/host/watch"
@@ -20,7 +22,7 @@ type Status struct {
 // Status returns the state as it is now.
 func (h *Host) Status() Status {
 	h.mu.Lock()
-	s := Status{Roots: h.paths, Plugins: pluginStates(h.plugins)}
+	s := Status{Roots: h.paths, Plugins: slices.Clone(h.shown)}
 	watcher, pusher := h.watcher, h.pusher
 	h.mu.Unlock()
 	s.Version = h.Current().Version
@@ -38,14 +40,6 @@ func (h *Host) Status() Status {
 		s.Held = true
 	}
 	return s
-}
-
-func pluginStates(list []*plugin) []snapshot.Plugin {
-	states := make([]snapshot.Plugin, len(list))
-	for i, p := range list {
-		states[i] = p.state
-	}
-	return states
 }
 
 // watchProblem is what a snapshot says of watching; empty while it works.

@@ -10,6 +10,7 @@ import (
 
 	"waymark/host"
 	"waymark/host/api"
+	"waymark/host/approvals"
 	"waymark/host/snapshot"
 	"waymark/host/sources"
 	"waymark/host/why"
@@ -104,6 +105,18 @@ func (d *daemon) Ready(context.Context) error {
 func (d *daemon) RetryPlugins(ctx context.Context) error {
 	_, err := d.host.RetryPlugins(ctx)
 	return d.ending(err)
+}
+
+// WaitingPlugins lists the modules that wait for an approval.
+func (d *daemon) WaitingPlugins() []approvals.Pending { return d.host.WaitingPlugins() }
+
+// ApprovePlugin lets one of them run.
+func (d *daemon) ApprovePlugin(ctx context.Context, name, digest string) (*approvals.Pending, error) {
+	approved, err := d.host.Approve(ctx, name, digest)
+	if errors.Is(err, host.ErrNotWaiting) {
+		return nil, &api.Error{Code: http.StatusNotFound, Message: "the plugin was not approved", Detail: err.Error()}
+	}
+	return approved, d.ending(err)
 }
 
 // lookAgain puts the list of roots in force as it is now.

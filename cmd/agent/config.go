@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -28,11 +29,17 @@ func (a *app) configCommand() *cobra.Command {
 		Short: "Say what is wrong with the configuration, and what it changes",
 		Long: `Check reads FILE, or else the files that the agent reads, and says what is wrong with
 them, or which values differ from the defaults. The exit code is 1 when the agent
-wouldn't take them.`,
+wouldn't take them.
+
+It also looks at the modules, and warns of entries that none of them answers to: a
+plugin or a resolver that isn't there, an unknown name of a secret, a file that is
+refused or waits for an approval.`,
 		Example: `  agent config check
   agent config check ./plugin.toml`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error { return a.checkConfig(strings.Join(args, ""), asJSON) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.checkConfig(cmd.Context(), strings.Join(args, ""), asJSON)
+		},
 	}
 	check.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.AddCommand(check, &cobra.Command{
@@ -69,7 +76,7 @@ type configProblem struct {
 	Hint    string `json:"hint"`
 }
 
-func (a *app) checkConfig(file string, asJSON bool) error {
+func (a *app) checkConfig(ctx context.Context, file string, asJSON bool) error {
 	places, err := config.FindPlaces(config.Environment{})
 	if err != nil {
 		return err
@@ -97,6 +104,7 @@ func (a *app) checkConfig(file string, asJSON bool) error {
 	result.OK = true
 	result.Files = append(result.Files, c.Files...)
 	result.Warnings = append(result.Warnings, configWarnings(c, places)...)
+	result.Warnings = append(result.Warnings, a.moduleWarnings(ctx, c, places)...)
 	for _, s := range differing {
 		result.Settings[s.key] = s.value
 	}

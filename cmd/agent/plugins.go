@@ -36,16 +36,22 @@ func (a *app) pluginsCommand() *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "plugins",
-		Short: "List resolver modules and their states, and try failing ones again",
+		Short: "List resolver modules and their states, try failing ones again, approve changed ones",
 		Long: `Plugins lists the modules that the running agent finds things with: the built-in one
 and those in the plugin directories. A module whose resolvers fail again and again is
-left alone for longer and longer; 'agent plugins retry' ends that.
+left alone for longer and longer; 'agent plugins retry' ends that, and looks at once at
+the files that couldn't be used.
+
+Files that appear, change or vanish in a plugin directory take effect by themselves. Where
+a new version of a file can't be used, the version before it goes on, and the list says
+so below the table. One that reads more than before waits for 'agent plugins approve'.
 
 The exit code is 3 when no agent runs. Retry ends with 1 when a module can't be used
 after all.`,
 		Example: `  agent plugins
   agent plugins --json | jq -r '.[] | select(.state != "ready").error'
-  agent plugins retry`,
+  agent plugins retry
+  agent plugins approve acme-rules`,
 		Args: cobra.NoArgs,
 		RunE: ask(list),
 	}
@@ -57,6 +63,7 @@ after all.`,
 			Use: "retry", Short: "Run failing resolvers again at once", Args: cobra.NoArgs,
 			RunE: ask(func(ctx context.Context, c client.Client) error { return a.retryPlugins(ctx, c, asJSON) }),
 		},
+		a.approveCommand(&conn, &asJSON),
 	)
 	return cmd
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"waymark/host/approvals"
 	"waymark/host/snapshot"
 	"waymark/host/sources"
 	"waymark/host/why"
@@ -45,6 +46,11 @@ type Backend interface {
 	Ready(ctx context.Context) error
 	// RetryPlugins ends the quarantine of failing resolvers.
 	RetryPlugins(ctx context.Context) error
+	// WaitingPlugins lists the modules that wait for ApprovePlugin.
+	WaitingPlugins() []approvals.Pending
+	// ApprovePlugin lets a module of that name and digest run, and returns
+	// what waited. An *Error of code 404 says that none does.
+	ApprovePlugin(ctx context.Context, name, digest string) (*approvals.Pending, error)
 }
 
 // Options configures a handler. Only Backend must be there.

@@ -24,6 +24,8 @@ const (
 	statusPath    = "/api/v0/status"
 	pluginsPath   = "/api/v0/plugins"
 	retryPath     = "/api/v0/plugins/retry"
+	waitingPath   = "/api/v0/plugins/waiting"
+	approvePath   = "/api/v0/plugins/approve"
 	documentPath  = "/api/v0/openapi.json"
 	healthPath    = "/healthz"
 	metricsPath   = "/metrics"
@@ -61,6 +63,10 @@ func goodCases() []routeCase {
 			with: func(f *apitest.Backend, _ *api.Options) { f.Report.Plugins = nil }},
 		{name: "retry", method: "POST", path: retryPath, code: 204},
 		{name: "retry with an empty object", method: "POST", path: retryPath, body: " {} ", code: 204},
+		{name: "waiting", method: "GET", path: waitingPath, code: 200, contains: `"new_reads":["docs/**"]`},
+		{name: "nothing waits", method: "GET", path: waitingPath, code: 200, contains: `[]`,
+			with: func(f *apitest.Backend, _ *api.Options) { f.Waiting = nil }},
+		{name: "approve", method: "POST", path: approvePath, body: `{"name":"acme","digest":"2c26"}`, code: 200, contains: `"serving_version":"1.0.0"`},
 		{name: "ready", method: "POST", path: readyPath, code: 204},
 		{name: "root", method: "PUT", path: rootPath, body: `{"path":"/w/../w/x/"}`, code: 204},
 		{name: "snapshot", method: "GET", path: snapshotPath, code: 200, contains: `"aggregate_hash":"`},
@@ -166,6 +172,12 @@ func badCases() []routeCase {
 		{name: "remove with NUL", method: "DELETE", path: sourcePath, target: sourcesPath + "/%2F%00", code: 400},
 		{name: "remove what can't be forgotten", method: "DELETE", path: sourcePath, target: encodedSource, code: 500,
 			with: failing(sources.ErrPersist)},
+		{name: "approve what doesn't wait", method: "POST", path: approvePath, body: `{"name":"acme","digest":"0000"}`, code: 404},
+		{name: "approve whatever it is", method: "POST", path: approvePath, body: `{"name":"acme","digest":""}`, code: 400, contains: "digest"},
+		{name: "approve without a body", method: "POST", path: approvePath, code: 415},
+		{name: "approve too much", method: "POST", path: approvePath, body: strings.Replace(long, "path", "name", 1), code: 413},
+		{name: "approve with more", method: "POST", path: approvePath, body: `{"name":"acme","digest":"2c26","all":true}`, code: 400},
+		{name: "approve in vain", method: "POST", path: approvePath, body: `{"name":"acme","digest":"2c26"}`, code: 500, with: failing(errors.New("broken"))},
 		{name: "retry with a body", method: "POST", path: retryPath, body: `{"all":true}`, code: 400},
 		{name: "retry with text", method: "POST", path: retryPath, body: `{}`, headers: []string{"Content-Type", "text/plain"}, code: 415},
 		{name: "a backend without sense", method: "POST", path: retryPath, code: 500, with: failing(&api.Error{Code: 200, Message: "hm"})},

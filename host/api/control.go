@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"path/filepath"
 
+	"waymark/host/approvals"
 	"waymark/host/push"
 	"waymark/host/snapshot"
 )
@@ -66,6 +67,31 @@ func pluginList(list []snapshot.Plugin) []snapshot.Plugin {
 // retryPlugins answers POST /api/v0/plugins/retry.
 func (h *handler) retryPlugins(w http.ResponseWriter, r *http.Request, _ string) error {
 	return h.order(w, r, h.opts.Backend.RetryPlugins)
+}
+
+// waitingPlugins answers GET /api/v0/plugins/waiting.
+func (h *handler) waitingPlugins(w http.ResponseWriter, _ *http.Request, _ string) error {
+	return answer(w, http.StatusOK, append([]approvals.Pending{}, h.opts.Backend.WaitingPlugins()...))
+}
+
+// approvePlugin answers POST /api/v0/plugins/approve.
+func (h *handler) approvePlugin(w http.ResponseWriter, r *http.Request, _ string) error {
+	var body Approval
+	if err := decode(w, r, &body); err != nil {
+		return err
+	}
+	if body.Name == "" || body.Digest == "" {
+		return &Error{Code: http.StatusBadRequest, Message: "the plugin was not approved", Detail: "name and digest must be there: see GET /api/v0/plugins/waiting"}
+	}
+	var approved *approvals.Pending
+	err := h.within(w, r, h.opts.Timeout, func(ctx context.Context) (err error) {
+		approved, err = h.opts.Backend.ApprovePlugin(ctx, body.Name, body.Digest)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, approved)
 }
 
 // ready answers POST /api/v0/context/ready.

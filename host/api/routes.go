@@ -41,6 +41,8 @@ func (h *handler) routes() []route {
 		{"/api/v0/status", get(h.status, "the status is not known")},
 		{"/api/v0/plugins", get(h.plugins, "the plugins are not known")},
 		{"/api/v0/plugins/retry", post(h.retryPlugins, "the plugins were not retried")},
+		{"/api/v0/plugins/waiting", get(h.waitingPlugins, "it is not known which plugins wait")},
+		{"/api/v0/plugins/approve", post(h.approvePlugin, "the plugin was not approved")},
 		{"/api/v0/context/snapshot", get(h.snapshot, "there is no snapshot to show")},
 		{"/api/v0/context/resync", post(h.resync, "the resync was not completed")},
 		{"/api/v0/context/resources/{id}", get(h.resource, "there is nothing to read")},

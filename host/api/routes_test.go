@@ -12,12 +12,13 @@ import (
 
 	"waymark/host/api"
 	"waymark/host/api/apitest"
+	"waymark/internal/openapitest"
 )
 
 // TestRoutes tries every route with good and bad input, and compares every
 // answer with the document, both ways: what is documented must have been seen.
 func TestRoutes(t *testing.T) {
-	doc := loadDocument(t)
+	doc := openapitest.Load(t, api.Document())
 	for _, c := range append(goodCases(), badCases()...) {
 		t.Run(c.name, func(t *testing.T) {
 			f := apitest.New()
@@ -31,7 +32,7 @@ func TestRoutes(t *testing.T) {
 			}
 			r := request(c.method, target, c.body, c.headers...)
 			resp := serve(api.Handler(opts), r)
-			doc.check(t, r, c.path, resp)
+			doc.Check(t, r, c.path, resp)
 			text := body(t, resp)
 			if resp.StatusCode != c.code || !strings.Contains(text, c.contains) {
 				t.Errorf("got %d %s, want %d with %q", resp.StatusCode, text, c.code, c.contains)
@@ -46,11 +47,11 @@ func TestRoutes(t *testing.T) {
 	}
 	everywhere(t, doc)
 	// That too many wait is a matter of TestWaitsAreBounded.
-	list := slices.DeleteFunc(doc.unseen(), func(key string) bool { return strings.HasSuffix(key, " 429") })
+	list := slices.DeleteFunc(doc.Unseen(), func(key string) bool { return strings.HasSuffix(key, " 429") })
 	if len(list) > 0 {
 		t.Errorf("documented, but no answer was so: %q", list)
 	}
-	if list := doc.undocumented(); len(list) > 0 {
+	if list := doc.Undocumented(404, 405, 413, 415, 403, 421, 500, 501, 503, 504, 400, 409); len(list) > 0 {
 		t.Errorf("answered, but not documented: %q", list)
 	}
 }
@@ -63,7 +64,7 @@ func fakeMetrics() http.Handler {
 }
 
 // everywhere tries what must hold for all routes.
-func everywhere(t *testing.T, doc *checker) {
+func everywhere(t *testing.T, doc *openapitest.Checker) {
 	stopping, stop := context.WithCancelCause(t.Context())
 	stop(api.ErrStopping)
 	blocked := apitest.New()
@@ -79,10 +80,12 @@ func everywhere(t *testing.T, doc *checker) {
 			switch {
 			case path == sourcesPath && method == "POST", path == rootPath:
 				body = `{"path":"/x"}`
+			case path == approvePath:
+				body = `{"name":"acme","digest":"2c26"}`
 			}
 			try := func(name string, h http.Handler, r *http.Request, want ...int) {
 				resp := serve(h, r)
-				doc.check(t, r, path, resp)
+				doc.Check(t, r, path, resp)
 				for _, code := range want {
 					if resp.StatusCode == code {
 						return
@@ -109,7 +112,7 @@ func everywhere(t *testing.T, doc *checker) {
 			}
 			r := request(method, target, "")
 			resp := serve(full, r)
-			doc.check(t, r, path, resp)
+			doc.Check(t, r, path, resp)
 			if resp.StatusCode != 405 || resp.Header.Get("Allow") == "" {
 				t.Errorf("%s %s: got %d, Allow %q", method, path, resp.StatusCode, resp.Header.Get("Allow"))
 			}
@@ -146,6 +149,7 @@ func TestEffects(t *testing.T) {
 		request("PUT", rootPath, `{"path":"/w/../v//x/"}`),
 		request("POST", readyPath, ""),
 		request("POST", retryPath, ""),
+		request("POST", approvePath, `{"name":"acme","digest":"2c26"}`),
 		request("POST", sourcesPath, `{"path":"/50%25"}`),
 		request("DELETE", encodedSource, ""),
 	} {
@@ -153,7 +157,7 @@ func TestEffects(t *testing.T) {
 			t.Errorf("%s %s: got %d %s", r.Method, r.URL, resp.StatusCode, body(t, resp))
 		}
 	}
-	if diff := cmp.Diff(apitest.Seen{Root: "/v/x", Ready: 1, Retried: 1}, f.Seen()); diff != "" {
+	if diff := cmp.Diff(apitest.Seen{Root: "/v/x", Ready: 1, Retried: 1, Approved: []string{"acme"}}, f.Seen()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if list := f.Sources(); len(list) != 1 || list[0].Path != "/50%25" {

@@ -61,6 +61,15 @@ type AddedSource struct {
 	Added bool `json:"added"`
 }
 
+// Approval is the body of POST /api/v0/plugins/approve.
+type Approval struct {
+	// Name is the module's own name.
+	Name string `json:"name"`
+	// Digest is the SHA-256 of its file, so that nothing is approved but what
+	// was looked at.
+	Digest string `json:"digest"`
+}
+
 // Root is the body of PUT /api/v0/context/root.
 type Root struct {
 	Path string `json:"path"`

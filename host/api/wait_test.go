@@ -15,6 +15,7 @@ import (
 
 	"waymark/host/api"
 	"waymark/host/api/apitest"
+	"waymark/internal/openapitest"
 )
 
 // asked is a request that is answered in the background.
@@ -129,7 +130,7 @@ func TestWaitKnowsLives(t *testing.T) {
 // TestWaitsAreBounded: those over the bound are told so, and the others not
 // harmed.
 func TestWaitsAreBounded(t *testing.T) {
-	doc := loadDocument(t)
+	doc := openapitest.Load(t, api.Document())
 	synctest.Test(t, func(t *testing.T) {
 		f := apitest.New()
 		h := api.Handler(api.Options{Backend: f, MaxWaits: 3})
@@ -143,7 +144,7 @@ func TestWaitsAreBounded(t *testing.T) {
 			resyncPath:   request("POST", resyncPath, ""),
 		} {
 			resp := serve(h, r)
-			doc.check(t, r, path, resp)
+			doc.Check(t, r, path, resp)
 			if resp.StatusCode != 429 || resp.Header.Get("Retry-After") == "" {
 				t.Errorf("%s: got %d", path, resp.StatusCode)
 			}

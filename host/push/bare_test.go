@@ -117,6 +117,20 @@ func (s *bareServer) request(i int) *http.Request {
 	return s.requests[i]
 }
 
+// connections is how many handshakes there were.
+func (s *bareServer) connections() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.requests)
+}
+
+// calls is how many streams there were.
+func (s *bareServer) calls() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.streams
+}
+
 // remote makes options for the server; change may be nil.
 func remote(t *testing.T, url string, change func(*push.RemoteOptions)) push.Options {
 	t.Helper()

@@ -60,15 +60,34 @@ func (p *Pusher) call(ctx context.Context, conn drpc.Conn, method string, reques
 		return ctx.Err()
 	case callCtx.Err() != nil:
 		return &timeoutError{p.opts.CallTimeout}
+	case brokenConnection(err):
+		return errLost
 	case !endedWithoutAnswer(err):
 		return err
 	}
+	// The end of a connection may take a moment to get from the call, which it
+	// ended, to the rest.
+	timer := time.NewTimer(closedWithin)
+	defer timer.Stop()
 	select {
 	case <-conn.Closed():
 		return errLost
-	default:
+	case <-timer.C:
 		return errDropped
+	case <-ctx.Done():
+		return ctx.Err()
 	}
+}
+
+// closedWithin is long enough for another goroutine to have its turn, and
+// nothing beside the pause before the next connection.
+const closedWithin = 100 * time.Millisecond
+
+// brokenConnection reports whether err is the system's word for a connection
+// that ended while something was written: a broken pipe, a reset.
+func brokenConnection(err error) bool {
+	var broken *net.OpError
+	return errors.As(err, &broken)
 }
 
 // timeoutError matches errTimeout.

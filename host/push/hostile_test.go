@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -11,9 +12,22 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/hashicorp/yamux"
+	"storj.io/drpc/drpcwire"
 
 	"waymark/host/push"
 )
+
+// closeCall ends the call on a connection as DRPC lets a peer do: without an
+// answer and without an error, and the connection stays.
+func closeCall(conn net.Conn) {
+	packet, err := drpcwire.NewReader(conn).ReadPacket()
+	if err != nil {
+		return
+	}
+	closes := drpcwire.Frame{ID: drpcwire.ID{Stream: packet.ID.Stream, Message: 1}, Kind: drpcwire.KindClose, Done: true}
+	_, _ = conn.Write(drpcwire.AppendFrame(nil, closes))
+	_, _ = io.Copy(io.Discard, conn)
+}
 
 // TestHostileServer: whatever a server does, the pusher notices, says so and
 // tries again later.
@@ -56,6 +70,16 @@ func TestHostileServer(t *testing.T) {
 		"silent":     {accept(func(context.Context, *websocket.Conn) {}), "no answer within 100ms"},
 		"no streams": {accept(func(_ context.Context, ws *websocket.Conn) { mux(ws) }), "no answer within 100ms"},
 		"goes away":  {accept(func(_ context.Context, ws *websocket.Conn) { _ = mux(ws).GoAway() }), ""},
+		"closes each call": {accept(func(_ context.Context, ws *websocket.Conn) {
+			session := mux(ws)
+			for {
+				stream, err := session.Accept()
+				if err != nil {
+					return
+				}
+				go closeCall(stream)
+			}
+		}), "dropped the call without an answer"},
 		"floods": {accept(func(ctx context.Context, ws *websocket.Conn) {
 			session := mux(ws)
 			for range 1000 { // none is accepted, most are refused
@@ -71,7 +95,14 @@ func TestHostileServer(t *testing.T) {
 			over := make(chan struct{})
 			opts := refusing(t, func(w http.ResponseWriter, r *http.Request) { tc.server(w, r, over) })
 			t.Cleanup(func() { close(over) })
-			opts.DialTimeout, opts.CallTimeout = 100*time.Millisecond, 100*time.Millisecond
+			// Only who waits in vain waits for a short time.
+			opts.DialTimeout, opts.CallTimeout = time.Hour, 100*time.Millisecond
+			switch {
+			case strings.Contains(tc.text, "no connection"):
+				opts.DialTimeout = 100 * time.Millisecond
+			case strings.Contains(tc.text, "dropped"):
+				opts.CallTimeout = time.Hour
+			}
 			opts.MinBackoff, opts.MaxBackoff = time.Hour, time.Hour
 			pusher := run(t, opts)
 			pusher.Publish(snap(1, "/a"))

@@ -217,6 +217,23 @@ func state(t *testing.T, p *push.Pusher, want push.State) push.Status {
 	}
 }
 
+// said waits until the pusher tells of an error.
+func said(t *testing.T, p *push.Pusher, want string) {
+	t.Helper()
+	deadline := time.After(time.Hour)
+	for {
+		status, changed := p.Watch()
+		if status.LastError == want {
+			return
+		}
+		select {
+		case <-changed:
+		case <-deadline:
+			t.Fatalf("the error is %q, want %q", status.LastError, want)
+		}
+	}
+}
+
 // snap makes a snapshot with an instruction file for each source.
 func snap(version uint64, sources ...string) *snapshot.Snapshot {
 	s := &snapshot.Snapshot{Version: version, AggregateHash: []byte{byte(version)}}

@@ -6,11 +6,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"sync"
 	"time"
 
 	"waymark/host/api"
+	"waymark/host/approvals"
 	"waymark/host/push"
 	"waymark/host/snapshot"
 	"waymark/host/sources"
@@ -28,6 +30,8 @@ type Backend struct {
 	Block bool
 	// During, if set, is called by Resync.
 	During func()
+	// Waiting is what WaitingPlugins returns.
+	Waiting []approvals.Pending
 	// Panic, if set, is what Status panics with.
 	Panic any
 
@@ -42,6 +46,7 @@ type Backend struct {
 type Seen struct {
 	Root           string
 	Ready, Retried int // how often
+	Approved       []string
 }
 
 var _ api.Backend = (*Backend)(nil)
@@ -62,6 +67,10 @@ func New() *Backend {
 			HeldBack:     push.HeldBack{Count: 1, Reasons: map[push.Reason]int{push.ReasonKind: 1}},
 		},
 	}
+	f.Waiting = []approvals.Pending{{
+		Name: "acme", Version: "1.1.0", Path: "/p/acme.wasm", Digest: "2c26", Reason: "it reads more than before: docs/**",
+		NewReads: []string{"docs/**"}, Reads: []string{".acme", "docs/**"}, GrantSecrets: []string{}, ServingVersion: "1.0.0", ServingDigest: "fcde",
+	}}
 	f.list = []sources.Source{{Path: Source, Exists: true, Origin: sources.OriginAPI}}
 	return f
 }
@@ -211,4 +220,23 @@ func (f *Backend) RetryPlugins(ctx context.Context) error {
 	f.seen.Retried++
 	f.mu.Unlock()
 	return f.end(ctx)
+}
+
+// WaitingPlugins returns Waiting.
+func (f *Backend) WaitingPlugins() []approvals.Pending { return f.Waiting }
+
+// ApprovePlugin finds the module in Waiting, and notes that it was approved.
+func (f *Backend) ApprovePlugin(ctx context.Context, name, digest string) (*approvals.Pending, error) {
+	if err := f.end(ctx); err != nil {
+		return nil, err
+	}
+	for i := range f.Waiting {
+		if p := &f.Waiting[i]; p.Name == name && p.Digest == digest {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.seen.Approved = append(f.seen.Approved, name)
+			return p, nil
+		}
+	}
+	return nil, &api.Error{Code: http.StatusNotFound, Message: "no such module waits for approval"}
 }

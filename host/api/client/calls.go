@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"waymark/host/api"
+	"waymark/host/approvals"
 	"waymark/host/snapshot"
 	"waymark/host/sources"
 	"waymark/host/why"
@@ -136,4 +137,14 @@ func (a *agent) Plugins(ctx context.Context) ([]snapshot.Plugin, error) {
 
 func (a *agent) RetryPlugins(ctx context.Context) error {
 	return a.order(ctx, call{method: http.MethodPost, path: "/api/v0/plugins/retry"})
+}
+
+func (a *agent) WaitingPlugins(ctx context.Context) ([]approvals.Pending, error) {
+	return list[approvals.Pending](ctx, a, "/api/v0/plugins/waiting")
+}
+
+func (a *agent) ApprovePlugin(ctx context.Context, name, digest string) (*approvals.Pending, error) {
+	return fetch[approvals.Pending](ctx, a, call{
+		method: http.MethodPost, path: "/api/v0/plugins/approve", body: api.Approval{Name: name, Digest: digest},
+	})
 }

@@ -29,6 +29,7 @@ import (
 	"time"
 
 	"waymark/host/api"
+	"waymark/host/approvals"
 	"waymark/host/snapshot"
 	"waymark/host/sources"
 	"waymark/host/why"
@@ -88,6 +89,11 @@ type Client interface {
 	Plugins(ctx context.Context) ([]snapshot.Plugin, error)
 	// RetryPlugins ends the quarantine of failing resolvers.
 	RetryPlugins(ctx context.Context) error
+	// WaitingPlugins lists the modules that wait for an approval.
+	WaitingPlugins(ctx context.Context) ([]approvals.Pending, error)
+	// ApprovePlugin lets a module run that waits, by the digest of its file. It
+	// is an *api.Error of code 404 when that doesn't wait.
+	ApprovePlugin(ctx context.Context, name, digest string) (*approvals.Pending, error)
 }
 
 // SnapshotOptions say which snapshot is wanted. The zero value wants the

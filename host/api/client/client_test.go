@@ -156,7 +156,20 @@ func calls(t *testing.T, c client.Client, b *apitest.Backend) {
 	must(c.SetRoot(ctx, "/w"))
 	must(c.Ready(ctx))
 	must(c.RetryPlugins(ctx))
-	if diff := cmp.Diff(apitest.Seen{Root: "/w", Ready: 1, Retried: 1}, b.Seen()); diff != "" {
+	waiting, err := c.WaitingPlugins(ctx)
+	must(err)
+	if diff := cmp.Diff(b.Waiting, waiting); diff != "" {
+		t.Errorf("waiting plugins (-want +got):\n%s", diff)
+	}
+	approved, err := c.ApprovePlugin(ctx, "acme", "2c26")
+	must(err)
+	if diff := cmp.Diff(&b.Waiting[0], approved); diff != "" {
+		t.Errorf("the approved plugin (-want +got):\n%s", diff)
+	}
+	if _, err := c.ApprovePlugin(ctx, "acme", "0000"); code(err) != 404 {
+		t.Errorf("what doesn't wait: %v", err)
+	}
+	if diff := cmp.Diff(apitest.Seen{Root: "/w", Ready: 1, Retried: 1, Approved: []string{"acme"}}, b.Seen()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	plugins, err := c.Plugins(ctx)

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"waymark/host/api/client"
+	"waymark/host/approvals"
+	"waymark/host/snapshot"
+)
+
+func (a *app) approveCommand(conn *connection, asJSON *bool) *cobra.Command {
+	var digest string
+	cmd := &cobra.Command{
+		Use:   "approve [NAME]",
+		Short: "Let a changed module run that waits for it",
+		Long: `Approve lists the modules that wait, or lets the one of that NAME run.
+
+A module that is dropped in for the first time runs at once. It waits for an approval
+when a changed file reads more than the one before, when secrets are granted to its name
+and the file is another one now, or when the configuration pins another file. Until then
+the version before it goes on, if there was one when the file changed.
+
+An approval is for one file, by the SHA-256 of its content, and is remembered. The exit
+code is 3 when nothing of that name waits, or no agent runs.`,
+		Example: `  agent plugins approve
+  agent plugins approve acme-rules
+  agent plugins approve acme-rules --digest 2c26b46b68ffc68f…`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 && digest != "" {
+				return usage("--digest without a NAME: say which module it is")
+			}
+			c, err := conn.client()
+			if err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				return answered(a.listWaiting(cmd.Context(), c, *asJSON))
+			}
+			return answered(a.approve(cmd.Context(), c, args[0], digest, *asJSON))
+		},
+		ValidArgsFunction: first(waitingPlugins),
+	}
+	cmd.Flags().StringVar(&digest, "digest", "", "approve only a file of this SHA-256, or whose SHA-256 begins so (8 digits at least)")
+	return cmd
+}
+
+// waitingPlugins offers the names of the modules that wait.
+func waitingPlugins(cmd *cobra.Command, _ []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return fromAgent(cmd, text, func(ctx context.Context, c client.Client) (list []string, err error) {
+		all, err := c.WaitingPlugins(ctx)
+		for i := range all {
+			list = append(list, all[i].Name)
+		}
+		return list, err
+	})
+}
+
+func (a *app) listWaiting(ctx context.Context, c client.Client, asJSON bool) error {
+	all, err := c.WaitingPlugins(ctx)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return printJSON(a.stdout, append([]approvals.Pending{}, all...))
+	}
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(a.stdout, "nothing waits for an approval")
+		return err
+	}
+	for i := range all {
+		if err := printWaiting(a.stdout, &all[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// approve shows what is new in a module, approves just that file, and tells
+// what came of it.
+func (a *app) approve(ctx context.Context, c client.Client, name, digest string, asJSON bool) error {
+	all, err := c.WaitingPlugins(ctx)
+	if err != nil {
+		return err
+	}
+	p, err := chooseWaiting(all, name, digest)
+	if err != nil {
+		return err
+	}
+	if !asJSON {
+		if err := printWaiting(a.stdout, p); err != nil {
+			return err
+		}
+	}
+	approved, err := c.ApprovePlugin(ctx, p.Name, p.Digest)
+	if err != nil {
+		return err
+	}
+	plugins, err := c.Plugins(ctx)
+	if err != nil {
+		return err
+	}
+	plugins = slices.DeleteFunc(plugins, func(p snapshot.Plugin) bool { return p.Path != approved.Path })
+	if asJSON {
+		if err := printJSON(a.stdout, approved); err != nil {
+			return err
+		}
+	} else if err := printPluginTable(a.stdout, plugins); err != nil {
+		return err
+	}
+	return unusable(plugins)
+}
+
+// digestMin is how many digits of a digest tell a file from others.
+const digestMin = 8
+
+// chooseWaiting finds the one module that is meant.
+func chooseWaiting(all []approvals.Pending, name, digest string) (*approvals.Pending, error) {
+	if digest != "" && len(digest) < digestMin {
+		return nil, usage("--digest %q: give at least the first %d digits", digest, digestMin)
+	}
+	var found []*approvals.Pending
+	other := ""
+	for i := range all {
+		switch p := &all[i]; {
+		case p.Name != name:
+		case strings.HasPrefix(p.Digest, strings.ToLower(digest)):
+			found = append(found, p)
+		default:
+			other = p.Digest
+		}
+	}
+	switch {
+	case len(found) == 0 && other != "":
+		return nil, &codeError{exitNo, fmt.Errorf("plugin %s waits with the digest %s, not with %s: look at the file again", name, other, digest)}
+	case len(found) == 0:
+		return nil, &codeError{exitNo, fmt.Errorf("no plugin %q waits for an approval: see 'agent plugins'", name)}
+	case found[0].Digest != found[len(found)-1].Digest:
+		return nil, fmt.Errorf("two files wait that are named %s, %s and %s: name one with --digest", name, found[0].Path, found[len(found)-1].Path)
+	}
+	return found[0], nil
+}
+
+func printWaiting(w io.Writer, p *approvals.Pending) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	line := func(label, text string) { _, _ = fmt.Fprintf(t, "  %s\t%s\n", label, dash(visible(text))) }
+	_, _ = fmt.Fprintf(t, "%s %s waits: %s\n", visible(p.Name), visible(p.Version), visible(p.Reason))
+	line("file", p.Path)
+	line("sha256", p.Digest)
+	line("new in reads", strings.Join(p.NewReads, ", "))
+	line("reads in all", strings.Join(p.Reads, ", "))
+	line("granted secrets", strings.Join(p.GrantSecrets, ", "))
+	line("runs meanwhile", strings.TrimSpace(p.ServingVersion+" "+p.ServingDigest))
+	return t.Flush()
+}

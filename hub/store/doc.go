@@ -36,5 +36,22 @@
 // payloads that nobody had; payloads are kept once, under the SHA-256 that the
 // store computes, for all agents and revisions.
 //
+// # Pins
+//
+// A [Pin] is a copy of a snapshot that a reader builds on: its rows, and the
+// names of its payloads, which are kept as long as it has them. What a push
+// does to the pins of its agent it does in its own transaction, so several hubs
+// can't disagree: it fills those that are empty, marks as drifted those whose
+// hash is another one, once, and lets the MCP rows of all follow. Nothing else
+// of a pin changes but by RefreshPin. A pin outlives its agent.
+//
+// # Following
+//
+// Pushes, changes of pins and removals of agents share one row of revisions.
+// [Events] are all that came above one of them. Of a pin only the last change is
+// kept, so following costs no history of its own; what was deleted is
+// remembered for as long as a revision would be. Events.Floor says from where
+// somebody could still follow without a gap.
+//
 // Stores are safe for concurrent use, also by several processes at once.
 package store

@@ -14,6 +14,8 @@ var (
 	ErrFullNeeded = errors.New("the delta does not fit what is stored; send everything")
 	// ErrTokenExists: this token is in the store already.
 	ErrTokenExists = errors.New("token exists already")
+	// ErrTooManyPins: the agent has MaxPins already.
+	ErrTooManyPins = errors.New("too many pins of this agent; delete some that nobody uses")
 	// ErrInvalid: something that no store may hold; the text says what.
 	ErrInvalid = errors.New("invalid")
 
@@ -24,14 +26,18 @@ var (
 	ErrForeign = errors.New("not a waymark hub database")
 	// ErrNewerSchema: the database was written by a newer hub.
 	ErrNewerSchema = errors.New("database was written by a newer hub")
+	// ErrNotEmpty: what would be replaced holds something.
+	ErrNotEmpty = errors.New("the database isn't empty; --force replaces it")
+	// ErrInUse: what would be replaced is in use.
+	ErrInUse = errors.New("a hub has the database open")
 	// ErrCorrupt: the database is damaged.
 	ErrCorrupt = errors.New("database is damaged")
 )
 
 // NotFoundError says what doesn't exist. It matches ErrNotFound.
 type NotFoundError struct {
-	// What is one of "agent", "token", "snapshot", "revision", "resource" and
-	// "payload".
+	// What is one of "agent", "token", "pin", "snapshot", "revision",
+	// "resource" and "payload".
 	What string
 	// ID is what was asked for: for a token its id, never its text.
 	ID string

@@ -36,9 +36,18 @@ type Change struct {
 	Version       uint64
 	AggregateHash snapshot.Hash
 	Resources     int
+	// Added, Changed and Removed count the resources that the push touched.
+	Added, Changed, Removed int
+	// Touched are their ids in order, at most MaxTouched of them. Revisions
+	// that were made before hubs wrote it down have none.
+	Touched []string
 	// At is when the push came that made the revision.
 	At time.Time
 }
+
+// MaxTouched bounds Change.Touched: who is told of more than a hundred changes
+// reads everything anew.
+const MaxTouched = 100
 
 // ResourceChange is what happened to one resource between two revisions.
 type ResourceChange struct {

@@ -42,6 +42,8 @@ type Store interface {
 
 	// Agents lists all agents in byte order of their ids.
 	Agents(ctx context.Context) ([]AgentInfo, error)
+	// Agent returns one of them.
+	Agent(ctx context.Context, id string) (AgentInfo, error)
 	// BeginSession gives out the next generation for a session of the agent,
 	// above all earlier ones, also across restarts and hubs. Nothing else
 	// changes: the session takes over with its first accepted push, so that
@@ -76,6 +78,11 @@ type Store interface {
 	// for the newest; from may be the later one.
 	Diff(ctx context.Context, agentID string, from, to int64) ([]ResourceChange, error)
 
+	// RemoveAgent removes an agent with its tokens, its snapshot and its
+	// history; its sessions can't push any more. Its pins stay. A file of
+	// provisioned tokens that still names the agent brings it back, empty.
+	RemoveAgent(ctx context.Context, id string) error
+
 	// Changes lists the revisions of all agents that are above after and still
 	// kept, rising, at most limit of them. Revisions become visible in their
 	// order: when one is there, nothing will come below it any more.
@@ -86,6 +93,8 @@ type Store interface {
 	// connection to the database makes Wait take longer and nothing else; it
 	// fails when ctx ends and, with ErrClosed, when the store is closed.
 	Wait(ctx context.Context, after int64) (revision int64, err error)
+
+	Pins
 
 	// Prune drops what the retention no longer keeps, for agents that have
 	// stopped pushing: pushes do it for their own agent. Stores prune

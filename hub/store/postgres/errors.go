@@ -45,7 +45,7 @@ func passes(err error) bool {
 	case foreignKeyViolation:
 		// A payload was dropped as unused just when a push began to use it.
 		var pe *pgconn.PgError
-		return errors.As(err, &pe) && pe.ConstraintName == "resources_body"
+		return errors.As(err, &pe) && (pe.ConstraintName == "resources_body" || pe.ConstraintName == "pin_resources_body")
 	}
 	return false
 }

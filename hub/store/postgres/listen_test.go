@@ -12,11 +12,7 @@ func listening(t *testing.T, url string) {
 	t.Helper()
 	const statement = `SELECT count(*)::int FROM pg_stat_activity WHERE datname = current_database()
 		AND application_name = 'waymark-hub-listen' AND state = 'idle' AND query = 'SELECT value FROM revision'`
-	for query[int](t, url, statement) != 1 {
-		if t.Context().Err() != nil {
-			t.Fatal("nobody listens")
-		}
-	}
+	until(t, url, "a hub listens", statement, func(n int) bool { return n == 1 })
 }
 
 // TestListenAgain cuts a hub off from the database, also while it is told of a

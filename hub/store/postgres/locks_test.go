@@ -30,21 +30,21 @@ func rival(t *testing.T, url string, statements ...string) *pgx.Conn {
 	return conn
 }
 
+// patient is for stores that must not lose patience while a slow machine gets
+// a test into the state that it wants.
+const patient = "&lock_timeout=10min&statement_timeout=10min"
+
 // waitBlocked returns when somebody waits for a lock of conn.
 func waitBlocked(t *testing.T, url string, conn *pgx.Conn) {
 	t.Helper()
 	statement := fmt.Sprintf("SELECT count(*)::int FROM pg_stat_activity WHERE %d = ANY(pg_blocking_pids(pid))", conn.PgConn().PID())
-	for query[int](t, url, statement) == 0 {
-		if t.Context().Err() != nil {
-			t.Fatal("nobody waits")
-		}
-	}
+	until(t, url, "somebody waits for a lock", statement, func(n int) bool { return n > 0 })
 }
 
 // TestDeadlock makes a push part of a deadlock of which it is the victim.
 func TestDeadlock(t *testing.T) {
 	url := pgtest.Database(t)
-	st := open(t, url+"&deadlock_timeout=50ms", postgres.Options{})
+	st := open(t, url+patient+"&deadlock_timeout=50ms", postgres.Options{})
 	g := session(t, st, "a")
 	if _, err := st.Push(t.Context(), "a", g, state(1, 1)); err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func TestHeldUp(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	conn = rival(t, url, "SELECT * FROM agents FOR UPDATE")
-	slow := open(t, url, postgres.Options{})
+	slow := open(t, url+patient, postgres.Options{})
 	done := make(chan error)
 	go func() {
 		_, err := slow.Push(ctx, "a", g, state(2, 1))
@@ -113,7 +113,7 @@ func TestHeldUp(t *testing.T) {
 // commit: nobody may see a later revision before.
 func TestRevisionsInOrder(t *testing.T) {
 	url := pgtest.Database(t)
-	st := open(t, url, postgres.Options{})
+	st := open(t, url+patient, postgres.Options{})
 	g := session(t, st, "a")
 	conn := rival(t, url, "UPDATE revision SET value = value + 1", // revision 1
 		"INSERT INTO agents (id, name, created_at) VALUES ('slow', '', 0)",

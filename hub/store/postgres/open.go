@@ -99,7 +99,7 @@ func Open(ctx context.Context, url string, opts Options) (*DB, error) {
 	}
 	where := fmt.Sprintf("%s on %s", config.ConnConfig.Database, config.ConnConfig.Host)
 	db := &DB{log: opts.Logger, newest: newest.New()}
-	db.core = &core{Database: database{db}, TextList: textList, Now: opts.Now, Keep: opts.History.Effective()}
+	db.core = &core{Database: database{db}, TextList: textList, Now: opts.Now, Keep: opts.History.Effective(), Newest: db.newest, Notify: notify}
 	if err := db.open(ctx, config); err != nil {
 		_ = db.Close()
 		return nil, fmt.Errorf("open database %s: %w", where, clarify(err))

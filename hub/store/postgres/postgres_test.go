@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -45,6 +46,31 @@ func query[T any](t testing.TB, url, statement string) (value T) {
 		t.Fatal(err)
 	}
 	return value
+}
+
+// until asks the server on one connection, again and again and not without a
+// pause, until it gets the answer.
+func until(t testing.TB, url, what, statement string, ok func(int) bool) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	for {
+		var n int
+		if err := conn.QueryRow(ctx, statement).Scan(&n); err != nil {
+			t.Fatalf("wait until %s: %v", what, err)
+		}
+		if ok(n) {
+			return
+		}
+		if _, err := conn.Exec(ctx, "SELECT pg_sleep(0.002)"); err != nil {
+			t.Fatalf("wait until %s: %v", what, err)
+		}
+	}
 }
 
 func open(t testing.TB, url string, opts postgres.Options) *postgres.DB {

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/jackc/pgx/v5"
+
+	"waymark/hub/store/internal/sqlstore"
 )
 
 // channel is where hubs tell each other of new revisions.
@@ -41,6 +43,7 @@ const (
 	// for it could be waiting for each other.
 	deleteBodies = `DELETE FROM bodies WHERE hash IN (
 		SELECT hash FROM bodies b WHERE hash = ANY($1) AND NOT EXISTS (SELECT 1 FROM resources r WHERE r.body = b.hash)
+		AND NOT EXISTS (SELECT 1 FROM pin_resources p WHERE p.body = b.hash)
 		FOR UPDATE SKIP LOCKED)`
 	insertBody = "INSERT INTO bodies (hash, payload) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING"
 	endRows    = "UPDATE resources SET until = $1 WHERE number = ANY($2)"
@@ -56,10 +59,10 @@ const (
 		AS u (created_at, id, kind, source, key, source_path, name, description, status, error, stale,
 		  content_hash, size_bytes, resolver, attributes, body, payload_bytes, digest)`
 	// The revision comes last: whoever has it keeps all others from theirs.
-	insertRevision = `WITH r AS (UPDATE revision SET value = value + 1 RETURNING value)
+	insertRevision = `WITH r AS (UPDATE revision SET value = value + 1, floor = greatest(floor, $12) RETURNING value)
 		INSERT INTO snapshots (revision, agent_id, step, generation, version, aggregate_hash, snapshot_error, plugins,
-		  resources, payload_bytes, written_bytes, created_at, received_at)
-		SELECT value, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11 FROM r RETURNING revision`
+		  resources, payload_bytes, written_bytes, created_at, received_at, added, changed, removed, touched)
+		SELECT value, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $13, $14, $15, $16 FROM r RETURNING revision`
 	notify = "SELECT pg_notify('" + channel + "', '')"
 )
 
@@ -86,10 +89,14 @@ func (p *pusher) write(ctx context.Context) error {
 		batch.Queue(deleteRows, p.agentID, p.plan.Oldest)
 		batch.Queue(deleteBodies, unused)
 	}
-	s := &p.push.Push.Snapshot
-	batch.Queue(insertRevision, p.agentID, p.plan.Step, p.generation, p.version(), notNull(s.AggregateHash), s.SnapshotError, p.push.Plugins,
-		p.plan.Resources, p.plan.PayloadBytes, p.plan.Bytes, p.now).
+	push := &p.push.Push.Snapshot
+	batch.Queue(insertRevision, p.agentID, p.plan.Step, p.generation, p.version(), notNull(push.AggregateHash), push.SnapshotError, p.push.Plugins,
+		p.plan.Resources, p.plan.PayloadBytes, p.plan.Bytes, p.now,
+		p.plan.Cut, p.plan.Added, p.plan.Changed, p.plan.Removed, p.plan.TouchedJSON).
 		QueryRow(func(row pgx.Row) error { return row.Scan(&p.result.Revision) })
+	for _, s := range sqlstore.PinStatements(p.agentID, p.version(), notNull(push.AggregateHash), p.push, p.plan, p.state.Head == nil, p.now) {
+		batch.Queue(s.SQL, s.Args...)
+	}
 	batch.Queue(notify)
 	p.result = p.plan.Result(0)
 	return p.commit(ctx, batch)

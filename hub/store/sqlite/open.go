@@ -83,7 +83,7 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
 	db := &DB{newest: newest.New(), busy: opts.BusyTimeout}
-	db.core = &core{Database: database{db}, TextList: textList, Now: opts.Now, Keep: opts.History.Effective()}
+	db.core = &core{Database: database{db}, TextList: textList, Now: opts.Now, Keep: opts.History.Effective(), Newest: db.newest}
 	if err := db.open(ctx, path); err != nil {
 		_ = db.Close()
 		return nil, fmt.Errorf("open database %s: %w", path, clarify(err))

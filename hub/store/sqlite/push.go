@@ -57,6 +57,9 @@ func (p *pusher) run(ctx context.Context, keep store.Retention) (store.PushResul
 		return decided.Result(state.Head.Revision), err
 	}
 	revision, err := p.write(ctx, decided)
+	if err == nil {
+		err = p.pins(ctx, decided, state.Head == nil)
+	}
 	if err == nil && decided.Cut > 0 {
 		err = p.drop(ctx, decided)
 	}
@@ -121,6 +124,17 @@ func (p *pusher) stored(ctx context.Context) (map[string]plan.Stored, error) {
 		stored[id] = s
 	}
 	return stored, rows.Err()
+}
+
+// pins brings the agent's pins up to date.
+func (p *pusher) pins(ctx context.Context, decided *plan.Plan, first bool) error {
+	hash := notNull(p.push.Push.Snapshot.AggregateHash)
+	for _, s := range sqlstore.PinStatements(p.agentID, p.version(), hash, p.push, decided, first, p.now) {
+		if _, err := p.tx.ExecContext(ctx, s.SQL, s.Args...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // drop deletes the revisions that go and all that only they had.

@@ -9,17 +9,18 @@ import (
 
 // write makes a new revision of what was decided, and returns it.
 func (p *pusher) write(ctx context.Context, decided *plan.Plan) (revision int64, err error) {
-	err = p.tx.QueryRowContext(ctx, "UPDATE revision SET value = value + 1 RETURNING value").Scan(&revision)
+	err = p.tx.QueryRowContext(ctx, "UPDATE revision SET value = value + 1, floor = max(floor, $1) RETURNING value", decided.Cut).Scan(&revision)
 	if err != nil {
 		return 0, err
 	}
 	s := &p.push.Push.Snapshot
 	_, err = p.tx.ExecContext(ctx,
 		`INSERT INTO snapshots (revision, agent_id, step, generation, version, aggregate_hash, snapshot_error, plugins,
-		   resources, payload_bytes, written_bytes, created_at, received_at)
-		 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12)`,
+		   resources, payload_bytes, written_bytes, created_at, received_at, added, changed, removed, touched)
+		 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, $13, $14, $15, $16)`,
 		revision, p.agentID, decided.Step, p.generation, p.version(), notNull(s.AggregateHash), s.SnapshotError, p.push.Plugins,
-		decided.Resources, decided.PayloadBytes, decided.Bytes, p.now)
+		decided.Resources, decided.PayloadBytes, decided.Bytes, p.now,
+		decided.Added, decided.Changed, decided.Removed, decided.TouchedJSON)
 	if err != nil {
 		return 0, err
 	}

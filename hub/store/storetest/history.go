@@ -127,8 +127,8 @@ func testHistoryList(t *testing.T, db Database) {
 	push(t, s, "a", g, whole(9)) // the same again: the revision keeps its time and takes the version
 	list, err := s.History(t.Context(), "a")
 	want := []store.Change{
-		{Revision: 3, AgentID: "a", Version: 9, At: second},
-		{Revision: 1, AgentID: "a", Version: 7, AggregateHash: snapshot.Hash{1, 2}, Resources: 1, At: first},
+		{Revision: 3, AgentID: "a", Version: 9, At: second, Removed: 1, Touched: ids(skill("x", "1"))},
+		{Revision: 1, AgentID: "a", Version: 7, AggregateHash: snapshot.Hash{1, 2}, Resources: 1, At: first, Added: 1, Touched: ids(skill("x", "1"))},
 	}
 	if d := cmp.Diff(want, list); err != nil || d != "" {
 		t.Errorf("history: %v (-want +got):\n%s", err, d)

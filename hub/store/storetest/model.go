@@ -18,6 +18,9 @@ type model struct {
 	keep     store.Retention // effective, without a limit of bytes
 	revision int64
 	agents   map[string]*modelAgent
+	pins     map[string]*modelPin
+	removals []modelRemoval
+	floor    int64
 }
 
 type modelAgent struct {
@@ -30,10 +33,12 @@ type modelRevision struct {
 	head                 snapshot.Snapshot // without resources
 	rows                 map[string]snapshot.Resource
 	created, received    time.Time
+	added, changed, gone int
+	touched              []string
 }
 
 func newModel(keep store.Retention) *model {
-	return &model{keep: keep.Effective(), agents: map[string]*modelAgent{}}
+	return &model{keep: keep.Effective(), agents: map[string]*modelAgent{}, pins: map[string]*modelPin{}}
 }
 
 func (m *model) newest(id string) *modelRevision {
@@ -75,16 +80,8 @@ func (m *model) push(id string, generation int64, p *store.Push, now time.Time) 
 	if old == nil {
 		old = &modelRevision{}
 	}
-	for rid, r := range rows {
-		if was, ok := old.rows[rid]; !ok || !was.Equal(&r) {
-			result.Written++
-		}
-	}
-	for rid := range old.rows {
-		if _, ok := rows[rid]; !ok {
-			result.Removed++
-		}
-	}
+	made := compareRows(old.rows, rows)
+	result.Written, result.Removed = made.added+made.changed, made.gone
 	head := p.Snapshot
 	head.Resources = nil
 	if old.rows != nil && result.Written == 0 && result.Removed == 0 && sameHead(&old.head, &head) {
@@ -93,10 +90,37 @@ func (m *model) push(id string, generation int64, p *store.Push, now time.Time) 
 		return result, nil
 	}
 	m.revision++
-	a.past = append(a.past, &modelRevision{m.revision, generation, head, rows, now, now})
+	made.revision, made.generation, made.head, made.rows, made.created, made.received = m.revision, generation, head, rows, now, now
+	a.past = append(a.past, made)
+	m.pushPins(id, made, len(a.past) == 1, now)
 	m.prune(a, now)
 	result.Revision = m.revision
 	return result, nil
+}
+
+// compareRows returns a revision of which only is set what it touched.
+func compareRows(old, rows map[string]snapshot.Resource) *modelRevision {
+	made := &modelRevision{}
+	for rid, r := range rows {
+		switch was, ok := old[rid]; {
+		case !ok:
+			made.added++
+		case !was.Equal(&r):
+			made.changed++
+		default:
+			continue
+		}
+		made.touched = append(made.touched, rid)
+	}
+	for rid := range old {
+		if _, ok := rows[rid]; !ok {
+			made.gone++
+			made.touched = append(made.touched, rid)
+		}
+	}
+	slices.Sort(made.touched)
+	made.touched = made.touched[:min(len(made.touched), store.MaxTouched)]
+	return made
 }
 
 func sameHead(a, b *snapshot.Snapshot) bool {
@@ -111,6 +135,9 @@ func (m *model) prune(a *modelAgent, now time.Time) {
 		tooMany := superseded >= m.keep.Revisions
 		tooOld := superseded > 0 && a.past[i+1].created.Before(now.Add(-m.keep.Age))
 		if !tooMany && !tooOld {
+			if i > 0 {
+				m.floor = max(m.floor, a.past[i-1].revision)
+			}
 			a.past = a.past[i:]
 			return
 		}
@@ -149,6 +176,7 @@ func (r *modelRevision) change(id string) store.Change {
 	return store.Change{
 		Revision: r.revision, AgentID: id, Version: r.head.Version,
 		AggregateHash: r.head.AggregateHash, Resources: len(r.rows), At: r.created,
+		Added: r.added, Changed: r.changed, Removed: r.gone, Touched: r.touched,
 	}
 }
 
@@ -166,8 +194,16 @@ func (m *model) changes(after int64) (list []store.Change) {
 }
 
 // counts returns how many rows and payloads a store needs for what is kept.
-func (m *model) counts() (rows, bodies int) {
+func (m *model) counts() (rows, pinned, bodies int) {
 	distinct := map[string]struct{}{}
+	for _, p := range m.pins {
+		pinned += len(p.rows)
+		for _, row := range p.rows {
+			if row.Payload != nil {
+				distinct[string(row.Payload)] = struct{}{}
+			}
+		}
+	}
 	for _, a := range m.agents {
 		var before map[string]snapshot.Resource
 		for _, r := range a.past {
@@ -182,7 +218,7 @@ func (m *model) counts() (rows, bodies int) {
 			before = r.rows
 		}
 	}
-	return rows, len(distinct)
+	return rows, pinned, len(distinct)
 }
 
 func (m *model) ids() []string { return slices.SortedFunc(maps.Keys(m.agents), strings.Compare) }

@@ -105,6 +105,9 @@ func (w *walk) resource() snapshot.Resource {
 	if w.IntN(5) == 0 {
 		return bare(abi.KindHook, "/"+name)
 	}
+	if w.IntN(6) == 0 {
+		return server(name, strings.Repeat("s", w.IntN(3)))
+	}
 	r := skill(name, strings.Repeat("x", w.IntN(4)))
 	r.Stale = w.IntN(6) == 0
 	return r

@@ -177,7 +177,7 @@ func CheckCounts(t testing.TB, db Database, s store.Store, agentIDs ...string) {
 		}
 		m.agents[id] = a
 	}
-	rows, bodies := m.counts()
+	rows, _, bodies := m.counts()
 	if gotRows, gotBodies := db.Count(t, "resources"), db.Count(t, "bodies"); gotRows != rows || gotBodies != bodies {
 		t.Errorf("%d rows and %d payloads are stored, want %d and %d", gotRows, gotBodies, rows, bodies)
 	}

@@ -2,8 +2,12 @@ package plan
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
+	"waymark/abi"
 	"waymark/hub/store"
 )
 
@@ -33,7 +37,10 @@ func (p *Prepared) Decide(s *State, generation, now int64, keep store.Retention)
 	}
 	plan.Same = s.Head != nil && len(plan.Write) == 0 && plan.Removed == 0 && p.sameHead(s.Head)
 	if !plan.Same {
-		plan.Bytes += p.headBytes()
+		if err := plan.touch(); err != nil {
+			return nil, err
+		}
+		plan.Bytes += p.headBytes() + int64(len(plan.TouchedJSON))
 		plan.Step = 1
 		if s.Head != nil {
 			plan.Step = s.Head.Step + 1
@@ -72,7 +79,11 @@ func (p *Prepared) rows(s *State, plan *Plan, now int64) error {
 		if exists {
 			w.CreatedAt = old.CreatedAt
 			plan.Close = append(plan.Close, old.Row)
+			plan.Changed++
+		} else {
+			plan.Added++
 		}
+		plan.Touched = append(plan.Touched, row.ID)
 		plan.Write = append(plan.Write, w)
 		plan.Bytes += row.bytes
 	}
@@ -93,6 +104,7 @@ func (p *Prepared) remove(s *State, plan *Plan) error {
 			return store.ErrFullNeeded // the two sides have drifted apart
 		}
 		plan.Close = append(plan.Close, old.Row)
+		plan.Touched = append(plan.Touched, id)
 		plan.Removed++
 		plan.Resources--
 		plan.PayloadBytes -= old.Payload
@@ -109,9 +121,27 @@ func (p *Prepared) removeOthers(s *State, plan *Plan) {
 	for id, old := range s.Rows {
 		if _, ok := stays[id]; !ok {
 			plan.Close = append(plan.Close, old.Row)
+			plan.Touched = append(plan.Touched, id)
 			plan.Removed++
 		}
 	}
+}
+
+// touch makes of the ids what is told of them.
+func (p *Plan) touch() error {
+	slices.Sort(p.Touched)
+	p.TouchesMCP = slices.ContainsFunc(p.Touched, func(id string) bool {
+		kind, _, _ := strings.Cut(id, ":")
+		return store.FollowsLive(abi.Kind(kind))
+	})
+	p.Touched = p.Touched[:min(len(p.Touched), store.MaxTouched)]
+	p.TouchedJSON = "[]"
+	if len(p.Touched) == 0 {
+		return nil
+	}
+	list, err := json.Marshal(p.Touched)
+	p.TouchedJSON = string(list)
+	return err
 }
 
 func (p *Prepared) checkSize(plan *Plan) error {

@@ -46,8 +46,16 @@ type Plan struct {
 	// Close are the numbers of the rows that end with this revision: those
 	// that are changed and those that are removed.
 	Close []int64
-	// Removed is how many of them are removed.
-	Removed int
+	// Added and Changed are how many of Write are new and how many replace
+	// another; Removed is how many of Close are replaced by nothing.
+	Added, Changed, Removed int
+	// Touched are the ids of all of them, in order, at most
+	// store.MaxTouched, and as JSON.
+	Touched     []string
+	TouchedJSON string
+	// TouchesMCP says that one of them is outside the hash that a pin is
+	// compared by.
+	TouchesMCP bool
 
 	// Step is the new revision's among the agent's own.
 	Step int64

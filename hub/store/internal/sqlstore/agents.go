@@ -9,30 +9,53 @@ import (
 	"waymark/hub/store"
 )
 
+const selectAgents = `SELECT a.id, a.name, a.created_at, coalesce(s.version, 0), s.aggregate_hash, coalesce(s.resources, 0),
+	  coalesce(s.revision, 0), s.received_at
+	FROM agents a LEFT JOIN snapshots s ON s.revision = (SELECT max(revision) FROM snapshots WHERE agent_id = a.id) `
+
+func readAgents(ctx context.Context, tx Tx, where string, args ...any) (agents []store.AgentInfo, err error) {
+	err = each(ctx, tx, selectAgents+where, args, func(rows Rows) error {
+		var a store.AgentInfo
+		var created, version int64
+		var received *int64
+		var hash []byte
+		err := rows.Scan(&a.ID, &a.Name, &created, &version, &hash, &a.Resources, &a.Revision, &received)
+		a.CreatedAt, a.UpdatedAt = toTime(created), nullTime(received)
+		a.Version, a.AggregateHash = uint64(version), toHash(hash) //nolint:gosec // >= 0 by CHECK
+		agents = append(agents, a)
+		return err
+	})
+	return agents, err
+}
+
 // Agents implements store.Store.
 func (c *Core) Agents(ctx context.Context) (agents []store.AgentInfo, err error) {
-	const query = `SELECT a.id, a.name, a.created_at, coalesce(s.version, 0), s.aggregate_hash, coalesce(s.resources, 0),
-		  coalesce(s.revision, 0), s.received_at
-		FROM agents a LEFT JOIN snapshots s ON s.revision = (SELECT max(revision) FROM snapshots WHERE agent_id = a.id)
-		ORDER BY a.id`
 	err = c.Database.Look(ctx, func(tx Tx) error {
-		agents = nil
-		return each(ctx, tx, query, nil, func(rows Rows) error {
-			var a store.AgentInfo
-			var created, version int64
-			var received *int64
-			var hash []byte
-			err := rows.Scan(&a.ID, &a.Name, &created, &version, &hash, &a.Resources, &a.Revision, &received)
-			a.CreatedAt, a.UpdatedAt = toTime(created), nullTime(received)
-			a.Version, a.AggregateHash = uint64(version), toHash(hash) //nolint:gosec // >= 0 by CHECK
-			agents = append(agents, a)
-			return err
-		})
+		agents, err = readAgents(ctx, tx, "ORDER BY a.id")
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list agents: %w", err)
 	}
 	return agents, nil
+}
+
+// Agent implements store.Store.
+func (c *Core) Agent(ctx context.Context, id string) (store.AgentInfo, error) {
+	var found []store.AgentInfo
+	if store.Findable(id) {
+		err := c.Database.Look(ctx, func(tx Tx) (err error) {
+			found, err = readAgents(ctx, tx, "WHERE a.id = $1", id)
+			return err
+		})
+		if err != nil {
+			return store.AgentInfo{}, fmt.Errorf("read agent: %w", err)
+		}
+	}
+	if len(found) == 0 {
+		return store.AgentInfo{}, &store.NotFoundError{What: "agent", ID: id}
+	}
+	return found[0], nil
 }
 
 // BeginSession implements store.Store.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"waymark/hub/store"
+	"waymark/hub/store/internal/newest"
 )
 
 // Tx runs statements.
@@ -42,6 +43,10 @@ type Core struct {
 	Now      func() time.Time
 	// Keep is effective.
 	Keep store.Retention
+	// Newest is told of the revisions that are made here.
+	Newest *newest.Revision
+	// Notify is a statement that tells other hubs of a revision; "" for none.
+	Notify string
 }
 
 // Stamp is now as it is stored.

@@ -18,7 +18,14 @@
 // one locks out all other pushes, and is the last thing that a push does.
 // Payloads are in bodies, once per SHA-256.
 //
+// A pin has rows of its own in pin_resources, copies of those of its agent but
+// for the payloads. Row and pin carry no history: pins.changed is the revision
+// of the last change, and what was deleted is in removals.
+//
 // # Concurrency
+//
+// Whoever changes pins locks the agent first, then the pin, and takes the
+// revision last, as a push does.
 //
 // The functions that Core gives to a Database may be run again when the
 // transaction was rolled back, or when nobody knows whether it was: they all

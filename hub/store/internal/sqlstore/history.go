@@ -3,13 +3,14 @@ package sqlstore
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"waymark/host/snapshot"
 	"waymark/hub/store"
 )
 
-const changeColumns = "SELECT revision, agent_id, version, aggregate_hash, resources, created_at FROM snapshots "
+const changeColumns = "SELECT revision, agent_id, version, aggregate_hash, resources, created_at, added, changed, removed, touched FROM snapshots "
 
 // Changes implements store.Store.
 func (c *Core) Changes(ctx context.Context, after int64, limit int) (list []store.Change, err error) {
@@ -47,9 +48,16 @@ func readChanges(ctx context.Context, tx Tx, query string, args ...any) ([]store
 		var ch store.Change
 		var version, created int64
 		var hash []byte
-		err := rows.Scan(&ch.Revision, &ch.AgentID, &version, &hash, &ch.Resources, &created)
+		var touched string
+		err := rows.Scan(&ch.Revision, &ch.AgentID, &version, &hash, &ch.Resources, &created, &ch.Added, &ch.Changed, &ch.Removed, &touched)
+		if err != nil {
+			return err
+		}
 		ch.Version = uint64(version) //nolint:gosec // >= 0 by CHECK
 		ch.AggregateHash, ch.At = toHash(hash), toTime(created)
+		if touched != "[]" {
+			err = json.Unmarshal([]byte(touched), &ch.Touched)
+		}
 		list = append(list, ch)
 		return err
 	})
@@ -70,7 +78,7 @@ func (c *Core) Diff(ctx context.Context, agentID string, from, to int64) (list [
 		if err != nil {
 			return err
 		}
-		list, err = readDiff(ctx, tx, agentID, min(a, b), max(a, b))
+		list, err = readDiff(ctx, tx, diffQuery, agentID, min(a, b), max(a, b))
 		if a > b {
 			for i := range list {
 				list[i].Before, list[i].After = list[i].After, list[i].Before
@@ -93,10 +101,10 @@ const diffQuery = diffRows + "r.agent_id = $1 AND r.until > $2 AND r.until <= $3
 	diffRows + "r.agent_id = $1 AND r.until IS NULL AND r.since > $2 AND r.since <= $3 UNION ALL " +
 	diffRows + "r.agent_id = $1 AND r.until > $3 AND r.since > $2 AND r.since <= $3 ORDER BY id, later"
 
-func readDiff(ctx context.Context, tx Tx, agentID string, from, to int64) ([]store.ResourceChange, error) {
+func readDiff(ctx context.Context, tx Tx, query string, args ...any) ([]store.ResourceChange, error) {
 	var list []store.ResourceChange
 	var before []byte // the digest of the last one's Before
-	err := each(ctx, tx, diffQuery, []any{agentID, from, to}, func(rows Rows) error {
+	err := each(ctx, tx, query, args, func(rows Rows) error {
 		r := new(snapshot.Resource)
 		var digest []byte
 		var later int

@@ -32,6 +32,9 @@ func (c *Core) Prune(ctx context.Context) error {
 			return fmt.Errorf("prune agent %s: %w", id, err)
 		}
 	}
+	if err := c.pruneRemovals(ctx); err != nil {
+		return fmt.Errorf("prune removals: %w", err)
+	}
 	if err := c.pruneBodies(ctx); err != nil {
 		return fmt.Errorf("prune payloads: %w", err)
 	}
@@ -56,8 +59,7 @@ func (c *Core) pruneAgent(ctx context.Context, agentID string) error {
 		return err
 	}
 	return c.Database.Update(ctx, func(tx Tx) error {
-		// Holds up pushes of this agent, in a way that both databases know.
-		if _, err := tx.Exec(ctx, "UPDATE agents SET generation = generation WHERE id = $1", agentID); err != nil {
+		if _, err := lockAgent(ctx, tx, agentID); err != nil {
 			return err
 		}
 		revision, err := cut(tx)
@@ -71,9 +73,39 @@ func (c *Core) pruneAgent(ctx context.Context, agentID string) error {
 		if err := one(ctx, tx, "SELECT min(step) FROM snapshots WHERE agent_id = $1", []any{agentID}, &oldest); err != nil {
 			return err
 		}
-		_, err = DropRows(ctx, tx, agentID, oldest) // pruneBodies finds their payloads
-		return err
+		if _, err = DropRows(ctx, tx, agentID, oldest); err != nil { // pruneBodies finds their payloads
+			return err
+		}
+		return raiseFloor(ctx, tx, revision)
 	})
+}
+
+// maxRemovals bounds what is remembered of what was deleted: a reader that
+// makes pins and deletes them, again and again, makes no more than that.
+const maxRemovals = 10_000
+
+// pruneRemovals forgets what was deleted long ago.
+func (c *Core) pruneRemovals(ctx context.Context) error {
+	return c.Database.Update(ctx, func(tx Tx) error {
+		var last int64
+		err := one(ctx, tx,
+			`SELECT coalesce(max(revision), 0) FROM removals WHERE removed_at < $1
+			   OR revision <= (SELECT revision FROM removals ORDER BY revision DESC LIMIT 1 OFFSET $2)`,
+			[]any{c.Stamp() - c.Keep.Age.Microseconds(), int64(maxRemovals)}, &last)
+		if err != nil || last == 0 {
+			return err
+		}
+		if _, err := tx.Exec(ctx, "DELETE FROM removals WHERE revision <= $1", last); err != nil {
+			return err
+		}
+		return raiseFloor(ctx, tx, last)
+	})
+}
+
+// raiseFloor notes that what happened up to the revision isn't kept any more.
+func raiseFloor(ctx context.Context, tx Tx, revision int64) error {
+	_, err := tx.Exec(ctx, "UPDATE revision SET floor = $1 WHERE floor < $1", revision)
+	return err
 }
 
 // ReadPast lists the newest revisions of an agent, the newest first.
@@ -112,10 +144,16 @@ func DropRows(ctx context.Context, tx Tx, agentID string, oldest int64) (bodies 
 	return bodies, err
 }
 
+const (
+	unused = "NOT EXISTS (SELECT 1 FROM resources r WHERE r.body = hash) AND NOT EXISTS (SELECT 1 FROM pin_resources p WHERE p.body = hash)"
+	// dropBody deletes one payload if nothing has it.
+	dropBody = "DELETE FROM bodies WHERE hash = $1 AND " + unused
+)
+
 // DropBodies deletes those payloads that no row has any more.
 func DropBodies(ctx context.Context, tx Tx, bodies [][]byte) error {
 	for _, body := range bodies {
-		_, err := tx.Exec(ctx, "DELETE FROM bodies WHERE hash = $1 AND NOT EXISTS (SELECT 1 FROM resources WHERE body = $1)", body)
+		_, err := tx.Exec(ctx, dropBody, body)
 		if err != nil {
 			return err
 		}
@@ -127,7 +165,7 @@ func DropBodies(ctx context.Context, tx Tx, bodies [][]byte) error {
 // just dropped, of removed agents, and those that were in use when a push
 // wanted to drop them, by another one that then came to nothing.
 func (c *Core) pruneBodies(ctx context.Context) error {
-	const query = "SELECT hash FROM bodies WHERE NOT EXISTS (SELECT 1 FROM resources WHERE body = hash) AND hash > $1 ORDER BY hash LIMIT $2"
+	const query = "SELECT hash FROM bodies WHERE " + unused + " AND hash > $1 ORDER BY hash LIMIT $2"
 	for last := []byte{}; ; {
 		var bodies [][]byte
 		err := c.Database.Look(ctx, func(tx Tx) error {

@@ -139,6 +139,11 @@ func (c *Core) ResourceBody(ctx context.Context, q store.Query, resourceID strin
 		}
 		return one(ctx, tx, query, []any{q.AgentID, step, resourceID}, &hasBody, &payload)
 	})
+	return bodyOf(resourceID, hasBody, payload, err)
+}
+
+// bodyOf is the answer to a question for one payload.
+func bodyOf(resourceID string, hasBody bool, payload []byte, err error) ([]byte, error) {
 	switch {
 	case errors.Is(err, errNoRow):
 		return nil, &store.NotFoundError{What: "resource", ID: resourceID}

@@ -1,0 +1,90 @@
+package cli_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"waymark/cmd/internal/cli"
+)
+
+func TestCode(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		err  error
+		want int
+		text string
+	}{
+		{nil, cli.CodeOK, ""},
+		{errors.New("x"), cli.CodeFailed, "x"},
+		{cli.Usage("wrong %d", 1), cli.CodeUsage, "wrong 1"},
+		{fmt.Errorf("more: %w", &cli.Error{Code: cli.CodeNo, Err: io.EOF}), cli.CodeNo, "more: EOF"},
+		{&cli.Error{Code: cli.CodeFailed}, cli.CodeFailed, ""},
+	} {
+		if got := cli.Code(c.err); got != c.want || c.err != nil && c.err.Error() != c.text {
+			t.Errorf("%v: code %d, want %d", c.err, got, c.want)
+		}
+	}
+	if !errors.Is(cli.Usage("%w", io.EOF), io.EOF) {
+		t.Error("the cause is lost")
+	}
+}
+
+func TestNamed(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		names, args, want string
+	}{
+		{"A B", "1 2", ""}, {"A B", "1", "B is missing"}, {"A", "1 2", `unexpected argument "2"`},
+		{"A [B]", "1", ""}, {"A [B]", "1 2", ""}, {"A [B]", "", "A is missing"}, {"A [B]", "1 2 3", `unexpected argument "3"`},
+		{"A B…", "1", ""}, {"A B…", "1 2 3 4", ""}, {"A B…", "", "A is missing"}, {"[A]", "", ""},
+	} {
+		err := cli.Named(strings.Fields(c.names)...)(nil, strings.Fields(c.args))
+		if (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
+			t.Errorf("%s with %q: %v, want %q", c.names, c.args, err, c.want)
+		}
+	}
+}
+
+// TestWrong: wrong flags and arguments are wrong usage, of subcommands too.
+func TestWrong(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		"sub": "A is missing; see 'root sub --help'", "sub --no": "unknown flag: --no; see 'root sub --help'",
+		"nothing": `unknown command "nothing" for "root"; see 'root --help'`, "sub a": "",
+	} {
+		sub := &cobra.Command{Use: "sub", Args: cli.Named("A"), RunE: func(*cobra.Command, []string) error { return nil }}
+		root := &cobra.Command{Use: "root", Args: cobra.NoArgs, SilenceErrors: true, SilenceUsage: true, RunE: func(*cobra.Command, []string) error { return nil }}
+		root.AddCommand(sub)
+		cli.Wrong(root)
+		root.SetArgs(strings.Fields(args))
+		err := root.Execute()
+		if want == "" && err != nil || want != "" && (cli.Code(err) != cli.CodeUsage || err.Error() != want) {
+			t.Errorf("%q: %v, want %q", args, err, want)
+		}
+	}
+}
+
+func TestLogger(t *testing.T) {
+	t.Parallel()
+	for format, want := range map[string]string{"text": "level=INFO msg=hello", "json": `"msg":"hello"`} {
+		var b strings.Builder
+		log, err := cli.Logger(&b, format, slog.LevelInfo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log.Debug("quiet")
+		log.Info("hello")
+		if !strings.Contains(b.String(), want) || strings.Contains(b.String(), "quiet") {
+			t.Errorf("%s: %s", format, b.String())
+		}
+	}
+	if _, err := cli.Logger(io.Discard, "xml", slog.LevelInfo); cli.Code(err) != cli.CodeUsage {
+		t.Errorf("xml: %v", err)
+	}
+}

@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+)
+
+// Completions says what a shell offers. A command whose path isn't in arguments
+// takes none; nil is files.
+type Completions struct {
+	Arguments map[string]cobra.CompletionFunc // by command path
+	Flags     map[string]cobra.CompletionFunc // by flag name, of whatever command
+}
+
+// Apply sets them for a command and all below it, but for what a command has
+// set itself.
+func (c *Completions) Apply(cmd *cobra.Command) {
+	complete, ok := c.Arguments[cmd.CommandPath()]
+	if !ok {
+		complete = cobra.NoFileCompletions
+	}
+	if cmd.ValidArgsFunction == nil {
+		cmd.ValidArgsFunction = complete
+	}
+	for name, complete := range c.Flags {
+		if cmd.LocalFlags().Lookup(name) != nil {
+			_ = cmd.RegisterFlagCompletionFunc(name, complete) // fails for one that has its own
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		c.Apply(sub)
+	}
+}
+
+// Directories offers directories.
+func Directories(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveFilterDirs
+}
+
+// Files offers files that end in one of these, and directories on the way.
+func Files(extensions ...string) cobra.CompletionFunc {
+	return cobra.FixedCompletions(extensions, cobra.ShellCompDirectiveFilterFileExt)
+}
+
+// InOrder offers each argument what stands in its place; nil offers all files.
+// Beyond the last there is nothing, unless that is to be repeated.
+func InOrder(repeatLast bool, each ...cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		at := len(args)
+		if at >= len(each) {
+			if !repeatLast {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			at = len(each) - 1
+		}
+		if each[at] == nil {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		return each[at](cmd, args, text)
+	}
+}

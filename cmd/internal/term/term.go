@@ -1,0 +1,122 @@
+// Package term writes what the commands show to a person: tables, sizes,
+// numbers, and text that comes from somewhere that isn't trusted. JSON for
+// programs, too.
+//
+// It has no state, and everything in it may be called by any goroutine.
+package term
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Table lines up columns. The header is written with the first row, so a table
+// without rows writes nothing.
+type Table struct {
+	w      *tabwriter.Writer
+	header []string
+}
+
+// NewTable begins a table.
+func NewTable(w io.Writer, header ...string) *Table {
+	return &Table{w: tabwriter.NewWriter(w, 0, 0, 2, ' ', 0), header: header}
+}
+
+// Row adds a row. Cells are shown as they are: see Visible.
+func (t *Table) Row(cells ...string) {
+	for _, line := range [][]string{t.header, cells} {
+		if line != nil {
+			_, _ = fmt.Fprintln(t.w, strings.Join(line, "\t")) // Flush reports errors
+		}
+	}
+	t.header = nil
+}
+
+// Flush writes the table.
+func (t *Table) Flush() error { return t.w.Flush() }
+
+// JSON prints indented JSON, which both people and programs read.
+func JSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// Visible replaces what a terminal would act on: names and texts come from
+// workspaces and modules.
+func Visible(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+// Dash shows that there is nothing.
+func Dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// Shorten shows a path below base as relative to it.
+func Shorten(path, base string) string {
+	if rel, err := filepath.Rel(base, path); base != "" && err == nil && rel != ".." && !strings.HasPrefix(rel, "../") {
+		path = rel
+	}
+	return Visible(path)
+}
+
+// Short is the beginning of a hash, enough to tell two apart.
+func Short(hash string) string { return hash[:min(12, len(hash))] }
+
+// Size is a number of bytes.
+func Size(n int64) string {
+	in := func(unit float64) string { return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/unit), ".0") }
+	switch {
+	case n < 1<<10:
+		return fmt.Sprintf("%d B", n)
+	case n < 1<<20:
+		return in(1<<10) + " KiB"
+	}
+	return in(1<<20) + " MiB"
+}
+
+// Count is a number of things: "1 find", "3 finds".
+func Count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return Number(int64(n)) + " " + what + "s"
+}
+
+// Number parts the thousands of a number, which fuel has many of.
+func Number(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// Took is a duration without the digits that differ at each run anyway.
+func Took(d time.Duration) string {
+	switch {
+	case d < time.Millisecond:
+		return d.Round(time.Microsecond).String()
+	case d < time.Second:
+		return d.Round(10 * time.Microsecond).String()
+	}
+	return d.Round(10 * time.Millisecond).String()
+}

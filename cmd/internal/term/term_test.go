@@ -1,0 +1,41 @@
+package term_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"waymark/cmd/internal/term"
+)
+
+func TestWords(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ got, want string }{
+		{term.Number(0), "0"}, {term.Number(999), "999"}, {term.Number(1000), "1,000"},
+		{term.Number(1234567), "1,234,567"}, {term.Number(-1000), "-1,000"}, {term.Number(-100), "-100"},
+		{term.Size(1023), "1023 B"}, {term.Size(1024), "1 KiB"}, {term.Size(1536), "1.5 KiB"}, {term.Size(3 << 20), "3 MiB"},
+		{term.Count(1, "find"), "1 find"}, {term.Count(0, "find"), "0 finds"}, {term.Count(1200, "find"), "1,200 finds"},
+		{term.Visible("a\x1b[31mb\xff\u202e"), "a\uFFFD[31mb\uFFFD\uFFFD"}, {term.Visible("naïve 日本"), "naïve 日本"},
+		{term.Shorten("/w/a/b", "/w"), "a/b"}, {term.Shorten("/v/a", "/w"), "/v/a"}, {term.Shorten("/w", "/w"), "."}, {term.Shorten("/w/a", ""), "/w/a"},
+		{term.Short("0123456789abcdef"), "0123456789ab"}, {term.Short("ab"), "ab"}, {term.Dash(""), "-"}, {term.Dash("x"), "x"},
+		{term.Took(1234 * time.Nanosecond), "1µs"}, {term.Took(1234567 * time.Nanosecond), "1.23ms"}, {term.Took(1234567 * time.Microsecond), "1.23s"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%q, want %q", c.got, c.want)
+		}
+	}
+}
+
+func TestTable(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	table := term.NewTable(&b, "NAME", "SIZE")
+	if err := table.Flush(); err != nil || b.Len() > 0 {
+		t.Errorf("an empty table writes %q, %v", b.String(), err)
+	}
+	table.Row("alpha", "1 B")
+	table.Row("b", "22 KiB")
+	if err := table.Flush(); err != nil || b.String() != "NAME   SIZE\nalpha  1 B\nb      22 KiB\n" {
+		t.Errorf("%q, %v", b.String(), err)
+	}
+}

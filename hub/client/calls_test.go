@@ -1,0 +1,195 @@
+package client_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"waymark/host/snapshot"
+	"waymark/hub/client"
+)
+
+// asked is a request as a hub gets it.
+type asked struct{ Method, Path, Token, Body string }
+
+// answering is a hub that answers everything alike, and notes what it was asked.
+func answering(t *testing.T, status int, answer string) (client.Client, func() asked) {
+	t.Helper()
+	var last asked
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		last = asked{r.Method, r.URL.RequestURI(), r.Header.Get("Authorization"), string(body)}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, answer)
+	}))
+	t.Cleanup(server.Close)
+	return client.New(server.URL+"/", client.Options{Token: "wmr_x"}), func() asked { return last }
+}
+
+const (
+	snapshotText = `{"version":3,"aggregate_hash":"ab","payload_bytes":5,"snapshot_error":"","resources":[{"id":"skill:/w/s#k","kind":"skill","source":"/w/s","source_path":"","name":"s","description":"","status":"ok","error":"","stale":false,"content_hash":"01","size_bytes":5,"resolver":"r","attributes":{}}],"plugins":[],"agent_id":"a","received_at":"2026-01-02T03:04:05Z","revision":9}`
+	pinText      = `{"id":"p","agent_id":"a","name":"n","revision":9,"aggregate_hash":"ab","created_at":"2026-01-02T03:04:05Z","pinned_at":"2026-01-02T03:04:05Z","drifted_at":null,"drift_revision":0,"agent_gone":false}`
+	agentText    = `{"id":"a","name":"","connected":true,"version":3,"aggregate_hash":"ab","resources":1,"revision":9,"updated_at":"2026-01-02T03:04:05Z"}`
+	diffText     = `{"agent_id":"a","from":1,"to":2,"changes":[{"id":"skill:/w/s","kind":"skill","change":"changed","before":{"id":"skill:/w/s","kind":"skill","source":"/w/s"},"after":{"id":"skill:/w/s","kind":"skill","source":"/w/s","name":"s"},"diff":"+x","diff_note":""}]}`
+)
+
+// TestCalls is what each call asks, and what becomes of the answer.
+func TestCalls(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	pin := &client.Pin{ID: "p", AgentID: "a", Name: "n", Revision: 9, AggregateHash: snapshot.Hash{0xab}, CreatedAt: at, PinnedAt: &at}
+	agent := client.Agent{ID: "a", Connected: true, Version: 3, AggregateHash: snapshot.Hash{0xab}, Resources: 1, Revision: 9, UpdatedAt: &at}
+	stored := &client.Snapshot{
+		Snapshot: snapshot.Snapshot{
+			Version: 3, AggregateHash: snapshot.Hash{0xab}, PayloadBytes: 5, Plugins: snapshot.Plugins{},
+			Resources: snapshot.Resources{{Kind: "skill", Source: "/w/s", Key: "k", Name: "s", Status: "ok", ContentHash: snapshot.Hash{1}, SizeBytes: 5, Resolver: "r"}},
+		},
+		AgentID: "a", ReceivedAt: at, Revision: 9,
+	}
+	diff := &client.Diff{AgentID: "a", From: 1, To: 2, Changes: []client.ResourceDiff{{ID: "skill:/w/s", Kind: "skill", Change: client.Changed, Diff: "+x",
+		Before: &snapshot.Resource{Kind: "skill", Source: "/w/s"}, After: &snapshot.Resource{Kind: "skill", Source: "/w/s", Name: "s"}}}}
+	change := client.Change{Revision: 9, Version: 3, AggregateHash: snapshot.Hash{0xab}, At: at, Added: 1, Changed: 2, Removed: 3}
+
+	type c = client.Client
+	for name, test := range map[string]struct {
+		answer string
+		call   func(context.Context, c) (any, error)
+		method string
+		path   string
+		body   string
+		want   any
+	}{
+		"agents": {"[" + agentText + "]", func(ctx context.Context, h c) (any, error) { return h.Agents(ctx) },
+			"GET", "/api/v0/agents", "", []client.Agent{agent}},
+		"agent": {agentText, func(ctx context.Context, h c) (any, error) { return h.Agent(ctx, "a/b?") },
+			"GET", "/api/v0/agents/a%2Fb%3F", "", &agent},
+		"context": {snapshotText, func(ctx context.Context, h c) (any, error) { return h.Context(ctx, "a", client.ContextOptions{}) },
+			"GET", "/api/v0/agents/a/context", "", stored},
+		"context of old": {snapshotText, func(ctx context.Context, h c) (any, error) {
+			return h.Context(ctx, "a", client.ContextOptions{Revision: 9})
+		}, "GET", "/api/v0/agents/a/context?revision=9", "", stored},
+		"context to come": {snapshotText, func(ctx context.Context, h c) (any, error) {
+			return h.Context(ctx, "a", client.ContextOptions{Wait: 90 * time.Second, After: 8})
+		}, "GET", "/api/v0/agents/a/context?after=8&wait=1m30s", "", stored},
+		"markdown": {"# x", func(ctx context.Context, h c) (any, error) { return h.Markdown(ctx, "a", 4) },
+			"GET", "/api/v0/agents/a/context?format=markdown&revision=4", "", "# x"},
+		"resource": {"text", func(ctx context.Context, h c) (any, error) { return h.Resource(ctx, "a", "skill:/w/a b#?%", 0) },
+			"GET", "/api/v0/agents/a/context/resources/skill:%2Fw%2Fa%20b%23%3F%25", "", []byte("text")},
+		"history": {`[{"revision":9,"version":3,"aggregate_hash":"ab","at":"2026-01-02T03:04:05Z","added":1,"changed":2,"removed":3}]`,
+			func(ctx context.Context, h c) (any, error) { return h.History(ctx, "a", 5) },
+			"GET", "/api/v0/agents/a/history?limit=5", "", []client.Change{change}},
+		"diff": {diffText, func(ctx context.Context, h c) (any, error) { return h.Diff(ctx, "a", 1, 0) },
+			"GET", "/api/v0/agents/a/diff?from=1", "", diff},
+		"create pin": {pinText, func(ctx context.Context, h c) (any, error) { return h.CreatePin(ctx, "a", "n") },
+			"POST", "/api/v0/pins", `{"agent_id":"a","name":"n"}`, pin},
+		"pins": {"[" + pinText + "]", func(ctx context.Context, h c) (any, error) { return h.Pins(ctx, "") },
+			"GET", "/api/v0/pins", "", []client.Pin{*pin}},
+		"pins of an agent": {"[]", func(ctx context.Context, h c) (any, error) { return h.Pins(ctx, "a") },
+			"GET", "/api/v0/pins?agent_id=a", "", []client.Pin{}},
+		"pin":         {pinText, func(ctx context.Context, h c) (any, error) { return h.Pin(ctx, "p") }, "GET", "/api/v0/pins/p", "", pin},
+		"refresh pin": {pinText, func(ctx context.Context, h c) (any, error) { return h.RefreshPin(ctx, "p") }, "POST", "/api/v0/pins/p/refresh", "", pin},
+		"delete pin":  {"", func(ctx context.Context, h c) (any, error) { return nil, h.DeletePin(ctx, "p") }, "DELETE", "/api/v0/pins/p", "", nil},
+		"pin context": {snapshotText, func(ctx context.Context, h c) (any, error) { return h.PinContext(ctx, "p") },
+			"GET", "/api/v0/pins/p/context", "", stored},
+		"pin markdown": {"# x", func(ctx context.Context, h c) (any, error) { return h.PinMarkdown(ctx, "p") },
+			"GET", "/api/v0/pins/p/context?format=markdown", "", "# x"},
+		"pin resource": {"text", func(ctx context.Context, h c) (any, error) { return h.PinResource(ctx, "p", "skill:/w") },
+			"GET", "/api/v0/pins/p/context/resources/skill:%2Fw", "", []byte("text")},
+		"pin diff": {diffText, func(ctx context.Context, h c) (any, error) { return h.PinDiff(ctx, "p") }, "GET", "/api/v0/pins/p/diff", "", diff},
+		"login": {`{"url":"http://h/login?code=c","expires_at":"2026-01-02T03:04:05Z"}`, func(ctx context.Context, h c) (any, error) { return h.Login(ctx) },
+			"POST", "/api/v0/login", "", &client.Login{URL: "http://h/login?code=c", ExpiresAt: at}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hub, last := answering(t, 200, test.answer)
+			got, err := test.call(t.Context(), hub)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(asked{test.method, test.path, "Bearer wmr_x", test.body}, last()); d != "" {
+				t.Errorf("asked (-want +got):\n%s", d)
+			}
+			if d := cmp.Diff(test.want, got); d != "" {
+				t.Errorf("answer (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestNothingNewer(t *testing.T) {
+	hub, _ := answering(t, http.StatusNotModified, "")
+	got, err := hub.Context(t.Context(), "a", client.ContextOptions{Wait: time.Second, After: 3})
+	if got != nil || err != nil {
+		t.Errorf("got %v, %v; want nothing", got, err)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	hub, _ := answering(t, 404, `{"message":"not found","detail":"no agent a"}`)
+	_, err := hub.Agent(t.Context(), "a")
+	if !errors.Is(err, client.ErrNotFound) || err.Error() != "not found: no agent a" {
+		t.Errorf("404: %v", err)
+	}
+	hub, _ = answering(t, 502, `<html>a proxy's words</html>`)
+	_, err = hub.Agents(t.Context())
+	var refused *client.Error
+	if !errors.As(err, &refused) || refused.Code != 502 || errors.Is(err, client.ErrNotFound) || strings.Contains(err.Error(), "html") {
+		t.Errorf("502: %v", err)
+	}
+	hub, _ = answering(t, 200, `{"half`)
+	var syntax *json.SyntaxError
+	if _, err = hub.Agent(t.Context(), "a"); !errors.As(err, &syntax) {
+		t.Errorf("half an answer: %v", err)
+	}
+}
+
+// TestRedirect: a token must not follow a redirect to somebody else.
+func TestRedirect(t *testing.T) {
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") }))
+	defer other.Close()
+	server := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
+	defer server.Close()
+	if _, err := client.New(server.URL, client.Options{Token: "wmr_x"}).Agents(t.Context()); err == nil {
+		t.Error("a redirect was taken for an answer")
+	}
+}
+
+func TestPlaces(t *testing.T) {
+	for _, place := range []string{"", "localhost:7878", "ftp://h", "http://", "http://u:p@h", "http://h?x", "http://h#x", "http://%zz"} {
+		if _, err := client.New(place, client.Options{}).Agents(t.Context()); err == nil || errors.Is(err, client.ErrUnreachable) {
+			t.Errorf("%q: %v", place, err)
+		}
+	}
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	_, err := client.New(gone.URL, client.Options{}).Agents(t.Context())
+	if !errors.Is(err, client.ErrUnreachable) || !strings.Contains(err.Error(), "hub serve") {
+		t.Errorf("nobody there: %v", err)
+	}
+}
+
+// TestDeadline: a call without a deadline of its own ends.
+func TestDeadline(t *testing.T) {
+	over := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-over:
+		case <-r.Context().Done():
+		}
+	}))
+	defer server.Close()
+	defer close(over)
+	_, err := client.New(server.URL, client.Options{Timeout: time.Millisecond}).Agents(t.Context())
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a hub that doesn't answer: %v", err)
+	}
+}

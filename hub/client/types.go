@@ -1,0 +1,143 @@
+package client
+
+import (
+	"time"
+
+	"waymark/host/snapshot"
+)
+
+// Agent is one agent and the head of its newest snapshot.
+type Agent struct {
+	ID            string        `json:"id"`
+	Name          string        `json:"name"`
+	Connected     bool          `json:"connected"`
+	Version       uint64        `json:"version"`
+	AggregateHash snapshot.Hash `json:"aggregate_hash"`
+	Resources     int           `json:"resources"`
+	Revision      int64         `json:"revision"`
+	// UpdatedAt is nil until the agent has pushed.
+	UpdatedAt *time.Time `json:"updated_at"`
+	// Removed is set in the event that tells of the agent's end.
+	Removed bool `json:"removed,omitempty"`
+}
+
+// Snapshot is what an agent has or had, without payloads.
+type Snapshot struct {
+	snapshot.Snapshot
+	AgentID    string    `json:"agent_id"`
+	ReceivedAt time.Time `json:"received_at"`
+	// Revision is the hub-wide revision that made it.
+	Revision int64 `json:"revision"`
+}
+
+// Change is one revision of an agent, against the one before it.
+type Change struct {
+	Revision      int64         `json:"revision"`
+	Version       uint64        `json:"version"`
+	AggregateHash snapshot.Hash `json:"aggregate_hash"`
+	At            time.Time     `json:"at"`
+	// Added, Changed and Removed count resources.
+	Added   int `json:"added"`
+	Changed int `json:"changed"`
+	Removed int `json:"removed"`
+}
+
+// Diff is what became different from one revision of an agent to another, in
+// order of the resources' ids.
+type Diff struct {
+	AgentID string         `json:"agent_id"`
+	From    int64          `json:"from"`
+	To      int64          `json:"to"`
+	Changes []ResourceDiff `json:"changes"`
+}
+
+// What happened to a resource.
+const (
+	Added   = "added"
+	Changed = "changed"
+	Removed = "removed"
+)
+
+// ResourceDiff is what became of one resource.
+type ResourceDiff struct {
+	ID     string             `json:"id"`
+	Kind   string             `json:"kind"`
+	Change string             `json:"change"` // Added, Changed or Removed
+	Before *snapshot.Resource `json:"before"`
+	After  *snapshot.Resource `json:"after"`
+	// Diff is a unified diff of the text, empty where there is none to show;
+	// DiffNote says why.
+	Diff     string `json:"diff"`
+	DiffNote string `json:"diff_note"`
+}
+
+// Pin is a snapshot that a consumer holds on to, whatever the agent pushes.
+type Pin struct {
+	ID      string `json:"id"`
+	AgentID string `json:"agent_id"`
+	Name    string `json:"name"`
+	// Revision is what is pinned; 0 means that the pin is empty, since the
+	// agent has not pushed yet.
+	Revision      int64         `json:"revision"`
+	AggregateHash snapshot.Hash `json:"aggregate_hash"`
+	CreatedAt     time.Time     `json:"created_at"`
+	PinnedAt      *time.Time    `json:"pinned_at"`
+	// DriftedAt is when the agent's hash first differed, nil while it hasn't.
+	// Only a refresh clears it.
+	DriftedAt *time.Time `json:"drifted_at"`
+	// DriftRevision is the first revision that differed.
+	DriftRevision int64 `json:"drift_revision"`
+	// AgentGone says that the hub doesn't know the agent any more.
+	AgentGone bool `json:"agent_gone"`
+	// Deleted is set in the event that tells of the pin's end.
+	Deleted bool `json:"deleted,omitempty"`
+}
+
+// Login is a way into the hub's page.
+type Login struct {
+	// URL works once. Whoever has it can read everything: it is a secret.
+	URL       string    `json:"url"`
+	ExpiresAt time.Time `json:"expires_at"`
+}
+
+// The types of an Event.
+const (
+	EventContext = "context"
+	EventPin     = "pin"
+	EventAgent   = "agent"
+	EventReset   = "reset"
+)
+
+// Event is something that happened. One of the pointers is set, by Type.
+type Event struct {
+	Type string
+	// Revision is the position in the stream, up to which it is complete: the
+	// EventOptions.After that goes on behind this event without missing
+	// anything. That of an Agent event, and of a Pin event before others of
+	// the same revision, is the position before it: after a cut such a pin
+	// comes again.
+	Revision int64
+
+	Context *ContextEvent
+	Pin     *Pin
+	Agent   *Agent
+	Reset   *ResetEvent
+}
+
+// ContextEvent tells that an agent's snapshot changed.
+type ContextEvent struct {
+	AgentID       string        `json:"agent_id"`
+	Revision      int64         `json:"revision"`
+	Version       uint64        `json:"version"`
+	AggregateHash snapshot.Hash `json:"aggregate_hash"`
+	// Changed are the ids of resources that differ, at most a hundred, and
+	// More how many there are beyond.
+	Changed []string `json:"changed"`
+	More    int      `json:"more,omitempty"`
+}
+
+// ResetEvent tells that the position that was asked for isn't kept any more,
+// or lies in the future: whoever keeps a copy of something reads it again.
+type ResetEvent struct {
+	Reason string `json:"reason"`
+}

@@ -1,0 +1,133 @@
+package consumer
+
+import (
+	"bytes"
+	"net/http"
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+
+	"waymark/hub/store"
+)
+
+const (
+	// maxDiffText is the largest content that is compared line by line: what
+	// an agent pushes of a file at most.
+	maxDiffText = 64 << 10
+	// maxDiffs bounds the diffs of one answer.
+	maxDiffs = 1 << 20
+)
+
+func (a *API) showDiff(c *call) error {
+	from, given, err := c.number("from")
+	if err == nil && !given {
+		err = badQuery("from is missing: name a revision, see GET " + Root + "/agents/{id}/history")
+	}
+	if err != nil {
+		return err
+	}
+	to, _, err := c.number("to")
+	if err != nil {
+		return err
+	}
+	agent, err := a.store.Agent(c.Context(), c.args[0])
+	if err != nil {
+		return err
+	}
+	if to == 0 {
+		to = agent.Revision
+	}
+	if from == 0 || to == 0 {
+		return &store.NotFoundError{What: "revision", ID: "0"}
+	}
+	release, err := a.enterHeavy(c.Context())
+	if err != nil {
+		return err
+	}
+	defer release()
+	changes, err := a.store.Diff(c.Context(), agent.ID, from, to)
+	if err != nil {
+		return err
+	}
+	return answer(c.w, http.StatusOK, diffJSON{agent.ID, from, to, compareAll(changes)})
+}
+
+func (a *API) showPinDiff(c *call) error {
+	release, err := a.enterHeavy(c.Context())
+	if err != nil {
+		return err
+	}
+	defer release()
+	pin, changes, revision, err := a.store.PinDiff(c.Context(), c.args[0])
+	if err != nil {
+		return err
+	}
+	return answer(c.w, http.StatusOK, diffJSON{pin.AgentID, pin.Revision, revision, compareAll(changes)})
+}
+
+func compareAll(changes []store.ResourceChange) []resourceDiff {
+	list := make([]resourceDiff, len(changes))
+	left := maxDiffs
+	for i := range changes {
+		list[i] = compareOne(&changes[i], left)
+		left -= len(list[i].Diff)
+	}
+	return list
+}
+
+func compareOne(ch *store.ResourceChange, left int) resourceDiff {
+	d := resourceDiff{ID: ch.ID, Before: ch.Before, After: ch.After}
+	var before, after []byte
+	switch {
+	case ch.Before == nil:
+		d.Change, d.Kind, after = "added", string(ch.After.Kind), ch.After.Payload
+	case ch.After == nil:
+		d.Change, d.Kind, before = "removed", string(ch.Before.Kind), ch.Before.Payload
+	default:
+		d.Change, d.Kind, before, after = "changed", string(ch.After.Kind), ch.Before.Payload, ch.After.Payload
+	}
+	d.DiffNote = whyNoDiff(before, after)
+	if d.DiffNote == "" {
+		d.Diff = unified(ch, string(before), string(after))
+	}
+	if len(d.Diff) > left {
+		d.Diff, d.DiffNote = "", "left out: the differences of all resources are too long for one answer; read the bodies"
+	}
+	return d
+}
+
+// whyNoDiff says why there is no diff to show, or "".
+func whyNoDiff(before, after []byte) string {
+	switch {
+	case len(before) > maxDiffText || len(after) > maxDiffText:
+		return "too large to compare line by line"
+	case !isPlain(before) || !isPlain(after):
+		return "not text"
+	case before == nil && after == nil:
+		return "no content is kept of it"
+	case len(before) == 0 && len(after) == 0:
+		return "the content is empty"
+	case bytes.Equal(before, after):
+		return "the content is the same; other fields differ"
+	}
+	return ""
+}
+
+// unified returns a unified diff. The names in its head are ids, of which a
+// workspace chose the most: they get no line breaks of their own.
+func unified(ch *store.ResourceChange, before, after string) string {
+	from, to := "/dev/null", "/dev/null"
+	name := strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 {
+			return '\uFFFD'
+		}
+		return r
+	}, ch.ID)
+	if ch.Before != nil {
+		from = "a/" + name
+	}
+	if ch.After != nil {
+		to = "b/" + name
+	}
+	return udiff.Unified(from, to, before, after)
+}

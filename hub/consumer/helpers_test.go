@@ -1,0 +1,243 @@
+package consumer_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"waymark/abi"
+	"waymark/host/snapshot"
+	"waymark/hub/consumer"
+	"waymark/hub/store"
+	"waymark/hub/store/sqlite"
+	"waymark/internal/openapitest"
+)
+
+// patience is for what another goroutine does, on a slow machine.
+const patience = 5 * time.Minute
+
+// fixture is an API, served over HTTP, with a reader's token.
+type fixture struct {
+	testing.TB
+	api    *consumer.API
+	store  store.Store
+	server *httptest.Server
+	reader string
+	doc    *openapitest.Checker
+	// transport is how it is asked.
+	transport http.RoundTripper
+	// sessions are the generations of agents.
+	sessions map[string]int64
+	versions map[string]uint64
+	// online are the agents that are connected.
+	online atomic.Pointer[[]string]
+}
+
+func newFixture(t testing.TB, limits consumer.Limits) *fixture {
+	t.Helper()
+	return newFixtureOn(t, limits, openSQLite(t, sqlite.Options{}))
+}
+
+func openSQLite(t testing.TB, opts sqlite.Options) store.Store {
+	t.Helper()
+	st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "hub.db"), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	return st
+}
+
+func newFixtureOn(t testing.TB, limits consumer.Limits, st store.Store) *fixture {
+	t.Helper()
+	f := &fixture{TB: t, store: st, sessions: map[string]int64{}, versions: map[string]uint64{}, transport: http.DefaultTransport}
+	f.doc = openapitest.Load(t, consumer.Document())
+	f.serve(limits)
+	f.reader = f.token(store.RoleReader, "")
+	return f
+}
+
+// serve starts an API on the store.
+func (f *fixture) serve(limits consumer.Limits) {
+	f.Helper()
+	f.api = consumer.New(consumer.Options{Store: f.store, Lookup: f.lookup, Connected: f.connected, Limits: limits})
+	f.server = httptest.NewServer(f.api)
+	f.Cleanup(f.stop)
+}
+
+func (f *fixture) stop() {
+	if err := f.api.Close(); err != nil { // and with it the streams, for which the server waits
+		f.Error(err)
+	}
+	f.server.Close()
+}
+
+func (f *fixture) lookup(ctx context.Context, text string) (store.Token, error) {
+	token, err := f.store.TokenByHash(ctx, store.HashToken(text))
+	if errors.Is(err, store.ErrNotFound) || err == nil && token.Revoked() {
+		err = consumer.ErrUnauthorized
+	}
+	return token, err
+}
+
+func (f *fixture) connected() []string {
+	if list := f.online.Load(); list != nil {
+		return slices.Clone(*list)
+	}
+	return nil
+}
+
+func (f *fixture) token(role store.Role, agentID string) string {
+	f.Helper()
+	text := store.NewTokenText(role)
+	_, err := f.store.CreateToken(context.Background(), store.NewToken{Role: role, AgentID: agentID, Hash: store.HashToken(text)})
+	if err != nil {
+		f.Fatal(err)
+	}
+	return text
+}
+
+// push pushes everything that an agent has, as the agent would, and returns
+// the revision.
+func (f *fixture) push(agentID string, resources ...snapshot.Resource) int64 {
+	f.Helper()
+	if _, known := f.sessions[agentID]; !known {
+		f.session(agentID)
+	}
+	f.versions[agentID]++
+	result, err := f.store.Push(context.Background(), agentID, f.sessions[agentID], store.Push{
+		Initial: f.versions[agentID] == 1,
+		Snapshot: snapshot.Snapshot{
+			Version: f.versions[agentID], AggregateHash: snapshot.Aggregate(resources), Resources: resources,
+		},
+	})
+	if err != nil || !result.Accepted {
+		f.Fatalf("push of %s: %+v, %v", agentID, result, err)
+	}
+	return result.Revision
+}
+
+// session is a new start of the agent: versions begin anew.
+func (f *fixture) session(agentID string) {
+	f.Helper()
+	f.token(store.RoleAgent, agentID)
+	generation, err := f.store.BeginSession(context.Background(), agentID)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.sessions[agentID], f.versions[agentID] = generation, 0
+}
+
+// text is an instruction file.
+func text(source, content string) snapshot.Resource {
+	sum := store.HashToken(content)
+	return snapshot.Resource{
+		Kind: abi.KindInstructionFile, Source: source, Status: snapshot.StatusOK, ContentHash: sum[:],
+		SizeBytes: int64(len(content)), Payload: []byte(content), Resolver: "waymark/instructions@1.0.0",
+	}
+}
+
+func server(name, description string) snapshot.Resource {
+	return snapshot.Resource{
+		Kind: abi.KindMCPServer, Source: "/w/.mcp.json", Key: name, Name: name, Description: description, Status: snapshot.StatusOK,
+	}
+}
+
+// template matches the path of a request with one of the document.
+func template(path string) string {
+	path, _, _ = strings.Cut(path, "?")
+	for pattern := range consumer.Routes() {
+		expression := regexp.QuoteMeta(pattern)
+		expression = strings.ReplaceAll(expression, `\{rid\}`, ".+")
+		expression = strings.ReplaceAll(expression, `\{id\}`, "[^/]+")
+		if regexp.MustCompile("^" + expression + "$").MatchString(path) {
+			return pattern
+		}
+	}
+	return ""
+}
+
+// do asks and compares the answer with the document. Headers are pairs.
+func (f *fixture) do(method, path, body string, headers ...string) *http.Response {
+	f.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	f.Cleanup(cancel)
+	r, err := http.NewRequestWithContext(ctx, method, f.server.URL+path, strings.NewReader(body))
+	if err != nil {
+		f.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+f.reader)
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := f.transport.RoundTrip(r)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { _ = resp.Body.Close() })
+	if pattern := template(path); pattern != "" && resp.Header.Get("Content-Type") != "text/event-stream" {
+		f.doc.Check(f, r, pattern, resp)
+	}
+	return resp
+}
+
+// want asks, requires the status, and returns the body.
+func (f *fixture) want(code int, method, path, body string, headers ...string) string {
+	f.Helper()
+	resp := f.do(method, path, body, headers...)
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		f.Fatal(err)
+	}
+	if resp.StatusCode != code {
+		f.Fatalf("%s %s: %s, want %d: %s", method, path, resp.Status, code, data)
+	}
+	return string(data)
+}
+
+// get asks for JSON.
+func get[T any](f *fixture, path string) (v T) {
+	f.Helper()
+	if err := json.Unmarshal([]byte(f.want(200, "GET", path, "")), &v); err != nil {
+		f.Fatal(err)
+	}
+	return v
+}
+
+// pin is a pin in an answer.
+type pin struct {
+	ID            string  `json:"id"`
+	AgentID       string  `json:"agent_id"`
+	Name          string  `json:"name"`
+	Revision      int64   `json:"revision"`
+	Hash          string  `json:"aggregate_hash"`
+	PinnedAt      *string `json:"pinned_at"`
+	DriftedAt     *string `json:"drifted_at"`
+	DriftRevision int64   `json:"drift_revision"`
+	AgentGone     bool    `json:"agent_gone"`
+	Deleted       bool    `json:"deleted"`
+}
+
+func (f *fixture) pin(agentID string) pin {
+	f.Helper()
+	var p pin
+	data := f.want(201, "POST", "/api/v0/pins", fmt.Sprintf(`{"agent_id":%q,"name":"chat"}`, agentID))
+	if err := json.Unmarshal([]byte(data), &p); err != nil {
+		f.Fatal(err)
+	}
+	return p
+}

@@ -1,0 +1,192 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"waymark/host/push"
+	"waymark/host/snapshot"
+	"waymark/hub"
+	"waymark/hub/store"
+	"waymark/hub/store/pgtest"
+	"waymark/hub/store/postgres"
+)
+
+// replica is one of several hubs on one database. It keeps its address over
+// restarts.
+type replica struct {
+	t        *testing.T
+	database string
+	addr     string
+	store    store.Store
+	hub      *hub.Hub
+	server   *http.Server
+	served   chan error
+}
+
+func startReplica(t *testing.T, database string) *replica {
+	t.Helper()
+	r := &replica{t: t, database: database, addr: "127.0.0.1:0"}
+	r.start()
+	t.Cleanup(r.stop)
+	return r
+}
+
+func (r *replica) start() {
+	r.t.Helper()
+	var err error
+	if r.store, err = postgres.Open(context.Background(), r.database, postgres.Options{}); err != nil {
+		r.t.Fatal(err)
+	}
+	if r.hub, err = hub.New(hub.Options{Store: r.store}); err != nil {
+		r.t.Fatal(err)
+	}
+	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", r.addr)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if strings.HasSuffix(r.addr, ":0") {
+		r.addr = listener.Addr().String()
+	}
+	r.server = &http.Server{Handler: r.hub.Handler(), ReadTimeout: time.Minute, WriteTimeout: time.Minute} // as hub serve
+	r.served = make(chan error, 1)
+	server, served := r.server, r.served
+	go func() { served <- server.Serve(listener) }()
+}
+
+func (r *replica) stop() {
+	if r.hub == nil {
+		return
+	}
+	_ = r.hub.Close()
+	_ = r.server.Close()
+	if err := <-r.served; !errors.Is(err, http.ErrServerClosed) {
+		r.t.Error(err)
+	}
+	_ = r.store.Close()
+	r.hub = nil
+}
+
+// TestFollowReplicas has an outsider follow a workspace through a hundred
+// edits while its hub is started anew, the agent's hub is, and the outsider
+// goes to another replica in the middle of it all. Each revision comes once,
+// in order, with its content.
+func TestFollowReplicas(t *testing.T) {
+	database := pgtest.Database(t)
+	one, two := startReplica(t, database), startReplica(t, database)
+	agentToken, _, err := hub.CreateToken(t.Context(), one.store, store.NewToken{Role: store.RoleAgent, AgentID: "dev"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	readerToken, _, err := hub.CreateToken(t.Context(), two.store, store.NewToken{Role: store.RoleReader})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	a := startAgent(ctx, t, &running, "http://"+one.addr, agentToken)
+
+	// The outsider knows both hubs, and takes the other one when told so.
+	var at atomic.Int64
+	o := &outsider{token: readerToken, texts: map[int64]string{}, base: func() string {
+		return "http://" + []string{one.addr, two.addr}[at.Load()%2]
+	}}
+	if err := o.learn(ctx); err != nil {
+		t.Fatal(err)
+	}
+	took := make(chan int64, 1000)
+	follow := func() (lose func(), _ <-chan error) {
+		ended := make(chan error, 1)
+		streamCtx, lose := context.WithCancel(ctx)
+		go func() { ended <- o.follow(streamCtx, "dev", func(n int64) { took <- n }) }()
+		return lose, ended
+	}
+	lose, ended := follow()
+	for n := 1; n <= 100; n++ {
+		a.edit(ctx, uint64(n))
+		switch n {
+		case 20, 45: // the hub of both
+			one.stop()
+			one.start()
+		case 60: // the consumer loses its line, goes to the other hub
+			lose()
+			if err := <-ended; err != nil {
+				t.Fatal(err)
+			}
+			at.Add(1)
+			lose, ended = follow()
+		case 70: // the agent's hub, not the consumer's
+			one.stop()
+			one.start()
+		case 80: // the consumer's hub is away for a while
+			two.stop()
+		case 90:
+			two.start()
+		}
+	}
+	history, err := one.store.Changes(ctx, 0, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	newest := history[len(history)-1].Revision
+	for revision := range took {
+		if revision == newest {
+			break
+		}
+	}
+	lose()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	var want []int64
+	for i := range history {
+		want = append(want, history[i].Revision)
+		if text, expect := o.texts[history[i].Revision], fmt.Sprint("edit ", history[i].Version); text != expect {
+			t.Errorf("revision %d was read as %q, want %q", history[i].Revision, text, expect)
+		}
+	}
+	if !slices.Equal(o.revisions, want) || len(o.resets) > 0 {
+		t.Errorf("revisions came as %v (resets %q), want %v", o.revisions, o.resets, want)
+	}
+	if len(want) != 100 {
+		t.Errorf("%d revisions of 100 edits", len(want))
+	}
+}
+
+// agent is a workspace with one file.
+type agent struct{ pusher *push.Pusher }
+
+func startAgent(ctx context.Context, t *testing.T, running *sync.WaitGroup, url, token string) *agent {
+	t.Helper()
+	opts, err := push.Remote(url, push.RemoteOptions{Token: token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts.MinBackoff, opts.MaxBackoff = time.Millisecond, 20*time.Millisecond
+	a := &agent{push.New(opts)}
+	running.Go(func() {
+		if err := a.pusher.Run(ctx); err != nil && ctx.Err() == nil {
+			t.Error(err)
+		}
+	})
+	return a
+}
+
+// edit writes the file and waits until a hub has taken it.
+func (a *agent) edit(ctx context.Context, version uint64) {
+	resources := []snapshot.Resource{text("/w/AGENTS.md", fmt.Sprint("edit ", version))}
+	a.pusher.Publish(&snapshot.Snapshot{Version: version, AggregateHash: snapshot.Aggregate(resources), Resources: resources})
+	_ = a.pusher.Accepted(ctx, version) // fails when ctx has ended, which the caller notices
+}

@@ -1,0 +1,44 @@
+// The hub's API. Every call is to the page's own origin; the cookie goes with
+// it by itself.
+
+export class Refused extends Error {
+  constructor(status, body) {
+    super(body.detail ? `${body.message}: ${body.detail}` : body.message);
+    this.status = status;
+  }
+}
+
+async function ask(method, path, body) {
+  const response = await fetch('/api/v0' + path, {
+    method,
+    headers: body === undefined ? {} : { 'Content-Type': 'application/json' },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  if (response.ok) return response;
+  const text = await response.text();
+  let error;
+  try {
+    error = JSON.parse(text);
+  } catch {
+    error = { message: `the hub answers ${response.status}` }; // a proxy's words, perhaps
+  }
+  throw new Refused(response.status, error);
+}
+
+const json = async (path) => (await ask('GET', path)).json();
+const part = encodeURIComponent;
+
+export const agents = () => json('/agents');
+export const agent = (id) => json(`/agents/${part(id)}`);
+export const context = (id) => json(`/agents/${part(id)}/context`);
+export const history = (id) => json(`/agents/${part(id)}/history?limit=100`);
+export const diff = (id, from, to) => json(`/agents/${part(id)}/diff?from=${from}&to=${to}`);
+export const markdown = async (id) => (await ask('GET', `/agents/${part(id)}/context?format=markdown`)).text();
+export const resource = async (id, resourceID, revision) =>
+  (await ask('GET', `/agents/${part(id)}/context/resources/${part(resourceID)}?revision=${revision}`)).arrayBuffer();
+
+export const pins = () => json('/pins');
+export const pinDiff = (id) => json(`/pins/${part(id)}/diff`);
+export const createPin = async (agentID, name) => (await ask('POST', '/pins', { agent_id: agentID, name })).json();
+export const refreshPin = async (id) => (await ask('POST', `/pins/${part(id)}/refresh`)).json();
+export const deletePin = (id) => ask('DELETE', `/pins/${part(id)}`);

@@ -1,0 +1,48 @@
+// Building the page. Text only ever becomes text nodes: nothing here, and
+// nothing that uses it, makes HTML of a string.
+
+// h makes an element. Properties that begin with "on" are listeners, all
+// others attributes; false, null and undefined are left out.
+export function h(tag, properties, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties ?? {})) {
+    if (value === false || value == null) continue;
+    if (typeof value === 'function') element.addEventListener(name.slice(2), value);
+    else element.setAttribute(name, value === true ? '' : value);
+  }
+  element.append(...children.flat(Infinity).filter((child) => child != null && child !== false));
+  return element;
+}
+
+export const $ = (id) => document.getElementById(id);
+
+// show replaces what a region holds. Whoever has the focus there keeps it: the
+// element with the same data-key gets it back.
+export function show(region, ...children) {
+  const focused = region.contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
+  region.replaceChildren(...children.flat(Infinity).filter((child) => child != null && child !== false));
+  if (focused !== undefined) {
+    region.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+  }
+}
+
+// arrows moves the focus with the arrow keys among the elements of a list that
+// match selector.
+export function arrows(list, selector) {
+  list.addEventListener('keydown', (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!step || event.altKey || event.ctrlKey || event.metaKey) return;
+    const items = [...list.querySelectorAll(selector)];
+    const at = items.indexOf(document.activeElement);
+    if (at < 0) return;
+    const next = items[at + step];
+    if (!next) return;
+    event.preventDefault();
+    next.focus();
+  });
+}
+
+// announce tells those who don't see the page what changed.
+export function announce(text) {
+  $('announce').textContent = text;
+}

@@ -1,0 +1,102 @@
+// A resource's facts and its content, in a dialog.
+
+import { $, h } from './dom.js';
+import { inline, lineOf, size, hasInvisible } from './text.js';
+import * as api from './api.js';
+import { kinds, tones, reason, isIssue, title } from './resources.js';
+
+// Beyond so many lines each would cost more than it helps.
+const numbered = 5000;
+
+function content(bytes) {
+  let text;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return h('p', { class: 'empty' }, `Not text: ${size(bytes.byteLength)} that are not UTF-8.`);
+  }
+  if (text === '') return h('p', { class: 'empty' }, 'The file is empty.');
+  const lines = text.replaceAll('\r\n', '\n').split('\n');
+  if (lines.at(-1) === '') lines.pop();
+  const warning = hasInvisible(text) && h('p', { class: 'notice warn' },
+    'This text holds characters that can’t be seen or that change the order of others. They are shown as ', h('span', { class: 'invisible' }, 'U+…'), '.');
+  const body = lines.length > numbered
+    ? h('pre', { class: 'text' }, lines.flatMap((line) => [lineOf(line), '\n']))
+    : h('pre', { class: 'text numbered' }, lines.map((line) => h('span', { class: 'l' }, lineOf(line), '\n')));
+  body.tabIndex = 0;
+  body.setAttribute('role', 'group');
+  body.setAttribute('aria-label', 'Content');
+  return [warning, body];
+}
+
+function facts(resource) {
+  const fact = (name, value, properties) => value && [h('dt', null, name), h('dd', properties, value)];
+  const attributes = Object.entries(resource.attributes ?? {}).map(([key, value]) =>
+    fact(key, (Array.isArray(value) ? value : [value]).flatMap((v, i) => [i > 0 ? ', ' : '', inline(v)])));
+  return h('dl', { class: 'facts' },
+    fact('Kind', kinds[resource.kind] ?? inline(resource.kind)),
+    fact('Source', inline(resource.source), { class: 'path' }),
+    resource.source_path && fact('Through', inline(resource.source_path), { class: 'path' }),
+    resource.description && fact('Description', inline(resource.description)),
+    fact('Size', size(resource.size_bytes), { class: 'num' }),
+    fact('Found by', inline(resource.resolver || '–')),
+    resource.content_hash && fact('SHA-256', resource.content_hash.slice(0, 16), { class: 'mono', title: resource.content_hash }),
+    attributes);
+}
+
+// What the dialog shows: the resource's id, and its hash, to know whether it
+// changed meanwhile.
+let shown = null;
+
+async function fill(agentID, resource, revision) {
+  const body = $('viewer').querySelector('.content');
+  if (resource.kind === 'mcp_config') {
+    body.replaceChildren(h('p', { class: 'empty' }, 'The content of MCP configurations stays in the workspace: they may hold tokens.'));
+    return;
+  }
+  if (resource.status !== 'ok') {
+    body.replaceChildren(h('p', { class: 'empty' }, 'Its content was not pushed.'));
+    return;
+  }
+  const mine = shown;
+  try {
+    const bytes = await api.resource(agentID, resource.id, revision);
+    if (shown === mine) body.replaceChildren(...[content(bytes)].flat().filter(Boolean));
+  } catch (error) {
+    const text = error.status === 404 ? 'It has no content.' : error.message;
+    if (shown === mine) body.replaceChildren(h('p', { class: 'empty' }, text));
+  }
+}
+
+export function open(agentID, resource, revision) {
+  shown = { id: resource.id, hash: resource.content_hash, status: resource.status };
+  const dialog = $('viewer');
+  dialog.replaceChildren(
+    h('header', null,
+      h('h2', { id: 'viewer-title' }, inline(title(resource))),
+      h('span', { class: `state ${tones[resource.status] ?? 'info'}` }, resource.stale ? `${resource.status}, stale` : resource.status),
+      h('button', { type: 'button', class: 'quiet', 'aria-label': 'Close', onclick: () => dialog.close() }, 'Close')),
+    h('div', { class: 'scroll' },
+      isIssue(resource) && h('p', { class: 'notice bad' }, inline(reason(resource))),
+      facts(resource),
+      h('div', { class: 'content', 'aria-live': 'polite' }, h('p', { class: 'empty' }, 'Loading'))));
+  if (!dialog.open) dialog.showModal();
+  return fill(agentID, resource, revision);
+}
+
+// update shows the resource anew when the snapshot has another one.
+export function update(agentID, snapshot) {
+  const dialog = $('viewer');
+  if (!dialog.open || !shown) return;
+  const now = snapshot.resources.find((resource) => resource.id === shown.id);
+  if (!now) {
+    dialog.querySelector('.content').replaceChildren(h('p', { class: 'notice warn' }, 'This resource is gone: the agent’s newest snapshot does not have it.'));
+    shown = { id: shown.id, hash: '', status: 'gone' };
+  } else if (now.content_hash !== shown.hash || now.status !== shown.status) {
+    open(agentID, now, snapshot.revision);
+  }
+}
+
+export function close() {
+  $('viewer').close();
+}

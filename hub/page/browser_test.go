@@ -1,0 +1,242 @@
+package page_test
+
+import (
+	"context"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	cdplog "github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// patience is how long the slowest machine may take for anything here.
+const patience = 3 * time.Minute
+
+// chrome is a running browser.
+type chrome struct {
+	ctx context.Context //nolint:containedctx // the browser
+}
+
+// chromium returns a browser that the tests may open tabs in. Without one the
+// test is skipped, and says so.
+func chromium(t *testing.T) chrome {
+	t.Helper()
+	path := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
+		if found, err := exec.LookPath(name); err == nil {
+			path = found
+			break
+		}
+	}
+	if path == "" {
+		if os.Getenv("WAYMARK_REQUIRE_ALL") != "" {
+			t.Fatal("Chromium is not installed; install Debian's chromium")
+		}
+		t.Skip("Chromium is not installed; install Debian's chromium")
+	}
+	opts := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(patience),
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("no-first-run", true),
+		chromedp.Flag("force-device-scale-factor", "1"))
+	if os.Geteuid() == 0 {
+		opts = append(opts, chromedp.NoSandbox) // Chromium refuses root otherwise
+	}
+	ctx, cancel := chromedp.NewExecAllocator(context.Background(), opts...)
+	t.Cleanup(cancel)
+	browser, closeBrowser := chromedp.NewContext(ctx, chromedp.WithErrorf(t.Logf))
+	t.Cleanup(closeBrowser)
+	if err := chromedp.Do(browser); err != nil {
+		t.Fatalf("start Chromium: %v", err)
+	}
+	return chrome{browser}
+}
+
+// look is how a tab looks at the page.
+type look struct {
+	width, height int64
+	dark          bool
+}
+
+// tab is one tab with cookies of its own.
+type tab struct {
+	t   *testing.T
+	ctx context.Context //nolint:containedctx // the tab
+	url string
+
+	mu       sync.Mutex // guards the rest
+	requests []string
+	problems []string
+}
+
+// open signs a new tab in.
+func open(t *testing.T, browser chrome, s *site, l look) *tab {
+	t.Helper()
+	b := newTab(t, browser, s, l)
+	b.run(chromedp.Navigate(s.link()), chromedp.WaitReady(chromedp.CSS("html[data-ready]")))
+	return b
+}
+
+func newTab(t *testing.T, browser chrome, s *site, l look) *tab {
+	t.Helper()
+	ctx, closeTab := chromedp.NewContext(browser.ctx, chromedp.WithNewBrowserContext())
+	t.Cleanup(closeTab)
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	t.Cleanup(cancel)
+	b := &tab{t: t, ctx: ctx, url: s.url}
+	b.run(
+		chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error { return chromedp.Listen(ctx, b.observe) }),
+		command(network.Enable, network.EnableParams{}),
+		command(cdplog.Enable, cdp.Empty{}),
+		chromedp.EmulateViewport(l.width, l.height),
+		command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+			{Name: "prefers-color-scheme", Value: l.scheme()}, {Name: "prefers-reduced-motion", Value: "reduce"},
+		}}))
+	return b
+}
+
+func (l look) scheme() string {
+	if l.dark {
+		return "dark"
+	}
+	return "light"
+}
+
+// command is a step that sends a command of the protocol.
+func command[P, R any](cmd cdp.Command[P, R], params P) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, cmd, params)
+		return err
+	})
+}
+
+// observe notes what is asked for, and what the browser complains about.
+func (b *tab) observe(event any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch e := event.(type) {
+	case *network.EventRequestWillBeSent:
+		b.requests = append(b.requests, e.Request.URL)
+	case *network.EventWebSocketCreated:
+		b.requests = append(b.requests, e.URL)
+	case *runtime.EventExceptionThrown:
+		text := e.ExceptionDetails.Text
+		if e.ExceptionDetails.Exception != nil {
+			text += " " + e.ExceptionDetails.Exception.Description
+		}
+		b.problems = append(b.problems, text)
+	case *cdplog.EventEntryAdded:
+		if e.Entry.Level == cdplog.EntryLevelError {
+			b.problems = append(b.problems, e.Entry.Text+" "+e.Entry.URL)
+		}
+	}
+}
+
+// quiet fails when anything but the hub was asked, or the browser complained:
+// about the Content-Security-Policy, for example.
+func (b *tab) quiet(allowed ...string) {
+	b.t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.requests) == 0 {
+		b.t.Error("no request was seen: the test looks at the wrong place")
+	}
+	home, err := url.Parse(b.url)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, asked := range b.requests {
+		if u, err := url.Parse(asked); err != nil || u.Host != home.Host || u.Scheme != home.Scheme {
+			b.t.Errorf("the page asked for %s", asked)
+		}
+	}
+	for _, problem := range b.problems {
+		ok := false
+		for _, text := range allowed {
+			ok = ok || strings.Contains(problem, text)
+		}
+		if !ok {
+			b.t.Errorf("the browser complains: %s", problem)
+		}
+	}
+}
+
+func (b *tab) run(steps ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	if err := chromedp.Do(b.ctx, steps...); err != nil {
+		b.fail(err)
+	}
+}
+
+// fail tells what the page looked like when something went wrong.
+func (b *tab) fail(err error) {
+	b.t.Helper()
+	text, _ := chromedp.Run(b.ctx, chromedp.Evaluate[string](`document.body.innerText`))
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.t.Fatalf("%v\nproblems: %q\nthe page says:\n%.3000s", err, b.problems, text)
+}
+
+// until waits for an expression to be true.
+func (b *tab) until(expression string) {
+	b.t.Helper()
+	b.run(chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingTimeout(patience)))
+}
+
+// visible waits for an element, and click clicks it.
+func (b *tab) visible(selector string) {
+	b.t.Helper()
+	b.run(chromedp.WaitVisible(chromedp.CSS(selector)))
+}
+
+func (b *tab) click(selector string) {
+	b.t.Helper()
+	b.run(chromedp.Click(chromedp.CSS(selector)))
+}
+
+// value evaluates an expression.
+func value[T any](b *tab, expression string) T {
+	b.t.Helper()
+	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression))
+	if err != nil {
+		b.fail(err)
+	}
+	return v
+}
+
+// text is what an element shows.
+func (b *tab) text(selector string) string {
+	b.t.Helper()
+	return value[string](b, `document.querySelector(`+quote(selector)+`).innerText`)
+}
+
+func quote(s string) string { return "`" + strings.ReplaceAll(s, "`", "\\`") + "`" }
+
+// screenshot keeps how the tab looks, in the directory that
+// WAYMARK_SCREENSHOTS names, or where go test -artifacts does.
+func (b *tab) screenshot(name string) {
+	b.t.Helper()
+	dir := os.Getenv("WAYMARK_SCREENSHOTS")
+	if dir == "" {
+		dir = b.t.ArtifactDir()
+	}
+	data, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		b.fail(err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, name+".png"), data, 0o644); err != nil {
+		b.t.Fatal(err)
+	}
+}

@@ -1,0 +1,102 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"html/template"
+	"log/slog"
+	"net/http"
+)
+
+// CookieName is the cookie that holds a browser's reader token.
+const CookieName = "waymark_reader"
+
+// ErrUnauthorized is what Options.Authenticate returns for a request that
+// doesn't come from a reader.
+var ErrUnauthorized = errors.New("unauthorized")
+
+// Options configure a Page. All but Codes and Logger must be set.
+type Options struct {
+	// Authenticate says whether a request comes from a reader: nil,
+	// ErrUnauthorized, or what is wrong within the hub.
+	Authenticate func(r *http.Request) error
+	// NewToken makes a reader token for a browser and returns its text.
+	NewToken func(ctx context.Context) (string, error)
+	// RevokeToken makes the token with the text invalid, if there is one.
+	RevokeToken func(ctx context.Context, text string) error
+	// Codes are the codes that sign in; nil means new ones.
+	Codes *Codes
+	// Logger gets what goes wrong, and who signs in; nil means none.
+	Logger *slog.Logger
+}
+
+// Page serves the page. New makes one.
+type Page struct {
+	opts  Options
+	log   *slog.Logger
+	codes *Codes
+	guard *http.CrossOriginProtection
+	files map[string]*file
+	// instructions says how to sign in.
+	instructions *template.Template
+	mux          *http.ServeMux
+}
+
+// New makes a Page.
+func New(opts Options) *Page {
+	if opts.Codes == nil {
+		opts.Codes = NewCodes(CodesOptions{})
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	p := &Page{
+		opts: opts, log: opts.Logger, codes: opts.Codes,
+		guard: http.NewCrossOriginProtection(), files: readFiles(), mux: http.NewServeMux(),
+		instructions: template.Must(template.ParseFS(assets, "assets/login.html")),
+	}
+	p.mux.HandleFunc("GET /{$}", p.index)
+	p.mux.HandleFunc("GET /login", p.login)
+	p.mux.HandleFunc("POST /logout", p.logout)
+	p.mux.HandleFunc("GET /assets/{name}", p.asset)
+	return p
+}
+
+// Paths are what the page answers to, as patterns of an http.ServeMux.
+func Paths() []string { return []string{"/{$}", "/login", "/logout", "/assets/"} }
+
+// ServeHTTP implements http.Handler, for the Paths.
+func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	protect(w.Header())
+	p.mux.ServeHTTP(w, r)
+}
+
+// policy lets the page load what is embedded here, speak with its own hub, and
+// nothing else; no script can make HTML, or code, of text.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
+	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+
+func protect(header http.Header) {
+	header.Set("Content-Security-Policy", policy)
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("X-Frame-Options", "DENY")
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("Cross-Origin-Opener-Policy", "same-origin")
+	header.Set("Cross-Origin-Resource-Policy", "same-origin")
+	header.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
+	header.Set("Cache-Control", "no-store")
+}
+
+// index is the page itself for readers, and how to become one for others.
+func (p *Page) index(w http.ResponseWriter, r *http.Request) {
+	err := p.opts.Authenticate(r)
+	switch {
+	case err == nil:
+		p.files["index.html"].serve(w, r)
+	case errors.Is(err, ErrUnauthorized):
+		p.instruct(w, http.StatusUnauthorized, notice{"Sign in", "This page shows what the workspaces of this hub hold, so it asks who is there."})
+	default:
+		p.log.Error("page not shown", slog.Any("error", err))
+		p.instruct(w, http.StatusInternalServerError, notice{"Something is wrong", "The hub could not look up who you are. Its log says why; try again later."})
+	}
+}

@@ -1,0 +1,406 @@
+package page_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"waymark/wire/waymark"
+)
+
+// TestPage looks at the page in Chromium, of which all parts share one.
+func TestPage(t *testing.T) {
+	browser := chromium(t)
+	for name, test := range map[string]func(*testing.T, chrome){
+		"first paint": testFirstPaint, "live": testLive, "restart": testRestart, "hostile": testHostile, "keyboard": testKeyboard,
+		"narrow": testNarrow, "pins": testPins, "signing out": testSigningOut, "nothing there": testNothing, "looks": testLooks,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, browser) })
+	}
+}
+
+// testFirstPaint measures how long it takes until 200 resources are shown.
+func testFirstPaint(t *testing.T, browser chrome) {
+	s := newSite(t)
+	resources, plugins := workspace()
+	s.agent("dev-1", "").push(resources, plugins...)
+	b := open(t, browser, s, look{1280, 860, false})
+	best := 1e9
+	for range 3 {
+		b.run(chromedp.Navigate("about:blank"), chromedp.Navigate(s.url+"/"))
+		b.visible("html[data-ready]")
+		if rows := value[int](b, `document.querySelectorAll('#list .row').length`); rows != 200 {
+			t.Fatalf("%d rows, want 200", rows)
+		}
+		b.until(`performance.getEntriesByName('first-contentful-paint').length > 0`)
+		paint := value[float64](b, `performance.getEntriesByName('first-contentful-paint')[0].startTime`)
+		ready := value[float64](b, `performance.getEntriesByName('ready')[0].startTime`)
+		t.Logf("first paint after %.0f ms, 200 resources after %.0f ms", paint, ready)
+		best = min(best, ready)
+	}
+	if best > 10_000 {
+		t.Errorf("200 resources after %.0f ms at best, want less than 1 s, and never ten times that", best)
+	}
+}
+
+// testLive edits, and sees it without a reload, also in an open viewer.
+func testLive(t *testing.T, browser chrome) {
+	s := newSite(t)
+	a := s.agent("dev-1", "machine")
+	one, two := instructions("/w/AGENTS.md", "first text\n"), skill("two", "x")
+	a.push([]*waymark.Resource{one, two})
+	b := open(t, browser, s, look{1280, 860, false})
+	b.until(`document.querySelector('#connection').textContent === 'live'`)
+	b.run(chromedp.Evaluate[chromedp.Void](`window.same = 'page'; undefined`))
+	b.click(`[data-key="r-instruction_file:/w/AGENTS.md"]`)
+	b.until(`document.querySelector('dialog .text')?.textContent.includes('first text')`)
+
+	a.push([]*waymark.Resource{instructions("/w/AGENTS.md", "second text\n"), two, skill("three", "y")})
+	b.until(`document.querySelector('dialog .text')?.textContent.includes('second text')`)
+	b.until(`document.querySelectorAll('#list .row').length === 3`)
+	b.until(`document.querySelector('#feed').innerText.includes('changed AGENTS.md, three')`)
+	b.run(chromedp.KeyEvent(kb.Escape))
+	b.until(`!document.querySelector('dialog').open`)
+
+	a.push([]*waymark.Resource{broken(instructions("/w/AGENTS.md", ""), waymark.Status_STATUS_UNREADABLE, "permission denied")},
+		&waymark.Plugin{Name: "acme", State: "failing", Error: "it trapped"})
+	b.until(`document.querySelector('#list').innerText.includes('permission denied')`)
+	b.until(`document.querySelector('#tab-plugins .badge')?.textContent === '1'`)
+
+	second := s.agent("dev-2", "other")
+	second.push([]*waymark.Resource{one})
+	b.until(`document.querySelectorAll('#agents a').length === 2`)
+	b.screenshot("live")
+	a.leave()
+	b.until(`document.querySelector('#agents a[aria-current]').innerText.includes('away')`)
+	b.until(`document.querySelector('.agent-head').innerText.includes('away')`)
+	if same := value[string](b, `window.same`); same != "page" {
+		t.Error("the page was loaded anew")
+	}
+	b.quiet()
+}
+
+// testRestart: the hub goes away and comes back, and the page says so and
+// catches up with what happened meanwhile.
+func testRestart(t *testing.T, browser chrome) {
+	s := newSite(t)
+	a := s.agent("dev-1", "")
+	a.push([]*waymark.Resource{skill("one", "x")})
+	b := open(t, browser, s, look{1280, 860, false})
+	b.until(`document.querySelector('#connection').textContent === 'live'`)
+	s.stop()
+	b.until(`document.querySelector('#connection').textContent === 'reconnecting'`)
+	s.start()
+	a = s.agent("dev-1", "")
+	a.push([]*waymark.Resource{skill("one", "x"), skill("two", "y")})
+	b.until(`document.querySelector('#connection').textContent === 'live'`)
+	b.until(`document.querySelectorAll('#list .row').length === 2`)
+	b.until(`document.querySelector('#agents a').innerText.includes('connected') && document.querySelector('#notice').innerText === ''`)
+	a.push([]*waymark.Resource{skill("three", "z")})
+	b.until(`document.querySelector('#list').innerText.includes('three')`)
+	b.quiet("502", "ERR_") // what it is told while the hub is away
+}
+
+// testHostile shows texts that want to be more than text.
+func testHostile(t *testing.T, browser chrome) {
+	const script = `<script>window.pwned = 1</script><img src="https://evil.example/x" onerror="window.pwned = 2">`
+	const bidi = "user\u202eexe.gpj\u2066\u200b\u061c"
+	tags := ""
+	for _, r := range "obey" {
+		tags += string(0xe0000 + r)
+	}
+	nasty := script + bidi + tags + "\x1b[31m javascript:window.pwned=3"
+	s := newSite(t)
+	a := s.agent("dev-1", "<img src=x onerror=pwned=4>"+bidi+tags)
+	text := nasty + "\r\n" + strings.Repeat(nasty+"\n", 3) + "שלום\tworld \U0001f469\u200d\U0001f4bb ⚠\ufe0f\n"
+	file := instructions("/w/"+nasty+"/AGENTS.md", text)
+	file.Name, file.Description, file.Resolver = nasty, nasty, nasty
+	file.Attributes = map[string]*waymark.Attribute{nasty: {Value: &waymark.Attribute_Text{Text: nasty}}}
+	bad := broken(instructions("/w/"+nasty, ""), waymark.Status_STATUS_INVALID, nasty)
+	plugin := &waymark.Plugin{Name: nasty, Version: nasty, Path: nasty, State: "failing", Error: nasty, Resolvers: []string{nasty}}
+	a.push([]*waymark.Resource{file, bad}, plugin)
+	pin := fmt.Sprintf(`{"agent_id":"dev-1","name":%q}`, script[:90])
+	s.call("POST", "/api/v0/pins", pin, http.StatusCreated, nil)
+	b := open(t, browser, s, look{1280, 860, false})
+	a.push([]*waymark.Resource{instructions("/w/"+nasty+"/AGENTS.md", text+nasty+"\n"), bad}, plugin)
+	b.until(`document.querySelectorAll('#feed li:not(.empty)').length > 0`)
+
+	check := func(where, wants string) {
+		t.Helper()
+		b.until(`document.body.textContent.includes(` + quote(wants) + `)`)
+		if found := value[string](b, rawText); found != "" {
+			t.Errorf("%s: the page holds %s as it is", where, found)
+		}
+		if scripts := value[int](b, `document.scripts.length + document.images.length + document.querySelectorAll('iframe,object,embed').length`); scripts != 2 {
+			t.Errorf("%s: %d scripts, images and frames, want the page's own script and icon", where, scripts)
+		}
+		if !value[bool](b, `window.pwned === undefined`) {
+			t.Errorf("%s: text of the workspace was run", where)
+		}
+	}
+	check("resources", `<script>window.pwned = 1</script><img src=`)
+	check("resources", `U+202E`)
+	check("resources", `tags “obey”`)
+	b.screenshot("hostile-resources")
+	b.click(`.row:last-child button`)
+	b.run(chromedp.KeyEvent(kb.Escape))
+	b.click(`.group:last-child .row:first-child button`)
+	b.visible("dialog .numbered")
+	check("viewer", `characters that can’t be seen`)
+	if got := b.text("dialog .numbered"); !strings.Contains(got, "שלום\tworld \U0001f469\u200d\U0001f4bb ⚠\ufe0f") {
+		t.Errorf("text that is as it should be is shown as %q", got)
+	}
+	b.screenshot("hostile-viewer")
+	b.run(chromedp.KeyEvent(kb.Escape))
+	b.click("#tab-pins")
+	b.click(`[data-key^="toggle-"]`)
+	b.visible(".diff")
+	check("pins", "+"+script)
+	b.screenshot("hostile-pins")
+	for _, tab := range []string{"plugins", "history", "prompt"} {
+		b.click("#tab-" + tab)
+		b.visible("#tab-" + tab + "[aria-selected=true]")
+		b.until(`document.querySelector('#panel .card, #panel pre') !== null`)
+		check(tab, "Waymark")
+	}
+	b.quiet()
+}
+
+// rawText finds characters in the page's text that are invisible or turn the
+// order of others, where they aren't part of an emoji.
+const rawText = `(() => {
+	const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+	for (let node; (node = walker.nextNode());) {
+		const text = node.data.replaceAll(/\p{Extended_Pictographic}[\u200d\ufe0f]+/gu, '');
+		const found = text.match(/[\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\x00-\x08\x0b-\x1f\x7f-\x9f]/u);
+		if (found) return 'U+' + found[0].codePointAt(0).toString(16) + ' in ' + JSON.stringify(node.data.slice(0, 80));
+	}
+	return '';
+})()`
+
+// testKeyboard does everything without a mouse.
+func testKeyboard(t *testing.T, browser chrome) {
+	s := newSite(t)
+	resources, plugins := workspace()
+	s.agent("dev-1", "").push(resources, plugins...)
+	b := open(t, browser, s, look{1280, 860, false})
+	press := func(keys ...string) {
+		for _, key := range keys {
+			b.run(chromedp.KeyEvent(key))
+		}
+	}
+	const active = `(document.activeElement.dataset.key ?? document.activeElement.id)`
+	press("/", "skill-15")
+	b.until(active + ` === 'filter' && document.querySelectorAll('#list .row').length === 10`)
+	if got := b.text("#matching"); got != "10 of 200" {
+		t.Errorf("matching: %q", got)
+	}
+	press(kb.ArrowDown, kb.ArrowDown)
+	row := `r-skill:/home/dev/project/.agents/skills/skill-151`
+	b.until(active + ` === ` + quote(row))
+	press(kb.Enter)
+	b.visible("dialog .numbered")
+	press(kb.Escape)
+	b.until(`!document.querySelector('dialog').open && ` + active + ` === ` + quote(row))
+	press("/", kb.Escape)
+	b.until(`document.querySelectorAll('#list .row').length === 200`)
+
+	b.run(chromedp.Focus(chromedp.CSS("#tab-resources")))
+	for _, tab := range []string{"pins", "history", "plugins", "prompt", "resources"} {
+		press(kb.ArrowRight)
+		b.until(active + ` === 'tab-` + tab + `' && document.activeElement.ariaSelected === 'true'`)
+	}
+	// Whatever tab reaches has a name, and shows that it has the focus.
+	b.run(chromedp.Navigate("about:blank"), chromedp.Navigate(s.url+"/"))
+	b.visible("html[data-ready]")
+	seen := make(map[string]bool)
+	for range 20 {
+		press(kb.Tab)
+		e := value[struct {
+			Tag, Name, Key string
+			Outline        float64
+		}](b, `(() => {
+			const e = document.activeElement, style = getComputedStyle(e);
+			const label = e.getAttribute('aria-label') ?? document.getElementById(e.getAttribute('aria-labelledby'))?.innerText;
+			return { Tag: e.tagName, Name: label ?? e.labels?.[0]?.textContent ?? e.innerText, Key: e.id || e.dataset.key || e.innerText,
+				Outline: style.outlineStyle === 'none' ? 0 : parseFloat(style.outlineWidth) };
+		})()`)
+		if e.Tag == "BODY" {
+			break
+		}
+		seen[e.Key] = true
+		if strings.TrimSpace(e.Name) == "" || e.Outline < 1 {
+			t.Errorf("%s %q has the name %q and an outline of %v px", e.Tag, e.Key, e.Name, e.Outline)
+		}
+	}
+	for _, key := range []string{"Skip to the agent", "Sign out", "agent-dev-1", "tab-resources", "filter"} {
+		if !seen[key] {
+			t.Errorf("tab doesn't reach %q; it reaches %v", key, seen)
+		}
+	}
+	b.screenshot("focus")
+	b.quiet()
+}
+
+// testNarrow looks at everything on a telephone: nothing is wider than it.
+func testNarrow(t *testing.T, browser chrome) {
+	s := newSite(t)
+	a := s.agent("dev-1", strings.Repeat("long", 30))
+	resources, plugins := workspace()
+	long := instructions("/home/dev/"+strings.Repeat("x", 300)+"/AGENTS.md", strings.Repeat("y", 500)+"\n")
+	long.Description = strings.Repeat("z", 300)
+	plugins[1].Error = strings.Repeat("e", 300)
+	a.push(append(resources, long), plugins...)
+	s.call("POST", "/api/v0/pins", `{"agent_id":"dev-1","name":"`+strings.Repeat("p", 100)+`"}`, http.StatusCreated, nil)
+	a.push(append(resources, instructions("/home/dev/"+strings.Repeat("x", 300)+"/AGENTS.md", strings.Repeat("w", 500)+"\n")), plugins...)
+	b := open(t, browser, s, look{360, 780, false})
+	fits := func(where string) {
+		t.Helper()
+		if w := value[int](b, `document.documentElement.scrollWidth`); w > 360 {
+			t.Errorf("%s is %d px wide", where, w)
+		}
+	}
+	fits("resources")
+	b.click(`[data-key^="r-instruction_file:/home/dev/xxx"]`)
+	b.visible("dialog .numbered")
+	fits("viewer")
+	b.run(chromedp.KeyEvent(kb.Escape))
+	for _, tab := range []string{"pins", "history", "plugins", "prompt"} {
+		b.click("#tab-" + tab)
+		b.visible("#tab-" + tab + "[aria-selected=true]")
+		b.until(`document.querySelector('#panel .card, #panel pre') !== null`)
+		switch tab {
+		case "pins":
+			b.click(`[data-key^="toggle-"]`)
+			b.visible(".diff")
+		case "history":
+			b.click("#panel summary")
+			b.visible(".diff")
+		}
+		fits(tab)
+	}
+	b.run(chromedp.Navigate(s.url + "/login"))
+	fits("login")
+	b.quiet("401")
+}
+
+// testPins makes, sees drift, refreshes and deletes.
+func testPins(t *testing.T, browser chrome) {
+	s := newSite(t)
+	a := s.agent("dev-1", "")
+	a.push([]*waymark.Resource{instructions("/w/AGENTS.md", "one\ntwo\n"), skill("s", "x")})
+	b := open(t, browser, s, look{1280, 860, false})
+	b.until(`document.querySelector('#connection').textContent === 'live'`)
+	b.click("#tab-pins")
+	b.run(chromedp.SendKeys(chromedp.CSS("#pin-name"), "my review"+kb.Enter))
+	b.until(`document.querySelector('.card')?.innerText.includes('my review') && document.querySelector('.card').innerText.includes('in step')`)
+	b.run(chromedp.SendKeys(chromedp.CSS("#pin-name"), "half a na"))
+
+	a.push([]*waymark.Resource{instructions("/w/AGENTS.md", "one\nthree\n"), skill("s", "x"), skill("new", "y")})
+	b.until(`document.querySelector('.card').innerText.includes('drifted')`)
+	b.until(`document.querySelector('#agents').innerText.includes('1 drifted')`)
+	if half := value[string](b, `document.querySelector('#pin-name').value`); half != "half a na" {
+		t.Errorf("what was typed became %q when the pin drifted", half)
+	}
+	b.click(`[data-key^="toggle-"]`)
+	b.until(`document.querySelector('.changes')?.innerText.includes('+three') && document.querySelector('.changes').innerText.includes('-two')`)
+	if got := b.text(".changes"); !strings.Contains(got, "added") || !strings.Contains(got, "/skills/new") {
+		t.Errorf("the changes don't name the new skill:\n%s", got)
+	}
+	b.click(`[data-key^="refresh-"]`)
+	b.until(`document.querySelector('.card').innerText.includes('in step')`)
+	b.until(`document.querySelector('.card').innerText.includes('No differences')`)
+	b.click(`[data-key^="delete-"]`)
+	b.until(`document.querySelector('.card').innerText.includes('Really delete')`)
+	b.click(`[data-key^="delete-"]`)
+	b.until(`document.querySelector('.card') === null`)
+	var pins []any
+	s.call("GET", "/api/v0/pins", "", http.StatusOK, &pins)
+	if len(pins) != 0 {
+		t.Errorf("pins that are left: %v", pins)
+	}
+	b.quiet()
+}
+
+// testSigningOut: the browser's token ends, by hand and from afar.
+func testSigningOut(t *testing.T, browser chrome) {
+	s := newSite(t)
+	s.agent("dev-1", "").push([]*waymark.Resource{skill("s", "x")})
+	b := open(t, browser, s, look{1280, 860, false})
+	b.click(`form[action="/logout"] button`)
+	b.visible("body.login")
+	if got := b.text("body"); !strings.Contains(got, "Signed out") {
+		t.Errorf("after signing out:\n%s", got)
+	}
+	b.run(chromedp.Navigate(s.url + "/"))
+	if got := b.text("body"); !strings.Contains(got, "hub login") {
+		t.Errorf("without a cookie:\n%s", got)
+	}
+
+	b.run(chromedp.Navigate(s.link()))
+	b.visible("html[data-ready]")
+	s.revokePageTokens()
+	b.click("#tab-history")
+	b.until(`document.querySelector('#notice').innerText.includes('You are signed out')`)
+	b.quiet("401")
+}
+
+// testNothing is a hub that nobody has pushed to.
+func testNothing(t *testing.T, browser chrome) {
+	s := newSite(t)
+	b := open(t, browser, s, look{1280, 860, true})
+	b.until(`document.querySelector('#agent').innerText.includes('hub token create --role agent')`)
+	b.screenshot("nothing")
+	a := s.agent("dev-1", "")
+	b.run(chromedp.Navigate("about:blank"), chromedp.Navigate(s.url+"/#/dev-1"))
+	b.until(`document.querySelector('#agent').innerText.includes('has not pushed anything yet')`)
+	a.push([]*waymark.Resource{skill("s", "x")})
+	b.until(`document.querySelectorAll('#list .row').length === 1`)
+	b.quiet("404") // it asks for what the agent has, which is nothing
+}
+
+// testLooks keeps how everything looks.
+func testLooks(t *testing.T, browser chrome) {
+	s := newSite(t)
+	a := s.agent("dev-1", "project on the build machine")
+	resources, plugins := workspace()
+	a.push(resources, plugins...)
+	other := s.agent("dev-2", "")
+	other.push([]*waymark.Resource{instructions("/w/AGENTS.md", "x")})
+	s.agent("silent", "not there yet").leave()
+	s.call("POST", "/api/v0/pins", `{"agent_id":"dev-1","name":"review of the parser"}`, http.StatusCreated, nil)
+	resources[0] = instructions("/home/dev/project/AGENTS.md", "# Working here\n\nRun all tests before you push.\nKeep functions short.\nAsk when unsure.\n")
+	a.push(resources, plugins...)
+	s.call("POST", "/api/v0/pins", `{"agent_id":"dev-1","name":"nightly run"}`, http.StatusCreated, nil)
+	for name, l := range map[string]look{"light": {1280, 860, false}, "dark": {1280, 860, true}, "narrow": {360, 780, false}, "narrow-dark": {360, 780, true}} {
+		b := open(t, browser, s, l)
+		b.run(chromedp.Navigate(s.url + "/#/dev-1"))
+		b.until(`document.querySelector('#connection').textContent === 'live' && document.querySelectorAll('#list .row').length === 200`)
+		resources = append(resources[:199:199], skill(name+"-"+resources[199].GetName()[:9], "new"))
+		a.push(resources, plugins...)
+		b.until(`document.querySelectorAll('#feed li:not(.empty)').length > 0`)
+		b.screenshot(name + "-resources")
+		for _, tab := range []string{"pins", "history", "plugins", "prompt"} {
+			b.click("#tab-" + tab)
+			b.visible("#tab-" + tab + "[aria-selected=true]")
+			b.until(`document.querySelector('#panel .card, #panel pre') !== null`)
+			if tab == "pins" {
+				b.click(`.card:last-child [data-key^="toggle-"]`)
+				b.visible(".diff")
+			}
+			b.screenshot(name + "-" + tab)
+		}
+		b.click("#tab-resources")
+		b.click(`[data-key="r-instruction_file:/home/dev/project/AGENTS.md"]`)
+		b.visible("dialog .numbered")
+		b.screenshot(name + "-viewer")
+		b.quiet()
+	}
+	b := newTab(t, browser, s, look{1000, 700, false})
+	b.run(chromedp.Navigate(s.url + "/"))
+	b.screenshot("login")
+}

@@ -1,0 +1,223 @@
+package page_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"waymark/hub/page"
+)
+
+// fake is a page whose tokens are words.
+type fake struct {
+	*page.Page
+	codes   *page.Codes
+	revoked []string
+	broken  error // of everything that asks the hub
+}
+
+func newFake() *fake {
+	f := &fake{codes: page.NewCodes(page.CodesOptions{})}
+	f.Page = page.New(page.Options{
+		Authenticate: func(r *http.Request) error {
+			if c, err := r.Cookie(page.CookieName); err == nil && c.Value == "good" {
+				return f.broken
+			}
+			if f.broken != nil {
+				return f.broken
+			}
+			return page.ErrUnauthorized
+		},
+		NewToken:    func(context.Context) (string, error) { return "good", f.broken },
+		RevokeToken: func(_ context.Context, text string) error { f.revoked = append(f.revoked, text); return f.broken },
+		Codes:       f.codes,
+	})
+	return f
+}
+
+func (f *fake) do(method, path string, change func(*http.Request)) *http.Response {
+	r := httptest.NewRequest(method, "http://hub.example"+path, nil)
+	if change != nil {
+		change(r)
+	}
+	w := httptest.NewRecorder()
+	f.ServeHTTP(w, r)
+	return w.Result()
+}
+
+func withCookie(value string) func(*http.Request) {
+	return func(r *http.Request) { r.AddCookie(&http.Cookie{Name: page.CookieName, Value: value}) }
+}
+
+func bodyOf(t *testing.T, r *http.Response) string {
+	t.Helper()
+	data, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// policy is what the page is held to, word by word.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
+	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+
+func TestRoutes(t *testing.T) {
+	f := newFake()
+	for name, test := range map[string]struct {
+		method, path string
+		change       func(*http.Request)
+		status       int
+		kind, holds  string
+	}{
+		"page":                 {"GET", "/", withCookie("good"), 200, "text/html; charset=utf-8", `src="/assets/app.js"`},
+		"page without cookie":  {"GET", "/", nil, 401, "text/html; charset=utf-8", "hub login"},
+		"page with bad cookie": {"GET", "/", withCookie("bad"), 401, "text/html; charset=utf-8", "hub login"},
+		"two cookies": {"GET", "/", func(r *http.Request) { withCookie("bad")(r); withCookie("x")(r) }, 401,
+			"text/html; charset=utf-8", "hub login"},
+		"login without code":  {"GET", "/login", nil, 401, "text/html; charset=utf-8", "hub login"},
+		"login with bad code": {"GET", "/login?code=x%3Cscript%3E", nil, 403, "text/html; charset=utf-8", "does not work"},
+		"script":              {"GET", "/assets/app.js", nil, 200, "text/javascript; charset=utf-8", "import"},
+		"style":               {"GET", "/assets/page.css", nil, 200, "text/css; charset=utf-8", "prefers-color-scheme"},
+		"icon":                {"GET", "/assets/icon.svg", nil, 200, "image/svg+xml", "<svg"},
+		"no such file":        {"GET", "/assets/none.js", nil, 404, "text/plain; charset=utf-8", "no such"},
+		"page as a file":      {"GET", "/assets/index.html", nil, 404, "text/plain; charset=utf-8", "no such"},
+		"out of the files":    {"GET", "/assets/..%2fpage.go", nil, 404, "text/plain; charset=utf-8", "no such"},
+		"other methods":       {"POST", "/", nil, 405, "text/plain; charset=utf-8", "Not Allowed"},
+		"sign out by a link":  {"GET", "/logout", nil, 405, "text/plain; charset=utf-8", "Not Allowed"},
+		"sign out from elsewhere": {"POST", "/logout", func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }, 403,
+			"text/html; charset=utf-8", "another site"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := f.do(test.method, test.path, test.change)
+			text := bodyOf(t, r)
+			if r.StatusCode != test.status || r.Header.Get("Content-Type") != test.kind || !strings.Contains(text, test.holds) {
+				t.Errorf("%s, %s:\n%.500s", r.Status, r.Header.Get("Content-Type"), text)
+			}
+			if strings.Contains(text, "<script>") {
+				t.Errorf("what was asked for is in the page:\n%s", text)
+			}
+			if got := r.Header.Get("Content-Security-Policy"); got != policy {
+				t.Errorf("policy: %s", got)
+			}
+			if r.Header.Get("X-Content-Type-Options") != "nosniff" || r.Header.Get("Referrer-Policy") != "no-referrer" {
+				t.Errorf("headers: %v", r.Header)
+			}
+		})
+	}
+	if len(f.revoked) > 0 {
+		t.Errorf("revoked: %q", f.revoked)
+	}
+}
+
+func TestLogin(t *testing.T) {
+	f := newFake()
+	link, _ := f.Link("http://hub.example/")
+	path, ok := strings.CutPrefix(link, "http://hub.example")
+	if !ok || !regexp.MustCompile(`^/login\?code=[\w-]{22}$`).MatchString(path) {
+		t.Fatalf("link is %s", link)
+	}
+	if r := f.do("HEAD", path, nil); r.StatusCode != 200 || len(r.Cookies()) > 0 {
+		t.Errorf("a look at the link: %v, %v", r.Status, r.Cookies())
+	}
+	r := f.do("GET", path, nil)
+	if r.StatusCode != 303 || r.Header.Get("Location") != "/" || len(r.Cookies()) != 1 {
+		t.Fatalf("login: %v %v", r.Status, r.Header)
+	}
+	c := r.Cookies()[0]
+	if c.Name != "waymark_reader" || c.Value != "good" || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Secure || c.MaxAge != 30*24*3600 {
+		t.Errorf("cookie: %+v", c)
+	}
+	if r := f.do("GET", path, nil); r.StatusCode != 403 || len(r.Cookies()) > 0 {
+		t.Errorf("a second time: %v, %v", r.Status, r.Cookies())
+	}
+
+	// Who is signed in keeps the token.
+	link, _ = f.Link("")
+	if r := f.do("GET", link, withCookie("good")); r.StatusCode != 303 || len(r.Cookies()) != 0 {
+		t.Errorf("signed in already: %v, %v", r.Status, r.Cookies())
+	}
+
+	// Under TLS, here or at a proxy, the cookie never goes in clear.
+	link, _ = f.Link("")
+	if r := f.do("GET", link, func(r *http.Request) { r.Header.Set("X-Forwarded-Proto", "https") }); len(r.Cookies()) != 1 || !r.Cookies()[0].Secure {
+		t.Errorf("under TLS: %v, %v", r.Status, r.Cookies())
+	}
+
+	r = f.do("POST", "/logout", withCookie("good"))
+	if r.StatusCode != 200 || len(f.revoked) != 1 || f.revoked[0] != "good" || len(r.Cookies()) != 1 || r.Cookies()[0].MaxAge != -1 {
+		t.Errorf("sign out: %v, %v, revoked %q", r.Status, r.Cookies(), f.revoked)
+	}
+}
+
+func TestLoginIsLimited(t *testing.T) {
+	f := newFake()
+	for range 100 {
+		if r := f.do("GET", "/login?code=guess", nil); r.StatusCode == http.StatusTooManyRequests {
+			if r.Header.Get("Retry-After") == "" {
+				t.Error("it doesn't say when to try again")
+			}
+			return
+		}
+	}
+	t.Error("a hundred guesses in a row are let through")
+}
+
+// TestBroken: the hub can't look anything up; nobody gets in, and nothing is
+// told of it.
+func TestBroken(t *testing.T) {
+	f := newFake()
+	f.broken = errors.New("the database is at /secret/place")
+	link, _ := f.Link("")
+	for _, r := range []*http.Response{f.do("GET", "/", withCookie("good")), f.do("GET", link, nil), f.do("POST", "/logout", withCookie("good"))} {
+		if text := bodyOf(t, r); r.StatusCode != 500 || strings.Contains(text, "secret") || len(r.Cookies()) > 0 {
+			t.Errorf("%s %v:\n%.300s", r.Status, r.Cookies(), text)
+		}
+	}
+}
+
+func TestAssetsAreAskedAbout(t *testing.T) {
+	f := newFake()
+	first := f.do("GET", "/assets/page.css", nil)
+	again := f.do("GET", "/assets/page.css", func(r *http.Request) { r.Header.Set("If-None-Match", first.Header.Get("ETag")) })
+	if first.Header.Get("Cache-Control") != "no-cache" || again.StatusCode != 304 {
+		t.Errorf("%v, then %v", first.Header, again.Status)
+	}
+}
+
+// TestNothingMakesHTML: the scripts have no way to make HTML of text, name no
+// other origin, and are all known to the page.
+func TestNothingMakesHTML(t *testing.T) {
+	index, err := os.ReadFile("assets/index.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	banned := regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|setHTML|\beval\b|new Function|srcdoc|https?://|import\(`)
+	names, err := fs.Glob(os.DirFS("assets"), "*")
+	if err != nil || len(names) < 10 {
+		t.Fatalf("assets: %q, %v", names, err)
+	}
+	for _, name := range names {
+		data, err := os.ReadFile("assets/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.ReplaceAll(string(data), `xmlns="http://www.w3.org/2000/svg"`, "")
+		if found := banned.FindString(text); found != "" {
+			t.Errorf("%s has %s", name, found)
+		}
+		if strings.HasSuffix(name, ".html") && regexp.MustCompile(`(?i)\son\w+=|\sstyle=|<style|<script>|javascript:`).MatchString(text) {
+			t.Errorf("%s has something inline, which the policy forbids", name)
+		}
+		if strings.HasSuffix(name, ".js") && !strings.Contains(string(index), `href="/assets/`+name+`"`) {
+			t.Errorf("index.html doesn't preload %s: it is found a round trip later", name)
+		}
+	}
+}

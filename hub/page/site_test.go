@@ -1,0 +1,234 @@
+package page_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"storj.io/drpc/drpcconn"
+	"storj.io/drpc/drpcmetadata"
+
+	"waymark/hub"
+	"waymark/hub/store"
+	"waymark/hub/store/sqlite"
+	"waymark/wire"
+	"waymark/wire/waymark"
+)
+
+// site is a real hub on a port, with agents that push.
+type site struct {
+	t       *testing.T
+	running atomic.Pointer[hub.Hub] // nil while it is stopped
+	store   store.Store
+	url     string
+	cut     func() // breaks all connections
+	reader  string // a token's text
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "hub.db"), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &site{t: t, store: st}
+	s.start()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := s.running.Load()
+		if h == nil {
+			http.Error(w, "a proxy's words", http.StatusBadGateway)
+			return
+		}
+		h.Handler().ServeHTTP(w, r)
+	}))
+	s.url, s.cut = server.URL, server.CloseClientConnections
+	t.Cleanup(func() {
+		s.stop()
+		server.Close()
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	s.reader = s.token(store.RoleReader, "", "test")
+	return s
+}
+
+// start starts a hub of the site's database.
+func (s *site) start() {
+	s.t.Helper()
+	logger := slog.New(slog.NewTextHandler(s.t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	h, err := hub.New(hub.Options{Store: s.store, Logger: logger})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.running.Store(h)
+}
+
+// stop ends the hub; its port answers as a proxy would.
+func (s *site) stop() {
+	if h := s.running.Swap(nil); h != nil {
+		s.cut()
+		if err := h.Close(); err != nil {
+			s.t.Error(err)
+		}
+	}
+}
+
+func (s *site) token(role store.Role, agentID, name string) string {
+	s.t.Helper()
+	text, _, err := hub.CreateToken(s.t.Context(), s.store, store.NewToken{Role: role, AgentID: agentID, Name: name})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return text
+}
+
+// call asks the API as the reader and decodes what it answers.
+func (s *site) call(method, path, body string, want int, into any) {
+	s.t.Helper()
+	request, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+s.reader)
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	data, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != want {
+		s.t.Fatalf("%s %s: %v, %v, want %d\n%s", method, path, response.Status, err, want, data)
+	}
+	if into != nil {
+		if err := json.Unmarshal(data, into); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// link returns a one-time link, as hub login would.
+func (s *site) link() string {
+	s.t.Helper()
+	var answer struct{ URL string }
+	s.call("POST", "/api/v0/login", "", http.StatusCreated, &answer)
+	return answer.URL
+}
+
+// agent is one connection of an agent.
+type agent struct {
+	s       *site
+	client  waymark.DRPCContextClient
+	conn    *drpcconn.Conn
+	ctx     context.Context //nolint:containedctx // holds the token
+	version uint64
+	served  chan error
+}
+
+func (s *site) agent(id, name string) *agent {
+	s.t.Helper()
+	token := s.token(store.RoleAgent, id, name)
+	ours, theirs := net.Pipe()
+	a := &agent{s: s, conn: drpcconn.New(ours), served: make(chan error, 1)}
+	h := s.running.Load()
+	go func() { a.served <- h.ServeConn(context.Background(), theirs) }()
+	s.t.Cleanup(a.leave)
+	a.client = waymark.NewDRPCContextClient(a.conn)
+	a.ctx = drpcmetadata.Add(context.Background(), wire.TokenMetadata, token)
+	return a
+}
+
+// leave ends the connection.
+func (a *agent) leave() {
+	if a.served == nil {
+		return
+	}
+	_ = a.conn.Close()
+	if err := <-a.served; err != nil {
+		a.s.t.Errorf("serve the agent: %v", err)
+	}
+	a.served = nil
+}
+
+func (a *agent) push(resources []*waymark.Resource, plugins ...*waymark.Plugin) {
+	a.s.t.Helper()
+	a.version++
+	response, err := a.client.Push(a.ctx, &waymark.PushRequest{
+		Version: a.version, Initial: a.version == 1, Resources: resources, Plugins: plugins,
+		AggregateHash: []byte(fmt.Sprintf("%032d", a.version)),
+	})
+	if err != nil || !response.GetAccepted() {
+		a.s.t.Fatalf("push: accepted %v, %v", response.GetAccepted(), err)
+	}
+}
+
+func instructions(source, text string) *waymark.Resource {
+	return &waymark.Resource{
+		Kind: "instruction_file", Source: source, Status: waymark.Status_STATUS_OK, Description: "How to work here",
+		ContentHash: []byte(text + strings.Repeat(" ", 32))[:32], SizeBytes: uint64(len(text)), Payload: []byte(text), Resolver: "waymark/instructions@1.0.0",
+	}
+}
+
+func skill(name, text string) *waymark.Resource {
+	r := instructions("/home/dev/project/.agents/skills/"+name, text)
+	r.Kind, r.Name, r.Description, r.Resolver = "skill", name, "What "+name+" is for, and when to use it", "waymark/skills@1.0.0"
+	return r
+}
+
+func broken(r *waymark.Resource, status waymark.Status, why string) *waymark.Resource {
+	r.Status, r.Error, r.Payload = status, why, nil
+	return r
+}
+
+// workspace is what an agent of two hundred resources pushes.
+func workspace() ([]*waymark.Resource, []*waymark.Plugin) {
+	list := []*waymark.Resource{
+		instructions("/home/dev/project/AGENTS.md", "# Working here\n\nRun the tests before you push.\nKeep functions short.\n"),
+		instructions("/home/dev/.waymark/AGENTS.md", "# About me\n\nI like tables.\n"),
+		{Kind: "mcp_config", Source: "/home/dev/project/.mcp.json", Status: waymark.Status_STATUS_OK, ContentHash: []byte("x"), SizeBytes: 812, Resolver: "waymark/mcp-config@1.0.0"},
+		broken(skill("deploy-everything", ""), waymark.Status_STATUS_INVALID, `the name in the front matter, "deploy", is not that of the directory, "deploy-everything"`),
+		broken(skill("huge", ""), waymark.Status_STATUS_OVERSIZE, "412.0 KiB, at most 64.0 KiB are taken"),
+		broken(instructions("/home/dev/project/CLAUDE.md", ""), waymark.Status_STATUS_UNREADABLE, "permission denied"),
+	}
+	for i := len(list); i < 200; i++ {
+		list = append(list, skill(fmt.Sprintf("skill-%03d", i), fmt.Sprintf("---\nname: skill-%03d\n---\nDo it %d times.\n", i, i)))
+	}
+	plugins := []*waymark.Plugin{
+		{Name: "waymark", Version: "1.0.0", Digest: strings.Repeat("ab", 32), Path: "builtin", State: "ready", Resolvers: []string{"instructions", "skills", "mcp-config"}},
+		{Name: "acme-rules", Version: "0.3.1", Digest: strings.Repeat("cd", 32), Path: "/etc/waymark/plugins/acme-rules.wasm", State: "quarantined", Error: "cursor-rules: exceeded its time of 2s, five times in a row", Resolvers: []string{"cursor-rules"}},
+	}
+	return list, plugins
+}
+
+// revokePageTokens signs all browsers out, from afar.
+func (s *site) revokePageTokens() {
+	s.t.Helper()
+	tokens, err := s.store.Tokens(s.t.Context())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	n := 0
+	for _, token := range tokens {
+		if token.Name == "page" && token.Role == store.RoleReader && !token.Revoked() {
+			n++
+			if err := s.store.RevokeToken(s.t.Context(), token.ID); err != nil {
+				s.t.Fatal(err)
+			}
+		}
+	}
+	if n == 0 {
+		s.t.Fatal("no browser has a token")
+	}
+}

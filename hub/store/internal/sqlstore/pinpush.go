@@ -1,0 +1,59 @@
+package sqlstore
+
+import (
+	"waymark/hub/store/internal/plan"
+)
+
+// Statement is one with its arguments.
+type Statement struct {
+	SQL  string
+	Args []any
+}
+
+const (
+	live     = "('mcp_config', 'mcp_server')" // store.FollowsLive
+	revision = "(SELECT value FROM revision)"
+
+	// copied are the columns that a pin copies of a row.
+	copied = `id, kind, source, key, source_path, name, description, status, error, stale,
+		content_hash, size_bytes, resolver, attributes, body, payload_bytes, digest`
+	rCopied = `r.id, r.kind, r.source, r.key, r.source_path, r.name, r.description, r.status, r.error, r.stale,
+		r.content_hash, r.size_bytes, r.resolver, r.attributes, r.body, r.payload_bytes, r.digest`
+
+	hydratePins = "UPDATE pins SET revision = " + revision + ", changed = " + revision + `, version = $2, aggregate_hash = $3,
+		snapshot_error = $4, plugins = $5, received_at = $6, pinned_at = $6 WHERE agent_id = $1 AND revision = 0`
+	hydrateRows = "INSERT INTO pin_resources (pin_id, " + copied + ") SELECT p.id, " + rCopied + `
+		FROM pins p JOIN resources r ON r.agent_id = p.agent_id
+		WHERE p.agent_id = $1 AND p.revision = ` + revision + " AND r.until IS NULL"
+
+	driftPins = "UPDATE pins SET drifted_at = $2, drift_revision = " + revision + ", changed = " + revision + `
+		WHERE agent_id = $1 AND revision > 0 AND drifted_at IS NULL AND aggregate_hash <> $3`
+
+	// What is live is the same in all pins of an agent, so that a push which
+	// touches it changes them all.
+	syncPins  = "UPDATE pins SET changed = " + revision + " WHERE agent_id = $1 AND revision > 0"
+	synced    = "p.agent_id = $1 AND p.revision > 0 AND p.revision < " + revision
+	unsyncRow = "DELETE FROM pin_resources WHERE kind IN " + live + " AND pin_id IN (SELECT p.id FROM pins p WHERE " + synced + ")"
+	syncRow   = "INSERT INTO pin_resources (pin_id, " + copied + ") SELECT p.id, " + rCopied + `
+		FROM pins p JOIN resources r ON r.agent_id = p.agent_id
+		WHERE ` + synced + " AND r.until IS NULL AND r.kind IN " + live
+)
+
+// PinStatements are what a push does to the pins of its agent. They run after
+// all else of the push, in its transaction, which holds the revision; first
+// says that the agent had no snapshot before. hash isn't nil. Payloads that
+// only a pin's MCP rows had are left to Prune.
+func PinStatements(agentID string, version int64, hash []byte, push *plan.Prepared, decided *plan.Plan, first bool, now int64) []Statement {
+	var list []Statement
+	if first {
+		list = append(list,
+			Statement{hydratePins, []any{agentID, version, hash, push.Push.Snapshot.SnapshotError, push.Plugins, now}},
+			Statement{hydrateRows, []any{agentID}})
+	}
+	// Pins of an agent of the same id that was removed have what was live then,
+	// and learn that it is there again.
+	if first || decided.TouchesMCP {
+		list = append(list, Statement{syncPins, []any{agentID}}, Statement{unsyncRow, []any{agentID}}, Statement{syncRow, []any{agentID}})
+	}
+	return append(list, Statement{driftPins, []any{agentID, now, hash}})
+}

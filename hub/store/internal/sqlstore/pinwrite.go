@@ -1,0 +1,128 @@
+package sqlstore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"waymark/hub/store"
+)
+
+// RefreshPin implements store.Pins.
+func (c *Core) RefreshPin(ctx context.Context, id string) (pin store.Pin, err error) {
+	now := c.Stamp()
+	var bodies [][]byte
+	err = c.changePin(ctx, id, func(tx Tx, old *store.Pin) error {
+		if bodies, err = dropPinRows(ctx, tx, id); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx,
+			`UPDATE pins SET revision = 0, version = 0, aggregate_hash = $2, snapshot_error = '', plugins = 'null', received_at = 0,
+			   pinned_at = NULL, drifted_at = NULL, drift_revision = 0 WHERE id = $1`, id, []byte{})
+		if err != nil {
+			return err
+		}
+		pin, err = c.fill(ctx, tx, old, now)
+		return err
+	})
+	if err != nil {
+		return store.Pin{}, fmt.Errorf("refresh pin: %w", err)
+	}
+	c.Newest.Announce(pin.Changed)
+	c.dropUnused(ctx, bodies)
+	return pin, nil
+}
+
+// DeletePin implements store.Pins.
+func (c *Core) DeletePin(ctx context.Context, id string) error {
+	now := c.Stamp()
+	var bodies [][]byte
+	var revision int64
+	tried := false
+	err := c.changePin(ctx, id, func(tx Tx, old *store.Pin) (err error) {
+		tried = true
+		if bodies, err = dropPinRows(ctx, tx, id); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, "DELETE FROM pins WHERE id = $1", id); err != nil {
+			return err
+		}
+		was, err := json.Marshal(old)
+		if err != nil {
+			return err
+		}
+		if revision, err = c.nextRevision(ctx, tx); err != nil {
+			return err
+		}
+		return noteRemoval(ctx, tx, revision, "pin", id, string(was), now)
+	})
+	if tried && errors.Is(err, store.ErrNotFound) {
+		err = nil // an earlier try had been stored after all
+	}
+	if err != nil {
+		return fmt.Errorf("delete pin: %w", err)
+	}
+	c.Newest.Announce(revision)
+	c.dropUnused(ctx, bodies)
+	return nil
+}
+
+func noteRemoval(ctx context.Context, tx Tx, revision int64, what, id, was string, now int64) error {
+	_, err := tx.Exec(ctx, "INSERT INTO removals (revision, what, id, was, removed_at) VALUES ($1, $2, $3, $4, $5)",
+		revision, what, id, was, now)
+	return err
+}
+
+// changePin runs f with a pin that nobody else changes, not even a push. The
+// order of locks is that of a push: the agent, the pin, the revision.
+func (c *Core) changePin(ctx context.Context, id string, f func(Tx, *store.Pin) error) error {
+	if !store.Findable(id) {
+		return &store.NotFoundError{What: "pin", ID: id}
+	}
+	return c.Database.Update(ctx, func(tx Tx) error {
+		pin, err := readPin(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		if _, err := lockAgent(ctx, tx, pin.AgentID); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, "UPDATE pins SET name = name WHERE id = $1", id); err != nil {
+			return err
+		}
+		if pin, err = readPin(ctx, tx, id); err != nil { // as it is now that it is locked
+			return err
+		}
+		return f(tx, &pin)
+	})
+}
+
+// dropPinRows deletes what a pin holds and returns the names of the payloads.
+func dropPinRows(ctx context.Context, tx Tx, id string) (bodies [][]byte, err error) {
+	bodies, err = readBodies(ctx, tx, "SELECT DISTINCT body FROM pin_resources WHERE pin_id = $1 AND body IS NOT NULL ORDER BY body", id)
+	if err != nil {
+		return nil, err
+	}
+	_, err = tx.Exec(ctx, "DELETE FROM pin_resources WHERE pin_id = $1", id)
+	return bodies, err
+}
+
+func readBodies(ctx context.Context, tx Tx, query string, args ...any) (bodies [][]byte, err error) {
+	err = each(ctx, tx, query, args, func(rows Rows) error {
+		var body []byte
+		err := rows.Scan(&body)
+		bodies = append(bodies, body)
+		return err
+	})
+	return bodies, err
+}
+
+// dropUnused drops those payloads that nothing has any more, in a transaction
+// of its own: whoever has a revision must not wait for a payload that a push
+// has locked which waits for its revision. What isn't dropped here Prune finds.
+func (c *Core) dropUnused(ctx context.Context, bodies [][]byte) {
+	if len(bodies) > 0 {
+		_ = c.Database.Update(ctx, func(tx Tx) error { return DropBodies(ctx, tx, bodies) })
+	}
+}

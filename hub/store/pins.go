@@ -1,0 +1,111 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"waymark/abi"
+	"waymark/host/snapshot"
+)
+
+// MaxPins bounds the pins of one agent: each push that changes what they
+// follow live writes to all of them.
+const MaxPins = 1000
+
+// Pin is a copy of an agent's snapshot that a reader builds on, a chat for
+// example. Pushes don't change it, but for what FollowsLive.
+type Pin struct {
+	ID      string
+	AgentID string
+	// Name is for people.
+	Name string
+	// Revision is the agent's revision that was pinned; 0 says that the pin is
+	// empty and takes the agent's first snapshot when that comes.
+	Revision int64
+	// AggregateHash is that of the pinned snapshot.
+	AggregateHash snapshot.Hash
+	CreatedAt     time.Time
+	// PinnedAt is when the pin got what it has; zero while it is empty.
+	PinnedAt time.Time
+	// DriftedAt is when a push came whose aggregate hash differs from the
+	// pinned one, for the first time since; zero when none has. A push back to
+	// the pinned hash doesn't take it away, only RefreshPin does.
+	DriftedAt time.Time
+	// DriftRevision is the revision of that push.
+	DriftRevision int64
+	// AgentGone says that there is no such agent any more.
+	AgentGone bool
+	// Changed is the store-wide revision of the last change to the pin or to
+	// what it holds; each has one.
+	Changed int64
+}
+
+// Pins is the part of a Store that keeps pins.
+//
+// All that a push does to pins it does in its own transaction: it fills empty
+// ones, marks those as drifted, once, whose hash is another one than the
+// agent's, and replaces their rows that FollowsLive. Changes of pins that no
+// push makes take a store-wide revision of their own, so that readers hear of
+// both in one order.
+type Pins interface {
+	// CreatePin pins what the agent has now, or its first snapshot when it has
+	// none yet. ErrInvalid is for a bad name.
+	CreatePin(ctx context.Context, agentID, name string) (Pin, error)
+	// Pins lists the pins of an agent, or with "" of all, the oldest first. An
+	// agent that isn't there may have pins.
+	Pins(ctx context.Context, agentID string) ([]Pin, error)
+	Pin(ctx context.Context, id string) (Pin, error)
+	// PinSnapshot returns what is pinned. An empty pin has no snapshot:
+	// ErrNotFound.
+	PinSnapshot(ctx context.Context, id string, withoutPayloads bool) (Pin, StoredSnapshot, error)
+	// PinBody is ResourceBody for what is pinned.
+	PinBody(ctx context.Context, id, resourceID string) ([]byte, error)
+	// PinDiff tells what the agent has now that is different from what is
+	// pinned, and at which revision; an agent that has nothing, or is gone, has
+	// revision 0.
+	PinDiff(ctx context.Context, id string) (pin Pin, list []ResourceChange, revision int64, err error)
+	// RefreshPin pins anew what the agent has now, and takes the mark of drift
+	// away. Without a snapshot of the agent the pin becomes empty.
+	RefreshPin(ctx context.Context, id string) (Pin, error)
+	DeletePin(ctx context.Context, id string) error
+
+	// Events lists what happened above after, rising, of at most limit
+	// revisions. Revisions become visible in their order, as for Changes.
+	Events(ctx context.Context, after int64, limit int) (Events, error)
+}
+
+// Events is a part of all that happened.
+type Events struct {
+	List []Event
+	// Newest is the newest revision of the store, Floor the newest that is
+	// kept no more: from below it nobody can follow without a gap.
+	Newest, Floor int64
+	// Through is the revision up to which List is complete.
+	Through int64
+}
+
+// Event is one thing that happened. One of the fields below Revision is set.
+// Of the events of one revision those of pins come first.
+type Event struct {
+	Revision int64
+	// Change is a push that changed something.
+	Change *Change
+	// Pin is a pin that changed, as it is now: of the changes of a pin only
+	// the last one is kept. Deleted is a pin that was deleted.
+	Pin, Deleted *Pin
+	// RemovedAgent is the id of an agent that was removed.
+	RemovedAgent string
+}
+
+// FollowsLive reports whether resources of the kind are outside the aggregate
+// hash, and follow their agent in pins.
+func FollowsLive(kind abi.Kind) bool { return kind == abi.KindMCPConfig || kind == abi.KindMCPServer }
+
+// CheckPinName says whether every store can hold the name of a pin.
+func CheckPinName(name string) error {
+	if len(name) > maxName || !isText(name) {
+		return fmt.Errorf("%w: a name is at most %d bytes of UTF-8 without NUL", ErrInvalid, maxName)
+	}
+	return nil
+}

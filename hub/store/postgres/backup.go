@@ -1,0 +1,227 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"waymark/hub/store"
+)
+
+// restoreGap is more than the revisions that hubs may have given out since the
+// backup: a billion is four months of a hundred pushes a second.
+const restoreGap = 1_000_000_000
+
+// Backup has pg_dump write the hub's schema into a new file, as it was at one
+// moment, while hubs go on. The file is for Restore and for pg_restore.
+//
+// # Errors
+//
+// An existing file is never overwritten: fs.ErrExist. exec.ErrNotFound says
+// that pg_dump isn't installed, store.ErrForeign that there is no hub's
+// database. Errors never hold a password.
+func Backup(ctx context.Context, rawURL, file string) (err error) {
+	schema, empty, err := inspect(ctx, rawURL)
+	switch {
+	case err != nil:
+		return fmt.Errorf("back up: %w", err)
+	case empty:
+		return fmt.Errorf("back up: %w: schema %q is empty", store.ErrForeign, schema)
+	}
+	place, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("back up: %w", err)
+	}
+	_ = place.Close() // nothing was written
+	// pg_dump writes into a file of another name, which becomes this one when
+	// it is whole.
+	partial := file + ".partial"
+	err = run(ctx, rawURL, "pg_dump", "--format=custom", "--no-owner", "--no-privileges", "--table="+quote(schema)+".*", "--file="+partial)
+	if err == nil {
+		err = os.Chmod(partial, 0o600)
+	}
+	if err == nil {
+		err = os.Rename(partial, file)
+	}
+	if err != nil {
+		_ = os.Remove(partial)
+		return errors.Join(fmt.Errorf("back up: %w", err), os.Remove(file))
+	}
+	return nil
+}
+
+// Restore has pg_restore bring back what Backup has written, into the schema
+// that it came from, in one transaction. The revision moves above all that
+// anybody may have seen, and what is below counts as no longer kept, so that
+// readers who follow are told to read everything anew. A backup of an older
+// hub is brought up to date.
+//
+// No hub may have the database open. With force a schema that holds anything
+// is replaced.
+//
+// # Errors
+//
+// store.ErrNotEmpty and store.ErrInUse say why the database can't be replaced,
+// exec.ErrNotFound that pg_restore isn't installed. Errors never hold a
+// password.
+func Restore(ctx context.Context, file, rawURL string, force bool) error {
+	if err := restore(ctx, file, rawURL, force); err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
+	return nil
+}
+
+func restore(ctx context.Context, file, rawURL string, force bool) error {
+	if _, err := os.Stat(file); err != nil {
+		return err
+	}
+	_, empty, err := inspect(ctx, rawURL)
+	if err != nil {
+		return err
+	}
+	newest := int64(0)
+	if !empty {
+		if newest, err = replaceable(ctx, rawURL, force); err != nil {
+			return err
+		}
+	}
+	args := []string{"--single-transaction", "--exit-on-error", "--no-owner", "--no-privileges"}
+	if !empty {
+		args = append(args, "--clean", "--if-exists")
+	}
+	if err := run(ctx, rawURL, "pg_restore", append(args, file)...); err != nil {
+		return err
+	}
+	db, err := Open(ctx, rawURL, Options{}) // brings the schema up to date
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	_, err = db.pool.Exec(ctx, "UPDATE revision SET value = greatest(value, $1) + $2, floor = greatest(value, $1) + $2", newest, int64(restoreGap))
+	return clarify(err)
+}
+
+// inspect returns the schema that the URL leads to, and whether it is empty.
+func inspect(ctx context.Context, rawURL string) (schema string, empty bool, err error) {
+	conn, err := dial(ctx, rawURL)
+	if err != nil {
+		return "", false, err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	if err := checkServer(ctx, conn); err != nil {
+		return "", false, err
+	}
+	if empty, err = identify(ctx, conn); err != nil {
+		return "", false, err
+	}
+	return schema, empty, conn.QueryRow(ctx, "SELECT current_schema()::text").Scan(&schema)
+}
+
+// replaceable says whether the hub's database may go, and returns the newest
+// revision that it has given out.
+func replaceable(ctx context.Context, rawURL string, force bool) (newest int64, err error) {
+	conn, err := dial(ctx, rawURL)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	var things, hubs int64
+	err = conn.QueryRow(ctx,
+		`SELECT (SELECT count(*) FROM agents) + (SELECT count(*) FROM tokens), (SELECT value FROM revision),
+		   (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'waymark-hub%' AND pid <> pg_backend_pid())`).
+		Scan(&things, &newest, &hubs)
+	switch {
+	case err != nil:
+		return 0, clarify(err)
+	case hubs > 0:
+		return 0, fmt.Errorf("%w; stop it first", store.ErrInUse)
+	case (things > 0 || newest > 0) && !force:
+		return 0, fmt.Errorf("%w: it has agents or tokens", store.ErrNotEmpty)
+	}
+	return newest, nil
+}
+
+func dial(ctx context.Context, rawURL string) (*pgx.Conn, error) {
+	config, err := configure(rawURL, 0)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := connect(ctx, config.ConnConfig)
+	if err != nil {
+		return nil, clarify(err)
+	}
+	return conn, nil
+}
+
+// run runs one of PostgreSQL's programs. The password goes into its
+// environment: everybody on the machine can read a command line.
+func run(ctx context.Context, rawURL, program string, args ...string) error {
+	path, err := exec.LookPath(program)
+	if err != nil {
+		return fmt.Errorf("%w: install PostgreSQL's client programs (Debian's postgresql-client), of the server's version or newer", err)
+	}
+	target, password, err := forLibpq(rawURL)
+	if err != nil {
+		return err
+	}
+	var stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, path, append([]string{"--no-password", "--dbname=" + target}, args...)...) //nolint:gosec // a program of PostgreSQL's, with arguments of ours
+	cmd.Env, cmd.Stderr = os.Environ(), &stderr
+	if password != "" {
+		cmd.Env = append(cmd.Env, "PGPASSWORD="+password)
+	}
+	if err := cmd.Run(); err != nil {
+		text := strings.Join(strings.Fields(stderr.String()), " ")
+		if password != "" {
+			text = strings.ReplaceAll(text, password, "[password]")
+		}
+		return fmt.Errorf("%s: %w: %.1000s", program, err, text)
+	}
+	return nil
+}
+
+// libpqParameters are those of a URL that libpq knows and that say how to get
+// to the database; the rest is pgx's, or a setting of the session.
+var libpqParameters = []string{
+	"host", "hostaddr", "port", "user", "dbname", "passfile", "service", "connect_timeout", "sslmode", "sslrootcert", "sslcert", "sslkey", "sslcrl",
+	"target_session_attrs", "options",
+}
+
+// forLibpq returns the URL without what libpq doesn't know, and the password.
+func forLibpq(rawURL string) (target, password string, err error) {
+	config, err := pgxpool.ParseConfig(rawURL)
+	if err != nil {
+		return "", "", err
+	}
+	u, err := url.Parse(rawURL)
+	if err != nil { // the error quotes the URL
+		return "", "", errors.New("the database's URL can't be read")
+	}
+	query, kept := u.Query(), url.Values{}
+	for _, name := range libpqParameters {
+		if query.Has(name) {
+			kept.Set(name, query.Get(name))
+		}
+	}
+	u.RawQuery = kept.Encode()
+	if u.User != nil {
+		if _, set := u.User.Password(); set {
+			password = config.ConnConfig.Password
+		}
+		u.User = url.User(u.User.Username())
+	} else if query.Has("password") {
+		password = query.Get("password")
+	}
+	return u.String(), password, nil
+}
+
+// quote quotes an identifier for a pattern of pg_dump's.
+func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

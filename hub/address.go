@@ -33,8 +33,8 @@ func (e *usageError) Is(target error) bool { return target == ErrUsage }
 
 // listenHTTP opens the HTTP port. With freePort it takes another one when the
 // one asked for is taken.
-func listenHTTP(ctx context.Context, addr string, insecure, freePort bool) (net.Listener, error) {
-	if err := checkTCP("--http", addr, insecure); err != nil {
+func listenHTTP(ctx context.Context, flag, addr string, insecure, freePort bool) (net.Listener, error) {
+	if err := checkTCP(flag, addr, insecure); err != nil {
 		return nil, err
 	}
 	lc := tcpListen()
@@ -44,7 +44,7 @@ func listenHTTP(ctx context.Context, addr string, insecure, freePort bool) (net.
 		listener, err = lc.Listen(ctx, "tcp", net.JoinHostPort(host, "0"))
 	}
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("listen on %s: the port is in use, perhaps by another hub; stop that one, or choose another port with --http (127.0.0.1:0 takes any)", addr)
+		return nil, fmt.Errorf("listen on %s: the port is in use, perhaps by another hub; stop that one, or choose another port with %s (127.0.0.1:0 takes any)", addr, flag)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", addr, rootCause(err))
@@ -82,7 +82,7 @@ func checkTCP(flag, addr string, insecure bool) error {
 	if ip, err := netip.ParseAddr(host); err == nil && ip.Unmap().IsLoopback() {
 		return nil
 	}
-	return usagef("%s %s is not a loopback address, and there is no TLS: put a TLS proxy before the hub, or add --insecure if the network can be trusted", flag, addr)
+	return usagef("%s %s is not a loopback address, and there is no TLS: use --tls-cert and --tls-key, or put a TLS proxy before the hub, or add --insecure if the network can be trusted", flag, addr)
 }
 
 // listenDRPC opens a listener for "unix:PATH" or "tcp:HOST:PORT".

@@ -9,6 +9,7 @@ import (
 	"storj.io/drpc/drpcerr"
 	"storj.io/drpc/drpcmetadata"
 
+	"waymark/hub/consumer"
 	"waymark/hub/store"
 	"waymark/wire"
 )
@@ -19,7 +20,7 @@ const touchEvery = time.Minute
 
 // errUnauthorized says that a token is missing, unknown or revoked; which of
 // them is nobody's business.
-var errUnauthorized = errors.New("unauthorized")
+var errUnauthorized = consumer.ErrUnauthorized
 
 // lookup finds the token with the text, whatever its role.
 func (h *Hub) lookup(ctx context.Context, text string) (store.Token, error) {

@@ -39,8 +39,18 @@ func (f *fixture) web() string {
 // dialBare makes the connection, and yamux on it.
 func dialBare(t testing.TB, endpoint, token string) *bareAgent {
 	t.Helper()
-	a := &bareAgent{t: t}
-	a.ws = dialWS(t, endpoint, token)
+	return bareOn(t, dialWS(t, endpoint, token))
+}
+
+// bare is dialBare for a hub that may be in a bubble.
+func (f *fixture) bare(endpoint, token string) *bareAgent {
+	f.t.Helper()
+	return bareOn(f.t, f.ws(endpoint, token))
+}
+
+func bareOn(t testing.TB, ws *websocket.Conn) *bareAgent {
+	t.Helper()
+	a := &bareAgent{t: t, ws: ws}
 	config := yamux.DefaultConfig()
 	config.LogOutput = io.Discard
 	var err error
@@ -54,8 +64,19 @@ func dialBare(t testing.TB, endpoint, token string) *bareAgent {
 
 func dialWS(t testing.TB, endpoint, token string) *websocket.Conn {
 	t.Helper()
+	return wsOn(t, nil, endpoint, token)
+}
+
+// ws is dialWS for a hub that may be in a bubble.
+func (f *fixture) ws(endpoint, token string) *websocket.Conn {
+	f.t.Helper()
+	return wsOn(f.t, f.client, endpoint, token)
+}
+
+func wsOn(t testing.TB, client *http.Client, endpoint, token string) *websocket.Conn {
+	t.Helper()
 	ws, _, err := websocket.Dial(t.Context(), endpoint+"?version=2.10", &websocket.DialOptions{
-		HTTPHeader: http.Header{"Coder-Session-Token": {token}},
+		HTTPClient: client, HTTPHeader: http.Header{"Coder-Session-Token": {token}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -104,17 +125,17 @@ func (a *bareAgent) mustPush(request *waymark.PushRequest, want bool) *waymark.P
 	return response
 }
 
-// gone waits until the hub has ended the session, and returns how long that
-// took.
-func (a *bareAgent) gone() time.Duration {
+// gone waits until the hub has ended the session: before the pings of this end
+// find out by themselves, which takes forty seconds.
+func (a *bareAgent) gone() {
 	a.t.Helper()
-	begin := time.Now()
+	patience := time.NewTimer(35 * time.Second)
+	defer patience.Stop()
 	select {
 	case <-a.session.CloseChan():
-	case <-time.After(20 * time.Second): // before the pings of this end find out by themselves
+	case <-patience.C:
 		a.t.Fatal("the hub hasn't ended the session")
 	}
-	return time.Since(begin)
 }
 
 // readUntilClosed reads what the hub sends until the connection ends, and

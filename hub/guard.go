@@ -164,10 +164,22 @@ func (g *guard) Close() error {
 	g.mu.Lock()
 	cause := g.cause
 	g.mu.Unlock()
-	if bad := (*policyError)(nil); errors.As(cause, &bad) || errors.Is(cause, errRevoked) || errors.Is(cause, errTooManySessions) {
+	if status := closeStatus(cause); status != 0 {
 		// The library would give the peer ten seconds to answer.
 		_ = g.socket.SetDeadline(time.Now().Add(closeTimeout))
-		_ = g.ws.Close(websocket.StatusPolicyViolation, cause.Error()) // it is over in any case
+		_ = g.ws.Close(status, cause.Error()) // it is over in any case
 	}
 	return g.conn.Close()
+}
+
+// closeStatus is what a peer is told; 0 is nothing but that it is over.
+func closeStatus(cause error) websocket.StatusCode {
+	var bad *policyError
+	switch {
+	case errors.As(cause, &bad), errors.Is(cause, errRevoked), errors.Is(cause, errTooManySessions):
+		return websocket.StatusPolicyViolation
+	case errors.Is(cause, errStopping):
+		return websocket.StatusGoingAway
+	}
+	return 0
 }

@@ -26,13 +26,17 @@ import (
 	"waymark/wire/waymark"
 )
 
-// fixture is a hub with a store, served on a unix socket.
+// fixture is a hub with a store, served on a unix socket, or in a bubble on
+// pipes.
 type fixture struct {
-	t      testing.TB
-	hub    *hub.Hub
-	store  store.Store
-	socket string
-	log    *safeBuffer
+	t     testing.TB
+	hub   *hub.Hub
+	store store.Store
+	log   *safeBuffer
+	// plain makes a connection for plain DRPC.
+	plain func() (net.Conn, error)
+	// client dials WebSockets; nil is the usual one.
+	client *http.Client
 }
 
 // safeBuffer collects the log.
@@ -63,6 +67,18 @@ func (b *safeBuffer) String() string {
 
 func newFixture(t testing.TB, opts hub.Options) *fixture {
 	t.Helper()
+	socket := filepath.Join(t.TempDir(), "s")
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newFixtureOn(t, opts, listener)
+	f.plain = func() (net.Conn, error) { return net.Dial("unix", socket) }
+	return f
+}
+
+func newFixtureOn(t testing.TB, opts hub.Options, listener net.Listener) *fixture {
+	t.Helper()
 	st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "hub.db"), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -71,11 +87,6 @@ func newFixture(t testing.TB, opts hub.Options) *fixture {
 	opts.Store = st
 	opts.Logger = slog.New(slog.NewTextHandler(f.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	if f.hub, err = hub.New(opts); err != nil {
-		t.Fatal(err)
-	}
-	f.socket = filepath.Join(t.TempDir(), "s")
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "unix", f.socket)
-	if err != nil {
 		t.Fatal(err)
 	}
 	served := make(chan error, 1)
@@ -109,13 +120,19 @@ type peer struct {
 	ctx  context.Context //nolint:containedctx // holds the token
 }
 
-func (f *fixture) dial(token string) *peer {
+// mustDial makes a connection for plain DRPC.
+func (f *fixture) mustDial() net.Conn {
 	f.t.Helper()
-	conn, err := net.Dial("unix", f.socket)
+	conn, err := f.plain()
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	p := &peer{f: f, conn: drpcconn.New(conn)}
+	return conn
+}
+
+func (f *fixture) dial(token string) *peer {
+	f.t.Helper()
+	p := &peer{f: f, conn: drpcconn.New(f.mustDial())}
 	f.t.Cleanup(func() { _ = p.conn.Close() })
 	return p.as(token)
 }

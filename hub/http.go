@@ -2,57 +2,53 @@ package hub
 
 import (
 	"encoding/json"
-	"errors"
-	"log/slog"
 	"net/http"
+	"strings"
 
-	"waymark/hub/store"
+	"waymark/hub/consumer"
 	"waymark/wire"
 )
 
-// Handler returns the HTTP API:
+// Handler returns everything that a hub serves over HTTP:
 //
-//	GET /healthz                                       open: 200 "ok"
-//	GET /api/v0/agents                                 all agents
-//	GET /api/v0/agents/{id}/context                    an agent's snapshot
-//	GET /api/v0/agents/{id}/context/resources/{rid}    a resource's payload
-//	GET /api/v2/workspaceagents/me/rpc                 where agents connect
+//	GET /healthz                        open: 200 "ok"
+//	GET /api/v2/workspaceagents/me/rpc  where agents connect
+//	/api/v0/…                           for readers: see package consumer
+//	/, /login, /logout, /assets/        the page: see package page
 //
-// The last one needs an agent's token, and is a WebSocket: see package push
-// and Coder's workspaceagents API. All of /api/v0 needs a reader's token (Authorization: Bearer) and a Host
-// header that names this hub: the address that was connected to, localhost
-// for a loopback address, or one of Options.AllowHosts. Without the latter
-// any web page could have its own name point to 127.0.0.1 and talk to the
-// hub from the user's browser.
+// Where agents connect is a WebSocket that needs an agent's token: see package
+// push and Coder's workspaceagents API. What readers get needs a reader's
+// token. All but the first wants a Host header that names this hub: the
+// address that was connected to, localhost for a loopback address, or one of
+// Options.AllowHosts. Without that any web page could have its own name point
+// to 127.0.0.1 and talk to the hub from the user's browser.
 //
-// {rid} is the rest of the path, so a resource's id may stand there as it is,
-// or URL-encoded (which it must be where it holds ?, #, % or //). Errors are
-// {"message","detail"}.
+// Errors are {"message","detail"}, those for agents in the form of Coder's
+// server.
 func (h *Hub) Handler() http.Handler {
-	api := http.NewServeMux()
-	for path, get := range map[string]http.HandlerFunc{
-		"/api/v0/agents":                                      h.serveAgents,
-		"/api/v0/agents/{id}/context":                         h.serveContext,
-		"/api/v0/agents/{id}/context/resources/{resource...}": h.serveResource,
-	} {
-		api.HandleFunc("GET "+path, get)
-		api.HandleFunc(path, methodNotAllowed)
-	}
-	api.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		writeError(w, http.StatusNotFound, "no such page", "see GET /api/v0/agents")
-	})
-
 	root := http.NewServeMux()
 	root.HandleFunc("GET /healthz", serveHealth)
 	root.HandleFunc("/healthz", methodNotAllowed)
 	root.Handle("GET "+wire.EndpointPath, h.checkHost(http.HandlerFunc(h.serveEndpoint)))
 	root.HandleFunc(wire.EndpointPath, methodNotAllowed)
-	root.Handle("/", h.checkHost(h.checkReader(api)))
-	return secure(root)
+	h.addPage(root)
+	readers := h.checkHost(h.consumer)
+	root.Handle("/", readers)
+	return secure(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// The ids of resources hold "//" and "..", which a ServeMux redirects.
+		if path := r.URL.Path; strings.HasPrefix(path, consumer.Root+"/") && path != loginPath {
+			readers.ServeHTTP(w, r)
+			return
+		}
+		root.ServeHTTP(w, r)
+	}))
 }
 
-// secure sets what every answer has. Nothing here is meant to be shown as
-// anything but data: payloads are text that a workspace chose.
+// loginPath is where a reader gets a link to the page.
+const loginPath = consumer.Root + "/login"
+
+// secure sets what every answer has unless its handler knows better, as the
+// page does. Nothing else is meant to be shown as anything but data.
 func secure(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
@@ -94,17 +90,4 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = w.Write(append(data, '\n'))
-}
-
-// fail answers with what the store says.
-func (h *Hub) fail(w http.ResponseWriter, r *http.Request, err error) {
-	var missing *store.NotFoundError
-	switch {
-	case errors.As(err, &missing):
-		writeError(w, http.StatusNotFound, "not found", missing.Error())
-	case r.Context().Err() != nil: // nobody is there to read an answer
-	default:
-		h.log.Error("request failed", slog.String("path", r.URL.Path), slog.Any("error", err))
-		writeError(w, http.StatusInternalServerError, "internal error", "see the hub's log")
-	}
 }

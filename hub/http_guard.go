@@ -1,13 +1,10 @@
 package hub
 
 import (
-	"errors"
 	"net"
 	"net/http"
 	"net/netip"
 	"strings"
-
-	"waymark/hub/store"
 )
 
 // checkHost refuses requests that were meant for another name; see Handler.
@@ -57,27 +54,4 @@ func hostname(host string) string {
 	}
 	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 	return strings.ToLower(strings.TrimSuffix(host, "."))
-}
-
-// checkReader lets only readers pass.
-func (h *Hub) checkReader(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		scheme, text, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-		if !strings.EqualFold(scheme, "Bearer") {
-			text = ""
-		}
-		token, err := h.lookup(r.Context(), strings.TrimSpace(text))
-		switch {
-		case errors.Is(err, errUnauthorized):
-			w.Header().Set("WWW-Authenticate", `Bearer realm="waymark"`)
-			writeError(w, http.StatusUnauthorized, "unauthorized",
-				"send a reader token as Authorization: Bearer TOKEN; hub token create --role reader makes one")
-		case err != nil:
-			writeError(w, http.StatusInternalServerError, "internal error", "see the hub's log")
-		case token.Role != store.RoleReader:
-			writeError(w, http.StatusForbidden, "forbidden", "this is an agent's token; reading needs a reader token")
-		default:
-			next.ServeHTTP(w, r)
-		}
-	})
 }

@@ -15,76 +15,7 @@ import (
 	"waymark/wire/waymark"
 )
 
-// TestAPIMatrix is every route with every kind of token and every kind of
-// host.
-func TestAPIMatrix(t *testing.T) {
-	f := newFixture(t, hub.Options{AllowHosts: []string{"Hub.example.com:443"}})
-	agent := f.token(store.RoleAgent, "a")
-	f.dial(agent).mustPush(&waymark.PushRequest{Version: 1, Resources: []*waymark.Resource{file("/w/AGENTS.md", "text")}}, true)
-	reader, revoked := f.token(store.RoleReader, ""), f.token(store.RoleReader, "")
-	token, err := f.store.TokenByHash(t.Context(), store.HashToken(revoked))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.store.RevokeToken(t.Context(), token.ID); err != nil {
-		t.Fatal(err)
-	}
-	routes := map[string]int{
-		"/api/v0/agents":           200,
-		"/api/v0/agents/a/context": 200,
-		"/api/v0/agents/b/context": 404,
-		"/api/v0/agents/a/context/resources/instruction_file:/w/AGENTS.md":                      200,
-		"/api/v0/agents/a/context/resources/" + url.PathEscape("instruction_file:/w/AGENTS.md"): 200,
-		"/api/v0/agents/a/context/resources/skill:/none":                                        404,
-		"/api/v0/agents/b/context/resources/instruction_file:/w/AGENTS.md":                      404,
-		"/api/v0/nothing": 404,
-		"/":               404,
-	}
-	tokens := map[string]int{ // 0: let in
-		"": 401, "nonsense": 401, store.NewTokenText(store.RoleReader): 401, revoked: 401, agent: 403, reader: 0,
-	}
-	hosts := map[string]bool{
-		"localhost": true, "LOCALHOST:7878": true, "localhost.": true, "127.0.0.1:1": true, "[::1]:7878": true, "127.9.9.9": true,
-		"hub.example.com": true, "HUB.example.com:99": true,
-		"evil.example.com": false, "evil.example.com:7878": false, "192.168.1.1": false, "localhost.evil.com": false, "a.hub.example.com": false,
-	}
-	for path, found := range routes {
-		for token, denied := range tokens {
-			for host, known := range hosts {
-				want := found
-				if denied != 0 {
-					want = denied
-				}
-				if !known {
-					want = http.StatusMisdirectedRequest
-				}
-				response := f.do("GET", path, token, host)
-				name := fmt.Sprintf("%s with %.4q at %s", path, token, host)
-				if response.StatusCode != want {
-					t.Fatalf("%s: %d, want %d", name, response.StatusCode, want)
-				}
-				checkHeaders(t, name, response)
-				if want != 200 {
-					checkError(t, name, response)
-				}
-			}
-		}
-	}
-	if response := f.do("GET", "/healthz", "", "evil.example.com"); response.StatusCode != 200 || body(t, response) != "ok\n" {
-		t.Errorf("healthz: %v", response.Status)
-	}
-	for _, path := range []string{"/healthz", "/api/v0/agents", "/api/v0/agents/a/context"} {
-		for _, method := range []string{"POST", "DELETE", "OPTIONS"} {
-			response := f.do(method, path, reader, "")
-			if response.StatusCode != 405 || response.Header.Get("Allow") != "GET, HEAD" {
-				t.Errorf("%s %s: %v", method, path, response.Status)
-			}
-			checkError(t, path, response)
-		}
-	}
-}
-
-func checkHeaders(t *testing.T, name string, response *http.Response) {
+func checkHeaders(t testing.TB, name string, response *http.Response) {
 	t.Helper()
 	header := response.Header
 	if header.Get("X-Content-Type-Options") != "nosniff" || !strings.Contains(header.Get("Content-Security-Policy"), "default-src 'none'") ||
@@ -93,7 +24,7 @@ func checkHeaders(t *testing.T, name string, response *http.Response) {
 	}
 }
 
-func checkError(t *testing.T, name string, response *http.Response) {
+func checkError(t testing.TB, name string, response *http.Response) {
 	t.Helper()
 	var e struct{ Message, Detail *string }
 	if err := json.NewDecoder(response.Body).Decode(&e); err != nil || e.Message == nil || e.Detail == nil || *e.Message == "" {
@@ -118,14 +49,14 @@ func TestAPIContent(t *testing.T) {
 	agents := decode(t, f.do("GET", "/api/v0/agents", reader, ""))
 	updated := agents.([]any)[0].(map[string]any)["updated_at"].(string)
 	want := []any{
-		map[string]any{"id": "a", "name": "", "connected": true, "version": 3.0, "aggregate_hash": "ab", "resources": 3.0, "updated_at": updated},
-		map[string]any{"id": "silent", "name": "", "connected": false, "version": 0.0, "aggregate_hash": "", "resources": 0.0, "updated_at": nil},
+		map[string]any{"id": "a", "name": "", "connected": true, "version": 3.0, "aggregate_hash": "ab", "resources": 3.0, "revision": 1.0, "updated_at": updated},
+		map[string]any{"id": "silent", "name": "", "connected": false, "version": 0.0, "aggregate_hash": "", "resources": 0.0, "revision": 0.0, "updated_at": nil},
 	}
 	if d := cmp.Diff(any(want), agents); d != "" {
 		t.Errorf("agents (-want +got):\n%s", d)
 	}
 
-	// The agent's snapshot JSON and two fields more.
+	// The agent's snapshot JSON and three fields more.
 	stored := f.snapshot("a")
 	data, err := json.Marshal(stored.Snapshot)
 	if err != nil {
@@ -135,7 +66,7 @@ func TestAPIContent(t *testing.T) {
 	if err := json.Unmarshal(data, &whole); err != nil {
 		t.Fatal(err)
 	}
-	whole["received_at"], whole["revision"] = updated, float64(stored.Revision)
+	whole["received_at"], whole["revision"], whole["agent_id"] = updated, float64(stored.Revision), "a"
 	got := decode(t, f.do("GET", "/api/v0/agents/a/context", reader, ""))
 	if d := cmp.Diff(any(whole), got); d != "" {
 		t.Errorf("context (-want +got):\n%s", d)

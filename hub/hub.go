@@ -11,6 +11,8 @@ import (
 	"golang.org/x/time/rate"
 	"storj.io/drpc/drpcmux"
 
+	"waymark/hub/consumer"
+	"waymark/hub/page"
 	"waymark/hub/store"
 	"waymark/wire/coder"
 	"waymark/wire/waymark"
@@ -25,8 +27,12 @@ type Options struct {
 	// AllowHosts are further names under which the HTTP API may be called:
 	// those of a reverse proxy, for example. A port is ignored.
 	AllowHosts []string
-	// Limits bound what agents may cost.
-	Limits Limits
+	// Limits bound what agents may cost, Consumer what readers may.
+	Limits   Limits
+	Consumer consumer.Limits
+	// Observe is told of every call for a push, by the goroutine that serves it.
+	// Nil means nobody is.
+	Observe func(PushObserved)
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -42,6 +48,11 @@ type Hub struct {
 	limits     Limits
 	live       live
 	seed       maphash.Seed // for the ids in a base
+	page       *page.Page
+	consumer   *consumer.API
+
+	observe func(PushObserved)
+	drain   drain
 
 	// ctx ends when Close is called.
 	ctx    context.Context
@@ -84,8 +95,12 @@ func New(opts Options) (*Hub, error) {
 		heavy:      make(chan struct{}, heavyCalls),
 		rate:       rate.NewLimiter(rate.Limit(opts.Limits.TotalRate), opts.Limits.TotalBurst),
 	}
+	h.observe = opts.Observe
+	h.drain.init()
 	h.live.init(&h.limits)
 	h.strangers = h.live.newHolder("")
+	h.page = h.newPage()
+	h.consumer = h.newConsumer(opts.Consumer)
 	for _, name := range opts.AllowHosts {
 		h.allowHosts[hostname(name)] = true
 	}
@@ -107,7 +122,7 @@ var ErrClosed = errors.New("hub is closed")
 func (h *Hub) begin(ctx context.Context) (_ context.Context, end func(), err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.closed {
+	if h.closed || h.drain.begun() {
 		return nil, nil, ErrClosed
 	}
 	if !h.rechecking {
@@ -128,6 +143,7 @@ func (h *Hub) Close() error {
 	h.closed = true
 	h.mu.Unlock()
 	h.cancel()
+	_ = h.consumer.Close() // never fails
 	h.running.Wait()
 	return nil
 }

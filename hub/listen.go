@@ -1,9 +1,9 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -21,17 +21,35 @@ type ListenOptions struct {
 	// Databases open it; the zero value knows SQLite only.
 	Databases Databases
 	// HTTP is the address of the HTTP API; empty means DefaultHTTP. It must
-	// be loopback unless Insecure is set, since there is no TLS here.
+	// be loopback unless there is TLS, or Insecure is set.
 	HTTP string
+	// TLSCert and TLSKey are PEM files of a certificate, with its chain, and
+	// its key: with them HTTP is HTTPS. They are read again when they change.
+	TLSCert, TLSKey string
+	// TLSCheck is how often they are looked at; 0 means every 10 seconds.
+	TLSCheck time.Duration
+	// Monitor is the address of a port for machines that watch over the hub:
+	// /metrics, /healthz and /readyz, without tokens. Empty means none. The
+	// rules for HTTP are its rules.
+	Monitor string
+	// Metrics serves /metrics there; nil: there is none.
+	Metrics http.Handler
 	// FreePort takes a free port when HTTP is in use.
 	FreePort bool
 	// DRPC lists where agents connect: "unix:PATH" or "tcp:HOST:PORT". Empty
 	// means nowhere: then Hub().ServeConn serves what the caller has.
 	DRPC []string
-	// Insecure allows addresses that aren't loopback.
+	// Insecure allows addresses that aren't loopback, without TLS.
 	Insecure bool
-	// AllowHosts, Limits, Logger and Now are those of Options.
+	// DrainTimeout is how long what is under way may take at the end; 0 means
+	// 10 seconds.
+	DrainTimeout time.Duration
+	// ObserveRequest is told of every answer to a request, by the goroutine
+	// that serves it. Nil means nobody is.
+	ObserveRequest func(RequestObserved)
+	// AllowHosts, Observe, Limits, Logger and Now are those of Options.
 	AllowHosts []string
+	Observe    func(PushObserved)
 	Limits     Limits
 	Logger     *slog.Logger
 	Now        func() time.Time
@@ -45,6 +63,13 @@ type Server struct {
 	log   *slog.Logger
 	http  net.Listener
 	drpc  []net.Listener
+	// tls and monitor are nil where there is no such thing.
+	tls     *certificate
+	monitor net.Listener
+	metrics http.Handler
+	ready   *readiness
+	observe func(RequestObserved)
+	drain   time.Duration
 
 	closeOnce sync.Once
 	closeErr  error
@@ -75,7 +100,9 @@ func Listen(ctx context.Context, opts ListenOptions) (*Server, error) {
 	if err := opts.Databases.Check(opts.DB); err != nil {
 		return nil, err
 	}
-	s := &Server{log: opts.Logger}
+	s := &Server{
+		log: opts.Logger, metrics: opts.Metrics, observe: opts.ObserveRequest, drain: cmp.Or(opts.DrainTimeout, defaultDrain),
+	}
 	if err := s.open(ctx, &opts); err != nil {
 		_ = s.Close()
 		return nil, err
@@ -84,8 +111,17 @@ func Listen(ctx context.Context, opts ListenOptions) (*Server, error) {
 }
 
 func (s *Server) open(ctx context.Context, opts *ListenOptions) (err error) {
-	if s.http, err = listenHTTP(ctx, opts.HTTP, opts.Insecure, opts.FreePort); err != nil {
+	if err := s.openTLS(opts); err != nil {
 		return err
+	}
+	trusted := opts.Insecure || s.tls != nil
+	if s.http, err = listenHTTP(ctx, "--http", opts.HTTP, trusted, opts.FreePort); err != nil {
+		return err
+	}
+	if opts.Monitor != "" {
+		if s.monitor, err = listenHTTP(ctx, "--monitor", opts.Monitor, trusted, false); err != nil {
+			return err
+		}
 	}
 	for _, spec := range opts.DRPC {
 		listener, err := listenDRPC(ctx, spec, opts.Insecure)
@@ -99,94 +135,29 @@ func (s *Server) open(ctx context.Context, opts *ListenOptions) (err error) {
 		return err
 	}
 	s.store = st
-	s.hub, err = New(Options{Store: st, Logger: opts.Logger, AllowHosts: opts.AllowHosts, Limits: opts.Limits, Now: opts.Now})
+	s.hub, err = New(Options{
+		Store: st, Logger: opts.Logger, AllowHosts: opts.AllowHosts, Limits: opts.Limits, Observe: opts.Observe, Now: opts.Now,
+	})
 	if err != nil {
 		return err
 	}
+	s.ready = &readiness{hub: s.hub}
 	s.http = newLimitListener(s.http, s.hub.limits.Connections+extraHTTP)
 	return nil
 }
 
-// Hub returns the hub; it ends with Close.
-func (s *Server) Hub() *Hub { return s.hub }
-
-// Store returns the store; it is closed by Close.
-func (s *Server) Store() store.Store { return s.store }
-
-// HTTPURL returns where the HTTP API is, such as "http://127.0.0.1:7878".
-func (s *Server) HTTPURL() string { return "http://" + s.http.Addr().String() }
-
-// DRPC returns where agents connect, in the form of ListenOptions.DRPC, with
-// the ports that were really taken.
-func (s *Server) DRPC() []string {
-	var list []string
-	for _, l := range s.drpc {
-		list = append(list, l.Addr().Network()+":"+l.Addr().String())
+// openTLS reads the certificate, if there is one.
+func (s *Server) openTLS(opts *ListenOptions) (err error) {
+	switch {
+	case opts.TLSCert == "" && opts.TLSKey == "":
+		return nil
+	case opts.TLSCert == "":
+		return usagef("--tls-key needs --tls-cert, the file of the certificate")
+	case opts.TLSKey == "":
+		return usagef("--tls-cert needs --tls-key, the file of the certificate's key")
 	}
-	return list
-}
-
-const (
-	writeTimeout = time.Minute
-	idleTimeout  = 2 * time.Minute
-	// maxHeader leaves room for the longest resource id, URL-encoded.
-	maxHeader = 32 << 10
-	// maxBody is for requests, none of which has one.
-	maxBody = 4 << 10
-	// extraHTTP is how many HTTP connections there may be beside the agents'.
-	extraHTTP = 1024
-	// stopTimeout is how long answers that are under way may take at the end.
-	stopTimeout = 5 * time.Second
-)
-
-// Run serves until ctx ends, then stops in good order: it answers the
-// requests that are under way, ends the connections, and returns nil. When a
-// listener fails it stops everything and returns that error. Call it once.
-func (s *Server) Run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	server := &http.Server{
-		Handler: http.MaxBytesHandler(s.hub.Handler(), maxBody),
-		// A request is a few lines: that is time for a bad line, not for a
-		// peer that dribbles bytes to hold a connection.
-		ReadHeaderTimeout: s.hub.limits.Handshake, ReadTimeout: s.hub.limits.Handshake,
-		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
-		MaxHeaderBytes: maxHeader,
-		ErrorLog:       slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
-	}
-	// The agents' connections are no longer the server's own; it waits for
-	// the others.
-	server.RegisterOnShutdown(func() { _ = s.hub.Close() })
-	results := make(chan error, 1+len(s.drpc))
-	go func() {
-		err := server.Serve(s.http)
-		if errors.Is(err, http.ErrServerClosed) {
-			err = nil
-		}
-		results <- err
-	}()
-	for _, listener := range s.drpc {
-		go func() { results <- s.hub.ServeDRPC(ctx, listener) }()
-	}
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
-		<-ctx.Done()
-		stopCtx, stop := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
-		defer stop()
-		if server.Shutdown(stopCtx) != nil {
-			_ = server.Close()
-		}
-	}()
-	var first error
-	for range cap(results) {
-		if err := <-results; err != nil && first == nil {
-			first = fmt.Errorf("serve: %w", err)
-		}
-		cancel() // one that ends ends all
-	}
-	<-stopped // Serve returns before the last answers are written
-	return first
+	s.tls, err = openCertificate(opts.TLSCert, opts.TLSKey, cmp.Or(opts.TLSCheck, certificateCheck), opts.Logger)
+	return err
 }
 
 // Close releases everything. It may be called twice, and without Run; it must
@@ -194,8 +165,10 @@ func (s *Server) Run(ctx context.Context) error {
 func (s *Server) Close() error {
 	s.closeOnce.Do(func() {
 		var errs []error
-		if s.http != nil {
-			errs = append(errs, s.http.Close())
+		for _, l := range []net.Listener{s.http, s.monitor} {
+			if l != nil {
+				errs = append(errs, l.Close())
+			}
 		}
 		for _, l := range s.drpc {
 			errs = append(errs, l.Close())

@@ -47,6 +47,7 @@ func (s *contextService) Push(ctx context.Context, request *waymark.PushRequest)
 	}
 	accepted, err := s.hub.push(ctx, p)
 	if errors.Is(err, errFullNeeded) {
+		callerOf(ctx).note.fullNeeded()
 		return &waymark.PushResponse{FullNeeded: true}, nil
 	}
 	if err != nil {
@@ -86,6 +87,7 @@ func (s *agentService) PushContextState(ctx context.Context, request *coder.Push
 
 // refuse logs that a push broke a rule. Texts of rules never quote the push.
 func (h *Hub) refuse(ctx context.Context, protocol wire.Protocol, err error) error {
+	callerOf(ctx).note.refused()
 	h.log.Warn("push refused", slog.String("agent", callerOf(ctx).agentID),
 		slog.String("protocol", string(protocol)), slog.Any("error", err))
 	return err
@@ -111,6 +113,7 @@ func (h *Hub) push(ctx context.Context, p *push) (accepted bool, err error) {
 	if err != nil {
 		return false, h.failed(ctx, p.protocol, err)
 	}
+	c.note.pushed(p.Delta, result.Accepted)
 	h.log.Debug("push stored", slog.String("agent", c.agentID), slog.String("protocol", string(p.protocol)),
 		slog.Bool("accepted", result.Accepted), slog.Bool("delta", p.Delta), slog.Uint64("version", p.Snapshot.Version),
 		slog.Int("resources", len(p.Snapshot.Resources)), slog.Int64("revision", result.Revision))

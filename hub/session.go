@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"time"
 
 	"waymark/hub/store"
 )
@@ -24,6 +25,9 @@ type session struct {
 	mu      sync.Mutex // guards the rest
 	holders map[*holder]struct{}
 	ended   bool
+	calls   int         // that are under way
+	leaving bool        // ends with the last of them
+	parting *time.Timer // ends it; nil: nothing does
 }
 
 // agentState is what a session knows of an agent that pushes on it.
@@ -42,6 +46,7 @@ func (h *Hub) newSession(drop context.CancelCauseFunc) *session {
 		states: make(map[string]*agentState), holders: make(map[*holder]struct{}),
 	}
 	s.turn <- struct{}{}
+	h.drain.add(s)
 	return s
 }
 
@@ -64,9 +69,13 @@ func (s *session) attach(h *holder) {
 
 // end notes that the connection is gone.
 func (s *session) end() {
+	defer s.hub.drain.remove(s)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
+	if s.parting != nil {
+		s.parting.Stop()
+	}
 	for h := range s.holders {
 		if s.hub.live.leave(h, s) {
 			s.hub.log.Info("agent disconnected", slog.String("agent", h.agentID))

@@ -17,6 +17,7 @@ import (
 type callStream struct {
 	inner drpc.Stream
 	calls *calls
+	note  *note
 	ctx   context.Context //nolint:containedctx // that is what a drpc.Stream is
 	// received says that a message was read, heavy that it takes one of the
 	// few places for those.
@@ -52,6 +53,7 @@ func (w *weighed) Unmarshal(data []byte, m drpc.Message) error {
 	c := w.call
 	c.received = true
 	c.calls.intake.complete()
+	c.note.received(len(data))
 	if len(data) > wire.MaxMessage {
 		return errTooLarge
 	}

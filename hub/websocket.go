@@ -70,6 +70,8 @@ func (h *Hub) serveStreams(ctx context.Context, mux *yamux.Session, newCalls fun
 			defer func() { <-places }()
 			c := newCalls()
 			c.intake = newIntake(stream, &h.limits, h.large, h.limits.Read)
+			c.session.enter()
+			defer c.session.leave(0) // the peer has closed the stream: it has its answer
 			h.serveCalls(ctx, c)
 		})
 	}

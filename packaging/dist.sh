@@ -42,7 +42,7 @@ overlay() {
 }
 
 cd "$root"
-COMMANDS=${COMMANDS:-$(cd cmd && echo *)}
+COMMANDS=${COMMANDS:-$(cd cmd && for c in */main.go; do dirname "$c"; done)}
 for platform in $PLATFORMS; do
 	name=waymark_${VERSION}_$(echo "$platform" | tr / _)
 	mkdir -p "$work/$name"

@@ -172,14 +172,7 @@ func TestKilledInMidPush(t *testing.T) {
 		running.Go(func() { a.run(ctx, accepted) })
 	}
 	for round := range 10 {
-		for range 10 + round { // all are at it
-			select {
-			case <-accepted:
-			case <-time.After(time.Minute):
-				t.Fatalf("round %d: nothing is accepted any more; the agents say %q and %q", round,
-					agents[0].pusher.Status().LastError, agents[1].pusher.Status().LastError)
-			}
-		}
+		await(t, accepted, agents, 10+round) // all are at it
 		server.kill()
 		st := open()
 		for _, a := range agents {

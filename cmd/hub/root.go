@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/hub"
+	"waymark/hub/client"
 	"waymark/hub/store"
 )
 
@@ -39,7 +40,7 @@ func exitCode(err error) int {
 	switch {
 	case errors.Is(err, hub.ErrUsage):
 		return exitUsage
-	case errors.Is(err, store.ErrNotFound):
+	case errors.Is(err, store.ErrNotFound), errors.Is(err, errNotReady), errors.Is(err, client.ErrNotFound), errors.Is(err, client.ErrUnreachable):
 		return exitNo
 	}
 	return exitFailed
@@ -69,13 +70,17 @@ func newRoot() *cobra.Command {
 in their workspaces, hub keeps the newest of each and shows them over HTTP.`,
 		Example: `  hub serve
   hub token create --role reader
-  hub token create --role agent --agent dev-1`,
+  hub token create --role agent --agent dev-1
+  hub agents
+  hub context dev-1
+  hub login`,
 		SilenceErrors: true, // execute prints them
 		SilenceUsage:  true, // a page of flags hides the one line that matters
 	}
 	group(root)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, "%w", err) })
-	root.AddCommand(newServe(), newToken(), newVersion())
+	root.AddCommand(newServe(), newBackup(), newRestore(), newReady(), newToken(), newVersion())
+	root.AddCommand(newAgents(), newContext(), newPins(), newDiff(), newEvents(), newLogin())
 	return root
 }
 

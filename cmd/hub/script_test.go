@@ -25,12 +25,13 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("XDG_STATE_HOME", env.WorkDir+"/state")
 			env.Setenv("XDG_RUNTIME_DIR", env.WorkDir+"/run")
-			env.Values[serverKey{}] = new(server)
+			env.Values[serverKey{}] = &server{followed: make(map[followedKey]*followed)}
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"start": cmdStart, "stop": cmdStop, "push": cmdPush, "get": cmdGet,
-			"exit": cmdExit, "occupy": cmdOccupy, "mode": cmdMode, "provision": cmdProvision,
+			"follow": cmdFollow, "await": cmdAwait, "unfollow": cmdUnfollow, "restart": cmdRestart,
+			"fetch": cmdFetch, "exit": cmdExit, "occupy": cmdOccupy, "mode": cmdMode, "provision": cmdProvision,
 		},
 	})
 }

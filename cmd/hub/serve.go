@@ -5,16 +5,24 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"waymark/hub"
+	"waymark/hub/metrics"
 	"waymark/hub/store"
+	"waymark/hub/store/drivers"
 )
 
 // serveFlags are the flags of hub serve.
 type serveFlags struct {
 	listen     hub.ListenOptions
+	keep       store.Retention
 	tokensFile string
 	log        logFlags
 }
@@ -30,10 +38,20 @@ this machine they can also use plain DRPC (--drpc, which can be given several
 times; by default a socket that only this user can open). People and programs
 read over HTTP, too, with a reader token.
 
-There is no TLS here: an address that isn't loopback is refused, unless
---insecure says that the network can be trusted. Behind a reverse proxy, name
-the hosts under which it is called with --allow-host; the proxy must pass
-WebSockets on.
+With --tls-cert and --tls-key it serves HTTPS. The files are read again when
+they change, and at once on SIGHUP; a pair that is no good leaves the old one
+in force. Without TLS an address that isn't loopback is refused, unless
+--insecure says that the network can be trusted. Behind a reverse proxy, or
+under a name of its own, name the hosts under which the hub is called with
+--allow-host; a proxy must pass WebSockets on.
+
+--monitor opens a port for machines that watch over the hub: /metrics for
+Prometheus, /healthz and /readyz, without a token and without the name of any
+agent.
+
+On SIGTERM or SIGINT it takes nothing new, answers what is under way, tells the
+agents to connect again and ends; --drain-timeout bounds that, and a second
+signal ends it at once.
 
 The database is a file (sqlite:PATH) or PostgreSQL (postgres://…), which
 several hubs can share. Put a password for it into PGPASSWORD or a file that
@@ -50,6 +68,8 @@ token that was in the file once and isn't any more is no longer valid.`,
 		Example: `  hub serve
   hub serve --http 127.0.0.1:0 --drpc tcp:127.0.0.1:7879
   hub serve --db sqlite:/var/lib/waymark/hub.db --tokens /etc/waymark/tokens
+  hub serve --http :443 --tls-cert /etc/waymark/tls.crt --tls-key /etc/waymark/tls.key --allow-host hub.example.com
+  hub serve --monitor 127.0.0.1:9090
   hub serve --db postgres://waymark@db.example.com/waymark --allow-host hub.example.com`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
@@ -57,10 +77,18 @@ token that was in the file once and isn't any more is no longer valid.`,
 	addDB(cmd, &f.listen.DB)
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen.HTTP, "http", hub.DefaultHTTP, "`address` of the HTTP API; port 0 takes a free one")
+	flags.StringVar(&f.listen.TLSCert, "tls-cert", "", "`file` of the TLS certificate with its chain (PEM); with it the hub serves HTTPS")
+	flags.StringVar(&f.listen.TLSKey, "tls-key", "", "`file` of the certificate's key (PEM)")
+	flags.StringVar(&f.listen.Monitor, "monitor", "", "`address` of a port for /metrics, /healthz and /readyz; none by default")
+	flags.DurationVar(&f.listen.DrainTimeout, "drain-timeout", 10*time.Second, "how `long` what is under way may take at the end")
 	flags.StringArrayVar(&f.listen.DRPC, "drpc", nil, "where agents connect, unix:PATH or tcp:`ADDR`; can be repeated (default unix:$XDG_RUNTIME_DIR/waymark/hub.sock)")
 	flags.StringArrayVar(&f.listen.AllowHosts, "allow-host", nil, "further host `name` under which the HTTP API may be called; can be repeated")
 	flags.StringVar(&f.tokensFile, "tokens", "", "`file` of tokens that were made elsewhere")
 	flags.BoolVar(&f.listen.Insecure, "insecure", false, "allow addresses that are not loopback, without TLS")
+	defaults := store.Retention{}.Effective()
+	flags.IntVar(&f.keep.Revisions, "keep-revisions", defaults.Revisions, "how `many` revisions of each agent are kept, the newest included")
+	flags.DurationVar(&f.keep.Age, "keep-age", defaults.Age, "how `long` a revision is kept after it ceased to be the newest")
+	flags.Int64Var(&f.keep.Bytes, "keep-bytes", defaults.Bytes, "how many `bytes` of each agent's past are kept")
 	f.log.add(cmd)
 	return cmd
 }
@@ -70,7 +98,17 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	if f.listen.DrainTimeout <= 0 {
+		return usage(cmd, "--drain-timeout %s: want a duration above zero", f.listen.DrainTimeout)
+	}
+	if f.keep.Revisions < 1 || f.keep.Age <= 0 || f.keep.Bytes < 1 {
+		return usage(cmd, "--keep-revisions, --keep-age and --keep-bytes must be above zero; the newest revision is kept in any case")
+	}
 	f.listen.Logger, f.listen.Databases = logger, databases()
+	f.listen.Databases.Open = func(ctx context.Context, db string, opts hub.StoreOptions) (store.Store, error) {
+		return drivers.Open(ctx, db, drivers.Options{Now: opts.Now, History: f.keep, Logger: opts.Logger})
+	}
+	counts := f.count()
 	if len(f.listen.DRPC) == 0 {
 		spec, err := hub.DefaultDRPC()
 		if err != nil {
@@ -97,12 +135,51 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 	if err := hint(ctx, server.Store(), f.listen.DB, cmd.ErrOrStderr()); err != nil {
 		return err
 	}
-	logger.Info("hub is ready", slog.String("http", server.HTTPURL()), slog.Any("drpc", server.DRPC()))
+	if counts != nil {
+		counts.Watch(server)
+	}
+	defer reloadOnHangup(ctx, server)()
+	attrs := []slog.Attr{slog.String("http", server.HTTPURL()), slog.Any("drpc", server.DRPC())}
+	if url := server.MonitorURL(); url != "" {
+		attrs = append(attrs, slog.String("monitor", url))
+	}
+	logger.LogAttrs(ctx, slog.LevelInfo, "hub is ready", attrs...)
+	f.tellPage(cmd.ErrOrStderr(), server)
 	if err := server.Run(ctx); err != nil {
 		return err
 	}
 	logger.Info("hub has stopped")
 	return server.Close()
+}
+
+// count prepares the metrics, where there is a port for them.
+func (f *serveFlags) count() *metrics.Metrics {
+	if f.listen.Monitor == "" {
+		return nil
+	}
+	m := metrics.New(metrics.Options{Version: programVersion()})
+	f.listen.Metrics, f.listen.Observe, f.listen.ObserveRequest = m.Handler(), m.Push, m.Request
+	return m
+}
+
+// reloadOnHangup reads the TLS certificate again at each SIGHUP, until stop.
+// Without TLS the signal is no reason to end either.
+func reloadOnHangup(ctx context.Context, server *hub.Server) (stop func()) {
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	ctx, cancel := context.WithCancel(ctx)
+	var done sync.WaitGroup
+	done.Go(func() {
+		for {
+			select {
+			case <-hangups:
+				_ = server.ReloadTLS() // it has said so
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return func() { signal.Stop(hangups); cancel(); done.Wait() }
 }
 
 // hint tells someone who starts a hub for the first time what is missing.

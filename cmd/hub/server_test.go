@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"io"
 	"net"
@@ -26,6 +27,8 @@ type server struct {
 	cmd  *exec.Cmd
 	log  strings.Builder
 	read chan struct{} // closed when the log has ended
+
+	followed map[followedKey]*followed // commands that run on
 }
 
 type serverKey struct{}
@@ -34,7 +37,7 @@ type serverKey struct{}
 // ready, and sets $HTTP and $DRPC to where it listens.
 func cmdStart(ts *testscript.TestScript, _ bool, args []string) {
 	s := ts.Value(serverKey{}).(*server)
-	*s = server{read: make(chan struct{})}
+	*s = server{read: make(chan struct{}), followed: s.followed}
 	s.cmd = exec.Command("hub", append([]string{"serve", "--log-format", "json"}, args...)...)
 	for _, name := range []string{"PATH", "HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"} {
 		s.cmd.Env = append(s.cmd.Env, name+"="+ts.Getenv(name))
@@ -51,6 +54,9 @@ func cmdStart(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Fatalf("hub ended before it was ready:\n%s", &s.log)
 	}
 	ts.Setenv("HTTP", line["http"].(string))
+	if monitor, ok := line["monitor"].(string); ok {
+		ts.Setenv("MONITOR", monitor)
+	}
 	ts.Setenv("DRPC", line["drpc"].([]any)[0].(string))
 }
 
@@ -87,6 +93,11 @@ func cmdStop(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Check(os.WriteFile(ts.MkAbs("hub.log"), []byte(s.log.String()), 0o600))
 }
 
+// unescape gives a script line feeds and control characters.
+func unescape(text string) string {
+	return strings.NewReplacer(`\n`, "\n", `\x1b`, "\x1b").Replace(text)
+}
+
 // cmdPush pushes one instruction file: push TOKENFILE VERSION TEXT. With !
 // the hub must refuse the token.
 func cmdPush(ts *testscript.TestScript, neg bool, args []string) {
@@ -98,9 +109,10 @@ func cmdPush(ts *testscript.TestScript, neg bool, args []string) {
 	version, err := strconv.ParseUint(args[1], 10, 64)
 	ts.Check(err)
 	ctx := drpcmetadata.Add(context.Background(), wire.TokenMetadata, strings.TrimSpace(ts.ReadFile(args[0])))
+	hash := sha256.Sum256([]byte(args[2]))
 	response, err := waymark.NewDRPCContextClient(client).Push(ctx, &waymark.PushRequest{
-		Version: version, Initial: true, Resources: []*waymark.Resource{{
-			Kind: "instruction_file", Source: "/w/AGENTS.md", Status: waymark.Status_STATUS_OK, Payload: []byte(args[2]),
+		Version: version, Initial: true, AggregateHash: hash[:], Resources: []*waymark.Resource{{
+			Kind: "instruction_file", Source: "/w/AGENTS.md", Status: waymark.Status_STATUS_OK, Payload: []byte(unescape(args[2])),
 		}},
 	})
 	switch {

@@ -139,7 +139,9 @@ func measure(t *testing.T, db string) {
 		r.say(fmt.Sprintf("%s without a pause, 1 at a time", kind), benchhub.Order{Do: "saturate", Workers: 1, For: *saturate, Full: full})
 		r.say(fmt.Sprintf("%s without a pause, %d at a time", kind, *workers), benchhub.Order{Do: "saturate", Workers: *workers, For: *saturate, Full: full})
 	}
-	if got := memory(); got.resident > before.resident+1<<30 {
+	got := memory()
+	t.Logf("the hub at the end: %d MiB resident, %d MiB of heap and stacks", got.resident>>20, got.inUse>>20)
+	if got.resident > before.resident+1<<30 {
 		t.Errorf("the hub has grown to %d MiB", got.resident>>20)
 	}
 }

@@ -137,13 +137,13 @@ func (f *Fleet) Once(ctx context.Context, workers int, full bool) Result {
 }
 
 // Saturate has workers push without a pause for d, each time for the next
-// agent.
+// agent, and each at least once.
 func (f *Fleet) Saturate(ctx context.Context, workers int, d time.Duration, full bool) Result {
 	var m meter
 	end := time.Now().Add(d)
 	m.begin()
 	m.fail(each(1<<40, workers, func(i int) error {
-		if time.Now().After(end) {
+		if i >= workers && time.Now().After(end) {
 			return errEnough
 		}
 		return m.time(func() error { return f.agents[i%len(f.agents)].push(ctx, full) })

@@ -17,7 +17,10 @@ func TestThousandEdits(t *testing.T) {
 	e := newEditor(t, newRandom(t), w.root)
 	quiet := busy(t)
 	agent := w.start()
-	for e.n < 1000 {
+	pushes := func() int { list, _ := w.hub.Stored.All(); return len(list) }
+	// On a slow machine twenty pushes, which show that the agent is looking,
+	// may take more edits.
+	for e.n < 1000 || pushes() < 20 {
 		e.edit()
 		if e.IntN(3) == 0 {
 			w.must(rig.Pause(w.ctx, time.Duration(e.IntN(25))*time.Millisecond))
@@ -25,11 +28,7 @@ func TestThousandEdits(t *testing.T) {
 	}
 	quiet()
 	w.settles(w.root)
-	list, _ := w.hub.Stored.All()
-	if len(list) < 20 {
-		t.Errorf("%d pushes of %d edits: the agent wasn't looking", len(list), e.n)
-	}
-	t.Logf("%d pushes of %d edits", len(list), e.n)
+	t.Logf("%d pushes of %d edits", pushes(), e.n)
 	w.stop(agent)
 }
 

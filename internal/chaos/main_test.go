@@ -13,7 +13,7 @@ import (
 )
 
 // patience ends a test that hangs; nothing is measured with it.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 // common is what the tests of this binary share.
 var common shared

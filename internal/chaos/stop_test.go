@@ -15,10 +15,6 @@ import (
 	"waymark/internal/rig"
 )
 
-// longestStop is ten times what a graceful end may take: this machine is kept
-// busy. `make bench-latency` measures.
-const longestStop = 10 * time.Second
-
 // TestStopUnderLoad: an agent that is told to end does so at any moment, soon
 // and well, and leaves no socket behind.
 func TestStopUnderLoad(t *testing.T) {
@@ -47,10 +43,7 @@ func TestStopUnderLoad(t *testing.T) {
 		}
 	}
 	slices.Sort(took)
-	t.Logf("ended within %v", took)
-	if worst := took[len(took)-1]; worst > longestStop {
-		t.Errorf("ended after %v", worst)
-	}
+	t.Logf("ended within %v", took) // or not within our patience: then stop has said so
 }
 
 // TestSourcesLeaveNothing: sources that are added and removed leave neither
@@ -95,7 +88,7 @@ func TestSourcesLeaveNothing(t *testing.T) {
 	}
 	w.settles(w.root)
 	var grown map[string]int
-	for range 100 { // what was closed may take a moment to end
+	for until := time.Now().Add(patience); time.Now().Before(until); { // what was closed may take a moment to end
 		grown = map[string]int{}
 		for what, n := range usage() {
 			if n > before[what]+slack[what] {

@@ -1,0 +1,39 @@
+# syntax=docker/dockerfile:1
+# The hub and the agent as images without anything else in them:
+#
+#   docker build --target hub -t waymark-hub .
+#   docker build --target agent -t waymark-agent .
+#
+# Both run as a user without rights and write nowhere but into /state, which is
+# where a volume belongs.
+FROM golang:1.26 AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN go mod download
+COPY . .
+# The native code of the built-in resolvers is made for the CPU features of the
+# machine that builds; elsewhere the agent compiles them once.
+RUN make guest native && \
+    CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='-s -w' -o /out/ ./cmd/hub ./cmd/agent && \
+    install -d -m 0700 -o 65532 -g 65532 /empty
+
+FROM scratch AS base
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
+COPY --from=build --chown=65532:65532 /empty /state
+ENV XDG_STATE_HOME=/state XDG_CACHE_HOME=/state/cache XDG_RUNTIME_DIR=/state/run
+VOLUME /state
+USER 65532:65532
+
+FROM base AS agent
+COPY --from=build /out/agent /agent
+ENTRYPOINT ["/agent"]
+CMD ["run", "--root", "/workspace"]
+
+FROM base AS hub
+COPY --from=build /out/hub /hub
+EXPOSE 7878 9090
+HEALTHCHECK --interval=10s --timeout=5s CMD ["/hub", "ready", "http://127.0.0.1:9090"]
+ENTRYPOINT ["/hub"]
+# A container's address isn't loopback: name a certificate, or say --insecure
+# where the network between can be trusted.
+CMD ["serve", "--http", "0.0.0.0:7878", "--monitor", "127.0.0.1:9090", "--tls-cert", "/tls/tls.crt", "--tls-key", "/tls/tls.key"]

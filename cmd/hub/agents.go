@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"waymark/cmd/internal/term"
+	"waymark/hub/client"
+	"waymark/hub/store"
+)
+
+func newAgents() *cobra.Command {
+	var r reader
+	cmd := &cobra.Command{
+		Use:     "agents",
+		Short:   "List the agents and what they pushed last",
+		Long:    "Lists all agents of a hub: whether they are connected, and what they pushed last.",
+		Example: "  hub agents\n  hub agents --json\n  hub agents --url https://hub.example.com --token-file reader.token",
+		Args:    exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return r.with(cmd, func(ctx context.Context, c client.Client) error {
+				agents, err := c.Agents(ctx)
+				if err != nil {
+					return err
+				}
+				return showAgents(cmd.OutOrStdout(), agents, r.json)
+			})
+		},
+	}
+	r.addJSON(cmd)
+	cmd.AddCommand(newAgentsRemove())
+	return cmd
+}
+
+func newAgentsRemove() *cobra.Command {
+	var db string
+	cmd := &cobra.Command{
+		Use:   "remove ID",
+		Short: "Forget an agent, its tokens and its history",
+		Long: `Removes an agent from the database: its tokens, its snapshot and its history.
+A running hub ends its sessions. Pins of it stay as they are, and say that it is
+gone. A file given with --tokens that still names the agent brings it back,
+empty, at the hub's next start. Exits with 3 when there is no such agent.`,
+		Example: "  hub agents remove dev-1\n  hub agents remove dev-1 --db postgres://hub@db/waymark",
+		Args:    exactly("the agent's ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withStore(cmd, db, func(st store.Store) error {
+				return st.RemoveAgent(cmd.Context(), args[0])
+			})
+		},
+	}
+	addDB(cmd, &db)
+	return cmd
+}
+
+func showAgents(w io.Writer, agents []client.Agent, asJSON bool) error {
+	if asJSON {
+		return term.JSON(w, agents)
+	}
+	if len(agents) == 0 {
+		_, err := fmt.Fprintln(w, "there are no agents; hub token create --role agent makes a token for one")
+		return err
+	}
+	table := term.NewTable(w, "ID", "NAME", "STATE", "RESOURCES", "VERSION", "REVISION", "PUSHED")
+	for i := range agents {
+		a := &agents[i]
+		state := "away"
+		if a.Connected {
+			state = "connected"
+		}
+		table.Row(a.ID, term.Dash(term.Visible(a.Name)), state, strconv.Itoa(a.Resources),
+			strconv.FormatUint(a.Version, 10), strconv.FormatInt(a.Revision, 10), stampOf(a.UpdatedAt))
+	}
+	return table.Flush()
+}
+
+// stampOf is stamp for a time that may not have come.
+func stampOf(t *time.Time) string {
+	if t == nil {
+		return "-"
+	}
+	return stamp(*t)
+}

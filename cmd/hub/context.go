@@ -1,0 +1,186 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"waymark/cmd/internal/term"
+	"waymark/host/snapshot"
+	"waymark/hub/client"
+)
+
+// contextFlags are the flags of hub context.
+type contextFlags struct {
+	reader
+	revision int64
+	pin      string
+	format   string
+}
+
+func newContext() *cobra.Command {
+	var f contextFlags
+	cmd := &cobra.Command{
+		Use:   "context [AGENT]",
+		Short: "Show what an agent has pushed, or what a pin holds",
+		Long: `Shows an agent's snapshot: the newest, or with --revision an older one that the
+hub still keeps, or with --pin what a pin holds. Resources that something is
+wrong with come first, with the reason. Without AGENT it is the only one that
+the hub has.
+
+--format markdown prints text that is ready for a prompt: instructions in
+order, the catalog of skills, MCP servers, and what is wrong.`,
+		Example: `  hub context dev-1
+  hub context dev-1 --revision 17 --json
+  hub context dev-1 --format markdown > context.md
+  hub context --pin 0f8e4f5c-7a39-4b53-a5c5-9d1d3c6f2f10`,
+		Args: optional("AGENT"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(cmd, args); err != nil {
+				return err
+			}
+			return f.with(cmd, func(ctx context.Context, c client.Client) error { return f.run(ctx, cmd.OutOrStdout(), c, args) })
+		},
+		ValidArgsFunction: f.offer(agentIDs),
+	}
+	f.addJSON(cmd)
+	flags := cmd.Flags()
+	flags.Int64Var(&f.revision, "revision", 0, "`revision` of the hub to show (default the newest)")
+	flags.StringVar(&f.pin, "pin", "", "`id` of a pin to show instead")
+	flags.StringVar(&f.format, "format", "table", "`form`: table, json or markdown")
+	complete(cmd, "format", "table", "json", "markdown")
+	_ = cmd.RegisterFlagCompletionFunc("pin", func(cmd *cobra.Command, _ []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return f.offer(pinIDs)(cmd, nil, text)
+	})
+	return cmd
+}
+
+func (f *contextFlags) check(cmd *cobra.Command, args []string) error {
+	switch {
+	case !slices.Contains([]string{"table", "json", "markdown"}, f.format):
+		return usage(cmd, "--format %q: want table, json or markdown", f.format)
+	case f.json && f.format == "markdown":
+		return usage(cmd, "--json and --format markdown exclude each other")
+	case f.revision < 0:
+		return usage(cmd, "--revision %d: revisions begin with 1", f.revision)
+	case f.pin != "" && (len(args) > 0 || f.revision != 0):
+		return usage(cmd, "--pin goes without an agent and without --revision")
+	}
+	return nil
+}
+
+func (f *contextFlags) run(ctx context.Context, w io.Writer, c client.Client, args []string) error {
+	agent := ""
+	if f.pin == "" {
+		var err error
+		if agent, err = onlyAgent(ctx, c, args); err != nil {
+			return err
+		}
+	}
+	if f.format == "markdown" {
+		text, err := f.markdown(ctx, c, agent)
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(w, forScreen(w, text))
+		return err
+	}
+	s, err := f.snapshot(ctx, c, agent)
+	if err != nil {
+		return err
+	}
+	if f.json || f.format == "json" {
+		return term.JSON(w, s)
+	}
+	return showSnapshot(w, s)
+}
+
+func (f *contextFlags) markdown(ctx context.Context, c client.Client, agent string) (string, error) {
+	if f.pin != "" {
+		return c.PinMarkdown(ctx, f.pin)
+	}
+	return c.Markdown(ctx, agent, f.revision)
+}
+
+func (f *contextFlags) snapshot(ctx context.Context, c client.Client, agent string) (*client.Snapshot, error) {
+	if f.pin != "" {
+		return c.PinContext(ctx, f.pin)
+	}
+	return c.Context(ctx, agent, client.ContextOptions{Revision: f.revision})
+}
+
+// forScreen takes out what a terminal would act on, if there is one: text that
+// goes to a file or a program stays as it is.
+func forScreen(w io.Writer, text string) string {
+	f, ok := w.(*os.File)
+	if !ok {
+		return text
+	}
+	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return text
+	}
+	return visibleLines(text)
+}
+
+// visibleLines is term.Visible for text of several lines.
+func visibleLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = term.Visible(strings.ReplaceAll(line, "\t", "    "))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// hasIssue reports whether something is wrong with a resource.
+func hasIssue(r *snapshot.Resource) bool { return r.Status != snapshot.StatusOK || r.Stale }
+
+func showSnapshot(w io.Writer, s *client.Snapshot) error {
+	fmt.Fprintf(w, "agent %s, revision %d, version %d, pushed %s, %s, %s, hash %s\n", s.AgentID, s.Revision, s.Version, stamp(s.ReceivedAt),
+		term.Count(len(s.Resources), "resource"), term.Size(s.PayloadBytes), term.Dash(term.Short(s.AggregateHash.String())))
+	if s.SnapshotError != "" {
+		fmt.Fprintf(w, "%s\n", term.Visible(s.SnapshotError))
+	}
+	rows := slices.Clone(s.Resources)
+	slices.SortStableFunc(rows, func(a, b snapshot.Resource) int { return cmp.Compare(rank(&a), rank(&b)) })
+	table := term.NewTable(w, "KIND", "SOURCE", "NAME", "STATUS", "SIZE")
+	for i := range rows {
+		r := &rows[i]
+		table.Row(term.Visible(string(r.Kind)), term.Visible(strings.TrimPrefix(r.ID(), string(r.Kind)+":")), term.Dash(term.Visible(r.Name)), statusOf(r), term.Size(r.SizeBytes))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for i := range rows {
+		if r := &rows[i]; r.Error != "" {
+			fmt.Fprintf(w, "%s: %s: %s\n", term.Visible(r.Source), statusOf(r), term.Visible(r.Error))
+		}
+	}
+	for _, p := range s.Plugins {
+		if p.State != snapshot.PluginReady {
+			fmt.Fprintf(w, "plugin %s is %s: %s\n", term.Visible(p.Name), term.Visible(string(p.State)), term.Dash(term.Visible(p.Error)))
+		}
+	}
+	return nil
+}
+
+// rank puts what needs a look first.
+func rank(r *snapshot.Resource) int {
+	if hasIssue(r) {
+		return 0
+	}
+	return 1
+}
+
+func statusOf(r *snapshot.Resource) string {
+	status := term.Visible(string(r.Status))
+	if r.Stale {
+		status += " (stale)"
+	}
+	return status
+}

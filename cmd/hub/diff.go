@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"waymark/cmd/internal/term"
+	"waymark/hub/client"
+	"waymark/hub/store"
+)
+
+// diffFlags are the flags of hub diff.
+type diffFlags struct {
+	reader
+	from, to int64
+}
+
+func newDiff() *cobra.Command {
+	var f diffFlags
+	cmd := &cobra.Command{
+		Use:   "diff AGENT|PIN",
+		Short: "Show what has changed since a pin, or between two revisions",
+		Long: `Shows what became different, resource by resource, with a unified diff of text:
+for a pin, from what it holds to what the agent has now; for an agent, from one
+revision to another. --from is by default the revision before the newest, --to
+the newest. hub events and the page tell of revisions.`,
+		Example: `  hub diff 0f8e4f5c-7a39-4b53-a5c5-9d1d3c6f2f10
+  hub diff dev-1
+  hub diff dev-1 --from 12 --to 17 --json`,
+		Args: exactly("AGENT or PIN"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.from < 0 || f.to < 0 {
+				return usage(cmd, "revisions begin with 1")
+			}
+			return f.with(cmd, func(ctx context.Context, c client.Client) error {
+				diff, err := f.diff(ctx, c, args[0])
+				if err != nil {
+					return err
+				}
+				if f.json {
+					return term.JSON(cmd.OutOrStdout(), diff)
+				}
+				return showDiff(cmd.OutOrStdout(), diff)
+			})
+		},
+		ValidArgsFunction: f.offer(agentIDs, pinIDs),
+	}
+	f.addJSON(cmd)
+	cmd.Flags().Int64Var(&f.from, "from", 0, "`revision` of an agent to compare from")
+	cmd.Flags().Int64Var(&f.to, "to", 0, "`revision` of an agent to compare to")
+	return cmd
+}
+
+// diff finds out what is meant: revisions are of agents, and without them a
+// pin goes before an agent of the same id.
+func (f *diffFlags) diff(ctx context.Context, c client.Client, id string) (*client.Diff, error) {
+	if f.from == 0 && f.to == 0 {
+		diff, err := c.PinDiff(ctx, id)
+		if !errors.Is(err, client.ErrNotFound) {
+			return diff, err
+		}
+	}
+	from := f.from
+	if from == 0 {
+		history, err := c.History(ctx, id, 0)
+		if errors.Is(err, client.ErrNotFound) {
+			return nil, fmt.Errorf("%w: there is neither a pin nor an agent %s", store.ErrNotFound, term.Visible(id))
+		}
+		if err != nil {
+			return nil, err
+		}
+		for i := range history { // the newest first
+			if from = history[i].Revision; i > 0 && (f.to == 0 || from < f.to) {
+				break
+			}
+		}
+		if from == 0 {
+			return nil, fmt.Errorf("%w: agent %s has not pushed yet", store.ErrNotFound, term.Visible(id))
+		}
+	}
+	return c.Diff(ctx, id, from, f.to)
+}
+
+func showDiff(w io.Writer, d *client.Diff) error {
+	if len(d.Changes) == 0 {
+		_, err := fmt.Fprintf(w, "nothing is different between revisions %d and %d of agent %s\n", d.From, d.To, d.AgentID)
+		return err
+	}
+	fmt.Fprintf(w, "agent %s, from revision %d to %d: %s\n", d.AgentID, d.From, d.To, term.Count(len(d.Changes), "change"))
+	for i := range d.Changes {
+		c := &d.Changes[i]
+		fmt.Fprintf(w, "\n%s %s\n", c.Change, term.Visible(c.ID))
+		if c.Before != nil && c.After != nil && c.Before.Status != c.After.Status {
+			fmt.Fprintf(w, "  status: %s, was %s\n", statusOf(c.After), statusOf(c.Before))
+		}
+		if c.After != nil && c.After.Error != "" {
+			fmt.Fprintf(w, "  %s\n", term.Visible(c.After.Error))
+		}
+		if c.DiffNote != "" {
+			fmt.Fprintf(w, "  %s\n", term.Visible(c.DiffNote))
+		}
+		if c.Diff != "" {
+			fmt.Fprintf(w, "%s\n", visibleLines(strings.TrimSuffix(c.Diff, "\n")))
+		}
+	}
+	return nil
+}

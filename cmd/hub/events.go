@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"waymark/cmd/internal/term"
+	"waymark/hub/client"
+)
+
+// eventsFlags are the flags of hub events.
+type eventsFlags struct {
+	reader
+	follow     bool
+	after      int64
+	agent, pin string
+}
+
+func newEvents() *cobra.Command {
+	var f eventsFlags
+	cmd := &cobra.Command{
+		Use:   "events",
+		Short: "Show what happens: pushes, drift of pins, agents that come and go",
+		Long: `Shows what happens at a hub, one line each. With --follow it goes on until it is
+told to stop, also over restarts of the hub, without missing or repeating a
+revision; it begins with what happens from then on, or after --after. Without
+--follow it shows what there is after --after (by default the newest of each
+agent and pin), up to the newest push, and ends.
+
+Of what happened while nobody looked, the newest of each agent is shown. With
+--json each line is an object: {"type","revision",…}.`,
+		Example: `  hub events --follow
+  hub events --follow --after 17 --agent dev-1 --json
+  hub events`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.after < 0 {
+				return usage(cmd, "--after %d: revisions begin with 1", f.after)
+			}
+			if f.follow && !cmd.Flags().Changed("after") {
+				f.after = client.Now
+			}
+			return f.with(cmd, func(ctx context.Context, c client.Client) error {
+				return f.run(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr(), c)
+			})
+		},
+	}
+	f.addJSON(cmd)
+	flags := cmd.Flags()
+	flags.BoolVarP(&f.follow, "follow", "f", false, "go on until told to stop")
+	flags.Int64Var(&f.after, "after", 0, "`revision` after which to begin")
+	flags.StringVar(&f.agent, "agent", "", "only what is about the agent with this `id`")
+	flags.StringVar(&f.pin, "pin", "", "only what is about the pin with this `id`")
+	for name, ids := range map[string]func(context.Context, client.Client) ([]string, error){"agent": agentIDs, "pin": pinIDs} {
+		_ = cmd.RegisterFlagCompletionFunc(name, func(cmd *cobra.Command, _ []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return f.offer(ids)(cmd, nil, text)
+		})
+	}
+	return cmd
+}
+
+func (f *eventsFlags) run(ctx context.Context, stdout, stderr io.Writer, c client.Client) error {
+	newest := int64(0)
+	if !f.follow {
+		var err error
+		if newest, err = f.newest(ctx, c); err != nil || newest <= f.after {
+			return err
+		}
+	}
+	var lost error
+	for e, err := range c.Events(ctx, client.EventOptions{After: f.after, AgentID: f.agent, PinID: f.pin}) {
+		if lost = err; err != nil {
+			if !f.follow {
+				return err
+			}
+			// The last one, if no more comes, is the command's own error.
+			fmt.Fprintf(stderr, "hub: %v\n", err)
+			continue
+		}
+		if f.follow || e.Type != client.EventAgent {
+			if err := f.print(stdout, &e); err != nil {
+				return err
+			}
+		}
+		if !f.follow && e.Revision >= newest {
+			return nil
+		}
+	}
+	if ctx.Err() != nil {
+		return nil // told to stop
+	}
+	return lost
+}
+
+// newest is the revision with which the list is complete.
+func (f *eventsFlags) newest(ctx context.Context, c client.Client) (newest int64, err error) {
+	if f.pin != "" {
+		pin, err := c.Pin(ctx, f.pin)
+		if err != nil {
+			return 0, err
+		}
+		return max(pin.Revision, pin.DriftRevision), nil
+	}
+	agents, err := c.Agents(ctx)
+	for i := range agents {
+		if f.agent == "" || f.agent == agents[i].ID {
+			newest = max(newest, agents[i].Revision)
+		}
+	}
+	return newest, err
+}
+
+// eventJSON is an event on a line.
+type eventJSON struct {
+	Type     string               `json:"type"`
+	Revision int64                `json:"revision"`
+	Context  *client.ContextEvent `json:"context,omitempty"`
+	Pin      *client.Pin          `json:"pin,omitempty"`
+	Agent    *client.Agent        `json:"agent,omitempty"`
+	Reset    *client.ResetEvent   `json:"reset,omitempty"`
+}
+
+func (f *eventsFlags) print(w io.Writer, e *client.Event) error {
+	if f.json {
+		return json.NewEncoder(w).Encode(eventJSON{e.Type, e.Revision, e.Context, e.Pin, e.Agent, e.Reset})
+	}
+	_, err := fmt.Fprintf(w, "%d\t%s\n", e.Revision, eventText(e))
+	return err
+}
+
+// eventText says in words what happened.
+func eventText(e *client.Event) string {
+	switch e.Type {
+	case client.EventContext:
+		return "agent " + e.Context.AgentID + " pushed version " + fmt.Sprint(e.Context.Version) + changedText(e.Context)
+	case client.EventPin:
+		p := e.Pin
+		text := "pin " + p.ID + named(p.Name) + " of agent " + p.AgentID
+		switch {
+		case p.Deleted:
+			return text + " was deleted"
+		case p.DriftedAt != nil:
+			return text + fmt.Sprintf(" has drifted since revision %d", p.DriftRevision)
+		case p.Revision == 0:
+			return text + " is empty"
+		}
+		return text + fmt.Sprintf(" holds revision %d", p.Revision)
+	case client.EventAgent:
+		switch {
+		case e.Agent.Removed:
+			return "agent " + e.Agent.ID + " was removed"
+		case e.Agent.Connected:
+			return "agent " + e.Agent.ID + named(e.Agent.Name) + " is connected"
+		}
+		return "agent " + e.Agent.ID + named(e.Agent.Name) + " is away"
+	case client.EventReset:
+		return "events were lost, read everything again: " + term.Visible(e.Reset.Reason)
+	}
+	return e.Type
+}
+
+func named(name string) string {
+	if name == "" {
+		return ""
+	}
+	return " (" + term.Visible(name) + ")"
+}
+
+// shownChanges is how many ids a line names.
+const shownChanges = 3
+
+func changedText(e *client.ContextEvent) string {
+	if len(e.Changed) == 0 {
+		return ""
+	}
+	shown := e.Changed[:min(shownChanges, len(e.Changed))]
+	text := ": " + term.Visible(strings.Join(shown, ", "))
+	if more := len(e.Changed) - len(shown) + e.More; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}

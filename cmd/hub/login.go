@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"waymark/cmd/internal/term"
+	"waymark/hub"
+	"waymark/hub/client"
+)
+
+func newLogin() *cobra.Command {
+	var r reader
+	cmd := &cobra.Command{
+		Use:   "login",
+		Short: "Print a link that opens the hub's page in a browser, once",
+		Long: `Prints a link to the hub's page that works once, within ten minutes, and keeps
+the browser signed in for thirty days. Whoever opens it can read everything, so
+it is a secret until then. The browser gets a reader token of its own, named
+"page": hub token list shows it, hub token revoke ends it.`,
+		Example: "  hub login\n  xdg-open \"$(hub login)\"\n  hub login --url https://hub.example.com --token-file reader.token",
+		Args:    exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return r.with(cmd, func(ctx context.Context, c client.Client) error {
+				login, err := c.Login(ctx)
+				if err != nil {
+					return err
+				}
+				if r.json {
+					return term.JSON(cmd.OutOrStdout(), login)
+				}
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), term.Visible(login.URL))
+				return err
+			})
+		},
+	}
+	r.addJSON(cmd)
+	return cmd
+}
+
+// tellPage prints such a link for whoever starts a hub by hand. A log in JSON
+// is made for machines, which keep it and pass it on: secrets stay out of it.
+func (f *serveFlags) tellPage(stderr io.Writer, server *hub.Server) {
+	if f.log.format == "json" {
+		return
+	}
+	fmt.Fprintf(stderr, "Open the page with this link, once, within ten minutes (hub login prints another):\n  %s\n", server.LoginURL())
+}

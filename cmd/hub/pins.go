@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"waymark/cmd/internal/term"
+	"waymark/hub/client"
+)
+
+func newPins() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "pins",
+		Short: "Hold on to snapshots, and see what has changed since",
+		Long: `A pin holds on to an agent's snapshot as it is, whatever the agent pushes, and
+tells once when the agent has moved on: it drifts. Refreshing it takes what the
+agent has then. Only what is known of MCP servers follows live. Chats make pins
+for themselves; these commands show them, and make some by hand.`,
+		Example: `  hub pins create dev-1 --name "review of the parser"
+  hub pins list
+  hub diff 0f8e4f5c-7a39-4b53-a5c5-9d1d3c6f2f10
+  hub pins refresh 0f8e4f5c-7a39-4b53-a5c5-9d1d3c6f2f10`,
+	}
+	group(cmd)
+	cmd.AddCommand(newPinsList(), newPinsCreate(), newPinsShow(), newPinsRefresh(), newPinsDelete())
+	return cmd
+}
+
+func newPinsList() *cobra.Command {
+	var r reader
+	cmd := &cobra.Command{
+		Use:     "list [AGENT]",
+		Short:   "List the pins, of one agent or of all",
+		Example: "  hub pins list\n  hub pins list dev-1 --json",
+		Args:    optional("AGENT"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return r.with(cmd, func(ctx context.Context, c client.Client) error {
+				agent := ""
+				if len(args) > 0 {
+					agent = args[0]
+				}
+				pins, err := c.Pins(ctx, agent)
+				if err != nil {
+					return err
+				}
+				return showPins(cmd.OutOrStdout(), pins, r.json)
+			})
+		},
+		ValidArgsFunction: r.offer(agentIDs),
+	}
+	r.addJSON(cmd)
+	return cmd
+}
+
+// pinState is how a pin is, in a word or two.
+func pinState(p *client.Pin) string {
+	switch {
+	case p.AgentGone:
+		return "agent gone"
+	case p.DriftedAt != nil:
+		return "drifted " + stamp(*p.DriftedAt)
+	case p.Revision == 0:
+		return "empty"
+	}
+	return "in step"
+}
+
+func showPins(w io.Writer, pins []client.Pin, asJSON bool) error {
+	if asJSON {
+		return term.JSON(w, pins)
+	}
+	if len(pins) == 0 {
+		_, err := fmt.Fprintln(w, "there are no pins; hub pins create makes one")
+		return err
+	}
+	table := term.NewTable(w, "ID", "AGENT", "NAME", "REVISION", "PINNED", "STATE")
+	for i := range pins {
+		p := &pins[i]
+		table.Row(p.ID, p.AgentID, term.Dash(term.Visible(p.Name)), strconv.FormatInt(p.Revision, 10), stampOf(p.PinnedAt), pinState(p))
+	}
+	return table.Flush()
+}
+
+func newPinsCreate() *cobra.Command {
+	var r reader
+	var name string
+	cmd := &cobra.Command{
+		Use:   "create AGENT",
+		Short: "Pin what an agent has now",
+		Long: `Pins what an agent has now. The pin of an agent that has not pushed yet is
+empty, and takes the first snapshot that comes. Without --json, stdout has the
+pin's id alone.`,
+		Example: "  hub pins create dev-1 --name \"review of the parser\"\n  pin=$(hub pins create dev-1)",
+		Args:    exactly("AGENT"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return r.with(cmd, func(ctx context.Context, c client.Client) error {
+				pin, err := c.CreatePin(ctx, args[0], name)
+				if err != nil {
+					return err
+				}
+				if r.json {
+					return term.JSON(cmd.OutOrStdout(), pin)
+				}
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), pin.ID)
+				return err
+			})
+		},
+		ValidArgsFunction: r.offer(agentIDs),
+	}
+	r.addJSON(cmd)
+	cmd.Flags().StringVar(&name, "name", "", "`name` for people")
+	return cmd
+}
+
+// newPinsOne makes a command that is about one pin.
+func newPinsOne(cmd *cobra.Command, do func(context.Context, client.Client, string) (*client.Pin, error)) *cobra.Command {
+	var r reader
+	cmd.Args = exactly("the pin's ID")
+	cmd.ValidArgsFunction = r.offer(pinIDs)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return r.with(cmd, func(ctx context.Context, c client.Client) error {
+			pin, err := do(ctx, c, args[0])
+			if err != nil || pin == nil {
+				return err
+			}
+			if r.json {
+				return term.JSON(cmd.OutOrStdout(), pin)
+			}
+			return showPins(cmd.OutOrStdout(), []client.Pin{*pin}, false)
+		})
+	}
+	r.addJSON(cmd)
+	return cmd
+}
+
+func newPinsShow() *cobra.Command {
+	return newPinsOne(&cobra.Command{
+		Use: "show ID", Short: "Show one pin",
+		Long:    "Shows one pin. hub context --pin shows what it holds, hub diff what has changed since.",
+		Example: "  hub pins show 0f8e4f5c-7a39-4b53-a5c5-9d1d3c6f2f10 --json",
+	}, func(ctx context.Context, c client.Client, id string) (*client.Pin, error) { return c.Pin(ctx, id) })
+}
+
+func newPinsRefresh() *cobra.Command {
+	return newPinsOne(&cobra.Command{
+		Use: "refresh ID", Short: "Pin anew what the agent has now",
+		Long:    "Pins anew what the agent has now, and clears the drift.",
+		Example: "  hub pins refresh 0f8e4f5c-7a39-4b53-a5c5-9d1d3c6f2f10",
+	}, func(ctx context.Context, c client.Client, id string) (*client.Pin, error) {
+		return c.RefreshPin(ctx, id)
+	})
+}
+
+func newPinsDelete() *cobra.Command {
+	var r reader
+	cmd := &cobra.Command{
+		Use: "delete ID", Short: "End a pin",
+		Long:    "Ends a pin, for ever. Exits with 3 when there is no such pin.",
+		Example: "  hub pins delete 0f8e4f5c-7a39-4b53-a5c5-9d1d3c6f2f10",
+		Args:    exactly("the pin's ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return r.with(cmd, func(ctx context.Context, c client.Client) error { return c.DeletePin(ctx, args[0]) })
+		},
+		ValidArgsFunction: r.offer(pinIDs),
+	}
+	r.add(cmd)
+	return cmd
+}

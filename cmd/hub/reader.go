@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"waymark/cmd/internal/term"
+	"waymark/hub"
+	"waymark/hub/client"
+	"waymark/hub/store"
+)
+
+// reader is how the commands that read reach a hub.
+type reader struct {
+	url, tokenFile string
+	json           bool
+}
+
+const readerHelp = `
+
+It asks the hub at --url with the reader token in --token-file: by default the
+hub that runs on this machine, and the token of the one that an agent embeds.
+A hub with a certificate of one's own authority is trusted when SSL_CERT_FILE
+names the authority's.`
+
+// add adds the flags.
+func (r *reader) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&r.url, "url", "http://"+hub.DefaultHTTP, "`URL` of the hub")
+	cmd.Flags().StringVar(&r.tokenFile, "token-file", "", "`file` with a reader token (default $XDG_STATE_HOME/waymark/reader.token)")
+	_ = cmd.RegisterFlagCompletionFunc("url", cobra.FixedCompletions([]string{"http://", "https://"}, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
+	cmd.Long = strings.TrimSpace(cmd.Long) + readerHelp
+}
+
+// addJSON adds them and --json.
+func (r *reader) addJSON(cmd *cobra.Command) {
+	r.add(cmd)
+	cmd.Flags().BoolVar(&r.json, "json", false, "print JSON")
+}
+
+// client makes the client.
+func (r *reader) client() (client.Client, error) {
+	path := r.tokenFile
+	if path == "" {
+		dir, err := hub.StateDir()
+		if err != nil {
+			return nil, err
+		}
+		path = filepath.Join(dir, "reader.token")
+	}
+	token, err := readReaderToken(path)
+	if errors.Is(err, fs.ErrNotExist) && r.tokenFile == "" {
+		return nil, fmt.Errorf("there is no reader token in %s: make one with 'hub token create --role reader > FILE' and 'chmod 600 FILE', and name it with --token-file", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return client.New(r.url, client.Options{Token: token}), nil
+}
+
+// readReaderToken reads a token from a file that nobody else can read. Its
+// errors never repeat what the file holds.
+func readReaderToken(path string) (string, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return "", fmt.Errorf("token file: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return "", fmt.Errorf("token file: %w", err)
+	}
+	if info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
+		return "", fmt.Errorf("token file %s can be read by others: chmod 600 it, and make a new token if somebody could have", path)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, 4<<10))
+	if err != nil {
+		return "", fmt.Errorf("token file: %w", err)
+	}
+	token := strings.TrimSpace(string(data))
+	if err := store.CheckTokenText(store.RoleReader, token); err != nil {
+		return "", fmt.Errorf("token file %s: %w", path, err)
+	}
+	return token, nil
+}
+
+// with runs something with a client.
+func (r *reader) with(cmd *cobra.Command, f func(ctx context.Context, c client.Client) error) error {
+	c, err := r.client()
+	if err != nil {
+		return err
+	}
+	return f(cmd.Context(), c)
+}
+
+// onlyAgent is the agent that is meant where none is named: the only one.
+func onlyAgent(ctx context.Context, c client.Client, args []string) (string, error) {
+	if len(args) > 0 {
+		return args[0], nil
+	}
+	agents, err := c.Agents(ctx)
+	switch {
+	case err != nil:
+		return "", err
+	case len(agents) == 0:
+		return "", fmt.Errorf("%w: the hub has no agents; hub token create --role agent makes a token for one", store.ErrNotFound)
+	case len(agents) > 1:
+		ids := make([]string, 0, len(agents))
+		for i := range agents {
+			ids = append(ids, agents[i].ID)
+		}
+		return "", fmt.Errorf("the hub has %s: name one of %s", term.Count(len(agents), "agent"), strings.Join(ids[:min(5, len(ids))], ", "))
+	}
+	return agents[0].ID, nil
+}
+
+// optional takes at most as many arguments as there are names.
+func optional(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > len(names) {
+			return usage(cmd, "unexpected argument %q", args[len(names)])
+		}
+		return nil
+	}
+}
+
+// completeWithin bounds what a shell waits for when somebody presses tab.
+const completeWithin = time.Second
+
+// offer completes the first argument with what the hub knows, and with nothing
+// when it doesn't answer: a shell has no place for an error.
+func (r *reader) offer(ask ...func(context.Context, client.Client) ([]string, error)) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, text string) (offered []cobra.Completion, _ cobra.ShellCompDirective) {
+		none := cobra.ShellCompDirectiveNoFileComp
+		c, err := r.client()
+		if err != nil || len(args) > 0 {
+			return nil, none
+		}
+		ctx := cmd.Context()
+		if ctx == nil {
+			ctx = context.Background() // cobra's own completion command has none
+		}
+		ctx, cancel := context.WithTimeout(ctx, completeWithin)
+		defer cancel()
+		for _, f := range ask {
+			all, err := f(ctx, c)
+			if err != nil {
+				return nil, none
+			}
+			offered = append(offered, slices.DeleteFunc(all, func(s string) bool { return !strings.HasPrefix(s, text) })...)
+		}
+		return offered, none
+	}
+}
+
+// described is a completion with a description beside it.
+func described(id, name string) string {
+	if name = term.Visible(name); name == "" {
+		return id
+	}
+	return cobra.CompletionWithDesc(id, name)
+}
+
+func agentIDs(ctx context.Context, c client.Client) (list []string, err error) {
+	agents, err := c.Agents(ctx)
+	for i := range agents {
+		list = append(list, described(agents[i].ID, agents[i].Name))
+	}
+	return list, err
+}
+
+func pinIDs(ctx context.Context, c client.Client) (list []string, err error) {
+	pins, err := c.Pins(ctx, "")
+	for i := range pins {
+		list = append(list, described(pins[i].ID, pins[i].Name))
+	}
+	return list, err
+}

@@ -1,0 +1,104 @@
+package hub_test
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"waymark/hub"
+)
+
+// bubbleVariable marks a process that runs one test in a bubble.
+const bubbleVariable = "WAYMARK_HUB_BUBBLE"
+
+// alone runs the test in a process of its own: yamux keeps timers for reuse,
+// and a timer that leaves its bubble ends the process.
+func alone(t *testing.T) {
+	t.Helper()
+	name := regexp.QuoteMeta(t.Name())
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.v", "-test.count=1", "-test.run=^"+strings.ReplaceAll(name, "/", "$/^")+"$")
+	cmd.Env = append(os.Environ(), bubbleVariable+"=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !regexp.MustCompile(`(?m)^\s*--- PASS: `+name+` `).Match(out) {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// bubble runs f with a hub that listens on pipes alone, in a bubble whose
+// clock moves only when everybody waits: what is about time then doesn't
+// depend on how fast the machine is.
+func bubble(t *testing.T, opts hub.Options, f func(t *testing.T, f *fixture, endpoint string)) {
+	t.Helper()
+	if os.Getenv(bubbleVariable) == "" {
+		alone(t)
+		return
+	}
+	synctest.Test(t, func(t *testing.T) {
+		plain, web := newPipes("drpc"), newPipes("http")
+		fix := newFixtureOn(t, opts, plain)
+		fix.plain = plain.dial
+		fix.client = &http.Client{Transport: &http.Transport{
+			DialContext:       func(context.Context, string, string) (net.Conn, error) { return web.dial() },
+			DisableKeepAlives: true,
+		}}
+		server := &http.Server{Handler: fix.hub.Handler()}
+		served := make(chan error, 1)
+		go func() { served <- server.Serve(web) }()
+		t.Cleanup(func() {
+			_ = fix.hub.Close() // the connections that the server has given away
+			_ = server.Close()
+			if err := <-served; err != http.ErrServerClosed {
+				t.Error(err)
+			}
+		})
+		f(t, fix, "http://localhost/api/v2/workspaceagents/me/rpc")
+	})
+}
+
+// pipes is a listener whose connections are pipes.
+type pipes struct {
+	name  string
+	conns chan net.Conn
+	done  chan struct{} // closed by Close
+	once  sync.Once
+}
+
+func newPipes(name string) *pipes {
+	return &pipes{name: name, conns: make(chan net.Conn), done: make(chan struct{})}
+}
+
+func (p *pipes) dial() (net.Conn, error) {
+	near, far := net.Pipe()
+	select {
+	case p.conns <- far:
+		return near, nil
+	case <-p.done:
+		return nil, net.ErrClosed
+	}
+}
+
+// Accept implements net.Listener.
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case conn := <-p.conns:
+		return conn, nil
+	case <-p.done:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener.
+func (p *pipes) Close() error {
+	p.once.Do(func() { close(p.done) })
+	return nil
+}
+
+// Addr implements net.Listener.
+func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: p.name, Net: "pipe"} }

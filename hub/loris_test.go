@@ -1,0 +1,67 @@
+package hub_test
+
+import (
+	"fmt"
+	"net"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"waymark/hub"
+	"waymark/hub/store"
+	"waymark/wire/coder"
+)
+
+// TestSlowLoris opens HTTP connections and dribbles: all are dropped, also
+// where each byte comes in time for the next, and an agent can connect
+// meanwhile.
+func TestSlowLoris(t *testing.T) {
+	dir := t.TempDir()
+	server := listen(t, hub.ListenOptions{
+		DB: "sqlite:" + filepath.Join(dir, "hub.db"), HTTP: "127.0.0.1:0", Limits: hub.Limits{Handshake: 3 * time.Second},
+	})
+	stop := run(t, server)
+	token, _, err := hub.CreateToken(t.Context(), server.Store(), store.NewToken{Role: store.RoleAgent, AgentID: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var peers sync.WaitGroup
+	for i := range 50 {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(server.HTTPURL(), "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		peers.Go(func() {
+			defer conn.Close()
+			_, _ = fmt.Fprintf(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: ")
+			dribbled := make(chan struct{})
+			go func() {
+				defer close(dribbled)
+				for i%2 == 0 {
+					if _, err := conn.Write([]byte("x")); err != nil {
+						return
+					}
+					wait(t, 20*time.Millisecond)
+				}
+			}()
+			_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
+			if err := readUntilClosed(conn); err != nil && strings.Contains(err.Error(), "timeout") {
+				t.Error("still there after a minute")
+			}
+			<-dribbled
+		})
+	}
+	a := dialBare(t, server.HTTPURL()+"/api/v2/workspaceagents/me/rpc", token)
+	if accepted, err := a.pushCoder(&coder.PushContextStateRequest{Version: 1, Initial: true}); err != nil || !accepted {
+		t.Errorf("an agent's push meanwhile: %v, %v", accepted, err)
+	}
+	peers.Wait()
+	if accepted, err := a.pushCoder(&coder.PushContextStateRequest{Version: 2}); err != nil || !accepted {
+		t.Errorf("an agent's push afterwards: %v, %v", accepted, err)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,115 @@
+// Package metrics counts what a hub does, for Prometheus.
+//
+// Labels are words of this repository, never of an agent or a reader: neither
+// names nor ids, so that whoever may scrape a hub learns nothing about what is
+// in it, and so that nobody can make a hub hold series without end. docs/hub.md
+// says what each metric means.
+//
+// All methods are safe for concurrent use.
+package metrics
+
+import (
+	"context"
+	"net/http"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"waymark/hub"
+)
+
+const namespace = "waymark_hub"
+
+// The buckets. A delta takes a millisecond, a full push of 4 MiB on a busy
+// database seconds; a message is at most 4 MiB.
+var (
+	seconds = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
+	sizes   = prometheus.ExponentialBuckets(256, 4, 8) // to 4 MiB
+)
+
+// Options configure a Metrics. The zero value works.
+type Options struct {
+	// Version is that of the program, for waymark_hub_build_info.
+	Version string
+}
+
+// Metrics counts what one hub does. Make one with New.
+type Metrics struct {
+	registry *prometheus.Registry
+
+	pushes         *prometheus.CounterVec
+	pushSeconds    *prometheus.HistogramVec
+	pushBytes      *prometheus.HistogramVec
+	requests       *prometheus.CounterVec
+	requestSeconds prometheus.Histogram
+}
+
+// New makes a Metrics.
+func New(opts Options) *Metrics {
+	m := &Metrics{
+		registry: prometheus.NewRegistry(),
+		pushes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: namespace, Name: "pushes_total", Help: "Calls for a push, by protocol, form (full, delta) and how they ended.",
+		}, []string{"protocol", "form", "result"}),
+		pushSeconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: namespace, Name: "push_duration_seconds", Help: "From the last byte of a push to its answer, for those that were accepted.", Buckets: seconds,
+		}, []string{"form"}),
+		pushBytes: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: namespace, Name: "push_bytes", Help: "Lengths of the messages of accepted pushes.", Buckets: sizes,
+		}, []string{"form"}),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: namespace, Name: "http_requests_total", Help: "Answers to HTTP requests, by what was asked and status code.",
+		}, []string{"route", "code"}),
+		requestSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Namespace: namespace, Name: "api_duration_seconds", Help: "How long the answers to readers took, but for streams of events and requests that wait for news.", Buckets: seconds,
+		}),
+	}
+	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Namespace: namespace, Name: "build_info", Help: "What the hub was built from; always 1.",
+	}, []string{"version", "go_version"})
+	build.WithLabelValues(strings.ToValidUTF8(opts.Version, "?"), runtime.Version()).Set(1)
+	m.registry.MustRegister(m.pushes, m.pushSeconds, m.pushBytes, m.requests, m.requestSeconds, build,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// Push counts a call for a push; it is for hub.Options.Observe.
+func (m *Metrics) Push(o hub.PushObserved) {
+	form := "full"
+	if o.Delta {
+		form = "delta"
+	}
+	m.pushes.WithLabelValues(string(o.Protocol), form, string(o.Result)).Inc()
+	if o.Result == hub.PushAccepted {
+		m.pushSeconds.WithLabelValues(form).Observe(o.Duration.Seconds())
+		m.pushBytes.WithLabelValues(form).Observe(float64(o.Bytes))
+	}
+}
+
+// Request counts an answer; it is for hub.ListenOptions.ObserveRequest.
+func (m *Metrics) Request(o hub.RequestObserved) {
+	m.requests.WithLabelValues(o.Route, strconv.Itoa(o.Code)).Inc()
+	if o.Route == "api" && !o.Waited {
+		m.requestSeconds.Observe(o.Duration.Seconds())
+	}
+}
+
+// Handler serves the metrics.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
+}
+
+// Gatherer gives the metrics to those who don't speak HTTP, such as tests.
+func (m *Metrics) Gatherer() prometheus.Gatherer { return m.registry }
+
+// Source is what Watch asks: a *hub.Server.
+type Source interface {
+	Stats() hub.Stats
+	Ready(ctx context.Context) error
+	CertificateExpires() time.Time
+}

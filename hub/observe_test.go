@@ -1,0 +1,153 @@
+package hub_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"waymark/hub"
+	"waymark/hub/store"
+	"waymark/hub/store/sqlite"
+	"waymark/wire"
+	"waymark/wire/coder"
+	"waymark/wire/waymark"
+)
+
+// TestObserve: every way in which a push can end is told, in one word.
+func TestObserve(t *testing.T) {
+	var mu sync.Mutex // guards told
+	var told []hub.PushResult
+	f := newFixture(t, hub.Options{Limits: hub.Limits{Rate: 0.01, Burst: 30}, Observe: func(o hub.PushObserved) {
+		mu.Lock()
+		defer mu.Unlock()
+		told = append(told, o.Result)
+		if o.Result == hub.PushAccepted && (o.Bytes == 0 || o.Duration <= 0 || o.Protocol == "") {
+			t.Errorf("told: %+v", o)
+		}
+	}})
+	expect := func(want hub.PushResult) {
+		t.Helper()
+		if !f.eventually(func() bool { mu.Lock(); defer mu.Unlock(); return len(told) > 0 }) {
+			t.Fatalf("nothing is told, want %s", want)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if !slices.Equal(told, []hub.PushResult{want}) {
+			t.Errorf("told %v, want %s", told, want)
+		}
+		told = nil
+	}
+	endpoint, token := f.web(), f.token(store.RoleAgent, "a")
+	older, newer := dialBare(t, endpoint, token), dialBare(t, endpoint, token)
+	older.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
+	expect(hub.PushAccepted)
+	newer.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
+	expect(hub.PushAccepted)
+	newer.mustPush(&waymark.PushRequest{Version: 1}, false)
+	expect(hub.PushNotAccepted)
+	newer.mustPush(&waymark.PushRequest{Version: 3, Delta: &waymark.Delta{BaseVersion: 2}}, false)
+	expect(hub.PushFullNeeded)
+	if _, err := older.push(&waymark.PushRequest{Version: 2}); !wire.IsSuperseded(err) {
+		t.Errorf("superseded: %v", err)
+	}
+	expect(hub.PushRefused)
+	if _, err := newer.pushCoder(&coder.PushContextStateRequest{Version: 4, Resources: []*coder.ContextResource{{}}}); err == nil {
+		t.Error("a broken push was taken")
+	}
+	expect(hub.PushRefused)
+	if err := newer.invoke(wire.MethodPush, []byte(strings.Repeat("\x2a\x00", 2<<20-1))); !wire.IsTooLarge(err) {
+		t.Errorf("a bomb: %v", err)
+	}
+	expect(hub.PushTooLarge)
+	if err := newer.invoke(wire.MethodPush, []byte("\xff\xff")); err == nil {
+		t.Error("no message was taken for one")
+	}
+	expect(hub.PushRefused)
+	if _, err := f.dial("wma_wrong").push(&waymark.PushRequest{Version: 1}); !wire.IsUnauthorized(err) {
+		t.Errorf("unauthorized: %v", err)
+	}
+	expect(hub.PushUnauthorized)
+	for busy := false; !busy; {
+		_, err := newer.push(&waymark.PushRequest{Version: 5, Initial: true})
+		busy = wire.IsBusy(err)
+	}
+	if !f.eventually(func() bool { mu.Lock(); defer mu.Unlock(); return slices.Contains(told, hub.PushBusy) }) {
+		t.Errorf("told %v, want %s", told, hub.PushBusy)
+	}
+}
+
+// failingStore is a store whose database is gone, as long as it is said so.
+type failingStore struct {
+	store.Store
+	mu    sync.Mutex // guards fails and asked
+	fails bool
+	asked int
+}
+
+func (s *failingStore) ValidTokens(ctx context.Context, ids []string) ([]string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked++
+	if s.fails {
+		return nil, errors.New("dial tcp 10.0.0.7:5432: secret detail")
+	}
+	return s.Store.ValidTokens(ctx, ids)
+}
+
+// TestReady: a hub is ready while its store answers, says nothing to strangers
+// about what is wrong, and doesn't pass each question on to the database.
+func TestReady(t *testing.T) {
+	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "hub.db"), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := &failingStore{Store: db}
+	server := listen(t, hub.ListenOptions{
+		HTTP: "127.0.0.1:0", DB: "sqlite:failing",
+		Databases: hub.Databases{
+			Check: func(string) error { return nil },
+			Open:  func(context.Context, string, hub.StoreOptions) (store.Store, error) { return st, nil },
+		},
+	})
+	stop := run(t, server)
+	ready := func() (int, string) {
+		response, err := http.Get(server.HTTPURL() + "/readyz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		return response.StatusCode, body(t, response)
+	}
+	for range 200 {
+		if code, text := ready(); code != 200 || text != "ready\n" {
+			t.Fatalf("%d %s", code, text)
+		}
+	}
+	st.mu.Lock()
+	if st.asked > 100 {
+		t.Errorf("the database was asked %d times", st.asked)
+	}
+	st.fails = true
+	st.mu.Unlock()
+	f := new(fixture)
+	if !f.eventually(func() bool { code, text := ready(); return code == 503 && text == "the store doesn't answer\n" }) {
+		t.Error("it is ready without a store")
+	}
+	st.mu.Lock()
+	st.fails = false
+	st.mu.Unlock()
+	if !f.eventually(func() bool { code, _ := ready(); return code == 200 }) {
+		t.Error("it isn't ready again")
+	}
+	if response, err := http.Post(server.HTTPURL()+"/readyz", "text/plain", nil); err != nil || response.StatusCode != 405 {
+		t.Errorf("POST: %v, %v", response, err)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}

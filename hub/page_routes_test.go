@@ -1,0 +1,177 @@
+package hub_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"waymark/hub"
+	"waymark/hub/consumer"
+	"waymark/hub/page"
+	"waymark/hub/store"
+)
+
+// TestLoginMatrix: who gets a link to the page.
+func TestLoginMatrix(t *testing.T) {
+	f := newFixture(t, hub.Options{})
+	reader, agent := f.token(store.RoleReader, ""), f.token(store.RoleAgent, "a")
+	revoked := f.token(store.RoleReader, "")
+	token, err := f.store.TokenByHash(t.Context(), store.HashToken(revoked))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.store.RevokeToken(t.Context(), token.ID); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		method, token, host string
+		want                int
+	}{
+		{"POST", reader, "", 201}, {"POST", reader, "localhost:7878", 201}, {"POST", "", "", 401}, {"POST", "nonsense", "", 401},
+		{"POST", revoked, "", 401}, {"POST", agent, "", 403}, {"POST", reader, "evil.example.com", 421},
+		{"GET", reader, "", 405}, {"GET", "", "", 401},
+	} {
+		name := fmt.Sprintf("%s with %.4q at %q", test.method, test.token, test.host)
+		response := f.do(test.method, "/api/v0/login", test.token, test.host)
+		if response.StatusCode != test.want {
+			t.Errorf("%s: %s, want %d", name, response.Status, test.want)
+		}
+		checkHeaders(t, name, response)
+		if test.want != 201 {
+			checkError(t, name, response)
+			continue
+		}
+		var answer struct {
+			URL       string    `json:"url"`
+			ExpiresAt time.Time `json:"expires_at"`
+		}
+		if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+			t.Fatal(err)
+		}
+		host := test.host
+		if host == "" {
+			host = "localhost"
+		}
+		if !strings.HasPrefix(answer.URL, "http://"+host+"/login?code=") || answer.ExpiresAt.Before(time.Now()) {
+			t.Errorf("%s: %+v", name, answer)
+		}
+	}
+	for _, path := range []string{"/", "/login", "/logout", "/assets/app.js"} {
+		if response := f.do("GET", path, reader, "evil.example.com"); response.StatusCode != http.StatusMisdirectedRequest {
+			t.Errorf("%s under another name: %s", path, response.Status)
+		}
+	}
+}
+
+// TestLoginURL goes the way of a browser: the link that the hub prints, the
+// page, the API, a change, and the end.
+func TestLoginURL(t *testing.T) {
+	if page.CookieName != consumer.CookieName {
+		t.Fatal("the page sets another cookie than the API reads")
+	}
+	server, err := hub.Listen(t.Context(), hub.ListenOptions{DB: "sqlite:" + filepath.Join(t.TempDir(), "hub.db"), HTTP: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	served := make(chan error, 1)
+	go func() { served <- server.Run(t.Context()) }()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser := &http.Client{Jar: jar, Transport: &http.Transport{DisableKeepAlives: true}}
+	ask := func(method, target, body string, header http.Header) (int, string) {
+		t.Helper()
+		if strings.HasPrefix(target, "/") {
+			target = server.HTTPURL() + target
+		}
+		request, err := http.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, values := range header {
+			request.Header[name] = values
+		}
+		response, err := browser.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return response.StatusCode, string(text)
+	}
+	if status, text := ask("GET", "/", "", nil); status != 401 || !strings.Contains(text, "hub login") {
+		t.Errorf("before: %d\n%s", status, text)
+	}
+	if status, text := ask("GET", server.LoginURL(), "", nil); status != 200 || !strings.Contains(text, "/assets/app.js") {
+		t.Errorf("the link: %d\n%s", status, text)
+	}
+	if status, _ := ask("GET", "/api/v0/agents", "", nil); status != 200 {
+		t.Errorf("agents: %d", status)
+	}
+	tokens, err := server.Store().Tokens(t.Context())
+	if err != nil || len(tokens) != 1 || tokens[0].Name != "page" || tokens[0].Role != store.RoleReader {
+		t.Errorf("tokens: %+v, %v", tokens, err)
+	}
+	pin, kind := `{"agent_id":"none","name":""}`, []string{"application/json"}
+	elsewhere := http.Header{"Sec-Fetch-Site": {"cross-site"}, "Content-Type": kind}
+	if status, text := ask("POST", "/api/v0/pins", pin, elsewhere); status != 403 {
+		t.Errorf("a pin from another site's page: %d\n%s", status, text)
+	}
+	if status, text := ask("POST", "/api/v0/login", "", elsewhere); status != 403 {
+		t.Errorf("a link from another site's page: %d\n%s", status, text)
+	}
+	if status, text := ask("POST", "/api/v0/pins", pin, http.Header{"Sec-Fetch-Site": {"same-origin"}, "Content-Type": kind}); status != 404 {
+		t.Errorf("a pin from the page itself, for no agent: %d\n%s", status, text)
+	}
+	if status, text := ask("POST", "/logout", "", nil); status != 200 || !strings.Contains(text, "Signed out") {
+		t.Errorf("sign out: %d\n%s", status, text)
+	}
+	if status, _ := ask("GET", "/api/v0/agents", "", nil); status != 401 {
+		t.Errorf("agents after that: %d", status)
+	}
+	if tokens, err := server.Store().Tokens(t.Context()); err != nil || !tokens[0].Revoked() {
+		t.Errorf("tokens: %+v, %v", tokens, err)
+	}
+}
+
+// TestPageTokensEnd: a token whose browser has forgotten it is revoked when
+// another browser signs in. Other tokens are left alone.
+func TestPageTokensEnd(t *testing.T) {
+	now := time.Now()
+	f := newFixture(t, hub.Options{Now: func() time.Time { return now }})
+	reader := f.token(store.RoleReader, "")
+	signIn := func() string {
+		t.Helper()
+		var answer struct{ URL string }
+		if err := json.NewDecoder(f.do("POST", "/api/v0/login", reader, "").Body).Decode(&answer); err != nil {
+			t.Fatal(err)
+		}
+		response := f.do("GET", strings.TrimPrefix(answer.URL, "http://localhost"), "", "")
+		if len(response.Cookies()) != 1 {
+			t.Fatalf("sign in: %s", response.Status)
+		}
+		return response.Cookies()[0].Value
+	}
+	first := signIn()
+	now = now.Add(32 * 24 * time.Hour)
+	second := signIn()
+	for token, want := range map[string]int{first: 401, second: 200, reader: 200} {
+		if response := f.do("GET", "/api/v0/agents", token, ""); response.StatusCode != want {
+			t.Errorf("%.8s: %s, want %d", token, response.Status, want)
+		}
+	}
+	if log := f.log.String(); strings.Contains(log, second) || strings.Contains(log, "code=") {
+		t.Errorf("a secret is in the log:\n%s", log)
+	}
+}

@@ -1,0 +1,157 @@
+package hub
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+const (
+	writeTimeout = time.Minute
+	idleTimeout  = 2 * time.Minute
+	// maxHeader leaves room for the longest resource id, URL-encoded.
+	maxHeader = 32 << 10
+	// maxBody is for requests, which have a few fields or none.
+	maxBody = 4 << 10
+	// extraHTTP is how many HTTP connections there may be beside the agents'.
+	extraHTTP = 1024
+	// monitorConns is for a handful of scrapers and probes.
+	monitorConns = 64
+	// defaultDrain is enough for a push of 4 MiB over a slow line, and less
+	// than what init systems wait before they kill.
+	defaultDrain = 10 * time.Second
+)
+
+// Run serves until ctx ends, then stops in good order: it takes nothing new,
+// answers what is under way, tells the agents to connect again, and returns
+// nil; after ListenOptions.DrainTimeout it ends what is left. When a listener
+// fails it stops everything and returns that error. Call it once.
+func (s *Server) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	// What serves goes on while the rest comes to its end.
+	serving, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	web, monitor := s.webServer(), s.monitorServer()
+	parts := []func() error{func() error { return s.serve(web, s.http) }}
+	if monitor != nil {
+		parts = append(parts, func() error { return s.serve(monitor, newLimitListener(s.monitor, monitorConns)) })
+	}
+	for _, listener := range s.drpc {
+		parts = append(parts, func() error { return s.hub.ServeDRPC(serving, listener) })
+	}
+	results := make(chan error, len(parts))
+	for _, part := range parts {
+		go func() { results <- part() }()
+	}
+	var beside sync.WaitGroup
+	if s.tls != nil {
+		beside.Go(func() { s.tls.watch(ctx) })
+	}
+	beside.Go(func() {
+		<-ctx.Done()
+		s.stop(web, monitor)
+		end()
+	})
+	var first error
+	for range parts {
+		if err := <-results; err != nil && first == nil {
+			first = fmt.Errorf("serve: %w", err)
+		}
+		cancel() // one that ends ends all
+	}
+	beside.Wait() // Serve returns before the last answers are written
+	return first
+}
+
+// serve serves one HTTP listener until its server is shut down.
+func (s *Server) serve(server *http.Server, listener net.Listener) error {
+	if s.tls != nil {
+		listener = tls.NewListener(listener, s.tls.config())
+	}
+	err := server.Serve(listener)
+	if errors.Is(err, http.ErrServerClosed) {
+		err = nil
+	}
+	return err
+}
+
+func (s *Server) webServer() *http.Server {
+	return &http.Server{
+		Handler: http.MaxBytesHandler(s.observed(s.handler()), maxBody),
+		// A request is a few lines: that is time for a bad line, not for a
+		// peer that dribbles bytes to hold a connection.
+		ReadHeaderTimeout: s.hub.limits.Handshake, ReadTimeout: s.hub.limits.Handshake,
+		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: maxHeader,
+		ErrorLog:       slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+}
+
+// handler is the hub's, and what only a server knows.
+func (s *Server) handler() http.Handler {
+	hub := s.hub.Handler()
+	mux := http.NewServeMux()
+	mux.Handle("GET /readyz", s.ready)
+	mux.HandleFunc("/readyz", methodNotAllowed)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/readyz" {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		hub.ServeHTTP(w, r)
+	})
+}
+
+// monitorServer is the one for machines that watch; nil where there is none.
+func (s *Server) monitorServer() *http.Server {
+	if s.monitor == nil {
+		return nil
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /readyz", s.ready)
+	mux.HandleFunc("GET /healthz", serveHealth)
+	if s.metrics != nil {
+		mux.Handle("GET /metrics", s.metrics)
+	}
+	return &http.Server{
+		Handler:           http.MaxBytesHandler(mux, maxBody),
+		ReadHeaderTimeout: s.hub.limits.Handshake, ReadTimeout: s.hub.limits.Handshake,
+		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: maxHeader,
+		ErrorLog:       slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+}
+
+// stop brings everything to its end. The port for machines is the last to go:
+// until then it says what is going on.
+func (s *Server) stop(web, monitor *http.Server) {
+	s.log.Info("hub is stopping", slog.Duration("within", s.drain))
+	ctx, cancel := context.WithTimeout(context.Background(), s.drain)
+	defer cancel()
+	var both sync.WaitGroup
+	both.Go(func() {
+		if err := s.hub.Drain(ctx); err != nil {
+			s.log.Warn("agents were still at work when the time was up; they will push again", slog.Int("connections", s.hub.Stats().Connections))
+		}
+	})
+	both.Go(func() {
+		// Waits for all but the agents' connections, which aren't its own any
+		// more. Streams of events have no end of their own.
+		_ = s.hub.consumer.Close() // never fails
+		if web.Shutdown(ctx) != nil {
+			_ = web.Close()
+		}
+	})
+	both.Wait()
+	_ = s.hub.Close()
+	if monitor != nil && monitor.Shutdown(ctx) != nil {
+		_ = monitor.Close()
+	}
+}

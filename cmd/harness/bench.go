@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"waymark/cmd/internal/cli"
+	"waymark/cmd/internal/term"
+	"waymark/host"
+)
+
+// benchSettings are the flags of bench.
+type benchSettings struct {
+	settings
+	count int
+	time  string
+	json  bool
+}
+
+func (a *app) benchCommand() *cobra.Command {
+	var s benchSettings
+	cmd := &cobra.Command{
+		Use:   "bench FILE.wasm [DIR]",
+		Short: "Measure a module, in fuel first",
+		Long: `Bench runs each resolver of a module on a directory (the current one if none is given)
+again and again, remembering nothing, and prints lines that benchstat understands.
+
+Fuel counts the guest's own work. It is the same on every machine and at every run, so
+one line is enough to compare two versions; time, which comes next, needs several
+(--count 10). Then follow bytes read, files opened, names looked at, memory and finds.`,
+		Example: `  harness bench acme.wasm ~/project
+  harness bench acme.wasm ~/project --count 10 > new.txt && benchstat old.txt new.txt
+  harness bench acme.wasm ~/project --resolver cursor-rules --benchtime 100x`,
+		Args: cli.Named("FILE.wasm", "[DIR]"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := "."
+			if len(args) > 1 {
+				dir = args[1]
+			}
+			return a.bench(cmd.Context(), &s, args[0], dir)
+		},
+	}
+	s.addFlags(cmd)
+	cmd.Flags().IntVar(&s.count, "count", 1, "measure each resolver so many times")
+	cmd.Flags().StringVar(&s.time, "benchtime", "1s", "how long a measurement takes, or how many runs it is of (100x)")
+	cmd.Flags().BoolVar(&s.json, "json", false, "print JSON")
+	return cmd
+}
+
+func (a *app) bench(ctx context.Context, s *benchSettings, file, dir string) (err error) {
+	if s.count < 1 {
+		return usage("--count %d: write a number above 0", s.count)
+	}
+	enough, err := parseBenchtime(s.time)
+	if err != nil {
+		return err
+	}
+	e, err := a.open(ctx, &s.settings, file, func(o *host.Options) { o.Roots = []host.RootSpec{{Path: dir}} })
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, e.Close()) }()
+	if !s.json {
+		if err := benchHeader(a.stdout, e.module.Name); err != nil {
+			return err
+		}
+	}
+	all := []measurement{}
+	for _, resolver := range e.module.Resolvers {
+		if s.resolver != "" && s.resolver != resolver {
+			continue
+		}
+		for range s.count {
+			m, err := e.measure(ctx, resolver, enough)
+			if err != nil {
+				return err
+			}
+			all = append(all, *m)
+			if s.json {
+				continue
+			}
+			if err := m.print(a.stdout); err != nil {
+				return err
+			}
+		}
+	}
+	if s.json {
+		return term.JSON(a.stdout, all)
+	}
+	return nil
+}
+
+// parseBenchtime returns what says that a measurement has lasted long enough.
+func parseBenchtime(text string) (enough func(runs int, took time.Duration) bool, err error) {
+	if n, ok := strings.CutSuffix(text, "x"); ok {
+		want, err := strconv.Atoi(n)
+		if err == nil && want > 0 {
+			return func(runs int, _ time.Duration) bool { return runs >= want }, nil
+		}
+	} else if want, err := time.ParseDuration(text); err == nil && want > 0 {
+		return func(_ int, took time.Duration) bool { return took >= want }, nil
+	}
+	return nil, usage("--benchtime %q: write a duration (1s) or a number of runs (100x)", text)
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"waymark/cmd/harness/internal/toolchain"
+	"waymark/cmd/internal/cli"
+	"waymark/cmd/internal/term"
+)
+
+// built is what build says with --json.
+type built struct {
+	Lang  toolchain.Lang `json:"lang"`
+	File  string         `json:"file"`
+	Bytes int64          `json:"bytes"`
+}
+
+func (a *app) buildCommand() *cobra.Command {
+	var opts toolchain.Options
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "build [DIR]",
+		Short: "Build the module of a resolver",
+		Long: `Build finds out which language the source in a directory (the current one if none is
+given) is in, and calls that language's toolchain: go for Go, clang for C, and the
+compiler in node_modules for AssemblyScript. When a part of it is missing it says which,
+and how to get it.
+
+The module appears whole or not at all; equal source makes equal bytes.`,
+		Example: `  harness build
+  harness build acme-rules --output ~/.config/waymark/plugins/acme-rules.wasm
+  harness build --offline --json`,
+		Args: cli.Named("[DIR]"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := "."
+			if len(args) > 0 {
+				dir = args[0]
+			}
+			lang, err := toolchain.Detect(dir)
+			if err != nil {
+				return err
+			}
+			opts.Stderr = a.stderr
+			file, err := toolchain.Build(cmd.Context(), dir, opts)
+			if err != nil {
+				return buildError(err)
+			}
+			info, err := os.Stat(file)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return term.JSON(a.stdout, built{lang, file, info.Size()})
+			}
+			_, err = fmt.Fprintf(a.stdout, "built %s (%s, %s)\n", term.Visible(file), lang, term.Size(info.Size()))
+			return err
+		},
+	}
+	cmd.Flags().StringVarP(&opts.Output, "output", "o", "", "the file to write (default DIR/<name of DIR>.wasm)")
+	cmd.Flags().BoolVar(&opts.Offline, "offline", false, "let the toolchain download nothing")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// buildError is for what the toolchain has not said on standard error already.
+func buildError(err error) error { return fmt.Errorf("nothing was built: %w", err) }

@@ -1,0 +1,96 @@
+package conform_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"waymark/cmd/harness/internal/conform"
+	"waymark/host/sandbox"
+)
+
+// misdeed is a resolver of testdata/bad: the rule that it breaks, and what the
+// report says. Any rule may be the first to find one without a rule.
+type misdeed struct{ resolver, rule, detail string }
+
+// misdeeds are checked together where they read the same, since making the
+// workspaces takes most of the time.
+var misdeeds = [][]misdeed{
+	{
+		{"undeclared-kind", "rows", `its kind is not declared: "hook"`},
+		{"content-outside-reads", "rows", "it names a file that the resolver may not read"},
+		{"bad-path", "rows", "its path is not a clean path relative to the root"},
+		{"long-name", "rows", "its name is longer than 256 bytes"},
+		{"twice", "rows", "several resources of the same kind, path and key"},
+		{"asks-for-more", "reads", "it asks for package.json, which its reads don't cover"},
+		{"demands-something", "empty", "there are no rules here"},
+		{"crashes-on-empty", "contents", "slice bounds out of range [:1] with length 0"},
+		{"gives-up", "files", "the run fails: resolver error: open rules/alpha.md: I/O error"},
+		{"reads-everything", "files", "the run fails: crashed"},
+		{"shows-links", "determinism", "for the same links at another place: rules/alpha.md tells where the root lies"},
+		{"floods-answer", "crowd", "are allowed"},
+		{"floods-logs", "budget", "it logs more than is kept"},
+		{"counts-in-units", "incremental", "aren't those of a clean run"},
+	},
+	{{"always-there", "rows", "there is no such file"}},
+	{{"explodes-in-depth", "crowd", "the run fails: limit exceeded"}},
+	{{"hoards-memory", "crowd", "the run fails: crashed: unreachable: fatal error: out of memory"}},
+	{{"nests-recursively", "contents", "the run fails: crashed"}},
+	{{"never-ends", "", "deadline exceeded"}},
+}
+
+// TestBad: each of them fails, for its own reason, and the report says what to
+// do.
+func TestBad(t *testing.T) {
+	t.Parallel()
+	file := guest(t, "./testdata/bad")
+	for _, group := range misdeeds {
+		t.Run(group[0].resolver, func(t *testing.T) {
+			t.Parallel()
+			var only []string
+			for _, bad := range group {
+				only = append(only, bad.resolver)
+			}
+			opts := options(only...)
+			if slices.Contains(only, "never-ends") {
+				opts.Limits = sandbox.Limits{Time: 3 * time.Second}
+			}
+			r := check(t, file, opts)
+			for _, bad := range group {
+				bad.found(t, r)
+			}
+		})
+	}
+}
+
+func (bad misdeed) found(t *testing.T, r *conform.Report) {
+	t.Helper()
+	at := slices.IndexFunc(r.Findings, func(f conform.Finding) bool {
+		return f.Severity == conform.Fail && (f.Rule == bad.rule || bad.rule == "") && f.Resolver == bad.resolver && strings.Contains(f.Detail, bad.detail)
+	})
+	if at < 0 {
+		t.Errorf("%s: nothing says that %s: %s; but:\n%s", bad.resolver, bad.rule, bad.detail, lines(r))
+		return
+	}
+	if f := r.Findings[at]; f.Hint == "" || r.OK() || r.Fails == 0 {
+		t.Errorf("no hint, or it passes: %+v", f)
+	}
+}
+
+// TestOnlyItsOwn: a resolver with one fault fails by nothing else, and another
+// check says the same.
+func TestOnlyItsOwn(t *testing.T) {
+	t.Parallel()
+	only := options("gives-up", "twice", "shows-links", "long-name")
+	r := check(t, guest(t, "./testdata/bad"), only)
+	own := map[string][]string{"gives-up": {"files", "links"}, "twice": {"rows"}, "shows-links": {"determinism"}, "long-name": {"rows"}}
+	for _, f := range r.Findings {
+		if f.Severity == conform.Fail && !slices.Contains(own[f.Resolver], f.Rule) {
+			t.Errorf("%s fails by the rule %s, too: %s %v", f.Resolver, f.Rule, f.Detail, f.Workspaces)
+		}
+	}
+	if again := check(t, guest(t, "./testdata/bad"), only); lines(again) != lines(r) || again.Runs != r.Runs {
+		t.Errorf("a second check says something else:\n%s\n%s", lines(r), lines(again))
+	}
+}

@@ -1,0 +1,168 @@
+package conform
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"waymark/abi"
+	"waymark/host"
+	"waymark/host/resolve"
+	"waymark/host/sandbox"
+	"waymark/host/snapshot"
+	"waymark/host/vfs"
+)
+
+// Options says what to check. File is needed.
+type Options struct {
+	// File is the module.
+	File string
+	// Host is the engine's configuration: caches, compiler, limits, caps, the
+	// operator's entry for the module. What modules and roots it names is not
+	// used. Only limits the check to some resolvers.
+	Host host.Options
+	// Dir, if set, is where the workspaces are made, and stay; it must be
+	// empty or not exist. Else they are removed in the end.
+	Dir string
+}
+
+// checker is one check.
+type checker struct {
+	opts   Options
+	dir    string // of the workspaces
+	state  snapshot.Plugin
+	desc   *abi.Description
+	module *sandbox.Module
+	sample sample
+	// base holds what each resolver made of the sample.
+	base map[string]*resolve.Outcome
+	// dead are the resolvers that exceeded their deadline.
+	dead   []string
+	looked map[string]bool // rules
+	found  []Finding
+	places int // that were made
+	runs   int
+}
+
+// Check checks a module. Errors are the caller's or the system's: no such
+// file, no room for workspaces, the context's.
+func Check(ctx context.Context, opts Options) (_ *Report, err error) {
+	c := &checker{opts: opts, looked: map[string]bool{}, base: map[string]*resolve.Outcome{}}
+	if err := c.room(); err != nil {
+		return nil, err
+	}
+	if opts.Dir == "" {
+		defer func() {
+			unseal(c.dir)
+			err = errors.Join(err, os.RemoveAll(c.dir))
+		}()
+	}
+	ok, err := c.admitted(ctx)
+	if c.module != nil {
+		defer func() { err = errors.Join(err, c.module.Close()) }()
+	}
+	if err != nil || !ok {
+		return c.report(), err
+	}
+	c.describe()
+	for _, phase := range []func(context.Context) error{
+		c.basics, c.requests, c.again, c.hostile, c.roots, c.edits,
+	} {
+		if len(c.alive()) == 0 {
+			break
+		}
+		if err := phase(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return c.report(), nil
+}
+
+// room makes the directory for the workspaces. Its path has no links, because
+// outcomes name their roots without them.
+func (c *checker) room() error {
+	dir, err := c.newDir()
+	if err == nil {
+		dir, err = filepath.Abs(dir)
+	}
+	if err == nil {
+		c.dir, err = filepath.EvalSymlinks(dir)
+	}
+	return err
+}
+
+// newDir makes a new directory, or the one that was named.
+func (c *checker) newDir() (string, error) {
+	dir := c.opts.Dir
+	if dir == "" {
+		return os.MkdirTemp("", "waymark-check-")
+	}
+	if err := makeDir(dir); err != nil {
+		return "", err
+	}
+	entries, err := os.ReadDir(dir)
+	if err == nil && len(entries) > 0 {
+		err = fmt.Errorf("%s is not empty: name a directory that is, or doesn't exist", dir)
+	}
+	return dir, err
+}
+
+// hostOptions are those of the engine, for those resolvers that still run.
+func (c *checker) hostOptions() host.Options {
+	o := c.opts.Host
+	o.PluginFiles, o.PluginDirs = []string{c.opts.File}, nil
+	o.Builtin, o.BuiltinNative, o.Roots, o.Push, o.MemoDir = nil, nil, nil, nil, ""
+	o.Only, o.NoMemo = c.alive(), true
+	return o
+}
+
+// names are the resolvers that are checked.
+func (c *checker) names() []string {
+	names := []string{}
+	if c.desc == nil {
+		return names
+	}
+	for _, r := range c.desc.Resolvers {
+		if only := c.opts.Host.Only; len(only) == 0 || slices.Contains(only, r.Name) {
+			names = append(names, r.Name)
+		}
+	}
+	return names
+}
+
+// alive are those of them that are still run.
+func (c *checker) alive() []string {
+	return slices.DeleteFunc(c.names(), func(n string) bool { return slices.Contains(c.dead, n) })
+}
+
+// resolvers are the descriptions of those that are checked.
+func (c *checker) resolvers() []abi.Resolver {
+	names := c.names()
+	return slices.DeleteFunc(slices.Clone(c.desc.Resolvers), func(r abi.Resolver) bool { return !slices.Contains(names, r.Name) })
+}
+
+// entry is the operator's word on the module.
+func (c *checker) entry() host.PluginOptions {
+	for _, e := range c.opts.Host.Plugins {
+		if e.Name == c.state.Name {
+			return e
+		}
+	}
+	return host.PluginOptions{}
+}
+
+// limits are those that the engine holds the module's runs to.
+func (c *checker) limits() (sandbox.Limits, vfs.Limits) {
+	run, own := c.opts.Host.Limits, c.entry().Limits
+	run = sandbox.Limits{
+		Time: cmp.Or(own.Time, run.Time), Fuel: cmp.Or(own.Fuel, run.Fuel), Memory: cmp.Or(own.Memory, run.Memory),
+		Response: cmp.Or(own.Response, run.Response), Logs: cmp.Or(own.Logs, run.Logs),
+	}
+	files, ownFiles := c.opts.Host.FileLimits, c.entry().FileLimits
+	files.Opens, files.ReadBytes, files.Entries = cmp.Or(ownFiles.Opens, files.Opens), cmp.Or(ownFiles.ReadBytes, files.ReadBytes), cmp.Or(ownFiles.Entries, files.Entries)
+	return run, files
+}

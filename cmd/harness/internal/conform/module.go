@@ -1,0 +1,118 @@
+package conform
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"waymark/abi"
+	"waymark/cmd/harness/internal/conform/patterns"
+	"waymark/host"
+	"waymark/host/sandbox"
+	"waymark/host/snapshot"
+	"waymark/host/vfs"
+)
+
+// admitted loads the module, the way an agent would and once more for requests
+// of our own.
+func (c *checker) admitted(ctx context.Context) (bool, error) {
+	if c.opts.Host.CacheDir == "" { // or it would be compiled each time
+		c.opts.Host.CacheDir = filepath.Join(c.dir, "cache")
+		c.opts.Host.KeyDir = c.opts.Host.CacheDir
+	}
+	wasm, err := os.ReadFile(c.opts.File)
+	if err != nil {
+		return false, err
+	}
+	c.looked[ruleModule] = true
+	h, err := host.New(c.hostOptions())
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, h.Close()) }()
+	if err := h.Load(ctx); err != nil {
+		return false, err
+	}
+	for _, p := range h.Status().Plugins {
+		c.state = p
+	}
+	if c.state.State != snapshot.PluginReady {
+		reason, hint := cutHint(c.state.Error)
+		c.find(Finding{Rule: ruleModule, Severity: Fail, Detail: reason, Hint: hint})
+		return false, nil
+	}
+	sb := sandbox.New(sandbox.Options{
+		CacheDir: c.opts.Host.CacheDir, KeyDir: c.opts.Host.KeyDir, Compiler: c.opts.Host.Compiler, Spares: 1, Logger: c.opts.Host.Logger,
+	})
+	limits, _ := c.limits()
+	if c.module, err = sb.Load(ctx, wasm, limits); err != nil {
+		return false, err
+	}
+	c.desc = c.module.Description()
+	return true, nil
+}
+
+// cutHint parts "reason (hint)", as sandbox.RejectError writes it.
+func cutHint(text string) (reason, hint string) {
+	if at := strings.LastIndex(text, " ("); at > 0 && strings.HasSuffix(text, ")") {
+		return text[:at], text[at+2 : len(text)-1]
+	}
+	return text, "see abi/ABI.md; harness inspect shows imports and exports"
+}
+
+// reservedName is the name of the built-in module: a drop-in that has it, too,
+// is refused by every agent.
+const reservedName = "waymark"
+
+// describe judges what the module says of itself. The host has accepted it.
+func (c *checker) describe() {
+	c.looked[ruleDescribe] = true
+	warn := func(resolver, detail, hint string) {
+		c.find(Finding{Rule: ruleDescribe, Severity: Warn, Resolver: resolver, Detail: detail, Hint: hint})
+	}
+	if c.desc.Name == reservedName {
+		warn("", "its name is that of the built-in module", "give it another: an agent refuses the second module of a name")
+	}
+	for _, r := range c.resolvers() {
+		if r.Summary == "" {
+			warn(r.Name, "it has no summary", "say in one line what it finds: agent plugins shows it")
+		}
+		if len(r.Reads)+len(r.ReadsFromConfig) == 0 {
+			warn(r.Name, "it reads nothing", "declare the files that it looks for in reads; it sees no others")
+		}
+		if slices.Contains(r.Reads, "**") {
+			warn(r.Name, `its reads are "**", the whole workspace`, "name the places that it looks at: it is shown no others, and is not run again when those change")
+		}
+		if slices.Contains(r.Kinds, abi.KindMCPConfig) && len(r.Kinds) > 1 {
+			warn(r.Name, "it declares mcp_config together with other kinds", "make a resolver of its own for mcp_config: no other sees such files")
+		}
+		for _, p := range r.Reads {
+			if hidden := protected(p, r.Kinds); hidden != "" {
+				warn(r.Name, "its reads name "+p+", which "+hidden, "leave it out, or tell operators which grant it needs")
+			}
+		}
+	}
+}
+
+// protected says why a resolver doesn't see a place that it names literally.
+func protected(pattern string, kinds []abi.Kind) string {
+	for _, p := range patterns.Paths(pattern) {
+		if strings.ContainsAny(pattern, "*?[{") {
+			return "" // it may mean others
+		}
+		for _, s := range vfs.SecretPatterns() {
+			if matchesAnywhere(s.Pattern, p) {
+				return "is on the secret list (" + s.Pattern + ") and not shown unless the operator grants it"
+			}
+		}
+		for _, m := range vfs.MCPFiles() {
+			if !slices.Equal(kinds, []abi.Kind{abi.KindMCPConfig}) && matchesAnywhere(m.Pattern, p) {
+				return "holds MCP servers and is shown only to resolvers whose sole kind is mcp_config"
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"waymark/cmd/internal/cli"
+	"waymark/host/config"
+	"waymark/host/sandbox"
+)
+
+// app is the program: what its commands share.
+type app struct {
+	// compiler compiles modules; nil means that this process does.
+	compiler *sandbox.Compiler
+
+	stdout, stderr io.Writer
+
+	logFormat string
+	verbose   bool
+}
+
+func usage(format string, args ...any) error { return cli.Usage(format, args...) }
+
+// said is an error whose reason has been printed already.
+func said(code int) error { return &cli.Error{Code: code} }
+
+// run runs one command line and returns its exit code.
+func (a *app) run(ctx context.Context, args []string) int {
+	root := a.rootCommand()
+	root.SetArgs(doubled(root, args))
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return cli.CodeOK
+	}
+	if text := err.Error(); text != "" {
+		_, _ = fmt.Fprintln(a.stderr, "harness:", text)
+	}
+	var bad *config.Error
+	if errors.As(err, &bad) {
+		_, _ = fmt.Fprint(a.stderr, bad.Excerpt())
+	}
+	return cli.Code(err)
+}
+
+func (a *app) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "harness",
+		Short: "Write, test and measure resolvers",
+		Long: `A resolver is a WebAssembly module that finds one kind of context in a workspace.
+Harness is for those who write one. It has the agent's own engine: what passes here
+behaves the same in a workspace.`,
+		Example: `  harness new acme-rules               make a resolver that builds and passes its test
+  harness build acme-rules             build acme-rules/acme-rules.wasm
+  harness test acme.wasm               run the fixtures in testdata
+  harness check acme.wasm              see whether it behaves, whatever the workspace
+  harness inspect acme.wasm            say what it is, and whether an agent would take it
+  harness run acme.wasm ~/project      show what it finds, reads and costs
+  harness bench acme.wasm ~/project    measure it, in fuel first
+  harness watch . ~/project            build and run it again whenever something is saved`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.PersistentFlags().StringVar(&a.logFormat, "log-format", "text", "how to write logs to standard error: text or json")
+	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false, "log what the engine does")
+	root.AddCommand(
+		a.newCommand(),
+		a.buildCommand(),
+		a.sdkCommand(),
+		a.inspectCommand(),
+		a.runCommand(),
+		a.testCommand(),
+		a.checkCommand(),
+		a.benchCommand(),
+		a.watchCommand(),
+		cli.VersionCommand("harness", a.stdout),
+	)
+	root.InitDefaultCompletionCmd() // so that what follows knows it
+	completions().Apply(root)
+	cli.Wrong(root)
+	return root
+}
+
+// doubled gives flags that are written with one dash, as those of go test are,
+// the second one.
+func doubled(root *cobra.Command, args []string) []string {
+	known := map[string]bool{}
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) { known[f.Name] = true })
+		for _, sub := range cmd.Commands() {
+			walk(sub)
+		}
+	}
+	walk(root)
+	args = slices.Clone(args)
+	for i, arg := range args {
+		if arg == "--" {
+			break
+		}
+		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "-"), "=")
+		if strings.HasPrefix(arg, "-") && len(name) > 1 && known[name] {
+			args[i] = "-" + arg
+		}
+	}
+	return args
+}
+
+// logger makes the engine's logger. What a command finds it prints itself, so
+// without --verbose there is none.
+func (a *app) logger() (*slog.Logger, error) {
+	log, err := cli.Logger(a.stderr, a.logFormat, slog.LevelDebug)
+	if err != nil || a.verbose {
+		return log, err
+	}
+	return slog.New(slog.DiscardHandler), nil
+}
+
+// progress tells a person that something takes long.
+func (a *app) progress(line string) {
+	_, _ = fmt.Fprintln(a.stderr, line)
+}

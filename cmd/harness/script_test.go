@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"waymark/host/sandbox"
+	"waymark/internal/guestbuild"
+	"waymark/internal/wasmtest"
+)
+
+var update = flag.Bool("update", false, "write what the scripts' cmp commands see into the scripts")
+
+// TestMain makes the test binary the command under test: it is harness when it
+// is called so.
+func TestMain(m *testing.M) {
+	sandbox.MaybeCompile() // as a child that compiles
+	testscript.Main(m, map[string]func(){"harness": harnessMain})
+}
+
+// envChild has a harness under test compile in a process of its own, as the real
+// one does. The others don't: that is limited to 30 s, which are too short under
+// the race detector on a busy machine.
+const envChild = "WAYMARK_TEST_CHILD"
+
+// harnessMain is main without a limit for compiling.
+func harnessMain() {
+	compiler := sandbox.MaybeCompile()
+	if os.Getenv(envChild) == "" {
+		compiler = nil
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	a := app{compiler: compiler, stdout: os.Stdout, stderr: os.Stderr}
+	os.Exit(a.run(ctx, os.Args[1:]))
+}
+
+// TestScripts runs testdata/script. The scripts find modules in $MODULES.
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	modules, cache := filepath.Join(dir, "modules"), filepath.Join(dir, "cache")
+	writeModules(t, modules)
+	warm(t, cache, filepath.Join(modules, "notes.wasm"))
+	testscript.Run(t, testscript.Params{
+		Dir:           "testdata/script",
+		UpdateScripts: *update,
+		Setup: func(env *testscript.Env) error {
+			for name, value := range map[string]string{
+				"HOME": env.WorkDir + "/home", "XDG_STATE_HOME": env.WorkDir + "/state", "XDG_CACHE_HOME": cache,
+				"XDG_CONFIG_HOME": env.WorkDir + "/config", "TMPDIR": env.WorkDir + "/tmp",
+				"MODULES": modules, "CI": "",
+				// Nothing may be downloaded, and little compiled.
+				"GOCACHE": goEnv(t, "GOCACHE"), "GOMODCACHE": goEnv(t, "GOMODCACHE"), "GOPROXY": "off", "GOTOOLCHAIN": "local",
+			} {
+				env.Setenv(name, value)
+			}
+			env.Values[processesKey{}] = processes{}
+			return errors.Join(os.MkdirAll(env.WorkDir+"/home", 0o700), os.MkdirAll(env.WorkDir+"/tmp", 0o700), shareKey(env.WorkDir+"/state/waymark/key"))
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"launch": cmdLaunch, "await": cmdAwait, "halt": cmdHalt, "exit": cmdExit, "normal": cmdNormal,
+		},
+		Condition: conditions,
+	})
+}
+
+func goEnv(t *testing.T, name string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "env", name).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// writeModules puts the modules of the scripts into a directory.
+func writeModules(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	built, err := guestbuild.Build(t.Context(), "./testdata/notes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes, err := os.ReadFile(built)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const describe = `{"abi":1,"name":"small","version":"1.0.0","resolvers":[{"name":"one","kinds":["command"],"reads":["*.md"]}]}`
+	one := func(file string) string {
+		return `{"resources":[{"kind":"command","path":"` + file + `","content":{"file":"` + file + `"},"name":"n"}]}`
+	}
+	for name, data := range map[string][]byte{
+		"notes":   notes,
+		"cut":     notes[:len(notes)/2],
+		"text":    []byte("#!/bin/sh\n"),
+		"small":   wasmtest.File{Describe: describe, Resolve: one("a.md")}.Bytes(),
+		"other":   wasmtest.File{Describe: describe, Resolve: one("b.md")}.Bytes(),
+		"abi2":    wasmtest.File{Describe: `{"abi":2,"name":"x","version":"1","resolvers":[]}`, Resolve: "{}"}.Bytes(),
+		"half":    wasmtest.File{Describe: describe, NoResolve: true}.Bytes(),
+		"net":     wasmtest.File{Describe: describe, Resolve: "{}", Imports: []string{"extism:host/env http_request"}}.Bytes(),
+		"nosense": wasmtest.File{Describe: describe, Resolve: "{"}.Bytes(),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name+".wasm"), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"waymark/cmd/harness/internal/scaffold"
+	"waymark/cmd/internal/cli"
+	"waymark/cmd/internal/term"
+)
+
+func (a *app) sdkCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "sdk",
+		Short: "Look after the kit that a resolver is built with",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(a.sdkUpdateCommand())
+	return cmd
+}
+
+func (a *app) sdkUpdateCommand() *cobra.Command {
+	var force, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "update [DIR]",
+		Short: "Replace a resolver's kit by the one of this program",
+		Long: `Update replaces the directory sdk of a resolver (in the current directory if none is
+given) by the kit that this program carries, and says from which version to which.
+Whoever has changed the kit by hand is asked to use --force.`,
+		Example: `  harness sdk update
+  harness sdk update acme-rules --json`,
+		Args: cli.Named("[DIR]"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			dir := "."
+			if len(args) > 0 {
+				dir = args[0]
+			}
+			u, err := scaffold.Update(dir, force)
+			if err != nil {
+				return err
+			}
+			switch {
+			case asJSON:
+				return term.JSON(a.stdout, u)
+			case u.Changed:
+				_, err = fmt.Fprintf(a.stdout, "%s: from %s to %s\n", term.Visible(u.Dir), term.Visible(u.From.String()), u.To)
+			default:
+				_, err = fmt.Fprintf(a.stdout, "%s: %s is current\n", term.Visible(u.Dir), u.To)
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "lose what was changed in the kit by hand")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"regexp"
+
+	"github.com/spf13/cobra"
+
+	"waymark/cmd/internal/cli"
+	"waymark/host"
+)
+
+// testSettings are the flags of test.
+type testSettings struct {
+	run    string
+	update bool
+	junit  string
+	json   bool
+}
+
+func (a *app) testCommand() *cobra.Command {
+	var s testSettings
+	cmd := &cobra.Command{
+		Use:   "test FILE.wasm [FIXTURE…]",
+		Short: "Run a module on fixtures and compare what it finds",
+		Long: `A fixture is a small workspace and what a module should find in it, in one text file
+(txtar). Test makes each workspace in a temporary directory, runs the module on it and
+shows what is different. Without FIXTURE, it takes all testdata/*.txtar beside the
+module; a directory stands for all *.txtar in it.
+
+  # Two rules, one of them for Go alone.
+  -- .cursor/rules/go.mdc --
+  ---
+  globs: **/*.go
+  ---
+  Use errors.Is.
+  -- .cursor/rules/locked.mdc mode=0000 --
+  -- .cursor/rules/away.mdc -> ../../../outside/secret --
+  -- waymark/outside/secret --
+  -- waymark/request.toml --
+  resolver = "cursor-rules"
+  -- waymark/want.json --
+  { "resources": [
+      { "kind": "instruction_file", "source": ".cursor/rules/go.mdc",
+        "attributes": { "mode": "glob", "globs": ["**/*.go"] } } ],
+    "exact": false, "fuel_max": 20000000 }
+
+Behind a path may stand mode=0600, size=100000000 (a sparse file), base64, crlf, bom,
+no-eol, fifo, socket, -> target; "dir/" is an empty directory. A row of want.json names
+the fields that matter: id, kind, source, key, name, description, status, error (a part
+of it), attributes, size_bytes, text. Further keys are exact (true unless said),
+warnings, denied, error (of the resolver) and fuel_max. request.toml may hold resolver,
+role, file, name, exclude, reads, grant_secrets and [config.RESOLVER].
+
+--update writes what came into want.json, and leaves description, order, exact and
+fuel_max as they are. It is refused where CI is set. The exit code is 1 when a fixture
+fails, or when there is none.`,
+		Example: `  harness test acme.wasm
+  harness test acme.wasm testdata/scoped.txtar --update
+  harness test acme.wasm --run '^scoped' --json
+  harness test acme.wasm --junit report.xml`,
+		Args: cli.Named("FILE.wasm", "FIXTURE…"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.test(cmd.Context(), &s, args[0], args[1:])
+		},
+	}
+	cmd.Flags().StringVar(&s.run, "run", "", "only fixtures whose name matches this regular expression")
+	cmd.Flags().BoolVar(&s.update, "update", false, "write what came into the fixtures")
+	cmd.Flags().StringVar(&s.junit, "junit", "", "write a JUnit report into this file")
+	cmd.Flags().BoolVar(&s.json, "json", false, "print JSON")
+	return cmd
+}
+
+func (a *app) test(ctx context.Context, s *testSettings, module string, names []string) (err error) {
+	only, err := regexp.Compile(s.run)
+	if err != nil {
+		return usage("--run: %w", err)
+	}
+	if s.update && inCI() {
+		return usage("--update is refused where CI is set: update the fixtures at home, look at the difference and commit it")
+	}
+	files, err := fixtureFiles(module, names, only)
+	if err != nil {
+		return err
+	}
+	e, err := a.open(ctx, &settings{}, module, func(*host.Options) {})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, e.Close()) }()
+	r := &testReport{Module: e.module, Fixtures: []fixtureResult{}}
+	p := testPrinter{w: a.stdout, quiet: s.json, width: longest(files)}
+	for _, file := range files {
+		one, err := e.testOne(ctx, s, file)
+		if err != nil {
+			return err
+		}
+		r.add(one)
+		if err := p.fixture(&one); err != nil {
+			return err
+		}
+	}
+	if s.junit != "" {
+		if err := writeJUnit(s.junit, r); err != nil {
+			return err
+		}
+	}
+	if err := p.finish(r); err != nil {
+		return err
+	}
+	if r.Failed > 0 {
+		return said(cli.CodeFailed)
+	}
+	return nil
+}
+
+// inCI reports whether this is a run that nobody looks at.
+func inCI() bool {
+	ci := os.Getenv("CI")
+	return ci != "" && ci != "0" && ci != "false"
+}

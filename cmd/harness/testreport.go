@@ -1,0 +1,116 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"waymark/cmd/internal/term"
+	"waymark/host/snapshot"
+)
+
+// The results of a fixture.
+const (
+	resultOK      = "ok"
+	resultFail    = "fail"
+	resultSkip    = "skip"
+	resultUpdated = "updated"
+)
+
+// testReport is the answer of `harness test --json`.
+type testReport struct {
+	Module   snapshot.Plugin `json:"module"`
+	OK       int             `json:"ok"`
+	Failed   int             `json:"failed"`
+	Skipped  int             `json:"skipped"`
+	Updated  int             `json:"updated"`
+	Fixtures []fixtureResult `json:"fixtures"`
+}
+
+// fixtureResult is what became of one fixture.
+type fixtureResult struct {
+	Name     string        `json:"name"`
+	Path     string        `json:"path"`
+	Result   string        `json:"result"` // ok, fail, skip, updated
+	Summary  string        `json:"summary"`
+	Diff     string        `json:"diff"` // unified
+	Finds    int           `json:"finds"`
+	Fuel     int64         `json:"fuel"`
+	Duration time.Duration `json:"duration_ns"`
+}
+
+func (r *testReport) add(one fixtureResult) {
+	r.Fixtures = append(r.Fixtures, one)
+	switch one.Result {
+	case resultOK:
+		r.OK++
+	case resultFail:
+		r.Failed++
+	case resultSkip:
+		r.Skipped++
+	case resultUpdated:
+		r.Updated++
+	}
+}
+
+// testPrinter shows results as they come.
+type testPrinter struct {
+	w     io.Writer
+	quiet bool // JSON comes at the end
+	width int
+}
+
+// longest is how wide the column of names is.
+func longest(files []string) int {
+	n := 0
+	for _, f := range files {
+		n = max(n, len(fixtureName(f)))
+	}
+	return n
+}
+
+func (p *testPrinter) fixture(r *fixtureResult) error {
+	if p.quiet {
+		return nil
+	}
+	name := fmt.Sprintf("%-7s  %-*s", strings.ToUpper(r.Result), p.width, term.Visible(r.Name))
+	if r.Result == resultOK || r.Result == resultUpdated {
+		_, err := fmt.Fprintf(p.w, "%s  %s, %s fuel, %s\n",
+			strings.Replace(name, "OK", "ok", 1), term.Count(r.Finds, "find"), term.Number(r.Fuel), term.Took(r.Duration))
+		return err
+	}
+	_, err := fmt.Fprintf(p.w, "%s  %s\n", name, lines(r.Summary, "         "))
+	if err == nil && r.Diff != "" {
+		_, err = fmt.Fprintf(p.w, "         %s\n", lines(strings.TrimSuffix(r.Diff, "\n"), "         "))
+	}
+	return err
+}
+
+// lines makes texts of several lines fit to be shown, with an indent before all
+// but the first.
+func lines(text, indent string) string {
+	list := strings.Split(text, "\n")
+	for i, line := range list {
+		list[i] = term.Visible(strings.ReplaceAll(line, "\t", "    "))
+	}
+	return strings.Join(list, "\n"+indent)
+}
+
+// finish ends the report.
+func (p *testPrinter) finish(r *testReport) error {
+	if p.quiet {
+		return term.JSON(p.w, r)
+	}
+	parts := []string{fmt.Sprintf("%d ok", r.OK)}
+	for _, c := range []struct {
+		n    int
+		what string
+	}{{r.Failed, "failed"}, {r.Updated, "updated"}, {r.Skipped, "skipped"}} {
+		if c.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.what))
+		}
+	}
+	_, err := fmt.Fprintf(p.w, "%s %s: %s\n", r.Module.Name, r.Module.Version, strings.Join(parts, ", "))
+	return err
+}

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"waymark/cmd/internal/cli"
 	"waymark/host/config"
 	"waymark/host/sandbox"
 )
@@ -32,25 +32,6 @@ type app struct {
 	verbose   bool
 }
 
-const (
-	exitFailed = 1
-	exitUsage  = 2
-	exitNo     = 3
-)
-
-// codeError is an error with an exit code of its own.
-type codeError struct {
-	code int
-	err  error
-}
-
-func (e *codeError) Error() string { return e.err.Error() }
-func (e *codeError) Unwrap() error { return e.err }
-
-func usage(format string, args ...any) error {
-	return &codeError{exitUsage, fmt.Errorf(format, args...)}
-}
-
 // run runs one command line and returns its exit code.
 func (a *app) run(ctx context.Context, args []string) int {
 	root := a.rootCommand()
@@ -64,11 +45,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if errors.As(err, &bad) {
 		_, _ = fmt.Fprint(a.stderr, bad.Excerpt())
 	}
-	var coded *codeError
-	if errors.As(err, &coded) {
-		return coded.code
-	}
-	return exitFailed
+	return cli.Code(err)
 }
 
 func (a *app) rootCommand() *cobra.Command {
@@ -91,46 +68,19 @@ informed about them.`,
 	root.SetErr(a.stderr)
 	root.PersistentFlags().StringVar(&a.logFormat, "log-format", "text", "how to write logs to standard error: text or json")
 	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false, "log more")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usage("%w; see '%s --help'", err, cmd.CommandPath())
-	})
 	root.AddCommand(a.runCommand(), a.resolveCommand(), a.statusCommand(), a.snapshotCommand(), a.resyncCommand(),
-		a.whyCommand(), a.sourcesCommand(), a.rootDirCommand(), a.readyCommand(), a.pluginsCommand(), a.configCommand(), a.versionCommand())
+		a.whyCommand(), a.sourcesCommand(), a.rootDirCommand(), a.readyCommand(), a.pluginsCommand(), a.configCommand(), cli.VersionCommand("agent", a.stdout))
 	root.InitDefaultCompletionCmd() // so that what follows knows it
 	a.completions(root)
-	asUsage(root)
+	cli.Wrong(root)
 	return root
-}
-
-// asUsage gives wrong arguments the exit code of wrong usage, for a command
-// and all below it.
-func asUsage(cmd *cobra.Command) {
-	if check := cmd.Args; check != nil {
-		cmd.Args = func(cmd *cobra.Command, args []string) error {
-			err := check(cmd, args)
-			if err == nil {
-				return nil
-			}
-			line, _, _ := strings.Cut(err.Error(), "\n") // cobra adds suggestions
-			return usage("%s; see '%s --help'", line, cmd.CommandPath())
-		}
-	}
-	for _, sub := range cmd.Commands() {
-		asUsage(sub)
-	}
 }
 
 // logger makes the program's logger.
 func (a *app) logger() (*slog.Logger, error) {
-	opts := &slog.HandlerOptions{Level: slog.LevelInfo}
+	level := slog.LevelInfo
 	if a.verbose {
-		opts.Level = slog.LevelDebug
+		level = slog.LevelDebug
 	}
-	switch a.logFormat {
-	case "text":
-		return slog.New(slog.NewTextHandler(a.stderr, opts)), nil
-	case "json":
-		return slog.New(slog.NewJSONHandler(a.stderr, opts)), nil
-	}
-	return nil, usage("--log-format %q: use text or json", a.logFormat)
+	return cli.Logger(a.stderr, a.logFormat, level)
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/cmd/internal/cli"
+	"waymark/cmd/internal/term"
 	"waymark/host/api/client"
 	"waymark/host/approvals"
 	"waymark/host/snapshot"
@@ -35,7 +37,7 @@ code is 3 when nothing of that name waits, or no agent runs.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 && digest != "" {
-				return usage("--digest without a NAME: say which module it is")
+				return cli.Usage("--digest without a NAME: say which module it is")
 			}
 			c, err := conn.client()
 			if err != nil {
@@ -46,7 +48,7 @@ code is 3 when nothing of that name waits, or no agent runs.`,
 			}
 			return answered(a.approve(cmd.Context(), c, args[0], digest, *asJSON))
 		},
-		ValidArgsFunction: first(waitingPlugins),
+		ValidArgsFunction: cli.InOrder(false, waitingPlugins),
 	}
 	cmd.Flags().StringVar(&digest, "digest", "", "approve only a file of this SHA-256, or whose SHA-256 begins so (8 digits at least)")
 	return cmd
@@ -69,7 +71,7 @@ func (a *app) listWaiting(ctx context.Context, c client.Client, asJSON bool) err
 		return err
 	}
 	if asJSON {
-		return printJSON(a.stdout, append([]approvals.Pending{}, all...))
+		return term.JSON(a.stdout, append([]approvals.Pending{}, all...))
 	}
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(a.stdout, "nothing waits for an approval")
@@ -109,7 +111,7 @@ func (a *app) approve(ctx context.Context, c client.Client, name, digest string,
 	}
 	plugins = slices.DeleteFunc(plugins, func(p snapshot.Plugin) bool { return p.Path != approved.Path })
 	if asJSON {
-		if err := printJSON(a.stdout, approved); err != nil {
+		if err := term.JSON(a.stdout, approved); err != nil {
 			return err
 		}
 	} else if err := printPluginTable(a.stdout, plugins); err != nil {
@@ -124,7 +126,7 @@ const digestMin = 8
 // chooseWaiting finds the one module that is meant.
 func chooseWaiting(all []approvals.Pending, name, digest string) (*approvals.Pending, error) {
 	if digest != "" && len(digest) < digestMin {
-		return nil, usage("--digest %q: give at least the first %d digits", digest, digestMin)
+		return nil, cli.Usage("--digest %q: give at least the first %d digits", digest, digestMin)
 	}
 	var found []*approvals.Pending
 	other := ""
@@ -139,9 +141,9 @@ func chooseWaiting(all []approvals.Pending, name, digest string) (*approvals.Pen
 	}
 	switch {
 	case len(found) == 0 && other != "":
-		return nil, &codeError{exitNo, fmt.Errorf("plugin %s waits with the digest %s, not with %s: look at the file again", name, other, digest)}
+		return nil, &cli.Error{Code: cli.CodeNo, Err: fmt.Errorf("plugin %s waits with the digest %s, not with %s: look at the file again", name, other, digest)}
 	case len(found) == 0:
-		return nil, &codeError{exitNo, fmt.Errorf("no plugin %q waits for an approval: see 'agent plugins'", name)}
+		return nil, &cli.Error{Code: cli.CodeNo, Err: fmt.Errorf("no plugin %q waits for an approval: see 'agent plugins'", name)}
 	case found[0].Digest != found[len(found)-1].Digest:
 		return nil, fmt.Errorf("two files wait that are named %s, %s and %s: name one with --digest", name, found[0].Path, found[len(found)-1].Path)
 	}
@@ -150,8 +152,8 @@ func chooseWaiting(all []approvals.Pending, name, digest string) (*approvals.Pen
 
 func printWaiting(w io.Writer, p *approvals.Pending) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	line := func(label, text string) { _, _ = fmt.Fprintf(t, "  %s\t%s\n", label, dash(visible(text))) }
-	_, _ = fmt.Fprintf(t, "%s %s waits: %s\n", visible(p.Name), visible(p.Version), visible(p.Reason))
+	line := func(label, text string) { _, _ = fmt.Fprintf(t, "  %s\t%s\n", label, term.Dash(term.Visible(text))) }
+	_, _ = fmt.Fprintf(t, "%s %s waits: %s\n", term.Visible(p.Name), term.Visible(p.Version), term.Visible(p.Reason))
 	line("file", p.Path)
 	line("sha256", p.Digest)
 	line("new in reads", strings.Join(p.NewReads, ", "))

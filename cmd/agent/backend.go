@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"waymark/cmd/internal/cli"
 	"waymark/host"
 	"waymark/host/api"
 	"waymark/host/approvals"
@@ -23,7 +24,7 @@ import (
 func (d *daemon) Status() api.Status {
 	h := d.host.Status()
 	s := api.Status{
-		PID: os.Getpid(), AgentVersion: currentVersion().Version,
+		PID: os.Getpid(), AgentVersion: cli.CurrentVersion().Version,
 		StartedAt: d.started, UptimeSeconds: time.Since(d.started).Seconds(),
 		Roots: h.Roots, Version: h.Version, Resources: len(d.host.Current().Resources),
 		Push: h.Push, Plugins: h.Plugins, Held: h.Held, ConfigError: d.configErrorNow(),

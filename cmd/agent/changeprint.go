@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"waymark/cmd/internal/term"
 )
 
 // changePrinter prints changes, one a line.
@@ -34,7 +36,7 @@ func (p *changePrinter) put(list ...change) error {
 
 // line is a change for a person, without the time.
 func (p *changePrinter) line(c *change) string {
-	text := visible(c.Detail)
+	text := term.Visible(c.Detail)
 	switch {
 	case c.Resource != nil:
 		text = p.resource(c)
@@ -43,7 +45,7 @@ func (p *changePrinter) line(c *change) string {
 	case c.Plugin != nil:
 		text = pluginName(*c.Plugin) + " " + string(c.Plugin.State)
 		if c.Plugin.Error != "" {
-			text += ": " + visible(c.Plugin.Error)
+			text += ": " + term.Visible(c.Plugin.Error)
 		}
 	case c.Event == eventProblem && text == "":
 		text = "none any more"
@@ -55,12 +57,12 @@ func (p *changePrinter) line(c *change) string {
 
 func (p *changePrinter) resource(c *change) string {
 	r := c.Resource
-	text := fmt.Sprintf("%-16s %-20s %s  %s", r.Kind, dash(visible(r.Name)), shorten(r.Source, p.base)+keySuffix(r.Key), statusText(r))
+	text := fmt.Sprintf("%-16s %-20s %s  %s", r.Kind, term.Dash(term.Visible(r.Name)), term.Shorten(r.Source, p.base)+keySuffix(r.Key), statusText(r))
 	if c.Was != "" {
 		text += ", was " + string(c.Was)
 	}
 	if c.Event != eventRemoved && r.Error != "" {
-		text += ": " + visible(r.Error)
+		text += ": " + term.Visible(r.Error)
 	}
 	if len(c.Changed) > 0 {
 		text += " (" + strings.Join(c.Changed, ", ") + ")"

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/cmd/internal/cli"
 	"waymark/host/api"
 	"waymark/host/api/client"
 	"waymark/host/config"
@@ -36,15 +37,15 @@ func (c *connection) client() (client.Client, error) {
 	switch {
 	case c.listen == "":
 		if c.tokenFile != "" {
-			return nil, usage("--listen-token-file without --listen: the usual place is a socket, which needs no token")
+			return nil, cli.Usage("--listen-token-file without --listen: the usual place is a socket, which needs no token")
 		}
 		return client.New(places.Socket, client.Options{}), nil
 	case scheme == "unix" && strings.TrimPrefix(rest, "//") != "":
 		return client.New(c.listen, client.Options{}), nil
 	case scheme != "tcp" || rest == "":
-		return nil, usage("--listen %q: use unix:PATH or tcp:HOST:PORT", c.listen)
+		return nil, cli.Usage("--listen %q: use unix:PATH or tcp:HOST:PORT", c.listen)
 	case c.tokenFile == "":
-		return nil, usage("--listen %q needs --listen-token-file: name the file that the agent was started with", c.listen)
+		return nil, cli.Usage("--listen %q needs --listen-token-file: name the file that the agent was started with", c.listen)
 	}
 	path, err := places.Expand(c.tokenFile)
 	if err != nil {
@@ -62,7 +63,7 @@ func answered(err error) error {
 	var refused *api.Error
 	no := errors.Is(err, client.ErrNotRunning) || errors.As(err, &refused) && refused.Code == http.StatusNotFound
 	if no {
-		return &codeError{exitNo, err}
+		return &cli.Error{Code: cli.CodeNo, Err: err}
 	}
 	return err
 }
@@ -72,7 +73,7 @@ func answered(err error) error {
 func absolutePath(path string) (string, error) {
 	switch {
 	case path == "":
-		return "", usage("an empty path names nothing")
+		return "", cli.Usage("an empty path names nothing")
 	case path == "~" || strings.HasPrefix(path, "~/"):
 		return path, nil
 	}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/cmd/internal/cli"
+	"waymark/cmd/internal/term"
 	"waymark/host/api/client"
 )
 
@@ -18,65 +20,25 @@ const completeWithin = time.Second
 // themselves.
 func (a *app) completions(root *cobra.Command) {
 	arguments := map[string]cobra.CompletionFunc{
-		"agent resolve":        directories,
-		"agent root":           directories,
+		"agent resolve":        cli.Directories,
+		"agent root":           cli.Directories,
 		"agent why":            nil, // files
-		"agent config check":   extension("toml"),
-		"agent sources add":    first(nil),
-		"agent sources show":   first(knownSources),
-		"agent sources remove": first(knownSources),
+		"agent config check":   cli.Files("toml"),
+		"agent sources add":    cli.InOrder(false, nil),
+		"agent sources show":   cli.InOrder(false, knownSources),
+		"agent sources remove": cli.InOrder(false, knownSources),
 	}
 	flags := map[string]cobra.CompletionFunc{
 		"log-format": cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp),
 		"listen":     cobra.FixedCompletions([]string{"unix:", "tcp:127.0.0.1:"}, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace),
 		"url":        cobra.FixedCompletions([]string{"unix:", "tcp:", "https://"}, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace),
-		"root":       directories,
-		"plugins":    directories,
-		"config":     extension("toml"),
+		"root":       cli.Directories,
+		"plugins":    cli.Directories,
+		"config":     cli.Files("toml"),
 		"payload":    resourceIDs,
 		"timeout":    cobra.NoFileCompletions,
 	}
-	var walk func(cmd *cobra.Command)
-	walk = func(cmd *cobra.Command) {
-		complete, ok := arguments[cmd.CommandPath()]
-		if !ok {
-			complete = cobra.NoFileCompletions
-		}
-		if cmd.ValidArgsFunction == nil {
-			cmd.ValidArgsFunction = complete
-		}
-		for name, complete := range flags {
-			if cmd.LocalFlags().Lookup(name) != nil {
-				_ = cmd.RegisterFlagCompletionFunc(name, complete) // fails for one that has its own
-			}
-		}
-		for _, sub := range cmd.Commands() {
-			walk(sub)
-		}
-	}
-	walk(root)
-}
-
-func directories(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return nil, cobra.ShellCompDirectiveFilterDirs
-}
-
-func extension(ext string) cobra.CompletionFunc {
-	return cobra.FixedCompletions([]string{ext}, cobra.ShellCompDirectiveFilterFileExt)
-}
-
-// first offers something for the first argument and nothing for more; nil
-// offers files.
-func first(complete cobra.CompletionFunc) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		switch {
-		case len(args) > 0:
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		case complete == nil:
-			return nil, cobra.ShellCompDirectiveDefault
-		}
-		return complete(cmd, args, text)
-	}
+	(&cli.Completions{Arguments: arguments, Flags: flags}).Apply(root)
 }
 
 // fromAgent offers what a running agent knows, and nothing when it doesn't
@@ -103,7 +65,7 @@ func fromAgent(cmd *cobra.Command, text string, ask func(context.Context, client
 	var offered []cobra.Completion
 	for _, s := range all {
 		// A control character would be the shell's to interpret.
-		if strings.HasPrefix(s, text) && visible(s) == s {
+		if strings.HasPrefix(s, text) && term.Visible(s) == s {
 			offered = append(offered, s)
 		}
 	}

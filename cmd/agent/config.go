@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark"
+	"waymark/cmd/internal/term"
 	"waymark/host/config"
 	"waymark/host/push"
 )
@@ -96,7 +97,7 @@ func (a *app) checkConfig(ctx context.Context, file string, asJSON bool) error {
 	if err != nil {
 		result.Problem = problemOf(err)
 		if asJSON {
-			return errors.Join(err, printJSON(a.stdout, result))
+			return errors.Join(err, term.JSON(a.stdout, result))
 		}
 		return err
 	}
@@ -109,7 +110,7 @@ func (a *app) checkConfig(ctx context.Context, file string, asJSON bool) error {
 		result.Settings[s.key] = s.value
 	}
 	if asJSON {
-		return printJSON(a.stdout, result)
+		return term.JSON(a.stdout, result)
 	}
 	return printChecked(a.stdout, &result, differing)
 }
@@ -146,13 +147,13 @@ func configWarnings(c *config.Config, places *config.Places) []string {
 func printChecked(w io.Writer, result *checked, differing []setting) error {
 	out := &strings.Builder{}
 	if len(result.Files) == 0 {
-		fmt.Fprintf(out, "no configuration file: looked for %s\n", visible(strings.Join(result.LookedFor, ", ")))
+		fmt.Fprintf(out, "no configuration file: looked for %s\n", term.Visible(strings.Join(result.LookedFor, ", ")))
 	}
 	for _, file := range result.Files {
-		fmt.Fprintf(out, "read %s: ok\n", visible(file))
+		fmt.Fprintf(out, "read %s: ok\n", term.Visible(file))
 	}
 	for _, line := range result.Warnings {
-		fmt.Fprintf(out, "warning: %s\n", visible(line))
+		fmt.Fprintf(out, "warning: %s\n", term.Visible(line))
 	}
 	if len(differing) == 0 {
 		fmt.Fprintln(out, "the defaults are in force, see 'agent config defaults'")
@@ -160,7 +161,7 @@ func printChecked(w io.Writer, result *checked, differing []setting) error {
 		fmt.Fprintln(out, "in force, where it differs from the defaults:")
 	}
 	for _, s := range differing {
-		fmt.Fprintf(out, "  %s = %s\n", visible(s.key), visible(s.text()))
+		fmt.Fprintf(out, "  %s = %s\n", term.Visible(s.key), term.Visible(s.text()))
 	}
 	_, err := io.WriteString(w, out.String())
 	return err

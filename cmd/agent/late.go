@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 
+	"waymark/cmd/internal/term"
+
 	"github.com/spf13/cobra"
 )
 
@@ -28,7 +30,7 @@ was started with --root "". Relative paths of the environment are bound to it th
 			if err := c.SetRoot(cmd.Context(), path); err != nil {
 				return answered(err)
 			}
-			_, err = fmt.Fprintf(a.stdout, "the root is %s\n", visible(path))
+			_, err = fmt.Fprintf(a.stdout, "the root is %s\n", term.Visible(path))
 			return err
 		},
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"waymark/cmd/internal/cli"
 	"waymark/host/api"
 	"waymark/host/config"
 )
@@ -35,11 +36,11 @@ func (s *listenSettings) open(ctx context.Context, places *config.Places) (net.L
 	case scheme == "tcp" && rest != "":
 		return s.openTCP(ctx, rest, places)
 	case s.tokenFile != "":
-		return nil, api.Options{}, usage("--listen-token-file is for --listen tcp:HOST:PORT: a socket needs no token")
+		return nil, api.Options{}, cli.Usage("--listen-token-file is for --listen tcp:HOST:PORT: a socket needs no token")
 	case s.address == "":
 		rest = places.Socket
 	case scheme != "unix" || strings.TrimPrefix(rest, "//") == "":
-		return nil, api.Options{}, usage("--listen %q: use unix:PATH or tcp:HOST:PORT", s.address)
+		return nil, api.Options{}, cli.Usage("--listen %q: use unix:PATH or tcp:HOST:PORT", s.address)
 	}
 	l, err := api.Listen(strings.TrimPrefix(rest, "//"))
 	return l, api.Options{}, err
@@ -47,7 +48,7 @@ func (s *listenSettings) open(ctx context.Context, places *config.Places) (net.L
 
 func (s *listenSettings) openTCP(ctx context.Context, address string, places *config.Places) (net.Listener, api.Options, error) {
 	if s.tokenFile == "" {
-		return nil, api.Options{}, usage("--listen %s needs --listen-token-file: any user of this machine can connect there", s.address)
+		return nil, api.Options{}, cli.Usage("--listen %s needs --listen-token-file: any user of this machine can connect there", s.address)
 	}
 	path, err := places.Expand(s.tokenFile)
 	if err != nil {
@@ -62,7 +63,7 @@ func (s *listenSettings) openTCP(ctx context.Context, address string, places *co
 	}
 	l, err := api.ListenTCP(ctx, address, false)
 	if errors.Is(err, api.ErrAddress) {
-		return nil, api.Options{}, usage("--listen: %w", err)
+		return nil, api.Options{}, cli.Usage("--listen: %w", err)
 	}
 	return l, api.Options{Token: token}, err
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 
+	"waymark/cmd/internal/cli"
 	"waymark/host/config"
 	"waymark/host/push"
 )
@@ -37,7 +38,7 @@ func remotePeer(s *runSettings, c *config.Config, places *config.Places, log *sl
 	}
 	p.options, err = push.Remote(p.url, push.RemoteOptions{Token: p.token, Insecure: s.insecure})
 	if errors.Is(err, push.ErrClearText) {
-		return nil, usage("%w: --insecure insists", err)
+		return nil, cli.Usage("%w: --insecure insists", err)
 	}
 	if err != nil {
 		return nil, err
@@ -64,11 +65,11 @@ func choosePeer(s *runSettings, c *config.Config, places *config.Places) (*peer,
 	}
 	switch {
 	case url == "" && s.tokenFile != "":
-		return nil, usage("--token-file without --url: the hub that is started here has its own token")
+		return nil, cli.Usage("--token-file without --url: the hub that is started here has its own token")
 	case url == "":
 		return nil, nil
 	case tokenFile == "":
-		return nil, usage("--url needs --token-file: make a token with 'hub token create --role agent' and put it into a file")
+		return nil, cli.Usage("--url needs --token-file: make a token with 'hub token create --role agent' and put it into a file")
 	}
 	if _, err := push.ParseURL(url); err != nil {
 		return nil, s.wrong("push.url", err)
@@ -91,14 +92,14 @@ func coderPeer(s *runSettings) (*peer, error) {
 	p := &peer{url: os.Getenv("CODER_AGENT_URL"), token: os.Getenv("CODER_AGENT_TOKEN")}
 	switch {
 	case s.url != "":
-		return nil, usage("--coder and --url exclude each other")
+		return nil, cli.Usage("--coder and --url exclude each other")
 	case p.url == "":
-		return nil, usage("--coder needs CODER_AGENT_URL, which a Coder workspace sets")
+		return nil, cli.Usage("--coder needs CODER_AGENT_URL, which a Coder workspace sets")
 	case p.token == "":
-		return nil, usage("--coder needs CODER_AGENT_TOKEN, which a Coder workspace sets")
+		return nil, cli.Usage("--coder needs CODER_AGENT_TOKEN, which a Coder workspace sets")
 	}
 	if _, err := push.ParseURL(p.url); err != nil {
-		return nil, usage("CODER_AGENT_URL: %w", err)
+		return nil, cli.Usage("CODER_AGENT_URL: %w", err)
 	}
 	return p, nil
 }
@@ -106,7 +107,7 @@ func coderPeer(s *runSettings) (*peer, error) {
 // wrong says where a URL that can't be used came from.
 func (s *runSettings) wrong(key string, err error) error {
 	if s.url != "" {
-		return usage("--url: %w", err)
+		return cli.Usage("--url: %w", err)
 	}
 	return fmt.Errorf("%s: %w", key, err)
 }

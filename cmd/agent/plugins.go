@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/cmd/internal/term"
 	"waymark/host/api/client"
 	"waymark/host/snapshot"
 )
@@ -85,7 +86,7 @@ func (a *app) retryPlugins(ctx context.Context, c client.Client, asJSON bool) er
 
 func (a *app) printPlugins(all []snapshot.Plugin, asJSON bool) error {
 	if asJSON {
-		return printJSON(a.stdout, snapshot.Plugins(all))
+		return term.JSON(a.stdout, snapshot.Plugins(all))
 	}
 	return printPluginTable(a.stdout, all)
 }
@@ -94,15 +95,15 @@ func printPluginTable(w io.Writer, all []snapshot.Plugin) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "NAME\tVERSION\tSTATE\tRESOLVERS\tPATH")
 	for _, p := range all {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", dash(visible(p.Name)), dash(visible(p.Version)), p.State,
-			dash(visible(strings.Join(p.Resolvers, ", "))), visible(p.Path))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", term.Dash(term.Visible(p.Name)), term.Dash(term.Visible(p.Version)), p.State,
+			term.Dash(term.Visible(strings.Join(p.Resolvers, ", "))), term.Visible(p.Path))
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	for _, p := range all {
 		if p.Error != "" {
-			if _, err := fmt.Fprintf(w, "%s: %s: %s\n", pluginName(p), p.State, visible(p.Error)); err != nil {
+			if _, err := fmt.Fprintf(w, "%s: %s: %s\n", pluginName(p), p.State, term.Visible(p.Error)); err != nil {
 				return err
 			}
 		}
@@ -122,5 +123,5 @@ func unusable(all []snapshot.Plugin) error {
 
 // pluginName is the module's own name, or its file's while it hasn't told one.
 func pluginName(p snapshot.Plugin) string {
-	return visible(cmp.Or(p.Name, filepath.Base(p.Path)))
+	return term.Visible(cmp.Or(p.Name, filepath.Base(p.Path)))
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"waymark/cmd/internal/cli"
 	"waymark/host"
 	"waymark/host/api"
 	"waymark/host/config"
@@ -37,7 +38,7 @@ func (a *app) prepare(ctx context.Context, s *runSettings) (_ *daemon, err error
 	if err := w.sources.Load(); err != nil {
 		log.Warn("not all persistent sources are there", slog.Any("error", err))
 	}
-	d := &daemon{app: a, log: log, started: time.Now(), settings: s, workspace: w, metrics: metrics.New(metrics.Options{Version: currentVersion().Version})}
+	d := &daemon{app: a, log: log, started: time.Now(), settings: s, workspace: w, metrics: metrics.New(metrics.Options{Version: cli.CurrentVersion().Version})}
 	if err := d.choosePeer(c); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/cmd/internal/term"
 	"waymark/host"
 	"waymark/host/config"
 	"waymark/host/resolve"
@@ -93,7 +94,7 @@ func (a *app) printReport(report *host.Report, dirs []string, asJSON bool, log *
 		}
 	}
 	if asJSON {
-		return printJSON(a.stdout, report.Snapshot)
+		return term.JSON(a.stdout, report.Snapshot)
 	}
 	base := ""
 	if len(dirs) == 1 && len(report.Outcomes) > 0 {
@@ -107,7 +108,7 @@ func (a *app) explain(report *host.Report) {
 	for _, o := range report.Outcomes {
 		_, _ = fmt.Fprintf(a.stderr, "%s in %s: %s\n", o.Resolver, o.Root, how(o))
 		for _, d := range o.Denied {
-			_, _ = fmt.Fprintf(a.stderr, "  denied: %s (%s)\n", visible(d.Path), d.Reason)
+			_, _ = fmt.Fprintf(a.stderr, "  denied: %s (%s)\n", term.Visible(d.Path), d.Reason)
 		}
 		for _, l := range o.Logs {
 			_, _ = fmt.Fprintf(a.stderr, "  %s: %s\n", l.Level, l.Text)
@@ -122,11 +123,11 @@ func how(o resolve.Outcome) string {
 	case o.Err != nil:
 		return "failed: " + o.Err.Error()
 	case o.Reused:
-		return "reused, " + count(len(o.Candidates), "find")
+		return "reused, " + term.Count(len(o.Candidates), "find")
 	case o.Changed != "":
-		return fmt.Sprintf("re-run because %s changed, %s in %s", visible(o.Changed), count(len(o.Candidates), "find"), took)
+		return fmt.Sprintf("re-run because %s changed, %s in %s", term.Visible(o.Changed), term.Count(len(o.Candidates), "find"), took)
 	}
-	return fmt.Sprintf("run for the first time, %s in %s", count(len(o.Candidates), "find"), took)
+	return fmt.Sprintf("run for the first time, %s in %s", term.Count(len(o.Candidates), "find"), took)
 }
 
 // progress tells a person that something takes long.

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/cmd/internal/cli"
+	"waymark/cmd/internal/term"
 	"waymark/host/api/client"
 )
 
@@ -34,7 +36,7 @@ The exit code is 3 when no agent runs.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if timeout <= 0 {
-				return usage("--timeout %s: use a duration above 0, like 30s", timeout)
+				return cli.Usage("--timeout %s: use a duration above 0, like 30s", timeout)
 			}
 			c, err := conn.client()
 			if err != nil {
@@ -62,14 +64,14 @@ func (a *app) resync(ctx context.Context, c client.Client, asJSON bool) error {
 	}
 	list := changes(prev, next, time.Now())
 	if asJSON {
-		return printJSON(a.stdout, resynced{prev.Version, next.Version, append([]change{}, list...)})
+		return term.JSON(a.stdout, resynced{prev.Version, next.Version, append([]change{}, list...)})
 	}
 	what := "nothing has changed"
 	if prev.Version != next.Version {
 		what = fmt.Sprintf("was %d", prev.Version)
 	}
 	if _, err := fmt.Fprintf(a.stdout, "version %d, %s, hash %s: %s\n",
-		next.Version, count(len(next.Resources), "resource"), short(next.AggregateHash.String()), what); err != nil {
+		next.Version, term.Count(len(next.Resources), "resource"), term.Short(next.AggregateHash.String()), what); err != nil {
 		return err
 	}
 	out := changePrinter{w: a.stdout, base: here()}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/cmd/internal/cli"
+	"waymark/cmd/internal/term"
 	"waymark/host/api/client"
 	"waymark/host/snapshot"
 )
@@ -29,7 +31,7 @@ The exit code is 3 when no agent runs, and when there is no such payload.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if payload != "" && (watch || asJSON) {
-				return usage("--payload prints a text as it is: leave --watch and --json out")
+				return cli.Usage("--payload prints a text as it is: leave --watch and --json out")
 			}
 			c, err := conn.client()
 			if err != nil {
@@ -57,7 +59,7 @@ func (a *app) snapshot(ctx context.Context, c client.Client, asJSON bool) error 
 		return err
 	}
 	if asJSON {
-		return printJSON(a.stdout, s)
+		return term.JSON(a.stdout, s)
 	}
 	return a.printNewest(s, here())
 }
@@ -71,7 +73,7 @@ func (a *app) printNewest(s *snapshot.Snapshot, base string) error {
 	if err := printSnapshot(a.stdout, s, base); err != nil || s.SnapshotError == "" {
 		return err
 	}
-	_, err := fmt.Fprintf(a.stdout, "problem: %s\n", visible(s.SnapshotError))
+	_, err := fmt.Fprintf(a.stdout, "problem: %s\n", term.Visible(s.SnapshotError))
 	return err
 }
 

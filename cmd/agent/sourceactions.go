@@ -6,6 +6,7 @@ import (
 	"io"
 	"text/tabwriter"
 
+	"waymark/cmd/internal/term"
 	"waymark/host/api/client"
 	"waymark/host/sources"
 )
@@ -26,7 +27,7 @@ func (a *app) addSource(ctx context.Context, c client.Client, path string, persi
 		return err
 	}
 	if asJSON {
-		return printJSON(a.stdout, addedSource{s, added})
+		return term.JSON(a.stdout, addedSource{s, added})
 	}
 	what := "added"
 	if !added {
@@ -36,7 +37,7 @@ func (a *app) addSource(ctx context.Context, c client.Client, path string, persi
 	if !s.Exists {
 		later = ", which is looked into as soon as it exists"
 	}
-	_, err = fmt.Fprintf(a.stdout, "%s %s%s\n", what, visible(s.Path), later)
+	_, err = fmt.Fprintf(a.stdout, "%s %s%s\n", what, term.Visible(s.Path), later)
 	return err
 }
 
@@ -49,11 +50,11 @@ func (a *app) removeSource(ctx context.Context, c client.Client, path string, as
 		return err
 	}
 	if asJSON {
-		return printJSON(a.stdout, struct {
+		return term.JSON(a.stdout, struct {
 			Removed string `json:"removed"`
 		}{path})
 	}
-	_, err = fmt.Fprintf(a.stdout, "removed %s\n", visible(path))
+	_, err = fmt.Fprintf(a.stdout, "removed %s\n", term.Visible(path))
 	return err
 }
 
@@ -67,20 +68,20 @@ func (a *app) showSource(ctx context.Context, c client.Client, path string, asJS
 		return err
 	}
 	if asJSON {
-		return printJSON(a.stdout, s)
+		return term.JSON(a.stdout, s)
 	}
 	now, err := c.Snapshot(ctx, client.SnapshotOptions{})
 	if err != nil {
 		return err
 	}
 	t := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "path\t%s\n", visible(s.Path))
+	fmt.Fprintf(t, "path\t%s\n", term.Visible(s.Path))
 	fmt.Fprintf(t, "origin\t%s\n", s.Origin)
 	fmt.Fprintf(t, "persisted\t%s\n", yes(s.Persisted))
 	fmt.Fprintf(t, "state\t%s\n", sourceState(s))
 	for i := range now.Resources {
 		if r := &now.Resources[i]; r.SourcePath == s.Path {
-			fmt.Fprintf(t, "found\t%s %s\n", visible(r.ID()), statusText(r))
+			fmt.Fprintf(t, "found\t%s %s\n", term.Visible(r.ID()), statusText(r))
 		}
 	}
 	return t.Flush()
@@ -94,7 +95,7 @@ func printSources(w io.Writer, all []sources.Source) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "PATH\tORIGIN\tPERSISTED\tSTATE")
 	for _, s := range all {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", visible(s.Path), s.Origin, yes(s.Persisted), sourceState(s))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", term.Visible(s.Path), s.Origin, yes(s.Persisted), sourceState(s))
 	}
 	return t.Flush()
 }
@@ -102,7 +103,7 @@ func printSources(w io.Writer, all []sources.Source) error {
 func sourceState(s sources.Source) string {
 	switch {
 	case s.Error != "":
-		return "refused: " + visible(s.Error)
+		return "refused: " + term.Visible(s.Error)
 	case !s.Exists:
 		return "waiting until it exists"
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/cmd/internal/term"
 	"waymark/host/api/client"
 	"waymark/host/sources"
 )
@@ -27,7 +28,7 @@ func (a *app) sourcesCommand() *cobra.Command {
 			return err
 		}
 		if asJSON {
-			return printJSON(a.stdout, append([]sources.Source{}, all...))
+			return term.JSON(a.stdout, append([]sources.Source{}, all...))
 		}
 		return printSources(a.stdout, all)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/cmd/internal/term"
 	"waymark/host/api"
 	"waymark/host/api/client"
 	"waymark/host/push"
@@ -47,7 +48,7 @@ func (a *app) status(ctx context.Context, c client.Client, asJSON bool) error {
 		return err
 	}
 	if asJSON {
-		return printJSON(a.stdout, s)
+		return term.JSON(a.stdout, s)
 	}
 	return printStatus(a.stdout, s)
 }
@@ -59,14 +60,14 @@ func printStatus(w io.Writer, s *api.Status) error {
 	}
 	row("pid", "%d", s.PID)
 	row("up", "%s", (time.Duration(s.UptimeSeconds * float64(time.Second))).Round(time.Second))
-	row("roots", "%s", dash(visible(strings.Join(s.Roots, ", "))))
-	row("snapshot", "version %d, %s", s.Version, count(s.Resources, "resource"))
+	row("roots", "%s", term.Dash(term.Visible(strings.Join(s.Roots, ", "))))
+	row("snapshot", "version %d, %s", s.Version, term.Count(s.Resources, "resource"))
 	if s.Held {
 		row("waiting", "%s", "the first snapshot is held back until the file of --wait-for is there, or POST /api/v0/context/ready")
 	}
 	row("watch", "%s", watchLine(&s.Watch))
 	if s.ConfigError != "" {
-		row("configuration", "not in force: %s", visible(s.ConfigError))
+		row("configuration", "not in force: %s", term.Visible(s.ConfigError))
 	}
 	if s.Hub != "" {
 		row("hub", "%s", s.Hub)
@@ -79,7 +80,7 @@ func printStatus(w io.Writer, s *api.Status) error {
 		if p.Error != "" {
 			line += ": " + p.Error
 		}
-		row("plugin "+dash(p.Name), "%s", visible(line))
+		row("plugin "+term.Dash(p.Name), "%s", term.Visible(line))
 	}
 	return t.Flush()
 }
@@ -95,7 +96,7 @@ func watchLine(w *api.Watch) string {
 		line += ", some on a file system that doesn't tell of all changes"
 	}
 	if w.Error != "" {
-		line += ": " + visible(w.Error)
+		line += ": " + term.Visible(w.Error)
 	}
 	return line
 }
@@ -104,18 +105,18 @@ func printPush(row func(name, format string, args ...any), p *push.Status) {
 	row("peer", "%s", p.Peer)
 	row("state", "%s", p.State)
 	if last := p.LastAccepted; last != nil {
-		row("accepted", "version %d at %s, hash %s", last.Version, last.At.Format(time.RFC3339), short(last.Hash.String()))
+		row("accepted", "version %d at %s, hash %s", last.Version, last.At.Format(time.RFC3339), term.Short(last.Hash.String()))
 	} else {
 		row("accepted", "nothing yet")
 	}
 	if p.LastError != "" {
-		row("last error", "%s", visible(p.LastError))
+		row("last error", "%s", term.Visible(p.LastError))
 	}
 	if p.HeldBack.Count > 0 {
 		var reasons []string
 		for _, r := range slices.Sorted(maps.Keys(p.HeldBack.Reasons)) {
 			reasons = append(reasons, fmt.Sprintf("%d %s", p.HeldBack.Reasons[r], r))
 		}
-		row("held back", "%s: %s", count(p.HeldBack.Count, "resource"), strings.Join(reasons, ", "))
+		row("held back", "%s: %s", term.Count(p.HeldBack.Count, "resource"), strings.Join(reasons, ", "))
 	}
 }

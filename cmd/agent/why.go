@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/cmd/internal/cli"
+	"waymark/cmd/internal/term"
 	"waymark/host/api/client"
 	"waymark/host/config"
 	"waymark/host/why"
@@ -36,7 +38,7 @@ The exit code is 0 when all paths are found, else 3.`,
 				own = own || cmd.Flags().Changed(name)
 			}
 			if own && conn != (connection{}) {
-				return usage("--listen asks a running agent, which has its own --root, --source, --plugins and --config: leave these out")
+				return cli.Usage("--listen asks a running agent, which has its own --root, --source, --plugins and --config: leave these out")
 			}
 			answers, err := a.why(cmd.Context(), &conn, &s, own, args)
 			if err != nil {
@@ -62,7 +64,7 @@ func (a *app) why(ctx context.Context, conn *connection, s *runSettings, own boo
 	paths := make([]string, len(args))
 	for i, path := range args {
 		if path == "" {
-			return nil, usage("an empty path names nothing")
+			return nil, cli.Usage("an empty path names nothing")
 		}
 		if path, err = places.Expand(path); err != nil {
 			return nil, err
@@ -89,7 +91,7 @@ func (a *app) why(ctx context.Context, conn *connection, s *runSettings, own boo
 func (a *app) printAnswers(answers []why.Answer, asJSON bool) error {
 	var err error
 	if asJSON {
-		err = printJSON(a.stdout, append([]why.Answer{}, answers...))
+		err = term.JSON(a.stdout, append([]why.Answer{}, answers...))
 	} else {
 		err = printAnswerTable(a.stdout, answers, here())
 	}
@@ -100,7 +102,7 @@ func (a *app) printAnswers(answers []why.Answer, asJSON bool) error {
 		}
 	}
 	if err == nil && missing > 0 {
-		err = &codeError{exitNo, fmt.Errorf("%d of %s not in the context", missing, countIs(len(answers), "path"))}
+		err = &cli.Error{Code: cli.CodeNo, Err: fmt.Errorf("%d of %s not in the context", missing, countIs(len(answers), "path"))}
 	}
 	return err
 }
@@ -113,7 +115,7 @@ func printAnswerTable(w io.Writer, answers []why.Answer, base string) error {
 		if detail == "" && a.ResourceID != "" {
 			detail = a.ResourceID
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\n", shorten(a.Path, base), a.Reason, dash(visible(detail)))
+		fmt.Fprintf(t, "%s\t%s\t%s\n", term.Shorten(a.Path, base), a.Reason, term.Dash(term.Visible(detail)))
 	}
 	return t.Flush()
 }

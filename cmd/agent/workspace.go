@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"waymark/abi"
+	"waymark/cmd/internal/cli"
 	"waymark/host"
 	"waymark/host/config"
 	"waymark/host/sources"
@@ -49,7 +50,7 @@ func readVariables(getenv func(string) string) (variables, error) {
 	name := func(variable string) string {
 		value := strings.TrimSpace(getenv(prefix + variable))
 		if value != "" && (value != filepath.Base(value) || value == "." || value == "..") {
-			errs = append(errs, usage("%s%s is %q: it takes the name of a file, without directories", prefix, variable, value))
+			errs = append(errs, cli.Usage("%s%s is %q: it takes the name of a file, without directories", prefix, variable, value))
 		}
 		return value
 	}
@@ -170,7 +171,7 @@ func newWorkspace(places *config.Places, root string, flags []string, getenv fun
 	})
 	for _, path := range flags {
 		if path == "" {
-			return nil, usage("--source: an empty path names nothing")
+			return nil, cli.Usage("--source: an empty path names nothing")
 		}
 		if !strings.HasPrefix(path, "~") {
 			if path, err = filepath.Abs(path); err != nil {
@@ -178,7 +179,7 @@ func newWorkspace(places *config.Places, root string, flags []string, getenv fun
 			}
 		}
 		if _, _, err := w.sources.Add(path, sources.AddOptions{Trusted: true}); err != nil {
-			return nil, usage("--source %s: %w", path, err)
+			return nil, cli.Usage("--source %s: %w", path, err)
 		}
 	}
 	return w, nil

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -65,6 +66,8 @@ func (a *app) check(ctx context.Context, s *settings, file, keep string) (*confo
 	if err != nil {
 		return nil, err
 	}
+	var once sync.Once // the module is loaded many times, and compiled once
+	opts.Progress = func(line string) { once.Do(func() { a.progress(line) }) }
 	report, err := conform.Check(ctx, conform.Options{File: file, Host: opts, Dir: keep})
 	if err == nil && s.resolver != "" && report.OK() && !slices.Contains(report.Resolvers, s.resolver) {
 		return nil, usage("%s has no resolver %q; see harness inspect %s", cmp.Or(report.Module, file), s.resolver, file)

@@ -147,9 +147,10 @@ func TestStream(t *testing.T) {
 	r.want(`pin@ "agent_gone":true`, `agent@10 "removed":true`)
 	f.want(204, "DELETE", "/api/v0/pins/"+p.ID, "")
 	r.want(`pin@11 "deleted":true`)
-	empty := f.pin("b") // 12
+	empty := f.pin("b")
+	r.want(`pin@12 "pinned_at":null`) // before the push: a reader sees the newest state of a pin
 	f.push("b", text("/w/x", "13"))
-	r.want(`pin@12 "pinned_at":null`, `pin@ "revision":13`, "context@13")
+	r.want(`pin@ "revision":13`, "context@13")
 	if got := get[pin](f, "/api/v0/pins/"+empty.ID); got.Revision != 13 {
 		t.Errorf("%+v", got)
 	}

@@ -79,9 +79,12 @@ func newFixture(t testing.TB, opts hub.Options) *fixture {
 
 func newFixtureOn(t testing.TB, opts hub.Options, listener net.Listener) *fixture {
 	t.Helper()
-	st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "hub.db"), sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
+	st := opts.Store
+	var err error
+	if st == nil {
+		if st, err = sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "hub.db"), sqlite.Options{}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	f := &fixture{t: t, store: st, log: new(safeBuffer)}
 	opts.Store = st

@@ -26,6 +26,9 @@ import (
 // Errors are {"message","detail"}, those for agents in the form of Coder's
 // server.
 func (h *Hub) Handler() http.Handler {
+	h.mu.Lock()
+	h.startPresence() // readers ask for it, also where no agent ever connects
+	h.mu.Unlock()
 	root := http.NewServeMux()
 	root.HandleFunc("GET /healthz", serveHealth)
 	root.HandleFunc("/healthz", methodNotAllowed)

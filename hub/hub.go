@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -48,8 +49,10 @@ type Hub struct {
 	limits     Limits
 	live       live
 	seed       maphash.Seed // for the ids in a base
-	page       *page.Page
-	consumer   *consumer.API
+	// elsewhere are the agents connected to other hubs; nil where there are none.
+	elsewhere atomic.Pointer[[]string]
+	page      *page.Page
+	consumer  *consumer.API
 
 	observe func(PushObserved)
 	drain   drain
@@ -65,9 +68,10 @@ type Hub struct {
 	rate      *rate.Limiter
 	strangers *holder
 
-	mu         sync.Mutex // guards closed and rechecking, and running against Add after Wait
+	mu         sync.Mutex // guards closed, rechecking and sharing, and running against Add after Wait
 	closed     bool
 	rechecking bool
+	sharing    bool
 	// running counts the connections, and what looks after them.
 	running sync.WaitGroup
 }
@@ -129,6 +133,7 @@ func (h *Hub) begin(ctx context.Context) (_ context.Context, end func(), err err
 		h.rechecking = true
 		h.running.Go(h.recheckTokens)
 	}
+	h.startPresence()
 	h.running.Add(1)
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(h.ctx, cancel)

@@ -48,6 +48,9 @@ type Limits struct {
 	// Recheck is how often the tokens of open connections are looked up
 	// again, so that a revoked one ends them. Default 5 s.
 	Recheck time.Duration
+	// Presence is how often hubs over one database tell each other which
+	// agents are connected to them. Default 2 s.
+	Presence time.Duration
 }
 
 func (l *Limits) setDefaults() {
@@ -64,6 +67,7 @@ func (l *Limits) setDefaults() {
 	l.Write = cmp.Or(l.Write, 10*time.Second)
 	l.Ping = cmp.Or(l.Ping, 30*time.Second)
 	l.Recheck = cmp.Or(l.Recheck, 5*time.Second)
+	l.Presence = cmp.Or(l.Presence, 2*time.Second)
 }
 
 const (

@@ -19,8 +19,8 @@ type Options struct {
 	// Lookup finds the valid token with a text, of whatever role. Its errors
 	// are ErrUnauthorized, or what is wrong within the hub.
 	Lookup func(ctx context.Context, text string) (store.Token, error)
-	// Connected lists the agents that have a connection to this hub; nil means
-	// that none has.
+	// Connected lists the agents that have a connection, to this hub or to
+	// another over the same database; nil means that none has.
 	Connected func() []string
 	// Limits bound what readers may cost.
 	Limits Limits

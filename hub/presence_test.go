@@ -1,0 +1,54 @@
+package hub_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"waymark/hub"
+	"waymark/hub/store"
+	"waymark/hub/store/pgtest"
+	"waymark/hub/store/postgres"
+	"waymark/wire/waymark"
+)
+
+// TestPresenceElsewhere: an agent that is connected to one hub is so for all
+// that share its database, until it, or that hub, goes.
+func TestPresenceElsewhere(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t)
+	opts := func() hub.Options {
+		st, err := postgres.Open(t.Context(), url, postgres.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = st.Close() })
+		return hub.Options{Store: st, Limits: hub.Limits{Presence: 5 * time.Millisecond}}
+	}
+	here, there := newFixture(t, opts()), newFixture(t, opts())
+	reader := here.token(store.RoleReader, "")
+	agent := here.token(store.RoleAgent, "a")
+	shown := func(f *fixture, want bool) {
+		t.Helper()
+		f.web()
+		if !f.eventually(func() bool {
+			got := decode(t, f.do("GET", "/api/v0/agents", reader, ""))
+			return fmt.Sprint(got.([]any)[0].(map[string]any)["connected"]) == fmt.Sprint(want)
+		}) {
+			t.Fatalf("connected never is %v", want)
+		}
+	}
+	shown(here, false)
+	shown(there, false)
+	p := here.dial(agent)
+	p.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
+	shown(here, true)
+	shown(there, true)
+	if err := here.hub.Close(); err != nil {
+		t.Fatal(err)
+	}
+	shown(there, false)
+	again := there.dial(agent)
+	again.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
+	shown(there, true)
+}

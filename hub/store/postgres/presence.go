@@ -1,0 +1,63 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"waymark/hub/store"
+	"waymark/hub/store/internal/sqlstore"
+)
+
+var _ store.Presence = (*DB)(nil)
+
+// Present implements store.Presence. Times are the database's, since the clocks
+// of hubs differ.
+func (db *DB) Present(ctx context.Context, hub string, agents []string, ttl time.Duration) error {
+	list, err := json.Marshal(agents)
+	if err != nil {
+		return err
+	}
+	return db.Database.Update(ctx, func(tx sqlstore.Tx) error {
+		_, err := tx.Exec(ctx, "DELETE FROM hubs WHERE id = $1 OR until < clock_timestamp()", hub)
+		if err == nil && len(agents) > 0 {
+			_, err = tx.Exec(ctx, `INSERT INTO hubs (id, agents, until)
+				VALUES ($1, $2, clock_timestamp() + $3::bigint * interval '1 microsecond')`, hub, string(list), ttl.Microseconds())
+		}
+		if err != nil {
+			return fmt.Errorf("say who is connected: %w", err)
+		}
+		return nil
+	})
+}
+
+// Elsewhere implements store.Presence.
+func (db *DB) Elsewhere(ctx context.Context, hub string) (agents []string, err error) {
+	err = db.Database.Look(ctx, func(tx sqlstore.Tx) error {
+		agents = nil
+		rows, err := tx.Query(ctx, "SELECT agents FROM hubs WHERE id <> $1 AND until > clock_timestamp()", hub)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var list string
+			var some []string
+			if err := rows.Scan(&list); err != nil {
+				return err
+			}
+			if err := json.Unmarshal([]byte(list), &some); err != nil {
+				return err
+			}
+			agents = append(agents, some...)
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		return nil, fmt.Errorf("ask who is connected elsewhere: %w", err)
+	}
+	slices.Sort(agents)
+	return slices.Compact(agents), nil
+}

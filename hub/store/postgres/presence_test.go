@@ -1,0 +1,43 @@
+package postgres_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"waymark/hub/store"
+	"waymark/hub/store/pgtest"
+	"waymark/hub/store/postgres"
+)
+
+// TestPresence: each hub is told of the others' agents, as long as that holds.
+func TestPresence(t *testing.T) {
+	url := pgtest.Database(t)
+	a, b := open(t, url, postgres.Options{}), open(t, url, postgres.Options{})
+	present := func(hub string, ttl time.Duration, agents ...string) {
+		t.Helper()
+		if err := store.Presence(a).Present(t.Context(), hub, agents, ttl); err != nil {
+			t.Fatal(err)
+		}
+	}
+	elsewhere := func(hub string, want ...string) {
+		t.Helper()
+		if got, err := store.Presence(b).Elsewhere(t.Context(), hub); err != nil || !slices.Equal(got, want) {
+			t.Errorf("elsewhere than %s: %q, %v, want %q", hub, got, err, want)
+		}
+	}
+	elsewhere("1")
+	present("1", time.Hour, "b", "a", "é\"\U0001F600")
+	present("2", time.Hour, "c", "a")
+	elsewhere("1", "a", "c")
+	elsewhere("2", "a", "b", "é\"\U0001F600")
+	elsewhere("3", "a", "b", "c", "é\"\U0001F600")
+	present("1", time.Hour, "d") // in place of the others
+	elsewhere("2", "d")
+	present("1", -time.Second, "d") // a hub that was killed
+	elsewhere("2")
+	present("1", time.Hour, "d")
+	present("1", time.Hour)
+	elsewhere("2")
+	elsewhere("1", "a", "c")
+}

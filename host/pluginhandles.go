@@ -74,7 +74,11 @@ func (h *Host) keep(hd *handle) *handle {
 func (h *Host) loader(path string, read func() ([]byte, error), native func() io.Reader, limits sandbox.Limits) func(context.Context) (*sandbox.Module, error) {
 	return func(ctx context.Context) (*sandbox.Module, error) {
 		slow := time.AfterFunc(slowLoad, func() {
-			h.progress("compiling " + path + " for the first time, this takes a few seconds …")
+			line := "compiling " + path + " for the first time, this takes a few seconds …"
+			if native != nil { // which mostly fits, but for a machine that is busy
+				line = "loading the built-in resolvers, which can take a few seconds the first time …"
+			}
+			h.progress(line)
 		})
 		defer slow.Stop()
 		wasm, err := read()

@@ -92,11 +92,15 @@ func (h *embeddedHub) close() error {
 // tell says where to look at what was stored. It names the file that holds
 // the token, not the token; the link works once, and not for long.
 func (h *embeddedHub) tell(w io.Writer, version uint64) error {
+	login := "hub login"
+	if h.url() != "http://"+hub.DefaultHTTP { // another hub had the port
+		login += " --url " + h.url()
+	}
 	_, err := fmt.Fprintf(w, `stored: the hub at %s has version %d
 look at it with
   curl -H "Authorization: Bearer $(cat %s)" %s/api/v0/agents/%s/context
-or in a browser, with a link that works once, within ten minutes ('hub login' prints another)
+or in a browser, with a link that works once, within ten minutes ('%s' prints another)
   %s
-`, h.url(), version, h.readerFile, h.url(), h.agentID, h.server.LoginURL())
+`, h.url(), version, h.readerFile, h.url(), h.agentID, login, h.server.LoginURL())
 	return err
 }

@@ -42,7 +42,7 @@ func (c *Candidate) module() string {
 // finds of the same thing, so that the result never depends on the order in
 // which resolvers happened to finish.
 func precedence(a, b *Candidate) int {
-	return cmp.Or(
+	order := cmp.Or(
 		cmp.Compare(a.Rank, b.Rank),
 		cmp.Compare(a.Root, b.Root),
 		cmp.Compare(a.Kind, b.Kind),
@@ -51,9 +51,11 @@ func precedence(a, b *Candidate) int {
 		compareTrue(a.path() == a.Source, b.path() == b.Source),
 		cmp.Compare(a.path(), b.path()),
 		cmp.Compare(a.Resolver, b.Resolver),
-		compareContent(&a.Resource, &b.Resource),
-		compareTrue(a.DropIn, b.DropIn),
 	)
+	if order == 0 { // rare, and dear
+		order = cmp.Or(compareContent(&a.Resource, &b.Resource), compareTrue(a.DropIn, b.DropIn))
+	}
+	return order
 }
 
 // compareContent orders two finds of one resolver for one id, which no rule

@@ -12,6 +12,7 @@ import (
 
 	"storj.io/drpc"
 
+	"waymark/cmd/internal/term"
 	"waymark/host/config"
 	"waymark/host/push"
 	"waymark/hub"
@@ -99,8 +100,13 @@ func (h *embeddedHub) tell(w io.Writer, version uint64) error {
 	_, err := fmt.Fprintf(w, `stored: the hub at %s has version %d
 look at it with
   curl -H "Authorization: Bearer $(cat %s)" %s/api/v0/agents/%s/context
-or in a browser, with a link that works once, within ten minutes ('%s' prints another)
-  %s
-`, h.url(), version, h.readerFile, h.url(), h.agentID, login, h.server.LoginURL())
+`, h.url(), version, h.readerFile, h.url(), h.agentID)
+	switch {
+	case err != nil:
+	case term.IsTerminal(w):
+		_, err = fmt.Fprintf(w, "or in a browser, with a link that works once, within ten minutes ('%s' prints another)\n  %s\n", login, h.server.LoginURL())
+	default: // it may be kept, as a journal is, and the link is a secret
+		_, err = fmt.Fprintf(w, "or in a browser: '%s' prints a link to its page\n", login)
+	}
 	return err
 }

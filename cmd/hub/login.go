@@ -41,10 +41,10 @@ it is a secret until then. The browser gets a reader token of its own, named
 	return cmd
 }
 
-// tellPage prints such a link for whoever starts a hub by hand. A log in JSON
-// is made for machines, which keep it and pass it on: secrets stay out of it.
+// tellPage prints such a link for whoever starts a hub by hand, in a terminal.
+// What goes elsewhere is kept and passed on: secrets stay out of it.
 func (f *serveFlags) tellPage(stderr io.Writer, server *hub.Server) {
-	if f.log.format == "json" {
+	if f.log.format == "json" || !term.IsTerminal(stderr) {
 		return
 	}
 	fmt.Fprintf(stderr, "Open the page with this link, once, within ten minutes (hub login prints another):\n  %s\n", server.LoginURL())

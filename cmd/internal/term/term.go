@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -42,6 +43,17 @@ func (t *Table) Row(cells ...string) {
 
 // Flush writes the table.
 func (t *Table) Flush() error { return t.w.Flush() }
+
+// IsTerminal reports whether what is written is read by a person at once, and
+// kept by nobody. A device such as /dev/null counts as well.
+func IsTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
 
 // JSON prints indented JSON, which both people and programs read.
 func JSON(w io.Writer, v any) error {

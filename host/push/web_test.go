@@ -41,10 +41,14 @@ func TestPushToCoder(t *testing.T) {
 	pusher.Publish(snap(3, "/w/AGENTS.md"))
 	accepted(t, pusher, 3)
 
-	arrivals := brief(p.received())
-	want := []string{"coder.agent.v2 v1 initial=true", "coder.agent.v2 v2 initial=false", "coder.agent.v2 v3 initial=true"}
-	if fmt.Sprint(arrivals) != fmt.Sprint(want) && fmt.Sprint(arrivals) != fmt.Sprint(append(want[:2:2], "coder.agent.v2 v2 initial=true", want[2])) {
-		t.Errorf("the server received %v, want %v", arrivals, want)
+	// On a new connection the first push is initial; whether that is of version
+	// 2 or 3, and whether the cut still hits it, depends on who was faster.
+	const before = "[coder.agent.v2 v1 initial=true coder.agent.v2 v2 initial=false coder.agent.v2 "
+	switch arrivals := fmt.Sprint(brief(p.received())); arrivals {
+	case before + "v3 initial=true]", before + "v2 initial=true coder.agent.v2 v3 initial=false]",
+		before + "v2 initial=true coder.agent.v2 v3 initial=true]":
+	default:
+		t.Errorf("the server received %s", arrivals)
 	}
 	if status := pusher.Status(); status.Protocol != wire.ProtocolCoder || status.Peer != server.URL {
 		t.Errorf("status is %+v", status)

@@ -103,20 +103,22 @@ type usage struct {
 	resident                          int64
 }
 
-// settledUsage looks until nothing is above the bound, or for a second: what
-// was closed may take a moment to end.
+// settledUsage looks until there are no more goroutines and descriptors than
+// the bound has, or for a second: what was closed may take a moment to end,
+// and spent instances are closed some time after their run.
 func settledUsage(bound usage) usage {
 	deadline := time.Now().Add(time.Second)
 	for tick := time.NewTicker(time.Millisecond); ; <-tick.C {
 		u := usage{goroutines: runtime.NumGoroutine()}
-		if u.goroutines > bound.goroutines && bound.goroutines > 0 && time.Now().Before(deadline) {
+		if entries, err := os.ReadDir("/proc/self/fd"); err == nil {
+			u.descriptors = len(entries)
+		}
+		above := u.goroutines > bound.goroutines || u.descriptors > bound.descriptors
+		if above && bound.goroutines > 0 && time.Now().Before(deadline) {
 			continue
 		}
 		tick.Stop()
 		debug.FreeOSMemory()
-		if entries, err := os.ReadDir("/proc/self/fd"); err == nil {
-			u.descriptors = len(entries)
-		}
 		if maps, err := os.ReadFile("/proc/self/maps"); err == nil {
 			u.mappings = bytes.Count(maps, []byte("\n"))
 		}

@@ -297,11 +297,11 @@ func operatorQuestions() []questions {
 		world: world{
 			tree: []string{
 				"docs/a.md = a", "docs/b.md = b", "docs/.env = x", "docs/.mcp.json = {}", "docs/sub/c.md = c", "other.md = o",
-				"docs/skill/main.md = main\n", "docs/skill/more.md = more\n",
+				"docs/skill/main.md = main\n", "docs/skill/more.md = more\n", "docs/odd/main.md/x = x", "docs/odd/more/x = x",
 			},
 			plugins: []resolve.Resolver{{
-				Config:       rows(`"command|docs/a.md|docs/a.md", "command|docs/a.md||inline|||two", "skill|docs/skill|docs/skill/main.md", "command|other.md|docs/.env"`),
-				Narrow:       []string{"docs/a.md", "docs/.env", "docs/skill/**", "docs/.mcp.json"},
+				Config:       rows(`"command|docs/a.md|docs/a.md", "command|docs/a.md||inline|||two", "skill|docs/skill|docs/skill/main.md", "skill|docs/odd|docs/odd/main.md", "command|other.md|docs/.env"`),
+				Narrow:       []string{"docs/a.md", "docs/.env", "docs/skill/**", "docs/odd/**", "docs/.mcp.json"},
 				GrantSecrets: []string{".env*"},
 			}},
 		},
@@ -312,6 +312,8 @@ func operatorQuestions() []questions {
 			{"docs/.mcp.json", why.ReasonNotGranted, false, "", "sole kind is mcp_config"},
 			{"docs/skill/main.md", why.ReasonFound, true, "skill:docs/skill", "the text of the skill docs/skill"},
 			{"docs/skill/more.md", why.ReasonNotAKnownPlace, false, "skill:docs/skill", "only main.md is sent"},
+			{"docs/odd/main.md", why.ReasonInvalid, false, "skill:docs/odd", "it is a directory"},
+			{"docs/odd/more", why.ReasonNotAKnownPlace, false, "skill:docs/odd", "part of the directory of the skill"},
 			{"other.md", why.ReasonNotGranted, false, "", "not in the reads that the resolver declares"},
 		},
 	}, {

@@ -123,7 +123,10 @@ func (q *question) stoodFor(r *Run, c *snapshot.Candidate, rel string) bool {
 	if last, ok := below(dir, q.aliases[len(q.aliases)-1]); ok && o.isLink(rel) && o.read(last, c.ContentHash) {
 		return true
 	}
+	if c.Status == snapshot.StatusOK {
+		return false
+	}
 	// A source that is a link leads nowhere, or it wouldn't be the source.
 	source, ok := below(dir, c.Source)
-	return c.Status != snapshot.StatusOK && (o.stuck(rel) || ok && o.isLink(source))
+	return o.stuck(rel) || ok && o.isLink(source) || len(c.ContentHash) == 0 && o.onlyDir(rel)
 }

@@ -101,6 +101,19 @@ func (o observed) stuck(rel string) bool {
 	return false
 }
 
+// onlyDir reports whether a path was observed as a directory that nobody wanted
+// to list: where a file was expected.
+func (o observed) onlyDir(rel string) bool {
+	dir := false
+	for _, d := range o[rel] {
+		if d.Kind == vfs.DepListed {
+			return false
+		}
+		dir = dir || d.Kind == vfs.DepStat && d.Type.IsDir()
+	}
+	return dir
+}
+
 // isLink reports whether a path was observed as a link.
 func (o observed) isLink(rel string) bool {
 	for _, d := range o[rel] {

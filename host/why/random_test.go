@@ -3,6 +3,7 @@ package why_test
 import (
 	"bytes"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -65,14 +66,17 @@ func checkResources(t *testing.T, in why.Input) {
 	t.Helper()
 	for i := range in.Snapshot.Resources {
 		r := &in.Snapshot.Resources[i]
-		alone := !slices.ContainsFunc(in.Runs, func(run why.Run) bool {
-			return slices.ContainsFunc(run.Candidates, func(o snapshot.Candidate) bool { return o.Source == r.Source && o.ID() != r.ID() })
-		})
 		paths := []string{r.Source}
 		if r.Kind == abi.KindSkill {
 			paths = append(paths, filepath.Join(r.Source, "SKILL.md"))
 		}
 		for _, path := range paths {
+			// A find's file can be what another find is about.
+			alone := !slices.ContainsFunc(in.Runs, func(run why.Run) bool {
+				return slices.ContainsFunc(run.Candidates, func(o snapshot.Candidate) bool {
+					return (o.Source == r.Source || o.Source == path) && o.ID() != r.ID()
+				})
+			})
 			a := why.Explain(in, path)
 			if id := a.ResourceID == r.ID(); alone && (!id || !fits(r.Status, a.Reason)) || !alone && a.ResourceID == "" {
 				t.Errorf("%q: %+v, but there is %s, %s: %s", path, a, r.ID(), r.Status, r.Error)
@@ -186,9 +190,8 @@ func (g generator) world() world {
 			w.roots = nil
 		}
 	}
-	for _, line := range lines {
-		w.tree = append(w.tree, line)
-	}
+	w.tree = slices.AppendSeq(w.tree, maps.Values(lines))
+	slices.Sort(w.tree) // the same for the same seed
 	if g.IntN(4) == 0 {
 		w.plugins = []resolve.Resolver{{Config: []byte(pick(g, `{"panic": "boom"}`, `{"row": ["command|docs/a.md|docs/a.md", "skill|docs/one|docs/one/SKILL.md", "instruction_file|docs|docs/a.md"]}`))}}
 	}

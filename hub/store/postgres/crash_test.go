@@ -122,7 +122,7 @@ func follow(ctx context.Context, t *testing.T, st store.Store, told chan<- int64
 		}
 		list, err := st.Changes(ctx, cursor, 100)
 		if err != nil {
-			continue // the server is down for longer than a call may take
+			continue // the server is down for longer than a call may take, or this is the end
 		}
 		for _, ch := range list {
 			if ch.Revision <= cursor {

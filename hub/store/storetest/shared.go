@@ -218,9 +218,12 @@ func testWaitEnds(t *testing.T, db Database) {
 	}()
 	cancel()
 	wantErr(t, <-results, context.Canceled)
+	push(t, s, "a", agent(t, s, "a"), whole(1))
+	_, err := s.Wait(ctx, 0) // although there is something newer
+	wantErr(t, err, context.Canceled)
 	for range 3 {
 		go func() {
-			_, err := s.Wait(t.Context(), 0)
+			_, err := s.Wait(t.Context(), 1)
 			results <- err
 		}()
 	}
@@ -230,7 +233,7 @@ func testWaitEnds(t *testing.T, db Database) {
 	for range 3 {
 		wantErr(t, <-results, store.ErrClosed)
 	}
-	_, err := s.Wait(t.Context(), 0)
+	_, err = s.Wait(t.Context(), 1)
 	wantErr(t, err, store.ErrClosed)
 }
 

@@ -92,6 +92,9 @@ func (r *Revision) Wait(ctx context.Context, after int64, poll time.Duration, re
 		// What is known may be old: a caller that comes from another hub may
 		// know more, and here only wakes up.
 		now, err := read(ctx)
+		if ctx.Err() != nil {
+			return 0, ctx.Err() // also when something newer is known: who waits in a loop ends
+		}
 		if err != nil {
 			now = max(known, after)
 		}

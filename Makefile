@@ -35,6 +35,9 @@ SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 # internal/authors only starts programs.
 RACE_PKGS ?= $(shell $(GO) list ./host/... ./hub/... ./wire/... ./cmd/... ./internal/... | grep -v -e /internal/hostile -e /internal/authors)
 
+# Where tests do random things, and have a long form.
+SOAK_PKGS ?= $(shell git grep --untracked -lE 'internal/seeded"' -- '*_test.go' | xargs -n 1 dirname | sort -u | sed 's,^,./,')
+
 # Run from source, so that everybody has the same version. The first time it
 # takes two to three minutes to build; later it is in Go's cache.
 LINT = $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
@@ -49,7 +52,7 @@ GUEST_FILES := $(shell find abi sdk-guest plugins -name '*.go' ! -name '*_test.g
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 NATIVE_FILES := $(shell find host/sandbox internal/tools/aot -name '*.go' ! -name '*_test.go' 2>/dev/null)
-.PHONY: help run build guest native test race check fmt vet cross lint generate generated clean-tree bench bench-hub bench-latency fuzz hostile cover install-user uninstall-user dist clean
+.PHONY: help run build guest native test race check fmt vet cross lint generate generated clean-tree bench bench-hub bench-latency fuzz soak hostile cover install-user uninstall-user dist clean
 
 help: ## Say what the targets are.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -119,6 +122,9 @@ fuzz: guest ## Run every fuzz target for FUZZTIME (20s).
 		echo "== $${file%/*} $${func#func }"; \
 		$(GO) test -run '^$$' -fuzz "^$${func#func }\$$" -fuzztime $(FUZZTIME) "./$${file%/*}" </dev/null || failed=1; \
 	done; exit $$failed; }
+
+soak: guest ## Run the random tests for long, with cases that nobody has tried (an hour).
+	WAYMARK_LONG=1 $(GO) test -count 1 -timeout 4h $(TESTFLAGS) $(SOAK_PKGS)
 
 bench-hub: ## Measure a hub under a thousand agents, on SQLite and on PostgreSQL.
 	$(GO) test ./internal/benchhub -run TestHub -count 1 -v -timeout 30m -args -agents 1000 -interval 10s -steady 20s -saturate 10s -workers 32 $(BENCHHUBFLAGS)

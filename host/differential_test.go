@@ -13,6 +13,7 @@ import (
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
 	"waymark/host/vfs/vfstest"
+	"waymark/internal/seeded"
 	"waymark/plugins"
 )
 
@@ -29,9 +30,9 @@ func TestDifferential(t *testing.T) {
 		}
 	})
 	t.Run("random", func(t *testing.T) {
-		g := generator{newRandom(t)}
+		g := generator{seeded.Rand(t)}
 		trees := 250 / raceShare
-		if long() {
+		if seeded.Long() {
 			trees = 10_000
 		}
 		for i := range trees {

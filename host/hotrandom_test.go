@@ -12,6 +12,7 @@ import (
 
 	"waymark/host"
 	"waymark/host/snapshot"
+	"waymark/internal/seeded"
 )
 
 // TestHotplugRandom drops, changes, spoils, renames and removes plugin files
@@ -19,12 +20,8 @@ import (
 // the agent comes to what a clean start would find.
 func TestHotplugRandom(t *testing.T) {
 	noLeaks(t)
-	g := &gardener{bench: hotplug(t, host.Options{}), Rand: newRandom(t)}
-	rounds := 25
-	if long() {
-		rounds = 500
-	}
-	for range rounds {
+	g := &gardener{bench: hotplug(t, host.Options{}), Rand: seeded.Rand(t)}
+	for range seeded.Rounds(25, 25, 500) {
 		g.done = nil
 		for range 1 + g.IntN(8) {
 			g.step(t)

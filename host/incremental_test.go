@@ -15,6 +15,7 @@ import (
 	"waymark/host/snapshot"
 	"waymark/host/vfs"
 	"waymark/host/vfs/vfstest"
+	"waymark/internal/seeded"
 )
 
 // TestIncrementalEqualsClean: after any sequence of edits, a Host that has
@@ -22,9 +23,9 @@ import (
 // rises exactly when something pushed changed.
 func TestIncrementalEqualsClean(t *testing.T) {
 	t.Parallel()
-	g := generator{newRandom(t)}
+	g := generator{seeded.Rand(t)}
 	sequences, steps := max(1, 5/raceShare), max(10, 50/raceShare)
-	if long() {
+	if seeded.Long() {
 		sequences, steps = 200, 200
 	}
 	clean := newClean(t)

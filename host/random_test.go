@@ -3,34 +3,8 @@ package host_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"strings"
-	"testing"
-	"time"
 )
-
-// newRandom returns a random source. Its seed is in the failure's text;
-// WAYMARK_SEED repeats it.
-func newRandom(t *testing.T) *rand.Rand {
-	t.Helper()
-	seed := uint64(time.Now().UnixNano())
-	if s := os.Getenv("WAYMARK_SEED"); s != "" {
-		var err error
-		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
-			t.Fatalf("WAYMARK_SEED: %v", err)
-		}
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("repeat with: WAYMARK_SEED=%d go test ./host -run '^%s$'", seed, t.Name())
-		}
-	})
-	return rand.New(rand.NewPCG(seed, 0))
-}
-
-// long reports whether the long form of a random test is wanted.
-func long() bool { return os.Getenv("WAYMARK_LONG") != "" }
 
 // generator makes trees that resolvers care about.
 type generator struct{ *rand.Rand }

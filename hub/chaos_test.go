@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"os"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -18,6 +16,7 @@ import (
 	"waymark/host/snapshot"
 	"waymark/hub"
 	"waymark/hub/store"
+	"waymark/internal/seeded"
 )
 
 // callTimeout is the agents': short, so that a line can be silent for longer,
@@ -46,7 +45,7 @@ func newChaos(t *testing.T, seed uint64, target string) *chaos {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &chaos{t: t, target: target, listener: listener, ctx: ctx, rnd: rand.New(rand.NewPCG(seed, 3))}
+	c := &chaos{t: t, target: target, listener: listener, ctx: ctx, rnd: seeded.Of(seed, 1000)}
 	c.on.Store(true)
 	c.lines.Go(c.serve)
 	t.Cleanup(func() {
@@ -238,14 +237,7 @@ func grow(agent string, before *snapshot.Snapshot, rnd *rand.Rand) *snapshot.Sna
 // way. Soon after that ends each agent's newest state is stored; nothing older
 // ever replaced something newer, and no agent touched another's rows.
 func TestChaos(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	if text := os.Getenv("WAYMARK_CHAOS_SEED"); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("repeat with WAYMARK_CHAOS_SEED=%d", seed)
+	seed := seeded.Seed(t)
 	f := newFixture(t, hub.Options{})
 	r := &recorder{Store: f.store, t: t, published: map[string]map[uint64]*snapshot.Snapshot{}, newest: map[string]uint64{}}
 	server := listen(t, hub.ListenOptions{
@@ -275,7 +267,7 @@ func TestChaos(t *testing.T) {
 		}
 		opts.MinBackoff, opts.MaxBackoff = 5*time.Millisecond, time.Second
 		opts.CallTimeout, opts.DialTimeout = callTimeout, callTimeout
-		agents.Go(func() { finals[i] <- chaoticAgent(t, r, agent, opts, rand.New(rand.NewPCG(seed, uint64(i))), ended) })
+		agents.Go(func() { finals[i] <- chaoticAgent(t, r, agent, opts, seeded.Of(seed, uint64(i)), ended) })
 	}
 	if !f.eventually(func() bool { return web.seen(3) && plain.seen(3) && r.seen(100) }) {
 		t.Errorf("after a minute not everything has happened")

@@ -2,31 +2,23 @@ package sources_test
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"waymark/host/sources"
+	"waymark/internal/seeded"
 )
-
-var seed = flag.Uint64("sources.seed", 0, "repeat a random test with this seed")
 
 // In random trees of links, whatever a request adds leads, according to the
 // system itself, to where a request may lead; and what leads there is let in.
 // Paths are cleaned first, as all are.
 func TestRandomLinks(t *testing.T) {
-	s := *seed
-	if s == 0 {
-		s = uint64(time.Now().UnixNano())
-	}
-	t.Logf("repeat with -sources.seed %d", s)
-	rnd := rand.New(rand.NewPCG(s, 0))
-	for range 150 {
+	rnd := seeded.Rand(t)
+	for range seeded.Rounds(150, 150, 20_000) {
 		dir := tree(t)
 		randomTree(t, rnd, dir)
 		home := dir + "/home"

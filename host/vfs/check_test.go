@@ -14,6 +14,7 @@ import (
 
 	"waymark/host/vfs"
 	"waymark/host/vfs/vfstest"
+	"waymark/internal/seeded"
 )
 
 func write(t testing.TB, path, content string) {
@@ -261,19 +262,10 @@ func edit(r *rand.Rand, dir string) {
 // TestFreshMeansEqual: after any edits, a trace that checks as fresh belongs
 // to a run that would come out the same.
 func TestFreshMeansEqual(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	if s := os.Getenv("WAYMARK_SEED"); s != "" {
-		if _, err := fmt.Sscan(s, &seed); err != nil {
-			t.Fatal(err)
-		}
-	}
-	rounds := 150
-	if testing.Short() {
-		rounds = 30
-	}
+	seed, rounds := seeded.Seed(t), seeded.Rounds(30, 150, 10_000)
 	var fresh, stale int
 	for round := range rounds {
-		r := rand.New(rand.NewPCG(seed, uint64(round)))
+		r := seeded.Of(seed, uint64(round))
 		dir := vfstest.Build(t, nil)
 		view := randomViews[r.IntN(len(randomViews))]
 		config := vfstest.Config{Dir: dir, View: view, Options: vfs.RootOptions{Exclude: []string{"e/d/b"}}}
@@ -297,14 +289,14 @@ func TestFreshMeansEqual(t *testing.T) {
 			is := observeAll(run, questions)
 			switch {
 			case f.Fresh && is != was:
-				t.Fatalf("WAYMARK_SEED=%d round %d step %d, view %+v: fresh, but\n%s", seed, round, step, view, diff(was, is))
+				t.Fatalf("round %d step %d, view %+v: fresh, but\n%s", round, step, view, diff(was, is))
 			case f.Fresh:
 				fresh++
 				deps = f.Deps
 			default:
 				stale++
 				if step == 0 && !unstable(deps) {
-					t.Fatalf("WAYMARK_SEED=%d round %d: %s changed, but nothing did", seed, round, f.Changed)
+					t.Fatalf("round %d: %s changed, but nothing did", round, f.Changed)
 				}
 				was, deps = is, run.Trace()
 			}

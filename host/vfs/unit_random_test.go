@@ -11,10 +11,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"waymark/host/vfs"
 	"waymark/host/vfs/vfstest"
+	"waymark/internal/seeded"
 )
 
 // part is a unit of the random test: it asks everything about some names.
@@ -61,20 +61,11 @@ func play(t *testing.T, run *vfs.Run, parts []part, outside []string) played {
 // that doesn't, and it remembers every unit whose computation would observe
 // the same.
 func TestUnitsEqualFresh(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	if s := os.Getenv("WAYMARK_SEED"); s != "" {
-		if _, err := fmt.Sscan(s, &seed); err != nil {
-			t.Fatal(err)
-		}
-	}
-	rounds := 120
-	if testing.Short() {
-		rounds = 25
-	}
+	seed, rounds := seeded.Seed(t), seeded.Rounds(25, 120, 10_000)
 	var count unitCounts
 	for round := range rounds {
-		u := unitRound{t: t, r: rand.New(rand.NewPCG(seed, uint64(round))), counts: &count}
-		u.name = fmt.Sprintf("WAYMARK_SEED=%d round %d", seed, round)
+		u := unitRound{t: t, r: seeded.Of(seed, uint64(round)), counts: &count}
+		u.name = fmt.Sprint("round ", round)
 		u.play()
 	}
 	t.Logf("%+v", count)

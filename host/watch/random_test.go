@@ -6,47 +6,21 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"waymark/host/watch"
+	"waymark/internal/seeded"
 )
-
-// newRandom returns a random source. Its seed is in the failure's text;
-// WAYMARK_SEED repeats it.
-func newRandom(t *testing.T) *rand.Rand {
-	t.Helper()
-	seed := uint64(time.Now().UnixNano())
-	if s := os.Getenv("WAYMARK_SEED"); s != "" {
-		var err error
-		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
-			t.Fatalf("WAYMARK_SEED: %v", err)
-		}
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("repeat with: WAYMARK_SEED=%d go test ./host/watch -run '^%s$'", seed, t.Name())
-		}
-	})
-	return rand.New(rand.NewPCG(seed, 0))
-}
 
 // TestRandom changes a small tree at random, and what its owners ask for. After
 // each few operations, and quiet, whoever would see something else than before
 // must have been told.
 func TestRandom(t *testing.T) {
-	rounds := 300
-	if testing.Short() {
-		rounds = 50
-	}
-	if os.Getenv("WAYMARK_LONG") != "" {
-		rounds = 20_000
-	}
-	g := &world{Rand: newRandom(t), live: newLive(t, watch.Options{Quiet: time.Millisecond}), saw: map[string]view{}}
-	for round := range rounds {
+	g := &world{Rand: seeded.Rand(t), live: newLive(t, watch.Options{Quiet: time.Millisecond}), saw: map[string]view{}}
+	for round := range seeded.Rounds(50, 300, 20_000) {
 		g.history = g.history[:0]
 		for range 1 + g.IntN(6) {
 			g.step()

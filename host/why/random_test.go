@@ -8,41 +8,28 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"waymark/abi"
 	"waymark/host/resolve"
 	"waymark/host/snapshot"
 	"waymark/host/why"
+	"waymark/internal/seeded"
 )
 
 // TestRandomTrees: whatever a tree looks like, the answers fit the snapshot
 // and the notes.
 func TestRandomTrees(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	if s := os.Getenv("WAYMARK_SEED"); s != "" {
-		var err error
-		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
-	g := generator{rand.New(rand.NewPCG(seed, 0))}
-	trees := 60
-	if os.Getenv("WAYMARK_LONG") != "" {
-		trees = 2000
-	}
-	for range trees {
+	g := generator{seeded.Rand(t)}
+	for range seeded.Rounds(60, 60, 2000) {
 		w := g.world()
 		dir, in := w.build(t)
 		checkResources(t, in)
 		checkNotes(t, in)
 		checkTree(t, dir, in)
 		if t.Failed() {
-			t.Logf("repeat with: WAYMARK_SEED=%d go test ./host/why -run '^TestRandomTrees$'\ntree %q\nroots %v\nresources %q\nnotes %+v",
-				seed, w.tree, w.roots, ids(in, dir), in.Notes)
+			t.Logf("tree %q\nroots %v\nresources %q\nnotes %+v", w.tree, w.roots, ids(in, dir), in.Notes)
 			return
 		}
 	}

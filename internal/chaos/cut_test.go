@@ -12,6 +12,7 @@ import (
 	"waymark/host/api"
 	"waymark/host/push"
 	"waymark/internal/rig"
+	"waymark/internal/seeded"
 )
 
 // cutter stands between agent and hub, and cuts each connection when so many
@@ -103,7 +104,7 @@ func (c *cutter) left() int {
 func TestConnectionCut(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t).withHub()
-	r := newRandom(t)
+	r := seeded.Rand(t)
 	for i := range 20 { // some 300 KiB, so that a whole push is several writes
 		name := strings.Repeat("x", i+1)
 		w.put(filepath.Join(w.root, "skills", name, "SKILL.md"), "---\nname: "+name+"\n---\n"+strings.Repeat("text\n", 3000))

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"waymark/internal/rig"
+	"waymark/internal/seeded"
 )
 
 // TestThousandEdits: after a thousand edits on a busy machine the hub has what
 // is there, and the way was one of rising versions.
 func TestThousandEdits(t *testing.T) {
 	w := newWorld(t).withHub()
-	e := newEditor(t, newRandom(t), w.root)
+	e := newEditor(t, seeded.Rand(t), w.root)
 	quiet := busy(t)
 	agent := w.start()
 	pushes := func() int { list, _ := w.hub.Stored.All(); return len(list) }

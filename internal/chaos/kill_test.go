@@ -12,6 +12,7 @@ import (
 	"waymark/hub/store"
 	"waymark/hub/store/sqlite"
 	"waymark/internal/rig"
+	"waymark/internal/seeded"
 )
 
 // startHub starts a hub in a process of its own.
@@ -53,7 +54,7 @@ func (w *world) settlesIn(st store.Store, dirs ...string) {
 func TestHubKilled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	e := newEditor(t, newRandom(t), w.root)
+	e := newEditor(t, seeded.Rand(t), w.root)
 	w.must(write(filepath.Join(w.root, "AGENTS.md"), "# One\n"))
 	h := w.startHub()
 	st, err := sqlite.Open(w.ctx, h.Database, sqlite.Options{})
@@ -94,7 +95,7 @@ func connected(s *api.Status) bool {
 func TestAgentKilled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t).withHub()
-	e := newEditor(t, newRandom(t), w.root)
+	e := newEditor(t, seeded.Rand(t), w.root)
 	for range 6 {
 		agent := w.start()
 		until := time.Now().Add(time.Duration(50+e.IntN(700)) * time.Millisecond)
@@ -122,7 +123,7 @@ func TestAgentKilled(t *testing.T) {
 func TestFrozen(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	e := newEditor(t, newRandom(t), w.root)
+	e := newEditor(t, seeded.Rand(t), w.root)
 	h := w.startHub()
 	st, err := sqlite.Open(w.ctx, h.Database, sqlite.Options{})
 	w.must(err)

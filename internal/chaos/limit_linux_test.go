@@ -12,6 +12,7 @@ import (
 
 	"waymark/host/api"
 	"waymark/internal/rig"
+	"waymark/internal/seeded"
 )
 
 // TestWatchLimit: with three watches the agent polls and says so, and when
@@ -20,7 +21,7 @@ import (
 func TestWatchLimit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t).withHub()
-	e := newEditor(t, newRandom(t), w.root)
+	e := newEditor(t, seeded.Rand(t), w.root)
 	for range 100 {
 		e.edit()
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"waymark/internal/rig"
+	"waymark/internal/seeded"
 )
 
 // patience ends a test that hangs; nothing is measured with it.
@@ -53,14 +54,10 @@ func built(t *testing.T) *shared {
 	return &common
 }
 
-// long reports whether it may take ten minutes: then a race of the programs is
-// looked for as well, when the tests are run with the race detector.
-func long() bool { return os.Getenv("WAYMARK_LONG") != "" }
-
 func (s *shared) build() (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*patience)
 	defer cancel()
-	if s.programs, err = rig.Build(ctx, s.dir, raced && long()); err != nil {
+	if s.programs, err = rig.Build(ctx, s.dir, raced && seeded.Long()); err != nil {
 		return err
 	}
 	s.clean, err = rig.NewHome(filepath.Join(s.dir, "clean"))

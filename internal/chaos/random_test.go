@@ -6,32 +6,11 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 )
 
 func compare(a, b string) int { return cmp.Compare(a, b) }
-
-// newRandom returns a random source. A failure tells the seed; WAYMARK_SEED
-// repeats the edits, though not their timing.
-func newRandom(t *testing.T) *rand.Rand {
-	t.Helper()
-	seed := uint64(time.Now().UnixNano())
-	if s := os.Getenv("WAYMARK_SEED"); s != "" {
-		var err error
-		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
-			t.Fatalf("WAYMARK_SEED: %v", err)
-		}
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("repeat with: WAYMARK_SEED=%d go test ./internal/chaos -run '^%s$'", seed, t.Name())
-		}
-	})
-	return rand.New(rand.NewPCG(seed, 0))
-}
 
 // editor changes a workspace at random. What can't be done, because something
 // is in the way, isn't.

@@ -13,13 +13,14 @@ import (
 	"time"
 
 	"waymark/internal/rig"
+	"waymark/internal/seeded"
 )
 
 // TestStopUnderLoad: an agent that is told to end does so at any moment, soon
 // and well, and leaves no socket behind.
 func TestStopUnderLoad(t *testing.T) {
 	w := newWorld(t).withHub()
-	e := newEditor(t, newRandom(t), w.root)
+	e := newEditor(t, seeded.Rand(t), w.root)
 	for range 200 {
 		e.edit()
 	}

@@ -9,13 +9,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"waymark/internal/seeded"
 )
 
 // TestOverflow: events that the kernel had to drop are as good as seen.
 func TestOverflow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t).withHub()
-	e := newEditor(t, newRandom(t), w.root)
+	e := newEditor(t, seeded.Rand(t), w.root)
 	for range 100 {
 		e.edit()
 	}

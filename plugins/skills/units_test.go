@@ -17,6 +17,7 @@ import (
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
 	"waymark/internal/guestbuild"
+	"waymark/internal/seeded"
 	"waymark/plugins"
 	"waymark/plugins/skills"
 )
@@ -41,7 +42,6 @@ func TestMain(m *testing.M) {
 type workspace struct {
 	t      *testing.T
 	r      *rand.Rand
-	seed   uint64
 	dir    string
 	module *sandbox.Module
 	root   *vfs.Root
@@ -52,13 +52,7 @@ type workspace struct {
 
 func newWorkspace(t *testing.T) *workspace {
 	t.Helper()
-	w := &workspace{t: t, seed: uint64(time.Now().UnixNano()), dir: t.TempDir()}
-	if s := os.Getenv("WAYMARK_SEED"); s != "" {
-		if _, err := fmt.Sscan(s, &w.seed); err != nil {
-			t.Fatal(err)
-		}
-	}
-	w.r = rand.New(rand.NewPCG(w.seed, 0))
+	w := &workspace{t: t, r: seeded.Rand(t), dir: t.TempDir()}
 	path, err := guestbuild.Build(t.Context(), "waymark/plugins/builtin")
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +89,7 @@ func (w *workspace) sandboxed(remember bool) (*abi.Response, vfs.Usage) {
 	}
 	res, err := w.module.Resolve(w.t.Context(), w.request(), run)
 	if err != nil {
-		w.t.Fatalf("WAYMARK_SEED=%d: %v", w.seed, err)
+		w.t.Fatal(err)
 	}
 	if remember {
 		w.left = run.Units()
@@ -127,11 +121,11 @@ func (w *workspace) compare() *abi.Response {
 	clean, cleanUsed := w.sandboxed(false)
 	for name, want := range map[string]*abi.Response{"a clean run": clean, "a native one": w.native()} {
 		if !reflect.DeepEqual(got, want) {
-			w.t.Fatalf("WAYMARK_SEED=%d: other than %s after\n%s\n%s", w.seed, name, strings.Join(w.done, "\n"), firstDifference(got, want))
+			w.t.Fatalf("other than %s after\n%s\n%s", name, strings.Join(w.done, "\n"), firstDifference(got, want))
 		}
 	}
 	if used != cleanUsed {
-		w.t.Fatalf("WAYMARK_SEED=%d: used %+v, a clean run %+v", w.seed, used, cleanUsed)
+		w.t.Fatalf("used %+v, a clean run %+v", used, cleanUsed)
 	}
 	return got
 }
@@ -241,11 +235,7 @@ func TestUnitsAfterEdits(t *testing.T) {
 	for range 20 {
 		w.edit()
 	}
-	steps := 60
-	if testing.Short() {
-		steps = 10
-	}
-	remembered := 0
+	steps, remembered := seeded.Rounds(10, 60, 3000), 0
 	for range steps {
 		w.compare()
 		remembered += w.root.CheckUnits(w.filter, w.left).Units.Len()

@@ -11,6 +11,7 @@ import (
 	"waymark/hub/store/pgtest"
 	"waymark/hub/store/postgres"
 	"waymark/hub/store/storetest"
+	"waymark/internal/seeded"
 )
 
 func TestMain(m *testing.M) {
@@ -85,7 +86,9 @@ func open(t testing.TB, url string, opts postgres.Options) *postgres.DB {
 
 func TestConformance(t *testing.T) { storetest.Run(t, database) }
 
-func TestRandom(t *testing.T) { storetest.RunRandom(t, database, 600) }
+func TestRandom(t *testing.T) {
+	storetest.RunRandom(t, database, seeded.Rand(t), seeded.Rounds(200, 600, 40_000))
+}
 
 func TestKill(t *testing.T) {
 	url := pgtest.Database(t)

@@ -15,6 +15,7 @@ import (
 	"waymark/hub/store"
 	"waymark/hub/store/sqlite"
 	"waymark/hub/store/storetest"
+	"waymark/internal/seeded"
 )
 
 func TestMain(m *testing.M) {
@@ -69,7 +70,9 @@ func value(t testing.TB, path, statement string) (n int64) {
 
 func TestConformance(t *testing.T) { storetest.Run(t, database) }
 
-func TestRandom(t *testing.T) { storetest.RunRandom(t, database, 600) }
+func TestRandom(t *testing.T) {
+	storetest.RunRandom(t, database, seeded.Rand(t), seeded.Rounds(200, 600, 40_000))
+}
 
 func TestKill(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "hub.db")

@@ -3,9 +3,7 @@ package storetest
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,22 +15,9 @@ import (
 )
 
 // RunRandom does steps random things to a store, over two hubs, and to a
-// model of it, and compares what they answer. WAYMARK_SEED repeats a failure.
-func RunRandom(t *testing.T, database Make, steps int) {
+// model of it, and compares what they answer.
+func RunRandom(t *testing.T, database Make, r *rand.Rand, steps int) {
 	t.Helper()
-	seed := uint64(time.Now().UnixNano())
-	if s := os.Getenv("WAYMARK_SEED"); s != "" {
-		var err error
-		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
-			t.Fatalf("WAYMARK_SEED: %v", err)
-		}
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("repeat with: WAYMARK_SEED=%d go test -run '^%s$'", seed, t.Name())
-		}
-	})
-	r := rand.New(rand.NewPCG(seed, 0))
 	keep := store.Retention{Revisions: 1 + r.IntN(8), Age: time.Duration(1+r.IntN(40)) * time.Minute, Bytes: -1}
 	w := &walk{T: t, Rand: r, db: database(t), clock: newClock(), keep: keep, model: newModel(keep), told: map[string]int64{}}
 	w.hubs = []store.Store{w.open(), w.open()}

@@ -33,10 +33,14 @@ type DialFunc func(ctx context.Context) (drpc.Conn, error)
 // Dial implements Dialer.
 func (f DialFunc) Dial(ctx context.Context) (drpc.Conn, error) { return f(ctx) }
 
+// keptBuffer is the largest message, in bytes, for which a connection keeps the
+// memory that it was encoded in. A delta fits; a full push is rare, and large.
+const keptBuffer = 64 << 10
+
 // NewConn speaks DRPC over transport, which it owns from then on.
 func NewConn(transport io.ReadWriteCloser) drpc.Conn {
 	return drpcconn.NewWithOptions(transport, drpcconn.Options{Manager: drpcmanager.Options{
 		Reader: drpcwire.ReaderOptions{MaximumBufferSize: wire.MaxMessage},
-		Stream: drpcstream.Options{MaximumBufferSize: wire.MaxMessage},
+		Stream: drpcstream.Options{MaximumBufferSize: keptBuffer},
 	}})
 }

@@ -73,14 +73,22 @@ func TestRecipes(t *testing.T) {
 		{}, {Rewriter: "test", RewriteOptions: []byte("custom")}, {Rewriter: "other", RewriteOptions: []byte("custom")},
 	} {
 		for _, want := range []codecache.Source{codecache.Compiled, codecache.Kept} {
-			code, err := openCache(t, opts).Load(t.Context(), codecache.Request{Wasm: small(), Recipe: recipe}, use)
+			var wasm []byte
+			code, err := openCache(t, opts).Load(t.Context(), codecache.Request{Wasm: small(), Recipe: recipe},
+				func(ctx context.Context, code *codecache.Code) error {
+					wasm = code.Wasm
+					return use(ctx, code)
+				})
 			must(t, err)
 			if code.Source != want {
 				t.Errorf("%+v: %s, want %s", recipe, code.Source, want)
 			}
 			custom := len(recipe.RewriteOptions) > 0
-			if custom != (string(code.Meta) == "said") || custom == bytes.Equal(code.Wasm, small()) {
-				t.Errorf("%+v: %d bytes, meta %q", recipe, len(code.Wasm), code.Meta)
+			if custom != (string(code.Meta) == "said") || custom == bytes.Equal(wasm, small()) {
+				t.Errorf("%+v: %d bytes, meta %q", recipe, len(wasm), code.Meta)
+			}
+			if code.Wasm != nil {
+				t.Errorf("%+v: a loaded module keeps its text, %d bytes", recipe, len(code.Wasm))
 			}
 			must(t, code.Close())
 		}

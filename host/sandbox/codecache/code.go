@@ -19,7 +19,8 @@ const (
 // Code is a module with its native code, ready to be loaded by one runtime.
 type Code struct {
 	Key Key
-	// Wasm is the module to load, rewritten if there is a rewriter.
+	// Wasm is the module to load, rewritten if there is a rewriter. Loaded lets
+	// go of it.
 	Wasm []byte
 	// Meta is what the rewriter said about it.
 	Meta   []byte
@@ -38,8 +39,12 @@ type Code struct {
 func (c *Code) Cache() wazero.CompilationCache { return c.scratch.cache }
 
 // Loaded says that the runtime has compiled, which here means loaded, the
-// module: the files are removed. The code in memory stays. Safe to call twice.
-func (c *Code) Loaded() { c.scratch.discard() }
+// module: the files are removed, and the text of the module, which can be
+// megabytes, is let go of. The code in memory stays. Safe to call twice.
+func (c *Code) Loaded() {
+	c.Wasm = nil
+	c.scratch.discard()
+}
 
 // Close frees wazero's cache. Close the runtime first. Safe to call twice.
 func (c *Code) Close() error {

@@ -81,6 +81,11 @@ func (r *Run) open(l *look, file bool) (f failure) {
 		}
 		r.nodes[l.path] = r.load(l.path, fd, &st)
 	}
+	if !file { // it was read by another name, and isn't visible by this one
+		r.dep(Dep{Kind: DepStat, Path: l.path, Size: -1})
+		l.info = Info{Ino: inoOf(l.path)}
+		return failure{}
+	}
 	l.node = r.nodes[l.path]
 	if r.units.open != nil {
 		r.opened = append(r.opened, l.node)

@@ -223,6 +223,28 @@ func TestOneAnswerPerRun(t *testing.T) {
 	}
 }
 
+// TestInvisibleByOneName: a name that a resolver may not read is refused for
+// that, whatever the file turned out to be when it was asked for by another.
+func TestInvisibleByOneName(t *testing.T) {
+	tree := []string{".mcp.json = TOKEN", "d => .mcp.json", "e -> d", "f = text", "g -> f"}
+	for _, first := range []string{"", "e", "g"} {
+		_, _, run := begin(t, vfstest.Config{Dir: vfstest.Build(t, tree), View: vfs.View{Reads: []string{"d/*", "f/*", "e", "g"}}})
+		if first != "" {
+			_, _ = run.Content(first)
+		}
+		for _, name := range []string{"d", "f"} {
+			_, err := run.Content(name)
+			var failed *vfs.Error
+			if !errors.As(err, &failed) || failed.Reason != vfs.ReasonNotInReads || failed.Errno != syscall.ENOENT {
+				t.Errorf("%s after %q: %v", name, first, err)
+			}
+			if !slices.Contains(run.Denied(), vfs.Denial{Path: name, Reason: vfs.ReasonNotInReads}) {
+				t.Errorf("%s after %q: denied was %+v", name, first, run.Denied())
+			}
+		}
+	}
+}
+
 // Past the kept bytes the file must be the one that was read.
 func TestTailOfChangedFile(t *testing.T) {
 	dir := vfstest.Build(t, []string{"f = 100000*a"})

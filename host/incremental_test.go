@@ -136,7 +136,8 @@ func isDirectory(path string) bool {
 }
 
 // editor changes a tree at random. What can't be done, because something is in
-// the way, isn't.
+// the way, isn't; neither is what a link would lead out of the test's own
+// directories, to what is the machine's.
 type editor struct {
 	generator
 	dir, out string
@@ -146,6 +147,9 @@ type editor struct {
 func (e *editor) edit() {
 	at := func(path string) string { return filepath.Join(e.dir, path) }
 	path := e.somewhere()
+	if !e.ours(filepath.Dir(at(path))) {
+		return
+	}
 	var err error
 	var what string
 	switch op := e.IntN(15); op {
@@ -158,8 +162,9 @@ func (e *editor) edit() {
 	case 6, 7:
 		what, err = "remove", removeAll(at(path))
 	case 8:
-		to := e.somewhere()
-		what, err = "rename to "+to, os.Rename(at(path), at(to))
+		if to := e.somewhere(); e.ours(filepath.Dir(at(to))) {
+			what, err = "rename to "+to, os.Rename(at(path), at(to))
+		}
 	case 9, 10:
 		target := strings.NewReplacer("$ROOT", e.dir, "$OUT", e.out).Replace(e.target())
 		if e.IntN(2) == 0 {
@@ -168,21 +173,28 @@ func (e *editor) edit() {
 		_ = os.MkdirAll(filepath.Dir(at(path)), 0o755)
 		what, err = "link to "+target, os.Symlink(target, at(path))
 	case 11:
-		what, err = "make directory", os.MkdirAll(at(path), 0o755)
+		if e.ours(at(path)) {
+			what, err = "make directory", os.MkdirAll(at(path), 0o755)
+		}
 	case 12:
 		what, err = "replace directory", e.replaceDir(at(path))
 	case 13:
-		mode := pick(e.generator, os.FileMode(0o644), 0o755, 0o600)
-		what, err = fmt.Sprintf("chmod %o", mode), os.Chmod(at(path), mode)
+		if mode := pick(e.generator, os.FileMode(0o644), 0o755, 0o600); e.ours(at(path)) {
+			what, err = fmt.Sprintf("chmod %o", mode), os.Chmod(at(path), mode)
+		}
 	case 14:
-		to := e.somewhere()
-		_ = os.MkdirAll(filepath.Dir(at(to)), 0o755)
-		what, err = "hard link "+to, os.Link(at(path), at(to))
+		if to := e.somewhere(); e.ours(filepath.Dir(at(to))) {
+			_ = os.MkdirAll(filepath.Dir(at(to)), 0o755)
+			what, err = "hard link "+to, os.Link(at(path), at(to))
+		}
 	}
-	if err == nil {
+	if err == nil && what != "" {
 		e.done = append(e.done, path+": "+what)
 	}
 }
+
+// ours reports whether a path is in the test's directories, links followed.
+func (e *editor) ours(path string) bool { return vfstest.Inside(filepath.Dir(e.dir), path) }
 
 // somewhere is a path that is there, or a place where something would count.
 func (e *editor) somewhere() string {
@@ -204,10 +216,7 @@ func (e *editor) somewhere() string {
 }
 
 func (e *editor) write(path, content string, flag int) error {
-	if target, err := filepath.EvalSymlinks(path); err == nil && !strings.HasPrefix(target, filepath.Dir(e.dir)) {
-		return os.ErrPermission // nothing of the machine is to be written
-	}
-	if target, err := os.Readlink(path); err == nil && filepath.IsAbs(target) && !strings.HasPrefix(target, e.dir) {
+	if !e.ours(path) {
 		return os.ErrPermission
 	}
 	_ = os.MkdirAll(filepath.Dir(path), 0o755)

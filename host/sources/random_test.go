@@ -65,22 +65,27 @@ func judge(t *testing.T, home, path string, s sources.Source, err error) {
 	}
 }
 
+// randomTree makes things below a directory, and nowhere else: a path that a
+// link leads out of it is left alone.
 func randomTree(t *testing.T, rnd *rand.Rand, dir string) {
 	t.Helper()
-	must(t, os.MkdirAll(dir+"/home", 0o700))
+	root, err := os.OpenRoot(dir)
+	must(t, err)
+	defer func() { _ = root.Close() }()
+	must(t, root.MkdirAll("home", 0o700))
 	for range 12 {
-		path := dir + "/" + randomPath(rnd, 1+rnd.IntN(3))
+		path := randomPath(rnd, 1+rnd.IntN(3))
 		switch rnd.IntN(4) {
 		case 0:
-			_ = os.MkdirAll(path, 0o700)
+			_ = root.MkdirAll(path, 0o700)
 		case 1:
-			_ = os.WriteFile(path, nil, 0o600)
+			_ = root.WriteFile(path, nil, 0o600)
 		default:
 			target := strings.Repeat("../", rnd.IntN(3)) + randomPath(rnd, 1+rnd.IntN(3))
 			if rnd.IntN(3) == 0 {
 				target = dir + "/" + target
 			}
-			_ = os.Symlink(target, path) // errors: something is there already, or no directory
+			_ = root.Symlink(target, path) // errors: something is there already, or no directory
 		}
 	}
 }

@@ -131,8 +131,8 @@ func TestCheckSeesOneEdit(t *testing.T) {
 
 // A young file is known by its content, an old one by its identity.
 func TestYoungFiles(t *testing.T) {
+	now := time.Now() // before the file's
 	dir := vfstest.Build(t, []string{"a = x"})
-	now := time.Now()
 	config := everything(dir)
 	config.Options.Now = func() time.Time { return now }
 	root, filter, run := begin(t, config)
@@ -165,8 +165,8 @@ func TestYoungFiles(t *testing.T) {
 // A young directory is known by its listing, an old one by its identity, and
 // one that has got other times by its listing again.
 func TestYoungDirectories(t *testing.T) {
+	now := time.Now() // before the directory's
 	dir := vfstest.Build(t, []string{"d/a = x", "d/hidden.txt = h"})
-	now := time.Now()
 	config := vfstest.Config{Dir: dir, View: vfs.View{Reads: []string{"d/[a-c]"}}}
 	config.Options.Now = func() time.Time { return now }
 	root, filter, run := begin(t, config)
@@ -237,23 +237,29 @@ var (
 // edit changes one random thing; errors are part of the game.
 func edit(r *rand.Rand, dir string) {
 	pick := func(list []string) string { return list[r.IntN(len(list))] }
-	path := filepath.Join(dir, pick(randomNames))
-	switch r.IntN(12) {
+	path, to := filepath.Join(dir, pick(randomNames)), filepath.Join(dir, pick(randomNames))
+	letter, length, link := string(rune('a'+r.IntN(3))), r.IntN(3), strings.ReplaceAll(pick(randomLinks), "$ROOT", dir)
+	op, top := r.IntN(12), filepath.Dir(dir)
+	// The links lead to files of the machine, too.
+	if !vfstest.Inside(top, filepath.Dir(path)) || !vfstest.Inside(top, filepath.Dir(to)) || op < 4 && !vfstest.Inside(top, path) {
+		return
+	}
+	switch op {
 	case 0, 1, 2:
-		_ = os.WriteFile(path, []byte(strings.Repeat(string(rune('a'+r.IntN(3))), r.IntN(3))), 0o644)
+		_ = os.WriteFile(path, []byte(strings.Repeat(letter, length)), 0o644)
 	case 3:
-		_ = os.WriteFile(path, []byte(strings.Repeat(string(rune('a'+r.IntN(3))), 66_000)), 0o644)
+		_ = os.WriteFile(path, []byte(strings.Repeat(letter, 66_000)), 0o644)
 	case 4:
 		_ = os.Mkdir(path, 0o755)
 	case 5, 6:
 		_ = os.RemoveAll(path)
 	case 7, 8:
 		_ = os.Remove(path)
-		_ = os.Symlink(strings.ReplaceAll(pick(randomLinks), "$ROOT", dir), path)
+		_ = os.Symlink(link, path)
 	case 9:
-		_ = os.Rename(path, filepath.Join(dir, pick(randomNames)))
+		_ = os.Rename(path, to)
 	case 10:
-		_ = os.Link(path, filepath.Join(dir, pick(randomNames)))
+		_ = os.Link(path, to)
 	case 11:
 		_ = os.WriteFile(path+"\xff", nil, 0o644)
 	}

@@ -8,12 +8,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"waymark/host/vfs/vfstest"
 )
 
 func compare(a, b string) int { return cmp.Compare(a, b) }
 
 // editor changes a workspace at random. What can't be done, because something
-// is in the way, isn't.
+// is in the way, isn't; neither is what a link would lead out of the world's own
+// directory, to what is the machine's.
 type editor struct {
 	*rand.Rand
 	root string
@@ -61,11 +64,24 @@ func (e *editor) text(path string) string {
 // edit does one thing.
 func (e *editor) edit() {
 	e.n++
-	path := e.file()
+	op, path, to := e.IntN(14), e.file(), "aside"
+	switch op {
+	case 8:
+		path = pick(e, e.skillDir(), e.skillDir(), e.skillDir(), e.container())
+	case 11:
+		path = pick(e, e.skillDir(), e.container(), path) // also where a file belongs
+	case 12:
+		path = e.skillDir()
+	case 13:
+		path, to = pick(e, e.skillDir(), e.container()), pick(e, e.skillDir(), e.container(), to)
+	}
 	at := filepath.Join(e.root, path)
+	if !e.ours(at, op) || !e.ours(filepath.Join(e.root, to), op) {
+		return
+	}
 	var what string
 	var err error
-	switch e.IntN(14) {
+	switch op {
 	case 0, 1, 2, 3:
 		what, err = "write", write(at, e.text(path))
 	case 4, 5, 6:
@@ -73,26 +89,30 @@ func (e *editor) edit() {
 	case 7:
 		what, err = "remove", os.Remove(at)
 	case 8:
-		path = pick(e, e.skillDir(), e.skillDir(), e.skillDir(), e.container())
-		what, err = "remove all", os.RemoveAll(filepath.Join(e.root, path))
+		what, err = "remove all", os.RemoveAll(at)
 	case 9:
 		what, err = "chmod", os.Chmod(at, pick[os.FileMode](e, 0o600, 0o644, 0o200))
 	case 10:
 		what, err = e.link(at)
 	case 11:
-		path = pick(e, e.skillDir(), e.container(), path) // also where a file belongs
-		what, err = "make directory", os.MkdirAll(filepath.Join(e.root, path), 0o700)
+		what, err = "make directory", os.MkdirAll(at, 0o700)
 	case 12:
-		path = e.skillDir()
-		what, err = "replace directory", e.replace(filepath.Join(e.root, path))
+		what, err = "replace directory", e.replace(at)
 	case 13:
-		path = pick(e, e.skillDir(), e.container())
-		to := pick(e, e.skillDir(), e.container(), "aside")
-		what, err = "move to "+to, os.Rename(filepath.Join(e.root, path), filepath.Join(e.root, to))
+		what, err = "move to "+to, os.Rename(at, filepath.Join(e.root, to))
 	}
 	if err == nil {
 		e.done = append(e.done, fmt.Sprintf("%d: %s: %s", e.n, what, path))
 	}
+}
+
+// ours reports whether an operation on a path, or on its directory, stays in
+// the world's directory. Some follow a link at the end of the path.
+func (e *editor) ours(path string, op int) bool {
+	top := filepath.Dir(e.root)
+	follows := op < 4 || op == 9 || op == 11
+	return vfstest.Inside(top, filepath.Dir(path)) && vfstest.Inside(top, filepath.Dir(filepath.Dir(path))) &&
+		(!follows || vfstest.Inside(top, path))
 }
 
 // link makes a link, or another one of it.

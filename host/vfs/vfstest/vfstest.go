@@ -7,7 +7,9 @@
 package vfstest
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -206,6 +208,30 @@ func Build(t testing.TB, lines []string) string {
 		}
 	}
 	return root
+}
+
+// Inside reports whether what is written to a path ends up in a directory,
+// wherever links lead, that of the path's own name too. Where only an entry is
+// made or removed, the path to ask about is that of its directory. Tests that
+// change trees with random links in them must ask: such links lead to what is
+// the machine's, and a test may run as root. The directory is free of links.
+func Inside(dir, path string) bool {
+	target, err := filepath.EvalSymlinks(path)
+	if err == nil {
+		return target == dir || strings.HasPrefix(target, dir+"/")
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	text, err := os.Readlink(path)
+	switch {
+	case err != nil: // there is nothing of that name
+		up := filepath.Dir(path)
+		return up != path && Inside(dir, up)
+	case filepath.IsAbs(text) || strings.Contains(text, ".."):
+		return false // what it leads to once it exists, the file system decides
+	}
+	return Inside(dir, filepath.Join(filepath.Dir(path), text))
 }
 
 func build(t testing.TB, root, line string) error {

@@ -18,8 +18,9 @@ func (f *pluginFile) take(now time.Time, atOnce bool) {
 	}
 	f.took, f.taken = true, f.seen
 	f.moving, f.verify = time.Time{}, time.Time{}
-	// A time that lies ahead says nothing, however long one waits.
-	if age := now.Sub(f.seen.changed()); f.seen.problem == "" && age < youngFor && age > -youngFor {
+	// A time that lies ahead, of now and not of when the look began, says
+	// nothing, however long one waits.
+	if changed := f.seen.changed(); f.seen.problem == "" && now.Sub(changed) < youngFor && time.Since(changed) > -youngFor {
 		f.verify = now.Add(youngFor)
 	}
 	next := &version{err: err, wasm: wasm}

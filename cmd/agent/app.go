@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -25,6 +26,10 @@ type app struct {
 	release func()
 	// compiler compiles other modules; nil means that this process does.
 	compiler *sandbox.Compiler
+	// patience stands in for the limits of time that are right for people, and
+	// too short for tests on a machine that stands still for some seconds. 0
+	// leaves them as they are.
+	patience time.Duration
 
 	stdout, stderr io.Writer
 

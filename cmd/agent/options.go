@@ -40,6 +40,7 @@ func (a *app) hostOptions(s *settings, c *config.Config, places *config.Places, 
 		Progress:  a.progress, Logger: log,
 	}
 	opts.Configure(c)
+	opts.Limits.Time = max(opts.Limits.Time, a.patience)
 	env.configure(&opts)
 	for _, dir := range c.Plugins.Dirs {
 		// Without a home directory there are no plugins in it either.

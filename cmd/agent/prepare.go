@@ -27,6 +27,7 @@ func (a *app) prepare(ctx context.Context, s *runSettings) (_ *daemon, err error
 	if err != nil {
 		return nil, err
 	}
+	stamp := s.stamp(places) // first, so that what changes from here on is reloaded
 	c, err := s.load(places)
 	if err != nil {
 		return nil, err
@@ -38,7 +39,10 @@ func (a *app) prepare(ctx context.Context, s *runSettings) (_ *daemon, err error
 	if err := w.sources.Load(); err != nil {
 		log.Warn("not all persistent sources are there", slog.Any("error", err))
 	}
-	d := &daemon{app: a, log: log, started: time.Now(), settings: s, workspace: w, metrics: metrics.New(metrics.Options{Version: cli.CurrentVersion().Version})}
+	d := &daemon{
+		app: a, log: log, started: time.Now(), settings: s, workspace: w, stamp: stamp,
+		metrics: metrics.New(metrics.Options{Version: cli.CurrentVersion().Version}),
+	}
 	if err := d.choosePeer(c); err != nil {
 		return nil, err
 	}
@@ -56,7 +60,6 @@ func (d *daemon) choosePeer(c *config.Config) (err error) {
 	if d.peer, err = remotePeer(d.settings, c, d.workspace.places, d.log); d.peer != nil {
 		d.peer.options.Observe = d.observePush
 	}
-	d.stamp = d.settings.stamp(d.workspace.places)
 	return err
 }
 
@@ -67,9 +70,11 @@ func (d *daemon) listen(ctx context.Context) error {
 		return err
 	}
 	d.listener = l
-	opts.Backend, opts.Metrics, opts.Logger = d, d.metricsHandler(), d.log
+	patience := d.app.patience
+	opts.Backend, opts.Metrics, opts.Logger, opts.WriteTimeout = d, d.metricsHandler(), d.log, patience
 	handler := api.Handler(opts)
-	d.serve = func(ctx context.Context) error { return api.Serve(ctx, l, handler, d.log) }
+	server := &api.Server{Handler: handler, Logger: d.log, HeaderTimeout: patience, ReadTimeout: patience, WriteTimeout: patience}
+	d.serve = func(ctx context.Context) error { return server.Serve(ctx, l) }
 	return nil
 }
 

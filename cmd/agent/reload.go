@@ -159,8 +159,9 @@ func (d *daemon) takeOver(ctx context.Context) error {
 	if err := d.setPeer(ctx, peer); err != nil {
 		return err
 	}
-	_, err = d.host.Refresh(ctx)
-	return err
+	// Held back, the first snapshot may be waiting for a file that only the
+	// caller of this notices: it must not be waited for here.
+	return d.fresh(ctx)
 }
 
 // setPeer pushes to another peer if the configuration names one.

@@ -168,7 +168,7 @@ func (d *daemon) welcome(ctx context.Context) error {
 	if err := printSnapshot(d.app.stdout, s, d.workspace.base()); err != nil {
 		return err
 	}
-	wait, cancel := context.WithTimeout(ctx, storedWithin)
+	wait, cancel := context.WithTimeout(ctx, max(storedWithin, d.app.patience))
 	defer cancel()
 	err = d.host.Accepted(wait, s.Version)
 	if ctx.Err() != nil {

@@ -42,7 +42,7 @@ func agentMain() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	a := app{compiler: compiler, stdout: os.Stdout, stderr: os.Stderr, builtin: func() ([]byte, error) {
+	a := app{compiler: compiler, patience: patience, stdout: os.Stdout, stderr: os.Stderr, builtin: func() ([]byte, error) {
 		return os.ReadFile(os.Getenv(envBuiltin))
 	}}
 	os.Exit(a.run(ctx, os.Args[1:]))
@@ -96,7 +96,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"launch": cmdLaunch, "halt": cmdHalt, "await": cmdAwait, "exit": cmdExit, "get": cmdGet,
 			"fifo": cmdFIFO, "repeat": cmdRepeat, "absent": cmdAbsent, "normal": cmdNormal,
-			"module": cmdModule,
+			"module": cmdModule, "put": cmdPut,
 		},
 	})
 }

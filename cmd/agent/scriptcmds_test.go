@@ -222,6 +222,17 @@ func getOnce(ctx context.Context, url, token string) (string, error) {
 	return string(body), err
 }
 
+// cmdPut copies a file in one step: put FROM TO. Whoever looks while cp is at
+// work, or has to pause, sees a file that is empty.
+func cmdPut(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: put FROM TO")
+	}
+	temp := ts.MkAbs(".put.tmp")
+	ts.Check(os.WriteFile(temp, []byte(ts.ReadFile(args[0])), 0o666))
+	ts.Check(os.Rename(temp, ts.MkAbs(args[1])))
+}
+
 func cmdFIFO(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(syscall.Mkfifo(ts.MkAbs(args[0]), 0o600))
 }

@@ -134,7 +134,7 @@ func TestApprovalPin(t *testing.T) {
 	b.reaches(t, "another one with a grant", "s.wasm needs_approval the new version of s.wasm waits: the configuration grants secrets (.env*) to the module that had this name before")
 	b.reaches(t, "meanwhile", "s=1")
 	// A new pin holds whatever was approved before.
-	opts := host.Options{PluginDirs: []string{b.dir}, Plugins: []host.PluginOptions{{Name: "a", SHA256: digest(nil)}}}
+	opts := testOptions(host.Options{PluginDirs: []string{b.dir}, Plugins: []host.PluginOptions{{Name: "a", SHA256: digest(nil)}}})
 	if err := b.Reconfigure(t.Context(), opts); err != nil {
 		t.Fatal(err)
 	}

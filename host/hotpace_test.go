@@ -43,7 +43,7 @@ func TestCompileInBackground(t *testing.T) {
 	endless := wasmtest.MustWAT(`(module
 		(func (export "describe") (result i32) (loop $again (br $again)) (i32.const 0))
 		(func (export "resolve") (result i32) (i32.const 0)))`)
-	b.drop(t, "b.wasm", endless) // ends with the deadline of a minute, or with the test
+	b.drop(t, "b.wasm", endless) // ends with the test, or with its deadline of some minutes
 	b.is(t, "a slow one", "a.wasm ready; b.wasm compiling; a=1")
 	put(t, filepath.Join(b.root, "F.md"), "edited meanwhile")
 	s := refresh(t, b.Host).Snapshot

@@ -144,7 +144,7 @@ func measure() footprint {
 // left over would be several of each.
 func (f footprint) settles(t *testing.T) {
 	t.Helper()
-	const slack, patience = 40, 30 * time.Second
+	const slack = 40
 	for end := time.Now().Add(patience); ; runtime.Gosched() {
 		now := measure()
 		if now.goroutines <= f.goroutines+slack && now.descriptors <= f.descriptors+slack && now.mappings <= f.mappings+slack {

@@ -21,8 +21,7 @@ import (
 func noLeaks(t *testing.T) {
 	t.Helper()
 	t.Cleanup(func() {
-		const patience = 10 * time.Second // only what fails waits that long
-		deadline := time.Now().Add(patience)
+		deadline := time.Now().Add(patience) // only what fails waits that long
 		for {
 			stacks := ours()
 			if stacks == "" {

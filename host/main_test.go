@@ -75,12 +75,16 @@ func (b *logBuffer) String() string {
 	return b.text.String()
 }
 
+// patience is how long a test waits for what has to come. It ends one that
+// hangs, and measures nothing.
+const patience = 3 * time.Minute
+
 // testOptions are options with the shared cache and a deadline that a busy
 // machine doesn't reach.
 func testOptions(opts host.Options) host.Options {
 	opts.CacheDir = cacheDir
 	if opts.Limits.Time == 0 {
-		opts.Limits.Time = time.Minute
+		opts.Limits.Time = 10 * time.Minute
 	}
 	return opts
 }

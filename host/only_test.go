@@ -45,7 +45,7 @@ func TestOnly(t *testing.T) {
 	}
 	for _, only := range [][]string{{"instructions"}, {"mcp-config", "skills"}, nil} {
 		opts.Only = only
-		if err := h.Reconfigure(t.Context(), opts); err != nil {
+		if err := h.Reconfigure(t.Context(), testOptions(opts)); err != nil {
 			t.Fatal(err)
 		}
 		got := resolvers()

@@ -26,10 +26,10 @@ const (
 	// and what is forgotten counts as new.
 	maxModules  = 4096
 	maxApproved = 64
-	// lockFor is how long a change waits for another agent's, which takes
-	// milliseconds.
-	lockFor   = 5 * time.Second
-	lockEvery = 5 * time.Millisecond
+	// defaultLockFor is how long a change waits for another agent's, which
+	// takes milliseconds.
+	defaultLockFor = 5 * time.Second
+	lockEvery      = 5 * time.Millisecond
 )
 
 // file is what is kept, in order of names.
@@ -66,7 +66,7 @@ func Open(path string, log *slog.Logger) *Store {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{path: path, log: log, now: file{Version: fileVersion}}
+	s := &Store{path: path, log: log, lockFor: defaultLockFor, now: file{Version: fileVersion}}
 	if path == "" {
 		return s
 	}
@@ -117,7 +117,7 @@ func (s *Store) write(changes []func(*file)) (_ *file, err error) {
 		return nil, err
 	}
 	lock := flock.New(s.path+".lock", flock.SetPermissions(0o600))
-	ctx, cancel := context.WithTimeout(context.Background(), lockFor)
+	ctx, cancel := context.WithTimeout(context.Background(), s.lockFor)
 	defer cancel()
 	if _, err := lock.TryLockContext(ctx, lockEvery); err != nil {
 		return nil, fmt.Errorf("%s: %w: is another agent stopped?", lock.Path(), err)

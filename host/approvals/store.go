@@ -5,12 +5,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Store is what is remembered. Make one with Open.
 type Store struct {
-	path string // empty keeps nothing
-	log  *slog.Logger
+	path    string // empty keeps nothing
+	log     *slog.Logger
+	lockFor time.Duration
 
 	mu      sync.Mutex // guards what follows; no file I/O under it
 	now     file

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"waymark/host/sources"
 )
@@ -236,7 +237,8 @@ func TestTwoWriters(t *testing.T) {
 	const n = 10
 	var g sync.WaitGroup
 	for agent := range 2 {
-		l := sources.New(sources.Options{File: file})
+		// One of them may have the lock whenever the other one tries.
+		l := sources.New(sources.Options{File: file, LockFor: 5 * time.Minute})
 		g.Go(func() {
 			for i := range n {
 				path := fmt.Sprintf("/%d-%d", agent, i)
@@ -264,7 +266,7 @@ func TestLockHeld(t *testing.T) {
 	lock, err := os.Create(file + ".lock")
 	must(t, err)
 	must(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_EX))
-	l := sources.New(sources.Options{File: file})
+	l := sources.New(sources.Options{File: file, LockFor: 20 * time.Millisecond})
 	if _, _, err := l.Add("/a", sources.AddOptions{Trusted: true, Persist: true}); !errors.Is(err, sources.ErrPersist) {
 		t.Errorf("%v", err)
 	}

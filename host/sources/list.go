@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Options configures a List. The zero value works: a list of trusted sources
@@ -20,6 +21,9 @@ type Options struct {
 	File string
 	// Max is how many sources there may be. Default DefaultMax.
 	Max int
+	// LockFor is how long a change waits for another agent's. Default 2 s:
+	// that takes milliseconds, unless the agent was stopped in the middle.
+	LockFor time.Duration
 }
 
 // AddOptions say how a source is added. The zero value is a request's.
@@ -56,6 +60,9 @@ type entry struct {
 func New(opts Options) *List {
 	if opts.Max <= 0 {
 		opts.Max = DefaultMax
+	}
+	if opts.LockFor <= 0 {
+		opts.LockFor = defaultLockFor
 	}
 	l := &List{opts: opts}
 	l.state.Store(&state{workDir: opts.WorkDir})

@@ -10,9 +10,8 @@ import (
 )
 
 const (
-	// lockFor is how long a change waits for another agent's, which takes
-	// milliseconds unless that agent has been stopped in the middle.
-	lockFor = 2 * time.Second
+	// defaultLockFor is for Options.LockFor.
+	defaultLockFor = 2 * time.Second
 	// lockEvery is how often it tries: flock itself can't be given up.
 	lockEvery = 5 * time.Millisecond
 )
@@ -29,16 +28,16 @@ func (l *List) locked(f func() error) (err error) {
 		return fmt.Errorf("%w: %w", ErrPersist, err)
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	if err := waitFor(lock); err != nil {
+	if err := waitFor(lock, l.opts.LockFor); err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrPersist, lock.Name(), err)
 	}
 	return f()
 }
 
-func waitFor(lock *os.File) error {
+func waitFor(lock *os.File, patience time.Duration) error {
 	tick := time.NewTicker(lockEvery)
 	defer tick.Stop()
-	for end := time.Now().Add(lockFor); ; <-tick.C {
+	for end := time.Now().Add(patience); ; <-tick.C {
 		err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		switch {
 		case err == nil:

@@ -46,13 +46,23 @@ func TestKernelSlash(t *testing.T) {
 	}
 }
 
+// maxQueuedEvents is how many events the kernel keeps for one notifier.
+func maxQueuedEvents(t *testing.T) int {
+	t.Helper()
+	text, err := os.ReadFile("/proc/sys/fs/inotify/max_queued_events")
+	var queue int
+	if _, scan := fmt.Sscan(string(text), &queue); err != nil || scan != nil {
+		t.Skipf("the length of the kernel's queue isn't known: %v, %v", err, scan)
+	}
+	return queue
+}
+
 // TestKernelOverflow fills the kernel's queue, and replaces a directory while
 // it is full.
 func TestKernelOverflow(t *testing.T) {
-	text, err := os.ReadFile("/proc/sys/fs/inotify/max_queued_events")
-	var queue int
-	if _, scan := fmt.Sscan(string(text), &queue); err != nil || scan != nil || queue > 1_000_000 {
-		t.Skipf("the queue is too long to fill: %s", text)
+	queue := maxQueuedEvents(t)
+	if queue > 1_000_000 {
+		t.Skipf("the queue is too long to fill: %d", queue)
 	}
 	var held sync.Mutex
 	r := newLive(t, watch.Options{NewBackend: func() (watch.Backend, error) {

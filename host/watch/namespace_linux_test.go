@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -59,6 +60,14 @@ func awaitState(t *testing.T, w *watch.Watcher, mode string) watch.State {
 		case <-late:
 			t.Fatalf("the state is %+v, want %s", s, mode)
 		}
+	}
+}
+
+// eventsFor says of a batch that it tells an owner of events. An All names no
+// owners; its reason tells that there were events among what it is for.
+func eventsFor(owner string) func(watch.Batch) bool {
+	return func(b watch.Batch) bool {
+		return b.Reason == watch.ReasonEvents && (b.All || slices.Contains(b.Owners, owner))
 	}
 }
 

@@ -2,6 +2,7 @@ package page_test
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"os"
 	"os/exec"
@@ -11,8 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	cdplog "github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
@@ -20,7 +23,7 @@ import (
 )
 
 // patience is how long the slowest machine may take for anything here.
-const patience = 3 * time.Minute
+const patience = 8 * time.Minute
 
 // chrome is a running browser.
 type chrome struct {
@@ -44,8 +47,11 @@ func chromium(t *testing.T) chrome {
 		}
 		t.Skip("Chromium is not installed; install Debian's chromium")
 	}
+	// Its files are in a directory that chromedp makes and removes: a process of
+	// the browser may live on for a moment after the one that was started, and
+	// write into what the test would just be removing.
 	opts := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(patience),
+		chromedp.ExecPath(path), chromedp.WSURLReadTimeout(patience),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("no-first-run", true),
 		chromedp.Flag("force-device-scale-factor", "1"))
 	if os.Geteuid() == 0 {
@@ -192,15 +198,58 @@ func (b *tab) until(expression string) {
 	b.run(chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingTimeout(patience)))
 }
 
-// visible waits for an element, and click clicks it.
+// visible waits for an element.
 func (b *tab) visible(selector string) {
 	b.t.Helper()
 	b.run(chromedp.WaitVisible(chromedp.CSS(selector)))
 }
 
+// click clicks an element, as somebody does who aims again when the page has
+// changed before the button was down: what is shown is made anew with every
+// event. A click on anything else, or on what is gone, is none.
 func (b *tab) click(selector string) {
 	b.t.Helper()
-	b.run(chromedp.Click(chromedp.CSS(selector)))
+	for {
+		b.run(chromedp.Evaluate[chromedp.Void](`(() => {
+			window.aim = ` + quote(selector) + `;
+			window.hit = false;
+			window.aiming ??= addEventListener('click', (event) => {
+				window.hit ||= Boolean(event.target.closest?.(window.aim));
+			}, true) ?? true;
+		})()`))
+		changed := (*cdproto.Error)(nil)
+		if err := chromedp.Do(b.ctx, chromedp.Click(chromedp.CSS(selector))); errors.As(err, &changed) {
+			continue
+		} else if err != nil {
+			b.fail(err)
+		}
+		// A click may lead to another page, which knows nothing of this, or just
+		// now take the place of the one that is asked.
+		hit, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](`window.hit !== false`))
+		if hit || errors.As(err, &changed) {
+			return
+		} else if err != nil {
+			b.fail(err)
+		}
+	}
+}
+
+// point is the middle of an element.
+func (b *tab) point(selector string) (x, y float64) {
+	b.t.Helper()
+	middle := value[struct{ X, Y float64 }](b, `(() => {
+		const box = document.querySelector(`+quote(selector)+`).getBoundingClientRect();
+		return { X: box.x + box.width / 2, Y: box.y + box.height / 2 };
+	})()`)
+	return middle.X, middle.Y
+}
+
+// mouse presses or releases the left button.
+func (b *tab) mouse(what input.DispatchMouseEventType, x, y float64) {
+	b.t.Helper()
+	b.run(chromedp.MouseEvent(what, x, y, func(p *input.DispatchMouseEventParams) {
+		p.Button, p.ClickCount = input.MouseButtonLeft, 1
+	}))
 }
 
 // value evaluates an expression.

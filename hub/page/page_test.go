@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"waymark/hub/page"
 )
@@ -24,7 +25,9 @@ type fake struct {
 }
 
 func newFake() *fake {
-	f := &fake{codes: page.NewCodes(page.CodesOptions{})}
+	// Tries are bounded by the clock, which stands still.
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	f := &fake{codes: page.NewCodes(page.CodesOptions{Now: func() time.Time { return now }})}
 	f.Page = page.New(page.Options{
 		Authenticate: func(r *http.Request) error {
 			if c, err := r.Cookie(page.CookieName); err == nil && c.Value == "good" {

@@ -1,6 +1,6 @@
 // The chosen agent: its head, its tabs, and what the chosen tab holds.
 
-import { $, h, show } from './dom.js';
+import { $, h, show, steady } from './dom.js';
 import { inline, when, count, size } from './text.js';
 import * as api from './api.js';
 import * as agents from './agents.js';
@@ -94,7 +94,7 @@ function renderBody() {
   show($('body'), body());
 }
 
-export function renderAgent() {
+export const renderAgent = steady(() => {
   const agent = state.agents.get(state.selected);
   if (!agent) {
     show($('agent'), h('p', { class: 'empty' }, state.agents.size > 0 ? 'Choose an agent.'
@@ -111,4 +111,4 @@ export function renderAgent() {
   const chosen = $(`tab-${state.tab}`);
   list.scrollLeft = Math.max(0, chosen.offsetLeft + chosen.offsetWidth - list.offsetLeft - list.clientWidth);
   renderBody();
-}
+});

@@ -1,6 +1,6 @@
 // The list of agents.
 
-import { $, h, show, arrows } from './dom.js';
+import { $, h, show, steady, arrows } from './dom.js';
 import { inline, when, count } from './text.js';
 
 // filterFrom is how many agents there must be before a filter is of use.
@@ -41,7 +41,7 @@ export function render(state) {
   });
 }
 
-function draw(state) {
+const draw = steady((state) => {
   const all = [...state.agents.values()].sort((a, b) => label(a).localeCompare(label(b)) || (a.id < b.id ? -1 : 1));
   const filter = $('agents-filter');
   filter.hidden = all.length <= filterFrom;
@@ -49,4 +49,4 @@ function draw(state) {
   const shown = all.filter((agent) => `${agent.name} ${agent.id}`.toLowerCase().includes(text));
   $('agents-count').textContent = text ? `${shown.length} of ${all.length}` : all.length || '';
   show($('agents'), shown.map((agent) => row(agent, state)));
-}
+});

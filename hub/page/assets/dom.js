@@ -26,6 +26,29 @@ export function show(region, ...children) {
   }
 }
 
+// An element that is replaced between the press of a button on it and the
+// release is never clicked, so what replaces elements by itself waits that long.
+let pressed = false;
+const held = new Map(); // actions and their arguments
+
+function release() {
+  pressed = false;
+  const due = [...held];
+  held.clear();
+  for (const [action, args] of due) action(...args);
+}
+
+addEventListener('pointerdown', (event) => { pressed ||= event.button === 0; }, true); // others open menus, and may have no end
+for (const end of ['pointerup', 'pointercancel']) addEventListener(end, () => setTimeout(release), true); // the click comes first
+addEventListener('blur', release); // of the window: the end may be somewhere else
+
+// steady makes an action one that waits while a button is pressed. Of several
+// calls that wait the last one is made.
+export const steady = (action) => (...args) => {
+  if (pressed) held.set(action, args);
+  else action(...args);
+};
+
 // arrows moves the focus with the arrow keys among the elements of a list that
 // match selector.
 export function arrows(list, selector) {

@@ -1,6 +1,6 @@
 // A resource's facts and its content, in a dialog.
 
-import { $, h } from './dom.js';
+import { $, h, steady } from './dom.js';
 import { inline, lineOf, size, hasInvisible } from './text.js';
 import * as api from './api.js';
 import { kinds, tones, reason, isIssue, title } from './resources.js';
@@ -85,7 +85,7 @@ export function open(agentID, resource, revision) {
 }
 
 // update shows the resource anew when the snapshot has another one.
-export function update(agentID, snapshot) {
+export const update = steady((agentID, snapshot) => {
   const dialog = $('viewer');
   if (!dialog.open || !shown) return;
   const now = snapshot.resources.find((resource) => resource.id === shown.id);
@@ -95,7 +95,7 @@ export function update(agentID, snapshot) {
   } else if (now.content_hash !== shown.hash || now.status !== shown.status) {
     open(agentID, now, snapshot.revision);
   }
-}
+});
 
 export function close() {
   $('viewer').close();

@@ -71,10 +71,13 @@ func (r *Revision) get() (int64, <-chan struct{}) {
 // Close ends all waiting. It may be called twice.
 func (r *Revision) Close() { r.once.Do(func() { close(r.closed) }) }
 
+// again is how soon a database that hasn't answered is asked once more.
+const again = time.Second
+
 // Wait implements store.Store.Wait. read asks the database; when it fails,
-// Wait goes on with what is announced. It asks again after each announcement,
-// and every poll, for stores to which not everything is announced; 0 means
-// never.
+// Wait goes on with what is announced, and soon asks again. It also does so
+// after each announcement, and every poll, for stores to which not everything
+// is announced; 0 means never.
 func (r *Revision) Wait(ctx context.Context, after int64, poll time.Duration, read func(context.Context) (int64, error)) (int64, error) {
 	var tick <-chan time.Time
 	if poll > 0 {
@@ -95,8 +98,9 @@ func (r *Revision) Wait(ctx context.Context, after int64, poll time.Duration, re
 		if ctx.Err() != nil {
 			return 0, ctx.Err() // also when something newer is known: who waits in a loop ends
 		}
+		var failed <-chan time.Time
 		if err != nil {
-			now = max(known, after)
+			now, failed = max(known, after), time.After(again)
 		}
 		if now != after {
 			return now, nil
@@ -104,6 +108,7 @@ func (r *Revision) Wait(ctx context.Context, after int64, poll time.Duration, re
 		select {
 		case <-changed:
 		case <-tick:
+		case <-failed:
 		case <-ctx.Done():
 			return 0, ctx.Err()
 		case <-r.closed:

@@ -68,6 +68,26 @@ func TestWait(t *testing.T) {
 	}
 }
 
+// TestAskedAgain: somebody who comes from a future that was lost is told so,
+// also when the database doesn't answer at first and nothing is announced.
+func TestAskedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newest.New()
+		r.Announce(5)
+		failures := 2
+		revision, err := r.Wait(t.Context(), 9, 0, func(context.Context) (int64, error) {
+			if failures > 0 {
+				failures--
+				return 0, errDown
+			}
+			return 5, nil
+		})
+		if err != nil || revision != 5 {
+			t.Errorf("got %d, %v", revision, err)
+		}
+	})
+}
+
 // TestWaitOn goes on waiting when there is nothing new.
 func TestWaitOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -132,20 +132,19 @@ func (a *API) awaitRevision(c *call, agentID string, after int64, wait time.Dura
 		if err != nil {
 			return false, a.ended(c.Context(), ctx, err)
 		}
-		if agent.Revision > after || agent.Revision > 0 && after > position.newest && a.isFuture(ctx, after) {
+		if agent.Revision > after {
 			return true, nil
+		}
+		// What the feed knows may be a little behind.
+		if agent.Revision > 0 && after > position.newest {
+			if _, is := a.feed.beyond(ctx, after); is {
+				return true, nil
+			}
 		}
 		if err := a.feed.awaitAgent(ctx, position, agentID); err != nil {
 			return false, a.ended(c.Context(), ctx, err)
 		}
 	}
-}
-
-// isFuture reports whether the store hasn't reached the revision. What the
-// feed knows may be a little behind.
-func (a *API) isFuture(ctx context.Context, revision int64) bool {
-	newest, err := a.store.Wait(ctx, -1)
-	return err == nil && revision > newest
 }
 
 // ended says what it means that waiting ended with err: nothing is wrong when

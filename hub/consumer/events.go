@@ -115,8 +115,7 @@ func (s *stream) begin(ctx context.Context) error {
 			return s.flush()
 		}
 		// Another hub may have been faster than this one's feed.
-		newest, err := s.api.store.Wait(ctx, -1)
-		if err == nil && s.cursor > newest {
+		if newest, is := s.api.feed.beyond(ctx, s.cursor); is {
 			return s.reset(newest, "the position lies in the future: the history was set back")
 		}
 		return s.flush()

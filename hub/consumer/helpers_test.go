@@ -61,19 +61,20 @@ func openSQLite(t testing.TB, opts sqlite.Options) store.Store {
 
 func newFixtureOn(t testing.TB, limits consumer.Limits, st store.Store) *fixture {
 	t.Helper()
-	f := &fixture{TB: t, store: st, sessions: map[string]int64{}, versions: map[string]uint64{}, transport: http.DefaultTransport}
-	f.doc = openapitest.Load(t, consumer.Document())
-	f.serve(limits)
-	f.reader = f.token(store.RoleReader, "")
+	f := newUnserved(t, limits, st)
+	f.server, f.transport = httptest.NewServer(f.api), http.DefaultTransport
+	f.Cleanup(f.stop)
 	return f
 }
 
-// serve starts an API on the store.
-func (f *fixture) serve(limits consumer.Limits) {
-	f.Helper()
+// newUnserved is a fixture whose API nobody serves yet.
+func newUnserved(t testing.TB, limits consumer.Limits, st store.Store) *fixture {
+	t.Helper()
+	f := &fixture{TB: t, store: st, sessions: map[string]int64{}, versions: map[string]uint64{}}
+	f.doc = openapitest.Load(t, consumer.Document())
 	f.api = consumer.New(consumer.Options{Store: f.store, Lookup: f.lookup, Connected: f.connected, Limits: limits})
-	f.server = httptest.NewServer(f.api)
-	f.Cleanup(f.stop)
+	f.reader = f.token(store.RoleReader, "")
+	return f
 }
 
 func (f *fixture) stop() {
@@ -168,8 +169,8 @@ func template(path string) string {
 	return ""
 }
 
-// do asks and compares the answer with the document. Headers are pairs.
-func (f *fixture) do(method, path, body string, headers ...string) *http.Response {
+// request makes a request. Headers are pairs.
+func (f *fixture) request(method, path, body string, headers ...string) *http.Request {
 	f.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	f.Cleanup(cancel)
@@ -184,15 +185,30 @@ func (f *fixture) do(method, path, body string, headers ...string) *http.Respons
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	resp, err := f.transport.RoundTrip(r)
+	return r
+}
+
+// do asks and compares the answer with the document. Headers are pairs.
+func (f *fixture) do(method, path, body string, headers ...string) *http.Response {
+	f.Helper()
+	resp, err := f.ask(f.request(method, path, body, headers...))
 	if err != nil {
 		f.Fatal(err)
 	}
+	return resp
+}
+
+// ask is do for goroutines, which must not end the test.
+func (f *fixture) ask(r *http.Request) (*http.Response, error) {
+	resp, err := f.transport.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
 	f.Cleanup(func() { _ = resp.Body.Close() })
-	if pattern := template(path); pattern != "" && resp.Header.Get("Content-Type") != "text/event-stream" {
+	if pattern := template(r.URL.EscapedPath()); pattern != "" && resp.Header.Get("Content-Type") != "text/event-stream" {
 		f.doc.Check(f, r, pattern, resp)
 	}
-	return resp
+	return resp, nil
 }
 
 // want asks, requires the status, and returns the body.

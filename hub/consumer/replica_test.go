@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -21,11 +20,93 @@ import (
 	"waymark/hub/store/postgres"
 )
 
+// door is a port that stays open while there is no hub behind it, since another
+// program might take it: whoever comes then is turned away.
+type door struct {
+	listener net.Listener
+	room     atomic.Pointer[room] // nil: there is no hub
+}
+
+// room is a listener whose connections others bring: that of the hub behind a
+// door, for example.
+type room struct {
+	addr  net.Addr
+	conns chan net.Conn
+	done  chan struct{} // closed by Close
+	once  sync.Once
+}
+
+func newRoom(addr net.Addr) *room {
+	return &room{addr: addr, conns: make(chan net.Conn), done: make(chan struct{})}
+}
+
+func newDoor(t *testing.T) *door {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &door{listener: listener}
+	var open sync.WaitGroup
+	open.Go(d.serve)
+	t.Cleanup(func() {
+		_ = listener.Close()
+		open.Wait()
+	})
+	return d
+}
+
+func (d *door) serve() {
+	for {
+		conn, err := d.listener.Accept()
+		if err != nil {
+			return
+		}
+		r := d.room.Load()
+		if r == nil {
+			_ = conn.Close()
+			continue
+		}
+		select {
+		case r.conns <- conn:
+		case <-r.done:
+			_ = conn.Close()
+		}
+	}
+}
+
+// enter puts a hub behind the door.
+func (d *door) enter() *room {
+	r := newRoom(d.listener.Addr())
+	d.room.Store(r)
+	return r
+}
+
+// Addr implements net.Listener.
+func (r *room) Addr() net.Addr { return r.addr }
+
+// Accept implements net.Listener.
+func (r *room) Accept() (net.Conn, error) {
+	select {
+	case conn := <-r.conns:
+		return conn, nil
+	case <-r.done:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener.
+func (r *room) Close() error {
+	r.once.Do(func() { close(r.done) })
+	return nil
+}
+
 // replica is one of several hubs on one database. It keeps its address over
 // restarts.
 type replica struct {
 	t        *testing.T
 	database string
+	door     *door
 	addr     string
 	store    store.Store
 	hub      *hub.Hub
@@ -35,7 +116,8 @@ type replica struct {
 
 func startReplica(t *testing.T, database string) *replica {
 	t.Helper()
-	r := &replica{t: t, database: database, addr: "127.0.0.1:0"}
+	r := &replica{t: t, database: database, door: newDoor(t)}
+	r.addr = r.door.listener.Addr().String()
 	r.start()
 	t.Cleanup(r.stop)
 	return r
@@ -50,16 +132,9 @@ func (r *replica) start() {
 	if r.hub, err = hub.New(hub.Options{Store: r.store}); err != nil {
 		r.t.Fatal(err)
 	}
-	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", r.addr)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	if strings.HasSuffix(r.addr, ":0") {
-		r.addr = listener.Addr().String()
-	}
-	r.server = &http.Server{Handler: r.hub.Handler(), ReadTimeout: time.Minute, WriteTimeout: time.Minute} // as hub serve
+	r.server = &http.Server{Handler: r.hub.Handler(), ReadTimeout: patience, WriteTimeout: patience} // hub serve has such, too
 	r.served = make(chan error, 1)
-	server, served := r.server, r.served
+	server, served, listener := r.server, r.served, r.door.enter()
 	go func() { served <- server.Serve(listener) }()
 }
 
@@ -67,6 +142,7 @@ func (r *replica) stop() {
 	if r.hub == nil {
 		return
 	}
+	r.door.room.Store(nil)
 	_ = r.hub.Close()
 	_ = r.server.Close()
 	if err := <-r.served; !errors.Is(err, http.ErrServerClosed) {
@@ -91,7 +167,7 @@ func TestFollowReplicas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -141,9 +217,11 @@ func TestFollowReplicas(t *testing.T) {
 		t.Fatal(err)
 	}
 	newest := history[len(history)-1].Revision
-	for revision := range took {
-		if revision == newest {
-			break
+	for revision := int64(0); revision != newest; {
+		select {
+		case revision = <-took:
+		case err := <-ended:
+			t.Fatalf("the outsider ended at revision %d of %d: %v", revision, newest, err)
 		}
 	}
 	lose()
@@ -175,6 +253,7 @@ func startAgent(ctx context.Context, t *testing.T, running *sync.WaitGroup, url,
 		t.Fatal(err)
 	}
 	opts.MinBackoff, opts.MaxBackoff = time.Millisecond, 20*time.Millisecond
+	opts.CallTimeout, opts.DialTimeout = patience, patience
 	a := &agent{push.New(opts)}
 	running.Go(func() {
 		if err := a.pusher.Run(ctx); err != nil && ctx.Err() == nil {

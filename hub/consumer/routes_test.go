@@ -1,6 +1,8 @@
 package consumer_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -194,7 +196,7 @@ func TestETags(t *testing.T) {
 
 // TestWait waits for what comes.
 func TestWait(t *testing.T) {
-	f := newFixture(t, consumer.Limits{})
+	f := newFixture(t, consumer.Limits{MaxWait: patience})
 	first := f.push("a", text("/w/AGENTS.md", "one"))
 	f.push("b", text("/w/AGENTS.md", "one"))
 	type result struct {
@@ -206,8 +208,17 @@ func TestWait(t *testing.T) {
 		if agent == "none" {
 			f.token("agent", agent)
 		}
+		r := f.request("GET", fmt.Sprint("/api/v0/agents/", agent, "/context?wait=", patience, "&", query), "")
 		go func() {
-			got <- result{get[struct{ Revision int64 }](f, "/api/v0/agents/"+agent+"/context?wait=1m&"+query).Revision, agent}
+			var answer struct{ Revision int64 }
+			resp, err := f.ask(r)
+			if err == nil {
+				err = json.NewDecoder(resp.Body).Decode(&answer)
+			}
+			if err != nil {
+				f.Error(err)
+			}
+			got <- result{answer.Revision, agent}
 		}()
 	}
 	if r := <-got; r.agent != "b" { // it has something already

@@ -2,6 +2,7 @@ package pgtest
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	osexec "os/exec"
 	"os/user"
@@ -12,7 +13,11 @@ import (
 	"slices"
 )
 
-var errMissing = errors.New("initdb is not installed; install Debian's postgresql, or set " + serverVariable)
+var (
+	errMissing = errors.New("initdb is not installed; install Debian's postgresql, or set " + serverVariable)
+	// errRoot says that PostgreSQL is there, and that this process can't run it.
+	errRoot = errors.New("PostgreSQL doesn't run as root; run the tests as another user, or set " + serverVariable)
+)
 
 // programs returns the directory of PostgreSQL's programs: of the newest
 // version where Debian puts them, which is outside PATH, or where initdb is.
@@ -36,7 +41,8 @@ func programs() (string, error) {
 }
 
 // unprivileged returns who the server is to run as: nil for this user, and
-// somebody else for root, whom PostgreSQL refuses.
+// somebody else for root, whom PostgreSQL refuses. It also refuses whoever has
+// no name, so errRoot is the answer where nobody has one.
 func unprivileged() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
@@ -44,7 +50,7 @@ func unprivileged() (*syscall.Credential, error) {
 	u, err := user.Lookup("postgres")
 	if err != nil {
 		if u, err = user.Lookup("nobody"); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w (%w)", errRoot, err)
 		}
 	}
 	uid, err := strconv.ParseUint(u.Uid, 10, 32)

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // Options are for Start.
@@ -68,16 +69,17 @@ func start(opts Options) (*Server, error) {
 	return s, nil
 }
 
-// URL returns the URL of a database of that name.
+// URL returns the URL of a database of that name. Who connects to it has all the
+// time that a slow machine takes.
 func (s *Server) URL(database string) string {
-	return "postgres://waymark@/" + database + "?host=" + url.QueryEscape(s.dir)
+	return fmt.Sprintf("postgres://waymark@/%s?connect_timeout=%d&host=%s", database, timeout/time.Second, url.QueryEscape(s.dir))
 }
 
 // create makes the data directory.
 func (s *Server) create() error {
 	if s.cred != nil {
 		if err := os.Chown(s.dir, int(s.cred.Uid), int(s.cred.Gid)); err != nil {
-			return err
+			return fmt.Errorf("%w (%w)", errRoot, err) // root has no other users in a container
 		}
 	}
 	args := []string{"-D", s.data(), "--auth=trust", "--username=waymark", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"}

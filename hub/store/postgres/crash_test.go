@@ -91,13 +91,18 @@ func TestServerKilled(t *testing.T) {
 			storetest.CheckWork(t, hubs[0], id, before[id])
 		}
 		// The reader is there again, too: it gets to what was acknowledged.
-		for newest := before[ids[0]].Revision; <-followed < newest; {
-			continue
+		for newest, at := before[ids[0]].Revision, int64(-1); at < newest; {
+			var there bool
+			if at, there = <-followed; !there {
+				t.Fatal("the reader has given up")
+			}
 		}
 	}
 	cancel()
 	wg.Wait()
-	<-followed
+	for range followed { // until the reader has ended
+		continue
+	}
 	for _, id := range ids {
 		storetest.CheckWork(t, hubs[0], id, acked[id].get())
 	}

@@ -41,16 +41,20 @@ func waitBlocked(t *testing.T, url string, conn *pgx.Conn) {
 	until(t, url, "somebody waits for a lock", statement, func(n int) bool { return n > 0 })
 }
 
-// TestDeadlock makes a push part of a deadlock of which it is the victim.
+// TestDeadlock makes a push part of a deadlock of which it is the victim. The
+// server looks for one once, some time after somebody has begun to wait: so the
+// push has to be the last who does.
 func TestDeadlock(t *testing.T) {
 	url := pgtest.Database(t)
-	st := open(t, url+patient+"&deadlock_timeout=50ms", postgres.Options{})
+	// One connection, which knows its statements already when it is held up.
+	st := open(t, url+patient+"&deadlock_timeout=50ms", postgres.Options{MaxConns: 1})
 	g := session(t, st, "a")
 	if _, err := st.Push(t.Context(), "a", g, state(1, 1)); err != nil {
 		t.Fatal(err)
 	}
+	holdup := rival(t, url, "LOCK TABLE snapshots IN ACCESS EXCLUSIVE MODE")
 	conn := rival(t, url, "SET deadlock_timeout = '10min'", "SELECT * FROM revision FOR UPDATE")
-	done := make(chan error)
+	done, rivaled := make(chan error, 1), make(chan error, 1)
 	go func() {
 		result, err := st.Push(t.Context(), "a", g, state(2, 2))
 		if err == nil && !result.Accepted {
@@ -58,8 +62,17 @@ func TestDeadlock(t *testing.T) {
 		}
 		done <- err
 	}()
-	waitBlocked(t, url, conn) // it has its agent, and waits for the revision
-	if _, err := conn.Exec(t.Context(), "SELECT * FROM agents FOR UPDATE"); err != nil {
+	waitBlocked(t, url, holdup) // it has its agent, and not yet the revision
+	go func() {
+		_, err := conn.Exec(t.Context(), "SELECT * FROM agents FOR UPDATE")
+		rivaled <- err
+	}()
+	waiting := fmt.Sprintf("SELECT cardinality(pg_blocking_pids(%d))", conn.PgConn().PID())
+	until(t, url, "the rival waits for the agent", waiting, func(n int) bool { return n > 0 })
+	if _, err := holdup.Exec(t.Context(), "ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-rivaled; err != nil {
 		t.Fatal(err) // not the victim
 	}
 	if _, err := conn.Exec(t.Context(), "COMMIT"); err != nil {

@@ -29,7 +29,7 @@ func database(t testing.TB) storetest.Database {
 func at(url string) storetest.Database {
 	return storetest.Database{
 		Open: func(t testing.TB, c storetest.Config) store.Store {
-			return open(t, url, postgres.Options{Now: c.Now, History: c.History})
+			return open(t, url+patient, postgres.Options{Now: c.Now, History: c.History})
 		},
 		Count: func(t testing.TB, table string) int { return query[int](t, url, "SELECT count(*) FROM "+table) },
 	}
@@ -92,5 +92,5 @@ func TestRandom(t *testing.T) {
 
 func TestKill(t *testing.T) {
 	url := pgtest.Database(t)
-	storetest.RunKill(t, at(url), url)
+	storetest.RunKill(t, at(url), url, seeded.Rand(t))
 }

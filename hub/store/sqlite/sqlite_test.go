@@ -43,7 +43,8 @@ func database(t testing.TB) storetest.Database {
 func at(path string) storetest.Database {
 	return storetest.Database{
 		Open: func(t testing.TB, c storetest.Config) store.Store {
-			db, err := sqlite.Open(t.Context(), path, sqlite.Options{Now: c.Now, History: c.History})
+			// Several hubs write at once, and SQLite lets none of them wait in a queue.
+			db, err := sqlite.Open(t.Context(), path, sqlite.Options{Now: c.Now, History: c.History, BusyTimeout: 5 * time.Minute})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,7 +77,7 @@ func TestRandom(t *testing.T) {
 
 func TestKill(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "hub.db")
-	storetest.RunKill(t, at(path), path)
+	storetest.RunKill(t, at(path), path, seeded.Rand(t))
 }
 
 func TestModes(t *testing.T) {

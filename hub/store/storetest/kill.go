@@ -40,7 +40,7 @@ func KillChild(open func(name string) (store.Store, error)) {
 // RunKill has a process push into a database and kills it, some times at
 // random moments: what it was told to be stored must be there, and nothing may
 // be half there. name is for KillChild's open, which must keep WorkHistory.
-func RunKill(t *testing.T, db Database, name string) {
+func RunKill(t *testing.T, db Database, name string, r *rand.Rand) {
 	t.Helper()
 	st := db.Open(t, Config{History: WorkHistory})
 	for _, id := range killAgents {
@@ -50,7 +50,7 @@ func RunKill(t *testing.T, db Database, name string) {
 	}
 	total := 0
 	for round := range 8 {
-		acked := killOnce(t, name, 1+rand.IntN(60))
+		acked := killOnce(t, name, 1+r.IntN(60))
 		// A transaction that the process has left behind ends before a session
 		// can begin. Closing and opening is what a new hub does.
 		for _, id := range killAgents {

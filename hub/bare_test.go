@@ -53,6 +53,8 @@ func bareOn(t testing.TB, ws *websocket.Conn) *bareAgent {
 	a := &bareAgent{t: t, ws: ws}
 	config := yamux.DefaultConfig()
 	config.LogOutput = io.Discard
+	// That the line is dead is for the hub to find out.
+	config.EnableKeepAlive, config.ConnectionWriteTimeout = false, patience
 	var err error
 	a.session, err = yamux.Client(websocket.NetConn(context.Background(), a.ws, websocket.MessageBinary), config)
 	if err != nil {
@@ -125,15 +127,12 @@ func (a *bareAgent) mustPush(request *waymark.PushRequest, want bool) *waymark.P
 	return response
 }
 
-// gone waits until the hub has ended the session: before the pings of this end
-// find out by themselves, which takes forty seconds.
+// gone waits until the hub has ended the session.
 func (a *bareAgent) gone() {
 	a.t.Helper()
-	patience := time.NewTimer(35 * time.Second)
-	defer patience.Stop()
 	select {
 	case <-a.session.CloseChan():
-	case <-patience.C:
+	case <-time.After(patience):
 		a.t.Fatal("the hub hasn't ended the session")
 	}
 }

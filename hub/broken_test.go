@@ -67,11 +67,11 @@ func TestBrokenSessions(t *testing.T) {
 					break // the hub has had enough
 				}
 			}
-			patience := time.Minute
+			enough := patience
 			if tc.status == 0 {
-				patience = 300 * time.Millisecond
+				enough = 300 * time.Millisecond
 			}
-			err := readFrames(ws, patience)
+			err := readFrames(ws, enough)
 			switch got := websocket.CloseStatus(err); {
 			case tc.status == 0:
 				if err != nil {
@@ -117,16 +117,19 @@ func TestBrokenWebSockets(t *testing.T) {
 	if err := text.Write(t.Context(), websocket.MessageText, muxFrame(1, 1, 1, 0)); err != nil {
 		t.Fatal(err)
 	}
-	if err := readFrames(text, time.Minute); websocket.CloseStatus(err) != websocket.StatusUnsupportedData {
+	if err := readFrames(text, patience); websocket.CloseStatus(err) != websocket.StatusUnsupportedData {
 		t.Errorf("text: %v", err)
 	}
 	big := dialWS(t, endpoint, token)
 	_ = big.Write(t.Context(), websocket.MessageBinary, append(muxFrame(0, 0, 7, 200<<10), make([]byte, 2<<20)...))
-	if err := readFrames(big, time.Minute); websocket.CloseStatus(err) != websocket.StatusMessageTooBig {
+	if err := readFrames(big, patience); websocket.CloseStatus(err) != websocket.StatusMessageTooBig {
 		t.Errorf("a message of 2 MiB: %v", err)
 	}
+	stop()
+
 	// Who breaks a rule and doesn't want to hear of it keeps no connection.
-	deaf := dialWS(t, endpoint, f.token(store.RoleAgent, "deaf"))
+	f = newFixture(t, hub.Options{Limits: hub.Limits{Farewell: 10 * time.Millisecond}})
+	deaf := dialWS(t, f.web(), f.token(store.RoleAgent, "deaf"))
 	if err := deaf.Write(t.Context(), websocket.MessageBinary, make([]byte, 100)); err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +137,6 @@ func TestBrokenWebSockets(t *testing.T) {
 	if !f.eventually(func() bool { return !f.hub.Connected("deaf") }) {
 		t.Error("a deaf peer is still there")
 	}
-	stop()
 }
 
 // TestManyStreams opens as many streams as it can, as a well-behaved yamux
@@ -155,7 +157,8 @@ func TestManyStreams(t *testing.T) {
 			_, _ = stream.Write(make([]byte, 1000))
 		}
 	})
-	if opened == 10_000 || !a.session.IsClosed() || grown > 20<<20 {
+	a.gone() // a write may fail a moment earlier
+	if opened == 10_000 || grown > 20<<20 {
 		t.Errorf("%d streams were opened, the heap grew by %d MiB", opened, grown>>20)
 	}
 	stop()

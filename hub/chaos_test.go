@@ -270,7 +270,7 @@ func TestChaos(t *testing.T) {
 		agents.Go(func() { finals[i] <- chaoticAgent(t, r, agent, opts, seeded.Of(seed, uint64(i)), ended) })
 	}
 	if !f.eventually(func() bool { return web.seen(3) && plain.seen(3) && r.seen(100) }) {
-		t.Errorf("after a minute not everything has happened")
+		t.Errorf("not everything has happened")
 	}
 	web.on.Store(false)
 	plain.on.Store(false)
@@ -314,7 +314,7 @@ func chaoticAgent(t *testing.T, r *recorder, agent string, opts push.Options, rn
 		pusher.Publish(s)
 	}
 	begin := time.Now()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := pusher.Accepted(ctx, s.Version); err != nil {
 		t.Errorf("%s: %v; %s", agent, err, pusher.Status().LastError)

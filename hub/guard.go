@@ -24,14 +24,10 @@ const (
 	maxMuxFrame = 256 << 10 // a stream's window
 )
 
-const (
-	// A peer pings every half minute. yamux answers each ping by a goroutine,
-	// which waits for as long as the peer doesn't read: without a bound they
-	// would be as many as fit into its line.
-	pingRate, pingBurst = 1, 20
-	// closeTimeout is how long a peer has to read why the connection ends.
-	closeTimeout = time.Second
-)
+// A peer pings every half minute. yamux answers each ping by a goroutine,
+// which waits for as long as the peer doesn't read: without a bound they
+// would be as many as fit into its line.
+const pingRate, pingBurst = 1, 20
 
 // guard stands between a WebSocket and yamux and looks at the frames' headers
 // as they pass: yamux trusts its peer with more than an agent deserves. What
@@ -166,7 +162,7 @@ func (g *guard) Close() error {
 	g.mu.Unlock()
 	if status := closeStatus(cause); status != 0 {
 		// The library would give the peer ten seconds to answer.
-		_ = g.socket.SetDeadline(time.Now().Add(closeTimeout))
+		_ = g.socket.SetDeadline(time.Now().Add(g.limits.Farewell))
 		_ = g.ws.Close(status, cause.Error()) // it is over in any case
 	}
 	return g.conn.Close()

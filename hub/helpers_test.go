@@ -2,6 +2,7 @@ package hub_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -25,6 +26,18 @@ import (
 	"waymark/wire/coder"
 	"waymark/wire/waymark"
 )
+
+// patience is for what takes moments on a fast machine: long enough for one
+// that is slow and stands still now and then, short enough to be reported.
+const patience = 5 * time.Minute
+
+// patient gives limits that a test doesn't set, and isn't about, times that no
+// machine is too slow for.
+func patient(l hub.Limits) hub.Limits {
+	l.Handshake, l.Read, l.Write = cmp.Or(l.Handshake, patience), cmp.Or(l.Read, patience), cmp.Or(l.Write, patience)
+	l.Farewell, l.Ping = cmp.Or(l.Farewell, patience), cmp.Or(l.Ping, time.Hour)
+	return l
+}
 
 // fixture is a hub with a store, served on a unix socket, or in a bubble on
 // pipes.
@@ -67,6 +80,7 @@ func (b *safeBuffer) String() string {
 
 func newFixture(t testing.TB, opts hub.Options) *fixture {
 	t.Helper()
+	opts.Limits = patient(opts.Limits)
 	socket := filepath.Join(t.TempDir(), "s")
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "unix", socket)
 	if err != nil {
@@ -166,10 +180,10 @@ func (p *peer) mustPush(request *waymark.PushRequest, want bool) {
 	}
 }
 
-// eventually asks again and again, for a minute at most, until it gets a yes:
-// for what another goroutine does without telling anybody.
+// eventually asks again and again, as long as there is patience, until it gets
+// a yes: for what another goroutine does without telling anybody.
 func (f *fixture) eventually(ask func() bool) bool {
-	deadline := time.After(time.Minute)
+	deadline := time.After(patience)
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for !ask() {

@@ -180,7 +180,7 @@ func (t *intake) ready() error {
 func (t *intake) overflow(buf []byte) error {
 	t.mu.Lock()
 	refuse := t.refuse
-	t.final = time.Now().Add(closeTimeout)
+	t.final = time.Now().Add(t.limits.Farewell)
 	t.extend(0)
 	t.mu.Unlock()
 	if refuse == nil || refuse(errTooLarge) != nil {

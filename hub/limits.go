@@ -42,6 +42,9 @@ type Limits struct {
 	// Write is how long the peer may refuse to read, and to close a stream on
 	// which it has its answer. Default 10 s.
 	Write time.Duration
+	// Farewell is how long a peer has to read why its connection ends, where
+	// that is said. Default 1 s.
+	Farewell time.Duration
 	// Ping is how often a WebSocket's peer is pinged; one that doesn't answer
 	// within Write is dropped. Default 30 s.
 	Ping time.Duration
@@ -65,6 +68,7 @@ func (l *Limits) setDefaults() {
 	l.Handshake = cmp.Or(l.Handshake, 10*time.Second)
 	l.Read = cmp.Or(l.Read, 30*time.Second)
 	l.Write = cmp.Or(l.Write, 10*time.Second)
+	l.Farewell = cmp.Or(l.Farewell, time.Second)
 	l.Ping = cmp.Or(l.Ping, 30*time.Second)
 	l.Recheck = cmp.Or(l.Recheck, 5*time.Second)
 	l.Presence = cmp.Or(l.Presence, 2*time.Second)

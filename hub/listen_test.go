@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"storj.io/drpc/drpcconn"
@@ -34,8 +35,9 @@ func run(t *testing.T, server *hub.Server) (stop func() error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- server.Run(ctx) }()
-	t.Cleanup(cancel)
-	return func() error { cancel(); return <-done }
+	stop = sync.OnceValue(func() error { cancel(); return <-done })
+	t.Cleanup(func() { _ = stop() }) // before the server is closed
+	return stop
 }
 
 // TestServerRestart is the life of an embedded hub, twice.

@@ -75,13 +75,8 @@ func TestLoginURL(t *testing.T) {
 	if page.CookieName != consumer.CookieName {
 		t.Fatal("the page sets another cookie than the API reads")
 	}
-	server, err := hub.Listen(t.Context(), hub.ListenOptions{DB: "sqlite:" + filepath.Join(t.TempDir(), "hub.db"), HTTP: "127.0.0.1:0"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Close()
-	served := make(chan error, 1)
-	go func() { served <- server.Run(t.Context()) }()
+	server := listen(t, hub.ListenOptions{DB: "sqlite:" + filepath.Join(t.TempDir(), "hub.db"), HTTP: "127.0.0.1:0"})
+	stop := run(t, server)
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -142,6 +137,9 @@ func TestLoginURL(t *testing.T) {
 	}
 	if tokens, err := server.Store().Tokens(t.Context()); err != nil || !tokens[0].Revoked() {
 		t.Errorf("tokens: %+v, %v", tokens, err)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
 	}
 }
 

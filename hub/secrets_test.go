@@ -58,7 +58,7 @@ func TestLogsHoldNoSecrets(t *testing.T) {
 	_ = a.invoke("/"+agent+"/x", []byte(payload))
 	ws := dialWS(t, endpoint, agent)
 	_ = ws.Write(t.Context(), websocket.MessageBinary, []byte(agent+payload))
-	_ = readFrames(ws, time.Minute)
+	_ = readFrames(ws, patience)
 	token, err := f.store.TokenByHash(t.Context(), store.HashToken(revoked))
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func TestLogsHoldNoSecrets(t *testing.T) {
 	if err := f.store.RevokeToken(t.Context(), token.ID); err != nil {
 		t.Fatal(err)
 	}
-	_ = readFrames(ws, time.Minute)
+	_ = readFrames(ws, patience)
 	if err := f.hub.Close(); err != nil {
 		t.Error(err)
 	}

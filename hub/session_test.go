@@ -139,7 +139,7 @@ func TestOldestSessionIsDropped(t *testing.T) {
 	dialWS(t, endpoint, token)
 	dialWS(t, endpoint, token)
 	dialWS(t, endpoint, token)
-	err := readFrames(ws, time.Minute)
+	err := readFrames(ws, patience)
 	if websocket.CloseStatus(err) != websocket.StatusPolicyViolation || !strings.Contains(err.Error(), "more connections") {
 		t.Errorf("dropped with %v", err)
 	}
@@ -168,7 +168,7 @@ func TestRevokedTokens(t *testing.T) {
 	web.gone()
 	select {
 	case <-plain.conn.Closed():
-	case <-time.After(time.Minute):
+	case <-time.After(patience):
 		t.Error("plain DRPC: still connected")
 	}
 	if _, _, err := websocket.Dial(t.Context(), endpoint+"?version=2.10", &websocket.DialOptions{
@@ -184,7 +184,7 @@ func TestRevokedTokens(t *testing.T) {
 	stop()
 
 	// Where the recheck takes its time, the next call is refused all the same.
-	lazy := newFixture(t, hub.Options{})
+	lazy := newFixture(t, hub.Options{Limits: hub.Limits{Recheck: time.Hour}})
 	token = lazy.token(store.RoleAgent, "a")
 	a := dialBare(t, lazy.web(), token)
 	a.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
@@ -195,10 +195,13 @@ func TestRevokedTokens(t *testing.T) {
 	}
 }
 
+// never is a rate at which nothing more comes while a test runs.
+const never = 1e-6
+
 // TestRates: an agent that calls too often is slowed down and then refused;
 // the others aren't.
 func TestRates(t *testing.T) {
-	f := newFixture(t, hub.Options{Limits: hub.Limits{Rate: 0.01, Burst: 10}})
+	f := newFixture(t, hub.Options{Limits: hub.Limits{Rate: never, Burst: 10}})
 	endpoint, token := f.web(), f.token(store.RoleAgent, "a")
 	a := dialBare(t, endpoint, token) // the first of ten
 	for version := range uint64(9) {
@@ -225,7 +228,7 @@ func TestRates(t *testing.T) {
 	other := dialBare(t, endpoint, f.token(store.RoleAgent, "b"))
 	other.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
 
-	all := newFixture(t, hub.Options{Limits: hub.Limits{TotalRate: 0.01, TotalBurst: 3}})
+	all := newFixture(t, hub.Options{Limits: hub.Limits{TotalRate: never, TotalBurst: 3}})
 	one, two := all.dial(all.token(store.RoleAgent, "a")), all.dial(all.token(store.RoleAgent, "b"))
 	one.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
 	two.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)

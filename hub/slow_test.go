@@ -22,9 +22,9 @@ var impatient = hub.Limits{
 // ends fails the test if the hub doesn't end the connection.
 func ends(t *testing.T, name string, conn net.Conn) {
 	t.Helper()
-	_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
+	_ = conn.SetReadDeadline(time.Now().Add(patience))
 	if err := readUntilClosed(conn); err != nil && strings.Contains(err.Error(), "timeout") {
-		t.Errorf("%s: still there after a minute", name)
+		t.Errorf("%s: still there", name)
 	}
 	_ = conn.Close()
 }

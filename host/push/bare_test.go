@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/coder/websocket"
 	"github.com/hashicorp/yamux"
@@ -75,6 +76,7 @@ func (s *bareServer) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	config := yamux.DefaultConfig()
 	config.LogOutput = io.Discard
+	config.EnableKeepAlive, config.ConnectionWriteTimeout = false, time.Hour
 	session, err := yamux.Server(websocket.NetConn(context.Background(), ws, websocket.MessageBinary), config)
 	if err != nil {
 		s.peer.t.Error(err)
@@ -131,7 +133,8 @@ func (s *bareServer) calls() int {
 	return s.streams
 }
 
-// remote makes options for the server; change may be nil.
+// remote makes options for the server; change may be nil. No machine is too slow
+// for its time limits.
 func remote(t *testing.T, url string, change func(*push.RemoteOptions)) push.Options {
 	t.Helper()
 	opts := push.RemoteOptions{Token: bareToken}
@@ -142,6 +145,7 @@ func remote(t *testing.T, url string, change func(*push.RemoteOptions)) push.Opt
 	if err != nil {
 		t.Fatal(err)
 	}
+	got.DialTimeout, got.CallTimeout = time.Hour, time.Hour
 	return got
 }
 

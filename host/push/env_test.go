@@ -79,7 +79,7 @@ func TestEnvironment(t *testing.T) {
 	if err := os.WriteFile(file, authority, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	child := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestEnvironment$")
 	child.Env = append(os.Environ(), "WAYMARK_TEST_ENVIRONMENT=1", "SSL_CERT_FILE="+file, "HTTPS_PROXY="+proxy, "NO_PROXY=", "no_proxy=")

@@ -17,11 +17,15 @@ import (
 
 	"waymark/hub"
 	"waymark/hub/client"
+	"waymark/hub/consumer"
 	"waymark/hub/store"
 	"waymark/hub/store/sqlite"
 	"waymark/wire"
 	"waymark/wire/waymark"
 )
+
+// patience is for what takes moments on a fast machine.
+const patience = 8 * time.Minute
 
 // replicas are hubs of one database behind one address.
 type replicas struct {
@@ -65,7 +69,9 @@ func newReplicas(t *testing.T) (_ *replicas, reader string) {
 
 func (r *replicas) start() *hub.Hub {
 	r.t.Helper()
-	h, err := hub.New(hub.Options{Store: r.store})
+	h, err := hub.New(hub.Options{ // no machine is too slow for it
+		Store: r.store, Limits: hub.Limits{Handshake: patience, Read: patience, Write: patience}, Consumer: consumer.Limits{Write: patience},
+	})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -93,7 +99,9 @@ func (r *replicas) push() {
 	conn := drpcconn.New(ours)
 	r.version++
 	text := fmt.Sprintf("edit %d\n", r.version)
-	ctx := drpcmetadata.Add(r.t.Context(), wire.TokenMetadata, r.agent)
+	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
+	defer cancel()
+	ctx = drpcmetadata.Add(ctx, wire.TokenMetadata, r.agent)
 	answer, err := waymark.NewDRPCContextClient(conn).Push(ctx, &waymark.PushRequest{
 		Version: r.version, Initial: true, AggregateHash: []byte(text),
 		Resources: []*waymark.Resource{{Kind: "instruction_file", Source: "/w/AGENTS.md", Status: waymark.Status_STATUS_OK, Payload: []byte(text)}},
@@ -113,7 +121,7 @@ func (r *replicas) push() {
 func TestFollowHubs(t *testing.T) {
 	r, reader := newReplicas(t)
 	c := client.New(r.front.URL, client.Options{Token: reader, Retry: 100 * time.Millisecond})
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	pin, err := c.CreatePin(ctx, "a", "empty")
 	if err != nil {
@@ -165,6 +173,9 @@ func TestFollowHubs(t *testing.T) {
 			r.front.CloseClientConnections()
 		}
 		r.push()
+	}
+	if ctx.Err() != nil {
+		t.Fatalf("after %d of %d edits: %v", seen, edits, ctx.Err())
 	}
 	if seen != edits || hydrated == 0 || drifted != 1 {
 		t.Errorf("seen %d of %d edits; the pin was told of %d times, drifted %d times; want once", seen, edits, hydrated, drifted)

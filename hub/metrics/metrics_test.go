@@ -46,6 +46,7 @@ func TestMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	opts.CallTimeout, opts.DialTimeout = time.Hour, time.Hour // each push comes once, also on a slow machine
 	pusher := push.New(opts)
 	pushed := make(chan error, 1)
 	go func() { pushed <- pusher.Run(ctx) }()
@@ -75,7 +76,7 @@ func TestMetrics(t *testing.T) {
 	}
 	// Counted is after the answer: it may take a moment.
 	text, missing := "", want
-	for patience := time.Now().Add(time.Minute); len(missing) > 0 && time.Now().Before(patience); {
+	for patience := time.Now().Add(5 * time.Minute); len(missing) > 0 && time.Now().Before(patience); {
 		text, missing = get(t, server.MonitorURL()+"/metrics"), nil
 		for _, line := range want {
 			if !strings.Contains(text, line+"\n") {

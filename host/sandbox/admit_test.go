@@ -93,7 +93,7 @@ func TestRejected(t *testing.T) {
 	h := newHost(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			m, err := h.Load(t.Context(), tt.wasm, sandbox.Limits{})
+			m, err := h.Load(t.Context(), tt.wasm, sandbox.Limits{Time: time.Minute})
 			if err == nil {
 				_ = m.Close()
 				t.Fatal("it was accepted")
@@ -164,7 +164,7 @@ func TestDamagedCache(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "cache")
 			loadOnce := func() error {
 				h := sandbox.New(sandbox.Options{CacheDir: dir})
-				m, err := h.Load(context.Background(), good().Bytes(), sandbox.Limits{})
+				m, err := h.Load(context.Background(), good().Bytes(), sandbox.Limits{Time: time.Minute})
 				if err != nil {
 					return err
 				}
@@ -208,7 +208,7 @@ func TestCacheOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := sandbox.New(sandbox.Options{CacheDir: dir})
-	m, err := h.Load(t.Context(), good().Bytes(), sandbox.Limits{})
+	m, err := h.Load(t.Context(), good().Bytes(), sandbox.Limits{Time: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,9 +75,6 @@ func (m *memory) says(module *sandbox.Module, want string) {
 
 func guest(t *testing.T, g *unitGuest, limits sandbox.Limits) *sandbox.Module {
 	t.Helper()
-	if limits.Time == 0 {
-		limits.Time = time.Minute
-	}
 	return load(t, newHost(t), g.bytes(), limits)
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"waymark/abi"
 	"waymark/host/sandbox"
@@ -55,14 +56,14 @@ func invalidVectors(t *testing.T, folder, outcome string) map[string]string {
 func TestDescriptionVectors(t *testing.T) {
 	h := newHost(t)
 	for name, text := range vectors(t, "description") {
-		if m, err := h.Load(t.Context(), describing(text).Bytes(), sandbox.Limits{}); err != nil {
+		if m, err := h.Load(t.Context(), describing(text).Bytes(), sandbox.Limits{Time: time.Minute}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if err := m.Close(); err != nil {
 			t.Error(err)
 		}
 	}
 	for name, text := range invalidVectors(t, "description", "module_rejected") {
-		_, err := h.Load(t.Context(), describing(text).Bytes(), sandbox.Limits{})
+		_, err := h.Load(t.Context(), describing(text).Bytes(), sandbox.Limits{Time: time.Minute})
 		if !errors.Is(err, sandbox.ErrRejected) {
 			t.Errorf("%s: error %v, want %v", name, err, sandbox.ErrRejected)
 		}

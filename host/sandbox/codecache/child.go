@@ -46,8 +46,10 @@ type report struct {
 const (
 	// textMax bounds what is kept of a child's words.
 	textMax = 4 << 10
-	// killDelay is how long the pipes of a killed child may stay open.
-	killDelay = 5 * time.Second
+	// killDelay is how long the pipes of a child that has ended may stay open.
+	// They end with it; but what it said last is still to be read, by a process
+	// that may stand still for a moment.
+	killDelay = 30 * time.Second
 )
 
 // compile has a child fill the scratch directory.

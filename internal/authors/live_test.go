@@ -88,6 +88,7 @@ func liveStart(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Defer(func() { _ = os.RemoveAll(dir) })
 	home, err := rig.NewHome(dir)
 	ts.Check(err)
+	ts.Check(home.Configure("[limits]\ntime = \"1m\"\n")) // as home.configure does
 	ts.Check(os.MkdirAll(ts.Getenv("PLUGINS"), 0o700))
 
 	ctx, cancel := context.WithCancel(context.Background())

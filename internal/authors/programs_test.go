@@ -67,7 +67,22 @@ func newHome(t *testing.T) *home {
 	if err := os.Mkdir(filepath.Join(h.dir, "run"), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	h.configure(filepath.Join(h.dir, ".config", "waymark"))
 	return h
+}
+
+// configure has agents wait for their modules for as long as a machine may stand
+// still: that they describe themselves sooner is not the point here, and one that
+// doesn't is refused.
+func (h *home) configure(dir string) {
+	h.t.Helper()
+	err := os.MkdirAll(dir, 0o700)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "plugin.toml"), []byte("[limits]\ntime = \"1m\"\n"), 0o600)
+	}
+	if err != nil {
+		h.t.Fatal(err)
+	}
 }
 
 // command makes a command that runs in a directory with this home's

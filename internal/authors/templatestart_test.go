@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"waymark/internal/rig"
 )
 
 // TestTemplateStart starts the agent as the image does, with the image's
@@ -113,11 +115,12 @@ func (h *home) pid() int {
 
 // stopAgent ends the agent that the script has left running, and waits for it.
 func (h *home) stopAgent() {
-	for pid, limit := h.pid(), time.Now().Add(patience); pid != 0 && syscall.Kill(pid, syscall.SIGTERM) == nil; {
-		if time.Now().After(limit) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience) // the test's own has ended
+	defer cancel()
+	for pid := h.pid(); pid != 0 && syscall.Kill(pid, syscall.SIGTERM) == nil; {
+		if rig.Pause(ctx, 100*time.Millisecond) != nil {
 			h.t.Errorf("agent %d doesn't end", pid)
 			return
 		}
-		time.Sleep(100 * time.Millisecond)
 	}
 }

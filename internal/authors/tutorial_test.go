@@ -18,7 +18,7 @@ import (
 
 // patience is how long something may take to come true on a slow, busy
 // machine; nothing is ever waited for that long where all is well.
-const patience = 3 * time.Minute
+const patience = 5 * time.Minute
 
 // TestTutorial does what docs/write-a-resolver.md says, to the letter.
 func TestTutorial(t *testing.T) {

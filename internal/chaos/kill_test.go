@@ -57,7 +57,7 @@ func TestHubKilled(t *testing.T) {
 	e := newEditor(t, seeded.Rand(t), w.root)
 	w.must(write(filepath.Join(w.root, "AGENTS.md"), "# One\n"))
 	h := w.startHub()
-	st, err := sqlite.Open(w.ctx, h.Database, sqlite.Options{})
+	st, err := sqlite.Open(w.ctx, h.Database, sqlite.Options{BusyTimeout: patience})
 	w.must(err)
 	t.Cleanup(func() { _ = st.Close() })
 	agent := w.start()
@@ -125,13 +125,13 @@ func TestFrozen(t *testing.T) {
 	w := newWorld(t)
 	e := newEditor(t, seeded.Rand(t), w.root)
 	h := w.startHub()
-	st, err := sqlite.Open(w.ctx, h.Database, sqlite.Options{})
+	st, err := sqlite.Open(w.ctx, h.Database, sqlite.Options{BusyTimeout: patience})
 	w.must(err)
 	t.Cleanup(func() { _ = st.Close() })
 	agent := w.start()
 	for _, p := range []*rig.Process{agent.Process, h.Process, agent.Process} {
 		e.edit()
-		w.must(p.Signal(syscall.SIGSTOP))
+		w.must(p.Freeze(w.ctx))
 		for range 60 {
 			e.edit()
 		}
@@ -143,7 +143,7 @@ func TestFrozen(t *testing.T) {
 	w.await("that it is connected", connected)
 
 	// A hub that doesn't answer doesn't keep an agent from ending.
-	w.must(h.Signal(syscall.SIGSTOP))
+	w.must(h.Freeze(w.ctx))
 	w.fresh(filepath.Join(w.root, "AGENTS.md"), "# Never answered\n")
 	w.must(rig.Pause(w.ctx, 300*time.Millisecond)) // now the push waits for its answer
 	t.Logf("ended after %v", w.stop(agent))        // which never comes

@@ -34,10 +34,9 @@ func TestWatchLimit(t *testing.T) {
 	w.await("that it polls, and why", func(s *api.Status) bool {
 		return s.Watch.Mode == "degraded" && strings.Contains(s.Watch.Error, "max_inotify_watches")
 	})
-	list, _ := w.hub.Stored.All()
-	if said := list[len(list)-1].Push.Snapshot.SnapshotError; said == "" {
-		t.Error("the hub isn't told")
-	}
+	// The agent knows before the hub does.
+	_, _, err := w.hub.Stored.Await(w.ctx, 0, func(s *rig.Stored) bool { return s.Push.Snapshot.SnapshotError != "" })
+	w.must(err)
 	w.put(filepath.Join(w.root, "skills/x/SKILL.md"), "---\nname: x\n---\nseen by polling\n")
 	w.settles(w.root)
 

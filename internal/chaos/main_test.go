@@ -60,6 +60,8 @@ func (s *shared) build() (err error) {
 	if s.programs, err = rig.Build(ctx, s.dir, raced && seeded.Long()); err != nil {
 		return err
 	}
-	s.clean, err = rig.NewHome(filepath.Join(s.dir, "clean"))
-	return err
+	if s.clean, err = rig.NewHome(filepath.Join(s.dir, "clean")); err != nil {
+		return err
+	}
+	return s.clean.Configure(patientRuns)
 }

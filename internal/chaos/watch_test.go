@@ -24,7 +24,7 @@ func TestOverflow(t *testing.T) {
 	w.fresh(filepath.Join(w.root, "AGENTS.md"), "# One\n")
 	agent := w.start()
 	w.settles(w.root)
-	w.must(agent.Signal(syscall.SIGSTOP))
+	w.must(agent.Freeze(w.ctx)) // what it read meanwhile would make room in the queue
 	w.flood()
 	for range 100 { // none of which has an event of its own any more
 		e.edit()

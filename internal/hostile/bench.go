@@ -47,6 +47,9 @@ type Settings struct {
 	Rounds int
 	// Compiler compiles modules in other processes; nil means in this one.
 	Compiler *sandbox.Compiler
+	// Stretch and Settle are those of the PoolOptions.
+	Stretch int
+	Settle  time.Duration
 }
 
 // Bench runs one case in this process. A Drive has it as its tools.
@@ -76,7 +79,7 @@ func run(ctx context.Context, c *Case, set Settings) (res *Result, err error) {
 	if c.Procs > 0 {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(c.Procs))
 	}
-	before := settledUsage(usage{})
+	before := settledUsage(usage{}, 0)
 	m := startMeasuring()
 	during := b.startDuring(ctx)
 	if c.Drive != nil {
@@ -88,7 +91,7 @@ func run(ctx context.Context, c *Case, set Settings) (res *Result, err error) {
 	if err := errors.Join(err, during()); err != nil {
 		return nil, err
 	}
-	if after := settledUsage(before); after.goroutines > before.goroutines || after.descriptors > before.descriptors {
+	if after := settledUsage(before, set.Settle); after.goroutines > before.goroutines || after.descriptors > before.descriptors {
 		b.wrong("it leaves %s", after.since(before))
 	}
 	b.judge()
@@ -159,7 +162,7 @@ func (b *Bench) drive(ctx context.Context) error {
 
 // open makes an engine and loads what there is.
 func (b *Bench) open(ctx context.Context) (*host.Host, error) {
-	opts := b.c.options(b.Dirs, b.set.Builtin, b.set.Cache)
+	opts := b.c.options(b.Dirs, b.set.Builtin, b.set.Cache, b.set.Stretch)
 	if b.c.Class == ClassCompiling {
 		// As the agent does. In other cases the module is small, and what counts
 		// is the run and not the start of a process.

@@ -166,15 +166,19 @@ func Cases() []Case {
 	return slices.Concat(timeCases(), memoryCases(), answerCases(), compilingCases(), loadingCases(), fileCases(), stateCases(), unitCases(), enduranceCases())
 }
 
-// options are the engine's for a case.
-func (c *Case) options(dirs Dirs, builtin []byte, cache string) host.Options {
+// Timed reports whether a deadline is among the ends that the case may come to,
+// so that it takes as long as its time is.
+func (c *Case) Timed() bool {
+	return slices.Contains(c.Want.outcomes(), Deadline) || strings.Contains(c.Want.Text, Deadline)
+}
+
+// options are the engine's for a case, with all its deadlines stretched.
+func (c *Case) options(dirs Dirs, builtin []byte, cache string, stretch int) host.Options {
 	opts := host.Options{
 		PluginDirs: []string{dirs.Plugins},
 		NoMemo:     !c.Memo,
 		Limits:     c.limits(),
 		FileLimits: c.FileLimits,
-		// The victim runs under the operator's defaults, as an innocent would.
-		Plugins: []host.PluginOptions{{Name: victimName, Limits: sandbox.Limits{Time: 5 * time.Second}, Rank: 1}},
 	}
 	for _, dir := range dirs.roots(c.Roots) {
 		opts.Roots = append(opts.Roots, host.RootSpec{Path: dir})
@@ -183,6 +187,10 @@ func (c *Case) options(dirs Dirs, builtin []byte, cache string) host.Options {
 		opts.Builtin, opts.CacheDir = func() ([]byte, error) { return builtin, nil }, cache
 		opts.Limits.Time, opts.Limits.Memory = 2*time.Second, 0
 	}
+	stretched := func(d time.Duration) sandbox.Limits { return limits(d * time.Duration(max(stretch, 1))) }
+	opts.Limits.Time = stretched(opts.Limits.Time).Time
+	// The victim runs under the operator's defaults, as an innocent would.
+	opts.Plugins = []host.PluginOptions{{Name: victimName, Limits: stretched(5 * time.Second), Rank: 1}}
 	return opts
 }
 

@@ -24,7 +24,8 @@ type child struct {
 }
 
 func (p *Pool) start(asNobody bool) (*child, error) {
-	cs := childSettings{Builtin: p.opts.Builtin, Cache: filepath.Join(p.dir, "cache"), Dir: filepath.Join(p.dir, "cases"), Rounds: p.opts.Rounds}
+	cs := childSettings{Builtin: p.opts.Builtin, Cache: filepath.Join(p.dir, "cache"), Dir: filepath.Join(p.dir, "cases"),
+		Rounds: p.opts.Rounds, Stretch: p.opts.Stretch, Settle: p.opts.Settle}
 	exe, err := os.Executable()
 	if err != nil {
 		return nil, err

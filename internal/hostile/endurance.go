@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -39,21 +40,27 @@ func enduranceCases() []Case {
 	}
 	quarantined := Case{
 		Name: "endurance/quarantined", Class: ClassEndurance, Module: module{Resolve: `(loop $l (br $l))`}.build,
-		Limits: limits(deadline), Within: time.Minute, Want: ends(Deadline).saying("quarantined"),
+		Limits: limits(deadline), Within: 5 * time.Minute, Want: ends(Deadline).saying("quarantined"),
 		Drive: func(ctx context.Context, b *Bench) error {
 			h, err := b.open(ctx)
 			if err != nil {
 				return err
 			}
 			defer b.close(h)
+			runs := 0
 			start := time.Now()
 			for range 30 {
 				if err := b.refresh(ctx, h); err != nil {
 					return err
 				}
+				if !strings.Contains(b.res.Error, "quarantined") {
+					runs++
+				}
 			}
-			if took := time.Since(start); took > 15*deadline {
-				b.wrong("30 refreshes took %s: a hopeless resolver is run again and again", round(took))
+			// A quarantine takes half a minute, which this does on no machine but
+			// a very slow one.
+			if ended := int(time.Since(start) / (30 * time.Second)); runs > 3+ended {
+				b.wrong("%d of 30 refreshes run it: a hopeless resolver is run again and again", runs)
 			}
 			return nil
 		},
@@ -110,13 +117,13 @@ func (b *Bench) flat(ctx context.Context, step func() error) error {
 			return err
 		}
 		if i == warm {
-			before = settledUsage(usage{})
+			before = settledUsage(usage{}, 0)
 		}
 		if err := step(); err != nil {
 			return fmt.Errorf("round %d: %w", i, err)
 		}
 	}
-	after := settledUsage(before)
+	after := settledUsage(before, b.set.Settle)
 	b.res.Endurance = fmt.Sprintf("%d rounds: %s", b.rounds, after.since(before))
 	if after.goroutines > before.goroutines || after.descriptors > before.descriptors {
 		b.wrong("%d rounds leave %s", b.rounds, after.since(before))

@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 	"regexp"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,25 +19,28 @@ func TestMain(m *testing.M) {
 }
 
 // TestCorpus: every case comes out as stated. Times are for `make hostile`;
-// here a case that takes ten times as long as it may counts as hung.
+// here deadlines are long, but for the cases that end by them.
 func TestCorpus(t *testing.T) {
 	builtin, err := guestbuild.Build(context.Background(), "waymark/plugins/builtin")
 	if err != nil {
 		t.Fatal(err)
 	}
-	pool, err := hostile.NewPool(hostile.PoolOptions{Builtin: builtin, Rounds: 20, Grace: 15 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := pool.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	opts := hostile.PoolOptions{Builtin: builtin, Rounds: 20, Grace: 3 * time.Minute, Settle: time.Minute}
+	quick := newPool(t, opts)
+	opts.Stretch = 100
+	patient := newPool(t, opts)
 	for _, c := range hostile.Cases() {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
+			pool := patient
+			if c.Timed() {
+				pool = quick
+			}
 			res, err := pool.Run(t.Context(), &c)
+			if err == nil && pool == quick && hurried(res) {
+				t.Logf("once more, with more time: %q (outcome %s: %s)", res.Wrong, res.Outcome, res.Error)
+				res, err = patient.Run(t.Context(), &c)
+			}
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -44,6 +49,15 @@ func TestCorpus(t *testing.T) {
 			}
 		})
 	}
+}
+
+// hurried reports whether a result that isn't as stated may be the machine's
+// fault: where the deadline is short, whatever comes before the attack, and the
+// victim beside it, has to be quick as well.
+func hurried(res *hostile.Result) bool {
+	return slices.ContainsFunc(res.Wrong, func(wrong string) bool {
+		return strings.Contains(wrong+res.Error, "deadline exceeded") || strings.HasPrefix(wrong, "the victim's rows")
+	})
 }
 
 // TestNames: cases are told apart, and chosen, by their names.

@@ -41,7 +41,8 @@ func Child() {
 // childSettings travel in the environment.
 type childSettings struct {
 	Builtin, Cache, Dir string
-	Rounds              int
+	Rounds, Stretch     int
+	Settle              time.Duration
 }
 
 // serve runs the cases that are asked for by name, one line each, and answers
@@ -51,7 +52,7 @@ func serve(text string, compiler *sandbox.Compiler, in io.Reader, out io.Writer)
 	if err := json.Unmarshal([]byte(text), &cs); err != nil {
 		return err
 	}
-	set := Settings{Cache: cs.Cache, Dir: cs.Dir, Rounds: cs.Rounds, Compiler: compiler}
+	set := Settings{Cache: cs.Cache, Dir: cs.Dir, Rounds: cs.Rounds, Compiler: compiler, Stretch: cs.Stretch, Settle: cs.Settle}
 	if cs.Builtin != "" {
 		var err error
 		if set.Builtin, err = os.ReadFile(cs.Builtin); err != nil {
@@ -90,6 +91,12 @@ type PoolOptions struct {
 	// Slack is by how much a case may exceed its time before its child is
 	// killed; 0 means ten times.
 	Slack int
+	// Stretch multiplies the deadlines that modules run under, for a machine
+	// that stands still now and then; 0 means 1.
+	Stretch int
+	// Settle is how long what a case has closed may take to be gone; 0 means a
+	// second.
+	Settle time.Duration
 }
 
 // Pool runs cases in child processes. It is safe for concurrent use; each call
@@ -113,6 +120,9 @@ func NewPool(opts PoolOptions) (*Pool, error) {
 	}
 	if opts.Grace <= 0 {
 		opts.Grace = 5 * time.Second
+	}
+	if opts.Settle <= 0 {
+		opts.Settle = time.Second
 	}
 	dir, err := os.MkdirTemp("", "waymark-hostile-")
 	if err != nil {
@@ -158,7 +168,7 @@ func (p *Pool) Run(ctx context.Context, c *Case) (*Result, error) {
 // warmUp compiles the built-in module into the cache. What comes of it shows
 // in the cases that follow.
 func (p *Pool) warmUp(ctx context.Context) {
-	_, _ = p.run(ctx, &Case{Name: warmUpCase, Builtin: true}, time.Minute)
+	_, _ = p.run(ctx, &Case{Name: warmUpCase, Builtin: true}, max(time.Minute, p.opts.Grace))
 }
 
 func (p *Pool) run(ctx context.Context, c *Case, patience time.Duration) (*Result, error) {

@@ -28,7 +28,8 @@ func newPool(t *testing.T, opts hostile.PoolOptions) *hostile.Pool {
 // TestRunnerSees: what isn't as stated is noticed, and what breaks a child
 // doesn't break the next case.
 func TestRunnerSees(t *testing.T) {
-	pool := newPool(t, hostile.PoolOptions{Grace: 500 * time.Millisecond, Slack: 1})
+	// What hangs is killed soon, and nothing else.
+	pool := newPool(t, hostile.PoolOptions{Grace: 500 * time.Millisecond, Slack: 200, Stretch: 100, Settle: 5 * time.Second})
 	for name, want := range map[string]string{
 		"hangs":      `^outcome hung, want ready$`,
 		"dies":       `^outcome died, want ready$`,

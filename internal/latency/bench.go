@@ -145,7 +145,7 @@ type site struct {
 }
 
 // patience ends what hangs.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // site makes one. The caller closes its hub.
 func (b *bench) site(ctx context.Context, skills int) (*site, error) {

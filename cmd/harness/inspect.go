@@ -95,7 +95,7 @@ func (a *app) inspect(ctx context.Context, s *settings, file string) (*inspectio
 	if err := moduleThere(file); err != nil {
 		return nil, err
 	}
-	c, err := s.load()
+	c, err := a.load(s)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -21,6 +22,9 @@ import (
 type app struct {
 	// compiler compiles modules; nil means that this process does.
 	compiler *sandbox.Compiler
+	// time is how long one call may take where no configuration says so; 0 means
+	// as long as in an agent.
+	time time.Duration
 
 	stdout, stderr io.Writer
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -33,7 +34,13 @@ func TestMain(m *testing.M) {
 // the race detector on a busy machine.
 const envChild = "WAYMARK_TEST_CHILD"
 
-// harnessMain is main without a limit for compiling.
+// envTime is how long one call of a harness under test may take, where no
+// configuration says so. What a user waits for is too short for a machine that
+// stands still for a moment.
+const envTime = "WAYMARK_TEST_TIME"
+
+// harnessMain is main without a limit for compiling, and with a long one for
+// running.
 func harnessMain() {
 	compiler := sandbox.MaybeCompile()
 	if os.Getenv(envChild) == "" {
@@ -41,7 +48,8 @@ func harnessMain() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	a := app{compiler: compiler, stdout: os.Stdout, stderr: os.Stderr}
+	limit, _ := time.ParseDuration(os.Getenv(envTime)) // 0 when it isn't set
+	a := app{compiler: compiler, time: limit, stdout: os.Stdout, stderr: os.Stderr}
 	os.Exit(a.run(ctx, os.Args[1:]))
 }
 
@@ -59,7 +67,7 @@ func TestScripts(t *testing.T) {
 			for name, value := range map[string]string{
 				"HOME": env.WorkDir + "/home", "XDG_STATE_HOME": env.WorkDir + "/state", "XDG_CACHE_HOME": cache,
 				"XDG_CONFIG_HOME": env.WorkDir + "/config", "TMPDIR": env.WorkDir + "/tmp",
-				"MODULES": modules, "CI": "",
+				"MODULES": modules, "CI": "", envTime: "59s",
 				// Nothing may be downloaded, and little compiled.
 				"GOCACHE": goEnv(t, "GOCACHE"), "GOMODCACHE": goEnv(t, "GOMODCACHE"), "GOPROXY": "off", "GOTOOLCHAIN": "local",
 			} {

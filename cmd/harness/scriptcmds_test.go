@@ -20,7 +20,7 @@ import (
 
 // patience is how long a script waits for what should come at once. It is there
 // to end a test that hangs, not to measure.
-const patience = 3 * time.Minute
+const patience = 5 * time.Minute
 
 // warm compiles a module into the shared cache. The scripts run side by side;
 // each would do it for itself, and all of them slowly.
@@ -84,7 +84,7 @@ func cmdLaunch(ts *testscript.TestScript, neg bool, args []string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd := exec.CommandContext(ctx, lookPath(ts, args[2]), args[3:]...)
 	cmd.Dir, cmd.Env = ts.MkAbs("."), os.Environ()
-	for _, name := range []string{"HOME", "PATH", "TMPDIR", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "GOCACHE", "GOMODCACHE", "GOPROXY", "GOTOOLCHAIN"} {
+	for _, name := range []string{"HOME", "PATH", "TMPDIR", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "GOCACHE", "GOMODCACHE", "GOPROXY", "GOTOOLCHAIN", envTime} {
 		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
 	}
 	p, err := rig.Start(cmd)

@@ -53,7 +53,7 @@ func cmdAwait(ts *testscript.TestScript, _ bool, args []string) {
 	f := ts.Value(serverKey{}).(*server).followed[followedKey(args[0])]
 	pattern, err := regexp.Compile(args[1])
 	ts.Check(err)
-	deadline := time.After(2 * time.Minute)
+	deadline := time.After(4 * time.Minute)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for !f.holds(pattern) {

@@ -150,7 +150,12 @@ func TestKilledInMidPush(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	server := startHub(t, db, "127.0.0.1:0", socket)
+	address, release, err := reserve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	server := startHub(t, db, address, socket)
 	defer func() { server.kill() }()
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -181,6 +186,6 @@ func TestKilledInMidPush(t *testing.T) {
 		if err := st.Close(); err != nil {
 			t.Error(err)
 		}
-		server = startHub(t, db, strings.TrimPrefix(server.http, "http://"), socket)
+		server = startHub(t, db, address, socket)
 	}
 }

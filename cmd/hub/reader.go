@@ -134,8 +134,9 @@ func optional(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// completeWithin bounds what a shell waits for when somebody presses tab.
-const completeWithin = time.Second
+// completeWithin bounds what a shell waits for when somebody presses tab. Only
+// tests change it.
+var completeWithin = time.Second
 
 // offer completes the first argument with what the hub knows, and with nothing
 // when it doesn't answer: a shell has no place for an error.

@@ -28,6 +28,7 @@ type balancer struct {
 	targets []string
 	next    int
 	open    []net.Conn
+	ended   bool
 }
 
 func newBalancer(t *testing.T, targets ...string) *balancer {
@@ -41,6 +42,7 @@ func newBalancer(t *testing.T, targets ...string) *balancer {
 	t.Cleanup(func() {
 		_ = listener.Close()
 		b.mu.Lock()
+		b.ended = true
 		for _, conn := range b.open {
 			_ = conn.Close()
 		}
@@ -63,6 +65,9 @@ func (b *balancer) serve() {
 		}
 		b.mu.Lock()
 		b.open = append(b.open, near, far)
+		if b.ended { // and nobody closes them any more
+			_, _ = near.Close(), far.Close()
+		}
 		b.mu.Unlock()
 		for _, pair := range [][2]net.Conn{{near, far}, {far, near}} {
 			b.running.Go(func() {
@@ -145,7 +150,7 @@ func TestReplicaKilled(t *testing.T) {
 // await waits for so many pushes.
 func await(t *testing.T, accepted <-chan struct{}, agents []*busyAgent, n int) {
 	t.Helper()
-	patience := time.NewTimer(2 * time.Minute)
+	patience := time.NewTimer(4 * time.Minute)
 	defer patience.Stop()
 	for range n {
 		select {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -33,12 +34,26 @@ type server struct {
 
 type serverKey struct{}
 
+// anyPort is replaced by a port that stays the script's until its end.
+const anyPort = "127.0.0.1:0"
+
 // cmdStart runs hub serve with the arguments, waits until it says that it is
 // ready, and sets $HTTP and $DRPC to where it listens.
 func cmdStart(ts *testscript.TestScript, _ bool, args []string) {
 	s := ts.Value(serverKey{}).(*server)
 	*s = server{read: make(chan struct{}), followed: s.followed}
-	s.cmd = exec.Command("hub", append([]string{"serve", "--log-format", "json"}, args...)...)
+	args = slices.Clone(args)
+	for i := range args {
+		if args[i] == anyPort {
+			address, release, err := reserve()
+			ts.Check(err)
+			ts.Defer(release)
+			args[i] = address
+		}
+	}
+	// A hub that has to drop what is under way doesn't end well, and a machine
+	// may stand still for a moment.
+	s.cmd = exec.Command("hub", append([]string{"serve", "--log-format", "json", "--drain-timeout", "2m"}, args...)...)
 	for _, name := range []string{"PATH", "HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"} {
 		s.cmd.Env = append(s.cmd.Env, name+"="+ts.Getenv(name))
 	}

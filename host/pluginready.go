@@ -37,11 +37,18 @@ func (h *Host) describe(ctx context.Context, opts *Options, f *pluginFile) error
 	}
 	v.wasm = nil
 	if err != nil {
-		v.fail(f, time.Now(), err, !errors.Is(err, sandbox.ErrRejected))
+		v.fail(f, time.Now(), err, mayPass(err))
 		return nil
 	}
 	v.desc, hd.desc = m.Description(), m.Description()
 	return nil
+}
+
+// mayPass reports whether a module that can't be used may be usable later as it
+// is: when it isn't its own fault, or wasn't in time on a machine that may have
+// been busy.
+func mayPass(err error) bool {
+	return !errors.Is(err, sandbox.ErrRejected) || errors.Is(err, sandbox.ErrDeadline)
 }
 
 // makeReady loads what a row of the list needs, and checks it if that is asked
@@ -55,7 +62,7 @@ func (h *Host) makeReady(ctx context.Context, p *plugin, check bool) error {
 		return context.Cause(ctx)
 	}
 	if err != nil {
-		p.version.fail(p.file, time.Now(), err, !errors.Is(err, sandbox.ErrRejected))
+		p.version.fail(p.file, time.Now(), err, mayPass(err))
 	}
 	return nil
 }

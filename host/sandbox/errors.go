@@ -29,6 +29,9 @@ var (
 type RejectError struct {
 	Reason string
 	Hint   string
+	// Cause is ErrDeadline when time ran out, which a busy machine can be to
+	// blame for: another try may do. Else it is nil.
+	Cause error
 }
 
 func (e *RejectError) Error() string {
@@ -41,8 +44,20 @@ func (e *RejectError) Error() string {
 // Is makes every RejectError an ErrRejected.
 func (e *RejectError) Is(target error) bool { return target == ErrRejected }
 
+func (e *RejectError) Unwrap() error { return e.Cause }
+
 func reject(hint, format string, args ...any) error {
 	return &RejectError{Reason: fmt.Sprintf(format, args...), Hint: hint}
+}
+
+// late is err with ErrDeadline as its cause, if it is a RejectError and time
+// was what ran out.
+func late(err error, timeRanOut bool) error {
+	var rejected *RejectError
+	if timeRanOut && errors.As(err, &rejected) {
+		rejected.Cause = ErrDeadline
+	}
+	return err
 }
 
 // RunError says how one run failed.

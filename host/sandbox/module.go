@@ -94,7 +94,8 @@ func (m *Module) describe(ctx context.Context) error {
 		case errors.Is(run, ErrCanceled):
 			return err
 		}
-		return reject("run it in a debugger or with fewer imports; see abi/ABI.md, \"describe\"", "describe fails: %s", describeFailure(run))
+		return late(reject("run it in a debugger or with fewer imports; see abi/ABI.md, \"describe\"", "describe fails: %s", describeFailure(run)),
+			errors.Is(run, ErrDeadline))
 	}
 	if m.desc, err = decodeDescription(out); err != nil {
 		in.close()

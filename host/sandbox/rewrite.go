@@ -71,7 +71,8 @@ func asReject(err error) error {
 	var module *codecache.ModuleError
 	switch {
 	case errors.As(err, &limit):
-		return reject("make its functions smaller: split the largest, or build without inlining", "%s", oneLine(limit.Error(), guestTextMax))
+		return late(reject("make its functions smaller: split the largest, or build without inlining", "%s", oneLine(limit.Error(), guestTextMax)),
+			limit.What == "time")
 	case errors.As(err, &module) && module.Stage == "rewrite":
 		return reject("", "%s", oneLine(module.Text, guestTextMax)) // the hint is part of it
 	case errors.As(err, &module):

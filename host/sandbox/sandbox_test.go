@@ -15,6 +15,7 @@ import (
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
 	"waymark/internal/guestbuild"
+	"waymark/internal/wasmtest"
 )
 
 // cacheDir is shared by all tests: compiling a Go guest takes seconds.
@@ -68,6 +69,22 @@ func load(t *testing.T, h *sandbox.Host, wasm []byte, limits sandbox.Limits) *sa
 		}
 	})
 	return m
+}
+
+// TestSlowToDescribe: a module that can't say in time who it is may not be at
+// fault, and the error tells that from what another try won't mend.
+func TestSlowToDescribe(t *testing.T) {
+	endless := wasmtest.MustWAT(`(module
+		(func (export "describe") (result i32) (loop $again (br $again)) (i32.const 0))
+		(func (export "resolve") (result i32) (i32.const 0)))`)
+	_, err := newHost(t).Load(t.Context(), endless, sandbox.Limits{Time: 50 * time.Millisecond})
+	if !errors.Is(err, sandbox.ErrRejected) || !errors.Is(err, sandbox.ErrDeadline) {
+		t.Errorf("got %v", err)
+	}
+	_, err = newHost(t).Load(t.Context(), describing("{").Bytes(), sandbox.Limits{Time: time.Minute})
+	if !errors.Is(err, sandbox.ErrRejected) || errors.Is(err, sandbox.ErrDeadline) {
+		t.Errorf("a bad description: %v", err)
+	}
 }
 
 func loadProbe(t *testing.T, limits sandbox.Limits) *sandbox.Module {

@@ -12,8 +12,9 @@ import (
 	"waymark/host/api/client"
 )
 
-// completeWithin bounds what a shell waits for when somebody presses tab.
-const completeWithin = time.Second
+// completeWithin bounds what a shell waits for when somebody presses tab. Only
+// tests change it.
+var completeWithin = time.Second
 
 // completions says what a shell offers for arguments and flags. Commands that
 // aren't named here take no arguments; files are what shells offer by

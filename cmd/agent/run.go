@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +16,6 @@ import (
 
 	"waymark/host"
 	"waymark/host/metrics"
-	"waymark/host/snapshot"
 )
 
 // runSettings are the flags of run.
@@ -155,7 +155,7 @@ func (d *daemon) close() error {
 }
 
 // storedWithin is how long welcome waits for the first push before it says
-// that it is still waiting.
+// that it goes on waiting.
 const storedWithin = 10 * time.Second
 
 // welcome shows what was found first, and where it went. After that the agent
@@ -168,24 +168,34 @@ func (d *daemon) welcome(ctx context.Context) error {
 	if err := printSnapshot(d.app.stdout, s, d.workspace.base()); err != nil {
 		return err
 	}
-	wait, cancel := context.WithTimeout(ctx, max(storedWithin, d.app.patience))
+	wait, cancel := context.WithTimeout(ctx, cmp.Or(d.app.patience, storedWithin))
 	defer cancel()
 	err = d.host.Accepted(wait, s.Version)
-	if ctx.Err() != nil {
+	switch p := d.host.Status().Push; {
+	case ctx.Err() != nil:
 		return nil
+	case err == nil:
+		return d.farewell(p.Peer, s.Version)
+	default:
+		_, err = fmt.Fprintf(d.app.stdout, "not stored yet: %s is %s; the newest snapshot is sent as soon as it can be, see 'agent status'\n", p.Peer, p.State)
+		if err != nil {
+			return err
+		}
 	}
-	return d.farewell(s, err)
+	if err := d.host.Accepted(ctx, s.Version); err != nil {
+		return nil // interrupted, or told to push to another peer
+	}
+	p := d.host.Status().Push
+	if last := p.LastAccepted; last != nil { // by now it may be a later one
+		return d.farewell(p.Peer, last.Version)
+	}
+	return nil
 }
 
-func (d *daemon) farewell(s *snapshot.Snapshot, err error) error {
-	p := d.host.Status().Push
-	if err != nil {
-		_, werr := fmt.Fprintf(d.app.stdout, "not stored yet: %s is %s; the newest snapshot is sent as soon as it can be, see 'agent status'\n", p.Peer, p.State)
-		return werr
-	}
+func (d *daemon) farewell(peer string, version uint64) error {
 	if d.hub == nil {
-		_, err = fmt.Fprintf(d.app.stdout, "stored: %s has version %d\n", p.Peer, s.Version)
+		_, err := fmt.Fprintf(d.app.stdout, "stored: %s has version %d\n", peer, version)
 		return err
 	}
-	return d.hub.tell(d.app.stdout, s.Version)
+	return d.hub.tell(d.app.stdout, version)
 }

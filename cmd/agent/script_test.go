@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -25,6 +26,9 @@ const envBuiltin = "WAYMARK_TEST_BUILTIN"
 // time: under the race detector, on a busy machine, 30 s are too short.
 const envPatient = "WAYMARK_TEST_PATIENT"
 
+// envPatience is another patience of an agent under test than the scripts'.
+const envPatience = "WAYMARK_TEST_PATIENCE"
+
 var update = flag.Bool("update", false, "write what the scripts' cmp commands see into the scripts")
 
 // TestMain makes the test binary the command under test: it is agent when it
@@ -36,12 +40,17 @@ func TestMain(m *testing.M) {
 
 // agentMain is main with another built-in module.
 func agentMain() {
+	completeWithin = patience // nobody waits for it here
 	compiler := sandbox.MaybeCompile()
 	if os.Getenv(envPatient) != "" {
 		compiler = nil
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	patience := patience // the scripts' own
+	if text := os.Getenv(envPatience); text != "" {
+		patience, _ = time.ParseDuration(text)
+	}
 	a := app{compiler: compiler, patience: patience, stdout: os.Stdout, stderr: os.Stderr, builtin: func() ([]byte, error) {
 		return os.ReadFile(os.Getenv(envBuiltin))
 	}}

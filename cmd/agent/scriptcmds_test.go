@@ -98,7 +98,7 @@ func lookPath(ts *testscript.TestScript, name string) (string, error) {
 
 func scriptEnv(ts *testscript.TestScript) []string {
 	env := os.Environ()
-	for _, name := range []string{"HOME", "PATH", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "WAYMARK_SOCKET", envBuiltin,
+	for _, name := range []string{"HOME", "PATH", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "WAYMARK_SOCKET", envBuiltin, envPatience,
 		"CODER_AGENT_EXP_INSTRUCTIONS_DIRS", "CODER_AGENT_EXP_INSTRUCTIONS_FILE", "CODER_AGENT_EXP_SKILLS_DIRS",
 		"CODER_AGENT_EXP_SKILL_META_FILE", "CODER_AGENT_EXP_MCP_CONFIG_FILES"} {
 		env = append(env, name+"="+ts.Getenv(name))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -36,11 +37,12 @@ func explain(ctx, timed context.Context, limits Limits, err error, stdout []byte
 	return fmt.Errorf("compiling in a process of its own: %w", err)
 }
 
-// outOfMemory recognizes the last words of Go's runtime, and of the race
-// detector's.
+// outOfMemory recognizes the last words of Go's runtime, with and without cgo,
+// and of the race detector's. A thread that can't be made has got no stack.
 func outOfMemory(stderr string) bool {
-	return strings.Contains(stderr, "out of memory") || strings.Contains(stderr, "cannot allocate memory") ||
-		strings.Contains(stderr, "failed to allocate")
+	return slices.ContainsFunc([]string{
+		"out of memory", "cannot allocate memory", "failed to allocate", "failed to create new OS thread", "pthread_create failed",
+	}, func(words string) bool { return strings.Contains(stderr, words) })
 }
 
 func signaled(err error, sig syscall.Signal) bool {

@@ -123,7 +123,7 @@ fuzz: guest ## Run every fuzz target for FUZZTIME (20s).
 		$(GO) test -run '^$$' -fuzz "^$${func#func }\$$" -fuzztime $(FUZZTIME) "./$${file%/*}" </dev/null || failed=1; \
 	done; exit $$failed; }
 
-soak: guest ## Run the random tests for long, with cases that nobody has tried (an hour).
+soak: guest ## Run the random tests for long, with cases that nobody has tried; hours on a busy machine.
 	WAYMARK_LONG=1 $(GO) test -count 1 -timeout 4h $(TESTFLAGS) $(SOAK_PKGS)
 
 bench-hub: ## Measure a hub under a thousand agents, on SQLite and on PostgreSQL.

@@ -4,43 +4,19 @@ import (
 	"context"
 	"net"
 	"net/http"
-	"os"
-	"os/exec"
-	"regexp"
-	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 
 	"waymark/hub"
+	"waymark/internal/bubble"
 )
 
-// bubbleVariable marks a process that runs one test in a bubble.
-const bubbleVariable = "WAYMARK_HUB_BUBBLE"
-
-// alone runs the test in a process of its own: yamux keeps timers for reuse,
-// and a timer that leaves its bubble ends the process.
-func alone(t *testing.T) {
-	t.Helper()
-	name := regexp.QuoteMeta(t.Name())
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.v", "-test.count=1", "-test.run=^"+strings.ReplaceAll(name, "/", "$/^")+"$")
-	cmd.Env = append(os.Environ(), bubbleVariable+"=1")
-	out, err := cmd.CombinedOutput()
-	if err != nil || !regexp.MustCompile(`(?m)^\s*--- PASS: `+name+` `).Match(out) {
-		t.Fatalf("%v\n%s", err, out)
-	}
-}
-
-// bubble runs f with a hub that listens on pipes alone, in a bubble whose
+// inBubble runs f with a hub that listens on pipes alone, in a bubble whose
 // clock moves only when everybody waits: what is about time then doesn't
 // depend on how fast the machine is.
-func bubble(t *testing.T, opts hub.Options, f func(t *testing.T, f *fixture, endpoint string)) {
+func inBubble(t *testing.T, opts hub.Options, f func(t *testing.T, f *fixture, endpoint string)) {
 	t.Helper()
-	if os.Getenv(bubbleVariable) == "" {
-		alone(t)
-		return
-	}
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
 		plain, web := newPipes("drpc"), newPipes("http")
 		fix := newFixtureOn(t, opts, plain)
 		fix.plain = plain.dial

@@ -92,7 +92,7 @@ func TestLatePush(t *testing.T) {
 // very moment.
 func TestPushesInStepWithADeadline(t *testing.T) {
 	const step = 100 * time.Millisecond
-	bubble(t, hub.Options{Limits: hub.Limits{Write: step}}, func(t *testing.T, f *fixture, endpoint string) {
+	inBubble(t, hub.Options{Limits: hub.Limits{Write: step}}, func(t *testing.T, f *fixture, endpoint string) {
 		var agents sync.WaitGroup
 		for i := range 24 {
 			a := f.bare(endpoint, f.token(store.RoleAgent, fmt.Sprint(i)))
@@ -240,7 +240,7 @@ func TestRates(t *testing.T) {
 
 // TestThrottled: what comes a little too fast is slowed down, not refused.
 func TestThrottled(t *testing.T) {
-	bubble(t, hub.Options{Limits: hub.Limits{Rate: 50, Burst: 1}}, func(t *testing.T, f *fixture, _ string) {
+	inBubble(t, hub.Options{Limits: hub.Limits{Rate: 50, Burst: 1}}, func(t *testing.T, f *fixture, _ string) {
 		p := f.dial(f.token(store.RoleAgent, "a"))
 		begin := time.Now()
 		for version := range uint64(6) {

@@ -31,7 +31,7 @@ func ends(t *testing.T, name string, conn net.Conn) {
 
 // TestSilent: who doesn't speak, or not to an end, doesn't stay.
 func TestSilent(t *testing.T) {
-	bubble(t, hub.Options{Limits: impatient}, func(t *testing.T, f *fixture, endpoint string) {
+	inBubble(t, hub.Options{Limits: impatient}, func(t *testing.T, f *fixture, endpoint string) {
 		stop := f.bystander(endpoint)
 		token := f.token(store.RoleAgent, "a")
 		ends(t, "a silent stranger", f.mustDial())
@@ -60,7 +60,7 @@ func TestSilent(t *testing.T) {
 
 // TestVanished: a peer that answers nothing any more, and reads nothing.
 func TestVanished(t *testing.T) {
-	bubble(t, hub.Options{Limits: impatient}, func(t *testing.T, f *fixture, endpoint string) {
+	inBubble(t, hub.Options{Limits: impatient}, func(t *testing.T, f *fixture, endpoint string) {
 		stop := f.bystander(endpoint)
 		vanished := f.ws(endpoint, f.token(store.RoleAgent, "vanished"))
 		if !f.eventually(func() bool { return f.hub.Connected("vanished") }) {
@@ -76,7 +76,7 @@ func TestVanished(t *testing.T) {
 
 // TestIdle: idle agents stay, as long as they answer.
 func TestIdle(t *testing.T) {
-	bubble(t, hub.Options{Limits: impatient}, func(t *testing.T, f *fixture, endpoint string) {
+	inBubble(t, hub.Options{Limits: impatient}, func(t *testing.T, f *fixture, endpoint string) {
 		a, plain := f.bare(endpoint, f.token(store.RoleAgent, "a")), f.dial(f.token(store.RoleAgent, "plain"))
 		for version := range uint64(3) {
 			a.mustPush(&waymark.PushRequest{Version: version + 1, Initial: version == 0}, true)

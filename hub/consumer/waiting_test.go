@@ -7,19 +7,16 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"waymark/host/snapshot"
 	"waymark/hub/consumer"
 	"waymark/hub/store"
 	"waymark/hub/store/sqlite"
+	"waymark/internal/bubble"
 )
 
 // TestHeartbeat is a stream on which nothing happens.
@@ -185,28 +182,8 @@ func TestStuck(t *testing.T) {
 func TestPatience(t *testing.T) {
 	for _, protocol := range []string{"HTTP/1.1", "HTTP/2.0"} {
 		t.Run(protocol[len("HTTP/"):], func(t *testing.T) {
-			if os.Getenv(bubbleVariable) == "" {
-				alone(t)
-				return
-			}
-			synctest.Test(t, func(t *testing.T) { testPatience(t, protocol) })
+			bubble.Run(t, func(t *testing.T) { testPatience(t, protocol) })
 		})
-	}
-}
-
-// bubbleVariable marks a process that runs one test in a bubble.
-const bubbleVariable = "WAYMARK_CONSUMER_BUBBLE"
-
-// alone runs the test in a process of its own: HTTP/2 keeps channels for reuse,
-// which must not leave a bubble.
-func alone(t *testing.T) {
-	t.Helper()
-	name := regexp.QuoteMeta(t.Name())
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.v", "-test.count=1", "-test.run=^"+strings.ReplaceAll(name, "/", "$/^")+"$")
-	cmd.Env = append(os.Environ(), bubbleVariable+"=1")
-	out, err := cmd.CombinedOutput()
-	if err != nil || !regexp.MustCompile(`(?m)^\s*--- PASS: `+name+` `).Match(out) {
-		t.Fatalf("%v\n%s", err, out)
 	}
 }
 

@@ -49,6 +49,7 @@ func samples() map[string][]byte {
 		"elements":  allElements(),
 		"start":     started(fn(none, i32Const, 0, i32Const, 77, i32Store, 2, 0)),
 		"imports":   importing(),
+		"ways":      waysTo(),
 		"overlaps":  overlaps(),
 		"names":     append(one(tt(), tt(), none), nameSection(0, "run")...),
 		"custom":    append(one(tt(), tt(), none), section(0, ".debug_info", []byte("abc"))...),
@@ -153,7 +154,7 @@ func TestBehavesAsBefore(t *testing.T) {
 			if name == "recursion" || name == "endless" {
 				t.Skip("see TestKilled")
 			}
-			for _, opts := range []meter.Options{{}, {Wrap: wrapAll}} {
+			for _, opts := range []meter.Options{{}, {Wrap: wrapAll}, {Wrap: wrapAll, Guard: guardAll}, {Guard: guardSome}} {
 				if !same(t, code, opts) {
 					_, err := meter.Rewrite(code, opts)
 					t.Fatalf("was not run: %v", err)

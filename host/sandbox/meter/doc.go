@@ -20,6 +20,12 @@
 // fuel the call used: a figure without a clock, equal for equal calls on fresh
 // instances.
 //
+// An import named by Options.Guard is preceded by a guard, an import that is
+// injected: whatever named the original now names a function that calls the
+// guard with the same parameters first. It is for imports whose costs the host
+// can't bound where they are implemented. Guards and these functions are not
+// metered: the guest pays for the call as if there were none.
+//
 // One unit of cost stands for one simple instruction, about 0.3 ns of native
 // code. What can take longer is weighted (see opcodes.go), such that a million
 // units take 0.1 to 3 ms, and 20 ms where a guest does its best to miss all
@@ -30,8 +36,9 @@
 //   - Whatever the bytes: an *Error, or a module that wazero accepts if it
 //     accepts the original, and that then computes the same. It never panics
 //     and is linear in the size of its input.
-//   - A guest can't name what is injected: every index is checked against the
-//     original's counts, and the names are reserved. An original that is not
+//   - A guest can't name what is injected, nor a guarded import itself: every
+//     index is checked against the original's counts and then led to what stands
+//     for it, and the names are reserved. An original that is not
 //     valid does not become valid with another meaning. What is injected leaves
 //     the operand stack as it found it.
 //   - Between two checks at most one region is run, once, plus the bulk

@@ -7,9 +7,11 @@ func (m *module) encode() []byte {
 	wrappers := m.wrappers()
 	out := make([]byte, 0, len(m.codeBody)+len(m.dataBody)+len(m.names)+len(m.elementBody)+1<<16)
 	out = append(out, preamble...)
-	out = appendSection(out, secType, len(m.types)+2, m.typeEntries())
-	out = appendSection(out, secImport, len(m.imports)+injectedFuncs, m.importEntries())
-	out = appendSection(out, secFunction, m.bodies+len(wrappers), m.functionEntries(wrappers))
+	imports := m.importEntries() // adds types
+	out = appendSection(out, secType, len(m.types)+len(m.added), m.typeEntries())
+	out = appendSection(out, secImport, len(m.imports)+m.injectedImports(), imports)
+	functions := m.bodies + len(m.guards) + len(wrappers)
+	out = appendSection(out, secFunction, functions, m.functionEntries(wrappers))
 	out = appendSection(out, secTable, m.tables-m.importedTables, m.tableEntries)
 	if len(m.memoryBody) > 0 {
 		out = appendSection(out, secMemory, m.memories-m.importedMemories, m.memoryBody)
@@ -27,35 +29,47 @@ func (m *module) encode() []byte {
 		out = append(appendLen(append(out, secDataCount), len(count)), count...)
 	}
 	code := m.codeBody
+	for k := range m.guards {
+		code = m.appendGuarding(code, k)
+	}
 	for _, w := range wrappers {
 		code = m.appendWrapper(code, w)
 	}
-	out = appendSection(out, secCode, m.bodies+len(wrappers), code)
+	out = appendSection(out, secCode, functions, code)
 	out = appendSection(out, secData, segments, data)
 	return append(out, m.names...)
 }
 
-// The types of tick and done come after all others.
 func (m *module) typeEntries() []byte {
 	var b []byte
-	for _, t := range m.types {
+	for _, t := range slices.Concat(m.types, m.added) {
 		b = appendName(appendName(append(b, 0x60), t.Params), t.Results)
 	}
-	b = append(b, 0x60, 0, 1, typeI64)
-	return append(b, 0x60, 1, typeI64, 0)
+	return b
 }
 
 func (m *module) importEntries() []byte {
-	b := append(appendName(appendName(m.importAs, ImportModule), ImportTick), byte(KindFunc))
-	b = appendLen(b, len(m.types))
-	b = append(appendName(appendName(b, ImportModule), ImportDone), byte(KindFunc))
-	return appendLen(b, len(m.types)+1)
+	b := m.importAs
+	add := func(module, name string, t FuncType) {
+		b = append(appendName(appendName(b, module), name), byte(KindFunc))
+		b = appendU32(b, m.typeIndex(t))
+	}
+	i64 := string([]byte{typeI64})
+	add(ImportModule, ImportTick, FuncType{Results: i64})
+	add(ImportModule, ImportDone, FuncType{Params: i64})
+	for _, g := range m.guards {
+		add(g.module, g.name, g.typ)
+	}
+	return b
 }
 
 func (m *module) functionEntries(wrappers []wrapper) []byte {
 	var b []byte
 	for _, t := range m.funcs[m.importedFuncs:] {
 		b = appendU32(b, t)
+	}
+	for _, g := range m.guards {
+		b = appendU32(b, m.funcs[g.function])
 	}
 	for _, w := range wrappers {
 		b = appendU32(b, m.funcs[w.function])
@@ -99,10 +113,9 @@ func (m *module) appendWrapper(out []byte, w wrapper) []byte {
 }
 
 func (m *module) exportEntries(wrappers []wrapper) ([]byte, int) {
-	firstWrapper := uint32(len(m.funcs) + injectedFuncs)
 	wrapped := map[string]uint32{}
 	for i, w := range wrappers {
-		wrapped[w.export] = firstWrapper + uint32(i)
+		wrapped[w.export] = m.wrapperFunc() + uint32(i)
 	}
 	var b []byte
 	for _, e := range m.exports {

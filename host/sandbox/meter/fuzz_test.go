@@ -31,6 +31,7 @@ func FuzzRewrite(f *testing.F) {
 	limits := meter.Limits{MaxModule: 1 << 16, MaxBody: 4 << 10, MaxTableElements: 1 << 12, MaxEffort: 50_000, MaxFunctions: 200}
 	f.Fuzz(func(t *testing.T, code []byte) {
 		same(t, code, meter.Options{Wrap: wrapAll, Limits: limits})
+		same(t, code, meter.Options{Wrap: wrapAll, Limits: limits, Guard: guardSome})
 	})
 }
 

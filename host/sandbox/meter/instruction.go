@@ -99,8 +99,9 @@ func (b *body) call() {
 	}
 	if int(f) < b.m.importedFuncs {
 		b.charge(b.m.funcCost[f])
-	} else {
-		b.editIndex(start, b.m.shiftFunc(f))
+	}
+	if as := b.m.shiftFunc(f); as != f {
+		b.editIndex(start, as)
 	}
 	b.calls(b.m.funcs[f])
 }

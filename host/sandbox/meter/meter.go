@@ -7,7 +7,7 @@ import (
 
 // Version changes whenever equal input may give other output than before. It
 // belongs into the key of every cache of what Rewrite returned.
-const Version = 2
+const Version = 3
 
 // Names that the rewritten module uses. Guests may use neither these modules
 // nor export names that begin with ReservedPrefix.
@@ -38,6 +38,15 @@ type Options struct {
 	Weights func(module, name string) int64
 	// Rename redirects imports. Nil means none. It may lead to reserved names.
 	Rename func(module, name string) (string, string)
+	// Guard says which imported functions are preceded by a guard: ok, and the
+	// import that is the guard. Nil means none. It may lead to reserved names.
+	// The guard is called with the parameters of each call, whichever way the
+	// call comes: directly, through a table or a reference, as the start function,
+	// or from outside through an export. A guard's type has the same parameters
+	// and no result, and it refuses by a trap; where the guarded function's only
+	// result is an i32, the guard's is one too, and other than zero it is the
+	// call's result, and the guarded function is not called.
+	Guard func(module, name string) (guardModule, guardName string, ok bool)
 	// Wrap names the exported functions whose calls end with ImportDone. Names
 	// that the module does not export are passed over. StartExport may be among
 	// them.

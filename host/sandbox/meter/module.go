@@ -1,5 +1,7 @@
 package meter
 
+import "slices"
+
 // module is what decode learns of a module, and the parts of the new one that
 // are already encoded. Indices that it holds are the original's, unless said
 // otherwise.
@@ -10,9 +12,13 @@ type module struct {
 
 	types    []FuncType
 	imports  []Import
-	importAs []byte   // entries of the new import section
-	funcs    []uint32 // type of each function, imported ones first
-	funcCost []int64  // what calling it costs beyond a call, for imported ones
+	importAs []byte            // entries of the new import section
+	funcs    []uint32          // type of each function, imported ones first
+	funcCost []int64           // what calling it costs beyond a call, for imported ones
+	guards   []guard           // in the order of what they guard
+	guardOf  map[uint32]uint32 // imported function to its place in guards
+
+	added []FuncType // types of what is injected that the original doesn't have
 
 	importedFuncs, importedTables, importedMemories, importedGlobals int
 
@@ -54,16 +60,41 @@ type export struct {
 	index uint32
 }
 
-// shiftFunc gives the new index of a function: the two imports come after all
-// others.
+// shiftFunc gives the index of what stands for an original's function. Injected
+// imports come after all others, and a guarded import gives way to the function
+// that calls the guard first; those come after the functions that are defined.
 func (m *module) shiftFunc(i uint32) uint32 {
-	if int(i) < m.importedFuncs {
-		return i
+	if int(i) >= m.importedFuncs {
+		return i + uint32(m.injectedImports())
 	}
-	return i + injectedFuncs
+	if k, ok := m.guardOf[i]; ok {
+		return uint32(len(m.funcs)+m.injectedImports()) + k
+	}
+	return i
 }
 
-const injectedFuncs = 2
+// meterFuncs is the number of imports from ImportModule.
+const meterFuncs = 2
+
+func (m *module) injectedImports() int { return meterFuncs + len(m.guards) }
+
+// wrapperFunc is the new index of the first wrapper.
+func (m *module) wrapperFunc() uint32 {
+	return uint32(len(m.funcs) + m.injectedImports() + len(m.guards))
+}
+
+// typeIndex is the index of a type for what is injected.
+func (m *module) typeIndex(t FuncType) uint32 {
+	if i := slices.Index(m.types, t); i >= 0 {
+		return uint32(i)
+	}
+	i := slices.Index(m.added, t)
+	if i < 0 {
+		i = len(m.added)
+		m.added = append(m.added, t)
+	}
+	return uint32(len(m.types) + i)
+}
 
 func (m *module) tickFunc() uint32 { return uint32(m.importedFuncs) }
 func (m *module) doneFunc() uint32 { return uint32(m.importedFuncs) + 1 }
@@ -115,7 +146,7 @@ const preamble = "\x00asm\x01\x00\x00\x00"
 // decode reads a module, section by section, and rewrites what it can on the
 // way.
 func decode(wasm []byte, opts Options) (*module, error) {
-	m := &module{opts: opts, limits: opts.Limits.withDefaults(), start: -1, refFuncs: map[uint32]bool{}}
+	m := &module{opts: opts, limits: opts.Limits.withDefaults(), start: -1, refFuncs: map[uint32]bool{}, guardOf: map[uint32]uint32{}}
 	r := &reader{buf: wasm, end: len(wasm)}
 	m.checkPreamble(r)
 	last := 0

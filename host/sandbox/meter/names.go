@@ -1,6 +1,9 @@
 package meter
 
-import "unicode/utf8"
+import (
+	"slices"
+	"unicode/utf8"
+)
 
 const (
 	nameFunctions = 1
@@ -28,7 +31,7 @@ func (m *module) shiftNames(r *reader) []byte {
 }
 
 func (m *module) functionNames(r *reader) []byte {
-	var entries []byte
+	var entries, guarding []byte // which come last
 	count, next := 0, uint32(0)
 	for range r.u32() {
 		if !r.more() {
@@ -43,14 +46,18 @@ func (m *module) functionNames(r *reader) []byte {
 			continue
 		}
 		next = index + 1
-		entries = appendU32(entries, m.shiftFunc(index))
-		entries = append(appendLen(entries, len(name)), name...)
 		count++
+		to := &entries
+		if _, ok := m.guardOf[index]; ok {
+			to = &guarding
+		}
+		*to = appendU32(*to, m.shiftFunc(index))
+		*to = append(appendLen(*to, len(name)), name...)
 	}
 	if count == 0 {
 		return nil
 	}
-	sub := append(appendLen(nil, count), entries...)
+	sub := slices.Concat(appendLen(nil, count), entries, guarding)
 	sub = append(appendLen([]byte{nameFunctions}, len(sub)), sub...)
 	content := append(appendName(nil, "name"), sub...)
 	return append(appendLen([]byte{secCustom}, len(content)), content...)

@@ -87,7 +87,10 @@ func TestIndexOutOfRange(t *testing.T) {
 		"a start function with parameters": wasm(types(sig(tt(i32), tt())), functions(0), section(8, 0), code(fn(none))),
 		"bytes after a section's content":  wasm(section(1, 0, 0)),
 	} {
-		t.Run(name, func(t *testing.T) { refused(t, code, meter.Options{Wrap: wrapAll}, "") })
+		t.Run(name, func(t *testing.T) {
+			refused(t, code, meter.Options{Wrap: wrapAll}, "")
+			refused(t, code, meter.Options{Wrap: wrapAll, Guard: guardAll}, "")
+		})
 	}
 }
 

@@ -62,6 +62,7 @@ func (m *module) readImportKind(r *reader, imp *Import) {
 			return
 		}
 		imp.Type = m.types[t]
+		m.readGuard(imp)
 		m.funcs = append(m.funcs, t)
 		m.importedFuncs++
 		weight := int64(0)

@@ -3,31 +3,11 @@ package sandbox
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 
 	"waymark/abi"
 	"waymark/host/sandbox/meter"
 )
-
-const (
-	nsExtism = "extism:host/env"
-	nsUser   = "extism:host/user"
-	nsWASI   = "wasi_snapshot_preview1"
-)
-
-// extismImports are the kernel functions a module may import. What isn't here
-// (var_*, http_*) would give a guest memory between runs, or a network.
-var extismImports = []string{
-	"alloc", "free", "length", "length_unsafe", "load_u8", "load_u64",
-	"store_u8", "store_u64", "input_length", "input_offset", "input_load_u8",
-	"input_load_u64", "output_set", "error_set", "error_get", "config_get",
-	"get_log_level", "log_trace", "log_debug", "log_info", "log_warn",
-	"log_error", "memory_bytes",
-}
-
-var userImports = []string{"fs_read", "fs_list", "fs_stat", "memo_begin", "memo_end", "block_copy"}
 
 // admit checks a module before it is compiled (that it is a module at all,
 // that it imports only what it may, that it exports what the ABI asks for) and
@@ -38,8 +18,8 @@ func admit(wasm []byte, pages int) (*meter.Result, error) {
 	}
 	m, err := meter.Rewrite(wasm, meter.Options{
 		Weights: importWeight,
-		Rename:  renameImport,
-		Wrap:    []string{abi.ExportDescribe, abi.ExportResolve, exportInitialize, meter.StartExport},
+		Guard:   guardOf,
+		Wrap:    []string{abi.ExportDescribe, abi.ExportResolve, meter.StartExport, exportInitialize, exportCtors, exportHaskell},
 		Limits:  meter.Limits{MaxModule: MaxModule, MaxMemoryPages: pages},
 	})
 	if err != nil {
@@ -64,8 +44,42 @@ func asMeterReject(err error) error {
 	return reject(refused.Hint, "not an acceptable module: %s", oneLine(bare.Error(), guestTextMax))
 }
 
-// exportInitialize is what WASI calls the function that prepares a reactor.
-const exportInitialize = "_initialize"
+// What prepares a module, by the names that toolchains give it: WASI's for a
+// reactor, clang's for a module without one, and Haskell's, which comes after.
+const (
+	exportInitialize = "_initialize"
+	exportCtors      = "__wasm_call_ctors"
+	exportHaskell    = "hs_init"
+)
+
+// initializers are the exports to be called before any other, in that order.
+// They are what extism calls.
+func initializers(m *meter.Result) []string {
+	var list []string
+	if m.HasStart {
+		list = append(list, meter.StartExport)
+	}
+	switch {
+	case hasType(m, exportInitialize, ""):
+		list = append(list, exportInitialize)
+	case hasType(m, exportCtors, "") && !exports(m, exportHaskell):
+		list = append(list, exportCtors)
+	}
+	if hasType(m, exportHaskell, haskellParams) {
+		list = append(list, exportHaskell)
+	}
+	return list
+}
+
+// haskellParams are argc and argv, which are 0.
+const haskellParams = "\x7f\x7f"
+
+// hasType reports whether a function of these parameters is exported.
+func hasType(m *meter.Result, name, params string) bool {
+	return slices.ContainsFunc(m.Exports, func(e meter.Export) bool {
+		return e.Name == name && e.Kind == meter.KindFunc && e.Type.Params == params
+	})
+}
 
 // MaxModule bounds a module, in bytes. Real ones have 2 KB (C) to 5 MB (Go
 // with YAML and JSON).
@@ -79,6 +93,9 @@ func checkExports(m *meter.Result) error {
 	for _, name := range []string{abi.ExportDescribe, abi.ExportResolve} {
 		if !exports(m, name) {
 			return reject("see abi/ABI.md, \"Module\"", "no exported function %q", name)
+		}
+		if !hasType(m, name, "") {
+			return reject("see abi/ABI.md, \"Module\"", "the function %q has parameters", name)
 		}
 	}
 	if exports(m, "_start") {
@@ -106,30 +123,4 @@ func checkHeader(wasm []byte) error {
 		return reject("build a core module, version 1", "unknown WebAssembly version")
 	}
 	return nil
-}
-
-func checkImport(imp meter.Import) error {
-	full := imp.Module + " " + imp.Name
-	full = oneLine(full, 200) // a name may be anything
-	if imp.Kind != meter.KindFunc {
-		return reject("define it in the module instead", "it imports something that isn't a function: %s", full)
-	}
-	switch imp.Module {
-	case nsWASI: // wazero knows which exist, and says so when linking
-		return nil
-	case nsExtism:
-		if slices.Contains(extismImports, imp.Name) {
-			return nil
-		}
-		if strings.HasPrefix(imp.Name, "http_") || strings.HasPrefix(imp.Name, "var_") {
-			return reject("resolvers are pure functions of the files they read",
-				"it imports %s: there is no network and no memory between runs", full)
-		}
-	case nsUser:
-		if slices.Contains(userImports, imp.Name) {
-			return nil
-		}
-	}
-	return reject(fmt.Sprintf("a module may import %s, %s (%s) and %s", nsExtism, nsUser, strings.Join(userImports, ", "), nsWASI),
-		"unknown import %s", full)
 }

@@ -72,7 +72,7 @@ func TestRejected(t *testing.T) {
 		{"http", "extism:host/env http_request: there is no network", with(func(f *wasmtest.File) { f.Imports = []string{"extism:host/env http_request"} })},
 		{"var", "extism:host/env var_get: there is no network and no memory", with(func(f *wasmtest.File) { f.Imports = []string{"extism:host/env var_get"} })},
 		{"unknown import", "unknown import env foo", with(func(f *wasmtest.File) { f.Imports = []string{"env foo"} })},
-		{"unknown wasi", "it can't be instantiated", with(func(f *wasmtest.File) { f.Imports = []string{"wasi_snapshot_preview1 nope"} })},
+		{"unknown wasi", "unknown import wasi_snapshot_preview1 nope", with(func(f *wasmtest.File) { f.Imports = []string{"wasi_snapshot_preview1 nope"} })},
 		{"more memory than allowed", "not an acceptable module: memory", with(func(f *wasmtest.File) { f.Memory = 2000 })},
 		{"blank output", "describe answers something that is not a Description", describing(" ").Bytes()},
 		{"not JSON", "describe answers something that is not a Description", describing("{").Bytes()},

@@ -5,10 +5,6 @@ import (
 	"fmt"
 	"runtime"
 	"time"
-
-	extism "github.com/extism/go-sdk"
-
-	"waymark/host/sandbox/meter"
 )
 
 const (
@@ -23,6 +19,7 @@ const (
 	// a byte that is copied or hashed, an entry of a listing, a path that is
 	// looked at, a file that is opened.
 	fuelPerByte  = 3
+	fuelPerRune  = 60 // of text that is cleaned
 	fuelPerEntry = 2_000
 	fuelPerLook  = 10_000
 	fuelPerOpen  = 50_000
@@ -95,8 +92,8 @@ func (g *governor) check() {
 	}
 }
 
-// stop ends the run. The verdict is kept here as well: on the way through
-// extism an error can lose its identity.
+// stop ends the run. The verdict is kept here as well: what wazero makes of a
+// panic is for people.
 func (g *governor) stop(verdict *RunError) {
 	if g.verdict == nil {
 		g.verdict = verdict
@@ -114,17 +111,3 @@ func (g *governor) done(left int64) {
 // fuel is what the call has used. It is exact when the guest returned, and up
 // to a slice too much when it was stopped.
 func (g *governor) fuel() int64 { return g.granted - g.left + g.charged }
-
-// meterFunctions are what a rewritten module imports.
-func meterFunctions() []extism.HostFunction {
-	i64 := []extism.ValueType{extism.ValueTypeI64}
-	tick := extism.NewHostFunctionWithStack(meter.ImportTick, func(ctx context.Context, _ *extism.CurrentPlugin, stack []uint64) {
-		stack[0] = uint64(running(ctx).gov.tick()) //nolint:gosec // never negative
-	}, nil, i64)
-	done := extism.NewHostFunctionWithStack(meter.ImportDone, func(ctx context.Context, _ *extism.CurrentPlugin, stack []uint64) {
-		running(ctx).gov.done(int64(stack[0])) //nolint:gosec // a signed number on the wire
-	}, i64, nil)
-	tick.SetNamespace(meter.ImportModule)
-	done.SetNamespace(meter.ImportModule)
-	return []extism.HostFunction{tick, done}
-}

@@ -2,13 +2,9 @@ package sandbox
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"log/slog"
-	"slices"
-	"sync"
 
-	extism "github.com/extism/go-sdk"
 	"github.com/tetratelabs/wazero"
 
 	"waymark/host/sandbox/codecache"
@@ -41,14 +37,9 @@ type Host struct {
 	code *codecache.Cache
 }
 
-// extismLogLevel opens extism's process-wide log gate once: without it no
-// guest log line ever reaches the per-instance logger.
-var extismLogLevel = sync.OnceFunc(func() { extism.SetLogLevel(extism.LogLevelInfo) })
-
 // New makes a Host. A cache directory that can't be used is a warning: modules
 // are then compiled anew by every process.
 func New(opts Options) *Host {
-	extismLogLevel()
 	h := &Host{opts: opts, log: opts.Logger}
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
@@ -64,36 +55,19 @@ func New(opts Options) *Host {
 }
 
 // compile gets the native code of a module and loads it.
-func (h *Host) compile(ctx context.Context, wasm []byte, native io.Reader, limits Limits) (*extism.CompiledPlugin, *codecache.Code, error) {
+func (h *Host) compile(ctx context.Context, wasm []byte, native io.Reader, limits Limits) (*program, *codecache.Code, error) {
 	r, err := recipe(limits)
 	if err != nil {
 		return nil, nil, err
 	}
-	var plugin *extism.CompiledPlugin
+	var loaded *program
 	code, err := h.code.Load(ctx, codecache.Request{Wasm: wasm, Recipe: r, Embedded: native},
 		func(ctx context.Context, code *codecache.Code) (err error) {
-			plugin, err = h.compileWith(ctx, code.Cache(), code.Wasm, limits)
+			// Not close-on-context-done: the meter is the deadline, holds where that
+			// doesn't, and costs a tenth of it.
+			config := wazero.NewRuntimeConfig().WithCompilationCache(code.Cache()).WithMemoryLimitPages(limits.pages())
+			loaded, err = newProgram(ctx, config, code.Wasm)
 			return err
 		})
-	return plugin, code, err
-}
-
-func (h *Host) compileWith(ctx context.Context, cache wazero.CompilationCache, wasm []byte, limits Limits) (_ *extism.CompiledPlugin, err error) {
-	defer func() { // wazero's compiler panics on some shapes it can't handle
-		if r := recover(); r != nil {
-			err = fmt.Errorf("the compiler panicked: %v", r)
-		}
-	}()
-	// Not close-on-context-done: the meter is the deadline, holds where that
-	// doesn't, and costs a tenth of it.
-	config := extism.PluginConfig{
-		RuntimeConfig: wazero.NewRuntimeConfig().WithCompilationCache(cache),
-		EnableWasi:    true,
-	}
-	manifest := extism.Manifest{
-		Wasm:   []extism.Wasm{extism.WasmData{Data: wasm}},
-		Memory: &extism.ManifestMemory{MaxPages: limits.pages()},
-	}
-	functions := slices.Concat(fsFunctions(), memoFunctions(), kernelFunctions(), meterFunctions())
-	return extism.NewCompiledPlugin(ctx, manifest, config, functions)
+	return loaded, code, err
 }

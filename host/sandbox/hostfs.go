@@ -1,14 +1,12 @@
 package sandbox
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
 	"syscall"
 
-	extism "github.com/extism/go-sdk"
 	"golang.org/x/sys/unix"
 
 	"waymark/host/vfs"
@@ -32,47 +30,24 @@ type fsFailure struct {
 	Message string `json:"message"`
 }
 
-func fsFunctions() []extism.HostFunction {
-	ptr := extism.ValueTypePTR
-	i64 := extism.ValueTypeI64
-	return []extism.HostFunction{
-		extism.NewHostFunctionWithStack("fs_read", fsRead, []extism.ValueType{ptr, i64, i64}, []extism.ValueType{ptr}),
-		extism.NewHostFunctionWithStack("fs_list", fsJSON(fsList), []extism.ValueType{ptr}, []extism.ValueType{ptr}),
-		extism.NewHostFunctionWithStack("fs_stat", fsJSON(fsStat), []extism.ValueType{ptr}, []extism.ValueType{ptr}),
-	}
-}
-
 // fsRead puts up to length bytes from offset into a new block and returns it.
 // On failure it returns 0 and sets the Extism error; at the end of the file it
-// returns 0 as well, since the kernel has no empty blocks, and clears it.
-func fsRead(ctx context.Context, _ *extism.CurrentPlugin, stack []uint64) {
-	data, err := readRange(ctx, argument(ctx, stack[0]), int64(stack[1]), int64(stack[2])) //nolint:gosec // negative is refused there
+// returns 0 as well, since there are no empty blocks, and clears it.
+func fsRead(in *instance, stack []uint64) {
+	data, err := in.readRange(stack[0], int64(stack[1]), int64(stack[2])) //nolint:gosec // negative is refused there
+	stack[0], in.blocks.errorText = 0, 0
 	if err != nil {
-		setError(ctx, result(ctx, failure(err)))
-		stack[0] = 0
+		in.fail(failure(err))
 		return
 	}
-	setError(ctx, 0)
-	stack[0] = result(ctx, data)
+	stack[0] = in.put(data)
 }
 
-// setError sets the Extism error to a block, or clears it with 0.
-func setError(ctx context.Context, handle uint64) {
-	k := kernelOf(ctx)
-	k.call(ctx, &k.errorSet, "error_set", handle)
-}
-
-func readRange(ctx context.Context, name string, offset, length int64) ([]byte, error) {
+func (in *instance) readRange(path uint64, offset, length int64) ([]byte, error) {
 	if offset < 0 || length < 0 {
 		return nil, syscall.EINVAL
 	}
-	run, err := boundRun(ctx)
-	if err != nil {
-		return nil, err
-	}
-	in := running(ctx)
-	in.gov.charge(fuelPerOpen)
-	f, err := run.Open(name)
+	f, err := in.open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +61,6 @@ func readRange(ctx context.Context, name string, offset, length int64) ([]byte, 
 	}
 	buf := make([]byte, min(length, max(info.Size-offset, 0), maxFSRead))
 	n, err := f.ReadAt(buf, offset)
-	in.gov.charge(int64(n) * fuelPerByte)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
@@ -97,14 +71,17 @@ func readRange(ctx context.Context, name string, offset, length int64) ([]byte, 
 // a guest reads on from where it got to.
 const maxFSRead = 4 << 20
 
-func fsList(ctx context.Context, name string) (any, error) {
-	run, err := boundRun(ctx)
+// fsList answers with the entries of a directory as JSON.
+func fsList(in *instance, stack []uint64) {
+	text, err := in.listing(stack[0])
 	if err != nil {
-		return nil, err
+		text = failure(err)
 	}
-	in := running(ctx)
-	in.gov.charge(fuelPerOpen)
-	f, err := run.Open(name)
+	stack[0] = in.put(text)
+}
+
+func (in *instance) listing(path uint64) ([]byte, error) {
+	f, err := in.open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -113,25 +90,56 @@ func fsList(ctx context.Context, name string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	in.gov.charge(int64(len(list)) * fuelPerEntry)
-	entries := make([]fsEntry, len(list))
-	for i, e := range list {
-		entries[i] = fsEntry{e.Name, typeName(e.Type)}
+	text := []byte{'['}
+	for i, e := range list { // one by one, since the deadline may come in the middle
+		in.gov.charge(fuelPerEntry)
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(text, encode(fsEntry{e.Name, typeName(e.Type)})...)
 	}
-	return entries, nil
+	return append(text, ']'), nil
 }
 
-func fsStat(ctx context.Context, name string) (any, error) {
-	run, err := boundRun(ctx)
+// fsStat answers with type and size of what a path leads to, as JSON.
+func fsStat(in *instance, stack []uint64) {
+	stack[0] = in.put(in.status(stack[0]))
+}
+
+func (in *instance) status(path uint64) []byte {
+	in.gov.charge(fuelPerLook)
+	run, name, err := in.named(path)
 	if err != nil {
-		return nil, err
+		return failure(err)
 	}
-	running(ctx).gov.charge(fuelPerLook)
 	info, err := run.Stat(name)
 	if err != nil {
+		return failure(err)
+	}
+	return encode(fsInfo{typeName(info.Type), info.Size})
+}
+
+// open opens what a block names.
+func (in *instance) open(path uint64) (*vfs.File, error) {
+	in.gov.charge(fuelPerOpen)
+	run, name, err := in.named(path)
+	if err != nil {
 		return nil, err
 	}
-	return fsInfo{typeName(info.Type), info.Size}, nil
+	return run.Open(name)
+}
+
+// named returns the run and the path in a block. Describe has no root.
+func (in *instance) named(path uint64) (*vfs.Run, string, error) {
+	run := in.fs.run.Load()
+	if run == nil {
+		return nil, "", syscall.ENOENT
+	}
+	name := in.blocks.bytes(path)
+	if len(name) > maxPath {
+		return nil, "", syscall.ENAMETOOLONG
+	}
+	return run, string(name), nil
 }
 
 func typeName(mode fs.FileMode) string {
@@ -146,29 +154,6 @@ func typeName(mode fs.FileMode) string {
 	return "other"
 }
 
-// fsJSON wraps a function whose result, or failure, is JSON in a new block.
-func fsJSON(f func(ctx context.Context, name string) (any, error)) extism.HostFunctionStackCallback {
-	return func(ctx context.Context, _ *extism.CurrentPlugin, stack []uint64) {
-		v, err := f(ctx, argument(ctx, stack[0]))
-		if err != nil {
-			stack[0] = result(ctx, failure(err))
-			return
-		}
-		data, err := json.Marshal(v)
-		if err != nil {
-			panic(err) // strings and numbers always encode
-		}
-		stack[0] = result(ctx, data)
-	}
-}
-
-func boundRun(ctx context.Context) (*vfs.Run, error) {
-	if run := running(ctx).fs.run.Load(); run != nil {
-		return run, nil
-	}
-	return nil, syscall.ENOENT // describe has no root
-}
-
 // failure is the text form of an error. It has no more to say than the errno:
 // a path outside the root must not come back to the guest.
 func failure(err error) []byte {
@@ -181,17 +166,14 @@ func failure(err error) []byte {
 	if name == "" {
 		name = "EIO"
 	}
-	data, err := json.Marshal(fsFailure{name, no.Error()})
+	return encode(fsFailure{name, no.Error()})
+}
+
+// encode writes strings and numbers, which always encode, as JSON.
+func encode(v any) []byte {
+	data, err := json.Marshal(v)
 	if err != nil {
 		panic(err)
 	}
 	return data
 }
-
-// argument reads a block that the guest passed.
-func argument(ctx context.Context, handle uint64) string {
-	return string(kernelOf(ctx).bytes(ctx, handle))
-}
-
-// result puts data into a new block.
-func result(ctx context.Context, data []byte) uint64 { return kernelOf(ctx).put(ctx, data) }

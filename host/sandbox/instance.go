@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 
-	extism "github.com/extism/go-sdk"
 	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental/sysfs"
 	"github.com/tetratelabs/wazero/sys"
 
 	"waymark/abi"
 	"waymark/host/sandbox/memory"
-	"waymark/host/sandbox/meter"
 	"waymark/host/vfs"
 )
 
@@ -19,51 +18,26 @@ import (
 // by calling describe, which also runs the guest's initialization, with an
 // empty file system in place of the root.
 type instance struct {
-	plugin *extism.Plugin
-	memory *memory.Allocator
-	limits Limits
-	fs     *mount
-	stderr *head
-	logs   logKeeper
-	kernel *kernel             // nil until a host function needs it
-	blocks map[uint64]struct{} // live blocks of the kernel
-	gov    *governor           // of the call that is going on, or was last
+	module       api.Module
+	initializers []string // exports still to be called before any other
+	memory       *memory.Allocator
+	limits       Limits
+	fs           *mount
+	stderr       *head
+	logs         logKeeper
+	blocks       *blocks
+	gov          *governor // of the call that is going on, or was last
 	// remembered is the length of all values of units, given and taken.
 	remembered int
-	// returns is how many metered functions return in the next call, when all
-	// goes well: extism runs _initialize with the first one.
-	returns int
-}
-
-// runKey is the context key under which host functions find the instance that
-// calls them: extism shows them neither the module nor its file system.
-type runKey struct{}
-
-// running returns the instance that calls a host function.
-func running(ctx context.Context) *instance {
-	in, ok := ctx.Value(runKey{}).(*instance)
-	if !ok {
-		panic("a host function was called outside of a run")
-	}
-	return in
 }
 
 // newInstance instantiates the module and prepares it; the second result is
 // what describe answered.
 func (m *Module) newInstance(ctx context.Context) (*instance, []byte, error) {
 	in := m.blankInstance(ctx)
-	if err := in.instantiate(ctx, m.compiled); err != nil {
+	if err := in.instantiate(ctx, m.program); err != nil {
 		_ = in.memory.Close()
 		return nil, nil, err
-	}
-	if m.meta.HasStart {
-		if _, err := in.call(ctx, meter.StartExport, nil); err != nil {
-			in.close()
-			return nil, nil, err
-		}
-	}
-	if m.meta.HasInitialize {
-		in.returns = 2
 	}
 	out, err := in.call(ctx, abi.ExportDescribe, nil)
 	if err == nil {
@@ -78,14 +52,17 @@ func (m *Module) newInstance(ctx context.Context) (*instance, []byte, error) {
 
 // blankInstance is an instance before it is instantiated.
 func (m *Module) blankInstance(ctx context.Context) *instance {
-	in := &instance{limits: m.limits, memory: memory.New(memory.Options{}), stderr: &head{max: stderrMax}, blocks: map[uint64]struct{}{}}
+	in := &instance{
+		initializers: m.meta.Initializers, limits: m.limits,
+		memory: memory.New(memory.Options{}), stderr: &head{max: stderrMax},
+	}
 	in.gov = newGovernor(ctx, m.limits, 0)
 	in.fs = &mount{in: in}
 	in.logs.max = m.limits.Logs
 	return in
 }
 
-func (in *instance) instantiate(ctx context.Context, compiled *extism.CompiledPlugin) (err error) {
+func (in *instance) instantiate(ctx context.Context, p *program) (err error) {
 	defer func() { // the allocator has no other way to refuse
 		if r := recover(); r != nil {
 			refused, ok := r.(*memory.Error)
@@ -95,26 +72,23 @@ func (in *instance) instantiate(ctx context.Context, compiled *extism.CompiledPl
 			err = refused
 		}
 	}()
+	in.blocks = newBlocks(in.memory, in.limits.Memory)
 	fsConfig, ok := wazero.NewFSConfig().(sysfs.FSConfig)
 	if !ok {
 		return errors.New("this wazero has no sysfs mounts")
 	}
 	// A new ModuleConfig has no arguments, no environment and an empty standard
-	// input.
+	// input. The module has no name, so that there can be many, and nothing of
+	// it is called before call does.
 	clock := &virtualClock{}
 	random := newFixedRandom(func(fuel int64) { in.gov.charge(fuel) })
-	config := wazero.NewModuleConfig().
+	config := wazero.NewModuleConfig().WithName("").WithStartFunctions().
 		WithFSConfig(fsConfig.WithSysFSMount(in.fs, "/")).
 		WithStderr(in.stderr).
 		WithRandSource(random).
 		WithWalltime(clock.walltime, 1).WithNanotime(clock.nanotime, 1).WithNanosleep(clock.sleep)
-	plugin, err := compiled.Instance(in.memory.Context(ctx), extism.PluginInstanceConfig{ModuleConfig: config})
-	if err != nil {
-		return err
-	}
-	plugin.SetLogger(in.logs.add)
-	in.plugin = plugin
-	return nil
+	in.module, err = p.InstantiateModule(in.memory.Context(ctx), p.module, config)
+	return err
 }
 
 // bind gives the instance the root that its one run may see.
@@ -123,29 +97,57 @@ func (in *instance) bind(run *vfs.Run) { in.fs.bind(run) }
 func (in *instance) close() {
 	in.fs.unbind()
 	// The context of the run may be over; closing must happen all the same.
-	_ = in.plugin.CloseWithContext(context.Background())
+	_ = in.module.Close(context.Background())
 	_ = in.memory.Close() // last: nothing may touch the memories any more
 }
 
-// call runs one export under its limits and returns the output. Errors are a
-// *RunError without the module's name.
+// call runs one export under its limits and returns the output. The first call
+// of an instance runs the guest's initialization as well, under the same
+// limits. Errors are a *RunError without the module's name.
 func (in *instance) call(ctx context.Context, export string, input []byte) ([]byte, error) {
 	in.gov = newGovernor(ctx, in.limits, in.gov.left)
-	returns := max(in.returns, 1)
-	in.returns = 1
-	// wazero and extism need not watch the caller's context: the governor does.
-	callCtx := context.WithValue(context.WithoutCancel(ctx), runKey{}, in)
-	rc, out, err := in.plugin.CallWithContext(callCtx, export, input)
-	if rc == 0 && len(out) > 0 && err != nil && !isTrap(err) {
-		err = nil // an Extism error that fs_read set and the guest got over
+	in.blocks.reset()
+	var err error
+	if in.blocks.input, err = in.blocks.put(input); err != nil {
+		return nil, &RunError{Kind: ErrLimit, Detail: err.Error()}
 	}
-	if err != nil || rc != 0 {
-		return nil, in.explain(rc, err)
+	// wazero need not watch the caller's context: the governor does.
+	callCtx := &runContext{context.WithoutCancel(ctx), in}
+	for _, name := range in.initializers {
+		if _, err := in.invoke(callCtx, name); err != nil {
+			return nil, err
+		}
 	}
-	if in.gov.returned != returns { // proc_exit(0) looks like a return
-		return nil, &RunError{Kind: ErrCrashed, Detail: exitDetail(0)}
+	in.initializers = nil
+	rc, err := in.invoke(callCtx, export)
+	if err != nil {
+		return nil, err
 	}
-	return out, nil
+	out, text := in.blocks.output(), in.blocks.bytes(in.blocks.errorText)
+	switch {
+	case rc == 0 && (len(text) == 0 || len(out) > 0):
+		return out, nil // with both, fs_read set the error and the guest got over it
+	case len(text) == 0:
+		return nil, &RunError{Kind: ErrGuest, Detail: "it gave no reason"}
+	}
+	return nil, &RunError{Kind: ErrGuest, GuestText: oneLine(string(text[:min(len(text), cleanedMax)]), guestTextMax)}
+}
+
+// invoke calls an exported function that the rewriter has wrapped, and returns
+// its result, 0 if it has none. Parameters are 0.
+func (in *instance) invoke(ctx context.Context, name string) (uint32, error) {
+	f := in.module.ExportedFunction(name)
+	returned := in.gov.returned
+	results, err := f.Call(ctx, make([]uint64, len(f.Definition().ParamTypes()))...)
+	switch {
+	case err != nil:
+		return 0, in.explain(err)
+	case in.gov.returned == returned: // proc_exit(0) looks like a return
+		return 0, &RunError{Kind: ErrCrashed, Detail: exitDetail(0)}
+	case len(results) == 0:
+		return 0, nil
+	}
+	return api.DecodeU32(results[0]), nil
 }
 
 // checkOutput holds an answer to its limit.
@@ -161,7 +163,7 @@ func (in *instance) checkOutput(out []byte) error {
 
 // explain finds out why a call failed. A guest that was stopped also shows a
 // trap, so the governor's verdict comes first.
-func (in *instance) explain(rc uint32, err error) error {
+func (in *instance) explain(err error) error {
 	var limit *limitPanic
 	var exit *sys.ExitError
 	switch {
@@ -171,10 +173,6 @@ func (in *instance) explain(rc uint32, err error) error {
 		return &RunError{Kind: ErrLimit, Detail: limit.Error()}
 	case errors.As(err, &exit):
 		return &RunError{Kind: ErrCrashed, Detail: exitDetail(exit.ExitCode()), GuestText: panicText(in.stderr.buf.Bytes())}
-	case rc != 0 && err == nil:
-		return &RunError{Kind: ErrGuest, Detail: "it gave no reason"}
-	case isTrap(err):
-		return &RunError{Kind: ErrCrashed, Detail: trapDetail(err), GuestText: panicText(in.stderr.buf.Bytes())}
 	}
-	return &RunError{Kind: ErrGuest, GuestText: oneLine(err.Error(), guestTextMax)}
+	return &RunError{Kind: ErrCrashed, Detail: trapDetail(err), GuestText: panicText(in.stderr.buf.Bytes())}
 }

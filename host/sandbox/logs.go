@@ -1,11 +1,5 @@
 package sandbox
 
-import (
-	"strings"
-
-	extism "github.com/extism/go-sdk"
-)
-
 // LogLine is one line that a guest logged.
 type LogLine struct {
 	Level string // trace, debug, info, warn, error
@@ -22,12 +16,16 @@ type logKeeper struct {
 	dropped int
 }
 
-func (k *logKeeper) add(level extism.LogLevel, message string) {
+func (k *logKeeper) add(level, message string) {
+	if k.used >= k.max {
+		k.dropped++
+		return
+	}
 	text := oneLine(message, guestTextMax)
 	if k.used+len(text) > k.max {
 		k.dropped++
 		return
 	}
 	k.used += len(text) + 1 // the line break counts, so that empty lines end too
-	k.lines = append(k.lines, LogLine{Level: strings.ToLower(level.String()), Text: text})
+	k.lines = append(k.lines, LogLine{Level: level, Text: text})
 }

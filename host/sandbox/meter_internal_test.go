@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	extism "github.com/extism/go-sdk"
 	"github.com/tetratelabs/wazero"
 
 	"waymark/abi"
@@ -37,17 +36,17 @@ func BenchmarkMetering(b *testing.B) {
 	}
 	run := skillsRun(b)
 	kinds := []struct {
-		name   string
-		plugin *extism.CompiledPlugin
-		times  []time.Duration
+		name    string
+		program *program
+		times   []time.Duration
 	}{
-		{name: "unmetered", plugin: compilePlain(b, wasm, false)},
-		{name: "metered", plugin: compilePlain(b, metered.Wasm, false)},
-		{name: "closeondone", plugin: compilePlain(b, wasm, true)},
+		{name: "unmetered", program: compilePlain(b, wasm, false)},
+		{name: "metered", program: compilePlain(b, metered.Wasm, false)},
+		{name: "closeondone", program: compilePlain(b, wasm, true)},
 	}
 	for b.Loop() {
 		for i := range kinds {
-			kinds[i].times = append(kinds[i].times, timeResolve(b, kinds[i].plugin, run()))
+			kinds[i].times = append(kinds[i].times, timeResolve(b, kinds[i].program, run()))
 		}
 	}
 	base := float64(0)
@@ -89,33 +88,34 @@ func skillsRun(b *testing.B) func() *vfs.Run {
 	return func() *vfs.Run { return root.Begin(filter, vfs.Limits{}) }
 }
 
-func compilePlain(b *testing.B, wasm []byte, closeOnDone bool) *extism.CompiledPlugin {
+func compilePlain(b *testing.B, wasm []byte, closeOnDone bool) *program {
 	b.Helper()
-	plugin, err := extism.NewCompiledPlugin(b.Context(),
-		extism.Manifest{Wasm: []extism.Wasm{extism.WasmData{Data: wasm}}, Memory: &extism.ManifestMemory{MaxPages: 1024}},
-		extism.PluginConfig{RuntimeConfig: wazero.NewRuntimeConfig().WithCloseOnContextDone(closeOnDone), EnableWasi: true},
-		slices.Concat(fsFunctions(), memoFunctions(), kernelFunctions(), meterFunctions()))
+	config := wazero.NewRuntimeConfig().WithCloseOnContextDone(closeOnDone).WithMemoryLimitPages(1024)
+	p, err := newProgram(b.Context(), config, wasm)
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() { _ = plugin.Close(context.Background()) })
-	return plugin
+	b.Cleanup(func() { _ = p.Close(context.Background()) })
+	return p
 }
 
-// timeResolve is one run on a fresh, prepared instance.
-func timeResolve(b *testing.B, compiled *extism.CompiledPlugin, run *vfs.Run) time.Duration {
+// timeResolve is one run on a fresh, prepared instance, metered or not.
+func timeResolve(b *testing.B, p *program, run *vfs.Run) time.Duration {
 	b.Helper()
-	m := &Module{limits: Limits{}.withDefaults(), compiled: compiled}
+	m := &Module{limits: Limits{}.withDefaults(), program: p}
 	in := m.blankInstance(b.Context())
-	if err := in.instantiate(b.Context(), compiled); err != nil {
+	if err := in.instantiate(b.Context(), p); err != nil {
 		b.Fatal(err)
 	}
 	defer func() { in.close(); _ = run.Close() }()
 	// Close-on-done watches a context that can end.
-	ctx, cancel := context.WithCancel(context.WithValue(b.Context(), runKey{}, in))
+	cancelable, cancel := context.WithCancel(b.Context())
 	defer cancel()
-	if _, _, err := in.plugin.CallWithContext(ctx, abi.ExportDescribe, nil); err != nil {
-		b.Fatal(err)
+	ctx := &runContext{cancelable, in}
+	for _, name := range []string{exportInitialize, abi.ExportDescribe} {
+		if _, err := in.module.ExportedFunction(name).Call(ctx); err != nil {
+			b.Fatal(err)
+		}
 	}
 	input, err := json.Marshal(abi.Request{ABI: abi.Version, Resolver: "skills", Root: abi.Root{Name: "root"}})
 	if err != nil {
@@ -123,9 +123,14 @@ func timeResolve(b *testing.B, compiled *extism.CompiledPlugin, run *vfs.Run) ti
 	}
 	in.bind(run)
 	start := time.Now()
-	rc, out, err := in.plugin.CallWithContext(ctx, abi.ExportResolve, input)
+	in.blocks.reset()
+	if in.blocks.input, err = in.blocks.put(input); err != nil {
+		b.Fatal(err)
+	}
+	rc, err := in.module.ExportedFunction(abi.ExportResolve).Call(ctx)
+	out := in.blocks.output()
 	took := time.Since(start)
-	if err != nil || rc != 0 || strings.Count(string(out), `"kind"`) != 200 {
+	if err != nil || rc[0] != 0 || strings.Count(string(out), `"kind"`) != 200 {
 		b.Fatalf("rc %d, %d bytes, %v", rc, len(out), err)
 	}
 	return took

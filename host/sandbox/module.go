@@ -12,8 +12,6 @@ import (
 	"sync"
 	"time"
 
-	extism "github.com/extism/go-sdk"
-
 	"waymark/abi"
 	"waymark/host/sandbox/codecache"
 	"waymark/host/vfs"
@@ -22,14 +20,14 @@ import (
 // Module is a compiled resolver module with its description. It is safe for
 // concurrent use; Close it when nothing uses it any more.
 type Module struct {
-	host     *Host
-	log      *slog.Logger
-	limits   Limits
-	digest   string
-	desc     *abi.Description
-	compiled *extism.CompiledPlugin
-	code     *codecache.Code
-	meta     rewriteMeta
+	host    *Host
+	log     *slog.Logger
+	limits  Limits
+	digest  string
+	desc    *abi.Description
+	program *program
+	code    *codecache.Code
+	meta    rewriteMeta
 
 	spares  chan *instance     // prepared instances, ready for one run each
 	retired chan *instance     // instances whose run is over
@@ -60,11 +58,11 @@ func (h *Host) LoadNative(ctx context.Context, wasm []byte, native io.Reader, li
 	if err := checkHeader(wasm); err != nil { // before a process is started for it
 		return nil, err
 	}
-	compiled, code, err := h.compile(ctx, wasm, native, limits)
+	program, code, err := h.compile(ctx, wasm, native, limits)
 	if err != nil {
 		return nil, asReject(err)
 	}
-	m := &Module{host: h, log: h.log, limits: limits, compiled: compiled, code: code, done: make(chan struct{})}
+	m := &Module{host: h, log: h.log, limits: limits, program: program, code: code, done: make(chan struct{})}
 	sum := sha256.Sum256(wasm)
 	m.digest = hex.EncodeToString(sum[:])
 	err = json.Unmarshal(code.Meta, &m.meta)
@@ -79,7 +77,7 @@ func (h *Host) LoadNative(ctx context.Context, wasm []byte, native io.Reader, li
 
 // free gives back the native code.
 func (m *Module) free() error {
-	return errors.Join(m.compiled.Close(context.Background()), m.code.Close())
+	return errors.Join(m.program.Close(context.Background()), m.code.Close())
 }
 
 // describe asks the module who it is and keeps the instance as first spare.
@@ -143,8 +141,8 @@ type Result struct {
 	// Fuel is what the run used; see Limits. It is equal for equal runs, and up
 	// to a slice too high for one that was stopped.
 	Fuel int64
-	// PeakMemory is the most linear memory that the instance had, the module's
-	// and that of extism's kernel together, in bytes.
+	// PeakMemory is the most memory that the instance had, the module's linear
+	// memory and its blocks together, in bytes.
 	PeakMemory int64
 	// Duration is wall-clock time spent in the guest, without preparing the
 	// instance.

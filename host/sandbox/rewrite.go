@@ -21,7 +21,7 @@ func MaybeCompile() *Compiler { return codecache.MaybeRun(rewrite) }
 // rewriteVersion changes whenever rewrite may give another result for the same
 // module: code that was compiled from the old one isn't used any more. The
 // meter counts its own versions.
-const rewriteVersion = 4
+const rewriteVersion = 5
 
 // rewriteOptions and rewriteMeta are what goes into rewrite and out of it
 // besides the module. Both travel to another process and into the cache.
@@ -30,8 +30,7 @@ type rewriteOptions struct {
 }
 
 type rewriteMeta struct {
-	HasStart      bool `json:"has_start"`
-	HasInitialize bool `json:"has_initialize"`
+	Initializers []string `json:"initializers"` // exports to be called first, in order
 }
 
 // recipe says how a module is made into native code.
@@ -60,7 +59,7 @@ func rewrite(wasm, options []byte) (rewritten, meta []byte, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	meta, err = json.Marshal(rewriteMeta{HasStart: m.HasStart, HasInitialize: exports(m, exportInitialize)})
+	meta, err = json.Marshal(rewriteMeta{Initializers: initializers(m)})
 	return m.Wasm, meta, err
 }
 

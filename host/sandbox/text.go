@@ -38,6 +38,9 @@ func panicText(stderr []byte) string {
 	return oneLine(text, guestTextMax)
 }
 
+// cleanedMax is how much of a guest's text oneLine looks at for guestTextMax.
+const cleanedMax = 4 * guestTextMax
+
 // oneLine makes guest text fit for an error or a log line: valid UTF-8, no
 // line breaks, no control characters or invisible directional marks, at most
 // limit bytes.

@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	extism "github.com/extism/go-sdk"
 	"github.com/tetratelabs/wazero"
 
 	"waymark/host/sandbox/codecache"
+	"waymark/host/sandbox/guesttest"
 )
 
 // bomb is a module with one function of the given locals, its body a repeated
@@ -231,12 +231,9 @@ func BenchmarkLoadBuiltin(b *testing.B) {
 func loadUnsealed(b *testing.B, dir string, wasm []byte) {
 	cache, err := wazero.NewCompilationCacheWithDir(dir)
 	must(b, err)
-	plugin, err := extism.NewCompiledPlugin(context.Background(),
-		extism.Manifest{Wasm: []extism.Wasm{extism.WasmData{Data: wasm}}},
-		extism.PluginConfig{RuntimeConfig: wazero.NewRuntimeConfig().WithCompilationCache(cache), EnableWasi: true}, nil)
+	g, err := guesttest.Load(context.Background(), wazero.NewRuntimeConfig().WithCompilationCache(cache), wasm)
 	must(b, err)
-	g := guest{plugin}
-	must(b, g.describe(context.Background()))
-	must(b, plugin.Close(context.Background()))
+	must(b, g.Describe(context.Background()))
+	must(b, g.Close())
 	must(b, cache.Close(context.Background()))
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 
-	extism "github.com/extism/go-sdk"
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/experimental"
 	"golang.org/x/sys/unix"
@@ -40,8 +39,7 @@ func (c *Cache) compile(ctx context.Context, key Key, wasm []byte, recipe Recipe
 	return code, nil
 }
 
-// compileIn rewrites a module and leaves its native code, and that of extism's
-// kernel, below dir.
+// compileIn rewrites a module and leaves its native code below dir.
 //
 // The runtime and the cache that are used here are thrown away: the module is
 // loaded from the files by the runtime that runs it.
@@ -87,13 +85,9 @@ func compileSafely(ctx context.Context, cache wazero.CompilationCache, wasm []by
 	}()
 	ctx = experimental.WithCompilationWorkers(ctx, workers)
 	config := wazero.NewRuntimeConfig().WithCompilationCache(cache).WithCloseOnContextDone(recipe.CloseOnDone)
-	plugin, err := extism.NewCompiledPlugin(ctx,
-		extism.Manifest{Wasm: []extism.Wasm{extism.WasmData{Data: wasm}}},
-		extism.PluginConfig{RuntimeConfig: config}, nil)
-	if err != nil {
-		return err
-	}
-	return plugin.Close(context.WithoutCancel(ctx))
+	r := wazero.NewRuntimeWithConfig(ctx, config)
+	_, err = r.CompileModule(ctx, wasm)
+	return errors.Join(err, r.Close(context.WithoutCancel(ctx)))
 }
 
 // Ahead compiles a module in this process and writes packed code for machines

@@ -10,10 +10,10 @@ import (
 	"sync"
 	"testing"
 
-	extism "github.com/extism/go-sdk"
 	"github.com/tetratelabs/wazero"
 
 	"waymark/host/sandbox/codecache"
+	"waymark/host/sandbox/guesttest"
 	"waymark/internal/guestbuild"
 	"waymark/internal/wasmtest"
 )
@@ -74,27 +74,11 @@ func builtin(t testing.TB) []byte {
 }
 
 // guest is a loaded module.
-type guest struct{ plugin *extism.CompiledPlugin }
+type guest struct{ *guesttest.Guest }
 
 // use loads code as the host does.
 func (g *guest) use(ctx context.Context, code *codecache.Code) (err error) {
-	config := wazero.NewRuntimeConfig().WithCompilationCache(code.Cache())
-	g.plugin, err = extism.NewCompiledPlugin(ctx,
-		extism.Manifest{Wasm: []extism.Wasm{extism.WasmData{Data: code.Wasm}}},
-		extism.PluginConfig{RuntimeConfig: config, EnableWasi: true}, nil)
-	return err
-}
-
-// describe calls the guest, with what is in memory.
-func (g *guest) describe(ctx context.Context) error {
-	instance, err := g.plugin.Instance(ctx, extism.PluginInstanceConfig{})
-	if err != nil {
-		return err
-	}
-	rc, out, err := instance.CallWithContext(ctx, "describe", nil)
-	if err == nil && (rc != 0 || !strings.Contains(string(out), "abi")) {
-		err = errors.New("describe answers " + string(out))
-	}
+	g.Guest, err = guesttest.Load(ctx, wazero.NewRuntimeConfig().WithCompilationCache(code.Cache()), code.Wasm)
 	return err
 }
 
@@ -103,7 +87,7 @@ func use(ctx context.Context, code *codecache.Code) error {
 	if err := g.use(ctx, code); err != nil {
 		return err
 	}
-	return g.plugin.Close(ctx)
+	return g.Close()
 }
 
 // cacheOptions are options with a directory for the store and one for the key.
@@ -131,8 +115,8 @@ func load(t testing.TB, c *codecache.Cache, req codecache.Request) codecache.Sou
 	if err != nil {
 		t.Fatal(err)
 	}
-	must(t, g.describe(context.Background()))
-	must(t, g.plugin.Close(context.Background()))
+	must(t, g.Describe(context.Background()))
+	must(t, g.Close())
 	must(t, code.Close())
 	must(t, code.Close())
 	return code.Source

@@ -22,8 +22,8 @@ const (
 	// process that was killed: loading takes less than a second, compiling at
 	// most minutes.
 	staleAfter = time.Hour
-	// nativeMax bounds how many files wazero may leave for one module: its own
-	// and that of extism's kernel, with room.
+	// nativeMax bounds how many files wazero may leave for one module: it is
+	// one, with room.
 	nativeMax = 8
 )
 

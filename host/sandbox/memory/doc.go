@@ -7,7 +7,7 @@
 //     growing never copies, instantiating touches nothing, and an access beyond
 //     the current size faults instead of reaching something else.
 //   - Current and Peak are exact, in bytes of linear memory, over all memories
-//     of the instance: the module's and that of extism's kernel.
+//     of the instance: the module's and what blocks are made of.
 //   - A Budget shared by many allocators bounds their sum; what doesn't fit is
 //     refused before it is mapped.
 //   - Close gives everything back to the system at once. None of it is ever

@@ -1,0 +1,284 @@
+package sandbox
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"sort"
+
+	"github.com/tetratelabs/wazero/experimental"
+
+	"waymark/host/sandbox/memory"
+)
+
+// blocks is the memory of the Extism convention: where input, output, error
+// text, log lines and the arguments of host functions lie while they pass
+// between a guest and the host. Extism keeps it in a module of its own, whose
+// list of blocks lies beside them; here the list is the host's, and a guest
+// reaches the bytes of live blocks and nothing else.
+//
+// Blocks are handed out one behind the other and never move. One that was freed
+// is used again for a length that is rounded to the same size. No operation
+// takes longer the more blocks there are, but for a binary search, and the
+// search for a block to use again when all memory is taken.
+//
+// It holds everything that the convention keeps of an instance, and nothing in
+// it points elsewhere but memory. Only the goroutine that runs the guest uses
+// it.
+type blocks struct {
+	memory experimental.LinearMemory
+	max    int64  // bytes that blocks and what is kept of each may take together
+	data   []byte // of memory, as much as is usable
+	used   uint32 // bytes of data that were handed out
+
+	list []block            // in order of offset; what is freed stays, to be used again
+	free map[uint32][]int32 // places in list, by size
+	live int
+	last int // place in list of the block that was found last
+
+	input, errorText      uint64 // handles
+	outputAt, outputBytes uint32 // where in data
+}
+
+// block is one block. Its handle is its offset.
+type block struct {
+	offset uint32 // from firstBlock on
+	length uint32 // what was asked for
+	size   uint32 // what it takes
+	live   bool
+}
+
+const (
+	// firstBlock is the offset of the first block, so that 0 is none.
+	firstBlock = 64
+	// blockCost is what one block takes besides its bytes, as far as it counts
+	// against the limit: the size of block, and as much again for its place in
+	// list, which grows by doubling.
+	blockCost = 32
+	// maxBlocks is how many blocks may be live at a time. A guest needs a
+	// handful: its input, its output and one for each log line or fs_* call that
+	// it doesn't free.
+	maxBlocks = 10_000
+	// largeBlock is the size from which blocks take whole pages.
+	largeBlock = 1 << 20
+)
+
+// newBlocks takes its memory from an allocator, for blocks that may take limit
+// bytes together; it is rounded to pages, below 4 GiB. Like any memory of an
+// allocator, it panics with a *memory.Error when there is none.
+func newBlocks(a *memory.Allocator, limit int64) *blocks {
+	limit = min(max(limit/wasmPage, 1), maxPages-1) * wasmPage
+	return &blocks{memory: a.Allocate(0, uint64(limit)), max: limit, free: map[uint32][]int32{}} //nolint:gosec // not negative
+}
+
+// reset forgets all blocks and what was said of them, and clears the memory
+// that was used.
+func (b *blocks) reset() {
+	clear(b.data[:b.used])
+	b.list, b.used, b.live, b.last = b.list[:0], 0, 0, 0
+	clear(b.free)
+	b.input, b.errorText, b.outputAt, b.outputBytes = 0, 0, 0, 0
+}
+
+// blockSize rounds a length up, by an eighth at most, so that blocks which were
+// freed fit what comes later.
+func blockSize(length uint32) uint64 {
+	step := uint64(16)
+	switch {
+	case length >= largeBlock:
+		step = wasmPage
+	case length > 128:
+		for step*16 < uint64(length) {
+			step *= 2
+		}
+	}
+	return (uint64(length) + step - 1) / step * step
+}
+
+// limitError says which bound alloc has met.
+type limitError string
+
+func (e limitError) Error() string { return string(e) }
+
+// alloc returns a new block of zeros, or a limitError; 0 for length 0, since
+// the convention has no empty blocks.
+func (b *blocks) alloc(length uint64) (uint64, error) {
+	switch {
+	case length == 0:
+		return 0, nil
+	case length > uint64(b.max): //nolint:gosec // not negative
+		return 0, limitError(fmt.Sprintf("it asks for a block of %d bytes, memory = %d", length, b.max))
+	case b.live >= maxBlocks:
+		return 0, limitError(fmt.Sprintf("it holds %d blocks: free them", maxBlocks))
+	}
+	i, err := b.place(uint32(length)) //nolint:gosec // at most max, which memory of 32 bits bounds
+	if err != nil {
+		return 0, err
+	}
+	k := &b.list[i]
+	k.length, k.live = uint32(length), true //nolint:gosec // as above
+	b.live++
+	b.last = i
+	return firstBlock + uint64(k.offset), nil
+}
+
+// place finds a block of zeros for so many bytes, and returns where it stands
+// in the list.
+func (b *blocks) place(length uint32) (int, error) {
+	size := blockSize(length)
+	if i, ok := b.reuse(uint32(min(size, 1<<32-1))); ok { //nolint:gosec // bounded
+		return i, nil
+	}
+	end := uint64(b.used) + size
+	if int64(end)+int64(len(b.list)+1)*blockCost <= b.max && b.grow(end) { //nolint:gosec // both far below 2^62
+		b.list = append(b.list, block{offset: b.used, size: uint32(size)}) //nolint:gosec // grow has bounded it
+		b.used = uint32(end)                                               //nolint:gosec // as above
+		return len(b.list) - 1, nil
+	}
+	// All memory is taken: the smallest block that was freed and is large enough.
+	best := uint32(0)
+	for s, list := range b.free {
+		if len(list) > 0 && s >= length && (best == 0 || s < best) {
+			best = s
+		}
+	}
+	if i, ok := b.reuse(best); ok {
+		return i, nil
+	}
+	return 0, limitError(fmt.Sprintf("its blocks don't fit: %d are in use, %d bytes more were asked for, memory = %d", b.live, length, b.max))
+}
+
+func (b *blocks) reuse(size uint32) (int, bool) {
+	list := b.free[size]
+	if len(list) == 0 {
+		return 0, false
+	}
+	i := int(list[len(list)-1])
+	b.free[size] = list[:len(list)-1]
+	k := b.list[i]
+	clear(b.data[k.offset:][:k.size])
+	return i, true
+}
+
+// grow makes so many bytes usable, twice as many as before at least, so that it
+// is seldom asked to.
+func (b *blocks) grow(size uint64) bool {
+	if size <= uint64(len(b.data)) {
+		return true
+	}
+	most := uint64(b.max) //nolint:gosec // not negative
+	if size > most {
+		return false
+	}
+	size = min(max((size+wasmPage-1)/wasmPage*wasmPage, 2*uint64(len(b.data))), most)
+	data := b.memory.Reallocate(size)
+	if data == nil {
+		return false
+	}
+	b.data = data
+	return true
+}
+
+// release frees a block. What isn't one is passed over, as extism does.
+func (b *blocks) release(handle uint64) {
+	i, ok := b.find(handle)
+	if !ok || handle != firstBlock+uint64(b.list[i].offset) {
+		return
+	}
+	k := &b.list[i]
+	k.live = false
+	b.live--
+	b.free[k.size] = append(b.free[k.size], int32(i)) //nolint:gosec // the list is bounded by memory
+}
+
+// find returns where the live block that an offset lies in stands in the list.
+func (b *blocks) find(offset uint64) (int, bool) {
+	at := offset - firstBlock // beyond all blocks when it wraps
+	if b.last < len(b.list) {
+		if k := &b.list[b.last]; at-uint64(k.offset) < uint64(k.length) && k.live {
+			return b.last, true
+		}
+	}
+	i := sort.Search(len(b.list), func(i int) bool { return uint64(b.list[i].offset) > at }) - 1
+	if i < 0 || !b.list[i].live || at-uint64(b.list[i].offset) >= uint64(b.list[i].length) {
+		return 0, false
+	}
+	b.last = i
+	return i, true
+}
+
+// at returns n bytes from an offset on, which must lie in one live block.
+func (b *blocks) at(offset, n uint64) ([]byte, bool) {
+	i, ok := b.find(offset)
+	if !ok {
+		return nil, false
+	}
+	k := &b.list[i]
+	from := offset - firstBlock
+	if n > uint64(k.offset)+uint64(k.length)-from {
+		return nil, false
+	}
+	return b.data[from:][:n:n], true
+}
+
+// bytes is a block, valid until the next alloc; none for what is no block.
+func (b *blocks) bytes(handle uint64) []byte {
+	n := b.length(handle)
+	if n == 0 {
+		return nil
+	}
+	data, _ := b.at(handle, n)
+	return data
+}
+
+// length is that of a block, and 0 for what is none.
+func (b *blocks) length(handle uint64) uint64 {
+	i, ok := b.find(handle)
+	if !ok || handle != firstBlock+uint64(b.list[i].offset) {
+		return 0
+	}
+	return uint64(b.list[i].length)
+}
+
+// put makes a block of data; 0 for none.
+func (b *blocks) put(data []byte) (uint64, error) {
+	handle, err := b.alloc(uint64(len(data)))
+	if err == nil && handle != 0 {
+		copy(b.bytes(handle), data)
+	}
+	return handle, err
+}
+
+// setOutput makes a part of a block the output. What is no block leaves the
+// output as it is, which is how a guest says that there is none.
+func (b *blocks) setOutput(handle, n uint64) bool {
+	if handle == 0 {
+		return true
+	}
+	data, ok := b.at(handle, n)
+	if ok {
+		b.outputAt, b.outputBytes = uint32(handle-firstBlock), uint32(len(data)) //nolint:gosec // lies in data
+	}
+	return ok
+}
+
+// output is a copy of what was set, as it is now.
+func (b *blocks) output() []byte {
+	return slices.Clone(b.data[b.outputAt:][:b.outputBytes])
+}
+
+func (b *blocks) load64(offset uint64) (uint64, bool) {
+	data, ok := b.at(offset, 8)
+	if !ok {
+		return 0, false
+	}
+	return binary.LittleEndian.Uint64(data), true
+}
+
+func (b *blocks) store64(offset, v uint64) bool {
+	data, ok := b.at(offset, 8)
+	if ok {
+		binary.LittleEndian.PutUint64(data, v)
+	}
+	return ok
+}

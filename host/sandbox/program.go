@@ -1,0 +1,114 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
+
+	"waymark/host/sandbox/meter"
+)
+
+// program is a module's code in a runtime of its own, with the host functions
+// that it imports.
+type program struct {
+	wazero.Runtime
+	module wazero.CompiledModule
+}
+
+// newProgram loads a module.
+func newProgram(ctx context.Context, config wazero.RuntimeConfig, wasm []byte) (_ *program, err error) {
+	r := wazero.NewRuntimeWithConfig(ctx, config)
+	defer func() {
+		// wazero's compiler panics on some shapes it can't handle.
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the compiler panicked: %v", p)
+		}
+		if err != nil {
+			_ = r.Close(context.WithoutCancel(ctx))
+		}
+	}()
+	module, err := r.CompileModule(ctx, wasm)
+	if err != nil {
+		return nil, err
+	}
+	wanted := map[string]bool{}
+	for _, f := range module.ImportedFunctions() {
+		namespace, _, _ := f.Import()
+		wanted[namespace] = true
+	}
+	for namespace := range wanted {
+		if err := instantiateImports(ctx, r, namespace); err != nil {
+			return nil, err
+		}
+	}
+	return &program{Runtime: r, module: module}, nil
+}
+
+// instantiateImports gives a runtime the host functions of one import module.
+func instantiateImports(ctx context.Context, r wazero.Runtime, namespace string) error {
+	if namespace == nsWASI {
+		_, err := wasi_snapshot_preview1.Instantiate(ctx, r)
+		return err
+	}
+	b := r.NewHostModuleBuilder(namespace)
+	export := func(name string, params, results []api.ValueType, call func(*instance, []uint64)) {
+		b.NewFunctionBuilder().WithGoFunction(api.GoFunc(func(ctx context.Context, stack []uint64) {
+			call(running(ctx), stack)
+		}), params, results).Export(name)
+	}
+	switch namespace {
+	case meter.ImportModule:
+		i64 := []api.ValueType{api.ValueTypeI64}
+		export(meter.ImportTick, nil, i64, func(in *instance, stack []uint64) { stack[0] = uint64(in.gov.tick()) }) //nolint:gosec // never negative
+		export(meter.ImportDone, i64, nil, func(in *instance, stack []uint64) { in.gov.done(int64(stack[0])) })     //nolint:gosec // signed on the wire
+	case nsGuard:
+		for i := range hostImports {
+			if imp := &hostImports[i]; len(imp.bounds) > 0 {
+				params, results := imp.wazeroTypes()
+				export(imp.name, params, results, imp.guard)
+			}
+		}
+	default:
+		for i := range hostImports {
+			if imp := &hostImports[i]; imp.module == namespace && imp.call != nil {
+				params, results := imp.wazeroTypes()
+				export(imp.name, params, results, imp.call)
+			}
+		}
+	}
+	_, err := b.Instantiate(ctx)
+	return err
+}
+
+// runContext is the context of a call into a guest. Host functions find the
+// instance that calls them by it: wazero shows them only the module.
+type runContext struct {
+	context.Context
+	in *instance
+}
+
+type runKey struct{}
+
+// Value gives what asks the instance, also where a context has been put around
+// this one.
+func (c *runContext) Value(key any) any {
+	if key == (runKey{}) {
+		return c.in
+	}
+	return c.Context.Value(key)
+}
+
+// running returns the instance that calls a host function.
+func running(ctx context.Context) *instance {
+	if c, ok := ctx.(*runContext); ok {
+		return c.in
+	}
+	in, ok := ctx.Value(runKey{}).(*instance)
+	if !ok {
+		panic("a host function was called outside of a run")
+	}
+	return in
+}

@@ -51,14 +51,10 @@ type block struct {
 const (
 	// firstBlock is the offset of the first block, so that 0 is none.
 	firstBlock = 64
-	// blockCost is what one block takes besides its bytes, as far as it counts
-	// against the limit: the size of block, and as much again for its place in
-	// list, which grows by doubling.
-	blockCost = 32
-	// maxBlocks is how many blocks may be live at a time. A guest needs a
-	// handful: its input, its output and one for each log line or fs_* call that
-	// it doesn't free.
-	maxBlocks = 10_000
+	// blockCost is what one block counts against the limit besides its bytes: the
+	// size of block and of its place in free, twice, since both lists grow by
+	// doubling.
+	blockCost = 48
 	// largeBlock is the size from which blocks take whole pages.
 	largeBlock = 1 << 20
 )
@@ -108,8 +104,6 @@ func (b *blocks) alloc(length uint64) (uint64, error) {
 		return 0, nil
 	case length > uint64(b.max): //nolint:gosec // not negative
 		return 0, limitError(fmt.Sprintf("it asks for a block of %d bytes, memory = %d", length, b.max))
-	case b.live >= maxBlocks:
-		return 0, limitError(fmt.Sprintf("it holds %d blocks: free them", maxBlocks))
 	}
 	i, err := b.place(uint32(length)) //nolint:gosec // at most max, which memory of 32 bits bounds
 	if err != nil {
@@ -145,7 +139,7 @@ func (b *blocks) place(length uint32) (int, error) {
 	if i, ok := b.reuse(best); ok {
 		return i, nil
 	}
-	return 0, limitError(fmt.Sprintf("its blocks don't fit: %d are in use, %d bytes more were asked for, memory = %d", b.live, length, b.max))
+	return 0, limitError(fmt.Sprintf("no room for a block of %d bytes beside %d others, memory = %d: free them", length, b.live, b.max))
 }
 
 func (b *blocks) reuse(size uint32) (int, bool) {

@@ -25,8 +25,15 @@ func (in *instance) put(data []byte) uint64 {
 	return handle
 }
 
-// fail sets the Extism error.
-func (in *instance) fail(text []byte) { in.blocks.errorText = in.put(text) }
+// fail sets the Extism error, or clears it with nil. What an earlier failure has
+// set is freed: a guest that gets over a thousand of them need not.
+func (in *instance) fail(text []byte) {
+	if in.failure == in.blocks.errorText {
+		in.blocks.release(in.failure)
+	}
+	in.failure = in.put(text)
+	in.blocks.errorText = in.failure
+}
 
 func inputLength(in *instance, stack []uint64) { stack[0] = in.blocks.length(in.blocks.input) }
 func inputOffset(in *instance, stack []uint64) { stack[0] = in.blocks.input }

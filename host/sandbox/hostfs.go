@@ -35,11 +35,12 @@ type fsFailure struct {
 // returns 0 as well, since there are no empty blocks, and clears it.
 func fsRead(in *instance, stack []uint64) {
 	data, err := in.readRange(stack[0], int64(stack[1]), int64(stack[2])) //nolint:gosec // negative is refused there
-	stack[0], in.blocks.errorText = 0, 0
+	stack[0] = 0
 	if err != nil {
 		in.fail(failure(err))
 		return
 	}
+	in.fail(nil)
 	stack[0] = in.put(data)
 }
 

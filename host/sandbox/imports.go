@@ -250,3 +250,12 @@ func (imp *hostImport) wazeroTypes() (params, results []api.ValueType) {
 	t := imp.meterType()
 	return slices.Clone([]byte(t.Params)), slices.Clone([]byte(t.Results))
 }
+
+// Imports lists all functions that a module may import.
+func Imports() []Symbol {
+	list := make([]Symbol, len(hostImports))
+	for i := range hostImports {
+		list[i] = symbol(hostImports[i].module, hostImports[i].name, meter.KindFunc, hostImports[i].meterType())
+	}
+	return list
+}

@@ -16,6 +16,7 @@ import (
 // The classes, as in the checklist of what the sandbox must survive.
 const (
 	ClassTime      = "time"
+	ClassCalls     = "calls"
 	ClassMemory    = "memory"
 	ClassAnswers   = "answers"
 	ClassCompiling = "compiling"
@@ -78,7 +79,7 @@ type Case struct {
 	// Within is the time to the outcome; 0 means the deadline and 50 ms.
 	Within time.Duration
 	// Memory is by how many MiB the process may grow; 0 means 96: module and
-	// kernel may have 16 each, twice with the spare, and what the engine needs.
+	// blocks may have 16 each, twice with the spare, and what the engine needs.
 	Memory int
 }
 
@@ -163,7 +164,7 @@ func matches(want, got string) bool {
 
 // Cases returns the corpus. Names are unique.
 func Cases() []Case {
-	return slices.Concat(timeCases(), memoryCases(), answerCases(), compilingCases(), loadingCases(), fileCases(), stateCases(), unitCases(), enduranceCases())
+	return slices.Concat(timeCases(), callCases(), memoryCases(), answerCases(), compilingCases(), loadingCases(), fileCases(), stateCases(), unitCases(), enduranceCases())
 }
 
 // Timed reports whether a deadline is among the ends that the case may come to,
@@ -201,7 +202,7 @@ const (
 	patience = 500 * time.Millisecond
 	// grace is how much later a kill may come.
 	grace = 50 * time.Millisecond
-	// caseMemory is what a module may use, and extism's kernel again.
+	// caseMemory is what a module may use, and its blocks again.
 	caseMemory = 16 << 20
 )
 

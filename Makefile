@@ -120,7 +120,7 @@ bench-latency: build ## Measure edit → hub, CPU per edit, starts and memory, e
 fuzz: guest ## Run every fuzz target for FUZZTIME (20s).
 	@git grep --untracked -oE '^func Fuzz[A-Za-z0-9_]+' -- '*_test.go' | { failed=0; while IFS=: read -r file func; do \
 		echo "== $${file%/*} $${func#func }"; \
-		$(GO) test -run '^$$' -fuzz "^$${func#func }\$$" -fuzztime $(FUZZTIME) "./$${file%/*}" </dev/null || failed=1; \
+		$(GO) test -run '^$$' -fuzz "^$${func#func }\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 2s "./$${file%/*}" </dev/null || failed=1; \
 	done; exit $$failed; }
 
 soak: guest ## Run the random tests for long, with cases that nobody has tried; hours on a busy machine.

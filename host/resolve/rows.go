@@ -178,12 +178,15 @@ func attributes(in map[string]abi.Value) snapshot.Attributes {
 	return out
 }
 
+// attributesSize is the larger of the number of bytes and of values: a list of
+// empty strings has no bytes.
 func attributesSize(in map[string]abi.Value) int {
-	n := 0
+	bytes, values := 0, 0
 	for k, v := range in {
-		n += len(k) + v.Size()
+		bytes += len(k) + v.Size()
+		values += 1 + len(v.List)
 	}
-	return n
+	return max(bytes, values)
 }
 
 // clean takes out NUL, which databases refuse.

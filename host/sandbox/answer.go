@@ -13,17 +13,6 @@ import (
 	"waymark/abi"
 )
 
-// decodeResponse decodes the answer to resolve. The library is strict about
-// syntax, duplicate keys and UTF-8, and tolerant of unknown members, as ABI
-// version 1 demands.
-func decodeResponse(data []byte) (*abi.Response, error) {
-	var r abi.Response
-	if err := json.Unmarshal(data, &r); err != nil {
-		return nil, &RunError{Kind: ErrAnswer, Detail: oneLine(err.Error(), guestTextMax)}
-	}
-	return &r, nil
-}
-
 // decodeDescription decodes and checks the answer to describe.
 func decodeDescription(data []byte) (*abi.Description, error) {
 	var d abi.Description

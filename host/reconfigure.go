@@ -62,7 +62,7 @@ func (h *Host) forget(gone []*rootSlot) {
 // changes nothing on an error. Roots and the peer have methods of their own.
 // The next refresh looks at everything anew.
 func (h *Host) Reconfigure(ctx context.Context, opts Options) error {
-	if _, err := (vfs.View{Reads: opts.Exclude}).Compile(); err != nil {
+	if err := vfs.CheckExclude(opts.Exclude); err != nil {
 		return err
 	}
 	ctx, leavePlugins, err := h.enterPlugins(ctx)

@@ -97,6 +97,8 @@ func whyUnreadable(err error) string {
 	switch {
 	case errors.Is(err, vfs.ErrNotRegular):
 		return "not a regular file"
+	case errors.Is(err, vfs.ErrManyNames):
+		return "it has several names, of which one may be secret: there is too much to search, so make it a file of its own"
 	case errors.Is(err, vfs.ErrChanged):
 		return "it kept changing while it was read"
 	case errors.Is(err, vfs.ErrLimit):

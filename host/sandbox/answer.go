@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"waymark/abi"
+	"waymark/host/vfs"
 )
 
 // decodeDescription decodes and checks the answer to describe.
@@ -33,6 +34,7 @@ func decodeDescription(data []byte) (*abi.Description, error) {
 		return nil, reject(fmt.Sprintf("describe 1 to %d", maxResolvers), "it describes %d resolvers", len(d.Resolvers))
 	}
 	seen := map[string]bool{}
+	var patterns vfs.Allowance // of the whole module
 	for _, r := range d.Resolvers {
 		if err := checkResolver(r); err != nil {
 			return nil, err
@@ -41,6 +43,9 @@ func decodeDescription(data []byte) (*abi.Description, error) {
 			return nil, reject("rename one", "it describes two resolvers named %q", r.Name)
 		}
 		seen[r.Name] = true
+		if err := patterns.Take("reads", r.Reads); err != nil {
+			return nil, reject("the bounds are for all resolvers of a module together, see abi/ABI.md", "resolver %q: %s", r.Name, err)
+		}
 	}
 	return &d, nil
 }

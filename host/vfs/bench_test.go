@@ -110,3 +110,20 @@ func BenchmarkCompile(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkLook is what judging names costs, where no file is looked at.
+func BenchmarkLook(b *testing.B) {
+	root, filter := skills(b, 1)
+	for _, name := range []string{"skills/one/other.md", "docs/Read Me/\u00fcber.md"} {
+		b.Run(name, func(b *testing.B) {
+			run := root.Begin(filter, vfs.Limits{})
+			defer run.Close()
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := run.Stat(name); err == nil {
+					b.Fatal("it is there")
+				}
+			}
+		})
+	}
+}

@@ -130,12 +130,15 @@ func (r *Run) reread(d Dep, data []byte) (fresh bool, renewed *Dep) {
 		return false, nil
 	}
 	id := identityOf(&st)
+	// A file with several names may have become one that is protected, without
+	// having changed itself: the directory of another name may have moved.
+	if st.Nlink > 1 && r.hardLinked(d.Path, &st).errno != 0 {
+		return false, nil
+	}
 	if id == d.ID && !d.Young {
 		return true, nil
 	}
-	// A file with several names may have become one that is protected: only
-	// a run finds out.
-	if d.Hash == nil || id.Size != d.ID.Size || st.Nlink > 1 {
+	if d.Hash == nil || id.Size != d.ID.Size {
 		return false, nil
 	}
 	return r.recompare(d, data)

@@ -48,7 +48,7 @@ func (r *Run) HiddenNames() int {
 // deny makes the error for a failure, and remembers it if it is a refusal.
 func (r *Run) deny(v verb, path string, f failure) *Error {
 	s := f.reason.sentinel()
-	if errors.Is(s, ErrHidden) || errors.Is(s, ErrEscape) {
+	if errors.Is(s, ErrHidden) || errors.Is(s, ErrEscape) || errors.Is(s, ErrManyNames) {
 		r.denied = appendDenial(r.denied, Denial{Path: path, Target: f.at, Reason: f.reason})
 	}
 	return f.error(v, path)

@@ -18,6 +18,9 @@ var (
 	ErrLimit = errors.New("over the limit")
 	// ErrNotRegular: neither a regular file nor a directory.
 	ErrNotRegular = errors.New("not a regular file")
+	// ErrManyNames: the file has several names, and there is too much in the
+	// root to tell whether one of them is protected.
+	ErrManyNames = errors.New("has several names, of which one may be protected: there is too much to search")
 	// ErrChanged: the file changed each time it was read.
 	ErrChanged = errors.New("changed while it was read")
 )
@@ -36,6 +39,7 @@ const (
 	ReasonEscape     Reason = "escape"       // a link out of the root
 	ReasonLimit      Reason = "limit"
 	ReasonNotRegular Reason = "not regular"
+	ReasonManyNames  Reason = "many names" // a hard link, perhaps to what is protected
 	ReasonChanged    Reason = "changed"
 )
 
@@ -50,6 +54,8 @@ func (r Reason) sentinel() error {
 		return ErrLimit
 	case ReasonNotRegular:
 		return ErrNotRegular
+	case ReasonManyNames:
+		return ErrManyNames
 	case ReasonChanged:
 		return ErrChanged
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // View says what one resolver may see of a root. The zero value sees nothing.
@@ -32,105 +33,141 @@ type Filter struct {
 }
 
 // Compile checks the patterns and prepares them. Its error is a
-// *PatternError.
+// *PatternError. Reads and Narrow have an Allowance each.
 func (v View) Compile() (*Filter, error) {
-	f := &Filter{reads: &trie{}, narrow: len(v.Narrow) > 0, mcpOnly: v.MCPOnly}
-	if err := f.reads.insertAll("reads", v.Reads, groupReads); err != nil {
+	f := &Filter{narrow: len(v.Narrow) > 0, mcpOnly: v.MCPOnly}
+	b := newTrieBuilder()
+	if err := new(Allowance).insertAll(b, "reads", v.Reads, groupReads); err != nil {
 		return nil, err
 	}
-	if err := f.reads.insertAll("narrow", v.Narrow, groupNarrow); err != nil {
+	if err := new(Allowance).insertAll(b, "narrow", v.Narrow, groupNarrow); err != nil {
 		return nil, err
 	}
+	f.reads = b.build()
 	var err error
-	f.guard, err = newGuard(v.GrantSecrets)
+	f.guard, err = guardFor(v.GrantSecrets)
 	return f, err
 }
 
-func (t *trie) insertAll(field string, patterns []string, g group) error {
-	budget := maxExpansions
-	for _, p := range patterns {
-		lists, err := parsePattern(field, p, &budget)
-		if err != nil {
-			return err
-		}
-		for _, segments := range lists {
-			t.insert(segments, g)
-		}
-	}
-	return nil
+// CheckExclude says what OpenRoot would say of patterns to exclude. Its error
+// is a *PatternError.
+func CheckExclude(patterns []string) error {
+	_, err := newExclude(patterns)
+	return err
 }
 
-// newGuard builds the trie of what is protected, less what is granted.
-func newGuard(granted []string) (*trie, error) {
-	t := &trie{}
-	known := make(map[string]bool)
-	for _, s := range SecretPatterns() {
-		known[s.Pattern] = true
-		if !slices.Contains(granted, s.Pattern) {
-			t.insert(anywhere(s.Pattern), groupSecret)
-		}
+// newExclude builds the trie of what is excluded, together with all below it.
+func newExclude(patterns []string) (*trie, error) {
+	b := newTrieBuilder()
+	err := new(Allowance).insertAll(b, "exclude", patterns, groupExclude, "**")
+	return b.build(), err
+}
+
+// guardFor is the trie of what is protected, less what is granted.
+func guardFor(granted []string) (*trie, error) {
+	if len(granted) == 0 {
+		return wholeGuard(), nil
 	}
 	for _, g := range granted {
-		if !known[g] {
+		if !slices.ContainsFunc(SecretPatterns(), func(s Secret) bool { return s.Pattern == g }) {
 			return nil, &PatternError{Field: "grant_secrets", Pattern: g,
 				Problem: fmt.Sprintf("is not an entry of the secret list; entries are granted by name, such as %q", ".env*")}
 		}
 	}
-	for _, m := range MCPFiles() {
-		t.insert(anywhere(m.Pattern), groupMCP)
-	}
-	return t, nil
+	return newGuard(granted), nil
 }
 
-// anywhere makes the segments of a list entry match at any depth, with all
-// that lies below.
-func anywhere(pattern string) []string {
-	segments := []string{"**"}
-	segments = append(segments, strings.Split(fold(strings.TrimSuffix(pattern, "/**")), "/")...)
-	return append(segments, "**")
+// wholeGuard is the guard of nearly every view.
+var wholeGuard = sync.OnceValue(func() *trie { return newGuard(nil) })
+
+func newGuard(granted []string) *trie {
+	b := newTrieBuilder()
+	for _, s := range SecretPatterns() {
+		if !slices.Contains(granted, s.Pattern) {
+			b.protect(s.Pattern, groupSecret)
+		}
+	}
+	for _, m := range MCPFiles() {
+		b.protect(m.Pattern, groupMCP)
+	}
+	return b.build()
+}
+
+// protect adds an entry of a list, at any depth and with all that lies below.
+func (b *trieBuilder) protect(pattern string, g group) {
+	at := b.secondNames(b.child(0, "**", g), strings.TrimSuffix(pattern, "/**"), g)
+	b.end(b.child(at, "**", g), g)
+}
+
+// protectFile adds a literal path.
+func (b *trieBuilder) protectFile(path string, g group) {
+	plain := strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`)
+	b.end(b.secondNames(0, plain.Replace(path), g), g)
+}
+
+// secondNames adds names below a node, in all the spellings that file systems
+// find them by, and returns the node behind them.
+func (b *trieBuilder) secondNames(at place, path string, g group) place {
+	for name := range strings.SplitSeq(path, "/") {
+		name = fold(name)
+		next := b.child(at, name, g)
+		for _, short := range shortNames(name) {
+			b.short(at, next, short)
+		}
+		at = next
+	}
+	return at
 }
 
 // scope is where all patterns stand at one path.
 type scope struct {
-	reads, guard, exclude state
+	reads, guard, exclude, mcp state
 }
 
-// scopeAt is the scope of a root directory at an absolute path. The guard
-// runs over the names above the root too, but keeps of them only the entries
-// that have begun and not ended there; see SecretPatterns.
-func (f *Filter) scopeAt(absolute string, exclude *trie) scope {
-	guard := f.guard.start()
-	for name := range strings.SplitSeq(strings.Trim(absolute, "/"), "/") {
-		if name != "" {
-			guard = guard.step(nil, fold(name))
-		}
+// size is how many nodes are kept.
+func (s scope) size() int {
+	return len(s.reads.nodes) + len(s.guard.nodes) + len(s.exclude.nodes) + len(s.mcp.nodes)
+}
+
+// scopeAt is the scope of a root's directory. The guard runs over the names
+// above the root too, but keeps of them only the entries that have begun and
+// not ended there; see SecretPatterns.
+func (f *Filter) scopeAt(r *Root, p *stepper) scope {
+	guard := p.start(f.guard)
+	for _, name := range r.names {
+		guard = p.step(f.guard, guard, state{}, fold(name))
 	}
-	guard = slices.DeleteFunc(guard, func(n *trieNode) bool { return n.ends != 0 })
-	for _, n := range f.guard.start() {
-		guard = guard.add(n)
-	}
-	return scope{reads: f.reads.start(), guard: guard, exclude: exclude.start()}
+	return scope{reads: p.start(f.reads), guard: p.begun(f.guard, guard), exclude: p.start(r.exclude), mcp: p.start(r.mcp)}
 }
 
 // step is the scope of an entry of the directory at s; dst lends its slices.
-func (s scope) step(dst scope, name string) scope {
+func (f *Filter) step(r *Root, p *stepper, s, dst scope, name string) scope {
+	dst = f.stepGuard(r, p, s, dst, name)
+	dst.reads = p.step(f.reads, s.reads, dst.reads, name)
+	return dst
+}
+
+// stepGuard is step without the view's own patterns.
+func (f *Filter) stepGuard(r *Root, p *stepper, s, dst scope, name string) scope {
+	folded := fold(name)
 	return scope{
-		reads:   s.reads.step(dst.reads[:0], name),
-		guard:   s.guard.step(dst.guard[:0], fold(name)),
-		exclude: s.exclude.step(dst.exclude[:0], name),
+		reads:   state{nodes: dst.reads.nodes[:0]},
+		guard:   p.step(f.guard, s.guard, dst.guard, folded),
+		exclude: p.step(r.exclude, s.exclude, dst.exclude, name),
+		mcp:     p.step(r.mcp, s.mcp, dst.mcp, folded),
 	}
 }
 
 // protected says why nothing may be read at s, by whatever path it is
 // reached.
 func (f *Filter) protected(s scope) Reason {
-	if s.exclude.ends() != 0 {
+	if s.exclude.ends != 0 {
 		return ReasonExcluded
 	}
-	switch g := s.guard.ends(); {
+	switch g := s.guard.ends; {
 	case g&groupSecret != 0:
 		return ReasonSecret
-	case g&groupMCP != 0 && !f.mcpOnly:
+	case (g|s.mcp.ends)&groupMCP != 0 && !f.mcpOnly:
 		return ReasonMCP
 	}
 	return ReasonNone
@@ -147,7 +184,7 @@ func (f *Filter) sees(s scope) sight {
 	if reason := f.protected(s); reason != ReasonNone {
 		return sight{reason: reason}
 	}
-	ends, way := s.reads.ends(), s.reads.onWay()
+	ends, way := s.reads.ends, s.reads.onWay
 	v := sight{file: ends&groupReads != 0, dir: way&groupReads != 0}
 	if f.narrow {
 		v.file = v.file && ends&groupNarrow != 0

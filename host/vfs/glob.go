@@ -2,31 +2,41 @@ package vfs
 
 import (
 	"strings"
-	"unicode/utf8"
 
 	"github.com/bmatcuk/doublestar/v4"
 )
 
 // glob matches one name.
 type glob struct {
-	prefix, suffix string // of a name, when simple
-	simple         bool   // one star, nothing else special
-	pattern        string
+	segment string
+	// star is the place of the only star when nothing else is special, else -1.
+	star int
 }
 
 func newGlob(segment string) glob {
 	if i := strings.IndexByte(segment, '*'); i >= 0 && !strings.ContainsAny(segment[:i]+segment[i+1:], `*?[\`) {
-		return glob{prefix: segment[:i], suffix: segment[i+1:], simple: true}
+		return glob{segment, i}
 	}
-	return glob{pattern: segment}
+	return glob{segment, -1}
 }
 
+// match takes at most as many comparisons as the product of the lengths: a
+// segment has no braces, and of its stars only the last may have to be tried
+// again.
 func (g *glob) match(name string) bool {
-	if g.simple {
-		return len(name) >= len(g.prefix)+len(g.suffix) &&
-			strings.HasPrefix(name, g.prefix) && strings.HasSuffix(name, g.suffix)
+	if g.star >= 0 {
+		return len(name) >= len(g.segment)-1 &&
+			strings.HasPrefix(name, g.segment[:g.star]) && strings.HasSuffix(name, g.segment[g.star+1:])
 	}
-	return doublestar.MatchUnvalidated(g.pattern, name)
+	return doublestar.MatchUnvalidated(g.segment, name)
+}
+
+// cost is what match takes at most, in units of work.
+func (g *glob) cost(name string) int64 {
+	if g.star >= 0 {
+		return 1
+	}
+	return 1 + int64(len(g.segment))*int64(len(name))/pairsPerUnit
 }
 
 // literal returns the one name that a segment matches, if it isn't a glob.
@@ -45,18 +55,6 @@ func literal(segment string) (name string, ok bool) {
 		b.WriteByte(segment[i])
 	}
 	return b.String(), true
-}
-
-// fold brings names that a case-insensitive file system holds for the same to
-// one spelling.
-func fold(name string) string {
-	for i := 0; i < len(name); i++ {
-		if name[i] >= utf8.RuneSelf {
-			// Through upper case, so that long s and the like fold too.
-			return strings.ToLower(strings.ToUpper(name))
-		}
-	}
-	return strings.ToLower(name)
 }
 
 // oneStar makes one star of several inside of a name, where they mean the

@@ -1,6 +1,7 @@
 package vfs
 
 import (
+	"errors"
 	"io/fs"
 	"strings"
 	"syscall"
@@ -9,83 +10,193 @@ import (
 )
 
 // hardLinks knows the protected files that a hard link may stand for. A hard
-// link has no target: all names of a file are equal, and finding them would
-// take a walk over the whole file system. So a file with several names is
-// compared with the protected files in the root's top directory, in its own
-// directory, and at the literal places of both lists. Who can make a hard
-// link can also make a copy, which nobody can recognize; this is for the
-// archive that brings a link with it.
+// link has no target: all names of a file are equal, and nothing tells where
+// the others are. So before a file with several names is read, the root is
+// searched for protected files, and the file is refused when it is one of them,
+// or when there is too much to search. Who can make a hard link can also make a
+// copy, which nobody can recognize; this is for the archive that brings a link
+// with it.
 type hardLinks struct {
-	known   map[Identity]Reason // by device and inode only
-	looked  map[string]bool     // directories
-	entries int
+	// searched holds a search for every device that a file with several names
+	// was on: there is no hard link from one to another.
+	searched map[uint64]*linkSearch
 }
 
-// maxHardLinkEntries bounds the search in large directories.
-const maxHardLinkEntries = 20_000
+const (
+	// maxSearched bounds a search for protected files, in entries of
+	// directories: it takes 50 ms, once for a run or a check that meets a file
+	// with several names.
+	maxSearched = 100_000
+	// maxBulk bounds it in directories that hold, in great numbers, what
+	// comes from elsewhere: see isBulk. Beyond it nothing is refused.
+	maxBulk = 20_000
 
-// hardLinked refuses a file that is also a protected one.
-func (r *Run) hardLinked(path string, st *unix.Stat_t) failure {
-	if r.links.known == nil {
-		r.links.known = make(map[Identity]Reason)
-		r.links.looked = make(map[string]bool)
-		r.lookUpListed()
-		r.lookForProtected(".")
+	// What searching costs, in units of work.
+	workPerEntry = 50
+	workPerStat  = 150
+)
+
+// linkSearch is a search for protected files on one device.
+type linkSearch struct {
+	run     *Run
+	dev     uint64
+	known   map[Identity]Reason // by device and inode only
+	todo    []*searchedDir      // the last is next
+	bulk    []*searchedDir
+	left    int
+	partial bool // it ended before everything was looked at
+}
+
+// searchedDir is a directory that is to be searched. It doesn't hold its path:
+// that of a hundred thousand could be long.
+type searchedDir struct {
+	name  string
+	up    *searchedDir
+	at    scope // where the guard stands, once it is listed
+	names int   // on the way from the root
+}
+
+func (d *searchedDir) path() string {
+	if d.up == nil {
+		return "."
 	}
-	dir, _ := split(path)
-	r.lookForProtected(dir)
+	names := make([]string, d.names)
+	for ; d.up != nil; d = d.up {
+		names[d.names-1] = d.name
+	}
+	return strings.Join(names, "/")
+}
+
+// isBulk reports whether what is in a directory of this name came from
+// elsewhere: packages that were published, and git's objects, which are
+// compressed.
+func (d *searchedDir) isBulk(name string) bool {
+	if name == "node_modules" {
+		return true
+	}
+	for ; name == "objects" && d != nil; d = d.up {
+		if d.name == ".git" {
+			return true
+		}
+	}
+	return false
+}
+
+// hardLinked refuses a file that is also a protected one, or may be.
+func (r *Run) hardLinked(path string, st *unix.Stat_t) failure {
 	id := identityOf(st)
-	if reason := r.links.known[Identity{Dev: id.Dev, Ino: id.Ino}]; reason != ReasonNone {
+	search := r.links.searched[id.Dev]
+	if search == nil {
+		search = &linkSearch{run: r, dev: id.Dev, known: make(map[Identity]Reason)}
+		search.do()
+		if r.links.searched == nil {
+			r.links.searched = make(map[uint64]*linkSearch)
+		}
+		r.links.searched[id.Dev] = search
+	}
+	switch reason := search.known[Identity{Dev: id.Dev, Ino: id.Ino}]; {
+	case r.over != nil:
+		return failure{errno: syscall.EIO, reason: ReasonLimit}
+	case reason != ReasonNone:
 		return failure{errno: syscall.ENOENT, reason: reason, at: path, detail: "a hard link"}
+	case search.partial:
+		return failure{errno: syscall.EACCES, reason: ReasonManyNames, at: path, detail: "make it a file of its own: cp -p it, and mv the copy over it"}
 	}
 	return failure{}
 }
 
-// lookUpListed finds the protected files of several names.
-func (r *Run) lookUpListed() {
-	var paths []string
-	for _, m := range MCPFiles() {
-		paths = append(paths, m.Pattern)
+func (s *linkSearch) do() {
+	s.todo, s.left = []*searchedDir{{at: s.run.scopes["."]}}, maxSearched
+	s.empty(&s.todo)
+	s.partial = s.left < 0
+	s.left = min(s.left, maxBulk)
+	for len(s.bulk) > 0 && s.left > 0 {
+		s.todo = append(s.todo, s.bulk[len(s.bulk)-1])
+		s.bulk = s.bulk[:len(s.bulk)-1]
+		s.empty(&s.todo)
 	}
-	for _, s := range SecretPatterns() {
-		paths = append(paths, s.Pattern)
-	}
-	for _, m := range append(paths, r.root.mcp...) {
-		if strings.Contains(m, "/") && !strings.Contains(m, "*") {
-			r.addProtected(m)
-		}
+	s.todo, s.bulk = nil, nil
+}
+
+// empty searches directories until none is left to do, or nothing of the
+// bound.
+func (s *linkSearch) empty(todo *[]*searchedDir) {
+	for len(*todo) > 0 && s.left >= 0 && s.run.over == nil {
+		last := len(*todo) - 1
+		d := (*todo)[last]
+		*todo = (*todo)[:last]
+		s.list(d)
+		s.run.stepped()
 	}
 }
 
-// lookForProtected finds the protected files of one directory.
-func (r *Run) lookForProtected(dir string) {
-	if r.links.looked[dir] {
-		return
+// list looks at the entries of one directory. One that can't be listed is
+// passed over: no link can have been made to what is in it, except by somebody
+// who may.
+func (s *linkSearch) list(d *searchedDir) {
+	r, path := s.run, d.path()
+	if d.up != nil {
+		d.at = r.filter.stepGuard(r.root, &r.stepper, d.up.at, scope{}, d.name)
 	}
-	r.links.looked[dir] = true
+	inside := r.filter.protected(d.at) != ReasonNone
 	var found []string
-	at := r.dirScope(dir)
-	_, _, _, _ = r.w.list(dir, func(name []byte, typ fs.FileMode) bool {
-		r.links.entries++
-		path := join(dir, string(name))
-		if typ == 0 && r.root.protected(r.filter, path, at.step(scope{}, string(name))) != ReasonNone {
-			found = append(found, path)
+	todo, bulk := s.todo, s.bulk
+	before, _, _, errno := r.w.list(path, func(name []byte, typ fs.FileMode) bool {
+		n := string(name)
+		r.stepper.use(workPerEntry)
+		if s.left -= 1 + len(n)/64; s.left < 0 {
+			return false
 		}
-		return r.links.entries < maxHardLinkEntries
+		switch {
+		case typ == fs.ModeDir && d.isBulk(n):
+			bulk = append(bulk, &searchedDir{name: n, up: d, names: d.names + 1})
+		case typ == fs.ModeDir:
+			todo = append(todo, &searchedDir{name: n, up: d, names: d.names + 1})
+		case typ == 0 && (inside || s.protects(d, n)):
+			found = append(found, n)
+		}
+		return true
 	})
-	for _, path := range found {
-		r.addProtected(path)
+	if errno == 0 && before.Dev != s.dev && before.Dev != r.root.id.Dev {
+		return // another file system, such as /proc
+	}
+	if temporary(errno) {
+		s.left = -1
+	}
+	s.todo, s.bulk = todo, bulk
+	for _, name := range found {
+		s.add(join(path, name), d, name)
 	}
 }
 
-func (r *Run) addProtected(path string) {
-	reason := r.root.protected(r.filter, path, r.scopeOf(path))
-	if reason == ReasonNone {
-		return // granted
-	}
+func (s *linkSearch) protects(d *searchedDir, name string) bool {
+	r := s.run
+	r.leaf = r.filter.stepGuard(r.root, &r.stepper, d.at, r.leaf, name)
+	return r.filter.protected(r.leaf) != ReasonNone
+}
+
+// add remembers a protected file.
+func (s *linkSearch) add(path string, d *searchedDir, name string) {
+	r := s.run
+	r.stepper.use(workPerStat)
 	var st unix.Stat_t
-	if _, errno := r.w.stat(path, &st); errno == 0 && typeOf(&st) == 0 {
+	_, errno := r.w.stat(path, &st)
+	switch {
+	case temporary(errno):
+		s.left = -1
+	case errno == 0 && typeOf(&st) == 0 && st.Nlink > 1:
 		id := identityOf(&st)
-		r.links.known[Identity{Dev: id.Dev, Ino: id.Ino}] = reason
+		r.leaf = r.filter.stepGuard(r.root, &r.stepper, d.at, r.leaf, name)
+		s.known[Identity{Dev: id.Dev, Ino: id.Ino}] = r.filter.protected(r.leaf)
 	}
+}
+
+// temporary reports whether an errno says that something may be there, which
+// couldn't be looked at.
+func temporary(errno syscall.Errno) bool {
+	switch {
+	case errno == 0, errno == syscall.ENOENT, isLink(errno), errors.Is(errno, fs.ErrPermission):
+		return false
+	}
+	return true
 }

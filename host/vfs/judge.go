@@ -1,6 +1,9 @@
 package vfs
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // Judgement is what a filter says of a path by its name alone: no file is
 // looked at and no link followed.
@@ -15,7 +18,8 @@ type Judgement struct {
 // Judge tells what a run with this filter would be told about a path before
 // anything is looked at. It opens nothing and charges nothing; it works on a
 // closed root, too. What no run may ask for (see the package comment on paths)
-// is ReasonNotInReads. A nil filter sees nothing.
+// is ReasonNotInReads, and so is what would take a run beyond its limits. A nil
+// filter sees nothing.
 func (r *Root) Judge(f *Filter, name string) Judgement {
 	path, _, problem := cleanPath(name)
 	if problem.errno != 0 {
@@ -24,7 +28,11 @@ func (r *Root) Judge(f *Filter, name string) Judgement {
 	if f == nil || f.guard == nil { // none, or what Compile gave with an error
 		f, _ = View{}.Compile() // can't fail without patterns
 	}
-	s := r.sees(f, path, r.scopeTo(f, path))
+	at, ok := r.scopeTo(f, path)
+	if !ok {
+		return Judgement{Reason: ReasonNotInReads}
+	}
+	s := r.sees(f, path, at)
 	return Judgement{File: s.file, Dir: s.dir, Reason: s.reason}
 }
 
@@ -35,24 +43,40 @@ func (r *Root) SecretEntry(name string) (entry Secret, ok bool) {
 	if problem.errno != 0 {
 		return Secret{}, false
 	}
-	for _, s := range SecretPatterns() {
-		f := &Filter{reads: &trie{}, guard: &trie{}}
-		f.guard.insert(anywhere(s.Pattern), groupSecret)
-		if r.scopeTo(f, path).guard.ends() != 0 {
-			return s, true
+	list, guards := SecretPatterns(), secretGuards()
+	for i, guard := range guards {
+		if at, _ := r.scopeTo(&Filter{reads: noPatterns, guard: guard}, path); at.guard.ends != 0 {
+			return list[i], true
 		}
 	}
 	return Secret{}, false
 }
 
-// scopeTo is where the patterns stand at a clean path.
-func (r *Root) scopeTo(f *Filter, path string) scope {
-	s := r.scope(f)
+// noPatterns is a trie that matches nothing.
+var noPatterns = newTrieBuilder().build()
+
+// secretGuards are guards of one entry each, in the order of the list.
+var secretGuards = sync.OnceValue(func() []*trie {
+	var guards []*trie
+	for _, s := range SecretPatterns() {
+		b := newTrieBuilder()
+		b.protect(s.Pattern, groupSecret)
+		guards = append(guards, b.build())
+	}
+	return guards
+})
+
+// scopeTo is where the patterns stand at a clean path. ok is false when
+// following them takes too long.
+func (r *Root) scopeTo(f *Filter, path string) (s scope, ok bool) {
+	p := stepper{most: maxWork}
+	s = f.scopeAt(r, &p)
 	if path == "." {
-		return s
+		return s, true
 	}
 	for name := range strings.SplitSeq(path, "/") {
-		s = s.step(scope{}, name)
+		s = f.step(r, &p, s, scope{}, name)
 	}
-	return s
+	p.settle()
+	return s, !p.spent
 }

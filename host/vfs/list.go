@@ -34,7 +34,7 @@ func (r *Run) list(l *look) *listing {
 			return false
 		}
 		r.admit(list, l, name, typ)
-		return true
+		return r.over == nil
 	})
 	list.young = list.id != after || list.id.young(now)
 	if r.over != nil {
@@ -67,16 +67,19 @@ func (r *Run) admit(list *listing, l *look, name []byte, typ fs.FileMode) {
 	}
 	n := string(name)
 	asked := join(l.asked, n)
-	r.leaf = r.dirScope(l.asked).step(r.leaf, n)
+	r.leaf = r.filter.step(r.root, &r.stepper, r.dirScope(l.asked), r.leaf, n)
 	s := r.root.sees(r.filter, asked, r.leaf)
+	if r.stepped(); r.over != nil {
+		return
+	}
 	if !s.file && (!s.dir || typ != fs.ModeDir && typ != fs.ModeSymlink) {
 		return
 	}
 	path := asked
 	if l.path != l.asked {
 		path = join(l.path, n)
-		r.leaf = r.dirScope(l.path).step(r.leaf, n)
-		if r.root.protected(r.filter, path, r.leaf) != ReasonNone {
+		r.leaf = r.filter.stepGuard(r.root, &r.stepper, r.dirScope(l.path), r.leaf, n)
+		if r.stepped(); r.protected(r.leaf) != ReasonNone {
 			return
 		}
 	}

@@ -62,6 +62,9 @@ func (r *Run) look(v verb, name string) *look {
 	}
 	l := &look{asked: path}
 	s := r.root.sees(r.filter, path, r.scopeOf(path))
+	if r.over != nil {
+		return &look{err: r.over}
+	}
 	if !s.dir {
 		// Nothing is remembered of what isn't visible, and nothing charged:
 		// a guest may guess as long as it likes.

@@ -8,13 +8,11 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-const (
-	// maxPatternLen keeps a pattern to what a person would write.
-	maxPatternLen = 1024
-	// maxExpansions bounds what braces can multiply to in one view; the
-	// biggest real pattern seen expands to a few dozen.
-	maxExpansions = 2048
-)
+// maxPatternLen keeps a pattern to what a person would write.
+const maxPatternLen = 1024
+
+// maxShown is how much of a pattern an error shows, in bytes.
+const maxShown = 120
 
 // PatternError says which pattern is wrong, and how to mend it.
 type PatternError struct {
@@ -24,20 +22,26 @@ type PatternError struct {
 	Pattern string
 	// Problem is for a person.
 	Problem string
+	// TooMuch says that the pattern is sound, but more than its Allowance has
+	// left.
+	TooMuch bool
 }
 
 // Error implements error.
 func (e *PatternError) Error() string {
-	return fmt.Sprintf("%s: pattern %q %s", e.Field, e.Pattern, e.Problem)
+	pattern := e.Pattern
+	if len(pattern) > maxShown {
+		pattern = strings.ToValidUTF8(pattern[:maxShown], "") + "…"
+	}
+	return fmt.Sprintf("%s: pattern %q %s", e.Field, pattern, e.Problem)
 }
 
-// parsePattern turns a doublestar pattern into lists of segments, one for
-// each way its braces expand, so that matching goes name by name and knows
-// which directories lie on the way. budget is what may still be expanded.
+// alternatives checks a doublestar pattern and expands its braces, so that
+// matching goes name by name and knows which directories lie on the way.
 //
 // The language is doublestar's, less what can't match a clean relative path
-// or would let one segment match a slash.
-func parsePattern(field, pattern string, budget *int) ([][]string, error) {
+// or would let one segment match a slash; see splitSegments.
+func (a *Allowance) alternatives(field, pattern string) ([]string, error) {
 	bad := func(problem string) error {
 		return &PatternError{Field: field, Pattern: pattern, Problem: problem}
 	}
@@ -51,19 +55,11 @@ func parsePattern(field, pattern string, budget *int) ([][]string, error) {
 	case !doublestar.ValidatePattern(pattern):
 		return nil, bad("is not a valid doublestar pattern; check its brackets and braces")
 	}
-	var alternatives []string
-	if !expandBraces(pattern, budget, &alternatives) {
-		return nil, bad(fmt.Sprintf("makes the braces expand to more than %d patterns; write fewer alternatives", maxExpansions))
+	var list []string
+	if !a.expandBraces(pattern, &list) {
+		return nil, a.exceeded(field, pattern)
 	}
-	lists := make([][]string, 0, len(alternatives))
-	for _, alt := range alternatives {
-		segments, problem := splitSegments(alt)
-		if problem != "" {
-			return nil, bad(problem)
-		}
-		lists = append(lists, segments)
-	}
-	return lists, nil
+	return list, nil
 }
 
 // splitSegments splits a pattern without braces at its slashes.
@@ -89,8 +85,11 @@ func splitSegments(pattern string) (segments []string, problem string) {
 }
 
 // expandBraces appends every pattern without braces that p stands for. It
-// reports whether the budget was enough.
-func expandBraces(p string, budget *int, out *[]string) bool {
+// reports whether the allowance was enough.
+func (a *Allowance) expandBraces(p string, out *[]string) bool {
+	if a.expanded += len(p); a.expanded > maxExpanded {
+		return false
+	}
 	open := -1
 	scanPattern(p, func(i int) bool {
 		if p[i] == '{' {
@@ -100,8 +99,8 @@ func expandBraces(p string, budget *int, out *[]string) bool {
 	})
 	if open < 0 {
 		*out = append(*out, p)
-		*budget--
-		return *budget >= 0
+		a.patterns++
+		return a.patterns <= maxAlternatives
 	}
 	depth, start := 0, open+1
 	var alternatives []string
@@ -127,7 +126,7 @@ func expandBraces(p string, budget *int, out *[]string) bool {
 		return true
 	})
 	for _, alt := range alternatives {
-		if !expandBraces(p[:open]+alt+p[end:], budget, out) {
+		if !a.expandBraces(p[:open]+alt+p[end:], out) {
 			return false
 		}
 	}

@@ -94,7 +94,10 @@ func (r *Run) guarded(path string) failure {
 	if !utf8.ValidString(path) {
 		return failure{errno: syscall.ENOENT, reason: ReasonNotInReads, detail: "leads to a name that isn't UTF-8"}
 	}
-	if reason := r.root.protected(r.filter, path, r.scopeOf(path)); reason != ReasonNone {
+	switch reason := r.protected(r.scopeOf(path)); {
+	case r.over != nil:
+		return failure{errno: syscall.EIO, reason: ReasonLimit}
+	case reason != ReasonNone:
 		return failure{errno: syscall.ENOENT, reason: reason, at: path}
 	}
 	return failure{}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -34,7 +33,8 @@ type Root struct {
 	id         Identity
 	now        func() time.Time
 	exclude    *trie
-	mcp        []string
+	mcp        *trie    // folded names
+	mcpFiles   []string // the same, as they were given
 	signature  string
 
 	mu     sync.Mutex // guards what follows; never held during file I/O
@@ -46,27 +46,24 @@ type Root struct {
 // OpenRoot opens a directory, or the directory of a file. Errors are *Error
 // (errors.Is knows fs.ErrNotExist and ErrNotRegular) or *PatternError.
 func OpenRoot(path string, opts RootOptions) (*Root, error) {
-	r := &Root{now: opts.Now, exclude: &trie{}, users: 1}
+	r := &Root{now: opts.Now, users: 1}
 	if r.now == nil {
 		r.now = time.Now
 	}
-	budget := maxExpansions
-	for _, p := range opts.Exclude {
-		lists, err := parsePattern("exclude", p, &budget)
-		if err != nil {
-			return nil, err
-		}
-		for _, segments := range lists {
-			r.exclude.insert(append(segments, "**"), groupExclude)
-		}
+	var err error
+	if r.exclude, err = newExclude(opts.Exclude); err != nil {
+		return nil, err
 	}
+	mcp := newTrieBuilder()
 	for _, name := range opts.MCPFiles {
 		clean, _, problem := cleanPath(name)
 		if problem.errno != 0 {
 			return nil, &PatternError{Field: "mcp_files", Pattern: name, Problem: "must be a path relative to the root"}
 		}
-		r.mcp = append(r.mcp, clean)
+		r.mcpFiles = append(r.mcpFiles, clean)
+		mcp.protectFile(clean, groupMCP)
 	}
+	r.mcp = mcp.build()
 	if err := r.open(path); err != nil {
 		return r, err
 	}
@@ -173,20 +170,6 @@ func (r *Root) release() {
 	}
 }
 
-// scope is where the patterns of f stand at this root.
-func (r *Root) scope(f *Filter) scope { return f.scopeAt(r.dir, r.exclude) }
-
-// protected adds to the filter's judgement what only the root knows.
-func (r *Root) protected(f *Filter, path string, s scope) Reason {
-	if reason := f.protected(s); reason != ReasonNone || f.mcpOnly {
-		return reason
-	}
-	if slices.ContainsFunc(r.mcp, func(m string) bool { return strings.EqualFold(m, path) }) {
-		return ReasonMCP
-	}
-	return ReasonNone
-}
-
 // sees judges a path that was asked for.
 func (r *Root) sees(f *Filter, path string, s scope) sight {
 	v := f.sees(s)
@@ -195,11 +178,6 @@ func (r *Root) sees(f *Filter, path string, s scope) sight {
 	}
 	if path == "." {
 		return sight{dir: true}
-	}
-	if v.file || v.dir {
-		if reason := r.protected(f, path, s); reason != ReasonNone {
-			return sight{reason: reason}
-		}
 	}
 	return v
 }

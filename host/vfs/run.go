@@ -15,15 +15,17 @@ type Run struct {
 	limits Limits
 	closed bool
 
-	w      walker
-	memory                     // of what was asked outside of units, or in the open one
-	nodes  map[string]*node    // files read, by link-free path
-	dirs   map[string]struct{} // directories that led to one of them, or were listed
-	scopes map[string]scope    // of directories, to judge the names in them
-	leaf   scope               // scratch
-	tail   tailReader
-	links  hardLinks
-	units  unitKeeper
+	w          walker
+	memory                         // of what was asked outside of units, or in the open one
+	nodes      map[string]*node    // files read, by link-free path
+	dirs       map[string]struct{} // directories that led to one of them, or were listed
+	scopes     map[string]scope    // of directories, to judge the names in them
+	leaf       scope               // scratch
+	stepper    stepper
+	scopesSize int
+	tail       tailReader
+	links      hardLinks
+	units      unitKeeper
 
 	used     Usage
 	loaded   int64 // of used.ReadBytes, what was read into nodes
@@ -74,7 +76,8 @@ func (r *Root) Begin(f *Filter, limits Limits) *Run {
 	run.tail.fd = -1
 	run.nodes = make(map[string]*node)
 	run.dirs = make(map[string]struct{})
-	run.scopes = map[string]scope{".": r.scope(f)}
+	run.stepper.most = maxWork
+	run.scopes = map[string]scope{".": f.scopeAt(r, &run.stepper)}
 	return run
 }
 

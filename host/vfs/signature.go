@@ -9,7 +9,7 @@ import (
 // to a run besides its files.
 func (r *Root) sign(opts RootOptions) {
 	r.signature = fmt.Sprintf("%q %q %q %d %d %q %q", r.dir, r.given, r.file, r.id.Dev, r.id.Ino,
-		slices.Sorted(slices.Values(opts.Exclude)), slices.Sorted(slices.Values(r.mcp)))
+		slices.Sorted(slices.Values(opts.Exclude)), slices.Sorted(slices.Values(r.mcpFiles)))
 }
 
 // Signature is equal for roots that show the same: the same directory, under

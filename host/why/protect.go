@@ -57,6 +57,8 @@ func (p *place) denied(r *Run, d vfs.Denial) (Answer, bool) {
 			entry = "the secret list (" + s.Pattern + ": " + s.What + ")"
 		}
 		return p.say(ReasonHiddenSecret, r, "%s is on %s: no resolver sees it, unless grant_secrets of a plugin names the entry", name, entry)
+	case vfs.ReasonManyNames:
+		return p.say(ReasonUnreadable, r, "%s has several names (it is a hard link), of which one may be secret, and there is too much to search: make it a file of its own", show(d.Path))
 	case vfs.ReasonMCP:
 		return p.say(ReasonNotGranted, r,
 			"%s is MCP configuration, which holds tokens: only a resolver whose sole kind is mcp_config may read it", name)

@@ -5,9 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bmatcuk/doublestar/v4"
-
 	"waymark/abi"
+	"waymark/host/vfs"
 )
 
 // Read is one thing that a module's resolvers may look at.
@@ -36,8 +35,10 @@ func (r Read) String() string {
 // ReadsOf lists what a module's resolvers may look at, in order, each once.
 func ReadsOf(d *abi.Description) []Read {
 	var list []Read
+	seen := map[Read]bool{}
 	add := func(r Read) {
-		if !slices.Contains(list, r) {
+		if !seen[r] {
+			seen[r] = true
 			list = append(list, r)
 		}
 	}
@@ -55,30 +56,60 @@ func ReadsOf(d *abi.Description) []Read {
 
 // Grown lists what is in now and not covered by what was there before.
 func Grown(before, now []Read) []Read {
+	had := map[Read]bool{}
+	patterns := map[bool][]string{} // by Read.MCP
+	for _, b := range before {
+		had[b] = true
+		if b.ConfigKey == "" {
+			patterns[b.MCP] = append(patterns[b.MCP], b.Pattern)
+		}
+	}
+	covers := map[bool]*covering{false: newCovering(patterns[false]), true: newCovering(patterns[true])}
 	var grown []Read
 	for _, n := range now {
-		covered := slices.ContainsFunc(before, func(b Read) bool {
-			return b == n || b.MCP == n.MCP && b.ConfigKey == "" && n.ConfigKey == "" && covers(b.Pattern, n.Pattern)
-		})
-		if !covered {
+		if !had[n] && (n.ConfigKey != "" || !covers[n.MCP].all(n.Pattern)) {
 			grown = append(grown, n)
 		}
 	}
 	return grown
 }
 
-// covers reports whether all that one pattern matches is certainly matched by
-// another: by one that ends with "/**" and is plain before that, or, where the
-// one is plain, by whatever matches it.
-func covers(wide, narrow string) bool {
-	if path.Clean("/"+narrow) != "/"+narrow || strings.Contains(narrow, "..") {
+// covering tells of which patterns everything is certainly matched by one of a
+// list: by one that ends with "/**" and is plain before that, or, where the
+// pattern is plain, by whatever matches it. What it takes doesn't grow with the
+// list, whose patterns a module has chosen.
+type covering struct {
+	everything bool
+	below      map[string]bool // directories
+	matcher    *vfs.Matcher    // nil for patterns that can't be compiled
+}
+
+func newCovering(patterns []string) *covering {
+	c := &covering{below: map[string]bool{}}
+	c.matcher, _ = vfs.NewMatcher("reads", patterns) // else nothing is covered by matching
+	for _, p := range patterns {
+		c.everything = c.everything || p == "**"
+		if dir, ok := strings.CutSuffix(p, "/**"); ok && plain(dir) {
+			c.below[dir] = true
+		}
+	}
+	return c
+}
+
+// all reports whether all that a pattern matches is covered.
+func (c *covering) all(pattern string) bool {
+	if path.Clean("/"+pattern) != "/"+pattern || strings.Contains(pattern, "..") {
 		return false
 	}
-	if wide == "**" || plain(narrow) && doublestar.MatchUnvalidated(wide, narrow) {
+	if c.everything || plain(pattern) && c.matcher != nil && c.matcher.Match(pattern) {
 		return true
 	}
-	dir, ok := strings.CutSuffix(wide, "/**")
-	return ok && plain(dir) && strings.HasPrefix(narrow, dir+"/")
+	for i := range len(pattern) {
+		if pattern[i] == '/' && c.below[pattern[:i]] {
+			return true
+		}
+	}
+	return false
 }
 
 // plain reports whether a pattern matches itself only.

@@ -35,9 +35,12 @@ func decodeDescription(data []byte) (*abi.Description, error) {
 	}
 	seen := map[string]bool{}
 	var patterns vfs.Allowance // of the whole module
-	for _, r := range d.Resolvers {
+	for i, r := range d.Resolvers {
 		if err := checkResolver(r); err != nil {
 			return nil, err
+		}
+		if len(r.Summary) > maxSummary {
+			d.Resolvers[i].Summary = oneLine(r.Summary, maxSummary)
 		}
 		if seen[r.Name] {
 			return nil, reject("rename one", "it describes two resolvers named %q", r.Name)
@@ -53,6 +56,10 @@ func decodeDescription(data []byte) (*abi.Description, error) {
 const (
 	// maxResolvers bounds a module: every resolver runs once for every root.
 	maxResolvers = 32
+	// maxConfigKey and maxSummary are lengths in bytes; a summary is one line, and
+	// cut.
+	maxConfigKey = 1024
+	maxSummary   = 1024
 	// maxReads bounds the patterns that every path is matched against.
 	maxReads = 256
 )
@@ -73,6 +80,9 @@ func checkResolver(r abi.Resolver) error {
 	if len(r.Kinds) == 0 {
 		return reject("list what it may emit", "resolver %q declares no kinds", r.Name)
 	}
+	if len(r.Kinds) > 4*len(knownKinds) { // every row is compared with them
+		return reject("list each once", "resolver %q declares %d kinds", r.Name, len(r.Kinds))
+	}
 	for _, k := range r.Kinds {
 		if k == abi.KindMCPServer {
 			return reject("declare mcp_config; servers come from the host alone", "resolver %q declares mcp_server", r.Name)
@@ -83,6 +93,11 @@ func checkResolver(r abi.Resolver) error {
 	}
 	if len(r.Reads) > maxReads || len(r.ReadsFromConfig) > maxReads {
 		return reject(fmt.Sprintf("at most %d are allowed", maxReads), "resolver %q has too many reads", r.Name)
+	}
+	for _, key := range r.ReadsFromConfig {
+		if len(key) > maxConfigKey {
+			return reject(fmt.Sprintf("use a key of at most %d bytes", maxConfigKey), "resolver %q has the key %q in reads_from_config", r.Name, oneLine(key, 80))
+		}
 	}
 	for _, pattern := range r.Reads {
 		if !validPattern(pattern) {

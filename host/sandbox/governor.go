@@ -23,6 +23,7 @@ const (
 	fuelPerEntry = 2_000
 	fuelPerLook  = 10_000
 	fuelPerOpen  = 50_000
+	fuelPerWork  = 25 // of vfs.Run.OnWork
 
 	// checkEvery is the fuel of host calls after which the deadline is looked
 	// at: 50 µs of work. The look itself, and giving way to others, costs as

@@ -171,6 +171,7 @@ func (m *Module) ResolveJSON(ctx context.Context, resolver string, input []byte,
 	in.bind(run)
 	start := time.Now()
 	out, err := in.call(ctx, abi.ExportResolve, input)
+	in.fs.unbind() // what the host asks of the run from here on isn't the guest's to pay
 	run.DropUnit()
 	res := &Result{Duration: time.Since(start), Fuel: in.gov.fuel(), PeakMemory: in.memory.Peak(), Logs: in.logs.lines, LogsDropped: in.logs.dropped}
 	if err == nil {

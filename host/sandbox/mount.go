@@ -30,8 +30,17 @@ type mount struct {
 
 var _ esys.FS = (*mount)(nil)
 
-func (m *mount) bind(run *vfs.Run) { m.run.Store(run) }
-func (m *mount) unbind()           { m.run.Store(nil) }
+// bind shows a run's root, and charges for what looking for paths takes.
+func (m *mount) bind(run *vfs.Run) {
+	run.OnWork(func(units int64) { m.in.gov.charge(units * fuelPerWork) })
+	m.run.Store(run)
+}
+
+func (m *mount) unbind() {
+	if run := m.run.Swap(nil); run != nil {
+		run.OnWork(nil)
+	}
+}
 
 // OpenFile implements sys.FS. Flags that would write answer EROFS.
 func (m *mount) OpenFile(path string, flag esys.Oflag, _ fs.FileMode) (esys.File, esys.Errno) {

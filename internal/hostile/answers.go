@@ -215,6 +215,8 @@ func descriptions() []Case {
 		says("kind-mcp-server", with(`{"name":"r","kinds":["mcp_server"],"reads":[]}`), `mcp_server`),
 		says("kind-unknown", with(`{"name":"r","kinds":["admin"],"reads":[]}`), `unknown kind`),
 		says("reads-100000", one(repeated(`"a"`, 100_000)), `too many reads`),
+		says("kinds-100000", with(`{"name":"r","kinds":[`+repeated(`"skill"`, 100_000)+`],"reads":[]}`), `declares 100000 kinds`),
+		says("config-key-of-100-kb", with(`{"name":"r","kinds":["skill"],"reads":[],"reads_from_config":["`+strings.Repeat("a", 100_000)+`"]}`), `reads_from_config`),
 		says("reads-parent", one(`"../**"`), `invalid pattern`),
 		says("reads-absolute", one(`"/etc/**"`), `invalid pattern`),
 		says("reads-backslash", one(`"a\\b"`), `invalid pattern`),

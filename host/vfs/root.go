@@ -2,7 +2,6 @@ package vfs
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -20,6 +19,10 @@ type RootOptions struct {
 	// MCPFiles are relative paths that hold MCP configuration besides those
 	// of the table MCPFiles, for example the file of a root of role mcp.
 	MCPFiles []string
+	// Within are directories, by absolute paths, whose content others write: the
+	// working directory, for one. Links that lie in one of them don't lead the
+	// root out of it, nor over protected names; see LinkError.
+	Within []string
 	// Now tells the time, to know how young a file is; nil means time.Now.
 	Now func() time.Time
 }
@@ -29,6 +32,7 @@ type RootOptions struct {
 type Root struct {
 	dir, given string   // link-resolved; absolute as it was given
 	names      []string // of dir, from the top of the file system
+	way        []string // see Way
 	file       string
 	id         Identity
 	now        func() time.Time
@@ -44,34 +48,35 @@ type Root struct {
 }
 
 // OpenRoot opens a directory, or the directory of a file. Errors are *Error
-// (errors.Is knows fs.ErrNotExist and ErrNotRegular) or *PatternError.
+// (errors.Is knows fs.ErrNotExist and ErrNotRegular), *LinkError or
+// *PatternError. The Root is never nil; after an error it only has a Way.
 func OpenRoot(path string, opts RootOptions) (*Root, error) {
-	r := &Root{now: opts.Now, users: 1}
+	r := &Root{now: opts.Now, fd: -1, users: 1}
 	if r.now == nil {
 		r.now = time.Now
 	}
 	var err error
 	if r.exclude, err = newExclude(opts.Exclude); err != nil {
-		return nil, err
+		return r, err
 	}
 	mcp := newTrieBuilder()
 	for _, name := range opts.MCPFiles {
 		clean, _, problem := cleanPath(name)
 		if problem.errno != 0 {
-			return nil, &PatternError{Field: "mcp_files", Pattern: name, Problem: "must be a path relative to the root"}
+			return r, &PatternError{Field: "mcp_files", Pattern: name, Problem: "must be a path relative to the root"}
 		}
 		r.mcpFiles = append(r.mcpFiles, clean)
 		mcp.protectFile(clean, groupMCP)
 	}
 	r.mcp = mcp.build()
-	if err := r.open(path); err != nil {
+	if err := r.open(path, opts.Within); err != nil {
 		return r, err
 	}
 	r.sign(opts)
 	return r, nil
 }
 
-func (r *Root) open(path string) error {
+func (r *Root) open(path string, within []string) error {
 	fail := func(err error) error {
 		e := &Error{Op: "open root", Path: path, Errno: syscall.EIO}
 		if !errors.As(err, &e.Errno) {
@@ -83,26 +88,31 @@ func (r *Root) open(path string) error {
 	if err != nil {
 		return fail(err)
 	}
-	info, err := os.Stat(given)
-	if err != nil {
-		return fail(err)
+	y, err := findWay(given, within, r.exclude)
+	defer y.close()
+	for _, p := range y.passed {
+		r.way = append(r.way, absolute(p))
+	}
+	var dir string
+	if err == nil {
+		dir, r.file, err = y.find()
 	}
 	switch {
-	case info.Mode().IsRegular():
-		given, r.file = filepath.Dir(given), filepath.Base(given)
-	case !info.IsDir():
+	case errors.Is(err, ErrNotRegular):
 		return &Error{Op: "open root", Path: path, Errno: syscall.EIO, Reason: ReasonNotRegular,
 			Detail: "a root is a directory or a regular file"}
-	}
-	r.given = given
-	if r.dir, err = filepath.EvalSymlinks(given); err != nil {
+	case errors.As(err, new(*LinkError)):
+		return err
+	case err != nil:
 		return fail(err)
 	}
-	r.names = strings.FieldsFunc(r.dir, func(c rune) bool { return c == '/' })
-	if r.fd, err = retry(func() (int, error) {
-		return unix.Open(r.dir, dirFlags, 0)
-	}); err != nil {
-		return fail(err)
+	if r.given = given; r.file != "" {
+		r.given = filepath.Dir(given)
+	}
+	r.dir, r.names = absolute(dir), namesOf(dir)
+	var errno syscall.Errno
+	if r.fd, errno = y.openDir(dir); errno != 0 {
+		return fail(errno)
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(r.fd, &st); err != nil {
@@ -122,6 +132,11 @@ func (r *Root) File() string { return r.file }
 
 // Name returns the base name of the directory.
 func (r *Root) Name() string { return filepath.Base(r.dir) }
+
+// Way returns the absolute paths that decided where the root is: of each link
+// that was followed, and of the last name. They are link-free but for their
+// own last names. A root may be elsewhere, or come to be, when one changes.
+func (r *Root) Way() []string { return r.way }
 
 // ID tells roots apart, also a directory from another that has taken its
 // place: only Dev and Ino are set.

@@ -60,6 +60,7 @@ type Host struct {
 	shown     []snapshot.Plugin   // the states of plugins that go with the snapshot
 	waits     []approvals.Pending // of plugins
 	paths     []string            // of the roots at the last refresh
+	refused   []RefusedRoot       // at the last refresh
 	report    *Report             // of the last refresh; nil before the first
 	pusher    *push.Pusher
 	repush    chan struct{} // closed when pusher is replaced
@@ -90,7 +91,7 @@ func New(opts Options) (*Host, error) {
 		h.closeRoots()
 		return nil, err
 	}
-	h.paths = rootPaths(h.used())
+	h.paths, h.refused = rootPaths(h.used()), h.refusedRoots()
 	if !opts.Hold {
 		h.Ready()
 	}

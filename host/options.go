@@ -128,6 +128,10 @@ type RootSpec struct {
 	// Optional roots may be missing: they are looked at as soon as they
 	// exist. A root that isn't optional makes New fail.
 	Optional bool
+	// Within are directories whose content others write, such as the working
+	// directory: a link that lies in one of them neither leads the root out of
+	// it nor over what is secret or excluded. Absolute; empty ones don't count.
+	Within []string
 	// Check, if set, is asked whenever the path has been opened, with the
 	// link-free path of what it leads to now; on an error it counts as missing.
 	Check func(target string) error

@@ -128,11 +128,12 @@ func (h *Host) refresh(ctx context.Context, s scope) (*Report, error) {
 	resources, notes := snapshot.Assemble(candidates, h.opts.Caps)
 	report.Notes = notes
 	h.say(checked)
+	refused := h.refusedRoots()
 	h.mu.Lock()
-	h.paths = rootPaths(used)
+	h.paths, h.refused = rootPaths(used), refused
 	states := pluginStates(h.plugins, report)
 	h.mu.Unlock()
-	report.Snapshot, report.Changed = h.published.Publish(ticket, resources, states, h.watchProblem())
+	report.Snapshot, report.Changed = h.published.Publish(ticket, resources, states, problems(h.watchProblem(), linkProblem(refused)))
 	report.Duration = time.Since(start)
 	h.log.Debug("refreshed", slog.String("reason", s.reason), slog.Int("checked", len(checked)), slog.Bool("changed", report.Changed),
 		slog.Uint64("version", report.Snapshot.Version), slog.Duration("took", report.Duration))

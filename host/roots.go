@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"syscall"
 
 	"waymark/abi"
 	"waymark/host/resolve"
@@ -19,10 +21,11 @@ import (
 type rootSlot struct {
 	spec  RootSpec
 	owner string    // its name among the watches
-	place string    // the path to watch for the root itself
+	way   []string  // the paths to watch for the root itself
 	open  *vfs.Root // nil while it doesn't exist
 	mcp   []string  // the MCPFiles that it was opened with
 	err   error     // why it isn't open
+	said  string    // of err, in the log
 
 	// outcomes are those of the last refresh that looked here, while known.
 	outcomes []resolve.Outcome
@@ -40,21 +43,44 @@ func (h *Host) newSlot(spec RootSpec) *rootSlot {
 func (h *Host) openRoots(s scope) {
 	for _, slot := range h.slots {
 		if s.all || s.owners[slot.owner] || !slot.known {
-			slot.refresh(vfs.RootOptions{Exclude: h.opts.Exclude, MCPFiles: h.mcpFiles(slot.spec.Path)})
+			slot.refresh(vfs.RootOptions{Exclude: h.opts.Exclude, MCPFiles: h.mcpFiles(slot.spec.Path), Within: slot.spec.within()})
+			h.sayRefused(slot)
 		}
 	}
+}
+
+// within is Within without what says nothing.
+func (s *RootSpec) within() []string {
+	return slices.DeleteFunc(slices.Clone(s.Within), func(dir string) bool { return !filepath.IsAbs(dir) })
+}
+
+// refused reports whether the root isn't looked at although it is there. A file
+// in the place of a directory on the way may still make room.
+func (s *rootSlot) refused() bool {
+	return s.err != nil && !errors.Is(s.err, fs.ErrNotExist) && !errors.Is(s.err, syscall.ENOTDIR)
+}
+
+// sayRefused logs that a root is refused, once for each reason.
+func (h *Host) sayRefused(slot *rootSlot) {
+	text := ""
+	if slot.refused() {
+		text = slot.err.Error()
+	}
+	if text != slot.said && text != "" {
+		h.log.Warn("root not looked at", slog.String("root", absolute(slot.spec.Path)), slog.Any("error", slot.err))
+	}
+	slot.said = text
 }
 
 // refresh opens the root again and keeps the new one only where it differs:
 // a path may lead elsewhere, and to another type of file, without a trace in
 // what is open.
 func (s *rootSlot) refresh(opts vfs.RootOptions) {
-	s.place = filepath.Join(resolved(filepath.Dir(absolute(s.spec.Path))), filepath.Base(absolute(s.spec.Path)))
-	next, err := openRoot(s.spec.Path, opts)
+	next, err := vfs.OpenRoot(s.spec.Path, opts)
+	s.way = next.Way()
 	if err == nil && s.spec.Check != nil {
 		if err = s.spec.Check(filepath.Join(next.Path(), next.File())); err != nil {
 			_ = next.Close()
-			next = nil
 		}
 	}
 	if err == nil && s.open != nil && next.Signature() == s.open.Signature() {
@@ -62,7 +88,10 @@ func (s *rootSlot) refresh(opts vfs.RootOptions) {
 		return
 	}
 	s.close()
-	s.open, s.err, s.mcp = next, err, opts.MCPFiles
+	s.err, s.mcp = err, opts.MCPFiles
+	if err == nil {
+		s.open = next
+	}
 }
 
 // close lets go of the root and of what was found in it.
@@ -119,15 +148,6 @@ func resolved(path string) string {
 	return path
 }
 
-// openRoot is vfs.OpenRoot with a nil root on errors.
-func openRoot(path string, opts vfs.RootOptions) (*vfs.Root, error) {
-	root, err := vfs.OpenRoot(path, opts)
-	if err != nil {
-		return nil, err
-	}
-	return root, nil
-}
-
 // usedRoot is a slot that resolvers look at.
 type usedRoot struct {
 	slot *rootSlot
@@ -152,7 +172,7 @@ func (h *Host) used() []usedRoot {
 		seen[id] = true
 		root := resolve.Root{FS: slot.open, Role: slot.spec.Role}
 		if slot.spec.Source {
-			root.SourcePath = filepath.Join(slot.open.Path(), slot.open.File())
+			root.SourcePath = absolute(slot.spec.Path)
 		}
 		list = append(list, usedRoot{slot, root})
 	}
@@ -198,11 +218,50 @@ func rootPaths(used []usedRoot) []string {
 func (h *Host) missing() []string {
 	var paths []string
 	for _, slot := range h.slots {
-		if slot.open == nil {
+		if slot.open == nil && !slot.refused() {
 			paths = append(paths, absolute(slot.spec.Path))
 		}
 	}
 	return paths
+}
+
+// RefusedRoot is a root that isn't looked at although it is there.
+type RefusedRoot struct {
+	Path string // absolute, as it was given
+	Err  error  // why: a *vfs.LinkError, what Check said, or the system's
+}
+
+// refusedRoots lists them. The caller holds the turn.
+func (h *Host) refusedRoots() []RefusedRoot {
+	var list []RefusedRoot
+	for _, slot := range h.slots {
+		if slot.refused() {
+			list = append(list, RefusedRoot{absolute(slot.spec.Path), slot.err})
+		}
+	}
+	return list
+}
+
+// linkProblem is what a snapshot says of roots that links led astray; empty
+// while none does.
+func linkProblem(refused []RefusedRoot) string {
+	var first *RefusedRoot
+	n := 0
+	for i := range refused {
+		if !errors.As(refused[i].Err, new(*vfs.LinkError)) {
+			continue
+		}
+		if n++; first == nil {
+			first = &refused[i]
+		}
+	}
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("%s is not looked at: %v", first.Path, first.Err)
+	}
+	return fmt.Sprintf("%s and %d more are not looked at, see 'agent status': %v", first.Path, n-1, first.Err)
 }
 
 // same reports whether two specs mean the same.

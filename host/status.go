@@ -2,6 +2,7 @@ package host
 
 import (
 	"slices"
+	"strings"
 
 	"waymark/host/push"
 	"waymark/host/snapshot"
@@ -11,6 +12,7 @@ import (
 // Status is the state of a Host, as the local API shows it.
 type Status struct {
 	Roots   []string
+	Refused []RefusedRoot
 	Version uint64
 	Push    *push.Status // nil when nothing is pushed
 	Watch   watch.State
@@ -22,7 +24,7 @@ type Status struct {
 // Status returns the state as it is now.
 func (h *Host) Status() Status {
 	h.mu.Lock()
-	s := Status{Roots: h.paths, Plugins: slices.Clone(h.shown)}
+	s := Status{Roots: h.paths, Refused: h.refused, Plugins: slices.Clone(h.shown)}
 	watcher, pusher := h.watcher, h.pusher
 	h.mu.Unlock()
 	s.Version = h.Current().Version
@@ -52,4 +54,9 @@ func (h *Host) watchProblem() string {
 	}
 	state, _ := watcher.State()
 	return state.Error
+}
+
+// problems joins those that there are.
+func problems(list ...string) string {
+	return strings.Join(slices.DeleteFunc(list, func(s string) bool { return s == "" }), "; ")
 }

@@ -81,7 +81,9 @@ func (s watchSet) dirs() []watch.Dir {
 // watchOf is the watch set of a slot, given what its resolvers observed.
 func watchOf(slot *rootSlot, outcomes []resolve.Outcome) []watch.Dir {
 	set := watchSet{}
-	set.name(slot.place)
+	for _, path := range slot.way {
+		set.name(path)
+	}
 	if slot.open != nil {
 		dir := slot.open.Path()
 		set.name(dir)

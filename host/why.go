@@ -20,6 +20,9 @@ func (h *Host) Why(ctx context.Context, path string) (why.Answer, error) {
 	}
 	defer leave()
 	in := why.Input{Snapshot: report.Snapshot, Notes: report.Notes, Missing: h.missing()}
+	for _, r := range h.refusedRoots() {
+		in.Refused = append(in.Refused, why.Refused(r))
+	}
 	for i, u := range h.used() {
 		in.Roots = append(in.Roots, why.Root{FS: u.root.FS, Role: u.root.Role, SourcePath: u.root.SourcePath})
 		for _, o := range u.slot.outcomes {

@@ -30,6 +30,9 @@ func (d *daemon) Status() api.Status {
 		Push: h.Push, Plugins: h.Plugins, Held: h.Held, ConfigError: d.configErrorNow(),
 		Watch: api.Watch{Mode: h.Watch.Mode, Directories: h.Watch.Dirs, Silent: h.Watch.Silent, Error: h.Watch.Error},
 	}
+	for _, r := range h.Refused {
+		s.Refused = append(s.Refused, api.RefusedRoot{Path: r.Path, Error: r.Err.Error()})
+	}
 	if d.hub != nil {
 		s.Hub = d.hub.url()
 	}

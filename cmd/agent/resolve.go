@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -60,7 +62,7 @@ func (a *app) resolve(ctx context.Context, s *settings, dirs []string, asJSON, e
 		dirs = []string{"."}
 	}
 	for _, dir := range dirs {
-		opts.Roots = append(opts.Roots, host.RootSpec{Path: dir})
+		opts.Roots = append(opts.Roots, host.RootSpec{Path: dir, Within: above(dir, dirs)})
 	}
 	h, err := host.New(opts)
 	if err != nil {
@@ -85,6 +87,19 @@ func (a *app) resolve(ctx context.Context, s *settings, dirs []string, asJSON, e
 		return err
 	}
 	return unusable(report.Snapshot.Plugins)
+}
+
+// above lists the directories that one lies in: their links don't lead it out.
+func above(dir string, dirs []string) []string {
+	var list []string
+	dir, err := filepath.Abs(dir)
+	for _, other := range dirs {
+		other, oerr := filepath.Abs(other)
+		if err == nil && oerr == nil && other != dir && strings.HasPrefix(dir, strings.TrimSuffix(other, "/")+"/") {
+			list = append(list, other)
+		}
+	}
+	return list
 }
 
 func (a *app) printReport(report *host.Report, dirs []string, asJSON bool, log *slog.Logger) error {

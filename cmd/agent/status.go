@@ -61,6 +61,9 @@ func printStatus(w io.Writer, s *api.Status) error {
 	row("pid", "%d", s.PID)
 	row("up", "%s", (time.Duration(s.UptimeSeconds * float64(time.Second))).Round(time.Second))
 	row("roots", "%s", term.Dash(term.Visible(strings.Join(s.Roots, ", "))))
+	for _, r := range s.Refused {
+		row("not looked at", "%s: %s", term.Visible(r.Path), term.Visible(r.Error))
+	}
 	row("snapshot", "version %d, %s", s.Version, term.Count(s.Resources, "resource"))
 	if s.Held {
 		row("waiting", "%s", "the first snapshot is held back until the file of --wait-for is there, or POST /api/v0/context/ready")

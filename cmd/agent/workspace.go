@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
 
 	"waymark/abi"
 	"waymark/cmd/internal/cli"
@@ -49,7 +51,7 @@ func readVariables(getenv func(string) string) (variables, error) {
 	var errs []error
 	name := func(variable string) string {
 		value := strings.TrimSpace(getenv(prefix + variable))
-		if value != "" && (value != filepath.Base(value) || value == "." || value == "..") {
+		if value != "" && !isName(value) {
 			errs = append(errs, cli.Usage("%s%s is %q: it takes the name of a file, without directories", prefix, variable, value))
 		}
 		return value
@@ -59,6 +61,15 @@ func readVariables(getenv func(string) string) (variables, error) {
 		instructionsFile: name("INSTRUCTIONS_FILE"), skillMetaFile: name("SKILL_META_FILE"),
 	}
 	return v, errors.Join(errs...)
+}
+
+// maxName is how long a file's name can be, in bytes.
+const maxName = 255
+
+// isName reports whether a text can be the name of a file in any directory.
+func isName(s string) bool {
+	return s != "" && s != "." && s != ".." && len(s) <= maxName && utf8.ValidString(s) &&
+		!strings.ContainsFunc(s, func(r rune) bool { return r == '/' || unicode.IsControl(r) })
 }
 
 // configure puts the names of files into the configuration of the built-in
@@ -104,16 +115,16 @@ func (w *workspace) specs() []host.RootSpec {
 	root := w.root
 	w.mu.Unlock()
 	var specs []host.RootSpec
-	for _, s := range w.sources.All() {
+	for _, s := range w.sources.Roots() {
 		specs = append(specs, host.RootSpec{
-			Path: s.Path, Source: true, Optional: true,
-			Check: func(target string) error { return w.sources.AllowedAt(s.Path, target) },
+			Path: s.Path, Source: true, Optional: true, Within: s.Within,
+			Check: func(target string) error { return w.sources.AllowedAt(s.Source, target) },
 		})
 	}
 	specs = append(specs, w.variableRoots(root)...)
 	if w.places.Home != "" {
 		for _, dir := range []string{".waymark", ".coder", filepath.Join(".coder", "skills")} {
-			specs = append(specs, host.RootSpec{Path: filepath.Join(w.places.Home, dir), Optional: true})
+			specs = append(specs, host.RootSpec{Path: filepath.Join(w.places.Home, dir), Optional: true, Within: []string{root}})
 		}
 	}
 	if root != "" {
@@ -134,7 +145,7 @@ func (w *workspace) variableRoots(root string) []host.RootSpec {
 			if !filepath.IsAbs(expanded) {
 				expanded = filepath.Join(root, expanded)
 			}
-			specs = append(specs, host.RootSpec{Path: filepath.Clean(expanded), Role: role, Optional: true})
+			specs = append(specs, host.RootSpec{Path: filepath.Clean(expanded), Role: role, Optional: true, Within: []string{root}})
 		}
 	}
 	add(abi.RoleInstructions, w.env.instructionsDirs)

@@ -16,6 +16,9 @@ type Status struct {
 	StartedAt     time.Time `json:"started_at"`
 	UptimeSeconds float64   `json:"uptime_seconds"`
 	Roots         []string  `json:"roots"`
+	// Refused are the configured roots that aren't looked at although they are
+	// there.
+	Refused []RefusedRoot `json:"refused"`
 	// Version is the newest snapshot's; 0 when there is none yet.
 	Version   uint64 `json:"version"`
 	Resources int    `json:"resources"`
@@ -31,6 +34,14 @@ type Status struct {
 	// ConfigError says why the configuration on disk isn't in force; empty
 	// when it is.
 	ConfigError string `json:"config_error"`
+}
+
+// RefusedRoot is a root that isn't looked at.
+type RefusedRoot struct {
+	// Path is the root as it was configured, absolute.
+	Path string `json:"path"`
+	// Error says why, and what to do.
+	Error string `json:"error"`
 }
 
 // Watch is how the agent notices changes.

@@ -1,26 +1,61 @@
 package sources
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
+
+	"waymark/host/vfs"
 )
 
 // Allowed tells whether a source may be looked at now: it is trusted, or leads
-// to where a request may lead. Ask before each opening, since links change.
+// to where a request may lead, and no link of the working directory leads it
+// astray. Ask before each opening, since links change.
 //
 // # Errors
 //
 // ErrNotAllowed, and what Canonical reports.
 func (l *List) Allowed(path string) error {
-	if e := l.state.Load().find(path); e != nil && e.trusted {
-		return nil
+	if e := l.state.Load().find(path); e != nil {
+		return l.mayOpen(e)
 	}
-	target, err := Canonical(path, l.opts.Home)
+	e, err := l.entryOf(path)
 	if err != nil {
 		return err
 	}
-	return l.within(path, target)
+	return l.allowed(&e)
+}
+
+// mayOpen is Allowed for what is on the list.
+func (l *List) mayOpen(e *entry) error {
+	if e.trusted {
+		return l.astray(e)
+	}
+	return l.allowed(e)
+}
+
+// allowed judges what a request names.
+func (l *List) allowed(e *entry) error {
+	target, err := Canonical(e.open, "")
+	if err == nil {
+		err = l.inPlaces(e.named, target)
+	}
+	if err == nil {
+		err = l.astray(e)
+	}
+	return err
+}
+
+// astray looks where the links lead that lie in the working directory.
+func (l *List) astray(e *entry) error {
+	root, err := vfs.OpenRoot(e.open, vfs.RootOptions{Within: bounds(l.state.Load().workDir, e.within)})
+	if err == nil {
+		err = root.Close()
+	}
+	if errors.As(err, new(*vfs.LinkError)) {
+		return fmt.Errorf("%w: %w", ErrNotAllowed, err)
+	}
+	return nil
 }
 
 // AllowedAt is Allowed for a source that has been opened, where target is the
@@ -30,14 +65,14 @@ func (l *List) AllowedAt(path, target string) error {
 	if e := l.state.Load().find(path); e != nil && e.trusted {
 		return nil
 	}
-	return l.within(path, target)
+	return l.inPlaces(path, target)
 }
 
-// within compares a link-free path with the places that requests may add from.
+// inPlaces compares a link-free path with the places that requests may add from.
 // The error doesn't tell where a link leads: who asks may not know.
-func (l *List) within(path, target string) error {
+func (l *List) inPlaces(path, target string) error {
 	for _, place := range l.places() {
-		if target == place || strings.HasPrefix(target, place+"/") {
+		if within(place, target) {
 			return nil
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"unicode/utf8"
@@ -25,7 +26,13 @@ func Canonical(path, home string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	target, err := resolve(clean)
+	return canonical(clean, nil)
+}
+
+// canonical resolves the links of a clean absolute path, but none that lie in
+// one of the bounds, which are link-free.
+func canonical(clean string, bounds []string) (string, error) {
+	target, err := resolve(clean, bounds)
 	if err != nil {
 		return "", fmt.Errorf("source %q: %w", clean, err)
 	}
@@ -70,11 +77,20 @@ func check(path string) error {
 
 // resolve follows all links in a clean absolute path, as the system does, and
 // goes on without looking where the path ends to exist. filepath.EvalSymlinks
-// can't: it fails there, and a dangling link leads somewhere all the same.
-func resolve(path string) (string, error) {
+// can't: it fails there, and a dangling link leads somewhere all the same. In a
+// bound it follows none: who opens the path does, and looks where they lead.
+func resolve(path string, bounds []string) (string, error) {
 	cur, rest := "/", path[1:]
 	exists := true
 	for links := 0; rest != ""; {
+		if slices.Contains(bounds, cur) {
+			path := filepath.Join(cur, rest)
+			if within(cur, path) {
+				return path, nil
+			}
+			cur, rest, exists = "/", path[1:], true // ".." in a link, which leads elsewhere
+			continue
+		}
 		var name string
 		name, rest, _ = strings.Cut(rest, "/")
 		switch name {
@@ -110,6 +126,11 @@ func resolve(path string) (string, error) {
 		}
 	}
 	return cur, nil
+}
+
+// within reports whether a clean path is a directory's or lies below it.
+func within(dir, path string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
 // readLink returns where a link leads, and "" for anything else. Something in

@@ -1,6 +1,7 @@
 package sources
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,9 +37,11 @@ func (l *List) Load() error {
 func (l *List) take(list []persisted) error {
 	now := l.state.Load()
 	for i, p := range list {
-		e := entry{path: p.Path, origin: OriginPersisted, trusted: p.Trusted, persisted: true, kept: p.Trusted}
+		e := entry{path: p.Path, named: cmp.Or(p.Named, p.Path), within: p.Within, origin: OriginPersisted, trusted: p.Trusted, persisted: true, kept: p.Trusted}
+		place(&e, now.workDir)
 		if old := now.find(p.Path); old != nil {
 			e = *old
+			e.within = cmp.Or(e.within, p.Within)
 			e.persisted, e.kept, e.trusted = true, p.Trusted, e.trusted || p.Trusted
 		} else if len(now.entries) >= l.opts.Max {
 			l.state.Store(now)
@@ -50,14 +53,23 @@ func (l *List) take(list []persisted) error {
 	return nil
 }
 
+// inFile is an entry as the file has it.
+func (e *entry) inFile() persisted {
+	p := persisted{Path: e.path, Within: e.within, Trusted: e.kept}
+	if e.named != e.path {
+		p.Named = e.named
+	}
+	return p
+}
+
 // persist writes one source into the file.
-func (l *List) persist(path string, trusted bool) error {
+func (l *List) persist(add persisted) error {
 	return l.edit(func(list []persisted) []persisted {
-		i := slices.IndexFunc(list, func(p persisted) bool { return p.Path == path })
+		i := slices.IndexFunc(list, func(p persisted) bool { return p.Path == add.Path })
 		if i < 0 {
-			return append(list, persisted{path, trusted})
+			return append(list, add)
 		}
-		list[i].Trusted = list[i].Trusted || trusted
+		list[i].Trusted = list[i].Trusted || add.Trusted
 		return list
 	})
 }
@@ -119,7 +131,7 @@ func (l *List) moveAside() (aside string, err error) {
 func (l *List) known(list []persisted) []persisted {
 	for _, e := range l.state.Load().entries {
 		if e.persisted && !slices.ContainsFunc(list, func(p persisted) bool { return p.Path == e.path }) {
-			list = append(list, persisted{e.path, e.kept})
+			list = append(list, e.inFile())
 		}
 	}
 	return list

@@ -1,6 +1,7 @@
 package sources
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,6 +25,10 @@ type file struct {
 
 type persisted struct {
 	Path string `json:"path"`
+	// Named is the path that was asked for where that is another, Within the
+	// working directory that it led through.
+	Named  string `json:"named,omitempty"`
+	Within string `json:"within,omitempty"`
 	// Trusted sources were added by the operator; the others are checked
 	// against the allowed places whenever they are opened.
 	Trusted bool `json:"trusted,omitempty"`
@@ -55,16 +60,22 @@ func read(path string) ([]persisted, error) {
 	}
 	var bad error
 	good := slices.DeleteFunc(f.Sources, func(p persisted) bool {
-		clean, err := absolute(p.Path, "")
-		if err == nil && clean != p.Path {
-			err = fmt.Errorf("%w: %q is not clean", ErrInvalid, p.Path)
-		}
+		err := errors.Join(isClean(p.Path), isClean(cmp.Or(p.Named, p.Path)), isClean(cmp.Or(p.Within, p.Path)))
 		if err != nil {
 			bad = fmt.Errorf("%w: %s: %w", ErrBroken, path, err)
 		}
 		return err != nil
 	})
 	return good, bad
+}
+
+// isClean holds a path of the file to what was written there.
+func isClean(path string) error {
+	clean, err := absolute(path, "")
+	if err == nil && clean != path {
+		err = fmt.Errorf("%w: %q is not clean", ErrInvalid, path)
+	}
+	return err
 }
 
 // readPrivate reads a regular file of this user's own that nobody else can

@@ -1,8 +1,10 @@
 package sources
 
 import (
+	"cmp"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -49,7 +51,10 @@ type state struct {
 }
 
 type entry struct {
-	path      string
+	path      string // that it is known by
+	named     string // as it was asked for: clean, with its links
+	open      string // where it is opened; see List.place
+	within    string // the working directory that it was added in, link-free, or ""
 	origin    Origin
 	trusted   bool // now
 	persisted bool
@@ -74,27 +79,60 @@ func (l *List) SetWorkDir(dir string) {
 	l.change.Lock()
 	defer l.change.Unlock()
 	next := *l.state.Load()
-	next.workDir = dir
+	next.workDir, next.entries = dir, slices.Clone(next.entries)
+	for i := range next.entries {
+		place(&next.entries[i], dir)
+	}
 	l.state.Store(&next)
 }
 
+// place finds out where a source is opened: at the path that it is known by,
+// unless the way there goes through a working directory. Then the links in that
+// one aren't the user's, and count anew at each opening, as far as they may.
+func place(e *entry, workDir string) {
+	e.open = e.path
+	for _, bound := range bounds(workDir, e.within) {
+		path, err := canonical(e.named, []string{bound})
+		if err == nil && within(bound, path) {
+			e.open, e.within = path, cmp.Or(e.within, bound)
+			return
+		}
+	}
+}
+
+// bounds are the link-free working directories: those of now and of earlier.
+func bounds(workDir, before string) []string {
+	var list []string
+	for _, dir := range []string{workDir, before} {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		if bound, err := canonical(filepath.Clean(dir), nil); err == nil && !slices.Contains(list, bound) {
+			list = append(list, bound)
+		}
+	}
+	return list
+}
+
 // Add puts a source on the list, and reports whether it is new there. Adding
-// again with more rights or with Persist gives these to what is there.
+// again with more rights or with Persist gives these to what is there. A link
+// of the working directory that leads astray keeps nobody from adding a trusted
+// source: it is said when the source is shown, and the agent starts.
 //
 // # Errors
 //
 // ErrNotAllowed, ErrTooMany, ErrPersist, and what Canonical reports. The list
 // is then as it was.
 func (l *List) Add(path string, opts AddOptions) (Source, bool, error) {
-	target, err := Canonical(path, l.opts.Home)
+	e, err := l.entryOf(path)
 	if err == nil && !opts.Trusted {
-		err = l.within(path, target)
+		err = l.allowed(&e)
 	}
 	if err != nil {
 		return Source{}, false, err
 	}
 	l.change.Lock()
-	e, added, err := l.add(target, opts)
+	e, added, err := l.add(e, opts)
 	l.change.Unlock()
 	if err != nil {
 		return Source{}, false, err
@@ -102,24 +140,40 @@ func (l *List) Add(path string, opts AddOptions) (Source, bool, error) {
 	return l.show(e), added, nil
 }
 
-func (l *List) add(path string, opts AddOptions) (e entry, added bool, err error) {
+// entryOf is a path as it would be on the list.
+func (l *List) entryOf(path string) (e entry, err error) {
+	if e.named, err = absolute(path, l.opts.Home); err != nil {
+		return e, err
+	}
+	now := bounds(l.state.Load().workDir, "")
+	if e.path, err = canonical(e.named, now); err != nil {
+		return e, err
+	}
+	e.open = e.path
+	if len(now) > 0 && within(now[0], e.path) {
+		e.within = now[0]
+	}
+	return e, nil
+}
+
+func (l *List) add(e entry, opts AddOptions) (_ entry, added bool, err error) {
 	now := l.state.Load()
-	e = entry{path: path, origin: OriginAPI}
+	e.origin = OriginAPI
 	if opts.Trusted {
 		e.origin = OriginFlag
 	}
-	if old := now.find(path); old != nil {
+	if old := now.find(e.path); old != nil {
 		e = *old
 	} else if added = true; len(now.entries) >= l.opts.Max {
 		return e, false, fmt.Errorf("%w: there are %d already: remove one first", ErrTooMany, l.opts.Max)
 	}
+	e.trusted = e.trusted || opts.Trusted
 	if opts.Persist {
-		if err := l.persist(path, opts.Trusted); err != nil {
+		e.persisted, e.kept = true, e.kept || opts.Trusted
+		if err := l.persist(e.inFile()); err != nil {
 			return e, false, err
 		}
-		e.persisted, e.kept = true, e.kept || opts.Trusted
 	}
-	e.trusted = e.trusted || opts.Trusted
 	l.state.Store(now.with(e))
 	return e, added, nil
 }
@@ -165,6 +219,26 @@ func (l *List) All() []Source {
 	return list
 }
 
+// Roots returns where the sources are to be opened, in the order of All.
+func (l *List) Roots() []Root {
+	now := l.state.Load()
+	list := make([]Root, len(now.entries))
+	for i, e := range now.entries {
+		list[i] = Root{Source: e.path, Path: e.open}
+		for _, dir := range []string{now.workDir, e.within} {
+			if dir != "" {
+				list[i].Within = append(list[i].Within, dir)
+			}
+		}
+		for _, other := range now.entries {
+			if other.open != e.open && within(other.open, e.open) {
+				list[i].Within = append(list[i].Within, other.open)
+			}
+		}
+	}
+	return list
+}
+
 // lookUp finds a source by the path that it is known by, also when links have
 // changed since, or by any other that leads there now.
 func (l *List) lookUp(path string) (entry, error) {
@@ -175,6 +249,11 @@ func (l *List) lookUp(path string) (entry, error) {
 	now := l.state.Load()
 	if e := now.find(clean); e != nil {
 		return *e, nil
+	}
+	if e, err := l.entryOf(clean); err == nil {
+		if e := now.find(e.path); e != nil {
+			return *e, nil
+		}
 	}
 	if target, err := Canonical(clean, ""); err == nil {
 		if e := now.find(target); e != nil {
@@ -187,12 +266,12 @@ func (l *List) lookUp(path string) (entry, error) {
 // show looks at a source as it is now.
 func (l *List) show(e entry) Source {
 	s := Source{Path: e.path, Persisted: e.persisted, Origin: e.origin}
-	if err := l.Allowed(e.path); err != nil && !e.trusted {
+	if err := l.mayOpen(&e); err != nil {
 		// What lies there is nobody's business then.
 		s.Error = err.Error()
 		return s
 	}
-	_, err := os.Stat(e.path)
+	_, err := os.Stat(e.open)
 	s.Exists = err == nil
 	if err != nil && !missing(err) {
 		s.Error = err.Error()

@@ -16,6 +16,16 @@ type Source struct {
 	Error string `json:"error"`
 }
 
+// Root is where a source is to be opened.
+type Root struct {
+	// Source is the path that the source is known by.
+	Source string
+	// Path is where to open it, Within in which directories links may not lead
+	// it astray; see vfs.RootOptions.
+	Path   string
+	Within []string
+}
+
 // Origin says where a source came from.
 type Origin string
 

@@ -133,9 +133,10 @@ func (r *Root) File() string { return r.file }
 // Name returns the base name of the directory.
 func (r *Root) Name() string { return filepath.Base(r.dir) }
 
-// Way returns the absolute paths that decided where the root is: of each link
-// that was followed, and of the last name. They are link-free but for their
-// own last names. A root may be elsewhere, or come to be, when one changes.
+// Way returns the absolute paths that decided where the root is, or that it
+// isn't there: of each link that was followed, and of the name at which the way
+// ended. Only their own last names may be links. Who watches them notices when
+// the root comes to be, or is elsewhere.
 func (r *Root) Way() []string { return r.way }
 
 // ID tells roots apart, also a directory from another that has taken its

@@ -76,7 +76,8 @@ type way struct {
 	// dir and base are where the last name of the path was met, when that is a
 	// link; else base is empty.
 	dir, base string
-	// passed are the links on the way, and the name at which it ended.
+	// passed are the links on the way, and the name at which it ended; when
+	// that was early, also the place itself, going by the names that are left.
 	passed []string
 }
 
@@ -245,6 +246,7 @@ func (y *way) step(p piece) error {
 		return y.enter()
 	case errno != 0:
 		y.passed = append(y.passed, at)
+		y.await(next)
 		return errno
 	}
 	y.passed = append(y.passed, next)
@@ -271,6 +273,19 @@ func (y *way) step(p piece) error {
 	}
 	y.ahead(target, y.held != nil)
 	return nil
+}
+
+// await notes where the place would be if all names from here on were no links.
+func (y *way) await(path string) {
+	for _, p := range slices.Backward(y.rest) {
+		if p.name == ".." {
+			return
+		}
+		path = join(path, p.name)
+	}
+	if path != y.passed[len(y.passed)-1] {
+		y.passed = append(y.passed, path)
+	}
 }
 
 // back goes up to a depth.

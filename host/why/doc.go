@@ -28,9 +28,12 @@
 //     a link leads to: hidden_secret, excluded_by_config, not_granted.
 //  4. A find belongs to what the path leads to: rule 2, except that a link by
 //     itself is collapsed_into and not found.
-//  5. In no root: missing when it is in a configured root that doesn't exist,
+//  5. In a configured root that isn't looked at, for where its links lead
+//     (link_escapes, hidden_secret, excluded_by_config) or for what it is
+//     (not_regular, link_broken, unreadable, outside_roots).
+//  6. In no root: missing when it is in a configured root that doesn't exist,
 //     else outside_roots.
-//  6. In a root: the rules below. Of several roots the most telling answer
+//  7. In a root: the rules below. Of several roots the most telling answer
 //     counts, of equal ones that of the innermost root.
 //
 // # Rules for what no find explains

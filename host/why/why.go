@@ -82,8 +82,16 @@ type Input struct {
 	Notes    []snapshot.Note
 	Runs     []Run
 	Roots    []Root
-	// Missing lists the configured roots and sources that don't exist.
+	// Missing lists the configured roots and sources that don't exist,
+	// Refused those that aren't looked at although they do.
 	Missing []string
+	Refused []Refused
+}
+
+// Refused is a configured root that isn't looked at.
+type Refused struct {
+	Path string // absolute, as it was given
+	Err  error
 }
 
 // Explain answers for one path, which is absolute: what a relative one means
@@ -109,6 +117,9 @@ func explain(in Input, path string) Answer {
 		}
 	}
 	if a, ok := q.ledTo(); ok {
+		return a
+	}
+	if a, ok := q.refusedRoot(); ok {
 		return a
 	}
 	if a, ok := best(places); ok {

@@ -60,10 +60,11 @@ func (s *rootSlot) refused() bool {
 	return s.err != nil && !errors.Is(s.err, fs.ErrNotExist) && !errors.Is(s.err, syscall.ENOTDIR)
 }
 
-// sayRefused logs that a root is refused, once for each reason.
+// sayRefused logs that a root is refused, once for each reason. Of one that must
+// be there, its error says so.
 func (h *Host) sayRefused(slot *rootSlot) {
 	text := ""
-	if slot.refused() {
+	if slot.refused() && slot.spec.Optional {
 		text = slot.err.Error()
 	}
 	if text != slot.said && text != "" {

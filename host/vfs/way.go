@@ -214,6 +214,9 @@ func (y *way) along() error {
 				return y.refuse(ReasonEscape, "")
 			}
 		case p.name == "..":
+			if _, _, errno := y.w.dir(y.cur); errno != 0 {
+				return errno // from a file there is no way up
+			}
 			y.back(max(len(y.steps)-1, 0))
 		default:
 			if err := y.step(p); err != nil {

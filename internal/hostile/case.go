@@ -67,6 +67,9 @@ type Case struct {
 	// Rounds is how often the engine refreshes; 0 means once. Roots is the
 	// number of roots; 0 means one.
 	Rounds, Roots int
+	// Places are roots in the root, as a user names them: "path", or
+	// "role path". Links of the root lead none of them out of it.
+	Places []string
 	// Procs is GOMAXPROCS for the case; 0 leaves it.
 	Procs int
 	// Nobody runs the case without root's power over files.
@@ -164,7 +167,7 @@ func matches(want, got string) bool {
 
 // Cases returns the corpus. Names are unique.
 func Cases() []Case {
-	return slices.Concat(timeCases(), callCases(), memoryCases(), answerCases(), compilingCases(), loadingCases(), fileCases(), stateCases(), unitCases(), enduranceCases())
+	return slices.Concat(timeCases(), callCases(), memoryCases(), answerCases(), compilingCases(), loadingCases(), fileCases(), rootCases(), stateCases(), unitCases(), enduranceCases())
 }
 
 // Timed reports whether a deadline is among the ends that the case may come to,
@@ -184,6 +187,7 @@ func (c *Case) options(dirs Dirs, builtin []byte, cache string, stretch int) hos
 	for _, dir := range dirs.roots(c.Roots) {
 		opts.Roots = append(opts.Roots, host.RootSpec{Path: dir})
 	}
+	opts.Roots = append(opts.Roots, c.places(dirs)...)
 	if c.Builtin {
 		opts.Builtin, opts.CacheDir = func() ([]byte, error) { return builtin, nil }, cache
 		opts.Limits.Time, opts.Limits.Memory = 2*time.Second, 0

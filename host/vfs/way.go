@@ -320,7 +320,7 @@ func (y *way) enter() error {
 	id := identityOf(&st)
 	for _, d := range y.doors {
 		if d.id.sameFile(id) {
-			root := &Root{dir: absolute(y.cur), given: d.given, names: namesOf(y.cur), exclude: y.exclude}
+			root := &Root{dir: absolute(y.cur), given: d.given, names: namesOf(y.cur), exclude: y.exclude, mcp: noPatterns}
 			y.bounds = append(y.bounds, bound{root: root, at: y.cur, depth: len(y.steps)})
 			return nil
 		}

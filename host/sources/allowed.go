@@ -80,23 +80,31 @@ func (l *List) inPlaces(path, target string) error {
 		ErrNotAllowed, path)
 }
 
-// places resolves the allowed places anew, since they may be links, too.
+// places resolves the allowed places anew, since they may be links, too. Those
+// of a working directory decide nothing here either: in a home that is one,
+// ~/.claude allows nothing when it is a link that leads out.
 func (l *List) places() []string {
+	workDir := l.state.Load().workDir
+	within := bounds(workDir, "")
 	var list []string
 	add := func(dir string) {
 		if !filepath.IsAbs(dir) {
 			return
 		}
-		place, err := filepath.EvalSymlinks(dir)
-		if err == nil && place != "/" {
+		root, err := vfs.OpenRoot(dir, vfs.RootOptions{Within: within})
+		if err != nil {
+			return
+		}
+		if place := filepath.Join(root.Path(), root.File()); place != "/" {
 			list = append(list, place)
 		}
+		_ = root.Close()
 	}
 	if home := l.opts.Home; home != "" {
 		for _, name := range []string{"", ".waymark", ".coder", ".claude"} {
 			add(filepath.Join(home, name))
 		}
 	}
-	add(l.state.Load().workDir)
+	add(workDir)
 	return list
 }

@@ -166,6 +166,28 @@ func TestSourcesInSources(t *testing.T) {
 	}
 }
 
+// A home that is the working directory has no say in what a request may name.
+func TestHomeIsTheWorkDir(t *testing.T) {
+	dir := tree(t, "home/.claude -> ../etc", "home/.coder -> @etc", "home/.waymark -> notes", "home/notes/x/", "etc/secret", "repo/")
+	for _, c := range []struct {
+		workDir, path string
+		ok            bool
+	}{
+		{"home", "etc", false},
+		{"home", "etc/secret", false},
+		{"home", "home/.claude/secret", false},
+		{"home", "home/.waymark/x", true},
+		{"home", "home/notes", true},
+		{"repo", "etc", true}, // the user's own link
+		{"repo", "home/.claude/secret", true},
+	} {
+		l := sources.New(sources.Options{Home: dir + "/home", WorkDir: dir + "/" + c.workDir})
+		if _, _, err := l.Add(dir+"/"+c.path, sources.AddOptions{}); (err == nil) != c.ok || !c.ok && !errors.Is(err, sources.ErrNotAllowed) {
+			t.Errorf("%s in %s: %v", c.path, c.workDir, err)
+		}
+	}
+}
+
 // What the file says of another path is held to the rules of paths.
 func TestBrokenNames(t *testing.T) {
 	dir := tree(t, "home/a/")

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"unicode/utf8"
 
@@ -61,8 +62,6 @@ type way struct {
 	w       walker
 	exclude *trie
 	doors   []door // by which bounds are entered
-	// everything is what judges; nil until there is something to judge.
-	everything *Filter
 
 	cur    string  // where it is: without links, relative to the top
 	steps  []piece // the names of cur
@@ -239,7 +238,7 @@ func (y *way) step(p piece) error {
 	if err := y.judge(append(y.steps, p)); err != nil {
 		return err
 	}
-	target, at, errno := y.w.readlink(next)
+	target, at, errno := y.look(next)
 	switch {
 	case errno == syscall.EINVAL: // it is no link
 		y.cur, y.steps = next, append(y.steps, p)
@@ -276,6 +275,19 @@ func (y *way) step(p piece) error {
 	}
 	y.ahead(target, y.held != nil)
 	return nil
+}
+
+// look reads a link; EINVAL says that the path is something else. Most names are
+// directories, which are opened on the way anyhow.
+func (y *way) look(path string) (target, at string, errno syscall.Errno) {
+	_, at, errno = y.w.dir(path)
+	switch {
+	case errno == 0:
+		return "", path, syscall.EINVAL
+	case at != path || !isLink(errno):
+		return "", at, errno
+	}
+	return y.w.readlink(path)
 }
 
 // await notes where the place would be if all names from here on were no links.
@@ -348,11 +360,11 @@ func (y *way) judge(steps []piece) error {
 		if !utf8.ValidString(path) {
 			return y.refuse(ReasonNotInReads, path)
 		}
-		reason := y.protected(b.root, path)
+		reason := protectedIn(b.root, path)
 		if reason == ReasonNone {
 			continue
 		}
-		if steps[len(steps)-1].chosen || y.protected(b.root, strings.Join(users, "/")) == ReasonNone {
+		if steps[len(steps)-1].chosen || protectedIn(b.root, strings.Join(users, "/")) == ReasonNone {
 			return y.refuse(reason, path)
 		}
 	}
@@ -363,12 +375,15 @@ func (y *way) judge(steps []piece) error {
 // pattern of the secret list matches it, nor does a file have such a name.
 const anyName = "\x01"
 
-// protected says why nobody may read what is at a path of a bound.
-func (y *way) protected(root *Root, path string) Reason {
-	if y.everything == nil {
-		y.everything, _ = View{Reads: []string{"**"}, MCPOnly: true}.Compile() // can't fail
-	}
-	if r := root.Judge(y.everything, path).Reason; r == ReasonSecret || r == ReasonExcluded {
+// everything sees all that anybody may see.
+var everything = sync.OnceValue(func() *Filter {
+	f, _ := View{Reads: []string{"**"}, MCPOnly: true}.Compile() // can't fail
+	return f
+})
+
+// protectedIn says why nobody may read what is at a path of a bound.
+func protectedIn(root *Root, path string) Reason {
+	if r := root.Judge(everything(), path).Reason; r == ReasonSecret || r == ReasonExcluded {
 		return r
 	}
 	return ReasonNone

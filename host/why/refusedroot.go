@@ -10,13 +10,14 @@ import (
 	"waymark/host/vfs"
 )
 
-// refusedRoot answers for a path in a configured root that isn't looked at.
+// refusedRoot answers for a path in a configured root that isn't looked at,
+// unless it also lies in a root further down that is.
 func (q *question) refusedRoot() (Answer, bool) {
 	i := slices.IndexFunc(q.in.Refused, func(r Refused) bool {
-		return slices.ContainsFunc(q.own(), func(alias string) bool {
-			_, ok := below(filepath.Clean(r.Path), alias)
-			return ok
-		})
+		dir := filepath.Clean(r.Path)
+		inside := func(path string) bool { _, ok := below(dir, path); return ok }
+		return slices.ContainsFunc(q.own(), inside) &&
+			!slices.ContainsFunc(q.spots, func(s spot) bool { return inside(q.in.Roots[s.root].FS.Path()) })
 	})
 	if i < 0 {
 		return Answer{}, false

@@ -47,6 +47,9 @@ agent owns the same rows there.
 
 The configuration is read again when one of its files changes, and on SIGHUP.
 
+Links in the root lead no other root out of it, nor to what is secret: name what they
+lead to.
+
 Environment, for use in Coder workspaces; lists are separated by commas, and relative
 paths are relative to the root:
   CODER_AGENT_EXP_INSTRUCTIONS_DIRS   directories with instruction files

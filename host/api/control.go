@@ -43,9 +43,6 @@ func (h *handler) status(w http.ResponseWriter, _ *http.Request, _ string) error
 	if s.Roots == nil {
 		s.Roots = []string{}
 	}
-	if s.Refused == nil {
-		s.Refused = []RefusedRoot{}
-	}
 	s.Plugins = pluginList(s.Plugins)
 	if s.Push != nil && s.Push.HeldBack.Reasons == nil {
 		p := *s.Push

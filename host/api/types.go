@@ -17,8 +17,8 @@ type Status struct {
 	UptimeSeconds float64   `json:"uptime_seconds"`
 	Roots         []string  `json:"roots"`
 	// Refused are the configured roots that aren't looked at although they are
-	// there.
-	Refused []RefusedRoot `json:"refused"`
+	// there; absent when there are none.
+	Refused []RefusedRoot `json:"refused,omitempty"`
 	// Version is the newest snapshot's; 0 when there is none yet.
 	Version   uint64 `json:"version"`
 	Resources int    `json:"resources"`

@@ -9,13 +9,21 @@
 // waited for: its existing part is resolved, and the rest is appended. A
 // dangling link counts as the place that it points to.
 //
+// Links that lie in the working directory are left in the path: whoever fills
+// that directory made them, and what he can write doesn't decide where a source
+// is. They are followed anew at each opening, and lead neither out of the
+// directory nor over the secret list (see vfs.RootOptions.Within); Roots says
+// so to who opens. A source that was added before the working directory was
+// known, or in another one, is bound as well: the list keeps the path that was
+// asked for, and the working directory that this led through.
+//
 // # Who may add what
 //
 // What comes from the operator (flags) is trusted and may lie anywhere. A
 // request over HTTP may only add what lies, with its links resolved, in the
 // home directory, in ~/.waymark, ~/.coder or ~/.claude wherever these links
 // lead, or in the working directory. A place of these that can't be resolved
-// allows nothing, and neither does one that is the top of the file system,
+// allows nothing, nor does one that a link of the working directory leads out, and neither does one that is the top of the file system,
 // since that would allow everything.
 //
 // Links change. So being on the list means nothing when a source is opened:

@@ -14,7 +14,9 @@
 //     O_NOFOLLOW below a directory descriptor; links are followed by reading
 //     them, and a target outside the root is refused without looking at it.
 //     Only regular files and directories are opened for reading; nothing
-//     blocks.
+//     blocks. Where the root itself is, no link decides that lies in a
+//     directory of RootOptions.Within and leads out of it, or over what is
+//     secret.
 //   - Filtered: what a View doesn't show doesn't exist (ENOENT), and the file
 //     system isn't asked. Secrets (SecretPatterns) and MCP configuration
 //     (MCPFiles) are matched on the path asked for, on every link on the way

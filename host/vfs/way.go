@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -255,6 +256,9 @@ func (y *way) step(p piece) error {
 	if y.links++; y.links > maxLinks {
 		return syscall.ELOOP
 	}
+	if err := y.trusted(next); err != nil {
+		return err
+	}
 	if p.last {
 		y.dir, y.base = y.cur, p.name
 	}
@@ -288,6 +292,28 @@ func (y *way) look(path string) (target, at string, errno syscall.Errno) {
 		return "", at, errno
 	}
 	return y.w.readlink(path)
+}
+
+// trusted refuses a link that somebody else has put into a directory in which
+// everybody may, such as /tmp. The system does so where fs.protected_symlinks is
+// set, but only for who has it follow links.
+func (y *way) trusted(path string) error {
+	var dir, link unix.Stat_t
+	parent, _ := split(path)
+	if _, errno := y.w.stat(parent, &dir); errno != 0 {
+		return errno
+	}
+	const shared = unix.S_ISVTX | unix.S_IWOTH
+	if dir.Mode&shared != shared {
+		return nil
+	}
+	if _, errno := y.w.stat(path, &link); errno != 0 {
+		return errno
+	}
+	if link.Uid != dir.Uid && int64(link.Uid) != int64(os.Geteuid()) {
+		return syscall.EACCES
+	}
+	return nil
 }
 
 // await notes where the place would be if all names from here on were no links.

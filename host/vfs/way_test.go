@@ -201,6 +201,36 @@ func TestLongWays(t *testing.T) {
 	}
 }
 
+// TestSharedDirectories: in a directory in which everybody may make links, only
+// its owner's and one's own are followed.
+func TestSharedDirectories(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give links away")
+	}
+	dir := vfstest.Build(t, []string{"real/f = x", "tmp/mine -> ../real", "tmp/owners -> ../real", "tmp/others -> ../real", "tmp/others2 -> ../real/f"})
+	const owner, other = 12345, 12346
+	for path, uid := range map[string]int{"tmp": owner, "tmp/owners": owner, "tmp/others": other, "tmp/others2": other} {
+		if err := os.Lchown(dir+"/"+path, uid, -1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		mode    fs.FileMode
+		foreign string
+	}{{0o777 | fs.ModeSticky, "EACCES"}, {0o755 | fs.ModeSticky, ""}, {0o777, ""}} {
+		if err := os.Chmod(dir+"/tmp", c.mode); err != nil {
+			t.Fatal(err)
+		}
+		for path, want := range map[string]string{"mine": "", "owners/f": "", "others": c.foreign, "others/f": c.foreign, "others2": c.foreign} {
+			root, err := vfs.OpenRoot(dir+"/tmp/"+path, vfs.RootOptions{})
+			if got := errno(err); got != want {
+				t.Errorf("%v: %s: %v, want %q", c.mode, path, err, want)
+			}
+			_ = root.Close()
+		}
+	}
+}
+
 // TestRandomWays makes random trees of links and compares with the system: what
 // is opened is where the system leads, and lies in the bound whenever a link of
 // the bound had a say; what is opened without one is opened by the system, too.

@@ -174,7 +174,6 @@ func (y *way) openDir(dir string) (int, syscall.Errno) {
 // makes it begin again.
 func (y *way) walk(path string) (err error) {
 	for range maxSwaps {
-		y.w.forget()
 		y.cur, y.steps, y.rest, y.bounds, y.held, y.link, y.up = ".", nil, nil, nil, nil, "", 0
 		y.names, y.links, y.dir, y.base, y.passed = 0, 0, "", "", nil
 		y.ahead(path, false)
@@ -185,6 +184,7 @@ func (y *way) walk(path string) (err error) {
 		if errno, ok := errors.AsType[syscall.Errno](err); !ok || !isLink(errno) {
 			return err
 		}
+		y.w.forget()
 	}
 	return err
 }

@@ -236,7 +236,7 @@ func TestSharedDirectories(t *testing.T) {
 // the bound had a say; what is opened without one is opened by the system, too.
 func TestRandomWays(t *testing.T) {
 	rnd := seeded.Rand(t)
-	for range seeded.Rounds(100, 300, 20_000) {
+	for range seeded.Rounds(50, 120, 20_000) {
 		dir := vfstest.Build(t, nil)
 		randomWays(t, rnd, dir)
 		w := dir + "/w"

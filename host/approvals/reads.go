@@ -64,7 +64,7 @@ func Grown(before, now []Read) []Read {
 			patterns[b.MCP] = append(patterns[b.MCP], b.Pattern)
 		}
 	}
-	covers := map[bool]*covering{false: newCovering(patterns[false]), true: newCovering(patterns[true])}
+	covers := map[bool]*covering{false: newCovering(patterns[false], now), true: newCovering(patterns[true], now)}
 	var grown []Read
 	for _, n := range now {
 		if !had[n] && (n.ConfigKey != "" || !covers[n.MCP].all(n.Pattern)) {
@@ -77,31 +77,39 @@ func Grown(before, now []Read) []Read {
 // covering tells of which patterns everything is certainly matched by one of a
 // list: by one that ends with "/**" and is plain before that, or, where the
 // pattern is plain, by whatever matches it. What it takes doesn't grow with the
-// list, whose patterns a module has chosen.
+// product of both lists, which modules have chosen.
 type covering struct {
 	everything bool
 	below      map[string]bool // directories
-	matcher    *vfs.Matcher    // nil for patterns that can't be compiled
+	matched    map[string]bool // plain patterns
 }
 
-func newCovering(patterns []string) *covering {
-	c := &covering{below: map[string]bool{}}
-	c.matcher, _ = vfs.NewMatcher("reads", patterns) // else nothing is covered by matching
+func newCovering(patterns []string, now []Read) *covering {
+	c := &covering{below: map[string]bool{}, matched: map[string]bool{}}
 	for _, p := range patterns {
 		c.everything = c.everything || p == "**"
 		if dir, ok := strings.CutSuffix(p, "/**"); ok && plain(dir) {
 			c.below[dir] = true
 		}
 	}
+	var paths []string
+	for _, n := range now {
+		if n.ConfigKey == "" && plain(n.Pattern) && clean(n.Pattern) {
+			paths = append(paths, n.Pattern)
+		}
+	}
+	for _, path := range vfs.Matching(patterns, paths) {
+		c.matched[path] = true
+	}
 	return c
 }
 
 // all reports whether all that a pattern matches is covered.
 func (c *covering) all(pattern string) bool {
-	if path.Clean("/"+pattern) != "/"+pattern || strings.Contains(pattern, "..") {
+	if !clean(pattern) {
 		return false
 	}
-	if c.everything || plain(pattern) && c.matcher != nil && c.matcher.Match(pattern) {
+	if c.everything || c.matched[pattern] {
 		return true
 	}
 	for i := range len(pattern) {
@@ -110,6 +118,11 @@ func (c *covering) all(pattern string) bool {
 		}
 	}
 	return false
+}
+
+// clean reports whether a pattern is a relative path in its shortest form.
+func clean(pattern string) bool {
+	return path.Clean("/"+pattern) == "/"+pattern && !strings.Contains(pattern, "..")
 }
 
 // plain reports whether a pattern matches itself only.

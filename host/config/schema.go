@@ -1,6 +1,10 @@
 package config
 
-import "time"
+import (
+	"time"
+
+	"waymark/host/vfs"
+)
 
 // table says what a TOML table may hold: under each key a setter, another
 // table, or an entryList.
@@ -14,7 +18,7 @@ type entryList struct{}
 func (c *Config) schema() table {
 	return table{
 		entriesKey: entryList{},
-		"exclude":  setList(&c.Exclude, checkPattern),
+		"exclude":  setPatterns(&c.Exclude, vfs.CheckExclude),
 		"plugins":  table{"dirs": setList(&c.Plugins.Dirs, checkDir)},
 		"builtin": table{
 			"disable": setList(&c.Builtin.Disable, checkName),
@@ -60,7 +64,7 @@ func (p *Plugin) schema() table {
 	return table{
 		"name":          setText(&p.Name, checkName),
 		"sha256":        setText(&p.SHA256, checkSHA256),
-		"reads":         setList(&p.Reads, checkPattern),
+		"reads":         setPatterns(&p.Reads, checkNarrow),
 		"grant_secrets": setList(&p.GrantSecrets, checkName),
 		"rank":          setCount(&p.Rank, 1, 10_000),
 		"config":        setObjects(&p.Config),

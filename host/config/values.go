@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"waymark/host/vfs"
 )
 
 // setter checks a value as the TOML library decoded it, and stores it. Its
@@ -119,6 +121,26 @@ func setList(dst *[]string, check func(string) error) setter {
 		}
 		return nil
 	}
+}
+
+// setPatterns is setList for patterns, which check bounds together.
+func setPatterns(dst *[]string, check func([]string) error) setter {
+	set := setList(dst, checkPattern)
+	return func(value any) error {
+		if err := set(value); err != nil {
+			return err
+		}
+		if e, ok := errors.AsType[*vfs.PatternError](check(*dst)); ok {
+			return fmt.Errorf("%.80q %s", e.Pattern, e.Problem)
+		}
+		return nil
+	}
+}
+
+// checkNarrow says what is wrong with patterns that narrow a plugin's reads.
+func checkNarrow(list []string) error {
+	_, err := vfs.View{Narrow: list}.Compile()
+	return err
 }
 
 func wrongType(want string, got any) error {

@@ -3,7 +3,6 @@ package vfs
 import (
 	"errors"
 	"fmt"
-	"strings"
 )
 
 // What patterns may cost together: those of all resolvers of a module, those
@@ -95,31 +94,4 @@ func (a *Allowance) exceeded(field, pattern string) error {
 		e.Problem = fmt.Sprintf("brings the names in the patterns to more than %d KiB in all; write fewer or shorter ones", maxSegmentBytes>>10)
 	}
 	return e
-}
-
-// Matcher tells which paths a list of patterns matches, outside of any root.
-// It is safe for concurrent use.
-type Matcher struct{ trie *trie }
-
-// NewMatcher compiles patterns, under the bounds of an Allowance. Errors are a
-// *PatternError.
-func NewMatcher(field string, patterns []string) (*Matcher, error) {
-	b := newTrieBuilder()
-	var a Allowance
-	if err := a.insertAll(b, field, patterns, groupReads); err != nil {
-		return nil, err
-	}
-	return &Matcher{b.build()}, nil
-}
-
-// Match reports whether one of the patterns matches a clean relative path. It
-// doesn't when finding out takes too long.
-func (m *Matcher) Match(path string) bool {
-	p := stepper{most: maxWork}
-	s := p.start(m.trie)
-	for name := range strings.SplitSeq(path, "/") {
-		s = p.step(m.trie, s, state{}, name)
-	}
-	p.settle()
-	return s.ends != 0 && !p.spent
 }

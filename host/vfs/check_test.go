@@ -224,7 +224,7 @@ func observeNames(run *vfs.Run, names []string) string {
 }
 
 var (
-	randomNames = []string{"a", "b", "d", "d/a", "d/b", "d/d", "e", "e/a", "e/d/a", ".env", ".mcp.json", "x.txt", "d/x.txt"}
+	randomNames = []string{"a", "b", "d", "d/a", "d/b", "d/d", "e", "e/a", "e/d/a", ".env", ".mcp.json", "x.txt", "d/x.txt", ".git", "d/.ssh", "e/.git/a", "x.pem"}
 	randomLinks = []string{"a", "b", "d", "../a", "../e", "d/a", ".", "..", "nothing", ".env", "../.mcp.json", "/etc/passwd", "$ROOT/d", "e/../a", "d/d/../a"}
 	randomViews = []vfs.View{
 		{Reads: []string{"**"}},

@@ -36,6 +36,28 @@ func (r *Root) Judge(f *Filter, name string) Judgement {
 	return Judgement{File: s.file, Dir: s.dir, Reason: s.reason}
 }
 
+// Matching lists the paths, clean and relative to a root, that one of the
+// patterns matches. Patterns that are wrong match nothing; where they are too
+// many, or take too long, what is left isn't listed.
+func Matching(patterns, paths []string) (list []string) {
+	b, p := newTrieBuilder(), stepper{most: maxWork}
+	_ = new(Allowance).insertAll(b, "patterns", patterns, groupReads)
+	t := b.build()
+	for _, path := range paths {
+		s := p.start(t)
+		for name := range strings.SplitSeq(path, "/") {
+			s = p.step(t, s, state{}, name)
+		}
+		if p.settle(); p.spent {
+			return list
+		}
+		if s.ends != 0 {
+			list = append(list, path)
+		}
+	}
+	return list
+}
+
 // SecretEntry returns the first entry of SecretPatterns that a path matches,
 // as it is spelled below this root. ok is false when there is none.
 func (r *Root) SecretEntry(name string) (entry Secret, ok bool) {

@@ -167,7 +167,7 @@ func matches(want, got string) bool {
 
 // Cases returns the corpus. Names are unique.
 func Cases() []Case {
-	return slices.Concat(timeCases(), callCases(), memoryCases(), answerCases(), compilingCases(), loadingCases(), fileCases(), rootCases(), stateCases(), unitCases(), enduranceCases())
+	return slices.Concat(timeCases(), callCases(), memoryCases(), answerCases(), compilingCases(), loadingCases(), fileCases(), rootCases(), stateCases(), unitCases(), patternCases(), nameCases(), enduranceCases())
 }
 
 // Timed reports whether a deadline is among the ends that the case may come to,

@@ -1,12 +1,48 @@
 package approvals_test
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"waymark/abi"
 	"waymark/host/approvals"
+	"waymark/host/vfs/vfstest"
+	"waymark/internal/seeded"
 )
+
+// TestGrownOfHostilePatterns: comparing what was approved with what is asked
+// for now comes to an end, whatever the patterns are, and finds new paths.
+func TestGrownOfHostilePatterns(t *testing.T) {
+	seed, rounds := seeded.Seed(t), seeded.Rounds(3, 12, 200)
+	for round := range rounds {
+		r := seeded.Of(seed, uint64(round))
+		var before, now []approvals.Read
+		for _, kind := range vfstest.PatternKinds() {
+			for i := range 1 + r.IntN(60) {
+				before = append(before, approvals.Read{Pattern: vfstest.HostilePattern(r, kind, i)})
+			}
+		}
+		before = append(before, approvals.Read{Pattern: strings.Repeat("{a,a}", 170)}, approvals.Read{Pattern: "docs/*.md"})
+		for range 200 {
+			now = append(now, approvals.Read{Pattern: letters(r)})
+		}
+		now = append(now, approvals.Read{Pattern: "new/AGENTS.md"}, approvals.Read{Pattern: before[0].Pattern})
+		grown := approvals.Grown(before, now)
+		if text := strings.Join(approvals.Texts(grown), "\n"); !strings.Contains(text, "new/AGENTS.md") || strings.Contains(text, before[0].Pattern) {
+			t.Errorf("round %d: %d of %d have grown", round, len(grown), len(now))
+		}
+	}
+}
+
+// letters is a path that many patterns nearly match.
+func letters(r *rand.Rand) string {
+	var names []string
+	for range 1 + r.IntN(100) {
+		names = append(names, strings.Repeat(string(rune('a'+r.IntN(2))), 1+r.IntN(5)))
+	}
+	return strings.Join(names, "/")
+}
 
 // TestManyReads: what a module declares decides how much there is to compare,
 // and its patterns how long each comparison would take.

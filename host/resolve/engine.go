@@ -134,7 +134,8 @@ type Outcome struct {
 
 // Engine runs resolvers and remembers their results.
 type Engine struct {
-	opts Options
+	opts    Options
+	filters filters
 
 	mu      sync.Mutex // guards what follows, entries' fields too; no file is read under it
 	entries map[key]*entry

@@ -16,8 +16,7 @@ import (
 type key struct {
 	digest, resolver string
 	abi              int
-	config           [sha256.Size]byte
-	view             string
+	config, view     [sha256.Size]byte
 	root             string // its signature
 	role             abi.Role
 	sourcePath       string
@@ -31,8 +30,8 @@ func (e *Engine) keyOf(r *Resolver, root Root) key {
 	return key{
 		digest: r.Module.Digest, resolver: r.Info.Name, abi: abi.Version,
 		config: sha256.Sum256(r.Config),
-		view: strings.Join(r.Narrow, "\x00") + "\x01" + strings.Join(r.GrantSecrets, "\x00") + "\x01" +
-			strings.Join(r.Info.Reads, "\x00"),
+		view: sha256.Sum256([]byte(strings.Join(r.Narrow, "\x00") + "\x01" + strings.Join(r.GrantSecrets, "\x00") + "\x01" +
+			strings.Join(r.Info.Reads, "\x00"))),
 		root: root.FS.Signature(), role: root.Role, sourcePath: root.SourcePath,
 		rank: r.Rank, dropIn: r.DropIn,
 		maxBytes: e.opts.MaxResourceBytes, maxResources: e.opts.MaxResources,

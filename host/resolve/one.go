@@ -24,7 +24,7 @@ func (e *Engine) one(ctx context.Context, r *Resolver, root Root) Outcome {
 		return o
 	}
 	last := e.recall(k, at)
-	if o.Err = o.compile(last); o.Err != nil {
+	if o.Err = e.compile(&o, last); o.Err != nil {
 		return o
 	}
 	if last != nil && e.fresh(k, at, r, root, last, &o) {
@@ -51,12 +51,12 @@ func (e *Engine) one(ctx context.Context, r *Resolver, root Root) Outcome {
 }
 
 // compile sets the filter, which is taken over from a memo that has one.
-func (o *Outcome) compile(last *memo) (err error) {
+func (e *Engine) compile(o *Outcome, last *memo) (err error) {
 	if last != nil && last.filter != nil {
 		o.Filter = last.filter
 		return nil
 	}
-	o.Filter, err = o.View.Compile()
+	o.Filter, err = e.filters.of(&o.View)
 	return err
 }
 

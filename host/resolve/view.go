@@ -55,7 +55,10 @@ func configPaths(config []byte, keys []string) []string {
 		return nil
 	}
 	var paths []string
-	for _, key := range keys {
+	for i, key := range keys {
+		if slices.Contains(keys[:i], key) {
+			continue
+		}
 		var one string
 		var many []string
 		switch raw := table[key]; {

@@ -18,7 +18,8 @@ type Judgement struct {
 // Judge tells what a run with this filter would be told about a path before
 // anything is looked at. It opens nothing and charges nothing; it works on a
 // closed root, too. What no run may ask for (see the package comment on paths)
-// is ReasonNotInReads, and so is what would take a run beyond its limits. A nil
+// is ReasonNotInReads, and so is what
+// takes too long to tell. A nil
 // filter sees nothing.
 func (r *Root) Judge(f *Filter, name string) Judgement {
 	path, _, problem := cleanPath(name)
@@ -88,10 +89,15 @@ var secretGuards = sync.OnceValue(func() []*trie {
 	return guards
 })
 
+// maxJudged bounds the work of one judgement, of which a question may need
+// hundreds: 40 ms. One with the patterns of the built-in resolvers takes a
+// hundred units.
+const maxJudged = 4 << 20
+
 // scopeTo is where the patterns stand at a clean path. ok is false when
 // following them takes too long.
 func (r *Root) scopeTo(f *Filter, path string) (s scope, ok bool) {
-	p := stepper{most: maxWork}
+	p := stepper{most: maxJudged}
 	s = f.scopeAt(r, &p)
 	if path == "." {
 		return s, true

@@ -2,6 +2,7 @@ package vfs
 
 import (
 	"io/fs"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -21,6 +22,9 @@ type lookKey struct {
 	verb verb
 	path string
 }
+
+// usualNames is how many names a path may have at no extra charge.
+const usualNames = 16
 
 // look is a remembered answer.
 type look struct {
@@ -61,6 +65,9 @@ func (r *Run) look(v verb, name string) *look {
 		return known
 	}
 	l := &look{asked: path}
+	if names := strings.Count(path, "/"); names > usualNames {
+		r.stepper.use(int64(names) * workPerEntry) // each may have to be opened
+	}
 	s := r.root.sees(r.filter, path, r.scopeOf(path))
 	if r.over != nil {
 		return &look{err: r.over}

@@ -211,6 +211,29 @@ func TestOnWork(t *testing.T) {
 	}
 }
 
+// TestLongWaysAreWork: a path of thousands of names costs what it takes, also
+// where a link makes it long.
+func TestLongWaysAreWork(t *testing.T) {
+	dir := vfstest.Build(t, []string{"d/x = x", "link -> " + strings.Repeat("d/../", 800) + "d/x", "short -> d/x"})
+	_, _, run := begin(t, everything(dir))
+	var units int64
+	run.OnWork(func(n int64) { units += n })
+	cost := func(name string) int64 {
+		units = 0
+		_, _ = run.Stat(name)
+		return units
+	}
+	plain := cost("d/x")
+	for _, name := range []string{"link", strings.Repeat("d/x/", 500) + "x"} {
+		if got := cost(name); got < plain+1000*20 {
+			t.Errorf("%.20s: %d units, d/x takes %d", name, got, plain)
+		}
+	}
+	if got := cost("short"); got > plain+2000 {
+		t.Errorf("a link of two names: %d units, d/x takes %d", got, plain)
+	}
+}
+
 // TestAllowanceIsShared: what resolvers declare counts together.
 func TestAllowanceIsShared(t *testing.T) {
 	var a vfs.Allowance

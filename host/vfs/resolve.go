@@ -112,7 +112,8 @@ func (r *Run) guarded(path string) failure {
 func (r *Run) canonical(cur, rest string, last bool) (path string, dirOnly bool, f failure) {
 	var up, links int // up counts how many names above the root we are
 	for rest != "" {
-		if !r.chargeEntries(1) { // a link can hold thousands of names
+		r.stepper.use(workPerEntry + int64(len(cur))) // a link can hold thousands of names
+		if !r.chargeEntries(1) {
 			return cur, false, failure{errno: syscall.EIO, reason: ReasonLimit}
 		}
 		var name string

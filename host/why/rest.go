@@ -38,12 +38,12 @@ func (p *place) directory() (Answer, bool) {
 				return p.denied(r, d)
 			}
 		}
-		if names := p.notThere(r); len(names) > 0 {
-			if other := look(p.fs, p.all, join(p.rel, names[0])).other; other != "" {
+		if name := p.notThere(r); name != "" {
+			if other := look(p.fs, p.all, join(p.rel, name)).other; other != "" {
 				return p.say(ReasonWrongCase, r, "%s looks for %s in it, and there is only %s: names count in exact case, rename that",
-					r.Resolver, show(names[0]), show(other))
+					r.Resolver, show(name), show(other))
 			}
-			return p.say(ReasonMissing, r, "%s looks for %s in it, and there is none", r.Resolver, show(names[0]))
+			return p.say(ReasonMissing, r, "%s looks for %s in it, and there is none", r.Resolver, show(name))
 		}
 	}
 	for _, r := range p.runs {

@@ -102,15 +102,25 @@ func inCaseOf(segments, names []string) (right []string, ok bool) {
 	return right, true
 }
 
-// notThere lists the files that a run looked for right in a directory, and
-// that aren't there.
-func (p *place) notThere(r *Run) []string {
-	var names []string
+// maxMissing bounds the names that are judged when one is looked for that a
+// run missed: a run may have missed a hundred thousand.
+const maxMissing = 100
+
+// notThere is the first file that a run looked for right in a directory, and
+// that isn't there; empty if there is none.
+func (p *place) notThere(r *Run) string {
+	judged := 0
 	for i := range r.Trace {
 		d := &r.Trace[i]
-		if d.Kind == vfs.DepMissing && d.Path != "." && parent(d.Path) == p.sight.at && p.fs.Judge(r.Filter, join(p.rel, base(d.Path))).File {
-			names = append(names, base(d.Path))
+		if d.Kind != vfs.DepMissing || d.Path == "." || parent(d.Path) != p.sight.at {
+			continue
+		}
+		if p.fs.Judge(r.Filter, join(p.rel, base(d.Path))).File {
+			return base(d.Path)
+		}
+		if judged++; judged == maxMissing {
+			break
 		}
 	}
-	return names
+	return ""
 }

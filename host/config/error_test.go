@@ -38,6 +38,8 @@ func TestErrors(t *testing.T) {
 		{"a directory as a pattern", `exclude = ["x/"]`, `f:1:12: exclude: "x/" ends with "/" and matches nothing: write "x/**" for everything below`, ""},
 		{"a pattern that leaves", `exclude = ["../x"]`, `f:1:12: exclude: "../x" matches nothing: leave out ".", ".." and doubled slashes`, ""},
 		{"a broken pattern", `exclude = ["[x"]`, `f:1:12: exclude: "[x" is not a pattern: check its brackets and braces`, ""},
+		{"patterns that are too many", `exclude = ["x", "{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}"]`, `f:1:12: exclude: "{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}" makes the braces expand to more than 2048 patterns in all; write fewer alternatives, or * instead of them`, ""},
+		{"a plugin's reads that no path matches", "[[plugin]]\nname = \"a\"\nreads = [\"a[/]b\"]", `f:3:10: plugin.reads: "a[/]b" has a slash inside brackets or after a backslash; a name never holds one`, ""},
 		{"a relative directory", `plugins.dirs = ["plugins"]`, `f:1:17: plugins.dirs: "plugins" is relative: write a path that begins with "/" or "~/"`, ""},
 		{"not a URL", `push.url = "hub"`, `f:1:13: push.url: it is not a URL: write one like "https://hub.example.com" or "unix:/run/waymark/hub.sock"`, "hub"},
 		{"a date for a resolver", "[builtin.config.skills]\na.b = 2020-01-01", `f:1:1: builtin.config: skills: a: b: resolvers get JSON, which has no dates: write it as a string`, ""},

@@ -20,10 +20,14 @@
 //   - Filtered: what a View doesn't show doesn't exist (ENOENT), and the file
 //     system isn't asked. Secrets (SecretPatterns) and MCP configuration
 //     (MCPFiles) are matched on the path asked for, on every link on the way
-//     and on the path it leads to.
+//     and on the path it leads to, in every spelling that a file system may
+//     fold to theirs; a file with several names is compared with all of them
+//     that the root holds.
 //   - Capped: opens, bytes, names looked at, memory and descriptors of a run
-//     are bounded (Limits). A guest that keeps thousands of files open keeps
-//     no descriptor open.
+//     are bounded (Limits), and so is the work of matching names against
+//     patterns: by what is admitted (Allowance), for each run, and by who
+//     listens to it (Run.OnWork). A guest that keeps thousands of files open
+//     keeps no descriptor open.
 //   - Stable: a file is read once per run. A second look at a name, a file or
 //     a listing gives the first answer.
 //   - Deterministic: guests see no times, owners or inode numbers, and of
@@ -51,6 +55,7 @@
 //	missing, or not visible              ENOENT
 //	link that leads out of the root      EACCES (ErrEscape)
 //	no permission                        EACCES
+//	several names, too many to compare   EACCES (ErrManyNames)
 //	a directory read as a file           EISDIR
 //	readlink of what isn't a link        EINVAL
 //	a file where a directory is needed   ENOTDIR
@@ -72,9 +77,11 @@
 // between that and the end of the run can leave a trace that contradicts itself,
 // which is then stale at the next check.
 //
-// Hard links have no target that could be matched: a file with several names
-// is compared with the protected files that are likely to be meant (see
-// hardlink.go), and that is all that can be done. A directory that is moved
+// Hard links have no target that could be matched. Protected files outside of
+// the root, in directories that this user can't list, and beyond 20,000 entries
+// of node_modules and of git's objects aren't compared, and a copy is nobody's
+// link. Reads and exclude are matched as they are spelled: on a file system that
+// folds names, what is excluded is found in other spellings. A directory that is moved
 // out of the root during a run may be read until the run ends. Network file
 // systems that lie about times can hide a change until the file is next
 // read.

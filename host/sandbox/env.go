@@ -25,15 +25,9 @@ func (in *instance) put(data []byte) uint64 {
 	return handle
 }
 
-// fail sets the Extism error, or clears it with nil. What an earlier failure has
-// set is freed: a guest that gets over a thousand of them need not.
-func (in *instance) fail(text []byte) {
-	if in.failure == in.blocks.errorText {
-		in.blocks.release(in.failure)
-	}
-	in.failure = in.put(text)
-	in.blocks.errorText = in.failure
-}
+// fail sets the Extism error. What an earlier failure has set stays a block,
+// since the guest may have its handle.
+func (in *instance) fail(text []byte) { in.blocks.errorText = in.put(text) }
 
 func inputLength(in *instance, stack []uint64) { stack[0] = in.blocks.length(in.blocks.input) }
 func inputOffset(in *instance, stack []uint64) { stack[0] = in.blocks.input }

@@ -40,7 +40,7 @@ func fsRead(in *instance, stack []uint64) {
 		in.fail(failure(err))
 		return
 	}
-	in.fail(nil)
+	in.blocks.errorText = 0
 	stack[0] = in.put(data)
 }
 

@@ -26,7 +26,6 @@ type instance struct {
 	stderr       *head
 	logs         logKeeper
 	blocks       *blocks
-	failure      uint64    // the error text that the host made last
 	gov          *governor // of the call that is going on, or was last
 	// remembered is the length of all values of units, given and taken.
 	remembered int

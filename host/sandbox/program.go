@@ -64,6 +64,9 @@ func instantiateImports(ctx context.Context, r wazero.Runtime, namespace string)
 		i64 := []api.ValueType{api.ValueTypeI64}
 		export(meter.ImportTick, nil, i64, func(in *instance, stack []uint64) { stack[0] = uint64(in.gov.tick()) }) //nolint:gosec // never negative
 		export(meter.ImportDone, i64, nil, func(in *instance, stack []uint64) { in.gov.done(int64(stack[0])) })     //nolint:gosec // signed on the wire
+		export(meter.ImportOverflow, nil, nil, func(in *instance, _ []uint64) {
+			in.gov.stop(&RunError{Kind: ErrLimit, Detail: "its stack is deeper than 4 MiB"})
+		})
 	case nsGuard:
 		for i := range hostImports {
 			if imp := &hostImports[i]; len(imp.bounds) > 0 {

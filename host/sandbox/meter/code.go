@@ -7,7 +7,7 @@ func (m *module) readCode(r *reader) {
 		r.damaged(r.pos, "%d functions are declared and %d have code", defined, n)
 	}
 	m.codeBody = make([]byte, 0, (r.end-r.pos)*11/10)
-	b := &body{m: m}
+	b := &body{m: m, globalSeen: make([]bool, m.globals), globalUsed: make([]bool, m.globals)}
 	for i := range n {
 		start := r.pos
 		size := len(r.bytes())
@@ -25,6 +25,7 @@ func (m *module) readCode(r *reader) {
 			return
 		}
 		m.codeBody = b.appendTo(m.codeBody)
+		m.frames = append(m.frames, b.weight)
 		m.bodies++
 	}
 }
@@ -47,6 +48,11 @@ type body struct {
 	frames  []frame
 	bulk    bool // an i32 scratch local is needed
 
+	tracked
+	weight     int    // of its frame
+	globalSeen []bool // since what is kept was forgotten
+	globalUsed []bool
+
 	op     byte // the current instruction
 	at     int  // its position
 	depth  int  // deepest nesting
@@ -63,6 +69,12 @@ type frame struct {
 	params, results int
 	opened          int // part that an if begins in
 	source          int // part that branches to its end come from; see region.go
+
+	base      int    // height of the operand stack below the parameters
+	construct uint32 // its place in tracked.constructs, unless it is dead
+	dead      bool   // it is never run
+	kept      kept   // where it begins
+	keptAtEnd kept
 }
 
 // arity is the number of values that a branch to the block carries.
@@ -87,11 +99,16 @@ const (
 	editCharge                 // arg: part; charges
 	editIndex                  // arg: new index
 	editBulk                   // arg: index into bulkOps
+	editLevel                  // tells the function that is called what is left of the stack
 )
 
 func (b *body) read(function int) {
 	t := b.m.types[b.m.funcs[function]]
+	b.tracked.reset()
+	clear(b.globalSeen)
+	clear(b.globalUsed)
 	*b = body{
+		tracked: b.tracked, globalSeen: b.globalSeen, globalUsed: b.globalUsed,
 		m: b.m, reader: b.reader, function: function, params: len(t.Params), constantAt: -1,
 		edits: b.edits[:0], regions: b.regions[:0], parts: b.parts[:0], frames: b.frames[:0],
 	}
@@ -115,7 +132,7 @@ func (b *body) readLocals() {
 	for range b.groups {
 		start := b.pos
 		n := b.u32()
-		b.valueType()
+		b.vectors = b.valueType() == typeV128 || b.vectors
 		if int64(n)+int64(b.locals) > int64(b.m.limits.MaxLocals) && b.err == nil {
 			b.fail(start, hintSmaller, "function %d has %d or more parameters and locals, %d are allowed",
 				b.function, int64(n)+int64(b.locals), b.m.limits.MaxLocals)
@@ -145,5 +162,8 @@ func (b *body) finish() {
 	case s.Effort > limits.MaxEffort:
 		b.fail(b.from, hintSmaller, "its %d functions would take too long to compile (effort above %d)",
 			b.m.stats.Functions, limits.MaxEffort)
+	default:
+		b.weight = b.frameSize()
+		s.LargestFrame = max(s.LargestFrame, b.weight)
 	}
 }

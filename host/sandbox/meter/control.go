@@ -14,9 +14,10 @@ func (b *body) control() {
 			b.damaged(b.at, "else without if")
 			return
 		}
-		f.op = opElse
 		b.charge(int64(f.results))
 		b.effort.blocks++
+		b.trackElse(f)
+		f.op = opElse
 		f.comesFrom(b.region().part)
 		if b.region().part != f.opened {
 			b.divide()
@@ -24,12 +25,15 @@ func (b *body) control() {
 	case opEnd:
 		b.close()
 	case opBr:
-		b.branch(b.index("label", len(b.frames)))
+		b.branch(b.index("label", len(b.frames)), flowBranch)
 	case opBrIf:
-		b.branch(b.index("label", len(b.frames)))
+		b.track(flowPlain, 0, 1, 0)
+		b.branch(b.index("label", len(b.frames)), flowMaybe)
 		b.effort.blocks++
 	case opBrTable:
 		b.branchTable()
+	case opReturn, opUnreachable:
+		b.trackStop()
 	}
 }
 
@@ -46,6 +50,10 @@ func (b *body) open() {
 	}
 	b.effort.blocks++
 	b.effort.values += params + results
+	if b.op == opIf {
+		b.track(flowPlain, 0, 1, 0)
+	}
+	b.trackStart(&f)
 	b.frames = append(b.frames, f)
 	if b.op == opLoop {
 		b.effort.blocks += loopBlocks
@@ -72,12 +80,14 @@ func (b *body) close() {
 		f.comesFrom(f.opened)
 	}
 	b.frames = b.frames[:len(b.frames)-1]
+	b.trackEnd(&f)
 	b.blockEnds(f)
 }
 
 // branch charges for the values that a branch carries.
-func (b *body) branch(label uint32) {
+func (b *body) branch(label uint32, kind flowKind) {
 	if b.err == nil {
+		b.trackBranch(kind, label)
 		f := &b.frames[len(b.frames)-1-int(label)]
 		f.comesFrom(b.regions[f.region].part)
 		b.charge(int64(f.arity()))
@@ -87,19 +97,29 @@ func (b *body) branch(label uint32) {
 
 func (b *body) branchTable() {
 	n := b.count("branch targets", b.m.limits.MaxBrTable)
-	for range n {
+	table := len(b.targets)
+	b.targets = append(b.targets, 0)
+	for i := range n + 1 {
+		label := b.index("label", len(b.frames))
 		if b.err != nil {
 			return
 		}
-		label := b.index("label", len(b.frames))
-		if b.err == nil {
-			f := &b.frames[len(b.frames)-1-int(label)]
-			f.comesFrom(b.regions[f.region].part)
+		f := &b.frames[len(b.frames)-1-int(label)]
+		f.comesFrom(b.regions[f.region].part)
+		f.keptAtEnd = f.keptAtEnd.max(b.kept)
+		if int(label) < len(b.frames)-1 {
+			b.targets = append(b.targets, f.construct)
+		}
+		if i == n {
+			b.charge(int64(f.arity()))
+			b.effort.values += f.arity()
 		}
 	}
+	b.targets[table] = uint32(len(b.targets) - table - 1)
+	b.track(flowTable, uint32(table), 1, 0)
+	b.dead = true
 	b.m.stats.BrTable = max(b.m.stats.BrTable, n)
 	b.effort.targets += n
-	b.branch(b.index("label", len(b.frames)))
 }
 
 // blockType reads a block's type and returns the numbers of its parameters and

@@ -20,6 +20,16 @@
 // fuel the call used: a figure without a clock, equal for equal calls on fresh
 // instances.
 //
+// A second global holds what is left of the stack, in bytes. Each function that
+// calls others takes its frame from it on entry, keeps the result in a local,
+// and writes that back before each call. So there is nothing to do where a
+// function ends, however it does: who called it knows what is left by itself.
+// Where it is below zero the module calls ImportOverflow. A function's frame is
+// estimated from above, by what may be alive across a call or in want of a
+// register (see frame.go). What calls nothing of the module's has a frame of 64
+// KiB at most that is not accounted for, or is accounted for as well. The depth
+// at which a recursion ends is a property of the module, as its fuel is.
+//
 // An import named by Options.Guard is preceded by a guard, an import that is
 // injected: whatever named the original now names a function that calls the
 // guard with the same parameters first. It is for imports whose costs the host
@@ -41,6 +51,8 @@
 //     for it, and the names are reserved. An original that is not
 //     valid does not become valid with another meaning. What is injected leaves
 //     the operand stack as it found it.
+//   - The frames of all functions that wait for another to return take no more
+//     than Limits.MaxStack of the engine's stack.
 //   - Between two checks at most one region is run, once, plus the bulk
 //     operation at hand. Regions are bounded by the size of a body.
 //   - Equal input gives equal output.
@@ -59,5 +71,7 @@
 // types, sign extension, saturating conversions, SIMD. Everything else is
 // refused. Types are checked by the engine that compiles the result, not here.
 // Time inside imported functions is the host's to bound; Options.Weights only
-// charges for it. Stack depth is the engine's to bound.
+// charges for it. Frames are estimated from above for wazero 1.12, and held to
+// its real ones on amd64 by tests; on arm64, which has more registers, they are
+// taken to be no larger.
 package meter

@@ -44,11 +44,13 @@ func (b *body) bulkOp(kind uint32) {
 	if b.err != nil {
 		return
 	}
+	b.loops++
 	if b.constantAt == b.at && b.constant <= staticBulk {
 		b.charge(bulkOps[kind].cost(b.constant))
 		return
 	}
 	b.region().straight = false
+	b.track(flowCall, 0, 0, 0)
 	b.edits = append(b.edits, edit{pos: b.at, kind: editBulk, arg: kind})
 	b.bulk = true
 	b.effort.blocks += bulkBlocks
@@ -59,6 +61,9 @@ func (b *body) bulkOp(kind uint32) {
 // after all others, so that no index of the original names them.
 func (b *body) appendTo(out []byte) []byte {
 	extra := []byte{1, typeI64}
+	if b.accounted() {
+		extra[0]++
+	}
 	groups := b.groups + 1
 	if b.bulk {
 		extra = append(extra, 1, typeI32)
@@ -74,9 +79,16 @@ func (b *body) appendTo(out []byte) []byte {
 		pos = e.pos + e.skip
 		switch e.kind {
 		case editCheck, editCharge:
-			if cost := b.parts[e.arg].cost; cost > 0 {
+			cost := b.parts[e.arg].cost
+			switch {
+			case e.pos == b.from && e.arg == 0 && b.accounted():
+				c = b.appendEntry(c, cost)
+			case cost > 0:
 				c = b.appendCharge(c, cost, e.kind == editCheck)
 			}
+		case editLevel:
+			c = appendU32(append(c, opLocalGet), b.levelLocal())
+			c = appendU32(append(c, opGlobalSet), b.m.stack())
 		case editIndex:
 			c = appendU32(c, e.arg)
 		case editBulk:
@@ -89,7 +101,14 @@ func (b *body) appendTo(out []byte) []byte {
 }
 
 func (b *body) budgetLocal() uint32 { return uint32(b.locals) }
-func (b *body) sizeLocal() uint32   { return uint32(b.locals) + 1 }
+func (b *body) levelLocal() uint32  { return uint32(b.locals) + 1 }
+
+func (b *body) sizeLocal() uint32 {
+	if b.accounted() {
+		return uint32(b.locals) + 2
+	}
+	return uint32(b.locals) + 1
+}
 
 // appendCharge takes a constant from the budget.
 func (b *body) appendCharge(c []byte, cost int64, check bool) []byte {
@@ -110,10 +129,44 @@ func (b *body) appendCheck(c []byte) []byte {
 	c = appendU32(append(c, opGlobalSet), budget)
 	c = appendU32(append(c, opLocalGet), local)
 	c = append(c, opI64Const, 0, opI64LtS, opIf, blockVoid)
+	return append(b.appendTick(c), opEnd)
+}
+
+// appendEntry takes the function's frame from what is left of the stack, and
+// checks that together with the budget: one branch that is hardly ever taken.
+func (b *body) appendEntry(c []byte, cost int64) []byte {
+	budget, local, level := b.m.budget(), b.budgetLocal(), b.levelLocal()
+	c = appendU32(append(c, opGlobalGet), b.m.stack())
+	c = appendSigned(append(c, opI64Const), int64(b.weight))
+	c = append(c, opI64Sub)
+	if cost == 0 {
+		c = appendU32(append(c, opLocalTee), level)
+		return b.appendOverflow(c)
+	}
+	c = appendU32(append(c, opLocalTee), level)
+	c = appendU32(append(c, opGlobalGet), budget)
+	c = appendSigned(append(c, opI64Const), cost)
+	c = appendU32(append(c, opI64Sub, opLocalTee), local)
+	c = appendU32(append(c, opGlobalSet), budget)
+	c = appendU32(append(c, opLocalGet), local)
+	c = append(c, opI64Or, opI64Const, 0, opI64LtS, opIf, blockVoid)
+	c = b.appendOverflow(appendU32(append(c, opLocalGet), level))
+	return append(b.appendTick(c), opEnd)
+}
+
+// appendOverflow ends the run when what is on the stack is below zero.
+func (b *body) appendOverflow(c []byte) []byte {
+	c = append(c, opI64Const, 0, opI64LtS, opIf, blockVoid)
+	c = appendU32(append(c, opCall), b.m.overflowFunc())
+	return append(c, opUnreachable, opEnd)
+}
+
+// appendTick asks for more.
+func (b *body) appendTick(c []byte) []byte {
+	budget := b.m.budget()
 	c = appendU32(append(c, opCall), b.m.tickFunc())
 	c = appendU32(append(c, opGlobalGet), budget)
-	c = appendU32(append(c, opI64Add, opGlobalSet), budget)
-	return append(c, opEnd)
+	return appendU32(append(c, opI64Add, opGlobalSet), budget)
 }
 
 // appendBulk charges for the size on top of the stack and leaves it there.

@@ -16,8 +16,7 @@ func (m *module) encode() []byte {
 	if len(m.memoryBody) > 0 {
 		out = appendSection(out, secMemory, m.memories-m.importedMemories, m.memoryBody)
 	}
-	budget := []byte{typeI64, 1, opI64Const, 0, opEnd}
-	out = appendSection(out, secGlobal, m.globals-m.importedGlobals+1, append(m.globalBody, budget...))
+	out = appendSection(out, secGlobal, m.globals-m.importedGlobals+injectedGlobals, m.globalEntries())
 	entries, n := m.exportEntries(wrappers)
 	out = appendSection(out, secExport, n, entries)
 	entries, n = m.elementEntries(wrappers)
@@ -57,10 +56,22 @@ func (m *module) importEntries() []byte {
 	i64 := string([]byte{typeI64})
 	add(ImportModule, ImportTick, FuncType{Results: i64})
 	add(ImportModule, ImportDone, FuncType{Params: i64})
+	add(ImportModule, ImportOverflow, FuncType{})
 	for _, g := range m.guards {
 		add(g.module, g.name, g.typ)
 	}
 	return b
+}
+
+// globalEntries adds the budget, and what is left of the stack.
+func (m *module) globalEntries() []byte {
+	b := append(m.globalBody, typeI64, 1, opI64Const, 0, opEnd)
+	return append(m.appendWholeStack(append(b, typeI64, 1)), opEnd)
+}
+
+// appendWholeStack writes the constant that is the whole stack.
+func (m *module) appendWholeStack(b []byte) []byte {
+	return appendSigned(append(b, opI64Const), int64(m.limits.MaxStack))
 }
 
 func (m *module) functionEntries(wrappers []wrapper) []byte {
@@ -98,10 +109,12 @@ func (m *module) wrappers() []wrapper {
 	return list
 }
 
-// appendWrapper writes the body of a wrapper: the call with its parameters,
-// whose results stay on the stack, and then the report.
+// appendWrapper writes the body of a wrapper: it has the whole stack, whatever
+// a call before left, calls with its parameters, leaves the results where they
+// are, and reports.
 func (m *module) appendWrapper(out []byte, w wrapper) []byte {
-	c := []byte{0}
+	c := m.appendWholeStack([]byte{0})
+	c = appendU32(append(c, opGlobalSet), m.stack())
 	for i := range len(m.types[m.funcs[w.function]].Params) {
 		c = appendLen(append(c, opLocalGet), i)
 	}

@@ -20,10 +20,15 @@ type bank struct {
 	ticks   int
 	done    int
 
+	overflows int // how often the stack was too deep
+
 	granting func() // called first by each tick; may be nil
 }
 
-var errSpent = errors.New("budget spent")
+var (
+	errSpent   = errors.New("budget spent")
+	errTooDeep = errors.New("the stack is too deep")
+)
 
 func (b *bank) tick(context.Context) int64 {
 	b.ticks++
@@ -45,6 +50,7 @@ func (b *bank) provide(ctx context.Context, tb testing.TB, r wazero.Runtime) {
 	_, err := r.NewHostModuleBuilder(meter.ImportModule).
 		NewFunctionBuilder().WithFunc(b.tick).Export(meter.ImportTick).
 		NewFunctionBuilder().WithFunc(func(_ context.Context, left int64) { b.left = left; b.done++ }).Export(meter.ImportDone).
+		NewFunctionBuilder().WithFunc(func(context.Context) { b.overflows++; panic(errTooDeep) }).Export(meter.ImportOverflow).
 		Instantiate(ctx)
 	if err != nil {
 		tb.Fatal(err)

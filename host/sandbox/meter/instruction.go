@@ -8,8 +8,10 @@ func (b *body) instruction() {
 	b.charge(int64(i.cost))
 	switch i.shape {
 	case shapeNone:
+		b.trackOp(effects[b.op])
 	case shapeMemArg:
 		b.memArg()
+		b.trackOp(effects[b.op])
 	case shapeControl:
 		b.control()
 	case shapeSpecial:
@@ -29,6 +31,7 @@ func (b *body) memArg() {
 		b.fail(start, hintFeatures, "alignment too large, or more than one memory")
 	}
 	b.u32()
+	b.accessMemory()
 	b.needMemory()
 }
 
@@ -46,26 +49,40 @@ func (b *body) zeroByte() {
 
 func (b *body) special() {
 	switch b.op {
+	case opCall, opCallInd, opLocalGet, opLocalSet, opLocalTee, opI32Const, opI64Const, opF32Const, opF64Const, opMiscPrefix, opVecPrefix:
+	default:
+		defer b.trackOp(effects[b.op])
+	}
+	switch b.op {
 	case opCall:
 		b.call()
 	case opCallInd:
 		t := b.index("type", len(b.m.types))
 		b.index("table", b.m.tables)
-		b.calls(t)
-	case opLocalGet, opLocalSet, opLocalTee:
-		b.index("local", b.locals)
+		b.entersFunction()
+		b.callsOf(t, 1)
+	case opLocalGet:
+		b.track(flowGet, b.index("local", b.locals), 0, 1)
+	case opLocalSet:
+		b.track(flowSet, b.index("local", b.locals), 1, 0)
+	case opLocalTee:
+		b.track(flowSet, b.index("local", b.locals), 1, 1)
 	case opGlobalGet, opGlobalSet:
-		b.index("global", b.m.globals)
+		b.accessGlobal(b.index("global", b.m.globals))
 	case opTableGet, opTableSet:
 		b.index("table", b.m.tables)
 	case opI32Const:
 		b.constant, b.constantAt = uint32(b.signed(5)), b.pos
+		b.track(flowConst, 0, 0, 1)
 	case opI64Const:
 		b.signed(10)
+		b.track(flowConst, 0, 0, 1)
 	case opF32Const:
 		b.skip(4)
+		b.track(flowConst, 0, 0, 1)
 	case opF64Const:
 		b.skip(8)
+		b.track(flowConst, 0, 0, 1)
 	case opSelectT:
 		if b.u8() != 1 && b.err == nil {
 			b.damaged(b.pos-1, "select of other than one type")
@@ -99,19 +116,22 @@ func (b *body) call() {
 	}
 	if int(f) < b.m.importedFuncs {
 		b.charge(b.m.funcCost[f])
+	} else {
+		b.entersFunction()
 	}
 	if as := b.m.shiftFunc(f); as != f {
 		b.editIndex(start, as)
 	}
-	b.calls(b.m.funcs[f])
+	b.callsOf(b.m.funcs[f], 0)
 }
 
-// calls charges for the values that a call moves.
-func (b *body) calls(typeIndex uint32) {
+// callsOf charges for the values that a call moves.
+func (b *body) callsOf(typeIndex uint32, indirect int) {
 	if b.err != nil {
 		return
 	}
 	t := b.m.types[typeIndex]
+	b.trackCall(t, indirect)
 	b.charge(int64(len(t.Params) + len(t.Results)))
 	b.region().straight = false
 	b.effort.calls++
@@ -136,6 +156,7 @@ func (b *body) misc() {
 	}
 	i := miscInstrs[sub]
 	b.charge(int64(i.cost))
+	defer b.trackOp(miscEffects[sub])
 	switch sub {
 	case miscMemoryInit:
 		b.dataIndex()
@@ -189,6 +210,8 @@ func (b *body) vector() {
 	}
 	i := vecInstrs[sub]
 	b.charge(int64(i.cost))
+	b.vectors = true
+	defer b.trackOp(vecEffects[sub])
 	switch i.shape {
 	case shapeNone:
 	case shapeMemArg:

@@ -35,6 +35,12 @@ type Limits struct {
 	// one processor; seen 2,000,000. Whoever compiles bounds the time as well;
 	// this one says why in words, and costs nothing.
 	MaxEffort int
+	// MaxStack bounds the sum of the frames of all functions that wait for
+	// another to return, as estimated here, in bytes; see frame.go. Default 4 MiB,
+	// of which Go's real frames take a tenth. The engine doubles its stack by
+	// copying it: what is bounded by this takes up to four times as much while it
+	// grows.
+	MaxStack int
 	// MaxNesting is the depth of blocks. Default 10,000. Go nests one block per
 	// resume point of a function.
 	MaxNesting int
@@ -81,6 +87,7 @@ func (l Limits) withDefaults() Limits {
 		{&l.MaxLocals, 2_000},
 		{&l.MaxFunctionEffort, 500_000},
 		{&l.MaxEffort, 20_000_000},
+		{&l.MaxStack, 4 << 20},
 		{&l.MaxNesting, 10_000},
 		{&l.MaxBrTable, 10_000},
 		{&l.MaxTables, 16},

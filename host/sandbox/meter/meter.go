@@ -7,14 +7,15 @@ import (
 
 // Version changes whenever equal input may give other output than before. It
 // belongs into the key of every cache of what Rewrite returned.
-const Version = 3
+const Version = 4
 
 // Names that the rewritten module uses. Guests may use neither these modules
 // nor export names that begin with ReservedPrefix.
 const (
 	// ReservedPrefix begins every reserved import module and export name.
 	ReservedPrefix = "waymark:"
-	// ImportModule is the module that ImportTick and ImportDone come from.
+	// ImportModule is the module that ImportTick, ImportDone and ImportOverflow come
+	// from.
 	ImportModule = "waymark:meter"
 	// ImportTick is of type () -> i64. It is called when the budget is below
 	// zero, and returns how much is added to it: a debt larger than that makes
@@ -25,6 +26,10 @@ const (
 	// ImportDone is of type (i64) -> (). It is called with the remaining budget,
 	// which may be below zero, when a wrapped export returns.
 	ImportDone = "done"
+	// ImportOverflow is of type () -> (). It is called when the stack is deeper
+	// than Limits.MaxStack. It ends the run by a trap; should it return, the module
+	// traps by itself.
+	ImportOverflow = "overflow"
 	// StartExport is the export that takes the place of the start section. The
 	// host calls it before anything else.
 	StartExport = "waymark:start"
@@ -47,9 +52,10 @@ type Options struct {
 	// result is an i32, the guard's is one too, and other than zero it is the
 	// call's result, and the guarded function is not called.
 	Guard func(module, name string) (guardModule, guardName string, ok bool)
-	// Wrap names the exported functions whose calls end with ImportDone. Names
-	// that the module does not export are passed over. StartExport may be among
-	// them.
+	// Wrap names the exported functions that the host calls. A call of one begins
+	// with the whole stack, also after a trap, and ends with ImportDone. Names that
+	// the module does not export are passed over. StartExport may be among them.
+	// Calls of other exports begin with what the call before left of the stack.
 	Wrap []string
 	// Limits bounds what is accepted.
 	Limits Limits
@@ -136,6 +142,9 @@ type Stats struct {
 	// Effort estimates what compiling takes, in about microseconds,
 	// LargestEffort that for the function where it is largest.
 	Effort, LargestEffort int
+	// LargestFrame is the largest estimate of what a function needs of the stack,
+	// in bytes.
+	LargestFrame int
 	// DataSegmentsBefore and DataSegmentsAfter count data segments.
 	DataSegmentsBefore, DataSegmentsAfter int
 }

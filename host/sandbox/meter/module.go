@@ -11,6 +11,7 @@ type module struct {
 	stats  Stats
 
 	types    []FuncType
+	vectors  bool // some type or global is of 16 bytes
 	imports  []Import
 	importAs []byte            // entries of the new import section
 	funcs    []uint32          // type of each function, imported ones first
@@ -50,6 +51,7 @@ type module struct {
 
 	codeBody []byte // new
 	bodies   int
+	frames   []int  // of the functions with bodies, in bytes
 	names    []byte // new, the whole section
 	scratch  []byte // for the body at hand
 }
@@ -74,7 +76,10 @@ func (m *module) shiftFunc(i uint32) uint32 {
 }
 
 // meterFuncs is the number of imports from ImportModule.
-const meterFuncs = 2
+const meterFuncs = 3
+
+// injectedGlobals are the budget and what is left of the stack.
+const injectedGlobals = 2
 
 func (m *module) injectedImports() int { return meterFuncs + len(m.guards) }
 
@@ -96,9 +101,11 @@ func (m *module) typeIndex(t FuncType) uint32 {
 	return uint32(len(m.types) + i)
 }
 
-func (m *module) tickFunc() uint32 { return uint32(m.importedFuncs) }
-func (m *module) doneFunc() uint32 { return uint32(m.importedFuncs) + 1 }
-func (m *module) budget() uint32   { return uint32(m.globals) }
+func (m *module) tickFunc() uint32     { return uint32(m.importedFuncs) }
+func (m *module) doneFunc() uint32     { return uint32(m.importedFuncs) + 1 }
+func (m *module) overflowFunc() uint32 { return uint32(m.importedFuncs) + 2 }
+func (m *module) budget() uint32       { return uint32(m.globals) }
+func (m *module) stack() uint32        { return uint32(m.globals) + 1 }
 func (m *module) exportList() []Export {
 	list := make([]Export, len(m.exports))
 	for i, e := range m.exports {

@@ -35,6 +35,7 @@ const (
 	opDrop        = 0x1a
 	opI64Add      = 0x7c
 	opI64Sub      = 0x7d
+	opI64Or       = 0x84
 	opI64Shl      = 0x86
 	opI64ShrU     = 0x88
 	opI64ExtendU  = 0xad

@@ -164,6 +164,7 @@ func (r *reader) refType() byte {
 const (
 	typeI32       = 0x7f
 	typeI64       = 0x7e
+	typeV128      = 0x7b
 	typeFuncref   = 0x70
 	typeExternref = 0x6f
 )
@@ -178,7 +179,7 @@ func valueTypeName(b byte) string {
 		return "f32"
 	case 0x7c:
 		return "f64"
-	case 0x7b:
+	case typeV128:
 		return "v128"
 	case typeFuncref:
 		return "funcref"

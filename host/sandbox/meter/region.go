@@ -52,6 +52,7 @@ func (b *body) openRegion(cost int64) {
 	b.regions = append(b.regions, region{first: len(b.parts), part: len(b.parts), straight: true})
 	b.edits = append(b.edits, edit{pos: b.pos, kind: editCheck, arg: uint32(len(b.parts))})
 	b.parts = append(b.parts, part{cost: cost, region: i})
+	b.track(flowCall, 0, 0, 0)
 }
 
 // charge adds to the cost of the current part.

@@ -85,7 +85,7 @@ func (o *outcome) add(what string, err error) {
 	}
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	o.spent = o.spent || errors.Is(err, errSpent)
-	o.overflow = o.overflow || strings.Contains(line, "stack overflow")
+	o.overflow = o.overflow || strings.Contains(line, "stack overflow") || errors.Is(err, errTooDeep)
 	line = strings.TrimPrefix(line, "start function[0] failed: ")
 	o.trace = append(o.trace, what+" "+line)
 }

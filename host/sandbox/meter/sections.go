@@ -11,6 +11,7 @@ func (m *module) readTypes(r *reader) {
 		}
 		t := FuncType{Params: m.readArity(r, "parameters"), Results: m.readArity(r, "results")}
 		m.types = append(m.types, t)
+		m.vectors = m.vectors || strings.ContainsRune(t.Params+t.Results, typeV128)
 		if r.err != nil {
 			return
 		}
@@ -181,7 +182,7 @@ func (m *module) readGlobals(r *reader) {
 }
 
 func (m *module) readGlobalType(r *reader) {
-	r.valueType()
+	m.vectors = r.valueType() == typeV128 || m.vectors
 	mut := r.u8()
 	if mut > 1 && r.err == nil {
 		r.damaged(r.pos-1, "unknown mutability 0x%02x", mut)

@@ -1,0 +1,515 @@
+package meter_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/tetratelabs/wazero"
+
+	"waymark/host/sandbox/meter"
+	"waymark/internal/seeded"
+)
+
+// frames compiles a module and returns how much of the guest's stack each
+// function that it defines asks for when it is entered, in bytes: what it keeps,
+// what it passes to whom it calls, and the way there. It is the operand of the
+// first instruction of the engine's check of the stack, which is what the engine
+// itself goes by.
+func frames(tb testing.TB, code []byte) []int {
+	tb.Helper()
+	if runtime.GOARCH != "amd64" {
+		tb.Skip("reads amd64 code")
+	}
+	ctx := context.Background()
+	dir := tb.TempDir()
+	cache, err := wazero.NewCompilationCacheWithDir(dir)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer func() { _ = cache.Close(ctx) }()
+	r := wazero.NewRuntimeWithConfig(ctx, runtimeConfig().WithCompilationCache(cache))
+	defer func() { _ = r.Close(ctx) }()
+	if _, err := r.CompileModule(ctx, code); err != nil {
+		tb.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*", "*"))
+	if err != nil || len(files) != 1 {
+		tb.Fatal(files, err)
+	}
+	data, err := os.ReadFile(files[0])
+	if err != nil {
+		tb.Fatal(err)
+	}
+	// The magic number, the engine's version, the functions' offsets, the size
+	// of the code, the code.
+	data, ok := bytes.CutPrefix(data, []byte("WAZEVO"))
+	if !ok {
+		tb.Fatal("another format of compiled code")
+	}
+	data = data[1+int(data[0]):]
+	n := int(binary.LittleEndian.Uint32(data))
+	offsets, text := data[4:4+8*n], data[4+8*n+8:]
+	list := make([]int, n)
+	for i := range list {
+		f := text[binary.LittleEndian.Uint64(offsets[8*i:]):]
+		// push rbp; mov rsp, rbp; sub size, rsp
+		f, ok := bytes.CutPrefix(f, []byte{0x55, 0x48, 0x89, 0xe5, 0x48})
+		switch {
+		case ok && f[0] == 0x83 && f[1] == 0xec:
+			list[i] = int(f[2])
+		case ok && f[0] == 0x81 && f[1] == 0xec:
+			list[i] = int(binary.LittleEndian.Uint32(f[2:]))
+		default:
+			tb.Fatalf("function %d begins with %x", i, f[:16])
+		}
+	}
+	return list
+}
+
+// scribe writes function bodies that are valid, and whatever else: it decides
+// by chance.
+type scribe struct {
+	r      *rand.Rand
+	types  []scribeType
+	funcs  []int // types of functions 0 to …, of which the first is imported
+	locals []byte
+	labels []byte // results of the open blocks, 0 for none
+	left   int    // how much is to be written
+	out    []byte
+}
+
+type scribeType struct{ params, results []byte }
+
+var scribeValues = []byte{i32, i64, f64, v128}
+
+func (s *scribe) value() byte {
+	// Mostly those that real modules have.
+	return scribeValues[min(s.r.IntN(9)/3, 2+s.r.IntN(20)/19)]
+}
+
+func (s *scribe) put(parts ...any) { s.out = append(s.out, join(parts...)...) }
+
+func (s *scribe) chance(n int) bool { return s.r.IntN(n) == 0 }
+
+// localOf picks a local of a type.
+func (s *scribe) localOf(t byte) (int, bool) {
+	for range 10 {
+		if i := s.r.IntN(max(len(s.locals), 1)); i < len(s.locals) && s.locals[i] == t {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+func (s *scribe) constant(t byte) {
+	switch t {
+	case i32:
+		s.put(i32Const, snum(s.r.IntN(1000)))
+	case i64:
+		s.put(i64Const, snum(s.r.IntN(1000)))
+	case f64:
+		s.put(f64Const, make([]byte, 8))
+	default:
+		s.put(vec, 12, make([]byte, 16))
+	}
+}
+
+var scribeOps = map[byte]struct {
+	binary [][]byte
+	load   []byte
+	store  []byte
+}{
+	i32:  {[][]byte{{0x6a}, {0x6b}, {0x6c}, {0x6d}, {0x71}, {0x74}, {0x77}, {0x49}}, tt(0x28), tt(0x36)},
+	i64:  {[][]byte{{0x7c}, {0x7d}, {0x7e}, {0x7f}, {0x83}, {0x86}, {0x89}}, tt(0x29), tt(0x37)},
+	f64:  {[][]byte{{0xa0}, {0xa1}, {0xa2}, {0xa3}, {0xa4}, {0xa6}}, tt(0x2b), tt(0x39)},
+	v128: {[][]byte{{vec, 0x6e}, {vec, 0xb5, 1}, {vec, 0x51}, {vec, 0x0e}, {vec, 0xd5, 1}, {vec, 0xe8, 1}}, tt(vec, 0), tt(vec, 11)},
+}
+
+// push writes what leaves a value of a type on the stack.
+func (s *scribe) push(t byte, depth int) {
+	s.left--
+	ops := scribeOps[t]
+	if depth <= 0 || s.left <= 0 {
+		if i, ok := s.localOf(t); ok && !s.chance(4) {
+			s.put(localGet, num(i))
+		} else {
+			s.constant(t)
+		}
+		return
+	}
+	switch s.r.IntN(12) {
+	case 0:
+		s.constant(t)
+	case 1, 2:
+		if i, ok := s.localOf(t); ok {
+			s.put(localGet, num(i))
+		} else {
+			s.constant(t)
+		}
+	case 3:
+		s.push(t, depth-1)
+		if i, ok := s.localOf(t); ok {
+			s.put(localTee, num(i))
+		}
+	case 4, 5:
+		s.push(i32, depth-1)
+		s.put(ops.load, 0, num(s.r.IntN(100)))
+	case 6:
+		if t != v128 {
+			s.put(globalGet, map[byte]byte{i32: 0, i64: 1, f64: 2}[t]+byte(3*s.r.IntN(4)))
+			return
+		}
+		s.constant(t)
+	case 7:
+		s.push(i32, depth-1)
+		s.labels = append(s.labels, t)
+		s.put(if_, t)
+		s.push(t, depth-1)
+		s.put(else_)
+		s.push(t, depth-1)
+		s.put(end)
+		s.labels = s.labels[:len(s.labels)-1]
+	case 8:
+		s.put(block, t)
+		s.labels = append(s.labels, t)
+		s.statements(depth - 1)
+		s.push(t, depth-1)
+		s.push(i32, depth-1)
+		s.put(brIf, 0)
+		s.put(end)
+		s.labels = s.labels[:len(s.labels)-1]
+	case 9:
+		for range 20 {
+			f := s.r.IntN(len(s.funcs))
+			if results := s.types[s.funcs[f]].results; len(results) == 1 && results[0] == t {
+				s.call(f, depth)
+				return
+			}
+		}
+		s.constant(t)
+	default:
+		s.push(t, depth-1)
+		s.push(t, depth-1)
+		s.put(ops.binary[s.r.IntN(len(ops.binary))])
+	}
+}
+
+func (s *scribe) call(f, depth int) {
+	for _, p := range s.types[s.funcs[f]].params {
+		s.push(p, min(depth-1, 2))
+	}
+	if f > 0 && s.chance(3) {
+		s.put(i32Const, f, callIndirect, num(s.funcs[f]), 0)
+		return
+	}
+	s.put(call, f)
+}
+
+// many pushes values, lets something happen, and uses all of them.
+func (s *scribe) many(depth int) {
+	n := 1 + s.r.IntN(40)
+	types := make([]byte, n)
+	for i := range types {
+		types[i] = s.value()
+		s.push(types[i], 2)
+	}
+	s.statements(depth - 1)
+	for i := range types {
+		t := types[n-1-i]
+		if l, ok := s.localOf(t); ok {
+			s.put(localSet, num(l))
+		} else {
+			s.put(drop)
+		}
+	}
+}
+
+// rotate is a loop that moves locals around.
+func (s *scribe) rotate(depth int) {
+	s.put(loop, void)
+	s.labels = append(s.labels, 0)
+	for range s.r.IntN(20) {
+		a := s.r.IntN(max(len(s.locals), 1))
+		if a >= len(s.locals) {
+			break
+		}
+		if b, ok := s.localOf(s.locals[a]); ok {
+			s.put(localGet, num(a), localGet, num(b), localSet, num(a), localSet, num(b))
+		}
+	}
+	s.statements(depth - 1)
+	s.push(i32, 2)
+	s.put(brIf, 0, end)
+	s.labels = s.labels[:len(s.labels)-1]
+}
+
+// jump is a branch to a label without results, if there is one.
+func (s *scribe) jump() {
+	var targets []int
+	for i, t := range s.labels {
+		if t == 0 {
+			targets = append(targets, len(s.labels)-1-i)
+		}
+	}
+	if len(targets) == 0 {
+		return
+	}
+	pick := func() num { return num(targets[s.r.IntN(len(targets))]) }
+	if s.chance(3) {
+		s.put(block, void, i32Const, 0)
+		n := s.r.IntN(30)
+		s.put(brTable, num(n))
+		for range n + 1 {
+			s.put(pick() + 1)
+		}
+		s.put(end)
+		return
+	}
+	s.push(i32, 2)
+	s.put(brIf, pick())
+}
+
+func (s *scribe) statements(depth int) {
+	for range 1 + s.r.IntN(6) {
+		if s.left -= 1; s.left <= 0 || depth <= 0 {
+			return
+		}
+		s.statement(depth)
+	}
+}
+
+func (s *scribe) statement(depth int) {
+	t := s.value()
+	switch s.r.IntN(14) {
+	case 0, 1, 2:
+		if i, ok := s.localOf(t); ok {
+			s.push(t, depth)
+			s.put(localSet, num(i))
+		}
+	case 3:
+		s.push(i32, depth)
+		s.push(t, depth)
+		s.put(scribeOps[t].store, 0, num(s.r.IntN(100)))
+	case 4:
+		if t != v128 {
+			s.push(t, depth)
+			s.put(globalSet, map[byte]byte{i32: 0, i64: 1, f64: 2}[t]+byte(3*s.r.IntN(4)))
+		}
+	case 5, 6:
+		f := s.r.IntN(len(s.funcs))
+		s.call(f, depth)
+		s.put(bytes.Repeat([]byte{drop}, len(s.types[s.funcs[f]].results)))
+	case 7:
+		s.put(block, void)
+		s.nest(depth)
+	case 8:
+		s.put(loop, void)
+		s.nest(depth)
+	case 9:
+		s.push(i32, depth-1)
+		s.put(if_, void)
+		s.nest(depth)
+	case 10:
+		s.jump()
+	case 11:
+		s.many(depth)
+	case 12:
+		s.rotate(depth)
+	default:
+		s.push(i32, 1)
+		switch s.r.IntN(3) {
+		case 0:
+			s.put(i32Const, 1, i32Const, snum(s.r.IntN(10_000)), misc, 11, 0)
+		case 1:
+			s.put(i32Const, 1, i32Const, snum(s.r.IntN(10_000)), misc, 10, 0, 0)
+		default:
+			s.put(memoryGrow, 0, drop)
+		}
+	}
+}
+
+func (s *scribe) nest(depth int) {
+	s.labels = append(s.labels, 0)
+	s.statements(depth - 1)
+	s.put(end)
+	s.labels = s.labels[:len(s.labels)-1]
+}
+
+// scribble is a module that decides by chance what it does.
+func scribble(r *rand.Rand) []byte {
+	s := &scribe{r: r}
+	some := func(n int) (list []byte) {
+		for range s.r.IntN(n + 1) {
+			list = append(list, s.value())
+		}
+		return list
+	}
+	s.types = []scribeType{{}, {results: tt(i32)}, {params: tt(i32), results: tt(i64)}, {params: tt(f64, f64), results: tt(f64)}}
+	for range 4 {
+		s.types = append(s.types, scribeType{some(20), some(3)})
+	}
+	var entries [][]byte
+	for _, t := range s.types {
+		entries = append(entries, sig(t.params, t.results))
+	}
+	for range 9 {
+		s.funcs = append(s.funcs, s.r.IntN(len(s.types)))
+	}
+	var declared []byte
+	var bodies []body
+	width := 1 + s.r.IntN(120)
+	for _, t := range s.funcs[1:] {
+		declared = append(declared, byte(t))
+		extra := some(width)
+		s.locals = append(bytes.Clone(s.types[t].params), extra...)
+		var groups [][]byte
+		for _, l := range extra {
+			groups = append(groups, join(1, l))
+		}
+		s.out, s.labels, s.left = nil, nil, 20+s.r.IntN(1500)
+		for range 8 {
+			s.statements(2 + s.r.IntN(6))
+		}
+		for _, t := range s.types[t].results {
+			s.push(t, 3)
+		}
+		bodies = append(bodies, fn(groups, s.out))
+	}
+	var gs [][]byte
+	for range 4 {
+		gs = append(gs, join(i32, 1, i32Const, 0, end), join(i64, 1, i64Const, 0, end), join(f64, 1, f64Const, make([]byte, 8), end))
+	}
+	return wasm(types(entries...), imports(join("env", "f", 0, s.funcs[0])), functions(declared...), table(9), memory(1),
+		globals(gs...), elements(join(0, i32Const, 0, end, 9, 0, 1, 2, 3, 4, 5, 6, 7, 8)), code(bodies...))
+}
+
+// weigh compares what functions are taken to need with what the engine's code
+// asks for, and returns both sums.
+func weigh(t *testing.T, name string, code []byte) (weights, real int) {
+	t.Helper()
+	opts := meter.Options{Wrap: wrapAll, Limits: meter.Limits{MaxFunctionEffort: 10_000_000, MaxEffort: 100_000_000}}
+	res, err := meter.Rewrite(code, opts)
+	if err != nil {
+		t.Fatal(name, err)
+	}
+	taken, err := meter.Frames(code, opts)
+	if err != nil {
+		t.Fatal(name, err)
+	}
+	for i, size := range frames(t, res.Wasm)[:len(taken)] {
+		if taken[i] < size {
+			t.Errorf("%s: function %d has a frame of %d bytes and is taken to have one of %d", name, i, size, taken[i])
+		}
+		weights += taken[i]
+		real += size
+	}
+	return weights, real
+}
+
+// No frame is larger than it is taken to be: otherwise nothing bounds what a
+// recursion takes.
+func TestFramesOfRandomFunctions(t *testing.T) {
+	t.Parallel()
+	seed := seeded.Seed(t)
+	weights, real := 0, 0
+	for i := range seeded.Rounds(20, 100, 5_000) {
+		w, r := weigh(t, fmt.Sprint("module ", i), scribble(seeded.Of(seed, uint64(i))))
+		weights, real = weights+w, real+r
+	}
+	t.Logf("functions are taken to need %.1f times what they do", float64(weights)/float64(real))
+}
+
+// shapes are functions of one kind of variable each, in thousands.
+func shapes() map[string][]byte {
+	one := func(locals [][]byte, parts ...any) []byte {
+		var gs [][]byte
+		for range 200 {
+			gs = append(gs, join(i64, 1, i64Const, 0, end))
+		}
+		many := slices.Repeat(tt(i64), 100)
+		return wasm(
+			types(sig(tt(i32, i32), tt(i32)), sig(tt(), tt(i64)), sig(many, many), sig(tt(), tt(v128)), sig(nil, many)),
+			imports(join("env", "f", 0, 1)), functions(0, 1, 2, 3), table(9), memory(1), globals(gs...),
+			code(fn(locals, join(parts...), i32Const, 0), fn(none, i64Const, 1),
+				fn(none, func() (b []byte) {
+					for i := range 100 {
+						b = append(b, join(localGet, num(i))...)
+					}
+					return b
+				}()), fn(none, vec, 12, make([]byte, 16))))
+	}
+	each := func(n int, parts func(i int) []byte) (b []byte) {
+		for i := range n {
+			b = append(b, parts(i)...)
+		}
+		return b
+	}
+	locals := func(n int, t byte) [][]byte { return list(join(num(n), t)) }
+	push := func(n int) []byte {
+		return each(n, func(i int) []byte { return join(localGet, 0, i64Load, 0, num(i*8)) })
+	}
+	use := func(n int) []byte { return bytes.Repeat([]byte{globalSet, 0}, n) }
+	return map[string][]byte{
+		"values one after the other": one(locals(1, i64), each(1000, func(int) []byte {
+			return join(call, 0, localSet, 2, call, 2, drop, localGet, 2, globalSet, 0)
+		})),
+		"values one after the other, of the host": one(locals(1, i64), each(1000, func(int) []byte {
+			return join(call, 2, localSet, 2, call, 0, drop, localGet, 2, globalSet, 0)
+		})),
+		"values on the stack":       one(none, push(1000), call, 2, drop, use(1000)),
+		"values without a call":     one(none, push(1000), use(1000)),
+		"sums of many":              one(none, push(500), bytes.Repeat([]byte{i64Add}, 499), use(1)),
+		"vectors on the stack":      one(none, bytes.Repeat(join(i32Const, 0, call, 4), 1000), call, 2, drop, bytes.Repeat(join(vec, 11, 0, 0), 1000)),
+		"vectors one after another": one(locals(1, v128), bytes.Repeat(join(call, 4, localSet, 2, call, 2, drop, i32Const, 0, localGet, 2, vec, 11, 0, 0), 1000)),
+		"globals":                   one(none, each(2000, func(i int) []byte { return join(globalGet, num(i%200), drop) }), each(2000, func(i int) []byte { return join(globalGet, num(i%200), globalSet, num((i+1)%200)) })),
+		"a few globals": one(none, bytes.Repeat(each(10, func(i int) []byte {
+			return join(globalGet, num(i), globalGet, num((i*3)%10), i64Add, globalSet, num((i*7)%10))
+		}), 100)),
+		"addresses":                  one(locals(20, i32), each(20, func(i int) []byte { return join(localGet, 0, i32Const, snum(i), i32Add, localSet, 2+i) }), bytes.Repeat(each(20, func(i int) []byte { return join(localGet, 2+i, localGet, 2+i, i64Load, 0, 8, i64Store, 0, 16) }), 20)),
+		"few addresses":              one(locals(4, i32), bytes.Repeat(join(each(4, func(i int) []byte { return join(localGet, 0, i32Load, 0, num(i), localSet, 2+i) }), bytes.Repeat(each(4, func(i int) []byte { return join(localGet, 2+i, localGet, 2+i, i64Load, 0, 8, i64Store, 0, 16) }), 3)), 50)),
+		"locals that are set in ifs": one(locals(40, i64), each(300, func(i int) []byte { return join(localGet, 0, if_, void, i64Const, 1, localSet, num(2+i%40), end) }), each(40, func(i int) []byte { return join(localGet, 2+i, globalSet, 0) })),
+		"locals in a loop": one(locals(100, i64), loop, void, each(100, func(i int) []byte { return join(localGet, num(2+(i+1)%100), localSet, num(2+i)) }),
+			localGet, 0, brIf, 0, end, each(100, func(i int) []byte { return join(localGet, num(2+i), globalSet, 0) })),
+		"locals in loops": one(locals(30, i64), bytes.Repeat(join(loop, void, each(30, func(i int) []byte { return join(localGet, num(2+(i+1)%30), localSet, num(2+i)) }),
+			localGet, 0, brIf, 0, localGet, 1, brIf, 0, end), 20), each(30, func(i int) []byte { return join(localGet, num(2+i), globalSet, 0) })),
+		"a dispatcher": one(locals(30, i64), loop, void, repeat(60, block, void), localGet, 0, brTable, num(60), each(61, func(i int) []byte { return join(num(i)) }),
+			each(60, func(i int) []byte {
+				return join(end, each(30, func(k int) []byte { return join(localGet, num(2+(k*7+i)%30), localSet, num(2+k)) }), localGet, 1, brIf, num(59-i))
+			}), end, each(30, func(i int) []byte { return join(localGet, num(2+i), globalSet, 0) })),
+		"values through blocks": one(none, each(100, func(i int) []byte { return join(i64Const, 1) }), bytes.Repeat(join(localGet, 0, if_, 2, call, 3, end), 30), use(100)),
+		"calls with many":       one(none, each(100, func(i int) []byte { return join(i64Const, 1) }), bytes.Repeat(join(call, 3), 50), use(100)),
+		"fills":                 one(none, bytes.Repeat(join(i32Const, 0, i32Const, 0, localGet, 0, misc, 11, 0), 300)),
+		"copies":                one(none, bytes.Repeat(join(i32Const, 0, i32Const, 0, localGet, 0, misc, 10, 0, 0), 300)),
+		"tables":                one(none, bytes.Repeat(join(i32Const, 0, refNull, funcref, localGet, 0, misc, 17, 0, i32Const, 0, i32Const, 0, localGet, 0, misc, 14, 0, 0), 300)),
+		"references":            one(none, bytes.Repeat(join(i32Const, 0, i32Const, 0, tableGet, 0, tableSet, 0), 500)),
+		"tables that grow":      one(none, bytes.Repeat(join(refNull, funcref, localGet, 0, misc, 15, 0, drop), 500)),
+		"indirect calls":        one(none, bytes.Repeat(join(i32Const, 0, callIndirect, 1, 0, globalSet, 0), 500)),
+	}
+}
+
+func TestFramesOfManyVariables(t *testing.T) {
+	t.Parallel()
+	for name, code := range shapes() {
+		weights, real := weigh(t, name, code)
+		t.Logf("%s: %.1f times, of %d", name, float64(weights)/float64(real), real)
+	}
+}
+
+func TestFramesOfGoGuests(t *testing.T) {
+	t.Parallel()
+	for name, pkg := range map[string]string{"the built-in module": builtin, "a guest": busy} {
+		weights, real := weigh(t, name, build(t, pkg))
+		// Were it more, nothing that recurses for a reason could run.
+		if ratio := float64(weights) / float64(real); ratio > 25 {
+			t.Errorf("%s: its functions are taken to need %.1f times what they do", name, ratio)
+		}
+	}
+}

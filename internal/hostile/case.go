@@ -18,6 +18,7 @@ const (
 	ClassTime      = "time"
 	ClassCalls     = "calls"
 	ClassMemory    = "memory"
+	ClassStack     = "stack"
 	ClassAnswers   = "answers"
 	ClassCompiling = "compiling"
 	ClassLoading   = "loading"
@@ -167,7 +168,7 @@ func matches(want, got string) bool {
 
 // Cases returns the corpus. Names are unique.
 func Cases() []Case {
-	return slices.Concat(timeCases(), callCases(), memoryCases(), answerCases(), compilingCases(), loadingCases(), fileCases(), rootCases(), stateCases(), unitCases(), patternCases(), nameCases(), enduranceCases())
+	return slices.Concat(timeCases(), callCases(), memoryCases(), stackCases(), answerCases(), compilingCases(), loadingCases(), fileCases(), rootCases(), stateCases(), unitCases(), patternCases(), nameCases(), enduranceCases())
 }
 
 // Timed reports whether a deadline is among the ends that the case may come to,

@@ -5,11 +5,6 @@ import (
 	"time"
 )
 
-// stackMemory is by how many MiB endless recursion may make the process grow:
-// wazero keeps a guest's stack on the Go heap, doubles it up to some 50 MB by
-// copying, and offers no way to bound it. It is garbage when the run is over.
-const stackMemory = 384
-
 // shape is a way to use up time: instructions, and the fields and imports that
 // they need. Not one of them comes to an end within a human's patience.
 type shape struct {
@@ -17,7 +12,6 @@ type shape struct {
 	imports, fields string
 	body            string
 	pages           int
-	memory          int // see Case.Memory
 	// ends lists other ends than the deadline.
 	ends []string
 	text string
@@ -78,12 +72,6 @@ func shapes() []shape {
 			             (then (f64.add (call $f (f64.add (local.get $x) (f64.const 1))) (call $f (f64.add (local.get $x) (f64.const 1)))))
 			             (else (f64.div (local.get $x) (f64.const 3)))))`,
 			body: `(drop (call $f (f64.const 0)))`,
-		},
-		{
-			// Straight down: the stack ends first, and must end soon.
-			name: "recursion-endless", fields: `(func $down (param i64 i64 i64 i64) (call $down (local.get 3) (local.get 2) (local.get 1) (local.get 0)) (drop (i32.const 1)))`,
-			body: `(call $down (i64.const 1) (i64.const 2) (i64.const 3) (i64.const 4))`, ends: []string{Crashed, Limit, Deadline}, text: `stack|depth|deadline`,
-			memory: stackMemory,
 		},
 		{
 			name: "memory-fill", pages: 150,
@@ -233,13 +221,13 @@ func timeCases() []Case {
 			list = append(list, Case{
 				Within: s.within(place),
 				Name:   "time/" + s.name + "/" + place, Class: ClassTime,
-				Module: s.at(place).build, Want: s.want(place), Limits: limits(deadline), Memory: s.memory,
+				Module: s.at(place).build, Want: s.want(place), Limits: limits(deadline),
 			})
 		}
 		list = append(list, Case{
 			Name: "time/" + s.name + "/procs=1", Class: ClassTime, Procs: 1,
 			Module: s.at("resolve").build, Want: s.want("resolve"), // Long enough to see whether a collection has to wait for the end.
-			Limits: limits(3 * deadline), Memory: s.memory,
+			Limits: limits(3 * deadline),
 		})
 	}
 	return append(list, waits()...)

@@ -35,7 +35,7 @@ type opcode struct {
 }
 
 // opcodes are all instructions that aren't blocks: the core specification's
-// appendix A.6, without vectors.
+// appendix A.6, without vectors but for moving them about.
 var opcodes = func() map[string]opcode {
 	ops := map[string]opcode{}
 	// list names instructions of consecutive opcodes.
@@ -94,6 +94,9 @@ var opcodes = func() map[string]opcode {
 	prefixed(13, immElemOnly, "elem.drop")
 	prefixed(14, immTables, "table.copy")
 	prefixed(15, immTable, "table.grow table.size table.fill")
+	for name, second := range map[string]byte{"v128.load": 0x00, "v128.store": 0x0b} {
+		ops[name] = opcode{[]byte{0xfd, second}, immMemarg}
+	}
 	return ops
 }()
 

@@ -10,7 +10,7 @@ import (
 )
 
 // WAT assembles a module from the WebAssembly text format: all of core 2.0 but
-// vectors, inline imports and segments inside of memories and tables.
+// what computes with vectors, inline imports and segments inside of memories and tables.
 // Instructions may be flat or folded. Imports come before definitions. It
 // doesn't validate: hostile modules need not be valid.
 func WAT(text string) ([]byte, error) {

@@ -66,6 +66,8 @@ const everything = `
     (memory.copy (i32.const 3000) (i32.const 2048) (i32.const 7))
     (memory.fill (i32.const 3001) (i32.const 0x41) (i32.const 1))
     (call $bit (i32.const 4) (i32.eq (i32.load offset=3000 align=1 (i32.const 0)) (i32.const 0x73734170)))
+    (v128.store offset=4000 (i32.const 0) (v128.load (i32.const 3000)))
+    (call $bit (i32.const 4) (i32.eq (i32.load (i32.const 4000)) (i32.load (i32.const 3000))))
     (local.set $x (f64.sqrt (f64.const 2.25)))
     (call $bit (i32.const 8) (f64.eq (local.get $x) (f64.const 1.5)))
     (call $bit (i32.const 16) (i32.eq (call $switch (i32.const 0)) (i32.const 10)))

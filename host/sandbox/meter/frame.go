@@ -110,16 +110,21 @@ func (b *body) frameSize() int {
 		w.everything = true
 		w.walk()
 	}
-	slots := w.slots + b.loops*bulkSlots
+	slots := w.slots + b.loops*bulkSlots + b.args
 	size := frameBase
 	if w.crowded {
-		size = frameBase + frameSaved
+		size += frameSaved
 	}
+	// What is certain to be in the frame counts half as much again: the rest is
+	// mostly not there, and makes up for the room to grow.
+	w.certain = true
+	w.walk()
+	slots += (w.slots + b.args) / 2
 	slot := 8
 	if b.vectors || b.m.vectors {
 		slot = 16
 	}
-	return size + slot*(slots+b.args)
+	return size + slot*slots
 }
 
 // tracked is what a body says of its variables.
@@ -341,6 +346,7 @@ type weigher struct {
 	words      int
 	constructs []construct
 	everything bool // nothing is known of loops
+	certain    bool // registers don't run out
 
 	alive   set
 	crossed set // of what is alive: needs a slot
@@ -397,7 +403,7 @@ func (w *weigher) walk() (stable bool) {
 			w.step(f)
 		}
 		values := w.count + int(f.height) + int(f.kept.globals)
-		if values+min(values, int(f.kept.addresses)) > frameRegisters {
+		if values+min(values, int(f.kept.addresses)) > frameRegisters && !w.certain {
 			w.crowded, w.tight = true, true
 			w.mark(int(f.height))
 		}
@@ -556,7 +562,7 @@ func (w *weigher) join(c *construct) {
 	w.marked = max(w.marked, c.marked)
 	w.tight = w.tight || c.tight
 	w.count = w.alive.count()
-	if c.loop && w.count+c.arity > frameRegisters {
+	if c.loop && w.count+c.arity > frameRegisters && !w.certain {
 		w.slots += c.phis.count() + c.arity
 		w.crowded = true
 	}

@@ -54,7 +54,7 @@ const (
 
 // compile has a child fill the scratch directory.
 func (*Child) compile(ctx context.Context, s *scratch, wasm []byte, recipe Recipe, limits Limits) (_, _ []byte, err error) {
-	path, err := executable()
+	path, err := Executable()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -41,7 +41,7 @@ func runChild(rewrite Rewriter) int {
 		_, _ = in.ReadByte()
 		os.Exit(1)
 	}()
-	go watchMemory(j.Limits.Memory, func() { verdict(report{Limit: "memory"}) })
+	go WatchMemory(j.Limits.Memory, func() { verdict(report{Limit: "memory"}) })
 	if err := work(j, wasm, rewrite); err != nil {
 		verdict(failure(err))
 	}
@@ -57,7 +57,7 @@ func readJob(in *bufio.Reader) (job, []byte, error) {
 	if err := json.Unmarshal(line, &j); err != nil {
 		return j, nil, err
 	}
-	if err := confine(j.Limits); err != nil {
+	if err := Confine(j.Limits); err != nil {
 		return j, nil, err
 	}
 	if j.Size < 0 || j.Size > partMax {

@@ -12,9 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// confine sets the limits that the system enforces, as a second line behind
-// the parent's clock and the child's own watch.
-func confine(l Limits) error {
+// Confine sets the limits that the system enforces on this process, as a second
+// line behind a parent's clock and WatchMemory. It is for children that do what
+// can't be trusted to end; there is no way back. Zero fields of l are not
+// replaced by defaults.
+func Confine(l Limits) error {
 	debug.SetMemoryLimit(l.Memory / 8 * 7)
 	// Compiling yields to everything else, and is the first to go when memory
 	// is short. Neither matters enough to fail for.
@@ -49,8 +51,9 @@ func confine(l Limits) error {
 	return nil
 }
 
-// watchMemory calls exceeded when the process has more memory than it may.
-func watchMemory(limit int64, exceeded func()) {
+// WatchMemory calls exceeded when the process has more memory than limit, in
+// bytes. It doesn't return.
+func WatchMemory(limit int64, exceeded func()) {
 	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	for range time.Tick(watchEvery) {
 		metrics.Read(samples)

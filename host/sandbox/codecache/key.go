@@ -89,7 +89,7 @@ func wazeroCache(in string) (wazero.CompilationCache, string, error) {
 }
 
 func executableDigest() (string, error) {
-	path, err := executable()
+	path, err := Executable()
 	if err != nil {
 		return "", err
 	}
@@ -105,8 +105,8 @@ func executableDigest() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// executable is the running binary, also when its file has been replaced.
-func executable() (string, error) {
+// Executable is the running binary, also when its file has been replaced.
+func Executable() (string, error) {
 	const self = "/proc/self/exe"
 	if runtime.GOOS == "linux" {
 		if _, err := os.Stat(self); err == nil {

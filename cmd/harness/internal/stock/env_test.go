@@ -289,7 +289,7 @@ func (s *script) write() {
 		s.alloc, s.alloc, s.alloc, s.alloc, s.allocNothing, s.free, s.free, s.freeNothing, s.lengths, s.lengthOfNothing,
 		s.load8, s.load64, s.store8, s.store64, s.store8, s.store64, s.sum, s.sum, s.inputLoad8, s.inputLoad64, s.inputBlock,
 		s.inputStore, s.outputSet, s.errorSet, s.errorClear, s.errorGet, s.configGet, s.level, s.log, s.log, s.log, s.logNothing,
-		s.memoryBytes, s.fsRead, s.fsRead, s.fsJSON, s.memo, s.copy,
+		s.memoryBytes, s.fsRead, s.fsRead, s.failures, s.fsJSON, s.memo, s.copy,
 	}
 	s.see("input_length", "(call $input_length)")
 	s.see("input_offset is 0", "(i64.extend_i32_u (i64.eqz (call $input_offset)))")
@@ -533,6 +533,36 @@ func (s *script) fsRead() {
 	case 1:
 		s.errorClear()
 	}
+}
+
+// noSuchFile is what a failure says of a file that isn't there.
+const noSuchFile = `{"errno":"ENOENT","message":"no such file or directory"}`
+
+// failures has two reads fail, or the second succeed. The text of the first is a
+// block like others: the guest keeps it, or frees it and makes another of its
+// size.
+func (s *script) failures() {
+	i := s.empty()
+	if i < 0 || s.room < 1000 {
+		return
+	}
+	s.room -= 500
+	s.slots[i] = slot{len(noSuchFile), true}
+	s.add("(local.set $t %s)", s.text([]byte("none")))
+	s.see("a read that fails", "(call $fs_read (local.get $t) (i64.const 0) (i64.const 10))")
+	s.add("(local.set $h%d (call $error_get))", i)
+	if s.rand.IntN(2) == 0 {
+		s.add("(call $free (local.get $h%[1]d)) (local.set $h%[1]d (call $alloc (i64.const %[2]d)))", i, len(noSuchFile))
+		s.add("(call $fill (local.get $h%d) (i64.const %d))", i, s.rand.Int64())
+	}
+	if s.rand.IntN(2) == 0 {
+		s.add("(call $free (local.get $t)) (local.set $t %s)", s.text([]byte("a.txt")))
+	}
+	s.add("(local.set $r (call $fs_read (local.get $t) (i64.const 0) (i64.const 10)))")
+	s.add("(call $free (local.get $t)) (call $free (local.get $r))")
+	s.see("length of what is left of the first failure", "(call $length (local.get $h%d))", i)
+	s.see("sum of it", "(call $sum (local.get $h%d))", i)
+	s.errorClear()
 }
 
 func (s *script) fsJSON() {

@@ -24,7 +24,9 @@ func (a *app) checkCommand() *cobra.Command {
 what the resolvers declare in reads, and then makes them worse: links that lead out or
 in circles, pipes and huge files where text should be, bytes that aren't text, front
 matter that never ends, thousands of files. It compares runs that must be equal, asks
-what later hosts may ask, and looks at what each run has used of its limits.
+what later hosts may ask, and looks at what each run has used of its limits. In the
+end, when nothing has failed, it runs the module as it is in the stock Extism SDK, in a
+process of its own, and compares the answers: it is to run on any Extism host.
 
 What fails must be mended: an agent would refuse the module, drop what it finds, or
 show stale results. What is warned of works, but not well.
@@ -68,7 +70,7 @@ func (a *app) check(ctx context.Context, s *settings, file, keep string) (*confo
 	}
 	var once sync.Once // the module is loaded many times, and compiled once
 	opts.Progress = func(line string) { once.Do(func() { a.progress(line) }) }
-	report, err := conform.Check(ctx, conform.Options{File: file, Host: opts, Dir: keep})
+	report, err := conform.Check(ctx, conform.Options{File: file, Host: opts, Dir: keep, Stock: a.stock})
 	if err == nil && s.resolver != "" && report.OK() && !slices.Contains(report.Resolvers, s.resolver) {
 		return nil, usage("%s has no resolver %q; see harness inspect %s", cmp.Or(report.Module, file), s.resolver, file)
 	}

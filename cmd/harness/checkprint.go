@@ -31,8 +31,7 @@ func (p checkPrinter) show(r *conform.Report) error {
 		}
 		p.finding(&f)
 	}
-	passed := len(r.Findings) - r.Fails - r.Warns
-	_, err := fmt.Fprintf(p.w, "%d fail, %d warn, %d pass; %s\n", r.Fails, r.Warns, passed, term.Count(r.Runs, "run"))
+	_, err := fmt.Fprintf(p.w, "%d fail, %d warn, %d pass; %s\n", r.Fails, r.Warns, r.Passes, term.Count(r.Runs, "run"))
 	if r.Dir != "" && err == nil {
 		_, err = fmt.Fprintf(p.w, "the workspaces are in %s\n", term.Visible(r.Dir))
 	}

@@ -12,14 +12,16 @@ import (
 	"os/signal"
 	"syscall"
 
+	"waymark/cmd/harness/internal/stock"
 	"waymark/host/sandbox"
 )
 
 func main() {
-	compiler := sandbox.MaybeCompile() // first: this may be a process that only compiles
+	// First: this may be a process that only compiles, or runs one module.
+	compiler, child := sandbox.MaybeCompile(), stock.MaybeRun()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	a := app{compiler: compiler, stdout: os.Stdout, stderr: os.Stderr}
+	a := app{compiler: compiler, stock: child, stdout: os.Stdout, stderr: os.Stderr}
 	code := a.run(ctx, os.Args[1:])
 	stop()
 	os.Exit(code)

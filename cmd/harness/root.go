@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"waymark/cmd/harness/internal/stock"
 	"waymark/cmd/internal/cli"
 	"waymark/host/config"
 	"waymark/host/sandbox"
@@ -22,6 +23,8 @@ import (
 type app struct {
 	// compiler compiles modules; nil means that this process does.
 	compiler *sandbox.Compiler
+	// stock runs a module in the Extism SDK as it is.
+	stock *stock.Child
 	// time is how long one call may take where no configuration says so; 0 means
 	// as long as in an agent.
 	time time.Duration

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"waymark/cmd/harness/internal/stock"
 	"waymark/host/sandbox"
 	"waymark/internal/guestbuild"
 	"waymark/internal/wasmtest"
@@ -26,6 +27,7 @@ var update = flag.Bool("update", false, "write what the scripts' cmp commands se
 // is called so.
 func TestMain(m *testing.M) {
 	sandbox.MaybeCompile() // as a child that compiles
+	stock.MaybeRun()       // or as one that runs a module
 	testscript.Main(m, map[string]func(){"harness": harnessMain})
 }
 
@@ -49,7 +51,7 @@ func harnessMain() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	limit, _ := time.ParseDuration(os.Getenv(envTime)) // 0 when it isn't set
-	a := app{compiler: compiler, time: limit, stdout: os.Stdout, stderr: os.Stderr}
+	a := app{compiler: compiler, stock: stock.MaybeRun(), time: limit, stdout: os.Stdout, stderr: os.Stderr}
 	os.Exit(a.run(ctx, os.Args[1:]))
 }
 

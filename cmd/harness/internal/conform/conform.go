@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"waymark/abi"
+	"waymark/cmd/harness/internal/stock"
 	"waymark/host"
 	"waymark/host/resolve"
 	"waymark/host/sandbox"
@@ -28,12 +29,20 @@ type Options struct {
 	// Dir, if set, is where the workspaces are made, and stay; it must be
 	// empty or not exist. Else they are removed in the end.
 	Dir string
+	// Stock runs the module in the Extism SDK as it is; nil skips that.
+	Stock Runner
+}
+
+// Runner is what a stock.Child does.
+type Runner interface {
+	Run(ctx context.Context, job stock.Job) ([]stock.Answer, error)
 }
 
 // checker is one check.
 type checker struct {
 	opts   Options
 	dir    string // of the workspaces
+	wasm   []byte // the module, as it was loaded
 	state  snapshot.Plugin
 	desc   *abi.Description
 	module *sandbox.Module
@@ -44,7 +53,8 @@ type checker struct {
 	dead   []string
 	looked map[string]bool // rules
 	found  []Finding
-	places int // that were made
+	places int      // that were made
+	seen   []*place // those that resolvers have looked at
 	runs   int
 }
 
@@ -70,7 +80,7 @@ func Check(ctx context.Context, opts Options) (_ *Report, err error) {
 	}
 	c.describe()
 	for _, phase := range []func(context.Context) error{
-		c.basics, c.requests, c.again, c.hostile, c.roots, c.edits,
+		c.basics, c.requests, c.again, c.hostile, c.roots, c.edits, c.extism,
 	} {
 		if len(c.alive()) == 0 {
 			break

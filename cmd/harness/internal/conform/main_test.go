@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"waymark/cmd/harness/internal/conform"
+	"waymark/cmd/harness/internal/stock"
 	"waymark/host"
 	"waymark/host/sandbox"
 	"waymark/internal/guestbuild"
@@ -18,7 +19,11 @@ import (
 // cacheDir is shared by all tests: compiling a Go guest takes seconds.
 var cacheDir string
 
+// child runs modules in the stock Extism SDK.
+var child *stock.Child
+
 func TestMain(m *testing.M) {
+	child = stock.MaybeRun()
 	dir, err := os.MkdirTemp("", "waymark-conform-test-")
 	if err != nil {
 		panic(err)
@@ -59,7 +64,7 @@ func write(t testing.TB, wasm []byte) string {
 
 func check(t testing.TB, file string, opts host.Options) *conform.Report {
 	t.Helper()
-	r, err := conform.Check(t.Context(), conform.Options{File: file, Host: opts})
+	r, err := conform.Check(t.Context(), conform.Options{File: file, Host: opts, Stock: child})
 	if err != nil {
 		t.Fatal(err)
 	}

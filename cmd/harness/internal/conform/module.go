@@ -51,6 +51,7 @@ func (c *checker) admitted(ctx context.Context) (bool, error) {
 	if c.module, err = sb.Load(ctx, wasm, limits); err != nil {
 		return false, err
 	}
+	c.wasm = wasm
 	c.desc = c.module.Description()
 	return true, nil
 }

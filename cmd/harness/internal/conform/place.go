@@ -80,6 +80,7 @@ func (c *checker) look(ctx context.Context, places ...*place) error {
 		p.outcomes = outcomesOf(report, p.root)
 		c.runs += len(p.outcomes)
 	}
+	c.seen = append(c.seen, places...)
 	return nil
 }
 

@@ -42,13 +42,15 @@ const (
 type request struct {
 	resolver, config string
 	root             string // its base name
+	file             string // when it is one
+	role             abi.Role
 }
 
 func (r request) json() string { return r.limited(64<<10, 500) }
 
 func (r request) limited(bytes int64, resources int) string {
-	return fmt.Sprintf(`{"abi":1,"resolver":%s,"root":{"name":%s,"file":"","role":""},"config":%s,"limits":{"max_resource_bytes":%d,"max_resources":%d}}`,
-		quote(r.resolver), quote(r.root), r.config, bytes, resources)
+	return fmt.Sprintf(`{"abi":1,"resolver":%s,"root":{"name":%s,"file":%s,"role":%s},"config":%s,"limits":{"max_resource_bytes":%d,"max_resources":%d}}`,
+		quote(r.resolver), quote(r.root), quote(r.file), quote(string(r.role)), r.config, bytes, resources)
 }
 
 func quote(s string) string {

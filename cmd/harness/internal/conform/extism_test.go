@@ -1,0 +1,121 @@
+package conform_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"waymark/cmd/harness/internal/conform"
+	"waymark/cmd/harness/internal/stock"
+	"waymark/host"
+)
+
+// elsewhere is another host, in which testdata/elsewhere has other bytes: what
+// stands in its variable.
+type elsewhere string
+
+func (to elsewhere) Run(ctx context.Context, job stock.Job) ([]stock.Answer, error) {
+	const here = "this is where it was built"
+	other := bytes.ReplaceAll(job.Wasm, []byte(here), []byte(to))
+	if len(here) != len(to) || bytes.Equal(other, job.Wasm) {
+		return nil, errors.New("the module's text can't be replaced")
+	}
+	job.Wasm = other
+	return child.Run(ctx, job)
+}
+
+// there is what check is, with another host than the stock SDK.
+func there(t *testing.T, to elsewhere, opts host.Options) *conform.Report {
+	t.Helper()
+	r, err := conform.Check(t.Context(), conform.Options{File: guest(t, "./testdata/elsewhere"), Host: opts, Stock: to})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+const (
+	strange  elsewhere = "now this is done elsewhere"
+	stranger elsewhere = "this was built so far away"
+)
+
+// TestElsewhere: what works here and not in the other host fails, and the report
+// says which difference came first, and where.
+func TestElsewhere(t *testing.T) {
+	t.Parallel()
+	r := there(t, strange, options("agrees", "answers", "warns", "fails", "crashes"))
+	for _, bad := range []misdeed{
+		{"answers", "extism", `"name":"another"`},
+		{"warns", "extism", "it answers differently: "},
+		{"fails", "extism", "a run fails that doesn't fail here: resolver error: not here, thank you"},
+		{"crashes", "extism", "a run fails that doesn't fail here: wasm error: unreachable: panic: it is dark here"},
+	} {
+		bad.found(t, r)
+	}
+	if r.Fails != 4 || strings.Contains(lines(r), "agrees") {
+		t.Errorf("want each to fail once, and the first not at all:\n%s", lines(r))
+	}
+	for _, f := range r.Findings {
+		if f.Rule == "extism" && len(f.Workspaces) == 0 {
+			t.Errorf("nobody says where: %+v", f)
+		}
+	}
+}
+
+// TestElsewhereDescribes: a description that differs is told, and nothing more.
+func TestElsewhereDescribes(t *testing.T) {
+	t.Parallel()
+	r := there(t, stranger, options("agrees", "answers"))
+	misdeed{"", "extism", "it describes itself differently: "}.found(t, r)
+	if r.Fails != 1 {
+		t.Errorf("more than that:\n%s", lines(r))
+	}
+}
+
+// TestElsewhereEndless: what never ends there is ended, and told.
+func TestElsewhereEndless(t *testing.T) {
+	t.Parallel()
+	opts := options("agrees", "never-ends")
+	opts.Limits.Time = 2 * time.Second
+	r := there(t, strange, opts)
+	for strings.Contains(lines(r), "deadline exceeded") && opts.Limits.Time < 30*time.Second {
+		opts.Limits.Time *= 4 // the machine stood still, and it was too slow here
+		r = there(t, strange, opts)
+	}
+	misdeed{"never-ends", "extism", "under the stock Extism SDK it takes longer than "}.found(t, r)
+	if r.Fails != 1 {
+		t.Errorf("more than that:\n%s", lines(r))
+	}
+}
+
+// TestSkipped: a module that fails is not run anywhere else, and one that can't
+// be is no worse for it; the report says why.
+func TestSkipped(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		file  string
+		stock conform.Runner
+		ok    bool
+		why   string
+	}{
+		"not admitted": {write(t, fixed(strings.Replace(description, `"abi":1`, `"abi":2`, 1), nothing)), child, false, "before everything else passes"},
+		"failed":       {write(t, fixed(description, nothing)), child, false, "before everything else passes"},
+		"no child":     {guest(t, "./testdata/good"), nil, true, "there is no process to do that in"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, err := conform.Check(t.Context(), conform.Options{File: c.file, Host: options(), Stock: c.stock})
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := slices.IndexFunc(r.Findings, func(f conform.Finding) bool { return f.Rule == "extism" })
+			if at < 0 || r.Findings[at].Severity != conform.Skip || !strings.Contains(r.Findings[at].Detail, c.why) || r.OK() != c.ok {
+				t.Errorf("want %q, got %+v", c.why, r.Findings)
+			}
+		})
+	}
+}

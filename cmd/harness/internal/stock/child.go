@@ -44,7 +44,8 @@ type Job struct {
 
 // Question is one call of resolve.
 type Question struct {
-	// Root is a directory, or a file, as vfs.OpenRoot takes it.
+	// Root is the absolute path of a directory or a file, as vfs.OpenRoot takes
+	// it.
 	Root string
 	// View is what the resolver may see of it, Limits what it may use.
 	View   vfs.View

@@ -14,6 +14,9 @@ import (
 const (
 	// maxName bounds the ids and names that operators give, in bytes.
 	maxName = 128
+	// maxScope bounds the agents in a token's scope, which is read with every
+	// request: more than one person's workspaces.
+	maxScope = 1000
 	// MaxResourceID bounds a resource's id in bytes: with an agent's id it
 	// must fit into an index row of PostgreSQL, which holds some 2700. A hub's
 	// caps allow a source and a key of 1024 each.
@@ -27,10 +30,22 @@ func (t *NewToken) Check() error {
 		return fmt.Errorf("%w: role %q is not one of agent, reader", ErrInvalid, t.Role)
 	case t.Role == RoleReader && t.AgentID != "":
 		return fmt.Errorf("%w: a reader token belongs to no agent", ErrInvalid)
+	case t.Role == RoleAgent && t.Scope != nil:
+		return fmt.Errorf("%w: an agent token has no scope, it belongs to its agent", ErrInvalid)
+	case t.Scope != nil && len(t.Scope) == 0:
+		// Nothing must be able to take an empty list for none.
+		return fmt.Errorf("%w: the scope names no agent", ErrInvalid)
+	case len(t.Scope) > maxScope:
+		return fmt.Errorf("%w: the scope names %d agents, at most %d are allowed", ErrInvalid, len(t.Scope), maxScope)
 	case t.Hash == TokenHash{}:
 		return fmt.Errorf("%w: the token has no hash", ErrInvalid)
 	case len(t.Name) > maxName || !isText(t.Name):
 		return fmt.Errorf("%w: a name is at most %d bytes of UTF-8 without NUL", ErrInvalid, maxName)
+	}
+	for _, id := range t.Scope {
+		if err := CheckAgentID(id); err != nil {
+			return err
+		}
 	}
 	if t.AgentID == "" {
 		return nil

@@ -27,8 +27,8 @@ type Store interface {
 	TouchToken(ctx context.Context, id string) error
 	// Tokens lists all tokens, the oldest first.
 	Tokens(ctx context.Context) ([]Token, error)
-	// ValidTokens returns those of ids whose tokens exist and are not revoked,
-	// in any order.
+	// ValidTokens returns those of ids whose tokens exist and are neither
+	// revoked nor expired, in any order.
 	ValidTokens(ctx context.Context, ids []string) ([]string, error)
 	// RevokeToken makes the token invalid, for ever. Revoking a revoked token
 	// changes nothing.
@@ -39,6 +39,8 @@ type Store interface {
 	// CreateToken are left alone; a hash that is one of theirs is
 	// ErrTokenExists. Everything or nothing is done.
 	SyncProvisioned(ctx context.Context, tokens []NewToken) error
+
+	Sessions
 
 	// Agents lists all agents in byte order of their ids.
 	Agents(ctx context.Context) ([]AgentInfo, error)

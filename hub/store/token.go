@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -16,7 +17,8 @@ type Role string
 const (
 	// RoleAgent pushes, for the one agent that the token belongs to.
 	RoleAgent Role = "agent"
-	// RoleReader reads everything through the HTTP API.
+	// RoleReader reads through the HTTP API: everything, or what its token's
+	// scope allows.
 	RoleReader Role = "reader"
 )
 
@@ -32,6 +34,11 @@ type NewToken struct {
 	AgentID string
 	// Name is for people: for an agent's token also the agent's name.
 	Name string
+	// Scope lists the only agents that a reader's token shows; nil: all, those
+	// too that come later. The agents needn't be there yet.
+	Scope []string
+	// ExpiresAt is when the token ceases to be valid; zero: never.
+	ExpiresAt time.Time
 }
 
 // Token is a token as it is kept: without its text.
@@ -49,17 +56,38 @@ type Token struct {
 	// Provisioned says that the token came from a file; see
 	// Store.SyncProvisioned.
 	Provisioned bool
+	// Scope lists the only agents that a reader's token shows, in byte order;
+	// nil: all.
+	Scope []string
+	// ExpiresAt is when the token ceases to be valid; zero: never.
+	ExpiresAt time.Time
 }
 
 // Revoked reports whether the token is no longer valid.
 func (t *Token) Revoked() bool { return !t.RevokedAt.IsZero() }
 
+// Expired reports whether the token's time is up.
+func (t *Token) Expired(now time.Time) bool { return !t.ExpiresAt.IsZero() && !now.Before(t.ExpiresAt) }
+
+// Valid reports whether the token opens anything.
+func (t *Token) Valid(now time.Time) bool { return !t.Revoked() && !t.Expired(now) }
+
+// Shows reports whether a reader with the token may know of the agent.
+func (t *Token) Shows(agentID string) bool {
+	if t.Scope == nil {
+		return true
+	}
+	_, found := slices.BinarySearch(t.Scope, agentID)
+	return found
+}
+
 // Token texts are a prefix, so that people and secret scanners know what they
 // see, and 32 random bytes in unpadded base64url.
 const (
-	agentPrefix  = "wma_"
-	readerPrefix = "wmr_"
-	tokenBytes   = 32
+	agentPrefix   = "wma_"
+	readerPrefix  = "wmr_"
+	sessionPrefix = "wms_"
+	tokenBytes    = 32
 	// minSecret is what a provisioned token must have after its prefix: the
 	// length of 32 bytes in base64url, so that a plain hash of it is safe.
 	minSecret = 43
@@ -79,10 +107,12 @@ func (r Role) prefix() string {
 }
 
 // NewTokenText returns the text of a new random token.
-func NewTokenText(role Role) string {
+func NewTokenText(role Role) string { return newText(role.prefix()) }
+
+func newText(prefix string) string {
 	var secret [tokenBytes]byte
 	_, _ = rand.Read(secret[:]) // never fails, says its documentation
-	return role.prefix() + base64.RawURLEncoding.EncodeToString(secret[:])
+	return prefix + base64.RawURLEncoding.EncodeToString(secret[:])
 }
 
 // HashToken returns what a store keeps of a token's text.

@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -141,5 +142,28 @@ func TestGoOnAfterVersion1(t *testing.T) {
 	before, err := db.Snapshot(t.Context(), store.Query{AgentID: "dev-1", Revision: 3})
 	if d := cmp.Diff(version1(), before.Snapshot, cmpopts.EquateEmpty()); err != nil || d != "" {
 		t.Errorf("the first release's snapshot: %v (-want +got):\n%s", err, d)
+	}
+}
+
+// TestBrowsersTokensEnd: browsers had tokens of their own once. Such a token
+// opens nothing any more, and none but those.
+func TestBrowsersTokensEnd(t *testing.T) {
+	script, err := os.ReadFile("testdata/version1.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "hub.db")
+	exec(t, path, string(script))
+	exec(t, path, `INSERT INTO tokens (id, hash, role, agent_id, name, provisioned, created_at) VALUES
+		('old', zeroblob(32), 'reader', NULL, 'page', 0, 1), ('file', randomblob(32), 'reader', NULL, 'page', 1, 1),
+		('agent', randomblob(32), 'agent', 'dev-1', 'page', 0, 1), ('other', randomblob(32), 'reader', NULL, 'pages', 0, 1)`)
+	db := open(t, path)
+	valid, err := db.ValidTokens(t.Context(), []string{"old", "file", "agent", "other"})
+	slices.Sort(valid)
+	if d := cmp.Diff([]string{"agent", "file", "other"}, valid); err != nil || d != "" {
+		t.Errorf("valid tokens: %v (-want +got):\n%s", err, d)
+	}
+	if token, err := db.TokenByHash(t.Context(), store.TokenHash{}); err != nil || !token.Revoked() || time.Since(token.RevokedAt) > time.Hour {
+		t.Errorf("the old browser's token is %+v, %v", token, err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"waymark/hub/store"
 )
 
-const tokenColumns = "id, role, agent_id, name, provisioned, created_at, last_used_at, revoked_at" //nolint:gosec // names of columns
+const tokenColumns = "t.id, t.role, t.agent_id, t.name, t.provisioned, t.created_at, t.last_used_at, t.revoked_at, t.scope, t.expires_at" //nolint:gosec // names of columns
 
 // CreateToken implements store.Store.
 func (c *Core) CreateToken(ctx context.Context, nt store.NewToken) (store.Token, error) {
@@ -38,10 +38,34 @@ type hashedToken struct {
 }
 
 func newToken(nt store.NewToken, provisioned bool, now int64) *hashedToken {
-	return &hashedToken{store.Token{
+	t := &hashedToken{store.Token{
 		ID: uuid.NewString(), Role: nt.Role, AgentID: nt.AgentID, Name: nt.Name,
 		Provisioned: provisioned, CreatedAt: toTime(now),
 	}, nt.Hash, now}
+	if nt.Scope != nil {
+		t.Scope = slices.Compact(slices.Sorted(slices.Values(nt.Scope)))
+	}
+	if !nt.ExpiresAt.IsZero() {
+		t.ExpiresAt = toTime(nt.ExpiresAt.UnixMicro())
+	}
+	return t
+}
+
+// columns are the scope and the expiry as they are stored.
+func (t *hashedToken) columns() (scope *string, expires *int64, err error) {
+	if t.Scope != nil {
+		list, err := json.Marshal(t.Scope)
+		if err != nil {
+			return nil, nil, err
+		}
+		text := string(list)
+		scope = &text
+	}
+	if !t.ExpiresAt.IsZero() {
+		micros := t.ExpiresAt.UnixMicro()
+		expires = &micros
+	}
+	return scope, expires, nil
 }
 
 // insert adds the token and its agent. ErrTokenExists says that the hash is
@@ -58,10 +82,14 @@ func (t *hashedToken) insert(ctx context.Context, tx Tx) error {
 			return err
 		}
 	}
+	scope, expires, err := t.columns()
+	if err != nil {
+		return err
+	}
 	added, err := tx.Exec(ctx,
-		`INSERT INTO tokens (id, hash, role, agent_id, name, provisioned, created_at)
-		 VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (hash) DO NOTHING`,
-		t.ID, t.hash[:], string(t.Role), agent, t.Name, t.Provisioned, t.now)
+		`INSERT INTO tokens (id, hash, role, agent_id, name, provisioned, created_at, scope, expires_at)
+		 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (hash) DO NOTHING`,
+		t.ID, t.hash[:], string(t.Role), agent, t.Name, t.Provisioned, t.now, scope, expires)
 	if err != nil || added > 0 {
 		return err
 	}
@@ -94,7 +122,7 @@ func (c *Core) TokenByHash(ctx context.Context, hash store.TokenHash) (t store.T
 
 func tokenByHash(ctx context.Context, tx Tx, hash store.TokenHash) (t store.Token, err error) {
 	found := false
-	err = each(ctx, tx, "SELECT "+tokenColumns+" FROM tokens WHERE hash = $1", []any{hash[:]}, func(rows Rows) error {
+	err = each(ctx, tx, "SELECT "+tokenColumns+" FROM tokens t WHERE t.hash = $1", []any{hash[:]}, func(rows Rows) error {
 		found = true
 		t, err = scanToken(rows)
 		return err
@@ -137,7 +165,7 @@ func (c *Core) changeToken(ctx context.Context, id, query string) error {
 func (c *Core) Tokens(ctx context.Context) (tokens []store.Token, err error) {
 	err = c.Database.Look(ctx, func(tx Tx) error {
 		tokens = nil
-		return each(ctx, tx, "SELECT "+tokenColumns+" FROM tokens ORDER BY created_at, rowid", nil, func(rows Rows) error {
+		return each(ctx, tx, "SELECT "+tokenColumns+" FROM tokens t ORDER BY t.created_at, t.rowid", nil, func(rows Rows) error {
 			t, err := scanToken(rows)
 			tokens = append(tokens, t)
 			return err
@@ -150,36 +178,60 @@ func (c *Core) Tokens(ctx context.Context) (tokens []store.Token, err error) {
 }
 
 // ValidTokens implements store.Store.
-func (c *Core) ValidTokens(ctx context.Context, ids []string) (valid []string, err error) {
-	list, err := json.Marshal(slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !store.Findable(id) }))
-	if err != nil {
-		return nil, err
-	}
-	query := "SELECT id FROM tokens WHERE revoked_at IS NULL AND id IN (" + c.TextList + ")"
-	err = c.Database.Look(ctx, func(tx Tx) error {
-		valid = nil
-		return each(ctx, tx, query, []any{string(list)}, func(rows Rows) error {
-			var id string
-			err := rows.Scan(&id)
-			valid = append(valid, id)
-			return err
-		})
-	})
+func (c *Core) ValidTokens(ctx context.Context, ids []string) ([]string, error) {
+	valid, err := c.among(ctx, "SELECT t.id FROM tokens t WHERE "+validToken+" AND t.id IN ("+c.TextList+")", ids)
 	if err != nil {
 		return nil, fmt.Errorf("check tokens: %w", err)
 	}
 	return valid, nil
 }
 
-func scanToken(rows Rows) (store.Token, error) {
+// validToken is the condition of a token t that is valid at $2.
+const validToken = "t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > $2)" //nolint:gosec // names of columns
+
+// among runs a query for those of ids, $1, that something holds of now, $2.
+func (c *Core) among(ctx context.Context, query string, ids []string) (found []string, err error) {
+	list, err := json.Marshal(slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !store.Findable(id) }))
+	if err != nil {
+		return nil, err
+	}
+	err = c.Database.Look(ctx, func(tx Tx) error {
+		found = nil
+		return each(ctx, tx, query, []any{string(list), c.Stamp()}, func(rows Rows) error {
+			var id string
+			err := rows.Scan(&id)
+			found = append(found, id)
+			return err
+		})
+	})
+	return found, err
+}
+
+// scanToken reads tokenColumns, and what follows.
+func scanToken(rows Rows, more ...any) (store.Token, error) {
 	var t store.Token
-	var agent *string
+	var agent, scope *string
 	var created int64
-	var used, revoked *int64
-	err := rows.Scan(&t.ID, (*string)(&t.Role), &agent, &t.Name, &t.Provisioned, &created, &used, &revoked)
+	var used, revoked, expires *int64
+	err := rows.Scan(append([]any{
+		&t.ID, (*string)(&t.Role), &agent, &t.Name, &t.Provisioned, &created, &used, &revoked, &scope, &expires,
+	}, more...)...)
+	if err != nil {
+		return t, err
+	}
 	if agent != nil {
 		t.AgentID = *agent
 	}
-	t.CreatedAt, t.LastUsedAt, t.RevokedAt = toTime(created), nullTime(used), nullTime(revoked)
-	return t, err
+	t.CreatedAt, t.LastUsedAt, t.RevokedAt, t.ExpiresAt = toTime(created), nullTime(used), nullTime(revoked), nullTime(expires)
+	if scope == nil {
+		return t, nil
+	}
+	// A list that can't be read, or is null, must not be taken for none.
+	if err := json.Unmarshal([]byte(*scope), &t.Scope); err != nil {
+		return t, fmt.Errorf("scope of token %s: %w", t.ID, err)
+	}
+	if t.Scope == nil {
+		t.Scope = []string{}
+	}
+	return t, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"time"
 
 	"storj.io/drpc/drpcerr"
 	"storj.io/drpc/drpcmetadata"
@@ -14,35 +13,54 @@ import (
 	"waymark/wire"
 )
 
-// touchEvery bounds how often the use of a token is written down, so that a
-// read doesn't become a write each time.
-const touchEvery = time.Minute
-
-// errUnauthorized says that a token is missing, unknown or revoked; which of
-// them is nobody's business.
+// errUnauthorized says that a token is missing, unknown, revoked or expired;
+// which of them is nobody's business.
 var errUnauthorized = consumer.ErrUnauthorized
 
-// lookup finds the token with the text, whatever its role.
+// lookup finds the valid token with the text, whatever its role. It is the one
+// way in for tokens, and tells the door of the connection that one was shown.
 func (h *Hub) lookup(ctx context.Context, text string) (store.Token, error) {
 	if store.CheckTokenText(store.RoleAgent, text) != nil && store.CheckTokenText(store.RoleReader, text) != nil {
+		shown(ctx, false)
 		return store.Token{}, errUnauthorized
 	}
 	token, err := h.store.TokenByHash(ctx, store.HashToken(text))
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		return store.Token{}, errUnauthorized
-	case err != nil:
-		h.log.Error("token not looked up", slog.Any("error", err))
-		return store.Token{}, errInternal
-	case token.Revoked():
-		return store.Token{}, errUnauthorized
+	if err := h.judge(ctx, err, token.Valid(h.now())); err != nil {
+		return store.Token{}, err
 	}
-	if h.now().Sub(token.LastUsedAt) > touchEvery {
-		if err := h.store.TouchToken(ctx, token.ID); err != nil && ctx.Err() == nil {
-			h.log.Warn("use of token not noted", slog.String("token", token.ID), slog.Any("error", err))
-		}
-	}
+	h.uses.note(ctx, h, &token)
 	return token, nil
+}
+
+// lookupSession is lookup for the session of a browser.
+func (h *Hub) lookupSession(ctx context.Context, text string) (store.Session, error) {
+	if store.CheckSessionText(text) != nil {
+		shown(ctx, false)
+		return store.Session{}, errUnauthorized
+	}
+	session, err := h.store.SessionByHash(ctx, store.HashToken(text))
+	if err := h.judge(ctx, err, session.Valid(h.now())); err != nil {
+		return store.Session{}, err
+	}
+	h.uses.note(ctx, h, &session.Token)
+	return session, nil
+}
+
+// judge says what it means that looking something up ended with err, and that
+// what was found is valid.
+func (h *Hub) judge(ctx context.Context, err error, valid bool) error {
+	switch {
+	case errors.Is(err, store.ErrNotFound), err == nil && !valid:
+		shown(ctx, false)
+		return errUnauthorized
+	case err != nil:
+		if ctx.Err() == nil {
+			h.log.Error("token not looked up", slog.Any("error", err))
+		}
+		return errInternal
+	}
+	shown(ctx, true)
+	return nil
 }
 
 // agent says who calls with the text as the token.

@@ -18,6 +18,8 @@ type calls struct {
 	intake  *intake
 	// login says whose call it is.
 	login func(ctx context.Context) (caller, error)
+	// enter takes a place for the connection, once; nil: it has one.
+	enter func() error
 	// linger is how long the peer may be silent after an admitted call; 0 is
 	// for ever.
 	linger time.Duration
@@ -95,14 +97,20 @@ func (c *calls) admit(ctx context.Context) (caller, error) {
 	if c.hub.drain.begun() {
 		return caller{}, errStopping
 	}
-	if err := throttle(ctx, c.hub.rate); err != nil {
-		return caller{}, err
-	}
 	who, err := c.login(ctx)
 	if err != nil {
+		// It has no part in the rates of those who have a token.
+		if slow := throttle(ctx, c.hub.strangers.rate); slow != nil {
+			return caller{}, slow
+		}
 		return caller{}, err
 	}
-	if err := throttle(ctx, who.holder.rate); err != nil {
+	if c.enter != nil {
+		if err := c.enter(); err != nil {
+			return caller{}, err
+		}
+	}
+	if err := c.hub.throttle(ctx, who); err != nil {
 		return caller{}, err
 	}
 	c.session.attach(who.holder)

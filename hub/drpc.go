@@ -9,10 +9,13 @@ import (
 	"sync"
 	"time"
 
+	"storj.io/drpc/drpcerr"
 	"storj.io/drpc/drpcmanager"
 	"storj.io/drpc/drpcserver"
 	"storj.io/drpc/drpcstream"
 	"storj.io/drpc/drpcwire"
+
+	"waymark/wire"
 )
 
 // acceptPause is how long to wait when a connection can't be accepted for
@@ -38,6 +41,7 @@ func (h *Hub) ServeDRPC(ctx context.Context, listener net.Listener) error {
 	stopDrain := context.AfterFunc(h.drain.ctx, func() { _ = listener.Close() })
 	defer stopDrain()
 	defer func() { _ = listener.Close() }()
+	door := h.newDoor(listener.Addr().Network())
 	for {
 		conn, err := listener.Accept()
 		switch {
@@ -53,12 +57,16 @@ func (h *Hub) ServeDRPC(ctx context.Context, listener net.Listener) error {
 			}
 			return nil
 		case isTemporary(err):
-			h.log.Warn("connection not accepted", slog.Any("error", err))
+			door.relieve()
+			if n, due := h.notAccepted.due(); due {
+				h.log.Warn("connections not accepted", slog.Any("error", err), slog.Int("times", n))
+			}
 			pause(ctx, acceptPause)
 		case err != nil:
 			return err
 		default:
-			conns.Go(func() { _ = h.ServeConn(ctx, conn) })
+			guest := door.admit(conn)
+			conns.Go(func() { _ = h.serveGuest(ctx, guest) })
 		}
 	}
 }
@@ -81,38 +89,67 @@ func pause(ctx context.Context, d time.Duration) {
 // ErrBusy says that Limits.Connections are open.
 var ErrBusy = errors.New("too many connections")
 
+// errFull is ErrBusy for an agent.
+var errFull = drpcerr.WithCode(ErrBusy, wire.CodeBusy)
+
 // enter takes one of the places for connections.
 func (h *Hub) enter() (leave func(), err error) {
 	select {
 	case h.places <- struct{}{}:
 		return func() { <-h.places }, nil
 	default:
-		h.log.Warn("connection refused", slog.Any("error", ErrBusy), slog.Int("limit", cap(h.places)))
-		return nil, ErrBusy
+		return nil, h.full()
 	}
+}
+
+// full says that there is no place.
+func (h *Hub) full() error {
+	if n, due := h.refused.due(); due {
+		h.log.Warn("connections refused", slog.Any("error", ErrBusy), slog.Int("limit", cap(h.places)), slog.Int("times", n))
+	}
+	return ErrBusy
+}
+
+// newDoor makes a door for plain DRPC. Those who are no strangers any more have
+// one of the places.
+func (h *Hub) newDoor(name string) *door {
+	return newDoor(name, h.limits.Strangers, h.limits.Connections, h.log)
 }
 
 // ServeConn serves the DRPC services to one connection, which may be one end
 // of a net.Pipe, and closes it. It returns when the peer hangs up, or ctx or
 // the hub ends. The connection is one session.
 func (h *Hub) ServeConn(ctx context.Context, conn net.Conn) error {
+	return h.serveGuest(ctx, h.door.admit(conn))
+}
+
+func (h *Hub) serveGuest(ctx context.Context, conn *guest) error {
 	ctx, end, err := h.begin(ctx)
 	if err != nil {
 		_ = conn.Close()
 		return err
 	}
 	defer end()
-	leave, err := h.enter()
-	if err != nil {
+	if len(h.places) == cap(h.places) { // it couldn't stay
 		_ = conn.Close()
-		return err
+		return h.full()
 	}
-	defer leave()
 	ctx, drop := context.WithCancelCause(ctx)
 	defer drop(nil)
 	s := h.newSession(drop)
 	defer s.end()
 	c := &calls{hub: h, session: s, login: h.loginCall, plain: true}
+	leave := func() {}
+	defer func() { leave() }()
+	c.enter = sync.OnceValue(func() (err error) {
+		taken, err := h.enter()
+		if err != nil {
+			return errFull
+		}
+		leave = taken
+		conn.recognize()
+		return nil
+	})
 	c.intake = newIntake(conn, &h.limits, h.large, h.limits.Handshake)
 	h.serveCalls(ctx, c)
 	return nil

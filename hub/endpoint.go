@@ -57,12 +57,9 @@ func (h *Hub) serveEndpoint(w http.ResponseWriter, r *http.Request) {
 
 // loginRequest says whose request it is, if that one may connect now.
 func (h *Hub) loginRequest(r *http.Request) (caller, error) {
-	if err := throttle(r.Context(), h.rate); err != nil {
-		return caller{}, err
-	}
 	who, err := h.agent(r.Context(), r.Header.Get(wire.TokenHeader))
 	if err != nil {
 		return caller{}, err
 	}
-	return who, throttle(r.Context(), who.holder.rate)
+	return who, h.throttle(r.Context(), who)
 }

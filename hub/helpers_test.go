@@ -35,6 +35,7 @@ const patience = 5 * time.Minute
 // machine is too slow for.
 func patient(l hub.Limits) hub.Limits {
 	l.Handshake, l.Read, l.Write = cmp.Or(l.Handshake, patience), cmp.Or(l.Read, patience), cmp.Or(l.Write, patience)
+	l.Stall = cmp.Or(l.Stall, patience)
 	l.Farewell, l.Ping = cmp.Or(l.Farewell, patience), cmp.Or(l.Ping, time.Hour)
 	return l
 }

@@ -63,6 +63,12 @@ type Hub struct {
 	// What there is a bounded number of, an element for each that is taken:
 	// connections, large calls, and those that take much to decode.
 	places, large, heavy chan struct{}
+	// door is that of connections that come from the caller of ServeConn.
+	door *door
+	// refused and notAccepted keep lines about connections few.
+	refused, notAccepted rarely
+	// uses is when tokens were used last.
+	uses uses
 	// rate bounds the calls and connections of all together; strangers stands
 	// for whoever hasn't shown a token.
 	rate      *rate.Limiter
@@ -103,6 +109,7 @@ func New(opts Options) (*Hub, error) {
 	h.drain.init()
 	h.live.init(&h.limits)
 	h.strangers = h.live.newHolder("")
+	h.door = h.newDoor("inside")
 	h.page = h.newPage()
 	h.consumer = h.newConsumer(opts.Consumer)
 	for _, name := range opts.AllowHosts {
@@ -150,5 +157,6 @@ func (h *Hub) Close() error {
 	h.cancel()
 	_ = h.consumer.Close() // never fails
 	h.running.Wait()
+	h.uses.flush(h)
 	return nil
 }

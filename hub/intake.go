@@ -38,6 +38,7 @@ type intake struct {
 	admitted chan struct{} // closed when holder is set
 	holder   *holder
 	large    bool              // slots and holder have an element of ours
+	since    time.Time         // when a large message that is coming in got its slot
 	refuse   func(error) error // answers the call that is being received
 	// final is the deadline of a transport that is about to end, which nothing
 	// puts off; zero until then.
@@ -75,7 +76,7 @@ func (t *intake) admit(h *holder, idle time.Duration) {
 func (t *intake) complete() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.count = 0
+	t.count, t.since = 0, time.Time{}
 	t.extend(0)
 }
 
@@ -108,10 +109,24 @@ func (t *intake) extend(d time.Duration) {
 	default:
 		t.deadline = time.Time{}
 	}
-	_ = t.conn.SetReadDeadline(t.deadline) // a closed one fails by itself
+	t.apply()
+}
+
+// apply sets the deadline, or the one before it by which a large message has to
+// have come this far. t.mu is held.
+func (t *intake) apply() {
+	deadline := t.deadline
+	if !t.since.IsZero() && t.final.IsZero() {
+		due := t.since.Add(t.limits.Stall + time.Duration(t.count)*time.Second/minUpload)
+		if deadline.IsZero() || due.Before(deadline) {
+			deadline = due
+		}
+	}
+	_ = t.conn.SetReadDeadline(deadline) // a closed one fails by itself
 }
 
 func (t *intake) release() {
+	t.since = time.Time{}
 	if t.large {
 		<-t.slots
 		<-t.holder.large
@@ -131,6 +146,9 @@ func (t *intake) Read(p []byte) (int, error) {
 	defer t.mu.Unlock()
 	before := t.count
 	t.count += n
+	if !t.since.IsZero() {
+		t.apply()
+	}
 	if before <= stray && t.count > stray && t.refuse == nil && t.idle == 0 {
 		t.extend(t.limits.Read) // a call is coming in
 	}
@@ -226,7 +244,10 @@ func (t *intake) takeSlots(ctx context.Context) error {
 	if !t.large {
 		<-t.slots
 		<-h.large
+		return nil
 	}
+	t.since = time.Now()
+	t.apply()
 	return nil
 }
 

@@ -13,6 +13,11 @@ type Limits struct {
 	// thousands of agents at some 100 KiB each, and below the usual limits of
 	// open files.
 	Connections int
+	// Strangers bounds the connections on which no token has been shown yet, on
+	// each listener, beside Connections; above it the oldest is dropped. Default
+	// 1024: as many agents as come back in the moment that showing a token
+	// takes.
+	Strangers int
 	// SessionsPerToken bounds the connections of one token; above it the
 	// oldest is dropped, since an agent that comes back may have left dead
 	// ones behind. Default 4.
@@ -22,7 +27,7 @@ type Limits struct {
 	Streams int
 	// Large bounds the messages over 64 KiB that are received, checked and
 	// stored at a time; others wait. Default 16, of which one token has at
-	// most 2.
+	// most 1.
 	Large int
 	// Rate and Burst bound the calls and connections of one token per second.
 	// Defaults 50 and 200: what an agent of ours can do whose files change
@@ -39,6 +44,9 @@ type Limits struct {
 	// Read is how long a message may take to arrive, and a stream to begin
 	// with one. Default 30 s: 4 MiB over a slow line.
 	Read time.Duration
+	// Stall is by how much a large message may lag behind 32 KiB per second
+	// while it is received: others wait for its slot. Default 5 s.
+	Stall time.Duration
 	// Write is how long the peer may refuse to read, and to close a stream on
 	// which it has its answer. Default 10 s.
 	Write time.Duration
@@ -49,7 +57,7 @@ type Limits struct {
 	// within Write is dropped. Default 30 s.
 	Ping time.Duration
 	// Recheck is how often the tokens of open connections are looked up
-	// again, so that a revoked one ends them. Default 5 s.
+	// again, so that a revoked one ends them. Default 1 s.
 	Recheck time.Duration
 	// Presence is how often hubs over one database tell each other which
 	// agents are connected to them. Default 2 s.
@@ -58,6 +66,7 @@ type Limits struct {
 
 func (l *Limits) setDefaults() {
 	l.Connections = cmp.Or(l.Connections, 4096)
+	l.Strangers = cmp.Or(l.Strangers, 1024)
 	l.SessionsPerToken = cmp.Or(l.SessionsPerToken, 4)
 	l.Streams = cmp.Or(l.Streams, 16)
 	l.Large = cmp.Or(l.Large, 16)
@@ -67,10 +76,11 @@ func (l *Limits) setDefaults() {
 	l.TotalBurst = cmp.Or(l.TotalBurst, 10000)
 	l.Handshake = cmp.Or(l.Handshake, 10*time.Second)
 	l.Read = cmp.Or(l.Read, 30*time.Second)
+	l.Stall = cmp.Or(l.Stall, 5*time.Second)
 	l.Write = cmp.Or(l.Write, 10*time.Second)
 	l.Farewell = cmp.Or(l.Farewell, time.Second)
 	l.Ping = cmp.Or(l.Ping, 30*time.Second)
-	l.Recheck = cmp.Or(l.Recheck, 5*time.Second)
+	l.Recheck = cmp.Or(l.Recheck, time.Second)
 	l.Presence = cmp.Or(l.Presence, 2*time.Second)
 }
 
@@ -83,8 +93,12 @@ const (
 	framing = 32 << 10
 	// maxCall bounds what a call may send in all.
 	maxCall = wire.MaxMessage + framing
-	// largePerToken keeps one agent from having all slots.
-	largePerToken = 2
+	// largePerToken keeps a few agents from having all slots.
+	largePerToken = 1
+	// minUpload is how many bytes per second of a large message have to come
+	// while it has a slot: a slow line's, and not those of a peer that dribbles
+	// to keep the slot.
+	minUpload = 32 << 10
 	// heavy is how many parts make a message one that is decoded with few
 	// others beside it: decoded it takes some 30 times its bytes.
 	heavyParts = 20_000

@@ -1,6 +1,7 @@
 package hub_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"waymark/hub"
 	"waymark/hub/consumer"
@@ -45,9 +47,19 @@ func TestAPIMatrix(t *testing.T) {
 	for path, methods := range m.routes(t) {
 		for _, method := range methods {
 			for token, denied := range tokens {
-				for _, as := range []string{"bearer", "cookie"} {
-					m.one(method, path, token, as, denied)
+				m.one(method, path, token, "bearer", denied)
+				m.one(method, path, token, "cookie", 401) // no token is a session
+			}
+		}
+	}
+	for path, methods := range m.routes(t) {
+		for _, method := range methods {
+			for text, code := range map[string]int{f.session(reader): 0, store.NewSessionText(): 401} {
+				if path == "/api/v0/login" && code == 0 {
+					code = 403
 				}
+				m.one(method, path, text, "cookie", code)
+				m.one(method, path, text, "bearer", 401) // nor the other way round
 			}
 		}
 	}
@@ -77,6 +89,23 @@ func (f *fixture) revoke(text string) {
 	if err != nil {
 		f.t.Fatal(err)
 	}
+}
+
+// session begins a session of the reader's token and returns its text.
+func (f *fixture) session(reader string) string {
+	f.t.Helper()
+	token, err := f.store.TokenByHash(context.Background(), store.HashToken(reader))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	text := store.NewSessionText()
+	_, err = f.store.CreateSession(context.Background(), store.NewSession{
+		Hash: store.HashToken(text), TokenID: token.ID, ExpiresAt: time.Now().Add(time.Hour),
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return text
 }
 
 // routes are the documented ones, filled in.
@@ -176,7 +205,7 @@ func (m *matrix) agentsRoute(tokens map[string]int) {
 func TestOrigins(t *testing.T) {
 	f := newFixture(t, hub.Options{})
 	f.token(store.RoleAgent, "a")
-	reader := f.token(store.RoleReader, "")
+	session := f.session(f.token(store.RoleReader, ""))
 	for _, c := range []struct {
 		method, path, site, origin string
 		code                       int
@@ -194,7 +223,7 @@ func TestOrigins(t *testing.T) {
 		{"GET", "/api/v0/agents", "cross-site", "http://evil.example.com", 200}, // the answer isn't theirs to read
 	} {
 		request := httptest.NewRequestWithContext(t.Context(), c.method, "http://localhost"+c.path, nil)
-		request.AddCookie(&http.Cookie{Name: consumer.CookieName, Value: reader})
+		request.AddCookie(&http.Cookie{Name: consumer.CookieName, Value: session})
 		for name, value := range map[string]string{"Sec-Fetch-Site": c.site, "Origin": c.origin} {
 			if value != "" {
 				request.Header.Set(name, value)
@@ -216,7 +245,8 @@ func TestOrigins(t *testing.T) {
 func TestTwoTokens(t *testing.T) {
 	f := newFixture(t, hub.Options{})
 	reader := f.token(store.RoleReader, "")
-	good := &http.Cookie{Name: consumer.CookieName, Value: reader}
+	session := f.session(reader)
+	good := &http.Cookie{Name: consumer.CookieName, Value: session}
 	for name, c := range map[string]struct {
 		headers []string
 		cookies []*http.Cookie
@@ -228,7 +258,9 @@ func TestTwoTokens(t *testing.T) {
 		"lower case":              {[]string{"bearer " + reader}, nil, 200},
 		"two headers":             {[]string{"Bearer " + reader, "Bearer " + reader}, nil, 401},
 		"two cookies":             {nil, []*http.Cookie{good, good}, 401},
-		"other cookie":            {nil, []*http.Cookie{{Name: "reader", Value: reader}}, 401},
+		"other cookie":            {nil, []*http.Cookie{{Name: "reader", Value: session}}, 401},
+		"token in the cookie":     {nil, []*http.Cookie{{Name: consumer.CookieName, Value: reader}}, 401},
+		"session as bearer":       {[]string{"Bearer " + session}, nil, 401},
 	} {
 		request := httptest.NewRequestWithContext(t.Context(), "GET", "http://localhost/api/v0/agents", nil)
 		request.Header["Authorization"] = c.headers

@@ -3,7 +3,6 @@ package hub
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -15,12 +14,13 @@ import (
 	"waymark/hub/store"
 )
 
-// pageToken is the name of the tokens that browsers get.
+// pageToken is the name of the token to which the sessions belong that begin
+// with a link which the hub itself prints. Nobody has its text.
 const pageToken = "page"
 
-// pageTokenUnused is how long after its last use a browser's token is revoked
-// when another browser signs in: its cookie is gone by then.
-const pageTokenUnused = 31 * 24 * time.Hour
+// sessionLife is how long a browser stays signed in, whatever it does: a
+// working day.
+const sessionLife = 12 * time.Hour
 
 // newPage makes the page for people; see package page.
 func (h *Hub) newPage() *page.Page {
@@ -32,7 +32,7 @@ func (h *Hub) newPage() *page.Page {
 			}
 			return err
 		},
-		NewToken: h.newPageToken, RevokeToken: h.revokePageToken,
+		NewSession: h.newPageSession, EndSession: h.endPageSession,
 		Codes: page.NewCodes(page.CodesOptions{Now: h.now}), Logger: h.log,
 	})
 }
@@ -47,7 +47,8 @@ func (h *Hub) addPage(root *http.ServeMux) {
 
 // serveLogin makes a one-time URL for the page: POST /api/v0/login.
 func (h *Hub) serveLogin(w http.ResponseWriter, r *http.Request) {
-	switch _, err := h.consumer.Authenticate(r); {
+	reader, err := h.consumer.Authenticate(r)
+	switch {
 	case errors.Is(err, errUnauthorized):
 		w.Header().Set("WWW-Authenticate", `Bearer realm="waymark"`)
 		writeError(w, http.StatusUnauthorized, "unauthorized",
@@ -65,59 +66,71 @@ func (h *Hub) serveLogin(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusMethodNotAllowed, "method not allowed", "POST makes a one-time URL")
 		return
 	}
-	// The cookie comes by itself, whoever made the browser ask.
 	if err := http.NewCrossOriginProtection().Check(r); err != nil {
 		writeError(w, http.StatusForbidden, "forbidden", "the request comes from a page of another origin")
 		return
 	}
-	link, expires := h.page.LinkFor(r)
+	if reader.SessionID != "" {
+		writeError(w, http.StatusForbidden, "forbidden", "a browser that is signed in makes no further links; whoever has the token does, with hub login")
+		return
+	}
+	link, expires := h.page.LinkFor(r, reader.Token.ID)
 	writeJSON(w, http.StatusCreated, struct {
 		URL       string    `json:"url"`
 		ExpiresAt time.Time `json:"expires_at"`
 	}{link, expires.UTC()})
 }
 
-// newPageToken makes a browser's token, and revokes those that no browser has
-// any more.
-func (h *Hub) newPageToken(ctx context.Context) (string, error) {
+// newPageSession lets a browser in with the rights of a token; without one, of the
+// hub's own.
+func (h *Hub) newPageSession(ctx context.Context, tokenID string) (text string, expires time.Time, err error) {
+	if tokenID == "" {
+		if tokenID, err = h.ownToken(ctx); err != nil {
+			return "", time.Time{}, err
+		}
+	}
+	text = store.NewSessionText()
+	session, err := h.store.CreateSession(ctx, store.NewSession{
+		Hash: store.HashToken(text), TokenID: tokenID, ExpiresAt: h.now().Add(sessionLife),
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		err = page.ErrUnauthorized
+	}
+	return text, session.Until(), err
+}
+
+// ownToken returns the id of the token for links that the hub prints.
+func (h *Hub) ownToken(ctx context.Context) (string, error) {
 	tokens, err := h.store.Tokens(ctx)
 	if err != nil {
 		return "", err
 	}
 	for i := range tokens {
 		t := &tokens[i]
-		seen := t.CreatedAt
-		if t.LastUsedAt.After(seen) {
-			seen = t.LastUsedAt
-		}
-		if t.Role != store.RoleReader || t.Name != pageToken || t.Provisioned || t.Revoked() || h.now().Sub(seen) < pageTokenUnused {
-			continue
-		}
-		if err := h.store.RevokeToken(ctx, t.ID); err != nil {
-			h.log.Warn("unused token of the page not revoked", slog.String("token", t.ID), slog.Any("error", err))
+		if t.Role == store.RoleReader && t.Name == pageToken && !t.Provisioned && t.Scope == nil && t.Valid(h.now()) {
+			return t.ID, nil
 		}
 	}
-	text, _, err := CreateToken(ctx, h.store, store.NewToken{Role: store.RoleReader, Name: pageToken})
-	return text, err
+	_, made, err := CreateToken(ctx, h.store, store.NewToken{Role: store.RoleReader, Name: pageToken})
+	return made.ID, err
 }
 
-// revokePageToken ends a browser's token. Others that were put into a cookie
-// stay as they are: revoking is for whoever made them.
-func (h *Hub) revokePageToken(ctx context.Context, text string) error {
-	token, err := h.lookup(ctx, text)
-	if errors.Is(err, errUnauthorized) || err == nil && (token.Role != store.RoleReader || token.Name != pageToken || token.Provisioned) {
+// endPageSession ends a browser's session.
+func (h *Hub) endPageSession(ctx context.Context, text string) error {
+	session, err := h.lookupSession(ctx, text)
+	switch {
+	case errors.Is(err, errUnauthorized):
 		return nil
-	}
-	if err != nil {
+	case err != nil:
 		return err
 	}
-	return h.store.RevokeToken(ctx, token.ID)
+	return h.store.EndSession(ctx, session.ID)
 }
 
 // LoginURL gives out a one-time URL that opens the hub's page in a browser. It
 // is a secret until it is used, or ten minutes old.
 func (s *Server) LoginURL() string {
-	link, _ := s.hub.page.Link(s.pageURL())
+	link, _ := s.hub.page.Link(s.pageURL(), "")
 	return link
 }
 

@@ -19,7 +19,8 @@ const (
 	maxHeader = 32 << 10
 	// maxBody is for requests, which have a few fields or none.
 	maxBody = 4 << 10
-	// extraHTTP is how many HTTP connections there may be beside the agents'.
+	// extraHTTP is how many HTTP connections of readers there may be beside the
+	// agents'.
 	extraHTTP = 1024
 	// monitorConns is for a handful of scrapers and probes.
 	monitorConns = 64
@@ -41,7 +42,8 @@ func (s *Server) Run(ctx context.Context) error {
 	web, monitor := s.webServer(), s.monitorServer()
 	parts := []func() error{func() error { return s.serve(web, s.http) }}
 	if monitor != nil {
-		parts = append(parts, func() error { return s.serve(monitor, newLimitListener(s.monitor, monitorConns)) })
+		door := newDoor("monitor", monitorConns, 0, s.log)
+		parts = append(parts, func() error { return s.serve(monitor, &doorListener{s.monitor, door}) })
 	}
 	for _, listener := range s.drpc {
 		parts = append(parts, func() error { return s.hub.ServeDRPC(serving, listener) })
@@ -84,7 +86,8 @@ func (s *Server) serve(server *http.Server, listener net.Listener) error {
 
 func (s *Server) webServer() *http.Server {
 	return &http.Server{
-		Handler: http.MaxBytesHandler(s.observed(s.handler()), maxBody),
+		Handler:     http.MaxBytesHandler(visited(s.observed(s.handler())), maxBody),
+		ConnContext: withGuest,
 		// A request is a few lines: that is time for a bad line, not for a
 		// peer that dribbles bytes to hold a connection.
 		ReadHeaderTimeout: s.hub.limits.Handshake, ReadTimeout: s.hub.limits.Handshake,
@@ -121,7 +124,8 @@ func (s *Server) monitorServer() *http.Server {
 		mux.Handle("GET /metrics", s.metrics)
 	}
 	return &http.Server{
-		Handler:           http.MaxBytesHandler(mux, maxBody),
+		Handler:           http.MaxBytesHandler(visited(mux), maxBody),
+		ConnContext:       withGuest,
 		ReadHeaderTimeout: s.hub.limits.Handshake, ReadTimeout: s.hub.limits.Handshake,
 		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeader,

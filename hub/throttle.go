@@ -39,3 +39,13 @@ func throttle(ctx context.Context, limiter *rate.Limiter) error {
 		return ctx.Err()
 	}
 }
+
+// throttle waits until the caller may make one more call or connection: for
+// its own sake first, so that one that makes too many takes nothing of what all
+// have together.
+func (h *Hub) throttle(ctx context.Context, who caller) error {
+	if err := throttle(ctx, who.holder.rate); err != nil {
+		return err
+	}
+	return throttle(ctx, h.rate)
+}

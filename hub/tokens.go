@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"waymark/hub/store"
 )
@@ -41,7 +43,8 @@ func EnsureToken(ctx context.Context, st store.Store, token store.NewToken, file
 		case errors.Is(err, store.ErrNotFound):
 		case err != nil:
 			return "", store.Token{}, err
-		case !found.Revoked() && found.Role == token.Role && (token.AgentID == "" || token.AgentID == found.AgentID):
+		case found.Valid(time.Now()) && found.Role == token.Role && (token.AgentID == "" || token.AgentID == found.AgentID) &&
+			slices.Equal(found.Scope, token.Scope):
 			return kept, found, nil
 		}
 	}

@@ -6,7 +6,7 @@ import (
 )
 
 func (a *API) listAgents(c *call) error {
-	agents, err := a.store.Agents(c.Context())
+	agents, err := c.store.Agents(c.Context())
 	if err != nil {
 		return err
 	}
@@ -21,7 +21,7 @@ func (a *API) listAgents(c *call) error {
 }
 
 func (a *API) showAgent(c *call) error {
-	agent, err := a.store.Agent(c.Context(), c.args[0])
+	agent, err := c.store.Agent(c.Context(), c.args[0])
 	if err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (a *API) showHistory(c *call) error {
 	if err != nil {
 		return err
 	}
-	history, err := a.store.History(c.Context(), c.args[0])
+	history, err := c.store.History(c.Context(), c.args[0])
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"sync"
+	"time"
 
 	"waymark/hub/store"
 )
@@ -19,6 +20,9 @@ type Options struct {
 	// Lookup finds the valid token with a text, of whatever role. Its errors
 	// are ErrUnauthorized, or what is wrong within the hub.
 	Lookup func(ctx context.Context, text string) (store.Token, error)
+	// Session finds the valid session with a text; nil means that there are
+	// none. Its errors are those of Lookup.
+	Session func(ctx context.Context, text string) (store.Session, error)
 	// Connected lists the agents that have a connection, to this hub or to
 	// another over the same database; nil means that none has.
 	Connected func() []string
@@ -26,6 +30,8 @@ type Options struct {
 	Limits Limits
 	// Logger gets what goes wrong; nil means none.
 	Logger *slog.Logger
+	// Now is the clock by which tokens and sessions expire; nil means time.Now.
+	Now func() time.Time
 }
 
 // API is the HTTP API below Root. New makes one, Close ends it.
@@ -56,6 +62,9 @@ func New(opts Options) *API {
 	}
 	if opts.Connected == nil {
 		opts.Connected = func() []string { return nil }
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
 	}
 	a := &API{
 		opts: opts, store: opts.Store, log: opts.Logger, limits: opts.Limits,
@@ -89,7 +98,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 	seal(w.Header())
-	token, err := a.Authenticate(r)
+	reader, err := a.Authenticate(r)
 	if err == nil {
 		err = a.checkOrigin(r)
 	}
@@ -97,7 +106,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.refuse(seen, r, err)
 		return
 	}
-	a.dispatch(seen, r, token)
+	a.dispatch(seen, r, reader)
 }
 
 // survive answers for a handler that panicked. An answer that had begun is cut,

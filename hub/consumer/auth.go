@@ -4,50 +4,77 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"time"
 
 	"waymark/hub/store"
 )
 
 // CookieName is the cookie in which a browser that shows the hub's page sends
-// its reader token.
+// its session.
 const CookieName = "waymark_reader"
 
 // The errors of Authenticate that callers tell apart.
 var (
-	// ErrUnauthorized says that a token is missing, unknown or revoked; which
-	// of them is nobody's business.
+	// ErrUnauthorized says that a token or a session is missing, unknown,
+	// revoked or expired; which of them is nobody's business.
 	ErrUnauthorized = errors.New("unauthorized")
 	// ErrForbidden says that the token is an agent's.
 	ErrForbidden = errors.New("forbidden")
 )
 
-// Authenticate returns the reader's token that a request shows, as bearer or,
-// if it has no Authorization header at all, in the cookie.
+// Reader is who makes a request.
+type Reader struct {
+	// Token is what the reader shows, or what the session belongs to.
+	Token store.Token
+	// SessionID names the browser's session; empty for whoever shows a token.
+	SessionID string
+	// Until is when the token or the session expires; zero: never.
+	Until time.Time
+}
+
+// Authenticate returns who makes a request: a bearer of a reader's token or, if
+// there is no Authorization header at all, a browser with a session in the
+// cookie. Neither is taken in the place of the other.
 //
 // # Errors
 //
 // ErrUnauthorized, ErrForbidden, and what is wrong within the hub.
-func (a *API) Authenticate(r *http.Request) (store.Token, error) {
-	token, err := a.opts.Lookup(r.Context(), tokenText(r))
-	if err != nil {
-		return store.Token{}, err
+func (a *API) Authenticate(r *http.Request) (reader Reader, err error) {
+	if header, there := r.Header["Authorization"]; there {
+		reader.Token, err = a.opts.Lookup(r.Context(), bearer(header))
+		reader.Until = reader.Token.ExpiresAt
+	} else {
+		reader, err = a.session(r)
 	}
-	if token.Role != store.RoleReader {
-		return store.Token{}, ErrForbidden
+	switch {
+	case err != nil:
+		return Reader{}, err
+	case !reader.Token.Valid(a.opts.Now()):
+		return Reader{}, ErrUnauthorized
+	case reader.Token.Role != store.RoleReader:
+		return Reader{}, ErrForbidden
 	}
-	return token, nil
+	return reader, nil
 }
 
-func tokenText(r *http.Request) string {
-	if header, there := r.Header["Authorization"]; there {
-		scheme, text, _ := strings.Cut(header[0], " ")
-		if len(header) == 1 && strings.EqualFold(scheme, "Bearer") {
-			return strings.TrimSpace(text)
-		}
-		return ""
+// session returns who has the session in the cookie.
+func (a *API) session(r *http.Request) (Reader, error) {
+	cookies := r.CookiesNamed(CookieName)
+	if a.opts.Session == nil || len(cookies) != 1 {
+		return Reader{}, ErrUnauthorized
 	}
-	if cookies := r.CookiesNamed(CookieName); len(cookies) == 1 {
-		return cookies[0].Value
+	s, err := a.opts.Session(r.Context(), cookies[0].Value)
+	if err == nil && !s.Valid(a.opts.Now()) {
+		err = ErrUnauthorized
+	}
+	return Reader{s.Token, s.ID, s.Until()}, err
+}
+
+// bearer returns the token in an Authorization header, or "".
+func bearer(header []string) string {
+	scheme, text, _ := strings.Cut(header[0], " ")
+	if len(header) == 1 && strings.EqualFold(scheme, "Bearer") {
+		return strings.TrimSpace(text)
 	}
 	return ""
 }

@@ -54,7 +54,7 @@ func (a *API) sendContext(c *call, q store.Query, markdown bool) error {
 		defer release()
 	}
 	q.WithoutPayloads = !markdown
-	stored, err := a.store.Snapshot(c.Context(), q)
+	stored, err := c.store.Snapshot(c.Context(), q)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (a *API) showResource(c *call) error {
 	if err != nil {
 		return err
 	}
-	body, err := a.store.ResourceBody(c.Context(), store.Query{AgentID: c.args[0], Revision: revision}, c.args[1])
+	body, err := c.store.ResourceBody(c.Context(), store.Query{AgentID: c.args[0], Revision: revision}, c.args[1])
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func taggedRevision(r *http.Request) (revision int64) {
 // whether that came. A revision that the store hasn't reached is taken for one
 // of another life of the database: any is newer.
 func (a *API) awaitRevision(c *call, agentID string, after int64, wait time.Duration) (come bool, err error) {
-	ctx, leave, err := a.sessions.enter(c.Context(), c.token.ID)
+	ctx, leave, err := a.sessions.enter(c.Context(), &c.reader)
 	if err != nil {
 		return false, err
 	}
@@ -128,7 +128,7 @@ func (a *API) awaitRevision(c *call, agentID string, after int64, wait time.Dura
 		if err != nil {
 			return false, a.ended(c.Context(), ctx, err)
 		}
-		agent, err := a.store.Agent(ctx, agentID)
+		agent, err := c.store.Agent(ctx, agentID)
 		if err != nil {
 			return false, a.ended(c.Context(), ctx, err)
 		}

@@ -30,7 +30,7 @@ func (a *API) showDiff(c *call) error {
 	if err != nil {
 		return err
 	}
-	agent, err := a.store.Agent(c.Context(), c.args[0])
+	agent, err := c.store.Agent(c.Context(), c.args[0])
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (a *API) showDiff(c *call) error {
 		return err
 	}
 	defer release()
-	changes, err := a.store.Diff(c.Context(), agent.ID, from, to)
+	changes, err := c.store.Diff(c.Context(), agent.ID, from, to)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (a *API) showPinDiff(c *call) error {
 		return err
 	}
 	defer release()
-	pin, changes, revision, err := a.store.PinDiff(c.Context(), c.args[0])
+	pin, changes, revision, err := c.store.PinDiff(c.Context(), c.args[0])
 	if err != nil {
 		return err
 	}

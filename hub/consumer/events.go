@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"net/http"
 	"slices"
@@ -9,6 +10,9 @@ import (
 
 	"waymark/hub/store"
 )
+
+// farewell is how long the end of a revoked token's stream may take.
+const farewell = time.Second
 
 // follow serves a stream of events.
 func (a *API) follow(c *call) error {
@@ -20,12 +24,18 @@ func (a *API) follow(c *call) error {
 		s.header()
 		return nil
 	}
-	ctx, leave, err := a.sessions.enter(c.Context(), c.token.ID)
+	ctx, leave, err := a.sessions.enter(c.Context(), &c.reader)
 	if err != nil {
 		return err
 	}
 	defer leave()
 	patient(c.w)
+	defer context.AfterFunc(ctx, func() {
+		// Whoever is written to and reads nothing has no more time than this.
+		if errors.Is(context.Cause(ctx), errRevoked) {
+			_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(farewell))
+		}
+	})()
 	if s.at, err = a.feed.now(ctx); err != nil {
 		return err
 	}
@@ -33,7 +43,7 @@ func (a *API) follow(c *call) error {
 	s.header()
 	// From here on there is no way to tell of an error but to end the stream.
 	if s.begin(ctx) == nil {
-		for s.step(ctx) == nil {
+		for ctx.Err() == nil && s.step(ctx) == nil {
 			continue
 		}
 	}
@@ -41,7 +51,11 @@ func (a *API) follow(c *call) error {
 }
 
 // filter says what a stream is about.
-type filter struct{ agentID, pinID string }
+type filter struct {
+	agentID, pinID string
+	// token is the reader's: what is out of its scope doesn't pass.
+	token *store.Token
+}
 
 // wants reports whether an event passes. With a pin named, only what happens
 // to that pin does.
@@ -60,7 +74,12 @@ func (f *filter) wants(e *store.Event) bool {
 	if f.pinID != "" && (pin == nil || pin.ID != f.pinID) {
 		return false
 	}
-	return f.agentID == "" || f.agentID == agentID
+	return f.wantsAgent(agentID)
+}
+
+// wantsAgent reports whether the stream is about the agent, among others.
+func (f *filter) wantsAgent(id string) bool {
+	return (f.agentID == "" || f.agentID == id) && f.token.Shows(id)
 }
 
 // stream is one reader that follows.
@@ -78,7 +97,7 @@ type stream struct {
 }
 
 func (a *API) newStream(c *call) (*stream, error) {
-	s := &stream{api: a, w: c.w}
+	s := &stream{api: a, w: c.w, filter: filter{token: &c.reader.Token}}
 	var err error
 	if s.filter.agentID, err = c.text("agent_id"); err != nil {
 		return nil, err

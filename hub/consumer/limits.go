@@ -24,8 +24,8 @@ type Limits struct {
 	Heartbeat time.Duration
 	// Write is how long a reader may take to read what is sent. Default 30 s.
 	Write time.Duration
-	// Recheck is how often the tokens of streams are looked up again. Default
-	// 5 s.
+	// Recheck is how often the tokens and sessions of streams are looked up
+	// again. Default 1 s: it is one question for all of them.
 	Recheck time.Duration
 	// Presence is how soon a stream tells that an agent has connected or
 	// disconnected. Default 500 ms.
@@ -39,6 +39,6 @@ func (l *Limits) setDefaults() {
 	l.MaxWait = cmp.Or(l.MaxWait, time.Minute)
 	l.Heartbeat = cmp.Or(l.Heartbeat, 15*time.Second)
 	l.Write = cmp.Or(l.Write, 30*time.Second)
-	l.Recheck = cmp.Or(l.Recheck, 5*time.Second)
+	l.Recheck = cmp.Or(l.Recheck, time.Second)
 	l.Presence = cmp.Or(l.Presence, 500*time.Millisecond)
 }

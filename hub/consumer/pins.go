@@ -29,7 +29,7 @@ func (a *API) createPin(c *call) error {
 	if wanted.AgentID == "" {
 		return &apiError{http.StatusBadRequest, "the pin was not made", "agent_id is missing: name the agent to pin"}
 	}
-	pin, err := a.store.CreatePin(c.Context(), wanted.AgentID, wanted.Name)
+	pin, err := c.store.CreatePin(c.Context(), wanted.AgentID, wanted.Name)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (a *API) listPins(c *call) error {
 	if err != nil {
 		return err
 	}
-	pins, err := a.store.Pins(c.Context(), agentID)
+	pins, err := c.store.Pins(c.Context(), agentID)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (a *API) listPins(c *call) error {
 }
 
 func (a *API) showPin(c *call) error {
-	pin, err := a.store.Pin(c.Context(), c.args[0])
+	pin, err := c.store.Pin(c.Context(), c.args[0])
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (a *API) showPin(c *call) error {
 }
 
 func (a *API) refreshPin(c *call) error {
-	pin, err := a.store.RefreshPin(c.Context(), c.args[0])
+	pin, err := c.store.RefreshPin(c.Context(), c.args[0])
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (a *API) refreshPin(c *call) error {
 }
 
 func (a *API) deletePin(c *call) error {
-	if err := a.store.DeletePin(c.Context(), c.args[0]); err != nil {
+	if err := c.store.DeletePin(c.Context(), c.args[0]); err != nil {
 		return err
 	}
 	c.w.WriteHeader(http.StatusNoContent)
@@ -109,7 +109,7 @@ func (a *API) showPinned(c *call) error {
 		}
 		defer release()
 	}
-	pin, stored, err := a.store.PinSnapshot(c.Context(), c.args[0], !markdown)
+	pin, stored, err := c.store.PinSnapshot(c.Context(), c.args[0], !markdown)
 	var missing *store.NotFoundError
 	if errors.As(err, &missing) && missing.What == "snapshot" {
 		return &apiError{http.StatusNotFound, "not found", "the pin is empty: " + missing.Error()}
@@ -124,7 +124,7 @@ func (a *API) showPinned(c *call) error {
 }
 
 func (a *API) showPinnedResource(c *call) error {
-	body, err := a.store.PinBody(c.Context(), c.args[0], c.args[1])
+	body, err := c.store.PinBody(c.Context(), c.args[0], c.args[1])
 	if err != nil {
 		return err
 	}

@@ -5,8 +5,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-
-	"waymark/hub/store"
 )
 
 // Root is the path below which everything is.
@@ -15,8 +13,10 @@ const Root = "/api/v0"
 // call is one request, taken apart.
 type call struct {
 	*http.Request
-	w     http.ResponseWriter
-	token store.Token
+	w      http.ResponseWriter
+	reader Reader
+	// store is what the reader may see.
+	store view
 	// args are the decoded parts of the path that its route has in braces.
 	args  []string
 	query url.Values
@@ -83,7 +83,7 @@ func (rt *route) match(escaped string) (args []string, ok bool) {
 }
 
 // dispatch answers one request.
-func (a *API) dispatch(w http.ResponseWriter, r *http.Request, token store.Token) {
+func (a *API) dispatch(w http.ResponseWriter, r *http.Request, reader Reader) {
 	path, _ := strings.CutPrefix(r.URL.EscapedPath(), Root)
 	for i := range a.table {
 		rt := &a.table[i]
@@ -106,7 +106,7 @@ func (a *API) dispatch(w http.ResponseWriter, r *http.Request, token store.Token
 			a.refuse(w, r, badQuery(err.Error()))
 			return
 		}
-		if err := f(&call{Request: r, w: w, token: token, args: args, query: query}); err != nil {
+		if err := f(&call{Request: r, w: w, reader: reader, store: view{a.store, &reader.Token}, args: args, query: query}); err != nil {
 			a.refuse(w, r, err)
 		}
 		return

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// errRevoked ends what a token that is no longer valid has going on.
+// errRevoked ends what a token or a session that is no longer valid has going
+// on.
 var errRevoked = errors.New("the token is no longer valid")
 
 // sessions are the streams and waiting requests, by token.
@@ -25,7 +26,11 @@ type sessions struct {
 	byID  map[string]map[*session]struct{}
 }
 
-type session struct{ end context.CancelCauseFunc }
+type session struct {
+	end context.CancelCauseFunc
+	// browser is the id of the browser's session, if it is one's.
+	browser string
+}
 
 func (s *sessions) init(a *API) { s.api, s.byID = a, make(map[string]map[*session]struct{}) }
 
@@ -34,9 +39,11 @@ func (s *sessions) wait() {
 	s.done.Wait()
 }
 
-// enter takes one of the places of the token, until leave. The context ends
-// with the API, and when the token is revoked.
-func (s *sessions) enter(ctx context.Context, tokenID string) (_ context.Context, leave func(), err error) {
+// enter takes one of the places of the reader's token, until leave. The context
+// ends with the API, and when the token, or the browser's session, is revoked
+// or expires.
+func (s *sessions) enter(ctx context.Context, reader *Reader) (_ context.Context, leave func(), err error) {
+	tokenID := reader.Token.ID
 	s.start.Do(func() { s.done.Go(s.recheck) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,7 +58,11 @@ func (s *sessions) enter(ctx context.Context, tokenID string) (_ context.Context
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(s.api.ctx, func() { cancel(context.Canceled) })
-	one := &session{cancel}
+	expiry := func() bool { return true }
+	if !reader.Until.IsZero() {
+		expiry = time.AfterFunc(reader.Until.Sub(s.api.opts.Now()), func() { cancel(errRevoked) }).Stop
+	}
+	one := &session{cancel, reader.SessionID}
 	if own == nil {
 		own = make(map[*session]struct{})
 		s.byID[tokenID] = own
@@ -60,6 +71,7 @@ func (s *sessions) enter(ctx context.Context, tokenID string) (_ context.Context
 	s.total++
 	return ctx, func() {
 		stop()
+		expiry()
 		cancel(nil)
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -85,16 +97,25 @@ func (s *sessions) recheck() {
 }
 
 func (s *sessions) recheckOnce(ctx context.Context) {
+	var tokens, browsers []string
 	s.mu.Lock()
-	ids := make([]string, 0, len(s.byID))
-	for id := range s.byID {
-		ids = append(ids, id)
+	for id, own := range s.byID {
+		tokens = append(tokens, id)
+		for one := range own {
+			if one.browser != "" {
+				browsers = append(browsers, one.browser)
+			}
+		}
 	}
 	s.mu.Unlock()
-	if len(ids) == 0 {
+	if len(tokens) == 0 {
 		return
 	}
-	valid, err := s.api.store.ValidTokens(ctx, ids)
+	validTokens, err := s.api.store.ValidTokens(ctx, tokens)
+	var validBrowsers []string
+	if err == nil && len(browsers) > 0 {
+		validBrowsers, err = s.api.store.ValidSessions(ctx, browsers)
+	}
 	if err != nil { // then they stay, until it is known
 		if ctx.Err() == nil {
 			s.api.log.Error("tokens not looked up", slog.Any("error", err))
@@ -103,12 +124,13 @@ func (s *sessions) recheckOnce(ctx context.Context) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, id := range ids {
-		if slices.Contains(valid, id) {
-			continue
-		}
+	for _, id := range tokens {
 		for one := range s.byID[id] {
-			one.end(errRevoked)
+			// What has come since is asked about the next time.
+			if !slices.Contains(validTokens, id) ||
+				slices.Contains(browsers, one.browser) && !slices.Contains(validBrowsers, one.browser) {
+				one.end(errRevoked)
+			}
 		}
 	}
 }

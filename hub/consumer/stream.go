@@ -15,7 +15,7 @@ func (s *stream) reset(newest int64, reason string) error {
 
 // sendAgent tells of an agent that has connected or disconnected.
 func (s *stream) sendAgent(row agentJSON) {
-	if s.filter.pinID == "" && (s.filter.agentID == "" || s.filter.agentID == row.ID) {
+	if s.filter.pinID == "" && s.filter.wantsAgent(row.ID) {
 		s.out.event("agent", none, row)
 	}
 }

@@ -15,21 +15,25 @@ import (
 const (
 	// codeLife is long enough to change from a terminal to a browser.
 	codeLife = 10 * time.Minute
-	// maxCodes bounds what those who have a token can make a hub hold.
-	maxCodes = 32
+	// maxCodes and maxOwn bound what those who have a token can make a hub hold,
+	// and keep one of them from replacing the codes of others.
+	maxCodes = 1024
+	maxOwn   = 32
 	// codeBytes are 128 bits, which nobody guesses in ten minutes at any rate.
 	codeBytes = 16
-	// Tries are bounded over all callers: behind a proxy they look the same.
-	// Three a second are no hindrance to people.
+	// Wrong codes are counted by client, so that nobody fills the log. Three a
+	// second are no hindrance to people.
 	triesPerSecond = 3
 	triesAtOnce    = 20
+	// maxClients bounds how many are remembered; to be forgotten costs nothing
+	// but more lines.
+	maxClients = 1024
 )
 
 var (
 	// ErrCode says that a code was never given out, was used, or is too old.
 	ErrCode = errors.New("the code is not valid")
-	// ErrTooMany says that there were too many tries lately. The code that was
-	// tried, if it is one, can still be used.
+	// ErrTooMany is ErrCode for a client that has tried too many of them.
 	ErrTooMany = errors.New("too many tries")
 )
 
@@ -41,15 +45,16 @@ type CodesOptions struct {
 
 // Codes are the one-time codes that sign browsers in.
 type Codes struct {
-	now   func() time.Time
-	tries *rate.Limiter
+	now func() time.Time
 
-	mu    sync.Mutex // guards given
+	mu    sync.Mutex // guards the rest
 	given []code     // the oldest first
+	tries map[string]*rate.Limiter
 }
 
 type code struct {
 	hash    [sha256.Size]byte
+	owner   string
 	expires time.Time
 }
 
@@ -58,11 +63,12 @@ func NewCodes(opts CodesOptions) *Codes {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	return &Codes{now: opts.Now, tries: rate.NewLimiter(triesPerSecond, triesAtOnce)}
+	return &Codes{now: opts.Now, tries: make(map[string]*rate.Limiter)}
 }
 
-// Give gives out a new code. Its text exists nowhere else.
-func (c *Codes) Give() (text string, expires time.Time) {
+// Give gives out a new code on behalf of an owner, whose oldest one it replaces
+// if there are too many. Its text exists nowhere else.
+func (c *Codes) Give(owner string) (text string, expires time.Time) {
 	var secret [codeBytes]byte
 	_, _ = rand.Read(secret[:]) // never fails, says its documentation
 	text = base64.RawURLEncoding.EncodeToString(secret[:])
@@ -71,23 +77,33 @@ func (c *Codes) Give() (text string, expires time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.drop(now)
-	if len(c.given) >= maxCodes {
-		c.given = slices.Delete(c.given, 0, 1+len(c.given)-maxCodes)
+	own, oldest := 0, -1
+	for i := range c.given {
+		if c.given[i].owner == owner {
+			if own++; oldest < 0 {
+				oldest = i
+			}
+		}
 	}
-	c.given = append(c.given, code{sha256.Sum256([]byte(text)), expires})
+	switch {
+	case own >= maxOwn:
+		c.given = slices.Delete(c.given, oldest, oldest+1)
+	case len(c.given) >= maxCodes:
+		c.given = slices.Delete(c.given, 0, 1)
+	}
+	c.given = append(c.given, code{sha256.Sum256([]byte(text)), owner, expires})
 	return text, expires
 }
 
-// Take uses a code up.
+// Take uses a code up and returns on whose behalf it was given out. Client is
+// where the try comes from. A good code is taken however many others were
+// tried, by anybody: nobody can keep others from signing in.
 //
 // # Errors
 //
 // ErrCode and ErrTooMany.
-func (c *Codes) Take(text string) error {
+func (c *Codes) Take(client, text string) (owner string, err error) {
 	now := c.now()
-	if !c.tries.AllowN(now, 1) {
-		return ErrTooMany
-	}
 	hash := sha256.Sum256([]byte(text))
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -95,10 +111,27 @@ func (c *Codes) Take(text string) error {
 	// Hashes are compared, of which the time tells nothing that helps.
 	i := slices.IndexFunc(c.given, func(g code) bool { return g.hash == hash })
 	if i < 0 {
-		return ErrCode
+		return "", c.wrong(client, now)
 	}
+	owner = c.given[i].owner
 	c.given = slices.Delete(c.given, i, i+1)
-	return nil
+	return owner, nil
+}
+
+// wrong counts a wrong code of the client. c.mu is held.
+func (c *Codes) wrong(client string, now time.Time) error {
+	tries := c.tries[client]
+	if tries == nil {
+		if len(c.tries) >= maxClients {
+			clear(c.tries)
+		}
+		tries = rate.NewLimiter(triesPerSecond, triesAtOnce)
+		c.tries[client] = tries
+	}
+	if !tries.AllowN(now, 1) {
+		return ErrTooMany
+	}
+	return ErrCode
 }
 
 // drop forgets codes that are too old. c.mu is held.

@@ -2,6 +2,7 @@ package page_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -20,70 +21,99 @@ func newCodes() (*page.Codes, *clock) {
 
 func TestCodesWorkOnce(t *testing.T) {
 	codes, c := newCodes()
-	text, expires := codes.Give()
+	text, expires := codes.Give("")
 	if len(text) != 22 || !expires.Equal(c.now.Add(10*time.Minute)) {
 		t.Errorf("code %q until %v", text, expires)
 	}
-	if other, _ := codes.Give(); other == text {
+	if other, _ := codes.Give(""); other == text {
 		t.Error("the same code twice")
 	}
 	for _, wrong := range []string{"", "x", text[1:], text + "x"} {
-		if err := codes.Take(wrong); !errors.Is(err, page.ErrCode) {
+		if _, err := codes.Take("here", wrong); !errors.Is(err, page.ErrCode) {
 			t.Errorf("%q: %v", wrong, err)
 		}
 	}
-	if err := codes.Take(text); err != nil {
+	if _, err := codes.Take("here", text); err != nil {
 		t.Errorf("the first time: %v", err)
 	}
-	if err := codes.Take(text); !errors.Is(err, page.ErrCode) {
+	if _, err := codes.Take("here", text); !errors.Is(err, page.ErrCode) {
 		t.Errorf("the second time: %v", err)
 	}
 }
 
 func TestCodesGrowOld(t *testing.T) {
 	codes, c := newCodes()
-	old, _ := codes.Give()
+	old, _ := codes.Give("")
 	c.now = c.now.Add(10*time.Minute - time.Second)
-	young, _ := codes.Give()
+	young, _ := codes.Give("")
 	c.now = c.now.Add(time.Second)
-	if err := codes.Take(old); !errors.Is(err, page.ErrCode) {
+	if _, err := codes.Take("here", old); !errors.Is(err, page.ErrCode) {
 		t.Errorf("after ten minutes: %v", err)
 	}
-	if err := codes.Take(young); err != nil {
+	if _, err := codes.Take("here", young); err != nil {
 		t.Errorf("after a second: %v", err)
 	}
 }
 
+// TestCodesAreFew: an owner has so many codes, and takes none of another's.
 func TestCodesAreFew(t *testing.T) {
 	codes, _ := newCodes()
-	first, _ := codes.Give()
-	second, _ := codes.Give()
+	others, _ := codes.Give("other")
+	first, _ := codes.Give("one")
+	second, _ := codes.Give("one")
 	for range 31 {
-		codes.Give()
+		codes.Give("one")
 	}
-	if err := codes.Take(first); !errors.Is(err, page.ErrCode) {
+	if _, err := codes.Take("", first); !errors.Is(err, page.ErrCode) {
 		t.Errorf("the first of 33: %v", err)
 	}
-	if err := codes.Take(second); err != nil {
-		t.Errorf("the second of 33: %v", err)
+	for text, want := range map[string]string{second: "one", others: "other"} {
+		if owner, err := codes.Take("", text); err != nil || owner != want {
+			t.Errorf("a code of %s: of %q, %v", want, owner, err)
+		}
+	}
+	for i := range 2000 { // and all owners together have so many
+		codes.Give(fmt.Sprint(i))
+	}
+	last, _ := codes.Give("last")
+	if _, err := codes.Take("", last); err != nil {
+		t.Errorf("the last: %v", err)
 	}
 }
 
-// TestTriesAreFew: guessing is bounded, and doesn't cost a good code its life.
+// TestTriesAreFew: who guesses is slowed down, and nobody else; a good code
+// works all the while, from wherever it is tried.
 func TestTriesAreFew(t *testing.T) {
 	codes, c := newCodes()
-	text, _ := codes.Give()
+	here, _ := codes.Give("")
+	there, _ := codes.Give("")
 	tries := 0
-	for errors.Is(codes.Take("guess"), page.ErrCode) {
+	for {
+		if _, err := codes.Take("attacker", "guess"); !errors.Is(err, page.ErrCode) {
+			break
+		}
 		if tries++; tries > 1000 {
 			t.Fatal("guesses aren't bounded")
 		}
 	}
-	if err := codes.Take(text); !errors.Is(err, page.ErrTooMany) {
-		t.Errorf("a good code after %d tries: %v", tries, err)
+	if _, err := codes.Take("attacker", "guess"); !errors.Is(err, page.ErrTooMany) {
+		t.Errorf("one more guess: %v", err)
+	}
+	if _, err := codes.Take("other", "mistyped"); !errors.Is(err, page.ErrCode) {
+		t.Errorf("somebody else's mistake: %v", err)
+	}
+	for client, text := range map[string]string{"attacker": here, "other": there} {
+		if _, err := codes.Take(client, text); err != nil {
+			t.Errorf("a good code of %s after %d tries: %v", client, tries, err)
+		}
+	}
+	for i := range 5000 { // with many addresses
+		if _, err := codes.Take(fmt.Sprint(i), "guess"); !errors.Is(err, page.ErrCode) {
+			t.Fatalf("the first guess from an address: %v", err)
+		}
 	}
 	c.now = c.now.Add(time.Second)
-	if err := codes.Take(text); err != nil {
+	if _, err := codes.Take("attacker", "guess"); !errors.Is(err, page.ErrCode) {
 		t.Errorf("a second later: %v", err)
 	}
 }

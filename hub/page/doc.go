@@ -7,10 +7,11 @@
 // # Signing in
 //
 // A browser has no token. Whoever has one, or starts the hub, gets a link with
-// a code that works once and for ten minutes ([Codes]). Opening it makes a
-// reader token of its own for the browser, named "page", and sets it as a
-// cookie; hub token list and revoke treat it as any other. Signing out revokes
-// it. Without a good cookie the page says how to get such a link.
+// a code that works once and for ten minutes ([Codes]). Opening it begins a
+// session, whose text is set as a cookie. A session belongs to the token that
+// made the link: it shows what the token shows, ends with it, and after a fixed
+// time in any case. It is no token: it makes no links, and is none in a header.
+// Signing out ends it. Without a good cookie the page says how to get a link.
 //
 // # Guarantees
 //
@@ -20,8 +21,9 @@
 //     shown as what they are.
 //   - The cookie is HttpOnly and SameSite=Strict, and Secure under TLS. Codes
 //     are kept as hashes; neither they nor tokens are logged.
-//   - Trying codes is bounded over all callers, long before 128 bits can be
-//     guessed.
+//   - A code has 128 bits, which nobody guesses in ten minutes, so trying codes
+//     costs others nothing: a good one always works. Who tries wrong ones is
+//     told so, and logged, three times a second at most.
 //
 // # Concurrency
 //
@@ -31,6 +33,6 @@
 // # Limits
 //
 // Codes live in the memory of one hub: behind a balancer, the link has to be
-// opened at the hub that made it, or asked for again. Thirty-two of them are
-// valid at the same time; a newer one replaces the oldest.
+// opened at the hub that made it, or asked for again. Of one token thirty-two
+// are valid at the same time; a newer one replaces its oldest.
 package page

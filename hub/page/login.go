@@ -4,14 +4,11 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"time"
 )
-
-// cookieLife is how long a browser stays signed in. See hub token list for
-// those that do.
-const cookieLife = 30 * 24 * time.Hour
 
 // login uses up the code of a link and lets the browser in.
 func (p *Page) login(w http.ResponseWriter, r *http.Request) {
@@ -24,52 +21,96 @@ func (p *Page) login(w http.ResponseWriter, r *http.Request) {
 		p.instruct(w, http.StatusUnauthorized, notice{"Sign in", "This page shows what the workspaces of this hub hold, so it asks who is there."})
 		return
 	}
-	switch err := p.codes.Take(text); {
-	case errors.Is(err, ErrTooMany):
+	owner, err := p.codes.Take(client(r), text)
+	if err == nil {
+		p.letIn(w, r, owner)
+		return
+	}
+	if errors.Is(err, ErrTooMany) {
 		w.Header().Set("Retry-After", "5")
-		p.instruct(w, http.StatusTooManyRequests, notice{"Too many tries", "Wait some seconds and open the link again. It still works if it hasn’t been used."})
+		p.instruct(w, http.StatusTooManyRequests, notice{"Too many tries", "This link does not work, and there were many such tries from here. Get a new one:"})
+		return
+	}
+	p.log.Warn("sign-in refused", slog.String("remote", r.RemoteAddr))
+	p.refuseLink(w)
+}
+
+func (p *Page) refuseLink(w http.ResponseWriter) {
+	p.instruct(w, http.StatusForbidden, notice{"This link does not work", "It has been used, or it is more than ten minutes old, or another hub made it, or its token is no longer valid. Get a new one:"})
+}
+
+// letIn gives the browser a session in place of the one it may have.
+func (p *Page) letIn(w http.ResponseWriter, r *http.Request, owner string) {
+	text, expires, err := p.opts.NewSession(r.Context(), owner)
+	switch {
+	case errors.Is(err, ErrUnauthorized):
+		p.log.Warn("sign-in refused: the token of the link is no longer valid", slog.String("remote", r.RemoteAddr))
+		p.refuseLink(w)
 		return
 	case err != nil:
-		p.log.Warn("sign-in refused", slog.String("remote", r.RemoteAddr))
-		p.instruct(w, http.StatusForbidden, notice{"This link does not work", "It has been used, or it is more than ten minutes old, or another hub made it. Get a new one:"})
+		p.log.Error("sign-in failed", slog.Any("error", err))
+		p.instruct(w, http.StatusInternalServerError, notice{"Something is wrong", "The hub could not sign this browser in. Its log says why; get a new link and try again:"})
 		return
 	}
-	// Who is signed in already needs no second token.
-	if p.opts.Authenticate(r) != nil {
-		token, err := p.opts.NewToken(r.Context())
-		if err != nil {
-			p.log.Error("sign-in failed", slog.Any("error", err))
-			p.instruct(w, http.StatusInternalServerError, notice{"Something is wrong", "The hub could not make a token for this browser. Its log says why; get a new link and try again:"})
-			return
-		}
-		http.SetCookie(w, cookie(r, token, cookieLife))
-		p.log.Info("browser signed in", slog.String("remote", r.RemoteAddr))
+	if err := p.endSession(r); err != nil { // it ends by itself
+		p.log.Warn("a browser's older session not ended", slog.Any("error", err))
 	}
+	http.SetCookie(w, cookie(r, text, expires))
+	p.log.Info("browser signed in", slog.String("remote", r.RemoteAddr))
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
 
-// logout revokes the browser's token.
+// endSession ends the browser's session, if it has one.
+func (p *Page) endSession(r *http.Request) error {
+	if cookies := r.CookiesNamed(CookieName); len(cookies) == 1 {
+		return p.opts.EndSession(r.Context(), cookies[0].Value)
+	}
+	return nil
+}
+
+// client is where a request comes from: the address, or the network where one
+// peer has as many addresses as it likes.
+func client(r *http.Request) string {
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return ""
+	}
+	ip := from.Addr().Unmap()
+	if ip.Is4() {
+		return ip.String()
+	}
+	network, err := ip.WithZone("").Prefix(64)
+	if err != nil {
+		return ""
+	}
+	return network.String()
+}
+
+// logout ends the browser's session.
 func (p *Page) logout(w http.ResponseWriter, r *http.Request) {
 	if err := p.guard.Check(r); err != nil {
 		p.instruct(w, http.StatusForbidden, notice{"Not done", "The request came from a page of another site."})
 		return
 	}
-	if cookies := r.CookiesNamed(CookieName); len(cookies) == 1 {
-		if err := p.opts.RevokeToken(r.Context(), cookies[0].Value); err != nil {
-			p.log.Error("sign-out failed", slog.Any("error", err))
-			p.instruct(w, http.StatusInternalServerError, notice{"Not signed out", "The hub could not revoke this browser’s token. Its log says why; try again later."})
-			return
-		}
+	if err := p.endSession(r); err != nil {
+		p.log.Error("sign-out failed", slog.Any("error", err))
+		p.instruct(w, http.StatusInternalServerError, notice{"Not signed out", "The hub could not end this browser’s session. Its log says why; try again later."})
+		return
 	}
-	http.SetCookie(w, cookie(r, "", -time.Second))
-	p.instruct(w, http.StatusOK, notice{"Signed out", "This browser’s token is revoked. To come back:"})
+	http.SetCookie(w, cookie(r, "", time.Time{}))
+	p.instruct(w, http.StatusOK, notice{"Signed out", "This browser’s session is over. To come back:"})
 }
 
-// cookie holds a token. A proxy that ends TLS says so in a header; whoever
-// forges that keeps the cookie from themselves alone.
-func cookie(r *http.Request, token string, life time.Duration) *http.Cookie {
+// cookie holds a session until it expires; one without an end is taken away. A
+// proxy that ends TLS says so in a header; whoever forges that keeps the cookie
+// from themselves alone.
+func cookie(r *http.Request, session string, expires time.Time) *http.Cookie {
+	life := -1
+	if !expires.IsZero() {
+		life = max(1, int(time.Until(expires)/time.Second))
+	}
 	return &http.Cookie{ //nolint:gosec // Secure where there is TLS; else a browser would drop it
-		Name: CookieName, Value: token, Path: "/", MaxAge: int(life / time.Second),
+		Name: CookieName, Value: session, Path: "/", MaxAge: life,
 		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: underTLS(r),
 	}
 }
@@ -78,20 +119,20 @@ func underTLS(r *http.Request) bool {
 	return r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
 }
 
-// Link gives out a code and returns the one-time URL with it. Base is where
-// the hub is, such as "http://127.0.0.1:7878".
-func (p *Page) Link(base string) (link string, expires time.Time) {
-	code, expires := p.codes.Give()
+// Link gives out a code on behalf of an owner and returns the one-time URL with
+// it. Base is where the hub is, such as "http://127.0.0.1:7878".
+func (p *Page) Link(base, owner string) (link string, expires time.Time) {
+	code, expires := p.codes.Give(owner)
 	return strings.TrimSuffix(base, "/") + "/login?" + url.Values{"code": {code}}.Encode(), expires
 }
 
 // LinkFor is Link for the hub as the request reaches it.
-func (p *Page) LinkFor(r *http.Request) (link string, expires time.Time) {
+func (p *Page) LinkFor(r *http.Request, owner string) (link string, expires time.Time) {
 	scheme := "http"
 	if underTLS(r) {
 		scheme = "https"
 	}
-	return p.Link(scheme + "://" + r.Host)
+	return p.Link(scheme+"://"+r.Host, owner)
 }
 
 // notice is what the page says instead of showing anything.

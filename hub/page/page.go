@@ -6,9 +6,10 @@ import (
 	"html/template"
 	"log/slog"
 	"net/http"
+	"time"
 )
 
-// CookieName is the cookie that holds a browser's reader token.
+// CookieName is the cookie that holds a browser's session.
 const CookieName = "waymark_reader"
 
 // ErrUnauthorized is what Options.Authenticate returns for a request that
@@ -20,10 +21,12 @@ type Options struct {
 	// Authenticate says whether a request comes from a reader: nil,
 	// ErrUnauthorized, or what is wrong within the hub.
 	Authenticate func(r *http.Request) error
-	// NewToken makes a reader token for a browser and returns its text.
-	NewToken func(ctx context.Context) (string, error)
-	// RevokeToken makes the token with the text invalid, if there is one.
-	RevokeToken func(ctx context.Context, text string) error
+	// NewSession lets a browser in with the rights of a token, and returns the
+	// session's text and its end. Owner is what the link was made for. The error
+	// is ErrUnauthorized when that doesn't open anything any more.
+	NewSession func(ctx context.Context, owner string) (text string, expires time.Time, err error)
+	// EndSession ends the session with the text, if there is one.
+	EndSession func(ctx context.Context, text string) error
 	// Codes are the codes that sign in; nil means new ones.
 	Codes *Codes
 	// Logger gets what goes wrong, and who signs in; nil means none.

@@ -19,9 +19,10 @@ import (
 // fake is a page whose tokens are words.
 type fake struct {
 	*page.Page
-	codes   *page.Codes
-	revoked []string
-	broken  error // of everything that asks the hub
+	codes  *page.Codes
+	ended  []string
+	owner  string // of the last session
+	broken error  // of everything that asks the hub
 }
 
 func newFake() *fake {
@@ -38,9 +39,15 @@ func newFake() *fake {
 			}
 			return page.ErrUnauthorized
 		},
-		NewToken:    func(context.Context) (string, error) { return "good", f.broken },
-		RevokeToken: func(_ context.Context, text string) error { f.revoked = append(f.revoked, text); return f.broken },
-		Codes:       f.codes,
+		NewSession: func(_ context.Context, owner string) (string, time.Time, error) {
+			f.owner = owner
+			if owner == "revoked" {
+				return "", time.Time{}, page.ErrUnauthorized
+			}
+			return "good", time.Now().Add(time.Hour), f.broken
+		},
+		EndSession: func(_ context.Context, text string) error { f.ended = append(f.ended, text); return f.broken },
+		Codes:      f.codes,
 	})
 	return f
 }
@@ -115,14 +122,14 @@ func TestRoutes(t *testing.T) {
 			}
 		})
 	}
-	if len(f.revoked) > 0 {
-		t.Errorf("revoked: %q", f.revoked)
+	if len(f.ended) > 0 {
+		t.Errorf("ended: %q", f.ended)
 	}
 }
 
 func TestLogin(t *testing.T) {
 	f := newFake()
-	link, _ := f.Link("http://hub.example/")
+	link, _ := f.Link("http://hub.example/", "owner")
 	path, ok := strings.CutPrefix(link, "http://hub.example")
 	if !ok || !regexp.MustCompile(`^/login\?code=[\w-]{22}$`).MatchString(path) {
 		t.Fatalf("link is %s", link)
@@ -135,42 +142,61 @@ func TestLogin(t *testing.T) {
 		t.Fatalf("login: %v %v", r.Status, r.Header)
 	}
 	c := r.Cookies()[0]
-	if c.Name != "waymark_reader" || c.Value != "good" || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Secure || c.MaxAge != 30*24*3600 {
+	if c.Name != "waymark_reader" || c.Value != "good" || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Secure || c.MaxAge < 3500 || c.MaxAge > 3600 || f.owner != "owner" {
 		t.Errorf("cookie: %+v", c)
 	}
 	if r := f.do("GET", path, nil); r.StatusCode != 403 || len(r.Cookies()) > 0 {
 		t.Errorf("a second time: %v, %v", r.Status, r.Cookies())
 	}
 
-	// Who is signed in keeps the token.
-	link, _ = f.Link("")
-	if r := f.do("GET", link, withCookie("good")); r.StatusCode != 303 || len(r.Cookies()) != 0 {
-		t.Errorf("signed in already: %v, %v", r.Status, r.Cookies())
+	// Who is signed in has the new session in place of the old one.
+	link, _ = f.Link("", "another")
+	if r := f.do("GET", link, withCookie("good")); r.StatusCode != 303 || len(r.Cookies()) != 1 || f.owner != "another" || len(f.ended) != 1 {
+		t.Errorf("signed in already: %v, %v, ended %q", r.Status, r.Cookies(), f.ended)
+	}
+	link, _ = f.Link("", "revoked")
+	if r := f.do("GET", link, withCookie("good")); r.StatusCode != 403 || len(r.Cookies()) != 0 || len(f.ended) != 1 {
+		t.Errorf("with a link of a revoked token: %v, %v, ended %q", r.Status, r.Cookies(), f.ended)
 	}
 
 	// Under TLS, here or at a proxy, the cookie never goes in clear.
-	link, _ = f.Link("")
+	link, _ = f.Link("", "owner")
 	if r := f.do("GET", link, func(r *http.Request) { r.Header.Set("X-Forwarded-Proto", "https") }); len(r.Cookies()) != 1 || !r.Cookies()[0].Secure {
 		t.Errorf("under TLS: %v, %v", r.Status, r.Cookies())
 	}
 
 	r = f.do("POST", "/logout", withCookie("good"))
-	if r.StatusCode != 200 || len(f.revoked) != 1 || f.revoked[0] != "good" || len(r.Cookies()) != 1 || r.Cookies()[0].MaxAge != -1 {
-		t.Errorf("sign out: %v, %v, revoked %q", r.Status, r.Cookies(), f.revoked)
+	if r.StatusCode != 200 || len(f.ended) != 2 || f.ended[1] != "good" || len(r.Cookies()) != 1 || r.Cookies()[0].MaxAge != -1 {
+		t.Errorf("sign out: %v, %v, ended %q", r.Status, r.Cookies(), f.ended)
 	}
 }
 
+// TestLoginIsLimited: who guesses is told to wait; others, and good links,
+// don't have to.
 func TestLoginIsLimited(t *testing.T) {
 	f := newFake()
-	for range 100 {
-		if r := f.do("GET", "/login?code=guess", nil); r.StatusCode == http.StatusTooManyRequests {
-			if r.Header.Get("Retry-After") == "" {
-				t.Error("it doesn't say when to try again")
-			}
-			return
+	from := func(address string) func(*http.Request) {
+		return func(r *http.Request) { r.RemoteAddr = address }
+	}
+	guesses := 0
+	for f.do("GET", "/login?code=guess", from("[2001:db8::1]:1000")).StatusCode != http.StatusTooManyRequests {
+		if guesses++; guesses > 100 {
+			t.Fatal("a hundred guesses in a row are let through")
 		}
 	}
-	t.Error("a hundred guesses in a row are let through")
+	// One network of IPv6 is one client.
+	if r := f.do("GET", "/login?code=guess", from("[2001:db8::2]:1000")); r.StatusCode != 429 || r.Header.Get("Retry-After") == "" {
+		t.Errorf("a neighbor: %s, %v", r.Status, r.Header)
+	}
+	for _, address := range []string{"[2001:db8:0:1::1]:1000", "192.0.2.1:1000", "@"} {
+		if r := f.do("GET", "/login?code=guess", from(address)); r.StatusCode != 403 {
+			t.Errorf("somebody else at %s: %s", address, r.Status)
+		}
+	}
+	link, _ := f.Link("", "owner")
+	if r := f.do("GET", link, from("[2001:db8::1]:1001")); r.StatusCode != 303 {
+		t.Errorf("a good link from the same address: %s", r.Status)
+	}
 }
 
 // TestBroken: the hub can't look anything up; nobody gets in, and nothing is
@@ -178,7 +204,7 @@ func TestLoginIsLimited(t *testing.T) {
 func TestBroken(t *testing.T) {
 	f := newFake()
 	f.broken = errors.New("the database is at /secret/place")
-	link, _ := f.Link("")
+	link, _ := f.Link("", "owner")
 	for _, r := range []*http.Response{f.do("GET", "/", withCookie("good")), f.do("GET", link, nil), f.do("POST", "/logout", withCookie("good"))} {
 		if text := bodyOf(t, r); r.StatusCode != 500 || strings.Contains(text, "secret") || len(r.Cookies()) > 0 {
 			t.Errorf("%s %v:\n%.300s", r.Status, r.Cookies(), text)

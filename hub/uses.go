@@ -1,0 +1,77 @@
+package hub
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"waymark/hub/store"
+)
+
+const (
+	// touchEvery bounds how often the use of a token is written down, so that a
+	// read doesn't become a write each time.
+	touchEvery = time.Minute
+	// touchFarewell is how long a hub that ends tries to write down the rest.
+	touchFarewell = 2 * time.Second
+)
+
+// uses knows when tokens were used last, and when that was written down: at
+// once for a token that hasn't been used for a while, then once a minute, and
+// in the end.
+type uses struct {
+	mu   sync.Mutex // guards last
+	last map[string]use
+}
+
+type use struct{ used, written time.Time }
+
+// note notes that the token is used now.
+func (u *uses) note(ctx context.Context, h *Hub, token *store.Token) {
+	if !u.due(token, h.now()) {
+		return
+	}
+	if err := h.store.TouchToken(ctx, token.ID); err != nil && ctx.Err() == nil {
+		h.log.Warn("use of token not noted", slog.String("token", token.ID), slog.Any("error", err))
+	}
+}
+
+// due reports whether it is time to write the use down, for one of those who
+// ask at the same time.
+func (u *uses) due(token *store.Token, now time.Time) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.last == nil {
+		u.last = make(map[string]use)
+	}
+	was := u.last[token.ID]
+	if token.LastUsedAt.After(was.written) { // by another hub
+		was.written = token.LastUsedAt
+	}
+	was.used = now
+	due := now.Sub(was.written) > touchEvery
+	if due {
+		was.written = now
+	}
+	u.last[token.ID] = was
+	return due
+}
+
+// flush writes down what hasn't been.
+func (u *uses) flush(h *Hub) {
+	u.mu.Lock()
+	last := u.last
+	u.last = nil
+	u.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), touchFarewell)
+	defer cancel()
+	for id, use := range last {
+		if !use.used.After(use.written) || ctx.Err() != nil {
+			continue
+		}
+		if err := h.store.TouchToken(ctx, id); err != nil { // it may be deleted, or the store closed
+			h.log.Debug("use of token not noted", slog.String("token", id), slog.Any("error", err))
+		}
+	}
+}

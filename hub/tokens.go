@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"waymark/hub/store"
@@ -24,6 +26,53 @@ func CreateToken(ctx context.Context, st store.Store, token store.NewToken) (tex
 		return "", store.Token{}, err
 	}
 	return text, made, nil
+}
+
+// tokenFarewell is how long a failure may take to be undone.
+const tokenFarewell = 5 * time.Second
+
+// CreateTokenFile is CreateToken for a token that nobody is shown: it is
+// written to a new file that nobody but its owner can ever read. It is valid
+// only if it is in the file; a failure leaves neither.
+//
+// # Errors
+//
+// fs.ErrExist is matched where there is something in the file's place, also a
+// link that leads nowhere.
+func CreateTokenFile(ctx context.Context, st store.Store, token store.NewToken, file string) (_ store.Token, err error) {
+	// O_EXCL follows no link either; O_NOFOLLOW says so to file systems that
+	// were made before it did.
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return store.Token{}, fmt.Errorf("write token: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(file)
+		}
+	}()
+	text := store.NewTokenText(token.Role)
+	_, err = f.WriteString(text + "\n")
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = cmp.Or(err, f.Close()); err != nil {
+		return store.Token{}, fmt.Errorf("write token: %w", err)
+	}
+	token.Hash = store.HashToken(text)
+	made, err := st.CreateToken(ctx, token)
+	if err == nil {
+		return made, nil
+	}
+	// It may be stored all the same, when the answer was lost.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tokenFarewell)
+	defer cancel()
+	if stored, lookErr := st.TokenByHash(ctx, token.Hash); lookErr == nil {
+		if undoErr := st.RevokeToken(ctx, stored.ID); undoErr != nil {
+			err = fmt.Errorf("%w; token %s is valid all the same, revoke it (%w)", err, stored.ID, undoErr)
+		}
+	}
+	return store.Token{}, err
 }
 
 // EnsureToken returns the text of the token in file if it is still good for

@@ -18,9 +18,9 @@ func newLogin() *cobra.Command {
 		Use:   "login",
 		Short: "Print a link that opens the hub's page in a browser, once",
 		Long: `Prints a link to the hub's page that works once, within ten minutes, and keeps
-the browser signed in for thirty days. Whoever opens it can read everything, so
-it is a secret until then. The browser gets a reader token of its own, named
-"page": hub token list shows it, hub token revoke ends it.`,
+the browser signed in for twelve hours. Whoever opens it can read what the token
+shows, so it is a secret until then. The browser's session belongs to the token
+with which the link was made: hub token revoke ends both.`,
 		Example: "  hub login\n  xdg-open \"$(hub login)\"\n  hub login --url https://hub.example.com --token-file reader.token",
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -60,7 +60,7 @@ func (r *reader) client() (client.Client, error) {
 	}
 	token, err := readReaderToken(path)
 	if errors.Is(err, fs.ErrNotExist) && r.tokenFile == "" {
-		return nil, fmt.Errorf("there is no reader token in %s: make one with 'hub token create --role reader > FILE' and 'chmod 600 FILE', and name it with --token-file", path)
+		return nil, fmt.Errorf("there is no reader token in %s: make one with 'hub token create --role reader --out FILE', and name it with --token-file", path)
 	}
 	if err != nil {
 		return nil, err

@@ -3,8 +3,12 @@ package main
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -19,7 +23,7 @@ func newToken() *cobra.Command {
 		Use:   "token",
 		Short: "Make, list and revoke the tokens of agents and readers",
 		Long: `An agent's token lets it push, and says which agent it is. A reader's token
-opens the HTTP API. The hub keeps only hashes: a token is shown once, when it
+opens the HTTP API, for all agents or for some. The hub keeps only hashes: a token is shown once, when it
 is made. All of this also works while the hub runs.`,
 	}
 	group(cmd)
@@ -45,63 +49,161 @@ func withStore(cmd *cobra.Command, db string, f func(store.Store) error) (err er
 	return f(st)
 }
 
+// createFlags are the flags of hub token create.
+type createFlags struct {
+	db, expires, out string
+	agents           []string
+	token            store.NewToken
+	json             bool
+}
+
 func newTokenCreate() *cobra.Command {
-	var db string
-	var token store.NewToken
-	var asJSON bool
+	var f createFlags
 	cmd := &cobra.Command{
 		Use:   "create --role agent|reader",
 		Short: "Make a token and show it, this once",
 		Long: `Makes a token. With --role agent it belongs to the agent that --agent names;
 without --agent, to a new one with a random id. An agent can have several
-tokens. Without --json, stdout has the token alone.`,
-		Example: `  hub token create --role reader --name laptop
-  hub token create --role agent --agent dev-1 --name "build machine" > agent.token
+tokens.
+
+With --role reader it shows everything, or only the agents that --agent names,
+which can be repeated: what is about others is not there for it, in lists,
+events, pins and all the rest. The agents needn't exist yet.
+
+--expires makes it invalid by itself: after a while (90m, 24h, 30d), or at a
+date (2027-01-31, which is its first moment in UTC, or 2027-01-31T12:00:00Z).
+
+--out writes it into a new file that only you can read, and shows it nowhere.
+Otherwise, without --json, stdout has the token alone.`,
+		Example: `  hub token create --role reader --name laptop --out reader.token
+  hub token create --role reader --agent dev-1 --agent dev-2 --expires 24h --name "chat of ada" --out chat.token
+  hub token create --role agent --agent dev-1 --name "build machine" --out agent.token
   hub token create --role agent --json`,
 		Args: exactly(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			switch {
-			case token.Role == "":
-				return usage(cmd, "--role is missing: want agent or reader")
-			case token.Role != store.RoleAgent && token.Role != store.RoleReader:
-				return usage(cmd, "--role %q: want agent or reader", token.Role)
-			case token.Role == store.RoleReader && cmd.Flags().Changed("agent"):
-				return usage(cmd, "--agent goes with --role agent only: a reader sees all agents")
-			case cmd.Flags().Changed("agent"):
-				if err := store.CheckAgentID(token.AgentID); err != nil {
-					return usage(cmd, "%w", err)
-				}
-			}
-			return withStore(cmd, db, func(st store.Store) error {
-				text, made, err := hub.CreateToken(cmd.Context(), st, token)
-				if err != nil {
-					return err
-				}
-				return showCreated(cmd, text, made, asJSON)
-			})
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
-	addDB(cmd, &db)
-	cmd.Flags().StringVar((*string)(&token.Role), "role", "", "what the token opens: `agent` or reader")
-	cmd.Flags().StringVar(&token.AgentID, "agent", "", "`id` of the agent (default a new UUID)")
-	cmd.Flags().StringVar(&token.Name, "name", "", "`name` for people, of the token and its agent")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	addDB(cmd, &f.db)
+	flags := cmd.Flags()
+	flags.StringVar((*string)(&f.token.Role), "role", "", "what the token opens: `agent` or reader")
+	flags.StringArrayVar(&f.agents, "agent", nil, "`id` of the agent (default a new UUID), or of one that a reader sees (default all); can be repeated for a reader")
+	flags.StringVar(&f.token.Name, "name", "", "`name` for people, of the token and its agent")
+	flags.StringVar(&f.expires, "expires", "", "`when` the token ceases to be valid: 24h, 30d, or a date (default never)")
+	flags.StringVar(&f.out, "out", "", "new `file` to write the token to, with mode 0600, in place of showing it")
+	flags.BoolVar(&f.json, "json", false, "print JSON")
 	complete(cmd, "role", string(store.RoleAgent), string(store.RoleReader))
+	complete(cmd, "expires", "24h", "7d", "30d", "365d")
+	_ = cmd.MarkFlagFilename("out")
 	return cmd
 }
 
-func showCreated(cmd *cobra.Command, text string, made store.Token, asJSON bool) error {
-	if asJSON {
+// check looks at the flags and completes the token with them.
+func (f *createFlags) check(cmd *cobra.Command) (err error) {
+	switch {
+	case f.token.Role == "":
+		return usage(cmd, "--role is missing: want agent or reader")
+	case f.token.Role != store.RoleAgent && f.token.Role != store.RoleReader:
+		return usage(cmd, "--role %q: want agent or reader", f.token.Role)
+	case f.token.Role == store.RoleAgent && len(f.agents) > 1:
+		return usage(cmd, "--agent is given %d times: an agent's token belongs to one; make a token for each", len(f.agents))
+	case cmd.Flags().Changed("out") && f.out == "":
+		return usage(cmd, "--out: name a file")
+	}
+	for _, id := range f.agents {
+		if err := store.CheckAgentID(id); err != nil {
+			return usage(cmd, "%w", err)
+		}
+	}
+	switch {
+	case len(f.agents) == 0:
+	case f.token.Role == store.RoleAgent:
+		f.token.AgentID = f.agents[0]
+	default:
+		f.token.Scope = f.agents
+	}
+	if cmd.Flags().Changed("expires") {
+		if f.token.ExpiresAt, err = expiry(f.expires, time.Now()); err != nil {
+			return usage(cmd, "--expires %q: %w", f.expires, err)
+		}
+	}
+	return nil
+}
+
+func (f *createFlags) run(cmd *cobra.Command) error {
+	if err := f.check(cmd); err != nil {
+		return err
+	}
+	return withStore(cmd, f.db, func(st store.Store) error {
+		if f.out == "" {
+			text, made, err := hub.CreateToken(cmd.Context(), st, f.token)
+			if err != nil {
+				return err
+			}
+			return f.show(cmd, text, made)
+		}
+		made, err := hub.CreateTokenFile(cmd.Context(), st, f.token, f.out)
+		if errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("%s exists already, and is not overwritten; name another file, or remove it", f.out)
+		}
+		if err != nil {
+			return err
+		}
+		return f.show(cmd, "", made)
+	})
+}
+
+// maxExpiry is beyond what anybody means, and within what times can be.
+const maxExpiry = 100 * 365 * 24 * time.Hour
+
+// expiry reads a time from now, or a date.
+func expiry(text string, now time.Time) (at time.Time, err error) {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		n, err := strconv.ParseUint(days, 10, 16)
+		if err != nil || n > uint64(maxExpiry/(24*time.Hour)) {
+			return at, errors.New("want some days, such as 30d, at most 36500")
+		}
+		at = now.Add(time.Duration(n) * 24 * time.Hour) //nolint:gosec // at most 36500
+	} else if d, err := time.ParseDuration(text); err == nil {
+		if d > maxExpiry {
+			return at, errors.New("that is more than a hundred years; leave it out for a token that doesn't expire")
+		}
+		at = now.Add(d)
+	} else if at, err = time.Parse(time.DateOnly, text); err != nil {
+		if at, err = time.Parse(time.RFC3339, text); err != nil {
+			return at, errors.New("want a duration such as 24h or 30d, or a date such as 2027-01-31 or 2027-01-31T12:00:00Z")
+		}
+	}
+	if at.Year() > 9999 {
+		return at, errors.New("the year has more than four digits")
+	}
+	if !at.After(now) {
+		return at, errors.New("that is not in the future")
+	}
+	return at.UTC(), nil
+}
+
+// show tells of a new token; text is empty where it is in a file.
+func (f *createFlags) show(cmd *cobra.Command, text string, made store.Token) error {
+	if f.json {
 		return printJSON(cmd.OutOrStdout(), struct {
-			Token string `json:"token"`
+			Token string `json:"token,omitempty"`
+			File  string `json:"file,omitempty"`
 			tokenJSON
-		}{text, toJSON(&made)})
+		}{text, f.out, toJSON(&made)})
 	}
+	who := "reader"
 	if made.Role == store.RoleAgent {
-		fmt.Fprintf(cmd.ErrOrStderr(), "agent %s, token %s; the token is shown only now:\n", made.AgentID, made.ID)
-	} else {
-		fmt.Fprintf(cmd.ErrOrStderr(), "reader, token %s; the token is shown only now:\n", made.ID)
+		who = "agent " + made.AgentID
+	} else if made.Scope != nil {
+		who += " of " + strings.Join(made.Scope, ", ")
 	}
+	if !made.ExpiresAt.IsZero() {
+		who += ", until " + stamp(made.ExpiresAt)
+	}
+	if text == "" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s, token %s; the token is in %s\n", who, made.ID, f.out)
+		return nil
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s, token %s; the token is shown only now:\n", who, made.ID)
 	_, err := fmt.Fprintln(cmd.OutOrStdout(), text)
 	return err
 }
@@ -110,8 +212,10 @@ func newTokenList() *cobra.Command {
 	var db string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "List all tokens, revoked ones too",
+		Use:   "list",
+		Short: "List all tokens, revoked and expired ones too",
+		Long: `Lists all tokens: what they open, when they were made and used last, to a
+minute, what a reader's token shows, until when it is valid. Times are in UTC.`,
 		Example: "  hub token list\n  hub token list --json",
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -138,18 +242,28 @@ func showTokens(w io.Writer, tokens []store.Token, asJSON bool) error {
 		return printJSON(w, list)
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "ID\tROLE\tAGENT\tNAME\tFROM\tCREATED\tLAST USED\tSTATE")
+	fmt.Fprintln(table, "ID\tROLE\tAGENT\tNAME\tFROM\tCREATED\tLAST USED\tSCOPE\tEXPIRES\tSTATE")
 	for i := range tokens {
 		t := &tokens[i]
 		from, state := "created", "valid"
 		if t.Provisioned {
 			from = "file"
 		}
-		if t.Revoked() {
+		switch {
+		case t.Revoked():
 			state = "revoked " + stamp(t.RevokedAt)
+		case t.Expired(time.Now()):
+			state = "expired"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", t.ID, t.Role, cmp.Or(t.AgentID, "-"), cmp.Or(t.Name, "-"),
-			from, stamp(t.CreatedAt), stamp(t.LastUsedAt), state)
+		scope := "-"
+		switch {
+		case t.Scope != nil:
+			scope = strings.Join(t.Scope, ",")
+		case t.Role == store.RoleReader:
+			scope = "all"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", t.ID, t.Role, cmp.Or(t.AgentID, "-"), cmp.Or(t.Name, "-"),
+			from, stamp(t.CreatedAt), stamp(t.LastUsedAt), scope, stamp(t.ExpiresAt), state)
 	}
 	return table.Flush()
 }
@@ -160,7 +274,9 @@ func newTokenRevoke() *cobra.Command {
 		Use:   "revoke ID",
 		Short: "Make a token invalid, for ever and at once",
 		Long: `Revokes the token with this id (not its text: see hub token list). A running
-hub refuses its next call. Exits with 3 when there is no such token.`,
+hub refuses its next call, and ends what it has open within a second: the
+connections of an agent, the streams of a reader, the sessions of browsers that
+were signed in with it. Exits with 3 when there is no such token.`,
 		Example: "  hub token revoke 0f8e4f5c-7a39-4b53-a5c5-9d1d3c6f2f10",
 		Args:    exactly("the token's ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -183,15 +299,21 @@ type tokenJSON struct {
 	AgentID     string     `json:"agent_id"`
 	Name        string     `json:"name"`
 	Provisioned bool       `json:"provisioned"`
-	CreatedAt   time.Time  `json:"created_at"`
-	LastUsedAt  *time.Time `json:"last_used_at"`
-	RevokedAt   *time.Time `json:"revoked_at"`
+	// Scope is null for a reader of all agents, and for an agent.
+	Scope      []string   `json:"scope"`
+	CreatedAt  time.Time  `json:"created_at"`
+	LastUsedAt *time.Time `json:"last_used_at"`
+	ExpiresAt  *time.Time `json:"expires_at"`
+	RevokedAt  *time.Time `json:"revoked_at"`
 }
 
 func toJSON(t *store.Token) tokenJSON {
 	j := tokenJSON{
 		ID: t.ID, Role: t.Role, AgentID: t.AgentID, Name: t.Name,
-		Provisioned: t.Provisioned, CreatedAt: t.CreatedAt,
+		Provisioned: t.Provisioned, CreatedAt: t.CreatedAt, Scope: t.Scope,
+	}
+	if !t.ExpiresAt.IsZero() {
+		j.ExpiresAt = &t.ExpiresAt
 	}
 	if !t.LastUsedAt.IsZero() {
 		j.LastUsedAt = &t.LastUsedAt

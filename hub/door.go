@@ -26,15 +26,15 @@ type door struct {
 	room  int // for the others; beyond it they are treated as strangers
 	log   *slog.Logger
 	name  string
-	told  rarely
+	told  *rarely // of all doors
 
 	mu        sync.Mutex // guards the rest, and the guests' own
 	strangers list.List  // of *guest, the oldest first
 	known     int
 }
 
-func newDoor(name string, limit, room int, log *slog.Logger) *door {
-	return &door{name: name, limit: limit, room: room, log: log}
+func (h *Hub) newDoor(name string, limit, room int) *door {
+	return &door{name: name, limit: limit, room: room, log: h.log, told: &h.dismissed}
 }
 
 // guest is a connection that has come through a door. It embeds all of a

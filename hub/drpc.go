@@ -41,7 +41,7 @@ func (h *Hub) ServeDRPC(ctx context.Context, listener net.Listener) error {
 	stopDrain := context.AfterFunc(h.drain.ctx, func() { _ = listener.Close() })
 	defer stopDrain()
 	defer func() { _ = listener.Close() }()
-	door := h.newDoor(listener.Addr().Network())
+	door := h.plainDoor(listener.Addr().Network())
 	for {
 		conn, err := listener.Accept()
 		switch {
@@ -110,10 +110,10 @@ func (h *Hub) full() error {
 	return ErrBusy
 }
 
-// newDoor makes a door for plain DRPC. Those who are no strangers any more have
-// one of the places.
-func (h *Hub) newDoor(name string) *door {
-	return newDoor(name, h.limits.Strangers, h.limits.Connections, h.log)
+// plainDoor makes a door for plain DRPC. Those who are no strangers any more
+// have one of the places.
+func (h *Hub) plainDoor(name string) *door {
+	return h.newDoor(name, h.limits.Strangers, h.limits.Connections)
 }
 
 // ServeConn serves the DRPC services to one connection, which may be one end

@@ -65,8 +65,8 @@ type Hub struct {
 	places, large, heavy chan struct{}
 	// door is that of connections that come from the caller of ServeConn.
 	door *door
-	// refused and notAccepted keep lines about connections few.
-	refused, notAccepted rarely
+	// These keep lines about connections few.
+	refused, notAccepted, dismissed rarely
 	// uses is when tokens were used last.
 	uses uses
 	// rate bounds the calls and connections of all together; strangers stands
@@ -109,7 +109,7 @@ func New(opts Options) (*Hub, error) {
 	h.drain.init()
 	h.live.init(&h.limits)
 	h.strangers = h.live.newHolder("")
-	h.door = h.newDoor("inside")
+	h.door = h.plainDoor("inside")
 	h.page = h.newPage()
 	h.consumer = h.newConsumer(opts.Consumer)
 	for _, name := range opts.AllowHosts {

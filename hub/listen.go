@@ -142,7 +142,7 @@ func (s *Server) open(ctx context.Context, opts *ListenOptions) (err error) {
 		return err
 	}
 	s.ready = &readiness{hub: s.hub}
-	s.http = &doorListener{s.http, newDoor("http", s.hub.limits.Strangers, s.hub.limits.Connections+extraHTTP, s.log)}
+	s.http = &doorListener{s.http, s.hub.newDoor("http", s.hub.limits.Strangers, s.hub.limits.Connections+extraHTTP)}
 	return nil
 }
 

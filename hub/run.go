@@ -42,7 +42,7 @@ func (s *Server) Run(ctx context.Context) error {
 	web, monitor := s.webServer(), s.monitorServer()
 	parts := []func() error{func() error { return s.serve(web, s.http) }}
 	if monitor != nil {
-		door := newDoor("monitor", monitorConns, 0, s.log)
+		door := s.hub.newDoor("monitor", monitorConns, 0)
 		parts = append(parts, func() error { return s.serve(monitor, &doorListener{s.monitor, door}) })
 	}
 	for _, listener := range s.drpc {
@@ -88,6 +88,8 @@ func (s *Server) webServer() *http.Server {
 	return &http.Server{
 		Handler:     http.MaxBytesHandler(visited(s.observed(s.handler())), maxBody),
 		ConnContext: withGuest,
+		// It would answer OPTIONS * by itself, and keep the stranger.
+		DisableGeneralOptionsHandler: true,
 		// A request is a few lines: that is time for a bad line, not for a
 		// peer that dribbles bytes to hold a connection.
 		ReadHeaderTimeout: s.hub.limits.Handshake, ReadTimeout: s.hub.limits.Handshake,
@@ -124,9 +126,11 @@ func (s *Server) monitorServer() *http.Server {
 		mux.Handle("GET /metrics", s.metrics)
 	}
 	return &http.Server{
-		Handler:           http.MaxBytesHandler(visited(mux), maxBody),
-		ConnContext:       withGuest,
-		ReadHeaderTimeout: s.hub.limits.Handshake, ReadTimeout: s.hub.limits.Handshake,
+		Handler:     http.MaxBytesHandler(visited(mux), maxBody),
+		ConnContext: withGuest,
+
+		DisableGeneralOptionsHandler: true,
+		ReadHeaderTimeout:            s.hub.limits.Handshake, ReadTimeout: s.hub.limits.Handshake,
 		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeader,
 		ErrorLog:       slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),

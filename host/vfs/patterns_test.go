@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/bmatcuk/doublestar/v4"
 
@@ -298,7 +299,7 @@ func FuzzPatterns(f *testing.F) {
 				t.Errorf("%d units, want at most %d", units, bound)
 			}
 			_ = run.Close()
-			if len(name) > 200 || name == "." || strings.Contains(name, "\x00") || !filepath.IsLocal(name) || errors.Is(serr, vfs.ErrLimit) {
+			if len(name) > 200 || name == "." || strings.Contains(name, "\x00") || !filepath.IsLocal(name) || !utf8.ValidString(name) || errors.Is(serr, vfs.ErrLimit) {
 				continue
 			}
 			judged := root.Judge(filter, name)

@@ -42,7 +42,7 @@ type ListenOptions struct {
 	// Insecure allows addresses that aren't loopback, without TLS.
 	Insecure bool
 	// DrainTimeout is how long what is under way may take at the end; 0 means
-	// 10 seconds.
+	// DefaultDrain.
 	DrainTimeout time.Duration
 	// ObserveRequest is told of every answer to a request, by the goroutine
 	// that serves it. Nil means nobody is.
@@ -101,7 +101,7 @@ func Listen(ctx context.Context, opts ListenOptions) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		log: opts.Logger, metrics: opts.Metrics, observe: opts.ObserveRequest, drain: cmp.Or(opts.DrainTimeout, defaultDrain),
+		log: opts.Logger, metrics: opts.Metrics, observe: opts.ObserveRequest, drain: cmp.Or(opts.DrainTimeout, DefaultDrain),
 	}
 	if err := s.open(ctx, &opts); err != nil {
 		_ = s.Close()

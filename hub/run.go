@@ -24,10 +24,12 @@ const (
 	extraHTTP = 1024
 	// monitorConns is for a handful of scrapers and probes.
 	monitorConns = 64
-	// defaultDrain is enough for a push of 4 MiB over a slow line, and less
-	// than what init systems wait before they kill.
-	defaultDrain = 10 * time.Second
 )
+
+// DefaultDrain is how long what is under way may take at the end: enough for a
+// push of 4 MiB over a slow line, and little enough for a process to be gone
+// within 5 seconds.
+const DefaultDrain = 3 * time.Second
 
 // Run serves until ctx ends, then stops in good order: it takes nothing new,
 // answers what is under way, tells the agents to connect again, and returns

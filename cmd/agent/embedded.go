@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"storj.io/drpc"
 
@@ -31,12 +32,15 @@ type embeddedHub struct {
 	conns sync.WaitGroup // the served ends of the agent's connections
 }
 
+// embeddedDrain is less than a hub's own: the agent ends after it.
+const embeddedDrain = 2 * time.Second
+
 func startHub(ctx context.Context, places *config.Places, log *slog.Logger) (*embeddedHub, error) {
 	if err := config.MakePrivate(places.State); err != nil {
 		return nil, err
 	}
 	server, err := hub.Listen(ctx, hub.ListenOptions{
-		DB: "sqlite:" + filepath.Join(places.State, "hub.db"), FreePort: true, Logger: log,
+		DB: "sqlite:" + filepath.Join(places.State, "hub.db"), FreePort: true, Logger: log, DrainTimeout: embeddedDrain,
 	})
 	if err != nil {
 		return nil, err

@@ -7,19 +7,16 @@ package main
 import (
 	"context"
 	"os"
-	"os/signal"
-	"syscall"
 
+	"waymark/cmd/internal/stop"
 	"waymark/host/builtin"
 	"waymark/host/sandbox"
 )
 
 func main() {
 	compiler := sandbox.MaybeCompile() // first: this may be a process that only compiles
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	a := app{builtin: builtin.Module, native: builtin.Native, release: builtin.Release, compiler: compiler, stdout: os.Stdout, stderr: os.Stderr}
-	code := a.run(ctx, os.Args[1:])
-	stop()
-	os.Exit(code)
+	stop.Main(func(ctx context.Context) int {
+		a := app{builtin: builtin.Module, native: builtin.Native, release: builtin.Release, compiler: compiler, stdout: os.Stdout, stderr: os.Stderr}
+		return a.run(ctx, os.Args[1:])
+	})
 }

@@ -6,14 +6,13 @@ import (
 	"flag"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"waymark/cmd/internal/stop"
 	"waymark/host/sandbox"
 	"waymark/internal/guestbuild"
 )
@@ -28,6 +27,9 @@ const envPatient = "WAYMARK_TEST_PATIENT"
 
 // envPatience is another patience of an agent under test than the scripts'.
 const envPatience = "WAYMARK_TEST_PATIENCE"
+
+// envPunctual has an agent under test end in the time that the real one has.
+const envPunctual = "WAYMARK_TEST_PUNCTUAL"
 
 var update = flag.Bool("update", false, "write what the scripts' cmp commands see into the scripts")
 
@@ -45,16 +47,19 @@ func agentMain() {
 	if os.Getenv(envPatient) != "" {
 		compiler = nil
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	patience := patience // the scripts' own
 	if text := os.Getenv(envPatience); text != "" {
 		patience, _ = time.ParseDuration(text)
 	}
-	a := app{compiler: compiler, patience: patience, stdout: os.Stdout, stderr: os.Stderr, builtin: func() ([]byte, error) {
-		return os.ReadFile(os.Getenv(envBuiltin))
-	}}
-	os.Exit(a.run(ctx, os.Args[1:]))
+	stop.Main(func(ctx context.Context) int {
+		if os.Getenv(envPunctual) == "" { // a machine may stand still for a moment
+			stop.Allow(ctx, time.Minute)
+		}
+		a := app{compiler: compiler, patience: patience, stdout: os.Stdout, stderr: os.Stderr, builtin: func() ([]byte, error) {
+			return os.ReadFile(os.Getenv(envBuiltin))
+		}}
+		return a.run(ctx, os.Args[1:])
+	})
 }
 
 // built is what the scripts need besides the test binary.

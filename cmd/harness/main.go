@@ -9,20 +9,17 @@ package main
 import (
 	"context"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"waymark/cmd/harness/internal/stock"
+	"waymark/cmd/internal/stop"
 	"waymark/host/sandbox"
 )
 
 func main() {
 	// First: this may be a process that only compiles, or runs one module.
 	compiler, child := sandbox.MaybeCompile(), stock.MaybeRun()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	a := app{compiler: compiler, stock: child, stdout: os.Stdout, stderr: os.Stderr}
-	code := a.run(ctx, os.Args[1:])
-	stop()
-	os.Exit(code)
+	stop.Main(func(ctx context.Context) int {
+		a := app{compiler: compiler, stock: child, stdout: os.Stdout, stderr: os.Stderr}
+		return a.run(ctx, os.Args[1:])
+	})
 }

@@ -6,16 +6,15 @@ import (
 	"flag"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"waymark/cmd/harness/internal/stock"
+	"waymark/cmd/internal/stop"
 	"waymark/host/sandbox"
 	"waymark/internal/guestbuild"
 	"waymark/internal/wasmtest"
@@ -41,6 +40,9 @@ const envChild = "WAYMARK_TEST_CHILD"
 // stands still for a moment.
 const envTime = "WAYMARK_TEST_TIME"
 
+// envPunctual has a harness under test end in the time that the real one has.
+const envPunctual = "WAYMARK_TEST_PUNCTUAL"
+
 // harnessMain is main without a limit for compiling, and with a long one for
 // running.
 func harnessMain() {
@@ -48,11 +50,15 @@ func harnessMain() {
 	if os.Getenv(envChild) == "" {
 		compiler = nil
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	limit, _ := time.ParseDuration(os.Getenv(envTime)) // 0 when it isn't set
-	a := app{compiler: compiler, stock: stock.MaybeRun(), time: limit, stdout: os.Stdout, stderr: os.Stderr}
-	os.Exit(a.run(ctx, os.Args[1:]))
+	child := stock.MaybeRun()
+	stop.Main(func(ctx context.Context) int {
+		if os.Getenv(envPunctual) == "" { // a machine may stand still for a moment
+			stop.Allow(ctx, time.Minute)
+		}
+		a := app{compiler: compiler, stock: child, time: limit, stdout: os.Stdout, stderr: os.Stderr}
+		return a.run(ctx, os.Args[1:])
+	})
 }
 
 // TestScripts runs testdata/script. The scripts find modules in $MODULES.

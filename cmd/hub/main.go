@@ -11,38 +11,10 @@ package main
 import (
 	"context"
 	"os"
-	"os/signal"
-	"syscall"
+
+	"waymark/cmd/internal/stop"
 )
 
-func main() { os.Exit(run()) }
-
-func run() int {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	signals := make(chan os.Signal, 2) // the second may come before the first is seen
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(signals)
-	done := make(chan struct{})
-	defer close(done)
-	go func() {
-		for _, end := range []func(os.Signal){func(os.Signal) { cancel() }, die} {
-			select {
-			case s := <-signals:
-				end(s)
-			case <-done:
-				return
-			}
-		}
-	}()
-	return execute(ctx, os.Args[1:], os.Stdout, os.Stderr)
-}
-
-// die ends the process as the signal would have without us, at once: whoever
-// sends a second one doesn't want to wait for what is under way.
-func die(s os.Signal) {
-	signal.Reset(s)
-	if number, ok := s.(syscall.Signal); ok {
-		_ = syscall.Kill(os.Getpid(), number)
-	}
+func main() {
+	stop.Main(func(ctx context.Context) int { return execute(ctx, os.Args[1:], os.Stdout, os.Stderr) })
 }

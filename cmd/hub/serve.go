@@ -13,11 +13,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/cmd/internal/stop"
 	"waymark/hub"
 	"waymark/hub/metrics"
 	"waymark/hub/store"
 	"waymark/hub/store/drivers"
 )
+
+// afterDrain is for what comes after the drain: closing listeners and the
+// database. With the default drain it is within stop.Bound.
+const afterDrain = time.Second
 
 // serveFlags are the flags of hub serve.
 type serveFlags struct {
@@ -50,8 +55,9 @@ Prometheus, /healthz and /readyz, without a token and without the name of any
 agent.
 
 On SIGTERM or SIGINT it takes nothing new, answers what is under way, tells the
-agents to connect again and ends; --drain-timeout bounds that, and a second
-signal ends it at once.
+agents to connect again and ends; --drain-timeout bounds that. What hangs even
+then is ended by force, with the default bound within 5 seconds of the signal.
+A second signal ends it at once.
 
 The database is a file (sqlite:PATH) or PostgreSQL (postgres://…), which
 several hubs can share. Put a password for it into PGPASSWORD or a file that
@@ -80,7 +86,7 @@ token that was in the file once and isn't any more is no longer valid.`,
 	flags.StringVar(&f.listen.TLSCert, "tls-cert", "", "`file` of the TLS certificate with its chain (PEM); with it the hub serves HTTPS")
 	flags.StringVar(&f.listen.TLSKey, "tls-key", "", "`file` of the certificate's key (PEM)")
 	flags.StringVar(&f.listen.Monitor, "monitor", "", "`address` of a port for /metrics, /healthz and /readyz; none by default")
-	flags.DurationVar(&f.listen.DrainTimeout, "drain-timeout", 10*time.Second, "how `long` what is under way may take at the end")
+	flags.DurationVar(&f.listen.DrainTimeout, "drain-timeout", hub.DefaultDrain, "how `long` what is under way may take at the end")
 	flags.StringArrayVar(&f.listen.DRPC, "drpc", nil, "where agents connect, unix:PATH or tcp:`ADDR`; can be repeated (default unix:$XDG_RUNTIME_DIR/waymark/hub.sock)")
 	flags.StringArrayVar(&f.listen.AllowHosts, "allow-host", nil, "further host `name` under which the HTTP API may be called; can be repeated")
 	flags.StringVar(&f.tokensFile, "tokens", "", "`file` of tokens that were made elsewhere")
@@ -104,6 +110,7 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 	if f.keep.Revisions < 1 || f.keep.Age <= 0 || f.keep.Bytes < 1 {
 		return usage(cmd, "--keep-revisions, --keep-age and --keep-bytes must be above zero; the newest revision is kept in any case")
 	}
+	stop.Allow(cmd.Context(), f.listen.DrainTimeout+afterDrain)
 	f.listen.Logger, f.listen.Databases = logger, databases()
 	f.listen.Databases.Open = func(ctx context.Context, db string, opts hub.StoreOptions) (store.Store, error) {
 		return drivers.Open(ctx, db, drivers.Options{Now: opts.Now, History: f.keep, Logger: opts.Logger})

@@ -1,0 +1,62 @@
+package stop
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// sigaction is the kernel's struct of that name.
+type sigaction struct {
+	handler, flags, restorer uintptr
+	mask                     uint64
+}
+
+// The handler needs these.
+var (
+	signals       uint32    // that told the process to end
+	runtimeHandle uintptr   // the Go runtime's handler
+	defaultAction sigaction // what the kernel does by itself
+)
+
+// onTold and onTimer return the addresses of the handlers.
+func onTold() uintptr
+func onTimer() uintptr
+
+// endSignal is what the timers send: SIGXCPU, which nothing else here uses, is
+// handled by onTimer, which leaves a note and kills.
+func endSignal() (unix.Signal, bool) { return unix.SIGXCPU, true }
+
+// handle puts the handlers before those of the Go runtime. All that differs is
+// the address: flags, mask and the way back stay the runtime's.
+func handle() error {
+	for _, h := range []struct {
+		signal  unix.Signal
+		address uintptr
+	}{{unix.SIGXCPU, onTimer()}, {unix.SIGTERM, onTold()}, {unix.SIGINT, onTold()}} {
+		var action sigaction
+		if err := rtSigaction(h.signal, nil, &action); err != nil {
+			return err
+		}
+		if action.handler <= 1 { // ignored from the start, as after nohup
+			continue
+		}
+		runtimeHandle, action.handler = action.handler, h.address
+		if err := rtSigaction(h.signal, &action, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func rtSigaction(signal unix.Signal, next, last *sigaction) error {
+	//nolint:gosec // the kernel's interface
+	_, _, errno := unix.Syscall6(unix.SYS_RT_SIGACTION, uintptr(signal), uintptr(unsafe.Pointer(next)), uintptr(unsafe.Pointer(last)), signalSetSize, 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// signalSetSize is the size of the mask in a sigaction, in bytes.
+const signalSetSize = 8

@@ -1,0 +1,345 @@
+package stop_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"waymark/cmd/internal/stop"
+	"waymark/internal/seeded"
+)
+
+// The test binary is the program under test when these are set: what it does,
+// and the file that its words are mapped to.
+const envDoes, envWords = "WAYMARK_TEST_STOP", "WAYMARK_TEST_WORDS"
+
+// patience is three times what is promised: machines stand still at times.
+const patience = 3 * stop.Bound
+
+func TestMain(m *testing.M) {
+	if does := programs[os.Getenv(envDoes)]; does != nil {
+		stop.Main(func(ctx context.Context) int {
+			if path := os.Getenv(envWords); path != "" {
+				stop.Attach(ctx, mapped(path), func() {})
+			}
+			return does(ctx)
+		})
+	}
+	os.Exit(m.Run())
+}
+
+var programs = map[string]func(context.Context) int{
+	"ends well": func(ctx context.Context) int {
+		fmt.Println("ready")
+		<-ctx.Done()
+		return 7
+	},
+	"is deaf": func(context.Context) int {
+		fmt.Println("ready")
+		select {}
+	},
+	"takes its time": func(ctx context.Context) int {
+		stop.Allow(ctx, 10*time.Millisecond)
+		fmt.Println("ready")
+		select {}
+	},
+	// Native code that doesn't come back can't be told from a loop that isn't
+	// preempted: the tests switch that off.
+	"spins": func(context.Context) int {
+		go func() {
+			for spinning := uint64(0); ; {
+				spinning++
+			}
+		}()
+		stopTheWorld()
+		return 0
+	},
+	// Nor can a page that a disk doesn't give be told from a system call that
+	// the scheduler doesn't know of.
+	"waits for a disk": func(context.Context) int {
+		var pipe [2]int
+		if err := unix.Pipe(pipe[:]); err != nil {
+			return 1
+		}
+		go func() {
+			var b [1]byte
+			for {
+				_, _, _ = syscall.RawSyscall(syscall.SYS_READ, uintptr(pipe[0]), uintptr(unsafe.Pointer(&b)), 1)
+			}
+		}()
+		stopTheWorld()
+		return 0
+	},
+	"works hard": func(context.Context) int {
+		fmt.Println("ready")
+		for range runtime.GOMAXPROCS(0) {
+			go func() {
+				for spinning := uint64(0); ; {
+					spinning++
+				}
+			}()
+		}
+		for used := time.Duration(0); used < 20*time.Second; used = cpuTime() {
+			runtime.Gosched()
+		}
+		return 7
+	},
+}
+
+// stopTheWorld says so, and doesn't return where a goroutine can't be stopped.
+func stopTheWorld() {
+	fmt.Println("ready")
+	for {
+		runtime.GC()
+	}
+}
+
+func cpuTime() time.Duration {
+	var now unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &now)
+	return time.Duration(now.Nano())
+}
+
+func mapped(path string) *stop.Words {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err == nil {
+		err = f.Truncate(int64(unsafe.Sizeof(stop.Words{})))
+	}
+	var data []byte
+	if err == nil {
+		data, err = unix.Mmap(int(f.Fd()), 0, int(unsafe.Sizeof(stop.Words{})), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return (*stop.Words)(unsafe.Pointer(&data[0]))
+}
+
+// child is a program under test.
+type child struct {
+	*exec.Cmd
+	t      *testing.T
+	out    *bufio.Reader
+	stderr strings.Builder
+	words  string
+}
+
+func start(t *testing.T, does string, change func(*exec.Cmd)) *child {
+	t.Helper()
+	c := &child{t: t, Cmd: exec.Command(os.Args[0]), words: filepath.Join(t.TempDir(), "words")}
+	c.Env = append(os.Environ(), envDoes+"="+does, envWords+"="+c.words, "GODEBUG=asyncpreemptoff=1")
+	c.Cmd.Stderr = &c.stderr
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.out = bufio.NewReader(out)
+	if change != nil {
+		change(c.Cmd)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Process.Kill() })
+	return c
+}
+
+func (c *child) ready() *child {
+	c.t.Helper()
+	if line, err := c.out.ReadString('\n'); err != nil || line != "ready\n" {
+		c.t.Fatalf("%q, %v", line, err)
+	}
+	return c
+}
+
+func (c *child) tell(signals ...syscall.Signal) *child {
+	for _, s := range signals {
+		_ = c.Process.Signal(s) // it may have ended by one before
+	}
+	return c
+}
+
+// ends waits for the end within a time, and returns what there is to know.
+func (c *child) ends(within time.Duration) syscall.WaitStatus {
+	c.t.Helper()
+	begun := time.Now()
+	hangs := time.AfterFunc(within, func() {
+		c.t.Errorf("it didn't end within %s", within)
+		_ = c.Process.Kill()
+	})
+	defer hangs.Stop()
+	_, _ = io.Copy(io.Discard, c.out)
+	var exit *exec.ExitError
+	if err := c.Wait(); err != nil && !errors.As(err, &exit) {
+		c.t.Fatal(err)
+	}
+	c.t.Logf("%s after %s %s", c.ProcessState, time.Since(begun), &c.stderr)
+	return c.ProcessState.Sys().(syscall.WaitStatus)
+}
+
+// left is what the words say: the cause, and the processor time that was used
+// between the first signal and the end.
+func (c *child) left() (cause stop.Cause, used time.Duration) {
+	c.t.Helper()
+	data, err := os.ReadFile(c.words)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	word := func(i int) uint64 { return binary.NativeEndian.Uint64(data[8*i:]) }
+	return stop.Cause(word(0)), time.Duration(word(3)-word(1))*time.Second + time.Duration(word(4)) - time.Duration(word(2))
+}
+
+func TestEndsWell(t *testing.T) {
+	t.Parallel()
+	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		c := start(t, "ends well", nil).ready().tell(s)
+		if got := c.ends(patience); got.ExitStatus() != 7 {
+			t.Errorf("%s: %v, want the program's own code", s, got)
+		}
+		if cause, _ := c.left(); cause != 0 {
+			t.Errorf("cause %d of a good end", cause)
+		}
+	}
+}
+
+// TestForce: what doesn't end is ended, in time, and says so.
+func TestForce(t *testing.T) {
+	t.Parallel()
+	c := start(t, "is deaf", nil).ready().tell(syscall.SIGTERM)
+	if got := c.ends(patience); got.ExitStatus() != 1 || !strings.Contains(c.stderr.String(), "ended by force: terminated came ") {
+		t.Errorf("%v, %q", got, &c.stderr)
+	}
+	if cause, used := c.left(); cause != stop.CauseLate || used > time.Second {
+		t.Errorf("cause %d, used %s", cause, used)
+	}
+	c = start(t, "takes its time", nil).ready().tell(syscall.SIGTERM)
+	if got := c.ends(patience); got.ExitStatus() != 1 || !strings.Contains(c.stderr.String(), "ended by force") {
+		t.Errorf("%v, %q", got, &c.stderr)
+	}
+}
+
+// TestStderrHangs: nobody reads what is said last.
+func TestStderrHangs(t *testing.T) {
+	t.Parallel()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = r.Close(), w.Close() }()
+	fill(t, w)
+	c := start(t, "is deaf", func(cmd *exec.Cmd) { cmd.Stderr = w }).ready().tell(syscall.SIGINT)
+	if got := c.ends(patience); got.ExitStatus() != 1 {
+		t.Errorf("%v", got)
+	}
+}
+
+// fill writes into a pipe until it takes no more.
+func fill(t *testing.T, w *os.File) {
+	t.Helper()
+	if err := w.SetWriteDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	for err := error(nil); err == nil; {
+		_, err = w.Write(make([]byte, 1<<10))
+	}
+}
+
+// TestAgain: a second signal ends the process as the signal does, at once.
+func TestAgain(t *testing.T) {
+	t.Parallel()
+	onlyLinux(t)
+	for _, does := range []string{"is deaf", "spins", "waits for a disk"} {
+		c := start(t, does, nil).ready().tell(syscall.SIGTERM, syscall.SIGINT) // of two equal ones one may get lost
+		got := c.ends(patience)
+		if s := got.Signal(); !got.Signaled() || s != syscall.SIGTERM && s != syscall.SIGINT {
+			t.Errorf("%s: %v, want a signal", does, got)
+		}
+		if cause, _ := c.left(); cause != stop.CauseAgain {
+			t.Errorf("%s: cause %d", does, cause)
+		}
+	}
+}
+
+// TestNothingRuns: a signal ends a process in which no goroutine runs.
+func TestNothingRuns(t *testing.T) {
+	t.Parallel()
+	onlyLinux(t)
+	c := start(t, "spins", nil).ready().tell(syscall.SIGTERM)
+	if got := c.ends(patience); got.Signal() != syscall.SIGKILL {
+		t.Errorf("%v", got)
+	}
+	cause, used := c.left()
+	if cause != stop.CauseLate || used <= 0 {
+		t.Errorf("spinning: cause %d, used %s", cause, used)
+	}
+	c = start(t, "waits for a disk", nil).ready().tell(syscall.SIGTERM)
+	if got := c.ends(patience); got.Signal() != syscall.SIGKILL {
+		t.Errorf("%v", got)
+	}
+	if cause, used := c.left(); cause != stop.CauseLate || used > time.Second {
+		t.Errorf("waiting: cause %d, used %s", cause, used)
+	}
+}
+
+// TestWatchdog: a process in which no goroutine runs ends without a signal,
+// when it has used its time.
+func TestWatchdog(t *testing.T) {
+	t.Parallel()
+	onlyLinux(t)
+	c := start(t, "spins", func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "GOMAXPROCS=2") }).ready()
+	if got := c.ends(10 * patience); got.Signal() != syscall.SIGKILL {
+		t.Errorf("%v", got)
+	}
+	if cause, _ := c.left(); cause != stop.CauseStuck {
+		t.Errorf("cause %d", cause)
+	}
+}
+
+// TestWorkIsNoHang: a process may use all processors for as long as it likes.
+func TestWorkIsNoHang(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("it uses much time")
+	}
+	c := start(t, "works hard", func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "GODEBUG=", "GOMAXPROCS=4") }).ready()
+	if got := c.ends(20 * patience); got.ExitStatus() != 7 {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestAnyMoment: a signal may come at any moment of a start.
+func TestAnyMoment(t *testing.T) {
+	t.Parallel()
+	rng := seeded.Rand(t)
+	for range 40 {
+		does := []string{"ends well", "takes its time"}[rng.IntN(2)]
+		c := start(t, does, nil)
+		wait := time.NewTimer(time.Duration(rng.IntN(15_000)) * time.Microsecond)
+		<-wait.C
+		got := c.tell([]syscall.Signal{syscall.SIGTERM, syscall.SIGINT}[rng.IntN(2)]).ends(patience)
+		if !got.Signaled() && got.ExitStatus() != 7 && got.ExitStatus() != 1 {
+			t.Errorf("%s: %v", does, got)
+		}
+	}
+}
+
+func onlyLinux(t *testing.T) {
+	t.Helper()
+	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		t.Skip("only Linux on amd64 has the handlers")
+	}
+}

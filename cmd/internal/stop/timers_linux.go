@@ -1,0 +1,99 @@
+package stop
+
+import (
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// timerSpec is the kernel's struct itimerspec.
+type timerSpec struct {
+	everySec, everyNsec int64
+	sec, nsec           int64
+}
+
+// signalEvent is the kernel's struct sigevent.
+type signalEvent struct {
+	value  uint64
+	signo  int32
+	notify int32
+	_      [48]byte
+}
+
+// The handler in handler_linux_amd64.s uses these. They belong to the process,
+// as its signals do.
+var (
+	killTimer int32  = -1          // ends the process some time after the first signal
+	killSpec         = timerSpec{} //
+	bites     uint32               // expiries of the watchdog since the last beat
+	nowhere   Words                //
+	words     *Words = &nowhere    // what is left behind
+)
+
+// cpuTimer is the watchdog; -1 while there is none.
+var cpuTimer int32 = -1
+
+// guard makes the timers, and puts the handler before those of the Go runtime,
+// which must have been set already. It reports whether the kernel knows of the
+// signals by itself now.
+func guard() bool {
+	setKillAfter(killAfter)
+	signo, handled := endSignal()
+	var err error
+	if killTimer, err = newTimer(unix.CLOCK_MONOTONIC, signo, CauseLate); err != nil {
+		return false // out of resources: what follows has less to rely on
+	}
+	if cpuTimer, err = newTimer(unix.CLOCK_PROCESS_CPUTIME_ID, signo, CauseStuck); err != nil {
+		return false
+	}
+	return handled && handle() == nil
+}
+
+// newTimer makes a timer that sends a signal with a cause as its value.
+func newTimer(clock int32, signo unix.Signal, cause Cause) (int32, error) {
+	event := signalEvent{value: uint64(cause), signo: int32(signo)}
+	var id int32
+	_, _, errno := unix.Syscall(unix.SYS_TIMER_CREATE, uintptr(clock), uintptr(unsafe.Pointer(&event)), uintptr(unsafe.Pointer(&id))) //nolint:gosec // the kernel's interface
+	if errno != 0 {
+		return -1, errno
+	}
+	return id, nil
+}
+
+func arm(id int32, spec *timerSpec) {
+	if id >= 0 {
+		_, _, _ = unix.Syscall6(unix.SYS_TIMER_SETTIME, uintptr(id), 0, uintptr(unsafe.Pointer(spec)), 0, 0, 0) //nolint:gosec // the kernel's interface
+	}
+}
+
+// setKillAfter says how long after the first signal the process is killed.
+func setKillAfter(d time.Duration) {
+	// The handler may run in between; either part is as good as the other.
+	atomic.StoreInt64(&killSpec.nsec, int64(d%time.Second))
+	atomic.StoreInt64(&killSpec.sec, int64(d/time.Second))
+}
+
+// armKill is what the handler does where there is none.
+func armKill() { arm(killTimer, &killSpec) }
+
+// putOff lets the watchdog bite when the process has used so much more
+// processor time. It bites three times, a second of that time apart, before it
+// kills: a clock that jumps, as after a pause of a virtual machine, makes it
+// bite once.
+func putOff(d time.Duration) {
+	atomic.StoreUint32(&bites, 0)
+	arm(cpuTimer, &timerSpec{everySec: 1, sec: int64(d / time.Second), nsec: int64(d % time.Second)})
+}
+
+func setWords(w *Words) { words = w }
+
+// noteLate does what the handler would when the process ends by force.
+func noteLate() {
+	var now unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &now) == nil {
+		words[3], words[4] = uint64(now.Sec), uint64(now.Nsec) //nolint:gosec // never negative
+	}
+	atomic.StoreUint32((*uint32)(unsafe.Pointer(&words[0])), uint32(CauseLate)) //nolint:gosec // as the handler does
+}

@@ -1,0 +1,14 @@
+//go:build !linux
+
+package stop
+
+import "time"
+
+// There are no timers that kill: goroutines do what can be done.
+
+func guard() bool                { return false }
+func setKillAfter(time.Duration) {}
+func armKill()                   {}
+func putOff(time.Duration)       {}
+func setWords(*Words)            {}
+func noteLate()                  {}

@@ -31,7 +31,7 @@ func moduleFiles(dir string) ([]string, error) {
 	if !info.IsDir() {
 		return nil, untrustedError("not a directory: name the directory that holds the .wasm files")
 	}
-	if err := checkOwner(info); err != nil {
+	if err := checkDir(dir, info); err != nil {
 		return nil, err
 	}
 	files, err := filepath.Glob(filepath.Join(escapeGlob(dir), "*.wasm"))
@@ -61,7 +61,7 @@ func (p pluginPath) read() (wasm []byte, was stamp, err error) {
 	if err != nil {
 		return nil, stamp{}, err
 	}
-	if err := p.acceptable(info); err != nil {
+	if err := p.acceptable(f, info); err != nil {
 		return nil, stamp{}, err
 	}
 	if was, err = stampOfOpen(f); err != nil {
@@ -81,12 +81,12 @@ func (p pluginPath) read() (wasm []byte, was stamp, err error) {
 }
 
 // acceptable refuses what isn't a module file, or not a trusted one.
-func (p pluginPath) acceptable(info os.FileInfo) error {
+func (p pluginPath) acceptable(f *os.File, info os.FileInfo) error {
 	if !info.Mode().IsRegular() {
 		return errors.New("not a regular file: copy the module here")
 	}
 	if !p.named {
-		if err := checkOwner(info); err != nil {
+		if err := checkFile(f); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"waymark/host/acl"
 )
 
 // untrustedError says that somebody else could have written a plugin file.
@@ -12,9 +14,22 @@ type untrustedError string
 
 func (e untrustedError) Error() string { return string(e) }
 
-// checkOwner refuses a plugin file or directory that somebody else could have
-// written: its code decides what this agent says.
-func checkOwner(info os.FileInfo) error {
+// checkFile refuses an open plugin file or directory that somebody else could
+// have written: its code decides what this agent says.
+func checkFile(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	return checkWriters(info, func() ([]acl.Writer, bool, error) { return acl.OfFile(f) })
+}
+
+// checkDir is checkFile for a directory that needn't be readable.
+func checkDir(path string, info os.FileInfo) error {
+	return checkWriters(info, func() ([]acl.Writer, bool, error) { return acl.OfPath(path) })
+}
+
+func checkWriters(info os.FileInfo, list func() ([]acl.Writer, bool, error)) error {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return untrustedError("its owner can't be found out")
@@ -25,17 +40,43 @@ func checkOwner(info os.FileInfo) error {
 		return untrustedError("writable by everyone: chmod o-w it")
 	case !trustedOwner(st):
 		return untrustedError("owned by another user: chown it to yourself or to root")
-	case perm&0o020 != 0 && !ownGroup(st):
-		return untrustedError("writable by a group that isn't the owner's own: chmod g-w it")
+	}
+	writers, has, err := list()
+	switch {
+	case err != nil:
+		return untrustedError(fmt.Sprintf("who may write it can't be found out, from its access control list: %v: remove the list (setfacl -b)", err))
+	case has: // then the mode's bits of the group are something else
+		return checkList(writers, st)
+	case perm&0o020 != 0 && !ownGroup(st.Gid, st):
+		return untrustedError(ofAnotherGroup)
 	}
 	return nil
 }
 
-func trustedOwner(st *syscall.Stat_t) bool { return st.Uid == 0 || int(st.Uid) == os.Geteuid() }
+const ofAnotherGroup = "writable by a group that isn't the owner's own: chmod g-w it"
 
-// ownGroup reports whether a file's group is its owner's private one, which
+// checkList refuses what an access control list lets somebody else write.
+func checkList(writers []acl.Writer, st *syscall.Stat_t) error {
+	for _, w := range writers {
+		switch {
+		case w.Kind == acl.OwningGroup && ownGroup(st.Gid, st), w.Kind == acl.Group && ownGroup(w.ID, st),
+			w.Kind == acl.User && trustedUser(w.ID):
+			continue
+		case w.Kind == acl.OwningGroup:
+			return untrustedError(ofAnotherGroup)
+		}
+		return untrustedError(fmt.Sprintf("writable by %s, as its access control list says: take the entry away (setfacl -x, setfacl -b)", w))
+	}
+	return nil
+}
+
+func trustedOwner(st *syscall.Stat_t) bool { return trustedUser(st.Uid) }
+
+func trustedUser(id uint32) bool { return id == 0 || int(id) == os.Geteuid() }
+
+// ownGroup reports whether a group is the private one of a file's owner, which
 // on systems that have such groups carries the same number.
-func ownGroup(st *syscall.Stat_t) bool { return st.Gid == st.Uid }
+func ownGroup(id uint32, st *syscall.Stat_t) bool { return id == st.Uid }
 
 // checkLinks refuses a path that leads over a link which somebody else could
 // point elsewhere: its own, or one in a directory that others may write to. In
@@ -54,7 +95,7 @@ func checkLinks(path string) error {
 		if err != nil || dir.Mode()&os.ModeSticky != 0 {
 			continue
 		}
-		if err := checkOwner(dir); err != nil {
+		if err := checkDir(filepath.Dir(link), dir); err != nil {
 			return untrustedError(fmt.Sprintf("it is reached by the link %s, in a directory that is %v", link, err))
 		}
 	}
@@ -74,7 +115,7 @@ func (p pluginPath) checkPlace() error {
 	if err != nil {
 		return nil //nolint:nilerr // opening the file says so too
 	}
-	if err := checkOwner(dir); err != nil {
+	if err := checkDir(filepath.Dir(target), dir); err != nil {
 		return untrustedError(fmt.Sprintf("it is a link into %s, which is %v", filepath.Dir(target), err))
 	}
 	return nil

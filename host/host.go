@@ -97,6 +97,7 @@ func New(opts Options) (*Host, error) {
 	}
 	h.sandbox = sandbox.New(sandbox.Options{
 		CacheDir: opts.CacheDir, KeyDir: opts.KeyDir, Compiler: opts.Compiler, Logger: opts.Logger,
+		Running: opts.Running.Begin,
 	})
 	h.approvals = approvals.Open(opts.Approvals, opts.Logger)
 	h.blobs = openBlobs(opts.MemoDir, opts.KeyDir, opts.Logger)

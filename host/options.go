@@ -7,6 +7,7 @@ import (
 
 	"waymark/abi"
 	"waymark/host/push"
+	"waymark/host/running"
 	"waymark/host/sandbox"
 	"waymark/host/snapshot"
 	"waymark/host/vfs"
@@ -66,6 +67,10 @@ type Options struct {
 	// Compiler compiles modules in processes of their own; nil means in this
 	// one. See sandbox.MaybeCompile.
 	Compiler *sandbox.Compiler
+	// Running notes which modules run, and knows which ones earlier processes
+	// died of: those aren't run until RetryPlugins. It stays the caller's, who
+	// closes it after the Host. Nil notes nothing.
+	Running Running
 	// Limits and FileLimits bound every run; Caps bounds the snapshot.
 	Limits     sandbox.Limits
 	FileLimits vfs.Limits
@@ -119,6 +124,16 @@ type PluginOptions struct {
 	FileLimits vfs.Limits
 }
 
+// Running is what a running.Record does for a Host.
+type Running interface {
+	// Begin notes that a module is called; end, that the call is over.
+	Begin(digest string, limit time.Duration) (end func())
+	// Quarantined returns why a module is not to be run, or "".
+	Quarantined(digest string) string
+	// Release ends all quarantines.
+	Release() error
+}
+
 // RootSpec names a root to look at.
 type RootSpec struct {
 	Path string
@@ -155,6 +170,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Running == nil {
+		o.Running = (*running.Record)(nil)
 	}
 	if o.Watch.Logger == nil {
 		o.Watch.Logger = o.Logger

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"log/slog"
 	"path"
 	"slices"
 
@@ -20,6 +21,11 @@ func (h *Host) loadBuiltin(ctx context.Context, opts *Options) (*plugin, error) 
 			return nil, err
 		}
 		h.builtinDigest = digestOf(wasm)
+		if reason := opts.Running.Quarantined(h.builtinDigest); reason != "" {
+			// Without it an agent is none. Its code is ours, so this is a fault to
+			// be told.
+			h.log.Error("the built-in resolvers are used all the same", slog.String("reason", reason))
+		}
 	}
 	p := &plugin{state: stateOf(BuiltinPath, &version{}), version: &version{digest: h.builtinDigest}}
 	hd := h.builtinHandle(opts)

@@ -26,7 +26,12 @@ func (h *Host) recognize(v *version) {
 // by loading it.
 func (h *Host) describe(ctx context.Context, opts *Options, f *pluginFile) error {
 	v := f.newest
-	if v.desc = h.blobs.description(v.digest); v.desc != nil {
+	v.desc = h.blobs.description(v.digest)
+	if reason := opts.Running.Quarantined(v.digest); reason != "" {
+		v.err, v.passing, v.wasm = quarantinedError(reason), true, nil // it is for RetryPlugins to try it again
+		return nil
+	}
+	if v.desc != nil {
 		v.remembered, v.wasm = true, nil
 		return nil
 	}
@@ -43,6 +48,11 @@ func (h *Host) describe(ctx context.Context, opts *Options, f *pluginFile) error
 	v.desc, hd.desc = m.Description(), m.Description()
 	return nil
 }
+
+// quarantinedError says that an earlier process died of a module.
+type quarantinedError string
+
+func (e quarantinedError) Error() string { return string(e) }
 
 // mayPass reports whether a module that can't be used may be usable later as it
 // is: when it isn't its own fault, or wasn't in time on a machine that may have

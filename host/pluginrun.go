@@ -158,9 +158,12 @@ func (h *Host) scopeOf(batch watch.Batch) (want scope, ok bool) {
 	return want, want.all || len(want.owners) > 0
 }
 
-// RetryPlugins ends all quarantines, tries modules again that couldn't be used,
+// RetryPlugins ends all quarantines, those of earlier processes too, tries modules again that couldn't be used,
 // and runs everything that isn't fresh.
 func (h *Host) RetryPlugins(ctx context.Context) (*Report, error) {
+	if err := h.opts.Running.Release(); err != nil {
+		return nil, err
+	}
 	if err := h.retryFiles(ctx); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package host
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 
 	"waymark/host/approvals"
@@ -13,7 +14,9 @@ import (
 func (a *arranger) use(f *pluginFile, v *version) (*plugin, *refusal) {
 	switch {
 	case v.err != nil:
-		return nil, &refusal{state: snapshot.PluginRejected, text: v.err.Error()}
+		return nil, unusable(v.err)
+	case a.opts.Running.Quarantined(v.digest) != "":
+		return nil, unusable(quarantinedError(a.opts.Running.Quarantined(v.digest)))
 	case v.desc == nil:
 		return nil, v.inWork()
 	case a.names[v.desc.Name] != "":
@@ -40,6 +43,16 @@ func (a *arranger) use(f *pluginFile, v *version) (*plugin, *refusal) {
 		})
 	}
 	return p, nil
+}
+
+// unusable is what is said of a version that can't be used.
+func unusable(err error) *refusal {
+	no := &refusal{state: snapshot.PluginRejected, text: err.Error()}
+	var quarantined quarantinedError
+	if errors.As(err, &quarantined) {
+		no.state = snapshot.PluginQuarantined
+	}
+	return no
 }
 
 // inWork is what is said of a version while it is tried.

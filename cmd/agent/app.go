@@ -11,7 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/internal/cli"
+	"waymark/host"
 	"waymark/host/config"
+	"waymark/host/running"
 	"waymark/host/sandbox"
 )
 
@@ -32,6 +34,11 @@ type app struct {
 	patience time.Duration
 
 	stdout, stderr io.Writer
+
+	// record is where it is noted which modules run; nil until note. Calls stands
+	// in for it where a test looks on.
+	record *running.Record
+	calls  func(*running.Record) host.Running
 
 	logFormat string
 	verbose   bool

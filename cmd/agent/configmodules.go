@@ -36,6 +36,7 @@ func (a *app) moduleWarnings(ctx context.Context, c *config.Config, places *conf
 
 // modules loads what the configuration names, as 'agent run' would.
 func (a *app) modules(ctx context.Context, c *config.Config, places *config.Places) (_ []snapshot.Plugin, err error) {
+	defer a.note(ctx, places, slog.New(slog.DiscardHandler))()
 	opts, err := a.hostOptions(&settings{}, c, places, variables{}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"os"
@@ -10,6 +12,17 @@ import (
 
 	"waymark/internal/wasmtest"
 )
+
+// cmdStuck has the calls of a module not come back, in agents from now on:
+// stuck FILE
+func cmdStuck(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: stuck FILE")
+	}
+	sum := sha256.Sum256([]byte(ts.ReadFile(args[0])))
+	ts.Setenv(envStuck, hex.EncodeToString(sum[:]))
+	ts.Setenv("GODEBUG", "asyncpreemptoff=1")
+}
 
 // cmdModule writes a small resolver module, in one step, that finds NOTES.md in
 // a root and names it after its version: module FILE NAME VERSION [READS…]

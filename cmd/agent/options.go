@@ -1,13 +1,16 @@
 package main
 
 import (
+	"context"
 	"log/slog"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"waymark/cmd/internal/stop"
 	"waymark/host"
 	"waymark/host/config"
+	"waymark/host/running"
 )
 
 // settings are the flags that run and resolve share.
@@ -29,6 +32,26 @@ func (s *settings) load(places *config.Places) (*config.Config, error) {
 	return config.Load(places.ConfigFiles...)
 }
 
+// note has it noted which modules run, and by which one an earlier agent was
+// ended, until unnote. Where that doesn't work it is a warning.
+func (a *app) note(ctx context.Context, places *config.Places, log *slog.Logger) (unnote func()) {
+	dir := filepath.Join(places.State, "running")
+	err := config.MakePrivate(dir)
+	if err == nil {
+		a.record, err = running.Open(dir)
+	}
+	if err != nil {
+		log.Warn("a module that ends the agent will be run again", slog.Any("error", err))
+		return func() {}
+	}
+	stop.Attach(ctx, (*stop.Words)(a.record.Words()), a.record.Beat)
+	return func() {
+		if err := a.record.Close(); err != nil {
+			log.Warn("it can't be noted that the agent has ended well", slog.Any("error", err))
+		}
+	}
+}
+
 // hostOptions turns a configuration into what the engine takes, all but roots
 // and push.
 func (a *app) hostOptions(s *settings, c *config.Config, places *config.Places, env variables, log *slog.Logger) (host.Options, error) {
@@ -38,6 +61,9 @@ func (a *app) hostOptions(s *settings, c *config.Config, places *config.Places, 
 		MemoDir:   filepath.Join(places.Cache, "memo"),
 		Approvals: filepath.Join(places.State, "approvals.json"),
 		Progress:  a.progress, Logger: log,
+	}
+	if opts.Running = a.record; a.calls != nil {
+		opts.Running = a.calls(a.record)
 	}
 	opts.Configure(c)
 	opts.Limits.Time = max(opts.Limits.Time, a.patience)

@@ -52,6 +52,7 @@ func (a *app) prepare(ctx context.Context, s *runSettings) (_ *daemon, err error
 	if err := d.listen(ctx); err != nil {
 		return d, err
 	}
+	d.unnote = a.note(ctx, places, log)
 	return d, d.makeHost(ctx, c)
 }
 

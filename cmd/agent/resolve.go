@@ -54,6 +54,7 @@ func (a *app) resolve(ctx context.Context, s *settings, dirs []string, asJSON, e
 	if err != nil {
 		return err
 	}
+	defer a.note(ctx, places, log)()
 	opts, err := a.hostOptions(s, c, places, variables{}, log)
 	if err != nil {
 		return err

@@ -109,6 +109,7 @@ type daemon struct {
 
 	listener io.Closer
 	serve    func(ctx context.Context) error
+	unnote   func() // nil while nothing is noted
 }
 
 // run serves until ctx ends.
@@ -153,6 +154,9 @@ func (d *daemon) close() error {
 		if err := d.listener.Close(); !errors.Is(err, os.ErrClosed) {
 			errs = append(errs, ignoreClosed(err))
 		}
+	}
+	if d.unnote != nil {
+		d.unnote()
 	}
 	return errors.Join(errs...)
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"waymark/cmd/internal/stop"
+	"waymark/host"
+	"waymark/host/running"
 	"waymark/host/sandbox"
 	"waymark/internal/guestbuild"
 )
@@ -58,8 +60,32 @@ func agentMain() {
 		a := app{compiler: compiler, patience: patience, stdout: os.Stdout, stderr: os.Stderr, builtin: func() ([]byte, error) {
 			return os.ReadFile(os.Getenv(envBuiltin))
 		}}
+		if digest := os.Getenv(envStuck); digest != "" {
+			a.calls = func(r *running.Record) host.Running { return stuck{r, digest} }
+		}
 		return a.run(ctx, os.Args[1:])
 	})
+}
+
+// envStuck is the digest of a module whose calls don't come back in an agent
+// under test, as if its native code looped for ever: nothing that runs a module
+// lets one do that, but for faults that nobody knows of.
+const envStuck = "WAYMARK_TEST_STUCK"
+
+type stuck struct {
+	*running.Record
+	digest string
+}
+
+func (s stuck) Begin(digest string, limit time.Duration) (end func()) {
+	end = s.Record.Begin(digest, limit)
+	if digest == s.digest {
+		_, _ = os.Stderr.WriteString("stuck now\n")
+		for spinning := uint64(0); ; { // nor is it preempted, with GODEBUG=asyncpreemptoff=1
+			spinning++
+		}
+	}
+	return end
 }
 
 // built is what the scripts need besides the test binary.
@@ -110,7 +136,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"launch": cmdLaunch, "halt": cmdHalt, "await": cmdAwait, "exit": cmdExit, "get": cmdGet,
 			"fifo": cmdFIFO, "repeat": cmdRepeat, "absent": cmdAbsent, "normal": cmdNormal,
-			"module": cmdModule, "put": cmdPut,
+			"module": cmdModule, "put": cmdPut, "stuck": cmdStuck, "dies": cmdDies, "tell": cmdTell,
 		},
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -98,7 +99,7 @@ func lookPath(ts *testscript.TestScript, name string) (string, error) {
 
 func scriptEnv(ts *testscript.TestScript) []string {
 	env := os.Environ()
-	for _, name := range []string{"HOME", "PATH", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "WAYMARK_SOCKET", envBuiltin, envPatience,
+	for _, name := range []string{"HOME", "PATH", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "WAYMARK_SOCKET", envBuiltin, envPatience, envPunctual, envStuck, "GODEBUG",
 		"CODER_AGENT_EXP_INSTRUCTIONS_DIRS", "CODER_AGENT_EXP_INSTRUCTIONS_FILE", "CODER_AGENT_EXP_SKILLS_DIRS",
 		"CODER_AGENT_EXP_SKILL_META_FILE", "CODER_AGENT_EXP_MCP_CONFIG_FILES"} {
 		env = append(env, name+"="+ts.Getenv(name))
@@ -159,6 +160,48 @@ func cmdHalt(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".log"), []byte(text), 0o600))
 	if code := p.cmd.ProcessState.ExitCode(); signal == syscall.SIGTERM && code != 0 {
 		ts.Fatalf("%s ends with code %d:\n%s", args[0], code, text)
+	}
+}
+
+// signals are those that scripts name.
+var signals = map[string]syscall.Signal{
+	"TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "KILL": syscall.SIGKILL, "STOP": syscall.SIGSTOP, "HUP": syscall.SIGHUP,
+}
+
+// cmdTell sends a process signals: tell NAME SIGNAL…
+func cmdTell(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: tell NAME SIGNAL…")
+	}
+	for _, name := range args[1:] {
+		ts.Check(all(ts)[args[0]].cmd.Process.Signal(signals[name]))
+	}
+}
+
+// cmdDies waits until a process has ended as it should, by one of these exit
+// codes and signals: dies NAME HOW[|HOW]…
+func cmdDies(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: dies NAME HOW[|HOW]…")
+	}
+	p := all(ts)[args[0]]
+	select {
+	case <-p.done:
+	case <-time.After(patience):
+		ts.Fatalf("%s doesn't end", args[0])
+	}
+	text, _ := p.out.text()
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".log"), []byte(text), 0o600))
+	state := p.cmd.ProcessState
+	status, ok := state.Sys().(syscall.WaitStatus)
+	how := strconv.Itoa(state.ExitCode())
+	for name, s := range signals {
+		if ok && status.Signaled() && status.Signal() == s {
+			how = name
+		}
+	}
+	if !slices.Contains(strings.Split(args[1], "|"), how) {
+		ts.Fatalf("%s ends with %s, want %s:\n%s", args[0], state, args[1], text)
 	}
 }
 

@@ -14,7 +14,12 @@ import (
 // whyHere answers without an agent: it looks at what `agent run` with the same
 // flags would look at, once.
 func (a *app) whyHere(ctx context.Context, s *runSettings, places *config.Places, paths []string) (_ []why.Answer, err error) {
-	opts, err := a.onceOptions(s, places)
+	log, err := a.logger()
+	if err != nil {
+		return nil, err
+	}
+	defer a.note(ctx, places, log)()
+	opts, err := a.onceOptions(s, places, log)
 	if err != nil {
 		return nil, err
 	}
@@ -36,11 +41,7 @@ func (a *app) whyHere(ctx context.Context, s *runSettings, places *config.Places
 }
 
 // onceOptions are those of a host that looks once, and pushes nothing.
-func (a *app) onceOptions(s *runSettings, places *config.Places) (host.Options, error) {
-	log, err := a.logger()
-	if err != nil {
-		return host.Options{}, err
-	}
+func (a *app) onceOptions(s *runSettings, places *config.Places, log *slog.Logger) (host.Options, error) {
 	c, err := s.load(places)
 	if err != nil {
 		return host.Options{}, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"time"
 
 	"github.com/tetratelabs/wazero"
 
@@ -27,7 +28,11 @@ type Options struct {
 	// Spares is the number of prepared instances that a module keeps ready;
 	// 0 means one for each of its resolvers, at most 4.
 	Spares int
-	Logger *slog.Logger
+	// Running is called before a module is called, by its digest, with the time
+	// that the call may take, and what it returns after that; nil: nobody is
+	// told.
+	Running func(digest string, limit time.Duration) (end func())
+	Logger  *slog.Logger
 }
 
 // Host loads modules. It is safe for concurrent use.
@@ -41,6 +46,9 @@ type Host struct {
 // are then compiled anew by every process.
 func New(opts Options) *Host {
 	h := &Host{opts: opts, log: opts.Logger}
+	if h.opts.Running == nil {
+		h.opts.Running = func(string, time.Duration) func() { return func() {} }
+	}
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
 	}

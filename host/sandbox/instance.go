@@ -22,11 +22,13 @@ type instance struct {
 	initializers []string // exports still to be called before any other
 	memory       *memory.Allocator
 	limits       Limits
-	fs           *mount
-	stderr       *head
-	logs         logKeeper
-	blocks       *blocks
-	gov          *governor // of the call that is going on, or was last
+	// running notes that a call is going on; see Options.Running.
+	running func() (end func())
+	fs      *mount
+	stderr  *head
+	logs    logKeeper
+	blocks  *blocks
+	gov     *governor // of the call that is going on, or was last
 	// remembered is the length of all values of units, given and taken.
 	remembered int
 }
@@ -55,6 +57,7 @@ func (m *Module) blankInstance(ctx context.Context) *instance {
 	in := &instance{
 		initializers: m.meta.Initializers, limits: m.limits,
 		memory: memory.New(memory.Options{}), stderr: &head{max: stderrMax},
+		running: func() func() { return m.host.opts.Running(m.digest, m.limits.Time) },
 	}
 	in.gov = newGovernor(ctx, m.limits, 0)
 	in.fs = &mount{in: in}
@@ -113,6 +116,7 @@ func (in *instance) call(ctx context.Context, export string, input []byte) ([]by
 	}
 	// wazero need not watch the caller's context: the governor does.
 	callCtx := &runContext{context.WithoutCancel(ctx), in}
+	defer in.running()()
 	for _, name := range in.initializers {
 		if _, err := in.invoke(callCtx, name); err != nil {
 			return nil, err

@@ -27,8 +27,10 @@ type Host struct {
 
 	published snapshot.Publisher
 	flights   flights
-	ready     chan struct{} // closed when the first snapshot isn't held back
-	unsaved   chan struct{} // holds a token while there are memos to save
+	// Who is in a hurry for the turn, and for the plugins.
+	hurry, pluginHurry hurry
+	ready              chan struct{} // closed when the first snapshot isn't held back
+	unsaved            chan struct{} // holds a token while there are memos to save
 
 	approvals  *approvals.Store
 	pluginNews chan struct{} // holds a token while plugin files are to be looked at

@@ -21,6 +21,7 @@ type tiny struct {
 	name, version string
 	reads         []string // besides F.md
 	fails         bool     // resolve answers nonsense
+	wild          bool     // resolve doesn't come back
 }
 
 // build assembles the module, in a millisecond.
@@ -35,7 +36,7 @@ func (m tiny) build() []byte {
 	if m.fails {
 		resolve = []byte("nonsense")
 	}
-	return wasmtest.File{Describe: string(describe), Resolve: string(resolve)}.Bytes()
+	return wasmtest.File{Describe: string(describe), Resolve: string(resolve), Endless: m.wild}.Bytes()
 }
 
 // quick watches without waiting, and re-checks only for events.

@@ -42,6 +42,9 @@ type Options struct {
 	// PluginSettle is how long a plugin file must have stayed the same before
 	// Run takes it; 0 means DefaultPluginSettle.
 	PluginSettle time.Duration
+	// ReloadWithin is how long Reconfigure waits for modules to be loaded; 0
+	// means DefaultReloadWithin.
+	ReloadWithin time.Duration
 	// Approvals is the file that remembers which modules were let run; see
 	// host/approvals. Run and Approve write it. Empty remembers within this
 	// Host.
@@ -155,6 +158,9 @@ type RootSpec struct {
 func (o *Options) setDefaults() {
 	if o.PluginSettle <= 0 {
 		o.PluginSettle = DefaultPluginSettle
+	}
+	if o.ReloadWithin <= 0 {
+		o.ReloadWithin = DefaultReloadWithin
 	}
 	if o.Progress == nil {
 		o.Progress = func(string) {}

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"waymark/host/watch"
@@ -38,6 +39,8 @@ func (h *Host) followPlugins(ctx context.Context) error {
 // lookAtPlugins takes over what has changed in the plugin files, as far as it
 // has settled, and returns when to look again even if nothing happens.
 func (h *Host) lookAtPlugins(ctx context.Context) (next time.Time, err error) {
+	h.pluginHurry.wait(ctx)
+	h.hurry.wait(ctx)
 	ctx, leave, err := h.enterPlugins(ctx)
 	if err != nil {
 		return next, err
@@ -50,8 +53,20 @@ func (h *Host) lookAtPlugins(ctx context.Context) (next time.Time, err error) {
 }
 
 // restock is a look at the plugin files, from the first stat to the last module
-// that is closed. The caller holds the plugins.
+// that is closed. The caller holds the plugins. What somebody in a hurry
+// interrupts is left to followPlugins.
 func (h *Host) restock(ctx context.Context, atOnce bool) (time.Time, error) {
+	ctx, end := h.pluginHurry.begin(ctx)
+	defer end()
+	next, err := h.restockAll(ctx, atOnce)
+	if errors.Is(err, errHurry) {
+		h.pluginsChanged()
+		return time.Time{}, nil
+	}
+	return next, err
+}
+
+func (h *Host) restockAll(ctx context.Context, atOnce bool) (time.Time, error) {
 	v := h.shelf.survey(&h.opts, time.Now(), atOnce)
 	h.watchPlugins()
 	for _, f := range v.due {

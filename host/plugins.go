@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"time"
 
@@ -43,18 +44,34 @@ type plugin struct {
 // module that was loaded by an earlier process, and hasn't changed, isn't loaded
 // again before it is needed. What can't be used is reported in Plugins and
 // logged; the error is the context's, that the Host is closed, or that of
-// Options.Builtin. A refresh waits for it.
+// Options.Builtin. A refresh waits for it. Other roots and a reload don't: Load
+// goes on after them with what is left to do.
 func (h *Host) Load(ctx context.Context) error {
+	for {
+		err := h.load(ctx)
+		if !errors.Is(err, errHurry) {
+			return err
+		}
+		h.pluginHurry.wait(ctx)
+		h.hurry.wait(ctx)
+	}
+}
+
+func (h *Host) load(ctx context.Context) error {
 	ctx, leave, err := h.enterPlugins(ctx)
 	if err != nil {
 		return err
 	}
 	defer leave()
+	ctx, end := h.pluginHurry.begin(ctx)
+	defer end()
 	ctx, leaveTurn, err := h.enter(ctx)
 	if err != nil {
 		return err
 	}
 	defer leaveTurn()
+	ctx, endTurn := h.hurry.begin(ctx)
+	defer endTurn()
 	defer h.sweep()
 	lazy := func(v *version) bool { return v.remembered }
 	list, err := h.stock(ctx, &h.opts, lazy)

@@ -11,6 +11,9 @@ const (
 	// before it is taken: the writes of a copy or a linker are closer together,
 	// and a person hardly notices it.
 	DefaultPluginSettle = 250 * time.Millisecond
+	// DefaultReloadWithin is how long a reload waits for modules: most are
+	// loaded in less, and some are compiled for half a minute.
+	DefaultReloadWithin = 3 * time.Second
 	// movingFor is how long a file may go on changing until that is said.
 	movingFor = 2 * time.Second
 	// youngFor is how old a file's times must be to be trusted: on coarse

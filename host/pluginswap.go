@@ -37,6 +37,8 @@ func (h *Host) install(ctx context.Context, list []*plugin) error {
 	}
 	h.forgetOutcomes()
 	h.owing = true // if who waits for it gives up, somebody else has to do it
+	ctx, end := h.hurry.begin(ctx)
+	defer end()
 	_, err = h.refresh(ctx, everything(ReasonPlugins))
 	h.owing = err != nil
 	return err

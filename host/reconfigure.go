@@ -11,6 +11,7 @@ import (
 // what is known of them. It changes nothing when a root that must exist can't
 // be opened.
 func (h *Host) SetRoots(ctx context.Context, specs []RootSpec) error {
+	defer h.hurry.enter()()
 	_, leave, err := h.enter(ctx)
 	if err != nil {
 		return err
@@ -61,24 +62,33 @@ func (h *Host) forget(gone []*rootSlot) {
 // narrows them, exclude patterns, limits, caps and the paces of watching. It
 // changes nothing on an error. Roots and the peer have methods of their own.
 // The next refresh looks at everything anew.
+//
+// It waits neither for modules that run, which are interrupted and run again
+// later, nor, for longer than Options.ReloadWithin, for modules that are
+// loaded: those are shown as being compiled, and come into use when they are
+// ready, if Run is there to do it.
 func (h *Host) Reconfigure(ctx context.Context, opts Options) error {
 	if err := vfs.CheckExclude(opts.Exclude); err != nil {
 		return err
 	}
+	calm := h.pluginHurry.enter()
+	defer calm()
 	ctx, leavePlugins, err := h.enterPlugins(ctx)
 	if err != nil {
 		return err
 	}
 	defer leavePlugins()
+	calm() // who comes now waits for the plugins anyway
 	next := h.opts
 	next.DisableBuiltin, next.BuiltinConfig = opts.DisableBuiltin, opts.BuiltinConfig
 	next.PluginFiles, next.PluginDirs, next.Plugins = opts.PluginFiles, opts.PluginDirs, opts.Plugins
 	next.Only, next.Exclude, next.Limits, next.FileLimits, next.Caps = opts.Only, opts.Exclude, opts.Limits, opts.FileLimits, opts.Caps
-	list, err := h.stock(ctx, &next, func(*version) bool { return false })
+	list, err := h.stockSoon(ctx, &next)
 	defer h.sweep()
 	if err != nil {
 		return err
 	}
+	defer h.hurry.enter()()
 	_, leave, err := h.enter(ctx)
 	if err != nil {
 		return err
@@ -98,6 +108,19 @@ func (h *Host) Reconfigure(ctx context.Context, opts Options) error {
 	h.pluginsChanged()
 	h.setWatching(opts)
 	return nil
+}
+
+// stockSoon is stock, but for modules that can't be loaded in time. They are
+// left to followPlugins.
+func (h *Host) stockSoon(ctx context.Context, opts *Options) ([]*plugin, error) {
+	soon, cancel := context.WithTimeout(ctx, opts.ReloadWithin)
+	defer cancel()
+	list, err := h.stock(soon, opts, func(*version) bool { return false })
+	if err != nil && soon.Err() != nil && ctx.Err() == nil {
+		h.log.Info("configuration in force before all modules are loaded", slog.Duration("after", opts.ReloadWithin))
+		return h.arrange(opts, false), nil
+	}
+	return list, err
 }
 
 // setWatching begins to watch anew if the paces differ.

@@ -84,11 +84,28 @@ func (h *Host) fly(f *flight) (*Report, error) {
 	case <-f.ctx.Done():
 		return nil, cause(f.ctx)
 	}
+	for {
+		report, err := h.flyOnce(f)
+		if !errors.Is(err, errHurry) {
+			return report, err
+		}
+		h.hurry.wait(f.ctx)
+	}
+}
+
+// flyOnce is a try at a flight's refresh.
+//
+// # Errors
+//
+// errHurry says that it is to be made again.
+func (h *Host) flyOnce(f *flight) (*Report, error) {
 	ctx, leave, err := h.enter(f.ctx)
 	if err != nil {
 		return nil, cause(f.ctx)
 	}
 	defer leave()
+	ctx, end := h.hurry.begin(ctx)
+	defer end()
 	return h.refresh(ctx, h.flights.depart(f))
 }
 

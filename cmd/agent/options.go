@@ -66,7 +66,7 @@ func (a *app) hostOptions(s *settings, c *config.Config, places *config.Places, 
 		opts.Running = a.calls(a.record)
 	}
 	opts.Configure(c)
-	opts.Limits.Time = max(opts.Limits.Time, a.patience)
+	opts.Limits.Time, opts.ReloadWithin = max(opts.Limits.Time, a.patience), a.patience
 	env.configure(&opts)
 	for _, dir := range c.Plugins.Dirs {
 		// Without a home directory there are no plugins in it either.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -43,6 +45,7 @@ func (d *daemon) follow(ctx context.Context) error {
 	g.Go(func() error { forward(ctx, w, batches); return nil })
 	d.react(ctx, hup, batches)
 	cancel()
+	d.refreshing.Wait()
 	return errors.Join(w.Close(), g.Wait())
 }
 
@@ -161,7 +164,27 @@ func (d *daemon) takeOver(ctx context.Context) error {
 	}
 	// Held back, the first snapshot may be waiting for a file that only the
 	// caller of this notices: it must not be waited for here.
-	return d.fresh(ctx)
+	return d.freshSoon(ctx)
+}
+
+// freshWithin is how long a reload waits for what is found under the new
+// configuration, which is in force by then.
+const freshWithin = 2 * time.Second
+
+// freshSoon is fresh, but for modules that take long: it goes on without being
+// waited for.
+func (d *daemon) freshSoon(ctx context.Context) error {
+	done := make(chan error, 1)
+	d.refreshing.Go(func() { done <- d.fresh(ctx) })
+	soon := time.NewTimer(cmp.Or(d.app.patience, freshWithin))
+	defer soon.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-soon.C:
+		d.log.Info("modules take long to look at everything anew", slog.Duration("waited", freshWithin))
+		return nil
+	}
 }
 
 // setPeer pushes to another peer if the configuration names one.

@@ -104,6 +104,8 @@ type daemon struct {
 	started   time.Time
 	stamp     string // of the configuration in force; only follow changes it
 
+	refreshing sync.WaitGroup // after reloads; follow's
+
 	mu          sync.Mutex // guards configError
 	configError string
 

@@ -23,6 +23,8 @@ type File struct {
 	Describe string
 	// Resolve is what resolve answers.
 	Resolve string
+	// Endless makes resolve loop for ever instead.
+	Endless bool
 	// NoResolve leaves the export of resolve out.
 	NoResolve bool
 	// Memory is the number of pages; 0 means as many as the texts need.
@@ -58,6 +60,9 @@ func (f File) Bytes() []byte {
 		{0, 0x0b}, // nothing
 		answerBody(0, uint32(len(f.Describe))),
 		answerBody(uint32(len(f.Describe)), uint32(len(f.Resolve))),
+	}
+	if f.Endless {
+		bodies[2] = []byte{0, 0x03, 0x40, 0x0c, 0, 0x0b, 0x41, 0, 0x0b} // loop; br 0; end; i32.const 0; end
 	}
 	exports := [][]byte{}
 	export := func(name string, index uint32) {

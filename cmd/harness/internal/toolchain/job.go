@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // job is one build.
@@ -62,7 +63,10 @@ func (j *job) run(ctx context.Context, env []string, tool string, args ...string
 	cmd := exec.CommandContext(ctx, tool, args...) //nolint:gosec // the toolchains are chosen here
 	cmd.Dir = j.dir
 	cmd.Env = append(os.Environ(), env...)
-	// A tool may leave a child behind that holds its standard error open.
+	// A tool ends with all that it has started, and with this process.
+	cmd.SysProcAttr = group()
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	// It may leave a child behind all the same that holds its standard error open.
 	cmd.WaitDelay = waitDelay
 	var text bytes.Buffer
 	var out io.Writer = &text

@@ -85,6 +85,9 @@ func (a *app) daemon(ctx context.Context, s *runSettings) (err error) {
 	if d != nil {
 		defer func() { err = errors.Join(err, d.close()) }()
 	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil // told to end before it had begun, which is no failure
+	}
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -78,7 +79,13 @@ token that was in the file once and isn't any more is no longer valid.`,
   hub serve --monitor 127.0.0.1:9090
   hub serve --db postgres://waymark@db.example.com/waymark --allow-host hub.example.com`,
 		Args: exactly(),
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			err := f.run(cmd)
+			if cmd.Context().Err() != nil && errors.Is(err, context.Canceled) {
+				return nil // told to end before it had begun, which is no failure
+			}
+			return err
+		},
 	}
 	addDB(cmd, &f.listen.DB)
 	flags := cmd.Flags()

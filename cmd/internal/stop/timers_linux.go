@@ -87,13 +87,16 @@ func putOff(d time.Duration) {
 	arm(cpuTimer, &timerSpec{everySec: 1, sec: int64(d / time.Second), nsec: int64(d % time.Second)})
 }
 
-func setWords(w *Words) { words = w }
+func setWords(w *Words) { atomic.StorePointer(wordsAt(), unsafe.Pointer(w)) } //nolint:gosec // a pointer that the handler reads
+
+func wordsAt() *unsafe.Pointer { return (*unsafe.Pointer)(unsafe.Pointer(&words)) } //nolint:gosec // as above
 
 // noteLate does what the handler would when the process ends by force.
 func noteLate() {
+	w := (*Words)(atomic.LoadPointer(wordsAt()))
 	var now unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &now) == nil {
-		words[3], words[4] = uint64(now.Sec), uint64(now.Nsec) //nolint:gosec // never negative
+		w[3], w[4] = uint64(now.Sec), uint64(now.Nsec) //nolint:gosec // never negative
 	}
-	atomic.StoreUint32((*uint32)(unsafe.Pointer(&words[0])), uint32(CauseLate)) //nolint:gosec // as the handler does
+	atomic.StoreUint32((*uint32)(unsafe.Pointer(&w[0])), uint32(CauseLate)) //nolint:gosec // as the handler does
 }

@@ -20,11 +20,11 @@ const (
 	// inARow is how often processes must have ended while a module ran until it
 	// is to blame, where nothing says more.
 	inARow = 3
-	// spunFor is the processor time that a process has used between being told
-	// to end and being ended by force, if it was a module that kept it: of some
-	// seconds, on a machine that has other things to do. One that only waits uses
-	// next to nothing.
-	spunFor = 500 * time.Millisecond
+	// The processor time that a process has used in some seconds between being
+	// told to end and being ended by force, on a machine that has other things to
+	// do, if it was a module that kept it. Where no goroutine ran, one that waits
+	// for a page uses nothing at all.
+	spunFor, spunAlone = 500 * time.Millisecond, 100 * time.Millisecond
 
 	verdictsName = "verdicts.json"
 	lockName     = "lock"
@@ -34,9 +34,10 @@ const (
 
 // The causes, as in stop.Words.
 const (
-	causeStuck = 1
-	causeLate  = 2
-	causeAgain = 3
+	causeStuck  = 1
+	causeLate   = 2
+	causeAgain  = 3
+	causeForced = 4
 )
 
 // verdict is what is known of a module that processes died with.
@@ -184,9 +185,9 @@ func (l *leftover) blame(judged map[string]verdict) {
 	switch {
 	case l.cause == causeStuck:
 		quarantine(judged, guilty, textStuck, at)
-	case l.cause == causeLate && l.used >= spunFor:
+	case l.cause == causeLate && l.used >= spunAlone, l.cause == causeForced && l.used >= spunFor:
 		quarantine(judged, guilty, textLate, at)
-	case l.cause == causeLate || l.cause == causeAgain:
+	case l.cause == causeLate || l.cause == causeForced || l.cause == causeAgain:
 		// It waited for something, or wasn't given the time.
 	default:
 		l.count(judged, at)

@@ -48,9 +48,10 @@ func process(dir string, does []string) int {
 			r.Beat()
 		case "stuck":
 			r.Words()[0] = 1
-		case "late": // having used so much
+		case "late", "forced": // having used so much
+			cause := map[string]uint64{"late": 2, "forced": 4}[what]
 			d, _ := time.ParseDuration(arg)
-			*r.Words() = [5]uint64{2, 1, 0, 1 + uint64(d/time.Second), uint64(d % time.Second)}
+			*r.Words() = [5]uint64{cause, 1, 0, 1 + uint64(d/time.Second), uint64(d % time.Second)}
 		case "again":
 			r.Words()[0] = 3
 		case "close":
@@ -128,8 +129,10 @@ func TestWhoIsToBlame(t *testing.T) {
 		"two ran, one for too long":      {[]life{{"begin a", "overdue b", "beat", "stuck"}}, "b"},
 		"too long, but it ended":         {[]life{{"overdue a", "beat", "end a", "begin b", "stuck"}}, "b"},
 		"the process ended well":         {[]life{{"begin a", "close"}}, ""},
-		"it had been told to end, spun":  {[]life{{"begin a", "late 1s"}}, "a"},
-		"it had been told to end, slept": {[]life{{"begin a", "late 100ms"}}, ""},
+		"it had been told to end, spun":  {[]life{{"begin a", "late 200ms"}}, "a"},
+		"it had been told to end, slept": {[]life{{"begin a", "late 50ms"}}, ""},
+		"something had, spun":            {[]life{{"begin a", "forced 1s"}}, "a"},
+		"something had, slept":           {[]life{{"begin a", "forced 200ms"}}, ""},
 		"it had been told twice":         {[]life{{"begin a", "again"}, {"begin a", "again"}, {"begin a", "again"}}, ""},
 		"killed once":                    {[]life{died}, ""},
 		"killed twice":                   {[]life{died, died}, ""},

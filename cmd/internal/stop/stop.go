@@ -40,10 +40,13 @@ type Cause uint32
 const (
 	// CauseStuck: it used processor time, and no goroutine ran.
 	CauseStuck Cause = 1
-	// CauseLate: it was told to end, and didn't in time.
+	// CauseLate: it was told to end, and no goroutine ran that could have seen
+	// to it in time.
 	CauseLate Cause = 2
 	// CauseAgain: it was told to end twice.
 	CauseAgain Cause = 3
+	// CauseForced: it was told to end, and something in it didn't.
+	CauseForced Cause = 4
 )
 
 // Main runs a program and ends the process with the code that it returns. The
@@ -120,7 +123,7 @@ const lastWords = 200 * time.Millisecond
 
 // force ends the process.
 func (s *stopper) force(told os.Signal, since time.Duration) {
-	noteLate()
+	noteForced()
 	said := make(chan struct{})
 	go func() { // nobody waits for it: the process ends
 		defer close(said)

@@ -91,12 +91,12 @@ func setWords(w *Words) { atomic.StorePointer(wordsAt(), unsafe.Pointer(w)) } //
 
 func wordsAt() *unsafe.Pointer { return (*unsafe.Pointer)(unsafe.Pointer(&words)) } //nolint:gosec // as above
 
-// noteLate does what the handler would when the process ends by force.
-func noteLate() {
+// noteForced does what the handler does, for an end by a goroutine.
+func noteForced() {
 	w := (*Words)(atomic.LoadPointer(wordsAt()))
 	var now unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &now) == nil {
 		w[3], w[4] = uint64(now.Sec), uint64(now.Nsec) //nolint:gosec // never negative
 	}
-	atomic.StoreUint32((*uint32)(unsafe.Pointer(&w[0])), uint32(CauseLate)) //nolint:gosec // as the handler does
+	atomic.StoreUint32((*uint32)(unsafe.Pointer(&w[0])), uint32(CauseForced)) //nolint:gosec // as the handler does
 }

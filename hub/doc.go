@@ -43,7 +43,7 @@
 //
 // See Limits. What agents can make a hub hold is bounded, whatever they do:
 // Limits.Large messages of 4 MiB that are received and stored, of which one
-// token has two and all strangers together two; 64 KiB for every other call
+// token has one and all strangers together one; 64 KiB for every other call
 // that is under way; and 8 MiB of unread streams for each WebSocket, of which
 // a token has Limits.SessionsPerToken. A message that would take much to
 // decode is refused, or waits for the few places for such. Who is slow,

@@ -95,7 +95,7 @@ type Pin struct {
 
 // Login is a way into the hub's page.
 type Login struct {
-	// URL works once. Whoever has it can read everything: it is a secret.
+	// URL works once. Whoever has it can read what the token shows: it is a secret.
 	URL       string    `json:"url"`
 	ExpiresAt time.Time `json:"expires_at"`
 }

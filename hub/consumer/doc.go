@@ -8,8 +8,10 @@
 //
 // # Who may ask
 //
-// Every request shows a reader's token, as "Authorization: Bearer" or as the
-// cookie CookieName, which the hub's page has. What a page of another origin
+// Every request shows a reader's token, as "Authorization: Bearer", or the
+// session of a browser in the cookie CookieName. What a token's scope doesn't
+// show isn't there for the reader, in any answer: handlers have no other way to
+// the store than one that knows the scope. Revisions stay hub-wide. What a page of another origin
 // has a browser send is refused where it would change something. The Host
 // header is package hub's business.
 //
@@ -29,7 +31,8 @@
 //     the form of an answer. JSON is JSON, bodies are plain text or bytes, and
 //     no text ends the fence that the Markdown rendering puts around it.
 //   - A token that is revoked, by whomever, ends its streams and waiting
-//     requests within Limits.Recheck.
+//     requests, and those of its sessions, within Limits.Recheck; one that
+//     expires does so at that moment.
 //   - Neither payloads nor tokens are logged.
 //
 // # Concurrency

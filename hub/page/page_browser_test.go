@@ -362,7 +362,7 @@ func testPins(t *testing.T, browser chrome) {
 	b.quiet()
 }
 
-// testSigningOut: the browser's token ends, by hand and from afar.
+// testSigningOut: the browser's session ends, by hand and from afar.
 func testSigningOut(t *testing.T, browser chrome) {
 	s := newSite(t)
 	s.agent("dev-1", "").push([]*waymark.Resource{skill("s", "x")})
@@ -379,7 +379,7 @@ func testSigningOut(t *testing.T, browser chrome) {
 
 	b.run(chromedp.Navigate(s.link()))
 	b.visible("html[data-ready]")
-	s.revokePageTokens()
+	s.revoke()
 	b.click("#tab-history")
 	b.until(`document.querySelector('#notice').innerText.includes('You are signed out')`)
 	b.quiet("401")

@@ -17,10 +17,9 @@ func admit(wasm []byte, pages int) (*meter.Result, error) {
 		return nil, err
 	}
 	m, err := meter.Rewrite(wasm, meter.Options{
-		Weights: importWeight,
-		Guard:   guardOf,
-		Wrap:    []string{abi.ExportDescribe, abi.ExportResolve, meter.StartExport, exportInitialize, exportCtors, exportHaskell},
-		Limits:  meter.Limits{MaxModule: MaxModule, MaxMemoryPages: pages},
+		Guard:  guardOf,
+		Wrap:   []string{abi.ExportDescribe, abi.ExportResolve, meter.StartExport, exportInitialize, exportCtors, exportHaskell},
+		Limits: meter.Limits{MaxModule: MaxModule, MaxMemoryPages: pages},
 	})
 	if err != nil {
 		return nil, asMeterReject(err)

@@ -69,7 +69,7 @@ func instantiateImports(ctx context.Context, r wazero.Runtime, namespace string)
 		})
 	case nsGuard:
 		for i := range hostImports {
-			if imp := &hostImports[i]; len(imp.bounds) > 0 {
+			if imp := &hostImports[i]; imp.call == nil {
 				params, results := imp.wazeroTypes()
 				export(imp.name, params, results, imp.guard)
 			}
@@ -78,7 +78,10 @@ func instantiateImports(ctx context.Context, r wazero.Runtime, namespace string)
 		for i := range hostImports {
 			if imp := &hostImports[i]; imp.module == namespace && imp.call != nil {
 				params, results := imp.wazeroTypes()
-				export(imp.name, params, results, imp.call)
+				export(imp.name, params, results, func(in *instance, stack []uint64) {
+					in.gov.charge(imp.weight)
+					imp.call(in, stack)
+				})
 			}
 		}
 	}

@@ -40,8 +40,8 @@ func (a *app) pluginsCommand() *cobra.Command {
 		Short: "List resolver modules and their states, try failing ones again, approve changed ones",
 		Long: `Plugins lists the modules that the running agent finds things with: the built-in one
 and those in the plugin directories. A module whose resolvers fail again and again is
-left alone for longer and longer; 'agent plugins retry' ends that, and looks at once at
-the files that couldn't be used.
+left alone for longer and longer, and one that an earlier agent died of altogether;
+'agent plugins retry' ends that, and looks at once at the files that couldn't be used.
 
 Files that appear, change or vanish in a plugin directory take effect by themselves. Where
 a new version of a file can't be used, the version before it goes on, and the list says

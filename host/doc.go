@@ -44,6 +44,8 @@
 //
 // # Limits
 //
+// SetRoots and Reconfigure interrupt modules that run, which then run anew.
+//
 // Refresh is no barrier for plugin files: they have a pace of their own. Load
 // and Reconfigure take them as they are at that moment, and try nothing on an
 // empty directory. Which of several files of one name is used is decided by

@@ -176,14 +176,13 @@ func TestGuards(t *testing.T) {
 // The guard's own calls are not the guest's to pay.
 func TestGuardsCostNothing(t *testing.T) {
 	t.Parallel()
-	weights := func(string, string) int64 { return 1000 }
 	for name, code := range samples() {
 		if name == "recursion" || name == "endless" {
 			continue
 		}
 		var fuel []int64
 		for _, guard := range []func(string, string) (string, string, bool){nil, guardAll, guardSome} {
-			res, err := meter.Rewrite(code, meter.Options{Wrap: wrapAll, Weights: weights, Guard: guard})
+			res, err := meter.Rewrite(code, meter.Options{Wrap: wrapAll, Guard: guard})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -114,9 +114,7 @@ func (b *body) call() {
 	if b.err != nil {
 		return
 	}
-	if int(f) < b.m.importedFuncs {
-		b.charge(b.m.funcCost[f])
-	} else {
+	if int(f) >= b.m.importedFuncs {
 		b.entersFunction()
 	}
 	if as := b.m.shiftFunc(f); as != f {

@@ -3,7 +3,6 @@ package meter_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 
 	"github.com/tetratelabs/wazero"
@@ -138,56 +137,5 @@ func TestFuel(t *testing.T) {
 	started := started(fn(none, i32Const, 0, i32Const, 77, i32Store, 2, 0))
 	if fuel(started, 100) == 0 {
 		t.Error("the start function is free")
-	}
-}
-
-func TestWeights(t *testing.T) {
-	t.Parallel()
-	cost := func(w func(module, name string) int64) int64 {
-		res, err := meter.Rewrite(importing(), meter.Options{Wrap: wrapAll, Weights: w})
-		if err != nil {
-			t.Fatal(err)
-		}
-		b := newBank()
-		observe(t, res.Wasm, res, b)
-		return b.fuel()
-	}
-	// observe calls run and again twice, and run calls a and b.
-	plain := cost(nil)
-	if got := cost(func(module, name string) int64 {
-		return map[string]int64{"env a": 1000, "env b": -5}[module+" "+name]
-	}); got != plain+2000 {
-		t.Errorf("%d and %d", plain, got)
-	}
-}
-
-func TestRename(t *testing.T) {
-	t.Parallel()
-	res, err := meter.Rewrite(importing(), meter.Options{Rename: func(module, name string) (string, string) {
-		if name == "a" {
-			return "waymark:kernel", "A"
-		}
-		return module, name
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx := context.Background()
-	r := wazero.NewRuntime(ctx)
-	defer func() { _ = r.Close(ctx) }()
-	c, err := r.CompileModule(ctx, res.Wasm)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, f := range c.ImportedFunctions() {
-		module, name, _ := f.Import()
-		got = append(got, module+" "+name)
-	}
-	if s := strings.Join(got, ", "); s != "waymark:kernel A, env b, waymark:meter tick, waymark:meter done, waymark:meter overflow" {
-		t.Error(s)
-	}
-	if res.Imports[0].Module != "env" || res.Imports[0].Type.String() != "(i64) -> (i64)" {
-		t.Error(res.Imports)
 	}
 }

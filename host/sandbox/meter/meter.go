@@ -37,12 +37,6 @@ const (
 
 // Options says how to rewrite. The zero value meters with default limits.
 type Options struct {
-	// Weights says what a call of an imported function costs beyond a call
-	// itself, by its original names. Nil, zero and less mean nothing; more than
-	// a million million counts as that.
-	Weights func(module, name string) int64
-	// Rename redirects imports. Nil means none. It may lead to reserved names.
-	Rename func(module, name string) (string, string)
 	// Guard says which imported functions are preceded by a guard: ok, and the
 	// import that is the guard. Nil means none. It may lead to reserved names.
 	// The guard is called with the parameters of each call, whichever way the

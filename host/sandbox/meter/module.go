@@ -15,7 +15,6 @@ type module struct {
 	imports  []Import
 	importAs []byte            // entries of the new import section
 	funcs    []uint32          // type of each function, imported ones first
-	funcCost []int64           // what calling it costs beyond a call, for imported ones
 	guards   []guard           // in the order of what they guard
 	guardOf  map[uint32]uint32 // imported function to its place in guards
 

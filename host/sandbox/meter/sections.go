@@ -37,11 +37,7 @@ func (m *module) readImports(r *reader) {
 		if strings.HasPrefix(imp.Module, ReservedPrefix) {
 			r.fail(start, "import from another module", "import module %.100q is reserved", imp.Module)
 		}
-		module, name := imp.Module, imp.Name
-		if m.opts.Rename != nil && r.err == nil {
-			module, name = m.opts.Rename(module, name)
-		}
-		m.importAs = append(appendName(appendName(m.importAs, module), name), byte(imp.Kind))
+		m.importAs = append(appendName(appendName(m.importAs, imp.Module), imp.Name), byte(imp.Kind))
 		m.readImportKind(r, &imp)
 		if r.err != nil {
 			return
@@ -49,10 +45,6 @@ func (m *module) readImports(r *reader) {
 		m.imports = append(m.imports, imp)
 	}
 }
-
-// maxWeight keeps the budget far from the ends of an int64, whatever is added
-// up.
-const maxWeight = 1e12
 
 func (m *module) readImportKind(r *reader, imp *Import) {
 	start := r.pos
@@ -66,11 +58,6 @@ func (m *module) readImportKind(r *reader, imp *Import) {
 		m.readGuard(imp)
 		m.funcs = append(m.funcs, t)
 		m.importedFuncs++
-		weight := int64(0)
-		if m.opts.Weights != nil {
-			weight = min(max(m.opts.Weights(imp.Module, imp.Name), 0), maxWeight)
-		}
-		m.funcCost = append(m.funcCost, weight)
 	case KindTable:
 		m.readTable(r, nil) // growing it is its owner's business
 		m.importedTables++

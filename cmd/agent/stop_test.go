@@ -17,6 +17,7 @@ import (
 
 	_ "modernc.org/sqlite"
 
+	"waymark/host/sandbox/codecache"
 	"waymark/internal/seeded"
 	"waymark/internal/stoptest"
 	"waymark/internal/wasmtest"
@@ -193,7 +194,7 @@ func TestStop(t *testing.T) {
 		h := newStopHome(t, &b, t.TempDir()) // everything has to be compiled
 		p := h.start("run", "--root", "ws")
 		var child int
-		p.Until("it has a child", func() bool { child = childOf(p.PID()); return child != 0 })
+		p.Until("it has a child that compiles", func() bool { child = compilerOf(p.PID()); return child != 0 })
 		if err := syscall.Kill(child, syscall.SIGSTOP); err != nil {
 			t.Skipf("the child had ended: %v", err)
 		}
@@ -232,6 +233,17 @@ func (h *stopHome) runs() bool {
 func (h *stopHome) listens() bool {
 	_, err := os.Stat(h.dir + "/a.sock")
 	return err == nil
+}
+
+// compilerOf returns the child of a process that compiles, or 0. One that was
+// just forked doesn't yet: stopped, it would hold up the thread that waits for
+// it to begin.
+func compilerOf(pid int) int {
+	child := childOf(pid)
+	if words, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", child)); !bytes.Contains(words, []byte(codecache.ChildArg)) {
+		return 0
+	}
+	return child
 }
 
 // childOf returns a child of a process, 0 while there is none.

@@ -113,7 +113,7 @@ func (e *Engine) try(ctx context.Context, r *Resolver, root Root, o *Outcome) (*
 		return nil, err
 	}
 	rows := rowReader{resolver: r, by: r.by(), root: root, run: run, maxInline: e.opts.MaxResourceBytes}
-	candidates := rows.read(res.Response)
+	candidates := rows.read(res.Response, res.Rows)
 	// A limit that only the host's own reading exceeded ends the run as well:
 	// what was read until then is not the whole answer.
 	if err := run.Err(); err != nil {
@@ -128,7 +128,7 @@ func (e *Engine) try(ctx context.Context, r *Resolver, root Root, o *Outcome) (*
 	}
 	units := unitsOf(r, run)
 	return &memo{filter: o.Filter, units: units, keptMemo: keptMemo{
-		Trace: units.Trace(), Rows: res.Response.Resources, Candidates: candidates,
+		Trace: units.Trace(), Rows: res.Response.Resources[:min(len(res.Response.Resources), maxRows)], Candidates: candidates,
 		Warnings: rows.warnings, Denied: deniedTo(r, run), Logs: res.Logs,
 	}}, nil
 }
@@ -163,7 +163,7 @@ func (e *Engine) fallBack(r *Resolver, root Root, last *memo, o *Outcome) {
 	for i := range last.Candidates {
 		before[last.Candidates[i].ID()] = last.Candidates[i].ContentHash.String()
 	}
-	o.Candidates = rows.read(&abi.Response{Resources: kept})
+	o.Candidates = rows.read(&abi.Response{Resources: kept}, len(kept))
 	for i := range o.Candidates {
 		c := &o.Candidates[i]
 		c.Stale = true

@@ -44,15 +44,14 @@ func droppedFor(reason, value string) error {
 	return &dropError{reason: reason, value: fmt.Sprintf(": %q", show(value))}
 }
 
-// read converts an answer.
-func (r *rowReader) read(resp *abi.Response) []snapshot.Candidate {
+// read converts an answer, which had so many rows in all.
+func (r *rowReader) read(resp *abi.Response, total int) []snapshot.Candidate {
 	for _, w := range resp.Warnings {
 		r.warn(w)
 	}
-	rows := resp.Resources
-	if len(rows) > maxRows {
-		r.warn(fmt.Sprintf("%d resources in one answer; the first %d are kept", len(rows), maxRows))
-		rows = rows[:maxRows]
+	rows := resp.Resources[:min(len(resp.Resources), maxRows)]
+	if total > maxRows {
+		r.warn(fmt.Sprintf("%d resources in one answer; the first %d are kept", total, maxRows))
 	}
 	candidates := make([]snapshot.Candidate, 0, len(rows))
 	for i := range rows {

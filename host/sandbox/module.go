@@ -135,7 +135,10 @@ func (m *Module) Limits() Limits { return m.limits }
 
 // Result is what one run gave.
 type Result struct {
-	Response    *abi.Response
+	Response *abi.Response
+	// Rows is how many resources the answer has; of more than 10,000 the rest
+	// isn't in Response.
+	Rows        int
 	Logs        []LogLine
 	LogsDropped int
 	// Fuel is what the run used; see Limits. It is equal for equal runs, and up
@@ -183,7 +186,7 @@ func (m *Module) ResolveJSON(ctx context.Context, resolver string, input []byte,
 		res.Logs = nil
 	}
 	if err == nil {
-		res.Response, err = decodeResponse(out)
+		res.Response, res.Rows, err = decodeResponse(out)
 	}
 	if err != nil {
 		return res, m.runError(resolver, err)

@@ -13,9 +13,11 @@ import (
 // takes. A row of three bytes takes a hundred times that in memory.
 const maxRows = 10_000
 
-// firstRows decodes a list of rows up to maxRows, and checks the form of the
-// rest.
-var firstRows = json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext.Decoder, rows *[]abi.Resource) error {
+// rowCounter decodes a list of rows up to maxRows, and counts them all.
+type rowCounter struct{ rows int }
+
+// decode checks the form of what isn't kept, too.
+func (c *rowCounter) decode(d *jsontext.Decoder, rows *[]abi.Resource) error {
 	if d.PeekKind() != '[' {
 		return errors.ErrUnsupported // for the error that the library gives
 	}
@@ -23,8 +25,8 @@ var firstRows = json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext.De
 		return err
 	}
 	*rows = []abi.Resource{}
-	for d.PeekKind() != ']' {
-		if len(*rows) == maxRows {
+	for ; d.PeekKind() != ']'; c.rows++ {
+		if c.rows >= maxRows {
 			if err := d.SkipValue(); err != nil {
 				return err
 			}
@@ -38,15 +40,17 @@ var firstRows = json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext.De
 	}
 	_, err := d.ReadToken()
 	return err
-}))
+}
 
 // decodeResponse decodes the answer to resolve. The library is strict about
 // syntax, duplicate keys and UTF-8, and tolerant of unknown members, as ABI
-// version 1 demands.
-func decodeResponse(data []byte) (*abi.Response, error) {
+// version 1 demands. The number is that of all rows, also those that are not
+// kept.
+func decodeResponse(data []byte) (*abi.Response, int, error) {
 	var r abi.Response
-	if err := json.Unmarshal(data, &r, firstRows); err != nil {
-		return nil, &RunError{Kind: ErrAnswer, Detail: oneLine(err.Error(), guestTextMax)}
+	var c rowCounter
+	if err := json.Unmarshal(data, &r, json.WithUnmarshalers(json.UnmarshalFromFunc(c.decode))); err != nil {
+		return nil, 0, &RunError{Kind: ErrAnswer, Detail: oneLine(err.Error(), guestTextMax)}
 	}
-	return &r, nil
+	return &r, c.rows, nil
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"syscall"
 	"time"
 )
@@ -68,7 +69,7 @@ func (*Child) compile(ctx context.Context, s *scratch, wasm []byte, recipe Recip
 	cmd.Dir, cmd.Env, cmd.WaitDelay = s.path, []string{}, killDelay
 	// A group of its own makes it possible to nice all its threads, and keeps
 	// the terminal's Ctrl-C from it: it ends with its standard input.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = ownGroup()
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	stdout, stderr := &head{max: textMax}, &head{max: textMax}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
@@ -76,6 +77,8 @@ func (*Child) compile(ctx context.Context, s *scratch, wasm []byte, recipe Recip
 	if err != nil {
 		return nil, nil, err
 	}
+	runtime.LockOSThread() // the thread that the child ends with lives at least as long
+	defer runtime.UnlockOSThread()
 	if err := cmd.Start(); err != nil {
 		return nil, nil, fmt.Errorf("the process that compiles can't be started: %w", err)
 	}

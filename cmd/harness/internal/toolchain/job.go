@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 )
@@ -74,6 +75,8 @@ func (j *job) run(ctx context.Context, env []string, tool string, args ...string
 		out = io.MultiWriter(j.stderr, &text)
 	}
 	cmd.Stdout, cmd.Stderr = out, out // one writer: exec then writes from one goroutine
+	runtime.LockOSThread()            // the kernel ends it with the thread that started it
+	defer runtime.UnlockOSThread()
 	err := cmd.Run()
 	if err == nil {
 		return nil

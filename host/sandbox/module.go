@@ -136,7 +136,7 @@ func (m *Module) Limits() Limits { return m.limits }
 // Result is what one run gave.
 type Result struct {
 	Response *abi.Response
-	// Rows is how many resources the answer has; of more than 10,000 the rest
+	// Rows is how many resources the answer has; of more than 20,000 the rest
 	// isn't in Response.
 	Rows        int
 	Logs        []LogLine

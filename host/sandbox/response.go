@@ -9,9 +9,9 @@ import (
 	"waymark/abi"
 )
 
-// maxRows is how many rows of one answer are kept, ten times what any peer
+// maxRows is how many rows of one answer are kept, twenty times what any peer
 // takes. A row of three bytes takes a hundred times that in memory.
-const maxRows = 10_000
+const maxRows = 20_000
 
 // rowCounter decodes a list of rows up to maxRows, and counts them all.
 type rowCounter struct{ rows int }

@@ -27,8 +27,12 @@ func FuzzHostCalls(f *testing.F) {
 // TestHostCalls does the same with random programs, which takes a tenth of the
 // time, since nothing counts what they cover.
 func TestHostCalls(t *testing.T) {
-	host, seed := newCallHost(t), seeded.Seed(t)
-	for round := range seeded.Rounds(20, 200, 60_000) {
+	host, seed, begun := newCallHost(t), seeded.Seed(t), time.Now()
+	for round := range seeded.Rounds(20, 200, 1_000_000) {
+		if time.Since(begun) > callsFor {
+			t.Logf("%d rounds", round)
+			break
+		}
 		numbers := seeded.Of(seed, uint64(round))
 		data := make([]byte, numbers.IntN(200))
 		for i := range data {
@@ -39,6 +43,9 @@ func TestHostCalls(t *testing.T) {
 		}
 	}
 }
+
+// callsFor is how long the long form goes on.
+const callsFor = 30 * time.Minute
 
 // callHost runs programs of host calls in this process.
 type callHost struct {

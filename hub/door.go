@@ -58,7 +58,7 @@ func (d *door) admit(conn net.Conn) *guest {
 		oldest, wait := d.enter(g)
 		switch {
 		case wait > 0:
-			time.Sleep(wait)
+			<-time.After(wait)
 		case oldest != nil:
 			d.dismiss(oldest)
 		default:

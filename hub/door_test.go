@@ -71,7 +71,7 @@ func strangers(t *testing.T) int {
 		t.Fatal(err)
 	}
 	// Both ends are here, of those that stay; and all the rest needs some.
-	if most := int(limit.Cur) - 5000; want > most { //nolint:gosec // no limit is that high
+	if most := int(limit.Cur) - 5000; want > most {
 		t.Logf("only %d connections in place of %d: the limit of open files is %d", most, want, limit.Cur)
 		want = most
 	}
@@ -240,7 +240,7 @@ func TestOldestStrangerGoes(t *testing.T) {
 				if name == "https" { // a handshake that is begun and not finished
 					go func() {
 						_ = tls.Client(onlyWrite{conn}, &tls.Config{InsecureSkipVerify: true}).HandshakeContext(t.Context())
-					}() //nolint:gosec // nothing is sent
+					}()
 				}
 				ended[i] = make(chan struct{})
 				go func() {

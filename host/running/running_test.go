@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 func process(dir string, does []string) int {
 	r, err := running.Open(dir)
 	if err != nil {
-		fmt.Println(err)
+		_, _ = fmt.Fprintln(os.Stdout, err)
 		return 1
 	}
 	ends := map[string]func(){}
@@ -56,13 +56,13 @@ func process(dir string, does []string) int {
 			r.Words()[0] = 3
 		case "close":
 			if err := r.Close(); err != nil {
-				fmt.Println(err)
+				_, _ = fmt.Fprintln(os.Stdout, err)
 				return 1
 			}
 			return 0
 		}
 	}
-	fmt.Println("ready")
+	_, _ = fmt.Fprintln(os.Stdout, "ready")
 	select {}
 }
 

@@ -64,7 +64,7 @@ const (
 // allocator, it panics with a *memory.Error when there is none.
 func newBlocks(a *memory.Allocator, limit int64) *blocks {
 	limit = min(max(limit/wasmPage, 1), maxPages-1) * wasmPage
-	return &blocks{memory: a.Allocate(0, uint64(limit)), max: limit, free: map[uint32][]int32{}} //nolint:gosec // not negative
+	return &blocks{memory: a.Allocate(0, uint64(limit)), max: limit, free: map[uint32][]int32{}}
 }
 
 // reset forgets all blocks and what was said of them, and clears the memory
@@ -120,7 +120,7 @@ func (b *blocks) alloc(length uint64) (uint64, error) {
 // in the list.
 func (b *blocks) place(length uint32) (int, error) {
 	size := blockSize(length)
-	if i, ok := b.reuse(uint32(min(size, 1<<32-1))); ok { //nolint:gosec // bounded
+	if i, ok := b.reuse(uint32(min(size, 1<<32-1))); ok {
 		return i, nil
 	}
 	end := uint64(b.used) + size

@@ -83,7 +83,7 @@ func store8(in *instance, stack []uint64) {
 	if !ok {
 		in.outside("store_u8", stack[0])
 	}
-	data[0] = byte(stack[1])
+	data[0] = byte(stack[1]) //nolint:gosec // the low byte is meant
 }
 
 func store64(in *instance, stack []uint64) {

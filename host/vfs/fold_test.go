@@ -48,9 +48,10 @@ func respell(r *rand.Rand, name string) string {
 		case 2:
 			b.WriteRune(ignored[r.IntN(len(ignored))])
 		case 3:
-			if c == 's' {
+			switch c {
+			case 's':
 				c = 'ſ'
-			} else if c == 'k' {
+			case 'k':
 				c = 'K'
 			}
 		}

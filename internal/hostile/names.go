@@ -33,7 +33,7 @@ func nameCases() []Case {
 		Workspace: tree("store/agents = x", "AGENTS.md => store/agents", ".git/config = y", ".git/other => .git/config"),
 		Want:      rows("instruction_file:AGENTS.md ok"),
 	})
-	r := rand.New(rand.NewPCG(patternSeed, 100)) //nolint:gosec // cases, not keys
+	r := rand.New(rand.NewPCG(patternSeed, 100))
 	var spelled []string
 	for _, place := range places {
 		spelled = append(spelled, respelled(r, place))

@@ -12,11 +12,11 @@ type sigaction struct {
 	mask                     uint64
 }
 
-// The handler needs these.
+// The handler, in assembly, needs these.
 var (
-	signals       uint32    // that told the process to end
-	runtimeHandle uintptr   // the Go runtime's handler
-	defaultAction sigaction // what the kernel does by itself
+	signals       uint32    //nolint:unused // that told the process to end
+	runtimeHandle uintptr   //nolint:unused // the Go runtime's handler
+	defaultAction sigaction //nolint:unused // what the kernel does by itself
 )
 
 // onTold and onTimer return the addresses of the handlers.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -44,17 +43,17 @@ func TestMain(m *testing.M) {
 
 var programs = map[string]func(context.Context) int{
 	"ends well": func(ctx context.Context) int {
-		fmt.Println("ready")
+		ready()
 		<-ctx.Done()
 		return 7
 	},
 	"is deaf": func(context.Context) int {
-		fmt.Println("ready")
+		ready()
 		select {}
 	},
 	"takes its time": func(ctx context.Context) int {
 		stop.Allow(ctx, 10*time.Millisecond)
-		fmt.Println("ready")
+		ready()
 		select {}
 	},
 	// Native code that doesn't come back can't be told from a loop that isn't
@@ -85,7 +84,7 @@ var programs = map[string]func(context.Context) int{
 		return 0
 	},
 	"works hard": func(context.Context) int {
-		fmt.Println("ready")
+		ready()
 		for range runtime.GOMAXPROCS(0) {
 			go func() {
 				for spinning := uint64(0); ; {
@@ -100,9 +99,12 @@ var programs = map[string]func(context.Context) int{
 	},
 }
 
+// ready tells the test so.
+func ready() { _, _ = os.Stdout.WriteString("ready\n") }
+
 // stopTheWorld says so, and doesn't return where a goroutine can't be stopped.
 func stopTheWorld() {
-	fmt.Println("ready")
+	ready()
 	for {
 		runtime.GC()
 	}
@@ -142,7 +144,7 @@ func start(t *testing.T, does string, change func(*exec.Cmd)) *child {
 	t.Helper()
 	c := &child{t: t, Cmd: exec.Command(os.Args[0]), words: filepath.Join(t.TempDir(), "words")}
 	c.Env = append(os.Environ(), envDoes+"="+does, envWords+"="+c.words, "GODEBUG=asyncpreemptoff=1")
-	c.Cmd.Stderr = &c.stderr
+	c.Stderr = &c.stderr
 	out, err := c.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -25,11 +25,11 @@ type signalEvent struct {
 // The handler in handler_linux_amd64.s uses these. They belong to the process,
 // as its signals do.
 var (
-	killTimer int32  = -1          // ends the process some time after the first signal
-	killSpec         = timerSpec{} //
-	bites     uint32               // expiries of the watchdog since the last beat
-	nowhere   Words                //
-	words     *Words = &nowhere    // what is left behind
+	killTimer int32      = -1          // ends the process some time after the first signal
+	killSpec             = timerSpec{} //
+	bites     uint32                   // expiries of the watchdog since the last beat
+	nowhere   Words                    //
+	words     = &nowhere               // what is left behind
 )
 
 // cpuTimer is the watchdog; -1 while there is none.
@@ -53,7 +53,7 @@ func guard() bool {
 
 // newTimer makes a timer that sends a signal with a cause as its value.
 func newTimer(clock int32, signo unix.Signal, cause Cause) (int32, error) {
-	event := signalEvent{value: uint64(cause), signo: int32(signo)}
+	event := signalEvent{value: uint64(cause), signo: int32(signo)} //nolint:gosec // below 65
 	var id int32
 	_, _, errno := unix.Syscall(unix.SYS_TIMER_CREATE, uintptr(clock), uintptr(unsafe.Pointer(&event)), uintptr(unsafe.Pointer(&id))) //nolint:gosec // the kernel's interface
 	if errno != 0 {

@@ -104,7 +104,7 @@ const (
 
 func (b *body) read(function int) {
 	t := b.m.types[b.m.funcs[function]]
-	b.tracked.reset()
+	b.reset()
 	clear(b.globalSeen)
 	clear(b.globalUsed)
 	*b = body{

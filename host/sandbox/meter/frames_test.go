@@ -393,7 +393,7 @@ func scribble(r *rand.Rand) []byte {
 
 // weigh compares what functions are taken to need with what the engine's code
 // asks for, and returns both sums.
-func weigh(t *testing.T, name string, code []byte) (weights, real int) {
+func weigh(t *testing.T, name string, code []byte) (weights, actual int) {
 	t.Helper()
 	opts := meter.Options{Wrap: wrapAll, Limits: meter.Limits{MaxFunctionEffort: 10_000_000, MaxEffort: 100_000_000}}
 	res, err := meter.Rewrite(code, opts)
@@ -409,9 +409,9 @@ func weigh(t *testing.T, name string, code []byte) (weights, real int) {
 			t.Errorf("%s: function %d has a frame of %d bytes and is taken to have one of %d", name, i, size, taken[i])
 		}
 		weights += taken[i]
-		real += size
+		actual += size
 	}
-	return weights, real
+	return weights, actual
 }
 
 // No frame is larger than it is taken to be: otherwise nothing bounds what a
@@ -419,12 +419,12 @@ func weigh(t *testing.T, name string, code []byte) (weights, real int) {
 func TestFramesOfRandomFunctions(t *testing.T) {
 	t.Parallel()
 	seed := seeded.Seed(t)
-	weights, real := 0, 0
+	weights, actual := 0, 0
 	for i := range seeded.Rounds(20, 100, 5_000) {
 		w, r := weigh(t, fmt.Sprint("module ", i), scribble(seeded.Of(seed, uint64(i))))
-		weights, real = weights+w, real+r
+		weights, actual = weights+w, actual+r
 	}
-	t.Logf("functions are taken to need %.1f times what they do", float64(weights)/float64(real))
+	t.Logf("functions are taken to need %.1f times what they do", float64(weights)/float64(actual))
 }
 
 // shapes are functions of one kind of variable each, in thousands.
@@ -498,17 +498,17 @@ func shapes() map[string][]byte {
 func TestFramesOfManyVariables(t *testing.T) {
 	t.Parallel()
 	for name, code := range shapes() {
-		weights, real := weigh(t, name, code)
-		t.Logf("%s: %.1f times, of %d", name, float64(weights)/float64(real), real)
+		weights, actual := weigh(t, name, code)
+		t.Logf("%s: %.1f times, of %d", name, float64(weights)/float64(actual), actual)
 	}
 }
 
 func TestFramesOfGoGuests(t *testing.T) {
 	t.Parallel()
 	for name, pkg := range map[string]string{"the built-in module": builtin, "a guest": busy} {
-		weights, real := weigh(t, name, build(t, pkg))
+		weights, actual := weigh(t, name, build(t, pkg))
 		// Were it more, nothing that recurses for a reason could run.
-		if ratio := float64(weights) / float64(real); ratio > 25 {
+		if ratio := float64(weights) / float64(actual); ratio > 25 {
 			t.Errorf("%s: its functions are taken to need %.1f times what they do", name, ratio)
 		}
 	}

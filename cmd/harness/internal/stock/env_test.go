@@ -201,7 +201,6 @@ type script struct {
 	pressing bool
 	room     int // bytes to allocate
 	errorIn  int // the slot that holds the error, or -1
-	unit     bool
 }
 
 const (

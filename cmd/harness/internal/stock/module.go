@@ -86,8 +86,8 @@ func Load(ctx context.Context, wasm []byte, limits Limits) (_ *Module, err error
 	m := &Module{limits: limits.withDefaults()}
 	manifest := extism.Manifest{
 		Wasm:    []extism.Wasm{extism.WasmData{Data: wasm}},
-		Memory:  &extism.ManifestMemory{MaxPages: uint32(min(max(m.limits.Memory/wasmPage, 1), maxPages))}, //nolint:gosec // bounded
-		Timeout: uint64(m.limits.Time.Milliseconds()),                                                      //nolint:gosec // not negative
+		Memory:  &extism.ManifestMemory{MaxPages: uint32(min(max(m.limits.Memory/wasmPage, 1), maxPages))},
+		Timeout: uint64(m.limits.Time.Milliseconds()), //nolint:gosec // not negative
 	}
 	m.plugin, err = extism.NewCompiledPlugin(ctx, manifest, extism.PluginConfig{EnableWasi: true}, functions())
 	if err != nil {

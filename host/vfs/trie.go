@@ -78,7 +78,8 @@ type trieBuilder struct {
 
 type edgeKey struct {
 	from    place
-	segment string
+	segment string // for a literal, the name that it matches, however it is spelled
+	literal bool
 	to      place // set for short: a segment may lead to several nodes then
 }
 
@@ -118,14 +119,17 @@ func (b *trieBuilder) child(from place, segment string, g group) place {
 		return b.nodes[from].deep
 	}
 	key := edgeKey{from: from, segment: segment}
+	if name, ok := literal(segment); ok {
+		key.segment, key.literal = name, true
+	}
 	next := b.edges[key]
 	if next == 0 {
 		next = b.node(segment)
-		key.segment = strings.Clone(segment) // of a text that isn't kept otherwise
+		key.segment = strings.Clone(key.segment) // of a text that isn't kept otherwise
 		b.edges[key] = next
 		n := &b.nodes[from]
-		if name, ok := literal(key.segment); ok {
-			n.names = append(n.names, nameEdge{name, next})
+		if key.literal {
+			n.names = append(n.names, nameEdge{key.segment, next})
 		} else {
 			n.globs = append(n.globs, globEdge{newGlob(key.segment), next})
 		}
@@ -136,7 +140,7 @@ func (b *trieBuilder) child(from place, segment string, g group) place {
 // short adds another way from a node to one of its children, for names with a
 // tilde only.
 func (b *trieBuilder) short(from, to place, segment string) {
-	key := edgeKey{from, segment, to}
+	key := edgeKey{from: from, segment: segment, to: to}
 	if b.edges[key] == 0 {
 		b.edges[key] = to
 		b.nodes[from].shorts = append(b.nodes[from].shorts, globEdge{newGlob(segment), to})

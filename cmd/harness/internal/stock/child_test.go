@@ -114,6 +114,9 @@ func TestTraps(t *testing.T) {
 		"deep recursion":        {guest("(func $deep (call $deep))", hello, "(call $deep) (i32.const 0)"), "stack overflow"},
 		"an instance each time": {count, ""},
 	} {
+		if raceEnabled && c.crash == "stack overflow" {
+			continue // what the detector keeps of three stacks is more than the child may have
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			answers, err := child.Run(t.Context(), stock.Job{Wasm: c.wasm, Questions: []stock.Question{question(t), question(t), question(t)}})

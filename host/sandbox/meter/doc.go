@@ -71,7 +71,7 @@
 // types, sign extension, saturating conversions, SIMD. Everything else is
 // refused. Types are checked by the engine that compiles the result, not here.
 // Time inside imported functions is the host's to bound, and to charge for.
-// Frames are estimated from above for wazero 1.12, and held to
-// its real ones on amd64 by tests; on arm64, which has more registers, they are
-// taken to be no larger.
+// Frames are estimated from above for wazero 1.12, and held to its real ones on
+// amd64 by tests; on arm64, which has more registers, they are taken to be no
+// larger.
 package meter

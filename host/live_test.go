@@ -119,15 +119,20 @@ func TestOnlyWhatChanged(t *testing.T) {
 	noLeaks(t)
 	dir := vfstest.Build(t, []string{"a/AGENTS.md = one", "b/AGENTS.md = one", "c/AGENTS.md = one"})
 	var mu sync.Mutex
+	var once sync.Once
 	var checked []string           // roots, of refreshes for events
 	added := map[string]bool{}     // roots that were looked at since they are watched
 	watched := make(chan struct{}) // closed when all of them were
+	edited := make(chan struct{})  // closed when the refresh with the edit is over: Observe is called after it is published
 	h := newHost(t, host.Options{
 		Builtin: module(builtin(t)), Watch: slow,
 		Roots: []host.RootSpec{{Path: filepath.Join(dir, "a")}, {Path: filepath.Join(dir, "b")}, {Path: filepath.Join(dir, "c")}},
 		Observe: func(r *host.Report) {
 			mu.Lock()
 			defer mu.Unlock()
+			if strings.Contains(payloads(r.Snapshot), "two") {
+				defer once.Do(func() { close(edited) })
+			}
 			for _, o := range r.Checked {
 				switch root := filepath.Base(o.Root); {
 				case r.Reason == watch.ReasonEvents:
@@ -152,6 +157,7 @@ func TestOnlyWhatChanged(t *testing.T) {
 	}
 	put(t, filepath.Join(dir, "b/AGENTS.md"), "two")
 	await(t, h, "the edit", func(s *snapshot.Snapshot) bool { return strings.Contains(payloads(s), "two") })
+	<-edited
 	mu.Lock()
 	defer mu.Unlock()
 	if len(checked) == 0 || slices.ContainsFunc(checked, func(root string) bool { return root != "b" }) {

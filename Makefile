@@ -32,11 +32,11 @@ SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 
 # Where goroutines meet: what `make race` looks at. The guests have none, the
 # hostile corpus has deadlines that the race detector stretches too far, and
-# internal/authors only starts programs.
-RACE_PKGS ?= $(shell $(GO) list ./host/... ./hub/... ./wire/... ./cmd/... ./internal/... | grep -v -e /internal/hostile -e /internal/authors)
+# test/authors only starts programs.
+RACE_PKGS ?= $(shell $(GO) list ./host/... ./hub/... ./wire/... ./cmd/... ./snapshot/... ./internal/... ./test/... | grep -v -e /test/hostile -e /test/authors)
 
 # Where tests do random things, and have a long form.
-SOAK_PKGS ?= $(shell git grep --untracked -lE 'internal/seeded"' -- '*_test.go' | xargs -n 1 dirname | sort -u | sed 's,^,./,')
+SOAK_PKGS ?= $(shell git grep --untracked -lE 'test/randtest"' -- '*_test.go' | xargs -n 1 dirname | sort -u | sed 's,^,./,')
 
 # Run from source, so that everybody has the same version. The first time it
 # takes two to three minutes to build; later it is in Go's cache.
@@ -51,7 +51,7 @@ GUEST_FILES := $(shell find abi sdk-guest plugins -name '*.go' ! -name '*_test.g
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-NATIVE_FILES := $(shell find host/sandbox internal/tools/aot -name '*.go' ! -name '*_test.go' 2>/dev/null)
+NATIVE_FILES := $(shell find host/sandbox host/sealed internal/tools/aot -name '*.go' ! -name '*_test.go' 2>/dev/null)
 .PHONY: help run build guest native test race check fmt vet cross lint generate generated clean-tree bench bench-hub bench-latency fuzz soak hostile cover install-user uninstall-user dist clean
 
 help: ## Say what the targets are.
@@ -115,7 +115,7 @@ bench: guest ## Run the benchmarks; BENCH=regexp for some of them.
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem $(PKGS)
 
 bench-latency: build ## Measure edit → hub, CPU per edit, starts and memory, end to end (two to three minutes).
-	$(GO) run ./internal/tools/latency $(LATENCYFLAGS)
+	$(GO) run ./test/tools/latency $(LATENCYFLAGS)
 
 fuzz: guest ## Run every fuzz target for FUZZTIME (20s).
 	@git grep --untracked -oE '^func Fuzz[A-Za-z0-9_]+' -- '*_test.go' | { failed=0; while IFS=: read -r file func; do \
@@ -127,10 +127,10 @@ soak: guest ## Run the random tests for long, with cases that nobody has tried; 
 	WAYMARK_LONG=1 $(GO) test -count 1 -timeout 4h $(TESTFLAGS) $(SOAK_PKGS)
 
 bench-hub: ## Measure a hub under a thousand agents, on SQLite and on PostgreSQL.
-	$(GO) test ./internal/benchhub -run TestHub -count 1 -v -timeout 30m -args -agents 1000 -interval 10s -steady 20s -saturate 10s -workers 32 $(BENCHHUBFLAGS)
+	$(GO) test ./test/benchhub -run TestHub -count 1 -v -timeout 30m -args -agents 1000 -interval 10s -steady 20s -saturate 10s -workers 32 $(BENCHHUBFLAGS)
 
 hostile: guest ## Run the hostile modules and workspaces, and print outcomes, times and memory.
-	$(GO) run ./internal/tools/hostile $(HOSTILEFLAGS)
+	$(GO) run ./test/tools/hostile $(HOSTILEFLAGS)
 
 cover: guest ## Measure what the tests cover, into cover.html.
 	$(GO) test -coverprofile cover.out -coverpkg ./... $(PKGS)

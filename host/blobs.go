@@ -9,7 +9,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"waymark/abi"
-	"waymark/host/sandbox/codecache/sealed"
+	"waymark/host/sealed"
 )
 
 const (

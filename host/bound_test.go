@@ -11,10 +11,10 @@ import (
 
 	"waymark/abi"
 	"waymark/host"
-	"waymark/host/snapshot"
 	"waymark/host/vfs"
 	"waymark/host/vfs/vfstest"
 	"waymark/host/why"
+	"waymark/snapshot"
 )
 
 // TestBoundRoots: a link in the working directory that leads a root astray is

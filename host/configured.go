@@ -5,9 +5,9 @@ import (
 
 	"waymark/host/config"
 	"waymark/host/sandbox"
-	"waymark/host/snapshot"
 	"waymark/host/vfs"
 	"waymark/host/watch"
+	"waymark/snapshot"
 )
 
 // Configure takes over what a configuration says of resolvers, limits, caps and

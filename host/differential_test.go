@@ -13,8 +13,8 @@ import (
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
 	"waymark/host/vfs/vfstest"
-	"waymark/internal/seeded"
 	"waymark/plugins"
+	"waymark/test/randtest"
 )
 
 // TestDifferential: the same resolvers, run natively and in the sandbox over
@@ -30,9 +30,9 @@ func TestDifferential(t *testing.T) {
 		}
 	})
 	t.Run("random", func(t *testing.T) {
-		g := generator{seeded.Rand(t)}
+		g := generator{randtest.Rand(t)}
 		trees := 250 / raceShare
-		if seeded.Long() {
+		if randtest.Long() {
 			trees = 10_000
 		}
 		for i := range trees {

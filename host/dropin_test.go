@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"waymark/host"
-	"waymark/host/snapshot"
 	"waymark/host/vfs"
 	"waymark/host/vfs/vfstest"
+	"waymark/snapshot"
 )
 
 // pluginDir makes a plugin directory that holds modules by name.

@@ -10,8 +10,8 @@ import (
 	"waymark/host/push"
 	"waymark/host/resolve"
 	"waymark/host/sandbox"
-	"waymark/host/snapshot"
 	"waymark/host/watch"
+	"waymark/snapshot"
 )
 
 // Host is the engine. Make one with New; see the package comment for its life.

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"waymark/host"
-	"waymark/host/snapshot"
-	"waymark/internal/wasmtest"
+	"waymark/snapshot"
+	"waymark/test/wasmtest"
 )
 
 // TestDropInBroken: what is wrong with a file is said in one line that tells

@@ -10,7 +10,7 @@ import (
 
 	"waymark/host"
 	"waymark/host/watch"
-	"waymark/internal/wasmtest"
+	"waymark/test/wasmtest"
 )
 
 // TestDropInDegraded: where nothing can be watched, plugin files are polled.

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"waymark/host"
-	"waymark/host/snapshot"
 	"waymark/host/watch"
-	"waymark/internal/wasmtest"
+	"waymark/snapshot"
+	"waymark/test/wasmtest"
 )
 
 // tiny is a module that finds the file F.md of every root, whatever is in it,

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"waymark/host"
-	"waymark/host/snapshot"
-	"waymark/internal/seeded"
+	"waymark/snapshot"
+	"waymark/test/randtest"
 )
 
 // TestHotplugRandom drops, changes, spoils, renames and removes plugin files
@@ -20,8 +20,8 @@ import (
 // the agent comes to what a clean start would find.
 func TestHotplugRandom(t *testing.T) {
 	noLeaks(t)
-	g := &gardener{bench: hotplug(t, host.Options{}), Rand: seeded.Rand(t)}
-	for range seeded.Rounds(25, 25, 500) {
+	g := &gardener{bench: hotplug(t, host.Options{}), Rand: randtest.Rand(t)}
+	for range randtest.Rounds(25, 25, 500) {
 		g.done = nil
 		for range 1 + g.IntN(8) {
 			g.step(t)

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"waymark/host"
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 // TestHotSwapUnderLoad swaps a module 200 times while files are edited: no

@@ -12,10 +12,10 @@ import (
 	"waymark/host"
 	"waymark/host/resolve"
 	"waymark/host/sandbox"
-	"waymark/host/snapshot"
 	"waymark/host/vfs"
 	"waymark/host/vfs/vfstest"
-	"waymark/internal/seeded"
+	"waymark/snapshot"
+	"waymark/test/randtest"
 )
 
 // TestIncrementalEqualsClean: after any sequence of edits, a Host that has
@@ -23,9 +23,9 @@ import (
 // rises exactly when something pushed changed.
 func TestIncrementalEqualsClean(t *testing.T) {
 	t.Parallel()
-	g := generator{seeded.Rand(t)}
+	g := generator{randtest.Rand(t)}
 	sequences, steps := max(1, 5/raceShare), max(10, 50/raceShare)
-	if seeded.Long() {
+	if randtest.Long() {
 		sequences, steps = 200, 200
 	}
 	clean := newClean(t)

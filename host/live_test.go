@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"waymark/host"
-	"waymark/host/snapshot"
 	"waymark/host/vfs/vfstest"
 	"waymark/host/watch"
+	"waymark/snapshot"
 )
 
 // running starts Run and ends it with the test.

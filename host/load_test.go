@@ -11,8 +11,8 @@ import (
 
 	"waymark/host"
 	"waymark/host/sandbox"
-	"waymark/host/snapshot"
 	"waymark/host/vfs/vfstest"
+	"waymark/snapshot"
 )
 
 func limitsOf(response int) sandbox.Limits { return sandbox.Limits{Response: response} }

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"waymark/host"
-	"waymark/host/snapshot"
-	"waymark/internal/guestbuild"
+	"waymark/snapshot"
+	"waymark/test/guestbuild"
 )
 
 // cacheDir is shared by all tests: compiling a Go guest takes seconds.

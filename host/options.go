@@ -9,9 +9,9 @@ import (
 	"waymark/host/push"
 	"waymark/host/running"
 	"waymark/host/sandbox"
-	"waymark/host/snapshot"
 	"waymark/host/vfs"
 	"waymark/host/watch"
+	"waymark/snapshot"
 )
 
 // Options configures a Host. The zero value works and finds nothing: it has

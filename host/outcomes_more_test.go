@@ -6,7 +6,7 @@ import (
 
 	"waymark/abi"
 	"waymark/host"
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 func hidden(path string) string {

@@ -11,8 +11,8 @@ import (
 
 	"waymark/abi"
 	"waymark/host"
-	"waymark/host/snapshot"
 	"waymark/host/vfs/vfstest"
+	"waymark/snapshot"
 )
 
 // outcome is one row of the table: a tree, and exactly what is found in it.

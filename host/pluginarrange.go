@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"waymark/host/approvals"
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 // refusal is why a version isn't used, or not yet.

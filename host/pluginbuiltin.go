@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"waymark/host/resolve"
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 // loadBuiltin makes the row of the built-in module; none if there is none.

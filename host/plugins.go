@@ -12,7 +12,7 @@ import (
 	"waymark/host/approvals"
 	"waymark/host/resolve"
 	"waymark/host/sandbox"
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 // DefaultRank is the rank of a plugin that isn't given one.

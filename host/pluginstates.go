@@ -4,7 +4,7 @@ import (
 	"log/slog"
 	"strings"
 
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 // tellPlugins logs what a new list changes.

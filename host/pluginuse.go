@@ -7,7 +7,7 @@ import (
 
 	"waymark/host/approvals"
 	"waymark/host/resolve"
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 // use makes the row of a version, or says why it isn't used.

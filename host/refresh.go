@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"waymark/host/resolve"
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 // Report tells what one refresh did. Don't change it: others read it too.

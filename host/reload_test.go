@@ -9,8 +9,8 @@ import (
 
 	"waymark/host"
 	"waymark/host/sandbox"
-	"waymark/host/snapshot"
-	"waymark/internal/wasmtest"
+	"waymark/snapshot"
+	"waymark/test/wasmtest"
 )
 
 const longRun = time.Hour // of a module that nothing ends

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"waymark/host/push"
-	"waymark/host/snapshot"
 	"waymark/host/watch"
+	"waymark/snapshot"
 )
 
 // Status is the state of a Host, as the local API shows it.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"waymark/hub"
-	"waymark/internal/bubble"
+	"waymark/test/synctestproc"
 )
 
 // inBubble runs f with a hub that listens on pipes alone, in a bubble whose
@@ -16,7 +16,7 @@ import (
 // depend on how fast the machine is.
 func inBubble(t *testing.T, opts hub.Options, f func(t *testing.T, f *fixture, endpoint string)) {
 	t.Helper()
-	bubble.Run(t, func(t *testing.T) {
+	synctestproc.Run(t, func(t *testing.T) {
 		plain, web := newPipes("drpc"), newPipes("http")
 		fix := newFixtureOn(t, opts, plain)
 		fix.plain = plain.dial

@@ -13,10 +13,10 @@ import (
 
 	"waymark/abi"
 	"waymark/host/push"
-	"waymark/host/snapshot"
 	"waymark/hub"
 	"waymark/hub/store"
-	"waymark/internal/seeded"
+	"waymark/snapshot"
+	"waymark/test/randtest"
 )
 
 // callTimeout is the agents': short, so that a line can be silent for longer,
@@ -45,7 +45,7 @@ func newChaos(t *testing.T, seed uint64, target string) *chaos {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &chaos{t: t, target: target, listener: listener, ctx: ctx, rnd: seeded.Of(seed, 1000)}
+	c := &chaos{t: t, target: target, listener: listener, ctx: ctx, rnd: randtest.Of(seed, 1000)}
 	c.on.Store(true)
 	c.lines.Go(c.serve)
 	t.Cleanup(func() {
@@ -237,7 +237,7 @@ func grow(agent string, before *snapshot.Snapshot, rnd *rand.Rand) *snapshot.Sna
 // way. Soon after that ends each agent's newest state is stored; nothing older
 // ever replaced something newer, and no agent touched another's rows.
 func TestChaos(t *testing.T) {
-	seed := seeded.Seed(t)
+	seed := randtest.Seed(t)
 	f := newFixture(t, hub.Options{})
 	r := &recorder{Store: f.store, t: t, published: map[string]map[uint64]*snapshot.Snapshot{}, newest: map[string]uint64{}}
 	server := listen(t, hub.ListenOptions{
@@ -267,7 +267,7 @@ func TestChaos(t *testing.T) {
 		}
 		opts.MinBackoff, opts.MaxBackoff = 5*time.Millisecond, time.Second
 		opts.CallTimeout, opts.DialTimeout = callTimeout, callTimeout
-		agents.Go(func() { finals[i] <- chaoticAgent(t, r, agent, opts, seeded.Of(seed, uint64(i)), ended) })
+		agents.Go(func() { finals[i] <- chaoticAgent(t, r, agent, opts, randtest.Of(seed, uint64(i)), ended) })
 	}
 	if !f.eventually(func() bool { return web.seen(3) && plain.seen(3) && r.seen(100) }) {
 		t.Errorf("not everything has happened")

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"waymark/abi"
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 	"waymark/wire"
 	"waymark/wire/convert"
 	"waymark/wire/waymark"

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 	"waymark/wire"
 	"waymark/wire/convert"
 	"waymark/wire/waymark"

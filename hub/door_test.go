@@ -24,7 +24,7 @@ import (
 
 	"waymark/hub"
 	"waymark/hub/store"
-	"waymark/internal/seeded"
+	"waymark/test/randtest"
 	"waymark/wire"
 	"waymark/wire/waymark"
 )
@@ -63,7 +63,7 @@ func (a *agents100) push(version uint64) {
 func strangers(t *testing.T) int {
 	t.Helper()
 	want := 2000
-	if seeded.Long() {
+	if randtest.Long() {
 		want = 9000
 	}
 	var limit syscall.Rlimit
@@ -155,7 +155,7 @@ func TestStrangers(t *testing.T) {
 			_ = conn.Close()
 		}
 	}()
-	rnd := seeded.Rand(t)
+	rnd := randtest.Rand(t)
 	for range n {
 		kind := kinds[rnd.IntN(len(kinds))]
 		conn, err := net.Dial(kind.network, kind.address)

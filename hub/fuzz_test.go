@@ -10,9 +10,9 @@ import (
 	"google.golang.org/protobuf/proto"
 	"storj.io/drpc"
 
-	"waymark/host/snapshot"
 	"waymark/hub"
 	"waymark/hub/store"
+	"waymark/snapshot"
 	"waymark/wire"
 	"waymark/wire/coder"
 	"waymark/wire/convert"

@@ -15,7 +15,7 @@ import (
 	"waymark/hub"
 	"waymark/hub/consumer"
 	"waymark/hub/store"
-	"waymark/internal/openapitest"
+	"waymark/test/openapitest"
 	"waymark/wire"
 	"waymark/wire/waymark"
 )

@@ -21,9 +21,9 @@ import (
 	"time"
 
 	"waymark/host/push"
-	"waymark/host/snapshot"
 	"waymark/hub"
 	"waymark/hub/store"
+	"waymark/snapshot"
 )
 
 // pair is a certificate for this machine, signed by itself.

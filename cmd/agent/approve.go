@@ -14,7 +14,7 @@ import (
 	"waymark/cmd/internal/term"
 	"waymark/host/api/client"
 	"waymark/host/approvals"
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 func (a *app) approveCommand(conn *connection, asJSON *bool) *cobra.Command {

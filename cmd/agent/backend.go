@@ -12,9 +12,9 @@ import (
 	"waymark/host"
 	"waymark/host/api"
 	"waymark/host/approvals"
-	"waymark/host/snapshot"
 	"waymark/host/sources"
 	"waymark/host/why"
+	"waymark/snapshot"
 )
 
 // The methods in this file are what the local API shows of a daemon; they

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 // event says what a change is about.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 // TestChanges compares two snapshots that differ in everything.

@@ -10,8 +10,8 @@ import (
 
 	"waymark/host"
 	"waymark/host/config"
-	"waymark/host/snapshot"
 	"waymark/host/vfs"
+	"waymark/snapshot"
 )
 
 // moduleWarnings tells what of a configuration no module answers to, and which

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"waymark/internal/hostile"
-	"waymark/internal/seeded"
+	"waymark/test/hostile"
+	"waymark/test/randtest"
 )
 
 // TestHostileModules puts modules of the hostile corpus into an agent that runs,
@@ -27,8 +27,8 @@ func TestHostileModules(t *testing.T) {
 			}
 		}
 	}
-	rng := seeded.Rand(t)
-	for round := range seeded.Rounds(1, 3, 100) {
+	rng := randtest.Rand(t)
+	for round := range randtest.Rounds(1, 3, 100) {
 		t.Run(fmt.Sprint(round), func(t *testing.T) {
 			h := newStopHome(t, &b, b.cache)
 			h.env = append(h.env, envPatience+"=1s") // modules get the time that they are given

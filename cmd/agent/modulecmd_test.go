@@ -10,7 +10,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"waymark/internal/wasmtest"
+	"waymark/test/wasmtest"
 )
 
 // cmdStuck has the calls of a module not come back, in agents from now on:

@@ -17,7 +17,7 @@ import (
 	"strings"
 	"testing"
 
-	"waymark/internal/guestbuild"
+	"waymark/test/guestbuild"
 )
 
 // need skips a test, visibly, when a program is missing.

@@ -13,7 +13,7 @@ import (
 
 	"waymark/cmd/internal/term"
 	"waymark/host/api/client"
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 func (a *app) pluginsCommand() *cobra.Command {

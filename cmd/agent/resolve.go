@@ -14,7 +14,7 @@ import (
 	"waymark/host"
 	"waymark/host/config"
 	"waymark/host/resolve"
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 func (a *app) resolveCommand() *cobra.Command {

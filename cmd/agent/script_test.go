@@ -16,7 +16,7 @@ import (
 	"waymark/host"
 	"waymark/host/running"
 	"waymark/host/sandbox"
-	"waymark/internal/guestbuild"
+	"waymark/test/guestbuild"
 )
 
 // envBuiltin names the built-in module of an agent under test: the test binary

@@ -9,7 +9,7 @@ import (
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
 	"waymark/host/api/client"
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 func (a *app) snapshotCommand() *cobra.Command {

@@ -18,9 +18,9 @@ import (
 	_ "modernc.org/sqlite"
 
 	"waymark/host/sandbox/codecache"
-	"waymark/internal/seeded"
-	"waymark/internal/stoptest"
-	"waymark/internal/wasmtest"
+	"waymark/test/randtest"
+	"waymark/test/stoptest"
+	"waymark/test/wasmtest"
 )
 
 // stopHome is where an agent that is to be stopped lives.
@@ -183,7 +183,7 @@ func TestStop(t *testing.T) {
 	}
 	t.Run("any moment", func(t *testing.T) {
 		h := newStopHome(t, &b, b.cache)
-		rng := seeded.Rand(t)
+		rng := randtest.Rand(t)
 		for range 8 {
 			p := h.start(append([]string{"run", "--root", "ws"}, h.wild(rng.IntN(2) == 0)...)...)
 			<-time.After(time.Duration(rng.IntN(400)) * time.Millisecond)

@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 
 	"waymark/cmd/internal/term"
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 // printSnapshot prints resources as a table, and what is wrong with them

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"waymark/host/api/client"
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 // watch prints the newest snapshot and then what changes, until ctx ends.

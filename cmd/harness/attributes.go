@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"waymark/cmd/internal/term"
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 // attributes shows a resource's attributes in one cell of a table.

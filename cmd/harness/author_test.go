@@ -16,7 +16,7 @@ import (
 
 // TestAuthorScripts runs testdata/author: what new, build and sdk do. They need
 // the go command; that what they make finds something is tested where there is
-// an agent, in internal/authors.
+// an agent, in test/authors.
 func TestAuthorScripts(t *testing.T) {
 	t.Parallel()
 	env := map[string]string{}

@@ -8,7 +8,7 @@ import (
 
 	"waymark/host"
 	"waymark/host/resolve"
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 // The events of `harness watch`.

@@ -7,7 +7,7 @@ import (
 
 	"waymark/host"
 	"waymark/host/resolve"
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 // TestSeen goes through the reports of a life: each thing is told once, in the

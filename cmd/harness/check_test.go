@@ -8,8 +8,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"waymark/internal/guestbuild"
-	"waymark/internal/wasmtest"
+	"waymark/test/guestbuild"
+	"waymark/test/wasmtest"
 )
 
 // TestCheckScripts runs testdata/check, which has modules of its own: what each

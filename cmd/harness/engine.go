@@ -14,7 +14,7 @@ import (
 
 	"waymark/host"
 	"waymark/host/config"
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 // settings are the flags of all commands that run a module.

@@ -18,7 +18,7 @@ import (
 	"waymark/host"
 	"waymark/host/config"
 	"waymark/host/sandbox"
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 // inspection is the answer of `harness inspect --json`.

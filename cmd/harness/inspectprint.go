@@ -10,7 +10,7 @@ import (
 	"waymark/abi"
 	"waymark/cmd/internal/term"
 	"waymark/host/sandbox"
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 // inspectPrinter shows an inspection to a person.

@@ -8,8 +8,8 @@ import (
 	"waymark/cmd/internal/cli"
 	"waymark/host"
 	"waymark/host/resolve"
-	"waymark/host/snapshot"
 	"waymark/host/vfs"
+	"waymark/snapshot"
 )
 
 // result is what a run gave, as `harness run --json` prints it.

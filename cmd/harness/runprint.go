@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"waymark/cmd/internal/term"
-	"waymark/host/snapshot"
 	"waymark/host/vfs"
+	"waymark/snapshot"
 )
 
 // lookedShown is how much of what a resolver looked at is shown when nobody

@@ -16,8 +16,8 @@ import (
 	"waymark/cmd/harness/internal/stock"
 	"waymark/cmd/internal/stop"
 	"waymark/host/sandbox"
-	"waymark/internal/guestbuild"
-	"waymark/internal/wasmtest"
+	"waymark/test/guestbuild"
+	"waymark/test/wasmtest"
 )
 
 var update = flag.Bool("update", false, "write what the scripts' cmp commands see into the scripts")

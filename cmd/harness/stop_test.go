@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"waymark/internal/seeded"
-	"waymark/internal/stoptest"
-	"waymark/internal/wasmtest"
+	"waymark/test/randtest"
+	"waymark/test/stoptest"
+	"waymark/test/wasmtest"
 )
 
 // gone requires that a process group ends.
@@ -107,7 +107,7 @@ func TestStop(t *testing.T) {
 		})
 	}
 	t.Run("any moment", func(t *testing.T) {
-		h, rng := newHome(t), seeded.Rand(t)
+		h, rng := newHome(t), randtest.Rand(t)
 		for range 8 {
 			p := stoptest.Start(t, command(h, "run", "wild.wasm", "ws"))
 			<-time.After(time.Duration(rng.IntN(400)) * time.Millisecond)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"waymark/cmd/internal/term"
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 // The results of a fixture.

@@ -11,7 +11,7 @@ import (
 	"waymark/cmd/harness/internal/source"
 	"waymark/cmd/internal/cli"
 	"waymark/host"
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 // watchSettings are the flags of watch.

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/internal/term"
-	"waymark/host/snapshot"
 	"waymark/hub/client"
+	"waymark/snapshot"
 )
 
 // contextFlags are the flags of hub context.

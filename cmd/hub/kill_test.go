@@ -14,10 +14,10 @@ import (
 
 	"waymark/abi"
 	"waymark/host/push"
-	"waymark/host/snapshot"
 	"waymark/hub"
 	"waymark/hub/store"
 	"waymark/hub/store/drivers"
+	"waymark/snapshot"
 )
 
 // hubProcess is a hub that can be killed.

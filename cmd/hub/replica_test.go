@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"waymark/host/push"
-	"waymark/host/snapshot"
 	"waymark/hub"
 	"waymark/hub/store"
 	"waymark/hub/store/drivers"
 	"waymark/hub/store/pgtest"
+	"waymark/snapshot"
 )
 
 // balancer spreads connections over those hubs that take them.

@@ -15,12 +15,12 @@ import (
 	"time"
 
 	"waymark/host/push"
-	"waymark/host/snapshot"
 	"waymark/hub"
 	"waymark/hub/store"
 	"waymark/hub/store/drivers"
-	"waymark/internal/seeded"
-	"waymark/internal/stoptest"
+	"waymark/snapshot"
+	"waymark/test/randtest"
+	"waymark/test/stoptest"
 )
 
 // TestStop: a signal ends the hub and its commands, whatever hangs.
@@ -105,7 +105,7 @@ func TestStop(t *testing.T) {
 		})
 	}
 	t.Run("any moment", func(t *testing.T) {
-		dir, rng := socketDir(t), seeded.Rand(t)
+		dir, rng := socketDir(t), randtest.Rand(t)
 		for range 8 {
 			p := stoptest.Start(t, serve(dir))
 			<-time.After(time.Duration(rng.IntN(200)) * time.Millisecond)

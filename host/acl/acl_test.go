@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"waymark/host/acl"
-	"waymark/internal/seeded"
+	"waymark/test/randtest"
 )
 
 // entry is one of a POSIX list, as it is in the attribute.
@@ -152,7 +152,7 @@ func TestAsTheKernel(t *testing.T) {
 	if writers, has, err := acl.OfPath(path); has || err != nil {
 		t.Fatalf("a file without a list: %v, %v, %v", writers, has, err)
 	}
-	rng := seeded.Rand(t)
+	rng := randtest.Rand(t)
 	for range 500 {
 		perm := func() uint16 { return uint16(rng.IntN(8)) }
 		entries := []entry{{userObj, perm(), nobody}}

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"waymark/host/approvals"
-	"waymark/host/snapshot"
 	"waymark/host/sources"
 	"waymark/host/why"
+	"waymark/snapshot"
 )
 
 // Backend is the agent behind the API. Its methods are called from many

@@ -7,7 +7,7 @@ import (
 
 	"waymark/host/api"
 	"waymark/host/api/apitest"
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 // large is an agent with a full list of resources.

@@ -8,7 +8,7 @@ import (
 
 	"waymark/host/approvals"
 	"waymark/host/push"
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 //go:embed openapi.json

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"waymark/host/api"
-	"waymark/internal/openapitest"
+	"waymark/test/openapitest"
 )
 
 // TestDocumentIsValid checks the document itself, its examples included.

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"unicode/utf8"
 
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 // resource answers GET /api/v0/context/resources/{id}.

@@ -12,7 +12,7 @@ import (
 
 	"waymark/host/api"
 	"waymark/host/api/apitest"
-	"waymark/internal/openapitest"
+	"waymark/test/openapitest"
 )
 
 // TestRoutes tries every route with good and bad input, and compares every

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 // snapshot answers GET /api/v0/context/snapshot.

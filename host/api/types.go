@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"waymark/host/push"
-	"waymark/host/snapshot"
 	"waymark/host/sources"
+	"waymark/snapshot"
 )
 
 // Status answers GET /api/v0/status.

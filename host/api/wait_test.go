@@ -15,7 +15,7 @@ import (
 
 	"waymark/host/api"
 	"waymark/host/api/apitest"
-	"waymark/internal/openapitest"
+	"waymark/test/openapitest"
 )
 
 // asked is a request that is answered in the background.

@@ -8,15 +8,15 @@ import (
 	"waymark/abi"
 	"waymark/host/approvals"
 	"waymark/host/vfs/vfstest"
-	"waymark/internal/seeded"
+	"waymark/test/randtest"
 )
 
 // TestGrownOfHostilePatterns: comparing what was approved with what is asked
 // for now comes to an end, whatever the patterns are, and finds new paths.
 func TestGrownOfHostilePatterns(t *testing.T) {
-	seed, rounds := seeded.Seed(t), seeded.Rounds(3, 12, 200)
+	seed, rounds := randtest.Seed(t), randtest.Rounds(3, 12, 200)
 	for round := range rounds {
-		r := seeded.Of(seed, uint64(round))
+		r := randtest.Of(seed, uint64(round))
 		var before, now []approvals.Read
 		for _, kind := range vfstest.PatternKinds() {
 			for i := range 1 + r.IntN(60) {

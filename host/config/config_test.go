@@ -9,7 +9,7 @@ import (
 
 	"waymark"
 	"waymark/host/config"
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 // parse lays texts over the defaults.

@@ -3,7 +3,7 @@ package metrics
 import (
 	"time"
 
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 // The results of a resolver's turn in one root.

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 // Options configures a Metrics. The zero value works.

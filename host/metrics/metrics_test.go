@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"waymark/host/metrics"
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 // busy is a Metrics that has been told everything once.

@@ -3,7 +3,7 @@ package metrics
 import (
 	"strconv"
 
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 // Refresh counts a refresh.

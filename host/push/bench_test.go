@@ -7,7 +7,7 @@ import (
 
 	"waymark/abi"
 	"waymark/host/push"
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 // skills is 200 skills of 8 KiB.

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"slices"
 
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 	"waymark/wire/convert"
 	"waymark/wire/waymark"
 )

@@ -21,7 +21,7 @@ import (
 
 	"waymark/abi"
 	"waymark/host/push"
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 	"waymark/wire"
 	"waymark/wire/convert"
 	"waymark/wire/waymark"

@@ -1,7 +1,7 @@
 package push
 
 import (
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 	"waymark/wire"
 )
 

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"waymark/abi"
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 	"waymark/wire"
 )
 

@@ -17,7 +17,7 @@ import (
 
 	"waymark/abi"
 	"waymark/host/push"
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 	"waymark/wire"
 	"waymark/wire/coder"
 	"waymark/wire/waymark"

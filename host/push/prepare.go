@@ -4,7 +4,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"waymark/abi"
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 	"waymark/wire"
 )
 

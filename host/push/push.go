@@ -37,7 +37,7 @@ import (
 	"sync"
 	"time"
 
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 // Options sets up a Pusher. The zero value is one that has nothing to push

@@ -14,7 +14,7 @@ import (
 	"storj.io/drpc/drpcerr"
 
 	"waymark/host/push"
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 	"waymark/wire"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"storj.io/drpc"
 
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 	"waymark/wire"
 )
 

@@ -7,7 +7,7 @@ import (
 	"maps"
 	"time"
 
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 	"waymark/wire"
 )
 

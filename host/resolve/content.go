@@ -8,8 +8,8 @@ import (
 	"syscall"
 
 	"waymark/abi"
-	"waymark/host/snapshot"
 	"waymark/host/vfs"
+	"waymark/snapshot"
 )
 
 // source finds the link-resolved absolute path of what a row is about. What

@@ -12,8 +12,8 @@ import (
 
 	"waymark/abi"
 	"waymark/host/sandbox"
-	"waymark/host/snapshot"
 	"waymark/host/vfs"
+	"waymark/snapshot"
 )
 
 // Options configures an Engine. The zero value works.

@@ -12,7 +12,7 @@ import (
 	"waymark/host/resolve"
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
-	"waymark/internal/guestbuild"
+	"waymark/test/guestbuild"
 )
 
 // flaky is an engine with a resolver that fails when a file asks it to.

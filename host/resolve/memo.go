@@ -8,8 +8,8 @@ import (
 
 	"waymark/abi"
 	"waymark/host/sandbox"
-	"waymark/host/snapshot"
 	"waymark/host/vfs"
+	"waymark/snapshot"
 )
 
 // key is all that decides a resolver's answer besides the files it read.

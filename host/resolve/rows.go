@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"waymark/abi"
-	"waymark/host/snapshot"
 	"waymark/host/vfs"
+	"waymark/snapshot"
 )
 
 // maxRows bounds what is looked at of one answer. A peer takes 1,000

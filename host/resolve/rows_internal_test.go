@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 
 	"waymark/abi"
-	"waymark/host/snapshot"
 	"waymark/host/vfs"
 	"waymark/host/vfs/vfstest"
+	"waymark/snapshot"
 )
 
 // FuzzRows: whatever a guest answers, what comes out keeps to the rules.

@@ -10,7 +10,7 @@ import (
 	"waymark/host/resolve"
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
-	"waymark/internal/wasmtest"
+	"waymark/test/wasmtest"
 )
 
 // TestRowVectors: in each of these responses the first row is bad and the

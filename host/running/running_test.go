@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"waymark/host/running"
-	"waymark/internal/seeded"
+	"waymark/test/randtest"
 )
 
 // The test binary is a process that runs modules when this names a directory;
@@ -239,7 +239,7 @@ func TestRubbish(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	rng := seeded.Rand(t)
+	rng := randtest.Rand(t)
 	for i := range 200 {
 		data := append([]byte{}, good...)
 		switch rng.IntN(4) {

@@ -12,7 +12,7 @@ import (
 	"waymark/abi"
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
-	"waymark/internal/wasmtest"
+	"waymark/test/wasmtest"
 )
 
 const goodDescription = `{"abi":1,"name":"m","version":"1","resolvers":[{"name":"r","kinds":["instruction_file"],"reads":["a/**"]}]}`

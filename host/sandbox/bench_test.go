@@ -6,7 +6,7 @@ import (
 	"waymark/abi"
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
-	"waymark/internal/wasmtest"
+	"waymark/test/wasmtest"
 )
 
 // BenchmarkSmall: a module of some hundred bytes, whose own work is nothing:

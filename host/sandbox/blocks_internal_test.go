@@ -6,16 +6,16 @@ import (
 	"testing"
 
 	"waymark/host/sandbox/memory"
-	"waymark/internal/seeded"
+	"waymark/test/randtest"
 )
 
 // TestBlocksRandom does random things to blocks, and to a model that keeps each
 // one by itself: live blocks hold what was stored, nothing else can be reached,
 // and the limit holds.
 func TestBlocksRandom(t *testing.T) {
-	seed := seeded.Seed(t)
-	for round := range seeded.Rounds(20, 100, 10_000) {
-		s := seeded.Of(seed, uint64(round))
+	seed := randtest.Seed(t)
+	for round := range randtest.Rounds(20, 100, 10_000) {
+		s := randtest.Of(seed, uint64(round))
 		a := memory.New(memory.Options{})
 		const limit = 4 << 20
 		b := newBlocks(a, limit)

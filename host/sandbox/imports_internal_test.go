@@ -14,7 +14,7 @@ import (
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"waymark/host/vfs"
-	"waymark/internal/wasmtest"
+	"waymark/test/wasmtest"
 )
 
 // dearest says, for every import, what call of it takes longest as far as its

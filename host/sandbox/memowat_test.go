@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"waymark/internal/wasmtest"
+	"waymark/test/wasmtest"
 )
 
 // unitGuest is a module made of steps, each of which adds to a transcript that

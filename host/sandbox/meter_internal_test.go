@@ -15,7 +15,7 @@ import (
 
 	"waymark/abi"
 	"waymark/host/vfs"
-	"waymark/internal/guestbuild"
+	"waymark/test/guestbuild"
 )
 
 // BenchmarkMetering runs the built-in skills resolver on 200 skills of 8 KiB:

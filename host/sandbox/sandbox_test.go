@@ -14,8 +14,8 @@ import (
 	"waymark/abi"
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
-	"waymark/internal/guestbuild"
-	"waymark/internal/wasmtest"
+	"waymark/test/guestbuild"
+	"waymark/test/wasmtest"
 )
 
 // cacheDir is shared by all tests: compiling a Go guest takes seconds.

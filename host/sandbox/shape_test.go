@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"waymark/host/sandbox"
-	"waymark/internal/wasmtest"
+	"waymark/test/wasmtest"
 )
 
 const smallDescription = `{"abi":1,"name":"small","version":"1","resolvers":[{"name":"one","kinds":["command"]}]}`

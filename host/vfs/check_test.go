@@ -14,7 +14,7 @@ import (
 
 	"waymark/host/vfs"
 	"waymark/host/vfs/vfstest"
-	"waymark/internal/seeded"
+	"waymark/test/randtest"
 )
 
 func write(t testing.TB, path, content string) {
@@ -268,10 +268,10 @@ func edit(r *rand.Rand, dir string) {
 // TestFreshMeansEqual: after any edits, a trace that checks as fresh belongs
 // to a run that would come out the same.
 func TestFreshMeansEqual(t *testing.T) {
-	seed, rounds := seeded.Seed(t), seeded.Rounds(30, 150, 10_000)
+	seed, rounds := randtest.Seed(t), randtest.Rounds(30, 150, 10_000)
 	var fresh, stale int
 	for round := range rounds {
-		r := seeded.Of(seed, uint64(round))
+		r := randtest.Of(seed, uint64(round))
 		dir := vfstest.Build(t, nil)
 		view := randomViews[r.IntN(len(randomViews))]
 		config := vfstest.Config{Dir: dir, View: view, Options: vfs.RootOptions{Exclude: []string{"e/d/b"}}}

@@ -10,18 +10,18 @@ import (
 
 	"waymark/host/vfs"
 	"waymark/host/vfs/vfstest"
-	"waymark/internal/seeded"
+	"waymark/test/randtest"
 )
 
 // TestHardLinks: a file is refused when one of its names is protected,
 // wherever in the root that is and whichever pattern protects it.
 func TestHardLinks(t *testing.T) {
-	seed, rounds := seeded.Seed(t), seeded.Rounds(20, 100, 2000)
+	seed, rounds := randtest.Seed(t), randtest.Rounds(20, 100, 2000)
 	dirs := []string{"", "a/", "a/b/c/", "node_modules/p/", "sub/.hidden/", "vendor/x/"}
 	homes := []string{"", "docs/", "a/b/", "a/"}
 	excluded := []string{"private/**", "vendor/x/*.txt"}
 	for round := range rounds {
-		r := seeded.Of(seed, uint64(round))
+		r := randtest.Of(seed, uint64(round))
 		places := append(listed(), "private/notes", ".git/hooks/pre-commit", ".git/modules/x/config", ".git/objects/ab/cd", ".ssh/a/b/c")
 		place := dirs[r.IntN(len(dirs))] + places[r.IntN(len(places))]
 		if r.IntN(2) == 0 {

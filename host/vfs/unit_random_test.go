@@ -14,7 +14,7 @@ import (
 
 	"waymark/host/vfs"
 	"waymark/host/vfs/vfstest"
-	"waymark/internal/seeded"
+	"waymark/test/randtest"
 )
 
 // part is a unit of the random test: it asks everything about some names.
@@ -61,10 +61,10 @@ func play(t *testing.T, run *vfs.Run, parts []part, outside []string) played {
 // that doesn't, and it remembers every unit whose computation would observe
 // the same.
 func TestUnitsEqualFresh(t *testing.T) {
-	seed, rounds := seeded.Seed(t), seeded.Rounds(25, 120, 10_000)
+	seed, rounds := randtest.Seed(t), randtest.Rounds(25, 120, 10_000)
 	var count unitCounts
 	for round := range rounds {
-		u := unitRound{t: t, r: seeded.Of(seed, uint64(round)), counts: &count}
+		u := unitRound{t: t, r: randtest.Of(seed, uint64(round)), counts: &count}
 		u.name = fmt.Sprint("round ", round)
 		u.play()
 	}

@@ -16,7 +16,7 @@ import (
 
 	"waymark/host/vfs"
 	"waymark/host/vfs/vfstest"
-	"waymark/internal/seeded"
+	"waymark/test/randtest"
 )
 
 // TestBounds opens roots that lie in a directory that others write, by every
@@ -235,8 +235,8 @@ func TestSharedDirectories(t *testing.T) {
 // is opened is where the system leads, and lies in the bound whenever a link of
 // the bound had a say; what is opened without one is opened by the system, too.
 func TestRandomWays(t *testing.T) {
-	rnd := seeded.Rand(t)
-	for range seeded.Rounds(50, 120, 20_000) {
+	rnd := randtest.Rand(t)
+	for range randtest.Rounds(50, 120, 20_000) {
 		dir := vfstest.Build(t, nil)
 		randomWays(t, rnd, dir)
 		w := dir + "/w"
@@ -322,7 +322,7 @@ func TestSwappedWays(t *testing.T) {
 	swaps := [][2]string{
 		{"a", "../out"}, {"a", ".git"}, {"a", dir + "/out"}, {"a", "good"}, {"a", "b"}, {"a/b", "../../out"}, {"a/b", "../.git"}, {"a/b/c", "../../../out"}, {"a/b/c", dir + "/w/.git/b/c"},
 	}
-	rnd := seeded.Rand(t)
+	rnd := randtest.Rand(t)
 	filter, err := everything(dir).View.Compile()
 	if err != nil {
 		t.Fatal(err)
@@ -342,7 +342,7 @@ func TestSwappedWays(t *testing.T) {
 		}
 	})
 	opened := 0
-	for i := 0; i < seeded.Rounds(1000, 3000, 300_000) || count.Load() < 300 || opened == 0; i++ {
+	for i := 0; i < randtest.Rounds(1000, 3000, 300_000) || count.Load() < 300 || opened == 0; i++ {
 		for _, path := range []string{"w/a/b/c", "w/a/b/c/f"} {
 			root, err := vfs.OpenRoot(filepath.Join(dir, path), vfs.RootOptions{Within: []string{dir + "/w"}})
 			if err != nil {

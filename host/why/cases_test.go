@@ -8,8 +8,8 @@ import (
 
 	"waymark/abi"
 	"waymark/host/resolve"
-	"waymark/host/snapshot"
 	"waymark/host/why"
+	"waymark/snapshot"
 )
 
 func allQuestions() []questions {

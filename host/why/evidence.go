@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 // match is a find that a path belongs to.

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"waymark/abi"
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 // fate tells what became of a find. ok is false when the snapshot and the

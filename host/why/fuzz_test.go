@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"waymark/abi"
-	"waymark/host/snapshot"
 	"waymark/host/vfs"
 	"waymark/host/why"
+	"waymark/snapshot"
 )
 
 // fuzzWorld has a bit of everything.

@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"waymark/abi"
-	"waymark/host/snapshot"
 	"waymark/host/vfs"
 	"waymark/host/vfs/vfstest"
 	"waymark/host/why"
+	"waymark/snapshot"
 )
 
 // asNobody gives up root's power over files for the calling thread, so that

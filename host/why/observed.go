@@ -6,8 +6,8 @@ import (
 	"strings"
 	"syscall"
 
-	"waymark/host/snapshot"
 	"waymark/host/vfs"
+	"waymark/snapshot"
 )
 
 // observed is the trace of one run, to be asked by path.

@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 
 	"waymark/abi"
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 // partOfFind: something in the directory that a find is about, but not its

@@ -13,16 +13,16 @@ import (
 
 	"waymark/abi"
 	"waymark/host/resolve"
-	"waymark/host/snapshot"
 	"waymark/host/why"
-	"waymark/internal/seeded"
+	"waymark/snapshot"
+	"waymark/test/randtest"
 )
 
 // TestRandomTrees: whatever a tree looks like, the answers fit the snapshot
 // and the notes.
 func TestRandomTrees(t *testing.T) {
-	g := generator{seeded.Rand(t)}
-	for range seeded.Rounds(60, 60, 2000) {
+	g := generator{randtest.Rand(t)}
+	for range randtest.Rounds(60, 60, 2000) {
 		w := g.world()
 		dir, in := w.build(t)
 		checkResources(t, in)

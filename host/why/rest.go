@@ -2,8 +2,8 @@ package why
 
 import (
 	"waymark/abi"
-	"waymark/host/snapshot"
 	"waymark/host/vfs"
+	"waymark/snapshot"
 )
 
 // ignored: a resolver may see it, and made nothing of it.

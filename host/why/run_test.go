@@ -15,11 +15,11 @@ import (
 	"waymark/abi"
 	"waymark/host/resolve"
 	"waymark/host/sandbox"
-	"waymark/host/snapshot"
 	"waymark/host/vfs"
 	"waymark/host/vfs/vfstest"
 	"waymark/host/why"
-	"waymark/internal/guestbuild"
+	"waymark/snapshot"
+	"waymark/test/guestbuild"
 )
 
 // modules are loaded once for all tests: compiling one takes seconds.

@@ -4,8 +4,8 @@ import (
 	"io/fs"
 	"strings"
 
-	"waymark/host/snapshot"
 	"waymark/host/vfs"
+	"waymark/snapshot"
 )
 
 // trouble finds out what is wrong with the file of a find that is unreadable

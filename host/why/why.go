@@ -2,8 +2,8 @@ package why
 
 import (
 	"waymark/abi"
-	"waymark/host/snapshot"
 	"waymark/host/vfs"
+	"waymark/snapshot"
 )
 
 // Reason is the answer in one word.

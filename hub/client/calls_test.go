@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"waymark/host/snapshot"
 	"waymark/hub/client"
+	"waymark/snapshot"
 )
 
 // asked is a request as a hub gets it.

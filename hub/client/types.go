@@ -3,7 +3,7 @@ package client
 import (
 	"time"
 
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 // Agent is one agent and the head of its newest snapshot.

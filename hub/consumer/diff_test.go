@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"waymark/abi"
-	"waymark/host/snapshot"
 	"waymark/hub/consumer"
+	"waymark/snapshot"
 )
 
 type diff struct {

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"waymark/hub/consumer"
-	"waymark/internal/openapitest"
+	"waymark/test/openapitest"
 )
 
 func TestDocumentIsValid(t *testing.T) { openapitest.Load(t, consumer.Document()).Valid(t) }

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"waymark/host/snapshot"
 	"waymark/hub/consumer"
+	"waymark/snapshot"
 )
 
 // driftStep is one step in the life of a pin, and what readers see of it.

@@ -4,8 +4,8 @@ import (
 	"maps"
 	"slices"
 
-	"waymark/host/snapshot"
 	"waymark/hub/store"
+	"waymark/snapshot"
 )
 
 // Routes lists the paths and their methods, sorted.

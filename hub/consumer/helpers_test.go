@@ -17,11 +17,11 @@ import (
 	"time"
 
 	"waymark/abi"
-	"waymark/host/snapshot"
 	"waymark/hub/consumer"
 	"waymark/hub/store"
 	"waymark/hub/store/sqlite"
-	"waymark/internal/openapitest"
+	"waymark/snapshot"
+	"waymark/test/openapitest"
 )
 
 // patience is for what another goroutine does, on a slow machine.

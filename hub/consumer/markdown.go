@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"waymark/abi"
-	"waymark/host/snapshot"
 	"waymark/hub/store"
+	"waymark/snapshot"
 )
 
 // renderMarkdown renders a snapshot for a prompt: the texts of instructions in

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"waymark/abi"
-	"waymark/host/snapshot"
 	"waymark/hub/consumer"
+	"waymark/snapshot"
 )
 
 func markdownOf(t *testing.T, resources ...snapshot.Resource) string {

@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"waymark/host/push"
-	"waymark/host/snapshot"
 	"waymark/hub"
 	"waymark/hub/store"
 	"waymark/hub/store/pgtest"
 	"waymark/hub/store/postgres"
+	"waymark/snapshot"
 )
 
 // door is a port that stays open while there is no hub behind it, since another

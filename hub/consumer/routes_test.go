@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"waymark/host/snapshot"
 	"waymark/hub/consumer"
+	"waymark/snapshot"
 )
 
 // TestRoutes asks for everything, and looks at each answer through the

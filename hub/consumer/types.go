@@ -3,8 +3,8 @@ package consumer
 import (
 	"time"
 
-	"waymark/host/snapshot"
 	"waymark/hub/store"
+	"waymark/snapshot"
 )
 
 // agentJSON is one agent and the head of what it has.

@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"waymark/host/snapshot"
 	"waymark/hub/consumer"
 	"waymark/hub/store"
 	"waymark/hub/store/sqlite"
-	"waymark/internal/bubble"
+	"waymark/snapshot"
+	"waymark/test/synctestproc"
 )
 
 // TestHeartbeat is a stream on which nothing happens.
@@ -182,7 +182,7 @@ func TestStuck(t *testing.T) {
 func TestPatience(t *testing.T) {
 	for _, protocol := range []string{"HTTP/1.1", "HTTP/2.0"} {
 		t.Run(protocol[len("HTTP/"):], func(t *testing.T) {
-			bubble.Run(t, func(t *testing.T) { testPatience(t, protocol) })
+			synctestproc.Run(t, func(t *testing.T) { testPatience(t, protocol) })
 		})
 	}
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"waymark/host/push"
-	"waymark/host/snapshot"
 	"waymark/hub"
 	"waymark/hub/metrics"
 	"waymark/hub/store"
+	"waymark/snapshot"
 )
 
 // TestMetrics has a real hub be pushed to and asked, and looks at what its

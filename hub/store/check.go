@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 // Digest is SHA-256.

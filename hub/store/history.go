@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 // Query says which snapshot of which agent is meant.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"waymark/abi"
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 // MaxPins bounds the pins of one agent: each push that changes what they

@@ -1,6 +1,6 @@
 package store
 
-import "waymark/host/snapshot"
+import "waymark/snapshot"
 
 // Push is what an agent sends.
 type Push struct {

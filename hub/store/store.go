@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 // Store keeps a hub's state. Times that it returns are UTC, in whole

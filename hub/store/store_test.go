@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"waymark/host/snapshot"
 	"waymark/hub/store"
+	"waymark/snapshot"
 )
 
 // TestDigests changes every field of a resource in turn: a field that

@@ -16,10 +16,10 @@ import (
 	"waymark/abi"
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
-	"waymark/internal/guestbuild"
-	"waymark/internal/seeded"
 	"waymark/plugins"
 	"waymark/plugins/skills"
+	"waymark/test/guestbuild"
+	"waymark/test/randtest"
 )
 
 // cacheDir is shared by all tests: compiling takes seconds.
@@ -52,7 +52,7 @@ type workspace struct {
 
 func newWorkspace(t *testing.T) *workspace {
 	t.Helper()
-	w := &workspace{t: t, r: seeded.Rand(t), dir: t.TempDir()}
+	w := &workspace{t: t, r: randtest.Rand(t), dir: t.TempDir()}
 	path, err := guestbuild.Build(t.Context(), "waymark/plugins/builtin")
 	if err != nil {
 		t.Fatal(err)
@@ -235,7 +235,7 @@ func TestUnitsAfterEdits(t *testing.T) {
 	for range 20 {
 		w.edit()
 	}
-	steps, remembered := seeded.Rounds(10, 60, 3000), 0
+	steps, remembered := randtest.Rounds(10, 60, 3000), 0
 	for range steps {
 		w.compare()
 		remembered += w.root.CheckUnits(w.filter, w.left).Units.Len()

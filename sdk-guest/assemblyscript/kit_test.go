@@ -20,7 +20,7 @@ import (
 	"waymark/abi"
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
-	"waymark/internal/asbuild"
+	"waymark/test/asbuild"
 )
 
 var probeWasm = sync.OnceValues(func() ([]byte, error) {

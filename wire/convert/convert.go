@@ -17,7 +17,7 @@ import (
 	"fmt"
 	"math"
 
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 // ErrKind says that a wire has no form for a resource's kind.

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"waymark/abi"
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 // bodyFrame is more than the braces, field names, quotes and separators of

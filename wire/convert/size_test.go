@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"waymark/abi"
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 	"waymark/wire/coder"
 	"waymark/wire/convert"
 )

@@ -11,7 +11,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/structpb"
 
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 	"waymark/wire/coder"
 )
 

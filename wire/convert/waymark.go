@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"waymark/abi"
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 	"waymark/wire/waymark"
 )
 

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"waymark/cmd/internal/stop"
-	"waymark/internal/seeded"
+	"waymark/test/randtest"
 )
 
 // The test binary is the program under test when these are set: what it does,
@@ -334,7 +334,7 @@ func TestWorkIsNoHang(t *testing.T) {
 // TestAnyMoment: a signal may come at any moment of a start.
 func TestAnyMoment(t *testing.T) {
 	t.Parallel()
-	rng := seeded.Rand(t)
+	rng := randtest.Rand(t)
 	for range 40 {
 		does := []string{"ends well", "takes its time"}[rng.IntN(2)]
 		c := start(t, does, nil)

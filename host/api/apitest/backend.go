@@ -14,9 +14,9 @@ import (
 	"waymark/host/api"
 	"waymark/host/approvals"
 	"waymark/host/push"
-	"waymark/host/snapshot"
 	"waymark/host/sources"
 	"waymark/host/why"
+	"waymark/snapshot"
 )
 
 // Backend is an agent without an engine. The zero value has no snapshot. Its

@@ -9,9 +9,9 @@ import (
 
 	"waymark/host/api"
 	"waymark/host/approvals"
-	"waymark/host/snapshot"
 	"waymark/host/sources"
 	"waymark/host/why"
+	"waymark/snapshot"
 )
 
 const (

@@ -30,9 +30,9 @@ import (
 
 	"waymark/host/api"
 	"waymark/host/approvals"
-	"waymark/host/snapshot"
 	"waymark/host/sources"
 	"waymark/host/why"
+	"waymark/snapshot"
 )
 
 // Client is a running agent.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"waymark/host/api"
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 // watchWait is how long one request of Watch waits: long enough to cost

@@ -14,7 +14,7 @@ import (
 	"waymark/host/api"
 	"waymark/host/api/apitest"
 	"waymark/host/api/client"
-	"waymark/host/snapshot"
+	"waymark/snapshot"
 )
 
 // event is what a Watch yields.

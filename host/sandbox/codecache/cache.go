@@ -6,7 +6,7 @@ import (
 	"io"
 	"log/slog"
 
-	"waymark/host/sandbox/codecache/sealed"
+	"waymark/host/sealed"
 )
 
 // ErrMiss says that there is no code for a key that can be trusted.

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"waymark/host/sandbox/codecache"
-	"waymark/host/sandbox/codecache/sealed"
+	"waymark/host/sealed"
 )
 
 func TestCompileKeepLoad(t *testing.T) {

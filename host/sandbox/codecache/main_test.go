@@ -14,8 +14,8 @@ import (
 
 	"waymark/host/sandbox/codecache"
 	"waymark/host/sandbox/guesttest"
-	"waymark/internal/guestbuild"
-	"waymark/internal/wasmtest"
+	"waymark/test/guestbuild"
+	"waymark/test/wasmtest"
 )
 
 // child proves that this binary compiles when it is asked to.

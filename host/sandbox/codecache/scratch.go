@@ -13,7 +13,7 @@ import (
 	"github.com/tetratelabs/wazero"
 	"golang.org/x/sys/unix"
 
-	"waymark/host/sandbox/codecache/sealed"
+	"waymark/host/sealed"
 )
 
 const (

@@ -14,8 +14,8 @@ import (
 
 	"waymark/host/sandbox/guesttest"
 	"waymark/host/sandbox/memory"
-	"waymark/internal/guestbuild"
-	"waymark/internal/wasmtest"
+	"waymark/test/guestbuild"
+	"waymark/test/wasmtest"
 )
 
 const page = 64 << 10

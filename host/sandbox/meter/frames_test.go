@@ -15,7 +15,7 @@ import (
 	"github.com/tetratelabs/wazero"
 
 	"waymark/host/sandbox/meter"
-	"waymark/internal/seeded"
+	"waymark/test/randtest"
 )
 
 // frames compiles a module and returns how much of the guest's stack each
@@ -418,10 +418,10 @@ func weigh(t *testing.T, name string, code []byte) (weights, actual int) {
 // recursion takes.
 func TestFramesOfRandomFunctions(t *testing.T) {
 	t.Parallel()
-	seed := seeded.Seed(t)
+	seed := randtest.Seed(t)
 	weights, actual := 0, 0
-	for i := range seeded.Rounds(20, 100, 5_000) {
-		w, r := weigh(t, fmt.Sprint("module ", i), scribble(seeded.Of(seed, uint64(i))))
+	for i := range randtest.Rounds(20, 100, 5_000) {
+		w, r := weigh(t, fmt.Sprint("module ", i), scribble(randtest.Of(seed, uint64(i))))
 		weights, actual = weights+w, actual+r
 	}
 	t.Logf("functions are taken to need %.1f times what they do", float64(weights)/float64(actual))

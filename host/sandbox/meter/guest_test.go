@@ -11,7 +11,7 @@ import (
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"waymark/host/sandbox/meter"
-	"waymark/internal/guestbuild"
+	"waymark/test/guestbuild"
 )
 
 func build(tb testing.TB, pkg string) []byte {

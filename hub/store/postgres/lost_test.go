@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"testing"
 
-	"waymark/host/snapshot"
 	"waymark/hub/store"
 	"waymark/hub/store/pgtest"
 	"waymark/hub/store/postgres"
+	"waymark/snapshot"
 )
 
 // state is a push of n resources whose content is their version's.

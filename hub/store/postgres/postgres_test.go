@@ -11,7 +11,7 @@ import (
 	"waymark/hub/store/pgtest"
 	"waymark/hub/store/postgres"
 	"waymark/hub/store/storetest"
-	"waymark/internal/seeded"
+	"waymark/test/randtest"
 )
 
 func TestMain(m *testing.M) {
@@ -87,10 +87,10 @@ func open(t testing.TB, url string, opts postgres.Options) *postgres.DB {
 func TestConformance(t *testing.T) { storetest.Run(t, database) }
 
 func TestRandom(t *testing.T) {
-	storetest.RunRandom(t, database, seeded.Rand(t), seeded.Rounds(200, 600, 40_000))
+	storetest.RunRandom(t, database, randtest.Rand(t), randtest.Rounds(200, 600, 40_000))
 }
 
 func TestKill(t *testing.T) {
 	url := pgtest.Database(t)
-	storetest.RunKill(t, at(url), url, seeded.Rand(t))
+	storetest.RunKill(t, at(url), url, randtest.Rand(t))
 }

@@ -10,9 +10,9 @@ import (
 	"sync"
 	"testing"
 
-	"waymark/host/snapshot"
 	"waymark/hub/store"
 	"waymark/hub/store/sqlite"
+	"waymark/snapshot"
 )
 
 // state is a push of which each resource says the version.

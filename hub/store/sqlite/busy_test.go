@@ -9,9 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"waymark/host/snapshot"
 	"waymark/hub/store"
 	"waymark/hub/store/sqlite"
+	"waymark/snapshot"
 )
 
 func pushOne(t *testing.T, db store.Store, generation int64, version uint64) (store.PushResult, error) {

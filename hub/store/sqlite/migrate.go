@@ -10,8 +10,8 @@ import (
 
 	"github.com/pressly/goose/v3"
 
-	"waymark/host/snapshot"
 	"waymark/hub/store/internal/plan"
+	"waymark/snapshot"
 )
 
 //go:embed migrations/*.sql

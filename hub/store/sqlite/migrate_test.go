@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"waymark/host/snapshot"
 	"waymark/hub/store"
 	"waymark/hub/store/sqlite"
+	"waymark/snapshot"
 )
 
 // version1 is what the first release was given before testdata/version1.sql

@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"waymark/host/snapshot"
 	"waymark/hub/store"
 	"waymark/hub/store/sqlite"
 	"waymark/hub/store/storetest"
-	"waymark/internal/seeded"
+	"waymark/snapshot"
+	"waymark/test/randtest"
 )
 
 func TestMain(m *testing.M) {
@@ -72,12 +72,12 @@ func value(t testing.TB, path, statement string) (n int64) {
 func TestConformance(t *testing.T) { storetest.Run(t, database) }
 
 func TestRandom(t *testing.T) {
-	storetest.RunRandom(t, database, seeded.Rand(t), seeded.Rounds(200, 600, 40_000))
+	storetest.RunRandom(t, database, randtest.Rand(t), randtest.Rounds(200, 600, 40_000))
 }
 
 func TestKill(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "hub.db")
-	storetest.RunKill(t, at(path), path, seeded.Rand(t))
+	storetest.RunKill(t, at(path), path, randtest.Rand(t))
 }
 
 func TestModes(t *testing.T) {

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"waymark/abi"
-	"waymark/host/snapshot"
 	"waymark/hub/store"
+	"waymark/snapshot"
 )
 
 // testSameAgain pushes what is there: that makes no revision, but the session

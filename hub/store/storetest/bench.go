@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
-	"waymark/host/snapshot"
 	"waymark/hub/store"
+	"waymark/snapshot"
 )
 
 // Bench measures pushes of 50 and of 200 resources of 8 KiB:

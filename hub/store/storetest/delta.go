@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"waymark/abi"
-	"waymark/host/snapshot"
 	"waymark/hub/store"
+	"waymark/snapshot"
 )
 
 var deltaTests = map[string]func(*testing.T, store.Store){

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"waymark/host/snapshot"
 	"waymark/hub/store"
+	"waymark/snapshot"
 )
 
 // model is what a store should be, in the plainest way: every revision is a

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"waymark/host/snapshot"
 	"waymark/hub/store"
+	"waymark/snapshot"
 )
 
 // modelPin is a pin and a whole copy of what it holds.

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"waymark/abi"
-	"waymark/host/snapshot"
 	"waymark/hub/store"
+	"waymark/snapshot"
 )
 
 var pinTests = map[string]func(*testing.T, Database){

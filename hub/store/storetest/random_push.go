@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"waymark/abi"
-	"waymark/host/snapshot"
 	"waymark/hub/store"
+	"waymark/snapshot"
 )
 
 // push makes a push that is mostly right, and sometimes wrong in one thing.

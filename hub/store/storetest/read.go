@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"waymark/abi"
-	"waymark/host/snapshot"
 	"waymark/hub/store"
+	"waymark/snapshot"
 )
 
 var readTests = map[string]func(*testing.T, store.Store){

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"waymark/host/snapshot"
 	"waymark/hub/store"
+	"waymark/snapshot"
 )
 
 var retentionTests = map[string]func(*testing.T, Database){

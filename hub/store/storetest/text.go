@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"waymark/abi"
-	"waymark/host/snapshot"
 	"waymark/hub/store"
+	"waymark/snapshot"
 )
 
 var textTests = map[string]func(*testing.T, store.Store){

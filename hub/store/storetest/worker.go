@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"waymark/host/snapshot"
 	"waymark/hub/store"
+	"waymark/snapshot"
 )
 
 // WorkHistory is the retention that a Worker's store should have: short, so

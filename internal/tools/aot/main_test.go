@@ -10,7 +10,7 @@ import (
 
 	"waymark/host/sandbox"
 	"waymark/host/sandbox/codecache"
-	"waymark/internal/wasmtest"
+	"waymark/test/wasmtest"
 )
 
 // TestRun: what the tool writes is what a host on the same machine embeds, and

@@ -14,8 +14,8 @@ import (
 	"waymark/host"
 	"waymark/host/resolve"
 	"waymark/host/sandbox"
-	"waymark/host/snapshot"
 	"waymark/host/vfs"
+	"waymark/snapshot"
 )
 
 // Options says what to check. File is needed.

@@ -13,7 +13,7 @@ import (
 	"waymark/cmd/harness/internal/conform"
 	"waymark/host"
 	"waymark/host/sandbox"
-	"waymark/internal/wasmtest"
+	"waymark/test/wasmtest"
 )
 
 // TestSound: what every agent runs passes, and so does a plain resolver, which

@@ -7,8 +7,8 @@ import (
 
 	"waymark/abi"
 	"waymark/host/resolve"
-	"waymark/host/snapshot"
 	"waymark/host/vfs"
+	"waymark/snapshot"
 )
 
 // rows finds resources that the host dropped, or that are there twice.

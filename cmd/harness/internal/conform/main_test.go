@@ -13,7 +13,7 @@ import (
 	"waymark/cmd/harness/internal/stock"
 	"waymark/host"
 	"waymark/host/sandbox"
-	"waymark/internal/guestbuild"
+	"waymark/test/guestbuild"
 )
 
 // cacheDir is shared by all tests: compiling a Go guest takes seconds.

@@ -12,8 +12,8 @@ import (
 	"waymark/cmd/harness/internal/conform/patterns"
 	"waymark/host"
 	"waymark/host/sandbox"
-	"waymark/host/snapshot"
 	"waymark/host/vfs"
+	"waymark/snapshot"
 )
 
 // admitted loads the module, the way an agent would and once more for requests

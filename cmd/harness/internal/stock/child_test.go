@@ -15,7 +15,7 @@ import (
 
 	"waymark/cmd/harness/internal/stock"
 	"waymark/host/vfs"
-	"waymark/internal/wasmtest"
+	"waymark/test/wasmtest"
 )
 
 // guest is a module with some fields and the bodies of its two functions.

@@ -18,8 +18,8 @@ import (
 	"waymark/cmd/harness/internal/stock"
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
-	"waymark/internal/seeded"
-	"waymark/internal/wasmtest"
+	"waymark/test/randtest"
+	"waymark/test/wasmtest"
 )
 
 // convention is extism:host/env as abi/ABI.md has it, and user what a host adds:
@@ -53,10 +53,10 @@ type seen struct {
 // of handles.
 func TestConvention(t *testing.T) {
 	t.Parallel()
-	seed := seeded.Seed(t)
+	seed := randtest.Seed(t)
 	used, ends := map[string]int{}, map[string]int{}
-	for n := range seeded.Rounds(40, 80, 4000) {
-		s := newScript(seeded.Of(seed, uint64(n)))
+	for n := range randtest.Rounds(40, 80, 4000) {
+		s := newScript(randtest.Of(seed, uint64(n)))
 		s.write()
 		for name, calls := range s.used {
 			used[name] += calls

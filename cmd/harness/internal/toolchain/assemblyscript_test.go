@@ -10,7 +10,7 @@ import (
 
 	"waymark/cmd/harness/internal/scaffold"
 	"waymark/cmd/harness/internal/toolchain"
-	"waymark/internal/asbuild"
+	"waymark/test/asbuild"
 )
 
 // newAssemblyScript makes a scaffold without what npm would install.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"waymark/host/snapshot"
 	"waymark/hub/store"
+	"waymark/snapshot"
 )
 
 // Row is one resource of a push, as it will be written.

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"waymark/host/snapshot"
 	"waymark/hub/store"
+	"waymark/snapshot"
 )
 
 const selectAgents = `SELECT a.id, a.name, a.created_at, coalesce(s.version, 0), s.aggregate_hash, coalesce(s.resources, 0),

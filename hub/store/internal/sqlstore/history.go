@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"waymark/host/snapshot"
 	"waymark/hub/store"
+	"waymark/snapshot"
 )
 
 const changeColumns = "SELECT revision, agent_id, version, aggregate_hash, resources, created_at, added, changed, removed, touched FROM snapshots "

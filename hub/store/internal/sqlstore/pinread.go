@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"waymark/host/snapshot"
 	"waymark/hub/store"
+	"waymark/snapshot"
 )
 
 const (

@@ -8,8 +8,8 @@ import (
 	"math"
 	"strconv"
 
-	"waymark/host/snapshot"
 	"waymark/hub/store"
+	"waymark/snapshot"
 )
 
 // Snapshot implements store.Store.

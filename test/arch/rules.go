@@ -1,0 +1,129 @@
+package arch
+
+const module = "waymark"
+
+// Waymark returns the architecture of this repository.
+func Waymark() *Architecture {
+	return &Architecture{Layers: layers(), Rules: rules()}
+}
+
+func layers() []Layer {
+	return []Layer{
+		{"abi", []string{"waymark", "waymark/abi/..."}},
+		{"snapshot", []string{"waymark/snapshot/..."}},
+		{"guests", []string{"waymark/sdk-guest/...", "waymark/plugins/...", "waymark/examples/..."}},
+		{"shared code", []string{"waymark/internal/..."}},
+		{"wire", []string{"waymark/wire/..."}},
+		{"vfs and sealed files", []string{"waymark/host/vfs/...", "waymark/host/sealed/..."}},
+		{"parts of the engine", []string{
+			"waymark/host/sandbox/...", "waymark/host/resolve/...", "waymark/host/watch/...", "waymark/host/push/...",
+			"waymark/host/api/...", "waymark/host/config/...", "waymark/host/builtin/...", "waymark/host/plugin/...",
+			"waymark/host/why/...", "waymark/host/sources/...", "waymark/host/metrics/...", "waymark/host/approvals/...", "waymark/host/running/...", "waymark/host/acl/...",
+		}},
+		{"engine and hub", []string{"waymark/host/...", "waymark/hub/..."}},
+		{"mains, tools and tests", []string{"waymark/cmd/...", "waymark/internal/tools/...", "waymark/test/..."}},
+	}
+}
+
+func rules() []Rule {
+	sandboxes := []string{"github.com/tetratelabs/wazero/...", "github.com/extism/..."}
+	databases := []string{
+		"database/sql/...", "modernc.org/sqlite/...", "github.com/jackc/pgx/...", "github.com/lib/pq/...",
+		"github.com/pressly/goose/...",
+	}
+	all := []string{"waymark/..."}
+	return []Rule{
+		{
+			From: []string{"waymark/abi/..."}, Only: []string{}, Deep: true,
+			Reason: "whoever writes a resolver or a host takes abi without anything else",
+		},
+		{
+			From: []string{"waymark/snapshot/..."}, Only: []string{"waymark/abi", "waymark/snapshot/..."}, Deep: true,
+			Reason: "agent, wire and hub share the model, so it must bring nothing along",
+		},
+		{
+			From: []string{"waymark/internal/..."}, Except: []string{"waymark/internal/tools/..."},
+			To:     []string{"waymark/..."},
+			Allow:  []string{"waymark/abi", "waymark/snapshot", "waymark/internal/..."},
+			Reason: "what several rooms share stands below all of them",
+		},
+		{
+			From: []string{"waymark/wire/...", "waymark/hub/..."}, To: []string{"waymark/host/..."}, Deep: true,
+			// Tests of the hub may: they drive it with the agent's own push.
+			Reason: "wire and hub share the model with the agent, not its engine",
+		},
+		{
+			From: []string{"waymark/sdk-guest/..."}, Only: []string{"waymark/abi/...", "waymark/sdk-guest/..."}, Deep: true,
+			Reason: "every dependency of the SDK is loaded into every sandbox",
+		},
+		{
+			From: []string{"waymark/plugins/...", "waymark/examples/..."},
+			To:   []string{"waymark/host/...", "waymark/hub/...", "waymark/wire/...", "waymark/internal/...", "waymark/snapshot/..."}, Deep: true,
+			Reason: "a guest speaks to the host through the ABI alone",
+		},
+		{
+			From: all, Except: []string{"waymark/host/sandbox/...", "waymark/plugins/...", "waymark/sdk-guest/...", "waymark/cmd/harness/internal/stock"},
+			To: sandboxes, Tests: true,
+			Reason: "the limits of a run are kept in one place, host/sandbox; what the harness compares it with runs in a process of its own",
+		},
+		{
+			From: []string{"waymark/plugins/...", "waymark/sdk-guest/..."}, To: sandboxes, Deep: true,
+			Reason: "a guest runs inside a sandbox; only its tests run one",
+		},
+		{
+			From: []string{"waymark/cmd/hub/...", "waymark/hub/..."},
+			To:   append([]string{"waymark/host/sandbox/...", "waymark/host/resolve/..."}, sandboxes...), Deep: true,
+			Reason: "a control plane runs nobody's code",
+		},
+		{
+			// What Prometheus can tell of databases comes with its client.
+			From: []string{"waymark/host/..."}, Except: []string{"waymark/host/metrics"},
+			To: append([]string{"waymark/hub/..."}, databases...), Deep: true,
+			Reason: "the engine keeps no database: agents without an embedded hub stay small",
+		},
+		{
+			From: []string{"waymark/host/api/...", "waymark/host/why/...", "waymark/host/sources/..."},
+			To:   append([]string{"waymark/host/resolve/...", "waymark/host/watch/..."}, sandboxes...), Deep: true,
+			Reason: "a client of the local API needs neither a sandbox nor a watcher",
+		},
+		{
+			From: all, Except: []string{"waymark/hub/store/...", "waymark/cmd/..."}, To: databases,
+			Reason: "SQL is the business of hub/store, behind its interface",
+		},
+		{
+			From: all, Except: []string{"waymark/host/watch/..."}, To: []string{"github.com/fsnotify/fsnotify/..."}, Tests: true,
+			Reason: "events are hints, and host/watch is where they are taken for no more",
+		},
+		{
+			From: []string{"waymark/host/why/..."}, To: []string{"waymark/host/..."},
+			Allow:  []string{"waymark/host/vfs"},
+			Reason: "why tells of what was observed and finds nothing by itself",
+		},
+		{
+			From: all, Except: []string{"waymark/host/metrics/...", "waymark/hub/metrics/..."}, To: []string{"github.com/prometheus/..."},
+			Reason: "what may become a label is decided in one place for each program, host/metrics and hub/metrics",
+		},
+		{
+			From: all, Except: []string{"waymark/host", "waymark/host/config/...", "waymark/cmd/..."},
+			To:     []string{"github.com/BurntSushi/toml/...", "waymark/host/config/..."},
+			Reason: "packages take Options; only the host and the mains know the configuration file",
+		},
+		{
+			From: all, Except: []string{"waymark/cmd/..."}, To: []string{"github.com/spf13/cobra/...", "github.com/spf13/pflag/..."},
+			Reason: "flags are the business of the mains",
+		},
+		{
+			From: []string{"waymark/hub/client/...", "waymark/hub/page/..."},
+			To:   append([]string{"waymark/wire/...", "storj.io/drpc/...", "github.com/hashicorp/yamux/..."}, databases...), Deep: true,
+			Reason: "a consumer of the hub needs HTTP and nothing else",
+		},
+		{
+			From: all, Except: []string{"waymark/cmd/...", "waymark/test/..."}, To: []string{"waymark/cmd/..."},
+			Reason: "nothing is built on a command",
+		},
+		{
+			From: all, Except: []string{"waymark/test/...", "*test"}, To: []string{"waymark/test/...", "waymark/internal/tools/...", "testing", "*test"},
+			Reason: "tools and test helpers are no part of the product",
+		},
+	}
+}

@@ -1,0 +1,54 @@
+package asbuild_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"waymark/test/asbuild"
+)
+
+const project = "../../examples/gemini"
+
+func TestModule(t *testing.T) {
+	wasm := asbuild.Module(t, project)
+	if !bytes.HasPrefix(wasm, []byte("\x00asm\x01\x00\x00\x00")) {
+		t.Error("it isn't a wasm module")
+	}
+	if again := asbuild.Module(t, project); !bytes.Equal(wasm, again) {
+		t.Error("a second build differs")
+	}
+}
+
+func TestMistake(t *testing.T) {
+	modules := asbuild.NodeModules(t, project) // or skip
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("../../cmd/harness/internal/scaffold/templates/assemblyscript")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"package.json", "package-lock.json", "asconfig.json", "assembly/index.ts"} {
+		if err := os.Rename(filepath.Join(dir, name+".tmpl"), filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "sdk"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, err := asbuild.Build(t.Context(), dir) // without the kit
+	if err == nil || errors.Is(err, asbuild.ErrMissing) || !strings.Contains(err.Error(), "assembly/index.ts") {
+		t.Errorf("got %v, want what the compiler says", err)
+	}
+	if again := asbuild.NodeModules(t, dir); again != modules {
+		t.Errorf("a project of another name has its own %s, not %s", again, modules)
+	}
+}
+
+func TestMissing(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	if _, err := asbuild.Build(t.Context(), project); !errors.Is(err, asbuild.ErrMissing) {
+		t.Errorf("got %v, want ErrMissing", err)
+	}
+}

@@ -1,0 +1,50 @@
+package e2e
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+)
+
+// Home is where a process keeps what belongs to its user.
+type Home struct {
+	// Dir holds everything: home, state, cache and config. It should be short,
+	// since sockets are in it.
+	Dir string
+}
+
+// NewHome makes the directories.
+func NewHome(dir string) (Home, error) {
+	h := Home{Dir: dir}
+	var errs []error
+	for _, path := range []string{h.User(), h.path("state"), h.path("cache"), h.path("config/waymark")} {
+		errs = append(errs, os.MkdirAll(path, 0o700))
+	}
+	return h, errors.Join(errs...)
+}
+
+func (h Home) path(name string) string { return filepath.Join(h.Dir, name) }
+
+// Socket is where the agent serves its local API.
+func (h Home) Socket() string { return h.path("agent.sock") }
+
+// User is the user's own directory, $HOME.
+func (h Home) User() string { return h.path("home") }
+
+// Memos is where the agent keeps them over restarts.
+func (h Home) Memos() string { return h.path("cache/waymark/memo") }
+
+// Configure writes the user's configuration file.
+func (h Home) Configure(toml string) error {
+	return os.WriteFile(h.path("config/waymark/plugin.toml"), []byte(toml), 0o600)
+}
+
+// Environ is the environment of a process that lives here.
+func (h Home) Environ() []string {
+	return []string{
+		"PATH=" + os.Getenv("PATH"),
+		"HOME=" + h.User(),
+		"XDG_STATE_HOME=" + h.path("state"), "XDG_CONFIG_HOME=" + h.path("config"), "XDG_CACHE_HOME=" + h.path("cache"),
+		"XDG_RUNTIME_DIR=", "WAYMARK_SOCKET=" + h.Socket(),
+	}
+}

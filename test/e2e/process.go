@@ -1,0 +1,139 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"syscall"
+	"time"
+)
+
+// Process is a program that runs, or has run.
+type Process struct {
+	// Started is the time just before the process was started.
+	Started time.Time
+
+	cmd    *exec.Cmd
+	output *output
+	done   chan struct{} // closed when it has ended
+}
+
+// StartProcess starts a command; it is killed when ctx ends. What it prints is
+// kept.
+func StartProcess(ctx context.Context, home Home, name string, args ...string) (*Process, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Env, cmd.Dir = home.Environ(), home.Dir
+	return startCommand(cmd)
+}
+
+func startCommand(cmd *exec.Cmd) (*Process, error) {
+	p := &Process{cmd: cmd, output: newOutput(), done: make(chan struct{})}
+	cmd.Stdout, cmd.Stderr = p.output, p.output
+	// A grandchild that keeps the pipe open is no reason to wait for ever. On a
+	// machine that stands still the last words may take their time, though.
+	cmd.WaitDelay = time.Minute
+	p.Started = time.Now()
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		defer close(p.done)
+		_ = cmd.Wait() // ProcessState has it
+	}()
+	return p, nil
+}
+
+// PID is the process's id.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Output is what it has printed so far.
+func (p *Process) Output() string {
+	text, _ := p.output.text()
+	return text
+}
+
+// Await waits until what it has printed matches.
+func (p *Process) Await(ctx context.Context, pattern *regexp.Regexp) error {
+	for ended := false; ; {
+		text, more := p.output.text()
+		switch {
+		case pattern.MatchString(text):
+			return nil
+		case ended:
+			return fmt.Errorf("%s has ended (%s) without printing %q:\n%s", p.cmd.Path, p.cmd.ProcessState, pattern, text)
+		}
+		select {
+		case <-more:
+		case <-p.done:
+			ended = true // look once more
+		case <-ctx.Done():
+			return fmt.Errorf("%s doesn't print %q: %w\n%s", p.cmd.Path, pattern, ctx.Err(), text)
+		}
+	}
+}
+
+// Signal sends a signal.
+func (p *Process) Signal(s syscall.Signal) error { return p.cmd.Process.Signal(s) }
+
+// Freeze stops the process where it is, until it gets SIGCONT, and waits until
+// it stands still: the signal alone has not reached all its threads yet.
+func (p *Process) Freeze(ctx context.Context) error {
+	if err := p.Signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	for {
+		frozen, err := p.frozen()
+		if err != nil || frozen {
+			return err
+		}
+		if err := Pause(ctx, time.Millisecond); err != nil {
+			return fmt.Errorf("%s doesn't stand still: %w", p.cmd.Path, err)
+		}
+	}
+}
+
+// Kill ends the process by force and waits for it. It may be called again, and
+// after the process has ended.
+func (p *Process) Kill() {
+	_ = p.cmd.Process.Kill()
+	<-p.done
+}
+
+// Stop asks the process to end, waits until it has, and returns how long that
+// took. Ending with anything but code 0 is an error.
+func (p *Process) Stop(ctx context.Context) (time.Duration, error) {
+	start := time.Now()
+	if err := p.Signal(syscall.SIGTERM); err != nil {
+		return 0, errors.Join(err, p.Wait(ctx))
+	}
+	err := p.Wait(ctx)
+	return time.Since(start), err
+}
+
+// Wait waits until the process has ended. Ending with anything but code 0 is an
+// error.
+func (p *Process) Wait(ctx context.Context) error {
+	select {
+	case <-p.done:
+	case <-ctx.Done():
+		return fmt.Errorf("%s doesn't end: %w\n%s", p.cmd.Path, ctx.Err(), p.Output())
+	}
+	if state := p.cmd.ProcessState; !state.Success() {
+		return fmt.Errorf("%s has ended with %s:\n%s", p.cmd.Path, state, p.Output())
+	}
+	return nil
+}
+
+// Pause waits, for what takes its time and can't be seen from outside.
+func Pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

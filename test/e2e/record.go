@@ -1,0 +1,74 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"waymark/hub/store"
+)
+
+// Record is a store that notes what is stored. It is embedded so that
+// everything but Push goes its usual way.
+type Record struct {
+	store.Store
+
+	mu   sync.Mutex // guards list and more
+	list []Stored
+	more chan struct{} // closed and replaced when list has grown
+}
+
+// Stored is one push that was accepted.
+type Stored struct {
+	// At is the time when it had been stored.
+	At         time.Time
+	AgentID    string
+	Generation int64
+	Revision   int64
+	// Push is what came. It is shared, and not to be changed.
+	Push store.Push
+}
+
+func newRecord(st store.Store) *Record { return &Record{Store: st, more: make(chan struct{})} }
+
+// Push implements store.Store.
+func (r *Record) Push(ctx context.Context, agentID string, generation int64, push store.Push) (store.PushResult, error) {
+	result, err := r.Store.Push(ctx, agentID, generation, push)
+	if err != nil || !result.Accepted {
+		return result, err
+	}
+	s := Stored{At: time.Now(), AgentID: agentID, Generation: generation, Revision: result.Revision, Push: push}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.list = append(r.list, s)
+	close(r.more)
+	r.more = make(chan struct{})
+	return result, nil
+}
+
+// All returns the pushes so far, in the order in which they were stored, and a
+// channel that is closed when there is another.
+func (r *Record) All() ([]Stored, <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.list[:len(r.list):len(r.list)], r.more
+}
+
+// Await returns the first push after the first n that fulfills a condition, and
+// how many there were up to it.
+func (r *Record) Await(ctx context.Context, n int, ok func(*Stored) bool) (Stored, int, error) {
+	for {
+		list, more := r.All()
+		for ; n < len(list); n++ {
+			if ok(&list[n]) {
+				return list[n], n + 1, nil
+			}
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return Stored{}, n, fmt.Errorf("no such push among %d: %w", n, ctx.Err())
+		}
+	}
+}

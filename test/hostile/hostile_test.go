@@ -1,0 +1,76 @@
+package hostile_test
+
+import (
+	"context"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"waymark/test/guestbuild"
+	"waymark/test/hostile"
+)
+
+func TestMain(m *testing.M) {
+	hostile.Child()
+	os.Exit(m.Run())
+}
+
+// TestCorpus: every case comes out as stated. Times are for `make hostile`;
+// here deadlines are long, but for the cases that end by them.
+func TestCorpus(t *testing.T) {
+	builtin, err := guestbuild.Build(context.Background(), "waymark/plugins/builtin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts := hostile.PoolOptions{Builtin: builtin, Rounds: 20, Grace: 3 * time.Minute, Settle: time.Minute}
+	quick := newPool(t, opts)
+	opts.Stretch = 100
+	patient := newPool(t, opts)
+	for _, c := range hostile.Cases() {
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			pool := patient
+			if c.Timed() {
+				pool = quick
+			}
+			res, err := pool.Run(t.Context(), &c)
+			if err == nil && pool == quick && hurried(res) {
+				t.Logf("once more, with more time: %q (outcome %s: %s)", res.Wrong, res.Outcome, res.Error)
+				res, err = patient.Run(t.Context(), &c)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, wrong := range res.Wrong {
+				t.Errorf("%s (outcome %s: %s)", wrong, res.Outcome, res.Error)
+			}
+		})
+	}
+}
+
+// hurried reports whether a result that isn't as stated may be the machine's
+// fault: where the deadline is short, whatever comes before the attack, and the
+// victim beside it, has to be quick as well.
+func hurried(res *hostile.Result) bool {
+	return slices.ContainsFunc(res.Wrong, func(wrong string) bool {
+		return strings.Contains(wrong+res.Error, "deadline exceeded") || strings.HasPrefix(wrong, "the victim's rows")
+	})
+}
+
+// TestNames: cases are told apart, and chosen, by their names.
+func TestNames(t *testing.T) {
+	seen := map[string]bool{}
+	pattern := regexp.MustCompile(`^[a-z]+(/[a-z0-9=_-]+)+$`)
+	for _, c := range hostile.Cases() {
+		if seen[c.Name] || !pattern.MatchString(c.Name) {
+			t.Errorf("the name %q is there twice or not made of words", c.Name)
+		}
+		seen[c.Name] = true
+	}
+	if len(seen) < 300 {
+		t.Errorf("only %d cases", len(seen))
+	}
+}

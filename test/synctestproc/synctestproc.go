@@ -1,0 +1,36 @@
+// Package synctestproc runs tests in bubbles of testing/synctest, whose clock moves
+// only when everybody waits, each in a process of its own. Libraries that keep
+// timers or channels for reuse, as yamux and HTTP/2 do, take them from one
+// bubble into the next, and that ends the process.
+//
+// A Run belongs to the goroutine of its test. The test binary runs once more for
+// each, so what stands before Run in a test is done twice.
+package synctestproc
+
+import (
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+)
+
+// variable marks a process that runs one test in a bubble.
+const variable = "WAYMARK_TEST_BUBBLE"
+
+// Run runs f in a bubble, and fails when it does. What f says is told only then.
+func Run(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	if os.Getenv(variable) != "" {
+		synctest.Test(t, f)
+		return
+	}
+	name := regexp.QuoteMeta(t.Name())
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.v", "-test.count=1", "-test.run=^"+strings.ReplaceAll(name, "/", "$/^")+"$")
+	cmd.Env = append(os.Environ(), variable+"=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !regexp.MustCompile(`(?m)^\s*--- PASS: `+name+` `).Match(out) {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}

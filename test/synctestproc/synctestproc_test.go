@@ -1,0 +1,30 @@
+package synctestproc_test
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"waymark/test/synctestproc"
+)
+
+func TestRun(t *testing.T) {
+	t.Run("in a subtest, with signs (1.5)", func(t *testing.T) {
+		synctestproc.Run(t, func(*testing.T) { time.Sleep(24 * time.Hour) })
+	})
+}
+
+// TestFailure: what fails in a bubble fails outside, and says why.
+func TestFailure(t *testing.T) {
+	if os.Getenv("BUBBLE_FAILS") != "" {
+		synctestproc.Run(t, func(t *testing.T) { t.Error("this is why") })
+		return
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFailure$")
+	cmd.Env = append(os.Environ(), "BUBBLE_FAILS=1")
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "this is why") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

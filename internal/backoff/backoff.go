@@ -1,0 +1,72 @@
+// Package backoff makes the pauses between tries of something that fails: they
+// double from a shortest to a longest one.
+//
+// cenkalti/backoff and its like retry a function; what is tried here is a
+// connection or a watch that works for a while before it fails again, and
+// "worked long enough to start over" is what they don't know.
+//
+// A Backoff belongs to one goroutine. Nothing here starts one.
+package backoff
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// Backoff makes pauses. Set the fields before the first use.
+type Backoff struct {
+	// Shortest and Longest bound every pause; Shortest must be positive.
+	Shortest, Longest time.Duration
+	// Jitter makes each pause up to a quarter longer or shorter, within the
+	// bounds, so that what has lost the same peer doesn't come back to it all
+	// at once.
+	Jitter bool
+
+	current time.Duration // the next pause before jitter; 0 is Shortest
+	since   time.Time     // since when it works; zero while it doesn't
+}
+
+// Next returns the next pause. What has worked for at least Longest since
+// Worked starts over with Shortest; what works and fails in turns doesn't.
+func (b *Backoff) Next() time.Duration {
+	if !b.since.IsZero() && time.Since(b.since) >= b.Longest {
+		b.current = 0
+	}
+	b.since = time.Time{}
+	d := max(b.current, b.Shortest)
+	b.current = min(2*d, b.Longest)
+	return b.bound(d)
+}
+
+// Max returns a pause of about Longest, for what time alone won't mend. It
+// doesn't change what Next returns.
+func (b *Backoff) Max() time.Duration { return b.bound(b.Longest) }
+
+// Worked notes that it works from now on.
+func (b *Backoff) Worked() { b.since = time.Now() }
+
+// Reset starts over with Shortest.
+func (b *Backoff) Reset() { b.current, b.since = 0, time.Time{} }
+
+func (b *Backoff) bound(d time.Duration) time.Duration {
+	if b.Jitter {
+		d += rand.N(d/2+1) - d/4 //nolint:gosec // nobody gains by guessing it
+	}
+	return max(min(d, b.Longest), b.Shortest)
+}
+
+// Sleep waits for d, or until ctx is done, and returns the context's error.
+func Sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

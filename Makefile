@@ -52,7 +52,7 @@ GUEST_FILES := $(shell find abi sdk-guest plugins -name '*.go' ! -name '*_test.g
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 NATIVE_FILES := $(shell find host/sandbox host/sealed internal/tools/aot -name '*.go' ! -name '*_test.go' 2>/dev/null)
-.PHONY: help run build guest native test race check fmt vet cross lint generate generated clean-tree bench bench-hub bench-latency fuzz soak hostile cover install-user uninstall-user dist clean
+.PHONY: help run build guest native test race check fmt vet cross lint generate generated clean-tree bench bench-hub bench-latency fuzz soak hostile cover metrics install-user uninstall-user dist clean
 
 help: ## Say what the targets are.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -125,6 +125,11 @@ fuzz: guest ## Run every fuzz target for FUZZTIME (20s).
 
 soak: guest ## Run the random tests for long, with cases that nobody has tried; hours on a busy machine.
 	WAYMARK_LONG=1 $(GO) test -count 1 -timeout 4h $(TESTFLAGS) $(SOAK_PKGS)
+
+# Another tree to compare with, as in: make metrics BEFORE=../before
+BEFORE ?=
+metrics: ## Count lines, files, exported names and repetitions of each package; BEFORE=dir to compare.
+	@$(GO) run ./test/tools/metrics $(BEFORE) .
 
 bench-hub: ## Measure a hub under a thousand agents, on SQLite and on PostgreSQL.
 	$(GO) test ./test/benchhub -run TestHub -count 1 -v -timeout 30m -args -agents 1000 -interval 10s -steady 20s -saturate 10s -workers 32 $(BENCHHUBFLAGS)

@@ -1,0 +1,76 @@
+// Command metrics prints what the packages of a tree are made of; see package
+// metrics. With a second directory it prints both, the first as the state
+// before.
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"text/tabwriter"
+
+	"waymark/test/metrics"
+)
+
+func main() {
+	asJSON := flag.Bool("json", false, "print JSON")
+	flag.Usage = func() {
+		fmt.Fprint(flag.CommandLine.Output(), "usage: metrics [-json] [BEFORE] DIR\n")
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	if flag.NArg() < 1 || flag.NArg() > 2 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	if err := run(os.Stdout, flag.Args(), *asJSON); err != nil {
+		fmt.Fprintln(os.Stderr, "metrics:", err)
+		os.Exit(1)
+	}
+}
+
+func run(w io.Writer, dirs []string, asJSON bool) error {
+	var trees [][]metrics.Package
+	for _, dir := range dirs {
+		tree, err := metrics.Count(dir, "waymark")
+		if err != nil {
+			return err
+		}
+		trees = append(trees, tree)
+	}
+	if asJSON {
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", "  ")
+		return enc.Encode(trees)
+	}
+	last := trees[len(trees)-1]
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table, "code\tcomments\ttests\tfiles\tsmall\texported\trepeated\t package")
+	for _, p := range last {
+		fmt.Fprintf(table, "%d\t%d\t%d\t%d\t%d\t%d\t%d\t %s\n", p.Code, p.Comments, p.Tests, p.Files, p.Small, p.Exported, p.Repeated, p.Path)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	table = tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table, "packages\tcode\tcomments\ttests\tfiles\tsmall\texported\tupward\trepeated\t")
+	for i, tree := range trees {
+		sum, packages := metrics.Total(tree)
+		name := "the product"
+		if len(trees) == 2 {
+			name = []string{"before", "after"}[i]
+		}
+		fmt.Fprintf(table, "%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t %s\n", packages, sum.Code, sum.Comments, sum.Tests, sum.Files, sum.Small, sum.Exported, len(sum.Upward), sum.Repeated, name)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	sum, _ := metrics.Total(last)
+	for _, line := range sum.Upward {
+		fmt.Fprintln(w, "upward:", line)
+	}
+	return nil
+}

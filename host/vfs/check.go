@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"io/fs"
 	"slices"
+	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"waymark/internal/beneath"
 )
 
 // Freshness is the outcome of a check.
@@ -54,15 +57,44 @@ func (r *Root) Check(f *Filter, deps []Dep) Freshness {
 	return Freshness{Fresh: true, Deps: renewed}
 }
 
-// steady notes a directory that is by its identity what it was when it was
-// listed. Since then no entry of it has been replaced: what was a directory in
-// it, at an observation that is known to be no older than the listing, still is
-// that directory.
-func (r *Run) steady(path string) {
-	if r.w.steady == nil {
-		r.w.steady = make(map[string]bool)
+// keepSteady remembers a directory that is by its identity what it was when it
+// was listed. Since then no entry of it has been replaced: what was a directory
+// in it, at an observation that is known to be no older than the listing, still
+// is that directory.
+func (r *Run) keepSteady(path string) {
+	if r.steady == nil {
+		r.steady = make(map[string]bool)
 	}
-	r.w.steady[path] = true
+	r.steady[path] = true
+}
+
+// statAgain is Stat for a path whose identity is known: it saves opening the
+// last directory. Were that one replaced by a link between the two calls, the
+// second would describe another file, which has another identity.
+func (r *Run) statAgain(path string, st *unix.Stat_t) syscall.Errno {
+	dir, _ := beneath.Split(path)
+	if dir == "." || r.walker.Keeps(dir) {
+		_, errno := r.walker.Stat(path, st)
+		return errno
+	}
+	above, _ := beneath.Split(dir)
+	fd, _, errno := r.walker.Dir(above)
+	if errno != 0 {
+		return errno
+	}
+	start := 0
+	if above != "." {
+		start = len(above) + 1
+	}
+	if !r.steady[above] {
+		if errno := beneath.StatAt(fd, path[start:len(dir)], st); errno != 0 {
+			return errno
+		}
+		if beneath.TypeOf(st) != fs.ModeDir {
+			return unix.ENOTDIR
+		}
+	}
+	return beneath.StatAt(fd, path[start:], st)
 }
 
 // recheck looks whether one observation would be made again. renewed is set
@@ -74,14 +106,14 @@ func (r *Run) recheck(d Dep) (fresh bool, renewed *Dep) {
 	switch d.Kind {
 	case DepMissing:
 		var st unix.Stat_t
-		_, errno := r.w.stat(d.Path, &st)
+		_, errno := r.walker.Stat(d.Path, &st)
 		return errno == unix.ENOENT, nil
 	case DepStat:
 		var st unix.Stat_t
-		_, errno := r.w.stat(d.Path, &st)
-		return errno == d.Errno && (errno != 0 || typeOf(&st) == d.Type && (d.Size < 0 || d.Size == st.Size)), nil
+		_, errno := r.walker.Stat(d.Path, &st)
+		return errno == d.Errno && (errno != 0 || beneath.TypeOf(&st) == d.Type && (d.Size < 0 || d.Size == st.Size)), nil
 	case DepLink:
-		target, _, errno := r.w.readlink(d.Path)
+		target, _, errno := r.walker.Readlink(d.Path)
 		return errno == 0 && target == d.Target, nil
 	case DepListed:
 		return r.relist(d)
@@ -96,7 +128,7 @@ func (r *Run) recheck(d Dep) (fresh bool, renewed *Dep) {
 func (r *Run) relist(d Dep) (fresh bool, renewed *Dep) {
 	if d.Errno == 0 && !d.Young && d.ID != (Identity{}) {
 		var st unix.Stat_t
-		if _, errno := r.w.stat(d.Path, &st); errno == 0 && typeOf(&st) == fs.ModeDir && identityOf(&st) == d.ID {
+		if _, errno := r.walker.Stat(d.Path, &st); errno == 0 && beneath.TypeOf(&st) == fs.ModeDir && identityOf(&st) == d.ID {
 			return true, nil
 		}
 	}
@@ -119,14 +151,14 @@ func (r *Run) relist(d Dep) (fresh bool, renewed *Dep) {
 // where that is at hand.
 func (r *Run) reread(d Dep, data []byte) (fresh bool, renewed *Dep) {
 	if d.Errno != 0 {
-		fd, _, errno := r.w.open(d.Path)
+		fd, _, errno := r.walker.Open(d.Path)
 		if errno == 0 {
 			_ = unix.Close(fd)
 		}
 		return errno == d.Errno, nil
 	}
 	var st unix.Stat_t
-	if errno := r.w.statAgain(d.Path, &st); errno != 0 || typeOf(&st) != 0 {
+	if errno := r.statAgain(d.Path, &st); errno != 0 || beneath.TypeOf(&st) != 0 {
 		return false, nil
 	}
 	id := identityOf(&st)
@@ -146,14 +178,14 @@ func (r *Run) reread(d Dep, data []byte) (fresh bool, renewed *Dep) {
 
 // recompare compares the content, with data where that is the whole of it.
 func (r *Run) recompare(d Dep, data []byte) (fresh bool, renewed *Dep) {
-	fd, _, errno := r.w.open(d.Path)
+	fd, _, errno := r.walker.Open(d.Path)
 	if errno != 0 {
 		return false, nil
 	}
 	defer unix.Close(fd)
 	var before, after unix.Stat_t
 	now := r.root.now()
-	if unix.Fstat(fd, &before) != nil || typeOf(&before) != 0 || before.Size != d.ID.Size {
+	if unix.Fstat(fd, &before) != nil || beneath.TypeOf(&before) != 0 || before.Size != d.ID.Size {
 		return false, nil
 	}
 	if !sameContent(fd, &d, data) {

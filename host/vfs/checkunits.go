@@ -122,7 +122,7 @@ func (c *unitChecker) rest(deps []Dep) []Dep {
 			}
 			kept[i] = *renewed
 		case d.listedIt():
-			c.run.steady(d.Path)
+			c.run.keepSteady(d.Path)
 		}
 	}
 	return kept

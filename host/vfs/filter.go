@@ -134,7 +134,7 @@ func (s scope) size() int {
 // not ended there; see SecretPatterns.
 func (f *Filter) scopeAt(r *Root, p *stepper) scope {
 	guard := p.start(f.guard)
-	for _, name := range r.names {
+	for _, name := range r.base.Names() {
 		guard = p.step(f.guard, guard, state{}, fold(name))
 	}
 	return scope{reads: p.start(f.reads), guard: p.begun(f.guard, guard), exclude: p.start(r.exclude), mcp: p.start(r.mcp)}

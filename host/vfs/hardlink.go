@@ -7,6 +7,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"waymark/internal/beneath"
 )
 
 // hardLinks knows the protected files that a hard link may stand for. A hard
@@ -141,7 +143,8 @@ func (s *linkSearch) list(d *searchedDir) {
 	inside := r.filter.protected(d.at) != ReasonNone
 	var found []string
 	todo, bulk := s.todo, s.bulk
-	before, _, _, errno := r.w.list(path, func(name []byte, typ fs.FileMode) bool {
+	var before, after unix.Stat_t
+	_, errno := r.walker.List(path, &before, &after, func(name []byte, typ fs.FileMode) bool {
 		n := string(name)
 		r.stepper.use(workPerEntry)
 		if s.left -= 1 + len(n)/64; s.left < 0 {
@@ -157,7 +160,7 @@ func (s *linkSearch) list(d *searchedDir) {
 		}
 		return true
 	})
-	if errno == 0 && before.Dev != s.dev && before.Dev != r.root.id.Dev {
+	if errno == 0 && identityOf(&before).Dev != s.dev && identityOf(&before).Dev != r.root.id.Dev {
 		return // another file system, such as /proc
 	}
 	if temporary(errno) {
@@ -165,7 +168,7 @@ func (s *linkSearch) list(d *searchedDir) {
 	}
 	s.todo, s.bulk = todo, bulk
 	for _, name := range found {
-		s.add(join(path, name), d, name)
+		s.add(beneath.Join(path, name), d, name)
 	}
 }
 
@@ -180,11 +183,11 @@ func (s *linkSearch) add(path string, d *searchedDir, name string) {
 	r := s.run
 	r.stepper.use(workPerStat)
 	var st unix.Stat_t
-	_, errno := r.w.stat(path, &st)
+	_, errno := r.walker.Stat(path, &st)
 	switch {
 	case temporary(errno):
 		s.left = -1
-	case errno == 0 && typeOf(&st) == 0 && st.Nlink > 1:
+	case errno == 0 && beneath.TypeOf(&st) == 0 && st.Nlink > 1:
 		id := identityOf(&st)
 		r.leaf = r.filter.stepGuard(r.root, &r.stepper, d.at, r.leaf, name)
 		s.known[Identity{Dev: id.Dev, Ino: id.Ino}] = r.filter.protected(r.leaf)
@@ -195,7 +198,7 @@ func (s *linkSearch) add(path string, d *searchedDir, name string) {
 // couldn't be looked at.
 func temporary(errno syscall.Errno) bool {
 	switch {
-	case errno == 0, errno == syscall.ENOENT, isLink(errno), errors.Is(errno, fs.ErrPermission):
+	case errno == 0, errno == syscall.ENOENT, beneath.MaybeLink(errno), errors.Is(errno, fs.ErrPermission):
 		return false
 	}
 	return true

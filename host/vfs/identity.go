@@ -1,7 +1,6 @@
 package vfs
 
 import (
-	"io/fs"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -34,27 +33,6 @@ const youngAge = 2 * time.Second
 // young reports whether an edit after now could leave the identity as it is.
 func (id Identity) young(now time.Time) bool {
 	return now.UnixNano()-max(id.Mtime, id.Ctime) < int64(youngAge)
-}
-
-// typeOf returns the type bits of a mode: 0 for a regular file.
-func typeOf(st *unix.Stat_t) fs.FileMode {
-	switch uint32(st.Mode) & unix.S_IFMT { //nolint:unconvert // it has 16 bits on darwin
-	case unix.S_IFREG:
-		return 0
-	case unix.S_IFDIR:
-		return fs.ModeDir
-	case unix.S_IFLNK:
-		return fs.ModeSymlink
-	case unix.S_IFIFO:
-		return fs.ModeNamedPipe
-	case unix.S_IFSOCK:
-		return fs.ModeSocket
-	case unix.S_IFCHR:
-		return fs.ModeDevice | fs.ModeCharDevice
-	case unix.S_IFBLK:
-		return fs.ModeDevice
-	}
-	return fs.ModeIrregular
 }
 
 // inoOf makes a number of a link-free path (FNV-1a), so that a guest can tell

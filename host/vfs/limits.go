@@ -90,7 +90,7 @@ func (r *Run) chargeEntries(n int) bool {
 
 func (r *Run) within(ok bool, what string, limit int64) bool {
 	if !ok && r.over == nil {
-		r.over = &Error{Op: "run", Path: r.root.dir, Errno: syscall.EIO, Reason: ReasonLimit,
+		r.over = &Error{Op: "run", Path: r.root.Path(), Errno: syscall.EIO, Reason: ReasonLimit,
 			Detail: fmt.Sprintf("%s = %d; raise it under [limits] if the resolver is sound", what, limit)}
 	}
 	return ok

@@ -6,6 +6,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"waymark/internal/beneath"
 )
 
 // verb is what a guest does with a path.
@@ -131,8 +133,8 @@ func (r *Run) stat(l *look, follows bool) (f failure) {
 			st.Mode = unix.S_IFDIR // what it was is what it is
 			return path, 0
 		}
-		at, errno := r.w.stat(path, &st)
-		if errno == 0 && follows && typeOf(&st) == fs.ModeSymlink {
+		at, errno := r.walker.Stat(path, &st)
+		if errno == 0 && follows && beneath.TypeOf(&st) == fs.ModeSymlink {
 			errno = unix.ELOOP
 		}
 		return at, errno
@@ -140,7 +142,7 @@ func (r *Run) stat(l *look, follows bool) (f failure) {
 	if f.errno != 0 {
 		return f
 	}
-	if n := r.nodes[l.path]; n != nil && n.failed.errno == 0 && typeOf(&st) == 0 {
+	if n := r.nodes[l.path]; n != nil && n.failed.errno == 0 && beneath.TypeOf(&st) == 0 {
 		st.Size = n.id.Size // what was read is what is
 	}
 	l.info = infoOf(l.path, &st)
@@ -158,7 +160,7 @@ func (r *Run) readlink(l *look) failure {
 	if l.info.Type != fs.ModeSymlink {
 		return failure{errno: syscall.EINVAL}
 	}
-	target, at, errno := r.w.readlink(l.path)
+	target, at, errno := r.walker.Readlink(l.path)
 	if errno != 0 {
 		r.unstable(at)
 		return failure{errno: errno, at: at}
@@ -169,7 +171,7 @@ func (r *Run) readlink(l *look) failure {
 }
 
 func infoOf(path string, st *unix.Stat_t) Info {
-	i := Info{Type: typeOf(st), Ino: inoOf(path)}
+	i := Info{Type: beneath.TypeOf(st), Ino: inoOf(path)}
 	if i.Type == 0 || i.Type == fs.ModeSymlink {
 		i.Size = st.Size
 	}

@@ -5,6 +5,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"waymark/internal/beneath"
 )
 
 // maxReads is how often a file is read before it counts as unreadable: once,
@@ -58,7 +60,7 @@ func (r *Run) open(l *look, file bool) (f failure) {
 		if r.nodes[path] != nil {
 			return path, 0
 		}
-		fd, at, errno = r.w.open(path)
+		fd, at, errno = r.walker.Open(path)
 		return at, errno
 	})
 	if f.errno != 0 {
@@ -69,7 +71,7 @@ func (r *Run) open(l *look, file bool) (f failure) {
 		var st unix.Stat_t
 		if err := unix.Fstat(fd, &st); err != nil {
 			r.unstable(l.path)
-			return failure{errno: errnoOf(err), at: l.path}
+			return failure{errno: beneath.ErrnoOf(err), at: l.path}
 		}
 		l.info = infoOf(l.path, &st)
 		if l.info.Type != 0 || !file {
@@ -115,7 +117,7 @@ func (r *Run) load(path string, fd int, st *unix.Stat_t) *node {
 		buf := make([]byte, max(size, 1))
 		got, errno := preadFull(fd, buf, 0)
 		if errno == 0 {
-			errno = errnoOf(unix.Fstat(fd, st))
+			errno = beneath.ErrnoOf(unix.Fstat(fd, st))
 		}
 		if errno != 0 {
 			n.failed = failure{errno: errno, at: path}
@@ -160,9 +162,9 @@ func (r *Run) hash(n *node) {
 // preadFull reads until buf is full or the file ends.
 func preadFull(fd int, buf []byte, off int64) (n int, errno syscall.Errno) {
 	for n < len(buf) {
-		m, err := retry(func() (int, error) { return unix.Pread(fd, buf[n:], off+int64(n)) })
+		m, err := beneath.Retry(func() (int, error) { return unix.Pread(fd, buf[n:], off+int64(n)) })
 		if err != nil {
-			return n, errnoOf(err)
+			return n, beneath.ErrnoOf(err)
 		}
 		if m <= 0 {
 			break

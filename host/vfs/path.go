@@ -5,11 +5,9 @@ import (
 	"strings"
 	"syscall"
 	"unicode/utf8"
-)
 
-// maxPath is Linux's PATH_MAX: a longer path can't be opened in one call
-// anywhere else either.
-const maxPath = 4096
+	"waymark/internal/beneath"
+)
 
 // cleanPath is the one way in for a path from outside; the package comment
 // has the rules. dirOnly says that the path had a trailing slash.
@@ -17,7 +15,7 @@ func cleanPath(name string) (clean string, dirOnly bool, problem failure) {
 	switch {
 	case name == "":
 		return "", false, failure{errno: syscall.EINVAL, detail: "the path is empty"}
-	case len(name) > maxPath:
+	case len(name) > beneath.MaxPath:
 		return "", false, failure{errno: syscall.ENAMETOOLONG}
 	case !utf8.ValidString(name):
 		return "", false, failure{errno: syscall.EPERM, detail: "the path isn't UTF-8"}
@@ -31,25 +29,4 @@ func cleanPath(name string) (clean string, dirOnly bool, problem failure) {
 		return "", false, failure{errno: syscall.EPERM, detail: "the path leaves the root"}
 	}
 	return clean, name[len(name)-1] == '/', failure{}
-}
-
-// join appends a name, or several, to a clean relative path.
-func join(dir, name string) string {
-	switch {
-	case dir == ".":
-		return name
-	case name == ".":
-		return dir
-	}
-	return dir + "/" + name
-}
-
-// split cuts a clean relative path other than "." into its directory and its
-// last name.
-func split(p string) (dir, name string) {
-	i := strings.LastIndexByte(p, '/')
-	if i < 0 {
-		return ".", p
-	}
-	return p[:i], p[i+1:]
 }

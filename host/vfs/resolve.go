@@ -7,14 +7,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
-)
 
-const (
-	// maxLinks is what Linux follows in one path.
-	maxLinks = 40
-	// maxSwaps is how often a path is resolved again because what was a
-	// directory has meanwhile become a link. Nobody does that by accident.
-	maxSwaps = 4
+	"waymark/internal/beneath"
 )
 
 // failure is why an operation on one path failed; the zero value is success.
@@ -23,11 +17,6 @@ type failure struct {
 	at     string // the link-free path where it happened, if any
 	reason Reason
 	detail string
-}
-
-// isLink reports whether the walker has met what may be a link.
-func isLink(errno syscall.Errno) bool {
-	return errno == unix.ELOOP || errno == unix.ENOTDIR || errno == unix.EMLINK
 }
 
 // attempt does one operation on a link-free path.
@@ -41,18 +30,18 @@ type attempt func(path string) (at string, errno syscall.Errno)
 func (r *Run) follow(name string, last bool, kind DepKind, try attempt) (path string, f failure) {
 	dir, base := ".", "."
 	if name != "." {
-		dir, base = split(name)
+		dir, base = beneath.Split(name)
 	}
-	for range maxSwaps {
-		path = join(dir, base)
+	for range beneath.MaxSwaps {
+		path = beneath.Join(dir, base)
 		if through, ok := r.via[dir]; ok {
-			path = join(through, base)
+			path = beneath.Join(through, base)
 			if f = r.guarded(path); f.errno != 0 {
 				return path, f
 			}
 		}
 		at, errno := try(path)
-		if isLink(errno) {
+		if beneath.MaybeLink(errno) {
 			delete(r.via, dir)
 			if path, f = r.resolve(dir, base, last); f.errno != 0 {
 				return path, f
@@ -62,7 +51,7 @@ func (r *Run) follow(name string, last bool, kind DepKind, try attempt) (path st
 		switch {
 		case errno == 0:
 			return path, failure{}
-		case !isLink(errno):
+		case !beneath.MaybeLink(errno):
 			r.depFailed(kind, at, errno)
 			return path, failure{errno: errno, at: at}
 		}
@@ -122,7 +111,7 @@ func (r *Run) canonical(cur, rest string, last bool) (path string, dirOnly bool,
 		case name == "" || name == ".":
 			continue
 		case up > 0 || name == ".." && cur == ".":
-			if up = r.root.outside(up, name); up < 0 {
+			if up = r.root.base.Outside(up, name); up < 0 {
 				return cur, false, escape(cur)
 			}
 			continue
@@ -130,11 +119,11 @@ func (r *Run) canonical(cur, rest string, last bool) (path string, dirOnly bool,
 			if f := r.mustBeDir(cur); f.errno != 0 {
 				return cur, false, f
 			}
-			cur, _ = split(cur)
+			cur, _ = beneath.Split(cur)
 			continue
 		}
-		next := join(cur, name)
-		if len(next) > maxPath {
+		next := beneath.Join(cur, name)
+		if len(next) > beneath.MaxPath {
 			return cur, false, failure{errno: syscall.ENAMETOOLONG}
 		}
 		if f := r.guarded(next); f.errno != 0 {
@@ -143,7 +132,7 @@ func (r *Run) canonical(cur, rest string, last bool) (path string, dirOnly bool,
 		if rest == "" && !last {
 			return next, false, r.mustBeDir(cur)
 		}
-		target, at, errno := r.w.readlink(next)
+		target, at, errno := r.walker.Readlink(next)
 		switch {
 		case errno == syscall.EINVAL:
 			cur = next
@@ -152,7 +141,7 @@ func (r *Run) canonical(cur, rest string, last bool) (path string, dirOnly bool,
 			return next, false, r.stopped(at, errno)
 		}
 		r.dep(Dep{Kind: DepLink, Path: next, Target: target})
-		if links++; links > maxLinks {
+		if links++; links > beneath.MaxLinks {
 			return next, false, failure{errno: syscall.ELOOP}
 		}
 		if rest == "" {
@@ -160,7 +149,7 @@ func (r *Run) canonical(cur, rest string, last bool) (path string, dirOnly bool,
 		}
 		if strings.HasPrefix(target, "/") {
 			cur = "."
-			target, up = r.root.inRoot(target)
+			target, up = r.root.base.Relative(target)
 		}
 		if rest != "" {
 			target += "/" + rest
@@ -180,7 +169,7 @@ func escape(at string) failure {
 // stopped records why the way down ended at a link-free path. ENOTDIR means a
 // file in the way of a directory, or a link that has just been put there.
 func (r *Run) stopped(at string, errno syscall.Errno) failure {
-	if isLink(errno) {
+	if beneath.MaybeLink(errno) {
 		if f := r.mustBeDir(at); f.errno != 0 {
 			return f
 		}
@@ -198,11 +187,11 @@ func (r *Run) mustBeDir(path string) failure {
 		return failure{}
 	}
 	var st unix.Stat_t
-	if at, errno := r.w.stat(path, &st); errno != 0 {
+	if at, errno := r.walker.Stat(path, &st); errno != 0 {
 		r.depFailed(DepStat, at, errno)
 		return failure{errno: errno, at: at}
 	}
-	typ := typeOf(&st)
+	typ := beneath.TypeOf(&st)
 	r.dep(Dep{Kind: DepStat, Path: path, Type: typ, Size: -1})
 	switch typ {
 	case fs.ModeDir:

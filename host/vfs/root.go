@@ -2,13 +2,16 @@ package vfs
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
-	"strings"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"waymark/internal/beneath"
 )
 
 // RootOptions are the operator's wishes for one root. The zero value works.
@@ -30,16 +33,15 @@ type RootOptions struct {
 // Root is one scan root: a directory, or one file in a directory. It may be
 // used by many goroutines.
 type Root struct {
-	dir, given string   // link-resolved; absolute as it was given
-	names      []string // of dir, from the top of the file system
-	way        []string // see Way
-	file       string
-	id         Identity
-	now        func() time.Time
-	exclude    *trie
-	mcp        *trie    // folded names
-	mcpFiles   []string // the same, as they were given
-	signature  string
+	base      beneath.Base
+	way       []string // see Way
+	file      string
+	id        Identity
+	now       func() time.Time
+	exclude   *trie
+	mcp       *trie    // folded names
+	mcpFiles  []string // the same, as they were given
+	signature string
 
 	mu     sync.Mutex // guards what follows; never held during file I/O
 	fd     int
@@ -88,30 +90,29 @@ func (r *Root) open(path string, within []string) error {
 	if err != nil {
 		return fail(err)
 	}
-	y, err := findWay(given, within, r.exclude)
-	defer y.close()
-	for _, p := range y.passed {
-		r.way = append(r.way, absolute(p))
-	}
+	found, err := beneath.Resolve(given, beneath.Options{Within: within, Judge: linkJudge(r.exclude)})
+	defer found.Close()
+	r.way = found.Passed()
 	var dir string
 	if err == nil {
-		dir, r.file, err = y.find()
+		dir, r.file, err = findRoot(found)
+	}
+	if link, ok := errors.AsType[*beneath.LinkError](err); ok {
+		return linkErrorOf(link)
 	}
 	switch {
 	case errors.Is(err, ErrNotRegular):
 		return &Error{Op: "open root", Path: path, Errno: syscall.EIO, Reason: ReasonNotRegular,
 			Detail: "a root is a directory or a regular file"}
-	case errors.As(err, new(*LinkError)):
-		return err
 	case err != nil:
 		return fail(err)
 	}
-	if r.given = given; r.file != "" {
-		r.given = filepath.Dir(given)
+	if r.file != "" {
+		given = filepath.Dir(given)
 	}
-	r.dir, r.names = absolute(dir), namesOf(dir)
+	r.base = beneath.NewBase(dir, given)
 	var errno syscall.Errno
-	if r.fd, errno = y.openDir(dir); errno != 0 {
+	if r.fd, errno = found.OpenDir(dir); errno != 0 {
 		return fail(errno)
 	}
 	var st unix.Stat_t
@@ -124,14 +125,14 @@ func (r *Root) open(path string, within []string) error {
 }
 
 // Path returns the link-resolved absolute path of the directory.
-func (r *Root) Path() string { return r.dir }
+func (r *Root) Path() string { return r.base.Path() }
 
 // File returns the base name of the file when the root is one file, else "".
 // The file itself may be a link; where it leads counts as for any link.
 func (r *Root) File() string { return r.file }
 
 // Name returns the base name of the directory.
-func (r *Root) Name() string { return filepath.Base(r.dir) }
+func (r *Root) Name() string { return filepath.Base(r.base.Path()) }
 
 // Way returns the absolute paths that decided where the root is, or that it
 // isn't there: of each link that was followed, and of the name at which the way
@@ -148,7 +149,7 @@ func (r *Root) ID() Identity { return Identity{Dev: r.id.Dev, Ino: r.id.Ino} }
 // again.
 func (r *Root) Replaced() bool {
 	var st unix.Stat_t
-	err := unix.Stat(r.given, &st)
+	err := unix.Stat(r.base.Given(), &st)
 	return err != nil || !identityOf(&st).sameFile(r.id)
 }
 
@@ -198,28 +199,14 @@ func (r *Root) sees(f *Filter, path string, s scope) sight {
 	return v
 }
 
-// inRoot cuts the root's own path off an absolute one. If it doesn't start
-// with it, up is the number of names by which the top of the file system lies
-// above the root.
-func (r *Root) inRoot(absolute string) (rest string, up int) {
-	for _, prefix := range []string{r.dir, r.given} {
-		prefix = strings.TrimSuffix(prefix, "/")
-		if rest, ok := strings.CutPrefix(absolute, prefix); ok && (rest == "" || rest[0] == '/') {
-			return rest, 0
-		}
-	}
-	return absolute, len(r.names)
+// sign makes the signature; what goes into it is all that an open root brings
+// to a run besides its files.
+func (r *Root) sign(opts RootOptions) {
+	r.signature = fmt.Sprintf("%q %q %q %d %d %q %q", r.base.Path(), r.base.Given(), r.file, r.id.Dev, r.id.Ino,
+		slices.Sorted(slices.Values(opts.Exclude)), slices.Sorted(slices.Values(r.mcpFiles)))
 }
 
-// outside goes one name further from a directory that lies up names above the
-// root: up again, or down along the root's own path, which has no links. It
-// returns -1 for any other way, without looking where that leads.
-func (r *Root) outside(up int, name string) int {
-	switch {
-	case name == "..":
-		return min(up+1, len(r.names))
-	case name == r.names[len(r.names)-up]:
-		return up - 1
-	}
-	return -1
-}
+// Signature is equal for roots that show the same: the same directory, under
+// the same paths, with the same options. A trace taken at one may be checked
+// at the other, in another process too.
+func (r *Root) Signature() string { return r.signature }

@@ -3,6 +3,8 @@ package vfs
 import (
 	"io/fs"
 	"sync"
+
+	"waymark/internal/beneath"
 )
 
 // Run is what one resolver run sees of a root. It belongs to one goroutine.
@@ -15,13 +17,14 @@ type Run struct {
 	limits Limits
 	closed bool
 
-	w          walker
+	walker     beneath.Walker
 	memory                         // of what was asked outside of units, or in the open one
 	nodes      map[string]*node    // files read, by link-free path
 	dirs       map[string]struct{} // directories that led to one of them, or were listed
 	scopes     map[string]scope    // of directories, to judge the names in them
 	leaf       scope               // scratch
 	stepper    stepper
+	steady     map[string]bool // directories known not to have changed; see keepSteady
 	scopesSize int
 	tail       tailReader
 	links      hardLinks
@@ -72,7 +75,7 @@ func (r *Root) Begin(f *Filter, limits Limits) *Run {
 		run.closed = true
 		return run
 	}
-	run.w.root = fd
+	run.walker.Root = fd
 	run.tail.fd = -1
 	run.nodes = make(map[string]*node)
 	run.dirs = make(map[string]struct{})
@@ -96,7 +99,7 @@ func (r *Run) Close() error {
 	}
 	r.hasher.Wait()
 	r.tail.close()
-	r.w.forget()
+	r.walker.Forget()
 	r.root.release()
 	return nil
 }

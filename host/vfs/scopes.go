@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"syscall"
+
+	"waymark/internal/beneath"
 )
 
 // scopeOf is where the patterns stand at a path. The result is valid until
@@ -12,7 +14,7 @@ func (r *Run) scopeOf(path string) scope {
 	if s, ok := r.scopes[path]; ok {
 		return s
 	}
-	dir, name := split(path)
+	dir, name := beneath.Split(path)
 	r.leaf = r.filter.step(r.root, &r.stepper, r.dirScope(dir), r.leaf, name)
 	r.stepped()
 	return r.leaf
@@ -68,7 +70,7 @@ func (r *Run) OnWork(charge func(units int64)) { r.stepper.charge = charge }
 func (r *Run) stepped() {
 	r.stepper.settle()
 	if r.stepper.spent && r.over == nil {
-		r.over = &Error{Op: "run", Path: r.root.dir, Errno: syscall.EIO, Reason: ReasonLimit,
+		r.over = &Error{Op: "run", Path: r.root.Path(), Errno: syscall.EIO, Reason: ReasonLimit,
 			Detail: fmt.Sprintf("names were compared with patterns for %d units of work; let reads hold fewer patterns with ** and *", maxWork)}
 	}
 }

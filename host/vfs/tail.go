@@ -54,7 +54,7 @@ func (r *Run) readTail(n *node, p []byte, off int64) (int, failure) {
 
 // reopen opens the file of n again, if it is still what it was.
 func (r *Run) reopen(n *node) (int, failure) {
-	fd, _, errno := r.w.open(n.path)
+	fd, _, errno := r.walker.Open(n.path)
 	if errno != 0 {
 		n.unstable = true
 		return -1, changed(n)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"waymark/internal/beneath"
 )
 
 // DepKind says what was observed.
@@ -149,7 +151,7 @@ func (r *Run) sawDir(path string) {
 
 func addDirs(dirs map[string]struct{}, path string) {
 	for {
-		dir, _ := split(path)
+		dir, _ := beneath.Split(path)
 		if dir == "." {
 			return
 		}

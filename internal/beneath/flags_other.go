@@ -1,6 +1,6 @@
 //go:build !linux
 
-package vfs
+package beneath
 
 import "golang.org/x/sys/unix"
 

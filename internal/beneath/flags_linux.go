@@ -1,4 +1,4 @@
-package vfs
+package beneath
 
 import "golang.org/x/sys/unix"
 

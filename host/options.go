@@ -11,6 +11,7 @@ import (
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
 	"waymark/host/watch"
+	"waymark/internal/reexec"
 	"waymark/snapshot"
 )
 
@@ -68,8 +69,8 @@ type Options struct {
 	CacheDir string
 	KeyDir   string
 	// Compiler compiles modules in processes of their own; nil means in this
-	// one. See sandbox.MaybeCompile.
-	Compiler *sandbox.Compiler
+	// one. See sandbox.CompileRole.
+	Compiler *reexec.Program
 	// Running notes which modules run, and knows which ones earlier processes
 	// died of: those aren't run until RetryPlugins. It stays the caller's, who
 	// closes it after the Host. Nil notes nothing.

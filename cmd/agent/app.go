@@ -14,7 +14,7 @@ import (
 	"waymark/host"
 	"waymark/host/config"
 	"waymark/host/running"
-	"waymark/host/sandbox"
+	"waymark/internal/reexec"
 )
 
 // app is the program: what its commands share. The tests run it with another
@@ -27,7 +27,7 @@ type app struct {
 	// release gives back what reading these has taken; it may be nil.
 	release func()
 	// compiler compiles other modules; nil means that this process does.
-	compiler *sandbox.Compiler
+	compiler *reexec.Program
 	// patience stands in for the limits of time that are right for people, and
 	// too short for tests on a machine that stands still for some seconds. 0
 	// leaves them as they are.

@@ -11,10 +11,11 @@ import (
 	"waymark/cmd/internal/stop"
 	"waymark/host/builtin"
 	"waymark/host/sandbox"
+	"waymark/internal/reexec"
 )
 
 func main() {
-	compiler := sandbox.MaybeCompile() // first: this may be a process that only compiles
+	compiler := reexec.Main(sandbox.CompileRole()) // first: this may be a process that only compiles
 	stop.Main(func(ctx context.Context) int {
 		a := app{builtin: builtin.Module, native: builtin.Native, release: builtin.Release, compiler: compiler, stdout: os.Stdout, stderr: os.Stderr}
 		return a.run(ctx, os.Args[1:])

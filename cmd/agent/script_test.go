@@ -16,6 +16,7 @@ import (
 	"waymark/host"
 	"waymark/host/running"
 	"waymark/host/sandbox"
+	"waymark/internal/reexec"
 	"waymark/test/guestbuild"
 )
 
@@ -38,14 +39,14 @@ var update = flag.Bool("update", false, "write what the scripts' cmp commands se
 // TestMain makes the test binary the command under test: it is agent when it
 // is called so.
 func TestMain(m *testing.M) {
-	sandbox.MaybeCompile() // the agent under test starts this binary again to compile modules
+	reexec.Main(sandbox.CompileRole()) // the agent under test starts this binary again to compile modules
 	testscript.Main(m, map[string]func(){"agent": agentMain})
 }
 
 // agentMain is main with another built-in module.
 func agentMain() {
 	completeWithin = patience // nobody waits for it here
-	compiler := sandbox.MaybeCompile()
+	compiler := reexec.Main(sandbox.CompileRole())
 	if os.Getenv(envPatient) != "" {
 		compiler = nil
 	}

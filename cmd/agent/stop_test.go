@@ -17,7 +17,7 @@ import (
 
 	_ "modernc.org/sqlite"
 
-	"waymark/host/sandbox/codecache"
+	"waymark/host/sandbox"
 	"waymark/test/randtest"
 	"waymark/test/stoptest"
 	"waymark/test/wasmtest"
@@ -240,7 +240,7 @@ func (h *stopHome) listens() bool {
 // it to begin.
 func compilerOf(pid int) int {
 	child := childOf(pid)
-	if words, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", child)); !bytes.Contains(words, []byte(codecache.ChildArg)) {
+	if words, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", child)); !bytes.Contains(words, []byte(sandbox.CompileRole().Name)) {
 		return 0
 	}
 	return child

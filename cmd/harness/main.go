@@ -13,11 +13,12 @@ import (
 	"waymark/cmd/harness/internal/stock"
 	"waymark/cmd/internal/stop"
 	"waymark/host/sandbox"
+	"waymark/internal/reexec"
 )
 
 func main() {
 	// First: this may be a process that only compiles, or runs one module.
-	compiler, child := sandbox.MaybeCompile(), stock.MaybeRun()
+	compiler, child := reexec.Main(sandbox.CompileRole()), stock.MaybeRun()
 	stop.Main(func(ctx context.Context) int {
 		a := app{compiler: compiler, stock: child, stdout: os.Stdout, stderr: os.Stderr}
 		return a.run(ctx, os.Args[1:])

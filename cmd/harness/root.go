@@ -16,13 +16,13 @@ import (
 	"waymark/cmd/harness/internal/stock"
 	"waymark/cmd/internal/cli"
 	"waymark/host/config"
-	"waymark/host/sandbox"
+	"waymark/internal/reexec"
 )
 
 // app is the program: what its commands share.
 type app struct {
 	// compiler compiles modules; nil means that this process does.
-	compiler *sandbox.Compiler
+	compiler *reexec.Program
 	// stock runs a module in the Extism SDK as it is.
 	stock *stock.Child
 	// time is how long one call may take where no configuration says so; 0 means

@@ -16,6 +16,7 @@ import (
 	"waymark/cmd/harness/internal/stock"
 	"waymark/cmd/internal/stop"
 	"waymark/host/sandbox"
+	"waymark/internal/reexec"
 	"waymark/test/guestbuild"
 	"waymark/test/wasmtest"
 )
@@ -25,8 +26,8 @@ var update = flag.Bool("update", false, "write what the scripts' cmp commands se
 // TestMain makes the test binary the command under test: it is harness when it
 // is called so.
 func TestMain(m *testing.M) {
-	sandbox.MaybeCompile() // as a child that compiles
-	stock.MaybeRun()       // or as one that runs a module
+	reexec.Main(sandbox.CompileRole()) // as a child that compiles
+	stock.MaybeRun()                   // or as one that runs a module
 	testscript.Main(m, map[string]func(){"harness": harnessMain})
 }
 
@@ -46,7 +47,7 @@ const envPunctual = "WAYMARK_TEST_PUNCTUAL"
 // harnessMain is main without a limit for compiling, and with a long one for
 // running.
 func harnessMain() {
-	compiler := sandbox.MaybeCompile()
+	compiler := reexec.Main(sandbox.CompileRole())
 	if os.Getenv(envChild) == "" {
 		compiler = nil
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/tetratelabs/wazero"
 
 	"waymark/host/sandbox/codecache"
+	"waymark/internal/reexec"
 )
 
 // Options configures a Host. The zero value works: nothing is kept on disk,
@@ -22,9 +23,10 @@ type Options struct {
 	// KeyDir holds the key to CacheDir, under the same rules; empty means
 	// CacheDir.
 	KeyDir string
-	// Compiler compiles what isn't kept, under limits of time and memory; nil
-	// means that this process does, without them.
-	Compiler *Compiler
+	// Compiler is this program, which compiles what isn't kept in children of its
+	// own, under limits of time and memory; its main names CompileRole. nil means
+	// that this process compiles, without limits.
+	Compiler *reexec.Program
 	// Spares is the number of prepared instances that a module keeps ready;
 	// 0 means one for each of its resolvers, at most 4.
 	Spares int
@@ -53,7 +55,7 @@ func New(opts Options) *Host {
 		h.log = slog.New(slog.DiscardHandler)
 	}
 	code, err := codecache.Open(codecache.Options{
-		Dir: opts.CacheDir, KeyDir: opts.KeyDir, Child: opts.Compiler, Rewrite: rewrite, Logger: h.log,
+		Dir: opts.CacheDir, KeyDir: opts.KeyDir, Program: opts.Compiler, Rewrite: rewrite, Logger: h.log,
 	})
 	if err != nil {
 		h.log.Warn("compile cache not used", slog.Any("error", err))

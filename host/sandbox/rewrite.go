@@ -7,16 +7,12 @@ import (
 
 	"waymark/host/sandbox/codecache"
 	"waymark/host/sandbox/meter"
+	"waymark/internal/reexec"
 )
 
-// Compiler compiles modules in processes of their own; see MaybeCompile.
-type Compiler = codecache.Child
-
-// MaybeCompile is to be the first call in main, and in the TestMain of tests
-// that want modules compiled in processes of their own. In such a process it
-// compiles one module and never returns; in any other it returns what
-// Options.Compiler takes.
-func MaybeCompile() *Compiler { return codecache.MaybeRun(rewrite) }
+// CompileRole is what a program does as a child that compiles one module. A
+// program that gives it to reexec.Main may be Options.Compiler.
+func CompileRole() reexec.Role { return codecache.Role(rewrite) }
 
 // rewriteVersion changes whenever rewrite may give another result for the same
 // module: code that was compiled from the old one isn't used any more. The

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"waymark/host"
-	"waymark/host/sandbox"
+	"waymark/internal/reexec"
 )
 
 // Result is what came out of a case.
@@ -46,7 +46,7 @@ type Settings struct {
 	// Rounds is how often endurance cases do what they do.
 	Rounds int
 	// Compiler compiles modules in other processes; nil means in this one.
-	Compiler *sandbox.Compiler
+	Compiler *reexec.Program
 	// Stretch and Settle are those of the PoolOptions.
 	Stretch int
 	Settle  time.Duration

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"waymark/host/sandbox"
+	"waymark/internal/reexec"
 )
 
 // envChild says to a program that it is a child; see Child.
@@ -22,7 +23,7 @@ const envChild = "WAYMARK_HOSTILE_CHILD"
 // Child runs cases for a Pool in a parent process and doesn't return, if this
 // process was started for that. Programs that make a Pool call it first.
 func Child() {
-	compiler := sandbox.MaybeCompile() // the engine starts its own binary again, too
+	compiler := reexec.Main(sandbox.CompileRole()) // the engine starts its own binary again, too
 	text := os.Getenv(envChild)
 	if text == "" {
 		return
@@ -47,7 +48,7 @@ type childSettings struct {
 
 // serve runs the cases that are asked for by name, one line each, and answers
 // each with a line.
-func serve(text string, compiler *sandbox.Compiler, in io.Reader, out io.Writer) error {
+func serve(text string, compiler *reexec.Program, in io.Reader, out io.Writer) error {
 	var cs childSettings
 	if err := json.Unmarshal([]byte(text), &cs); err != nil {
 		return err

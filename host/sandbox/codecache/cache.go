@@ -2,11 +2,16 @@ package codecache
 
 import (
 	"bytes"
+	"context"
+	"crypto/sha256"
 	"errors"
 	"io"
 	"log/slog"
 
+	"github.com/tetratelabs/wazero"
+
 	"waymark/host/sealed"
+	"waymark/internal/reexec"
 )
 
 // ErrMiss says that there is no code for a key that can be trusted.
@@ -25,10 +30,11 @@ type Options struct {
 	TempDir string
 	// MaxBytes bounds the store; 0 means 512 MiB.
 	MaxBytes int64
-	// Child compiles; nil means that this process does, without limits.
-	Child *Child
-	// Rewrite changes modules before they are compiled when there is no Child;
-	// a Child has its own.
+	// Program compiles modules in children of its own, in the role of Role; nil
+	// means that this process compiles, without limits.
+	Program *reexec.Program
+	// Rewrite changes modules before they are compiled when there is no Program;
+	// its children have their own.
 	Rewrite Rewriter
 	// Limits bounds the compilation of a module in a child.
 	Limits Limits
@@ -55,7 +61,7 @@ func Open(opts Options) (*Cache, error) {
 	}
 	c.opts.Limits = opts.Limits.withDefaults()
 	if opts.TempDir != "" {
-		sweep(opts.TempDir)
+		removeStale(opts.TempDir)
 	}
 	if opts.Dir == "" {
 		return c, nil
@@ -65,8 +71,66 @@ func Open(opts Options) (*Cache, error) {
 		return c, err
 	}
 	c.store = store
-	sweep(opts.Dir)
+	removeStale(opts.Dir)
 	return c, nil
+}
+
+// Request asks for the code of a module.
+type Request struct {
+	// Wasm is the module before rewriting, which was admitted.
+	Wasm   []byte
+	Recipe Recipe
+	// Embedded is packed code that may fit, read at most once; nil when there
+	// is none.
+	Embedded io.Reader
+}
+
+// Load gets the code of a module and has it loaded. It calls use, which
+// compiles code.Wasm with code.Cache() in the runtime that will run it, and
+// leaves Loaded to Load. When that fails with code that wasn't compiled just
+// now, use is called again with code that is; only code that could be used is
+// kept. The caller closes the code after that runtime.
+//
+// # Errors
+//
+// *LimitError and *ModuleError when the module is at fault, what use returned,
+// the context's, and the system's.
+func (c *Cache) Load(ctx context.Context, req Request, use func(context.Context, *Code) error) (*Code, error) {
+	key, err := KeyOf(sha256.Sum256(req.Wasm), req.Recipe)
+	if err != nil {
+		return nil, err
+	}
+	for _, get := range []func() (*Code, error){
+		func() (*Code, error) { return c.Embedded(req.Embedded, key) },
+		func() (*Code, error) { return c.Get(key) },
+	} {
+		code, err := get()
+		if err != nil {
+			continue
+		}
+		if err = use(ctx, code); err == nil {
+			code.Loaded()
+			return code, nil
+		}
+		_ = code.Close()
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		c.log.Warn("native code can't be loaded and is compiled anew",
+			slog.String("from", string(code.Source)), slog.String("key", key.String()), slog.Any("error", err))
+		c.Delete(key)
+	}
+	code, err := c.compile(ctx, key, req.Wasm, req.Recipe)
+	if err != nil {
+		return nil, err
+	}
+	if err := use(ctx, code); err != nil {
+		_ = code.Close()
+		return nil, err
+	}
+	c.Put(code)
+	code.Loaded()
+	return code, nil
 }
 
 // Get returns code that an earlier process has kept. The error is always
@@ -114,7 +178,7 @@ func (c *Cache) Embedded(packed io.Reader, key Key) (*Code, error) {
 const roomToUnpack = 32 << 20
 
 func (c *Cache) unpack(r io.Reader, room int64, key Key) (*Code, error) {
-	s, err := newScratch(c.places(), room)
+	s, err := newScratch(c.scratchDirs(), room)
 	if err != nil {
 		return nil, err
 	}
@@ -148,4 +212,50 @@ func (c *Cache) Delete(key Key) {
 	if err := c.store.Delete(key.String()); err != nil {
 		c.log.Warn("kept code can't be removed", slog.String("key", key.String()), slog.Any("error", err))
 	}
+}
+
+// Source says where code came from.
+type Source string
+
+// The sources of code.
+const (
+	Embedded Source = "embedded"
+	Kept     Source = "kept"
+	Compiled Source = "compiled"
+)
+
+// Code is a module with its native code, ready to be loaded by one runtime.
+type Code struct {
+	Key Key
+	// Wasm is the module to load, rewritten if there is a rewriter. Loaded lets
+	// go of it.
+	Wasm []byte
+	// Meta is what the rewriter said about it.
+	Meta   []byte
+	Source Source
+
+	scratch *scratch
+}
+
+// Cache makes a runtime find the native code:
+//
+//	config.WithCompilationCache(code.Cache())
+//
+// It is for this one module and the one runtime that runs it: a cache shared
+// between runtimes is where wazero 1.12.0 has a bug (#2511). What else is
+// compiled with it after Loaded fails.
+func (c *Code) Cache() wazero.CompilationCache { return c.scratch.cache }
+
+// Loaded says that the runtime has compiled, which here means loaded, the
+// module: the files are removed, and the text of the module, which can be
+// megabytes, is let go of. The code in memory stays. Safe to call twice.
+func (c *Code) Loaded() {
+	c.Wasm = nil
+	c.scratch.discard()
+}
+
+// Close frees wazero's cache. Close the runtime first. Safe to call twice.
+func (c *Code) Close() error {
+	c.Loaded()
+	return c.scratch.cache.Close(context.Background())
 }

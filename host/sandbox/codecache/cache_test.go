@@ -262,7 +262,7 @@ func TestEmbedded(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.req.Embedded = bytes.NewReader(tt.packed)
 			temp := t.TempDir()
-			c := openCache(t, codecache.Options{Child: child, TempDir: temp})
+			c := openCache(t, codecache.Options{Program: program, TempDir: temp})
 			if got := load(t, c, tt.req); got != tt.want {
 				t.Errorf("it is %s, want %s", got, tt.want)
 			}
@@ -281,7 +281,7 @@ func wasmOf(name string) []byte {
 func TestOpenWithoutDir(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "code")
 	must(t, os.Mkdir(dir, 0o755))
-	c, err := codecache.Open(codecache.Options{Dir: dir, Child: child})
+	c, err := codecache.Open(codecache.Options{Dir: dir, Program: program})
 	if !errors.Is(err, sealed.ErrUnsafe) || c == nil {
 		t.Fatalf("%v, %v", c, err)
 	}

@@ -1,33 +1,36 @@
 package codecache
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"waymark/internal/reexec"
+	"waymark/internal/text"
 )
 
-// ChildArg is the only argument of a child.
-const ChildArg = "waymark:compile"
+const roleName = "compile"
 
-// Child compiles modules in processes of their own. To have one proves that
-// MaybeRun was called, without which a child would be something else.
-type Child struct{ _ [0]func() }
-
-// MaybeRun is to be the first call in main (and in TestMain). In a child it
-// compiles one module and never returns; in any other process it returns what
-// Options.Child needs.
-func MaybeRun(rewrite Rewriter) *Child {
-	if len(os.Args) == 2 && os.Args[1] == ChildArg {
-		os.Exit(runChild(rewrite))
-	}
-	return &Child{}
+// Role is what a program does as a child that compiles one module. A program
+// that gives it to reexec.Main may be Options.Program.
+func Role(rewrite Rewriter) reexec.Role {
+	return reexec.Role{Name: roleName, Main: func([]string) int { return runChild(rewrite) }}
 }
 
 // job is what a child reads first, on one line, before the module.
@@ -45,33 +48,28 @@ type report struct {
 }
 
 const (
-	// textMax bounds what is kept of a child's words.
-	textMax = 4 << 10
+	// maxOutput bounds what is kept of a child's standard output and error, each.
+	maxOutput = 4 << 10
 	// killDelay is how long the pipes of a child that has ended may stay open.
-	// They end with it; but what it said last is still to be read, by a process
+	// They end with it; but what it wrote last is still to be read, by a process
 	// that may stand still for a moment.
 	killDelay = 30 * time.Second
 )
 
-// compile has a child fill the scratch directory.
-func (*Child) compile(ctx context.Context, s *scratch, wasm []byte, recipe Recipe, limits Limits) (_, _ []byte, err error) {
-	path, err := Executable()
-	if err != nil {
-		return nil, nil, err
-	}
+// compileInChild has a child fill the scratch directory.
+func compileInChild(ctx context.Context, program *reexec.Program, s *scratch, wasm []byte, recipe Recipe, limits Limits) (_, _ []byte, err error) {
 	header, err := json.Marshal(job{recipe, limits, int64(len(wasm))})
 	if err != nil {
 		return nil, nil, err
 	}
 	timed, cancel := context.WithTimeout(ctx, limits.Time)
 	defer cancel()
-	cmd := exec.CommandContext(timed, path, ChildArg) //nolint:gosec // this very binary
-	cmd.Dir, cmd.Env, cmd.WaitDelay = s.path, []string{}, killDelay
-	// A group of its own makes it possible to nice all its threads, and keeps
-	// the terminal's Ctrl-C from it: it ends with its standard input.
-	cmd.SysProcAttr = ownGroup()
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	stdout, stderr := &head{max: textMax}, &head{max: textMax}
+	cmd, err := program.Command(timed, roleName)
+	if err != nil {
+		return nil, nil, err
+	}
+	cmd.Dir, cmd.WaitDelay = s.path, killDelay
+	stdout, stderr := &text.Head{Max: maxOutput}, &text.Head{Max: maxOutput}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -90,7 +88,7 @@ func (*Child) compile(ctx context.Context, s *scratch, wasm []byte, recipe Recip
 	err = cmd.Wait() // closes stdin, too
 	<-sent
 	if err != nil {
-		return nil, nil, explain(ctx, timed, limits, err, stdout.buf.Bytes(), stderr.buf.String())
+		return nil, nil, explain(ctx, timed, limits, err, stdout.Bytes(), stderr.String())
 	}
 	rewritten, err := s.read(packWasm, partMax)
 	if err != nil {
@@ -100,13 +98,130 @@ func (*Child) compile(ctx context.Context, s *scratch, wasm []byte, recipe Recip
 	return rewritten, meta, err
 }
 
-// head keeps the beginning of what is written to it.
-type head struct {
-	buf bytes.Buffer
-	max int
+// explain says why a child failed, in one line.
+func explain(ctx, timed context.Context, limits Limits, err error, stdout []byte, stderr string) error {
+	var r report
+	var exit *exec.ExitError
+	_ = json.Unmarshal(stdout, &r)
+	first, _, _ := strings.Cut(strings.TrimSpace(stderr), "\n")
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case r.Limit != "":
+		return limits.exceeded(r.Limit)
+	case timed.Err() != nil || signaled(err, syscall.SIGXCPU):
+		return limits.exceeded("time")
+	// The kernel says no, or kills, before the child notices.
+	case outOfMemory(stderr), signaled(err, syscall.SIGKILL):
+		return limits.exceeded("memory")
+	case r.Stage != "":
+		return &ModuleError{r.Stage, r.Text}
+	case r.Text != "":
+		return fmt.Errorf("compiling in a process of its own: %s", r.Text)
+	case errors.As(err, &exit) && first != "":
+		return &ModuleError{"compile", "the compiler crashed: " + first}
+	}
+	return fmt.Errorf("compiling in a process of its own: %w", err)
 }
 
-func (h *head) Write(p []byte) (int, error) {
-	h.buf.Write(p[:min(len(p), h.max-h.buf.Len())])
-	return len(p), nil
+// outOfMemory recognizes the last words of Go's runtime, with and without cgo,
+// and of the race detector's. A thread that can't be made has got no stack.
+func outOfMemory(stderr string) bool {
+	return slices.ContainsFunc([]string{
+		"out of memory", "cannot allocate memory", "failed to allocate", "failed to create new OS thread", "pthread_create failed",
+	}, func(words string) bool { return strings.Contains(stderr, words) })
+}
+
+func signaled(err error, sig syscall.Signal) bool {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return false
+	}
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == sig
+}
+
+// runChild is all that a child does. Its working directory is the scratch
+// directory; it returns the exit code.
+func runChild(rewrite Rewriter) int {
+	debug.SetTraceback("none")
+	var once sync.Once // only the first verdict is written
+	verdict := func(r report) {
+		once.Do(func() {
+			r.Text = text.Line(r.Text, maxErrorText)
+			_ = json.NewEncoder(os.Stdout).Encode(r)
+			os.Exit(1)
+		})
+	}
+	in := bufio.NewReaderSize(os.Stdin, 64<<10)
+	j, wasm, err := readJob(in)
+	if err != nil {
+		verdict(report{Text: err.Error()})
+	}
+	go func() { // the parent keeps the pipe open for as long as it is interested
+		_, _ = in.ReadByte()
+		os.Exit(1)
+	}()
+	go reexec.WatchMemory(j.Limits.Memory, func() { verdict(report{Limit: "memory"}) })
+	if err := work(j, wasm, rewrite); err != nil {
+		verdict(failure(err))
+	}
+	return 0
+}
+
+func readJob(in *bufio.Reader) (job, []byte, error) {
+	var j job
+	line, err := in.ReadSlice('\n')
+	if err != nil {
+		return j, nil, err
+	}
+	if err := json.Unmarshal(line, &j); err != nil {
+		return j, nil, err
+	}
+	if err := reexec.Confine(reexec.Limits(j.Limits)); err != nil {
+		return j, nil, err
+	}
+	if j.Size < 0 || j.Size > partMax {
+		return j, nil, errors.New("a module of an impossible size")
+	}
+	wasm := make([]byte, j.Size)
+	_, err = io.ReadFull(in, wasm)
+	return j, wasm, err
+}
+
+func work(j job, wasm []byte, rewrite Rewriter) error {
+	rewritten, meta, err := compileIn(context.Background(), workDir(), wasm, j.Recipe, rewrite, j.Limits.Workers)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(packMeta, meta, 0o600); err != nil {
+		return err
+	}
+	return os.WriteFile(packWasm, rewritten, 0o600)
+}
+
+// workDir is the working directory, whatever became of its parents.
+func workDir() string {
+	if runtime.GOOS == "linux" {
+		if _, err := os.Stat("/proc/self/cwd"); err == nil {
+			return "/proc/self/cwd"
+		}
+	}
+	return "."
+}
+
+func failure(err error) report {
+	var module *ModuleError
+	var file *fs.PathError
+	switch {
+	case errors.Is(err, unix.EFBIG):
+		return report{Limit: "output"}
+	case errors.Is(err, unix.ENOMEM):
+		return report{Limit: "memory"}
+	case errors.As(err, &module):
+		return report{Stage: module.Stage, Text: module.Text}
+	case errors.As(err, &file):
+		return report{Text: file.Op + ": " + file.Err.Error()} // the path says nothing
+	}
+	return report{Text: err.Error()}
 }

@@ -67,7 +67,7 @@ func TestBombs(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			temp := t.TempDir()
-			c := openCache(t, codecache.Options{Child: child, TempDir: temp, Limits: tt.limits})
+			c := openCache(t, codecache.Options{Program: program, TempDir: temp, Limits: tt.limits})
 			_, err := c.Load(t.Context(), tt.req, use)
 			var limit *codecache.LimitError
 			if !errors.As(err, &limit) || limit.What != tt.what || strings.Contains(err.Error(), "\n") {
@@ -92,7 +92,7 @@ func TestModuleAtFault(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			for name, opts := range map[string]codecache.Options{"child": {Child: child}, "in process": {Rewrite: rewrite}} {
+			for name, opts := range map[string]codecache.Options{"child": {Program: program}, "in process": {Rewrite: rewrite}} {
 				_, err := openCache(t, opts).Load(t.Context(), tt.req, use)
 				var module *codecache.ModuleError
 				if !errors.As(err, &module) || !strings.HasPrefix(err.Error(), tt.want) {
@@ -109,7 +109,7 @@ func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	req := codecache.Request{Wasm: small(), Recipe: codecache.Recipe{RewriteOptions: []byte("hang")}}
-	_, err := openCache(t, codecache.Options{Child: child, TempDir: temp}).Load(ctx, req, use)
+	_, err := openCache(t, codecache.Options{Program: program, TempDir: temp}).Load(ctx, req, use)
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
@@ -123,7 +123,7 @@ func TestCancel(t *testing.T) {
 // TestSameCode: a child makes what this process would make.
 func TestSameCode(t *testing.T) {
 	packs := map[string][]byte{}
-	for name, opts := range map[string]codecache.Options{"child": {Child: child}, "in process": {}} {
+	for name, opts := range map[string]codecache.Options{"child": {Program: program}, "in process": {}} {
 		opts.Limits.Workers = 1
 		code, err := openCache(t, opts).Load(t.Context(), codecache.Request{Wasm: small()}, func(_ context.Context, code *codecache.Code) error {
 			var b bytes.Buffer
@@ -150,7 +150,7 @@ func TestParentStaysFlat(t *testing.T) {
 	if !ok {
 		t.Skip("needs /proc/self/status")
 	}
-	c := openCache(t, codecache.Options{Child: child, Limits: codecache.Limits{Time: 5 * time.Minute}})
+	c := openCache(t, codecache.Options{Program: program, Limits: codecache.Limits{Time: 5 * time.Minute}})
 	_, err := c.Load(t.Context(), codecache.Request{Wasm: wasm}, func(context.Context, *codecache.Code) error { return errors.New("not loaded") })
 	if err == nil || !strings.Contains(err.Error(), "not loaded") {
 		t.Fatal(err)
@@ -183,7 +183,7 @@ func BenchmarkCompileBuiltin(b *testing.B) {
 	for _, bb := range []struct {
 		name string
 		opts codecache.Options
-	}{{"child", codecache.Options{Child: child}}, {"in process", codecache.Options{}}} {
+	}{{"child", codecache.Options{Program: program}}, {"in process", codecache.Options{}}} {
 		b.Run(bb.name, func(b *testing.B) {
 			c := openCache(b, bb.opts)
 			for b.Loop() {

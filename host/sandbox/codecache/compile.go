@@ -7,10 +7,15 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/experimental"
 	"golang.org/x/sys/unix"
+
+	"waymark/internal/text"
 )
 
 // roomToCompile is the room that native code may need: the largest real module
@@ -19,13 +24,13 @@ const roomToCompile = 64 << 20
 
 // compile makes code for a module, in a child if there is one.
 func (c *Cache) compile(ctx context.Context, key Key, wasm []byte, recipe Recipe) (*Code, error) {
-	s, err := newScratch(c.places(), roomToCompile)
+	s, err := newScratch(c.scratchDirs(), roomToCompile)
 	if err != nil {
 		return nil, err
 	}
 	code := &Code{Key: key, Source: Compiled, scratch: s}
-	if c.opts.Child != nil {
-		code.Wasm, code.Meta, err = c.opts.Child.compile(ctx, s, wasm, recipe, c.opts.Limits)
+	if c.opts.Program != nil {
+		code.Wasm, code.Meta, err = compileInChild(ctx, c.opts.Program, s, wasm, recipe, c.opts.Limits)
 	} else {
 		code.Wasm, code.Meta, err = compileIn(ctx, s.path, wasm, recipe, c.opts.Rewrite, c.opts.Limits.Workers)
 	}
@@ -39,6 +44,36 @@ func (c *Cache) compile(ctx context.Context, key Key, wasm []byte, recipe Recipe
 	return code, nil
 }
 
+// check makes sure that wazero will find the code, by name and version: else
+// it would compile again, in this process and without limits.
+func (c *Code) check(recipe Recipe) error {
+	files, err := c.scratch.natives()
+	if err != nil {
+		return err
+	}
+	name := nativeName(c.Wasm, recipe.CloseOnDone)
+	if !slices.ContainsFunc(files, func(f native) bool { return f.name == name }) {
+		return errors.New("the compiler wrote code for another CPU, or names it in a way unknown here")
+	}
+	f, _, err := c.scratch.open(filepath.Join(c.scratch.native, name))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	header := make([]byte, 7)
+	if _, err := io.ReadFull(f, header); err != nil {
+		return err
+	}
+	version := make([]byte, header[6])
+	if _, err := io.ReadFull(f, version); err != nil {
+		return err
+	}
+	if !strings.HasPrefix(c.scratch.native, "wazero-"+string(version)+"-") {
+		return fmt.Errorf("the compiler is wazero %q, and %s is needed", version, c.scratch.native)
+	}
+	return nil
+}
+
 // compileIn rewrites a module and leaves its native code below dir.
 //
 // The runtime and the cache that are used here are thrown away: the module is
@@ -46,7 +81,7 @@ func (c *Cache) compile(ctx context.Context, key Key, wasm []byte, recipe Recipe
 func compileIn(ctx context.Context, dir string, wasm []byte, recipe Recipe, rewrite Rewriter, workers int) (_, meta []byte, err error) {
 	if rewrite != nil {
 		if wasm, meta, err = rewriteSafely(rewrite, wasm, recipe.RewriteOptions); err != nil {
-			return nil, nil, &ModuleError{Stage: "rewrite", Text: oneLine(err.Error())}
+			return nil, nil, &ModuleError{Stage: "rewrite", Text: text.Line(err.Error(), maxErrorText)}
 		}
 	}
 	cache, err := wazero.NewCompilationCacheWithDir(dir)
@@ -59,7 +94,7 @@ func compileIn(ctx context.Context, dir string, wasm []byte, recipe Recipe, rewr
 		if errors.As(err, &file) || errors.Is(err, unix.ENOMEM) || ctx.Err() != nil {
 			return nil, nil, err
 		}
-		return nil, nil, &ModuleError{Stage: "compile", Text: oneLine(err.Error())}
+		return nil, nil, &ModuleError{Stage: "compile", Text: text.Line(err.Error(), maxErrorText)}
 	}
 	return wasm, meta, nil
 }

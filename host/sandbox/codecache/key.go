@@ -13,6 +13,8 @@ import (
 	"sync"
 
 	"github.com/tetratelabs/wazero"
+
+	"waymark/internal/reexec"
 )
 
 // format is the version of what is kept and how; it is in every key.
@@ -89,7 +91,7 @@ func wazeroCache(in string) (wazero.CompilationCache, string, error) {
 }
 
 func executableDigest() (string, error) {
-	path, err := Executable()
+	path, err := reexec.Executable()
 	if err != nil {
 		return "", err
 	}
@@ -103,18 +105,6 @@ func executableDigest() (string, error) {
 		return "", err
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-// Executable is the running binary, also when its file has been replaced.
-func Executable() (string, error) {
-	const self = "/proc/self/exe"
-	if runtime.GOOS == "linux" {
-		if _, err := os.Stat(self); err == nil {
-			return self, nil
-		}
-	}
-	path, err := os.Executable()
-	return filepath.Clean(path), err
 }
 
 // nativeName is the name of the file in which wazero keeps the code of a module

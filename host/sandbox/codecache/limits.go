@@ -46,3 +46,28 @@ func (l Limits) exceeded(what string) *LimitError {
 }
 
 func mebibytes(n int64) string { return fmt.Sprintf("%d MiB", n>>20) }
+
+// LimitError says that compiling a module took too much.
+type LimitError struct {
+	// What is "time", "memory" or "output".
+	What string
+	// Limit is what was allowed, for people.
+	Limit string
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("compiling it takes more than %s of %s: split its largest functions, or use fewer locals in them", e.Limit, e.What)
+}
+
+// ModuleError says that a module can't be compiled.
+type ModuleError struct {
+	// Stage is "rewrite" or "compile".
+	Stage string
+	// Text is one line, bounded.
+	Text string
+}
+
+func (e *ModuleError) Error() string { return e.Stage + ": " + e.Text }
+
+// maxErrorText bounds a ModuleError's Text, in bytes.
+const maxErrorText = 1 << 10

@@ -14,15 +14,16 @@ import (
 
 	"waymark/host/sandbox/codecache"
 	"waymark/host/sandbox/guesttest"
+	"waymark/internal/reexec"
 	"waymark/test/guestbuild"
 	"waymark/test/wasmtest"
 )
 
-// child proves that this binary compiles when it is asked to.
-var child *codecache.Child
+// program compiles in children.
+var program *reexec.Program
 
 func TestMain(m *testing.M) {
-	child = codecache.MaybeRun(rewrite)
+	program = reexec.Main(codecache.Role(rewrite))
 	os.Exit(m.Run())
 }
 
@@ -95,7 +96,7 @@ func cacheOptions(t testing.TB, logs *logBuffer) codecache.Options {
 	t.Helper()
 	dir := t.TempDir()
 	return codecache.Options{
-		Dir: filepath.Join(dir, "code"), KeyDir: filepath.Join(dir, "state"), Child: child,
+		Dir: filepath.Join(dir, "code"), KeyDir: filepath.Join(dir, "state"), Program: program,
 		Logger: slog.New(slog.NewTextHandler(logs, nil)),
 	}
 }

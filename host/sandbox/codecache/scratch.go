@@ -7,6 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,6 +32,9 @@ const (
 
 var nativeFile = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
+// memoryDir is for when the disk is full or read-only.
+const memoryDir = "/dev/shm"
+
 // scratch is a private directory that wazero takes for its cache, for as long
 // as one module is loaded.
 type scratch struct {
@@ -40,28 +46,44 @@ type scratch struct {
 	remove sync.Once
 }
 
-// newScratch makes one in the first of several places that has room.
-func newScratch(places []string, room int64) (*scratch, error) {
+// scratchDirs lists where scratch directories may be made, best first.
+func (c *Cache) scratchDirs() []string {
+	var list []string
+	if c.opts.TempDir != "" {
+		list = append(list, c.opts.TempDir)
+	}
+	if c.store != nil {
+		list = append(list, c.opts.Dir)
+	}
+	list = append(list, os.TempDir())
+	if runtime.GOOS == "linux" {
+		list = append(list, memoryDir)
+	}
+	return list
+}
+
+// newScratch makes one in the first of several directories that has room.
+func newScratch(dirs []string, room int64) (*scratch, error) {
 	var errs []error
-	for _, place := range places {
-		s, err := newScratchIn(place, room)
+	for _, dir := range dirs {
+		s, err := newScratchIn(dir, room)
 		if err == nil {
 			return s, nil
 		}
 		errs = append(errs, err)
 	}
-	return nil, fmt.Errorf("no place to load native code from: %w", errors.Join(errs...))
+	return nil, fmt.Errorf("no directory to load native code from: %w", errors.Join(errs...))
 }
 
-func newScratchIn(place string, room int64) (*scratch, error) {
+func newScratchIn(in string, room int64) (*scratch, error) {
 	var fs unix.Statfs_t
-	if err := unix.Statfs(place, &fs); err != nil {
-		return nil, &os.PathError{Op: "statfs", Path: place, Err: err}
+	if err := unix.Statfs(in, &fs); err != nil {
+		return nil, &os.PathError{Op: "statfs", Path: in, Err: err}
 	}
 	if free := float64(fs.Bavail) * float64(fs.Bsize); free < float64(room) {
-		return nil, fmt.Errorf("%s has %.0f MiB left, %d MiB are needed", place, free/(1<<20), room>>20+1)
+		return nil, fmt.Errorf("%s has %.0f MiB left, %d MiB are needed", in, free/(1<<20), room>>20+1)
 	}
-	name, err := os.MkdirTemp(place, scratchPrefix)
+	name, err := os.MkdirTemp(in, scratchPrefix)
 	if err != nil {
 		return nil, err
 	}
@@ -80,11 +102,41 @@ func newScratchIn(place string, room int64) (*scratch, error) {
 // discard removes the directory. Code that was loaded from it stays.
 func (s *scratch) discard() {
 	s.remove.Do(func() {
-		_ = os.RemoveAll(s.name) // what stays is swept later
+		_ = os.RemoveAll(s.name) // what stays is removed by removeStale
 		if s.dir != nil {
 			_ = s.dir.Close()
 		}
 	})
+}
+
+// removeStale removes what killed processes left in a directory of ours.
+func removeStale(dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), scratchPrefix) {
+			continue
+		}
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > staleAfter {
+			_ = os.RemoveAll(filepath.Join(dir, e.Name()))
+		}
+	}
+}
+
+// throughDescriptor names an open directory in a way that nobody can redirect
+// by renaming what lies above it. Without /proc it is the ordinary name.
+func throughDescriptor(dir *os.File) string {
+	path := "/proc/self/fd/" + strconv.Itoa(int(dir.Fd()))
+	if runtime.GOOS == "linux" {
+		want, err1 := dir.Stat()
+		got, err2 := os.Stat(path)
+		if err1 == nil && err2 == nil && os.SameFile(want, got) {
+			return path
+		}
+	}
+	return dir.Name()
 }
 
 // createNative makes a file for wazero to find.

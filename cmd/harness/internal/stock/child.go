@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"time"
 
-	"waymark/host/sandbox/codecache"
 	"waymark/host/vfs"
+	"waymark/internal/reexec"
 )
 
 // ChildArg is the only argument of a child.
@@ -81,9 +81,9 @@ const (
 	stderrKept = 4 << 10
 )
 
-func (j *Job) confinement() codecache.Limits {
+func (j *Job) confinement() reexec.Limits {
 	limits := j.Limits.withDefaults()
-	return codecache.Limits{
+	return reexec.Limits{
 		Time:   loadTime + time.Duration(len(j.Questions)+1)*2*limits.Time,
 		Memory: loadMemory + 4*limits.Memory,
 	}
@@ -100,7 +100,7 @@ type line struct {
 // question. With a *Fault they are those that came before it; other errors are
 // the system's, or the context's.
 func (*Child) Run(ctx context.Context, job Job) (answers []Answer, err error) {
-	path, err := codecache.Executable()
+	path, err := reexec.Executable()
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +205,7 @@ func runChild() int {
 	var job Job
 	err := dec.Decode(&job)
 	if err == nil {
-		err = codecache.Confine(job.confinement())
+		err = reexec.Confine(job.confinement())
 	}
 	if err != nil {
 		_ = answers.Encode(line{Problem: err.Error()})
@@ -216,7 +216,7 @@ func runChild() int {
 		os.Exit(1)
 	}()
 	memory := job.confinement().Memory
-	go codecache.WatchMemory(memory, func() {
+	go reexec.WatchMemory(memory, func() {
 		_, _ = fmt.Fprintf(os.Stderr, "more than %d MiB of memory\n", memory>>20)
 		os.Exit(1)
 	})

@@ -1,8 +1,0 @@
-//go:build !linux
-
-package codecache
-
-import "syscall"
-
-// ownGroup puts a child into a process group of its own.
-func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -7,6 +7,7 @@ import (
 
 	"waymark/abi"
 	"waymark/host/sandbox/meter"
+	"waymark/internal/text"
 )
 
 // admit checks a module before it is compiled (that it is a module at all,
@@ -40,7 +41,7 @@ func asMeterReject(err error) error {
 	}
 	bare := *refused
 	bare.Hint = "" // it goes behind the whole line
-	return reject(refused.Hint, "not an acceptable module: %s", oneLine(bare.Error(), guestTextMax))
+	return reject(refused.Hint, "not an acceptable module: %s", text.Line(bare.Error(), guestTextMax))
 }
 
 // What prepares a module, by the names that toolchains give it: WASI's for a

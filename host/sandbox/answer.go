@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"regexp"
@@ -9,26 +10,28 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"waymark/abi"
 	"waymark/host/vfs"
+	"waymark/internal/text"
 )
 
 // decodeDescription decodes and checks the answer to describe.
 func decodeDescription(data []byte) (*abi.Description, error) {
 	var d abi.Description
 	if err := json.Unmarshal(data, &d); err != nil {
-		return nil, reject("see abi/ABI.md, \"describe\"", "describe answers something that is not a Description: %s", oneLine(err.Error(), guestTextMax))
+		return nil, reject("see abi/ABI.md, \"describe\"", "describe answers something that is not a Description: %s", text.Line(err.Error(), guestTextMax))
 	}
 	if d.ABI != abi.Version {
 		return nil, reject("rebuild it with the SDK of this version, or update the agent",
 			"it speaks ABI version %d, this host speaks version %d", d.ABI, abi.Version)
 	}
 	if !validName(d.Name) {
-		return nil, reject("use lower-case letters, digits and hyphens, at most 64", "module name %q is not valid", oneLine(d.Name, 80))
+		return nil, reject("use lower-case letters, digits and hyphens, at most 64", "module name %q is not valid", text.Line(d.Name, 80))
 	}
-	if d.Version == "" || len(d.Version) > 64 || oneLine(d.Version, 64) != d.Version {
-		return nil, reject("give it one, for example 1.0.0", "module version %q is not valid", oneLine(d.Version, 80))
+	if d.Version == "" || len(d.Version) > 64 || text.Line(d.Version, 64) != d.Version {
+		return nil, reject("give it one, for example 1.0.0", "module version %q is not valid", text.Line(d.Version, 80))
 	}
 	if len(d.Resolvers) == 0 || len(d.Resolvers) > maxResolvers {
 		return nil, reject(fmt.Sprintf("describe 1 to %d", maxResolvers), "it describes %d resolvers", len(d.Resolvers))
@@ -40,7 +43,7 @@ func decodeDescription(data []byte) (*abi.Description, error) {
 			return nil, err
 		}
 		if len(r.Summary) > maxSummary {
-			d.Resolvers[i].Summary = oneLine(r.Summary, maxSummary)
+			d.Resolvers[i].Summary = text.Line(r.Summary, maxSummary)
 		}
 		if seen[r.Name] {
 			return nil, reject("rename one", "it describes two resolvers named %q", r.Name)
@@ -75,7 +78,7 @@ var knownKinds = []abi.Kind{
 
 func checkResolver(r abi.Resolver) error {
 	if !validName(r.Name) {
-		return reject("use lower-case letters, digits and hyphens, at most 64", "resolver name %q is not valid", oneLine(r.Name, 80))
+		return reject("use lower-case letters, digits and hyphens, at most 64", "resolver name %q is not valid", text.Line(r.Name, 80))
 	}
 	if len(r.Kinds) == 0 {
 		return reject("list what it may emit", "resolver %q declares no kinds", r.Name)
@@ -88,7 +91,7 @@ func checkResolver(r abi.Resolver) error {
 			return reject("declare mcp_config; servers come from the host alone", "resolver %q declares mcp_server", r.Name)
 		}
 		if !slices.Contains(knownKinds, k) {
-			return reject("see abi/ABI.md, \"Kinds\"", "resolver %q declares the unknown kind %q", r.Name, oneLine(string(k), 80))
+			return reject("see abi/ABI.md, \"Kinds\"", "resolver %q declares the unknown kind %q", r.Name, text.Line(string(k), 80))
 		}
 	}
 	if len(r.Reads) > maxReads || len(r.ReadsFromConfig) > maxReads {
@@ -96,12 +99,12 @@ func checkResolver(r abi.Resolver) error {
 	}
 	for _, key := range r.ReadsFromConfig {
 		if len(key) > maxConfigKey {
-			return reject(fmt.Sprintf("use a key of at most %d bytes", maxConfigKey), "resolver %q has the key %q in reads_from_config", r.Name, oneLine(key, 80))
+			return reject(fmt.Sprintf("use a key of at most %d bytes", maxConfigKey), "resolver %q has the key %q in reads_from_config", r.Name, text.Line(key, 80))
 		}
 	}
 	for _, pattern := range r.Reads {
 		if !validPattern(pattern) {
-			return reject("patterns are relative to the root, like .cursor/rules/**", "resolver %q has the invalid pattern %q in reads", r.Name, oneLine(pattern, 120))
+			return reject("patterns are relative to the root, like .cursor/rules/**", "resolver %q has the invalid pattern %q in reads", r.Name, text.Line(pattern, 120))
 		}
 	}
 	return nil
@@ -110,4 +113,50 @@ func checkResolver(r abi.Resolver) error {
 func validPattern(p string) bool {
 	return p != "" && len(p) <= 1024 && !path.IsAbs(p) && !strings.ContainsAny(p, "\x00\\") &&
 		!slices.Contains(strings.Split(p, "/"), "..") && doublestar.ValidatePattern(p)
+}
+
+// maxRows is how many rows of one answer are kept, twenty times what any peer
+// takes. A row of three bytes takes a hundred times that in memory.
+const maxRows = 20_000
+
+// rowCounter decodes a list of rows up to maxRows, and counts them all.
+type rowCounter struct{ rows int }
+
+// decode checks the form of what isn't kept, too.
+func (c *rowCounter) decode(d *jsontext.Decoder, rows *[]abi.Resource) error {
+	if d.PeekKind() != '[' {
+		return errors.ErrUnsupported // for the error that the library gives
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	*rows = []abi.Resource{}
+	for ; d.PeekKind() != ']'; c.rows++ {
+		if c.rows >= maxRows {
+			if err := d.SkipValue(); err != nil {
+				return err
+			}
+			continue
+		}
+		var row abi.Resource
+		if err := json.UnmarshalDecode(d, &row); err != nil {
+			return err
+		}
+		*rows = append(*rows, row)
+	}
+	_, err := d.ReadToken()
+	return err
+}
+
+// decodeResponse decodes the answer to resolve. The library is strict about
+// syntax, duplicate keys and UTF-8, and tolerant of unknown members, as ABI
+// version 1 demands. The number is that of all rows, also those that are not
+// kept.
+func decodeResponse(data []byte) (*abi.Response, int, error) {
+	var r abi.Response
+	var c rowCounter
+	if err := json.Unmarshal(data, &r, json.WithUnmarshalers(json.UnmarshalFromFunc(c.decode))); err != nil {
+		return nil, 0, &RunError{Kind: ErrAnswer, Detail: text.Line(err.Error(), guestTextMax)}
+	}
+	return &r, c.rows, nil
 }

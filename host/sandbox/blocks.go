@@ -14,7 +14,7 @@ import (
 // blocks is the memory of the Extism convention: where input, output, error
 // text, log lines and the arguments of host functions lie while they pass
 // between a guest and the host. Extism keeps it in a module of its own, whose
-// list of blocks lies beside them; here the list is the host's, and a guest
+// list of blocks lies next to them; here the list is the host's, and a guest
 // reaches the bytes of live blocks and nothing else.
 //
 // Blocks are handed out one behind the other and never move. One that was freed
@@ -32,9 +32,9 @@ type blocks struct {
 	used   uint32 // bytes of data that were handed out
 
 	list []block            // in order of offset; what is freed stays, to be used again
-	free map[uint32][]int32 // places in list, by size
+	free map[uint32][]int32 // indexes into list, by size
 	live int
-	last int // place in list of the block that was found last
+	last int // index in list of the block that was found last
 
 	input, errorText      uint64 // handles
 	outputAt, outputBytes uint32 // where in data
@@ -52,7 +52,7 @@ const (
 	// firstBlock is the offset of the first block, so that 0 is none.
 	firstBlock = 64
 	// blockCost is what one block counts against the limit besides its bytes: the
-	// size of block and of its place in free, twice, since both lists grow by
+	// size of block and of its index in free, twice, since both lists grow by
 	// doubling.
 	blockCost = 48
 	// largeBlock is the size from which blocks take whole pages.
@@ -105,7 +105,7 @@ func (b *blocks) alloc(length uint64) (uint64, error) {
 	case length > uint64(b.max): //nolint:gosec // not negative
 		return 0, limitError(fmt.Sprintf("it asks for a block of %d bytes, memory = %d", length, b.max))
 	}
-	i, err := b.place(uint32(length)) //nolint:gosec // at most max, which memory of 32 bits bounds
+	i, err := b.reserve(uint32(length)) //nolint:gosec // at most max, which memory of 32 bits bounds
 	if err != nil {
 		return 0, err
 	}
@@ -116,9 +116,9 @@ func (b *blocks) alloc(length uint64) (uint64, error) {
 	return firstBlock + uint64(k.offset), nil
 }
 
-// place finds a block of zeros for so many bytes, and returns where it stands
+// reserve finds a block of zeros for so many bytes, and returns where it stands
 // in the list.
-func (b *blocks) place(length uint32) (int, error) {
+func (b *blocks) reserve(length uint32) (int, error) {
 	size := blockSize(length)
 	if i, ok := b.reuse(uint32(min(size, 1<<32-1))); ok {
 		return i, nil

@@ -105,7 +105,7 @@ func memoryBytes(in *instance, stack []uint64) { stack[0] = uint64(max(len(in.bl
 // configGet finds nothing: configuration comes in the request.
 func configGet(_ *instance, stack []uint64) { stack[0] = 0 }
 
-// logLevels are the levels in their order; the place of one is its number in
+// logLevels are the levels in their order; the index of one is its number in
 // the convention.
 var logLevels = []string{"trace", "debug", "info", "warn", "error"}
 

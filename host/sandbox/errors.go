@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"waymark/internal/text"
 )
 
 // What ended a load or a run. Test with errors.Is; the details are in
@@ -89,3 +91,30 @@ func (e *RunError) Error() string {
 }
 
 func (e *RunError) Unwrap() error { return e.Kind }
+
+// trapDetail is the first line of a trap: what follows is wazero's own stack
+// trace of wasm functions.
+func trapDetail(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return text.Line(strings.TrimPrefix(line, "wasm error: "), guestTextMax)
+}
+
+func exitDetail(code uint32) string { return fmt.Sprintf("it exited with code %d", code) }
+
+func tooLarge(got, limit int) string {
+	return fmt.Sprintf("the answer has %d bytes, %d are allowed", got, limit)
+}
+
+// panicText picks the lines that say what went wrong out of a guest's
+// standard error: for Go the panic message without the traceback.
+func panicText(stderr []byte) string {
+	message := string(stderr)
+	for _, mark := range []string{"panic: ", "fatal error: "} {
+		if i := strings.Index(message, mark); i >= 0 {
+			message = message[i:]
+			break
+		}
+	}
+	message, _, _ = strings.Cut(message, "\n\ngoroutine ")
+	return text.Line(message, guestTextMax)
+}

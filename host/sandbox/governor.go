@@ -9,8 +9,8 @@ import (
 
 const (
 	// slice is the fuel that a guest gets at a time: 0.2 to 1.6 ms of work,
-	// 40 ms for one that misses every cache. So often is the deadline looked
-	// at, and so long does a garbage collection elsewhere wait at most, which
+	// 40 ms for one that misses every cache. The deadline is checked once per
+	// slice. A garbage collection elsewhere waits for at most a slice, since it
 	// can't stop the world before the guest comes to the host. A tick costs
 	// 0.2 µs.
 	slice = 2_000_000
@@ -25,9 +25,9 @@ const (
 	fuelPerOpen  = 50_000
 	fuelPerWork  = 25 // of vfs.Run.OnWork
 
-	// checkEvery is the fuel of host calls after which the deadline is looked
-	// at: 50 µs of work. The look itself, and giving way to others, costs as
-	// much as a small call.
+	// checkEvery is the fuel of host calls after which the deadline is checked:
+	// 50 µs of work. The check itself, with giving way to others, costs as much
+	// as a small call.
 	checkEvery = 50_000
 )
 
@@ -45,8 +45,8 @@ type governor struct {
 
 	granted   int64 // fuel that the guest has been given, what a call before left included
 	charged   int64 // fuel used by host calls
-	unchecked int64 // of it, since the last look at the deadline
-	left      int64 // of what was granted, as far as the guest has said
+	unchecked int64 // of it, since the deadline was last checked
+	left      int64 // of what was granted, as the guest last reported
 
 	returned int // how many metered functions have returned
 	verdict  *RunError
@@ -102,7 +102,7 @@ func (g *governor) stop(verdict *RunError) {
 	panic(g.verdict)
 }
 
-// done notes that a metered function has returned, and what is left of the
+// done records that a metered function has returned, and what is left of the
 // fuel that was granted.
 func (g *governor) done(left int64) {
 	g.left = left

@@ -30,9 +30,8 @@ type Options struct {
 	// Spares is the number of prepared instances that a module keeps ready;
 	// 0 means one for each of its resolvers, at most 4.
 	Spares int
-	// Running is called before a module is called, by its digest, with the time
-	// that the call may take, and what it returns after that; nil: nobody is
-	// told.
+	// Running, unless nil, is called before a module is called, with its digest
+	// and the time that the call may take; end is called after that.
 	Running func(digest string, limit time.Duration) (end func())
 	Logger  *slog.Logger
 }

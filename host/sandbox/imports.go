@@ -8,6 +8,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"waymark/host/sandbox/meter"
+	"waymark/internal/text"
 )
 
 const (
@@ -66,7 +67,7 @@ const (
 	// subscriptions; Linux takes as many.
 	maxVectors = 1024
 	// maxDescriptor bounds what fd_renumber may make of a descriptor: wazero
-	// keeps a place for every smaller one.
+	// keeps an entry for every smaller one.
 	maxDescriptor = 1 << 14
 	// maxListing is the largest buffer for the entries of a directory, which
 	// wazero takes apart before it looks at how many there are. C takes 4 KiB,
@@ -203,7 +204,7 @@ func (imp *hostImport) guard(in *instance, stack []uint64) {
 
 // checkImport admits an import, or says why not.
 func checkImport(imp meter.Import) error {
-	full := oneLine(imp.Module+" "+imp.Name, 200) // a name may be anything
+	full := text.Line(imp.Module+" "+imp.Name, 200) // a name may be anything
 	known := lookupImport(imp.Module, imp.Name)
 	switch {
 	case imp.Kind != meter.KindFunc:

@@ -3,6 +3,8 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"time"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -12,6 +14,7 @@ import (
 	"waymark/abi"
 	"waymark/host/sandbox/memory"
 	"waymark/host/vfs"
+	"waymark/internal/text"
 )
 
 // instance is one instantiation of a module, used for one run. It is prepared
@@ -22,10 +25,11 @@ type instance struct {
 	initializers []string // exports still to be called before any other
 	memory       *memory.Allocator
 	limits       Limits
-	// running notes that a call is going on; see Options.Running.
+	// running reports that a call begins and returns what reports its end; see
+	// Options.Running.
 	running func() (end func())
 	fs      *mount
-	stderr  *head
+	stderr  *text.Head
 	logs    logKeeper
 	blocks  *blocks
 	gov     *governor // of the call that is going on, or was last
@@ -56,7 +60,7 @@ func (m *Module) newInstance(ctx context.Context) (*instance, []byte, error) {
 func (m *Module) blankInstance(ctx context.Context) *instance {
 	in := &instance{
 		initializers: m.meta.Initializers, limits: m.limits,
-		memory: memory.New(memory.Options{}), stderr: &head{max: stderrMax},
+		memory: memory.New(memory.Options{}), stderr: &text.Head{Max: stderrMax},
 		running: func() func() { return m.host.opts.Running(m.digest, m.limits.Time) },
 	}
 	in.gov = newGovernor(ctx, m.limits, 0)
@@ -127,14 +131,14 @@ func (in *instance) call(ctx context.Context, export string, input []byte) ([]by
 	if err != nil {
 		return nil, err
 	}
-	out, text := in.blocks.output(), in.blocks.bytes(in.blocks.errorText)
+	out, reason := in.blocks.output(), in.blocks.bytes(in.blocks.errorText)
 	switch {
-	case rc == 0 && (len(text) == 0 || len(out) > 0):
+	case rc == 0 && (len(reason) == 0 || len(out) > 0):
 		return out, nil // with both, fs_read set the error and the guest got over it
-	case len(text) == 0:
+	case len(reason) == 0:
 		return nil, &RunError{Kind: ErrGuest, Detail: "it gave no reason"}
 	}
-	return nil, &RunError{Kind: ErrGuest, GuestText: oneLine(string(text[:min(len(text), cleanedMax)]), guestTextMax)}
+	return nil, &RunError{Kind: ErrGuest, GuestText: text.Line(string(reason[:min(len(reason), cleanedMax)]), guestTextMax)}
 }
 
 // invoke calls an exported function that the rewriter has wrapped, and returns
@@ -176,7 +180,128 @@ func (in *instance) explain(err error) error {
 	case errors.As(err, &limit):
 		return &RunError{Kind: ErrLimit, Detail: limit.Error()}
 	case errors.As(err, &exit):
-		return &RunError{Kind: ErrCrashed, Detail: exitDetail(exit.ExitCode()), GuestText: panicText(in.stderr.buf.Bytes())}
+		return &RunError{Kind: ErrCrashed, Detail: exitDetail(exit.ExitCode()), GuestText: panicText(in.stderr.Bytes())}
 	}
-	return &RunError{Kind: ErrCrashed, Detail: trapDetail(err), GuestText: panicText(in.stderr.buf.Bytes())}
+	return &RunError{Kind: ErrCrashed, Detail: trapDetail(err), GuestText: panicText(in.stderr.Bytes())}
+}
+
+// take returns a prepared instance, or prepares one.
+func (m *Module) take(ctx context.Context) (*instance, error) {
+	select {
+	case in := <-m.spares:
+		return in, nil
+	default:
+		in, _, err := m.newInstance(ctx)
+		return in, err
+	}
+}
+
+// retire takes an instance whose run is over, and requests one more spare.
+// Neither giving its memory back nor preparing another is done at once: somebody
+// is waiting for the result of the run.
+func (m *Module) retire(in *instance) {
+	in.fs.unbind()
+	if !m.keepRetired(in) {
+		in.close()
+	}
+	select {
+	case m.requests <- struct{}{}:
+	default:
+	}
+}
+
+// keepRetired queues an instance to be closed later. It reports false when the
+// queue is full, or when fill has ended and would not close it.
+func (m *Module) keepRetired(in *instance) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return false
+	}
+	select {
+	case m.retired <- in:
+		return true
+	default:
+		return false
+	}
+}
+
+// refillDelay is how long after a run its instance is replaced: what comes after a
+// run, up to the push, takes some 5 ms, and edits don't follow each other
+// faster than every 15 ms. There are other spares meanwhile.
+const refillDelay = 10 * time.Millisecond
+
+// fill closes instances and prepares spares until the module is closed.
+func (m *Module) fill(ctx context.Context) {
+	defer close(m.done)
+	var due <-chan time.Time // nil while nothing is to be done
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-m.requests:
+			m.pending++
+			if due == nil {
+				due = time.After(refillDelay)
+			}
+		case <-due:
+			due = nil
+			m.replace(ctx)
+		case settled := <-m.settling:
+			due = nil
+			m.replace(ctx)
+			close(settled)
+		}
+	}
+}
+
+// replace closes the retired instances and prepares the spares requested.
+func (m *Module) replace(ctx context.Context) {
+	for more := true; more; {
+		select {
+		case in := <-m.retired:
+			in.close()
+		case <-m.requests:
+			m.pending++
+		default:
+			more = false
+		}
+	}
+	for ; m.pending > 0; m.pending-- {
+		m.prepare(ctx)
+	}
+}
+
+// prepare makes one spare.
+func (m *Module) prepare(ctx context.Context) {
+	in, _, err := m.newInstance(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			m.log.Warn("spare instance not prepared", slog.String("module", m.desc.Name), slog.Any("error", err))
+		}
+		return
+	}
+	select {
+	case m.spares <- in:
+	default: // enough are ready
+		in.close()
+	}
+}
+
+// Settle waits until the spares that past runs used up are prepared again. No
+// run needs it, since one that finds no spare prepares its own: it is for
+// measurements, and for callers that want to be idle afterwards.
+func (m *Module) Settle(ctx context.Context) {
+	settled := make(chan struct{})
+	select {
+	case m.settling <- settled:
+	case <-m.done:
+		return
+	case <-ctx.Done():
+		return
+	}
+	select {
+	case <-settled:
+	case <-m.done:
+	}
 }

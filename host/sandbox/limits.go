@@ -1,6 +1,10 @@
 package sandbox
 
-import "time"
+import (
+	"time"
+
+	"waymark/internal/text"
+)
 
 // Limits bounds one run, and what a module may use while it is loaded. Zero
 // fields mean the default.
@@ -29,6 +33,10 @@ const (
 	// panic's first lines say it all; a Go traceback runs to several KiB.
 	guestTextMax = 1 << 10
 
+	// cleanedMax is how much of a guest's text is looked at to keep guestTextMax
+	// of it: what text.Line looks at.
+	cleanedMax = 4 * guestTextMax
+
 	// stderrMax bounds the standard error that is kept for the panic text:
 	// enough for a Go panic message and the head of its traceback.
 	stderrMax = 8 << 10
@@ -53,4 +61,34 @@ func (l Limits) withDefaults() Limits {
 func (l Limits) pages() uint32 {
 	pages := l.Memory / wasmPage
 	return uint32(min(max(pages, 1), maxPages))
+}
+
+// LogLine is one line that a guest logged.
+type LogLine struct {
+	Level string // trace, debug, info, warn, error
+	Text  string // one line of valid UTF-8, at most 1 KiB
+}
+
+// logKeeper keeps the log lines of one instance up to a number of bytes and
+// counts what it drops. It is used by one goroutine, the one that runs the
+// guest.
+type logKeeper struct {
+	max     int
+	used    int
+	lines   []LogLine
+	dropped int
+}
+
+func (k *logKeeper) add(level, message string) {
+	if k.used >= k.max {
+		k.dropped++
+		return
+	}
+	line := text.Line(message, guestTextMax)
+	if k.used+len(line) > k.max {
+		k.dropped++
+		return
+	}
+	k.used += len(line) + 1 // the line break counts, so that empty lines end too
+	k.lines = append(k.lines, LogLine{Level: level, Text: line})
 }

@@ -15,6 +15,7 @@ import (
 	"waymark/abi"
 	"waymark/host/sandbox/codecache"
 	"waymark/host/vfs"
+	"waymark/internal/text"
 )
 
 // Module is a compiled resolver module with its description. It is safe for
@@ -29,18 +30,18 @@ type Module struct {
 	code    *codecache.Code
 	meta    rewriteMeta
 
-	spares  chan *instance     // prepared instances, ready for one run each
-	retired chan *instance     // instances whose run is over
-	wanted  chan struct{}      // a token per spare that is to be prepared
-	owed    int                // tokens taken, but not worked off; fill's own
-	asked   chan chan struct{} // who waits until all are; see Settle
-	stop    context.CancelFunc
-	done    chan struct{} // closed when fill has returned
+	spares   chan *instance     // prepared instances, ready for one run each
+	retired  chan *instance     // instances whose run is over, to be closed by fill
+	requests chan struct{}      // one for each spare that fill is to prepare
+	pending  int                // requests received and not yet served; only fill uses it
+	settling chan chan struct{} // closed by fill when nothing is pending; see Settle
+	stop     context.CancelFunc
+	done     chan struct{} // closed when fill has returned
 
 	closeOnce sync.Once
 
 	mu     sync.Mutex // guards closed, and sending to retired
-	closed bool       // nobody closes what is retired any more
+	closed bool       // fill has ended, so nothing may be sent to retired
 }
 
 // Load admits, meters, compiles and describes a module. On ErrRejected the
@@ -70,17 +71,18 @@ func (h *Host) LoadNative(ctx context.Context, wasm []byte, native io.Reader, li
 		err = m.describe(ctx)
 	}
 	if err != nil {
-		return nil, errors.Join(err, m.free())
+		return nil, errors.Join(err, m.freeCode())
 	}
 	return m, nil
 }
 
-// free gives back the native code.
-func (m *Module) free() error {
+// freeCode gives back the native code.
+func (m *Module) freeCode() error {
 	return errors.Join(m.program.Close(context.Background()), m.code.Close())
 }
 
-// describe asks the module who it is and keeps the instance as first spare.
+// describe asks the module for its description and keeps the instance as the
+// first spare.
 func (m *Module) describe(ctx context.Context) error {
 	in, out, err := m.newInstance(ctx)
 	if err != nil {
@@ -88,7 +90,7 @@ func (m *Module) describe(ctx context.Context) error {
 		switch {
 		case !errors.As(err, &run):
 			return reject("import only what abi/ABI.md lists, with the signatures given there",
-				"it can't be instantiated: %s", oneLine(err.Error(), guestTextMax))
+				"it can't be instantiated: %s", text.Line(err.Error(), guestTextMax))
 		case errors.Is(run, ErrCanceled):
 			return err
 		}
@@ -105,8 +107,8 @@ func (m *Module) describe(ctx context.Context) error {
 	}
 	m.spares = make(chan *instance, n)
 	m.retired = make(chan *instance, n)
-	m.wanted = make(chan struct{}, n)
-	m.asked = make(chan chan struct{})
+	m.requests = make(chan struct{}, n)
+	m.settling = make(chan chan struct{})
 	m.spares <- in
 	fillCtx, stop := context.WithCancel(context.Background())
 	m.stop = stop
@@ -211,7 +213,7 @@ func (m *Module) withholds(resolver string) bool {
 func (m *Module) runError(resolver string, err error) error {
 	var run *RunError
 	if !errors.As(err, &run) {
-		run = &RunError{Kind: ErrCrashed, Detail: oneLine(err.Error(), guestTextMax)}
+		run = &RunError{Kind: ErrCrashed, Detail: text.Line(err.Error(), guestTextMax)}
 	}
 	run.Module, run.Resolver = m.desc.Name, resolver
 	if m.withholds(resolver) && (run.GuestText != "" || errors.Is(run, ErrAnswer)) {
@@ -240,7 +242,7 @@ func (m *Module) Close() error {
 				drained = true
 			}
 		}
-		err = m.free()
+		err = m.freeCode()
 	})
 	return err
 }

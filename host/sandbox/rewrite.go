@@ -8,6 +8,7 @@ import (
 	"waymark/host/sandbox/codecache"
 	"waymark/host/sandbox/meter"
 	"waymark/internal/reexec"
+	"waymark/internal/text"
 )
 
 // CompileRole is what a program does as a child that compiles one module. A
@@ -66,13 +67,13 @@ func asReject(err error) error {
 	var module *codecache.ModuleError
 	switch {
 	case errors.As(err, &limit):
-		return late(reject("make its functions smaller: split the largest, or build without inlining", "%s", oneLine(limit.Error(), guestTextMax)),
+		return late(reject("make its functions smaller: split the largest, or build without inlining", "%s", text.Line(limit.Error(), guestTextMax)),
 			limit.What == "time")
 	case errors.As(err, &module) && module.Stage == "rewrite":
-		return reject("", "%s", oneLine(module.Text, guestTextMax)) // the hint is part of it
+		return reject("", "%s", text.Line(module.Text, guestTextMax)) // the hint is part of it
 	case errors.As(err, &module):
 		return reject("rebuild it with a current toolchain; core WebAssembly 2.0 and WASI preview 1 are supported",
-			"it doesn't compile: %s", oneLine(module.Text, guestTextMax))
+			"it doesn't compile: %s", text.Line(module.Text, guestTextMax))
 	}
 	return err
 }

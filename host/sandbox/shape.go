@@ -2,9 +2,10 @@ package sandbox
 
 import (
 	"waymark/host/sandbox/meter"
+	"waymark/internal/text"
 )
 
-// Shape is what can be told of a module without running it, whether it would
+// Shape describes a module without running it, whether it would
 // be admitted or not.
 type Shape struct {
 	Imports []Symbol `json:"imports"`
@@ -59,7 +60,7 @@ func ShapeOf(wasm []byte) (*Shape, error) {
 
 // symbol makes names, which may be anything, fit to be shown.
 func symbol(module, name string, kind meter.Kind, t meter.FuncType) Symbol {
-	s := Symbol{Module: oneLine(module, guestTextMax), Name: oneLine(name, guestTextMax), Kind: kind.String()}
+	s := Symbol{Module: text.Line(module, guestTextMax), Name: text.Line(name, guestTextMax), Kind: kind.String()}
 	if kind == meter.KindFunc {
 		s.Type = t.String()
 	}

@@ -78,7 +78,7 @@ func (s *Store) open(blob *Blob, name string) error {
 	return nil
 }
 
-// touch notes that a blob was used. Best effort: it only decides what goes
+// touch records that a blob was used. Best effort: it only decides what goes
 // first when there is too much.
 func touch(f *os.File) {
 	info, err := f.Stat()

@@ -11,6 +11,7 @@ import (
 	"waymark/abi"
 	"waymark/host"
 	"waymark/host/resolve"
+	"waymark/host/resolve/resolvetest"
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
 	"waymark/host/vfs/vfstest"
@@ -92,7 +93,7 @@ func (c clean) resources(t *testing.T, specs []host.RootSpec) []snapshot.Resourc
 	t.Helper()
 	var resolvers []resolve.Resolver
 	for _, info := range c.module.Description().Resolvers {
-		resolvers = append(resolvers, resolve.Resolver{Module: resolve.Loaded(c.module), Info: info})
+		resolvers = append(resolvers, resolve.Resolver{Module: resolvetest.Module(c.module), Info: info})
 	}
 	var roots []resolve.Root
 	var mcp string // the file of role mcp, which is none for any other kind

@@ -16,9 +16,9 @@ type breaker struct {
 }
 
 const (
-	// patience is how many failures in a row lead to quarantine: enough for a
-	// machine's bad moment, few enough that a hopeless resolver costs little.
-	patience = 3
+	// maxFailures is how many failures in a row lead to quarantine: enough for a
+	// machine's bad moment, few enough that a broken resolver costs little.
+	maxFailures = 3
 	// The first quarantine is short, since most authors are about to mend what
 	// they have just broken; each next one is twice as long.
 	firstQuarantine   = 30 * time.Second
@@ -57,7 +57,7 @@ func (e *Engine) failed(at *entry, err error) error {
 	b := &at.breaker
 	b.failures++
 	b.last = err
-	if b.failures >= patience {
+	if b.failures >= maxFailures {
 		b.wait = min(max(2*b.wait, firstQuarantine), longestQuarantine)
 		b.until = e.opts.Now().Add(b.wait)
 	}

@@ -86,8 +86,8 @@ func (r *rowReader) keep(data []byte, res *snapshot.Resource) {
 		return
 	}
 	res.Payload = data
-	if note := suspiciousText(data); note != "" {
-		r.warn(res.Source + ": " + note)
+	if found := suspiciousText(data); found != "" {
+		r.warn(res.Source + ": " + found)
 	}
 }
 

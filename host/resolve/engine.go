@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"runtime"
-	"slices"
 	"sync"
 	"time"
 
@@ -20,8 +19,8 @@ import (
 type Options struct {
 	// Parallel is the number of runs at a time; 0 means GOMAXPROCS.
 	Parallel int
-	// MaxResourceBytes and MaxResources are told to resolvers, so that they
-	// need not do more. 0 means 64 KiB and 500.
+	// MaxResourceBytes and MaxResources are part of each request, so that
+	// resolvers need not do more. 0 means 64 KiB and 500.
 	MaxResourceBytes int64
 	MaxResources     int
 	// Limits bounds the file accesses of one run.
@@ -33,7 +32,7 @@ type Options struct {
 	// Salt is what besides the documented keys decides whether a kept memo may
 	// be used, for example the identity of the program.
 	Salt string
-	// Now tells the time for quarantines; nil means time.Now.
+	// Now returns the time, for quarantines; nil means time.Now.
 	Now func() time.Time
 }
 
@@ -46,14 +45,6 @@ type Module struct {
 	// Get returns the loaded module, and waits until it is. An error counts as
 	// a failure of the resolver.
 	Get func(context.Context) (*sandbox.Module, error)
-}
-
-// Loaded is a module that is there already.
-func Loaded(m *sandbox.Module) Module {
-	return Module{
-		Name: m.Description().Name, Version: m.Description().Version, Digest: m.Digest(),
-		Get: func(context.Context) (*sandbox.Module, error) { return m, nil },
-	}
 }
 
 // Resolver is one resolver of a module, as the operator set it up.
@@ -79,7 +70,7 @@ func (r *Resolver) ID() string { return r.Module.Name + "/" + r.Info.Name }
 // by is what Resource.Resolver holds.
 func (r *Resolver) by() string { return r.ID() + "@" + r.Module.Version }
 
-// Root is one root to look at.
+// Root is one root to resolve.
 type Root struct {
 	FS   *vfs.Root
 	Role abi.Role
@@ -128,8 +119,8 @@ type Outcome struct {
 	Trace []vfs.Dep `json:"-"`
 
 	units *vfs.Units // what of the last run still holds
-	// tellable are the paths that may be shown: nil means all; see Observed.
-	tellable []string
+	// showable are the paths that may be shown: nil means all; see Observed.
+	showable []string
 }
 
 // Engine runs resolvers and remembers their results.
@@ -171,7 +162,7 @@ func (e *Engine) Resolve(ctx context.Context, resolvers []Resolver, roots []Root
 		for j := range resolvers {
 			g.Go(func() error {
 				o := &outcomes[i*len(resolvers)+j]
-				*o = e.one(ctx, &resolvers[j], root)
+				*o = e.resolveOne(ctx, &resolvers[j], root)
 				for c := range o.Candidates {
 					o.Candidates[c].Root = i
 				}
@@ -181,27 +172,6 @@ func (e *Engine) Resolve(ctx context.Context, resolvers []Resolver, roots []Root
 	}
 	_ = g.Wait() // the goroutines return nil
 	return outcomes, ctx.Err()
-}
-
-// changedFor is the path to show for what made a memo stale. Of a resolver that
-// reads MCP configurations only what it declared by name is told, as with
-// denials.
-func changedFor(r *Resolver, path string) string {
-	if withholds(r) && path != "." && !slices.Contains(r.Info.Reads, path) {
-		return "a file that it looked for"
-	}
-	return path
-}
-
-// deniedTo lists what was refused. Of a resolver that reads MCP configurations
-// only what it declared by name is told: any other path could be made of a
-// token.
-func deniedTo(r *Resolver, run *vfs.Run) []vfs.Denial {
-	denied := run.Denied()
-	if withholds(r) {
-		denied = slices.DeleteFunc(denied, func(d vfs.Denial) bool { return !slices.Contains(r.Info.Reads, d.Path) })
-	}
-	return denied
 }
 
 func (e *Engine) limits(r *Resolver) vfs.Limits {

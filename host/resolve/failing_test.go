@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"waymark/host/resolve"
+	"waymark/host/resolve/resolvetest"
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
 	"waymark/test/guestbuild"
@@ -47,7 +48,7 @@ func newFlaky(t *testing.T) *flaky {
 	}
 	t.Cleanup(func() { _ = root.Close(); _ = module.Close() })
 	f.engine = resolve.New(resolve.Options{Now: func() time.Time { return f.now }})
-	f.resolver = resolve.Resolver{Module: resolve.Loaded(module), Info: module.Description().Resolvers[0]}
+	f.resolver = resolve.Resolver{Module: resolvetest.Module(module), Info: module.Description().Resolvers[0]}
 	f.root = resolve.Root{FS: root}
 	return f
 }

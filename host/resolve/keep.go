@@ -67,7 +67,7 @@ func (e *Engine) recallKept(k key) *memo {
 	if m == nil {
 		return nil
 	}
-	return m.revived()
+	return m.unpack()
 }
 
 func (e *Engine) loadKept(signature string) map[string]*keptMemo {
@@ -82,7 +82,7 @@ func (e *Engine) loadKept(signature string) map[string]*keptMemo {
 	return f.Memos
 }
 
-// Save puts the memos of all roots that have news into the Store. Call it when
+// Save puts the memos of all roots that have unsaved ones into the Store. Call it when
 // nothing else is urgent, and before the end: what isn't saved is computed
 // again.
 func (e *Engine) Save() error {
@@ -90,7 +90,7 @@ func (e *Engine) Save() error {
 		return nil
 	}
 	var errs []error
-	for signature, memos := range e.news() {
+	for signature, memos := range e.unsaved() {
 		data, err := cbor.Marshal(keptFile{Format: keptFormat, Salt: e.opts.Salt, Root: signature, Memos: memos})
 		if err == nil {
 			err = e.opts.Store.Put(e.keptName(signature), data)
@@ -102,9 +102,9 @@ func (e *Engine) Save() error {
 	return errors.Join(errs...)
 }
 
-// news returns the memos of every root that has new ones, and counts them as
-// saved.
-func (e *Engine) news() map[string]map[string]*keptMemo {
+// unsaved returns the memos of every root that has unsaved ones, and counts them
+// as saved.
+func (e *Engine) unsaved() map[string]map[string]*keptMemo {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	found := map[string]map[string]*keptMemo{}
@@ -116,7 +116,7 @@ func (e *Engine) news() map[string]map[string]*keptMemo {
 	}
 	for k, at := range e.entries {
 		if memos := found[k.root]; memos != nil && at.memo != nil {
-			memos[k.id()] = at.memo.kept()
+			memos[k.id()] = at.memo.pack()
 		}
 	}
 	return found

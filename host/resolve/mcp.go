@@ -98,7 +98,7 @@ func walkServers(dec *jsontext.Decoder) (reason string, err error) {
 		}
 		server := name.String() // before the decoder moves on
 		if dec.PeekKind() != '{' && reason == "" {
-			reason = fmt.Sprintf("server %q is not an object", show(server))
+			reason = fmt.Sprintf("server %q is not an object", printable(server, maxShown))
 		}
 		if err := dec.SkipValue(); err != nil {
 			return "", err

@@ -46,8 +46,9 @@ func (k *key) id() string {
 
 // entry is what the engine knows of one key.
 type entry struct {
-	// turn holds a token while nobody works on the key: one computation per
-	// key, which those who wait find as a fresh memo.
+	// turn holds a token while nobody works on the key. So there is one
+	// computation per key at a time, and whoever waited for it finds its result
+	// as a fresh memo.
 	turn    chan struct{}
 	memo    *memo
 	breaker breaker
@@ -80,16 +81,16 @@ func (m *memo) fill(o *Outcome) {
 	o.Warnings, o.Denied, o.Logs, o.Trace = m.Warnings, m.Denied, m.Logs, m.Trace
 }
 
-// kept is the form that outlives the process.
-func (m *memo) kept() *keptMemo {
+// pack returns the form that outlives the process.
+func (m *memo) pack() *keptMemo {
 	k := m.keptMemo
 	k.Units = m.units.Pack()
 	return &k
 }
 
-// revived is a memo of an earlier process. The contents of files that its units
+// unpack returns the memo of an earlier process. The contents of files that its units
 // have read are those of its candidates.
-func (k *keptMemo) revived() *memo {
+func (k *keptMemo) unpack() *memo {
 	payloads := make(map[string][]byte, len(k.Candidates))
 	for i := range k.Candidates {
 		if c := &k.Candidates[i]; c.Payload != nil {
@@ -105,8 +106,8 @@ func (k *keptMemo) revived() *memo {
 	return m
 }
 
-// at returns the entry of a key, and makes it if need be.
-func (e *Engine) at(k key) *entry {
+// entryOf returns the entry of a key, and makes it if need be.
+func (e *Engine) entryOf(k key) *entry {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	at := e.entries[k]
@@ -131,16 +132,16 @@ func (e *Engine) recall(k key, at *entry) *memo {
 	return m
 }
 
-// remember replaces the memo of a key. With news it is worth keeping between
-// processes, without, it is the one before with other file identities.
-func (e *Engine) remember(k key, at *entry, m *memo, news bool) {
+// remember replaces the memo of a key. computed says that its result is new and
+// worth saving; otherwise only the identities of files have changed.
+func (e *Engine) remember(k key, at *entry, m *memo, computed bool) {
 	if e.opts.NoMemo {
 		return
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	at.memo = m
-	if kept := e.kept[k.root]; kept != nil && news {
+	if kept := e.kept[k.root]; kept != nil && computed {
 		kept.dirty = true
 	}
 }

@@ -8,14 +8,15 @@ import (
 	"waymark/abi"
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
+	"waymark/internal/text"
 )
 
-// one answers for one (resolver, root): from the memo when it is fresh, else by
+// resolveOne answers for one (resolver, root): from the memo when it is fresh, else by
 // running the resolver, else with what is left of its last good answer.
-func (e *Engine) one(ctx context.Context, r *Resolver, root Root) Outcome {
-	o := Outcome{Resolver: r.ID(), Root: root.FS.Path(), View: viewOf(r, root), tellable: tellable(r)}
+func (e *Engine) resolveOne(ctx context.Context, r *Resolver, root Root) Outcome {
+	o := Outcome{Resolver: r.ID(), Root: root.FS.Path(), View: viewOf(r, root), showable: showable(r)}
 	k := e.keyOf(r, root)
-	at := e.at(k)
+	at := e.entryOf(k)
 	select {
 	case <-at.turn:
 		defer func() { at.turn <- struct{}{} }()
@@ -124,7 +125,7 @@ func (e *Engine) try(ctx context.Context, r *Resolver, root Root, o *Outcome) (*
 		return nil, ctx.Err()
 	}
 	if n := run.HiddenNames(); n > 0 {
-		rows.warn(plural(n, "name is", "names are") + " not valid UTF-8 and not shown to the resolver")
+		rows.warn(text.Count(n, "name is", "names are") + " not valid UTF-8 and not shown to the resolver")
 	}
 	units := unitsOf(r, run)
 	return &memo{filter: o.Filter, units: units, keptMemo: keptMemo{

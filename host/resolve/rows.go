@@ -12,7 +12,7 @@ import (
 	"waymark/snapshot"
 )
 
-// maxRows bounds what is looked at of one answer. A peer takes 1,000
+// maxRows bounds the rows of one answer that are used. A peer takes 1,000
 // resources in all, so more from one resolver can't be of use.
 const maxRows = 1000
 
@@ -41,7 +41,7 @@ func dropped(format string, args ...any) error {
 
 // droppedFor makes an error that repeats a word of the guest.
 func droppedFor(reason, value string) error {
-	return &dropError{reason: reason, value: fmt.Sprintf(": %q", show(value))}
+	return &dropError{reason: reason, value: fmt.Sprintf(": %q", printable(value, maxShown))}
 }
 
 // read converts an answer, which had so many rows in all.
@@ -55,7 +55,7 @@ func (r *rowReader) read(resp *abi.Response, total int) []snapshot.Candidate {
 	}
 	candidates := make([]snapshot.Candidate, 0, len(rows))
 	for i := range rows {
-		res, err := r.row(&rows[i])
+		res, err := r.resource(&rows[i])
 		if err != nil {
 			r.warn(r.whyDropped(i, &rows[i], err))
 			continue
@@ -75,15 +75,12 @@ func (r *rowReader) whyDropped(i int, row *abi.Resource, err error) string {
 	if errors.As(err, &d) && withholds(r.resolver) {
 		return fmt.Sprintf("dropped resource %d: %s", i+1, d.reason)
 	}
-	return fmt.Sprintf("dropped %q: %s", showUpTo(row.Path, 100), err)
+	return fmt.Sprintf("dropped %q: %s", printable(row.Path, 100), err)
 }
 
-// withholds reports whether a resolver's own words must not be repeated.
-func withholds(r *Resolver) bool { return slices.Contains(r.Info.Kinds, abi.KindMCPConfig) }
-
-// row checks one row and makes a resource of it. An error means that the row
-// is dropped.
-func (r *rowReader) row(row *abi.Resource) (*snapshot.Resource, error) {
+// resource checks one row and makes a resource of it. An error means that the
+// row is dropped.
+func (r *rowReader) resource(row *abi.Resource) (*snapshot.Resource, error) {
 	if err := r.checkRow(row); err != nil {
 		return nil, err
 	}
@@ -149,11 +146,11 @@ func (r *rowReader) checkRow(row *abi.Resource) error {
 
 // warn keeps a warning, as long as there aren't too many. Those of a resolver
 // that reads MCP configurations have been dropped by the sandbox.
-func (r *rowReader) warn(text string) {
+func (r *rowReader) warn(warning string) {
 	const most = 100
 	switch {
 	case len(r.warnings) < most:
-		r.warnings = append(r.warnings, show(text))
+		r.warnings = append(r.warnings, printable(warning, maxShown))
 	case len(r.warnings) == most:
 		r.warnings = append(r.warnings, "more warnings are not shown")
 	}

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"math/bits"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"waymark/internal/text"
 )
 
 // suspiciousText counts characters that a person doesn't see but a model
@@ -41,8 +42,8 @@ func suspiciousText(data []byte) string {
 	return "contains " + strings.Join(parts, ", ") + " characters"
 }
 
-// skipASCII returns the place of the first byte from i on that isn't ASCII. It
-// looks at eight at a time: it sees every byte of every payload.
+// skipASCII returns the index of the first byte from i on that isn't ASCII. It
+// checks eight at a time, since it sees every byte of every payload.
 func skipASCII(data []byte, i int) int {
 	for ; i+8 <= len(data); i += 8 {
 		if high := binary.LittleEndian.Uint64(data[i:]) & 0x8080808080808080; high != 0 {
@@ -70,31 +71,9 @@ func isInvisible(r rune) bool {
 	return r >= 0x206A && r <= 0x206F
 }
 
-// show makes a name or a warning from a workspace or a guest fit for one line
-// of text.
-func show(s string) string { return showUpTo(s, 300) }
+// printable makes a name or a warning from a workspace or a guest fit for one
+// line of text, of at most so many bytes.
+func printable(s string, limit int) string { return text.Cut(text.Printable(s), limit) }
 
-// showUpTo is show for at most so many bytes.
-func showUpTo(s string, most int) string {
-	s = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '\uFFFD'
-		}
-		return r
-	}, strings.ToValidUTF8(s, "\uFFFD"))
-	if len(s) <= most {
-		return s
-	}
-	cut := most
-	for !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + "…"
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
+// maxShown is the usual limit of printable.
+const maxShown = 300

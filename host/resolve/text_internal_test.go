@@ -54,13 +54,13 @@ func FuzzSuspiciousText(f *testing.F) {
 	})
 }
 
-func FuzzShow(f *testing.F) {
+func FuzzPrintable(f *testing.F) {
 	f.Add("a\nb\x00\xff")
 	f.Add(strings.Repeat("é", 400))
 	f.Fuzz(func(t *testing.T, s string) {
-		got := show(s)
-		if !utf8.ValidString(got) || strings.ContainsAny(got, "\n\r\x00\x1b") || len(got) > 310 {
-			t.Errorf("%q is shown as %q", s, got)
+		got := printable(s, maxShown)
+		if !utf8.ValidString(got) || strings.ContainsAny(got, "\n\r\x00\x1b") || len(got) > maxShown {
+			t.Errorf("%q is printed as %q", s, got)
 		}
 	})
 }

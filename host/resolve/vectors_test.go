@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"waymark/host/resolve"
+	"waymark/host/resolve/resolvetest"
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
 	"waymark/test/wasmtest"
@@ -72,7 +73,7 @@ func resolveAnswer(t *testing.T, host *sandbox.Host, dir, answer string) resolve
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = m.Close(); _ = root.Close() })
-	resolver := resolve.Resolver{Module: resolve.Loaded(m), Info: m.Description().Resolvers[0]}
+	resolver := resolve.Resolver{Module: resolvetest.Module(m), Info: m.Description().Resolvers[0]}
 	outcomes, err := resolve.New(resolve.Options{}).Resolve(t.Context(), []resolve.Resolver{resolver}, []resolve.Root{{FS: root}})
 	if err != nil {
 		t.Fatal(err)

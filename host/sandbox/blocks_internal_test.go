@@ -16,7 +16,7 @@ func TestBlocksRandom(t *testing.T) {
 	seed := randtest.Seed(t)
 	for round := range randtest.Rounds(20, 100, 10_000) {
 		s := randtest.Of(seed, uint64(round))
-		a := memory.New(memory.Options{})
+		a := new(memory.Allocator)
 		const limit = 4 << 20
 		b := newBlocks(a, limit)
 		model := map[uint64][]byte{}
@@ -99,7 +99,7 @@ func within(model map[uint64][]byte, offset, n uint64) []byte {
 func TestBlocksExhausted(t *testing.T) {
 	const limit = 4 << 20
 	for _, n := range []uint64{1, 17, 4096, 1 << 20, limit, limit + 1, 1 << 32, 1<<64 - 1} {
-		a := memory.New(memory.Options{})
+		a := new(memory.Allocator)
 		b := newBlocks(a, limit)
 		count := 0
 		for ; ; count++ {
@@ -120,7 +120,7 @@ func TestBlocksExhausted(t *testing.T) {
 // BenchmarkConvention: what a load, a store, and a block cost in the host,
 // without the way into it.
 func BenchmarkConvention(b *testing.B) {
-	a := memory.New(memory.Options{})
+	a := new(memory.Allocator)
 	defer func() { _ = a.Close() }()
 	blocks := newBlocks(a, 64<<20)
 	var handles []uint64

@@ -60,7 +60,7 @@ func (m *Module) newInstance(ctx context.Context) (*instance, []byte, error) {
 func (m *Module) blankInstance(ctx context.Context) *instance {
 	in := &instance{
 		initializers: m.meta.Initializers, limits: m.limits,
-		memory: memory.New(memory.Options{}), stderr: &text.Head{Max: stderrMax},
+		memory: new(memory.Allocator), stderr: &text.Head{Max: stderrMax},
 		running: func() func() { return m.host.opts.Running(m.digest, m.limits.Time) },
 	}
 	in.gov = newGovernor(ctx, m.limits, 0)

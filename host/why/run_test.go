@@ -14,6 +14,7 @@ import (
 
 	"waymark/abi"
 	"waymark/host/resolve"
+	"waymark/host/resolve/resolvetest"
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
 	"waymark/host/vfs/vfstest"
@@ -146,12 +147,12 @@ func (w *world) resolvers(t testing.TB) []resolve.Resolver {
 	var list []resolve.Resolver
 	for _, info := range m.Description().Resolvers {
 		if !slices.Contains(w.disable, info.Name) {
-			list = append(list, resolve.Resolver{Module: resolve.Loaded(m), Info: info, Config: []byte(w.config[info.Name])})
+			list = append(list, resolve.Resolver{Module: resolvetest.Module(m), Info: info, Config: []byte(w.config[info.Name])})
 		}
 	}
 	for rank, r := range w.plugins {
 		m := load(t, cmp.Or(w.module, dropin))
-		r.Module, r.Info, r.Rank, r.DropIn = resolve.Loaded(m), m.Description().Resolvers[0], rank+1, true
+		r.Module, r.Info, r.Rank, r.DropIn = resolvetest.Module(m), m.Description().Resolvers[0], rank+1, true
 		list = append(list, r)
 	}
 	return list

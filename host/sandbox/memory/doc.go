@@ -8,8 +8,6 @@
 //     the current size faults instead of reaching something else.
 //   - Current and Peak are exact, in bytes of linear memory, over all memories
 //     of the instance: the module's and what blocks are made of.
-//   - A Budget shared by many allocators bounds their sum; what doesn't fit is
-//     refused before it is mapped.
 //   - Close gives everything back to the system at once. None of it is ever
 //     garbage that waits for a collection.
 //

@@ -27,29 +27,14 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return ErrRefused }
 
-// Options configures an Allocator. The zero value works and bounds nothing.
-type Options struct {
-	// MaxBytes bounds all memories of the instance together; 0 means that
-	// only their own maxima do.
-	MaxBytes int64
-	// Budget, when not nil, is shared with other instances.
-	Budget *Budget
-}
-
-// Allocator owns the linear memories of one instance.
+// Allocator owns the linear memories of one instance. The zero value works.
 type Allocator struct {
-	opts Options
-
 	mu      sync.Mutex // guards the rest; held during system calls of microseconds
 	areas   []*area
 	current int64
 	peak    int64
-	refused *Error
 	closed  bool
 }
-
-// New makes an Allocator for one instance.
-func New(opts Options) *Allocator { return &Allocator{opts: opts} }
 
 // Context makes wazero use the allocator for what is instantiated with ctx.
 func (a *Allocator) Context(ctx context.Context) context.Context {
@@ -68,17 +53,6 @@ func (a *Allocator) Peak() int64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.peak
-}
-
-// Refused is the last refusal, an *Error, or nil. It tells a guest that ran out
-// of memory from one that crashed for another reason.
-func (a *Allocator) Refused() error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.refused == nil {
-		return nil
-	}
-	return a.refused
 }
 
 // Close unmaps all memories, also those of modules that were never closed.
@@ -100,7 +74,6 @@ func (a *Allocator) Close() error {
 			err = errors.Join(err, unix.Munmap(m.reserved))
 		}
 	}
-	a.opts.Budget.giveBack(a.current)
 	a.areas, a.current = nil, 0
 	return err
 }
@@ -113,14 +86,12 @@ func (a *Allocator) Allocate(_, maxBytes uint64) experimental.LinearMemory {
 	m := &area{owner: a}
 	switch {
 	case a.closed:
-		a.refuse(maxBytes, "the instance is closed")
-		panic(a.refused)
+		panic(refused(maxBytes, "the instance is closed"))
 	case maxBytes == 0:
 	default:
 		reserved, err := unix.Mmap(-1, 0, int(maxBytes), unix.PROT_NONE, unix.MAP_ANON|unix.MAP_PRIVATE) //nolint:gosec // at most 4 GiB
 		if err != nil {
-			a.refuse(maxBytes, "reserve address space: "+err.Error())
-			panic(a.refused)
+			panic(refused(maxBytes, "reserve address space: "+err.Error()))
 		}
 		m.reserved = reserved
 	}
@@ -128,8 +99,8 @@ func (a *Allocator) Allocate(_, maxBytes uint64) experimental.LinearMemory {
 	return m
 }
 
-func (a *Allocator) refuse(size uint64, reason string) {
-	a.refused = &Error{Size: int64(size), Reason: reason} //nolint:gosec // at most 4 GiB
+func refused(size uint64, reason string) *Error {
+	return &Error{Size: int64(size), Reason: reason} //nolint:gosec // at most 4 GiB
 }
 
 // area is one linear memory. Its fields are guarded by the owner's lock.
@@ -145,11 +116,9 @@ func (m *area) Reallocate(size uint64) []byte {
 	a := m.owner
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	reason := m.grow(size)
-	if reason != "" {
-		a.refuse(size, reason)
+	if reason := m.grow(size); reason != "" {
 		if !m.started {
-			panic(a.refused) // wazero takes a first answer for granted
+			panic(refused(size, reason)) // wazero takes a first answer for granted
 		}
 		return nil
 	}
@@ -168,13 +137,8 @@ func (m *area) grow(size uint64) (refusal string) {
 		return fmt.Sprintf("the memory may have %d", len(m.reserved))
 	case more <= 0:
 		return "" // wasm memories don't shrink
-	case a.opts.MaxBytes > 0 && a.current+more > a.opts.MaxBytes:
-		return fmt.Sprintf("the instance may have %d in all", a.opts.MaxBytes)
-	case !a.opts.Budget.take(more):
-		return fmt.Sprintf("all instances together may have %d", a.opts.Budget.max)
 	}
 	if err := unix.Mprotect(m.reserved[m.size:size], unix.PROT_READ|unix.PROT_WRITE); err != nil {
-		a.opts.Budget.giveBack(more)
 		return "the system has no more: " + err.Error()
 	}
 	m.size = size

@@ -28,7 +28,7 @@ func must(t testing.TB, err error) {
 }
 
 func TestGrow(t *testing.T) {
-	a := memory.New(memory.Options{})
+	a := new(memory.Allocator)
 	defer func() { must(t, a.Close()) }()
 	m := a.Allocate(2*page, 4*page)
 	first := m.Reallocate(2 * page)
@@ -45,9 +45,6 @@ func TestGrow(t *testing.T) {
 	}
 	if m.Reallocate(5*page) != nil {
 		t.Error("it grows beyond its maximum")
-	}
-	if !errors.Is(a.Refused(), memory.ErrRefused) {
-		t.Errorf("refused %v", a.Refused())
 	}
 	other := a.Allocate(0, page)
 	if got := other.Reallocate(0); len(got) != 0 {
@@ -67,7 +64,7 @@ func TestGrow(t *testing.T) {
 // TestFreeKeeps: freeing by wazero, which can happen in the middle of a call,
 // leaves the memory readable; Close ends it.
 func TestFreeKeeps(t *testing.T) {
-	a := memory.New(memory.Options{})
+	a := new(memory.Allocator)
 	m := a.Allocate(page, page)
 	b := m.Reallocate(page)
 	b[7] = 7
@@ -86,53 +83,36 @@ func refusal(a *memory.Allocator, size uint64) (err error) {
 }
 
 func TestLimits(t *testing.T) {
-	budget := memory.NewBudget(6 * page)
-	a := memory.New(memory.Options{MaxBytes: 4 * page, Budget: budget})
-	b := memory.New(memory.Options{MaxBytes: 4 * page, Budget: budget})
-	m := a.Allocate(page, 100*page)
+	a := new(memory.Allocator)
+	m := a.Allocate(page, 4*page)
 	m.Reallocate(page)
 	if m.Reallocate(5*page) != nil || m.Reallocate(4*page) == nil {
-		t.Error("the instance's limit is not where it should be")
-	}
-	if err := refusal(a, page); !errors.Is(err, memory.ErrRefused) {
-		t.Errorf("a first allocation beyond the limit: %v", err)
-	}
-	if err := refusal(b, 3*page); !errors.Is(err, memory.ErrRefused) || budget.Used() != 4*page {
-		t.Errorf("beyond the budget: %v, used %d", err, budget.Used())
-	}
-	if err := refusal(b, 2*page); err != nil {
-		t.Errorf("within the budget: %v", err)
+		t.Error("the memory's limit is not where it should be")
 	}
 	must(t, a.Close())
-	if budget.Used() != 2*page {
-		t.Errorf("used %d after one of two is closed", budget.Used())
-	}
-	must(t, b.Close())
-	if budget.Used() != 0 {
-		t.Errorf("used %d in the end", budget.Used())
-	}
 	if err := refusal(a, page); !errors.Is(err, memory.ErrRefused) {
 		t.Errorf("a closed allocator allocates: %v", err)
 	}
-	if err := refusal(memory.New(memory.Options{}), 1<<62); !errors.Is(err, memory.ErrRefused) {
+	if err := refusal(new(memory.Allocator), 1<<62); !errors.Is(err, memory.ErrRefused) {
 		t.Errorf("more than there is: %v", err)
 	}
 }
 
 // TestManyAtOnce: the accounts are exact while instances come and go.
 func TestManyAtOnce(t *testing.T) {
-	budget := memory.NewBudget(1 << 30)
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
 			for range 50 {
-				a := memory.New(memory.Options{Budget: budget})
+				a := new(memory.Allocator)
 				m := a.Allocate(page, 16*page)
 				for n := range uint64(16) {
 					if b := m.Reallocate((n + 1) * page); b[len(b)-1] != 0 {
 						t.Error("new memory isn't zero")
 					}
-					_ = a.Peak()
+					if size := int64(n+1) * page; a.Current() != size || a.Peak() != size {
+						t.Errorf("%d bytes, %d at most, want %d", a.Current(), a.Peak(), size)
+					}
 				}
 				if err := a.Close(); err != nil {
 					t.Error(err)
@@ -141,9 +121,6 @@ func TestManyAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if budget.Used() != 0 {
-		t.Errorf("used %d in the end", budget.Used())
-	}
 }
 
 // compile compiles a module as the host does.
@@ -185,14 +162,14 @@ func mappings(t testing.TB) int {
 // mapping behind.
 func TestInstances(t *testing.T) {
 	guest := compile(t, wasmtest.File{Describe: `{"abi":1}`, Resolve: `{}`, Memory: 3}.Bytes())
-	a := memory.New(memory.Options{})
+	a := new(memory.Allocator)
 	run(t, guest, a)
 	if a.Peak() != 3*page {
 		t.Errorf("peak %d", a.Peak())
 	}
 	before := mappings(t)
 	for range 1000 {
-		run(t, guest, memory.New(memory.Options{}))
+		run(t, guest, new(memory.Allocator))
 	}
 	if after := mappings(t); after > before+20 { // Go maps some for itself
 		t.Errorf("%d mappings, %d before", after, before)
@@ -203,8 +180,8 @@ func TestInstances(t *testing.T) {
 // reason, and leaves nothing behind.
 func TestRefusedInstance(t *testing.T) {
 	guest := compile(t, wasmtest.File{Describe: `{"abi":1}`, Resolve: `{}`, Memory: 100}.Bytes())
-	budget := memory.NewBudget(50 * page)
-	a := memory.New(memory.Options{Budget: budget})
+	a := new(memory.Allocator)
+	must(t, a.Close()) // so that it refuses
 	err := func() (err error) {
 		defer func() { err, _ = recover().(error) }()
 		return guest.Describe(a.Context(context.Background()))
@@ -212,9 +189,8 @@ func TestRefusedInstance(t *testing.T) {
 	if !errors.Is(err, memory.ErrRefused) {
 		t.Errorf("got %v", err)
 	}
-	must(t, a.Close())
-	if budget.Used() != 0 {
-		t.Errorf("used %d", budget.Used())
+	if a.Current() != 0 {
+		t.Errorf("it has %d bytes", a.Current())
 	}
 }
 
@@ -241,7 +217,7 @@ func BenchmarkInstantiate(b *testing.B) {
 		var peak int64
 		start := cpuTime()
 		for b.Loop() {
-			a := memory.New(memory.Options{})
+			a := new(memory.Allocator)
 			run(b, guest, a)
 			peak = a.Peak()
 		}

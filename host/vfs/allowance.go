@@ -11,9 +11,9 @@ import (
 const (
 	// maxAlternatives bounds what braces can multiply to.
 	maxAlternatives = 2048
-	// maxStates bounds the places at which a path can stand in the patterns:
-	// one for each different beginning of a pattern that ends at a slash. A
-	// step looks at each of them at most once, which takes 0.1 ms.
+	// maxStates bounds the nodes of the patterns' trie: one for each different
+	// beginning of a pattern that ends at a slash. A step visits each of them at
+	// most once, which takes 0.1 ms.
 	maxStates = 4096
 	// maxSegmentBytes bounds the names in patterns, each counted once where
 	// several patterns begin with the same. Together with maxStates it keeps
@@ -29,7 +29,7 @@ const (
 // to do with their length. The zero value has used nothing. It isn't safe for
 // concurrent use.
 type Allowance struct {
-	// patterns are those without braces; bytes those of segments.
+	// patterns are counted after braces are expanded, bytes are those of segments.
 	patterns, states, bytes, expanded int
 }
 

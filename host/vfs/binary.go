@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// Dep and Error have a binary form, for who keeps traces between processes.
+// Dep and Error have a binary form, for whoever keeps traces between processes.
 // An errno is a uintptr, which encoders refuse, since it could be an address.
 
 // errForm says that data isn't what MarshalBinary gave.

@@ -31,7 +31,7 @@ type Freshness struct {
 // beyond what any run would list.
 const maxCheckEntries = 1_000_000
 
-// Check tells whether a trace still holds. f must be the filter that the run
+// Check reports whether a trace still holds. f must be the filter that the run
 // had. A file or a directory costs a stat, as long as its identity is as it was
 // and it was older than 2 s when it was read or listed; else it is compared by
 // content.
@@ -97,7 +97,7 @@ func (r *Run) statAgain(path string, st *unix.Stat_t) syscall.Errno {
 	return beneath.StatAt(fd, path[start:], st)
 }
 
-// recheck looks whether one observation would be made again. renewed is set
+// recheck reports whether one observation would be made again. renewed is set
 // when d is to be replaced.
 func (r *Run) recheck(d Dep) (fresh bool, renewed *Dep) {
 	if d.Unstable {
@@ -123,7 +123,7 @@ func (r *Run) recheck(d Dep) (fresh bool, renewed *Dep) {
 	return false, nil // of a version that knows more
 }
 
-// relist looks whether a directory would be listed as before. One whose times
+// relist reports whether a directory would be listed as before. One whose times
 // are as they were has the names and types that it had.
 func (r *Run) relist(d Dep) (fresh bool, renewed *Dep) {
 	if d.Errno == 0 && !d.Young && d.ID != (Identity{}) {
@@ -132,11 +132,11 @@ func (r *Run) relist(d Dep) (fresh bool, renewed *Dep) {
 			return true, nil
 		}
 	}
-	l := &look{asked: d.Path, path: d.Path}
+	a := &answer{asked: d.Path, path: d.Path}
 	if d.As != "" {
-		l.asked = d.As
+		a.asked = d.As
 	}
-	list := r.list(l)
+	list := r.list(a)
 	if r.over != nil || list.failed.errno != d.Errno || d.Errno == 0 && !bytes.Equal(list.hash(), d.Hash) {
 		return false, nil
 	}
@@ -147,7 +147,7 @@ func (r *Run) relist(d Dep) (fresh bool, renewed *Dep) {
 	return true, renewed
 }
 
-// reread looks whether a file would be read as before. data is its content
+// reread reports whether a file would be read as before. data is its content
 // where that is at hand.
 func (r *Run) reread(d Dep, data []byte) (fresh bool, renewed *Dep) {
 	if d.Errno != 0 {
@@ -208,4 +208,130 @@ func sameContent(fd int, d *Dep, data []byte) bool {
 	}
 	sum, errno := hashFile(fd, d.ID.Size)
 	return errno == 0 && bytes.Equal(sum[:], d.Hash)
+}
+
+// CheckUnits is Check for what a run left by Run.Units. It goes on after the
+// first change, to tell which units still hold.
+func (r *Root) CheckUnits(f *Filter, units *Units) Freshness {
+	run := r.Begin(f, Limits{Entries: maxCheckEntries})
+	defer run.Close()
+	if run.closed {
+		return Freshness{Changed: ".", Units: &Units{}}
+	}
+	c := unitChecker{run: run, deps: make(map[depKey]verdict), files: make(map[*unitFile]*unitFile, len(units.list))}
+	holds := &Units{list: make([]*unit, 0, len(units.list))}
+	rest := c.rest(units.rest) // first: it tells which directories are steady
+	for _, u := range units.list {
+		if now := c.unit(u); now != nil {
+			holds.list = append(holds.list, now)
+		}
+	}
+	if c.stale {
+		return Freshness{Changed: c.changed, Units: holds}
+	}
+	holds.rest, holds.trace = rest, units.trace
+	return Freshness{Fresh: true, Units: holds}
+}
+
+// unitChecker re-checks each dep once, however many units have it.
+type unitChecker struct {
+	run   *Run
+	deps  map[depKey]verdict
+	files map[*unitFile]*unitFile // as it is now; nil when it has changed
+	// stale says that something has changed; changed is the first path, in order,
+	// that has.
+	stale   bool
+	changed string
+}
+
+// verdict is the result of recheck for a dep.
+type verdict struct {
+	fresh   bool
+	renewed *Dep
+}
+
+func (c *unitChecker) differs(path string) {
+	if !c.stale || path < c.changed {
+		c.stale, c.changed = true, path
+	}
+}
+
+// unit returns the unit to keep from now on, or nil when it doesn't hold.
+func (c *unitChecker) unit(u *unit) *unit {
+	deps, files := u.deps, u.files
+	for i := range u.deps {
+		fresh, renewed := c.dep(&u.deps[i])
+		if !fresh {
+			c.differs(u.deps[i].Path)
+			return nil
+		}
+		if renewed != nil {
+			if &deps[0] == &u.deps[0] {
+				deps = slices.Clone(deps)
+			}
+			deps[i] = *renewed
+		}
+	}
+	for i, f := range u.files {
+		renewed := c.file(f)
+		if renewed == nil {
+			c.differs(f.dep.Path)
+			return nil
+		}
+		if renewed != f {
+			if &files[0] == &u.files[0] {
+				files = slices.Clone(files)
+			}
+			files[i] = renewed
+		}
+	}
+	return u.with(deps, files)
+}
+
+// dep re-checks what isn't a file that was read.
+func (c *unitChecker) dep(d *Dep) (fresh bool, renewed *Dep) {
+	key := keyOf(d)
+	v, ok := c.deps[key]
+	if !ok {
+		v.fresh, v.renewed = c.run.recheck(*d)
+		c.deps[key] = v
+	}
+	return v.fresh, v.renewed
+}
+
+func (c *unitChecker) file(f *unitFile) *unitFile {
+	if now, ok := c.files[f]; ok {
+		return now
+	}
+	now := f
+	switch fresh, renewed := c.run.reread(f.dep, f.data); {
+	case !fresh:
+		now = nil
+	case renewed != nil:
+		now = &unitFile{dep: *renewed, data: f.data, kept: f.kept}
+	}
+	c.files[f] = now
+	return now
+}
+
+// rest re-checks what belongs to no unit. It ends at the first change, since all
+// of it is computed anew then.
+func (c *unitChecker) rest(deps []Dep) []Dep {
+	kept := deps
+	for i, d := range deps {
+		fresh, renewed := c.run.recheck(d)
+		switch {
+		case !fresh:
+			c.differs(d.Path)
+			return nil
+		case renewed != nil:
+			if &kept[0] == &deps[0] {
+				kept = slices.Clone(deps)
+			}
+			kept[i] = *renewed
+		case d.isListing():
+			c.run.keepSteady(d.Path)
+		}
+	}
+	return kept
 }

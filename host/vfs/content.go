@@ -57,21 +57,21 @@ const maxHashed = 16 << 20
 // the resolver could see, and no more. The error, an *Error, says why the
 // Class isn't ContentOK or ContentOversize; the Class is set in any case.
 func (r *Run) Content(name string) (Content, error) {
-	l := r.look(verbOpen, name)
-	if l.err != nil {
-		return Content{Path: r.reached(name), Class: r.classOf(name, l.err)}, l.err
+	a := r.ask(verbOpen, name)
+	if a.err != nil {
+		return Content{Path: r.reached(name), Class: r.classOf(name, a.err)}, a.err
 	}
-	c := Content{Path: l.path}
-	if l.info.IsDir() {
+	c := Content{Path: a.path}
+	if a.info.IsDir() {
 		c.Class = ContentDirectory
-		return c, failure{errno: syscall.EISDIR}.error(verbOpen, l.asked)
+		return c, failure{errno: syscall.EISDIR}.error(verbOpen, a.asked)
 	}
-	n := l.node
+	n := a.node
 	n.used = true
 	if n.id.Size > r.limits.KeepBytes {
 		sum, f := r.sum(n)
 		if f.errno != 0 {
-			return c, f.error(verbOpen, l.asked)
+			return c, f.error(verbOpen, a.asked)
 		}
 		c.Class, c.Size, c.Hash = ContentOversize, n.id.Size, sum
 		return c, nil
@@ -84,7 +84,8 @@ func (r *Run) Content(name string) (Content, error) {
 	return c, nil
 }
 
-// classOf tells a missing file from a link that leads to one.
+// classOf returns the class of a file that can't be had. A missing file is another
+// class than a link that leads to one.
 func (r *Run) classOf(name string, err *Error) Class {
 	switch {
 	case errors.Is(err, ErrHidden):
@@ -94,7 +95,7 @@ func (r *Run) classOf(name string, err *Error) Class {
 	case err.Errno == syscall.ENOTDIR:
 		return ContentMissing
 	case err.Errno == syscall.ENOENT:
-		if l := r.look(verbLstat, name); l.err != nil {
+		if a := r.ask(verbLstat, name); a.err != nil {
 			return ContentMissing
 		}
 	}
@@ -104,8 +105,8 @@ func (r *Run) classOf(name string, err *Error) Class {
 // reached is the link-free path of the last link that name leads through, or
 // name itself.
 func (r *Run) reached(name string) string {
-	if l := r.look(verbLstat, name); l.err == nil {
-		return l.path
+	if a := r.ask(verbLstat, name); a.err == nil {
+		return a.path
 	}
 	if clean, _, problem := cleanPath(name); problem.errno == 0 {
 		return clean
@@ -113,15 +114,15 @@ func (r *Run) reached(name string) string {
 	return name
 }
 
-// Resolve tells where a path leads: to which link-free path, relative to the
-// root, and to what type of file. It is recorded like a Stat. When it fails,
+// Resolve returns where a path leads: the link-free path, relative to the root,
+// and the type of the file there. It is recorded like a Stat. When it fails,
 // path is as in Content.
 func (r *Run) Resolve(name string) (path string, typ fs.FileMode, err error) {
-	l := r.look(verbStat, name)
-	if l.err != nil {
-		return r.reached(name), 0, l.err
+	a := r.ask(verbStat, name)
+	if a.err != nil {
+		return r.reached(name), 0, a.err
 	}
-	return l.path, l.info.Type, nil
+	return a.path, a.info.Type, nil
 }
 
 // sum returns the content hash of a file that isn't kept whole.

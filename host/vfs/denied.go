@@ -3,7 +3,6 @@ package vfs
 import (
 	"errors"
 	"slices"
-	"syscall"
 )
 
 // Denial is a path that a guest asked for and was refused.
@@ -59,18 +58,4 @@ func appendDenial(list []Denial, d Denial) []Denial {
 		list = append(list, d)
 	}
 	return list
-}
-
-// error makes the error that a caller sees.
-func (f failure) error(v verb, path string) *Error {
-	e := &Error{Op: string(v), Path: path, Errno: f.errno, Reason: f.reason, Detail: f.detail}
-	switch f.errno {
-	case syscall.EACCES, syscall.EINVAL, syscall.EIO, syscall.EISDIR, syscall.ELOOP,
-		syscall.ENAMETOOLONG, syscall.ENOENT, syscall.ENOTDIR, syscall.EPERM, syscall.EBADF:
-	case syscall.ENXIO: // a socket, or a device without a driver
-		e.Errno, e.Reason = syscall.EIO, ReasonNotRegular
-	default: // what a guest's WASI doesn't know, and what is the host's own trouble
-		e.Errno, e.Detail = syscall.EIO, f.errno.Error()
-	}
-	return e
 }

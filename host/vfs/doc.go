@@ -11,8 +11,9 @@
 //
 //   - Guarded: not a byte of a file outside the root is read, whatever links
 //     lead there and whoever swaps them meanwhile. Every name is opened with
-//     O_NOFOLLOW below a directory descriptor; links are followed by reading
-//     them, and a target outside the root is refused without looking at it.
+//     O_NOFOLLOW below a directory descriptor (package internal/beneath); links
+//     are followed by reading them, and a target outside the root is refused
+//     without looking at it.
 //     Only regular files and directories are opened for reading; nothing
 //     blocks. Where the root itself is, no link decides that lies in a
 //     directory of RootOptions.Within and leads out of it, or over what is
@@ -25,8 +26,8 @@
 //     that the root holds.
 //   - Capped: opens, bytes, names looked at, memory and descriptors of a run
 //     are bounded (Limits), and so is the work of matching names against
-//     patterns: by what is admitted (Allowance), for each run, and by who
-//     listens to it (Run.OnWork). A guest that keeps thousands of files open
+//     patterns: by what is admitted (Allowance), for each run, and by the
+//     callback of Run.OnWork. A guest that keeps thousands of files open
 //     keeps no descriptor open.
 //   - Stable: a file is read once per run. A second look at a name, a file or
 //     a listing gives the first answer.
@@ -44,7 +45,7 @@
 // # Paths
 //
 // Paths are relative to the root, separated by slashes, and cleaned lexically
-// before use ("a/../b" is "b"), as WASI's door does it. "." is the root. A
+// before use ("a/../b" is "b"), as WASI does. "." is the root. A
 // trailing slash asks for a directory. An empty path or a NUL is EINVAL; an
 // absolute path, a path that leaves the root by "..", and one that isn't UTF-8
 // are EPERM; more than 4096 bytes are ENAMETOOLONG. A backslash is a character

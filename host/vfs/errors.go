@@ -108,3 +108,25 @@ func (e *Error) Is(target error) bool {
 	s := e.Reason.sentinel()
 	return s != nil && s == target
 }
+
+// failure is why an operation on one path failed; the zero value is success.
+type failure struct {
+	errno  syscall.Errno
+	at     string // the link-free path where it happened, if any
+	reason Reason
+	detail string
+}
+
+// error makes the error that a caller sees.
+func (f failure) error(v verb, path string) *Error {
+	e := &Error{Op: string(v), Path: path, Errno: f.errno, Reason: f.reason, Detail: f.detail}
+	switch f.errno {
+	case syscall.EACCES, syscall.EINVAL, syscall.EIO, syscall.EISDIR, syscall.ELOOP,
+		syscall.ENAMETOOLONG, syscall.ENOENT, syscall.ENOTDIR, syscall.EPERM, syscall.EBADF:
+	case syscall.ENXIO: // a socket, or a device without a driver
+		e.Errno, e.Reason = syscall.EIO, ReasonNotRegular
+	default: // what a guest's WASI doesn't know, and what is the host's own trouble
+		e.Errno, e.Detail = syscall.EIO, f.errno.Error()
+	}
+	return e
+}

@@ -11,7 +11,7 @@ import (
 // number may be open. It belongs to the Run's goroutine.
 type File struct {
 	run    *Run
-	look   *look
+	answer *answer
 	unit   *newUnit // in which it was opened, nil outside of units
 	offset int64
 	closed bool
@@ -27,17 +27,17 @@ type Entry struct {
 }
 
 // Name returns the path the file was opened by, cleaned.
-func (f *File) Name() string { return f.look.asked }
+func (f *File) Name() string { return f.answer.asked }
 
 // IsDir reports whether this is a directory.
-func (f *File) IsDir() bool { return f.look.info.IsDir() }
+func (f *File) IsDir() bool { return f.answer.info.IsDir() }
 
 // Stat returns what Run.Stat returned for it.
 func (f *File) Stat() (Info, error) {
 	if err := f.usable("stat"); err != nil {
 		return Info{}, err
 	}
-	return f.look.info, nil
+	return f.answer.info, nil
 }
 
 // Read implements io.Reader.
@@ -63,7 +63,7 @@ func (f *File) ReadAt(p []byte, off int64) (int, error) {
 	if off < 0 {
 		return 0, f.fail("read", failure{errno: syscall.EINVAL, detail: "negative offset"})
 	}
-	node := f.look.node
+	node := f.answer.node
 	if off >= node.id.Size {
 		return 0, io.EOF
 	}
@@ -97,10 +97,10 @@ func (f *File) ReadDir() ([]Entry, error) {
 	if !f.IsDir() {
 		return nil, f.fail("readdir", failure{errno: syscall.ENOTDIR})
 	}
-	if f.look.list == nil {
-		f.look.list = f.run.list(f.look)
+	if f.answer.list == nil {
+		f.answer.list = f.run.list(f.answer)
 	}
-	switch l := f.look.list; {
+	switch l := f.answer.list; {
 	case f.run.over != nil:
 		return nil, f.run.over
 	case l.failed.errno != 0:
@@ -129,4 +129,4 @@ func (f *File) usable(v verb) error {
 	return nil
 }
 
-func (f *File) fail(v verb, why failure) error { return why.error(v, f.look.asked) }
+func (f *File) fail(v verb, why failure) error { return why.error(v, f.answer.asked) }

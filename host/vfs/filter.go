@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
+
+	"waymark/internal/beneath"
 )
 
 // View says what one resolver may see of a root. The zero value sees nothing.
@@ -49,8 +52,8 @@ func (v View) Compile() (*Filter, error) {
 	return f, err
 }
 
-// CheckExclude says what OpenRoot would say of patterns to exclude. Its error
-// is a *PatternError.
+// CheckExclude checks patterns to exclude as OpenRoot does. Its error is a
+// *PatternError.
 func CheckExclude(patterns []string) error {
 	_, err := newExclude(patterns)
 	return err
@@ -107,7 +110,7 @@ func (b *trieBuilder) protectFile(path string, g group) {
 
 // secondNames adds names below a node, in all the spellings that file systems
 // find them by, and returns the node behind them.
-func (b *trieBuilder) secondNames(at place, path string, g group) place {
+func (b *trieBuilder) secondNames(at nodeID, path string, g group) nodeID {
 	for name := range strings.SplitSeq(path, "/") {
 		name = fold(name)
 		next := b.child(at, name, g)
@@ -132,7 +135,7 @@ func (s scope) size() int {
 // scopeAt is the scope of a root's directory. The guard runs over the names
 // above the root too, but keeps of them only the entries that have begun and
 // not ended there; see SecretPatterns.
-func (f *Filter) scopeAt(r *Root, p *stepper) scope {
+func (f *Filter) scopeAt(r *Root, p *matcher) scope {
 	guard := p.start(f.guard)
 	for _, name := range r.base.Names() {
 		guard = p.step(f.guard, guard, state{}, fold(name))
@@ -141,14 +144,14 @@ func (f *Filter) scopeAt(r *Root, p *stepper) scope {
 }
 
 // step is the scope of an entry of the directory at s; dst lends its slices.
-func (f *Filter) step(r *Root, p *stepper, s, dst scope, name string) scope {
+func (f *Filter) step(r *Root, p *matcher, s, dst scope, name string) scope {
 	dst = f.stepGuard(r, p, s, dst, name)
 	dst.reads = p.step(f.reads, s.reads, dst.reads, name)
 	return dst
 }
 
 // stepGuard is step without the view's own patterns.
-func (f *Filter) stepGuard(r *Root, p *stepper, s, dst scope, name string) scope {
+func (f *Filter) stepGuard(r *Root, p *matcher, s, dst scope, name string) scope {
 	folded := fold(name)
 	return scope{
 		reads:   state{nodes: dst.reads.nodes[:0]},
@@ -173,19 +176,19 @@ func (f *Filter) protected(s scope) Reason {
 	return ReasonNone
 }
 
-// sight says as what a path may be seen.
-type sight struct {
+// visibility says whether a path may be seen as a file, and as a directory.
+type visibility struct {
 	file, dir bool
 	reason    Reason // when neither
 }
 
-// sees judges the path asked for.
-func (f *Filter) sees(s scope) sight {
+// visible judges the path asked for.
+func (f *Filter) visible(s scope) visibility {
 	if reason := f.protected(s); reason != ReasonNone {
-		return sight{reason: reason}
+		return visibility{reason: reason}
 	}
-	ends, way := s.reads.ends, s.reads.onWay
-	v := sight{file: ends&groupReads != 0, dir: way&groupReads != 0}
+	ends, way := s.reads.ends, s.reads.viable
+	v := visibility{file: ends&groupReads != 0, dir: way&groupReads != 0}
 	if f.narrow {
 		v.file = v.file && ends&groupNarrow != 0
 		v.dir = v.dir && way&groupNarrow != 0
@@ -194,4 +197,79 @@ func (f *Filter) sees(s scope) sight {
 		v.reason = ReasonNotInReads
 	}
 	return v
+}
+
+// scopeOf is where the patterns stand at a path. The result is valid until
+// the next call, and means nothing once the run is over its limits.
+func (r *Run) scopeOf(path string) scope {
+	if s, ok := r.scopes[path]; ok {
+		return s
+	}
+	dir, name := beneath.Split(path)
+	r.leaf = r.filter.step(r.root, &r.matcher, r.dirScope(dir), r.leaf, name)
+	r.chargeMatching()
+	return r.leaf
+}
+
+// maxScopes bounds what is remembered, in nodes of states: 1 MiB with all that
+// belongs to them. Beyond it a run starts over.
+const maxScopes = 1 << 16
+
+func (r *Run) dirScope(dir string) scope {
+	if s, ok := r.scopes[dir]; ok {
+		return s
+	}
+	s, done := r.scopes["."], 0
+	for done < len(dir) {
+		end := len(dir)
+		if i := strings.IndexByte(dir[done:], '/'); i >= 0 {
+			end = done + i
+		}
+		next, ok := r.scopes[dir[:end]]
+		if !ok {
+			next = r.filter.step(r.root, &r.matcher, s, scope{}, dir[done:end])
+			r.keepScope(dir[:end], next)
+		}
+		s, done = next, end+1
+	}
+	return s
+}
+
+// keepScope remembers a scope. The text of a path is counted with it.
+func (r *Run) keepScope(dir string, s scope) {
+	size := s.size() + 16 + len(dir)/8
+	if r.scopesSize += size; r.scopesSize > maxScopes {
+		r.scopes, r.scopesSize = map[string]scope{".": r.scopes["."]}, size
+	}
+	r.scopes[dir] = s
+}
+
+// maxWork bounds the work of matching names against patterns, in units: about
+// half a second. A run that matches 100,000 names with the patterns of the
+// built-in resolvers takes a twentieth of it.
+const maxWork = 64 << 20
+
+// OnWork has charge called, until the next call of OnWork, with what matching
+// names against patterns costs: at the end of a question, and every 0.1 ms of a
+// long one. A unit is 5 to 10 ns of work. charge may panic to end the run: the
+// run may then be asked for its trace and what it used, and be closed. nil stops
+// the calls.
+func (r *Run) OnWork(charge func(units int64)) { r.matcher.charge = charge }
+
+// chargeMatching charges for what the patterns have cost since, and ends the run when
+// that has become too much.
+func (r *Run) chargeMatching() {
+	r.matcher.settle()
+	if r.matcher.spent && r.over == nil {
+		r.over = &Error{Op: "run", Path: r.root.Path(), Errno: syscall.EIO, Reason: ReasonLimit,
+			Detail: fmt.Sprintf("names were compared with patterns for %d units of work; let reads hold fewer patterns with ** and *", maxWork)}
+	}
+}
+
+// protected says why nothing may be read at a link-free path.
+func (r *Run) protected(s scope) Reason {
+	if r.over != nil {
+		return ReasonLimit // the scope may mean nothing
+	}
+	return r.filter.protected(s)
 }

@@ -12,10 +12,10 @@ import (
 )
 
 // hardLinks knows the protected files that a hard link may stand for. A hard
-// link has no target: all names of a file are equal, and nothing tells where
+// link has no target: all names of a file are equal, and nothing says where
 // the others are. So before a file with several names is read, the root is
 // searched for protected files, and the file is refused when it is one of them,
-// or when there is too much to search. Who can make a hard link can also make a
+// or when there is too much to search. Whoever can make a hard link can also make a
 // copy, which nobody can recognize; this is for the archive that brings a link
 // with it.
 type hardLinks struct {
@@ -109,36 +109,35 @@ func (r *Run) hardLinked(path string, st *unix.Stat_t) failure {
 
 func (s *linkSearch) do() {
 	s.todo, s.left = []*searchedDir{{at: s.run.scopes["."]}}, maxSearched
-	s.empty(&s.todo)
+	s.drain(&s.todo)
 	s.partial = s.left < 0
 	s.left = min(s.left, maxBulk)
 	for len(s.bulk) > 0 && s.left > 0 {
 		s.todo = append(s.todo, s.bulk[len(s.bulk)-1])
 		s.bulk = s.bulk[:len(s.bulk)-1]
-		s.empty(&s.todo)
+		s.drain(&s.todo)
 	}
 	s.todo, s.bulk = nil, nil
 }
 
-// empty searches directories until none is left to do, or nothing of the
+// drain searches directories until none is left to do, or nothing of the
 // bound.
-func (s *linkSearch) empty(todo *[]*searchedDir) {
+func (s *linkSearch) drain(todo *[]*searchedDir) {
 	for len(*todo) > 0 && s.left >= 0 && s.run.over == nil {
 		last := len(*todo) - 1
 		d := (*todo)[last]
 		*todo = (*todo)[:last]
 		s.list(d)
-		s.run.stepped()
+		s.run.chargeMatching()
 	}
 }
 
-// list looks at the entries of one directory. One that can't be listed is
-// passed over: no link can have been made to what is in it, except by somebody
+// list searches one directory. One that can't be listed is passed over: no link can have been made to what is in it, except by somebody
 // who may.
 func (s *linkSearch) list(d *searchedDir) {
 	r, path := s.run, d.path()
 	if d.up != nil {
-		d.at = r.filter.stepGuard(r.root, &r.stepper, d.up.at, scope{}, d.name)
+		d.at = r.filter.stepGuard(r.root, &r.matcher, d.up.at, scope{}, d.name)
 	}
 	inside := r.filter.protected(d.at) != ReasonNone
 	var found []string
@@ -146,7 +145,7 @@ func (s *linkSearch) list(d *searchedDir) {
 	var before, after unix.Stat_t
 	_, errno := r.walker.List(path, &before, &after, func(name []byte, typ fs.FileMode) bool {
 		n := string(name)
-		r.stepper.use(workPerEntry)
+		r.matcher.use(workPerEntry)
 		if s.left -= 1 + len(n)/64; s.left < 0 {
 			return false
 		}
@@ -174,14 +173,14 @@ func (s *linkSearch) list(d *searchedDir) {
 
 func (s *linkSearch) protects(d *searchedDir, name string) bool {
 	r := s.run
-	r.leaf = r.filter.stepGuard(r.root, &r.stepper, d.at, r.leaf, name)
+	r.leaf = r.filter.stepGuard(r.root, &r.matcher, d.at, r.leaf, name)
 	return r.filter.protected(r.leaf) != ReasonNone
 }
 
 // add remembers a protected file.
 func (s *linkSearch) add(path string, d *searchedDir, name string) {
 	r := s.run
-	r.stepper.use(workPerStat)
+	r.matcher.use(workPerStat)
 	var st unix.Stat_t
 	_, errno := r.walker.Stat(path, &st)
 	switch {
@@ -189,7 +188,7 @@ func (s *linkSearch) add(path string, d *searchedDir, name string) {
 		s.left = -1
 	case errno == 0 && beneath.TypeOf(&st) == 0 && st.Nlink > 1:
 		id := identityOf(&st)
-		r.leaf = r.filter.stepGuard(r.root, &r.stepper, d.at, r.leaf, name)
+		r.leaf = r.filter.stepGuard(r.root, &r.matcher, d.at, r.leaf, name)
 		s.known[Identity{Dev: id.Dev, Ino: id.Ino}] = r.filter.protected(r.leaf)
 	}
 }

@@ -1,12 +1,13 @@
 package vfs
 
 import (
+	"slices"
 	"strings"
 	"sync"
 )
 
-// Judgement is what a filter says of a path by its name alone: no file is
-// looked at and no link followed.
+// Judgement is what a filter makes of a path by its name alone, without looking
+// at files or following links.
 type Judgement struct {
 	// File and Dir say that a file, or a directory, of this name is visible.
 	File, Dir bool
@@ -15,12 +16,11 @@ type Judgement struct {
 	Reason Reason
 }
 
-// Judge tells what a run with this filter would be told about a path before
-// anything is looked at. It opens nothing and charges nothing; it works on a
-// closed root, too. What no run may ask for (see the package comment on paths)
-// is ReasonNotInReads, and so is what
-// takes too long to tell. A nil
-// filter sees nothing.
+// Judge decides about a path as a run with this filter would before it looks at
+// any file. It opens nothing and charges nothing, and works on a closed root,
+// too. A path that no run may ask for (see the package comment on paths) is
+// ReasonNotInReads, and so is one for which matching takes too long. A nil filter
+// sees nothing.
 func (r *Root) Judge(f *Filter, name string) Judgement {
 	path, _, problem := cleanPath(name)
 	if problem.errno != 0 {
@@ -33,7 +33,7 @@ func (r *Root) Judge(f *Filter, name string) Judgement {
 	if !ok {
 		return Judgement{Reason: ReasonNotInReads}
 	}
-	s := r.sees(f, path, at)
+	s := r.visible(f, path, at)
 	return Judgement{File: s.file, Dir: s.dir, Reason: s.reason}
 }
 
@@ -41,7 +41,7 @@ func (r *Root) Judge(f *Filter, name string) Judgement {
 // patterns matches. Patterns that are wrong match nothing; where they are too
 // many, or take too long, what is left isn't listed.
 func Matching(patterns, paths []string) (list []string) {
-	b, p := newTrieBuilder(), stepper{most: maxWork}
+	b, p := newTrieBuilder(), matcher{most: maxWork}
 	_ = new(Allowance).insertAll(b, "patterns", patterns, groupReads)
 	t := b.build()
 	for _, path := range paths {
@@ -97,7 +97,7 @@ const maxJudged = 4 << 20
 // scopeTo is where the patterns stand at a clean path. ok is false when
 // following them takes too long.
 func (r *Root) scopeTo(f *Filter, path string) (s scope, ok bool) {
-	p := stepper{most: maxJudged}
+	p := matcher{most: maxJudged}
 	s = f.scopeAt(r, &p)
 	if path == "." {
 		return s, true
@@ -107,4 +107,25 @@ func (r *Root) scopeTo(f *Filter, path string) (s scope, ok bool) {
 	}
 	p.settle()
 	return s, !p.spent
+}
+
+// Names returns the names that a view could show in a directory, by the path
+// it is asked for. When a pattern allows others than these, all is set: any
+// name could be one. Whoever watches the directory needs no others.
+func (r *Root) Names(f *Filter, dir string) (names []string, all bool) {
+	s, ok := r.scopeTo(f, dir)
+	if !ok {
+		return nil, true
+	}
+	for _, at := range s.reads.nodes {
+		n := &f.reads.nodes[at]
+		if n.isDeep || n.deep != 0 || len(n.globs) > 0 {
+			return nil, true
+		}
+		for i := range n.names {
+			names = append(names, n.names[i].name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), false
 }

@@ -13,8 +13,8 @@ import (
 )
 
 // LinkError says that a root wasn't opened for where a link leads that lies in
-// a directory of RootOptions.Within. It doesn't say where that is: who asks may
-// not know. errors.Is knows ErrEscape and ErrHidden.
+// a directory of RootOptions.Within. It doesn't say where that is: the caller may
+// not be allowed to know. errors.Is knows ErrEscape and ErrHidden.
 type LinkError struct {
 	// Link is the link's absolute path, Within the directory that it lies in.
 	Link, Within string
@@ -54,7 +54,7 @@ func linkErrorOf(e *beneath.LinkError) *LinkError {
 	return link
 }
 
-// protectedName is what linkJudge says of a name that nobody may read.
+// protectedName is why linkJudge refuses a name that nobody may read.
 type protectedName struct {
 	reason Reason
 	secret Secret

@@ -23,16 +23,16 @@ type listing struct {
 }
 
 // list lists an opened directory and records it.
-func (r *Run) list(l *look) *listing {
+func (r *Run) list(a *answer) *listing {
 	list := &listing{}
 	now := r.root.now()
 	var at string
 	var before, after unix.Stat_t
-	at, list.failed.errno = r.walker.List(l.path, &before, &after, func(name []byte, typ fs.FileMode) bool {
+	at, list.failed.errno = r.walker.List(a.path, &before, &after, func(name []byte, typ fs.FileMode) bool {
 		if !r.chargeEntries(1) {
 			return false
 		}
-		r.admit(list, l, name, typ)
+		r.admit(list, a, name, typ)
 		return r.over == nil
 	})
 	list.id = identityOf(&before)
@@ -40,54 +40,54 @@ func (r *Run) list(l *look) *listing {
 	if r.over != nil {
 		return list
 	}
-	d := Dep{Kind: DepListed, Path: l.path, Errno: list.failed.errno}
-	if l.asked != l.path {
-		d.As = l.asked
+	d := Dep{Kind: DepListed, Path: a.path, Errno: list.failed.errno}
+	if a.asked != a.path {
+		d.As = a.asked
 	}
 	switch errno := list.failed.errno; {
 	case errno == 0:
-		slices.SortFunc(list.entries, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
+		slices.SortFunc(list.entries, func(x, y Entry) int { return strings.Compare(x.Name, y.Name) })
 		d.Hash = list.hash()
 		d.Unshown, d.ID, d.Young = list.unshown, list.id, list.young
-		r.sawDir(l.path)
+		r.addDir(a.path)
 	case beneath.MaybeLink(errno), !lasting(errno):
 		// It was a directory when it was opened.
 		d.Unstable = true
 		list.failed.at = at
 	}
-	r.dep(d)
+	r.record(d)
 	return list
 }
 
 // admit adds an entry if it is visible.
-func (r *Run) admit(list *listing, l *look, name []byte, typ fs.FileMode) {
+func (r *Run) admit(list *listing, a *answer, name []byte, typ fs.FileMode) {
 	if !utf8.Valid(name) {
 		list.unshown++
 		return
 	}
 	n := string(name)
-	asked := beneath.Join(l.asked, n)
-	r.leaf = r.filter.step(r.root, &r.stepper, r.dirScope(l.asked), r.leaf, n)
-	s := r.root.sees(r.filter, asked, r.leaf)
-	if r.stepped(); r.over != nil {
+	asked := beneath.Join(a.asked, n)
+	r.leaf = r.filter.step(r.root, &r.matcher, r.dirScope(a.asked), r.leaf, n)
+	s := r.root.visible(r.filter, asked, r.leaf)
+	if r.chargeMatching(); r.over != nil {
 		return
 	}
 	if !s.file && (!s.dir || typ != fs.ModeDir && typ != fs.ModeSymlink) {
 		return
 	}
 	path := asked
-	if l.path != l.asked {
-		path = beneath.Join(l.path, n)
-		r.leaf = r.filter.stepGuard(r.root, &r.stepper, r.dirScope(l.path), r.leaf, n)
-		if r.stepped(); r.protected(r.leaf) != ReasonNone {
+	if a.path != a.asked {
+		path = beneath.Join(a.path, n)
+		r.leaf = r.filter.stepGuard(r.root, &r.matcher, r.dirScope(a.path), r.leaf, n)
+		if r.chargeMatching(); r.protected(r.leaf) != ReasonNone {
 			return
 		}
 	}
 	list.entries = append(list.entries, Entry{Name: n, Type: typ, Ino: inoOf(path)})
 }
 
-// hash covers what a guest can tell of a listing, and how many names were not
-// shown, since that is reported.
+// hash covers everything that a guest can see of a listing, and how many names
+// were not shown, since that is reported.
 func (l *listing) hash() []byte {
 	h := sha256.New()
 	var buf []byte

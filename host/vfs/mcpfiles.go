@@ -1,11 +1,11 @@
 package vfs
 
-// MCPFile is a place where an MCP client keeps its configuration.
+// MCPFile is a file in which an MCP client keeps its configuration.
 type MCPFile struct {
 	// Pattern matches at any depth and in any case, since a root may be a
 	// project, a home directory, or a directory of either.
 	Pattern string
-	// Client is who reads it.
+	// Client is the program that reads it.
 	Client string
 }
 

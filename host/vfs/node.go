@@ -36,11 +36,11 @@ type node struct {
 	hashed, large bool
 	// file is the form in which units share it, nil until one needs it.
 	file *unitFile
-	// slot is scratch: its place among the files of unit slotOf.
+	// slot is scratch: its index among the files of unit slotOf.
 	slot, slotOf int
 }
 
-func (n *node) dep() Dep {
+func (n *node) toDep() Dep {
 	d := Dep{Kind: DepRead, Path: n.path, Unstable: n.unstable || n.failed.errno != 0}
 	if d.Unstable {
 		return d
@@ -54,9 +54,9 @@ func (n *node) dep() Dep {
 
 // open opens a path that a guest or the host asked for. A file is read at
 // once, unless the path may only be a directory.
-func (r *Run) open(l *look, file bool) (f failure) {
+func (r *Run) open(a *answer, file bool) (f failure) {
 	fd := -1
-	l.path, f = r.follow(l.asked, true, DepRead, func(path string) (at string, errno syscall.Errno) {
+	a.path, f = r.follow(a.asked, true, DepRead, func(path string) (at string, errno syscall.Errno) {
 		if r.nodes[path] != nil {
 			return path, 0
 		}
@@ -70,30 +70,30 @@ func (r *Run) open(l *look, file bool) (f failure) {
 		defer unix.Close(fd)
 		var st unix.Stat_t
 		if err := unix.Fstat(fd, &st); err != nil {
-			r.unstable(l.path)
-			return failure{errno: beneath.ErrnoOf(err), at: l.path}
+			r.recordUnstable(a.path)
+			return failure{errno: beneath.ErrnoOf(err), at: a.path}
 		}
-		l.info = infoOf(l.path, &st)
-		if l.info.Type != 0 || !file {
-			r.dep(Dep{Kind: DepStat, Path: l.path, Type: l.info.Type, Size: -1})
-			if l.info.Type != 0 && !l.info.IsDir() && file {
-				return failure{errno: syscall.EIO, reason: ReasonNotRegular, at: l.path}
+		a.info = infoOf(a.path, &st)
+		if a.info.Type != 0 || !file {
+			r.record(Dep{Kind: DepStat, Path: a.path, Type: a.info.Type, Size: -1})
+			if a.info.Type != 0 && !a.info.IsDir() && file {
+				return failure{errno: syscall.EIO, reason: ReasonNotRegular, at: a.path}
 			}
 			return failure{}
 		}
-		r.nodes[l.path] = r.load(l.path, fd, &st)
+		r.nodes[a.path] = r.load(a.path, fd, &st)
 	}
 	if !file { // it was read by another name, and isn't visible by this one
-		r.dep(Dep{Kind: DepStat, Path: l.path, Size: -1})
-		l.info = Info{Ino: inoOf(l.path)}
+		r.record(Dep{Kind: DepStat, Path: a.path, Size: -1})
+		a.info = Info{Ino: inoOf(a.path)}
 		return failure{}
 	}
-	l.node = r.nodes[l.path]
+	a.node = r.nodes[a.path]
 	if r.units.open != nil {
-		r.opened = append(r.opened, l.node)
+		r.opened = append(r.opened, a.node)
 	}
-	l.info = Info{Size: l.node.id.Size, Ino: inoOf(l.path)}
-	return l.node.failed
+	a.info = Info{Size: a.node.id.Size, Ino: inoOf(a.path)}
+	return a.node.failed
 }
 
 // load reads a regular file as far as it is kept, and lets it be hashed.
@@ -125,7 +125,7 @@ func (r *Run) load(path string, fd int, st *unix.Stat_t) *node {
 		}
 		if int64(got) == size && identityOf(st) == n.id {
 			n.data = buf[:got]
-			r.sawDirs(path)
+			r.addParents(path)
 			if size == n.id.Size {
 				r.hash(n)
 			}
@@ -172,4 +172,77 @@ func preadFull(fd int, buf []byte, off int64) (n int, errno syscall.Errno) {
 		n += m
 	}
 	return n, 0
+}
+
+// tailReader is the one descriptor of a run for reading past what is kept of
+// a file.
+type tailReader struct {
+	node *node
+	fd   int
+}
+
+func (t *tailReader) close() {
+	if t.node != nil {
+		_ = unix.Close(t.fd)
+		t.node, t.fd = nil, -1
+	}
+}
+
+// readTail reads from the file that n was read from, if it is still exactly
+// that.
+func (r *Run) readTail(n *node, p []byte, off int64) (int, failure) {
+	if n.unstable {
+		return 0, changed(n)
+	}
+	if r.tail.node != n {
+		r.tail.close()
+		fd, f := r.reopen(n)
+		if f.errno != 0 {
+			return 0, f
+		}
+		r.tail = tailReader{node: n, fd: fd}
+	}
+	p = p[:min(int64(len(p)), n.id.Size-off)]
+	if !r.chargeBytes(int64(len(p))) {
+		return 0, failure{errno: syscall.EIO, reason: ReasonLimit}
+	}
+	got, errno := preadFull(r.tail.fd, p, off)
+	if errno != 0 {
+		n.unstable = true
+		return 0, failure{errno: errno, at: n.path}
+	}
+	// The identity was the same before the first byte was read, so it was so
+	// for all of them.
+	if f := r.same(n, r.tail.fd); f.errno != 0 || got < len(p) {
+		n.unstable = true
+		return 0, changed(n)
+	}
+	return got, failure{}
+}
+
+// reopen opens the file of n again, if it is still what it was.
+func (r *Run) reopen(n *node) (int, failure) {
+	fd, _, errno := r.walker.Open(n.path)
+	if errno != 0 {
+		n.unstable = true
+		return -1, changed(n)
+	}
+	if f := r.same(n, fd); f.errno != 0 {
+		_ = unix.Close(fd)
+		return -1, f
+	}
+	return fd, failure{}
+}
+
+func (r *Run) same(n *node, fd int) failure {
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil || identityOf(&st) != n.id {
+		n.unstable = true
+		return changed(n)
+	}
+	return failure{}
+}
+
+func changed(n *node) failure {
+	return failure{errno: syscall.EIO, reason: ReasonChanged, at: n.path}
 }

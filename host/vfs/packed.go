@@ -19,7 +19,7 @@ type PackedUnit struct {
 	Key    string
 	Value  []byte
 	Deps   []Dep
-	Files  []int // places in PackedUnits.Files
+	Files  []int // indexes into PackedUnits.Files
 	Looks  []PackedLook
 	Denied []Denial
 	Used   Usage
@@ -31,7 +31,7 @@ type PackedLook struct {
 	Type              fs.FileMode
 	Size              int64
 	Target            string
-	File              int // a place in PackedUnit.Files, or -1
+	File              int // an index into PackedUnit.Files, or -1
 	Err               *Error
 }
 
@@ -39,19 +39,19 @@ type PackedLook struct {
 // it.
 func (u *Units) Pack() PackedUnits {
 	p := PackedUnits{Rest: u.rest, Units: make([]PackedUnit, len(u.list))}
-	place := make(map[*unitFile]int)
+	index := make(map[*unitFile]int)
 	for i, unit := range u.list {
 		k := PackedUnit{Key: unit.key, Value: unit.value, Deps: unit.deps, Denied: unit.denied, Used: unit.used}
 		for _, f := range unit.files {
-			at, ok := place[f]
+			at, ok := index[f]
 			if !ok {
 				at = len(p.Files)
-				place[f] = at
+				index[f] = at
 				p.Files = append(p.Files, f.dep)
 			}
 			k.Files = append(k.Files, at)
 		}
-		for _, l := range unit.looks {
+		for _, l := range unit.answers {
 			k.Looks = append(k.Looks, PackedLook{
 				Verb: string(l.key.verb), Asked: l.key.path, Path: l.path, Type: l.info.Type, Size: l.info.Size,
 				Target: l.target, File: l.file, Err: l.err,
@@ -103,14 +103,14 @@ func (p *PackedUnit) unpack(files []*unitFile) (*unit, error) {
 		if l.File < -1 || l.File >= len(u.files) {
 			return nil, fmt.Errorf("packed unit %q looks at file %d of %d", p.Key, l.File, len(u.files))
 		}
-		k := unitLook{
-			key: lookKey{verb(l.Verb), l.Asked}, path: l.Path, info: Info{Type: l.Type, Size: l.Size},
+		k := unitAnswer{
+			key: question{verb(l.Verb), l.Asked}, path: l.Path, info: Info{Type: l.Type, Size: l.Size},
 			target: l.Target, file: l.File, err: l.Err,
 		}
 		if l.Err == nil {
 			k.info.Ino = inoOf(l.Path)
 		}
-		u.looks = append(u.looks, k)
+		u.answers = append(u.answers, k)
 	}
 	return u, nil
 }

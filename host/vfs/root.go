@@ -26,7 +26,7 @@ type RootOptions struct {
 	// working directory, for one. Links that lie in one of them don't lead the
 	// root out of it, nor over protected names; see LinkError.
 	Within []string
-	// Now tells the time, to know how young a file is; nil means time.Now.
+	// Now returns the time, to know how young a file is; nil means time.Now.
 	Now func() time.Time
 }
 
@@ -136,12 +136,12 @@ func (r *Root) Name() string { return filepath.Base(r.base.Path()) }
 
 // Way returns the absolute paths that decided where the root is, or that it
 // isn't there: of each link that was followed, and of the name at which the way
-// ended. Only their own last names may be links. Who watches them notices when
+// ended. Only their own last names may be links. Whoever watches them notices when
 // the root comes to be, or is elsewhere.
 func (r *Root) Way() []string { return r.way }
 
-// ID tells roots apart, also a directory from another that has taken its
-// place: only Dev and Ino are set.
+// ID identifies the directory itself, so that another one that has replaced it at
+// the same path has another ID. Only Dev and Ino are set.
 func (r *Root) ID() Identity { return Identity{Dev: r.id.Dev, Ino: r.id.Ino} }
 
 // Replaced reports whether the path that the root was opened by no longer
@@ -187,14 +187,14 @@ func (r *Root) release() {
 	}
 }
 
-// sees judges a path that was asked for.
-func (r *Root) sees(f *Filter, path string, s scope) sight {
-	v := f.sees(s)
+// visible judges a path that was asked for.
+func (r *Root) visible(f *Filter, path string, s scope) visibility {
+	v := f.visible(s)
 	if r.file != "" && path != "." && path != r.file {
-		v = sight{reason: ReasonNotInReads}
+		v = visibility{reason: ReasonNotInReads}
 	}
 	if path == "." {
-		return sight{dir: true}
+		return visibility{dir: true}
 	}
 	return v
 }

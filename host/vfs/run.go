@@ -2,7 +2,13 @@ package vfs
 
 import (
 	"io/fs"
+	"path"
+	"strings"
 	"sync"
+	"syscall"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
 
 	"waymark/internal/beneath"
 )
@@ -23,7 +29,7 @@ type Run struct {
 	dirs       map[string]struct{} // directories that led to one of them, or were listed
 	scopes     map[string]scope    // of directories, to judge the names in them
 	leaf       scope               // scratch
-	stepper    stepper
+	matcher    matcher
 	steady     map[string]bool // directories known not to have changed; see keepSteady
 	scopesSize int
 	tail       tailReader
@@ -43,11 +49,11 @@ type Run struct {
 // memory is what was asked, and what came out. A unit has one of its own, so
 // that its deps are complete by themselves.
 type memory struct {
-	looks  map[lookKey]*look
-	via    map[string]string // directories reached through links: asked → link-free
-	deps   []Dep             // without those of nodes
-	denied []Denial
-	opened []*node // nodes of files opened; the same may stand there twice
+	answers map[question]*answer
+	via     map[string]string // directories reached through links: asked → link-free
+	deps    []Dep             // without those of nodes
+	denied  []Denial
+	opened  []*node // nodes of files opened; the same may stand there twice
 }
 
 // Info is what a guest learns of a path: what a trace can hold, and no more.
@@ -79,12 +85,12 @@ func (r *Root) Begin(f *Filter, limits Limits) *Run {
 	run.tail.fd = -1
 	run.nodes = make(map[string]*node)
 	run.dirs = make(map[string]struct{})
-	run.stepper.most = maxWork
-	run.scopes = map[string]scope{".": f.scopeAt(r, &run.stepper)}
+	run.matcher.most = maxWork
+	run.scopes = map[string]scope{".": f.scopeAt(r, &run.matcher)}
 	return run
 }
 
-// Root returns the root that the run looks at.
+// Root returns the root that the run reads.
 func (r *Run) Root() *Root { return r.root }
 
 // Close ends the run: it waits for its goroutine and lets go of all
@@ -104,22 +110,22 @@ func (r *Run) Close() error {
 	return nil
 }
 
-// Stat looks at a path, through links.
+// Stat describes a path, through links.
 func (r *Run) Stat(name string) (Info, error) {
-	l := r.look(verbStat, name)
-	return l.info, l.error()
+	a := r.ask(verbStat, name)
+	return a.info, a.error()
 }
 
-// Lstat looks at a path; a link is a link.
+// Lstat describes a path; a link is described as a link.
 func (r *Run) Lstat(name string) (Info, error) {
-	l := r.look(verbLstat, name)
-	return l.info, l.error()
+	a := r.ask(verbLstat, name)
+	return a.info, a.error()
 }
 
 // Readlink returns a link's text as it is. EINVAL: not a link.
 func (r *Run) Readlink(name string) (string, error) {
-	l := r.look(verbReadlink, name)
-	return l.target, l.error()
+	a := r.ask(verbReadlink, name)
+	return a.target, a.error()
 }
 
 // Open opens a file or a directory, through links. A file is read right away,
@@ -128,9 +134,207 @@ func (r *Run) Open(name string) (*File, error) {
 	if !r.closed && r.over == nil && !r.chargeOpen() {
 		return nil, r.over
 	}
-	l := r.look(verbOpen, name)
-	if l.err != nil {
-		return nil, l.err
+	a := r.ask(verbOpen, name)
+	if a.err != nil {
+		return nil, a.err
 	}
-	return &File{run: r, look: l, unit: r.units.open}, nil
+	return &File{run: r, answer: a, unit: r.units.open}, nil
+}
+
+// verb is what a guest does with a path.
+type verb string
+
+const (
+	verbOpen     verb = "open"
+	verbStat     verb = "stat"
+	verbLstat    verb = "lstat"
+	verbReadlink verb = "readlink"
+)
+
+// question is what a guest or the host asks of a path.
+type question struct {
+	verb verb
+	path string
+}
+
+// usualNames is how many names a path may have at no extra charge.
+const usualNames = 16
+
+// answer is what came out of a question. It is remembered.
+type answer struct {
+	asked  string
+	path   string // link-free; "" when it wasn't reached
+	info   Info
+	node   *node  // of an opened file
+	target string // of a link
+	list   *listing
+	err    *Error
+	// unread: the answer of an adopted unit, whose file isn't kept. It is paid
+	// for, but has to be opened again.
+	unread bool
+}
+
+func (a *answer) error() error {
+	if a.err == nil {
+		return nil
+	}
+	return a.err
+}
+
+// ask answers a question, from memory if it was asked before.
+func (r *Run) ask(v verb, name string) *answer {
+	if err := r.usable(v, name); err != nil {
+		return &answer{err: err}
+	}
+	path, dirOnly, problem := cleanPath(name)
+	if problem.errno != 0 {
+		return &answer{err: problem.error(v, name)}
+	}
+	key := question{v, path}
+	if dirOnly {
+		key.path = path + "/"
+	}
+	known := r.answers[key]
+	if known != nil && !known.unread {
+		return known
+	}
+	a := &answer{asked: path}
+	if names := strings.Count(path, "/"); names > usualNames {
+		r.matcher.use(int64(names) * workPerEntry) // each may have to be opened
+	}
+	s := r.root.visible(r.filter, path, r.scopeOf(path))
+	if r.over != nil {
+		return &answer{err: r.over}
+	}
+	if !s.dir {
+		// Nothing is remembered of what isn't visible, and nothing charged:
+		// a guest may guess as long as it likes.
+		return &answer{err: r.deny(v, path, failure{errno: syscall.ENOENT, reason: s.reason})}
+	}
+	if known == nil && !r.chargeEntries(1+len(path)/128) {
+		return &answer{err: r.over}
+	}
+	f := r.fill(a, v, s, dirOnly)
+	if r.over != nil {
+		return &answer{err: r.over}
+	}
+	if f.errno != 0 {
+		a.info = Info{}
+		a.err = r.deny(v, path, f)
+	}
+	r.remember(key, a)
+	return a
+}
+
+func (r *Run) remember(key question, a *answer) {
+	if r.answers == nil {
+		r.answers = make(map[question]*answer)
+	}
+	r.answers[key] = a
+}
+
+// fill completes an answer with what the file system says.
+func (r *Run) fill(a *answer, v verb, s visibility, dirOnly bool) (f failure) {
+	follows := dirOnly || v == verbStat || v == verbOpen
+	switch {
+	case a.asked == ".":
+		a.path, a.info = ".", Info{Type: fs.ModeDir, Ino: inoOf(".")}
+	case v == verbOpen:
+		f = r.open(a, s.file && !dirOnly)
+	default:
+		f = r.stat(a, follows)
+	}
+	switch {
+	case f.errno != 0:
+		return f
+	case !a.info.IsDir() && dirOnly:
+		return failure{errno: syscall.ENOTDIR}
+	case !a.info.IsDir() && !s.file && (a.info.Type != fs.ModeSymlink || follows):
+		// Only a directory on the way is visible by this name.
+		return failure{errno: syscall.ENOENT, reason: ReasonNotInReads}
+	case v == verbReadlink:
+		return r.readlink(a)
+	}
+	return failure{}
+}
+
+func (r *Run) stat(a *answer, follows bool) (f failure) {
+	var st unix.Stat_t
+	a.path, f = r.follow(a.asked, follows, DepStat, func(path string) (string, syscall.Errno) {
+		if _, ok := r.dirs[path]; ok {
+			st.Mode = unix.S_IFDIR // an answer doesn't change during the run
+			return path, 0
+		}
+		at, errno := r.walker.Stat(path, &st)
+		if errno == 0 && follows && beneath.TypeOf(&st) == fs.ModeSymlink {
+			errno = unix.ELOOP
+		}
+		return at, errno
+	})
+	if f.errno != 0 {
+		return f
+	}
+	if n := r.nodes[a.path]; n != nil && n.failed.errno == 0 && beneath.TypeOf(&st) == 0 {
+		st.Size = n.id.Size // the size of what was read, whatever it is now
+	}
+	a.info = infoOf(a.path, &st)
+	size := int64(-1)
+	if a.info.Type == 0 || a.info.Type == fs.ModeSymlink {
+		size = st.Size
+	}
+	if _, known := r.dirs[a.path]; !known || r.units.open != nil {
+		r.record(Dep{Kind: DepStat, Path: a.path, Type: a.info.Type, Size: size})
+	}
+	return failure{}
+}
+
+func (r *Run) readlink(a *answer) failure {
+	if a.info.Type != fs.ModeSymlink {
+		return failure{errno: syscall.EINVAL}
+	}
+	target, at, errno := r.walker.Readlink(a.path)
+	if errno != 0 {
+		r.recordUnstable(at)
+		return failure{errno: errno, at: at}
+	}
+	r.record(Dep{Kind: DepLink, Path: a.path, Target: target})
+	a.target = target
+	return failure{}
+}
+
+func infoOf(path string, st *unix.Stat_t) Info {
+	i := Info{Type: beneath.TypeOf(st), Ino: inoOf(path)}
+	if i.Type == 0 || i.Type == fs.ModeSymlink {
+		i.Size = st.Size
+	}
+	return i
+}
+
+func (r *Run) usable(v verb, name string) *Error {
+	if r.closed {
+		return &Error{Op: string(v), Path: name, Errno: syscall.EBADF, Detail: "the run has ended"}
+	}
+	return r.over
+}
+
+// cleanPath checks and cleans every path that comes from outside; the package
+// comment has the rules. dirOnly says that the path had a trailing slash.
+func cleanPath(name string) (clean string, dirOnly bool, problem failure) {
+	switch {
+	case name == "":
+		return "", false, failure{errno: syscall.EINVAL, detail: "the path is empty"}
+	case len(name) > beneath.MaxPath:
+		return "", false, failure{errno: syscall.ENAMETOOLONG}
+	case !utf8.ValidString(name):
+		return "", false, failure{errno: syscall.EPERM, detail: "the path isn't UTF-8"}
+	case strings.IndexByte(name, 0) >= 0:
+		return "", false, failure{errno: syscall.EINVAL, detail: "the path holds a NUL"}
+	case name[0] == '/':
+		return "", false, failure{errno: syscall.EPERM, detail: "the path must be relative to the root"}
+	}
+	clean = path.Clean(name)
+	if clean == ".." || strings.HasPrefix(clean, "../") {
+		return "", false, failure{errno: syscall.EPERM, detail: "the path leaves the root"}
+	}
+	return clean, name[len(name)-1] == '/', failure{}
 }

@@ -6,7 +6,7 @@ type Secret struct {
 	// at any depth, in any case, together with everything below what it
 	// matches.
 	Pattern string
-	// What says what is kept secret.
+	// What describes what is kept secret.
 	What string
 }
 

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"waymark/internal/beneath"
 )
@@ -64,23 +67,23 @@ type Dep struct {
 	Unstable bool `json:"unstable,omitempty"`
 }
 
-// dep records an observation.
-func (r *Run) dep(d Dep) { r.deps = append(r.deps, d) }
+// record records an observation.
+func (r *Run) record(d Dep) { r.deps = append(r.deps, d) }
 
-// depFailed records that looking at a path failed.
-func (r *Run) depFailed(kind DepKind, path string, errno syscall.Errno) {
+// recordFailure records that looking at a path failed.
+func (r *Run) recordFailure(kind DepKind, path string, errno syscall.Errno) {
 	switch {
 	case errno == syscall.ENOENT:
-		r.dep(Dep{Kind: DepMissing, Path: path})
+		r.record(Dep{Kind: DepMissing, Path: path})
 	case lasting(errno):
-		r.dep(Dep{Kind: kind, Path: path, Errno: errno})
+		r.record(Dep{Kind: kind, Path: path, Errno: errno})
 	default:
-		r.unstable(path)
+		r.recordUnstable(path)
 	}
 }
 
-// unstable records that nothing is certain about a path.
-func (r *Run) unstable(path string) { r.dep(Dep{Kind: DepStat, Path: path, Unstable: true}) }
+// recordUnstable records that nothing is certain about a path.
+func (r *Run) recordUnstable(path string) { r.record(Dep{Kind: DepStat, Path: path, Unstable: true}) }
 
 // lasting reports whether an errno says something about the file rather than
 // about the moment, such as EMFILE does.
@@ -101,17 +104,17 @@ func (r *Run) Trace() []Dep {
 		deps = append(deps, *d)
 	}
 	for _, n := range r.nodes {
-		deps = append(deps, n.dep())
+		deps = append(deps, n.toDep())
 	}
 	return simplify(deps, r.dirs)
 }
 
-// simplify sorts deps and drops those that say nothing more than others. dirs
+// simplify sorts deps and drops those that others imply. dirs
 // are directories that others among deps have gone through.
 func simplify(deps []Dep, dirs map[string]struct{}) []Dep {
 	var read map[string]int64
 	for _, d := range deps {
-		if d.readIt() && len(deps) > 1 {
+		if d.isRead() && len(deps) > 1 {
 			if read == nil {
 				read = make(map[string]int64, len(deps))
 			}
@@ -133,19 +136,19 @@ func simplify(deps []Dep, dirs map[string]struct{}) []Dep {
 	return slices.CompactFunc(deps, func(a, b Dep) bool { return compareDeps(&a, &b) == 0 })
 }
 
-// readIt reports whether a dep is a file that was read.
-func (d *Dep) readIt() bool { return d.Kind == DepRead && d.Errno == 0 && !d.Unstable }
+// isRead reports whether a dep is a file that was read.
+func (d *Dep) isRead() bool { return d.Kind == DepRead && d.Errno == 0 && !d.Unstable }
 
-// listedIt reports whether a dep is a directory that was listed.
-func (d *Dep) listedIt() bool { return d.Kind == DepListed && d.Errno == 0 && !d.Unstable }
+// isListing reports whether a dep is a directory that was listed.
+func (d *Dep) isListing() bool { return d.Kind == DepListed && d.Errno == 0 && !d.Unstable }
 
-// sawDirs notes the directories on the way to a link-free path that was
+// addParents remembers the directories on the way to a link-free path that was
 // opened.
-func (r *Run) sawDirs(path string) { addDirs(r.dirs, path) }
+func (r *Run) addParents(path string) { addDirs(r.dirs, path) }
 
-// sawDir notes a directory that was listed, and those on the way to it.
-func (r *Run) sawDir(path string) {
-	r.sawDirs(path)
+// addDir remembers a directory that was listed, and those on the way to it.
+func (r *Run) addDir(path string) {
+	r.addParents(path)
 	r.dirs[path] = struct{}{}
 }
 
@@ -163,7 +166,7 @@ func addDirs(dirs map[string]struct{}, path string) {
 	}
 }
 
-// compareDeps orders deps; equal ones say the same.
+// compareDeps orders deps; it returns 0 for deps of the same observation.
 func compareDeps(a, b *Dep) int {
 	if c := strings.Compare(a.Path, b.Path); c != 0 {
 		return c
@@ -190,4 +193,43 @@ func compareBools(a, b bool) int {
 		return -1
 	}
 	return 1
+}
+
+// Identity is what the file system says of a file: when all of it is as it
+// was, and the file wasn't young, the content is as it was.
+type Identity struct {
+	Dev, Ino     uint64
+	Size         int64
+	Mtime, Ctime int64 // Unix time in ns
+}
+
+func identityOf(st *unix.Stat_t) Identity {
+	return Identity{
+		//nolint:unconvert // the types differ between platforms
+		Dev: uint64(st.Dev), Ino: uint64(st.Ino), Size: st.Size,
+		Mtime: st.Mtim.Nano(), Ctime: st.Ctim.Nano(),
+	}
+}
+
+func (id Identity) sameFile(other Identity) bool {
+	return id.Dev == other.Dev && id.Ino == other.Ino
+}
+
+// youngAge is how old a file's times must be to be trusted: on coarse clocks
+// (2 s on FAT, 1 s on older NFS) a second edit leaves them as they were.
+const youngAge = 2 * time.Second
+
+// young reports whether an edit after now could leave the identity as it is.
+func (id Identity) young(now time.Time) bool {
+	return now.UnixNano()-max(id.Mtime, id.Ctime) < int64(youngAge)
+}
+
+// inoOf makes a number of a link-free path (FNV-1a), so that a guest can
+// distinguish files without learning the real numbers, which no trace holds.
+func inoOf(path string) uint64 {
+	h := uint64(14695981039346656037)
+	for i := range len(path) {
+		h = (h ^ uint64(path[i])) * 1099511628211
+	}
+	return h | 1 // 0 means "unknown" to some guests
 }

@@ -3,6 +3,8 @@ package vfs
 import (
 	"slices"
 	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
 )
 
 // group says what a pattern is for; a trie can hold several groups.
@@ -17,15 +19,15 @@ const (
 )
 
 // trie holds patterns by their segments. Matching goes down name by name with
-// a state, so the cost of a name doesn't grow with its depth, and hardly with
-// the number of patterns. Immutable once built.
+// a state, so that the cost of a name doesn't grow with its depth, and hardly
+// with the number of patterns. It is immutable once built.
 type trie struct {
 	nodes []trieNode // the first is the top
 }
 
-// place is the place of a node in its trie. The top is nobody's child: 0 stands
+// nodeID is the index of a node in its trie. The top is nobody's child: 0 stands
 // for none.
-type place int32
+type nodeID int32
 
 type trieNode struct {
 	names []nameEdge // in order of the names
@@ -34,7 +36,7 @@ type trieNode struct {
 	shorts []globEdge
 	// deep is the node behind a "**"; it stays in the state for good, since
 	// "**" takes any number of names. It has no deep itself.
-	deep   place
+	deep   nodeID
 	isDeep bool
 	// ends are the groups with a pattern that ends here, below those with a
 	// pattern that goes on.
@@ -43,16 +45,16 @@ type trieNode struct {
 
 type nameEdge struct {
 	name string
-	next place
+	next nodeID
 }
 
 type globEdge struct {
 	glob glob
-	next place
+	next nodeID
 }
 
 // named returns the node behind a literal name.
-func (n *trieNode) named(name string) (next place) {
+func (n *trieNode) named(name string) (next nodeID) {
 	low, high := 0, len(n.names)
 	for low < high {
 		mid := (low + high) / 2
@@ -72,31 +74,31 @@ func (n *trieNode) named(name string) (next place) {
 // the others there.
 type trieBuilder struct {
 	nodes []trieNode
-	edges map[edgeKey]place
+	edges map[edgeKey]nodeID
 	bytes int // of the segments
 }
 
 type edgeKey struct {
-	from    place
+	from    nodeID
 	segment string // for a literal, the name that it matches, however it is spelled
 	literal bool
-	to      place // set for short: a segment may lead to several nodes then
+	to      nodeID // set for short: a segment may lead to several nodes then
 }
 
 func newTrieBuilder() *trieBuilder {
-	return &trieBuilder{nodes: make([]trieNode, 1), edges: make(map[edgeKey]place)}
+	return &trieBuilder{nodes: make([]trieNode, 1), edges: make(map[edgeKey]nodeID)}
 }
 
 // insert adds a pattern.
 func (b *trieBuilder) insert(segments []string, g group) {
-	n := place(0)
+	n := nodeID(0)
 	for _, s := range segments {
 		n = b.child(n, s, g)
 	}
 	b.end(n, g)
 }
 
-func (b *trieBuilder) end(at place, g group) {
+func (b *trieBuilder) end(at nodeID, g group) {
 	n := &b.nodes[at]
 	n.ends |= g
 	if n.isDeep {
@@ -106,7 +108,7 @@ func (b *trieBuilder) end(at place, g group) {
 
 // child returns the node behind a segment below another, and makes it if need
 // be, for a pattern of a group.
-func (b *trieBuilder) child(from place, segment string, g group) place {
+func (b *trieBuilder) child(from nodeID, segment string, g group) nodeID {
 	b.nodes[from].below |= g
 	if segment == "**" {
 		if b.nodes[from].isDeep {
@@ -139,7 +141,7 @@ func (b *trieBuilder) child(from place, segment string, g group) place {
 
 // short adds another way from a node to one of its children, for names with a
 // tilde only.
-func (b *trieBuilder) short(from, to place, segment string) {
+func (b *trieBuilder) short(from, to nodeID, segment string) {
 	key := edgeKey{from: from, segment: segment, to: to}
 	if b.edges[key] == 0 {
 		b.edges[key] = to
@@ -147,10 +149,10 @@ func (b *trieBuilder) short(from, to place, segment string) {
 	}
 }
 
-func (b *trieBuilder) node(segment string) place {
+func (b *trieBuilder) node(segment string) nodeID {
 	b.nodes = append(b.nodes, trieNode{})
 	b.bytes += len(segment)
-	return place(len(b.nodes) - 1) //nolint:gosec // an allowance bounds it
+	return nodeID(len(b.nodes) - 1) //nolint:gosec // an allowance bounds it
 }
 
 // build returns the trie. The builder is of no use any more.
@@ -166,16 +168,16 @@ func (b *trieBuilder) build() *trie {
 
 // state is where the patterns of a trie stand after the names so far.
 type state struct {
-	nodes []place // each once
-	// ends are the groups that match the names so far; onWay those, and those
+	nodes []nodeID // each once
+	// ends are the groups that match the names so far; viable those, and those
 	// that can match something below.
-	ends, onWay group
+	ends, viable group
 }
 
-// stepper moves states on from name to name, and counts what that costs. The
+// matcher moves states on from name to name, and counts what that costs. The
 // cost of a step is linear in the nodes of the state and their edges, since it
 // marks the nodes that it has reached. It belongs to one goroutine.
-type stepper struct {
+type matcher struct {
 	marks []uint32 // by node: the round that reached it last
 	round uint32
 
@@ -183,7 +185,7 @@ type stepper struct {
 	// spent is set and every step ends in an empty state, which means nothing.
 	work, most int64
 	spent      bool
-	// charge, unless nil, is told of units as they are used.
+	// charge, unless nil, is called with units as they are used.
 	charge  func(units int64)
 	charged int64
 }
@@ -197,7 +199,7 @@ const pairsPerUnit = 16
 const chargeEvery = 1 << 13
 
 // begin begins a round, in which no node of t is marked.
-func (p *stepper) begin(t *trie) {
+func (p *matcher) begin(t *trie) {
 	if len(p.marks) < len(t.nodes) {
 		p.marks, p.round = make([]uint32, len(t.nodes)), 0
 	}
@@ -207,13 +209,13 @@ func (p *stepper) begin(t *trie) {
 	}
 }
 
-func (p *stepper) add(t *trie, s *state, at place) {
+func (p *matcher) add(t *trie, s *state, at nodeID) {
 	for p.marks[at] != p.round {
 		p.marks[at] = p.round
 		n := &t.nodes[at]
 		s.nodes = append(s.nodes, at)
 		s.ends |= n.ends
-		s.onWay |= n.ends | n.below
+		s.viable |= n.ends | n.below
 		if n.deep == 0 {
 			return
 		}
@@ -222,7 +224,7 @@ func (p *stepper) add(t *trie, s *state, at place) {
 }
 
 // start is the state at the root directory.
-func (p *stepper) start(t *trie) (s state) {
+func (p *matcher) start(t *trie) (s state) {
 	if len(t.nodes) > 1 { // else there are no patterns
 		p.begin(t)
 		p.add(t, &s, 0)
@@ -233,13 +235,13 @@ func (p *stepper) start(t *trie) (s state) {
 // begun is the state at a root directory of patterns that may begin above it:
 // s is where they stand after the names there. What has ended by then counts
 // for nothing.
-func (p *stepper) begun(t *trie, s state) (begun state) {
+func (p *matcher) begun(t *trie, s state) (begun state) {
 	p.begin(t)
 	for _, at := range s.nodes {
 		if n := &t.nodes[at]; n.ends == 0 {
 			p.marks[at] = p.round
 			begun.nodes = append(begun.nodes, at)
-			begun.onWay |= n.below
+			begun.viable |= n.below
 		}
 	}
 	p.add(t, &begun, 0)
@@ -247,13 +249,13 @@ func (p *stepper) begun(t *trie, s state) (begun state) {
 }
 
 // step is the state after one more name. dst lends its memory.
-func (p *stepper) step(t *trie, s, dst state, name string) state {
+func (p *matcher) step(t *trie, s, dst state, name string) state {
 	dst = state{nodes: dst.nodes[:0]}
 	if len(s.nodes) == 0 || p.spent {
 		return dst
 	}
 	if cap(dst.nodes) == 0 {
-		dst.nodes = make([]place, 0, len(s.nodes)+2)
+		dst.nodes = make([]nodeID, 0, len(s.nodes)+2)
 	}
 	p.begin(t)
 	tilde := strings.IndexByte(name, '~') >= 0
@@ -277,7 +279,7 @@ func (p *stepper) step(t *trie, s, dst state, name string) state {
 	return dst
 }
 
-func (p *stepper) match(t *trie, dst *state, edges []globEdge, name string) {
+func (p *matcher) match(t *trie, dst *state, edges []globEdge, name string) {
 	for i := range edges {
 		e := &edges[i]
 		p.use(e.glob.cost(name))
@@ -287,7 +289,7 @@ func (p *stepper) match(t *trie, dst *state, edges []globEdge, name string) {
 	}
 }
 
-func (p *stepper) use(units int64) {
+func (p *matcher) use(units int64) {
 	p.work += units
 	if p.work-p.charged >= chargeEvery {
 		p.settle()
@@ -295,11 +297,84 @@ func (p *stepper) use(units int64) {
 }
 
 // settle charges what has been used since it was last charged.
-func (p *stepper) settle() {
+func (p *matcher) settle() {
 	units := p.work - p.charged
 	p.charged = p.work
 	p.spent = p.spent || p.most > 0 && p.work > p.most
 	if p.charge != nil && units > 0 {
 		p.charge(units)
 	}
+}
+
+// glob matches one name.
+type glob struct {
+	segment string
+	// star is the index of the only star when nothing else is special, else -1.
+	star int
+}
+
+func newGlob(segment string) glob {
+	if i := strings.IndexByte(segment, '*'); i >= 0 && !strings.ContainsAny(segment[:i]+segment[i+1:], `*?[\`) {
+		return glob{segment, i}
+	}
+	return glob{segment, -1}
+}
+
+// match takes at most as many comparisons as the product of the lengths: a
+// segment has no braces, and of its stars only the last may have to be tried
+// again.
+func (g *glob) match(name string) bool {
+	if g.star >= 0 {
+		return len(name) >= len(g.segment)-1 &&
+			strings.HasPrefix(name, g.segment[:g.star]) && strings.HasSuffix(name, g.segment[g.star+1:])
+	}
+	return doublestar.MatchUnvalidated(g.segment, name)
+}
+
+// cost is what match takes at most, in units of work.
+func (g *glob) cost(name string) int64 {
+	if g.star >= 0 {
+		return 1
+	}
+	return 1 + int64(len(g.segment))*int64(len(name))/pairsPerUnit
+}
+
+// literal returns the one name that a segment matches, if it isn't a glob.
+func literal(segment string) (name string, ok bool) {
+	if !strings.ContainsAny(segment, `*?[\`) {
+		return segment, true
+	}
+	if strings.ContainsAny(segment, `*?[`) {
+		return "", false
+	}
+	var b strings.Builder
+	for i := 0; i < len(segment); i++ {
+		if segment[i] == '\\' {
+			i++
+		}
+		b.WriteByte(segment[i])
+	}
+	return b.String(), true
+}
+
+// oneStar makes one star of several inside of a name, where they mean the
+// same.
+func oneStar(segment string) string {
+	if segment == "**" || !strings.Contains(segment, "**") {
+		return segment
+	}
+	var b strings.Builder
+	from, star := 0, -2
+	scanPattern(segment, func(i int) bool {
+		if segment[i] == '*' {
+			if i == star+1 {
+				b.WriteString(segment[from:i])
+				from = i + 1
+			}
+			star = i
+		}
+		return true
+	})
+	b.WriteString(segment[from:])
+	return b.String()
 }

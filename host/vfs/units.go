@@ -3,11 +3,140 @@ package vfs
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"io/fs"
+	"iter"
 	"slices"
 	"strings"
 	"syscall"
 )
+
+// Misuse of units.
+var (
+	// ErrUnitOpen: a unit begins inside of another. Neither is remembered.
+	ErrUnitOpen = errors.New("a unit is open already: units don't nest")
+	// ErrNoUnit: a unit ends that hasn't begun, or was remembered.
+	ErrNoUnit = errors.New("no unit is open")
+)
+
+// unitKeeper holds the units of a run.
+type unitKeeper struct {
+	known *Units   // of an earlier run, re-checked; nil for none
+	open  *newUnit // nil outside of units
+	done  []doneUnit
+	// charged are the files of adopted units that aren't nodes, since their
+	// bytes are charged once.
+	charged map[string]bool
+}
+
+// newUnit is a unit that is computed by this run.
+type newUnit struct {
+	key   string
+	outer memory // the run's own, put aside while the unit is open
+	// used and loaded are what the run had used when the unit began, and after
+	// its end what the unit has used.
+	used   Usage
+	loaded int64
+	// foreign says that a file was used which had been opened before the unit
+	// began. What the unit depends on isn't known then.
+	foreign bool
+
+	value []byte // nil: not to be remembered
+	memory
+}
+
+// doneUnit is a unit of this run; one field is set.
+type doneUnit struct {
+	computed *newUnit
+	adopted  *unit
+}
+
+// Recall gives a run the units of an earlier run of the same resolver, with the
+// same request and filter, as CheckUnits returned them. Call it before anything
+// is asked.
+func (r *Run) Recall(known *Units) { r.units.known = known }
+
+// BeginUnit begins a unit: a part of the run whose result, its value, depends
+// on nothing but its key and what is asked of the run until EndUnit. When an
+// earlier run left a value for this key that holds and has at most room bytes,
+// BeginUnit returns it, and the unit is over: what it depended on counts as
+// observed by this run, and files as read. Else it returns nil.
+//
+// In a unit everything but the content of files is looked at anew, so that
+// what it depends on is known apart from the rest; one that uses a File opened
+// before it isn't remembered. After it, all that it saw is remembered for the
+// rest of the run.
+//
+// # Errors
+//
+// ErrUnitOpen, which also drops the unit that is open; that of a limit or of a
+// closed run.
+func (r *Run) BeginUnit(key string, room int) (value []byte, err error) {
+	if err := r.usable("begin unit", "."); err != nil {
+		return nil, err
+	}
+	if r.units.open != nil {
+		r.DropUnit()
+		return nil, ErrUnitOpen
+	}
+	if !r.chargeEntries(1 + len(key)/128) {
+		return nil, r.over
+	}
+	if u := r.units.known.find(key); u != nil && len(u.value) <= room && r.adopt(u) {
+		return u.value, r.Err()
+	}
+	if r.over != nil {
+		return nil, r.over
+	}
+	r.units.open = &newUnit{key: key, outer: r.memory, used: r.used, loaded: r.loaded}
+	r.memory = memory{}
+	return nil, nil
+}
+
+// EndUnit ends a unit and remembers its value; of an empty one nothing is
+// remembered. The value is kept: don't change it.
+//
+// # Errors
+//
+// ErrNoUnit.
+func (r *Run) EndUnit(value []byte) error {
+	u := r.units.open
+	if u == nil {
+		return ErrNoUnit
+	}
+	r.units.open = nil
+	u.memory, r.memory, u.outer = r.memory, u.outer, memory{}
+	for key, a := range u.answers {
+		r.rememberNew(key, a)
+	}
+	for _, d := range u.denied {
+		r.denied = appendDenial(r.denied, d)
+	}
+	if len(value) > 0 && !u.foreign {
+		u.value = value
+	}
+	u.loaded = r.loaded - u.loaded
+	u.used = Usage{
+		Opens: r.used.Opens - u.used.Opens, Entries: r.used.Entries - u.used.Entries,
+		ReadBytes: r.used.ReadBytes - u.used.ReadBytes - u.loaded,
+	}
+	r.units.done = append(r.units.done, doneUnit{computed: u})
+	return nil
+}
+
+// DropUnit ends a unit of which nothing is to be remembered, if one is open.
+func (r *Run) DropUnit() {
+	if r.units.open != nil {
+		_ = r.EndUnit(nil) // one is open
+	}
+}
+
+// rememberNew remembers an answer, unless there is one.
+func (r *Run) rememberNew(key question, a *answer) {
+	if _, ok := r.answers[key]; !ok {
+		r.remember(key, a)
+	}
+}
 
 // Units is what a run leaves for the next one: its trace in parts, each unit's
 // apart from the rest, with the units' values. It is immutable.
@@ -19,13 +148,13 @@ type Units struct {
 
 // unit is a remembered unit. It is immutable.
 type unit struct {
-	key    string
-	value  []byte
-	deps   []Dep // without those of files
-	files  []*unitFile
-	looks  []unitLook
-	denied []Denial
-	used   Usage // what computing it costs, without the bytes of files
+	key     string
+	value   []byte
+	deps    []Dep // without those of files
+	files   []*unitFile
+	answers []unitAnswer
+	denied  []Denial
+	used    Usage // what computing it costs, without the bytes of files
 }
 
 // unitFile is a file that units have read; several may share it.
@@ -37,9 +166,9 @@ type unitFile struct {
 	kept bool
 }
 
-// unitLook is an answer that a unit got.
-type unitLook struct {
-	key    lookKey
+// unitAnswer is an answer that a unit got.
+type unitAnswer struct {
+	key    question
 	path   string // link-free
 	info   Info
 	target string
@@ -65,7 +194,7 @@ func (u *Units) joined() []Dep {
 			deps = append(deps, f.dep)
 		}
 	}
-	return simplify(deps, walked(deps))
+	return simplify(deps, dirsOf(deps))
 }
 
 func (u *Units) find(key string) *unit {
@@ -162,30 +291,30 @@ func (d *newUnit) build(number int) *unit {
 		if n.slotOf == number {
 			continue // it stood there before
 		}
-		f := n.asFile()
+		f := n.toFile()
 		if f == nil {
 			return nil
 		}
 		n.slot, n.slotOf = len(u.files), number
 		u.files = append(u.files, f)
 	}
-	u.deps = u.own(d.deps)
-	u.looks = make([]unitLook, 0, len(d.looks))
-	for key, l := range d.looks {
-		k := unitLook{key: key, path: l.path, info: l.info, target: l.target, file: -1, err: l.err}
-		if l.node != nil {
-			k.file = l.node.slot // every node looked at is among those opened
+	u.deps = u.ownDeps(d.deps)
+	u.answers = make([]unitAnswer, 0, len(d.answers))
+	for key, a := range d.answers {
+		k := unitAnswer{key: key, path: a.path, info: a.info, target: a.target, file: -1, err: a.err}
+		if a.node != nil {
+			k.file = a.node.slot // every node looked at is among those opened
 		}
-		u.looks = append(u.looks, k)
+		u.answers = append(u.answers, k)
 	}
-	slices.SortFunc(u.looks, func(a, b unitLook) int {
+	slices.SortFunc(u.answers, func(a, b unitAnswer) int {
 		return cmp.Or(strings.Compare(a.key.path, b.key.path), strings.Compare(string(a.key.verb), string(b.key.verb)))
 	})
 	return u
 }
 
-// own simplifies the deps of a unit by what the unit itself has read.
-func (u *unit) own(deps []Dep) []Dep {
+// ownDeps simplifies the deps of a unit by what the unit itself has read.
+func (u *unit) ownDeps(deps []Dep) []Dep {
 	if len(deps) == 0 {
 		return nil
 	}
@@ -193,18 +322,18 @@ func (u *unit) own(deps []Dep) []Dep {
 	for _, f := range u.files {
 		all = append(all, f.dep)
 	}
-	all = simplify(all, walked(all))
-	return slices.DeleteFunc(all, func(d Dep) bool { return d.readIt() })
+	all = simplify(all, dirsOf(all))
+	return slices.DeleteFunc(all, func(d Dep) bool { return d.isRead() })
 }
 
-// walked are the directories that checking deps goes through.
-func walked(deps []Dep) map[string]struct{} {
+// dirsOf returns the directories that checking deps goes through.
+func dirsOf(deps []Dep) map[string]struct{} {
 	dirs := make(map[string]struct{})
 	for i := range deps {
 		switch d := &deps[i]; {
-		case d.readIt():
+		case d.isRead():
 			addDirs(dirs, d.Path)
-		case d.listedIt():
+		case d.isListing():
 			addDirs(dirs, d.Path)
 			dirs[d.Path] = struct{}{}
 		}
@@ -224,7 +353,7 @@ func (r *Run) updated(u *unit) *unit {
 			}
 			continue
 		}
-		now := n.asFile()
+		now := n.toFile()
 		if f.kept || now == nil || !now.kept || !bytes.Equal(now.dep.Hash, f.dep.Hash) || now.dep.ID.Size != f.dep.ID.Size {
 			continue
 		}
@@ -248,10 +377,10 @@ func (u *unit) with(deps []Dep, files []*unitFile) *unit {
 	return &next
 }
 
-// asFile is the form in which units keep a node, or nil if it can't hold. The
+// toFile is the form in which units keep a node, or nil if it can't hold. The
 // hashes must be there.
-func (n *node) asFile() *unitFile {
-	d := n.dep()
+func (n *node) toFile() *unitFile {
+	d := n.toDep()
 	if d.Unstable {
 		return nil
 	}
@@ -262,4 +391,128 @@ func (n *node) asFile() *unitFile {
 		}
 	}
 	return n.file
+}
+
+// adopt makes a unit of an earlier run part of this one: as if it had been
+// computed just when it was re-checked. It fails when the run has meanwhile
+// seen something else of one of its files.
+func (r *Run) adopt(u *unit) bool {
+	for _, f := range u.files {
+		if !r.agrees(f) {
+			return false
+		}
+	}
+	r.used.Opens += u.used.Opens
+	if !r.within(r.used.Opens <= r.limits.Opens, "opens", int64(r.limits.Opens)) ||
+		!r.chargeEntries(u.used.Entries) || !r.chargeBytes(u.used.ReadBytes) {
+		return false
+	}
+	for _, f := range u.files {
+		if !r.adoptFile(f) {
+			return false
+		}
+	}
+	for i := range u.deps {
+		if d := &u.deps[i]; d.isListing() {
+			r.addDir(d.Path)
+		}
+	}
+	for i := range u.answers {
+		r.adoptAnswer(u, &u.answers[i])
+	}
+	for _, d := range u.denied {
+		r.denied = appendDenial(r.denied, d)
+	}
+	r.units.done = append(r.units.done, doneUnit{adopted: u})
+	return true
+}
+
+// agrees reports whether a file is what the run has seen of it, if anything.
+func (r *Run) agrees(f *unitFile) bool {
+	n := r.nodes[f.dep.Path]
+	switch {
+	case n == nil:
+		return !f.kept || int64(len(f.data)) == min(f.dep.ID.Size, r.limits.KeepBytes)
+	case n.file == f:
+		return !n.unstable
+	case n.unstable || n.failed.errno != 0 || n.id.Size != f.dep.ID.Size:
+		return false
+	case n.whole && f.dep.Hash != nil:
+		r.hashing.Wait()
+		return bytes.Equal(n.sum[:], f.dep.Hash)
+	}
+	return n.id == f.dep.ID && !n.young && !f.dep.Young
+}
+
+// adoptFile makes a file one that the run has read. Its bytes are charged as if it
+// had been.
+func (r *Run) adoptFile(f *unitFile) bool {
+	path := f.dep.Path
+	if r.nodes[path] != nil || r.units.charged[path] {
+		return true
+	}
+	size := min(f.dep.ID.Size, r.limits.KeepBytes)
+	r.loaded += size
+	if !r.chargeBytes(size) {
+		return false
+	}
+	r.addParents(path)
+	if !f.kept {
+		if r.units.charged == nil {
+			r.units.charged = make(map[string]bool)
+		}
+		r.units.charged[path] = true
+		return true
+	}
+	n := &node{path: path, id: f.dep.ID, young: f.dep.Young, data: f.data, file: f}
+	if f.dep.Hash != nil {
+		n.whole = true
+		copy(n.sum[:], f.dep.Hash)
+	}
+	r.nodes[path] = n
+	return true
+}
+
+// adoptAnswer remembers an answer that a unit got.
+func (r *Run) adoptAnswer(u *unit, k *unitAnswer) {
+	a := &answer{asked: k.key.path, path: k.path, info: k.info, target: k.target, err: k.err}
+	if len(a.asked) > 1 { // all but "."
+		a.asked = strings.TrimSuffix(a.asked, "/")
+	}
+	if k.file >= 0 {
+		a.node = r.nodes[u.files[k.file].dep.Path]
+		a.unread = a.node == nil
+	}
+	r.rememberNew(k.key, a)
+}
+
+// observed gives the deps of the run and of its units, as far as they aren't
+// those of nodes.
+func (r *Run) observed() iter.Seq[*Dep] {
+	return func(yield func(*Dep) bool) {
+		more := eachDep(r.deps, yield)
+		if u := r.units.open; u != nil {
+			more = more && eachDep(u.outer.deps, yield)
+		}
+		for i := 0; i < len(r.units.done) && more; i++ {
+			u := r.units.done[i].adopted
+			if u == nil {
+				more = eachDep(r.units.done[i].computed.deps, yield)
+				continue
+			}
+			more = eachDep(u.deps, yield)
+			for k := 0; k < len(u.files) && more; k++ {
+				more = yield(&u.files[k].dep)
+			}
+		}
+	}
+}
+
+func eachDep(deps []Dep, yield func(*Dep) bool) bool {
+	for i := range deps {
+		if !yield(&deps[i]) {
+			return false
+		}
+	}
+	return true
 }

@@ -11,22 +11,13 @@ import (
 	"waymark/internal/beneath"
 )
 
-// failure is why an operation on one path failed; the zero value is success.
-type failure struct {
-	errno  syscall.Errno
-	at     string // the link-free path where it happened, if any
-	reason Reason
-	detail string
-}
-
 // attempt does one operation on a link-free path.
 type attempt func(path string) (at string, errno syscall.Errno)
 
-// follow does try at the place that name leads to: plainly if there is no
-// link on the way, else by resolving the links first. A failure has been
-// recorded in the trace, with kind where it is try's own; to record try's
-// success is left to the caller. With last set, the last name is followed
-// too.
+// follow calls try with the path that name leads to. It calls it with name
+// itself, and resolves links only when try meets one. A failure is recorded in
+// the trace, with kind where it is try's own; to record a success is left to the
+// caller. With last set, the last name is followed too.
 func (r *Run) follow(name string, last bool, kind DepKind, try attempt) (path string, f failure) {
 	dir, base := ".", "."
 	if name != "." {
@@ -52,11 +43,11 @@ func (r *Run) follow(name string, last bool, kind DepKind, try attempt) (path st
 		case errno == 0:
 			return path, failure{}
 		case !beneath.MaybeLink(errno):
-			r.depFailed(kind, at, errno)
+			r.recordFailure(kind, at, errno)
 			return path, failure{errno: errno, at: at}
 		}
 	}
-	r.unstable(path)
+	r.recordUnstable(path)
 	return path, failure{errno: syscall.ELOOP, detail: "the links kept changing"}
 }
 
@@ -101,7 +92,7 @@ func (r *Run) guarded(path string) failure {
 func (r *Run) canonical(cur, rest string, last bool) (path string, dirOnly bool, f failure) {
 	var up, links int // up counts how many names above the root we are
 	for rest != "" {
-		r.stepper.use(workPerEntry + int64(len(cur))) // a link can hold thousands of names
+		r.matcher.use(workPerEntry + int64(len(cur))) // a link can hold thousands of names
 		if !r.chargeEntries(1) {
 			return cur, false, failure{errno: syscall.EIO, reason: ReasonLimit}
 		}
@@ -140,7 +131,7 @@ func (r *Run) canonical(cur, rest string, last bool) (path string, dirOnly bool,
 		case errno != 0:
 			return next, false, r.stopped(at, errno)
 		}
-		r.dep(Dep{Kind: DepLink, Path: next, Target: target})
+		r.record(Dep{Kind: DepLink, Path: next, Target: target})
 		if links++; links > beneath.MaxLinks {
 			return next, false, failure{errno: syscall.ELOOP}
 		}
@@ -173,10 +164,10 @@ func (r *Run) stopped(at string, errno syscall.Errno) failure {
 		if f := r.mustBeDir(at); f.errno != 0 {
 			return f
 		}
-		r.unstable(at)
+		r.recordUnstable(at)
 		return failure{errno: syscall.ELOOP, at: at, detail: "the links kept changing"}
 	}
-	r.depFailed(DepStat, at, errno)
+	r.recordFailure(DepStat, at, errno)
 	return failure{errno: errno, at: at}
 }
 
@@ -188,11 +179,11 @@ func (r *Run) mustBeDir(path string) failure {
 	}
 	var st unix.Stat_t
 	if at, errno := r.walker.Stat(path, &st); errno != 0 {
-		r.depFailed(DepStat, at, errno)
+		r.recordFailure(DepStat, at, errno)
 		return failure{errno: errno, at: at}
 	}
 	typ := beneath.TypeOf(&st)
-	r.dep(Dep{Kind: DepStat, Path: path, Type: typ, Size: -1})
+	r.record(Dep{Kind: DepStat, Path: path, Type: typ, Size: -1})
 	switch typ {
 	case fs.ModeDir:
 		return failure{}

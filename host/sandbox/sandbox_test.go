@@ -273,10 +273,10 @@ func TestFileLimitEndsTheRun(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, door := range []string{"wasi", "fs"} {
-		_, err := ask(t.Context(), t, m, openRun(t, dir, vfs.Limits{Entries: 2}), door, map[string]any{"op": "list", "path": "2e"})
+	for _, resolver := range []string{"wasi", "fs"} {
+		_, err := ask(t.Context(), t, m, openRun(t, dir, vfs.Limits{Entries: 2}), resolver, map[string]any{"op": "list", "path": "2e"})
 		if !errors.Is(err, sandbox.ErrLimit) || !strings.Contains(err.Error(), "entries = 2") {
-			t.Errorf("%s: error %v, want %v", door, err, sandbox.ErrLimit)
+			t.Errorf("%s: error %v, want %v", resolver, err, sandbox.ErrLimit)
 		}
 	}
 }

@@ -28,7 +28,7 @@ func TestTrace(t *testing.T) {
 	dir := vfstest.Build(t, []string{"AGENTS.md = a", "CLAUDE.md -> AGENTS.md", "skills -> store", "store/foo/SKILL.md = s", "README.md = r", "fifo |", "f = x", "esc -> ../out/x"})
 	config := vfstest.Config{Dir: dir, View: vfs.View{Reads: []string{"AGENTS.md", "CLAUDE.md", "skills/*/SKILL.md", "fifo", "f", "esc", "no/**"}}}
 	_, _, run := begin(t, config)
-	d := door{run}
+	d := direct{run}
 	d.Stat("AGENTS.md")
 	d.Read("CLAUDE.md", 0, 10)
 	d.List("skills")
@@ -136,7 +136,7 @@ func TestYoungFiles(t *testing.T) {
 	config := everything(dir)
 	config.Options.Now = func() time.Time { return now }
 	root, filter, run := begin(t, config)
-	d := door{run}
+	d := direct{run}
 	d.Read("a", 0, 1)
 	deps := run.Trace()
 	if len(deps) != 1 || !deps[0].Young {
@@ -150,7 +150,7 @@ func TestYoungFiles(t *testing.T) {
 	// An edit that leaves the identity as it was, as on a coarse clock.
 	write(t, filepath.Join(dir, "a"), "y")
 	_, _, later := begin(t, config)
-	door{later}.Read("a", 0, 1)
+	direct{later}.Read("a", 0, 1)
 	forged := slices.Clone(deps)
 	forged[0].ID = later.Trace()[0].ID
 	if root.Check(filter, forged).Fresh {
@@ -170,7 +170,7 @@ func TestYoungDirectories(t *testing.T) {
 	config := vfstest.Config{Dir: dir, View: vfs.View{Reads: []string{"d/[a-c]"}}}
 	config.Options.Now = func() time.Time { return now }
 	root, filter, run := begin(t, config)
-	door{run}.List("d")
+	direct{run}.List("d")
 	deps := run.Trace()
 	if len(deps) != 1 || !deps[0].Young {
 		t.Fatalf("got %+v, want one young dep", deps)
@@ -208,7 +208,7 @@ func observeAll(run *vfs.Run, names []string) string {
 
 func observeNames(run *vfs.Run, names []string) string {
 	var b strings.Builder
-	d := door{run}
+	d := direct{run}
 	for _, n := range names {
 		data, e1 := d.Read(n, 0, 100_000)
 		list, e2 := d.List(n)

@@ -141,7 +141,7 @@ func TestRespelled(t *testing.T) {
 			}
 		}
 		up, name := filepath.Split("d/" + path)
-		if list, errno := (door{run}).List(up); errno == "" && slices.ContainsFunc(list, func(e vfstest.Entry) bool { return e.Name == name }) {
+		if list, errno := (direct{run}).List(up); errno == "" && slices.ContainsFunc(list, func(e vfstest.Entry) bool { return e.Name == name }) {
 			t.Errorf("round %d: %q is listed", round, path)
 		}
 	}

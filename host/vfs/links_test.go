@@ -350,7 +350,7 @@ func TestSwappedWays(t *testing.T) {
 			}
 			opened++
 			run := root.Begin(filter, vfs.Limits{})
-			if got, _ := (door{run}).Read("f", 0, 100); string(got) != "" && string(got) != "fine" {
+			if got, _ := (direct{run}).Read("f", 0, 100); string(got) != "" && string(got) != "fine" {
 				t.Errorf("%s: read %q in %s", path, got, root.Path())
 			}
 			_, _ = run.Close(), root.Close()

@@ -48,7 +48,7 @@ func TestSwaps(t *testing.T) {
 			for i := 0; i < 1500 || swaps.Load() < 300; i++ {
 				run := root.Begin(filter, vfs.Limits{})
 				for _, name := range []string{"AGENTS.md", "dir/file", "dir/sub/file"} {
-					got, _ := door{run}.Read(name, 0, 100)
+					got, _ := direct{run}.Read(name, 0, 100)
 					if s := string(got); s != "" && s != "fine" {
 						t.Errorf("%s: read %q", name, s)
 					}
@@ -56,7 +56,7 @@ func TestSwaps(t *testing.T) {
 						t.Errorf("%s: the guest saw %q, the host %q", name, got, c.Data)
 					}
 				}
-				list, _ := door{run}.List("dir")
+				list, _ := direct{run}.List("dir")
 				for _, e := range list {
 					if strings.Contains(e.Name, "secret") {
 						t.Errorf("listed %v", list)
@@ -94,7 +94,7 @@ func TestRewrites(t *testing.T) {
 	})
 	for range 1000 {
 		run := root.Begin(filter, vfs.Limits{})
-		got, e := door{run}.Read("f", 0, 100_000)
+		got, e := direct{run}.Read("f", 0, 100_000)
 		if e == "" && (len(got) == 0 || strings.Trim(string(got), string(got[:1])) != "") {
 			t.Errorf("a mixture of two versions, %d bytes", len(got))
 		}

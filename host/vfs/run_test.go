@@ -417,7 +417,7 @@ func TestGoroutines(t *testing.T) {
 func TestLinkOfManyNames(t *testing.T) {
 	dir := vfstest.Build(t, []string{"d/f = x", "l -> " + strings.Repeat("d/../", 800) + "d/f"})
 	_, _, run := begin(t, everything(dir))
-	if got, errno := (door{run}).Read("l", 0, 1); string(got) != "x" {
+	if got, errno := (direct{run}).Read("l", 0, 1); string(got) != "x" {
 		t.Errorf("got %q %s", got, errno)
 	}
 	if run.Usage().Entries < 1600 {

@@ -30,7 +30,7 @@ func readUnit(t testing.TB, run *vfs.Run, key string, paths ...string) (value st
 	}
 	var b strings.Builder
 	for _, p := range paths {
-		data, errno := door{run}.Read(p, 0, 100)
+		data, errno := direct{run}.Read(p, 0, 100)
 		b.WriteString(p + "=" + string(data) + errno + ";")
 	}
 	if err := run.EndUnit([]byte(b.String())); err != nil {
@@ -63,7 +63,7 @@ func TestUnitsApart(t *testing.T) {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	play := func(run *vfs.Run) string {
 		var again []string
-		_, _ = door{run}.List("skills")
+		_, _ = direct{run}.List("skills")
 		for _, name := range []string{"a", "b", "c"} {
 			if _, known := readUnit(t, run, name, "skills/"+name+"/f", "shared"); !known {
 				again = append(again, name)
@@ -128,7 +128,7 @@ func TestAdoptedContent(t *testing.T) {
 		t.Errorf("afterwards fresh: %v, %q changed", f.Fresh, f.Changed)
 	}
 	// What was no content isn't kept: it is read when somebody wants it.
-	if got, _ := (door{again}).Read("read", 0, 10); string(got) != "r" {
+	if got, _ := (direct{again}).Read("read", 0, 10); string(got) != "r" {
 		t.Errorf("read %q", got)
 	}
 }
@@ -158,7 +158,7 @@ func TestAdoptOtherVersion(t *testing.T) {
 		}
 		again, _ := next(t, root, filter, run.Units())
 		write(t, filepath.Join(dir, "f"), "two")
-		if got, _ := (door{again}).Read("f", 0, 10); string(got) != "two" {
+		if got, _ := (direct{again}).Read("f", 0, 10); string(got) != "two" {
 			t.Fatalf("read %q", got)
 		}
 		if got, known := readUnit(t, again, "u", "f"); known || got != "f=two;" {
@@ -179,7 +179,7 @@ func TestSteadyDirectories(t *testing.T) {
 	paths := map[string]string{"a": "skills/a/f", "b": "skills/b/f", "c": "skills/c/d/f"}
 	play := func(run *vfs.Run) string {
 		var again []string
-		_, _ = door{run}.List("skills")
+		_, _ = direct{run}.List("skills")
 		for _, name := range []string{"a", "b", "c"} {
 			if _, known := readUnit(t, run, name, paths[name]); !known {
 				again = append(again, name)
@@ -313,8 +313,8 @@ func TestUnitLimits(t *testing.T) {
 				continue
 			}
 			for _, p := range c[1:] {
-				_, _ = door{run}.Read(p, 69_000, 500)
-				_, _ = door{run}.List(p)
+				_, _ = direct{run}.Read(p, 69_000, 500)
+				_, _ = direct{run}.List(p)
 			}
 			if err := run.EndUnit([]byte("v")); err != nil {
 				return err
@@ -358,11 +358,11 @@ func TestUnitDenials(t *testing.T) {
 	dir := vfstest.Build(t, []string{"d/f = x", "d/esc -> ../../out/x", ".env = s", "d/a\xff = x"})
 	root, filter, run := begin(t, everything(dir))
 	play := func(run *vfs.Run) {
-		_, _ = door{run}.List("d")
+		_, _ = direct{run}.List("d")
 		if value, _ := run.BeginUnit("u", room); value == nil {
-			_, _ = door{run}.List("d")
-			_, _ = door{run}.Read("d/esc", 0, 1)
-			_, _ = door{run}.Read(".env", 0, 1)
+			_, _ = direct{run}.List("d")
+			_, _ = direct{run}.Read("d/esc", 0, 1)
+			_, _ = direct{run}.Read(".env", 0, 1)
 			_ = run.EndUnit([]byte("v"))
 		}
 	}

@@ -30,8 +30,8 @@ func everything(dir string) vfstest.Config {
 	return vfstest.Config{Dir: dir, View: vfs.View{Reads: []string{"**"}}}
 }
 
-// door is vfs itself as a door.
-type door struct{ run *vfs.Run }
+// direct is host/vfs itself, without a sandbox in between.
+type direct struct{ run *vfs.Run }
 
 func errno(err error) string {
 	if err == nil || err == io.EOF {
@@ -44,7 +44,7 @@ func errno(err error) string {
 	return e.ErrnoName()
 }
 
-func (d door) Read(path string, off int64, n int) ([]byte, string) {
+func (d direct) Read(path string, off int64, n int) ([]byte, string) {
 	f, err := d.run.Open(path)
 	if err != nil {
 		return nil, errno(err)
@@ -55,7 +55,7 @@ func (d door) Read(path string, off int64, n int) ([]byte, string) {
 	return buf[:n], errno(err)
 }
 
-func (d door) List(path string) ([]vfstest.Entry, string) {
+func (d direct) List(path string) ([]vfstest.Entry, string) {
 	f, err := d.run.Open(path)
 	if err != nil {
 		return nil, errno(err)
@@ -69,10 +69,10 @@ func (d door) List(path string) ([]vfstest.Entry, string) {
 	return list, errno(err)
 }
 
-func (d door) Stat(path string) (vfstest.Info, string)  { return info(d.run.Stat(path)) }
-func (d door) Lstat(path string) (vfstest.Info, string) { return info(d.run.Lstat(path)) }
+func (d direct) Stat(path string) (vfstest.Info, string)  { return info(d.run.Stat(path)) }
+func (d direct) Lstat(path string) (vfstest.Info, string) { return info(d.run.Lstat(path)) }
 
-func (d door) Readlink(path string) (string, string) {
+func (d direct) Readlink(path string) (string, string) {
 	target, err := d.run.Readlink(path)
 	return target, errno(err)
 }
@@ -94,8 +94,8 @@ func typeName(m fs.FileMode) string {
 }
 
 func TestConformance(t *testing.T) {
-	vfstest.Run(t, func(t *testing.T, c vfstest.Config) vfstest.Door {
+	vfstest.Run(t, func(t *testing.T, c vfstest.Config) vfstest.FS {
 		_, _, run := begin(t, c)
-		return door{run}
+		return direct{run}
 	})
 }

@@ -1,44 +1,47 @@
 // Package vfstest is the conformance table of the file system that a resolver
-// sees. There are several doors to it (host/vfs itself, WASI, the fs_* host
-// functions), and all of them must give the same answers: Run holds a door to
+// sees. There are several ways to it (host/vfs itself, WASI, the fs_* host
+// functions), and all of them must give the same answers: Run checks one against
 // the table.
 //
-// To change the rules, change a case here and not a door's own test.
+// To change the rules, change a case here and not a test of one of them.
 package vfstest
 
 import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"waymark/host/vfs"
 )
 
-// Door is one way to the file system. Each method returns the name of an
+// FS is one of the ways to the file system. Each method returns the name of an
 // errno ("ENOENT"), or "" for success.
-type Door interface {
+type FS interface {
 	// Read opens a file and reads up to n bytes from an offset; fewer only
 	// at its end.
 	Read(path string, off int64, n int) (data []byte, errno string)
 	// List opens a directory and returns all entries but "." and "..", in the
-	// order of the door.
+	// order of the FS.
 	List(path string) (entries []Entry, errno string)
 	// Stat follows links.
 	Stat(path string) (info Info, errno string)
 }
 
-// LinkDoor is a door that can look at links too.
-type LinkDoor interface {
-	Door
+// LinkFS is an FS that can describe links too.
+type LinkFS interface {
+	FS
 	Lstat(path string) (info Info, errno string)
 	Readlink(path string) (target string, errno string)
 }
 
-// The types of Entry and Info, for doors of different spellings.
+// The types of Entry and Info, for systems that spell them differently.
 const (
 	File  = "file"
 	Dir   = "dir"
@@ -55,7 +58,7 @@ type Info struct {
 	Size int64
 }
 
-// Config is what a door is opened with.
+// Config is what an FS is opened with.
 type Config struct {
 	// Dir is the root's path: a directory, or one file.
 	Dir     string
@@ -64,8 +67,8 @@ type Config struct {
 	Limits  vfs.Limits
 }
 
-// Opener opens a door for one test. It closes it with t.Cleanup.
-type Opener func(t *testing.T, c Config) Door
+// Opener opens an FS for one test. It closes it with t.Cleanup.
+type Opener func(t *testing.T, c Config) FS
 
 // Case is one row of the table.
 type Case struct {
@@ -95,7 +98,7 @@ type Step struct {
 	Errno string
 }
 
-// Run holds a door to the table.
+// Run checks an FS against the table.
 func Run(t *testing.T, open Opener) {
 	for _, c := range Cases() {
 		t.Run(c.Name, func(t *testing.T) { c.run(t, open) })
@@ -108,12 +111,12 @@ func (c Case) run(t *testing.T, open Opener) {
 	if config.View.Reads = c.Reads; c.Reads == nil {
 		config.View.Reads = []string{"**"}
 	}
-	door := open(t, config)
+	fsys := open(t, config)
 	steps := func() {
 		for _, s := range c.Steps {
-			got, errno, ok := s.do(door)
+			got, errno, ok := s.do(fsys)
 			if !ok {
-				continue // the door has no such operation
+				continue // the FS has no such operation
 			}
 			want := strings.ReplaceAll(s.Want, "$ROOT", dir)
 			if errno != s.Errno || errno == "" && got != want {
@@ -128,8 +131,8 @@ func (c Case) run(t *testing.T, open Opener) {
 	steps()
 }
 
-func (s Step) do(d Door) (got, errno string, ok bool) {
-	links, hasLinks := d.(LinkDoor)
+func (s Step) do(d FS) (got, errno string, ok bool) {
+	links, hasLinks := d.(LinkFS)
 	switch s.Op {
 	case "read":
 		n := s.N
@@ -304,4 +307,31 @@ func sparse(path, size string) error {
 	}
 	defer f.Close()
 	return f.Truncate(n)
+}
+
+// special makes a FIFO or a socket.
+func special(t testing.TB, path, kind string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	switch kind {
+	case "|":
+		return unix.Mkfifo(path, 0o644)
+	case "^":
+		// A socket's path must be short, and a test's directory isn't: make
+		// it elsewhere and move it.
+		dir, err := os.MkdirTemp("", "s")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "s")})
+		if err != nil {
+			return err
+		}
+		l.SetUnlinkOnClose(false)
+		t.Cleanup(func() { _ = l.Close() })
+		return os.Rename(filepath.Join(dir, "s"), path)
+	}
+	return fmt.Errorf("unknown kind %q", kind)
 }

@@ -1,5 +1,5 @@
 // Command probe is a resolver module that does what a test asks of it. Its
-// config says what: see the types below. It tries every door to the host that
+// config says what: see the types below. It tries every way to the host that
 // a guest has, without the SDK's own file system in between.
 package main
 

@@ -12,18 +12,18 @@ import (
 	"waymark/host/vfs/vfstest"
 )
 
-// TestDoors holds both doors that a guest has to the same table as host/vfs
-// itself.
-func TestDoors(t *testing.T) {
+// TestHostFS checks both ways that a guest has to the file system, WASI and the
+// fs_* functions, against the table that host/vfs itself is checked against.
+func TestHostFS(t *testing.T) {
 	m := loadProbe(t, sandbox.Limits{Time: time.Minute})
 	for _, resolver := range []string{"wasi", "fs"} {
 		t.Run(resolver, func(t *testing.T) {
-			vfstest.Run(t, func(t *testing.T, c vfstest.Config) vfstest.Door {
-				d := guestDoor{t: t, module: m, resolver: resolver, run: begin(t, c)}
+			vfstest.Run(t, func(t *testing.T, c vfstest.Config) vfstest.FS {
+				d := guestFS{t: t, module: m, resolver: resolver, run: begin(t, c)}
 				if resolver == "fs" {
 					return d
 				}
-				return linkDoor{d}
+				return linkFS{d}
 			})
 		})
 	}
@@ -44,15 +44,15 @@ func begin(t *testing.T, c vfstest.Config) *vfs.Run {
 	return run
 }
 
-// guestDoor asks the probe, in an instance of its own for each question.
-type guestDoor struct {
+// guestFS asks the probe, in an instance of its own for each question.
+type guestFS struct {
 	t        *testing.T
 	module   *sandbox.Module
 	resolver string
 	run      *vfs.Run
 }
 
-type doorAnswer struct {
+type fsAnswer struct {
 	Errno string
 	Data  string
 	List  []string
@@ -60,7 +60,7 @@ type doorAnswer struct {
 	Size  int64
 }
 
-func (d guestDoor) ask(op, path string, off int64, n int) doorAnswer {
+func (d guestFS) ask(op, path string, off int64, n int) fsAnswer {
 	d.t.Helper()
 	res, err := ask(d.t.Context(), d.t, d.module, d.run, d.resolver, map[string]any{
 		"op": op, "path": hex.EncodeToString([]byte(path)), "off": off, "n": n,
@@ -68,7 +68,7 @@ func (d guestDoor) ask(op, path string, off int64, n int) doorAnswer {
 	if err != nil {
 		d.t.Fatalf("%s %q: %v", op, path, err)
 	}
-	var a doorAnswer
+	var a fsAnswer
 	if err := json.Unmarshal([]byte(res.Response.Warnings[0]), &a); err != nil {
 		d.t.Fatal(err)
 	}
@@ -84,12 +84,12 @@ func unhex(t *testing.T, s string) []byte {
 	return b
 }
 
-func (d guestDoor) Read(path string, off int64, n int) ([]byte, string) {
+func (d guestFS) Read(path string, off int64, n int) ([]byte, string) {
 	a := d.ask("read", path, off, n)
 	return unhex(d.t, a.Data), a.Errno
 }
 
-func (d guestDoor) List(path string) ([]vfstest.Entry, string) {
+func (d guestFS) List(path string) ([]vfstest.Entry, string) {
 	a := d.ask("list", path, 0, 0)
 	var list []vfstest.Entry
 	for _, line := range a.List {
@@ -99,20 +99,20 @@ func (d guestDoor) List(path string) ([]vfstest.Entry, string) {
 	return list, a.Errno
 }
 
-func (d guestDoor) Stat(path string) (vfstest.Info, string) {
+func (d guestFS) Stat(path string) (vfstest.Info, string) {
 	a := d.ask("stat", path, 0, 0)
 	return vfstest.Info{Type: a.Type, Size: a.Size}, a.Errno
 }
 
-// linkDoor is WASI's: fs_* has no questions about links.
-type linkDoor struct{ guestDoor }
+// linkFS is WASI's: fs_* has no questions about links.
+type linkFS struct{ guestFS }
 
-func (d linkDoor) Lstat(path string) (vfstest.Info, string) {
+func (d linkFS) Lstat(path string) (vfstest.Info, string) {
 	a := d.ask("lstat", path, 0, 0)
 	return vfstest.Info{Type: a.Type, Size: a.Size}, a.Errno
 }
 
-func (d linkDoor) Readlink(path string) (string, string) {
+func (d linkFS) Readlink(path string) (string, string) {
 	a := d.ask("readlink", path, 0, 0)
 	return string(unhex(d.t, a.Data)), a.Errno
 }

@@ -30,9 +30,9 @@ func TestTableIsSound(t *testing.T) {
 	}
 }
 
-// TestMCPPlacesAreKnown: the table knows every client whose configuration is
+// TestMCPFilesAreKnown: the table knows every client whose configuration is
 // protected.
-func TestMCPPlacesAreKnown(t *testing.T) {
+func TestMCPFilesAreKnown(t *testing.T) {
 	var w world
 	w.disable = []string{"instructions", "skills", "mcp-config"}
 	for _, m := range vfs.MCPFiles() {
@@ -47,9 +47,9 @@ func TestMCPPlacesAreKnown(t *testing.T) {
 	}
 }
 
-// places are those that tools are known to read, each with one of the tools
+// toolFiles are those that tools are known to read, each with one of the tools
 // and a word of what they take it for.
-func places() []string {
+func toolFiles() []string {
 	return []string{
 		"AGENTS.md|Codex|instructions", "AGENTS.md|Cursor|instructions", "AGENTS.override.md|Pi|instructions", "AGENTS.local.md|Roo Code|instructions",
 		"AGENT.md|Amp|instructions", "CLAUDE.md|Claude Code|instructions", ".claude/CLAUDE.md|Claude Code|instructions", "CLAUDE.local.md|Claude Code|instructions",
@@ -134,21 +134,21 @@ func places() []string {
 // here does, the answer names the tool.
 func TestOtherTools(t *testing.T) {
 	w := world{disable: []string{"instructions", "skills", "mcp-config"}}
-	for _, p := range places() {
+	for _, p := range toolFiles() {
 		path, _, _ := strings.Cut(p, "|")
 		if line := path + " = x"; !slices.Contains(w.tree, line) {
 			w.tree = append(w.tree, line)
 		}
 	}
 	dir, in := w.build(t)
-	for _, p := range places() {
+	for _, p := range toolFiles() {
 		f := strings.Split(p, "|")
 		a := why.Explain(in, filepath.Join(dir, f[0]))
 		named := strings.Contains(a.Detail, f[1]) || strings.Contains(a.Detail, "other tools read it")
 		if a.Reason != why.ReasonNotAKnownPlace || !named || !strings.Contains(a.Detail, f[2]) {
 			t.Errorf("%s: %s: %s", p, a.Reason, a.Detail)
 		}
-		sound(t, in, a)
+		checkAnswer(t, in, a)
 	}
 	a := why.Explain(in, filepath.Join(dir, ".clinerules"))
 	if a.Reason != why.ReasonNotAKnownPlace {

@@ -51,7 +51,7 @@ func TestManyAsk(t *testing.T) {
 	for range 4 {
 		g.Go(func() {
 			for _, path := range []string{"AGENTS.md", "skills/one/SKILL.md", "sub/agents.md", ".agents/skills/two", "nothing"} {
-				sound(t, in, why.Explain(in, filepath.Join(dir, path)))
+				checkAnswer(t, in, why.Explain(in, filepath.Join(dir, path)))
 			}
 		})
 	}

@@ -42,7 +42,7 @@ func FuzzExplain(f *testing.F) {
 			if a.Path != p {
 				t.Errorf("asked for %q, answered for %q", p, a.Path)
 			}
-			sound(t, in, a)
+			checkAnswer(t, in, a)
 			if b := why.Explain(in, p); a != b {
 				t.Errorf("%q: once %+v, once %+v", p, a, b)
 			}

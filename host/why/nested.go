@@ -2,61 +2,73 @@ package why
 
 import "strings"
 
-// maxNames is how many names of a path are looked at in search of a known
+// maxNames is how many names of a path are inspected in search of a known
 // place inside of it: deeper trees than this are nobody's sources.
 const maxNames = 24
 
-// nested: the end of the path is a place that is looked at, but only right
-// below a root; or it would be without some directories in the middle.
-func (p *place) nested() (Answer, bool) {
-	if p.sight.state != present {
-		return Answer{}, false
+// belongsBelowRoot: its end is a place that is looked at right below the root,
+// which is meant for that: another directory isn't.
+func (p *pathInRoot) belongsBelowRoot() (facts, bool) {
+	e, ok := p.end()
+	if !ok || e.from != "." || !strings.Contains(e.rel, "/") {
+		return facts{}, false
 	}
+	return about(e.run, e.run.Resolver, quotePath(e.rel), p.also())
+}
+
+// belongsInOwnRoot: its end is a place that is looked at in every root: one of
+// its directories would have to be one.
+func (p *pathInRoot) belongsInOwnRoot() (facts, bool) {
+	e, ok := p.end()
+	if !ok {
+		return facts{}, false
+	}
+	return about(e.run, e.run.Resolver, quotePath(e.rel), addSource(p.absolute(e.dir)), p.also())
+}
+
+// isTooDeep: it would be a place that is looked at without some of the
+// directories in the middle.
+func (p *pathInRoot) isTooDeep() (facts, bool) {
 	names := strings.Split(p.rel, "/")
-	if len(names) > maxNames {
-		return p.below(names)
+	if p.entry.state != present || len(names) > maxNames {
+		return facts{}, false
 	}
-	if a, ok := p.below(names); ok {
-		return a, true
-	}
-	return p.tooDeep(names)
-}
-
-// below looks for a root of its own to add: the path without its first names.
-func (p *place) below(names []string) (Answer, bool) {
-	for i := max(1, len(names)-maxNames); i < len(names); i++ {
-		r, from, ok := p.lookedAt(strings.Join(names[i:], "/"))
-		if !ok {
-			continue
-		}
-		rest := strings.Join(names[i:], "/")
-		if from == "." && strings.Contains(rest, "/") {
-			// It is the root itself that is looked through, since it is meant for
-			// that: another directory isn't.
-			return p.say(ReasonNested, r, "%s looks for %s right below the root: move it there%s", r.Resolver, show(rest), p.also())
-		}
-		return p.say(ReasonNested, r, "%s looks for %s at a root's top level only: to have it looked at here, run %s%s",
-			r.Resolver, show(rest), addSource(p.absolute(strings.Join(names[:i], "/"))), p.also())
-	}
-	return Answer{}, false
-}
-
-// tooDeep looks for the place that the path would be with fewer directories.
-func (p *place) tooDeep(names []string) (Answer, bool) {
 	for gap := 1; gap < len(names)-1; gap++ {
 		for i := 1; i+gap < len(names); i++ {
 			rel := strings.Join(names[:i], "/") + "/" + strings.Join(names[i+gap:], "/")
 			if r, _, ok := p.lookedAt(rel); ok {
-				return p.say(ReasonNested, r, "%s doesn't look so deep: move it to %s%s", r.Resolver, show(p.absolute(rel)), p.also())
+				return about(r, r.Resolver, quotePath(p.absolute(rel)), p.also())
 			}
 		}
 	}
-	return Answer{}, false
+	return facts{}, false
+}
+
+// pathEnd is the end of a path that is looked at right below a root.
+type pathEnd struct {
+	dir, rel string // the path up to there, and from there on
+	run      *Run   // looks for it
+	from     string // where it looked
+}
+
+// end is the longest end of the path that a run looks for.
+func (p *pathInRoot) end() (pathEnd, bool) {
+	if p.entry.state != present {
+		return pathEnd{}, false
+	}
+	names := strings.Split(p.rel, "/")
+	for i := max(1, len(names)-maxNames); i < len(names); i++ {
+		rel := strings.Join(names[i:], "/")
+		if r, from, ok := p.lookedAt(rel); ok {
+			return pathEnd{strings.Join(names[:i], "/"), rel, r, from}, true
+		}
+	}
+	return pathEnd{}, false
 }
 
 // lookedAt finds a run that sees another path in the root, of the type that
 // the asked one has, and looked at it, and from where.
-func (p *place) lookedAt(rel string) (r *Run, from string, ok bool) {
+func (p *pathInRoot) lookedAt(rel string) (r *Run, from string, ok bool) {
 	for _, r := range p.runs {
 		if !p.sees(r, rel) {
 			continue
@@ -69,7 +81,7 @@ func (p *place) lookedAt(rel string) (r *Run, from string, ok bool) {
 }
 
 // also is what other tools make of the place, for a detail's end.
-func (p *place) also() string {
+func (p *pathInRoot) also() string {
 	if hint := p.hint(); hint != "" {
 		return "; " + hint
 	}

@@ -3,7 +3,6 @@ package why
 import (
 	"bytes"
 	"io/fs"
-	"strings"
 	"syscall"
 
 	"waymark/host/vfs"
@@ -123,15 +122,3 @@ func (o observed) isLink(rel string) bool {
 	}
 	return false
 }
-
-// parent is the directory of a relative path other than ".".
-func parent(rel string) string {
-	i := strings.LastIndexByte(rel, '/')
-	if i <= 0 {
-		return "."
-	}
-	return rel[:i]
-}
-
-// base is the last name of a relative path.
-func base(rel string) string { return rel[strings.LastIndexByte(rel, '/')+1:] }

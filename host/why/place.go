@@ -1,36 +1,43 @@
 package why
 
 import (
-	"fmt"
+	"strings"
+	"unicode/utf8"
 
+	"waymark/abi"
 	"waymark/host/vfs"
+	"waymark/internal/text"
+	"waymark/snapshot"
 )
 
-// place is the asked path in one root, where no find explains it.
-type place struct {
+// pathInRoot is the asked path in one root, where no find explains it: the
+// subject of inRoot.
+type pathInRoot struct {
 	q *question
 	spot
 	fs   *vfs.Root
 	runs []*Run
 	// readers are the runs that see a file of this name, by its name alone.
 	readers []*Run
-	all     *vfs.Filter // the widest eyes that a run here has
-	sight   sight
+	all     *vfs.Filter // shows all that any run here may see
+	entry   entry
 	judged  vfs.Judgement // by all
 }
 
-// places are what the roots know of the path, in the order of the roots; of
-// one that holds several spellings, only the first. Where a link at the end
+// pathsInRoots are what the roots know of the path, in the order of the roots;
+// of one that holds several spellings, only the first. Where a link at the end
 // leads is another path's question.
-func (q *question) places() []*place {
-	var list []*place
+func (q *question) pathsInRoots() []*pathInRoot {
+	if q.inRootList != nil {
+		return q.inRootList
+	}
 	seen := map[int]bool{}
 	for _, s := range q.spots {
 		if seen[s.root] || q.linked && s.alias == len(q.aliases)-1 && s.alias >= q.asked {
 			continue
 		}
 		seen[s.root] = true
-		p := &place{q: q, spot: s, fs: q.in.Roots[s.root].FS, runs: q.runsIn(s.root)}
+		p := &pathInRoot{q: q, spot: s, fs: q.in.Roots[s.root].FS, runs: q.runsIn(s.root)}
 		p.all = wideView(p.runs)
 		p.judged = p.fs.Judge(p.all, s.rel)
 		for _, r := range p.runs {
@@ -39,65 +46,379 @@ func (q *question) places() []*place {
 			}
 		}
 		if p.judged.File || p.judged.Dir {
-			p.sight = look(p.fs, p.all, s.rel)
+			p.entry = inspect(p.fs, p.all, s.rel)
 		}
-		list = append(list, p)
+		q.inRootList = append(q.inRootList, p)
 	}
-	return list
+	return q.inRootList
 }
 
-// rule answers for a place, or leaves it to the next.
-type rule func(*place) (Answer, bool)
-
-// rules in the order in which they are asked.
-func rules() []rule {
-	return []rule{
-		(*place).unspeakable, (*place).rootItself, (*place).protected, (*place).wrongCase, (*place).missing,
-		(*place).badLink, (*place).resolverFailed, (*place).notRegular, (*place).notADirectory,
-		(*place).unreadable, (*place).notGranted,
-		(*place).partOfFind, (*place).ignored, (*place).nested, (*place).directory,
-	}
+// answer is that of the first rule that holds.
+func (p *pathInRoot) answer() Answer {
+	a, _ := first(inRoot, p)
+	a.Root = p.q.in.Roots[p.root].name()
+	return a
 }
 
-// answer is that of the first rule that has one.
-func (p *place) answer() Answer {
-	for _, rule := range rules() {
-		if a, ok := rule(p); ok {
-			return a
-		}
+// reader is the first of the readers, or nil.
+func (p *pathInRoot) reader() *Run {
+	if len(p.readers) == 0 {
+		return nil
 	}
-	return p.elsewhere()
+	return p.readers[0]
 }
 
-// say makes an answer about this root.
-func (p *place) say(reason Reason, r *Run, format string, args ...any) (Answer, bool) {
-	a := Answer{Reason: reason, Root: p.q.in.Roots[p.root].name(), Detail: fmt.Sprintf(format, args...)}
-	if r != nil {
-		a.Resolver = r.Resolver
-	}
-	return a, true
-}
-
-// sees reports whether a run sees the path as what it is, by its name alone.
-func (p *place) sees(r *Run, rel string) bool {
+// sees reports whether a run sees a path of the type that the asked one has, by
+// its name alone.
+func (p *pathInRoot) sees(r *Run, rel string) bool {
 	j := p.fs.Judge(r.Filter, rel)
 	return j.File || j.Dir && p.isDir()
 }
 
-func (p *place) isDir() bool { return p.sight.state == present && p.sight.typ.IsDir() }
+func (p *pathInRoot) isDir() bool { return p.entry.state == present && p.entry.typ.IsDir() }
 
 // absolute is a path of this root, absolute.
-func (p *place) absolute(rel string) string {
+func (p *pathInRoot) absolute(rel string) string {
 	if rel == "." {
 		return p.fs.Path()
 	}
-	return join(trimRoot(p.fs.Path()), rel)
+	return join(strings.TrimSuffix(p.fs.Path(), "/"), rel)
 }
 
-// trimRoot lets the top of the file system be joined with a name.
-func trimRoot(dir string) string {
-	if dir == "/" {
+// hasBadName: a name that is not UTF-8 is shown to nobody.
+func (p *pathInRoot) hasBadName() (facts, bool) { return facts{}, !utf8.ValidString(p.rel) }
+
+func (p *pathInRoot) hasBadNameAndIsMissing() (facts, bool) {
+	return facts{}, !utf8.ValidString(p.rel) && p.q.info == nil
+}
+
+// isRoot: a root has no answer of its own, unless it is one file.
+func (p *pathInRoot) isRoot() (facts, bool) {
+	if p.rel != "." {
+		return facts{}, false
+	}
+	return with(text.Count(p.q.okBelow(p.fs.Path()), "resource of it is in the context", "resources of it are in the context"))
+}
+
+// isInMissingRoot: there is nothing of this name, since a configured root that
+// it lies in is missing.
+func (p *pathInRoot) isInMissingRoot() (facts, bool) {
+	root, ok := p.q.missingRoot()
+	if !ok || p.entry.state != missing {
+		return facts{}, false
+	}
+	reader, _ := p.wouldLook()
+	return about(reader, quotePath(root))
+}
+
+// isMissing: there is nothing of this name.
+func (p *pathInRoot) isMissing() (facts, bool) {
+	if p.entry.state != missing {
+		return facts{}, false
+	}
+	reader, words := p.wouldLook()
+	return about(reader, words)
+}
+
+// isBelowFile: a name on the way is a file's.
+func (p *pathInRoot) isBelowFile() (facts, bool) {
+	if p.entry.state != blocked {
+		return facts{}, false
+	}
+	reader, _ := p.wouldLook()
+	return about(reader)
+}
+
+// wouldLook is the run that looks for the path, or would if it were there, with
+// the words for that.
+func (p *pathInRoot) wouldLook() (r *Run, words string) {
+	for _, r := range p.runs {
+		j := p.fs.Judge(r.Filter, p.rel)
+		switch {
+		case !j.File && !j.Dir || !p.q.observed(r).looked(p.rel):
+		case j.File:
+			return r, "; " + r.Resolver + " looks for it"
+		default:
+			return r, "; " + r.Resolver + " would look into it"
+		}
+	}
+	if len(p.readers) > 0 {
+		return p.readers[0], ""
+	}
+	return nil, ", and no resolver here would look at it"
+}
+
+// leadsNowhere: it is or lies behind a link that leads to nothing, in circles or
+// out of the root.
+func (p *pathInRoot) leadsNowhere() (facts, bool) {
+	switch p.entry.state {
+	case escapes, broken, loops:
+		return p.ofEntry()
+	}
+	return facts{}, false
+}
+
+// ofEntry answers with what stands at the path, whoever wants it.
+func (p *pathInRoot) ofEntry() (facts, bool) {
+	a, ok := first(ofEntry, &p.entry)
+	if r := p.reader(); r != nil {
+		a.Resolver = r.Resolver
+	}
+	return answered(a, ok)
+}
+
+// resolverFailed: a resolver that may see it has no answer for this root.
+func (p *pathInRoot) resolverFailed() (facts, bool) {
+	for _, r := range p.runs {
+		if r.Err != nil && p.sees(r, p.rel) {
+			return about(r, r.Resolver, errorLine(r.Err.Error()))
+		}
+	}
+	return facts{}, false
+}
+
+// isSpecial: it is a FIFO, a socket, a device.
+func (p *pathInRoot) isSpecial() (facts, bool) {
+	if p.entry.state != present {
+		return facts{}, false
+	}
+	return p.ofEntry()
+}
+
+// isDirForFile: it is a directory in the place of a file.
+func (p *pathInRoot) isDirForFile() (facts, bool) {
+	if !p.isDir() {
+		return facts{}, false
+	}
+	for _, r := range p.readers {
+		// Where a resolver may read below it as well, a directory is no
+		// mistake. Any name will do to find out.
+		if !p.fs.Judge(r.Filter, p.rel+"/x").Dir && p.q.observed(r).looked(p.rel) {
+			return about(r, quotePath(p.rel))
+		}
+	}
+	return facts{}, false
+}
+
+// isFileForDir: it is a file in the place of a directory.
+func (p *pathInRoot) isFileForDir() (facts, bool) {
+	if p.entry.state != present || p.isDir() || len(p.readers) > 0 {
+		return facts{}, false
+	}
+	for _, r := range p.runs {
+		if p.fs.Judge(r.Filter, p.rel).Dir && p.q.observed(r).looked(p.rel) {
+			return about(r, quotePath(p.rel), r.Resolver)
+		}
+	}
+	return facts{}, false
+}
+
+// isBelowClosedDir: there is no permission for a directory on the way.
+func (p *pathInRoot) isBelowClosedDir() (facts, bool) {
+	if p.entry.state != forbidden {
+		return facts{}, false
+	}
+	return about(p.reader(), quotePath(p.rel))
+}
+
+// isClosed: there is no permission for it.
+func (p *pathInRoot) isClosed() (facts, bool) {
+	for _, r := range p.runs {
+		if p.q.observed(r).refused(p.rel) {
+			return about(r, quotePath(p.rel))
+		}
+	}
+	return facts{}, false
+}
+
+// wasReadInVain: a resolver read it and made nothing of it.
+func (p *pathInRoot) wasReadInVain() (facts, bool) {
+	r := p.ignoredBy()
+	if r == nil || len(p.q.observed(r)[p.entry.at]) == 0 {
+		return facts{}, false
+	}
+	return about(r, r.Resolver)
+}
+
+// wasLeftUnread: a resolver may read it, and looked where it lies.
+func (p *pathInRoot) wasLeftUnread() (facts, bool) {
+	r := p.ignoredBy()
+	if r == nil {
+		return facts{}, false
+	}
+	return about(r, r.Resolver)
+}
+
+// ignoredBy is the first resolver that may see the file, looked at it or where
+// it lies, and made nothing of it; nil when there is none.
+func (p *pathInRoot) ignoredBy() *Run {
+	if p.entry.state != present || !p.entry.typ.IsRegular() {
+		return nil
+	}
+	for _, r := range p.readers {
+		if o := p.q.observed(r); len(o[p.entry.at]) > 0 || o.looked(p.rel) {
+			return r
+		}
+	}
+	return nil
+}
+
+// holdsFinds: it is a directory, and there are resources below it.
+func (p *pathInRoot) holdsFinds() (facts, bool) {
+	if !p.isDir() {
+		return facts{}, false
+	}
+	n := p.q.okBelow(p.absolute(p.entry.at))
+	if n == 0 {
+		return facts{}, false
+	}
+	return with(text.Count(n, "resource below it is in the context", "resources below it are in the context"))
+}
+
+// okBelow counts the resources that are ok below a directory.
+func (q *question) okBelow(dir string) int {
+	if q.in.Snapshot == nil {
+		return 0
+	}
+	n := 0
+	for i := range q.in.Snapshot.Resources {
+		r := &q.in.Snapshot.Resources[i]
+		if _, ok := below(dir, r.Source); ok && r.Status == snapshot.StatusOK {
+			n++
+		}
+	}
+	return n
+}
+
+// holdsDenied: a resolver wanted a file in the directory, and may not read it.
+func (p *pathInRoot) holdsDenied() (facts, bool) {
+	r, d, _ := p.wantedInside()
+	if r == nil || d.Path == "" {
+		return facts{}, false
+	}
+	return answered(p.denied(r, d))
+}
+
+// holdsInOtherCase: a resolver wanted a file in the directory, and there is one
+// in another case.
+func (p *pathInRoot) holdsInOtherCase() (facts, bool) {
+	r, _, name := p.wantedInside()
+	if r == nil || name == "" {
+		return facts{}, false
+	}
+	other := inspect(p.fs, p.all, join(p.rel, name)).other
+	if other == "" {
+		return facts{}, false
+	}
+	return about(r, r.Resolver, quotePath(name), quotePath(other))
+}
+
+// lacksFile: a resolver wanted a file in the directory, and there is none.
+func (p *pathInRoot) lacksFile() (facts, bool) {
+	r, _, name := p.wantedInside()
+	if r == nil || name == "" {
+		return facts{}, false
+	}
+	return about(r, r.Resolver, quotePath(name))
+}
+
+// wantedInside is the first run that looked for a file right in the directory in
+// vain: it was denied the file, or there is none of this name.
+func (p *pathInRoot) wantedInside() (r *Run, denied vfs.Denial, missing string) {
+	if !p.isDir() {
+		return nil, vfs.Denial{}, ""
+	}
+	for _, r := range p.runs {
+		for _, d := range r.Denied {
+			if d.Path != "." && parent(d.Path) == p.rel && d.Reason != vfs.ReasonNotInReads && d.Reason != vfs.ReasonEscape {
+				return r, d, ""
+			}
+		}
+		if name := p.missingIn(r); name != "" {
+			return r, vfs.Denial{}, name
+		}
+	}
+	return nil, vfs.Denial{}, ""
+}
+
+// maxMissing bounds the names that are judged when one is looked for that a
+// run missed: a run may have missed a hundred thousand.
+const maxMissing = 100
+
+// missingIn is the first file that a run looked for right in the directory, and
+// that isn't there; empty if there is none.
+func (p *pathInRoot) missingIn(r *Run) string {
+	judged := 0
+	for i := range r.Trace {
+		d := &r.Trace[i]
+		if d.Kind != vfs.DepMissing || d.Path == "." || parent(d.Path) != p.entry.at {
+			continue
+		}
+		if p.fs.Judge(r.Filter, join(p.rel, base(d.Path))).File {
+			return base(d.Path)
+		}
+		if judged++; judged == maxMissing {
+			break
+		}
+	}
+	return ""
+}
+
+// isEmptyForAll: a resolver looks into the directory, and nothing came of it.
+func (p *pathInRoot) isEmptyForAll() (facts, bool) {
+	if !p.isDir() {
+		return facts{}, false
+	}
+	for _, r := range p.runs {
+		if p.fs.Judge(r.Filter, p.rel).Dir && p.q.observed(r).looked(p.rel) {
+			return about(r, r.Resolver)
+		}
+	}
+	return facts{}, false
+}
+
+// isReadByTools: other tools are known to read it.
+func (p *pathInRoot) isReadByTools() (facts, bool) {
+	hint := p.hint()
+	return facts{args: []any{hint}}, hint != ""
+}
+
+// hint says which other tools read the place; empty when a resolver here sees
+// it, or none is known to.
+func (p *pathInRoot) hint() string {
+	if len(p.readers) > 0 {
 		return ""
 	}
-	return dir
+	return hintFor(p.absolute(p.rel), p.fs.Path(), p.isDir())
 }
+
+// isFileRoot: the root is this one file.
+func (p *pathInRoot) isFileRoot() (facts, bool) {
+	root := p.q.in.Roots[p.root]
+	if root.FS.File() == "" {
+		return facts{}, false
+	}
+	return about(p.reader(), roleRemark(root.Role))
+}
+
+// hasReaderElsewhere: a resolver may read it, and didn't look where it lies.
+func (p *pathInRoot) hasReaderElsewhere() (facts, bool) {
+	r := p.reader()
+	if r == nil {
+		return facts{}, false
+	}
+	return about(r, r.Resolver, roleRemark(p.q.in.Roots[p.root].Role))
+}
+
+// roleRemark reminds of the role of a root.
+func roleRemark(role abi.Role) string {
+	if role == abi.RoleNone {
+		return ""
+	}
+	return "; the root is looked at for " + string(role) + " only"
+}
+
+func (p *pathInRoot) hasNoResolver() (facts, bool) { return facts{}, len(p.runs) == 0 }
+
+// isNobodys always holds.
+func (p *pathInRoot) isNobodys() (facts, bool) { return facts{}, true }

@@ -1,8 +1,10 @@
 package why
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -12,18 +14,11 @@ const maxPath = 4096
 // maxLinks is what Linux follows in one path.
 const maxLinks = 40
 
-// unaskable answers for what can't be the path of a file.
-func unaskable(path string) (a Answer, bad bool) {
-	switch {
-	case !filepath.IsAbs(path):
-		return Answer{Reason: ReasonOutsideRoots, Detail: "not an absolute path: give the whole path, from / on"}, true
-	case len(path) > maxPath:
-		return Answer{Reason: ReasonMissing, Detail: "longer than any path can be: there is no such file"}, true
-	case strings.ContainsRune(path, 0):
-		return Answer{Reason: ReasonMissing, Detail: "it holds a NUL, which no file name can: there is no such file"}, true
-	}
-	return Answer{}, false
-}
+func isRelative(path string) (facts, bool) { return facts{}, !filepath.IsAbs(path) }
+
+func isTooLong(path string) (facts, bool) { return facts{}, len(path) > maxPath }
+
+func holdsNUL(path string) (facts, bool) { return facts{}, strings.ContainsRune(path, 0) }
 
 // question is one path on its way to an answer.
 type question struct {
@@ -41,8 +36,9 @@ type question struct {
 	// first that lies in a root. What comes after them is where it leads.
 	asked int
 	spots []spot
-	// traces are made by observed.
-	traces map[*Run]observed
+	// traces are made by observed, inRootList by pathsInRoots.
+	traces     map[*Run]observed
+	inRootList []*pathInRoot
 }
 
 // spot is an alias as one root knows it.
@@ -68,8 +64,8 @@ func newQuestion(in Input, path string) *question {
 }
 
 // follow makes the aliases, since roots are link-free and asked paths needn't
-// be. Nothing is opened. Of what lies outside of the roots nothing is told but
-// where a link leads, and what is a directory.
+// be. Nothing is opened. Of what lies outside of the roots nothing is revealed
+// but where a link leads, and what is a directory.
 func (q *question) follow(path string) {
 	q.aliases = []string{path}
 	cur, rest := "/", strings.TrimPrefix(path, "/")
@@ -102,3 +98,77 @@ func (q *question) follow(path string) {
 
 // own are the aliases that spell the asked path itself.
 func (q *question) own() []string { return q.aliases[:q.asked] }
+
+// isDir reports whether the path is a directory, and not a link to one.
+func (q *question) isDir() bool { return q.info != nil && q.info.IsDir() }
+
+// foundHere: something was found at the path itself.
+func (q *question) foundHere() (facts, bool) { return answered(q.evidence(q.own())) }
+
+// foundBehindLink: the path leads, through links, to what was found.
+func (q *question) foundBehindLink() (facts, bool) {
+	for i := q.asked; i < len(q.aliases); i++ {
+		a, ok := q.evidence(q.aliases[i : i+1])
+		if !ok {
+			continue
+		}
+		target := quotePath(q.aliases[i])
+		if !q.linked || i < len(q.aliases)-1 {
+			a.Detail = "through a link, as " + target + ": " + a.Detail
+			return answered(a, true)
+		}
+		a.Detail = "a link to " + target + ": " + a.Detail
+		if a.Reason == ReasonFound {
+			a.Reason = ReasonCollapsedInto
+		}
+		return answered(a, true)
+	}
+	return facts{}, false
+}
+
+// deniedToAll: in some root there are resolvers that read files of this name,
+// and what the path leads to is protected from each of them.
+func (q *question) deniedToAll() (facts, bool) {
+	for _, p := range q.pathsInRoots() {
+		if a, ok := p.deniedToReaders(); ok {
+			return answered(a, true)
+		}
+	}
+	return facts{}, false
+}
+
+// inRoots: the path lies in a root. Of several answers that counts which says
+// most; of two that say the same, that of the innermost root.
+func (q *question) inRoots() (facts, bool) {
+	list := q.pathsInRoots()
+	if len(list) == 0 {
+		return facts{}, false
+	}
+	answers := make([]Answer, len(list))
+	order := make([]int, len(list))
+	for i, p := range list {
+		answers[i], order[i] = p.answer(), i
+	}
+	best := slices.MinFunc(order, func(i, j int) int {
+		return cmp.Or(cmp.Compare(vagueness(answers[i].Reason), vagueness(answers[j].Reason)),
+			cmp.Compare(len(list[j].fs.Path()), len(list[i].fs.Path())), cmp.Compare(i, j))
+	})
+	return answered(answers[best], true)
+}
+
+// vagueness orders reasons by how little they say: that a path is no place in a
+// root says little when it is one in another. A link out of one root says
+// least of all, since only another root makes more than one answer.
+func vagueness(r Reason) int {
+	switch r {
+	case ReasonNested:
+		return 1
+	case ReasonMissing:
+		return 2
+	case ReasonNotAKnownPlace:
+		return 3
+	case ReasonLinkEscapes:
+		return 4
+	}
+	return 0
+}

@@ -1,11 +1,16 @@
 package why
 
 import (
+	"errors"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
+	"waymark/abi"
 	"waymark/host/vfs"
+	"waymark/internal/text"
 )
 
 // holds reports whether a path lies in the root, and its name there. A root
@@ -58,6 +63,46 @@ func (q *question) rootOf(r *Run) *vfs.Root {
 	return q.in.Roots[r.Root].FS
 }
 
+// inRefusedRoot: the path lies in a configured root that isn't looked at, and
+// not in a root further down that is.
+func (q *question) inRefusedRoot() (facts, bool) {
+	i := slices.IndexFunc(q.in.Refused, func(r Refused) bool {
+		dir := filepath.Clean(r.Path)
+		inside := func(path string) bool { _, ok := below(dir, path); return ok }
+		return slices.ContainsFunc(q.own(), inside) &&
+			!slices.ContainsFunc(q.spots, func(s spot) bool { return inside(q.in.Roots[s.root].FS.Path()) })
+	})
+	if i < 0 {
+		return facts{}, false
+	}
+	return answered(first(ofRefusedRoot, q.in.Refused[i]))
+}
+
+// refusedForLink holds for a root whose own link leads where it may not.
+func refusedForLink(reason vfs.Reason) func(Refused) (facts, bool) {
+	return func(r Refused) (facts, bool) {
+		link, ok := errors.AsType[*vfs.LinkError](r.Err)
+		return r.because(ok && link.Reason == reason)
+	}
+}
+
+func (r Refused) forAnyLink() (facts, bool) {
+	_, ok := errors.AsType[*vfs.LinkError](r.Err)
+	return r.because(ok)
+}
+
+func (r Refused) forType() (facts, bool)       { return r.because(errors.Is(r.Err, vfs.ErrNotRegular)) }
+func (r Refused) forLoop() (facts, bool)       { return r.because(errors.Is(r.Err, syscall.ELOOP)) }
+func (r Refused) forPermission() (facts, bool) { return r.because(errors.Is(r.Err, fs.ErrPermission)) }
+
+// forAnything holds for every other root: whoever checks roots has the last word
+// on what may be one.
+func (r Refused) forAnything() (facts, bool) { return r.because(true) }
+
+func (r Refused) because(ok bool) (facts, bool) {
+	return facts{Answer: Answer{Root: r.Path}, args: []any{quotePath(r.Path), errorLine(r.Err.Error())}}, ok
+}
+
 // missingRoot is the configured root that doesn't exist and the path lies in.
 func (q *question) missingRoot() (path string, ok bool) {
 	i := slices.IndexFunc(q.in.Missing, func(dir string) bool {
@@ -70,4 +115,89 @@ func (q *question) missingRoot() (path string, ok bool) {
 		return "", false
 	}
 	return q.in.Missing[i], true
+}
+
+func (q *question) inMissingRoot() (facts, bool) {
+	root, ok := q.missingRoot()
+	return facts{Answer: Answer{Root: root}, args: []any{quotePath(root)}}, ok
+}
+
+// target is where the path leads in the end.
+func (q *question) target() string { return q.aliases[len(q.aliases)-1] }
+
+// aboveRoot: a root lies below the path.
+func (q *question) aboveRoot() (facts, bool) {
+	for i := range q.in.Roots {
+		r := &q.in.Roots[i]
+		if r.FS == nil || r.FS.File() != "" {
+			continue
+		}
+		if _, ok := below(q.target(), r.FS.Path()); ok {
+			return with(quotePath(r.FS.Path()))
+		}
+	}
+	return facts{}, false
+}
+
+// nextToFileRoot: a root is another file of the same directory, or of one above.
+func (q *question) nextToFileRoot() (facts, bool) {
+	for i := range slices.Backward(q.in.Roots) {
+		r := &q.in.Roots[i]
+		if r.FS == nil {
+			continue
+		}
+		if _, ok := below(r.FS.Path(), q.target()); ok {
+			return with(quotePath(r.FS.File()), q.sourceAdvice())
+		}
+	}
+	return facts{}, false
+}
+
+func (q *question) outsideOneRoot() (facts, bool) {
+	if len(q.in.Roots) != 1 {
+		return facts{}, false
+	}
+	return with(q.sourceAdvice())
+}
+
+func (q *question) outsideRoots() (facts, bool) {
+	return with(text.Count(len(q.in.Roots), "root", "roots"), q.sourceAdvice())
+}
+
+// sourceAdvice says what to add as a source, and which tools read the path.
+func (q *question) sourceAdvice() (advice string) {
+	path := q.target()
+	dir, ok := q.sourceFor(path)
+	if !ok && q.isDir() {
+		dir, ok = path, true
+	}
+	if ok {
+		advice = ": add one with " + addSource(dir)
+	}
+	if hint := hintFor(path, "", q.isDir()); hint != "" {
+		advice += "; " + hint
+	}
+	return advice
+}
+
+// sourceFor is the directory that would have to be a root for a path to be
+// looked at, going by what is looked at in the roots there are.
+func (q *question) sourceFor(path string) (dir string, ok bool) {
+	names := strings.Split(strings.TrimPrefix(path, "/"), "/")
+	for i := max(0, len(names)-maxNames); i < len(names); i++ {
+		rest := strings.Join(names[i:], "/")
+		for j := range q.in.Runs {
+			r := &q.in.Runs[j]
+			root := q.rootOf(r)
+			if root == nil || q.in.Roots[r.Root].Role != abi.RoleNone {
+				continue
+			}
+			j := root.Judge(r.Filter, rest)
+			sees := j.File || j.Dir && q.isDir()
+			if from, ok := q.observed(r).lookedFrom(rest); sees && ok && (from != "." || !strings.Contains(rest, "/")) {
+				return "/" + filepath.Join(names[:i]...), true
+			}
+		}
+	}
+	return "", false
 }

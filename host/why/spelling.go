@@ -3,46 +3,47 @@ package why
 import (
 	"slices"
 	"strings"
-
-	"waymark/host/vfs"
 )
 
-// wrongCase: the file is there under a name in another case, or the name is
-// one that resolvers look for in another case.
-func (p *place) wrongCase() (Answer, bool) {
-	if p.sight.state == missing {
-		return p.otherCase()
+// isWantedInThisCase: nothing is there but a name in another case, and a
+// resolver looks for it in this one.
+func (p *pathInRoot) isWantedInThisCase() (facts, bool) {
+	r := p.reader()
+	if p.entry.state != missing || p.entry.other == "" || r == nil || !p.q.observed(r).looked(p.rel) {
+		return facts{}, false
 	}
-	if p.sight.state == unknown || p.sight.state == blocked {
-		return Answer{}, false
+	return about(r, r.Resolver, quotePath(p.entry.other))
+}
+
+// existsInOtherCase: nothing is there but a name in another case.
+func (p *pathInRoot) existsInOtherCase() (facts, bool) {
+	if p.entry.state != missing || p.entry.other == "" {
+		return facts{}, false
+	}
+	return with(quotePath(p.entry.other))
+}
+
+// isWantedInOtherCase: the name is one that resolvers look for in another case.
+func (p *pathInRoot) isWantedInOtherCase() (facts, bool) {
+	switch p.entry.state {
+	case missing, unknown, blocked:
+		return facts{}, false
 	}
 	for _, r := range p.runs {
 		if p.sees(r, p.rel) && p.q.observed(r).looked(p.rel) || !p.seesFolded(r) {
 			continue
 		}
 		if right, ok := respell(r.View.Reads, p.rel, p.isDir()); ok {
-			return p.say(ReasonWrongCase, r, "%s looks for %s, in exact case: rename it", r.Resolver, show(right))
+			return about(r, r.Resolver, quotePath(right)+", in exact case: rename it")
 		}
-		return p.say(ReasonWrongCase, r, "%s looks for this name in another case: see its reads", r.Resolver)
+		return about(r, r.Resolver, "this name in another case: see its reads")
 	}
-	return Answer{}, false
-}
-
-// otherCase: nothing is there but a name in another case.
-func (p *place) otherCase() (Answer, bool) {
-	if p.sight.other == "" {
-		return Answer{}, false
-	}
-	there := show(p.sight.other)
-	if r := p.reader(); r != nil && p.q.observed(r).looked(p.rel) {
-		return p.say(ReasonWrongCase, r, "%s looks for it, and there is only %s: names count in exact case, rename that", r.Resolver, there)
-	}
-	return p.say(ReasonWrongCase, nil, "there is no such file, only %s: ask for that, since names count in exact case", there)
+	return facts{}, false
 }
 
 // seesFolded reports whether a run would see the path, and looked at its
 // place, if case didn't matter.
-func (p *place) seesFolded(r *Run) bool {
+func (p *pathInRoot) seesFolded(r *Run) bool {
 	v := r.View
 	v.Reads, v.Narrow = foldAll(v.Reads), foldAll(v.Narrow)
 	f, err := v.Compile()
@@ -100,27 +101,4 @@ func inCaseOf(segments, names []string) (right []string, ok bool) {
 		}
 	}
 	return right, true
-}
-
-// maxMissing bounds the names that are judged when one is looked for that a
-// run missed: a run may have missed a hundred thousand.
-const maxMissing = 100
-
-// notThere is the first file that a run looked for right in a directory, and
-// that isn't there; empty if there is none.
-func (p *place) notThere(r *Run) string {
-	judged := 0
-	for i := range r.Trace {
-		d := &r.Trace[i]
-		if d.Kind != vfs.DepMissing || d.Path == "." || parent(d.Path) != p.sight.at {
-			continue
-		}
-		if p.fs.Judge(r.Filter, join(p.rel, base(d.Path))).File {
-			return base(d.Path)
-		}
-		if judged++; judged == maxMissing {
-			break
-		}
-	}
-	return ""
 }

@@ -3,6 +3,7 @@ package why
 import (
 	"waymark/abi"
 	"waymark/host/vfs"
+	"waymark/internal/text"
 	"waymark/snapshot"
 )
 
@@ -98,32 +99,14 @@ type Refused struct {
 // only the caller knows.
 func Explain(in Input, path string) Answer {
 	a := explain(in, path)
-	a.Path, a.Detail = path, oneLine(a.Detail)
+	a.Path, a.Detail = path, text.Cut(text.Printable(a.Detail), maxDetail)
 	return a
 }
 
 func explain(in Input, path string) Answer {
-	if a, bad := unaskable(path); bad {
+	if a, ok := first(notAsked, path); ok {
 		return a
 	}
-	q := newQuestion(in, path)
-	if a, ok := q.evidence(q.own()); ok {
-		return a
-	}
-	places := q.places()
-	for _, p := range places {
-		if a, ok := p.refused(); ok {
-			return a
-		}
-	}
-	if a, ok := q.ledTo(); ok {
-		return a
-	}
-	if a, ok := q.refusedRoot(); ok {
-		return a
-	}
-	if a, ok := best(places); ok {
-		return a
-	}
-	return q.outside()
+	a, _ := first(ofPath, newQuestion(in, path))
+	return a
 }

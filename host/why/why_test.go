@@ -64,11 +64,11 @@ func (a ask) check(t *testing.T, dir string, in why.Input) {
 		t.Errorf("%s:\n\tgot  %s %v %q %q\n\twant %s %v %q %q", a.path,
 			got.Reason, got.Found, relative(got.ResourceID, dir), detail, a.reason, a.found, a.id, a.detail)
 	}
-	sound(t, in, got)
+	checkAnswer(t, in, got)
 }
 
-// sound holds an answer to what every answer must be.
-func sound(t testing.TB, in why.Input, a why.Answer) {
+// checkAnswer holds an answer to what every answer must be.
+func checkAnswer(t testing.TB, in why.Input, a why.Answer) {
 	t.Helper()
 	switch {
 	case a.Reason == "" || a.Detail == "":

@@ -5,23 +5,9 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
-)
 
-// convention is a place where another tool looks for something. Their tables
-// are conventions.go and onwards.
-type convention struct {
-	// pattern is a doublestar pattern for a place below a project's top
-	// directory, or below a home directory when it begins with "~/". One that
-	// begins with "/" is a place in the file system, one with "./" only counts
-	// at the top of a root.
-	pattern string
-	// tools are who reads it, separated by ", ".
-	tools string
-	// as is what they take it for.
-	as string
-	// deep says that they read it in directories below the top, too.
-	deep bool
-}
+	"waymark/internal/text"
+)
 
 // matches reports whether a place below a directory is the convention's: a
 // file that its pattern matches, or the directory that it is about.
@@ -39,14 +25,13 @@ func (c *convention) matches(rel string, dir bool) bool {
 // project's the outermost counts: what it makes of the path is the most
 // particular. root is the root's path, dir whether the path is a directory.
 func hintFor(path, root string, dir bool) string {
-	table := conventions()
-	if list := matching(table, func(c *convention) bool { return strings.HasPrefix(c.pattern, "/") && c.matches(path, dir) }); len(list) > 0 {
+	if list := matching(conventions, func(c *convention) bool { return strings.HasPrefix(c.pattern, "/") && c.matches(path, dir) }); len(list) > 0 {
 		return describe(list)
 	}
 	names := strings.Split(strings.TrimPrefix(path, "/"), "/")
 	for i := max(0, len(names)-maxNames); i < len(names); i++ {
 		rest, top := strings.Join(names[i:], "/"), "/"+strings.Join(names[:i], "/")
-		list := matching(table, func(c *convention) bool {
+		list := matching(conventions, func(c *convention) bool {
 			return !strings.HasPrefix(c.pattern, "/") && (top == root || !strings.HasPrefix(c.pattern, "./")) && c.matches(rest, dir)
 		})
 		if len(list) > 0 {
@@ -61,18 +46,18 @@ func hintFor(path, root string, dir bool) string {
 func hintIn(list []convention, dir string, top bool) string {
 	home := func(c *convention) bool { return strings.HasPrefix(c.pattern, "~/") }
 	project := matching(list, func(c *convention) bool { return !home(c) })
-	deep := matching(project, func(c *convention) bool { return c.deep })
+	nested := matching(project, func(c *convention) bool { return c.nested })
 	switch {
 	case len(project) == 0 && top:
 		return describe(list)
 	case len(project) == 0:
-		return describe(list) + ", when " + show(dir) + " is a home directory"
+		return describe(list) + ", when " + quotePath(dir) + " is a home directory"
 	case top:
 		return describe(project)
-	case len(deep) > 0:
-		return describe(deep)
+	case len(nested) > 0:
+		return describe(nested)
 	}
-	return describe(project) + ", when " + show(dir) + " is the top of a project"
+	return describe(project) + ", when " + quotePath(dir) + " is the top of a project"
 }
 
 func matching(table []convention, want func(*convention) bool) []convention {
@@ -97,7 +82,7 @@ func describe(list []convention) string {
 		if tools[c.as] == nil {
 			kinds = append(kinds, c.as)
 		}
-		for tool := range strings.SplitSeq(c.tools, ", ") {
+		for tool := range strings.SplitSeq(c.readers, ", ") {
 			if !slices.Contains(tools[c.as], tool) {
 				tools[c.as] = append(tools[c.as], tool)
 			}
@@ -116,7 +101,7 @@ func who(tools []string) string {
 	case n == 1:
 		return tools[0] + " reads it"
 	case n > maxTools:
-		return strings.Join(tools[:maxTools-1], ", ") + " and " + count(n-maxTools+1, "other tool", "other tools") + " read it"
+		return strings.Join(tools[:maxTools-1], ", ") + " and " + text.Count(n-maxTools+1, "other tool", "other tools") + " read it"
 	default:
 		return strings.Join(tools[:n-1], ", ") + " and " + tools[n-1] + " read it"
 	}

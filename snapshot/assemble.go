@@ -19,7 +19,7 @@ import (
 //  2. Of the finds of one id one stays: an ok one before any other, then by
 //     precedence. Links collapse here, since a source is link-resolved.
 //  3. Of the ok skills of one name the first stays. Skills that aren't ok
-//     stay beside it: they tell their author what to mend.
+//     stay in the list: from them their author learns what to mend.
 //  4. The caps, in order of precedence: first those of the dropped-in module,
 //     then those of the whole list. What doesn't fit stays as excluded,
 //     without payload, as long as there are rows for it.
@@ -41,7 +41,7 @@ type assembly struct {
 	notes []Note
 }
 
-func (a *assembly) tell(c *Candidate, reason Reason, winner, detail string) {
+func (a *assembly) addNote(c *Candidate, reason Reason, winner, detail string) {
 	a.notes = append(a.notes, c.note(reason, winner, detail))
 }
 
@@ -80,21 +80,21 @@ func (a *assembly) collapse(list []*Candidate) []*Candidate {
 			winners[id] = c
 			kept = append(kept, c)
 			if c.Status == StatusOversize {
-				a.tell(c, ReasonOversize, "", c.Error)
+				a.addNote(c, ReasonOversize, "", c.Error)
 			}
 			continue
 		}
-		a.tellCollapsed(c, winner)
+		a.noteCollapsed(c, winner)
 	}
 	return kept
 }
 
-func (a *assembly) tellCollapsed(c, winner *Candidate) {
+func (a *assembly) noteCollapsed(c, winner *Candidate) {
 	if c.path() != winner.path() && c.path() != c.Source {
-		a.tell(c, ReasonCollapsed, winner.ID(), c.path()+" leads to "+c.Source)
+		a.addNote(c, ReasonCollapsed, winner.ID(), c.path()+" leads to "+c.Source)
 		return
 	}
-	a.tell(c, ReasonDeduplicated, winner.ID(), "found by "+winner.Resolver+" too, which comes first")
+	a.addNote(c, ReasonDeduplicated, winner.ID(), "found by "+winner.Resolver+" too, which comes first")
 }
 
 // dedupSkills keeps the first ok skill of each name. The list is in order of
@@ -108,7 +108,7 @@ func (a *assembly) dedupSkills(list []*Candidate) []*Candidate {
 			continue
 		}
 		if winner, taken := first[c.Name]; taken {
-			a.tell(c, ReasonDeduplicated, winner.ID(),
+			a.addNote(c, ReasonDeduplicated, winner.ID(),
 				fmt.Sprintf("the skill %q of %s comes first", c.Name, winner.Source))
 			continue
 		}
@@ -154,7 +154,7 @@ func (a *assembly) listExcluded(excluded []*Candidate, rows int) []*Candidate {
 		if i >= rows {
 			detail += fmt.Sprintf("; not listed, there are more than %d rows", a.caps.MaxListed)
 		}
-		a.tell(c, ReasonExcluded, "", detail)
+		a.addNote(c, ReasonExcluded, "", detail)
 	}
 	return excluded[:rows]
 }
@@ -182,4 +182,49 @@ func (a *assembly) overCap(c *Candidate, whole *budget, modules map[string]*budg
 	own.take(size)
 	whole.take(size)
 	return ""
+}
+
+// Note says what Assemble did to one candidate: what `agent why` tells about
+// a file that isn't in the list, or is there without its text.
+type Note struct {
+	Reason Reason
+	// ID is the candidate's own id.
+	ID string
+	// Winner is the id of the resource that stands in its place; empty when
+	// the reason isn't ReasonDeduplicated or ReasonCollapsed. It equals ID
+	// when the same thing was found more than once.
+	Winner string
+	// Path is where the candidate was found, before links were followed.
+	Path string
+	// Resolver and Root are the candidate's own.
+	Resolver string
+	Root     int
+	// Detail is one line for a person.
+	Detail string
+}
+
+// Reason is a word of `agent why`.
+type Reason string
+
+// The reasons that Assemble gives.
+const (
+	// ReasonDeduplicated: another find of the same id, or a skill of the same
+	// name, comes first. The candidate isn't listed.
+	ReasonDeduplicated Reason = "deduplicated"
+	// ReasonCollapsed: a link leads to something that is listed under its own
+	// path. The candidate isn't listed.
+	ReasonCollapsed Reason = "collapsed_into"
+	// ReasonOversize: the payload is above the cap. It is listed without it.
+	ReasonOversize Reason = "oversize"
+	// ReasonExcluded: the list is full. It is listed without its payload, or,
+	// past MaxListed rows, not at all.
+	ReasonExcluded Reason = "excluded"
+)
+
+// note makes a note about c.
+func (c *Candidate) note(reason Reason, winner, detail string) Note {
+	return Note{
+		Reason: reason, ID: c.ID(), Winner: winner, Path: c.path(),
+		Resolver: c.Resolver, Root: c.Root, Detail: detail,
+	}
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"waymark/internal/notify"
 )
 
 // Publisher gives snapshots their versions and hands the newest to readers.
@@ -20,7 +22,7 @@ type Publisher struct {
 	mu        sync.Mutex
 	issued    Ticket
 	published Ticket
-	changed   chan struct{} // closed at the next change; nil when nobody waits
+	changed   notify.Signal // current has been replaced
 }
 
 // Ticket is a resolve's place in the order of all resolves.
@@ -80,10 +82,7 @@ func (p *Publisher) replace(next *Snapshot) (*Snapshot, bool) {
 	}
 	next.Version = current.Version + 1
 	p.current.Store(next)
-	if p.changed != nil {
-		close(p.changed)
-		p.changed = nil
-	}
+	p.changed.Notify()
 	return next, true
 }
 
@@ -100,7 +99,8 @@ func (p *Publisher) Current() *Snapshot {
 // current snapshot and the context's cause.
 func (p *Publisher) Wait(ctx context.Context, after uint64) (*Snapshot, error) {
 	for {
-		current, changed := p.watch()
+		changed := p.changed.Changed()
+		current := p.Current()
 		if current.Version > after {
 			return current, nil
 		}
@@ -110,17 +110,6 @@ func (p *Publisher) Wait(ctx context.Context, after uint64) (*Snapshot, error) {
 			return p.Current(), context.Cause(ctx)
 		}
 	}
-}
-
-// watch returns the current snapshot and a channel that is closed when it is
-// replaced.
-func (p *Publisher) watch() (*Snapshot, <-chan struct{}) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.changed == nil {
-		p.changed = make(chan struct{})
-	}
-	return p.Current(), p.changed
 }
 
 // build makes a snapshot without a version.

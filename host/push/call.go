@@ -8,13 +8,13 @@ import (
 	"net"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/hashicorp/yamux"
 	"google.golang.org/protobuf/proto"
 	"storj.io/drpc"
 	"storj.io/drpc/drpcmetadata"
 
+	"waymark/internal/text"
 	"waymark/wire"
 )
 
@@ -80,7 +80,7 @@ func (p *Pusher) call(ctx context.Context, conn drpc.Conn, method string, reques
 }
 
 // closedWithin is long enough for another goroutine to have its turn, and
-// nothing beside the pause before the next connection.
+// nothing compared with the pause before the next connection.
 const closedWithin = 100 * time.Millisecond
 
 // brokenConnection reports whether err is the system's word for a connection
@@ -174,15 +174,9 @@ func (p *Pusher) describe(err error) string {
 	if err == nil {
 		return ""
 	}
-	text := err.Error()
+	s := err.Error()
 	if p.opts.Token != "" {
-		text = strings.ReplaceAll(text, p.opts.Token, "[token]")
+		s = strings.ReplaceAll(s, p.opts.Token, "[token]")
 	}
-	text = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, text)
-	return truncate(text, maxErrorText)
+	return text.Line(s, maxErrorText)
 }

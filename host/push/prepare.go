@@ -1,11 +1,17 @@
 package push
 
 import (
+	"bytes"
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"waymark/abi"
 	"waymark/snapshot"
 	"waymark/wire"
+	"waymark/wire/convert"
+	"waymark/wire/waymark"
 )
 
 // report says what became of a snapshot on its way to the wire.
@@ -129,4 +135,255 @@ func kindRank(kind abi.Kind) int {
 	default:
 		return 4
 	}
+}
+
+// form is what differs between the two protocols when a push is prepared.
+type form interface {
+	// adapt removes what the wire doesn't carry anyway, or says why the
+	// resource can't be sent at all.
+	adapt(w *row) Reason
+	// identity is what no two resources of a push may share.
+	identity(r *snapshot.Resource) string
+	// message translates one resource.
+	message(r *snapshot.Resource) (proto.Message, error)
+	// encode encodes a whole push behind prefix, without version and initial.
+	encode(prefix []byte, s *snapshot.Snapshot) ([]byte, error)
+}
+
+func formOf(protocol wire.Protocol) form {
+	if protocol == wire.ProtocolCoder {
+		return coderForm{}
+	}
+	return waymarkForm{}
+}
+
+// waymarkForm carries everything that a snapshot has.
+type waymarkForm struct{}
+
+func (waymarkForm) adapt(w *row) Reason {
+	switch w.r.Kind {
+	case abi.KindInstructionFile, abi.KindSkill, abi.KindMCPConfig, abi.KindMCPServer,
+		abi.KindPlugin, abi.KindHook, abi.KindSubagent, abi.KindCommand:
+		return ""
+	default: // a hub refuses the whole push for a kind that the ABI hasn't
+		return ReasonKind
+	}
+}
+
+func (waymarkForm) identity(r *snapshot.Resource) string { return r.ID() }
+
+func (waymarkForm) message(r *snapshot.Resource) (proto.Message, error) {
+	return convert.ResourceToWaymark(r), nil
+}
+
+func (waymarkForm) encode(prefix []byte, s *snapshot.Snapshot) ([]byte, error) {
+	return marshal(prefix, convert.ToWaymark(s))
+}
+
+// coderForm carries four kinds, and nothing that depends on what a chat is
+// about: its server would put it into every chat.
+type coderForm struct{}
+
+func (coderForm) adapt(w *row) Reason {
+	r := &w.r
+	if !convert.KnownToCoder(r.Kind) {
+		return ReasonKind
+	}
+	if mode := r.Attributes["mode"]; mode.List != nil || mode.Text != "" && mode.Text != "always" {
+		return ReasonMode
+	}
+	r.Key, r.Resolver, r.Attributes, r.Stale = "", "", nil, false
+	if r.Kind == abi.KindMCPServer {
+		if _, err := convert.ResourceToCoder(r); err != nil {
+			r.Payload, r.Status, r.Error = nil, snapshot.StatusInvalid, err.Error()
+			w.changed = true
+		}
+	}
+	return ""
+}
+
+func (coderForm) identity(r *snapshot.Resource) string { return r.Source }
+
+func (coderForm) message(r *snapshot.Resource) (proto.Message, error) {
+	return convert.ResourceToCoder(r)
+}
+
+func (coderForm) encode(prefix []byte, s *snapshot.Snapshot) ([]byte, error) {
+	m, err := convert.ToCoder(s)
+	if err != nil {
+		return nil, err
+	}
+	return marshal(prefix, m)
+}
+
+const (
+	// maxContent leaves room in a message for version and initial, and for
+	// what the framing adds.
+	maxContent = wire.MaxMessage - 1024
+	// maxPlugins keeps the list of plugins from crowding out the resources.
+	// With texts of their longest, one takes 22 KiB of a message: 1.4 MiB in
+	// all.
+	maxPlugins = 64
+	// maxResolvers is far more than a module holds.
+	maxResolvers = 64
+	// maxPluginText bounds each short text of a plugin, in bytes.
+	maxPluginText = 256
+)
+
+// What the resource itself says when its payload had to stay behind.
+const (
+	errTooLarge = "too large to be sent"
+	errNoRoom   = "left out: all resources together are too large to be sent"
+)
+
+// fitBodies takes payloads away where they are more than a peer accepts, for
+// one resource or in all. The last ones lose, and when even their names are
+// too much, they aren't sent.
+func fitBodies(rows []row, rep *report) []row {
+	total := 0
+	kept := rows[:0]
+	for _, w := range rows {
+		body := convert.BodyJSON(&w.r)
+		if body > wire.MaxBodyJSON {
+			w.dropPayload(snapshot.StatusOversize, errTooLarge)
+			body = convert.BodyJSON(&w.r)
+		}
+		if total+body > wire.MaxBodies && len(w.r.Payload) > 0 {
+			w.dropPayload(snapshot.StatusExcluded, errNoRoom)
+			body = convert.BodyJSON(&w.r)
+		}
+		if total+body > wire.MaxBodies {
+			rep.held.add(ReasonTooLarge)
+			continue
+		}
+		total += body
+		kept = append(kept, w)
+	}
+	return kept
+}
+
+// dropPayload takes the payload away and says so in the resource itself.
+func (w *row) dropPayload(status snapshot.Status, why string) {
+	w.r.Payload, w.r.Status, w.r.Error, w.changed = nil, status, why, true
+}
+
+// fitMessage takes payloads, and where that isn't enough resources, from the
+// end until the whole push fits into one message.
+func fitMessage(head *snapshot.Snapshot, rows []row, f form, rep *report) ([]row, error) {
+	content, err := f.encode(nil, head)
+	if err != nil {
+		return nil, err
+	}
+	total := len(content)
+	sizes := make([]int, len(rows))
+	for i := range rows {
+		if sizes[i], err = encodedSize(&rows[i].r, f); err != nil {
+			return nil, err
+		}
+		total += sizes[i]
+	}
+	for i := len(rows) - 1; i >= 0 && total > maxContent; i-- {
+		if len(rows[i].r.Payload) == 0 {
+			continue
+		}
+		rows[i].dropPayload(snapshot.StatusExcluded, errNoRoom)
+		size, err := encodedSize(&rows[i].r, f)
+		if err != nil {
+			return nil, err
+		}
+		total += size - sizes[i]
+		sizes[i] = size
+	}
+	for len(rows) > 0 && total > maxContent {
+		total -= sizes[len(rows)-1]
+		rows = dropLast(rows, ReasonTooLarge, rep)
+	}
+	return rows, nil
+}
+
+// encodedSize is what r takes in a push: tag, length and message.
+func encodedSize(r *snapshot.Resource, f form) (int, error) {
+	m, err := f.message(r)
+	if err != nil {
+		return 0, err
+	}
+	return 1 + protowire.SizeBytes(proto.Size(m)), nil
+}
+
+// mendPlugins bounds the list of plugins and the texts in it.
+func mendPlugins(plugins []snapshot.Plugin, rep *report) []snapshot.Plugin {
+	kept := make([]snapshot.Plugin, 0, min(len(plugins), maxPlugins))
+	for i := range plugins {
+		if i >= maxPlugins {
+			rep.mended += len(plugins) - maxPlugins
+			break
+		}
+		p, changed := mendPlugin(plugins[i])
+		if changed {
+			rep.mended++
+		}
+		kept = append(kept, p)
+	}
+	return kept
+}
+
+func mendPlugin(p snapshot.Plugin) (_ snapshot.Plugin, changed bool) {
+	state := string(p.State)
+	for _, text := range []*string{&p.Name, &p.Version, &p.Digest, &state} {
+		changed = mendText(text, maxPluginText) || changed
+	}
+	p.State = snapshot.PluginState(state)
+	changed = mendText(&p.Path, wire.MaxSource) || changed
+	changed = mendText(&p.Error, wire.MaxError) || changed
+	changed = changed || len(p.Resolvers) > maxResolvers
+	p.Resolvers = append([]string{}, p.Resolvers[:min(len(p.Resolvers), maxResolvers)]...)
+	for i := range p.Resolvers {
+		changed = mendText(&p.Resolvers[i], maxPluginText) || changed
+	}
+	return p, changed
+}
+
+// equal reports whether p and other are the same to the peer.
+func (p *prepared) equal(other *prepared) bool {
+	return p.sameHead(other) && slices.EqualFunc(p.rows, other.rows, func(a, b row) bool { return a.r.Equal(&b.r) })
+}
+
+func (p *prepared) sameHead(other *prepared) bool {
+	return bytes.Equal(p.head.AggregateHash, other.head.AggregateHash) &&
+		p.head.SnapshotError == other.head.SnapshotError &&
+		slices.EqualFunc(p.head.Plugins, other.head.Plugins, snapshot.Plugin.Equal)
+}
+
+// delta encodes behind prefix what makes p of base, which the peer accepted as
+// baseVersion. It returns nil when that is no better than the whole: when no row stays as
+// it is, or what is removed takes more room than a message has.
+func (p *prepared) delta(prefix []byte, base *prepared, baseVersion uint64) ([]byte, error) {
+	before := make(map[string]*snapshot.Resource, len(base.rows))
+	for i := range base.rows {
+		before[base.rows[i].r.ID()] = &base.rows[i].r
+	}
+	changed := *p.head
+	for i := range p.rows {
+		r := &p.rows[i].r
+		id := r.ID()
+		if old, known := before[id]; !known || !old.Equal(r) {
+			changed.Resources = append(changed.Resources, *r)
+		}
+		delete(before, id)
+	}
+	if len(p.rows) == 0 || len(changed.Resources) == len(p.rows) {
+		return nil, nil
+	}
+	request := convert.ToWaymark(&changed)
+	request.Delta = &waymark.Delta{BaseVersion: baseVersion}
+	for i := range base.rows { // in their order, so that equal deltas are equal bytes
+		if id := base.rows[i].r.ID(); before[id] != nil {
+			request.Delta.Removed = append(request.Delta.Removed, id)
+		}
+	}
+	content, err := marshal(prefix, request)
+	if len(content) > maxContent { // it is full() that is sure to fit
+		return nil, nil
+	}
+	return content, err
 }

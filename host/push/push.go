@@ -37,6 +37,8 @@ import (
 	"sync"
 	"time"
 
+	"waymark/internal/backoff"
+	"waymark/internal/notify"
 	"waymark/snapshot"
 )
 
@@ -62,8 +64,8 @@ type Options struct {
 	// CallTimeout bounds one call; 0 means 10 s, enough for 4 MiB over a
 	// slow line and a database that is busy.
 	CallTimeout time.Duration
-	// Observe is told of every push attempt, by Run's goroutine, which waits
-	// for it. Nil means nobody is.
+	// Observe is called after every push attempt, by Run's goroutine, which
+	// waits for it. Nil means that nothing is.
 	Observe func(Attempt)
 }
 
@@ -77,7 +79,7 @@ var errRunning = errors.New("the pusher is already running")
 type Pusher struct {
 	opts    Options
 	log     *slog.Logger
-	backoff backoff // Run's goroutine only
+	backoff backoff.Backoff // Run's goroutine only
 
 	closing context.Context // done once Close has been called
 	close   context.CancelFunc
@@ -87,7 +89,7 @@ type Pusher struct {
 	newest  *snapshot.Snapshot // what to push; nil until the first Publish
 	status  Status
 	settled uint64        // the newest version that the peer has, or has the equal of
-	changed chan struct{} // closed and replaced when status or settled change
+	changed notify.Signal // status or settled have changed
 	stopped chan struct{} // closed when Run has returned; nil before Run
 }
 
@@ -102,13 +104,14 @@ func New(opts Options) *Pusher {
 	}
 	closing, closeNow := context.WithCancel(context.Background())
 	return &Pusher{
-		opts:    opts,
-		log:     opts.Logger.With(slog.String("peer", opts.Peer)),
-		backoff: backoff{shortest: opts.MinBackoff, longest: opts.MaxBackoff},
+		opts: opts,
+		log:  opts.Logger.With(slog.String("peer", opts.Peer)),
+		// Jitter keeps a fleet of agents from coming back to a restarted hub
+		// all at once.
+		backoff: backoff.Backoff{Shortest: opts.MinBackoff, Longest: opts.MaxBackoff, Jitter: true},
 		closing: closing, close: closeNow,
-		wake:    make(chan struct{}, 1),
-		status:  Status{Peer: opts.Peer, State: StateIdle, HeldBack: HeldBack{Reasons: map[Reason]int{}}},
-		changed: make(chan struct{}),
+		wake:   make(chan struct{}, 1),
+		status: Status{Peer: opts.Peer, State: StateIdle, HeldBack: HeldBack{Reasons: map[Reason]int{}}},
 	}
 }
 
@@ -153,7 +156,7 @@ func (p *Pusher) Run(ctx context.Context) error {
 		return nil
 	}
 	for ctx.Err() == nil {
-		sleep(ctx, p.connect(ctx))
+		_ = backoff.Sleep(ctx, p.connect(ctx)) // the loop looks at ctx
 	}
 	return nil
 }
@@ -209,9 +212,9 @@ func (p *Pusher) failed(ctx context.Context, err error) time.Duration {
 	state := stateOf(err)
 	p.setState(state, err)
 	if state == StateBackingOff {
-		return p.backoff.next()
+		return p.backoff.Next()
 	}
-	return p.backoff.slow()
+	return p.backoff.Max()
 }
 
 // latest returns the newest snapshot; nil when there is none.

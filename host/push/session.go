@@ -3,12 +3,16 @@ package push
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"storj.io/drpc"
 
 	"waymark/snapshot"
 	"waymark/wire"
+	"waymark/wire/coder"
+	"waymark/wire/waymark"
 )
 
 // errConflict says that the peer didn't accept a push although its version
@@ -54,12 +58,12 @@ func (s *session) serve(ctx context.Context) time.Duration {
 		case wire.IsUnimplemented(err):
 			s.p.setState(StateUnimplemented, err)
 			s.hold(ctx, 0)
-			return s.p.backoff.next()
+			return s.p.backoff.Next()
 		case wire.IsBusy(err):
 			// Nothing was stored, and a new connection would cost the peer
 			// even more.
 			s.p.setState(StateBackingOff, err)
-			if pause := s.p.backoff.next(); !s.hold(ctx, pause) {
+			if pause := s.p.backoff.Next(); !s.hold(ctx, pause) {
 				return pause
 			}
 			continue
@@ -70,9 +74,9 @@ func (s *session) serve(ctx context.Context) time.Duration {
 			fallthrough
 		case StateUnauthorized:
 			s.p.setState(state, err)
-			if !s.hold(ctx, s.p.backoff.slow()) {
+			if !s.hold(ctx, s.p.backoff.Max()) {
 				// The peer may have closed because of this very error.
-				return s.p.backoff.slow()
+				return s.p.backoff.Max()
 			}
 		default:
 			// Whether the push was stored can't be known. A new connection,
@@ -142,23 +146,181 @@ func (s *session) pushAs(ctx context.Context, next *snapshot.Snapshot) error {
 	if err != nil {
 		return err
 	}
-	s.p.prepared(content.report)
+	s.p.setPrepared(content.report)
 	if s.last != nil && content.equal(s.last) {
 		s.done = next.Version
 		s.p.settle(next.Version, s.protocol, nil)
 		return nil
 	}
-	answer, err := s.send(ctx, next.Version, content)
+	got, err := s.send(ctx, next.Version, content)
 	if err != nil {
 		return err
 	}
-	if !answer.accepted {
+	if !got.accepted {
 		return errConflict
 	}
-	s.done, s.last, s.lastVersion, s.deltas = next.Version, content, next.Version, answer.deltas
-	s.p.backoff.reset()
+	s.done, s.last, s.lastVersion, s.deltas = next.Version, content, next.Version, got.deltas
+	s.p.backoff.Reset()
 	s.p.settle(next.Version, s.protocol, &AcceptedPush{
 		Version: next.Version, Hash: next.AggregateHash, At: time.Now(),
 	})
 	return nil
+}
+
+// answer is what a peer says to a push that it doesn't refuse.
+type answer struct {
+	accepted   bool
+	fullNeeded bool // the delta had no base there
+	deltas     bool // a delta against this push may follow
+}
+
+func (a answer) result() Result {
+	switch {
+	case a.accepted:
+		return ResultAccepted
+	case a.fullNeeded:
+		return ResultFullNeeded
+	default:
+		return ResultNotAccepted
+	}
+}
+
+// send pushes content, as a delta where the peer takes one, and else the
+// whole.
+func (s *session) send(ctx context.Context, version uint64, content *prepared) (answer, error) {
+	head, err := s.head(version)
+	if err != nil {
+		return answer{}, err
+	}
+	if s.deltas {
+		delta, err := content.delta(head, s.last, s.lastVersion)
+		if err != nil {
+			return answer{}, err
+		}
+		if delta != nil {
+			got, err := s.sendOnce(ctx, delta, true)
+			if err != nil || !got.fullNeeded {
+				return got, err
+			}
+		}
+	}
+	full, err := content.full(head)
+	if err != nil {
+		return answer{}, err
+	}
+	return s.sendOnce(ctx, full, false)
+}
+
+// open asks the peer whether it is a hub, and has it give this connection its
+// place in the order of the agent's connections. It does so once.
+func (s *session) open(ctx context.Context) error {
+	if s.opened {
+		return nil
+	}
+	begin := time.Now()
+	err := s.p.call(ctx, s.conn, wire.MethodOpen, nil, &waymark.OpenResponse{})
+	switch {
+	case wire.IsUnimplemented(err):
+		s.protocol = wire.ProtocolCoder
+	case err != nil:
+		s.p.observe(Attempt{Result: resultOf(ctx, err), Protocol: s.protocol, Duration: time.Since(begin)})
+		return err
+	}
+	s.opened = true
+	return nil
+}
+
+// head encodes version and initial. They go in front of the content, which is
+// encoded without them: in protobuf, that is one message.
+func (s *session) head(version uint64) ([]byte, error) {
+	initial := s.last == nil
+	if s.protocol == wire.ProtocolWaymark {
+		return proto.Marshal(&waymark.PushRequest{Version: version, Initial: initial})
+	}
+	return proto.Marshal(&coder.PushContextStateRequest{Version: version, Initial: initial})
+}
+
+// sendOnce makes one call and has it observed.
+func (s *session) sendOnce(ctx context.Context, request []byte, delta bool) (got answer, err error) {
+	begin := time.Now()
+	defer func() {
+		attempt := Attempt{
+			Result: got.result(), Protocol: s.protocol, Delta: delta, Bytes: len(request), Duration: time.Since(begin),
+		}
+		if err != nil {
+			attempt.Result = resultOf(ctx, err)
+		}
+		s.p.observe(attempt)
+	}()
+	if len(request) > wire.MaxMessage { // the peer would drop the call without a word
+		return answer{}, fmt.Errorf("the push has %d bytes, a message at most %d", len(request), wire.MaxMessage)
+	}
+	if s.protocol == wire.ProtocolWaymark {
+		var out waymark.PushResponse
+		err = s.p.call(ctx, s.conn, wire.MethodPush, request, &out)
+		return answer{accepted: out.GetAccepted(), fullNeeded: out.GetFullNeeded() && delta, deltas: out.GetDeltas()}, err
+	}
+	var out coder.PushContextStateResponse
+	err = s.p.call(ctx, s.conn, wire.MethodPushContextState, request, &out)
+	return answer{accepted: out.GetAccepted()}, err
+}
+
+// Result says how a push attempt ended, in a word that can be the label of a
+// metric.
+type Result string
+
+// The results.
+const (
+	ResultAccepted      Result = "accepted"
+	ResultNotAccepted   Result = "not_accepted"  // another writer has a newer version
+	ResultFullNeeded    Result = "full_needed"   // a delta whose base the peer hasn't
+	ResultUnimplemented Result = "unimplemented" // the peer doesn't know the method
+	ResultUnauthorized  Result = "unauthorized"
+	ResultSuperseded    Result = "superseded" // a newer session of this agent has taken over
+	ResultBusy          Result = "busy"       // the peer wants to be asked later
+	ResultTimeout       Result = "timeout"    // no answer in time
+	ResultLost          Result = "lost"       // connection or call ended without an answer
+	ResultRefused       Result = "refused"    // every other error
+	ResultCanceled      Result = "canceled"   // Close, or the end of Run's context
+)
+
+// Attempt is one call that brought a snapshot, or should have: also one that
+// failed before that, when the peer was asked what it knows.
+type Attempt struct {
+	Result   Result
+	Protocol wire.Protocol
+	// Delta says that only what has changed was sent.
+	Delta bool
+	// Bytes is the length of the encoded message; 0 if it wasn't sent.
+	Bytes    int
+	Duration time.Duration
+}
+
+// observe hands an attempt to the observer, if there is one.
+func (p *Pusher) observe(a Attempt) {
+	if p.opts.Observe != nil {
+		p.opts.Observe(a)
+	}
+}
+
+// resultOf says how a call ended that failed.
+func resultOf(ctx context.Context, err error) Result {
+	switch {
+	case ctx.Err() != nil:
+		return ResultCanceled
+	case wire.IsUnimplemented(err):
+		return ResultUnimplemented
+	case wire.IsUnauthorized(err):
+		return ResultUnauthorized
+	case wire.IsSuperseded(err):
+		return ResultSuperseded
+	case wire.IsBusy(err):
+		return ResultBusy
+	case isTimeout(err):
+		return ResultTimeout
+	case isLost(err):
+		return ResultLost
+	default:
+		return ResultRefused
+	}
 }

@@ -63,7 +63,7 @@ type Status struct {
 	LastAccepted *AcceptedPush `json:"last_accepted"`
 	// LastError is the newest error; empty after a push was accepted.
 	LastError string `json:"last_error"`
-	// HeldBack and Mended tell of the newest snapshot that was prepared for
+	// HeldBack and Mended are about the newest snapshot that was prepared for
 	// the peer: what wasn't sent, and how many resources and plugins were
 	// sent changed, so that the peer would take them.
 	HeldBack HeldBack `json:"held_back"`
@@ -108,7 +108,7 @@ func (p *Pusher) Watch() (Status, <-chan struct{}) {
 		last := *status.LastAccepted
 		status.LastAccepted = &last
 	}
-	return status, p.changed
+	return status, p.changed.Changed()
 }
 
 // Accepted waits until the peer has stored the given version or a newer one,
@@ -117,7 +117,7 @@ func (p *Pusher) Watch() (Status, <-chan struct{}) {
 func (p *Pusher) Accepted(ctx context.Context, version uint64) error {
 	for {
 		p.mu.Lock()
-		settled, state, changed := p.settled, p.status.State, p.changed
+		settled, state, changed := p.settled, p.status.State, p.changed.Changed()
 		p.mu.Unlock()
 		if settled >= version {
 			return nil
@@ -132,13 +132,12 @@ func (p *Pusher) Accepted(ctx context.Context, version uint64) error {
 	}
 }
 
-// update changes the status under the lock and tells those who watch.
+// update changes the status under the lock and wakes those who watch.
 func (p *Pusher) update(change func(*Status)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	change(&p.status)
-	close(p.changed)
-	p.changed = make(chan struct{})
+	p.changed.Notify()
 }
 
 // setState moves to state because of err, which may be nil, and logs it.
@@ -160,24 +159,24 @@ func (p *Pusher) setState(state State, err error) {
 	p.log.LogAttrs(context.Background(), level, message, attrs...)
 }
 
-// prepared notes what became of a snapshot on its way to the wire. It is
-// logged when it differs from the time before.
-func (p *Pusher) prepared(report report) {
+// setPrepared keeps in the status what became of a snapshot on its way to the
+// wire. It is logged when it differs from the time before.
+func (p *Pusher) setPrepared(rep report) {
 	var before Status
 	p.update(func(s *Status) {
 		before = *s
-		s.HeldBack, s.Mended = report.held, report.mended
+		s.HeldBack, s.Mended = rep.held, rep.mended
 	})
-	if before.Mended == report.mended && maps.Equal(before.HeldBack.Reasons, report.held.Reasons) {
+	if before.Mended == rep.mended && maps.Equal(before.HeldBack.Reasons, rep.held.Reasons) {
 		return
 	}
 	message := "push was changed so that the peer takes it"
-	if report.held.Count == 0 && report.mended == 0 {
+	if rep.held.Count == 0 && rep.mended == 0 {
 		message = "push is complete again"
 	}
 	p.log.Warn(message,
-		slog.Int("held_back", report.held.Count), slog.Any("reasons", report.held.Reasons),
-		slog.Int("mended", report.mended))
+		slog.Int("held_back", rep.held.Count), slog.Any("reasons", rep.held.Reasons),
+		slog.Int("mended", rep.mended))
 }
 
 // settle notes that the peer has version; last tells of the push that brought

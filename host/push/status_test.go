@@ -25,7 +25,7 @@ func TestHostilePeerText(t *testing.T) {
 		s.Resources[0].Payload = []byte("the payload itself")
 		pusher.Publish(s)
 		got := state(t, pusher, push.StateBackingOff).LastError
-		if !strings.HasPrefix(got, "you are [token] [2J ") || len(got) > 512 || strings.ContainsAny(got, "\x1b\n") {
+		if !strings.HasPrefix(got, "you are [token][2J ") || len(got) > 512 || strings.ContainsAny(got, "\x1b\n") {
 			t.Errorf("error is %q", got)
 		}
 		for _, secret := range []string{"secret-token", "the payload itself"} {

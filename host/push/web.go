@@ -2,13 +2,18 @@ package push
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/coder/websocket"
+	"github.com/hashicorp/yamux"
 	"storj.io/drpc"
 
 	"waymark/wire"
@@ -102,3 +107,192 @@ type scrubbed struct {
 
 func (s *scrubbed) Error() string { return s.text }
 func (s *scrubbed) Unwrap() error { return s.err }
+
+// refusal is how Coder's server and a hub say no.
+type refusal struct {
+	Message     string `json:"message"`
+	Detail      string `json:"detail"`
+	Validations []struct {
+		Field  string `json:"field"`
+		Detail string `json:"detail"`
+	} `json:"validations"`
+}
+
+// refused says why a handshake failed, in the words of the peer where it has
+// some. response is nil when there was none.
+func refused(response *http.Response, err error) error {
+	if response == nil || response.StatusCode == http.StatusSwitchingProtocols {
+		return plain(err)
+	}
+	var body refusal
+	if response.Body != nil {
+		// The library keeps the first kilobyte, which is enough for this.
+		data, _ := io.ReadAll(response.Body)
+		_ = json.Unmarshal(data, &body) // anything else has no message
+	}
+	switch code := response.StatusCode; {
+	case code == http.StatusUnauthorized, code == http.StatusForbidden:
+		return fmt.Errorf("%w: %s", ErrUnauthorized, body.text(code))
+	case code == http.StatusBadRequest && body.version() != "":
+		return fmt.Errorf("%w: %s: %s", ErrVersionRefused, body.text(code), body.version())
+	case code == http.StatusNotFound && body.Message == "":
+		return fmt.Errorf("the peer has no agent endpoint (%s); is the URL that of a hub or of a Coder server?", body.text(code))
+	default:
+		return fmt.Errorf("the peer refuses the connection: %s", body.text(code))
+	}
+}
+
+func (r *refusal) text(code int) string {
+	text := fmt.Sprintf("HTTP %d", code)
+	if r.Message == "" {
+		return text + " " + http.StatusText(code)
+	}
+	text += ", " + r.Message
+	if r.Detail != "" {
+		text += ": " + r.Detail
+	}
+	return text
+}
+
+// version returns what the peer says about the version, if it does.
+func (r *refusal) version() string {
+	for _, v := range r.Validations {
+		if v.Field == "version" {
+			return v.Detail
+		}
+	}
+	return ""
+}
+
+// plain strips what the libraries wrap around the cause: the whole URL, and
+// whose function it was.
+func plain(err error) error {
+	var request *url.Error
+	if errors.As(err, &request) {
+		return request.Err
+	}
+	return err
+}
+
+// muxBacklog bounds the streams that a peer may open towards us. None is ever
+// accepted, so this is only about memory.
+const muxBacklog = 16
+
+// muxConn is a DRPC connection over a yamux session: each call has a stream
+// of its own, so that one call's end isn't the connection's.
+type muxConn struct {
+	session *yamux.Session
+}
+
+var _ drpc.Conn = (*muxConn)(nil)
+
+// newMuxConn makes a connection of a WebSocket, which it owns if there is no
+// error.
+func newMuxConn(ws *websocket.Conn) (*muxConn, error) {
+	conn := websocket.NetConn(context.Background(), ws, websocket.MessageBinary)
+	ws.SetReadLimit(maxFrame) // NetConn has just taken the limit away
+	config := yamux.DefaultConfig()
+	config.AcceptBacklog = muxBacklog
+	config.LogOutput, config.Logger = nil, discardLogger{}
+	session, err := yamux.Client(abrupt{conn, ws}, config)
+	if err != nil {
+		return nil, err
+	}
+	return &muxConn{session: session}, nil
+}
+
+// abrupt is a WebSocket that is closed without asking the peer, which could
+// hold that up for seconds.
+type abrupt struct {
+	conn net.Conn
+	ws   *websocket.Conn
+}
+
+func (a abrupt) Read(p []byte) (int, error)  { return a.conn.Read(p) }
+func (a abrupt) Write(p []byte) (int, error) { return a.conn.Write(p) }
+
+// Close implements io.Closer.
+func (a abrupt) Close() error { return errors.Join(a.ws.CloseNow(), a.conn.Close()) }
+
+// Close implements drpc.Conn. It ends the WebSocket, too.
+func (c *muxConn) Close() error { return c.session.Close() }
+
+// Closed implements drpc.Conn.
+func (c *muxConn) Closed() <-chan struct{} { return c.session.CloseChan() }
+
+// Invoke implements drpc.Conn.
+func (c *muxConn) Invoke(ctx context.Context, rpc string, enc drpc.Encoding, in, out drpc.Message) error {
+	transport, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	conn := NewConn(transport)
+	defer func() { _ = conn.Close() }()
+	return conn.Invoke(ctx, rpc, enc, in, out)
+}
+
+// NewStream implements drpc.Conn. The stream must be closed.
+func (c *muxConn) NewStream(ctx context.Context, rpc string, enc drpc.Encoding) (drpc.Stream, error) {
+	transport, err := c.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn := NewConn(transport)
+	stream, err := conn.NewStream(ctx, rpc, enc)
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return muxStream{inner: stream, conn: conn}, nil
+}
+
+// open opens a yamux stream. Where the peer doesn't read, that would wait for
+// longer than ctx; then the whole connection is given up.
+func (c *muxConn) open(ctx context.Context) (io.ReadWriteCloser, error) {
+	stop := context.AfterFunc(ctx, func() { _ = c.session.Close() })
+	defer stop()
+	stream, err := c.session.OpenStream()
+	if err != nil {
+		return nil, err
+	}
+	return muxTransport{stream}, nil
+}
+
+// muxTransport is a stream whose Close ends a Read that is under way, too:
+// yamux leaves that to the peer, and DRPC waits for it.
+type muxTransport struct{ stream *yamux.Stream }
+
+func (t muxTransport) Read(p []byte) (int, error)  { return t.stream.Read(p) }
+func (t muxTransport) Write(p []byte) (int, error) { return t.stream.Write(p) }
+
+// Close implements io.Closer.
+func (t muxTransport) Close() error {
+	err := t.stream.Close()
+	_ = t.stream.SetReadDeadline(time.Unix(1, 0)) // it never fails
+	return err
+}
+
+// muxStream is a call and the connection that is its own.
+type muxStream struct {
+	inner drpc.Stream
+	conn  drpc.Conn
+}
+
+func (s muxStream) Context() context.Context                      { return s.inner.Context() }
+func (s muxStream) MsgSend(m drpc.Message, e drpc.Encoding) error { return s.inner.MsgSend(m, e) }
+func (s muxStream) MsgRecv(m drpc.Message, e drpc.Encoding) error { return s.inner.MsgRecv(m, e) }
+func (s muxStream) CloseSend() error                              { return s.inner.CloseSend() }
+
+// Close implements drpc.Stream.
+func (s muxStream) Close() error {
+	err := s.inner.Close()
+	_ = s.conn.Close() // the answer is in, or never will be
+	return err
+}
+
+// discardLogger is a logger for yamux, whose lines say nothing that its errors don't.
+type discardLogger struct{}
+
+func (discardLogger) Print(...any)          {}
+func (discardLogger) Printf(string, ...any) {}
+func (discardLogger) Println(...any)        {}

@@ -91,7 +91,7 @@ func BenchmarkWriteToBatch(b *testing.B) {
 	}
 }
 
-// feeder is a Backend that gives the same event as often as it is told.
+// feeder is a Backend that gives the same event as often as times asks.
 type feeder struct {
 	watch.Backend
 	event watch.Event

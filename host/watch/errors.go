@@ -12,17 +12,17 @@ import (
 // What a person reads of these errors is in State.Error; nothing here is
 // returned by a method.
 
-// kind tells the errors of Backend.Add apart.
-type kind uint8
+// failure distinguishes the errors of Backend.Add.
+type failure uint8
 
 const (
-	unknown   kind = iota
-	vanished       // the path isn't a directory any more
-	forbidden      // it may not be read
-	exhausted      // there are no more watches
+	unknown   failure = iota
+	vanished          // the path isn't a directory any more
+	forbidden         // it may not be read
+	exhausted         // there are no more watches
 )
 
-func kindOf(err error) kind {
+func failureOf(err error) failure {
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {
 		return unknown

@@ -27,9 +27,9 @@ func (w *Watcher) drain(b Backend) error {
 func (w *Watcher) overflow() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.gatherAll(ReasonOverflow)
+	w.gatherAllLocked(ReasonOverflow)
 	w.tree.markAll(true)
-	w.ask()
+	w.wakeLocked()
 }
 
 // event finds out whom an event concerns.
@@ -60,7 +60,7 @@ func split(path string) (dir, name string) {
 	return path[:i], path[i+1:]
 }
 
-// entered tells those who asked for a name in a directory. The caller holds
+// entered gathers those who asked for a name in a directory. The caller holds
 // mu.
 func (w *Watcher) entered(dir, name string) {
 	n := w.tree.nodes[dir]
@@ -68,14 +68,14 @@ func (w *Watcher) entered(dir, name string) {
 		return
 	}
 	for _, o := range n.any {
-		w.gather(o, ReasonEvents)
+		w.gatherLocked(o, ReasonEvents)
 	}
 	for _, o := range n.names[name] {
-		w.gather(o, ReasonEvents)
+		w.gatherLocked(o, ReasonEvents)
 	}
 }
 
-// moved tells those who asked for a directory or what is below, when the
+// moved gathers those who asked for a directory or what is below, when the
 // directory itself isn't what it was. The caller holds mu.
 func (w *Watcher) moved(path string, op Op) {
 	const itself = OpCreate | OpRemove | OpRename
@@ -83,9 +83,9 @@ func (w *Watcher) moved(path string, op Op) {
 	if n == nil || op&(itself|OpChmod) == 0 {
 		return
 	}
-	n.below(func(o *owned) { w.gather(o, ReasonEvents) })
+	n.below(func(o *subscription) { w.gatherLocked(o, ReasonEvents) })
 	// Whoever deletes and makes a directory again may get the same inode
 	// number, but not the same watch.
 	w.tree.mark(n, op&itself != 0)
-	w.ask()
+	w.wakeLocked()
 }

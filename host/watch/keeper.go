@@ -3,7 +3,10 @@ package watch
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
+
+	"waymark/internal/backoff"
 )
 
 // maxPasses bounds the passes of a round. Each pass that finds something goes
@@ -23,7 +26,7 @@ type keeper struct {
 	every  time.Duration
 	ticked time.Time // when everything was last due
 	retry  *time.Timer
-	delays backoff
+	delays backoff.Backoff
 	broken error // why there is no backend
 }
 
@@ -32,7 +35,7 @@ func newKeeper(w *Watcher) *keeper {
 		w: w, log: w.log,
 		pace: time.NewTimer(0), retry: time.NewTimer(0),
 		ticked: time.Now(),
-		delays: backoff{shortest: w.opts.Poll, longest: longestRetry},
+		delays: backoff.Backoff{Shortest: w.opts.Poll, Longest: longestRetry},
 	}
 	k.watches = newWatches(w)
 	k.pace.Stop()
@@ -59,7 +62,7 @@ func (k *keeper) run(ctx context.Context) {
 		case <-k.pace.C:
 			k.tick(ctx)
 		case <-k.retry.C:
-			k.again(ctx)
+			k.retryFailed(ctx)
 		}
 	}
 }
@@ -99,15 +102,15 @@ func (k *keeper) lose(err error) {
 	k.settle()
 }
 
-// again tries once more what didn't work.
-func (k *keeper) again(ctx context.Context) {
+// retryFailed tries once more what didn't work.
+func (k *keeper) retryFailed(ctx context.Context) {
 	if k.backend == nil {
 		k.open()
 	}
 	k.w.markAll()
 	k.round(ctx)
 	if s, _ := k.w.State(); s.Mode == ModeDegraded {
-		k.retry.Reset(k.delays.next(time.Now()))
+		k.retry.Reset(k.delays.Next())
 	}
 }
 
@@ -123,4 +126,215 @@ func (k *keeper) round(ctx context.Context) {
 	}
 	k.settle()
 	k.w.idle(more)
+}
+
+// tick has everybody look again.
+func (k *keeper) tick(ctx context.Context) {
+	if k.w.postpone() {
+		return
+	}
+	reason := ReasonPoll
+	if s, _ := k.w.State(); s.Mode != ModeDegraded {
+		reason = ReasonRecheck
+		k.revise()
+		k.w.markAll()
+		k.round(ctx)
+	}
+	k.due(reason)
+}
+
+// due makes everything due now, and again after the pace.
+func (k *keeper) due(reason string) {
+	k.w.gatherAll(reason)
+	k.ticked = time.Now()
+	k.pace.Reset(k.every)
+}
+
+// resume starts the pace anew after a postponed tick.
+func (k *keeper) resume() {
+	if k.w.takeResumed() {
+		k.ticked = time.Now()
+		k.pace.Reset(k.every)
+	}
+}
+
+// settle publishes how well it goes, and adapts the pace.
+func (k *keeper) settle() {
+	s := k.survey()
+	switch {
+	case k.backend == nil:
+		s.Mode, s.Error = ModeDegraded, k.broken.Error()
+	case k.failed != nil:
+		s.Mode, s.Error = ModeDegraded, k.failed.Error()
+	default:
+		s.Mode = ModeNotify
+	}
+	was := k.w.setState(s).Mode
+	every := k.w.paceOf(s)
+	if every != k.every {
+		k.every = every
+		k.pace.Reset(max(0, every-time.Since(k.ticked)))
+	}
+	switch {
+	case s.Mode == was:
+	case s.Mode == ModeDegraded:
+		k.log.Warn("file notifications don't work as they should: polling", slog.String("error", s.Error))
+		k.due(ReasonPoll)
+		k.retry.Reset(k.delays.Next())
+	case was == ModeDegraded:
+		k.log.Info("file notifications work again", slog.Int("dirs", s.Dirs))
+		k.delays.Worked()
+		k.retry.Stop()
+		k.due(ReasonRecovered)
+	}
+}
+
+// paceOf returns how often everything is looked at.
+func (w *Watcher) paceOf(s State) time.Duration {
+	switch {
+	case s.Mode == ModeDegraded:
+		return w.opts.Poll
+	case s.Silent:
+		return w.opts.SilentRecheck
+	}
+	return w.opts.Recheck
+}
+
+// The rest is what the keeper does to the state that w.mu guards.
+
+// markAll has everything looked at in the next pass.
+func (w *Watcher) markAll() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tree.markAll(false)
+	w.busy = true
+}
+
+// mark has one path looked at in the next pass.
+func (w *Watcher) mark(path string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tree.markPath(path, true)
+}
+
+// takeDirty returns what has to be looked at, who asked for more, and which of
+// the watched paths nobody needs any more.
+func (w *Watcher) takeDirty(watched map[string]*entry) (dirs []dirtyDir, grown map[*subscription]struct{}, unneeded []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.tree.pruned {
+		w.tree.pruned = false
+		for path := range watched {
+			if w.tree.nodes[path] == nil {
+				unneeded = append(unneeded, path)
+			}
+		}
+	}
+	if len(w.tree.grown) > 0 {
+		grown = w.tree.grown
+		w.tree.grown = map[*subscription]struct{}{}
+	}
+	return w.tree.takeDirty(), grown, unneeded
+}
+
+// gatherChanged gathers the owners of what a pass lost and added, and those that
+// asked for more. What was added is inspected once more, now that a change makes
+// an event.
+func (w *Watcher) gatherChanged(lost, added []string, grown map[*subscription]struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, path := range lost {
+		w.gatherBelowLocked(path, ReasonEvents)
+	}
+	for _, path := range added {
+		w.gatherBelowLocked(path, ReasonAdded)
+		w.tree.markPath(path, false)
+	}
+	for o := range grown {
+		if w.tree.owners[o.name] == o { // it may have gone meanwhile
+			w.gatherLocked(o, ReasonAdded)
+		}
+	}
+}
+
+func (w *Watcher) gatherBelowLocked(path, reason string) {
+	if n := w.tree.nodes[path]; n != nil {
+		n.below(func(o *subscription) { w.gatherLocked(o, reason) })
+	}
+}
+
+// gatherAll has everybody look.
+func (w *Watcher) gatherAll(reason string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.gatherAllLocked(reason)
+}
+
+// alias makes the events of one path those of another, too.
+func (w *Watcher) alias(of, path string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tree.aliases[of] = append(w.tree.aliases[of], path)
+}
+
+// unalias ends what alias began.
+func (w *Watcher) unalias(of, path string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	rest := slices.DeleteFunc(w.tree.aliases[of], func(p string) bool { return p == path })
+	if len(rest) == 0 {
+		delete(w.tree.aliases, of)
+		return
+	}
+	w.tree.aliases[of] = rest
+}
+
+// needs reports whether an owner needs to learn what happens in a directory:
+// it asked for it, or something in it doesn't exist yet.
+func (w *Watcher) needs(path string, entries map[string]*entry) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := w.tree.nodes[path]
+	if n == nil {
+		return false
+	}
+	for c := range n.children {
+		if entries[c.path] == nil {
+			return true
+		}
+	}
+	return len(n.wants) > 0
+}
+
+// unfinished reports whether another pass is needed.
+func (w *Watcher) unfinished() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.tree.hasWork()
+}
+
+// idle notes that a round has ended. One that gave up isn't waited for.
+func (w *Watcher) idle(gaveUp bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.busy = !gaveUp && w.tree.hasWork() // by an event of the last moment
+	signal(w.rearm)
+}
+
+// postpone reports whether somebody is still checking everything, so that a
+// tick has to wait.
+func (w *Watcher) postpone() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.postponed = w.checking
+	return w.checking
+}
+
+// takeResumed reports whether a postponed tick may be timed again.
+func (w *Watcher) takeResumed() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	back := w.resumed
+	w.resumed = false
+	return back
 }

@@ -112,8 +112,8 @@ func TestKernelManyWatches(t *testing.T) {
 		if err := os.WriteFile(r.path(path+"/f"), nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if told := r.settled(); !slices.Contains(told, "o") {
-			t.Errorf("%s: told %q", path, told)
+		if woken := r.settled(); !slices.Contains(woken, "o") {
+			t.Errorf("%s: woken %q", path, woken)
 		}
 	}
 	r.Set("o", nil)

@@ -94,8 +94,8 @@ func TestKernelOverflow(t *testing.T) {
 	if err := r.do("write", []string{"x/y/f"}); err != nil {
 		t.Fatal(err)
 	}
-	if told := r.settled(); !slices.Contains(told, "o") {
-		t.Errorf("after an overflow: told %q", told)
+	if woken := r.settled(); !slices.Contains(woken, "o") {
+		t.Errorf("after an overflow: woken %q", woken)
 	}
 }
 
@@ -114,8 +114,8 @@ func TestKernelRenameAndRemove(t *testing.T) {
 		if err := r.do("mkdir", []string{"x"}); err != nil {
 			t.Fatal(err)
 		}
-		if told := r.settled(); !slices.Equal(told, []string{"o"}) {
-			t.Fatalf("told %q", told)
+		if woken := r.settled(); !slices.Equal(woken, []string{"o"}) {
+			t.Fatalf("woken %q", woken)
 		}
 		held.Lock()
 		for i := range 3 { // one is held by Read, the next by fsnotify
@@ -130,8 +130,8 @@ func TestKernelRenameAndRemove(t *testing.T) {
 			}
 		}
 		held.Unlock()
-		if told := r.settled(); !slices.Equal(told, []string{"o"}) {
-			t.Fatalf("told %q", told)
+		if woken := r.settled(); !slices.Equal(woken, []string{"o"}) {
+			t.Fatalf("woken %q", woken)
 		}
 		if s, _ := r.State(); s.Mode != watch.ModeNotify {
 			t.Fatalf("the state is %+v", s)

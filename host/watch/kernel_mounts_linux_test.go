@@ -54,7 +54,7 @@ func TestKernelBindMount(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := strings.Join(r.settled(), " "); got != step.want {
-			t.Errorf("%s: told %q, want %q", step.line, got, step.want)
+			t.Errorf("%s: woken %q, want %q", step.line, got, step.want)
 		}
 	}
 }
@@ -74,7 +74,7 @@ func TestKernelUnmount(t *testing.T) {
 	write := func() { _ = os.WriteFile(mount+"/f", nil, 0o644) }
 	r.Set("o", []watch.Dir{{Path: mount, Names: []string{"f"}}})
 	awaitBatch(t, r.Watcher, write, eventsFor("o"))
-	// The first batch may tell that the watch was lost; what comes after it is
+	// The first batch may say that the watch was lost; what comes after it is
 	// of the new one.
 	again := func() {
 		t.Helper()
@@ -97,7 +97,7 @@ func TestKernelUnmount(t *testing.T) {
 func unmount(t *testing.T, path string) {
 	t.Helper()
 	err := syscall.Unmount(path, 0)
-	for start := time.Now(); err == syscall.EBUSY && time.Since(start) < patience; err = syscall.Unmount(path, 0) {
+	for start := time.Now(); err == syscall.EBUSY && time.Since(start) < timeout; err = syscall.Unmount(path, 0) {
 		runtime.Gosched()
 	}
 	if err != nil {
@@ -151,7 +151,7 @@ func TestKernelOverlay(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := strings.Join(r.settled(), " "); got != step.want {
-			t.Errorf("%s: told %q, want %q", step.line, got, step.want)
+			t.Errorf("%s: woken %q, want %q", step.line, got, step.want)
 		}
 	}
 	if s, _ := r.State(); s.Silent || s.Mode != watch.ModeNotify {

@@ -17,9 +17,9 @@ import (
 	"waymark/host/watch"
 )
 
-// patience is how long a batch may take that has to come. It ends a test that
+// timeout is how long a batch may take that has to come. It ends a test that
 // hangs, and measures nothing.
-const patience = 3 * time.Minute
+const timeout = 3 * time.Minute
 
 // live is a running Watcher over the real notifier and a real directory.
 type live struct {
@@ -74,28 +74,28 @@ func (r *live) path(name string) string { return filepath.Join(r.dir, name) }
 // owners but the fence: it doesn't say whether that has been seen.
 func (r *live) until(owner string) []string {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	told := map[string]bool{}
+	woken := map[string]bool{}
 	for {
 		b, err := r.Wait(ctx)
 		if err != nil {
 			r.t.Fatalf("no batch comes for %s: %v", owner, err)
 		}
 		if b.All {
-			told["everybody"] = true
+			woken["everybody"] = true
 		}
 		for _, o := range b.Owners {
-			told[o] = true
+			woken[o] = true
 		}
-		if told[owner] || b.All && owner != "fence" {
-			delete(told, owner)
-			return slices.Sorted(maps.Keys(told))
+		if woken[owner] || b.All && owner != "fence" {
+			delete(woken, owner)
+			return slices.Sorted(maps.Keys(woken))
 		}
 	}
 }
 
-// settled returns the owners told since the last call. Events come in order,
+// settled returns the owners woken since the last call. Events come in order,
 // so those of what was done have all been seen when that of the fence comes;
 // the making of a directory is just one event.
 func (r *live) settled() []string {
@@ -145,7 +145,7 @@ func (r *live) do(op string, args []string) error {
 	case "noise": // DIR N
 		return r.noise(at(0), args[1])
 	case "look":
-		return look(r.dir)
+		return readAll(r.dir)
 	default:
 		return fmt.Errorf("no such operation: %s", op)
 	}
@@ -178,8 +178,8 @@ func (r *live) noise(dir, count string) error {
 	return nil
 }
 
-// look does what a re-check does: list, stat and read everything.
-func look(dir string) error {
+// readAll does what a re-check does: list, stat and read everything.
+func readAll(dir string) error {
 	return filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
 			return err

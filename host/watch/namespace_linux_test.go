@@ -50,7 +50,7 @@ func inNamespace(t *testing.T) bool {
 // awaitState waits for a mode.
 func awaitState(t *testing.T, w *watch.Watcher, mode string) watch.State {
 	t.Helper()
-	for late := time.After(patience); ; {
+	for late := time.After(timeout); ; {
 		s, changed := w.State()
 		if s.Mode == mode {
 			return s
@@ -75,7 +75,7 @@ func eventsFor(owner string) func(watch.Batch) bool {
 // comes before each wait of a while.
 func awaitBatch(t *testing.T, w *watch.Watcher, nudge func(), want func(watch.Batch) bool) {
 	t.Helper()
-	for start := time.Now(); time.Since(start) < patience; {
+	for start := time.Now(); time.Since(start) < timeout; {
 		nudge()
 		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 		for {

@@ -17,7 +17,7 @@ import (
 
 // TestRandom changes a small tree at random, and what its owners ask for. After
 // each few operations, and quiet, whoever would see something else than before
-// must have been told.
+// must have been woken.
 func TestRandom(t *testing.T) {
 	g := &world{Rand: randtest.Rand(t), live: newLive(t, watch.Options{Quiet: time.Millisecond}), saw: map[string]view{}}
 	for round := range randtest.Rounds(50, 300, 20_000) {
@@ -25,12 +25,12 @@ func TestRandom(t *testing.T) {
 		for range 1 + g.IntN(6) {
 			g.step()
 		}
-		told := g.settled()
+		woken := g.settled()
 		for owner, before := range g.saw {
 			now := g.view(before.dirs)
-			if now.text != before.text && !slices.Contains(told, owner) && !slices.Contains(told, "everybody") {
-				t.Fatalf("round %d: %s wasn't told.\nIts directories: %v\nIt saw:\n%swould see:\n%safter:\n\t%s\ntold: %q",
-					round, owner, before.dirs, before.text, now.text, strings.Join(g.history, "\n\t"), told)
+			if now.text != before.text && !slices.Contains(woken, owner) && !slices.Contains(woken, "everybody") {
+				t.Fatalf("round %d: %s wasn't woken.\nIts directories: %v\nIt saw:\n%swould see:\n%safter:\n\t%s\nwoken: %q",
+					round, owner, before.dirs, before.text, now.text, strings.Join(g.history, "\n\t"), woken)
 			}
 			g.saw[owner] = now
 		}
@@ -88,7 +88,7 @@ func (g *world) ask() {
 	}
 	saw := g.view(dirs)
 	if before, ok := g.saw[owner]; ok && g.view(before.dirs).text != before.text {
-		return // it wasn't told yet of what it would now see first
+		return // it wasn't woken yet for what it would now see first
 	}
 	for range g.IntN(3) {
 		op, args := g.operation()

@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "write what comes out into the scripts")
 
 // TestScripts runs the scripts of testdata over the real notifier. Each line
 // is one or more operations, separated by semicolons; below "Output:" stands
-// each line with the owners who were told to look again.
+// each line with the owners who were woken to look again.
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -63,11 +63,11 @@ func runScript(t *testing.T, script string) string {
 				t.Fatalf("%s: %v", op, err)
 			}
 		}
-		told := strings.Join(r.settled(), " ")
-		if told == "" {
-			told = "nobody"
+		woken := strings.Join(r.settled(), " ")
+		if woken == "" {
+			woken = "nobody"
 		}
-		out.WriteString("\t" + line + strings.Repeat(" ", max(1, 60-len(line))) + told + "\n")
+		out.WriteString("\t" + line + strings.Repeat(" ", max(1, 60-len(line))) + woken + "\n")
 	}
 	return out.String()
 }

@@ -11,11 +11,11 @@ import (
 // safe for concurrent use.
 type tree struct {
 	nodes   map[string]*node
-	owners  map[string]*owned
-	aliases map[string][]string // other paths of the directories watched under a path
-	dirty   []*node             // what has to be looked at, each with all below it
-	grown   map[*owned]struct{} // the owners that asked for more than before
-	pruned  bool                // nodes have gone
+	owners  map[string]*subscription
+	aliases map[string][]string        // other paths of the directories watched under a path
+	dirty   []*node                    // what has to be looked at, each with all below it
+	grown   map[*subscription]struct{} // the owners that asked for more than before
+	pruned  bool                       // nodes have gone
 }
 
 // node is one directory.
@@ -23,16 +23,16 @@ type node struct {
 	path     string
 	parent   *node // nil: this is "/"
 	children map[*node]struct{}
-	wants    map[*owned]want     // who asked for it
-	names    map[string][]*owned // who asked for which name in it
-	any      []*owned            // who asked for all names in it
-	dirty    bool                // it is in tree.dirty
-	lost     bool                // with dirty: whatever watch it had may be gone
-	gone     bool                // it is no longer in the tree
+	wants    map[*subscription]want     // who asked for it
+	names    map[string][]*subscription // who asked for which name in it
+	any      []*subscription            // who asked for all names in it
+	dirty    bool                       // it is in tree.dirty
+	lost     bool                       // with dirty: whatever watch it had may be gone
+	gone     bool                       // it is no longer in the tree
 }
 
-// owned is an owner with what it asked for.
-type owned struct {
+// subscription is an owner with what it asked for.
+type subscription struct {
 	name  string
 	given []Dir           // as given, to see that a set is unchanged
 	wants map[string]want // the same by path
@@ -41,9 +41,9 @@ type owned struct {
 func newTree() tree {
 	return tree{
 		nodes:   map[string]*node{},
-		owners:  map[string]*owned{},
+		owners:  map[string]*subscription{},
 		aliases: map[string][]string{},
-		grown:   map[*owned]struct{}{},
+		grown:   map[*subscription]struct{}{},
 	}
 }
 
@@ -54,7 +54,7 @@ func (t *tree) at(path string) *node {
 	}
 	n := &node{
 		path: path, children: map[*node]struct{}{},
-		wants: map[*owned]want{}, names: map[string][]*owned{},
+		wants: map[*subscription]want{}, names: map[string][]*subscription{},
 	}
 	t.nodes[path] = n
 	if up := filepath.Dir(path); up != path {
@@ -97,11 +97,11 @@ func (t *tree) prune(n *node) {
 	}
 }
 
-// asks reports whether there is anything for the keeper to do.
-func (t *tree) asks() bool { return len(t.dirty) > 0 || t.pruned || len(t.grown) > 0 }
+// hasWork reports whether there is anything for the keeper to do.
+func (t *tree) hasWork() bool { return len(t.dirty) > 0 || t.pruned || len(t.grown) > 0 }
 
-// place is a node to look at.
-type place struct {
+// dirtyDir is a node to inspect.
+type dirtyDir struct {
 	path   string
 	target bool // an owner asked for it
 	lost   bool // whatever watch it had may be gone
@@ -109,13 +109,13 @@ type place struct {
 
 // takeDirty returns what has to be looked at, parents before their children,
 // and forgets it.
-func (t *tree) takeDirty() []place {
-	var places []place
+func (t *tree) takeDirty() []dirtyDir {
+	var dirs []dirtyDir
 	var walk func(n *node, lost bool)
 	walk = func(n *node, lost bool) {
 		lost = lost || n.lost
 		n.dirty, n.lost = false, false
-		places = append(places, place{path: n.path, target: len(n.wants) > 0, lost: lost})
+		dirs = append(dirs, dirtyDir{path: n.path, target: len(n.wants) > 0, lost: lost})
 		for c := range n.children {
 			walk(c, lost)
 		}
@@ -127,10 +127,10 @@ func (t *tree) takeDirty() []place {
 	}
 	clear(t.dirty)
 	t.dirty = t.dirty[:0]
-	slices.SortFunc(places, func(a, b place) int { return strings.Compare(a.path, b.path) })
+	slices.SortFunc(dirs, func(a, b dirtyDir) int { return strings.Compare(a.path, b.path) })
 	// A node that was reached before its dirty ancestor is there twice.
-	once := places[:0]
-	for _, p := range places {
+	once := dirs[:0]
+	for _, p := range dirs {
 		if last := len(once) - 1; last >= 0 && once[last].path == p.path {
 			once[last].lost = once[last].lost || p.lost
 			continue
@@ -141,11 +141,118 @@ func (t *tree) takeDirty() []place {
 }
 
 // below calls f for the owners of a node and of all below it.
-func (n *node) below(f func(*owned)) {
+func (n *node) below(f func(*subscription)) {
 	for o := range n.wants {
 		f(o)
 	}
 	for c := range n.children {
 		c.below(f)
 	}
+}
+
+// want is what an owner asked for in one directory.
+type want struct {
+	any   bool
+	names []string // sorted, each once
+}
+
+// covers reports whether other asks for nothing new.
+func (w want) covers(other want) bool {
+	if w.any || other.any {
+		return w.any
+	}
+	for _, name := range other.names {
+		if _, ok := slices.BinarySearch(w.names, name); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+func (w want) equal(other want) bool { return w.any == other.any && slices.Equal(w.names, other.names) }
+
+// same reports whether two sets are the same, in the same order.
+func same(a, b []Dir) bool {
+	return slices.EqualFunc(a, b, func(a, b Dir) bool {
+		return a.Path == b.Path && (a.Names == nil) == (b.Names == nil) && slices.Equal(a.Names, b.Names)
+	})
+}
+
+// wantsOf brings a set into order. A relative path means nothing here.
+func wantsOf(dirs []Dir) map[string]want {
+	wants := make(map[string]want, len(dirs))
+	for _, d := range dirs {
+		if !filepath.IsAbs(d.Path) {
+			continue
+		}
+		path := filepath.Clean(d.Path)
+		w := wants[path]
+		w.any = w.any || d.Names == nil
+		w.names = append(w.names, d.Names...)
+		wants[path] = w
+	}
+	for path, w := range wants {
+		slices.Sort(w.names)
+		w.names = slices.Compact(w.names)
+		wants[path] = w
+	}
+	return wants
+}
+
+// set replaces what an owner asked for. New nodes come before old ones go, so
+// that what stays keeps its place.
+func (t *tree) set(o *subscription, dirs []Dir) {
+	given := make([]Dir, len(dirs))
+	for i, d := range dirs {
+		given[i] = Dir{Path: d.Path, Names: slices.Clone(d.Names)}
+	}
+	before, now := o.wants, wantsOf(dirs)
+	o.given, o.wants = given, now
+	for path, w := range now {
+		old, had := before[path]
+		if had && old.equal(w) {
+			continue
+		}
+		if !had || !old.covers(w) {
+			t.grown[o] = struct{}{}
+		}
+		n := t.at(path)
+		if had {
+			n.remove(o)
+		}
+		n.add(o, w)
+	}
+	for path := range before {
+		if _, ok := now[path]; !ok {
+			n := t.nodes[path]
+			n.remove(o)
+			t.prune(n)
+		}
+	}
+	if len(now) == 0 {
+		delete(t.grown, o)
+	}
+}
+
+func (n *node) add(o *subscription, w want) {
+	n.wants[o] = w
+	if w.any {
+		n.any = append(n.any, o)
+	}
+	for _, name := range w.names {
+		n.names[name] = append(n.names[name], o)
+	}
+}
+
+func (n *node) remove(o *subscription) {
+	isOwner := func(p *subscription) bool { return p == o }
+	n.any = slices.DeleteFunc(n.any, isOwner)
+	for _, name := range n.wants[o].names {
+		if rest := slices.DeleteFunc(n.names[name], isOwner); len(rest) > 0 {
+			n.names[name] = rest
+		} else {
+			delete(n.names, name)
+		}
+	}
+	delete(n.wants, o)
 }

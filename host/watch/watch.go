@@ -37,10 +37,14 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"sync"
+	"time"
+
+	"waymark/internal/notify"
 )
 
 // ErrClosed says that the Watcher has been closed, or that its Run has ended.
@@ -59,9 +63,9 @@ type Watcher struct {
 	done    chan struct{} // closed when Run has ended or never will begin
 
 	// Each holds one token.
-	wake chan struct{} // the keeper has something to do
-	poke chan struct{} // the batcher has something to time
-	full chan struct{} // ready isn't empty
+	wake  chan struct{} // the keeper has something to do
+	rearm chan struct{} // the batcher has something to time
+	full  chan struct{} // ready isn't empty
 
 	mu        sync.Mutex // guards everything below; no file I/O under it
 	begun     bool       // Run has been called
@@ -70,10 +74,10 @@ type Watcher struct {
 	gathering pending       // waits for quiet
 	ready     pending       // waits for Wait
 	checking  bool          // a Batch with All was taken, and its taker isn't back
-	owed      bool          // the keeper's re-check waits for the end of checking
+	postponed bool          // the keeper's re-check waits for the end of checking
 	resumed   bool          // the end of checking, for the keeper
 	state     State         // what State returns
-	changed   chan struct{} // closed and replaced when state changes
+	changed   notify.Signal // state has changed
 }
 
 // New makes a Watcher; Run starts it.
@@ -83,13 +87,12 @@ func New(opts Options) *Watcher {
 	return &Watcher{
 		opts: opts, log: opts.Logger,
 		closing: closing, close: closeNow,
-		done:    make(chan struct{}),
-		wake:    make(chan struct{}, 1),
-		poke:    make(chan struct{}, 1),
-		full:    make(chan struct{}, 1),
-		tree:    newTree(),
-		state:   State{Mode: ModeOff},
-		changed: make(chan struct{}),
+		done:  make(chan struct{}),
+		wake:  make(chan struct{}, 1),
+		rearm: make(chan struct{}, 1),
+		full:  make(chan struct{}, 1),
+		tree:  newTree(),
+		state: State{Mode: ModeOff},
 	}
 }
 
@@ -150,7 +153,7 @@ func (w *Watcher) Set(owner string, dirs []Dir) {
 	case o == nil && len(dirs) == 0, o != nil && same(o.given, dirs):
 		return
 	case o == nil:
-		o = &owned{name: owner}
+		o = &subscription{name: owner}
 		w.tree.owners[owner] = o
 	}
 	w.tree.set(o, dirs)
@@ -159,11 +162,11 @@ func (w *Watcher) Set(owner string, dirs []Dir) {
 		w.gathering.forget(o)
 		w.ready.forget(o)
 	}
-	w.ask()
+	w.wakeLocked()
 }
 
-// ask has the keeper do what the tree asks for. The caller holds mu.
-func (w *Watcher) ask() {
+// wakeLocked has the keeper do what the tree asks for. The caller holds mu.
+func (w *Watcher) wakeLocked() {
 	w.busy = true
 	signal(w.wake)
 }
@@ -174,4 +177,100 @@ func signal(c chan struct{}) {
 	case c <- struct{}{}:
 	default:
 	}
+}
+
+// Dir is one directory to watch.
+type Dir struct {
+	// Path is absolute, clean and free of links. It needn't exist.
+	Path string
+	// Names are the names in it that matter. Nil means any; empty means that
+	// only the directory itself matters.
+	Names []string
+}
+
+// Options sets up a Watcher. The zero value works.
+type Options struct {
+	// Quiet is how long nothing may happen before a batch is handed out; 0
+	// means 15 ms: the steps of an editor's save are closer together, and a
+	// person doesn't notice it.
+	Quiet time.Duration
+	// MaxWait is the longest that a batch waits for quiet; 0 means 150 ms.
+	MaxWait time.Duration
+	// Recheck is the pace of the safety re-check of everything; 0 means 60 s.
+	Recheck time.Duration
+	// SilentRecheck is its pace while a watched directory makes no events or
+	// not all of them: it can't be read, or lies on a file system known to be
+	// silent (NFS, SMB, FUSE, 9p, virtiofs and their like). 0 means 5 s.
+	SilentRecheck time.Duration
+	// Poll is the pace of re-checking everything while degraded, and the
+	// first delay before trying to leave that state; 0 means 2 s.
+	Poll time.Duration
+	// Logger gets a line when the watcher becomes degraded or recovers. Nil
+	// means none.
+	Logger *slog.Logger
+	// NewBackend makes the notifier, anew after each failure; nil means
+	// FSNotify. It is here for failure injection.
+	NewBackend func() (Backend, error)
+}
+
+// longestRetry bounds the delay before watches are tried again: a person who
+// has raised a limit shouldn't wait longer.
+const longestRetry = time.Minute
+
+func (o Options) withDefaults() Options {
+	o.Quiet = cmp.Or(o.Quiet, 15*time.Millisecond)
+	o.MaxWait = cmp.Or(o.MaxWait, 150*time.Millisecond)
+	o.Recheck = cmp.Or(o.Recheck, time.Minute)
+	o.SilentRecheck = cmp.Or(o.SilentRecheck, 5*time.Second)
+	o.Poll = cmp.Or(o.Poll, 2*time.Second)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.NewBackend == nil {
+		o.NewBackend = FSNotify
+	}
+	return o
+}
+
+// The modes of a State.
+const (
+	// ModeOff: Run hasn't begun or has ended.
+	ModeOff = "off"
+	// ModeNotify: every directory that exists is watched.
+	ModeNotify = "notify"
+	// ModeDegraded: there is no notifier, or not a watch for every directory.
+	// What is watched is watched, and everything is polled.
+	ModeDegraded = "degraded"
+)
+
+// State says how well the watching goes.
+type State struct {
+	Mode string
+	// Dirs counts the directories that are watched.
+	Dirs int
+	// Silent says that a watched directory makes no events or not all of
+	// them, so the safety re-check is quicker.
+	Silent bool
+	// Error says why the mode is degraded, and what to do about it.
+	Error string
+}
+
+// State returns how well the watching goes, and a channel that is closed when
+// this is no longer so.
+func (w *Watcher) State() (State, <-chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.state, w.changed.Changed()
+}
+
+// setState returns the state before.
+func (w *Watcher) setState(s State) State {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	before := w.state
+	if s != before {
+		w.state = s
+		w.changed.Notify()
+	}
+	return before
 }

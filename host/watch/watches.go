@@ -1,6 +1,12 @@
 package watch
 
-import "slices"
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
 
 // watches are the directories that exist, with the watches on them. All of it
 // belongs to the keeper's goroutine.
@@ -17,19 +23,19 @@ type watches struct {
 // entry is a directory that exists.
 type entry struct {
 	id      identity
-	how     how
+	by      coverage
 	silent  bool
 	aliases []string // of a watched one: the paths of the same directory
 }
 
-// how says how an entry is watched.
-type how uint8
+// coverage says how an entry is watched.
+type coverage uint8
 
 const (
-	watched    how = iota
-	aliased        // under another path, as by a bind mount
-	unreadable     // not: it may not be read
-	unwatched      // not: adding failed
+	watched    coverage = iota
+	aliased             // under another path, as by a bind mount
+	unreadable          // not: it may not be read
+	unwatched           // not: adding failed
 )
 
 func newWatches(w *Watcher) watches {
@@ -57,7 +63,7 @@ func (k *watches) drop(path string) {
 		return // it went with another
 	}
 	delete(k.entries, path)
-	switch e.how {
+	switch e.by {
 	case watched:
 		delete(k.byID, e.id)
 		// It may have ended by itself; there is no other way to fail.
@@ -75,10 +81,10 @@ func (k *watches) drop(path string) {
 	}
 }
 
-// add watches a directory and reports whether it now is. full says, and is
-// told, that there are no more watches, so that trying is of no use.
-func (k *watches) add(f *finding, full *bool) bool {
-	e := &entry{id: f.id, how: unwatched, silent: k.isSilent(f.path, f.id)}
+// add watches a directory and reports whether it now is. full is set
+// when there are no more watches, and then nothing is tried any more.
+func (k *watches) add(f *inspected, full *bool) bool {
+	e := &entry{id: f.id, by: unwatched, silent: k.isSilent(f.path, f.id)}
 	k.entries[f.path] = e
 	if *full {
 		return false
@@ -87,16 +93,16 @@ func (k *watches) add(f *finding, full *bool) bool {
 		return true
 	}
 	err := k.backend.Add(f.path)
-	switch kind := kindOf(err); {
+	switch why := failureOf(err); {
 	case err == nil:
 		return k.added(f.path, e)
-	case kind == vanished:
+	case why == vanished:
 		delete(k.entries, f.path)
 		k.w.mark(f.path)
-	case kind == forbidden:
-		e.how = unreadable
+	case why == forbidden:
+		e.by = unreadable
 	default:
-		*full = kind == exhausted
+		*full = why == exhausted
 		k.failed = addError(f.path, err)
 	}
 	return false
@@ -111,7 +117,7 @@ func (k *watches) added(path string, e *entry) bool {
 		k.w.mark(path)
 		return false
 	}
-	e.how = watched
+	e.by = watched
 	k.byID[e.id] = path
 	return true
 }
@@ -130,8 +136,159 @@ func (k *watches) shares(path string, e *entry) bool {
 		k.w.mark(of)
 		return false
 	}
-	e.how = aliased
+	e.by = aliased
 	k.entries[of].aliases = append(k.entries[of].aliases, path)
 	k.w.alias(of, path)
 	return true
+}
+
+// pass looks at what is dirty, ends the watches that no longer fit, and adds
+// those that are missing.
+func (k *watches) pass(ctx context.Context) {
+	dirs, grown, unneeded := k.w.takeDirty(k.entries)
+	if k.backend == nil {
+		return // everything is polled
+	}
+	for _, path := range unneeded {
+		k.drop(path)
+	}
+	if len(unneeded) > 0 && k.failed != nil {
+		k.retryUnwatched() // there may be room now
+	}
+	k.lost = k.lost[:0]
+	missing := k.inspect(dirs)
+	// What an owner needs comes before what is on the way to it, in case
+	// there aren't watches enough.
+	slices.SortStableFunc(missing, func(a, b *inspected) int { return cmp.Compare(a.rank(), b.rank()) })
+	var added []string
+	full := false
+	for _, f := range missing {
+		if ctx.Err() != nil {
+			return
+		}
+		if k.add(f, &full) {
+			added = append(added, f.path)
+		}
+	}
+	k.w.gatherChanged(k.lost, added, grown)
+}
+
+// inspected is what a dirty directory turned out to be.
+type inspected struct {
+	dirtyDir
+	id        identity
+	here      bool // it is a directory
+	essential bool // an owner needs it, and not only to learn of renames
+}
+
+func (f *inspected) rank() int {
+	if f.essential {
+		return 0
+	}
+	return 1
+}
+
+// inspect compares dirty directories with their entries, and returns the directories without
+// a watch.
+func (k *watches) inspect(dirs []dirtyDir) (missing []*inspected) {
+	found := make(map[string]*inspected, len(dirs))
+	for _, p := range dirs {
+		f := &inspected{dirtyDir: p, essential: p.target}
+		dir, _ := split(p.path)
+		up := found[dir] // nil of "/", too
+		found[p.path] = f
+		if p.path == "/" || up != nil && up.here || up == nil && k.entries[dir] != nil {
+			f.id, f.here = identify(p.path)
+		}
+		if !f.here && up != nil {
+			up.essential = true
+		}
+		e := k.entries[p.path]
+		if e != nil && (!f.here || e.id != f.id || p.lost) {
+			k.drop(p.path)
+			if !f.here || e.id != f.id {
+				k.lost = append(k.lost, p.path)
+			}
+			e = nil
+		}
+		if f.here && (e == nil || e.by == unreadable || e.by == unwatched) {
+			missing = append(missing, f)
+		}
+	}
+	return missing
+}
+
+// retryUnwatched has the next pass try again what couldn't be added.
+func (k *watches) retryUnwatched() {
+	for path, e := range k.entries {
+		if e.by == unwatched {
+			k.w.mark(path)
+		}
+	}
+}
+
+// revise forgets the watches that ended without an event, as at an unmount.
+func (k *watches) revise() {
+	clear(k.silent) // a device number may be another's by now
+	list := k.backend.WatchList()
+	still := make(map[string]struct{}, len(list))
+	for _, path := range list {
+		still[path] = struct{}{}
+	}
+	for path, e := range k.entries {
+		if _, ok := still[path]; !ok && e.by == watched {
+			k.drop(path)
+			k.w.mark(path)
+		}
+	}
+}
+
+// survey counts the watches, and forgets a failure that is mended.
+func (k *watches) survey() State {
+	var s State
+	unmended := false
+	for path, e := range k.entries {
+		switch e.by {
+		case watched, aliased:
+			s.Dirs++
+			s.Silent = s.Silent || e.silent
+		case unreadable:
+			s.Silent = s.Silent || k.w.needs(path, k.entries)
+		case unwatched:
+			unmended = true
+		}
+	}
+	if !unmended {
+		k.failed = nil
+	}
+	return s
+}
+
+// isSilent reports whether the file system that a directory lies on makes no
+// events for what others do to it. It is asked once per device.
+func (k *watches) isSilent(path string, id identity) bool {
+	if silent, ok := k.silent[id.dev]; ok {
+		return silent
+	}
+	var st unix.Statfs_t
+	silent := unix.Statfs(path, &st) == nil && silentFS(&st)
+	k.silent[id.dev] = silent
+	return silent
+}
+
+// identity says which directory a path means.
+type identity struct{ dev, ino uint64 }
+
+// identify finds out which directory a path means. What isn't a directory, a
+// link to one included, and what can't be inspected isn't here.
+func identify(path string) (id identity, here bool) {
+	var st unix.Stat_t
+	err := unix.Lstat(path, &st)
+	for err == unix.EINTR {
+		err = unix.Lstat(path, &st)
+	}
+	if err != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return identity{}, false
+	}
+	return identity{dev: uint64(st.Dev), ino: st.Ino}, true //nolint:unconvert // dev is an int32 on darwin, and only compared
 }

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -120,11 +119,7 @@ func stateOf(path string, v *version) snapshot.Plugin {
 
 // limits are those of an entry, the others from all.
 func (e *PluginOptions) limits(all sandbox.Limits) sandbox.Limits {
-	own := e.Limits
-	return sandbox.Limits{
-		Time: cmp.Or(own.Time, all.Time), Fuel: cmp.Or(own.Fuel, all.Fuel), Memory: cmp.Or(own.Memory, all.Memory),
-		Response: cmp.Or(own.Response, all.Response), Logs: cmp.Or(own.Logs, all.Logs),
-	}
+	return e.Limits.Or(all)
 }
 
 // entry finds the operator's entry of a module and its place in the

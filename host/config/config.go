@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 )
@@ -122,23 +123,19 @@ func (c *Config) Entry(name string) Plugin {
 // LimitsOf returns the limits that hold for the plugin of that name: those of
 // its entry, the others from the [limits] table.
 func (c *Config) LimitsOf(name string) Limits {
-	own, all := c.Entry(name).Limits, c.Limits
-	return Limits{
-		Time:      or(own.Time, all.Time),
-		Fuel:      or(own.Fuel, all.Fuel),
-		Memory:    or(own.Memory, all.Memory),
-		Response:  or(own.Response, all.Response),
-		Logs:      or(own.Logs, all.Logs),
-		Opens:     or(own.Opens, all.Opens),
-		ReadBytes: or(own.ReadBytes, all.ReadBytes),
-		Entries:   or(own.Entries, all.Entries),
-	}
+	return c.Entry(name).Limits.Or(c.Limits)
 }
 
-func or[T comparable](value, otherwise T) T {
-	var zero T
-	if value == zero {
-		return otherwise
+// Or returns the limits with those of other where a field is zero.
+func (l Limits) Or(other Limits) Limits {
+	return Limits{
+		Time:      cmp.Or(l.Time, other.Time),
+		Fuel:      cmp.Or(l.Fuel, other.Fuel),
+		Memory:    cmp.Or(l.Memory, other.Memory),
+		Response:  cmp.Or(l.Response, other.Response),
+		Logs:      cmp.Or(l.Logs, other.Logs),
+		Opens:     cmp.Or(l.Opens, other.Opens),
+		ReadBytes: cmp.Or(l.ReadBytes, other.ReadBytes),
+		Entries:   cmp.Or(l.Entries, other.Entries),
 	}
-	return value
 }

@@ -1,7 +1,6 @@
 package resolve
 
 import (
-	"cmp"
 	"context"
 	"runtime"
 	"sync"
@@ -175,11 +174,7 @@ func (e *Engine) Resolve(ctx context.Context, resolvers []Resolver, roots []Root
 }
 
 func (e *Engine) limits(r *Resolver) vfs.Limits {
-	l := e.opts.Limits
-	l.Opens = cmp.Or(r.Limits.Opens, l.Opens)
-	l.ReadBytes = cmp.Or(r.Limits.ReadBytes, l.ReadBytes)
-	l.Entries = cmp.Or(r.Limits.Entries, l.Entries)
-	return l
+	return r.Limits.Or(e.opts.Limits)
 }
 
 func (e *Engine) request(r *Resolver, root Root) *abi.Request {

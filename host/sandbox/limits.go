@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"time"
 
 	"waymark/internal/text"
@@ -42,20 +43,19 @@ const (
 	stderrMax = 8 << 10
 )
 
+// Or returns the limits with those of other where a field isn't positive.
+func (l Limits) Or(other Limits) Limits {
+	return Limits{
+		Time:     cmp.Or(max(l.Time, 0), other.Time),
+		Memory:   cmp.Or(max(l.Memory, 0), other.Memory),
+		Fuel:     cmp.Or(max(l.Fuel, 0), other.Fuel),
+		Response: cmp.Or(max(l.Response, 0), other.Response),
+		Logs:     cmp.Or(max(l.Logs, 0), other.Logs),
+	}
+}
+
 func (l Limits) withDefaults() Limits {
-	if l.Time <= 0 {
-		l.Time = 2 * time.Second
-	}
-	if l.Memory <= 0 {
-		l.Memory = 64 << 20
-	}
-	if l.Response <= 0 {
-		l.Response = 1 << 20
-	}
-	if l.Logs <= 0 {
-		l.Logs = 64 << 10
-	}
-	return l
+	return l.Or(Limits{Time: 2 * time.Second, Memory: 64 << 20, Response: 1 << 20, Logs: 64 << 10})
 }
 
 func (l Limits) pages() uint32 {

@@ -1,6 +1,7 @@
 package vfs
 
 import (
+	"cmp"
 	"fmt"
 	"syscall"
 )
@@ -21,21 +22,19 @@ type Limits struct {
 	KeepBytes int64
 }
 
-// The defaults are those of plugin.toml.
+// Or returns the limits with those of other where a field isn't positive.
+func (l Limits) Or(other Limits) Limits {
+	return Limits{
+		Opens:     cmp.Or(max(l.Opens, 0), other.Opens),
+		ReadBytes: cmp.Or(max(l.ReadBytes, 0), other.ReadBytes),
+		Entries:   cmp.Or(max(l.Entries, 0), other.Entries),
+		KeepBytes: cmp.Or(max(l.KeepBytes, 0), other.KeepBytes),
+	}
+}
+
+// withDefaults fills in the defaults, which are those of plugin.toml.
 func (l Limits) withDefaults() Limits {
-	if l.Opens <= 0 {
-		l.Opens = 4096
-	}
-	if l.ReadBytes <= 0 {
-		l.ReadBytes = 64 << 20
-	}
-	if l.Entries <= 0 {
-		l.Entries = 100_000
-	}
-	if l.KeepBytes <= 0 {
-		l.KeepBytes = 64 << 10
-	}
-	return l
+	return l.Or(Limits{Opens: 4096, ReadBytes: 64 << 20, Entries: 100_000, KeepBytes: 64 << 10})
 }
 
 // Usage is what a run has used of its limits.

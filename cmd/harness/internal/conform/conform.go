@@ -1,7 +1,6 @@
 package conform
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -167,12 +166,6 @@ func (c *checker) entry() host.PluginOptions {
 
 // limits are those that the engine holds the module's runs to.
 func (c *checker) limits() (sandbox.Limits, vfs.Limits) {
-	run, own := c.opts.Host.Limits, c.entry().Limits
-	run = sandbox.Limits{
-		Time: cmp.Or(own.Time, run.Time), Fuel: cmp.Or(own.Fuel, run.Fuel), Memory: cmp.Or(own.Memory, run.Memory),
-		Response: cmp.Or(own.Response, run.Response), Logs: cmp.Or(own.Logs, run.Logs),
-	}
-	files, ownFiles := c.opts.Host.FileLimits, c.entry().FileLimits
-	files.Opens, files.ReadBytes, files.Entries = cmp.Or(ownFiles.Opens, files.Opens), cmp.Or(ownFiles.ReadBytes, files.ReadBytes), cmp.Or(ownFiles.Entries, files.Entries)
-	return run, files
+	own, all := c.entry(), c.opts.Host
+	return own.Limits.Or(all.Limits), own.FileLimits.Or(all.FileLimits)
 }

@@ -2,11 +2,27 @@ package sources
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
+	"syscall"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"waymark/internal/atomicfile"
+)
+
+const (
+	// defaultLockFor is for Options.LockFor.
+	defaultLockFor = 2 * time.Second
+	// lockEvery is how often it tries: flock itself can't be given up.
+	lockEvery = 5 * time.Millisecond
 )
 
 // Load puts the persisted sources on the list, behind what is there. Call it
@@ -38,7 +54,7 @@ func (l *List) take(list []persisted) error {
 	now := l.state.Load()
 	for i, p := range list {
 		e := entry{path: p.Path, named: cmp.Or(p.Named, p.Path), within: p.Within, origin: OriginPersisted, trusted: p.Trusted, persisted: true, kept: p.Trusted}
-		place(&e, now.workDir)
+		locate(&e, now.workDir)
 		if old := now.find(p.Path); old != nil {
 			e = *old
 			e.within = cmp.Or(e.within, p.Within)
@@ -137,18 +153,43 @@ func (l *List) known(list []persisted) []persisted {
 	return list
 }
 
-// write replaces the file. The caller holds the lock, so that the name beside
-// it is free.
+// write replaces the file. The caller holds the lock.
 func (l *List) write(list []persisted) error {
 	data, err := json.MarshalIndent(file{Version: fileVersion, Sources: append([]persisted{}, list...)}, "", "  ")
 	if err == nil && len(data) >= maxFile {
 		err = fmt.Errorf("%s would have more than %d bytes: remove sources", l.opts.File, maxFile)
 	}
 	if err == nil {
-		err = replace(l.opts.File, append(data, '\n'))
+		err = atomicfile.WriteFile(l.opts.File, append(data, '\n'), 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrPersist, err)
 	}
 	return nil
+}
+
+// locked runs f while no other agent is in its own. The lock is on a file of
+// its own, because the one that it protects is replaced; the kernel releases
+// it when the process ends.
+func (l *List) locked(f func() error) (err error) {
+	if err := os.MkdirAll(filepath.Dir(l.opts.File), 0o700); err != nil {
+		return fmt.Errorf("%w: %w", ErrPersist, err)
+	}
+	lock := flock.New(l.opts.File+".lock", flock.SetPermissions(0o600),
+		flock.SetFlag(os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK))
+	ctx, cancel := context.WithTimeout(context.Background(), l.opts.LockFor)
+	defer cancel()
+	_, err = lock.TryLockContext(ctx, lockEvery)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("%s: another agent holds it and doesn't let go: is one stopped?", lock.Path())
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrPersist, err)
+	}
+	return f()
+}
+
+func missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }

@@ -45,8 +45,8 @@ func TestPersist(t *testing.T) {
 	if info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v", info.Mode())
 	}
-	if _, err := os.Stat(file + ".new"); err == nil {
-		t.Error("the temporary file is left")
+	if left, err := filepath.Glob(filepath.Join(filepath.Dir(file), ".*")); err != nil || len(left) > 0 {
+		t.Errorf("a temporary file is left: %q, %v", left, err)
 	}
 	l, err = load(t, home, file)
 	must(t, err)
@@ -195,8 +195,8 @@ func TestPersistFails(t *testing.T) {
 	l := sources.New(sources.Options{Home: home, File: file})
 	_, _, err := l.Add("~/a", sources.AddOptions{Persist: true})
 	must(t, err)
-	must(t, os.Mkdir(file+".new", 0o700))
-	must(t, os.WriteFile(file+".new/x", nil, 0o600))
+	must(t, os.Remove(file+".lock"))
+	must(t, os.Mkdir(file+".lock", 0o700))
 	if err := l.Remove("~/a"); !errors.Is(err, sources.ErrPersist) || len(l.All()) != 1 {
 		t.Errorf("%v, %v", l.All(), err)
 	}

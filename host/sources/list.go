@@ -53,7 +53,7 @@ type state struct {
 type entry struct {
 	path      string // that it is known by
 	named     string // as it was asked for: clean, with its links
-	open      string // where it is opened; see List.place
+	open      string // where it is opened; see locate
 	within    string // the working directory that it was added in, link-free, or ""
 	origin    Origin
 	trusted   bool // now
@@ -74,22 +74,22 @@ func New(opts Options) *List {
 	return l
 }
 
-// SetWorkDir tells the working directory when it becomes known, or changes.
+// SetWorkDir sets the working directory, when it becomes known or changes.
 func (l *List) SetWorkDir(dir string) {
 	l.change.Lock()
 	defer l.change.Unlock()
 	next := *l.state.Load()
 	next.workDir, next.entries = dir, slices.Clone(next.entries)
 	for i := range next.entries {
-		place(&next.entries[i], dir)
+		locate(&next.entries[i], dir)
 	}
 	l.state.Store(&next)
 }
 
-// place finds out where a source is opened: at the path that it is known by,
+// locate finds out where a source is opened: at the path that it is known by,
 // unless the way there goes through a working directory. Then the links in that
 // one aren't the user's, and count anew at each opening, as far as they may.
-func place(e *entry, workDir string) {
+func locate(e *entry, workDir string) {
 	e.open = e.path
 	for _, bound := range bounds(workDir, e.within) {
 		path, err := canonical(e.named, []string{bound})

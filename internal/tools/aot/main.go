@@ -9,17 +9,15 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"waymark/host/sandbox"
 	"waymark/host/sandbox/codecache"
+	"waymark/internal/atomicfile"
 )
 
 func main() {
@@ -44,25 +42,7 @@ func run(ctx context.Context, output, input string) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(output, func(w io.Writer) error {
+	return atomicfile.Write(output, 0o644, func(w io.Writer) error {
 		return codecache.Ahead(ctx, w, wasm, recipe, rewrite)
 	})
-}
-
-// writeFile lets a file appear whole or not at all.
-func writeFile(name string, write func(io.Writer) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+"-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	w := bufio.NewWriter(f)
-	if err := errors.Join(write(w), w.Flush(), f.Chmod(0o644), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
 }

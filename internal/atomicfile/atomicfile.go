@@ -1,0 +1,75 @@
+// Package atomicfile replaces files as a whole.
+//
+// # Guarantees
+//
+// Whoever opens the path, also after a crash, finds the old content or the new
+// one, never a part. When a function returns without an error, the new content
+// has reached the disk, and so has its name where the file system can do that.
+// The file has the mode that was asked for, whatever the umask is. A link at the
+// path is replaced and not followed.
+//
+// # Concurrency
+//
+// All functions may be called at any time, also for one path: the last one wins.
+// Who reads a file to change it needs a lock around both.
+//
+// # Limits
+//
+// A process that is killed in the middle leaves a file whose name begins with
+// "." and the name of the file, in the same directory.
+package atomicfile
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/google/renameio/v2"
+)
+
+// WriteFile replaces the file at path with one that holds data. Its directory
+// must exist.
+func WriteFile(path string, data []byte, mode fs.FileMode) error {
+	return Write(path, mode, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// Write replaces the file at path with one that holds what write writes. On an
+// error of write, which is returned, the file stays what it was.
+func Write(path string, mode fs.FileMode, write func(io.Writer) error) (err error) {
+	// Without a directory the library looks for one with trial files in $TMPDIR.
+	dir := filepath.Dir(path)
+	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(dir), renameio.WithStaticPermissions(mode))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Cleanup()) }()
+	w := bufio.NewWriter(f)
+	if err := errors.Join(write(w), w.Flush()); err != nil {
+		return err
+	}
+	if err := f.CloseAtomicallyReplace(); err != nil {
+		return err
+	}
+	return syncDir(dir)
+}
+
+// syncDir brings a rename to the disk. Not every file system can; then the
+// rename is as durable as that file system makes it.
+func syncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	err = dir.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		err = nil
+	}
+	return errors.Join(err, dir.Close())
+}

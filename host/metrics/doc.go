@@ -1,8 +1,7 @@
 // Package metrics counts what the agent does, for Prometheus.
 //
-// The agent tells a Metrics what happened, in plain words; Handler serves the
-// result. Nothing here measures by itself, but for the Go runtime and the
-// process.
+// The agent reports to a Metrics what happened; Handler serves the result.
+// Nothing here measures by itself, but for the Go runtime and the process.
 //
 // # Guarantees
 //

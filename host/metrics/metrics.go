@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"waymark/internal/text"
 	"waymark/snapshot"
 )
 
@@ -70,7 +71,8 @@ func New(opts Options) *Metrics {
 	m.makePush()
 	m.makeWatch()
 	build := m.gauges("build_info", "What the agent was built from; always 1.", "version", "revision", "go_version")
-	build.WithLabelValues(valid(opts.Version), valid(opts.Revision), runtime.Version()).Set(1)
+	// The client library panics at what isn't UTF-8.
+	build.WithLabelValues(text.Printable(opts.Version), text.Printable(opts.Revision), runtime.Version()).Set(1)
 	m.registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
@@ -120,5 +122,52 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
-// Gatherer gives the metrics to those who don't speak HTTP, such as tests.
-func (m *Metrics) Gatherer() prometheus.Gatherer { return m.registry }
+const namespace = "waymark"
+
+func (m *Metrics) counters(name, help string, labels ...string) *prometheus.CounterVec {
+	v := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
+	m.registry.MustRegister(v)
+	return v
+}
+
+func (m *Metrics) gauges(name, help string, labels ...string) *prometheus.GaugeVec {
+	v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, labels)
+	m.registry.MustRegister(v)
+	return v
+}
+
+func (m *Metrics) gauge(name, help string) prometheus.Gauge {
+	g := prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help})
+	m.registry.MustRegister(g)
+	return g
+}
+
+func (m *Metrics) histogram(name, help string, buckets []float64) prometheus.Histogram {
+	h := prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets})
+	m.registry.MustRegister(h)
+	return h
+}
+
+// oneOf is a gauge for each of some states, of which one is 1.
+type oneOf struct {
+	gauges *prometheus.GaugeVec
+	names  *words
+
+	mu      sync.Mutex // guards current
+	current string
+}
+
+func newOneOf(gauges *prometheus.GaugeVec) *oneOf {
+	return &oneOf{gauges: gauges, names: newWords(maxWords)}
+}
+
+func (o *oneOf) set(state string) {
+	state = o.names.label(state)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.current != "" {
+		o.gauges.WithLabelValues(o.current).Set(0)
+	}
+	o.gauges.WithLabelValues(state).Set(1)
+	o.current = state
+}

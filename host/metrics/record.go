@@ -2,9 +2,69 @@ package metrics
 
 import (
 	"strconv"
+	"time"
 
 	"waymark/snapshot"
 )
+
+// The results of a resolver's turn in one root.
+const (
+	ResultReused      = "reused"      // the memo holds
+	ResultRun         = "run"         // it ran
+	ResultFailed      = "failed"      // it ran, and failed
+	ResultQuarantined = "quarantined" // it wasn't run, having failed too often
+)
+
+// The reasons of a run.
+const (
+	ReasonFirst   = "first"   // there was no memo
+	ReasonChanged = "changed" // something that the memo depends on
+)
+
+// RefreshInfo is what one refresh did.
+type RefreshInfo struct {
+	Duration time.Duration
+	// Published says that there is a new snapshot.
+	Published bool
+	// Resolves is what it looked at: one for each resolver and root.
+	Resolves []ResolveInfo
+	// Snapshot is the newest one; nil leaves the gauges as they are.
+	Snapshot *snapshot.Snapshot
+}
+
+// ResolveInfo is one resolver's turn in one root.
+type ResolveInfo struct {
+	// Resolver is "module/resolver".
+	Resolver string
+	// Result is one of the Result constants.
+	Result string
+	// Reason is one of the Reason constants where it ran; empty otherwise.
+	Reason string
+	// Kill is the word for what ended a run that failed: deadline, fuel,
+	// memory, crashed, answer, limit…; empty where nothing did.
+	Kill string
+	// Duration is that of the run; 0 where there was none.
+	Duration time.Duration
+}
+
+// PushInfo is one attempt to push.
+type PushInfo struct {
+	// Result is the word for how it ended, such as accepted.
+	Result   string
+	Duration time.Duration
+	// Bytes is the length of the encoded message.
+	Bytes int
+	// Delta says that only what has changed was sent.
+	Delta bool
+}
+
+// WatchInfo is how changes are noticed.
+type WatchInfo struct {
+	// Mode is off, notify or degraded.
+	Mode string
+	// Directories counts those that are watched.
+	Directories int
+}
 
 // Refresh counts a refresh.
 func (m *Metrics) Refresh(info RefreshInfo) {
@@ -30,7 +90,7 @@ func (m *Metrics) resolve(r ResolveInfo) {
 	}
 }
 
-// Snapshot shows a snapshot, unless it is nil or older than the one shown.
+// Snapshot sets the gauges to a snapshot, unless it is nil or older than theirs.
 func (m *Metrics) Snapshot(s *snapshot.Snapshot) {
 	if s == nil {
 		return
@@ -85,13 +145,13 @@ func (m *Metrics) Push(info PushInfo) {
 	}
 }
 
-// PushState shows in which state pushing is.
+// PushState sets the state in which pushing is.
 func (m *Metrics) PushState(state string) { m.pushState.set(state) }
 
 // Batch counts a batch of hints.
 func (m *Metrics) Batch(reason string) { m.batches.WithLabelValues(m.batchReasons.label(reason)).Inc() }
 
-// Watch shows how changes are noticed.
+// Watch sets how changes are noticed.
 func (m *Metrics) Watch(info WatchInfo) {
 	m.watchMode.set(info.Mode)
 	m.directories.Set(float64(info.Directories))

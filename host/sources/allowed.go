@@ -69,7 +69,7 @@ func (l *List) AllowedAt(path, target string) error {
 }
 
 // inPlaces compares a link-free path with the places that requests may add from.
-// The error doesn't tell where a link leads: who asks may not know.
+// The error doesn't reveal where a link leads: who asks may not know.
 func (l *List) inPlaces(path, target string) error {
 	for _, place := range l.places() {
 		if within(place, target) {

@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -151,9 +150,9 @@ func chooseWaiting(all []approvals.Pending, name, digest string) (*approvals.Pen
 }
 
 func printWaiting(w io.Writer, p *approvals.Pending) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	line := func(label, text string) { _, _ = fmt.Fprintf(t, "  %s\t%s\n", label, term.Dash(term.Visible(text))) }
-	_, _ = fmt.Fprintf(t, "%s %s waits: %s\n", term.Visible(p.Name), term.Visible(p.Version), term.Visible(p.Reason))
+	t := term.NewTable(w)
+	line := func(label, text string) { t.Row("  "+label, term.Dash(term.Visible(text))) }
+	t.Row(fmt.Sprintf("%s %s waits: %s", term.Visible(p.Name), term.Visible(p.Version), term.Visible(p.Reason)))
 	line("file", p.Path)
 	line("sha256", p.Digest)
 	line("new in reads", strings.Join(p.NewReads, ", "))

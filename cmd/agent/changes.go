@@ -1,34 +1,31 @@
 package main
 
 import (
-	"maps"
+	"fmt"
+	"io"
 	"slices"
-	"strings"
 	"time"
 
+	"waymark/cmd/internal/resources"
+	"waymark/cmd/internal/term"
 	"waymark/snapshot"
 )
 
-// event says what a change is about.
-type event string
-
+// What a change may be about, beside a resource.
 const (
-	eventSnapshot event = "snapshot" // the first one, whole
-	eventAdded    event = "added"
-	eventRemoved  event = "removed"
-	eventChanged  event = "changed"
-	eventPlugin   event = "plugin"  // its state, or that it came or went
-	eventProblem  event = "problem" // of the snapshot as a whole
-	eventLost     event = "lost"    // the agent
-	eventBack     event = "back"
+	eventSnapshot resources.Event = "snapshot" // the first one, whole
+	eventPlugin   resources.Event = "plugin"   // its state, or that it came or went
+	eventProblem  resources.Event = "problem"  // of the snapshot as a whole
+	eventLost     resources.Event = "lost"     // the agent
+	eventBack     resources.Event = "back"
 )
 
 // change is one difference between two snapshots, as `agent snapshot --watch
 // --json` prints it.
 type change struct {
-	Time    time.Time `json:"time"`
-	Event   event     `json:"event"`
-	Version uint64    `json:"version"`
+	Time    time.Time       `json:"time"`
+	Event   resources.Event `json:"event"`
+	Version uint64          `json:"version"`
 	// Changed names what is different about a resource.
 	Changed  []string           `json:"changed,omitempty"`
 	Was      snapshot.Status    `json:"was,omitempty"` // its status, where that changed
@@ -41,7 +38,10 @@ type change struct {
 // changes lists what is different in next: resources in order of ids, then
 // plugins, then the rest.
 func changes(prev, next *snapshot.Snapshot, now time.Time) []change {
-	list := resourceChanges(prev.Resources, next.Resources)
+	var list []change
+	for _, c := range resources.Diff(prev.Resources, next.Resources) {
+		list = append(list, change{Event: c.Event, Changed: c.Fields, Was: c.Was, Resource: c.Resource})
+	}
 	list = append(list, pluginChanges(prev.Plugins, next.Plugins)...)
 	if prev.SnapshotError != next.SnapshotError {
 		list = append(list, change{Event: eventProblem, Detail: next.SnapshotError})
@@ -50,37 +50,6 @@ func changes(prev, next *snapshot.Snapshot, now time.Time) []change {
 		list[i].Time, list[i].Version = now, next.Version
 	}
 	return list
-}
-
-// resourceChanges goes through two lists in order of ids.
-func resourceChanges(prev, next []snapshot.Resource) (list []change) {
-	for len(prev) > 0 || len(next) > 0 {
-		switch order := compareFirst(prev, next); {
-		case order < 0:
-			list = append(list, change{Event: eventRemoved, Resource: &prev[0]})
-			prev = prev[1:]
-		case order > 0:
-			list = append(list, change{Event: eventAdded, Resource: &next[0]})
-			next = next[1:]
-		default:
-			if c, ok := changed(&prev[0], &next[0]); ok {
-				list = append(list, c)
-			}
-			prev, next = prev[1:], next[1:]
-		}
-	}
-	return list
-}
-
-// compareFirst compares the ids of the first two; the end comes last.
-func compareFirst(a, b []snapshot.Resource) int {
-	switch {
-	case len(a) == 0:
-		return 1
-	case len(b) == 0:
-		return -1
-	}
-	return strings.Compare(a[0].ID(), b[0].ID())
 }
 
 func pluginChanges(prev, next []snapshot.Plugin) (list []change) {
@@ -98,28 +67,40 @@ func pluginChanges(prev, next []snapshot.Plugin) (list []change) {
 	return list
 }
 
-// changed compares two resources of one id.
-func changed(prev, next *snapshot.Resource) (change, bool) {
-	if prev.Equal(next) {
-		return change{}, false
-	}
-	c := change{Event: eventChanged, Resource: next}
-	note := func(differs bool, what string) {
-		if differs {
-			c.Changed = append(c.Changed, what)
+// changePrinter prints changes, one a line.
+type changePrinter struct {
+	w      io.Writer
+	asJSON bool
+	base   string // paths below it are shown as relative
+}
+
+func (p *changePrinter) put(list ...change) error {
+	for i := range list {
+		if err := term.Event(p.w, p.asJSON, list[i].Time, &list[i], p.line(&list[i])); err != nil {
+			return err
 		}
 	}
-	note(!slices.Equal(prev.ContentHash, next.ContentHash) || prev.SizeBytes != next.SizeBytes, "content")
-	note(prev.Status != next.Status, "status")
-	note(prev.Error != next.Error, "error")
-	note(prev.Stale != next.Stale, "stale")
-	note(prev.Name != next.Name, "name")
-	note(prev.Description != next.Description, "description")
-	note(!maps.EqualFunc(prev.Attributes, next.Attributes, snapshot.Attribute.Equal), "attributes")
-	note(prev.Resolver != next.Resolver, "resolver")
-	note(prev.SourcePath != next.SourcePath, "source_path")
-	if prev.Status != next.Status {
-		c.Was = prev.Status
+	return nil
+}
+
+// line is a change for a person, without the time.
+func (p *changePrinter) line(c *change) string {
+	text := term.Visible(c.Detail)
+	switch {
+	case c.Resource != nil:
+		r := resources.Change{Event: c.Event, Resource: c.Resource, Fields: c.Changed, Was: c.Was}
+		text = r.Text(p.base)
+	case c.Plugin != nil && c.Detail != "":
+		text = pluginName(*c.Plugin) + " " + text
+	case c.Plugin != nil:
+		text = pluginName(*c.Plugin) + " " + string(c.Plugin.State)
+		if c.Plugin.Error != "" {
+			text += ": " + term.Visible(c.Plugin.Error)
+		}
+	case c.Event == eventProblem && text == "":
+		text = "none any more"
+	case c.Event == eventBack:
+		text = fmt.Sprintf("the agent is there again, with version %d", c.Version)
 	}
-	return c, true
+	return fmt.Sprintf("%-8s %s", c.Event, text)
 }

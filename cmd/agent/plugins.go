@@ -7,7 +7,6 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -92,10 +91,9 @@ func (a *app) printPlugins(all []snapshot.Plugin, asJSON bool) error {
 }
 
 func printPluginTable(w io.Writer, all []snapshot.Plugin) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "NAME\tVERSION\tSTATE\tRESOLVERS\tPATH")
+	t := term.NewTable(w, "NAME", "VERSION", "STATE", "RESOLVERS", "PATH")
 	for _, p := range all {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", term.Dash(term.Visible(p.Name)), term.Dash(term.Visible(p.Version)), p.State,
+		t.Row(term.Dash(term.Visible(p.Name)), term.Dash(term.Visible(p.Version)), string(p.State),
 			term.Dash(term.Visible(strings.Join(p.Resolvers, ", "))), term.Visible(p.Path))
 	}
 	if err := t.Flush(); err != nil {

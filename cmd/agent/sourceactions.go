@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"text/tabwriter"
 
+	"waymark/cmd/internal/resources"
 	"waymark/cmd/internal/term"
 	"waymark/host/api/client"
 	"waymark/host/sources"
@@ -74,14 +74,14 @@ func (a *app) showSource(ctx context.Context, c client.Client, path string, asJS
 	if err != nil {
 		return err
 	}
-	t := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "path\t%s\n", term.Visible(s.Path))
-	fmt.Fprintf(t, "origin\t%s\n", s.Origin)
-	fmt.Fprintf(t, "persisted\t%s\n", yes(s.Persisted))
-	fmt.Fprintf(t, "state\t%s\n", sourceState(s))
+	t := term.NewTable(a.stdout)
+	t.Row("path", term.Visible(s.Path))
+	t.Row("origin", string(s.Origin))
+	t.Row("persisted", yes(s.Persisted))
+	t.Row("state", sourceState(s))
 	for i := range now.Resources {
 		if r := &now.Resources[i]; r.SourcePath == s.Path {
-			fmt.Fprintf(t, "found\t%s %s\n", term.Visible(r.ID()), statusText(r))
+			t.Row("found", term.Visible(r.ID())+" "+resources.Status(r))
 		}
 	}
 	return t.Flush()
@@ -92,10 +92,9 @@ func printSources(w io.Writer, all []sources.Source) error {
 		_, err := fmt.Fprintln(w, "no sources: add one with 'agent sources add PATH'")
 		return err
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "PATH\tORIGIN\tPERSISTED\tSTATE")
+	t := term.NewTable(w, "PATH", "ORIGIN", "PERSISTED", "STATE")
 	for _, s := range all {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", term.Visible(s.Path), s.Origin, yes(s.Persisted), sourceState(s))
+		t.Row(term.Visible(s.Path), string(s.Origin), yes(s.Persisted), sourceState(s))
 	}
 	return t.Flush()
 }

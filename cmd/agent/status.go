@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -54,10 +53,8 @@ func (a *app) status(ctx context.Context, c client.Client, asJSON bool) error {
 }
 
 func printStatus(w io.Writer, s *api.Status) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	row := func(name, format string, args ...any) {
-		_, _ = fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...))
-	}
+	t := term.NewTable(w)
+	row := func(name, format string, args ...any) { t.Row(name, fmt.Sprintf(format, args...)) }
 	row("pid", "%d", s.PID)
 	row("up", "%s", (time.Duration(s.UptimeSeconds * float64(time.Second))).Round(time.Second))
 	row("roots", "%s", term.Dash(term.Visible(strings.Join(s.Roots, ", "))))

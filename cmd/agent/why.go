@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -108,14 +107,13 @@ func (a *app) printAnswers(answers []why.Answer, asJSON bool) error {
 }
 
 func printAnswerTable(w io.Writer, answers []why.Answer, base string) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "PATH\tREASON\tDETAIL")
+	t := term.NewTable(w, "PATH", "REASON", "DETAIL")
 	for _, a := range answers {
 		detail := a.Detail
 		if detail == "" && a.ResourceID != "" {
 			detail = a.ResourceID
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\n", term.Shorten(a.Path, base), a.Reason, term.Dash(term.Visible(detail)))
+		t.Row(term.Shorten(a.Path, base), string(a.Reason), term.Dash(term.Visible(detail)))
 	}
 	return t.Flush()
 }

@@ -6,6 +6,7 @@
 package term
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -20,21 +21,25 @@ import (
 )
 
 // Table lines up columns. The header is written with the first row, so a table
-// without rows writes nothing.
+// without rows writes nothing. A table is written in large pieces: somebody
+// waits for the first one that an agent prints, and a tabwriter writes each cell
+// by itself.
 type Table struct {
 	w      *tabwriter.Writer
+	out    *bufio.Writer
 	header []string
 }
 
-// NewTable begins a table.
+// NewTable begins a table, which may go without a header.
 func NewTable(w io.Writer, header ...string) *Table {
-	return &Table{w: tabwriter.NewWriter(w, 0, 0, 2, ' ', 0), header: header}
+	out := bufio.NewWriterSize(w, 32<<10)
+	return &Table{w: tabwriter.NewWriter(out, 0, 0, 2, ' ', 0), out: out, header: header}
 }
 
 // Row adds a row. Cells are shown as they are: see Visible.
 func (t *Table) Row(cells ...string) {
 	for _, line := range [][]string{t.header, cells} {
-		if line != nil {
+		if len(line) > 0 {
 			_, _ = fmt.Fprintln(t.w, strings.Join(line, "\t")) // Flush reports errors
 		}
 	}
@@ -42,7 +47,23 @@ func (t *Table) Row(cells ...string) {
 }
 
 // Flush writes the table.
-func (t *Table) Flush() error { return t.w.Flush() }
+func (t *Table) Flush() error {
+	_ = t.w.Flush() // an error stays with out
+	return t.out.Flush()
+}
+
+// Lines prints lines until one can't be written.
+type Lines struct {
+	W   io.Writer
+	Err error // of the first write that failed
+}
+
+// Printf prints a line.
+func (l *Lines) Printf(format string, args ...any) {
+	if l.Err == nil {
+		_, l.Err = fmt.Fprintf(l.W, format+"\n", args...)
+	}
+}
 
 // IsTerminal reports whether what is written is read by a person at once, and
 // kept by nobody. A device such as /dev/null counts as well.
@@ -63,6 +84,18 @@ func JSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
+// Event prints something that has happened, on one line: the time and the text
+// for a person, or an object for a program.
+func Event(w io.Writer, asJSON bool, at time.Time, object any, text string) error {
+	if !asJSON {
+		_, err := fmt.Fprintf(w, "%s  %s\n", at.Format(time.TimeOnly), text)
+		return err
+	}
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(object)
+}
+
 // Visible replaces what a terminal would act on: names and texts come from
 // workspaces and modules.
 func Visible(s string) string {
@@ -72,6 +105,16 @@ func Visible(s string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+// VisibleLines is Visible for text of several lines, with an indent before all
+// but the first.
+func VisibleLines(text, indent string) string {
+	list := strings.Split(text, "\n")
+	for i, line := range list {
+		list[i] = Visible(strings.ReplaceAll(line, "\t", "    "))
+	}
+	return strings.Join(list, "\n"+indent)
 }
 
 // Dash shows that there is nothing.

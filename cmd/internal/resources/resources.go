@@ -1,0 +1,88 @@
+// Package resources prints the resources of a snapshot for a person, and finds
+// out what is different between two snapshots. Agent, hub and harness print
+// them with it, so that a resource looks the same everywhere.
+//
+// It has no state, and everything in it may be called by any goroutine.
+package resources
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"waymark/cmd/internal/term"
+	"waymark/snapshot"
+)
+
+// Column is a column of a table that not every command has.
+type Column struct {
+	Header string
+	Cell   func(*snapshot.Resource) string // what it returns is printed as it is: see term.Visible
+}
+
+// PrintTable prints resources as a table, with more columns at the end. A list
+// without resources prints nothing.
+func PrintTable(w io.Writer, list []snapshot.Resource, base string, more ...Column) error {
+	header := []string{"KIND", "SOURCE", "NAME", "STATUS", "SIZE"}
+	for _, c := range more {
+		header = append(header, c.Header)
+	}
+	t := term.NewTable(w, header...)
+	for i := range list {
+		r := &list[i]
+		cells := []string{term.Visible(string(r.Kind)), Source(r, base), term.Dash(term.Visible(r.Name)), Status(r), term.Size(r.SizeBytes)}
+		for _, c := range more {
+			cells = append(cells, c.Cell(r))
+		}
+		t.Row(cells...)
+	}
+	return t.Flush()
+}
+
+// PrintErrors prints what is wrong with resources, one line each.
+func PrintErrors(w io.Writer, list []snapshot.Resource, base string) error {
+	out := bufio.NewWriter(w)
+	for i := range list {
+		if r := &list[i]; r.Error != "" {
+			_, _ = fmt.Fprintf(out, "%s: %s: %s\n", term.Shorten(r.Source, base), r.Status, term.Visible(r.Error))
+		}
+	}
+	return out.Flush()
+}
+
+// Source is what a resource was found in, with its key. A path below base is
+// relative to it.
+func Source(r *snapshot.Resource, base string) string {
+	text := term.Shorten(r.Source, base)
+	if r.Key != "" {
+		text += "#" + term.Visible(r.Key)
+	}
+	return text
+}
+
+// Status is the status of a resource, and whether it is stale.
+func Status(r *snapshot.Resource) string {
+	text := term.Visible(string(r.Status))
+	if r.Stale {
+		text += " (stale)"
+	}
+	return text
+}
+
+// Attributes is all attributes of a resource in order of their names, or a
+// dash.
+func Attributes(r *snapshot.Resource) string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(r.Attributes)) {
+		value := r.Attributes[name]
+		text := value.Text
+		if value.List != nil {
+			text = "[" + strings.Join(value.List, ", ") + "]"
+		}
+		list = append(list, term.Visible(name+"="+text))
+	}
+	return term.Dash(strings.Join(list, " "))
+}

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"time"
@@ -12,7 +10,6 @@ import (
 
 	"waymark/cmd/internal/cli"
 	"waymark/host"
-	"waymark/host/config"
 	"waymark/host/running"
 	"waymark/internal/reexec"
 )
@@ -40,24 +37,14 @@ type app struct {
 	record *running.Record
 	calls  func(*running.Record) host.Running
 
-	logFormat string
-	verbose   bool
+	log cli.LogFlags
 }
 
 // run runs one command line and returns its exit code.
 func (a *app) run(ctx context.Context, args []string) int {
 	root := a.rootCommand()
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
-	if err == nil {
-		return 0
-	}
-	_, _ = fmt.Fprintln(a.stderr, "agent:", err)
-	var bad *config.Error
-	if errors.As(err, &bad) {
-		_, _ = fmt.Fprint(a.stderr, bad.Excerpt())
-	}
-	return cli.Code(err)
+	return cli.Report(a.stderr, "agent", root.ExecuteContext(ctx))
 }
 
 func (a *app) rootCommand() *cobra.Command {
@@ -71,28 +58,19 @@ informed about them.`,
   agent resolve                 show what is found here, once
   agent status                  ask the running agent how it is doing
   agent why CLAUDE.md           say whether a file is in the context, and if not, why`,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetOut(a.stdout)
-	root.SetErr(a.stderr)
-	root.PersistentFlags().StringVar(&a.logFormat, "log-format", "text", "how to write logs to standard error: text or json")
-	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false, "log more")
+	a.log.Add(root, "log more")
 	root.AddCommand(a.runCommand(), a.resolveCommand(), a.statusCommand(), a.snapshotCommand(), a.resyncCommand(),
 		a.whyCommand(), a.sourcesCommand(), a.rootDirCommand(), a.readyCommand(), a.pluginsCommand(), a.configCommand(), cli.VersionCommand("agent", a.stdout))
-	root.InitDefaultCompletionCmd() // so that what follows knows it
-	a.completions(root)
-	cli.Wrong(root)
+	cli.Root(root, a.stdout, a.stderr, completions())
 	return root
 }
 
 // logger makes the program's logger.
 func (a *app) logger() (*slog.Logger, error) {
 	level := slog.LevelInfo
-	if a.verbose {
+	if a.log.Verbose {
 		level = slog.LevelDebug
 	}
-	return cli.Logger(a.stderr, a.logFormat, level)
+	return a.log.Logger(a.stderr, level)
 }

@@ -19,7 +19,7 @@ var completeWithin = time.Second
 // completions says what a shell offers for arguments and flags. Commands that
 // aren't named here take no arguments; files are what shells offer by
 // themselves.
-func (a *app) completions(root *cobra.Command) {
+func completions() *cli.Completions {
 	arguments := map[string]cobra.CompletionFunc{
 		"agent resolve":        cli.Directories,
 		"agent root":           cli.Directories,
@@ -39,7 +39,7 @@ func (a *app) completions(root *cobra.Command) {
 		"payload":    resourceIDs,
 		"timeout":    cobra.NoFileCompletions,
 	}
-	(&cli.Completions{Arguments: arguments, Flags: flags}).Apply(root)
+	return &cli.Completions{Arguments: arguments, Flags: flags}
 }
 
 // fromAgent offers what a running agent knows, and nothing when it doesn't

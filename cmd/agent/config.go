@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark"
+	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
 	"waymark/host/config"
 	"waymark/host/push"
@@ -21,9 +22,8 @@ func (a *app) configCommand() *cobra.Command {
 		Short: "Check the configuration, or print the default one",
 		Example: `  agent config check
   agent config defaults > ~/.config/waymark/plugin.toml`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	cli.Group(cmd)
 	var asJSON bool
 	check := &cobra.Command{
 		Use:   "check [FILE]",

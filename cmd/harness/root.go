@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -15,7 +14,6 @@ import (
 
 	"waymark/cmd/harness/internal/stock"
 	"waymark/cmd/internal/cli"
-	"waymark/host/config"
 	"waymark/internal/reexec"
 )
 
@@ -31,8 +29,7 @@ type app struct {
 
 	stdout, stderr io.Writer
 
-	logFormat string
-	verbose   bool
+	log cli.LogFlags
 }
 
 func usage(format string, args ...any) error { return cli.Usage(format, args...) }
@@ -44,18 +41,7 @@ func said(code int) error { return &cli.Error{Code: code} }
 func (a *app) run(ctx context.Context, args []string) int {
 	root := a.rootCommand()
 	root.SetArgs(doubled(root, args))
-	err := root.ExecuteContext(ctx)
-	if err == nil {
-		return cli.CodeOK
-	}
-	if text := err.Error(); text != "" {
-		_, _ = fmt.Fprintln(a.stderr, "harness:", text)
-	}
-	var bad *config.Error
-	if errors.As(err, &bad) {
-		_, _ = fmt.Fprint(a.stderr, bad.Excerpt())
-	}
-	return cli.Code(err)
+	return cli.Report(a.stderr, "harness", root.ExecuteContext(ctx))
 }
 
 func (a *app) rootCommand() *cobra.Command {
@@ -73,15 +59,8 @@ behaves the same in a workspace.`,
   harness run acme.wasm ~/project      show what it finds, reads and costs
   harness bench acme.wasm ~/project    measure it, in fuel first
   harness watch . ~/project            build and run it again whenever something is saved`,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetOut(a.stdout)
-	root.SetErr(a.stderr)
-	root.PersistentFlags().StringVar(&a.logFormat, "log-format", "text", "how to write logs to standard error: text or json")
-	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false, "log what the engine does")
+	a.log.Add(root, "log what the engine does")
 	root.AddCommand(
 		a.newCommand(),
 		a.buildCommand(),
@@ -94,9 +73,7 @@ behaves the same in a workspace.`,
 		a.watchCommand(),
 		cli.VersionCommand("harness", a.stdout),
 	)
-	root.InitDefaultCompletionCmd() // so that what follows knows it
-	completions().Apply(root)
-	cli.Wrong(root)
+	cli.Root(root, a.stdout, a.stderr, completions())
 	return root
 }
 
@@ -128,8 +105,8 @@ func doubled(root *cobra.Command, args []string) []string {
 // logger makes the engine's logger. What a command finds it prints itself, so
 // without --verbose there is none.
 func (a *app) logger() (*slog.Logger, error) {
-	log, err := cli.Logger(a.stderr, a.logFormat, slog.LevelDebug)
-	if err != nil || a.verbose {
+	log, err := a.log.Logger(a.stderr, slog.LevelDebug)
+	if err != nil || a.log.Verbose {
 		return log, err
 	}
 	return slog.New(slog.DiscardHandler), nil

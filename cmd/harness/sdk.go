@@ -14,9 +14,8 @@ func (a *app) sdkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sdk",
 		Short: "Look after the kit that a resolver is built with",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	cli.Group(cmd)
 	cmd.AddCommand(a.sdkUpdateCommand())
 	return cmd
 }

@@ -57,6 +57,44 @@ func Code(err error) int {
 	return CodeFailed
 }
 
+// Report prints an error that ends a program, if it has a text, and returns the
+// exit code. An error may have an Excerpt to print below: the lines of a file
+// that it is about.
+func Report(stderr io.Writer, program string, err error) int {
+	if err == nil {
+		return CodeOK
+	}
+	if text := err.Error(); text != "" {
+		_, _ = fmt.Fprintf(stderr, "%s: %s\n", program, text)
+	}
+	var about interface {
+		error
+		Excerpt() string
+	}
+	if errors.As(err, &about) {
+		_, _ = io.WriteString(stderr, about.Excerpt())
+	}
+	return Code(err)
+}
+
+// Root makes a command that has its flags and subcommands the root of a program.
+// Errors are for Report to print, and a page of flags would hide them.
+func Root(root *cobra.Command, stdout, stderr io.Writer, c *Completions) {
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	Group(root)
+	root.InitDefaultCompletionCmd() // so that what follows knows it
+	c.Apply(root)
+	Wrong(root)
+}
+
+// Group makes cmd one that only has subcommands: alone it prints its help.
+func Group(cmd *cobra.Command) {
+	cmd.Args = cobra.NoArgs
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+}
+
 // Wrong gives wrong flags and arguments the exit code of wrong usage, for a
 // command and all below it.
 func Wrong(cmd *cobra.Command) {
@@ -104,14 +142,27 @@ func Named(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// Logger makes a logger of a format: text or json.
-func Logger(w io.Writer, format string, level slog.Level) (*slog.Logger, error) {
+// LogFlags are the flags of a program that logs.
+type LogFlags struct {
+	Format  string // text or json
+	Verbose bool
+}
+
+// Add adds the flags to a command and all below it. The help says what is logged
+// when somebody wants to know more.
+func (l *LogFlags) Add(cmd *cobra.Command, verbose string) {
+	cmd.PersistentFlags().StringVar(&l.Format, "log-format", "text", "how to write logs to standard error: text or json")
+	cmd.PersistentFlags().BoolVarP(&l.Verbose, "verbose", "v", false, verbose)
+}
+
+// Logger makes a logger that leaves out what is below a level.
+func (l *LogFlags) Logger(w io.Writer, level slog.Level) (*slog.Logger, error) {
 	opts := &slog.HandlerOptions{Level: level}
-	switch format {
+	switch l.Format {
 	case "text":
 		return slog.New(slog.NewTextHandler(w, opts)), nil
 	case "json":
 		return slog.New(slog.NewJSONHandler(w, opts)), nil
 	}
-	return nil, Usage("--log-format %q: use text or json", format)
+	return nil, Usage("--log-format %q: use text or json", l.Format)
 }

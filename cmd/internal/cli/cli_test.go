@@ -74,7 +74,7 @@ func TestLogger(t *testing.T) {
 	t.Parallel()
 	for format, want := range map[string]string{"text": "level=INFO msg=hello", "json": `"msg":"hello"`} {
 		var b strings.Builder
-		log, err := cli.Logger(&b, format, slog.LevelInfo)
+		log, err := (&cli.LogFlags{Format: format}).Logger(&b, slog.LevelInfo)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +84,7 @@ func TestLogger(t *testing.T) {
 			t.Errorf("%s: %s", format, b.String())
 		}
 	}
-	if _, err := cli.Logger(io.Discard, "xml", slog.LevelInfo); cli.Code(err) != cli.CodeUsage {
+	if _, err := (&cli.LogFlags{Format: "xml"}).Logger(io.Discard, slog.LevelInfo); cli.Code(err) != cli.CodeUsage {
 		t.Errorf("xml: %v", err)
 	}
 }

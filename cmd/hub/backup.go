@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/cmd/internal/term"
 	"waymark/hub"
 	"waymark/hub/store/drivers"
 )
@@ -45,7 +46,7 @@ pg_dump, which must be installed here, of the server's version or newer.`,
 				return err
 			}
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), struct {
+				return term.JSON(cmd.OutOrStdout(), struct {
 					File string `json:"file"`
 					Size int64  `json:"size_bytes"`
 				}{args[0], info.Size()})

@@ -5,12 +5,11 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"waymark/cmd/internal/resources"
 	"waymark/cmd/internal/term"
 	"waymark/hub/client"
 	"waymark/snapshot"
@@ -88,7 +87,10 @@ func (f *contextFlags) run(ctx context.Context, w io.Writer, c client.Client, ar
 		if err != nil {
 			return err
 		}
-		_, err = io.WriteString(w, forScreen(w, text))
+		if term.IsTerminal(w) { // text that goes to a file or a program stays as it is
+			text = term.VisibleLines(text, "")
+		}
+		_, err = io.WriteString(w, text)
 		return err
 	}
 	s, err := f.snapshot(ctx, c, agent)
@@ -115,28 +117,6 @@ func (f *contextFlags) snapshot(ctx context.Context, c client.Client, agent stri
 	return c.Context(ctx, agent, client.ContextOptions{Revision: f.revision})
 }
 
-// forScreen takes out what a terminal would act on, if there is one: text that
-// goes to a file or a program stays as it is.
-func forScreen(w io.Writer, text string) string {
-	f, ok := w.(*os.File)
-	if !ok {
-		return text
-	}
-	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
-		return text
-	}
-	return visibleLines(text)
-}
-
-// visibleLines is term.Visible for text of several lines.
-func visibleLines(text string) string {
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		lines[i] = term.Visible(strings.ReplaceAll(line, "\t", "    "))
-	}
-	return strings.Join(lines, "\n")
-}
-
 // hasIssue reports whether something is wrong with a resource.
 func hasIssue(r *snapshot.Resource) bool { return r.Status != snapshot.StatusOK || r.Stale }
 
@@ -148,17 +128,12 @@ func showSnapshot(w io.Writer, s *client.Snapshot) error {
 	}
 	rows := slices.Clone(s.Resources)
 	slices.SortStableFunc(rows, func(a, b snapshot.Resource) int { return cmp.Compare(rank(&a), rank(&b)) })
-	table := term.NewTable(w, "KIND", "SOURCE", "NAME", "STATUS", "SIZE")
-	for i := range rows {
-		r := &rows[i]
-		table.Row(term.Visible(string(r.Kind)), term.Visible(strings.TrimPrefix(r.ID(), string(r.Kind)+":")), term.Dash(term.Visible(r.Name)), statusOf(r), term.Size(r.SizeBytes))
-	}
-	if err := table.Flush(); err != nil {
+	if err := resources.PrintTable(w, rows, ""); err != nil {
 		return err
 	}
 	for i := range rows {
 		if r := &rows[i]; r.Error != "" {
-			fmt.Fprintf(w, "%s: %s: %s\n", term.Visible(r.Source), statusOf(r), term.Visible(r.Error))
+			fmt.Fprintf(w, "%s: %s: %s\n", term.Visible(r.Source), resources.Status(r), term.Visible(r.Error))
 		}
 	}
 	for _, p := range s.Plugins {
@@ -175,12 +150,4 @@ func rank(r *snapshot.Resource) int {
 		return 0
 	}
 	return 1
-}
-
-func statusOf(r *snapshot.Resource) string {
-	status := term.Visible(string(r.Status))
-	if r.Stale {
-		status += " (stale)"
-	}
-	return status
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/cmd/internal/resources"
 	"waymark/cmd/internal/term"
 	"waymark/hub/client"
 	"waymark/hub/store"
@@ -96,7 +97,7 @@ func showDiff(w io.Writer, d *client.Diff) error {
 		c := &d.Changes[i]
 		fmt.Fprintf(w, "\n%s %s\n", c.Change, term.Visible(c.ID))
 		if c.Before != nil && c.After != nil && c.Before.Status != c.After.Status {
-			fmt.Fprintf(w, "  status: %s, was %s\n", statusOf(c.After), statusOf(c.Before))
+			fmt.Fprintf(w, "  status: %s, was %s\n", resources.Status(c.After), resources.Status(c.Before))
 		}
 		if c.After != nil && c.After.Error != "" {
 			fmt.Fprintf(w, "  %s\n", term.Visible(c.After.Error))
@@ -105,7 +106,7 @@ func showDiff(w io.Writer, d *client.Diff) error {
 			fmt.Fprintf(w, "  %s\n", term.Visible(c.DiffNote))
 		}
 		if c.Diff != "" {
-			fmt.Fprintf(w, "%s\n", visibleLines(strings.TrimSuffix(c.Diff, "\n")))
+			fmt.Fprintf(w, "%s\n", term.VisibleLines(strings.TrimSuffix(c.Diff, "\n"), ""))
 		}
 	}
 	return nil

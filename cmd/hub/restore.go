@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/cmd/internal/term"
 	"waymark/hub/store"
 	"waymark/hub/store/drivers"
 )
@@ -43,7 +44,7 @@ after it are valid again: look at hub token list.`,
 				return err
 			}
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), struct {
+				return term.JSON(cmd.OutOrStdout(), struct {
 					File string `json:"file"`
 				}{args[0]})
 			}

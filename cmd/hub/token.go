@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/cmd/internal/term"
 	"waymark/hub"
 	"waymark/hub/store"
 )
@@ -184,7 +184,7 @@ func expiry(text string, now time.Time) (at time.Time, err error) {
 // show tells of a new token; text is empty where it is in a file.
 func (f *createFlags) show(cmd *cobra.Command, text string, made store.Token) error {
 	if f.json {
-		return printJSON(cmd.OutOrStdout(), struct {
+		return term.JSON(cmd.OutOrStdout(), struct {
 			Token string `json:"token,omitempty"`
 			File  string `json:"file,omitempty"`
 			tokenJSON
@@ -239,7 +239,7 @@ func showTokens(w io.Writer, tokens []store.Token, asJSON bool) error {
 		for i := range tokens {
 			list = append(list, toJSON(&tokens[i]))
 		}
-		return printJSON(w, list)
+		return term.JSON(w, list)
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "ID\tROLE\tAGENT\tNAME\tFROM\tCREATED\tLAST USED\tSCOPE\tEXPIRES\tSTATE")
@@ -322,12 +322,6 @@ func toJSON(t *store.Token) tokenJSON {
 		j.RevokedAt = &t.RevokedAt
 	}
 	return j
-}
-
-func printJSON(w io.Writer, v any) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(v)
 }
 
 // stamp is a time for a table.

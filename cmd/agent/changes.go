@@ -11,7 +11,7 @@ import (
 	"waymark/snapshot"
 )
 
-// What a change may be about, beside a resource.
+// What a change may be about, besides a resource.
 const (
 	eventSnapshot resources.Event = "snapshot" // the first one, whole
 	eventPlugin   resources.Event = "plugin"   // its state, or that it came or went

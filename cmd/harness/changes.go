@@ -1,38 +1,39 @@
 package main
 
 import (
-	"maps"
-	"slices"
+	"cmp"
+	"fmt"
+	"io"
 	"strings"
 	"time"
 
+	"waymark/cmd/internal/resources"
+	"waymark/cmd/internal/term"
 	"waymark/host"
 	"waymark/host/resolve"
 	"waymark/snapshot"
 )
 
-// The events of `harness watch`.
+// The events of `harness watch`, besides those of resources.
 const (
-	eventBuilt   = "built"
-	eventFailed  = "build failed"
-	eventModule  = "module" // its state, or a new version
-	eventRun     = "run"
-	eventWarning = "warning"
-	eventAdded   = "added"
-	eventChanged = "changed"
-	eventRemoved = "removed"
-	eventProblem = "problem" // of the whole, for example that files can't be watched
+	eventBuilt   resources.Event = "built"
+	eventFailed  resources.Event = "build failed"
+	eventModule  resources.Event = "module" // its state, or a new version
+	eventRun     resources.Event = "run"
+	eventWarning resources.Event = "warning"
+	eventProblem resources.Event = "problem" // of the whole, for example that files can't be watched
 )
 
 // change is one line of `harness watch --json`.
 type change struct {
 	Time     time.Time          `json:"time"`
-	Event    string             `json:"event"`
+	Event    resources.Event    `json:"event"`
 	Detail   string             `json:"detail,omitempty"`
 	Module   *snapshot.Plugin   `json:"module,omitempty"`
 	Resource *snapshot.Resource `json:"resource,omitempty"`
-	// What is different about a resource.
-	Changed []string `json:"changed,omitempty"`
+	// What is different about a resource, and its status where that changed.
+	Changed []string        `json:"changed,omitempty"`
+	Was     snapshot.Status `json:"was,omitempty"`
 	// Of a run:
 	Resolver string        `json:"resolver,omitempty"`
 	Because  string        `json:"because,omitempty"` // the path that changed
@@ -44,12 +45,12 @@ type change struct {
 	Bytes    int64         `json:"bytes,omitempty"`
 }
 
-// seen is what was shown last.
+// seen is what was printed last.
 type seen struct {
 	version   uint64                     // of the snapshot
 	modules   map[string]snapshot.Plugin // by path
-	resources map[string]*snapshot.Resource
-	said      map[string]string // per resolver: its failure, or its warnings
+	resources snapshot.Resources
+	outcomes  map[string]string // per resolver: its failure, or its warnings
 	fuel      map[string]int64  // per resolver
 	problem   string
 }
@@ -63,7 +64,7 @@ func (s *seen) next(r *host.Report) (list []change) {
 	return append(list, s.nextResources(r.Snapshot.Resources)...)
 }
 
-// nextSnapshot tells of what can be new without a refresh.
+// nextSnapshot lists what can be new without a refresh.
 func (s *seen) nextSnapshot(snap *snapshot.Snapshot) (list []change) {
 	if snap.Version < s.version { // a newer one was quicker
 		return nil
@@ -77,8 +78,8 @@ func (s *seen) nextSnapshot(snap *snapshot.Snapshot) (list []change) {
 	return list
 }
 
-// nextModules tells of new versions, and of states that aren't a resolver's
-// failure, which its run tells of.
+// nextModules lists new versions, and states that aren't a resolver's failure:
+// those are part of its run.
 func (s *seen) nextModules(list []snapshot.Plugin) (changes []change) {
 	now := map[string]snapshot.Plugin{}
 	for _, p := range list {
@@ -94,17 +95,17 @@ func (s *seen) nextModules(list []snapshot.Plugin) (changes []change) {
 	return changes
 }
 
-// nextOutcome tells of a run, and of what is new about its failure or warnings.
+// nextOutcome lists a run, and what is new about its failure or warnings.
 func (s *seen) nextOutcome(o *resolve.Outcome) (list []change) {
-	said := strings.Join(o.Warnings, "\n")
+	outcome := strings.Join(o.Warnings, "\n")
 	if o.Err != nil {
-		said = o.Err.Error()
+		outcome = o.Err.Error()
 	}
-	if s.said == nil {
-		s.said, s.fuel = map[string]string{}, map[string]int64{}
+	if s.outcomes == nil {
+		s.outcomes, s.fuel = map[string]string{}, map[string]int64{}
 	}
-	news := s.said[o.Resolver] != said
-	s.said[o.Resolver] = said
+	news := s.outcomes[o.Resolver] != outcome
+	s.outcomes[o.Resolver] = outcome
 	if o.Reused || o.Err != nil && !news {
 		return nil
 	}
@@ -126,46 +127,99 @@ func (s *seen) nextOutcome(o *resolve.Outcome) (list []change) {
 	return list
 }
 
-func (s *seen) nextResources(list []snapshot.Resource) (changes []change) {
-	now := make(map[string]*snapshot.Resource, len(list))
-	for i := range list {
-		now[list[i].ID()] = &list[i]
+func (s *seen) nextResources(list snapshot.Resources) (changes []change) {
+	for _, c := range resources.Diff(s.resources, list) {
+		changes = append(changes, change{Event: c.Event, Changed: c.Fields, Was: c.Was, Resource: c.Resource})
 	}
-	for _, id := range slices.Sorted(maps.Keys(s.resources)) {
-		if now[id] == nil {
-			changes = append(changes, change{Event: eventRemoved, Resource: s.resources[id]})
-		}
-	}
-	for i := range list {
-		r := &list[i]
-		switch before := s.resources[r.ID()]; {
-		case before == nil:
-			changes = append(changes, change{Event: eventAdded, Resource: r})
-		case !before.Equal(r):
-			changes = append(changes, change{Event: eventChanged, Resource: r, Changed: differences(before, r)})
-		}
-	}
-	s.resources = now
+	s.resources = list
 	return changes
 }
 
-// differences names what an author would want to know.
-func differences(a, b *snapshot.Resource) (list []string) {
-	for _, d := range []struct {
-		what    string
-		differs bool
-	}{
-		{"content", !slices.Equal(a.ContentHash, b.ContentHash) || a.SizeBytes != b.SizeBytes},
-		{"status", a.Status != b.Status || a.Stale != b.Stale},
-		{"error", a.Error != b.Error},
-		{"name", a.Name != b.Name},
-		{"description", a.Description != b.Description},
-		{"attributes", !maps.EqualFunc(a.Attributes, b.Attributes, snapshot.Attribute.Equal)},
-		{"version", a.Resolver != b.Resolver},
-	} {
-		if d.differs {
-			list = append(list, d.what)
+// changePrinter prints what happens, one change a line.
+type changePrinter struct {
+	w      io.Writer
+	asJSON bool
+	base   string // paths below it are shown as relative
+	seen   seen
+}
+
+// report prints what is new in a report.
+func (p *changePrinter) report(r *host.Report) error {
+	for i := range r.Outcomes {
+		p.base = r.Outcomes[i].Root
+	}
+	return p.put(p.seen.next(r)...)
+}
+
+// build prints what a build gave.
+func (p *changePrinter) build(b *buildEvent) error {
+	c := change{Event: eventBuilt, Detail: b.file, Duration: b.took, Bytes: b.size}
+	if b.err != nil {
+		c = change{Event: eventFailed, Error: b.err.Error(), Duration: b.took}
+	}
+	return p.put(c)
+}
+
+func (p *changePrinter) put(list ...change) error {
+	now := time.Now()
+	for i := range list {
+		list[i].Time = now
+		if err := term.Event(p.w, p.asJSON, now, &list[i], p.line(&list[i])); err != nil {
+			return err
 		}
 	}
-	return list
+	return nil
+}
+
+// line is a change for a person, without the time.
+func (p *changePrinter) line(c *change) string {
+	text := term.Visible(c.Detail)
+	switch {
+	case c.Event == eventBuilt:
+		text = fmt.Sprintf("%s, %s in %s", term.Visible(c.Detail), term.Size(c.Bytes), term.Took(c.Duration))
+	case c.Event == eventFailed:
+		return string(c.Event) + ": " + term.VisibleLines(strings.TrimSpace(c.Error), "          ")
+	case c.Module != nil:
+		m := c.Module
+		text = strings.TrimSpace(term.Visible(m.Name + " " + m.Version + " " + term.Short(m.Digest)))
+		text = strings.TrimSpace(text + " " + string(m.State))
+		if m.Error != "" {
+			text += ": " + term.Visible(m.Error)
+		}
+	case c.Event == eventRun:
+		text = p.ran(c)
+	case c.Event == eventWarning:
+		text = name(c.Resolver) + ": " + text
+	case c.Event == eventProblem:
+		text = cmp.Or(text, "none any more")
+	case c.Resource != nil:
+		r := resources.Change{Event: c.Event, Resource: c.Resource, Fields: c.Changed, Was: c.Was}
+		text = r.Text(p.base)
+		if a := resources.Attributes(c.Resource); a != "-" && c.Event != resources.Removed {
+			text += "  " + a
+		}
+	}
+	return fmt.Sprintf("%-8s %s", c.Event, text)
+}
+
+// ran describes a run, and what it costs more or less than the one before.
+func (p *changePrinter) ran(c *change) string {
+	text := name(c.Resolver)
+	if c.Because != "" {
+		text += ", because " + term.Visible(c.Because) + " changed"
+	}
+	if c.Error != "" {
+		return text + ": failed: " + term.Visible(c.Error)
+	}
+	fuel := term.Number(c.Fuel) + " fuel"
+	if c.Before > 0 && c.Before != c.Fuel {
+		fuel += fmt.Sprintf(" (%+.1f %%)", 100*float64(c.Fuel-c.Before)/float64(c.Before))
+	}
+	return fmt.Sprintf("%s: %s, %s, %s", text, term.Count(c.Finds, "find"), fuel, term.Took(c.Duration))
+}
+
+// name is a resolver's own, without its module's.
+func name(resolver string) string {
+	_, own, _ := strings.Cut(resolver, "/")
+	return own
 }

@@ -36,11 +36,11 @@ func TestSeen(t *testing.T) {
 		outcome   resolve.Outcome
 		want      string
 	}{
-		{1, ready, "", []snapshot.Resource{a}, warned, "module   m 1 ready; run      r: 0 finds, 1,000 fuel, 0s; warning  r: slow; added    skill  a  ok"},
-		{2, ready, "", []snapshot.Resource{a, b}, dearer, "run      r, because a changed: 0 finds, 1,100 fuel (+10.0 %), 0s; added    skill  b#k  b  ok"},
+		{1, ready, "", []snapshot.Resource{a}, warned, "module   m 1 ready; run      r: 0 finds, 1,000 fuel, 0s; warning  r: slow; added    skill            -                    a  ok"},
+		{2, ready, "", []snapshot.Resource{a, b}, dearer, "run      r, because a changed: 0 finds, 1,100 fuel (+10.0 %), 0s; added    skill            b                    b#k  ok"},
 		{2, ready, "", []snapshot.Resource{a, b}, reused, ""},
 		{3, failing, "no inotify", []snapshot.Resource{invalid}, failed,
-			"problem  no inotify; run      r: failed: m/r: crashed; removed  skill  a; changed  skill  b#k  b  invalid (stale): why  (status, error)"},
+			"problem  no inotify; run      r: failed: m/r: crashed; removed  skill            -                    a  ok; changed  skill            b                    b#k  invalid (stale), was ok: why (status, error, stale)"},
 		{3, failing, "no inotify", []snapshot.Resource{invalid}, failed, ""},
 		{1, next, "", []snapshot.Resource{invalid}, failed, ""},
 		{4, next, "", []snapshot.Resource{invalid}, failed, "module   m 2 ready: the one before serves; problem  none any more"},

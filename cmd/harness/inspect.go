@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,7 +79,7 @@ about it are shown.`,
 			if asJSON {
 				err = term.JSON(a.stdout, i)
 			} else {
-				p := inspectPrinter{w: a.stdout}
+				p := inspectPrinter{term.Lines{W: a.stdout}}
 				err = p.print(i)
 			}
 			if err == nil && i.Verdict != snapshot.PluginReady {
@@ -160,4 +162,113 @@ func limitsOf(c *config.Config, name string) limits {
 		Opens: l.Opens, ReadBytes: int64(l.ReadBytes), Entries: l.Entries,
 		MaxResourceBytes: int64(c.Snapshot.MaxResourceBytes), MaxResources: c.Snapshot.MaxResources,
 	}
+}
+
+// inspectPrinter shows an inspection to a person.
+type inspectPrinter struct {
+	term.Lines
+}
+
+func (p *inspectPrinter) print(i *inspection) error {
+	p.Printf("file     %s", term.Visible(i.File))
+	p.Printf("digest   %s", i.Digest)
+	size := term.Size(int64(i.Size))
+	if s := i.Shape; s != nil {
+		size += fmt.Sprintf(", %s of it code in %s, the largest %s",
+			term.Size(int64(s.CodeBytes)), term.Count(s.Functions, "function"), term.Size(int64(s.LargestFunction)))
+	}
+	p.Printf("size     %s", size)
+	if d := i.Description; d != nil {
+		p.Printf("module   %s %s, ABI version %d", d.Name, d.Version, d.ABI)
+	}
+	p.verdict(i)
+	if i.Description != nil {
+		p.resolvers(i.Description.Resolvers)
+	}
+	if i.Shape != nil {
+		p.symbols(i.Shape)
+	}
+	p.limits(&i.Limits)
+	return p.Err
+}
+
+func (p *inspectPrinter) verdict(i *inspection) {
+	if i.Verdict == snapshot.PluginReady {
+		p.Printf("verdict  admitted")
+		return
+	}
+	p.Printf("verdict  %s: %s", i.Verdict, i.Reason)
+	if i.Hint != "" {
+		p.Printf("         %s", i.Hint)
+	}
+}
+
+func (p *inspectPrinter) resolvers(list []abi.Resolver) {
+	p.Printf("")
+	t := term.NewTable(p.W, "RESOLVER", "KINDS", "SUMMARY")
+	for _, r := range list {
+		var kinds []string
+		for _, k := range r.Kinds {
+			kinds = append(kinds, string(k))
+		}
+		t.Row(r.Name, strings.Join(kinds, " "), term.Dash(term.Visible(r.Summary)))
+	}
+	p.Err = cmp.Or(p.Err, t.Flush())
+	for _, r := range list {
+		p.Printf("\n%s", r.Name)
+		for _, pattern := range r.Reads {
+			p.Printf("  reads  %s", term.Visible(pattern))
+		}
+		for _, key := range r.ReadsFromConfig {
+			p.Printf("  reads  what config.%s.%s names", r.Name, term.Visible(key))
+		}
+	}
+}
+
+// symbols lists imports by module, then exports.
+func (p *inspectPrinter) symbols(s *sandbox.Shape) {
+	byModule := map[string][]string{}
+	var modules []string
+	for _, i := range s.Imports {
+		if byModule[i.Module] == nil {
+			modules = append(modules, i.Module)
+		}
+		byModule[i.Module] = append(byModule[i.Module], term.Visible(i.Name))
+	}
+	p.Printf("")
+	for _, m := range modules {
+		p.words("imports  "+term.Visible(m)+":", byModule[m])
+	}
+	var exports []string
+	for _, e := range s.Exports {
+		exports = append(exports, term.Visible(e.Name))
+	}
+	p.words("exports ", exports)
+	if s.Start {
+		p.Printf("start    it has a start function")
+	}
+}
+
+// lineMax is where a list of words goes on in the next line.
+const lineMax = 100
+
+// words prints a list, each word once, in lines that fit a terminal.
+func (p *inspectPrinter) words(line string, list []string) {
+	slices.Sort(list)
+	for _, word := range slices.Compact(list) {
+		if len(line)+1+len(word) > lineMax {
+			p.Printf("%s", line)
+			line = "        "
+		}
+		line += " " + word
+	}
+	p.Printf("%s", line)
+}
+
+func (p *inspectPrinter) limits(l *limits) {
+	p.Printf("limits   time %s, memory %s, response %s, logs %s, fuel %s",
+		l.Time, term.Size(l.Memory), term.Size(l.Response), term.Size(l.Logs), term.Number(l.Fuel))
+	p.Printf("         %s opened, %s read, %s listed, resources %s of %s each",
+		term.Count(l.Opens, "file"), term.Size(l.ReadBytes), term.Number(int64(l.Entries))+" entries",
+		term.Number(int64(l.MaxResources)), term.Size(l.MaxResourceBytes))
 }

@@ -1,15 +1,25 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"waymark/abi"
 	"waymark/cmd/internal/cli"
+	"waymark/cmd/internal/resources"
 	"waymark/cmd/internal/term"
 	"waymark/host"
+	"waymark/host/resolve"
+	"waymark/host/vfs"
+	"waymark/snapshot"
 )
 
 func (a *app) runCommand() *cobra.Command {
@@ -72,11 +82,270 @@ func (a *app) runOnce(ctx context.Context, s *settings, file string, root host.R
 	if asJSON {
 		err = term.JSON(a.stdout, result)
 	} else {
-		p := runPrinter{w: a.stdout, explain: explain}
+		p := runPrinter{Lines: term.Lines{W: a.stdout}, explain: explain}
 		err = p.print(result)
 	}
 	if err != nil {
 		return err
 	}
 	return result.failed()
+}
+
+// result is what a run gave, as `harness run --json` prints it.
+type result struct {
+	Module    snapshot.Plugin    `json:"module"`
+	Root      string             `json:"root"`
+	Hash      snapshot.Hash      `json:"aggregate_hash"`
+	Resources snapshot.Resources `json:"resources"`
+	Resolvers []resolverResult   `json:"resolvers"`
+	// LeftOut tells of finds that aren't in Resources, or not whole.
+	LeftOut []leftOut `json:"left_out"`
+
+	base string // the directory that paths are shown relative to
+}
+
+// resolverResult is what one resolver did.
+type resolverResult struct {
+	Resolver string `json:"resolver"` // "module/resolver"
+	Error    string `json:"error"`
+	Finds    int    `json:"finds"`
+
+	Fuel       int64         `json:"fuel"`
+	Duration   time.Duration `json:"duration_ns"`
+	PeakMemory int64         `json:"peak_memory"` // bytes
+	Opens      int           `json:"opens"`
+	ReadBytes  int64         `json:"read_bytes"`
+	Entries    int           `json:"entries"`
+
+	Warnings    []string   `json:"warnings"`
+	Denied      []denial   `json:"denied"`
+	Logs        []logLine  `json:"logs"`
+	LogsDropped int        `json:"logs_dropped"`
+	Looked      []observed `json:"looked"`
+	// Withheld counts what isn't among Looked because it could hold tokens.
+	Withheld int     `json:"withheld"`
+	Sees     visible `json:"sees"`
+}
+
+// visible is what a resolver may see of a root.
+type visible struct {
+	Reads        []string `json:"reads"`
+	Narrow       []string `json:"narrow,omitempty"`
+	GrantSecrets []string `json:"grant_secrets,omitempty"`
+}
+
+type denial struct {
+	Path   string     `json:"path"`
+	Target string     `json:"target,omitempty"` // where it leads, when that is why
+	Reason vfs.Reason `json:"reason"`
+}
+
+type logLine struct {
+	Level string `json:"level"`
+	Text  string `json:"text"`
+}
+
+// observed is one thing that a result depends on.
+type observed struct {
+	What   vfs.DepKind `json:"what"`
+	Path   string      `json:"path"`
+	Size   int64       `json:"size,omitempty"`
+	Target string      `json:"target,omitempty"`
+	Errno  string      `json:"errno,omitempty"`
+}
+
+type leftOut struct {
+	ID     string          `json:"id"`
+	Path   string          `json:"path"`
+	Reason snapshot.Reason `json:"reason"`
+	Detail string          `json:"detail"`
+}
+
+// result gathers what a refresh tells.
+func (e *engine) result(report *host.Report) *result {
+	r := &result{
+		Module: e.module, Hash: report.Snapshot.AggregateHash, Resources: report.Snapshot.Resources,
+		Resolvers: make([]resolverResult, 0, len(report.Outcomes)), LeftOut: []leftOut{},
+	}
+	for _, p := range e.Status().Plugins { // its state may have changed since
+		r.Module = p
+	}
+	for _, root := range e.Status().Roots {
+		r.Root = root
+	}
+	for i := range report.Outcomes {
+		r.base = report.Outcomes[i].Root
+		r.Resolvers = append(r.Resolvers, resolverOf(&report.Outcomes[i]))
+	}
+	for _, n := range report.Notes {
+		r.LeftOut = append(r.LeftOut, leftOut{ID: n.ID, Path: n.Path, Reason: n.Reason, Detail: n.Detail})
+	}
+	return r
+}
+
+func resolverOf(o *resolve.Outcome) resolverResult {
+	r := resolverResult{
+		Resolver: o.Resolver, Finds: len(o.Candidates), Fuel: o.Fuel, Duration: o.Duration, PeakMemory: o.Memory,
+		Opens: o.Used.Opens, ReadBytes: o.Used.ReadBytes, Entries: o.Used.Entries,
+		Warnings: append([]string{}, o.Warnings...), Denied: []denial{}, Logs: []logLine{}, LogsDropped: o.LogsDropped,
+		Looked: []observed{},
+		Sees:   visible{Reads: append([]string{}, o.View.Reads...), Narrow: o.View.Narrow, GrantSecrets: o.View.GrantSecrets},
+	}
+	if o.Err != nil {
+		r.Error = o.Err.Error()
+	}
+	for _, d := range o.Denied {
+		r.Denied = append(r.Denied, denial(d))
+	}
+	for _, l := range o.Logs {
+		r.Logs = append(r.Logs, logLine(l))
+	}
+	var deps []vfs.Dep
+	deps, r.Withheld = o.Observed()
+	for i := range deps {
+		r.Looked = append(r.Looked, observedOf(&deps[i]))
+	}
+	return r
+}
+
+func observedOf(d *vfs.Dep) observed {
+	o := observed{What: d.Kind, Path: d.Path, Target: d.Target}
+	if d.Kind == vfs.DepRead && d.Errno == 0 {
+		o.Size = max(d.Size, 0)
+	}
+	if d.Errno != 0 {
+		o.Errno = unix.ErrnoName(d.Errno)
+	}
+	return o
+}
+
+// failed is the error of a run in which a resolver failed. The reasons have
+// been printed.
+func (r *result) failed() error {
+	for i := range r.Resolvers {
+		if r.Resolvers[i].Error != "" {
+			return said(cli.CodeFailed)
+		}
+	}
+	return nil
+}
+
+// lookedShown is how much of what a resolver looked at is shown when nobody
+// asks for all of it: enough for a workspace that was made to try it.
+const lookedShown = 12
+
+// runPrinter shows a result to a person.
+type runPrinter struct {
+	term.Lines
+	explain bool
+}
+
+// print prints the resources, then what each resolver did.
+func (p *runPrinter) print(r *result) error {
+	if err := printResources(p.W, r.Resources, r.base); err != nil {
+		return err
+	}
+	if err := resources.PrintErrors(p.W, r.Resources, r.base); err != nil {
+		return err
+	}
+	p.Printf("")
+	t := term.NewTable(p.W, "RESOLVER", "FINDS", "FUEL", "TIME", "MEMORY", "OPENS", "READ", "ENTRIES")
+	for i := range r.Resolvers {
+		o := &r.Resolvers[i]
+		t.Row(name(o.Resolver), fmt.Sprint(o.Finds), term.Number(o.Fuel), term.Took(o.Duration), term.Size(o.PeakMemory),
+			fmt.Sprint(o.Opens), term.Size(o.ReadBytes), fmt.Sprint(o.Entries))
+	}
+	if err := cmp.Or(p.Err, t.Flush()); err != nil {
+		return err
+	}
+	for i := range r.Resolvers {
+		p.resolver(&r.Resolvers[i])
+	}
+	if len(r.LeftOut) > 0 {
+		p.Printf("\nleft out, in whole or in part")
+	}
+	for _, l := range r.LeftOut {
+		p.Printf("  %s: %s: %s", term.Shorten(l.Path, r.base), l.Reason, term.Visible(l.Detail))
+	}
+	return p.Err
+}
+
+// resolver tells of one resolver what doesn't fit into the table.
+func (p *runPrinter) resolver(r *resolverResult) {
+	p.Printf("\n%s", name(r.Resolver))
+	if r.Error != "" {
+		p.Printf("  failed: %s", term.Visible(r.Error))
+	}
+	for _, w := range r.Warnings {
+		p.Printf("  warning: %s", term.Visible(w))
+	}
+	for _, l := range r.Logs {
+		p.Printf("  %s: %s", l.Level, term.Visible(l.Text))
+	}
+	if r.LogsDropped > 0 {
+		p.Printf("  %s not shown: over the limit, or of a resolver that reads files with tokens", term.Count(r.LogsDropped, "log line"))
+	}
+	if p.explain {
+		p.sees(&r.Sees)
+	}
+	for _, d := range r.Denied {
+		p.Printf("  denied   %s (%s)", term.Visible(d.Path), denied(d))
+	}
+	shown := r.Looked
+	if !p.explain && len(shown) > lookedShown {
+		shown = shown[:lookedShown]
+	}
+	for _, o := range shown {
+		p.Printf("  %-8s %s", o.What, look(o))
+	}
+	if rest := len(r.Looked) - len(shown); rest > 0 {
+		p.Printf("  … and %d more: --explain shows all", rest)
+	}
+	if r.Withheld > 0 {
+		p.Printf("  … and %d not shown: it reads files with tokens, so only paths that it declares by name are", r.Withheld)
+	}
+	if len(r.Looked)+r.Withheld == 0 {
+		p.Printf("  looked at nothing")
+	}
+}
+
+// sees tells what a resolver may see.
+func (p *runPrinter) sees(v *visible) {
+	for _, part := range []struct {
+		what string
+		list []string
+	}{{"reads", v.Reads}, {"narrow", v.Narrow}, {"granted", v.GrantSecrets}} {
+		if len(part.list) > 0 {
+			p.Printf("  %-8s %s", part.what, term.Visible(strings.Join(part.list, "  ")))
+		}
+	}
+}
+
+func denied(d denial) string {
+	if d.Target != "" {
+		return fmt.Sprintf("%s, it leads to %s", d.Reason, term.Visible(d.Target))
+	}
+	return string(d.Reason)
+}
+
+func look(o observed) string {
+	text := term.Visible(o.Path)
+	switch {
+	case o.Errno != "":
+		text += "  " + o.Errno
+	case o.What == vfs.DepRead:
+		text += "  " + term.Size(o.Size)
+	case o.Target != "":
+		text += " -> " + term.Visible(o.Target)
+	}
+	return text
+}
+
+// printResources prints resources as a table.
+func printResources(w io.Writer, list snapshot.Resources, base string) error {
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(w, "nothing found")
+		return err
+	}
+	return resources.PrintTable(w, list, base, resources.Column{Header: "ATTRIBUTES", Cell: resources.Attributes})
 }

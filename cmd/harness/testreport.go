@@ -1,8 +1,10 @@
 package main
 
 import (
+	"encoding/xml"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -80,21 +82,11 @@ func (p *testPrinter) fixture(r *fixtureResult) error {
 			strings.Replace(name, "OK", "ok", 1), term.Count(r.Finds, "find"), term.Number(r.Fuel), term.Took(r.Duration))
 		return err
 	}
-	_, err := fmt.Fprintf(p.w, "%s  %s\n", name, lines(r.Summary, "         "))
+	_, err := fmt.Fprintf(p.w, "%s  %s\n", name, term.VisibleLines(r.Summary, "         "))
 	if err == nil && r.Diff != "" {
-		_, err = fmt.Fprintf(p.w, "         %s\n", lines(strings.TrimSuffix(r.Diff, "\n"), "         "))
+		_, err = fmt.Fprintf(p.w, "         %s\n", term.VisibleLines(strings.TrimSuffix(r.Diff, "\n"), "         "))
 	}
 	return err
-}
-
-// lines makes texts of several lines fit to be shown, with an indent before all
-// but the first.
-func lines(text, indent string) string {
-	list := strings.Split(text, "\n")
-	for i, line := range list {
-		list[i] = term.Visible(strings.ReplaceAll(line, "\t", "    "))
-	}
-	return strings.Join(list, "\n"+indent)
 }
 
 // finish ends the report.
@@ -114,3 +106,55 @@ func (p *testPrinter) finish(r *testReport) error {
 	_, err := fmt.Fprintf(p.w, "%s %s: %s\n", r.Module.Name, r.Module.Version, strings.Join(parts, ", "))
 	return err
 }
+
+// The JUnit form, as far as CI systems read it. Libraries for it bring parsers
+// and converters along; these are three elements.
+type junitSuite struct {
+	XMLName  xml.Name    `xml:"testsuite"`
+	Name     string      `xml:"name,attr"`
+	Tests    int         `xml:"tests,attr"`
+	Failures int         `xml:"failures,attr"`
+	Skipped  int         `xml:"skipped,attr"`
+	Time     string      `xml:"time,attr"`
+	Cases    []junitCase `xml:"testcase"`
+}
+
+type junitCase struct {
+	Name    string        `xml:"name,attr"`
+	Class   string        `xml:"classname,attr"`
+	File    string        `xml:"file,attr"`
+	Time    string        `xml:"time,attr"`
+	Failure *junitMessage `xml:"failure"`
+	Skipped *junitMessage `xml:"skipped"`
+}
+
+type junitMessage struct {
+	Message string `xml:"message,attr"`
+	Text    string `xml:",chardata"`
+}
+
+func writeJUnit(path string, r *testReport) error {
+	suite := junitSuite{Name: r.Module.Name, Tests: len(r.Fixtures), Failures: r.Failed, Skipped: r.Skipped}
+	var total time.Duration
+	for i := range r.Fixtures {
+		f := &r.Fixtures[i]
+		total += f.Duration
+		c := junitCase{Name: f.Name, Class: r.Module.Name, File: f.Path, Time: seconds(f.Duration)}
+		switch f.Result {
+		case resultFail:
+			c.Failure = &junitMessage{Message: f.Summary, Text: f.Diff}
+		case resultSkip:
+			c.Skipped = &junitMessage{Message: f.Summary}
+		}
+		suite.Cases = append(suite.Cases, c)
+	}
+	suite.Time = seconds(total)
+	data, err := xml.MarshalIndent(suite, "", "  ")
+	if err != nil {
+		return err
+	}
+	data = append([]byte(xml.Header), append(data, '\n')...)
+	return os.WriteFile(path, data, 0o644) //nolint:gosec // a report for others
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }

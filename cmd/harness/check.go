@@ -73,7 +73,7 @@ func (a *app) check(ctx context.Context, s *settings, file, keep string) (*confo
 	}
 	var once sync.Once // the module is loaded many times, and compiled once
 	opts.Progress = func(line string) { once.Do(func() { a.progress(line) }) }
-	report, err := conform.Check(ctx, conform.Options{File: file, Host: opts, Dir: keep, Stock: a.stock})
+	report, err := conform.Check(ctx, conform.Options{File: file, Host: opts, Dir: keep, Extism: a.extism})
 	if err == nil && s.resolver != "" && report.OK() && !slices.Contains(report.Resolvers, s.resolver) {
 		return nil, usage("%s has no resolver %q; see harness inspect %s", cmp.Or(report.Module, file), s.resolver, file)
 	}

@@ -10,7 +10,7 @@ import (
 	"context"
 	"os"
 
-	"waymark/cmd/harness/internal/stock"
+	"waymark/cmd/harness/internal/extism"
 	"waymark/cmd/internal/stop"
 	"waymark/host/sandbox"
 	"waymark/internal/reexec"
@@ -18,9 +18,9 @@ import (
 
 func main() {
 	// First: this may be a process that only compiles, or runs one module.
-	compiler, child := reexec.Main(sandbox.CompileRole()), stock.MaybeRun()
+	program := reexec.Main(sandbox.CompileRole(), extism.Role())
 	stop.Main(func(ctx context.Context) int {
-		a := app{compiler: compiler, stock: child, stdout: os.Stdout, stderr: os.Stderr}
+		a := app{compiler: program, extism: extism.NewChild(program), stdout: os.Stdout, stderr: os.Stderr}
 		return a.run(ctx, os.Args[1:])
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"waymark/cmd/harness/internal/stock"
+	"waymark/cmd/harness/internal/extism"
 	"waymark/cmd/internal/cli"
 	"waymark/internal/reexec"
 )
@@ -21,8 +21,8 @@ import (
 type app struct {
 	// compiler compiles modules; nil means that this process does.
 	compiler *reexec.Program
-	// stock runs a module in the Extism SDK as it is.
-	stock *stock.Child
+	// extism runs a module in the Extism SDK as it is.
+	extism *extism.Child
 	// time is how long one call may take where no configuration says so; 0 means
 	// as long as in an agent.
 	time time.Duration

@@ -13,7 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"waymark/cmd/harness/internal/stock"
+	"waymark/cmd/harness/internal/extism"
 	"waymark/cmd/internal/stop"
 	"waymark/host/sandbox"
 	"waymark/internal/reexec"
@@ -26,8 +26,7 @@ var update = flag.Bool("update", false, "write what the scripts' cmp commands se
 // TestMain makes the test binary the command under test: it is harness when it
 // is called so.
 func TestMain(m *testing.M) {
-	reexec.Main(sandbox.CompileRole()) // as a child that compiles
-	stock.MaybeRun()                   // or as one that runs a module
+	reexec.Main(sandbox.CompileRole(), extism.Role()) // as a child that compiles or runs a module
 	testscript.Main(m, map[string]func(){"harness": harnessMain})
 }
 
@@ -52,12 +51,12 @@ func harnessMain() {
 		compiler = nil
 	}
 	limit, _ := time.ParseDuration(os.Getenv(envTime)) // 0 when it isn't set
-	child := stock.MaybeRun()
+	program := reexec.Main(extism.Role())
 	stop.Main(func(ctx context.Context) int {
 		if os.Getenv(envPunctual) == "" { // a machine may stand still for a moment
 			stop.Allow(ctx, time.Minute)
 		}
-		a := app{compiler: compiler, stock: child, time: limit, stdout: os.Stdout, stderr: os.Stderr}
+		a := app{compiler: compiler, extism: extism.NewChild(program), time: limit, stdout: os.Stdout, stderr: os.Stderr}
 		return a.run(ctx, os.Args[1:])
 	})
 }

@@ -100,7 +100,7 @@ func TestEveryRule(t *testing.T) {
 		{"guests know no host", needs("waymark/plugins/skills", "waymark/wire"), needs("waymark/plugins/skills", "go.yaml.in/yaml/v4", "waymark/sdk-guest"), "through the ABI"},
 		{"one sandbox", pkg("waymark/host/resolve", extism), pkg("waymark/host/sandbox", extism), "host/sandbox"},
 		{"one sandbox in tests too", tests("waymark/host", wazero), tests("waymark/plugins/builtin", wazero), "host/sandbox"},
-		{"one other to compare with", pkg("waymark/cmd/harness/internal/conform", extism), pkg("waymark/cmd/harness/internal/stock", extism, wazero), "in a process of its own"},
+		{"one other to compare with", pkg("waymark/cmd/harness/internal/conform", extism), pkg("waymark/cmd/harness/internal/extism", extism, wazero), "in a process of its own"},
 		{"no sandbox in a guest", needs("waymark/plugins/builtin", wazero), tests("waymark/sdk-guest", wazero), "only its tests"},
 		{"no sandbox in the hub", needs("waymark/cmd/hub", wazero), needs("waymark/cmd/agent", wazero), "nobody's code"},
 		{"no engine in the hub", pkg("waymark/hub/store", "waymark/host/push"), pkg("waymark/hub/store", "waymark/snapshot", "waymark/wire"), "not its engine"},

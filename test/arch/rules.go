@@ -62,7 +62,7 @@ func rules() []Rule {
 			Reason: "a guest speaks to the host through the ABI alone",
 		},
 		{
-			From: all, Except: []string{"waymark/host/sandbox/...", "waymark/plugins/...", "waymark/sdk-guest/...", "waymark/cmd/harness/internal/stock"},
+			From: all, Except: []string{"waymark/host/sandbox/...", "waymark/plugins/...", "waymark/sdk-guest/...", "waymark/cmd/harness/internal/extism"},
 			To: sandboxes, Tests: true,
 			Reason: "the limits of a run are kept in one place, host/sandbox; what the harness compares it with runs in a process of its own",
 		},

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"waymark/abi"
-	"waymark/cmd/harness/internal/stock"
+	"waymark/cmd/harness/internal/extism"
 	"waymark/host"
 	"waymark/host/resolve"
 	"waymark/host/sandbox"
@@ -28,13 +28,13 @@ type Options struct {
 	// Dir, if set, is where the workspaces are made, and stay; it must be
 	// empty or not exist. Else they are removed in the end.
 	Dir string
-	// Stock runs the module in the Extism SDK as it is; nil skips that.
-	Stock Runner
+	// Extism runs the module in the Extism SDK as it is; nil skips that.
+	Extism Runner
 }
 
-// Runner is what a stock.Child does.
+// Runner is what a extism.Child does.
 type Runner interface {
-	Run(ctx context.Context, job stock.Job) ([]stock.Answer, error)
+	Run(ctx context.Context, job extism.Job) ([]extism.Answer, error)
 }
 
 // checker is one check.

@@ -12,7 +12,7 @@ import (
 	strict "github.com/go-json-experiment/json"
 
 	"waymark/abi"
-	"waymark/cmd/harness/internal/stock"
+	"waymark/cmd/harness/internal/extism"
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
 )
@@ -21,9 +21,9 @@ const (
 	// maxCompared bounds the workspaces in which a resolver is run by another
 	// host, too: they differ in what a resolver finds, and hosts in little.
 	maxCompared = 24
-	// stockPatience is how much longer a call may take there. Neither the SDK
+	// extismFactor is how much longer a call may take there. Neither the SDK
 	// nor its kernel is made for speed.
-	stockPatience = 10
+	extismFactor = 10
 )
 
 // comparison is one question that both hosts are asked.
@@ -38,23 +38,23 @@ type comparison struct {
 // extism has a module that passed everything else answer under the Extism SDK
 // as it is, in a process with limits, and compares the answers with ours.
 func (c *checker) extism(ctx context.Context) error {
-	if c.opts.Stock == nil || c.fails() {
+	if c.opts.Extism == nil || c.fails() {
 		return nil // the report says so
 	}
 	c.looked[ruleExtism] = true
 	own := c.module.Limits()
 	_, files := c.limits()
-	job := stock.Job{Wasm: c.wasm, Limits: stock.Limits{Memory: own.Memory, Time: stockPatience * own.Time}}
+	job := extism.Job{Wasm: c.wasm, Limits: extism.Limits{Memory: own.Memory, Time: extismFactor * own.Time}}
 	list := c.comparisons()
 	for _, q := range list {
-		job.Questions = append(job.Questions, stock.Question{
+		job.Questions = append(job.Questions, extism.Question{
 			Root: filepath.Join(q.at.root, q.at.file), View: q.at.outcomes[q.resolver].View, Limits: files, Input: []byte(q.text),
 		})
 	}
-	answers, err := c.opts.Stock.Run(ctx, job)
+	answers, err := c.opts.Extism.Run(ctx, job)
 	c.runs += max(len(answers)-1, 0)
 	f := Finding{Rule: ruleExtism, Severity: Fail}
-	var fault *stock.Fault
+	var fault *extism.Fault
 	if err != nil && !errors.As(err, &fault) {
 		return err
 	}
@@ -132,7 +132,7 @@ func (c *checker) request(r *abi.Resolver, p *place) request {
 
 // compareAll asks here what was asked there. Of each resolver the first
 // difference is told: the others tend to be the same.
-func (c *checker) compareAll(ctx context.Context, list []comparison, answers []stock.Answer) error {
+func (c *checker) compareAll(ctx context.Context, list []comparison, answers []extism.Answer) error {
 	var differs []string
 	for i := range answers {
 		q := &list[i]
@@ -174,7 +174,7 @@ func (c *checker) here(ctx context.Context, q *comparison) (answer string, faile
 
 // differs tells two answers apart, in a few words. Two failures are the same
 // when the module gives the same reason, or when it gives none.
-func (c *checker) differs(q *comparison, ours string, failed error, theirs *stock.Answer) string {
+func (c *checker) differs(q *comparison, ours string, failed error, theirs *extism.Answer) string {
 	reason := theirs.Crash
 	if reason == "" {
 		reason = "resolver error: " + string(theirs.Error)
@@ -221,7 +221,7 @@ func answerThere(output []byte, withheld bool) (string, error) {
 }
 
 // describedThere compares what the module says of itself.
-func (c *checker) describedThere(a *stock.Answer) string {
+func (c *checker) describedThere(a *extism.Answer) string {
 	if a.Failed {
 		return "under the stock Extism SDK describe fails: " + a.Crash + string(a.Error)
 	}

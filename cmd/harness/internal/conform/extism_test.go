@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"waymark/cmd/harness/internal/conform"
-	"waymark/cmd/harness/internal/stock"
+	"waymark/cmd/harness/internal/extism"
 	"waymark/host"
 )
 
@@ -18,7 +18,7 @@ import (
 // stands in its variable.
 type elsewhere string
 
-func (to elsewhere) Run(ctx context.Context, job stock.Job) ([]stock.Answer, error) {
+func (to elsewhere) Run(ctx context.Context, job extism.Job) ([]extism.Answer, error) {
 	const here = "this is where it was built"
 	other := bytes.ReplaceAll(job.Wasm, []byte(here), []byte(to))
 	if len(here) != len(to) || bytes.Equal(other, job.Wasm) {
@@ -31,7 +31,7 @@ func (to elsewhere) Run(ctx context.Context, job stock.Job) ([]stock.Answer, err
 // there is what check is, with another host than the stock SDK.
 func there(t *testing.T, to elsewhere, opts host.Options) *conform.Report {
 	t.Helper()
-	r, err := conform.Check(t.Context(), conform.Options{File: guest(t, "./testdata/elsewhere"), Host: opts, Stock: to})
+	r, err := conform.Check(t.Context(), conform.Options{File: guest(t, "./testdata/elsewhere"), Host: opts, Extism: to})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,10 +97,10 @@ func TestElsewhereEndless(t *testing.T) {
 func TestSkipped(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		file  string
-		stock conform.Runner
-		ok    bool
-		why   string
+		file   string
+		runner conform.Runner
+		ok     bool
+		why    string
 	}{
 		"not admitted": {write(t, fixed(strings.Replace(description, `"abi":1`, `"abi":2`, 1), nothing)), child, false, "before everything else passes"},
 		"failed":       {write(t, fixed(description, nothing)), child, false, "before everything else passes"},
@@ -108,7 +108,7 @@ func TestSkipped(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r, err := conform.Check(t.Context(), conform.Options{File: c.file, Host: options(), Stock: c.stock})
+			r, err := conform.Check(t.Context(), conform.Options{File: c.file, Host: options(), Extism: c.runner})
 			if err != nil {
 				t.Fatal(err)
 			}

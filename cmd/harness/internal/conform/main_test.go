@@ -10,9 +10,10 @@ import (
 	"time"
 
 	"waymark/cmd/harness/internal/conform"
-	"waymark/cmd/harness/internal/stock"
+	"waymark/cmd/harness/internal/extism"
 	"waymark/host"
 	"waymark/host/sandbox"
+	"waymark/internal/reexec"
 	"waymark/test/guestbuild"
 )
 
@@ -20,10 +21,10 @@ import (
 var cacheDir string
 
 // child runs modules in the stock Extism SDK.
-var child *stock.Child
+var child *extism.Child
 
 func TestMain(m *testing.M) {
-	child = stock.MaybeRun()
+	child = extism.NewChild(reexec.Main(extism.Role()))
 	dir, err := os.MkdirTemp("", "waymark-conform-test-")
 	if err != nil {
 		panic(err)
@@ -64,7 +65,7 @@ func write(t testing.TB, wasm []byte) string {
 
 func check(t testing.TB, file string, opts host.Options) *conform.Report {
 	t.Helper()
-	r, err := conform.Check(t.Context(), conform.Options{File: file, Host: opts, Stock: child})
+	r, err := conform.Check(t.Context(), conform.Options{File: file, Host: opts, Extism: child})
 	if err != nil {
 		t.Fatal(err)
 	}

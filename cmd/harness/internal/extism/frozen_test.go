@@ -1,4 +1,4 @@
-package stock_test
+package extism_test
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"waymark/abi"
-	"waymark/cmd/harness/internal/stock"
+	"waymark/cmd/harness/internal/extism"
 	"waymark/host/vfs"
 	"waymark/host/vfs/vfstest"
 )
@@ -39,7 +39,7 @@ func TestFrozen(t *testing.T) {
 			if err != nil || len(files) == 0 {
 				t.Fatalf("no cases (%v)", err)
 			}
-			job, parts := stock.Job{Wasm: wasm}, []map[string]string{}
+			job, parts := extism.Job{Wasm: wasm}, []map[string]string{}
 			for _, f := range files {
 				p := map[string]string{}
 				for _, f := range txtar.Parse(readFile(t, f)).Files {
@@ -73,7 +73,7 @@ func readFile(t *testing.T, name string) []byte {
 
 // frozenQuestion is a case of a module. As there is nobody to add an operator's
 // paths to reads, they come from the request's config.
-func frozenQuestion(t *testing.T, description []byte, parts map[string]string) stock.Question {
+func frozenQuestion(t *testing.T, description []byte, parts map[string]string) extism.Question {
 	t.Helper()
 	var request abi.Request
 	var d abi.Description
@@ -97,10 +97,10 @@ func frozenQuestion(t *testing.T, description []byte, parts map[string]string) s
 		}
 		lines = append(lines, line)
 	}
-	return stock.Question{Root: vfstest.Build(t, lines), View: view, Input: []byte(parts["request.json"])}
+	return extism.Question{Root: vfstest.Build(t, lines), View: view, Input: []byte(parts["request.json"])}
 }
 
-func compareFrozen(t *testing.T, name string, want map[string]string, a *stock.Answer) {
+func compareFrozen(t *testing.T, name string, want map[string]string, a *extism.Answer) {
 	t.Helper()
 	var logs []string
 	for _, l := range a.Logs {

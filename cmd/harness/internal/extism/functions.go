@@ -1,4 +1,4 @@
-package stock
+package extism
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"math"
 	"syscall"
 
-	extism "github.com/extism/go-sdk"
+	sdk "github.com/extism/go-sdk"
 	"github.com/tetratelabs/wazero/api"
 	"golang.org/x/sys/unix"
 
@@ -18,23 +18,23 @@ import (
 )
 
 // functions are those of extism:host/user: abi/ABI.md, "Files" and "Units".
-func functions() []extism.HostFunction {
-	i64 := extism.ValueTypeI64
-	function := func(name string, params int, result bool, f func(ctx context.Context, p *extism.CurrentPlugin, args []uint64) uint64) extism.HostFunction {
-		var takes, gives []extism.ValueType
+func functions() []sdk.HostFunction {
+	i64 := sdk.ValueTypeI64
+	function := func(name string, params int, result bool, f func(ctx context.Context, p *sdk.CurrentPlugin, args []uint64) uint64) sdk.HostFunction {
+		var takes, gives []sdk.ValueType
 		for range params {
 			takes = append(takes, i64)
 		}
 		if result {
 			gives = append(gives, i64)
 		}
-		return extism.NewHostFunctionWithStack(name, func(ctx context.Context, p *extism.CurrentPlugin, stack []uint64) {
+		return sdk.NewHostFunctionWithStack(name, func(ctx context.Context, p *sdk.CurrentPlugin, stack []uint64) {
 			if v := f(ctx, p, stack); result {
 				stack[0] = v
 			}
 		}, takes, gives)
 	}
-	return []extism.HostFunction{
+	return []sdk.HostFunction{
 		function("fs_read", 3, true, fsRead),
 		function("fs_list", 1, true, asJSON(fsList)),
 		function("fs_stat", 1, true, asJSON(fsStat)),
@@ -45,7 +45,7 @@ func functions() []extism.HostFunction {
 }
 
 // bytesOf is the content of a block; none for what is no block.
-func bytesOf(p *extism.CurrentPlugin, handle uint64) []byte {
+func bytesOf(p *sdk.CurrentPlugin, handle uint64) []byte {
 	data, err := p.ReadBytes(handle)
 	if err != nil {
 		panic(err)
@@ -55,7 +55,7 @@ func bytesOf(p *extism.CurrentPlugin, handle uint64) []byte {
 
 // put copies data into a new block; 0 for no data, since Extism has no empty
 // blocks.
-func put(p *extism.CurrentPlugin, data []byte) uint64 {
+func put(p *sdk.CurrentPlugin, data []byte) uint64 {
 	if len(data) == 0 {
 		return 0
 	}
@@ -72,7 +72,7 @@ func put(p *extism.CurrentPlugin, data []byte) uint64 {
 // setError sets the Extism error to a block, or clears it with 0. The SDK has no
 // function for it but in its kernel.
 func setError(ctx context.Context, handle uint64) {
-	kernel, ok := ctx.Value(extism.PluginCtxKey("extism")).(api.Module)
+	kernel, ok := ctx.Value(sdk.PluginCtxKey("extism")).(api.Module)
 	if !ok {
 		panic("extism kernel not found in the context")
 	}
@@ -84,7 +84,7 @@ func setError(ctx context.Context, handle uint64) {
 // maxRead bounds one fs_read; a guest reads on from where it got to.
 const maxRead = 4 << 20
 
-func fsRead(ctx context.Context, p *extism.CurrentPlugin, args []uint64) uint64 {
+func fsRead(ctx context.Context, p *sdk.CurrentPlugin, args []uint64) uint64 {
 	data, err := readRange(ctx, string(bytesOf(p, args[0])), int64(args[1]), int64(args[2])) //nolint:gosec // negative is refused there
 	if err != nil {
 		setError(ctx, put(p, failure(err)))
@@ -172,8 +172,8 @@ func typeName(mode fs.FileMode) string {
 }
 
 // asJSON wraps a function of a path whose result, or failure, is JSON.
-func asJSON(f func(ctx context.Context, name string) (any, error)) func(context.Context, *extism.CurrentPlugin, []uint64) uint64 {
-	return func(ctx context.Context, p *extism.CurrentPlugin, args []uint64) uint64 {
+func asJSON(f func(ctx context.Context, name string) (any, error)) func(context.Context, *sdk.CurrentPlugin, []uint64) uint64 {
+	return func(ctx context.Context, p *sdk.CurrentPlugin, args []uint64) uint64 {
 		v, err := f(ctx, string(bytesOf(p, args[0])))
 		if err != nil {
 			return put(p, failure(err))
@@ -217,7 +217,7 @@ const maxUnitKey = 4 << 10
 
 // memoBegin begins a unit. It never returns a value, because nothing is
 // remembered here.
-func memoBegin(ctx context.Context, p *extism.CurrentPlugin, args []uint64) uint64 {
+func memoBegin(ctx context.Context, p *sdk.CurrentPlugin, args []uint64) uint64 {
 	run := running(ctx).run
 	if run == nil {
 		return 0
@@ -237,7 +237,7 @@ func memoBegin(ctx context.Context, p *extism.CurrentPlugin, args []uint64) uint
 	return 0
 }
 
-func memoEnd(ctx context.Context, p *extism.CurrentPlugin, args []uint64) uint64 {
+func memoEnd(ctx context.Context, p *sdk.CurrentPlugin, args []uint64) uint64 {
 	run := running(ctx).run
 	if run == nil {
 		return 0
@@ -249,11 +249,11 @@ func memoEnd(ctx context.Context, p *extism.CurrentPlugin, args []uint64) uint64
 }
 
 // misuse tells the guest of a call that the ABI forbids.
-func misuse(ctx context.Context, p *extism.CurrentPlugin, err error) {
+func misuse(ctx context.Context, p *sdk.CurrentPlugin, err error) {
 	setError(ctx, put(p, failureText("EINVAL", err.Error())))
 }
 
-func blockCopy(_ context.Context, p *extism.CurrentPlugin, args []uint64) uint64 {
+func blockCopy(_ context.Context, p *sdk.CurrentPlugin, args []uint64) uint64 {
 	to, from, n := args[0], args[1], args[2]
 	var data []byte
 	ok := max(to, from, n) <= math.MaxUint32

@@ -1,4 +1,4 @@
-package stock
+package extism
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	extism "github.com/extism/go-sdk"
+	sdk "github.com/extism/go-sdk"
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/experimental/sysfs"
 
@@ -67,12 +67,12 @@ type LogLine struct {
 // Module is a compiled module.
 type Module struct {
 	limits Limits
-	plugin *extism.CompiledPlugin
+	plugin *sdk.CompiledPlugin
 }
 
 // openLogs opens Extism's log gate, which is one for the whole process: without
 // it no line of a module reaches anybody.
-var openLogs = sync.OnceFunc(func() { extism.SetLogLevel(extism.LogLevelInfo) })
+var openLogs = sync.OnceFunc(func() { sdk.SetLogLevel(sdk.LogLevelInfo) })
 
 // Load compiles a module. The error says in one line what the SDK has against
 // it.
@@ -84,12 +84,12 @@ func Load(ctx context.Context, wasm []byte, limits Limits) (_ *Module, err error
 	}()
 	openLogs()
 	m := &Module{limits: limits.withDefaults()}
-	manifest := extism.Manifest{
-		Wasm:    []extism.Wasm{extism.WasmData{Data: wasm}},
-		Memory:  &extism.ManifestMemory{MaxPages: uint32(min(max(m.limits.Memory/wasmPage, 1), maxPages))},
+	manifest := sdk.Manifest{
+		Wasm:    []sdk.Wasm{sdk.WasmData{Data: wasm}},
+		Memory:  &sdk.ManifestMemory{MaxPages: uint32(min(max(m.limits.Memory/wasmPage, 1), maxPages))},
 		Timeout: uint64(m.limits.Time.Milliseconds()), //nolint:gosec // not negative
 	}
-	m.plugin, err = extism.NewCompiledPlugin(ctx, manifest, extism.PluginConfig{EnableWasi: true}, functions())
+	m.plugin, err = sdk.NewCompiledPlugin(ctx, manifest, sdk.PluginConfig{EnableWasi: true}, functions())
 	if err != nil {
 		return nil, errors.New(firstLine(err))
 	}
@@ -133,7 +133,7 @@ func (m *Module) Resolve(ctx context.Context, input []byte, run *vfs.Run) Answer
 // instance is one instance of a module.
 type instance struct {
 	module *Module
-	plugin *extism.Plugin
+	plugin *sdk.Plugin
 	run    *vfs.Run // nil until resolve is called
 	logs   []LogLine
 	logged int // the length of all logs, in bytes
@@ -167,11 +167,11 @@ func (m *Module) instance(ctx context.Context) (*instance, error) {
 	// A start function runs here, outside of any call that has a limit.
 	limited, cancel := context.WithTimeout(ctx, m.limits.Time)
 	defer cancel()
-	plugin, err := m.plugin.Instance(limited, extism.PluginInstanceConfig{ModuleConfig: config})
+	plugin, err := m.plugin.Instance(limited, sdk.PluginInstanceConfig{ModuleConfig: config})
 	if err != nil {
 		return nil, err
 	}
-	plugin.SetLogger(func(level extism.LogLevel, text string) {
+	plugin.SetLogger(func(level sdk.LogLevel, text string) {
 		if in.logged += len(text) + 1; in.logged <= logsMax {
 			in.logs = append(in.logs, LogLine{strings.ToLower(level.String()), []byte(text)})
 		}

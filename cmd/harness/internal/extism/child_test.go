@@ -1,4 +1,4 @@
-package stock_test
+package extism_test
 
 import (
 	"context"
@@ -8,12 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"waymark/cmd/harness/internal/stock"
+	"waymark/cmd/harness/internal/extism"
 	"waymark/host/vfs"
 	"waymark/test/wasmtest"
 )
@@ -51,9 +52,9 @@ const (
     (drop (call $length (i64.const 60000))) (i32.const 0)`
 )
 
-func question(t *testing.T) stock.Question {
+func question(t *testing.T) extism.Question {
 	t.Helper()
-	return stock.Question{Root: t.TempDir(), View: vfs.View{Reads: []string{"**"}}, Input: []byte("{}")}
+	return extism.Question{Root: t.TempDir(), View: vfs.View{Reads: []string{"**"}}, Input: []byte("{}")}
 }
 
 // TestFaults: whatever a module does that nothing in the SDK bounds, there is an
@@ -78,7 +79,7 @@ func TestFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			job := stock.Job{Wasm: c.wasm, Limits: stock.Limits{Time: 300 * time.Millisecond}, Questions: []stock.Question{question(t), question(t)}}
+			job := extism.Job{Wasm: c.wasm, Limits: extism.Limits{Time: 300 * time.Millisecond}, Questions: []extism.Question{question(t), question(t)}}
 			if c.text == gone || c.text == "" {
 				job.Limits.Time = time.Minute
 			}
@@ -89,7 +90,7 @@ func TestFaults(t *testing.T) {
 				}
 				return
 			}
-			var fault *stock.Fault
+			var fault *extism.Fault
 			if !errors.As(err, &fault) || !strings.HasPrefix(fault.Text, c.text) || strings.Contains(fault.Text, "\n") {
 				t.Errorf("got %v, want %q", err, c.text)
 			}
@@ -119,7 +120,7 @@ func TestTraps(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			answers, err := child.Run(t.Context(), stock.Job{Wasm: c.wasm, Questions: []stock.Question{question(t), question(t), question(t)}})
+			answers, err := child.Run(t.Context(), extism.Job{Wasm: c.wasm, Questions: []extism.Question{question(t), question(t), question(t)}})
 			if err != nil || len(answers) != 4 {
 				t.Fatalf("%d answers, %v", len(answers), err)
 			}
@@ -145,7 +146,7 @@ func TestMemory(t *testing.T) {
     (loop $again (local.set $i (i64.add (local.get $i) (i64.const 1))) (br_if $again (i64.ne (call $alloc (i64.const 1048576)) (i64.const 0))))
     (if (i64.gt_u (local.get $i) (i64.const 8)) (then (unreachable)))
     (i32.const 0)`)
-	answers, err := child.Run(t.Context(), stock.Job{Wasm: hoard, Limits: stock.Limits{Memory: 8 << 20}, Questions: []stock.Question{question(t)}})
+	answers, err := child.Run(t.Context(), extism.Job{Wasm: hoard, Limits: extism.Limits{Memory: 8 << 20}, Questions: []extism.Question{question(t)}})
 	if err != nil || len(answers) != 2 || answers[1].Failed {
 		t.Errorf("%+v, %v", answers, err)
 	}
@@ -156,7 +157,7 @@ func TestCanceled(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	_, err := child.Run(ctx, stock.Job{Wasm: guest("", forever, hello), Limits: stock.Limits{Time: time.Hour}})
+	_, err := child.Run(ctx, extism.Job{Wasm: guest("", forever, hello), Limits: extism.Limits{Time: time.Hour}})
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
@@ -166,7 +167,14 @@ func TestCanceled(t *testing.T) {
 // middle of a module that doesn't.
 func TestOrphan(t *testing.T) {
 	t.Parallel()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], stock.ChildArg)
+	// The child is to end with its standard input: not with the thread that has
+	// started it.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	cmd, err := program.Command(t.Context(), extism.Role().Name)
+	if err != nil {
+		t.Fatal(err)
+	}
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -178,7 +186,7 @@ func TestOrphan(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	job := stock.Job{Wasm: guest("", hello, forever), Limits: stock.Limits{Time: time.Hour}, Questions: []stock.Question{question(t)}}
+	job := extism.Job{Wasm: guest("", hello, forever), Limits: extism.Limits{Time: time.Hour}, Questions: []extism.Question{question(t)}}
 	if err := json.NewEncoder(stdin).Encode(job); err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +216,7 @@ func TestViews(t *testing.T) {
     (call $store_u8 (local.get $h) (i32.const 102)) (local.set $i (call $fs_stat (local.get $h)))
     (call $output_set (local.get $i) (call $length (local.get $i))) (i32.const 0)`)
 	all := vfs.View{Reads: []string{"**"}}
-	answers, err := child.Run(t.Context(), stock.Job{Wasm: wasm, Questions: []stock.Question{
+	answers, err := child.Run(t.Context(), extism.Job{Wasm: wasm, Questions: []extism.Question{
 		{Root: dir, View: all}, {Root: filepath.Join(dir, "f"), View: all}, {Root: dir, View: vfs.View{Reads: []string{"g"}}},
 		{Root: dir, View: all, Limits: vfs.Limits{Entries: 1}},
 	}})
@@ -220,7 +228,7 @@ func TestViews(t *testing.T) {
 			t.Errorf("question %d: %q %s, want %q", i, a.Output, a.Crash, want)
 		}
 	}
-	if _, err := child.Run(t.Context(), stock.Job{Wasm: wasm, Questions: []stock.Question{{Root: filepath.Join(dir, "none"), View: all}}}); err == nil || errors.As(err, new(*stock.Fault)) {
+	if _, err := child.Run(t.Context(), extism.Job{Wasm: wasm, Questions: []extism.Question{{Root: filepath.Join(dir, "none"), View: all}}}); err == nil || errors.As(err, new(*extism.Fault)) {
 		t.Errorf("a root that isn't there: %v", err)
 	}
 }

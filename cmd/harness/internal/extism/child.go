@@ -1,4 +1,4 @@
-package stock
+package extism
 
 import (
 	"bufio"
@@ -8,31 +8,25 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
+	"runtime"
 	"strings"
-	"syscall"
 	"time"
 
 	"waymark/host/vfs"
 	"waymark/internal/reexec"
 )
 
-// ChildArg is the only argument of a child.
-const ChildArg = "waymark:stock"
-
-// Child runs modules in processes of their own. To have one proves that
-// MaybeRun was called, without which a child would be something else.
-type Child struct{ _ [0]func() }
-
-// MaybeRun is to be called first in main, and in the TestMain of tests that run
-// a Child. In such a process it runs one module and never returns; in any other
-// it returns what runs them.
-func MaybeRun() *Child {
-	if len(os.Args) == 2 && os.Args[1] == ChildArg {
-		os.Exit(runChild())
-	}
-	return &Child{}
+// Role is what a program does as a child that runs one module. A program that
+// gives it to reexec.Main can have a Child.
+func Role() reexec.Role {
+	return reexec.Role{Name: "extism", Main: func([]string) int { return runChild() }}
 }
+
+// Child runs modules in processes of their own.
+type Child struct{ program *reexec.Program }
+
+// NewChild returns what runs modules in children of a program that has the Role.
+func NewChild(program *reexec.Program) *Child { return &Child{program} }
 
 // Job is what a child does: it loads a module, has it describe itself, and asks
 // it the questions in order.
@@ -99,19 +93,16 @@ type line struct {
 // Run returns the answers: that of describe first, and then one for each
 // question. With a *Fault they are those that came before it; other errors are
 // the system's, or the context's.
-func (*Child) Run(ctx context.Context, job Job) (answers []Answer, err error) {
-	path, err := reexec.Executable()
+func (c *Child) Run(ctx context.Context, job Job) (answers []Answer, err error) {
+	runtime.LockOSThread() // the child ends with the thread that starts it
+	defer runtime.UnlockOSThread()
+	limited, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	cmd, err := c.program.Command(limited, Role().Name)
 	if err != nil {
 		return nil, err
 	}
-	limited, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	cmd := exec.CommandContext(limited, path, ChildArg) //nolint:gosec // this very binary
-	cmd.Dir, cmd.Env, cmd.WaitDelay = "/", []string{}, spareTime
-	// A group of its own keeps the terminal's Ctrl-C from it: it ends with its
-	// standard input.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = spareTime
 	stderr := &head{max: stderrKept}
 	cmd.Stderr = stderr
 	stdin, err := cmd.StdinPipe()
@@ -152,8 +143,8 @@ func (*Child) Run(ctx context.Context, job Job) (answers []Answer, err error) {
 // read reads the answers. It cancels with a Fault when one takes too long, and
 // returns io.EOF when the child ends before it has given all.
 func (j *Job) read(stdout io.Reader, cancel context.CancelCauseFunc) ([]Answer, error) {
-	patience := 2*j.Limits.withDefaults().Time + spareTime
-	timer := time.AfterFunc(loadTime+patience, func() { cancel(tooLate(j.Limits)) })
+	timeout := 2*j.Limits.withDefaults().Time + spareTime
+	timer := time.AfterFunc(loadTime+timeout, func() { cancel(tooLate(j.Limits)) })
 	defer timer.Stop()
 	lines := bufio.NewScanner(stdout)
 	lines.Buffer(nil, maxLine)
@@ -165,7 +156,7 @@ func (j *Job) read(stdout io.Reader, cancel context.CancelCauseFunc) ([]Answer, 
 			}
 			return answers, io.EOF
 		}
-		timer.Reset(patience)
+		timer.Reset(timeout)
 		var l line
 		switch err := json.Unmarshal(lines.Bytes(), &l); {
 		case err != nil:

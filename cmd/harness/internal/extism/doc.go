@@ -1,4 +1,4 @@
-// Package stock runs resolver modules in the Extism SDK for Go as it is, to show
+// Package extism runs resolver modules in the Extism SDK for Go as it is, to show
 // that they run on any Extism host and not just on ours.
 //
 // The module is the author's own, neither metered nor rewritten. What isn't
@@ -25,4 +25,4 @@
 // # Concurrency
 //
 // A Module and a Child may be used by any number of goroutines.
-package stock
+package extism

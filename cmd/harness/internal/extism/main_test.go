@@ -1,22 +1,25 @@
-package stock_test
+package extism_test
 
 import (
 	"os"
 	"testing"
 
-	"waymark/cmd/harness/internal/stock"
+	"waymark/cmd/harness/internal/extism"
 	"waymark/host/sandbox"
+	"waymark/internal/reexec"
 )
 
 var (
+	program *reexec.Program
 	// child runs modules in processes of their own.
-	child *stock.Child
+	child *extism.Child
 	// ours is the host that the stock SDK is compared with.
 	ours *sandbox.Host
 )
 
 func TestMain(m *testing.M) {
-	child = stock.MaybeRun()
+	program = reexec.Main(extism.Role())
+	child = extism.NewChild(program)
 	ours = sandbox.New(sandbox.Options{Spares: 1})
 	os.Exit(m.Run())
 }

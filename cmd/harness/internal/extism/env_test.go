@@ -1,4 +1,4 @@
-package stock_test
+package extism_test
 
 import (
 	"encoding/json"
@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"waymark/abi"
-	"waymark/cmd/harness/internal/stock"
+	"waymark/cmd/harness/internal/extism"
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
 	"waymark/test/randtest"
@@ -151,7 +151,7 @@ func here(t *testing.T, wasm []byte, dir, input string) seen {
 // there runs it in the stock SDK.
 func there(t *testing.T, wasm []byte, dir, input string) seen {
 	t.Helper()
-	m, err := stock.Load(t.Context(), wasm, stock.Limits{Time: time.Minute})
+	m, err := extism.Load(t.Context(), wasm, extism.Limits{Time: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

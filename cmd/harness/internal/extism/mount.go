@@ -1,4 +1,4 @@
-package stock
+package extism
 
 import (
 	"errors"

@@ -1,5 +1,5 @@
 //go:build race
 
-package stock_test
+package extism_test
 
 const raceEnabled = true

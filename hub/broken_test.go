@@ -12,6 +12,7 @@ import (
 
 	"waymark/hub"
 	"waymark/hub/store"
+	"waymark/hub/transport"
 )
 
 // muxFrame is a frame of yamux.
@@ -27,7 +28,7 @@ func muxFrame(kind byte, flags uint16, stream, length uint32, data ...byte) []by
 // TestBrokenSessions speaks what a hub doesn't: the connection ends, where
 // there is more to say than that with a close frame that says why.
 func TestBrokenSessions(t *testing.T) {
-	f := newFixture(t, hub.Options{Limits: hub.Limits{SessionsPerToken: 100}})
+	f := newFixture(t, hub.Options{Limits: transport.Limits{SessionsPerToken: 100}})
 	endpoint := f.web()
 	stop := f.bystander(endpoint)
 	token := f.token(store.RoleAgent, "a")
@@ -108,7 +109,7 @@ func readFrames(ws *websocket.Conn, d time.Duration) error {
 
 // TestBrokenWebSockets breaks the layer below.
 func TestBrokenWebSockets(t *testing.T) {
-	f := newFixture(t, hub.Options{Limits: hub.Limits{SessionsPerToken: 100}})
+	f := newFixture(t, hub.Options{Limits: transport.Limits{SessionsPerToken: 100}})
 	endpoint := f.web()
 	stop := f.bystander(endpoint)
 	token := f.token(store.RoleAgent, "a")
@@ -128,7 +129,7 @@ func TestBrokenWebSockets(t *testing.T) {
 	stop()
 
 	// Who breaks a rule and doesn't want to hear of it keeps no connection.
-	f = newFixture(t, hub.Options{Limits: hub.Limits{Farewell: 10 * time.Millisecond}})
+	f = newFixture(t, hub.Options{Limits: transport.Limits{Farewell: 10 * time.Millisecond}})
 	deaf := dialWS(t, f.web(), f.token(store.RoleAgent, "deaf"))
 	if err := deaf.Write(t.Context(), websocket.MessageBinary, make([]byte, 100)); err != nil {
 		t.Fatal(err)

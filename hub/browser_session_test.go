@@ -16,6 +16,7 @@ import (
 	"waymark/hub/consumer"
 	"waymark/hub/store"
 	"waymark/hub/store/sqlite"
+	"waymark/hub/transport"
 )
 
 // signIn goes the way of a browser: a link for a token, and the cookie.
@@ -82,7 +83,7 @@ func TestSessionEndsWithToken(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := newFixture(t, hub.Options{Store: st, Limits: hub.Limits{Recheck: 10 * time.Millisecond}, Consumer: consumer.Limits{Recheck: 10 * time.Millisecond, MaxWait: patience}})
+		f := newFixture(t, hub.Options{Store: st, Limits: transport.Limits{Recheck: 10 * time.Millisecond}, Consumer: consumer.Limits{Recheck: 10 * time.Millisecond, MaxWait: patience}})
 		replicas, bases = append(replicas, f), append(bases, strings.TrimSuffix(f.web(), "/api/v2/workspaceagents/me/rpc"))
 	}
 	one := replicas[0]

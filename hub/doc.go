@@ -2,11 +2,10 @@
 // DRPC, keeps the newest of each in a store, and shows them through an HTTP
 // API. Command hub serves one; the agent embeds one.
 //
-// Agents connect in two ways: at the endpoint that Coder's server has for
-// them (a WebSocket that carries yamux, on which each call has a stream), on
-// the same HTTP port as everything else, and by plain DRPC on a socket. Two
-// DRPC services are served on every connection: waymark.v1.Context, which
-// carries all of a snapshot, also as a delta, and coder.agent.v2.Agent, of
+// Agents connect as package transport says: at the endpoint that Coder's server
+// has for them, on the same HTTP port as everything else, and by plain DRPC on a
+// socket. Two DRPC services are served on every connection: waymark.v1.Context,
+// which carries all of a snapshot, also as a delta, and coder.agent.v2.Agent, of
 // which only PushContextState is implemented, so that Coder's agents can push
 // too. Its other methods answer that they are unimplemented.
 //
@@ -14,8 +13,7 @@
 //
 //   - An agent is known by its token alone, which each call looks up; what it
 //     says about itself is data. Reader tokens open the HTTP API and nothing
-//     else, agent tokens the DRPC services and nothing else. The connections
-//     of a token that is revoked, by whomever, end within Limits.Recheck.
+//     else, agent tokens the DRPC services and nothing else.
 //   - A push is checked before anything is written, since a workspace isn't
 //     trusted: the rules of Coder's server, in its order, for Coder's
 //     protocol, and the same caps and a few more for ours. A delta is held to
@@ -29,29 +27,20 @@
 //     (wire.CodeSuperseded), however late it arrives, so that nothing older
 //     overwrites what is newer.
 //   - Neither payloads nor tokens are ever logged, and metrics name nobody.
-//   - A Server that is told to stop answers what is under way, tells agents to
-//     connect again and takes no longer than it may. A TLS certificate can be
-//     replaced while it serves; one that is no good replaces nothing.
+//   - A Server that has to stop answers what is under way, tells agents to
+//     connect again and takes no longer than ListenOptions.DrainTimeout. A TLS
+//     certificate can be replaced while it serves; one that is no good replaces
+//     nothing.
 //
 // # Concurrency
 //
-// A Hub is safe for concurrent use. Each connection has goroutines of its
-// own; Close ends and awaits them all. Pushes of one agent are put in order
-// by the store's transactions.
+// A Hub is safe for concurrent use. Close ends and awaits all that it has
+// begun. Pushes of one agent are put in order by the store's transactions.
 //
 // # Limits
 //
-// See Limits. What agents can make a hub hold is bounded, whatever they do:
-// Limits.Large messages of 4 MiB that are received and stored, of which one
-// token has one and all strangers together one; 64 KiB for every other call
-// that is under way; and 8 MiB of unread streams for each WebSocket, of which
-// a token has Limits.SessionsPerToken. A message that would take much to
-// decode is refused, or waits for the few places for such. Who is slow,
-// silent or breaks the rules of a transport is dropped, with a reason where
-// the transport has a place for one; nobody else notices.
-//
-// Plain DRPC has no pings: a peer that vanishes without a word stays
-// "connected" until the kernel notices, after a minute. The order of an
-// agent's connections relies on Open there; a client that goes without gets
-// its place with its first push.
+// What agents can make a hub hold is bounded, whatever they do: see package
+// transport, which takes their connections and calls to the services here. The
+// order of an agent's connections relies on Open where they are plain DRPC; a
+// client that doesn't call it gets its place with its first push.
 package hub

@@ -24,6 +24,7 @@ import (
 
 	"waymark/hub"
 	"waymark/hub/store"
+	"waymark/hub/transport"
 	"waymark/test/randtest"
 	"waymark/wire"
 	"waymark/wire/waymark"
@@ -81,17 +82,17 @@ func strangers(t *testing.T) int {
 	return want
 }
 
-// TestStrangers holds thousands of connections of those who have no token, of
+// TestUnauthenticated holds thousands of connections of those who have no token, of
 // all kinds, at all listeners, for as long as it takes: whoever has one doesn't
 // notice, and the log has one line of it.
-func TestStrangers(t *testing.T) {
+func TestUnauthenticated(t *testing.T) {
 	n := strangers(t)
 	dir := t.TempDir()
 	log := new(safeBuffer)
 	socket := filepath.Join(dir, "s")
 	server := listen(t, hub.ListenOptions{
 		DB: "sqlite:" + filepath.Join(dir, "hub.db"), HTTP: "127.0.0.1:0", DRPC: []string{"unix:" + socket, "tcp:127.0.0.1:0"},
-		Limits: patient(hub.Limits{Strangers: 256}), Logger: slog.New(slog.NewTextHandler(log, nil)),
+		Limits: patient(transport.Limits{Unauthenticated: 256}), Logger: slog.New(slog.NewTextHandler(log, nil)),
 	})
 	stop := run(t, server)
 	web := strings.TrimPrefix(server.HTTPURL(), "http://")
@@ -223,7 +224,7 @@ func TestOldestStrangerGoes(t *testing.T) {
 		"unix": {HTTP: "127.0.0.1:0", DRPC: []string{"unix:" + filepath.Join(dir, "s")}}, "tcp": {HTTP: "127.0.0.1:0", DRPC: []string{"tcp:127.0.0.1:0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			opts.DB, opts.Limits = "sqlite:"+filepath.Join(t.TempDir(), "hub.db"), patient(hub.Limits{Strangers: limit})
+			opts.DB, opts.Limits = "sqlite:"+filepath.Join(t.TempDir(), "hub.db"), patient(transport.Limits{Unauthenticated: limit})
 			server := listen(t, opts)
 			stop := run(t, server)
 			network, address := "tcp", server.HTTPURL()[strings.Index(server.HTTPURL(), "://")+3:]
@@ -274,10 +275,10 @@ type onlyWrite struct{ net.Conn }
 
 func (onlyWrite) Read([]byte) (int, error) { select {} }
 
-// TestStrangersDontStay: an answer to somebody without a token ends the
+// TestUnauthenticatedDontStay: an answer to somebody without a token ends the
 // connection; a reader's stays, until its token is no longer good.
-func TestStrangersDontStay(t *testing.T) {
-	server := listen(t, hub.ListenOptions{DB: "sqlite:" + filepath.Join(t.TempDir(), "hub.db"), HTTP: "127.0.0.1:0", Limits: patient(hub.Limits{})})
+func TestUnauthenticatedDontStay(t *testing.T) {
+	server := listen(t, hub.ListenOptions{DB: "sqlite:" + filepath.Join(t.TempDir(), "hub.db"), HTTP: "127.0.0.1:0", Limits: patient(transport.Limits{})})
 	stop := run(t, server)
 	f := &fixture{t: t, hub: server.Hub(), store: server.Store()}
 	reader, agent := f.token(store.RoleReader, ""), f.token(store.RoleAgent, "a")
@@ -340,7 +341,7 @@ func TestStrangersDontStay(t *testing.T) {
 // TestWrongTokensCostOthersNothing: calls without a token have no part in the
 // rate that all agents have together.
 func TestWrongTokensCostOthersNothing(t *testing.T) {
-	f := newFixture(t, hub.Options{Limits: hub.Limits{TotalRate: never, TotalBurst: 12}})
+	f := newFixture(t, hub.Options{Limits: transport.Limits{TotalRate: never, TotalBurst: 12}})
 	endpoint := f.web()
 	for range 20 {
 		if _, err := f.dial("").push(&waymark.PushRequest{Version: 1}); !wire.IsUnauthorized(err) {
@@ -362,7 +363,7 @@ func TestWrongTokensCostOthersNothing(t *testing.T) {
 // TestSlowUploads: agents that dribble large messages leave slots for others,
 // however many they have, and lose the ones that they hold.
 func TestSlowUploads(t *testing.T) {
-	for name, limits := range map[string]hub.Limits{
+	for name, limits := range map[string]transport.Limits{
 		"eight tokens of sixteen slots": {Read: patience, Stall: patience},
 		"as many tokens as slots":       {Large: 8, Read: patience, Stall: 2 * time.Second},
 	} {

@@ -14,6 +14,7 @@ import (
 
 	"waymark/hub"
 	"waymark/hub/store"
+	"waymark/hub/transport"
 	"waymark/wire"
 	"waymark/wire/coder"
 	"waymark/wire/waymark"
@@ -168,11 +169,11 @@ func TestConnected(t *testing.T) {
 }
 
 func TestTooManyConnections(t *testing.T) {
-	f := newFixture(t, hub.Options{Limits: hub.Limits{Connections: 1}})
+	f := newFixture(t, hub.Options{Limits: transport.Limits{Connections: 1}})
 	first := f.dial(f.token(store.RoleAgent, "a"))
 	first.mustPush(&waymark.PushRequest{Version: 1}, true)
 	client, server := net.Pipe()
-	if err := f.hub.ServeConn(t.Context(), server); err != hub.ErrBusy {
+	if err := f.hub.ServeConn(t.Context(), server); err != transport.ErrBusy {
 		t.Errorf("error is %v", err)
 	}
 	if _, err := client.Read(make([]byte, 1)); err == nil {

@@ -12,6 +12,7 @@ import (
 
 	"waymark/hub"
 	"waymark/hub/store"
+	"waymark/hub/transport"
 	"waymark/snapshot"
 	"waymark/wire"
 	"waymark/wire/coder"
@@ -30,8 +31,8 @@ func (raw) Unmarshal(b []byte, m drpc.Message) error {
 }
 
 // unlimited lets a fuzzer call as often as it can.
-func unlimited() hub.Limits {
-	return hub.Limits{SessionsPerToken: 1000, Rate: 1e9, Burst: 1e9, TotalRate: 1e9, TotalBurst: 1e9}
+func unlimited() transport.Limits {
+	return transport.Limits{SessionsPerToken: 1000, Rate: 1e9, Burst: 1e9, TotalRate: 1e9, TotalBurst: 1e9}
 }
 
 // pushRaw sends bytes as a push and reports whether they were stored.

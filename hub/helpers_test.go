@@ -22,6 +22,7 @@ import (
 	"waymark/hub"
 	"waymark/hub/store"
 	"waymark/hub/store/sqlite"
+	"waymark/hub/transport"
 	"waymark/wire"
 	"waymark/wire/coder"
 	"waymark/wire/waymark"
@@ -33,7 +34,7 @@ const patience = 5 * time.Minute
 
 // patient gives limits that a test doesn't set, and isn't about, times that no
 // machine is too slow for.
-func patient(l hub.Limits) hub.Limits {
+func patient(l transport.Limits) transport.Limits {
 	l.Handshake, l.Read, l.Write = cmp.Or(l.Handshake, patience), cmp.Or(l.Read, patience), cmp.Or(l.Write, patience)
 	l.Stall = cmp.Or(l.Stall, patience)
 	l.Farewell, l.Ping = cmp.Or(l.Farewell, patience), cmp.Or(l.Ping, time.Hour)

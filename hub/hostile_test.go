@@ -16,6 +16,7 @@ import (
 
 	"waymark/hub"
 	"waymark/hub/store"
+	"waymark/hub/transport"
 	"waymark/wire"
 	"waymark/wire/waymark"
 )
@@ -172,7 +173,7 @@ func TestHugeMessage(t *testing.T) {
 // TestStrangerIsSmall: who hasn't shown a token can't make the hub hold
 // much, or for long.
 func TestStrangerIsSmall(t *testing.T) {
-	f := newFixture(t, hub.Options{Limits: hub.Limits{Handshake: 300 * time.Millisecond}})
+	f := newFixture(t, hub.Options{Limits: transport.Limits{Handshake: 300 * time.Millisecond}})
 	stop := f.bystander(f.web())
 	grown := grows(func() {
 		var wg sync.WaitGroup

@@ -26,13 +26,11 @@ import (
 // Errors are {"message","detail"}, those for agents in the form of Coder's
 // server.
 func (h *Hub) Handler() http.Handler {
-	h.mu.Lock()
-	h.startPresence() // readers ask for it, also where no agent ever connects
-	h.mu.Unlock()
+	h.presence.start() // readers ask for it, also where no agent ever connects
 	root := http.NewServeMux()
 	root.HandleFunc("GET /healthz", serveHealth)
 	root.HandleFunc("/healthz", methodNotAllowed)
-	root.Handle("GET "+wire.EndpointPath, h.checkHost(http.HandlerFunc(h.serveEndpoint)))
+	root.Handle("GET "+wire.EndpointPath, h.checkHost(h.transport))
 	root.HandleFunc(wire.EndpointPath, methodNotAllowed)
 	h.addPage(root)
 	readers := h.checkHost(h.consumer)

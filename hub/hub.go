@@ -5,16 +5,15 @@ import (
 	"errors"
 	"hash/maphash"
 	"log/slog"
-	"sync"
-	"sync/atomic"
+	"net"
 	"time"
 
-	"golang.org/x/time/rate"
 	"storj.io/drpc/drpcmux"
 
 	"waymark/hub/consumer"
 	"waymark/hub/page"
 	"waymark/hub/store"
+	"waymark/hub/transport"
 	"waymark/wire/coder"
 	"waymark/wire/waymark"
 )
@@ -29,10 +28,13 @@ type Options struct {
 	// those of a reverse proxy, for example. A port is ignored.
 	AllowHosts []string
 	// Limits bound what agents may cost, Consumer what readers may.
-	Limits   Limits
+	Limits   transport.Limits
 	Consumer consumer.Limits
-	// Observe is told of every call for a push, by the goroutine that serves it.
-	// Nil means nobody is.
+	// Presence is how often hubs over one database tell each other which agents
+	// are connected to them; 0 means every 2 seconds.
+	Presence time.Duration
+	// Observe gets every call for a push, from the goroutine that serves it; may be
+	// nil.
 	Observe func(PushObserved)
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
@@ -46,40 +48,13 @@ type Hub struct {
 	now        func() time.Time
 	allowHosts map[string]bool
 	mux        *drpcmux.Mux
-	limits     Limits
-	live       live
+	transport  *transport.Transport
+	page       *page.Page
+	consumer   *consumer.API
+	observe    func(PushObserved)
 	seed       maphash.Seed // for the ids in a base
-	// elsewhere are the agents connected to other hubs; nil where there are none.
-	elsewhere atomic.Pointer[[]string]
-	page      *page.Page
-	consumer  *consumer.API
-
-	observe func(PushObserved)
-	drain   drain
-
-	// ctx ends when Close is called.
-	ctx    context.Context
-	cancel context.CancelFunc
-	// What there is a bounded number of, an element for each that is taken:
-	// connections, large calls, and those that take much to decode.
-	places, large, heavy chan struct{}
-	// door is that of connections that come from the caller of ServeConn.
-	door *door
-	// These keep lines about connections few.
-	refused, notAccepted, dismissed rarely
-	// uses is when tokens were used last.
-	uses uses
-	// rate bounds the calls and connections of all together; strangers stands
-	// for whoever hasn't shown a token.
-	rate      *rate.Limiter
-	strangers *holder
-
-	mu         sync.Mutex // guards closed, rechecking and sharing, and running against Add after Wait
-	closed     bool
-	rechecking bool
-	sharing    bool
-	// running counts the connections, and what looks after them.
-	running sync.WaitGroup
+	uses       uses
+	presence   presence
 }
 
 // New makes a hub. It doesn't start anything.
@@ -90,7 +65,6 @@ func New(opts Options) (*Hub, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	opts.Limits.setDefaults()
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
@@ -98,18 +72,11 @@ func New(opts Options) (*Hub, error) {
 		store: opts.Store, log: opts.Logger, now: opts.Now,
 		allowHosts: make(map[string]bool),
 		mux:        drpcmux.New(),
-		limits:     opts.Limits,
+		observe:    opts.Observe,
 		seed:       maphash.MakeSeed(),
-		places:     make(chan struct{}, opts.Limits.Connections),
-		large:      make(chan struct{}, opts.Limits.Large),
-		heavy:      make(chan struct{}, heavyCalls),
-		rate:       rate.NewLimiter(rate.Limit(opts.Limits.TotalRate), opts.Limits.TotalBurst),
 	}
-	h.observe = opts.Observe
-	h.drain.init()
-	h.live.init(&h.limits)
-	h.strangers = h.live.newHolder("")
-	h.door = h.plainDoor("inside")
+	h.transport = transport.New(transport.Options{Services: &services{h}, Limits: opts.Limits, Logger: opts.Logger})
+	h.presence.init(h, opts.Presence)
 	h.page = h.newPage()
 	h.consumer = h.newConsumer(opts.Consumer)
 	for _, name := range opts.AllowHosts {
@@ -121,42 +88,67 @@ func New(opts Options) (*Hub, error) {
 	if err := coder.DRPCRegisterAgent(h.mux, &agentService{hub: h}); err != nil {
 		return nil, err
 	}
-	h.ctx, h.cancel = context.WithCancel(context.Background())
 	return h, nil
 }
 
 // ErrClosed says that the hub was closed before it was asked to serve.
-var ErrClosed = errors.New("hub is closed")
+var ErrClosed = transport.ErrClosed
 
-// begin registers a call that Close has to wait for. The context ends with
-// the caller's and with the hub; end must be called.
-func (h *Hub) begin(ctx context.Context) (_ context.Context, end func(), err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closed || h.drain.begun() {
-		return nil, nil, ErrClosed
-	}
-	if !h.rechecking {
-		h.rechecking = true
-		h.running.Go(h.recheckTokens)
-	}
-	h.startPresence()
-	h.running.Add(1)
-	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(h.ctx, cancel)
-	return ctx, func() { stop(); cancel(); h.running.Done() }, nil
+// ServeDRPC serves the DRPC services to all connections of the listener. It
+// returns nil when ctx or the hub ends, and the listener's error otherwise;
+// the listener is closed then, and no connection is left.
+func (h *Hub) ServeDRPC(ctx context.Context, listener net.Listener) error {
+	h.presence.start()
+	return h.transport.ServeDRPC(ctx, listener)
 }
+
+// ServeConn serves the DRPC services to one connection, which may be one end
+// of a net.Pipe, and closes it. It returns when the peer hangs up, or ctx or
+// the hub ends.
+func (h *Hub) ServeConn(ctx context.Context, conn net.Conn) error {
+	h.presence.start()
+	return h.transport.ServeConn(ctx, conn)
+}
+
+// Connected reports whether the agent has a live connection to this hub: one on
+// which it has shown its token.
+func (h *Hub) Connected(agentID string) bool { return h.transport.Connected(agentID) }
+
+// Drain ends the agents' connections in good order: no new ones are taken,
+// calls that are under way are answered, and then each connection is ended,
+// which tells its agent to connect again. It returns when none is left, or
+// with ctx's error; Close ends what is left then. It may be called twice.
+func (h *Hub) Drain(ctx context.Context) error { return h.transport.Drain(ctx) }
 
 // Close ends all connections and waits until nothing of the hub runs any
 // more. It may be called twice, and before anything was served. The store
 // stays open.
 func (h *Hub) Close() error {
-	h.mu.Lock()
-	h.closed = true
-	h.mu.Unlock()
-	h.cancel()
+	h.presence.close()
 	_ = h.consumer.Close() // never fails
-	h.running.Wait()
+	h.transport.Close()
+	h.presence.wait()
 	h.uses.flush(h)
 	return nil
+}
+
+// Stats is how a hub is doing now.
+type Stats struct {
+	// Connections of agents, and agents that have one.
+	Connections, Agents int
+	// Large is the number of large messages that are being received or stored.
+	Large int
+	// Streams is the number of streams of events, and of requests that wait
+	// for news.
+	Streams int
+	// Draining says that the hub is about to stop.
+	Draining bool
+}
+
+// Stats returns how the hub is doing now.
+func (h *Hub) Stats() Stats {
+	return Stats{
+		Connections: h.transport.Connections(), Agents: len(h.transport.Agents()), Large: h.transport.LargeMessages(),
+		Streams: h.consumer.Streams(), Draining: h.transport.Draining(),
+	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"waymark/hub"
 	"waymark/hub/store"
+	"waymark/hub/transport"
 	"waymark/wire"
 	"waymark/wire/coder"
 	"waymark/wire/waymark"
@@ -144,7 +145,7 @@ func TestRefusedHandshakes(t *testing.T) {
 
 // TestOldVersions: every version of the API up to ours is served.
 func TestOldVersions(t *testing.T) {
-	f := newFixture(t, hub.Options{Limits: hub.Limits{SessionsPerToken: 20}})
+	f := newFixture(t, hub.Options{Limits: transport.Limits{SessionsPerToken: 20}})
 	endpoint, token := f.web(), f.token(store.RoleAgent, "a")
 	for minor := range 11 {
 		a := dialBare(t, fmt.Sprintf("%s?role=agent&version=2.%d&x=", endpoint, minor), token)
@@ -154,7 +155,7 @@ func TestOldVersions(t *testing.T) {
 
 // TestManyCalls makes calls side by side on one session.
 func TestManyCalls(t *testing.T) {
-	f := newFixture(t, hub.Options{Limits: hub.Limits{Rate: 1e6, Burst: 1e6}})
+	f := newFixture(t, hub.Options{Limits: transport.Limits{Rate: 1e6, Burst: 1e6}})
 	a := dialBare(t, f.web(), f.token(store.RoleAgent, "a"))
 	var wg sync.WaitGroup
 	for range 8 {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"waymark/hub/store"
+	"waymark/hub/transport"
 )
 
 // ListenOptions say where a hub keeps its data and where it listens. Nothing
@@ -26,7 +27,7 @@ type ListenOptions struct {
 	// TLSCert and TLSKey are PEM files of a certificate, with its chain, and
 	// its key: with them HTTP is HTTPS. They are read again when they change.
 	TLSCert, TLSKey string
-	// TLSCheck is how often they are looked at; 0 means every 10 seconds.
+	// TLSCheck is how often they are read; 0 means every 10 seconds.
 	TLSCheck time.Duration
 	// Monitor is the address of a port for machines that watch over the hub:
 	// /metrics, /healthz and /readyz, without tokens. Empty means none. The
@@ -44,13 +45,13 @@ type ListenOptions struct {
 	// DrainTimeout is how long what is under way may take at the end; 0 means
 	// DefaultDrain.
 	DrainTimeout time.Duration
-	// ObserveRequest is told of every answer to a request, by the goroutine
-	// that serves it. Nil means nobody is.
+	// ObserveRequest gets every answer to a request, from the goroutine
+	// that serves it; may be nil.
 	ObserveRequest func(RequestObserved)
 	// AllowHosts, Observe, Limits, Logger and Now are those of Options.
 	AllowHosts []string
 	Observe    func(PushObserved)
-	Limits     Limits
+	Limits     transport.Limits
 	Logger     *slog.Logger
 	Now        func() time.Time
 }
@@ -142,7 +143,11 @@ func (s *Server) open(ctx context.Context, opts *ListenOptions) (err error) {
 		return err
 	}
 	s.ready = &readiness{hub: s.hub}
-	s.http = &doorListener{s.http, s.hub.newDoor("http", s.hub.limits.Strangers, s.hub.limits.Connections+extraHTTP)}
+	limits := s.hub.transport.Limits()
+	s.http = s.hub.transport.NewDoor("http", limits.Unauthenticated, limits.Connections+extraHTTP).Listen(s.http)
+	if s.monitor != nil {
+		s.monitor = s.hub.transport.NewDoor("monitor", monitorConns, 0).Listen(s.monitor)
+	}
 	return nil
 }
 
@@ -187,4 +192,61 @@ func (s *Server) Close() error {
 		s.closeErr = errors.Join(errs...)
 	})
 	return s.closeErr
+}
+
+// Hub returns the hub; it ends with Close.
+func (s *Server) Hub() *Hub { return s.hub }
+
+// Store returns the store; it is closed by Close.
+func (s *Server) Store() store.Store { return s.store }
+
+// HTTPURL returns where the HTTP API is, such as "http://127.0.0.1:7878".
+func (s *Server) HTTPURL() string { return s.url(s.http) }
+
+// MonitorURL returns where /metrics is; empty when it is nowhere.
+func (s *Server) MonitorURL() string {
+	if s.monitor == nil {
+		return ""
+	}
+	return s.url(s.monitor)
+}
+
+func (s *Server) url(l net.Listener) string {
+	if s.tls != nil {
+		return "https://" + l.Addr().String()
+	}
+	return "http://" + l.Addr().String()
+}
+
+// ReloadTLS reads the certificate's files again, now. It logs what came of it.
+func (s *Server) ReloadTLS() error {
+	if s.tls == nil {
+		return nil
+	}
+	return s.tls.reload(true)
+}
+
+// CertificateExpires returns the end of the certificate's validity; zero
+// where there is no TLS.
+func (s *Server) CertificateExpires() time.Time {
+	if s.tls == nil {
+		return time.Time{}
+	}
+	return s.tls.expires()
+}
+
+// Stats returns how the hub is doing now.
+func (s *Server) Stats() Stats { return s.hub.Stats() }
+
+// Ready returns nil when the store answers and the hub isn't about to stop.
+func (s *Server) Ready(ctx context.Context) error { return s.ready.check(ctx) }
+
+// DRPC returns where agents connect, in the form of ListenOptions.DRPC, with
+// the ports that were really taken.
+func (s *Server) DRPC() []string {
+	var list []string
+	for _, l := range s.drpc {
+		list = append(list, l.Addr().Network()+":"+l.Addr().String())
+	}
+	return list
 }

@@ -14,6 +14,7 @@ import (
 
 	"waymark/hub"
 	"waymark/hub/store"
+	"waymark/hub/transport"
 	"waymark/wire"
 	"waymark/wire/coder"
 )
@@ -24,7 +25,7 @@ import (
 func TestSlowLoris(t *testing.T) {
 	dir := t.TempDir()
 	server := listen(t, hub.ListenOptions{
-		DB: "sqlite:" + filepath.Join(dir, "hub.db"), HTTP: "127.0.0.1:0", Limits: patient(hub.Limits{Handshake: 3 * time.Second}),
+		DB: "sqlite:" + filepath.Join(dir, "hub.db"), HTTP: "127.0.0.1:0", Limits: patient(transport.Limits{Handshake: 3 * time.Second}),
 	})
 	stop := run(t, server)
 	token, _, err := hub.CreateToken(t.Context(), server.Store(), store.NewToken{Role: store.RoleAgent, AgentID: "a"})

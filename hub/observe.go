@@ -3,8 +3,12 @@ package hub
 import (
 	"context"
 	"errors"
+	"net/http"
+	"strings"
 	"time"
 
+	"waymark/hub/consumer"
+	"waymark/hub/transport"
 	"waymark/wire"
 )
 
@@ -25,8 +29,8 @@ const (
 	PushFailed       PushResult = "failed"    // the store, or a defect: see the log
 )
 
-// PushObserved is what Options.Observe is told. It says nothing about who
-// pushed, and what.
+// PushObserved is what Options.Observe gets of a call for a push. It says nothing
+// about who pushed, and what.
 type PushObserved struct {
 	Result   PushResult
 	Protocol wire.Protocol
@@ -37,67 +41,62 @@ type PushObserved struct {
 	Duration time.Duration
 }
 
-// note collects what is told of a call. It belongs to the call's goroutine; nil
-// notes nothing.
-type note struct {
-	rpc    string
-	bytes  int
-	begin  time.Time // when the message was there
+// outcome is what the services say of how a call ended. It belongs to the
+// call's goroutine.
+type outcome struct {
+	method string
 	delta  bool
 	result PushResult // once it is decided
 }
 
-func (n *note) received(size int) { n.bytes, n.begin = size, time.Now() }
+type outcomeKey struct{}
 
-func (n *note) pushed(delta, accepted bool) {
-	if n == nil {
-		return
-	}
-	n.delta, n.result = delta, PushNotAccepted
+func outcomeOf(ctx context.Context) *outcome {
+	o, _ := ctx.Value(outcomeKey{}).(*outcome) // BeginCall has put it there
+	return o
+}
+
+func (o *outcome) stored(delta, accepted bool) {
+	o.delta, o.result = delta, PushNotAccepted
 	if accepted {
-		n.result = PushAccepted
+		o.result = PushAccepted
 	}
 }
 
-func (n *note) fullNeeded() {
-	if n != nil {
-		n.result = PushFullNeeded
-	}
+// BeginCall implements transport.Services.
+func (s *services) BeginCall(ctx context.Context, method string) context.Context {
+	return context.WithValue(ctx, outcomeKey{}, &outcome{method: method})
 }
 
-func (n *note) refused() {
-	if n != nil {
-		n.result = PushRefused
-	}
-}
-
-// told tells whoever observes how the call ended, if it was one for a push.
-func (h *Hub) told(n *note, err error) {
+// EndCall implements transport.Services: calls for a push are reported to
+// Options.Observe.
+func (s *services) EndCall(ctx context.Context, call *transport.Call, err error) {
+	end := outcomeOf(ctx)
 	protocol := map[string]wire.Protocol{
 		wire.MethodPush: wire.ProtocolWaymark, wire.MethodPushContextState: wire.ProtocolCoder,
-	}[n.rpc]
-	if h.observe == nil || protocol == "" {
+	}[end.method]
+	if s.hub.observe == nil || protocol == "" {
 		return
 	}
-	o := PushObserved{Result: n.ended(err), Protocol: protocol, Delta: n.delta, Bytes: n.bytes}
-	if !n.begin.IsZero() {
-		o.Duration = time.Since(n.begin)
+	o := PushObserved{Result: end.of(err), Protocol: protocol, Delta: end.delta, Bytes: call.Bytes}
+	if !call.Received.IsZero() {
+		o.Duration = time.Since(call.Received)
 	}
-	h.observe(o)
+	s.hub.observe(o)
 }
 
-// ended says how the call ended.
-func (n *note) ended(err error) PushResult {
+// of returns the result of a call that ended with err.
+func (o *outcome) of(err error) PushResult {
 	switch {
-	case n.result != "": // that was decided, whatever became of the answer
-		return n.result
+	case o.result != "": // that was decided, whatever became of the answer
+		return o.result
 	case wire.IsUnauthorized(err):
 		return PushUnauthorized
 	case wire.IsBusy(err):
 		return PushBusy
 	case wire.IsTooLarge(err):
 		return PushTooLarge
-	case errors.Is(err, errInternal):
+	case errors.Is(err, transport.ErrInternal):
 		return PushFailed
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return PushCanceled
@@ -105,23 +104,62 @@ func (n *note) ended(err error) PushResult {
 	return PushRefused // an error of the mux: what came wasn't a message
 }
 
-// Stats is how a hub is doing now.
-type Stats struct {
-	// Connections of agents, and agents that have one.
-	Connections, Agents int
-	// Large is the number of large messages that are being received or stored.
-	Large int
-	// Streams is the number of streams of events, and of requests that wait
-	// for news.
-	Streams int
-	// Draining says that the hub is about to stop.
-	Draining bool
+// RequestObserved is what ListenOptions.ObserveRequest gets of an answer. It says
+// nothing about who asked, and for what.
+type RequestObserved struct {
+	// Route is "agents" for where agents connect, "events", "api" for the rest
+	// of what readers get, "probe" or "page".
+	Route string
+	Code  int
+	// Waited says that the request asked to wait for news.
+	Waited bool
+	// Duration is until the answer was written; for a connection of an agent
+	// and a stream of events that is its life.
+	Duration time.Duration
 }
 
-// Stats returns how the hub is doing now.
-func (h *Hub) Stats() Stats {
-	return Stats{
-		Connections: len(h.places), Agents: len(h.live.connected()), Large: len(h.large),
-		Streams: h.consumer.Streams(), Draining: h.drain.begun(),
+func routeOf(path string) string {
+	switch {
+	case path == wire.EndpointPath:
+		return "agents"
+	case path == consumer.Root+"/events":
+		return "events"
+	case strings.HasPrefix(path, consumer.Root+"/"):
+		return "api"
+	case path == "/healthz", path == "/readyz":
+		return "probe"
 	}
+	return "page"
+}
+
+// observed reports each answer to ListenOptions.ObserveRequest.
+func (s *Server) observed(next http.Handler) http.Handler {
+	if s.observe == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		begin, answer := time.Now(), &codeWriter{inner: w, code: http.StatusOK}
+		defer func() {
+			s.observe(RequestObserved{Route: routeOf(r.URL.Path), Code: answer.code, Waited: r.URL.Query().Has("wait"), Duration: time.Since(begin)})
+		}()
+		next.ServeHTTP(answer, r)
+	})
+}
+
+// codeWriter keeps the code of an answer. What else the connection can do is
+// found through Unwrap, as http.ResponseController does; WebSockets take the
+// connection over that way, too.
+type codeWriter struct {
+	inner http.ResponseWriter
+	code  int
+}
+
+func (w *codeWriter) Header() http.Header            { return w.inner.Header() }
+func (w *codeWriter) Unwrap() http.ResponseWriter    { return w.inner }
+func (w *codeWriter) Write(data []byte) (int, error) { return w.inner.Write(data) }
+
+// WriteHeader implements http.ResponseWriter.
+func (w *codeWriter) WriteHeader(code int) {
+	w.code = code
+	w.inner.WriteHeader(code)
 }

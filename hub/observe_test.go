@@ -13,6 +13,7 @@ import (
 	"waymark/hub"
 	"waymark/hub/store"
 	"waymark/hub/store/sqlite"
+	"waymark/hub/transport"
 	"waymark/wire"
 	"waymark/wire/coder"
 	"waymark/wire/waymark"
@@ -22,7 +23,7 @@ import (
 func TestObserve(t *testing.T) {
 	var mu sync.Mutex // guards told
 	var told []hub.PushResult
-	f := newFixture(t, hub.Options{Limits: hub.Limits{Rate: never, Burst: 30}, Observe: func(o hub.PushObserved) {
+	f := newFixture(t, hub.Options{Limits: transport.Limits{Rate: never, Burst: 30}, Observe: func(o hub.PushObserved) {
 		mu.Lock()
 		defer mu.Unlock()
 		told = append(told, o.Result)

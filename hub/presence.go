@@ -1,9 +1,12 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -12,56 +15,92 @@ import (
 )
 
 const (
-	// presenceHolds is how long other hubs believe what one says: longer than
-	// a database is away when it is started anew.
+	// presenceHolds is how long other hubs believe what one has published:
+	// longer than a database is away when it is started anew.
 	presenceHolds = 30 * time.Second
-	// presenceAgain is how soon it says so again when nothing has changed.
+	// presenceAgain is how soon it publishes the same again.
 	presenceAgain = 10 * time.Second
 	// presenceFarewell is how long a hub that ends tries to take it back.
 	presenceFarewell = 2 * time.Second
 )
 
-// startPresence begins to exchange with other hubs who is connected, where the
-// store can be shared, until the hub is closed. The caller holds h.mu.
-func (h *Hub) startPresence() {
-	shared, ok := h.store.(store.Presence)
-	if !ok || h.closed || h.sharing {
-		return
-	}
-	h.sharing = true
-	h.running.Go(func() { h.sharePresence(shared) })
+// presenceDefault is that of Options.Presence.
+const presenceDefault = 2 * time.Second
+
+// presence exchanges with other hubs over the same store which agents are
+// connected, where the store can be shared. The life of one: init, start,
+// close, wait.
+type presence struct {
+	hub   *Hub
+	every time.Duration
+	// elsewhere are the agents connected to other hubs; nil where there are none.
+	elsewhere atomic.Pointer[[]string]
+
+	ctx    context.Context //nolint:containedctx // ends with close
+	cancel context.CancelFunc
+
+	mu      sync.Mutex // guards started, and running against Add after Wait
+	started bool
+	running sync.WaitGroup
 }
 
-func (h *Hub) sharePresence(shared store.Presence) {
+func (p *presence) init(h *Hub, every time.Duration) {
+	p.hub, p.every = h, cmp.Or(every, presenceDefault)
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+}
+
+// start begins the exchange, unless it has begun, is over, or there is nobody
+// to exchange anything with.
+func (p *presence) start() {
+	shared, ok := p.hub.store.(store.Presence)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !ok || p.started || p.ctx.Err() != nil {
+		return
+	}
+	p.started = true
+	p.running.Go(func() { p.exchange(shared) })
+}
+
+// close makes the exchange end; wait returns when it has.
+func (p *presence) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cancel()
+}
+
+func (p *presence) wait() { p.running.Wait() }
+
+func (p *presence) exchange(shared store.Presence) {
 	self := uuid.NewString()
-	ticker := time.NewTicker(h.limits.Presence)
+	ticker := time.NewTicker(p.every)
 	defer ticker.Stop()
-	var said []string
+	var published []string
 	var at time.Time
 	failing := false
 	for {
-		local := h.live.connected()
+		local := p.hub.transport.Agents()
 		slices.Sort(local)
 		var err error
-		if !slices.Equal(local, said) || len(local) > 0 && time.Since(at) >= presenceAgain {
-			if err = shared.Present(h.ctx, self, local, presenceHolds); err == nil {
-				said, at = local, time.Now()
+		if !slices.Equal(local, published) || len(local) > 0 && time.Since(at) >= presenceAgain {
+			if err = shared.Present(p.ctx, self, local, presenceHolds); err == nil {
+				published, at = local, time.Now()
 			}
 		}
-		if others, lookErr := shared.Elsewhere(h.ctx, self); lookErr == nil {
-			h.elsewhere.Store(&others)
+		if others, elsewhereErr := shared.Elsewhere(p.ctx, self); elsewhereErr == nil {
+			p.elsewhere.Store(&others)
 		} else if err == nil {
-			err = lookErr
+			err = elsewhereErr
 		}
-		if err != nil && !failing && h.ctx.Err() == nil { // what was known stands meanwhile
-			h.log.Warn("hubs can't tell each other who is connected", slog.Any("error", err))
+		if err != nil && !failing && p.ctx.Err() == nil { // what was known stands meanwhile
+			p.hub.log.Warn("hubs can't tell each other who is connected", slog.Any("error", err))
 		}
 		failing = err != nil
 		select {
 		case <-ticker.C:
-		case <-h.ctx.Done():
-			if len(said) > 0 {
-				ctx, cancel := context.WithTimeout(context.WithoutCancel(h.ctx), presenceFarewell)
+		case <-p.ctx.Done():
+			if len(published) > 0 {
+				ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), presenceFarewell)
 				_ = shared.Present(ctx, self, nil, 0) // it is believed for a moment longer then
 				cancel()
 			}
@@ -73,8 +112,8 @@ func (h *Hub) sharePresence(shared store.Presence) {
 // connected lists the agents that are connected, to this hub or, a moment ago,
 // to another one over the same database.
 func (h *Hub) connected() []string {
-	list := h.live.connected()
-	if others := h.elsewhere.Load(); others != nil {
+	list := h.transport.Agents()
+	if others := h.presence.elsewhere.Load(); others != nil {
 		list = append(list, *others...)
 	}
 	slices.Sort(list)

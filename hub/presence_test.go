@@ -22,7 +22,7 @@ func TestPresenceElsewhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = st.Close() })
-		return hub.Options{Store: st, Limits: hub.Limits{Presence: 5 * time.Millisecond}}
+		return hub.Options{Store: st, Presence: 5 * time.Millisecond}
 	}
 	here, there := newFixture(t, opts()), newFixture(t, opts())
 	reader := here.token(store.RoleReader, "")

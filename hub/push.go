@@ -5,14 +5,110 @@ import (
 	"errors"
 	"log/slog"
 
+	"storj.io/drpc"
 	"storj.io/drpc/drpcerr"
 
 	"waymark/hub/store"
+	"waymark/hub/transport"
 	"waymark/wire"
 	"waymark/wire/coder"
 	"waymark/wire/convert"
 	"waymark/wire/waymark"
 )
+
+// services are what the hub's transport serves.
+type services struct{ hub *Hub }
+
+// Authenticate implements transport.Services.
+func (s *services) Authenticate(ctx context.Context, text string) (transport.Peer, error) {
+	token, err := s.hub.lookup(ctx, text)
+	if errors.Is(err, errUnauthorized) || err == nil && token.Role != store.RoleAgent {
+		return transport.Peer{}, transport.ErrUnauthorized
+	}
+	return transport.Peer{TokenID: token.ID, AgentID: token.AgentID}, err
+}
+
+// ValidTokens implements transport.Services.
+func (s *services) ValidTokens(ctx context.Context, ids []string) ([]string, error) {
+	return s.hub.store.ValidTokens(ctx, ids)
+}
+
+// NewSession implements transport.Services.
+func (s *services) NewSession() transport.Session {
+	session := &session{hub: s.hub, turn: make(chan struct{}, 1), states: make(map[string]*agentState)}
+	session.turn <- struct{}{}
+	return session
+}
+
+// session is what the hub knows of one connection. The calls of a connection of
+// plain DRPC usually come with one agent's token, but nothing forbids several.
+type session struct {
+	hub *Hub
+	// turn holds one element, which whoever pushes takes: a lock that can be
+	// waited for with a context, and that is fit to be held while the store is
+	// asked. It guards states.
+	turn   chan struct{}
+	states map[string]*agentState // by agent
+}
+
+// agentState is what a session knows of an agent that pushes on it.
+type agentState struct {
+	// generation puts the agent's sessions in order. It was given out before
+	// the agent could send its first push, at the handshake or by Open, so
+	// that a push can't arrive late and be taken for newer than it is.
+	generation int64
+	// base is what a delta may be against; nil: nothing.
+	base *base
+}
+
+// Begin implements transport.Session.
+func (s *session) Begin(ctx context.Context, agentID string) error {
+	if err := s.lock(ctx); err != nil {
+		return err
+	}
+	defer s.unlock()
+	_, err := s.state(ctx, agentID)
+	return err
+}
+
+// HandleRPC implements transport.Session.
+func (s *session) HandleRPC(stream drpc.Stream, method string) error {
+	return s.hub.mux.HandleRPC(stream, method)
+}
+
+// lock waits for the session's turn to push.
+func (s *session) lock(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.turn:
+		return nil
+	}
+}
+
+func (s *session) unlock() { s.turn <- struct{}{} }
+
+// state returns what the session knows of the agent, and begins a generation
+// when that is nothing. The caller has the turn.
+func (s *session) state(ctx context.Context, agentID string) (*agentState, error) {
+	if state := s.states[agentID]; state != nil {
+		return state, nil
+	}
+	generation, err := s.hub.store.BeginSession(ctx, agentID)
+	if err != nil {
+		return nil, err
+	}
+	state := &agentState{generation: generation}
+	s.states[agentID] = state
+	return state, nil
+}
+
+// callerOf returns the agent that makes the call of ctx, and its session.
+func callerOf(ctx context.Context) (agentID string, s *session) {
+	call := transport.CallOf(ctx)
+	s, _ = call.Session.(*session) // NewSession makes no others
+	return call.AgentID, s
+}
 
 // contextService is waymark.v1.Context.
 type contextService struct{ hub *Hub }
@@ -20,12 +116,8 @@ type contextService struct{ hub *Hub }
 // Open implements waymark.DRPCContextServer. A WebSocket has its generation
 // from the handshake.
 func (s *contextService) Open(ctx context.Context, _ *waymark.OpenRequest) (*waymark.OpenResponse, error) {
-	c := callerOf(ctx)
-	if err := c.session.lock(ctx); err != nil {
-		return nil, err
-	}
-	defer c.session.unlock()
-	if _, err := c.session.state(ctx, s.hub.store, c.agentID); err != nil {
+	agentID, session := callerOf(ctx)
+	if err := session.Begin(ctx, agentID); err != nil {
 		return nil, s.hub.failed(ctx, wire.ProtocolWaymark, err)
 	}
 	return &waymark.OpenResponse{}, nil
@@ -47,7 +139,7 @@ func (s *contextService) Push(ctx context.Context, request *waymark.PushRequest)
 	}
 	accepted, err := s.hub.push(ctx, p)
 	if errors.Is(err, errFullNeeded) {
-		callerOf(ctx).note.fullNeeded()
+		outcomeOf(ctx).result = PushFullNeeded
 		return &waymark.PushResponse{FullNeeded: true}, nil
 	}
 	if err != nil {
@@ -87,8 +179,9 @@ func (s *agentService) PushContextState(ctx context.Context, request *coder.Push
 
 // refuse logs that a push broke a rule. Texts of rules never quote the push.
 func (h *Hub) refuse(ctx context.Context, protocol wire.Protocol, err error) error {
-	callerOf(ctx).note.refused()
-	h.log.Warn("push refused", slog.String("agent", callerOf(ctx).agentID),
+	agentID, _ := callerOf(ctx)
+	outcomeOf(ctx).result = PushRefused
+	h.log.Warn("push refused", slog.String("agent", agentID),
 		slog.String("protocol", string(protocol)), slog.Any("error", err))
 	return err
 }
@@ -104,23 +197,24 @@ type push struct {
 
 // push stores a checked push.
 func (h *Hub) push(ctx context.Context, p *push) (accepted bool, err error) {
-	c := callerOf(ctx)
-	if err := c.session.lock(ctx); err != nil {
+	agentID, session := callerOf(ctx)
+	if err := session.lock(ctx); err != nil {
 		return false, err
 	}
-	defer c.session.unlock()
-	result, err := h.pushLocked(ctx, c, p)
+	defer session.unlock()
+	result, err := session.push(ctx, agentID, p)
 	if err != nil {
 		return false, h.failed(ctx, p.protocol, err)
 	}
-	c.note.pushed(p.Delta, result.Accepted)
-	h.log.Debug("push stored", slog.String("agent", c.agentID), slog.String("protocol", string(p.protocol)),
+	outcomeOf(ctx).stored(p.Delta, result.Accepted)
+	h.log.Debug("push stored", slog.String("agent", agentID), slog.String("protocol", string(p.protocol)),
 		slog.Bool("accepted", result.Accepted), slog.Bool("delta", p.Delta), slog.Uint64("version", p.Snapshot.Version),
 		slog.Int("resources", len(p.Snapshot.Resources)), slog.Int64("revision", result.Revision))
 	return result.Accepted, nil
 }
 
-// failed is what an agent is told when the store, or a rule, has said err.
+// failed returns the answer to an agent when the store, or a rule, has returned
+// err.
 func (h *Hub) failed(ctx context.Context, protocol wire.Protocol, err error) error {
 	switch {
 	case errors.Is(err, errFullNeeded), errors.Is(err, store.ErrFullNeeded):
@@ -130,18 +224,19 @@ func (h *Hub) failed(ctx context.Context, protocol wire.Protocol, err error) err
 	case errors.Is(err, store.ErrInvalid):
 		return h.refuse(ctx, protocol, err)
 	case errors.Is(err, store.ErrNotFound): // the agent was removed meanwhile
-		return drpcerr.WithCode(errUnauthorized, wire.CodeUnauthorized)
+		return transport.ErrUnauthorized
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
-	h.log.Error("push not stored", slog.String("agent", callerOf(ctx).agentID), slog.Any("error", err))
-	return errInternal
+	agentID, _ := callerOf(ctx)
+	h.log.Error("push not stored", slog.String("agent", agentID), slog.Any("error", err))
+	return transport.ErrInternal
 }
 
-// pushLocked is push for whoever has the session's turn.
-func (h *Hub) pushLocked(ctx context.Context, c caller, p *push) (store.PushResult, error) {
+// push stores a checked push. The caller has the session's turn.
+func (s *session) push(ctx context.Context, agentID string, p *push) (store.PushResult, error) {
 	var before *base
-	if state := c.session.states[c.agentID]; state != nil {
+	if state := s.states[agentID]; state != nil {
 		before = state.base
 	}
 	after, err := p.after(before)
@@ -151,11 +246,11 @@ func (h *Hub) pushLocked(ctx context.Context, c caller, p *push) (store.PushResu
 		}
 		return store.PushResult{}, err
 	}
-	state, err := c.session.state(ctx, h.store, c.agentID)
+	state, err := s.state(ctx, agentID)
 	if err != nil {
 		return store.PushResult{}, err
 	}
-	result, err := h.store.Push(ctx, c.agentID, state.generation, p.Push)
+	result, err := s.hub.store.Push(ctx, agentID, state.generation, p.Push)
 	if result.Accepted {
 		state.base = after // else it is still what it was, or the store will say that it isn't
 	}

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"waymark/hub/transport"
 )
 
 const (
@@ -19,8 +21,8 @@ const (
 	maxHeader = 32 << 10
 	// maxBody is for requests, which have a few fields or none.
 	maxBody = 4 << 10
-	// extraHTTP is how many HTTP connections of readers there may be beside the
-	// agents'.
+	// extraHTTP is how many HTTP connections of readers there may be in addition
+	// to the agents'.
 	extraHTTP = 1024
 	// monitorConns is for a handful of scrapers and probes.
 	monitorConns = 64
@@ -44,8 +46,7 @@ func (s *Server) Run(ctx context.Context) error {
 	web, monitor := s.webServer(), s.monitorServer()
 	parts := []func() error{func() error { return s.serve(web, s.http) }}
 	if monitor != nil {
-		door := s.hub.newDoor("monitor", monitorConns, 0)
-		parts = append(parts, func() error { return s.serve(monitor, &doorListener{s.monitor, door}) })
+		parts = append(parts, func() error { return s.serve(monitor, s.monitor) })
 	}
 	for _, listener := range s.drpc {
 		parts = append(parts, func() error { return s.hub.ServeDRPC(serving, listener) })
@@ -54,11 +55,11 @@ func (s *Server) Run(ctx context.Context) error {
 	for _, part := range parts {
 		go func() { results <- part() }()
 	}
-	var beside sync.WaitGroup
+	var watching sync.WaitGroup
 	if s.tls != nil {
-		beside.Go(func() { s.tls.watch(ctx) })
+		watching.Go(func() { s.tls.watch(ctx) })
 	}
-	beside.Go(func() {
+	watching.Go(func() {
 		<-ctx.Done()
 		s.stop(web, monitor)
 		end()
@@ -70,7 +71,7 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 		cancel() // one that ends ends all
 	}
-	beside.Wait() // Serve returns before the last answers are written
+	watching.Wait() // Serve returns before the last answers are written
 	return first
 }
 
@@ -86,15 +87,19 @@ func (s *Server) serve(server *http.Server, listener net.Listener) error {
 	return err
 }
 
-func (s *Server) webServer() *http.Server {
+func (s *Server) webServer() *http.Server { return s.newHTTPServer(s.observed(s.handler())) }
+
+func (s *Server) newHTTPServer(handler http.Handler) *http.Server {
+	handshake := s.hub.transport.Limits().Handshake
 	return &http.Server{
-		Handler:     http.MaxBytesHandler(visited(s.observed(s.handler())), maxBody),
-		ConnContext: withGuest,
-		// It would answer OPTIONS * by itself, and keep the stranger.
+		Handler:     http.MaxBytesHandler(transport.Requests(handler), maxBody),
+		ConnContext: transport.ConnContext,
+		// It would answer OPTIONS * by itself, and keep a connection that has
+		// shown no token.
 		DisableGeneralOptionsHandler: true,
 		// A request is a few lines: that is time for a bad line, not for a
 		// peer that dribbles bytes to hold a connection.
-		ReadHeaderTimeout: s.hub.limits.Handshake, ReadTimeout: s.hub.limits.Handshake,
+		ReadHeaderTimeout: handshake, ReadTimeout: handshake,
 		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeader,
 		ErrorLog:       slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
@@ -127,16 +132,7 @@ func (s *Server) monitorServer() *http.Server {
 	if s.metrics != nil {
 		mux.Handle("GET /metrics", s.metrics)
 	}
-	return &http.Server{
-		Handler:     http.MaxBytesHandler(visited(mux), maxBody),
-		ConnContext: withGuest,
-
-		DisableGeneralOptionsHandler: true,
-		ReadHeaderTimeout:            s.hub.limits.Handshake, ReadTimeout: s.hub.limits.Handshake,
-		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
-		MaxHeaderBytes: maxHeader,
-		ErrorLog:       slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
-	}
+	return s.newHTTPServer(mux)
 }
 
 // stop brings everything to its end. The port for machines is the last to go:
@@ -164,4 +160,59 @@ func (s *Server) stop(web, monitor *http.Server) {
 	if monitor != nil && monitor.Shutdown(ctx) != nil {
 		_ = monitor.Close()
 	}
+}
+
+const (
+	// readyFor is how long an answer of the store is good for: whoever asks
+	// again and again doesn't ask the database as often.
+	readyFor = time.Second
+	// readyTimeout is how long the store may take to answer.
+	readyTimeout = 3 * time.Second
+)
+
+// errDraining says that the hub is about to stop.
+var errDraining = errors.New("stopping")
+
+// readiness answers whether the hub can do its work now.
+type readiness struct {
+	hub *Hub
+
+	mu  sync.Mutex // one question at a time; guards the rest
+	at  time.Time
+	err error
+}
+
+// check returns nil when the store answers and the hub isn't about to stop.
+func (r *readiness) check(ctx context.Context) error {
+	if r.hub.transport.Draining() {
+		return errDraining
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.at.IsZero() && time.Since(r.at) < readyFor {
+		return r.err
+	}
+	// Not the caller's context: the answer is for the others, too.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyTimeout)
+	defer cancel()
+	_, r.err = r.hub.store.ValidTokens(ctx, []string{"none"}) // the cheapest of its questions
+	r.at = time.Now()
+	return r.err
+}
+
+// ServeHTTP answers GET /readyz, for those who send traffic here or don't. It
+// says no more than the status line.
+func (r *readiness) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	text := "ready\n"
+	switch err := r.check(request.Context()); {
+	case errors.Is(err, errDraining):
+		w.WriteHeader(http.StatusServiceUnavailable)
+		text = "stopping\n"
+	case err != nil:
+		w.WriteHeader(http.StatusServiceUnavailable)
+		text = "the store doesn't answer\n"
+	}
+	_, _ = w.Write([]byte(text))
 }

@@ -17,6 +17,7 @@ import (
 	"waymark/hub"
 	"waymark/hub/consumer"
 	"waymark/hub/store"
+	"waymark/hub/transport"
 	"waymark/test/openapitest"
 	"waymark/wire/waymark"
 )
@@ -69,7 +70,7 @@ type scoped struct {
 
 func newScoped(t *testing.T) *scoped {
 	t.Helper()
-	f := newFixture(t, hub.Options{Limits: hub.Limits{Recheck: 10 * time.Millisecond}})
+	f := newFixture(t, hub.Options{Limits: transport.Limits{Recheck: 10 * time.Millisecond}})
 	s := &scoped{fixture: f, t: t, base: strings.TrimSuffix(f.web(), "/api/v2/workspaceagents/me/rpc"), subjects: map[string]*subject{}}
 	for _, id := range []string{"alpha", "beta"} {
 		text, _, err := hub.CreateToken(t.Context(), f.store, store.NewToken{Role: store.RoleAgent, AgentID: id, Name: id + "-name"})

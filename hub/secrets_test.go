@@ -10,6 +10,7 @@ import (
 
 	"waymark/hub"
 	"waymark/hub/store"
+	"waymark/hub/transport"
 	"waymark/wire"
 	"waymark/wire/coder"
 	"waymark/wire/waymark"
@@ -18,7 +19,7 @@ import (
 // TestLogsHoldNoSecrets does everything wrong that can be done with tokens and
 // payloads, at a hub that logs all there is to log.
 func TestLogsHoldNoSecrets(t *testing.T) {
-	f := newFixture(t, hub.Options{Limits: hub.Limits{Recheck: 10 * time.Millisecond}})
+	f := newFixture(t, hub.Options{Limits: transport.Limits{Recheck: 10 * time.Millisecond}})
 	endpoint := f.web()
 	agent, reader, revoked := f.token(store.RoleAgent, "a"), f.token(store.RoleReader, ""), f.token(store.RoleAgent, "r")
 	unknown := store.NewTokenText(store.RoleAgent)

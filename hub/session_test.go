@@ -13,6 +13,7 @@ import (
 
 	"waymark/hub"
 	"waymark/hub/store"
+	"waymark/hub/transport"
 	"waymark/wire"
 	"waymark/wire/coder"
 	"waymark/wire/waymark"
@@ -92,7 +93,7 @@ func TestLatePush(t *testing.T) {
 // very moment.
 func TestPushesInStepWithADeadline(t *testing.T) {
 	const step = 100 * time.Millisecond
-	inBubble(t, hub.Options{Limits: hub.Limits{Write: step}}, func(t *testing.T, f *fixture, endpoint string) {
+	inBubble(t, hub.Options{Limits: transport.Limits{Write: step}}, func(t *testing.T, f *fixture, endpoint string) {
 		var agents sync.WaitGroup
 		for i := range 24 {
 			a := f.bare(endpoint, f.token(store.RoleAgent, fmt.Sprint(i)))
@@ -113,7 +114,7 @@ func TestPushesInStepWithADeadline(t *testing.T) {
 // TestOldestSessionIsDropped: an agent that comes back again and again, and
 // leaves dead connections behind, is never locked out.
 func TestOldestSessionIsDropped(t *testing.T) {
-	f := newFixture(t, hub.Options{Limits: hub.Limits{SessionsPerToken: 3}})
+	f := newFixture(t, hub.Options{Limits: transport.Limits{SessionsPerToken: 3}})
 	endpoint, token := f.web(), f.token(store.RoleAgent, "a")
 	other := dialBare(t, endpoint, f.token(store.RoleAgent, "b"))
 	var list []*bareAgent
@@ -148,7 +149,7 @@ func TestOldestSessionIsDropped(t *testing.T) {
 // TestRevokedTokens: connections of a revoked token end soon, also where
 // nothing is said on them, and no call gets through before that.
 func TestRevokedTokens(t *testing.T) {
-	f := newFixture(t, hub.Options{Limits: hub.Limits{Recheck: 20 * time.Millisecond}})
+	f := newFixture(t, hub.Options{Limits: transport.Limits{Recheck: 20 * time.Millisecond}})
 	endpoint := f.web()
 	stop := f.bystander(endpoint)
 	revoke := func(text string) {
@@ -184,7 +185,7 @@ func TestRevokedTokens(t *testing.T) {
 	stop()
 
 	// Where the recheck takes its time, the next call is refused all the same.
-	lazy := newFixture(t, hub.Options{Limits: hub.Limits{Recheck: time.Hour}})
+	lazy := newFixture(t, hub.Options{Limits: transport.Limits{Recheck: time.Hour}})
 	token = lazy.token(store.RoleAgent, "a")
 	a := dialBare(t, lazy.web(), token)
 	a.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
@@ -201,7 +202,7 @@ const never = 1e-6
 // TestRates: an agent that calls too often is slowed down and then refused;
 // the others aren't.
 func TestRates(t *testing.T) {
-	f := newFixture(t, hub.Options{Limits: hub.Limits{Rate: never, Burst: 10}})
+	f := newFixture(t, hub.Options{Limits: transport.Limits{Rate: never, Burst: 10}})
 	endpoint, token := f.web(), f.token(store.RoleAgent, "a")
 	a := dialBare(t, endpoint, token) // the first of ten
 	for version := range uint64(9) {
@@ -228,7 +229,7 @@ func TestRates(t *testing.T) {
 	other := dialBare(t, endpoint, f.token(store.RoleAgent, "b"))
 	other.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
 
-	all := newFixture(t, hub.Options{Limits: hub.Limits{TotalRate: never, TotalBurst: 3}})
+	all := newFixture(t, hub.Options{Limits: transport.Limits{TotalRate: never, TotalBurst: 3}})
 	one, two := all.dial(all.token(store.RoleAgent, "a")), all.dial(all.token(store.RoleAgent, "b"))
 	one.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
 	two.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
@@ -240,7 +241,7 @@ func TestRates(t *testing.T) {
 
 // TestThrottled: what comes a little too fast is slowed down, not refused.
 func TestThrottled(t *testing.T) {
-	inBubble(t, hub.Options{Limits: hub.Limits{Rate: 50, Burst: 1}}, func(t *testing.T, f *fixture, _ string) {
+	inBubble(t, hub.Options{Limits: transport.Limits{Rate: 50, Burst: 1}}, func(t *testing.T, f *fixture, _ string) {
 		p := f.dial(f.token(store.RoleAgent, "a"))
 		begin := time.Now()
 		for version := range uint64(6) {
@@ -253,7 +254,7 @@ func TestThrottled(t *testing.T) {
 }
 
 func TestTooManyWebSockets(t *testing.T) {
-	f := newFixture(t, hub.Options{Limits: hub.Limits{Connections: 1}})
+	f := newFixture(t, hub.Options{Limits: transport.Limits{Connections: 1}})
 	endpoint, token := f.web(), f.token(store.RoleAgent, "a")
 	a := dialBare(t, endpoint, token)
 	a.mustPush(&waymark.PushRequest{Version: 1}, true)

@@ -11,11 +11,12 @@ import (
 
 	"waymark/hub"
 	"waymark/hub/store"
+	"waymark/hub/transport"
 	"waymark/wire/waymark"
 )
 
 // impatient are limits for the tests here, which run in bubbles.
-var impatient = hub.Limits{
+var impatient = transport.Limits{
 	Handshake: 300 * time.Millisecond, Read: time.Second, Write: time.Second, Ping: 200 * time.Millisecond,
 }
 
@@ -113,7 +114,7 @@ func wait(t *testing.T, d time.Duration) {
 // TestLargeMessagesDontStarve: agents that stop within large messages don't
 // keep others from sending theirs.
 func TestLargeMessagesDontStarve(t *testing.T) {
-	f := newFixture(t, hub.Options{Limits: hub.Limits{Large: 4, Read: time.Hour}})
+	f := newFixture(t, hub.Options{Limits: transport.Limits{Large: 4, Read: time.Hour}})
 	endpoint := f.web()
 	token := f.token(store.RoleAgent, "a")
 	a := dialBare(t, endpoint, token)

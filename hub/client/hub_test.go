@@ -20,6 +20,7 @@ import (
 	"waymark/hub/consumer"
 	"waymark/hub/store"
 	"waymark/hub/store/sqlite"
+	"waymark/hub/transport"
 	"waymark/wire"
 	"waymark/wire/waymark"
 )
@@ -70,7 +71,7 @@ func newReplicas(t *testing.T) (_ *replicas, reader string) {
 func (r *replicas) start() *hub.Hub {
 	r.t.Helper()
 	h, err := hub.New(hub.Options{ // no machine is too slow for it
-		Store: r.store, Limits: hub.Limits{Handshake: patience, Read: patience, Write: patience}, Consumer: consumer.Limits{Write: patience},
+		Store: r.store, Limits: transport.Limits{Handshake: patience, Read: patience, Write: patience}, Consumer: consumer.Limits{Write: patience},
 	})
 	if err != nil {
 		r.t.Fatal(err)

@@ -118,6 +118,7 @@ func TestEveryRule(t *testing.T) {
 		{"TOML in its place", pkg("waymark/host/api", "github.com/BurntSushi/toml"), pkg("waymark/host/config", "github.com/BurntSushi/toml"), "Options"},
 		{"the configuration is the host's", pkg("waymark/host/push", "waymark/host/config"), pkg("waymark/host", "waymark/host/config"), "Options"},
 		{"flags in the mains", pkg("waymark/hub", "github.com/spf13/cobra"), pkg("waymark/cmd/hub", "github.com/spf13/cobra"), "mains"},
+		{"calls without a meaning", pkg("waymark/hub/transport", "waymark/hub/store"), pkg("waymark/hub/transport", "waymark/wire", "storj.io/drpc"), "what they mean"},
 		{"a light consumer", needs("waymark/hub/client", "storj.io/drpc/drpcconn"), needs("waymark/hub/client", "net/http"), "needs HTTP"},
 		{"commands are the top", pkg("waymark/host", "waymark/cmd/agent"), pkg("waymark/cmd/harness", "waymark/cmd/harness/internal/fixture"), "built on a command"},
 		{"no test helpers in the product", pkg("waymark/host", "waymark/test/guestbuild"), tests("waymark/host", "waymark/test/guestbuild"), "no part of the product"},

@@ -113,6 +113,10 @@ func rules() []Rule {
 			Reason: "flags are the business of the mains",
 		},
 		{
+			From: []string{"waymark/hub/transport"}, To: []string{"waymark/hub/..."},
+			Reason: "the transport brings calls to services and doesn't know what they mean",
+		},
+		{
 			From: []string{"waymark/hub/client/...", "waymark/hub/page/..."},
 			To:   append([]string{"waymark/wire/...", "storj.io/drpc/...", "github.com/hashicorp/yamux/..."}, databases...), Deep: true,
 			Reason: "a consumer of the hub needs HTTP and nothing else",

@@ -19,6 +19,7 @@ import (
 	"waymark/hub/store"
 	"waymark/hub/store/drivers"
 	"waymark/hub/store/pgtest"
+	"waymark/hub/transport"
 	"waymark/test/benchhub"
 )
 
@@ -91,7 +92,7 @@ func (r *run) say(what string, o benchhub.Order) {
 }
 
 func measure(t *testing.T, db string) {
-	unlimited := hub.Limits{Connections: *agents + 10, Rate: 1e9, Burst: 1e9, TotalRate: 1e9, TotalBurst: 1e9}
+	unlimited := transport.Limits{Connections: *agents + 10, Rate: 1e9, Burst: 1e9, TotalRate: 1e9, TotalBurst: 1e9}
 	server, err := hub.Listen(t.Context(), hub.ListenOptions{
 		HTTP: "127.0.0.1:0", DB: db, Limits: unlimited,
 		Databases: hub.Databases{Check: drivers.Check, Open: func(ctx context.Context, db string, opts hub.StoreOptions) (store.Store, error) {

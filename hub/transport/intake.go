@@ -1,4 +1,4 @@
-package hub
+package transport
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 var errTooLarge = drpcerr.WithCode(errors.New("the message is larger than this hub takes"), wire.CodeTooLarge)
 
 // intake is the receiving side of one DRPC transport. It bounds what its peer
-// can make the hub hold and for how long: a message has a time to arrive, a
+// can make this process hold and for how long: a message has a time to arrive, a
 // large one a slot, and what isn't known to come from an agent waits before
 // it is large.
 //
@@ -26,7 +26,7 @@ var errTooLarge = drpcerr.WithCode(errors.New("the message is larger than this h
 type intake struct {
 	conn   net.Conn
 	limits *Limits
-	slots  chan struct{} // hub-wide, an element for each large call
+	slots  chan struct{} // of the whole Transport, an element for each large call
 	done   chan struct{} // closed by Close
 
 	mu sync.Mutex // guards the rest
@@ -35,9 +35,9 @@ type intake struct {
 	// count is what has been read since the last complete message.
 	count    int
 	deadline time.Time     // of the next Read; zero: none
-	admitted chan struct{} // closed when holder is set
-	holder   *holder
-	large    bool              // slots and holder have an element of ours
+	admitted chan struct{} // closed when owner is set
+	owner    *client
+	large    bool              // slots and owner have an element of ours
 	since    time.Time         // when a large message that is coming in got its slot
 	refuse   func(error) error // answers the call that is being received
 	// final is the deadline of a transport that is about to end, which nothing
@@ -55,7 +55,7 @@ func newIntake(conn net.Conn, limits *Limits, slots chan struct{}, idle time.Dur
 	return t
 }
 
-// begin notes that a call has begun; refuse answers it with an error.
+// begin is called when a call begins; refuse answers it with an error.
 func (t *intake) begin(refuse func(error) error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -63,16 +63,16 @@ func (t *intake) begin(refuse func(error) error) {
 	t.extend(t.limits.Read)
 }
 
-// admit notes whose call it is. What is known to come from an agent may be
+// admit says whose call it is. What is known to come from an agent may be
 // silent between calls for idle.
-func (t *intake) admit(h *holder, idle time.Duration) {
+func (t *intake) admit(owner *client, idle time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.holder, t.idle = h, idle
+	t.owner, t.idle = owner, idle
 	close(t.admitted)
 }
 
-// complete notes that the message is there.
+// complete is called when the message is there.
 func (t *intake) complete() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -80,12 +80,12 @@ func (t *intake) complete() {
 	t.extend(0)
 }
 
-// end notes that the call is answered.
+// end is called when the call is answered.
 func (t *intake) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.release()
-	t.refuse, t.holder, t.admitted = nil, nil, make(chan struct{})
+	t.refuse, t.owner, t.admitted = nil, nil, make(chan struct{})
 	if t.count <= stray {
 		t.extend(t.idle)
 	}
@@ -129,7 +129,7 @@ func (t *intake) release() {
 	t.since = time.Time{}
 	if t.large {
 		<-t.slots
-		<-t.holder.large
+		<-t.owner.large
 		t.large = false
 	}
 }
@@ -226,24 +226,24 @@ func (t *intake) wait(ctx context.Context, ch <-chan struct{}) error {
 // nobody else waiting.
 func (t *intake) takeSlots(ctx context.Context) error {
 	t.mu.Lock()
-	h := t.holder
+	owner := t.owner
 	t.mu.Unlock()
-	if h == nil { // the call has ended meanwhile
+	if owner == nil { // the call has ended meanwhile
 		return nil
 	}
-	if err := t.put(ctx, h.large); err != nil {
+	if err := t.put(ctx, owner.large); err != nil {
 		return err
 	}
 	if err := t.put(ctx, t.slots); err != nil {
-		<-h.large
+		<-owner.large
 		return err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.large = t.holder == h && !t.closed
+	t.large = t.owner == owner && !t.closed
 	if !t.large {
 		<-t.slots
-		<-h.large
+		<-owner.large
 		return nil
 	}
 	t.since = time.Now()

@@ -1,4 +1,4 @@
-package hub
+package transport
 
 import (
 	"encoding/binary"
@@ -29,15 +29,15 @@ const (
 // would be as many as fit into its line.
 const pingRate, pingBurst = 1, 20
 
-// guard stands between a WebSocket and yamux and looks at the frames' headers
-// as they pass: yamux trusts its peer with more than an agent deserves. What
+// guard stands between a WebSocket and yamux and checks the frames' headers as
+// they pass: yamux trusts its peer with more than an agent deserves. A frame that
 // breaks a rule ends the connection, with a close frame that says why.
 type guard struct {
 	conn    net.Conn
 	ws      *websocket.Conn
 	socket  net.Conn // below the WebSocket
 	limits  *Limits
-	started chan struct{} // closed by guard
+	started chan struct{} // closed by start
 	streams func() int    // how many there are; set before started is closed
 	pings   *rate.Limiter
 
@@ -58,8 +58,8 @@ func newGuard(conn net.Conn, ws *websocket.Conn, socket net.Conn, limits *Limits
 	}
 }
 
-// guard lets the first byte pass.
-func (g *guard) guard(streams func() int) {
+// start lets the first byte pass; streams says how many streams there are.
+func (g *guard) start(streams func() int) {
 	g.streams = streams
 	close(g.started)
 }
@@ -83,7 +83,7 @@ func (g *guard) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// inspect follows the frames.
+// inspect follows the frames in data, which goes on to yamux.
 func (g *guard) inspect(data []byte) error {
 	for len(data) > 0 {
 		if g.body > 0 {
@@ -97,15 +97,15 @@ func (g *guard) inspect(data []byte) error {
 			return nil
 		}
 		g.have = 0
-		if err := g.frame(); err != nil {
+		if err := g.checkHeader(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// frame applies the rules to the header that has just been completed.
-func (g *guard) frame() error {
+// checkHeader applies the rules to the header that has just been completed.
+func (g *guard) checkHeader() error {
 	kind, flags := g.header[1], binary.BigEndian.Uint16(g.header[2:])
 	length := binary.BigEndian.Uint32(g.header[8:])
 	switch {
@@ -124,7 +124,7 @@ func (g *guard) frame() error {
 	return nil
 }
 
-// end notes why the connection ends; the first to say so is right.
+// end sets why the connection ends, unless that is set already.
 func (g *guard) end(cause error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

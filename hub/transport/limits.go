@@ -1,4 +1,4 @@
-package hub
+package transport
 
 import (
 	"cmp"
@@ -7,17 +7,18 @@ import (
 	"waymark/wire"
 )
 
-// Limits bound what agents may cost a hub. A field that is 0 has its default.
+// Limits bound what agents, and whoever else connects, may cost. A field that is 0
+// has its default.
 type Limits struct {
 	// Connections bounds the agents' connections. Default 4096: enough for
 	// thousands of agents at some 100 KiB each, and below the usual limits of
 	// open files.
 	Connections int
-	// Strangers bounds the connections on which no token has been shown yet, on
-	// each listener, beside Connections; above it the oldest is dropped. Default
-	// 1024: as many agents as come back in the moment that showing a token
-	// takes.
-	Strangers int
+	// Unauthenticated bounds the connections on which no token has been shown
+	// yet, on each listener, in addition to Connections; above it the oldest is
+	// dropped. Default 1024: as many agents as come back in the moment that
+	// showing a token takes.
+	Unauthenticated int
 	// SessionsPerToken bounds the connections of one token; above it the
 	// oldest is dropped, since an agent that comes back may have left dead
 	// ones behind. Default 4.
@@ -59,14 +60,11 @@ type Limits struct {
 	// Recheck is how often the tokens of open connections are looked up
 	// again, so that a revoked one ends them. Default 1 s.
 	Recheck time.Duration
-	// Presence is how often hubs over one database tell each other which
-	// agents are connected to them. Default 2 s.
-	Presence time.Duration
 }
 
 func (l *Limits) setDefaults() {
 	l.Connections = cmp.Or(l.Connections, 4096)
-	l.Strangers = cmp.Or(l.Strangers, 1024)
+	l.Unauthenticated = cmp.Or(l.Unauthenticated, 1024)
 	l.SessionsPerToken = cmp.Or(l.SessionsPerToken, 4)
 	l.Streams = cmp.Or(l.Streams, 16)
 	l.Large = cmp.Or(l.Large, 16)
@@ -81,7 +79,6 @@ func (l *Limits) setDefaults() {
 	l.Farewell = cmp.Or(l.Farewell, time.Second)
 	l.Ping = cmp.Or(l.Ping, 30*time.Second)
 	l.Recheck = cmp.Or(l.Recheck, time.Second)
-	l.Presence = cmp.Or(l.Presence, 2*time.Second)
 }
 
 const (
@@ -99,9 +96,9 @@ const (
 	// while it has a slot: a slow line's, and not those of a peer that dribbles
 	// to keep the slot.
 	minUpload = 32 << 10
-	// heavy is how many parts make a message one that is decoded with few
-	// others beside it: decoded it takes some 30 times its bytes.
-	heavyParts = 20_000
-	// heavyCalls bounds those.
-	heavyCalls = 2
+	// expensiveParts is how many parts make a message one that takes much to
+	// decode: some 30 times its bytes.
+	expensiveParts = 20_000
+	// expensiveDecodes bounds how many of those are decoded at a time.
+	expensiveDecodes = 2
 )

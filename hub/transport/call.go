@@ -1,0 +1,211 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"storj.io/drpc"
+	"storj.io/drpc/drpcerr"
+
+	"waymark/wire"
+)
+
+// calls serves the calls of one DRPC transport: a call is admitted before its
+// message is even decoded, and what its peer can make this process hold is
+// bounded by an intake.
+type calls struct {
+	t      *Transport
+	conn   *conn
+	intake *intake
+	// authenticate says whose call it is.
+	authenticate func(ctx context.Context) (Peer, error)
+	// takeSlot takes a slot for the connection, once; nil: it has one.
+	takeSlot func() error
+	// idle is how long the peer may be silent after an admitted call; 0 is for
+	// ever.
+	idle time.Duration
+	// plain says that all calls of the connection come on this one transport.
+	plain bool
+}
+
+// answerGrace is how long a peer has to read its answer before the connection
+// that it came on ends: DRPC may forget what came just before the end.
+const answerGrace = 100 * time.Millisecond
+
+// HandleRPC implements drpc.Handler.
+func (c *calls) HandleRPC(stream drpc.Stream, method string) (err error) {
+	defer func() {
+		// A panic would end the process, and with it all other agents.
+		if p := recover(); p != nil {
+			c.t.log.Error("call panicked", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+			err = ErrInternal
+		}
+	}()
+	var refuse func(error) error
+	if s, ok := stream.(interface{ SendError(error) error }); ok {
+		refuse = s.SendError
+	}
+	c.intake.begin(refuse)
+	defer c.intake.end()
+	if c.plain {
+		c.conn.enter()
+		defer c.conn.leave(answerGrace)
+	}
+	call := &Call{Session: c.conn.session}
+	ctx := c.t.services.BeginCall(stream.Context(), method)
+	defer func() { c.t.services.EndCall(ctx, call, err) }()
+
+	owner, err := c.admit(stream.Context())
+	if err != nil {
+		// A peer that is still sending when the answer comes would see EOF
+		// instead of it.
+		c.intake.admit(c.t.unauthenticated, c.t.limits.Handshake)
+		c.discard(stream)
+		return err
+	}
+	call.AgentID = owner.agentID
+	c.intake.admit(owner, c.idle)
+	s := &callStream{inner: stream, calls: c, call: call, ctx: context.WithValue(ctx, callKey{}, call)}
+	defer s.release()
+	err = c.conn.session.HandleRPC(s, method)
+	if err != nil && !s.received { // nobody knows the method
+		c.discard(stream)
+	}
+	return err
+}
+
+// discard reads the message without decoding it.
+func (c *calls) discard(stream drpc.Stream) {
+	_ = stream.MsgRecv(nil, noEncoding{}) // whatever it is
+	c.intake.complete()
+}
+
+// admit says whose call it is, if that one may call now.
+func (c *calls) admit(ctx context.Context) (*client, error) {
+	if c.t.Draining() {
+		return nil, errStopping
+	}
+	peer, err := c.authenticate(ctx)
+	if err != nil {
+		// It has no part in the rates of those who have a token.
+		if slow := throttle(ctx, c.t.unauthenticated.rate); slow != nil {
+			return nil, slow
+		}
+		return nil, err
+	}
+	if c.takeSlot != nil {
+		if err := c.takeSlot(); err != nil {
+			return nil, err
+		}
+	}
+	owner := c.t.conns.client(peer)
+	if err := c.t.throttle(ctx, owner); err != nil {
+		return nil, err
+	}
+	c.conn.attach(owner)
+	return owner, nil
+}
+
+// callStream is the stream of an admitted call: it has the call in its context,
+// and measures a message before that is decoded.
+type callStream struct {
+	inner drpc.Stream
+	calls *calls
+	call  *Call
+	ctx   context.Context //nolint:containedctx // that is what a drpc.Stream is
+	// received says that a message was read, expensive that it has a slot of
+	// those that take much to decode.
+	received, expensive bool
+}
+
+func (s *callStream) Context() context.Context                      { return s.ctx }
+func (s *callStream) MsgSend(m drpc.Message, e drpc.Encoding) error { return s.inner.MsgSend(m, e) }
+func (s *callStream) CloseSend() error                              { return s.inner.CloseSend() }
+func (s *callStream) Close() error                                  { return s.inner.Close() }
+
+// MsgRecv implements drpc.Stream.
+func (s *callStream) MsgRecv(m drpc.Message, e drpc.Encoding) error {
+	return s.inner.MsgRecv(m, &boundedEncoding{inner: e, stream: s})
+}
+
+// release gives back what the call has taken.
+func (s *callStream) release() {
+	if s.expensive {
+		<-s.calls.t.expensive
+	}
+}
+
+// boundedEncoding refuses to decode what is too large, in any sense.
+type boundedEncoding struct {
+	inner  drpc.Encoding
+	stream *callStream
+}
+
+func (b *boundedEncoding) Marshal(m drpc.Message) ([]byte, error) { return b.inner.Marshal(m) }
+
+func (b *boundedEncoding) Unmarshal(data []byte, m drpc.Message) error {
+	s := b.stream
+	s.received = true
+	s.calls.intake.complete()
+	s.call.Bytes, s.call.Received = len(data), time.Now()
+	if len(data) > wire.MaxMessage {
+		return errTooLarge
+	}
+	message, ok := m.(proto.Message)
+	if !ok {
+		return errors.New("not a protobuf message")
+	}
+	switch n := parts(data, message.ProtoReflect().Descriptor(), wire.MaxParts); {
+	case n > wire.MaxParts:
+		err := fmt.Errorf("the message has more than %d parts", wire.MaxParts)
+		return drpcerr.WithCode(err, wire.CodeTooLarge)
+	case n > expensiveParts && !s.expensive:
+		select {
+		case s.calls.t.expensive <- struct{}{}:
+			s.expensive = true
+		case <-s.ctx.Done():
+			return s.ctx.Err()
+		}
+	}
+	return b.inner.Unmarshal(data, m)
+}
+
+// parts counts the messages within an encoded message, at least up to limit:
+// each of two bytes on the wire takes a hundred and more once it is decoded,
+// so that a count of them says what decoding will cost. What can't be read is
+// left to the decoder, which says so.
+func parts(data []byte, message protoreflect.MessageDescriptor, limit int) (n int) {
+	fields := message.Fields()
+	for len(data) > 0 && n <= limit {
+		number, kind, size := protowire.ConsumeTag(data)
+		if size < 0 {
+			return n
+		}
+		data = data[size:]
+		if size = protowire.ConsumeFieldValue(number, kind, data); size < 0 {
+			return n
+		}
+		value := data[:size]
+		data = data[size:]
+		field := fields.ByNumber(number)
+		if kind != protowire.BytesType || field == nil || field.Message() == nil {
+			continue
+		}
+		inner, _ := protowire.ConsumeBytes(value)
+		n += 1 + parts(inner, field.Message(), limit-n)
+	}
+	return n
+}
+
+// noEncoding reads nothing out of a message.
+type noEncoding struct{}
+
+func (noEncoding) Marshal(drpc.Message) ([]byte, error) { return nil, nil }
+func (noEncoding) Unmarshal([]byte, drpc.Message) error { return nil }

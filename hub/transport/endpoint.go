@@ -1,0 +1,121 @@
+package transport
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"waymark/wire"
+)
+
+// refusal is how Coder's server says no to an agent.
+type refusal struct {
+	Message     string       `json:"message"`
+	Detail      string       `json:"detail,omitempty"`
+	Validations []validation `json:"validations,omitempty"`
+}
+
+type validation struct {
+	Field  string `json:"field"`
+	Detail string `json:"detail"`
+}
+
+// ServeHTTP is the endpoint that Coder's server has for agents: GET with the
+// token in a header and the version of the API in the query, upgraded to a
+// WebSocket. A role says only what the peer calls itself.
+func (t *Transport) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	owner, err := t.admitRequest(r)
+	switch {
+	case errors.Is(err, errThrottled):
+		w.Header().Set("Retry-After", "1")
+		refuse(w, http.StatusTooManyRequests, refusal{Message: "Too many requests.", Detail: "try again later"})
+		return
+	case errors.Is(err, ErrUnauthorized):
+		refuse(w, http.StatusUnauthorized, refusal{
+			Message: "Agent token is invalid.",
+			Detail:  "send an agent's token as " + wire.TokenHeader + "; hub token create --role agent makes one",
+		})
+		return
+	case err != nil:
+		refuseInternal(w)
+		return
+	}
+	version := r.URL.Query().Get("version")
+	if version == "" {
+		version = "2.0" // what agents spoke before they said so
+	}
+	if err := checkVersion(version); err != nil {
+		t.log.Warn("agent refused", slog.String("agent", owner.agentID), slog.Any("error", err))
+		refuse(w, http.StatusBadRequest, refusal{
+			Message:     "Unknown or unsupported API version",
+			Validations: []validation{{Field: "version", Detail: err.Error()}},
+		})
+		return
+	}
+	t.upgrade(w, r, owner)
+}
+
+// admitRequest says whose request it is, if that one may connect now.
+func (t *Transport) admitRequest(r *http.Request) (*client, error) {
+	peer, err := t.services.Authenticate(r.Context(), r.Header.Get(wire.TokenHeader))
+	if err != nil {
+		return nil, err
+	}
+	owner := t.conns.client(peer)
+	return owner, t.throttle(r.Context(), owner)
+}
+
+func refuse(w http.ResponseWriter, status int, answer refusal) {
+	data, err := json.Marshal(answer)
+	if err != nil { // it is nothing but texts
+		data = []byte(`{"message":"Internal error."}`)
+	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(data, '\n'))
+}
+
+func refuseInternal(w http.ResponseWriter) {
+	refuse(w, http.StatusInternalServerError, refusal{Message: "Internal error.", Detail: "see the hub's log"})
+}
+
+func refuseConnection(w http.ResponseWriter, err error) {
+	w.Header().Set("Retry-After", "5")
+	refuse(w, http.StatusServiceUnavailable, refusal{Message: "The hub takes no more connections.", Detail: err.Error()})
+}
+
+// checkVersion says whether a hub serves the version of the Agent API, in the
+// words of Coder's server: an agent that understands those understands these.
+// There is no negotiation; a client that gets a no asks for another version.
+func checkVersion(version string) error {
+	major, minor, err := parseVersion(version)
+	switch {
+	case err != nil:
+		return err
+	case major > wire.APIMajor:
+		return fmt.Errorf("server is at version %d.%d, behind requested major version %s", wire.APIMajor, wire.APIMinor, version)
+	case major < wire.APIMajor:
+		return fmt.Errorf("version %s is no longer supported", version)
+	case minor > wire.APIMinor:
+		return fmt.Errorf("server is at version %d.%d, behind requested minor version %s", wire.APIMajor, wire.APIMinor, version)
+	}
+	return nil
+}
+
+func parseVersion(version string) (major, minor int, err error) {
+	first, second, found := strings.Cut(version, ".")
+	if !found || strings.Contains(second, ".") {
+		return 0, 0, fmt.Errorf("invalid version string: %s", version)
+	}
+	if major, err = strconv.Atoi(first); err != nil {
+		return 0, 0, fmt.Errorf("invalid major version: %s", version)
+	}
+	if minor, err = strconv.Atoi(second); err != nil {
+		return 0, 0, fmt.Errorf("invalid minor version: %s", version)
+	}
+	return major, minor, nil
+}

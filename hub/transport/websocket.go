@@ -1,0 +1,151 @@
+package transport
+
+import (
+	"bufio"
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/coder/websocket"
+	"github.com/hashicorp/yamux"
+
+	"waymark/wire"
+)
+
+// upgrade makes a connection of calls of the request, and returns when that has
+// ended.
+func (t *Transport) upgrade(w http.ResponseWriter, r *http.Request, owner *client) {
+	// The request's own context ends when the connection is taken over.
+	ctx, end, err := t.begin(context.WithoutCancel(r.Context()))
+	if err != nil {
+		refuseConnection(w, err)
+		return
+	}
+	defer end()
+	release, err := t.takeSlot()
+	if err != nil {
+		refuseConnection(w, err)
+		return
+	}
+	defer release()
+	ctx, drop := context.WithCancelCause(ctx)
+	defer drop(nil)
+	c := t.newConn(drop)
+	defer c.end()
+	if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		// Its place in the order is settled before the agent can send
+		// anything, or give up and connect anew.
+		if err := c.session.Begin(ctx, owner.agentID); err != nil {
+			t.log.Error("session not begun", slog.String("agent", owner.agentID), slog.Any("error", err))
+			refuseInternal(w)
+			return
+		}
+		c.attach(owner)
+	}
+	h := &hijacked{ResponseWriter: w}
+	ws, err := websocket.Accept(h, r, nil) // no compression: a few bytes could become a flood
+	if err != nil {
+		t.log.Debug("agent not connected", slog.String("agent", owner.agentID), slog.Any("error", err))
+		return // it has answered
+	}
+	token := r.Header.Get(wire.TokenHeader)
+	authenticate := func(ctx context.Context) (Peer, error) { return t.services.Authenticate(ctx, token) }
+	bad := t.serveWebSocket(ctx, ws, h.socket, func() *calls {
+		return &calls{t: t, conn: c, authenticate: authenticate, idle: t.limits.Read}
+	})
+	if bad != nil {
+		t.log.Warn("connection ended", slog.String("agent", owner.agentID), slog.Any("error", bad))
+	}
+}
+
+// hijacked keeps the connection that a WebSocket takes over, which the library
+// doesn't give back.
+type hijacked struct {
+	http.ResponseWriter
+	socket net.Conn
+}
+
+// Hijack implements http.Hijacker.
+func (h *hijacked) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	socket, buffers, err := http.NewResponseController(h.ResponseWriter).Hijack()
+	h.socket = socket
+	return socket, buffers, err
+}
+
+// maxFrame bounds a WebSocket message. DRPC over yamux writes at most 64 KiB
+// at once; a stream's window, 256 KiB, is what another agent could.
+const maxFrame = 1 << 20
+
+// serveWebSocket serves an agent that has shown its token, each call on a yamux
+// stream of its own, and closes the connection. It
+// returns when the peer hangs up or ctx ends, with the rule that the peer broke,
+// if it did. socket is the connection below the WebSocket.
+func (t *Transport) serveWebSocket(ctx context.Context, ws *websocket.Conn, socket net.Conn, newCalls func() *calls) error {
+	conn := websocket.NetConn(context.WithoutCancel(ctx), ws, websocket.MessageBinary)
+	ws.SetReadLimit(maxFrame) // NetConn has just taken the limit away
+	g := newGuard(conn, ws, socket, &t.limits)
+	mux, err := yamux.Server(g, t.muxConfig())
+	if err != nil { // the configuration is wrong
+		_ = g.Close()
+		return err
+	}
+	g.start(mux.NumStreams)
+	t.serveStreams(ctx, mux, newCalls)
+	// Only the first cause counts: the peer's end, or ours.
+	g.end(context.Cause(ctx))
+	_ = mux.Close() // and with it the WebSocket
+	return g.violation()
+}
+
+// muxConfig is what Coder's server uses, but for what is bounded here.
+func (t *Transport) muxConfig() *yamux.Config {
+	config := yamux.DefaultConfig()
+	config.AcceptBacklog = t.limits.Streams
+	config.KeepAliveInterval = t.limits.Ping
+	config.ConnectionWriteTimeout = t.limits.Write
+	// A stream that the peer doesn't close after the answer.
+	config.StreamCloseTimeout = t.limits.Write
+	config.LogOutput, config.Logger = nil, silent{}
+	return config
+}
+
+// serveStreams serves the streams that the peer opens, at most Limits.Streams
+// at a time, until the session or ctx ends. None is left then.
+func (t *Transport) serveStreams(ctx context.Context, mux *yamux.Session, newCalls func() *calls) {
+	ctx, cancel := context.WithCancel(ctx)
+	var streams sync.WaitGroup
+	defer streams.Wait()
+	defer cancel() // before the wait: deferred calls run backwards
+	slots := make(chan struct{}, t.limits.Streams)
+	for {
+		select {
+		case slots <- struct{}{}:
+		case <-mux.CloseChan():
+			return
+		case <-ctx.Done():
+			return
+		}
+		stream, err := mux.AcceptStreamWithContext(ctx)
+		if err != nil {
+			return
+		}
+		streams.Go(func() {
+			defer func() { <-slots }()
+			c := newCalls()
+			c.intake = newIntake(stream, &t.limits, t.large, t.limits.Read)
+			c.conn.enter()
+			defer c.conn.leave(0) // the peer has closed the stream: it has its answer
+			t.serveCalls(ctx, c)
+		})
+	}
+}
+
+// silent is a logger for yamux, whose lines say nothing that its errors don't.
+type silent struct{}
+
+func (silent) Print(...any)          {}
+func (silent) Printf(string, ...any) {}
+func (silent) Println(...any)        {}

@@ -110,7 +110,7 @@ func TestHeldUp(t *testing.T) {
 		done <- err
 	}()
 	waitBlocked(t, url, conn)
-	cancel() // its caller loses patience
+	cancel() // its caller gives up
 	if err := <-done; err == nil || ctx.Err() == nil {
 		t.Error("a push goes on without its caller")
 	}
@@ -131,7 +131,8 @@ func TestRevisionsInOrder(t *testing.T) {
 	conn := rival(t, url, "UPDATE revision SET value = value + 1", // revision 1
 		"INSERT INTO agents (id, name, created_at) VALUES ('slow', '', 0)",
 		`INSERT INTO snapshots (revision, agent_id, step, generation, version, aggregate_hash, snapshot_error, plugins,
-		   resources, payload_bytes, written_bytes, created_at, received_at) VALUES (1, 'slow', 1, 1, 1, '', '', '[]', 0, 0, 0, 0, 0)`)
+		   resources, added, changed, removed, touched, payload_bytes, written_bytes, created_at, received_at)
+		 VALUES (1, 'slow', 1, 1, 1, '', '', '[]', 0, 0, 0, 0, '[]', 0, 0, 0, 0)`)
 	done := make(chan error)
 	go func() {
 		_, err := st.Push(t.Context(), "a", g, state(1, 1))

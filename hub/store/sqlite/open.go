@@ -101,7 +101,7 @@ func (db *DB) open(ctx context.Context, path string) error {
 		return err
 	}
 	defer unlock()
-	if err := db.prepare(ctx, path); err != nil {
+	if err := db.prepare(ctx, path, migrations()); err != nil {
 		return err
 	}
 	if db.write, err = db.connect(path, 1, "_txlock=immediate", "_pragma=foreign_keys(1)", "_pragma=synchronous(NORMAL)"); err != nil {

@@ -3,8 +3,10 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"embed"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/pressly/goose/v3"
@@ -18,9 +20,28 @@ import (
 // that a database of another program is never migrated by mistake.
 const applicationID = 0x57594d4b
 
+//go:embed migrations/*.sql
+var embedded embed.FS
+
+// migrations returns the steps of the schema. One that has been released never
+// changes; what the schema needs next is a file with the next number.
+func migrations() fs.FS {
+	dir, err := fs.Sub(embedded, "migrations")
+	if err != nil {
+		panic(err) // the name is no path: a mistake in this function
+	}
+	return dir
+}
+
+func newProvider(pool *sql.DB, migrations fs.FS) (*goose.Provider, error) {
+	return goose.NewProvider(goose.DialectSQLite3, pool, migrations,
+		goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
+}
+
 // prepare checks that the file is a hub's database or empty, switches it to
-// WAL and migrates it. Nothing is written before everything is checked.
-func (db *DB) prepare(ctx context.Context, path string) error {
+// WAL and brings its schema to the newest of the migrations. Nothing is written
+// before everything is checked.
+func (db *DB) prepare(ctx context.Context, path string, migrations fs.FS) error {
 	pool, err := db.connect(path, 1, "_txlock=immediate", "_pragma=foreign_keys(1)")
 	if err != nil {
 		return err
@@ -35,7 +56,7 @@ func (db *DB) prepare(ctx context.Context, path string) error {
 			return err
 		}
 	}
-	provider, err := newProvider(pool)
+	provider, err := newProvider(pool, migrations)
 	if err != nil {
 		return err
 	}
@@ -112,7 +133,7 @@ func checkVersion(ctx context.Context, db *sql.DB, provider *goose.Provider) err
 	return nil
 }
 
-// clarify turns what SQLite says of an unusable file into this house's errors.
+// clarify turns SQLite's errors about an unusable file into those of package store.
 func clarify(err error) error {
 	var se *driver.Error
 	if !errors.As(err, &se) || errors.Is(err, store.ErrCorrupt) {

@@ -79,7 +79,7 @@ func usable(ctx context.Context, pool *sql.DB) error {
 	if err := checkPages(ctx, pool); err != nil {
 		return err
 	}
-	provider, err := newProvider(pool)
+	provider, err := newProvider(pool, migrations())
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func fetch(ctx context.Context, file, partial string, newest int64) error {
 	if err := errors.Join(err, pool.Close()); err != nil {
 		return err
 	}
-	if err := db.prepare(ctx, partial); err != nil { // brings the schema up to date
+	if err := db.prepare(ctx, partial, migrations()); err != nil { // brings the schema up to date
 		return err
 	}
 	if pool, err = db.connect(partial, 1); err != nil {

@@ -1,38 +1,54 @@
--- The tables are those of the SQLite store after its migration 2. Times are
--- microseconds since 1970 in UTC. What is compared or ordered is so by bytes.
+-- The tables of a hub's store. They are those of the SQLite store, with hubs in
+-- addition and without revision.boot. Times are microseconds since 1970 in UTC.
+-- Text that is compared or ordered is so by bytes.
 -- +goose Up
+-- Who pushes, and who may push and read.
+
 CREATE TABLE agents (
     id         TEXT    COLLATE "C" NOT NULL PRIMARY KEY,
     name       TEXT    NOT NULL,
     created_at BIGINT  NOT NULL,
-    -- given out last; see snapshots.generation
-    generation BIGINT  NOT NULL DEFAULT 0
+    generation BIGINT  NOT NULL DEFAULT 0 -- given out last; see snapshots.generation
 );
 
 CREATE TABLE tokens (
     id           TEXT    COLLATE "C" NOT NULL PRIMARY KEY,
     rowid        BIGINT  NOT NULL GENERATED ALWAYS AS IDENTITY,
-    hash         BYTEA   NOT NULL UNIQUE CHECK (length(hash) = 32),
+    hash         BYTEA   NOT NULL UNIQUE CHECK (length(hash) = 32), -- SHA-256
     role         TEXT    NOT NULL CHECK (role IN ('agent', 'reader')),
     agent_id     TEXT    COLLATE "C" REFERENCES agents (id) ON DELETE CASCADE,
     name         TEXT    NOT NULL,
-    provisioned  BOOLEAN NOT NULL,
+    provisioned  BOOLEAN NOT NULL, -- comes from a file of tokens
+    scope        TEXT, -- JSON list of the agents that a reader may see; NULL: all
     created_at   BIGINT  NOT NULL,
+    expires_at   BIGINT,
     last_used_at BIGINT,
     revoked_at   BIGINT,
     CHECK ((role = 'agent') = (agent_id IS NOT NULL))
 );
 CREATE INDEX tokens_agent ON tokens (agent_id);
 
--- One row: the store-wide revision of the last push that changed something.
--- Whoever makes a revision locks it until the end of the transaction, which
--- makes revisions visible in their order. It is updated by every push, so it
--- has room on its page for its newer versions.
+-- The sessions of browsers, each with the rights of a reader's token.
+CREATE TABLE sessions (
+    id         TEXT    COLLATE "C" NOT NULL PRIMARY KEY,
+    hash       BYTEA   NOT NULL UNIQUE CHECK (length(hash) = 32),
+    token_id   TEXT    COLLATE "C" NOT NULL REFERENCES tokens (id) ON DELETE CASCADE,
+    created_at BIGINT  NOT NULL,
+    expires_at BIGINT  NOT NULL
+);
+CREATE INDEX sessions_token ON sessions (token_id);
+
+-- What was pushed.
+
+-- One row: the newest revision of the whole store. The transaction that makes a
+-- revision locks it until its end, which makes revisions visible in their order.
+-- It is updated by every push, so it has room on its page for its newer versions.
 CREATE TABLE revision (
     one   INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
-    value BIGINT  NOT NULL
+    value BIGINT  NOT NULL,
+    floor BIGINT  NOT NULL -- the newest revision that is no longer kept
 ) WITH (fillfactor = 10);
-INSERT INTO revision (one, value) VALUES (1, 0);
+INSERT INTO revision (one, value, floor) VALUES (1, 0, 0);
 
 -- Payloads, once each.
 CREATE TABLE bodies (
@@ -53,7 +69,11 @@ CREATE TABLE snapshots (
     snapshot_error TEXT    NOT NULL,
     plugins        TEXT    NOT NULL, -- JSON list
     resources      INTEGER NOT NULL, -- how many
-    payload_bytes  BIGINT  NOT NULL, -- of all of them
+    added          INTEGER NOT NULL, -- resources by this revision
+    changed        INTEGER NOT NULL, -- likewise
+    removed        INTEGER NOT NULL, -- likewise
+    touched        TEXT    NOT NULL, -- ids of the first of those: JSON list
+    payload_bytes  BIGINT  NOT NULL, -- of all resources
     written_bytes  BIGINT  NOT NULL, -- by this revision
     created_at     BIGINT  NOT NULL,
     received_at    BIGINT  NOT NULL -- when a push last brought this
@@ -83,10 +103,73 @@ CREATE TABLE resources (
     attributes    TEXT    NOT NULL, -- JSON object
     body          BYTEA   CONSTRAINT resources_body REFERENCES bodies (hash), -- NULL: no payload
     payload_bytes BIGINT  NOT NULL,
-    digest        BYTEA   NOT NULL, -- of all that a push can change
+    digest        BYTEA   NOT NULL, -- of all that a push can change: store.RowDigest
     created_at    BIGINT  NOT NULL, -- when the agent first had such a resource
     updated_at    BIGINT  NOT NULL
 );
 CREATE UNIQUE INDEX resources_now ON resources (agent_id, id) WHERE until IS NULL;
 CREATE INDEX resources_past ON resources (agent_id, until) WHERE until IS NOT NULL;
 CREATE INDEX resources_body_index ON resources (body) WHERE body IS NOT NULL;
+
+-- What readers build on and follow.
+
+-- Pins: copies of snapshots.
+CREATE TABLE pins (
+    id             TEXT    COLLATE "C" NOT NULL PRIMARY KEY,
+    agent_id       TEXT    COLLATE "C" NOT NULL, -- of an agent that may be gone
+    name           TEXT    NOT NULL,
+    revision       BIGINT  NOT NULL, -- that is pinned; 0: empty
+    version        BIGINT  NOT NULL,
+    aggregate_hash BYTEA   NOT NULL,
+    snapshot_error TEXT    NOT NULL,
+    plugins        TEXT    NOT NULL, -- JSON list
+    received_at    BIGINT  NOT NULL,
+    created_at     BIGINT  NOT NULL,
+    pinned_at      BIGINT,
+    drifted_at     BIGINT,
+    drift_revision BIGINT  NOT NULL,
+    changed        BIGINT  NOT NULL -- revision of the last change
+);
+CREATE INDEX pins_agent ON pins (agent_id);
+CREATE INDEX pins_changed ON pins (changed);
+
+-- The columns are those of resources.
+CREATE TABLE pin_resources (
+    pin_id        TEXT    COLLATE "C" NOT NULL REFERENCES pins (id) ON DELETE CASCADE,
+    id            TEXT    COLLATE "C" NOT NULL,
+    kind          TEXT    NOT NULL,
+    source        TEXT    NOT NULL,
+    key           TEXT    NOT NULL,
+    source_path   TEXT    NOT NULL,
+    name          TEXT    NOT NULL,
+    description   TEXT    NOT NULL,
+    status        TEXT    NOT NULL,
+    error         TEXT    NOT NULL,
+    stale         BOOLEAN NOT NULL,
+    content_hash  BYTEA   NOT NULL,
+    size_bytes    BIGINT  NOT NULL,
+    resolver      TEXT    NOT NULL,
+    attributes    TEXT    NOT NULL,
+    body          BYTEA   CONSTRAINT pin_resources_body REFERENCES bodies (hash),
+    payload_bytes BIGINT  NOT NULL,
+    digest        BYTEA   NOT NULL,
+    PRIMARY KEY (pin_id, id)
+);
+CREATE INDEX pin_resources_body_index ON pin_resources (body) WHERE body IS NOT NULL;
+
+-- What is gone, for readers that follow.
+CREATE TABLE removals (
+    revision   BIGINT  NOT NULL PRIMARY KEY,
+    what       TEXT    NOT NULL CHECK (what IN ('pin', 'agent')),
+    id         TEXT    COLLATE "C" NOT NULL,
+    was        TEXT    NOT NULL, -- JSON of the pin as it was
+    removed_at BIGINT  NOT NULL
+);
+
+-- Which agents are connected to which hub. Hubs write it again every few
+-- seconds, so nothing is lost when a crash empties the table.
+CREATE UNLOGGED TABLE hubs (
+    id     TEXT        COLLATE "C" NOT NULL PRIMARY KEY,
+    agents TEXT        NOT NULL, -- JSON list
+    until  TIMESTAMPTZ NOT NULL  -- by the database's clock
+);

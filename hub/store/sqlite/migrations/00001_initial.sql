@@ -1,65 +1,163 @@
--- Times are microseconds since 1970 in UTC. Text is UTF-8 without U+0000.
+-- The tables of a hub's store. They are those of the PostgreSQL store, but for
+-- what only one of the two needs. Times are microseconds since 1970 in UTC. Text
+-- is UTF-8 without U+0000.
 -- +goose Up
+-- Who pushes, and who may push and read.
+
 CREATE TABLE agents (
     id         TEXT    NOT NULL PRIMARY KEY,
     name       TEXT    NOT NULL,
     created_at INTEGER NOT NULL,
-    -- the newest session; a push from any other is refused
-    generation INTEGER NOT NULL DEFAULT 0
+    generation INTEGER NOT NULL DEFAULT 0 -- given out last; see snapshots.generation
 ) STRICT;
 
 CREATE TABLE tokens (
     id           TEXT    NOT NULL PRIMARY KEY,
-    hash         BLOB    NOT NULL UNIQUE CHECK (length(hash) = 32),
+    hash         BLOB    NOT NULL UNIQUE CHECK (length(hash) = 32), -- SHA-256
     role         TEXT    NOT NULL CHECK (role IN ('agent', 'reader')),
     agent_id     TEXT    REFERENCES agents (id) ON DELETE CASCADE,
     name         TEXT    NOT NULL,
-    provisioned  INTEGER NOT NULL CHECK (provisioned IN (0, 1)),
+    provisioned  INTEGER NOT NULL CHECK (provisioned IN (0, 1)), -- comes from a file of tokens
+    scope        TEXT, -- JSON list of the agents that a reader may see; NULL: all
     created_at   INTEGER NOT NULL,
+    expires_at   INTEGER,
     last_used_at INTEGER,
     revoked_at   INTEGER,
     CHECK ((role = 'agent') = (agent_id IS NOT NULL))
 ) STRICT;
 CREATE INDEX tokens_agent ON tokens (agent_id);
 
--- One row: the store-wide revision of the last accepted push.
+-- The sessions of browsers, each with the rights of a reader's token.
+CREATE TABLE sessions (
+    id         TEXT    NOT NULL PRIMARY KEY,
+    hash       BLOB    NOT NULL UNIQUE CHECK (length(hash) = 32),
+    token_id   TEXT    NOT NULL REFERENCES tokens (id) ON DELETE CASCADE,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX sessions_token ON sessions (token_id);
+
+-- What was pushed.
+
+-- One row: the newest revision of the whole store.
 CREATE TABLE revision (
     one   INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
-    value INTEGER NOT NULL
+    value INTEGER NOT NULL,
+    floor INTEGER NOT NULL, -- the newest revision that is no longer kept
+    boot  TEXT    NOT NULL  -- the boot of the machine in which value was last known to be right
 ) STRICT;
-INSERT INTO revision (one, value) VALUES (1, 0);
+INSERT INTO revision (one, value, floor, boot) VALUES (1, 0, 0, '');
 
+-- Payloads, once each.
+CREATE TABLE bodies (
+    hash    BLOB NOT NULL PRIMARY KEY CHECK (length(hash) = 32), -- SHA-256
+    payload BLOB NOT NULL
+) STRICT;
+
+-- A row is a revision: a push that changed something.
 CREATE TABLE snapshots (
-    agent_id       TEXT    NOT NULL PRIMARY KEY REFERENCES agents (id) ON DELETE CASCADE,
+    revision       INTEGER NOT NULL PRIMARY KEY,
+    agent_id       TEXT    NOT NULL REFERENCES agents (id) ON DELETE CASCADE,
+    step           INTEGER NOT NULL, -- rises with the agent's revisions
+    generation     INTEGER NOT NULL, -- of the session that pushed it last; older ones are refused
     version        INTEGER NOT NULL CHECK (version >= 0),
     aggregate_hash BLOB    NOT NULL,
     snapshot_error TEXT    NOT NULL,
     plugins        TEXT    NOT NULL, -- JSON list
     resources      INTEGER NOT NULL, -- how many
-    received_at    INTEGER NOT NULL,
-    revision       INTEGER NOT NULL UNIQUE
+    added          INTEGER NOT NULL, -- resources by this revision
+    changed        INTEGER NOT NULL, -- likewise
+    removed        INTEGER NOT NULL, -- likewise
+    touched        TEXT    NOT NULL, -- ids of the first of those: JSON list
+    payload_bytes  INTEGER NOT NULL, -- of all resources
+    written_bytes  INTEGER NOT NULL, -- by this revision
+    created_at     INTEGER NOT NULL,
+    received_at    INTEGER NOT NULL -- when a push last brought this
 ) STRICT;
+CREATE UNIQUE INDEX snapshots_agent ON snapshots (agent_id, revision);
+CREATE UNIQUE INDEX snapshots_step ON snapshots (agent_id, step);
 
+-- A row holds from step since to the one before until; NULL: it holds now.
 CREATE TABLE resources (
-    agent_id     TEXT    NOT NULL REFERENCES snapshots (agent_id) ON DELETE CASCADE,
-    id           TEXT    NOT NULL, -- kind:source#key
-    kind         TEXT    NOT NULL,
-    source       TEXT    NOT NULL,
-    key          TEXT    NOT NULL,
-    source_path  TEXT    NOT NULL,
-    name         TEXT    NOT NULL,
-    description  TEXT    NOT NULL,
-    status       TEXT    NOT NULL,
-    error        TEXT    NOT NULL,
-    stale        INTEGER NOT NULL CHECK (stale IN (0, 1)),
-    content_hash BLOB    NOT NULL,
-    size_bytes   INTEGER NOT NULL CHECK (size_bytes >= 0),
-    resolver     TEXT    NOT NULL,
-    attributes   TEXT    NOT NULL, -- JSON object
-    payload      BLOB,             -- NULL: none
-    digest       BLOB    NOT NULL, -- store.RowDigest
-    revision     INTEGER NOT NULL, -- of the push that last changed the row
-    created_at   INTEGER NOT NULL,
-    updated_at   INTEGER NOT NULL,
-    PRIMARY KEY (agent_id, id)
+    number        INTEGER NOT NULL PRIMARY KEY,
+    agent_id      TEXT    NOT NULL REFERENCES agents (id) ON DELETE CASCADE,
+    id            TEXT    NOT NULL, -- kind:source#key
+    since         INTEGER NOT NULL,
+    until         INTEGER CHECK (until > since),
+    kind          TEXT    NOT NULL,
+    source        TEXT    NOT NULL,
+    key           TEXT    NOT NULL,
+    source_path   TEXT    NOT NULL,
+    name          TEXT    NOT NULL,
+    description   TEXT    NOT NULL,
+    status        TEXT    NOT NULL,
+    error         TEXT    NOT NULL,
+    stale         INTEGER NOT NULL CHECK (stale IN (0, 1)),
+    content_hash  BLOB    NOT NULL,
+    size_bytes    INTEGER NOT NULL CHECK (size_bytes >= 0),
+    resolver      TEXT    NOT NULL,
+    attributes    TEXT    NOT NULL, -- JSON object
+    body          BLOB    REFERENCES bodies (hash), -- NULL: no payload
+    payload_bytes INTEGER NOT NULL,
+    digest        BLOB    NOT NULL, -- of all that a push can change: store.RowDigest
+    created_at    INTEGER NOT NULL, -- when the agent first had such a resource
+    updated_at    INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX resources_now ON resources (agent_id, id) WHERE until IS NULL;
+CREATE INDEX resources_past ON resources (agent_id, until) WHERE until IS NOT NULL;
+CREATE INDEX resources_body ON resources (body) WHERE body IS NOT NULL;
+
+-- What readers build on and follow.
+
+-- Pins: copies of snapshots.
+CREATE TABLE pins (
+    id             TEXT    NOT NULL PRIMARY KEY,
+    agent_id       TEXT    NOT NULL, -- of an agent that may be gone
+    name           TEXT    NOT NULL,
+    revision       INTEGER NOT NULL, -- that is pinned; 0: empty
+    version        INTEGER NOT NULL,
+    aggregate_hash BLOB    NOT NULL,
+    snapshot_error TEXT    NOT NULL,
+    plugins        TEXT    NOT NULL, -- JSON list
+    received_at    INTEGER NOT NULL,
+    created_at     INTEGER NOT NULL,
+    pinned_at      INTEGER,
+    drifted_at     INTEGER,
+    drift_revision INTEGER NOT NULL,
+    changed        INTEGER NOT NULL -- revision of the last change
+) STRICT;
+CREATE INDEX pins_agent ON pins (agent_id);
+CREATE INDEX pins_changed ON pins (changed);
+
+-- The columns are those of resources.
+CREATE TABLE pin_resources (
+    pin_id        TEXT    NOT NULL REFERENCES pins (id) ON DELETE CASCADE,
+    id            TEXT    NOT NULL,
+    kind          TEXT    NOT NULL,
+    source        TEXT    NOT NULL,
+    key           TEXT    NOT NULL,
+    source_path   TEXT    NOT NULL,
+    name          TEXT    NOT NULL,
+    description   TEXT    NOT NULL,
+    status        TEXT    NOT NULL,
+    error         TEXT    NOT NULL,
+    stale         INTEGER NOT NULL CHECK (stale IN (0, 1)),
+    content_hash  BLOB    NOT NULL,
+    size_bytes    INTEGER NOT NULL,
+    resolver      TEXT    NOT NULL,
+    attributes    TEXT    NOT NULL,
+    body          BLOB    REFERENCES bodies (hash),
+    payload_bytes INTEGER NOT NULL,
+    digest        BLOB    NOT NULL,
+    PRIMARY KEY (pin_id, id)
+) STRICT;
+CREATE INDEX pin_resources_body ON pin_resources (body) WHERE body IS NOT NULL;
+
+-- What is gone, for readers that follow.
+CREATE TABLE removals (
+    revision   INTEGER NOT NULL PRIMARY KEY,
+    what       TEXT    NOT NULL CHECK (what IN ('pin', 'agent')),
+    id         TEXT    NOT NULL,
+    was        TEXT    NOT NULL, -- JSON of the pin as it was
+    removed_at INTEGER NOT NULL
 ) STRICT;

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -12,15 +11,16 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"waymark/hub/store/internal/sqlstore"
+	"waymark/internal/backoff"
 )
 
-// database is DB as the common part sees it.
+// database is what sqlstore needs of a DB.
 type database struct{ db *DB }
 
 var _ sqlstore.Database = database{}
 
-// Look implements sqlstore.Database.
-func (d database) Look(ctx context.Context, f func(sqlstore.Tx) error) error {
+// Read implements sqlstore.Database.
+func (d database) Read(ctx context.Context, f func(sqlstore.Tx) error) error {
 	return d.db.try(ctx, func(ctx context.Context, conn *pgxpool.Conn) error { return f(runner{conn}) })
 }
 
@@ -53,9 +53,10 @@ const (
 func (db *DB) try(ctx context.Context, f func(context.Context, *pgxpool.Conn) error) error {
 	limited, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
-	for n, pause := 1, firstPause; ; n, pause = n+1, min(2*pause, lastPause) {
+	pauses := backoff.Backoff{Shortest: firstPause, Longest: lastPause, Jitter: true}
+	for n := 1; ; n++ {
 		again, err := db.once(limited, f)
-		if again && n < tries && sleep(limited, pause) {
+		if again && n < tries && backoff.Sleep(limited, pauses.Next()) == nil {
 			continue
 		}
 		if err != nil && limited.Err() != nil && ctx.Err() == nil {
@@ -80,18 +81,6 @@ func (db *DB) once(ctx context.Context, f func(context.Context, *pgxpool.Conn) e
 		db.pool.Reset() // all connections are to what was the primary
 	}
 	return passes(err) || conn.Conn().IsClosed(), err
-}
-
-// sleep waits for about pause, and reports whether ctx is still there then.
-func sleep(ctx context.Context, pause time.Duration) bool {
-	timer := time.NewTimer(pause/2 + rand.N(pause)) //nolint:gosec // spreads tries, no secret
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
 }
 
 // runner is what a connection and a transaction have in common.

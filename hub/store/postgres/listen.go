@@ -10,6 +10,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"waymark/hub/store/internal/newest"
+	"waymark/hub/store/internal/sqlstore"
+	"waymark/internal/backoff"
 )
 
 const (
@@ -62,25 +64,25 @@ func (db *DB) Wait(ctx context.Context, after int64) (int64, error) {
 	return db.newest.Wait(ctx, after, 0, func(ctx context.Context) (revision int64, err error) {
 		ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 		defer cancel()
-		err = db.pool.QueryRow(ctx, selectRevision).Scan(&revision)
+		err = db.pool.QueryRow(ctx, sqlstore.SelectRevision).Scan(&revision)
 		return revision, err
 	})
 }
 
-const selectRevision = "SELECT value FROM revision"
-
 // run listens until close, over any number of connections.
 func (l *listener) run() {
-	for pause := firstReconnect; ; pause = min(2*pause, lastReconnect) {
+	pauses := backoff.Backoff{Shortest: firstReconnect, Longest: lastReconnect, Jitter: true}
+	for {
 		heard, err := l.listen()
 		if l.ctx.Err() != nil {
 			return
 		}
 		if heard {
-			pause = firstReconnect
+			pauses.Reset()
 		}
+		pause := pauses.Next()
 		l.log.Warn("not listening to the database", slog.Any("error", err), slog.Duration("again_in", pause))
-		if !sleep(l.ctx, pause) {
+		if backoff.Sleep(l.ctx, pause) != nil {
 			return
 		}
 	}
@@ -114,7 +116,7 @@ func (l *listener) listen() (heard bool, err error) {
 	}
 }
 
-// next waits for a notification, or until it is time to look anyway.
+// next waits for a notification, or until it is time to read anyway.
 func (l *listener) next(conn *pgx.Conn) error {
 	ctx, cancel := context.WithTimeout(l.ctx, checkEvery)
 	defer cancel()
@@ -130,7 +132,7 @@ func (l *listener) read(conn *pgx.Conn) error {
 	ctx, cancel := context.WithTimeout(l.ctx, checkTimeout)
 	defer cancel()
 	var revision int64
-	if err := conn.QueryRow(ctx, selectRevision).Scan(&revision); err != nil {
+	if err := conn.QueryRow(ctx, sqlstore.SelectRevision).Scan(&revision); err != nil {
 		return err
 	}
 	l.newest.Reset(revision)

@@ -166,7 +166,7 @@ func (db *DB) Close() error {
 	return nil
 }
 
-// connect opens a connection beside the pool.
+// connect opens a connection that isn't of the pool.
 func connect(ctx context.Context, config *pgx.ConnConfig) (*pgx.Conn, error) {
 	return pgx.ConnectConfig(ctx, config.Copy())
 }

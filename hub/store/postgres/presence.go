@@ -35,7 +35,7 @@ func (db *DB) Present(ctx context.Context, hub string, agents []string, ttl time
 
 // Elsewhere implements store.Presence.
 func (db *DB) Elsewhere(ctx context.Context, hub string) (agents []string, err error) {
-	err = db.Database.Look(ctx, func(tx sqlstore.Tx) error {
+	err = db.Database.Read(ctx, func(tx sqlstore.Tx) error {
 		agents = nil
 		rows, err := tx.Query(ctx, "SELECT agents FROM hubs WHERE id <> $1 AND until > clock_timestamp()", hub)
 		if err != nil {

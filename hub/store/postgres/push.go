@@ -10,6 +10,7 @@ import (
 
 	"waymark/hub/store"
 	"waymark/hub/store/internal/plan"
+	"waymark/hub/store/internal/sqlstore"
 )
 
 // Push implements store.Store. It takes three round trips: one that locks and
@@ -105,13 +106,9 @@ func (p *pusher) end(ctx context.Context) error {
 const begin = "begin isolation level read committed"
 
 const (
-	selectAgent = "SELECT generation FROM agents WHERE id = $1 FOR NO KEY UPDATE"
-	selectHead  = `SELECT revision, step, generation, version, aggregate_hash, snapshot_error, plugins, resources, payload_bytes
-		FROM snapshots WHERE agent_id = $1 ORDER BY revision DESC LIMIT 1`
-	selectPast = "SELECT revision, step, created_at, written_bytes FROM snapshots WHERE agent_id = $1 ORDER BY revision DESC LIMIT $2"
-	selectRows = "SELECT id, number, digest, payload_bytes, created_at FROM resources WHERE agent_id = $1 AND until IS NULL"
+	lockAgent = sqlstore.SelectGeneration + " FOR NO KEY UPDATE"
 	// selectSome is for a delta, which has to know of the rows that it names.
-	selectSome = selectRows + " AND id = ANY($2)"
+	selectSome = sqlstore.SelectStored + " AND id = ANY($2)"
 )
 
 // read begins the transaction, locks the agent and reads what is stored of it.
@@ -119,44 +116,42 @@ func (p *pusher) read(ctx context.Context) error {
 	p.state = plan.State{Rows: make(map[string]plan.Stored)}
 	batch := &pgx.Batch{}
 	batch.Queue(begin)
-	batch.Queue(selectAgent, p.agentID).QueryRow(func(row pgx.Row) error {
+	batch.Queue(lockAgent, p.agentID).QueryRow(func(row pgx.Row) error {
 		err := row.Scan(&p.state.Newest)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return &store.NotFoundError{What: "agent", ID: p.agentID}
 		}
 		return err
 	})
-	batch.Queue(selectHead, p.agentID).QueryRow(func(row pgx.Row) error {
-		var h plan.Head
-		err := row.Scan(&h.Revision, &h.Step, &h.Generation, &h.Version, &h.AggregateHash, &h.SnapshotError, &h.Plugins, &h.Resources, &h.PayloadBytes)
+	batch.Queue(sqlstore.SelectHead, p.agentID).QueryRow(func(row pgx.Row) error {
+		head, err := sqlstore.ScanHead(row.Scan)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}
-		p.state.Head = &h
+		p.state.Head = head
 		return err
 	})
-	batch.Queue(selectPast, p.agentID, p.keep.Revisions).Query(func(rows pgx.Rows) (err error) {
-		p.state.Past, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (past plan.Past, err error) {
-			err = row.Scan(&past.Revision, &past.Step, &past.CreatedAt, &past.Bytes)
-			return past, err
+	batch.Queue(sqlstore.SelectPast, p.agentID, p.keep.Revisions).Query(func(rows pgx.Rows) (err error) {
+		p.state.Past, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (plan.Past, error) {
+			return sqlstore.ScanPast(row.Scan)
 		})
 		return err
 	})
 	if p.push.Push.Delta {
 		batch.Queue(selectSome, p.agentID, p.push.Touched()).Query(p.readRows)
 	} else {
-		batch.Queue(selectRows, p.agentID).Query(p.readRows)
+		batch.Queue(sqlstore.SelectStored, p.agentID).Query(p.readRows)
 	}
 	return p.conn.SendBatch(ctx, batch).Close()
 }
 
 func (p *pusher) readRows(rows pgx.Rows) error {
-	var id string
-	var s plan.Stored
-	_, err := pgx.ForEachRow(rows, []any{&id, &s.Row, &s.Digest, &s.Payload, &s.CreatedAt}, func() error {
+	for rows.Next() {
+		id, s, err := sqlstore.ScanStored(rows.Scan)
+		if err != nil {
+			return err
+		}
 		p.state.Rows[id] = s
-		s.Digest = nil // the next row needs memory of its own
-		return nil
-	})
-	return err
+	}
+	return rows.Err()
 }

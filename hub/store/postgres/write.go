@@ -1,21 +1,22 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
 	"waymark/hub/store/internal/sqlstore"
 )
 
-// channel is where hubs tell each other of new revisions.
+// channel is where hubs announce new revisions to each other.
 const channel = "waymark_revision"
 
 // confirm writes that the push brought what is there.
 func (p *pusher) confirm(ctx context.Context) error {
 	batch := &pgx.Batch{}
-	batch.Queue("UPDATE snapshots SET version = $1, generation = $2, received_at = $3 WHERE revision = $4",
-		p.version(), p.generation, p.now, p.state.Head.Revision)
+	batch.Queue(sqlstore.UpdateHead, p.version(), p.generation, p.now, p.state.Head.Revision)
 	return p.commit(ctx, batch)
 }
 
@@ -37,15 +38,12 @@ const (
 	// The payloads of the rows that are going to be deleted.
 	selectUnseen = "SELECT DISTINCT body FROM resources WHERE agent_id = $1 AND (until <= $2 OR number = ANY($3)) AND body IS NOT NULL"
 
-	deletePast = "DELETE FROM snapshots WHERE agent_id = $1 AND revision <= $2"
-	deleteRows = "DELETE FROM resources WHERE agent_id = $1 AND until <= $2"
 	// A payload that another push has locked is in use, or will be. Waiting
 	// for it could be waiting for each other.
 	deleteBodies = `DELETE FROM bodies WHERE hash IN (
 		SELECT hash FROM bodies b WHERE hash = ANY($1) AND NOT EXISTS (SELECT 1 FROM resources r WHERE r.body = b.hash)
 		AND NOT EXISTS (SELECT 1 FROM pin_resources p WHERE p.body = b.hash)
 		FOR UPDATE SKIP LOCKED)`
-	insertBody = "INSERT INTO bodies (hash, payload) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING"
 	endRows    = "UPDATE resources SET until = $1 WHERE number = ANY($2)"
 	insertRows = `INSERT INTO resources (agent_id, since, created_at, updated_at,
 		  id, kind, source, key, source_path, name, description, status, error, stale,
@@ -74,10 +72,10 @@ func (p *pusher) write(ctx context.Context) error {
 	}
 	batch := &pgx.Batch{}
 	if p.plan.Cut > 0 {
-		batch.Queue(deletePast, p.agentID, p.plan.Cut)
+		batch.Queue(sqlstore.DeletePast, p.agentID, p.plan.Cut)
 	}
 	for i, hash := range bodies.hashes { // one list of them all would be copied several times
-		batch.Queue(insertBody, hash, bodies.payloads[i])
+		batch.Queue(sqlstore.InsertBody, hash, bodies.payloads[i])
 	}
 	if len(p.plan.Close) > 0 {
 		batch.Queue(endRows, p.plan.Step, p.plan.Close)
@@ -86,15 +84,15 @@ func (p *pusher) write(ctx context.Context) error {
 		batch.Queue(insertRows, p.columns()...)
 	}
 	if p.plan.Cut > 0 {
-		batch.Queue(deleteRows, p.agentID, p.plan.Oldest)
+		batch.Queue(sqlstore.DeleteRows, p.agentID, p.plan.Oldest)
 		batch.Queue(deleteBodies, unused)
 	}
 	push := &p.push.Push.Snapshot
-	batch.Queue(insertRevision, p.agentID, p.plan.Step, p.generation, p.version(), notNull(push.AggregateHash), push.SnapshotError, p.push.Plugins,
+	batch.Queue(insertRevision, p.agentID, p.plan.Step, p.generation, p.version(), sqlstore.NotNull(push.AggregateHash), push.SnapshotError, p.push.Plugins,
 		p.plan.Resources, p.plan.PayloadBytes, p.plan.Bytes, p.now,
 		p.plan.Cut, p.plan.Added, p.plan.Changed, p.plan.Removed, p.plan.TouchedJSON).
 		QueryRow(func(row pgx.Row) error { return row.Scan(&p.result.Revision) })
-	for _, s := range sqlstore.PinStatements(p.agentID, p.version(), notNull(push.AggregateHash), p.push, p.plan, p.state.Head == nil, p.now) {
+	for _, s := range sqlstore.PinStatements(p.agentID, p.version(), sqlstore.NotNull(push.AggregateHash), p.push, p.plan, p.state.Head == nil, p.now) {
 		batch.Queue(s.SQL, s.Args...)
 	}
 	batch.Queue(notify)
@@ -116,7 +114,7 @@ func (p *pusher) columns() []any {
 		w := &p.plan.Write[i]
 		r := w.Resource
 		created[i], size[i], payload[i], stale[i] = w.CreatedAt, r.SizeBytes, int64(len(r.Payload)), r.Stale
-		contentHash[i], body[i], digest[i] = notNull(r.ContentHash), w.Body, w.Digest[:]
+		contentHash[i], body[i], digest[i] = sqlstore.NotNull(r.ContentHash), w.Body, w.Digest[:]
 		id[i], kind[i], source[i], key[i], path[i], name[i] = w.ID, string(r.Kind), r.Source, r.Key, r.SourcePath, r.Name
 		description[i], status[i], failure[i], res[i], attrs[i] = r.Description, string(r.Status), r.Error, r.Resolver, w.Attributes
 	}
@@ -129,10 +127,58 @@ func (p *pusher) columns() []any {
 
 func text(n int) []string { return make([]string, n) }
 
-// notNull keeps an absent hash out of the driver's NULL.
-func notNull(b []byte) []byte {
-	if b == nil {
-		return []byte{}
+// newBodies are the payloads that aren't stored yet, in order of their names.
+type newBodies struct{ hashes, payloads [][]byte }
+
+// bodies finds out which payloads have to be written, and which may be unused
+// after this push.
+func (p *pusher) bodies(ctx context.Context) (missing newBodies, unused [][]byte, err error) {
+	payloads := make(map[string][]byte)
+	for _, w := range p.plan.Write {
+		if w.Body != nil {
+			payloads[string(w.Body)] = w.Resource.Payload
+		}
 	}
-	return b
+	if len(payloads) == 0 && p.plan.Cut == 0 {
+		return missing, nil, nil
+	}
+	hashes := make([][]byte, 0, len(payloads))
+	for hash := range payloads {
+		hashes = append(hashes, []byte(hash))
+	}
+	slices.SortFunc(hashes, bytes.Compare)
+	batch := &pgx.Batch{}
+	batch.Queue(selectBodies, hashes).Query(func(rows pgx.Rows) error {
+		var hash []byte
+		_, err := pgx.ForEachRow(rows, []any{&hash}, func() error {
+			delete(payloads, string(hash))
+			return nil
+		})
+		return err
+	})
+	if p.plan.Cut > 0 {
+		batch.Queue(selectUnseen, p.agentID, p.plan.Oldest, p.endingUnseen()).Query(func(rows pgx.Rows) (err error) {
+			unused, err = pgx.CollectRows(rows, pgx.RowTo[[]byte])
+			return err
+		})
+	}
+	if err := p.conn.SendBatch(ctx, batch).Close(); err != nil {
+		return missing, nil, err
+	}
+	for _, hash := range hashes {
+		if payload, ok := payloads[string(hash)]; ok {
+			missing.hashes = append(missing.hashes, hash)
+			missing.payloads = append(missing.payloads, payload)
+		}
+	}
+	return missing, unused, nil
+}
+
+// endingUnseen are the rows that this push ends and that no revision has any
+// more then: all that it ends when it leaves no other revision, otherwise none.
+func (p *pusher) endingUnseen() []int64 {
+	if p.plan.Oldest == p.plan.Step {
+		return p.plan.Close
+	}
+	return nil
 }

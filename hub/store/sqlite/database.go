@@ -4,17 +4,18 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"time"
 
 	"waymark/hub/store/internal/sqlstore"
 )
 
-// database is DB as the common part sees it.
+// database is what sqlstore needs of a DB.
 type database struct{ db *DB }
 
 var _ sqlstore.Database = database{}
 
-// Look implements sqlstore.Database.
-func (d database) Look(_ context.Context, f func(sqlstore.Tx) error) error {
+// Read implements sqlstore.Database.
+func (d database) Read(_ context.Context, f func(sqlstore.Tx) error) error {
 	return clarify(f(runner{d.db.read}))
 }
 
@@ -77,11 +78,23 @@ func (r runner) Exec(ctx context.Context, query string, args ...any) (int64, err
 	return result.RowsAffected()
 }
 
-// closer is *sql.Rows with a Close that says nothing: what there is to say
-// Err has said.
+// closer is *sql.Rows with a Close that returns nothing: Err has returned what
+// there is.
 type closer struct{ rows *sql.Rows }
 
 func (c closer) Next() bool             { return c.rows.Next() }
 func (c closer) Scan(dest ...any) error { return c.rows.Scan(dest...) }
 func (c closer) Err() error             { return c.rows.Err() }
 func (c closer) Close()                 { _ = c.rows.Close() }
+
+// pollEvery is how soon Wait sees what another process pushed into the same
+// file; the pushes of its own process it sees at once.
+const pollEvery = time.Second
+
+// Wait implements store.Store.
+func (db *DB) Wait(ctx context.Context, after int64) (int64, error) {
+	return db.newest.Wait(ctx, after, pollEvery, func(ctx context.Context) (revision int64, err error) {
+		err = db.read.QueryRowContext(ctx, sqlstore.SelectRevision).Scan(&revision)
+		return revision, err
+	})
+}

@@ -52,8 +52,7 @@ func (p *pusher) run(ctx context.Context, keep store.Retention) (store.PushResul
 	case !decided.Accepted:
 		return decided.Result(state.Head.Revision), nil
 	case decided.Same:
-		_, err := p.tx.ExecContext(ctx, "UPDATE snapshots SET version = $1, generation = $2, received_at = $3 WHERE revision = $4",
-			p.version(), p.generation, p.now, state.Head.Revision)
+		_, err := p.tx.ExecContext(ctx, sqlstore.UpdateHead, p.version(), p.generation, p.now, state.Head.Revision)
 		return decided.Result(state.Head.Revision), err
 	}
 	revision, err := p.write(ctx, decided)
@@ -71,25 +70,21 @@ func (p *pusher) version() int64 { return int64(p.push.Push.Snapshot.Version) } 
 // state reads what is stored of the agent.
 func (p *pusher) state(ctx context.Context, keep store.Retention) (*plan.State, error) {
 	state := &plan.State{}
-	err := p.tx.QueryRowContext(ctx, "SELECT generation FROM agents WHERE id = $1", p.agentID).Scan(&state.Newest)
+	err := p.tx.QueryRowContext(ctx, sqlstore.SelectGeneration, p.agentID).Scan(&state.Newest)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, &store.NotFoundError{What: "agent", ID: p.agentID}
 	}
 	if err != nil {
 		return nil, err
 	}
-	h := plan.Head{}
-	err = p.tx.QueryRowContext(ctx,
-		`SELECT revision, step, generation, version, aggregate_hash, snapshot_error, plugins, resources, payload_bytes
-		 FROM snapshots WHERE agent_id = $1 ORDER BY revision DESC LIMIT 1`, p.agentID).
-		Scan(&h.Revision, &h.Step, &h.Generation, &h.Version, &h.AggregateHash, &h.SnapshotError, &h.Plugins, &h.Resources, &h.PayloadBytes)
+	head, err := sqlstore.ScanHead(p.tx.QueryRowContext(ctx, sqlstore.SelectHead, p.agentID).Scan)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return state, nil
 	case err != nil:
 		return nil, err
 	}
-	state.Head = &h
+	state.Head = head
 	if state.Past, err = sqlstore.ReadPast(ctx, runner{p.tx}, p.agentID, keep.Revisions); err != nil {
 		return nil, err
 	}
@@ -99,7 +94,7 @@ func (p *pusher) state(ctx context.Context, keep store.Retention) (*plan.State, 
 
 // stored reads what Decide has to know of the rows.
 func (p *pusher) stored(ctx context.Context) (map[string]plan.Stored, error) {
-	query := "SELECT id, number, digest, payload_bytes, created_at FROM resources WHERE agent_id = $1 AND until IS NULL"
+	query := sqlstore.SelectStored
 	args := []any{p.agentID}
 	if p.push.Push.Delta {
 		ids, err := json.Marshal(p.push.Touched())
@@ -116,9 +111,8 @@ func (p *pusher) stored(ctx context.Context) (map[string]plan.Stored, error) {
 	defer rows.Close()
 	stored := make(map[string]plan.Stored)
 	for rows.Next() {
-		var id string
-		var s plan.Stored
-		if err := rows.Scan(&id, &s.Row, &s.Digest, &s.Payload, &s.CreatedAt); err != nil {
+		id, s, err := sqlstore.ScanStored(rows.Scan)
+		if err != nil {
 			return nil, err
 		}
 		stored[id] = s
@@ -128,7 +122,7 @@ func (p *pusher) stored(ctx context.Context) (map[string]plan.Stored, error) {
 
 // pins brings the agent's pins up to date.
 func (p *pusher) pins(ctx context.Context, decided *plan.Plan, first bool) error {
-	hash := notNull(p.push.Push.Snapshot.AggregateHash)
+	hash := sqlstore.NotNull(p.push.Push.Snapshot.AggregateHash)
 	for _, s := range sqlstore.PinStatements(p.agentID, p.version(), hash, p.push, decided, first, p.now) {
 		if _, err := p.tx.ExecContext(ctx, s.SQL, s.Args...); err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 
 	"waymark/hub/store/internal/plan"
+	"waymark/hub/store/internal/sqlstore"
 )
 
 // write makes a new revision of what was decided, and returns it.
@@ -18,7 +19,7 @@ func (p *pusher) write(ctx context.Context, decided *plan.Plan) (revision int64,
 		`INSERT INTO snapshots (revision, agent_id, step, generation, version, aggregate_hash, snapshot_error, plugins,
 		   resources, payload_bytes, written_bytes, created_at, received_at, added, changed, removed, touched)
 		 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, $13, $14, $15, $16)`,
-		revision, p.agentID, decided.Step, p.generation, p.version(), notNull(s.AggregateHash), s.SnapshotError, p.push.Plugins,
+		revision, p.agentID, decided.Step, p.generation, p.version(), sqlstore.NotNull(s.AggregateHash), s.SnapshotError, p.push.Plugins,
 		decided.Resources, decided.PayloadBytes, decided.Bytes, p.now,
 		decided.Added, decided.Changed, decided.Removed, decided.TouchedJSON)
 	if err != nil {
@@ -40,19 +41,16 @@ func (p *pusher) end(ctx context.Context, numbers []int64, step int64) error {
 	return nil
 }
 
-const (
-	insertBody = "INSERT INTO bodies (hash, payload) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING"
-	insertRow  = `INSERT INTO resources (
+const insertRow = `INSERT INTO resources (
   agent_id, id, since, kind, source, key, source_path, name, description, status, error, stale,
   content_hash, size_bytes, resolver, attributes, body, payload_bytes, digest, created_at, updated_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`
-)
 
 func (p *pusher) insert(ctx context.Context, rows []plan.Write, step int64) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	body, err := p.tx.PrepareContext(ctx, insertBody)
+	body, err := p.tx.PrepareContext(ctx, sqlstore.InsertBody)
 	if err != nil {
 		return err
 	}
@@ -79,14 +77,6 @@ func (p *pusher) insertOne(ctx context.Context, body, row *sql.Stmt, w *plan.Wri
 	}
 	_, err := row.ExecContext(ctx,
 		p.agentID, w.ID, step, string(r.Kind), r.Source, r.Key, r.SourcePath, r.Name, r.Description, string(r.Status), r.Error, r.Stale,
-		notNull(r.ContentHash), r.SizeBytes, r.Resolver, w.Attributes, w.Body, len(r.Payload), w.Digest[:], w.CreatedAt, p.now)
+		sqlstore.NotNull(r.ContentHash), r.SizeBytes, r.Resolver, w.Attributes, w.Body, len(r.Payload), w.Digest[:], w.CreatedAt, p.now)
 	return err
-}
-
-// notNull keeps an absent hash out of the driver's NULL.
-func notNull(b []byte) []byte {
-	if b == nil {
-		return []byte{}
-	}
-	return b
 }

@@ -1,7 +1,10 @@
 package storetest
 
 import (
+	"fmt"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -198,5 +201,228 @@ func (w *pinWorld) holds(name string, want []snapshot.Resource) {
 		if err != nil || !slices.Equal(body, want[i].Payload) {
 			w.Errorf("%s: body of %s is %q, %v", name, want[i].ID(), body, err)
 		}
+	}
+}
+
+func createPin(t *testing.T, s store.Store, agentID string) store.Pin {
+	t.Helper()
+	pin, err := s.CreatePin(t.Context(), agentID, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pin
+}
+
+// testPinHydrates is pins that wait for a first snapshot.
+func testPinHydrates(t *testing.T, db Database) {
+	s := db.Open(t, Config{})
+	g, other := agent(t, s, "a"), agent(t, s, "b")
+	w := &pinWorld{T: t, s: s, pin: createPin(t, s, "a")}
+	second := createPin(t, s, "a")
+	w.holds("empty", nil)
+	push(t, s, "b", other, hashed(1, skill("of b", "b")))
+	w.holds("empty after another agent's push", nil)
+	if _, list, revision, err := s.PinDiff(t.Context(), w.pin.ID); err != nil || len(list) != 0 || revision != 0 {
+		t.Errorf("diff of an empty pin: %v at %d, %v", list, revision, err)
+	}
+	first := hashed(1, skill("x", "1"), server("m", "1"), bare(abi.KindHook, "/h"))
+	first.Snapshot.SnapshotError = "no inotify"
+	result := push(t, s, "a", g, first)
+	for _, id := range []string{w.pin.ID, second.ID} {
+		pin, stored, err := s.PinSnapshot(t.Context(), id, false)
+		if err != nil || pin.Revision != result.Revision || pin.Changed != result.Revision || pin.PinnedAt.IsZero() || !pin.DriftedAt.IsZero() {
+			t.Errorf("hydrated: %+v, %v", pin, err)
+		}
+		if d := diff(read(t, s, "a").Snapshot, stored.Snapshot); d != "" {
+			t.Errorf("hydrated (-agent +pin):\n%s", d)
+		}
+	}
+}
+
+func testPinDiff(t *testing.T, db Database) {
+	s := db.Open(t, Config{})
+	g := agent(t, s, "a")
+	push(t, s, "a", g, hashed(1, skill("same", "s"), skill("x", "1"), skill("gone", "g"), server("m", "1")))
+	pin := createPin(t, s, "a")
+	newest := push(t, s, "a", g, hashed(2, skill("same", "s"), skill("x", "2"), skill("new", "n"), server("m", "2")))
+	got, changes, revision, err := s.PinDiff(t.Context(), pin.ID)
+	want := compare(sorted(list(skill("same", "s"), skill("x", "1"), skill("gone", "g"))), sorted(list(skill("same", "s"), skill("x", "2"), skill("new", "n"))))
+	if d := cmp.Diff(told(want), told(changes)); err != nil || d != "" || revision != newest.Revision || got.Revision != pin.Revision {
+		t.Errorf("%+v at %d, %v (-want +got):\n%s", got, revision, err, d)
+	}
+	if err := s.RemoveAgent(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	_, changes, revision, err = s.PinDiff(t.Context(), pin.ID)
+	if err != nil || revision != 0 || len(changes) != 4 || changes[0].After != nil || changes[0].Before == nil {
+		t.Errorf("of a gone agent: %v at %d, %v", told(changes), revision, err)
+	}
+}
+
+// testPinBodies looks at what keeps payloads.
+func testPinBodies(t *testing.T, db Database) {
+	s := db.Open(t, Config{History: store.Retention{Revisions: 1}})
+	g := agent(t, s, "a")
+	count := func(name string, bodies, rows int) {
+		t.Helper()
+		if b, r := db.Count(t, "bodies"), db.Count(t, "pin_resources"); b != bodies || r != rows {
+			t.Errorf("%s: %d payloads and %d pinned rows, want %d and %d", name, b, r, bodies, rows)
+		}
+	}
+	push(t, s, "a", g, hashed(1, skill("x", "1"), skill("y", "y"), server("m", "m1")))
+	one, two := createPin(t, s, "a"), createPin(t, s, "a")
+	count("pinned", 3, 6)
+	push(t, s, "a", g, hashed(2, skill("x", "2")))
+	if err := s.Prune(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	count("the past is gone, the pins have it", 3, 4) // 1, y, 2
+	if body, err := s.PinBody(t.Context(), one.ID, ids(skill("y", ""))[0]); err != nil || string(body) != "y" {
+		t.Errorf("body is %q, %v", body, err)
+	}
+	if _, err := s.RefreshPin(t.Context(), one.ID); err != nil {
+		t.Fatal(err)
+	}
+	count("one is refreshed", 3, 3)
+	for _, err := range []error{s.DeletePin(t.Context(), two.ID), s.DeletePin(t.Context(), two.ID)} {
+		if _, gone := s.Pin(t.Context(), two.ID); gone == nil {
+			t.Errorf("a pin is there after it was deleted: %v", err)
+		}
+	}
+	wantErr(t, s.DeletePin(t.Context(), two.ID), store.ErrNotFound)
+	count("the other is deleted", 1, 1)
+	if err := s.RemoveAgent(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	count("the agent is gone", 1, 1)
+	if err := s.DeletePin(t.Context(), one.ID); err != nil {
+		t.Fatal(err)
+	}
+	count("nothing is left", 0, 0)
+}
+
+func testPinLimits(t *testing.T, db Database) {
+	s := db.Open(t, Config{})
+	agent(t, s, "a")
+	for name, want := range map[string]error{
+		strings.Repeat("x", 128): nil, "chat \u202e ☃": nil, "": nil,
+		strings.Repeat("x", 129): store.ErrInvalid, "a\x00b": store.ErrInvalid, "\xff": store.ErrInvalid,
+	} {
+		pin, err := s.CreatePin(t.Context(), "a", name)
+		wantErr(t, err, want)
+		if err == nil && pin.Name != name {
+			t.Errorf("%q is %q", name, pin.Name)
+		}
+	}
+	for _, id := range []string{"b", "", "\x00", "\xff", "a' OR 1=1 --"} {
+		_, err := s.CreatePin(t.Context(), id, "")
+		wantErr(t, err, store.ErrNotFound)
+		wantErr(t, s.RemoveAgent(t.Context(), id), store.ErrNotFound)
+		_, err = s.Pin(t.Context(), id)
+		wantErr(t, err, store.ErrNotFound)
+		_, err = s.RefreshPin(t.Context(), id)
+		wantErr(t, err, store.ErrNotFound)
+		wantErr(t, s.DeletePin(t.Context(), id), store.ErrNotFound)
+		_, _, _, err = s.PinDiff(t.Context(), id)
+		wantErr(t, err, store.ErrNotFound)
+		_, err = s.PinBody(t.Context(), id, id)
+		wantErr(t, err, store.ErrNotFound)
+	}
+	for range store.MaxPins - 3 {
+		createPin(t, s, "a")
+	}
+	_, err := s.CreatePin(t.Context(), "a", "")
+	wantErr(t, err, store.ErrTooManyPins)
+	agent(t, s, "b")
+	createPin(t, s, "b")
+	if of, err := s.Pins(t.Context(), "b"); err != nil || len(of) != 1 {
+		t.Errorf("pins of b: %v, %v", of, err)
+	}
+	if all, err := s.Pins(t.Context(), ""); err != nil || len(all) != store.MaxPins+1 {
+		t.Errorf("%d pins, %v", len(all), err)
+	}
+}
+
+// testPinsTwoHubs has agents push and readers pin at once, over two hubs:
+// what is pinned is one revision, whole, and drift is known at the end.
+func testPinsTwoHubs(t *testing.T, db Database) {
+	hubs := []store.Store{db.Open(t, Config{}), db.Open(t, Config{})}
+	const pushes = 30
+	var wg sync.WaitGroup
+	pins := make(chan store.Pin, 100)
+	for n, id := range []string{"a", "b"} {
+		generation := agent(t, hubs[0], id)
+		wg.Go(func() {
+			for v := range uint64(pushes) {
+				text := fmt.Sprint(id, v)
+				p := hashed(v+1, skill("x", text), skill("y", text), server("m", text))
+				if _, err := hubs[n].Push(t.Context(), id, generation, p); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		wg.Go(func() {
+			for i := range 12 {
+				pin, err := hubs[(n+1+i)%2].CreatePin(t.Context(), id, "")
+				if err == nil && i%3 == 1 {
+					pin, err = hubs[i%2].RefreshPin(t.Context(), pin.ID)
+				}
+				if err == nil && i%3 == 2 {
+					err = hubs[i%2].DeletePin(t.Context(), pin.ID)
+				} else {
+					pins <- pin
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	close(pins)
+	for was := range pins {
+		pin, stored, err := hubs[0].PinSnapshot(t.Context(), was.ID, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := read(t, hubs[1], pin.AgentID).Snapshot
+		list := stored.Snapshot.Resources
+		if len(list) != 3 || string(list[1].Payload) != string(list[2].Payload) || string(list[0].Payload) != string(now.Resources[0].Payload) {
+			t.Errorf("pin of %s at %d holds %q, %q and %q", pin.AgentID, pin.Revision, list[0].Payload, list[1].Payload, list[2].Payload)
+		}
+		if drifted := pin.AggregateHash.String() != now.AggregateHash.String(); drifted == pin.DriftedAt.IsZero() {
+			t.Errorf("drifted %v, and marked at %v", drifted, pin.DriftedAt)
+		}
+	}
+}
+
+func testRemoveAgent(t *testing.T, db Database) {
+	s := db.Open(t, Config{})
+	g, other := agent(t, s, "a"), agent(t, s, "b")
+	token := newToken(store.RoleAgent, "a")
+	if _, err := s.CreateToken(t.Context(), token); err != nil {
+		t.Fatal(err)
+	}
+	push(t, s, "a", g, hashed(1, skill("x", "1"), skill("shared", "s")))
+	push(t, s, "b", other, hashed(1, skill("shared", "s")))
+	if err := s.RemoveAgent(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	wantErr(t, s.RemoveAgent(t.Context(), "a"), store.ErrNotFound)
+	_, err := s.TokenByHash(t.Context(), token.Hash)
+	wantErr(t, err, store.ErrNotFound)
+	_, err = s.Push(t.Context(), "a", g, hashed(2, skill("x", "2")))
+	wantErr(t, err, store.ErrNotFound)
+	_, err = s.Snapshot(t.Context(), of("a"))
+	wantErr(t, err, store.ErrNotFound)
+	if list := agents(t, s); len(list) != 1 || list[0].ID != "b" {
+		t.Errorf("agents: %+v", list)
+	}
+	if bodies, rows := db.Count(t, "bodies"), db.Count(t, "resources"); bodies != 1 || rows != 1 {
+		t.Errorf("%d payloads and %d rows are left, want 1 of each", bodies, rows)
+	}
+	wantEvents(t, s, 0, "2 push b", "3 removed a")
+	if result := push(t, s, "a", agent(t, s, "a"), hashed(1, skill("x", "1"))); result.Revision != 4 {
+		t.Errorf("made anew: %+v", result)
 	}
 }

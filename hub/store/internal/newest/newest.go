@@ -1,7 +1,7 @@
 // Package newest lets many goroutines wait for the newest revision of a
 // store.
 //
-// It knows the newest revision that somebody has told it, which may be behind
+// It knows the newest revision that was announced to it, which may be behind
 // the database: what decides is always read there. So an announcement that is
 // lost, late or wrong costs time, and never a revision.
 //
@@ -14,23 +14,24 @@ import (
 	"time"
 
 	"waymark/hub/store"
+	"waymark/internal/notify"
 )
 
 // Revision is the newest revision that is known. New makes one.
 type Revision struct {
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards value
 	value   int64
-	changed chan struct{} // closed, and replaced, when value changes
+	changed notify.Signal // when value changes
 	closed  chan struct{}
 	once    sync.Once
 }
 
 // New returns a Revision that knows nothing yet.
 func New() *Revision {
-	return &Revision{value: -1, changed: make(chan struct{}), closed: make(chan struct{})}
+	return &Revision{value: -1, closed: make(chan struct{})}
 }
 
-// Announce tells of a committed revision. An older one than is known changes
+// Announce makes a committed revision known. An older one than is known changes
 // nothing.
 func (r *Revision) Announce(revision int64) {
 	r.mu.Lock()
@@ -40,7 +41,7 @@ func (r *Revision) Announce(revision int64) {
 	}
 }
 
-// Reset tells what the database says now, which may be less than was known
+// Reset makes known what the database says now, which may be less than was known
 // when the database was set back.
 func (r *Revision) Reset(revision int64) {
 	r.mu.Lock()
@@ -52,20 +53,14 @@ func (r *Revision) Reset(revision int64) {
 
 func (r *Revision) set(revision int64) {
 	r.value = revision
-	close(r.changed)
-	r.changed = make(chan struct{})
+	r.changed.Notify()
 }
 
 // Known returns the newest revision that is known, -1 for none.
 func (r *Revision) Known() int64 {
-	value, _ := r.get()
-	return value
-}
-
-func (r *Revision) get() (int64, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.value, r.changed
+	return r.value
 }
 
 // Close ends all waiting. It may be called twice.
@@ -91,7 +86,8 @@ func (r *Revision) Wait(ctx context.Context, after int64, poll time.Duration, re
 			return 0, store.ErrClosed
 		default:
 		}
-		known, changed := r.get()
+		changed := r.changed.Changed() // before Known, so that no change is lost
+		known := r.Known()
 		// What is known may be old: a caller that comes from another hub may
 		// know more, and here only wakes up.
 		now, err := read(ctx)

@@ -77,7 +77,7 @@ type Write struct {
 	CreatedAt int64
 }
 
-// Result is what the push's caller is told. revision is the agent's revision
+// Result is the answer to the push's caller. revision is the agent's revision
 // after the push.
 func (p *Plan) Result(revision int64) store.PushResult {
 	return store.PushResult{Accepted: p.Accepted, Revision: revision, Written: len(p.Write), Removed: p.Removed}

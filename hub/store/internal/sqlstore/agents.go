@@ -30,7 +30,7 @@ func readAgents(ctx context.Context, tx Tx, where string, args ...any) (agents [
 
 // Agents implements store.Store.
 func (c *Core) Agents(ctx context.Context) (agents []store.AgentInfo, err error) {
-	err = c.Database.Look(ctx, func(tx Tx) error {
+	err = c.Database.Read(ctx, func(tx Tx) error {
 		agents, err = readAgents(ctx, tx, "ORDER BY a.id")
 		return err
 	})
@@ -44,7 +44,7 @@ func (c *Core) Agents(ctx context.Context) (agents []store.AgentInfo, err error)
 func (c *Core) Agent(ctx context.Context, id string) (store.AgentInfo, error) {
 	var found []store.AgentInfo
 	if store.Findable(id) {
-		err := c.Database.Look(ctx, func(tx Tx) (err error) {
+		err := c.Database.Read(ctx, func(tx Tx) (err error) {
 			found, err = readAgents(ctx, tx, "WHERE a.id = $1", id)
 			return err
 		})

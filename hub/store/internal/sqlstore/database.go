@@ -26,9 +26,10 @@ type Rows interface {
 // Database is what a driver gives. f may be called several times; nothing of
 // a call that came before another counts.
 type Database interface {
-	// Look runs f, which only reads, each of its statements for itself.
-	Look(ctx context.Context, f func(Tx) error) error
-	// View runs f, which only reads, on one state of the database.
+	// Read runs f, which only reads, each of its statements for itself.
+	Read(ctx context.Context, f func(Tx) error) error
+	// View runs f, which only reads, on one state of the database: in a
+	// transaction.
 	View(ctx context.Context, f func(Tx) error) error
 	// Update runs f in a transaction and commits it when f returns nil.
 	Update(ctx context.Context, f func(Tx) error) error
@@ -43,9 +44,10 @@ type Core struct {
 	Now      func() time.Time
 	// Keep is effective.
 	Keep store.Retention
-	// Newest is told of the revisions that are made here.
+	// Newest gets the revisions that are made here.
 	Newest *newest.Revision
-	// Notify is a statement that tells other hubs of a revision; "" for none.
+	// Notify is a statement that announces a revision to other hubs; "" for
+	// none.
 	Notify string
 }
 

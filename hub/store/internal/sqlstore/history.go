@@ -14,7 +14,7 @@ const changeColumns = "SELECT revision, agent_id, version, aggregate_hash, resou
 
 // Changes implements store.Store.
 func (c *Core) Changes(ctx context.Context, after int64, limit int) (list []store.Change, err error) {
-	err = c.Database.Look(ctx, func(tx Tx) error {
+	err = c.Database.Read(ctx, func(tx Tx) error {
 		list, err = readChanges(ctx, tx, changeColumns+"WHERE revision > $1 ORDER BY revision LIMIT $2", after, max(limit, 0))
 		return err
 	})
@@ -29,7 +29,7 @@ func (c *Core) History(ctx context.Context, agentID string) (list []store.Change
 	if !store.Findable(agentID) {
 		return nil, &store.NotFoundError{What: "agent", ID: agentID}
 	}
-	err = c.Database.Look(ctx, func(tx Tx) error {
+	err = c.Database.Read(ctx, func(tx Tx) error {
 		list, err = readChanges(ctx, tx, changeColumns+"WHERE agent_id = $1 ORDER BY revision DESC", agentID)
 		if err == nil && len(list) == 0 {
 			err = checkAgent(ctx, tx, agentID)

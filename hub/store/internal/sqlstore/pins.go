@@ -49,7 +49,7 @@ func (c *Core) Pins(ctx context.Context, agentID string) (list []store.Pin, err 
 	if !store.Findable(agentID) {
 		return nil, nil
 	}
-	err = c.Database.Look(ctx, func(tx Tx) error {
+	err = c.Database.Read(ctx, func(tx Tx) error {
 		list, err = readPins(ctx, tx, "WHERE $1 = '' OR p.agent_id = $1 ORDER BY p.created_at, p.id", agentID)
 		return err
 	})
@@ -64,7 +64,7 @@ func (c *Core) Pin(ctx context.Context, id string) (pin store.Pin, err error) {
 	if !store.Findable(id) {
 		return pin, &store.NotFoundError{What: "pin", ID: id}
 	}
-	err = c.Database.Look(ctx, func(tx Tx) error {
+	err = c.Database.Read(ctx, func(tx Tx) error {
 		pin, err = readPin(ctx, tx, id)
 		return err
 	})

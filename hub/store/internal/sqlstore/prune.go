@@ -14,7 +14,7 @@ const pruneBatch = 500
 // for it for long.
 func (c *Core) Prune(ctx context.Context) error {
 	var agents []string
-	err := c.Database.Look(ctx, func(tx Tx) error {
+	err := c.Database.Read(ctx, func(tx Tx) error {
 		agents = nil
 		const query = "SELECT agent_id FROM snapshots GROUP BY agent_id HAVING count(*) > 1 ORDER BY agent_id"
 		return each(ctx, tx, query, nil, func(rows Rows) error {
@@ -51,7 +51,7 @@ func (c *Core) pruneAgent(ctx context.Context, agentID string) error {
 		return plan.Cut(past[1:], past[0].CreatedAt, now, c.Keep), nil
 	}
 	var revision int64
-	err := c.Database.Look(ctx, func(tx Tx) (err error) {
+	err := c.Database.Read(ctx, func(tx Tx) (err error) {
 		revision, err = cut(tx)
 		return err
 	})
@@ -102,7 +102,7 @@ func (c *Core) pruneRemovals(ctx context.Context) error {
 	})
 }
 
-// raiseFloor notes that what happened up to the revision isn't kept any more.
+// raiseFloor writes that what happened up to the revision isn't kept any more.
 func raiseFloor(ctx context.Context, tx Tx, revision int64) error {
 	_, err := tx.Exec(ctx, "UPDATE revision SET floor = $1 WHERE floor < $1", revision)
 	return err
@@ -111,10 +111,8 @@ func raiseFloor(ctx context.Context, tx Tx, revision int64) error {
 // ReadPast lists the newest revisions of an agent, the newest first.
 func ReadPast(ctx context.Context, tx Tx, agentID string, limit int) ([]plan.Past, error) {
 	var past []plan.Past
-	const query = "SELECT revision, step, created_at, written_bytes FROM snapshots WHERE agent_id = $1 ORDER BY revision DESC LIMIT $2"
-	err := each(ctx, tx, query, []any{agentID, limit}, func(rows Rows) error {
-		var p plan.Past
-		err := rows.Scan(&p.Revision, &p.Step, &p.CreatedAt, &p.Bytes)
+	err := each(ctx, tx, SelectPast, []any{agentID, limit}, func(rows Rows) error {
+		p, err := ScanPast(rows.Scan)
 		past = append(past, p)
 		return err
 	})
@@ -123,15 +121,15 @@ func ReadPast(ctx context.Context, tx Tx, agentID string, limit int) ([]plan.Pas
 
 // DropPast deletes an agent's revisions up to cut.
 func DropPast(ctx context.Context, tx Tx, agentID string, cut int64) error {
-	_, err := tx.Exec(ctx, "DELETE FROM snapshots WHERE agent_id = $1 AND revision <= $2", agentID, cut)
+	_, err := tx.Exec(ctx, DeletePast, agentID, cut)
 	return err
 }
 
 // DropRows deletes the rows that no revision of the agent has any more, the
 // oldest of which has that step, and returns the names of their payloads.
 func DropRows(ctx context.Context, tx Tx, agentID string, oldest int64) (bodies [][]byte, err error) {
-	const unseen = "FROM resources WHERE agent_id = $1 AND until <= $2"
-	err = each(ctx, tx, "SELECT DISTINCT body "+unseen+" AND body IS NOT NULL ORDER BY body", []any{agentID, oldest}, func(rows Rows) error {
+	const query = "SELECT DISTINCT body FROM resources WHERE agent_id = $1 AND until <= $2 AND body IS NOT NULL ORDER BY body"
+	err = each(ctx, tx, query, []any{agentID, oldest}, func(rows Rows) error {
 		var body []byte
 		err := rows.Scan(&body)
 		bodies = append(bodies, body)
@@ -140,7 +138,7 @@ func DropRows(ctx context.Context, tx Tx, agentID string, oldest int64) (bodies 
 	if err != nil {
 		return nil, err
 	}
-	_, err = tx.Exec(ctx, "DELETE "+unseen, agentID, oldest)
+	_, err = tx.Exec(ctx, DeleteRows, agentID, oldest)
 	return bodies, err
 }
 
@@ -168,7 +166,7 @@ func (c *Core) pruneBodies(ctx context.Context) error {
 	const query = "SELECT hash FROM bodies WHERE " + unused + " AND hash > $1 ORDER BY hash LIMIT $2"
 	for last := []byte{}; ; {
 		var bodies [][]byte
-		err := c.Database.Look(ctx, func(tx Tx) error {
+		err := c.Database.Read(ctx, func(tx Tx) error {
 			bodies = nil
 			return each(ctx, tx, query, []any{last, pruneBatch}, func(rows Rows) error {
 				var body []byte

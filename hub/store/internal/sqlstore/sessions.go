@@ -58,7 +58,7 @@ func dropSessions(ctx context.Context, tx Tx, tokenID string, now int64) error {
 // SessionByHash implements store.Sessions.
 func (c *Core) SessionByHash(ctx context.Context, hash store.TokenHash) (s store.Session, err error) {
 	const query = "SELECT " + tokenColumns + ", s.id, s.created_at, s.expires_at FROM sessions s JOIN tokens t ON t.id = s.token_id WHERE s.hash = $1"
-	err = c.Database.Look(ctx, func(tx Tx) error {
+	err = c.Database.Read(ctx, func(tx Tx) error {
 		s = store.Session{}
 		return each(ctx, tx, query, []any{hash[:]}, func(rows Rows) (err error) {
 			var created, expires int64

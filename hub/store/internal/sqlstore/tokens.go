@@ -107,7 +107,7 @@ func (t *hashedToken) insert(ctx context.Context, tx Tx) error {
 
 // TokenByHash implements store.Store.
 func (c *Core) TokenByHash(ctx context.Context, hash store.TokenHash) (t store.Token, err error) {
-	err = c.Database.Look(ctx, func(tx Tx) error {
+	err = c.Database.Read(ctx, func(tx Tx) error {
 		t, err = tokenByHash(ctx, tx, hash)
 		return err
 	})
@@ -163,7 +163,7 @@ func (c *Core) changeToken(ctx context.Context, id, query string) error {
 
 // Tokens implements store.Store.
 func (c *Core) Tokens(ctx context.Context) (tokens []store.Token, err error) {
-	err = c.Database.Look(ctx, func(tx Tx) error {
+	err = c.Database.Read(ctx, func(tx Tx) error {
 		tokens = nil
 		return each(ctx, tx, "SELECT "+tokenColumns+" FROM tokens t ORDER BY t.created_at, t.rowid", nil, func(rows Rows) error {
 			t, err := scanToken(rows)
@@ -195,7 +195,7 @@ func (c *Core) among(ctx context.Context, query string, ids []string) (found []s
 	if err != nil {
 		return nil, err
 	}
-	err = c.Database.Look(ctx, func(tx Tx) error {
+	err = c.Database.Read(ctx, func(tx Tx) error {
 		found = nil
 		return each(ctx, tx, query, []any{string(list), c.Stamp()}, func(rows Rows) error {
 			var id string

@@ -4,6 +4,54 @@ import (
 	"waymark/hub/store/internal/plan"
 )
 
+// The statements of a push that are the same in both databases. How they are
+// sent differs: PostgreSQL gets them in batches, to save round trips.
+const (
+	SelectGeneration = "SELECT generation FROM agents WHERE id = $1"
+	// SelectHead is for ScanHead.
+	SelectHead = `SELECT revision, step, generation, version, aggregate_hash, snapshot_error, plugins, resources, payload_bytes
+		FROM snapshots WHERE agent_id = $1 ORDER BY revision DESC LIMIT 1`
+	// SelectPast is for ScanPast.
+	SelectPast = "SELECT revision, step, created_at, written_bytes FROM snapshots WHERE agent_id = $1 ORDER BY revision DESC LIMIT $2"
+	// SelectStored is for ScanStored.
+	SelectStored   = "SELECT id, number, digest, payload_bytes, created_at FROM resources WHERE agent_id = $1 AND until IS NULL"
+	SelectRevision = "SELECT value FROM revision"
+
+	// UpdateHead writes that the push brought what is there: version,
+	// generation, time and revision.
+	UpdateHead = "UPDATE snapshots SET version = $1, generation = $2, received_at = $3 WHERE revision = $4"
+	InsertBody = "INSERT INTO bodies (hash, payload) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING"
+	DeletePast = "DELETE FROM snapshots WHERE agent_id = $1 AND revision <= $2"
+	DeleteRows = "DELETE FROM resources WHERE agent_id = $1 AND until <= $2"
+)
+
+// ScanHead reads the answer to SelectHead.
+func ScanHead(scan func(dest ...any) error) (*plan.Head, error) {
+	h := new(plan.Head)
+	err := scan(&h.Revision, &h.Step, &h.Generation, &h.Version, &h.AggregateHash, &h.SnapshotError, &h.Plugins, &h.Resources, &h.PayloadBytes)
+	return h, err
+}
+
+// ScanPast reads a row of the answer to SelectPast.
+func ScanPast(scan func(dest ...any) error) (p plan.Past, err error) {
+	err = scan(&p.Revision, &p.Step, &p.CreatedAt, &p.Bytes)
+	return p, err
+}
+
+// ScanStored reads a row of the answer to SelectStored.
+func ScanStored(scan func(dest ...any) error) (id string, s plan.Stored, err error) {
+	err = scan(&id, &s.Row, &s.Digest, &s.Payload, &s.CreatedAt)
+	return id, s, err
+}
+
+// NotNull keeps an absent hash out of a driver's NULL.
+func NotNull(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
+
 // Statement is one with its arguments.
 type Statement struct {
 	SQL  string
@@ -12,7 +60,7 @@ type Statement struct {
 
 const (
 	live     = "('mcp_config', 'mcp_server')" // store.FollowsLive
-	revision = "(SELECT value FROM revision)"
+	revision = "(" + SelectRevision + ")"
 
 	// copied are the columns that a pin copies of a row.
 	copied = `id, kind, source, key, source_path, name, description, status, error, stale,

@@ -34,10 +34,7 @@ func (s *rowSize) sub(other rowSize) { s.body -= other.body; s.encoded -= other.
 // refusal.
 var errFullNeeded = errors.New("the base of the delta is not here")
 
-// maxID bounds the id of a resource: kind:source#key.
-const maxID = 32 + wire.MaxSource + maxKey
-
-// next returns the base after the push, which fromWaymark has let pass. For a
+// nextBase returns the base after the push, which rules.Waymark has let pass. For a
 // delta, b is what it must be against; nil means that there is nothing.
 func (h *Hub) nextBase(b *base, request *waymark.PushRequest, snap *snapshot.Snapshot, removed []string) (*base, error) {
 	after := &base{rows: make(map[uint64]rowSize, len(snap.Resources))}
@@ -80,34 +77,4 @@ func (b *base) check() error {
 		return fmt.Errorf("resources are longer than the %d bytes of a message together", wire.MaxMessage)
 	}
 	return nil
-}
-
-// checkRemoved mends the ids that a delta removes and applies the rules.
-func checkRemoved(request *waymark.PushRequest, snap *snapshot.Snapshot) ([]string, error) {
-	delta := request.GetDelta()
-	if delta == nil {
-		return nil, nil
-	}
-	if request.GetInitial() {
-		return nil, errors.New("the first push of a connection can't be a delta")
-	}
-	if n := len(delta.GetRemoved()); n > wire.MaxResources {
-		return nil, fmt.Errorf("%d removed, at most %d are allowed", n, wire.MaxResources)
-	}
-	ids := make(map[string]struct{}, len(delta.GetRemoved())+len(snap.Resources))
-	for i := range snap.Resources {
-		ids[snap.Resources[i].ID()] = struct{}{}
-	}
-	for i := range delta.GetRemoved() {
-		id := &delta.GetRemoved()[i]
-		mend(id)
-		if err := tooLong("an id", len(*id), maxID); err != nil {
-			return nil, fmt.Errorf("removed %d: %w", i, err)
-		}
-		if _, twice := ids[*id]; twice {
-			return nil, fmt.Errorf("removed %d: the id appears twice", i)
-		}
-		ids[*id] = struct{}{}
-	}
-	return delta.GetRemoved(), nil
 }

@@ -12,7 +12,7 @@ import (
 	"waymark/hub/transport"
 	"waymark/wire"
 	"waymark/wire/coder"
-	"waymark/wire/convert"
+	"waymark/wire/rules"
 	"waymark/wire/waymark"
 )
 
@@ -125,7 +125,7 @@ func (s *contextService) Open(ctx context.Context, _ *waymark.OpenRequest) (*way
 
 // Push implements waymark.DRPCContextServer.
 func (s *contextService) Push(ctx context.Context, request *waymark.PushRequest) (*waymark.PushResponse, error) {
-	snap, removed, err := fromWaymark(request)
+	snap, removed, err := rules.Waymark(request)
 	if err != nil {
 		return nil, s.hub.refuse(ctx, wire.ProtocolWaymark, err)
 	}
@@ -158,11 +158,7 @@ type agentService struct {
 
 // PushContextState implements coder.DRPCAgentServer.
 func (s *agentService) PushContextState(ctx context.Context, request *coder.PushContextStateRequest) (*coder.PushContextStateResponse, error) {
-	mendCoder(request)
-	if err := checkCoder(request); err != nil {
-		return nil, s.hub.refuse(ctx, wire.ProtocolCoder, err)
-	}
-	snap, err := convert.FromCoder(request)
+	snap, err := rules.Coder(request)
 	if err != nil {
 		return nil, s.hub.refuse(ctx, wire.ProtocolCoder, err)
 	}

@@ -1,80 +1,85 @@
-package hub
+package rules
 
 import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"waymark/snapshot"
 	"waymark/wire"
 	"waymark/wire/coder"
+	"waymark/wire/convert"
 )
 
-// mendCoder takes U+0000 out of the push's text.
-func mendCoder(request *coder.PushContextStateRequest) {
-	mend(&request.SnapshotError)
+// Coder cleans the texts of a push of Coder's protocol and applies the rules of
+// Coder's server in its order, so that an agent gets the same answer from both.
+func Coder(request *coder.PushContextStateRequest) (*snapshot.Snapshot, error) {
+	cleanCoder(request)
+	if err := checkCoder(request); err != nil {
+		return nil, err
+	}
+	return convert.FromCoder(request)
+}
+
+func cleanCoder(request *coder.PushContextStateRequest) {
+	if request == nil {
+		return
+	}
+	Clean(&request.SnapshotError)
 	for _, r := range request.GetResources() {
-		mend(&r.Source)
-		mend(r.SourcePath)
-		mend(&r.Error)
+		if r == nil {
+			continue
+		}
+		Clean(&r.Source)
+		if r.SourcePath != nil {
+			Clean(r.SourcePath)
+		}
+		Clean(&r.Error)
 		switch b := r.GetBody().(type) {
 		case *coder.ContextResource_Skill:
-			mend(&b.Skill.Name)
-			mend(&b.Skill.Description)
+			Clean(&b.Skill.Name)
+			Clean(&b.Skill.Description)
 		case *coder.ContextResource_McpServer:
-			mend(&b.McpServer.ServerName)
-			mend(&b.McpServer.Description)
+			Clean(&b.McpServer.ServerName)
+			Clean(&b.McpServer.Description)
 		}
 	}
 }
 
-// mend takes U+0000 out of *s: PostgreSQL can't hold it, and it has no place
-// in any text of a push.
-func mend(s *string) {
-	if s != nil && strings.IndexByte(*s, 0) >= 0 {
-		*s = strings.ReplaceAll(*s, "\x00", "")
-	}
-}
-
-// checkCoder applies the rules of Coder's server in its order, so that an
-// agent gets the same answer from both.
 func checkCoder(request *coder.PushContextStateRequest) error {
-	switch {
-	case request == nil:
+	if request == nil {
 		return errors.New("request is missing")
-	case request.GetVersion() > math.MaxInt64:
-		return errors.New("version is out of range")
 	}
-	if err := tooLong("aggregate_hash", len(request.GetAggregateHash()), wire.MaxHash); err != nil {
+	if err := checkVersion(request.GetVersion()); err != nil {
 		return err
 	}
-	if err := tooLong("snapshot_error", len(request.GetSnapshotError()), wire.MaxError); err != nil {
+	if err := checkHead(request.GetAggregateHash(), request.GetSnapshotError()); err != nil {
 		return err
 	}
-	if n := len(request.GetResources()); n > wire.MaxResources {
-		return fmt.Errorf("%d resources, at most %d are allowed", n, wire.MaxResources)
+	if err := checkCount(len(request.GetResources())); err != nil {
+		return err
 	}
 	sources := make(map[string]struct{}, len(request.GetResources()))
-	bodies := 0
+	var sum bodies
 	for i, r := range request.GetResources() {
-		if err := checkCoderResource(r, sources, &bodies); err != nil {
+		if err := checkCoderResource(r, sources, &sum); err != nil {
 			return fmt.Errorf("resource %d: %w", i, err)
 		}
 	}
 	return nil
 }
 
-func checkCoderResource(r *coder.ContextResource, sources map[string]struct{}, bodies *int) error {
+func checkCoderResource(r *coder.ContextResource, sources map[string]struct{}, sum *bodies) error {
 	if r == nil {
 		return errors.New("resource is missing")
 	}
 	if r.GetSource() == "" {
-		return errors.New("source is empty")
+		return ErrSource
 	}
-	if err := tooLong("source", len(r.GetSource()), wire.MaxSource); err != nil {
+	if err := checkLen("source", len(r.GetSource()), wire.MaxSource); err != nil {
 		return err
 	}
 	if _, duplicate := sources[r.GetSource()]; duplicate {
@@ -89,7 +94,7 @@ func checkCoderResource(r *coder.ContextResource, sources map[string]struct{}, b
 		{"error", len(r.GetError()), wire.MaxError},
 		{"content_hash", len(r.GetContentHash()), wire.MaxHash},
 	} {
-		if err := tooLong(field.name, field.len, field.max); err != nil {
+		if err := checkLen(field.name, field.len, field.max); err != nil {
 			return err
 		}
 	}
@@ -100,14 +105,14 @@ func checkCoderResource(r *coder.ContextResource, sources map[string]struct{}, b
 	if err != nil {
 		return err
 	}
-	if err := tooLong("body", size, wire.MaxBodyJSON); err != nil {
+	if err := checkLen("body", size, wire.MaxBodyJSON); err != nil {
 		return err
 	}
-	if *bodies += size; *bodies > wire.MaxBodies {
-		return fmt.Errorf("bodies are longer than %d bytes together", wire.MaxBodies)
+	if err := sum.add(size); err != nil {
+		return err
 	}
 	if _, known := coder.ContextResource_Status_name[int32(r.GetStatus())]; !known || r.GetStatus() == 0 {
-		return errors.New("status is unset or unknown")
+		return ErrStatus
 	}
 	return nil
 }
@@ -132,12 +137,4 @@ func bodySize(r *coder.ContextResource) (int, error) {
 		return 0, errors.New("body has no JSON form")
 	}
 	return len(data), nil
-}
-
-// tooLong is the rule that what is at most limit bytes long.
-func tooLong(what string, n, limit int) error {
-	if n > limit {
-		return fmt.Errorf("%s is %d bytes long, at most %d are allowed", what, n, limit)
-	}
-	return nil
 }

@@ -1,0 +1,335 @@
+// Package rules holds what a push must be like, for both ends of the wire: a
+// hub refuses what breaks a rule, and an agent mends its resources before it
+// sends them, since one bad resource would make a peer refuse the whole push.
+//
+// # Guarantees
+//
+// A resource that Mend has let pass also passes Check, and a push of such
+// resources passes Coder and Waymark, where the sums are within their bounds and
+// no two of them have one identity: those two are for the sender to see to,
+// which has to choose what it leaves out. Mending doesn't change what passes.
+//
+// # Concurrency
+//
+// The package has no state. Mend never changes what its argument shares with
+// others, such as the map of a resource's attributes.
+package rules
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"waymark/abi"
+	"waymark/internal/text"
+	"waymark/snapshot"
+	"waymark/wire"
+	"waymark/wire/convert"
+)
+
+// What waymark.v1 carries beyond Coder's protocol, in bytes where nothing
+// else is said. The rest is bounded by the constants of packages wire and abi.
+const (
+	// MaxKey bounds Resource.key, which is part of the row's identity.
+	MaxKey = 1024
+	// MaxResolver bounds "module/resolver@version".
+	MaxResolver = 1024
+	// MaxPlugins is far above what a person installs.
+	MaxPlugins = 1000
+	// MaxPluginText bounds each text of a plugin; one of them is a path.
+	MaxPluginText = 4096
+	// MaxPluginResolvers bounds the resolvers of one module.
+	MaxPluginResolvers = 1000
+
+	// maxID bounds the id of a resource: kind:source#key.
+	maxID = 32 + wire.MaxSource + MaxKey
+)
+
+// remedy is what Mend does about a field that is too large.
+type remedy int
+
+const (
+	leave   remedy = iota // nothing: such a resource can't be sent
+	cut                   // at the end: half a description is better than none
+	remove                // all of it: half a path would be a wrong one
+	payload               // nothing: the sender takes payloads away, and says so
+)
+
+// field is a part of a resource that has a bound, in bytes.
+type field struct {
+	name string
+	max  int
+	// text is the field where it is a text; size its size where it is not.
+	text   func(r *snapshot.Resource) *string
+	size   func(r *snapshot.Resource) int
+	remedy remedy
+	clear  func(r *snapshot.Resource) // for what is removed and isn't a text
+}
+
+// The fields, in the order in which they are checked.
+var fields = []field{
+	{name: "source", max: wire.MaxSource, text: func(r *snapshot.Resource) *string { return &r.Source }, remedy: leave},
+	{name: "key", max: MaxKey, text: func(r *snapshot.Resource) *string { return &r.Key }, remedy: leave},
+	{name: "source_path", max: wire.MaxSource, text: func(r *snapshot.Resource) *string { return &r.SourcePath }, remedy: remove},
+	{name: "name", max: abi.MaxName, text: func(r *snapshot.Resource) *string { return &r.Name }, remedy: cut},
+	{name: "description", max: abi.MaxDescription, text: func(r *snapshot.Resource) *string { return &r.Description }, remedy: cut},
+	{name: "error", max: wire.MaxError, text: func(r *snapshot.Resource) *string { return &r.Error }, remedy: cut},
+	{
+		name: "content_hash", max: wire.MaxHash, size: func(r *snapshot.Resource) int { return len(r.ContentHash) },
+		remedy: remove, clear: func(r *snapshot.Resource) { r.ContentHash = nil },
+	},
+	{name: "resolver", max: MaxResolver, text: func(r *snapshot.Resource) *string { return &r.Resolver }, remedy: cut},
+	{
+		name: "attributes", max: abi.MaxAttributes, size: func(r *snapshot.Resource) int { return attributesSize(r.Attributes) },
+		remedy: remove, clear: func(r *snapshot.Resource) { r.Attributes = nil },
+	},
+	{name: "body", max: wire.MaxBodyJSON, size: convert.BodyJSON, remedy: payload},
+}
+
+func (f *field) len(r *snapshot.Resource) int {
+	if f.text != nil {
+		return len(*f.text(r))
+	}
+	return f.size(r)
+}
+
+// Why a resource can't be sent, whatever is done about it.
+var (
+	ErrKind   = errors.New("kind is unknown")
+	ErrSource = errors.New("source is empty")
+	ErrStatus = errors.New("status is unset or unknown")
+	// ErrTooLong is matched by what Mend says of a source or a key.
+	ErrTooLong = errors.New("too long")
+)
+
+// tooLongError is the broken rule that what is at most limit bytes long.
+type tooLongError struct {
+	what       string
+	len, limit int
+}
+
+func (e *tooLongError) Error() string {
+	return fmt.Sprintf("%s is %d bytes long, at most %d are allowed", e.what, e.len, e.limit)
+}
+
+func (e *tooLongError) Is(target error) bool { return target == ErrTooLong }
+
+func checkLen(what string, n, limit int) error {
+	if n > limit {
+		return &tooLongError{what, n, limit}
+	}
+	return nil
+}
+
+// Check says which rule the resource breaks, of those that each has to keep for
+// itself.
+func Check(r *snapshot.Resource) error {
+	if !KnownKind(r.Kind) {
+		return ErrKind
+	}
+	if r.Source == "" {
+		return ErrSource
+	}
+	for i := range fields {
+		f := &fields[i]
+		if err := checkLen(f.name, f.len(r), f.max); err != nil {
+			return err
+		}
+	}
+	switch {
+	case !knownStatus(r.Status):
+		return ErrStatus
+	case r.SizeBytes < 0:
+		return errors.New("size_bytes is out of range")
+	}
+	return checkPayload(r)
+}
+
+// Mend changes the resource until Check lets it pass, or says why that can't be
+// done. A payload that is too large stays: see convert.BodyJSON.
+func Mend(r *snapshot.Resource) (changed bool, err error) {
+	changed = cleanResource(r)
+	switch {
+	case !KnownKind(r.Kind):
+		return changed, ErrKind
+	case r.Source == "":
+		return changed, ErrSource
+	}
+	for i := range fields {
+		f := &fields[i]
+		n := f.len(r)
+		if n <= f.max || f.remedy == payload {
+			continue
+		}
+		changed = true
+		switch {
+		case f.remedy == leave:
+			return changed, checkLen(f.name, n, f.max)
+		case f.remedy == cut:
+			*f.text(r) = text.Truncate(*f.text(r), f.max)
+		case f.text != nil:
+			*f.text(r) = ""
+		default:
+			f.clear(r)
+		}
+	}
+	if !knownStatus(r.Status) {
+		return changed, ErrStatus
+	}
+	if !mayHavePayload(r) {
+		changed = changed || len(r.Payload) > 0
+		r.Payload = nil
+	}
+	return changed, nil
+}
+
+// cleanResource cleans all texts of the resource.
+func cleanResource(r *snapshot.Resource) (changed bool) {
+	kind := string(r.Kind)
+	changed = Clean(&kind)
+	r.Kind = abi.Kind(kind)
+	for i := range fields {
+		if fields[i].text != nil {
+			changed = Clean(fields[i].text(r)) || changed
+		}
+	}
+	attributes, cleaned := cleanAttributes(r.Attributes)
+	r.Attributes = attributes
+	return changed || cleaned
+}
+
+// cleanAttributes returns attributes itself when there is nothing to clean: the
+// map may be shared and must not change. Of two keys that become one, the first
+// in order stays, so that the result doesn't depend on the map's order.
+func cleanAttributes(attributes snapshot.Attributes) (snapshot.Attributes, bool) {
+	changed := false
+	cleaned := make(snapshot.Attributes, len(attributes))
+	for _, key := range slices.Sorted(maps.Keys(attributes)) {
+		a := attributes[key]
+		changed = Clean(&key) || changed
+		changed = Clean(&a.Text) || changed
+		if a.List != nil {
+			a.List = slices.Clone(a.List)
+			for i := range a.List {
+				changed = Clean(&a.List[i]) || changed
+			}
+		}
+		if _, taken := cleaned[key]; !taken {
+			cleaned[key] = a
+		}
+	}
+	if !changed {
+		return attributes, false
+	}
+	return cleaned, true
+}
+
+// MendText cleans a text and cuts it to at most limit bytes.
+func MendText(s *string, limit int) (changed bool) {
+	changed = Clean(s)
+	if len(*s) <= limit {
+		return changed
+	}
+	*s = text.Truncate(*s, limit)
+	return true
+}
+
+// Clean makes a text valid UTF-8, which protobuf insists on, and takes U+0000
+// out of it, which PostgreSQL can't hold and which has no place in any text of a
+// push.
+func Clean(s *string) (changed bool) {
+	if strings.IndexByte(*s, 0) < 0 && utf8.ValidString(*s) {
+		return false
+	}
+	*s = strings.ReplaceAll(strings.ToValidUTF8(*s, string(utf8.RuneError)), "\x00", "")
+	return true
+}
+
+// MendHead mends what a snapshot says of itself.
+func MendHead(s *snapshot.Snapshot) {
+	if len(s.AggregateHash) > wire.MaxHash {
+		s.AggregateHash = nil
+	}
+	MendText(&s.SnapshotError, wire.MaxError)
+}
+
+// checkHead is the rule for what MendHead mends.
+func checkHead(aggregateHash []byte, snapshotError string) error {
+	if err := checkLen("aggregate_hash", len(aggregateHash), wire.MaxHash); err != nil {
+		return err
+	}
+	return checkLen("snapshot_error", len(snapshotError), wire.MaxError)
+}
+
+func checkVersion(version uint64) error {
+	if version > math.MaxInt64 {
+		return errors.New("version is out of range")
+	}
+	return nil
+}
+
+func checkCount(resources int) error {
+	if resources > wire.MaxResources {
+		return fmt.Errorf("%d resources, at most %d are allowed", resources, wire.MaxResources)
+	}
+	return nil
+}
+
+// bodies is the sum of the lengths of the bodies.
+type bodies int
+
+func (b *bodies) add(n int) error {
+	if *b += bodies(n); *b > wire.MaxBodies {
+		return fmt.Errorf("bodies are longer than %d bytes together", wire.MaxBodies)
+	}
+	return nil
+}
+
+// KnownKind reports whether the kind is one of the ABI's.
+func KnownKind(kind abi.Kind) bool {
+	switch kind {
+	case abi.KindInstructionFile, abi.KindSkill, abi.KindMCPConfig, abi.KindMCPServer,
+		abi.KindPlugin, abi.KindHook, abi.KindSubagent, abi.KindCommand:
+		return true
+	}
+	return false
+}
+
+func knownStatus(s snapshot.Status) bool {
+	switch s {
+	case snapshot.StatusOK, snapshot.StatusOversize, snapshot.StatusUnreadable,
+		snapshot.StatusInvalid, snapshot.StatusExcluded:
+		return true
+	}
+	return false
+}
+
+// mayHavePayload is the rule that only what may be shown has a payload: the
+// bytes of an MCP configuration hold tokens, and must not leave the workspace
+// whatever went wrong.
+func mayHavePayload(r *snapshot.Resource) bool {
+	return r.Kind != abi.KindMCPConfig &&
+		(r.Status == snapshot.StatusOK || r.Status == snapshot.StatusInvalid)
+}
+
+func checkPayload(r *snapshot.Resource) error {
+	switch {
+	case r.Payload == nil || mayHavePayload(r):
+		return nil
+	case r.Kind == abi.KindMCPConfig:
+		return errors.New("an mcp_config has no payload")
+	}
+	return fmt.Errorf("a resource that is %s has no payload", r.Status)
+}
+
+func attributesSize(attributes snapshot.Attributes) int {
+	n := 0
+	for key, a := range attributes {
+		n += len(key) + abi.Value(a).Size()
+	}
+	return n
+}

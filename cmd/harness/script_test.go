@@ -46,12 +46,12 @@ const envPunctual = "WAYMARK_TEST_PUNCTUAL"
 // harnessMain is main without a limit for compiling, and with a long one for
 // running.
 func harnessMain() {
-	compiler := reexec.Main(sandbox.CompileRole())
+	program := reexec.Main(sandbox.CompileRole(), extism.Role())
+	compiler := program
 	if os.Getenv(envChild) == "" {
 		compiler = nil
 	}
 	limit, _ := time.ParseDuration(os.Getenv(envTime)) // 0 when it isn't set
-	program := reexec.Main(extism.Role())
 	stop.Main(func(ctx context.Context) int {
 		if os.Getenv(envPunctual) == "" { // a machine may stand still for a moment
 			stop.Allow(ctx, time.Minute)

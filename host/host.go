@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"sync"
 
-	"waymark/host/approvals"
+	"waymark/host/plugin/approvals"
 	"waymark/host/push"
 	"waymark/host/resolve"
 	"waymark/host/sandbox"

@@ -47,7 +47,7 @@ type Options struct {
 	// means DefaultReloadWithin.
 	ReloadWithin time.Duration
 	// Approvals is the file that remembers which modules were let run; see
-	// host/approvals. Run and Approve write it. Empty remembers within this
+	// host/plugin/approvals. Run and Approve write it. Empty remembers within this
 	// Host.
 	Approvals string
 	// Plugins narrows and configures modules by the name they give

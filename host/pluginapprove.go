@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"waymark/host/approvals"
+	"waymark/host/plugin/approvals"
 )
 
 // ErrNotWaiting says that no module of that name, or digest, waits for an

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"waymark/host/approvals"
+	"waymark/host/plugin/approvals"
 	"waymark/snapshot"
 )
 

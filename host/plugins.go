@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"waymark/host/approvals"
+	"waymark/host/plugin/approvals"
 	"waymark/host/resolve"
 	"waymark/host/sandbox"
 	"waymark/snapshot"

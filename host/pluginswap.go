@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"waymark/host/approvals"
+	"waymark/host/plugin/approvals"
 )
 
 // enterPlugins takes the plugins: who has them owns what is known of plugin

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"waymark/host/acl"
+	"waymark/host/plugin/acl"
 )
 
 // untrustedError says that somebody else could have written a plugin file.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"waymark/host/approvals"
+	"waymark/host/plugin/approvals"
 	"waymark/host/resolve"
 	"waymark/snapshot"
 )

@@ -12,7 +12,7 @@ import (
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
 	"waymark/host/api/client"
-	"waymark/host/approvals"
+	"waymark/host/plugin/approvals"
 	"waymark/snapshot"
 )
 

@@ -11,7 +11,7 @@ import (
 	"waymark/cmd/internal/cli"
 	"waymark/host"
 	"waymark/host/api"
-	"waymark/host/approvals"
+	"waymark/host/plugin/approvals"
 	"waymark/host/sources"
 	"waymark/host/why"
 	"waymark/snapshot"

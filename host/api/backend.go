@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"waymark/host/approvals"
+	"waymark/host/plugin/approvals"
 	"waymark/host/sources"
 	"waymark/host/why"
 	"waymark/snapshot"

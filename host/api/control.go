@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"path/filepath"
 
-	"waymark/host/approvals"
+	"waymark/host/plugin/approvals"
 	"waymark/host/push"
 	"waymark/snapshot"
 )

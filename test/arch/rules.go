@@ -18,7 +18,7 @@ func layers() []Layer {
 		{"parts of the engine", []string{
 			"waymark/host/sandbox/...", "waymark/host/resolve/...", "waymark/host/watch/...", "waymark/host/push/...",
 			"waymark/host/api/...", "waymark/host/config/...", "waymark/host/builtin/...", "waymark/host/plugin/...",
-			"waymark/host/why/...", "waymark/host/sources/...", "waymark/host/metrics/...", "waymark/host/approvals/...", "waymark/host/running/...", "waymark/host/acl/...",
+			"waymark/host/why/...", "waymark/host/sources/...", "waymark/host/metrics/...", "waymark/host/running/...",
 		}},
 		{"engine and hub", []string{"waymark/host/...", "waymark/hub/..."}},
 		{"mains, tools and tests", []string{"waymark/cmd/...", "waymark/internal/tools/...", "waymark/test/..."}},

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"waymark/host/api"
-	"waymark/host/approvals"
+	"waymark/host/plugin/approvals"
 	"waymark/host/push"
 	"waymark/host/sources"
 	"waymark/host/why"

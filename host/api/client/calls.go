@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"waymark/host/api"
-	"waymark/host/approvals"
+	"waymark/host/plugin/approvals"
 	"waymark/host/sources"
 	"waymark/host/why"
 	"waymark/snapshot"

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"waymark/abi"
-	"waymark/host/approvals"
+	"waymark/host/plugin/approvals"
 )
 
 func reads(patterns ...string) []approvals.Read {

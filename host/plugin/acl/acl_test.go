@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"waymark/host/acl"
+	"waymark/host/plugin/acl"
 	"waymark/test/randtest"
 )
 

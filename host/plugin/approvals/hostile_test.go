@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"waymark/abi"
-	"waymark/host/approvals"
+	"waymark/host/plugin/approvals"
 	"waymark/host/vfs/vfstest"
 	"waymark/test/randtest"
 )

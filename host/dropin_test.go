@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"waymark/host"
+	"waymark/host/plugin"
 	"waymark/host/vfs"
 	"waymark/host/vfs/vfstest"
 	"waymark/snapshot"
@@ -31,7 +32,7 @@ func pluginDir(t testing.TB, files map[string][]byte) string {
 
 // dropin loads testdata/dropin with a configuration of its resolver "rows"
 // onto a root.
-func dropin(t *testing.T, dir string, table map[string]any, opts host.Options, entry host.PluginOptions) (*host.Host, *logBuffer) {
+func dropin(t *testing.T, dir string, table map[string]any, opts host.Options, entry plugin.Entry) (*host.Host, *logBuffer) {
 	t.Helper()
 	config, err := json.Marshal(table)
 	if err != nil {
@@ -109,7 +110,7 @@ func TestDropInRows(t *testing.T) {
 			warn = append(warn, r.warn)
 		}
 	}
-	h, _ := dropin(t, dir, map[string]any{"row": texts}, host.Options{}, host.PluginOptions{})
+	h, _ := dropin(t, dir, map[string]any{"row": texts}, host.Options{}, plugin.Entry{})
 	report := refresh(t, h)
 	got := lines(report.Snapshot.Resources, dir)
 	slices.Sort(want)
@@ -149,7 +150,7 @@ func compare(t *testing.T, what string, got, want []string) {
 func TestDropInTokens(t *testing.T) {
 	t.Parallel()
 	dir := vfstest.Build(t, []string{".mcp.json = " + secret, "a = x", "b = x", "dir/"})
-	h, logs := dropin(t, dir, map[string]any{}, host.Options{}, host.PluginOptions{})
+	h, logs := dropin(t, dir, map[string]any{}, host.Options{}, plugin.Entry{})
 	report := refresh(t, h)
 	compare(t, "resources", lines(report.Snapshot.Resources, dir), []string{
 		"mcp_config:.mcp.json ok",
@@ -164,8 +165,8 @@ func TestDropInTokens(t *testing.T) {
 		"dropped resource 8: its status is not for a resolver to give",
 		"dropped resource 9: its kind is not declared",
 	})
-	if said := everythingSaid(t, report, logs); strings.Contains(said, secret) {
-		t.Errorf("the token got out: %s", said)
+	if text := allText(t, report, logs); strings.Contains(text, secret) {
+		t.Errorf("the token got out: %s", text)
 	}
 }
 
@@ -194,7 +195,7 @@ func TestDropInFloods(t *testing.T) {
 			t.Parallel()
 			opts := host.Options{}
 			opts.Limits.Response, opts.Limits.Memory = tt.response, 512<<20
-			h, _ := dropin(t, dir, tt.table, opts, host.PluginOptions{})
+			h, _ := dropin(t, dir, tt.table, opts, plugin.Entry{})
 			report := refresh(t, h)
 			var ok, excluded int
 			for _, r := range report.Snapshot.Resources {
@@ -229,17 +230,17 @@ func TestDropInOptions(t *testing.T) {
 	table := map[string]any{"row": []string{"command|docs/a.md|docs/a.md", "command|docs/b.md|docs/b.md", "command|docs/.env|docs/.env"}}
 	tests := []struct {
 		name  string
-		entry host.PluginOptions
+		entry plugin.Entry
 		want  []string
 		err   string
 	}{
-		{"nothing", host.PluginOptions{}, []string{"command:docs/a.md ok", "command:docs/b.md ok"}, ""},
-		{"narrowed", host.PluginOptions{Reads: []string{"docs/b*"}}, []string{"command:docs/b.md ok"}, ""},
-		{"granted", host.PluginOptions{GrantSecrets: []string{".env*"}}, []string{"command:docs/.env ok", "command:docs/a.md ok", "command:docs/b.md ok"}, ""},
-		{"granted what doesn't exist", host.PluginOptions{GrantSecrets: []string{"passwords"}}, nil, "is not an entry of the secret list"},
-		{"a bad pattern", host.PluginOptions{Reads: []string{"["}}, nil, "narrow"},
-		{"few files", host.PluginOptions{FileLimits: vfs.Limits{Entries: 2}}, nil, "entries = 2"},
-		{"a short answer", host.PluginOptions{Limits: limitsOf(60)}, nil, "60 are allowed"},
+		{"nothing", plugin.Entry{}, []string{"command:docs/a.md ok", "command:docs/b.md ok"}, ""},
+		{"narrowed", plugin.Entry{Reads: []string{"docs/b*"}}, []string{"command:docs/b.md ok"}, ""},
+		{"granted", plugin.Entry{GrantSecrets: []string{".env*"}}, []string{"command:docs/.env ok", "command:docs/a.md ok", "command:docs/b.md ok"}, ""},
+		{"granted what doesn't exist", plugin.Entry{GrantSecrets: []string{"passwords"}}, nil, "is not an entry of the secret list"},
+		{"a bad pattern", plugin.Entry{Reads: []string{"["}}, nil, "narrow"},
+		{"few files", plugin.Entry{FileLimits: vfs.Limits{Entries: 2}}, nil, "entries = 2"},
+		{"a short answer", plugin.Entry{Limits: limitsOf(60)}, nil, "60 are allowed"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -16,6 +16,8 @@ type scope struct {
 // everything is the scope of a full refresh.
 func everything(reason string) scope { return scope{all: true, reason: reason} }
 
+func (s scope) covers(slot *rootSlot) bool { return s.all || s.owners[slot.owner] }
+
 // merge makes a scope that covers both.
 func (s scope) merge(other scope) scope {
 	merged := scope{all: s.all || other.all, owners: map[string]bool{}, reason: s.reason}
@@ -47,8 +49,8 @@ var errNobodyWaits = errors.New("nobody waits for the refresh any more")
 // flights lets callers share a refresh, but only one that hasn't begun yet:
 // each caller is promised that what it did before the call is seen.
 type flights struct {
-	work    func(*flight) (*Report, error) // begins with board, once it has its turn
-	closing context.Context                //nolint:containedctx // the owner's life
+	work func(*flight) (*Report, error) // calls depart once it has its turn
+	life context.Context                //nolint:containedctx // the owner's
 
 	wg   sync.WaitGroup // flights that are going on
 	mu   sync.Mutex     // guards next, closed and the fields of flights
@@ -83,7 +85,7 @@ func (f *flights) join(ctx context.Context, want scope) (*Report, error) {
 // start begins a flight, which waits for its turn first. The caller holds mu.
 func (f *flights) start() *flight {
 	flight := &flight{done: make(chan struct{})}
-	flight.ctx, flight.cancel = context.WithCancelCause(f.closing)
+	flight.ctx, flight.cancel = context.WithCancelCause(f.life)
 	f.wg.Go(func() {
 		defer close(flight.done)
 		defer flight.cancel(nil)
@@ -119,7 +121,7 @@ func (f *flights) leave(flight *flight) {
 }
 
 // close lets no flight begin any more and waits for those that are going on;
-// the closing context ends them.
+// the end of life ends them.
 func (f *flights) close() {
 	f.mu.Lock()
 	f.done = true

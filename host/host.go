@@ -5,75 +5,46 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
-	"waymark/host/plugin/approvals"
+	"waymark/host/plugin"
 	"waymark/host/push"
 	"waymark/host/resolve"
-	"waymark/host/sandbox"
 	"waymark/host/watch"
+	"waymark/internal/turn"
 	"waymark/snapshot"
 )
 
 // Host is the engine. Make one with New; see the package comment for its life.
+//
+// Whoever has the turn owns the fields below it; those above never change or
+// guard themselves.
 type Host struct {
-	log     *slog.Logger
-	sandbox *sandbox.Host
-	blobs   *blobs
+	opts      Options // as they were given to New
+	log       *slog.Logger
+	life      context.Context //nolint:containedctx // the Host's own
+	end       context.CancelCauseFunc
+	closeOnce sync.Once
 
-	progress     func(line string)
-	settled      func()
-	observe      func(*Report)
-	observeWatch func(watch.Batch)
-
+	catalog   *plugin.Catalog
+	memos     *memoStore // nil keeps nothing
 	published snapshot.Publisher
 	flights   flights
-	// Who is in a hurry for the turn, and for the plugins.
-	hurry, pluginHurry hurry
-	ready              chan struct{} // closed when the first snapshot isn't held back
-	unsaved            chan struct{} // holds a token while there are memos to save
+	hold      gate          // of the first snapshot
+	unsaved   chan struct{} // holds a token while there are memos to save
+	peer      replaceable[*push.Pusher]
+	watching  replaceable[watch.Options]
+	watcher   replaceable[*watch.Watcher] // nil while nothing is watched
+	report    atomic.Pointer[Report]      // of the last refresh; nil before the first
+	looked    atomic.Pointer[lookedAt]    // which roots the last refresh looked at
 
-	approvals  *approvals.Store
-	pluginNews chan struct{} // holds a token while plugin files are to be looked at
-
-	// pluginTurn holds a token while nobody changes the modules: who takes it
-	// owns the fields up to turn. It is taken before turn, never after.
-	pluginTurn chan struct{}
-	shelf      shelf
-	handles    map[*handle]struct{}
-	builtin    *plugin // the row of the built-in module; nil when there is none
-	// builtinDigest is that of the built-in module; empty until it is needed.
-	builtinDigest string
-	stocked       bool // Load has been there
-	owing         bool // plugins are in force that no snapshot is made with yet
-	// unsavedApprovals is why approvals weren't kept when it was tried last.
-	unsavedApprovals string
-
-	// turn holds a token while nobody refreshes: who takes it owns the fields
-	// up to mu. What of opts is about modules is changed by who has both.
-	turn      chan struct{}
-	opts      Options
-	engine    *resolve.Engine
-	slots     []*rootSlot
-	slotNames int
-	said      map[string]string // per resolver and root, what was last logged
-
-	mu        sync.Mutex          // guards the fields below; nothing is read or run under it
-	plugins   []*plugin           // replaced by who has both turns, who may read it without mu
-	shown     []snapshot.Plugin   // the states of plugins that go with the snapshot
-	waits     []approvals.Pending // of plugins
-	paths     []string            // of the roots at the last refresh
-	refused   []RefusedRoot       // at the last refresh
-	report    *Report             // of the last refresh; nil before the first
-	pusher    *push.Pusher
-	repush    chan struct{} // closed when pusher is replaced
-	watcher   *watch.Watcher
-	watching  watch.Options
-	rewatch   chan struct{} // closed when watching has changed
-	readyOnce sync.Once
-
-	closing   context.Context //nolint:containedctx // the Host's life
-	cancel    context.CancelFunc
-	closeOnce sync.Once
+	turn    *turn.Turn
+	config  Options // opts, and what Reconfigure has changed of them
+	engine  *resolve.Engine
+	plugins *plugin.List // whose resolvers the outcomes of slots are of
+	slots   []*rootSlot
+	named   int               // how many slots were given names
+	logged  map[string]string // per resolver and root, what was last logged
 }
 
 // New makes a Host and opens its roots. It fails when a root that must exist
@@ -81,10 +52,8 @@ type Host struct {
 func New(opts Options) (*Host, error) {
 	opts.setDefaults()
 	h := &Host{
-		opts: opts, log: opts.Logger, watching: opts.Watch,
-		progress: opts.Progress, settled: opts.Settled, observe: opts.Observe, observeWatch: opts.ObserveWatch,
-		turn: make(chan struct{}, 1), pluginTurn: make(chan struct{}, 1), pluginNews: make(chan struct{}, 1), said: map[string]string{}, unsaved: make(chan struct{}, 1),
-		ready: make(chan struct{}), repush: make(chan struct{}), rewatch: make(chan struct{}),
+		opts: opts, log: opts.Logger, config: opts,
+		hold: newGate(), unsaved: make(chan struct{}, 1), logged: map[string]string{},
 	}
 	for _, spec := range opts.Roots {
 		h.slots = append(h.slots, h.newSlot(spec))
@@ -93,40 +62,55 @@ func New(opts Options) (*Host, error) {
 		h.closeRoots()
 		return nil, err
 	}
-	h.paths, h.refused = rootPaths(h.used()), h.refusedRoots()
+	h.looked.Store(h.rootsNow(h.used()))
 	if !opts.Hold {
 		h.Ready()
 	}
-	h.sandbox = sandbox.New(sandbox.Options{
-		CacheDir: opts.CacheDir, KeyDir: opts.KeyDir, Compiler: opts.Compiler, Logger: opts.Logger,
-		Running: opts.Running.Begin,
-	})
-	h.approvals = approvals.Open(opts.Approvals, opts.Logger)
-	h.blobs = openBlobs(opts.MemoDir, opts.KeyDir, opts.Logger)
-	h.engine = h.newEngine()
+	h.watching.set(opts.Watch)
 	if opts.Push != nil {
-		h.pusher = push.New(*opts.Push)
+		h.peer.set(push.New(*opts.Push))
 	}
-	h.closing, h.cancel = context.WithCancel(context.Background())
-	h.flights.work, h.flights.closing = h.fly, h.closing
-	h.turn <- struct{}{}
-	h.pluginTurn <- struct{}{}
+	h.life, h.end = context.WithCancelCause(context.Background())
+	h.turn = turn.New(h.life)
+	h.flights.work, h.flights.life = h.fly, h.life
+	h.memos = openMemos(opts.MemoDir, opts.KeyDir, opts.Logger)
+	h.engine = h.newEngine()
+	h.catalog = plugin.New(h.life, h.catalogOptions(), opts.catalogConfig())
 	return h, nil
 }
 
 func (h *Host) newEngine() *resolve.Engine {
 	opts := resolve.Options{
-		MaxResourceBytes: h.opts.Caps.MaxResourceBytes, MaxResources: h.opts.Caps.MaxResources, Limits: h.opts.FileLimits,
+		MaxResourceBytes: h.config.Caps.MaxResourceBytes, MaxResources: h.config.Caps.MaxResources, Limits: h.config.FileLimits,
 		NoMemo: h.opts.NoMemo,
 	}
-	if h.blobs != nil {
-		opts.Store, opts.Salt = h.blobs, h.blobs.salt
+	if h.memos != nil {
+		opts.Store, opts.Salt = h.memos, h.memos.salt
 	}
 	return resolve.New(opts)
 }
 
+// catalogOptions are those of the catalogue.
+func (h *Host) catalogOptions() plugin.Options {
+	o := &h.opts
+	opts := plugin.Options{
+		Builtin: o.Builtin, BuiltinNative: o.BuiltinNative, BuiltinNames: o.BuiltinNames,
+		Settle: o.PluginSettle, ReloadWithin: o.ReloadWithin, Approvals: o.Approvals,
+		CacheDir: o.CacheDir, KeyDir: o.KeyDir, Compiler: o.Compiler, Running: o.Running,
+		Progress: o.Progress, Logger: o.Logger,
+	}
+	if h.memos != nil {
+		opts.Store, opts.Salt = h.memos, h.memos.salt
+	}
+	return opts
+}
+
+// Load finds out what the built-in module and every module file can do; see
+// plugin.Catalog. A refresh waits for it; other roots and a reload don't.
+func (h *Host) Load(ctx context.Context) error { return h.catalog.Load(ctx) }
+
 // Ready lets the first snapshot be made, where Options.Hold holds it back.
-func (h *Host) Ready() { h.readyOnce.Do(func() { close(h.ready) }) }
+func (h *Host) Ready() { h.hold.open() }
 
 // Current returns the newest snapshot, never nil; version 0 is none yet.
 func (h *Host) Current() *snapshot.Snapshot { return h.published.Current() }
@@ -139,9 +123,7 @@ func (h *Host) Wait(ctx context.Context, after uint64) (*snapshot.Snapshot, erro
 
 // Accepted waits until the peer has stored the given version, or a newer one.
 func (h *Host) Accepted(ctx context.Context, version uint64) error {
-	h.mu.Lock()
-	pusher := h.pusher
-	h.mu.Unlock()
+	pusher, _ := h.peer.get()
 	if pusher == nil {
 		return errors.New("nothing is pushed: there is no peer")
 	}
@@ -149,45 +131,32 @@ func (h *Host) Accepted(ctx context.Context, version uint64) error {
 }
 
 // Settle waits until every module is loaded and has its spare instances ready.
-// Only measurements need it.
-func (h *Host) Settle(ctx context.Context) {
-	h.mu.Lock()
-	plugins := h.plugins
-	h.mu.Unlock()
-	for _, p := range plugins {
-		if p.module == nil {
-			continue
-		}
-		if m, err := p.module.get(ctx); err == nil {
-			m.Settle(ctx)
-		}
-	}
-}
+// Run does so after the first refresh; it is for measurements without Run.
+func (h *Host) Settle(ctx context.Context) { h.catalog.Settle(ctx) }
 
 // Close ends Run, waits for a refresh that is going on, keeps the memos and
 // frees everything.
 func (h *Host) Close() error {
-	var errs []error
+	var err error
 	h.closeOnce.Do(func() {
-		h.cancel()
+		h.end(ErrClosed)
 		h.flights.close()
-		<-h.pluginTurn // neither is given back: who wants one ends with the closing context
-		<-h.turn
-		h.mu.Lock()
-		pusher := h.pusher
-		h.mu.Unlock()
-		if pusher != nil {
-			errs = append(errs, pusher.Close())
+		h.turn.Close()
+		if pusher, _ := h.peer.get(); pusher != nil {
+			err = pusher.Close()
 		}
-		if err := h.engine.Save(); err != nil {
-			h.log.Warn("memos are not kept", slog.Any("error", err))
-		}
-		for hd := range h.handles {
-			hd.close()
-		}
+		h.saveMemos(h.engine)
+		h.catalog.Close()
 		h.closeRoots()
 	})
-	return errors.Join(errs...)
+	return err
+}
+
+// saveMemos keeps the memos of an engine. Without them the next start is slower.
+func (h *Host) saveMemos(engine *resolve.Engine) {
+	if err := engine.Save(); err != nil {
+		h.log.Warn("memos are not kept", slog.Any("error", err))
+	}
 }
 
 func (h *Host) closeRoots() {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"waymark/host"
+	"waymark/host/plugin"
 )
 
 const reason = "it reads more than before: docs/**: check it, then run 'agent plugins approve a'"
@@ -29,7 +30,7 @@ func TestApprovalLive(t *testing.T) {
 		t.Errorf("waiting: %+v", waits)
 	}
 	for _, no := range []struct{ name, digest string }{{"b", ""}, {"a", digest(nil)}} {
-		if _, err := b.Approve(t.Context(), no.name, no.digest); !errors.Is(err, host.ErrNotWaiting) {
+		if _, err := b.Approve(t.Context(), no.name, no.digest); !errors.Is(err, plugin.ErrNotWaiting) {
 			t.Errorf("approved %q %q: %v", no.name, no.digest, err)
 		}
 	}
@@ -116,7 +117,7 @@ func TestApprovalRestart(t *testing.T) {
 func TestApprovalPin(t *testing.T) {
 	noLeaks(t)
 	one, two := tiny{name: "a", version: "1"}.build(), tiny{name: "a", version: "2"}.build()
-	b := hotplug(t, host.Options{Plugins: []host.PluginOptions{{Name: "a", SHA256: digest(one)}, {Name: "s", GrantSecrets: []string{".env*"}}}})
+	b := hotplug(t, host.Options{Plugins: []plugin.Entry{{Name: "a", SHA256: digest(one)}, {Name: "s", GrantSecrets: []string{".env*"}}}})
 	b.drop(t, "a.wasm", two)
 	const pinned = "the file is not the one that the configuration pins: check it, then run 'agent plugins approve a'"
 	b.is(t, "not the pinned one", "a.wasm needs_approval "+pinned)
@@ -134,7 +135,7 @@ func TestApprovalPin(t *testing.T) {
 	b.reaches(t, "another one with a grant", "s.wasm needs_approval the new version of s.wasm waits: the configuration grants secrets (.env*) to the module that had this name before")
 	b.reaches(t, "meanwhile", "s=1")
 	// A new pin holds whatever was approved before.
-	opts := testOptions(host.Options{PluginDirs: []string{b.dir}, Plugins: []host.PluginOptions{{Name: "a", SHA256: digest(nil)}}})
+	opts := testOptions(host.Options{PluginDirs: []string{b.dir}, Plugins: []plugin.Entry{{Name: "a", SHA256: digest(nil)}}})
 	if err := b.Reconfigure(t.Context(), opts); err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +159,7 @@ func TestApprovalCanceled(t *testing.T) {
 	}
 	if err != nil { // it may have been too early
 		_, err := b.Approve(t.Context(), "a", "")
-		if err != nil && !errors.Is(err, host.ErrNotWaiting) {
+		if err != nil && !errors.Is(err, plugin.ErrNotWaiting) {
 			t.Fatal(err)
 		}
 	}
@@ -180,7 +181,7 @@ func TestApprovalWhich(t *testing.T) {
 	b.drop(t, "b.wasm", two)
 	b.drop(t, "c.wasm", three)
 	b.is(t, "both", "b.wasm needs_approval "+reason+"; c.wasm needs_approval "+reason)
-	if _, err := b.Approve(t.Context(), "a", ""); !errors.Is(err, host.ErrWhichModule) {
+	if _, err := b.Approve(t.Context(), "a", ""); !errors.Is(err, plugin.ErrWhichModule) {
 		t.Errorf("approved one of two: %v", err)
 	}
 	if _, err := b.Approve(t.Context(), "a", digest(three)); err != nil {

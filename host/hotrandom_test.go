@@ -52,27 +52,27 @@ func (g *gardener) step(t *testing.T) {
 	switch what := g.IntN(9); what {
 	case 0, 1, 2:
 		wasm := g.module()
-		g.note("drop %s", file)
+		g.record("drop %s", file)
 		g.drop(t, file, wasm)
 	case 3:
-		g.note("write %s", file)
+		g.record("write %s", file)
 		err = os.WriteFile(g.path(file), g.module(), 0o600)
 	case 4:
 		wasm := g.module()
-		g.note("cut %s", file)
+		g.record("cut %s", file)
 		err = os.WriteFile(g.path(file), wasm[:g.IntN(len(wasm))], 0o600)
 	case 5:
 		to := g.file()
-		g.note("rename %s to %s", file, to)
+		g.record("rename %s to %s", file, to)
 		err = os.Rename(g.path(file), g.path(to))
 	case 6:
-		g.note("remove %s", file)
+		g.record("remove %s", file)
 		err = os.Remove(g.path(file))
 	case 7:
-		g.note("open %s to all", file)
+		g.record("open %s to all", file)
 		err = os.Chmod(g.path(file), 0o666)
 	case 8:
-		g.note("edit")
+		g.record("edit")
 		put(t, filepath.Join(g.root, "F.md"), fmt.Sprint("text ", g.Uint32()))
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -80,7 +80,7 @@ func (g *gardener) step(t *testing.T) {
 	}
 }
 
-func (g *gardener) note(format string, args ...any) {
+func (g *gardener) record(format string, args ...any) {
 	g.done = append(g.done, fmt.Sprintf(format, args...))
 }
 
@@ -108,7 +108,7 @@ func (g *gardener) mend(t *testing.T) {
 			t.Fatal(err)
 		}
 		if module := moduleName(data); module == "" || taken[module] {
-			g.note("remove %s, %q of %d bytes", name, module, len(data))
+			g.record("remove %s, %q of %d bytes", name, module, len(data))
 			err = os.Remove(g.path(name))
 		}
 		if err != nil {

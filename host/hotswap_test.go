@@ -145,7 +145,7 @@ func measure() footprint {
 func (f footprint) settles(t *testing.T) {
 	t.Helper()
 	const slack = 40
-	for end := time.Now().Add(patience); ; runtime.Gosched() {
+	for end := time.Now().Add(timeout); ; runtime.Gosched() {
 		now := measure()
 		if now.goroutines <= f.goroutines+slack && now.descriptors <= f.descriptors+slack && now.mappings <= f.mappings+slack {
 			t.Logf("before %+v, after %+v", f, now)

@@ -21,7 +21,7 @@ import (
 func noLeaks(t *testing.T) {
 	t.Helper()
 	t.Cleanup(func() {
-		deadline := time.Now().Add(patience) // only what fails waits that long
+		deadline := time.Now().Add(timeout) // only what fails waits that long
 		for {
 			stacks := ours()
 			if stacks == "" {

@@ -38,7 +38,7 @@ func running(t *testing.T, h *host.Host) {
 // waits until its context ends.
 func await(t *testing.T, h *host.Host, what string, ok func(*snapshot.Snapshot) bool) *snapshot.Snapshot {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	for version := uint64(0); ; {
 		s, err := h.Wait(ctx, version)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"waymark/host"
+	"waymark/host/plugin"
 	"waymark/host/sandbox"
 	"waymark/host/vfs/vfstest"
 	"waymark/snapshot"
@@ -24,11 +25,11 @@ func TestLoad(t *testing.T) {
 	plain := func(files map[string][]byte) func(*testing.T) string {
 		return func(t *testing.T) string { return pluginDir(t, files) }
 	}
-	pin := func(sum string) []host.PluginOptions { return []host.PluginOptions{{Name: "dropin", SHA256: sum}} }
+	pin := func(sum string) []plugin.Entry { return []plugin.Entry{{Name: "dropin", SHA256: sum}} }
 	tests := []struct {
 		name    string
 		dir     func(t *testing.T) string
-		entries []host.PluginOptions
+		entries []plugin.Entry
 		want    []string // "file state error…"
 	}{
 		{"no directory", func(t *testing.T) string { return filepath.Join(t.TempDir(), "none") }, nil, nil},
@@ -144,7 +145,7 @@ func TestRank(t *testing.T) {
 	}{{0, 0, "first"}, {10, 20, "first"}, {20, 10, "second"}, {0, 99, "second"}, {100, 0, "first"}} {
 		h := newHost(t, host.Options{
 			Builtin: module(builtin(t)), PluginDirs: []string{pluginDir(t, files)}, Roots: []host.RootSpec{{Path: dir}},
-			Plugins: []host.PluginOptions{
+			Plugins: []plugin.Entry{
 				{Name: "dropin", Rank: tt.first, Config: config("first")},
 				{Name: "second", Rank: tt.second, Config: config("second")},
 			},
@@ -181,7 +182,7 @@ func TestNoNativeFallback(t *testing.T) {
 				t.Errorf("found %v", lines(s.Resources, dir))
 			}
 			p := s.Plugins[0]
-			if p.State != tt.state || !strings.Contains(p.Error, tt.err) || p.Path != host.BuiltinPath {
+			if p.State != tt.state || !strings.Contains(p.Error, tt.err) || p.Path != plugin.BuiltinPath {
 				t.Errorf("plugin %+v, want %s and %q", p, tt.state, tt.err)
 			}
 			if !strings.Contains(logs.String(), tt.err) {

@@ -75,9 +75,9 @@ func (b *logBuffer) String() string {
 	return b.text.String()
 }
 
-// patience is how long a test waits for what has to come. It ends one that
+// timeout is how long a test waits for what has to come. It ends one that
 // hangs, and measures nothing.
-const patience = 3 * time.Minute
+const timeout = 3 * time.Minute
 
 // testOptions are options with the shared cache and a deadline that a busy
 // machine doesn't reach.
@@ -142,9 +142,9 @@ func warnings(r *host.Report, dir string) []string {
 	return out
 }
 
-// everythingSaid is all text in which a file's content could have got out:
+// allText is all text in which a file's content could have got out:
 // the snapshot with payloads, outcomes, notes, errors and the log.
-func everythingSaid(t testing.TB, r *host.Report, logs *logBuffer) string {
+func allText(t testing.TB, r *host.Report, logs *logBuffer) string {
 	t.Helper()
 	var b strings.Builder
 	enc := json.NewEncoder(&b)

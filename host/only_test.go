@@ -10,6 +10,7 @@ import (
 
 	"waymark/host"
 	"waymark/host/config"
+	"waymark/host/plugin"
 	"waymark/host/resolve"
 	"waymark/host/vfs"
 	"waymark/host/vfs/vfstest"
@@ -65,7 +66,7 @@ func TestOnly(t *testing.T) {
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	dir := vfstest.Build(t, []string{"docs/a.md = 12345", ".mcp.json = ghp_aToken"})
-	h, _ := dropin(t, dir, map[string]any{"row": []string{"instruction_file|docs/a.md|docs/a.md"}}, host.Options{}, host.PluginOptions{})
+	h, _ := dropin(t, dir, map[string]any{"row": []string{"instruction_file|docs/a.md|docs/a.md"}}, host.Options{}, plugin.Entry{})
 	report, err := h.Refresh(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +145,7 @@ limits = { opens = 2, time = "1s" }
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts := host.Options{CacheDir: "stays", PluginDirs: []string{"stays"}, Plugins: []host.PluginOptions{{Name: "goes"}}}
+	opts := host.Options{CacheDir: "stays", PluginDirs: []string{"stays"}, Plugins: []plugin.Entry{{Name: "goes"}}}
 	opts.Configure(c)
 	checks := map[string]bool{
 		"exclude": slices.Equal(opts.Exclude, []string{"vendor/**"}),

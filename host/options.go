@@ -1,13 +1,15 @@
 package host
 
 import (
+	"encoding/json"
 	"io"
 	"log/slog"
 	"time"
 
 	"waymark/abi"
+	"waymark/host/config"
+	"waymark/host/plugin"
 	"waymark/host/push"
-	"waymark/host/running"
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
 	"waymark/host/watch"
@@ -35,16 +37,16 @@ type Options struct {
 
 	// PluginFiles are module files that are used as if they lay in a directory
 	// before PluginDirs, in order. Whoever may write to them is not looked at:
-	// who names a file means it.
+	// an operator who names a file means it.
 	PluginFiles []string
 	// PluginDirs are searched for *.wasm files, in order. A directory that
 	// doesn't exist holds none; Run waits for it.
 	PluginDirs []string
 	// PluginSettle is how long a plugin file must have stayed the same before
-	// Run takes it; 0 means DefaultPluginSettle.
+	// Run takes it; 0 means plugin.DefaultSettle.
 	PluginSettle time.Duration
 	// ReloadWithin is how long Reconfigure waits for modules to be loaded; 0
-	// means DefaultReloadWithin.
+	// means plugin.DefaultReloadWithin.
 	ReloadWithin time.Duration
 	// Approvals is the file that remembers which modules were let run; see
 	// host/plugin/approvals. Run and Approve write it. Empty remembers within this
@@ -52,10 +54,10 @@ type Options struct {
 	Approvals string
 	// Plugins narrows and configures modules by the name they give
 	// themselves; a module without an entry runs with the defaults.
-	Plugins []PluginOptions
+	Plugins []plugin.Entry
 
 	// Only names the resolvers that are run, of whatever module; empty runs all.
-	// It is for trying one of them.
+	// It is for trying one of them, as the harness does.
 	Only []string
 
 	// Roots is what to look at, in order of precedence.
@@ -71,16 +73,16 @@ type Options struct {
 	// Compiler compiles modules in processes of their own; nil means in this
 	// one. See sandbox.CompileRole.
 	Compiler *reexec.Program
-	// Running notes which modules run, and knows which ones earlier processes
+	// Running records which modules run, and knows which ones earlier processes
 	// died of: those aren't run until RetryPlugins. It stays the caller's, who
-	// closes it after the Host. Nil notes nothing.
-	Running Running
+	// closes it after the Host. Nil records nothing.
+	Running plugin.Running
 	// Limits and FileLimits bound every run; Caps bounds the snapshot.
 	Limits     sandbox.Limits
 	FileLimits vfs.Limits
 	Caps       snapshot.Caps
 
-	// NoMemo runs every resolver at every refresh, for measurements.
+	// NoMemo runs every resolver at every refresh, to try or measure them.
 	NoMemo bool
 	// MemoDir keeps memos between processes, sealed with the same key as
 	// CacheDir; empty keeps none.
@@ -100,42 +102,11 @@ type Options struct {
 	// refresh: what only the start needs can be given back. It may be nil.
 	Settled func()
 	// Observe is called after every refresh, ObserveWatch for every batch of
-	// file events; they may be nil and must not block.
+	// file events: for metrics, and to show what each edit changes. They
+	// may be nil and must not block.
 	Observe      func(*Report)
 	ObserveWatch func(watch.Batch)
 	Logger       *slog.Logger
-}
-
-// PluginOptions is the operator's word on one dropped-in module.
-type PluginOptions struct {
-	// Name is the module's own name.
-	Name string
-	// SHA256 pins the file, in hexadecimal; empty accepts any.
-	SHA256 string
-	// Reads narrows what its resolvers see; empty doesn't.
-	Reads []string
-	// GrantSecrets names entries of the secret list that they may see.
-	GrantSecrets []string
-	// Rank orders plugins; lower comes first, equal ranks in the order of
-	// Options.Plugins. Built-in resolvers come before all. 0 means
-	// DefaultRank.
-	Rank int
-	// Config holds a JSON object per resolver.
-	Config map[string][]byte
-	// Limits and FileLimits replace the fields of those in Options; zero
-	// fields don't.
-	Limits     sandbox.Limits
-	FileLimits vfs.Limits
-}
-
-// Running is what a running.Record does for a Host.
-type Running interface {
-	// Begin notes that a module is called; end, that the call is over.
-	Begin(digest string, limit time.Duration) (end func())
-	// Quarantined returns why a module is not to be run, or "".
-	Quarantined(digest string) string
-	// Release ends all quarantines.
-	Release() error
 }
 
 // RootSpec names a root to look at.
@@ -157,15 +128,6 @@ type RootSpec struct {
 }
 
 func (o *Options) setDefaults() {
-	if o.PluginSettle <= 0 {
-		o.PluginSettle = DefaultPluginSettle
-	}
-	if o.ReloadWithin <= 0 {
-		o.ReloadWithin = DefaultReloadWithin
-	}
-	if o.Progress == nil {
-		o.Progress = func(string) {}
-	}
 	if o.Settled == nil {
 		o.Settled = func() {}
 	}
@@ -178,10 +140,51 @@ func (o *Options) setDefaults() {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	if o.Running == nil {
-		o.Running = (*running.Record)(nil)
-	}
 	if o.Watch.Logger == nil {
 		o.Watch.Logger = o.Logger
 	}
+}
+
+// catalogConfig is what the catalogue needs of what Reconfigure can change.
+func (o *Options) catalogConfig() plugin.Config {
+	return plugin.Config{
+		DisableBuiltin: o.DisableBuiltin, BuiltinConfig: o.BuiltinConfig,
+		Files: o.PluginFiles, Dirs: o.PluginDirs, Entries: o.Plugins, Limits: o.Limits,
+	}
+}
+
+// Configure takes over what a configuration says of resolvers, limits, caps and
+// watching. Where modules are looked for, and where to push, is for the caller.
+func (o *Options) Configure(c *config.Config) {
+	o.DisableBuiltin, o.BuiltinConfig = c.Builtin.Disable, objects(c.Builtin.Config)
+	o.Exclude = c.Exclude
+	o.Watch = watch.Options{Quiet: c.Watch.Quiet, MaxWait: c.Watch.MaxWait, Recheck: c.Watch.Recheck}
+	o.Limits, o.FileLimits = runLimits(c.Limits), fileLimits(c.Limits)
+	o.Caps = snapshot.Caps{
+		MaxResourceBytes: int64(c.Snapshot.MaxResourceBytes), MaxBytes: int64(c.Snapshot.MaxBytes),
+		MaxResources: c.Snapshot.MaxResources,
+	}
+	o.Plugins = nil
+	for _, p := range c.Entries {
+		o.Plugins = append(o.Plugins, plugin.Entry{
+			Name: p.Name, SHA256: p.SHA256, Reads: p.Reads, GrantSecrets: p.GrantSecrets, Rank: p.Rank,
+			Config: objects(p.Config), Limits: runLimits(p.Limits), FileLimits: fileLimits(p.Limits),
+		})
+	}
+}
+
+func objects(in map[string]json.RawMessage) map[string][]byte {
+	out := make(map[string][]byte, len(in))
+	for name, object := range in {
+		out[name] = object
+	}
+	return out
+}
+
+func runLimits(l config.Limits) sandbox.Limits {
+	return sandbox.Limits{Time: l.Time, Fuel: int64(l.Fuel), Memory: int64(l.Memory), Response: int(l.Response), Logs: int(l.Logs)}
+}
+
+func fileLimits(l config.Limits) vfs.Limits {
+	return vfs.Limits{Opens: l.Opens, ReadBytes: int64(l.ReadBytes), Entries: l.Entries}
 }

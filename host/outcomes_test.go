@@ -83,8 +83,8 @@ func (c outcome) run(t *testing.T) {
 		}
 	}
 	checkSnapshot(t, s)
-	if said := everythingSaid(t, report, logs); strings.Contains(said, secret) {
-		t.Errorf("the secret got out: %s", said)
+	if text := allText(t, report, logs); strings.Contains(text, secret) {
+		t.Errorf("the secret got out: %s", text)
 	}
 	if again := refresh(t, h); again.Changed {
 		t.Errorf("a second look finds a change: %v", lines(again.Snapshot.Resources, dir))

@@ -2,148 +2,150 @@ package host
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"fmt"
-	"time"
 
 	"waymark/host/plugin/approvals"
-	"waymark/host/resolve"
-	"waymark/host/sandbox"
-	"waymark/snapshot"
+	"waymark/host/watch"
 )
 
-// DefaultRank is the rank of a plugin that isn't given one.
-const DefaultRank = 100
+// ReasonPlugins is the reason of refreshes after modules were added, replaced
+// or removed.
+const ReasonPlugins = "plugins"
 
-// BuiltinPath stands in Plugin.Path for the embedded module.
-const BuiltinPath = "builtin"
+// pluginOwner is the name of the module files among the watches; roots have
+// numbers.
+const pluginOwner = "plugins"
 
-// maxPlugins bounds how many entries are kept apart within one rank.
-const maxPlugins = 1 << 10
-
-// plugin is one row of the list of modules: one that is used, or why one isn't.
-// It doesn't change once it is in the list.
-type plugin struct {
-	state snapshot.Plugin // as it is while its resolvers don't fail
-	// note tells of a newer version of the file, which isn't used, or not yet;
-	// noteState is shown in place of ready.
-	note      string
-	noteState snapshot.PluginState
-
-	module    *handle // nil when nothing of it is used
-	resolvers []resolve.Resolver
-	file      *pluginFile // nil for the built-in module
-	version   *version    // that is used, or would be
-	waits     *approvals.Pending
+// usePlugins takes over the catalogue's list, and reports whether it has other
+// modules than the one before: then nothing is known of any root. The caller has
+// the turn, so that no resolver of the list before runs any more.
+func (h *Host) usePlugins(ctx context.Context) (changed bool, err error) {
+	list, err := h.catalog.Acquire(ctx)
+	if err != nil {
+		return false, err
+	}
+	before := h.plugins
+	h.plugins = list
+	if changed = !list.SameModules(before); changed {
+		h.forgetOutcomes()
+	}
+	before.Release()
+	return changed, nil
 }
 
-// Load finds out what the built-in module and every module file can do. A
-// module that was loaded by an earlier process, and hasn't changed, isn't loaded
-// again before it is needed. What can't be used is reported in Plugins and
-// logged; the error is the context's, that the Host is closed, or that of
-// Options.Builtin. A refresh waits for it. Other roots and a reload don't: Load
-// goes on after them with what is left to do.
-func (h *Host) Load(ctx context.Context) error {
+// followPlugins has every new list of the catalogue used, and module files
+// watched where they are now, until ctx ends.
+func (h *Host) followPlugins(ctx context.Context) error {
 	for {
-		err := h.load(ctx)
-		if !errors.Is(err, errHurry) {
-			return err
+		changed := h.catalog.Changed()
+		watcher, replaced := h.watcher.get()
+		if watcher != nil {
+			h.watchPlugins(watcher)
 		}
-		h.pluginHurry.wait(ctx)
-		h.hurry.wait(ctx)
+		if err := h.publishPlugins(ctx); err != nil {
+			return ended(ctx, err)
+		}
+		select {
+		case <-changed:
+		case <-replaced:
+		case <-ctx.Done():
+			return nil
+		}
 	}
 }
 
-func (h *Host) load(ctx context.Context) error {
-	ctx, leave, err := h.enterPlugins(ctx)
+// publishPlugins publishes what the catalogue's current list changes: what other
+// modules find, or only the states of the same ones. Before the first snapshot it
+// does nothing: that is yet to come, and is made with the list of that time.
+func (h *Host) publishPlugins(ctx context.Context) error {
+	report := h.report.Load()
+	if report == nil {
+		return nil
+	}
+	if report.plugins.SameModules(h.catalog.Current()) {
+		return h.amend(ctx)
+	}
+	_, err := h.flights.join(ctx, everything(ReasonPlugins))
+	return err
+}
+
+// amend publishes the states of the modules and of watching as they are now,
+// beside the resources as they were.
+func (h *Host) amend(ctx context.Context) error {
+	_, leave, err := h.turn.Take(ctx)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	ctx, end := h.pluginHurry.begin(ctx)
-	defer end()
-	ctx, leaveTurn, err := h.enter(ctx)
-	if err != nil {
-		return err
+	report := h.report.Load()
+	if report == nil {
+		return nil
 	}
-	defer leaveTurn()
-	ctx, endTurn := h.hurry.begin(ctx)
-	defer endTurn()
-	defer h.sweep()
-	lazy := func(v *version) bool { return v.remembered }
-	list, err := h.stock(ctx, &h.opts, lazy)
-	if err != nil {
-		return err
+	list := report.plugins
+	if now := h.catalog.Current(); list.SameModules(now) {
+		list = now // its states may differ
 	}
-	h.replacePlugins(list)
-	h.stocked = true
+	h.published.Amend(list.States(report.Outcomes), problems(h.watchProblem(), linkProblem(h.looked.Load().refused)))
 	return nil
 }
 
-// stock looks at everything anew, at once, and puts the list together. Modules
-// that are the same as before stay as they are; lazy tells which need not be
-// loaded. The caller holds the plugins.
-func (h *Host) stock(ctx context.Context, opts *Options, lazy func(*version) bool) ([]*plugin, error) {
-	builtin, err := h.loadBuiltin(ctx, opts)
+// watchPlugins has the places of module files watched.
+func (h *Host) watchPlugins(watcher *watch.Watcher) {
+	set := watchSet{}
+	watched := h.catalog.Watched()
+	for _, path := range watched.Paths {
+		set.name(path)
+	}
+	for _, path := range watched.Dirs {
+		set.dir(path).any = true
+	}
+	watcher.Set(pluginOwner, set.dirs())
+}
+
+// scopeOf is what a batch asks to be looked at; ok is false when that is no
+// root.
+func (h *Host) scopeOf(batch watch.Batch) (want scope, ok bool) {
+	want = scope{all: batch.All, owners: map[string]bool{}, reason: batch.Reason}
+	for _, owner := range batch.Owners {
+		if owner != pluginOwner {
+			want.owners[owner] = true
+		}
+	}
+	if batch.All || len(want.owners) < len(batch.Owners) {
+		h.catalog.Check()
+	}
+	return want, want.all || len(want.owners) > 0
+}
+
+// WaitingPlugins lists the modules that wait for Approve.
+func (h *Host) WaitingPlugins() []approvals.Pending { return h.catalog.Waiting() }
+
+// Approve lets a module run that waits for it, and returns when it is in use,
+// or can't be. An empty digest means the one file of that name that waits.
+//
+// # Errors
+//
+// plugin.ErrNotWaiting, plugin.ErrWhichModule, or that the approval couldn't be
+// kept.
+func (h *Host) Approve(ctx context.Context, name, digest string) (*approvals.Pending, error) {
+	waits, err := h.catalog.Approve(ctx, name, digest)
+	if waits != nil && ctx.Err() == nil {
+		err = errors.Join(err, h.publishPlugins(ctx))
+	}
+	return waits, err
+}
+
+// RetryPlugins ends all quarantines, those of earlier processes too, tries
+// modules again that couldn't be used, and runs everything that isn't fresh.
+func (h *Host) RetryPlugins(ctx context.Context) (*Report, error) {
+	if err := h.catalog.Retry(ctx); err != nil {
+		return nil, err
+	}
+	_, leave, err := h.turn.Take(ctx)
 	if err != nil {
 		return nil, err
 	}
-	h.builtin = builtin
-	v := h.shelf.survey(opts, time.Now(), true)
-	for _, f := range v.due {
-		f.take(v.now, true)
-		h.recognize(f.newest)
-	}
-	h.forgetGone(v)
-	if err := h.describeAll(ctx, opts); err != nil {
-		return nil, err
-	}
-	return h.arrangeReady(ctx, opts, func(p *plugin) bool { return !lazy(p.version) }, false)
-}
-
-// stateOf is what is shown of a version in a file.
-func stateOf(path string, v *version) snapshot.Plugin {
-	p := snapshot.Plugin{Path: path, Digest: v.digest, State: snapshot.PluginReady, Resolvers: []string{}}
-	if v.desc == nil {
-		p.Digest = ""
-		return p
-	}
-	p.Name, p.Version = v.desc.Name, v.desc.Version
-	for _, r := range v.desc.Resolvers {
-		p.Resolvers = append(p.Resolvers, r.Name)
-	}
-	return p
-}
-
-// limits are those of an entry, the others from all.
-func (e *PluginOptions) limits(all sandbox.Limits) sandbox.Limits {
-	return e.Limits.Or(all)
-}
-
-// entry finds the operator's entry of a module and its place in the
-// configuration; modules without one come after all others.
-func (o *Options) entry(name string) (PluginOptions, int) {
-	for i, e := range o.Plugins {
-		if e.Name == name {
-			return e, i
-		}
-	}
-	return PluginOptions{}, len(o.Plugins)
-}
-
-func digestOf(wasm []byte) string {
-	sum := sha256.Sum256(wasm)
-	return hex.EncodeToString(sum[:])
-}
-
-// rejected is the row of a place that can't be used.
-func rejected(path string, err error) *plugin {
-	return &plugin{state: snapshot.Plugin{Path: path, State: snapshot.PluginRejected, Error: err.Error(), Resolvers: []string{}}}
-}
-
-// isTaken says that a name is taken.
-func isTaken(name, by string) string {
-	return fmt.Sprintf("the name %q is taken by %s: rename the module or remove one file", name, by)
+	h.engine.Retry()
+	leave()
+	return h.Refresh(ctx)
 }

@@ -8,11 +8,12 @@ import (
 	"strings"
 	"time"
 
+	"waymark/host/plugin"
 	"waymark/host/resolve"
 	"waymark/snapshot"
 )
 
-// Report tells what one refresh did. Don't change it: others read it too.
+// Report is what one refresh did. Don't change it: others read it too.
 type Report struct {
 	Snapshot *snapshot.Snapshot
 	// Changed says that the snapshot is new.
@@ -28,6 +29,8 @@ type Report struct {
 	// Notes says what was left out of the snapshot, and why.
 	Notes    []snapshot.Note
 	Duration time.Duration
+
+	plugins *plugin.List // whose resolvers were run
 }
 
 // ErrClosed says that a Host has been closed.
@@ -41,87 +44,36 @@ func (h *Host) Refresh(ctx context.Context) (*Report, error) {
 	return h.flights.join(ctx, everything("resync"))
 }
 
-// enter takes the turn, and returns a context that ends with the Host too. The
-// caller calls leave when it is done; Close waits for that.
-func (h *Host) enter(ctx context.Context) (context.Context, func(), error) {
-	return h.take(ctx, h.turn)
-}
-
-// take takes one of the turns.
-func (h *Host) take(ctx context.Context, turn chan struct{}) (_ context.Context, leave func(), err error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	unhook := context.AfterFunc(h.closing, func() { cancel(ErrClosed) })
-	end := func() {
-		unhook()
-		cancel(nil)
-	}
-	select {
-	case <-turn:
-	case <-ctx.Done():
-		end()
-		return nil, nil, context.Cause(ctx)
-	}
-	leave = func() {
-		turn <- struct{}{}
-		end()
-	}
-	if h.closing.Err() != nil { // both were ready
-		leave()
-		return nil, nil, ErrClosed
-	}
-	if ctx.Err() != nil {
-		leave()
-		return nil, nil, context.Cause(ctx)
-	}
-	return ctx, leave, nil
-}
-
 // fly is one flight's refresh, once the first snapshot isn't held back any
-// more and its turn has come.
-func (h *Host) fly(f *flight) (*Report, error) {
+// more and its turn has come. One that is interrupted, by a reload or by other
+// roots, is made again.
+func (h *Host) fly(f *flight) (report *Report, err error) {
 	select {
-	case <-h.ready:
+	case <-h.hold.opened:
 	case <-f.ctx.Done():
-		return nil, cause(f.ctx)
+		return nil, context.Cause(f.ctx)
 	}
-	for {
-		report, err := h.flyOnce(f)
-		if !errors.Is(err, errHurry) {
-			return report, err
-		}
-		h.hurry.wait(f.ctx)
-	}
-}
-
-// flyOnce is a try at a flight's refresh.
-//
-// # Errors
-//
-// errHurry says that it is to be made again.
-func (h *Host) flyOnce(f *flight) (*Report, error) {
-	ctx, leave, err := h.enter(f.ctx)
-	if err != nil {
-		return nil, cause(f.ctx)
-	}
-	defer leave()
-	ctx, end := h.hurry.begin(ctx)
-	defer end()
-	return h.refresh(ctx, h.flights.depart(f))
-}
-
-// cause is why a context has ended; a Host that was closed says so.
-func cause(ctx context.Context) error {
-	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+	err = h.turn.Do(f.ctx, func(ctx context.Context) (err error) {
+		report, err = h.refresh(ctx, h.flights.depart(f))
 		return err
-	}
-	return ErrClosed
+	})
+	return report, err
 }
 
-// refresh does the work of Refresh for some roots, and takes the others as
-// they were; the caller holds the turn.
+// refresh does the work of Refresh for the roots in scope, and for those of which
+// nothing is known, as of all where there are other modules. It takes the rest as
+// it was. The caller has the turn.
 func (h *Host) refresh(ctx context.Context, s scope) (*Report, error) {
 	start := time.Now()
 	ticket := h.published.Begin()
+	changed, err := h.usePlugins(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if changed {
+		s = s.merge(everything(ReasonPlugins))
+	}
+	s = s.merge(h.unknown())
 	h.openRoots(s)
 	used, resolvers := h.used(), h.resolvers()
 	if s.all {
@@ -129,9 +81,9 @@ func (h *Host) refresh(ctx context.Context, s scope) (*Report, error) {
 	}
 	checked, err := h.resolve(ctx, s, used, resolvers)
 	if err != nil { // the context has ended; its cause says more
-		return nil, cause(ctx)
+		return nil, context.Cause(ctx)
 	}
-	report := &Report{Reason: s.reason, Checked: checked}
+	report := &Report{Reason: s.reason, Checked: checked, plugins: h.plugins}
 	var candidates []snapshot.Candidate
 	for i, u := range used {
 		for _, o := range u.slot.outcomes {
@@ -142,15 +94,13 @@ func (h *Host) refresh(ctx context.Context, s scope) (*Report, error) {
 		}
 		report.Outcomes = append(report.Outcomes, u.slot.outcomes...)
 	}
-	resources, notes := snapshot.Assemble(candidates, h.opts.Caps)
+	resources, notes := snapshot.Assemble(candidates, h.config.Caps)
 	report.Notes = notes
-	h.say(checked)
-	refused := h.refusedRoots()
-	h.mu.Lock()
-	h.paths, h.refused = rootPaths(used), refused
-	states := pluginStates(h.plugins, report)
-	h.mu.Unlock()
-	report.Snapshot, report.Changed = h.published.Publish(ticket, resources, states, problems(h.watchProblem(), linkProblem(refused)))
+	h.logOutcomes(checked)
+	looked := h.rootsNow(used)
+	h.looked.Store(looked)
+	states := h.plugins.States(report.Outcomes)
+	report.Snapshot, report.Changed = h.published.Publish(ticket, resources, states, problems(h.watchProblem(), linkProblem(looked.refused)))
 	report.Duration = time.Since(start)
 	h.log.Debug("refreshed", slog.String("reason", s.reason), slog.Int("checked", len(checked)), slog.Bool("changed", report.Changed),
 		slog.Uint64("version", report.Snapshot.Version), slog.Duration("took", report.Duration))
@@ -158,11 +108,10 @@ func (h *Host) refresh(ctx context.Context, s scope) (*Report, error) {
 	return report, nil
 }
 
-// resolve looks at the roots in scope, and at those that were never looked at,
-// and keeps the outcomes in their slots.
+// resolve looks at the roots in scope and keeps the outcomes in their slots.
 func (h *Host) resolve(ctx context.Context, s scope, used []usedRoot, resolvers []resolve.Resolver) ([]resolve.Outcome, error) {
 	todo := slices.DeleteFunc(slices.Clone(used), func(u usedRoot) bool {
-		return !s.all && !s.owners[u.slot.owner] && u.slot.known
+		return !s.covers(u.slot)
 	})
 	checked, err := h.engine.Resolve(ctx, resolvers, roots(todo))
 	if err != nil {
@@ -183,15 +132,12 @@ func roots(used []usedRoot) []resolve.Root {
 	return list
 }
 
-// after is what follows a refresh: watches, memos, the curious.
+// after is what follows a refresh: watches, memos, observers.
 func (h *Host) after(s scope, report *Report) {
-	h.mu.Lock()
-	watcher := h.watcher
-	h.report, h.shown = report, report.Snapshot.Plugins
-	h.mu.Unlock()
-	if watcher != nil {
+	h.report.Store(report)
+	if watcher, _ := h.watcher.get(); watcher != nil {
 		for _, slot := range h.slots {
-			if s.all || s.owners[slot.owner] {
+			if s.covers(slot) {
 				watcher.Set(slot.owner, watchOf(slot, slot.outcomes))
 			}
 		}
@@ -202,27 +148,21 @@ func (h *Host) after(s scope, report *Report) {
 		default: // it is known already
 		}
 	}
-	h.observe(report)
+	h.opts.Observe(report)
 }
 
+// resolvers lists those that are run, of all modules.
 func (h *Host) resolvers() []resolve.Resolver {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	var list []resolve.Resolver
-	for _, p := range h.plugins {
-		for _, r := range p.resolvers {
-			if len(h.opts.Only) == 0 || slices.Contains(h.opts.Only, r.Info.Name) {
-				list = append(list, r)
-			}
-		}
-	}
-	return list
+	only := h.config.Only
+	return slices.DeleteFunc(h.plugins.Resolvers(), func(r resolve.Resolver) bool {
+		return len(only) > 0 && !slices.Contains(only, r.Info.Name)
+	})
 }
 
-// say logs failures and warnings, each once until it changes: a resolver that
-// fails does so at every re-check. For who debugs it also tells what was run,
+// logOutcomes logs failures and warnings, each once until it changes: a resolver
+// that fails does so at every re-check. For debugging it also logs what was run,
 // and why.
-func (h *Host) say(outcomes []resolve.Outcome) {
+func (h *Host) logOutcomes(outcomes []resolve.Outcome) {
 	for i := range outcomes {
 		o := &outcomes[i]
 		if !o.Reused {
@@ -234,10 +174,10 @@ func (h *Host) say(outcomes []resolve.Outcome) {
 			text = o.Err.Error()
 		}
 		key := o.Resolver + "\x00" + o.Root
-		if h.said[key] == text {
+		if h.logged[key] == text {
 			continue
 		}
-		h.said[key] = text
+		h.logged[key] = text
 		attrs := []any{slog.String("resolver", o.Resolver), slog.String("root", o.Root)}
 		if o.Err != nil {
 			h.log.Error("resolver failed", append(attrs, slog.Any("error", o.Err))...)

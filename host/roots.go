@@ -17,15 +17,15 @@ import (
 )
 
 // rootSlot is one RootSpec with the root that is open for it now, and what the
-// resolvers found there last. Slots belong to who holds the turn.
+// resolvers found there last. Slots belong to whoever has the turn.
 type rootSlot struct {
-	spec  RootSpec
-	owner string    // its name among the watches
-	way   []string  // the paths to watch for the root itself
-	open  *vfs.Root // nil while it doesn't exist
-	mcp   []string  // the MCPFiles that it was opened with
-	err   error     // why it isn't open
-	said  string    // of err, in the log
+	spec   RootSpec
+	owner  string    // its name among the watches
+	way    []string  // the paths to watch for the root itself
+	open   *vfs.Root // nil while it doesn't exist
+	mcp    []string  // the MCPFiles that it was opened with
+	err    error     // why it isn't open
+	logged string    // of err, last
 
 	// outcomes are those of the last refresh that looked here, while known.
 	outcomes []resolve.Outcome
@@ -34,22 +34,33 @@ type rootSlot struct {
 
 // newSlot makes a slot with a name of its own.
 func (h *Host) newSlot(spec RootSpec) *rootSlot {
-	h.slotNames++
-	return &rootSlot{spec: spec, owner: strconv.Itoa(h.slotNames)}
+	h.named++
+	return &rootSlot{spec: spec, owner: strconv.Itoa(h.named)}
+}
+
+// unknown is the scope of the roots that were never looked at.
+func (h *Host) unknown() scope {
+	s := scope{owners: map[string]bool{}}
+	for _, slot := range h.slots {
+		if !slot.known {
+			s.owners[slot.owner] = true
+		}
+	}
+	return s
 }
 
 // openRoots opens what isn't open and can be, and opens anew what has become
-// another file or directory since. The caller holds the turn.
+// another file or directory since. The caller has the turn.
 func (h *Host) openRoots(s scope) {
 	for _, slot := range h.slots {
-		if s.all || s.owners[slot.owner] || !slot.known {
-			slot.refresh(vfs.RootOptions{Exclude: h.opts.Exclude, MCPFiles: h.mcpFiles(slot.spec.Path), Within: slot.spec.within()})
-			h.sayRefused(slot)
+		if s.covers(slot) {
+			slot.refresh(vfs.RootOptions{Exclude: h.config.Exclude, MCPFiles: h.mcpFiles(slot.spec.Path), Within: slot.spec.within()})
+			h.logRefused(slot)
 		}
 	}
 }
 
-// within is Within without what says nothing.
+// within is Within without the paths that mean nothing here.
 func (s *RootSpec) within() []string {
 	return slices.DeleteFunc(slices.Clone(s.Within), func(dir string) bool { return !filepath.IsAbs(dir) })
 }
@@ -60,17 +71,17 @@ func (s *rootSlot) refused() bool {
 	return s.err != nil && !errors.Is(s.err, fs.ErrNotExist) && !errors.Is(s.err, syscall.ENOTDIR)
 }
 
-// sayRefused logs that a root is refused, once for each reason. Of one that must
-// be there, its error says so.
-func (h *Host) sayRefused(slot *rootSlot) {
+// logRefused logs that a root is refused, once for each reason. For one that must
+// be there, whoever asked for it gets an error instead.
+func (h *Host) logRefused(slot *rootSlot) {
 	text := ""
 	if slot.refused() && slot.spec.Optional {
 		text = slot.err.Error()
 	}
-	if text != slot.said && text != "" {
+	if text != slot.logged && text != "" {
 		h.log.Warn("root not looked at", slog.String("root", absolute(slot.spec.Path)), slog.Any("error", slot.err))
 	}
-	slot.said = text
+	slot.logged = text
 }
 
 // refresh opens the root again and keeps the new one only where it differs:
@@ -206,15 +217,6 @@ func (s *rootSlot) required() error {
 	return fmt.Errorf("%w %s can't be used: %w", ErrRoot, s.spec.Path, s.err)
 }
 
-// rootPaths lists the roots for the status.
-func rootPaths(used []usedRoot) []string {
-	paths := make([]string, len(used))
-	for i, u := range used {
-		paths[i] = filepath.Join(u.root.FS.Path(), u.root.FS.File())
-	}
-	return paths
-}
-
 // missing lists the paths that are waited for.
 func (h *Host) missing() []string {
 	var paths []string
@@ -232,15 +234,24 @@ type RefusedRoot struct {
 	Err  error  // why: a *vfs.LinkError, what Check said, or the system's
 }
 
-// refusedRoots lists them. The caller holds the turn.
-func (h *Host) refusedRoots() []RefusedRoot {
-	var list []RefusedRoot
+// lookedAt is which roots a refresh looked at, as paths, and which it refused.
+type lookedAt struct {
+	paths   []string
+	refused []RefusedRoot
+}
+
+// rootsNow lists the roots that are looked at, and those that are refused. The caller has the turn.
+func (h *Host) rootsNow(used []usedRoot) *lookedAt {
+	l := &lookedAt{paths: make([]string, len(used))}
+	for i, u := range used {
+		l.paths[i] = filepath.Join(u.root.FS.Path(), u.root.FS.File())
+	}
 	for _, slot := range h.slots {
 		if slot.refused() {
-			list = append(list, RefusedRoot{absolute(slot.spec.Path), slot.err})
+			l.refused = append(l.refused, RefusedRoot{absolute(slot.spec.Path), slot.err})
 		}
 	}
-	return list
+	return l
 }
 
 // linkProblem is what a snapshot says of roots that links led astray; empty

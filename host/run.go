@@ -5,12 +5,14 @@ import (
 	"errors"
 	"log/slog"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"waymark/host/push"
 	"waymark/host/watch"
+	"waymark/internal/notify"
 )
 
 const (
@@ -29,9 +31,9 @@ const (
 func (h *Host) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(h.closing, cancel)()
+	defer context.AfterFunc(h.life, cancel)()
 	var g errgroup.Group
-	for _, part := range []func(context.Context) error{h.hold, h.push, h.watch, h.save, h.followPlugins} {
+	for _, part := range []func(context.Context) error{h.endHold, h.push, h.watch, h.save, h.catalog.Run, h.followPlugins} {
 		g.Go(func() error {
 			if err := part(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, ErrClosed) {
 				cancel() // one that ends ends all
@@ -43,12 +45,31 @@ func (h *Host) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// hold ends the holding back when it has lasted long enough.
-func (h *Host) hold(ctx context.Context) error {
+// gate is closed until somebody opens it.
+type gate struct {
+	once   sync.Once
+	opened chan struct{} // closed when the gate is open
+}
+
+func newGate() gate { return gate{opened: make(chan struct{})} }
+
+func (g *gate) open() { g.once.Do(func() { close(g.opened) }) }
+
+func (g *gate) isOpen() bool {
+	select {
+	case <-g.opened:
+		return true
+	default:
+		return false
+	}
+}
+
+// endHold makes the first snapshot when it was held back long enough.
+func (h *Host) endHold(ctx context.Context) error {
 	timer := time.NewTimer(holdAtMost)
 	defer timer.Stop()
 	select {
-	case <-h.ready:
+	case <-h.hold.opened:
 	case <-timer.C:
 		h.log.Warn("the first snapshot was held back long enough", slog.Duration("after", holdAtMost))
 		h.Ready()
@@ -57,17 +78,40 @@ func (h *Host) hold(ctx context.Context) error {
 	return nil
 }
 
-// push runs the pusher of the time. It doesn't connect while the first snapshot
+// replaceable is a value that is used until another takes its place. It may be
+// used from any goroutine.
+type replaceable[T any] struct {
+	mu      sync.Mutex // guards value
+	value   T
+	changed notify.Signal
+}
+
+// get returns the value, and a channel that is closed when it is replaced.
+func (r *replaceable[T]) get() (value T, replaced <-chan struct{}) {
+	replaced = r.changed.Changed()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.value, replaced
+}
+
+// set replaces the value and returns the one before.
+func (r *replaceable[T]) set(next T) (before T) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before, r.value = r.value, next
+	r.changed.Notify()
+	return before
+}
+
+// push runs one pusher until it is replaced by another. It doesn't connect while the first snapshot
 // is held back: a peer gives a connection only so long to say something.
 func (h *Host) push(ctx context.Context) error {
 	select {
-	case <-h.ready:
+	case <-h.hold.opened:
 	case <-ctx.Done():
 	}
 	for ctx.Err() == nil {
-		h.mu.Lock()
-		pusher, replaced := h.pusher, h.repush
-		h.mu.Unlock()
+		pusher, replaced := h.peer.get()
 		if err := h.pushWith(ctx, pusher, replaced); err != nil {
 			return err
 		}
@@ -113,13 +157,7 @@ func (h *Host) SetPush(opts *push.Options) error {
 	if opts != nil {
 		next = push.New(*opts)
 	}
-	h.mu.Lock()
-	before := h.pusher
-	h.pusher = next
-	close(h.repush)
-	h.repush = make(chan struct{})
-	h.mu.Unlock()
-	if before != nil {
+	if before := h.peer.set(next); before != nil {
 		return before.Close()
 	}
 	return nil
@@ -140,33 +178,28 @@ func (h *Host) save(ctx context.Context) error {
 			timer.Stop()
 			return nil
 		}
-		_, leave, err := h.enter(ctx)
+		_, leave, err := h.turn.Take(ctx)
 		if err != nil {
 			return err
 		}
 		engine := h.engine
 		leave()
-		if err := engine.Save(); err != nil {
-			h.log.Warn("memos are not kept", slog.Any("error", err))
-		}
+		h.saveMemos(engine)
 		// What a burst of edits has used is garbage by now, and an agent spends
 		// its life waiting for the next.
 		debug.FreeOSMemory()
 	}
 }
 
-// watch follows the file system with the watcher of the time.
+// watch follows the file system, with another watcher whenever the settings
+// change.
 func (h *Host) watch(ctx context.Context) error {
 	for ctx.Err() == nil {
-		h.mu.Lock()
-		w, changed := watch.New(h.watching), h.rewatch
-		h.watcher = w
-		h.mu.Unlock()
-		h.pluginsChanged() // so that it watches them
+		opts, changed := h.watching.get()
+		w := watch.New(opts)
+		h.watcher.set(w) // followPlugins has it watch the module files
 		err := h.follow(ctx, w, changed)
-		h.mu.Lock()
-		h.watcher = nil
-		h.mu.Unlock()
+		h.watcher.set(nil)
 		if err = errors.Join(err, w.Close()); err != nil {
 			return err
 		}
@@ -181,7 +214,7 @@ func (h *Host) follow(ctx context.Context, w *watch.Watcher, changed <-chan stru
 	defer cancel()
 	var g errgroup.Group
 	g.Go(func() error { return w.Run(ctx) })
-	g.Go(func() error { return h.tellWatch(ctx, w) })
+	g.Go(func() error { return h.reportWatching(ctx, w) })
 	g.Go(func() error {
 		defer cancel()
 		return h.refreshes(ctx, w, func() { g.Go(func() error { return h.settleDown(ctx) }) })
@@ -206,7 +239,7 @@ func (h *Host) refreshes(ctx context.Context, w *watch.Watcher, started func()) 
 		if err != nil {
 			return ended(ctx, err)
 		}
-		h.observeWatch(batch)
+		h.opts.ObserveWatch(batch)
 		want, ok := h.scopeOf(batch)
 		if !ok {
 			continue
@@ -232,7 +265,7 @@ func (h *Host) settleDown(ctx context.Context) error {
 	h.firstPush(ctx)
 	h.Settle(ctx)
 	if ctx.Err() == nil {
-		h.settled()
+		h.opts.Settled()
 		debug.FreeOSMemory()
 	}
 	return nil
@@ -246,19 +279,19 @@ func (h *Host) firstPush(ctx context.Context) {
 	_ = h.Accepted(ctx, h.Current().Version) // without a peer at once
 }
 
-// tellWatch puts news of watching into the snapshot and the log.
-func (h *Host) tellWatch(ctx context.Context, w *watch.Watcher) error {
-	said := ""
+// reportWatching puts why files can't be watched into the snapshot and the log.
+func (h *Host) reportWatching(ctx context.Context, w *watch.Watcher) error {
+	logged := ""
 	for {
 		state, changed := w.State()
-		if state.Error != said {
-			said = state.Error
-			if said == "" {
+		if state.Error != logged {
+			logged = state.Error
+			if logged == "" {
 				h.log.Info("watching files again")
 			} else {
-				h.log.Warn("files can't be watched", slog.String("mode", state.Mode), slog.String("error", said))
+				h.log.Warn("files can't be watched", slog.String("mode", state.Mode), slog.String("error", logged))
 			}
-			if err := h.amendWatch(ctx); err != nil {
+			if err := h.amend(ctx); err != nil {
 				return ended(ctx, err)
 			}
 		}
@@ -268,15 +301,4 @@ func (h *Host) tellWatch(ctx context.Context, w *watch.Watcher) error {
 			return nil
 		}
 	}
-}
-
-// amendWatch puts the state of watching into the snapshot, between refreshes.
-func (h *Host) amendWatch(ctx context.Context) error {
-	_, leave, err := h.enter(ctx)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	h.showPlugins()
-	return nil
 }

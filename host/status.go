@@ -1,11 +1,13 @@
 package host
 
 import (
+	"context"
 	"slices"
 	"strings"
 
 	"waymark/host/push"
 	"waymark/host/watch"
+	"waymark/host/why"
 	"waymark/snapshot"
 )
 
@@ -23,32 +25,65 @@ type Status struct {
 
 // Status returns the state as it is now.
 func (h *Host) Status() Status {
-	h.mu.Lock()
-	s := Status{Roots: h.paths, Refused: h.refused, Plugins: slices.Clone(h.shown)}
-	watcher, pusher := h.watcher, h.pusher
-	h.mu.Unlock()
-	s.Version = h.Current().Version
-	s.Watch = watch.State{Mode: "off"}
-	if watcher != nil {
+	looked, current := h.looked.Load(), h.Current()
+	s := Status{
+		Roots: looked.paths, Refused: looked.refused, Version: current.Version, Plugins: slices.Clone(current.Plugins),
+		Watch: watch.State{Mode: "off"}, Held: !h.hold.isOpen(),
+	}
+	if s.Version == 0 {
+		s.Plugins = h.catalog.Current().States(nil)
+	}
+	if watcher, _ := h.watcher.get(); watcher != nil {
 		s.Watch, _ = watcher.State()
 	}
-	if pusher != nil {
+	if pusher, _ := h.peer.get(); pusher != nil {
 		p := pusher.Status()
 		s.Push = &p
-	}
-	select {
-	case <-h.ready:
-	default:
-		s.Held = true
 	}
 	return s
 }
 
+// Why tells whether a file is in the context, and if not, why. The path is
+// absolute. It answers from what the last refresh has seen, and refreshes
+// first if there was none.
+func (h *Host) Why(ctx context.Context, path string) (why.Answer, error) {
+	report, err := h.lastReport(ctx)
+	if err != nil {
+		return why.Answer{}, err
+	}
+	_, leave, err := h.turn.Take(ctx) // no root is closed meanwhile
+	if err != nil {
+		return why.Answer{}, err
+	}
+	defer leave()
+	in := why.Input{Snapshot: report.Snapshot, Notes: report.Notes, Missing: h.missing()}
+	used := h.used()
+	for _, r := range h.rootsNow(used).refused {
+		in.Refused = append(in.Refused, why.Refused(r))
+	}
+	for i, u := range used {
+		in.Roots = append(in.Roots, why.Root{FS: u.root.FS, Role: u.root.Role, SourcePath: u.root.SourcePath})
+		for _, o := range u.slot.outcomes {
+			in.Runs = append(in.Runs, why.Run{
+				Resolver: o.Resolver, Root: i, View: o.View, Filter: o.Filter, Trace: o.Trace,
+				Denied: o.Denied, Candidates: o.Candidates, Err: o.Err,
+			})
+		}
+	}
+	return why.Explain(in, path), nil
+}
+
+// lastReport is that of the last refresh, or of one that is made now.
+func (h *Host) lastReport(ctx context.Context) (*Report, error) {
+	if report := h.report.Load(); report != nil {
+		return report, nil
+	}
+	return h.Refresh(ctx)
+}
+
 // watchProblem is what a snapshot says of watching; empty while it works.
 func (h *Host) watchProblem() string {
-	h.mu.Lock()
-	watcher := h.watcher
-	h.mu.Unlock()
+	watcher, _ := h.watcher.get()
 	if watcher == nil {
 		return ""
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/internal/cli"
-	"waymark/host"
+	"waymark/host/plugin"
 	"waymark/host/running"
 	"waymark/internal/reexec"
 )
@@ -35,7 +35,7 @@ type app struct {
 	// record is where it is noted which modules run; nil until note. Calls stands
 	// in for it where a test looks on.
 	record *running.Record
-	calls  func(*running.Record) host.Running
+	calls  func(*running.Record) plugin.Running
 
 	log cli.LogFlags
 }

@@ -11,6 +11,7 @@ import (
 	"waymark/cmd/internal/cli"
 	"waymark/host"
 	"waymark/host/api"
+	"waymark/host/plugin"
 	"waymark/host/plugin/approvals"
 	"waymark/host/sources"
 	"waymark/host/why"
@@ -117,7 +118,7 @@ func (d *daemon) WaitingPlugins() []approvals.Pending { return d.host.WaitingPlu
 // ApprovePlugin lets one of them run.
 func (d *daemon) ApprovePlugin(ctx context.Context, name, digest string) (*approvals.Pending, error) {
 	approved, err := d.host.Approve(ctx, name, digest)
-	if errors.Is(err, host.ErrNotWaiting) {
+	if errors.Is(err, plugin.ErrNotWaiting) {
 		return nil, &api.Error{Code: http.StatusNotFound, Message: "the plugin was not approved", Detail: err.Error()}
 	}
 	return approved, d.ending(err)

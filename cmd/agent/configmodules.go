@@ -10,6 +10,7 @@ import (
 
 	"waymark/host"
 	"waymark/host/config"
+	"waymark/host/plugin"
 	"waymark/host/vfs"
 	"waymark/snapshot"
 )
@@ -58,7 +59,7 @@ func (a *app) modules(ctx context.Context, c *config.Config, places *config.Plac
 
 // builtinWarnings is about resolvers that aren't built in.
 func builtinWarnings(c *config.Config, plugins []snapshot.Plugin) []string {
-	i := slices.IndexFunc(plugins, func(p snapshot.Plugin) bool { return p.Path == host.BuiltinPath })
+	i := slices.IndexFunc(plugins, func(p snapshot.Plugin) bool { return p.Path == plugin.BuiltinPath })
 	if i < 0 || plugins[i].Name == "" {
 		return nil
 	}
@@ -83,11 +84,11 @@ func entryWarnings(c *config.Config, e *config.Plugin, plugins []snapshot.Plugin
 	var names []string
 	for _, p := range plugins {
 		switch {
-		case p.Path != host.BuiltinPath && p.Name == e.Name:
+		case p.Path != plugin.BuiltinPath && p.Name == e.Name:
 			return append(warnings, configTables(key+".config", slices.Sorted(maps.Keys(e.Config)), p.Resolvers, "the module has no resolver of that name")...)
 		case p.Name == e.Name:
 			return append(warnings, key+": that is the built-in module: its resolvers are configured below [builtin]")
-		case p.Path != host.BuiltinPath && p.Name != "":
+		case p.Path != plugin.BuiltinPath && p.Name != "":
 			names = append(names, p.Name)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"waymark/cmd/internal/stop"
-	"waymark/host"
+	"waymark/host/plugin"
 	"waymark/host/running"
 	"waymark/host/sandbox"
 	"waymark/internal/reexec"
@@ -62,7 +62,7 @@ func agentMain() {
 			return os.ReadFile(os.Getenv(envBuiltin))
 		}}
 		if digest := os.Getenv(envStuck); digest != "" {
-			a.calls = func(r *running.Record) host.Running { return stuck{r, digest} }
+			a.calls = func(r *running.Record) plugin.Running { return stuck{r, digest} }
 		}
 		return a.run(ctx, os.Args[1:])
 	})

@@ -11,6 +11,7 @@ import (
 
 	"waymark/cmd/harness/internal/fixture"
 	"waymark/host"
+	"waymark/host/plugin"
 )
 
 // errNeedsUser says that a fixture shows nothing when root runs it.
@@ -98,11 +99,11 @@ func (e *engine) runFixture(ctx context.Context, file string) (_ *fixture.Got, _
 // configured are the options under which a fixture runs.
 func (e *engine) configured(r *fixture.Request) host.Options {
 	opts := e.opts
-	entry := host.PluginOptions{Name: e.module.Name, Reads: r.Reads, GrantSecrets: r.GrantSecrets, Config: map[string][]byte{}}
+	entry := plugin.Entry{Name: e.module.Name, Reads: r.Reads, GrantSecrets: r.GrantSecrets, Config: map[string][]byte{}}
 	for name, object := range r.Config {
 		entry.Config[name] = object
 	}
-	opts.Plugins, opts.Exclude = []host.PluginOptions{entry}, r.Exclude
+	opts.Plugins, opts.Exclude = []plugin.Entry{entry}, r.Exclude
 	if r.Resolver != "" {
 		opts.Only = []string{r.Resolver}
 	}

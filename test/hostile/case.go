@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"waymark/host"
+	"waymark/host/plugin"
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
 )
@@ -196,7 +197,7 @@ func (c *Case) options(dirs Dirs, builtin []byte, cache string, stretch int) hos
 	stretched := func(d time.Duration) sandbox.Limits { return limits(d * time.Duration(max(stretch, 1))) }
 	opts.Limits.Time = stretched(opts.Limits.Time).Time
 	// The victim runs under the operator's defaults, as an innocent would.
-	opts.Plugins = []host.PluginOptions{{Name: victimName, Limits: stretched(5 * time.Second), Rank: 1}}
+	opts.Plugins = []plugin.Entry{{Name: victimName, Limits: stretched(5 * time.Second), Rank: 1}}
 	return opts
 }
 

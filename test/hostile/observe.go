@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"waymark/host"
+	"waymark/host/plugin"
 	"waymark/host/resolve"
 	"waymark/host/sandbox"
 	"waymark/snapshot"
@@ -21,7 +22,7 @@ import (
 func (b *Bench) subject(h *host.Host) (snapshot.Plugin, bool) {
 	path := filepath.Join(b.Dirs.Plugins, hostileName+".wasm")
 	if b.c.Module == nil {
-		path = host.BuiltinPath
+		path = plugin.BuiltinPath
 	}
 	for _, p := range h.Status().Plugins {
 		if p.Path == path {
@@ -111,7 +112,7 @@ func (b *Bench) read(report *host.Report) {
 		}
 	}
 	for _, p := range report.Snapshot.Plugins {
-		if name := filepath.Base(p.Path); name != victimFile && p.Path != host.BuiltinPath {
+		if name := filepath.Base(p.Path); name != victimFile && p.Path != plugin.BuiltinPath {
 			b.res.States = append(b.res.States, strings.TrimSpace(name+" "+string(p.State)+" "+relative.Replace(p.Error)))
 		}
 	}

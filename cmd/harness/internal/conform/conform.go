@@ -11,6 +11,7 @@ import (
 	"waymark/abi"
 	"waymark/cmd/harness/internal/extism"
 	"waymark/host"
+	"waymark/host/plugin"
 	"waymark/host/resolve"
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
@@ -155,13 +156,13 @@ func (c *checker) resolvers() []abi.Resolver {
 }
 
 // entry is the operator's word on the module.
-func (c *checker) entry() host.PluginOptions {
+func (c *checker) entry() plugin.Entry {
 	for _, e := range c.opts.Host.Plugins {
 		if e.Name == c.state.Name {
 			return e
 		}
 	}
-	return host.PluginOptions{}
+	return plugin.Entry{}
 }
 
 // limits are those that the engine holds the module's runs to.

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"waymark/cmd/harness/internal/conform"
-	"waymark/host"
+	"waymark/host/plugin"
 	"waymark/host/sandbox"
 	"waymark/test/wasmtest"
 )
@@ -172,7 +172,7 @@ func TestErrors(t *testing.T) {
 func TestConfigured(t *testing.T) {
 	t.Parallel()
 	opts := options()
-	opts.Plugins = []host.PluginOptions{{Name: "good", Reads: []string{"other/**"}}}
+	opts.Plugins = []plugin.Entry{{Name: "good", Reads: []string{"other/**"}}}
 	r := check(t, guest(t, "./testdata/good"), opts)
 	if !strings.Contains(lines(r), "became a resource") {
 		t.Errorf("reads were narrowed to nothing, and yet:\n%s", lines(r))
@@ -184,7 +184,7 @@ func TestHeadRoom(t *testing.T) {
 	t.Parallel()
 	opts := options()
 	opts.FileLimits.Opens = 600 // it stops at 500 resources
-	opts.Plugins = []host.PluginOptions{{Name: "good", Limits: sandbox.Limits{Memory: 8 << 20}}}
+	opts.Plugins = []plugin.Entry{{Name: "good", Limits: sandbox.Limits{Memory: 8 << 20}}}
 	r := check(t, guest(t, "./testdata/good"), opts)
 	for _, what := range []string{"opens", "memory"} {
 		if !r.OK() || !strings.Contains(lines(r), "warn budget rules: it uses more than 75% of the limit "+what+" [crowd]") {

@@ -1,4 +1,4 @@
-package host
+package plugin
 
 import (
 	"os"
@@ -17,8 +17,8 @@ func TestYoungPlugin(t *testing.T) {
 		t.Fatal(err)
 	}
 	verified := func(begun time.Time) bool {
-		f := &pluginFile{pluginPath: pluginPath{path, true}}
-		f.seen = f.look()
+		f := &file{modulePath: modulePath{path, true}}
+		f.seen = f.stat()
 		f.take(begun, false)
 		return !f.verify.IsZero()
 	}

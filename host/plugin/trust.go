@@ -1,9 +1,10 @@
-package host
+package plugin
 
 import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"waymark/host/plugin/acl"
@@ -103,7 +104,7 @@ func checkLinks(path string) error {
 }
 
 // checkPlace checks a module file's links, and the directory that they lead to.
-func (p pluginPath) checkPlace() error {
+func (p modulePath) checkPlace() error {
 	if p.named || !isLink(p.path) {
 		return nil // the directory that was listed has been checked
 	}
@@ -119,4 +120,45 @@ func (p pluginPath) checkPlace() error {
 		return untrustedError(fmt.Sprintf("it is a link into %s, which is %v", filepath.Dir(target), err))
 	}
 	return nil
+}
+
+// maxLinks is how many links a path may lead over, as in the kernel.
+const maxLinks = 40
+
+func isLink(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode()&os.ModeSymlink != 0
+}
+
+// route follows a path and returns the links that it leads over, and the
+// link-free path at its end, which needn't exist.
+func route(path string) (links []string, target string) {
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	rest := strings.Split(path, "/")
+	at := "/"
+	for len(rest) > 0 {
+		name := rest[0]
+		rest = rest[1:]
+		switch name {
+		case "", ".":
+			continue
+		case "..":
+			at = filepath.Dir(at)
+			continue
+		}
+		next := filepath.Join(at, name)
+		text, err := os.Readlink(next)
+		if err != nil || len(links) == maxLinks {
+			at = next // no link, or there is nothing
+			continue
+		}
+		links = append(links, next)
+		if filepath.IsAbs(text) {
+			at = "/"
+		}
+		rest = append(strings.Split(text, "/"), rest...)
+	}
+	return links, at
 }

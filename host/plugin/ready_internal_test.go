@@ -1,4 +1,4 @@
-package host
+package plugin
 
 import (
 	"errors"
@@ -19,7 +19,7 @@ func TestMayPass(t *testing.T) {
 		{&sandbox.RejectError{Reason: "not WebAssembly"}, false},
 		{&sandbox.RunError{Kind: sandbox.ErrDeadline}, true},
 	} {
-		v, f := &version{}, &pluginFile{}
+		v, f := &version{}, &file{}
 		v.fail(f, f.since, tt.err, mayPass(tt.err))
 		if v.passing != tt.want || !f.retry.IsZero() != tt.want {
 			t.Errorf("%v: passing %v, again at %v", tt.err, v.passing, f.retry)

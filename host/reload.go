@@ -2,17 +2,16 @@ package host
 
 import (
 	"context"
-	"log/slog"
 
 	"waymark/host/vfs"
+	"waymark/host/watch"
 )
 
 // SetRoots looks at other roots from the next refresh on. Those that stay keep
 // what is known of them. It changes nothing when a root that must exist can't
 // be opened.
 func (h *Host) SetRoots(ctx context.Context, specs []RootSpec) error {
-	defer h.hurry.enter()()
-	_, leave, err := h.enter(ctx)
+	_, leave, err := h.turn.Urgent(ctx)
 	if err != nil {
 		return err
 	}
@@ -20,7 +19,7 @@ func (h *Host) SetRoots(ctx context.Context, specs []RootSpec) error {
 	before := h.slots
 	next, gone := h.replaceSlots(specs)
 	h.slots = next
-	h.openRoots(scope{})
+	h.openRoots(h.unknown())
 	for _, slot := range next {
 		if err := slot.required(); err != nil {
 			h.slots = before
@@ -45,11 +44,9 @@ func closeNew(next, before []*rootSlot) {
 	}
 }
 
-// forget lets go of slots and their watches. The caller holds the turn.
+// forget lets go of slots and their watches. The caller has the turn.
 func (h *Host) forget(gone []*rootSlot) {
-	h.mu.Lock()
-	watcher := h.watcher
-	h.mu.Unlock()
+	watcher, _ := h.watcher.get()
 	for _, slot := range gone {
 		slot.close()
 		if watcher != nil {
@@ -71,67 +68,42 @@ func (h *Host) Reconfigure(ctx context.Context, opts Options) error {
 	if err := vfs.CheckExclude(opts.Exclude); err != nil {
 		return err
 	}
-	calm := h.pluginHurry.enter()
-	defer calm()
-	ctx, leavePlugins, err := h.enterPlugins(ctx)
+	change, err := h.catalog.Prepare(ctx, opts.catalogConfig())
 	if err != nil {
 		return err
 	}
-	defer leavePlugins()
-	calm() // who comes now waits for the plugins anyway
-	next := h.opts
-	next.DisableBuiltin, next.BuiltinConfig = opts.DisableBuiltin, opts.BuiltinConfig
-	next.PluginFiles, next.PluginDirs, next.Plugins = opts.PluginFiles, opts.PluginDirs, opts.Plugins
-	next.Only, next.Exclude, next.Limits, next.FileLimits, next.Caps = opts.Only, opts.Exclude, opts.Limits, opts.FileLimits, opts.Caps
-	list, err := h.stockSoon(ctx, &next)
-	defer h.sweep()
-	if err != nil {
-		return err
-	}
-	defer h.hurry.enter()()
-	_, leave, err := h.enter(ctx)
+	defer change.Close()
+	_, leave, err := h.turn.Urgent(ctx)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	before := h.opts
-	h.opts = next
-	h.replacePlugins(list)
-	h.stocked = true
-	if before.FileLimits != h.opts.FileLimits || before.Caps != h.opts.Caps {
-		if err := h.engine.Save(); err != nil {
-			h.log.Warn("memos are not kept", slog.Any("error", err))
-		}
+	change.Commit()
+	before := h.config
+	h.config.Only, h.config.Exclude, h.config.FileLimits, h.config.Caps = opts.Only, opts.Exclude, opts.FileLimits, opts.Caps
+	if before.FileLimits != opts.FileLimits || before.Caps != opts.Caps {
+		h.saveMemos(h.engine)
 		h.engine = h.newEngine()
 	}
 	h.forgetOutcomes()
-	h.pluginsChanged()
-	h.setWatching(opts)
+	h.setWatching(opts.Watch)
 	return nil
 }
 
-// stockSoon is stock, but for modules that can't be loaded in time. They are
-// left to followPlugins.
-func (h *Host) stockSoon(ctx context.Context, opts *Options) ([]*plugin, error) {
-	soon, cancel := context.WithTimeout(ctx, opts.ReloadWithin)
-	defer cancel()
-	list, err := h.stock(soon, opts, func(*version) bool { return false })
-	if err != nil && soon.Err() != nil && ctx.Err() == nil {
-		h.log.Info("configuration in force before all modules are loaded", slog.Duration("after", opts.ReloadWithin))
-		return h.arrange(opts, false), nil
+// forgetOutcomes makes the next refresh look at all roots, since the outcomes
+// of each are in order of the resolvers. The caller has the turn.
+func (h *Host) forgetOutcomes() {
+	for _, slot := range h.slots {
+		slot.outcomes, slot.known = nil, false
 	}
-	return list, err
 }
 
-// setWatching begins to watch anew if the paces differ.
-func (h *Host) setWatching(opts Options) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	now, next := &h.watching, opts.Watch
+// setWatching begins to watch anew if the paces differ. The caller has the turn.
+func (h *Host) setWatching(next watch.Options) {
+	now, _ := h.watching.get()
 	if now.Quiet == next.Quiet && now.MaxWait == next.MaxWait && now.Recheck == next.Recheck {
 		return
 	}
 	now.Quiet, now.MaxWait, now.Recheck = next.Quiet, next.MaxWait, next.Recheck
-	close(h.rewatch)
-	h.rewatch = make(chan struct{})
+	h.watching.set(now)
 }

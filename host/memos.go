@@ -1,0 +1,71 @@
+package host
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"waymark/host/sealed"
+)
+
+const (
+	// maxMemos bounds all memos on disk: those of some hundred workspaces.
+	maxMemos = 128 << 20
+	// maxMemo bounds the memos of one root: a full snapshot of 2 MiB from each
+	// of a few resolvers.
+	maxMemo = 16 << 20
+)
+
+// memoStore keeps memos, and what modules say of themselves, between processes,
+// sealed with the user's key. It implements resolve.Store.
+type memoStore struct {
+	store *sealed.Store
+	salt  string
+}
+
+// openMemos opens the store in a directory. What can't be used is a warning, and
+// nothing is kept: the store is nil then.
+func openMemos(dir, keyDir string, log *slog.Logger) *memoStore {
+	if dir == "" {
+		return nil
+	}
+	store, err := sealed.Open(dir, sealed.Options{KeyDir: keyDir, MaxBytes: maxMemos, MaxBlob: maxMemo, Logger: log})
+	if err != nil {
+		log.Warn("memos are not kept", slog.Any("error", err))
+		return nil
+	}
+	return &memoStore{store, programIdentity()}
+}
+
+// programIdentity tells this program from any other version of it: what one
+// version remembers, another might compute differently.
+func programIdentity() string {
+	path, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%q %d %d", path, info.Size(), info.ModTime().UnixNano())
+}
+
+// Get implements resolve.Store.
+func (m *memoStore) Get(name string) ([]byte, bool) {
+	blob, err := m.store.Get(name)
+	if err != nil {
+		return nil, false
+	}
+	defer blob.Release()
+	return append([]byte(nil), blob.Bytes()...), true
+}
+
+// Put implements resolve.Store.
+func (m *memoStore) Put(name string, data []byte) error {
+	return m.store.Put(name, int64(len(data)), func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}

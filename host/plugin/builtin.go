@@ -1,0 +1,70 @@
+package plugin
+
+import (
+	"context"
+	"log/slog"
+	"path"
+	"slices"
+
+	"waymark/host/resolve"
+	"waymark/snapshot"
+)
+
+// BuiltinPath stands in snapshot.Plugin.Path for the embedded module.
+const BuiltinPath = "builtin"
+
+// loadBuiltin makes the row of the built-in module; none if there is none.
+func (c *Catalog) loadBuiltin(ctx context.Context, config *Config) (*row, error) {
+	if c.opts.Builtin == nil {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	if c.builtinDigest == "" {
+		wasm, err := c.opts.Builtin()
+		if err != nil {
+			return nil, err
+		}
+		c.builtinDigest = digestOf(wasm)
+		if reason := c.opts.Running.Quarantined(c.builtinDigest); reason != "" {
+			// Without it an agent finds nothing. Its code is ours, so this is a fault
+			// to be reported.
+			c.log.Error("the built-in resolvers are used all the same", slog.String("reason", reason))
+		}
+	}
+	p := &row{state: stateOf(BuiltinPath, &version{}), version: &version{digest: c.builtinDigest}}
+	hd := c.builtinHandle(config)
+	if hd.desc == nil {
+		m, err := hd.get(ctx)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err != nil {
+			p.state.State, p.state.Error = snapshot.PluginRejected, err.Error()
+			return p, nil //nolint:nilerr // it is in the row
+		}
+		hd.desc = m.Description()
+	}
+	p.version.desc = hd.desc
+	p.state, p.handle = stateOf(BuiltinPath, p.version), hd
+	for _, info := range hd.desc.Resolvers {
+		info.Reads = renamed(info.Reads, c.opts.BuiltinNames[info.Name])
+		if !slices.Contains(config.DisableBuiltin, info.Name) {
+			p.resolvers = append(p.resolvers, resolve.Resolver{Module: hd.module(), Info: info, Config: config.BuiltinConfig[info.Name]})
+		}
+	}
+	return p, nil
+}
+
+// renamed puts other names of files into patterns.
+func renamed(patterns []string, names map[string]string) []string {
+	if len(names) == 0 {
+		return patterns
+	}
+	patterns = slices.Clone(patterns)
+	for i, p := range patterns {
+		dir, file := path.Split(p)
+		if name, ok := names[file]; ok {
+			patterns[i] = dir + resolve.LiteralPattern(name)
+		}
+	}
+	return patterns
+}

@@ -1,0 +1,244 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"waymark/abi"
+	"waymark/host/resolve"
+	"waymark/host/sandbox"
+)
+
+// slowLoad is when loading is worth a progress line.
+const slowLoad = 300 * time.Millisecond
+
+// handle is a module that is loaded when it is first needed, or before, in the
+// background. As long as memos answer, a start needs no module at all.
+type handle struct {
+	path   string // of the file that it is loaded from
+	digest string
+	limits sandbox.Limits
+	desc   *abi.Description // set before it is used
+	load   func(context.Context) (*sandbox.Module, error)
+
+	life context.Context //nolint:containedctx // ends with the handle, not with who asks first
+	end  context.CancelFunc
+
+	mu     sync.Mutex    // guards done and closed
+	done   chan struct{} // closed when result and err are set; nil before the load
+	closed bool
+	result *sandbox.Module
+	err    error
+}
+
+func newHandle(life context.Context, path, digest string, limits sandbox.Limits, load func(context.Context) (*sandbox.Module, error)) *handle {
+	h := &handle{path: path, digest: digest, limits: limits, load: load}
+	h.life, h.end = context.WithCancel(life)
+	return h
+}
+
+// module is what resolvers know of their module.
+func (h *handle) module() resolve.Module {
+	return resolve.Module{Name: h.desc.Name, Version: h.desc.Version, Digest: h.digest, Get: h.get}
+}
+
+// errUnloaded says that a module was taken out of use.
+var errUnloaded = errors.New("the module is no longer used")
+
+// start begins to load, unless somebody has. The returned channel is closed
+// when that is over.
+func (h *handle) start() <-chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.done != nil {
+		return h.done
+	}
+	h.done = make(chan struct{})
+	if h.closed {
+		h.err = errUnloaded
+		close(h.done)
+		return h.done
+	}
+	go func() { // close waits for it
+		defer close(h.done)
+		h.result, h.err = h.load(h.life)
+		h.load = nil // it holds the file's bytes
+	}()
+	return h.done
+}
+
+// get returns the module and waits until it is loaded.
+func (h *handle) get(ctx context.Context) (*sandbox.Module, error) {
+	select {
+	case <-h.start():
+		return h.result, h.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// loaded reports whether the module was loaded, be it in vain; failed reports
+// whether it was in vain.
+func (h *handle) loaded() bool {
+	h.mu.Lock()
+	done := h.done
+	h.mu.Unlock()
+	select {
+	case <-done: // a nil channel never is
+		return true
+	default:
+		return false
+	}
+}
+
+func (h *handle) failed() bool { return h.loaded() && h.err != nil }
+
+// close frees the module, after the load if one is going on. Whoever calls get
+// afterwards gets a module that answers nothing any more, or an error.
+func (h *handle) close() {
+	h.end()
+	h.mu.Lock()
+	done := h.done
+	h.closed = true
+	h.mu.Unlock()
+	if done == nil {
+		return
+	}
+	<-done
+	if h.result != nil {
+		_ = h.result.Close()
+	}
+}
+
+// handleFor is the handle that a version of a file is used by.
+func (c *Catalog) handleFor(config *Config, f *file, v *version) *handle {
+	entry, _ := config.entry(v.desc.Name)
+	limits := entry.Limits.Or(config.Limits)
+	if v == f.used && v != f.newest {
+		// Its bytes are gone from the file: other limits have to wait.
+		for _, p := range c.current.rows {
+			if p.version == v && p.handle != nil {
+				return p.handle
+			}
+		}
+	}
+	hd := c.handleOf(f.modulePath, v.digest, limits, nil)
+	hd.desc = v.desc
+	return hd
+}
+
+// handleOf finds the handle of a content, or makes one. Bytes that are given
+// are not read again.
+func (c *Catalog) handleOf(file modulePath, digest string, limits sandbox.Limits, wasm []byte) *handle {
+	read := func() ([]byte, error) {
+		if wasm != nil {
+			return wasm, nil
+		}
+		now, _, err := file.read()
+		if err == nil && digestOf(now) != digest {
+			err = errors.New("the file has changed before the module was loaded: the new content is looked at next")
+		}
+		return now, err
+	}
+	return c.hold(func(hd *handle) bool {
+		return hd.digest == digest && hd.limits == limits && !hd.failed() && (hd.loaded() || hd.path == file.path)
+	}, func() *handle {
+		return newHandle(c.life, file.path, digest, limits, c.loader(file.path, read, nil, limits))
+	})
+}
+
+// builtinHandle is handleOf for the built-in module.
+func (c *Catalog) builtinHandle(config *Config) *handle {
+	hd := c.hold(func(hd *handle) bool {
+		return hd.path == BuiltinPath && hd.limits == config.Limits && !hd.failed()
+	}, func() *handle {
+		load := c.loader(BuiltinPath, c.opts.Builtin, c.opts.BuiltinNative, config.Limits)
+		return newHandle(c.life, BuiltinPath, c.builtinDigest, config.Limits, load)
+	})
+	if hd.desc == nil {
+		hd.desc = c.description(c.builtinDigest)
+	}
+	return hd
+}
+
+// hold finds a handle that fits, or adds one, and keeps it for the rest of the
+// turn.
+func (c *Catalog) hold(fits func(*handle) bool, add func() *handle) *handle {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var found *handle
+	for hd := range c.handles {
+		if fits(hd) {
+			found = hd
+			break
+		}
+	}
+	if found == nil {
+		found = add()
+	}
+	if !c.held[found] {
+		c.held[found] = true
+		c.handles[found]++
+	}
+	return found
+}
+
+// releaseHeld lets go of the handles that the turn has held. It comes at the end
+// of every turn.
+func (c *Catalog) releaseHeld() {
+	c.release(slices.Collect(maps.Keys(c.held)))
+	clear(c.held)
+}
+
+// release takes one user from each handle, and closes those that nobody uses
+// any more.
+func (c *Catalog) release(list []*handle) {
+	var unused []*handle
+	c.mu.Lock()
+	for _, hd := range list {
+		if c.handles[hd]--; c.handles[hd] == 0 {
+			delete(c.handles, hd)
+			unused = append(unused, hd)
+		}
+	}
+	c.mu.Unlock()
+	for _, hd := range unused {
+		hd.close()
+	}
+}
+
+// loader returns what compiles and describes a module.
+func (c *Catalog) loader(path string, read func() ([]byte, error), native func() io.Reader, limits sandbox.Limits) func(context.Context) (*sandbox.Module, error) {
+	return func(ctx context.Context) (*sandbox.Module, error) {
+		slow := time.AfterFunc(slowLoad, func() {
+			line := "compiling " + path + " for the first time, this takes a few seconds …"
+			if native != nil { // which mostly fits, but for a machine that is busy
+				line = "loading the built-in resolvers, which can take a few seconds the first time …"
+			}
+			c.opts.Progress(line)
+		})
+		defer slow.Stop()
+		wasm, err := read()
+		if err != nil {
+			return nil, err
+		}
+		var code io.Reader
+		if native != nil {
+			code = native()
+		}
+		m, err := c.sandbox.LoadNative(ctx, wasm, code, limits)
+		if err != nil {
+			return nil, err
+		}
+		if err := c.keepDescription(m.Digest(), m.Description()); err != nil {
+			c.log.Debug("description not kept", slog.Any("error", err))
+		}
+		return m, nil
+	}
+}

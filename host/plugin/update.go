@@ -1,0 +1,108 @@
+package plugin
+
+import (
+	"context"
+	"time"
+)
+
+// Check has Run look at the module files, at once or after what it does now.
+func (c *Catalog) Check() {
+	select {
+	case c.check <- struct{}{}:
+	default: // that is going to happen already
+	}
+}
+
+// Run keeps the list true to the module files, until ctx or life ends. It does
+// nothing before the first Load.
+func (c *Catalog) Run(ctx context.Context) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-c.check:
+		case <-timer.C:
+		}
+		var next time.Time // when to look again even if nothing happens
+		err := c.turn.Do(ctx, func(ctx context.Context) (err error) {
+			next, err = c.update(ctx, false)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if next.IsZero() {
+			timer.Stop()
+		} else {
+			timer.Reset(time.Until(next))
+		}
+	}
+}
+
+// update takes over what has changed in the module files, as far as it has
+// settled, from the first stat to the last module that is loaded. It returns
+// when to look again even if nothing happens. The caller has the turn.
+func (c *Catalog) update(ctx context.Context, atOnce bool) (next time.Time, err error) {
+	if !c.loaded {
+		return next, nil // Load is going to look at them
+	}
+	defer c.releaseHeld()
+	c.builtin = c.current.builtin()
+	v := c.survey(&c.config, atOnce)
+	for _, f := range v.due {
+		f.take(v.now, atOnce)
+		c.recognize(f.newest)
+		v.schedule(f.verify)
+		v.schedule(f.retry)
+		if !f.took {
+			v.schedule(v.now.Add(c.opts.Settle))
+		}
+	}
+	c.publishChanged(c.arrange(&c.config, false)) // what is to be compiled is shown so
+	if err := c.describeAll(ctx, &c.config); err != nil {
+		return v.next, err
+	}
+	rows, err := c.arrangeReady(ctx, &c.config, func(*row) bool { return true }, true)
+	if err != nil {
+		return v.next, err
+	}
+	c.publishChanged(rows)
+	for _, f := range v.due {
+		v.schedule(f.retry)
+	}
+	c.saveApprovals()
+	return v.next, nil
+}
+
+// saveApprovals keeps what is used now, and logs once why that doesn't work.
+func (c *Catalog) saveApprovals() {
+	text := ""
+	if err := c.approvals.Save(); err != nil {
+		text = err.Error()
+	}
+	if text != "" && text != c.unsaved {
+		c.log.Warn(text)
+	}
+	c.unsaved = text
+}
+
+// Retry ends all quarantines, those of earlier processes too, and tries modules
+// again that couldn't be used.
+func (c *Catalog) Retry(ctx context.Context) error {
+	if err := c.opts.Running.Release(); err != nil {
+		return err
+	}
+	return c.updateNow(ctx, true)
+}
+
+// updateNow is an update besides those of Run, which gets to know of it: the
+// times of later looks may have changed.
+func (c *Catalog) updateNow(ctx context.Context, atOnce bool) error {
+	defer c.Check()
+	return c.turn.Do(ctx, func(ctx context.Context) error {
+		_, err := c.update(ctx, atOnce)
+		return err
+	})
+}

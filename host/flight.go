@@ -53,7 +53,7 @@ type flights struct {
 	life context.Context                //nolint:containedctx // the owner's
 
 	wg   sync.WaitGroup // flights that are going on
-	mu   sync.Mutex     // guards next, closed and the fields of flights
+	mu   sync.Mutex     // guards next, done and the fields of flights that name it
 	next *flight        // the one that can still be joined; nil when there is none
 	done bool           // no more flights
 }

@@ -39,7 +39,7 @@ type Host struct {
 	looked    atomic.Pointer[lookedAt]    // which roots the last refresh looked at
 
 	turn    *turn.Turn
-	config  Options // opts, and what Reconfigure has changed of them
+	config  engineConfig
 	engine  *resolve.Engine
 	plugins *plugin.List // whose resolvers the outcomes of slots are of
 	slots   []*rootSlot
@@ -52,7 +52,7 @@ type Host struct {
 func New(opts Options) (*Host, error) {
 	opts.setDefaults()
 	h := &Host{
-		opts: opts, log: opts.Logger, config: opts,
+		opts: opts, log: opts.Logger, config: opts.config(),
 		hold: newGate(), unsaved: make(chan struct{}, 1), logged: map[string]string{},
 	}
 	for _, spec := range opts.Roots {
@@ -81,7 +81,7 @@ func New(opts Options) (*Host, error) {
 
 func (h *Host) newEngine() *resolve.Engine {
 	opts := resolve.Options{
-		MaxResourceBytes: h.config.Caps.MaxResourceBytes, MaxResources: h.config.Caps.MaxResources, Limits: h.config.FileLimits,
+		MaxResourceBytes: h.config.caps.MaxResourceBytes, MaxResources: h.config.caps.MaxResources, Limits: h.config.fileLimits,
 		NoMemo: h.opts.NoMemo,
 	}
 	if h.memos != nil {

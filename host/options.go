@@ -145,6 +145,18 @@ func (o *Options) setDefaults() {
 	}
 }
 
+// engineConfig is what Reconfigure can change, beside modules and the paces of
+// watching.
+type engineConfig struct {
+	only, exclude []string
+	fileLimits    vfs.Limits
+	caps          snapshot.Caps
+}
+
+func (o *Options) config() engineConfig {
+	return engineConfig{only: o.Only, exclude: o.Exclude, fileLimits: o.FileLimits, caps: o.Caps}
+}
+
 // catalogConfig is what the catalogue needs of what Reconfigure can change.
 func (o *Options) catalogConfig() plugin.Config {
 	return plugin.Config{

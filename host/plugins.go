@@ -55,38 +55,35 @@ func (h *Host) followPlugins(ctx context.Context) error {
 }
 
 // publishPlugins publishes what the catalogue's current list changes: what other
-// modules find, or only the states of the same ones. Before the first snapshot it
-// does nothing: that is yet to come, and is made with the list of that time.
+// modules find, or only the states of the same ones.
 func (h *Host) publishPlugins(ctx context.Context) error {
-	report := h.report.Load()
-	if report == nil {
-		return nil
-	}
-	if report.plugins.SameModules(h.catalog.Current()) {
-		return h.amend(ctx)
+	if current, err := h.amend(ctx); current || err != nil {
+		return err
 	}
 	_, err := h.flights.join(ctx, everything(ReasonPlugins))
 	return err
 }
 
 // amend publishes the states of the modules and of watching as they are now,
-// beside the resources as they were.
-func (h *Host) amend(ctx context.Context) error {
-	_, leave, err := h.turn.Take(ctx)
+// beside the resources as they were. It reports whether the snapshot is made
+// with the modules that the catalogue has now. Before the first snapshot it does
+// nothing: that is yet to come, and is made with those of that time.
+func (h *Host) amend(ctx context.Context) (current bool, err error) {
+	_, leave, err := h.turn.Take(ctx) // a refresh that is going on may have begun with the list before
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer leave()
 	report := h.report.Load()
 	if report == nil {
-		return nil
+		return true, nil
 	}
-	list := report.plugins
-	if now := h.catalog.Current(); list.SameModules(now) {
+	list, now := report.plugins, h.catalog.Current()
+	if current = list.SameModules(now); current {
 		list = now // its states may differ
 	}
 	h.published.Amend(list.States(report.Outcomes), problems(h.watchProblem(), linkProblem(h.looked.Load().refused)))
-	return nil
+	return current, nil
 }
 
 // watchPlugins has the places of module files watched.

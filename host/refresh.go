@@ -94,7 +94,7 @@ func (h *Host) refresh(ctx context.Context, s scope) (*Report, error) {
 		}
 		report.Outcomes = append(report.Outcomes, u.slot.outcomes...)
 	}
-	resources, notes := snapshot.Assemble(candidates, h.config.Caps)
+	resources, notes := snapshot.Assemble(candidates, h.config.caps)
 	report.Notes = notes
 	h.logOutcomes(checked)
 	looked := h.rootsNow(used)
@@ -153,7 +153,7 @@ func (h *Host) after(s scope, report *Report) {
 
 // resolvers lists those that are run, of all modules.
 func (h *Host) resolvers() []resolve.Resolver {
-	only := h.config.Only
+	only := h.config.only
 	return slices.DeleteFunc(h.plugins.Resolvers(), func(r resolve.Resolver) bool {
 		return len(only) > 0 && !slices.Contains(only, r.Info.Name)
 	})

@@ -80,8 +80,8 @@ func (h *Host) Reconfigure(ctx context.Context, opts Options) error {
 	defer leave()
 	change.Commit()
 	before := h.config
-	h.config.Only, h.config.Exclude, h.config.FileLimits, h.config.Caps = opts.Only, opts.Exclude, opts.FileLimits, opts.Caps
-	if before.FileLimits != opts.FileLimits || before.Caps != opts.Caps {
+	h.config = opts.config()
+	if before.fileLimits != h.config.fileLimits || before.caps != h.config.caps {
 		h.saveMemos(h.engine)
 		h.engine = h.newEngine()
 	}

@@ -45,25 +45,6 @@ func (h *Host) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// gate is closed until somebody opens it.
-type gate struct {
-	once   sync.Once
-	opened chan struct{} // closed when the gate is open
-}
-
-func newGate() gate { return gate{opened: make(chan struct{})} }
-
-func (g *gate) open() { g.once.Do(func() { close(g.opened) }) }
-
-func (g *gate) isOpen() bool {
-	select {
-	case <-g.opened:
-		return true
-	default:
-		return false
-	}
-}
-
 // endHold makes the first snapshot when it was held back long enough.
 func (h *Host) endHold(ctx context.Context) error {
 	timer := time.NewTimer(holdAtMost)
@@ -78,33 +59,9 @@ func (h *Host) endHold(ctx context.Context) error {
 	return nil
 }
 
-// replaceable is a value that is used until another takes its place. It may be
-// used from any goroutine.
-type replaceable[T any] struct {
-	mu      sync.Mutex // guards value
-	value   T
-	changed notify.Signal
-}
-
-// get returns the value, and a channel that is closed when it is replaced.
-func (r *replaceable[T]) get() (value T, replaced <-chan struct{}) {
-	replaced = r.changed.Changed()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.value, replaced
-}
-
-// set replaces the value and returns the one before.
-func (r *replaceable[T]) set(next T) (before T) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	before, r.value = r.value, next
-	r.changed.Notify()
-	return before
-}
-
-// push runs one pusher until it is replaced by another. It doesn't connect while the first snapshot
-// is held back: a peer gives a connection only so long to say something.
+// push runs one pusher until it is replaced by another. It doesn't connect while
+// the first snapshot is held back: a peer closes a connection on which nothing
+// comes.
 func (h *Host) push(ctx context.Context) error {
 	select {
 	case <-h.hold.opened:
@@ -291,7 +248,7 @@ func (h *Host) reportWatching(ctx context.Context, w *watch.Watcher) error {
 			} else {
 				h.log.Warn("files can't be watched", slog.String("mode", state.Mode), slog.String("error", logged))
 			}
-			if err := h.amend(ctx); err != nil {
+			if _, err := h.amend(ctx); err != nil {
 				return ended(ctx, err)
 			}
 		}
@@ -301,4 +258,48 @@ func (h *Host) reportWatching(ctx context.Context, w *watch.Watcher) error {
 			return nil
 		}
 	}
+}
+
+// gate is closed until somebody opens it.
+type gate struct {
+	once   sync.Once
+	opened chan struct{} // closed when the gate is open
+}
+
+func newGate() gate { return gate{opened: make(chan struct{})} }
+
+func (g *gate) open() { g.once.Do(func() { close(g.opened) }) }
+
+func (g *gate) isOpen() bool {
+	select {
+	case <-g.opened:
+		return true
+	default:
+		return false
+	}
+}
+
+// replaceable is a value that is used until another takes its place. It may be
+// used from any goroutine.
+type replaceable[T any] struct {
+	mu      sync.Mutex // guards value
+	value   T
+	changed notify.Signal
+}
+
+// get returns the value, and a channel that is closed when it is replaced.
+func (r *replaceable[T]) get() (value T, replaced <-chan struct{}) {
+	replaced = r.changed.Changed()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.value, replaced
+}
+
+// set replaces the value and returns the one before.
+func (r *replaceable[T]) set(next T) (before T) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before, r.value = r.value, next
+	r.changed.Notify()
+	return before
 }

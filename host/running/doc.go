@@ -1,4 +1,4 @@
-// Package running notes on disk which modules are running, so that the next
+// Package running records on disk which modules are running, so that the next
 // process knows what its predecessor died of and doesn't run it again.
 //
 // A [Record] is a small file of one process, mapped into its memory: a slot for
@@ -22,12 +22,12 @@
 // # Concurrency
 //
 // All methods may be called from any goroutine, on a nil Record too, which
-// notes nothing. Several processes share a directory; each has its own file
+// records nothing. Several processes share a directory; each has its own file
 // there, and keeps it locked as long as it lives.
 //
 // # Limits
 //
-// Calls beyond 64 at a time aren't noted. Whoever can write to the directory can
+// Calls beyond 64 at a time aren't recorded. Whoever can write to the directory can
 // have modules quarantined, or not, and crash the process by cutting its file:
 // it has to be the user's own.
 package running

@@ -245,7 +245,7 @@ func (r *Record) Release() error {
 	})
 }
 
-// survives notes that a call of a module has come to its end.
+// survives records that a call of a module has come to its end.
 func (r *Record) survives(digest string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

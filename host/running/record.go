@@ -44,7 +44,7 @@ type slot struct {
 	digest  [digestLen]byte
 }
 
-// Record is what a process notes.
+// Record is what a process leaves of itself.
 type Record struct {
 	dir     string
 	started time.Time
@@ -62,10 +62,10 @@ type Record struct {
 
 // Open judges what earlier processes have left in a directory, which is made if
 // it isn't there, and begins a record. Close it at the end. An empty directory
-// means that nothing is noted: the Record is nil.
+// means that nothing is recorded: the Record is nil.
 func Open(dir string) (*Record, error) {
 	if dir == "" {
-		return nil, nil //nolint:nilnil // a nil Record notes nothing
+		return nil, nil //nolint:nilnil // a nil Record records nothing
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func Open(dir string) (*Record, error) {
 		return nil, fmt.Errorf("what earlier processes left can't be read: %w", err)
 	}
 	if err := r.begin(); err != nil {
-		return nil, fmt.Errorf("it can't be noted which modules run: %w", err)
+		return nil, fmt.Errorf("it can't be recorded which modules run: %w", err)
 	}
 	return r, nil
 }
@@ -133,7 +133,7 @@ func (r *Record) slot(i int) *slot {
 	return (*slot)(unsafe.Pointer(&r.data[slotsAt+i*int(unsafe.Sizeof(slot{}))])) //nolint:gosec // aligned, and as long as the file
 }
 
-// Begin notes that a module is called. The limit is the time that the call may
+// Begin records that a module is called. The limit is the time that the call may
 // take. The caller calls end when it is over.
 func (r *Record) Begin(digest string, limit time.Duration) (end func()) {
 	if r == nil {

@@ -203,7 +203,7 @@ func TestNeighbors(t *testing.T) {
 	}
 }
 
-// TestNothing: without a directory nothing is noted, and nothing breaks.
+// TestNothing: without a directory nothing is recorded, and nothing breaks.
 func TestNothing(t *testing.T) {
 	t.Parallel()
 	r, err := running.Open("")
@@ -213,7 +213,7 @@ func TestNothing(t *testing.T) {
 	r.Begin(digest("a"), time.Second)()
 	r.Beat()
 	if r.Words() != nil || r.Quarantined(digest("a")) != "" || r.Release() != nil || r.Close() != nil {
-		t.Error("a nil record notes something")
+		t.Error("a nil record holds something")
 	}
 }
 

@@ -252,7 +252,7 @@ func TestSharedFile(t *testing.T) {
 	for agent := range 4 {
 		wg.Go(func() {
 			s := approvals.Open(file, nil)
-			s.Patience(5 * time.Minute) // the others may have the lock whenever it tries
+			s.LockFor(5 * time.Minute) // the others may have the lock whenever it tries
 			for i := range 10 {
 				s.Use(&approvals.Module{Name: fmt.Sprintf("m-%d-%d", agent, i), Path: fmt.Sprintf("/%d/%d", agent, i), Digest: "1", Reads: reads("a")})
 				if err := s.Save(); err != nil {

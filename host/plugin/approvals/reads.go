@@ -127,3 +127,12 @@ func clean(pattern string) bool {
 
 // plain reports whether a pattern matches itself only.
 func plain(pattern string) bool { return pattern != "" && !strings.ContainsAny(pattern, `*?[]{}\`) }
+
+// Texts spells reads for a person; never nil.
+func Texts(reads []Read) []string {
+	texts := make([]string, len(reads))
+	for i, r := range reads {
+		texts[i] = r.String()
+	}
+	return texts
+}

@@ -19,7 +19,7 @@ type Store struct {
 	pending []func(*file) // changes of now that aren't saved
 }
 
-// Use notes that a module is used now: what it reads is what the next one of
+// Use records that a module is used now: what it reads is what the next one of
 // its name, or in its file, is compared with.
 func (s *Store) Use(m *Module) {
 	s.mu.Lock()
@@ -53,7 +53,7 @@ func (s *Store) Approve(m *Module) {
 	})
 }
 
-// Gone notes that there is no such file any more: what comes under that path
+// Gone records that there is no such file any more: what comes under that path
 // later is a new file. The name of the module that it held stays known.
 func (s *Store) Gone(path string) {
 	s.mu.Lock()
@@ -61,13 +61,6 @@ func (s *Store) Gone(path string) {
 	if slices.ContainsFunc(s.now.Modules, func(r record) bool { return r.Path == path }) {
 		s.edit(func(f *file) { f.leave(path) })
 	}
-}
-
-// Saved reports whether there is nothing to save.
-func (s *Store) Saved() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.path == "" || len(s.pending) == 0
 }
 
 // edit changes what is remembered. The caller holds mu.

@@ -1,12 +1,12 @@
 // Package host is the engine of Waymark: it opens roots, watches them, runs the
-// resolvers of the modules in its catalogue on them, publishes snapshots of what
+// resolvers of the modules in its catalog on them, publishes snapshots of what
 // they find and pushes those. The agent and the harness are built on it; they
 // take its options, and a few types, from the packages below it.
 //
 // # Life of a Host
 //
 //  1. New checks the options and opens the roots that must exist.
-//  2. Load fills the catalogue of modules, see package plugin. A module that
+//  2. Load fills the catalog of modules, see package plugin. A module that
 //     can't be used becomes a plugin state, never an error. One that an earlier
 //     process has loaded is loaded again only when a memo doesn't answer.
 //  3. Refresh resolves once and publishes; Run does so whenever something
@@ -34,9 +34,9 @@
 // # Concurrency
 //
 // All methods may be called from any goroutine. One refresh goes on at a time;
-// others wait for their turn. Modules are loaded by the catalogue, in a turn of
+// others wait for their turn. Modules are loaded by the catalog, in a turn of
 // its own, so that refreshes go on meanwhile. Where both turns are needed, the
-// catalogue's comes first. No file is read or written under a lock that a reader
+// catalog's comes first. No file is read or written under a lock that a reader
 // of the state needs.
 //
 // # Limits

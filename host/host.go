@@ -90,7 +90,7 @@ func (h *Host) newEngine() *resolve.Engine {
 	return resolve.New(opts)
 }
 
-// catalogOptions are those of the catalogue.
+// catalogOptions are those of the catalog.
 func (h *Host) catalogOptions() plugin.Options {
 	o := &h.opts
 	opts := plugin.Options{

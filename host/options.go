@@ -157,7 +157,7 @@ func (o *Options) config() engineConfig {
 	return engineConfig{only: o.Only, exclude: o.Exclude, fileLimits: o.FileLimits, caps: o.Caps}
 }
 
-// catalogConfig is what the catalogue needs of what Reconfigure can change.
+// catalogConfig is what the catalog needs of what Reconfigure can change.
 func (o *Options) catalogConfig() plugin.Config {
 	return plugin.Config{
 		DisableBuiltin: o.DisableBuiltin, BuiltinConfig: o.BuiltinConfig,

@@ -16,7 +16,7 @@ const ReasonPlugins = "plugins"
 // numbers.
 const pluginOwner = "plugins"
 
-// usePlugins takes over the catalogue's list, and reports whether it has other
+// usePlugins takes over the catalog's list, and reports whether it has other
 // modules than the one before: then nothing is known of any root. The caller has
 // the turn, so that no resolver of the list before runs any more.
 func (h *Host) usePlugins(ctx context.Context) (changed bool, err error) {
@@ -33,7 +33,7 @@ func (h *Host) usePlugins(ctx context.Context) (changed bool, err error) {
 	return changed, nil
 }
 
-// followPlugins has every new list of the catalogue used, and module files
+// followPlugins has every new list of the catalog used, and module files
 // watched where they are now, until ctx ends.
 func (h *Host) followPlugins(ctx context.Context) error {
 	for {
@@ -54,7 +54,7 @@ func (h *Host) followPlugins(ctx context.Context) error {
 	}
 }
 
-// publishPlugins publishes what the catalogue's current list changes: what other
+// publishPlugins publishes what the catalog's current list changes: what other
 // modules find, or only the states of the same ones.
 func (h *Host) publishPlugins(ctx context.Context) error {
 	if current, err := h.amend(ctx); current || err != nil {
@@ -66,7 +66,7 @@ func (h *Host) publishPlugins(ctx context.Context) error {
 
 // amend publishes the states of the modules and of watching as they are now,
 // beside the resources as they were. It reports whether the snapshot is made
-// with the modules that the catalogue has now. Before the first snapshot it does
+// with the modules that the catalog has now. Before the first snapshot it does
 // nothing: that is yet to come, and is made with those of that time.
 func (h *Host) amend(ctx context.Context) (current bool, err error) {
 	_, leave, err := h.turn.Take(ctx) // a refresh that is going on may have begun with the list before

@@ -1,4 +1,4 @@
-// Package plugin is the catalogue of resolver modules: it finds their files,
+// Package plugin is the catalog of resolver modules: it finds their files,
 // decides which of them may run, loads those, follows the files while the agent
 // runs, and hands out what is to be used as lists that don't change.
 //

@@ -3,7 +3,7 @@ package meter
 // control reads an instruction of structured control flow.
 func (b *body) control() {
 	if b.op != opBlock && b.op != opLoop && b.op != opEnd {
-		b.region().straight = false
+		b.currentRegion().straight = false
 	}
 	switch b.op {
 	case opBlock, opLoop, opIf:
@@ -18,8 +18,8 @@ func (b *body) control() {
 		b.effort.blocks++
 		b.trackElse(f)
 		f.op = opElse
-		f.comesFrom(b.region().part)
-		if b.region().part != f.opened {
+		f.comesFrom(b.currentRegion().part)
+		if b.currentRegion().part != f.opened {
 			b.divide()
 		}
 	case opEnd:
@@ -28,7 +28,7 @@ func (b *body) control() {
 		b.branch(b.index("label", len(b.frames)), flowBranch)
 	case opBrIf:
 		b.track(flowPlain, 0, 1, 0)
-		b.branch(b.index("label", len(b.frames)), flowMaybe)
+		b.branch(b.index("label", len(b.frames)), flowBranchIf)
 		b.effort.blocks++
 	case opBrTable:
 		b.branchTable()
@@ -46,7 +46,7 @@ func (b *body) open() {
 	outer := b.frames[len(b.frames)-1]
 	f := frame{
 		op: b.op, region: outer.region, params: params, results: results,
-		opened: b.region().part, source: noSource,
+		opened: b.currentRegion().part, source: noSource,
 	}
 	b.effort.blocks++
 	b.effort.values += params + results

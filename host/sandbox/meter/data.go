@@ -8,7 +8,7 @@ import (
 // segment is an active data segment with a constant offset.
 type segment struct {
 	offset uint32
-	order  int // place in the original
+	order  int // index in the original
 	init   []byte
 }
 
@@ -62,7 +62,7 @@ func (m *module) readSegment(r *reader, order int) {
 // 256; the zeros make it 10 % larger.
 const mergeGap = 256
 
-// mergeable tells whether segments may be put together: nothing refers to one
+// mergeable reports whether segments may be put together: nothing refers to one
 // by its number, memory is zero before they are copied, and none of them ends
 // instantiation by lying outside of it.
 func (m *module) mergeable() bool {

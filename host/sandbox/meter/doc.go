@@ -23,11 +23,11 @@
 // A second global holds what is left of the stack, in bytes. Each function that
 // calls others takes its frame from it on entry, keeps the result in a local,
 // and writes that back before each call. So there is nothing to do where a
-// function ends, however it does: who called it knows what is left by itself.
+// function ends, however it does: its caller has in its own local what is left.
 // Where it is below zero the module calls ImportOverflow. A function's frame is
-// estimated from above, by what may be alive across a call or in want of a
-// register (see frame.go). What calls nothing of the module's has a frame of 64
-// KiB at most that is not accounted for, or is accounted for as well. The depth
+// estimated from above: it counts the values that may be alive across a call, and
+// those for which there may be no register (see frame.go). A function that calls none of the module's
+// isn't accounted for when its frame has at most 64 KiB. The depth
 // at which a recursion ends is a property of the module, as its fuel is.
 //
 // An import named by Options.Guard is preceded by a guard, an import that is

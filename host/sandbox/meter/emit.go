@@ -38,9 +38,9 @@ func (o bulkOp) cost(size uint32) int64 {
 	return int64(size) >> o.shift
 }
 
-// bulkOp notes that the current instruction is charged by its size. A small
+// chargeBulk charges the current instruction by its size. A small
 // constant size belongs to the region's cost.
-func (b *body) bulkOp(kind uint32) {
+func (b *body) chargeBulk(kind uint32) {
 	if b.err != nil {
 		return
 	}
@@ -49,7 +49,7 @@ func (b *body) bulkOp(kind uint32) {
 		b.charge(bulkOps[kind].cost(b.constant))
 		return
 	}
-	b.region().straight = false
+	b.currentRegion().straight = false
 	b.track(flowCall, 0, 0, 0)
 	b.edits = append(b.edits, edit{pos: b.at, kind: editBulk, arg: kind})
 	b.bulk = true
@@ -137,7 +137,7 @@ func (b *body) appendCheck(c []byte) []byte {
 func (b *body) appendEntry(c []byte, cost int64) []byte {
 	budget, local, level := b.m.budget(), b.budgetLocal(), b.levelLocal()
 	c = appendU32(append(c, opGlobalGet), b.m.stack())
-	c = appendSigned(append(c, opI64Const), int64(b.weight))
+	c = appendSigned(append(c, opI64Const), int64(b.frameBytes))
 	c = append(c, opI64Sub)
 	if cost == 0 {
 		c = appendU32(append(c, opLocalTee), level)

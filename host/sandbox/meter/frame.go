@@ -20,8 +20,8 @@ const (
 	// architecture and 23 on the other, of up to 16 bytes.
 	frameBase  = 192
 	frameSaved = 256
-	// frameRegisters is how many values may be alive without any of them being
-	// in a slot. There are 14 registers, of which the engine itself uses up to
+	// frameRegisters is how many values may be alive while none of them is in a
+	// slot. There are 14 registers, of which the engine itself uses up to
 	// seven at a time.
 	frameRegisters = 7
 	// frameArgs is how many parameters, or results, are in registers.
@@ -29,10 +29,11 @@ const (
 	// bulkSlots are the variables of an operation on memory or a table that is a
 	// loop in native code.
 	bulkSlots = 16
-	// leafMax is the largest frame that is not accounted for.
+	// leafMax is the largest frame, in bytes, of a function that isn't accounted
+	// for.
 	leafMax = 64 << 10
-	// framePasses is how often loops are walked through to find out what is alive
-	// at their heads. After that, everything is.
+	// framePasses is how often a function is gone through to find out what is alive
+	// at the heads of its loops. After that, everything is taken to be alive there.
 	framePasses = 4
 )
 
@@ -40,86 +41,86 @@ const (
 type flow struct {
 	kind   flowKind
 	access uint8 // of memory or a global: variables that the engine keeps after it
-	kept   kept
+	kept   engineCache
 	pops   uint8 // values that it takes from the operand stack
 	arg    uint32
 	height uint32 // of the operand stack, before it
 }
 
-// kept is what the engine keeps from one access to the next, until a call: the
+// engineCache is what the engine keeps from one access to the next, until a call: the
 // values of globals, and the addresses that values stand for.
-type kept struct{ globals, addresses uint8 }
+type engineCache struct{ globals, addresses uint8 }
 
-func (k kept) max(l kept) kept {
-	return kept{max(k.globals, l.globals), max(k.addresses, l.addresses)}
+func (k engineCache) max(l engineCache) engineCache {
+	return engineCache{max(k.globals, l.globals), max(k.addresses, l.addresses)}
 }
 
 type flowKind byte
 
 const (
-	flowPlain  flowKind = iota
-	flowConst           // makes values that need no slot
-	flowGet             // arg: local
-	flowSet             // arg: local
-	flowCall            // of anything, also of the host by what is injected
-	flowStart           // arg: construct
-	flowElse            // arg: construct
-	flowEnd             // arg: construct
-	flowBranch          // arg: construct; always taken
-	flowMaybe           // arg: construct; not always taken
-	flowStop            // return, unreachable
-	flowTable           // arg: place of its targets, of which the first is their number
+	flowPlain    flowKind = iota
+	flowConst             // makes values that need no slot
+	flowGet               // arg: local
+	flowSet               // arg: local
+	flowCall              // of any function, also of the host by injected code
+	flowStart             // arg: construct
+	flowElse              // arg: construct
+	flowEnd               // arg: construct
+	flowBranch            // arg: construct; always taken
+	flowBranchIf          // arg: construct; not always taken
+	flowStop              // return, unreachable
+	flowTable             // arg: index of its targets, of which the first is their number
 )
 
 // construct is a block, loop or if.
 type construct struct {
-	loop      bool
-	base      int  // height of the stack below its parameters
-	arity     int  // of its label
-	hasElse   bool // seen on the way back; an if always has one
-	set       set  // locals that are set inside
-	phis      set  // of them, those that are alive at its label
-	alive     set  // at its label
-	crossed   set  // of them, those that need a slot after it
-	elseAlive set  // where its else begins
-	elseCross set
-	tight     bool // at its label
-	elseTight bool
-	marked    int // height of the stack at its label up to which values need slots
-	elseMark  int
+	loop            bool
+	base            int  // height of the stack below its parameters
+	arity           int  // of its label
+	hasElse         bool // seen on the way back; an if always has one
+	set             set  // locals that are set inside
+	phis            set  // of them, those that are alive at its label
+	alive           set  // at its label
+	spilled         set  // of them, those that need a slot after it
+	elseAlive       set  // where its else begins
+	elseSpilled     set
+	spillKept       bool // at its label
+	elseSpillKept   bool
+	spillHeight     int // height of the stack at its label below which values need slots
+	elseSpillHeight int
 }
 
 // frameSize is the estimate in bytes.
 func (b *body) frameSize() int {
-	w := weigher{body: b, words: (b.locals + 63) / 64}
-	w.prepare()
+	e := frameEstimator{body: b, words: (b.locals + 63) / 64}
+	e.prepare()
 	stable := false
 	for range framePasses {
-		if stable = w.walk(); stable {
+		if stable = e.walk(); stable {
 			break
 		}
 	}
 	if !stable {
-		for i := range w.constructs {
-			if c := &w.constructs[i]; c.loop {
+		for i := range e.constructs {
+			if c := &e.constructs[i]; c.loop {
 				c.alive.fill(b.locals)
-				c.crossed.fill(b.locals)
-				c.marked, c.tight = c.base, true
+				c.spilled.fill(b.locals)
+				c.spillHeight, c.spillKept = c.base, true
 			}
 		}
-		w.everything = true
-		w.walk()
+		e.everything = true
+		e.walk()
 	}
-	slots := w.slots + b.loops*bulkSlots + b.args
+	slots := e.slots + b.loops*bulkSlots + b.args
 	size := frameBase
-	if w.crowded {
+	if e.pressure {
 		size += frameSaved
 	}
-	// What is certain to be in the frame counts half as much again: the rest is
-	// mostly not there, and makes up for the room to grow.
-	w.certain = true
-	w.walk()
-	slots += (w.slots + b.args) / 2
+	// What is certain to be in the frame counts half as much again, as room for
+	// growth. For the rest no room is added: most of it isn't there.
+	e.certain = true
+	e.walk()
+	slots += (e.slots + b.args) / 2
 	slot := 8
 	if b.vectors || b.m.vectors {
 		slot = 16
@@ -127,7 +128,7 @@ func (b *body) frameSize() int {
 	return size + slot*slots
 }
 
-// tracked is what a body says of its variables.
+// tracked is what is collected of a body's variables while it is read.
 type tracked struct {
 	flow       []flow
 	constructs []construct
@@ -139,7 +140,7 @@ type tracked struct {
 	loops   int   // operations that are loops in native code
 	args    int   // the most that a call passes on the stack
 	used    uint8 // different globals
-	kept    kept
+	kept    engineCache
 	bounds  bool  // where the memory begins and ends is kept
 	access  uint8 // of the instruction at hand
 	vectors bool  // there are values of 16 bytes
@@ -149,12 +150,12 @@ func (t *tracked) reset() {
 	*t = tracked{flow: t.flow[:0], constructs: t.constructs[:0], targets: t.targets[:0]}
 }
 
-// accounted tells that the function's frame is taken from what is left of the
-// stack. A small one that calls nothing of the module's needn't be: there is one
-// of them at a time.
-func (b *body) accounted() bool { return b.calls > 0 || b.weight > leafMax }
+// accounted reports whether the function's frame is taken from what is left of
+// the stack. A small one that calls no function of the module needn't be: there
+// is one of them at a time.
+func (b *body) accounted() bool { return b.calls > 0 || b.frameBytes > leafMax }
 
-// entersFunction notes a call of a function of the module, or of any through a table.
+// entersFunction records a call of a function of the module, or of any through a table.
 func (b *body) entersFunction() {
 	if b.dead || b.err != nil {
 		return
@@ -163,7 +164,7 @@ func (b *body) entersFunction() {
 	b.edits = append(b.edits, edit{pos: b.at, kind: editLevel})
 }
 
-// track notes a step that takes some values from the stack and puts others
+// track records a step that takes some values from the stack and puts others
 // there.
 func (b *body) track(kind flowKind, arg uint32, pops, pushes int) {
 	if b.dead || b.err != nil {
@@ -173,7 +174,7 @@ func (b *body) track(kind flowKind, arg uint32, pops, pushes int) {
 		kind: kind, access: b.access, kept: b.kept, pops: uint8(min(pops, 255)), arg: arg, height: uint32(b.height),
 	})
 	if b.access = 0; kind == flowCall {
-		b.forget(kept{})
+		b.forget(engineCache{})
 	}
 	base := 0
 	if len(b.frames) > 0 {
@@ -182,15 +183,15 @@ func (b *body) track(kind flowKind, arg uint32, pops, pushes int) {
 	b.height = max(b.height-pops, base) + pushes
 }
 
-// forget notes that of what was kept no more than this is there from here on.
-func (b *body) forget(k kept) {
+// forget records that the engine keeps no more than k from here on.
+func (b *body) forget(k engineCache) {
 	if b.kept.globals > 0 {
 		clear(b.globalSeen)
 	}
 	b.kept, b.bounds = k, false
 }
 
-// accessGlobal notes that a global is read or written.
+// accessGlobal records that a global is read or written.
 func (b *body) accessGlobal(i uint32) {
 	b.access = 1
 	if b.err != nil || b.dead {
@@ -206,7 +207,7 @@ func (b *body) accessGlobal(i uint32) {
 	}
 }
 
-// accessMemory notes that memory is read or written.
+// accessMemory records that memory is read or written.
 func (b *body) accessMemory() {
 	b.access = 1
 	if b.dead {
@@ -219,7 +220,7 @@ func (b *body) accessMemory() {
 	b.kept.addresses += min(1, 255-b.kept.addresses)
 }
 
-// trackOp notes an instruction that is like others of its effect.
+// trackOp records an instruction that is like others of its effect.
 func (b *body) trackOp(e effect) {
 	kind := flowPlain
 	if e.host {
@@ -228,14 +229,14 @@ func (b *body) trackOp(e effect) {
 	b.track(kind, 0, int(e.pops), int(e.pushes))
 }
 
-// trackCall notes a call.
+// trackCall records a call.
 func (b *body) trackCall(t FuncType, indirect int) {
 	pops, pushes := len(t.Params), len(t.Results)
 	b.args = max(b.args, max(pops-frameArgs, 0)+max(pushes-frameArgs, 0))
 	b.track(flowCall, 0, pops+indirect, pushes)
 }
 
-// trackStart notes the beginning of a block, loop or if, whose parameters are on the
+// trackStart records the beginning of a block, loop or if, whose parameters are on the
 // stack.
 func (b *body) trackStart(f *frame) {
 	f.base, f.dead = max(b.height-f.params, b.frames[len(b.frames)-1].base), b.dead
@@ -249,7 +250,7 @@ func (b *body) trackStart(f *frame) {
 	b.track(flowStart, f.construct, 0, 0)
 }
 
-// trackElse notes the end of the first branch of an if.
+// trackElse records the end of the first branch of an if.
 func (b *body) trackElse(f *frame) {
 	if f.dead {
 		return
@@ -263,7 +264,7 @@ func (b *body) trackElse(f *frame) {
 	b.forget(f.kept)
 }
 
-// trackEnd notes the end of a block, loop or if.
+// trackEnd records the end of a block, loop or if.
 func (b *body) trackEnd(f *frame) {
 	if f.dead {
 		return
@@ -280,7 +281,7 @@ func (b *body) trackEnd(f *frame) {
 	b.track(flowEnd, f.construct, 0, 0)
 }
 
-// trackBranch notes a jump to a label.
+// trackBranch records a jump to a label.
 func (b *body) trackBranch(kind flowKind, label uint32) {
 	f := &b.frames[len(b.frames)-1-int(label)]
 	f.keptAtEnd = f.keptAtEnd.max(b.kept)
@@ -293,7 +294,7 @@ func (b *body) trackBranch(kind flowKind, label uint32) {
 	b.dead = b.dead || kind == flowBranch
 }
 
-// trackStop notes that nothing comes after.
+// trackStop records that nothing comes after.
 func (b *body) trackStop() {
 	b.track(flowStop, 0, 0, 0)
 	b.dead = true
@@ -340,230 +341,232 @@ func (s set) fill(n int) {
 	}
 }
 
-// weigher walks through one function.
-type weigher struct {
+// frameEstimator goes through one function to find what needs slots.
+type frameEstimator struct {
 	*body
 	words      int
 	constructs []construct
-	everything bool // nothing is known of loops
-	certain    bool // registers don't run out
+	everything bool // everything is alive at the heads of loops
+	certain    bool // only what needs a slot however many registers there are counts
 
-	alive   set
-	crossed set // of what is alive: needs a slot
-	count   int // of what is alive
-	marked  int // height of the stack up to which values need slots
-	slots   int
-	tight   bool // what is kept needs slots
-	crowded bool // something was, somewhere
+	alive       set
+	spilled     set // of what is alive, what needs a slot
+	count       int // of what is alive
+	spillHeight int // height of the stack below which values need slots
+	slots       int
+	spillKept   bool // what the engine keeps needs slots
+	pressure    bool // registers have run out somewhere
 }
 
 // prepare finds what is set inside of each construct.
-func (w *weigher) prepare() {
-	w.constructs = w.body.constructs
-	arena := make(set, w.words*(7*len(w.constructs)+2))
+func (e *frameEstimator) prepare() {
+	e.constructs = e.body.constructs
+	arena := make(set, e.words*(7*len(e.constructs)+2))
 	take := func() set {
-		s := arena[:w.words:w.words]
-		arena = arena[w.words:]
+		s := arena[:e.words:e.words]
+		arena = arena[e.words:]
 		return s
 	}
-	for i := range w.constructs {
-		c := &w.constructs[i]
-		c.set, c.phis, c.alive, c.crossed, c.elseAlive, c.elseCross = take(), take(), take(), take(), take(), take()
+	for i := range e.constructs {
+		c := &e.constructs[i]
+		c.set, c.phis, c.alive, c.spilled, c.elseAlive, c.elseSpilled = take(), take(), take(), take(), take(), take()
 	}
-	w.alive, w.crossed = take(), take()
+	e.alive, e.spilled = take(), take()
 	var open []uint32
-	for _, f := range w.flow {
+	for _, f := range e.flow {
 		switch f.kind {
 		case flowStart:
 			open = append(open, f.arg)
 		case flowSet:
 			if len(open) > 0 {
-				w.constructs[open[len(open)-1]].set.add(f.arg)
+				e.constructs[open[len(open)-1]].set.add(f.arg)
 			}
 		case flowEnd:
 			open = open[:len(open)-1]
 			if len(open) > 0 {
-				w.constructs[open[len(open)-1]].set.union(w.constructs[f.arg].set)
+				e.constructs[open[len(open)-1]].set.union(e.constructs[f.arg].set)
 			}
 		}
 	}
 }
 
-// walk goes from the end to the beginning once. It reports whether what it
-// took for alive at the heads of loops was right.
-func (w *weigher) walk() (stable bool) {
+// walk goes once from the end of the function to its beginning. It reports
+// whether what it took for alive at the heads of loops was right.
+func (e *frameEstimator) walk() (stable bool) {
 	stable = true
-	w.slots = 0
-	w.nothing()
-	for i := len(w.flow) - 1; i >= 0; i-- {
-		f := w.flow[i]
+	e.slots = 0
+	e.reset()
+	for i := len(e.flow) - 1; i >= 0; i-- {
+		f := e.flow[i]
 		if f.kind >= flowStart {
-			stable = w.control(f) && stable
+			stable = e.control(f) && stable
 		} else {
-			w.step(f)
+			e.step(f)
 		}
-		values := w.count + int(f.height) + int(f.kept.globals)
-		if values+min(values, int(f.kept.addresses)) > frameRegisters && !w.certain {
-			w.crowded, w.tight = true, true
-			w.mark(int(f.height))
+		values := e.count + int(f.height) + int(f.kept.globals)
+		if values+min(values, int(f.kept.addresses)) > frameRegisters && !e.certain {
+			e.pressure, e.spillKept = true, true
+			e.spill(int(f.height))
 		}
 	}
-	w.slots += w.crossed.count() // parameters
+	e.slots += e.spilled.count() // parameters
 	return stable
 }
 
-// nothing is alive.
-func (w *weigher) nothing() {
-	clear(w.alive)
-	clear(w.crossed)
-	w.count, w.marked, w.tight = 0, 0, false
+// reset says that nothing is alive.
+func (e *frameEstimator) reset() {
+	clear(e.alive)
+	clear(e.spilled)
+	e.count, e.spillHeight, e.spillKept = 0, 0, false
 }
 
-// mark notes that everything that is alive needs a slot, and so do the values
+// spill records that everything that is alive needs a slot, and so do the values
 // on the stack below a height.
-func (w *weigher) mark(height int) {
-	copy(w.crossed, w.alive)
-	w.marked = max(w.marked, height)
+func (e *frameEstimator) spill(height int) {
+	copy(e.spilled, e.alive)
+	e.spillHeight = max(e.spillHeight, height)
 }
 
-// pushed counts the values on the stack from a height on that need slots. They
-// aren't there before.
-func (w *weigher) pushed(from int) {
-	if w.marked > from {
-		w.slots += w.marked - from
-		w.marked = from
+// pushed counts the slots of the values on the stack from a height on, which the
+// step at hand has pushed: before it they don't exist.
+func (e *frameEstimator) pushed(from int) {
+	if e.spillHeight > from {
+		e.slots += e.spillHeight - from
+		e.spillHeight = from
 	}
 }
 
-func (w *weigher) step(f flow) {
+func (e *frameEstimator) step(f flow) {
 	below := int(f.height) - int(f.pops)
 	if f.kind == flowConst {
-		w.marked = min(w.marked, below)
+		e.spillHeight = min(e.spillHeight, below)
 	}
-	w.pushed(below)
-	if w.tight {
-		w.slots += int(f.access)
+	e.pushed(below)
+	if e.spillKept {
+		e.slots += int(f.access)
 	}
 	switch f.kind {
 	case flowGet:
-		if !w.alive.has(f.arg) {
-			w.alive.add(f.arg)
-			w.count++
+		if !e.alive.has(f.arg) {
+			e.alive.add(f.arg)
+			e.count++
 		}
 	case flowSet:
-		if w.alive.has(f.arg) {
-			w.count--
+		if e.alive.has(f.arg) {
+			e.count--
 		}
-		if w.crossed.has(f.arg) {
-			w.slots++
+		if e.spilled.has(f.arg) {
+			e.slots++
 		}
-		w.alive.remove(f.arg)
-		w.crossed.remove(f.arg)
+		e.alive.remove(f.arg)
+		e.spilled.remove(f.arg)
 	case flowCall:
-		w.mark(below)
-		w.tight = false // nothing is kept across
+		e.spill(below)
+		e.spillKept = false // nothing is kept across
 	}
 }
 
-func (w *weigher) control(f flow) (stable bool) {
+func (e *frameEstimator) control(f flow) (stable bool) {
 	var c *construct
 	if f.kind != flowStop && f.kind != flowTable {
-		c = &w.constructs[f.arg]
+		c = &e.constructs[f.arg]
 	}
 	switch f.kind {
 	case flowStart:
-		return w.start(c)
+		return e.start(c)
 	case flowElse:
-		copy(c.elseAlive, w.alive)
-		copy(c.elseCross, w.crossed)
-		c.elseMark, c.elseTight, c.hasElse = w.marked, w.tight, true
-		w.leave(c)
+		copy(c.elseAlive, e.alive)
+		copy(c.elseSpilled, e.spilled)
+		c.elseSpillHeight, c.elseSpillKept, c.hasElse = e.spillHeight, e.spillKept, true
+		e.leave(c)
 	case flowEnd:
-		w.end(c)
+		e.end(c)
 	case flowBranch:
-		w.leave(c)
-	case flowMaybe:
-		w.join(c)
+		e.leave(c)
+	case flowBranchIf:
+		e.join(c)
 	case flowStop, flowTable:
-		w.nothing()
+		e.reset()
 		if f.kind == flowTable {
-			n := w.targets[f.arg]
-			for _, t := range w.targets[f.arg+1:][:n] {
-				w.join(&w.constructs[t])
+			n := e.targets[f.arg]
+			for _, t := range e.targets[f.arg+1:][:n] {
+				e.join(&e.constructs[t])
 			}
 		}
 	}
 	return true
 }
 
-// end begins with a construct, whose results are on the stack.
-func (w *weigher) end(c *construct) {
+// end handles the end of a construct, which a walk meets first. The construct's
+// results are on the stack.
+func (e *frameEstimator) end(c *construct) {
 	c.hasElse = false
 	if c.loop { // its label is at its head
-		if w.everything {
+		if e.everything {
 			copy(c.phis, c.set)
 		}
 		return
 	}
-	w.pushed(c.base)
+	e.pushed(c.base)
 	for i, s := range c.set {
-		c.phis[i] = w.alive[i] & s
+		c.phis[i] = e.alive[i] & s
 	}
-	w.slots += c.phis.count() + c.arity
-	copy(c.alive, w.alive)
-	copy(c.crossed, w.crossed)
-	c.crossed.minus(c.phis)
-	c.marked, c.tight = w.marked, w.tight
-	w.leave(c)
+	e.slots += c.phis.count() + c.arity
+	copy(c.alive, e.alive)
+	copy(c.spilled, e.spilled)
+	c.spilled.minus(c.phis)
+	c.spillHeight, c.spillKept = e.spillHeight, e.spillKept
+	e.leave(c)
 }
 
-// start ends with a construct.
-func (w *weigher) start(c *construct) (stable bool) {
+// start handles the beginning of a construct, with which a walk is done with it.
+func (e *frameEstimator) start(c *construct) (stable bool) {
 	if !c.loop {
 		if c.hasElse {
-			w.alive.union(c.elseAlive)
-			w.crossed.union(c.elseCross)
-			w.marked = max(w.marked, c.elseMark)
-			w.tight = w.tight || c.elseTight
-			w.count = w.alive.count()
+			e.alive.union(c.elseAlive)
+			e.spilled.union(c.elseSpilled)
+			e.spillHeight = max(e.spillHeight, c.elseSpillHeight)
+			e.spillKept = e.spillKept || c.elseSpillKept
+			e.count = e.alive.count()
 		}
-		w.marked = min(w.marked, c.base)
+		e.spillHeight = min(e.spillHeight, c.base)
 		return true
 	}
-	stable = c.alive.equal(w.alive) && c.marked == min(w.marked, c.base) && c.tight == w.tight
+	stable = c.alive.equal(e.alive) && c.spillHeight == min(e.spillHeight, c.base) && c.spillKept == e.spillKept
 	for i, s := range c.set {
-		c.phis[i] = w.alive[i] & s
+		c.phis[i] = e.alive[i] & s
 	}
-	w.slots += c.phis.count() + c.arity
-	w.crossed.minus(c.phis)
-	stable = stable && c.crossed.equal(w.crossed)
-	if !w.everything {
-		copy(c.alive, w.alive)
-		copy(c.crossed, w.crossed)
+	e.slots += c.phis.count() + c.arity
+	e.spilled.minus(c.phis)
+	stable = stable && c.spilled.equal(e.spilled)
+	if !e.everything {
+		copy(c.alive, e.alive)
+		copy(c.spilled, e.spilled)
 	}
-	w.marked = min(w.marked, c.base)
-	if !w.everything {
-		c.marked, c.tight = w.marked, w.tight
+	e.spillHeight = min(e.spillHeight, c.base)
+	if !e.everything {
+		c.spillHeight, c.spillKept = e.spillHeight, e.spillKept
 	}
 	return stable
 }
 
-// leave goes on, backwards, with a jump to a construct's label.
-func (w *weigher) leave(c *construct) {
-	w.nothing()
-	w.join(c)
+// leave handles a jump to a construct's label: only what is alive there is alive
+// before it.
+func (e *frameEstimator) leave(c *construct) {
+	e.reset()
+	e.join(c)
 }
 
 // join adds what a jump to a construct's label keeps alive. All that it
 // carries is copied, through variables of their own where they are many.
-func (w *weigher) join(c *construct) {
-	w.alive.union(c.alive)
-	w.crossed.union(c.crossed)
-	w.marked = max(w.marked, c.marked)
-	w.tight = w.tight || c.tight
-	w.count = w.alive.count()
-	if c.loop && w.count+c.arity > frameRegisters && !w.certain {
-		w.slots += c.phis.count() + c.arity
-		w.crowded = true
+func (e *frameEstimator) join(c *construct) {
+	e.alive.union(c.alive)
+	e.spilled.union(c.spilled)
+	e.spillHeight = max(e.spillHeight, c.spillHeight)
+	e.spillKept = e.spillKept || c.spillKept
+	e.count = e.alive.count()
+	if c.loop && e.count+c.arity > frameRegisters && !e.certain {
+		e.slots += c.phis.count() + c.arity
+		e.pressure = true
 	}
 }

@@ -7,7 +7,7 @@ type guard struct {
 	function     uint32 // the import that is guarded
 }
 
-// refuses tells that the guard can be the call's result.
+// refuses reports whether the guard's result can be the call's.
 func (g guard) refuses() bool { return g.typ.Results != "" }
 
 // readGuard asks for the guard of the import that is being read, the next of

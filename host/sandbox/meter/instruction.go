@@ -92,7 +92,7 @@ func (b *body) special() {
 		b.zeroByte()
 		b.needMemory()
 		if b.op == opMemoryGrow {
-			b.bulkOp(bulkMemoryGrow)
+			b.chargeBulk(bulkMemoryGrow)
 		}
 	case opRefNull:
 		b.refType()
@@ -131,7 +131,7 @@ func (b *body) callsOf(typeIndex uint32, indirect int) {
 	t := b.m.types[typeIndex]
 	b.trackCall(t, indirect)
 	b.charge(int64(len(t.Params) + len(t.Results)))
-	b.region().straight = false
+	b.currentRegion().straight = false
 	b.effort.calls++
 	b.effort.values += len(t.Params) + len(t.Results)
 }
@@ -160,34 +160,34 @@ func (b *body) misc() {
 		b.dataIndex()
 		b.zeroByte()
 		b.needMemory()
-		b.bulkOp(bulkMemory)
+		b.chargeBulk(bulkMemory)
 	case miscDataDrop:
 		b.dataIndex()
 	case miscMemoryCopy:
 		b.zeroByte()
 		b.zeroByte()
 		b.needMemory()
-		b.bulkOp(bulkMemory)
+		b.chargeBulk(bulkMemory)
 	case miscMemoryFill:
 		b.zeroByte()
 		b.needMemory()
-		b.bulkOp(bulkMemory)
+		b.chargeBulk(bulkMemory)
 	case miscTableInit:
 		b.index("element segment", b.m.elements)
 		b.index("table", b.m.tables)
-		b.bulkOp(bulkTable)
+		b.chargeBulk(bulkTable)
 	case miscElemDrop:
 		b.index("element segment", b.m.elements)
 	case miscTableCopy:
 		b.index("table", b.m.tables)
 		b.index("table", b.m.tables)
-		b.bulkOp(bulkTable)
+		b.chargeBulk(bulkTable)
 	case miscTableGrow:
 		b.index("table", b.m.tables)
-		b.bulkOp(bulkTableGrow)
+		b.chargeBulk(bulkTableGrow)
 	case miscTableFill:
 		b.index("table", b.m.tables)
-		b.bulkOp(bulkTable)
+		b.chargeBulk(bulkTable)
 	case miscTableSize:
 		b.index("table", b.m.tables)
 	}

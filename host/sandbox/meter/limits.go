@@ -33,7 +33,7 @@ type Limits struct {
 	MaxFunctionEffort int
 	// MaxEffort bounds the sum of these estimates. Default 20,000,000, 20 s of
 	// one processor; seen 2,000,000. Whoever compiles bounds the time as well;
-	// this one says why in words, and costs nothing.
+	// this limit says in words why a module is refused, before time is spent.
 	MaxEffort int
 	// MaxStack bounds the sum of the frames of all functions that wait for
 	// another to return, as estimated here, in bytes; see frame.go. Default 4 MiB,

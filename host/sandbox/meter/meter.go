@@ -62,7 +62,7 @@ type Result struct {
 	Imports []Import
 	// Exports are the original's.
 	Exports []Export
-	// HasStart tells that StartExport is exported and has to be called.
+	// HasStart says that StartExport is exported and has to be called.
 	HasStart bool
 	Stats    Stats
 }

@@ -16,7 +16,7 @@ type module struct {
 	importAs []byte            // entries of the new import section
 	funcs    []uint32          // type of each function, imported ones first
 	guards   []guard           // in the order of what they guard
-	guardOf  map[uint32]uint32 // imported function to its place in guards
+	guardOf  map[uint32]uint32 // imported function to its index in guards
 
 	added []FuncType // types of what is injected that the original doesn't have
 
@@ -105,6 +105,7 @@ func (m *module) doneFunc() uint32     { return uint32(m.importedFuncs) + 1 }
 func (m *module) overflowFunc() uint32 { return uint32(m.importedFuncs) + 2 }
 func (m *module) budget() uint32       { return uint32(m.globals) }
 func (m *module) stack() uint32        { return uint32(m.globals) + 1 }
+
 func (m *module) exportList() []Export {
 	list := make([]Export, len(m.exports))
 	for i, e := range m.exports {

@@ -70,7 +70,8 @@ type instr struct {
 
 // Costs other than 1. The unit is the price of a simple instruction in the
 // middle of others. What only names a value (local.get, integer constants,
-// drop) leaves nothing in native code and costs nothing; who uses it pays.
+// drop) leaves nothing in native code and costs nothing: the instruction that uses the
+// value pays.
 const (
 	// costLoad is set by what a guest can make of loads that wait for each other
 	// and miss all caches: 100 to 200 ns each, in 64 MiB. Most loads take less
@@ -85,7 +86,7 @@ const (
 	costIndirect = 6  // call_indirect: bounds, null and type checks
 	costCall     = 2  // stack check, saved registers
 	costVec      = 2  // many vector instructions take several native ones
-	costVecHeavy = 10 // division, square root, no native equivalent
+	costVecSlow  = 10 // division, square root, no native equivalent
 	costExit     = 200
 	// costExit is for what leaves native code for the engine's Go code:
 	// ref.func, memory.grow, table.grow, some 60 ns.
@@ -172,3 +173,166 @@ func refusal(op byte) string {
 	}
 	return "an unknown proposal"
 }
+
+// Opcodes behind opMiscPrefix.
+const (
+	miscMemoryInit = 0x08
+	miscDataDrop   = 0x09
+	miscMemoryCopy = 0x0a
+	miscMemoryFill = 0x0b
+	miscTableInit  = 0x0c
+	miscElemDrop   = 0x0d
+	miscTableCopy  = 0x0e
+	miscTableGrow  = 0x0f
+	miscTableSize  = 0x10
+	miscTableFill  = 0x11
+	miscCount      = 0x12
+)
+
+// miscInstrs are the opcodes behind opMiscPrefix. Costs of bulk operations are
+// those of an empty one. It is never written to.
+var miscInstrs = [miscCount]instr{
+	0x00: {shapeNone, costTrunc}, 0x01: {shapeNone, costTrunc},
+	0x02: {shapeNone, costTrunc}, 0x03: {shapeNone, costTrunc},
+	0x04: {shapeNone, costTrunc}, 0x05: {shapeNone, costTrunc},
+	0x06: {shapeNone, costTrunc}, 0x07: {shapeNone, costTrunc},
+	miscMemoryInit: {shapeSpecial, costBulk},
+	miscDataDrop:   {shapeSpecial, costTable},
+	miscMemoryCopy: {shapeSpecial, costBulk},
+	miscMemoryFill: {shapeSpecial, costBulk},
+	miscTableInit:  {shapeSpecial, costBulk},
+	miscElemDrop:   {shapeSpecial, costTable},
+	miscTableCopy:  {shapeSpecial, costBulk},
+	miscTableGrow:  {shapeSpecial, costExit},
+	miscTableSize:  {shapeSpecial, 1},
+	miscTableFill:  {shapeSpecial, costBulk},
+}
+
+// costBulk is a call of memmove with its checks.
+const costBulk = 16
+
+const (
+	vecConst   = 0x0c
+	vecShuffle = 0x0d
+)
+
+// vecInstrs are the opcodes behind opVecPrefix. It is never written to.
+var vecInstrs = func() (t [256]instr) {
+	set := func(first, last int, s shape) {
+		for op := first; op <= last; op++ {
+			t[op] = instr{s, costVec}
+		}
+	}
+	set(0x00, 0xff, shapeNone)
+	set(0x00, 0x0b, shapeMemArg) // loads and v128.store
+	set(vecConst, vecShuffle, shape16)
+	set(0x15, 0x22, shapeLane)    // extract_lane, replace_lane
+	set(0x54, 0x5b, shapeMemLane) // load_lane, store_lane
+	set(0x5c, 0x5d, shapeMemArg)  // load_zero
+	for _, op := range vecUndefined {
+		t[op] = instr{}
+	}
+	for op, i := range t {
+		if i.shape == shapeMemArg || i.shape == shapeMemLane {
+			t[op].cost = costLoad
+		}
+	}
+	for _, op := range vecSlow {
+		t[op].cost = costVecSlow
+	}
+	return t
+}()
+
+var (
+	vecUndefined = []int{
+		0x9a, 0xa2, 0xa5, 0xa6, 0xaf, 0xb0, 0xb2, 0xb3, 0xb4, 0xbb, 0xc2, 0xc5, 0xc6,
+		0xcf, 0xd0, 0xd2, 0xd3, 0xd4, 0xe2, 0xee,
+	}
+	// popcnt, swizzle, 8-bit shifts, f32x4 and f64x2 sqrt, div, min, max, i64x2
+	// products, conversions without a native instruction.
+	vecSlow = []int{
+		0x0e, 0x62, 0x6b, 0x6c, 0x6d, 0xcc, 0xd5, 0xe3, 0xe7, 0xe8, 0xe9, 0xef, 0xf3, 0xf4, 0xf5,
+		0xf8, 0xf9, 0xfb, 0xfc, 0xfd, 0xff,
+	}
+)
+
+// effect is what an instruction does to the operand stack.
+type effect struct {
+	pops, pushes uint8
+	// host says that native code calls the engine's Go code.
+	host bool
+}
+
+// effects are those of the opcodes of one byte whose effect is always the
+// same. It is never written to.
+var effects = func() (t [256]effect) {
+	set := func(first, last int, pops, pushes uint8) {
+		for op := first; op <= last; op++ {
+			t[op] = effect{pops: pops, pushes: pushes}
+		}
+	}
+	set(opDrop, opDrop, 1, 0)
+	set(opSelect, opSelectT, 3, 1)
+	set(opGlobalGet, opGlobalGet, 0, 1)
+	set(opGlobalSet, opGlobalSet, 1, 0)
+	set(opTableGet, opTableGet, 1, 1)
+	set(opTableSet, opTableSet, 2, 0)
+	set(0x28, 0x35, 1, 1) // loads
+	set(0x36, 0x3e, 2, 0) // stores
+	set(opMemorySize, opMemorySize, 0, 1)
+	set(opMemoryGrow, opMemoryGrow, 1, 1)
+	set(0x45, 0xc4, 2, 1)
+	for _, unary := range [][2]int{
+		{0x45, 0x45}, {0x50, 0x50}, {0x67, 0x69}, {0x79, 0x7b}, // eqz, clz, ctz, popcnt
+		{0x8b, 0x91}, {0x99, 0x9f}, // abs to sqrt
+		{0xa7, 0xc4}, // conversions, sign extension
+	} {
+		set(unary[0], unary[1], 1, 1)
+	}
+	set(opRefNull, opRefNull, 0, 1)
+	set(opRefIsNull, opRefIsNull, 1, 1)
+	set(opRefFunc, opRefFunc, 0, 1)
+	t[opMemoryGrow].host, t[opRefFunc].host = true, true
+	return t
+}()
+
+// miscEffects are those of the opcodes behind opMiscPrefix. It is never written
+// to.
+var miscEffects = [miscCount]effect{
+	0x00: {1, 1, false}, 0x01: {1, 1, false}, 0x02: {1, 1, false}, 0x03: {1, 1, false},
+	0x04: {1, 1, false}, 0x05: {1, 1, false}, 0x06: {1, 1, false}, 0x07: {1, 1, false},
+	miscMemoryInit: {3, 0, true},
+	miscMemoryCopy: {3, 0, true},
+	miscMemoryFill: {3, 0, true},
+	miscTableInit:  {3, 0, true},
+	miscTableCopy:  {3, 0, true},
+	miscTableGrow:  {2, 1, true},
+	miscTableSize:  {0, 1, false},
+	miscTableFill:  {3, 0, true},
+}
+
+// vecEffects are those of the opcodes behind opVecPrefix: of two operands,
+// unless said otherwise. It is never written to.
+var vecEffects = func() (t [256]effect) {
+	set := func(first, last int, pops, pushes uint8) {
+		for op := first; op <= last; op++ {
+			t[op] = effect{pops: pops, pushes: pushes}
+		}
+	}
+	set(0x00, 0xff, 2, 1)
+	set(0x00, 0x0a, 1, 1) // loads
+	set(0x0b, 0x0b, 2, 0) // v128.store
+	set(vecConst, vecConst, 0, 1)
+	set(0x52, 0x52, 3, 1) // bitselect
+	set(0x58, 0x5b, 2, 0) // store_lane
+	for _, unary := range [][2]int{
+		{0x0f, 0x16}, {0x18, 0x19}, {0x1b, 0x1b}, {0x1d, 0x1d}, {0x1f, 0x1f}, {0x21, 0x21}, // splat, extract_lane
+		{0x4d, 0x4d}, {0x53, 0x53}, // not, any_true
+		{0x5c, 0x64}, {0x67, 0x6a}, {0x74, 0x75}, {0x7a, 0x7a}, {0x7c, 0x81}, {0x83, 0x84}, {0x87, 0x8a}, {0x94, 0x94},
+		{0xa0, 0xa1}, {0xa3, 0xa4}, {0xa7, 0xaa}, {0xc0, 0xc1}, {0xc3, 0xc4}, {0xc7, 0xca},
+		{0xe0, 0xe1}, {0xe3, 0xe3}, {0xec, 0xed}, {0xef, 0xef}, {0xf8, 0xff},
+	} {
+		set(unary[0], unary[1], 1, 1)
+	}
+	return t
+}()

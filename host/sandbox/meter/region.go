@@ -12,8 +12,8 @@ package meter
 // part: it would not have paid for the one that it lands in.
 type region struct {
 	first, part int // its first part and the current one
-	// straight holds as long as nothing but straight code has come since the
-	// head: nothing that branches, calls, or is charged by its size.
+	// straight is true as long as only straight code has come since the head:
+	// nothing that branches, calls, or is charged by its size.
 	straight bool
 	// next is the loop that straight code leads into, if it is above 0.
 	next int
@@ -43,7 +43,7 @@ const (
 	manySources = -2
 )
 
-func (b *body) region() *region { return &b.regions[b.frames[len(b.frames)-1].region] }
+func (b *body) currentRegion() *region { return &b.regions[b.frames[len(b.frames)-1].region] }
 
 // openRegion begins the region of the innermost frame.
 func (b *body) openRegion(cost int64) {
@@ -56,17 +56,17 @@ func (b *body) openRegion(cost int64) {
 }
 
 // charge adds to the cost of the current part.
-func (b *body) charge(cost int64) { b.parts[b.region().part].cost += cost }
+func (b *body) charge(cost int64) { b.parts[b.currentRegion().part].cost += cost }
 
 // divide begins a new part.
 func (b *body) divide() {
-	r := b.region()
+	r := b.currentRegion()
 	r.part = len(b.parts)
 	b.edits = append(b.edits, edit{pos: b.pos, kind: editCharge, arg: uint32(r.part)})
 	b.parts = append(b.parts, part{region: b.frames[len(b.frames)-1].region})
 }
 
-// comesFrom notes that control may go to a block's end from a part.
+// comesFrom records that control may go to a block's end from a part.
 func (f *frame) comesFrom(part int) {
 	if f.source == noSource {
 		f.source = part
@@ -81,7 +81,7 @@ func (b *body) blockEnds(f frame) {
 	if f.op == opLoop || f.source == noSource {
 		return
 	}
-	if current := b.region().part; f.source != current || b.parts[current].cost >= partMin {
+	if current := b.currentRegion().part; f.source != current || b.parts[current].cost >= partMin {
 		b.divide()
 	}
 }
@@ -105,10 +105,10 @@ func (b *body) settle() (largest int64) {
 	return largest
 }
 
-// fold moves the cost of a region's head to the loop that it leads into: who
-// passes the one head passes the other, at least as often. It saves a counter
-// at the price of charging too much in every round of the loop, so that it is
-// done only where that is little.
+// fold moves the cost of a region's head to the loop that it leads into: whatever
+// passes the one head passes the other, at least as often. It saves a counter,
+// and charges too much in every round of the loop, so that it is done only where
+// that is little.
 func (b *body) fold(r region) {
 	if r.next == 0 {
 		return

@@ -1,10 +1,11 @@
-// Package stop ends a program when it is told to, whatever else goes on in it.
+// Package stop ends a program when a signal asks it to, whatever else goes on in
+// it.
 //
 // # Guarantees
 //
 //   - After SIGTERM or SIGINT the process is gone within [Bound], or within
-//     what [Allow] has said. The context of [Main] ends at once; what doesn't
-//     come to its end by itself is ended by force. What was acknowledged before
+//     the time that [Allow] has set. The context of [Main] ends at once; what doesn't
+//     end by itself is ended by force. What was acknowledged before
 //     is as safe as in a crash of the program, and whoever acknowledges has to
 //     make it so.
 //   - A second signal ends the process at once, as that signal would without

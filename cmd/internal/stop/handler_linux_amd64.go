@@ -14,17 +14,17 @@ type sigaction struct {
 
 // The handler, in assembly, needs these.
 var (
-	signals       uint32    //nolint:unused // that told the process to end
+	signals       uint32    //nolint:unused // that asked the process to end
 	runtimeHandle uintptr   //nolint:unused // the Go runtime's handler
 	defaultAction sigaction //nolint:unused // what the kernel does by itself
 )
 
-// onTold and onTimer return the addresses of the handlers.
-func onTold() uintptr
+// onStopSignal and onTimer return the addresses of the handlers.
+func onStopSignal() uintptr
 func onTimer() uintptr
 
 // endSignal is what the timers send: SIGXCPU, which nothing else here uses, is
-// handled by onTimer, which leaves a note and kills.
+// handled by onTimer, which records the cause and kills.
 func endSignal() (unix.Signal, bool) { return unix.SIGXCPU, true }
 
 // handle puts the handlers before those of the Go runtime. All that differs is
@@ -33,7 +33,7 @@ func handle() error {
 	for _, h := range []struct {
 		signal  unix.Signal
 		address uintptr
-	}{{unix.SIGXCPU, onTimer()}, {unix.SIGTERM, onTold()}, {unix.SIGINT, onTold()}} {
+	}{{unix.SIGXCPU, onTimer()}, {unix.SIGTERM, onStopSignal()}, {unix.SIGINT, onStopSignal()}} {
 		var action sigaction
 		if err := rtSigaction(h.signal, nil, &action); err != nil {
 			return err

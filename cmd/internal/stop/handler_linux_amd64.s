@@ -13,11 +13,11 @@
 #define SIGKILL 9
 #define SI_TIMER -2
 
-// told is the handler of the signals that tell the process to end. The first
+// stopSignal is the handler of the signals that ask the process to end. The first
 // arms the timer that kills and goes on to the runtime's handler. A second one
 // puts the default action back and sends itself once more: that takes effect as
 // soon as the handler returns.
-TEXT told<>(SB), NOSPLIT|NOFRAME|TOPFRAME, $0
+TEXT stopSignal<>(SB), NOSPLIT|NOFRAME|TOPFRAME, $0
 	MOVL  $1, AX
 	LOCK
 	XADDL AX, ·signals(SB)
@@ -60,7 +60,7 @@ again:
 	SYSCALL
 	RET
 
-// expired is the handler of the timers' signal. It notes the cause, which is
+// expired is the handler of the timers' signal. It records the cause, which is
 // the signal's value, and kills; the watchdog's first two signals only count.
 TEXT expired<>(SB), NOSPLIT|NOFRAME|TOPFRAME, $0
 	MOVL  8(SI), CX
@@ -68,14 +68,14 @@ TEXT expired<>(SB), NOSPLIT|NOFRAME|TOPFRAME, $0
 	JNE   kill
 	MOVL  24(SI), R8
 	CMPL  R8, $1
-	JNE   note
+	JNE   record
 	MOVL  $1, AX
 	LOCK
 	XADDL AX, ·bites(SB)
 	CMPL  AX, $2
 	JLT   back
 
-note:
+record:
 	MOVQ  ·words(SB), AX
 	MOVL  R8, (AX)
 	MOVL  $CLOCK_PROCESS_CPUTIME_ID, DI
@@ -94,9 +94,9 @@ kill:
 back:
 	RET
 
-// func onTold() uintptr
-TEXT ·onTold(SB), NOSPLIT, $0-8
-	MOVQ $told<>(SB), AX
+// func onStopSignal() uintptr
+TEXT ·onStopSignal(SB), NOSPLIT, $0-8
+	MOVQ $stopSignal<>(SB), AX
 	MOVQ AX, ret+0(FP)
 	RET
 

@@ -15,15 +15,15 @@ import (
 const (
 	// Bound is the time from the first signal to the end of the process.
 	Bound = 5 * time.Second
-	// forceAfter of it is for coming to an end in good order. The kernel's timer
-	// comes killAfter, when ending by force didn't work either.
+	// forceAfter is how much of it a program has to end in good order. The kernel's
+	// timer comes after killAfter, when ending by force didn't work either.
 	forceAfter, killAfter = 4 * time.Second, 4700 * time.Millisecond
 
 	// beatEvery is how often the watchdog is put off, by an idle process too.
 	beatEvery = time.Second
-	// The watchdog bites when the process has used so much processor time since
-	// the last beat, and a bit for each processor, all of which may be busy
-	// between two beats.
+	// The watchdog bites when the process has used biteAfter of processor time
+	// since the last beat, and biteAfterEach more for each processor, all of which
+	// may be busy between two beats.
 	biteAfter, biteAfterEach = 3 * time.Second, 2 * time.Second
 )
 
@@ -40,12 +40,12 @@ type Cause uint32
 const (
 	// CauseStuck: it used processor time, and no goroutine ran.
 	CauseStuck Cause = 1
-	// CauseLate: it was told to end, and no goroutine ran that could have seen
-	// to it in time.
+	// CauseLate: a signal asked it to end, and no goroutine ran that could have
+	// done so in time.
 	CauseLate Cause = 2
-	// CauseAgain: it was told to end twice.
+	// CauseAgain: a second signal came.
 	CauseAgain Cause = 3
-	// CauseForced: it was told to end, and something in it didn't.
+	// CauseForced: a signal asked it to end, and something in it didn't.
 	CauseForced Cause = 4
 )
 
@@ -72,11 +72,11 @@ type key struct{}
 // stopper is what Main has set up.
 type stopper struct {
 	within  atomic.Int64 // the time for coming to an end, in nanoseconds
-	guarded bool         // the kernel knows of the signals by itself
+	guarded bool         // the handler arms the first timer, without a goroutine
 	beat    atomic.Pointer[func()]
 }
 
-func of(ctx context.Context) *stopper {
+func stopperOf(ctx context.Context) *stopper {
 	s, _ := ctx.Value(key{}).(*stopper)
 	return s
 }
@@ -85,7 +85,7 @@ func of(ctx context.Context) *stopper {
 // Bound comes to it in any case. It holds for signals that come later. Outside
 // of Main it does nothing.
 func Allow(ctx context.Context, d time.Duration) {
-	if s := of(ctx); s != nil {
+	if s := stopperOf(ctx); s != nil {
 		s.within.Store(int64(d))
 		setKillAfter(d + killAfter - forceAfter)
 	}
@@ -95,7 +95,7 @@ func Allow(ctx context.Context, d time.Duration) {
 // about each second for as long as goroutines run. Outside of Main it does
 // nothing.
 func Attach(ctx context.Context, words *Words, beat func()) {
-	if s := of(ctx); s != nil {
+	if s := stopperOf(ctx); s != nil {
 		s.beat.Store(&beat)
 		setWords(words)
 	}
@@ -118,21 +118,22 @@ func (s *stopper) obey(signals <-chan os.Signal, cancel context.CancelFunc) {
 	}
 }
 
-// lastWords is how long writing them may take: standard error may be what hangs.
-const lastWords = 200 * time.Millisecond
+// messageTime is how long writing the last message may take: standard error may
+// be what hangs.
+const messageTime = 200 * time.Millisecond
 
 // force ends the process.
-func (s *stopper) force(told os.Signal, since time.Duration) {
-	noteForced()
-	said := make(chan struct{})
+func (s *stopper) force(first os.Signal, since time.Duration) {
+	recordForced()
+	written := make(chan struct{})
 	go func() { // nobody waits for it: the process ends
-		defer close(said)
+		defer close(written)
 		_, _ = fmt.Fprintf(os.Stderr, "%s: ended by force: %s came %s ago, and something doesn't come to its end\n",
-			filepath.Base(os.Args[0]), told, since.Round(10*time.Millisecond))
+			filepath.Base(os.Args[0]), first, since.Round(10*time.Millisecond))
 	}()
 	select {
-	case <-said:
-	case <-time.After(lastWords):
+	case <-written:
+	case <-time.After(messageTime):
 	}
 	os.Exit(1)
 }

@@ -26,8 +26,8 @@ import (
 // and the file that its words are mapped to.
 const envDoes, envWords = "WAYMARK_TEST_STOP", "WAYMARK_TEST_WORDS"
 
-// patience is three times what is promised: machines stand still at times.
-const patience = 3 * stop.Bound
+// timeout is three times what is promised: machines stand still at times.
+const timeout = 3 * stop.Bound
 
 func TestMain(m *testing.M) {
 	if does := programs[os.Getenv(envDoes)]; does != nil {
@@ -168,7 +168,7 @@ func (c *child) ready() *child {
 	return c
 }
 
-func (c *child) tell(signals ...syscall.Signal) *child {
+func (c *child) send(signals ...syscall.Signal) *child {
 	for _, s := range signals {
 		_ = c.Process.Signal(s) // it may have ended by one before
 	}
@@ -208,8 +208,8 @@ func (c *child) left() (cause stop.Cause, used time.Duration) {
 func TestEndsWell(t *testing.T) {
 	t.Parallel()
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
-		c := start(t, "ends well", nil).ready().tell(s)
-		if got := c.ends(patience); got.ExitStatus() != 7 {
+		c := start(t, "ends well", nil).ready().send(s)
+		if got := c.ends(timeout); got.ExitStatus() != 7 {
 			t.Errorf("%s: %v, want the program's own code", s, got)
 		}
 		if cause, _ := c.left(); cause != 0 {
@@ -221,8 +221,8 @@ func TestEndsWell(t *testing.T) {
 // TestForce: what doesn't end is ended, in time, and says so.
 func TestForce(t *testing.T) {
 	t.Parallel()
-	c := start(t, "is deaf", nil).ready().tell(syscall.SIGTERM)
-	got := c.ends(patience)
+	c := start(t, "is deaf", nil).ready().send(syscall.SIGTERM)
+	got := c.ends(timeout)
 	if got.Signal() == syscall.SIGKILL {
 		t.Skip("the machine is too slow for goroutines: the kernel's timer came first")
 	}
@@ -232,8 +232,8 @@ func TestForce(t *testing.T) {
 	if cause, used := c.left(); cause != stop.CauseForced || used > time.Second {
 		t.Errorf("cause %d, used %s", cause, used)
 	}
-	c = start(t, "takes its time", nil).ready().tell(syscall.SIGTERM)
-	if got := c.ends(patience); got.ExitStatus() != 1 || !strings.Contains(c.stderr.String(), "ended by force") {
+	c = start(t, "takes its time", nil).ready().send(syscall.SIGTERM)
+	if got := c.ends(timeout); got.ExitStatus() != 1 || !strings.Contains(c.stderr.String(), "ended by force") {
 		t.Errorf("%v, %q", got, &c.stderr)
 	}
 }
@@ -247,8 +247,8 @@ func TestStderrHangs(t *testing.T) {
 	}
 	defer func() { _, _ = r.Close(), w.Close() }()
 	fill(t, w)
-	c := start(t, "is deaf", func(cmd *exec.Cmd) { cmd.Stderr = w }).ready().tell(syscall.SIGINT)
-	if got := c.ends(patience); got.ExitStatus() != 1 && got.Signal() != syscall.SIGKILL {
+	c := start(t, "is deaf", func(cmd *exec.Cmd) { cmd.Stderr = w }).ready().send(syscall.SIGINT)
+	if got := c.ends(timeout); got.ExitStatus() != 1 && got.Signal() != syscall.SIGKILL {
 		t.Errorf("%v", got)
 	}
 }
@@ -269,8 +269,8 @@ func TestAgain(t *testing.T) {
 	t.Parallel()
 	onlyLinux(t)
 	for _, does := range []string{"is deaf", "spins", "waits for a disk"} {
-		c := start(t, does, nil).ready().tell(syscall.SIGTERM, syscall.SIGINT) // of two equal ones one may get lost
-		got := c.ends(patience)
+		c := start(t, does, nil).ready().send(syscall.SIGTERM, syscall.SIGINT) // of two equal ones one may get lost
+		got := c.ends(timeout)
 		if s := got.Signal(); !got.Signaled() || s != syscall.SIGTERM && s != syscall.SIGINT {
 			t.Errorf("%s: %v, want a signal", does, got)
 		}
@@ -284,16 +284,16 @@ func TestAgain(t *testing.T) {
 func TestNothingRuns(t *testing.T) {
 	t.Parallel()
 	onlyLinux(t)
-	c := start(t, "spins", nil).ready().tell(syscall.SIGTERM)
-	if got := c.ends(patience); got.Signal() != syscall.SIGKILL {
+	c := start(t, "spins", nil).ready().send(syscall.SIGTERM)
+	if got := c.ends(timeout); got.Signal() != syscall.SIGKILL {
 		t.Errorf("%v", got)
 	}
 	cause, used := c.left()
 	if cause != stop.CauseLate || used <= 0 {
 		t.Errorf("spinning: cause %d, used %s", cause, used)
 	}
-	c = start(t, "waits for a disk", nil).ready().tell(syscall.SIGTERM)
-	if got := c.ends(patience); got.Signal() != syscall.SIGKILL {
+	c = start(t, "waits for a disk", nil).ready().send(syscall.SIGTERM)
+	if got := c.ends(timeout); got.Signal() != syscall.SIGKILL {
 		t.Errorf("%v", got)
 	}
 	if cause, used := c.left(); cause != stop.CauseLate || used > time.Second {
@@ -340,7 +340,7 @@ func TestAnyMoment(t *testing.T) {
 		c := start(t, does, nil)
 		wait := time.NewTimer(time.Duration(rng.IntN(15_000)) * time.Microsecond)
 		<-wait.C
-		got := c.tell([]syscall.Signal{syscall.SIGTERM, syscall.SIGINT}[rng.IntN(2)]).ends(patience)
+		got := c.send([]syscall.Signal{syscall.SIGTERM, syscall.SIGINT}[rng.IntN(2)]).ends(timeout)
 		if !got.Signaled() && got.ExitStatus() != 7 && got.ExitStatus() != 1 {
 			t.Errorf("%s: %v", does, got)
 		}

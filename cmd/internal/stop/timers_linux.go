@@ -28,22 +28,22 @@ var (
 	killTimer int32      = -1          // ends the process some time after the first signal
 	killSpec             = timerSpec{} //
 	bites     uint32                   // expiries of the watchdog since the last beat
-	nowhere   Words                    //
-	words     = &nowhere               // what is left behind
+	unattached   Words                    //
+	words     = &unattached               // what is left behind
 )
 
 // cpuTimer is the watchdog; -1 while there is none.
 var cpuTimer int32 = -1
 
 // guard makes the timers, and puts the handler before those of the Go runtime,
-// which must have been set already. It reports whether the kernel knows of the
-// signals by itself now.
+// which must have been set already. It reports whether the
+// handler arms the first timer by itself now.
 func guard() bool {
 	setKillAfter(killAfter)
 	signo, handled := endSignal()
 	var err error
 	if killTimer, err = newTimer(unix.CLOCK_MONOTONIC, signo, CauseLate); err != nil {
-		return false // out of resources: what follows has less to rely on
+		return false // out of resources: goroutines have to do what they can
 	}
 	if cpuTimer, err = newTimer(unix.CLOCK_PROCESS_CPUTIME_ID, signo, CauseStuck); err != nil {
 		return false
@@ -91,8 +91,8 @@ func setWords(w *Words) { atomic.StorePointer(wordsAt(), unsafe.Pointer(w)) } //
 
 func wordsAt() *unsafe.Pointer { return (*unsafe.Pointer)(unsafe.Pointer(&words)) } //nolint:gosec // as above
 
-// noteForced does what the handler does, for an end by a goroutine.
-func noteForced() {
+// recordForced does what the handler does, for an end by a goroutine.
+func recordForced() {
 	w := (*Words)(atomic.LoadPointer(wordsAt()))
 	var now unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &now) == nil {

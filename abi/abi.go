@@ -1,5 +1,5 @@
 // Package abi holds the Go types of the Waymark resolver ABI, version 1: what
-// a host and a resolver module say to each other in JSON. ABI.md beside this
+// a host and a resolver module send each other as JSON. ABI.md next to this
 // file is normative; the JSON Schemas and the vectors under testdata are its
 // machine-readable form.
 //
@@ -52,12 +52,12 @@ const (
 	StatusInvalid = "invalid"
 )
 
-// Role says why the host looks at a root. Resolvers that don't care ignore
+// Role says what the host expects in a root. Resolvers that don't care ignore
 // it.
 type Role string
 
 // The roles of version 1. In a root with a role, the directory (or the one
-// file) itself is the place to look, under whatever name it has.
+// file) itself is what to read, under whatever name it has.
 const (
 	RoleNone         Role = ""
 	RoleInstructions Role = "instructions"
@@ -124,8 +124,7 @@ type Root struct {
 	Role Role   `json:"role"`
 }
 
-// Limits tells a resolver what the host will keep, so that it need not do
-// more.
+// Limits is what the host will keep. A resolver need not do more.
 type Limits struct {
 	// MaxResourceBytes is the largest content that is kept, in bytes.
 	MaxResourceBytes int64 `json:"max_resource_bytes"`
@@ -145,7 +144,7 @@ type Resource struct {
 	// Path says what the resource is about: a file or a directory, relative
 	// to the root, slash-separated, "." for the root itself.
 	Path string `json:"path"`
-	// Key tells several resources of one Path apart.
+	// Key distinguishes several resources of one Path.
 	Key string `json:"key,omitempty"`
 	// Content says where the payload is; nil means that there is none.
 	Content     *Content `json:"content,omitempty"`

@@ -9,7 +9,7 @@ type meta struct {
 	description string
 	globs       []string
 	always      bool
-	notes       []string // what can't be meant, for a person
+	warnings    []string // about what can't be meant, for a person
 }
 
 // entry is one key with its value; more are the lines that belong to it.
@@ -25,7 +25,7 @@ func readMeta(block []byte) (m meta) {
 	seen := make(map[string]bool)
 	for _, e := range entries(string(block)) {
 		if seen[e.key] {
-			m.note(e.key + " stands twice; the first one counts")
+			m.warn(e.key + " stands twice; the first one counts")
 			continue
 		}
 		switch e.key {
@@ -35,7 +35,7 @@ func readMeta(block []byte) (m meta) {
 			m.globs = e.list()
 			if n := fit(m.globs); n < len(m.globs) {
 				m.globs = m.globs[:n]
-				m.note("too many globs; the first ones count")
+				m.warn("too many globs; the first ones count")
 			}
 		case "alwaysApply":
 			m.setAlways(e.value)
@@ -47,9 +47,9 @@ func readMeta(block []byte) (m meta) {
 	return m
 }
 
-func (m *meta) note(text string) {
-	if len(m.notes) < 4 { // one for each key, and one more
-		m.notes = append(m.notes, text)
+func (m *meta) warn(text string) {
+	if len(m.warnings) < 4 { // one for each key, and one more
+		m.warnings = append(m.warnings, text)
 	}
 }
 
@@ -61,7 +61,7 @@ func (m *meta) setAlways(value string) {
 		m.always = true
 	case "false", "False", "FALSE", "", "~", "null", "Null", "NULL":
 	default:
-		m.note("alwaysApply must be true or false, without quotes; taken as false")
+		m.warn("alwaysApply must be true or false, without quotes; taken as false")
 	}
 }
 

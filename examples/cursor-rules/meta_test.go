@@ -39,8 +39,8 @@ func TestGlobs(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			m := readMeta([]byte(tt.block))
-			if diff := cmp.Diff(tt.want, m.globs); diff != "" || len(m.notes) > 0 {
-				t.Errorf("(-want +got):\n%s%q", diff, m.notes)
+			if diff := cmp.Diff(tt.want, m.globs); diff != "" || len(m.warnings) > 0 {
+				t.Errorf("(-want +got):\n%s%q", diff, m.warnings)
 			}
 		})
 	}
@@ -71,12 +71,12 @@ func TestAlwaysApply(t *testing.T) {
 	for value, want := range map[string]bool{
 		"true": true, "True": true, "true # yes": true, "false": false, "": false, "null": false,
 	} {
-		if m := readMeta([]byte("alwaysApply: " + value)); m.always != want || len(m.notes) > 0 {
+		if m := readMeta([]byte("alwaysApply: " + value)); m.always != want || len(m.warnings) > 0 {
 			t.Errorf("%q: %+v", value, m)
 		}
 	}
 	for _, value := range []string{`"true"`, "yes", "1", "[true]"} {
-		if m := readMeta([]byte("alwaysApply: " + value)); m.always || len(m.notes) != 1 {
+		if m := readMeta([]byte("alwaysApply: " + value)); m.always || len(m.warnings) != 1 {
 			t.Errorf("%q: %+v, want a note", value, m)
 		}
 	}
@@ -84,8 +84,8 @@ func TestAlwaysApply(t *testing.T) {
 
 func TestManyGlobs(t *testing.T) {
 	m := readMeta([]byte("globs: " + strings.Repeat("src/**/*.ts,", 5000)))
-	if len(m.globs) != maxGlobs/len("src/**/*.ts") || len(m.notes) != 1 {
-		t.Errorf("%d globs, notes %q", len(m.globs), m.notes)
+	if len(m.globs) != maxGlobs/len("src/**/*.ts") || len(m.warnings) != 1 {
+		t.Errorf("%d globs, warnings %q", len(m.globs), m.warnings)
 	}
 }
 
@@ -106,8 +106,8 @@ func FuzzMeta(f *testing.F) {
 		if size > maxGlobs {
 			t.Errorf("%d bytes of globs", size)
 		}
-		if !oneLine(m.description) || len(m.notes) > 4 {
-			t.Errorf("description %q, notes %q", m.description, m.notes)
+		if !oneLine(m.description) || len(m.warnings) > 4 {
+			t.Errorf("description %q, warnings %q", m.description, m.warnings)
 		}
 		// Whatever is read can be written so that it is read again.
 		if len(m.globs) > 0 && !strings.ContainsAny(strings.Join(m.globs, ""), `"\,`) {

@@ -18,8 +18,8 @@ const headSize = 4 << 10
 // picks rules by them needs no more either.
 const maxDescription = 1 << 10
 
-// look makes the row of one rule. Its name is where it is below .cursor/rules.
-func (f *finder) look(file, project string) (part guest.Part) {
+// readRule makes the row of one rule. Its name is where it is below .cursor/rules.
+func (f *finder) readRule(file, project string) (part guest.Part) {
 	_, name, _ := strings.Cut(file, rulesDir+"/")
 	r := guest.Resource{
 		Kind: guest.InstructionFile, Path: file, Content: guest.File(file),
@@ -58,8 +58,8 @@ func (f *finder) describe(r *guest.Resource, head []byte, project string) (warni
 	}
 	r.Description = guest.Truncate(r.Description, maxDescription)
 	r.Attributes = m.attributes(project)
-	for _, note := range m.notes {
-		warnings = append(warnings, r.Path+": "+note)
+	for _, warning := range m.warnings {
+		warnings = append(warnings, r.Path+": "+warning)
 	}
 	return warnings
 }

@@ -44,7 +44,7 @@ func module() guest.Module {
 
 func resolve(req *guest.Request, root fs.FS) (*guest.Response, error) {
 	if req.Root.Role != abi.RoleNone || req.Root.File != "" {
-		return nil, nil // a place of somebody else's
+		return nil, nil // somebody else's file
 	}
 	depth, err := req.Config.Int("depth", defaultDepth)
 	if err != nil {
@@ -103,7 +103,7 @@ func (f *finder) project(dir string, depth int) {
 		f.warn(dir + ": " + err.Error())
 	}
 	for _, e := range entries {
-		if e.IsDir() && !skipped(e.Name()) { // links lead to where another look finds the same, or to others' files
+		if e.IsDir() && !skipped(e.Name()) { // a link leads to files that are found without it, or to files of others
 			f.project(path.Join(dir, e.Name()), depth-1)
 		}
 	}
@@ -133,7 +133,7 @@ func (f *finder) rules(dir, project string, level int) {
 		case !e.IsDir() && strings.HasSuffix(e.Name(), ruleExt) && f.full():
 			f.left++
 		case !e.IsDir() && strings.HasSuffix(e.Name(), ruleExt):
-			f.take(f.req.Part(p, func() guest.Part { return f.look(p, project) }))
+			f.take(f.req.Part(p, func() guest.Part { return f.readRule(p, project) }))
 		case level < maxLevels && f.isDir(e, p) && f.enter():
 			f.rules(p, project, level+1)
 		}

@@ -20,9 +20,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"waymark/abi"
-	"waymark/plugins/internal/place"
+	"waymark/plugins/internal/wellknown"
 	guest "waymark/sdk-guest"
 )
 
@@ -97,15 +98,46 @@ func plainNames(names []string, resp *guest.Response) []string {
 const headSize = 4 << 10
 
 func add(resp *guest.Response, root fs.FS, name string) {
-	head, _, state := place.Read(root, name, headSize)
-	if state == place.Absent {
+	head, _, state := wellknown.Read(root, name, headSize)
+	if state == wellknown.Absent {
 		return
 	}
 	r := guest.Resource{Kind: guest.InstructionFile, Path: name, Content: guest.File(name)}
-	if state == place.Invalid {
-		r.Status, r.Error = abi.StatusInvalid, place.LinkToDirectory
+	if state == wellknown.Invalid {
+		r.Status, r.Error = abi.StatusInvalid, wellknown.LinkToDirectory
 	} else {
 		r.Description = firstLine(head)
 	}
 	resp.Resources = append(resp.Resources, r)
+}
+
+// maxRunes keeps a description on a line or two of a table.
+const maxRunes = 200
+
+// firstLine returns the first line that isn't empty without its heading
+// marks. Bytes that aren't UTF-8 and control characters become spaces.
+func firstLine(head []byte) string {
+	text := strings.TrimPrefix(string(head), "\ufeff")
+	for line := range strings.SplitSeq(text, "\n") {
+		line = strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(line), "#"))
+		if line = strings.TrimSpace(clean(line)); line != "" {
+			return line
+		}
+	}
+	return ""
+}
+
+func clean(line string) string {
+	var b strings.Builder
+	runes := 0
+	for _, r := range line {
+		if runes++; runes > maxRunes {
+			return strings.TrimSpace(b.String()) + "…"
+		}
+		if r == utf8.RuneError || r < ' ' || r >= 0x7f && r < 0xa0 {
+			r = ' '
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
 }

@@ -4,7 +4,7 @@
 //
 // # Guarantees
 //
-// Such files hold tokens. The resolver checks the form and reports the place,
+// Such files hold tokens. The resolver checks the form and reports the path,
 // never anything that stands in the file, except the name of a server in the
 // error; the host keeps neither text nor error.
 //
@@ -19,7 +19,7 @@ import (
 	"strconv"
 
 	"waymark/abi"
-	"waymark/plugins/internal/place"
+	"waymark/plugins/internal/wellknown"
 	guest "waymark/sdk-guest"
 	"waymark/sdk-guest/jsonlite"
 )
@@ -46,14 +46,14 @@ func resolve(req *guest.Request, root fs.FS) (*guest.Response, error) {
 		return nil, nil
 	}
 	limit := req.MaxBytes()
-	text, read, state := place.Read(root, name, limit+1)
-	if state == place.Absent {
+	text, read, state := wellknown.Read(root, name, limit+1)
+	if state == wellknown.Absent {
 		return nil, nil
 	}
 	r := guest.Resource{Kind: guest.MCPConfig, Path: name, Content: guest.File(name)}
 	switch {
-	case state == place.Invalid:
-		r.Error = place.LinkToDirectory
+	case state == wellknown.Invalid:
+		r.Error = wellknown.LinkToDirectory
 	case read && len(text) <= limit:
 		r.Error = Check(text)
 	}

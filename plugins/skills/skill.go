@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"waymark/abi"
-	"waymark/plugins/internal/place"
+	"waymark/plugins/internal/wellknown"
 	guest "waymark/sdk-guest"
 	"waymark/sdk-guest/frontmatter"
 	"waymark/sdk-guest/jsonlite"
@@ -15,23 +15,23 @@ import (
 // headSize holds the front matter of nearly every skill.
 const headSize = 4 << 10
 
-// look finds the skill in a directory, if it is one. dirName is the
+// readSkill reads the skill in a directory, if it is one. dirName is the
 // directory's own name, whatever path led to it.
-func (f *finder) look(dir, dirName string) (part guest.Part) {
+func (f *finder) readSkill(dir, dirName string) (part guest.Part) {
 	file := f.file
 	if dir != "." {
 		file = dir + "/" + f.file
 	}
-	head, read, state := place.Read(f.root, file, headSize)
-	if state == place.Absent {
+	head, read, state := wellknown.Read(f.root, file, headSize)
+	if state == wellknown.Absent {
 		return part
 	}
 	r := guest.Resource{Kind: guest.Skill, Path: dir, Content: guest.File(file)}
 	var n needs
 	var err error
 	switch {
-	case state == place.Invalid:
-		err = errors.New(f.file + " is " + place.LinkToDirectory)
+	case state == wellknown.Invalid:
+		err = errors.New(f.file + " is " + wellknown.LinkToDirectory)
 	case read:
 		var m meta
 		var block []byte
@@ -79,9 +79,10 @@ func parseNeeds(note string) (n needs) {
 	return n
 }
 
-// take adds what look found, remembered or not. What all parts share is given
-// out here, where every one comes by in the same order.
-func (f *finder) take(part guest.Part) {
+// addSkill adds what readSkill found, in this run or an earlier one. What all
+// skills share, the budget for YAML and the room in the response, is spent here
+// and in add, since these see the skills of every run in the same order.
+func (f *finder) addSkill(part guest.Part) {
 	if part.Rows.Len() == 0 {
 		return
 	}
@@ -99,7 +100,7 @@ func (f *finder) take(part guest.Part) {
 func change(rows guest.Rows, how func(*guest.Resource)) guest.Rows {
 	list, err := rows.Decode()
 	if err != nil || len(list) != 1 {
-		return rows // can't be: look made them
+		return rows // can't be: readSkill made them
 	}
 	how(&list[0])
 	return guest.Encode(list[0])

@@ -73,7 +73,7 @@ func resolve(req *guest.Request, root fs.FS) (*guest.Response, error) {
 	}
 	if req.Root.File != "" {
 		if req.Root.File == f.file {
-			f.take(f.look(".", req.Root.Name))
+			f.addSkill(f.readSkill(".", req.Root.Name))
 		}
 		return f.response(), nil
 	}
@@ -138,12 +138,12 @@ func (f *finder) container(dir string) error {
 			p = dir + "/" + p
 		}
 		if e.Type()&fs.ModeSymlink != 0 {
-			f.take(f.req.Part("link "+p, func() guest.Part {
-				return f.look(p, realName(f.root, p, f.req.Root.Name))
+			f.addSkill(f.req.Part("link "+p, func() guest.Part {
+				return f.readSkill(p, realName(f.root, p, f.req.Root.Name))
 			}))
 			continue
 		}
-		f.take(f.req.Part("directory "+p, func() guest.Part { return f.look(p, e.Name()) }))
+		f.addSkill(f.req.Part("directory "+p, func() guest.Part { return f.readSkill(p, e.Name()) }))
 	}
 	return nil
 }

@@ -73,7 +73,7 @@ func (w *Writer) RawString(json string) {
 	w.buf = append(w.buf, json...)
 }
 
-// Follow tells that a value will be put here by other means, so that what comes
+// Follow says that a value will be put here by other means, so that what comes
 // next in this array needs a comma.
 func (w *Writer) Follow() { w.comma = true }
 
@@ -147,8 +147,8 @@ func StringLen(s string) int {
 }
 
 // plain has a bit for each byte that stands for itself in a string literal,
-// whatever comes before and after: one look at it instead of four comparisons,
-// for every byte that is written.
+// whatever comes before and after. Testing the bit replaces four comparisons for
+// every byte that is written.
 var plain = [4]uint64{
 	^uint64(1<<' '-1) &^ (1 << '"'),
 	^uint64(0) &^ (1 << ('\\' - 64)),

@@ -44,7 +44,7 @@ func TestDescription(t *testing.T) {
 }
 
 // TestDependencies keeps the module that every agent start loads small: the
-// YAML library is the one heavy thing in it.
+// YAML library is the one large thing in it.
 func TestDependencies(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "waymark/plugins/builtin")
 	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")

@@ -133,13 +133,13 @@ func TestDependencies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	heavy := map[string]string{
+	banned := map[string]string{
 		"fmt": "13 ms of load time", "os": "10 ms of load time", "reflect": "it keeps much alive",
 		"encoding/json": "29 ms of load time", "encoding/binary": "it links reflect", "log": "it links fmt",
 		"log/slog": "it links fmt and reflect", "regexp": "its tables", "internal/poll": "it comes with os",
 	}
 	for pkg := range strings.FieldsSeq(string(out)) {
-		if why := heavy[pkg]; why != "" {
+		if why := banned[pkg]; why != "" {
 			t.Errorf("a guest links %s: %s", pkg, why)
 		}
 		if first, _, _ := strings.Cut(pkg, "/"); strings.Contains(first, ".") {

@@ -77,7 +77,7 @@ func TestAlwaysApply(t *testing.T) {
 	}
 	for _, value := range []string{`"true"`, "yes", "1", "[true]"} {
 		if m := readMeta([]byte("alwaysApply: " + value)); m.always || len(m.warnings) != 1 {
-			t.Errorf("%q: %+v, want a note", value, m)
+			t.Errorf("%q: %+v, want a warning", value, m)
 		}
 	}
 }

@@ -133,7 +133,7 @@ func TestNoRowsWithoutGoodOnes(t *testing.T) {
 		t.Errorf("error %v, rows %q", o.Err, rows(o))
 	}
 	if text := o.Err.Error(); !strings.Contains(text, "crash is there") || !strings.HasSuffix(text, "(twice)") {
-		t.Errorf("error %q doesn't tell of two tries", text)
+		t.Errorf("error %q doesn't mention two tries", text)
 	}
 }
 

@@ -25,7 +25,7 @@ func TestExplainMCP(t *testing.T) {
 }
 
 // FuzzExplainMCP: no value of a configuration is repeated, however broken it
-// is. The marker stands in values alone: the name of a server may be told.
+// is. The marker stands in values alone: the name of a server may be shown.
 func FuzzExplainMCP(f *testing.F) {
 	for _, text := range []string{
 		`{"mcpServers": {"github": {"env": {"T": "V"}}}}`, `{"mcpServers": {"github": "V"}}`, `{"mcpServers": ["V"]}`, `"V"`, `V`,

@@ -368,7 +368,7 @@ func (d *dir) Readdir(n int) ([]esys.Dirent, esys.Errno) {
 		if no := d.list(); no != 0 {
 			return nil, no
 		}
-	} else if _, no := d.Stat(); no != 0 { // tells the run that it is used
+	} else if _, no := d.Stat(); no != 0 { // the run has to know that the file is used
 		return nil, no
 	}
 	rest := d.entries[d.pos:]

@@ -49,7 +49,7 @@ func newHost(t *testing.T) *sandbox.Host {
 // load loads a module. Without a limit of time it has more than on a user's
 // machine, since it may stand still here. With a short one, which is for a run
 // that never ends, the module has to describe itself as quickly: where it can't,
-// the limit is a longer one, which the module tells.
+// the limit is a longer one, which the module reports.
 func load(t *testing.T, h *sandbox.Host, wasm []byte, limits sandbox.Limits) *sandbox.Module {
 	t.Helper()
 	if limits.Time == 0 {

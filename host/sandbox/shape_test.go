@@ -12,7 +12,7 @@ import (
 
 const smallDescription = `{"abi":1,"name":"small","version":"1","resolvers":[{"name":"one","kinds":["command"]}]}`
 
-// TestShape: what a module is made of is told whether it would be admitted or
+// TestShape: what a module is made of is reported whether it would be admitted or
 // not.
 func TestShape(t *testing.T) {
 	t.Parallel()

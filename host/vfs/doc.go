@@ -35,7 +35,7 @@
 //     directories no size; Info.Ino is made from the path. So a trace needs to
 //     hold only what a resolver can really depend on.
 //   - Traced: Run.Trace lists everything the run's answers depend on, and
-//     Root.Check tells whether a new run would get the same answers.
+//     Root.Check reports whether a new run would get the same answers.
 //   - In units: a part of a run can be traced apart from the rest (BeginUnit,
 //     EndUnit), so that the next run takes over what hasn't changed with the
 //     answers, the files and the costs that computing it would have brought

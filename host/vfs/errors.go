@@ -26,7 +26,7 @@ var (
 )
 
 // Reason says why an operation was refused. It is for the host: a guest sees
-// only the errno, since the reason would tell it what exists.
+// only the errno, since the reason would give away what exists.
 type Reason string
 
 // The reasons.
@@ -76,7 +76,7 @@ type Error struct {
 	Detail string
 }
 
-// Error is for the host's logs: it tells the reason.
+// Error is for the host's logs: it includes the reason.
 func (e *Error) Error() string {
 	msg := e.Guest()
 	if s := e.Reason.sentinel(); s != nil {

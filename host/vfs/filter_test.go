@@ -162,7 +162,7 @@ func FuzzFilter(f *testing.F) {
 		defer root.Close()
 		run := root.Begin(filter, vfs.Limits{})
 		defer run.Close()
-		_, err = run.Stat(clean) // missing, so it tells by the reason only
+		_, err = run.Stat(clean) // missing, so that only the reason differs
 		want := doublestar.MatchUnvalidated(pattern, clean)
 		for _, d := range run.Denied() {
 			if d.Reason != vfs.ReasonNotInReads {

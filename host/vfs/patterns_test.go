@@ -179,7 +179,7 @@ func TestRunEndsOverWork(t *testing.T) {
 	}
 }
 
-// TestOnWork: the work is told when a question is answered, and while a long
+// TestOnWork: the work is reported when a question is answered, and while a long
 // one is, so that who listens can end the run.
 func TestOnWork(t *testing.T) {
 	var reads []string

@@ -151,7 +151,7 @@ func (u *unitRound) compare(name string, is, want played) {
 	}
 }
 
-// judge tells whether a unit had to be remembered. That a remembered one was
+// judge reports whether a unit had to be remembered. That a remembered one was
 // right is known already.
 func (u *unitRound) judge(name, key string, remembered bool, was, clean played) {
 	u.t.Helper()

@@ -352,7 +352,7 @@ func TestUnitLimits(t *testing.T) {
 	}
 }
 
-// What a unit was refused is told as if it had been computed, and names that
+// What a unit was refused is reported as if it had been computed, and names that
 // aren't UTF-8 are counted once.
 func TestUnitDenials(t *testing.T) {
 	dir := vfstest.Build(t, []string{"d/f = x", "d/esc -> ../../out/x", ".env = s", "d/a\xff = x"})

@@ -281,7 +281,7 @@ func keyOf(d *Dep) depKey {
 }
 
 // build makes the unit that was computed, or nil when it can't hold. number
-// tells the run's units apart.
+// distinguishes the run's units.
 func (d *newUnit) build(number int) *unit {
 	if d.value == nil {
 		return nil

@@ -184,7 +184,7 @@ func TestResolve(t *testing.T) {
 				}
 			}
 			if len(found.Passed()) == 0 {
-				t.Errorf("%s: nothing tells that it has changed", c.path)
+				t.Errorf("%s: there is nothing to watch", c.path)
 			}
 			found.Close()
 		}

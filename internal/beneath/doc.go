@@ -22,7 +22,7 @@
 //   - Nothing blocks: a FIFO is opened without waiting for its other end.
 //   - A link that lies in one of Options.Within is followed inside of that
 //     directory only. When it leads out, the place outside isn't looked at, so
-//     that no error tells what is there.
+//     that no error gives away what is there.
 //   - In a directory in which everybody may create files, such as /tmp, only
 //     links of its owner and of this user are followed.
 //

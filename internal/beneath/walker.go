@@ -124,7 +124,7 @@ func (w *Walker) Forget() {
 }
 
 // Open opens a file or a directory for reading; the caller closes it. It opens
-// special files too: fstat tells what it is.
+// special files too: fstat says what it is.
 func (w *Walker) Open(path string) (fd int, at string, errno syscall.Errno) {
 	dir, name := ".", "."
 	if path != "." {
@@ -247,7 +247,7 @@ func direntType(dir int, name []byte, typ byte) fs.FileMode {
 	if t := typeOfMode(uint32(typ) << 12); t != fs.ModeIrregular {
 		return t
 	}
-	// Some file systems don't tell the type.
+	// Some file systems don't give the type.
 	var st unix.Stat_t
 	if StatAt(dir, string(name), &st) != 0 {
 		return fs.ModeIrregular

@@ -99,7 +99,7 @@ var programs = map[string]func(context.Context) int{
 	},
 }
 
-// ready tells the test so.
+// ready tells the test that the child has begun.
 func ready() { _, _ = os.Stdout.WriteString("ready\n") }
 
 // stopTheWorld says so, and doesn't return where a goroutine can't be stopped.

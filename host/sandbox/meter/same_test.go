@@ -25,7 +25,7 @@ type outcome struct {
 	skipped error
 	trace   []string
 	spent   bool
-	// overflow tells of a stack overflow, which comes at other depths when a
+	// overflow says that the stack overflowed, which comes at other depths when a
 	// frame has another size.
 	overflow bool
 }

@@ -14,7 +14,7 @@ func PatternKinds() []string {
 
 // HostilePattern makes a pattern of at most 1024 bytes that takes as much time
 // or memory as it can, in one of several ways. Equal random numbers give equal
-// patterns; n tells those of one set apart.
+// patterns; n distinguishes those of one set.
 func HostilePattern(r *rand.Rand, kind string, n int) string {
 	letter := func() string { return string(rune('a' + r.IntN(2))) }
 	repeat := func(s string, most int) string { return strings.Repeat(s, 1+r.IntN(most)) }

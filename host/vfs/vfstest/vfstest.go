@@ -52,7 +52,7 @@ const (
 // Entry is an entry of a directory.
 type Entry struct{ Name, Type string }
 
-// Info is what Stat tells; Size counts for files and links.
+// Info is the result of Stat; Size is that of files and links.
 type Info struct {
 	Type string
 	Size int64

@@ -132,7 +132,7 @@ func misdeed(op string) (*guest.Response, error, bool) {
 	return nil, nil, false
 }
 
-// world tells what a guest can learn besides its root.
+// world reports what a guest can learn besides its root.
 func world() []string {
 	dir, _ := os.Getwd()
 	host, err := os.Hostname()

@@ -29,7 +29,7 @@ func (c *connection) addFlags(cmd *cobra.Command) {
 
 // client makes the client. It connects with each call.
 func (c *connection) client() (client.Client, error) {
-	places, err := config.FindPlaces(config.Environment{})
+	paths, err := config.FindPaths(config.Environment{})
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (c *connection) client() (client.Client, error) {
 		if c.tokenFile != "" {
 			return nil, cli.Usage("--listen-token-file without --listen: the usual place is a socket, which needs no token")
 		}
-		return client.New(places.Socket, client.Options{}), nil
+		return client.New(paths.Socket, client.Options{}), nil
 	case scheme == "unix" && strings.TrimPrefix(rest, "//") != "":
 		return client.New(c.listen, client.Options{}), nil
 	case scheme != "tcp" || rest == "":
@@ -47,7 +47,7 @@ func (c *connection) client() (client.Client, error) {
 	case c.tokenFile == "":
 		return nil, cli.Usage("--listen %q needs --listen-token-file: name the file that the agent was started with", c.listen)
 	}
-	path, err := places.Expand(c.tokenFile)
+	path, err := paths.Expand(c.tokenFile)
 	if err != nil {
 		return nil, err
 	}

@@ -78,16 +78,16 @@ type configProblem struct {
 }
 
 func (a *app) checkConfig(ctx context.Context, file string, asJSON bool) error {
-	places, err := config.FindPlaces(config.Environment{})
+	paths, err := config.FindPaths(config.Environment{})
 	if err != nil {
 		return err
 	}
 	s := settings{configFile: file}
-	result := checked{LookedFor: places.ConfigFiles, Files: []string{}, Warnings: []string{}, Settings: map[string]any{}}
+	result := checked{LookedFor: paths.ConfigFiles, Files: []string{}, Warnings: []string{}, Settings: map[string]any{}}
 	if file != "" {
 		result.LookedFor = []string{file}
 	}
-	c, err := s.load(places)
+	c, err := s.load(paths)
 	if err == nil && c.Push.URL != "" {
 		_, err = push.ParseURL(c.Push.URL)
 		if err != nil {
@@ -104,8 +104,8 @@ func (a *app) checkConfig(ctx context.Context, file string, asJSON bool) error {
 	differing := differences(c)
 	result.OK = true
 	result.Files = append(result.Files, c.Files...)
-	result.Warnings = append(result.Warnings, configWarnings(c, places)...)
-	result.Warnings = append(result.Warnings, a.moduleWarnings(ctx, c, places)...)
+	result.Warnings = append(result.Warnings, configWarnings(c, paths)...)
+	result.Warnings = append(result.Warnings, a.moduleWarnings(ctx, c, paths)...)
 	for _, s := range differing {
 		result.Settings[s.key] = s.value
 	}
@@ -124,7 +124,7 @@ func problemOf(err error) *configProblem {
 }
 
 // configWarnings tells what is allowed, and will be a surprise.
-func configWarnings(c *config.Config, places *config.Places) []string {
+func configWarnings(c *config.Config, paths *config.Paths) []string {
 	if c.Push.URL == "" {
 		if c.Push.TokenFile != "" {
 			return []string{"push.token_file is not used without push.url"}
@@ -134,7 +134,7 @@ func configWarnings(c *config.Config, places *config.Places) []string {
 	if c.Push.TokenFile == "" {
 		return []string{"push.url has no push.token_file beside it: 'agent run' needs --token-file then"}
 	}
-	path, err := places.Expand(c.Push.TokenFile)
+	path, err := paths.Expand(c.Push.TokenFile)
 	if err == nil {
 		_, err = readToken(path)
 	}

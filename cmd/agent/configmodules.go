@@ -17,8 +17,8 @@ import (
 
 // moduleWarnings tells what of a configuration no module answers to, and which
 // modules can't be used with it.
-func (a *app) moduleWarnings(ctx context.Context, c *config.Config, places *config.Places) []string {
-	plugins, err := a.modules(ctx, c, places)
+func (a *app) moduleWarnings(ctx context.Context, c *config.Config, paths *config.Paths) []string {
+	plugins, err := a.modules(ctx, c, paths)
 	if err != nil {
 		return []string{"modules can't be looked at: " + err.Error()}
 	}
@@ -36,9 +36,9 @@ func (a *app) moduleWarnings(ctx context.Context, c *config.Config, places *conf
 }
 
 // modules loads what the configuration names, as 'agent run' would.
-func (a *app) modules(ctx context.Context, c *config.Config, places *config.Places) (_ []snapshot.Plugin, err error) {
-	defer a.note(ctx, places, slog.New(slog.DiscardHandler))()
-	opts, err := a.hostOptions(&settings{}, c, places, variables{}, slog.New(slog.DiscardHandler))
+func (a *app) modules(ctx context.Context, c *config.Config, paths *config.Paths) (_ []snapshot.Plugin, err error) {
+	defer a.note(ctx, paths, slog.New(slog.DiscardHandler))()
+	opts, err := a.hostOptions(&settings{}, c, paths, variables{}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err
 	}

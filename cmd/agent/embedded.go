@@ -35,18 +35,18 @@ type embeddedHub struct {
 // embeddedDrain is less than a hub's own: the agent ends after it.
 const embeddedDrain = 2 * time.Second
 
-func startHub(ctx context.Context, places *config.Places, log *slog.Logger) (*embeddedHub, error) {
-	if err := config.MakePrivate(places.State); err != nil {
+func startHub(ctx context.Context, paths *config.Paths, log *slog.Logger) (*embeddedHub, error) {
+	if err := config.MakePrivate(paths.State); err != nil {
 		return nil, err
 	}
 	server, err := hub.Listen(ctx, hub.ListenOptions{
-		DB: "sqlite:" + filepath.Join(places.State, "hub.db"), FreePort: true, Logger: log, DrainTimeout: embeddedDrain,
+		DB: "sqlite:" + filepath.Join(paths.State, "hub.db"), FreePort: true, Logger: log, DrainTimeout: embeddedDrain,
 	})
 	if err != nil {
 		return nil, err
 	}
-	h := &embeddedHub{server: server, readerFile: filepath.Join(places.State, "reader.token")}
-	if err := h.makeTokens(ctx, places.State); err != nil {
+	h := &embeddedHub{server: server, readerFile: filepath.Join(paths.State, "reader.token")}
+	if err := h.makeTokens(ctx, paths.State); err != nil {
 		_ = server.Close()
 		return nil, err
 	}

@@ -30,15 +30,15 @@ func (s *listenSettings) addFlags(f *pflag.FlagSet) {
 }
 
 // open takes the address, and says how what is served there is guarded.
-func (s *listenSettings) open(ctx context.Context, places *config.Places) (net.Listener, api.Options, error) {
+func (s *listenSettings) open(ctx context.Context, paths *config.Paths) (net.Listener, api.Options, error) {
 	scheme, rest, _ := strings.Cut(s.address, ":")
 	switch {
 	case scheme == "tcp" && rest != "":
-		return s.openTCP(ctx, rest, places)
+		return s.openTCP(ctx, rest, paths)
 	case s.tokenFile != "":
 		return nil, api.Options{}, cli.Usage("--listen-token-file is for --listen tcp:HOST:PORT: a socket needs no token")
 	case s.address == "":
-		rest = places.Socket
+		rest = paths.Socket
 	case scheme != "unix" || strings.TrimPrefix(rest, "//") == "":
 		return nil, api.Options{}, cli.Usage("--listen %q: use unix:PATH or tcp:HOST:PORT", s.address)
 	}
@@ -46,11 +46,11 @@ func (s *listenSettings) open(ctx context.Context, places *config.Places) (net.L
 	return l, api.Options{}, err
 }
 
-func (s *listenSettings) openTCP(ctx context.Context, address string, places *config.Places) (net.Listener, api.Options, error) {
+func (s *listenSettings) openTCP(ctx context.Context, address string, paths *config.Paths) (net.Listener, api.Options, error) {
 	if s.tokenFile == "" {
 		return nil, api.Options{}, cli.Usage("--listen %s needs --listen-token-file: any user of this machine can connect there", s.address)
 	}
-	path, err := places.Expand(s.tokenFile)
+	path, err := paths.Expand(s.tokenFile)
 	if err != nil {
 		return nil, api.Options{}, err
 	}

@@ -25,17 +25,17 @@ func (s *settings) addFlags(cmd *cobra.Command) {
 }
 
 // load reads the configuration.
-func (s *settings) load(places *config.Places) (*config.Config, error) {
+func (s *settings) load(paths *config.Paths) (*config.Config, error) {
 	if s.configFile != "" {
 		return config.LoadFile(s.configFile)
 	}
-	return config.Load(places.ConfigFiles...)
+	return config.Load(paths.ConfigFiles...)
 }
 
 // note has it noted which modules run, and by which one an earlier agent was
 // ended, until unnote. Where that doesn't work it is a warning.
-func (a *app) note(ctx context.Context, places *config.Places, log *slog.Logger) (unnote func()) {
-	dir := filepath.Join(places.State, "running")
+func (a *app) note(ctx context.Context, paths *config.Paths, log *slog.Logger) (unnote func()) {
+	dir := filepath.Join(paths.State, "running")
 	err := config.MakePrivate(dir)
 	if err == nil {
 		a.record, err = running.Open(dir)
@@ -54,12 +54,12 @@ func (a *app) note(ctx context.Context, places *config.Places, log *slog.Logger)
 
 // hostOptions turns a configuration into what the engine takes, all but roots
 // and push.
-func (a *app) hostOptions(s *settings, c *config.Config, places *config.Places, env variables, log *slog.Logger) (host.Options, error) {
+func (a *app) hostOptions(s *settings, c *config.Config, paths *config.Paths, env variables, log *slog.Logger) (host.Options, error) {
 	opts := host.Options{
 		Builtin: a.builtin, BuiltinNative: a.native, Compiler: a.compiler,
-		CacheDir: filepath.Join(places.Cache, "code"), KeyDir: filepath.Join(places.State, "key"),
-		MemoDir:   filepath.Join(places.Cache, "memo"),
-		Approvals: filepath.Join(places.State, "approvals.json"),
+		CacheDir: filepath.Join(paths.Cache, "code"), KeyDir: filepath.Join(paths.State, "key"),
+		MemoDir:   filepath.Join(paths.Cache, "memo"),
+		Approvals: filepath.Join(paths.State, "approvals.json"),
 		Progress:  a.progress, Logger: log,
 	}
 	if opts.Running = a.record; a.calls != nil {
@@ -70,7 +70,7 @@ func (a *app) hostOptions(s *settings, c *config.Config, places *config.Places, 
 	env.configure(&opts)
 	for _, dir := range c.Plugins.Dirs {
 		// Without a home directory there are no plugins in it either.
-		if dir, err := places.Expand(dir); err == nil {
+		if dir, err := paths.Expand(dir); err == nil {
 			opts.PluginDirs = append(opts.PluginDirs, dir)
 		}
 	}

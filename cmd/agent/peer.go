@@ -27,8 +27,8 @@ func (p *peer) same(other *peer) bool {
 
 // remotePeer is the control plane that flags or the configuration name; nil
 // when they name none.
-func remotePeer(s *runSettings, c *config.Config, places *config.Places, log *slog.Logger) (*peer, error) {
-	p, err := choosePeer(s, c, places)
+func remotePeer(s *runSettings, c *config.Config, paths *config.Paths, log *slog.Logger) (*peer, error) {
+	p, err := choosePeer(s, c, paths)
 	if p == nil || err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func remotePeer(s *runSettings, c *config.Config, places *config.Places, log *sl
 }
 
 // choosePeer finds out which URL and token are meant.
-func choosePeer(s *runSettings, c *config.Config, places *config.Places) (*peer, error) {
+func choosePeer(s *runSettings, c *config.Config, paths *config.Paths) (*peer, error) {
 	if s.coder {
 		return coderPeer(s)
 	}
@@ -74,7 +74,7 @@ func choosePeer(s *runSettings, c *config.Config, places *config.Places) (*peer,
 	if _, err := push.ParseURL(url); err != nil {
 		return nil, s.wrong("push.url", err)
 	}
-	tokenFile, err := places.Expand(tokenFile)
+	tokenFile, err := paths.Expand(tokenFile)
 	if err != nil {
 		return nil, err
 	}

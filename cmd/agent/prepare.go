@@ -23,16 +23,16 @@ func (a *app) prepare(ctx context.Context, s *runSettings) (_ *daemon, err error
 	if err != nil {
 		return nil, err
 	}
-	places, err := config.FindPlaces(config.Environment{})
+	paths, err := config.FindPaths(config.Environment{})
 	if err != nil {
 		return nil, err
 	}
-	stamp := s.stamp(places) // first, so that what changes from here on is reloaded
-	c, err := s.load(places)
+	stamp := s.stamp(paths) // first, so that what changes from here on is reloaded
+	c, err := s.load(paths)
 	if err != nil {
 		return nil, err
 	}
-	w, err := newWorkspace(places, s.root, s.sources, os.Getenv)
+	w, err := newWorkspace(paths, s.root, s.sources, os.Getenv)
 	if err != nil {
 		return nil, err
 	}
@@ -52,13 +52,13 @@ func (a *app) prepare(ctx context.Context, s *runSettings) (_ *daemon, err error
 	if err := d.listen(ctx); err != nil {
 		return d, err
 	}
-	d.unnote = a.note(ctx, places, log)
+	d.unnote = a.note(ctx, paths, log)
 	return d, d.makeHost(ctx, c)
 }
 
 // choosePeer finds out where to push to.
 func (d *daemon) choosePeer(c *config.Config) (err error) {
-	if d.peer, err = remotePeer(d.settings, c, d.workspace.places, d.log); d.peer != nil {
+	if d.peer, err = remotePeer(d.settings, c, d.workspace.paths, d.log); d.peer != nil {
 		d.peer.options.Observe = d.observePush
 	}
 	return err
@@ -66,7 +66,7 @@ func (d *daemon) choosePeer(c *config.Config) (err error) {
 
 // listen takes the local API's address.
 func (d *daemon) listen(ctx context.Context) error {
-	l, opts, err := d.settings.listen.open(ctx, d.workspace.places)
+	l, opts, err := d.settings.listen.open(ctx, d.workspace.paths)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (d *daemon) listen(ctx context.Context) error {
 
 // makeHost makes the engine, and the hub if there is none elsewhere.
 func (d *daemon) makeHost(ctx context.Context, c *config.Config) error {
-	opts, err := d.app.hostOptions(&d.settings.settings, c, d.workspace.places, d.workspace.env, d.log)
+	opts, err := d.app.hostOptions(&d.settings.settings, c, d.workspace.paths, d.workspace.env, d.log)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (d *daemon) makeHost(ctx context.Context, c *config.Config) error {
 	if d.peer != nil {
 		opts.Push = &d.peer.options
 	} else {
-		if d.hub, err = startHub(ctx, d.workspace.places, d.log); err != nil {
+		if d.hub, err = startHub(ctx, d.workspace.paths, d.log); err != nil {
 			return err
 		}
 		opts.Push = d.hub.peer(d.log)

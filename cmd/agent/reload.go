@@ -33,7 +33,7 @@ func (d *daemon) follow(ctx context.Context) error {
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
 	w := watch.New(watch.Options{Logger: d.log})
-	w.Set(ownConfig, fileDirs(d.settings.files(d.workspace.places)))
+	w.Set(ownConfig, fileDirs(d.settings.files(d.workspace.paths)))
 	if d.settings.waitFor != "" {
 		w.Set(ownWaitFor, fileDirs([]string{d.settings.waitFor}))
 		d.log.Info("the first snapshot is held back until a file is there, or 'agent ready'", slog.String("file", d.settings.waitFor))
@@ -120,7 +120,7 @@ func (d *daemon) waited() {
 // reload takes over the configuration as it is now, if it has changed or if
 // that is asked for. One that is broken leaves the old one in force.
 func (d *daemon) reload(ctx context.Context, asked bool) {
-	stamp := d.settings.stamp(d.workspace.places)
+	stamp := d.settings.stamp(d.workspace.paths)
 	if stamp == d.stamp && !asked {
 		return
 	}
@@ -144,15 +144,15 @@ func (d *daemon) reload(ctx context.Context, asked bool) {
 
 // takeOver loads the configuration and puts it in force.
 func (d *daemon) takeOver(ctx context.Context) error {
-	c, err := d.settings.load(d.workspace.places)
+	c, err := d.settings.load(d.workspace.paths)
 	if err != nil {
 		return err
 	}
-	opts, err := d.app.hostOptions(&d.settings.settings, c, d.workspace.places, d.workspace.env, d.log)
+	opts, err := d.app.hostOptions(&d.settings.settings, c, d.workspace.paths, d.workspace.env, d.log)
 	if err != nil {
 		return err
 	}
-	peer, err := remotePeer(d.settings, c, d.workspace.places, d.log)
+	peer, err := remotePeer(d.settings, c, d.workspace.paths, d.log)
 	if err != nil {
 		return err
 	}
@@ -202,9 +202,9 @@ func (d *daemon) setPeer(_ context.Context, next *peer) error {
 
 // stamp tells whether the configuration files, or their being there, have
 // changed.
-func (s *runSettings) stamp(places *config.Places) string {
+func (s *runSettings) stamp(paths *config.Paths) string {
 	var text string
-	for _, file := range s.files(places) {
+	for _, file := range s.files(paths) {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			text += fmt.Sprintf("%q: %v\n", file, err)
@@ -215,10 +215,10 @@ func (s *runSettings) stamp(places *config.Places) string {
 	return text
 }
 
-// files are the places of the configuration.
-func (s *settings) files(places *config.Places) []string {
+// files are the paths of the configuration.
+func (s *settings) files(paths *config.Paths) []string {
 	if s.configFile != "" {
 		return []string{s.configFile}
 	}
-	return places.ConfigFiles
+	return paths.ConfigFiles
 }

@@ -46,16 +46,16 @@ func (a *app) resolve(ctx context.Context, s *settings, dirs []string, asJSON, e
 	if err != nil {
 		return err
 	}
-	places, err := config.FindPlaces(config.Environment{})
+	paths, err := config.FindPaths(config.Environment{})
 	if err != nil {
 		return err
 	}
-	c, err := s.load(places)
+	c, err := s.load(paths)
 	if err != nil {
 		return err
 	}
-	defer a.note(ctx, places, log)()
-	opts, err := a.hostOptions(s, c, places, variables{}, log)
+	defer a.note(ctx, paths, log)()
+	opts, err := a.hostOptions(s, c, paths, variables{}, log)
 	if err != nil {
 		return err
 	}

@@ -56,33 +56,33 @@ The exit code is 0 when all paths are found, else 3.`,
 
 // why asks the running agent, or finds out by itself.
 func (a *app) why(ctx context.Context, conn *connection, s *runSettings, own bool, args []string) ([]why.Answer, error) {
-	places, err := config.FindPlaces(config.Environment{})
+	paths, err := config.FindPaths(config.Environment{})
 	if err != nil {
 		return nil, err
 	}
-	paths := make([]string, len(args))
+	asked := make([]string, len(args))
 	for i, path := range args {
 		if path == "" {
 			return nil, cli.Usage("an empty path names nothing")
 		}
-		if path, err = places.Expand(path); err != nil {
+		if path, err = paths.Expand(path); err != nil {
 			return nil, err
 		}
-		if paths[i], err = filepath.Abs(path); err != nil {
+		if asked[i], err = filepath.Abs(path); err != nil {
 			return nil, err
 		}
 	}
 	if own {
-		return a.whyHere(ctx, s, places, paths)
+		return a.whyHere(ctx, s, paths, asked)
 	}
 	c, err := conn.client()
 	if err != nil {
 		return nil, err
 	}
-	answers, err := c.Why(ctx, paths...)
+	answers, err := c.Why(ctx, asked...)
 	if errors.Is(err, client.ErrNotRunning) && *conn == (connection{}) {
 		a.progress("no agent is running: looking as 'agent run' would")
-		return a.whyHere(ctx, s, places, paths)
+		return a.whyHere(ctx, s, paths, asked)
 	}
 	return answers, err
 }

@@ -13,13 +13,13 @@ import (
 
 // whyHere answers without an agent: it looks at what `agent run` with the same
 // flags would look at, once.
-func (a *app) whyHere(ctx context.Context, s *runSettings, places *config.Places, paths []string) (_ []why.Answer, err error) {
+func (a *app) whyHere(ctx context.Context, s *runSettings, paths *config.Paths, asked []string) (_ []why.Answer, err error) {
 	log, err := a.logger()
 	if err != nil {
 		return nil, err
 	}
-	defer a.note(ctx, places, log)()
-	opts, err := a.onceOptions(s, places, log)
+	defer a.note(ctx, paths, log)()
+	opts, err := a.onceOptions(s, paths, log)
 	if err != nil {
 		return nil, err
 	}
@@ -31,8 +31,8 @@ func (a *app) whyHere(ctx context.Context, s *runSettings, places *config.Places
 	if err := h.Load(ctx); err != nil {
 		return nil, err
 	}
-	answers := make([]why.Answer, len(paths))
-	for i, path := range paths {
+	answers := make([]why.Answer, len(asked))
+	for i, path := range asked {
 		if answers[i], err = h.Why(ctx, path); err != nil {
 			return nil, err
 		}
@@ -41,19 +41,19 @@ func (a *app) whyHere(ctx context.Context, s *runSettings, places *config.Places
 }
 
 // onceOptions are those of a host that looks once, and pushes nothing.
-func (a *app) onceOptions(s *runSettings, places *config.Places, log *slog.Logger) (host.Options, error) {
-	c, err := s.load(places)
+func (a *app) onceOptions(s *runSettings, paths *config.Paths, log *slog.Logger) (host.Options, error) {
+	c, err := s.load(paths)
 	if err != nil {
 		return host.Options{}, err
 	}
-	w, err := newWorkspace(places, s.root, s.sources, os.Getenv)
+	w, err := newWorkspace(paths, s.root, s.sources, os.Getenv)
 	if err != nil {
 		return host.Options{}, err
 	}
 	if err := w.sources.Load(); err != nil {
 		log.Warn("not all persistent sources are there", slog.Any("error", err))
 	}
-	opts, err := a.hostOptions(&s.settings, c, places, w.env, log)
+	opts, err := a.hostOptions(&s.settings, c, paths, w.env, log)
 	if err != nil {
 		return host.Options{}, err
 	}

@@ -21,7 +21,7 @@ import (
 // workspace says where to look: what it knows of places comes from flags, from
 // the environment, from requests, and some of it late.
 type workspace struct {
-	places  *config.Places
+	paths   *config.Paths
 	sources *sources.List
 	env     variables
 
@@ -122,9 +122,9 @@ func (w *workspace) specs() []host.RootSpec {
 		})
 	}
 	specs = append(specs, w.variableRoots(root)...)
-	if w.places.Home != "" {
+	if w.paths.Home != "" {
 		for _, dir := range []string{".waymark", ".coder", filepath.Join(".coder", "skills")} {
-			specs = append(specs, host.RootSpec{Path: filepath.Join(w.places.Home, dir), Optional: true, Within: []string{root}})
+			specs = append(specs, host.RootSpec{Path: filepath.Join(w.paths.Home, dir), Optional: true, Within: []string{root}})
 		}
 	}
 	if root != "" {
@@ -138,7 +138,7 @@ func (w *workspace) variableRoots(root string) []host.RootSpec {
 	var specs []host.RootSpec
 	add := func(role abi.Role, paths []string) {
 		for _, path := range paths {
-			expanded, err := w.places.Expand(path)
+			expanded, err := w.paths.Expand(path)
 			if err != nil || !filepath.IsAbs(expanded) && root == "" {
 				continue
 			}
@@ -166,19 +166,19 @@ func (w *workspace) setRoot(root string) string {
 
 // newWorkspace puts together what flags and environment say. An empty root
 // isn't known yet.
-func newWorkspace(places *config.Places, root string, flags []string, getenv func(string) string) (*workspace, error) {
+func newWorkspace(paths *config.Paths, root string, flags []string, getenv func(string) string) (*workspace, error) {
 	env, err := readVariables(getenv)
 	if err != nil {
 		return nil, err
 	}
-	w := &workspace{places: places, env: env}
+	w := &workspace{paths: paths, env: env}
 	if root != "" {
 		if w.root, err = filepath.Abs(root); err != nil {
 			return nil, err
 		}
 	}
 	w.sources = sources.New(sources.Options{
-		Home: places.Home, WorkDir: w.root, File: filepath.Join(places.State, "sources.json"),
+		Home: paths.Home, WorkDir: w.root, File: filepath.Join(paths.State, "sources.json"),
 	})
 	for _, path := range flags {
 		if path == "" {

@@ -56,8 +56,8 @@ func (a *app) hostOptions(s *settings) (host.Options, error) {
 		opts.Only = []string{s.resolver}
 	}
 	// Without a home directory a module is compiled each time.
-	if places, err := config.FindPlaces(config.Environment{}); err == nil {
-		opts.CacheDir, opts.KeyDir = filepath.Join(places.Cache, "code"), filepath.Join(places.State, "key")
+	if paths, err := config.FindPaths(config.Environment{}); err == nil {
+		opts.CacheDir, opts.KeyDir = filepath.Join(paths.Cache, "code"), filepath.Join(paths.State, "key")
 	}
 	return opts, nil
 }

@@ -46,7 +46,7 @@ type problem struct {
 	hint    string
 }
 
-// problemsMax bounds the problems that are compared: only one is told.
+// problemsMax bounds the problems that are compared: only one is reported.
 const problemsMax = 64
 
 func (d *document) add(p problem) {
@@ -142,7 +142,7 @@ func (d *document) order(p *problem) int {
 	return len(d.keys)
 }
 
-// syntaxError takes place, message and advice from the library's error.
+// syntaxError takes position and message from the library's error.
 func (d *document) syntaxError(err error) error {
 	e := &Error{File: d.file, Message: "not TOML: " + err.Error()}
 	var parse toml.ParseError
@@ -151,4 +151,113 @@ func (d *document) syntaxError(err error) error {
 		d.mark(e, parse.Position.Start, parse.Position.Len)
 	}
 	return e
+}
+
+// entriesKey is the name of the list of [[plugin]] entries.
+const entriesKey = "plugin"
+
+// applyEntries merges the [[plugin]] entries by their names.
+func (d *document) applyEntries(c *Config) {
+	value, ok := d.raw[entriesKey]
+	if !ok {
+		return
+	}
+	entries, ok := asTables(value)
+	if !ok {
+		d.add(problem{
+			path: []string{entriesKey}, message: fmt.Sprintf("plugin: %v", wrongType("a list of tables", value)),
+			hint: "write [[plugin]] above each entry",
+		})
+		return
+	}
+	c.Entries = slices.Clone(c.Entries)
+	seen := make(map[string]bool)
+	for i, have := range entries {
+		name, _ := have["name"].(string)
+		if wrong := nameProblem(name, seen); wrong != "" {
+			path := []string{entriesKey}
+			if _, ok := have["name"]; ok {
+				path = append(path, "name")
+			}
+			d.add(problem{path: path, entry: i, message: wrong})
+			continue
+		}
+		seen[name] = true
+		at := slices.IndexFunc(c.Entries, func(p Plugin) bool { return p.Name == name })
+		if at < 0 {
+			c.Entries = append(c.Entries, Plugin{Rank: DefaultRank})
+			at = len(c.Entries) - 1
+		}
+		d.apply(c.Entries[at].schema(), have, []string{entriesKey}, i)
+	}
+}
+
+func nameProblem(name string, seen map[string]bool) string {
+	switch {
+	case name == "":
+		return `plugin.name: every [[plugin]] entry needs the plugin's name, as "agent status" shows it`
+	case seen[name]:
+		return fmt.Sprintf("plugin.name: there is an entry for %.80q already: put its keys into one entry", name)
+	}
+	return ""
+}
+
+// asTables takes both forms in which TOML writes a list of tables.
+func asTables(value any) ([]map[string]any, bool) {
+	switch v := value.(type) {
+	case []map[string]any:
+		return v, true
+	case []any:
+		tables := make([]map[string]any, len(v))
+		for i := range v {
+			var ok bool
+			if tables[i], ok = v[i].(map[string]any); !ok {
+				return nil, false
+			}
+		}
+		return tables, true
+	}
+	return nil, false
+}
+
+// suggest returns a hint for an unknown key: the known key that looks most
+// like it, or all that there are.
+func suggest(key string, known table) string {
+	names := slices.Sorted(maps.Keys(known))
+	best, least := "", 3 // more than two letters off is another word
+	for _, name := range names {
+		if d := distance(strings.ToLower(key), name); d < least {
+			best, least = name, d
+		}
+	}
+	if best != "" {
+		return "did you mean " + best + "?"
+	}
+	return "known here: " + strings.Join(names, ", ")
+}
+
+// distance is the number of letters to insert, remove or replace to turn a
+// into b. Long words aren't compared.
+func distance(a, b string) int {
+	const long = 64
+	if len(a) > long || len(b) > long {
+		return long
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
 }

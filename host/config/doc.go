@@ -1,5 +1,5 @@
 // Package config reads plugin.toml, the operator's configuration, and knows
-// the places in the file system where Waymark keeps its things.
+// the paths at which Waymark keeps its things.
 //
 // # The configuration
 //

@@ -115,7 +115,7 @@ func TestNoSecretInErrors(t *testing.T) {
 	}
 }
 
-// FuzzParse: no text makes the parser panic, every error has a place inside
+// FuzzParse: no text makes the parser panic, every error has a position inside
 // the text, and what is accepted is accepted again on top of itself.
 func FuzzParse(f *testing.F) {
 	f.Add("exclude = [\"a\"]\n[limits]\ntime = \"1s\"")
@@ -137,7 +137,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("not a *config.Error: %v", err)
 		}
 		if lines := strings.Count(text, "\n") + 1; e.Line > lines || e.Line > 0 && e.Col < 1 {
-			t.Fatalf("place %d:%d in a text of %d lines", e.Line, e.Col, lines)
+			t.Fatalf("position %d:%d in a text of %d lines", e.Line, e.Col, lines)
 		}
 		if strings.ContainsAny(e.Error(), "\n\x1b") {
 			t.Fatalf("more than one line, or an escape character: %q", e.Error())

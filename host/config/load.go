@@ -15,7 +15,7 @@ import (
 const maxFile = 1 << 20
 
 // Load returns Default with the files laid over it, the later over the
-// earlier. A file that doesn't exist is skipped; Places.ConfigFiles says where
+// earlier. A file that doesn't exist is skipped; Paths.ConfigFiles says where
 // files are looked for.
 //
 // # Errors

@@ -58,6 +58,6 @@ var (
 // that names a longer one.
 const MaxPath = 1024
 
-// DefaultMax is how many sources a List takes unless Options.Max says otherwise. Each
+// DefaultMax is how many sources a List takes unless Options.Max is set. Each
 // costs a run of every resolver, and a few watches, at least.
 const DefaultMax = 100

@@ -12,10 +12,10 @@ import (
 	"waymark/host/config"
 )
 
-// find is FindPlaces in an environment of the test's own; without "HOME" in
+// find is FindPaths in an environment of the test's own; without "HOME" in
 // it there is no home directory.
-func find(vars map[string]string) (*config.Places, error) {
-	return config.FindPlaces(config.Environment{
+func find(vars map[string]string) (*config.Paths, error) {
+	return config.FindPaths(config.Environment{
 		Getenv: func(name string) string { return vars[name] },
 		Home: func() (string, error) {
 			if vars["HOME"] == "" {
@@ -26,23 +26,23 @@ func find(vars map[string]string) (*config.Places, error) {
 	})
 }
 
-func TestFindPlaces(t *testing.T) {
+func TestFindPaths(t *testing.T) {
 	run := t.TempDir()
 	tests := []struct {
 		name string
 		vars map[string]string
-		want config.Places
+		want config.Paths
 	}{
 		{
 			"a home directory is enough", map[string]string{"HOME": "/h"},
-			config.Places{
+			config.Paths{
 				Home: "/h", Socket: "/h/.local/state/waymark/agent.sock", State: "/h/.local/state/waymark", Cache: "/h/.cache/waymark",
 				ConfigFiles: []string{"/etc/waymark/plugin.toml", "/h/.config/waymark/plugin.toml"},
 			},
 		},
 		{
 			"XDG", map[string]string{"HOME": "/h", "XDG_STATE_HOME": "/s", "XDG_CACHE_HOME": "/c", "XDG_CONFIG_HOME": "/f", "XDG_RUNTIME_DIR": run},
-			config.Places{
+			config.Paths{
 				Home: "/h", Socket: run + "/waymark/agent.sock", State: "/s/waymark", Cache: "/c/waymark",
 				ConfigFiles: []string{"/etc/waymark/plugin.toml", "/f/waymark/plugin.toml"},
 			},
@@ -50,7 +50,7 @@ func TestFindPlaces(t *testing.T) {
 		{
 			"relative paths and missing directories are ignored",
 			map[string]string{"HOME": "/h", "XDG_STATE_HOME": "s", "XDG_RUNTIME_DIR": run + "/missing"},
-			config.Places{
+			config.Paths{
 				Home: "/h", Socket: "/h/.local/state/waymark/agent.sock", State: "/h/.local/state/waymark", Cache: "/h/.cache/waymark",
 				ConfigFiles: []string{"/etc/waymark/plugin.toml", "/h/.config/waymark/plugin.toml"},
 			},
@@ -58,7 +58,7 @@ func TestFindPlaces(t *testing.T) {
 		{
 			"the socket's own variable wins, with or without its scheme",
 			map[string]string{"XDG_STATE_HOME": "/s", "XDG_CACHE_HOME": "/c", "XDG_RUNTIME_DIR": run, "WAYMARK_SOCKET": "unix:/x/../y.sock"},
-			config.Places{Socket: "/y.sock", State: "/s/waymark", Cache: "/c/waymark", ConfigFiles: []string{"/etc/waymark/plugin.toml"}},
+			config.Paths{Socket: "/y.sock", State: "/s/waymark", Cache: "/c/waymark", ConfigFiles: []string{"/etc/waymark/plugin.toml"}},
 		},
 	}
 	for _, test := range tests {
@@ -74,7 +74,7 @@ func TestFindPlaces(t *testing.T) {
 	}
 }
 
-func TestFindPlacesErrors(t *testing.T) {
+func TestFindPathsErrors(t *testing.T) {
 	tests := []struct {
 		name string
 		vars map[string]string
@@ -94,23 +94,23 @@ func TestFindPlacesErrors(t *testing.T) {
 	}
 }
 
-func TestFindPlacesOfThisProcess(t *testing.T) {
+func TestFindPathsOfThisProcess(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", "/s")
 	t.Setenv("HOME", "/h")
-	got, err := config.FindPlaces(config.Environment{})
+	got, err := config.FindPaths(config.Environment{})
 	if err != nil || got.State != "/s/waymark" || got.Home != "/h" {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
 
 func TestExpand(t *testing.T) {
-	p := &config.Places{Home: "/h"}
+	p := &config.Paths{Home: "/h"}
 	for in, want := range map[string]string{"~": "/h", "~/a/../b": "/h/b", "/a": "/a", "~other/a": "~other/a", "a/~": "a/~", "": ""} {
 		if got, err := p.Expand(in); err != nil || got != want {
 			t.Errorf("Expand(%q) = %q, %v; want %q", in, got, err, want)
 		}
 	}
-	if got, err := (&config.Places{}).Expand("~/a"); err == nil {
+	if got, err := (&config.Paths{}).Expand("~/a"); err == nil {
 		t.Errorf("without a home directory: %q", got)
 	}
 }

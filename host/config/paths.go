@@ -3,13 +3,15 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
-// Places says where Waymark keeps its things.
-type Places struct {
+// Paths are those at which Waymark keeps its things.
+type Paths struct {
 	// Home is the user's home directory; empty when there is none.
 	Home string
 	// Socket is the path of the agent's local API.
@@ -19,11 +21,11 @@ type Places struct {
 	State string
 	// Cache is the directory for what can be made again.
 	Cache string
-	// ConfigFiles are the places of configuration files, for Load.
+	// ConfigFiles are the paths of configuration files, for Load.
 	ConfigFiles []string
 }
 
-// Environment is where FindPlaces looks. The zero value is the process's own.
+// Environment is where FindPaths looks. The zero value is the process's own.
 type Environment struct {
 	// Getenv returns a variable, "" when it isn't set; nil means os.Getenv.
 	Getenv func(string) string
@@ -35,7 +37,7 @@ type Environment struct {
 // darwin 103.
 const socketMax = 103
 
-// FindPlaces applies the XDG base directory rules:
+// FindPaths applies the XDG base directory rules:
 //
 //	socket   $WAYMARK_SOCKET, else $XDG_RUNTIME_DIR/waymark/agent.sock where
 //	         that directory exists, else agent.sock in the state directory
@@ -47,7 +49,7 @@ const socketMax = 103
 // XDG variables that hold relative paths are ignored, as the rules say.
 // WAYMARK_SOCKET may be written as unix:PATH. Nothing is created; see
 // MakePrivate.
-func FindPlaces(env Environment) (*Places, error) {
+func FindPaths(env Environment) (*Paths, error) {
 	if env.Getenv == nil {
 		env.Getenv = os.Getenv
 	}
@@ -55,7 +57,7 @@ func FindPlaces(env Environment) (*Places, error) {
 		env.Home = os.UserHomeDir
 	}
 	home, _ := env.Home() // its lack is reported where it is needed
-	p := &Places{Home: home, ConfigFiles: []string{"/etc/waymark/plugin.toml"}}
+	p := &Paths{Home: home, ConfigFiles: []string{"/etc/waymark/plugin.toml"}}
 	var err error
 	if p.State, err = env.base(home, "XDG_STATE_HOME", ".local/state"); err != nil {
 		return nil, err
@@ -63,7 +65,7 @@ func FindPlaces(env Environment) (*Places, error) {
 	if p.Cache, err = env.base(home, "XDG_CACHE_HOME", ".cache"); err != nil {
 		return nil, err
 	}
-	// No place for a configuration of one's own is no reason to stop.
+	// That there can be no configuration of the user's own is no reason to stop.
 	if dir, err := env.base(home, "XDG_CONFIG_HOME", ".config"); err == nil {
 		p.ConfigFiles = append(p.ConfigFiles, filepath.Join(dir, "plugin.toml"))
 	}
@@ -102,7 +104,7 @@ func (env *Environment) socket(state string) (string, error) {
 }
 
 // Expand replaces a leading "~" by the home directory.
-func (p *Places) Expand(path string) (string, error) {
+func (p *Paths) Expand(path string) (string, error) {
 	rest, ok := strings.CutPrefix(path, "~")
 	if !ok || rest != "" && rest[0] != '/' {
 		return path, nil
@@ -146,6 +148,15 @@ func narrow(d *os.File, dir string) error {
 		return nil
 	}
 	return d.Chmod(0o700)
+}
+
+// ownerOf returns the user id of a file's owner.
+func ownerOf(info fs.FileInfo) (int, bool) {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, false
+	}
+	return int(stat.Uid), true
 }
 
 func isDir(path string) bool {

@@ -42,7 +42,7 @@ const aggregateVersion = "waymark-context-v1"
 //	            byte 't', string             one string
 //	          | byte 'l', number, string*    a list of strings
 //
-// Every part tells its own length, so no two lists have the same encoding.
+// Every part states its own length, so no two lists have the same encoding.
 func Aggregate(resources []Resource) Hash {
 	pinned := make([]*Resource, 0, len(resources))
 	for i := range resources {

@@ -184,7 +184,7 @@ func (a *assembly) overCap(c *Candidate, whole *budget, modules map[string]*budg
 	return ""
 }
 
-// Note says what Assemble did to one candidate: what `agent why` tells about
+// Note says what Assemble did to one candidate: what `agent why` says about
 // a file that isn't in the list, or is there without its text.
 type Note struct {
 	Reason Reason

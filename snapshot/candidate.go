@@ -59,7 +59,7 @@ func precedence(a, b *Candidate) int {
 }
 
 // compareContent orders two finds of one resolver for one id, which no rule
-// tells apart, by what they say.
+// distinguishes, by their content.
 func compareContent(a, b *Resource) int {
 	return cmp.Or(
 		cmp.Compare(a.Status, b.Status),

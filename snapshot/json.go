@@ -27,7 +27,7 @@ type resourceJSON struct {
 
 // MarshalJSON gives the form that the APIs document: id first, every field
 // always there, content_hash in hexadecimal or "", attributes {} when there
-// are none. The key is told by the id, the payload isn't told at all.
+// are none. The key is part of the id; the payload is left out.
 func (r Resource) MarshalJSON() ([]byte, error) {
 	j := resourceJSON{
 		ID: r.ID(), Kind: r.Kind, Source: r.Source, SourcePath: r.SourcePath,

@@ -30,7 +30,7 @@ type Resource struct {
 	// Source is the link-resolved absolute path of what the resource is
 	// about; for a skill, its directory.
 	Source string
-	// Key tells several resources of one source apart; usually empty.
+	// Key distinguishes several resources of one source; usually empty.
 	Key string
 	// SourcePath is the user's source that led here; empty for the others.
 	SourcePath  string

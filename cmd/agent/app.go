@@ -25,17 +25,17 @@ type app struct {
 	release func()
 	// compiler compiles other modules; nil means that this process does.
 	compiler *reexec.Program
-	// patience stands in for the limits of time that are right for people, and
-	// too short for tests on a machine that stands still for some seconds. 0
+	// timeout replaces the limits of time that are right for people, and too
+	// short on a machine that stands still for some seconds, as in tests. 0
 	// leaves them as they are.
-	patience time.Duration
+	timeout time.Duration
 
 	stdout, stderr io.Writer
 
-	// record is where it is noted which modules run; nil until note. Calls stands
-	// in for it where a test looks on.
-	record *running.Record
-	calls  func(*running.Record) plugin.Running
+	// record is of the modules that run; nil until recordRuns. wrapRecord, if
+	// set, returns what the engine records in instead.
+	record     *running.Record
+	wrapRecord func(*running.Record) plugin.Running
 
 	log cli.LogFlags
 }

@@ -84,7 +84,7 @@ func (a *app) listWaiting(ctx context.Context, c client.Client, asJSON bool) err
 	return nil
 }
 
-// approve shows what is new in a module, approves just that file, and tells
+// approve shows what is new in a module, approves just that file, and prints
 // what came of it.
 func (a *app) approve(ctx context.Context, c client.Client, name, digest string, asJSON bool) error {
 	all, err := c.WaitingPlugins(ctx)
@@ -119,7 +119,7 @@ func (a *app) approve(ctx context.Context, c client.Client, name, digest string,
 	return unusable(plugins)
 }
 
-// digestMin is how many digits of a digest tell a file from others.
+// digestMin is how many digits of a digest distinguish a file from others.
 const digestMin = 8
 
 // chooseWaiting finds the one module that is meant.

@@ -21,7 +21,7 @@ import (
 // The methods in this file are what the local API shows of a daemon; they
 // implement api.Backend.
 
-// Status tells how the agent is doing.
+// Status returns how the agent is doing.
 func (d *daemon) Status() api.Status {
 	h := d.host.Status()
 	s := api.Status{
@@ -73,7 +73,7 @@ func (d *daemon) AddSource(ctx context.Context, path string, persist bool) (sour
 	if err != nil {
 		return s, added, err
 	}
-	return s, added, d.lookAgain(ctx)
+	return s, added, d.applyRoots(ctx)
 }
 
 // RemoveSource takes a source away, and what was found there.
@@ -81,7 +81,7 @@ func (d *daemon) RemoveSource(ctx context.Context, path string) error {
 	if err := d.workspace.sources.Remove(path); err != nil {
 		return err
 	}
-	return d.lookAgain(ctx)
+	return d.applyRoots(ctx)
 }
 
 // SetRoot makes a directory the working directory.
@@ -124,8 +124,8 @@ func (d *daemon) ApprovePlugin(ctx context.Context, name, digest string) (*appro
 	return approved, d.ending(err)
 }
 
-// lookAgain puts the list of roots in force as it is now.
-func (d *daemon) lookAgain(ctx context.Context) error {
+// applyRoots puts the list of roots in force as it is now.
+func (d *daemon) applyRoots(ctx context.Context) error {
 	if err := d.host.SetRoots(ctx, d.workspace.specs()); err != nil {
 		return d.ending(err)
 	}

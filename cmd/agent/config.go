@@ -123,7 +123,7 @@ func problemOf(err error) *configProblem {
 	return &configProblem{Message: err.Error()}
 }
 
-// configWarnings tells what is allowed, and will be a surprise.
+// configWarnings lists what is allowed and may be a surprise.
 func configWarnings(c *config.Config, paths *config.Paths) []string {
 	if c.Push.URL == "" {
 		if c.Push.TokenFile != "" {

@@ -15,7 +15,7 @@ import (
 	"waymark/snapshot"
 )
 
-// moduleWarnings tells what of a configuration no module answers to, and which
+// moduleWarnings lists what of a configuration no module answers to, and which
 // modules can't be used with it.
 func (a *app) moduleWarnings(ctx context.Context, c *config.Config, paths *config.Paths) []string {
 	plugins, err := a.modules(ctx, c, paths)
@@ -37,7 +37,7 @@ func (a *app) moduleWarnings(ctx context.Context, c *config.Config, paths *confi
 
 // modules loads what the configuration names, as 'agent run' would.
 func (a *app) modules(ctx context.Context, c *config.Config, paths *config.Paths) (_ []snapshot.Plugin, err error) {
-	defer a.note(ctx, paths, slog.New(slog.DiscardHandler))()
+	defer a.recordRuns(ctx, paths, slog.New(slog.DiscardHandler))()
 	opts, err := a.hostOptions(&settings{}, c, paths, variables{}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err

@@ -20,7 +20,7 @@ import (
 	"waymark/hub/store"
 )
 
-// embeddedHub is the hub that an agent starts when it isn't told of another,
+// embeddedHub is the hub that an agent starts when it isn't given another,
 // so that the whole path works on a machine where nothing is set up. The
 // agent reaches it within the process.
 type embeddedHub struct {
@@ -94,9 +94,9 @@ func (h *embeddedHub) close() error {
 	return err
 }
 
-// tell says where to look at what was stored. It names the file that holds
+// printStored says where to look at what was stored. It names the file that holds
 // the token, not the token; the link works once, and not for long.
-func (h *embeddedHub) tell(w io.Writer, version uint64) error {
+func (h *embeddedHub) printStored(w io.Writer, version uint64) error {
 	login := "hub login"
 	if h.url() != "http://"+hub.DefaultHTTP { // another hub had the port
 		login += " --url " + h.url()

@@ -31,7 +31,7 @@ func TestHostileModules(t *testing.T) {
 	for round := range randtest.Rounds(1, 3, 100) {
 		t.Run(fmt.Sprint(round), func(t *testing.T) {
 			h := newStopHome(t, &b, b.cache)
-			h.env = append(h.env, envPatience+"=1s") // modules get the time that they are given
+			h.env = append(h.env, envTimeout+"=1s") // modules get the time that they are given
 			var names []string
 			var config strings.Builder                      // short limits, which the built-in resolvers don't have
 			config.WriteString("[limits]\ntime = \"1s\"\n") // for describe, by which a module tells its name

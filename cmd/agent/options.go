@@ -32,9 +32,9 @@ func (s *settings) load(paths *config.Paths) (*config.Config, error) {
 	return config.Load(paths.ConfigFiles...)
 }
 
-// note has it noted which modules run, and by which one an earlier agent was
-// ended, until unnote. Where that doesn't work it is a warning.
-func (a *app) note(ctx context.Context, paths *config.Paths, log *slog.Logger) (unnote func()) {
+// recordRuns records which modules run, so that a later agent knows by which one
+// this one was ended, until stopRecording is called. A failure is a warning.
+func (a *app) recordRuns(ctx context.Context, paths *config.Paths, log *slog.Logger) (stopRecording func()) {
 	dir := filepath.Join(paths.State, "running")
 	err := config.MakePrivate(dir)
 	if err == nil {
@@ -62,11 +62,11 @@ func (a *app) hostOptions(s *settings, c *config.Config, paths *config.Paths, en
 		Approvals: filepath.Join(paths.State, "approvals.json"),
 		Progress:  a.progress, Logger: log,
 	}
-	if opts.Running = a.record; a.calls != nil {
-		opts.Running = a.calls(a.record)
+	if opts.Running = a.record; a.wrapRecord != nil {
+		opts.Running = a.wrapRecord(a.record)
 	}
 	opts.Configure(c)
-	opts.Limits.Time, opts.ReloadWithin = max(opts.Limits.Time, a.patience), a.patience
+	opts.Limits.Time, opts.ReloadWithin = max(opts.Limits.Time, a.timeout), a.timeout
 	env.configure(&opts)
 	for _, dir := range c.Plugins.Dirs {
 		// Without a home directory there are no plugins in it either.

@@ -68,7 +68,7 @@ after all.`,
 	return cmd
 }
 
-// retryPlugins lets them run, and tells what came of it.
+// retryPlugins lets them run, and prints what came of it.
 func (a *app) retryPlugins(ctx context.Context, c client.Client, asJSON bool) error {
 	if err := c.RetryPlugins(ctx); err != nil {
 		return err
@@ -119,7 +119,7 @@ func unusable(all []snapshot.Plugin) error {
 	return nil
 }
 
-// pluginName is the module's own name, or its file's while it hasn't told one.
+// pluginName is the module's own name, or its file's while it isn't known.
 func pluginName(p snapshot.Plugin) string {
 	return term.Visible(cmp.Or(p.Name, filepath.Base(p.Path)))
 }

@@ -52,7 +52,7 @@ func (a *app) prepare(ctx context.Context, s *runSettings) (_ *daemon, err error
 	if err := d.listen(ctx); err != nil {
 		return d, err
 	}
-	d.unnote = a.note(ctx, paths, log)
+	d.stopRecording = a.recordRuns(ctx, paths, log)
 	return d, d.makeHost(ctx, c)
 }
 
@@ -71,10 +71,10 @@ func (d *daemon) listen(ctx context.Context) error {
 		return err
 	}
 	d.listener = l
-	patience := d.app.patience
-	opts.Backend, opts.Metrics, opts.Logger, opts.WriteTimeout = d, d.metricsHandler(), d.log, patience
+	timeout := d.app.timeout
+	opts.Backend, opts.Metrics, opts.Logger, opts.WriteTimeout = d, d.metricsHandler(), d.log, timeout
 	handler := api.Handler(opts)
-	server := &api.Server{Handler: handler, Logger: d.log, HeaderTimeout: patience, ReadTimeout: patience, WriteTimeout: patience}
+	server := &api.Server{Handler: handler, Logger: d.log, HeaderTimeout: timeout, ReadTimeout: timeout, WriteTimeout: timeout}
 	d.serve = func(ctx context.Context) error { return server.Serve(ctx, l) }
 	return nil
 }

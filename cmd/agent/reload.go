@@ -176,7 +176,7 @@ const freshWithin = 2 * time.Second
 func (d *daemon) freshSoon(ctx context.Context) error {
 	done := make(chan error, 1)
 	d.refreshing.Go(func() { done <- d.fresh(ctx) })
-	soon := time.NewTimer(cmp.Or(d.app.patience, freshWithin))
+	soon := time.NewTimer(cmp.Or(d.app.timeout, freshWithin))
 	defer soon.Stop()
 	select {
 	case err := <-done:
@@ -200,8 +200,8 @@ func (d *daemon) setPeer(_ context.Context, next *peer) error {
 	return d.host.SetPush(&next.options)
 }
 
-// stamp tells whether the configuration files, or their being there, have
-// changed.
+// stamp is a text that differs when the configuration files, or their being
+// there, have changed.
 func (s *runSettings) stamp(paths *config.Paths) string {
 	var text string
 	for _, file := range s.files(paths) {

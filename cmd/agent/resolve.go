@@ -54,7 +54,7 @@ func (a *app) resolve(ctx context.Context, s *settings, dirs []string, asJSON, e
 	if err != nil {
 		return err
 	}
-	defer a.note(ctx, paths, log)()
+	defer a.recordRuns(ctx, paths, log)()
 	opts, err := a.hostOptions(s, c, paths, variables{}, log)
 	if err != nil {
 		return err
@@ -146,7 +146,7 @@ func how(o resolve.Outcome) string {
 	return fmt.Sprintf("run for the first time, %s in %s", term.Count(len(o.Candidates), "find"), took)
 }
 
-// progress tells a person that something takes long.
+// progress prints a line for a person: something takes long.
 func (a *app) progress(line string) {
 	_, _ = fmt.Fprintln(a.stderr, line)
 }

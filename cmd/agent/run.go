@@ -86,7 +86,7 @@ func (a *app) daemon(ctx context.Context, s *runSettings) (err error) {
 		defer func() { err = errors.Join(err, d.close()) }()
 	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return nil // told to end before it had begun, which is no failure
+		return nil // asked to end before it had begun, which is no failure
 	}
 	if err != nil {
 		return err
@@ -112,9 +112,9 @@ type daemon struct {
 	mu          sync.Mutex // guards configError
 	configError string
 
-	listener io.Closer
-	serve    func(ctx context.Context) error
-	unnote   func() // nil while nothing is noted
+	listener      io.Closer
+	serve         func(ctx context.Context) error
+	stopRecording func() // nil while nothing is recorded
 }
 
 // run serves until ctx ends.
@@ -142,7 +142,7 @@ func (d *daemon) run(ctx context.Context) error {
 		}
 		return d.host.Run(ctx)
 	})
-	g.Go(func() error { return d.welcome(ctx) })
+	g.Go(func() error { return d.printFirst(ctx) })
 	return g.Wait()
 }
 
@@ -160,19 +160,19 @@ func (d *daemon) close() error {
 			errs = append(errs, ignoreClosed(err))
 		}
 	}
-	if d.unnote != nil {
-		d.unnote()
+	if d.stopRecording != nil {
+		d.stopRecording()
 	}
 	return errors.Join(errs...)
 }
 
-// storedWithin is how long welcome waits for the first push before it says
+// storedWithin is how long printFirst waits for the first push before it says
 // that it goes on waiting.
 const storedWithin = 10 * time.Second
 
-// welcome shows what was found first, and where it went. After that the agent
+// printFirst prints what was found first, and where it was stored. After that the agent
 // is silent but for its log.
-func (d *daemon) welcome(ctx context.Context) error {
+func (d *daemon) printFirst(ctx context.Context) error {
 	s, err := d.host.Wait(ctx, 0)
 	if err != nil {
 		return nil // interrupted before there was anything to show
@@ -180,14 +180,14 @@ func (d *daemon) welcome(ctx context.Context) error {
 	if err := printSnapshot(d.app.stdout, s, d.workspace.base()); err != nil {
 		return err
 	}
-	wait, cancel := context.WithTimeout(ctx, cmp.Or(d.app.patience, storedWithin))
+	wait, cancel := context.WithTimeout(ctx, cmp.Or(d.app.timeout, storedWithin))
 	defer cancel()
 	err = d.host.Accepted(wait, s.Version)
 	switch p := d.host.Status().Push; {
 	case ctx.Err() != nil:
 		return nil
 	case err == nil:
-		return d.farewell(p.Peer, s.Version)
+		return d.printStored(p.Peer, s.Version)
 	default:
 		_, err = fmt.Fprintf(d.app.stdout, "not stored yet: %s is %s; the newest snapshot is sent as soon as it can be, see 'agent status'\n", p.Peer, p.State)
 		if err != nil {
@@ -195,19 +195,19 @@ func (d *daemon) welcome(ctx context.Context) error {
 		}
 	}
 	if err := d.host.Accepted(ctx, s.Version); err != nil {
-		return nil // interrupted, or told to push to another peer
+		return nil // interrupted, or configured to push to another peer
 	}
 	p := d.host.Status().Push
 	if last := p.LastAccepted; last != nil { // by now it may be a later one
-		return d.farewell(p.Peer, last.Version)
+		return d.printStored(p.Peer, last.Version)
 	}
 	return nil
 }
 
-func (d *daemon) farewell(peer string, version uint64) error {
+func (d *daemon) printStored(peer string, version uint64) error {
 	if d.hub == nil {
 		_, err := fmt.Fprintf(d.app.stdout, "stored: %s has version %d\n", peer, version)
 		return err
 	}
-	return d.hub.tell(d.app.stdout, version)
+	return d.hub.printStored(d.app.stdout, version)
 }

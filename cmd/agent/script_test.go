@@ -28,8 +28,8 @@ const envBuiltin = "WAYMARK_TEST_BUILTIN"
 // time: under the race detector, on a busy machine, 30 s are too short.
 const envPatient = "WAYMARK_TEST_PATIENT"
 
-// envPatience is another patience of an agent under test than the scripts'.
-const envPatience = "WAYMARK_TEST_PATIENCE"
+// envTimeout is another timeout of an agent under test than the scripts'.
+const envTimeout = "WAYMARK_TEST_PATIENCE"
 
 // envPunctual has an agent under test end in the time that the real one has.
 const envPunctual = "WAYMARK_TEST_PUNCTUAL"
@@ -45,24 +45,24 @@ func TestMain(m *testing.M) {
 
 // agentMain is main with another built-in module.
 func agentMain() {
-	completeWithin = patience // nobody waits for it here
+	completeWithin = scriptTimeout // nobody waits for it here
 	compiler := reexec.Main(sandbox.CompileRole())
 	if os.Getenv(envPatient) != "" {
 		compiler = nil
 	}
-	patience := patience // the scripts' own
-	if text := os.Getenv(envPatience); text != "" {
-		patience, _ = time.ParseDuration(text)
+	timeout := scriptTimeout
+	if text := os.Getenv(envTimeout); text != "" {
+		timeout, _ = time.ParseDuration(text)
 	}
 	stop.Main(func(ctx context.Context) int {
 		if os.Getenv(envPunctual) == "" { // a machine may stand still for a moment
 			stop.Allow(ctx, time.Minute)
 		}
-		a := app{compiler: compiler, patience: patience, stdout: os.Stdout, stderr: os.Stderr, builtin: func() ([]byte, error) {
+		a := app{compiler: compiler, timeout: timeout, stdout: os.Stdout, stderr: os.Stderr, builtin: func() ([]byte, error) {
 			return os.ReadFile(os.Getenv(envBuiltin))
 		}}
 		if digest := os.Getenv(envStuck); digest != "" {
-			a.calls = func(r *running.Record) plugin.Running { return stuck{r, digest} }
+			a.wrapRecord = func(r *running.Record) plugin.Running { return stuck{r, digest} }
 		}
 		return a.run(ctx, os.Args[1:])
 	})

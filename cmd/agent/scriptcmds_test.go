@@ -21,9 +21,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// patience is how long a script waits for what should come at once. It is
+// scriptTimeout is how long a script waits for what should come at once. It is
 // there to end a test that hangs, not to measure.
-const patience = 2 * time.Minute
+const scriptTimeout = 2 * time.Minute
 
 type processesKey struct{}
 
@@ -99,7 +99,7 @@ func lookPath(ts *testscript.TestScript, name string) (string, error) {
 
 func scriptEnv(ts *testscript.TestScript) []string {
 	env := os.Environ()
-	for _, name := range []string{"HOME", "PATH", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "WAYMARK_SOCKET", envBuiltin, envPatience, envPunctual, envStuck, "GODEBUG",
+	for _, name := range []string{"HOME", "PATH", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "WAYMARK_SOCKET", envBuiltin, envTimeout, envPunctual, envStuck, "GODEBUG",
 		"CODER_AGENT_EXP_INSTRUCTIONS_DIRS", "CODER_AGENT_EXP_INSTRUCTIONS_FILE", "CODER_AGENT_EXP_SKILLS_DIRS",
 		"CODER_AGENT_EXP_SKILL_META_FILE", "CODER_AGENT_EXP_MCP_CONFIG_FILES"} {
 		env = append(env, name+"="+ts.Getenv(name))
@@ -119,8 +119,8 @@ func await(ts *testscript.TestScript, name, pattern string) {
 	p := all(ts)[name]
 	re, err := regexp.Compile("(?m)" + pattern)
 	ts.Check(err)
-	timeout := time.NewTimer(patience)
-	defer timeout.Stop()
+	timer := time.NewTimer(scriptTimeout)
+	defer timer.Stop()
 	for {
 		text, more := p.out.text()
 		ts.Check(os.WriteFile(ts.MkAbs(name+".log"), []byte(text), 0o600))
@@ -133,7 +133,7 @@ func await(ts *testscript.TestScript, name, pattern string) {
 			if text, _ := p.out.text(); !re.MatchString(text) {
 				ts.Fatalf("%s has ended without printing %q:\n%s", name, pattern, text)
 			}
-		case <-timeout.C:
+		case <-timer.C:
 			ts.Fatalf("%s doesn't print %q:\n%s", name, pattern, text)
 		}
 	}
@@ -153,7 +153,7 @@ func cmdHalt(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(p.cmd.Process.Signal(signal))
 	select {
 	case <-p.done:
-	case <-time.After(patience):
+	case <-time.After(scriptTimeout):
 		ts.Fatalf("%s doesn't stop", args[0])
 	}
 	text, _ := p.out.text()
@@ -187,7 +187,7 @@ func cmdDies(ts *testscript.TestScript, neg bool, args []string) {
 	p := all(ts)[args[0]]
 	select {
 	case <-p.done:
-	case <-time.After(4 * patience): // the watchdog counts processor time, of which there may be little
+	case <-time.After(4 * scriptTimeout): // the watchdog counts processor time, of which there may be little
 		ts.Fatalf("%s doesn't end", args[0])
 	}
 	text, _ := p.out.text()
@@ -232,7 +232,7 @@ func cmdGet(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	re, err := regexp.Compile(args[3])
 	ts.Check(err)
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), scriptTimeout)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

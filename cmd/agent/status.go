@@ -85,7 +85,7 @@ func printStatus(w io.Writer, s *api.Status) error {
 	return t.Flush()
 }
 
-// watchLine tells how changes are noticed.
+// watchLine says how changes are noticed.
 func watchLine(w *api.Watch) string {
 	dirs := "1 directory"
 	if w.Directories != 1 {

@@ -42,7 +42,7 @@ func (w *watching) step(s *snapshot.Snapshot) error {
 	now := time.Now()
 	switch {
 	case s == nil && w.last == nil:
-		return nil // perhaps it was never there: the end tells
+		return nil // perhaps it was never there: the end of the watch says why
 	case s == nil:
 		w.lost = true
 		return w.out.put(change{Time: now, Event: eventLost, Version: w.last.Version, Detail: w.failed.Error()})

@@ -18,7 +18,7 @@ func (a *app) whyHere(ctx context.Context, s *runSettings, paths *config.Paths, 
 	if err != nil {
 		return nil, err
 	}
-	defer a.note(ctx, paths, log)()
+	defer a.recordRuns(ctx, paths, log)()
 	opts, err := a.onceOptions(s, paths, log)
 	if err != nil {
 		return nil, err

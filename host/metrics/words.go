@@ -7,7 +7,7 @@ const other = "other"
 
 const (
 	// maxResolvers bounds resolver names: some hundred series each. A module
-	// chooses its resolvers' names, and who drops modules in can do so again
+	// chooses its resolvers' names, and whoever drops modules in can do so again
 	// and again.
 	maxResolvers = 64
 	// maxWords bounds what is one of a few by nature.

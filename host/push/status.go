@@ -179,7 +179,7 @@ func (p *Pusher) setPrepared(rep report) {
 		slog.Int("mended", rep.mended))
 }
 
-// settle notes that the peer has version; last tells of the push that brought
+// settle notes that the peer has version; last is the push that brought
 // it, nil when it already had the equal.
 func (p *Pusher) settle(version uint64, protocol wire.Protocol, last *AcceptedPush) {
 	p.update(func(s *Status) {

@@ -8,7 +8,7 @@ import (
 	"waymark/host/vfs"
 )
 
-// Allowed tells whether a source may be looked at now: it is trusted, or leads
+// Allowed reports whether a source may be looked at now: it is trusted, or leads
 // to where a request may lead, and no link of the working directory leads it
 // astray. Ask before each opening, since links change.
 //
@@ -69,7 +69,7 @@ func (l *List) AllowedAt(path, target string) error {
 }
 
 // inPlaces compares a link-free path with the places that requests may add from.
-// The error doesn't reveal where a link leads: who asks may not know.
+// The error doesn't reveal where a link leads: whoever asks may not know.
 func (l *List) inPlaces(path, target string) error {
 	for _, place := range l.places() {
 		if within(place, target) {

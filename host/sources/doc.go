@@ -12,8 +12,8 @@
 // Links that lie in the working directory are left in the path: whoever fills
 // that directory made them, and what he can write doesn't decide where a source
 // is. They are followed anew at each opening, and lead neither out of the
-// directory nor over the secret list (see vfs.RootOptions.Within); Roots says
-// so to who opens. A source that was added before the working directory was
+// directory nor over the secret list (see vfs.RootOptions.Within); Roots returns
+// them for whoever opens. A source that was added before the working directory was
 // known, or in another one, is bound as well: the list keeps the path that was
 // asked for, and the working directory that this led through.
 //
@@ -23,8 +23,8 @@
 // request over HTTP may only add what lies, with its links resolved, in the
 // home directory, in ~/.waymark, ~/.coder or ~/.claude wherever these links
 // lead, or in the working directory. A place of these that can't be resolved
-// allows nothing, nor does one that a link of the working directory leads out, and neither does one that is the top of the file system,
-// since that would allow everything.
+// allows nothing; neither does one that a link of the working directory leads
+// out of it, nor the top of the file system, which would allow everything.
 //
 // Links change. So being on the list means nothing when a source is opened:
 // ask Allowed each time, and AllowedAt about what was opened in the end.
@@ -33,7 +33,7 @@
 //
 //   - A file of sources is replaced as a whole, after it has reached the disk.
 //     Two agents that share it lose nothing of each other's.
-//   - A file that can't be read is moved aside and that is said; it is never
+//   - A file that can't be read is moved aside, which is reported; it is never
 //     overwritten.
 //   - A change that can't be persisted isn't made.
 //

@@ -263,7 +263,7 @@ func isClean(path string) error {
 }
 
 // readPrivate reads a regular file of this user's own that nobody else can
-// write to: who can, could add what a request may not.
+// write to: whoever can, could add what a request may not.
 func readPrivate(path string) (_ []byte, err error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
 	if errors.Is(err, syscall.ELOOP) {

@@ -6,7 +6,7 @@ import "errors"
 type Source struct {
 	// Path is canonical, as of the time when it was added.
 	Path string `json:"path"`
-	// Exists tells whether there is something to look at.
+	// Exists reports whether there is something at the path.
 	Exists bool `json:"exists"`
 	// Persisted sources are there again after a restart.
 	Persisted bool   `json:"persisted"`

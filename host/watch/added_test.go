@@ -12,7 +12,7 @@ import (
 
 // TestAddedOnce asks for things and counts the batches that follow.
 func TestAddedOnce(t *testing.T) {
-	bubble(t, watch.Options{}, func(t *testing.T, b *bench) {
+	withFake(t, watch.Options{}, func(t *testing.T, b *bench) {
 		b.mkdir("x")
 		x, y := b.path("x"), b.path("y")
 		for _, c := range []struct {
@@ -50,7 +50,7 @@ func TestAddedOnce(t *testing.T) {
 
 // TestSetCopies changes what was given to Set.
 func TestSetCopies(t *testing.T) {
-	bubble(t, watch.Options{}, func(t *testing.T, b *bench) {
+	withFake(t, watch.Options{}, func(t *testing.T, b *bench) {
 		dirs := []watch.Dir{{Path: b.dir, Names: []string{"a"}}}
 		b.set("a", dirs...)
 		dirs[0].Names[0] = "b"
@@ -66,7 +66,7 @@ func TestSetCopies(t *testing.T) {
 // TestWhatIsWatched looks at the watches: of what exists, the directories
 // asked for and those on the way, and none that nobody needs any more.
 func TestWhatIsWatched(t *testing.T) {
-	bubble(t, watch.Options{}, func(t *testing.T, b *bench) {
+	withFake(t, watch.Options{}, func(t *testing.T, b *bench) {
 		b.mkdir("w", "x", "y")
 		outside := len(b.n.WatchList())
 		b.set("a", watch.Dir{Path: b.path("w", "x", "y")})
@@ -91,7 +91,7 @@ func TestWhatIsWatched(t *testing.T) {
 // TestEssentialFirst has few watches: they go to what owners asked for, and to
 // where something is to come, before what is on the way.
 func TestEssentialFirst(t *testing.T) {
-	bubble(t, watch.Options{}, func(t *testing.T, b *bench) {
+	withFake(t, watch.Options{}, func(t *testing.T, b *bench) {
 		b.mkdir("deep", "er")
 		left := 2
 		b.n.decide(func(string) error {
@@ -112,7 +112,7 @@ func TestEssentialFirst(t *testing.T) {
 // TestChangeWhileAdding changes things from inside Add, when the watch isn't
 // there yet.
 func TestChangeWhileAdding(t *testing.T) {
-	bubble(t, watch.Options{}, func(t *testing.T, b *bench) {
+	withFake(t, watch.Options{}, func(t *testing.T, b *bench) {
 		b.n.decide(func(path string) error {
 			if path == b.dir {
 				b.mkdir("x")
@@ -133,7 +133,7 @@ func TestChangeWhileAdding(t *testing.T) {
 // TestStaleWatchInTheWay asks for a directory that is still watched under the
 // path that it had before a rename that nobody has noticed.
 func TestStaleWatchInTheWay(t *testing.T) {
-	bubble(t, watch.Options{}, func(t *testing.T, b *bench) {
+	withFake(t, watch.Options{}, func(t *testing.T, b *bench) {
 		b.mkdir("a", "c")
 		b.set("a", watch.Dir{Path: b.path("a", "c")})
 		if err := os.Rename(b.path("a"), b.path("b")); err != nil {

@@ -17,7 +17,7 @@ func events(owners ...string) watch.Batch {
 func all(reason string) watch.Batch { return watch.Batch{All: true, Reason: reason} }
 
 func TestBatchAfterQuiet(t *testing.T) {
-	bubble(t, watch.Options{}, func(t *testing.T, b *bench) {
+	withFake(t, watch.Options{}, func(t *testing.T, b *bench) {
 		b.set("a", watch.Dir{Path: b.dir, Names: []string{"AGENTS.md"}})
 		b.n.send(b.path("AGENTS.md"), watch.OpWrite)
 		b.wantAfter(15*time.Millisecond, events("a"))
@@ -43,7 +43,7 @@ func TestBatchOfASave(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, watch.Options{}, func(t *testing.T, b *bench) {
+			withFake(t, watch.Options{}, func(t *testing.T, b *bench) {
 				b.set("a", watch.Dir{Path: b.dir, Names: []string{"AGENTS.md"}})
 				for _, s := range steps {
 					b.n.send(b.path(s.name), s.op)
@@ -57,7 +57,7 @@ func TestBatchOfASave(t *testing.T) {
 }
 
 func TestBatchDoesNotWaitForEver(t *testing.T) {
-	bubble(t, watch.Options{Quiet: 20 * time.Millisecond, MaxWait: 100 * time.Millisecond}, func(t *testing.T, b *bench) {
+	withFake(t, watch.Options{Quiet: 20 * time.Millisecond, MaxWait: 100 * time.Millisecond}, func(t *testing.T, b *bench) {
 		b.set("a", watch.Dir{Path: b.dir})
 		go func() {
 			for range 100 { // never quiet for a second
@@ -88,7 +88,7 @@ func TestBatchDoesNotWaitForEver(t *testing.T) {
 }
 
 func TestNoiseMakesNoBatch(t *testing.T) {
-	bubble(t, watch.Options{}, func(t *testing.T, b *bench) {
+	withFake(t, watch.Options{}, func(t *testing.T, b *bench) {
 		b.set("a", watch.Dir{Path: b.dir, Names: []string{"AGENTS.md"}})
 		for i := range 20_000 {
 			b.n.send(b.path(fmt.Sprint("noise", i)), watch.OpCreate)
@@ -98,7 +98,7 @@ func TestNoiseMakesNoBatch(t *testing.T) {
 }
 
 func TestWhomAnEventConcerns(t *testing.T) {
-	bubble(t, watch.Options{}, func(t *testing.T, b *bench) {
+	withFake(t, watch.Options{}, func(t *testing.T, b *bench) {
 		b.mkdir("skills", "foo")
 		b.set("name", watch.Dir{Path: b.dir, Names: []string{"AGENTS.md", "CLAUDE.md"}})
 		b.set("any", watch.Dir{Path: b.path("skills")})
@@ -134,7 +134,7 @@ func TestWhomAnEventConcerns(t *testing.T) {
 }
 
 func TestBatchesAreMerged(t *testing.T) {
-	bubble(t, watch.Options{Recheck: 10 * time.Second}, func(t *testing.T, b *bench) {
+	withFake(t, watch.Options{Recheck: 10 * time.Second}, func(t *testing.T, b *bench) {
 		b.set("a", watch.Dir{Path: b.dir, Names: []string{"a"}})
 		b.set("b", watch.Dir{Path: b.dir, Names: []string{"b"}})
 		b.set("gone", watch.Dir{Path: b.dir, Names: []string{"gone"}})
@@ -157,7 +157,7 @@ func TestBatchesAreMerged(t *testing.T) {
 
 // TestOwnerWithoutABatch removes the only owner of a batch in each stage.
 func TestOwnerWithoutABatch(t *testing.T) {
-	bubble(t, watch.Options{}, func(t *testing.T, b *bench) {
+	withFake(t, watch.Options{}, func(t *testing.T, b *bench) {
 		for _, stage := range []time.Duration{time.Millisecond, time.Second} {
 			b.set("a", watch.Dir{Path: b.dir})
 			b.n.send(b.path("x"), watch.OpWrite)
@@ -171,7 +171,7 @@ func TestOwnerWithoutABatch(t *testing.T) {
 // TestBatchWaitsForTheKeeper takes long to add a watch: what it finds belongs
 // to the batch that is being made, unless it takes too long.
 func TestBatchWaitsForTheKeeper(t *testing.T) {
-	bubble(t, watch.Options{}, func(t *testing.T, b *bench) {
+	withFake(t, watch.Options{}, func(t *testing.T, b *bench) {
 		b.set("a", watch.Dir{Path: b.path("x", "y")})
 		for _, c := range []struct{ adding, want time.Duration }{
 			{40 * time.Millisecond, 95 * time.Millisecond}, // for each of two directories, and then quiet

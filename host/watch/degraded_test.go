@@ -24,7 +24,7 @@ func TestNoNotifier(t *testing.T) {
 		}
 		return n.make(), nil
 	}}
-	bubble(t, opts, func(t *testing.T, b *bench) {
+	withFake(t, opts, func(t *testing.T, b *bench) {
 		b.want(all(watch.ReasonPoll)) // at once: nothing would be seen
 		b.wantState(watch.State{Mode: watch.ModeDegraded, Error: "*"})
 		if s, _ := b.State(); !strings.Contains(s.Error, "sysctl -w ") || !strings.Contains(s.Error, "max_user_instances") {
@@ -66,7 +66,7 @@ func (l *newNotifierLater) make() *notifier {
 }
 
 func TestTooFewWatches(t *testing.T) {
-	bubble(t, watch.Options{}, func(t *testing.T, b *bench) {
+	withFake(t, watch.Options{}, func(t *testing.T, b *bench) {
 		b.mkdir("a")
 		b.mkdir("b")
 		full := true
@@ -101,7 +101,7 @@ func TestTooFewWatches(t *testing.T) {
 
 // TestFullTableIsNotAskedAgain has no watches at all for many directories.
 func TestFullTableIsNotAskedAgain(t *testing.T) {
-	bubble(t, watch.Options{}, func(t *testing.T, b *bench) {
+	withFake(t, watch.Options{}, func(t *testing.T, b *bench) {
 		tries := 0
 		b.n.decide(func(string) error {
 			tries++
@@ -121,7 +121,7 @@ func TestFullTableIsNotAskedAgain(t *testing.T) {
 
 // TestLessIsAskedFor mends a full table by needing less.
 func TestLessIsAskedFor(t *testing.T) {
-	bubble(t, watch.Options{}, func(t *testing.T, b *bench) {
+	withFake(t, watch.Options{}, func(t *testing.T, b *bench) {
 		b.mkdir("a")
 		b.n.decide(func(path string) error {
 			if path == b.path("a") {
@@ -141,7 +141,7 @@ func TestLessIsAskedFor(t *testing.T) {
 func TestNotifierBreaks(t *testing.T) {
 	n := newNotifierLater{}
 	opts := watch.Options{NewBackend: func() (watch.Backend, error) { return n.make(), nil }}
-	bubble(t, opts, func(t *testing.T, b *bench) {
+	withFake(t, opts, func(t *testing.T, b *bench) {
 		b.set("a", watch.Dir{Path: b.dir})
 		before := b.dirs()
 		for i, delay := range []time.Duration{2, 4, 8} {
@@ -180,7 +180,7 @@ func (b *bench) dirs() int {
 }
 
 func TestOverflow(t *testing.T) {
-	bubble(t, watch.Options{}, func(t *testing.T, b *bench) {
+	withFake(t, watch.Options{}, func(t *testing.T, b *bench) {
 		b.mkdir("x", "y")
 		b.set("a", watch.Dir{Path: b.path("x", "y"), Names: []string{"z"}})
 		b.n.added(b.dir)
@@ -197,7 +197,7 @@ func TestOverflow(t *testing.T) {
 // TestUnreadable has directories that may not be watched: what lies in one that
 // an owner asked for, or waits for something in, is re-checked more often.
 func TestUnreadable(t *testing.T) {
-	bubble(t, watch.Options{}, func(t *testing.T, b *bench) {
+	withFake(t, watch.Options{}, func(t *testing.T, b *bench) {
 		b.mkdir("locked", "open")
 		locked := true
 		b.n.decide(func(path string) error {
@@ -229,7 +229,7 @@ func TestUnreadable(t *testing.T) {
 // TestOddErrorOfAdd has Add fail for no known reason: the other directories
 // are still tried.
 func TestOddErrorOfAdd(t *testing.T) {
-	bubble(t, watch.Options{}, func(t *testing.T, b *bench) {
+	withFake(t, watch.Options{}, func(t *testing.T, b *bench) {
 		b.mkdir("a")
 		b.mkdir("b")
 		b.n.decide(func(path string) error {
@@ -271,7 +271,7 @@ func TestAdvice(t *testing.T) {
 			}
 		}
 		n := newNotifierLater{}
-		bubble(t, watch.Options{NewBackend: func() (watch.Backend, error) {
+		withFake(t, watch.Options{NewBackend: func() (watch.Backend, error) {
 			b := n.make()
 			b.decide(func(string) error { return c.err })
 			return b, nil
@@ -279,6 +279,6 @@ func TestAdvice(t *testing.T) {
 		if c.err == syscall.ENOSPC { // there are no such instances
 			continue
 		}
-		bubble(t, watch.Options{NewBackend: func() (watch.Backend, error) { return nil, c.err }}, check)
+		withFake(t, watch.Options{NewBackend: func() (watch.Backend, error) { return nil, c.err }}, check)
 	}
 }

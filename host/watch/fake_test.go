@@ -122,9 +122,9 @@ type bench struct {
 	dir string // a real directory
 }
 
-// bubble runs a test over a notifier in a bubble; time stands still but for
+// withFake runs a test over a notifier in a synctest bubble; time stands still but for
 // waiting. Everything must have ended when it returns.
-func bubble(t *testing.T, opts watch.Options, test func(t *testing.T, b *bench)) {
+func withFake(t *testing.T, opts watch.Options, test func(t *testing.T, b *bench)) {
 	t.Helper()
 	dir := linkFreeDir(t)
 	synctest.Test(t, func(t *testing.T) {

@@ -36,7 +36,7 @@ func FuzzEvent(f *testing.F) {
 		above := path == "/" || path == dir || strings.HasPrefix(dir, path+"/") && path != ""
 		want := in == dir && (d.Names == nil || slices.Contains(d.Names, name)) ||
 			above && watch.Op(op)&^watch.OpWrite&(watch.OpCreate|watch.OpRemove|watch.OpRename|watch.OpChmod) != 0
-		bubble(t, watch.Options{}, func(t *testing.T, b *bench) {
+		withFake(t, watch.Options{}, func(t *testing.T, b *bench) {
 			b.set("a", d)
 			b.n.send(path, watch.Op(op))
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -43,7 +43,7 @@ func TestCloseBeforeRun(t *testing.T) {
 }
 
 func TestRunTwice(t *testing.T) {
-	bubble(t, watch.Options{}, func(t *testing.T, b *bench) {
+	withFake(t, watch.Options{}, func(t *testing.T, b *bench) {
 		if err := b.Run(t.Context()); err == nil || err == watch.ErrClosed {
 			t.Errorf("a second Run: %v", err)
 		}
@@ -108,7 +108,7 @@ func TestEndOfRun(t *testing.T) {
 }
 
 func TestWaitIsCancelled(t *testing.T) {
-	bubble(t, watch.Options{}, func(t *testing.T, b *bench) {
+	withFake(t, watch.Options{}, func(t *testing.T, b *bench) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(errors.New("enough"))
 		if _, err := b.Wait(ctx); err != context.Canceled {
@@ -121,7 +121,7 @@ func TestWaitIsCancelled(t *testing.T) {
 // TestFullQueueWhileAdding adds many watches while the notifier can't take one
 // more event: its Add waits for somebody to read.
 func TestFullQueueWhileAdding(t *testing.T) {
-	bubble(t, watch.Options{}, func(t *testing.T, b *bench) {
+	withFake(t, watch.Options{}, func(t *testing.T, b *bench) {
 		b.n.decide(func(path string) error {
 			b.n.send(b.path("noise"), watch.OpCreate)
 			b.n.send(path, watch.OpChmod)
@@ -142,7 +142,7 @@ func TestFullQueueWhileAdding(t *testing.T) {
 
 // TestCloseWhileAdding closes when a fraction of the watches is added.
 func TestCloseWhileAdding(t *testing.T) {
-	bubble(t, watch.Options{}, func(t *testing.T, b *bench) {
+	withFake(t, watch.Options{}, func(t *testing.T, b *bench) {
 		b.n.decide(func(string) error {
 			time.Sleep(100 * time.Millisecond)
 			return nil
@@ -165,7 +165,7 @@ func TestCloseWhileAdding(t *testing.T) {
 
 // TestSetsFromManySides is for the race detector.
 func TestSetsFromManySides(t *testing.T) {
-	bubble(t, watch.Options{}, func(t *testing.T, b *bench) {
+	withFake(t, watch.Options{}, func(t *testing.T, b *bench) {
 		var setting sync.WaitGroup
 		for i := range 8 {
 			setting.Go(func() {

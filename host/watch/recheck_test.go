@@ -12,7 +12,7 @@ import (
 )
 
 func TestRecheck(t *testing.T) {
-	bubble(t, watch.Options{}, func(t *testing.T, b *bench) {
+	withFake(t, watch.Options{}, func(t *testing.T, b *bench) {
 		b.wantAfter(time.Minute+15*time.Millisecond, all(watch.ReasonRecheck))
 		for range 5 {
 			b.wantAfter(time.Minute, all(watch.ReasonRecheck))
@@ -22,7 +22,7 @@ func TestRecheck(t *testing.T) {
 
 // TestRecheckWaitsForTheTaker looks for ten seconds each time.
 func TestRecheckWaitsForTheTaker(t *testing.T) {
-	bubble(t, watch.Options{Recheck: 4 * time.Second}, func(t *testing.T, b *bench) {
+	withFake(t, watch.Options{Recheck: 4 * time.Second}, func(t *testing.T, b *bench) {
 		b.want(all(watch.ReasonRecheck))
 		for range 3 {
 			time.Sleep(10 * time.Second)
@@ -44,7 +44,7 @@ func TestSilentFileSystem(t *testing.T) {
 	if _, err := os.Stat("/proc/sys"); err != nil {
 		t.Skip("there is no /proc here")
 	}
-	bubble(t, watch.Options{}, func(t *testing.T, b *bench) {
+	withFake(t, watch.Options{}, func(t *testing.T, b *bench) {
 		b.wantState(watch.State{Mode: watch.ModeNotify})
 		b.set("a", watch.Dir{Path: "/proc/sys"})
 		b.wantState(watch.State{Mode: watch.ModeNotify, Dirs: 3, Silent: true})
@@ -60,7 +60,7 @@ func TestSilentFileSystem(t *testing.T) {
 // TestRecheckRenewsWatches loses watches without any event: at an unmount, and
 // by a rename that wasn't seen.
 func TestRecheckRenewsWatches(t *testing.T) {
-	bubble(t, watch.Options{}, func(t *testing.T, b *bench) {
+	withFake(t, watch.Options{}, func(t *testing.T, b *bench) {
 		b.mkdir("x")
 		b.mkdir("y")
 		b.set("a", watch.Dir{Path: b.path("x")})
@@ -85,7 +85,7 @@ func TestRecheckRenewsWatches(t *testing.T) {
 // TestChangesAtEveryLook replaces a directory whenever it is watched, as on a
 // file system whose inode numbers don't stay. It must come to an end.
 func TestChangesAtEveryLook(t *testing.T) {
-	bubble(t, watch.Options{}, func(t *testing.T, b *bench) {
+	withFake(t, watch.Options{}, func(t *testing.T, b *bench) {
 		b.mkdir("x")
 		i := 0
 		b.n.decide(func(path string) error {
@@ -116,7 +116,7 @@ func TestChangesAtEveryLook(t *testing.T) {
 // TestVanishesAtAdd has a directory go between the look and the watch.
 func TestVanishesAtAdd(t *testing.T) {
 	for _, errno := range []syscall.Errno{syscall.ENOENT, syscall.ENOTDIR} {
-		bubble(t, watch.Options{}, func(t *testing.T, b *bench) {
+		withFake(t, watch.Options{}, func(t *testing.T, b *bench) {
 			b.mkdir("x")
 			b.n.decide(func(path string) error {
 				if path == b.path("x") {

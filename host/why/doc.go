@@ -54,7 +54,7 @@
 // # Limits
 //
 // What was observed may be older than the files: resync before asking. Rows
-// don't tell which file their content came from; that is concluded from hashes.
+// don't say which file their content came from; that is concluded from hashes.
 // A name that differs in case is searched in one directory, the first that
 // lacks the asked name.
 package why

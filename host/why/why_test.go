@@ -12,7 +12,7 @@ import (
 
 // ask is a question about a path in a tree, and its answer.
 type ask struct {
-	path   string // in the tree; $OUT is the directory beside it
+	path   string // in the tree; $OUT is the directory next to it
 	reason why.Reason
 	found  bool
 	id     string // relative to the tree

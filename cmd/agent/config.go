@@ -1,19 +1,29 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"maps"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"waymark"
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
+	"waymark/host"
 	"waymark/host/config"
+	"waymark/host/plugin"
 	"waymark/host/push"
+	"waymark/host/vfs"
+	"waymark/snapshot"
 )
 
 func (a *app) configCommand() *cobra.Command {
@@ -165,4 +175,224 @@ func printChecked(w io.Writer, result *checked, differing []setting) error {
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
+}
+
+// setting is one value of the configuration under its full name.
+type setting struct {
+	key   string
+	value any // string, int, []string or json.RawMessage
+}
+
+// text writes the value as JSON, which reads like TOML.
+func (s setting) text() string {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(s.value); err != nil {
+		return err.Error() // there is no value that can't be written
+	}
+	return strings.TrimSuffix(out.String(), "\n")
+}
+
+// differences lists what isn't as by default.
+func differences(c *config.Config) []setting {
+	defaults := map[string]string{}
+	for _, s := range values(config.Default()) {
+		defaults[s.key] = s.text()
+	}
+	var list []setting
+	for _, s := range values(c) {
+		if def, known := defaults[s.key]; !known || def != s.text() {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// values lists everything that a configuration says, in the order of
+// plugin.toml.
+func values(c *config.Config) []setting {
+	list := []setting{
+		{"exclude", texts(c.Exclude)},
+		{"plugins.dirs", texts(c.Plugins.Dirs)},
+		{"builtin.disable", texts(c.Builtin.Disable)},
+	}
+	list = append(list, tables("builtin.config.", c.Builtin.Config)...)
+	list = append(list, limitValues("limits.", c.Limits)...)
+	list = append(list, []setting{
+		{"snapshot.max_resource_bytes", c.Snapshot.MaxResourceBytes.String()},
+		{"snapshot.max_bytes", c.Snapshot.MaxBytes.String()},
+		{"snapshot.max_resources", c.Snapshot.MaxResources},
+		{"watch.quiet", duration(c.Watch.Quiet)},
+		{"watch.max_wait", duration(c.Watch.MaxWait)},
+		{"watch.recheck", duration(c.Watch.Recheck)},
+		{"push.url", c.Push.URL},
+		{"push.token_file", c.Push.TokenFile},
+	}...)
+	for _, p := range c.Entries {
+		list = append(list, entryValues(p)...)
+	}
+	return list
+}
+
+// entryValues lists what an entry changes; rank is always there, so that an
+// entry without anything else shows.
+func entryValues(p config.Plugin) []setting {
+	name := "plugin." + p.Name + "."
+	list := []setting{{name + "rank", p.Rank}}
+	if p.SHA256 != "" {
+		list = append(list, setting{name + "sha256", p.SHA256})
+	}
+	if len(p.Reads) > 0 {
+		list = append(list, setting{name + "reads", texts(p.Reads)})
+	}
+	if len(p.GrantSecrets) > 0 {
+		list = append(list, setting{name + "grant_secrets", texts(p.GrantSecrets)})
+	}
+	list = append(list, tables(name+"config.", p.Config)...)
+	none := limitValues("", config.Limits{})
+	for i, s := range limitValues("", p.Limits) {
+		if s.value != none[i].value {
+			list = append(list, setting{name + "limits." + s.key, s.value})
+		}
+	}
+	return list
+}
+
+func limitValues(under string, l config.Limits) []setting {
+	return []setting{
+		{under + "time", duration(l.Time)},
+		{under + "fuel", l.Fuel},
+		{under + "memory", l.Memory.String()},
+		{under + "response", l.Response.String()},
+		{under + "logs", l.Logs.String()},
+		{under + "opens", l.Opens},
+		{under + "read_bytes", l.ReadBytes.String()},
+		{under + "entries", l.Entries},
+	}
+}
+
+func tables(under string, objects map[string]json.RawMessage) []setting {
+	var list []setting
+	for _, name := range slices.Sorted(maps.Keys(objects)) {
+		list = append(list, setting{under + name, objects[name]})
+	}
+	return list
+}
+
+// texts is the list, never nil: [] and not null.
+func texts(list []string) []string { return append([]string{}, list...) }
+
+// duration writes a duration as a person would: 1m, not 1m0s.
+func duration(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// moduleWarnings lists what of a configuration no module answers to, and which
+// modules can't be used with it.
+func (a *app) moduleWarnings(ctx context.Context, c *config.Config, paths *config.Paths) []string {
+	plugins, err := a.modules(ctx, c, paths)
+	if err != nil {
+		return []string{"modules can't be looked at: " + err.Error()}
+	}
+	var warnings []string
+	for _, p := range plugins {
+		if p.State != snapshot.PluginReady {
+			warnings = append(warnings, fmt.Sprintf("%s is %s: %s", p.Path, p.State, p.Error))
+		}
+	}
+	warnings = append(warnings, builtinWarnings(c, plugins)...)
+	for i := range c.Entries {
+		warnings = append(warnings, entryWarnings(c, &c.Entries[i], plugins)...)
+	}
+	return warnings
+}
+
+// modules loads what the configuration names, as 'agent run' would.
+func (a *app) modules(ctx context.Context, c *config.Config, paths *config.Paths) (_ []snapshot.Plugin, err error) {
+	defer a.recordRuns(ctx, paths, slog.New(slog.DiscardHandler))()
+	opts, err := a.hostOptions(&settings{}, c, paths, variables{}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	h, err := host.New(opts)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if cerr := h.Close(); err == nil {
+			err = cerr
+		}
+	}()
+	if err := h.Load(ctx); err != nil {
+		return nil, err
+	}
+	return h.Status().Plugins, nil
+}
+
+// builtinWarnings is about resolvers that aren't built in.
+func builtinWarnings(c *config.Config, plugins []snapshot.Plugin) []string {
+	i := slices.IndexFunc(plugins, func(p snapshot.Plugin) bool { return p.Path == plugin.BuiltinPath })
+	if i < 0 || plugins[i].Name == "" {
+		return nil
+	}
+	var warnings []string
+	for _, name := range c.Builtin.Disable {
+		if !slices.Contains(plugins[i].Resolvers, name) {
+			warnings = append(warnings, fmt.Sprintf("builtin.disable: no resolver named %q is built in: %s", name, among(plugins[i].Resolvers)))
+		}
+	}
+	return append(warnings, configTables("builtin.config", slices.Sorted(maps.Keys(c.Builtin.Config)), plugins[i].Resolvers, "no resolver of that name is built in")...)
+}
+
+// entryWarnings is about one [[plugin]] entry.
+func entryWarnings(c *config.Config, e *config.Plugin, plugins []snapshot.Plugin) []string {
+	key := "plugin." + e.Name
+	var warnings []string
+	for _, name := range e.GrantSecrets {
+		if !slices.ContainsFunc(vfs.SecretPatterns(), func(s vfs.Secret) bool { return s.Pattern == name }) {
+			warnings = append(warnings, fmt.Sprintf("%s.grant_secrets: %q is not an entry of the secret list: such as %q, spelled as they are there", key, name, vfs.SecretPatterns()[0].Pattern))
+		}
+	}
+	var names []string
+	for _, p := range plugins {
+		switch {
+		case p.Path != plugin.BuiltinPath && p.Name == e.Name:
+			return append(warnings, configTables(key+".config", slices.Sorted(maps.Keys(e.Config)), p.Resolvers, "the module has no resolver of that name")...)
+		case p.Name == e.Name:
+			return append(warnings, key+": that is the built-in module: its resolvers are configured below [builtin]")
+		case p.Path != plugin.BuiltinPath && p.Name != "":
+			names = append(names, p.Name)
+		}
+	}
+	text := "no module of that name is in " + strings.Join(c.Plugins.Dirs, " or ") + ": drop it there, or mend the name"
+	if len(names) > 0 {
+		text += "; " + among(names)
+	}
+	return append(warnings, key+": "+text)
+}
+
+// configTables is about the tables of resolvers that don't exist.
+func configTables(key string, tables, resolvers []string, text string) []string {
+	var warnings []string
+	for _, name := range tables {
+		if !slices.Contains(resolvers, name) {
+			warnings = append(warnings, fmt.Sprintf("%s.%s: %s: %s", key, name, text, among(resolvers)))
+		}
+	}
+	return warnings
+}
+
+func among(names []string) string {
+	if len(names) == 1 {
+		return "there is " + names[0]
+	}
+	return "there are " + strings.Join(names, ", ")
 }

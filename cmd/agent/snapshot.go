@@ -3,10 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
+	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/internal/cli"
+	"waymark/cmd/internal/resources"
 	"waymark/cmd/internal/term"
 	"waymark/host/api/client"
 	"waymark/snapshot"
@@ -83,5 +87,93 @@ func (a *app) payload(ctx context.Context, c client.Client, id string) error {
 		return err
 	}
 	_, err = a.stdout.Write(body)
+	return err
+}
+
+// watch prints the newest snapshot and then what changes, until ctx ends.
+func (a *app) watch(ctx context.Context, c client.Client, asJSON bool) error {
+	w := watching{app: a, out: changePrinter{w: a.stdout, asJSON: asJSON, base: here()}}
+	for s, err := range c.Watch(ctx, 0) {
+		w.failed = err
+		if err != nil {
+			s = nil
+		}
+		if err := w.step(s); err != nil {
+			return err
+		}
+	}
+	if ctx.Err() != nil {
+		return nil // interrupted, which is how this ends
+	}
+	return w.failed
+}
+
+// watching is what has been seen so far.
+type watching struct {
+	app    *app
+	out    changePrinter
+	last   *snapshot.Snapshot // nil before the first
+	failed error              // why the agent doesn't answer, if so
+	lost   bool
+}
+
+// step prints what a new snapshot changes; nil says that the agent is lost.
+func (w *watching) step(s *snapshot.Snapshot) error {
+	now := time.Now()
+	switch {
+	case s == nil && w.last == nil:
+		return nil // perhaps it was never there: the end of the watch says why
+	case s == nil:
+		w.lost = true
+		return w.out.put(change{Time: now, Event: eventLost, Version: w.last.Version, Detail: w.failed.Error()})
+	case w.last == nil:
+		w.last = s
+		return w.first(s, now)
+	}
+	var list []change
+	if w.lost {
+		list = append(list, change{Time: now, Event: eventBack, Version: s.Version})
+	}
+	list = append(list, changes(w.last, s, now)...)
+	w.last, w.lost = s, false
+	return w.out.put(list...)
+}
+
+func (w *watching) first(s *snapshot.Snapshot, now time.Time) error {
+	if w.out.asJSON {
+		return w.out.put(change{Time: now, Event: eventSnapshot, Version: s.Version, Snapshot: s})
+	}
+	if err := w.app.printNewest(s, w.out.base); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(w.out.w, "watching for changes, until interrupted")
+	return err
+}
+
+// here is the working directory, to shorten paths by.
+func here() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return ""
+	}
+	return dir
+}
+
+// printSnapshot prints resources as a table, and what is wrong with them
+// below it.
+func printSnapshot(w io.Writer, s *snapshot.Snapshot, base string) error {
+	if len(s.Resources) == 0 {
+		_, err := fmt.Fprintln(w, "nothing found: there are no AGENTS.md, CLAUDE.md, .cursorrules, skills or .mcp.json here")
+		return err
+	}
+	hash := resources.Column{Header: "HASH", Cell: func(r *snapshot.Resource) string { return term.Dash(term.Short(r.ContentHash.String())) }}
+	if err := resources.PrintTable(w, s.Resources, base, hash); err != nil {
+		return err
+	}
+	if err := resources.PrintErrors(w, s.Resources, base); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "%s, %s in all, version %d, hash %s\n",
+		term.Count(len(s.Resources), "resource"), term.Size(s.PayloadBytes), s.Version, term.Short(s.AggregateHash.String()))
 	return err
 }

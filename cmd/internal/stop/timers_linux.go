@@ -25,11 +25,11 @@ type signalEvent struct {
 // The handler in handler_linux_amd64.s uses these. They belong to the process,
 // as its signals do.
 var (
-	killTimer int32      = -1          // ends the process some time after the first signal
-	killSpec             = timerSpec{} //
-	bites     uint32                   // expiries of the watchdog since the last beat
-	unattached   Words                    //
-	words     = &unattached               // what is left behind
+	killTimer  int32         = -1          // ends the process some time after the first signal
+	killSpec                 = timerSpec{} //
+	bites      uint32                      // expiries of the watchdog since the last beat
+	unattached Words                       //
+	words      = &unattached               // what is left behind
 )
 
 // cpuTimer is the watchdog; -1 while there is none.

@@ -11,4 +11,4 @@ func setKillAfter(time.Duration) {}
 func armKill()                   {}
 func putOff(time.Duration)       {}
 func setWords(*Words)            {}
-func recordForced()                {}
+func recordForced()              {}

@@ -3,9 +3,9 @@ package main
 import (
 	"fmt"
 
-	"waymark/cmd/internal/term"
-
 	"github.com/spf13/cobra"
+
+	"waymark/cmd/internal/term"
 )
 
 func (a *app) rootDirCommand() *cobra.Command {

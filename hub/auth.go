@@ -81,13 +81,13 @@ type uses struct {
 
 type use struct{ used, written time.Time }
 
-// add notes that the token is used now.
+// add takes down that the token is used now.
 func (u *uses) add(ctx context.Context, h *Hub, token *store.Token) {
 	if !u.due(token, h.now()) {
 		return
 	}
 	if err := h.store.TouchToken(ctx, token.ID); err != nil && ctx.Err() == nil {
-		h.log.Warn("use of token not noted", slog.String("token", token.ID), slog.Any("error", err))
+		h.log.Warn("use of token not stored", slog.String("token", token.ID), slog.Any("error", err))
 	}
 }
 
@@ -125,7 +125,7 @@ func (u *uses) flush(h *Hub) {
 			continue
 		}
 		if err := h.store.TouchToken(ctx, id); err != nil { // it may be deleted, or the store closed
-			h.log.Debug("use of token not noted", slog.String("token", id), slog.Any("error", err))
+			h.log.Debug("use of token not stored", slog.String("token", id), slog.Any("error", err))
 		}
 	}
 }

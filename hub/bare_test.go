@@ -42,7 +42,7 @@ func dialBare(t testing.TB, endpoint, token string) *bareAgent {
 	return bareOn(t, dialWS(t, endpoint, token))
 }
 
-// bare is dialBare for a hub that may be in a bubble.
+// bare is dialBare for a hub that may run under synctest.
 func (f *fixture) bare(endpoint, token string) *bareAgent {
 	f.t.Helper()
 	return bareOn(f.t, f.ws(endpoint, token))
@@ -54,7 +54,7 @@ func bareOn(t testing.TB, ws *websocket.Conn) *bareAgent {
 	config := yamux.DefaultConfig()
 	config.LogOutput = io.Discard
 	// That the line is dead is for the hub to find out.
-	config.EnableKeepAlive, config.ConnectionWriteTimeout = false, patience
+	config.EnableKeepAlive, config.ConnectionWriteTimeout = false, timeout
 	var err error
 	a.session, err = yamux.Client(websocket.NetConn(context.Background(), a.ws, websocket.MessageBinary), config)
 	if err != nil {
@@ -69,7 +69,7 @@ func dialWS(t testing.TB, endpoint, token string) *websocket.Conn {
 	return wsOn(t, nil, endpoint, token)
 }
 
-// ws is dialWS for a hub that may be in a bubble.
+// ws is dialWS for a hub that may run under synctest.
 func (f *fixture) ws(endpoint, token string) *websocket.Conn {
 	f.t.Helper()
 	return wsOn(f.t, f.client, endpoint, token)
@@ -132,7 +132,7 @@ func (a *bareAgent) gone() {
 	a.t.Helper()
 	select {
 	case <-a.session.CloseChan():
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		a.t.Fatal("the hub hasn't ended the session")
 	}
 }

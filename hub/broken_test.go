@@ -68,7 +68,7 @@ func TestBrokenSessions(t *testing.T) {
 					break // the hub has had enough
 				}
 			}
-			enough := patience
+			enough := timeout
 			if tc.status == 0 {
 				enough = 300 * time.Millisecond
 			}
@@ -118,12 +118,12 @@ func TestBrokenWebSockets(t *testing.T) {
 	if err := text.Write(t.Context(), websocket.MessageText, muxFrame(1, 1, 1, 0)); err != nil {
 		t.Fatal(err)
 	}
-	if err := readFrames(text, patience); websocket.CloseStatus(err) != websocket.StatusUnsupportedData {
+	if err := readFrames(text, timeout); websocket.CloseStatus(err) != websocket.StatusUnsupportedData {
 		t.Errorf("text: %v", err)
 	}
 	big := dialWS(t, endpoint, token)
 	_ = big.Write(t.Context(), websocket.MessageBinary, append(muxFrame(0, 0, 7, 200<<10), make([]byte, 2<<20)...))
-	if err := readFrames(big, patience); websocket.CloseStatus(err) != websocket.StatusMessageTooBig {
+	if err := readFrames(big, timeout); websocket.CloseStatus(err) != websocket.StatusMessageTooBig {
 		t.Errorf("a message of 2 MiB: %v", err)
 	}
 	stop()

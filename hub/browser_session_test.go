@@ -83,7 +83,7 @@ func TestSessionEndsWithToken(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := newFixture(t, hub.Options{Store: st, Limits: transport.Limits{Recheck: 10 * time.Millisecond}, Consumer: consumer.Limits{Recheck: 10 * time.Millisecond, MaxWait: patience}})
+		f := newFixture(t, hub.Options{Store: st, Limits: transport.Limits{Recheck: 10 * time.Millisecond}, Consumer: consumer.Limits{Recheck: 10 * time.Millisecond, MaxWait: timeout}})
 		replicas, bases = append(replicas, f), append(bases, strings.TrimSuffix(f.web(), "/api/v2/workspaceagents/me/rpc"))
 	}
 	one := replicas[0]
@@ -161,7 +161,7 @@ func TestSessionEndsInTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := newFixture(t, hub.Options{Store: st, Now: now, Consumer: consumer.Limits{Recheck: 10 * time.Millisecond, MaxWait: patience}})
+	f := newFixture(t, hub.Options{Store: st, Now: now, Consumer: consumer.Limits{Recheck: 10 * time.Millisecond, MaxWait: timeout}})
 	base := strings.TrimSuffix(f.web(), "/api/v2/workspaceagents/me/rpc")
 	reader := func(expires time.Time) string {
 		t.Helper()
@@ -198,7 +198,7 @@ func TestSessionEndsInTime(t *testing.T) {
 	check("the token after twelve hours", forever, "200 OK")
 
 	// What is open ends at the moment, and not with the next look at the store.
-	lazy := newFixture(t, hub.Options{Consumer: consumer.Limits{Recheck: time.Hour, MaxWait: patience}})
+	lazy := newFixture(t, hub.Options{Consumer: consumer.Limits{Recheck: time.Hour, MaxWait: timeout}})
 	base = strings.TrimSuffix(lazy.web(), "/api/v2/workspaceagents/me/rpc")
 	lazy.token(store.RoleAgent, "a")
 	text, _, err := hub.CreateToken(t.Context(), lazy.store, store.NewToken{Role: store.RoleReader, ExpiresAt: time.Now().Add(3 * time.Second)})

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// certificateCheck is how often the files are looked at: whoever renews
+	// certificateCheck is how often the files are read: whoever renews
 	// certificates does so days ahead, and can send SIGHUP.
 	certificateCheck = 10 * time.Second
 	// maxPEM is far above what a chain of certificates takes.
@@ -25,18 +25,18 @@ const (
 // the last pair that was good.
 type certificate struct {
 	certFile, keyFile string
-	every             time.Duration // between two looks at them
+	every             time.Duration // from one reading of them to the next
 	log               *slog.Logger
 	current           atomic.Pointer[tls.Certificate]
 
-	mu   sync.Mutex        // one look at a time; guards seen
-	seen [sha256.Size]byte // of what the files held at the last look, good or not
+	mu   sync.Mutex        // one reading at a time; guards seen
+	seen [sha256.Size]byte // of what the files held at the last reading, good or not
 }
 
 // openCertificate reads the pair, which must be good.
 func openCertificate(certFile, keyFile string, every time.Duration, log *slog.Logger) (*certificate, error) {
 	c := &certificate{certFile: certFile, keyFile: keyFile, every: every, log: log}
-	if _, err := c.look(true); err != nil {
+	if _, err := c.read(true); err != nil {
 		return nil, err
 	}
 	if info, err := os.Stat(keyFile); err == nil && info.Mode().Perm()&0o007 != 0 {
@@ -45,9 +45,9 @@ func openCertificate(certFile, keyFile string, every time.Duration, log *slog.Lo
 	return c, nil
 }
 
-// look reads the files and, when they have changed or must is set, takes the
+// read reads the files and, when they have changed or must is set, takes the
 // pair in them if it is good.
-func (c *certificate) look(must bool) (changed bool, err error) {
+func (c *certificate) read(must bool) (changed bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	cert, err := readPEM(c.certFile)
@@ -85,10 +85,10 @@ func readPEM(file string) ([]byte, error) {
 	return data, err
 }
 
-// reload looks at the files and says what came of it. A pair that is no good
-// leaves the old one in force.
+// reload reads the files and logs what came of it. A pair that is no good leaves
+// the old one in force.
 func (c *certificate) reload(must bool) error {
-	changed, err := c.look(must)
+	changed, err := c.read(must)
 	switch {
 	case err != nil:
 		c.log.Error("TLS certificate not replaced; the old one stays in force", slog.Any("error", err),
@@ -101,8 +101,8 @@ func (c *certificate) reload(must bool) error {
 
 func (c *certificate) expires() time.Time { return c.current.Load().Leaf.NotAfter }
 
-// watch looks at the files from time to time until ctx ends. What is wrong
-// with them is said once.
+// watch reads the files from time to time until ctx ends. It logs once that they
+// are missing.
 func (c *certificate) watch(ctx context.Context) {
 	ticker := time.NewTicker(c.every)
 	defer ticker.Stop()
@@ -121,7 +121,7 @@ func (c *certificate) watch(ctx context.Context) {
 			continue
 		}
 		missing = err != nil
-		_ = c.reload(false) // it has said so
+		_ = c.reload(false) // it has logged the error
 	}
 }
 

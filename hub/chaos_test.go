@@ -314,7 +314,7 @@ func chaoticAgent(t *testing.T, r *recorder, agent string, opts push.Options, rn
 		pusher.Publish(s)
 	}
 	begin := time.Now()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	if err := pusher.Accepted(ctx, s.Version); err != nil {
 		t.Errorf("%s: %v; %s", agent, err, pusher.Status().LastError)

@@ -17,7 +17,7 @@ import (
 // package hub/store/drivers offers, or the part of it that a program links.
 // The zero value is SQLite alone, which is what an embedded hub needs.
 type Databases struct {
-	// Check says whether a --db flag can be right, without touching anything.
+	// Check reports whether a --db flag can be right, without touching anything.
 	Check func(db string) error
 	// Open opens what it names.
 	Open func(ctx context.Context, db string, opts StoreOptions) (store.Store, error)

@@ -59,9 +59,9 @@ func (a *agents100) push(version uint64) {
 	all.Wait()
 }
 
-// strangers is how many connections are opened: 9,000, or as many as this
+// unauthenticated is how many connections are opened: 9,000, or as many as this
 // process may, and fewer where nobody has time.
-func strangers(t *testing.T) int {
+func unauthenticated(t *testing.T) int {
 	t.Helper()
 	want := 2000
 	if randtest.Long() {
@@ -86,13 +86,13 @@ func strangers(t *testing.T) int {
 // all kinds, at all listeners, for as long as it takes: whoever has one doesn't
 // notice, and the log has one line of it.
 func TestUnauthenticated(t *testing.T) {
-	n := strangers(t)
+	n := unauthenticated(t)
 	dir := t.TempDir()
 	log := new(safeBuffer)
 	socket := filepath.Join(dir, "s")
 	server := listen(t, hub.ListenOptions{
 		DB: "sqlite:" + filepath.Join(dir, "hub.db"), HTTP: "127.0.0.1:0", DRPC: []string{"unix:" + socket, "tcp:127.0.0.1:0"},
-		Limits: patient(transport.Limits{Unauthenticated: 256}), Logger: slog.New(slog.NewTextHandler(log, nil)),
+		Limits: withTimeouts(transport.Limits{Unauthenticated: 256}), Logger: slog.New(slog.NewTextHandler(log, nil)),
 	})
 	stop := run(t, server)
 	web := strings.TrimPrefix(server.HTTPURL(), "http://")
@@ -124,7 +124,7 @@ func TestUnauthenticated(t *testing.T) {
 			return 0, err
 		}
 		request.Header.Set("Authorization", "Bearer "+reader)
-		fresh := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
+		fresh := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: timeout}
 		response, err := fresh.Do(request)
 		if err != nil {
 			return 0, err
@@ -135,7 +135,7 @@ func TestUnauthenticated(t *testing.T) {
 	}
 	events := open(t, server.HTTPURL(), "/api/v0/events", reader)
 
-	// What strangers do, and then keep the connection as long as they may.
+	// What they do without a token, and then keep the connection as long as they may.
 	host := "Host: localhost\r\n"
 	kinds := []struct{ network, address, says string }{
 		{"tcp", web, ""},
@@ -224,7 +224,7 @@ func TestOldestStrangerGoes(t *testing.T) {
 		"unix": {HTTP: "127.0.0.1:0", DRPC: []string{"unix:" + filepath.Join(dir, "s")}}, "tcp": {HTTP: "127.0.0.1:0", DRPC: []string{"tcp:127.0.0.1:0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			opts.DB, opts.Limits = "sqlite:"+filepath.Join(t.TempDir(), "hub.db"), patient(transport.Limits{Unauthenticated: limit})
+			opts.DB, opts.Limits = "sqlite:"+filepath.Join(t.TempDir(), "hub.db"), withTimeouts(transport.Limits{Unauthenticated: limit})
 			server := listen(t, opts)
 			stop := run(t, server)
 			network, address := "tcp", server.HTTPURL()[strings.Index(server.HTTPURL(), "://")+3:]
@@ -252,7 +252,7 @@ func TestOldestStrangerGoes(t *testing.T) {
 			for i := range more { // one by one, the oldest first
 				select {
 				case <-ended[i]:
-				case <-time.After(patience):
+				case <-time.After(timeout):
 					t.Fatalf("connection %d of %d is still there", i, len(ended))
 				}
 			}
@@ -278,7 +278,7 @@ func (onlyWrite) Read([]byte) (int, error) { select {} }
 // TestUnauthenticatedDontStay: an answer to somebody without a token ends the
 // connection; a reader's stays, until its token is no longer good.
 func TestUnauthenticatedDontStay(t *testing.T) {
-	server := listen(t, hub.ListenOptions{DB: "sqlite:" + filepath.Join(t.TempDir(), "hub.db"), HTTP: "127.0.0.1:0", Limits: patient(transport.Limits{})})
+	server := listen(t, hub.ListenOptions{DB: "sqlite:" + filepath.Join(t.TempDir(), "hub.db"), HTTP: "127.0.0.1:0", Limits: withTimeouts(transport.Limits{})})
 	stop := run(t, server)
 	f := &fixture{t: t, hub: server.Hub(), store: server.Store()}
 	reader, agent := f.token(store.RoleReader, ""), f.token(store.RoleAgent, "a")
@@ -364,8 +364,8 @@ func TestWrongTokensCostOthersNothing(t *testing.T) {
 // however many they have, and lose the ones that they hold.
 func TestSlowUploads(t *testing.T) {
 	for name, limits := range map[string]transport.Limits{
-		"eight tokens of sixteen slots": {Read: patience, Stall: patience},
-		"as many tokens as slots":       {Large: 8, Read: patience, Stall: 2 * time.Second},
+		"eight tokens of sixteen slots": {Read: timeout, Stall: timeout},
+		"as many tokens as slots":       {Large: 8, Read: timeout, Stall: 2 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, hub.Options{Limits: limits})

@@ -48,14 +48,14 @@ func slowHub(t *testing.T, opts hub.ListenOptions) (*hub.Server, *slowStore) {
 		Check: func(string) error { return nil },
 		Open:  func(context.Context, string, hub.StoreOptions) (store.Store, error) { return slow, nil },
 	}
-	opts.Limits = patient(opts.Limits)
+	opts.Limits = withTimeouts(opts.Limits)
 	return listen(t, opts), slow
 }
 
 // TestDrain stops a hub in the middle of pushes: they are answered and stored,
 // those who wait are told to go, nothing new is taken, and probes hear of it.
 func TestDrain(t *testing.T) {
-	server, slow := slowHub(t, hub.ListenOptions{DrainTimeout: patience})
+	server, slow := slowHub(t, hub.ListenOptions{DrainTimeout: timeout})
 	stop := run(t, server)
 	endpoint := server.HTTPURL() + "/api/v2/workspaceagents/me/rpc"
 	token := func(agent string) string {
@@ -75,7 +75,7 @@ func TestDrain(t *testing.T) {
 	stopped := make(chan error, 1)
 	go func() { stopped <- stop() }()
 
-	if err := readFrames(idle, patience); websocket.CloseStatus(err) != websocket.StatusGoingAway || !strings.Contains(err.Error(), "connect again") {
+	if err := readFrames(idle, timeout); websocket.CloseStatus(err) != websocket.StatusGoingAway || !strings.Contains(err.Error(), "connect again") {
 		t.Errorf("an idle agent is told %v", err)
 	}
 	response, err := http.Get(server.MonitorURL() + "/readyz")

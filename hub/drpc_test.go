@@ -183,7 +183,7 @@ func TestTooManyConnections(t *testing.T) {
 }
 
 // TestConcurrent has agents with several connections each push at once, with
-// readers beside them. The end is not predictable; that it is consistent is.
+// other readers. The end is not predictable; that it is consistent is.
 func TestConcurrent(t *testing.T) {
 	f := newFixture(t, hub.Options{})
 	reader := f.token(store.RoleReader, "")

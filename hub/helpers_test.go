@@ -28,21 +28,21 @@ import (
 	"waymark/wire/waymark"
 )
 
-// patience is for what takes moments on a fast machine: long enough for one
+// timeout is for what takes moments on a fast machine: long enough for one
 // that is slow and stands still now and then, short enough to be reported.
-const patience = 5 * time.Minute
+const timeout = 5 * time.Minute
 
-// patient gives limits that a test doesn't set, and isn't about, times that no
+// withTimeouts gives limits that a test doesn't set, and isn't about, times that no
 // machine is too slow for.
-func patient(l transport.Limits) transport.Limits {
-	l.Handshake, l.Read, l.Write = cmp.Or(l.Handshake, patience), cmp.Or(l.Read, patience), cmp.Or(l.Write, patience)
-	l.Stall = cmp.Or(l.Stall, patience)
-	l.Farewell, l.Ping = cmp.Or(l.Farewell, patience), cmp.Or(l.Ping, time.Hour)
+func withTimeouts(l transport.Limits) transport.Limits {
+	l.Handshake, l.Read, l.Write = cmp.Or(l.Handshake, timeout), cmp.Or(l.Read, timeout), cmp.Or(l.Write, timeout)
+	l.Stall = cmp.Or(l.Stall, timeout)
+	l.Farewell, l.Ping = cmp.Or(l.Farewell, timeout), cmp.Or(l.Ping, time.Hour)
 	return l
 }
 
-// fixture is a hub with a store, served on a unix socket, or in a bubble on
-// pipes.
+// fixture is a hub with a store, served on a unix socket, or under synctest
+// on pipes.
 type fixture struct {
 	t     testing.TB
 	hub   *hub.Hub
@@ -82,7 +82,7 @@ func (b *safeBuffer) String() string {
 
 func newFixture(t testing.TB, opts hub.Options) *fixture {
 	t.Helper()
-	opts.Limits = patient(opts.Limits)
+	opts.Limits = withTimeouts(opts.Limits)
 	socket := filepath.Join(t.TempDir(), "s")
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "unix", socket)
 	if err != nil {
@@ -182,10 +182,9 @@ func (p *peer) mustPush(request *waymark.PushRequest, want bool) {
 	}
 }
 
-// eventually asks again and again, as long as there is patience, until it gets
-// a yes: for what another goroutine does without telling anybody.
+// eventually asks again and again until it gets a yes, or the timeout is over: for what another goroutine does without telling anybody.
 func (f *fixture) eventually(ask func() bool) bool {
-	deadline := time.After(patience)
+	deadline := time.After(timeout)
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for !ask() {

@@ -192,7 +192,7 @@ func TestStrangerIsSmall(t *testing.T) {
 	})
 	t.Logf("the heap grew by %d MiB", grown>>20)
 	if grown > 100<<20 {
-		t.Errorf("the heap grew by %d MiB for 100 strangers", grown>>20)
+		t.Errorf("the heap grew by %d MiB for 100 connections without a token", grown>>20)
 	}
 	stop()
 }

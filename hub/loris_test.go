@@ -25,7 +25,7 @@ import (
 func TestSlowLoris(t *testing.T) {
 	dir := t.TempDir()
 	server := listen(t, hub.ListenOptions{
-		DB: "sqlite:" + filepath.Join(dir, "hub.db"), HTTP: "127.0.0.1:0", Limits: patient(transport.Limits{Handshake: 3 * time.Second}),
+		DB: "sqlite:" + filepath.Join(dir, "hub.db"), HTTP: "127.0.0.1:0", Limits: withTimeouts(transport.Limits{Handshake: 3 * time.Second}),
 	})
 	stop := run(t, server)
 	token, _, err := hub.CreateToken(t.Context(), server.Store(), store.NewToken{Role: store.RoleAgent, AgentID: "a"})
@@ -51,7 +51,7 @@ func TestSlowLoris(t *testing.T) {
 					wait(t, 20*time.Millisecond)
 				}
 			}()
-			_ = conn.SetReadDeadline(time.Now().Add(patience))
+			_ = conn.SetReadDeadline(time.Now().Add(timeout))
 			if err := readUntilClosed(conn); err != nil && strings.Contains(err.Error(), "timeout") {
 				t.Error("still there")
 			}

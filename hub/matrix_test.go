@@ -177,7 +177,7 @@ func (m *matrix) ask(method, path, token, as, host string) *http.Response {
 	return recorder.Result()
 }
 
-// agentsRoute is where agents connect: readers are strangers there, and no
+// agentsRoute is where agents connect: readers are unauthenticated there, and no
 // page of this hub's or another's can connect with a cookie.
 func (m *matrix) agentsRoute(tokens map[string]int) {
 	m.t.Helper()

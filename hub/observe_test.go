@@ -101,7 +101,7 @@ func (s *failingStore) ValidTokens(ctx context.Context, ids []string) ([]string,
 	return s.Store.ValidTokens(context.WithoutCancel(ctx), ids)
 }
 
-// TestReady: a hub is ready while its store answers, says nothing to strangers
+// TestReady: a hub is ready while its store answers, says nothing to whoever has no token
 // about what is wrong, and doesn't pass each question on to the database.
 func TestReady(t *testing.T) {
 	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "hub.db"), sqlite.Options{})

@@ -136,7 +136,7 @@ func (s *Server) monitorServer() *http.Server {
 }
 
 // stop brings everything to its end. The port for machines is the last to go:
-// until then it says what is going on.
+// until then it shows what is going on.
 func (s *Server) stop(web, monitor *http.Server) {
 	s.log.Info("hub is stopping", slog.Duration("within", s.drain))
 	ctx, cancel := context.WithTimeout(context.Background(), s.drain)

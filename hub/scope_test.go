@@ -262,7 +262,7 @@ func (s *scoped) probe(name, method, route, probe string) {
 				if code != want {
 					s.t.Errorf("%s: %d, want %d", what, code, want)
 				}
-				s.tellsNothing(what, said, "alpha", "beta")
+				s.containsNone(what, said, "alpha", "beta")
 				continue
 			}
 			about := strings.Contains(route, "{id}") || route == "/api/v0/pins" && (method == http.MethodPost || probe != "")
@@ -279,13 +279,13 @@ func (s *scoped) probe(name, method, route, probe string) {
 				if code != want {
 					s.t.Errorf("%s: %d, want %d:\n%s", what, code, want, said)
 				}
-				s.tellsOnly(what, said, shows, route)
+				s.containsOnly(what, said, shows, route)
 			case slices.Contains(shows, agent):
 				missing := strings.Contains(route, "{rid}") && (rid == "\x00" || strings.HasSuffix(rid, "none"))
 				if missing != (code == 404) || !missing && code/100 != 2 && code != 304 {
 					s.t.Errorf("%s: %d:\n%s", what, code, said)
 				}
-				s.tellsOnly(what, said, shows, "")
+				s.containsOnly(what, said, shows, "")
 			default:
 				s.likeUnknown(what, name, method, route, probe, rid, of, code, said)
 			}
@@ -340,7 +340,7 @@ func (s *scoped) likeUnknown(what, name, method, route, probe, rid string, of *s
 }
 
 // tellsNothing fails the test if an answer has something of one of the agents.
-func (s *scoped) tellsNothing(what, said string, agents ...string) {
+func (s *scoped) containsNone(what, said string, agents ...string) {
 	s.t.Helper()
 	for _, agent := range agents {
 		if pin := s.subjects[agent].pin; strings.Contains(said, agent) || pin != "" && strings.Contains(said, pin) {
@@ -354,12 +354,12 @@ func (s *scoped) tellsNothing(what, said string, agents ...string) {
 
 // tellsOnly fails the test if an answer has something of an agent that isn't
 // shown, or, for a list, nothing of one that is.
-func (s *scoped) tellsOnly(what, said string, shows []string, list string) {
+func (s *scoped) containsOnly(what, said string, shows []string, list string) {
 	s.t.Helper()
 	for agent := range s.subjects {
 		switch shown := slices.Contains(shows, agent); {
 		case !shown:
-			s.tellsNothing(what, said, agent)
+			s.containsNone(what, said, agent)
 		case (list == "/api/v0/agents" || list == "/api/v0/pins") && !strings.Contains(said, agent):
 			s.t.Errorf("%s doesn't tell of %s:\n%s", what, agent, said)
 		}
@@ -453,7 +453,7 @@ func TestScopeOfEvents(t *testing.T) {
 		if !strings.Contains(said.String(), last[of]) {
 			t.Errorf("%s: it ended:\n%s", what, said.String())
 		}
-		s.tellsOnly(what, said.String(), shows, "")
+		s.containsOnly(what, said.String(), shows, "")
 	}
 	// What must stay silent is ended, and then read as a whole.
 	for name := range s.shows {
@@ -471,7 +471,7 @@ func TestScopeOfEvents(t *testing.T) {
 			said.WriteString(st.lines.Text() + "\n")
 		}
 		what := st.name + " follows " + st.query + " to its end"
-		s.tellsOnly(what, said.String(), s.shows[st.name], "")
+		s.containsOnly(what, said.String(), s.shows[st.name], "")
 		if strings.Contains(st.query, "pin_id") && slices.Contains(s.shows[st.name], "beta") != strings.Contains(said.String(), s.subjects["beta"].pin) {
 			t.Errorf("%s:\n%s", what, said.String())
 		}

@@ -59,7 +59,7 @@ func TestLogsHoldNoSecrets(t *testing.T) {
 	_ = a.invoke("/"+agent+"/x", []byte(payload))
 	ws := dialWS(t, endpoint, agent)
 	_ = ws.Write(t.Context(), websocket.MessageBinary, []byte(agent+payload))
-	_ = readFrames(ws, patience)
+	_ = readFrames(ws, timeout)
 	token, err := f.store.TokenByHash(t.Context(), store.HashToken(revoked))
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func TestLogsHoldNoSecrets(t *testing.T) {
 	if err := f.store.RevokeToken(t.Context(), token.ID); err != nil {
 		t.Fatal(err)
 	}
-	_ = readFrames(ws, patience)
+	_ = readFrames(ws, timeout)
 	if err := f.hub.Close(); err != nil {
 		t.Error(err)
 	}

@@ -89,11 +89,11 @@ func TestLatePush(t *testing.T) {
 }
 
 // TestPushesInStepWithADeadline: pushes that come as often as a write may take
-// must not meet the deadline of the one before. In a bubble they come at the
+// must not meet the deadline of the one before. Under synctest they come at the
 // very moment.
 func TestPushesInStepWithADeadline(t *testing.T) {
 	const step = 100 * time.Millisecond
-	inBubble(t, hub.Options{Limits: transport.Limits{Write: step}}, func(t *testing.T, f *fixture, endpoint string) {
+	inSynctest(t, hub.Options{Limits: transport.Limits{Write: step}}, func(t *testing.T, f *fixture, endpoint string) {
 		var agents sync.WaitGroup
 		for i := range 24 {
 			a := f.bare(endpoint, f.token(store.RoleAgent, fmt.Sprint(i)))
@@ -140,7 +140,7 @@ func TestOldestSessionIsDropped(t *testing.T) {
 	dialWS(t, endpoint, token)
 	dialWS(t, endpoint, token)
 	dialWS(t, endpoint, token)
-	err := readFrames(ws, patience)
+	err := readFrames(ws, timeout)
 	if websocket.CloseStatus(err) != websocket.StatusPolicyViolation || !strings.Contains(err.Error(), "more connections") {
 		t.Errorf("dropped with %v", err)
 	}
@@ -169,7 +169,7 @@ func TestRevokedTokens(t *testing.T) {
 	web.gone()
 	select {
 	case <-plain.conn.Closed():
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		t.Error("plain DRPC: still connected")
 	}
 	if _, _, err := websocket.Dial(t.Context(), endpoint+"?version=2.10", &websocket.DialOptions{
@@ -241,7 +241,7 @@ func TestRates(t *testing.T) {
 
 // TestThrottled: what comes a little too fast is slowed down, not refused.
 func TestThrottled(t *testing.T) {
-	inBubble(t, hub.Options{Limits: transport.Limits{Rate: 50, Burst: 1}}, func(t *testing.T, f *fixture, _ string) {
+	inSynctest(t, hub.Options{Limits: transport.Limits{Rate: 50, Burst: 1}}, func(t *testing.T, f *fixture, _ string) {
 		p := f.dial(f.token(store.RoleAgent, "a"))
 		begin := time.Now()
 		for version := range uint64(6) {

@@ -15,15 +15,15 @@ import (
 	"waymark/wire/waymark"
 )
 
-// impatient are limits for the tests here, which run in bubbles.
-var impatient = transport.Limits{
+// shortLimits are limits for the tests here, which run under synctest.
+var shortLimits = transport.Limits{
 	Handshake: 300 * time.Millisecond, Read: time.Second, Write: time.Second, Ping: 200 * time.Millisecond,
 }
 
 // ends fails the test if the hub doesn't end the connection.
 func ends(t *testing.T, name string, conn net.Conn) {
 	t.Helper()
-	_ = conn.SetReadDeadline(time.Now().Add(patience))
+	_ = conn.SetReadDeadline(time.Now().Add(timeout))
 	if err := readUntilClosed(conn); err != nil && strings.Contains(err.Error(), "timeout") {
 		t.Errorf("%s: still there", name)
 	}
@@ -32,10 +32,10 @@ func ends(t *testing.T, name string, conn net.Conn) {
 
 // TestSilent: who doesn't speak, or not to an end, doesn't stay.
 func TestSilent(t *testing.T) {
-	inBubble(t, hub.Options{Limits: impatient}, func(t *testing.T, f *fixture, endpoint string) {
+	inSynctest(t, hub.Options{Limits: shortLimits}, func(t *testing.T, f *fixture, endpoint string) {
 		stop := f.bystander(endpoint)
 		token := f.token(store.RoleAgent, "a")
-		ends(t, "a silent stranger", f.mustDial())
+		ends(t, "a silent connection", f.mustDial())
 
 		dribble := f.mustDial()
 		_, _ = dribble.Write([]byte{0x0d, 1, 1}) // the beginning of a frame
@@ -61,7 +61,7 @@ func TestSilent(t *testing.T) {
 
 // TestVanished: a peer that answers nothing any more, and reads nothing.
 func TestVanished(t *testing.T) {
-	inBubble(t, hub.Options{Limits: impatient}, func(t *testing.T, f *fixture, endpoint string) {
+	inSynctest(t, hub.Options{Limits: shortLimits}, func(t *testing.T, f *fixture, endpoint string) {
 		stop := f.bystander(endpoint)
 		vanished := f.ws(endpoint, f.token(store.RoleAgent, "vanished"))
 		if !f.eventually(func() bool { return f.hub.Connected("vanished") }) {
@@ -77,7 +77,7 @@ func TestVanished(t *testing.T) {
 
 // TestIdle: idle agents stay, as long as they answer.
 func TestIdle(t *testing.T) {
-	inBubble(t, hub.Options{Limits: impatient}, func(t *testing.T, f *fixture, endpoint string) {
+	inSynctest(t, hub.Options{Limits: shortLimits}, func(t *testing.T, f *fixture, endpoint string) {
 		a, plain := f.bare(endpoint, f.token(store.RoleAgent, "a")), f.dial(f.token(store.RoleAgent, "plain"))
 		for version := range uint64(3) {
 			a.mustPush(&waymark.PushRequest{Version: version + 1, Initial: version == 0}, true)

@@ -60,7 +60,7 @@ func TestTokenFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	found, err := f.store.TokenByHash(t.Context(), store.HashToken(strings.TrimSpace(string(data))))
-	if err != nil || found.ID != made.ID || !found.Shows("a") || found.Shows("b") {
+	if err != nil || found.ID != made.ID || !found.Allows("a") || found.Allows("b") {
 		t.Errorf("in the file is the token %+v, %v; made was %+v", found, err, made)
 	}
 	if info, err := os.Stat(good); err != nil || info.Mode().Perm() != 0o600 {

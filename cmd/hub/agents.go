@@ -28,7 +28,7 @@ func newAgents() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return showAgents(cmd.OutOrStdout(), agents, r.json)
+				return printAgents(cmd.OutOrStdout(), agents, r.json)
 			})
 		},
 	}
@@ -58,7 +58,7 @@ empty, at the hub's next start. Exits with 3 when there is no such agent.`,
 	return cmd
 }
 
-func showAgents(w io.Writer, agents []client.Agent, asJSON bool) error {
+func printAgents(w io.Writer, agents []client.Agent, asJSON bool) error {
 	if asJSON {
 		return term.JSON(w, agents)
 	}

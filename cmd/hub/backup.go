@@ -10,6 +10,7 @@ import (
 
 	"waymark/cmd/internal/term"
 	"waymark/hub"
+	"waymark/hub/store"
 	"waymark/hub/store/drivers"
 )
 
@@ -66,4 +67,51 @@ func theDatabase(db string) (string, error) {
 		return hub.DefaultDB()
 	}
 	return db, checkDB(db)
+}
+
+func newRestore() *cobra.Command {
+	var db string
+	var force, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "restore FILE",
+		Short: "Make the database what a backup holds; the hub must be stopped",
+		Long: `Makes the database what hub backup has written into FILE. Stop all hubs that
+use it before. The file is checked first, and the database is replaced in one
+step, when the new one is whole; a backup of an older hub is brought up to date.
+
+A database that holds anything is replaced with --force only.
+
+Readers that follow events are told to read everything anew, since what they
+saw last may never have been. Agents bring what they have when they connect.
+Tokens that were made after the backup are gone, and those that were revoked
+after it are valid again: look at hub token list.`,
+		Example: `  hub restore hub-2026-11-21.backup
+  hub restore --force --db sqlite:/var/lib/waymark/hub.db /backup/hub.db
+  hub restore --db postgres://waymark@db.example.com/waymark hub.backup`,
+		Args: exactly("FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			url, err := theDatabase(db)
+			if err != nil {
+				return err
+			}
+			err = drivers.Restore(cmd.Context(), args[0], url, force)
+			if errors.Is(err, store.ErrCorrupt) && !force {
+				err = fmt.Errorf("%w; --force replaces a damaged database", err)
+			}
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return term.JSON(cmd.OutOrStdout(), struct {
+					File string `json:"file"`
+				}{args[0]})
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "restored from %s\n", args[0])
+			return err
+		},
+	}
+	addDB(cmd, &db)
+	cmd.Flags().BoolVar(&force, "force", false, "replace a database that holds something")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
 }

@@ -100,7 +100,7 @@ func (f *contextFlags) run(ctx context.Context, w io.Writer, c client.Client, ar
 	if f.json || f.format == "json" {
 		return term.JSON(w, s)
 	}
-	return showSnapshot(w, s)
+	return printSnapshot(w, s)
 }
 
 func (f *contextFlags) markdown(ctx context.Context, c client.Client, agent string) (string, error) {
@@ -120,7 +120,7 @@ func (f *contextFlags) snapshot(ctx context.Context, c client.Client, agent stri
 // hasIssue reports whether something is wrong with a resource.
 func hasIssue(r *snapshot.Resource) bool { return r.Status != snapshot.StatusOK || r.Stale }
 
-func showSnapshot(w io.Writer, s *client.Snapshot) error {
+func printSnapshot(w io.Writer, s *client.Snapshot) error {
 	fmt.Fprintf(w, "agent %s, revision %d, version %d, pushed %s, %s, %s, hash %s\n", s.AgentID, s.Revision, s.Version, stamp(s.ReceivedAt),
 		term.Count(len(s.Resources), "resource"), term.Size(s.PayloadBytes), term.Dash(term.Short(s.AggregateHash.String())))
 	if s.SnapshotError != "" {

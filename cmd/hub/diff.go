@@ -46,7 +46,7 @@ the newest. hub events and the page tell of revisions.`,
 				if f.json {
 					return term.JSON(cmd.OutOrStdout(), diff)
 				}
-				return showDiff(cmd.OutOrStdout(), diff)
+				return printDiff(cmd.OutOrStdout(), diff)
 			})
 		},
 		ValidArgsFunction: f.offer(agentIDs, pinIDs),
@@ -87,7 +87,7 @@ func (f *diffFlags) diff(ctx context.Context, c client.Client, id string) (*clie
 	return c.Diff(ctx, id, from, f.to)
 }
 
-func showDiff(w io.Writer, d *client.Diff) error {
+func printDiff(w io.Writer, d *client.Diff) error {
 	if len(d.Changes) == 0 {
 		_, err := fmt.Fprintf(w, "nothing is different between revisions %d and %d of agent %s\n", d.From, d.To, d.AgentID)
 		return err

@@ -41,9 +41,9 @@ with which the link was made: hub token revoke ends both.`,
 	return cmd
 }
 
-// tellPage prints such a link for whoever starts a hub by hand, in a terminal.
-// What goes elsewhere is kept and passed on: secrets stay out of it.
-func (f *serveFlags) tellPage(stderr io.Writer, server *hub.Server) {
+// printPageLink prints such a link where a hub was started by hand, in a
+// terminal. What goes elsewhere is kept and passed on: secrets stay out of it.
+func (f *serveFlags) printPageLink(stderr io.Writer, server *hub.Server) {
 	if f.log.format == "json" || !term.IsTerminal(stderr) {
 		return
 	}

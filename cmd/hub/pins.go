@@ -47,7 +47,7 @@ func newPinsList() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return showPins(cmd.OutOrStdout(), pins, r.json)
+				return printPins(cmd.OutOrStdout(), pins, r.json)
 			})
 		},
 		ValidArgsFunction: r.offer(agentIDs),
@@ -69,7 +69,7 @@ func pinState(p *client.Pin) string {
 	return "in step"
 }
 
-func showPins(w io.Writer, pins []client.Pin, asJSON bool) error {
+func printPins(w io.Writer, pins []client.Pin, asJSON bool) error {
 	if asJSON {
 		return term.JSON(w, pins)
 	}
@@ -130,7 +130,7 @@ func newPinsOne(cmd *cobra.Command, do func(context.Context, client.Client, stri
 			if r.json {
 				return term.JSON(cmd.OutOrStdout(), pin)
 			}
-			return showPins(cmd.OutOrStdout(), []client.Pin{*pin}, false)
+			return printPins(cmd.OutOrStdout(), []client.Pin{*pin}, false)
 		})
 	}
 	r.addJSON(cmd)

@@ -164,7 +164,7 @@ func (r *reader) offer(ask ...func(context.Context, client.Client) ([]string, er
 	}
 }
 
-// described is a completion with a description beside it.
+// described is a completion with its description.
 func described(id, name string) string {
 	if name = term.Visible(name); name == "" {
 		return id

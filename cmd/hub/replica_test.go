@@ -150,12 +150,12 @@ func TestReplicaKilled(t *testing.T) {
 // await waits for so many pushes.
 func await(t *testing.T, accepted <-chan struct{}, agents []*busyAgent, n int) {
 	t.Helper()
-	patience := time.NewTimer(4 * time.Minute)
-	defer patience.Stop()
+	timeout := time.NewTimer(4 * time.Minute)
+	defer timeout.Stop()
 	for range n {
 		select {
 		case <-accepted:
-		case <-patience.C:
+		case <-timeout.C:
 			t.Fatalf("nothing is accepted any more; the agents say %q and %q",
 				agents[0].pusher.Status().LastError, agents[1].pusher.Status().LastError)
 		}

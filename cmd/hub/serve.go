@@ -158,7 +158,7 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 		attrs = append(attrs, slog.String("monitor", url))
 	}
 	logger.LogAttrs(ctx, slog.LevelInfo, "hub is ready", attrs...)
-	f.tellPage(cmd.ErrOrStderr(), server)
+	f.printPageLink(cmd.ErrOrStderr(), server)
 	if err := server.Run(ctx); err != nil {
 		return err
 	}
@@ -244,4 +244,28 @@ func (f *logFlags) logger(cmd *cobra.Command, w io.Writer) (*slog.Logger, error)
 func complete(cmd *cobra.Command, flag string, values ...string) {
 	// It only fails for a flag that doesn't exist.
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// databases are all that there are.
+func databases() hub.Databases {
+	return hub.Databases{
+		Check: checkDB,
+		Open: func(ctx context.Context, db string, opts hub.StoreOptions) (store.Store, error) {
+			return drivers.Open(ctx, db, drivers.Options{Now: opts.Now, Logger: opts.Logger})
+		},
+	}
+}
+
+// checkDB reports whether --db can be right.
+func checkDB(db string) error {
+	err := drivers.Check(db)
+	if errors.Is(err, drivers.ErrURL) {
+		return &usageError{fmt.Errorf("--db: %w", err), "hub serve"}
+	}
+	return err
+}
+
+// addDB adds the --db flag.
+func addDB(cmd *cobra.Command, db *string) {
+	cmd.Flags().StringVar(db, "db", "", "the `database`, sqlite:PATH or postgres://USER@HOST/NAME (default sqlite:$XDG_STATE_HOME/waymark/hub.db)")
 }

@@ -138,7 +138,7 @@ func (f *createFlags) run(cmd *cobra.Command) error {
 			if err != nil {
 				return err
 			}
-			return f.show(cmd, text, made)
+			return f.print(cmd, text, made)
 		}
 		made, err := hub.CreateTokenFile(cmd.Context(), st, f.token, f.out)
 		if errors.Is(err, fs.ErrExist) {
@@ -147,7 +147,7 @@ func (f *createFlags) run(cmd *cobra.Command) error {
 		if err != nil {
 			return err
 		}
-		return f.show(cmd, "", made)
+		return f.print(cmd, "", made)
 	})
 }
 
@@ -181,8 +181,8 @@ func expiry(text string, now time.Time) (at time.Time, err error) {
 	return at.UTC(), nil
 }
 
-// show tells of a new token; text is empty where it is in a file.
-func (f *createFlags) show(cmd *cobra.Command, text string, made store.Token) error {
+// print prints a new token; text is empty where it is in a file.
+func (f *createFlags) print(cmd *cobra.Command, text string, made store.Token) error {
 	if f.json {
 		return term.JSON(cmd.OutOrStdout(), struct {
 			Token string `json:"token,omitempty"`
@@ -224,7 +224,7 @@ minute, what a reader's token shows, until when it is valid. Times are in UTC.`,
 				if err != nil {
 					return err
 				}
-				return showTokens(cmd.OutOrStdout(), tokens, asJSON)
+				return printTokens(cmd.OutOrStdout(), tokens, asJSON)
 			})
 		},
 	}
@@ -233,7 +233,7 @@ minute, what a reader's token shows, until when it is valid. Times are in UTC.`,
 	return cmd
 }
 
-func showTokens(w io.Writer, tokens []store.Token, asJSON bool) error {
+func printTokens(w io.Writer, tokens []store.Token, asJSON bool) error {
 	if asJSON {
 		list := make([]tokenJSON, 0, len(tokens))
 		for i := range tokens {

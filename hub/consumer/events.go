@@ -79,7 +79,7 @@ func (f *filter) wants(e *store.Event) bool {
 
 // wantsAgent reports whether the stream is about the agent, among others.
 func (f *filter) wantsAgent(id string) bool {
-	return (f.agentID == "" || f.agentID == id) && f.token.Shows(id)
+	return (f.agentID == "" || f.agentID == id) && f.token.Allows(id)
 }
 
 // stream is one reader that follows.

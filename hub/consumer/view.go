@@ -18,7 +18,7 @@ type view struct {
 
 // agent refuses an agent that is out of scope.
 func (v view) agent(id string) error {
-	if v.token.Shows(id) {
+	if v.token.Allows(id) {
 		return nil
 	}
 	return &store.NotFoundError{What: "agent", ID: id}
@@ -35,7 +35,7 @@ func (v view) pin(ctx context.Context, id string) error {
 
 func (v view) Agents(ctx context.Context) ([]store.AgentInfo, error) {
 	list, err := v.store.Agents(ctx)
-	return slices.DeleteFunc(list, func(a store.AgentInfo) bool { return !v.token.Shows(a.ID) }), err
+	return slices.DeleteFunc(list, func(a store.AgentInfo) bool { return !v.token.Allows(a.ID) }), err
 }
 
 func (v view) Agent(ctx context.Context, id string) (store.AgentInfo, error) {
@@ -82,12 +82,12 @@ func (v view) CreatePin(ctx context.Context, agentID, name string) (store.Pin, e
 
 func (v view) Pins(ctx context.Context, agentID string) ([]store.Pin, error) {
 	list, err := v.store.Pins(ctx, agentID)
-	return slices.DeleteFunc(list, func(p store.Pin) bool { return !v.token.Shows(p.AgentID) }), err
+	return slices.DeleteFunc(list, func(p store.Pin) bool { return !v.token.Allows(p.AgentID) }), err
 }
 
 func (v view) Pin(ctx context.Context, id string) (store.Pin, error) {
 	pin, err := v.store.Pin(ctx, id)
-	if err == nil && !v.token.Shows(pin.AgentID) {
+	if err == nil && !v.token.Allows(pin.AgentID) {
 		return store.Pin{}, &store.NotFoundError{What: "pin", ID: id}
 	}
 	return pin, err

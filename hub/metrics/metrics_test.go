@@ -76,7 +76,7 @@ func TestMetrics(t *testing.T) {
 	}
 	// Counted is after the answer: it may take a moment.
 	text, missing := "", want
-	for patience := time.Now().Add(5 * time.Minute); len(missing) > 0 && time.Now().Before(patience); {
+	for deadline := time.Now().Add(5 * time.Minute); len(missing) > 0 && time.Now().Before(deadline); {
 		text, missing = get(t, server.MonitorURL()+"/metrics"), nil
 		for _, line := range want {
 			if !strings.Contains(text, line+"\n") {

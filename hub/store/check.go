@@ -23,7 +23,7 @@ const (
 	MaxResourceID = 2304
 )
 
-// Check says whether every store can hold the token.
+// Check reports whether every store can hold the token.
 func (t *NewToken) Check() error {
 	switch {
 	case t.Role != RoleAgent && t.Role != RoleReader:
@@ -53,7 +53,7 @@ func (t *NewToken) Check() error {
 	return CheckAgentID(t.AgentID)
 }
 
-// CheckAgentID says whether id can name an agent. Ids go into URLs and logs,
+// CheckAgentID reports whether id can name an agent. Ids go into URLs and logs,
 // so they are plain: letters, digits and . _ @ : - after a letter or digit.
 func CheckAgentID(id string) error {
 	ok := id != "" && len(id) <= maxName
@@ -70,7 +70,7 @@ func CheckAgentID(id string) error {
 	return nil
 }
 
-// CheckPush says whether every store can hold the push: text is UTF-8 without
+// CheckPush reports whether every store can hold the push: text is UTF-8 without
 // NUL, numbers fit 63 bits, ids are there and unique, and only a delta that
 // isn't initial says what it builds on. Implementations call it first.
 func CheckPush(p *Push) error {

@@ -16,7 +16,7 @@ type Digest [sha256.Size]byte
 // Digests returns SHA-256 over everything that a store keeps of a resource,
 // and over its payload alone.
 //
-// Implementations keep the first beside the row and compare it to tell
+// Implementations keep the first with the row and compare it to tell
 // whether a push changes the row, without reading the row back. The second is
 // the name under which they keep the payload; it is computed here, since what
 // an agent says of its content's hash is no more than what it says.

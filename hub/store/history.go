@@ -45,7 +45,7 @@ type Change struct {
 	At time.Time
 }
 
-// MaxTouched bounds Change.Touched: who is told of more than a hundred changes
+// MaxTouched bounds Change.Touched: a reader who gets more than a hundred changes
 // reads everything anew.
 const MaxTouched = 100
 

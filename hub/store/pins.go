@@ -102,7 +102,7 @@ type Event struct {
 // hash, and follow their agent in pins.
 func FollowsLive(kind abi.Kind) bool { return kind == abi.KindMCPConfig || kind == abi.KindMCPServer }
 
-// CheckPinName says whether every store can hold the name of a pin.
+// CheckPinName reports whether every store can hold the name of a pin.
 func CheckPinName(name string) error {
 	if len(name) > maxName || !isText(name) {
 		return fmt.Errorf("%w: a name is at most %d bytes of UTF-8 without NUL", ErrInvalid, maxName)

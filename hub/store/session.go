@@ -59,7 +59,7 @@ type Sessions interface {
 // NewSessionText returns the text of a new random session.
 func NewSessionText() string { return newText(sessionPrefix) }
 
-// CheckSessionText says whether text has the form of a session's, which no
+// CheckSessionText reports whether text has the form of a session's, which no
 // token has. The error never holds the text.
 func CheckSessionText(text string) error {
 	if len(text) != len(sessionPrefix)+minSecret || !strings.HasPrefix(text, sessionPrefix) {

@@ -72,8 +72,8 @@ func (t *Token) Expired(now time.Time) bool { return !t.ExpiresAt.IsZero() && !n
 // Valid reports whether the token opens anything.
 func (t *Token) Valid(now time.Time) bool { return !t.Revoked() && !t.Expired(now) }
 
-// Shows reports whether a reader with the token may know of the agent.
-func (t *Token) Shows(agentID string) bool {
+// Allows reports whether a reader with the token may know of the agent.
+func (t *Token) Allows(agentID string) bool {
 	if t.Scope == nil {
 		return true
 	}
@@ -118,7 +118,7 @@ func newText(prefix string) string {
 // HashToken returns what a store keeps of a token's text.
 func HashToken(text string) TokenHash { return sha256.Sum256([]byte(text)) }
 
-// CheckTokenText says whether text has the form of the role's tokens. The
+// CheckTokenText reports whether text has the form of the role's tokens. The
 // error never holds the text.
 func CheckTokenText(role Role, text string) error {
 	p := role.prefix()

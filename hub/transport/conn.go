@@ -73,7 +73,7 @@ func (l *connections) add(c *conn) {
 	l.conns[c] = struct{}{}
 }
 
-// attach notes that the client's token has been shown on this connection.
+// attach makes the connection one of the client's, whose token was shown on it.
 func (c *conn) attach(owner *client) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -121,7 +121,7 @@ func (c *conn) goAway() {
 	}
 }
 
-// end notes that the connection is gone.
+// end is called when the connection is gone.
 func (c *conn) end() {
 	defer c.t.conns.remove(c)
 	c.mu.Lock()

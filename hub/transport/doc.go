@@ -13,8 +13,7 @@
 //     within Limits.Recheck.
 //   - Connections that haven't shown a token (unauthenticated ones) never take
 //     the room of those that have; see Door.
-//   - A Session is told of its agent before a WebSocket's peer can send
-//     anything, and at the first call that asks for it otherwise.
+//   - Session.Begin is called before a WebSocket's peer can send anything.
 //   - A call gets an answer also when it is refused, before it is admitted or
 //     because its message is too large, wherever the peer still reads.
 //   - Drain answers what is under way and then ends each connection in a way

@@ -126,8 +126,8 @@ func (d *Door) relieve() {
 	}
 }
 
-// authenticated notes that a token has been shown, if there is room for one
-// more authenticated connection.
+// authenticated is called when a valid token has been shown. The connection
+// counts as authenticated from then on, if there is room for one more of those.
 func (c *doorConn) authenticated() {
 	d := c.door
 	d.mu.Lock()
@@ -159,7 +159,7 @@ func (c *doorConn) isKnown() bool {
 	return c.known
 }
 
-// work notes that an answer begins (1) or is over (-1).
+// work counts an answer that begins (1) or is over (-1).
 func (c *doorConn) work(n int) {
 	c.door.mu.Lock()
 	defer c.door.mu.Unlock()
@@ -231,7 +231,7 @@ type request struct {
 	header http.Header // of the answer
 }
 
-// Requests tells the door of each request, and ends an unauthenticated
+// Requests lets the door know of each request, and ends an unauthenticated
 // connection with the answer.
 func Requests(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -249,9 +249,9 @@ func Requests(next http.Handler) http.Handler {
 	})
 }
 
-// Authenticated tells the door of the connection that a request came on, if ctx
-// is a request's, whether the token that it showed is valid. Whoever looks
-// tokens up calls it, for agents and for readers.
+// Authenticated is to be called by whoever looks tokens up, for agents and for
+// readers, with the context of the request: the door of its connection learns
+// whether the token is valid. Other contexts don't matter.
 func Authenticated(ctx context.Context, valid bool) {
 	r, ok := ctx.Value(requestKey{}).(*request)
 	switch {

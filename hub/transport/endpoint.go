@@ -88,7 +88,7 @@ func refuseConnection(w http.ResponseWriter, err error) {
 	refuse(w, http.StatusServiceUnavailable, refusal{Message: "The hub takes no more connections.", Detail: err.Error()})
 }
 
-// checkVersion says whether a hub serves the version of the Agent API, in the
+// checkVersion reports whether a hub serves the version of the Agent API, in the
 // words of Coder's server: an agent that understands those understands these.
 // There is no negotiation; a client that gets a no asks for another version.
 func checkVersion(version string) error {

@@ -24,7 +24,7 @@ type Services interface {
 	ValidTokens(ctx context.Context, ids []string) ([]string, error)
 	// NewSession returns what serves the calls of a new connection.
 	NewSession() Session
-	// BeginCall is told of every call, also one that is about to be refused. The
+	// BeginCall begins every call, also one that is about to be refused. The
 	// context that it returns is the call's.
 	BeginCall(ctx context.Context, method string) context.Context
 	// EndCall gets that context when the call has ended with err, its answer.
@@ -33,8 +33,8 @@ type Services interface {
 
 // Session is what the services keep of one connection.
 type Session interface {
-	// Begin gives the connection its place in the order of the agent's. Nothing
-	// of the agent has been received by then.
+	// Begin gives the connection its place in the order of the agent's. It is
+	// called at the handshake of a WebSocket, before its peer can send anything.
 	Begin(ctx context.Context, agentID string) error
 	// HandleRPC serves an admitted call: CallOf knows the call by the stream's
 	// context.

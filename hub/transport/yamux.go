@@ -154,8 +154,8 @@ func (g *guard) Write(p []byte) (int, error) {
 	return g.conn.Write(p)
 }
 
-// Close implements io.Closer. It tells the peer why, if there is more to say
-// than that it is over.
+// Close implements io.Closer. It sends the peer the reason, if there is one but
+// that it is over.
 func (g *guard) Close() error {
 	g.mu.Lock()
 	cause := g.cause
@@ -168,7 +168,7 @@ func (g *guard) Close() error {
 	return g.conn.Close()
 }
 
-// closeStatus is what a peer is told; 0 is nothing but that it is over.
+// closeStatus is what is sent to a peer; 0 is nothing but that it is over.
 func closeStatus(cause error) websocket.StatusCode {
 	var bad *policyError
 	switch {

@@ -56,7 +56,7 @@ func opened[T store.Store](st T, err error) (store.Store, error) {
 
 const sqliteScheme = "sqlite:"
 
-// Check says whether url can be right, without touching anything.
+// Check reports whether url can be right, without touching anything.
 func Check(url string) error {
 	scheme, rest, found := strings.Cut(url, ":")
 	switch {

@@ -61,7 +61,7 @@ func Backup(ctx context.Context, rawURL, file string) (err error) {
 // Restore has pg_restore bring back what Backup has written, into the schema
 // that it came from, in one transaction. The revision moves above all that
 // anybody may have seen, and what is below counts as no longer kept, so that
-// readers who follow are told to read everything anew. A backup of an older
+// readers who follow have to read everything anew. A backup of an older
 // hub is brought up to date.
 //
 // No hub may have the database open. With force a schema that holds anything
@@ -125,7 +125,7 @@ func inspect(ctx context.Context, rawURL string) (schema string, empty bool, err
 	return schema, empty, conn.QueryRow(ctx, "SELECT current_schema()::text").Scan(&schema)
 }
 
-// replaceable says whether the hub's database may go, and returns the newest
+// replaceable reports whether the hub's database may go, and returns the newest
 // revision that it has given out.
 func replaceable(ctx context.Context, rawURL string, force bool) (newest int64, err error) {
 	conn, err := dial(ctx, rawURL)

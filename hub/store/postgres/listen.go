@@ -100,7 +100,7 @@ func (l *listener) listen() (heard bool, err error) {
 		defer cancel()
 		_ = conn.Close(ctx)
 	}()
-	if err := l.ask(conn, "LISTEN "+channel); err != nil {
+	if err := l.exec(conn, "LISTEN "+channel); err != nil {
 		return false, err
 	}
 	for {
@@ -139,7 +139,7 @@ func (l *listener) read(conn *pgx.Conn) error {
 	return nil
 }
 
-func (l *listener) ask(conn *pgx.Conn, statement string) error {
+func (l *listener) exec(conn *pgx.Conn, statement string) error {
 	ctx, cancel := context.WithTimeout(l.ctx, checkTimeout)
 	defer cancel()
 	_, err := conn.Exec(ctx, statement)

@@ -30,9 +30,9 @@ func rival(t *testing.T, url string, statements ...string) *pgx.Conn {
 	return conn
 }
 
-// patient is for stores that must not lose patience while a slow machine gets
+// longTimeouts is for stores that must not give up while a slow machine gets
 // a test into the state that it wants.
-const patient = "&lock_timeout=10min&statement_timeout=10min"
+const longTimeouts = "&lock_timeout=10min&statement_timeout=10min"
 
 // waitBlocked returns when somebody waits for a lock of conn.
 func waitBlocked(t *testing.T, url string, conn *pgx.Conn) {
@@ -47,7 +47,7 @@ func waitBlocked(t *testing.T, url string, conn *pgx.Conn) {
 func TestDeadlock(t *testing.T) {
 	url := pgtest.Database(t)
 	// One connection, which knows its statements already when it is held up.
-	st := open(t, url+patient+"&deadlock_timeout=50ms", postgres.Options{MaxConns: 1})
+	st := open(t, url+longTimeouts+"&deadlock_timeout=50ms", postgres.Options{MaxConns: 1})
 	g := session(t, st, "a")
 	if _, err := st.Push(t.Context(), "a", g, state(1, 1)); err != nil {
 		t.Fatal(err)
@@ -103,7 +103,7 @@ func TestHeldUp(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	conn = rival(t, url, "SELECT * FROM agents FOR UPDATE")
-	slow := open(t, url+patient, postgres.Options{})
+	slow := open(t, url+longTimeouts, postgres.Options{})
 	done := make(chan error)
 	go func() {
 		_, err := slow.Push(ctx, "a", g, state(2, 1))
@@ -126,7 +126,7 @@ func TestHeldUp(t *testing.T) {
 // commit: nobody may see a later revision before.
 func TestRevisionsInOrder(t *testing.T) {
 	url := pgtest.Database(t)
-	st := open(t, url+patient, postgres.Options{})
+	st := open(t, url+longTimeouts, postgres.Options{})
 	g := session(t, st, "a")
 	conn := rival(t, url, "UPDATE revision SET value = value + 1", // revision 1
 		"INSERT INTO agents (id, name, created_at) VALUES ('slow', '', 0)",

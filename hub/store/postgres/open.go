@@ -71,7 +71,7 @@ var _ store.Store = (*DB)(nil)
 // textList is sqlstore.Core.TextList.
 const textList = "SELECT json_array_elements_text($1::json)"
 
-// Check says whether url can be a database's, without touching anything.
+// Check reports whether url can be a database's, without touching anything.
 // Errors never hold a password.
 func Check(url string) error {
 	_, err := pgxpool.ParseConfig(url)

@@ -29,7 +29,7 @@ func database(t testing.TB) storetest.Database {
 func at(url string) storetest.Database {
 	return storetest.Database{
 		Open: func(t testing.TB, c storetest.Config) store.Store {
-			return open(t, url+patient, postgres.Options{Now: c.Now, History: c.History})
+			return open(t, url+longTimeouts, postgres.Options{Now: c.Now, History: c.History})
 		},
 		Count: func(t testing.TB, table string) int { return query[int](t, url, "SELECT count(*) FROM "+table) },
 	}

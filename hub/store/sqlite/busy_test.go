@@ -71,11 +71,11 @@ func TestAnotherWriter(t *testing.T) {
 		t.Errorf("after it: %+v, %v", result, err)
 	}
 
-	patient := open(t, path)
+	waiting := open(t, path)
 	unlock = lock(t, path)
 	done := make(chan error)
 	go func() {
-		_, err := pushOne(t, patient, g, 2)
+		_, err := pushOne(t, waiting, g, 2)
 		done <- err
 	}()
 	unlock()
@@ -126,7 +126,7 @@ func TestAfterReboot(t *testing.T) {
 }
 
 // TestHeardAtOnce hears of a push of its own process without looking for it:
-// the clock of the bubble stands still unless somebody waits for it.
+// the clock of synctest stands still unless somebody waits for it.
 func TestHeardAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "hub.db")
 	synctest.Test(t, func(t *testing.T) {

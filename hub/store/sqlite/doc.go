@@ -18,7 +18,7 @@
 //
 // One connection writes, with immediate transactions, so that no transaction
 // has to be upgraded and can fail for it; a few others read and are never
-// blocked by the writer. Several processes may use one file (hub token beside
+// blocked by the writer. Several processes may use one file (hub token as well as
 // a running hub serve): they wait for each other up to the busy timeout.
 //
 // # Limits

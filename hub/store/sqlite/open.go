@@ -51,7 +51,7 @@ type DB struct {
 	// write has one connection: the one writer of this process.
 	write *sql.DB
 	read  *sql.DB
-	// newest is told of this process's pushes.
+	// newest gets the revisions of this process's pushes.
 	newest  *newest.Revision
 	pruning *prune.Task
 

@@ -20,7 +20,7 @@ const restoreGap = 1_000_000_000
 
 // Restore makes the database at path what a backup holds. The revision moves
 // above all that anybody may have seen, and what is below counts as no longer
-// kept, so that readers who follow are told to read everything anew. A backup
+// kept, so that readers who follow have to read everything anew. A backup
 // of an older hub is brought up to date.
 //
 // No hub may have the database open. It is replaced in one step, when the new
@@ -66,7 +66,7 @@ func Restore(ctx context.Context, file, path string, force bool) error {
 	return syncFile(filepath.Dir(path))
 }
 
-// usable says whether the database is a hub's, whole, and not newer than this
+// usable reports whether the database is a hub's, whole, and not newer than this
 // build.
 func usable(ctx context.Context, pool *sql.DB) error {
 	empty, err := identify(ctx, pool)
@@ -86,7 +86,7 @@ func usable(ctx context.Context, pool *sql.DB) error {
 	return checkVersion(ctx, pool, provider)
 }
 
-// replaceable says whether what is at path may go, and returns the newest
+// replaceable reports whether what is at path may go, and returns the newest
 // revision that it has given out.
 func replaceable(ctx context.Context, path string, force bool) (newest int64, err error) {
 	info, err := os.Stat(path)

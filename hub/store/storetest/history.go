@@ -190,20 +190,20 @@ func testDiff(t *testing.T, db Database) {
 		for j, to := range states {
 			want := compare(from, to)
 			got, err := s.Diff(t.Context(), "a", revisions[i], revisions[j])
-			if d := cmp.Diff(told(want), told(got)); err != nil || d != "" {
+			if d := cmp.Diff(describe(want), describe(got)); err != nil || d != "" {
 				t.Errorf("from %d to %d: %v (-want +got):\n%s", i, j, err, d)
 			}
 		}
 		got, err := s.Diff(t.Context(), "a", revisions[i], 0)
-		if d := cmp.Diff(told(compare(from, states[len(states)-1])), told(got)); err != nil || d != "" {
+		if d := cmp.Diff(describe(compare(from, states[len(states)-1])), describe(got)); err != nil || d != "" {
 			t.Errorf("from %d to now: %v (-want +got):\n%s", i, err, d)
 		}
 	}
 }
 
-// told is a list of changes as text that can be compared: a digest stands for
+// describe returns a list of changes as text that can be compared: a digest stands for
 // everything that a resource is.
-func told(changes []store.ResourceChange) (lines []string) {
+func describe(changes []store.ResourceChange) (lines []string) {
 	one := func(r *snapshot.Resource) string {
 		if r == nil {
 			return "none"

@@ -51,8 +51,8 @@ type drift struct {
 	// pinned are the pin's resources, nil for an empty pin.
 	pinned  []snapshot.Resource
 	drifted bool
-	// told says that the step changed the pin, which readers hear of.
-	told, gone bool
+	// notified says that the step changed the pin, which readers hear of.
+	notified, gone bool
 }
 
 // pinWorld is one pin and its agent.
@@ -100,29 +100,29 @@ func testPinDrift(t *testing.T, db Database) {
 		{name: "pinned", do: func(*pinWorld) {}, pinned: list(one)},
 		{name: "the same again", do: func(w *pinWorld) { w.push(2, one) }, pinned: list(one)},
 		{name: "a change outside the hash", do: func(w *pinWorld) { w.push(3, stale) }, pinned: list(one)},
-		{name: "MCP only: added", do: func(w *pinWorld) { w.push(4, stale, mcp) }, pinned: list(one, mcp), told: true},
-		{name: "MCP only: changed", do: func(w *pinWorld) { w.push(5, stale, mcp2) }, pinned: list(one, mcp2), told: true},
-		{name: "edit", do: func(w *pinWorld) { w.push(6, two, mcp2) }, pinned: list(one, mcp2), drifted: true, told: true},
+		{name: "MCP only: added", do: func(w *pinWorld) { w.push(4, stale, mcp) }, pinned: list(one, mcp), notified: true},
+		{name: "MCP only: changed", do: func(w *pinWorld) { w.push(5, stale, mcp2) }, pinned: list(one, mcp2), notified: true},
+		{name: "edit", do: func(w *pinWorld) { w.push(6, two, mcp2) }, pinned: list(one, mcp2), drifted: true, notified: true},
 		{name: "another edit is no other drift", do: func(w *pinWorld) { w.push(7, skill("x", "3"), mcp2) }, pinned: list(one, mcp2), drifted: true},
-		{name: "MCP is followed while drifted", do: func(w *pinWorld) { w.push(8, two, mcp) }, pinned: list(one, mcp), drifted: true, told: true},
+		{name: "MCP is followed while drifted", do: func(w *pinWorld) { w.push(8, two, mcp) }, pinned: list(one, mcp), drifted: true, notified: true},
 		{name: "edit back", do: func(w *pinWorld) { w.push(9, one, mcp) }, pinned: list(one, mcp), drifted: true},
-		{name: "refresh", do: (*pinWorld).refresh, pinned: list(one, mcp), told: true},
-		{name: "edit after refresh", do: func(w *pinWorld) { w.push(10, two, mcp) }, pinned: list(one, mcp), drifted: true, told: true},
-		{name: "refresh to the edit", do: (*pinWorld).refresh, pinned: list(two, mcp), told: true},
+		{name: "refresh", do: (*pinWorld).refresh, pinned: list(one, mcp), notified: true},
+		{name: "edit after refresh", do: func(w *pinWorld) { w.push(10, two, mcp) }, pinned: list(one, mcp), drifted: true, notified: true},
+		{name: "refresh to the edit", do: (*pinWorld).refresh, pinned: list(two, mcp), notified: true},
 		{name: "agent rebuilt, the same", do: func(w *pinWorld) { w.session(); w.push(1, two, mcp) }, pinned: list(two, mcp)},
-		{name: "agent rebuilt, other content", do: func(w *pinWorld) { w.session(); w.push(1, skill("y", "1")) }, pinned: list(two), drifted: true, told: true},
+		{name: "agent rebuilt, other content", do: func(w *pinWorld) { w.session(); w.push(1, skill("y", "1")) }, pinned: list(two), drifted: true, notified: true},
 		{name: "everything gone", do: func(w *pinWorld) { w.push(2) }, pinned: list(two), drifted: true},
-		{name: "refresh to nothing", do: (*pinWorld).refresh, pinned: list(), told: true},
-		{name: "something again", do: func(w *pinWorld) { w.push(3, one, mcp) }, pinned: list(mcp), drifted: true, told: true},
-		{name: "agent gone", do: remove, pinned: list(mcp), drifted: true, told: true, gone: true},
+		{name: "refresh to nothing", do: (*pinWorld).refresh, pinned: list(), notified: true},
+		{name: "something again", do: func(w *pinWorld) { w.push(3, one, mcp) }, pinned: list(mcp), drifted: true, notified: true},
+		{name: "agent gone", do: remove, pinned: list(mcp), drifted: true, notified: true, gone: true},
 		{name: "agent back", do: func(w *pinWorld) { w.session() }, pinned: list(mcp), drifted: true},
-		{name: "agent back with a snapshot", do: func(w *pinWorld) { w.push(1, one) }, pinned: list(), drifted: true, told: true},
-		{name: "MCP again", do: func(w *pinWorld) { w.push(2, one, mcp2) }, pinned: list(mcp2), drifted: true, told: true},
-		{name: "agent gone again", do: remove, pinned: list(mcp2), drifted: true, told: true, gone: true},
-		{name: "agent back with the same MCP", do: func(w *pinWorld) { w.session(); w.push(1, one, mcp2) }, pinned: list(mcp2), drifted: true, told: true},
-		{name: "agent gone at last", do: remove, pinned: list(mcp2), drifted: true, told: true, gone: true},
-		{name: "refresh without an agent", do: (*pinWorld).refresh, told: true, gone: true},
-		{name: "hydrated", do: func(w *pinWorld) { w.session(); w.push(1, two) }, pinned: list(two), told: true},
+		{name: "agent back with a snapshot", do: func(w *pinWorld) { w.push(1, one) }, pinned: list(), drifted: true, notified: true},
+		{name: "MCP again", do: func(w *pinWorld) { w.push(2, one, mcp2) }, pinned: list(mcp2), drifted: true, notified: true},
+		{name: "agent gone again", do: remove, pinned: list(mcp2), drifted: true, notified: true, gone: true},
+		{name: "agent back with the same MCP", do: func(w *pinWorld) { w.session(); w.push(1, one, mcp2) }, pinned: list(mcp2), drifted: true, notified: true},
+		{name: "agent gone at last", do: remove, pinned: list(mcp2), drifted: true, notified: true, gone: true},
+		{name: "refresh without an agent", do: (*pinWorld).refresh, notified: true, gone: true},
+		{name: "hydrated", do: func(w *pinWorld) { w.session(); w.push(1, two) }, pinned: list(two), notified: true},
 	} {
 		w.step(step)
 	}
@@ -155,8 +155,8 @@ func (w *pinWorld) step(step drift) {
 	if step.drifted && before.DriftedAt.IsZero() && (!got.DriftedAt.Equal(now) || got.DriftRevision <= before.Changed) {
 		w.Errorf("%s: drifted at %v in revision %d, want now (%v)", step.name, got.DriftedAt, got.DriftRevision, now)
 	}
-	if told := got.Changed > before.Changed; told != step.told {
-		w.Errorf("%s: told %v (in revision %d after %d), want %v", step.name, told, got.Changed, before.Changed, step.told)
+	if notified := got.Changed > before.Changed; notified != step.notified {
+		w.Errorf("%s: notified %v (in revision %d after %d), want %v", step.name, notified, got.Changed, before.Changed, step.notified)
 	}
 	if got.AgentGone != step.gone {
 		w.Errorf("%s: agent gone %v, want %v", step.name, got.AgentGone, step.gone)
@@ -247,7 +247,7 @@ func testPinDiff(t *testing.T, db Database) {
 	newest := push(t, s, "a", g, hashed(2, skill("same", "s"), skill("x", "2"), skill("new", "n"), server("m", "2")))
 	got, changes, revision, err := s.PinDiff(t.Context(), pin.ID)
 	want := compare(sorted(list(skill("same", "s"), skill("x", "1"), skill("gone", "g"))), sorted(list(skill("same", "s"), skill("x", "2"), skill("new", "n"))))
-	if d := cmp.Diff(told(want), told(changes)); err != nil || d != "" || revision != newest.Revision || got.Revision != pin.Revision {
+	if d := cmp.Diff(describe(want), describe(changes)); err != nil || d != "" || revision != newest.Revision || got.Revision != pin.Revision {
 		t.Errorf("%+v at %d, %v (-want +got):\n%s", got, revision, err, d)
 	}
 	if err := s.RemoveAgent(t.Context(), "a"); err != nil {
@@ -255,7 +255,7 @@ func testPinDiff(t *testing.T, db Database) {
 	}
 	_, changes, revision, err = s.PinDiff(t.Context(), pin.ID)
 	if err != nil || revision != 0 || len(changes) != 4 || changes[0].After != nil || changes[0].Before == nil {
-		t.Errorf("of a gone agent: %v at %d, %v", told(changes), revision, err)
+		t.Errorf("of a gone agent: %v at %d, %v", describe(changes), revision, err)
 	}
 }
 

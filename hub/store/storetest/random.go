@@ -19,7 +19,7 @@ import (
 func RunRandom(t *testing.T, database Make, r *rand.Rand, steps int) {
 	t.Helper()
 	keep := store.Retention{Revisions: 1 + r.IntN(8), Age: time.Duration(1+r.IntN(40)) * time.Minute, Bytes: -1}
-	w := &walk{T: t, Rand: r, db: database(t), clock: newClock(), keep: keep, model: newModel(keep), told: map[string]int64{}}
+	w := &walk{T: t, Rand: r, db: database(t), clock: newClock(), keep: keep, model: newModel(keep), given: map[string]int64{}}
 	w.hubs = []store.Store{w.open(), w.open()}
 	for _, id := range []string{"a", "b", "c"} {
 		w.model.agents[id] = &modelAgent{}
@@ -47,7 +47,7 @@ type walk struct {
 	keep  store.Retention
 	hubs  []store.Store
 	model *model
-	told  map[string]int64 // the newest generations, by agent
+	given map[string]int64 // the generations given out last, by agent
 	done  []string         // what was done, for people
 }
 
@@ -56,7 +56,7 @@ func (w *walk) hub() store.Store  { return w.hubs[w.IntN(len(w.hubs))] }
 func (w *walk) agent() string     { return []string{"a", "b", "c"}[w.IntN(3)] }
 func (w *walk) now() time.Time    { return w.clock.advance(0) }
 
-func (w *walk) note(format string, args ...any) {
+func (w *walk) record(format string, args ...any) {
 	w.done = append(w.done, fmt.Sprintf(format, args...))
 }
 
@@ -87,16 +87,16 @@ func (w *walk) step() {
 
 func (w *walk) begin(id string) {
 	g, err := w.hub().BeginSession(w.Context(), id)
-	w.note("begin %s: %d", id, g)
+	w.record("begin %s: %d", id, g)
 	a := w.model.agents[id]
 	if a.generation++; err != nil || g != a.generation {
 		w.Errorf("generation %d, %v; want %d", g, err, a.generation)
 	}
-	w.told[id] = g
+	w.given[id] = g
 }
 
 func (w *walk) prune() {
-	w.note("prune")
+	w.record("prune")
 	if err := w.hub().Prune(w.Context()); err != nil {
 		w.Error(err)
 	}
@@ -108,7 +108,7 @@ func (w *walk) prune() {
 }
 
 func (w *walk) reopen() {
-	w.note("reopen")
+	w.record("reopen")
 	n := w.IntN(len(w.hubs))
 	if err := w.hubs[n].Close(); err != nil {
 		w.Error(err)
@@ -146,7 +146,7 @@ func (w *walk) diff(id string) {
 		return
 	}
 	want := compare(a.snapshot().Snapshot.Resources, b.snapshot().Snapshot.Resources)
-	if d := cmp.Diff(told(want), told(got)); err != nil || d != "" {
+	if d := cmp.Diff(describe(want), describe(got)); err != nil || d != "" {
 		w.Errorf("%s from %d to %d: %v (-want +got):\n%s", id, from, to, err, d)
 	}
 }

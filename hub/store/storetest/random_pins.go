@@ -37,7 +37,7 @@ func (w *walk) pins(agentID string) {
 
 func (w *walk) createPin(agentID string) {
 	pin, err := w.hub().CreatePin(w.Context(), agentID, "x")
-	w.note("pin %s: %s, %v", agentID, pin.ID, err)
+	w.record("pin %s: %s, %v", agentID, pin.ID, err)
 	if err != nil {
 		w.Error(err)
 		return
@@ -57,7 +57,7 @@ func (w *walk) samePin(want *modelPin, got store.Pin) {
 
 func (w *walk) refreshPin(p *modelPin) {
 	got, err := w.hub().RefreshPin(w.Context(), p.ID)
-	w.note("refresh %s: %v", p.ID, err)
+	w.record("refresh %s: %v", p.ID, err)
 	if err != nil {
 		w.Error(err)
 		return
@@ -70,7 +70,7 @@ func (w *walk) refreshPin(p *modelPin) {
 
 func (w *walk) deletePin(p *modelPin) {
 	err := w.hub().DeletePin(w.Context(), p.ID)
-	w.note("delete %s: %v", p.ID, err)
+	w.record("delete %s: %v", p.ID, err)
 	if err != nil {
 		w.Error(err)
 	}
@@ -84,7 +84,7 @@ func (w *walk) deletePin(p *modelPin) {
 // remove removes an agent, and makes it anew.
 func (w *walk) remove(agentID string) {
 	err := w.hub().RemoveAgent(w.Context(), agentID)
-	w.note("remove %s: %v", agentID, err)
+	w.record("remove %s: %v", agentID, err)
 	if err == nil {
 		_, err = w.hub().CreateToken(w.Context(), newToken(store.RoleAgent, agentID))
 	}
@@ -125,7 +125,7 @@ func (w *walk) comparePin(p *modelPin) {
 	}
 	_, changes, revision, err := w.hub().PinDiff(w.Context(), p.ID)
 	expected := compare([]snapshot.Resource(want.Snapshot.Resources), []snapshot.Resource(now.snapshot().Snapshot.Resources))
-	if d := cmp.Diff(told(expected), told(changes)); err != nil || d != "" || revision != now.revision {
+	if d := cmp.Diff(describe(expected), describe(changes)); err != nil || d != "" || revision != now.revision {
 		w.Errorf("pin of %s against %d, %v; want %d (-want +got):\n%s", p.AgentID, revision, err, now.revision, d)
 	}
 	list, err := w.hub().Pins(w.Context(), p.AgentID)

@@ -17,7 +17,7 @@ func (w *walk) push(id string) {
 		p.Snapshot = old.head
 		p.Snapshot.Version += w.Uint64N(4) // 0 is a replay
 	}
-	generation := w.told[id]
+	generation := w.given[id]
 	switch w.IntN(20) {
 	case 0:
 		generation += w.Int64N(4) - 2
@@ -37,7 +37,7 @@ func (w *walk) push(id string) {
 	}
 	result, err := w.hub().Push(w.Context(), id, generation, *p)
 	want, wantErr := w.model.push(id, generation, p, w.now())
-	w.note("push to %s: generation %d, version %d, initial %v, delta %v on %d, %d rows, removed %v: %+v, %v",
+	w.record("push to %s: generation %d, version %d, initial %v, delta %v on %d, %d rows, removed %v: %+v, %v",
 		id, generation, p.Snapshot.Version, p.Initial, p.Delta, p.BaseVersion, len(p.Snapshot.Resources), p.Removed, result, err)
 	if result != want || !sameError(err, wantErr) {
 		w.Errorf("push: %+v, %v; want %+v, %v", result, err, want, wantErr)

@@ -113,14 +113,14 @@ func testRetentionAge(t *testing.T, db Database) {
 
 func testRetentionBytes(t *testing.T, db Database) {
 	const size = 10_000
-	// The past may hold three pushes of one payload, and the little beside.
+	// The past may hold three pushes of one payload, and the little on top.
 	s := db.Open(t, Config{History: store.Retention{Bytes: 3*size + size/2}})
 	g := agent(t, s, "a")
 	text := func(v uint64) string { return strings.Repeat(fmt.Sprint(v%10), size) }
 	for v := range uint64(6) {
 		push(t, s, "a", g, whole(v+1, skill("x", text(v)), skill("still", text(9))))
 	}
-	// 1 wrote two payloads, each of the others one: 3, 4 and 5 fit beside 6.
+	// 1 wrote two payloads, each of the others one: 3, 4 and 5 fit together with 6.
 	wantRevisions(t, s, "a", 6, 5, 4, 3)
 	push(t, s, "a", g, whole(7, skill("small", "")))
 	wantRevisions(t, s, "a", 7, 6, 5, 4)

@@ -46,7 +46,7 @@ func testTokenScope(t *testing.T, db Database) {
 			t.Errorf("scope %q is listed as %+v, %v", scope, list, err)
 		}
 		for _, id := range []string{"a", "b", "c", "A", "", "a "} {
-			if want := scope == nil || slices.Contains(scope, id); got.Shows(id) != want {
+			if want := scope == nil || slices.Contains(scope, id); got.Allows(id) != want {
 				t.Errorf("a token with scope %q shows %q: %v", scope, id, !want)
 			}
 		}

@@ -157,7 +157,7 @@ func listed(t testing.TB, s store.Store, agentID string, revision int64) bool {
 	return slices.ContainsFunc(history, func(ch store.Change) bool { return ch.Revision == revision })
 }
 
-// CheckCounts says whether there are rows and payloads that no revision has,
+// CheckCounts reports whether there are rows and payloads that no revision has,
 // or too few.
 func CheckCounts(t testing.TB, db Database, s store.Store, agentIDs ...string) {
 	t.Helper()

@@ -127,7 +127,8 @@ func (p *Prepared) removeOthers(s *State, plan *Plan) {
 	}
 }
 
-// touch makes of the ids what is told of them.
+// touch sorts and bounds the ids that the plan touches, and sets what follows from
+// them.
 func (p *Plan) touch() error {
 	slices.Sort(p.Touched)
 	p.TouchesMCP = slices.ContainsFunc(p.Touched, func(id string) bool {

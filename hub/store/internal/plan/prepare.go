@@ -81,7 +81,7 @@ func (p *Prepared) Touched() []string {
 	return append(ids, p.Push.Removed...)
 }
 
-// headBytes is what a revision adds to the history beside its rows.
+// headBytes is what a revision adds to the history on top of its rows.
 func (p *Prepared) headBytes() int64 {
 	s := &p.Push.Snapshot
 	return int64(len(p.Plugins) + len(s.SnapshotError) + len(s.AggregateHash))

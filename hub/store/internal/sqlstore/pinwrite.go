@@ -55,7 +55,7 @@ func (c *Core) DeletePin(ctx context.Context, id string) error {
 		if revision, err = c.nextRevision(ctx, tx); err != nil {
 			return err
 		}
-		return noteRemoval(ctx, tx, revision, "pin", id, string(was), now)
+		return insertRemoval(ctx, tx, revision, "pin", id, string(was), now)
 	})
 	if tried && errors.Is(err, store.ErrNotFound) {
 		err = nil // an earlier try had been stored after all
@@ -68,7 +68,7 @@ func (c *Core) DeletePin(ctx context.Context, id string) error {
 	return nil
 }
 
-func noteRemoval(ctx context.Context, tx Tx, revision int64, what, id, was string, now int64) error {
+func insertRemoval(ctx context.Context, tx Tx, revision int64, what, id, was string, now int64) error {
 	_, err := tx.Exec(ctx, "INSERT INTO removals (revision, what, id, was, removed_at) VALUES ($1, $2, $3, $4, $5)",
 		revision, what, id, was, now)
 	return err

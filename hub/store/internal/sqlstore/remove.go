@@ -39,7 +39,7 @@ func (c *Core) RemoveAgent(ctx context.Context, id string) error {
 		if _, err := tx.Exec(ctx, "UPDATE pins SET changed = $2 WHERE agent_id = $1", id, revision); err != nil {
 			return err
 		}
-		return noteRemoval(ctx, tx, revision, "agent", id, "null", now)
+		return insertRemoval(ctx, tx, revision, "agent", id, "null", now)
 	})
 	if tried && errors.Is(err, store.ErrNotFound) {
 		err = nil // an earlier try had been stored after all

@@ -11,10 +11,10 @@ import (
 	"waymark/test/synctestproc"
 )
 
-// inBubble runs f with a hub that listens on pipes alone, in a bubble whose
+// inSynctest runs f with a hub that listens on pipes alone, under synctest, whose
 // clock moves only when everybody waits: what is about time then doesn't
 // depend on how fast the machine is.
-func inBubble(t *testing.T, opts hub.Options, f func(t *testing.T, f *fixture, endpoint string)) {
+func inSynctest(t *testing.T, opts hub.Options, f func(t *testing.T, f *fixture, endpoint string)) {
 	t.Helper()
 	synctestproc.Run(t, func(t *testing.T) {
 		plain, web := newPipes("drpc"), newPipes("http")

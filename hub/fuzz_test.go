@@ -65,7 +65,8 @@ func same(t *testing.T, sent, stored snapshot.Snapshot) {
 	lines := func(s snapshot.Snapshot) []string {
 		var list []string
 		for i := range s.Resources {
-			list = append(list, fmt.Sprintf("%s %x %v", s.Resources[i].ID(), store.RowDigest(&s.Resources[i]), s.Resources[i].Payload == nil))
+			row, _ := store.Digests(&s.Resources[i])
+			list = append(list, fmt.Sprintf("%s %x %v", s.Resources[i].ID(), row, s.Resources[i].Payload == nil))
 		}
 		slices.Sort(list)
 		return append(list, fmt.Sprintf("%d %x %s %q", s.Version, []byte(s.AggregateHash), s.SnapshotError, fmt.Sprint(s.Plugins)))

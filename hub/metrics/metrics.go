@@ -104,9 +104,6 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
 }
 
-// Gatherer gives the metrics to those who don't speak HTTP, such as tests.
-func (m *Metrics) Gatherer() prometheus.Gatherer { return m.registry }
-
 // Source is what Watch asks: a *hub.Server.
 type Source interface {
 	Stats() hub.Stats

@@ -48,12 +48,6 @@ func Digests(r *snapshot.Resource) (row, payload Digest) {
 	return Digest(d.h.Sum(nil)), payload
 }
 
-// RowDigest is the first of Digests.
-func RowDigest(r *snapshot.Resource) Digest {
-	row, _ := Digests(r)
-	return row
-}
-
 // digester writes values so that no two different rows write the same bytes:
 // everything of variable length is preceded by its length.
 type digester struct{ h hash.Hash }

@@ -208,7 +208,8 @@ func describe(changes []store.ResourceChange) (lines []string) {
 		if r == nil {
 			return "none"
 		}
-		return fmt.Sprintf("%q %x", r.Payload, store.RowDigest(r))
+		row, _ := store.Digests(r)
+		return fmt.Sprintf("%q %x", r.Payload, row)
 	}
 	for _, ch := range changes {
 		lines = append(lines, ch.ID+": "+one(ch.Before)+" → "+one(ch.After))

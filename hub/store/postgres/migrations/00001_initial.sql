@@ -103,7 +103,7 @@ CREATE TABLE resources (
     attributes    TEXT    NOT NULL, -- JSON object
     body          BYTEA   CONSTRAINT resources_body REFERENCES bodies (hash), -- NULL: no payload
     payload_bytes BIGINT  NOT NULL,
-    digest        BYTEA   NOT NULL, -- of all that a push can change: store.RowDigest
+    digest        BYTEA   NOT NULL, -- of all that a push can change: store.Digests
     created_at    BIGINT  NOT NULL, -- when the agent first had such a resource
     updated_at    BIGINT  NOT NULL
 );

@@ -99,7 +99,7 @@ CREATE TABLE resources (
     attributes    TEXT    NOT NULL, -- JSON object
     body          BLOB    REFERENCES bodies (hash), -- NULL: no payload
     payload_bytes INTEGER NOT NULL,
-    digest        BLOB    NOT NULL, -- of all that a push can change: store.RowDigest
+    digest        BLOB    NOT NULL, -- of all that a push can change: store.Digests
     created_at    INTEGER NOT NULL, -- when the agent first had such a resource
     updated_at    INTEGER NOT NULL
 ) STRICT;

@@ -91,7 +91,7 @@ func (r *Root) open(path string, within []string) error {
 		return fail(err)
 	}
 	found, err := beneath.Resolve(given, beneath.Options{Within: within, Judge: linkJudge(r.exclude)})
-	defer found.Close()
+	defer found.Close() //nolint:staticcheck // it is to be closed after an error, too
 	r.way = found.Passed()
 	var dir string
 	if err == nil {

@@ -169,7 +169,7 @@ type guardedDir struct {
 type fileID struct{ dev, ino uint64 }
 
 func idOf(st *unix.Stat_t) fileID {
-	return fileID{dev: uint64(st.Dev), ino: uint64(st.Ino)} //nolint:unconvert,gosec // the types differ between platforms
+	return fileID{dev: uint64(st.Dev), ino: uint64(st.Ino)} //nolint:unconvert // the types differ between platforms
 }
 
 // bound is a guarded directory that the path has entered.

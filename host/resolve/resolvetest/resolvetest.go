@@ -1,4 +1,4 @@
-// Package resolvetest helps tests that run resolvers without a catalogue of
+// Package resolvetest helps tests that run resolvers without a catalog of
 // modules.
 package resolvetest
 

@@ -24,7 +24,7 @@ type Catalog struct {
 	check     chan struct{} // holds a token while the files are to be looked at
 	changed   notify.Signal // the list, what is to be watched, or the number of loads
 
-	// turn is had by whoever changes the modules, who owns the fields up to mu.
+	// Whoever changes the modules takes the turn and owns the fields up to mu.
 	// It may be held for as long as modules are compiled.
 	turn          *turn.Turn
 	config        Config

@@ -111,6 +111,7 @@ func TestEveryRule(t *testing.T) {
 		{"no database in the engine", needs("waymark/host", "waymark/hub"), needs("waymark/cmd/agent", "waymark/hub", sql), "stay small"},
 		{"a light client", needs("waymark/host/api/client", wazero), needs("waymark/host/api/client", "waymark/host/why", "waymark/host/vfs"), "neither a sandbox"},
 		{"why looks at what was seen", pkg("waymark/host/why", "waymark/host/resolve"), pkg("waymark/host/why", "waymark/host/vfs", "waymark/snapshot"), "observed"},
+		{"a catalog, not a host", pkg("waymark/host/plugin", "waymark/host/watch"), pkg("waymark/host/plugin", "waymark/host/sandbox", "waymark/host/plugin/approvals"), "hands out modules"},
 		{"few labels", pkg("waymark/host/push", "github.com/prometheus/client_golang/prometheus"), pkg("waymark/host/metrics", "github.com/prometheus/client_golang/prometheus"), "become a label"},
 		{"few labels of the hub", pkg("waymark/hub", "github.com/prometheus/client_golang/prometheus"), pkg("waymark/hub/metrics", "github.com/prometheus/client_golang/prometheus"), "become a label"},
 		{"SQL in its place", pkg("waymark/hub", "database/sql"), pkg("waymark/hub/store/sqlite", "database/sql", sql), "behind its interface"},

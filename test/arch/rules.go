@@ -87,6 +87,11 @@ func rules() []Rule {
 			Reason: "a client of the local API needs neither a sandbox nor a watcher",
 		},
 		{
+			From:   []string{"waymark/host/plugin/..."},
+			To:     []string{"waymark/host/watch/...", "waymark/host/push/...", "waymark/host/api/...", "waymark/host/why/..."},
+			Reason: "the catalog hands out modules; watching their files, and what becomes of finds, is the host's",
+		},
+		{
 			From: all, Except: []string{"waymark/hub/store/...", "waymark/cmd/..."}, To: databases,
 			Reason: "SQL is the business of hub/store, behind its interface",
 		},

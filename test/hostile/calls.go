@@ -19,16 +19,16 @@ import (
 func callCases() []Case {
 	seed := callSeed()
 	var list []Case
-	add := func(name, place string, n uint64, imports []sandbox.Symbol) {
+	add := func(name, moment string, n uint64, imports []sandbox.Symbol) {
 		want := ends(Ready, Crashed, Answer, Guest, Limit, Deadline)
-		if place != "resolve" {
+		if moment != "resolve" {
 			want = ends(append(want.Outcomes, Rejected)...)
 		}
 		list = append(list, Case{
-			Name: "calls/" + name + "/" + place, Class: ClassCalls, Limits: limits(deadline), Want: want,
+			Name: "calls/" + name + "/" + moment, Class: ClassCalls, Limits: limits(deadline), Want: want,
 			Module: func() []byte {
 				numbers := randtest.Of(seed, n)
-				return callProgram(numbers.IntN, place, imports, len(imports) == 1 || numbers.IntN(2) == 0).build()
+				return callProgram(numbers.IntN, moment, imports, len(imports) == 1 || numbers.IntN(2) == 0).build()
 			},
 		})
 	}
@@ -39,8 +39,8 @@ func callCases() []Case {
 		}
 	}
 	for i := range 25 {
-		for k, place := range places {
-			add(fmt.Sprintf("random-%02d", i), place, uint64(4*i+k), imports)
+		for k, moment := range moments {
+			add(fmt.Sprintf("random-%02d", i), moment, uint64(4*i+k), imports)
 		}
 	}
 	return list
@@ -66,7 +66,7 @@ func CallModule(data []byte) (wasm []byte, text string) {
 		data = data[1:]
 		return v % n
 	}
-	m := callProgram(next, places[next(len(places))], sandbox.Imports(), next(4) == 3)
+	m := callProgram(next, moments[next(len(moments))], sandbox.Imports(), next(4) == 3)
 	return m.build(), m.wat()
 }
 
@@ -78,7 +78,7 @@ const (
 
 // callProgram makes a program of host calls, which may begin again for ever.
 // next gives numbers below n.
-func callProgram(next func(n int) int, place string, imports []sandbox.Symbol, forever bool) module {
+func callProgram(next func(n int) int, moment string, imports []sandbox.Symbol, forever bool) module {
 	var body strings.Builder
 	body.WriteString(`
     (local.set $n (call $text (i32.const 65536) (i32.const 9)))
@@ -103,7 +103,7 @@ func callProgram(next func(n int) int, place string, imports []sandbox.Symbol, f
 		Imports: declareAll(), Pages: next(2) * 200,
 		Fields: `(data (i32.const 65536) "VICTIM.md\00` + strings.Repeat("sub/", 1030) + `")`,
 	}
-	switch place {
+	switch moment {
 	case "resolve":
 		m.Resolve = body.String()
 	case "describe":

@@ -69,9 +69,9 @@ type Case struct {
 	// Rounds is how often the engine refreshes; 0 means once. Roots is the
 	// number of roots; 0 means one.
 	Rounds, Roots int
-	// Places are roots in the root, as a user names them: "path", or
+	// NamedRoots are roots in the root, as a user names them: "path", or
 	// "role path". Links of the root lead none of them out of it.
-	Places []string
+	NamedRoots []string
 	// Procs is GOMAXPROCS for the case; 0 leaves it.
 	Procs int
 	// Nobody runs the case without root's power over files.
@@ -169,7 +169,7 @@ func matches(want, got string) bool {
 
 // Cases returns the corpus. Names are unique.
 func Cases() []Case {
-	return slices.Concat(timeCases(), callCases(), memoryCases(), stackCases(), answerCases(), compilingCases(), loadingCases(), fileCases(), rootCases(), stateCases(), unitCases(), patternCases(), nameCases(), enduranceCases())
+	return slices.Concat(textCases(), callCases(), memoryCases(), stackCases(), compilingCases(), loadingCases(), fileCases(), rootCases(), unitCases(), patternCases(), nameCases(), enduranceCases())
 }
 
 // Timed reports whether a deadline is among the ends that the case may come to,
@@ -189,7 +189,7 @@ func (c *Case) options(dirs Dirs, builtin []byte, cache string, stretch int) hos
 	for _, dir := range dirs.roots(c.Roots) {
 		opts.Roots = append(opts.Roots, host.RootSpec{Path: dir})
 	}
-	opts.Roots = append(opts.Roots, c.places(dirs)...)
+	opts.Roots = append(opts.Roots, c.namedRoots(dirs)...)
 	if c.Builtin {
 		opts.Builtin, opts.CacheDir = func() ([]byte, error) { return builtin, nil }, cache
 		opts.Limits.Time, opts.Limits.Memory = 2*time.Second, 0
@@ -203,9 +203,9 @@ func (c *Case) options(dirs Dirs, builtin []byte, cache string, stretch int) hos
 
 const (
 	// deadline is the time of one call where time is the point, short so that
-	// a hundred kills don't take minutes; patience is it elsewhere.
+	// a hundred kills don't take minutes; callTime is it elsewhere.
 	deadline = 100 * time.Millisecond
-	patience = 500 * time.Millisecond
+	callTime = 500 * time.Millisecond
 	// grace is how much later a kill may come.
 	grace = 50 * time.Millisecond
 	// caseMemory is what a module may use, and its blocks again.
@@ -215,7 +215,7 @@ const (
 func (c *Case) limits() sandbox.Limits {
 	l := c.Limits
 	if l.Time == 0 {
-		l.Time = patience
+		l.Time = callTime
 	}
 	if l.Memory == 0 {
 		l.Memory = caseMemory

@@ -57,10 +57,10 @@ func (p *Pool) start(asNobody bool) (*child, error) {
 }
 
 // run asks for one case. The child is killed when it doesn't answer in time.
-func (c *child) run(ctx context.Context, cs *Case, patience time.Duration) (res *Result, alive bool) {
+func (c *child) run(ctx context.Context, cs *Case, timeout time.Duration) (res *Result, alive bool) {
 	res = &Result{Name: cs.Name}
 	start := time.Now()
-	timer := time.AfterFunc(patience, c.kill)
+	timer := time.AfterFunc(timeout, c.kill)
 	defer context.AfterFunc(ctx, c.kill)()
 	_, err := io.WriteString(c.in, cs.Name+"\n")
 	var line []byte
@@ -76,7 +76,7 @@ func (c *child) run(ctx context.Context, cs *Case, patience time.Duration) (res 
 	}
 	res.Time, res.Outcome = time.Since(start), Died
 	if !inTime {
-		res.Outcome, res.Error = Hung, "the process was killed after "+round(patience).String()
+		res.Outcome, res.Error = Hung, "the process was killed after "+round(timeout).String()
 	}
 	c.end()
 	if res.Outcome == Died {

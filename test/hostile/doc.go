@@ -6,9 +6,60 @@
 // # A case
 //
 // A Case is a module, a plugin directory or a workspace, and a Want. It runs
-// beside a victim, a second module in the same engine, whose rows must come out
-// as if it were alone. Modules are text in the WebAssembly text format, or
-// built by code where that says more; none is an opaque blob.
+// together with a victim, a second module in the same engine, whose rows must
+// come out as if it were alone. Modules are text in the WebAssembly text format,
+// or built by code where that says more; none is an opaque blob.
+//
+// # The corpus
+//
+// A case that can be read as text is a txtar file below corpus, with the name of
+// the case. The first part of the name is its class. The comment says what is
+// attacked where the name doesn't; the sections are, all of them optional:
+//
+//	case            properties, one a line (below)
+//	want            the expected outcome, one expectation a line (below)
+//	workspace       files of the root, one a line: see tree
+//	imports.wat     "kernel", "files" and "units" stand for their host functions;
+//	                other imports are written out
+//	fields.wat      further fields of the module
+//	describe.wat, resolve.wat, initialize.wat, start.wat
+//	                instructions that run there, before the answer: see module
+//	description, response
+//	                the answers; without them sound ones without rows
+//	module.wat      a whole module, in place of these parts
+//	module          the bytes of a file that need not be a module
+//	body.wat        an attack that is made in several moments of a run, one case
+//	                for each, called name/moment
+//
+// Properties:
+//
+//	class files               another class than the name says
+//	at resolve describe …     the moments for body.wat; procs=1 is resolve on one
+//	                          processor, with three times the time
+//	time 100ms                limits of a call: time, memory and response in bytes
+//	pages 150                 further pages of the module's memory
+//	within 2s, grows 192      time to the outcome; growth of the process in MiB
+//	rounds 4, roots 2         how often, and on how many roots
+//	builtin, nobody, module   see Case; module: there is one, though no part of it
+//	                          is hostile
+//
+// Expectations:
+//
+//	outcome crashed limit     any of these; without this line: ready
+//	error REGEXP              what the error says, if there is one
+//	warning REGEXP            what one of the warnings says
+//	row kind:path status …    all rows but the victim's; "rows" alone: none
+//
+// For body.wat they are of resolve; without an outcome it is deadline. Elsewhere
+// the module is rejected, with the same error.
+//
+// What stands between << and >> is a template: <<repeat 500 "text">>, <<each 500
+// "text #">> with the number in place of #, or <<"text">> for what can't be
+// written as it is.
+//
+// Cases that aren't text: modules that break the binary format, or have a
+// million of something (bytes that the text format can't say), those made from a
+// seed or a table, and cases in which files change or that take several steps.
 //
 // # Guarantees
 //

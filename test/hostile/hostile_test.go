@@ -28,18 +28,18 @@ func TestCorpus(t *testing.T) {
 	opts := hostile.PoolOptions{Builtin: builtin, Rounds: 20, Grace: 3 * time.Minute, Settle: time.Minute}
 	quick := newPool(t, opts)
 	opts.Stretch = 100
-	patient := newPool(t, opts)
+	slow := newPool(t, opts)
 	for _, c := range hostile.Cases() {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
-			pool := patient
+			pool := slow
 			if c.Timed() {
 				pool = quick
 			}
 			res, err := pool.Run(t.Context(), &c)
-			if err == nil && pool == quick && hurried(res) {
+			if err == nil && pool == quick && busy(res) {
 				t.Logf("once more, with more time: %q (outcome %s: %s)", res.Wrong, res.Outcome, res.Error)
-				res, err = patient.Run(t.Context(), &c)
+				res, err = slow.Run(t.Context(), &c)
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -51,10 +51,10 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// hurried reports whether a result that isn't as stated may be the machine's
+// busy reports whether a result that isn't as stated may be the machine's
 // fault: where the deadline is short, whatever comes before the attack, and the
 // victim beside it, has to be quick as well.
-func hurried(res *hostile.Result) bool {
+func busy(res *hostile.Result) bool {
 	return slices.ContainsFunc(res.Wrong, func(wrong string) bool {
 		return strings.Contains(wrong+res.Error, "deadline exceeded") || strings.HasPrefix(wrong, "the victim's rows")
 	})

@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-
-	"waymark/test/wasmtest"
 )
 
 func loadingCases() []Case {
@@ -90,52 +88,19 @@ func fileStates() []Case {
 	}
 }
 
-// moduleForms are files that aren't resolver modules, one for each reason.
+// moduleForms are files whose sections aren't as they should be. Others are
+// text.
 func moduleForms() []Case {
 	with := func(name string, wasm func() []byte, text string) Case {
 		return Case{Name: name, Module: wasm, Want: rejected(text)}
 	}
-	raw := func(text string) func() []byte { return func() []byte { return []byte(text) } }
-	wat := func(text string) func() []byte { return func() []byte { return wasmtest.MustWAT(text) } }
-	const d, r = `(func (export "describe") (result i32) (i32.const 0))`, `(func (export "resolve") (result i32) (i32.const 0))`
 	return []Case{
-		with("not-wasm", raw("#!/bin/sh\nrm -rf /\n"), `not WebAssembly`),
-		with("not-wasm-but-text", raw("(module)"), `not WebAssembly`),
-		with("an-elf-file", raw("\x7fELF\x02\x01\x01"), `not WebAssembly`),
-		with("a-component", raw("\x00asm\x0d\x00\x01\x00"), `component`),
-		with("version-2", raw("\x00asm\x02\x00\x00\x00"), `version`),
-		with("only-a-header", raw("\x00asm\x01\x00\x00\x00"), `no exported function`),
-		with("zeros", raw(strings.Repeat("\x00", 1<<20)), `not WebAssembly`),
 		with("sections-out-of-order", func() []byte {
 			good := other(hostileName)
 			return append(good, good[8:]...)
 		}, `.`),
 		with("unknown-section", func() []byte { return append(other(hostileName), 200, 0) }, `section`),
 		with("section-of-4-gib", func() []byte { return append(other(hostileName), 0, 0xff, 0xff, 0xff, 0xff, 0x0f) }, `.`),
-		with("no-describe", wat(`(module `+r+`)`), `describe`),
-		with("no-resolve", wat(`(module `+d+`)`), `resolve`),
-		with("describe-is-a-memory", wat(`(module (memory (export "describe") 1) `+r+`)`), `describe`),
-		with("describe-with-parameters", wat(`(module (func (export "describe") (param i32) (result i32) (local.get 0)) `+r+`)`), `describe|signature|type|param`),
-		with("describe-without-result", wat(`(module (func (export "describe")) `+r+`)`), `describe|signature|type|result|output`),
-		{Name: "resolve-without-result", Module: wat(strings.Replace(module{}.wat(), `(func (export "resolve") (result i32)`, `(func (export "resolve")`, 1)),
-			Want: rejected(`.`)},
-		with("a-command", wat(`(module (func (export "_start")) `+d+r+`)`), `_start|command`),
-		with("imports-unknown-module", wat(`(module (import "env" "abort" (func)) `+d+r+`)`), `unknown import env abort`),
-		with("imports-unknown-function", wat(`(module (import "extism:host/env" "exec" (func)) `+d+r+`)`), `unknown import extism:host/env exec`),
-		with("imports-http", wat(`(module (import "extism:host/env" "http_request" (func (param i64 i64) (result i64))) `+d+r+`)`), `no network`),
-		with("imports-vars", wat(`(module (import "extism:host/env" "var_set" (func (param i64 i64))) `+d+r+`)`), `no memory between runs`),
-		with("imports-unknown-wasi", wat(`(module (import "wasi_snapshot_preview1" "sock_open" (func)) `+d+r+`)`), `sock_open`),
-		with("imports-kernel-type", wat(`(module (import "extism:host/env" "alloc" (func (param f32))) `+d+r+`)`), `alloc`),
-		with("imports-wasi-type", wat(`(module (import "wasi_snapshot_preview1" "fd_read" (func)) `+d+r+`)`), `fd_read`),
-		with("imports-user-type", wat(`(module (import "extism:host/user" "fs_read" (func (result i32))) `+d+r+`)`), `fs_read`),
-		with("imports-names-of-a-megabyte", wat(`(module (import "`+strings.Repeat("a", 1<<20)+`" "b" (func)) `+d+r+`)`), `unknown import`),
-		with("imports-with-line-breaks", wat(`(module (import "a\nERROR all is lost" "\1b[2J" (func)) `+d+r+`)`), `unknown import`),
-		with("exports-twice", wat(`(module `+d+r+`(export "resolve" (func 0)))`), `resolve|duplicate|twice`),
-		with("describe-traps", module{Describe: `(unreachable)`}.build, `describe|unreachable`),
-		with("initialize-traps", module{Initialize: `(unreachable)`}.build, `unreachable`),
-		with("start-traps", module{Start: `(unreachable)`}.build, `unreachable|start function`),
-		with("describe-reads-files", module{Imports: kernel + files, Fields: `(data (i32.const 65536) "VICTIM.md")`,
-			Describe: `(if (i64.eqz (call $fs_read (call $text (i32.const 65536) (i32.const 9)) (i64.const 0) (i64.const 9))) (then (unreachable)))`}.build, `unreachable`),
 	}
 }
 

@@ -106,8 +106,8 @@ type usage struct {
 // settledUsage looks until there are no more goroutines and descriptors than
 // the bound has, or for so long: what was closed may take a moment to end, and
 // spent instances are closed some time after their run.
-func settledUsage(bound usage, patience time.Duration) usage {
-	deadline := time.Now().Add(patience)
+func settledUsage(bound usage, timeout time.Duration) usage {
+	deadline := time.Now().Add(timeout)
 	for tick := time.NewTicker(time.Millisecond); ; <-tick.C {
 		u := usage{goroutines: runtime.NumGoroutine()}
 		if entries, err := os.ReadDir("/proc/self/fd"); err == nil {

@@ -18,14 +18,14 @@ func nameCases() []Case {
 		c.Within, c.Memory = 2*time.Second, 192
 		list = append(list, c)
 	}
-	places := []string{
+	paths := []string{
 		".git/config", ".git/modules/lib/config", ".ssh/keys/work/id", ".env.local", "deploy/prod/.env.production", "a/b/c/server.pem",
 		"infra/state/prod.tfstate", "pkg/x/.git/hooks/pre-push", "home/.aws/sso/cache/token", "node_modules/p/.npmrc", ".config/gh/hosts.yml",
 		"docs/.claude.json", "tools/.devin/mcp_config.work.json", "sub/.vscode/mcp.json",
 	}
-	for i, place := range places {
+	for i, path := range paths {
 		add(fmt.Sprintf("hard-link-%d", i), Case{
-			Workspace: tree(place+" = "+canary, "AGENTS.md => "+place, "docs/CLAUDE.md => "+place, "skills/one/SKILL.md => "+place),
+			Workspace: tree(path+" = "+canary, "AGENTS.md => "+path, "docs/CLAUDE.md => "+path, "skills/one/SKILL.md => "+path),
 			Want:      rows(),
 		})
 	}
@@ -35,12 +35,12 @@ func nameCases() []Case {
 	})
 	r := rand.New(rand.NewPCG(patternSeed, 100))
 	var spelled []string
-	for _, place := range places {
-		spelled = append(spelled, respelled(r, place))
+	for _, path := range paths {
+		spelled = append(spelled, respelled(r, path))
 	}
-	for i, place := range spelled {
+	for i, path := range spelled {
 		add(fmt.Sprintf("respelled-%d", i), Case{
-			Workspace: tree(strings.ReplaceAll(place, " ", "")+" = "+canary, "AGENTS.md -> "+strings.ReplaceAll(place, " ", ""), "CLAUDE.md => "+strings.ReplaceAll(place, " ", "")),
+			Workspace: tree(strings.ReplaceAll(path, " ", "")+" = "+canary, "AGENTS.md -> "+strings.ReplaceAll(path, " ", ""), "CLAUDE.md => "+strings.ReplaceAll(path, " ", "")),
 			Want:      rows(),
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"waymark/host"
@@ -106,7 +107,7 @@ func (b *Bench) read(report *host.Report) {
 	}
 	for _, o := range report.Outcomes {
 		b.res.Warnings = append(b.res.Warnings, o.Warnings...)
-		// In a place there is nothing for the victim, which it doesn't bear.
+		// A named root has no file for the victim, which fails then.
 		if strings.HasPrefix(o.Resolver, victimName+"/") && o.Err != nil && slices.Contains(b.Dirs.roots(b.c.Roots), o.Root) {
 			b.wrong("the victim failed: %v", o.Err)
 		}
@@ -192,4 +193,27 @@ func (b *Bench) judge() {
 	if r.Memory > c.memory() {
 		r.Wrong = append(r.Wrong, fmt.Sprintf("the process grew by %d MiB, %d are allowed", r.Memory>>20, c.memory()>>20))
 	}
+}
+
+// logBuffer collects the engine's log.
+type logBuffer struct {
+	mu   sync.Mutex // guards text
+	text []byte
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.text) < 4*maxLogged {
+		l.text = append(l.text, p...)
+	}
+	return len(p), nil
+}
+
+func (l *logBuffer) take() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text := string(l.text)
+	l.text = l.text[:0]
+	return text
 }

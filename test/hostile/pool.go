@@ -163,7 +163,7 @@ func (p *Pool) Run(ctx context.Context, c *Case) (*Result, error) {
 	if c.Builtin {
 		p.warm.Do(func() { p.warmUp(ctx) })
 	}
-	return p.run(ctx, c, p.patience(c))
+	return p.run(ctx, c, p.timeout(c))
 }
 
 // warmUp compiles the built-in module into the cache. What comes of it shows
@@ -172,12 +172,12 @@ func (p *Pool) warmUp(ctx context.Context) {
 	_, _ = p.run(ctx, &Case{Name: warmUpCase, Builtin: true}, max(time.Minute, p.opts.Grace))
 }
 
-func (p *Pool) run(ctx context.Context, c *Case, patience time.Duration) (*Result, error) {
+func (p *Pool) run(ctx context.Context, c *Case, timeout time.Duration) (*Result, error) {
 	ch, err := p.take(c.Nobody)
 	if err != nil {
 		return nil, err
 	}
-	res, alive := ch.run(ctx, c, patience)
+	res, alive := ch.run(ctx, c, timeout)
 	if !alive || p.opts.Fresh {
 		ch.end()
 		return res, ctx.Err()
@@ -188,8 +188,8 @@ func (p *Pool) run(ctx context.Context, c *Case, patience time.Duration) (*Resul
 	return res, nil
 }
 
-// patience is when a case counts as hung.
-func (p *Pool) patience(c *Case) time.Duration {
+// timeout is when a case counts as hung.
+func (p *Pool) timeout(c *Case) time.Duration {
 	if c.Class == ClassEndurance {
 		return c.Within
 	}

@@ -14,13 +14,13 @@ import (
 	"waymark/host"
 )
 
-// places are the specs of a case's places.
-func (c *Case) places(dirs Dirs) []host.RootSpec {
+// namedRoots are the specs of a case's named roots.
+func (c *Case) namedRoots(dirs Dirs) []host.RootSpec {
 	var specs []host.RootSpec
-	for _, place := range c.Places {
-		role, path, ok := strings.Cut(place, " ")
+	for _, named := range c.NamedRoots {
+		role, path, ok := strings.Cut(named, " ")
 		if !ok {
-			role, path = "", place
+			role, path = "", named
 		}
 		specs = append(specs, host.RootSpec{Path: filepath.Join(dirs.Root, path), Role: abi.Role(role), Optional: true, Within: []string{dirs.Root}})
 	}
@@ -31,8 +31,8 @@ func (c *Case) places(dirs Dirs) []host.RootSpec {
 // in them. What they lead to holds the canary, whether it is outside or secret.
 func rootCases() []Case {
 	var list []Case
-	add := func(name string, places, want []string, lines ...string) {
-		list = append(list, Case{Name: name, Places: places, Want: rows(want...), Workspace: tree(slices.Concat(hidden(), lines)...)})
+	add := func(name string, named, want []string, lines ...string) {
+		list = append(list, Case{Name: name, NamedRoots: named, Want: rows(want...), Workspace: tree(slices.Concat(hidden(), lines)...)})
 	}
 	for _, target := range []struct{ name, link, below string }{
 		{"out", "../outside", ""}, {"out-absolute", "$OUT", ""}, {"out-dir", "$OUT/dir", ""},
@@ -78,8 +78,8 @@ func swaps() []Case {
 	for seed := range uint64(4) {
 		list = append(list, Case{
 			Name: fmt.Sprintf("race-%d", seed), Rounds: 8, Within: 10 * time.Second,
-			Places:    []string{"a/b", "instructions a", "skills a/b", "mcp a/x.json"},
-			Workspace: tree(append(hidden(), "real/b/AGENTS.md = fine", "a/b/AGENTS.md = fine", "a/x.json = {}")...),
+			NamedRoots: []string{"a/b", "instructions a", "skills a/b", "mcp a/x.json"},
+			Workspace:  tree(append(hidden(), "real/b/AGENTS.md = fine", "a/b/AGENTS.md = fine", "a/x.json = {}")...),
 			During: func(ctx context.Context, dirs Dirs) error {
 				rnd := rand.New(rand.NewPCG(seed, 1))
 				for ctx.Err() == nil {

@@ -11,99 +11,10 @@ import (
 // recursion that doesn't end must end by the bound on it, early, at the same
 // depth each time, and before the process has grown by much.
 
-// stackText is the verdict of whoever goes too deep.
-const stackText = `limit exceeded: its stack is deeper than 4 MiB`
-
 // stackMemory is by how many MiB endless recursion may make the process grow:
 // 16 for the stack, and what loading and running the same module takes without
 // it.
 const stackMemory = 16 + 8
-
-// descents are recursions that don't end; "run" is their entry.
-func descents() []shape {
-	const log = kernel + "\n"
-	all := func(n int, format string) string {
-		var b strings.Builder
-		for i := range n {
-			b.WriteString(strings.ReplaceAll(format, "#", fmt.Sprint(i)))
-		}
-		return b.String()
-	}
-	params := strings.Repeat(" i64", 100)
-	list := []shape{
-		{name: "itself", fields: `(func $run (call $run) (drop (i32.const 1)))`},
-		{name: "each-other", fields: `(func $run (call $b)) (func $b (call $c)) (func $c (call $run))`},
-		{name: "table", fields: `(table 1 funcref) (elem (i32.const 0) $run) (func $run (call_indirect (i32.const 0)))`},
-		{
-			name: "reference",
-			fields: `(table 1 funcref) (elem declare func $run)
-			         (func $run (table.set 0 (i32.const 0) (ref.func $run)) (call_indirect (i32.const 0)))`,
-		},
-		{name: "loop", fields: `(func $run (loop $l (call $run) (br $l)))`},
-		{name: "branches", fields: `(func $run (block $a (block $b (call $run) (br_table $a $b (i32.load (i32.const 65536)))) (call $run)))`},
-		{
-			name: "locals", fields: `(func $run (local` + strings.Repeat(" i64", 500) + `) ` +
-				all(500, `(local.set # (i64.load offset=# (i32.const 65536)))`) + ` (call $run) ` + all(500, `(i64.store offset=# (i32.const 65536) (local.get #))`) + `)`,
-		},
-		{
-			// Each value has a place of its own in the frame.
-			name: "one-local-often", fields: `(func $run (local i64) ` +
-				strings.Repeat(`(local.set 0 (i64.load (i32.const 65536))) (call $nothing) (i64.store (i32.const 65536) (local.get 0))`, 1000) +
-				` (call $run)) (func $nothing)`,
-		},
-		{
-			name: "locals-and-blocks", fields: `(func $run (local` + strings.Repeat(" i64", 60) + `) ` +
-				strings.Repeat(`(if (i32.load (i32.const 65536)) (then `+all(60, `(local.set # (i64.add (local.get #) (i64.const #)))`)+`))`, 10) +
-				` (call $run) ` + all(60, `(i64.store offset=# (i32.const 65536) (local.get #))`) + `)`,
-		},
-		{
-			name: "values", fields: `(func $run ` + strings.Repeat(`i32.const 65536 i32.const 65536 i64.load `, 500) + ` call $run ` +
-				strings.Repeat(`i64.store `, 500) + `)`,
-		},
-		{
-			name: "vectors", fields: `(func $run ` + strings.Repeat(`i32.const 65536 i32.const 65536 v128.load `, 500) + ` call $run ` +
-				strings.Repeat(`v128.store `, 500) + `)`,
-		},
-		{
-			name: "vector-locals", fields: `(func $run (local` + strings.Repeat(" v128", 300) + `) ` +
-				all(300, `(local.set # (v128.load offset=# (i32.const 65536)))`) + ` (call $run) ` + all(300, `(v128.store offset=# (i32.const 65536) (local.get #))`) + `)`,
-		},
-		{
-			name: "parameters", fields: `(func $run (call $f ` + strings.Repeat(`(i64.const 1)`, 100) + `))
-			         (func $f (param` + params + `) (call $f ` + all(100, `(local.get #)`) + `) ` + all(100, `(i64.store (i32.const 65536) (local.get #))`) + `)`,
-		},
-		{
-			name:   "results",
-			fields: `(func $run (call $f) ` + strings.Repeat("drop ", 100) + `) (func $f (result` + params + `) (call $f))`,
-		},
-		{
-			name: "host-calls", imports: log,
-			fields: `(func $run (call $log_info (i64.const 0)) ` + strings.Repeat(`i32.const 65536 i32.const 65536 i64.load `, 200) +
-				` call $run ` + strings.Repeat(`i64.store `, 200) + ` (call $log_info (i64.const 0)))`,
-		},
-		{
-			name:   "memory",
-			fields: `(func $run (memory.fill (i32.const 65536) (i32.const 1) (i32.load (i32.const 65536))) (call $run) (drop (memory.grow (i32.const 0))))`,
-		},
-		{
-			// Two of three calls return.
-			name: "down-and-up", fields: `(func $run (call $up (i32.const 20)) (call $up (i32.const 20)) (call $run))
-			         (func $up (param $n i32) (if (local.get $n) (then (call $up (i32.sub (local.get $n) (i32.const 1))))))`,
-		},
-		{
-			// The last is a large one that calls nothing.
-			name: "large-leaf", fields: `(func $run (call $leaf) (call $run)) (func $leaf ` + strings.Repeat(`i32.const 65536 i32.const 65536 i64.load `, 200) +
-				strings.Repeat(`i64.store `, 200) + `)`,
-		},
-	}
-	for seed := range uint64(12) {
-		list = append(list, shape{name: fmt.Sprintf("random-%d", seed), imports: log, fields: randomDescent(rand.New(rand.NewPCG(seed, 4)))})
-	}
-	for i := range list {
-		list[i].body, list[i].ends, list[i].text = "(call $run)", []string{Limit}, stackText
-	}
-	return list
-}
 
 // randomDescent is a ring of functions, each with variables of other kinds and
 // numbers, and another way to the next.
@@ -162,17 +73,19 @@ func randomDescent(r *rand.Rand) string {
 	return b.String()
 }
 
+// stackCases are recursions of which the seed decides how they look. Others are
+// text.
 func stackCases() []Case {
 	var list []Case
-	for _, s := range descents() {
-		for _, place := range places {
-			list = append(list, Case{
-				Name: "stack/" + s.name + "/" + place, Class: ClassStack,
-				Module: s.at(place).build, Want: s.want(place), Memory: stackMemory,
-				// It ends long before: what takes time is compiling.
-				Within: time.Second,
-			})
+	for seed := range uint64(12) {
+		s := shape{
+			module: module{Imports: kernel, Fields: randomDescent(rand.New(rand.NewPCG(seed, 4)))}, body: "(call $run)",
+			ends: []string{Limit}, text: `limit exceeded: its stack is deeper than 4 MiB`,
 		}
+		list = append(list, s.cases(&Case{
+			Name: fmt.Sprintf("stack/random-%d", seed), Class: ClassStack, Memory: stackMemory,
+			Within: time.Second, // it ends long before: what takes time is compiling
+		}, moments)...)
 	}
 	return list
 }

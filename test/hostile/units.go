@@ -14,50 +14,10 @@ const units = `
   (import "extism:host/user" "memo_end" (func $memo_end (param i64)))
   (import "extism:host/user" "block_copy" (func $block_copy (param i64 i64 i64)))`
 
-// unitCases abuse units: the memory that a run leaves for the next.
+// unitCases abuse units: the memory that a run leaves for the next. Others are
+// text.
 func unitCases() []Case {
-	// endless does the same for ever, with a new key each time if it uses
-	// $key.
-	endless := func(name, class, body string, want ...string) Case {
-		return Case{
-			Name: class + "/units-" + name, Class: class, Limits: limits(deadline), Want: ends(want...),
-			Module: module{
-				Imports: kernel + units,
-				Fields: `
-  (func $key (param $size i32) (result i64)
-    (i32.store (i32.const 65536) (i32.add (i32.load (i32.const 65536)) (i32.const 1)))
-    (call $text (i32.const 65536) (local.get $size)))`,
-				Resolve: `(loop $l ` + body + ` (br $l))`,
-			}.build,
-		}
-	}
-	list := []Case{
-		endless("begun-again", ClassTime, `
-      (local.set $n (call $key (i32.const 8))) (drop (call $memo_begin (local.get $n))) (call $free (local.get $n))`, Deadline, Limit, Crashed),
-		endless("never-begun", ClassTime, `(call $memo_end (i64.const 0))`, Deadline, Limit, Crashed),
-		endless("without-a-key", ClassTime, `(drop (call $memo_begin (i64.const 0)))`, Deadline, Limit, Crashed),
-		endless("many", ClassMemory, `
-      (local.set $n (call $key (i32.const 4096))) (drop (call $memo_begin (local.get $n)))
-      (call $memo_end (local.get $n)) (call $free (local.get $n))`, Deadline, Limit),
-		endless("with-a-key-of-a-mebibyte", ClassMemory, `
-      (local.set $n (call $alloc (i64.const 1048576))) (drop (call $memo_begin (local.get $n))) (call $free (local.get $n))`, Deadline, Limit, Crashed),
-		endless("of-a-mebibyte-each", ClassMemory, `
-      (local.set $n (call $key (i32.const 8))) (drop (call $memo_begin (local.get $n))) (call $free (local.get $n))
-      (local.set $n (call $alloc (i64.const 1048576))) (call $memo_end (local.get $n)) (call $free (local.get $n))`, Deadline, Limit),
-	}
-	list = append(list, Case{
-		Name: "time/units-copied", Class: ClassTime, Limits: limits(deadline), Want: ends(Deadline),
-		Module: module{Imports: kernel + units, Resolve: `
-      (local.set $n (call $alloc (i64.const 4194304)))
-      (loop $l
-        (call $block_copy (local.get $n) (i64.add (local.get $n) (i64.const 1)) (i64.const 4194303))
-        (br $l))`}.build,
-	}, Case{
-		Name: "answers/units-copied-over-the-kernel", Class: ClassAnswers, Want: ends(Ready, Crashed, Answer, Guest),
-		Module: module{Imports: kernel + units, Resolve: `
-      (local.set $n (call $alloc (i64.const 60000)))
-      (call $block_copy (i64.const 0) (local.get $n) (i64.const 60000))`}.build,
-	})
+	var list []Case
 	for _, handle := range []string{"1", "-1", "0x7fffffffffffffff", "0xffffffff"} {
 		list = append(list, Case{
 			Name: fmt.Sprintf("answers/units-handle=%s", handle), Class: ClassAnswers, Want: ends(Ready, Crashed),

@@ -109,7 +109,7 @@ func TestStop(t *testing.T) {
 	cases := map[string]func(t *testing.T, h *stopHome) *stoptest.Process{
 		"nothing": func(_ *testing.T, h *stopHome) *stoptest.Process {
 			p := h.start("run", "--root", "ws")
-			p.Says("stored: ")
+			p.Prints("stored: ")
 			return p
 		},
 		"modules that resolve": func(_ *testing.T, h *stopHome) *stoptest.Process {
@@ -199,7 +199,7 @@ func TestStop(t *testing.T) {
 			t.Skipf("the child had ended: %v", err)
 		}
 		p.Ends(syscall.SIGTERM)
-		for until := time.Now().Add(stoptest.Patience); syscall.Kill(child, 0) == nil; {
+		for until := time.Now().Add(stoptest.Timeout); syscall.Kill(child, 0) == nil; {
 			if time.Now().After(until) {
 				_ = syscall.Kill(child, syscall.SIGKILL)
 				t.Fatal("the child is left behind")

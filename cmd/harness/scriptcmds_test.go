@@ -15,7 +15,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"waymark/test/e2e"
+	"waymark/test/process"
 )
 
 // patience is how long a script waits for what should come at once. It is there
@@ -65,7 +65,7 @@ func conditions(cond string) (bool, error) {
 type processesKey struct{}
 
 // processes are the background processes of one script, by name.
-type processes map[string]*e2e.Process
+type processes map[string]*process.Process
 
 func all(ts *testscript.TestScript) processes {
 	list, ok := ts.Value(processesKey{}).(processes)
@@ -87,7 +87,7 @@ func cmdLaunch(ts *testscript.TestScript, neg bool, args []string) {
 	for _, name := range []string{"HOME", "PATH", "TMPDIR", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "GOCACHE", "GOMODCACHE", "GOPROXY", "GOTOOLCHAIN", envTime} {
 		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
 	}
-	p, err := e2e.Start(cmd)
+	p, err := process.Start(cmd)
 	ts.Check(err)
 	ts.Defer(func() { cancel(); p.Kill() })
 	all(ts)[args[0]] = p

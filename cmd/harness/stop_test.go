@@ -23,7 +23,7 @@ func gone(t *testing.T, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for until := time.Now().Add(stoptest.Patience); syscall.Kill(-pid, 0) == nil; {
+	for until := time.Now().Add(stoptest.Timeout); syscall.Kill(-pid, 0) == nil; {
 		if time.Now().After(until) {
 			_ = syscall.Kill(-pid, syscall.SIGKILL)
 			t.Fatal("what was started is left behind")

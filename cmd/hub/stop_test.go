@@ -30,7 +30,7 @@ func TestStop(t *testing.T) {
 	}
 	ready := func(t *testing.T, dir string) *stoptest.Process {
 		p := stoptest.Start(t, serve(dir))
-		p.Says("hub is ready")
+		p.Prints("hub is ready")
 		return p
 	}
 	cases := map[string]func(t *testing.T, dir string) *stoptest.Process{

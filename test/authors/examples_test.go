@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"waymark/test/asbuild"
+	"waymark/test/guestbuild"
 )
 
 // TestExamples builds every resolver in examples, runs its fixtures and holds it
@@ -56,10 +56,10 @@ func source(t *testing.T, dir string) string {
 		return dir
 	}
 	work := filepath.Join(t.TempDir(), filepath.Base(dir))
-	if err := asbuild.Copy(work, dir); err != nil {
+	if err := guestbuild.CopyAssemblyScript(work, dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(asbuild.NodeModules(t, dir), filepath.Join(work, "node_modules")); err != nil {
+	if err := os.Symlink(guestbuild.NodeModules(t, dir), filepath.Join(work, "node_modules")); err != nil {
 		t.Fatal(err)
 	}
 	return work

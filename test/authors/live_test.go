@@ -11,8 +11,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"waymark/hub/store"
-	"waymark/test/asbuild"
 	"waymark/test/e2e"
+	"waymark/test/guestbuild"
 )
 
 // TestLive goes from nothing to a resolver that is live in a running agent, in
@@ -60,7 +60,7 @@ func needClang(t *testing.T) string {
 // the same dependencies.
 func needNPM(t *testing.T) string {
 	t.Helper()
-	return asbuild.NodeModules(t, "../../sdk-guest/assemblyscript/testdata/probe")
+	return guestbuild.NodeModules(t, "../../sdk-guest/assemblyscript/testdata/probe")
 }
 
 // livePatience ends a script that hangs; nothing is measured with it.

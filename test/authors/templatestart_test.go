@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"waymark/test/e2e"
+	"waymark/test/process"
 )
 
 // TestTemplateStart starts the agent as the image does, with the image's
@@ -118,7 +118,7 @@ func (h *home) stopAgent() {
 	ctx, cancel := context.WithTimeout(context.Background(), patience) // the test's own has ended
 	defer cancel()
 	for pid := h.pid(); pid != 0 && syscall.Kill(pid, syscall.SIGTERM) == nil; {
-		if e2e.Pause(ctx, 100*time.Millisecond) != nil {
+		if process.Pause(ctx, 100*time.Millisecond) != nil {
 			h.t.Errorf("agent %d doesn't end", pid)
 			return
 		}

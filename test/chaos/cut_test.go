@@ -11,7 +11,7 @@ import (
 
 	"waymark/host/api"
 	"waymark/host/push"
-	"waymark/test/e2e"
+	"waymark/test/process"
 	"waymark/test/randtest"
 )
 
@@ -117,7 +117,7 @@ func TestConnectionCut(t *testing.T) {
 	e := newEditor(t, r, w.root)
 	for deadline := time.Now().Add(patience); c.left() > 0 || e.n < 100; {
 		e.edit()
-		w.must(e2e.Pause(w.ctx, time.Duration(e.IntN(40))*time.Millisecond))
+		w.must(process.Pause(w.ctx, time.Duration(e.IntN(40))*time.Millisecond))
 		if time.Now().After(deadline) {
 			t.Fatalf("%d cuts are left: nothing is pushed any more", c.left())
 		}

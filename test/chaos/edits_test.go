@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"waymark/test/e2e"
+	"waymark/test/process"
 	"waymark/test/randtest"
 )
 
@@ -24,7 +24,7 @@ func TestThousandEdits(t *testing.T) {
 	for e.n < 1000 || pushes() < 20 {
 		e.edit()
 		if e.IntN(3) == 0 {
-			w.must(e2e.Pause(w.ctx, time.Duration(e.IntN(25))*time.Millisecond))
+			w.must(process.Pause(w.ctx, time.Duration(e.IntN(25))*time.Millisecond))
 		}
 	}
 	quiet()

@@ -12,6 +12,7 @@ import (
 	"waymark/hub/store"
 	"waymark/hub/store/sqlite"
 	"waymark/test/e2e"
+	"waymark/test/process"
 	"waymark/test/randtest"
 )
 
@@ -45,7 +46,7 @@ func (w *world) settlesIn(st store.Store, dirs ...string) {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("the hub doesn't have what is there: %v\nwant %v", s, want)
 		}
-		w.must(e2e.Pause(w.ctx, 20*time.Millisecond))
+		w.must(process.Pause(w.ctx, 20*time.Millisecond))
 	}
 }
 
@@ -66,7 +67,7 @@ func TestHubKilled(t *testing.T) {
 	for range 3 {
 		for range 40 {
 			e.edit()
-			w.must(e2e.Pause(w.ctx, time.Duration(e.IntN(6))*time.Millisecond))
+			w.must(process.Pause(w.ctx, time.Duration(e.IntN(6))*time.Millisecond))
 		}
 		h.Kill()
 		e.edit()
@@ -101,7 +102,7 @@ func TestAgentKilled(t *testing.T) {
 		until := time.Now().Add(time.Duration(50+e.IntN(700)) * time.Millisecond)
 		for time.Now().Before(until) {
 			e.edit()
-			w.must(e2e.Pause(w.ctx, time.Duration(e.IntN(20))*time.Millisecond))
+			w.must(process.Pause(w.ctx, time.Duration(e.IntN(20))*time.Millisecond))
 		}
 		agent.Kill()
 		for range 5 {
@@ -129,13 +130,13 @@ func TestFrozen(t *testing.T) {
 	w.must(err)
 	t.Cleanup(func() { _ = st.Close() })
 	agent := w.start()
-	for _, p := range []*e2e.Process{agent.Process, h.Process, agent.Process} {
+	for _, p := range []*process.Process{agent.Process, h.Process, agent.Process} {
 		e.edit()
 		w.must(p.Freeze(w.ctx))
 		for range 60 {
 			e.edit()
 		}
-		w.must(e2e.Pause(w.ctx, time.Second))
+		w.must(process.Pause(w.ctx, time.Second))
 		e.edit()
 		w.must(p.Signal(syscall.SIGCONT))
 		w.settlesIn(st, w.root)
@@ -145,6 +146,6 @@ func TestFrozen(t *testing.T) {
 	// A hub that doesn't answer doesn't keep an agent from ending.
 	w.must(h.Freeze(w.ctx))
 	w.fresh(filepath.Join(w.root, "AGENTS.md"), "# Never answered\n")
-	w.must(e2e.Pause(w.ctx, 300*time.Millisecond)) // now the push waits for its answer
-	t.Logf("ended after %v", w.stop(agent))        // which never comes
+	w.must(process.Pause(w.ctx, 300*time.Millisecond)) // now the push waits for its answer
+	t.Logf("ended after %v", w.stop(agent))            // which never comes
 }

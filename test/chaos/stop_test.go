@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"waymark/test/e2e"
+	"waymark/test/process"
 	"waymark/test/randtest"
 )
 
@@ -32,11 +32,11 @@ func TestStopUnderLoad(t *testing.T) {
 		for ready := false; !ready; {
 			_, err := os.Stat(w.home.Socket())
 			ready = err == nil
-			w.must(e2e.Pause(w.ctx, time.Millisecond))
+			w.must(process.Pause(w.ctx, time.Millisecond))
 		}
 		for range i * 15 {
 			e.edit()
-			w.must(e2e.Pause(w.ctx, time.Duration(e.IntN(8))*time.Millisecond))
+			w.must(process.Pause(w.ctx, time.Duration(e.IntN(8))*time.Millisecond))
 		}
 		took = append(took, w.stop(agent))
 		if _, err := os.Stat(w.home.Socket()); !errors.Is(err, fs.ErrNotExist) {
@@ -99,7 +99,7 @@ func TestSourcesLeaveNothing(t *testing.T) {
 		if len(grown) == 0 {
 			break
 		}
-		w.must(e2e.Pause(w.ctx, 50*time.Millisecond))
+		w.must(process.Pause(w.ctx, 50*time.Millisecond))
 	}
 	t.Logf("before: %v", before)
 	if len(grown) > 0 {

@@ -12,6 +12,7 @@ import (
 
 	"waymark/host/api"
 	"waymark/test/e2e"
+	"waymark/test/process"
 )
 
 // agentID is the agent's name with the hub.
@@ -151,7 +152,7 @@ func (w *world) await(what string, ok func(*api.Status) bool) {
 				return
 			}
 		}
-		if e2e.Pause(ctx, 30*time.Millisecond) != nil {
+		if process.Pause(ctx, 30*time.Millisecond) != nil {
 			w.t.Fatalf("status never says %s: %v\n%s", what, err, out)
 		}
 	}

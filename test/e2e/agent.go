@@ -5,6 +5,7 @@ import (
 	"os/exec"
 
 	"waymark/host/api/client"
+	"waymark/test/process"
 )
 
 // AgentOptions say how to run an agent.
@@ -24,7 +25,7 @@ type AgentOptions struct {
 
 // Agent is a running `agent run`.
 type Agent struct {
-	*Process
+	*process.Process
 	// Client asks it over its socket.
 	Client client.Client
 }
@@ -40,7 +41,7 @@ func StartAgent(ctx context.Context, opts AgentOptions) (*Agent, error) {
 	if opts.Command != nil {
 		opts.Command(cmd)
 	}
-	p, err := startCommand(cmd)
+	p, err := process.Start(cmd)
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,7 @@
 //
 // An [Agent] and a [HubProcess] are processes of programs that [Build] has made,
 // or make. A [Hub] is a hub within this process, on a socket and on HTTP, that
-// notes every push when it has been stored: nothing is polled, so what is seen
+// records every push when it has been stored: nothing is polled, so what is seen
 // of an agent costs the agent nothing.
 //
 // # Guarantees
@@ -18,9 +18,4 @@
 //
 // All methods may be called from any goroutine, but each process has one owner
 // that starts and ends it.
-//
-// # Limits
-//
-// CPU time, memory and descriptors of other processes are read from Linux's
-// /proc; elsewhere that is an error.
 package e2e

@@ -13,6 +13,7 @@ import (
 	"waymark/hub/store"
 	"waymark/snapshot"
 	"waymark/test/e2e"
+	"waymark/test/process"
 )
 
 func home(t *testing.T) e2e.Home {
@@ -29,9 +30,9 @@ func home(t *testing.T) e2e.Home {
 	return h
 }
 
-func shell(t *testing.T, h e2e.Home, script string) *e2e.Process {
+func shell(t *testing.T, h e2e.Home, script string) *process.Process {
 	t.Helper()
-	p, err := e2e.StartProcess(t.Context(), h, "/bin/sh", "-c", script)
+	p, err := h.Start(t.Context(), "/bin/sh", "-c", script)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +65,7 @@ func TestProcess(t *testing.T) {
 func TestProcessErrors(t *testing.T) {
 	t.Parallel()
 	h := home(t)
-	if _, err := e2e.StartProcess(t.Context(), h, filepath.Join(h.Dir, "nothing")); err == nil {
+	if _, err := h.Start(t.Context(), filepath.Join(h.Dir, "nothing")); err == nil {
 		t.Error("what isn't there was started")
 	}
 	p := shell(t, h, "echo last words; exit 3")

@@ -1,9 +1,13 @@
 package e2e
 
 import (
+	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+
+	"waymark/test/process"
 )
 
 // Home is where a process keeps what belongs to its user.
@@ -47,4 +51,11 @@ func (h Home) Environ() []string {
 		"XDG_STATE_HOME=" + h.path("state"), "XDG_CONFIG_HOME=" + h.path("config"), "XDG_CACHE_HOME=" + h.path("cache"),
 		"XDG_RUNTIME_DIR=", "WAYMARK_SOCKET=" + h.Socket(),
 	}
+}
+
+// Start starts a program that lives here; it is killed when ctx ends.
+func (h Home) Start(ctx context.Context, name string, args ...string) (*process.Process, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Env, cmd.Dir = h.Environ(), h.Dir
+	return process.Start(cmd)
 }

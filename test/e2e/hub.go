@@ -36,7 +36,7 @@ func StartHub(ctx context.Context, dir string, log *slog.Logger) (*Hub, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Hub{dir: dir, Stored: newRecord(st)}
+	h := &Hub{dir: dir, Stored: &Record{Store: st}}
 	if h.hub, err = hub.New(hub.Options{Store: h.Stored, Logger: log}); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}

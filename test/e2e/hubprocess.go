@@ -7,11 +7,12 @@ import (
 	"regexp"
 
 	"waymark/hub/store"
+	"waymark/test/process"
 )
 
 // HubProcess is a running `hub serve`.
 type HubProcess struct {
-	*Process
+	*process.Process
 	// URL leads to it; TokenFile holds the token of the agent it knows.
 	URL, TokenFile string
 	// Database is the path of its database.
@@ -38,7 +39,7 @@ func StartHubProcess(ctx context.Context, program string, home Home, agentID str
 		}
 	}
 	var err error
-	h.Process, err = StartProcess(ctx, home, program, "serve", "--db", "sqlite:"+h.Database, "--drpc", h.URL,
+	h.Process, err = home.Start(ctx, program, "serve", "--db", "sqlite:"+h.Database, "--drpc", h.URL,
 		"--http", "127.0.0.1:0", "--tokens", filepath.Clean(tokens))
 	if err != nil {
 		return nil, err

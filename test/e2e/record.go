@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"waymark/hub/store"
+	"waymark/internal/notify"
 )
 
 // Record is a store that notes what is stored. It is embedded so that
@@ -14,9 +15,10 @@ import (
 type Record struct {
 	store.Store
 
-	mu   sync.Mutex // guards list and more
+	changed notify.Signal // list has grown
+
+	mu   sync.Mutex // guards list
 	list []Stored
-	more chan struct{} // closed and replaced when list has grown
 }
 
 // Stored is one push that was accepted.
@@ -30,8 +32,6 @@ type Stored struct {
 	Push store.Push
 }
 
-func newRecord(st store.Store) *Record { return &Record{Store: st, more: make(chan struct{})} }
-
 // Push implements store.Store.
 func (r *Record) Push(ctx context.Context, agentID string, generation int64, push store.Push) (store.PushResult, error) {
 	result, err := r.Store.Push(ctx, agentID, generation, push)
@@ -39,20 +39,20 @@ func (r *Record) Push(ctx context.Context, agentID string, generation int64, pus
 		return result, err
 	}
 	s := Stored{At: time.Now(), AgentID: agentID, Generation: generation, Revision: result.Revision, Push: push}
+	defer r.changed.Notify()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.list = append(r.list, s)
-	close(r.more)
-	r.more = make(chan struct{})
 	return result, nil
 }
 
 // All returns the pushes so far, in the order in which they were stored, and a
 // channel that is closed when there is another.
 func (r *Record) All() ([]Stored, <-chan struct{}) {
+	more := r.changed.Changed()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.list[:len(r.list):len(r.list)], r.more
+	return r.list[:len(r.list):len(r.list)], more
 }
 
 // Await returns the first push after the first n that fulfills a condition, and

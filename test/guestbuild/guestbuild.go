@@ -1,5 +1,5 @@
-// Package guestbuild builds resolver modules from Go source, for tests and for
-// the Makefile.
+// Package guestbuild builds resolver modules from source, for tests and for the
+// Makefile: Build from Go, AssemblyScript from that language.
 //
 // # Guarantees
 //
@@ -10,15 +10,24 @@
 // several test processes build at once. Builds are reproducible: no paths, no
 // version control stamps.
 //
+// The compiler of AssemblyScript, and what else package-lock.json names, is
+// installed once, into a directory whose name is a hash of that, so that a later
+// run installs nothing and needs no network. The source directory is left as it
+// is: no node_modules appears in it. Where npm is missing, or the registry can't
+// be reached, a test is skipped and says so; with WAYMARK_REQUIRE_ALL it fails.
+//
 // # Concurrency
 //
-// Build may be called by many goroutines and processes at once. A package is
-// built once per process; those who ask meanwhile wait for it.
+// Everything may be called by many goroutines and processes at once. A Go package
+// is built once per process; those who ask meanwhile wait for it. Each installs
+// in a directory of its own, and the first one is kept.
 //
 // # Limits
 //
-// It needs the go command, and a working directory inside the module that the
+// Build needs the go command, and a working directory inside the module that the
 // package belongs to. The last eight results of each package are kept.
+// AssemblyScript needs node and npm in PATH; old installations of some 100 MB
+// each aren't removed.
 package guestbuild
 
 import (
@@ -26,7 +35,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -135,18 +143,22 @@ func compile(ctx context.Context, pkgPath, output string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-buildmode=c-shared", "-trimpath", "-buildvcs=false",
 		"-ldflags=-s -w", "-o", output, pkgPath)
 	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0")
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if text := strings.TrimSpace(stderr.String()); text != "" {
-			return errors.New(text)
-		}
-		return err
+	return runTool(ctx, cmd)
+}
+
+// runTool runs a command. The error is the context's, or what the tool prints.
+func runTool(ctx context.Context, cmd *exec.Cmd) error {
+	text, err := cmd.CombinedOutput()
+	text = bytes.TrimSpace(text)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case len(text) > 0:
+		return fmt.Errorf("%w\n%s", err, text)
 	}
-	return nil
+	return err
 }
 
 // fileName turns a package's name into the start of a file's. The hash keeps

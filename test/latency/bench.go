@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"waymark/test/e2e"
+	"waymark/test/process"
 )
 
 // Options say what to measure and how often. Only Agent must be set.
@@ -167,7 +168,7 @@ func (b *bench) site(ctx context.Context, skills int) (*site, error) {
 	if err == nil {
 		// Files younger than two seconds are read again at every check: figures
 		// are of what holds for the rest of their lives.
-		err = e2e.Pause(ctx, 2100*time.Millisecond)
+		err = process.Pause(ctx, 2100*time.Millisecond)
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.hub.Close())

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"waymark/test/e2e"
+	"waymark/test/process"
 )
 
 const (
@@ -122,7 +123,7 @@ func (s *site) split(ctx context.Context, pushing *e2e.Agent, whole time.Duratio
 		return err
 	}
 	// What the start leaves behind, the first edits, and a moment after them.
-	if err := errors.Join(s.blind(ctx, 2*warmUp), e2e.Pause(ctx, time.Second)); err != nil {
+	if err := errors.Join(s.blind(ctx, 2*warmUp), process.Pause(ctx, time.Second)); err != nil {
 		return err
 	}
 	version, err := s.seen(ctx, agent, 0)
@@ -157,7 +158,7 @@ func (s *site) blind(ctx context.Context, n int) error {
 		if _, _, err := s.write(i%2 == 0); err != nil {
 			return err
 		}
-		if err := e2e.Pause(ctx, between+30*time.Millisecond); err != nil {
+		if err := process.Pause(ctx, between+30*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -173,7 +174,7 @@ func (s *site) seen(ctx context.Context, agent *e2e.Agent, after uint64) (uint64
 		if err == nil && status.Version > after {
 			return status.Version, nil
 		}
-		if err := e2e.Pause(ctx, between); err != nil {
+		if err := process.Pause(ctx, between); err != nil {
 			return 0, fmt.Errorf("the agent has no version above %d: %w\n%s", after, err, agent.Output())
 		}
 	}
@@ -199,7 +200,7 @@ func (s *site) stored(ctx context.Context, byRename bool) (time.Duration, error)
 	if err != nil {
 		return 0, fmt.Errorf("edit %d: %w", s.edit, err)
 	}
-	return push.At.Sub(begun), e2e.Pause(ctx, between)
+	return push.At.Sub(begun), process.Pause(ctx, between)
 }
 
 // write makes an edit, and returns its text and when it began.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"waymark/test/e2e"
+	"waymark/test/process"
 )
 
 // memory measures what an agent holds, in its second life, after the start,
@@ -31,13 +32,13 @@ func (b *bench) memory(ctx context.Context, skills int) (err error) {
 	if _, _, err := s.hub.Stored.Await(limit, len(stored), func(*e2e.Stored) bool { return true }); err != nil {
 		return errors.Join(err, errors.New(agent.Output()))
 	}
-	if err := e2e.Pause(ctx, time.Second); err != nil {
+	if err := process.Pause(ctx, time.Second); err != nil {
 		return err
 	}
 	if err := s.resident(agent, "resident, after the start"); err != nil {
 		return err
 	}
-	if err := e2e.Pause(ctx, b.Idle); err != nil {
+	if err := process.Pause(ctx, b.Idle); err != nil {
 		return err
 	}
 	if err := s.resident(agent, nameIdle); err != nil {

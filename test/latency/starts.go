@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"waymark/test/e2e"
+	"waymark/test/process"
 )
 
 // starts measures from the start of the process to the first push stored, and
@@ -54,7 +55,7 @@ func (s *site) firstPush(ctx context.Context) (took, stop time.Duration, err err
 		return 0, 0, errors.Join(err, errors.New(agent.Output()))
 	}
 	// Let it load what the first push didn't need, as in real life.
-	if err := e2e.Pause(ctx, 300*time.Millisecond); err != nil {
+	if err := process.Pause(ctx, 300*time.Millisecond); err != nil {
 		return 0, 0, err
 	}
 	stop, err = s.stop(ctx, agent)

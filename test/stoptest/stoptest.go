@@ -6,91 +6,57 @@
 package stoptest
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"waymark/test/process"
 )
 
-// Patience is three times what the programs promise: a machine may stand still
+// Timeout is three times what the programs promise: a machine may stand still
 // for a moment. A process that hangs takes more.
-const Patience = 15 * time.Second
+const Timeout = 15 * time.Second
 
 // Process is a program under test.
 type Process struct {
-	t    testing.TB
-	cmd  *exec.Cmd
-	done chan struct{} // closed when it has ended
-
-	mu   sync.Mutex // guards text
-	text strings.Builder
+	*process.Process
+	t testing.TB
 }
 
-// Start starts a command. What it prints is kept, unless the command has places
-// for it.
+// Start starts a command. What it prints is kept, unless the command has
+// something else to print to.
 func Start(t testing.TB, cmd *exec.Cmd) *Process {
 	t.Helper()
-	p := &Process{t: t, cmd: cmd, done: make(chan struct{})}
-	if cmd.Stdout == nil {
-		cmd.Stdout = p
-	}
-	if cmd.Stderr == nil {
-		cmd.Stderr = p
-	}
 	cmd.WaitDelay = time.Second // children may hold the pipes
-	if err := cmd.Start(); err != nil {
+	p, err := process.Start(cmd)
+	if err != nil {
 		t.Fatal(err)
 	}
-	go func() {
-		defer close(p.done)
-		_ = cmd.Wait() // ProcessState has it
-	}()
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		<-p.done
-	})
-	return p
+	t.Cleanup(p.Kill)
+	return &Process{p, t}
 }
-
-// Write implements io.Writer.
-func (p *Process) Write(data []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.text.Write(data)
-}
-
-func (p *Process) output() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.text.String()
-}
-
-// PID is the process's id.
-func (p *Process) PID() int { return p.cmd.Process.Pid }
 
 // Until waits until something is so. An end before that is an error.
 func (p *Process) Until(what string, is func() bool) {
 	p.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	late := time.After(8 * Patience)
+	late := time.After(8 * Timeout)
 	for !is() {
 		select {
 		case <-tick.C:
-		case <-p.done:
-			p.t.Fatalf("it has ended (%s) before %s:\n%s", p.cmd.ProcessState, what, p.output())
+		case <-p.Done():
+			p.t.Fatalf("it has ended (%s) before %s:\n%s", p.State(), what, p.Output())
 		case <-late:
-			p.t.Fatalf("not %s:\n%s", what, p.output())
+			p.t.Fatalf("not %s:\n%s", what, p.Output())
 		}
 	}
 }
@@ -99,23 +65,16 @@ func (p *Process) Until(what string, is func() bool) {
 // runs a module which doesn't end.
 func (p *Process) Uses(d time.Duration) {
 	p.t.Helper()
-	const tick = 10 * time.Millisecond // USER_HZ is 100 wherever Linux runs Go
 	p.Until("it has used "+d.String(), func() bool {
-		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID()))
-		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-		if len(fields) < 13 {
-			return false
-		}
-		user, _ := strconv.Atoi(fields[11])
-		system, _ := strconv.Atoi(fields[12])
-		return time.Duration(user+system)*tick > d
+		used, err := p.CPU()
+		return err == nil && used > d
 	})
 }
 
-// Says waits until it has printed a text.
-func (p *Process) Says(text string) {
+// Prints waits until it has printed a text.
+func (p *Process) Prints(text string) {
 	p.t.Helper()
-	p.Until("it says "+text, func() bool { return strings.Contains(p.output(), text) })
+	p.Until("it prints "+text, func() bool { return strings.Contains(p.Output(), text) })
 }
 
 // Ends sends a signal and requires that the process is gone in time, in good
@@ -123,16 +82,16 @@ func (p *Process) Says(text string) {
 func (p *Process) Ends(s syscall.Signal) {
 	p.t.Helper()
 	begun := time.Now()
-	_ = p.cmd.Process.Signal(s) // it may have ended by itself
+	_ = p.Signal(s) // it may have ended by itself
 	select {
-	case <-p.done:
-	case <-time.After(Patience):
-		p.t.Fatalf("it didn't end within %s:\n%s", Patience, p.output())
+	case <-p.Done():
+	case <-time.After(Timeout):
+		p.t.Fatalf("it didn't end within %s:\n%s", Timeout, p.Output())
 	}
-	p.t.Logf("%s after %s", p.cmd.ProcessState, time.Since(begun).Round(time.Millisecond))
-	status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	p.t.Logf("%s after %s", p.State(), time.Since(begun).Round(time.Millisecond))
+	status, ok := p.State().Sys().(syscall.WaitStatus)
 	if ok && status.Signaled() && status.Signal() != s && status.Signal() != syscall.SIGKILL {
-		p.t.Errorf("it ended by %s:\n%s", status.Signal(), p.output())
+		p.t.Errorf("it ended by %s:\n%s", status.Signal(), p.Output())
 	}
 }
 

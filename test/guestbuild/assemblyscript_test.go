@@ -1,4 +1,4 @@
-package asbuild_test
+package guestbuild_test
 
 import (
 	"bytes"
@@ -8,23 +8,23 @@ import (
 	"strings"
 	"testing"
 
-	"waymark/test/asbuild"
+	"waymark/test/guestbuild"
 )
 
 const project = "../../examples/gemini"
 
-func TestModule(t *testing.T) {
-	wasm := asbuild.Module(t, project)
+func TestAssemblyScript(t *testing.T) {
+	wasm := guestbuild.AssemblyScript(t, project)
 	if !bytes.HasPrefix(wasm, []byte("\x00asm\x01\x00\x00\x00")) {
 		t.Error("it isn't a wasm module")
 	}
-	if again := asbuild.Module(t, project); !bytes.Equal(wasm, again) {
+	if again := guestbuild.AssemblyScript(t, project); !bytes.Equal(wasm, again) {
 		t.Error("a second build differs")
 	}
 }
 
-func TestMistake(t *testing.T) {
-	modules := asbuild.NodeModules(t, project) // or skip
+func TestAssemblyScriptMistake(t *testing.T) {
+	modules := guestbuild.NodeModules(t, project) // or skip
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("../../cmd/harness/internal/scaffold/templates/assemblyscript")); err != nil {
 		t.Fatal(err)
@@ -37,18 +37,18 @@ func TestMistake(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "sdk"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	_, err := asbuild.Build(t.Context(), dir) // without the kit
-	if err == nil || errors.Is(err, asbuild.ErrMissing) || !strings.Contains(err.Error(), "assembly/index.ts") {
+	_, err := guestbuild.BuildAssemblyScript(t.Context(), dir) // without the kit
+	if err == nil || errors.Is(err, guestbuild.ErrMissing) || !strings.Contains(err.Error(), "assembly/index.ts") {
 		t.Errorf("got %v, want what the compiler says", err)
 	}
-	if again := asbuild.NodeModules(t, dir); again != modules {
+	if again := guestbuild.NodeModules(t, dir); again != modules {
 		t.Errorf("a project of another name has its own %s, not %s", again, modules)
 	}
 }
 
-func TestMissing(t *testing.T) {
+func TestAssemblyScriptMissing(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	if _, err := asbuild.Build(t.Context(), project); !errors.Is(err, asbuild.ErrMissing) {
+	if _, err := guestbuild.BuildAssemblyScript(t.Context(), project); !errors.Is(err, guestbuild.ErrMissing) {
 		t.Errorf("got %v, want ErrMissing", err)
 	}
 }

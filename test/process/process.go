@@ -1,13 +1,30 @@
-package e2e
+// Package process runs programs under test and looks at them from outside: what
+// they print, how they end, and what they use of the machine.
+//
+// # Concurrency
+//
+// All methods may be called from any goroutine, but each process has one owner
+// that starts and ends it.
+//
+// # Limits
+//
+// CPU time, memory and descriptors of other processes are read from Linux's
+// /proc; elsewhere that is an error.
+package process
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"regexp"
+	"sync"
 	"syscall"
 	"time"
+
+	"waymark/internal/notify"
 )
 
 // Process is a program that runs, or has run.
@@ -20,20 +37,22 @@ type Process struct {
 	done   chan struct{} // closed when it has ended
 }
 
-// StartProcess starts a command; it is killed when ctx ends. What it prints is
-// kept.
-func StartProcess(ctx context.Context, home Home, name string, args ...string) (*Process, error) {
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Env, cmd.Dir = home.Environ(), home.Dir
-	return startCommand(cmd)
-}
-
-func startCommand(cmd *exec.Cmd) (*Process, error) {
-	p := &Process{cmd: cmd, output: newOutput(), done: make(chan struct{})}
-	cmd.Stdout, cmd.Stderr = p.output, p.output
-	// A grandchild that keeps the pipe open is no reason to wait for ever. On a
-	// machine that stands still the last words may take their time, though.
-	cmd.WaitDelay = time.Minute
+// Start starts a command of the caller's, who has set its environment, directory
+// and context. What it prints is kept, unless the command has something else to
+// print to.
+func Start(cmd *exec.Cmd) (*Process, error) {
+	p := &Process{cmd: cmd, output: &output{}, done: make(chan struct{})}
+	if cmd.Stdout == nil {
+		cmd.Stdout = p.output
+	}
+	if cmd.Stderr == nil {
+		cmd.Stderr = p.output
+	}
+	if cmd.WaitDelay == 0 {
+		// A grandchild that keeps the pipe open is no reason to wait for ever. On a
+		// machine that stands still the last words may take their time, though.
+		cmd.WaitDelay = time.Minute
+	}
 	p.Started = time.Now()
 	if err := cmd.Start(); err != nil {
 		return nil, err
@@ -49,15 +68,26 @@ func startCommand(cmd *exec.Cmd) (*Process, error) {
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
 // Output is what it has printed so far.
-func (p *Process) Output() string {
-	text, _ := p.output.text()
-	return text
+func (p *Process) Output() string { return p.output.text() }
+
+// Done is closed when it has ended. State says how then.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// State is how the process has ended; nil before.
+func (p *Process) State() *os.ProcessState {
+	select {
+	case <-p.done:
+		return p.cmd.ProcessState
+	default:
+		return nil
+	}
 }
 
 // Await waits until what it has printed matches.
 func (p *Process) Await(ctx context.Context, pattern *regexp.Regexp) error {
 	for ended := false; ; {
-		text, more := p.output.text()
+		more := p.output.changed.Changed()
+		text := p.output.text()
 		switch {
 		case pattern.MatchString(text):
 			return nil
@@ -136,4 +166,33 @@ func Pause(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// output collects what a process prints.
+type output struct {
+	changed notify.Signal // buf has grown
+
+	mu  sync.Mutex // guards buf
+	buf bytes.Buffer
+}
+
+// maxOutput is enough for any log worth reading; what is more is dropped, from
+// the front.
+const maxOutput = 4 << 20
+
+// Write implements io.Writer.
+func (o *output) Write(p []byte) (int, error) {
+	defer o.changed.Notify()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if over := o.buf.Len() + len(p) - maxOutput; over > 0 {
+		o.buf.Next(over)
+	}
+	return o.buf.Write(p)
+}
+
+func (o *output) text() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
 }

@@ -8,28 +8,20 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"regexp"
 
 	"waymark/test/guestbuild"
 	"waymark/test/hostile"
+	"waymark/test/tools/internal/command"
 )
 
 func main() {
 	hostile.Child()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "hostile:", err)
-		os.Exit(1)
-	}
+	command.Main("hostile", run)
 }
 
 var errBad = errors.New("some outcomes are not as stated")
@@ -59,13 +51,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err = errors.Join(err, pool.Close()); err != nil {
 		return err
 	}
-	if *asJSON {
-		enc := json.NewEncoder(stdout)
-		enc.SetIndent("", "  ")
-		err = enc.Encode(list)
-	} else {
-		err = hostile.Table(stdout, list)
-	}
+	err = command.Print(stdout, *asJSON, list, func(w io.Writer) error { return hostile.Table(w, list) })
 	for _, s := range list {
 		if !s.OK && err == nil {
 			err = errBad

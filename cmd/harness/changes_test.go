@@ -10,8 +10,8 @@ import (
 	"waymark/snapshot"
 )
 
-// TestSeen goes through the reports of a life: each thing is told once, in the
-// order in which it matters, and what is old isn't told at all.
+// TestSeen goes through the reports of a host's life: each thing is listed once,
+// in the order in which it matters, and what is known already isn't listed.
 func TestSeen(t *testing.T) {
 	t.Parallel()
 	ready := snapshot.Plugin{Name: "m", Path: "m.wasm", Version: "1", State: snapshot.PluginReady}

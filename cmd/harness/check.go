@@ -48,10 +48,10 @@ The exit code is 1 when something fails.`,
 			if asJSON {
 				err = term.JSON(a.stdout, report)
 			} else {
-				err = checkPrinter{a.stdout, all}.show(report)
+				err = checkPrinter{a.stdout, all}.print(report)
 			}
 			if err == nil && !report.OK() {
-				err = said(cli.CodeFailed)
+				err = printed(cli.CodeFailed)
 			}
 			return err
 		},
@@ -80,7 +80,7 @@ func (a *app) check(ctx context.Context, s *settings, file, keep string) (*confo
 	return report, err
 }
 
-// checkPrinter shows a report to a person.
+// checkPrinter prints a report to a person.
 type checkPrinter struct {
 	w io.Writer
 	// all names all workspaces, not just the first ones.
@@ -91,7 +91,7 @@ type checkPrinter struct {
 // JSON has it all.
 const detailMax = 300
 
-func (p checkPrinter) show(r *conform.Report) error {
+func (p checkPrinter) print(r *conform.Report) error {
 	if r.Module != "" {
 		_, _ = fmt.Fprintf(p.w, "%s %s, sha256 %s, %s\n", r.Module, term.Visible(r.Version), term.Short(r.Digest), strings.Join(r.Resolvers, ", "))
 	}

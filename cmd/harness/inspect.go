@@ -83,7 +83,7 @@ about it are shown.`,
 				err = p.print(i)
 			}
 			if err == nil && i.Verdict != snapshot.PluginReady {
-				err = said(cli.CodeNo)
+				err = printed(cli.CodeNo)
 			}
 			return err
 		},

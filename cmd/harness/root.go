@@ -34,8 +34,8 @@ type app struct {
 
 func usage(format string, args ...any) error { return cli.Usage(format, args...) }
 
-// said is an error whose reason has been printed already.
-func said(code int) error { return &cli.Error{Code: code} }
+// printed is an error whose reason has been printed already.
+func printed(code int) error { return &cli.Error{Code: code} }
 
 // run runs one command line and returns its exit code.
 func (a *app) run(ctx context.Context, args []string) int {
@@ -112,7 +112,7 @@ func (a *app) logger() (*slog.Logger, error) {
 	return slog.New(slog.DiscardHandler), nil
 }
 
-// progress tells a person that something takes long.
+// progress prints that something takes long.
 func (a *app) progress(line string) {
 	_, _ = fmt.Fprintln(a.stderr, line)
 }

@@ -98,7 +98,7 @@ type result struct {
 	Hash      snapshot.Hash      `json:"aggregate_hash"`
 	Resources snapshot.Resources `json:"resources"`
 	Resolvers []resolverResult   `json:"resolvers"`
-	// LeftOut tells of finds that aren't in Resources, or not whole.
+	// LeftOut lists finds that aren't in Resources, or not whole.
 	LeftOut []leftOut `json:"left_out"`
 
 	base string // the directory that paths are shown relative to
@@ -161,7 +161,7 @@ type leftOut struct {
 	Detail string          `json:"detail"`
 }
 
-// result gathers what a refresh tells.
+// result gathers what a refresh gave.
 func (e *engine) result(report *host.Report) *result {
 	r := &result{
 		Module: e.module, Hash: report.Snapshot.AggregateHash, Resources: report.Snapshot.Resources,
@@ -224,15 +224,15 @@ func observedOf(d *vfs.Dep) observed {
 func (r *result) failed() error {
 	for i := range r.Resolvers {
 		if r.Resolvers[i].Error != "" {
-			return said(cli.CodeFailed)
+			return printed(cli.CodeFailed)
 		}
 	}
 	return nil
 }
 
-// lookedShown is how much of what a resolver looked at is shown when nobody
+// dependenciesShown is how much of what a resolver looked at is shown when nobody
 // asks for all of it: enough for a workspace that was made to try it.
-const lookedShown = 12
+const dependenciesShown = 12
 
 // runPrinter shows a result to a person.
 type runPrinter struct {
@@ -270,7 +270,7 @@ func (p *runPrinter) print(r *result) error {
 	return p.Err
 }
 
-// resolver tells of one resolver what doesn't fit into the table.
+// resolver prints of one resolver what doesn't fit into the table.
 func (p *runPrinter) resolver(r *resolverResult) {
 	p.Printf("\n%s", name(r.Resolver))
 	if r.Error != "" {
@@ -286,17 +286,17 @@ func (p *runPrinter) resolver(r *resolverResult) {
 		p.Printf("  %s not shown: over the limit, or of a resolver that reads files with tokens", term.Count(r.LogsDropped, "log line"))
 	}
 	if p.explain {
-		p.sees(&r.Sees)
+		p.view(&r.Sees)
 	}
 	for _, d := range r.Denied {
 		p.Printf("  denied   %s (%s)", term.Visible(d.Path), denied(d))
 	}
 	shown := r.Looked
-	if !p.explain && len(shown) > lookedShown {
-		shown = shown[:lookedShown]
+	if !p.explain && len(shown) > dependenciesShown {
+		shown = shown[:dependenciesShown]
 	}
 	for _, o := range shown {
-		p.Printf("  %-8s %s", o.What, look(o))
+		p.Printf("  %-8s %s", o.What, o.text())
 	}
 	if rest := len(r.Looked) - len(shown); rest > 0 {
 		p.Printf("  … and %d more: --explain shows all", rest)
@@ -309,8 +309,8 @@ func (p *runPrinter) resolver(r *resolverResult) {
 	}
 }
 
-// sees tells what a resolver may see.
-func (p *runPrinter) sees(v *visible) {
+// view prints what a resolver may see.
+func (p *runPrinter) view(v *visible) {
 	for _, part := range []struct {
 		what string
 		list []string
@@ -328,7 +328,7 @@ func denied(d denial) string {
 	return string(d.Reason)
 }
 
-func look(o observed) string {
+func (o observed) text() string {
 	text := term.Visible(o.Path)
 	switch {
 	case o.Errno != "":

@@ -18,9 +18,9 @@ import (
 	"waymark/test/process"
 )
 
-// patience is how long a script waits for what should come at once. It is there
+// timeout is how long a script waits for what should come at once. It is there
 // to end a test that hangs, not to measure.
-const patience = 5 * time.Minute
+const timeout = 5 * time.Minute
 
 // warm compiles a module into the shared cache. The scripts run side by side;
 // each would do it for itself, and all of them slowly.
@@ -116,7 +116,7 @@ func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
 func await(ts *testscript.TestScript, name, pattern string) {
 	re, err := regexp.Compile("(?m)" + pattern)
 	ts.Check(err)
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	ts.Check(all(ts)[name].Await(ctx, re))
 }
@@ -128,7 +128,7 @@ func cmdHalt(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: halt NAME [FILE]")
 	}
 	p := all(ts)[args[0]]
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	_, err := p.Stop(ctx)
 	ts.Check(err)

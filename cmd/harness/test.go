@@ -115,7 +115,7 @@ func (a *app) test(ctx context.Context, s *testSettings, module string, names []
 		return err
 	}
 	if r.Failed > 0 {
-		return said(cli.CodeFailed)
+		return printed(cli.CodeFailed)
 	}
 	return nil
 }

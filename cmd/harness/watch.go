@@ -114,7 +114,7 @@ func (w *watching) run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return w.host.Run(ctx) })
 	g.Go(func() error { return w.follow(ctx) })
-	g.Go(func() error { return w.show(ctx) })
+	g.Go(func() error { return w.print(ctx) })
 	if w.dir != "" {
 		g.Go(func() error { return w.src.Run(ctx) })
 		g.Go(func() error { return w.rebuild(ctx) })
@@ -122,8 +122,8 @@ func (w *watching) run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// show prints what happens, in the order in which it does.
-func (w *watching) show(ctx context.Context) error {
+// print prints what happens, in the order in which it does.
+func (w *watching) print(ctx context.Context) error {
 	for {
 		select {
 		case <-w.reports.more:

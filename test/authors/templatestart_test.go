@@ -80,7 +80,7 @@ func (h *home) start(env ...string) {
 // await asks the agent until its answer has a text in it.
 func (h *home) await(want string, args ...string) {
 	h.t.Helper()
-	ctx, cancel := context.WithTimeout(h.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(h.t.Context(), timeout)
 	defer cancel()
 	var last []byte
 	for {
@@ -115,7 +115,7 @@ func (h *home) pid() int {
 
 // stopAgent ends the agent that the script has left running, and waits for it.
 func (h *home) stopAgent() {
-	ctx, cancel := context.WithTimeout(context.Background(), patience) // the test's own has ended
+	ctx, cancel := context.WithTimeout(context.Background(), timeout) // the test's own has ended
 	defer cancel()
 	for pid := h.pid(); pid != 0 && syscall.Kill(pid, syscall.SIGTERM) == nil; {
 		if process.Pause(ctx, 100*time.Millisecond) != nil {

@@ -16,9 +16,9 @@ import (
 	"waymark/test/authors"
 )
 
-// patience is how long something may take to come true on a slow, busy
+// timeout is how long something may take to come true on a slow, busy
 // machine; nothing is ever waited for that long where all is well.
-const patience = 5 * time.Minute
+const timeout = 5 * time.Minute
 
 // TestTutorial does what docs/write-a-resolver.md says, to the letter.
 func TestTutorial(t *testing.T) {
@@ -94,7 +94,7 @@ func (p *player) shell(ctx context.Context, s authors.Step) *exec.Cmd {
 
 func (p *player) foreground(s authors.Step) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(p.t.Context(), timeout)
 	defer cancel()
 	var last string
 	for {
@@ -159,12 +159,12 @@ func (p *player) background(s authors.Step) {
 			if errors.As(err, &exit) && exit.ExitCode() != 0 {
 				p.t.Errorf("line %d: %v\n%s", s.Line, err, out)
 			}
-		case <-time.After(patience):
+		case <-time.After(timeout):
 			_ = cmd.Process.Kill()
 			p.t.Errorf("line %d: it doesn't end\n%s", s.Line, out)
 		}
 	})
-	for limit := time.After(patience); !authors.Matches(s.Want, out.String()); {
+	for limit := time.After(timeout); !authors.Matches(s.Want, out.String()); {
 		select {
 		case <-out.more:
 		case err := <-ended:

@@ -115,7 +115,7 @@ func TestConnectionCut(t *testing.T) {
 	w.url = c.url()
 	agent := w.start()
 	e := newEditor(t, r, w.root)
-	for deadline := time.Now().Add(patience); c.left() > 0 || e.n < 100; {
+	for deadline := time.Now().Add(timeout); c.left() > 0 || e.n < 100; {
 		e.edit()
 		w.must(process.Pause(w.ctx, time.Duration(e.IntN(40))*time.Millisecond))
 		if time.Now().After(deadline) {

@@ -36,7 +36,7 @@ func (w *world) startHub() *e2e.HubProcess {
 func (w *world) settlesIn(st store.Store, dirs ...string) {
 	w.t.Helper()
 	want := w.found(dirs...)
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(timeout)
 	for {
 		s := w.newest(st)
 		if s != nil && slices.Equal(w.spell(s.Snapshot.Resources), want) {
@@ -58,7 +58,7 @@ func TestHubKilled(t *testing.T) {
 	e := newEditor(t, randtest.Rand(t), w.root)
 	w.must(write(filepath.Join(w.root, "AGENTS.md"), "# One\n"))
 	h := w.startHub()
-	st, err := sqlite.Open(w.ctx, h.Database, sqlite.Options{BusyTimeout: patience})
+	st, err := sqlite.Open(w.ctx, h.Database, sqlite.Options{BusyTimeout: timeout})
 	w.must(err)
 	t.Cleanup(func() { _ = st.Close() })
 	agent := w.start()
@@ -126,7 +126,7 @@ func TestFrozen(t *testing.T) {
 	w := newWorld(t)
 	e := newEditor(t, randtest.Rand(t), w.root)
 	h := w.startHub()
-	st, err := sqlite.Open(w.ctx, h.Database, sqlite.Options{BusyTimeout: patience})
+	st, err := sqlite.Open(w.ctx, h.Database, sqlite.Options{BusyTimeout: timeout})
 	w.must(err)
 	t.Cleanup(func() { _ = st.Close() })
 	agent := w.start()

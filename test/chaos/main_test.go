@@ -13,8 +13,8 @@ import (
 	"waymark/test/randtest"
 )
 
-// patience ends a test that hangs; nothing is measured with it.
-const patience = 2 * time.Minute
+// timeout ends a test that hangs; nothing is measured with it.
+const timeout = 2 * time.Minute
 
 // common is what the tests of this binary share.
 var common shared
@@ -55,7 +55,7 @@ func built(t *testing.T) *shared {
 }
 
 func (s *shared) build() (err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*timeout)
 	defer cancel()
 	if s.programs, err = e2e.Build(ctx, s.dir, raced && randtest.Long()); err != nil {
 		return err

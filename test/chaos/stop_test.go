@@ -44,7 +44,7 @@ func TestStopUnderLoad(t *testing.T) {
 		}
 	}
 	slices.Sort(took)
-	t.Logf("ended within %v", took) // or not within our patience: then stop has said so
+	t.Logf("ended within %v", took) // or not in time: then stop has reported it
 }
 
 // TestSourcesLeaveNothing: sources that are added and removed leave neither
@@ -89,7 +89,7 @@ func TestSourcesLeaveNothing(t *testing.T) {
 	}
 	w.settles(w.root)
 	var grown map[string]int
-	for until := time.Now().Add(patience); time.Now().Before(until); { // what was closed may take a moment to end
+	for until := time.Now().Add(timeout); time.Now().Before(until); { // what was closed may take a moment to end
 		grown = map[string]int{}
 		for what, n := range usage() {
 			if n > before[what]+slack[what] {

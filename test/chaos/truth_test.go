@@ -60,7 +60,7 @@ func (w *world) newest(st store.Store) *store.StoredSnapshot {
 func (w *world) settles(dirs ...string) {
 	w.t.Helper()
 	want := w.found(dirs...)
-	ctx, cancel := context.WithTimeout(w.ctx, patience)
+	ctx, cancel := context.WithTimeout(w.ctx, timeout)
 	defer cancel()
 	for {
 		_, more := w.hub.Stored.All()

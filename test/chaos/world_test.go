@@ -55,7 +55,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	// More than any test takes, and less than go test waits.
-	ctx, cancel := context.WithTimeout(t.Context(), 5*patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*timeout)
 	t.Cleanup(cancel)
 	w := &world{shared: s, t: t, ctx: ctx, home: home, root: filepath.Join(dir, "w")}
 	if err := os.Mkdir(w.root, 0o700); err != nil {
@@ -112,7 +112,7 @@ func (w *world) startWith(opts e2e.AgentOptions) *e2e.Agent {
 // stop ends an agent well.
 func (w *world) stop(agent *e2e.Agent) time.Duration {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.ctx, patience)
+	ctx, cancel := context.WithTimeout(w.ctx, timeout)
 	defer cancel()
 	took, err := agent.Stop(ctx)
 	if err != nil {
@@ -123,7 +123,7 @@ func (w *world) stop(agent *e2e.Agent) time.Duration {
 
 // run runs a command of the agent and returns what it prints.
 func (w *world) run(home e2e.Home, args ...string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(w.ctx, patience)
+	ctx, cancel := context.WithTimeout(w.ctx, timeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, w.programs.Agent, args...)
 	cmd.Env, cmd.Dir = home.Environ(), home.Dir
@@ -138,7 +138,7 @@ func (w *world) run(home e2e.Home, args ...string) ([]byte, error) {
 // await asks `agent status` until it says what it should.
 func (w *world) await(what string, ok func(*api.Status) bool) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.ctx, patience)
+	ctx, cancel := context.WithTimeout(w.ctx, timeout)
 	defer cancel()
 	var out []byte
 	var err error

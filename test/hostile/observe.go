@@ -44,7 +44,7 @@ func (b *Bench) refresh(ctx context.Context, h *host.Host) error {
 	before := b.res
 	b.outcome(h, report)
 	b.read(report)
-	b.listen(report)
+	b.checkLeaks(report)
 	if before.Outcome != "" && b.c.During == nil && b.c.Drive == nil {
 		if before.Outcome != b.res.Outcome || !slices.Equal(before.Rows, b.res.Rows) || !slices.Equal(before.Warnings, b.res.Warnings) {
 			b.wrong("one round gives %s %q %q, the next %s %q %q", before.Outcome, before.Rows, before.Warnings, b.res.Outcome, b.res.Rows, b.res.Warnings)
@@ -130,9 +130,9 @@ func (b *Bench) victimRows() []string {
 	return list
 }
 
-// listen looks for the canary in everything that is said, and for text that
+// checkLeaks looks for the canary in everything that is published or logged, and for text that
 // could forge a line of a log or a terminal.
-func (b *Bench) listen(report *host.Report) {
+func (b *Bench) checkLeaks(report *host.Report) {
 	var said strings.Builder
 	enc := json.NewEncoder(&said)
 	err := errors.Join(enc.Encode(report.Snapshot), enc.Encode(report.Notes))

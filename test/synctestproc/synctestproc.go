@@ -1,7 +1,7 @@
-// Package synctestproc runs tests in bubbles of testing/synctest, whose clock moves
-// only when everybody waits, each in a process of its own. Libraries that keep
-// timers or channels for reuse, as yamux and HTTP/2 do, take them from one
-// bubble into the next, and that ends the process.
+// Package synctestproc runs tests under testing/synctest, where the clock moves
+// only when every goroutine waits, each test in a process of its own. Libraries
+// that keep timers or channels for reuse, as yamux and HTTP/2 do, take them from
+// one such test into the next, and that ends the process.
 //
 // A Run belongs to the goroutine of its test. The test binary runs once more for
 // each, so what stands before Run in a test is done twice.
@@ -16,10 +16,11 @@ import (
 	"testing/synctest"
 )
 
-// variable marks a process that runs one test in a bubble.
-const variable = "WAYMARK_TEST_BUBBLE"
+// variable marks a process that runs one test under testing/synctest.
+const variable = "WAYMARK_TEST_SYNCTEST"
 
-// Run runs f in a bubble, and fails when it does. What f says is told only then.
+// Run runs f under testing/synctest, and fails when it does. What f logs is
+// printed only then.
 func Run(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	if os.Getenv(variable) != "" {

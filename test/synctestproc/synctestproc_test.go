@@ -16,14 +16,14 @@ func TestRun(t *testing.T) {
 	})
 }
 
-// TestFailure: what fails in a bubble fails outside, and says why.
+// TestFailure: what fails in the process fails the test, which says why.
 func TestFailure(t *testing.T) {
-	if os.Getenv("BUBBLE_FAILS") != "" {
+	if os.Getenv("SYNCTEST_FAILS") != "" {
 		synctestproc.Run(t, func(t *testing.T) { t.Error("this is why") })
 		return
 	}
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFailure$")
-	cmd.Env = append(os.Environ(), "BUBBLE_FAILS=1")
+	cmd.Env = append(os.Environ(), "SYNCTEST_FAILS=1")
 	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "this is why") {
 		t.Errorf("%v\n%s", err, out)
 	}

@@ -88,3 +88,29 @@ func TestLogger(t *testing.T) {
 		t.Errorf("xml: %v", err)
 	}
 }
+
+// excerpted is an error with the lines that it is about.
+type excerpted struct{ error }
+
+func (excerpted) Excerpt() string { return "  3 | x\n" }
+
+// TestReport: an error ends a program with its text, its excerpt and its code;
+// one that has been printed already, with the code alone.
+func TestReport(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		err  error
+		code int
+		text string
+	}{
+		{nil, cli.CodeOK, ""},
+		{cli.Usage("wrong"), cli.CodeUsage, "prog: wrong\n"},
+		{&cli.Error{Code: cli.CodeNo}, cli.CodeNo, ""},
+		{fmt.Errorf("read: %w", excerpted{errors.New("bad")}), cli.CodeFailed, "prog: read: bad\n  3 | x\n"},
+	} {
+		var b strings.Builder
+		if got := cli.Report(&b, "prog", c.err); got != c.code || b.String() != c.text {
+			t.Errorf("%v: code %d, %q", c.err, got, b.String())
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package term_test
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -59,5 +60,44 @@ func TestTable(t *testing.T) {
 	table.Row("b", "22 KiB")
 	if err := table.Flush(); err != nil || b.String() != "NAME   SIZE\nalpha  1 B\nb      22 KiB\n" {
 		t.Errorf("%q, %v", b.String(), err)
+	}
+}
+
+// failing is a writer to which nothing can be written.
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+func TestLines(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	l := term.Lines{W: &b}
+	l.Printf("%d of", 1)
+	l.Printf("two")
+	if l.Err != nil || b.String() != "1 of\ntwo\n" {
+		t.Errorf("%q, %v", b.String(), l.Err)
+	}
+	l.W = failing{}
+	l.Printf("lost")
+	l.W = &b
+	l.Printf("later")
+	if !errors.Is(l.Err, io.ErrClosedPipe) || strings.Contains(b.String(), "later") {
+		t.Errorf("%q, %v", b.String(), l.Err)
+	}
+	if got := term.VisibleLines("a\tb\n\x1bc", "> "); got != "a    b\n> \uFFFDc" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestEvent(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	object := map[string]string{"event": "<added>"}
+	if err := errors.Join(term.Event(&b, false, at, object, "added x"), term.Event(&b, true, at, object, "added x")); err != nil {
+		t.Fatal(err)
+	}
+	if want := "03:04:05  added x\n{\"event\":\"<added>\"}\n"; b.String() != want {
+		t.Errorf("%q, want %q", b.String(), want)
 	}
 }

@@ -248,7 +248,7 @@ func memoEnd(ctx context.Context, p *sdk.CurrentPlugin, args []uint64) uint64 {
 	return 0
 }
 
-// misuse tells the guest of a call that the ABI forbids.
+// misuse is the error of a call that the ABI forbids.
 func misuse(ctx context.Context, p *sdk.CurrentPlugin, err error) {
 	setError(ctx, put(p, failureText("EINVAL", err.Error())))
 }

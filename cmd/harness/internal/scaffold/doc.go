@@ -9,7 +9,7 @@
 //
 // # Guarantees
 //
-//   - Write leaves a complete directory or none: it is made beside its place
+//   - Write leaves a complete directory or none: it is made next to its place
 //     and renamed. What exists and isn't empty is refused.
 //   - Update replaces the kit as a whole or leaves it as it was, and refuses to
 //     throw away changes that somebody made in it.

@@ -12,10 +12,10 @@ func matchAssemblyScript(names []string) bool { return slices.Contains(names, "a
 const howNode = "install Node.js 18 or newer; on Debian and Ubuntu: apt install nodejs npm"
 
 // buildAssemblyScript runs the compiler that the project has pinned, which npm
-// has put beside it: nothing is downloaded here. What else it needs is in
+// has installed with it: nothing is downloaded here. What else it needs is in
 // asconfig.json.
 func buildAssemblyScript(ctx context.Context, j *job) error {
-	node, ok := look("node")
+	node, ok := findTool("node")
 	if !ok {
 		return &MissingError{Tool: "node", Why: "there is no program of that name in PATH", How: howNode}
 	}
@@ -33,7 +33,7 @@ func (j *job) missingCompiler() error {
 	if isFile(filepath.Join(j.dir, "package-lock.json")) {
 		missing.How = "run npm ci in " + j.dir
 	}
-	if _, ok := look("npm"); !ok {
+	if _, ok := findTool("npm"); !ok {
 		missing.How = howNode + "; then " + missing.How
 	}
 	return missing

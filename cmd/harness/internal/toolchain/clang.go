@@ -89,7 +89,7 @@ func clangs() []string {
 	for _, n := range numbers {
 		paths = append(paths, versioned[n])
 	}
-	if path, ok := look("clang"); ok {
+	if path, ok := findTool("clang"); ok {
 		paths = append(paths, path)
 	}
 	return paths

@@ -3,7 +3,7 @@
 //
 // # Guarantees
 //
-//   - The output appears whole or not at all: it is built beside its place and
+//   - The output appears whole or not at all: it is built next to its place and
 //     renamed, and a build that fails leaves the one before.
 //   - Equal source and an equal toolchain make equal bytes: no paths, no times,
 //     no version control stamps.

@@ -15,7 +15,7 @@ const howGo = "install Go 1.26 or newer from https://go.dev/dl/ and put its bin 
 
 // buildGo builds the package in the directory.
 func buildGo(ctx context.Context, j *job) error {
-	tool, ok := look("go")
+	tool, ok := findTool("go")
 	if !ok {
 		return &MissingError{Tool: "go", Why: "there is no program of that name in PATH", How: howGo}
 	}

@@ -23,7 +23,7 @@ type job struct {
 	offline bool
 }
 
-// newJob makes a directory beside the target, so that renaming from there is
+// newJob makes a directory next to the target, so that renaming from there is
 // one step.
 func newJob(dir string, opts Options) (*job, error) {
 	j := &job{target: opts.Output, stderr: opts.Stderr, offline: opts.Offline}
@@ -84,8 +84,8 @@ func (j *job) run(ctx context.Context, env []string, tool string, args ...string
 	return &ToolError{Tool: filepath.Base(tool), Text: strings.TrimSpace(text.String()), Err: err, shown: j.stderr != nil}
 }
 
-// look finds a tool in PATH. One in the current directory doesn't count.
-func look(tool string) (path string, ok bool) {
+// findTool finds a tool in PATH. One in the current directory doesn't count.
+func findTool(tool string) (path string, ok bool) {
 	path, err := exec.LookPath(tool)
 	return path, err == nil
 }

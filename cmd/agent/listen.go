@@ -63,7 +63,7 @@ func (s *listenSettings) openTCP(ctx context.Context, address string, paths *con
 	if err != nil {
 		return nil, api.Options{}, err
 	}
-	l, err := api.ListenTCP(ctx, address, false)
+	l, err := api.ListenTCP(ctx, address)
 	if errors.Is(err, api.ErrAddress) {
 		return nil, api.Options{}, cli.Usage("--listen: %w", err)
 	}

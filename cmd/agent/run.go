@@ -274,7 +274,7 @@ func (d *daemon) listen(ctx context.Context) error {
 	timeout := d.app.timeout
 	opts.Backend, opts.Metrics, opts.Logger, opts.WriteTimeout = d, d.metricsHandler(), d.log, timeout
 	handler := api.Handler(opts)
-	server := &api.Server{Handler: handler, Logger: d.log, HeaderTimeout: timeout, ReadTimeout: timeout, WriteTimeout: timeout}
+	server := &httpapi.Server{Handler: handler, Logger: d.log, HeaderTimeout: timeout, ReadTimeout: timeout, WriteTimeout: timeout}
 	d.serve = func(ctx context.Context) error { return server.Serve(ctx, l) }
 	return nil
 }

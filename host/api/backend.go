@@ -10,6 +10,7 @@ import (
 	"waymark/host/plugin/approvals"
 	"waymark/host/sources"
 	"waymark/host/why"
+	"waymark/internal/httpapi"
 	"waymark/snapshot"
 )
 
@@ -31,7 +32,7 @@ type Backend interface {
 	// Resync returns a snapshot that contains every change made before the
 	// call.
 	Resync(ctx context.Context) (*snapshot.Snapshot, error)
-	// Why tells what became of the file with the absolute path.
+	// Why returns what became of the file with the absolute path.
 	Why(ctx context.Context, path string) (why.Answer, error)
 
 	// Sources lists the user's sources, in order of precedence.
@@ -40,7 +41,7 @@ type Backend interface {
 	AddSource(ctx context.Context, path string, persist bool) (sources.Source, bool, error)
 	RemoveSource(ctx context.Context, path string) error
 
-	// SetRoot tells the working directory, an absolute path.
+	// SetRoot sets the working directory, an absolute path.
 	SetRoot(ctx context.Context, path string) error
 	// Ready releases the first snapshot. Later calls do nothing.
 	Ready(ctx context.Context) error
@@ -56,6 +57,8 @@ type Backend interface {
 // Options configures a handler. Only Backend must be there.
 type Options struct {
 	Backend Backend
+	// Services are served beside the API's own routes, under the same guard.
+	Services []httpapi.Service
 	// Metrics serves GET /metrics; nil means that there are none.
 	Metrics http.Handler
 	// Logger gets a debug line for each request, and errors. Nil means none.
@@ -82,7 +85,7 @@ type Options struct {
 func (o *Options) setDefaults() {
 	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
 	o.MaxWait = cmp.Or(o.MaxWait, 5*time.Minute)
-	o.WriteTimeout = cmp.Or(o.WriteTimeout, defaultWriteTimeout)
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, 30*time.Second)
 	o.MaxWaits = cmp.Or(o.MaxWaits, 64)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -3,20 +3,41 @@ package api
 import (
 	"context"
 	"crypto/rand"
+	_ "embed" // the document
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/http"
-	"runtime/debug"
+	"slices"
+	"strings"
+	"syscall"
 	"time"
+
+	"waymark/host/sources"
+	"waymark/internal/httpapi"
+	"waymark/internal/httpapi/problem"
 )
+
+// Error is the body of every answer that isn't a success, and what a client
+// returns for one. A Backend may return one to choose the answer itself.
+type Error = problem.Error
+
+// ErrStopping says that the agent is about to end. Requests that wait are
+// answered so.
+var ErrStopping = fmt.Errorf("the agent is %w", httpapi.ErrStopping)
+
+//go:embed openapi.json
+var document []byte
+
+// Document returns the description of the API, in OpenAPI 3.1.
+func Document() []byte { return slices.Clone(document) }
 
 // handler is the API of one Backend.
 type handler struct {
 	opts  Options
 	log   *slog.Logger
-	table []route
 	guard guard
 	// instance tells this life of the agent from others, in ETags: versions
 	// begin anew with each.
@@ -27,14 +48,16 @@ type handler struct {
 }
 
 // Handler serves the API. See the package comment for who may use it.
-func Handler(opts Options) http.Handler {
+func Handler(opts Options) *httpapi.Router {
 	opts.setDefaults()
 	h := &handler{
 		opts: opts, log: opts.Logger, guard: newGuard(&opts),
 		instance: newInstance(), waits: make(chan struct{}, opts.MaxWaits),
 	}
-	h.table = h.routes()
-	return h
+	own := httpapi.Service{Routes: h.routes(), Document: document}
+	return httpapi.New(httpapi.Options{
+		Name: "agent", Admit: h.admit, Classify: h.classify, Observe: h.observe, Logger: opts.Logger, WriteTimeout: opts.WriteTimeout,
+	}, slices.Concat([]httpapi.Service{own}, opts.Services)...)
 }
 
 func newInstance() string {
@@ -43,79 +66,103 @@ func newInstance() string {
 	return hex.EncodeToString(b[:])
 }
 
-// ServeHTTP implements http.Handler.
-func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	start := time.Now()
-	seen := &seenWriter{ResponseWriter: w}
-	defer func() {
-		if p := recover(); p != nil {
-			h.survive(seen, r, p)
-		}
-		h.log.Debug("request", slog.String("method", r.Method), slog.String("path", r.URL.Path),
-			slog.Int("status", seen.code), slog.Duration("took", time.Since(start)))
-	}()
-	secure(seen.Header())
-	if err := h.admit(r); err != nil {
-		if err.Code == http.StatusUnauthorized {
-			w.Header().Set("WWW-Authenticate", `Bearer realm="waymark"`)
-		}
-		fail(seen, err)
-		return
+func (h *handler) routes() []httpapi.Route {
+	timeout := h.opts.Timeout // of what the Backend does; snapshot and resync say themselves how long they wait
+	list := []httpapi.Route{
+		{Method: http.MethodGet, Pattern: "/healthz", Handle: h.getHealth, Failed: "health is not known"},
+		{Method: http.MethodGet, Pattern: "/metrics", Handle: h.getMetrics, Failed: "there are no metrics"},
+		{Method: http.MethodGet, Pattern: "/api/v0/openapi.json", Handle: httpapi.ServeDocument, Failed: "the document can't be shown"},
+		{Method: http.MethodGet, Pattern: "/api/v0/status", Handle: h.getStatus, Failed: "the status is not known"},
+		{Method: http.MethodGet, Pattern: "/api/v0/plugins", Handle: h.getPlugins, Failed: "the plugins are not known"},
+		{Method: http.MethodPost, Pattern: "/api/v0/plugins/retry", Handle: command(h.opts.Backend.RetryPlugins), Failed: "the plugins were not retried", Timeout: timeout},
+		{Method: http.MethodGet, Pattern: "/api/v0/plugins/waiting", Handle: h.getWaitingPlugins, Failed: "it is not known which plugins wait"},
+		{Method: http.MethodPost, Pattern: "/api/v0/plugins/approve", Handle: h.approvePlugin, Failed: "the plugin was not approved", Timeout: timeout},
+		{Method: http.MethodGet, Pattern: "/api/v0/context/snapshot", Handle: h.getSnapshot, Failed: "there is no snapshot to show"},
+		{Method: http.MethodPost, Pattern: "/api/v0/context/resync", Handle: h.resync, Failed: "the resync was not completed"},
+		{Method: http.MethodGet, Pattern: "/api/v0/context/resources/{id...}", Handle: h.getResource, Failed: "there is nothing to read"},
+		{Method: http.MethodGet, Pattern: "/api/v0/context/why", Handle: h.getWhy, Failed: "the question was not answered", Timeout: timeout},
+		{Method: http.MethodPut, Pattern: "/api/v0/context/root", Handle: h.putRoot, Failed: "the root was not set", Timeout: timeout},
+		{Method: http.MethodPost, Pattern: "/api/v0/context/ready", Handle: command(h.opts.Backend.Ready), Failed: "the first snapshot was not released", Timeout: timeout},
+		{Method: http.MethodGet, Pattern: sourcesPath, Handle: h.listSources, Failed: "the sources are not known"},
+		{Method: http.MethodPost, Pattern: sourcesPath, Handle: h.addSource, Failed: "the source was not added", Timeout: timeout},
+		{Method: http.MethodGet, Pattern: sourcesPath + "/{path...}", Handle: h.getSource, Failed: "the source is not known"},
+		{Method: http.MethodDelete, Pattern: sourcesPath + "/{path...}", Handle: h.removeSource, Failed: "the source was not removed", Timeout: timeout},
 	}
-	h.dispatch(seen, r)
+	for i := range list {
+		list[i].Handle = checked(list[i].Handle)
+	}
+	return list
+}
+
+// checked refuses what no route can want.
+func checked(next httpapi.Handler) httpapi.Handler {
+	return func(c *httpapi.Call) error {
+		switch {
+		case strings.ContainsRune(c.Arg("id")+c.Arg("path"), 0):
+			return &Error{Code: http.StatusBadRequest, Message: c.Failed(), Detail: "a path has no NUL byte"}
+		case c.ContentLength != 0 && c.Method != http.MethodPost && c.Method != http.MethodPut:
+			// Unread it would keep net/http from noticing that the client is gone.
+			return &Error{Code: http.StatusBadRequest, Message: c.Failed(), Detail: c.Method + " takes no body"}
+		}
+		return next(c)
+	}
+}
+
+// command handles a call that takes and returns nothing.
+func command(do func(context.Context) error) httpapi.Handler {
+	return func(c *httpapi.Call) error {
+		if err := c.DecodeNothing(); err != nil {
+			return err
+		}
+		if err := do(c.Context()); err != nil {
+			return err
+		}
+		return c.NoContent()
+	}
 }
 
 // admit decides whether a request is looked at.
-func (h *handler) admit(r *http.Request) *Error {
-	if errors.Is(context.Cause(r.Context()), ErrStopping) {
-		return &Error{Code: http.StatusServiceUnavailable, Message: ErrStopping.Error()}
+func (h *handler) admit(r *http.Request) (context.Context, error) {
+	if errors.Is(context.Cause(r.Context()), httpapi.ErrStopping) {
+		return nil, &Error{Code: http.StatusServiceUnavailable, Message: ErrStopping.Error()}
 	}
-	return h.guard.check(r)
+	return r.Context(), h.guard.check(r)
 }
 
-// survive answers for a handler that panicked. An answer that had begun is cut,
-// so that nobody takes it for whole.
-func (h *handler) survive(w *seenWriter, r *http.Request, p any) {
-	if p == http.ErrAbortHandler { //nolint:errorlint,err113 // it is compared so by net/http, too
-		panic(p)
+func (h *handler) observe(r *http.Request, status int, took time.Duration) {
+	h.log.Debug("request", slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Int("status", status), slog.Duration("took", took))
+}
+
+// classify finds the answer for an error of the Backend.
+func (h *handler) classify(c *httpapi.Call, err error) *Error {
+	e := &Error{Message: c.Failed(), Detail: err.Error()}
+	is := func(targets ...error) bool {
+		return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
 	}
-	h.log.Error("request handler panicked", slog.String("method", r.Method), slog.String("path", r.URL.Path),
-		slog.String("panic", fmt.Sprint(p)), slog.String("stack", string(debug.Stack())))
-	if w.code != 0 {
-		panic(http.ErrAbortHandler)
+	switch {
+	case is(httpapi.ErrNoRoute):
+		e.Code, e.Message = http.StatusNotFound, err.Error()
+		e.Detail = c.Method + " " + c.URL.Path + ": see GET /api/v0/openapi.json"
+	case is(httpapi.ErrStopping), errors.Is(context.Cause(c.Context()), httpapi.ErrStopping):
+		e.Code, e.Detail = http.StatusServiceUnavailable, ErrStopping.Error()
+	case is(context.DeadlineExceeded), c.Context().Err() != nil:
+		e.Code, e.Detail = http.StatusGatewayTimeout, "it took longer than the caller waits"
+	case is(context.Canceled): // by whom, if not by the client
+		e.Code, e.Detail = http.StatusServiceUnavailable, ErrStopping.Error()
+	case is(sources.ErrNotFound):
+		e.Code = http.StatusNotFound
+	case is(sources.ErrInvalid, sources.ErrRelative, sources.ErrNotAllowed, sources.ErrTooMany):
+		e.Code = http.StatusBadRequest
+	case namesPath(c.Request) && is(fs.ErrNotExist, fs.ErrPermission, syscall.ENOTDIR, syscall.ELOOP, syscall.ENAMETOOLONG):
+		e.Code = http.StatusBadRequest
+	default:
+		e.Code = http.StatusInternalServerError
 	}
-	fail(w, &Error{Code: http.StatusInternalServerError, Message: "internal error", Detail: "see the agent's log"})
+	return e
 }
 
-// secure sets what every answer has. Nothing here is meant to be shown as
-// anything but data: payloads are text that a workspace chose.
-func secure(header http.Header) {
-	header.Set("X-Content-Type-Options", "nosniff")
-	header.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; sandbox")
-	header.Set("Cross-Origin-Resource-Policy", "same-origin")
-	header.Set("Referrer-Policy", "no-referrer")
-	header.Set("Cache-Control", "no-store")
+// namesPath reports whether the body of a request names a path. What the system
+// says about one is the caller's mistake there, and the agent's anywhere else.
+func namesPath(r *http.Request) bool {
+	return r.Method == http.MethodPut || r.Method == http.MethodPost && r.URL.Path == sourcesPath
 }
-
-// seenWriter remembers the status.
-type seenWriter struct {
-	http.ResponseWriter
-	code int // 0 until the header is written
-}
-
-func (w *seenWriter) WriteHeader(code int) {
-	if w.code == 0 {
-		w.code = code
-	}
-	w.ResponseWriter.WriteHeader(code)
-}
-
-func (w *seenWriter) Write(p []byte) (int, error) {
-	if w.code == 0 {
-		w.code = http.StatusOK
-	}
-	return w.ResponseWriter.Write(p)
-}
-
-// Unwrap is for http.ResponseController.
-func (w *seenWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

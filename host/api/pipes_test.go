@@ -11,6 +11,7 @@ import (
 
 	"waymark/host/api"
 	"waymark/host/api/apitest"
+	"waymark/internal/httpapi"
 )
 
 // pipes is a listener of connections within the process, so that time can be
@@ -58,7 +59,7 @@ type running struct {
 	done chan error
 }
 
-func run(t *testing.T, f *apitest.Backend, srv api.Server) *running {
+func run(t *testing.T, f *apitest.Backend, srv httpapi.Server) *running {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	r := &running{pipes: newPipes(), stop: cancel, done: make(chan error, 1)}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -17,6 +16,7 @@ import (
 
 	"waymark/host/api"
 	"waymark/host/api/apitest"
+	"waymark/internal/httpapi"
 )
 
 // TestLongWait: a request may wait for longer than the deadlines of others, on
@@ -24,7 +24,7 @@ import (
 func TestLongWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := apitest.New()
-		r := run(t, f, api.Server{})
+		r := run(t, f, httpapi.Server{})
 		c := r.dial()
 		in := bufio.NewReader(c)
 		exchange := func(line string) *http.Response {
@@ -54,7 +54,7 @@ func TestClientGoes(t *testing.T) {
 		f.Block = true
 		ended := make(chan error, 1)
 		h := api.Handler(api.Options{Backend: f})
-		r := run(t, f, api.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r := run(t, f, httpapi.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			h.ServeHTTP(w, r)
 			ended <- r.Context().Err()
 		})})
@@ -76,7 +76,7 @@ func TestStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := apitest.New()
 		f.Block = true
-		r := run(t, f, api.Server{})
+		r := run(t, f, httpapi.Server{})
 		waiting, resyncing, silent := r.dial(), r.dial(), r.dial()
 		send(t, waiting, "GET "+snapshotPath+"?wait=4m&after=1")
 		send(t, resyncing, "POST "+resyncPath)
@@ -103,7 +103,7 @@ func TestStop(t *testing.T) {
 // TestManyConnections: a client that leaks them doesn't take all descriptors.
 func TestManyConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := run(t, apitest.New(), api.Server{MaxConns: 2})
+		r := run(t, apitest.New(), httpapi.Server{MaxConns: 2})
 		first, second := r.dial(), r.dial()
 		third := make(chan net.Conn)
 		go func() { third <- r.dial() }()
@@ -128,7 +128,7 @@ func TestManyConnections(t *testing.T) {
 // TestBigHeader: it is refused before anything is made of it.
 func TestBigHeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := run(t, apitest.New(), api.Server{})
+		r := run(t, apitest.New(), httpapi.Server{})
 		c := r.dial()
 		go func() { // it is cut off while it writes
 			_, _ = io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: a\r\nX: "+strings.Repeat("x", 64<<10)+"\r\n\r\n")
@@ -150,7 +150,7 @@ func TestPanicOverTheWire(t *testing.T) {
 			_, _ = w.Write([]byte(strings.Repeat("half", 1<<12)))
 			panic("oops")
 		})})
-		r := run(t, f, api.Server{Handler: h})
+		r := run(t, f, httpapi.Server{Handler: h})
 		c := r.dial()
 		send(t, c, "GET "+metricsPath)
 		resp := receive(c)
@@ -180,7 +180,7 @@ func TestServe(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		done <- api.Serve(ctx, l, api.Handler(api.Options{Backend: apitest.New()}), slog.New(slog.DiscardHandler))
+		done <- (&httpapi.Server{Handler: api.Handler(api.Options{Backend: apitest.New()})}).Serve(ctx, l)
 	}()
 	var resp *http.Response
 	for try := 0; resp == nil && try < 10; try++ { // a machine that stands still for some seconds is a slow client
@@ -207,7 +207,8 @@ func TestServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = closed.Close()
-	if err := api.Serve(t.Context(), closed, http.NotFoundHandler(), slog.New(slog.DiscardHandler)); err == nil {
+	none := httpapi.Server{Handler: http.NotFoundHandler()}
+	if err := none.Serve(t.Context(), closed); err == nil {
 		t.Error("a listener that is closed can be served")
 	}
 	ended, end := context.WithCancel(t.Context())
@@ -216,7 +217,7 @@ func TestServe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := api.Serve(ended, again, http.NotFoundHandler(), slog.New(slog.DiscardHandler)); err != nil {
+	if err := none.Serve(ended, again); err != nil {
 		t.Error(fmt.Errorf("a context that has ended: %w", err))
 	}
 }

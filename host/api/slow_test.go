@@ -7,15 +7,15 @@ import (
 	"testing/synctest"
 	"time"
 
-	"waymark/host/api"
 	"waymark/host/api/apitest"
+	"waymark/internal/httpapi"
 )
 
 // TestSlowClients: who sends or reads a byte now and then is cut off.
 func TestSlowClients(t *testing.T) {
 	t.Run("header", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			r := run(t, apitest.New(), api.Server{})
+			r := run(t, apitest.New(), httpapi.Server{})
 			c := r.dial()
 			go func() { _, _ = io.Copy(io.Discard, c) }() // it is told why
 			start := time.Now()
@@ -35,7 +35,7 @@ func TestSlowClients(t *testing.T) {
 	})
 	t.Run("body", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			r := run(t, apitest.New(), api.Server{})
+			r := run(t, apitest.New(), httpapi.Server{})
 			c := r.dial()
 			start := time.Now()
 			var dribble sync.WaitGroup
@@ -62,7 +62,7 @@ func TestSlowClients(t *testing.T) {
 	})
 	t.Run("answer", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			r := run(t, apitest.New(), api.Server{})
+			r := run(t, apitest.New(), httpapi.Server{})
 			c := r.dial()
 			start := time.Now()
 			send(t, c, "GET "+documentPath)
@@ -81,7 +81,7 @@ func TestSlowClients(t *testing.T) {
 	})
 	t.Run("answer after a wait", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			r := run(t, apitest.New(), api.Server{})
+			r := run(t, apitest.New(), httpapi.Server{})
 			c := r.dial()
 			start := time.Now()
 			send(t, c, "GET "+snapshotPath+"?wait=5m&after=0") // there is one at once
@@ -95,7 +95,7 @@ func TestSlowClients(t *testing.T) {
 	})
 	t.Run("idle", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			r := run(t, apitest.New(), api.Server{})
+			r := run(t, apitest.New(), httpapi.Server{})
 			c := r.dial()
 			start := time.Now()
 			if _, err := c.Read(make([]byte, 1)); err == nil || time.Since(start) > 2*time.Minute {

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"net/url"
@@ -9,43 +8,42 @@ import (
 	"slices"
 
 	"waymark/host/sources"
+	"waymark/internal/httpapi"
 )
 
 const sourcesPath = "/api/v0/context/sources"
 
 // listSources answers GET /api/v0/context/sources.
-func (h *handler) listSources(w http.ResponseWriter, _ *http.Request, _ string) error {
+func (h *handler) listSources(c *httpapi.Call) error {
 	list := h.opts.Backend.Sources()
 	if list == nil {
 		list = []sources.Source{}
 	}
-	return answer(w, http.StatusOK, list)
+	return c.JSON(http.StatusOK, list)
 }
 
 // addSource answers POST /api/v0/context/sources: 201 also when the source was
 // there already, as the design knows 201 and 400; "added" tells.
-func (h *handler) addSource(w http.ResponseWriter, r *http.Request, _ string) error {
+func (h *handler) addSource(c *httpapi.Call) error {
 	var body NewSource
-	if err := decode(w, r, &body); err != nil {
+	if err := c.Decode(&body); err != nil {
 		return err
 	}
 	if body.Path == "" {
 		return &Error{Code: http.StatusBadRequest, Message: "the source was not added", Detail: "path is missing"}
 	}
 	var result AddedSource
-	err := h.within(w, r, h.opts.Timeout, func(ctx context.Context) (err error) {
-		result.Source, result.Added, err = h.opts.Backend.AddSource(ctx, body.Path, body.Persist)
-		return err
-	})
-	if err != nil {
+	var err error
+	if result.Source, result.Added, err = h.opts.Backend.AddSource(c.Context(), body.Path, body.Persist); err != nil {
 		return err
 	}
-	w.Header().Set("Location", sourcesPath+"/"+url.PathEscape(result.Path))
-	return answer(w, http.StatusCreated, result)
+	c.Writer().Header().Set("Location", sourcesPath+"/"+url.PathEscape(result.Path))
+	return c.JSON(http.StatusCreated, result)
 }
 
-// showSource answers GET /api/v0/context/sources/{path}.
-func (h *handler) showSource(w http.ResponseWriter, _ *http.Request, path string) error {
+// getSource answers GET /api/v0/context/sources/{path}.
+func (h *handler) getSource(c *httpapi.Call) error {
+	path := c.Arg("path")
 	list := h.opts.Backend.Sources()
 	find := func(path string) int {
 		return slices.IndexFunc(list, func(s sources.Source) bool { return s.Path == path })
@@ -60,14 +58,12 @@ func (h *handler) showSource(w http.ResponseWriter, _ *http.Request, path string
 	if i < 0 {
 		return &Error{Code: http.StatusNotFound, Message: "no such source", Detail: "see GET " + sourcesPath}
 	}
-	return answer(w, http.StatusOK, list[i])
+	return c.JSON(http.StatusOK, list[i])
 }
 
 // removeSource answers DELETE /api/v0/context/sources/{path}.
-func (h *handler) removeSource(w http.ResponseWriter, r *http.Request, path string) error {
-	err := h.within(w, r, h.opts.Timeout, func(ctx context.Context) error {
-		return h.opts.Backend.RemoveSource(ctx, path)
-	})
+func (h *handler) removeSource(c *httpapi.Call) error {
+	err := h.opts.Backend.RemoveSource(c.Context(), c.Arg("path"))
 	if errors.Is(err, sources.ErrInvalid) || errors.Is(err, sources.ErrRelative) || errors.Is(err, sources.ErrNotFound) {
 		// What can't be a source isn't one.
 		return &Error{Code: http.StatusNotFound, Message: "the source was not removed", Detail: err.Error()}
@@ -75,5 +71,5 @@ func (h *handler) removeSource(w http.ResponseWriter, r *http.Request, path stri
 	if err != nil {
 		return err
 	}
-	return nothing(w)
+	return c.NoContent()
 }

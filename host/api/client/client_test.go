@@ -20,6 +20,7 @@ import (
 	"waymark/host/api/apitest"
 	"waymark/host/api/client"
 	"waymark/host/sources"
+	"waymark/internal/httpapi"
 )
 
 // served is an agent on a real socket.
@@ -31,10 +32,10 @@ type served struct {
 // serve serves h on l until stop. No client is too slow for it, as one would
 // be on a machine that stands still for some seconds.
 func serve(l net.Listener, h http.Handler) *served {
-	const patience = 10 * time.Minute
+	const timeout = 10 * time.Minute
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &served{stop: cancel, done: make(chan error, 1)}
-	srv := &api.Server{Handler: h, HeaderTimeout: patience, ReadTimeout: patience, WriteTimeout: patience}
+	srv := &httpapi.Server{Handler: h, HeaderTimeout: timeout, ReadTimeout: timeout, WriteTimeout: timeout}
 	go func() { s.done <- srv.Serve(ctx, l) }()
 	return s
 }
@@ -88,7 +89,7 @@ func TestCalls(t *testing.T) {
 	})
 	t.Run("tcp", func(t *testing.T) {
 		b := apitest.New()
-		l, err := api.ListenTCP(t.Context(), "127.0.0.1:0", false)
+		l, err := api.ListenTCP(t.Context(), "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -269,14 +270,14 @@ func TestNotRunning(t *testing.T) {
 	}
 	left.SetUnlinkOnClose(false)
 	_ = left.Close()
-	for _, place := range []string{path, path + "2", "tcp:" + unserved(t)} {
-		_, err := client.New(place, client.Options{}).Status(t.Context())
-		where := strings.TrimPrefix(place, "unix:")
+	for _, address := range []string{path, path + "2", "tcp:" + unserved(t)} {
+		_, err := client.New(address, client.Options{}).Status(t.Context())
+		where := strings.TrimPrefix(address, "unix:")
 		if !errors.Is(err, client.ErrNotRunning) || err.Error() != "no agent is running (nothing serves "+where+"): start one with 'agent run'" {
-			t.Errorf("%s: %v", place, err)
+			t.Errorf("%s: %v", address, err)
 		}
 		n := 0
-		for s, err := range client.New(place, client.Options{}).Watch(t.Context(), 0) {
+		for s, err := range client.New(address, client.Options{}).Watch(t.Context(), 0) {
 			if n++; s != nil || !errors.Is(err, client.ErrNotRunning) || n > 1 {
 				t.Errorf("watch: %v, %v", s, err)
 			}
@@ -288,9 +289,9 @@ func TestNotRunning(t *testing.T) {
 	if err := os.WriteFile(path+"3", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, place := range []string{"", "unix:", "http:", "http://", "tcp:", "https://user@host", "http://host?x", "http://[::1"} {
-		if _, err := client.New(place, client.Options{}).Status(t.Context()); err == nil || errors.Is(err, client.ErrNotRunning) {
-			t.Errorf("%q: %v", place, err)
+	for _, address := range []string{"", "unix:", "http:", "http://", "tcp:", "https://user@host", "http://host?x", "http://[::1"} {
+		if _, err := client.New(address, client.Options{}).Status(t.Context()); err == nil || errors.Is(err, client.ErrNotRunning) {
+			t.Errorf("%q: %v", address, err)
 		}
 	}
 }
@@ -315,14 +316,14 @@ func TestDeadlines(t *testing.T) {
 	if err := quick.Ready(t.Context()); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("ready without a deadline: %v", err)
 	}
-	patient(t, func(timeout time.Duration) error {
+	withRising(t, func(timeout time.Duration) error {
 		_, err := client.New(path, client.Options{Timeout: timeout}).Resync(t.Context())
 		if code(err) != 504 {
 			return fmt.Errorf("resync without a deadline: %w", err)
 		}
 		return nil
 	})
-	patient(t, func(timeout time.Duration) error {
+	withRising(t, func(timeout time.Duration) error {
 		c := client.New(path, client.Options{Timeout: timeout})
 		s, err := c.Snapshot(t.Context(), client.SnapshotOptions{Wait: 2 * timeout, After: 1})
 		if err != nil || s.Version != 1 {
@@ -337,9 +338,9 @@ func TestDeadlines(t *testing.T) {
 	}
 }
 
-// patient tries what has to be answered within a timeout of the client's, and
+// withRising tries what has to be answered within a timeout of the client's, and
 // with a longer one where the machine was too busy for that.
-func patient(t *testing.T, try func(timeout time.Duration) error) {
+func withRising(t *testing.T, try func(timeout time.Duration) error) {
 	t.Helper()
 	for timeout := 20 * time.Millisecond; ; timeout *= 5 {
 		err := try(timeout)

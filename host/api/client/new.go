@@ -5,11 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
-	"net/url"
 	"strings"
+	"syscall"
 	"time"
+
+	"waymark/internal/httpapi/apiclient"
 )
 
 // ErrNotRunning says that no agent serves the socket or the address.
@@ -17,64 +20,63 @@ var ErrNotRunning = errors.New("no agent is running")
 
 // agent is the real Client.
 type agent struct {
-	opts  Options
-	where string // for a person
-	base  string // of all URLs
-	err   error  // why there is no such place; every call answers it
-	http  *http.Client
+	opts Options
+	api  *apiclient.Server
 }
 
 var _ Client = (*agent)(nil)
 
-// New makes a client. place is a socket's path, what the agent's --listen
+// New makes a client. address is a socket's path, what the agent's --listen
 // takes (unix:PATH, tcp:HOST:PORT), or a URL (http://HOST:PORT). It connects
-// with each call; what is wrong with place is the error of every call.
-func New(place string, opts Options) Client {
+// with each call; what is wrong with address is the error of every call.
+func New(address string, opts Options) Client {
 	opts.Timeout = cmp.Or(opts.Timeout, 30*time.Second)
 	opts.Retry = cmp.Or(opts.Retry, 2*time.Second)
-	a := &agent{opts: opts, where: place, base: "http://agent"}
 	transport := &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10}
-	socket, err := a.locate(place)
-	if socket != "" {
+	t, err := parse(address)
+	if t.socket != "" {
 		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", socket)
+			return new(net.Dialer).DialContext(ctx, "unix", t.socket)
 		}
 	}
-	a.err = err
-	a.http = &http.Client{
-		Transport: transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error {
-			return http.ErrUseLastResponse // the agent sends none
+	return &agent{opts: opts, api: apiclient.New(apiclient.Options{
+		Name: "agent", Where: t.name, Base: t.base, Err: err, Token: opts.Token, Timeout: opts.Timeout, Transport: transport,
+		Unreachable: func(err error) error {
+			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+				return fmt.Errorf("%w (nothing serves %s): start one with 'agent run'", ErrNotRunning, t.name)
+			}
+			return fmt.Errorf("agent at %s: %w", t.name, err)
 		},
-	}
-	return a
+	})}
 }
 
-// locate sets base and where, and returns the path of the socket, if it is
-// one.
-func (a *agent) locate(place string) (socket string, err error) {
-	if scheme, rest, ok := strings.Cut(place, ":"); ok && !strings.Contains(scheme, "/") {
+// target is where an agent is.
+type target struct {
+	name   string // for a person
+	base   string // of all URLs
+	socket string // the path of a Unix socket; empty: it is a port
+}
+
+func parse(address string) (t target, err error) {
+	t = target{name: address, base: "http://agent", socket: address}
+	if scheme, rest, ok := strings.Cut(address, ":"); ok && !strings.Contains(scheme, "/") {
 		rest = strings.TrimPrefix(rest, "//")
 		switch scheme {
 		case "unix":
-			place, a.where = rest, rest
+			t.name, t.socket = rest, rest
 		case "tcp":
-			return "", a.remote("http", rest)
+			scheme = "http"
+			fallthrough
 		case "http", "https":
-			return "", a.remote(scheme, rest)
+			t.socket = ""
+			if t.base, err = apiclient.ParseBase(scheme + "://" + rest); err != nil {
+				err = fmt.Errorf("%q is not the address of an agent: want %s://HOST:PORT", address, scheme)
+			}
+			return t, err
 		}
 	}
-	if place == "" {
-		return "", errors.New("no socket and no address of an agent is named")
+	if t.socket == "" {
+		return t, errors.New("no socket and no address of an agent is named")
 	}
-	return place, nil
-}
-
-func (a *agent) remote(scheme, rest string) error {
-	u, err := url.Parse(scheme + "://" + rest)
-	if err != nil || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return fmt.Errorf("%q is not the address of an agent: want %s://HOST:PORT", a.where, scheme)
-	}
-	a.base = strings.TrimSuffix(u.String(), "/")
-	return nil
+	return t, nil
 }

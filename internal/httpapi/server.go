@@ -1,4 +1,4 @@
-package api
+package httpapi
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"golang.org/x/net/netutil"
@@ -29,6 +30,10 @@ const (
 	maxHeader = 32 << 10
 )
 
+// ErrStopping is the cause with which the context of every request ends when its
+// server stops.
+var ErrStopping = errors.New("stopping")
+
 // Server serves a handler on one listener. The zero value of all but Handler
 // works.
 type Server struct {
@@ -36,8 +41,7 @@ type Server struct {
 	// Logger gets what goes wrong with connections. Nil means none.
 	Logger *slog.Logger
 	// HeaderTimeout, ReadTimeout and WriteTimeout cut slow clients off.
-	// Defaults 5 s, 15 s and 30 s. Requests that mean to wait get more, see
-	// Options.
+	// Defaults 5 s, 15 s and 30 s. Routes may give their requests more.
 	HeaderTimeout, ReadTimeout, WriteTimeout time.Duration
 	// IdleTimeout ends connections that nobody uses. Default 1 min.
 	IdleTimeout time.Duration
@@ -49,20 +53,16 @@ type Server struct {
 	MaxConns int
 }
 
-// Serve serves until ctx ends, with the defaults of Server. It closes the
-// listener.
-func Serve(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger) error {
-	return (&Server{Handler: h, Logger: log}).Serve(ctx, l)
-}
-
-// Serve serves until ctx ends. Then requests that wait are answered with
-// ErrStopping, and exchanges may finish for as long as Grace. It closes the
-// listener, and returns nil, or why it couldn't go on.
+// Serve serves until ctx ends. Then the contexts of requests end with
+// ErrStopping, and exchanges, those over WebSockets included, may finish for as
+// long as Grace. It closes the listener, and returns nil, or why it couldn't go
+// on.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	// Handlers must outlive ctx, to answer that the agent is stopping.
 	base, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(ErrStopping)
-	srv := s.server(base)
+	var handlers tracker
+	srv := s.server(base, handlers.track(s.Handler))
 	stopped := make(chan struct{})
 	unregister := context.AfterFunc(ctx, func() {
 		defer close(stopped)
@@ -72,6 +72,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		if srv.Shutdown(grace) != nil {
 			_ = srv.Close()
 		}
+		handlers.wait(grace) // net/http knows nothing of WebSockets
 	})
 	err := srv.Serve(netutil.LimitListener(l, cmp.Or(s.MaxConns, defaultMaxConns)))
 	if !unregister() { // it has started: wait for it
@@ -83,13 +84,13 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-func (s *Server) server(base context.Context) *http.Server {
+func (s *Server) server(base context.Context, handler http.Handler) *http.Server {
 	log := s.Logger
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
 	return &http.Server{
-		Handler:           s.Handler,
+		Handler:           handler,
 		ReadHeaderTimeout: cmp.Or(s.HeaderTimeout, defaultHeaderTimeout),
 		ReadTimeout:       cmp.Or(s.ReadTimeout, defaultReadTimeout),
 		WriteTimeout:      cmp.Or(s.WriteTimeout, defaultWriteTimeout),
@@ -97,5 +98,45 @@ func (s *Server) server(base context.Context) *http.Server {
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		BaseContext:       func(net.Listener) context.Context { return base },
+	}
+}
+
+// tracker counts the requests that are being handled.
+type tracker struct {
+	mu   sync.Mutex // guards the rest
+	n    int
+	none chan struct{} // closed when there are none any more; nil while nobody waits
+}
+
+func (t *tracker) track(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		t.add(1)
+		defer t.add(-1)
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (t *tracker) add(n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.n += n; t.n == 0 && t.none != nil {
+		close(t.none)
+		t.none = nil
+	}
+}
+
+// wait waits until there are none, or ctx ends.
+func (t *tracker) wait(ctx context.Context) {
+	t.mu.Lock()
+	if t.n == 0 {
+		t.mu.Unlock()
+		return
+	}
+	none := make(chan struct{})
+	t.none = none
+	t.mu.Unlock()
+	select {
+	case <-none:
+	case <-ctx.Done():
 	}
 }

@@ -1,0 +1,202 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"waymark/host/why"
+	"waymark/internal/httpapi"
+	"waymark/snapshot"
+)
+
+// getSnapshot answers GET /api/v0/context/snapshot.
+func (h *handler) getSnapshot(c *httpapi.Call) error {
+	wait, _, err := c.Duration("wait", h.opts.MaxWait)
+	if err != nil {
+		return err
+	}
+	after, _, err := c.Number("after", 64)
+	if err != nil {
+		return err
+	}
+	if wait > 0 {
+		if err := h.wait(c, wait, after); err != nil {
+			return err
+		}
+	}
+	s := h.opts.Backend.Current()
+	if c.Known(h.etag(s.Version)) {
+		return nil
+	}
+	return h.sendSnapshot(c, s)
+}
+
+// wait returns when there is a snapshot that the client doesn't have, or after
+// that time.
+func (h *handler) wait(c *httpapi.Call, d time.Duration, after uint64) error {
+	return h.waiting(c, d, func(ctx context.Context) error {
+		_, err := h.opts.Backend.Wait(ctx, h.held(c, after))
+		if err == nil || ctx.Err() != nil && c.Context().Err() == nil {
+			return nil // there is one, or the time is up
+		}
+		return err
+	})
+}
+
+// waiting lets do wait for as long as d. There are at most Options.MaxWaits such
+// requests.
+func (h *handler) waiting(c *httpapi.Call, d time.Duration, do func(context.Context) error) error {
+	select {
+	case h.waits <- struct{}{}:
+		defer func() { <-h.waits }()
+		return c.Within(d, do)
+	default:
+		return &Error{Code: http.StatusTooManyRequests, Message: "too many requests wait already",
+			Detail: "end some of them, or ask without ?wait="}
+	}
+}
+
+// held returns the version that the client has. An ETag says it better than
+// the number: it tells that the version is one of an earlier life of the agent.
+// So does a number that hasn't been reached. Everything is newer then.
+func (h *handler) held(c *httpapi.Call, after uint64) uint64 {
+	current := h.opts.Backend.Current().Version
+	if tags := c.Tags(); len(tags) > 0 {
+		after = 0
+		for _, tag := range tags {
+			if tag == "*" {
+				return current
+			}
+			text, ok := strings.CutPrefix(strings.Trim(tag, `"`), h.instance+"-")
+			if n, err := strconv.ParseUint(text, 10, 64); ok && err == nil {
+				after = max(after, n)
+			}
+		}
+	}
+	if after > current {
+		return 0
+	}
+	return after
+}
+
+// etag names one version of one life of the agent.
+func (h *handler) etag(version uint64) string {
+	return h.instance + "-" + strconv.FormatUint(version, 10)
+}
+
+// sendSnapshot sends a snapshot. Each version is encoded once, since all who
+// wait for one get it at the same time.
+func (h *handler) sendSnapshot(c *httpapi.Call, s *snapshot.Snapshot) error {
+	body, err := h.encoded.get(s)
+	if err != nil {
+		return err
+	}
+	c.SendEncoded(http.StatusOK, body)
+	return nil
+}
+
+// encoded is the newest snapshot in JSON.
+type encoded struct {
+	mu      sync.Mutex // guards what follows, and is held while it is made
+	version uint64
+	body    []byte // nil while there is none; never changed
+}
+
+// get encodes a snapshot, unless it is the one of the last call. The snapshot
+// itself isn't kept, since its payloads are larger.
+func (e *encoded) get(s *snapshot.Snapshot) ([]byte, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.body == nil || e.version != s.Version {
+		body, err := httpapi.Encode(s)
+		if err != nil {
+			return nil, err
+		}
+		e.version, e.body = s.Version, body
+	}
+	return e.body, nil
+}
+
+// resync answers POST /api/v0/context/resync.
+func (h *handler) resync(c *httpapi.Call) error {
+	timeout, given, err := c.Duration("timeout", h.opts.MaxWait)
+	if err != nil {
+		return err
+	}
+	if !given {
+		timeout = h.opts.Timeout
+	}
+	if err := c.DecodeNothing(); err != nil {
+		return err
+	}
+	var s *snapshot.Snapshot
+	err = h.waiting(c, timeout, func(ctx context.Context) (err error) {
+		s, err = h.opts.Backend.Resync(ctx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	c.Writer().Header().Set("ETag", `"`+h.etag(s.Version)+`"`)
+	return h.sendSnapshot(c, s)
+}
+
+// getResource answers GET /api/v0/context/resources/{id}.
+func (h *handler) getResource(c *httpapi.Call) error {
+	r := h.opts.Backend.Current().Find(c.Arg("id"))
+	if r == nil {
+		return &Error{Code: http.StatusNotFound, Message: "no such resource", Detail: "see GET /api/v0/context/snapshot for the ids"}
+	}
+	if r.Payload == nil {
+		return &Error{Code: http.StatusNotFound, Message: "the resource has no payload", Detail: whyNoPayload(r)}
+	}
+	if len(r.ContentHash) > 0 && c.Known(r.ContentHash.String()) {
+		return nil
+	}
+	c.SendPayload(r.Payload)
+	return nil
+}
+
+// whyNoPayload says why a resource has none.
+func whyNoPayload(r *snapshot.Resource) string {
+	switch {
+	case r.Status != snapshot.StatusOK && r.Error != "":
+		return string(r.Status) + ": " + r.Error
+	case r.Status != snapshot.StatusOK:
+		return "its status is " + string(r.Status)
+	}
+	return "a resource of kind " + string(r.Kind) + " need not have one, and an mcp_config never has, since such files hold tokens"
+}
+
+// MaxWhyPaths bounds the paths of one GET /api/v0/context/why: each is looked up
+// in all traces.
+const MaxWhyPaths = 64
+
+// getWhy answers GET /api/v0/context/why, in the order of the paths.
+func (h *handler) getWhy(c *httpapi.Call) error {
+	query, err := c.Query()
+	if err != nil {
+		return err
+	}
+	paths := query["path"]
+	if len(paths) == 0 || len(paths) > MaxWhyPaths {
+		return httpapi.BadQuery("say ?path= for each file, at most 64 times")
+	}
+	for _, path := range paths {
+		if !filepath.IsAbs(path) {
+			return httpapi.BadQuery("each path must be absolute: whose working directory would count?")
+		}
+	}
+	answers := make([]why.Answer, len(paths))
+	for i, path := range paths {
+		if answers[i], err = h.opts.Backend.Why(c.Context(), path); err != nil {
+			return err
+		}
+	}
+	return c.JSON(http.StatusOK, answers)
+}

@@ -1,0 +1,236 @@
+// Package apiclient makes calls to Waymark's HTTP APIs: one call at a time
+// ([Server.Do], [Fetch]), and [Follow], which keeps to a server over lost
+// connections and restarts.
+//
+// # Guarantees
+//
+//   - Every call ends: with its context, or after Options.Timeout where the
+//     context has no deadline of its own.
+//   - An answer is never read beyond 64 MiB.
+//   - The token goes to the server alone: redirects aren't followed.
+//
+// # Errors
+//
+// *problem.Error where the server says no; what Options.Unreachable makes of it
+// where nobody answers; the context's error where it ended first.
+//
+// # Concurrency
+//
+// A Server may be used by any number of goroutines. It needs no Close.
+package apiclient
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+
+	"waymark/internal/httpapi/problem"
+)
+
+// maxAnswer bounds what is read: a snapshot has at most 1,000 resources of some
+// KiB each, and a diff some MiB of text.
+const maxAnswer = 64 << 20
+
+// Options say where a server is and how it is called. All but Token must be set.
+type Options struct {
+	// Name is what the server is called in errors: "agent" or "hub".
+	Name string
+	// Where says in errors where it is.
+	Where string
+	// Base is what all URLs begin with.
+	Base string
+	// Err is why there is no such place; every call answers it. Nil is the rule.
+	Err error
+	// Token is sent as "Authorization: Bearer".
+	Token string
+	// Timeout bounds calls whose context has no deadline, beside the time that
+	// they mean to wait.
+	Timeout time.Duration
+	// Transport makes the connections.
+	Transport http.RoundTripper
+	// Unreachable says for a person why there is no answer.
+	Unreachable func(err error) error
+}
+
+// Server is one end of calls, the far one.
+type Server struct {
+	opts Options
+	http *http.Client
+}
+
+// New makes a Server. It connects with each call.
+func New(opts Options) *Server {
+	return &Server{opts: opts, http: &http.Client{
+		Transport: opts.Transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse // there are none for a client with a token
+		},
+	}}
+}
+
+// errBase says that a URL can't be what all others begin with.
+var errBase = errors.New("not http://HOST:PORT or https://HOST")
+
+// ParseBase checks the URL of a server, and returns it without a slash at its
+// end, for Options.Base.
+func ParseBase(text string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return "", errBase
+	}
+	return strings.TrimSuffix(u.String(), "/"), nil
+}
+
+// Request is what is asked. Method and Path must be set.
+type Request struct {
+	Method, Path string
+	Query        url.Values
+	ETag         string        // for If-None-Match
+	Body         any           // sent as JSON; nil: none
+	Wait         time.Duration // how long the server may take on purpose
+}
+
+// Get asks for what is at the path.
+func Get(path string) Request { return Request{Method: http.MethodGet, Path: path} }
+
+// Answer is what came back, read to its end.
+type Answer struct {
+	Code int // 200 to 299, or 304
+	ETag string
+	Body []byte
+}
+
+// Do makes a request. Any answer but 2xx and 304 is a *problem.Error.
+func (s *Server) Do(ctx context.Context, r Request) (*Answer, error) {
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.opts.Timeout+r.Wait)
+		defer cancel()
+	}
+	resp, err := s.Open(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	a := &Answer{Code: resp.StatusCode, ETag: resp.Header.Get("ETag")}
+	if a.Body, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1)); err != nil {
+		return nil, s.Unreachable(ctx, err)
+	}
+	if len(a.Body) > maxAnswer {
+		return nil, fmt.Errorf("the %s's answer is larger than %d MiB", s.opts.Name, maxAnswer>>20)
+	}
+	return a, nil
+}
+
+// Open is Do for an answer that goes on. It ends with ctx alone, and the caller
+// closes the answer's body.
+func (s *Server) Open(ctx context.Context, r Request) (*http.Response, error) {
+	if s.opts.Err != nil {
+		return nil, s.opts.Err
+	}
+	request, err := s.request(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := s.http.Do(request)
+	if err != nil {
+		return nil, s.Unreachable(ctx, err)
+	}
+	if resp.StatusCode != http.StatusNotModified && resp.StatusCode/100 != 2 {
+		defer func() { _ = resp.Body.Close() }()
+		return nil, problem.Read(resp, s.opts.Name)
+	}
+	return resp, nil
+}
+
+func (s *Server) request(ctx context.Context, r Request) (*http.Request, error) {
+	var body io.Reader
+	if r.Body != nil {
+		data, err := jsonv2.Marshal(r.Body) // version 1 would change what isn't UTF-8
+		if err != nil {
+			return nil, fmt.Errorf("request can't be written: %w", err)
+		}
+		body = bytes.NewReader(data)
+	}
+	target := s.opts.Base + r.Path
+	if len(r.Query) > 0 {
+		target += "?" + r.Query.Encode()
+	}
+	request, err := http.NewRequestWithContext(ctx, r.Method, target, body)
+	if err != nil {
+		return nil, err
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if r.ETag != "" {
+		request.Header.Set("If-None-Match", r.ETag)
+	}
+	if s.opts.Token != "" {
+		request.Header.Set("Authorization", "Bearer "+s.opts.Token)
+	}
+	return request, nil
+}
+
+// Unreachable says for a person why an answer didn't come, or not to its end.
+func (s *Server) Unreachable(ctx context.Context, err error) error {
+	var outer *url.Error
+	if errors.As(err, &outer) {
+		err = outer.Err // it repeats the URL
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("no answer from the %s at %s: %w", s.opts.Name, s.opts.Where, context.Cause(ctx))
+	}
+	return s.opts.Unreachable(err)
+}
+
+// Decode reads the JSON of an answer.
+func Decode[T any](s *Server, a *Answer) (*T, error) {
+	v := new(T)
+	if err := json.Unmarshal(a.Body, v); err != nil {
+		return nil, fmt.Errorf("the %s's answer can't be read: %w", s.opts.Name, err)
+	}
+	return v, nil
+}
+
+// Fetch makes a request and reads the JSON of its answer.
+func Fetch[T any](ctx context.Context, s *Server, r Request) (*T, error) {
+	a, err := s.Do(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return Decode[T](s, a)
+}
+
+// List is Fetch for a list.
+func List[T any](ctx context.Context, s *Server, r Request) ([]T, error) {
+	v, err := Fetch[[]T](ctx, s, r)
+	if err != nil {
+		return nil, err
+	}
+	return *v, nil
+}
+
+// Bytes makes a request and returns the body of its answer.
+func (s *Server) Bytes(ctx context.Context, r Request) ([]byte, error) {
+	a, err := s.Do(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return a.Body, nil
+}
+
+// Send makes a request whose answer says nothing.
+func (s *Server) Send(ctx context.Context, r Request) error {
+	_, err := s.Do(ctx, r)
+	return err
+}

@@ -1,0 +1,91 @@
+package apiclient
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"time"
+
+	"waymark/internal/backoff"
+	"waymark/internal/httpapi/problem"
+)
+
+// Connection is what a connection of Follow reports to.
+type Connection[T any] struct {
+	yield func(T, error) bool
+	left  bool // the loop
+	fresh bool // something came since the last pause
+
+	reached bool // somebody has answered
+	lost    bool // and doesn't any more, which has been said
+	backoff backoff.Backoff
+}
+
+// Open reports that the server answers.
+func (c *Connection[T]) Open() { c.reached, c.lost = true, false }
+
+// Progress reports that something came, so that the next pause is a short one.
+func (c *Connection[T]) Progress() {
+	c.fresh = true
+	c.backoff.Reset()
+}
+
+// Yield yields what came. It returns false when the loop was left; connect
+// returns then.
+func (c *Connection[T]) Yield(v T) bool {
+	c.Progress()
+	c.left = !c.yield(v, nil)
+	return !c.left
+}
+
+// Follow yields what connections to a server bring, one after the other. connect
+// makes one, and returns when it is lost, or at its end (nil), after which the
+// next begins: at once if something came, otherwise after a pause.
+//
+// When the server is lost Follow yields the error, once, and, if the loop goes
+// on, waits for its return, with pauses that grow from a sixteenth of longest to
+// longest. Where waiting is of no use (nobody has been there at all, or the
+// server refuses the request) the error is the last thing it yields. It ends
+// without an error when ctx ends.
+func Follow[T any](ctx context.Context, longest time.Duration, connect func(context.Context, *Connection[T]) error) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		c := &Connection[T]{yield: yield, backoff: backoff.Backoff{Shortest: max(longest/16, 1), Longest: longest}}
+		for ctx.Err() == nil {
+			c.fresh = false
+			err := connect(ctx, c)
+			if ctx.Err() != nil || c.left || err != nil && !c.tolerate(err) {
+				return
+			}
+			if err == nil {
+				c.Open()
+				if c.fresh {
+					continue
+				}
+				c.backoff.Reset()
+			}
+			_ = backoff.Sleep(ctx, c.backoff.Next()) // the loop's condition is that error
+		}
+	}
+}
+
+// tolerate yields an error, unless it is one of an outage that was told, and
+// reports whether to go on.
+func (c *Connection[T]) tolerate(err error) bool {
+	var none T
+	code := problem.CodeOf(err)
+	c.reached = c.reached || code != 0
+	if !c.reached || isFinal(code) {
+		c.yield(none, err)
+		return false
+	}
+	if !c.lost && !c.yield(none, err) {
+		return false
+	}
+	c.lost = true
+	return true
+}
+
+// isFinal reports whether a refusal is one that repeating doesn't change.
+func isFinal(code int) bool {
+	return code/100 == 4 && code != http.StatusTooManyRequests && code != http.StatusRequestTimeout
+}

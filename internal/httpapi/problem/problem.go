@@ -1,0 +1,62 @@
+// Package problem is the form of errors in Waymark's HTTP APIs, for both ends:
+// {"message","detail"} and the status.
+package problem
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+)
+
+// Error is the body of every answer that isn't a success, and what a client
+// returns for one.
+type Error struct {
+	// Message says what didn't work.
+	Message string `json:"message"`
+	// Detail says why, and what to do; it may be empty.
+	Detail string `json:"detail"`
+	// Code is the HTTP status. It isn't part of the body.
+	Code int `json:"-"`
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	if e.Detail == "" {
+		return e.Message
+	}
+	return e.Message + ": " + e.Detail
+}
+
+// ErrNotFound is matched by every Error of code 404.
+var ErrNotFound = errors.New("not found")
+
+// Is makes errors.Is(err, ErrNotFound) true for a 404.
+func (e *Error) Is(target error) bool {
+	return target == ErrNotFound && e.Code == http.StatusNotFound
+}
+
+// maxBody bounds what is read of an error.
+const maxBody = 64 << 10
+
+// Read returns the error that resp is. Where its body isn't one, but perhaps
+// the words of a proxy, the message names the server, such as "agent", and the
+// status. It leaves the body open.
+func Read(resp *http.Response, server string) *Error {
+	e := &Error{}
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
+	if err != nil || json.Unmarshal(data, e) != nil || e.Message == "" {
+		e = &Error{Message: "the " + server + " answers " + resp.Status}
+	}
+	e.Code = resp.StatusCode
+	return e
+}
+
+// CodeOf returns the status of the Error in err, 0 when there is none.
+func CodeOf(err error) int {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return 0
+}

@@ -1,0 +1,320 @@
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"time"
+
+	"waymark/internal/httpapi/problem"
+)
+
+// Handler answers a call, or returns why it doesn't. An error after the answer
+// has begun cuts the connection.
+type Handler func(c *Call) error
+
+// Route is one method of one path. Only Method, Pattern and Handle must be set.
+type Route struct {
+	// Method is the HTTP method. GET serves HEAD, too.
+	Method string
+	// Pattern is the path. A part "{name}" stands for one part of the path that
+	// isn't empty, and "{name...}" at the end for all the rest, slashes
+	// included; [Call.Arg] returns what stands there. Where several patterns
+	// match, the one with the earlier literal part wins.
+	Pattern string
+	Handle  Handler
+	// Failed says for a person what didn't work, for errors without a message of
+	// their own.
+	Failed string
+	// MaxBody bounds the body, and each message of a WebSocket, in bytes. 0 means
+	// Options.MaxBody.
+	MaxBody int64
+	// BodyTimeout is how long the body may take to arrive; 0 means what the
+	// server gives every request.
+	BodyTimeout time.Duration
+	// Timeout ends the call's context. The client has Options.WriteTimeout to
+	// read the answer, however long that took to begin. 0 means that nothing
+	// ends, and that the server's own deadline holds.
+	Timeout time.Duration
+}
+
+// Service is what one package contributes to an API.
+type Service struct {
+	Routes []Route
+	// Document describes the routes in OpenAPI 3.1; see [MergeDocuments]. Nil
+	// means that another service's document does.
+	Document []byte
+}
+
+// Options configure a Router. The zero value works.
+type Options struct {
+	// Name is what the server is called in errors: "agent" or "hub". Default
+	// "server".
+	Name string
+	// Admit decides, before anything else, whether a request is served. The
+	// context that it returns is the call's: it may tell who calls. Nil admits
+	// everybody.
+	Admit func(r *http.Request) (context.Context, error)
+	// Classify finds the answer for an error of a handler or of Admit that isn't
+	// a *problem.Error; [ErrNoRoute] is one. Nil as its result means an internal
+	// error, of which the log says more.
+	Classify func(c *Call, err error) *problem.Error
+	// Observe is told of every call when it is over; status 0 means that there
+	// was no answer.
+	Observe func(r *http.Request, status int, took time.Duration)
+	// Logger gets internal errors and panics. Nil means none.
+	Logger *slog.Logger
+	// JSONType is the Content-Type of JSON. Default "application/json".
+	JSONType string
+	// MaxBody bounds the bodies of routes that don't say how large theirs may
+	// be. Default 64 KiB.
+	MaxBody int64
+	// WriteTimeout is how long a client may take to read an answer, where the
+	// handler may take its time; see Route.Timeout and Call.Within. Default 30 s.
+	WriteTimeout time.Duration
+	// RetryAfter is what 429 and 503 advise, in seconds. Default 1.
+	RetryAfter int
+}
+
+// Router serves an API.
+type Router struct {
+	opts     Options
+	log      *slog.Logger
+	root     node
+	routes   map[string][]string
+	document []byte
+}
+
+// New mounts services. It panics where two routes are the same, a pattern can't
+// be understood, or documents contradict each other.
+func New(opts Options, services ...Service) *Router {
+	opts.Name = cmp.Or(opts.Name, "server")
+	opts.JSONType = cmp.Or(opts.JSONType, "application/json")
+	opts.MaxBody = cmp.Or(opts.MaxBody, 64<<10)
+	opts.WriteTimeout = cmp.Or(opts.WriteTimeout, 30*time.Second)
+	opts.RetryAfter = cmp.Or(opts.RetryAfter, 1)
+	if opts.Admit == nil {
+		opts.Admit = func(r *http.Request) (context.Context, error) { return r.Context(), nil }
+	}
+	if opts.Classify == nil {
+		opts.Classify = func(*Call, error) *problem.Error { return nil }
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	rt := &Router{opts: opts, log: opts.Logger, routes: make(map[string][]string)}
+	var documents [][]byte
+	for _, service := range services {
+		for i := range service.Routes {
+			route := &service.Routes[i]
+			template := rt.root.add(route)
+			rt.routes[template] = append(rt.routes[template], route.Method)
+		}
+		if service.Document != nil {
+			documents = append(documents, service.Document)
+		}
+	}
+	for _, methods := range rt.routes {
+		slices.Sort(methods)
+	}
+	var err error
+	if rt.document, err = MergeDocuments(documents...); err != nil {
+		panic("httpapi: " + err.Error())
+	}
+	return rt
+}
+
+// Routes lists the paths, in the words of OpenAPI, with their methods, sorted.
+// The caller must not change it.
+func (rt *Router) Routes() map[string][]string { return rt.routes }
+
+// ServeDocument answers with the description of all services.
+func ServeDocument(c *Call) error {
+	c.Send(http.StatusOK, c.router.opts.JSONType, c.router.document)
+	return nil
+}
+
+// ErrNoRoute says that no route has the path of a request.
+var ErrNoRoute = errors.New("no such route")
+
+// ServeHTTP implements http.Handler.
+func (rt *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	start := time.Now()
+	c := &Call{Request: r, router: rt, w: answerWriter{ResponseWriter: w}}
+	if rt.opts.Observe != nil {
+		defer func() { rt.opts.Observe(r, c.w.code, time.Since(start)) }()
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			rt.survive(c, p)
+		}
+	}()
+	Secure(w.Header())
+	err := rt.serve(c)
+	switch {
+	case c.socket != nil:
+		rt.closeSocket(c, err)
+	case err != nil:
+		rt.refuse(c, err)
+	}
+}
+
+// serve admits, routes and answers a call.
+func (rt *Router) serve(c *Call) error {
+	ctx, err := rt.opts.Admit(c.Request)
+	if err != nil {
+		return err
+	}
+	c.Request = c.WithContext(ctx)
+	path, values := rt.root.match(c.URL.EscapedPath(), nil)
+	if path == nil {
+		return ErrNoRoute
+	}
+	method := c.Method
+	if method == http.MethodHead && path.methods[method] == nil {
+		method = http.MethodGet // net/http drops the body
+	}
+	if c.route = path.methods[method]; c.route == nil {
+		c.w.Header().Set("Allow", path.allow)
+		return &problem.Error{Code: http.StatusMethodNotAllowed, Message: "method not allowed", Detail: path.template + " knows " + path.allow}
+	}
+	for i, name := range path.names {
+		c.SetPathValue(name, values[i])
+	}
+	c.limit = cmp.Or(c.route.MaxBody, rt.opts.MaxBody)
+	if c.ContentLength != 0 {
+		c.Body = http.MaxBytesReader(&c.w, c.Body, c.limit)
+	}
+	if c.route.BodyTimeout > 0 {
+		// There is no deadline where there is no connection, as in tests.
+		_ = http.NewResponseController(&c.w).SetReadDeadline(time.Now().Add(c.route.BodyTimeout))
+	}
+	if c.route.Timeout == 0 {
+		return c.route.Handle(c)
+	}
+	return c.Within(c.route.Timeout, func(ctx context.Context) error {
+		whole := c.Request
+		defer func() { c.Request = whole }()
+		c.Request = whole.WithContext(ctx)
+		return c.route.Handle(c)
+	})
+}
+
+// refuse answers with an error.
+func (rt *Router) refuse(c *Call, err error) {
+	if c.w.code != 0 {
+		rt.log.Debug("answer cut off", slog.String("path", c.URL.Path), slog.Any("error", err))
+		panic(http.ErrAbortHandler)
+	}
+	e := rt.problem(c, err)
+	header := c.w.Header()
+	header.Del("ETag")
+	switch e.Code {
+	case http.StatusUnauthorized:
+		header.Set("WWW-Authenticate", `Bearer realm="waymark"`)
+	case http.StatusServiceUnavailable:
+		header.Set("Connection", "close")
+		fallthrough
+	case http.StatusTooManyRequests:
+		header.Set("Retry-After", strconv.Itoa(rt.opts.RetryAfter))
+	}
+	_ = c.JSON(e.Code, e) // two strings can always be encoded
+}
+
+// problem returns what is to be answered for an error.
+func (rt *Router) problem(c *Call, err error) *problem.Error {
+	var ready *problem.Error
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &ready) && ready.Code >= 400 && ready.Code <= 599:
+		return ready
+	case errors.As(err, &large):
+		return tooLarge(large.Limit)
+	}
+	e := rt.opts.Classify(c, err)
+	switch {
+	case e != nil:
+	case errors.Is(err, ErrNoRoute):
+		return &problem.Error{Code: http.StatusNotFound, Message: err.Error(), Detail: c.Method + " " + c.URL.Path}
+	default:
+		e = rt.internal()
+	}
+	if e.Code == http.StatusInternalServerError {
+		rt.log.Error("request failed", slog.String("method", c.Method), slog.String("path", c.URL.Path), slog.Any("error", err))
+	}
+	return e
+}
+
+func (rt *Router) internal() *problem.Error {
+	return &problem.Error{Code: http.StatusInternalServerError, Message: "internal error", Detail: "see the " + rt.opts.Name + "'s log"}
+}
+
+// survive answers for a handler that panicked.
+func (rt *Router) survive(c *Call, p any) {
+	if c.socket != nil {
+		_ = c.socket.CloseNow()
+	}
+	if p == http.ErrAbortHandler { //nolint:errorlint,err113 // it is compared so by net/http, too
+		panic(p)
+	}
+	rt.log.Error("request panicked", slog.String("method", c.Method), slog.String("path", c.URL.Path),
+		slog.String("panic", fmt.Sprint(p)), slog.String("stack", string(debug.Stack())))
+	if c.w.code != 0 {
+		panic(http.ErrAbortHandler)
+	}
+	rt.refuse(c, rt.internal())
+}
+
+// Secure sets what every answer has unless its handler knows better. Nothing is
+// meant to be shown as anything but data: payloads are text that a workspace
+// chose.
+func Secure(header http.Header) {
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; sandbox")
+	header.Set("Cross-Origin-Resource-Policy", "same-origin")
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("Cache-Control", "no-store")
+}
+
+// answerWriter is the ResponseWriter of a call.
+type answerWriter struct {
+	http.ResponseWriter
+	code int // the status; 0 until the answer has begun
+	// timeout is how long the client may take to read the answer from its
+	// beginning; 0 leaves the server's deadline as it is.
+	timeout time.Duration
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *answerWriter) WriteHeader(code int) {
+	if w.code == 0 && (code >= 200 || code == http.StatusSwitchingProtocols) {
+		w.code = code
+		if w.timeout > 0 {
+			w.setDeadline(time.Now().Add(w.timeout))
+		}
+	}
+	w.ResponseWriter.WriteHeader(code)
+}
+
+// Write implements io.Writer.
+func (w *answerWriter) Write(p []byte) (int, error) {
+	if w.code == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *answerWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// setDeadline is how long the connection may be written to; zero: for ever.
+// Where there is no connection, as in tests, there is no deadline either.
+func (w *answerWriter) setDeadline(t time.Time) {
+	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(t)
+}

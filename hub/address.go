@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
-	"net/netip"
-	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
+
+	"waymark/internal/httpapi"
 )
 
 // DefaultHTTP is where the HTTP API listens when nothing is said.
@@ -76,10 +74,7 @@ func checkTCP(flag, addr string, insecure bool) error {
 	if err != nil {
 		return usagef("%s %q is not an address: want HOST:PORT, such as %s", flag, addr, DefaultHTTP)
 	}
-	if insecure || host == "localhost" {
-		return nil
-	}
-	if ip, err := netip.ParseAddr(host); err == nil && ip.Unmap().IsLoopback() {
+	if insecure || httpapi.IsLoopback(host) {
 		return nil
 	}
 	return usagef("%s %s is not a loopback address, and there is no TLS: use --tls-cert and --tls-key, or put a TLS proxy before the hub, or add --insecure if the network can be trusted", flag, addr)
@@ -90,7 +85,7 @@ func listenDRPC(ctx context.Context, spec string, insecure bool) (net.Listener, 
 	scheme, addr, _ := strings.Cut(spec, ":")
 	switch {
 	case scheme == "unix" && addr != "":
-		return listenUnix(ctx, addr)
+		return listenUnix(addr)
 	case scheme == "tcp" && addr != "":
 		if err := checkTCP("--drpc", addr, insecure); err != nil {
 			return nil, err
@@ -110,50 +105,20 @@ func listenDRPC(ctx context.Context, spec string, insecure bool) (net.Listener, 
 // maxSocketPath is what the kernel's sockaddr_un holds on every platform.
 const maxSocketPath = 103
 
-// listenUnix opens a socket that only this user can connect to. A socket that
-// a killed hub left behind is replaced, one that answers is not.
-func listenUnix(ctx context.Context, path string) (net.Listener, error) {
+// listenUnix opens a socket that only this user can connect to; see
+// httpapi.ListenUnix.
+func listenUnix(path string) (net.Listener, error) {
 	if len(path) > maxSocketPath {
 		return nil, usagef("--drpc unix:%s: the path is longer than the %d bytes a socket's may have", path, maxSocketPath)
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("listen on unix:%s: %w", path, err)
-	}
-	if err := removeStale(ctx, path); err != nil {
-		return nil, err
-	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "unix", path)
-	if err != nil {
+	listener, err := httpapi.ListenUnix(path)
+	switch {
+	case errors.Is(err, httpapi.ErrInUse):
+		return nil, fmt.Errorf("listen on unix:%s: the socket is in use, perhaps by another hub; stop that one, or choose another path with --drpc", path)
+	case errors.Is(err, httpapi.ErrNotSocket):
+		return nil, fmt.Errorf("listen on unix:%s: there is a file that is not a socket; remove it or name another path", path)
+	case err != nil:
 		return nil, fmt.Errorf("listen on unix:%s: %w", path, rootCause(err))
 	}
-	if err := os.Chmod(path, 0o600); err != nil {
-		_ = listener.Close()
-		return nil, fmt.Errorf("listen on unix:%s: %w", path, err)
-	}
 	return listener, nil
-}
-
-func removeStale(ctx context.Context, path string) error {
-	info, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("listen on unix:%s: %w", path, err)
-	}
-	if info.Mode().Type() != fs.ModeSocket {
-		return fmt.Errorf("listen on unix:%s: there is a file that is not a socket; remove it or name another path", path)
-	}
-	conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
-	if err == nil {
-		_ = conn.Close()
-		return fmt.Errorf("listen on unix:%s: the socket is in use, perhaps by another hub; stop that one, or choose another path with --drpc", path)
-	}
-	if !errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Errorf("listen on unix:%s: %w", path, rootCause(err))
-	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("listen on unix:%s: %w", path, err)
-	}
-	return nil
 }

@@ -3,6 +3,7 @@ package hub_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -195,5 +196,52 @@ func TestListenElsewhere(t *testing.T) {
 	info, err := os.Stat(filepath.Join(dir, "stale"))
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("socket: %v, %v", info.Mode(), err)
+	}
+}
+
+// TestListenTogether: of hubs that start at the same time where a killed one has
+// left its socket, one gets it, and the others leave it alone.
+func TestListenTogether(t *testing.T) {
+	dir := t.TempDir()
+	for round := range 20 {
+		socket := filepath.Join(dir, fmt.Sprint(round))
+		stale, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stale.SetUnlinkOnClose(false)
+		_ = stale.Close()
+		results := make(chan error)
+		var servers sync.Map
+		for n := range 8 {
+			go func() {
+				server, err := hub.Listen(t.Context(), hub.ListenOptions{
+					DB: "sqlite:" + filepath.Join(dir, fmt.Sprint(round, "-", n, ".db")), HTTP: "127.0.0.1:0", DRPC: []string{"unix:" + socket},
+				})
+				if err == nil {
+					servers.Store(server, true)
+				}
+				results <- err
+			}()
+		}
+		won := 0
+		for range 8 {
+			if err := <-results; err == nil {
+				won++
+			} else if !strings.Contains(err.Error(), "socket is in use") {
+				t.Error(err)
+			}
+		}
+		if conn, err := net.Dial("unix", socket); err != nil || won != 1 {
+			t.Fatalf("%d hubs have the socket; %v", won, err)
+		} else {
+			_ = conn.Close()
+		}
+		servers.Range(func(server, _ any) bool {
+			if err := server.(*hub.Server).Close(); err != nil {
+				t.Error(err)
+			}
+			return true
+		})
 	}
 }

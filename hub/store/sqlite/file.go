@@ -2,12 +2,12 @@ package sqlite
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
-
-	"github.com/gofrs/flock"
+	"syscall"
 
 	"waymark/hub/store"
 )
@@ -38,12 +38,21 @@ func create(path string) error {
 // The lock is on the directory because a file descriptor of the database that
 // SQLite doesn't know of would, when closed, drop SQLite's own locks.
 func lockDir(dir string) (unlock func(), err error) {
-	lock := flock.New(dir, flock.SetFlag(os.O_RDONLY))
-	if err := lock.Lock(); err != nil {
-		_ = lock.Close()
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
+		if !errors.Is(err, syscall.EINTR) {
+			break
+		}
+	}
+	if err != nil {
+		_ = f.Close()
 		return nil, fmt.Errorf("lock %s: %w", dir, err)
 	}
-	return func() { _ = lock.Close() }, nil
+	return func() { _ = f.Close() }, nil
 }
 
 // connect opens a pool of at most conns connections.

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,7 +17,10 @@ func TestDocumentIsValid(t *testing.T) { openapitest.Load(t, api.Document()).Val
 
 // TestDocumentHasAllRoutes compares it with the handler, both ways.
 func TestDocumentHasAllRoutes(t *testing.T) {
-	routes := api.Handler(api.Options{Backend: apitest.New()}).Routes()
+	routes := api.Routes(apitest.New())
+	for _, methods := range routes {
+		slices.Sort(methods)
+	}
 	if diff := cmp.Diff(routes, openapitest.Load(t, api.Document()).Routes()); diff != "" {
 		t.Errorf("routes and document differ (-routes +document):\n%s", diff)
 	}

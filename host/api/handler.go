@@ -48,7 +48,7 @@ type handler struct {
 }
 
 // Handler serves the API. See the package comment for who may use it.
-func Handler(opts Options) *httpapi.Router {
+func Handler(opts Options) http.Handler {
 	opts.setDefaults()
 	h := &handler{
 		opts: opts, log: opts.Logger, guard: newGuard(&opts),

@@ -27,8 +27,8 @@ type path struct {
 	allow    string // for the Allow header
 }
 
-// add adds a route and returns its path in the words of OpenAPI.
-func (n *node) add(route *Route) (template string) {
+// add adds a route.
+func (n *node) add(route *Route) {
 	if !strings.HasPrefix(route.Pattern, "/") || route.Method == "" || route.Handle == nil {
 		panic("httpapi: not a route: " + route.Method + " " + route.Pattern)
 	}
@@ -55,7 +55,7 @@ func (n *node) add(route *Route) (template string) {
 		}
 		n = *next
 	}
-	template = strings.ReplaceAll(route.Pattern, "...}", "}")
+	template := strings.ReplaceAll(route.Pattern, "...}", "}")
 	if n.path == nil {
 		n.path = &path{template: template, names: names, methods: make(map[string]*Route)}
 	}
@@ -69,7 +69,6 @@ func (n *node) add(route *Route) (template string) {
 	}
 	slices.Sort(allowed)
 	n.path.allow = strings.Join(allowed, ", ")
-	return template
 }
 
 func child(list *map[string]*node, part string) *node {

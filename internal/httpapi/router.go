@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
-	"slices"
 	"strconv"
 	"time"
 
@@ -87,7 +86,6 @@ type Router struct {
 	opts     Options
 	log      *slog.Logger
 	root     node
-	routes   map[string][]string
 	document []byte
 }
 
@@ -108,20 +106,15 @@ func New(opts Options, services ...Service) *Router {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	rt := &Router{opts: opts, log: opts.Logger, routes: make(map[string][]string)}
+	rt := &Router{opts: opts, log: opts.Logger}
 	var documents [][]byte
 	for _, service := range services {
 		for i := range service.Routes {
-			route := &service.Routes[i]
-			template := rt.root.add(route)
-			rt.routes[template] = append(rt.routes[template], route.Method)
+			rt.root.add(&service.Routes[i])
 		}
 		if service.Document != nil {
 			documents = append(documents, service.Document)
 		}
-	}
-	for _, methods := range rt.routes {
-		slices.Sort(methods)
 	}
 	var err error
 	if rt.document, err = MergeDocuments(documents...); err != nil {
@@ -129,10 +122,6 @@ func New(opts Options, services ...Service) *Router {
 	}
 	return rt
 }
-
-// Routes lists the paths, in the words of OpenAPI, with their methods, sorted.
-// The caller must not change it.
-func (rt *Router) Routes() map[string][]string { return rt.routes }
 
 // ServeDocument answers with the description of all services.
 func ServeDocument(c *Call) error {

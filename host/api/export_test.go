@@ -1,0 +1,13 @@
+package api
+
+import "strings"
+
+// Routes lists the paths, in the words of OpenAPI, and their methods.
+func Routes(b Backend) map[string][]string {
+	list := map[string][]string{}
+	for _, route := range (&handler{opts: Options{Backend: b}}).routes() {
+		path := strings.ReplaceAll(route.Pattern, "...}", "}")
+		list[path] = append(list[path], route.Method)
+	}
+	return list
+}

@@ -1,11 +1,15 @@
 package hub
 
 import (
-	"encoding/json"
 	"net/http"
+	"net/netip"
 	"strings"
 
+	"waymark/hub/api"
 	"waymark/hub/consumer"
+	"waymark/hub/page"
+	"waymark/internal/httpapi"
+	"waymark/internal/httpapi/problem"
 	"waymark/wire"
 )
 
@@ -32,32 +36,44 @@ func (h *Hub) Handler() http.Handler {
 	root.HandleFunc("/healthz", methodNotAllowed)
 	root.Handle("GET "+wire.EndpointPath, h.checkHost(h.transport))
 	root.HandleFunc(wire.EndpointPath, methodNotAllowed)
-	h.addPage(root)
+	for _, path := range page.Paths() {
+		root.Handle(path, h.checkHost(h.page))
+	}
 	readers := h.checkHost(h.consumer)
 	root.Handle("/", readers)
-	return secure(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		httpapi.Secure(w.Header())
 		// The ids of resources hold "//" and "..", which a ServeMux redirects.
-		if path := r.URL.Path; strings.HasPrefix(path, consumer.Root+"/") && path != loginPath {
+		if strings.HasPrefix(r.URL.Path, api.Root+"/") {
 			readers.ServeHTTP(w, r)
 			return
 		}
 		root.ServeHTTP(w, r)
-	}))
+	})
 }
 
-// loginPath is where a reader gets a link to the page.
-const loginPath = consumer.Root + "/login"
+// newConsumer makes the API for readers.
+func (h *Hub) newConsumer(limits consumer.Limits) *consumer.API {
+	return consumer.New(consumer.Options{
+		Store: h.store, Lookup: h.lookup, Session: h.lookupSession, Connected: h.connected, Services: []httpapi.Service{h.loginService()},
+		Limits: limits, Logger: h.log, Now: h.now,
+	})
+}
 
-// secure sets what every answer has unless its handler knows better, as the
-// page does. Nothing else is meant to be shown as anything but data.
-func secure(next http.Handler) http.Handler {
+// checkHost refuses requests that were meant for another name; see Handler.
+// Where there is no connection (in a test, or behind another handler) they count
+// as having come to a loopback address.
+func (h *Hub) checkHost(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		header := w.Header()
-		header.Set("X-Content-Type-Options", "nosniff")
-		header.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; sandbox")
-		header.Set("Cross-Origin-Resource-Policy", "same-origin")
-		header.Set("Referrer-Policy", "no-referrer")
-		header.Set("Cache-Control", "no-store")
+		local, ok := httpapi.LocalAddr(r)
+		if !ok {
+			local = netip.IPv6Loopback()
+		}
+		if !h.hosts.Allow(r.Host, local) {
+			refuse(w, http.StatusMisdirectedRequest, "this hub is not known under that host name",
+				"use the address it listens on, or start it with --allow-host NAME")
+			return
+		}
 		next.ServeHTTP(w, r)
 	})
 }
@@ -69,26 +85,16 @@ func serveHealth(w http.ResponseWriter, _ *http.Request) {
 
 func methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Allow", "GET, HEAD")
-	writeError(w, http.StatusMethodNotAllowed, "method not allowed", "this page knows GET only")
+	refuse(w, http.StatusMethodNotAllowed, "method not allowed", "this page knows GET only")
 }
 
-// apiError is the form of all errors of the API.
-type apiError struct {
-	Message string `json:"message"`
-	Detail  string `json:"detail"`
-}
-
-func writeError(w http.ResponseWriter, status int, message, detail string) {
-	writeJSON(w, status, apiError{Message: message, Detail: detail})
-}
-
-func writeJSON(w http.ResponseWriter, status int, v any) {
-	data, err := json.Marshal(v)
-	if err != nil {
-		http.Error(w, `{"message":"internal error","detail":""}`, http.StatusInternalServerError)
-		return
+// refuse answers with an error, as the API for readers does.
+func refuse(w http.ResponseWriter, code int, message, detail string) {
+	body, err := httpapi.Encode(&problem.Error{Message: message, Detail: detail})
+	if err != nil { // two strings can always be encoded
+		body = []byte(`{"message":"internal error","detail":""}`)
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	w.WriteHeader(status)
-	_, _ = w.Write(append(data, '\n'))
+	w.WriteHeader(code)
+	_, _ = w.Write(body)
 }

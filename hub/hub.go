@@ -14,6 +14,7 @@ import (
 	"waymark/hub/page"
 	"waymark/hub/store"
 	"waymark/hub/transport"
+	"waymark/internal/httpapi"
 	"waymark/wire/coder"
 	"waymark/wire/waymark"
 )
@@ -43,18 +44,18 @@ type Options struct {
 // Hub is a control plane. New makes one, Handler, ServeDRPC and ServeConn put
 // it to work, Close ends it.
 type Hub struct {
-	store      store.Store
-	log        *slog.Logger
-	now        func() time.Time
-	allowHosts map[string]bool
-	mux        *drpcmux.Mux
-	transport  *transport.Transport
-	page       *page.Page
-	consumer   *consumer.API
-	observe    func(PushObserved)
-	seed       maphash.Seed // for the ids in a base
-	uses       uses
-	presence   presence
+	store     store.Store
+	log       *slog.Logger
+	now       func() time.Time
+	hosts     *httpapi.Hosts
+	mux       *drpcmux.Mux
+	transport *transport.Transport
+	page      *page.Page
+	consumer  *consumer.API
+	observe   func(PushObserved)
+	seed      maphash.Seed // for the ids in a base
+	uses      uses
+	presence  presence
 }
 
 // New makes a hub. It doesn't start anything.
@@ -70,18 +71,15 @@ func New(opts Options) (*Hub, error) {
 	}
 	h := &Hub{
 		store: opts.Store, log: opts.Logger, now: opts.Now,
-		allowHosts: make(map[string]bool),
-		mux:        drpcmux.New(),
-		observe:    opts.Observe,
-		seed:       maphash.MakeSeed(),
+		hosts:   httpapi.NewHosts(opts.AllowHosts),
+		mux:     drpcmux.New(),
+		observe: opts.Observe,
+		seed:    maphash.MakeSeed(),
 	}
 	h.transport = transport.New(transport.Options{Services: &services{h}, Limits: opts.Limits, Logger: opts.Logger})
 	h.presence.init(h, opts.Presence)
 	h.page = h.newPage()
 	h.consumer = h.newConsumer(opts.Consumer)
-	for _, name := range opts.AllowHosts {
-		h.allowHosts[hostname(name)] = true
-	}
 	if err := waymark.DRPCRegisterContext(h.mux, &contextService{hub: h}); err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"waymark/hub/consumer"
+	"waymark/hub/api"
 	"waymark/hub/transport"
 	"waymark/wire"
 )
@@ -122,9 +122,9 @@ func routeOf(path string) string {
 	switch {
 	case path == wire.EndpointPath:
 		return "agents"
-	case path == consumer.Root+"/events":
+	case path == api.Root+"/events":
 		return "events"
-	case strings.HasPrefix(path, consumer.Root+"/"):
+	case strings.HasPrefix(path, api.Root+"/"):
 		return "api"
 	case path == "/healthz", path == "/readyz":
 		return "probe"

@@ -9,9 +9,12 @@ import (
 	"strings"
 	"time"
 
+	"waymark/hub/api"
 	"waymark/hub/consumer"
 	"waymark/hub/page"
 	"waymark/hub/store"
+	"waymark/internal/httpapi"
+	"waymark/internal/httpapi/problem"
 )
 
 // pageToken is the name of the token to which the sessions belong that begin
@@ -37,48 +40,21 @@ func (h *Hub) newPage() *page.Page {
 	})
 }
 
-// addPage adds the routes of the page, and the one that makes links to it.
-func (h *Hub) addPage(root *http.ServeMux) {
-	for _, path := range page.Paths() {
-		root.Handle(path, h.checkHost(h.page))
-	}
-	root.Handle(loginPath, h.checkHost(http.HandlerFunc(h.serveLogin)))
+// loginService has the route that makes links to the page. It is described with
+// the rest of the API for readers, in openapi.json of hub/api.
+func (h *Hub) loginService() httpapi.Service {
+	return httpapi.Service{Routes: []httpapi.Route{{Method: http.MethodPost, Pattern: api.Root + "/login", Handle: h.makeLink}}}
 }
 
-// serveLogin makes a one-time URL for the page: POST /api/v0/login.
-func (h *Hub) serveLogin(w http.ResponseWriter, r *http.Request) {
-	reader, err := h.consumer.Authenticate(r)
-	switch {
-	case errors.Is(err, errUnauthorized):
-		w.Header().Set("WWW-Authenticate", `Bearer realm="waymark"`)
-		writeError(w, http.StatusUnauthorized, "unauthorized",
-			"send a reader token as Authorization: Bearer TOKEN; hub token create --role reader makes one")
-		return
-	case errors.Is(err, consumer.ErrForbidden):
-		writeError(w, http.StatusForbidden, "forbidden", "this is an agent's token; reading needs a reader token")
-		return
-	case err != nil:
-		writeError(w, http.StatusInternalServerError, "internal error", "see the hub's log")
-		return
-	}
-	if r.Method != http.MethodPost {
-		w.Header().Set("Allow", http.MethodPost)
-		writeError(w, http.StatusMethodNotAllowed, "method not allowed", "POST makes a one-time URL")
-		return
-	}
-	if err := http.NewCrossOriginProtection().Check(r); err != nil {
-		writeError(w, http.StatusForbidden, "forbidden", "the request comes from a page of another origin")
-		return
-	}
+// makeLink makes a one-time URL for the page: POST /api/v0/login.
+func (h *Hub) makeLink(c *httpapi.Call) error {
+	reader := consumer.ReaderOf(c.Context())
 	if reader.SessionID != "" {
-		writeError(w, http.StatusForbidden, "forbidden", "a browser that is signed in makes no further links; whoever has the token does, with hub login")
-		return
+		return &problem.Error{Code: http.StatusForbidden, Message: "forbidden",
+			Detail: "a browser that is signed in makes no further links; whoever has the token does, with hub login"}
 	}
-	link, expires := h.page.LinkFor(r, reader.Token.ID)
-	writeJSON(w, http.StatusCreated, struct {
-		URL       string    `json:"url"`
-		ExpiresAt time.Time `json:"expires_at"`
-	}{link, expires.UTC()})
+	link, expires := h.page.LinkFor(c.Request, reader.Token.ID)
+	return c.JSON(http.StatusCreated, api.Login{URL: link, ExpiresAt: expires.UTC()})
 }
 
 // newPageSession lets a browser in with the rights of a token; without one, of the

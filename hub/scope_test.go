@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"waymark/hub"
+	"waymark/hub/api"
 	"waymark/hub/consumer"
 	"waymark/hub/store"
 	"waymark/hub/transport"
@@ -206,7 +207,7 @@ func fill(route, probe string, of *subject, rid string) (path, body string) {
 // if it weren't.
 func TestScope(t *testing.T) {
 	s := newScoped(t)
-	documented := openapitest.Load(t, consumer.Document()).Routes()
+	documented := openapitest.Load(t, api.Document()).Routes()
 	asked := map[string]bool{}
 	for route, methods := range documented {
 		for _, method := range methods {

@@ -19,6 +19,7 @@ import (
 	"waymark/host/api"
 	"waymark/host/config"
 	"waymark/host/metrics"
+	"waymark/internal/httpapi"
 )
 
 // runSettings are the flags of run.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/internal/term"
+	"waymark/hub/api"
 	"waymark/hub/client"
 	"waymark/hub/store"
 )
@@ -58,7 +59,7 @@ empty, at the hub's next start. Exits with 3 when there is no such agent.`,
 	return cmd
 }
 
-func printAgents(w io.Writer, agents []client.Agent, asJSON bool) error {
+func printAgents(w io.Writer, agents []api.Agent, asJSON bool) error {
 	if asJSON {
 		return term.JSON(w, agents)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"waymark/cmd/internal/resources"
 	"waymark/cmd/internal/term"
+	"waymark/hub/api"
 	"waymark/hub/client"
 	"waymark/snapshot"
 )
@@ -110,7 +111,7 @@ func (f *contextFlags) markdown(ctx context.Context, c client.Client, agent stri
 	return c.Markdown(ctx, agent, f.revision)
 }
 
-func (f *contextFlags) snapshot(ctx context.Context, c client.Client, agent string) (*client.Snapshot, error) {
+func (f *contextFlags) snapshot(ctx context.Context, c client.Client, agent string) (*api.Snapshot, error) {
 	if f.pin != "" {
 		return c.PinContext(ctx, f.pin)
 	}
@@ -120,7 +121,7 @@ func (f *contextFlags) snapshot(ctx context.Context, c client.Client, agent stri
 // hasIssue reports whether something is wrong with a resource.
 func hasIssue(r *snapshot.Resource) bool { return r.Status != snapshot.StatusOK || r.Stale }
 
-func printSnapshot(w io.Writer, s *client.Snapshot) error {
+func printSnapshot(w io.Writer, s *api.Snapshot) error {
 	fmt.Fprintf(w, "agent %s, revision %d, version %d, pushed %s, %s, %s, hash %s\n", s.AgentID, s.Revision, s.Version, stamp(s.ReceivedAt),
 		term.Count(len(s.Resources), "resource"), term.Size(s.PayloadBytes), term.Dash(term.Short(s.AggregateHash.String())))
 	if s.SnapshotError != "" {

@@ -11,6 +11,7 @@ import (
 
 	"waymark/cmd/internal/resources"
 	"waymark/cmd/internal/term"
+	"waymark/hub/api"
 	"waymark/hub/client"
 	"waymark/hub/store"
 )
@@ -59,7 +60,7 @@ the newest. hub events and the page tell of revisions.`,
 
 // diff finds out what is meant: revisions are of agents, and without them a
 // pin goes before an agent of the same id.
-func (f *diffFlags) diff(ctx context.Context, c client.Client, id string) (*client.Diff, error) {
+func (f *diffFlags) diff(ctx context.Context, c client.Client, id string) (*api.Diff, error) {
 	if f.from == 0 && f.to == 0 {
 		diff, err := c.PinDiff(ctx, id)
 		if !errors.Is(err, client.ErrNotFound) {
@@ -87,7 +88,7 @@ func (f *diffFlags) diff(ctx context.Context, c client.Client, id string) (*clie
 	return c.Diff(ctx, id, from, f.to)
 }
 
-func printDiff(w io.Writer, d *client.Diff) error {
+func printDiff(w io.Writer, d *api.Diff) error {
 	if len(d.Changes) == 0 {
 		_, err := fmt.Fprintf(w, "nothing is different between revisions %d and %d of agent %s\n", d.From, d.To, d.AgentID)
 		return err

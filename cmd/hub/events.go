@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/internal/term"
+	"waymark/hub/api"
 	"waymark/hub/client"
 )
 
@@ -82,7 +83,7 @@ func (f *eventsFlags) run(ctx context.Context, stdout, stderr io.Writer, c clien
 			fmt.Fprintf(stderr, "hub: %v\n", err)
 			continue
 		}
-		if f.follow || e.Type != client.EventAgent {
+		if f.follow || e.Type != api.EventAgent {
 			if err := f.print(stdout, &e); err != nil {
 				return err
 			}
@@ -117,12 +118,12 @@ func (f *eventsFlags) newest(ctx context.Context, c client.Client) (newest int64
 
 // eventJSON is an event on a line.
 type eventJSON struct {
-	Type     string               `json:"type"`
-	Revision int64                `json:"revision"`
-	Context  *client.ContextEvent `json:"context,omitempty"`
-	Pin      *client.Pin          `json:"pin,omitempty"`
-	Agent    *client.Agent        `json:"agent,omitempty"`
-	Reset    *client.ResetEvent   `json:"reset,omitempty"`
+	Type     string            `json:"type"`
+	Revision int64             `json:"revision"`
+	Context  *api.ContextEvent `json:"context,omitempty"`
+	Pin      *api.Pin          `json:"pin,omitempty"`
+	Agent    *api.Agent        `json:"agent,omitempty"`
+	Reset    *api.ResetEvent   `json:"reset,omitempty"`
 }
 
 func (f *eventsFlags) print(w io.Writer, e *client.Event) error {
@@ -136,9 +137,9 @@ func (f *eventsFlags) print(w io.Writer, e *client.Event) error {
 // eventText says in words what happened.
 func eventText(e *client.Event) string {
 	switch e.Type {
-	case client.EventContext:
+	case api.EventContext:
 		return "agent " + e.Context.AgentID + " pushed version " + fmt.Sprint(e.Context.Version) + changedText(e.Context)
-	case client.EventPin:
+	case api.EventPin:
 		p := e.Pin
 		text := "pin " + p.ID + named(p.Name) + " of agent " + p.AgentID
 		switch {
@@ -150,7 +151,7 @@ func eventText(e *client.Event) string {
 			return text + " is empty"
 		}
 		return text + fmt.Sprintf(" holds revision %d", p.Revision)
-	case client.EventAgent:
+	case api.EventAgent:
 		switch {
 		case e.Agent.Removed:
 			return "agent " + e.Agent.ID + " was removed"
@@ -158,7 +159,7 @@ func eventText(e *client.Event) string {
 			return "agent " + e.Agent.ID + named(e.Agent.Name) + " is connected"
 		}
 		return "agent " + e.Agent.ID + named(e.Agent.Name) + " is away"
-	case client.EventReset:
+	case api.EventReset:
 		return "events were lost, read everything again: " + term.Visible(e.Reset.Reason)
 	}
 	return e.Type
@@ -174,7 +175,7 @@ func named(name string) string {
 // shownChanges is how many ids a line names.
 const shownChanges = 3
 
-func changedText(e *client.ContextEvent) string {
+func changedText(e *api.ContextEvent) string {
 	if len(e.Changed) == 0 {
 		return ""
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/internal/term"
+	"waymark/hub/api"
 	"waymark/hub/client"
 )
 
@@ -57,7 +58,7 @@ func newPinsList() *cobra.Command {
 }
 
 // pinState is how a pin is, in a word or two.
-func pinState(p *client.Pin) string {
+func pinState(p *api.Pin) string {
 	switch {
 	case p.AgentGone:
 		return "agent gone"
@@ -69,7 +70,7 @@ func pinState(p *client.Pin) string {
 	return "in step"
 }
 
-func printPins(w io.Writer, pins []client.Pin, asJSON bool) error {
+func printPins(w io.Writer, pins []api.Pin, asJSON bool) error {
 	if asJSON {
 		return term.JSON(w, pins)
 	}
@@ -117,7 +118,7 @@ pin's id alone.`,
 }
 
 // newPinsOne makes a command that is about one pin.
-func newPinsOne(cmd *cobra.Command, do func(context.Context, client.Client, string) (*client.Pin, error)) *cobra.Command {
+func newPinsOne(cmd *cobra.Command, do func(context.Context, client.Client, string) (*api.Pin, error)) *cobra.Command {
 	var r reader
 	cmd.Args = exactly("the pin's ID")
 	cmd.ValidArgsFunction = r.offer(pinIDs)
@@ -130,7 +131,7 @@ func newPinsOne(cmd *cobra.Command, do func(context.Context, client.Client, stri
 			if r.json {
 				return term.JSON(cmd.OutOrStdout(), pin)
 			}
-			return printPins(cmd.OutOrStdout(), []client.Pin{*pin}, false)
+			return printPins(cmd.OutOrStdout(), []api.Pin{*pin}, false)
 		})
 	}
 	r.addJSON(cmd)
@@ -142,7 +143,7 @@ func newPinsShow() *cobra.Command {
 		Use: "show ID", Short: "Show one pin",
 		Long:    "Shows one pin. hub context --pin shows what it holds, hub diff what has changed since.",
 		Example: "  hub pins show 0f8e4f5c-7a39-4b53-a5c5-9d1d3c6f2f10 --json",
-	}, func(ctx context.Context, c client.Client, id string) (*client.Pin, error) { return c.Pin(ctx, id) })
+	}, func(ctx context.Context, c client.Client, id string) (*api.Pin, error) { return c.Pin(ctx, id) })
 }
 
 func newPinsRefresh() *cobra.Command {
@@ -150,7 +151,7 @@ func newPinsRefresh() *cobra.Command {
 		Use: "refresh ID", Short: "Pin anew what the agent has now",
 		Long:    "Pins anew what the agent has now, and clears the drift.",
 		Example: "  hub pins refresh 0f8e4f5c-7a39-4b53-a5c5-9d1d3c6f2f10",
-	}, func(ctx context.Context, c client.Client, id string) (*client.Pin, error) {
+	}, func(ctx context.Context, c client.Client, id string) (*api.Pin, error) {
 		return c.RefreshPin(ctx, id)
 	})
 }

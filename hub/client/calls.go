@@ -5,116 +5,117 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-)
 
-func get(path string) call { return call{method: http.MethodGet, path: path} }
+	"waymark/hub/api"
+	"waymark/internal/httpapi/apiclient"
+)
 
 func agentPath(id string) string { return "/agents/" + url.PathEscape(id) }
 
 func pinPath(id string) string { return "/pins/" + url.PathEscape(id) }
 
-// with adds a query where n isn't 0, which stands for the default.
-func (c call) with(name string, n int64) call {
+// with adds a parameter where n isn't 0, which stands for the default.
+func with(r apiclient.Request, name string, n int64) apiclient.Request {
 	if n != 0 {
-		c.query = withKey(c.query, name, strconv.FormatInt(n, 10))
+		if r.Query == nil {
+			r.Query = make(url.Values)
+		}
+		r.Query.Set(name, strconv.FormatInt(n, 10))
 	}
-	return c
+	return r
 }
 
-func withKey(query url.Values, name, value string) url.Values {
-	if query == nil {
-		query = make(url.Values)
-	}
-	query.Set(name, value)
-	return query
+func markdown(path string) apiclient.Request {
+	r := apiclient.Get(path + "/context")
+	r.Query = url.Values{"format": {"markdown"}}
+	return r
 }
 
-func markdown(path string) call {
-	c := get(path + "/context")
-	c.query = url.Values{"format": {"markdown"}}
-	return c
+func (h *hub) Agents(ctx context.Context) ([]api.Agent, error) {
+	return apiclient.List[api.Agent](ctx, h.api, apiclient.Get("/agents"))
 }
 
-func (h *hub) Agents(ctx context.Context) ([]Agent, error) {
-	return list[Agent](ctx, h, get("/agents"))
+func (h *hub) Agent(ctx context.Context, agentID string) (*api.Agent, error) {
+	return apiclient.Fetch[api.Agent](ctx, h.api, apiclient.Get(agentPath(agentID)))
 }
 
-func (h *hub) Agent(ctx context.Context, agentID string) (*Agent, error) {
-	return fetch[Agent](ctx, h, get(agentPath(agentID)))
-}
-
-func (h *hub) Context(ctx context.Context, agentID string, opts ContextOptions) (*Snapshot, error) {
-	c := get(agentPath(agentID)+"/context").with("revision", opts.Revision)
+func (h *hub) Context(ctx context.Context, agentID string, opts ContextOptions) (*api.Snapshot, error) {
+	r := with(apiclient.Get(agentPath(agentID)+"/context"), "revision", opts.Revision)
 	if opts.Wait > 0 {
-		c.wait = opts.Wait
-		c.query = withKey(c.query, "wait", opts.Wait.String())
-		c.query.Set("after", strconv.FormatInt(opts.After, 10))
+		r.Wait = opts.Wait
+		if r.Query == nil {
+			r.Query = make(url.Values)
+		}
+		r.Query.Set("wait", opts.Wait.String())
+		r.Query.Set("after", strconv.FormatInt(opts.After, 10))
 	}
-	return fetch[Snapshot](ctx, h, c)
+	answer, err := h.api.Do(ctx, r)
+	if err != nil || answer.Code == http.StatusNotModified {
+		return nil, err
+	}
+	return apiclient.Decode[api.Snapshot](h.api, answer)
 }
 
 func (h *hub) Markdown(ctx context.Context, agentID string, revision int64) (string, error) {
-	text, err := h.bytes(ctx, markdown(agentPath(agentID)).with("revision", revision))
+	text, err := h.api.Bytes(ctx, with(markdown(agentPath(agentID)), "revision", revision))
 	return string(text), err
 }
 
 func (h *hub) Resource(ctx context.Context, agentID, resourceID string, revision int64) ([]byte, error) {
-	return h.bytes(ctx, get(agentPath(agentID)+"/context/resources/"+url.PathEscape(resourceID)).with("revision", revision))
+	return h.api.Bytes(ctx, with(apiclient.Get(agentPath(agentID)+"/context/resources/"+url.PathEscape(resourceID)), "revision", revision))
 }
 
-func (h *hub) History(ctx context.Context, agentID string, limit int) ([]Change, error) {
-	return list[Change](ctx, h, get(agentPath(agentID)+"/history").with("limit", int64(limit)))
+func (h *hub) History(ctx context.Context, agentID string, limit int) ([]api.Change, error) {
+	return apiclient.List[api.Change](ctx, h.api, with(apiclient.Get(agentPath(agentID)+"/history"), "limit", int64(limit)))
 }
 
-func (h *hub) Diff(ctx context.Context, agentID string, from, to int64) (*Diff, error) {
-	return fetch[Diff](ctx, h, get(agentPath(agentID)+"/diff").with("from", from).with("to", to))
+func (h *hub) Diff(ctx context.Context, agentID string, from, to int64) (*api.Diff, error) {
+	return apiclient.Fetch[api.Diff](ctx, h.api, with(with(apiclient.Get(agentPath(agentID)+"/diff"), "from", from), "to", to))
 }
 
-func (h *hub) CreatePin(ctx context.Context, agentID, name string) (*Pin, error) {
-	return fetch[Pin](ctx, h, call{method: http.MethodPost, path: "/pins", body: struct {
-		AgentID string `json:"agent_id"`
-		Name    string `json:"name"`
-	}{agentID, name}})
+func (h *hub) CreatePin(ctx context.Context, agentID, name string) (*api.Pin, error) {
+	return apiclient.Fetch[api.Pin](ctx, h.api, apiclient.Request{
+		Method: http.MethodPost, Path: "/pins", Body: api.NewPin{AgentID: agentID, Name: name},
+	})
 }
 
-func (h *hub) Pins(ctx context.Context, agentID string) ([]Pin, error) {
-	c := get("/pins")
+func (h *hub) Pins(ctx context.Context, agentID string) ([]api.Pin, error) {
+	r := apiclient.Get("/pins")
 	if agentID != "" {
-		c.query = url.Values{"agent_id": {agentID}}
+		r.Query = url.Values{"agent_id": {agentID}}
 	}
-	return list[Pin](ctx, h, c)
+	return apiclient.List[api.Pin](ctx, h.api, r)
 }
 
-func (h *hub) Pin(ctx context.Context, pinID string) (*Pin, error) {
-	return fetch[Pin](ctx, h, get(pinPath(pinID)))
+func (h *hub) Pin(ctx context.Context, pinID string) (*api.Pin, error) {
+	return apiclient.Fetch[api.Pin](ctx, h.api, apiclient.Get(pinPath(pinID)))
 }
 
 func (h *hub) DeletePin(ctx context.Context, pinID string) error {
-	_, _, err := h.do(ctx, call{method: http.MethodDelete, path: pinPath(pinID)})
-	return err
+	return h.api.Send(ctx, apiclient.Request{Method: http.MethodDelete, Path: pinPath(pinID)})
 }
 
-func (h *hub) RefreshPin(ctx context.Context, pinID string) (*Pin, error) {
-	return fetch[Pin](ctx, h, call{method: http.MethodPost, path: pinPath(pinID) + "/refresh"})
+func (h *hub) RefreshPin(ctx context.Context, pinID string) (*api.Pin, error) {
+	return apiclient.Fetch[api.Pin](ctx, h.api, apiclient.Request{Method: http.MethodPost, Path: pinPath(pinID) + "/refresh"})
 }
 
-func (h *hub) PinContext(ctx context.Context, pinID string) (*Snapshot, error) {
-	return fetch[Snapshot](ctx, h, get(pinPath(pinID)+"/context"))
+func (h *hub) PinContext(ctx context.Context, pinID string) (*api.Snapshot, error) {
+	return apiclient.Fetch[api.Snapshot](ctx, h.api, apiclient.Get(pinPath(pinID)+"/context"))
 }
 
 func (h *hub) PinMarkdown(ctx context.Context, pinID string) (string, error) {
-	text, err := h.bytes(ctx, markdown(pinPath(pinID)))
+	text, err := h.api.Bytes(ctx, markdown(pinPath(pinID)))
 	return string(text), err
 }
 
 func (h *hub) PinResource(ctx context.Context, pinID, resourceID string) ([]byte, error) {
-	return h.bytes(ctx, get(pinPath(pinID)+"/context/resources/"+url.PathEscape(resourceID)))
+	return h.api.Bytes(ctx, apiclient.Get(pinPath(pinID)+"/context/resources/"+url.PathEscape(resourceID)))
 }
 
-func (h *hub) PinDiff(ctx context.Context, pinID string) (*Diff, error) {
-	return fetch[Diff](ctx, h, get(pinPath(pinID)+"/diff"))
+func (h *hub) PinDiff(ctx context.Context, pinID string) (*api.Diff, error) {
+	return apiclient.Fetch[api.Diff](ctx, h.api, apiclient.Get(pinPath(pinID)+"/diff"))
 }
 
-func (h *hub) Login(ctx context.Context) (*Login, error) {
-	return fetch[Login](ctx, h, call{method: http.MethodPost, path: "/login"})
+func (h *hub) Login(ctx context.Context) (*api.Login, error) {
+	return apiclient.Fetch[api.Login](ctx, h.api, apiclient.Request{Method: http.MethodPost, Path: "/login"})
 }

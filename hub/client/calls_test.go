@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"waymark/hub/api"
 	"waymark/hub/client"
 	"waymark/snapshot"
 )
@@ -47,18 +48,18 @@ const (
 // TestCalls is what each call asks, and what becomes of the answer.
 func TestCalls(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	pin := &client.Pin{ID: "p", AgentID: "a", Name: "n", Revision: 9, AggregateHash: snapshot.Hash{0xab}, CreatedAt: at, PinnedAt: &at}
-	agent := client.Agent{ID: "a", Connected: true, Version: 3, AggregateHash: snapshot.Hash{0xab}, Resources: 1, Revision: 9, UpdatedAt: &at}
-	stored := &client.Snapshot{
+	pin := &api.Pin{ID: "p", AgentID: "a", Name: "n", Revision: 9, AggregateHash: snapshot.Hash{0xab}, CreatedAt: at, PinnedAt: &at}
+	agent := api.Agent{ID: "a", Connected: true, Version: 3, AggregateHash: snapshot.Hash{0xab}, Resources: 1, Revision: 9, UpdatedAt: &at}
+	stored := &api.Snapshot{
 		Snapshot: snapshot.Snapshot{
 			Version: 3, AggregateHash: snapshot.Hash{0xab}, PayloadBytes: 5, Plugins: snapshot.Plugins{},
 			Resources: snapshot.Resources{{Kind: "skill", Source: "/w/s", Key: "k", Name: "s", Status: "ok", ContentHash: snapshot.Hash{1}, SizeBytes: 5, Resolver: "r"}},
 		},
 		AgentID: "a", ReceivedAt: at, Revision: 9,
 	}
-	diff := &client.Diff{AgentID: "a", From: 1, To: 2, Changes: []client.ResourceDiff{{ID: "skill:/w/s", Kind: "skill", Change: client.Changed, Diff: "+x",
+	diff := &api.Diff{AgentID: "a", From: 1, To: 2, Changes: []api.ResourceDiff{{ID: "skill:/w/s", Kind: "skill", Change: api.Changed, Diff: "+x",
 		Before: &snapshot.Resource{Kind: "skill", Source: "/w/s"}, After: &snapshot.Resource{Kind: "skill", Source: "/w/s", Name: "s"}}}}
-	change := client.Change{Revision: 9, Version: 3, AggregateHash: snapshot.Hash{0xab}, At: at, Added: 1, Changed: 2, Removed: 3}
+	change := api.Change{Revision: 9, Version: 3, AggregateHash: snapshot.Hash{0xab}, At: at, Added: 1, Changed: 2, Removed: 3}
 
 	type c = client.Client
 	for name, test := range map[string]struct {
@@ -70,7 +71,7 @@ func TestCalls(t *testing.T) {
 		want   any
 	}{
 		"agents": {"[" + agentText + "]", func(ctx context.Context, h c) (any, error) { return h.Agents(ctx) },
-			"GET", "/api/v0/agents", "", []client.Agent{agent}},
+			"GET", "/api/v0/agents", "", []api.Agent{agent}},
 		"agent": {agentText, func(ctx context.Context, h c) (any, error) { return h.Agent(ctx, "a/b?") },
 			"GET", "/api/v0/agents/a%2Fb%3F", "", &agent},
 		"context": {snapshotText, func(ctx context.Context, h c) (any, error) { return h.Context(ctx, "a", client.ContextOptions{}) },
@@ -87,15 +88,15 @@ func TestCalls(t *testing.T) {
 			"GET", "/api/v0/agents/a/context/resources/skill:%2Fw%2Fa%20b%23%3F%25", "", []byte("text")},
 		"history": {`[{"revision":9,"version":3,"aggregate_hash":"ab","at":"2026-01-02T03:04:05Z","added":1,"changed":2,"removed":3}]`,
 			func(ctx context.Context, h c) (any, error) { return h.History(ctx, "a", 5) },
-			"GET", "/api/v0/agents/a/history?limit=5", "", []client.Change{change}},
+			"GET", "/api/v0/agents/a/history?limit=5", "", []api.Change{change}},
 		"diff": {diffText, func(ctx context.Context, h c) (any, error) { return h.Diff(ctx, "a", 1, 0) },
 			"GET", "/api/v0/agents/a/diff?from=1", "", diff},
 		"create pin": {pinText, func(ctx context.Context, h c) (any, error) { return h.CreatePin(ctx, "a", "n") },
 			"POST", "/api/v0/pins", `{"agent_id":"a","name":"n"}`, pin},
 		"pins": {"[" + pinText + "]", func(ctx context.Context, h c) (any, error) { return h.Pins(ctx, "") },
-			"GET", "/api/v0/pins", "", []client.Pin{*pin}},
+			"GET", "/api/v0/pins", "", []api.Pin{*pin}},
 		"pins of an agent": {"[]", func(ctx context.Context, h c) (any, error) { return h.Pins(ctx, "a") },
-			"GET", "/api/v0/pins?agent_id=a", "", []client.Pin{}},
+			"GET", "/api/v0/pins?agent_id=a", "", []api.Pin{}},
 		"pin":         {pinText, func(ctx context.Context, h c) (any, error) { return h.Pin(ctx, "p") }, "GET", "/api/v0/pins/p", "", pin},
 		"refresh pin": {pinText, func(ctx context.Context, h c) (any, error) { return h.RefreshPin(ctx, "p") }, "POST", "/api/v0/pins/p/refresh", "", pin},
 		"delete pin":  {"", func(ctx context.Context, h c) (any, error) { return nil, h.DeletePin(ctx, "p") }, "DELETE", "/api/v0/pins/p", "", nil},
@@ -107,7 +108,7 @@ func TestCalls(t *testing.T) {
 			"GET", "/api/v0/pins/p/context/resources/skill:%2Fw", "", []byte("text")},
 		"pin diff": {diffText, func(ctx context.Context, h c) (any, error) { return h.PinDiff(ctx, "p") }, "GET", "/api/v0/pins/p/diff", "", diff},
 		"login": {`{"url":"http://h/login?code=c","expires_at":"2026-01-02T03:04:05Z"}`, func(ctx context.Context, h c) (any, error) { return h.Login(ctx) },
-			"POST", "/api/v0/login", "", &client.Login{URL: "http://h/login?code=c", ExpiresAt: at}},
+			"POST", "/api/v0/login", "", &api.Login{URL: "http://h/login?code=c", ExpiresAt: at}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			hub, last := answering(t, 200, test.answer)

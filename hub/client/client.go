@@ -33,17 +33,19 @@ import (
 	"iter"
 	"net/http"
 	"time"
+
+	"waymark/hub/api"
 )
 
 // Client is a hub, seen by a reader.
 type Client interface {
 	// Agents lists all agents by id.
-	Agents(ctx context.Context) ([]Agent, error)
+	Agents(ctx context.Context) ([]api.Agent, error)
 	// Agent returns one of them.
-	Agent(ctx context.Context, agentID string) (*Agent, error)
+	Agent(ctx context.Context, agentID string) (*api.Agent, error)
 	// Context returns what an agent has, without payloads. An agent that has
 	// not pushed yet is ErrNotFound.
-	Context(ctx context.Context, agentID string, opts ContextOptions) (*Snapshot, error)
+	Context(ctx context.Context, agentID string, opts ContextOptions) (*api.Snapshot, error)
 	// Markdown returns it as text that is ready for a prompt. Revision 0 is
 	// the newest.
 	Markdown(ctx context.Context, agentID string, revision int64) (string, error)
@@ -51,30 +53,30 @@ type Client interface {
 	Resource(ctx context.Context, agentID, resourceID string, revision int64) ([]byte, error)
 	// History lists the revisions of an agent that are kept, the newest first,
 	// at most limit of them; 0 means all.
-	History(ctx context.Context, agentID string, limit int) ([]Change, error)
-	// Diff tells what became different between two revisions of an agent. To
+	History(ctx context.Context, agentID string, limit int) ([]api.Change, error)
+	// Diff returns what became different between two revisions of an agent. To
 	// 0 means the newest.
-	Diff(ctx context.Context, agentID string, from, to int64) (*Diff, error)
+	Diff(ctx context.Context, agentID string, from, to int64) (*api.Diff, error)
 
 	// CreatePin pins what an agent has now. The pin of an agent that hasn't
 	// pushed yet is empty, and takes the first snapshot that comes.
-	CreatePin(ctx context.Context, agentID, name string) (*Pin, error)
+	CreatePin(ctx context.Context, agentID, name string) (*api.Pin, error)
 	// Pins lists the pins of an agent, or all of them when agentID is empty.
-	Pins(ctx context.Context, agentID string) ([]Pin, error)
+	Pins(ctx context.Context, agentID string) ([]api.Pin, error)
 	// Pin returns one of them.
-	Pin(ctx context.Context, pinID string) (*Pin, error)
+	Pin(ctx context.Context, pinID string) (*api.Pin, error)
 	// DeletePin ends a pin.
 	DeletePin(ctx context.Context, pinID string) error
 	// RefreshPin pins anew what the agent has now, and clears the drift.
-	RefreshPin(ctx context.Context, pinID string) (*Pin, error)
+	RefreshPin(ctx context.Context, pinID string) (*api.Pin, error)
 	// PinContext returns the snapshot as it is pinned; rows of MCP are live.
-	PinContext(ctx context.Context, pinID string) (*Snapshot, error)
+	PinContext(ctx context.Context, pinID string) (*api.Snapshot, error)
 	// PinMarkdown returns it as text that is ready for a prompt.
 	PinMarkdown(ctx context.Context, pinID string) (string, error)
 	// PinResource returns a payload as it is pinned.
 	PinResource(ctx context.Context, pinID, resourceID string) ([]byte, error)
-	// PinDiff tells what became different since the pin.
-	PinDiff(ctx context.Context, pinID string) (*Diff, error)
+	// PinDiff returns what became different since the pin.
+	PinDiff(ctx context.Context, pinID string) (*api.Diff, error)
 
 	// Events yields what happened after EventOptions.After, and what happens.
 	//
@@ -83,12 +85,12 @@ type Client interface {
 	// has been there at all, or it refuses the request) the error is the last
 	// thing it yields. It ends without an error when ctx ends.
 	//
-	// After each connection the hub tells the state of its agents (Agent
+	// After each connection the hub sends the state of its agents (Agent
 	// events), since nobody knows what was missed meanwhile.
 	Events(ctx context.Context, opts EventOptions) iter.Seq2[Event, error]
 
 	// Login makes a one-time URL that opens the hub's page in a browser.
-	Login(ctx context.Context) (*Login, error)
+	Login(ctx context.Context) (*api.Login, error)
 }
 
 // ContextOptions say which snapshot is wanted. The zero value wants the newest
@@ -131,4 +133,20 @@ type Options struct {
 	// Transport makes the connections; nil means one of the client's own,
 	// which uses the proxies of the environment.
 	Transport http.RoundTripper
+}
+
+// Event is something that happened. One of the pointers is set, by Type.
+type Event struct {
+	Type string
+	// Revision is the position in the stream, up to which it is complete: the
+	// EventOptions.After that goes on behind this event without missing
+	// anything. That of an Agent event, and of a Pin event before others of
+	// the same revision, is the position before it: after a cut such a pin
+	// comes again.
+	Revision int64
+
+	Context *api.ContextEvent
+	Pin     *api.Pin
+	Agent   *api.Agent
+	Reset   *api.ResetEvent
 }

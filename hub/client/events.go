@@ -1,15 +1,28 @@
 package client
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
-	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
+
+	"waymark/hub/api"
+	"waymark/internal/httpapi/apiclient"
 )
+
+func (h *hub) Events(ctx context.Context, opts EventOptions) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		f := follower{hub: h, opts: opts, at: opts.After, newest: opts.After}
+		apiclient.Follow(ctx, h.opts.Retry, f.connect)(yield)
+	}
+}
 
 // follower is where one Events stands.
 type follower struct {
@@ -17,35 +30,12 @@ type follower struct {
 	opts EventOptions
 	// at is the revision after which to resume, below 0 while it isn't known.
 	at int64
-	// shown is the newest revision of a context event that was yielded.
-	shown int64
-
-	reached bool // somebody has answered
-	lost    bool // and doesn't any more, which has been said
-	pause   time.Duration
+	// newest is the newest revision of a context event that was yielded.
+	newest int64
 }
 
-func (h *hub) Events(ctx context.Context, opts EventOptions) iter.Seq2[Event, error] {
-	return func(yield func(Event, error) bool) {
-		f := follower{hub: h, opts: opts, at: opts.After, shown: opts.After}
-		for ctx.Err() == nil {
-			more := true
-			err := f.connection(ctx, func(e Event) bool {
-				more = yield(e, nil)
-				return more
-			})
-			if ctx.Err() != nil || !more || !f.step(ctx, err, yield) {
-				return
-			}
-		}
-	}
-}
-
-// connection yields what one connection brings, until it is lost.
-func (f *follower) connection(ctx context.Context, yield func(Event) bool) error {
-	if f.hub.err != nil {
-		return f.hub.err
-	}
+// connect yields what one connection brings, until it is lost.
+func (f *follower) connect(ctx context.Context, c *apiclient.Connection[Event]) error {
 	if err := f.locate(ctx); err != nil {
 		return err
 	}
@@ -56,19 +46,20 @@ func (f *follower) connection(ctx context.Context, yield func(Event) bool) error
 	watchdog := time.AfterFunc(f.hub.opts.Silence, func() { cancel(errSilent) })
 	defer watchdog.Stop()
 
-	query := url.Values{"after": {strconv.FormatInt(f.at, 10)}}
+	r := apiclient.Get("/events")
+	r.Query = url.Values{"after": {strconv.FormatInt(f.at, 10)}}
 	for name, value := range map[string]string{"agent_id": f.opts.AgentID, "pin_id": f.opts.PinID} {
 		if value != "" {
-			query.Set(name, value)
+			r.Query.Set(name, value)
 		}
 	}
-	resp, err := f.hub.send(silent, call{method: http.MethodGet, path: "/events", query: query})
+	resp, err := f.hub.api.Open(silent, r)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	f.reached, f.lost = true, false
-	body := &awake{resp.Body, func() { watchdog.Reset(f.hub.opts.Silence) }}
+	c.Open()
+	body := &watched{resp.Body, func() { watchdog.Reset(f.hub.opts.Silence) }}
 	var broken error
 	err = readFrames(body, func(raw frame) bool {
 		event, fresh, err := f.take(raw)
@@ -76,16 +67,13 @@ func (f *follower) connection(ctx context.Context, yield func(Event) bool) error
 			broken = err
 			return false
 		}
-		f.pause = 0
-		return !fresh || yield(event)
+		c.Progress()
+		return !fresh || c.Yield(event)
 	})
-	if broken != nil {
+	if broken != nil || err == nil {
 		return broken
 	}
-	if err != nil {
-		return f.hub.unreachable(silent, err)
-	}
-	return nil
+	return f.hub.api.Unreachable(silent, err)
 }
 
 var errSilent = errors.New("it has been silent for too long")
@@ -104,48 +92,113 @@ func (f *follower) locate(ctx context.Context) error {
 	for i := range agents {
 		f.at = max(f.at, agents[i].Revision)
 	}
-	f.shown = f.at
+	f.newest = f.at
 	return nil
 }
 
-// step decides what follows after a connection, and reports whether to go on.
-func (f *follower) step(ctx context.Context, err error, yield func(Event, error) bool) bool {
-	code := statusOf(err)
-	f.reached = f.reached || code != 0
-	if !f.reached || isFinal(code) {
-		yield(Event{}, err)
-		return false
-	}
-	if !f.lost && !yield(Event{}, err) {
-		return false
-	}
-	f.lost = true
-	f.rest(ctx)
-	return true
-}
-
-// rest pauses, longer with each failure.
-func (f *follower) rest(ctx context.Context) {
-	longest := f.hub.opts.Retry
-	f.pause = min(max(2*f.pause, longest/16), longest)
-	timer := time.NewTimer(f.pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
-
-// awake tells of each read that brought something.
-type awake struct {
+// watched calls read after each read that brought something.
+type watched struct {
 	from io.Reader
-	tell func()
+	read func()
 }
 
-func (a *awake) Read(p []byte) (int, error) {
-	n, err := a.from.Read(p)
+func (w *watched) Read(p []byte) (int, error) {
+	n, err := w.from.Read(p)
 	if n > 0 {
-		a.tell()
+		w.read()
 	}
 	return n, err
+}
+
+// maxEvent bounds one event and each of its lines: a hundred ids of 2304 bytes,
+// escaped, come to less.
+const maxEvent = 4 << 20
+
+var errEventTooLarge = errors.New("the hub sends an event that is too large")
+
+// frame is one event as it is sent.
+type frame struct{ event, id, data string }
+
+// readFrames calls handle with each complete event of r until r ends or handle
+// says false. An event whose end is missing is none, as the standard has it:
+// the last lines before a cut would otherwise be taken for a position that was
+// never sent. (That is why no library is used: what there is hands them out.)
+func readFrames(r io.Reader, handle func(frame) bool) error {
+	scanner := bufio.NewScanner(r)
+	scanner.Buffer(nil, maxEvent)
+	var f frame
+	var data []string
+	size := 0
+	for scanner.Scan() {
+		line := strings.TrimSuffix(scanner.Text(), "\r")
+		if size += len(line); size > maxEvent {
+			return errEventTooLarge
+		}
+		if line == "" {
+			f.data = strings.Join(data, "\n")
+			if len(data) > 0 && !handle(f) {
+				return nil
+			}
+			f, data, size = frame{}, nil, 0
+			continue
+		}
+		name, value, _ := strings.Cut(line, ":")
+		value = strings.TrimPrefix(value, " ")
+		switch name { // a comment's is empty
+		case "event":
+			f.event = value
+		case "id":
+			f.id = value
+		case "data":
+			data = append(data, value)
+		}
+	}
+	if err := scanner.Err(); err != nil {
+		if errors.Is(err, bufio.ErrTooLong) {
+			err = errEventTooLarge
+		}
+		return err
+	}
+	return io.ErrUnexpectedEOF // a hub's stream has no end
+}
+
+// take makes an event of a frame, moves on to its position, and reports
+// whether it is one that hasn't been yielded yet. Types that this client
+// doesn't know are skipped: a newer hub may have more.
+func (f *follower) take(raw frame) (e Event, fresh bool, err error) {
+	at := f.at
+	if raw.id != "" {
+		if at, err = strconv.ParseInt(raw.id, 10, 64); err != nil || at < 0 {
+			return Event{}, false, fmt.Errorf("the hub sends an event with the id %.40q, which is no revision", raw.id)
+		}
+	}
+	e = Event{Type: raw.event, Revision: at}
+	fresh = true
+	switch raw.event {
+	case api.EventContext:
+		e.Context = new(api.ContextEvent)
+		err = json.Unmarshal([]byte(raw.data), e.Context)
+		if fresh = e.Context.Revision > f.newest; fresh && err == nil {
+			f.newest = e.Context.Revision
+		}
+	case api.EventPin:
+		e.Pin = new(api.Pin)
+		err = json.Unmarshal([]byte(raw.data), e.Pin)
+	case api.EventAgent:
+		e.Agent = new(api.Agent)
+		err = json.Unmarshal([]byte(raw.data), e.Agent)
+	case api.EventReset:
+		e.Reset = new(api.ResetEvent)
+		err = json.Unmarshal([]byte(raw.data), e.Reset)
+		if err == nil { // the only way back
+			f.at, f.newest = at, min(f.newest, at)
+		}
+	default:
+		fresh = false
+	}
+	if err != nil {
+		return Event{}, false, fmt.Errorf("the hub's %s event can't be read: %w", raw.event, err)
+	}
+	f.at = max(f.at, at)
+	return e, fresh, nil
 }

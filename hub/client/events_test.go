@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"waymark/hub/api"
 	"waymark/hub/client"
 )
 
@@ -80,17 +81,17 @@ func follow(t *testing.T, s *script, opts client.EventOptions) (got []string) {
 			}
 			word := e.Type
 			switch e.Type {
-			case client.EventContext:
+			case api.EventContext:
 				word += " " + e.Context.AgentID
-			case client.EventPin:
+			case api.EventPin:
 				word += " " + e.Pin.ID
-			case client.EventAgent:
+			case api.EventAgent:
 				word += " " + e.Agent.ID
-			case client.EventReset:
+			case api.EventReset:
 				word += " " + e.Reset.Reason
 			}
 			got = append(got, fmt.Sprintf("%s %d", word, e.Revision))
-			if len(s.asked) >= len(s.turns) && e.Type == client.EventReset && e.Reset.Reason == "end" {
+			if len(s.asked) >= len(s.turns) && e.Type == api.EventReset && e.Reset.Reason == "end" {
 				return
 			}
 		}

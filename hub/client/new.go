@@ -5,17 +5,29 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
-	"strings"
+	"syscall"
 	"time"
+
+	"waymark/hub/api"
+	"waymark/internal/httpapi/apiclient"
+	"waymark/internal/httpapi/problem"
+)
+
+// Error is the hub's no.
+type Error = problem.Error
+
+var (
+	// ErrUnreachable says that no hub answers at the URL.
+	ErrUnreachable = errors.New("no hub answers")
+	// ErrNotFound says that the hub has no such agent, revision, resource or
+	// pin. The error itself is an *Error.
+	ErrNotFound = problem.ErrNotFound
 )
 
 // hub is the real Client.
 type hub struct {
 	opts Options
-	base string // of all URLs
-	err  error  // why there is no such place; every call answers it
-	http *http.Client
+	api  *apiclient.Server
 }
 
 var _ Client = (*hub)(nil)
@@ -24,10 +36,10 @@ var _ Client = (*hub)(nil)
 // few in a row.
 const idle = 10 * time.Second
 
-// New makes a client of the hub at place, a URL such as
-// http://127.0.0.1:7878. It connects with each call; what is wrong with place
+// New makes a client of the hub at address, a URL such as
+// http://127.0.0.1:7878. It connects with each call; what is wrong with address
 // is the error of every call.
-func New(place string, opts Options) Client {
+func New(address string, opts Options) Client {
 	opts.Timeout = cmp.Or(opts.Timeout, 30*time.Second)
 	opts.Retry = cmp.Or(opts.Retry, 4*time.Second)
 	opts.Silence = cmp.Or(opts.Silence, 45*time.Second)
@@ -37,25 +49,20 @@ func New(place string, opts Options) Client {
 			IdleConnTimeout: idle, MaxIdleConnsPerHost: 2, MaxResponseHeaderBytes: 64 << 10,
 		}
 	}
-	h := &hub{opts: opts}
-	h.base, h.err = parse(place)
-	h.http = &http.Client{
-		Transport: opts.Transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error {
-			return http.ErrUseLastResponse // hubs send none to a reader with a token
+	base, err := apiclient.ParseBase(address)
+	switch {
+	case address == "":
+		err = errors.New("no URL of a hub is named")
+	case err != nil:
+		err = fmt.Errorf("%.200q is not the URL of a hub: want http://HOST:PORT or https://HOST", address)
+	}
+	return &hub{opts: opts, api: apiclient.New(apiclient.Options{
+		Name: "hub", Where: base, Base: base + api.Root, Err: err, Token: opts.Token, Timeout: opts.Timeout, Transport: opts.Transport,
+		Unreachable: func(err error) error {
+			if errors.Is(err, syscall.ECONNREFUSED) {
+				return fmt.Errorf("%w at %s: start one with 'hub serve', or name another", ErrUnreachable, base)
+			}
+			return fmt.Errorf("%w at %s: %w", ErrUnreachable, base, err)
 		},
-	}
-	return h
-}
-
-// parse returns place without a slash at its end.
-func parse(place string) (string, error) {
-	if place == "" {
-		return "", errors.New("no URL of a hub is named")
-	}
-	u, err := url.Parse(place)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return "", fmt.Errorf("%.200q is not the URL of a hub: want http://HOST:PORT or https://HOST", place)
-	}
-	return strings.TrimSuffix(u.String(), "/"), nil
+	})}
 }

@@ -1,16 +1,19 @@
 package consumer
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
-	"runtime/debug"
 	"sync"
 	"time"
 
+	"waymark/hub/api"
 	"waymark/hub/store"
+	"waymark/internal/httpapi"
+	"waymark/internal/httpapi/problem"
 )
 
 // Options configure an API. Store and Lookup must be set.
@@ -26,6 +29,10 @@ type Options struct {
 	// Connected lists the agents that have a connection, to this hub or to
 	// another over the same database; nil means that none has.
 	Connected func() []string
+	// Services are served beside the API's own routes, to the same readers;
+	// ReaderOf says to which. Their routes are described in openapi.json of
+	// package api.
+	Services []httpapi.Service
 	// Limits bound what readers may cost.
 	Limits Limits
 	// Logger gets what goes wrong; nil means none.
@@ -34,19 +41,58 @@ type Options struct {
 	Now func() time.Time
 }
 
-// API is the HTTP API below Root. New makes one, Close ends it.
+// Limits bound what readers may cost a hub. A field that is 0 has its default.
+type Limits struct {
+	// Streams bounds the streams and waiting requests of all readers. Default
+	// 1024: each costs a connection and some 20 KiB.
+	Streams int
+	// StreamsPerToken is for one token. Default 64: a chat server has one token
+	// for many chats, but can share a stream among them.
+	StreamsPerToken int
+	// Renderings bounds the comparisons and Markdown texts that are made at a
+	// time; others wait. Default 4: each holds two snapshots with their payloads.
+	Renderings int
+	// MaxWait is how long a request waits at most, whatever it asks for.
+	// Default 1 minute, which proxies usually allow.
+	MaxWait time.Duration
+	// Heartbeat is how often a silent stream says that it is alive. Default
+	// 15 s.
+	Heartbeat time.Duration
+	// Write is how long a reader may take to read what is sent. Default 30 s.
+	Write time.Duration
+	// Recheck is how often the tokens and sessions of streams are looked up
+	// again. Default 1 s: it is one question for all of them.
+	Recheck time.Duration
+	// Presence is how soon a stream says that an agent has connected or
+	// disconnected. Default 500 ms.
+	Presence time.Duration
+}
+
+func (l *Limits) setDefaults() {
+	l.Streams = cmp.Or(l.Streams, 1024)
+	l.StreamsPerToken = cmp.Or(l.StreamsPerToken, 64)
+	l.Renderings = cmp.Or(l.Renderings, 4)
+	l.MaxWait = cmp.Or(l.MaxWait, time.Minute)
+	l.Heartbeat = cmp.Or(l.Heartbeat, 15*time.Second)
+	l.Write = cmp.Or(l.Write, 30*time.Second)
+	l.Recheck = cmp.Or(l.Recheck, time.Second)
+	l.Presence = cmp.Or(l.Presence, 500*time.Millisecond)
+}
+
+// API is the HTTP API below api.Root. New makes one, Close ends it.
 type API struct {
 	opts     Options
 	store    store.Store
 	log      *slog.Logger
 	limits   Limits
-	table    []route
+	router   *httpapi.Router
 	guard    *http.CrossOriginProtection
 	feed     *feed
 	presence *presence
 	sessions sessions
-	// heavy holds an element for each comparison or rendering.
-	heavy chan struct{}
+	// renderings holds an element for each comparison or Markdown text that is
+	// being made.
+	renderings chan struct{}
 
 	// ctx ends when Close is called.
 	ctx       context.Context //nolint:containedctx // the life of the API
@@ -68,13 +114,17 @@ func New(opts Options) *API {
 	}
 	a := &API{
 		opts: opts, store: opts.Store, log: opts.Logger, limits: opts.Limits,
-		guard: http.NewCrossOriginProtection(), heavy: make(chan struct{}, opts.Limits.Heavy),
+		guard: http.NewCrossOriginProtection(), renderings: make(chan struct{}, opts.Limits.Renderings),
 	}
 	a.ctx, a.cancel = context.WithCancel(context.Background()) //nolint:gosec // Close calls it
 	a.feed = newFeed(a.ctx, opts.Store, opts.Logger)
-	a.presence = newPresence(a)
+	a.presence = &presence{api: a}
 	a.sessions.init(a)
-	a.table = a.routes()
+	own := httpapi.Service{Routes: a.routes(), Document: api.Document()}
+	a.router = httpapi.New(httpapi.Options{
+		Name: "hub", Admit: a.admit, Classify: a.classify, Logger: opts.Logger, JSONType: "application/json; charset=utf-8",
+		MaxBody: maxBody, WriteTimeout: opts.Limits.Write, RetryAfter: 5,
+	}, append([]httpapi.Service{own}, opts.Services...)...)
 	return a
 }
 
@@ -90,54 +140,102 @@ func (a *API) Close() error {
 }
 
 // ServeHTTP implements http.Handler.
-func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	seen := &seenWriter{ResponseWriter: w}
-	defer func() {
-		if p := recover(); p != nil {
-			a.survive(seen, r, p)
-		}
-	}()
-	seal(w.Header())
-	reader, err := a.Authenticate(r)
-	if err == nil {
-		err = a.checkOrigin(r)
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.router.ServeHTTP(w, r) }
+
+// maxBody bounds a request's body: two names.
+const maxBody = 4 << 10
+
+// call is one request of a reader.
+type call struct {
+	*httpapi.Call
+	reader Reader
+	// store is what the reader may see.
+	store view
+}
+
+func (a *API) routes() []httpapi.Route {
+	route := func(method, pattern string, handle func(*call) error) httpapi.Route {
+		return httpapi.Route{Method: method, Pattern: api.Root + pattern, Handle: func(c *httpapi.Call) error {
+			if _, err := c.Query(); err != nil {
+				return err
+			}
+			reader := ReaderOf(c.Context())
+			return handle(&call{Call: c, reader: reader, store: view{a.store, &reader.Token}})
+		}}
 	}
-	if err != nil {
-		a.refuse(seen, r, err)
-		return
+	return []httpapi.Route{
+		route(http.MethodGet, "/openapi.json", func(c *call) error { return httpapi.ServeDocument(c.Call) }),
+		route(http.MethodGet, "/agents", a.listAgents),
+		route(http.MethodGet, "/agents/{id}", a.getAgent),
+		route(http.MethodGet, "/agents/{id}/context", a.getContext),
+		route(http.MethodGet, "/agents/{id}/context/resources/{rid...}", a.getResource),
+		route(http.MethodGet, "/agents/{id}/history", a.getHistory),
+		route(http.MethodGet, "/agents/{id}/diff", a.getDiff),
+		route(http.MethodGet, "/pins", a.listPins),
+		route(http.MethodPost, "/pins", a.createPin),
+		route(http.MethodGet, "/pins/{id}", a.getPin),
+		route(http.MethodDelete, "/pins/{id}", a.deletePin),
+		route(http.MethodGet, "/pins/{id}/context", a.getPinned),
+		route(http.MethodGet, "/pins/{id}/context/resources/{rid...}", a.getPinnedResource),
+		route(http.MethodGet, "/pins/{id}/diff", a.getPinDiff),
+		route(http.MethodPost, "/pins/{id}/refresh", a.refreshPin),
+		route(http.MethodGet, "/events", a.follow),
 	}
-	a.dispatch(seen, r, reader)
 }
 
-// survive answers for a handler that panicked. An answer that had begun is cut,
-// so that nobody takes it for whole.
-func (a *API) survive(w *seenWriter, r *http.Request, p any) {
-	if p == http.ErrAbortHandler { //nolint:errorlint,err113 // it is compared so by net/http, too
-		panic(p)
+// revision returns a parameter of the query that is a revision, or another number
+// that the store keeps as one; given is false when it isn't there.
+func (c *call) revision(name string) (n int64, given bool, err error) {
+	number, given, err := c.Number(name, 63)
+	return int64(min(number, math.MaxInt64)), given, err //nolint:gosec // it has 63 bits
+}
+
+// wantsMarkdown reports whether an answer is wanted for a prompt.
+func (c *call) wantsMarkdown() (bool, error) {
+	format, err := c.Text("format")
+	switch {
+	case err != nil:
+		return false, err
+	case format == "" || format == "json":
+		return false, nil
+	case format == "markdown":
+		return true, nil
 	}
-	a.log.Error("request panicked", slog.String("path", r.URL.Path), slog.String("panic", fmt.Sprint(p)),
-		slog.String("stack", string(debug.Stack())))
-	if w.begun {
-		panic(http.ErrAbortHandler)
+	return false, httpapi.BadQuery("format is not one of json, markdown")
+}
+
+// beginRendering waits until few enough comparisons and Markdown texts are being
+// made, since each holds much memory.
+func (a *API) beginRendering(ctx context.Context) (end func(), err error) {
+	select {
+	case a.renderings <- struct{}{}:
+		return func() { <-a.renderings }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-a.ctx.Done():
+		return nil, a.ctx.Err()
 	}
-	a.refuse(w, r, errors.New("panic"))
 }
 
-// seenWriter knows whether the answer has begun.
-type seenWriter struct {
-	http.ResponseWriter
-	begun bool
+// classify finds the answer for an error.
+func (a *API) classify(_ *httpapi.Call, err error) *problem.Error {
+	var missing *store.NotFoundError
+	switch {
+	case errors.Is(err, httpapi.ErrNoRoute):
+		return &problem.Error{Code: http.StatusNotFound, Message: "no such page", Detail: "see GET " + api.Root + "/openapi.json for what there is"}
+	case errors.As(err, &missing):
+		return &problem.Error{Code: http.StatusNotFound, Message: "not found", Detail: missing.Error()}
+	case errors.Is(err, ErrUnauthorized):
+		return &problem.Error{Code: http.StatusUnauthorized, Message: "unauthorized",
+			Detail: "send a reader token as Authorization: Bearer TOKEN; hub token create --role reader makes one"}
+	case errors.Is(err, ErrForbidden):
+		return &problem.Error{Code: http.StatusForbidden, Message: "forbidden", Detail: "this is an agent's token; reading needs a reader token"}
+	case errors.Is(err, store.ErrInvalid):
+		return &problem.Error{Code: http.StatusBadRequest, Message: "the request is not what it should be", Detail: err.Error()}
+	case errors.Is(err, store.ErrTooManyPins):
+		return &problem.Error{Code: http.StatusConflict, Message: "the pin was not made", Detail: store.ErrTooManyPins.Error()}
+	case a.ctx.Err() != nil:
+		return &problem.Error{Code: http.StatusServiceUnavailable, Message: "the hub is stopping", Detail: "ask again, or ask another hub of the same database"}
+	}
+	return nil
 }
-
-func (w *seenWriter) WriteHeader(code int) {
-	w.begun = true
-	w.ResponseWriter.WriteHeader(code)
-}
-
-func (w *seenWriter) Write(p []byte) (int, error) {
-	w.begun = true
-	return w.ResponseWriter.Write(p)
-}
-
-// Unwrap is for http.ResponseController.
-func (w *seenWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -1,12 +1,14 @@
 package consumer
 
 import (
+	"context"
 	"errors"
 	"net/http"
-	"strings"
 	"time"
 
 	"waymark/hub/store"
+	"waymark/internal/httpapi"
+	"waymark/internal/httpapi/problem"
 )
 
 // CookieName is the cookie in which a browser that shows the hub's page sends
@@ -32,6 +34,23 @@ type Reader struct {
 	Until time.Time
 }
 
+type readerKey struct{}
+
+// ReaderOf returns the reader whose call ctx is of.
+func ReaderOf(ctx context.Context) Reader {
+	reader, _ := ctx.Value(readerKey{}).(Reader)
+	return reader
+}
+
+// admit serves readers alone.
+func (a *API) admit(r *http.Request) (context.Context, error) {
+	reader, err := a.Authenticate(r)
+	if err != nil {
+		return nil, err
+	}
+	return context.WithValue(r.Context(), readerKey{}, reader), a.checkOrigin(r)
+}
+
 // Authenticate returns who makes a request: a bearer of a reader's token or, if
 // there is no Authorization header at all, a browser with a session in the
 // cookie. Neither is taken in the place of the other.
@@ -40,8 +59,8 @@ type Reader struct {
 //
 // ErrUnauthorized, ErrForbidden, and what is wrong within the hub.
 func (a *API) Authenticate(r *http.Request) (reader Reader, err error) {
-	if header, there := r.Header["Authorization"]; there {
-		reader.Token, err = a.opts.Lookup(r.Context(), bearer(header))
+	if _, there := r.Header["Authorization"]; there {
+		reader.Token, err = a.opts.Lookup(r.Context(), httpapi.BearerToken(r))
 		reader.Until = reader.Token.ExpiresAt
 	} else {
 		reader, err = a.session(r)
@@ -70,21 +89,12 @@ func (a *API) session(r *http.Request) (Reader, error) {
 	return Reader{s.Token, s.ID, s.Until()}, err
 }
 
-// bearer returns the token in an Authorization header, or "".
-func bearer(header []string) string {
-	scheme, text, _ := strings.Cut(header[0], " ")
-	if len(header) == 1 && strings.EqualFold(scheme, "Bearer") {
-		return strings.TrimSpace(text)
-	}
-	return ""
-}
-
 // checkOrigin refuses what a page of another origin has a browser send, unless
 // it only reads. A bearer token no browser sends by itself, but the rule costs
 // nobody anything.
 func (a *API) checkOrigin(r *http.Request) error {
 	if err := a.guard.Check(r); err != nil {
-		return &apiError{http.StatusForbidden, "forbidden", "the request comes from a page of another origin"}
+		return &problem.Error{Code: http.StatusForbidden, Message: "forbidden", Detail: "the request comes from a page of another origin"}
 	}
 	return nil
 }

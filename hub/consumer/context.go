@@ -4,41 +4,104 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"waymark/hub/api"
 	"waymark/hub/store"
 )
 
-// showContext answers with a snapshot, at once or when there is a newer one.
-func (a *API) showContext(c *call) error {
-	revision, _, err := c.number("revision")
+func (a *API) listAgents(c *call) error {
+	agents, err := c.store.Agents(c.Context())
 	if err != nil {
 		return err
 	}
-	markdown, err := c.markdown()
+	connected := a.opts.Connected()
+	slices.Sort(connected)
+	list := make([]api.Agent, len(agents))
+	for i := range agents {
+		_, is := slices.BinarySearch(connected, agents[i].ID)
+		list[i] = toAgent(&agents[i], is)
+	}
+	return c.JSON(http.StatusOK, list)
+}
+
+func (a *API) getAgent(c *call) error {
+	agent, err := c.store.Agent(c.Context(), c.Arg("id"))
 	if err != nil {
 		return err
 	}
-	wait, err := c.duration("wait", a.limits.MaxWait)
+	return c.JSON(http.StatusOK, toAgent(&agent, slices.Contains(a.opts.Connected(), agent.ID)))
+}
+
+func (a *API) getHistory(c *call) error {
+	limit, limited, err := c.revision("limit")
 	if err != nil {
 		return err
 	}
-	after, given, err := c.number("after")
+	history, err := c.store.History(c.Context(), c.Arg("id"))
 	if err != nil {
 		return err
 	}
-	id := c.args[0]
+	if limited && limit < int64(len(history)) {
+		history = history[:limit]
+	}
+	list := make([]api.Change, len(history))
+	for i := range history {
+		ch := &history[i]
+		list[i] = api.Change{
+			Revision: ch.Revision, Version: ch.Version, AggregateHash: ch.AggregateHash, At: ch.At,
+			Added: ch.Added, Changed: ch.Changed, Removed: ch.Removed,
+		}
+	}
+	return c.JSON(http.StatusOK, list)
+}
+
+func toAgent(a *store.AgentInfo, connected bool) api.Agent {
+	return api.Agent{
+		ID: a.ID, Name: a.Name, Connected: connected, Version: a.Version, AggregateHash: a.AggregateHash,
+		Resources: a.Resources, Revision: a.Revision, UpdatedAt: orNull(a.UpdatedAt),
+	}
+}
+
+// orNull is for times that may not have come.
+func orNull(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// getContext answers with a snapshot, at once or when there is a newer one.
+func (a *API) getContext(c *call) error {
+	revision, _, err := c.revision("revision")
+	if err != nil {
+		return err
+	}
+	markdown, err := c.wantsMarkdown()
+	if err != nil {
+		return err
+	}
+	wait, _, err := c.Duration("wait", a.limits.MaxWait)
+	if err != nil {
+		return err
+	}
+	after, given, err := c.revision("after")
+	if err != nil {
+		return err
+	}
+	id := c.Arg("id")
 	if wait > 0 && revision == 0 {
 		if !given {
-			after = taggedRevision(c.Request)
+			after = taggedRevision(c)
 		}
 		if come, err := a.awaitRevision(c, id, after, wait); err != nil {
 			return err
 		} else if !come {
-			c.w.Header().Set("ETag", `"`+strconv.FormatInt(after, 10)+`"`)
-			c.w.WriteHeader(http.StatusNotModified)
+			c.Writer().Header().Set("ETag", `"`+strconv.FormatInt(after, 10)+`"`)
+			c.Writer().WriteHeader(http.StatusNotModified)
 			return nil
 		}
 	}
@@ -47,18 +110,18 @@ func (a *API) showContext(c *call) error {
 
 func (a *API) sendContext(c *call, q store.Query, markdown bool) error {
 	if markdown {
-		release, err := a.enterHeavy(c.Context())
+		end, err := a.beginRendering(c.Context())
 		if err != nil {
 			return err
 		}
-		defer release()
+		defer end()
 	}
 	q.WithoutPayloads = !markdown
 	stored, err := c.store.Snapshot(c.Context(), q)
 	if err != nil {
 		return err
 	}
-	if isKnown(c.w, c.Request, strconv.FormatInt(stored.Revision, 10)) {
+	if c.Known(strconv.FormatInt(stored.Revision, 10)) {
 		return nil
 	}
 	return a.sendSnapshot(c, q.AgentID, &stored, markdown)
@@ -66,63 +129,60 @@ func (a *API) sendContext(c *call, q store.Query, markdown bool) error {
 
 func (a *API) sendSnapshot(c *call, agentID string, stored *store.StoredSnapshot, markdown bool) error {
 	if markdown {
-		send(c.w, http.StatusOK, "text/markdown; charset=utf-8", renderMarkdown(agentID, stored))
+		c.Send(http.StatusOK, "text/markdown; charset=utf-8", renderMarkdown(agentID, stored))
 		return nil
 	}
-	return answer(c.w, http.StatusOK, contextJSON{stored.Snapshot, agentID, stored.ReceivedAt, stored.Revision})
+	return c.JSON(http.StatusOK, api.Snapshot{
+		Snapshot: stored.Snapshot, AgentID: agentID, ReceivedAt: stored.ReceivedAt, Revision: stored.Revision,
+	})
 }
 
-func (a *API) showResource(c *call) error {
-	revision, _, err := c.number("revision")
+func (a *API) getResource(c *call) error {
+	revision, _, err := c.revision("revision")
 	if err != nil {
 		return err
 	}
-	body, err := c.store.ResourceBody(c.Context(), store.Query{AgentID: c.args[0], Revision: revision}, c.args[1])
+	body, err := c.store.ResourceBody(c.Context(), store.Query{AgentID: c.Arg("id"), Revision: revision}, c.Arg("rid"))
 	if err != nil {
 		return err
 	}
-	sendBody(c.w, body)
+	c.SendPayload(body)
 	return nil
 }
 
-// enterHeavy waits for one of the places for what holds much memory.
-func (a *API) enterHeavy(ctx context.Context) (release func(), err error) {
-	select {
-	case a.heavy <- struct{}{}:
-		return func() { <-a.heavy }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-a.ctx.Done():
-		return nil, a.ctx.Err()
-	}
-}
-
 // taggedRevision returns the highest revision that the client's ETags name.
-func taggedRevision(r *http.Request) (revision int64) {
-	for _, line := range r.Header.Values("If-None-Match") {
-		for tag := range strings.SplitSeq(line, ",") {
-			tag = strings.Trim(strings.TrimPrefix(strings.TrimSpace(tag), "W/"), `"`)
-			if n, err := parseNumber(tag); err == nil {
-				revision = max(revision, n)
-			}
+func taggedRevision(c *call) (revision int64) {
+	for _, tag := range c.Tags() {
+		if n, err := parseRevision(strings.Trim(tag, `"`)); err == nil {
+			revision = max(revision, n)
 		}
 	}
 	return revision
+}
+
+// parseRevision is strict: digits alone.
+func parseRevision(text string) (int64, error) {
+	n, err := strconv.ParseUint(text, 10, 63)
+	return int64(n), err //nolint:gosec // it has 63 bits
 }
 
 // awaitRevision waits until the agent has a revision above after, and reports
 // whether that came. A revision that the store hasn't reached is taken for one
 // of another life of the database: any is newer.
 func (a *API) awaitRevision(c *call, agentID string, after int64, wait time.Duration) (come bool, err error) {
-	ctx, leave, err := a.sessions.enter(c.Context(), &c.reader)
+	err = c.Within(wait, func(ctx context.Context) error {
+		come, err = a.awaitWithin(ctx, c, agentID, after)
+		return err
+	})
+	return come, err
+}
+
+func (a *API) awaitWithin(ctx context.Context, c *call, agentID string, after int64) (come bool, err error) {
+	ctx, leave, err := a.sessions.enter(ctx, &c.reader)
 	if err != nil {
 		return false, err
 	}
 	defer leave()
-	patient(c.w)
-	defer a.hurry(c.w)
-	ctx, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
 	for {
 		position, err := a.feed.now(ctx)
 		if err != nil {
@@ -159,14 +219,4 @@ func (a *API) ended(client, waiting context.Context, err error) error {
 		return nil
 	}
 	return err
-}
-
-// patient lifts the server's deadline for the answer while a request waits: in
-// HTTP/2 it ends also a stream on which nothing is being written. Where there is
-// no connection, there is no deadline.
-func patient(w http.ResponseWriter) { _ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) }
-
-// hurry gives the client of a request that has waited time to read the answer.
-func (a *API) hurry(w http.ResponseWriter) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(a.limits.Write))
 }

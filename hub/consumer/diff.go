@@ -7,7 +7,9 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
+	"waymark/hub/api"
 	"waymark/hub/store"
+	"waymark/internal/httpapi"
 )
 
 const (
@@ -18,19 +20,19 @@ const (
 	maxDiffs = 1 << 20
 )
 
-func (a *API) showDiff(c *call) error {
-	from, given, err := c.number("from")
+func (a *API) getDiff(c *call) error {
+	from, given, err := c.revision("from")
 	if err == nil && !given {
-		err = badQuery("from is missing: name a revision, see GET " + Root + "/agents/{id}/history")
+		err = httpapi.BadQuery("from is missing: name a revision, see GET " + api.Root + "/agents/{id}/history")
 	}
 	if err != nil {
 		return err
 	}
-	to, _, err := c.number("to")
+	to, _, err := c.revision("to")
 	if err != nil {
 		return err
 	}
-	agent, err := c.store.Agent(c.Context(), c.args[0])
+	agent, err := c.store.Agent(c.Context(), c.Arg("id"))
 	if err != nil {
 		return err
 	}
@@ -40,33 +42,33 @@ func (a *API) showDiff(c *call) error {
 	if from == 0 || to == 0 {
 		return &store.NotFoundError{What: "revision", ID: "0"}
 	}
-	release, err := a.enterHeavy(c.Context())
+	end, err := a.beginRendering(c.Context())
 	if err != nil {
 		return err
 	}
-	defer release()
+	defer end()
 	changes, err := c.store.Diff(c.Context(), agent.ID, from, to)
 	if err != nil {
 		return err
 	}
-	return answer(c.w, http.StatusOK, diffJSON{agent.ID, from, to, compareAll(changes)})
+	return c.JSON(http.StatusOK, api.Diff{AgentID: agent.ID, From: from, To: to, Changes: compareAll(changes)})
 }
 
-func (a *API) showPinDiff(c *call) error {
-	release, err := a.enterHeavy(c.Context())
+func (a *API) getPinDiff(c *call) error {
+	end, err := a.beginRendering(c.Context())
 	if err != nil {
 		return err
 	}
-	defer release()
-	pin, changes, revision, err := c.store.PinDiff(c.Context(), c.args[0])
+	defer end()
+	pin, changes, revision, err := c.store.PinDiff(c.Context(), c.Arg("id"))
 	if err != nil {
 		return err
 	}
-	return answer(c.w, http.StatusOK, diffJSON{pin.AgentID, pin.Revision, revision, compareAll(changes)})
+	return c.JSON(http.StatusOK, api.Diff{AgentID: pin.AgentID, From: pin.Revision, To: revision, Changes: compareAll(changes)})
 }
 
-func compareAll(changes []store.ResourceChange) []resourceDiff {
-	list := make([]resourceDiff, len(changes))
+func compareAll(changes []store.ResourceChange) []api.ResourceDiff {
+	list := make([]api.ResourceDiff, len(changes))
 	left := maxDiffs
 	for i := range changes {
 		list[i] = compareOne(&changes[i], left)
@@ -75,16 +77,16 @@ func compareAll(changes []store.ResourceChange) []resourceDiff {
 	return list
 }
 
-func compareOne(ch *store.ResourceChange, left int) resourceDiff {
-	d := resourceDiff{ID: ch.ID, Before: ch.Before, After: ch.After}
+func compareOne(ch *store.ResourceChange, left int) api.ResourceDiff {
+	d := api.ResourceDiff{ID: ch.ID, Before: ch.Before, After: ch.After}
 	var before, after []byte
 	switch {
 	case ch.Before == nil:
-		d.Change, d.Kind, after = "added", string(ch.After.Kind), ch.After.Payload
+		d.Change, d.Kind, after = api.Added, string(ch.After.Kind), ch.After.Payload
 	case ch.After == nil:
-		d.Change, d.Kind, before = "removed", string(ch.Before.Kind), ch.Before.Payload
+		d.Change, d.Kind, before = api.Removed, string(ch.Before.Kind), ch.Before.Payload
 	default:
-		d.Change, d.Kind, before, after = "changed", string(ch.After.Kind), ch.Before.Payload, ch.After.Payload
+		d.Change, d.Kind, before, after = api.Changed, string(ch.After.Kind), ch.Before.Payload, ch.After.Payload
 	}
 	d.DiffNote = whyNoDiff(before, after)
 	if d.DiffNote == "" {
@@ -101,7 +103,7 @@ func whyNoDiff(before, after []byte) string {
 	switch {
 	case len(before) > maxDiffText || len(after) > maxDiffText:
 		return "too large to compare line by line"
-	case !isPlain(before) || !isPlain(after):
+	case !httpapi.IsText(before) || !httpapi.IsText(after):
 		return "not text"
 	case before == nil && after == nil:
 		return "no content is kept of it"

@@ -6,26 +6,27 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"waymark/hub/api"
 	"waymark/hub/consumer"
 	"waymark/test/openapitest"
 )
 
-func TestDocumentIsValid(t *testing.T) { openapitest.Load(t, consumer.Document()).Valid(t) }
+func TestDocumentIsValid(t *testing.T) { openapitest.Load(t, api.Document()).Valid(t) }
 
 // TestDocumentHasAllRoutes compares it with the handler, both ways. Where
 // links to the page are made is package hub's.
 func TestDocumentHasAllRoutes(t *testing.T) {
 	routes := consumer.Routes()
-	routes[consumer.Root+"/login"] = []string{"POST"}
-	if diff := cmp.Diff(routes, openapitest.Load(t, consumer.Document()).Routes()); diff != "" {
+	routes[api.Root+"/login"] = []string{"POST"}
+	if diff := cmp.Diff(routes, openapitest.Load(t, api.Document()).Routes()); diff != "" {
 		t.Errorf("routes and document differ (-routes +document):\n%s", diff)
 	}
 }
 
 // TestDocumentIsACopy: nobody can change what is served.
 func TestDocumentIsACopy(t *testing.T) {
-	clear(consumer.Document())
-	if !json.Valid(consumer.Document()) {
+	clear(api.Document())
+	if !json.Valid(api.Document()) {
 		t.Error("the document has been overwritten")
 	}
 }

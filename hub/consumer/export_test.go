@@ -1,18 +1,20 @@
 package consumer
 
 import (
-	"maps"
 	"slices"
+	"strings"
 
 	"waymark/hub/store"
 	"waymark/snapshot"
 )
 
-// Routes lists the paths and their methods, sorted.
+// Routes lists the paths, in the words of OpenAPI, and their methods, sorted.
 func Routes() map[string][]string {
 	list := map[string][]string{}
-	for _, rt := range new(API).routes() {
-		list[Root+rt.path] = slices.Sorted(maps.Keys(rt.methods))
+	for _, route := range new(API).routes() {
+		path := strings.ReplaceAll(route.Pattern, "...}", "}")
+		list[path] = append(list[path], route.Method)
+		slices.Sort(list[path])
 	}
 	return list
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"waymark/hub/store"
+	"waymark/internal/backoff"
+	"waymark/internal/notify"
 )
 
 const (
@@ -29,6 +31,7 @@ type feed struct {
 	log   *slog.Logger
 	start sync.Once
 	done  sync.WaitGroup
+	moved notify.Signal
 
 	mu    sync.Mutex // guards the rest
 	ready chan struct{}
@@ -45,11 +48,11 @@ type position struct {
 	// epoch counts how often the feed had to begin anew.
 	epoch int
 	// moved is closed when there is a further position.
-	moved chan struct{}
+	moved <-chan struct{}
 }
 
 func newFeed(ctx context.Context, st store.Store, log *slog.Logger) *feed {
-	return &feed{ctx: ctx, store: st, log: log, ready: make(chan struct{}), at: position{moved: make(chan struct{})}}
+	return &feed{ctx: ctx, store: st, log: log, ready: make(chan struct{})}
 }
 
 // wait waits for the end of a feed whose context has ended.
@@ -70,7 +73,15 @@ func (f *feed) now(ctx context.Context) (position, error) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.at, nil
+	return f.position(), nil
+}
+
+// position returns how far the feed is. f.mu is held, so nothing is missed
+// between the position and the one that moved announces.
+func (f *feed) position() position {
+	at := f.at
+	at.moved = f.moved.Changed()
+	return at
 }
 
 // since returns the groups above after. complete is false when they aren't
@@ -79,14 +90,14 @@ func (f *feed) since(after int64) (groups []group, at position, complete bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if after < f.base {
-		return nil, f.at, false
+		return nil, f.position(), false
 	}
 	low := len(f.kept)
 	for low > 0 && f.kept[low-1].revision > after {
 		low--
 	}
 	// Elements are never written again, so the part may be shared.
-	return f.kept[low:len(f.kept):len(f.kept)], f.at, true
+	return f.kept[low:len(f.kept):len(f.kept)], f.position(), true
 }
 
 // awaitAgent waits until something has happened to the agent since the
@@ -135,26 +146,19 @@ func (f *feed) run() {
 		default:
 			after, err = f.read(after)
 		}
-		if err != nil && !f.survive(err) {
+		if err != nil && !f.pause(err) {
 			return
 		}
 	}
 }
 
-// survive waits a moment after an error, and reports whether to go on.
-func (f *feed) survive(err error) bool {
+// pause waits a moment after an error, and reports whether to go on.
+func (f *feed) pause(err error) bool {
 	if f.ctx.Err() != nil || errors.Is(err, store.ErrClosed) {
 		return false
 	}
 	f.log.Warn("events not read", slog.Any("error", err), slog.Duration("again_in", retryFeed))
-	timer := time.NewTimer(retryFeed)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-f.ctx.Done():
-		return false
-	}
+	return backoff.Sleep(f.ctx, retryFeed) == nil
 }
 
 // read takes in what has happened since after, and returns how far that goes.
@@ -204,6 +208,41 @@ func (f *feed) reset(newest int64, first bool) {
 
 func (f *feed) move(newest int64) {
 	f.at.newest = newest
-	close(f.at.moved)
-	f.at.moved = make(chan struct{})
+	f.moved.Notify()
+}
+
+// group is what happened in one revision.
+type group struct {
+	revision int64
+	events   []store.Event
+	size     int
+}
+
+// groupUp puts together what belongs to one revision.
+func groupUp(list []store.Event) []group {
+	var groups []group
+	for i := 0; i < len(list); {
+		end := i + 1
+		for end < len(list) && list[end].Revision == list[i].Revision {
+			end++
+		}
+		g := group{revision: list[i].Revision, events: list[i:end:end]}
+		for j := range g.events {
+			g.size += weigh(&g.events[j])
+		}
+		groups = append(groups, g)
+		i = end
+	}
+	return groups
+}
+
+// weigh is about what an event takes in memory.
+func weigh(e *store.Event) int {
+	n := 300
+	if e.Change != nil {
+		for _, id := range e.Change.Touched {
+			n += 16 + len(id)
+		}
+	}
+	return n
 }

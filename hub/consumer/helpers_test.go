@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"waymark/abi"
+	"waymark/hub/api"
 	"waymark/hub/consumer"
 	"waymark/hub/store"
 	"waymark/hub/store/sqlite"
@@ -71,7 +72,7 @@ func newFixtureOn(t testing.TB, limits consumer.Limits, st store.Store) *fixture
 func newUnserved(t testing.TB, limits consumer.Limits, st store.Store) *fixture {
 	t.Helper()
 	f := &fixture{TB: t, store: st, sessions: map[string]int64{}, versions: map[string]uint64{}}
-	f.doc = openapitest.Load(t, consumer.Document())
+	f.doc = openapitest.Load(t, api.Document())
 	f.api = consumer.New(consumer.Options{Store: f.store, Lookup: f.lookup, Connected: f.connected, Limits: limits})
 	f.reader = f.token(store.RoleReader, "")
 	return f

@@ -7,30 +7,23 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"waymark/hub/api"
+	"waymark/internal/notify"
 )
 
-// presence knows which agents are connected, for streams that tell of it. It
-// looks for itself, since a stream needn't hear of an agent that is gone for
-// less than a moment. It starts with the first stream.
+// presence knows which agents are connected, for the streams that say so. It
+// asks again and again rather than being told, since a stream needn't hear of an
+// agent that is gone for less than a moment. It starts with the first stream.
 type presence struct {
-	api   *API
-	start sync.Once
-	done  sync.WaitGroup
+	api     *API
+	start   sync.Once
+	done    sync.WaitGroup
+	changed notify.Signal
 
 	mu sync.Mutex // guards the rest
-	at seenAgents
-}
-
-// seenAgents is who was connected at one time. Nothing of it changes.
-type seenAgents struct {
-	// rows are all agents, by id.
-	rows map[string]agentJSON
-	// moved is closed when there is a later one.
-	moved chan struct{}
-}
-
-func newPresence(a *API) *presence {
-	return &presence{api: a, at: seenAgents{moved: make(chan struct{})}}
+	// rows are all agents, by id. The map doesn't change; it is replaced.
+	rows map[string]api.Agent
 }
 
 func (p *presence) wait() {
@@ -38,12 +31,14 @@ func (p *presence) wait() {
 	p.done.Wait()
 }
 
-// now returns who is connected; it may be a moment old.
-func (p *presence) now() seenAgents {
+// agents returns all agents by id, nil when they haven't been read yet, and what
+// is closed when there is something newer. It may be a moment old.
+func (p *presence) agents() (rows map[string]api.Agent, changed <-chan struct{}) {
 	p.start.Do(func() { p.done.Go(p.run) })
+	changed = p.changed.Changed()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.at
+	return p.rows, changed
 }
 
 func (p *presence) run() {
@@ -54,7 +49,7 @@ func (p *presence) run() {
 		connected := p.api.opts.Connected()
 		slices.Sort(connected)
 		if first || !slices.Equal(known, connected) {
-			if p.look(p.api.ctx, connected) {
+			if p.read(p.api.ctx, connected) {
 				known = connected
 			}
 		}
@@ -66,8 +61,8 @@ func (p *presence) run() {
 	}
 }
 
-// look reads all agents anew.
-func (p *presence) look(ctx context.Context, connected []string) bool {
+// read reads all agents anew.
+func (p *presence) read(ctx context.Context, connected []string) bool {
 	rows, err := p.api.readAgents(ctx, connected)
 	if err != nil {
 		if ctx.Err() == nil {
@@ -76,20 +71,19 @@ func (p *presence) look(ctx context.Context, connected []string) bool {
 		return false
 	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.at.rows = rows
-	close(p.at.moved)
-	p.at.moved = make(chan struct{})
+	p.rows = rows
+	p.mu.Unlock()
+	p.changed.Notify()
 	return true
 }
 
 // readAgents returns all agents by id. connected is sorted.
-func (a *API) readAgents(ctx context.Context, connected []string) (map[string]agentJSON, error) {
+func (a *API) readAgents(ctx context.Context, connected []string) (map[string]api.Agent, error) {
 	agents, err := a.store.Agents(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rows := make(map[string]agentJSON, len(agents))
+	rows := make(map[string]api.Agent, len(agents))
 	for i := range agents {
 		_, is := slices.BinarySearch(connected, agents[i].ID)
 		rows[agents[i].ID] = toAgent(&agents[i], is)
@@ -99,8 +93,8 @@ func (a *API) readAgents(ctx context.Context, connected []string) (map[string]ag
 
 // differ lists the agents in b that are connected there and not in a, or the
 // other way round, in order of id.
-func differ(a, b map[string]agentJSON) []agentJSON {
-	var list []agentJSON
+func differ(a, b map[string]api.Agent) []api.Agent {
+	var list []api.Agent
 	for _, id := range slices.Sorted(maps.Keys(b)) {
 		if a[id].Connected != b[id].Connected {
 			list = append(list, b[id])

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"waymark/internal/httpapi/problem"
 )
 
 // errRevoked ends what a token or a session that is no longer valid has going
@@ -51,10 +53,10 @@ func (s *sessions) enter(ctx context.Context, reader *Reader) (_ context.Context
 	limits := &s.api.limits
 	switch {
 	case len(own) >= limits.StreamsPerToken:
-		return nil, nil, &apiError{http.StatusTooManyRequests, "too many streams",
-			fmt.Sprintf("the token has %d streams and waiting requests already; end some, or share one", len(own))}
+		return nil, nil, &problem.Error{Code: http.StatusTooManyRequests, Message: "too many streams",
+			Detail: fmt.Sprintf("the token has %d streams and waiting requests already; end some, or share one", len(own))}
 	case s.total >= limits.Streams:
-		return nil, nil, &apiError{http.StatusTooManyRequests, "too many streams", "the hub has as many as it takes; try again later"}
+		return nil, nil, &problem.Error{Code: http.StatusTooManyRequests, Message: "too many streams", Detail: "the hub has as many as it takes; try again later"}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(s.api.ctx, func() { cancel(context.Canceled) })
@@ -133,4 +135,11 @@ func (s *sessions) recheckOnce(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// Streams returns how many streams of events and waiting requests there are.
+func (a *API) Streams() int {
+	a.sessions.mu.Lock()
+	defer a.sessions.mu.Unlock()
+	return a.sessions.total
 }

@@ -1,10 +1,24 @@
-package client
+// Package api has what both ends of the hub's API for readers share: the JSON
+// types and their description, openapi.json. Package consumer is the end that
+// serves it, package client the one that calls it.
+package api
 
 import (
+	_ "embed" // the document
+	"slices"
 	"time"
 
 	"waymark/snapshot"
 )
+
+// Root is the path below which everything is.
+const Root = "/api/v0"
+
+//go:embed openapi.json
+var document []byte
+
+// Document returns the description of the API, in OpenAPI 3.1.
+func Document() []byte { return slices.Clone(document) }
 
 // Agent is one agent and the head of its newest snapshot.
 type Agent struct {
@@ -15,7 +29,7 @@ type Agent struct {
 	AggregateHash snapshot.Hash `json:"aggregate_hash"`
 	Resources     int           `json:"resources"`
 	Revision      int64         `json:"revision"`
-	// UpdatedAt is nil until the agent has pushed.
+	// UpdatedAt is null until the agent has pushed.
 	UpdatedAt *time.Time `json:"updated_at"`
 	// Removed is set in the event that tells of the agent's end.
 	Removed bool `json:"removed,omitempty"`
@@ -82,7 +96,7 @@ type Pin struct {
 	AggregateHash snapshot.Hash `json:"aggregate_hash"`
 	CreatedAt     time.Time     `json:"created_at"`
 	PinnedAt      *time.Time    `json:"pinned_at"`
-	// DriftedAt is when the agent's hash first differed, nil while it hasn't.
+	// DriftedAt is when the agent's hash first differed, null while it hasn't.
 	// Only a refresh clears it.
 	DriftedAt *time.Time `json:"drifted_at"`
 	// DriftRevision is the first revision that differed.
@@ -93,6 +107,12 @@ type Pin struct {
 	Deleted bool `json:"deleted,omitempty"`
 }
 
+// NewPin is the body of POST /api/v0/pins.
+type NewPin struct {
+	AgentID string `json:"agent_id"`
+	Name    string `json:"name"`
+}
+
 // Login is a way into the hub's page.
 type Login struct {
 	// URL works once. Whoever has it can read what the token shows: it is a secret.
@@ -100,7 +120,7 @@ type Login struct {
 	ExpiresAt time.Time `json:"expires_at"`
 }
 
-// The types of an Event.
+// The types of events.
 const (
 	EventContext = "context"
 	EventPin     = "pin"
@@ -108,30 +128,14 @@ const (
 	EventReset   = "reset"
 )
 
-// Event is something that happened. One of the pointers is set, by Type.
-type Event struct {
-	Type string
-	// Revision is the position in the stream, up to which it is complete: the
-	// EventOptions.After that goes on behind this event without missing
-	// anything. That of an Agent event, and of a Pin event before others of
-	// the same revision, is the position before it: after a cut such a pin
-	// comes again.
-	Revision int64
-
-	Context *ContextEvent
-	Pin     *Pin
-	Agent   *Agent
-	Reset   *ResetEvent
-}
-
 // ContextEvent tells that an agent's snapshot changed.
 type ContextEvent struct {
 	AgentID       string        `json:"agent_id"`
 	Revision      int64         `json:"revision"`
 	Version       uint64        `json:"version"`
 	AggregateHash snapshot.Hash `json:"aggregate_hash"`
-	// Changed are the ids of resources that differ, at most a hundred, and
-	// More how many there are beyond.
+	// Changed are the ids of resources that differ, at most a hundred; More
+	// counts those that aren't named.
 	Changed []string `json:"changed"`
 	More    int      `json:"more,omitempty"`
 }

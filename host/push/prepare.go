@@ -2,6 +2,7 @@ package push
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -11,6 +12,7 @@ import (
 	"waymark/snapshot"
 	"waymark/wire"
 	"waymark/wire/convert"
+	"waymark/wire/rules"
 	"waymark/wire/waymark"
 )
 
@@ -161,13 +163,10 @@ func formOf(protocol wire.Protocol) form {
 type waymarkForm struct{}
 
 func (waymarkForm) adapt(w *row) Reason {
-	switch w.r.Kind {
-	case abi.KindInstructionFile, abi.KindSkill, abi.KindMCPConfig, abi.KindMCPServer,
-		abi.KindPlugin, abi.KindHook, abi.KindSubagent, abi.KindCommand:
-		return ""
-	default: // a hub refuses the whole push for a kind that the ABI hasn't
+	if !rules.KnownKind(w.r.Kind) { // a hub refuses the whole push for a kind that the ABI hasn't
 		return ReasonKind
 	}
+	return ""
 }
 
 func (waymarkForm) identity(r *snapshot.Resource) string { return r.ID() }
@@ -330,15 +329,15 @@ func mendPlugins(plugins []snapshot.Plugin, rep *report) []snapshot.Plugin {
 func mendPlugin(p snapshot.Plugin) (_ snapshot.Plugin, changed bool) {
 	state := string(p.State)
 	for _, text := range []*string{&p.Name, &p.Version, &p.Digest, &state} {
-		changed = mendText(text, maxPluginText) || changed
+		changed = rules.MendText(text, maxPluginText) || changed
 	}
 	p.State = snapshot.PluginState(state)
-	changed = mendText(&p.Path, wire.MaxSource) || changed
-	changed = mendText(&p.Error, wire.MaxError) || changed
+	changed = rules.MendText(&p.Path, wire.MaxSource) || changed
+	changed = rules.MendText(&p.Error, wire.MaxError) || changed
 	changed = changed || len(p.Resolvers) > maxResolvers
 	p.Resolvers = append([]string{}, p.Resolvers[:min(len(p.Resolvers), maxResolvers)]...)
 	for i := range p.Resolvers {
-		changed = mendText(&p.Resolvers[i], maxPluginText) || changed
+		changed = rules.MendText(&p.Resolvers[i], maxPluginText) || changed
 	}
 	return p, changed
 }
@@ -386,4 +385,32 @@ func (p *prepared) delta(prefix []byte, base *prepared, baseVersion uint64) ([]b
 		return nil, nil
 	}
 	return content, err
+}
+
+// mend changes w until a peer would take it, or says why that can't be done.
+func mend(w *row) Reason {
+	changed, err := rules.Mend(&w.r)
+	w.changed = w.changed || changed
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, rules.ErrSource):
+		return ReasonNoSource
+	case errors.Is(err, rules.ErrTooLong):
+		return ReasonSourceTooLong
+	case errors.Is(err, rules.ErrStatus):
+		return ReasonUnknownStatus
+	}
+	return ReasonKind
+}
+
+// mendHead returns a snapshot without version and resources, whose texts are
+// as mend makes them.
+func mendHead(s *snapshot.Snapshot, f form, rep *report) *snapshot.Snapshot {
+	head := &snapshot.Snapshot{AggregateHash: s.AggregateHash, SnapshotError: s.SnapshotError}
+	rules.MendHead(head)
+	if _, all := f.(waymarkForm); all {
+		head.Plugins = mendPlugins(s.Plugins, rep)
+	}
+	return head
 }

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"waymark/internal/notify"
 )
 
 // scriptTimeout is how long a script waits for what should come at once. It is
@@ -36,25 +38,24 @@ type process struct {
 	done chan struct{} // closed when it has ended
 }
 
-// output collects what a process prints and tells who waits for a text.
+// output collects what a process prints and wakes whoever waits for a text.
 type output struct {
-	mu   sync.Mutex // guards buf and more
+	mu   sync.Mutex // guards buf
 	buf  bytes.Buffer
-	more chan struct{} // closed and replaced when buf has grown
+	more notify.Signal // buf has grown
 }
 
 func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	close(o.more)
-	o.more = make(chan struct{})
+	o.more.Notify()
 	return o.buf.Write(p)
 }
 
 func (o *output) text() (string, <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.buf.String(), o.more
+	return o.buf.String(), o.more.Changed()
 }
 
 // cmdLaunch starts a program in the background and waits until its output
@@ -68,7 +69,7 @@ func cmdLaunch(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	p := &process{
 		cmd: exec.CommandContext(ctx, path, args[3:]...),
-		out: &output{more: make(chan struct{})}, done: make(chan struct{}),
+		out: &output{}, done: make(chan struct{}),
 	}
 	p.cmd.Dir, p.cmd.Env = ts.MkAbs("."), scriptEnv(ts)
 	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out

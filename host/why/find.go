@@ -163,7 +163,7 @@ func (q *question) contentOf(r *Run, c *snapshot.Candidate, path string) (m matc
 		return match{}, false
 	}
 	m.elsewhere = !inside
-	o := q.observed(r)
+	o := q.traceOf(r)
 	if o.read(rel, c.ContentHash) {
 		return m, inside || c.SizeBytes > 0
 	}
@@ -173,7 +173,7 @@ func (q *question) contentOf(r *Run, c *snapshot.Candidate, path string) (m matc
 // stoodFor reports whether a path in a find's source is where its content was
 // expected: a link to it, or what kept the run from reading it.
 func (q *question) stoodFor(r *Run, c *snapshot.Candidate, rel string) bool {
-	dir, o := q.rootOf(r).Path(), q.observed(r)
+	dir, o := q.rootOf(r).Path(), q.traceOf(r)
 	if last, ok := below(dir, q.aliases[len(q.aliases)-1]); ok && o.isLink(rel) && o.read(last, c.ContentHash) {
 		return true
 	}

@@ -73,7 +73,7 @@ func (p *pathInRoot) lookedAt(rel string) (r *Run, from string, ok bool) {
 		if !p.sees(r, rel) {
 			continue
 		}
-		if from, ok := p.q.observed(r).lookedFrom(rel); ok {
+		if from, ok := p.q.traceOf(r).lookedFrom(rel); ok {
 			return r, from, true
 		}
 	}

@@ -36,8 +36,8 @@ type question struct {
 	// first that lies in a root. What comes after them is where it leads.
 	asked int
 	spots []spot
-	// traces are made by observed, inRootList by pathsInRoots.
-	traces     map[*Run]observed
+	// traces are made by traceOf, inRootList by pathsInRoots.
+	traces     map[*Run]traceIndex
 	inRootList []*pathInRoot
 }
 

@@ -194,7 +194,7 @@ func (q *question) sourceFor(path string) (dir string, ok bool) {
 			}
 			j := root.Judge(r.Filter, rest)
 			sees := j.File || j.Dir && q.isDir()
-			if from, ok := q.observed(r).lookedFrom(rest); sees && ok && (from != "." || !strings.Contains(rest, "/")) {
+			if from, ok := q.traceOf(r).lookedFrom(rest); sees && ok && (from != "." || !strings.Contains(rest, "/")) {
 				return "/" + filepath.Join(names[:i]...), true
 			}
 		}

@@ -9,7 +9,7 @@ import (
 // resolver looks for it in this one.
 func (p *pathInRoot) isWantedInThisCase() (facts, bool) {
 	r := p.reader()
-	if p.entry.state != missing || p.entry.other == "" || r == nil || !p.q.observed(r).looked(p.rel) {
+	if p.entry.state != missing || p.entry.other == "" || r == nil || !p.q.traceOf(r).looked(p.rel) {
 		return facts{}, false
 	}
 	return about(r, r.Resolver, quotePath(p.entry.other))
@@ -30,7 +30,7 @@ func (p *pathInRoot) isWantedInOtherCase() (facts, bool) {
 		return facts{}, false
 	}
 	for _, r := range p.runs {
-		if p.sees(r, p.rel) && p.q.observed(r).looked(p.rel) || !p.seesFolded(r) {
+		if p.sees(r, p.rel) && p.q.traceOf(r).looked(p.rel) || !p.seesFolded(r) {
 			continue
 		}
 		if right, ok := respell(r.View.Reads, p.rel, p.isDir()); ok {
@@ -62,9 +62,9 @@ func foldAll(patterns []string) []string {
 }
 
 // folded is the index of a run's trace by paths in lower case.
-func (q *question) folded(r *Run) observed {
-	o := observed{}
-	for path, deps := range q.observed(r) {
+func (q *question) folded(r *Run) traceIndex {
+	o := traceIndex{}
+	for path, deps := range q.traceOf(r) {
 		path = strings.ToLower(path)
 		o[path] = append(o[path], deps...)
 	}

@@ -9,11 +9,11 @@ import (
 	"waymark/snapshot"
 )
 
-// observed is the trace of one run, to be asked by path.
-type observed map[string][]*vfs.Dep
+// traceIndex is the trace of one run, to be asked by path.
+type traceIndex map[string][]*vfs.Dep
 
-func observe(trace []vfs.Dep) observed {
-	o := make(observed, len(trace))
+func indexTrace(trace []vfs.Dep) traceIndex {
+	o := make(traceIndex, len(trace))
 	for i := range trace {
 		d := &trace[i]
 		o[d.Path] = append(o[d.Path], d)
@@ -21,13 +21,13 @@ func observe(trace []vfs.Dep) observed {
 	return o
 }
 
-// observed is the index of a run's trace, made when it is first needed.
-func (q *question) observed(r *Run) observed {
+// traceOf is the index of a run's trace, made when it is first needed.
+func (q *question) traceOf(r *Run) traceIndex {
 	o, ok := q.traces[r]
 	if !ok {
-		o = observe(r.Trace)
+		o = indexTrace(r.Trace)
 		if q.traces == nil {
-			q.traces = map[*Run]observed{}
+			q.traces = map[*Run]traceIndex{}
 		}
 		q.traces[r] = o
 	}
@@ -37,14 +37,14 @@ func (q *question) observed(r *Run) observed {
 // looked reports whether the run looked at a place that it may see: at the
 // path itself, or at a directory on the way, whose listing shows the rest, or
 // which isn't there.
-func (o observed) looked(rel string) bool {
+func (o traceIndex) looked(rel string) bool {
 	_, ok := o.lookedFrom(rel)
 	return ok
 }
 
 // lookedFrom is looked, and from where: rel itself, or the deepest directory
 // on the way that was listed or missing.
-func (o observed) lookedFrom(rel string) (from string, ok bool) {
+func (o traceIndex) lookedFrom(rel string) (from string, ok bool) {
 	if len(o[rel]) > 0 {
 		return rel, true
 	}
@@ -60,7 +60,7 @@ func (o observed) lookedFrom(rel string) (from string, ok bool) {
 }
 
 // refused reports whether looking at a path failed for want of permission.
-func (o observed) refused(rel string) bool {
+func (o traceIndex) refused(rel string) bool {
 	for _, d := range o[rel] {
 		if d.Errno == syscall.EACCES || d.Errno == syscall.EPERM {
 			return true
@@ -70,7 +70,7 @@ func (o observed) refused(rel string) bool {
 }
 
 // read reports whether a file was read with this content.
-func (o observed) read(rel string, hash snapshot.Hash) bool {
+func (o traceIndex) read(rel string, hash snapshot.Hash) bool {
 	for _, d := range o[rel] {
 		if d.Kind == vfs.DepRead && len(hash) > 0 && bytes.Equal(d.Hash, hash) {
 			return true
@@ -82,7 +82,7 @@ func (o observed) read(rel string, hash snapshot.Hash) bool {
 // stuck reports whether a path was observed as something whose content could
 // not be had, or not be hashed: a link, a FIFO, a file without permission, one
 // of many megabytes.
-func (o observed) stuck(rel string) bool {
+func (o traceIndex) stuck(rel string) bool {
 	for _, d := range o[rel] {
 		switch d.Kind {
 		case vfs.DepLink:
@@ -102,7 +102,7 @@ func (o observed) stuck(rel string) bool {
 
 // onlyDir reports whether a path was observed as a directory that nobody wanted
 // to list: where a file was expected.
-func (o observed) onlyDir(rel string) bool {
+func (o traceIndex) onlyDir(rel string) bool {
 	dir := false
 	for _, d := range o[rel] {
 		if d.Kind == vfs.DepListed {
@@ -114,7 +114,7 @@ func (o observed) onlyDir(rel string) bool {
 }
 
 // isLink reports whether a path was observed as a link.
-func (o observed) isLink(rel string) bool {
+func (o traceIndex) isLink(rel string) bool {
 	for _, d := range o[rel] {
 		if d.Kind == vfs.DepLink {
 			return true

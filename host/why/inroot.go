@@ -135,7 +135,7 @@ func (p *pathInRoot) wouldLook() (r *Run, words string) {
 	for _, r := range p.runs {
 		j := p.fs.Judge(r.Filter, p.rel)
 		switch {
-		case !j.File && !j.Dir || !p.q.observed(r).looked(p.rel):
+		case !j.File && !j.Dir || !p.q.traceOf(r).looked(p.rel):
 		case j.File:
 			return r, "; " + r.Resolver + " looks for it"
 		default:
@@ -193,7 +193,7 @@ func (p *pathInRoot) isDirForFile() (facts, bool) {
 	for _, r := range p.readers {
 		// Where a resolver may read below it as well, a directory is no
 		// mistake. Any name will do to find out.
-		if !p.fs.Judge(r.Filter, p.rel+"/x").Dir && p.q.observed(r).looked(p.rel) {
+		if !p.fs.Judge(r.Filter, p.rel+"/x").Dir && p.q.traceOf(r).looked(p.rel) {
 			return about(r, quotePath(p.rel))
 		}
 	}
@@ -206,7 +206,7 @@ func (p *pathInRoot) isFileForDir() (facts, bool) {
 		return facts{}, false
 	}
 	for _, r := range p.runs {
-		if p.fs.Judge(r.Filter, p.rel).Dir && p.q.observed(r).looked(p.rel) {
+		if p.fs.Judge(r.Filter, p.rel).Dir && p.q.traceOf(r).looked(p.rel) {
 			return about(r, quotePath(p.rel), r.Resolver)
 		}
 	}
@@ -224,7 +224,7 @@ func (p *pathInRoot) isBelowClosedDir() (facts, bool) {
 // isClosed: there is no permission for it.
 func (p *pathInRoot) isClosed() (facts, bool) {
 	for _, r := range p.runs {
-		if p.q.observed(r).refused(p.rel) {
+		if p.q.traceOf(r).refused(p.rel) {
 			return about(r, quotePath(p.rel))
 		}
 	}
@@ -234,7 +234,7 @@ func (p *pathInRoot) isClosed() (facts, bool) {
 // wasReadInVain: a resolver read it and made nothing of it.
 func (p *pathInRoot) wasReadInVain() (facts, bool) {
 	r := p.ignoredBy()
-	if r == nil || len(p.q.observed(r)[p.entry.at]) == 0 {
+	if r == nil || len(p.q.traceOf(r)[p.entry.at]) == 0 {
 		return facts{}, false
 	}
 	return about(r, r.Resolver)
@@ -256,7 +256,7 @@ func (p *pathInRoot) ignoredBy() *Run {
 		return nil
 	}
 	for _, r := range p.readers {
-		if o := p.q.observed(r); len(o[p.entry.at]) > 0 || o.looked(p.rel) {
+		if o := p.q.traceOf(r); len(o[p.entry.at]) > 0 || o.looked(p.rel) {
 			return r
 		}
 	}
@@ -370,7 +370,7 @@ func (p *pathInRoot) isEmptyForAll() (facts, bool) {
 		return facts{}, false
 	}
 	for _, r := range p.runs {
-		if p.fs.Judge(r.Filter, p.rel).Dir && p.q.observed(r).looked(p.rel) {
+		if p.fs.Judge(r.Filter, p.rel).Dir && p.q.traceOf(r).looked(p.rel) {
 			return about(r, r.Resolver)
 		}
 	}

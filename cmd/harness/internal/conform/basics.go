@@ -9,12 +9,12 @@ import (
 // compared with.
 func (c *checker) basics(ctx context.Context) error {
 	c.sample = sampleOf(c.resolvers(), c.entry().Config)
-	empty := &place{
+	empty := &workspace{
 		name: "empty", rule: ruleEmpty, plain: true,
 		hint: "a missing file is nothing to report: answer with no resources",
 	}
-	full := &place{name: "sample", rule: ruleSample, tree: c.sample.tree, plain: true}
-	if err := c.look(ctx, empty, full); err != nil {
+	full := &workspace{name: "sample", rule: ruleSample, tree: c.sample.tree, plain: true}
+	if err := c.run(ctx, empty, full); err != nil {
 		return err
 	}
 	c.judge(empty)

@@ -50,18 +50,18 @@ type checker struct {
 	// base holds what each resolver made of the sample.
 	base map[string]*resolve.Outcome
 	// dead are the resolvers that exceeded their deadline.
-	dead   []string
-	looked map[string]bool // rules
-	found  []Finding
-	places int      // that were made
-	seen   []*place // those that resolvers have looked at
-	runs   int
+	dead    []string
+	checked map[string]bool // rules
+	found   []Finding
+	made    int          // how many workspaces
+	seen    []*workspace // those that resolvers have looked at
+	runs    int
 }
 
 // Check checks a module. Errors are the caller's or the system's: no such
 // file, no room for workspaces, the context's.
 func Check(ctx context.Context, opts Options) (_ *Report, err error) {
-	c := &checker{opts: opts, looked: map[string]bool{}, base: map[string]*resolve.Outcome{}}
+	c := &checker{opts: opts, checked: map[string]bool{}, base: map[string]*resolve.Outcome{}}
 	if err := c.room(); err != nil {
 		return nil, err
 	}

@@ -16,8 +16,8 @@ import (
 	"waymark/test/wasmtest"
 )
 
-// TestSound: what every agent runs passes, and so does a plain resolver, which
-// is told nothing at all.
+// TestSound: what every agent runs passes, and so does a plain resolver, of
+// which nothing is reported.
 func TestSound(t *testing.T) {
 	t.Parallel()
 	for pkg, warns := range map[string][]string{

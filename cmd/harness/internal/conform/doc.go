@@ -26,7 +26,7 @@
 // # Limits
 //
 // A resolver that looks for a certain content (a JSON document of its own, say)
-// is reached only as far as the made-up files go; it is told when they gave no
+// is reached only as far as the made-up files go; it is reported when they gave no
 // resource at all. As root no file is unreadable by its mode; sockets, links
 // out of the root and pipes stand in. Units are checked by what comes of them,
 // on one sequence of edits.

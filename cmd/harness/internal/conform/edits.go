@@ -20,8 +20,8 @@ type edit struct {
 // remembers results and units makes of it with what one that remembers nothing
 // does.
 func (c *checker) edits(ctx context.Context) error {
-	c.looked[ruleIncremental] = true
-	p := &place{name: "edited", rule: ruleIncremental, tree: c.sample.tree}
+	c.checked[ruleIncremental] = true
+	p := &workspace{name: "edited", rule: ruleIncremental, tree: c.sample.tree}
 	if err := c.make(p); err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (c *checker) edits(ctx context.Context) error {
 
 // compare refreshes both hosts. One that remembers is asked twice: the second
 // time nothing has changed.
-func (c *checker) compare(ctx context.Context, keeping, clean *host.Host, p *place, step string) error {
+func (c *checker) compare(ctx context.Context, keeping, clean *host.Host, p *workspace, step string) error {
 	incremental, err := keeping.Refresh(ctx)
 	again, err2 := keeping.Refresh(ctx)
 	fresh, err3 := clean.Refresh(ctx)
@@ -113,16 +113,16 @@ func (c *checker) script() []edit {
 	}
 	for _, s := range spread(slices.Clone(c.sample.stars), maxEdited) {
 		for _, e := range c.sample.named([]string{s}, "added")[len(c.sample.tree):] {
-			list = append(list, edit{"adding " + e.path, put(e.path, e.text)},
-				edit{"removing " + e.path, func(root string) error { return os.Remove(filepath.Join(root, e.path)) }})
+			list = append(list, edit{"adding " + e.Path, put(e.Path, string(e.Body))},
+				edit{"removing " + e.Path, func(root string) error { return os.Remove(filepath.Join(root, e.Path)) }})
 		}
 	}
 	return list
 }
 
-func put(path, text string) func(root string) error {
+func put(path, body string) func(root string) error {
 	return func(root string) error {
-		e := entry{path: path, text: text}
-		return e.write(root)
+		e := fileOf(path, body)
+		return e.Make(root, root)
 	}
 }

@@ -29,7 +29,7 @@ const (
 // comparison is one question that both hosts are asked.
 type comparison struct {
 	resolver string
-	at       *place
+	at       *workspace
 	what     string // the request, when it is not the host's own
 	text     string
 	filter   *vfs.Filter
@@ -41,7 +41,7 @@ func (c *checker) extism(ctx context.Context) error {
 	if c.opts.Extism == nil || c.fails() {
 		return nil // the report says so
 	}
-	c.looked[ruleExtism] = true
+	c.checked[ruleExtism] = true
 	own := c.module.Limits()
 	_, files := c.limits()
 	job := extism.Job{Wasm: c.wasm, Limits: extism.Limits{Memory: own.Memory, Time: extismFactor * own.Time}}
@@ -99,18 +99,18 @@ func (c *checker) notCompared() string {
 func (c *checker) comparisons() []comparison {
 	var list []comparison
 	for _, r := range c.resolvers() {
-		var places []*place
-		var sample *place
+		var workspaces []*workspace
+		var sample *workspace
 		for _, p := range c.seen {
 			if p.outcomes[r.Name] == nil || p.outcomes[r.Name].Filter == nil {
 				continue
 			}
-			if places = append(places, p); p.name == "sample" {
+			if workspaces = append(workspaces, p); p.name == "sample" {
 				sample = p
 			}
 		}
-		for i := range min(len(places), maxCompared) {
-			p := places[i*len(places)/min(len(places), maxCompared)]
+		for i := range min(len(workspaces), maxCompared) {
+			p := workspaces[i*len(workspaces)/min(len(workspaces), maxCompared)]
 			list = append(list, comparison{r.Name, p, "", c.request(&r, p).json(), p.outcomes[r.Name].Filter})
 		}
 		if sample == nil {
@@ -124,14 +124,14 @@ func (c *checker) comparisons() []comparison {
 }
 
 // request is the host's own request in a workspace.
-func (c *checker) request(r *abi.Resolver, p *place) request {
+func (c *checker) request(r *abi.Resolver, p *workspace) request {
 	return request{
 		resolver: r.Name, config: orEmpty(c.entry().Config[r.Name]), root: filepath.Base(p.root), file: p.file, role: p.role,
 	}
 }
 
 // compareAll asks here what was asked there. Of each resolver the first
-// difference is told: the others tend to be the same.
+// difference is reported: the others tend to be the same.
 func (c *checker) compareAll(ctx context.Context, list []comparison, answers []extism.Answer) error {
 	var differs []string
 	for i := range answers {

@@ -39,8 +39,8 @@ func there(t *testing.T, to elsewhere, opts host.Options) *conform.Report {
 }
 
 const (
-	strange  elsewhere = "now this is done elsewhere"
-	stranger elsewhere = "this was built so far away"
+	strange elsewhere = "now this is done elsewhere"
+	other   elsewhere = "this was built so far away"
 )
 
 // TestElsewhere: what works here and not in the other host fails, and the report
@@ -66,17 +66,18 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
-// TestElsewhereDescribes: a description that differs is told, and nothing more.
+// TestElsewhereDescribes: a description that differs is reported, and nothing
+// more.
 func TestElsewhereDescribes(t *testing.T) {
 	t.Parallel()
-	r := there(t, stranger, options("agrees", "answers"))
+	r := there(t, other, options("agrees", "answers"))
 	misdeed{"", "extism", "it describes itself differently: "}.found(t, r)
 	if r.Fails != 1 {
 		t.Errorf("more than that:\n%s", lines(r))
 	}
 }
 
-// TestElsewhereEndless: what never ends there is ended, and told.
+// TestElsewhereEndless: what never ends there is ended, and reported.
 func TestElsewhereEndless(t *testing.T) {
 	t.Parallel()
 	opts := options("agrees", "never-ends")

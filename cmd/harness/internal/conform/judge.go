@@ -2,15 +2,20 @@ package conform
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
+	"waymark/abi"
+	"waymark/host/resolve"
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
+	"waymark/snapshot"
 )
 
 // judge says what is wrong with what the resolvers did in a workspace.
-func (c *checker) judge(p *place) {
-	c.looked[p.rule], c.looked[ruleRows], c.looked[ruleReads], c.looked[ruleBudget] = true, true, true, true
+func (c *checker) judge(p *workspace) {
+	c.checked[p.rule], c.checked[ruleRows], c.checked[ruleReads], c.checked[ruleBudget] = true, true, true, true
 	for _, name := range c.names() {
 		o := p.outcomes[name]
 		if o == nil { // it isn't run any more
@@ -19,7 +24,7 @@ func (c *checker) judge(p *place) {
 		f := Finding{Resolver: name, Workspaces: []string{p.name}}
 		if o.Err != nil {
 			c.failure(p, o.Err, f)
-			c.mourn(name, o.Err)
+			c.stopRunning(name, o.Err)
 		}
 		c.rows(o, f)
 		c.reads(p, o, f)
@@ -29,7 +34,7 @@ func (c *checker) judge(p *place) {
 }
 
 // failure is what a failed run amounts to.
-func (c *checker) failure(p *place, err error, f Finding) {
+func (c *checker) failure(p *workspace, err error, f Finding) {
 	f.Rule, f.Severity = p.rule, Fail
 	if p.lenient && errors.Is(err, sandbox.ErrGuest) {
 		f.Severity = Warn
@@ -72,4 +77,167 @@ func hintFor(err error) string {
 		return "a panic or trap ends the whole run: check lengths before you index, bound recursion and what you allocate; --keep DIR keeps the workspaces for harness run"
 	}
 	return "an error fails the whole run, and the agent shows stale rows: put what is wrong with one file into that resource's status and error, or into warnings"
+}
+
+// rows finds resources that the host dropped, or that are there twice.
+func (c *checker) rows(o *resolve.Outcome, f Finding) {
+	f.Rule, f.Severity = ruleRows, Fail
+	for _, w := range o.Warnings {
+		switch reason, dropped := droppedRow(w); {
+		case dropped:
+			f.Detail, f.Hint = "the host drops a resource: "+reason, "see abi/ABI.md, \"resolve\" and \"Sizes\": declare kinds and reads, cut texts, and leave out what the request's root doesn't have"
+			c.find(f)
+		case strings.Contains(w, "resources in one answer; the first"):
+			f.Severity, f.Detail = Warn, "it doesn't heed request.limits.max_resources: over 1,000 resources in one answer"
+			f.Hint = "stop at request.limits.max_resources: the host keeps no more, and the answer's size is limited"
+			c.find(f)
+			f.Severity = Fail
+		}
+	}
+	seen := map[string]bool{}
+	for i := range o.Candidates {
+		r := &o.Candidates[i]
+		id := fmt.Sprintf("%s %q %q", r.Kind, r.Path, r.Key)
+		if seen[id] {
+			f.Detail, f.Hint = "it emits several resources of the same kind, path and key", "give them different keys, or emit one: the first valid one stands and the others are lost"
+			c.find(f)
+		}
+		seen[id] = true
+		if r.Status == snapshot.StatusInvalid && r.Error == noReason {
+			f.Severity, f.Detail, f.Hint = Warn, "it calls a resource invalid and doesn't say why", "set error to what is wrong and how to mend it: people see it"
+			c.find(f)
+			f.Severity = Fail
+		}
+	}
+}
+
+// noReason is what the host writes where a resolver gives none.
+const noReason = "the resolver gives no reason"
+
+// droppedRow takes the reason out of the host's warning that it dropped a row.
+// The path stands first, in quotes: it differs from row to row.
+func droppedRow(warning string) (reason string, ok bool) {
+	rest, ok := strings.CutPrefix(warning, "dropped ")
+	if !ok {
+		return "", false
+	}
+	if at := strings.Index(rest, ": it"); at >= 0 {
+		return rest[at+2:], true
+	}
+	if at := strings.LastIndex(rest, ": "); at >= 0 {
+		return rest[at+2:], true
+	}
+	return rest, true
+}
+
+// reads finds what a resolver asked for and hadn't declared.
+func (c *checker) reads(p *workspace, o *resolve.Outcome, f Finding) {
+	if !p.plain || p.file != "" {
+		return
+	}
+	f.Rule, f.Severity = ruleReads, Fail
+	var paths []string
+	for _, d := range o.Denied {
+		if d.Reason == vfs.ReasonNotInReads && d.Target == "" && !slices.Contains(paths, d.Path) {
+			paths = append(paths, d.Path)
+		}
+	}
+	if len(paths) == 0 {
+		return
+	}
+	more := ""
+	if len(paths) > 3 {
+		paths, more = paths[:3], " and more"
+	}
+	f.Detail = "it asks for " + strings.Join(paths, ", ") + more + ", which its reads don't cover"
+	f.Hint = "add it to reads, or don't look there: what isn't declared doesn't exist for it, whatever is on the disk"
+	c.find(f)
+}
+
+// neighbors finds resources that suffer from what is wrong with other files.
+func (c *checker) neighbors(p *workspace, o *resolve.Outcome, f Finding) {
+	before := c.base[f.Resolver]
+	if p.victims == nil || o.Err != nil || before == nil {
+		return
+	}
+	have := map[string]bool{}
+	for _, row := range rowsOf(o) {
+		have[row.text] = true
+	}
+	for _, row := range rowsOf(before) {
+		touched := slices.ContainsFunc(p.victims, func(v string) bool {
+			return v == row.path || below(v, row.path) || below(row.path, v)
+		})
+		if !touched && !have[row.text] {
+			f.Rule, f.Severity = p.rule, Warn
+			f.Detail = "what is wrong with one file changes the resources of others, for example of " + row.path
+			f.Hint = "go on with the next file when one can't be used"
+			c.find(f)
+			return
+		}
+	}
+}
+
+// foreign reports whether a role is for other resolvers than one with these
+// kinds.
+func foreign(role abi.Role, kinds []abi.Kind) bool {
+	of := map[abi.Role]abi.Kind{
+		abi.RoleInstructions: abi.KindInstructionFile, abi.RoleSkills: abi.KindSkill, abi.RoleMCP: abi.KindMCPConfig,
+	}
+	kind, ok := of[role]
+	return ok && !slices.Contains(kinds, kind)
+}
+
+// headRoom is the part of a limit, in percent, above which a workspace that is
+// somewhat larger than ours would make the run fail.
+const headRoom = 75
+
+// budget compares what a run used with its limits.
+func (c *checker) budget(o *resolve.Outcome, f Finding) {
+	f.Rule = ruleBudget
+	if o.LogsDropped > 0 && !withheld(c, f.Resolver) {
+		f.Severity, f.Detail = Fail, "it logs more than is kept"
+		f.Hint = "log what helps to understand one run, not every step; at debug level if at all"
+		c.find(f)
+	}
+	if o.Err != nil {
+		return // going over a limit is a failure already
+	}
+	limits := c.module.Limits()
+	_, files := c.limits()
+	for _, used := range []struct {
+		what        string
+		used, limit int64
+		hint        string
+	}{
+		{"memory", o.Memory, limits.Memory, "allocate less: read the heads of files, and don't keep what you have looked at"},
+		{"time", int64(o.Duration), int64(limits.Time), "do less for each file; harness bench shows fuel, which doesn't depend on the machine"},
+		{"opens", int64(o.Used.Opens), orDefault(int64(files.Opens), 4096), "open only what you need; stop at request.limits.max_resources"},
+		{"read_bytes", o.Used.ReadBytes, orDefault(files.ReadBytes, 64<<20), "read only the heads of files"},
+		{"entries", int64(o.Used.Entries), orDefault(int64(files.Entries), 100_000), "list only directories in which something can be"},
+	} {
+		if used.limit > 0 && used.used > used.limit/100*headRoom {
+			f.Severity, f.Hint = Warn, used.hint
+			f.Detail = fmt.Sprintf("it uses more than %d%% of the limit %s", headRoom, used.what)
+			c.find(f)
+		}
+	}
+}
+
+func orDefault(n, def int64) int64 {
+	if n <= 0 {
+		return def
+	}
+	return n
+}
+
+// withheld reports whether the host drops a resolver's log lines whatever they
+// are, because it reads files with tokens.
+func withheld(c *checker, name string) bool {
+	for _, r := range c.desc.Resolvers {
+		if r.Name == name {
+			return !foreign(abi.RoleMCP, r.Kinds)
+		}
+	}
+	return true
 }

@@ -27,7 +27,7 @@ func (c *checker) admitted(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	c.looked[ruleModule] = true
+	c.checked[ruleModule] = true
 	h, err := host.New(c.hostOptions())
 	if err != nil {
 		return false, err
@@ -70,7 +70,7 @@ const reservedName = "waymark"
 
 // describe judges what the module says of itself. The host has accepted it.
 func (c *checker) describe() {
-	c.looked[ruleDescribe] = true
+	c.checked[ruleDescribe] = true
 	warn := func(resolver, detail, hint string) {
 		c.find(Finding{Rule: ruleDescribe, Severity: Warn, Resolver: resolver, Detail: detail, Hint: hint})
 	}

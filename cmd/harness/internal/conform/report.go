@@ -128,10 +128,10 @@ func (c *checker) report() *Report {
 				mine = append(mine, f)
 			}
 		}
-		if len(mine) == 0 && c.looked[rule.name] {
+		if len(mine) == 0 && c.checked[rule.name] {
 			mine = []Finding{{Rule: rule.name, Severity: Pass, Detail: rule.passed}}
 		}
-		if rule.name == ruleExtism && !c.looked[ruleExtism] {
+		if rule.name == ruleExtism && !c.checked[ruleExtism] {
 			mine = []Finding{{Rule: rule.name, Severity: Skip, Detail: c.notCompared()}}
 		}
 		slices.SortStableFunc(mine, func(a, b Finding) int {

@@ -65,7 +65,7 @@ func (c *checker) requests(ctx context.Context) error {
 		if !slices.Contains(c.alive(), r.Name) || base == nil || base.Err != nil {
 			continue // it doesn't even answer what it should
 		}
-		c.looked[ruleRequest] = true
+		c.checked[ruleRequest] = true
 		root, err := vfs.OpenRoot(base.Root, vfs.RootOptions{})
 		if err != nil {
 			return err

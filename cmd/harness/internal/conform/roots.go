@@ -12,27 +12,27 @@ import (
 func (c *checker) roots(ctx context.Context) error {
 	roles := []abi.Role{abi.RoleNone, abi.RoleInstructions, abi.RoleSkills, abi.RoleMCP}
 	const hint = "in a root that is one file nothing else exists; a role that is another's asks for nothing"
-	var places []*place
+	var workspaces []*workspace
 	for _, role := range roles {
 		label := "role-" + string(role)
 		if role == abi.RoleNone {
 			label = "no-role"
 		} else {
-			places = append(places,
-				&place{name: label + "-empty", rule: ruleRoots, role: role, hint: hint},
-				&place{name: label + "-sample", rule: ruleRoots, tree: c.sample.tree, role: role, hint: hint})
+			workspaces = append(workspaces,
+				&workspace{name: label + "-empty", rule: ruleRoots, role: role, hint: hint},
+				&workspace{name: label + "-sample", rule: ruleRoots, tree: c.sample.tree, role: role, hint: hint})
 		}
 		for _, f := range c.someFiles() {
-			places = append(places, &place{
+			workspaces = append(workspaces, &workspace{
 				name: label + "-file-" + path.Base(f), rule: ruleRoots, role: role, file: path.Base(f), hint: hint,
-				tree: tree{{path: path.Base(f), text: sampleText(f, "Sample")}, {path: "other.md", text: "Another.\n"}},
+				tree: tree{fileOf(path.Base(f), sampleText(f, "Sample")), fileOf("other.md", "Another.\n")},
 			})
 		}
 	}
-	if err := c.look(ctx, places...); err != nil {
+	if err := c.run(ctx, workspaces...); err != nil {
 		return err
 	}
-	for _, p := range places {
+	for _, p := range workspaces {
 		c.judge(p)
 		for _, r := range c.resolvers() {
 			o := p.outcomes[r.Name]
@@ -54,8 +54,8 @@ func (c *checker) someFiles() []string {
 	files := []string{"NOTES.md"}
 	var seen []string
 	for _, e := range c.sample.tree {
-		if ext := path.Ext(e.path); len(files) < 4 && !slices.Contains(seen, ext) {
-			seen, files = append(seen, ext), append(files, e.path)
+		if ext := path.Ext(e.Path); len(files) < 4 && !slices.Contains(seen, ext) {
+			seen, files = append(seen, ext), append(files, e.Path)
 		}
 	}
 	return files

@@ -8,6 +8,7 @@ import (
 
 	"waymark/abi"
 	"waymark/cmd/harness/internal/conform/patterns"
+	"waymark/cmd/harness/internal/fixture"
 )
 
 // maxFiles bounds the sample: a module with hundreds of patterns is checked on
@@ -28,8 +29,8 @@ type sample struct {
 // star can't be in a path.
 const star = "\x00"
 
-// sampleOf makes files at the places that resolvers declare. config holds the
-// operator's tables, in which some of the places may be named.
+// sampleOf makes files at the paths that resolvers declare. config holds the
+// operator's tables, in which some of them may be named.
 func sampleOf(resolvers []abi.Resolver, config map[string][]byte) sample {
 	var s sample
 	var lists [][]string
@@ -51,14 +52,14 @@ func sampleOf(resolvers []abi.Resolver, config map[string][]byte) sample {
 		}
 	}
 	s.victims = slices.DeleteFunc(s.victims, func(v string) bool {
-		return !slices.ContainsFunc(s.tree, func(e entry) bool { return e.path == v })
+		return !slices.ContainsFunc(s.tree, func(e fixture.Entry) bool { return e.Path == v })
 	})
 	return s
 }
 
 // take adds a file, and what can be made of its name.
 func (s *sample) take(p string) {
-	if len(s.tree) >= 4*maxFiles || !s.add(entry{path: p, text: sampleText(p, "Sample")}) {
+	if len(s.tree) >= 4*maxFiles || !s.add(fileOf(p, sampleText(p, "Sample"))) {
 		return
 	}
 	switch before, after, nested := strings.Cut("/"+p, "/"+patterns.Inner+"/"); {
@@ -86,17 +87,6 @@ func spread(list []string, n int) []string {
 	return some
 }
 
-// each is the sample with something in the place of every victim.
-func (s *sample) each(replace func(path string) entry) tree {
-	t := s.tree
-	for _, v := range s.victims {
-		e := replace(v)
-		e.path = v
-		t = t.with(e)
-	}
-	return t
-}
-
 // named is the sample with more files, in whose paths the stars have other
 // names.
 func (s *sample) named(stars []string, names ...string) tree {
@@ -104,7 +94,9 @@ func (s *sample) named(stars []string, names ...string) tree {
 	for _, path := range stars {
 		for _, name := range names {
 			p := strings.Replace(path, star, name, 1)
-			t = append(t, entry{path: p, text: sampleText(p, "Sample"), maybe: true})
+			e := fileOf(p, sampleText(p, "Sample"))
+			e.Optional = true // not all file systems take all names
+			t = append(t, e)
 		}
 	}
 	return t
@@ -130,4 +122,33 @@ func configPaths(config []byte, keys []string) []string {
 		}
 	}
 	return slices.DeleteFunc(paths, func(p string) bool { return p != path.Clean(p) || path.IsAbs(p) || strings.HasPrefix(p, "..") })
+}
+
+// sampleText is a content that most resolvers can make something of, by what
+// the file is called.
+func sampleText(p, title string) string {
+	name := nameOf(p)
+	switch path.Ext(p) {
+	case ".json", ".jsonc":
+		text, _ := json.MarshalIndent(map[string]any{ // of strings and maps: can't fail
+			"name": name, "description": title + " of " + name, "mcpServers": map[string]any{name: map[string]any{"command": "true", "args": []string{title}}},
+		}, "", "  ")
+		return string(text) + "\n"
+	case ".toml":
+		return "name = \"" + name + "\"\ndescription = \"" + title + "\"\n"
+	case ".yaml", ".yml":
+		return "name: " + name + "\ndescription: " + title + "\n"
+	}
+	return "---\nname: " + name + "\ndescription: " + title + " of " + name + "\nglobs: \"**/*.ts\"\napplyTo: \"**/*.ts\"\nalwaysApply: false\n---\n\n# " +
+		title + "\n\nText of " + path.Base(p) + ".\n"
+}
+
+// nameOf is what a file would call itself: skills and the like are called as
+// their directory.
+func nameOf(p string) string {
+	base := strings.TrimSuffix(path.Base(p), path.Ext(p))
+	if base == strings.ToUpper(base) && path.Dir(p) != "." {
+		base = path.Base(path.Dir(p))
+	}
+	return strings.ToLower(strings.Trim(base, ". "))
 }

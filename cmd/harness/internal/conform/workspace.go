@@ -11,14 +11,15 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"waymark/abi"
+	"waymark/cmd/harness/internal/fixture"
 	"waymark/host"
 	"waymark/host/resolve"
 	"waymark/host/sandbox"
 )
 
-// place is a workspace that resolvers look at, and by which rule they are
+// workspace is a tree that resolvers look at, and by which rule they are
 // judged.
-type place struct {
+type workspace struct {
 	name, rule string
 	tree       tree
 	reversed   bool     // made from the last entry to the first
@@ -28,9 +29,9 @@ type place struct {
 	// victims are paths that the tree holds something else at than the sample:
 	// resources elsewhere must be as they were. Nil doesn't compare.
 	victims []string
-	// plain places hold no links: what is asked for is what was meant.
+	// plain workspaces hold no links: what is asked for is what was meant.
 	plain bool
-	// lenient places forgive an error that the resolver reports itself.
+	// lenient workspaces forgive an error that the resolver reports itself.
 	lenient bool
 	hint    string
 
@@ -40,16 +41,13 @@ type place struct {
 
 // make writes the workspace. All have the same base name, since a resolver may
 // depend on it.
-func (c *checker) make(p *place) error {
-	c.places++
-	p.root = filepath.Join(c.dir, fmt.Sprintf("%03d-%s", c.places, p.name), p.above, "workspace")
-	if err := makeDir(filepath.Join(outside(p.root), "dir")); err != nil {
+func (c *checker) make(p *workspace) error {
+	c.made++
+	p.root = filepath.Join(c.dir, fmt.Sprintf("%03d-%s", c.made, p.name), p.above, "workspace")
+	const secret = "outside of the workspace\n"
+	err := fixture.MakeAll(outside(p.root), p.root, tree{fileOf("secret.md", secret), fileOf("dir/SKILL.md", secret)})
+	if err != nil {
 		return err
-	}
-	for _, name := range []string{"secret.md", "dir/SKILL.md"} {
-		if err := makeFile(filepath.Join(outside(p.root), name), "outside of the workspace\n"); err != nil {
-			return err
-		}
 	}
 	if err := p.tree.write(p.root, p.reversed); err != nil {
 		return fmt.Errorf("workspace %s: %w", p.name, err)
@@ -57,15 +55,15 @@ func (c *checker) make(p *place) error {
 	return nil
 }
 
-// look has the resolvers that still run look at workspaces.
-func (c *checker) look(ctx context.Context, places ...*place) error {
-	for _, p := range places {
+// run has the resolvers that still run look at workspaces.
+func (c *checker) run(ctx context.Context, workspaces ...*workspace) error {
+	for _, p := range workspaces {
 		if err := c.make(p); err != nil {
 			return err
 		}
 	}
 	opts := c.hostOptions()
-	for _, p := range places {
+	for _, p := range workspaces {
 		opts.Roots = append(opts.Roots, host.RootSpec{Path: filepath.Join(p.root, p.file), Role: p.role})
 	}
 	h, err := host.New(opts)
@@ -76,11 +74,11 @@ func (c *checker) look(ctx context.Context, places ...*place) error {
 	if err := errors.Join(err, h.Close()); err != nil {
 		return err
 	}
-	for _, p := range places {
+	for _, p := range workspaces {
 		p.outcomes = outcomesOf(report, p.root)
 		c.runs += len(p.outcomes)
 	}
-	c.seen = append(c.seen, places...)
+	c.seen = append(c.seen, workspaces...)
 	return nil
 }
 
@@ -103,8 +101,8 @@ func outcomesOf(r *host.Report, root string) map[string]*resolve.Outcome {
 	return byName
 }
 
-// mourn stops running a resolver that has exceeded its deadline.
-func (c *checker) mourn(name string, err error) {
+// stopRunning stops running a resolver that has exceeded its deadline.
+func (c *checker) stopRunning(name string, err error) {
 	if errors.Is(err, sandbox.ErrDeadline) && !slices.Contains(c.dead, name) {
 		c.dead = append(c.dead, name)
 	}

@@ -3,15 +3,16 @@ package conform
 import (
 	"context"
 
+	"waymark/cmd/harness/internal/fixture"
 	"waymark/host/resolve"
 )
 
 // again looks at trees that are equal in everything that a resolver may depend
 // on, and compares.
 func (c *checker) again(ctx context.Context) error {
-	c.looked[ruleDeterminism] = true
+	c.checked[ruleDeterminism] = true
 	linked := c.linked()
-	same := []*place{
+	same := []*workspace{
 		{name: "sample-again", tree: c.sample.tree},
 		{name: "sample-elsewhere", tree: c.sample.tree, above: "some/other/place", reversed: true},
 		{name: "linked", tree: linked},
@@ -20,7 +21,7 @@ func (c *checker) again(ctx context.Context) error {
 	for _, p := range same {
 		p.rule = ruleDeterminism
 	}
-	if err := c.look(ctx, same...); err != nil {
+	if err := c.run(ctx, same...); err != nil {
 		return err
 	}
 	for _, name := range c.names() {
@@ -35,7 +36,7 @@ func (c *checker) again(ctx context.Context) error {
 }
 
 // equal compares what two runs gave.
-func (c *checker) equal(name string, a, b *resolve.Outcome, at *place, detail, hint string) {
+func (c *checker) equal(name string, a, b *resolve.Outcome, at *workspace, detail, hint string) {
 	if a == nil || b == nil {
 		return
 	}
@@ -54,8 +55,8 @@ func (c *checker) linked() tree {
 		if i%2 == 1 {
 			target = "$ROOT/./originals/" + v
 		}
-		t = t.with(entry{path: v, kind: link, text: target})
-		t.add(entry{path: "originals/" + v, text: sampleText(v, "Original")})
+		t = t.with(fixture.Entry{Path: v, Kind: fixture.Link, Target: target})
+		t.add(fileOf("originals/"+v, sampleText(v, "Original")))
 	}
 	return t
 }

@@ -57,7 +57,8 @@ type Backend interface {
 // Options configures a handler. Only Backend must be there.
 type Options struct {
 	Backend Backend
-	// Services are served beside the API's own routes, under the same guard.
+	// Services are served in addition to the API's own routes, under the same
+	// guard.
 	Services []httpapi.Service
 	// Metrics serves GET /metrics; nil means that there are none.
 	Metrics http.Handler

@@ -62,8 +62,8 @@ func (h *handler) waiting(c *httpapi.Call, d time.Duration, do func(context.Cont
 }
 
 // held returns the version that the client has. An ETag says it better than
-// the number: it tells that the version is one of an earlier life of the agent.
-// So does a number that hasn't been reached. Everything is newer then.
+// the number: it shows when the version is one of an earlier life of the agent,
+// and so does a number that hasn't been reached. Everything is newer then.
 func (h *handler) held(c *httpapi.Call, after uint64) uint64 {
 	current := h.opts.Backend.Current().Version
 	if tags := c.Tags(); len(tags) > 0 {

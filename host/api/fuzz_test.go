@@ -19,29 +19,29 @@ import (
 	"waymark/host/sources"
 )
 
-// told is a Backend that notes the paths it is told.
-type told struct {
+// recorder is a Backend that records the paths it is called with.
+type recorder struct {
 	*apitest.Backend
 	removed, added, root *string
 }
 
-func (b told) RemoveSource(_ context.Context, path string) error {
+func (b recorder) RemoveSource(_ context.Context, path string) error {
 	*b.removed = path
 	return nil
 }
 
-func (b told) AddSource(_ context.Context, path string, _ bool) (sources.Source, bool, error) {
+func (b recorder) AddSource(_ context.Context, path string, _ bool) (sources.Source, bool, error) {
 	*b.added = path
 	return sources.Source{Path: path}, true, nil
 }
 
-func (b told) SetRoot(_ context.Context, path string) error {
+func (b recorder) SetRoot(_ context.Context, path string) error {
 	*b.root = path
 	return nil
 }
 
-func newTold() told {
-	return told{apitest.New(), new(string), new(string), new(string)}
+func newRecorder() recorder {
+	return recorder{apitest.New(), new(string), new(string), new(string)}
 }
 
 // isError fails unless the answer is an error as all are, of one of the codes.
@@ -60,7 +60,7 @@ func FuzzPath(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, path string) {
-		b := newTold()
+		b := newRecorder()
 		r := request("DELETE", sourcesPath+"/"+url.PathEscape(path), "")
 		resp := serve(api.Handler(api.Options{Backend: b}), r)
 		switch {
@@ -92,7 +92,7 @@ func FuzzTarget(f *testing.F) {
 			return // net/http answers it
 		}
 		ctx := context.WithValue(t.Context(), http.LocalAddrContextKey, &net.UnixAddr{Net: "unix"})
-		resp := serve(api.Handler(api.Options{Backend: newTold(), MaxWait: 1, Timeout: time.Second}), r.WithContext(ctx))
+		resp := serve(api.Handler(api.Options{Backend: newRecorder(), MaxWait: 1, Timeout: time.Second}), r.WithContext(ctx))
 		if resp.StatusCode >= 400 && r.Method != http.MethodHead {
 			isError(t, resp, 400, 404, 405, 413, 415, 504)
 		} else if resp.StatusCode/100 == 3 && resp.StatusCode != 304 {
@@ -111,7 +111,7 @@ func FuzzBody(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		b := newTold()
+		b := newRecorder()
 		h := api.Handler(api.Options{Backend: b})
 		add := serve(h, withBody(request("POST", sourcesPath, ""), data))
 		root := serve(h, withBody(request("PUT", rootPath, ""), data))

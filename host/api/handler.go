@@ -39,8 +39,8 @@ type handler struct {
 	opts  Options
 	log   *slog.Logger
 	guard guard
-	// instance tells this life of the agent from others, in ETags: versions
-	// begin anew with each.
+	// instance identifies this life of the agent in ETags, since versions begin
+	// anew with each.
 	instance string
 	// waits holds a token for each request that waits.
 	waits   chan struct{}
@@ -121,7 +121,7 @@ func command(do func(context.Context) error) httpapi.Handler {
 	}
 }
 
-// admit decides whether a request is looked at.
+// admit decides whether a request is served.
 func (h *handler) admit(r *http.Request) (context.Context, error) {
 	if errors.Is(context.Cause(r.Context()), httpapi.ErrStopping) {
 		return nil, &Error{Code: http.StatusServiceUnavailable, Message: ErrStopping.Error()}

@@ -70,7 +70,7 @@ func TestClientGoes(t *testing.T) {
 	})
 }
 
-// TestStop: requests that wait are told so at once, and the end doesn't take
+// TestStop: requests that wait are answered at once, and the end doesn't take
 // long, whatever clients do.
 func TestStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

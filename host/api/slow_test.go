@@ -17,7 +17,7 @@ func TestSlowClients(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := run(t, apitest.New(), httpapi.Server{})
 			c := r.dial()
-			go func() { _, _ = io.Copy(io.Discard, c) }() // it is told why
+			go func() { _, _ = io.Copy(io.Discard, c) }() // the reason
 			start := time.Now()
 			for i := 0; ; i++ {
 				if _, err := io.WriteString(c, "G"); err != nil {

@@ -23,7 +23,7 @@ func (h *handler) listSources(c *httpapi.Call) error {
 }
 
 // addSource answers POST /api/v0/context/sources: 201 also when the source was
-// there already, as the design knows 201 and 400; "added" tells.
+// there already, as the design knows 201 and 400; "added" says which.
 func (h *handler) addSource(c *httpapi.Call) error {
 	var body NewSource
 	if err := c.Decode(&body); err != nil {

@@ -51,8 +51,8 @@ type Watch struct {
 	Mode string `json:"mode"`
 	// Directories counts those that are watched.
 	Directories int `json:"directories"`
-	// Silent says that some are on a file system that doesn't tell of all
-	// changes, so that they are looked at more often.
+	// Silent says that some are on a file system that doesn't report all
+	// changes, so that they are polled more often.
 	Silent bool `json:"silent"`
 	// Error says why the mode is degraded, and what to do about it.
 	Error string `json:"error"`

@@ -127,7 +127,7 @@ func TestWaitKnowsLives(t *testing.T) {
 	})
 }
 
-// TestWaitsAreBounded: those over the bound are told so, and the others not
+// TestWaitsAreBounded: those over the bound are refused, and the others not
 // harmed.
 func TestWaitsAreBounded(t *testing.T) {
 	doc := openapitest.Load(t, api.Document())
@@ -244,7 +244,7 @@ func TestResyncTogether(t *testing.T) {
 }
 
 // TestPanic: it costs one request, whatever is thrown, and nothing of it is
-// told to the client.
+// shown to the client.
 func TestPanic(t *testing.T) {
 	f := apitest.New()
 	h := api.Handler(api.Options{Backend: f})

@@ -31,7 +31,7 @@ type Agent struct {
 	Revision      int64         `json:"revision"`
 	// UpdatedAt is null until the agent has pushed.
 	UpdatedAt *time.Time `json:"updated_at"`
-	// Removed is set in the event that tells of the agent's end.
+	// Removed is set in the event of the agent's removal.
 	Removed bool `json:"removed,omitempty"`
 }
 
@@ -103,7 +103,7 @@ type Pin struct {
 	DriftRevision int64 `json:"drift_revision"`
 	// AgentGone says that the hub doesn't know the agent any more.
 	AgentGone bool `json:"agent_gone"`
-	// Deleted is set in the event that tells of the pin's end.
+	// Deleted is set in the event of the pin's deletion.
 	Deleted bool `json:"deleted,omitempty"`
 }
 
@@ -128,7 +128,7 @@ const (
 	EventReset   = "reset"
 )
 
-// ContextEvent tells that an agent's snapshot changed.
+// ContextEvent says that an agent's snapshot changed.
 type ContextEvent struct {
 	AgentID       string        `json:"agent_id"`
 	Revision      int64         `json:"revision"`
@@ -140,7 +140,7 @@ type ContextEvent struct {
 	More    int      `json:"more,omitempty"`
 }
 
-// ResetEvent tells that the position that was asked for isn't kept any more,
+// ResetEvent says that the position that was asked for isn't kept any more,
 // or lies in the future: whoever keeps a copy of something reads it again.
 type ResetEvent struct {
 	Reason string `json:"reason"`

@@ -12,7 +12,7 @@
 //     and a switch to another replica. It yields revisions rising, none
 //     twice; what was skipped because a newer revision of the same agent has
 //     replaced it is covered by that one, and what the hub doesn't keep any
-//     more is told by a Reset.
+//     more is announced by a Reset.
 //   - An answer is never read beyond 64 MiB, an event not beyond 4 MiB.
 //   - The token goes to the hub alone: redirects aren't followed.
 //
@@ -121,8 +121,8 @@ const Now = -1
 type Options struct {
 	// Token is a reader token. Every call needs one.
 	Token string
-	// Timeout bounds calls whose context has no deadline, beside the time that
-	// they mean to wait. Default 30 s.
+	// Timeout bounds calls whose context has no deadline, in addition to the time
+	// that they mean to wait. Default 30 s.
 	Timeout time.Duration
 	// Retry is the longest pause between the attempts of Events to find a lost
 	// hub again; it begins with a sixteenth of it. Default 4 s.

@@ -25,8 +25,8 @@ import (
 	"waymark/wire/waymark"
 )
 
-// patience is for what takes moments on a fast machine.
-const patience = 8 * time.Minute
+// timeout is for what takes moments on a fast machine.
+const timeout = 8 * time.Minute
 
 // replicas are hubs of one database behind one address.
 type replicas struct {
@@ -71,7 +71,7 @@ func newReplicas(t *testing.T) (_ *replicas, reader string) {
 func (r *replicas) start() *hub.Hub {
 	r.t.Helper()
 	h, err := hub.New(hub.Options{ // no machine is too slow for it
-		Store: r.store, Limits: transport.Limits{Handshake: patience, Read: patience, Write: patience}, Consumer: consumer.Limits{Write: patience},
+		Store: r.store, Limits: transport.Limits{Handshake: timeout, Read: timeout, Write: timeout}, Consumer: consumer.Limits{Write: timeout},
 	})
 	if err != nil {
 		r.t.Fatal(err)
@@ -100,7 +100,7 @@ func (r *replicas) push() {
 	conn := drpcconn.New(ours)
 	r.version++
 	text := fmt.Sprintf("edit %d\n", r.version)
-	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(r.t.Context(), timeout)
 	defer cancel()
 	ctx = drpcmetadata.Add(ctx, wire.TokenMetadata, r.agent)
 	answer, err := waymark.NewDRPCContextClient(conn).Push(ctx, &waymark.PushRequest{
@@ -122,7 +122,7 @@ func (r *replicas) push() {
 func TestFollowHubs(t *testing.T) {
 	r, reader := newReplicas(t)
 	c := client.New(r.front.URL, client.Options{Token: reader, Retry: 100 * time.Millisecond})
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	pin, err := c.CreatePin(ctx, "a", "empty")
 	if err != nil {
@@ -179,7 +179,7 @@ func TestFollowHubs(t *testing.T) {
 		t.Fatalf("after %d of %d edits: %v", seen, edits, ctx.Err())
 	}
 	if seen != edits || hydrated == 0 || drifted != 1 {
-		t.Errorf("seen %d of %d edits; the pin was told of %d times, drifted %d times; want once", seen, edits, hydrated, drifted)
+		t.Errorf("seen %d of %d edits; %d events about the pin, drifted %d times; want once", seen, edits, hydrated, drifted)
 	}
 	diff, err := c.PinDiff(ctx, pin.ID)
 	if err != nil || len(diff.Changes) != 1 || !strings.Contains(diff.Changes[0].Diff, "-edit 1\n+edit 30") {

@@ -29,7 +29,7 @@ type Options struct {
 	// Connected lists the agents that have a connection, to this hub or to
 	// another over the same database; nil means that none has.
 	Connected func() []string
-	// Services are served beside the API's own routes, to the same readers;
+	// Services are served in addition to the API's own routes, to the same readers;
 	// ReaderOf says to which. Their routes are described in openapi.json of
 	// package api.
 	Services []httpapi.Service

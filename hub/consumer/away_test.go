@@ -34,7 +34,7 @@ func (s *awayStore) Events(ctx context.Context, after int64, limit int) (store.E
 }
 
 // TestAway: a reader that comes from another hub and knows more than this one,
-// whose database doesn't answer, isn't told that the history was set back.
+// whose database doesn't answer, gets no reset.
 func TestAway(t *testing.T) {
 	st := &awayStore{Store: openSQLite(t, sqlite.Options{}), heard: 1}
 	f := newFixtureOn(t, consumer.Limits{}, st)

@@ -3,7 +3,7 @@
 // served, too.
 //
 // Readers see agents, their snapshots, resources and history; they pin
-// snapshots, are told once when one drifts, see what differs, and refresh; and
+// snapshots, get one event when one drifts, see what differs, and refresh; and
 // they follow everything as server-sent events.
 //
 // # Who may ask
@@ -20,7 +20,7 @@
 // Whatever changes has a revision, store-wide and rising: pushes, and what is
 // done to pins and agents. The id of an event is the revision up to which the
 // stream is complete with it, so a reader that goes on from the last id it has
-// seen, with any hub of the database, misses nothing: of the events of one
+// seen, with any hub of the database, gets every event: of the events of one
 // revision only the last one carries an id. Where that isn't possible, since
 // the history isn't kept for that long or was set back to a backup, the stream
 // says "reset". A reader that is far behind gets the newest of each agent only.

@@ -18,8 +18,8 @@ type driftStep struct {
 	// an empty pin.
 	holds   []string
 	drifted bool
-	// told are the events about the pin: one or none.
-	told bool
+	// announced says that there is one event about the pin, and not none.
+	announced bool
 	// differs are the ids in the diff from the pin to now.
 	differs []string
 	gone    bool
@@ -52,20 +52,20 @@ func TestDrift(t *testing.T) {
 	w.stream = w.follow("?after=" + fmt.Sprint(w.newest()) + "&pin_id=" + w.pin.ID)
 	for _, step := range []driftStep{
 		{name: "push, pin", do: func(*driftWorld) {}, holds: []string{"1"}},
-		{name: "MCP-only change", do: func(w *driftWorld) { w.push("a", a("1"), server("m", "one")) }, holds: []string{"1", "one"}, told: true},
-		{name: "MCP-only change again", do: func(w *driftWorld) { w.push("a", a("1"), server("m", "two")) }, holds: []string{"1", "two"}, told: true},
-		{name: "edit", do: func(w *driftWorld) { w.push("a", a("2"), server("m", "two")) }, holds: []string{"1", "two"}, drifted: true, told: true, differs: []string{agents}},
+		{name: "MCP-only change", do: func(w *driftWorld) { w.push("a", a("1"), server("m", "one")) }, holds: []string{"1", "one"}, announced: true},
+		{name: "MCP-only change again", do: func(w *driftWorld) { w.push("a", a("1"), server("m", "two")) }, holds: []string{"1", "two"}, announced: true},
+		{name: "edit", do: func(w *driftWorld) { w.push("a", a("2"), server("m", "two")) }, holds: []string{"1", "two"}, drifted: true, announced: true, differs: []string{agents}},
 		{name: "another edit", do: func(w *driftWorld) { w.push("a", a("3"), server("m", "two")) }, holds: []string{"1", "two"}, drifted: true, differs: []string{agents}},
-		{name: "MCP while drifted", do: func(w *driftWorld) { w.push("a", a("3")) }, holds: []string{"1"}, drifted: true, told: true, differs: []string{agents}},
+		{name: "MCP while drifted", do: func(w *driftWorld) { w.push("a", a("3")) }, holds: []string{"1"}, drifted: true, announced: true, differs: []string{agents}},
 		{name: "edit back", do: func(w *driftWorld) { w.push("a", a("1")) }, holds: []string{"1"}, drifted: true},
-		{name: "refresh", do: (*driftWorld).refresh, holds: []string{"1"}, told: true},
-		{name: "edit anew", do: func(w *driftWorld) { w.push("a", a("4"), text("/w/new", "n")) }, holds: []string{"1"}, drifted: true, told: true, differs: []string{agents, "instruction_file:/w/new"}},
-		{name: "refresh to it", do: (*driftWorld).refresh, holds: []string{"4", "n"}, told: true},
+		{name: "refresh", do: (*driftWorld).refresh, holds: []string{"1"}, announced: true},
+		{name: "edit anew", do: func(w *driftWorld) { w.push("a", a("4"), text("/w/new", "n")) }, holds: []string{"1"}, drifted: true, announced: true, differs: []string{agents, "instruction_file:/w/new"}},
+		{name: "refresh to it", do: (*driftWorld).refresh, holds: []string{"4", "n"}, announced: true},
 		{name: "agent rebuilt, the same", do: func(w *driftWorld) { w.session("a"); w.push("a", a("4"), text("/w/new", "n")) }, holds: []string{"4", "n"}},
-		{name: "agent rebuilt, something else", do: func(w *driftWorld) { w.session("a"); w.push("a", a("5")) }, holds: []string{"4", "n"}, drifted: true, told: true, differs: []string{agents, "instruction_file:/w/new"}},
-		{name: "agent gone", do: (*driftWorld).remove, holds: []string{"4", "n"}, drifted: true, told: true, differs: []string{agents, "instruction_file:/w/new"}, gone: true},
-		{name: "refresh without an agent", do: (*driftWorld).refresh, told: true, gone: true},
-		{name: "agent back: hydrated", do: func(w *driftWorld) { w.push("a", a("6")) }, holds: []string{"6"}, told: true},
+		{name: "agent rebuilt, something else", do: func(w *driftWorld) { w.session("a"); w.push("a", a("5")) }, holds: []string{"4", "n"}, drifted: true, announced: true, differs: []string{agents, "instruction_file:/w/new"}},
+		{name: "agent gone", do: (*driftWorld).remove, holds: []string{"4", "n"}, drifted: true, announced: true, differs: []string{agents, "instruction_file:/w/new"}, gone: true},
+		{name: "refresh without an agent", do: (*driftWorld).refresh, announced: true, gone: true},
+		{name: "agent back: hydrated", do: func(w *driftWorld) { w.push("a", a("6")) }, holds: []string{"6"}, announced: true},
 	} {
 		w.step(step)
 	}
@@ -92,10 +92,10 @@ func (w *driftWorld) step(step driftStep) {
 	if before.DriftedAt != nil && got.DriftedAt != nil && (*before.DriftedAt != *got.DriftedAt || before.DriftRevision != got.DriftRevision) {
 		w.Errorf("%s: drift was marked again: %+v, %+v", step.name, before, got)
 	}
-	if step.told {
-		var told pin
-		if err := json.Unmarshal([]byte(w.stream.event().data), &told); err != nil || fmt.Sprint(told.Revision, told.DriftRevision) != fmt.Sprint(got.Revision, got.DriftRevision) {
-			w.Errorf("%s: told of %+v (%v), want %+v", step.name, told, err, got)
+	if step.announced {
+		var announced pin
+		if err := json.Unmarshal([]byte(w.stream.event().data), &announced); err != nil || fmt.Sprint(announced.Revision, announced.DriftRevision) != fmt.Sprint(got.Revision, got.DriftRevision) {
+			w.Errorf("%s: announced as %+v (%v), want %+v", step.name, announced, err, got)
 		}
 	}
 	w.holds(step)

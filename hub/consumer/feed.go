@@ -128,7 +128,7 @@ func (f *feed) awaitAgent(ctx context.Context, since position, agentID string) e
 
 // beyond reports whether the database hasn't reached a revision, and how far it
 // is. A store's Wait wouldn't do: where the database doesn't answer it returns
-// what was heard of last, which may be less than another hub has told.
+// what was heard of last, which may be less than what another hub has sent.
 func (f *feed) beyond(ctx context.Context, revision int64) (newest int64, is bool) {
 	page, err := f.store.Events(ctx, revision, 1)
 	return page.Newest, err == nil && revision > page.Newest

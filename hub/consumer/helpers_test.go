@@ -25,8 +25,8 @@ import (
 	"waymark/test/openapitest"
 )
 
-// patience is for what another goroutine does, on a slow machine.
-const patience = 5 * time.Minute
+// timeout is for what another goroutine does, on a slow machine.
+const timeout = 5 * time.Minute
 
 // fixture is an API, served over HTTP, with a reader's token.
 type fixture struct {
@@ -173,7 +173,7 @@ func template(path string) string {
 // request makes a request. Headers are pairs.
 func (f *fixture) request(method, path, body string, headers ...string) *http.Request {
 	f.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	f.Cleanup(cancel)
 	r, err := http.NewRequestWithContext(ctx, method, f.server.URL+path, strings.NewReader(body))
 	if err != nil {

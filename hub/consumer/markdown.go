@@ -47,13 +47,13 @@ func renderMarkdown(agentID string, stored *store.StoredSnapshot) []byte {
 
 type markdown struct {
 	buf bytes.Buffer
-	// notes are what is odd about texts that are shown.
-	notes []string
+	// oddities are issues with texts that are rendered.
+	oddities []string
 }
 
 func (m *markdown) line(format string, args ...any) { fmt.Fprintf(&m.buf, format+"\n", args...) }
 
-// instructions shows texts: first those that always hold, then those that hold
+// instructions renders texts: first those that always hold, then those that hold
 // for some files or on request.
 func (m *markdown) instructions(list []*snapshot.Resource) {
 	if len(list) == 0 {
@@ -70,7 +70,7 @@ func (m *markdown) instructions(list []*snapshot.Resource) {
 		if holds := whenItHolds(r); holds != "" {
 			m.line("%s\n", holds)
 		}
-		m.note(r)
+		m.checkHidden(r)
 		switch {
 		case r.Payload == nil:
 			m.line("(no content)")
@@ -122,7 +122,7 @@ func (m *markdown) catalog(title, hint string, list []*snapshot.Resource) {
 		m.line("%s\n", hint)
 	}
 	for _, r := range list {
-		m.note(r)
+		m.checkHidden(r)
 		name := r.Name
 		if name == "" {
 			name = r.Key
@@ -138,14 +138,15 @@ func (m *markdown) catalog(title, hint string, list []*snapshot.Resource) {
 	}
 }
 
-// note remembers hidden characters in what is shown of a resource.
-func (m *markdown) note(r *snapshot.Resource) {
+// checkHidden adds an issue for hidden characters in what is rendered of a
+// resource.
+func (m *markdown) checkHidden(r *snapshot.Resource) {
 	text := r.Name + r.Description
 	if r.Kind == abi.KindInstructionFile && httpapi.IsText(r.Payload) {
 		text += string(r.Payload)
 	}
 	if found := countHidden(text); found != "" {
-		m.notes = append(m.notes, fmt.Sprintf("%s holds %s; read it with care.", code(r.ID()), found))
+		m.oddities = append(m.oddities, fmt.Sprintf("%s holds %s; read it with care.", code(r.ID()), found))
 	}
 }
 
@@ -163,7 +164,7 @@ func (m *markdown) issues(s *snapshot.Snapshot, broken []*snapshot.Resource) {
 			list = append(list, fmt.Sprintf("Plugin %s is %s: %s", code(p.Name), prose(string(p.State)), prose(p.Error)))
 		}
 	}
-	list = append(list, m.notes...)
+	list = append(list, m.oddities...)
 	if len(list) == 0 {
 		return
 	}

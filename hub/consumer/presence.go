@@ -13,8 +13,8 @@ import (
 )
 
 // presence knows which agents are connected, for the streams that say so. It
-// asks again and again rather than being told, since a stream needn't hear of an
-// agent that is gone for less than a moment. It starts with the first stream.
+// polls, since a stream needn't hear of an agent that is gone for less than a
+// moment. It starts with the first stream.
 type presence struct {
 	api     *API
 	start   sync.Once

@@ -132,7 +132,7 @@ func (r *replica) start() {
 	if r.hub, err = hub.New(hub.Options{Store: r.store}); err != nil {
 		r.t.Fatal(err)
 	}
-	r.server = &http.Server{Handler: r.hub.Handler(), ReadTimeout: patience, WriteTimeout: patience} // hub serve has such, too
+	r.server = &http.Server{Handler: r.hub.Handler(), ReadTimeout: timeout, WriteTimeout: timeout} // hub serve has such, too
 	r.served = make(chan error, 1)
 	server, served, listener := r.server, r.served, r.door.enter()
 	go func() { served <- server.Serve(listener) }()
@@ -167,14 +167,14 @@ func TestFollowReplicas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel()
 	a := startAgent(ctx, t, &running, "http://"+one.addr, agentToken)
 
-	// The outsider knows both hubs, and takes the other one when told so.
+	// The outsider knows both hubs, and takes the other one when asked to.
 	var at atomic.Int64
 	o := &outsider{token: readerToken, texts: map[int64]string{}, base: func() string {
 		return "http://" + []string{one.addr, two.addr}[at.Load()%2]
@@ -253,7 +253,7 @@ func startAgent(ctx context.Context, t *testing.T, running *sync.WaitGroup, url,
 		t.Fatal(err)
 	}
 	opts.MinBackoff, opts.MaxBackoff = time.Millisecond, 20*time.Millisecond
-	opts.CallTimeout, opts.DialTimeout = patience, patience
+	opts.CallTimeout, opts.DialTimeout = timeout, timeout
 	a := &agent{push.New(opts)}
 	running.Go(func() {
 		if err := a.pusher.Run(ctx); err != nil && ctx.Err() == nil {

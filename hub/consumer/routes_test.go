@@ -160,7 +160,7 @@ func (f *fixture) tooMany() {
 	f.want(429, "GET", "/api/v0/events", "")
 	f.want(429, "GET", "/api/v0/agents/a/context?wait=1m&after=999", "")
 	_ = stream.Body.Close()
-	for end := time.Now().Add(patience); f.do("GET", "/api/v0/agents/a/context?wait=1ms&after=999", "").StatusCode == 429; {
+	for end := time.Now().Add(timeout); f.do("GET", "/api/v0/agents/a/context?wait=1ms&after=999", "").StatusCode == 429; {
 		if time.Now().After(end) {
 			f.Fatal("the place of a stream that ended is not free again")
 		}
@@ -196,7 +196,7 @@ func TestETags(t *testing.T) {
 
 // TestWait waits for what comes.
 func TestWait(t *testing.T) {
-	f := newFixture(t, consumer.Limits{MaxWait: patience})
+	f := newFixture(t, consumer.Limits{MaxWait: timeout})
 	first := f.push("a", text("/w/AGENTS.md", "one"))
 	f.push("b", text("/w/AGENTS.md", "one"))
 	type result struct {
@@ -208,7 +208,7 @@ func TestWait(t *testing.T) {
 		if agent == "none" {
 			f.token("agent", agent)
 		}
-		r := f.request("GET", fmt.Sprint("/api/v0/agents/", agent, "/context?wait=", patience, "&", query), "")
+		r := f.request("GET", fmt.Sprint("/api/v0/agents/", agent, "/context?wait=", timeout, "&", query), "")
 		go func() {
 			var answer struct{ Revision int64 }
 			resp, err := f.ask(r)

@@ -41,8 +41,8 @@ func (s *sessions) wait() {
 	s.done.Wait()
 }
 
-// enter takes one of the places of the reader's token, until leave. The context
-// ends with the API, and when the token, or the browser's session, is revoked
+// enter counts a stream or waiting request against the limits of the reader's
+// token, until leave. The context ends with the API, and when the token, or the browser's session, is revoked
 // or expires.
 func (s *sessions) enter(ctx context.Context, reader *Reader) (_ context.Context, leave func(), err error) {
 	tokenID := reader.Token.ID

@@ -136,7 +136,7 @@ func TestStream(t *testing.T) {
 	f.push("a", text("/w/AGENTS.md", "6"))
 	r.want(`pin@ "drift_revision":6`, "context@6") // the position comes with the last one
 	f.push("a", text("/w/AGENTS.md", "7"))
-	r.want("context@7") // told once
+	r.want("context@7") // one event only
 	f.push("a", text("/w/AGENTS.md", "7"), server("s", ""))
 	r.want(`pin@ "drift_revision":6`, "context@8")
 	f.want(200, "POST", "/api/v0/pins/"+p.ID+"/refresh", "")

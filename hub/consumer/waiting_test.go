@@ -42,7 +42,7 @@ func TestHeartbeat(t *testing.T) {
 func (f *fixture) waits(after int64) <-chan int {
 	f.Helper()
 	status := make(chan int, 1)
-	r := f.request("GET", fmt.Sprint("/api/v0/agents/a/context?wait=", patience, "&after=", after), "")
+	r := f.request("GET", fmt.Sprint("/api/v0/agents/a/context?wait=", timeout, "&after=", after), "")
 	go func() {
 		resp, err := f.ask(r)
 		if err != nil {
@@ -58,7 +58,7 @@ func (f *fixture) waits(after int64) <-chan int {
 // TestRevoked ends what a token has going on when it is revoked, and nothing
 // of others.
 func TestRevoked(t *testing.T) {
-	f := newFixture(t, consumer.Limits{Recheck: 1, MaxWait: patience})
+	f := newFixture(t, consumer.Limits{Recheck: 1, MaxWait: timeout})
 	f.push("a", text("/w/x", "1"))
 	other := f.follow("?after=1")
 	f.reader = f.token(store.RoleReader, "")
@@ -81,7 +81,7 @@ func TestRevoked(t *testing.T) {
 
 // TestClose ends everything that waits.
 func TestClose(t *testing.T) {
-	f := newFixture(t, consumer.Limits{MaxWait: patience})
+	f := newFixture(t, consumer.Limits{MaxWait: timeout})
 	f.push("a", text("/w/x", "1"))
 	r := f.follow("?after=1")
 	waiting := f.waits(1)
@@ -105,7 +105,7 @@ func TestClose(t *testing.T) {
 
 // TestSlow is a reader that takes nothing while much happens.
 func TestSlow(t *testing.T) {
-	f := newFixture(t, consumer.Limits{Write: patience})
+	f := newFixture(t, consumer.Limits{Write: timeout})
 	f.push("a")
 	f.push("b")
 	const pushes = 400
@@ -164,7 +164,7 @@ func TestStuck(t *testing.T) {
 	for n := range 100 {
 		long = append(long, text(fmt.Sprint("/", n, strings.Repeat("x", 2000)), ""))
 	}
-	for end := time.Now().Add(patience); ; { // more than any buffer holds
+	for end := time.Now().Add(timeout); ; { // more than any buffer holds
 		f.push("a", long...)
 		f.push("a")
 		resp := f.do("GET", "/api/v0/events?after=1", "")
@@ -178,27 +178,27 @@ func TestStuck(t *testing.T) {
 	}
 }
 
-// TestPatience has a server with deadlines far shorter than what waits.
-func TestPatience(t *testing.T) {
+// TestServerDeadlines has a server with deadlines far shorter than what waits.
+func TestServerDeadlines(t *testing.T) {
 	for _, protocol := range []string{"HTTP/1.1", "HTTP/2.0"} {
 		t.Run(protocol[len("HTTP/"):], func(t *testing.T) {
-			synctestproc.Run(t, func(t *testing.T) { testPatience(t, protocol) })
+			synctestproc.Run(t, func(t *testing.T) { testServerDeadlines(t, protocol) })
 		})
 	}
 }
 
-// testPatience is in a bubble, whose clock moves only when everybody waits: a
+// testServerDeadlines runs on a clock of its own, which moves only when everybody waits: a
 // slow machine keeps all deadlines that aren't about waiting.
-func testPatience(t *testing.T, protocol string) {
+func testServerDeadlines(t *testing.T, protocol string) {
 	const short = 100 * time.Millisecond
 	f := newUnserved(t, consumer.Limits{Heartbeat: 3 * short}, openSQLite(t, sqlite.Options{}))
 	var spoken http.Protocols
 	spoken.SetHTTP1(protocol == "HTTP/1.1")
 	spoken.SetUnencryptedHTTP2(protocol == "HTTP/2.0")
 	listener := newRoom(&net.UnixAddr{Name: "hub", Net: "pipe"})
-	impatient := &http.Server{Handler: f.api, ReadTimeout: short, WriteTimeout: short, Protocols: &spoken}
+	hasty := &http.Server{Handler: f.api, ReadTimeout: short, WriteTimeout: short, Protocols: &spoken}
 	served := make(chan error, 1)
-	go func() { served <- impatient.Serve(listener) }()
+	go func() { served <- hasty.Serve(listener) }()
 	f.server = &httptest.Server{URL: "http://hub"}
 	transport := &http.Transport{Protocols: &spoken, DialContext: func(context.Context, string, string) (net.Conn, error) {
 		near, far := net.Pipe()
@@ -208,7 +208,7 @@ func testPatience(t *testing.T, protocol string) {
 	f.transport = transport
 	t.Cleanup(func() {
 		_ = f.api.Close()
-		_ = impatient.Close()
+		_ = hasty.Close()
 		transport.CloseIdleConnections()
 		if err := <-served; err != http.ErrServerClosed {
 			t.Error(err)

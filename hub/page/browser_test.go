@@ -22,8 +22,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// patience is how long the slowest machine may take for anything here.
-const patience = 8 * time.Minute
+// timeout is how long the slowest machine may take for anything here.
+const timeout = 8 * time.Minute
 
 // chrome is a running browser.
 type chrome struct {
@@ -51,7 +51,7 @@ func chromium(t *testing.T) chrome {
 	// the browser may live on for a moment after the one that was started, and
 	// write into what the test would just be removing.
 	opts := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(path), chromedp.WSURLReadTimeout(patience),
+		chromedp.ExecPath(path), chromedp.WSURLReadTimeout(timeout),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("no-first-run", true),
 		chromedp.Flag("force-device-scale-factor", "1"))
 	if os.Geteuid() == 0 {
@@ -96,7 +96,7 @@ func newTab(t *testing.T, browser chrome, s *site, l look) *tab {
 	t.Helper()
 	ctx, closeTab := chromedp.NewContext(browser.ctx, chromedp.WithNewBrowserContext())
 	t.Cleanup(closeTab)
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	t.Cleanup(cancel)
 	b := &tab{t: t, ctx: ctx, url: s.url}
 	b.run(
@@ -195,7 +195,7 @@ func (b *tab) fail(err error) {
 // until waits for an expression to be true.
 func (b *tab) until(expression string) {
 	b.t.Helper()
-	b.run(chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingTimeout(patience)))
+	b.run(chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingTimeout(timeout)))
 }
 
 // visible waits for an element.

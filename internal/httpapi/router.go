@@ -57,15 +57,15 @@ type Options struct {
 	// "server".
 	Name string
 	// Admit decides, before anything else, whether a request is served. The
-	// context that it returns is the call's: it may tell who calls. Nil admits
+	// context that it returns is the call's, and may hold who calls. Nil admits
 	// everybody.
 	Admit func(r *http.Request) (context.Context, error)
 	// Classify finds the answer for an error of a handler or of Admit that isn't
 	// a *problem.Error; [ErrNoRoute] is one. Nil as its result means an internal
 	// error, of which the log says more.
 	Classify func(c *Call, err error) *problem.Error
-	// Observe is told of every call when it is over; status 0 means that there
-	// was no answer.
+	// Observe is called when a call is over; status 0 means that there was no
+	// answer.
 	Observe func(r *http.Request, status int, took time.Duration)
 	// Logger gets internal errors and panics. Nil means none.
 	Logger *slog.Logger

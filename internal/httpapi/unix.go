@@ -21,7 +21,7 @@ var (
 // ListenUnix makes a socket that only this user can connect to, and the
 // directory it is in. A socket that nobody serves any more is replaced.
 //
-// A lock file beside the socket, PATH.lock, decides between processes that start
+// A lock file, PATH.lock, decides between processes that start
 // at the same time: finding out that nobody serves a socket and replacing it
 // can't be done in one step. The listener's Close removes it; what a killed
 // process leaves is locked by nobody.

@@ -121,6 +121,8 @@ func TestEveryRule(t *testing.T) {
 		{"flags in the mains", pkg("waymark/hub", "github.com/spf13/cobra"), pkg("waymark/cmd/hub", "github.com/spf13/cobra"), "mains"},
 		{"calls without a meaning", pkg("waymark/hub/transport", "waymark/hub/store"), pkg("waymark/hub/transport", "waymark/wire", "storj.io/drpc"), "what they mean"},
 		{"a light consumer", needs("waymark/hub/client", "storj.io/drpc/drpcconn"), needs("waymark/hub/client", "net/http"), "needs HTTP"},
+		{"a client without a server", needs("waymark/hub/client", "waymark/internal/httpapi"), needs("waymark/hub/client", "waymark/internal/httpapi/apiclient"), "no server"},
+		{"types of both ends", pkg("waymark/hub/api", "waymark/hub/store"), pkg("waymark/hub/api", "waymark/snapshot"), "neither end"},
 		{"commands are the top", pkg("waymark/host", "waymark/cmd/agent"), pkg("waymark/cmd/harness", "waymark/cmd/harness/internal/fixture"), "built on a command"},
 		{"no test helpers in the product", pkg("waymark/host", "waymark/test/guestbuild"), tests("waymark/host", "waymark/test/guestbuild"), "no part of the product"},
 		{"no testing in the product", pkg("waymark/host", "testing"), tests("waymark/host", "testing"), "no part of the product"},

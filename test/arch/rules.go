@@ -127,6 +127,16 @@ func rules() []Rule {
 			Reason: "a consumer of the hub needs HTTP and nothing else",
 		},
 		{
+			From: []string{"waymark/hub/client/...", "waymark/internal/httpapi/apiclient", "waymark/internal/httpapi/problem"},
+			To:   []string{"waymark/internal/httpapi", "github.com/coder/websocket/..."}, Deep: true,
+			Reason: "a client brings no server along",
+		},
+		{
+			From: []string{"waymark/hub/api"}, To: []string{"waymark/..."},
+			Allow:  []string{"waymark/snapshot"},
+			Reason: "both ends of the hub's API share its types, so they bring neither end along",
+		},
+		{
 			From: all, Except: []string{"waymark/cmd/...", "waymark/test/..."}, To: []string{"waymark/cmd/..."},
 			Reason: "nothing is built on a command",
 		},

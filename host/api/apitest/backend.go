@@ -42,7 +42,7 @@ type Backend struct {
 	seen Seen
 }
 
-// Seen is what a Backend was told.
+// Seen is what a Backend has been called with.
 type Seen struct {
 	Root           string
 	Ready, Retried int // how often
@@ -116,7 +116,7 @@ func (f *Backend) SetSources(list ...sources.Source) {
 	f.list = list
 }
 
-// Seen returns what it was told.
+// Seen returns what it has been called with.
 func (f *Backend) Seen() Seen {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -198,7 +198,7 @@ func (f *Backend) RemoveSource(ctx context.Context, path string) error {
 	return fmt.Errorf("%w: %s", sources.ErrNotFound, path)
 }
 
-// SetRoot notes the path.
+// SetRoot records the path.
 func (f *Backend) SetRoot(ctx context.Context, path string) error {
 	f.mu.Lock()
 	f.seen.Root = path
@@ -225,7 +225,7 @@ func (f *Backend) RetryPlugins(ctx context.Context) error {
 // WaitingPlugins returns Waiting.
 func (f *Backend) WaitingPlugins() []approvals.Pending { return f.Waiting }
 
-// ApprovePlugin finds the module in Waiting, and notes that it was approved.
+// ApprovePlugin finds the module in Waiting, and records its approval.
 func (f *Backend) ApprovePlugin(ctx context.Context, name, digest string) (*approvals.Pending, error) {
 	if err := f.end(ctx); err != nil {
 		return nil, err

@@ -63,7 +63,7 @@ type Client interface {
 	// Resource returns the payload of the resource with the id. It is an
 	// *api.Error of code 404 when there is none.
 	Resource(ctx context.Context, id string) ([]byte, error)
-	// Why tells what became of files, in the order of the paths, which are
+	// Why returns what became of files, in the order of the paths, which are
 	// absolute.
 	Why(ctx context.Context, paths ...string) ([]why.Answer, error)
 
@@ -79,7 +79,7 @@ type Client interface {
 	// RemoveSource removes a source for good.
 	RemoveSource(ctx context.Context, path string) error
 
-	// SetRoot tells the agent its working directory, when that wasn't known
+	// SetRoot sets the agent's working directory, when that wasn't known
 	// at its start.
 	SetRoot(ctx context.Context, path string) error
 	// Ready lets the agent publish its first snapshot, if that is held back.
@@ -112,8 +112,8 @@ type SnapshotOptions struct {
 type Options struct {
 	// Token is what the agent reads from its --listen-token-file, for TCP.
 	Token string
-	// Timeout bounds calls whose context has no deadline, beside the time
-	// that they mean to wait. Default 30 s.
+	// Timeout bounds calls whose context has no deadline, in addition to the
+	// time that they mean to wait. Default 30 s.
 	Timeout time.Duration
 	// Retry is the longest pause between Watch's attempts to find a lost
 	// agent again; it begins with a sixteenth of it. Default 2 s.

@@ -52,8 +52,8 @@ type Options struct {
 	Err error
 	// Token is sent as "Authorization: Bearer".
 	Token string
-	// Timeout bounds calls whose context has no deadline, beside the time that
-	// they mean to wait.
+	// Timeout bounds calls whose context has no deadline, in addition to the time
+	// that they mean to wait.
 	Timeout time.Duration
 	// Transport makes the connections.
 	Transport http.RoundTripper

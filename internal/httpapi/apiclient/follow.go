@@ -17,7 +17,7 @@ type Connection[T any] struct {
 	fresh bool // something came since the last pause
 
 	reached bool // somebody has answered
-	lost    bool // and doesn't any more, which has been said
+	lost    bool // and doesn't any more; the error has been yielded
 	backoff backoff.Backoff
 }
 
@@ -68,8 +68,8 @@ func Follow[T any](ctx context.Context, longest time.Duration, connect func(cont
 	}
 }
 
-// tolerate yields an error, unless it is one of an outage that was told, and
-// reports whether to go on.
+// tolerate yields an error, unless one of the same outage has been, and reports
+// whether to go on.
 func (c *Connection[T]) tolerate(err error) bool {
 	var none T
 	code := problem.CodeOf(err)

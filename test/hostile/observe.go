@@ -130,8 +130,8 @@ func (b *Bench) victimRows() []string {
 	return list
 }
 
-// checkLeaks looks for the canary in everything that is published or logged, and for text that
-// could forge a line of a log or a terminal.
+// checkLeaks looks for the canary in everything that is published or logged, and
+// for text that could forge a line of a log or a terminal.
 func (b *Bench) checkLeaks(report *host.Report) {
 	var said strings.Builder
 	enc := json.NewEncoder(&said)

@@ -65,9 +65,10 @@ func (h *Host) publishPlugins(ctx context.Context) error {
 }
 
 // amend publishes the states of the modules and of watching as they are now,
-// beside the resources as they were. It reports whether the snapshot is made
-// with the modules that the catalog has now. Before the first snapshot it does
-// nothing: that is yet to come, and is made with those of that time.
+// beside the resources as they were. Where the catalog has other modules than the
+// snapshot is made with, it does nothing but report that; followPlugins has them
+// used. Before the first snapshot it does nothing either: that is yet to come, and
+// is made with the modules of that time.
 func (h *Host) amend(ctx context.Context) (current bool, err error) {
 	_, leave, err := h.turn.Take(ctx) // a refresh that is going on may have begun with the list before
 	if err != nil {
@@ -78,12 +79,12 @@ func (h *Host) amend(ctx context.Context) (current bool, err error) {
 	if report == nil {
 		return true, nil
 	}
-	list, now := report.plugins, h.catalog.Current()
-	if current = list.SameModules(now); current {
-		list = now // its states may differ
+	list := h.catalog.Current()
+	if !list.SameModules(report.plugins) {
+		return false, nil // the refresh that follows says all of it
 	}
 	h.published.Amend(list.States(report.Outcomes), problems(h.watchProblem(), linkProblem(h.looked.Load().refused)))
-	return current, nil
+	return true, nil
 }
 
 // watchPlugins has the places of module files watched.
@@ -125,6 +126,7 @@ func (h *Host) WaitingPlugins() []approvals.Pending { return h.catalog.Waiting()
 // plugin.ErrNotWaiting, plugin.ErrWhichModule, or that the approval couldn't be
 // kept.
 func (h *Host) Approve(ctx context.Context, name, digest string) (*approvals.Pending, error) {
+	defer h.catalog.Check()
 	waits, err := h.catalog.Approve(ctx, name, digest)
 	if waits != nil && ctx.Err() == nil {
 		err = errors.Join(err, h.publishPlugins(ctx))

@@ -29,6 +29,8 @@ func (c *Catalog) Waiting() []approvals.Pending {
 
 // Approve lets a module run that waits for it, and returns when it is in the
 // list, or can't be. An empty digest means the one file of that name that waits.
+// The caller calls Check when the list is in use: with it the modules of other
+// files may be judged differently, which is for a later list.
 //
 // # Errors
 //

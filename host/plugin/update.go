@@ -94,13 +94,12 @@ func (c *Catalog) Retry(ctx context.Context) error {
 	if err := c.opts.Running.Release(); err != nil {
 		return err
 	}
+	defer c.Check() // the times of later looks may have changed
 	return c.updateNow(ctx, true)
 }
 
-// updateNow is an update besides those of Run, which gets to know of it: the
-// times of later looks may have changed.
+// updateNow is an update besides those of Run.
 func (c *Catalog) updateNow(ctx context.Context, atOnce bool) error {
-	defer c.Check()
 	return c.turn.Do(ctx, func(ctx context.Context) error {
 		_, err := c.update(ctx, atOnce)
 		return err

@@ -41,6 +41,7 @@ SOAK_PKGS ?= $(shell git grep --untracked -lE 'test/randtest"' -- '*_test.go' | 
 # Run from source, so that everybody has the same version. The first time it
 # takes two to three minutes to build; later it is in Go's cache.
 LINT = $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+DEADCODE = $(GO) run golang.org/x/tools/cmd/deadcode@v0.52.0
 
 # The module of the built-in resolvers. The agent embeds it.
 GUEST       := host/builtin/dist/builtin.wasm
@@ -95,8 +96,11 @@ cross:
 	GOOS=linux GOARCH=arm64 $(GO) build ./...
 	GOOS=darwin GOARCH=arm64 $(GO) build ./...
 
-lint: ## Run golangci-lint (built from source the first time).
+lint: ## Run golangci-lint (built from source the first time), and look for code that no program reaches.
 	$(LINT) run ./...
+	@dead=$$($(DEADCODE) -filter '^waymark/(abi|cmd|host|hub|internal|snapshot|wire)' ./cmd/... ./internal/tools/... ./test/tools/...) || { echo "$$dead"; exit 1; }; \
+	dead=$$(echo "$$dead" | grep -v '^[^:]*test/'); \
+	if [ -n "$$dead" ]; then echo "no program reaches:"; echo "$$dead"; exit 1; fi
 
 generate: ## Generate code anew.
 	$(GO) generate ./...

@@ -54,7 +54,7 @@ func (a *app) recordRuns(ctx context.Context, paths *config.Paths, log *slog.Log
 
 // hostOptions turns a configuration into what the engine takes, all but roots
 // and push.
-func (a *app) hostOptions(s *settings, c *config.Config, paths *config.Paths, env variables, log *slog.Logger) (host.Options, error) {
+func (a *app) hostOptions(s *settings, c *config.Config, paths *config.Paths, env variables, log *slog.Logger) host.Options {
 	opts := host.Options{
 		Builtin: a.builtin, BuiltinNative: a.native, Compiler: a.compiler,
 		CacheDir: filepath.Join(paths.Cache, "code"), KeyDir: filepath.Join(paths.State, "key"),
@@ -80,5 +80,5 @@ func (a *app) hostOptions(s *settings, c *config.Config, paths *config.Paths, en
 		}
 		opts.PluginDirs = append(opts.PluginDirs, dir)
 	}
-	return opts, nil
+	return opts
 }

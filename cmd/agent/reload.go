@@ -148,10 +148,7 @@ func (d *daemon) takeOver(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	opts, err := d.app.hostOptions(&d.settings.settings, c, d.workspace.paths, d.workspace.env, d.log)
-	if err != nil {
-		return err
-	}
+	opts := d.app.hostOptions(&d.settings.settings, c, d.workspace.paths, d.workspace.env, d.log)
 	peer, err := remotePeer(d.settings, c, d.workspace.paths, d.log)
 	if err != nil {
 		return err

@@ -55,10 +55,7 @@ func (a *app) resolve(ctx context.Context, s *settings, dirs []string, asJSON, e
 		return err
 	}
 	defer a.recordRuns(ctx, paths, log)()
-	opts, err := a.hostOptions(s, c, paths, variables{}, log)
-	if err != nil {
-		return err
-	}
+	opts := a.hostOptions(s, c, paths, variables{}, log)
 	if len(dirs) == 0 {
 		dirs = []string{"."}
 	}

@@ -281,11 +281,8 @@ func (d *daemon) listen(ctx context.Context) error {
 }
 
 // makeHost makes the engine, and the hub if there is none elsewhere.
-func (d *daemon) makeHost(ctx context.Context, c *config.Config) error {
-	opts, err := d.app.hostOptions(&d.settings.settings, c, d.workspace.paths, d.workspace.env, d.log)
-	if err != nil {
-		return err
-	}
+func (d *daemon) makeHost(ctx context.Context, c *config.Config) (err error) {
+	opts := d.app.hostOptions(&d.settings.settings, c, d.workspace.paths, d.workspace.env, d.log)
 	opts.Roots = d.workspace.specs()
 	opts.Hold = d.settings.waitFor != ""
 	opts.Settled = d.app.release

@@ -171,10 +171,7 @@ func (a *app) onceOptions(s *runSettings, paths *config.Paths, log *slog.Logger)
 	if err := w.sources.Load(); err != nil {
 		log.Warn("not all persistent sources are there", slog.Any("error", err))
 	}
-	opts, err := a.hostOptions(&s.settings, c, paths, w.env, log)
-	if err != nil {
-		return host.Options{}, err
-	}
+	opts := a.hostOptions(&s.settings, c, paths, w.env, log)
 	opts.Roots = w.specs()
 	opts.Progress = a.progress
 	return opts, nil

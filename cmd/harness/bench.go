@@ -87,7 +87,7 @@ func (a *app) bench(ctx context.Context, s *benchSettings, file, dir string) (er
 			if s.json {
 				continue
 			}
-			if err := m.print(a.stdout); err != nil {
+			if err := m.printTo(a.stdout); err != nil {
 				return err
 			}
 		}
@@ -181,7 +181,7 @@ func benchHeader(w io.Writer, module string) error {
 }
 
 // print prints a line in Go's benchmark format.
-func (m *measurement) print(w io.Writer) error {
+func (m *measurement) printTo(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "BenchmarkResolve/%s\t%8d\t%12.0f fuel/op\t%12.0f ns/op\t%10.0f read-B/op\t%6.0f opens/op\t%6.0f entries/op\t%10.0f peak-B/op\t%6.0f finds/op\n",
 		m.Resolver, m.Runs, m.Fuel, m.Duration, m.ReadBytes, m.Opens, m.Entries, m.PeakMemory, m.Finds)
 	return err

@@ -48,7 +48,7 @@ The exit code is 1 when something fails.`,
 			if asJSON {
 				err = term.JSON(a.stdout, report)
 			} else {
-				err = checkPrinter{a.stdout, all}.print(report)
+				err = checkPrinter{a.stdout, all}.printReport(report)
 			}
 			if err == nil && !report.OK() {
 				err = printed(cli.CodeFailed)
@@ -91,7 +91,7 @@ type checkPrinter struct {
 // JSON has it all.
 const detailMax = 300
 
-func (p checkPrinter) print(r *conform.Report) error {
+func (p checkPrinter) printReport(r *conform.Report) error {
 	if r.Module != "" {
 		_, _ = fmt.Fprintf(p.w, "%s %s, sha256 %s, %s\n", r.Module, term.Visible(r.Version), term.Short(r.Digest), strings.Join(r.Resolvers, ", "))
 	}

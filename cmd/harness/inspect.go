@@ -80,7 +80,7 @@ about it are shown.`,
 				err = term.JSON(a.stdout, i)
 			} else {
 				p := inspectPrinter{term.Lines{W: a.stdout}}
-				err = p.print(i)
+				err = p.printInspection(i)
 			}
 			if err == nil && i.Verdict != snapshot.PluginReady {
 				err = printed(cli.CodeNo)
@@ -169,7 +169,7 @@ type inspectPrinter struct {
 	term.Lines
 }
 
-func (p *inspectPrinter) print(i *inspection) error {
+func (p *inspectPrinter) printInspection(i *inspection) error {
 	p.Printf("file     %s", term.Visible(i.File))
 	p.Printf("digest   %s", i.Digest)
 	size := term.Size(int64(i.Size))

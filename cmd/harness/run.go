@@ -83,7 +83,7 @@ func (a *app) runOnce(ctx context.Context, s *settings, file string, root host.R
 		err = term.JSON(a.stdout, result)
 	} else {
 		p := runPrinter{Lines: term.Lines{W: a.stdout}, explain: explain}
-		err = p.print(result)
+		err = p.printResult(result)
 	}
 	if err != nil {
 		return err
@@ -241,7 +241,7 @@ type runPrinter struct {
 }
 
 // print prints the resources, then what each resolver did.
-func (p *runPrinter) print(r *result) error {
+func (p *runPrinter) printResult(r *result) error {
 	if err := printResources(p.W, r.Resources, r.base); err != nil {
 		return err
 	}

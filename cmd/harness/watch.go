@@ -114,7 +114,7 @@ func (w *watching) run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return w.host.Run(ctx) })
 	g.Go(func() error { return w.follow(ctx) })
-	g.Go(func() error { return w.print(ctx) })
+	g.Go(func() error { return w.printChanges(ctx) })
 	if w.dir != "" {
 		g.Go(func() error { return w.src.Run(ctx) })
 		g.Go(func() error { return w.rebuild(ctx) })
@@ -123,7 +123,7 @@ func (w *watching) run(ctx context.Context) error {
 }
 
 // print prints what happens, in the order in which it does.
-func (w *watching) print(ctx context.Context) error {
+func (w *watching) printChanges(ctx context.Context) error {
 	for {
 		select {
 		case <-w.reports.more:

@@ -54,7 +54,7 @@ func Handler(opts Options) http.Handler {
 		opts: opts, log: opts.Logger, guard: newGuard(&opts),
 		instance: newInstance(), waits: make(chan struct{}, opts.MaxWaits),
 	}
-	own := httpapi.Service{Routes: h.routes(), Document: document}
+	own := httpapi.Service{Routes: h.routes(), Document: Document()}
 	return httpapi.New(httpapi.Options{
 		Name: "agent", Admit: h.admit, Classify: h.classify, Observe: h.observe, Logger: opts.Logger, WriteTimeout: opts.WriteTimeout,
 	}, slices.Concat([]httpapi.Service{own}, opts.Services)...)

@@ -78,8 +78,11 @@ const (
 	fuelPerSubscription = 500
 )
 
-func pathAt(arg int) bound    { return bound{arg, maxPath, wasiNAMETOOLONG, fuelPerByte} }
-func vectorsAt(arg int) bound { return bound{arg, maxVectors, wasiINVAL, fuelPerVector} }
+func pathAt(arg int) bound { return bound{arg, maxPath, wasiNAMETOOLONG, fuelPerByte} }
+
+// vectorCount bounds the third argument of readv and its like, which is how many
+// buffers there are.
+var vectorCount = bound{2, maxVectors, wasiINVAL, fuelPerVector}
 
 // hostImports are all imports, in the order of abi/ABI.md. It is never written
 // to.
@@ -131,17 +134,17 @@ var hostImports = []hostImport{
 	wasi("fd_filestat_get", "ii"),
 	wasi("fd_filestat_set_size", "iI"),
 	wasi("fd_filestat_set_times", "iIIi"),
-	wasi("fd_pread", "iiiIi", vectorsAt(2)),
+	wasi("fd_pread", "iiiIi", vectorCount),
 	wasi("fd_prestat_get", "ii"),
 	wasi("fd_prestat_dir_name", "iii"),
-	wasi("fd_pwrite", "iiiIi", vectorsAt(2)),
-	wasi("fd_read", "iiii", vectorsAt(2)),
+	wasi("fd_pwrite", "iiiIi", vectorCount),
+	wasi("fd_read", "iiii", vectorCount),
 	wasi("fd_readdir", "iiiIi", bound{2, maxListing, wasiINVAL, fuelPerByte}),
 	wasi("fd_renumber", "ii", bound{1, maxDescriptor, wasiBADF, 0}),
 	wasi("fd_seek", "iIii"),
 	wasi("fd_sync", "i"),
 	wasi("fd_tell", "ii"),
-	wasi("fd_write", "iiii", vectorsAt(2)),
+	wasi("fd_write", "iiii", vectorCount),
 	wasi("path_create_directory", "iii", pathAt(2)),
 	wasi("path_filestat_get", "iiiii", pathAt(3)),
 	wasi("path_filestat_set_times", "iiiiIIi", pathAt(3)),
@@ -158,8 +161,8 @@ var hostImports = []hostImport{
 	wasi("random_get", "ii"), // charged, and stopped, by fixedRandom
 	wasi("sched_yield", ""),
 	wasi("sock_accept", "iii"),
-	wasi("sock_recv", "iiiiii", vectorsAt(2)),
-	wasi("sock_send", "iiiii", vectorsAt(2)),
+	wasi("sock_recv", "iiiiii", vectorCount),
+	wasi("sock_send", "iiiii", vectorCount),
 	wasi("sock_shutdown", "ii"),
 }
 

@@ -187,7 +187,7 @@ func (a *API) routes() []httpapi.Route {
 // that the store keeps as one; given is false when it isn't there.
 func (c *call) revision(name string) (n int64, given bool, err error) {
 	number, given, err := c.Number(name, 63)
-	return int64(min(number, math.MaxInt64)), given, err //nolint:gosec // it has 63 bits
+	return int64(min(number, math.MaxInt64)), given, err
 }
 
 // wantsMarkdown reports whether an answer is wanted for a prompt.

@@ -163,7 +163,7 @@ func taggedRevision(c *call) (revision int64) {
 // parseRevision is strict: digits alone.
 func parseRevision(text string) (int64, error) {
 	n, err := strconv.ParseUint(text, 10, 63)
-	return int64(n), err //nolint:gosec // it has 63 bits
+	return int64(n), err
 }
 
 // awaitRevision waits until the agent has a revision above after, and reports

@@ -240,14 +240,5 @@ func (c *Case) memory() int64 {
 // limits is a deadline alone.
 func limits(t time.Duration) sandbox.Limits { return sandbox.Limits{Time: t} }
 
-// memoryLimit is a memory alone, under a deadline that is not the point.
-func memoryLimit(bytes int64) sandbox.Limits {
-	return sandbox.Limits{Time: 2 * time.Second, Memory: bytes}
-}
-
-func limitsOf(t time.Duration, response int) sandbox.Limits {
-	return sandbox.Limits{Time: t, Response: response}
-}
-
 // fewOpens is a limit that a thousand runs reach soon.
 var fewOpens = vfs.Limits{Opens: 100}

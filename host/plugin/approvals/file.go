@@ -14,7 +14,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
-	"github.com/google/renameio/v2"
+
+	"waymark/internal/atomicfile"
 )
 
 const (
@@ -138,7 +139,7 @@ func (s *Store) write(changes []func(*file)) (_ *file, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return f, renameio.WriteFile(s.path, append(data, '\n'), 0o600, renameio.WithStaticPermissions(0o600))
+	return f, atomicfile.WriteFile(s.path, append(data, '\n'), 0o600)
 }
 
 // known is a copy of what this Store knows.

@@ -42,7 +42,7 @@ func TestDefaultsAreThoseOfTheSnapshot(t *testing.T) {
 		MaxResources:     snapshot.DefaultMaxResources,
 	}
 	if diff := cmp.Diff(want, config.Default().Snapshot); diff != "" {
-		t.Errorf("(-host/snapshot +host/config):\n%s", diff)
+		t.Errorf("(-snapshot +host/config):\n%s", diff)
 	}
 }
 

@@ -145,8 +145,8 @@ type site struct {
 	edit   int // counts edits, so that each has its own text
 }
 
-// patience ends what hangs.
-const patience = 3 * time.Minute
+// timeout ends what hangs.
+const timeout = 3 * time.Minute
 
 // site makes one. The caller closes its hub.
 func (b *bench) site(ctx context.Context, skills int) (*site, error) {

@@ -74,7 +74,7 @@ func (b *bench) measureEdits(ctx context.Context, skills int, transport string, 
 
 // settled waits until the agent has pushed, and for some edits after that.
 func (s *site) settled(ctx context.Context) error {
-	limit, cancel := context.WithTimeout(ctx, patience)
+	limit, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if _, _, err := s.hub.Stored.Await(limit, 0, func(*e2e.Stored) bool { return true }); err != nil {
 		return err
@@ -167,7 +167,7 @@ func (s *site) blind(ctx context.Context, n int) error {
 
 // seen returns the agent's version once that is above another.
 func (s *site) seen(ctx context.Context, agent *e2e.Agent, after uint64) (uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for {
 		status, err := agent.Client.Status(ctx)
@@ -182,7 +182,7 @@ func (s *site) seen(ctx context.Context, agent *e2e.Agent, after uint64) (uint64
 
 // stored makes an edit, waits until it is stored, and then for a moment.
 func (s *site) stored(ctx context.Context, byRename bool) (time.Duration, error) {
-	limit, cancel := context.WithTimeout(ctx, patience)
+	limit, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	list, _ := s.hub.Stored.All()
 	text, begun, err := s.write(byRename)

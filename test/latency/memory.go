@@ -27,7 +27,7 @@ func (b *bench) memory(ctx context.Context, skills int) (err error) {
 		return err
 	}
 	defer agent.Kill()
-	limit, cancel := context.WithTimeout(ctx, patience)
+	limit, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if _, _, err := s.hub.Stored.Await(limit, len(stored), func(*e2e.Stored) bool { return true }); err != nil {
 		return errors.Join(err, errors.New(agent.Output()))

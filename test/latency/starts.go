@@ -48,7 +48,7 @@ func (s *site) firstPush(ctx context.Context) (took, stop time.Duration, err err
 		return 0, 0, err
 	}
 	defer agent.Kill()
-	limit, cancel := context.WithTimeout(ctx, patience)
+	limit, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	push, _, err := s.hub.Stored.Await(limit, len(list), func(*e2e.Stored) bool { return true })
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *site) firstPush(ctx context.Context) (took, stop time.Duration, err err
 }
 
 func (s *site) stop(ctx context.Context, agent *e2e.Agent) (time.Duration, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	return agent.Stop(ctx)
 }

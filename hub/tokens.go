@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"waymark/hub/store"
+	"waymark/internal/atomicfile"
 )
 
 // CreateToken makes a random token and returns its text, which exists nowhere
@@ -124,18 +125,7 @@ func writeToken(file, text string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(file), ".token-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(text + "\n")
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), file)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
+	return atomicfile.WriteFile(file, []byte(text+"\n"), 0o600)
 }
 
 const (

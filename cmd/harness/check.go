@@ -14,6 +14,7 @@ import (
 	"waymark/cmd/harness/internal/conform"
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
+	"waymark/internal/text"
 )
 
 func (a *app) checkCommand() *cobra.Command {
@@ -119,10 +120,7 @@ func (p checkPrinter) finding(f *conform.Finding) {
 	if f.Resolver != "" {
 		detail = f.Resolver + ": " + detail
 	}
-	if len(detail) > detailMax {
-		detail = strings.ToValidUTF8(detail[:detailMax], "") + "…"
-	}
-	_, _ = fmt.Fprintf(p.w, "  %-4s  %-11s  %s\n", severity, f.Rule, term.Visible(detail))
+	_, _ = fmt.Fprintf(p.w, "  %-4s  %-11s  %s\n", severity, f.Rule, text.Cut(term.Visible(detail), detailMax))
 	const below = "                       "
 	if where := p.where(f.Workspaces); where != "" && f.Severity != conform.Pass {
 		_, _ = fmt.Fprintf(p.w, "%sseen in %s\n", below, where)

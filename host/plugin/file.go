@@ -17,6 +17,7 @@ import (
 	"waymark/abi"
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
+	"waymark/internal/backoff"
 )
 
 // version is one content of a module file.
@@ -129,7 +130,7 @@ func (v *version) same(other *version) bool {
 func (v *version) fail(f *file, now time.Time, err error, passing bool) {
 	v.err, v.passing, v.wasm = err, passing, nil
 	if passing {
-		f.wait = min(max(2*f.wait, firstRetry), longestRetry)
+		f.wait = backoff.After(f.wait, firstRetry, longestRetry)
 		f.retry = now.Add(f.wait)
 	}
 }

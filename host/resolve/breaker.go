@@ -3,6 +3,8 @@ package resolve
 import (
 	"fmt"
 	"time"
+
+	"waymark/internal/backoff"
 )
 
 // breaker counts the failures of one resolver in one root since its last
@@ -58,7 +60,7 @@ func (e *Engine) failed(at *entry, err error) error {
 	b.failures++
 	b.last = err
 	if b.failures >= maxFailures {
-		b.wait = min(max(2*b.wait, firstQuarantine), longestQuarantine)
+		b.wait = backoff.After(b.wait, firstQuarantine, longestQuarantine)
 		b.until = e.opts.Now().Add(b.wait)
 	}
 	return err

@@ -13,6 +13,8 @@ import (
 	"time"
 	"unsafe"
 
+	"waymark/internal/atomicfile"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -329,9 +331,5 @@ func writeVerdicts(dir string, judged map[string]verdict) error {
 	if err != nil {
 		return err
 	}
-	temp := filepath.Join(dir, verdictsName+".new")
-	if err := os.WriteFile(temp, append(data, '\n'), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(temp, filepath.Join(dir, verdictsName))
+	return atomicfile.WriteFile(filepath.Join(dir, verdictsName), append(data, '\n'), 0o600)
 }

@@ -23,7 +23,7 @@ type Backoff struct {
 	// at once.
 	Jitter bool
 
-	current time.Duration // the next pause before jitter; 0 is Shortest
+	current time.Duration // the last pause before jitter; 0 is none
 	since   time.Time     // since when it works; zero while it doesn't
 }
 
@@ -34,9 +34,8 @@ func (b *Backoff) Next() time.Duration {
 		b.current = 0
 	}
 	b.since = time.Time{}
-	d := max(b.current, b.Shortest)
-	b.current = min(2*d, b.Longest)
-	return b.bound(d)
+	b.current = After(b.current, b.Shortest, b.Longest)
+	return b.bound(b.current)
 }
 
 // Max returns a pause of about Longest, for what time alone won't mend. It
@@ -54,6 +53,12 @@ func (b *Backoff) bound(d time.Duration) time.Duration {
 		d += rand.N(d/2+1) - d/4 //nolint:gosec // nobody gains by guessing it
 	}
 	return max(min(d, b.Longest), b.Shortest)
+}
+
+// After returns the pause that follows one of last, which is 0 for none: twice as
+// long, within the bounds. It is for who keeps nothing but the last pause.
+func After(last, shortest, longest time.Duration) time.Duration {
+	return min(max(2*last, shortest), longest)
 }
 
 // Sleep waits for d, or until ctx is done, and returns the context's error.

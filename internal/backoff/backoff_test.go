@@ -30,6 +30,14 @@ func TestPausesDouble(t *testing.T) {
 	}
 }
 
+func TestAfter(t *testing.T) {
+	for last, want := range map[time.Duration]time.Duration{0: 3, 1: 3, 2: 4, 5: 10, 6: 10, 10: 10} {
+		if got := backoff.After(last, 3, 10); got != want {
+			t.Errorf("after a pause of %d comes one of %d, want %d", last, got, want)
+		}
+	}
+}
+
 func TestJitterStaysInBounds(t *testing.T) {
 	b := backoff.Backoff{Shortest: 100 * time.Millisecond, Longest: 10 * time.Second, Jitter: true}
 	different := map[time.Duration]bool{}

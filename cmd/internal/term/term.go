@@ -16,8 +16,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
-	"unicode/utf8"
+
+	"waymark/internal/text"
 )
 
 // Table lines up columns. The header is written with the first row, so a table
@@ -99,12 +99,7 @@ func Event(w io.Writer, asJSON bool, at time.Time, object any, text string) erro
 // Visible replaces what a terminal would act on: names and texts come from
 // workspaces and modules.
 func Visible(s string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return utf8.RuneError
-		}
-		return r
-	}, strings.ToValidUTF8(s, "\uFFFD"))
+	return text.Printable(s)
 }
 
 // VisibleLines is Visible for text of several lines, with an indent before all

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"time"
+
+	"waymark/snapshot"
 )
 
 // Config is the whole configuration. plugin.toml at the root of the
@@ -104,8 +106,10 @@ func Default() *Config {
 			Time: 2 * time.Second, Fuel: 1_000_000_000_000, Memory: 64 * MiB, Response: MiB, Logs: 64 * KiB,
 			Opens: 4096, ReadBytes: 64 * MiB, Entries: 100_000,
 		},
-		Snapshot: Snapshot{MaxResourceBytes: 64 * KiB, MaxBytes: 2 * MiB, MaxResources: 500},
-		Watch:    Watch{Quiet: 15 * time.Millisecond, MaxWait: 150 * time.Millisecond, Recheck: time.Minute},
+		Snapshot: Snapshot{
+			MaxResourceBytes: snapshot.DefaultMaxResourceBytes, MaxBytes: snapshot.DefaultMaxBytes, MaxResources: snapshot.DefaultMaxResources,
+		},
+		Watch: Watch{Quiet: 15 * time.Millisecond, MaxWait: 150 * time.Millisecond, Recheck: time.Minute},
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"waymark"
 	"waymark/host/config"
-	"waymark/snapshot"
 )
 
 // parse lays texts over the defaults.
@@ -32,17 +31,6 @@ func TestDefaultsAreThoseOfTheFile(t *testing.T) {
 	}
 	if diff := cmp.Diff(config.Default(), fromFile); diff != "" {
 		t.Errorf("Default and plugin.toml differ (-Default +plugin.toml):\n%s", diff)
-	}
-}
-
-func TestDefaultsAreThoseOfTheSnapshot(t *testing.T) {
-	want := config.Snapshot{
-		MaxResourceBytes: snapshot.DefaultMaxResourceBytes,
-		MaxBytes:         snapshot.DefaultMaxBytes,
-		MaxResources:     snapshot.DefaultMaxResources,
-	}
-	if diff := cmp.Diff(want, config.Default().Snapshot); diff != "" {
-		t.Errorf("(-snapshot +host/config):\n%s", diff)
 	}
 }
 

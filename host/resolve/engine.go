@@ -138,10 +138,10 @@ func New(opts Options) *Engine {
 		opts.Parallel = runtime.GOMAXPROCS(0)
 	}
 	if opts.MaxResourceBytes <= 0 {
-		opts.MaxResourceBytes = 64 << 10
+		opts.MaxResourceBytes = snapshot.DefaultMaxResourceBytes
 	}
 	if opts.MaxResources <= 0 {
-		opts.MaxResources = 500
+		opts.MaxResources = snapshot.DefaultMaxResources
 	}
 	opts.Limits.KeepBytes = opts.MaxResourceBytes
 	if opts.Now == nil {

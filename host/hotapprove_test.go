@@ -10,6 +10,7 @@ import (
 
 	"waymark/host"
 	"waymark/host/plugin"
+	"waymark/snapshot"
 )
 
 const reason = "it reads more than before: docs/**: check it, then run 'agent plugins approve a'"
@@ -184,8 +185,16 @@ func TestApprovalWhich(t *testing.T) {
 	if _, err := b.Approve(t.Context(), "a", ""); !errors.Is(err, plugin.ErrWhichModule) {
 		t.Errorf("approved one of two: %v", err)
 	}
-	if _, err := b.Approve(t.Context(), "a", digest(three)); err != nil {
-		t.Fatal(err)
+	approved, err := b.Approve(t.Context(), "a", digest(three))
+	if err != nil || approved.Digest != digest(three) {
+		t.Fatalf("approved %+v: %v", approved, err)
 	}
-	b.is(t, "the second", "b.wasm needs_approval "+reason+"; c.wasm ready; a=3")
+	// What has been approved is what a module of this name reads. At the next
+	// look, which a slow test may not come before, the first file reads no more
+	// than that, and is the one that has the name.
+	await(t, b.Host, "the second, or the first after it", func(s *snapshot.Snapshot) bool {
+		now := state(s)
+		return now == "b.wasm needs_approval "+reason+"; c.wasm ready; a=3" ||
+			strings.HasPrefix(now, "b.wasm ready; c.wasm rejected ") && strings.HasSuffix(now, "; a=2")
+	})
 }

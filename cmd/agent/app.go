@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/abi"
 	"waymark/cmd/internal/cli"
 	"waymark/host/plugin"
 	"waymark/host/running"
@@ -54,14 +55,14 @@ func (a *app) rootCommand() *cobra.Command {
 		Long: `Waymark's agent looks into a workspace for instruction files, skills and MCP
 configurations, by means of sandboxed resolvers, and keeps a control plane
 informed about them.`,
-		Example: `  agent run                     watch over the current directory, with a hub of its own
+		Example: `  agent run                     watch over this directory, with a hub of its own
   agent resolve                 show what is found here, once
   agent status                  ask the running agent how it is doing
-  agent why CLAUDE.md           say whether a file is in the context, and if not, why`,
+  agent why CLAUDE.md           say whether a file is in the context, and why`,
 	}
 	a.log.Add(root, "log more")
 	root.AddCommand(a.runCommand(), a.resolveCommand(), a.statusCommand(), a.snapshotCommand(), a.resyncCommand(),
-		a.whyCommand(), a.sourcesCommand(), a.rootDirCommand(), a.readyCommand(), a.pluginsCommand(), a.configCommand(), cli.VersionCommand("agent", a.stdout))
+		a.whyCommand(), a.sourcesCommand(), a.rootDirCommand(), a.readyCommand(), a.pluginsCommand(), a.configCommand(), cli.VersionCommand("agent", a.stdout, abi.Version))
 	cli.Root(root, a.stdout, a.stderr, completions())
 	return root
 }

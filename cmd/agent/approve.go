@@ -33,7 +33,7 @@ code is 3 when nothing of that name waits, or no agent runs.`,
 		Example: `  agent plugins approve
   agent plugins approve acme-rules
   agent plugins approve acme-rules --digest 2c26b46b68ffc68f…`,
-		Args: cobra.MaximumNArgs(1),
+		Args: cli.Named("[NAME]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 && digest != "" {
 				return cli.Usage("--digest without a NAME: say which module it is")
@@ -49,7 +49,7 @@ code is 3 when nothing of that name waits, or no agent runs.`,
 		},
 		ValidArgsFunction: cli.InOrder(false, waitingPlugins),
 	}
-	cmd.Flags().StringVar(&digest, "digest", "", "approve only a file of this SHA-256, or whose SHA-256 begins so (8 digits at least)")
+	cmd.Flags().StringVar(&digest, "digest", "", "approve only a file whose SHA-256 is or begins with these `digits` (8 at least)")
 	return cmd
 }
 

@@ -23,8 +23,8 @@ type connection struct {
 // addFlags adds the flags to a command and all below it.
 func (c *connection) addFlags(cmd *cobra.Command) {
 	f := cmd.PersistentFlags()
-	f.StringVar(&c.listen, "listen", "", "where the agent listens, if not in the usual place: unix:PATH or tcp:HOST:PORT")
-	f.StringVar(&c.tokenFile, "listen-token-file", "", "the file that holds the token of an agent that listens on TCP, as for 'agent run'")
+	f.StringVar(&c.listen, "listen", "", "`address` of the agent, if not the usual one: unix:PATH or tcp:HOST:PORT")
+	f.StringVar(&c.tokenFile, "listen-token-file", "", "`file` with the token of an agent that listens on TCP, as for 'agent run'")
 }
 
 // client makes the client. It connects with each call.

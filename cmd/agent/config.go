@@ -47,7 +47,7 @@ plugin or a resolver that isn't there, an unknown name of a secret, a file that 
 refused or waits for an approval.`,
 		Example: `  agent config check
   agent config check ./plugin.toml`,
-		Args: cobra.MaximumNArgs(1),
+		Args: cli.Named("[FILE]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.checkConfig(cmd.Context(), strings.Join(args, ""), asJSON)
 		},

@@ -27,8 +27,8 @@ type listenSettings struct {
 }
 
 func (s *listenSettings) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&s.address, "listen", "", "where to serve the local API: unix:PATH or tcp:HOST:PORT")
-	f.StringVar(&s.tokenFile, "listen-token-file", "", "the file with the token that --listen tcp:… asks for; it is made if it isn't there")
+	f.StringVar(&s.address, "listen", "", "`address` to serve the local API at: unix:PATH or tcp:HOST:PORT")
+	f.StringVar(&s.tokenFile, "listen-token-file", "", "`file` with the token that --listen tcp:… asks for; it is made if it isn't there")
 }
 
 // open takes the address, and says how what is served there is guarded.

@@ -20,8 +20,8 @@ type settings struct {
 }
 
 func (s *settings) addFlags(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&s.plugins, "plugins", nil, "a directory of resolver modules (*.wasm), besides the configured ones; may be repeated")
-	cmd.Flags().StringVar(&s.configFile, "config", "", "the configuration file, in place of those that are looked for")
+	cmd.Flags().StringArrayVar(&s.plugins, "plugins", nil, "`directory` of resolver modules (*.wasm), besides the configured ones; may be repeated")
+	cmd.Flags().StringVar(&s.configFile, "config", "", "configuration `file`, in place of those that are looked for")
 }
 
 // load reads the configuration.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
 )
 
@@ -17,7 +18,7 @@ func (a *app) rootDirCommand() *cobra.Command {
 was started with --root "". Relative paths of the environment are bound to it then.`,
 		Example: `  agent run --root "" &
   agent root ~/project`,
-		Args: cobra.ExactArgs(1),
+		Args: cli.Named("DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path, err := absolutePath(args[0])
 			if err != nil {

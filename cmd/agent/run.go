@@ -57,7 +57,7 @@ lead to.
 Environment, for use in Coder workspaces; lists are separated by commas, and relative
 paths are relative to the root:
   CODER_AGENT_EXP_INSTRUCTIONS_DIRS   directories with instruction files
-  CODER_AGENT_EXP_INSTRUCTIONS_FILE   another name that counts as an instruction file
+  CODER_AGENT_EXP_INSTRUCTIONS_FILE   another name of an instruction file
   CODER_AGENT_EXP_SKILLS_DIRS         directories with skills
   CODER_AGENT_EXP_SKILL_META_FILE     another name for SKILL.md
   CODER_AGENT_EXP_MCP_CONFIG_FILES    MCP configuration files`,
@@ -65,19 +65,19 @@ paths are relative to the root:
   agent run --root ~/project --source ~/notes/AGENTS.md
   agent run --url https://hub.example.com --token-file ~/.config/waymark/token
   agent run --coder
-  agent run --root "" --wait-for /tmp/cloned     the root comes later, with PUT /api/v0/context/root`,
+  agent run --root "" --wait-for /tmp/cloned   # see 'agent root --help'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.daemon(cmd.Context(), &s) },
 	}
 	s.addFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&s.root, "root", ".", "the working directory to look into; empty when it isn't known yet")
-	f.StringArrayVar(&s.sources, "source", nil, "another directory or file to look into, which may not exist yet; may be repeated")
-	f.StringVar(&s.url, "url", "", "the hub to push to: https://HOST, unix:PATH or tcp:HOST:PORT; without one a hub is started here")
-	f.StringVar(&s.tokenFile, "token-file", "", "the file that holds the agent's token for --url")
+	f.StringVar(&s.root, "root", ".", "working `directory` to look into; empty when it isn't known yet")
+	f.StringArrayVar(&s.sources, "source", nil, "another `path` to look into, a directory or a file, which may not exist yet; may be repeated")
+	f.StringVar(&s.url, "url", "", "`URL` of the hub to push to: https://HOST, unix:PATH or tcp:HOST:PORT; without one a hub is started here")
+	f.StringVar(&s.tokenFile, "token-file", "", "`file` with the agent's token for --url")
 	f.BoolVar(&s.coder, "coder", false, "push to the Coder server that CODER_AGENT_URL and CODER_AGENT_TOKEN name")
 	f.BoolVar(&s.insecure, "insecure", false, "allow a URL with http that leads to another machine")
-	f.StringVar(&s.waitFor, "wait-for", "", "hold the first snapshot back until this file exists, at most 10 minutes")
+	f.StringVar(&s.waitFor, "wait-for", "", "hold the first snapshot back until this `file` exists, at most 10 minutes")
 	s.listen.addFlags(f)
 	return cmd
 }

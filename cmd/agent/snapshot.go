@@ -30,7 +30,7 @@ agent is waited for. With --json, these lines are JSON objects.
 The exit code is 3 when no agent runs, and when there is no such payload.`,
 		Example: `  agent snapshot
   agent snapshot --watch
-  agent snapshot --watch --json | jq -r 'select(.event == "changed").resource.id'
+  agent snapshot --watch --json | jq 'select(.event == "changed").resource'
   agent snapshot --payload skill:/home/me/project/.agents/skills/foo`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -53,7 +53,7 @@ The exit code is 3 when no agent runs, and when there is no such payload.`,
 	conn.addFlags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&watch, "watch", false, "go on with what changes")
-	cmd.Flags().StringVar(&payload, "payload", "", "print the text of the resource with this id instead")
+	cmd.Flags().StringVar(&payload, "payload", "", "print the text of the resource with this `id` instead")
 	return cmd
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/resources"
 	"waymark/cmd/internal/term"
 	"waymark/host/api/client"
@@ -60,7 +61,7 @@ and when there is no such source.`,
 		Short: "Add a source",
 		Example: `  agent sources add docs/agents
   agent sources add ~/team-skills --persist`,
-		Args: cobra.ExactArgs(1),
+		Args: cli.Named("PATH"),
 		RunE: ask(func(ctx context.Context, c client.Client, args []string) error {
 			return a.addSource(ctx, c, args[0], persist, asJSON)
 		}),
@@ -69,14 +70,14 @@ and when there is no such source.`,
 	cmd.AddCommand(
 		&cobra.Command{Use: "list", Short: "List all sources", Args: cobra.NoArgs, RunE: ask(list)},
 		&cobra.Command{
-			Use: "show PATH", Short: "Show one source and what is found through it", Args: cobra.ExactArgs(1),
+			Use: "show PATH", Short: "Show one source and what is found through it", Args: cli.Named("PATH"),
 			RunE: ask(func(ctx context.Context, c client.Client, args []string) error {
 				return a.showSource(ctx, c, args[0], asJSON)
 			}),
 		},
 		add,
 		&cobra.Command{
-			Use: "remove PATH", Short: "Remove a source for good", Args: cobra.ExactArgs(1),
+			Use: "remove PATH", Short: "Remove a source for good", Args: cli.Named("PATH"),
 			RunE: ask(func(ctx context.Context, c client.Client, args []string) error {
 				return a.removeSource(ctx, c, args[0], asJSON)
 			}),

@@ -33,7 +33,7 @@ The exit code is 0 when all paths are found, else 3.`,
 		Example: `  agent why AGENTS.md .claude/skills/foo
   agent why --root ~/project ~/project/docs/agents.md
   agent why --json CLAUDE.md | jq -r '.[].reason'`,
-		Args: cobra.MinimumNArgs(1),
+		Args: cli.Named("PATH", "PATH…"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			own := false
 			for _, name := range []string{"root", "source", "plugins", "config"} {
@@ -51,8 +51,8 @@ The exit code is 0 when all paths are found, else 3.`,
 	}
 	conn.addFlags(cmd)
 	s.addFlags(cmd)
-	cmd.Flags().StringVar(&s.root, "root", ".", "the working directory to look into")
-	cmd.Flags().StringArrayVar(&s.sources, "source", nil, "another directory or file to look into; may be repeated")
+	cmd.Flags().StringVar(&s.root, "root", ".", "working `directory` to look into")
+	cmd.Flags().StringArrayVar(&s.sources, "source", nil, "another `path` to look into, a directory or a file; may be repeated")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

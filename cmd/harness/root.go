@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"waymark/abi"
 	"waymark/cmd/harness/internal/extism"
 	"waymark/cmd/internal/cli"
 	"waymark/internal/reexec"
@@ -71,7 +72,7 @@ behaves the same in a workspace.`,
 		a.checkCommand(),
 		a.benchCommand(),
 		a.watchCommand(),
-		cli.VersionCommand("harness", a.stdout),
+		cli.VersionCommand("harness", a.stdout, abi.Version),
 	)
 	cli.Root(root, a.stdout, a.stderr, completions())
 	return root

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
 	"waymark/hub/api"
 	"waymark/hub/client"
@@ -22,7 +23,7 @@ func newAgents() *cobra.Command {
 		Short:   "List the agents and what they pushed last",
 		Long:    "Lists all agents of a hub: whether they are connected, and what they pushed last.",
 		Example: "  hub agents\n  hub agents --json\n  hub agents --url https://hub.example.com --token-file reader.token",
-		Args:    exactly(),
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return r.with(cmd, func(ctx context.Context, c client.Client) error {
 				agents, err := c.Agents(ctx)
@@ -48,7 +49,7 @@ A running hub ends its sessions. Pins of it stay as they are, and say that it is
 gone. A file given with --tokens that still names the agent brings it back,
 empty, at the hub's next start. Exits with 3 when there is no such agent.`,
 		Example: "  hub agents remove dev-1\n  hub agents remove dev-1 --db postgres://hub@db/waymark",
-		Args:    exactly("the agent's ID"),
+		Args:    cli.Named("the agent's ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withStore(cmd, db, func(st store.Store) error {
 				return st.RemoveAgent(cmd.Context(), args[0])

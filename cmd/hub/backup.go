@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
 	"waymark/hub"
 	"waymark/hub/store"
@@ -29,7 +30,7 @@ pg_dump, which must be installed here, of the server's version or newer.`,
 		Example: `  hub backup hub-$(date +%F).backup
   hub backup --db sqlite:/var/lib/waymark/hub.db /backup/hub.db
   hub backup --db postgres://waymark@db.example.com/waymark hub.backup`,
-		Args: exactly("FILE"),
+		Args: cli.Named("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			url, err := theDatabase(db)
 			if err != nil {
@@ -88,7 +89,7 @@ after it are valid again: look at hub token list.`,
 		Example: `  hub restore hub-2026-11-21.backup
   hub restore --force --db sqlite:/var/lib/waymark/hub.db /backup/hub.db
   hub restore --db postgres://waymark@db.example.com/waymark hub.backup`,
-		Args: exactly("FILE"),
+		Args: cli.Named("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			url, err := theDatabase(db)
 			if err != nil {

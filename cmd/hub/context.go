@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/resources"
 	"waymark/cmd/internal/term"
 	"waymark/hub/api"
@@ -40,7 +41,7 @@ order, the catalog of skills, MCP servers, and what is wrong.`,
   hub context dev-1 --revision 17 --json
   hub context dev-1 --format markdown > context.md
   hub context --pin 0f8e4f5c-7a39-4b53-a5c5-9d1d3c6f2f10`,
-		Args: optional("AGENT"),
+		Args: cli.Named("[AGENT]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(cmd, args); err != nil {
 				return err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
 	"waymark/hub"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -92,7 +94,7 @@ func TestCompose(t *testing.T) {
 // checkFlags parses a command line of hub serve, without running it.
 func checkFlags(t *testing.T, args []string) {
 	t.Helper()
-	cmd, rest, err := newRoot().Find(args)
+	cmd, rest, err := newRoot(io.Discard, io.Discard).Find(args)
 	if err != nil || cmd.Name() != "serve" {
 		t.Fatalf("%v: %v", args, err)
 	}
@@ -209,7 +211,7 @@ func TestDocumentedCommands(t *testing.T) {
 		args := strings.Fields(strings.ReplaceAll(regexp.MustCompile(`"[^"]*"|'[^']*'`).ReplaceAllStringFunc(line[1], func(s string) string {
 			return strings.ReplaceAll(strings.Trim(s, `"'`), " ", "_")
 		}), "$(date +%F)", "x"))
-		root := newRoot()
+		root := newRoot(io.Discard, io.Discard)
 		cmd, rest, err := root.Find(args)
 		if err != nil || cmd == root {
 			t.Errorf("hub %s: no such command (%v)", line[1], err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/resources"
 	"waymark/cmd/internal/term"
 	"waymark/hub/api"
@@ -34,7 +35,7 @@ the newest. hub events and the page tell of revisions.`,
 		Example: `  hub diff 0f8e4f5c-7a39-4b53-a5c5-9d1d3c6f2f10
   hub diff dev-1
   hub diff dev-1 --from 12 --to 17 --json`,
-		Args: exactly("AGENT or PIN"),
+		Args: cli.Named("AGENT or PIN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.from < 0 || f.to < 0 {
 				return usage(cmd, "revisions begin with 1")

@@ -38,7 +38,7 @@ Of what happened while nobody looked, the newest of each agent is shown. With
 		Example: `  hub events --follow
   hub events --follow --after 17 --agent dev-1 --json
   hub events`,
-		Args: exactly(),
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.after < 0 {
 				return usage(cmd, "--after %d: revisions begin with 1", f.after)

@@ -22,7 +22,7 @@ the browser signed in for twelve hours. Whoever opens it can read what the token
 shows, so it is a secret until then. The browser's session belongs to the token
 with which the link was made: hub token revoke ends both.`,
 		Example: "  hub login\n  xdg-open \"$(hub login)\"\n  hub login --url https://hub.example.com --token-file reader.token",
-		Args:    exactly(),
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return r.with(cmd, func(ctx context.Context, c client.Client) error {
 				login, err := c.Login(ctx)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
 	"waymark/hub/api"
 	"waymark/hub/client"
@@ -26,7 +27,7 @@ for themselves; these commands show them, and make some by hand.`,
   hub diff 0f8e4f5c-7a39-4b53-a5c5-9d1d3c6f2f10
   hub pins refresh 0f8e4f5c-7a39-4b53-a5c5-9d1d3c6f2f10`,
 	}
-	group(cmd)
+	cli.Group(cmd)
 	cmd.AddCommand(newPinsList(), newPinsCreate(), newPinsShow(), newPinsRefresh(), newPinsDelete())
 	return cmd
 }
@@ -37,7 +38,7 @@ func newPinsList() *cobra.Command {
 		Use:     "list [AGENT]",
 		Short:   "List the pins, of one agent or of all",
 		Example: "  hub pins list\n  hub pins list dev-1 --json",
-		Args:    optional("AGENT"),
+		Args:    cli.Named("[AGENT]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return r.with(cmd, func(ctx context.Context, c client.Client) error {
 				agent := ""
@@ -96,7 +97,7 @@ func newPinsCreate() *cobra.Command {
 empty, and takes the first snapshot that comes. Without --json, stdout has the
 pin's id alone.`,
 		Example: "  hub pins create dev-1 --name \"review of the parser\"\n  pin=$(hub pins create dev-1)",
-		Args:    exactly("AGENT"),
+		Args:    cli.Named("AGENT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return r.with(cmd, func(ctx context.Context, c client.Client) error {
 				pin, err := c.CreatePin(ctx, args[0], name)
@@ -120,7 +121,7 @@ pin's id alone.`,
 // newPinsOne makes a command that is about one pin.
 func newPinsOne(cmd *cobra.Command, do func(context.Context, client.Client, string) (*api.Pin, error)) *cobra.Command {
 	var r reader
-	cmd.Args = exactly("the pin's ID")
+	cmd.Args = cli.Named("the pin's ID")
 	cmd.ValidArgsFunction = r.offer(pinIDs)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return r.with(cmd, func(ctx context.Context, c client.Client) error {
@@ -162,7 +163,7 @@ func newPinsDelete() *cobra.Command {
 		Use: "delete ID", Short: "End a pin",
 		Long:    "Ends a pin, for ever. Exits with 3 when there is no such pin.",
 		Example: "  hub pins delete 0f8e4f5c-7a39-4b53-a5c5-9d1d3c6f2f10",
-		Args:    exactly("the pin's ID"),
+		Args:    cli.Named("the pin's ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return r.with(cmd, func(ctx context.Context, c client.Client) error { return c.DeletePin(ctx, args[0]) })
 		},

@@ -124,16 +124,6 @@ func onlyAgent(ctx context.Context, c client.Client, args []string) (string, err
 	return agents[0].ID, nil
 }
 
-// optional takes at most as many arguments as there are names.
-func optional(names ...string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) > len(names) {
-			return usage(cmd, "unexpected argument %q", args[len(names)])
-		}
-		return nil
-	}
-}
-
 // completeWithin bounds what a shell waits for when somebody presses tab. Only
 // tests change it.
 var completeWithin = time.Second

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"waymark/cmd/internal/cli"
+
 	"github.com/spf13/cobra"
 )
 
@@ -25,7 +27,7 @@ do as well) and exits with 0 when its store answers and it isn't about to stop,
 with 3 otherwise, also when nobody answers. It needs no token: it is for probes
 where there is no curl, as in a container.`,
 		Example: "  hub ready\n  hub ready http://127.0.0.1:9090",
-		Args:    cobra.MaximumNArgs(1),
+		Args:    cli.Named("[URL]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			base := "http://127.0.0.1:7878"
 			if len(args) > 0 {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/stop"
 	"waymark/hub"
 	"waymark/hub/metrics"
@@ -75,10 +76,11 @@ token that was in the file once and isn't any more is no longer valid.`,
 		Example: `  hub serve
   hub serve --http 127.0.0.1:0 --drpc tcp:127.0.0.1:7879
   hub serve --db sqlite:/var/lib/waymark/hub.db --tokens /etc/waymark/tokens
-  hub serve --http :443 --tls-cert /etc/waymark/tls.crt --tls-key /etc/waymark/tls.key --allow-host hub.example.com
+  hub serve --http :443 --allow-host hub.example.com \
+    --tls-cert /etc/waymark/tls.crt --tls-key /etc/waymark/tls.key
   hub serve --monitor 127.0.0.1:9090
-  hub serve --db postgres://waymark@db.example.com/waymark --allow-host hub.example.com`,
-		Args: exactly(),
+  hub serve --db postgres://waymark@db.example.com/waymark`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := f.run(cmd)
 			if cmd.Context().Err() != nil && errors.Is(err, context.Canceled) {
@@ -94,7 +96,7 @@ token that was in the file once and isn't any more is no longer valid.`,
 	flags.StringVar(&f.listen.TLSKey, "tls-key", "", "`file` of the certificate's key (PEM)")
 	flags.StringVar(&f.listen.Monitor, "monitor", "", "`address` of a port for /metrics, /healthz and /readyz; none by default")
 	flags.DurationVar(&f.listen.DrainTimeout, "drain-timeout", hub.DefaultDrain, "how `long` what is under way may take at the end")
-	flags.StringArrayVar(&f.listen.DRPC, "drpc", nil, "where agents connect, unix:PATH or tcp:`ADDR`; can be repeated (default unix:$XDG_RUNTIME_DIR/waymark/hub.sock)")
+	flags.StringArrayVar(&f.listen.DRPC, "drpc", nil, "where agents connect, at this `address`, unix:PATH or tcp:HOST:PORT; can be repeated (default unix:$XDG_RUNTIME_DIR/waymark/hub.sock)")
 	flags.StringArrayVar(&f.listen.AllowHosts, "allow-host", nil, "further host `name` under which the HTTP API may be called; can be repeated")
 	flags.StringVar(&f.tokensFile, "tokens", "", "`file` of tokens that were made elsewhere")
 	flags.BoolVar(&f.listen.Insecure, "insecure", false, "allow addresses that are not loopback, without TLS")
@@ -171,7 +173,7 @@ func (f *serveFlags) count() *metrics.Metrics {
 	if f.listen.Monitor == "" {
 		return nil
 	}
-	m := metrics.New(metrics.Options{Version: programVersion()})
+	m := metrics.New(metrics.Options{Version: cli.CurrentVersion().Version})
 	f.listen.Metrics, f.listen.Observe, f.listen.ObserveRequest = m.Handler(), m.Push, m.Request
 	return m
 }
@@ -260,7 +262,7 @@ func databases() hub.Databases {
 func checkDB(db string) error {
 	err := drivers.Check(db)
 	if errors.Is(err, drivers.ErrURL) {
-		return &usageError{fmt.Errorf("--db: %w", err), "hub serve"}
+		return cli.Usage("--db: %w; see 'hub serve --help'", err)
 	}
 	return err
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
 	"waymark/hub"
 	"waymark/hub/store"
@@ -23,10 +24,10 @@ func newToken() *cobra.Command {
 		Use:   "token",
 		Short: "Make, list and revoke the tokens of agents and readers",
 		Long: `An agent's token lets it push, and says which agent it is. A reader's token
-opens the HTTP API, for all agents or for some. The hub keeps only hashes: a token is shown once, when it
-is made. All of this also works while the hub runs.`,
+opens the HTTP API, for all agents or for some. The hub keeps only hashes: a
+token is shown once, when it is made. All of this also works while the hub runs.`,
 	}
-	group(cmd)
+	cli.Group(cmd)
 	cmd.AddCommand(newTokenCreate(), newTokenList(), newTokenRevoke())
 	return cmd
 }
@@ -76,15 +77,15 @@ date (2027-01-31, which is its first moment in UTC, or 2027-01-31T12:00:00Z).
 --out writes it into a new file that only you can read, and shows it nowhere.
 Otherwise, without --json, stdout has the token alone.`,
 		Example: `  hub token create --role reader --name laptop --out reader.token
-  hub token create --role reader --agent dev-1 --agent dev-2 --expires 24h --name "chat of ada" --out chat.token
-  hub token create --role agent --agent dev-1 --name "build machine" --out agent.token
+  hub token create --role reader --agent dev-1 --agent dev-2 --expires 24h
+  hub token create --role agent --agent dev-1 --out agent.token
   hub token create --role agent --json`,
-		Args: exactly(),
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	addDB(cmd, &f.db)
 	flags := cmd.Flags()
-	flags.StringVar((*string)(&f.token.Role), "role", "", "what the token opens: `agent` or reader")
+	flags.StringVar((*string)(&f.token.Role), "role", "", "the `role` of who has it: agent, which pushes, or reader")
 	flags.StringArrayVar(&f.agents, "agent", nil, "`id` of the agent (default a new UUID), or of one that a reader sees (default all); can be repeated for a reader")
 	flags.StringVar(&f.token.Name, "name", "", "`name` for people, of the token and its agent")
 	flags.StringVar(&f.expires, "expires", "", "`when` the token ceases to be valid: 24h, 30d, or a date (default never)")
@@ -217,7 +218,7 @@ func newTokenList() *cobra.Command {
 		Long: `Lists all tokens: what they open, when they were made and used last, to a
 minute, what a reader's token shows, until when it is valid. Times are in UTC.`,
 		Example: "  hub token list\n  hub token list --json",
-		Args:    exactly(),
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withStore(cmd, db, func(st store.Store) error {
 				tokens, err := st.Tokens(cmd.Context())
@@ -278,7 +279,7 @@ hub refuses its next call, and ends what it has open within a second: the
 connections of an agent, the streams of a reader, the sessions of browsers that
 were signed in with it. Exits with 3 when there is no such token.`,
 		Example: "  hub token revoke 0f8e4f5c-7a39-4b53-a5c5-9d1d3c6f2f10",
-		Args:    exactly("the token's ID"),
+		Args:    cli.Named("the token's ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if store.CheckTokenText(store.RoleAgent, args[0]) == nil || store.CheckTokenText(store.RoleReader, args[0]) == nil {
 				return usage(cmd, "that is a token, not its id; hub token list shows ids")

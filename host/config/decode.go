@@ -9,13 +9,15 @@ import (
 	"strings"
 
 	"github.com/BurntSushi/toml"
+
+	"waymark/internal/text"
 )
 
 // Parse lays the text of one file over c. The name is for errors, which are
 // *Error. When there is one, c is not to be used any more.
-func (c *Config) Parse(name, text string) error {
-	d := document{file: name, text: text}
-	md, err := toml.Decode(text, &d.raw)
+func (c *Config) Parse(name, content string) error {
+	d := document{file: name, text: content}
+	md, err := toml.Decode(content, &d.raw)
 	if err != nil {
 		return d.syntaxError(err)
 	}
@@ -224,40 +226,8 @@ func asTables(value any) ([]map[string]any, bool) {
 // like it, or all that there are.
 func suggest(key string, known table) string {
 	names := slices.Sorted(maps.Keys(known))
-	best, least := "", 3 // more than two letters off is another word
-	for _, name := range names {
-		if d := distance(strings.ToLower(key), name); d < least {
-			best, least = name, d
-		}
-	}
-	if best != "" {
+	if best := text.Nearest(key, names); best != "" {
 		return "did you mean " + best + "?"
 	}
 	return "known here: " + strings.Join(names, ", ")
-}
-
-// distance is the number of letters to insert, remove or replace to turn a
-// into b. Long words aren't compared.
-func distance(a, b string) int {
-	const long = 64
-	if len(a) > long || len(b) > long {
-		return long
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -77,47 +77,32 @@ func Report(stderr io.Writer, program string, err error) int {
 	return Code(err)
 }
 
-// Root makes a command that has its flags and subcommands the root of a program.
-// Errors are for Report to print, and a page of flags would hide them.
+// Root makes a command that has its flags and subcommands, among them that of
+// VersionCommand, the root of a program. Errors are for Report to print, and a
+// page of flags would hide them.
 func Root(root *cobra.Command, stdout, stderr io.Writer, c *Completions) {
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	Group(root)
+	versionFlag(root)
+	printHelp(root)
 	root.InitDefaultCompletionCmd() // so that what follows knows it
 	c.Apply(root)
 	Wrong(root)
 }
 
+// isGroup is the annotation of what Group has made.
+const isGroup = "group"
+
 // Group makes cmd one that only has subcommands: alone it prints its help.
 func Group(cmd *cobra.Command) {
 	cmd.Args = cobra.NoArgs
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-}
-
-// Wrong gives wrong flags and arguments the exit code of wrong usage, for a
-// command and all below it.
-func Wrong(cmd *cobra.Command) {
-	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return Usage("%w; see '%s --help'", err, cmd.CommandPath())
-	})
-	wrongArgs(cmd)
-}
-
-func wrongArgs(cmd *cobra.Command) {
-	if check := cmd.Args; check != nil {
-		cmd.Args = func(cmd *cobra.Command, args []string) error {
-			err := check(cmd, args)
-			if err == nil {
-				return nil
-			}
-			line, _, _ := strings.Cut(err.Error(), "\n") // cobra adds suggestions
-			return Usage("%s; see '%s --help'", line, cmd.CommandPath())
-		}
+	if cmd.Annotations == nil {
+		cmd.Annotations = map[string]string{}
 	}
-	for _, sub := range cmd.Commands() {
-		wrongArgs(sub)
-	}
+	cmd.Annotations[isGroup] = "yes"
 }
 
 // Named takes arguments of these names, and says which is missing. One in
@@ -151,7 +136,7 @@ type LogFlags struct {
 // Add adds the flags to a command and all below it. The help says what is logged
 // when somebody wants to know more.
 func (l *LogFlags) Add(cmd *cobra.Command, verbose string) {
-	cmd.PersistentFlags().StringVar(&l.Format, "log-format", "text", "how to write logs to standard error: text or json")
+	cmd.PersistentFlags().StringVar(&l.Format, "log-format", "text", "`form` of the log on standard error: text or json")
 	cmd.PersistentFlags().BoolVarP(&l.Verbose, "verbose", "v", false, verbose)
 }
 

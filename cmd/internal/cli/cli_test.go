@@ -57,10 +57,21 @@ func TestWrong(t *testing.T) {
 	for args, want := range map[string]string{
 		"sub": "A is missing; see 'root sub --help'", "sub --no": "unknown flag: --no; see 'root sub --help'",
 		"nothing": `unknown command "nothing" for "root"; see 'root --help'`, "sub a": "",
+		"sbu":           `unknown command "sbu" for "root" (did you mean 'root sub'?); see 'root --help'`,
+		"leaf":          `unknown command "leaf" for "root" (did you mean 'root group leaf'?); see 'root --help'`,
+		"group lef":     `unknown command "lef" for "root group" (did you mean 'root group leaf'?); see 'root group --help'`,
+		"group leaf x":  `unexpected argument "x"; see 'root group leaf --help'`,
+		"sub a --deap":  `unknown flag: --deap (did you mean --deep?); see 'root sub --help'`,
+		"sub a -deep=1": `unknown shorthand flag: 'd' in -deep=1 (did you mean --deep?); see 'root sub --help'`,
+		"sub a -x":      `unknown shorthand flag: 'x' in -x; see 'root sub --help'`,
 	} {
 		sub := &cobra.Command{Use: "sub", Args: cli.Named("A"), RunE: func(*cobra.Command, []string) error { return nil }}
 		root := &cobra.Command{Use: "root", Args: cobra.NoArgs, SilenceErrors: true, SilenceUsage: true, RunE: func(*cobra.Command, []string) error { return nil }}
-		root.AddCommand(sub)
+		sub.Flags().Bool("deep", false, "go deeper")
+		group := &cobra.Command{Use: "group"}
+		cli.Group(group)
+		group.AddCommand(&cobra.Command{Use: "leaf", Args: cobra.NoArgs, Run: func(*cobra.Command, []string) {}})
+		root.AddCommand(sub, group)
 		cli.Wrong(root)
 		root.SetArgs(strings.Fields(args))
 		err := root.Execute()

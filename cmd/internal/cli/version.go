@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/abi"
 	"waymark/cmd/internal/term"
 )
 
@@ -18,12 +17,12 @@ type Version struct {
 	Revision string `json:"revision"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
-	ABI      int    `json:"abi"` // of resolvers
+	ABI      int    `json:"abi,omitempty"` // of the resolvers that it runs, if it runs any
 }
 
 // CurrentVersion reads what the toolchain stamped into the program.
 func CurrentVersion() Version {
-	v := Version{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, ABI: abi.Version}
+	v := Version{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return v
@@ -39,23 +38,47 @@ func CurrentVersion() Version {
 	return v
 }
 
-// VersionCommand makes the version command of a program that runs resolvers.
-func VersionCommand(program string, w io.Writer) *cobra.Command {
+// VersionCommand makes the version command of a program. The number is that of
+// the ABI of the resolvers that it runs, 0 for one that runs none.
+func VersionCommand(program string, w io.Writer, abi int) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:     "version",
+		Use:     versionName,
 		Short:   "Print the version",
 		Example: "  " + program + " version --json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			v := CurrentVersion()
+			v.ABI = abi
 			if asJSON {
 				return term.JSON(w, v)
 			}
-			_, err := fmt.Fprintf(w, "%s %s %s %s, resolver ABI %d\n", program, v.Version, v.Go, v.Platform, v.ABI)
+			line := fmt.Sprintf("%s %s %s %s", program, v.Version, v.Go, v.Platform)
+			if abi > 0 {
+				line += fmt.Sprintf(", resolver ABI %d", abi)
+			}
+			_, err := fmt.Fprintln(w, line)
 			return err
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
+}
+
+const versionName = "version"
+
+// versionFlag has a program do with --version what its version command does.
+func versionFlag(root *cobra.Command) {
+	asked := root.Flags().Bool(versionName, false, "print the version")
+	run := root.RunE
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if !*asked {
+			return run(cmd, args)
+		}
+		sub, _, err := root.Find([]string{versionName})
+		if err != nil {
+			return err
+		}
+		return sub.RunE(sub, nil)
+	}
 }

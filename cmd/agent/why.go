@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -29,7 +30,8 @@ func (a *app) whyCommand() *cobra.Command {
 		Long: `Why asks the running agent. When none runs, or with --root, --source, --plugins or
 --config, it looks for itself, as 'agent run' with the same flags would.
 
-The exit code is 0 when all paths are found, else 3.`,
+The exit code is 0 when all paths are found, else 3. An argument that is no path, such
+as an empty one, makes it 2, and the others are answered all the same.`,
 		Example: `  agent why AGENTS.md .claude/skills/foo
   agent why --root ~/project ~/project/docs/agents.md
   agent why --json CLAUDE.md | jq -r '.[].reason'`,
@@ -42,11 +44,23 @@ The exit code is 0 when all paths are found, else 3.`,
 			if own && conn != (connection{}) {
 				return cli.Usage("--listen asks a running agent, which has its own --root, --source, --plugins and --config: leave these out")
 			}
-			answers, err := a.why(cmd.Context(), &conn, &s, own, args)
+			paths, err := config.FindPaths(config.Environment{})
+			if err != nil {
+				return err
+			}
+			asked, wrong := whichPaths(args, paths)
+			if len(asked) == 0 {
+				return wrong
+			}
+			answers, err := a.why(cmd.Context(), &conn, &s, own, paths, asked)
 			if err != nil {
 				return answered(err)
 			}
-			return a.printAnswers(answers, asJSON)
+			err = a.printAnswers(answers, asJSON)
+			if wrong != nil && (err == nil || cli.Code(err) == cli.CodeNo) { // what couldn't be asked is worse than a no
+				return wrong
+			}
+			return err
 		},
 	}
 	conn.addFlags(cmd)
@@ -57,24 +71,38 @@ The exit code is 0 when all paths are found, else 3.`,
 	return cmd
 }
 
+// pathMax is longer than any path can be that a kernel takes, in bytes.
+const pathMax = 4096
+
+// whichPaths makes absolute paths of arguments, and says which aren't any: one
+// that is wrong doesn't cost the answers for the others.
+func whichPaths(args []string, paths *config.Paths) (asked []string, wrong error) {
+	var problems []string
+	for i, arg := range args {
+		path, err := paths.Expand(arg)
+		if err == nil {
+			path, err = filepath.Abs(path)
+		}
+		switch {
+		case arg == "":
+			err = errors.New("an empty path names nothing")
+		case len(path) > pathMax:
+			err = fmt.Errorf("%d bytes are longer than any path can be", len(path))
+		}
+		if err != nil {
+			problems = append(problems, fmt.Sprintf("argument %d: %v", i+1, err))
+			continue
+		}
+		asked = append(asked, path)
+	}
+	if len(problems) > 0 {
+		wrong = cli.Usage("%s", strings.Join(problems, "; "))
+	}
+	return asked, wrong
+}
+
 // why asks the running agent, or finds out by itself.
-func (a *app) why(ctx context.Context, conn *connection, s *runSettings, own bool, args []string) ([]why.Answer, error) {
-	paths, err := config.FindPaths(config.Environment{})
-	if err != nil {
-		return nil, err
-	}
-	asked := make([]string, len(args))
-	for i, path := range args {
-		if path == "" {
-			return nil, cli.Usage("an empty path names nothing")
-		}
-		if path, err = paths.Expand(path); err != nil {
-			return nil, err
-		}
-		if asked[i], err = filepath.Abs(path); err != nil {
-			return nil, err
-		}
-	}
+func (a *app) why(ctx context.Context, conn *connection, s *runSettings, own bool, paths *config.Paths, asked []string) ([]why.Answer, error) {
 	if own {
 		return a.whyHere(ctx, s, paths, asked)
 	}

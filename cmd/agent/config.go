@@ -38,8 +38,8 @@ func (a *app) configCommand() *cobra.Command {
 	check := &cobra.Command{
 		Use:   "check [FILE]",
 		Short: "Say what is wrong with the configuration, and what it changes",
-		Long: `Check reads FILE, or else the files that the agent reads, and says what is wrong with
-them, or which values differ from the defaults. The exit code is 1 when the agent
+		Long: `Check reads FILE, or else the files that the agent reads, and says all that is wrong
+with them, or which values differ from the defaults. The exit code is 1 when the agent
 wouldn't take them.
 
 It also looks at the modules, and warns of entries that none of them answers to: a
@@ -70,10 +70,11 @@ type checked struct {
 	OK bool `json:"ok"`
 	// LookedFor lists the files that are looked for, Files those that were
 	// read.
-	LookedFor []string       `json:"looked_for"`
-	Files     []string       `json:"files"`
-	Problem   *configProblem `json:"problem"` // null when there is none
-	Warnings  []string       `json:"warnings"`
+	LookedFor []string `json:"looked_for"`
+	Files     []string `json:"files"`
+	// Problems are in the order of the files, and in each of what stands there.
+	Problems []configProblem `json:"problems"`
+	Warnings []string        `json:"warnings"`
 	// Settings holds what differs from the defaults.
 	Settings map[string]any `json:"settings"`
 }
@@ -93,7 +94,7 @@ func (a *app) checkConfig(ctx context.Context, file string, asJSON bool) error {
 		return err
 	}
 	s := settings{configFile: file}
-	result := checked{LookedFor: paths.ConfigFiles, Files: []string{}, Warnings: []string{}, Settings: map[string]any{}}
+	result := checked{LookedFor: paths.ConfigFiles, Files: []string{}, Problems: []configProblem{}, Warnings: []string{}, Settings: map[string]any{}}
 	if file != "" {
 		result.LookedFor = []string{file}
 	}
@@ -101,11 +102,11 @@ func (a *app) checkConfig(ctx context.Context, file string, asJSON bool) error {
 	if err == nil && c.Push.URL != "" {
 		_, err = push.ParseURL(c.Push.URL)
 		if err != nil {
-			err = fmt.Errorf("push.url: %w", err)
+			err = c.Locate(err, "push", "url")
 		}
 	}
 	if err != nil {
-		result.Problem = problemOf(err)
+		result.Problems = problemsOf(err)
 		if asJSON {
 			return errors.Join(err, term.JSON(a.stdout, result))
 		}
@@ -125,12 +126,16 @@ func (a *app) checkConfig(ctx context.Context, file string, asJSON bool) error {
 	return printChecked(a.stdout, &result, differing)
 }
 
-func problemOf(err error) *configProblem {
+func problemsOf(err error) []configProblem {
 	var bad *config.Error
-	if errors.As(err, &bad) {
-		return &configProblem{bad.File, bad.Line, bad.Col, bad.Key, bad.Message, bad.Hint}
+	if !errors.As(err, &bad) {
+		return []configProblem{{Message: err.Error()}}
 	}
-	return &configProblem{Message: err.Error()}
+	list := []configProblem{{bad.File, bad.Line, bad.Col, bad.Key, bad.Message, bad.Hint}}
+	for _, more := range bad.Unwrap() {
+		list = append(list, problemsOf(more)...)
+	}
+	return list
 }
 
 // configWarnings lists what is allowed and may be a surprise.

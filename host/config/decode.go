@@ -14,27 +14,23 @@ import (
 )
 
 // Parse lays the text of one file over c. The name is for errors, which are
-// *Error. When there is one, c is not to be used any more.
+// *Error: the first problem of the file, which unwraps to the others. When there
+// is one, c is not to be used any more.
 func (c *Config) Parse(name, content string) error {
 	d := document{file: name, text: content}
-	md, err := toml.Decode(content, &d.raw)
-	if err != nil {
+	if _, err := toml.Decode(content, &d.raw); err != nil {
 		return d.syntaxError(err)
 	}
-	d.keys = md.Keys()
 	d.apply(c.schema(), d.raw, nil, 0)
 	d.applyEntries(c)
-	if len(d.problems) == 0 {
-		d.check(c)
-	}
-	return d.firstProblem()
+	d.check(c)
+	return d.found()
 }
 
 // document is one file that is being read.
 type document struct {
 	file, text string
 	raw        map[string]any
-	keys       []toml.Key // in the order of the file
 	problems   []problem
 }
 
@@ -48,7 +44,8 @@ type problem struct {
 	hint    string
 }
 
-// problemsMax bounds the problems that are compared: only one is reported.
+// problemsMax bounds the problems that are told: to find the place of each, the
+// file is read once more.
 const problemsMax = 64
 
 func (d *document) add(p problem) {
@@ -87,16 +84,17 @@ func (d *document) apply(known table, have map[string]any, path []string, entry 
 	}
 }
 
-// check holds values against each other, over all files so far.
+// check holds values against each other, over all files so far, where this one
+// has set them right.
 func (d *document) check(c *Config) {
-	if c.Watch.MaxWait < c.Watch.Quiet {
+	if c.Watch.MaxWait < c.Watch.Quiet && !d.wrongBelow("watch") {
 		d.add(problem{
 			path:    d.present([]string{"watch", "max_wait"}, []string{"watch", "quiet"}),
 			message: fmt.Sprintf("watch.max_wait (%s) is shorter than watch.quiet (%s)", c.Watch.MaxWait, c.Watch.Quiet),
 			hint:    "a batch of events waits at least for one quiet time",
 		})
 	}
-	if c.Snapshot.MaxBytes < c.Snapshot.MaxResourceBytes {
+	if c.Snapshot.MaxBytes < c.Snapshot.MaxResourceBytes && !d.wrongBelow("snapshot") {
 		d.add(problem{
 			path: d.present([]string{"snapshot", "max_bytes"}, []string{"snapshot", "max_resource_bytes"}),
 			message: fmt.Sprintf("snapshot.max_bytes (%s) is less than snapshot.max_resource_bytes (%s)",
@@ -104,6 +102,11 @@ func (d *document) check(c *Config) {
 			hint: "all resources together need room for at least one",
 		})
 	}
+}
+
+// wrongBelow reports whether something is wrong in a table at the top.
+func (d *document) wrongBelow(table string) bool {
+	return slices.ContainsFunc(d.problems, func(p problem) bool { return len(p.path) > 0 && p.path[0] == table })
 }
 
 // present returns the first of the paths that this file has.
@@ -118,30 +121,21 @@ func (d *document) present(paths ...[]string) []string {
 
 func keyName(path []string) string { return toml.Key(path).String() }
 
-// firstProblem returns the problem that comes first in the file.
-func (d *document) firstProblem() error {
+// found returns the problem that comes first in the file, with the others; nil
+// when there is none.
+func (d *document) found() error {
 	if len(d.problems) == 0 {
 		return nil
 	}
-	first := slices.MinFunc(d.problems, func(a, b problem) int {
-		return cmp.Compare(d.order(&a), d.order(&b))
-	})
-	return d.locate(&first)
-}
-
-// order returns the number of the problem's key among the keys of the file.
-func (d *document) order(p *problem) int {
-	name, entry := keyName(p.path), -1
-	for i, key := range d.keys {
-		if len(key) == 1 && key[0] == entriesKey {
-			entry++
-		}
-		inEntry := len(p.path) < 2 || p.path[0] != entriesKey || entry == p.entry
-		if inEntry && (key.String() == name || strings.HasPrefix(key.String(), name+".")) {
-			return i
-		}
+	list := make([]*Error, len(d.problems))
+	for i := range d.problems {
+		list[i] = d.locate(&d.problems[i])
 	}
-	return len(d.keys)
+	slices.SortStableFunc(list, func(a, b *Error) int { // whose place is unknown comes last
+		return cmp.Or(cmp.Compare(uint(a.Line-1), uint(b.Line-1)), cmp.Compare(a.Col, b.Col))
+	})
+	list[0].more = list[1:]
+	return list[0]
 }
 
 // syntaxError takes position and message from the library's error.
@@ -182,6 +176,7 @@ func (d *document) applyEntries(c *Config) {
 				path = append(path, "name")
 			}
 			d.add(problem{path: path, entry: i, message: wrong})
+			d.apply((&Plugin{}).schema(), have, []string{entriesKey}, i) // for what else is wrong with it
 			continue
 		}
 		seen[name] = true

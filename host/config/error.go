@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -28,6 +29,17 @@ type Error struct {
 
 	text string // the line
 	span int    // how many bytes of it are meant
+	more []*Error
+}
+
+// Unwrap returns what else is wrong, each an *Error, in the order of the files
+// and in each of what stands there.
+func (e *Error) Unwrap() []error {
+	list := make([]error, len(e.more))
+	for i := range e.more {
+		list[i] = e.more[i]
+	}
+	return list
 }
 
 // Error returns one line: position, message, hint.
@@ -75,6 +87,26 @@ func blanks(s string) string {
 		}
 		return ' '
 	}, plain(s))
+}
+
+// Locate makes an error of what somebody else has found wrong with the value of
+// a key at the top or in a table of c: it has the key's position in the last of
+// c's files that set it, where that can still be read.
+func (c *Config) Locate(wrong error, key ...string) *Error {
+	p := problem{path: key, message: keyName(key) + ": " + wrong.Error()}
+	e := &Error{Key: keyName(key), Message: p.message}
+	for _, file := range slices.Backward(c.Files) {
+		e.File = file
+		content, err := readFile(file)
+		if err != nil {
+			continue
+		}
+		d := document{file: file, text: content}
+		if at := d.locate(&p); at.Line > 0 {
+			return at
+		}
+	}
+	return e
 }
 
 // locate turns a problem into an error with its position in the file.

@@ -2,6 +2,9 @@ package config_test
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,6 +76,67 @@ func TestErrors(t *testing.T) {
 				t.Errorf("the carets stand under %q, want %q\n%s", got, test.mark, e.Excerpt())
 			}
 		})
+	}
+}
+
+// TestAllProblems: every problem is told, in the order of the text, and each once.
+func TestAllProblems(t *testing.T) {
+	err := config.Default().Parse("f", `exclude = "x"
+limits = {tiem = 1, fuel = "x"}
+[watch]
+quiet = "1s"
+[snapshot]
+max_bytes = "x"
+[[plugin]]
+name = "a"
+rank = "x"
+[[plugin]]
+rank = "y"
+[[plugin]]
+name = "a"
+rnk = 1`)
+	var got []string
+	var first *config.Error
+	if !errors.As(err, &first) {
+		t.Fatalf("%v", err)
+	}
+	for _, err := range append([]error{first}, first.Unwrap()...) {
+		var e *config.Error
+		if !errors.As(err, &e) || e.Excerpt() == "" {
+			t.Errorf("%v has no place", err)
+		}
+		place, _, _ := strings.Cut(err.Error(), ": ")
+		got = append(got, place+" "+e.Key)
+	}
+	want := []string{
+		"f:1:12 exclude", "f:2:11 limits.tiem", "f:2:21 limits.fuel", "f:4:10 watch.quiet", "f:6:14 snapshot.max_bytes",
+		"f:9:9 plugin.rank", "f:10:1 plugin", "f:11:9 plugin.rank", "f:13:9 plugin.name", "f:14:1 plugin.rnk",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q\nwant\n%q", got, want)
+	}
+}
+
+// TestLocate: what others find wrong has its place in the last file that sets it.
+func TestLocate(t *testing.T) {
+	dir := t.TempDir()
+	var files []string
+	for name, text := range map[string]string{"a": "[push]\nurl = \"unix:/a\"\n", "b": "exclude = []\n"} {
+		files = append(files, filepath.Join(dir, name))
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	slices.Sort(files)
+	c, err := config.Load(files...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := c.Locate(errors.New("no"), "push", "url"); e.Error() != files[0]+":2:8: push.url: no" || marked(t, e.Excerpt()) != "unix:/a" {
+		t.Errorf("%s\n%s", e, e.Excerpt())
+	}
+	if e := c.Locate(errors.New("no"), "watch", "quiet"); e.Line != 0 || !strings.HasSuffix(e.Error(), ": watch.quiet: no") {
+		t.Errorf("of no file: %s", e)
 	}
 }
 

@@ -20,17 +20,30 @@ const maxFile = 1 << 20
 //
 // # Errors
 //
-// *Error for what a file says; otherwise the system's, with the path.
+// *Error for what the files say, the first problem, which unwraps to the others;
+// otherwise the system's, with the path.
 func Load(files ...string) (*Config, error) {
 	c := Default()
+	var first *Error
 	for _, file := range files {
 		err := c.read(file)
-		if missing(err) {
-			continue
-		}
-		if err != nil {
+		var wrong *Error
+		switch {
+		case missing(err):
+		case errors.As(err, &wrong) && first == nil:
+			first = wrong
+		case errors.As(err, &wrong):
+			first.more = append(append(first.more, wrong), wrong.more...)
+			wrong.more = nil
+		case err != nil:
 			return nil, err
 		}
+		if wrong != nil {
+			c = Default() // what was laid over it is half a file
+		}
+	}
+	if first != nil {
+		return nil, first
 	}
 	return c, nil
 }

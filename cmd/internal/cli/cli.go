@@ -59,7 +59,8 @@ func Code(err error) int {
 
 // Report prints an error that ends a program, if it has a text, and returns the
 // exit code. An error may have an Excerpt to print below: the lines of a file
-// that it is about.
+// that it is about. What such an error unwraps to is told in the same way: it is
+// what else is wrong there.
 func Report(stderr io.Writer, program string, err error) int {
 	if err == nil {
 		return CodeOK
@@ -67,14 +68,22 @@ func Report(stderr io.Writer, program string, err error) int {
 	if text := err.Error(); text != "" {
 		_, _ = fmt.Fprintf(stderr, "%s: %s\n", program, text)
 	}
-	var about interface {
-		error
-		Excerpt() string
-	}
+	var about excerpted
 	if errors.As(err, &about) {
 		_, _ = io.WriteString(stderr, about.Excerpt())
+		if more, ok := about.(interface{ Unwrap() []error }); ok {
+			for _, err := range more.Unwrap() {
+				Report(stderr, program, err)
+			}
+		}
 	}
 	return Code(err)
+}
+
+// excerpted is an error about some lines of a file.
+type excerpted interface {
+	error
+	Excerpt() string
 }
 
 // Root makes a command that has its flags and subcommands, among them that of

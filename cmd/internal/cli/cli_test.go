@@ -105,6 +105,11 @@ type excerpted struct{ error }
 
 func (excerpted) Excerpt() string { return "  3 | x\n" }
 
+// several is one that is wrong in another place, too.
+type several struct{ excerpted }
+
+func (several) Unwrap() []error { return []error{excerpted{errors.New("worse")}} }
+
 // TestReport: an error ends a program with its text, its excerpt and its code;
 // one that has been printed already, with the code alone.
 func TestReport(t *testing.T) {
@@ -117,6 +122,7 @@ func TestReport(t *testing.T) {
 		{nil, cli.CodeOK, ""},
 		{cli.Usage("wrong"), cli.CodeUsage, "prog: wrong\n"},
 		{&cli.Error{Code: cli.CodeNo}, cli.CodeNo, ""},
+		{several{excerpted{errors.New("bad")}}, cli.CodeFailed, "prog: bad\n  3 | x\nprog: worse\n  3 | x\n"},
 		{fmt.Errorf("read: %w", excerpted{errors.New("bad")}), cli.CodeFailed, "prog: read: bad\n  3 | x\n"},
 	} {
 		var b strings.Builder

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -138,6 +139,13 @@ func TestScripts(t *testing.T) {
 			"launch": cmdLaunch, "halt": cmdHalt, "await": cmdAwait, "exit": cmdExit, "get": cmdGet,
 			"fifo": cmdFIFO, "repeat": cmdRepeat, "absent": cmdAbsent, "normal": cmdNormal,
 			"module": cmdModule, "put": cmdPut, "stuck": cmdStuck, "dies": cmdDies, "tell": cmdTell,
+			"timehub": cmdTimeHub,
+		},
+		Condition: func(name string) (bool, error) {
+			if name != "userns" {
+				return false, fmt.Errorf("unknown condition %s", name)
+			}
+			return exec.CommandContext(t.Context(), "unshare", "-Ur", "sh", "-c", "echo 10 >/proc/sys/user/max_inotify_instances").Run() == nil, nil
 		},
 	})
 }

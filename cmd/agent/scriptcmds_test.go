@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -318,4 +320,19 @@ func cmdNormal(ts *testscript.TestScript, _ bool, args []string) {
 	text = regexp.MustCompile(`"(digest|aggregate_hash)": "[0-9a-f]{64}"`).ReplaceAllString(text, `"$1": "HASH"`)
 	text = regexp.MustCompile(`, hash [0-9a-f]{12}\n`).ReplaceAllString(text, ", hash HASH\n")
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o600))
+}
+
+// cmdTimeHub starts what answers as a hub does that has another time, and names
+// it in hub.toml: timehub OFFSET
+func cmdTimeHub(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: timehub OFFSET")
+	}
+	offset, err := time.ParseDuration(args[0])
+	ts.Check(err)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Date", time.Now().Add(offset).UTC().Format(http.TimeFormat))
+	}))
+	ts.Defer(server.Close)
+	ts.Check(os.WriteFile(ts.MkAbs("hub.toml"), []byte(fmt.Sprintf("push.url = %q\n", server.URL)), 0o600))
 }

@@ -244,3 +244,24 @@ func TestApproveWhatWasShown(t *testing.T) {
 		t.Errorf("after the approval: %q", got)
 	}
 }
+
+// TestCheckDir: a directory in which others could put modules is told before
+// there is one.
+func TestCheckDir(t *testing.T) {
+	dir := t.TempDir()
+	if err := errors.Join(plugin.CheckDir(dir), plugin.CheckDir(filepath.Join(dir, "missing"))); err != nil {
+		t.Error(err)
+	}
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := plugin.CheckDir(dir); err == nil || err.Error() != "writable by everyone: chmod o-w it" {
+		t.Errorf("open to all: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "f"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := plugin.CheckDir(filepath.Join(dir, "f")); err == nil {
+		t.Error("a file is taken for a directory")
+	}
+}

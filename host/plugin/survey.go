@@ -203,6 +203,15 @@ func (v *survey) stillUsed(f *file) bool {
 	return true
 }
 
+// CheckDir says why no module of a directory would be taken: it can't be looked
+// at, or somebody else could put one there or swap the directory. One that isn't
+// there is as good as an empty one. It says nothing of the files, which are
+// checked one by one when they are opened.
+func CheckDir(dir string) error {
+	_, err := moduleFiles(dir)
+	return err
+}
+
 // moduleFiles lists the modules of a directory, in order of names. A directory
 // that isn't there holds none.
 func moduleFiles(dir string) ([]string, error) {

@@ -220,6 +220,33 @@ func TestCacheOfOthers(t *testing.T) {
 	}
 }
 
+// TestHasCode: code is there once a module was loaded with a cache, for the
+// limits that it was made for.
+func TestHasCode(t *testing.T) {
+	h := sandbox.New(sandbox.Options{CacheDir: filepath.Join(t.TempDir(), "cache")})
+	has := func(h *sandbox.Host, limits sandbox.Limits) bool {
+		t.Helper()
+		has, err := h.HasCode(good().Bytes(), nil, limits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return has
+	}
+	if has(h, sandbox.Limits{}) {
+		t.Error("there is some before it was made")
+	}
+	load(t, h, good().Bytes(), sandbox.Limits{})
+	if !has(h, sandbox.Limits{}) {
+		t.Error("what was made isn't there")
+	}
+	if has(h, sandbox.Limits{Memory: 1 << 20}) {
+		t.Error("it is taken under limits that it wasn't made for")
+	}
+	if has(sandbox.New(sandbox.Options{}), sandbox.Limits{}) {
+		t.Error("there is some without a cache")
+	}
+}
+
 func FuzzAdmit(f *testing.F) {
 	f.Add(good().Bytes())
 	f.Add([]byte("\x00asm\x01\x00\x00\x00"))

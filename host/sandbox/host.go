@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"crypto/sha256"
 	"io"
 	"log/slog"
 	"time"
@@ -61,6 +62,28 @@ func New(opts Options) *Host {
 	}
 	h.code = code
 	return h
+}
+
+// HasCode reports whether a module would be loaded without being compiled: from
+// native code that is embedded in the program, as a reader of it gives it, or
+// was kept in the cache, for this machine and under these limits.
+func (h *Host) HasCode(wasm []byte, native io.Reader, limits Limits) (bool, error) {
+	r, err := recipe(limits.withDefaults())
+	if err != nil {
+		return false, err
+	}
+	key, err := codecache.KeyOf(sha256.Sum256(wasm), r)
+	if err != nil {
+		return false, err
+	}
+	code, err := h.code.Embedded(native, key)
+	if err != nil {
+		code, err = h.code.Get(key)
+	}
+	if err != nil {
+		return false, nil //nolint:nilerr // a miss is the only error
+	}
+	return true, code.Close()
 }
 
 // compile gets the native code of a module and loads it.

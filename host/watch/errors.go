@@ -38,8 +38,29 @@ func failureOf(err error) failure {
 	return unknown
 }
 
+// KernelLimit is a bound on what one user may watch.
+type KernelLimit struct {
+	Name  string // as sysctl has it
+	Value int
+	// Raise is the command that raises it to what is enough for any workspace.
+	Raise string
+}
+
+// KernelLimits returns the tightest bound of watches and of instances, of those
+// that this system has.
+func KernelLimits() (list []KernelLimit) {
+	for _, limits := range [][]limit{watchLimits, instanceLimits} {
+		if l, n := tightest(limits); n >= 0 {
+			list = append(list, KernelLimit{l.name, n, l.raise()})
+		}
+	}
+	return list
+}
+
 // limit is a sysctl that bounds what a user may have.
 type limit struct{ name, file, suggestion string }
+
+func (l limit) raise() string { return "sysctl -w " + l.name + "=" + l.suggestion }
 
 // The kernel counts per user, and in containers that have a user namespace
 // per namespace too; the tighter limit is the one that was met.
@@ -54,22 +75,28 @@ var (
 	}
 )
 
-// advice says what the tightest limit is now and how to raise it.
-func advice(limits []limit) string {
-	tightest, least := limits[0], -1
+// tightest returns the tightest limit and its value, -1 where there is none.
+func tightest(limits []limit) (found limit, least int) {
+	found, least = limits[0], -1
 	for _, l := range limits {
 		text, err := os.ReadFile(l.file)
 		if err != nil {
 			continue
 		}
 		if n, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && (least < 0 || n < least) {
-			tightest, least = l, n
+			found, least = l, n
 		}
 	}
-	if least < 0 {
-		return "raise the limit: sysctl -w " + tightest.name + "=" + tightest.suggestion
+	return found, least
+}
+
+// advice says what the tightest limit is now and how to raise it.
+func advice(limits []limit) string {
+	l, n := tightest(limits)
+	if n < 0 {
+		return "raise the limit: " + l.raise()
 	}
-	return fmt.Sprintf("%s is %d; raise it: sysctl -w %s=%s", tightest.name, least, tightest.name, tightest.suggestion)
+	return fmt.Sprintf("%s is %d; raise it: %s", l.name, n, l.raise())
 }
 
 // addError says why directories aren't watched, and what to do.

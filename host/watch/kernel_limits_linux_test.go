@@ -45,6 +45,10 @@ func TestKernelLimits(t *testing.T) {
 		t.Errorf("without instances: %+v", s)
 	}
 	awaitBatch(t, w, func() {}, func(b watch.Batch) bool { return b.All && b.Reason == watch.ReasonPoll })
+	want := watch.KernelLimit{Name: "user.max_inotify_instances", Value: 0, Raise: "sysctl -w user.max_inotify_instances=1024"}
+	if list := watch.KernelLimits(); !slices.Contains(list, want) || len(list) != 2 {
+		t.Errorf("%+v", list)
+	}
 
 	limit(t, "watches", "3")
 	limit(t, "instances", "100")

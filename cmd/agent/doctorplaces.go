@@ -1,0 +1,290 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"waymark/cmd/internal/term"
+	"waymark/host/config"
+	"waymark/host/plugin"
+	"waymark/host/sandbox"
+	"waymark/host/sealed"
+	"waymark/hub/client"
+	"waymark/snapshot"
+)
+
+// The checks in this file are about what the agent keeps, and what it is told.
+
+// places says where the agent keeps things.
+func (p *patient) places(context.Context) finding {
+	if p.paths == nil {
+		return failure("an agent can't start before", "%v", p.pathsErr)
+	}
+	return fine("state in %s, cache in %s, socket %s", p.paths.State, p.paths.Cache, p.paths.Socket)
+}
+
+// state looks at the directory that must survive: it belongs to its user, and
+// nobody else can look into it.
+func (p *patient) state(context.Context) finding {
+	if p.paths == nil {
+		return finding{}
+	}
+	dir := p.paths.State
+	if err := writable(dir); err != nil {
+		return failure("make it writable, or set XDG_STATE_HOME to a directory that is", "%v", err)
+	}
+	info, err := os.Lstat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fine("%s is made by the first start", dir)
+	case err != nil:
+		return failure("make it readable", "%v", err)
+	case info.Mode().Perm()&0o077 != 0:
+		return worry("chmod 700 "+dir+"; the next start does it, too", "%s is open to others, mode %04o", dir, info.Mode().Perm())
+	}
+	open, err := openToOthers(dir)
+	switch {
+	case err != nil:
+		return failure("make it readable", "%v", err)
+	case open != "":
+		return worry("chmod 600 it", "%s can be read or written by others", open)
+	}
+	return fine("%s is yours alone", dir)
+}
+
+// openToOthers returns a file below a directory that others could read, were the
+// directory not closed.
+func openToOthers(dir string) (found string, err error) {
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // gone meanwhile
+		}
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		if info, err := d.Info(); err == nil && info.Mode().Perm()&0o077 != 0 && found == "" {
+			found = path
+		}
+		return nil
+	})
+	return found, err
+}
+
+// writable makes a file in a directory, or in the nearest one above it that is
+// there, and removes it.
+func writable(dir string) error {
+	for {
+		f, err := os.CreateTemp(dir, ".doctor-")
+		if err == nil {
+			return errors.Join(f.Close(), os.Remove(f.Name()))
+		}
+		above := filepath.Dir(dir)
+		if _, serr := os.Lstat(dir); !errors.Is(serr, fs.ErrNotExist) || above == dir {
+			var at *fs.PathError
+			if errors.As(err, &at) {
+				err = at.Err
+			}
+			return fmt.Errorf("%s can't be written: %w", dir, err)
+		}
+		dir = above
+	}
+}
+
+// cache looks at the directories of what can be made again.
+func (p *patient) cache(context.Context) finding {
+	if p.paths == nil {
+		return finding{}
+	}
+	if err := writable(p.paths.Cache); err != nil {
+		return worry("make it writable, or set XDG_CACHE_HOME; until then each start compiles modules and looks at everything anew", "%v", err)
+	}
+	var told []string
+	for _, dir := range []struct{ name, what string }{{"code", "compiled code"}, {"memo", "remembered results"}} {
+		path := filepath.Join(p.paths.Cache, dir.name)
+		size, err := sizeOf(path)
+		if err == nil && size >= 0 {
+			err = closedTo(path)
+		}
+		if err != nil {
+			return worry("rm -r "+path+": it is made again", "%s is not used: %v", dir.what, err)
+		}
+		if size >= 0 {
+			told = append(told, dir.what+" "+term.Size(size))
+		}
+	}
+	if len(told) == 0 {
+		return fine("%s is made by the first start", p.paths.Cache)
+	}
+	return fine("%s in %s", strings.Join(told, ", "), p.paths.Cache)
+}
+
+// closedTo says why a directory isn't used for sealed files.
+func closedTo(path string) error {
+	d, err := sealed.OpenDir(path)
+	if err != nil {
+		return err
+	}
+	return d.Close()
+}
+
+// sizeOf is the size of all files below a directory, in bytes; -1 when it isn't
+// there.
+func sizeOf(dir string) (size int64, err error) {
+	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		return -1, nil
+	}
+	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // gone meanwhile
+		}
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		if info, err := d.Info(); err == nil {
+			size += info.Size()
+		}
+		return nil
+	})
+	return size, err
+}
+
+// compiledCode says whether the built-in resolvers run without being compiled.
+func (p *patient) compiledCode(context.Context) finding {
+	module, err := p.app.builtin()
+	if err != nil {
+		return failure("", "%v", err)
+	}
+	if p.config == nil {
+		return finding{}
+	}
+	var opts sandbox.Options
+	limits := sandbox.Limits{Memory: int64(p.config.Limits.Memory)}
+	if p.paths != nil {
+		code, key := filepath.Join(p.paths.Cache, "code"), filepath.Join(p.paths.State, "key")
+		if isDir(code) && isDir(key) { // it isn't for a check to make them
+			opts = sandbox.Options{CacheDir: code, KeyDir: key}
+		}
+	}
+	var native io.Reader
+	if p.app.native != nil {
+		native = p.app.native()
+	}
+	has, err := sandbox.New(opts).HasCode(module, native, limits)
+	switch {
+	case err != nil:
+		return worry("", "%v", err)
+	case !has:
+		return worry("nothing, or 'make build' on this machine: the first start compiles them, which takes some seconds",
+			"there is none of the built-in resolvers for this processor")
+	}
+	return fine("the built-in resolvers have some for this processor")
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// configuration says what is wrong with the files.
+func (p *patient) configuration(context.Context) finding {
+	var bad *config.Error
+	switch {
+	case errors.As(p.configErr, &bad):
+		more := ""
+		if n := len(bad.Unwrap()); n > 0 {
+			more = fmt.Sprintf(", and %d more", n)
+		}
+		return failure("mend it, see 'agent config check'", "%v%s", bad, more)
+	case p.configErr != nil:
+		return failure("mend it, see 'agent config check'", "%v", p.configErr)
+	case p.running() && p.status.ConfigError != "":
+		return worry("mend it, see 'agent config check'", "what is on disk is not in force: %s", p.status.ConfigError)
+	}
+	if p.paths != nil {
+		for _, warning := range configWarnings(p.config, p.paths) {
+			return worry("see 'agent config check'", "%s", warning)
+		}
+	}
+	if len(p.config.Files) == 0 {
+		return fine("no file, so the defaults are in force")
+	}
+	return fine("%s", strings.Join(p.config.Files, ", "))
+}
+
+// pluginDirs looks at who could put modules into the directories, and at what
+// became of those that are there.
+func (p *patient) pluginDirs(context.Context) finding {
+	if p.config == nil {
+		return finding{}
+	}
+	paths := cmp.Or(p.paths, &config.Paths{}) // without a home there are no plugins in it either
+	dirs := p.settings.plugins
+	for _, dir := range p.config.Plugins.Dirs {
+		if dir, err := paths.Expand(dir); err == nil {
+			dirs = append(dirs, dir)
+		}
+	}
+	for _, dir := range dirs {
+		if err := plugin.CheckDir(dir); err != nil {
+			return failure("no module in it is used until that is mended", "%s: %v", dir, err)
+		}
+	}
+	if p.running() {
+		for _, m := range p.status.Plugins {
+			if m.State != snapshot.PluginReady && m.State != snapshot.PluginCompiling {
+				return worry("see 'agent plugins'", "%s is %s: %s", pluginName(m), m.State, m.Error)
+			}
+		}
+		return fine("%s in use", term.Count(len(p.status.Plugins), "module"))
+	}
+	return fine("nobody else can write to %s", strings.Join(dirs, ", "))
+}
+
+// tokens looks at the files that hold some, and has the hub look at the
+// reader's.
+func (p *patient) tokens(ctx context.Context) finding {
+	if p.paths == nil {
+		return finding{}
+	}
+	files, _ := filepath.Glob(filepath.Join(p.paths.State, "*.token")) // fails for a wrong pattern
+	if p.config != nil && p.config.Push.TokenFile != "" {
+		if path, err := p.paths.Expand(p.config.Push.TokenFile); err == nil {
+			files = append(files, path)
+		}
+	}
+	for _, file := range files {
+		if _, err := readToken(file); err != nil {
+			return failure("mend it, or make another with 'hub token create'", "%v", err)
+		}
+	}
+	if len(files) == 0 {
+		return fine("there are none yet; the first start makes them")
+	}
+	text := term.Count(len(files), "file") + " that only you can read"
+	if p.status == nil || p.status.Hub == "" {
+		return fine("%s", text)
+	}
+	reader := filepath.Join(p.paths.State, "reader.token")
+	token, err := readToken(reader)
+	if err != nil {
+		return failure("restart the agent: it makes it", "%v", err)
+	}
+	ctx, cancel := p.within(ctx)
+	defer cancel()
+	var refused *client.Error
+	_, err = client.New(p.status.Hub, client.Options{Token: token}).Agents(ctx)
+	switch {
+	case errors.As(err, &refused):
+		return failure("remove it and restart the agent, which makes another", "the hub refuses that in %s: %v", reader, refused)
+	case err != nil:
+		return fine("%s; the hub can't be asked about them", text) // that is the business of another check
+	}
+	return fine("%s, and the hub takes the reader's", text)
+}

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,7 +38,7 @@ func completions() *cli.Completions {
 		"root":       cli.Directories,
 		"plugins":    cli.Directories,
 		"config":     cli.Files("toml"),
-		"payload":    resourceIDs,
+		"payload":    resourceNames,
 		"timeout":    cobra.NoFileCompletions,
 	}
 	return &cli.Completions{Arguments: arguments, Flags: flags}
@@ -83,13 +85,18 @@ func knownSources(cmd *cobra.Command, _ []string, text string) ([]cobra.Completi
 	})
 }
 
-func resourceIDs(cmd *cobra.Command, _ []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
+// resourceNames offers what resourceNamed takes: paths from here, where they are
+// short, and ids.
+func resourceNames(cmd *cobra.Command, _ []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return fromAgent(cmd, text, func(ctx context.Context, c client.Client) (list []string, err error) {
 		s, err := c.Snapshot(ctx, client.SnapshotOptions{})
 		if err != nil {
 			return nil, err
 		}
 		for i := range s.Resources {
+			if path, err := filepath.Rel(here(), s.Resources[i].Source); err == nil && filepath.IsLocal(path) && !slices.Contains(list, path) {
+				list = append(list, path)
+			}
 			list = append(list, s.Resources[i].ID())
 		}
 		return list, nil

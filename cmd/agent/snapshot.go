@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,10 +30,14 @@ func (a *app) snapshotCommand() *cobra.Command {
 with every change as it comes, one a line, until it is interrupted; a restart of the
 agent is waited for. With --json, these lines are JSON objects.
 
+--payload prints the text of one resource, as a hub gets it, instead: of the one with
+that id, or that the file or directory at that path is.
+
 The exit code is 3 when no agent runs, and when there is no such payload.`,
 		Example: `  agent snapshot
   agent snapshot --watch
   agent snapshot --watch --json | jq 'select(.event == "changed").resource'
+  agent snapshot --payload AGENTS.md
   agent snapshot --payload skill:/home/me/project/.agents/skills/foo`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -53,7 +60,7 @@ The exit code is 3 when no agent runs, and when there is no such payload.`,
 	conn.addFlags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&watch, "watch", false, "go on with what changes")
-	cmd.Flags().StringVar(&payload, "payload", "", "print the text of the resource with this `id` instead")
+	cmd.Flags().StringVar(&payload, "payload", "", "print the text of the resource with this `path` or id instead")
 	return cmd
 }
 
@@ -81,13 +88,58 @@ func (a *app) printNewest(s *snapshot.Snapshot, base string) error {
 	return err
 }
 
-func (a *app) payload(ctx context.Context, c client.Client, id string) error {
+// payload prints the text of a resource that is named by its id or by a path.
+func (a *app) payload(ctx context.Context, c client.Client, name string) error {
+	id, err := resourceNamed(ctx, c, name)
+	if err != nil {
+		return err
+	}
 	body, err := c.Resource(ctx, id)
 	if err != nil {
 		return err
 	}
 	_, err = a.stdout.Write(body)
 	return err
+}
+
+// resourceNamed returns the id of the resource that a name means: an id, or a
+// path from here.
+func resourceNamed(ctx context.Context, c client.Client, name string) (string, error) {
+	kind, source, _ := strings.Cut(name, ":")
+	if filepath.IsAbs(source) && kind != "" && !strings.Contains(kind, "/") {
+		return name, nil // the agent knows whether there is one
+	}
+	path, err := filepath.Abs(name)
+	if err != nil {
+		return "", err
+	}
+	answers, err := c.Why(ctx, path)
+	if err != nil {
+		return "", err
+	}
+	if len(answers) != 1 || !answers[0].Found {
+		text := fmt.Sprintf("%s is not in the context", term.Visible(name))
+		for _, a := range answers {
+			text += fmt.Sprintf(": %s: %s", a.Reason, term.Visible(a.Detail))
+		}
+		return "", &cli.Error{Code: cli.CodeNo, Err: errors.New(text)}
+	}
+	s, err := c.Snapshot(ctx, client.SnapshotOptions{})
+	if err != nil {
+		return "", err
+	}
+	var ids []string
+	if r := s.Find(answers[0].ResourceID); r != nil {
+		for i := range s.Resources {
+			if s.Resources[i].Source == r.Source {
+				ids = append(ids, s.Resources[i].ID())
+			}
+		}
+	}
+	if len(ids) > 1 {
+		return "", cli.Usage("%d resources come from %s: name one of %s", len(ids), term.Visible(name), term.Visible(strings.Join(ids, ", ")))
+	}
+	return answers[0].ResourceID, nil
 }
 
 // watch prints the newest snapshot and then what changes, until ctx ends.

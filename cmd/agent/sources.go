@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +15,7 @@ import (
 	"waymark/cmd/internal/term"
 	"waymark/host/api/client"
 	"waymark/host/sources"
+	"waymark/host/why"
 )
 
 func (a *app) sourcesCommand() *cobra.Command {
@@ -27,7 +31,7 @@ func (a *app) sourcesCommand() *cobra.Command {
 		}
 	}
 	list := func(ctx context.Context, c client.Client, _ []string) error {
-		all, err := c.Sources(ctx)
+		all, err := sourcesNow(ctx, c)
 		if err != nil {
 			return err
 		}
@@ -41,7 +45,7 @@ func (a *app) sourcesCommand() *cobra.Command {
 		Short: "List, add and remove directories and files to look into besides the usual ones",
 		Long: `Sources are directories and files that the running agent looks into besides its
 working directory and those in the home directory, and before them. One that doesn't
-exist yet is waited for.
+exist yet is waited for; of one in which nothing can be found, 'add' says why.
 
 Through this command they may lie in the home and in the working directory. Others are
 named with --source when the agent is started. The exit code is 3 when no agent runs,
@@ -90,6 +94,8 @@ and when there is no such source.`,
 type addedSource struct {
 	sources.Source
 	Added bool `json:"added"`
+	// Warning says why nothing can be found there as it is now; usually empty.
+	Warning string `json:"warning"`
 }
 
 func (a *app) addSource(ctx context.Context, c client.Client, path string, persist, asJSON bool) error {
@@ -101,8 +107,12 @@ func (a *app) addSource(ctx context.Context, c client.Client, path string, persi
 	if err != nil {
 		return err
 	}
+	warning := ""
+	if s.Exists && s.Error == "" {
+		warning = barren(ctx, c, s.Path)
+	}
 	if asJSON {
-		return term.JSON(a.stdout, addedSource{s, added})
+		return term.JSON(a.stdout, addedSource{s, added, warning})
 	}
 	what := "added"
 	if !added {
@@ -112,8 +122,72 @@ func (a *app) addSource(ctx context.Context, c client.Client, path string, persi
 	if !s.Exists {
 		later = ", which is looked into as soon as it exists"
 	}
-	_, err = fmt.Fprintf(a.stdout, "%s %s%s\n", what, term.Visible(s.Path), later)
+	if _, err = fmt.Fprintf(a.stdout, "%s %s%s\n", what, term.Visible(s.Path), later); err != nil || warning == "" {
+		return err
+	}
+	_, err = fmt.Fprintf(a.stderr, "warning: nothing can be found there now: %s\n", term.Visible(warning))
 	return err
+}
+
+// conventional are names of one file of each kind that is found by the built-in
+// resolvers. Where none of them may be read nothing is looked for.
+var conventional = []string{"AGENTS.md", ".mcp.json", "skills/x/SKILL.md"}
+
+// barren says why nothing can be found in a source as it is now: it is neither a
+// directory nor a file, or a file that no resolver takes, or nothing in it is
+// read. It is empty for an empty directory, which may be filled. What can't be
+// found out isn't said either: the source has been added.
+func barren(ctx context.Context, c client.Client, path string) string {
+	info, err := os.Stat(path)
+	if err != nil {
+		return ""
+	}
+	asked := []string{path}
+	if info.IsDir() {
+		for _, name := range conventional {
+			asked = append(asked, filepath.Join(path, name))
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, barrenWithin)
+	defer cancel()
+	answers, err := c.Why(ctx, asked...)
+	switch {
+	case err != nil || len(answers) != len(asked) || answers[0].Found:
+		return ""
+	case !info.IsDir() || answers[0].Reason != why.ReasonNotAKnownPlace:
+		return answers[0].Detail
+	}
+	for _, a := range answers[1:] {
+		if a.Reason != why.ReasonExcludedByConfig {
+			return ""
+		}
+	}
+	return answers[1].Detail
+}
+
+// barrenWithin bounds how long an added source is waited for: a first snapshot
+// that is held back would be waited for as well.
+const barrenWithin = 5 * time.Second
+
+// sourcesNow lists the sources, with the reason of those that the agent doesn't
+// look at.
+func sourcesNow(ctx context.Context, c client.Client) ([]sources.Source, error) {
+	all, err := c.Sources(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s, err := c.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range s.Refused {
+		for i := range all {
+			if all[i].Path == r.Path && all[i].Error == "" {
+				all[i].Error = r.Error
+			}
+		}
+	}
+	return all, nil
 }
 
 func (a *app) removeSource(ctx context.Context, c client.Client, path string, asJSON bool) error {

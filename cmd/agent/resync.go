@@ -74,6 +74,6 @@ func (a *app) resync(ctx context.Context, c client.Client, asJSON bool) error {
 		next.Version, term.Count(len(next.Resources), "resource"), term.Short(next.AggregateHash.String()), what); err != nil {
 		return err
 	}
-	out := changePrinter{w: a.stdout, base: here()}
+	out := changePrinter{w: a.stdout, base: baseOf(ctx, c)}
 	return out.put(list...)
 }

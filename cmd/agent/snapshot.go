@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,7 +73,7 @@ func (a *app) snapshot(ctx context.Context, c client.Client, asJSON bool) error 
 	if asJSON {
 		return term.JSON(a.stdout, s)
 	}
-	return a.printNewest(s, here())
+	return a.printNewest(s, baseOf(ctx, c))
 }
 
 // printNewest prints a snapshot of the agent as a table.
@@ -144,7 +145,7 @@ func resourceNamed(ctx context.Context, c client.Client, name string) (string, e
 
 // watch prints the newest snapshot and then what changes, until ctx ends.
 func (a *app) watch(ctx context.Context, c client.Client, asJSON bool) error {
-	w := watching{app: a, out: changePrinter{w: a.stdout, asJSON: asJSON, base: here()}}
+	w := watching{app: a, out: changePrinter{w: a.stdout, asJSON: asJSON, base: baseOf(ctx, c)}}
 	for s, err := range c.Watch(ctx, 0) {
 		w.failed = err
 		if err != nil {
@@ -211,6 +212,35 @@ func here() string {
 	return dir
 }
 
+// baseOf is the directory that paths of the running agent are shown relative to:
+// its root that the working directory lies in; else the working directory, where
+// a root lies in that; else the last root, which is its own working directory if
+// it has one.
+func baseOf(ctx context.Context, c client.Client) string {
+	dir := here()
+	s, err := c.Status(ctx)
+	if err != nil || len(s.Roots) == 0 {
+		return dir
+	}
+	base, above := "", false
+	for _, root := range s.Roots {
+		if below(dir, root) && len(root) > len(base) {
+			base = root
+		}
+		above = above || below(root, dir)
+	}
+	if base != "" || above {
+		return cmp.Or(base, dir)
+	}
+	return s.Roots[len(s.Roots)-1]
+}
+
+// below reports whether a path is a directory or lies in it.
+func below(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
 // printSnapshot prints resources as a table, and what is wrong with them
 // below it.
 func printSnapshot(w io.Writer, s *snapshot.Snapshot, base string) error {
@@ -218,11 +248,12 @@ func printSnapshot(w io.Writer, s *snapshot.Snapshot, base string) error {
 		_, err := fmt.Fprintln(w, "nothing found: there are no AGENTS.md, CLAUDE.md, .cursorrules, skills or .mcp.json here")
 		return err
 	}
+	list := resources.InOrder(s.Resources)
 	hash := resources.Column{Header: "HASH", Cell: func(r *snapshot.Resource) string { return term.Dash(term.Short(r.ContentHash.String())) }}
-	if err := resources.PrintTable(w, s.Resources, base, hash); err != nil {
+	if err := resources.PrintTable(w, list, base, hash); err != nil {
 		return err
 	}
-	if err := resources.PrintErrors(w, s.Resources, base); err != nil {
+	if err := resources.PrintErrors(w, list, base); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "%s, %s in all, version %d, hash %s\n",

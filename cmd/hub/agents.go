@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"time"
 
@@ -68,6 +69,7 @@ func printAgents(w io.Writer, agents []api.Agent, asJSON bool) error {
 		_, err := fmt.Fprintln(w, "there are no agents; hub token create --role agent makes a token for one")
 		return err
 	}
+	agents = slices.SortedFunc(slices.Values(agents), func(a, b api.Agent) int { return term.Natural(a.ID, b.ID) })
 	table := term.NewTable(w, "ID", "NAME", "STATE", "RESOURCES", "VERSION", "REVISION", "PUSHED")
 	for i := range agents {
 		a := &agents[i]

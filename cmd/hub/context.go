@@ -128,7 +128,7 @@ func printSnapshot(w io.Writer, s *api.Snapshot) error {
 	if s.SnapshotError != "" {
 		fmt.Fprintf(w, "%s\n", term.Visible(s.SnapshotError))
 	}
-	rows := slices.Clone(s.Resources)
+	rows := resources.InOrder(s.Resources)
 	slices.SortStableFunc(rows, func(a, b snapshot.Resource) int { return cmp.Compare(rank(&a), rank(&b)) })
 	if err := resources.PrintTable(w, rows, ""); err != nil {
 		return err

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -242,8 +241,11 @@ func printTokens(w io.Writer, tokens []store.Token, asJSON bool) error {
 		}
 		return term.JSON(w, list)
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "ID\tROLE\tAGENT\tNAME\tFROM\tCREATED\tLAST USED\tSCOPE\tEXPIRES\tSTATE")
+	if len(tokens) == 0 {
+		_, err := fmt.Fprintln(w, "there are no tokens; hub token create makes one")
+		return err
+	}
+	table := term.NewTable(w, "ID", "ROLE", "AGENT", "NAME", "FROM", "CREATED", "LAST USED", "SCOPE", "EXPIRES", "STATE")
 	for i := range tokens {
 		t := &tokens[i]
 		from, state := "created", "valid"
@@ -263,8 +265,8 @@ func printTokens(w io.Writer, tokens []store.Token, asJSON bool) error {
 		case t.Role == store.RoleReader:
 			scope = "all"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", t.ID, t.Role, cmp.Or(t.AgentID, "-"), cmp.Or(t.Name, "-"),
-			from, stamp(t.CreatedAt), stamp(t.LastUsedAt), scope, stamp(t.ExpiresAt), state)
+		table.Row(t.ID, string(t.Role), term.Dash(t.AgentID), term.Dash(term.Visible(t.Name)), from,
+			stamp(t.CreatedAt), stamp(t.LastUsedAt), scope, stamp(t.ExpiresAt), state)
 	}
 	return table.Flush()
 }

@@ -7,6 +7,7 @@ package resources
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -40,6 +41,15 @@ func PrintTable(w io.Writer, list []snapshot.Resource, base string, more ...Colu
 		t.Row(cells...)
 	}
 	return t.Flush()
+}
+
+// InOrder returns the resources in the order in which people look for them: by
+// kind, then by source, with the numbers in it by their value. A snapshot's own
+// order is that of bytes.
+func InOrder(list []snapshot.Resource) []snapshot.Resource {
+	return slices.SortedStableFunc(slices.Values(list), func(a, b snapshot.Resource) int {
+		return cmp.Or(strings.Compare(string(a.Kind), string(b.Kind)), term.Natural(a.Source, b.Source), term.Natural(a.Key, b.Key))
+	})
 }
 
 // PrintErrors prints what is wrong with resources, one line each.

@@ -1,12 +1,11 @@
 // Package term writes what the commands show to a person: tables, sizes,
 // numbers, and text that comes from somewhere that isn't trusted. JSON for
-// programs, too.
+// programs, too. On a terminal tables have colours and fit its width.
 //
 // It has no state, and everything in it may be called by any goroutine.
 package term
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,43 +13,10 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"waymark/internal/text"
 )
-
-// Table lines up columns. The header is written with the first row, so a table
-// without rows writes nothing. A table is written in large pieces: somebody
-// waits for the first one that an agent prints, and a tabwriter writes each cell
-// by itself.
-type Table struct {
-	w      *tabwriter.Writer
-	out    *bufio.Writer
-	header []string
-}
-
-// NewTable begins a table, which may go without a header.
-func NewTable(w io.Writer, header ...string) *Table {
-	out := bufio.NewWriterSize(w, 32<<10)
-	return &Table{w: tabwriter.NewWriter(out, 0, 0, 2, ' ', 0), out: out, header: header}
-}
-
-// Row adds a row. Cells are shown as they are: see Visible.
-func (t *Table) Row(cells ...string) {
-	for _, line := range [][]string{t.header, cells} {
-		if len(line) > 0 {
-			_, _ = fmt.Fprintln(t.w, strings.Join(line, "\t")) // Flush reports errors
-		}
-	}
-	t.header = nil
-}
-
-// Flush writes the table.
-func (t *Table) Flush() error {
-	_ = t.w.Flush() // an error stays with out
-	return t.out.Flush()
-}
 
 // Lines prints lines until one can't be written.
 type Lines struct {

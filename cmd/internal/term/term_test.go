@@ -63,6 +63,76 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// TestTableOnTerminal: paths are cut so that rows fit, prose isn't, and states
+// have colours.
+func TestTableOnTerminal(t *testing.T) {
+	t.Parallel()
+	rows := func(screen term.Screen) string {
+		var b strings.Builder
+		table := term.NewTable(&b, "SOURCE", "STATUS", "DETAIL")
+		table.Screen = screen
+		table.Row("a/long/way/down/to/some/AGENTS.md", "ok", "-")
+		table.Row("日本/AGENTS.md", "invalid: x", "a sentence that is longer than what is left of a row")
+		if err := table.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	want := "SOURCE                             STATUS      DETAIL\n" +
+		"a/long/way/down/to/some/AGENTS.md  ok          -\n" +
+		"日本/AGENTS.md                     invalid: x  a sentence that is longer than what is left of a row\n"
+	if got := rows(term.Screen{}); got != want {
+		t.Errorf("elsewhere:\n%s", got)
+	}
+	if got := rows(term.Screen{Width: 200}); got != want {
+		t.Errorf("on a wide screen:\n%s", got)
+	}
+	want = "SOURCE                    STATUS      DETAIL\n" +
+		"a/long/w…o/some/AGENTS.md  ok          -\n" +
+		"日本/AGENTS.md             invalid: x  a sentence that is longer than what is left of a row\n"
+	if got := rows(term.Screen{Width: 59}); got != strings.Replace(want, "SOURCE ", "SOURCE  ", 1) {
+		t.Errorf("on a narrow screen:\n%s", got)
+	}
+	if got := rows(term.Screen{Width: 10}); !strings.Contains(got, "\na/long…ome/AGENTS.md  ok ") {
+		t.Errorf("on a screen that is too narrow:\n%s", got)
+	}
+	colours := rows(term.Screen{Colour: true})
+	for _, want := range []string{"\x1b[1mSOURCE\x1b[0m  ", "  \x1b[32mok\x1b[0m          -\n", "  \x1b[31minvalid: x\x1b[0m  a sentence"} {
+		if !strings.Contains(colours, want) {
+			t.Errorf("no %q in %q", want, colours)
+		}
+	}
+}
+
+func TestCutMiddle(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		path  string
+		limit int
+		want  string
+	}{
+		{"a/b/c", 5, "a/b/c"}, {"skills/alpha/SKILL.md", 13, "skil…SKILL.md"}, {"abc", 1, "…"}, {"abc", 2, "…c"}, {"abc", 0, ""},
+		{"日本語日本語", 7, "日…本語"}, {"日本語", 2, "…"},
+	} {
+		if got := term.CutMiddle(c.path, c.limit); got != c.want {
+			t.Errorf("%q to %d: %q, want %q", c.path, c.limit, got, c.want)
+		}
+	}
+}
+
+// TestNatural: the list is in order, so each comes before all that follow it.
+func TestNatural(t *testing.T) {
+	t.Parallel()
+	list := []string{"", "a", "a01", "a1", "a1b", "a2", "a10", "a10b2", "a10b11", "ab", "s-2", "s-10", "s-99999999999999999999", "s-100000000000000000000", "sa", "é"}
+	for i, a := range list {
+		for j, b := range list {
+			if got := term.Natural(a, b); got < 0 != (i < j) || got > 0 != (i > j) {
+				t.Errorf("%q, %q: %d", a, b, got)
+			}
+		}
+	}
+}
+
 // failing is a writer to which nothing can be written.
 type failing struct{}
 

@@ -1,0 +1,157 @@
+package term
+
+import (
+	"cmp"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	xterm "golang.org/x/term"
+	"golang.org/x/text/width"
+)
+
+// Screen is what is known of where a text goes. The zero value is a file, a pipe
+// or a terminal of which nothing is known: what is written there is whole, and
+// without colour.
+type Screen struct {
+	// Width is how many columns there are; 0 when that isn't known.
+	Width int
+	// Colour says that colours are understood and wanted.
+	Colour bool
+}
+
+// ScreenOf looks at where a writer writes to, and at what the environment says:
+// NO_COLOR, CLICOLOR=0 and TERM=dumb mean no colours, COLUMNS is another width.
+// Only a terminal has either.
+func ScreenOf(w io.Writer) Screen {
+	f, ok := w.(*os.File)
+	if !ok || !IsTerminal(w) || !xterm.IsTerminal(int(f.Fd())) { //nolint:gosec // a descriptor is small
+		return Screen{}
+	}
+	var s Screen
+	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
+		s.Width = n
+	} else if n, _, err := xterm.GetSize(int(f.Fd())); err == nil { //nolint:gosec // as above
+		s.Width = n
+	}
+	kind := os.Getenv("TERM")
+	s.Colour = os.Getenv("NO_COLOR") == "" && os.Getenv("CLICOLOR") != "0" && kind != "" && kind != "dumb"
+	return s
+}
+
+// style is a way to show a text, as ECMA-48 numbers it.
+type style string
+
+const (
+	plain  style = ""
+	bold   style = "1"
+	red    style = "31"
+	green  style = "32"
+	yellow style = "33"
+)
+
+func (s Screen) paint(text string, with style) string {
+	if !s.Colour || with == plain || text == "" {
+		return text
+	}
+	return "\x1b[" + string(with) + "m" + text + "\x1b[0m"
+}
+
+// words are those in which states are told, with how they are shown. What isn't
+// here is shown as it is.
+var words = map[string]style{
+	"ok": green, "ready": green, "found": green, "valid": green, "connected": green, "pass": green,
+	"warn": yellow, "stale": yellow, "compiling": yellow, "needs_approval": yellow, "quarantined": yellow,
+	"waiting": yellow, "drifted": yellow, "away": yellow, "excluded": yellow, "oversize": yellow,
+	"fail": red, "failed": red, "invalid": red, "unreadable": red, "rejected": red, "refused": red,
+	"revoked": red, "expired": red,
+}
+
+// styleOf is how a cell is shown that begins with one of the words.
+func styleOf(cell string) style {
+	word, _, _ := strings.Cut(cell, " ")
+	return words[strings.TrimRight(word, ":,")]
+}
+
+// columns is how many columns of a terminal a text takes.
+func columns(s string) (n int) {
+	for _, r := range s {
+		n += columnsOf(r)
+	}
+	return n
+}
+
+func columnsOf(r rune) int {
+	if r < 0x1100 { // where the first wide ones are
+		return 1
+	}
+	switch width.LookupRune(r).Kind() {
+	case width.EastAsianWide, width.EastAsianFullwidth:
+		return 2
+	}
+	return 1
+}
+
+// CutMiddle shortens a path to a number of columns by leaving out what is in its
+// middle: its end says most, and its beginning where it is.
+func CutMiddle(path string, limit int) string {
+	if columns(path) <= limit {
+		return path
+	}
+	if limit < 1 {
+		return ""
+	}
+	runes := []rune(path)
+	head, tail := 0, len(runes)
+	for room, first := limit-1, (limit-1)/3; room > 0; {
+		next := tail - 1
+		if head < len(runes) && first > 0 {
+			next = head
+		}
+		n := columnsOf(runes[next])
+		if n > room {
+			break
+		}
+		if room -= n; next == head && first > 0 {
+			head++
+			first -= n
+		} else {
+			tail--
+		}
+	}
+	return string(runes[:head]) + "…" + string(runes[tail:])
+}
+
+// Natural compares two names as people order them: numbers in them by their
+// value, so that s-2 comes before s-10. It is 0 for equal names alone. What is
+// hashed or sent has another order, that of bytes.
+func Natural(a, b string) int {
+	restA, restB := a, b
+	for restA != "" && restB != "" {
+		digitsA, digitsB := digits(restA), digits(restB)
+		if digitsA == 0 || digitsB == 0 {
+			if restA[0] != restB[0] {
+				return cmp.Compare(restA[0], restB[0])
+			}
+			restA, restB = restA[1:], restB[1:]
+			continue
+		}
+		x, y := strings.TrimLeft(restA[:digitsA], "0"), strings.TrimLeft(restB[:digitsB], "0")
+		if order := cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(x, y)); order != 0 {
+			return order
+		}
+		restA, restB = restA[digitsA:], restB[digitsB:]
+	}
+	return cmp.Or(cmp.Compare(len(restA), len(restB)), strings.Compare(a, b))
+}
+
+// digits is how many digits a text begins with.
+func digits(s string) int {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return i
+		}
+	}
+	return len(s)
+}

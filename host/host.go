@@ -97,7 +97,7 @@ func (h *Host) catalogOptions() plugin.Options {
 		Builtin: o.Builtin, BuiltinNative: o.BuiltinNative, BuiltinNames: o.BuiltinNames,
 		Settle: o.PluginSettle, ReloadWithin: o.ReloadWithin, Approvals: o.Approvals,
 		CacheDir: o.CacheDir, KeyDir: o.KeyDir, Compiler: o.Compiler, Running: o.Running,
-		Progress: o.Progress, Logger: o.Logger,
+		Progress: o.Progress, Logger: o.Logger, GuestOutput: o.GuestOutput,
 	}
 	if h.memos != nil {
 		opts.Store, opts.Salt = h.memos, h.memos.salt

@@ -82,6 +82,10 @@ type Options struct {
 	FileLimits vfs.Limits
 	Caps       snapshot.Caps
 
+	// GuestOutput keeps what modules write to their standard output and error, for
+	// the Output of an outcome. It is for authors, on trees of their own.
+	GuestOutput bool
+
 	// NoMemo runs every resolver at every refresh, to try or measure them.
 	NoMemo bool
 	// MemoDir keeps memos between processes, sealed with the same key as

@@ -50,7 +50,7 @@ func New(life context.Context, opts Options, config Config) *Catalog {
 		opts: opts, log: opts.Logger, life: life, config: config,
 		sandbox: sandbox.New(sandbox.Options{
 			CacheDir: opts.CacheDir, KeyDir: opts.KeyDir, Compiler: opts.Compiler, Logger: opts.Logger,
-			Running: opts.Running.Begin,
+			Running: opts.Running.Begin, Output: opts.GuestOutput,
 		}),
 		approvals: approvals.Open(opts.Approvals, opts.Logger),
 		check:     make(chan struct{}, 1), turn: turn.New(life),

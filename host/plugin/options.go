@@ -40,6 +40,8 @@ type Options struct {
 	// CacheDir, KeyDir and Compiler are the sandbox's; see sandbox.Options.
 	CacheDir, KeyDir string
 	Compiler         *reexec.Program
+	// GuestOutput is the sandbox's Output.
+	GuestOutput bool
 	// Running records which modules run; nil records nothing.
 	Running Running
 	// Progress is called with one line when something takes long. It may be

@@ -98,6 +98,9 @@ type Outcome struct {
 	// Denied lists what the resolver asked for and may not see.
 	Denied   []vfs.Denial
 	Logs     []sandbox.LogLine
+	// Output is what the run wrote to its standard output and error; see
+	// sandbox.Result. A memo has none.
+	Output   string `json:"-"`
 	Duration time.Duration
 	// Fuel is what the run used; see sandbox.Result.
 	Fuel int64

@@ -107,7 +107,7 @@ func (e *Engine) try(ctx context.Context, r *Resolver, root Root, o *Outcome) (*
 	run.Recall(o.units)
 	defer func() { o.Used = run.Usage() }()
 	res, err := module.Resolve(ctx, e.request(r, root), run)
-	o.Logs, o.Duration, o.Fuel = res.Logs, res.Duration, res.Fuel
+	o.Logs, o.Output, o.Duration, o.Fuel = res.Logs, res.Output, res.Duration, res.Fuel
 	o.LogsDropped, o.Memory = res.LogsDropped, res.PeakMemory
 	if err != nil {
 		o.Denied, o.Trace = deniedTo(r, run), run.Trace()

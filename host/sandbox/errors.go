@@ -72,6 +72,13 @@ type RunError struct {
 	Detail string
 	// GuestText is what the guest said, bounded; empty where it is withheld.
 	GuestText string
+	// Where is the place in the guest's source where it was, as far as that can
+	// be told: "main.resolve (acme/resolver.go:12)". Empty where it is withheld,
+	// and where it is a matter of time: of equal runs the text is the same.
+	Where string
+	// Stack lists the WebAssembly functions that were running, the innermost
+	// first, at most 30. Those without a name in the module are left out.
+	Stack []string
 }
 
 func (e *RunError) Error() string {
@@ -87,10 +94,19 @@ func (e *RunError) Error() string {
 	if e.GuestText != "" {
 		b.WriteString(": " + e.GuestText)
 	}
+	b.WriteString(at(e.Where))
 	return b.String()
 }
 
 func (e *RunError) Unwrap() error { return e.Kind }
+
+// at is a place as the end of a sentence.
+func at(where string) string {
+	if where == "" {
+		return ""
+	}
+	return ", in " + where
+}
 
 // trapDetail is the first line of a trap: what follows is wazero's own stack
 // trace of wasm functions.
@@ -103,18 +119,4 @@ func exitDetail(code uint32) string { return fmt.Sprintf("it exited with code %d
 
 func tooLarge(got, limit int) string {
 	return fmt.Sprintf("the answer has %d bytes, %d are allowed", got, limit)
-}
-
-// panicText picks the lines that say what went wrong out of a guest's
-// standard error: for Go the panic message without the traceback.
-func panicText(stderr []byte) string {
-	message := string(stderr)
-	for _, mark := range []string{"panic: ", "fatal error: "} {
-		if i := strings.Index(message, mark); i >= 0 {
-			message = message[i:]
-			break
-		}
-	}
-	message, _, _ = strings.Cut(message, "\n\ngoroutine ")
-	return text.Line(message, guestTextMax)
 }

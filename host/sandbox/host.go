@@ -34,7 +34,11 @@ type Options struct {
 	// Running, unless nil, is called before a module is called, with its digest
 	// and the time that the call may take; end is called after that.
 	Running func(digest string, limit time.Duration) (end func())
-	Logger  *slog.Logger
+	// Output keeps what guests write to their standard output and error, for
+	// Result.Output. It is for authors who look at trees of their own: a guest
+	// may print what it has read, also of a resolver whose words are withheld.
+	Output bool
+	Logger *slog.Logger
 }
 
 // Host loads modules. It is safe for concurrent use.

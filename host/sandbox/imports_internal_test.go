@@ -87,7 +87,7 @@ var dearest = map[string]struct {
 	"fd_seek":                 {`(call $fd_seek (i32.const 4) (i64.const 0) (i32.const 2) (i32.const 2000))`, 613, 193},
 	"fd_sync":                 {`(call $fd_sync (i32.const 4))`, 610, 117},
 	"fd_tell":                 {`(call $fd_tell (i32.const 4) (i32.const 2000))`, 611, 186},
-	"fd_write":                {`(call $fd_write (i32.const 2) (i32.const 131072) (i32.const 1024) (i32.const 2000))`, 103013, 18080},
+	"fd_write":                {`(call $fd_write (i32.const 2) (i32.const 131072) (i32.const 1024) (i32.const 2000))`, 299621, 31287},
 	"path_create_directory":   {`(call $path_create_directory (i32.const 3) (i32.const 65536) (i32.const 4096))`, 12900, 22617},
 	"path_filestat_get":       {`(call $path_filestat_get (i32.const 3) (i32.const 1) (i32.const 65536) (i32.const 4096) (i32.const 2000))`, 22902, 36277},
 	"path_filestat_set_times": {`(call $path_filestat_set_times (i32.const 3) (i32.const 1) (i32.const 65536) (i32.const 4096) (i64.const 0) (i64.const 0) (i32.const 5))`, 12904, 21536},

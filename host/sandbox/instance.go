@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -29,7 +30,8 @@ type instance struct {
 	// Options.Running.
 	running func() (end func())
 	fs      *mount
-	stderr  *text.Head
+	stderr  *output // for what a crash says of itself
+	output  *output // both streams; nil when nobody wants it
 	logs    logKeeper
 	blocks  *blocks
 	gov     *governor // of the call that is going on, or was last
@@ -60,12 +62,15 @@ func (m *Module) newInstance(ctx context.Context) (*instance, []byte, error) {
 func (m *Module) blankInstance(ctx context.Context) *instance {
 	in := &instance{
 		initializers: m.meta.Initializers, limits: m.limits,
-		memory: new(memory.Allocator), stderr: &text.Head{Max: stderrMax},
+		memory: new(memory.Allocator), stderr: &output{max: stderrMax},
 		running: func() func() { return m.host.opts.Running(m.digest, m.limits.Time) },
 	}
 	in.gov = newGovernor(ctx, m.limits, 0)
 	in.fs = &mount{in: in}
 	in.logs.max = m.limits.Logs
+	if m.host.opts.Output {
+		in.output = &output{max: outputMax}
+	}
 	return in
 }
 
@@ -89,9 +94,10 @@ func (in *instance) instantiate(ctx context.Context, p *program) (err error) {
 	// it is called before call does.
 	clock := &virtualClock{}
 	random := newFixedRandom(func(fuel int64) { in.gov.charge(fuel) })
+	stdout, stderr := in.streams()
 	config := wazero.NewModuleConfig().WithName("").WithStartFunctions().
 		WithFSConfig(fsConfig.WithSysFSMount(in.fs, "/")).
-		WithStderr(in.stderr).
+		WithStdout(stdout).WithStderr(stderr).
 		WithRandSource(random).
 		WithWalltime(clock.walltime, 1).WithNanotime(clock.nanotime, 1).WithNanosleep(clock.sleep)
 	in.module, err = p.InstantiateModule(in.memory.Context(ctx), p.module, config)
@@ -169,9 +175,22 @@ func (in *instance) checkOutput(out []byte) error {
 	return nil
 }
 
-// explain finds out why a call failed. A guest that was stopped also shows a
-// trap, so the governor's verdict comes first.
+// explain finds out why a call failed, and where.
 func (in *instance) explain(err error) error {
+	run := in.failure(err)
+	run.Stack = wasmStack(err)
+	switch {
+	case errors.Is(run, ErrCrashed):
+		run.Where = cmp.Or(goLocation(in.stderr.String()), stackLocation(run.Stack))
+	case errors.Is(run, ErrLimit):
+		run.Where = stackLocation(run.Stack)
+	}
+	return run
+}
+
+// failure finds out why a call failed. A guest that was stopped also shows a
+// trap, so the governor's verdict comes first.
+func (in *instance) failure(err error) *RunError {
 	var limit *limitPanic
 	var exit *sys.ExitError
 	switch {
@@ -180,9 +199,9 @@ func (in *instance) explain(err error) error {
 	case errors.As(err, &limit):
 		return &RunError{Kind: ErrLimit, Detail: limit.Error()}
 	case errors.As(err, &exit):
-		return &RunError{Kind: ErrCrashed, Detail: exitDetail(exit.ExitCode()), GuestText: panicText(in.stderr.Bytes())}
+		return &RunError{Kind: ErrCrashed, Detail: exitDetail(exit.ExitCode()), GuestText: panicText(in.stderr.String())}
 	}
-	return &RunError{Kind: ErrCrashed, Detail: trapDetail(err), GuestText: panicText(in.stderr.Bytes())}
+	return &RunError{Kind: ErrCrashed, Detail: trapDetail(err), GuestText: panicText(in.stderr.String())}
 }
 
 // take returns a prepared instance, or prepares one.

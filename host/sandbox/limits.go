@@ -37,10 +37,6 @@ const (
 	// cleanedMax is how much of a guest's text is looked at to keep guestTextMax
 	// of it: what text.Line looks at.
 	cleanedMax = 4 * guestTextMax
-
-	// stderrMax bounds the standard error that is kept for the panic text:
-	// enough for a Go panic message and the head of its traceback.
-	stderrMax = 8 << 10
 )
 
 // Or returns the limits with those of other where a field isn't positive.

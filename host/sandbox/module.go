@@ -123,7 +123,7 @@ func describeFailure(run *RunError) string {
 			text += ": " + s
 		}
 	}
-	return text
+	return text + at(run.Where)
 }
 
 // Description says what the module holds. Don't change it.
@@ -143,6 +143,10 @@ type Result struct {
 	Rows        int
 	Logs        []LogLine
 	LogsDropped int
+	// Output is what the guest wrote to its standard output and error, in the
+	// order in which it did, since it was instantiated: any bytes, the first and
+	// the last 32 KiB. Empty without Options.Output.
+	Output string
 	// Fuel is what the run used; see Limits. It is equal for equal runs, and up
 	// to a slice too high for one that was stopped.
 	Fuel int64
@@ -156,7 +160,7 @@ type Result struct {
 
 // Resolve runs one resolver on a root. What it may see and use of the root is
 // run's business; the caller begins and closes it. Errors are a *RunError,
-// and the result then holds the logs alone.
+// and the result then holds what the guest said and used alone.
 func (m *Module) Resolve(ctx context.Context, req *abi.Request, run *vfs.Run) (*Result, error) {
 	input, err := json.Marshal(req)
 	if err != nil {
@@ -179,6 +183,9 @@ func (m *Module) ResolveJSON(ctx context.Context, resolver string, input []byte,
 	in.fs.unbind() // what the host asks of the run from here on isn't the guest's to pay
 	run.DropUnit()
 	res := &Result{Duration: time.Since(start), Fuel: in.gov.fuel(), PeakMemory: in.memory.Peak(), Logs: in.logs.lines, LogsDropped: in.logs.dropped}
+	if in.output != nil {
+		res.Output = in.output.String()
+	}
 	if err == nil {
 		err = in.checkOutput(out)
 	}
@@ -216,8 +223,11 @@ func (m *Module) runError(resolver string, err error) error {
 		run = &RunError{Kind: ErrCrashed, Detail: text.Line(err.Error(), guestTextMax)}
 	}
 	run.Module, run.Resolver = m.desc.Name, resolver
-	if m.withholds(resolver) && (run.GuestText != "" || errors.Is(run, ErrAnswer)) {
-		run.GuestText, run.Detail = "", "its own words are withheld, because it reads files that hold tokens"
+	if m.withholds(resolver) {
+		if run.GuestText != "" || errors.Is(run, ErrAnswer) {
+			run.GuestText, run.Detail = "", "its own words are withheld, because it reads files that hold tokens"
+		}
+		run.Where, run.Stack = "", nil // which function it is in can be made to depend on what it read
 	}
 	return run
 }

@@ -12,6 +12,13 @@ func main() {}
 func init() {
 	guest.Serve(guest.Module{Name: "waymark", Version: "1.0.0", Resolvers: []guest.Resolver{{
 		Name: "instructions", Kinds: []guest.Kind{guest.InstructionFile}, Reads: []string{"AGENTS.md"},
-		Resolve: func(*guest.Request, fs.FS) (*guest.Response, error) { panic("this resolver always panics") },
+		Resolve: resolve,
 	}}})
+}
+
+// resolve prints what it reads first.
+func resolve(_ *guest.Request, root fs.FS) (*guest.Response, error) {
+	text, _ := fs.ReadFile(root, "AGENTS.md")
+	println(string(text))
+	panic("this resolver always panics")
 }

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
@@ -101,6 +102,18 @@ func misdeed(op string) (*guest.Response, error, bool) {
 		}
 	case "panic":
 		panic("probe: this is the panic text")
+	case "print":
+		_, _ = os.Stdout.WriteString("on stdout\n")
+		_, _ = os.Stderr.WriteString("on stderr\n")
+		_, _ = os.Stdout.WriteString("and on stdout again\n")
+		return say()
+	case "flood":
+		for i := range 40_000 {
+			_, _ = os.Stdout.WriteString(strconv.Itoa(i) + " of a flood\n")
+		}
+		panic("after the flood")
+	case "library":
+		return say(strings.Repeat("x", -len(op)))
 	case "error":
 		return nil, errors.New("probe: this is the error text"), true
 	case "exit":

@@ -1,0 +1,105 @@
+package sandbox
+
+import (
+	"regexp"
+	"strings"
+
+	"waymark/internal/text"
+)
+
+// traceback is where Go's traceback begins, below the message of a panic.
+const traceback = "\n\ngoroutine "
+
+// panicText picks what went wrong out of a guest's standard error: for Go the
+// panic message without the traceback, for others the last line, whatever they
+// have printed before.
+func panicText(stderr string) string {
+	message, _, _ := cutLast(strings.TrimSpace(stderr), traceback)
+	for _, mark := range []string{"panic: ", "fatal error: "} {
+		// At the beginning of a line if there is one: a guest may print anything.
+		at := strings.LastIndex("\n"+message, "\n"+mark)
+		if at < 0 {
+			at = strings.Index(message, mark)
+		}
+		if at >= 0 {
+			return text.Line(message[at:], guestTextMax)
+		}
+	}
+	return text.Line(message[strings.LastIndexByte(message, '\n')+1:], guestTextMax)
+}
+
+// cutLast cuts around the last separator.
+func cutLast(s, sep string) (before, after string, found bool) {
+	if at := strings.LastIndex(s, sep); at >= 0 {
+		return s[:at], s[at+len(sep):], true
+	}
+	return s, "", false
+}
+
+// goFrame is one frame of a Go traceback: a function with its arguments, and its
+// place in the line below, with paths that are cut short by -trimpath.
+var goFrame = regexp.MustCompile(`(?m)^(\S.*)\(.*\)\n\t(\S+:[0-9]+)`)
+
+// goLocation is the place of a Go panic: the innermost frame of what looks like
+// the author's own packages, which have a dot in their path or are main, or else
+// the innermost that isn't the runtime's.
+func goLocation(stderr string) string {
+	_, trace, found := cutLast(stderr, traceback)
+	if !found {
+		return ""
+	}
+	trace, _, _ = strings.Cut(trace, "\n\n") // the goroutine that it happened in comes first
+	var first string
+	for _, frame := range goFrame.FindAllStringSubmatch(trace, -1) {
+		function, place := frame[1], frame[2]
+		if function == "panic" || strings.HasPrefix(function, "runtime.") {
+			continue
+		}
+		where := text.Line(function+" ("+place+")", whereMax)
+		if domain, _, _ := strings.Cut(function, "/"); strings.HasPrefix(function, "main.") || strings.Contains(domain, ".") && domain != function {
+			return where
+		}
+		if first == "" {
+			first = where
+		}
+	}
+	return first
+}
+
+const (
+	// whereMax bounds a place in the source, and a function in a stack, in bytes.
+	whereMax = 300
+	// framesMax bounds a stack. It is also where wazero ends one.
+	framesMax = 30
+)
+
+// wasmFrame is a line of wazero's stack trace for a function of the guest, whose
+// module has no name, with its signature.
+var wasmFrame = regexp.MustCompile(`(?m)^\t\.([^$\n].*?)\((?:[a-z0-9,]*)\)(?: \(?[a-z0-9,]+\)?)?$`)
+
+// wasmStack lists the functions of a stack trace that have names.
+func wasmStack(err error) []string {
+	var stack []string
+	for _, frame := range wasmFrame.FindAllStringSubmatch(err.Error(), framesMax) {
+		stack = append(stack, text.Line(frame[1], whereMax))
+	}
+	return stack
+}
+
+// ends are functions that guests call to end: whoever called them is meant.
+var ends = map[string]bool{"abort": true, "__assert_fail": true, "_Exit": true, "exit": true, "raise": true, "runtime.exit": true}
+
+// stackLocation is the innermost function that isn't there to end the run, and
+// who called it.
+func stackLocation(stack []string) string {
+	for len(stack) > 0 && (ends[stack[0]] || strings.HasSuffix(stack[0], "/abort")) {
+		stack = stack[1:]
+	}
+	switch len(stack) {
+	case 0:
+		return ""
+	case 1:
+		return stack[0]
+	}
+	return text.Line(stack[0]+", called by "+stack[1], whereMax)
+}

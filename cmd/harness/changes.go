@@ -21,6 +21,7 @@ const (
 	eventModule  resources.Event = "module" // its state, or a new version
 	eventRun     resources.Event = "run"
 	eventWarning resources.Event = "warning"
+	eventTested  resources.Event = "tested"  // the fixtures
 	eventProblem resources.Event = "problem" // of the whole, for example that files can't be watched
 )
 
@@ -43,6 +44,10 @@ type change struct {
 	Before   int64         `json:"fuel_before,omitempty"` // of the run before
 	Duration time.Duration `json:"duration_ns,omitempty"`
 	Bytes    int64         `json:"bytes,omitempty"`
+	Output   string        `json:"output,omitempty"` // see guestOutput
+	Stack    []string      `json:"stack,omitempty"`
+	// Of fixtures:
+	Tests *testReport `json:"tests,omitempty"`
 }
 
 // seen is what was printed last.
@@ -113,6 +118,8 @@ func (s *seen) nextOutcome(o *resolve.Outcome) (list []change) {
 		Event: eventRun, Resolver: o.Resolver, Because: o.Changed,
 		Finds: len(o.Candidates), Fuel: o.Fuel, Before: s.fuel[o.Resolver], Duration: o.Duration,
 	}
+	said := outputOf(o)
+	c.Output, c.Stack = said.Output, said.Stack
 	if o.Err != nil {
 		c.Error = o.Err.Error()
 		return append(list, c)
@@ -178,7 +185,7 @@ func (p *changePrinter) line(c *change) string {
 	case c.Event == eventBuilt:
 		text = fmt.Sprintf("%s, %s in %s", term.Visible(c.Detail), term.Size(c.Bytes), term.Took(c.Duration))
 	case c.Event == eventFailed:
-		return string(c.Event) + ": " + term.VisibleLines(strings.TrimSpace(c.Error), "          ")
+		return string(c.Event) + ": " + term.VisibleLines(strings.TrimSpace(c.Error), indent)
 	case c.Module != nil:
 		m := c.Module
 		text = strings.TrimSpace(term.Visible(m.Name + " " + m.Version + " " + term.Short(m.Digest)))
@@ -187,7 +194,11 @@ func (p *changePrinter) line(c *change) string {
 			text += ": " + term.Visible(m.Error)
 		}
 	case c.Event == eventRun:
-		text = p.ran(c)
+		text = below(p.ran(c), (&guestOutput{c.Output, c.Stack}).lines(indent, ""))
+	case c.Event == eventTested && c.Tests == nil:
+		text = "the fixtures can't be run: " + term.Visible(c.Error)
+	case c.Tests != nil:
+		text = below(c.Tests.summary(), failures(c.Tests))
 	case c.Event == eventWarning:
 		text = name(c.Resolver) + ": " + text
 	case c.Event == eventProblem:
@@ -200,6 +211,34 @@ func (p *changePrinter) line(c *change) string {
 		}
 	}
 	return fmt.Sprintf("%-8s %s", c.Event, text)
+}
+
+// indent is what stands before the lines that belong to an event: as much as the
+// time takes.
+const indent = "          "
+
+// below adds lines to an event, if there are any.
+func below(text, lines string) string {
+	if lines == "" {
+		return text
+	}
+	return text + "\n" + lines
+}
+
+// failures are the fixtures that failed, as `harness test` shows them.
+func failures(r *testReport) string {
+	var b strings.Builder
+	p := testPrinter{w: &b}
+	for i := range r.Fixtures {
+		if f := &r.Fixtures[i]; f.Result == resultFail {
+			_ = p.fixture(f) // to memory
+		}
+	}
+	text := strings.TrimSuffix(b.String(), "\n")
+	if text == "" {
+		return ""
+	}
+	return indent + strings.ReplaceAll(text, "\n", "\n"+indent)
 }
 
 // ran describes a run, and what it costs more or less than the one before.

@@ -50,7 +50,7 @@ func (a *app) hostOptions(s *settings) (host.Options, error) {
 	if err != nil {
 		return host.Options{}, err
 	}
-	opts := host.Options{Compiler: a.compiler, NoMemo: true, Progress: a.progress, Logger: log}
+	opts := host.Options{Compiler: a.compiler, NoMemo: true, GuestOutput: true, Progress: a.progress, Logger: log}
 	opts.Configure(c)
 	if s.resolver != "" {
 		opts.Only = []string{s.resolver}

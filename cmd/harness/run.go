@@ -117,11 +117,12 @@ type resolverResult struct {
 	ReadBytes  int64         `json:"read_bytes"`
 	Entries    int           `json:"entries"`
 
-	Warnings    []string   `json:"warnings"`
-	Denied      []denial   `json:"denied"`
-	Logs        []logLine  `json:"logs"`
-	LogsDropped int        `json:"logs_dropped"`
-	Looked      []observed `json:"looked"`
+	Warnings    []string  `json:"warnings"`
+	Denied      []denial  `json:"denied"`
+	Logs        []logLine `json:"logs"`
+	LogsDropped int       `json:"logs_dropped"`
+	guestOutput
+	Looked []observed `json:"looked"`
 	// Withheld counts what isn't among Looked because it could hold tokens.
 	Withheld int     `json:"withheld"`
 	Sees     visible `json:"sees"`
@@ -188,8 +189,8 @@ func resolverOf(o *resolve.Outcome) resolverResult {
 		Resolver: o.Resolver, Finds: len(o.Candidates), Fuel: o.Fuel, Duration: o.Duration, PeakMemory: o.Memory,
 		Opens: o.Used.Opens, ReadBytes: o.Used.ReadBytes, Entries: o.Used.Entries,
 		Warnings: append([]string{}, o.Warnings...), Denied: []denial{}, Logs: []logLine{}, LogsDropped: o.LogsDropped,
-		Looked: []observed{},
-		Sees:   visible{Reads: append([]string{}, o.View.Reads...), Narrow: o.View.Narrow, GrantSecrets: o.View.GrantSecrets},
+		guestOutput: outputOf(o), Looked: []observed{},
+		Sees: visible{Reads: append([]string{}, o.View.Reads...), Narrow: o.View.Narrow, GrantSecrets: o.View.GrantSecrets},
 	}
 	if o.Err != nil {
 		r.Error = o.Err.Error()
@@ -284,6 +285,9 @@ func (p *runPrinter) resolver(r *resolverResult) {
 	}
 	if r.LogsDropped > 0 {
 		p.Printf("  %s not shown: over the limit, or of a resolver that reads files with tokens", term.Count(r.LogsDropped, "log line"))
+	}
+	if said := r.lines("  ", ""); said != "" {
+		p.Printf("%s", said)
 	}
 	if p.explain {
 		p.view(&r.Sees)

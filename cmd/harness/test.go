@@ -94,17 +94,10 @@ func (a *app) test(ctx context.Context, s *testSettings, module string, names []
 		return err
 	}
 	defer func() { err = errors.Join(err, e.Close()) }()
-	r := &testReport{Module: e.module, Fixtures: []fixtureResult{}}
 	p := testPrinter{w: a.stdout, quiet: s.json, width: longest(files)}
-	for _, file := range files {
-		one, err := e.testOne(ctx, s, file)
-		if err != nil {
-			return err
-		}
-		r.add(one)
-		if err := p.fixture(&one); err != nil {
-			return err
-		}
+	r, err := e.testAll(ctx, s, files, p.fixture)
+	if err != nil {
+		return err
 	}
 	if s.junit != "" {
 		if err := writeJUnit(s.junit, r); err != nil {
@@ -129,7 +122,7 @@ func inCI() bool {
 // fixtureFiles finds the fixtures that are meant.
 func fixtureFiles(module string, names []string, only *regexp.Regexp) ([]string, error) {
 	if len(names) == 0 {
-		dir := filepath.Join(filepath.Dir(module), "testdata")
+		dir := fixtureDir(module)
 		if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
 			return nil, fmt.Errorf("there is no %s beside the module: make it and write a fixture, see harness test --help, or name fixtures", dir)
 		}
@@ -167,6 +160,9 @@ func fixtureFiles(module string, names []string, only *regexp.Regexp) ([]string,
 	}
 	return files, nil
 }
+
+// fixtureDir is where the fixtures of a module are when nothing else is said.
+func fixtureDir(module string) string { return filepath.Join(filepath.Dir(module), "testdata") }
 
 func fixtureName(file string) string {
 	return strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))

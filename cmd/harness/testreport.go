@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -40,6 +41,9 @@ type fixtureResult struct {
 	Finds    int           `json:"finds"`
 	Fuel     int64         `json:"fuel"`
 	Duration time.Duration `json:"duration_ns"`
+	// Output is what the resolvers wrote and where they failed, but for failures
+	// that the fixture wants.
+	Output []resolverOutput `json:"output"`
 }
 
 func (r *testReport) add(one fixtureResult) {
@@ -80,13 +84,24 @@ func (p *testPrinter) fixture(r *fixtureResult) error {
 	if r.Result == resultOK || r.Result == resultUpdated {
 		_, err := fmt.Fprintf(p.w, "%s  %s, %s fuel, %s\n",
 			strings.Replace(name, "OK", "ok", 1), term.Count(r.Finds, "find"), term.Number(r.Fuel), term.Took(r.Duration))
-		return err
+		return cmp.Or(err, p.output(r))
 	}
 	_, err := fmt.Fprintf(p.w, "%s  %s\n", name, term.VisibleLines(r.Summary, "         "))
 	if err == nil && r.Diff != "" {
 		_, err = fmt.Fprintf(p.w, "         %s\n", term.VisibleLines(strings.TrimSuffix(r.Diff, "\n"), "         "))
 	}
-	return err
+	return cmp.Or(err, p.output(r))
+}
+
+// output prints what the resolvers wrote on one fixture.
+func (p *testPrinter) output(r *fixtureResult) error {
+	for i := range r.Output {
+		o := &r.Output[i]
+		if _, err := fmt.Fprintln(p.w, o.lines("         ", name(o.Resolver))); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // finish ends the report.
@@ -94,6 +109,12 @@ func (p *testPrinter) finish(r *testReport) error {
 	if p.quiet {
 		return term.JSON(p.w, r)
 	}
+	_, err := fmt.Fprintln(p.w, r.summary())
+	return err
+}
+
+// summary is a report in one line.
+func (r *testReport) summary() string {
 	parts := []string{fmt.Sprintf("%d ok", r.OK)}
 	for _, c := range []struct {
 		n    int
@@ -103,8 +124,7 @@ func (p *testPrinter) finish(r *testReport) error {
 			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.what))
 		}
 	}
-	_, err := fmt.Fprintf(p.w, "%s %s: %s\n", r.Module.Name, r.Module.Version, strings.Join(parts, ", "))
-	return err
+	return fmt.Sprintf("%s %s: %s", r.Module.Name, term.Visible(r.Module.Version), strings.Join(parts, ", "))
 }
 
 // The JUnit form, as far as CI systems read it. Libraries for it bring parsers

@@ -17,11 +17,27 @@ import (
 // errNeedsUser says that a fixture shows nothing when root runs it.
 var errNeedsUser = errors.New("root may read everything: run it as another user")
 
+// testAll runs fixtures, in order, and tells of each when it is done.
+func (e *engine) testAll(ctx context.Context, s *testSettings, files []string, done func(*fixtureResult) error) (*testReport, error) {
+	r := &testReport{Module: e.module, Fixtures: []fixtureResult{}}
+	for _, file := range files {
+		one, err := e.testOne(ctx, s, file)
+		if err != nil {
+			return nil, err
+		}
+		r.add(one)
+		if err := done(&one); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
 // testOne runs one fixture. The error is not the fixture's: it ends the test.
 func (e *engine) testOne(ctx context.Context, s *testSettings, file string) (fixtureResult, error) {
 	start := time.Now()
-	r := fixtureResult{Name: fixtureName(file), Path: file, Result: resultOK}
-	got, f, err := e.runFixture(ctx, file)
+	r := fixtureResult{Name: fixtureName(file), Path: file, Result: resultOK, Output: []resolverOutput{}}
+	got, err := e.runFixture(ctx, file)
 	switch {
 	case ctx.Err() != nil:
 		return r, context.Cause(ctx)
@@ -31,8 +47,11 @@ func (e *engine) testOne(ctx context.Context, s *testSettings, file string) (fix
 		r.Result, r.Summary = resultFail, err.Error()
 	default:
 		r.Finds, r.Fuel = len(got.Resources), got.Fuel
-		if err := r.compare(f, got, s.update); err != nil {
+		if err := r.compare(got.fixture, &got.Got, s.update); err != nil {
 			return r, err
+		}
+		if r.Result == resultFail || got.Error == "" { // not what a crash says that is wanted
+			r.Output = got.output
 		}
 	}
 	r.Duration = time.Since(start)
@@ -61,39 +80,46 @@ func (r *fixtureResult) compare(f *fixture.Fixture, got *fixture.Got, update boo
 	return nil
 }
 
+// fixtureRun is what came of a fixture.
+type fixtureRun struct {
+	fixture.Got
+	fixture *fixture.Fixture
+	output  []resolverOutput
+}
+
 // runFixture makes the workspace of a fixture and runs the module on it.
-func (e *engine) runFixture(ctx context.Context, file string) (_ *fixture.Got, _ *fixture.Fixture, err error) {
+func (e *engine) runFixture(ctx context.Context, file string) (_ *fixtureRun, err error) {
 	f, err := fixture.Read(file)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if f.NeedsUser() && os.Geteuid() == 0 {
-		return nil, nil, errNeedsUser
+		return nil, errNeedsUser
 	}
 	if name := f.Request.Resolver; name != "" && !slices.Contains(e.module.Resolvers, name) {
-		return nil, nil, fmt.Errorf("request.toml names the resolver %q: %s has %s", name, e.module.Name, strings.Join(e.module.Resolvers, ", "))
+		return nil, fmt.Errorf("request.toml names the resolver %q: %s has %s", name, e.module.Name, strings.Join(e.module.Resolvers, ", "))
 	}
 	for name := range f.Request.Config {
 		if !slices.Contains(e.module.Resolvers, name) {
-			return nil, nil, fmt.Errorf("request.toml configures the resolver %q: %s has %s", name, e.module.Name, strings.Join(e.module.Resolvers, ", "))
+			return nil, fmt.Errorf("request.toml configures the resolver %q: %s has %s", name, e.module.Name, strings.Join(e.module.Resolvers, ", "))
 		}
 	}
 	tree, err := f.Make()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, tree.Remove()) }()
 	if err := e.Reconfigure(ctx, e.configured(&f.Request)); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := e.SetRoots(ctx, []host.RootSpec{{Path: tree.Root, Role: f.Request.Role}}); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	report, err := e.Refresh(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return gotOf(report, tree), f, nil
+	return &fixtureRun{Got: gotOf(report, tree), fixture: f, output: outputsOf(report.Outcomes)}, nil
 }
 
 // configured are the options under which a fixture runs.
@@ -111,8 +137,8 @@ func (e *engine) configured(r *fixture.Request) host.Options {
 }
 
 // gotOf gathers what a fixture is about.
-func gotOf(report *host.Report, tree *fixture.Tree) *fixture.Got {
-	got := &fixture.Got{Dir: tree.Dir, Resources: report.Snapshot.Resources}
+func gotOf(report *host.Report, tree *fixture.Tree) fixture.Got {
+	got := fixture.Got{Dir: tree.Dir, Resources: report.Snapshot.Resources}
 	var failures []string
 	for i := range report.Outcomes {
 		o := &report.Outcomes[i]

@@ -36,8 +36,11 @@ func (a *app) watchCommand() *cobra.Command {
 an agent does, with what it remembers. A new version of the module is taken over when it
 has been written, and the one before stays in use when the new one can't be.
 
-With a source directory in place of the module, that is built first, and again whenever
-its source is saved. Watch ends when it is interrupted.`,
+The fixtures in testdata beside the module are run as well, when there is another
+version of the module and when one of them is saved.
+
+With a source directory in place of the module, that is built first, and again
+whenever its source is saved. Watch ends when it is interrupted.`,
 		Example: `  harness watch . ~/project
   harness watch acme.wasm ~/project --resolver cursor-rules
   harness watch . ~/project --json | jq 'select(.event == "run") | {resolver, fuel}'`,
@@ -65,10 +68,14 @@ func (a *app) watch(ctx context.Context, s *watchSettings, what, tree string) (e
 	w := &watching{
 		app: a, settings: s, printer: changePrinter{w: a.stdout, asJSON: s.json}, reports: newMailbox(),
 		builds: make(chan buildEvent), snapshots: make(chan *snapshot.Snapshot),
+		tests: newTester(a),
 	}
 	defer w.close(&err)
 	file, err := w.module(ctx, what)
 	if err != nil {
+		return err
+	}
+	if err := w.tests.watch(file); err != nil {
 		return err
 	}
 	opts.PluginFiles, opts.Roots = []string{file}, []host.RootSpec{{Path: tree, Role: role}}
@@ -87,6 +94,7 @@ func (w *watching) close(err *error) {
 	if w.src != nil {
 		*err = errors.Join(*err, w.src.Close())
 	}
+	*err = errors.Join(*err, w.tests.close())
 	if w.host != nil {
 		*err = errors.Join(*err, w.host.Close())
 	}
@@ -102,6 +110,7 @@ type watching struct {
 	reports  *mailbox
 	printer  changePrinter
 	builds   chan buildEvent
+	tests    *tester
 
 	snapshots chan *snapshot.Snapshot
 }
@@ -115,6 +124,9 @@ func (w *watching) run(ctx context.Context) error {
 	g.Go(func() error { return w.host.Run(ctx) })
 	g.Go(func() error { return w.follow(ctx) })
 	g.Go(func() error { return w.printChanges(ctx) })
+	g.Go(func() error { return w.tests.run(ctx) })
+	g.Go(func() error { return w.tests.fixtures.Run(ctx) })
+	g.Go(func() error { return w.tests.follow(ctx) })
 	if w.dir != "" {
 		g.Go(func() error { return w.src.Run(ctx) })
 		g.Go(func() error { return w.rebuild(ctx) })
@@ -131,6 +143,11 @@ func (w *watching) printChanges(ctx context.Context) error {
 				if err := w.printer.report(r); err != nil {
 					return err
 				}
+				w.tests.use(r.Snapshot.Plugins) // after what it finds in the tree
+			}
+		case c := <-w.tests.results:
+			if err := w.printer.put(c); err != nil {
+				return err
 			}
 		case s := <-w.snapshots:
 			if err := w.printer.put(w.printer.seen.nextSnapshot(s)...); err != nil {

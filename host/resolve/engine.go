@@ -96,8 +96,8 @@ type Outcome struct {
 	Candidates  []snapshot.Candidate
 	Warnings    []string
 	// Denied lists what the resolver asked for and may not see.
-	Denied   []vfs.Denial
-	Logs     []sandbox.LogLine
+	Denied []vfs.Denial
+	Logs   []sandbox.LogLine
 	// Output is what the run wrote to its standard output and error; see
 	// sandbox.Result. A memo has none.
 	Output   string `json:"-"`

@@ -1,5 +1,5 @@
-// Package source says when the source of a resolver has changed, for building it
-// again.
+// Package source says when the source of a resolver, or its fixtures, have
+// changed, for building it or running them again.
 //
 // # Guarantees
 //
@@ -7,7 +7,8 @@
 // last return, when one has come or gone, and at the first call. What a build
 // leaves behind (modules, node_modules, hidden files) is not source, and what is
 // written again as it was is not a change: a build that touches files doesn't
-// lead to another.
+// lead to another. Fixtures, which aren't source either, have a Watcher of their
+// own.
 //
 // # Concurrency and limits
 //
@@ -38,9 +39,10 @@ const (
 	maxBytes = 64 << 20
 )
 
-// Watcher watches a source directory. Make one with Watch.
+// Watcher watches a directory. Make one with Watch or Fixtures.
 type Watcher struct {
 	dir     string
+	survey  func(dir string) found
 	watcher *watch.Watcher
 	last    string // of the content at the last return
 }
@@ -54,7 +56,20 @@ func Watch(dir string, opts watch.Options) (*Watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Watcher{dir: dir, watcher: watch.New(opts)}, nil
+	return &Watcher{dir: dir, survey: survey, watcher: watch.New(opts)}, nil
+}
+
+// Fixtures makes a Watcher of the *.txtar files in a directory, which lies in one
+// that exists and may come later.
+func Fixtures(dir string, opts watch.Options) (*Watcher, error) {
+	above, err := filepath.Abs(filepath.Dir(dir))
+	if err == nil {
+		above, err = filepath.EvalSymlinks(above)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Watcher{dir: filepath.Join(above, filepath.Base(dir)), survey: surveyFixtures, watcher: watch.New(opts)}, nil
 }
 
 // Run watches until ctx ends.
@@ -67,7 +82,7 @@ func (w *Watcher) Close() error { return w.watcher.Close() }
 // the Watcher is closed.
 func (w *Watcher) Next(ctx context.Context) error {
 	for {
-		s := survey(w.dir)
+		s := w.survey(w.dir)
 		w.watcher.Set(owner, s.dirs)
 		if s.sum != w.last {
 			w.last = s.sum
@@ -115,6 +130,20 @@ func survey(dir string) found {
 	slices.SortFunc(f.dirs, func(a, b watch.Dir) int { return strings.Compare(a.Path, b.Path) })
 	f.sum = hex.EncodeToString(sum.Sum(nil))
 	return f
+}
+
+// surveyFixtures looks at the fixtures in a directory.
+func surveyFixtures(dir string) found {
+	sum := sha256.New()
+	entries, _ := os.ReadDir(dir) // one that isn't there has none
+	left := int64(maxBytes)
+	for _, e := range entries[:min(len(entries), maxNames)] {
+		if filepath.Ext(e.Name()) == ".txtar" {
+			_, _ = fmt.Fprintf(sum, "%q ", e.Name())
+			left -= add(sum, filepath.Join(dir, e.Name()), left)
+		}
+	}
+	return found{dirs: []watch.Dir{{Path: dir}}, sum: hex.EncodeToString(sum.Sum(nil))}
 }
 
 // add adds the hash of a file, as far as it may be read.

@@ -74,3 +74,47 @@ func TestNext(t *testing.T) {
 		t.Errorf("after Close: %v", err)
 	}
 }
+
+// TestFixtures: what ends in .txtar counts, nothing else, and the directory may
+// come later.
+func TestFixtures(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	w, err := source.Fixtures(dir+"/testdata", watch.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { done <- w.Run(ctx) }()
+	next := func(what string) {
+		t.Helper()
+		if err := w.Next(ctx); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+	}
+	next("the first time")
+	write(t, dir+"/testdata/a.txtar", "one")
+	next("the first fixture")
+	write(t, dir+"/testdata/notes.md", "none")
+	write(t, dir+"/main.go", "none")
+	write(t, dir+"/testdata/a.txtar", "two")
+	next("an edit")
+	if err := os.Remove(dir + "/testdata/a.txtar"); err != nil {
+		t.Fatal(err)
+	}
+	next("what has gone")
+	write(t, dir+"/testdata/notes.md", "again")
+	waiting, stop := context.WithCancel(ctx)
+	stop()
+	if err := w.Next(waiting); !errors.Is(err, context.Canceled) {
+		t.Errorf("without a change: %v", err)
+	}
+	cancel()
+	if err := errors.Join(<-done, w.Close()); err != nil {
+		t.Error(err)
+	}
+	if _, err := source.Fixtures(dir+"/nowhere/testdata", watch.Options{}); err == nil {
+		t.Error("in a directory that isn't there: no error")
+	}
+}

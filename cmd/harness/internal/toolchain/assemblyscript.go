@@ -23,7 +23,9 @@ func buildAssemblyScript(ctx context.Context, j *job) error {
 	if !isFile(filepath.Join(j.dir, asc)) {
 		return j.missingCompiler()
 	}
-	return j.run(ctx, nil, node, asc, "--config", "asconfig.json", "--target", "release", "--outFile", j.output)
+	// --debug keeps the names of functions, which say where a run has crashed, and
+	// changes nothing else.
+	return j.run(ctx, nil, node, asc, "--config", "asconfig.json", "--target", "release", "--debug", "--outFile", j.output)
 }
 
 // missingCompiler says which step comes first. Without npm in PATH that is

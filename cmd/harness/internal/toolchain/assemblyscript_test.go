@@ -76,6 +76,9 @@ func TestAssemblyScript(t *testing.T) {
 		if i == 1 {
 			break
 		}
+		if !bytes.Contains(built[i], []byte("assembly/index/describe")) {
+			t.Error("it doesn't name its functions")
+		}
 		index := filepath.Join(dir, "assembly", "index.ts")
 		if err := os.WriteFile(index, []byte("export function describe(): i32 { return nothing; }\n"), 0o600); err != nil {
 			t.Fatal(err)

@@ -31,8 +31,10 @@ func buildGo(ctx context.Context, j *job) error {
 	if j.offline {
 		env = append(env, "GOPROXY=off", "GOTOOLCHAIN=local")
 	}
+	// Without debugging information, but with the names of functions, which are 2 %
+	// of a module and say where it was stopped: no -s.
 	err := j.run(ctx, env, tool, "build", mod, "-race=false", "-msan=false", "-asan=false", "-buildmode=c-shared", "-trimpath", "-buildvcs=false",
-		"-ldflags=-s -w", "-o", j.output, ".")
+		"-ldflags=-w", "-o", j.output, ".")
 	return explainGo(err)
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"strconv"
 	"strings"
 
 	guest "waymark/sdk-guest"
@@ -81,6 +82,13 @@ func obey(root fs.FS, text string, r *guest.Resource, resp *guest.Response) {
 			r.Attributes = map[string]guest.Value{"mode": {Text: rest}, "globs": {List: []string{"**/*.go"}}}
 		case "invalid":
 			r.Status, r.Error = "invalid", rest
+		case "print":
+			println(rest)
+		case "flood":
+			n, _ := strconv.Atoi(rest)
+			for ; n > 0; n -= 10 {
+				println("a flood ..")
+			}
 		case "panic":
 			panic(rest)
 		}

@@ -77,10 +77,10 @@ func TestDropInRows(t *testing.T) {
 		{"command|docs/a.md|docs/a.md||error", "", `dropped "docs/a.md": its error is longer than 4096 bytes`},
 		{"command|docs/a.md|docs/a.md||attributes", "", `dropped "docs/a.md": its attributes have more than 16384 bytes`},
 		{"command|docs/a.md|docs/a.md||||" + strings.Repeat("k", 257), "", `dropped "docs/a.md": its key is longer than 256 bytes`},
-		{"hook|docs/a.md|docs/a.md", "", `dropped "docs/a.md": its kind is not declared: "hook"`},
-		{"mcp_server|docs/a.md|docs/a.md", "", `dropped "docs/a.md": its kind is not declared: "mcp_server"`},
-		{"mcp_config|docs/a.md|docs/a.md", "", `dropped "docs/a.md": its kind is not declared: "mcp_config"`},
-		{"|docs/a.md", "", `dropped "docs/a.md": its kind is not declared: ""`},
+		{"hook|docs/a.md|docs/a.md", "", `dropped "docs/a.md": its kind is not declared: "hook"; declared are instruction_file, skill, command`},
+		{"mcp_server|docs/a.md|docs/a.md", "", `dropped "docs/a.md": its kind is not declared: "mcp_server"; declared are instruction_file, skill, command`},
+		{"mcp_config|docs/a.md|docs/a.md", "", `dropped "docs/a.md": its kind is not declared: "mcp_config"; declared are instruction_file, skill, command`},
+		{"|docs/a.md", "", `dropped "docs/a.md": its kind is not declared: ""; declared are instruction_file, skill, command`},
 		{"command|../out/secret.txt|docs/a.md", "", `dropped "../out/secret.txt": its path is not a clean path relative to the root`},
 		{"command|docs/../../x", "", `dropped "docs/../../x": its path is not a clean path relative to the root`},
 		{"command|..", "", `dropped "..": its path is not a clean path relative to the root`},
@@ -161,9 +161,9 @@ func TestDropInTokens(t *testing.T) {
 	compare(t, "warnings", warnings(report, dir), []string{
 		"dropped resource 5: there is no such file",
 		"dropped resource 6: its content names a file that doesn't exist",
-		"dropped resource 7: its kind is not declared",
+		"dropped resource 7: its kind is not declared; declared are mcp_config",
 		"dropped resource 8: its status is not for a resolver to give",
-		"dropped resource 9: its kind is not declared",
+		"dropped resource 9: its kind is not declared; declared are mcp_config",
 	})
 	if text := allText(t, report, logs); strings.Contains(text, secret) {
 		t.Errorf("the token got out: %s", text)

@@ -265,3 +265,33 @@ func TestCheckDir(t *testing.T) {
 		t.Error("a file is taken for a directory")
 	}
 }
+
+// TestOneFileOnce: a file is one row, under the first of the names that lead to
+// it.
+func TestOneFileOnce(t *testing.T) {
+	t.Parallel()
+	dir := directory(t, map[string][]byte{"a.wasm": tiny(t, "a", "1"), "b.wasm": tiny(t, "b", "1")})
+	link := filepath.Join(t.TempDir(), "link")
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	relative, err := filepath.Rel(here, dir)
+	if err := errors.Join(err, os.Symlink(dir, link), os.Symlink("a.wasm", filepath.Join(dir, "z.wasm"))); err != nil {
+		t.Fatal(err)
+	}
+	c := newCatalog(t, plugin.Options{}, plugin.Config{
+		Files: []string{filepath.Join(dir, "b.wasm")}, Dirs: []string{relative, dir, dir + "/.", link},
+	})
+	load(t, c)
+	list := acquire(t, c)
+	defer list.Release()
+	if got := texts(list); !slices.Equal(got, []string{"b 1 ready", "a 1 ready"}) {
+		t.Errorf("%q", got)
+	}
+	for _, p := range list.States(nil) {
+		if p.Name == "a" && p.Path != filepath.Join(relative, "a.wasm") {
+			t.Errorf("it is called %s", p.Path)
+		}
+	}
+}

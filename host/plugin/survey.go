@@ -70,15 +70,17 @@ func newSurvey(s *store, config *Config, settle time.Duration, now time.Time, at
 	return v
 }
 
-// list finds out which files there are.
+// list finds out which files there are. One that several names lead to counts
+// under the first of them.
 func (v *survey) list() map[string]bool {
-	present := map[string]bool{}
+	present, seen := map[string]bool{}, map[string]bool{}
 	v.dirs = nil
 	add := func(dir *directory, p modulePath) {
-		if present[p.path] {
-			return // named twice
+		target := realPath(p.path)
+		if seen[target] {
+			return
 		}
-		present[p.path] = true
+		seen[target], present[p.path] = true, true
 		f := v.files[p.path]
 		if f == nil || f.named != p.named {
 			f = &file{modulePath: p}
@@ -105,6 +107,18 @@ func (v *survey) list() map[string]bool {
 		v.dirs = append(v.dirs, dir)
 	}
 	return present
+}
+
+// realPath is where a path leads to, whatever it is called; only for telling
+// whether two are the same.
+func realPath(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		return target
+	}
+	return path
 }
 
 // unreliable reports whether an error says nothing of what a directory holds.

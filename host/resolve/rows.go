@@ -30,9 +30,13 @@ type rowReader struct {
 type dropError struct {
 	reason string // the host's own words
 	value  string // the guest's, or empty
+	hint   string // the host's again, behind it, or empty
 }
 
-func (e *dropError) Error() string { return e.reason + e.value }
+func (e *dropError) Error() string { return e.reason + e.value + e.hint }
+
+// own is what may be said of any resolver.
+func (e *dropError) own() string { return e.reason + e.hint }
 
 // dropped makes an error of the host's own words.
 func dropped(format string, args ...any) error {
@@ -41,8 +45,11 @@ func dropped(format string, args ...any) error {
 
 // droppedFor makes an error that repeats a word of the guest.
 func droppedFor(reason, value string) error {
-	return &dropError{reason: reason, value: fmt.Sprintf(": %q", printable(value, maxShown))}
+	return &dropError{reason: reason, value: shown(value)}
 }
+
+// shown is a word of the guest, fit for an error.
+func shown(value string) string { return fmt.Sprintf(": %q", printable(value, maxShown)) }
 
 // read converts an answer, which had so many rows in all.
 func (r *rowReader) read(resp *abi.Response, total int) []snapshot.Candidate {
@@ -73,7 +80,7 @@ func (r *rowReader) read(resp *abi.Response, total int) []snapshot.Candidate {
 func (r *rowReader) whyDropped(i int, row *abi.Resource, err error) string {
 	var d *dropError
 	if errors.As(err, &d) && withholds(r.resolver) {
-		return fmt.Sprintf("dropped resource %d: %s", i+1, d.reason)
+		return fmt.Sprintf("dropped resource %d: %s", i+1, d.own())
 	}
 	return fmt.Sprintf("dropped %q: %s", printable(row.Path, 100), err)
 }
@@ -117,7 +124,7 @@ func (r *rowReader) resource(row *abi.Resource) (*snapshot.Resource, error) {
 func (r *rowReader) checkRow(row *abi.Resource) error {
 	switch {
 	case !slices.Contains(r.resolver.Info.Kinds, row.Kind):
-		return droppedFor("its kind is not declared", string(row.Kind))
+		return r.undeclared(row.Kind)
 	case !cleanPath(row.Path):
 		return dropped("its path is not a clean path relative to the root")
 	case row.Status != "" && row.Status != abi.StatusOK && row.Status != abi.StatusInvalid:
@@ -142,6 +149,19 @@ func (r *rowReader) checkRow(row *abi.Resource) error {
 		}
 	}
 	return nil
+}
+
+// undeclared is the error of a row whose kind the resolver doesn't declare, with
+// those that it does.
+func (r *rowReader) undeclared(kind abi.Kind) error {
+	declared := make([]string, len(r.resolver.Info.Kinds))
+	for i, k := range r.resolver.Info.Kinds {
+		declared[i] = string(k)
+	}
+	return &dropError{
+		reason: "its kind is not declared", value: shown(string(kind)),
+		hint: "; declared are " + strings.Join(declared, ", "),
+	}
 }
 
 // warn keeps a warning, as long as there aren't too many. Those of a resolver

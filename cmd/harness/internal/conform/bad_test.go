@@ -100,3 +100,28 @@ func TestOnlyItsOwn(t *testing.T) {
 		t.Errorf("a second check says something else:\n%s\n%s", lines(r), lines(again))
 	}
 }
+
+// TestUnknownModes: attributes that don't say when a resource applies are warned
+// of, each once.
+func TestUnknownModes(t *testing.T) {
+	t.Parallel()
+	r := check(t, guest(t, "./testdata/bad"), options("unknown-modes"))
+	var got []string
+	for _, f := range r.Findings {
+		if f.Rule == "rows" {
+			got = append(got, string(f.Severity)+" "+f.Detail)
+			if !strings.Contains(f.Hint, "use always") {
+				t.Errorf("the hint is %q", f.Hint)
+			}
+		}
+	}
+	slices.Sort(got)
+	want := []string{
+		"warn the attribute mode is a list, and should be a text",
+		"warn the attribute mode is glob, and there is no list of globs",
+		`warn the attribute mode is unknown: "alway"`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+}

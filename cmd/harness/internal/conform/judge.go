@@ -10,6 +10,7 @@ import (
 	"waymark/host/resolve"
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
+	"waymark/internal/text"
 	"waymark/snapshot"
 )
 
@@ -97,6 +98,7 @@ func (c *checker) rows(o *resolve.Outcome, f Finding) {
 	seen := map[string]bool{}
 	for i := range o.Candidates {
 		r := &o.Candidates[i]
+		c.mode(r, f)
 		id := fmt.Sprintf("%s %q %q", r.Kind, r.Path, r.Key)
 		if seen[id] {
 			f.Detail, f.Hint = "it emits several resources of the same kind, path and key", "give them different keys, or emit one: the first valid one stands and the others are lost"
@@ -109,6 +111,28 @@ func (c *checker) rows(o *resolve.Outcome, f Finding) {
 			f.Severity = Fail
 		}
 	}
+}
+
+// modes are the values of the attribute mode that hosts and their readers know;
+// "" is where it is missing.
+var modes = []string{"", "always", "glob", "model", "manual"}
+
+// mode finds attributes that don't say when a resource applies, though they were
+// meant to.
+func (c *checker) mode(r *snapshot.Candidate, f Finding) {
+	mode, globs := r.Attributes["mode"], r.Attributes["globs"]
+	f.Severity, f.Hint = Warn, "use always (or leave it out), glob with globs, model, or manual: with any other mode it doesn't always apply, and nobody knows when it does"
+	switch {
+	case mode.List != nil:
+		f.Detail = "the attribute mode is a list, and should be a text"
+	case !slices.Contains(modes, mode.Text):
+		f.Detail = fmt.Sprintf("the attribute mode is unknown: %q", text.Cut(text.Printable(mode.Text), 100))
+	case mode.Text == "glob" && len(globs.List) == 0:
+		f.Detail = "the attribute mode is glob, and there is no list of globs"
+	default:
+		return
+	}
+	c.find(f)
 }
 
 // noReason is what the host writes where a resolver gives none.

@@ -27,6 +27,7 @@ func init() {
 	add("undeclared-kind", rules, each(func(r *guest.Resource, _ string) error { r.Kind = guest.Hook; return nil }))
 	add("content-outside-reads", rules, each(func(r *guest.Resource, _ string) error { r.Content = guest.File("README.md"); return nil }))
 	add("bad-path", rules, each(func(r *guest.Resource, _ string) error { r.Path = "/" + r.Path; return nil }))
+	add("unknown-modes", rules, unknownModes)
 	add("long-name", rules, each(func(r *guest.Resource, text string) error { r.Name = text[:min(len(text), 300)]; return nil }))
 	add("twice", rules, twice)
 	add("asks-for-more", rules, asksForMore)
@@ -56,6 +57,21 @@ func init() {
 	}))
 	add("nests-recursively", []string{"rules/*.json"}, nests)
 	guest.Serve(m)
+}
+
+// unknownModes emits rules that nobody knows when to apply.
+func unknownModes(req *guest.Request, root fs.FS) (*guest.Response, error) {
+	resp := &guest.Response{}
+	for _, path := range names(root, ".md") {
+		for i, mode := range []guest.Value{{Text: "alway"}, {List: []string{"always"}}, {Text: "glob"}, {Text: "manual"}} {
+			r := rule(path)
+			r.Key, r.Attributes = strconv.Itoa(i), map[string]guest.Value{"mode": mode}
+			if most := req.Limits.MaxResources; most == 0 || len(resp.Resources) < most {
+				resp.Resources = append(resp.Resources, r)
+			}
+		}
+	}
+	return resp, nil
 }
 
 // names lists rules/*.md. One that isn't there is empty.

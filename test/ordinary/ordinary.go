@@ -1,0 +1,90 @@
+// Package ordinary lets tests that run as root, as they do in CI, see what an
+// ordinary user would: files and directories whose permissions count. A test, or
+// a program under test, is run again in a process that has given up root's power
+// over files for good.
+//
+// # Limits
+//
+// The process still is root's: it owns what root owns, and only its own
+// permissions on that count. It gives up its power on Linux only, and where the
+// machine lets root do so; else the test is skipped, and fails where nothing may
+// be.
+package ordinary
+
+import (
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Env is set to 1 for programs that are to be ordinary. Their main, or TestMain,
+// calls Main.
+const Env = "WAYMARK_TEST_ORDINARY"
+
+// requireAll names the environment variable that turns skips into failures.
+const requireAll = "WAYMARK_REQUIRE_ALL"
+
+// Main begins the program anew, without power over files, where Env asks for it.
+// Call it before anything else: nothing of the process but its number is kept.
+func Main() {
+	if os.Getenv(Env) == "" || !powerful() {
+		return
+	}
+	err := giveUp()
+	_, _ = os.Stderr.WriteString("can't give up root's power over files: " + err.Error() + "\n")
+	os.Exit(1)
+}
+
+// Run calls a test's function as an ordinary user: at once where that is what
+// runs the tests, else by running the whole test again in another process. Its
+// TestMain calls Main. env is added to the environment of that process.
+func Run(t *testing.T, f func(t *testing.T), env ...string) {
+	t.Helper()
+	if !powerful() {
+		f(t)
+		return
+	}
+	Need(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	timeout := time.Duration(0) // none
+	if deadline, ok := t.Deadline(); ok {
+		timeout = time.Until(deadline)
+	}
+	cmd := exec.CommandContext(t.Context(), self, "-test.run="+pattern(t.Name()), "-test.count=1", "-test.timeout="+timeout.String())
+	cmd.Env = append(append(os.Environ(), Env+"=1"), env...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("as an ordinary user: %v\n%s", err, out)
+	}
+	if !strings.Contains(string(out), "PASS") || strings.Contains(string(out), "no tests to run") {
+		t.Fatalf("as an ordinary user nothing was run:\n%s", out)
+	}
+}
+
+// pattern matches one test, or subtest, and no other.
+func pattern(name string) string {
+	parts := strings.Split(name, "/")
+	for i := range parts {
+		parts[i] = "^" + regexp.QuoteMeta(parts[i]) + "$"
+	}
+	return strings.Join(parts, "/")
+}
+
+// Need skips the test where root can't become ordinary.
+func Need(t testing.TB) {
+	t.Helper()
+	err := canGiveUp()
+	switch {
+	case err == nil:
+	case os.Getenv(requireAll) == "":
+		t.Skipf("SKIPPED: root can't give up its power over files here: %v", err)
+	default:
+		t.Fatalf("root can't give up its power over files here: %v", err)
+	}
+}

@@ -1,0 +1,49 @@
+package ordinary_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"waymark/test/ordinary"
+)
+
+func TestMain(m *testing.M) {
+	ordinary.Main()
+	os.Exit(m.Run())
+}
+
+// TestFailure: what fails as an ordinary user fails, and says why.
+func TestFailure(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestFails$")
+	cmd.Env = append(os.Environ(), "ORDINARY_FAILS=1")
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "it fails for 17") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+func TestFails(t *testing.T) {
+	if os.Getenv("ORDINARY_FAILS") == "" {
+		t.Skip("it is run by TestFailure")
+	}
+	ordinary.Run(t, func(t *testing.T) { t.Error("it fails for " + os.Getenv("REASON")) }, "REASON=17", "ORDINARY_FAILS=1")
+}
+
+// TestRun: permissions count, also in a subtest, and a failure is one.
+func TestRun(t *testing.T) {
+	t.Run("a (sub) test", func(t *testing.T) {
+		ordinary.Run(t, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "f")
+			if err := os.WriteFile(path, nil, 0); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := os.ReadFile(path); !errors.Is(err, fs.ErrPermission) {
+				t.Errorf("a file without permissions: %v", err)
+			}
+		})
+	})
+}

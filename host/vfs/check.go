@@ -150,12 +150,13 @@ func (r *Run) relist(d Dep) (fresh bool, renewed *Dep) {
 // reread reports whether a file would be read as before. data is its content
 // where that is at hand.
 func (r *Run) reread(d Dep, data []byte) (fresh bool, renewed *Dep) {
-	if d.Errno != 0 {
-		fd, _, errno := r.walker.Open(d.Path)
-		if errno == 0 {
-			_ = unix.Close(fd)
+	if d.Errno != 0 { // a regular file, which couldn't be opened
+		o := opened{}
+		_, errno := o.open(&r.walker, d.Path)
+		if errno == 0 && o.fd >= 0 {
+			_ = unix.Close(o.fd)
 		}
-		return errno == d.Errno, nil
+		return errno == 0 && o.closed == d.Errno && beneath.TypeOf(&o.st) == 0, nil
 	}
 	var st unix.Stat_t
 	if errno := r.statAgain(d.Path, &st); errno != 0 || beneath.TypeOf(&st) != 0 {

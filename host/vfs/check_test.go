@@ -12,8 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"waymark/host/vfs"
 	"waymark/host/vfs/vfstest"
+	"waymark/test/ordinary"
 	"waymark/test/randtest"
 )
 
@@ -234,14 +237,24 @@ var (
 	}
 )
 
+// randomModes are those of what is there: half of them close it.
+var randomModes = []os.FileMode{0o644, 0o755, 0o700, 0o711, 0, 0o300, 0o400, 0o600, 0o100}
+
 // edit changes one random thing; errors are part of the game.
 func edit(r *rand.Rand, dir string) {
 	pick := func(list []string) string { return list[r.IntN(len(list))] }
 	path, to := filepath.Join(dir, pick(randomNames)), filepath.Join(dir, pick(randomNames))
 	letter, length, link := string(rune('a'+r.IntN(3))), r.IntN(3), strings.ReplaceAll(pick(randomLinks), "$ROOT", dir)
-	op, top := r.IntN(12), filepath.Dir(dir)
+	mode := randomModes[r.IntN(len(randomModes))]
+	op, top := r.IntN(17), filepath.Dir(dir)
 	// The links lead to files of the machine, too.
-	if !vfstest.Inside(top, filepath.Dir(path)) || !vfstest.Inside(top, filepath.Dir(to)) || op < 4 && !vfstest.Inside(top, path) {
+	if !vfstest.Inside(top, filepath.Dir(path)) || !vfstest.Inside(top, filepath.Dir(to)) || (op < 4 || op == 12) && !vfstest.Inside(top, path) {
+		return
+	}
+	if parent, err := os.Stat(filepath.Dir(path)); err != nil || !parent.IsDir() {
+		return // a FIFO would block
+	}
+	if info, err := os.Stat(path); op < 4 && err == nil && !info.Mode().IsRegular() {
 		return
 	}
 	switch op {
@@ -262,17 +275,40 @@ func edit(r *rand.Rand, dir string) {
 		_ = os.Link(path, to)
 	case 11:
 		_ = os.WriteFile(path+"\xff", nil, 0o644)
+	case 12, 13:
+		if op == 13 {
+			path = dir
+		}
+		_ = os.Chmod(path, mode)
+	case 14, 15:
+		vfstest.Reopen(dir)
+	case 16:
+		_ = os.Remove(path)
+		_ = unix.Mknod(path, []uint32{unix.S_IFIFO, unix.S_IFSOCK}[r.IntN(2)]|0o644, 0)
 	}
+}
+
+// buildOpen is Build for a tree whose modes will be changed.
+func buildOpen(t *testing.T) string {
+	t.Helper()
+	dir := vfstest.Build(t, nil)
+	t.Cleanup(func() { vfstest.Reopen(dir) })
+	return dir
 }
 
 // TestFreshMeansEqual: after any edits, a trace that checks as fresh belongs
 // to a run that would come out the same.
-func TestFreshMeansEqual(t *testing.T) {
+func TestFreshMeansEqual(t *testing.T) { freshMeansEqual(t) }
+
+// TestFreshMeansEqualToOrdinaryUser is the same where permissions count.
+func TestFreshMeansEqualToOrdinaryUser(t *testing.T) { ordinary.Run(t, freshMeansEqual) }
+
+func freshMeansEqual(t *testing.T) {
 	seed, rounds := randtest.Seed(t), randtest.Rounds(30, 150, 10_000)
 	var fresh, stale int
 	for round := range rounds {
 		r := randtest.Of(seed, uint64(round))
-		dir := vfstest.Build(t, nil)
+		dir := buildOpen(t)
 		view := randomViews[r.IntN(len(randomViews))]
 		config := vfstest.Config{Dir: dir, View: view, Options: vfs.RootOptions{Exclude: []string{"e/d/b"}}}
 		root, filter, run := begin(t, config)

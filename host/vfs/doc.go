@@ -66,6 +66,9 @@
 //	over a limit                         EIO (ErrLimit); the run must end
 //	the run or the file is closed        EBADF
 //
+// What isn't a regular file gives the same answer whatever its own permissions
+// are: they count for a directory that is listed or gone through.
+//
 // # Concurrency
 //
 // A Root and a Filter may be used by many goroutines at once. A Run and its

@@ -123,8 +123,6 @@ func (f failure) error(v verb, path string) *Error {
 	switch f.errno {
 	case syscall.EACCES, syscall.EINVAL, syscall.EIO, syscall.EISDIR, syscall.ELOOP,
 		syscall.ENAMETOOLONG, syscall.ENOENT, syscall.ENOTDIR, syscall.EPERM, syscall.EBADF:
-	case syscall.ENXIO: // a socket, or a device without a driver
-		e.Errno, e.Reason = syscall.EIO, ReasonNotRegular
 	default: // what a guest's WASI doesn't know, and what is the host's own trouble
 		e.Errno, e.Detail = syscall.EIO, f.errno.Error()
 	}

@@ -2,6 +2,7 @@ package vfs
 
 import (
 	"crypto/sha256"
+	"io/fs"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -55,33 +56,33 @@ func (n *node) toDep() Dep {
 // open opens a path that a guest or the host asked for. A file is read at
 // once, unless the path may only be a directory.
 func (r *Run) open(a *answer, file bool) (f failure) {
-	fd := -1
-	a.path, f = r.follow(a.asked, true, DepRead, func(path string) (at string, errno syscall.Errno) {
+	o := opened{fd: -1}
+	a.path, f = r.follow(a.asked, true, DepStat, func(path string) (at string, errno syscall.Errno) {
 		if r.nodes[path] != nil {
 			return path, 0
 		}
-		fd, at, errno = r.walker.Open(path)
-		return at, errno
+		return o.open(&r.walker, path)
 	})
 	if f.errno != 0 {
 		return f
 	}
-	if fd >= 0 {
-		defer unix.Close(fd)
-		var st unix.Stat_t
-		if err := unix.Fstat(fd, &st); err != nil {
-			r.recordUnstable(a.path)
-			return failure{errno: beneath.ErrnoOf(err), at: a.path}
-		}
-		a.info = infoOf(a.path, &st)
-		if a.info.Type != 0 || !file {
+	if o.fd >= 0 {
+		defer unix.Close(o.fd)
+	}
+	if r.nodes[a.path] == nil {
+		a.info = infoOf(a.path, &o.st)
+		switch {
+		case a.info.Type != 0 || !file:
 			r.record(Dep{Kind: DepStat, Path: a.path, Type: a.info.Type, Size: -1})
 			if a.info.Type != 0 && !a.info.IsDir() && file {
 				return failure{errno: syscall.EIO, reason: ReasonNotRegular, at: a.path}
 			}
 			return failure{}
+		case o.closed != 0:
+			r.recordFailure(DepRead, a.path, o.closed)
+			return failure{errno: o.closed, at: a.path}
 		}
-		r.nodes[a.path] = r.load(a.path, fd, &st)
+		r.nodes[a.path] = r.load(a.path, o.fd, &o.st)
 	}
 	if !file { // it was read by another name, and isn't visible by this one
 		r.record(Dep{Kind: DepStat, Path: a.path, Size: -1})
@@ -94,6 +95,36 @@ func (r *Run) open(a *answer, file bool) (f failure) {
 	}
 	a.info = Info{Size: a.node.id.Size, Ino: inoOf(a.path)}
 	return a.node.failed
+}
+
+// opened is what is at a link-free path, open where it can be opened.
+type opened struct {
+	fd     int // -1 where it can't
+	st     unix.Stat_t
+	closed syscall.Errno // why not
+}
+
+// open tries to open a path. What can't be opened is described: of all but regular
+// files the type says everything, so that nobody learns of the permissions of a
+// directory before it is listed, or of those of a FIFO at all, and a trace needs to
+// hold nothing of them.
+func (o *opened) open(w *beneath.Walker, path string) (at string, errno syscall.Errno) {
+	o.fd, at, o.closed = w.Open(path)
+	switch {
+	case o.closed == 0:
+		if err := unix.Fstat(o.fd, &o.st); err != nil {
+			_ = unix.Close(o.fd)
+			o.fd, o.closed = -1, beneath.ErrnoOf(err)
+			return at, o.closed
+		}
+		return at, 0
+	case beneath.MaybeLink(o.closed) || o.closed == unix.ENOENT:
+		return at, o.closed
+	}
+	if at, errno = w.Stat(path, &o.st); errno == 0 && beneath.TypeOf(&o.st) == fs.ModeSymlink {
+		errno = unix.ELOOP // it wasn't one a moment ago
+	}
+	return at, errno
 }
 
 // load reads a regular file as far as it is kept, and lets it be hashed.

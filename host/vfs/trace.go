@@ -19,7 +19,8 @@ type DepKind string
 
 // The kinds of deps.
 const (
-	// DepRead: the file was read: content and size.
+	// DepRead: the file was read: content and size. With an Errno it is a
+	// regular file that can't be opened.
 	DepRead DepKind = "read"
 	// DepListed: the directory was listed: the visible names, their types,
 	// and how many names aren't UTF-8.
@@ -89,7 +90,7 @@ func (r *Run) recordUnstable(path string) { r.record(Dep{Kind: DepStat, Path: pa
 // about the moment, such as EMFILE does.
 func lasting(errno syscall.Errno) bool {
 	switch errno {
-	case syscall.EACCES, syscall.EPERM, syscall.ENAMETOOLONG, syscall.ELOOP, syscall.ENOTDIR, syscall.ENXIO:
+	case syscall.EACCES, syscall.EPERM, syscall.ENAMETOOLONG, syscall.ELOOP, syscall.ENOTDIR:
 		return true
 	}
 	return false

@@ -14,6 +14,7 @@ import (
 
 	"waymark/host/vfs"
 	"waymark/host/vfs/vfstest"
+	"waymark/test/ordinary"
 	"waymark/test/randtest"
 )
 
@@ -60,7 +61,12 @@ func play(t *testing.T, run *vfs.Run, parts []part, outside []string) played {
 // TestUnitsEqualFresh: after any edits, a run that remembers comes out like one
 // that doesn't, and it remembers every unit whose computation would observe
 // the same.
-func TestUnitsEqualFresh(t *testing.T) {
+func TestUnitsEqualFresh(t *testing.T) { unitsEqualFresh(t) }
+
+// TestUnitsEqualFreshToOrdinaryUser is the same where permissions count.
+func TestUnitsEqualFreshToOrdinaryUser(t *testing.T) { ordinary.Run(t, unitsEqualFresh) }
+
+func unitsEqualFresh(t *testing.T) {
 	seed, rounds := randtest.Seed(t), randtest.Rounds(25, 120, 10_000)
 	var count unitCounts
 	for round := range rounds {
@@ -87,7 +93,7 @@ type unitRound struct {
 
 func (u *unitRound) play() {
 	t, r := u.t, u.r
-	u.dir = vfstest.Build(t, nil)
+	u.dir = buildOpen(t)
 	config := vfstest.Config{Dir: u.dir, View: randomViews[r.IntN(len(randomViews))], Options: vfs.RootOptions{Exclude: []string{"e/d/b"}}}
 	root, filter, run := begin(t, config)
 	defer root.Close()

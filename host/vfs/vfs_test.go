@@ -4,11 +4,18 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"os"
 	"testing"
 
 	"waymark/host/vfs"
 	"waymark/host/vfs/vfstest"
+	"waymark/test/ordinary"
 )
+
+func TestMain(m *testing.M) {
+	ordinary.Main()
+	os.Exit(m.Run())
+}
 
 // begin opens a root and starts a run, both closed by t.
 func begin(t testing.TB, c vfstest.Config) (*vfs.Root, *vfs.Filter, *vfs.Run) {

@@ -229,10 +229,23 @@ func strangeCases() []Case {
 			{Op: "read", Path: "big", Off: 1 << 40, Want: ""},
 		},
 	}, {
-		Name:     "no permission",
-		Tree:     []string{"file = x", "file ! 0000", "dir/file = x", "dir ! 0000", "walk/file = x", "walk ! 0711", "ok = y"},
+		Name: "no permission",
+		Tree: []string{
+			"file = x", "file ! 0000", "dir/file = x", "dir ! 0000", "walk/file = x", "walk ! 0711", "ok = y",
+			"pipe |", "pipe ! 0000", "socket ^", "socket ! 0000", "to-dir -> dir", "to-pipe -> pipe", "to-file -> file",
+		},
 		AsNobody: true,
 		Steps: []Step{
+			// What isn't a regular file is what it is, whoever looks.
+			{Op: "read", Path: "dir", Errno: "EISDIR"},
+			{Op: "read", Path: "to-dir", Errno: "EISDIR"},
+			{Op: "read", Path: "pipe", Errno: "EIO"},
+			{Op: "read", Path: "to-pipe", Errno: "EIO"},
+			{Op: "read", Path: "socket", Errno: "EIO"},
+			{Op: "read", Path: "to-file", Errno: "EACCES"},
+			{Op: "list", Path: "to-dir", Errno: "EACCES"},
+			{Op: "list", Path: "walk", Errno: "EACCES"},
+			{Op: "read", Path: "walk/file", Want: "x"},
 			{Op: "read", Path: "file", Errno: "EACCES"},
 			{Op: "stat", Path: "file", Want: "file 1"},
 			{Op: "read", Path: "dir/file", Errno: "EACCES"},

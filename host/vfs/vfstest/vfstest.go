@@ -237,6 +237,22 @@ func Inside(dir, path string) bool {
 	return Inside(dir, filepath.Join(filepath.Dir(path), text))
 }
 
+// Reopen undoes what changes of modes did to a tree and to the directory that it
+// lies in, so that it can be looked at, and removed.
+func Reopen(dir string) {
+	_ = os.Chmod(filepath.Dir(dir), 0o755)
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, _ error) error {
+		switch {
+		case d == nil:
+		case d.IsDir():
+			_ = os.Chmod(path, 0o755) // before it is listed
+		case d.Type().IsRegular():
+			_ = os.Chmod(path, 0o644)
+		}
+		return nil
+	})
+}
+
 func build(t testing.TB, root, line string) error {
 	at := func(p string) string { return filepath.Join(root, filepath.FromSlash(p)) }
 	for _, op := range []string{" => ", " -> ", " = ", " # ", " ! "} {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"waymark/abi"
 	"waymark/host"
 	"waymark/host/resolve"
@@ -16,6 +18,7 @@ import (
 	"waymark/host/vfs"
 	"waymark/host/vfs/vfstest"
 	"waymark/snapshot"
+	"waymark/test/ordinary"
 	"waymark/test/randtest"
 )
 
@@ -24,6 +27,17 @@ import (
 // rises exactly when something pushed changed.
 func TestIncrementalEqualsClean(t *testing.T) {
 	t.Parallel()
+	incremental(t)
+}
+
+// TestIncrementalAsOrdinaryUser is the same for somebody whom permissions keep
+// out.
+func TestIncrementalAsOrdinaryUser(t *testing.T) {
+	t.Parallel()
+	ordinary.Run(t, incremental)
+}
+
+func incremental(t *testing.T) {
 	g := generator{randtest.Rand(t)}
 	sequences, steps := max(1, 5/raceShare), max(10, 50/raceShare)
 	if randtest.Long() {
@@ -33,6 +47,7 @@ func TestIncrementalEqualsClean(t *testing.T) {
 	for range sequences {
 		dir := vfstest.Build(t, g.tree())
 		e := editor{g, dir, filepath.Join(filepath.Dir(dir), "out"), nil}
+		t.Cleanup(func() { vfstest.Reopen(dir) })
 		roots := []host.RootSpec{
 			{Path: dir}, {Path: filepath.Join(dir, "skills"), Optional: true},
 			{Path: filepath.Join(dir, ".mcp.json"), Optional: true, Role: abi.RoleMCP},
@@ -153,7 +168,7 @@ func (e *editor) edit() {
 	}
 	var err error
 	var what string
-	switch op := e.IntN(15); op {
+	switch op := e.IntN(18); op {
 	case 0, 1, 2, 3:
 		what, err = "write", e.write(at(path), e.content(path), os.O_TRUNC)
 	case 4:
@@ -179,10 +194,29 @@ func (e *editor) edit() {
 		}
 	case 12:
 		what, err = "replace directory", e.replaceDir(at(path))
-	case 13:
-		if mode := pick(e.generator, os.FileMode(0o644), 0o755, 0o600); e.ours(at(path)) {
+	case 13, 15:
+		mode := pick(e.generator, os.FileMode(0o644), 0o755, 0o600, 0o700, 0o711, 0o311, 0o444, 0o500, 0o200, 0)
+		switch e.IntN(8) {
+		case 0:
+			path = pick(e.generator, ".", "..") // the root, and what it lies in
+		case 1, 2, 3:
+			path = e.existing(path, func(d os.DirEntry) bool { return !d.Type().IsRegular() })
+		}
+		if e.ours(at(path)) {
 			what, err = fmt.Sprintf("chmod %o", mode), os.Chmod(at(path), mode)
 		}
+	case 16:
+		what = "reopen all"
+		vfstest.Reopen(e.dir)
+	case 17:
+		if !e.ours(filepath.Dir(at(path))) {
+			return
+		}
+		if e.IntN(2) == 0 {
+			_ = removeAll(at(path))
+		}
+		kind := pick[uint32](e.generator, unix.S_IFIFO, unix.S_IFSOCK)
+		what, err = fmt.Sprintf("make special %o", kind), unix.Mknod(at(path), kind|0o644, 0)
 	case 14:
 		if to := e.somewhere(); e.ours(filepath.Dir(at(to))) {
 			_ = os.MkdirAll(filepath.Dir(at(to)), 0o755)
@@ -202,15 +236,21 @@ func (e *editor) somewhere() string {
 	if e.IntN(2) == 0 {
 		return e.place()
 	}
+	return e.existing(e.place(), func(os.DirEntry) bool { return true })
+}
+
+// existing is one of the paths below the root that are wanted, or another where
+// there is none.
+func (e *editor) existing(other string, wanted func(os.DirEntry) bool) string {
 	var there []string
-	_ = filepath.WalkDir(e.dir, func(path string, _ os.DirEntry, err error) error {
-		if rel, relErr := filepath.Rel(e.dir, path); err == nil && relErr == nil && rel != "." {
+	_ = filepath.WalkDir(e.dir, func(path string, d os.DirEntry, err error) error {
+		if rel, relErr := filepath.Rel(e.dir, path); err == nil && relErr == nil && rel != "." && wanted(d) {
 			there = append(there, rel)
 		}
 		return nil
 	})
 	if len(there) == 0 {
-		return e.place()
+		return other
 	}
 	slices.Sort(there)
 	return there[e.IntN(len(there))]

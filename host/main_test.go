@@ -17,12 +17,14 @@ import (
 	"waymark/host"
 	"waymark/snapshot"
 	"waymark/test/guestbuild"
+	"waymark/test/ordinary"
 )
 
 // cacheDir is shared by all tests: compiling a Go guest takes seconds.
 var cacheDir string
 
 func TestMain(m *testing.M) {
+	ordinary.Main()
 	dir, err := os.MkdirTemp("", "waymark-host-test-")
 	if err != nil {
 		panic(err)

@@ -119,8 +119,8 @@ type RootSpec struct {
 	Role abi.Role
 	// Source marks a root that the user added; its resources carry the path.
 	Source bool
-	// Optional roots may be missing: they are looked at as soon as they
-	// exist. A root that isn't optional makes New fail.
+	// Optional roots may be missing, or closed to this user: they are looked at
+	// as soon as they can be. A root that isn't optional makes New fail.
 	Optional bool
 	// Within are directories whose content others write, such as the working
 	// directory: a link that lies in one of them neither leads the root out of

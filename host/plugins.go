@@ -83,7 +83,7 @@ func (h *Host) amend(ctx context.Context) (current bool, err error) {
 	if !list.SameModules(report.plugins) {
 		return false, nil // the refresh that follows says all of it
 	}
-	h.published.Amend(list.States(report.Outcomes), problems(h.watchProblem(), linkProblem(h.looked.Load().refused)))
+	h.published.Amend(list.States(report.Outcomes), problems(h.watchProblem(), rootProblem(h.looked.Load().refused)))
 	return true, nil
 }
 

@@ -100,7 +100,7 @@ func (h *Host) refresh(ctx context.Context, s scope) (*Report, error) {
 	looked := h.rootsNow(used)
 	h.looked.Store(looked)
 	states := h.plugins.States(report.Outcomes)
-	report.Snapshot, report.Changed = h.published.Publish(ticket, resources, states, problems(h.watchProblem(), linkProblem(looked.refused)))
+	report.Snapshot, report.Changed = h.published.Publish(ticket, resources, states, problems(h.watchProblem(), rootProblem(looked.refused)))
 	report.Duration = time.Since(start)
 	h.log.Debug("refreshed", slog.String("reason", s.reason), slog.Int("checked", len(checked)), slog.Bool("changed", report.Changed),
 		slog.Uint64("version", report.Snapshot.Version), slog.Duration("took", report.Duration))

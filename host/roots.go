@@ -22,7 +22,8 @@ type rootSlot struct {
 	spec   RootSpec
 	owner  string    // its name among the watches
 	way    []string  // the paths to watch for the root itself
-	open   *vfs.Root // nil while it doesn't exist
+	open   *vfs.Root // nil while it doesn't exist, or is refused
+	opened bool      // it has been open
 	mcp    []string  // the MCPFiles that it was opened with
 	err    error     // why it isn't open
 	logged string    // of err, last
@@ -72,10 +73,10 @@ func (s *rootSlot) refused() bool {
 }
 
 // logRefused logs that a root is refused, once for each reason. For one that must
-// be there, whoever asked for it gets an error instead.
+// be there and never was, whoever asked for it gets an error instead.
 func (h *Host) logRefused(slot *rootSlot) {
 	text := ""
-	if slot.refused() && slot.spec.Optional {
+	if slot.refused() && (slot.spec.Optional || slot.opened) {
 		text = slot.err.Error()
 	}
 	if text != slot.logged && text != "" {
@@ -102,7 +103,7 @@ func (s *rootSlot) refresh(opts vfs.RootOptions) {
 	s.close()
 	s.err, s.mcp = err, opts.MCPFiles
 	if err == nil {
-		s.open = next
+		s.open, s.opened = next, true
 	}
 }
 
@@ -254,26 +255,17 @@ func (h *Host) rootsNow(used []usedRoot) *lookedAt {
 	return l
 }
 
-// linkProblem is what a snapshot says of roots that links led astray; empty
-// while none does.
-func linkProblem(refused []RefusedRoot) string {
-	var first *RefusedRoot
-	n := 0
-	for i := range refused {
-		if !errors.As(refused[i].Err, new(*vfs.LinkError)) {
-			continue
-		}
-		if n++; first == nil {
-			first = &refused[i]
-		}
-	}
-	switch n {
+// rootProblem is what a snapshot says of roots that aren't looked at although they
+// are there: what is missing from it, nobody knows. It is empty while there are
+// none.
+func rootProblem(refused []RefusedRoot) string {
+	switch len(refused) {
 	case 0:
 		return ""
 	case 1:
-		return fmt.Sprintf("%s is not looked at: %v", first.Path, first.Err)
+		return fmt.Sprintf("%s is not looked at: %v", refused[0].Path, refused[0].Err)
 	}
-	return fmt.Sprintf("%s and %d more are not looked at, see 'agent status': %v", first.Path, n-1, first.Err)
+	return fmt.Sprintf("%s and %d more are not looked at, see 'agent status': %v", refused[0].Path, len(refused)-1, refused[0].Err)
 }
 
 // same reports whether two specs mean the same.

@@ -49,9 +49,10 @@ type Root struct {
 	closed bool
 }
 
-// OpenRoot opens a directory, or the directory of a file. Errors are *Error
-// (errors.Is knows fs.ErrNotExist and ErrNotRegular), *LinkError or
-// *PatternError. The Root is never nil; after an error it only has a Way.
+// OpenRoot opens a directory that this user can list, or the directory of a file
+// that this user can read. Errors are *Error (errors.Is knows fs.ErrNotExist,
+// fs.ErrPermission and ErrNotRegular), *LinkError or *PatternError. The Root is
+// never nil; after an error it only has a Way.
 func OpenRoot(path string, opts RootOptions) (*Root, error) {
 	r := &Root{now: opts.Now, fd: -1, users: 1}
 	if r.now == nil {
@@ -104,6 +105,8 @@ func (r *Root) open(path string, within []string) error {
 	case errors.Is(err, ErrNotRegular):
 		return &Error{Op: "open root", Path: path, Errno: syscall.EIO, Reason: ReasonNotRegular,
 			Detail: "a root is a directory or a regular file"}
+	case errors.Is(err, syscall.EACCES):
+		return &Error{Op: "open root", Path: path, Errno: syscall.EACCES, Detail: closedWay(found)}
 	case err != nil:
 		return fail(err)
 	}
@@ -115,12 +118,54 @@ func (r *Root) open(path string, within []string) error {
 	if r.fd, errno = found.OpenDir(dir); errno != 0 {
 		return fail(errno)
 	}
+	if err := r.readable(path, found); err != nil {
+		_ = r.Close()
+		return err
+	}
 	var st unix.Stat_t
 	if err := unix.Fstat(r.fd, &st); err != nil {
 		_ = r.Close()
 		return fail(err)
 	}
 	r.id = identityOf(&st)
+	return nil
+}
+
+// closedWay says why no way leads to a root that may be there.
+func closedWay(found *beneath.Resolution) string {
+	if dir := found.Closed(); dir != "" {
+		return fmt.Sprintf("this user may not look into %q, which takes the x permission", dir)
+	}
+	return "a link on the way is somebody else's, in a directory in which everybody may create files"
+}
+
+// readable finds out whether there is permission to list the directory, or to read
+// the one file: without it there would be nothing to find, which isn't the same as
+// that nothing is there.
+func (r *Root) readable(path string, found *beneath.Resolution) error {
+	detail := "this user may not list it, which takes the r and x permissions"
+	open := func() (int, error) {
+		return unix.Openat(r.fd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	}
+	if r.file != "" {
+		detail = "this user may not read it, which takes the r permission"
+		open = func() (int, error) {
+			fd, errno := found.Open(found.Path())
+			if errno != 0 {
+				return -1, errno
+			}
+			return fd, nil
+		}
+	}
+	fd, err := beneath.Retry(open)
+	if err != nil {
+		e := &Error{Op: "open root", Path: path, Errno: beneath.ErrnoOf(err)}
+		if errors.Is(err, syscall.EACCES) {
+			e.Detail = detail
+		}
+		return e
+	}
+	_ = unix.Close(fd)
 	return nil
 }
 

@@ -18,7 +18,35 @@ import (
 
 	"waymark/host/vfs"
 	"waymark/host/vfs/vfstest"
+	"waymark/test/ordinary"
 )
+
+// TestOpenUnreadableRoot: what this user can't list, or read where it is a file, is
+// no root, and the error says which permission is missing, and where.
+func TestOpenUnreadableRoot(t *testing.T) {
+	ordinary.Run(t, func(t *testing.T) {
+		dir := vfstest.Build(t, []string{
+			"none/", "none ! 000", "nolist/", "nolist ! 311", "nosearch/", "nosearch ! 644", "up/dir/", "up/file = x", "up ! 600",
+			"file = x", "file ! 200", "to-none -> none", "to-file -> file", "to-up -> up/dir", "ok/file = x", "ok ! 500", "ok/file ! 400",
+		})
+		t.Cleanup(func() { vfstest.Reopen(dir) })
+		for name, want := range map[string]string{
+			"none": "may not list it", "nolist": "may not list it", "nosearch": "may not list it", "to-none": "may not list it",
+			"up": "may not list it", "up/dir": fmt.Sprintf("may not look into %q", dir+"/up"), "up/none/none": fmt.Sprintf("may not look into %q", dir+"/up"),
+			"up/file": fmt.Sprintf("may not look into %q", dir+"/up"), "to-up": fmt.Sprintf("may not look into %q", dir+"/up"),
+			"file": "may not read it", "to-file": "may not read it", "ok": "", "ok/file": "",
+		} {
+			root, err := vfs.OpenRoot(filepath.Join(dir, name), vfs.RootOptions{})
+			if want == "" && err != nil || want != "" && (!errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), ": permission denied: this user "+want)) {
+				t.Errorf("%s: %v, want %q", name, err, want)
+			}
+			if len(root.Way()) == 0 {
+				t.Errorf("%s: there is nothing to watch", name)
+			}
+			_ = root.Close()
+		}
+	})
+}
 
 func TestOpenRoot(t *testing.T) {
 	dir := vfstest.Build(t, []string{"real/AGENTS.md = x", "link -> real", "fifo |"})

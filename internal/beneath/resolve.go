@@ -138,6 +138,7 @@ type Resolution struct {
 	judge    func(within Base, names []Name) error
 	guarded  []guardedDir
 	passed   []string
+	closed   string
 	linkDir  string
 	linkName string
 
@@ -181,7 +182,7 @@ type bound struct {
 
 // Resolve finds out where an absolute path leads. What is there at the end is
 // for the caller to find out. The caller closes the Resolution, also after an
-// error; then it only knows what it has Passed.
+// error; then it only knows what it has Passed, and what was Closed.
 //
 // # Errors
 //
@@ -238,10 +239,22 @@ func (r *Resolution) LastLink() (dir, name string, ok bool) {
 // may be links.
 func (r *Resolution) Passed() []string { return r.passed }
 
+// Closed is the absolute path of the directory that this user may not look into,
+// when that is why Resolve failed; else it is empty. With EACCES it is somebody
+// else's link then, in a directory in which everybody may create files.
+func (r *Resolution) Closed() string { return r.closed }
+
 // Stat describes what is at a path without links, relative to the top.
 func (r *Resolution) Stat(path string, st *unix.Stat_t) syscall.Errno {
 	_, errno := r.walker.Stat(path, st)
 	return errno
+}
+
+// Open opens a file or a directory for reading, by a path without links, relative
+// to the top. The descriptor is the caller's.
+func (r *Resolution) Open(path string) (int, syscall.Errno) {
+	fd, _, errno := r.walker.Open(path)
+	return fd, errno
 }
 
 // OpenDir opens a directory by a path without links, relative to the top. The
@@ -278,7 +291,7 @@ func (r *Resolution) guard(given string) error {
 func (r *Resolution) resolve(path string) (err error) {
 	for range MaxSwaps {
 		r.at, r.names, r.rest, r.bounds, r.held, r.link, r.up = ".", nil, nil, nil, nil, "", 0
-		r.looked, r.links, r.linkDir, r.linkName, r.passed = 0, 0, "", "", nil
+		r.looked, r.links, r.linkDir, r.linkName, r.passed, r.closed = 0, 0, "", "", nil, ""
 		r.prepend(path, false)
 		if len(r.rest) > 0 {
 			r.rest[0].last = true
@@ -353,6 +366,10 @@ func (r *Resolution) step(c component) error {
 	case errno != 0:
 		r.pass(failed)
 		r.passEnd(next)
+		if errno == syscall.EACCES {
+			dir, _ := Split(failed)
+			r.closed = Absolute(dir)
+		}
 		return errno
 	}
 	r.pass(next)

@@ -114,7 +114,7 @@ func listenUnix(path string) (net.Listener, error) {
 	listener, err := httpapi.ListenUnix(path)
 	switch {
 	case errors.Is(err, httpapi.ErrInUse):
-		return nil, fmt.Errorf("listen on unix:%s: the socket is in use, perhaps by another hub; stop that one, or choose another path with --drpc", path)
+		return nil, fmt.Errorf("listen on unix:%s: %w, perhaps by another hub; stop that one, or choose another path with --drpc", path, err)
 	case errors.Is(err, httpapi.ErrNotSocket):
 		return nil, fmt.Errorf("listen on unix:%s: there is a file that is not a socket; remove it or name another path", path)
 	case err != nil:

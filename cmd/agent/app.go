@@ -62,7 +62,7 @@ informed about them.`,
 	}
 	a.log.Add(root, "log more")
 	root.AddCommand(a.runCommand(), a.resolveCommand(), a.statusCommand(), a.snapshotCommand(), a.resyncCommand(),
-		a.whyCommand(), a.sourcesCommand(), a.rootDirCommand(), a.readyCommand(), a.pluginsCommand(), a.configCommand(), a.doctorCommand(), cli.VersionCommand("agent", a.stdout, abi.Version))
+		a.whyCommand(), a.sourcesCommand(), a.listCommand(), a.rootDirCommand(), a.readyCommand(), a.pluginsCommand(), a.configCommand(), a.doctorCommand(), cli.VersionCommand("agent", a.stdout, abi.Version))
 	cli.Root(root, a.stdout, a.stderr, completions())
 	return root
 }

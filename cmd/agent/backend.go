@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -34,8 +35,9 @@ func (d *daemon) Status() api.Status {
 	for _, r := range h.Refused {
 		s.Refused = append(s.Refused, api.RefusedRoot{Path: r.Path, Error: r.Err.Error()})
 	}
+	s.Workspace = d.workspace.places.ID
 	if d.hub != nil {
-		s.Hub = d.hub.url()
+		s.Hub, s.HubHolder = d.hub.URL(), d.hub.Holds()
 	}
 	return s
 }
@@ -89,13 +91,17 @@ func (d *daemon) SetRoot(ctx context.Context, path string) error {
 	if !filepath.IsAbs(path) {
 		return &api.Error{Code: http.StatusBadRequest, Message: "the path is relative", Detail: "write an absolute path: the agent has another working directory"}
 	}
-	before := d.workspace.setRoot(filepath.Clean(path))
+	path = filepath.Clean(path)
+	before := d.workspace.setRoot(path)
 	if err := d.host.SetRoots(ctx, d.workspace.specs()); err != nil {
 		d.workspace.setRoot(before)
 		if errors.Is(err, host.ErrRoot) {
 			return &api.Error{Code: http.StatusBadRequest, Message: "the root can't be used", Detail: err.Error()}
 		}
 		return d.ending(err)
+	}
+	if err := d.claim.setRoot(path); err != nil {
+		d.log.Warn("commands don't find this agent by its new root", slog.Any("error", err))
 	}
 	return d.fresh(ctx)
 }

@@ -1,14 +1,19 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/internal/cli"
+	"waymark/cmd/internal/term"
 	"waymark/host/api"
 	"waymark/host/api/client"
 	"waymark/host/config"
@@ -18,12 +23,15 @@ import (
 type connection struct {
 	listen    string
 	tokenFile string
+	// cmd is the command; nil where nobody reads what is said on the side.
+	cmd *cobra.Command
 }
 
 // addFlags adds the flags to a command and all below it.
 func (c *connection) addFlags(cmd *cobra.Command) {
+	c.cmd = cmd
 	f := cmd.PersistentFlags()
-	f.StringVar(&c.listen, "listen", "", "`address` of the agent, if not the usual one: unix:PATH or tcp:HOST:PORT")
+	f.StringVar(&c.listen, "listen", "", "`address` of the agent, in place of the one of this directory: unix:PATH or tcp:HOST:PORT")
 	f.StringVar(&c.tokenFile, "listen-token-file", "", "`file` with the token of an agent that listens on TCP, as for 'agent run'")
 }
 
@@ -39,7 +47,7 @@ func (c *connection) client() (client.Client, error) {
 		if c.tokenFile != "" {
 			return nil, cli.Usage("--listen-token-file without --listen: the usual place is a socket, which needs no token")
 		}
-		return client.New(paths.Socket, client.Options{}), nil
+		return c.find(paths)
 	case scheme == "unix" && strings.TrimPrefix(rest, "//") != "":
 		return client.New(c.listen, client.Options{}), nil
 	case scheme != "tcp" || rest == "":
@@ -56,6 +64,88 @@ func (c *connection) client() (client.Client, error) {
 		return nil, err
 	}
 	return client.New(c.listen, client.Options{Token: token}), nil
+}
+
+// unnamed reports whether the agent is the usual one.
+func (c *connection) unnamed() bool { return c.listen == "" && c.tokenFile == "" }
+
+// find makes a client of the agent that is meant where none is named: the one
+// that WAYMARK_SOCKET names; that of the nearest directory, from here up, that has
+// one; the only one that runs.
+func (c *connection) find(paths *config.Paths) (client.Client, error) {
+	if paths.Socket != "" {
+		return client.New(paths.Socket, client.Options{}), nil
+	}
+	running, err := instances(c.context(), paths)
+	if err != nil {
+		return nil, err
+	}
+	i := nearest(running, workingDir())
+	switch {
+	case i != nil:
+	case len(running) == 0:
+		return nil, &cli.Error{Code: cli.CodeNo, Err: errNoneRuns}
+	case len(running) > 1:
+		return nil, &cli.Error{Code: cli.CodeNo, Err: severalRun(running)}
+	default:
+		i = running[0]
+		c.say("this is the agent of %s, the only one that runs", i.name())
+	}
+	if i.socket() == "" {
+		return nil, cli.Usage("the agent of %s asks for a token: name it with --listen %s --listen-token-file FILE", term.Visible(cmp.Or(i.Root, "no root yet")), i.Listen)
+	}
+	return client.New(i.socket(), client.Options{}), nil
+}
+
+// errNoneRuns is what commands say that find no agent.
+var errNoneRuns = fmt.Errorf("%w: start one with 'agent run'", client.ErrNotRunning)
+
+// severalRun is what they say where it isn't clear which is meant.
+func severalRun(running []*instance) error {
+	list := ""
+	for _, i := range running {
+		list += "\n  " + i.name()
+	}
+	return fmt.Errorf("%w for this directory or one above it: go to one of these, or name one with --listen%s", client.ErrNotRunning, list)
+}
+
+// nearest returns the agent that looks into dir or the nearest directory above
+// it; nil when there is none.
+func nearest(running []*instance, dir string) (best *instance) {
+	for _, i := range running {
+		if i.contains(dir) && (best == nil || len(i.Root) > len(best.Root)) {
+			best = i
+		}
+	}
+	return best
+}
+
+// workingDir is where the command stands, without links; empty when that can't be
+// said.
+func workingDir() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return ""
+	}
+	if dir, err = config.Resolved(dir); err != nil {
+		return ""
+	}
+	return dir
+}
+
+// context ends with the command.
+func (c *connection) context() context.Context {
+	if c.cmd == nil || c.cmd.Context() == nil {
+		return context.Background()
+	}
+	return c.cmd.Context()
+}
+
+// say tells something on the side.
+func (c *connection) say(format string, args ...any) {
+	if c.cmd != nil {
+		_, _ = fmt.Fprintf(c.cmd.ErrOrStderr(), format+"\n", args...)
+	}
 }
 
 // answered gives the agent's "no" its exit code: nothing runs, not found.

@@ -23,6 +23,7 @@ var completeWithin = time.Second
 // themselves.
 func completions() *cli.Completions {
 	arguments := map[string]cobra.CompletionFunc{
+		"agent run":            cli.Directories,
 		"agent resolve":        cli.Directories,
 		"agent root":           cli.Directories,
 		"agent why":            nil, // files

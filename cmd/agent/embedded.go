@@ -1,14 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"storj.io/drpc"
@@ -16,101 +15,114 @@ import (
 	"waymark/cmd/internal/term"
 	"waymark/host/config"
 	"waymark/host/push"
-	"waymark/hub"
+	"waymark/hub/client"
+	"waymark/hub/local"
 	"waymark/hub/store"
+	"waymark/internal/text"
 )
 
-// embeddedHub is the hub that an agent starts when it isn't given another,
-// so that the whole path works on a machine where nothing is set up. The
-// agent reaches it within the process.
+// embeddedHub is the hub that the agents of a user share when they aren't given
+// another, so that the whole path works on a machine where nothing is set up.
+// This agent may be the one that holds it; it pushes in the same way either way.
 type embeddedHub struct {
-	server     *hub.Server
-	agentID    string
-	agentToken string
-	readerFile string
-
-	conns sync.WaitGroup // the served ends of the agent's connections
+	*local.Hub
+	state   string
+	agentID string
+	token   string
 }
 
-// embeddedDrain is less than a hub's own: the agent ends after it.
-const embeddedDrain = 2 * time.Second
+const (
+	// embeddedDrain is less than a hub's own: the agent ends after it.
+	embeddedDrain = 2 * time.Second
+	// When the hub's holder has gone, another agent is the hub within half a
+	// second, and trying to reach it costs a system call.
+	embeddedBackoff, embeddedBackoffLongest = 100 * time.Millisecond, time.Second
+)
 
-func startHub(ctx context.Context, paths *config.Paths, log *slog.Logger) (*embeddedHub, error) {
+// openHub takes the hub, or joins it where another agent holds it.
+func openHub(ctx context.Context, paths *config.Paths, w *config.Workspace, log *slog.Logger) (*embeddedHub, error) {
 	if err := config.MakePrivate(paths.State); err != nil {
 		return nil, err
 	}
-	server, err := hub.Listen(ctx, hub.ListenOptions{
-		DB: "sqlite:" + filepath.Join(paths.State, "hub.db"), FreePort: true, Logger: log, DrainTimeout: embeddedDrain,
-	})
+	socket, err := paths.HubSocket()
 	if err != nil {
 		return nil, err
 	}
-	h := &embeddedHub{server: server, readerFile: filepath.Join(paths.State, "reader.token")}
-	if err := h.makeTokens(ctx, paths.State); err != nil {
-		_ = server.Close()
+	h := &embeddedHub{state: paths.State, Hub: local.New(local.Options{
+		State: paths.State, Socket: socket, DrainTimeout: embeddedDrain, Logger: log,
+	})}
+	if err := h.Open(ctx); err != nil {
 		return nil, err
 	}
+	token := store.NewToken{Role: store.RoleAgent, Name: agentName(w)}
+	made, stored, err := h.Token(ctx, token, filepath.Join(w.State, "agent.token"))
+	if err != nil {
+		_ = h.Close()
+		return nil, err
+	}
+	h.token, h.agentID = made, stored.AgentID
 	return h, nil
 }
 
-// makeTokens makes one token for the agent itself and one for whoever reads,
-// and keeps them over restarts.
-func (h *embeddedHub) makeTokens(ctx context.Context, state string) error {
-	name, err := os.Hostname()
-	if err != nil || name == "" {
-		name = "local"
+// maxAgentName is what a hub takes, in bytes.
+const maxAgentName = 128
+
+// agentName is how people know an agent: by its machine, and its directory.
+func agentName(w *config.Workspace) string {
+	host, _ := os.Hostname()
+	name := cmp.Or(host, "local")
+	if w.Root != "" {
+		name += ": " + filepath.Base(w.Root)
 	}
-	agent := store.NewToken{Role: store.RoleAgent, Name: name}
-	text, token, err := hub.EnsureToken(ctx, h.server.Store(), agent, filepath.Join(state, "agent.token"))
-	if err != nil {
-		return err
-	}
-	h.agentID, h.agentToken = token.AgentID, text
-	_, _, err = hub.EnsureToken(ctx, h.server.Store(), store.NewToken{Role: store.RoleReader, Name: "local"}, h.readerFile)
-	return err
+	return text.Line(name, maxAgentName)
 }
 
-// peer is how the agent pushes here.
+// peer is how the agent pushes there.
 func (h *embeddedHub) peer(log *slog.Logger) *push.Options {
-	dial := func(context.Context) (drpc.Conn, error) {
-		ours, theirs := net.Pipe()
-		h.conns.Go(func() {
-			if err := h.server.Hub().ServeConn(context.Background(), theirs); err != nil {
-				log.Debug("embedded hub connection ended", slog.Any("error", err))
-			}
-		})
-		return push.NewConn(ours), nil
+	dial := func(ctx context.Context) (drpc.Conn, error) {
+		conn, err := h.Dial(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return push.NewConn(conn), nil
 	}
-	return &push.Options{Dialer: push.DialFunc(dial), Peer: "embedded", Token: h.agentToken, Logger: log}
-}
-
-func (h *embeddedHub) run(ctx context.Context) error { return h.server.Run(ctx) }
-
-func (h *embeddedHub) url() string { return h.server.HTTPURL() }
-
-func (h *embeddedHub) close() error {
-	err := h.server.Close()
-	h.conns.Wait()
-	return err
+	return &push.Options{
+		Dialer: push.DialFunc(dial), Peer: "embedded", Token: h.token, Logger: log,
+		MinBackoff: embeddedBackoff, MaxBackoff: embeddedBackoffLongest,
+	}
 }
 
 // printStored says where to look at what was stored. It names the file that holds
 // the token, not the token; the link works once, and not for long.
-func (h *embeddedHub) printStored(w io.Writer, version uint64) error {
-	login := "hub login"
-	if h.url() != "http://"+hub.DefaultHTTP { // another hub had the port
-		login += " --url " + h.url()
-	}
+func (h *embeddedHub) printStored(ctx context.Context, w io.Writer, version uint64) error {
+	url, reader := h.URL(), local.ReaderFile(h.state)
 	_, err := fmt.Fprintf(w, `stored: the hub at %s has version %d
 look at it with
   curl -H "Authorization: Bearer $(cat %s)" %s/api/v0/agents/%s/context
-`, h.url(), version, h.readerFile, h.url(), h.agentID)
-	switch {
-	case err != nil:
-	case term.IsTerminal(w):
-		_, err = fmt.Fprintf(w, "or in a browser, with a link that works once, within ten minutes ('%s' prints another)\n  %s\n", login, h.server.LoginURL())
-	default: // it may be kept, as a journal is, and the link is a secret
-		_, err = fmt.Fprintf(w, "or in a browser: '%s' prints a link to its page\n", login)
+`, url, version, reader, url, h.agentID)
+	if err != nil {
+		return err
 	}
+	if term.IsTerminal(w) {
+		if link, err := loginLink(ctx, url, reader); err == nil {
+			_, err = fmt.Fprintf(w, "or in a browser, with a link that works once, within ten minutes ('hub login' prints another)\n  %s\n", term.Visible(link))
+			return err
+		}
+	}
+	// It may be kept, as a journal is, and the link is a secret.
+	_, err = fmt.Fprintf(w, "or in a browser: 'hub login' prints a link to its page\n")
 	return err
+}
+
+// loginLink asks the hub for a link to its page.
+func loginLink(ctx context.Context, url, reader string) (string, error) {
+	token, err := readToken(reader)
+	if err != nil {
+		return "", err
+	}
+	login, err := client.New(url, client.Options{Token: token}).Login(ctx)
+	if err != nil {
+		return "", err
+	}
+	return login.URL, nil
 }

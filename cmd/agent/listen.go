@@ -32,7 +32,7 @@ func (s *listenSettings) addFlags(f *pflag.FlagSet) {
 }
 
 // open takes the address, and says how what is served there is guarded.
-func (s *listenSettings) open(ctx context.Context, paths *config.Paths) (net.Listener, api.Options, error) {
+func (s *listenSettings) open(ctx context.Context, paths *config.Paths, w *config.Workspace) (net.Listener, api.Options, error) {
 	scheme, rest, _ := strings.Cut(s.address, ":")
 	switch {
 	case scheme == "tcp" && rest != "":
@@ -40,7 +40,7 @@ func (s *listenSettings) open(ctx context.Context, paths *config.Paths) (net.Lis
 	case s.tokenFile != "":
 		return nil, api.Options{}, cli.Usage("--listen-token-file is for --listen tcp:HOST:PORT: a socket needs no token")
 	case s.address == "":
-		rest = paths.Socket
+		rest = w.Socket
 	case scheme != "unix" || strings.TrimPrefix(rest, "//") == "":
 		return nil, api.Options{}, cli.Usage("--listen %q: use unix:PATH or tcp:HOST:PORT", s.address)
 	}

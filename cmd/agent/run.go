@@ -38,15 +38,16 @@ type runSettings struct {
 func (a *app) runCommand() *cobra.Command {
 	var s runSettings
 	cmd := &cobra.Command{
-		Use:   "run",
+		Use:   "run [DIR]",
 		Short: "Watch over a workspace and keep a hub informed",
-		Long: `Run finds what coding agents need to know in the root directory, in ~/.waymark,
-~/.coder and the given sources, and pushes it to a hub whenever it changes, until it
-is interrupted.
+		Long: `Run finds what coding agents need to know in the root directory (DIR, by default the
+current one), in ~/.waymark, ~/.coder and the given sources, and pushes it to a hub
+whenever it changes, until it is interrupted.
 
-Without --url, and without a URL in the configuration, it starts a hub of its own on
-this machine, on 127.0.0.1:7878 or a free port, and keeps its database in the state
-directory. A Coder server is pushed to only with --coder, since the workspace's own
+Several can run, one for each root; 'agent list' shows them. Without --url, and
+without a URL in the configuration, they share a hub of your own on this machine: one
+of them serves it, on 127.0.0.1:7878 or a free port, with a database in the state
+directory, and when that one ends another takes it over. A Coder server is pushed to only with --coder, since the workspace's own
 agent owns the same rows there.
 
 The configuration is read again when one of its files changes, and on SIGHUP.
@@ -62,18 +63,29 @@ paths are relative to the root:
   CODER_AGENT_EXP_SKILL_META_FILE     another name for SKILL.md
   CODER_AGENT_EXP_MCP_CONFIG_FILES    MCP configuration files`,
 		Example: `  agent run
-  agent run --root ~/project --source ~/notes/AGENTS.md
+  agent run ~/project --source ~/notes/AGENTS.md
   agent run --url https://hub.example.com --token-file ~/.config/waymark/token
   agent run --coder
   agent run --root "" --wait-for /tmp/cloned   # see 'agent root --help'`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.daemon(cmd.Context(), &s) },
+		Args: cli.Named("[DIR]"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(args) == 0:
+			case cmd.Flags().Changed("root"):
+				return cli.Usage("DIR and --root are the same: use one of them")
+			case args[0] == "":
+				return cli.Usage("an empty path names nothing; --root \"\" is for a root that comes later")
+			default:
+				s.root = args[0]
+			}
+			return a.daemon(cmd.Context(), &s)
+		},
 	}
 	s.addFlags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&s.root, "root", ".", "working `directory` to look into; empty when it isn't known yet")
+	f.StringVar(&s.root, "root", ".", "working `directory` to look into, as DIR; empty when it isn't known yet")
 	f.StringArrayVar(&s.sources, "source", nil, "another `path` to look into, a directory or a file, which may not exist yet; may be repeated")
-	f.StringVar(&s.url, "url", "", "`URL` of the hub to push to: https://HOST, unix:PATH or tcp:HOST:PORT; without one a hub is started here")
+	f.StringVar(&s.url, "url", "", "`URL` of the hub to push to: https://HOST, unix:PATH or tcp:HOST:PORT; without one it is your agents' own")
 	f.StringVar(&s.tokenFile, "token-file", "", "`file` with the agent's token for --url")
 	f.BoolVar(&s.coder, "coder", false, "push to the Coder server that CODER_AGENT_URL and CODER_AGENT_TOKEN name")
 	f.BoolVar(&s.insecure, "insecure", false, "allow a URL with http that leads to another machine")
@@ -105,6 +117,7 @@ type daemon struct {
 	settings  *runSettings
 	workspace *workspace
 	host      *host.Host
+	claim     *claim       // on the workspace
 	hub       *embeddedHub // nil when there is one elsewhere
 	peer      *peer        // the one elsewhere; only follow changes it
 	metrics   *metrics.Metrics
@@ -137,7 +150,7 @@ func (d *daemon) run(ctx context.Context) error {
 	}
 	start("local API", d.serve)
 	if d.hub != nil {
-		start("hub", d.hub.run)
+		start("hub", func(ctx context.Context) error { d.hub.Run(ctx); return nil })
 	}
 	start("configuration", d.follow)
 	start("agent", func(ctx context.Context) error {
@@ -157,12 +170,15 @@ func (d *daemon) close() error {
 		errs = append(errs, d.host.Close())
 	}
 	if d.hub != nil {
-		errs = append(errs, d.hub.close())
+		errs = append(errs, d.hub.Close())
 	}
 	if d.listener != nil {
 		if err := d.listener.Close(); !errors.Is(err, os.ErrClosed) {
 			errs = append(errs, ignoreClosed(err))
 		}
+	}
+	if d.claim != nil {
+		errs = append(errs, d.claim.release())
 	}
 	if d.stopRecording != nil {
 		d.stopRecording()
@@ -191,7 +207,7 @@ func (d *daemon) printFirst(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return nil
 	case err == nil:
-		return d.printStored(p.Peer, s.Version)
+		return d.printStored(ctx, p.Peer, s.Version)
 	default:
 		_, err = fmt.Fprintf(d.app.stdout, "not stored yet: %s is %s; the newest snapshot is sent as soon as it can be, see 'agent status'\n", p.Peer, p.State)
 		if err != nil {
@@ -203,17 +219,17 @@ func (d *daemon) printFirst(ctx context.Context) error {
 	}
 	p := d.host.Status().Push
 	if last := p.LastAccepted; last != nil { // by now it may be a later one
-		return d.printStored(p.Peer, last.Version)
+		return d.printStored(ctx, p.Peer, last.Version)
 	}
 	return nil
 }
 
-func (d *daemon) printStored(peer string, version uint64) error {
+func (d *daemon) printStored(ctx context.Context, peer string, version uint64) error {
 	if d.hub == nil {
 		_, err := fmt.Fprintf(d.app.stdout, "stored: %s has version %d\n", peer, version)
 		return err
 	}
-	return d.hub.printStored(d.app.stdout, version)
+	return d.hub.printStored(ctx, d.app.stdout, version)
 }
 
 // prepare makes everything that a daemon is made of, and finds what is wrong
@@ -250,6 +266,9 @@ func (a *app) prepare(ctx context.Context, s *runSettings) (_ *daemon, err error
 	if _, err := os.Stat(s.root); s.root != "" && errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("root %s does not exist: name an existing directory with --root", s.root)
 	}
+	if d.claim, err = claimWorkspace(ctx, w.places); err != nil {
+		return d, err
+	}
 	if err := d.listen(ctx); err != nil {
 		return d, err
 	}
@@ -267,11 +286,14 @@ func (d *daemon) choosePeer(c *config.Config) (err error) {
 
 // listen takes the local API's address.
 func (d *daemon) listen(ctx context.Context) error {
-	l, opts, err := d.settings.listen.open(ctx, d.workspace.paths)
+	l, opts, err := d.settings.listen.open(ctx, d.workspace.paths, d.workspace.places)
 	if err != nil {
 		return err
 	}
 	d.listener = l
+	if err := d.claim.announce(l); err != nil {
+		return err
+	}
 	timeout := d.app.timeout
 	opts.Backend, opts.Metrics, opts.Logger, opts.WriteTimeout = d, d.metricsHandler(), d.log, timeout
 	handler := api.Handler(opts)
@@ -280,7 +302,7 @@ func (d *daemon) listen(ctx context.Context) error {
 	return nil
 }
 
-// makeHost makes the engine, and the hub if there is none elsewhere.
+// makeHost makes the engine, and joins the hub if there is none elsewhere.
 func (d *daemon) makeHost(ctx context.Context, c *config.Config) (err error) {
 	opts := d.app.hostOptions(&d.settings.settings, c, d.workspace.paths, d.workspace.env, d.log)
 	opts.Roots = d.workspace.specs()
@@ -290,7 +312,7 @@ func (d *daemon) makeHost(ctx context.Context, c *config.Config) (err error) {
 	if d.peer != nil {
 		opts.Push = &d.peer.options
 	} else {
-		if d.hub, err = startHub(ctx, d.workspace.paths, d.log); err != nil {
+		if d.hub, err = openHub(ctx, d.workspace.paths, d.workspace.places, d.log); err != nil {
 			return err
 		}
 		opts.Push = d.hub.peer(d.log)

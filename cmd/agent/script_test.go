@@ -126,7 +126,7 @@ func TestScripts(t *testing.T) {
 				"HOME": env.WorkDir + "/home", "XDG_STATE_HOME": env.WorkDir + "/state", "XDG_CACHE_HOME": b.cache,
 				"XDG_CONFIG_HOME": env.WorkDir + "/config", "XDG_RUNTIME_DIR": "",
 				// A script's directory may be too long for a socket's path.
-				"WAYMARK_SOCKET": filepath.Join(socketDir(t), "a.sock"), "HUB_SOCKET": filepath.Join(socketDir(t), "h.sock"),
+				"WAYMARK_SOCKET": filepath.Join(socketDir(t), "a.sock"), "HUB_SOCKET": filepath.Join(socketDir(t), "h.sock"), "SHORT": socketDir(t),
 				envBuiltin: b.builtin, "PANICKING": b.panicking,
 				"PATH": env.Getenv("PATH") + string(os.PathListSeparator) + b.bin,
 			} {

@@ -41,7 +41,7 @@ as an empty one, makes it 2, and the others are answered all the same.`,
 			for _, name := range []string{"root", "source", "plugins", "config"} {
 				own = own || cmd.Flags().Changed(name)
 			}
-			if own && conn != (connection{}) {
+			if own && !conn.unnamed() {
 				return cli.Usage("--listen asks a running agent, which has its own --root, --source, --plugins and --config: leave these out")
 			}
 			paths, err := config.FindPaths(config.Environment{})
@@ -106,12 +106,12 @@ func (a *app) why(ctx context.Context, conn *connection, s *runSettings, own boo
 	if own {
 		return a.whyHere(ctx, s, paths, asked)
 	}
+	var answers []why.Answer
 	c, err := conn.client()
-	if err != nil {
-		return nil, err
+	if err == nil {
+		answers, err = c.Why(ctx, asked...)
 	}
-	answers, err := c.Why(ctx, asked...)
-	if errors.Is(err, client.ErrNotRunning) && *conn == (connection{}) {
+	if errors.Is(err, client.ErrNotRunning) && conn.unnamed() {
 		a.progress("no agent is running: looking as 'agent run' would")
 		return a.whyHere(ctx, s, paths, asked)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,6 +23,7 @@ import (
 // the environment, from requests, and some of it late.
 type workspace struct {
 	paths   *config.Paths
+	places  *config.Workspace
 	sources *sources.List
 	env     variables
 
@@ -171,14 +173,18 @@ func newWorkspace(paths *config.Paths, root string, flags []string, getenv func(
 	if err != nil {
 		return nil, err
 	}
-	w := &workspace{paths: paths, env: env}
+	places, err := paths.Workspace(root)
+	if err != nil {
+		return nil, fmt.Errorf("root %s: %w", root, err)
+	}
+	w := &workspace{paths: paths, places: places, env: env}
 	if root != "" {
 		if w.root, err = filepath.Abs(root); err != nil {
 			return nil, err
 		}
 	}
 	w.sources = sources.New(sources.Options{
-		Home: paths.Home, WorkDir: w.root, File: filepath.Join(paths.State, "sources.json"),
+		Home: paths.Home, WorkDir: w.root, File: filepath.Join(places.State, "sources.json"),
 	})
 	for _, path := range flags {
 		if path == "" {

@@ -1,13 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -18,6 +18,7 @@ import (
 	"waymark/cmd/internal/term"
 	"waymark/hub"
 	"waymark/hub/client"
+	"waymark/hub/local"
 	"waymark/hub/store"
 )
 
@@ -30,13 +31,14 @@ type reader struct {
 const readerHelp = `
 
 It asks the hub at --url with the reader token in --token-file: by default the
-hub that runs on this machine, and the token of the one that an agent embeds.
+hub that your agents run themselves, with its token, and where none does the one
+at http://127.0.0.1:7878.
 A hub with a certificate of one's own authority is trusted when SSL_CERT_FILE
 names the authority's.`
 
 // add adds the flags.
 func (r *reader) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&r.url, "url", "http://"+hub.DefaultHTTP, "`URL` of the hub")
+	cmd.Flags().StringVar(&r.url, "url", "", "`URL` of the hub (default that of your agents' own, else http://"+hub.DefaultHTTP+")")
 	cmd.Flags().StringVar(&r.tokenFile, "token-file", "", "`file` with a reader token (default $XDG_STATE_HOME/waymark/reader.token)")
 	_ = cmd.RegisterFlagCompletionFunc("url", cobra.FixedCompletions([]string{"http://", "https://"}, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
 	cmd.Long = strings.TrimSpace(cmd.Long) + readerHelp
@@ -48,15 +50,26 @@ func (r *reader) addJSON(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&r.json, "json", false, "print JSON")
 }
 
+// defaultURL is where the hub is when nobody says: where the user's agents run
+// theirs, or else where hub serve listens.
+func defaultURL(ctx context.Context) string {
+	if dir, err := hub.StateDir(); err == nil {
+		if place, err := local.Find(ctx, dir); err == nil {
+			return place.URL
+		}
+	}
+	return "http://" + hub.DefaultHTTP
+}
+
 // client makes the client.
-func (r *reader) client() (client.Client, error) {
+func (r *reader) client(ctx context.Context) (client.Client, error) {
 	path := r.tokenFile
 	if path == "" {
 		dir, err := hub.StateDir()
 		if err != nil {
 			return nil, err
 		}
-		path = filepath.Join(dir, "reader.token")
+		path = local.ReaderFile(dir)
 	}
 	token, err := readReaderToken(path)
 	if errors.Is(err, fs.ErrNotExist) && r.tokenFile == "" {
@@ -65,7 +78,7 @@ func (r *reader) client() (client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.New(r.url, client.Options{Token: token}), nil
+	return client.New(cmp.Or(r.url, defaultURL(ctx)), client.Options{Token: token}), nil
 }
 
 // readReaderToken reads a token from a file that nobody else can read. Its
@@ -96,7 +109,7 @@ func readReaderToken(path string) (string, error) {
 
 // with runs something with a client.
 func (r *reader) with(cmd *cobra.Command, f func(ctx context.Context, c client.Client) error) error {
-	c, err := r.client()
+	c, err := r.client(cmd.Context())
 	if err != nil {
 		return err
 	}
@@ -133,16 +146,16 @@ var completeWithin = time.Second
 func (r *reader) offer(ask ...func(context.Context, client.Client) ([]string, error)) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, text string) (offered []cobra.Completion, _ cobra.ShellCompDirective) {
 		none := cobra.ShellCompDirectiveNoFileComp
-		c, err := r.client()
-		if err != nil || len(args) > 0 {
-			return nil, none
-		}
 		ctx := cmd.Context()
 		if ctx == nil {
 			ctx = context.Background() // cobra's own completion command has none
 		}
 		ctx, cancel := context.WithTimeout(ctx, completeWithin)
 		defer cancel()
+		c, err := r.client(ctx)
+		if err != nil || len(args) > 0 {
+			return nil, none
+		}
 		for _, f := range ask {
 			all, err := f(ctx, c)
 			if err != nil {

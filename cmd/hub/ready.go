@@ -22,16 +22,19 @@ func newReady() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ready [URL]",
 		Short: "Ask a hub whether it can do its work now",
-		Long: `Asks the hub at URL (default http://127.0.0.1:7878; its --monitor address will
-do as well) and exits with 0 when its store answers and it isn't about to stop,
-with 3 otherwise, also when nobody answers. It needs no token: it is for probes
-where there is no curl, as in a container.`,
+		Long: `Asks the hub at URL and exits with 0 when its store answers and it isn't about
+to stop, with 3 otherwise, also when nobody answers. Without URL it is the hub
+that your agents run themselves, and where none does the one at
+http://127.0.0.1:7878; the --monitor address of a hub will do as well. It needs no
+token: it is for probes where there is no curl, as in a container.`,
 		Example: "  hub ready\n  hub ready http://127.0.0.1:9090",
 		Args:    cli.Named("[URL]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			base := "http://127.0.0.1:7878"
+			var base string
 			if len(args) > 0 {
 				base = args[0]
+			} else {
+				base = defaultURL(cmd.Context())
 			}
 			if u, err := url.Parse(base); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 				return usage(cmd, "%q is not the URL of a hub: want http://HOST:PORT", base)

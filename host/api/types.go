@@ -24,10 +24,16 @@ type Status struct {
 	Resources int    `json:"resources"`
 	// Push is null when nothing is pushed.
 	Push *push.Status `json:"push"`
-	// Hub is the base URL of the embedded hub; empty when there is none.
-	Hub     string            `json:"hub"`
-	Watch   Watch             `json:"watch"`
-	Plugins []snapshot.Plugin `json:"plugins"`
+	// Workspace is the id of the agent's workspace; the agent keeps it when it is
+	// given another root.
+	Workspace string `json:"workspace"`
+	// Hub is the base URL of the hub that the user's agents run themselves; empty
+	// when this one pushes elsewhere.
+	Hub string `json:"hub"`
+	// HubHolder says that this agent is the one that runs it.
+	HubHolder bool              `json:"hub_holder"`
+	Watch     Watch             `json:"watch"`
+	Plugins   []snapshot.Plugin `json:"plugins"`
 	// Held says that the first snapshot is held back, until it is released
 	// with POST /api/v0/context/ready.
 	Held bool `json:"held"`

@@ -14,10 +14,13 @@ import (
 type Paths struct {
 	// Home is the user's home directory; empty when there is none.
 	Home string
-	// Socket is the path of the agent's local API.
+	// Socket is where WAYMARK_SOCKET has agents serve their local API; empty
+	// when it isn't set, and each workspace has a socket of its own.
 	Socket string
-	// State is the directory for what must survive: databases, persistent
-	// sources, approvals.
+	// Sockets is the directory of sockets.
+	Sockets string
+	// State is the directory for what must survive: databases, approvals, and
+	// in w what belongs to workspaces.
 	State string
 	// Cache is the directory for what can be made again.
 	Cache string
@@ -37,10 +40,14 @@ type Environment struct {
 // darwin 103.
 const socketMax = 103
 
+// workspaces is the directory of what belongs to workspaces. Its name is short
+// since sockets are in it.
+const workspaces = "w"
+
 // FindPaths applies the XDG base directory rules:
 //
-//	socket   $WAYMARK_SOCKET, else $XDG_RUNTIME_DIR/waymark/agent.sock where
-//	         that directory exists, else agent.sock in the state directory
+//	sockets  $XDG_RUNTIME_DIR/waymark/w where the first of them exists, else w
+//	         in the state directory
 //	state    $XDG_STATE_HOME/waymark, else ~/.local/state/waymark
 //	cache    $XDG_CACHE_HOME/waymark, else ~/.cache/waymark
 //	config   /etc/waymark/plugin.toml, then $XDG_CONFIG_HOME/waymark/plugin.toml,
@@ -48,7 +55,7 @@ const socketMax = 103
 //
 // XDG variables that hold relative paths are ignored, as the rules say.
 // WAYMARK_SOCKET may be written as unix:PATH. Nothing is created; see
-// MakePrivate.
+// MakePrivate. The places of one workspace are in Workspace.
 func FindPaths(env Environment) (*Paths, error) {
 	if env.Getenv == nil {
 		env.Getenv = os.Getenv
@@ -69,7 +76,12 @@ func FindPaths(env Environment) (*Paths, error) {
 	if dir, err := env.base(home, "XDG_CONFIG_HOME", ".config"); err == nil {
 		p.ConfigFiles = append(p.ConfigFiles, filepath.Join(dir, "plugin.toml"))
 	}
-	p.Socket, err = env.socket(p.State)
+	p.Sockets = filepath.Join(p.State, workspaces)
+	// It is often set without being there, in containers and after su.
+	if dir := env.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) && isDir(dir) {
+		p.Sockets = filepath.Join(dir, "waymark", workspaces)
+	}
+	p.Socket, err = env.socket()
 	return p, err
 }
 
@@ -84,23 +96,25 @@ func (env *Environment) base(home, variable, under string) (string, error) {
 	return filepath.Join(home, under, "waymark"), nil
 }
 
-func (env *Environment) socket(state string) (string, error) {
-	path := filepath.Join(state, "agent.sock")
-	if dir := env.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) && isDir(dir) {
-		// It is often set without being there, in containers and after su.
-		path = filepath.Join(dir, "waymark", "agent.sock")
+// socket returns what WAYMARK_SOCKET says.
+func (env *Environment) socket() (string, error) {
+	own := strings.TrimPrefix(env.Getenv("WAYMARK_SOCKET"), "unix:")
+	if own == "" {
+		return "", nil
 	}
-	if own := strings.TrimPrefix(env.Getenv("WAYMARK_SOCKET"), "unix:"); own != "" {
-		if !filepath.IsAbs(own) {
-			return "", fmt.Errorf("WAYMARK_SOCKET is %q: write an absolute path", own)
-		}
-		path = filepath.Clean(own)
+	if !filepath.IsAbs(own) {
+		return "", fmt.Errorf("WAYMARK_SOCKET is %q: write an absolute path", own)
 	}
-	if len(path) > socketMax {
-		return "", fmt.Errorf("the socket path %s has %d bytes, %d are possible: set WAYMARK_SOCKET to a shorter one",
-			path, len(path), socketMax)
+	own = filepath.Clean(own)
+	return own, checkSocket(own, "WAYMARK_SOCKET to a shorter one")
+}
+
+// checkSocket refuses a path that no socket can have.
+func checkSocket(path, hint string) error {
+	if len(path) <= socketMax {
+		return nil
 	}
-	return path, nil
+	return fmt.Errorf("the socket path %s has %d bytes, %d are possible: set %s", path, len(path), socketMax, hint)
 }
 
 // Expand replaces a leading "~" by the home directory.

@@ -36,14 +36,14 @@ func TestFindPaths(t *testing.T) {
 		{
 			"a home directory is enough", map[string]string{"HOME": "/h"},
 			config.Paths{
-				Home: "/h", Socket: "/h/.local/state/waymark/agent.sock", State: "/h/.local/state/waymark", Cache: "/h/.cache/waymark",
+				Home: "/h", Sockets: "/h/.local/state/waymark/w", State: "/h/.local/state/waymark", Cache: "/h/.cache/waymark",
 				ConfigFiles: []string{"/etc/waymark/plugin.toml", "/h/.config/waymark/plugin.toml"},
 			},
 		},
 		{
 			"XDG", map[string]string{"HOME": "/h", "XDG_STATE_HOME": "/s", "XDG_CACHE_HOME": "/c", "XDG_CONFIG_HOME": "/f", "XDG_RUNTIME_DIR": run},
 			config.Paths{
-				Home: "/h", Socket: run + "/waymark/agent.sock", State: "/s/waymark", Cache: "/c/waymark",
+				Home: "/h", Sockets: run + "/waymark/w", State: "/s/waymark", Cache: "/c/waymark",
 				ConfigFiles: []string{"/etc/waymark/plugin.toml", "/f/waymark/plugin.toml"},
 			},
 		},
@@ -51,14 +51,14 @@ func TestFindPaths(t *testing.T) {
 			"relative paths and missing directories are ignored",
 			map[string]string{"HOME": "/h", "XDG_STATE_HOME": "s", "XDG_RUNTIME_DIR": run + "/missing"},
 			config.Paths{
-				Home: "/h", Socket: "/h/.local/state/waymark/agent.sock", State: "/h/.local/state/waymark", Cache: "/h/.cache/waymark",
+				Home: "/h", Sockets: "/h/.local/state/waymark/w", State: "/h/.local/state/waymark", Cache: "/h/.cache/waymark",
 				ConfigFiles: []string{"/etc/waymark/plugin.toml", "/h/.config/waymark/plugin.toml"},
 			},
 		},
 		{
 			"the socket's own variable wins, with or without its scheme",
 			map[string]string{"XDG_STATE_HOME": "/s", "XDG_CACHE_HOME": "/c", "XDG_RUNTIME_DIR": run, "WAYMARK_SOCKET": "unix:/x/../y.sock"},
-			config.Paths{Socket: "/y.sock", State: "/s/waymark", Cache: "/c/waymark", ConfigFiles: []string{"/etc/waymark/plugin.toml"}},
+			config.Paths{Socket: "/y.sock", Sockets: run + "/waymark/w", State: "/s/waymark", Cache: "/c/waymark", ConfigFiles: []string{"/etc/waymark/plugin.toml"}},
 		},
 	}
 	for _, test := range tests {
@@ -83,7 +83,7 @@ func TestFindPathsErrors(t *testing.T) {
 		{"no home", map[string]string{}, "XDG_STATE_HOME"},
 		{"no home, no cache", map[string]string{"XDG_STATE_HOME": "/s"}, "XDG_CACHE_HOME"},
 		{"a relative socket", map[string]string{"HOME": "/h", "WAYMARK_SOCKET": "x"}, "absolute"},
-		{"a long socket", map[string]string{"HOME": "/" + strings.Repeat("h", 100)}, "WAYMARK_SOCKET"},
+		{"a long socket", map[string]string{"HOME": "/h", "WAYMARK_SOCKET": "/" + strings.Repeat("h", 103)}, "WAYMARK_SOCKET"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"waymark/cmd/internal/term"
+	"waymark/host/api"
+	"waymark/host/config"
+	"waymark/internal/atomicfile"
+)
+
+// instance is a running agent as its workspace's state directory tells of it to
+// commands. One that was killed is still told of.
+type instance struct {
+	ID string `json:"id"` // of the workspace
+	// Root is what the agent looks into now, without links; empty while it has
+	// none.
+	Root   string `json:"root"`
+	PID    int    `json:"pid"`
+	Listen string `json:"listen"` // unix:PATH or tcp:HOST:PORT
+}
+
+// name is the instance for people.
+func (i *instance) name() string {
+	return fmt.Sprintf("%s (pid %d, %s)", term.Visible(cmp.Or(i.Root, "no root yet")), i.PID, term.Visible(i.Listen))
+}
+
+// socket is the path of its socket; empty where it listens elsewhere.
+func (i *instance) socket() string {
+	path, ok := strings.CutPrefix(i.Listen, "unix:")
+	if !ok {
+		return ""
+	}
+	return path
+}
+
+// servedWithin bounds a look at a local address.
+const servedWithin = time.Second
+
+// served reports whether somebody listens there.
+func (i *instance) served(ctx context.Context) bool {
+	network, address, _ := strings.Cut(i.Listen, ":")
+	conn, err := (&net.Dialer{Timeout: servedWithin}).DialContext(ctx, network, address)
+	if err != nil {
+		return errors.Is(err, syscall.EAGAIN) // a socket with a full queue
+	}
+	_ = conn.Close()
+	return true
+}
+
+// contains reports whether a directory is what the agent looks into, or below.
+func (i *instance) contains(dir string) bool {
+	return i.Root != "" && dir != "" && (dir == i.Root || strings.HasPrefix(dir, strings.TrimSuffix(i.Root, "/")+"/"))
+}
+
+func instanceFile(state string) string { return filepath.Join(state, "agent.json") }
+
+// maxInstance bounds the file, in bytes: a path and some words.
+const maxInstance = 16 << 10
+
+func readInstance(state string) (*instance, error) {
+	f, err := os.OpenFile(instanceFile(state), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	data, err := io.ReadAll(io.LimitReader(f, maxInstance))
+	if err != nil {
+		return nil, err
+	}
+	i := new(instance)
+	return i, json.Unmarshal(data, i)
+}
+
+// instances returns the user's running agents, in the order of their roots.
+func instances(ctx context.Context, paths *config.Paths) ([]*instance, error) {
+	states, err := paths.WorkspaceStates()
+	if err != nil {
+		return nil, err
+	}
+	var list []*instance
+	for _, state := range states {
+		// What can't be read is nobody's who runs.
+		if i, err := readInstance(state); err == nil && i.served(ctx) {
+			list = append(list, i)
+		}
+	}
+	slices.SortFunc(list, func(a, b *instance) int { return cmp.Or(strings.Compare(a.Root, b.Root), strings.Compare(a.ID, b.ID)) })
+	return list, nil
+}
+
+// claim is an agent's hold on its workspace.
+type claim struct {
+	state string
+	lock  *flock.Flock
+
+	mu  sync.Mutex // guards now
+	now instance
+}
+
+const (
+	// claimWithin is how long an agent that is about to end is waited for.
+	claimWithin = 2 * time.Second
+	claimEvery  = 20 * time.Millisecond
+)
+
+// claimWorkspace makes this process the one agent of a workspace, until release.
+//
+// # Errors
+//
+// api.ErrRunning is matched when there is one already.
+func claimWorkspace(ctx context.Context, w *config.Workspace) (*claim, error) {
+	if err := config.MakePrivate(w.State); err != nil {
+		return nil, err
+	}
+	c := &claim{state: w.State, lock: flock.New(filepath.Join(w.State, "lock"), flock.SetPermissions(0o600),
+		flock.SetFlag(os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK))}
+	c.now = instance{ID: w.ID, Root: w.Root, PID: os.Getpid()}
+	wait, cancel := context.WithTimeout(ctx, claimWithin)
+	defer cancel()
+	for {
+		got, err := c.lock.TryLock()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c.lock.Path(), err)
+		}
+		if got {
+			return c, nil
+		}
+		other, err := readInstance(w.State)
+		switch {
+		case err == nil && other.served(ctx):
+			return nil, fmt.Errorf("%w for %s: see 'agent status', or run this one for another root", api.ErrRunning, other.name())
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case wait.Err() != nil:
+			return nil, fmt.Errorf("%w for %s, and doesn't listen: is it stopped?", api.ErrRunning, term.Visible(cmp.Or(w.Root, "no root")))
+		}
+		select {
+		case <-wait.Done():
+		case <-time.After(claimEvery):
+		}
+	}
+}
+
+// announce tells commands where the agent listens.
+func (c *claim) announce(l net.Listener) error {
+	address := l.Addr().String()
+	if l.Addr().Network() == "unix" { // commands have another working directory
+		var err error
+		if address, err = filepath.Abs(address); err != nil {
+			return err
+		}
+	}
+	return c.change(func(i *instance) { i.Listen = l.Addr().Network() + ":" + address })
+}
+
+// setRoot tells them what it looks into. The workspace stays the same.
+func (c *claim) setRoot(root string) error {
+	resolved, err := config.Resolved(root)
+	if err != nil {
+		return err
+	}
+	return c.change(func(i *instance) { i.Root = resolved })
+}
+
+// change changes what the file says.
+func (c *claim) change(f func(*instance)) error {
+	c.mu.Lock()
+	f(&c.now)
+	now := c.now
+	c.mu.Unlock()
+	data, err := json.Marshal(&now)
+	if err != nil {
+		return err
+	}
+	return atomicfile.WriteFile(instanceFile(c.state), append(data, '\n'), 0o600)
+}
+
+// release ends the claim.
+func (c *claim) release() error {
+	err := os.Remove(instanceFile(c.state))
+	if errors.Is(err, os.ErrNotExist) {
+		err = nil
+	}
+	return errors.Join(err, c.lock.Close())
+}

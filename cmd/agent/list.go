@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"waymark/cmd/internal/cli"
+	"waymark/cmd/internal/term"
+	"waymark/host/api"
+	"waymark/host/api/client"
+	"waymark/host/config"
+)
+
+// listed is an agent in the answer of list --json.
+type listed struct {
+	instance
+	// State is that of the connection to the hub; empty where the agent doesn't
+	// answer, or asks for a token.
+	State   string `json:"state"`
+	Version uint64 `json:"version"` // of its newest snapshot
+	// Hub is the URL of the hub that your agents run themselves, HubHolder that
+	// this one runs it.
+	Hub       string `json:"hub"`
+	HubHolder bool   `json:"hub_holder"`
+}
+
+// listWithin is how long an agent may take to answer.
+const listWithin = 2 * time.Second
+
+func (a *app) listCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "Show all your agents that run",
+		Long: `List shows the agents of this user that run on this machine: the id of the
+workspace, the directory that it looks into now, the process, its connection to the hub,
+and the version of its newest snapshot. One of those that share a hub runs it.
+
+The exit code is 3 when none is running.`,
+		Example: `  agent list
+  agent list --json | jq -r '.[].listen'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.list(cmd.Context(), asJSON) },
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func (a *app) list(ctx context.Context, asJSON bool) error {
+	paths, err := config.FindPaths(config.Environment{})
+	if err != nil {
+		return err
+	}
+	running, err := instances(ctx, paths)
+	if err != nil {
+		return err
+	}
+	if len(running) == 0 {
+		return &cli.Error{Code: cli.CodeNo, Err: errNoneRuns}
+	}
+	all := a.askAll(ctx, running)
+	if asJSON {
+		return term.JSON(a.stdout, all)
+	}
+	t := term.NewTable(a.stdout, "ID", "ROOT", "PID", "STATE", "VERSION", "HUB")
+	for i := range all {
+		l := &all[i]
+		hub := term.Dash(term.Visible(l.Hub))
+		if l.HubHolder {
+			hub += ", runs here"
+		}
+		t.Row(l.ID, term.Dash(term.Visible(l.Root)), strconv.Itoa(l.PID), term.Dash(l.State), fmt.Sprint(l.Version), hub)
+	}
+	return t.Flush()
+}
+
+// askAll asks agents how they are doing, all at once.
+func (a *app) askAll(ctx context.Context, running []*instance) []listed {
+	ctx, cancel := context.WithTimeout(ctx, max(listWithin, a.timeout))
+	defer cancel()
+	all := make([]listed, len(running))
+	var asking sync.WaitGroup
+	for i, one := range running {
+		all[i].instance = *one
+		if one.socket() == "" {
+			continue // it asks for a token
+		}
+		asking.Go(func() {
+			if s, err := client.New(one.socket(), client.Options{}).Status(ctx); err == nil {
+				all[i].fill(s)
+			}
+		})
+	}
+	asking.Wait()
+	return all
+}
+
+func (l *listed) fill(s *api.Status) {
+	l.Version, l.Hub, l.HubHolder = s.Version, s.Hub, s.HubHolder
+	switch {
+	case s.Held:
+		l.State = "waiting"
+	case s.Push != nil:
+		l.State = string(s.Push.State)
+	}
+}

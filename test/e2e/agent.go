@@ -15,7 +15,8 @@ type AgentOptions struct {
 	// Root is the working directory to look into; Sources are further places.
 	Root    string
 	Sources []string
-	// URL and TokenFile lead to the hub.
+	// URL and TokenFile lead to the hub; empty means the one that the user's agents
+	// share.
 	URL, TokenFile string
 	// Args are further arguments.
 	Args []string
@@ -26,13 +27,16 @@ type AgentOptions struct {
 // Agent is a running `agent run`.
 type Agent struct {
 	*process.Process
-	// Client asks it over its socket.
+	// Client asks it over the home's socket.
 	Client client.Client
 }
 
 // StartAgent starts an agent. It doesn't wait for anything.
 func StartAgent(ctx context.Context, opts AgentOptions) (*Agent, error) {
-	args := []string{"run", "--root", opts.Root, "--url", opts.URL, "--token-file", opts.TokenFile}
+	args := []string{"run", "--root", opts.Root}
+	if opts.URL != "" {
+		args = append(args, "--url", opts.URL, "--token-file", opts.TokenFile)
+	}
 	for _, s := range opts.Sources {
 		args = append(args, "--source", s)
 	}

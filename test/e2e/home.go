@@ -15,13 +15,16 @@ type Home struct {
 	// Dir holds everything: home, state, cache and config. It should be short,
 	// since sockets are in it.
 	Dir string
+	// PerWorkspace gives each agent a socket of its own, as on a desktop. Without
+	// it there is one agent, which listens at Socket.
+	PerWorkspace bool
 }
 
 // NewHome makes the directories.
 func NewHome(dir string) (Home, error) {
 	h := Home{Dir: dir}
 	var errs []error
-	for _, path := range []string{h.User(), h.path("state"), h.path("cache"), h.path("config/waymark")} {
+	for _, path := range []string{h.User(), h.path("state"), h.path("cache"), h.path("config/waymark"), h.path("run")} {
 		errs = append(errs, os.MkdirAll(path, 0o700))
 	}
 	return h, errors.Join(errs...)
@@ -35,6 +38,9 @@ func (h Home) Socket() string { return h.path("agent.sock") }
 // User is the user's own directory, $HOME.
 func (h Home) User() string { return h.path("home") }
 
+// State is where Waymark keeps what must survive.
+func (h Home) State() string { return h.path("state/waymark") }
+
 // Memos is where the agent keeps them over restarts.
 func (h Home) Memos() string { return h.path("cache/waymark/memo") }
 
@@ -45,12 +51,15 @@ func (h Home) Configure(toml string) error {
 
 // Environ is the environment of a process that lives here.
 func (h Home) Environ() []string {
-	return []string{
-		"PATH=" + os.Getenv("PATH"),
-		"HOME=" + h.User(),
-		"XDG_STATE_HOME=" + h.path("state"), "XDG_CONFIG_HOME=" + h.path("config"), "XDG_CACHE_HOME=" + h.path("cache"),
-		"XDG_RUNTIME_DIR=", "WAYMARK_SOCKET=" + h.Socket(),
+	sockets := []string{"XDG_RUNTIME_DIR=", "WAYMARK_SOCKET=" + h.Socket()}
+	if h.PerWorkspace {
+		sockets = []string{"XDG_RUNTIME_DIR=" + h.path("run"), "WAYMARK_SOCKET="}
 	}
+	return append(sockets,
+		"PATH="+os.Getenv("PATH"),
+		"HOME="+h.User(),
+		"XDG_STATE_HOME="+h.path("state"), "XDG_CONFIG_HOME="+h.path("config"), "XDG_CACHE_HOME="+h.path("cache"),
+	)
 }
 
 // Start starts a program that lives here; it is killed when ctx ends.

@@ -110,10 +110,10 @@ func severalRun(running []*instance) error {
 }
 
 // nearest returns the agent that looks into dir or the nearest directory above
-// it; nil when there is none.
+// it, of several the one that was started for it; nil when there is none.
 func nearest(running []*instance, dir string) (best *instance) {
 	for _, i := range running {
-		if i.contains(dir) && (best == nil || len(i.Root) > len(best.Root)) {
+		if i.contains(dir) && (best == nil || len(i.Root) > len(best.Root) || len(i.Root) == len(best.Root) && i.startedFor()) {
 			best = i
 		}
 	}

@@ -104,7 +104,11 @@ func instances(ctx context.Context, paths *config.Paths) ([]*instance, error) {
 	return list, nil
 }
 
-// claim is an agent's hold on its workspace.
+// startedFor reports whether what the agent looks into is the root that it was
+// started for.
+func (i *instance) startedFor() bool { return i.ID == config.WorkspaceID(i.Root) }
+
+// claim is an agent's hold on its workspace. A nil one tells nobody anything.
 type claim struct {
 	state string
 	lock  *flock.Flock
@@ -180,6 +184,9 @@ func (c *claim) setRoot(root string) error {
 
 // change changes what the file says.
 func (c *claim) change(f func(*instance)) error {
+	if c == nil {
+		return nil
+	}
 	c.mu.Lock()
 	f(&c.now)
 	now := c.now
@@ -193,6 +200,9 @@ func (c *claim) change(f func(*instance)) error {
 
 // release ends the claim.
 func (c *claim) release() error {
+	if c == nil {
+		return nil
+	}
 	err := os.Remove(instanceFile(c.state))
 	if errors.Is(err, os.ErrNotExist) {
 		err = nil

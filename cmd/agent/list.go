@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -27,6 +28,8 @@ type listed struct {
 	// this one runs it.
 	Hub       string `json:"hub"`
 	HubHolder bool   `json:"hub_holder"`
+
+	other bool // it is the agent of another workspace that answers
 }
 
 // listWithin is how long an agent may take to answer.
@@ -97,10 +100,12 @@ func (a *app) askAll(ctx context.Context, running []*instance) []listed {
 		})
 	}
 	asking.Wait()
-	return all
+	// One that was killed may have left its address to another.
+	return slices.DeleteFunc(all, func(l listed) bool { return l.other })
 }
 
 func (l *listed) fill(s *api.Status) {
+	l.other = s.Workspace != l.ID
 	l.Version, l.Hub, l.HubHolder = s.Version, s.Hub, s.HubHolder
 	switch {
 	case s.Held:

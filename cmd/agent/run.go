@@ -117,7 +117,7 @@ type daemon struct {
 	settings  *runSettings
 	workspace *workspace
 	host      *host.Host
-	claim     *claim       // on the workspace
+	claim     *claim       // on the workspace; nil while there is none
 	hub       *embeddedHub // nil when there is one elsewhere
 	peer      *peer        // the one elsewhere; only follow changes it
 	metrics   *metrics.Metrics
@@ -177,9 +177,7 @@ func (d *daemon) close() error {
 			errs = append(errs, ignoreClosed(err))
 		}
 	}
-	if d.claim != nil {
-		errs = append(errs, d.claim.release())
-	}
+	errs = append(errs, d.claim.release())
 	if d.stopRecording != nil {
 		d.stopRecording()
 	}
@@ -266,7 +264,7 @@ func (a *app) prepare(ctx context.Context, s *runSettings) (_ *daemon, err error
 	if _, err := os.Stat(s.root); s.root != "" && errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("root %s does not exist: name an existing directory with --root", s.root)
 	}
-	if d.claim, err = claimWorkspace(ctx, w.places); err != nil {
+	if err := d.claimWorkspace(ctx); err != nil {
 		return d, err
 	}
 	if err := d.listen(ctx); err != nil {
@@ -282,6 +280,17 @@ func (d *daemon) choosePeer(c *config.Config) (err error) {
 		d.peer.options.Observe = d.observePush
 	}
 	return err
+}
+
+// claimWorkspace makes this the one agent of the workspace. Where that can't be
+// written down, as in a home that is read-only, it goes on.
+func (d *daemon) claimWorkspace(ctx context.Context) (err error) {
+	d.claim, err = claimWorkspace(ctx, d.workspace.places)
+	if err == nil || errors.Is(err, api.ErrRunning) || ctx.Err() != nil {
+		return err
+	}
+	d.log.Warn("commands don't find this agent without --listen or WAYMARK_SOCKET, and another one for the same root isn't refused", slog.Any("error", err))
+	return nil
 }
 
 // listen takes the local API's address.

@@ -40,20 +40,29 @@ type Workspace struct {
 //
 // The root can't be looked at, or its socket would have too long a path.
 func (p *Paths) Workspace(root string) (*Workspace, error) {
-	w := &Workspace{ID: DefaultWorkspace}
+	w := new(Workspace)
 	if root != "" {
 		var err error
 		if w.Root, err = Resolved(root); err != nil {
 			return nil, err
 		}
-		sum := sha256.Sum256([]byte(w.Root))
-		w.ID = hex.EncodeToString(sum[:])[:idDigits]
 	}
+	w.ID = WorkspaceID(w.Root)
 	w.State = filepath.Join(p.State, workspaces, w.ID)
 	if w.Socket = p.Socket; w.Socket == "" {
 		w.Socket = filepath.Join(p.Sockets, w.ID+".sock")
 	}
 	return w, checkSocket(w.Socket, "WAYMARK_SOCKET to a shorter one")
+}
+
+// WorkspaceID returns the id of the workspace of a root that is absolute and
+// without links, or empty.
+func WorkspaceID(root string) string {
+	if root == "" {
+		return DefaultWorkspace
+	}
+	sum := sha256.Sum256([]byte(root))
+	return hex.EncodeToString(sum[:])[:idDigits]
 }
 
 // WorkspaceStates returns the state directories of all workspaces that there

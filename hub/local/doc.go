@@ -10,8 +10,9 @@
 //
 // # Guarantees
 //
-//   - There is one holder at a time, and while agents run there is one after at
-//     most Options.Every and the time that it takes to open the database.
+//   - There is one holder at a time. While agents run there is one again as soon
+//     as one of them can't reach the hub and has opened the database, and at the
+//     latest after Options.Every.
 //   - The port stays the same from one holder to the next, if it is free.
 //   - Who loses a simultaneous start is a client. Nothing fails for it.
 //   - A client goes on when a holder, or it itself as the next one, can't serve:

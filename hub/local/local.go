@@ -21,6 +21,7 @@ import (
 	"waymark/hub/store/sqlite"
 	"waymark/internal/backoff"
 	"waymark/internal/httpapi"
+	"waymark/internal/notify"
 )
 
 // Options say where a hub is. State and Socket must be set.
@@ -32,15 +33,15 @@ type Options struct {
 	Socket string
 	// DrainTimeout is that of hub.ListenOptions.
 	DrainTimeout time.Duration
-	// Every is how often a client looks whether the hub is free; 0 means every
-	// 250 ms, which costs nothing that could be measured.
+	// Every is how often a client looks whether the hub is free, apart from when
+	// it notices that it can't reach the hub; 0 means every 2 seconds.
 	Every time.Duration
 	// Logger gets what becomes of the hub; nil means none.
 	Logger *slog.Logger
 }
 
 const (
-	defaultEvery = 250 * time.Millisecond
+	defaultEvery = 2 * time.Second
 	// socketFreeWithin is how long the socket of a process that was killed may
 	// stay: the kernel gives up its lock a moment before or after that.
 	socketFreeWithin = 5 * time.Second
@@ -54,7 +55,8 @@ const (
 type Hub struct {
 	opts Options
 	log  *slog.Logger
-	lock *flock.Flock // Open's, Run's and Close's
+	lock *flock.Flock  // Open's, Run's and Close's
+	lost notify.Signal // the hub wasn't reached, or a connection to it has ended
 
 	mu     sync.Mutex  // guards what follows
 	server *hub.Server // nil while this process doesn't hold the hub
@@ -113,7 +115,7 @@ func (h *Hub) takeOver(ctx context.Context) error {
 		return nil
 	}
 	h.remember()
-	if _, err := h.lock.TryLockContext(ctx, h.opts.Every); err != nil {
+	if err := h.waitForLock(ctx); err != nil {
 		return err
 	}
 	h.remember()
@@ -124,6 +126,24 @@ func (h *Hub) takeOver(ctx context.Context) error {
 		return errors.Join(err, h.lock.Unlock())
 	}
 	return nil
+}
+
+// waitForLock returns when this process has the lock.
+func (h *Hub) waitForLock(ctx context.Context) error {
+	ticker := time.NewTicker(h.opts.Every)
+	defer ticker.Stop()
+	for {
+		lost := h.lost.Changed()
+		if held, err := h.lock.TryLock(); held || err != nil {
+			return err
+		}
+		select {
+		case <-lost:
+		case <-ticker.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // remember notes where the hub is, so that the next holder can be there, too.
@@ -225,13 +245,33 @@ func (h *Hub) URL() string {
 	return h.last
 }
 
-// Dial connects to the hub, whoever holds it, for plain DRPC.
-func (h *Hub) Dial(ctx context.Context) (net.Conn, error) {
+// Dial connects to the hub, whoever holds it, for plain DRPC. Who reads from the
+// connection notices when the holder goes, and so does Run.
+func (h *Hub) Dial(ctx context.Context) (conn net.Conn, err error) {
 	place, err := readPlace(h.opts.State)
+	if err == nil {
+		conn, err = place.dial(ctx)
+	}
 	if err != nil {
+		h.lost.Notify()
 		return nil, err
 	}
-	return place.dial(ctx)
+	return &noticed{conn, &h.lost}, nil
+}
+
+// noticed is a connection whose end is noticed.
+type noticed struct {
+	net.Conn
+	lost *notify.Signal
+}
+
+// Read implements net.Conn.
+func (c *noticed) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if err != nil {
+		c.lost.Notify()
+	}
+	return n, err
 }
 
 // Token is hub.EnsureToken for this hub. Where another process holds it, the

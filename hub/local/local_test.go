@@ -199,6 +199,32 @@ func TestHandOver(t *testing.T) {
 	}
 }
 
+// TestNoticed: an agent that pushes doesn't wait for the next look at the lock.
+func TestNoticed(t *testing.T) {
+	u := newUser(t)
+	holder := u.run()
+	h := local.New(local.Options{State: u.state, Socket: u.socket, Every: 24 * time.Hour})
+	if err := h.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	waiting := u.goOn(h)
+	conn, err := waiting.Dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	go holder.stop()
+	if _, err := conn.Read(make([]byte, 1)); err == nil {
+		t.Error("the holder says something")
+	}
+	u.until("it holds the hub", func() bool {
+		if again, err := waiting.Dial(t.Context()); err == nil { // as an agent does
+			_ = again.Close()
+		}
+		return waiting.Holds()
+	})
+}
+
 func without(list []*member, one *member) (rest []*member) {
 	for _, m := range list {
 		if m != one {

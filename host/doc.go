@@ -18,7 +18,10 @@
 // # Guarantees
 //
 //   - A snapshot is published whole, under a rising version, only when something
-//     changed; a resolve that was canceled publishes nothing.
+//     changed; a resolve that was canceled publishes nothing. What a version is
+//     for is said in package snapshot: a resolver that fails raises it once, and
+//     not when it is tried again, rests, or fails in other words. A root that can't
+//     be read raises it once, and is told in SnapshotError and Status.
 //   - Refresh is a barrier: it sees everything that was done before the call.
 //     Callers that come while one is going on share the next.
 //   - After any sequence of edits, what was found incrementally is what a clean
@@ -40,6 +43,11 @@
 // of the state needs.
 //
 // # Limits
+//
+// A failure is taken for the one before as long as what the resolver had observed
+// then still holds. So an error that changes for another reason is seen in Status
+// and in the log only, and a resolver that fails on some of its tries, with the same
+// files and one of them unstable, raises the version at each change.
 //
 // SetRoots and Reconfigure interrupt modules that run, which then run anew.
 //

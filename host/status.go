@@ -18,6 +18,8 @@ type Status struct {
 	Version uint64
 	Push    *push.Status // nil when nothing is pushed
 	Watch   watch.State
+	// Plugins is how the modules are doing: other than in a snapshot, with the
+	// last try of those that fail, and when there will be another.
 	Plugins []snapshot.Plugin
 	// Held says that the first snapshot is held back; see Ready.
 	Held bool
@@ -27,11 +29,8 @@ type Status struct {
 func (h *Host) Status() Status {
 	looked, current := h.looked.Load(), h.Current()
 	s := Status{
-		Roots: looked.paths, Refused: looked.refused, Version: current.Version, Plugins: slices.Clone(current.Plugins),
+		Roots: looked.paths, Refused: looked.refused, Version: current.Version, Plugins: h.pluginsNow(),
 		Watch: watch.State{Mode: "off"}, Held: !h.hold.isOpen(),
-	}
-	if s.Version == 0 {
-		s.Plugins = h.catalog.Current().States(nil)
 	}
 	if watcher, _ := h.watcher.get(); watcher != nil {
 		s.Watch, _ = watcher.State()
@@ -41,6 +40,19 @@ func (h *Host) Status() Status {
 		s.Push = &p
 	}
 	return s
+}
+
+// pluginsNow is how the modules are doing now, as far as that is told without the
+// turn.
+func (h *Host) pluginsNow() []snapshot.Plugin {
+	list, report := h.catalog.Current(), h.report.Load()
+	switch {
+	case report == nil:
+		return list.StatesNow(nil)
+	case !list.SameModules(report.plugins):
+		list = report.plugins // the refresh that follows uses the others
+	}
+	return list.StatesNow(report.Outcomes)
 }
 
 // Why tells whether a file is in the context, and if not, why. The path is

@@ -141,3 +141,33 @@ func TestUnreadableRoot(t *testing.T) {
 		}
 	})
 }
+
+// TestFailingRaisesNoVersion: one that fails does so in one version, also when it is
+// tried again, rests and is tried again.
+func TestFailingRaisesNoVersion(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, host.Options{
+		Builtin: module(tiny{name: "bad", version: "1", fails: true}.build()),
+		Roots:   []host.RootSpec{{Path: vfstest.Build(t, []string{"F.md = x"})}},
+	})
+	quarantined := false
+	for try := range 10 {
+		report := refresh(t, h)
+		if try == 5 {
+			var err error
+			if report, err = h.RetryPlugins(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p, now := report.Snapshot.Plugins[0], h.Status().Plugins[0]
+		if report.Snapshot.Version != 1 || p.State != snapshot.PluginFailing || !strings.Contains(p.Error, "bad answer") {
+			t.Errorf("try %d: version %d, %+v", try, report.Snapshot.Version, p)
+		}
+		if now.State == snapshot.PluginQuarantined {
+			quarantined = strings.HasPrefix(now.Error, "quarantined for 30s after 3 failures: ")
+		}
+	}
+	if !quarantined {
+		t.Error("the status doesn't tell of the quarantine")
+	}
+}

@@ -15,6 +15,16 @@
 // isn't ok has no payload, and an mcp_config has nothing that came out of the
 // file: no name, description, key, attributes or payload.
 //
+// A version says that there is news for a reader: another thing was found, or the
+// same thing with another text or status, or what was found is to be judged
+// differently, since a module is another, has begun or ceased to fail or to be used,
+// or a place isn't looked at or watched as it should be. How an agent goes about its
+// work is no news: that it has looked again, tries again what failed, and when, how
+// often it did, and in which words it failed this time. So whoever makes snapshots
+// tells of a failure what was true when it began, for as long as nothing has changed
+// that could have to do with it; how things are at the moment is for the agent's
+// status and its log.
+//
 // # Concurrency
 //
 // A Snapshot and everything it refers to is immutable once published. Readers

@@ -9,7 +9,8 @@ import (
 // change one after it has been published: readers share it without locks.
 type Snapshot struct {
 	// Version counts up from 1 per process, whenever anything that would be
-	// pushed changed. 0 means that nothing has been resolved yet.
+	// pushed changed; the package comment says what that is. 0 means that nothing
+	// has been resolved yet.
 	Version uint64 `json:"version"`
 	// AggregateHash covers what a chat would pin; see Aggregate.
 	AggregateHash Hash `json:"aggregate_hash"`
@@ -49,9 +50,13 @@ type PluginState string
 
 // The states of a module.
 const (
-	PluginCompiling     PluginState = "compiling"
-	PluginReady         PluginState = "ready"
-	PluginFailing       PluginState = "failing"
+	PluginCompiling PluginState = "compiling"
+	PluginReady     PluginState = "ready"
+	// PluginFailing: a resolver of it has failed, and is tried again from time to
+	// time.
+	PluginFailing PluginState = "failing"
+	// PluginQuarantined: it isn't run until somebody asks for it. The status of an
+	// agent also calls so one that fails, between two tries.
 	PluginQuarantined   PluginState = "quarantined"
 	PluginRejected      PluginState = "rejected"
 	PluginNeedsApproval PluginState = "needs_approval"

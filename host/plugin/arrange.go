@@ -105,7 +105,7 @@ func (no *refusal) report(p *row, f *file) {
 func (a *arranger) use(f *file, v *version) (*row, *refusal) {
 	switch {
 	case v.err != nil:
-		return nil, unusable(v.err)
+		return nil, unusable(v.said())
 	case a.catalog.opts.Running.Quarantined(v.digest) != "":
 		return nil, unusable(quarantinedError(a.catalog.opts.Running.Quarantined(v.digest)))
 	case v.desc == nil:

@@ -31,7 +31,18 @@ type version struct {
 	ok         bool  // it may go into the list: it is loaded, checked or trusted so far
 	err        error // why it can't be used
 	was        error // what err was before it was tried again
+	told       error // what err was when it was first tried, if that is no news
 	passing    bool  // the reason may pass: the file needn't change
+}
+
+// said is why a version can't be used, as it is told: when it was tried again for
+// as long as nobody asked for it, the reason it was given first. Another text of the
+// same is no news.
+func (v *version) said() error {
+	if v.told != nil && v.passing {
+		return v.told
+	}
+	return v.err
 }
 
 // pending reports whether a version hasn't been judged yet.
@@ -85,7 +96,10 @@ func (f *file) take(now time.Time, atOnce bool) {
 		f.wait = 0
 	}
 	if retrying && old.digest == next.digest {
-		next.was, next.desc = old.err, old.desc
+		next.was, next.desc = old.said(), old.desc
+		if !atOnce && next.digest != "" {
+			next.told = old.said()
+		}
 	}
 	f.retry, f.newest = time.Time{}, next
 	if err != nil && f.seen.problem == "" {

@@ -104,18 +104,39 @@ func (l *List) Resolvers() []resolve.Resolver {
 }
 
 // States is what a snapshot says of the modules, given what their resolvers came
-// to last; nil when they haven't run yet.
+// to last; nil when they haven't run yet. As long as nothing changes it is the
+// same: that a resolver is tried again, and when, is no news.
 func (l *List) States(outcomes []resolve.Outcome) []snapshot.Plugin {
+	return l.statesAfter(outcomes, func(o *resolve.Outcome) (snapshot.PluginState, error) {
+		return snapshot.PluginFailing, o.Failure
+	})
+}
+
+// StatesNow is States for who asks how the modules are doing at this moment: with
+// the error of the last try, and with quarantines.
+func (l *List) StatesNow(outcomes []resolve.Outcome) []snapshot.Plugin {
+	return l.statesAfter(outcomes, func(o *resolve.Outcome) (snapshot.PluginState, error) {
+		if o.Quarantined {
+			return snapshot.PluginQuarantined, o.Err
+		}
+		return snapshot.PluginFailing, o.Err
+	})
+}
+
+// failureOf is the state of a module with a resolver that failed, and its error.
+type failureOf func(*resolve.Outcome) (snapshot.PluginState, error)
+
+func (l *List) statesAfter(outcomes []resolve.Outcome, failure failureOf) []snapshot.Plugin {
 	states := make([]snapshot.Plugin, len(l.rows))
 	for i, p := range l.rows {
-		states[i] = p.stateAfter(outcomes)
+		states[i] = p.stateAfter(outcomes, failure)
 	}
 	return states
 }
 
 // stateAfter works the outcomes, and what became of a newer version, into the
 // state of one module.
-func (p *row) stateAfter(outcomes []resolve.Outcome) snapshot.Plugin {
+func (p *row) stateAfter(outcomes []resolve.Outcome, failure failureOf) snapshot.Plugin {
 	state := p.state
 	if p.handle == nil {
 		return state
@@ -123,10 +144,9 @@ func (p *row) stateAfter(outcomes []resolve.Outcome) snapshot.Plugin {
 	for i := range outcomes {
 		o := &outcomes[i]
 		if module, _, _ := strings.Cut(o.Resolver, "/"); module == p.state.Name && o.Err != nil {
-			state.State, state.Error = snapshot.PluginFailing, o.Err.Error()
-			if o.Quarantined {
-				state.State = snapshot.PluginQuarantined
-			}
+			var err error
+			state.State, err = failure(o)
+			state.Error = err.Error()
 			break
 		}
 	}

@@ -2,8 +2,10 @@ package resolve
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
+	"waymark/host/vfs"
 	"waymark/internal/backoff"
 )
 
@@ -15,6 +17,31 @@ type breaker struct {
 	until    time.Time // when it may be tried again; zero while it isn't quarantined
 	wait     time.Duration
 	last     error
+	steady   *steadyFailure // nil before the first failure
+}
+
+// steadyFailure is what is told of failures in a row. Their errors can differ
+// although nothing else does: by times and numbers in them, or by which limit is
+// met first.
+type steadyFailure struct {
+	err error // of the first of them, and since then the same
+	// trace is what the last of them had observed, without what can't be observed
+	// again: as long as it holds, there is no news.
+	trace []vfs.Dep
+}
+
+// next is what is told after one more failure. A run that had looked at something
+// knows more than one that hadn't come to it.
+func (f *steadyFailure) next(root *vfs.Root, o *Outcome, err error) *steadyFailure {
+	next := &steadyFailure{err, slices.DeleteFunc(slices.Clone(o.Trace), func(d vfs.Dep) bool { return d.Unstable })}
+	if f == nil || len(f.trace) == 0 && len(next.trace) > 0 || !root.Check(o.Filter, f.trace).Fresh {
+		return next
+	}
+	next.err = f.err
+	if len(next.trace) == 0 {
+		next.trace = f.trace
+	}
+	return next
 }
 
 const (
@@ -41,29 +68,36 @@ func (e *quarantinedError) Error() string {
 
 func (e *quarantinedError) Unwrap() error { return e.last }
 
-// quarantined returns why a resolver must not be run now, or nil.
-func (e *Engine) quarantined(at *entry) error {
+// quarantined says in an outcome why a resolver must not be run now, and reports
+// whether that is so.
+func (e *Engine) quarantined(at *entry, o *Outcome) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	b := &at.breaker
 	if !e.opts.Now().Before(b.until) {
-		return nil
+		return false
 	}
-	return &quarantinedError{b.failures, b.wait, b.last}
+	o.Quarantined, o.Err, o.Failure = true, &quarantinedError{b.failures, b.wait, b.last}, b.steady.err
+	return true
 }
 
-// failed counts a failure and returns the error to show.
-func (e *Engine) failed(at *entry, err error) error {
+// failed counts a failure and says so in its outcome, whose trace is that of the
+// run. The caller has the entry's turn.
+func (e *Engine) failed(at *entry, root *vfs.Root, o *Outcome, err error) {
+	e.mu.Lock()
+	steady := at.breaker.steady
+	e.mu.Unlock()
+	steady = steady.next(root, o, err)
+	o.Err, o.Failure = err, steady.err
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	b := &at.breaker
 	b.failures++
-	b.last = err
+	b.last, b.steady = err, steady
 	if b.failures >= maxFailures {
 		b.wait = backoff.After(b.wait, firstQuarantine, longestQuarantine)
 		b.until = e.opts.Now().Add(b.wait)
 	}
-	return err
 }
 
 func (e *Engine) succeeded(at *entry) {

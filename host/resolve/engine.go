@@ -91,10 +91,15 @@ type Outcome struct {
 	// there.
 	Err error
 	// Quarantined says that the resolver has failed too often in this root to
-	// be run again soon.
+	// be run again soon. Err then holds numbers that change with each try.
 	Quarantined bool
-	Candidates  []snapshot.Candidate
-	Warnings    []string
+	// Failure is what to tell of Err where only news are told: the error of the
+	// first of all failures in a row since anything changed that the resolver had
+	// looked at. Further tries, quarantines and what varies in errors don't change
+	// it. Nil when Err is.
+	Failure    error
+	Candidates []snapshot.Candidate
+	Warnings   []string
 	// Denied lists what the resolver asked for and may not see.
 	Denied []vfs.Denial
 	Logs   []sandbox.LogLine

@@ -1,6 +1,7 @@
 package resolve_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -166,4 +167,57 @@ func TestQuarantine(t *testing.T) {
 	}
 	f.write("error", "")
 	expect(false, "error is there")
+}
+
+// TestSteadyFailure: tries, quarantines and errors that differ each time tell
+// nothing new, until something changes that the resolver has looked at.
+func TestSteadyFailure(t *testing.T) {
+	f := newFlaky(t)
+	f.write("a.md", "a")
+	get, tries := f.resolver.Module.Get, 0
+	unloadable := func(context.Context) (*sandbox.Module, error) {
+		tries++
+		return nil, fmt.Errorf("not loaded after %d ms", 30_000+tries)
+	}
+	expect := func(when, want string) {
+		t.Helper()
+		quarantines := 0
+		for range 20 { // one in three would be in quarantine, but for what passes
+			o := f.resolve()
+			if o.Err == nil || o.Failure == nil || o.Failure.Error() != want {
+				t.Fatalf("%s: told %v, error %v; want %q", when, o.Failure, o.Err, want)
+			}
+			if o.Quarantined {
+				quarantines++
+				f.now = f.now.Add(time.Hour)
+			}
+		}
+		if quarantines == 0 {
+			t.Errorf("%s: it is never quarantined", when)
+		}
+	}
+	f.resolver.Module.Get = unloadable
+	expect("a module that can't be loaded", "not loaded after 30001 ms")
+
+	f.resolver.Module.Get = get
+	f.write("error", "")
+	expect("a run that failed knows more", "flaky/flaky: resolver error: error is there")
+
+	f.resolver.Module.Get = unloadable
+	expect("unloadable again", "flaky/flaky: resolver error: error is there")
+
+	f.resolver.Module.Get = get
+	f.remove("error")
+	f.write("crash", "")
+	o := f.resolve()
+	if o.Failure == nil || !strings.Contains(o.Failure.Error(), "crash is there") {
+		t.Fatalf("what has changed isn't told: %v", o.Failure)
+	}
+	expect("another failure", o.Failure.Error())
+
+	f.engine.Retry()
+	f.remove("crash")
+	if o := f.resolve(); o.Err != nil || o.Failure != nil {
+		t.Errorf("it works: %v, told %v", o.Err, o.Failure)
+	}
 }

@@ -13,8 +13,13 @@ import (
 
 // resolveOne answers for one (resolver, root): from the memo when it is fresh, else by
 // running the resolver, else with what is left of its last good answer.
-func (e *Engine) resolveOne(ctx context.Context, r *Resolver, root Root) Outcome {
-	o := Outcome{Resolver: r.ID(), Root: root.FS.Path(), View: viewOf(r, root), showable: showable(r)}
+func (e *Engine) resolveOne(ctx context.Context, r *Resolver, root Root) (o Outcome) {
+	o = Outcome{Resolver: r.ID(), Root: root.FS.Path(), View: viewOf(r, root), showable: showable(r)}
+	defer func() {
+		if o.Failure == nil {
+			o.Failure = o.Err
+		}
+	}()
 	k := e.keyOf(r, root)
 	at := e.entryOf(k)
 	select {
@@ -31,8 +36,7 @@ func (e *Engine) resolveOne(ctx context.Context, r *Resolver, root Root) Outcome
 	if last != nil && e.fresh(k, at, r, root, last, &o) {
 		return o
 	}
-	if o.Err = e.quarantined(at); o.Err != nil {
-		o.Quarantined = true
+	if e.quarantined(at, &o) {
 		e.fallBack(r, root, last, &o)
 		return o
 	}
@@ -45,7 +49,7 @@ func (e *Engine) resolveOne(ctx context.Context, r *Resolver, root Root) Outcome
 	case ctx.Err() != nil:
 		o.Err = err
 	default:
-		o.Err = e.failed(at, err)
+		e.failed(at, root.FS, &o, err)
 		e.fallBack(r, root, last, &o)
 	}
 	return o

@@ -163,8 +163,8 @@ func TestFailingRaisesNoVersion(t *testing.T) {
 		if report.Snapshot.Version != 1 || p.State != snapshot.PluginFailing || !strings.Contains(p.Error, "bad answer") {
 			t.Errorf("try %d: version %d, %+v", try, report.Snapshot.Version, p)
 		}
-		if now.State == snapshot.PluginQuarantined {
-			quarantined = strings.HasPrefix(now.Error, "quarantined for 30s after 3 failures: ")
+		if now.State == snapshot.PluginQuarantined && strings.HasPrefix(now.Error, "quarantined for ") {
+			quarantined = true
 		}
 	}
 	if !quarantined {

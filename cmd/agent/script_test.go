@@ -19,6 +19,7 @@ import (
 	"waymark/host/sandbox"
 	"waymark/internal/reexec"
 	"waymark/test/guestbuild"
+	"waymark/test/ordinary"
 )
 
 // envBuiltin names the built-in module of an agent under test: the test binary
@@ -40,6 +41,7 @@ var update = flag.Bool("update", false, "write what the scripts' cmp commands se
 // TestMain makes the test binary the command under test: it is agent when it
 // is called so.
 func TestMain(m *testing.M) {
+	ordinary.Main()                    // an agent under test, too
 	reexec.Main(sandbox.CompileRole()) // the agent under test starts this binary again to compile modules
 	testscript.Main(m, map[string]func(){"agent": agentMain})
 }
@@ -142,7 +144,11 @@ func TestScripts(t *testing.T) {
 			"timehub": cmdTimeHub,
 		},
 		Condition: func(name string) (bool, error) {
-			if name != "userns" {
+			switch name {
+			case "ordinary":
+				return ordinary.Possible(), nil
+			case "userns":
+			default:
 				return false, fmt.Errorf("unknown condition %s", name)
 			}
 			return exec.CommandContext(t.Context(), "unshare", "-Ur", "sh", "-c", "echo 10 >/proc/sys/user/max_inotify_instances").Run() == nil, nil

@@ -23,6 +23,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"waymark/internal/notify"
+	"waymark/test/ordinary"
 )
 
 // scriptTimeout is how long a script waits for what should come at once. It is
@@ -102,7 +103,7 @@ func lookPath(ts *testscript.TestScript, name string) (string, error) {
 
 func scriptEnv(ts *testscript.TestScript) []string {
 	env := os.Environ()
-	for _, name := range []string{"HOME", "PATH", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "WAYMARK_SOCKET", envBuiltin, envTimeout, envPunctual, envStuck, "GODEBUG",
+	for _, name := range []string{"HOME", "PATH", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "WAYMARK_SOCKET", envBuiltin, envTimeout, envPunctual, envStuck, ordinary.Env, "GODEBUG",
 		"CODER_AGENT_EXP_INSTRUCTIONS_DIRS", "CODER_AGENT_EXP_INSTRUCTIONS_FILE", "CODER_AGENT_EXP_SKILLS_DIRS",
 		"CODER_AGENT_EXP_SKILL_META_FILE", "CODER_AGENT_EXP_MCP_CONFIG_FILES"} {
 		env = append(env, name+"="+ts.Getenv(name))

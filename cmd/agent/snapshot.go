@@ -82,11 +82,7 @@ func (a *app) printNewest(s *snapshot.Snapshot, base string) error {
 		_, err := fmt.Fprintln(a.stdout, "no snapshot yet: the agent is starting, or waits until it is told to be ready")
 		return err
 	}
-	if err := printSnapshot(a.stdout, s, base); err != nil || s.SnapshotError == "" {
-		return err
-	}
-	_, err := fmt.Fprintf(a.stdout, "problem: %s\n", term.Visible(s.SnapshotError))
-	return err
+	return printSnapshot(a.stdout, s, base)
 }
 
 // payload prints the text of a resource that is named by its id or by a path.
@@ -241,9 +237,22 @@ func below(path, dir string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// printSnapshot prints resources as a table, and what is wrong with them
-// below it.
+// printSnapshot prints resources as a table, and what is wrong with them, and with
+// the whole, below it.
 func printSnapshot(w io.Writer, s *snapshot.Snapshot, base string) error {
+	if len(s.Resources) > 0 || s.SnapshotError == "" { // else nobody knows what there is
+		if err := printResources(w, s, base); err != nil {
+			return err
+		}
+	}
+	if s.SnapshotError == "" {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "problem: %s\n", term.Visible(s.SnapshotError))
+	return err
+}
+
+func printResources(w io.Writer, s *snapshot.Snapshot, base string) error {
 	if len(s.Resources) == 0 {
 		_, err := fmt.Fprintln(w, "nothing found: there are no AGENTS.md, CLAUDE.md, .cursorrules, skills or .mcp.json here")
 		return err

@@ -47,7 +47,7 @@ func Run(t *testing.T, f func(t *testing.T), env ...string) {
 		f(t)
 		return
 	}
-	Need(t)
+	need(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -76,8 +76,12 @@ func pattern(name string) string {
 	return strings.Join(parts, "/")
 }
 
-// Need skips the test where root can't become ordinary.
-func Need(t testing.TB) {
+// Possible reports whether Main can do what it is for, or has nothing to do. Where no
+// test may be skipped it is true, so that one fails instead.
+func Possible() bool { return !powerful() || canGiveUp() == nil || os.Getenv(requireAll) != "" }
+
+// need skips the test where root can't become ordinary.
+func need(t testing.TB) {
 	t.Helper()
 	err := canGiveUp()
 	switch {

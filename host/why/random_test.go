@@ -15,12 +15,18 @@ import (
 	"waymark/host/resolve"
 	"waymark/host/why"
 	"waymark/snapshot"
+	"waymark/test/ordinary"
 	"waymark/test/randtest"
 )
 
 // TestRandomTrees: whatever a tree looks like, the answers fit the snapshot
 // and the notes.
-func TestRandomTrees(t *testing.T) {
+func TestRandomTrees(t *testing.T) { randomTrees(t) }
+
+// TestRandomTreesOfOrdinaryUser is the same where permissions count.
+func TestRandomTreesOfOrdinaryUser(t *testing.T) { ordinary.Run(t, randomTrees) }
+
+func randomTrees(t *testing.T) {
 	g := generator{randtest.Rand(t)}
 	for range randtest.Rounds(60, 60, 2000) {
 		w := g.world()
@@ -179,10 +185,34 @@ func (g generator) world() world {
 	}
 	w.tree = slices.AppendSeq(w.tree, maps.Values(lines))
 	slices.Sort(w.tree) // the same for the same seed
+	w.tree = append(w.tree, g.modes(w.tree)...)
 	if g.IntN(4) == 0 {
 		w.plugins = []resolve.Resolver{{Config: []byte(pick(g, `{"panic": "boom"}`, `{"row": ["command|docs/a.md|docs/a.md", "skill|docs/one|docs/one/SKILL.md", "instruction_file|docs|docs/a.md"]}`))}}
 	}
 	return w
+}
+
+// modes are lines that change the modes of what a tree makes, what lies in a
+// directory first. Roots stay open: one that isn't has no run that could be asked.
+func (g generator) modes(tree []string) (lines []string) {
+	there := map[string]bool{}
+	for _, line := range tree {
+		if strings.Contains(line, " -> ") {
+			continue
+		}
+		path, _, _ := strings.Cut(line, " = ")
+		path, _, _ = strings.Cut(path, " # ")
+		path = strings.TrimSuffix(strings.TrimSuffix(path, " |"), "/")
+		for ; path != "." && path != "skills" && path != "lib"; path = filepath.Dir(path) {
+			there[path] = true
+		}
+	}
+	for _, path := range slices.Backward(slices.Sorted(maps.Keys(there))) {
+		if g.IntN(4) == 0 {
+			lines = append(lines, path+" ! "+pick(g, "000", "300", "400", "600", "100", "711", "644"))
+		}
+	}
+	return lines
 }
 
 func (g generator) place() string {

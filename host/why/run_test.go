@@ -21,6 +21,7 @@ import (
 	"waymark/host/why"
 	"waymark/snapshot"
 	"waymark/test/guestbuild"
+	"waymark/test/ordinary"
 )
 
 // modules are loaded once for all tests: compiling one takes seconds.
@@ -31,6 +32,7 @@ var modules struct {
 }
 
 func TestMain(m *testing.M) {
+	ordinary.Main()
 	dir, err := os.MkdirTemp("", "waymark-why-test-")
 	if err != nil {
 		panic(err)
@@ -108,6 +110,7 @@ type rootSpec struct {
 func (w *world) build(t testing.TB) (dir string, in why.Input) {
 	t.Helper()
 	dir = vfstest.Build(t, w.tree)
+	t.Cleanup(func() { vfstest.Reopen(dir) })
 	if w.roots == nil {
 		w.roots = []rootSpec{{w.root, w.role, false}}
 	}

@@ -30,14 +30,16 @@ func (a *app) benchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench FILE.wasm [DIR]",
 		Short: "Measure a module, in fuel first",
-		Long: `Bench runs each resolver of a module on a directory (the current one if none is given)
-again and again, remembering nothing, and prints lines that benchstat understands.
+		Long: `Bench runs each resolver of a module on a directory (the current one if none is
+given) again and again, remembering nothing, and prints lines that benchstat
+understands.
 
-Fuel counts the guest's own work. It is the same on every machine and at every run, so
-one line is enough to compare two versions; time, which comes next, needs several
-(--count 10). Then follow bytes read, files opened, names looked at, memory and finds.`,
+Fuel counts the guest's own work. It is the same on every machine and at every
+run, so one line is enough to compare two versions; time, which comes next,
+needs several (--count 10). Then follow bytes read, files opened, names looked
+at, memory and finds.`,
 		Example: `  harness bench acme.wasm ~/project
-  harness bench acme.wasm ~/project --count 10 > new.txt && benchstat old.txt new.txt
+  harness bench acme.wasm --count 10 > new.txt && benchstat old.txt new.txt
   harness bench acme.wasm ~/project --resolver cursor-rules --benchtime 100x`,
 		Args: cli.Named("FILE.wasm", "[DIR]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -49,8 +51,8 @@ one line is enough to compare two versions; time, which comes next, needs severa
 		},
 	}
 	s.addFlags(cmd)
-	cmd.Flags().IntVar(&s.count, "count", 1, "measure each resolver so many times")
-	cmd.Flags().StringVar(&s.time, "benchtime", "1s", "how long a measurement takes, or how many runs it is of (100x)")
+	cmd.Flags().IntVar(&s.count, "count", 1, "measure each resolver `N` times")
+	cmd.Flags().StringVar(&s.time, "benchtime", "1s", "measure for `TIME`, or for that many runs (100x)")
 	cmd.Flags().BoolVar(&s.json, "json", false, "print JSON")
 	return cmd
 }

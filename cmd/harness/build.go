@@ -24,14 +24,14 @@ func (a *app) buildCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "build [DIR]",
 		Short: "Build the module of a resolver",
-		Long: `Build finds out which language the source in a directory (the current one if none is
-given) is in, and calls that language's toolchain: go for Go, clang for C, and the
-compiler in node_modules for AssemblyScript. When a part of it is missing it says which,
-and how to get it.
+		Long: `Build finds out which language the source in a directory (the current one if
+none is given) is in, and calls that language's toolchain: go for Go, clang for
+C, and the compiler in node_modules for AssemblyScript. When a part of it is
+missing it says which, and how to get it.
 
 The module appears whole or not at all; equal source makes equal bytes.`,
 		Example: `  harness build
-  harness build acme-rules --output ~/.config/waymark/plugins/acme-rules.wasm
+  harness build acme --output ~/.config/waymark/plugins/acme.wasm
   harness build --offline --json`,
 		Args: cli.Named("[DIR]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -59,7 +59,7 @@ The module appears whole or not at all; equal source makes equal bytes.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVarP(&opts.Output, "output", "o", "", "the file to write (default DIR/<name of DIR>.wasm)")
+	cmd.Flags().StringVarP(&opts.Output, "output", "o", "", "write `FILE` (default: DIR/NAME.wasm, NAME being that of DIR)")
 	cmd.Flags().BoolVar(&opts.Offline, "offline", false, "let the toolchain download nothing")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd

@@ -24,22 +24,24 @@ func (a *app) checkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check FILE.wasm",
 		Short: "Check that a module keeps to the ABI and behaves well in any workspace",
-		Long: `Check puts a module to the test, with the agent's own engine. It makes workspaces from
-what the resolvers declare in reads, and then makes them worse: links that lead out or
-in circles, pipes and huge files where text should be, bytes that aren't text, front
-matter that never ends, thousands of files. It compares runs that must be equal, asks
-what later hosts may ask, and looks at what each run has used of its limits. In the
-end, when nothing has failed, it runs the module as it is in the stock Extism SDK, in a
-process of its own, and compares the answers: it is to run on any Extism host.
+		Long: `Check puts a module to the test, with the agent's own engine. It makes
+workspaces from what the resolvers declare in reads, and then makes them worse:
+links that lead out or in circles, pipes and huge files where text should be,
+bytes that aren't text, front matter that never ends, thousands of files. It
+compares runs that must be equal, asks what later hosts may ask, and looks at
+what each run has used of its limits. In the end, when nothing has failed, it
+runs the module as it is in the stock Extism SDK, in a process of its own, and
+compares the answers: it is to run on any Extism host.
 
-What fails must be mended: an agent would refuse the module, drop what it finds, or
-show stale results. What is warned of works, but not well.
+What fails must be mended: an agent would refuse the module, drop what it finds,
+or show stale results. What is warned of works, but not well.
 
 The exit code is 1 when something fails.`,
 		Example: `  harness check acme.wasm
   harness check acme.wasm --resolver cursor-rules --config plugin.toml
-  harness check acme.wasm --keep /tmp/workspaces && harness run acme.wasm /tmp/workspaces/*-fifo/workspace
-  harness check acme.wasm --json | jq '.findings[] | select(.severity == "fail")'`,
+  harness check acme.wasm --keep /tmp/ws
+  harness run acme.wasm /tmp/ws/*-fifo/workspace
+  harness check acme.wasm --json | jq '.findings[] | select(.severity=="fail")'`,
 		Args: cli.Named("FILE.wasm"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			report, err := a.check(cmd.Context(), &s, args[0], keep)
@@ -58,7 +60,7 @@ The exit code is 1 when something fails.`,
 		},
 	}
 	s.addFlags(cmd)
-	cmd.Flags().StringVar(&keep, "keep", "", "make the workspaces in this new directory, and leave them there")
+	cmd.Flags().StringVar(&keep, "keep", "", "make the workspaces in `DIR`, a new one, and leave them there")
 	cmd.Flags().BoolVar(&all, "all", false, "name every workspace that a finding was seen in")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd

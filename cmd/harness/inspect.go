@@ -61,12 +61,13 @@ func (a *app) inspectCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect FILE.wasm",
 		Short: "Say what a module is, and whether an agent would take it",
-		Long: `Inspect takes a module apart and asks it to describe itself, as an agent does when the
-file is dropped into a plugin directory. It shows the resolvers with their kinds and
-what they may read, imports and exports, sizes and the limits of a run.
+		Long: `Inspect takes a module apart and asks it to describe itself, as an agent does
+when the file is dropped into a plugin directory. It shows the resolvers with
+their kinds and what they may read, imports and exports, sizes and the limits of
+a run.
 
-The exit code is 3 when an agent would not use the module; the reason and what to do
-about it are shown.`,
+The exit code is 3 when an agent would not use the module; the reason and what
+to do about it are shown.`,
 		Example: `  harness inspect acme.wasm
   harness inspect acme.wasm --config plugin.toml
   harness inspect acme.wasm --json | jq .digest`,
@@ -88,7 +89,7 @@ about it are shown.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&s.configFile, "config", "", "the plugin.toml with the limits and the pinned digest (default: as on a machine without one)")
+	cmd.Flags().StringVar(&s.configFile, "config", "", "take limits and the pinned digest from `FILE`, a plugin.toml (default: as on a machine without one)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -16,64 +17,124 @@ import (
 
 // made is what new says with --json.
 type made struct {
-	Name string         `json:"name"`
+	Name string `json:"name"`
+	// Lang is empty of an example that isn't a resolver.
 	Lang toolchain.Lang `json:"lang"`
 	Dir  string         `json:"dir"`
 }
 
-func (a *app) newCommand() *cobra.Command {
-	var lang, dir string
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "new NAME",
-		Short: "Make the start of a new resolver",
-		Long: `New makes a directory with a resolver that builds and passes its test at once: source,
-a fixture, the kit of the language and a README with the next steps. Nothing is
-downloaded; the Go SDK and the C header come with this program.
+// newSettings are the flags of new.
+type newSettings struct {
+	lang, from, dir string
+	json            bool
+}
 
-NAME is what the module and its resolver are called: lower-case words joined by hyphens.`,
+func (a *app) newCommand() *cobra.Command {
+	var s newSettings
+	cmd := &cobra.Command{
+		Use:   "new [NAME]",
+		Short: "Make the start of a new resolver",
+		Long: `New makes a directory with a resolver that builds and passes its test at once:
+source, a fixture, the kit of the language and a README with the next steps.
+Nothing is downloaded; the kits come with this program.
+
+NAME is what the module and its resolver are called: lower-case words joined by
+hyphens. With --from it is left out: what is made is then a copy of an example,
+which is a whole resolver (or a workspace template) to read and change, and
+keeps its name.`,
 		Example: `  harness new acme-rules
   harness new acme-rules --lang c
-  harness new acme-rules --lang assemblyscript --dir resolvers/acme`,
-		Args: cli.Named("NAME"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			l, err := toolchain.ParseLang(lang)
-			if err != nil {
-				return usage("--lang: %w", err)
+  harness new acme-rules --lang assemblyscript --dir resolvers/acme
+  harness new --from cursor-rules`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if s.from == "" {
+				return cli.Named("NAME")(cmd, args)
 			}
-			if dir == "" {
-				dir = args[0]
+			if len(args) > 0 {
+				return fmt.Errorf("unexpected argument %q: an example keeps its name, --dir says where it goes", args[0])
 			}
-			if err := scaffold.Write(dir, args[0], l); err != nil {
-				if errors.Is(err, scaffold.ErrName) {
-					return usage("%w", err)
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if s.from != "" {
+				if cmd.Flags().Changed("lang") {
+					return usage("--lang is for a new resolver: an example has its language")
 				}
-				return err
+				return a.newExample(&s)
 			}
-			if asJSON {
-				return term.JSON(a.stdout, made{args[0], l, dir})
-			}
-			return a.nextSteps(args[0], dir, l)
+			return a.newResolver(&s, args[0])
 		},
 	}
-	cmd.Flags().StringVar(&lang, "lang", string(toolchain.Go), "the language: go, c or assemblyscript")
-	cmd.Flags().StringVar(&dir, "dir", "", "where to make it (default NAME)")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().StringVar(&s.lang, "lang", string(toolchain.Go), "write it in `LANGUAGE`: go, c or assemblyscript")
+	cmd.Flags().StringVar(&s.from, "from", "", "copy `EXAMPLE`: "+strings.Join(exampleNames(), ", "))
+	cmd.Flags().StringVar(&s.dir, "dir", "", "make it in `DIR` (default: the name)")
+	cmd.Flags().BoolVar(&s.json, "json", false, "print JSON")
 	return cmd
 }
 
-// nextSteps says what to type next.
-func (a *app) nextSteps(name, dir string, lang toolchain.Lang) error {
-	wasm := filepath.Base(dir) + ".wasm"
-	if abs, err := filepath.Abs(dir); err == nil {
-		wasm = filepath.Base(abs) + ".wasm"
+// exampleNames lists the examples that this program carries.
+func exampleNames() []string {
+	list, _ := scaffold.Examples() // they are part of this program
+	names := make([]string, len(list))
+	for i := range list {
+		names[i] = list[i].Name
 	}
-	steps := []string{"cd " + quote(dir), "harness build", "harness test " + wasm}
-	if lang == toolchain.AssemblyScript {
-		steps = append(steps[:1], append([]string{"npm install"}, steps[1:]...)...)
+	return names
+}
+
+// newResolver makes a scaffold.
+func (a *app) newResolver(s *newSettings, name string) error {
+	lang, err := toolchain.ParseLang(s.lang)
+	if err != nil {
+		return usage("--lang: %w", err)
 	}
-	_, err := fmt.Fprintf(a.stdout, "made %s in %s; next:\n  %s\n", name, term.Visible(dir), strings.Join(steps, "\n  "))
+	dir := cmp.Or(s.dir, name)
+	err = scaffold.Write(dir, name, lang)
+	if errors.Is(err, scaffold.ErrName) {
+		return usage("%w", err)
+	}
+	if err != nil {
+		return err
+	}
+	return a.made(s, &made{name, lang, dir})
+}
+
+// newExample makes a copy of an example.
+func (a *app) newExample(s *newSettings) error {
+	e, err := scaffold.FindExample(s.from)
+	if err != nil {
+		return usage("--from: %w", err)
+	}
+	dir := cmp.Or(s.dir, e.Name)
+	if err := e.Write(dir); err != nil {
+		return err
+	}
+	return a.made(s, &made{e.Name, e.Lang, dir})
+}
+
+// made says what was made, and what to type next.
+func (a *app) made(s *newSettings, m *made) error {
+	if s.json {
+		return term.JSON(a.stdout, m)
+	}
+	_, err := fmt.Fprintf(a.stdout, "made %s in %s; next:\n  %s\n", m.Name, term.Visible(m.Dir), strings.Join(m.steps(), "\n  "))
 	return err
+}
+
+// steps are those that the README of a resolver begins with.
+func (m *made) steps() []string {
+	base := filepath.Base(m.Dir)
+	if abs, err := filepath.Abs(m.Dir); err == nil {
+		base = filepath.Base(abs)
+	}
+	steps := []string{"cd " + quote(m.Dir)}
+	switch m.Lang {
+	case "":
+		return append(steps, "cat README.md")
+	case toolchain.AssemblyScript:
+		steps = append(steps, "npm ci")
+	}
+	return append(steps, "harness build", "harness test "+quote(base+".wasm"))
 }
 
 // quote makes one word of a path for a shell.

@@ -49,17 +49,18 @@ func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "harness",
 		Short: "Write, test and measure resolvers",
-		Long: `A resolver is a WebAssembly module that finds one kind of context in a workspace.
-Harness is for those who write one. It has the agent's own engine: what passes here
-behaves the same in a workspace.`,
-		Example: `  harness new acme-rules               make a resolver that builds and passes its test
-  harness build acme-rules             build acme-rules/acme-rules.wasm
-  harness test acme.wasm               run the fixtures in testdata
-  harness check acme.wasm              see whether it behaves, whatever the workspace
-  harness inspect acme.wasm            say what it is, and whether an agent would take it
-  harness run acme.wasm ~/project      show what it finds, reads and costs
-  harness bench acme.wasm ~/project    measure it, in fuel first
-  harness watch . ~/project            build and run it again whenever something is saved`,
+		Long: `A resolver is a WebAssembly module that finds one kind of context in a
+workspace. Harness is for those who write one. It has the agent's own engine:
+what passes here behaves the same in a workspace.`,
+		Example: `  harness new acme-rules             make a resolver that passes its test
+  harness new --from cursor-rules    copy a whole one, to read and change
+  harness build acme-rules           build acme-rules/acme-rules.wasm
+  harness test acme.wasm             run the fixtures in testdata
+  harness check acme.wasm            see how it behaves, whatever the workspace
+  harness inspect acme.wasm          say what it is, and if an agent takes it
+  harness run acme.wasm ~/project    show what it finds, reads, prints and costs
+  harness bench acme.wasm ~/project  measure it, in fuel first
+  harness watch . ~/project          build, test and run it whenever you save`,
 	}
 	a.log.Add(root, "log what the engine does")
 	root.AddCommand(
@@ -140,6 +141,7 @@ func completions() *cli.Completions {
 			"dir":        cli.Directories,
 			"output":     cli.Files("wasm"),
 			"lang":       cobra.FixedCompletions([]string{"go", "c", "assemblyscript"}, cobra.ShellCompDirectiveNoFileComp),
+			"from":       cobra.FixedCompletions(exampleNames(), cobra.ShellCompDirectiveNoFileComp),
 			"role":       cobra.FixedCompletions([]string{"instructions", "skills", "mcp"}, cobra.ShellCompDirectiveNoFileComp),
 			"run":        cobra.NoFileCompletions, "count": cobra.NoFileCompletions, "benchtime": cobra.NoFileCompletions,
 		},

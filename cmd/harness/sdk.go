@@ -25,9 +25,9 @@ func (a *app) sdkUpdateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "update [DIR]",
 		Short: "Replace a resolver's kit by the one of this program",
-		Long: `Update replaces the directory sdk of a resolver (in the current directory if none is
-given) by the kit that this program carries, and says from which version to which.
-Whoever has changed the kit by hand is asked to use --force.`,
+		Long: `Update replaces the directory sdk of a resolver (in the current directory if
+none is given) by the kit that this program carries, and says from which version
+to which. Whoever has changed the kit by hand is asked to use --force.`,
 		Example: `  harness sdk update
   harness sdk update acme-rules --json`,
 		Args: cli.Named("[DIR]"),

@@ -32,25 +32,26 @@ func (a *app) watchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch FILE.wasm|DIR TREE",
 		Short: "Build and run a module again whenever something is saved",
-		Long: `Watch runs a module on a tree, and again when a file changes that it has looked at: as
-an agent does, with what it remembers. A new version of the module is taken over when it
-has been written, and the one before stays in use when the new one can't be.
+		Long: `Watch runs a module on a tree, and again when a file changes that it has looked
+at: as an agent does, with what it remembers. A new version of the module is
+taken over when it has been written, and the one before stays in use when the
+new one can't be.
 
-The fixtures in testdata beside the module are run as well, when there is another
-version of the module and when one of them is saved.
+The fixtures in testdata beside the module are run as well, when there is
+another version of the module and when one of them is saved.
 
 With a source directory in place of the module, that is built first, and again
 whenever its source is saved. Watch ends when it is interrupted.`,
 		Example: `  harness watch . ~/project
   harness watch acme.wasm ~/project --resolver cursor-rules
-  harness watch . ~/project --json | jq 'select(.event == "run") | {resolver, fuel}'`,
+  harness watch . ~/project --json | jq 'select(.event == "run") | .fuel'`,
 		Args: cli.Named("FILE.wasm or DIR", "TREE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.watch(cmd.Context(), &s, args[0], args[1])
 		},
 	}
 	s.addFlags(cmd)
-	cmd.Flags().StringVar(&s.role, "role", "", "why the tree is looked at: instructions, skills or mcp (default: no reason of its own)")
+	cmd.Flags().StringVar(&s.role, "role", "", "why the tree is looked at: `ROLE` is instructions, skills or mcp (default: no reason of its own)")
 	cmd.Flags().BoolVar(&s.offline, "offline", false, "let the toolchain download nothing")
 	cmd.Flags().BoolVar(&s.json, "json", false, "print JSON, an object per line")
 	return cmd

@@ -2,7 +2,7 @@
 #ifndef RULE_H
 #define RULE_H
 
-#include "../../sdk-guest/c/waymark.h"
+#include "sdk/waymark.h"
 
 #define SUFFIX ".instructions.md"
 

@@ -1,11 +1,10 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestGlobs(t *testing.T) {
@@ -39,8 +38,8 @@ func TestGlobs(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			m := readMeta([]byte(tt.block))
-			if diff := cmp.Diff(tt.want, m.globs); diff != "" || len(m.warnings) > 0 {
-				t.Errorf("(-want +got):\n%s%q", diff, m.warnings)
+			if !slices.Equal(m.globs, tt.want) || len(m.warnings) > 0 {
+				t.Errorf("got %q, want %q; warnings %q", m.globs, tt.want, m.warnings)
 			}
 		})
 	}
@@ -112,8 +111,8 @@ func FuzzMeta(f *testing.F) {
 		// Whatever is read can be written so that it is read again.
 		if len(m.globs) > 0 && !strings.ContainsAny(strings.Join(m.globs, ""), `"\,`) {
 			again := readMeta([]byte(`globs: ["` + strings.Join(m.globs, `", "`) + `"]`))
-			if diff := cmp.Diff(m.globs, again.globs); diff != "" {
-				t.Errorf("(-first +again):\n%s", diff)
+			if !slices.Equal(again.globs, m.globs) {
+				t.Errorf("first %q, again %q", m.globs, again.globs)
 			}
 		}
 	})

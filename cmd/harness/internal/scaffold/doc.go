@@ -7,6 +7,9 @@
 // directive: unlike a vendor directory that lets the author add dependencies
 // with go get.
 //
+// An example of this repository can be copied in the place of a scaffold: with
+// the same kit, it needs nothing else of the repository.
+//
 // # Guarantees
 //
 //   - Write leaves a complete directory or none: it is made next to its place

@@ -1,6 +1,7 @@
 package scaffold
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -74,7 +75,11 @@ func writeAll(dir string, files map[string][]byte) error {
 		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil { //nolint:gosec // source is no secret
 			return err
 		}
-		if err := os.WriteFile(p, text, 0o644); err != nil { //nolint:gosec // source is no secret
+		mode := os.FileMode(0o644)
+		if bytes.HasPrefix(text, []byte("#!")) {
+			mode = 0o755
+		}
+		if err := os.WriteFile(p, text, mode); err != nil { //nolint:gosec // source is no secret
 			return err
 		}
 	}

@@ -73,6 +73,14 @@ func Write(dir, name string, lang toolchain.Lang) error {
 	if err != nil {
 		return err
 	}
+	if err := addKit(files, lang); err != nil {
+		return err
+	}
+	return install(dir, files)
+}
+
+// addKit adds the kit of a language to the files of a resolver.
+func addKit(files map[string][]byte, lang toolchain.Lang) error {
 	kit, err := kitOf(lang)
 	if err != nil {
 		return err
@@ -80,7 +88,7 @@ func Write(dir, name string, lang toolchain.Lang) error {
 	for name, text := range kit.files {
 		files[path.Join(kitDir, name)] = text
 	}
-	return install(dir, files)
+	return nil
 }
 
 // render returns the files of a language's templates by their path.

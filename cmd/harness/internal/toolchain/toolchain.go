@@ -94,12 +94,28 @@ func detect(dir string) (*language, error) {
 			names = append(names, e.Name())
 		}
 	}
-	for _, l := range languages() {
-		if l.match(names) {
-			return &l, nil
-		}
+	if l := of(names); l != nil {
+		return l, nil
 	}
 	return nil, fmt.Errorf("%s: %w: there are no Go files, no C files and no asconfig.json (harness new makes a directory to start from)", dir, ErrNoSource)
+}
+
+// Of returns the language of source whose files, at the top of a directory, have
+// these names; ok is false when there is none.
+func Of(names []string) (lang Lang, ok bool) {
+	if l := of(names); l != nil {
+		return l.lang, true
+	}
+	return "", false
+}
+
+func of(names []string) *language {
+	for _, l := range languages() {
+		if l.match(names) {
+			return &l
+		}
+	}
+	return nil
 }
 
 // Output returns where Build writes the module of a source directory when

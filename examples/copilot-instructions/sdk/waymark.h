@@ -1,0 +1,1 @@
+../../../sdk-guest/c/waymark.h

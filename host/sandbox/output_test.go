@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -141,5 +142,29 @@ func TestNamedFunctions(t *testing.T) {
 		if !errors.As(err, &rejected) || rejected.Reason != c.want {
 			t.Errorf("got %v, want %s", err, c.want)
 		}
+	}
+}
+
+// TestWhereTimeRanOut: an author is told which functions were running; the error
+// doesn't say, since another run is somewhere else.
+func TestWhereTimeRanOut(t *testing.T) {
+	wasm := wasmtest.File{Describe: `{"abi":1,"name":"m","version":"1","resolvers":[{"name":"r","kinds":["command"],"reads":["*.md"]}]}`, Endless: true}.Bytes()
+	var entries [][]byte
+	for i := range 20 { // more than there are: those don't count
+		entries = append(entries, slices.Concat(wasmtest.LEB(uint32(i)), wasmtest.Name("round"+strconv.Itoa(i))))
+	}
+	functions := wasmtest.Vector(entries)
+	wasm = wasmtest.WithSection(wasm, 0, slices.Concat(wasmtest.Name("name"), []byte{1}, wasmtest.LEB(uint32(len(functions))), functions))
+	m := load(t, newHost(t), wasm, sandbox.Limits{Time: 200 * time.Millisecond})
+	_, err := ask(t.Context(), t, m, openRun(t, t.TempDir(), vfs.Limits{}), "r", map[string]any{})
+	var failed *sandbox.RunError
+	if !errors.As(err, &failed) || !errors.Is(err, sandbox.ErrDeadline) {
+		t.Fatalf("got %v", err)
+	}
+	if len(failed.Stack) != 1 || !strings.HasPrefix(failed.Stack[0], "round") {
+		t.Errorf("the stack is %q", failed.Stack)
+	}
+	if failed.Where != "" || strings.Contains(err.Error(), "round") {
+		t.Errorf("it is said to be in %q: %v", failed.Where, err)
 	}
 }

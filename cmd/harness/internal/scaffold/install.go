@@ -79,7 +79,7 @@ func writeAll(dir string, files map[string][]byte) error {
 		if bytes.HasPrefix(text, []byte("#!")) {
 			mode = 0o755
 		}
-		if err := os.WriteFile(p, text, mode); err != nil { //nolint:gosec // source is no secret
+		if err := os.WriteFile(p, text, mode); err != nil {
 			return err
 		}
 	}

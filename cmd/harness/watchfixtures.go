@@ -85,7 +85,7 @@ func (t *tester) run(ctx context.Context) error {
 		report, err := t.all(ctx)
 		switch {
 		case ctx.Err() != nil:
-			return nil
+			return ended(ctx, err)
 		case err != nil:
 			c.Error = err.Error()
 		case report == nil:

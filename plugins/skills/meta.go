@@ -33,15 +33,15 @@ type yamlBudget int
 
 const fullYAMLBudget yamlBudget = 512 << 10
 
-var errYAMLBudget = errors.New("front matter is not plain \"key: text\" lines, and this root has too much of that to read it all")
+var errYAMLBudget = errors.New("front matter uses anchors, tags or the like, and this root has too much of that to read it all")
 
-// parseMeta reads a front matter block: by the strict scan, and by a YAML
-// library where that is unsure and the budget allows it. cost is for spend.
+// parseMeta reads a front matter block: with the SDK's reader, and with a YAML
+// library what that doesn't read, if the budget allows it. cost is for spend.
 func (b *yamlBudget) parseMeta(block []byte) (m meta, cost int, err error) {
-	fields, sure := frontmatter.Scan(block)
-	name, nameOK := scanned(fields, "name")
-	description, descriptionOK := scanned(fields, "description")
-	if sure && nameOK && descriptionOK {
+	v, err := frontmatter.Parse(block, frontmatter.Options{})
+	name, nameOK := known(v.Get("name"))
+	description, descriptionOK := known(v.Get("description"))
+	if err == nil && nameOK && descriptionOK {
 		return meta{name, description}, 0, nil
 	}
 	if int(*b) < len(block) {
@@ -57,16 +57,16 @@ func (b *yamlBudget) spend(cost int) bool {
 	return cost == 0 || *b >= 0
 }
 
-// scanned returns the value of a key, and whether the scan can tell what it is.
-func scanned(fields []frontmatter.Field, key string) (value, bool) {
-	f := frontmatter.Lookup(fields, key)
-	switch {
-	case f == nil || f.Type == frontmatter.Null:
+// known returns what a value is, and whether that is the same in every version
+// of YAML.
+func known(v frontmatter.Value) (value, bool) {
+	switch v.Kind {
+	case frontmatter.Null:
 		return value{}, true
-	case f.Type == frontmatter.String:
-		return value{isString, f.Value}, true
+	case frontmatter.String:
+		return value{isString, v.Text}, true
 	}
-	return value{}, false
+	return value{kind: isOther}, v.Kind != frontmatter.Other
 }
 
 // maxNameLen is the Agent Skills specification's.

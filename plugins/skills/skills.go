@@ -20,7 +20,8 @@
 // Only heads of 4 KiB are read, and up to the host's limit per resource where
 // the front matter is longer. All texts together stay below the size of a
 // response; what would exceed it is left out with a warning. 512 KiB of front
-// matter in all may need the YAML library; plain "key: text" lines don't.
+// matter in all may need the YAML library: anchors and tags do, lists and maps
+// don't.
 package skills
 
 import (

@@ -324,7 +324,7 @@ func TestYAMLBudget(t *testing.T) {
 	tree := fstest.MapFS{"skills/z/SKILL.md": text(skill("z"))}
 	for i := range 20 {
 		name := "s-" + string(rune('a'+i))
-		tree["skills/"+name+"/SKILL.md"] = text("---\nname: " + name + "\nx: [" + strings.Repeat("x", 50_000) + "]\n---\n")
+		tree["skills/"+name+"/SKILL.md"] = text("---\nname: " + name + "\nx: &y [" + strings.Repeat("x", 50_000) + "]\n---\n")
 	}
 	count := map[string]int{}
 	resp := resolve(t, guest.Root{}, tree)

@@ -252,7 +252,7 @@ func TestUnitsAndYAMLBudget(t *testing.T) {
 	w := newWorkspace(t)
 	slow := func(i, size int) {
 		name := "s-" + string(rune('a'+i))
-		w.write("skills/"+name+"/SKILL.md", "---\nname: "+name+"\nx: ["+strings.Repeat("x", size)+"]\n---\n")
+		w.write("skills/"+name+"/SKILL.md", "---\nname: "+name+"\nx: &y ["+strings.Repeat("x", size)+"]\n---\n")
 	}
 	invalid := func(resp *abi.Response) (n int) {
 		for _, r := range resp.Resources {

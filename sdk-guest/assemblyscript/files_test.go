@@ -11,13 +11,13 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
 	"waymark/host/sandbox"
 	guest "waymark/sdk-guest"
 	"waymark/sdk-guest/frontmatter"
+	"waymark/sdk-guest/frontmatter/frontmattertest"
 )
 
 func TestFiles(t *testing.T) {
@@ -80,10 +80,11 @@ func TestFrontMatter(t *testing.T) {
 	pieces := []string{
 		"---", "---", "---\n", "\n", "\n", "\r\n", " ", "\t", "\ufeff", "name", "description", "a-b", "_x", ":", ": ", ": ", "\"", "'", "\\", "#", " #", "[", "]",
 		"true", "No", "null", "~", "1.0", "foo", "a b", "- x", "|", "ü😀", "\u2028", "\u0085", "\xff", "\x00", "key: text\n", "k2: \"quoted\"\n", "K: 'it'\r\n", "x:\n",
+		"- ", "\n  - a", "\n  b: c", "{", "}", ",", ">-\n", "  ", "*", "!", "globs: ", "\\n", "\\u00e4",
 	}
 	rnd := rand.New(rand.NewPCG(1, 2)) // the same every time
 	w := newWorld(t, sandbox.Limits{})
-	texts := map[string]string{"seed": "---\nname: foo\n\nversion: 1.2\ndescription: A thing.\n---\nbody\n", "many": strings.Repeat("k", 129) + ": a\n"}
+	texts := map[string]string{"seed": "---\nname: foo\n\nversion: 1.2\ndescription: A thing.\n---\nbody\n"}
 	for i := range 400 {
 		var b strings.Builder
 		for range rnd.IntN(14) {
@@ -92,31 +93,56 @@ func TestFrontMatter(t *testing.T) {
 		texts[fmt.Sprintf("t%03d", i)] = b.String()
 		texts[fmt.Sprintf("t%03d.head", i)] = b.String()
 	}
-	var fields strings.Builder
-	for i := range 65 {
-		fmt.Fprintf(&fields, "k%d: v\n", i)
-		texts[fmt.Sprintf("fields%02d", i)] = fields.String()
+	vectors, err := frontmattertest.All()
+	if err != nil || len(vectors) < 100 {
+		t.Fatalf("there are %d vectors, %v", len(vectors), err)
+	}
+	for i, v := range vectors {
+		texts[fmt.Sprintf("vector%03d", i)] = v.Block()
+	}
+	for i, globs := range []string{"a, {b,c}/*.ts,, d", "[a, 'b,c', 3]", "\n  - \"a,}b\"\n  - {c,d", "{a: b}", "**/*.ü, ~"} {
+		texts[fmt.Sprintf("globs%d", i)] = "globs: " + globs + "\n"
 	}
 	for name, text := range texts {
 		w.write(name, text)
 	}
-	got, sure := w.attributes("front-matter", nil), 0
+	got := w.attributes("front-matter", nil)
 	for name, text := range texts {
-		want := nativeFrontMatter(text, !strings.HasSuffix(name, ".head"))
-		row := got[name]
-		if _, isSure := row["fields"]; isSure {
-			sure++
-		} else if strings.ContainsRune(text, utf8.RuneError) {
-			delete(want, "fields") // bytes that aren't UTF-8 look the same
-			delete(want, "description")
-		}
-		if diff := cmp.Diff(want, row); diff != "" {
+		if diff := cmp.Diff(nativeFrontMatter(text, !strings.HasSuffix(name, ".head")), plainEscapes(got[name])); diff != "" {
 			t.Errorf("%s: %q (-Go +AssemblyScript):\n%s", name, text, diff)
 		}
 	}
-	if len(got) != len(texts) || sure < 80 {
-		t.Errorf("%d texts of %d, sure of %d: the test shows little", len(got), len(texts), sure)
+	for i, v := range vectors {
+		if row := got[fmt.Sprintf("vector%03d", i)]; row["strict"] != v.Want || row["lenient"] != v.Lenient {
+			t.Errorf("%s: %q\ngot  %s\nand  %s\nwant %s\nand  %s", v.Name, v.Block(), row["strict"], row["lenient"], v.Want, v.Lenient)
+		}
 	}
+	if len(got) != len(texts) {
+		t.Errorf("%d texts of %d", len(got), len(texts))
+	}
+}
+
+// TestFrontMatterBombs: what a block costs is a multiple of its size.
+func TestFrontMatterBombs(t *testing.T) {
+	w := newWorld(t, sandbox.Limits{})
+	for name, block := range frontmattertest.Bombs() {
+		w.write("text", block)
+		res, err := w.ask("front-matter", nil)
+		if err != nil || res.Fuel > 40_000*frontmatter.MaxSize {
+			t.Errorf("%s: %v, %d fuel", name, err, res.Fuel)
+			continue
+		}
+		t.Logf("%s: %d fuel for a byte", name, res.Fuel/frontmatter.MaxSize)
+	}
+}
+
+// plainEscapes has the escapes of the Go SDK's writer in the place of longer
+// ones.
+func plainEscapes(row map[string]string) map[string]string {
+	for _, name := range []string{"strict", "lenient"} {
+		row[name] = strings.NewReplacer(`\u000a`, `\n`, `\u0009`, `\t`, `\u000d`, `\r`).Replace(row[name])
+	}
+	return row
 }
 
 // nativeFrontMatter is the probe's row, made by the Go SDK.
@@ -131,16 +157,10 @@ func nativeFrontMatter(text string, complete bool) map[string]string {
 	default:
 		row["found"], row["block"], row["rest"] = "found", valid(block), valid(rest)
 	}
-	if list, sure := frontmatter.Scan([]byte(text)); sure {
-		var lines []string
-		for _, f := range list {
-			lines = append(lines, fmt.Sprintf("%s|%s|%d", f.Key, f.Value, f.Type))
-		}
-		row["fields"], row["description"] = strings.Join(lines, "\n"), ""
-		if f := frontmatter.Lookup(list, "description"); f != nil && f.Type == frontmatter.String {
-			row["description"] = f.Value
-		}
-	}
+	row["strict"] = frontmattertest.Show(frontmatter.Parse([]byte(text), frontmatter.Options{}))
+	v, err := frontmatter.Parse([]byte(text), frontmatter.Options{Lenient: true})
+	row["lenient"] = frontmattertest.Show(v, err)
+	row["globs"] = strings.Join(v.Get("globs").Globs(), "\n")
 	return row
 }
 

@@ -12,6 +12,7 @@ import (
 	"waymark"
 	"waymark/abi"
 	guest "waymark/sdk-guest"
+	"waymark/sdk-guest/frontmatter/frontmattertest"
 )
 
 // seeds are texts that some function of the kit has something to say about.
@@ -26,17 +27,8 @@ func seeds() []string {
 		"---\nname: a\ndescription: \"b\"\n---\nrest\n", "\ufeff---\r\nname: a\r\n---\r\nrest", " --- \t\n---", "---\n---\n", "---", "---\nopen", "--- x\n",
 		"a: b\nc: 'd'\n\ne:\n", "a: true\nb: Null\nc: ~\nd: 1.5\ne: 2026-01-01\nf: yes\n", "a: b\na: c", "true: a", "a:b", "a: b: c", "a: b #c", "a: \"b\\n\"", "a: [b]", " a: b",
 		"a: \u2028", "a: \u0085", "a: b:", "a-1_b: c", "1a: b", "globs: **/*.ts", "key: value\nkey2: x\nkey : y", "keys: no\nkey:  'q' \nmore", "key:",
-		fields(64), fields(65), strings.Repeat("k", 128) + ": v", strings.Repeat("k", 129) + ": v",
+		"globs: a, {b,c}/*.ts,, d", "globs: [a, 'b,c', 3]", "globs:\n  - \"a,}b\"\n  - {c,d\n", "globs: {a: b}",
 	}
-}
-
-// fields is a block with so many keys.
-func fields(n int) string {
-	var b strings.Builder
-	for i := range n {
-		b.WriteString(strings.Repeat("k", i+1) + ": v\n")
-	}
-	return b.String()
 }
 
 // The answers of C and Go are the same.
@@ -55,13 +47,37 @@ func TestSameAsGo(t *testing.T) {
 		}
 		texts = append(texts, string(text))
 	}
+	for _, v := range vectors(t) {
+		texts = append(texts, v.Block())
+	}
 	for _, text := range texts {
-		for _, op := range "jwfs" {
+		for _, op := range "jwfsg" {
 			for _, param := range []byte{0, 1} {
 				want, _ := goAnswer(byte(op), param, []byte(text))
 				if got := o.ask(t, byte(op), param, []byte(text)); got != want {
 					t.Errorf("%c %d %q:\ngot  %s\nwant %s", op, param, text, got, want)
 				}
+			}
+		}
+	}
+}
+
+func vectors(t *testing.T) []frontmattertest.Vector {
+	t.Helper()
+	all, err := frontmattertest.All()
+	if err != nil || len(all) == 0 {
+		t.Fatalf("there are %d vectors, %v", len(all), err)
+	}
+	return all
+}
+
+// TestFrontMatter holds the kit to the vectors that all kits share.
+func TestFrontMatter(t *testing.T) {
+	o := newOracle(t)
+	for _, v := range vectors(t) {
+		for param, want := range []string{v.Want, v.Lenient} {
+			if got := o.ask(t, 's', byte(param), []byte(v.Block())); got != want {
+				t.Errorf("%s, %d: %q\ngot  %s\nwant %s", v.Name, param, v.Block(), got, want)
 			}
 		}
 	}

@@ -18,6 +18,8 @@ import (
 	"waymark/abi"
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
+	"waymark/sdk-guest/frontmatter"
+	"waymark/sdk-guest/frontmatter/frontmattertest"
 )
 
 // world is the probe, loaded, and a root.
@@ -141,8 +143,12 @@ func TestBadConfig(t *testing.T) {
 // In wasm the kit answers as it does natively, and so like the Go SDK.
 func TestSameInTheSandbox(t *testing.T) {
 	w := newWorld(t)
-	for _, text := range seeds() {
-		for _, op := range "jwfs" {
+	texts := seeds()
+	for _, v := range vectors(t) {
+		texts = append(texts, v.Block())
+	}
+	for _, text := range texts {
+		for _, op := range "jwfsg" {
 			want, _ := goAnswer(byte(op), 1, []byte(text))
 			question := hex.EncodeToString(append([]byte{byte(op), 1}, text...))
 			res := w.must("ask", map[string]any{"question": question})
@@ -150,6 +156,20 @@ func TestSameInTheSandbox(t *testing.T) {
 			if err != nil || string(got) != want {
 				t.Errorf("%c %q: %v\ngot  %s\nwant %s", op, text, err, got, want)
 			}
+		}
+	}
+}
+
+// TestFrontMatterBombs: what a block costs is a multiple of its size.
+func TestFrontMatterBombs(t *testing.T) {
+	w := newWorld(t)
+	for name, block := range frontmattertest.Bombs() {
+		for _, op := range []string{"s\x00", "s\x01", "g\x00"} {
+			res := w.must("ask", map[string]any{"question": hex.EncodeToString([]byte(op + block))})
+			if res.Fuel > 20_000*frontmatter.MaxSize {
+				t.Errorf("%s: %d fuel", name, res.Fuel)
+			}
+			t.Logf("%s: %d fuel for a byte", name, res.Fuel/frontmatter.MaxSize)
 		}
 	}
 }

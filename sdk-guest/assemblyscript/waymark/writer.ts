@@ -32,8 +32,15 @@ export class JsonWriter {
   }
 
   bool(b: bool): this {
+    return this.word(b ? "true" : "false");
+  }
+
+  null(): this {
+    return this.word("null");
+  }
+
+  private word(word: string): this {
     this.follow();
-    const word = b ? "true" : "false";
     for (let i = 0; i < word.length; i++) this.byte(<u8>word.charCodeAt(i));
     return this;
   }

@@ -35,17 +35,53 @@ static void echo(wm_writer *w, const wm_json *v) {
   }
 }
 
-static void scanned(wm_writer *w, wm_str block) {
-  wm_fields fields;
-  bool sure = wm_scan(block, &fields);
-  wm_write_bool(w, sure);
-  for (size_t i = 0; sure && i < fields.len; i++) {
-    const wm_field *f = &fields.items[i];
-    wm_write(w, f->key);
-    wm_write(w, f->value);
-    wm_write_int(w, f->type);
-    wm_write_bool(w, wm_lookup(&fields, f->key.data) == f);
+/* shown writes a value of front matter; {"=": ...} is a scalar that may be
+ * several things. */
+static void shown(wm_writer *w, const wm_meta *v) {
+  switch (v->type) {
+  case WM_MEMBERS:
+  case WM_ITEMS:
+    wm_begin(w, v->type == WM_MEMBERS ? '{' : '[');
+    for (const wm_meta *m = v->child; m != NULL; m = m->next) {
+      if (v->type == WM_MEMBERS) {
+        wm__separate(w);
+        wm__literal(w, m->key);
+        wm__append(w, ":", 1);
+        w->comma = false;
+      }
+      shown(w, m);
+    }
+    wm_end(w, v->type == WM_MEMBERS ? '}' : ']');
+    break;
+  case WM_TEXT: wm_write(w, v->text); break;
+  case WM_TRUTH: wm_write_bool(w, wm_meta_true(v)); break;
+  case WM_NOTHING: wm__separate(w), wm__append(w, "null", 4); break;
+  case WM_SCALAR:
+    wm_begin(w, '{');
+    wm_key(w, "=");
+    wm_write(w, v->text);
+    wm_end(w, '}');
   }
+}
+
+/* parsed is a block as a value, or as an error. */
+static wm_str parsed(wm_str block, bool lenient) {
+  const char *error;
+  wm_writer w = {0};
+  const wm_meta *v = wm_parse_meta(block, lenient, &error);
+  if (v == NULL) return wm_text(error);
+  shown(&w, v);
+  return wm_written(&w);
+}
+
+/* globs is what "globs" of a block says, by lines. */
+static wm_str globs(wm_str block) {
+  const wm_meta *v = wm_parse_meta(block, true, NULL);
+  const char *text = "";
+  if (v == NULL) return (wm_str){"", 0};
+  wm_list list = wm_meta_globs(wm_meta_get(v, "globs"));
+  for (size_t i = 0; i < list.len; i++) text = wm_join(text, list.items[i], "\n", NULL);
+  return wm_text(text);
 }
 
 /* answer does what the first byte of a question says with the rest. */
@@ -66,14 +102,10 @@ static wm_str answer(wm_str q) {
     wm_write_int(&w, wm_front_matter(in, param != 0, &block, &rest));
     wm_write(&w, block);
     wm_write(&w, rest);
-    scanned(&w, block);
     wm_end(&w, ']');
     break;
-  case 's': /* a block of front matter */
-    wm_begin(&w, '[');
-    scanned(&w, in);
-    wm_end(&w, ']');
-    break;
+  case 's': return parsed(in, param != 0); /* a block of front matter; param: lenient */
+  case 'g': return globs(in);
   case 'l': { /* the line "key:" of a block */
     bool found = wm_line(in, "key", &block, &rest);
     wm_begin(&w, '[');

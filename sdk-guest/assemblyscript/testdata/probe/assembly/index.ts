@@ -1,7 +1,7 @@
 // The module that the kit's tests run: each resolver shows one part of the kit.
 import {
-  Fields, Info, JsonWriter, Kind, Level, Listing, Module, Read, Request, Resolver, Resource, Response,
-  decodeUTF8, exists, findFrontMatter, firstLine, list, log, parseJSON, readFile, readHead, scanFrontMatter, stat, truncate, utf8Length,
+  Info, JsonWriter, Kind, Level, Listing, Meta, MetaKind, Module, Read, Request, Resolver, Resource, Response,
+  decodeUTF8, exists, findFrontMatter, firstLine, list, log, parseFrontMatter, parseJSON, readFile, readHead, stat, truncate, utf8Length,
 } from "../sdk/waymark";
 
 const kinds = [Kind.InstructionFile, Kind.Command];
@@ -87,6 +87,26 @@ function files(req: Request): Response {
   return resp;
 }
 
+// metaShown makes the text of the vectors: JSON, in which {"=": "1.0"} is a value
+// of kind Other, or the error.
+function metaShown(v: Meta): string {
+  return v.error != "" ? v.error : decodeUTF8(writeMeta(new JsonWriter(), v).bytes());
+}
+
+function writeMeta(w: JsonWriter, v: Meta): JsonWriter {
+  if (v.kind == MetaKind.Bool) return w.bool(v.isTrue);
+  if (v.kind == MetaKind.Other) return w.beginObject().key("=").string(v.text).endObject();
+  if (v.kind == MetaKind.String) return w.string(v.text);
+  if (v.kind == MetaKind.Null) return w.null();
+  const isMap = v.kind == MetaKind.Map;
+  isMap ? w.beginObject() : w.beginArray();
+  for (let i = 0; i < v.items.length; i++) {
+    if (isMap) w.key(v.items[i].key);
+    writeMeta(w, v.items[i]);
+  }
+  return isMap ? w.endObject() : w.endArray();
+}
+
 function frontMatter(req: Request): Response {
   const resp = new Response();
   const names = list(".");
@@ -97,15 +117,8 @@ function frontMatter(req: Request): Response {
     const fm = findFrontMatter(text, complete);
     const r = row(name).attribute("found", fm.found ? "found" : fm.open ? "open" : "none");
     if (fm.found) r.attribute("block", fm.block).attribute("rest", fm.rest);
-    const fields: Fields = scanFrontMatter(text);
-    if (fields.sure) {
-      const all: string[] = [];
-      for (let k = 0; k < fields.list.length; k++) {
-        const f = fields.list[k];
-        all.push(f.key + "|" + f.value + "|" + f.type.toString());
-      }
-      r.attributes("fields", all).attribute("description", fields.text("description"));
-    }
+    r.attribute("strict", metaShown(parseFrontMatter(text))).attribute("lenient", metaShown(parseFrontMatter(text, true)));
+    r.attributes("globs", parseFrontMatter(text, true).get("globs").globs());
     resp.add(r);
   }
   return resp;

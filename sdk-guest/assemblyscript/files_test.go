@@ -128,7 +128,7 @@ func TestFrontMatterBombs(t *testing.T) {
 	for name, block := range frontmattertest.Bombs() {
 		w.write("text", block)
 		res, err := w.ask("front-matter", nil)
-		if err != nil || res.Fuel > 40_000*frontmatter.MaxSize {
+		if err != nil || res.Fuel > 100_000*frontmatter.MaxSize {
 			t.Errorf("%s: %v, %d fuel", name, err, res.Fuel)
 			continue
 		}

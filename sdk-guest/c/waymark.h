@@ -1191,12 +1191,13 @@ struct wm__line {
 /* Where a block is read. After the first error nothing else counts. */
 struct wm__front {
   struct wm__line *lines;
-  size_t len, cap, at;
+  size_t len, cap, at, values;
   bool lenient;
   const char *error;
 };
 
 #define WM__MAX_DEPTH 32
+#define WM__MAX_VALUES 2048
 #define WM__MAX_KEYS 256
 #define WM__MAX_KEY 128
 #define WM__FIRST_LINE 2
@@ -1215,6 +1216,10 @@ static void wm__wrong_at(struct wm__front *p, size_t at, const char *reason) {
 
 static void wm__wrong_key(struct wm__front *p, size_t at, const char *before, wm_str key, const char *after) {
   if (p->error == NULL) wm__wrong_at(p, at, wm_join(before, wm_copy(key).data, after, NULL));
+}
+
+static void wm__count_value(struct wm__front *p) {
+  if (++p->values > WM__MAX_VALUES) wm__wrong_at(p, p->at, "more than 2048 values");
 }
 
 static bool wm__blank(char c) { return c == ' ' || c == '\t'; }
@@ -1671,6 +1676,7 @@ static wm_meta *wm__map_of(struct wm__front *p, size_t indent, int depth) {
   wm_meta *last = NULL;
   while (p->error == NULL && wm__next_line(p) && p->lines[p->at].indent == indent) {
     wm_str key, text = wm__content(p);
+    wm__count_value(p);
     size_t n = wm__key(p, text, false, &key);
     if (n == 0) {
       wm__wrong_at(p, p->at, wm__not_key(text));
@@ -1704,6 +1710,7 @@ static wm_meta *wm__list_of(struct wm__front *p, size_t indent, int depth) {
   wm_meta *last = NULL;
   if (depth > WM__MAX_DEPTH) wm__wrong_at(p, p->at, "more than 32 levels");
   while (p->error == NULL && wm__next_line(p) && p->lines[p->at].indent == indent && wm__item(wm__content(p))) {
+    wm__count_value(p);
     wm__chain_up(v, &last, wm__item_of(p, indent, depth));
   }
   wm__end_level(p, indent);
@@ -1796,6 +1803,7 @@ static wm_meta *wm__flow_value(struct wm__flow *f, int depth) {
   wm_meta *last = NULL;
   f->column++;
   for (c = wm__flow_next(f); c != '\0' && c != end; c = wm__flow_next(f)) {
+    wm__count_value(f->p);
     wm__chain_up(v, &last, end == ']' ? wm__flow_value(f, depth + 1) : wm__flow_member(f, v, depth));
     c = wm__flow_next(f);
     if (c == ',') {

@@ -68,6 +68,7 @@ func (f *flow) value(depth int) Value {
 func (f *flow) items(end byte, item func()) {
 	f.column++
 	for c := f.next(); c != 0 && c != end; c = f.next() {
+		f.count()
 		item()
 		if c = f.next(); c == ',' {
 			f.column++

@@ -17,7 +17,7 @@
 // Lenient, it reads more, as Options says, and the rest alike.
 //
 // Nothing panics. Time and memory are proportional to the block, which has at
-// most 64 KiB, 32 levels and 256 keys in a map.
+// most 64 KiB, 2048 values, 32 levels and 256 keys in a map.
 //
 // The C and AssemblyScript kits have the same reader, and package
 // frontmattertest what all of them must make of some blocks.

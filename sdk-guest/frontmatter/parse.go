@@ -11,6 +11,9 @@ const (
 	MaxSize = 64 << 10
 	// maxDepth is how deep lists and maps may lie in each other.
 	maxDepth = 32
+	// maxValues is how many values a block may have: far more than front matter
+	// has, and few enough for the slowest garbage collector of a kit.
+	maxValues = 2048
 	// maxKeys bounds the time that looking for duplicates takes.
 	maxKeys = 256
 	// maxKey is far below the 1024 characters that YAML allows for a key on
@@ -66,6 +69,7 @@ func Parse(block []byte, o Options) (Value, error) {
 type parser struct {
 	lines   []line
 	at      int // the line that is next
+	values  int // so far
 	lenient bool
 	err     *SyntaxError
 }
@@ -83,6 +87,13 @@ func (l line) content() string { return l.text[l.indent:] }
 func (p *parser) fail(at int, reason string) {
 	if p.err == nil {
 		p.err = &SyntaxError{at + firstLine, reason}
+	}
+}
+
+// count counts one more value.
+func (p *parser) count() {
+	if p.values++; p.values > maxValues {
+		p.fail(p.at, "more than 2048 values")
 	}
 }
 
@@ -148,6 +159,7 @@ func (p *parser) node(parent, depth int) Value {
 func (p *parser) mapping(indent, depth int) Value {
 	v := Value{Kind: Map, Line: p.at + firstLine}
 	for p.err == nil && p.next() && p.lines[p.at].indent == indent {
+		p.count()
 		at, text := p.at, p.lines[p.at].content()
 		key, n, isKey := p.key(text, false)
 		switch {
@@ -247,6 +259,7 @@ func (p *parser) list(indent, depth int) Value {
 		p.fail(p.at, "more than 32 levels")
 	}
 	for p.err == nil && p.next() && p.lines[p.at].indent == indent && isItem(p.lines[p.at].content()) {
+		p.count()
 		v.List = append(v.List, p.item(indent, depth))
 	}
 	p.level(indent)

@@ -72,7 +72,7 @@ export function parseFrontMatter(block: string, lenient: bool = false): Meta {
   const p = new Parser(lenient);
   p.cut(block);
   let v = new Meta(MetaKind.Map, FIRST_LINE);
-  if (p.error == "" && p.next()) v = p.mapping(p.lines[p.at].indent, 1);
+  if (p.error == "" && p.next()) v = p.mapping(p.indents[p.at], 1);
   if (p.error == "" && p.next()) p.fail(p.at, LEVEL);
   if (p.error != "") v = new Meta(MetaKind.Null, 0);
   v.error = p.error;
@@ -82,6 +82,7 @@ export function parseFrontMatter(block: string, lenient: bool = false): Meta {
 // MAX_FRONT_MATTER is how long a block may be, in bytes.
 export const MAX_FRONT_MATTER: i32 = 64 << 10;
 const MAX_DEPTH: i32 = 32;
+const MAX_VALUES: i32 = 2048;
 const MAX_KEYS: i32 = 256;
 const MAX_KEY: i32 = 128;
 const FIRST_LINE: i32 = 2;
@@ -91,20 +92,40 @@ const LEVEL = "the indentation fits no line above";
 const COLON = 'a text with ": " in it needs quotes';
 const DEEP = "more than 32 levels";
 
-class Line {
-  // What is before indent doesn't count any more.
-  constructor(public text: string, public indent: i32) {}
+// Builder makes a text of many: a growing array of strings would be marked by the
+// garbage collector again and again.
+class Builder {
+  private units: StaticArray<u16> = new StaticArray<u16>(64);
+  private size: i32 = 0;
 
-  get content(): string {
-    return this.text.substring(this.indent);
+  add(s: string): void {
+    if (this.size + s.length > this.units.length) {
+      const more = new StaticArray<u16>(max(this.size + s.length, 2 * this.units.length));
+      memory.copy(changetype<usize>(more), changetype<usize>(this.units), <usize>this.size << 1);
+      this.units = more;
+    }
+    memory.copy(changetype<usize>(this.units) + (<usize>this.size << 1), changetype<usize>(s), <usize>s.length << 1);
+    this.size += s.length;
+  }
+
+  toString(): string {
+    return String.UTF16.decodeUnsafe(changetype<usize>(this.units), <usize>this.size << 1);
   }
 }
 
 // Parser goes through the lines of a block. After the first error nothing else
 // counts.
 class Parser {
-  lines: Line[] = [];
+  // A line is a part of the block. What is before indent in it doesn't count any
+  // more: blanks, and the dash of a list that the rest of the line is an item of.
+  source: string = "";
+  starts: i32[] = [];
+  ends: i32[] = [];
+  indents: i32[] = [];
   at: i32 = 0;
+  values: i32 = 0; // so far
+  private lastAt: i32 = -1; // of the line that text has cut last
+  private lastText: string = "";
   error: string = "";
   first: i32 = 0; // where the brackets that are read begin
   column: i32 = 0; // in them, of the next character
@@ -117,19 +138,47 @@ class Parser {
     if (this.error == "") this.error = "front matter, line " + (at + FIRST_LINE).toString() + ": " + reason;
   }
 
+  // count counts one more value.
+  count(): void {
+    if (++this.values > MAX_VALUES) this.fail(this.at, "more than 2048 values");
+  }
+
+  get lines(): i32 {
+    return this.starts.length;
+  }
+
+  // text is a line without its end.
+  text(at: i32): string {
+    if (at != this.lastAt) {
+      this.lastAt = at;
+      this.lastText = this.source.substring(this.starts[at], this.ends[at]);
+    }
+    return this.lastText;
+  }
+
+  // content is what counts of the next line.
+  content(): string {
+    return this.text(this.at).substring(this.indents[this.at]);
+  }
+
   cut(block: string): void {
     if (utf8Length(block) > MAX_FRONT_MATTER) {
       this.fail(0, "it has more than 64 KiB");
       return;
     }
+    this.source = block;
     for (let start = 0; start < block.length; ) {
       let end = block.indexOf("\n", start);
       if (end < 0) end = block.length;
       const crlf = end > start && block.charCodeAt(end - 1) == 0x0d;
-      const text = block.substring(start, crlf ? end - 1 : end);
+      const at = this.lines;
+      this.starts.push(start);
+      this.ends.push(crlf ? end - 1 : end);
       start = end + 1;
-      const at = this.lines.length;
-      this.lines.push(new Line(text, text.length - stripStart(text, " ").length));
+      const text = this.text(at);
+      let indent = 0;
+      while (indent < text.length && text.charCodeAt(indent) == 0x20) indent++;
+      this.indents.push(indent);
       if (!isPrintable(text)) this.fail(at, "a character that is no text");
       if ((text.startsWith("---") || text.startsWith("...")) && (text.length == 3 || isBlank(text.charCodeAt(3)))) {
         this.fail(at, "a line like this ends YAML; only what is before it would count");
@@ -139,8 +188,8 @@ class Parser {
 
   // next goes to the next line that is neither blank nor a comment.
   next(): bool {
-    for (; this.at < this.lines.length; this.at++) {
-      const text = trim(this.lines[this.at].content);
+    for (; this.at < this.lines; this.at++) {
+      const text = trim(this.content());
       if (text != "" && text.charCodeAt(0) != 0x23) return true;
     }
     return false;
@@ -153,8 +202,8 @@ class Parser {
   // ---- Lists and maps ----
 
   node(parent: i32, depth: i32): Meta {
-    const l = this.lines[this.at];
-    const text = l.content;
+    const indent = this.indents[this.at];
+    const text = this.content();
     if (depth > MAX_DEPTH) {
       this.fail(this.at, DEEP);
       return this.meta(MetaKind.Null);
@@ -163,15 +212,16 @@ class Parser {
       this.fail(this.at, TAB);
       return this.meta(MetaKind.Null);
     }
-    if (isItem(text)) return this.list(l.indent, depth);
-    if (this.key(text, false)) return this.mapping(l.indent, depth);
-    return this.scalar(parent, l.indent, depth);
+    if (isItem(text)) return this.list(indent, depth);
+    if (this.key(text, false)) return this.mapping(indent, depth);
+    return this.scalar(parent, indent, depth);
   }
 
   mapping(indent: i32, depth: i32): Meta {
     const v = this.meta(MetaKind.Map);
-    while (this.error == "" && this.next() && this.lines[this.at].indent == indent) {
-      const text = this.lines[this.at].content;
+    while (this.error == "" && this.next() && this.indents[this.at] == indent) {
+      const text = this.content();
+      this.count();
       if (!this.key(text, false)) {
         this.fail(this.at, notKey(text));
         break;
@@ -188,7 +238,7 @@ class Parser {
 
   // level refuses a line that is indented more than what is above it.
   level(indent: i32): void {
-    if (this.error == "" && this.next() && this.lines[this.at].indent > indent) this.fail(this.at, LEVEL);
+    if (this.error == "" && this.next() && this.indents[this.at] > indent) this.fail(this.at, LEVEL);
   }
 
   checkKey(map: Meta, key: string): void {
@@ -220,7 +270,8 @@ class Parser {
   list(indent: i32, depth: i32): Meta {
     const v = this.meta(MetaKind.List);
     if (depth > MAX_DEPTH) this.fail(this.at, DEEP);
-    while (this.error == "" && this.next() && this.lines[this.at].indent == indent && isItem(this.lines[this.at].content)) {
+    while (this.error == "" && this.next() && this.indents[this.at] == indent && isItem(this.content())) {
+      this.count();
       v.items.push(this.item(indent, depth));
     }
     this.level(indent);
@@ -230,15 +281,15 @@ class Parser {
   // item reads an item. A map or a list may begin on its line, and goes on below
   // at that column.
   item(indent: i32, depth: i32): Meta {
-    const l = this.lines[this.at];
-    const rest = stripStart(l.text.substring(indent + 1), " ");
+    const text = this.text(this.at);
+    const rest = stripStart(text.substring(indent + 1), " ");
     const c = rest == "" ? 0x23 : rest.charCodeAt(0);
     if (c == 0x09) {
       this.fail(this.at, TAB);
       return this.meta(MetaKind.Null);
     }
     if (c != 0x23 && (this.key(rest, false) || isItem(rest))) {
-      l.indent = l.text.length - rest.length;
+      this.indents[this.at] = text.length - rest.length;
       return this.node(indent, depth + 1);
     }
     return this.value(indent, indent + 1, depth, false);
@@ -247,22 +298,22 @@ class Parser {
   // value reads what stands behind a key or a dash, from a column of the line
   // on, or below it.
   value(indent: i32, column: i32, depth: i32, ofKey: bool): Meta {
-    const l = this.lines[this.at];
-    const rest = stripStart(l.text.substring(column), " \t");
-    if (rest != "" && rest.charCodeAt(0) != 0x23) return this.scalar(indent, l.text.length - rest.length, depth);
+    const text = this.text(this.at);
+    const rest = stripStart(text.substring(column), " \t");
+    if (rest != "" && rest.charCodeAt(0) != 0x23) return this.scalar(indent, text.length - rest.length, depth);
     const nothing = this.meta(MetaKind.Null);
     this.at++;
     if (!this.next()) return nothing;
-    const below = this.lines[this.at];
-    if (below.indent > indent) return this.node(indent, depth + 1);
-    if (ofKey && below.indent == indent && isItem(below.content)) return this.list(indent, depth + 1);
+    const below = this.indents[this.at];
+    if (below > indent) return this.node(indent, depth + 1);
+    if (ofKey && below == indent && isItem(this.content())) return this.list(indent, depth + 1);
     return nothing;
   }
 
   // ---- Scalars ----
 
   scalar(indent: i32, column: i32, depth: i32): Meta {
-    const text = this.lines[this.at].text.substring(column);
+    const text = this.text(this.at).substring(column);
     const c = text.charAt(0);
     const v = this.meta(MetaKind.String);
     if (c == "|" || c == ">") {
@@ -280,7 +331,7 @@ class Parser {
 
   plain(indent: i32, column: i32): Meta {
     const v = this.meta(MetaKind.String);
-    const line = this.lines[this.at].text.substring(column);
+    const line = this.text(this.at).substring(column);
     let commented = comment(line) >= 0;
     const text = uncomment(line);
     let strange = this.beginning(text);
@@ -289,26 +340,26 @@ class Parser {
       if (!this.lenient) this.fail(this.at, COLON);
     }
     this.at++;
-    const parts: string[] = [text]; // joined once: a text of many lines isn't copied with each of them
+    const out = new Builder();
+    out.add(text);
     let blanks = 0;
-    for (; !commented && this.at < this.lines.length; this.at++) {
-      const l = this.lines[this.at];
-      const all = trim(l.text);
+    for (; !commented && this.at < this.lines; this.at++) {
+      const all = trim(this.text(this.at));
       if (all == "") {
         blanks++;
         continue;
       }
-      if (l.indent <= indent || all.charCodeAt(0) == 0x23) break;
+      if (this.indents[this.at] <= indent || all.charCodeAt(0) == 0x23) break;
       commented = comment(all) >= 0;
       const more = uncomment(all);
       if (hasColon(more)) {
         this.fail(this.at, "this belongs to the text above, but looks like a key; put the text into quotes");
       }
-      parts.push(fold(blanks));
-      parts.push(more);
+      out.add(fold(blanks));
+      out.add(more);
       blanks = 0;
     }
-    setPlain(v, parts.join(""), strange);
+    setPlain(v, out.toString(), strange);
     return v;
   }
 
@@ -325,37 +376,37 @@ class Parser {
 
   quoted(indent: i32, column: i32): string {
     const first = this.at;
-    let rest = this.lines[this.at].text.substring(column + 1);
-    const quote = this.lines[this.at].text.charCodeAt(column);
-    const out: string[] = [];
+    let rest = this.text(this.at).substring(column + 1);
+    const quote = this.text(this.at).charCodeAt(column);
+    const out = new Builder();
     while (true) {
       const end = closing(rest, 0, quote);
       if (end < rest.length) {
         this.unquote(out, rest.substring(0, end), quote);
         if (!ends(rest.substring(end + 1))) this.fail(this.at, "something stands behind the closing quote");
         this.at++;
-        return out.join("");
+        return out.toString();
       }
       this.unquote(out, stripEnd(rest), quote);
       let blanks = 0;
-      for (this.at++; this.at < this.lines.length && trim(this.lines[this.at].text) == ""; this.at++) blanks++;
-      if (this.at == this.lines.length || this.lines[this.at].indent <= indent) {
+      for (this.at++; this.at < this.lines && trim(this.text(this.at)) == ""; this.at++) blanks++;
+      if (this.at == this.lines || this.indents[this.at] <= indent) {
         this.fail(first, "the quote isn't closed");
         return "";
       }
-      out.push(fold(blanks));
-      rest = stripStart(this.lines[this.at].text, " \t");
+      out.add(fold(blanks));
+      rest = stripStart(this.text(this.at), " \t");
     }
   }
 
   // unquote adds what stands between quotes to a text's parts.
-  unquote(out: string[], text: string, quote: i32): void {
+  unquote(out: Builder, text: string, quote: i32): void {
     let start = 0;
     for (let i = 0; i < text.length; i++) {
       const c = text.charCodeAt(i);
       if (c == 0x27 && quote == 0x27) {
         i++; // of two
-        out.push(text.substring(start, i));
+        out.add(text.substring(start, i));
         start = i + 1;
       } else if (c == 0x5c && quote == 0x22) {
         const n = escapeLength(text, i + 1);
@@ -363,13 +414,13 @@ class Parser {
           this.fail(this.at, "an escape that isn't known; in single quotes a backslash is just that");
           return;
         }
-        out.push(text.substring(start, i));
-        out.push(escaped(text, i + 1, n));
+        out.add(text.substring(start, i));
+        out.add(escaped(text, i + 1, n));
         i += n;
         start = i + 1;
       }
     }
-    out.push(text.substring(start));
+    out.add(text.substring(start));
   }
 
   block(indent: i32, header: string): string {
@@ -380,49 +431,51 @@ class Parser {
     this.at++;
     const folded = header.startsWith(">");
     const margin = this.margin(indent);
-    const out: string[] = [];
+    const out = new Builder();
     let blanks = 0;
     let started = false;
     let above = false;
-    for (; this.at < this.lines.length; this.at++) {
-      const l = this.lines[this.at];
-      if (l.indent == l.text.length && (margin == 0 || l.indent <= margin)) {
+    for (; this.at < this.lines; this.at++) {
+      const line = this.text(this.at);
+      const lineIndent = this.indents[this.at];
+      if (lineIndent == line.length && (margin == 0 || lineIndent <= margin)) {
         blanks++;
         continue;
       }
-      if (margin == 0 || l.indent < margin) break;
-      const text = l.text.substring(margin);
+      if (margin == 0 || lineIndent < margin) break;
+      const text = line.substring(margin);
       const indented = isBlank(text.charCodeAt(0));
-      out.push(started && folded && !above && !indented ? fold(blanks) : "\n".repeat(blanks + (started ? 1 : 0)));
-      out.push(text);
+      out.add(started && folded && !above && !indented ? fold(blanks) : "\n".repeat(blanks + (started ? 1 : 0)));
+      out.add(text);
       started = true;
       above = indented;
       blanks = 0;
     }
-    if (started && chomp != "-") out.push("\n");
-    if (chomp == "+") out.push("\n".repeat(blanks));
-    return out.join("");
+    if (started && chomp != "-") out.add("\n");
+    if (chomp == "+") out.add("\n".repeat(blanks));
+    return out.toString();
   }
 
   // margin returns the indentation of a text below | or >; 0 when there is none.
   margin(indent: i32): i32 {
     let longest = 0;
-    for (let at = this.at; at < this.lines.length; at++) {
-      const l = this.lines[at];
-      if (l.indent == l.text.length) {
-        longest = max(longest, l.indent);
+    for (let at = this.at; at < this.lines; at++) {
+      const own = this.indents[at];
+      const text = this.text(at);
+      if (own == text.length) {
+        longest = max(longest, own);
         continue;
       }
-      if (l.indent <= indent) return 0;
-      if (l.indent < longest) {
+      if (own <= indent) return 0;
+      if (own < longest) {
         this.fail(at, "a blank line above is indented more than this");
         return 0;
       }
-      if (l.text.charCodeAt(l.indent) == 0x09) {
+      if (text.charCodeAt(own) == 0x09) {
         this.fail(at, TAB);
         return 0;
       }
-      return l.indent;
+      return own;
     }
     return 0;
   }
@@ -439,20 +492,20 @@ class Parser {
   }
 
   rest(): string {
-    return this.lines[this.at].text.substring(this.column);
+    return this.text(this.at).substring(this.column);
   }
 
   // flowNext goes to the next character that is neither blank nor of a comment;
   // 0 after an error.
   flowNext(): i32 {
     while (this.error == "") {
-      const line = this.lines[this.at].text;
+      const line = this.text(this.at);
       while (this.column < line.length && isBlank(line.charCodeAt(this.column))) this.column++;
       if (this.column < line.length) {
         const c = line.charCodeAt(this.column);
         if (c != 0x23 || (this.column > 0 && !isBlank(line.charCodeAt(this.column - 1)))) return c;
       }
-      if (this.at + 1 == this.lines.length) {
+      if (this.at + 1 == this.lines) {
         this.fail(this.first, "the bracket isn't closed");
         break;
       }
@@ -473,6 +526,7 @@ class Parser {
     const v = this.meta(isList ? MetaKind.List : MetaKind.Map);
     this.column++;
     for (c = this.flowNext(); c != 0 && c != end; c = this.flowNext()) {
+      this.count();
       v.items.push(isList ? this.flowValue(depth + 1) : this.flowMember(v, depth));
       c = this.flowNext();
       if (c == COMMA) {
@@ -486,7 +540,7 @@ class Parser {
   }
 
   flowMember(map: Meta, depth: i32): Meta {
-    const line = this.lines[this.at].text;
+    const line = this.text(this.at);
     const c0 = line.charCodeAt(this.column);
     const end = c0 == 0x22 || c0 == 0x27 ? closing(line, this.column + 1, c0) + 1 : this.column + plainKey(line, this.column);
     if (!this.key(line.substring(this.column, end + 2), true)) { // not all of the line, which may hold thousands
@@ -505,22 +559,22 @@ class Parser {
 
   flowQuoted(quote: i32): Meta {
     const v = this.meta(MetaKind.String);
-    const text = this.lines[this.at].text;
+    const text = this.text(this.at);
     const end = closing(text, this.column + 1, quote);
     if (end >= text.length) {
       this.fail(this.at, "the quote isn't closed on its line");
       return v;
     }
-    const out: string[] = [];
+    const out = new Builder();
     this.unquote(out, text.substring(this.column + 1, end), quote);
-    v.text = out.join("");
+    v.text = out.toString();
     this.column = end + 1;
     return v;
   }
 
   flowPlain(): Meta {
     const v = this.meta(MetaKind.String);
-    const line = this.lines[this.at].text;
+    const line = this.text(this.at);
     let end = this.column;
     while (end < line.length && !",[]{}".includes(line.charAt(end))) end++;
     if (end == this.column) {

@@ -100,7 +100,8 @@ func TestFrontMatter(t *testing.T) {
 	for i, v := range vectors {
 		texts[fmt.Sprintf("vector%03d", i)] = v.Block()
 	}
-	for i, globs := range []string{"a, {b,c}/*.ts,, d", "[a, 'b,c', 3]", "\n  - \"a,}b\"\n  - {c,d", "{a: b}", "**/*.ü, ~"} {
+	for i, globs := range []string{"a, {b,c}/*.ts,, d", "[a, 'b,c', 3]", "\n  - \"a,}b\"\n  - {c,d", "{a: b}", "**/*.ü, ~", strings.Repeat("ü,", 3000),
+		"[b, \"" + strings.Repeat(`\x01`, 1364) + "\", c]", "[b, \"" + strings.Repeat(`\x01`, 1365) + "\", c]"} {
 		texts[fmt.Sprintf("globs%d", i)] = "globs: " + globs + "\n"
 	}
 	for name, text := range texts {

@@ -28,6 +28,7 @@ func seeds() []string {
 		"a: b\nc: 'd'\n\ne:\n", "a: true\nb: Null\nc: ~\nd: 1.5\ne: 2026-01-01\nf: yes\n", "a: b\na: c", "true: a", "a:b", "a: b: c", "a: b #c", "a: \"b\\n\"", "a: [b]", " a: b",
 		"a: \u2028", "a: \u0085", "a: b:", "a-1_b: c", "1a: b", "globs: **/*.ts", "key: value\nkey2: x\nkey : y", "keys: no\nkey:  'q' \nmore", "key:",
 		"globs: a, {b,c}/*.ts,, d", "globs: [a, 'b,c', 3]", "globs:\n  - \"a,}b\"\n  - {c,d\n", "globs: {a: b}",
+		"globs: " + strings.Repeat("a,", 3000), "globs: [b, \"" + strings.Repeat(`\x01`, 1364) + "\", c]", "globs: [b, \"" + strings.Repeat(`\x01`, 1365) + "\", c]",
 	}
 }
 

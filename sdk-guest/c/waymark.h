@@ -313,7 +313,8 @@ const wm_meta *wm_meta_get(const wm_meta *map, const char *key);
 /* wm_meta_true reports whether a value is true: not "true", which is a text. */
 bool wm_meta_true(const wm_meta *v);
 /* wm_meta_globs reads patterns as agents do: a list of texts, or one text with
- * commas between them. A comma in braces belongs to its pattern. */
+ * commas between them. A comma in braces belongs to its pattern. What is more
+ * than 8 KiB, which attributes have room for, is left out. */
 wm_list wm_meta_globs(const wm_meta *v);
 
 /* wm_line finds the first line "key:" at the left edge of a block and returns
@@ -1857,7 +1858,19 @@ const wm_meta *wm_meta_get(const wm_meta *map, const char *key) {
 
 bool wm_meta_true(const wm_meta *v) { return v->type == WM_TRUTH && wm_equal(v->text, "true"); }
 
+/* wm__in_json is what a text takes in JSON at most, with its quotes and a comma. */
+static size_t wm__in_json(wm_str s) {
+  size_t n = s.len + 3;
+  for (size_t i = 0; i < s.len; i++) {
+    unsigned char c = (unsigned char)s.data[i];
+    n += c < ' ' ? 5 : c == '"' || c == '\\' ? 1 : 0;
+  }
+  return n;
+}
+
 wm_list wm_meta_globs(const wm_meta *v) {
+  const size_t most = (size_t)8 * 1024;
+  size_t size = 0;
   wm_list list = {0};
   bool one = v->type == WM_TEXT || v->type == WM_SCALAR;
   for (const wm_meta *m = one ? v : v->type == WM_ITEMS ? v->child : NULL; m != NULL; m = one ? NULL : m->next) {
@@ -1869,8 +1882,11 @@ wm_list wm_meta_globs(const wm_meta *v) {
       if (c == '}' && braces > 0) braces--;
       if (c != ',' || (braces > 0 && i < m->text.len)) continue;
       wm_str glob = wm_trim((wm_str){m->text.data + start, i - start}, " \t\n");
-      if (glob.len > 0) wm_push(&list, wm_copy(glob).data);
       start = i + 1;
+      if (glob.len == 0) continue;
+      size += wm__in_json(glob);
+      if (size > most) return list;
+      wm_push(&list, wm_copy(glob).data);
     }
   }
   return list;

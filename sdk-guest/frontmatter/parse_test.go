@@ -76,6 +76,37 @@ func TestBombs(t *testing.T) {
 	}
 }
 
+func TestGlobs(t *testing.T) {
+	for block, want := range map[string]string{
+		"globs: a, {b,c}/*.ts,, d": "a|{b,c}/*.ts|d", "globs: [a, 'b,c', 3]": "a|b|c|3", "globs: {a: b}": "", "globs:": "", "x: y": "",
+		"globs: **/*.go": "**/*.go", "globs: a}, {b, c": "a}|{b, c", "globs:\n- a\n- [b]\n- true": "a|true", "globs: true": "",
+		"globs: " + strings.Repeat("ab,", 2000): strings.TrimSuffix(strings.Repeat("ab|", 1638), "|"),
+	} {
+		v, err := frontmatter.Parse([]byte(block+"\n"), frontmatter.Options{Lenient: true})
+		if got := strings.Join(v.Get("globs").Globs(), "|"); err != nil || got != want {
+			t.Errorf("%.80q: got %.80q (%d), %v, want %.80q", block, got, len(got), err, want)
+		}
+	}
+}
+
+func TestGet(t *testing.T) {
+	v, err := frontmatter.Parse([]byte("a:\n  b: {c: d}\nt: true\nq: 'true'\nl: [x]\n"), frontmatter.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := v.Get("a", "b", "c"); got.Text != "d" || got.Line != 3 {
+		t.Errorf("got %+v", got)
+	}
+	for _, keys := range [][]string{{"x"}, {"a", "x", "c"}, {"t", "b"}, {"l", "0"}} {
+		if got := v.Get(keys...); got.Kind != frontmatter.Null || got.Line != 0 {
+			t.Errorf("%q: got %+v", keys, got)
+		}
+	}
+	if !v.Get("t").True() || v.Get("q").True() || v.Get("x").True() {
+		t.Error("only true is true")
+	}
+}
+
 // agree checks that Parse reads a block as a YAML library does, if it reads it,
 // and that a lenient Parse then reads the same.
 func agree(t *testing.T, block []byte) {

@@ -59,13 +59,19 @@ func (v Value) Get(keys ...string) Value {
 // True reports whether the value is true: not "true", which is a text.
 func (v Value) True() bool { return v.Kind == Bool && v.Text == "true" }
 
+// maxGlobs keeps patterns within a resource's attributes, of 16 KiB: in bytes, as
+// they are written there.
+const maxGlobs = 8 << 10
+
 // Globs reads a list of patterns as agents do: a list of texts, or one text
-// with commas between them. A comma in braces belongs to its pattern.
+// with commas between them. A comma in braces belongs to its pattern. What is
+// more than 8 KiB, which attributes have room for, is left out.
 func (v Value) Globs() (globs []string) {
 	items := v.List
 	if v.Kind == String || v.Kind == Other {
 		items = []Value{v}
 	}
+	size := 0
 	for _, item := range items {
 		start, braces := 0, 0
 		text := item.Text + ","
@@ -76,12 +82,31 @@ func (v Value) Globs() (globs []string) {
 			case c == '}' && braces > 0:
 				braces--
 			case c == ',' && (braces == 0 || i == len(item.Text)):
-				if glob := strings.Trim(text[start:i], " \t\n"); glob != "" {
-					globs = append(globs, glob)
-				}
+				glob := strings.Trim(text[start:i], " \t\n")
 				start = i + 1
+				if glob == "" {
+					continue
+				}
+				if size += written(glob); size > maxGlobs {
+					return globs
+				}
+				globs = append(globs, glob)
 			}
 		}
 	}
 	return globs
+}
+
+// written is what a text takes in JSON at most, with its quotes and a comma.
+func written(text string) int {
+	n := len(text) + 3
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c < ' ':
+			n += 5
+		case c == '"' || c == '\\':
+			n++
+		}
+	}
+	return n
 }

@@ -41,16 +41,33 @@ export class Meta {
   }
 
   // globs reads patterns as agents do: a list of texts, or one text with commas
-  // between them. A comma in braces belongs to its pattern.
+  // between them. A comma in braces belongs to its pattern. What is more than
+  // 8 KiB, which attributes have room for, is left out.
   globs(): string[] {
     const found: string[] = [];
-    if (this.kind == MetaKind.String || this.kind == MetaKind.Other) splitGlobs(this.text, found);
-    if (this.kind == MetaKind.List) for (let i = 0; i < this.items.length; i++) splitGlobs(this.items[i].text, found);
+    let room = MAX_GLOBS;
+    if (this.kind == MetaKind.String || this.kind == MetaKind.Other) splitGlobs(this.text, found, room);
+    for (let i = 0; this.kind == MetaKind.List && room >= 0 && i < this.items.length; i++) {
+      room = splitGlobs(this.items[i].text, found, room);
+    }
     return found;
   }
 }
 
-function splitGlobs(text: string, found: string[]): void {
+const MAX_GLOBS: i32 = 8 << 10;
+
+// inJSON is what a text takes in JSON at most, with its quotes and a comma.
+function inJSON(s: string): i32 {
+  let n = utf8Length(s) + 3;
+  for (let i = 0; i < s.length; i++) {
+    const c = s.charCodeAt(i);
+    n += c < 0x20 ? 5 : c == 0x22 || c == 0x5c ? 1 : 0;
+  }
+  return n;
+}
+
+// splitGlobs returns the room that is left; less than 0 when there wasn't enough.
+function splitGlobs(text: string, found: string[], room: i32): i32 {
   let start = 0;
   let braces = 0;
   for (let i = 0; i <= text.length; i++) {
@@ -59,9 +76,13 @@ function splitGlobs(text: string, found: string[]): void {
     if (c == 0x7d && braces > 0) braces--;
     if (c != COMMA || (braces > 0 && i < text.length)) continue;
     const glob = strip(text.substring(start, i), " \t\n");
-    if (glob != "") found.push(glob);
     start = i + 1;
+    if (glob == "") continue;
+    room -= inJSON(glob);
+    if (room < 0) return room;
+    found.push(glob);
   }
+  return room;
 }
 
 // parseFrontMatter reads a block that findFrontMatter has found: a map, which is

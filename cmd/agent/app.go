@@ -52,12 +52,18 @@ func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "agent",
 		Short: "Find what AI coding agents need to know about a workspace, and push it to a hub",
-		Long: `Waymark's agent looks into a workspace for instruction files, skills and MCP
-configurations, by means of sandboxed resolvers, and keeps a control plane
-informed about them.`,
+		Long: `An agent looks into a workspace for what AI coding agents need to know: instruction
+files (AGENTS.md, CLAUDE.md, .cursorrules), skills and MCP configurations. It makes a
+snapshot of what it finds and pushes it to a hub whenever it changes, where others read
+it. What finds things are resolvers, sandboxed WebAssembly modules: some are built in,
+others are dropped into a plugin directory.
+
+'agent resolve' shows at once what is found here. 'agent run' goes on with it; the other
+commands ask the agent that runs.`,
 		Example: `  agent run                     watch over this directory, with a hub of its own
   agent resolve                 show what is found here, once
   agent status                  ask the running agent how it is doing
+  agent doctor                  look for what keeps it from working well here
   agent why CLAUDE.md           say whether a file is in the context, and why`,
 	}
 	a.log.Add(root, "log more")

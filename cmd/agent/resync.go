@@ -49,7 +49,7 @@ The exit code is 3 when no agent runs.`,
 	}
 	conn.addFlags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().DurationVar(&timeout, "timeout", 30*time.Second, "how `long` to wait")
+	cmd.Flags().DurationVar(&timeout, "timeout", 30*time.Second, "`time` to wait, such as 30s")
 	return cmd
 }
 

@@ -44,6 +44,9 @@ func (a *app) readyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ready",
 		Short: "Let the running agent make the first snapshot that --wait-for holds back",
+		Long: `An agent that was started with 'agent run --wait-for FILE' looks at nothing until that
+file is there, since a workspace that is still being cloned would be told half. Ready
+ends that at once. The exit code is 3 when no agent runs.`,
 		Example: `  agent run --wait-for /tmp/cloned &
   git clone … && agent ready`,
 		Args: cobra.NoArgs,

@@ -52,8 +52,9 @@ agent owns the same rows there.
 
 The configuration is read again when one of its files changes, and on SIGHUP.
 
-Links in the root lead no other root out of it, nor to what is secret: name what they
-lead to.
+What a workspace holds decides nothing about other places: where a link in the root
+leads out of it, or to what is secret, a source that goes through that link is not
+looked at. Name what the link leads to instead.
 
 Environment, for use in Coder workspaces; lists are separated by commas, and relative
 paths are relative to the root:

@@ -27,7 +27,11 @@ func (a *app) whyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "why PATH…",
 		Short: "Say whether files are in the context, and if not, why",
-		Long: `Why asks the running agent. When none runs, or with --root, --source, --plugins or
+		Long: `A file is in the context when it is listed by 'agent snapshot' and is ok. Why gives the
+reason for each path, in a word (docs/operate.md lists all) and in a sentence that says
+what to do.
+
+Why asks the running agent. When none runs, or with --root, --source, --plugins or
 --config, it looks for itself, as 'agent run' with the same flags would.
 
 The exit code is 0 when all paths are found, else 3. An argument that is no path, such

@@ -54,7 +54,7 @@ order, the catalog of skills, MCP servers, and what is wrong.`,
 	flags := cmd.Flags()
 	flags.Int64Var(&f.revision, "revision", 0, "`revision` of the hub to show (default the newest)")
 	flags.StringVar(&f.pin, "pin", "", "`id` of a pin to show instead")
-	flags.StringVar(&f.format, "format", "table", "`form`: table, json or markdown")
+	flags.StringVar(&f.format, "format", "table", "`format`: table, json or markdown")
 	complete(cmd, "format", "table", "json", "markdown")
 	_ = cmd.RegisterFlagCompletionFunc("pin", func(cmd *cobra.Command, _ []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return f.offer(pinIDs)(cmd, nil, text)

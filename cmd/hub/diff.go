@@ -31,7 +31,7 @@ func newDiff() *cobra.Command {
 		Long: `Shows what became different, resource by resource, with a unified diff of text:
 for a pin, from what it holds to what the agent has now; for an agent, from one
 revision to another. --from is by default the revision before the newest, --to
-the newest. hub events and the page tell of revisions.`,
+the newest; 'hub events' and the page tell of revisions.`,
 		Example: `  hub diff 0f8e4f5c-7a39-4b53-a5c5-9d1d3c6f2f10
   hub diff dev-1
   hub diff dev-1 --from 12 --to 17 --json`,

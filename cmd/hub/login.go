@@ -20,7 +20,7 @@ func newLogin() *cobra.Command {
 		Long: `Prints a link to the hub's page that works once, within ten minutes, and keeps
 the browser signed in for twelve hours. Whoever opens it can read what the token
 shows, so it is a secret until then. The browser's session belongs to the token
-with which the link was made: hub token revoke ends both.`,
+with which the link was made: 'hub token revoke' ends both.`,
 		Example: "  hub login\n  xdg-open \"$(hub login)\"\n  hub login --url https://hub.example.com --token-file reader.token",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -142,7 +142,8 @@ func newPinsOne(cmd *cobra.Command, do func(context.Context, client.Client, stri
 func newPinsShow() *cobra.Command {
 	return newPinsOne(&cobra.Command{
 		Use: "show ID", Short: "Show one pin",
-		Long:    "Shows one pin. hub context --pin shows what it holds, hub diff what has changed since.",
+		Long: `Shows one pin. 'hub context --pin ID' shows what it holds, 'hub diff ID' what has
+changed since.`,
 		Example: "  hub pins show 0f8e4f5c-7a39-4b53-a5c5-9d1d3c6f2f10 --json",
 	}, func(ctx context.Context, c client.Client, id string) (*api.Pin, error) { return c.Pin(ctx, id) })
 }

@@ -30,16 +30,16 @@ type reader struct {
 
 const readerHelp = `
 
-It asks the hub at --url with the reader token in --token-file: by default the
-hub that your agents run themselves, with its token, and where none does the one
-at http://127.0.0.1:7878.
-A hub with a certificate of one's own authority is trusted when SSL_CERT_FILE
-names the authority's.`
+It asks the hub at --url, by default the one that your agents run themselves, and
+where none does the one at http://127.0.0.1:7878, with the reader token in
+--token-file, by default the one of your agents' hub. For another hub, make one
+there with 'hub token create --role reader'. Where its certificate is signed by an
+authority of your own, SSL_CERT_FILE names the authority's certificate.`
 
 // add adds the flags.
 func (r *reader) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&r.url, "url", "", "`URL` of the hub (default that of your agents' own, else http://"+hub.DefaultHTTP+")")
-	cmd.Flags().StringVar(&r.tokenFile, "token-file", "", "`file` with a reader token (default $XDG_STATE_HOME/waymark/reader.token)")
+	cmd.Flags().StringVar(&r.tokenFile, "token-file", "", "`file` with a reader token (default ~/.local/state/waymark/reader.token)")
 	_ = cmd.RegisterFlagCompletionFunc("url", cobra.FixedCompletions([]string{"http://", "https://"}, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
 	cmd.Long = strings.TrimSpace(cmd.Long) + readerHelp
 }

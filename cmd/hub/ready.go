@@ -53,6 +53,6 @@ token: it is for probes where there is no curl, as in a container.`,
 			return err
 		},
 	}
-	cmd.Flags().DurationVar(&timeout, "timeout", 5*time.Second, "how `long` to wait for an answer")
+	cmd.Flags().DurationVar(&timeout, "timeout", 5*time.Second, "`time` to wait for an answer, such as 5s")
 	return cmd
 }

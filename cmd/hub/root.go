@@ -41,16 +41,17 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 		Use:   "hub",
 		Short: "Keep and show the context snapshots of workspace agents",
 		Long: `Hub is the control plane of Waymark: agents push snapshots of what they found
-in their workspaces, hub keeps the newest of each and shows them over HTTP.
+in their workspaces; the hub keeps them and shows them over HTTP.
 
-'hub serve' runs it; the other commands ask a running one, or work on its
-database.`,
-		Example: `  hub serve                                  run a hub on this machine
-  hub token create --role agent --agent a1   make the token that an agent needs
-  hub token create --role reader             make one for who reads
-  hub agents                                 list the agents
-  hub context dev-1                          show what an agent has pushed
-  hub login                                  print a link to the hub's page`,
+'hub serve' runs it. agents, context, pins, diff, events and login ask a running
+hub, with a reader's token; token, backup and restore work on its database.
+'agent run' has a hub of its own, so that nothing must be set up on one machine.`,
+		Example: `  hub serve                        run a hub on this machine
+  hub token create --role agent    make the token that an agent pushes with
+  hub token create --role reader   make one that its data is read with
+  hub agents                       list the agents
+  hub context dev-1                show what one of them has pushed
+  hub login                        print a link to the hub's page`,
 	}
 	root.AddCommand(newServe(), newBackup(), newRestore(), newReady(), newToken(), cli.VersionCommand("hub", stdout, 0))
 	root.AddCommand(newAgents(), newContext(), newPins(), newDiff(), newEvents(), newLogin())

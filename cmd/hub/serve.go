@@ -63,7 +63,8 @@ A second signal ends it at once.
 
 The database is a file (sqlite:PATH) or PostgreSQL (postgres://…), which
 several hubs can share. Put a password for it into PGPASSWORD or a file that
-PGPASSFILE names, not into the command line.
+PGPASSFILE names, not into the command line. Where XDG_STATE_HOME is set, it takes the place of
+~/.local/state in what is said here of defaults.
 
 --tokens names a file with tokens that were made elsewhere, one on a line:
 
@@ -95,15 +96,15 @@ token that was in the file once and isn't any more is no longer valid.`,
 	flags.StringVar(&f.listen.TLSCert, "tls-cert", "", "`file` of the TLS certificate with its chain (PEM); with it the hub serves HTTPS")
 	flags.StringVar(&f.listen.TLSKey, "tls-key", "", "`file` of the certificate's key (PEM)")
 	flags.StringVar(&f.listen.Monitor, "monitor", "", "`address` of a port for /metrics, /healthz and /readyz; none by default")
-	flags.DurationVar(&f.listen.DrainTimeout, "drain-timeout", hub.DefaultDrain, "how `long` what is under way may take at the end")
-	flags.StringArrayVar(&f.listen.DRPC, "drpc", nil, "where agents connect, at this `address`, unix:PATH or tcp:HOST:PORT; can be repeated (default unix:$XDG_RUNTIME_DIR/waymark/hub.sock)")
+	flags.DurationVar(&f.listen.DrainTimeout, "drain-timeout", hub.DefaultDrain, "`time` that what is under way may take at the end, such as 10s")
+	flags.StringArrayVar(&f.listen.DRPC, "drpc", nil, "`address` where agents connect, unix:PATH or tcp:HOST:PORT; can be repeated (default unix:$XDG_RUNTIME_DIR/waymark/hub.sock)")
 	flags.StringArrayVar(&f.listen.AllowHosts, "allow-host", nil, "further host `name` under which the HTTP API may be called; can be repeated")
 	flags.StringVar(&f.tokensFile, "tokens", "", "`file` of tokens that were made elsewhere")
 	flags.BoolVar(&f.listen.Insecure, "insecure", false, "allow addresses that are not loopback, without TLS")
 	defaults := store.Retention{}.Effective()
-	flags.IntVar(&f.keep.Revisions, "keep-revisions", defaults.Revisions, "how `many` revisions of each agent are kept, the newest included")
-	flags.DurationVar(&f.keep.Age, "keep-age", defaults.Age, "how `long` a revision is kept after it ceased to be the newest")
-	flags.Int64Var(&f.keep.Bytes, "keep-bytes", defaults.Bytes, "how many `bytes` of each agent's past are kept")
+	flags.IntVar(&f.keep.Revisions, "keep-revisions", defaults.Revisions, "`number` of revisions of each agent that are kept, the newest included")
+	flags.DurationVar(&f.keep.Age, "keep-age", defaults.Age, "`time` that a revision is kept after it ceased to be the newest, such as 24h")
+	flags.Int64Var(&f.keep.Bytes, "keep-bytes", defaults.Bytes, "`bytes` of each agent's past that are kept")
 	f.log.add(cmd)
 	return cmd
 }
@@ -221,7 +222,7 @@ func hint(ctx context.Context, st store.Store, db string, stderr io.Writer) erro
 type logFlags struct{ format, level string }
 
 func (f *logFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.format, "log-format", "text", "`form` of the log: text or json")
+	cmd.Flags().StringVar(&f.format, "log-format", "text", "`format` of the log: text or json")
 	cmd.Flags().StringVar(&f.level, "log-level", "info", "least `level` that is logged: debug, info, warn or error")
 	complete(cmd, "log-format", "text", "json")
 	complete(cmd, "log-level", "debug", "info", "warn", "error")
@@ -269,5 +270,5 @@ func checkDB(db string) error {
 
 // addDB adds the --db flag.
 func addDB(cmd *cobra.Command, db *string) {
-	cmd.Flags().StringVar(db, "db", "", "the `database`, sqlite:PATH or postgres://USER@HOST/NAME (default sqlite:$XDG_STATE_HOME/waymark/hub.db)")
+	cmd.Flags().StringVar(db, "db", "", "`database`, sqlite:PATH or postgres://USER@HOST/NAME (default sqlite:~/.local/state/waymark/hub.db)")
 }

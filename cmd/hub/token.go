@@ -25,6 +25,10 @@ func newToken() *cobra.Command {
 		Long: `An agent's token lets it push, and says which agent it is. A reader's token
 opens the HTTP API, for all agents or for some. The hub keeps only hashes: a
 token is shown once, when it is made. All of this also works while the hub runs.`,
+		Example: `  hub token create --role agent --agent dev-1 --out agent.token
+  hub token create --role reader --out reader.token
+  hub token list
+  hub token revoke 0f8e4f5c-7a39-4b53-a5c5-9d1d3c6f2f10`,
 	}
 	cli.Group(cmd)
 	cmd.AddCommand(newTokenCreate(), newTokenList(), newTokenRevoke())
@@ -276,7 +280,7 @@ func newTokenRevoke() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "revoke ID",
 		Short: "Make a token invalid, for ever and at once",
-		Long: `Revokes the token with this id (not its text: see hub token list). A running
+		Long: `Revokes the token with this id (not its text: see 'hub token list'). A running
 hub refuses its next call, and ends what it has open within a second: the
 connections of an agent, the streams of a reader, the sessions of browsers that
 were signed in with it. Exits with 3 when there is no such token.`,

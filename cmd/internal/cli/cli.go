@@ -145,7 +145,7 @@ type LogFlags struct {
 // Add adds the flags to a command and all below it. The help says what is logged
 // when somebody wants to know more.
 func (l *LogFlags) Add(cmd *cobra.Command, verbose string) {
-	cmd.PersistentFlags().StringVar(&l.Format, "log-format", "text", "`form` of the log on standard error: text or json")
+	cmd.PersistentFlags().StringVar(&l.Format, "log-format", "text", "`format` of the log on standard error: text or json")
 	cmd.PersistentFlags().BoolVarP(&l.Verbose, "verbose", "v", false, verbose)
 }
 

@@ -17,11 +17,11 @@ BENCHHUBFLAGS ?=
 HOSTILEFLAGS ?=
 # More arguments for `make bench-latency`, as in: -run edits -skills 200 -json
 LATENCYFLAGS ?=
-# Where `make install-user` puts things, and the program that it installs. A
-# packager sets DESTDIR to a directory that stands for /.
+# Where `make install-user` puts things, and the directory with the programs that
+# it installs. A packager sets DESTDIR to a directory that stands for /.
 PREFIX  ?= $(HOME)/.local
 DESTDIR ?=
-AGENT   ?= bin/agent
+BIN     ?= bin
 # What `make dist` makes (COMMANDS are all in cmd), and where. The version names
 # the tarballs; the time of the commit is that of everything in them.
 DIST      ?= dist
@@ -146,9 +146,9 @@ cover: guest ## Measure what the tests cover, into cover.html.
 	$(GO) tool cover -html cover.out -o cover.html
 	$(GO) tool cover -func cover.out | tail -n 1
 
-# Another program than our own is taken as it is.
-install-user: $(if $(filter bin/agent,$(AGENT)),build) ## Install the agent for yourself, with a systemd user unit and shell completions; PREFIX=dir.
-	@AGENT='$(AGENT)' PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' packaging/install-user.sh install
+# Other programs than our own are taken as they are.
+install-user: $(if $(filter bin,$(BIN)),build) ## Install agent, hub and harness for yourself, with a systemd user unit and shell completions; PREFIX=dir.
+	@BIN='$(BIN)' PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' packaging/install-user.sh install
 
 uninstall-user: ## Remove what install-user has put in place.
 	@PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' packaging/install-user.sh uninstall

@@ -1,18 +1,20 @@
 #!/bin/sh
-# Puts the agent, its systemd user unit and shell completions in place, or
-# takes them away again: install-user.sh install|uninstall. `make install-user`
-# calls it, with these variables:
+# Puts the programs, the agent's systemd user unit and shell completions in
+# place, or takes them away again: install-user.sh install|uninstall. `make
+# install-user` calls it, with these variables:
 #
-#   AGENT    the program to install
+#   BIN      a directory with the programs to install: agent, hub, harness
 #   PREFIX   where it goes, ~/.local for one user
 #   DESTDIR  a directory that stands for / while packaging; usually empty
 set -eu
 
+# The agent's output names hub, and the README harness.
+programs="agent hub harness"
 bin=$PREFIX/bin
 unit=$PREFIX/share/systemd/user/waymark-agent.service
-bash=$PREFIX/share/bash-completion/completions/agent
-zsh=$PREFIX/share/zsh/site-functions/_agent
-fish=$PREFIX/share/fish/vendor_completions.d/agent.fish
+bash=$PREFIX/share/bash-completion/completions
+zsh=$PREFIX/share/zsh/site-functions
+fish=$PREFIX/share/fish/vendor_completions.d
 
 fail() { echo "install-user: $*" >&2; exit 1; }
 
@@ -32,28 +34,54 @@ put() {
 	mv -f "$DESTDIR$1.new" "$DESTDIR$1"
 }
 
+# complete PROGRAM SHELL FILE: writes the completions of a program.
 complete() {
-	script=$("$DESTDIR$bin/agent" completion "$1")
-	printf '%s\n' "$script" | put "$2" 644
+	script=$("$DESTDIR$bin/$1" completion "$2")
+	printf '%s\n' "$script" | put "$3" 644
+}
+
+# finds DIR: whether systemd looks for the units of users below a data directory.
+finds() {
+	case :${XDG_DATA_HOME:-${HOME-}/.local/share}:${XDG_DATA_DIRS:-/usr/local/share:/usr/share}: in
+	*":$1:"*) return 0 ;;
+	esac
+	return 1
 }
 
 case ${1-} in
 install)
 	here=$(cd "$(dirname "$0")" && pwd)
-	[ -x "$AGENT" ] || fail "there is no program $AGENT: run make build"
-	put "$bin/agent" 755 <"$AGENT"
+	for program in $programs; do
+		[ -x "$BIN/$program" ] || fail "there is no program $BIN/$program: run make build"
+	done
+	for program in $programs; do
+		put "$bin/$program" 755 <"$BIN/$program"
+		complete "$program" bash "$bash/$program"
+		complete "$program" zsh "$zsh/_$program"
+		complete "$program" fish "$fish/$program.fish"
+	done
 	sed "s|^ExecStart=%h/.local/bin/agent |ExecStart=$bin/agent |" "$here/waymark-agent.service" | put "$unit" 644
-	complete bash "$bash"
-	complete zsh "$zsh"
-	complete fish "$fish"
-	echo "installed $bin/agent, a systemd user unit and completions for bash, zsh and fish below $PREFIX/share"
-	echo "start it with"
-	echo "  systemctl --user daemon-reload && systemctl --user enable --now waymark-agent"
-	case :$PATH: in *":$bin:"*) ;; *) echo "$bin is not in your PATH" ;; esac
+	echo "installed"
+	for program in $programs; do echo "  $bin/$program"; done
+	echo "  $unit"
+	echo "  completions for bash, zsh and fish below $PREFIX/share"
+	echo "zsh finds them with this line before compinit in ~/.zshrc"
+	echo "  fpath+=($zsh)"
+	case :$PATH: in *":$bin:"*) ;; *) echo "$bin is not in your PATH yet" ;; esac
+	echo "start the agent in a directory with '$bin/agent run', or as a service of yours with"
+	if finds "$PREFIX/share"; then
+		echo "  systemctl --user daemon-reload && systemctl --user enable --now waymark-agent"
+	else # it takes a unit from elsewhere by its path
+		echo "  systemctl --user enable --now $unit"
+	fi
+	echo "and see with '$bin/agent doctor' whether all is well"
 	;;
 uninstall)
-	for file in "$bin/agent" "$unit" "$bash" "$zsh" "$fish"; do rm -f "$DESTDIR$file"; done
-	echo "removed $bin/agent, its unit and completions; what the agent has stored stays"
+	for program in $programs; do
+		for file in "$bin/$program" "$bash/$program" "$zsh/_$program" "$fish/$program.fish"; do rm -f "$DESTDIR$file"; done
+	done
+	rm -f "$DESTDIR$unit"
+	echo "removed agent, hub and harness from $bin, the agent's unit and completions; what the agent has stored stays"
 	echo "if the service was enabled, take it out with"
 	echo "  systemctl --user disable --now waymark-agent"
 	;;

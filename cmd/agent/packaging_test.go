@@ -72,22 +72,47 @@ func files(t *testing.T, dir string) map[string]fs.FileMode {
 	return found
 }
 
+// programs makes a directory with what is installed: the test binary as the
+// agent, and the others themselves.
+func programs(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Dir(selfAsAgent(t))
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", dir+"/", "waymark/cmd/hub", "waymark/cmd/harness").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v: %s", err, out)
+	}
+	return dir
+}
+
 func TestInstallUser(t *testing.T) {
-	dest, agent := t.TempDir(), selfAsAgent(t)
-	args := []string{"AGENT=" + agent, "PREFIX=/opt/waymark", "DESTDIR=" + dest}
+	bin := programs(t)
+	for name, test := range map[string]func(*testing.T, string){"packaged": installPackaged, "home": installHome, "unit": installUnit} {
+		t.Run(name, func(t *testing.T) { test(t, bin) })
+	}
+}
+
+func installPackaged(t *testing.T, bin string) {
+	dest := t.TempDir()
+	args := []string{"BIN=" + bin, "PREFIX=/opt/waymark", "DESTDIR=" + dest}
 	for range 2 { // over an older one, too
 		if out, err := runMake(t, append(args, "install-user")...); err != nil {
 			t.Fatalf("%v\n%s", err, out)
-		} else if !strings.Contains(out, "systemctl --user enable --now waymark-agent") {
+		} else if !strings.Contains(out, "  systemctl --user enable --now /opt/waymark/share/systemd/user/waymark-agent.service\n") {
 			t.Errorf("it doesn't say how to go on:\n%s", out)
+		} else {
+			checkNamed(t, out, dest)
 		}
 	}
 	want := map[string]fs.FileMode{
-		"/opt/waymark/bin/agent":                                  0o755,
-		"/opt/waymark/share/systemd/user/waymark-agent.service":   0o644,
-		"/opt/waymark/share/bash-completion/completions/agent":    0o644,
-		"/opt/waymark/share/zsh/site-functions/_agent":            0o644,
-		"/opt/waymark/share/fish/vendor_completions.d/agent.fish": 0o644,
+		"/opt/waymark/share/systemd/user/waymark-agent.service": 0o644,
+	}
+	for _, program := range []string{"agent", "hub", "harness"} {
+		want["/opt/waymark/bin/"+program] = 0o755
+		want["/opt/waymark/share/bash-completion/completions/"+program] = 0o644
+		want["/opt/waymark/share/zsh/site-functions/_"+program] = 0o644
+		want["/opt/waymark/share/fish/vendor_completions.d/"+program+".fish"] = 0o644
+		if out, err := exec.CommandContext(t.Context(), dest+"/opt/waymark/bin/"+program, "--version").CombinedOutput(); err != nil || !strings.HasPrefix(string(out), program+" ") {
+			t.Errorf("%s doesn't run: %v\n%s", program, err, out)
+		}
 	}
 	if got := files(t, dest); !maps.Equal(got, want) {
 		t.Errorf("installed %v, want %v", got, want)
@@ -97,6 +122,8 @@ func TestInstallUser(t *testing.T) {
 		"share/bash-completion/completions/agent":    `complete -o default -F __start_agent agent`,
 		"share/zsh/site-functions/_agent":            `^#compdef agent\n`,
 		"share/fish/vendor_completions.d/agent.fish": `complete -c agent `,
+		"share/fish/vendor_completions.d/hub.fish":   `complete -c hub `,
+		"share/zsh/site-functions/_harness":          `^#compdef harness\n`,
 	} {
 		text, err := os.ReadFile(filepath.Join(dest, "opt/waymark", file))
 		if err != nil || !regexp.MustCompile(line).Match(text) {
@@ -111,13 +138,41 @@ func TestInstallUser(t *testing.T) {
 	}
 }
 
+// checkNamed looks for every path that is named in what an installation prints.
+func checkNamed(t *testing.T, out, dest string) {
+	t.Helper()
+	named := regexp.MustCompile(`/opt/waymark[^ \n')]*`).FindAllString(out, -1)
+	if len(named) < 6 {
+		t.Errorf("%q are named in\n%s", named, out)
+	}
+	for _, path := range named {
+		if _, err := os.Stat(dest + path); err != nil {
+			t.Errorf("the output names what isn't there: %v", err)
+		}
+	}
+}
+
+// installHome: where systemd looks for units, the unit has a name.
+func installHome(t *testing.T, bin string) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_DATA_HOME", "")
+	out, err := runMake(t, "BIN="+bin, "install-user")
+	if err != nil || !strings.Contains(out, "systemctl --user enable --now waymark-agent\n") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if _, err := os.Stat(home + "/.local/share/systemd/user/waymark-agent.service"); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestInstallUserRefuses(t *testing.T) {
-	dest, agent := t.TempDir(), selfAsAgent(t)
+	dest, bin := t.TempDir(), filepath.Dir(selfAsAgent(t)) // which has no hub
 	for _, args := range [][]string{
-		{"AGENT=" + agent, "PREFIX=relative"},
-		{"AGENT=" + agent, "PREFIX=/with a blank"},
-		{"AGENT=" + agent, "PREFIX=/100%"},
-		{"AGENT=" + dest + "/missing", "PREFIX=/opt"},
+		{"BIN=" + bin, "PREFIX=relative"},
+		{"BIN=" + bin, "PREFIX=/with a blank"},
+		{"BIN=" + bin, "PREFIX=/100%"},
+		{"BIN=" + bin, "PREFIX=/opt"},
 	} {
 		out, err := runMake(t, append(args, "DESTDIR="+dest, "install-user")...)
 		if err == nil || !strings.Contains(out, "install-user: ") {
@@ -129,11 +184,11 @@ func TestInstallUserRefuses(t *testing.T) {
 	}
 }
 
-// TestUnit has systemd check what is installed.
-func TestUnit(t *testing.T) {
+// installUnit has systemd check what is installed.
+func installUnit(t *testing.T, bin string) {
 	need(t, "systemd-analyze")
 	prefix := t.TempDir()
-	if out, err := runMake(t, "AGENT="+selfAsAgent(t), "PREFIX="+prefix, "DESTDIR=", "install-user"); err != nil {
+	if out, err := runMake(t, "BIN="+bin, "PREFIX="+prefix, "DESTDIR=", "install-user"); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	cmd := exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--user", prefix+"/share/systemd/user/waymark-agent.service")

@@ -117,11 +117,20 @@ rnk = 1`)
 	}
 }
 
+// TestOneProblem: a value that is wrong isn't held against others, too.
+func TestOneProblem(t *testing.T) {
+	var e *config.Error
+	err := config.Default().Parse("f", "watch.quiet = \"1s\"\nwatch.max_wait = \"soon\"")
+	if !errors.As(err, &e) || e.Key != "watch.max_wait" || e.Line != 2 || len(e.Unwrap()) > 0 {
+		t.Errorf("%v, and %v", err, e.Unwrap())
+	}
+}
+
 // TestLocate: what others find wrong has its place in the last file that sets it.
 func TestLocate(t *testing.T) {
 	dir := t.TempDir()
 	var files []string
-	for name, text := range map[string]string{"a": "[push]\nurl = \"unix:/a\"\n", "b": "exclude = []\n"} {
+	for name, text := range map[string]string{"a": "[push]\nurl = \"unix:/a\"\n", "b": "\npush.url = \"unix:/b\"\n", "c": "exclude = []\n"} {
 		files = append(files, filepath.Join(dir, name))
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -132,7 +141,7 @@ func TestLocate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e := c.Locate(errors.New("no"), "push", "url"); e.Error() != files[0]+":2:8: push.url: no" || marked(t, e.Excerpt()) != "unix:/a" {
+	if e := c.Locate(errors.New("no"), "push", "url"); e.Error() != files[1]+":2:13: push.url: no" || marked(t, e.Excerpt()) != "unix:/b" {
 		t.Errorf("%s\n%s", e, e.Excerpt())
 	}
 	if e := c.Locate(errors.New("no"), "watch", "quiet"); e.Line != 0 || !strings.HasSuffix(e.Error(), ": watch.quiet: no") {

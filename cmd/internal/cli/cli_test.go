@@ -63,6 +63,7 @@ func TestWrong(t *testing.T) {
 		"group leaf x":  `unexpected argument "x"; see 'root group leaf --help'`,
 		"sub a --deap":  `unknown flag: --deap (did you mean --deep?); see 'root sub --help'`,
 		"sub a -deep=1": `unknown shorthand flag: 'd' in -deep=1 (did you mean --deep?); see 'root sub --help'`,
+		"sub a -edep":   `unknown shorthand flag: 'e' in -edep (did you mean --deep?); see 'root sub --help'`,
 		"sub a -x":      `unknown shorthand flag: 'x' in -x; see 'root sub --help'`,
 	} {
 		sub := &cobra.Command{Use: "sub", Args: cli.Named("A"), RunE: func(*cobra.Command, []string) error { return nil }}

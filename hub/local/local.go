@@ -149,10 +149,14 @@ func (h *Hub) waitForLock(ctx context.Context) error {
 // remember notes where the hub is, so that the next holder can be there, too.
 func (h *Hub) remember() {
 	if place, err := readPlace(h.opts.State); err == nil {
-		h.mu.Lock()
-		h.last = place.URL
-		h.mu.Unlock()
+		h.saw(place)
 	}
+}
+
+func (h *Hub) saw(place *Place) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.last = place.URL
 }
 
 // open makes the server. The caller has the lock.
@@ -250,6 +254,7 @@ func (h *Hub) URL() string {
 func (h *Hub) Dial(ctx context.Context) (conn net.Conn, err error) {
 	place, err := readPlace(h.opts.State)
 	if err == nil {
+		h.saw(place)
 		conn, err = place.dial(ctx)
 	}
 	if err != nil {

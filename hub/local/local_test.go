@@ -164,6 +164,18 @@ func TestHandOver(t *testing.T) {
 	if l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", hub.DefaultHTTP); err == nil {
 		defer func() { _ = l.Close() }()
 	}
+	for range 5 { // on a busy machine somebody may take the port meanwhile
+		if handOver(t) {
+			return
+		}
+	}
+	t.Error("the hub doesn't stay at its port")
+}
+
+// handOver reports whether the port stayed the same.
+func handOver(t *testing.T) bool {
+	t.Helper()
+	same := true
 	u := newUser(t)
 	members := []*member{u.run(), u.run(), u.run()}
 	at := u.find()
@@ -177,8 +189,10 @@ func TestHandOver(t *testing.T) {
 			}
 			return holder != nil
 		})
-		if got := u.find(); got.URL != at.URL || holder.URL() != at.URL {
-			t.Errorf("the hub is at %s, was at %s", got.URL, at.URL)
+		got := u.find()
+		same = same && got.URL == at.URL
+		if holder.URL() != got.URL {
+			t.Errorf("the hub is at %s, not at %s", got.URL, holder.URL())
 		}
 		conn, err := members[0].Dial(t.Context())
 		if err != nil {
@@ -197,6 +211,7 @@ func TestHandOver(t *testing.T) {
 	if _, err := u.hub().Dial(t.Context()); !errors.Is(err, local.ErrNone) {
 		t.Errorf("dial: %v", err)
 	}
+	return same
 }
 
 // TestNoticed: an agent that pushes doesn't wait for the next look at the lock.

@@ -59,8 +59,9 @@ it. What finds things are resolvers, sandboxed WebAssembly modules: some are bui
 others are dropped into a plugin directory.
 
 'agent resolve' shows at once what is found here. 'agent run' goes on with it; the other
-commands ask the agent that runs.`,
-		Example: `  agent run                     watch over this directory, with a hub of its own
+commands ask a running agent: the one of the directory in which they are called, or of
+the nearest one above it, or else the only one that runs; --listen names another.`,
+		Example: `  agent run                     watch over this directory, with a hub of your own
   agent resolve                 show what is found here, once
   agent status                  ask the running agent how it is doing
   agent doctor                  look for what keeps it from working well here

@@ -41,8 +41,9 @@ func (a *app) listCommand() *cobra.Command {
 		Use:   "list",
 		Short: "Show all your agents that run",
 		Long: `List shows the agents of this user that run on this machine: the id of the
-workspace, the directory that it looks into now, the process, its connection to the hub,
-and the version of its newest snapshot. One of those that share a hub runs it.
+workspace, the directory that the agent looks into now, the process, its
+connection to the hub, and the version of its newest snapshot. One of those that
+share a hub runs it. An agent on TCP, which asks for a token, isn't asked.
 
 The exit code is 3 when none is running.`,
 		Example: `  agent list

@@ -14,8 +14,9 @@ func (a *app) rootDirCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "root DIR",
 		Short: "Tell the running agent its working directory",
-		Long: `Root gives the running agent another working directory, or its first one where it
-was started with --root "". Relative paths of the environment are bound to it then.`,
+		Long: `Root gives the running agent another working directory, or its first one where
+it was started with --root "". Relative paths of the environment are bound to it
+then. The agent keeps its identity and its sources.`,
 		Example: `  agent run --root "" &
   agent root ~/project`,
 		Args: cli.Named("DIR"),

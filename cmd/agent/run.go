@@ -40,15 +40,17 @@ func (a *app) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [DIR]",
 		Short: "Watch over a workspace and keep a hub informed",
-		Long: `Run finds what coding agents need to know in the root directory (DIR, by default the
-current one), in ~/.waymark, ~/.coder and the given sources, and pushes it to a hub
-whenever it changes, until it is interrupted.
+		Long: `Run finds what coding agents need to know in the root directory (DIR, by default
+the current one), in ~/.waymark, ~/.coder and the given sources, and pushes it
+to a hub whenever it changes, until it is interrupted.
 
 Several can run, one for each root; 'agent list' shows them. Without --url, and
-without a URL in the configuration, they share a hub of your own on this machine: one
-of them serves it, on 127.0.0.1:7878 or a free port, with a database in the state
-directory, and when that one ends another takes it over. A Coder server is pushed to only with --coder, since the workspace's own
-agent owns the same rows there.
+without a URL in the configuration, they share a hub of your own on this
+machine: one of them serves it, on 127.0.0.1:7878 or a free port, with a
+database in the state directory, and when that one ends another takes it over.
+
+A Coder server is pushed to only with --coder, since the workspace's own agent
+owns the same rows there.
 
 The configuration is read again when one of its files changes, and on SIGHUP.
 
@@ -56,8 +58,8 @@ What a workspace holds decides nothing about other places: where a link in the r
 leads out of it, or to what is secret, a source that goes through that link is not
 looked at. Name what the link leads to instead.
 
-Environment, for use in Coder workspaces; lists are separated by commas, and relative
-paths are relative to the root:
+Environment, for use in Coder workspaces; lists are separated by commas, and
+relative paths are relative to the root:
   CODER_AGENT_EXP_INSTRUCTIONS_DIRS   directories with instruction files
   CODER_AGENT_EXP_INSTRUCTIONS_FILE   another name of an instruction file
   CODER_AGENT_EXP_SKILLS_DIRS         directories with skills

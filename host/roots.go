@@ -255,10 +255,13 @@ func (h *Host) rootsNow(used []usedRoot) *lookedAt {
 	return l
 }
 
-// rootProblem is what a snapshot says of roots that aren't looked at although they
-// are there: what is missing from it, nobody knows. It is empty while there are
-// none.
+// rootProblem is what a snapshot says of roots that couldn't be looked at although
+// they are there: what is missing from it, nobody knows. It is empty while there are
+// none. What Check refuses is missing on purpose.
 func rootProblem(refused []RefusedRoot) string {
+	refused = slices.DeleteFunc(slices.Clone(refused), func(r RefusedRoot) bool {
+		return !errors.As(r.Err, new(*vfs.Error)) && !errors.As(r.Err, new(*vfs.LinkError))
+	})
 	switch len(refused) {
 	case 0:
 		return ""

@@ -171,3 +171,29 @@ func TestFailingRaisesNoVersion(t *testing.T) {
 		t.Error("the status doesn't tell of the quarantine")
 	}
 }
+
+// TestClosedAtStart: a root that can't be reached or listed when the Host starts is
+// found as soon as it can be, by events alone.
+func TestClosedAtStart(t *testing.T) {
+	t.Parallel()
+	ordinary.Run(t, func(t *testing.T) {
+		dir := vfstest.Build(t, []string{"up/further/down/F.md = d", "up ! 000", "closed/F.md = c", "closed ! 000", "file/F.md = f", "file/F.md ! 000"})
+		t.Cleanup(func() { vfstest.Reopen(dir) })
+		at := func(name string) string { return filepath.Join(dir, name) }
+		h := newHost(t, host.Options{
+			Builtin: module(tiny{name: "a", version: "1"}.build()), Watch: quick,
+			Roots: []host.RootSpec{{Path: at("up/further/down"), Optional: true}, {Path: at("closed"), Optional: true}, {Path: at("file/F.md"), Optional: true}},
+		})
+		running(t, h)
+		await(t, h, "closed", func(s *snapshot.Snapshot) bool { return strings.Contains(s.SnapshotError, "2 more are not looked at") })
+		var want []string
+		for _, name := range []string{"closed", "file/F.md", "up"} {
+			chmod(t, dir, name, 0o755)
+			want = append(want, "command:"+map[string]string{"closed": "closed/F.md", "file/F.md": "file/F.md", "up": "up/further/down/F.md"}[name]+"#a ok")
+			await(t, h, name+" opened", func(s *snapshot.Snapshot) bool { return slices.Equal(lines(s.Resources, dir), want) })
+		}
+		if s := h.Current(); s.SnapshotError != "" {
+			t.Errorf("in the end: %q", s.SnapshotError)
+		}
+	})
+}

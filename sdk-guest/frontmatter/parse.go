@@ -226,7 +226,7 @@ func (p *parser) key(text string, braces bool) (key string, n int, isKey bool) {
 	if n == 0 || n >= len(text) || text[n] != ':' {
 		return "", 0, false
 	}
-	if n+1 < len(text) && !isBlank(text[n+1]) && !(quoted && braces) {
+	if n+1 < len(text) && !isBlank(text[n+1]) && (!quoted || !braces) {
 		return "", 0, false
 	}
 	if !quoted && plainKind(key) != String {

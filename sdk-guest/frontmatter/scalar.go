@@ -100,7 +100,8 @@ func (p *parser) beginning(text string) (strange bool) {
 // isAlias reports whether a text is an alias: a star and a name.
 func isAlias(text string) bool {
 	for i := 1; i < len(text); i++ {
-		if c := text[i]; !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-') {
+		c := text[i]
+		if word := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-'; !word {
 			return false
 		}
 	}

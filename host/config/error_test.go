@@ -82,7 +82,7 @@ func TestErrors(t *testing.T) {
 // TestAllProblems: every problem is told, in the order of the text, and each once.
 func TestAllProblems(t *testing.T) {
 	err := config.Default().Parse("f", `exclude = "x"
-limits = {tiem = 1, fuel = "x"}
+limits = {tme = 1, fuel = "x"}
 [watch]
 quiet = "1s"
 [snapshot]
@@ -109,7 +109,7 @@ rnk = 1`)
 		got = append(got, place+" "+e.Key)
 	}
 	want := []string{
-		"f:1:12 exclude", "f:2:11 limits.tiem", "f:2:21 limits.fuel", "f:4:10 watch.quiet", "f:6:14 snapshot.max_bytes",
+		"f:1:12 exclude", "f:2:11 limits.tme", "f:2:21 limits.fuel", "f:4:10 watch.quiet", "f:6:14 snapshot.max_bytes",
 		"f:9:9 plugin.rank", "f:10:1 plugin", "f:11:9 plugin.rank", "f:13:9 plugin.name", "f:14:1 plugin.rnk",
 	}
 	if !slices.Equal(got, want) {

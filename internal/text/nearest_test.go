@@ -20,7 +20,7 @@ func TestNearest(t *testing.T) {
 			t.Errorf("%q: %q, want %q", word, got, want)
 		}
 	}
-	if got := text.Nearest("tiem", []string{"fuel", "time"}); got != "time" {
-		t.Errorf("tiem: %q", got)
+	if got := text.Nearest("tmie", []string{"fuel", "time"}); got != "time" {
+		t.Errorf("tmie: %q", got)
 	}
 }

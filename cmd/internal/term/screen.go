@@ -13,30 +13,30 @@ import (
 
 // Screen is what is known of where a text goes. The zero value is a file, a pipe
 // or a terminal of which nothing is known: what is written there is whole, and
-// without colour.
+// without color.
 type Screen struct {
 	// Width is how many columns there are; 0 when that isn't known.
 	Width int
-	// Colour says that colours are understood and wanted.
-	Colour bool
+	// Color says that colors are understood and wanted.
+	Color bool
 }
 
 // ScreenOf looks at where a writer writes to, and at what the environment says:
-// NO_COLOR, CLICOLOR=0 and TERM=dumb mean no colours, COLUMNS is another width.
+// NO_COLOR, CLICOLOR=0 and TERM=dumb mean no colors, COLUMNS is another width.
 // Only a terminal has either.
 func ScreenOf(w io.Writer) Screen {
 	f, ok := w.(*os.File)
-	if !ok || !IsTerminal(w) || !xterm.IsTerminal(int(f.Fd())) { //nolint:gosec // a descriptor is small
+	if !ok || !IsTerminal(w) || !xterm.IsTerminal(int(f.Fd())) {
 		return Screen{}
 	}
 	var s Screen
 	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
 		s.Width = n
-	} else if n, _, err := xterm.GetSize(int(f.Fd())); err == nil { //nolint:gosec // as above
+	} else if n, _, err := xterm.GetSize(int(f.Fd())); err == nil {
 		s.Width = n
 	}
 	kind := os.Getenv("TERM")
-	s.Colour = os.Getenv("NO_COLOR") == "" && os.Getenv("CLICOLOR") != "0" && kind != "" && kind != "dumb"
+	s.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("CLICOLOR") != "0" && kind != "" && kind != "dumb"
 	return s
 }
 
@@ -52,7 +52,7 @@ const (
 )
 
 func (s Screen) paint(text string, with style) string {
-	if !s.Colour || with == plain || text == "" {
+	if !s.Color || with == plain || text == "" {
 		return text
 	}
 	return "\x1b[" + string(with) + "m" + text + "\x1b[0m"

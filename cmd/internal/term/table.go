@@ -10,7 +10,7 @@ import (
 // without rows writes nothing. All of it is written at once, by Flush.
 //
 // On a terminal, columns of paths are cut in their middle where a row is wider
-// than that, and states have colours; elsewhere every cell is written as it is.
+// than that, and states have colors; elsewhere every cell is written as it is.
 type Table struct {
 	// Screen is where it is shown; NewTable finds it out.
 	Screen Screen

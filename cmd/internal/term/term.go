@@ -1,6 +1,6 @@
 // Package term writes what the commands show to a person: tables, sizes,
 // numbers, and text that comes from somewhere that isn't trusted. JSON for
-// programs, too. On a terminal tables have colours and fit its width.
+// programs, too. On a terminal tables have colors and fit its width.
 //
 // It has no state, and everything in it may be called by any goroutine.
 package term

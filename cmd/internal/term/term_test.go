@@ -64,7 +64,7 @@ func TestTable(t *testing.T) {
 }
 
 // TestTableOnTerminal: paths are cut so that rows fit, prose isn't, and states
-// have colours.
+// have colors.
 func TestTableOnTerminal(t *testing.T) {
 	t.Parallel()
 	rows := func(screen term.Screen) string {
@@ -96,10 +96,10 @@ func TestTableOnTerminal(t *testing.T) {
 	if got := rows(term.Screen{Width: 10}); !strings.Contains(got, "\na/long…ome/AGENTS.md  ok ") {
 		t.Errorf("on a screen that is too narrow:\n%s", got)
 	}
-	colours := rows(term.Screen{Colour: true})
+	colors := rows(term.Screen{Color: true})
 	for _, want := range []string{"\x1b[1mSOURCE\x1b[0m  ", "  \x1b[32mok\x1b[0m          -\n", "  \x1b[31minvalid: x\x1b[0m  a sentence"} {
-		if !strings.Contains(colours, want) {
-			t.Errorf("no %q in %q", want, colours)
+		if !strings.Contains(colors, want) {
+			t.Errorf("no %q in %q", want, colors)
 		}
 	}
 }

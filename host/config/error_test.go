@@ -109,7 +109,7 @@ rnk = 1`)
 		got = append(got, place+" "+e.Key)
 	}
 	want := []string{
-		"f:1:12 exclude", "f:2:11 limits.tme", "f:2:21 limits.fuel", "f:4:10 watch.quiet", "f:6:14 snapshot.max_bytes",
+		"f:1:12 exclude", "f:2:11 limits.tme", "f:2:20 limits.fuel", "f:4:10 watch.quiet", "f:6:14 snapshot.max_bytes",
 		"f:9:9 plugin.rank", "f:10:1 plugin", "f:11:9 plugin.rank", "f:13:9 plugin.name", "f:14:1 plugin.rnk",
 	}
 	if !slices.Equal(got, want) {

@@ -59,8 +59,7 @@ func (h *Host) pluginsNow() []snapshot.Plugin {
 // absolute. It answers from what the last refresh has seen, and refreshes
 // first if there was none.
 func (h *Host) Why(ctx context.Context, path string) (why.Answer, error) {
-	report, err := h.lastReport(ctx)
-	if err != nil {
+	if err := h.haveReport(ctx); err != nil {
 		return why.Answer{}, err
 	}
 	_, leave, err := h.turn.Take(ctx) // no root is closed meanwhile
@@ -68,6 +67,7 @@ func (h *Host) Why(ctx context.Context, path string) (why.Answer, error) {
 		return why.Answer{}, err
 	}
 	defer leave()
+	report := h.report.Load() // of the refresh that has left the outcomes in the slots
 	in := why.Input{Snapshot: report.Snapshot, Notes: report.Notes, Missing: h.missing()}
 	used := h.used()
 	for _, r := range h.rootsNow(used).refused {
@@ -85,12 +85,13 @@ func (h *Host) Why(ctx context.Context, path string) (why.Answer, error) {
 	return why.Explain(in, path), nil
 }
 
-// lastReport is that of the last refresh, or of one that is made now.
-func (h *Host) lastReport(ctx context.Context) (*Report, error) {
-	if report := h.report.Load(); report != nil {
-		return report, nil
+// haveReport refreshes if that was never done.
+func (h *Host) haveReport(ctx context.Context) error {
+	if h.report.Load() != nil {
+		return nil
 	}
-	return h.Refresh(ctx)
+	_, err := h.Refresh(ctx)
+	return err
 }
 
 // watchProblem is what a snapshot says of watching; empty while it works.

@@ -25,7 +25,9 @@
 //     be sent: at the WebSocket's handshake, or by the call Open. A push of a
 //     connection is refused once a newer one has had a push accepted
 //     (wire.CodeSuperseded), however late it arrives, so that nothing older
-//     overwrites what is newer.
+//     overwrites what is newer. An agent that says which run of it is on a
+//     connection (Open) is told at once that another run has taken over, and
+//     when that one is gone; see RATIONALE.md.
 //   - Neither payloads nor tokens are ever logged, and metrics name nobody.
 //   - A Server that has to stop answers what is under way, tells agents to
 //     connect again and takes no longer than ListenOptions.DrainTimeout. A TLS

@@ -56,6 +56,7 @@ type Hub struct {
 	seed      maphash.Seed // for the ids in a base
 	uses      uses
 	presence  presence
+	writers   writers
 }
 
 // New makes a hub. It doesn't start anything.
@@ -78,6 +79,7 @@ func New(opts Options) (*Hub, error) {
 	}
 	h.transport = transport.New(transport.Options{Services: &services{h}, Limits: opts.Limits, Logger: opts.Logger})
 	h.presence.init(h, opts.Presence)
+	h.writers.init(opts.Logger)
 	h.page = h.newPage()
 	h.consumer = h.newConsumer(opts.Consumer)
 	if err := waymark.DRPCRegisterContext(h.mux, &contextService{hub: h}); err != nil {
@@ -134,6 +136,9 @@ func (h *Hub) Close() error {
 type Stats struct {
 	// Connections of agents, and agents that have one.
 	Connections, Agents int
+	// NotHeard counts connections whose agents have been told that another one
+	// with the same token has taken over.
+	NotHeard int
 	// Large is the number of large messages that are being received or stored.
 	Large int
 	// Streams is the number of streams of events, and of requests that wait
@@ -146,7 +151,7 @@ type Stats struct {
 // Stats returns how the hub is doing now.
 func (h *Hub) Stats() Stats {
 	return Stats{
-		Connections: h.transport.Connections(), Agents: len(h.transport.Agents()), Large: h.transport.LargeMessages(),
+		Connections: h.transport.Connections(), Agents: len(h.transport.Agents()), NotHeard: h.writers.allNotHeard(), Large: h.transport.LargeMessages(),
 		Streams: h.consumer.Streams(), Draining: h.transport.Draining(),
 	}
 }

@@ -6,11 +6,11 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
 
+	"waymark/hub/consumer"
 	"waymark/hub/store"
 )
 
@@ -28,13 +28,12 @@ const (
 const presenceDefault = 2 * time.Second
 
 // presence exchanges with other hubs over the same store which agents are
-// connected, where the store can be shared. The life of one: init, start,
+// connected and which of their connections write, where the store can be
+// shared. What the others say goes to Hub.writers. The life of one: init, start,
 // close, wait.
 type presence struct {
 	hub   *Hub
 	every time.Duration
-	// elsewhere are the agents connected to other hubs; nil where there are none.
-	elsewhere atomic.Pointer[[]string]
 
 	ctx    context.Context //nolint:containedctx // ends with close
 	cancel context.CancelFunc
@@ -75,12 +74,11 @@ func (p *presence) exchange(shared store.Presence) {
 	self := uuid.NewString()
 	ticker := time.NewTicker(p.every)
 	defer ticker.Stop()
-	var published []string
+	var published []store.PresentAgent
 	var at time.Time
 	failing := false
 	for {
-		local := p.hub.transport.Agents()
-		slices.Sort(local)
+		local := p.hub.writers.present(p.hub.transport.Agents())
 		var err error
 		if !slices.Equal(local, published) || len(local) > 0 && time.Since(at) >= presenceAgain {
 			if err = shared.Present(p.ctx, self, local, presenceHolds); err == nil {
@@ -88,7 +86,7 @@ func (p *presence) exchange(shared store.Presence) {
 			}
 		}
 		if others, elsewhereErr := shared.Elsewhere(p.ctx, self); elsewhereErr == nil {
-			p.elsewhere.Store(&others)
+			p.hub.writers.setElsewhere(others)
 		} else if err == nil {
 			err = elsewhereErr
 		}
@@ -109,13 +107,15 @@ func (p *presence) exchange(shared store.Presence) {
 	}
 }
 
-// connected lists the agents that are connected, to this hub or, a moment ago,
+// connected returns the agents that are connected, to this hub or, a moment ago,
 // to another one over the same database.
-func (h *Hub) connected() []string {
-	list := h.transport.Agents()
-	if others := h.presence.elsewhere.Load(); others != nil {
-		list = append(list, *others...)
+func (h *Hub) connected() map[string]consumer.Connection {
+	list := make(map[string]consumer.Connection)
+	for id, notHeard := range h.writers.others() {
+		list[id] = consumer.Connection{NotHeard: notHeard}
 	}
-	slices.Sort(list)
-	return slices.Compact(list)
+	for _, p := range h.writers.present(h.transport.Agents()) {
+		list[p.ID] = consumer.Connection{NotHeard: list[p.ID].NotHeard + p.NotHeard}
+	}
+	return list
 }

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"log/slog"
 
@@ -34,8 +35,8 @@ func (s *services) ValidTokens(ctx context.Context, ids []string) ([]string, err
 }
 
 // NewSession implements transport.Services.
-func (s *services) NewSession() transport.Session {
-	session := &session{hub: s.hub, turn: make(chan struct{}, 1), states: make(map[string]*agentState)}
+func (s *services) NewSession(end func(why error)) transport.Session {
+	session := &session{hub: s.hub, end: end, turn: make(chan struct{}, 1), states: make(map[string]*agentState)}
 	session.turn <- struct{}{}
 	return session
 }
@@ -44,19 +45,21 @@ func (s *services) NewSession() transport.Session {
 // plain DRPC usually come with one agent's token, but nothing forbids several.
 type session struct {
 	hub *Hub
+	// end ends the connection; see transport.Services.NewSession.
+	end func(why error)
 	// turn holds one element, which whoever pushes takes: a lock that can be
 	// waited for with a context, and that is fit to be held while the store is
 	// asked. It guards states.
 	turn   chan struct{}
 	states map[string]*agentState // by agent
+	// writers counts the agents; hub.writers guards it.
+	writers int
 }
 
 // agentState is what a session knows of an agent that pushes on it.
 type agentState struct {
-	// generation puts the agent's sessions in order. It was given out before
-	// the agent could send its first push, at the handshake or by Open, so
-	// that a push can't arrive late and be taken for newer than it is.
-	generation int64
+	// writer is the session among the others of the agent.
+	writer *writer
 	// base is what a delta may be against; nil: nothing.
 	base *base
 }
@@ -69,6 +72,20 @@ func (s *session) Begin(ctx context.Context, agentID string) error {
 	defer s.unlock()
 	_, err := s.state(ctx, agentID)
 	return err
+}
+
+// open tells the hub which run of the agent is on the connection, and returns
+// whether it has to stand back.
+func (s *session) open(ctx context.Context, agentID, run string, yields bool) (superseded bool, err error) {
+	if err := s.lock(ctx); err != nil {
+		return false, err
+	}
+	defer s.unlock()
+	state, err := s.state(ctx, agentID)
+	if err != nil {
+		return false, err
+	}
+	return s.hub.writers.open(state.writer, run, yields), nil
 }
 
 // HandleRPC implements transport.Session.
@@ -98,10 +115,13 @@ func (s *session) state(ctx context.Context, agentID string) (*agentState, error
 	if err != nil {
 		return nil, err
 	}
-	state := &agentState{generation: generation}
+	state := &agentState{writer: s.hub.writers.add(s, agentID, generation)}
 	s.states[agentID] = state
 	return state, nil
 }
+
+// End implements transport.Session.
+func (s *session) End() { s.hub.writers.remove(s) }
 
 // callerOf returns the agent that makes the call of ctx, and its session.
 func callerOf(ctx context.Context) (agentID string, s *session) {
@@ -115,12 +135,16 @@ type contextService struct{ hub *Hub }
 
 // Open implements waymark.DRPCContextServer. A WebSocket has its generation
 // from the handshake.
-func (s *contextService) Open(ctx context.Context, _ *waymark.OpenRequest) (*waymark.OpenResponse, error) {
+func (s *contextService) Open(ctx context.Context, request *waymark.OpenRequest) (*waymark.OpenResponse, error) {
+	if err := rules.Open(request); err != nil {
+		return nil, s.hub.refuse(ctx, wire.ProtocolWaymark, err)
+	}
 	agentID, session := callerOf(ctx)
-	if err := session.Begin(ctx, agentID); err != nil {
+	superseded, err := session.open(ctx, agentID, hex.EncodeToString(request.GetRunId()), request.GetYields())
+	if err != nil {
 		return nil, s.hub.failed(ctx, wire.ProtocolWaymark, err)
 	}
-	return &waymark.OpenResponse{}, nil
+	return &waymark.OpenResponse{Superseded: superseded}, nil
 }
 
 // Push implements waymark.DRPCContextServer.
@@ -246,9 +270,13 @@ func (s *session) push(ctx context.Context, agentID string, p *push) (store.Push
 	if err != nil {
 		return store.PushResult{}, err
 	}
-	result, err := s.hub.store.Push(ctx, agentID, state.generation, p.Push)
-	if result.Accepted {
+	result, err := s.hub.store.Push(ctx, agentID, state.writer.generation, p.Push)
+	switch {
+	case result.Accepted:
 		state.base = after // else it is still what it was, or the store will say that it isn't
+		s.hub.writers.accepted(state.writer)
+	case errors.Is(err, store.ErrSuperseded):
+		s.hub.writers.refused(state.writer)
 	}
 	return result, err
 }

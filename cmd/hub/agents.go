@@ -20,9 +20,11 @@ import (
 func newAgents() *cobra.Command {
 	var r reader
 	cmd := &cobra.Command{
-		Use:     "agents",
-		Short:   "List the agents and what they pushed last",
-		Long:    "Lists all agents of a hub: whether they are connected, and what they pushed last.",
+		Use:   "agents",
+		Short: "List the agents and what they pushed last",
+		Long: `Lists all agents of a hub: whether they are connected, and what they pushed last.
+Where several agents have the same token, the newest of them is heard, and the
+others are counted: "connected, 1 more not heard". Give each a token of its own.`,
 		Example: "  hub agents\n  hub agents --json\n  hub agents --url https://hub.example.com --token-file reader.token",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -73,14 +75,22 @@ func printAgents(w io.Writer, agents []api.Agent, asJSON bool) error {
 	table := term.NewTable(w, "ID", "NAME", "STATE", "RESOURCES", "VERSION", "REVISION", "PUSHED")
 	for i := range agents {
 		a := &agents[i]
-		state := "away"
-		if a.Connected {
-			state = "connected"
-		}
-		table.Row(a.ID, term.Dash(term.Visible(a.Name)), state, strconv.Itoa(a.Resources),
+		table.Row(a.ID, term.Dash(term.Visible(a.Name)), connection(a), strconv.Itoa(a.Resources),
 			strconv.FormatUint(a.Version, 10), strconv.FormatInt(a.Revision, 10), stampOf(a.UpdatedAt))
 	}
 	return table.Flush()
+}
+
+// connection says whether the agent is connected, and that others with its token
+// are, too.
+func connection(a *api.Agent) string {
+	switch {
+	case !a.Connected:
+		return "away"
+	case a.NotHeard > 0:
+		return fmt.Sprintf("connected, %d more not heard", a.NotHeard)
+	}
+	return "connected"
 }
 
 // stampOf is stamp for a time that may not have come.

@@ -155,6 +155,8 @@ func eventText(e *client.Event) string {
 		switch {
 		case e.Agent.Removed:
 			return "agent " + e.Agent.ID + " was removed"
+		case e.Agent.Connected && e.Agent.NotHeard > 0:
+			return fmt.Sprintf("agent %s%s is connected; %d more with its token not heard", e.Agent.ID, named(e.Agent.Name), e.Agent.NotHeard)
 		case e.Agent.Connected:
 			return "agent " + e.Agent.ID + named(e.Agent.Name) + " is connected"
 		}

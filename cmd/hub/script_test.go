@@ -33,7 +33,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"start": cmdStart, "stop": cmdStop, "push": cmdPush, "get": cmdGet,
+			"start": cmdStart, "stop": cmdStop, "push": cmdPush, "share": cmdShare, "get": cmdGet,
 			"follow": cmdFollow, "await": cmdAwait, "unfollow": cmdUnfollow, "restart": cmdRestart,
 			"fetch": cmdFetch, "exit": cmdExit, "occupy": cmdOccupy, "mode": cmdMode, "provision": cmdProvision,
 		},

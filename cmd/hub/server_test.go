@@ -140,6 +140,32 @@ func cmdPush(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// cmdShare has two agents use one token until the script ends: share TOKENFILE.
+// The second takes over from the first, which comes back and is told.
+func cmdShare(ts *testscript.TestScript, _ bool, args []string) {
+	ctx := drpcmetadata.Add(context.Background(), wire.TokenMetadata, strings.TrimSpace(ts.ReadFile(args[0])))
+	network, addr, _ := strings.Cut(ts.Getenv("DRPC"), ":")
+	for _, step := range []struct {
+		run             string
+		yields, refused bool
+	}{{run: "first"}, {run: "second"}, {run: "first", yields: true, refused: true}} {
+		conn, err := net.Dial(network, addr)
+		ts.Check(err)
+		client := drpcconn.New(conn)
+		ts.Defer(func() { _ = client.Close() })
+		agent := waymark.NewDRPCContextClient(client)
+		answer, err := agent.Open(ctx, &waymark.OpenRequest{RunId: []byte(step.run), Yields: step.yields})
+		ts.Check(err)
+		if answer.GetSuperseded() != step.refused {
+			ts.Fatalf("%+v: superseded %t", step, answer.GetSuperseded())
+		}
+		if !step.refused {
+			_, err = agent.Push(ctx, &waymark.PushRequest{Version: 1, Initial: true})
+			ts.Check(err)
+		}
+	}
+}
+
 // cmdGet asks the HTTP API and puts the answer into the file body: get STATUS
 // PATH [TOKENFILE [HOST]].
 func cmdGet(ts *testscript.TestScript, _ bool, args []string) {

@@ -31,6 +31,9 @@ type Agent struct {
 	Revision      int64         `json:"revision"`
 	// UpdatedAt is null until the agent has pushed.
 	UpdatedAt *time.Time `json:"updated_at"`
+	// NotHeard is how many others have the agent's token, are connected, and
+	// aren't heard, since this one has taken over from them.
+	NotHeard int `json:"not_heard"`
 	// Removed is set in the event of the agent's removal.
 	Removed bool `json:"removed,omitempty"`
 }

@@ -16,6 +16,12 @@ import (
 	"waymark/internal/httpapi/problem"
 )
 
+// Connection is what is known of a connected agent.
+type Connection struct {
+	// NotHeard is how many others with its token are connected and aren't heard.
+	NotHeard int
+}
+
 // Options configure an API. Store and Lookup must be set.
 type Options struct {
 	// Store has everything. The API doesn't close it.
@@ -26,9 +32,9 @@ type Options struct {
 	// Session finds the valid session with a text; nil means that there are
 	// none. Its errors are those of Lookup.
 	Session func(ctx context.Context, text string) (store.Session, error)
-	// Connected lists the agents that have a connection, to this hub or to
-	// another over the same database; nil means that none has.
-	Connected func() []string
+	// Connected returns the agents that have a connection, to this hub or to
+	// another over the same database, by id; nil means that none has.
+	Connected func() map[string]Connection
 	// Services are served in addition to the API's own routes, to the same readers;
 	// ReaderOf says to which. Their routes are described in openapi.json of
 	// package api.
@@ -107,7 +113,7 @@ func New(opts Options) *API {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	if opts.Connected == nil {
-		opts.Connected = func() []string { return nil }
+		opts.Connected = func() map[string]Connection { return nil }
 	}
 	if opts.Now == nil {
 		opts.Now = time.Now

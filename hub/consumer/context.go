@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,11 +18,9 @@ func (a *API) listAgents(c *call) error {
 		return err
 	}
 	connected := a.opts.Connected()
-	slices.Sort(connected)
 	list := make([]api.Agent, len(agents))
 	for i := range agents {
-		_, is := slices.BinarySearch(connected, agents[i].ID)
-		list[i] = toAgent(&agents[i], is)
+		list[i] = toAgent(&agents[i], connected)
 	}
 	return c.JSON(http.StatusOK, list)
 }
@@ -33,7 +30,7 @@ func (a *API) getAgent(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, toAgent(&agent, slices.Contains(a.opts.Connected(), agent.ID)))
+	return c.JSON(http.StatusOK, toAgent(&agent, a.opts.Connected()))
 }
 
 func (a *API) getHistory(c *call) error {
@@ -59,9 +56,10 @@ func (a *API) getHistory(c *call) error {
 	return c.JSON(http.StatusOK, list)
 }
 
-func toAgent(a *store.AgentInfo, connected bool) api.Agent {
+func toAgent(a *store.AgentInfo, all map[string]Connection) api.Agent {
+	connection, connected := all[a.ID]
 	return api.Agent{
-		ID: a.ID, Name: a.Name, Connected: connected, Version: a.Version, AggregateHash: a.AggregateHash,
+		ID: a.ID, Name: a.Name, Connected: connected, NotHeard: connection.NotHeard, Version: a.Version, AggregateHash: a.AggregateHash,
 		Resources: a.Resources, Revision: a.Revision, UpdatedAt: orNull(a.UpdatedAt),
 	}
 }

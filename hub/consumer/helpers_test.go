@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -42,7 +42,7 @@ type fixture struct {
 	sessions map[string]int64
 	versions map[string]uint64
 	// online are the agents that are connected.
-	online atomic.Pointer[[]string]
+	online atomic.Pointer[map[string]consumer.Connection]
 }
 
 func newFixture(t testing.TB, limits consumer.Limits) *fixture {
@@ -93,11 +93,20 @@ func (f *fixture) lookup(ctx context.Context, text string) (store.Token, error) 
 	return token, err
 }
 
-func (f *fixture) connected() []string {
+func (f *fixture) connected() map[string]consumer.Connection {
 	if list := f.online.Load(); list != nil {
-		return slices.Clone(*list)
+		return maps.Clone(*list)
 	}
 	return nil
+}
+
+// connect makes the agents the ones that are connected.
+func (f *fixture) connect(ids ...string) {
+	list := make(map[string]consumer.Connection)
+	for _, id := range ids {
+		list[id] = consumer.Connection{}
+	}
+	f.online.Store(&list)
 }
 
 func (f *fixture) token(role store.Role, agentID string) string {

@@ -44,11 +44,10 @@ func (p *presence) agents() (rows map[string]api.Agent, changed <-chan struct{})
 func (p *presence) run() {
 	ticker := time.NewTicker(p.api.limits.Presence)
 	defer ticker.Stop()
-	var known []string
+	var known map[string]Connection
 	for first := true; ; first = false {
 		connected := p.api.opts.Connected()
-		slices.Sort(connected)
-		if first || !slices.Equal(known, connected) {
+		if first || !maps.Equal(known, connected) {
 			if p.read(p.api.ctx, connected) {
 				known = connected
 			}
@@ -62,7 +61,7 @@ func (p *presence) run() {
 }
 
 // read reads all agents anew.
-func (p *presence) read(ctx context.Context, connected []string) bool {
+func (p *presence) read(ctx context.Context, connected map[string]Connection) bool {
 	rows, err := p.api.readAgents(ctx, connected)
 	if err != nil {
 		if ctx.Err() == nil {
@@ -77,26 +76,25 @@ func (p *presence) read(ctx context.Context, connected []string) bool {
 	return true
 }
 
-// readAgents returns all agents by id. connected is sorted.
-func (a *API) readAgents(ctx context.Context, connected []string) (map[string]api.Agent, error) {
+// readAgents returns all agents by id.
+func (a *API) readAgents(ctx context.Context, connected map[string]Connection) (map[string]api.Agent, error) {
 	agents, err := a.store.Agents(ctx)
 	if err != nil {
 		return nil, err
 	}
 	rows := make(map[string]api.Agent, len(agents))
 	for i := range agents {
-		_, is := slices.BinarySearch(connected, agents[i].ID)
-		rows[agents[i].ID] = toAgent(&agents[i], is)
+		rows[agents[i].ID] = toAgent(&agents[i], connected)
 	}
 	return rows, nil
 }
 
-// differ lists the agents in b that are connected there and not in a, or the
-// other way round, in order of id.
+// differ lists the agents in b whose connections are not what they are in a, in
+// order of id.
 func differ(a, b map[string]api.Agent) []api.Agent {
 	var list []api.Agent
 	for _, id := range slices.Sorted(maps.Keys(b)) {
-		if a[id].Connected != b[id].Connected {
+		if a[id].Connected != b[id].Connected || a[id].NotHeard != b[id].NotHeard {
 			list = append(list, b[id])
 		}
 	}

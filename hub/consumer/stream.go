@@ -151,7 +151,6 @@ func (s *stream) begin(ctx context.Context) error {
 	s.cursor = s.at.newest
 	if s.agents == nil { // the first stream of all
 		connected := s.api.opts.Connected()
-		slices.Sort(connected)
 		var err error
 		if s.agents, err = s.api.readAgents(ctx, connected); err != nil {
 			return err

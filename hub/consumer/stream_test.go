@@ -162,15 +162,17 @@ func TestPresence(t *testing.T) {
 	for _, id := range []string{"a", "b"} {
 		f.token("agent", id)
 	}
-	f.online.Store(&[]string{"b"})
+	f.connect("b")
 	r, of := f.follow(""), f.follow("?agent_id=a")
 	r.want(`agent@ "id":"a","name":"","connected":false`, `agent@ "id":"b","name":"","connected":true`)
 	of.want(`agent@ "id":"a"`)
-	f.online.Store(&[]string{"b", "a"})
+	f.connect("b", "a")
 	r.want(`agent@ "id":"a","name":"","connected":true`)
 	of.want(`agent@ "id":"a","name":"","connected":true`)
-	f.online.Store(&[]string{"a"})
-	r.want(`agent@ "id":"b","name":"","connected":false`)
+	f.online.Store(&map[string]consumer.Connection{"a": {NotHeard: 2}, "b": {}})
+	r.want(`agent@ "not_heard":2`)
+	f.connect("a")
+	r.want(`agent@ "not_heard":0`, `agent@ "id":"b","name":"","connected":false`)
 	if list := get[[]struct {
 		ID        string
 		Connected bool

@@ -119,6 +119,7 @@ func (m *Metrics) Watch(s Source) {
 	}{
 		{"agent_connections", "Connections of agents.", func() float64 { return float64(s.Stats().Connections) }},
 		{"agents_connected", "Agents that have a connection to this hub.", func() float64 { return float64(s.Stats().Agents) }},
+		{"agents_not_heard", "Agents that are told that another one with their token has taken over.", func() float64 { return float64(s.Stats().NotHeard) }},
 		{"large_messages", "Messages over 64 KiB that are being received or stored.", func() float64 { return float64(s.Stats().Large) }},
 		{"event_streams", "Streams of events and requests that wait for news.", func() float64 { return float64(s.Stats().Streams) }},
 		{"ready", "1 when the store answers and the hub isn't about to stop.", func() float64 { return truth(s.Ready(context.Background()) == nil) }},

@@ -129,8 +129,22 @@ type AgentInfo struct {
 type Presence interface {
 	// Present says which agents are connected to the hub of this id, for the
 	// next ttl, in place of what it said before. No agents takes it back.
-	Present(ctx context.Context, hub string, agents []string, ttl time.Duration) error
-	// Elsewhere lists, in byte order, the agents that are connected to other
-	// hubs than this one.
-	Elsewhere(ctx context.Context, hub string) ([]string, error)
+	Present(ctx context.Context, hub string, agents []PresentAgent, ttl time.Duration) error
+	// Elsewhere lists, in byte order of their ids, the agents that are connected
+	// to other hubs than this one; one that is connected to several of them is
+	// there as often.
+	Elsewhere(ctx context.Context, hub string) ([]PresentAgent, error)
+}
+
+// PresentAgent is what a hub says of an agent that is connected to it.
+type PresentAgent struct {
+	ID string `json:"id"`
+	// Generation is that of the session whose push was accepted last; 0 as long
+	// as none was. Run is what that session's agent calls its run, in
+	// hexadecimal; empty for one that doesn't say.
+	Generation int64  `json:"generation,omitempty"`
+	Run        string `json:"run,omitempty"`
+	// NotHeard is how many connections have been told that another agent with
+	// the same token has taken over.
+	NotHeard int `json:"not_heard,omitempty"`
 }

@@ -23,7 +23,7 @@ type conn struct {
 	clients map[*client]struct{}
 	ended   bool
 	calls   int         // that are under way
-	leaving bool        // the connection ends with the last of them
+	leaving error       // why the connection ends with the last of them; nil: it doesn't
 	ending  *time.Timer // ends it; nil while nothing does
 }
 
@@ -59,10 +59,11 @@ func (l *connections) init(limits *Limits) {
 }
 
 func (t *Transport) newConn(drop context.CancelCauseFunc) *conn {
-	c := &conn{t: t, session: t.services.NewSession(), drop: drop, clients: make(map[*client]struct{})}
+	c := &conn{t: t, drop: drop, clients: make(map[*client]struct{})}
+	c.session = t.services.NewSession(c.goAway)
 	t.conns.add(c)
 	if t.Draining() { // too late for Drain to have seen it
-		c.goAway()
+		c.goAway(errStopping)
 	}
 	return c
 }
@@ -103,27 +104,32 @@ func (c *conn) leave(grace time.Duration) {
 	defer c.mu.Unlock()
 	c.calls--
 	switch {
-	case !c.leaving || c.calls > 0 || c.ended:
+	case c.leaving == nil || c.calls > 0 || c.ended:
 	case grace == 0:
-		c.drop(errStopping)
+		c.drop(c.leaving)
 	case c.ending == nil:
-		c.ending = time.AfterFunc(grace, func() { c.drop(errStopping) })
+		why := c.leaving
+		c.ending = time.AfterFunc(grace, func() { c.drop(why) })
 	}
 }
 
-// goAway ends the connection as soon as no call is under way on it.
-func (c *conn) goAway() {
+// goAway ends the connection as soon as no call is under way on it. The first
+// reason counts.
+func (c *conn) goAway(why error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.leaving = true
+	if c.leaving == nil {
+		c.leaving = why
+	}
 	if c.calls == 0 {
-		c.drop(errStopping)
+		c.drop(c.leaving)
 	}
 }
 
 // end is called when the connection is gone.
 func (c *conn) end() {
 	defer c.t.conns.remove(c)
+	c.session.End()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ended = true

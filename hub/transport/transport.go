@@ -22,8 +22,11 @@ type Services interface {
 	Authenticate(ctx context.Context, token string) (Peer, error)
 	// ValidTokens returns those of the tokens, by id, that are still valid.
 	ValidTokens(ctx context.Context, ids []string) ([]string, error)
-	// NewSession returns what serves the calls of a new connection.
-	NewSession() Session
+	// NewSession returns what serves the calls of a new connection. Its end
+	// function ends that one as soon as no call is under way on it, and says
+	// why where the protocol has room for it: with ErrSuperseded or ErrReleased.
+	// It doesn't wait.
+	NewSession(end func(why error)) Session
 	// BeginCall begins every call, also one that is about to be refused. The
 	// context that it returns is the call's.
 	BeginCall(ctx context.Context, method string) context.Context
@@ -39,6 +42,8 @@ type Session interface {
 	// HandleRPC serves an admitted call: CallOf knows the call by the stream's
 	// context.
 	HandleRPC(stream drpc.Stream, method string) error
+	// End is called when the connection is gone and no call is under way on it.
+	End()
 }
 
 // Peer is the owner of a token.
@@ -76,6 +81,11 @@ var (
 	ErrClosed = errors.New("hub is closed")
 	// ErrBusy says that Limits.Connections are open.
 	ErrBusy = errors.New("too many connections")
+	// ErrSuperseded ends the connection of an agent when a newer one with the
+	// same token has taken over.
+	ErrSuperseded = errors.New("a newer connection with the same token has taken over")
+	// ErrReleased ends one that waits for it when that newer one is gone.
+	ErrReleased = errors.New("the connection that has taken over is gone; connect again")
 )
 
 // Why calls are refused and connections end.
@@ -197,7 +207,7 @@ func (t *Transport) Drain(ctx context.Context) error {
 	t.beginDrains()
 	list, empty := t.conns.all()
 	for _, c := range list {
-		c.goAway()
+		c.goAway(errStopping)
 	}
 	if empty == nil {
 		return nil

@@ -63,7 +63,7 @@ func (s *services) revoke() {
 	s.revoked = true
 }
 
-func (s *services) NewSession() transport.Session { return &session{s} }
+func (s *services) NewSession(func(error)) transport.Session { return &session{s} }
 
 func (s *services) BeginCall(ctx context.Context, _ string) context.Context { return ctx }
 
@@ -83,6 +83,7 @@ func (s *services) Push(ctx context.Context, _ *waymark.PushRequest) (*waymark.P
 
 type session struct{ services *services }
 
+func (s *session) End()                                {}
 func (s *session) Begin(context.Context, string) error { return nil }
 func (s *session) HandleRPC(stream drpc.Stream, method string) error {
 	return s.services.mux.HandleRPC(stream, method)

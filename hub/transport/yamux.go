@@ -172,9 +172,9 @@ func (g *guard) Close() error {
 func closeStatus(cause error) websocket.StatusCode {
 	var bad *policyError
 	switch {
-	case errors.As(cause, &bad), errors.Is(cause, errRevoked), errors.Is(cause, errTooManySessions):
+	case errors.As(cause, &bad), errors.Is(cause, errRevoked), errors.Is(cause, errTooManySessions), errors.Is(cause, ErrSuperseded):
 		return websocket.StatusPolicyViolation
-	case errors.Is(cause, errStopping):
+	case errors.Is(cause, errStopping), errors.Is(cause, ErrReleased):
 		return websocket.StatusGoingAway
 	}
 	return 0

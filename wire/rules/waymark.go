@@ -10,6 +10,14 @@ import (
 	"waymark/wire/waymark"
 )
 
+// maxRunID bounds the id of an agent's run, in bytes.
+const maxRunID = 64
+
+// Open applies the rules for how an agent begins.
+func Open(request *waymark.OpenRequest) error {
+	return checkLen("the id of the run", len(request.GetRunId()), maxRunID)
+}
+
 // Waymark translates a push of our own protocol, cleans its texts and applies
 // the rules that need nothing but the push itself. removed are the ids that a
 // delta removes. What a delta comes to isn't known here.

@@ -90,7 +90,16 @@ func (Status) EnumDescriptor() ([]byte, []int) {
 }
 
 type OpenRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// run_id names a run of an agent: some random bytes, at most 64, the same on
+	// all its connections and no other's. By it the hub tells an agent that comes
+	// back from another one with the same token. Whoever gives one is ready to be
+	// told that it is superseded: the hub may end the connection for that.
+	RunId []byte `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	// yields says that the agent stands back where another one has taken over
+	// from it: a push of this run was accepted before, or refused with code 10. An
+	// agent that has just been started doesn't yield; it takes over.
+	Yields        bool `protobuf:"varint,2,opt,name=yields,proto3" json:"yields,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -125,8 +134,26 @@ func (*OpenRequest) Descriptor() ([]byte, []int) {
 	return file_wire_waymark_context_proto_rawDescGZIP(), []int{0}
 }
 
+func (x *OpenRequest) GetRunId() []byte {
+	if x != nil {
+		return x.RunId
+	}
+	return nil
+}
+
+func (x *OpenRequest) GetYields() bool {
+	if x != nil {
+		return x.Yields
+	}
+	return false
+}
+
 type OpenResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// superseded is the answer to an agent that yields: another one with the same
+	// token is connected and has pushed. This one doesn't push. It may ask again
+	// on the same connection, which the hub ends when the other one is gone.
+	Superseded    bool `protobuf:"varint,1,opt,name=superseded,proto3" json:"superseded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -159,6 +186,13 @@ func (x *OpenResponse) ProtoReflect() protoreflect.Message {
 // Deprecated: Use OpenResponse.ProtoReflect.Descriptor instead.
 func (*OpenResponse) Descriptor() ([]byte, []int) {
 	return file_wire_waymark_context_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *OpenResponse) GetSuperseded() bool {
+	if x != nil {
+		return x.Superseded
+	}
+	return false
 }
 
 type PushRequest struct {
@@ -771,9 +805,14 @@ var File_wire_waymark_context_proto protoreflect.FileDescriptor
 const file_wire_waymark_context_proto_rawDesc = "" +
 	"\n" +
 	"\x1awire/waymark/context.proto\x12\n" +
-	"waymark.v1\"\r\n" +
-	"\vOpenRequest\"\x0e\n" +
-	"\fOpenResponse\"\x9a\x02\n" +
+	"waymark.v1\"<\n" +
+	"\vOpenRequest\x12\x15\n" +
+	"\x06run_id\x18\x01 \x01(\fR\x05runId\x12\x16\n" +
+	"\x06yields\x18\x02 \x01(\bR\x06yields\".\n" +
+	"\fOpenResponse\x12\x1e\n" +
+	"\n" +
+	"superseded\x18\x01 \x01(\bR\n" +
+	"superseded\"\x9a\x02\n" +
 	"\vPushRequest\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x18\n" +
 	"\ainitial\x18\x02 \x01(\bR\ainitial\x12%\n" +

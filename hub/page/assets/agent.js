@@ -30,6 +30,7 @@ function head(agent) {
       s && fact('Version', String(s.version)),
       s && fact('Revision', String(s.revision)),
       s && fact('Hash', h('span', { class: 'mono', title: s.aggregate_hash }, s.aggregate_hash.slice(0, 12) || '–'))),
+    agent.not_heard > 0 && h('p', { class: 'notice warn' }, `${count(agent.not_heard, 'more agent')} with this token: only the newest is heard. Give each a token of its own.`),
     s?.snapshot_error && h('p', { class: 'notice warn' }, inline(s.snapshot_error)));
 }
 

@@ -67,6 +67,9 @@ export const handlers = {
     if (before && before.connected !== agent.connected) {
       feed.put(agent.connected ? 'ok' : 'away', agent, agents.label(agent), agent.connected ? 'connected' : 'went away');
     }
+    if (agent.not_heard > (before?.not_heard ?? 0)) {
+      feed.put('warn', agent, agents.label(agent), 'another agent with its token is not heard');
+    }
     if (agent.removed) state.agents.delete(agent.id);
     else state.agents.set(agent.id, agent);
     agents.render(state);

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,7 +16,7 @@ var _ store.Presence = (*DB)(nil)
 
 // Present implements store.Presence. Times are the database's, since the clocks
 // of hubs differ.
-func (db *DB) Present(ctx context.Context, hub string, agents []string, ttl time.Duration) error {
+func (db *DB) Present(ctx context.Context, hub string, agents []store.PresentAgent, ttl time.Duration) error {
 	list, err := json.Marshal(agents)
 	if err != nil {
 		return err
@@ -34,7 +35,7 @@ func (db *DB) Present(ctx context.Context, hub string, agents []string, ttl time
 }
 
 // Elsewhere implements store.Presence.
-func (db *DB) Elsewhere(ctx context.Context, hub string) (agents []string, err error) {
+func (db *DB) Elsewhere(ctx context.Context, hub string) (agents []store.PresentAgent, err error) {
 	err = db.Database.Read(ctx, func(tx sqlstore.Tx) error {
 		agents = nil
 		rows, err := tx.Query(ctx, "SELECT agents FROM hubs WHERE id <> $1 AND until > clock_timestamp()", hub)
@@ -44,7 +45,7 @@ func (db *DB) Elsewhere(ctx context.Context, hub string) (agents []string, err e
 		defer rows.Close()
 		for rows.Next() {
 			var list string
-			var some []string
+			var some []store.PresentAgent
 			if err := rows.Scan(&list); err != nil {
 				return err
 			}
@@ -58,6 +59,8 @@ func (db *DB) Elsewhere(ctx context.Context, hub string) (agents []string, err e
 	if err != nil {
 		return nil, fmt.Errorf("ask who is connected elsewhere: %w", err)
 	}
-	slices.Sort(agents)
-	return slices.Compact(agents), nil
+	slices.SortFunc(agents, func(a, b store.PresentAgent) int {
+		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Generation, b.Generation))
+	})
+	return agents, nil
 }

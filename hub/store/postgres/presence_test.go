@@ -14,15 +14,27 @@ import (
 func TestPresence(t *testing.T) {
 	url := pgtest.Database(t)
 	a, b := open(t, url, postgres.Options{}), open(t, url, postgres.Options{})
-	present := func(hub string, ttl time.Duration, agents ...string) {
+	present := func(hub string, ttl time.Duration, ids ...string) {
 		t.Helper()
+		var agents []store.PresentAgent
+		for i, id := range ids {
+			agents = append(agents, store.PresentAgent{ID: id, Generation: int64(i), Run: "run of " + id, NotHeard: i})
+		}
 		if err := store.Presence(a).Present(t.Context(), hub, agents, ttl); err != nil {
 			t.Fatal(err)
 		}
 	}
 	elsewhere := func(hub string, want ...string) {
 		t.Helper()
-		if got, err := store.Presence(b).Elsewhere(t.Context(), hub); err != nil || !slices.Equal(got, want) {
+		list, err := store.Presence(b).Elsewhere(t.Context(), hub)
+		var got []string
+		for _, p := range list {
+			got = append(got, p.ID)
+			if p.Run != "run of "+p.ID || int64(p.NotHeard) != p.Generation {
+				t.Errorf("elsewhere than %s: %+v", hub, p)
+			}
+		}
+		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("elsewhere than %s: %q, %v, want %q", hub, got, err, want)
 		}
 	}
@@ -31,7 +43,7 @@ func TestPresence(t *testing.T) {
 	present("2", time.Hour, "c", "a")
 	elsewhere("1", "a", "c")
 	elsewhere("2", "a", "b", "é\"\U0001F600")
-	elsewhere("3", "a", "b", "c", "é\"\U0001F600")
+	elsewhere("3", "a", "a", "b", "c", "é\"\U0001F600")
 	present("1", time.Hour, "d") // in place of the others
 	elsewhere("2", "d")
 	present("1", -time.Second, "d") // a hub that was killed

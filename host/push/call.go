@@ -162,7 +162,7 @@ func stateOf(err error) State {
 		return StateUnauthorized
 	case errors.Is(err, ErrVersionRefused):
 		return StateVersionRefused
-	case errors.Is(err, errConflict), wire.IsSuperseded(err):
+	case errors.Is(err, errConflict), errors.Is(err, errSuperseded), wire.IsSuperseded(err):
 		return StateConflict
 	default:
 		return StateBackingOff

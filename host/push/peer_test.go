@@ -50,9 +50,12 @@ type peer struct {
 	down     bool
 	answer   answer
 	arrivals []arrival
-	dials    []time.Time
-	conns    []net.Conn
-	serving  sync.WaitGroup
+	// superseded is its answer to an Open.
+	superseded bool
+	opens      []*waymark.OpenRequest
+	dials      []time.Time
+	conns      []net.Conn
+	serving    sync.WaitGroup
 }
 
 type contextServer struct {
@@ -60,8 +63,11 @@ type contextServer struct {
 	peer *peer
 }
 
-func (s *contextServer) Open(context.Context, *waymark.OpenRequest) (*waymark.OpenResponse, error) {
-	return &waymark.OpenResponse{}, nil
+func (s *contextServer) Open(_ context.Context, request *waymark.OpenRequest) (*waymark.OpenResponse, error) {
+	s.peer.mu.Lock()
+	defer s.peer.mu.Unlock()
+	s.peer.opens = append(s.peer.opens, request)
+	return &waymark.OpenResponse{Superseded: s.peer.superseded}, nil
 }
 
 func (s *contextServer) Push(ctx context.Context, m *waymark.PushRequest) (*waymark.PushResponse, error) {
@@ -152,6 +158,12 @@ func (p *peer) received() []arrival {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]arrival{}, p.arrivals...)
+}
+
+func (p *peer) opened() []*waymark.OpenRequest {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]*waymark.OpenRequest{}, p.opens...)
 }
 
 func (p *peer) dialed() []time.Time {

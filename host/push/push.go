@@ -16,7 +16,10 @@
 // no two consecutive pushes of a connection are of equal content, every call
 // has a deadline, since none travels on the wire, and what would make a peer
 // refuse a whole push is mended or left out beforehand, and counted in
-// [Status]. A peer with another writer for the same rows is never fought.
+// [Status]. A peer with another writer for the same rows is never fought: of two
+// agents with one token a hub hears the one that was started last, tells the
+// other one at once, and hears that again when the first is gone; of Coder's
+// server only a refused push can be learned from.
 // Neither payloads nor the token appear in errors and logs. The token goes to
 // the host of the URL and nowhere else, redirects included.
 //
@@ -32,6 +35,7 @@ package push
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"sync"
@@ -80,6 +84,11 @@ type Pusher struct {
 	opts    Options
 	log     *slog.Logger
 	backoff backoff.Backoff // Run's goroutine only
+	// run names this Pusher to a hub; see OpenRequest.
+	run []byte
+	// yields says that this run has been heard, and so doesn't take over from
+	// another one. Run's goroutine only.
+	yields bool
 
 	closing context.Context // done once Close has been called
 	close   context.CancelFunc
@@ -110,9 +119,19 @@ func New(opts Options) *Pusher {
 		// all at once.
 		backoff: backoff.Backoff{Shortest: opts.MinBackoff, Longest: opts.MaxBackoff, Jitter: true},
 		closing: closing, close: closeNow,
+		run:    newRun(),
 		wake:   make(chan struct{}, 1),
 		status: Status{Peer: opts.Peer, State: StateIdle, HeldBack: HeldBack{Reasons: map[Reason]int{}}},
 	}
+}
+
+// runBytes is the length of a run's name: no two are the same by chance.
+const runBytes = 16
+
+func newRun() []byte {
+	run := make([]byte, runBytes)
+	_, _ = rand.Read(run) // never fails
+	return run
 }
 
 // Publish makes s the snapshot to push, unless it is nil, of version 0, or

@@ -1,9 +1,11 @@
 package push_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,39 +38,108 @@ func TestErrorOfThePeer(t *testing.T) {
 }
 
 func TestConflict(t *testing.T) {
-	superseded := drpcerr.WithCode(errors.New("a newer session has taken over"), wire.CodeSuperseded)
-	for name, err := range map[string]error{"not accepted": nil, "superseded": superseded} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				p := &peer{t: t, waymark: true, answer: func(_ context.Context, a arrival) (bool, error) {
-					if a.initial || a.version >= 4 {
-						return true, nil
-					}
-					return false, err
-				}}
-				pusher := start(t, p, push.Options{})
-				pusher.Publish(snap(1, "/1"))
-				accepted(t, pusher, 1)
-				pusher.Publish(snap(2, "/2"))
-				if got := state(t, pusher, push.StateConflict).LastError; got == "" {
-					t.Error("no error is shown")
-				}
-				refused := time.Now()
-				pusher.Publish(snap(3, "/3"))
-				time.Sleep(24 * time.Hour) // nothing new: nothing more
-				pusher.Publish(snap(4, "/4"))
-				accepted(t, pusher, 4)
-				expect(t, p, "waymark.v1 v1 initial=true", "waymark.v1 v2 initial=false",
-					"waymark.v1 v3 initial=false", "waymark.v1 v4 initial=false")
-				if d := p.received()[2].at.Sub(refused); d < 20*time.Second {
-					t.Errorf("next attempt after %s", d)
-				}
-				if got := pusher.Status(); got.State != push.StateConnected || got.LastError != "" || len(p.dialed()) != 1 {
-					t.Errorf("afterwards: state %s, error %q, %d connections", got.State, got.LastError, len(p.dialed()))
-				}
-			})
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		p := &peer{t: t, waymark: true, answer: func(_ context.Context, a arrival) (bool, error) {
+			return a.initial || a.version >= 4, nil
+		}}
+		pusher := start(t, p, push.Options{})
+		pusher.Publish(snap(1, "/1"))
+		accepted(t, pusher, 1)
+		pusher.Publish(snap(2, "/2"))
+		if got := state(t, pusher, push.StateConflict).LastError; got == "" {
+			t.Error("no error is shown")
+		}
+		refused := time.Now()
+		pusher.Publish(snap(3, "/3"))
+		time.Sleep(24 * time.Hour) // nothing new: nothing more
+		pusher.Publish(snap(4, "/4"))
+		accepted(t, pusher, 4)
+		expect(t, p, "waymark.v1 v1 initial=true", "waymark.v1 v2 initial=false",
+			"waymark.v1 v3 initial=false", "waymark.v1 v4 initial=false")
+		if d := p.received()[2].at.Sub(refused); d < 20*time.Second {
+			t.Errorf("next attempt after %s", d)
+		}
+		if got := pusher.Status(); got.State != push.StateConnected || got.LastError != "" || len(p.dialed()) != 1 {
+			t.Errorf("afterwards: state %s, error %q, %d connections", got.State, got.LastError, len(p.dialed()))
+		}
+	})
+}
+
+// TestSuperseded: an agent in whose place a hub hears another one says so within
+// seconds, with nothing to push, sends nothing, and is heard again as soon as the
+// hub has ended the connection on which it waits.
+func TestSuperseded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &peer{t: t, waymark: true}
+		log := new(logBuffer)
+		pusher := start(t, p, push.Options{Logger: log.logger()})
+		pusher.Publish(snap(1, "/1"))
+		accepted(t, pusher, 1)
+		taken := time.Now()
+		p.set(func(p *peer) { p.superseded = true })
+		p.cut()
+		told := state(t, pusher, push.StateConflict)
+		if d := time.Since(taken); d > 5*time.Second || !strings.Contains(told.LastError, "another agent with the same token") {
+			t.Errorf("told after %s: %q", d, told.LastError)
+		}
+		if !strings.Contains(log.String(), "another agent with the same token") {
+			t.Errorf("the log says\n%s", log)
+		}
+		pusher.Publish(snap(2, "/2"))
+		time.Sleep(time.Hour)
+		expect(t, p, "waymark.v1 v1 initial=true")
+		if opens, dials := len(p.opened()), len(p.dialed()); opens < 60 || opens > 300 || dials != 2 {
+			t.Errorf("asked %d times in an hour on %d connections", opens, dials)
+		}
+		gone := time.Now()
+		p.set(func(p *peer) { p.superseded = false })
+		p.cut()
+		accepted(t, pusher, 2)
+		if d := time.Since(gone); d > 5*time.Second {
+			t.Errorf("heard again after %s", d)
+		}
+		expect(t, p, "waymark.v1 v1 initial=true", "waymark.v1 v2 initial=true")
+		opens := p.opened()
+		for i, o := range opens {
+			if len(o.RunId) < 16 || !bytes.Equal(o.RunId, opens[0].RunId) || o.Yields != (i > 0) {
+				t.Errorf("open %d says run %x, yields %t", i, o.RunId, o.Yields)
+			}
+		}
+	})
+}
+
+// TestSupersededPush: a push that a hub refuses for a newer connection's isn't
+// repeated on this one, and the next one asks first. Where the other agent is
+// gone without the hub's having said so, it is heard again within a minute.
+func TestSupersededPush(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &peer{t: t, waymark: true, answer: func(context.Context, arrival) (bool, error) {
+			return false, drpcerr.WithCode(errors.New("a newer session has taken over"), wire.CodeSuperseded)
+		}}
+		pusher := start(t, p, push.Options{})
+		pusher.Publish(snap(1, "/1"))
+		told := state(t, pusher, push.StateConflict)
+		if !strings.Contains(told.LastError, "another agent with the same token") {
+			t.Errorf("told %q", told.LastError)
+		}
+		refused := time.Now()
+		p.set(func(p *peer) { p.superseded, p.answer = true, nil })
+		time.Sleep(time.Hour)
+		state(t, pusher, push.StateConflict)
+		expect(t, p, "waymark.v1 v1 initial=true")
+		if dials := p.dialed(); len(dials) != 2 || dials[1].Sub(refused) < 4*time.Second {
+			t.Errorf("connections at %v, refused at %s", dials, refused)
+		}
+		if opens := p.opened(); opens[0].Yields || !opens[1].Yields {
+			t.Errorf("yields %t, then %t", opens[0].Yields, opens[1].Yields)
+		}
+		p.set(func(p *peer) { p.superseded = false })
+		gone := time.Now()
+		accepted(t, pusher, 1)
+		if d := time.Since(gone); d > time.Minute {
+			t.Errorf("heard again after %s", d)
+		}
+	})
 }
 
 // TestConflictIsNotFoughtByReconnecting: a peer that closes the session it

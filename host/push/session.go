@@ -19,6 +19,14 @@ import (
 // was above everything this connection has sent.
 var errConflict = errors.New("another agent writes this agent's context; stop one of the two, or give each a token of its own")
 
+// errSuperseded says that the hub hears another agent in place of this one.
+var errSuperseded = errors.New("another agent with the same token has taken over, and this one isn't heard as long as that one is connected; stop one of the two, or give each a token of its own (hub token create --role agent --agent ID)")
+
+// supersededPause is how long an agent whose push was refused for a newer one
+// waits before it connects again: longer than hubs over one database take to
+// tell each other who is connected, so that this one's knows, too.
+const supersededPause = 5 * time.Second
+
 // session is the life of one connection. It belongs to Run's goroutine.
 type session struct {
 	p        *Pusher
@@ -68,11 +76,23 @@ func (s *session) serve(ctx context.Context) time.Duration {
 			}
 			continue
 		}
-		switch state := stateOf(err); state {
-		case StateConflict:
+		switch state := stateOf(err); {
+		case errors.Is(err, errSuperseded):
+			// The hub ends the connection when the other one is gone.
+			s.p.setState(state, err)
+			if !s.hold(ctx, s.p.backoff.Max()) {
+				return s.p.backoff.Next()
+			}
+		case wire.IsSuperseded(err):
+			// No push of this connection will ever be accepted. The next one
+			// asks before it pushes.
+			s.p.yields = true
+			s.p.setState(state, errSuperseded)
+			return supersededPause
+		case state == StateConflict:
 			s.done = next.Version // a fight would begin with sending it again
 			fallthrough
-		case StateUnauthorized:
+		case state == StateUnauthorized:
 			s.p.setState(state, err)
 			if !s.hold(ctx, s.p.backoff.Max()) {
 				// The peer may have closed because of this very error.
@@ -160,6 +180,7 @@ func (s *session) pushAs(ctx context.Context, next *snapshot.Snapshot) error {
 		return errConflict
 	}
 	s.done, s.last, s.lastVersion, s.deltas = next.Version, content, next.Version, got.deltas
+	s.p.yields = true
 	s.p.backoff.Reset()
 	s.p.settle(next.Version, s.protocol, &AcceptedPush{
 		Version: next.Version, Hash: next.AggregateHash, At: time.Now(),
@@ -212,13 +233,22 @@ func (s *session) send(ctx context.Context, version uint64, content *prepared) (
 }
 
 // open asks the peer whether it is a hub, and has it give this connection its
-// place in the order of the agent's connections. It does so once.
+// place in the order of the agent's connections. It does so until the answer
+// isn't errSuperseded.
 func (s *session) open(ctx context.Context) error {
 	if s.opened {
 		return nil
 	}
 	begin := time.Now()
-	err := s.p.call(ctx, s.conn, wire.MethodOpen, nil, &waymark.OpenResponse{})
+	request, err := proto.Marshal(&waymark.OpenRequest{RunId: s.p.run, Yields: s.p.yields})
+	if err != nil {
+		return err
+	}
+	var response waymark.OpenResponse
+	err = s.p.call(ctx, s.conn, wire.MethodOpen, request, &response)
+	if err == nil && response.GetSuperseded() {
+		err = errSuperseded
+	}
 	switch {
 	case wire.IsUnimplemented(err):
 		s.protocol = wire.ProtocolCoder
@@ -312,7 +342,7 @@ func resultOf(ctx context.Context, err error) Result {
 		return ResultUnimplemented
 	case wire.IsUnauthorized(err):
 		return ResultUnauthorized
-	case wire.IsSuperseded(err):
+	case wire.IsSuperseded(err), errors.Is(err, errSuperseded):
 		return ResultSuperseded
 	case wire.IsBusy(err):
 		return ResultBusy

@@ -32,8 +32,8 @@ const (
 	StateVersionRefused State = "version_refused"
 	// StateUnauthorized: the peer refuses the token. Retried slowly.
 	StateUnauthorized State = "unauthorized"
-	// StateConflict: another writer owns this agent's rows. Only what is new
-	// is sent, slowly.
+	// StateConflict: another writer owns this agent's rows. A hub is asked
+	// whether that one is gone; to others only what is new is sent, slowly.
 	StateConflict State = "conflict"
 )
 
@@ -144,7 +144,9 @@ func (p *Pusher) update(change func(*Status)) {
 func (p *Pusher) setState(state State, err error) {
 	text := p.describe(err)
 	var before State
+	var known bool
 	p.update(func(s *Status) {
+		known = s.State == state && s.LastError == text
 		before, s.State = s.State, state
 		if err != nil {
 			s.LastError = text
@@ -153,7 +155,9 @@ func (p *Pusher) setState(state State, err error) {
 	level, message := slog.LevelDebug, "push state changed"
 	attrs := []slog.Attr{slog.String("state", string(state)), slog.String("before", string(before))}
 	if err != nil {
-		level = slog.LevelWarn
+		if !known { // what is asked again and again isn't news each time
+			level = slog.LevelWarn
+		}
 		attrs = append(attrs, slog.String("error", text))
 	}
 	p.log.LogAttrs(context.Background(), level, message, attrs...)

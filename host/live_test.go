@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"waymark/host"
+	"waymark/host/plugin"
 	"waymark/host/vfs/vfstest"
 	"waymark/host/watch"
 	"waymark/snapshot"
@@ -210,9 +211,18 @@ func TestBarrier(t *testing.T) {
 func TestRefreshEndsWithItsCallers(t *testing.T) {
 	noLeaks(t)
 	dir := vfstest.Build(t, []string{"AGENTS.md = x"})
-	h := newHost(t, host.Options{Builtin: module(builtin(t)), Roots: []host.RootSpec{{Path: dir}}, Hold: true})
+	under, proceed := make(chan struct{}), make(chan struct{})
+	var first sync.Once
+	h := newHost(t, host.Options{Builtin: module(builtin(t)), Roots: []host.RootSpec{{Path: dir}}, Observe: func(*host.Report) {
+		first.Do(func() { close(under); <-proceed })
+	}})
+	errs, before := make(chan error, 2), make(chan error, 1)
+	go func() {
+		_, err := h.Refresh(t.Context())
+		before <- err
+	}()
+	<-under // the next ones wait until that one has ended
 	gone, giveUp := context.WithCancel(t.Context())
-	errs := make(chan error, 2)
 	go func() {
 		_, err := h.Refresh(gone)
 		errs <- err
@@ -225,22 +235,36 @@ func TestRefreshEndsWithItsCallers(t *testing.T) {
 		_, err := h.Refresh(t.Context())
 		errs <- err
 	}()
-	h.Ready()
+	close(proceed)
+	if err := <-before; err != nil {
+		t.Errorf("who came first got %v", err)
+	}
 	if err := <-errs; err != nil {
 		t.Errorf("who waited got %v", err)
 	}
 }
 
-// TestHold: version 0 stays until the workspace is ready.
+// TestHold: version 0 stays until the workspace is ready, and who asks for what
+// needs more is told so at once, however long it would wait.
 func TestHold(t *testing.T) {
 	noLeaks(t)
 	dir := vfstest.Build(t, []string{"AGENTS.md = x"})
 	h := newHost(t, host.Options{Builtin: module(builtin(t)), Roots: []host.RootSpec{{Path: dir}}, Hold: true})
 	running(t, h)
-	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if _, err := h.Refresh(short); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("refresh while held: %v", err)
+	for name, call := range map[string]func() error{
+		"refresh": func() error { _, err := h.Refresh(t.Context()); return err },
+		"retry":   func() error { _, err := h.RetryPlugins(t.Context()); return err },
+		"why":     func() error { _, err := h.Why(t.Context(), filepath.Join(dir, "AGENTS.md")); return err },
+	} {
+		if err := call(); !errors.Is(err, host.ErrHeld) {
+			t.Errorf("%s while held: %v", name, err)
+		}
+	}
+	if err := h.SetRoots(t.Context(), []host.RootSpec{{Path: dir}}); err != nil {
+		t.Errorf("roots while held: %v", err)
+	}
+	if _, err := h.Approve(t.Context(), "nobody", ""); !errors.Is(err, plugin.ErrNotWaiting) {
+		t.Errorf("approve while held: %v", err)
 	}
 	if v := h.Current().Version; v != 0 || !h.Status().Held {
 		t.Errorf("version %d, held %v", v, h.Status().Held)

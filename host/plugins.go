@@ -136,6 +136,7 @@ func (h *Host) Approve(ctx context.Context, name, digest string) (*approvals.Pen
 
 // RetryPlugins ends all quarantines, those of earlier processes too, tries
 // modules again that couldn't be used, and runs everything that isn't fresh.
+// While the first snapshot is held back it doesn't run anything, and says ErrHeld.
 func (h *Host) RetryPlugins(ctx context.Context) (*Report, error) {
 	if err := h.catalog.Retry(ctx); err != nil {
 		return nil, err

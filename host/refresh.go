@@ -33,14 +33,26 @@ type Report struct {
 	plugins *plugin.List // whose resolvers were run
 }
 
-// ErrClosed says that a Host has been closed.
-var ErrClosed = errors.New("host closed")
+var (
+	// ErrClosed says that a Host has been closed.
+	ErrClosed = errors.New("host closed")
+	// ErrHeld says that the first snapshot is held back; see Ready.
+	ErrHeld = errors.New("the first snapshot is held back until the workspace is ready")
+)
 
 // Refresh re-checks everything, runs what is stale and publishes the result if
 // it differs. It is a barrier: the report contains every change that was made
 // before the call. Callers that come while a refresh is going on share the
 // next one.
+//
+// # Errors
+//
+// ErrHeld, at once, since nobody knows for how long the first snapshot is held
+// back; ErrClosed; the context's.
 func (h *Host) Refresh(ctx context.Context) (*Report, error) {
+	if !h.hold.isOpen() {
+		return nil, ErrHeld
+	}
 	return h.flights.join(ctx, everything("resync"))
 }
 

@@ -112,9 +112,13 @@ func (d *daemon) Ready(context.Context) error {
 	return nil
 }
 
-// RetryPlugins ends all quarantines.
+// RetryPlugins ends all quarantines. Where the first snapshot is held back, it
+// will have what comes of that.
 func (d *daemon) RetryPlugins(ctx context.Context) error {
 	_, err := d.host.RetryPlugins(ctx)
+	if errors.Is(err, host.ErrHeld) {
+		return nil
+	}
 	return d.ending(err)
 }
 
@@ -141,17 +145,21 @@ func (d *daemon) applyRoots(ctx context.Context) error {
 // fresh resolves anew, unless the first snapshot is held back: then it will
 // have everything.
 func (d *daemon) fresh(ctx context.Context) error {
-	if d.host.Status().Held {
+	_, err := d.host.Refresh(ctx)
+	if errors.Is(err, host.ErrHeld) {
 		return nil
 	}
-	_, err := d.host.Refresh(ctx)
 	return d.ending(err)
 }
 
-// ending gives an error that only says that the agent stops its own name.
+// ending gives an error that only says that the agent stops, or waits to begin,
+// its own name.
 func (d *daemon) ending(err error) error {
-	if errors.Is(err, host.ErrClosed) {
+	switch {
+	case errors.Is(err, host.ErrClosed):
 		return api.ErrStopping
+	case errors.Is(err, host.ErrHeld):
+		return api.ErrHeld
 	}
 	return err
 }

@@ -3,15 +3,19 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/internal/term"
+	"waymark/host/api"
 	"waymark/host/api/client"
+	"waymark/internal/httpapi/problem"
 	"waymark/snapshot"
 )
 
@@ -74,6 +78,13 @@ func (a *app) retryPlugins(ctx context.Context, c client.Client, asJSON bool) er
 		return err
 	}
 	s, err := c.Resync(ctx)
+	if problem.CodeOf(err) == http.StatusConflict { // they run with the first snapshot, which is held back
+		plugins, failed := c.Plugins(ctx)
+		if failed != nil {
+			return failed
+		}
+		return errors.Join(a.printPlugins(plugins, asJSON), fmt.Errorf("nothing was run: %s", api.ErrHeld))
+	}
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func printStatus(w io.Writer, s *api.Status) error {
 	}
 	row("snapshot", "version %d, %s", s.Version, term.Count(s.Resources, "resource"))
 	if s.Held {
-		row("waiting", "%s", "the first snapshot is held back until the file of --wait-for is there, or POST /api/v0/context/ready")
+		row("waiting", "%s", "the first snapshot is held back until the file of --wait-for is there; 'agent ready' makes it now")
 	}
 	row("watch", "%s", watchLine(&s.Watch))
 	if s.ConfigError != "" {

@@ -19,7 +19,7 @@ import (
 //
 // # Errors
 //
-// Those of host/sources, contexts' and ErrStopping are known here. An *Error
+// Those of host/sources, contexts', ErrStopping and ErrHeld are known here. An *Error
 // with a Code is answered as it is. Anything else is an internal error, whose
 // text is shown to the user whose agent it is.
 type Backend interface {

@@ -150,7 +150,7 @@ func (h *handler) resync(c *httpapi.Call) error {
 func (h *handler) getResource(c *httpapi.Call) error {
 	r := h.opts.Backend.Current().Find(c.Arg("id"))
 	if r == nil {
-		return &Error{Code: http.StatusNotFound, Message: "no such resource", Detail: "see GET /api/v0/context/snapshot for the ids"}
+		return &Error{Code: http.StatusNotFound, Message: "no such resource", Detail: "the snapshot has no resource of this id", See: "GET /api/v0/context/snapshot"}
 	}
 	if r.Payload == nil {
 		return &Error{Code: http.StatusNotFound, Message: "the resource has no payload", Detail: whyNoPayload(r)}

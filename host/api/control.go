@@ -63,7 +63,7 @@ func (h *handler) approvePlugin(c *httpapi.Call) error {
 		return err
 	}
 	if body.Name == "" || body.Digest == "" {
-		return &Error{Code: http.StatusBadRequest, Message: "the plugin was not approved", Detail: "name and digest must be there: see GET /api/v0/plugins/waiting"}
+		return &Error{Code: http.StatusBadRequest, Message: "the plugin was not approved", Detail: "name and digest must be there", See: "GET /api/v0/plugins/waiting"}
 	}
 	approved, err := h.opts.Backend.ApprovePlugin(c.Context(), body.Name, body.Digest)
 	if err != nil {

@@ -28,6 +28,10 @@ type Error = problem.Error
 // answered so.
 var ErrStopping = fmt.Errorf("the agent is %w", httpapi.ErrStopping)
 
+// ErrHeld says that what was asked for needs the first snapshot, which is held
+// back. Nobody knows for how long, so it isn't waited for.
+var ErrHeld = errors.New("the first snapshot is held back until the file of --wait-for is there; 'agent ready' makes it now")
+
 //go:embed openapi.json
 var document []byte
 
@@ -142,9 +146,11 @@ func (h *handler) classify(c *httpapi.Call, err error) *Error {
 	switch {
 	case is(httpapi.ErrNoRoute):
 		e.Code, e.Message = http.StatusNotFound, err.Error()
-		e.Detail = c.Method + " " + c.URL.Path + ": see GET /api/v0/openapi.json"
+		e.Detail, e.See = c.Method+" "+c.URL.Path, "GET /api/v0/openapi.json"
 	case is(httpapi.ErrStopping), errors.Is(context.Cause(c.Context()), httpapi.ErrStopping):
 		e.Code, e.Detail = http.StatusServiceUnavailable, ErrStopping.Error()
+	case is(ErrHeld):
+		e.Code, e.Detail, e.See = http.StatusConflict, ErrHeld.Error(), "POST /api/v0/context/ready"
 	case is(context.DeadlineExceeded), c.Context().Err() != nil:
 		e.Code, e.Detail = http.StatusGatewayTimeout, "it took longer than the caller waits"
 	case is(context.Canceled): // by whom, if not by the client

@@ -1,5 +1,5 @@
 // Package problem is the form of errors in Waymark's HTTP APIs, for both ends:
-// {"message","detail"} and the status.
+// {"message","detail"}, where it helps "see", and the status.
 package problem
 
 import (
@@ -16,6 +16,9 @@ type Error struct {
 	Message string `json:"message"`
 	// Detail says why, and what to do; it may be empty.
 	Detail string `json:"detail"`
+	// See is the request that tells more, for who calls the API: "GET /path". It
+	// isn't part of Error's text, since who typed a command makes no requests.
+	See string `json:"see,omitempty"`
 	// Code is the HTTP status. It isn't part of the body.
 	Code int `json:"-"`
 }

@@ -14,6 +14,7 @@ import (
 	"waymark/abi"
 	"waymark/host/resolve"
 	"waymark/host/vfs"
+	"waymark/internal/errtext"
 )
 
 // rootSlot is one RootSpec with the root that is open for it now, and what the
@@ -77,7 +78,7 @@ func (s *rootSlot) refused() bool {
 func (h *Host) logRefused(slot *rootSlot) {
 	text := ""
 	if slot.refused() && (slot.spec.Optional || slot.opened) {
-		text = slot.err.Error()
+		text = errtext.Of(slot.err)
 	}
 	if text != slot.logged && text != "" {
 		h.log.Warn("root not looked at", slog.String("root", absolute(slot.spec.Path)), slog.Any("error", slot.err))

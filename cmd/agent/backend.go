@@ -16,6 +16,7 @@ import (
 	"waymark/host/plugin/approvals"
 	"waymark/host/sources"
 	"waymark/host/why"
+	"waymark/internal/errtext"
 	"waymark/snapshot"
 )
 
@@ -33,7 +34,7 @@ func (d *daemon) Status() api.Status {
 		Watch: api.Watch{Mode: h.Watch.Mode, Directories: h.Watch.Dirs, Silent: h.Watch.Silent, Error: h.Watch.Error},
 	}
 	for _, r := range h.Refused {
-		s.Refused = append(s.Refused, api.RefusedRoot{Path: r.Path, Error: r.Err.Error()})
+		s.Refused = append(s.Refused, api.RefusedRoot{Path: r.Path, Error: errtext.Of(r.Err)})
 	}
 	s.Workspace = d.workspace.places.ID
 	if d.hub != nil {
@@ -176,6 +177,6 @@ func (d *daemon) setConfigError(err error) {
 	defer d.mu.Unlock()
 	d.configError = ""
 	if err != nil {
-		d.configError = err.Error()
+		d.configError = errtext.Of(err)
 	}
 }

@@ -83,7 +83,7 @@ func (a *app) retryPlugins(ctx context.Context, c client.Client, asJSON bool) er
 		if failed != nil {
 			return failed
 		}
-		return errors.Join(a.printPlugins(plugins, asJSON), fmt.Errorf("nothing was run: %s", api.ErrHeld))
+		return errors.Join(a.printPlugins(plugins, asJSON), fmt.Errorf("nothing was run: %w", api.ErrHeld))
 	}
 	if err != nil {
 		return err

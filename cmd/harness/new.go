@@ -117,7 +117,7 @@ func (a *app) made(s *newSettings, m *made) error {
 	if s.json {
 		return term.JSON(a.stdout, m)
 	}
-	_, err := fmt.Fprintf(a.stdout, "made %s in %s; next:\n  %s\n", m.Name, term.Visible(m.Dir), strings.Join(m.steps(), "\n  "))
+	_, err := fmt.Fprintf(a.stdout, "made %s in %s; next:\n  %s\n", m.Name, term.Visible(m.Dir), term.VisibleLines(strings.Join(m.steps(), "\n"), "  "))
 	return err
 }
 

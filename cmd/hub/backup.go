@@ -53,7 +53,7 @@ pg_dump, which must be installed here, of the server's version or newer.`,
 					Size int64  `json:"size_bytes"`
 				}{args[0], info.Size()})
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %d bytes\n", args[0], info.Size())
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %d bytes\n", term.Visible(args[0]), info.Size())
 			return err
 		},
 	}

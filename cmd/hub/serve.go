@@ -233,7 +233,7 @@ func (f *logFlags) logger(cmd *cobra.Command, w io.Writer) (*slog.Logger, error)
 	if err := level.UnmarshalText([]byte(f.level)); err != nil {
 		return nil, usage(cmd, "--log-level %q: want debug, info, warn or error", f.level)
 	}
-	opts := &slog.HandlerOptions{Level: level}
+	opts := &slog.HandlerOptions{Level: level, ReplaceAttr: cli.PlainErrors}
 	switch f.format {
 	case "text":
 		return slog.New(slog.NewTextHandler(w, opts)), nil

@@ -159,7 +159,7 @@ func badCases() []routeCase {
 		{name: "add text", method: "POST", path: sourcesPath, body: `{"path":"/x"}`, headers: []string{"Content-Type", "text/plain"}, code: 415},
 		{name: "add an unknown key", method: "POST", path: sourcesPath, body: `{"path":"/x","persisted":true}`, code: 400, contains: "persisted"},
 		{name: "add a key in the wrong case", method: "POST", path: sourcesPath, body: `{"Path":"/x"}`, code: 400},
-		{name: "add a key twice", method: "POST", path: sourcesPath, body: `{"path":"/x","path":"/y"}`, code: 400, contains: "duplicate"},
+		{name: "add a key twice", method: "POST", path: sourcesPath, body: `{"path":"/x","path":"/y"}`, code: 400, contains: "is there twice"},
 		{name: "add with more behind", method: "POST", path: sourcesPath, body: `{"path":"/x"}{}`, code: 400},
 		{name: "add a number", method: "POST", path: sourcesPath, body: `{"path":1}`, code: 400},
 		{name: "add half an object", method: "POST", path: sourcesPath, body: `{"path":`, code: 400},

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"waymark/host/sources"
+	"waymark/internal/errtext"
 	"waymark/internal/httpapi"
 	"waymark/internal/httpapi/problem"
 )
@@ -139,7 +140,7 @@ func (h *handler) observe(r *http.Request, status int, took time.Duration) {
 
 // classify finds the answer for an error of the Backend.
 func (h *handler) classify(c *httpapi.Call, err error) *Error {
-	e := &Error{Message: c.Failed(), Detail: err.Error()}
+	e := &Error{Message: c.Failed(), Detail: errtext.Of(err)}
 	is := func(targets ...error) bool {
 		return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
 	}

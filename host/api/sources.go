@@ -56,7 +56,7 @@ func (h *handler) getSource(c *httpapi.Call) error {
 		}
 	}
 	if i < 0 {
-		return &Error{Code: http.StatusNotFound, Message: "no such source", Detail: "see GET " + sourcesPath}
+		return &Error{Code: http.StatusNotFound, Message: "no such source", Detail: "the agent has no source of this path", See: "GET " + sourcesPath}
 	}
 	return c.JSON(http.StatusOK, list[i])
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 
+	"waymark/internal/errtext"
 	"waymark/internal/text"
 )
 
@@ -62,7 +63,7 @@ func (d *document) apply(known table, have map[string]any, path []string, entry 
 		switch want := known[key].(type) {
 		case setter:
 			if err := want(have[key]); err != nil {
-				p.message = keyName(here) + ": " + err.Error()
+				p.message = keyName(here) + ": " + errtext.Of(err)
 				d.add(p)
 			}
 		case table:

@@ -8,6 +8,7 @@ import (
 
 	"waymark/host/plugin/approvals"
 	"waymark/host/resolve"
+	"waymark/internal/errtext"
 	"waymark/snapshot"
 )
 
@@ -138,7 +139,7 @@ func (a *arranger) use(f *file, v *version) (*row, *refusal) {
 
 // unusable is the refusal of a version that can't be used.
 func unusable(err error) *refusal {
-	no := &refusal{state: snapshot.PluginRejected, text: err.Error()}
+	no := &refusal{state: snapshot.PluginRejected, text: errtext.Of(err)}
 	var quarantined quarantinedError
 	if errors.As(err, &quarantined) {
 		no.state = snapshot.PluginQuarantined
@@ -149,7 +150,7 @@ func unusable(err error) *refusal {
 // inWork is the refusal of a version that is still being tried.
 func (v *version) inWork() *refusal {
 	if v.was != nil { // again, which is no news
-		return &refusal{state: snapshot.PluginRejected, text: v.was.Error()}
+		return &refusal{state: snapshot.PluginRejected, text: errtext.Of(v.was)}
 	}
 	return &refusal{state: snapshot.PluginCompiling}
 }
@@ -191,7 +192,7 @@ func stateOf(path string, v *version) snapshot.Plugin {
 
 // rejected is the row of a place that can't be used.
 func rejected(path string, err error) *row {
-	return &row{state: snapshot.Plugin{Path: path, State: snapshot.PluginRejected, Error: err.Error(), Resolvers: []string{}}}
+	return &row{state: snapshot.Plugin{Path: path, State: snapshot.PluginRejected, Error: errtext.Of(err), Resolvers: []string{}}}
 }
 
 // taken is the reason of a module whose name another file has.

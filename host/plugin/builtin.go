@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"waymark/host/resolve"
+	"waymark/internal/errtext"
 	"waymark/snapshot"
 )
 
@@ -38,8 +39,8 @@ func (c *Catalog) loadBuiltin(ctx context.Context, config *Config) (*row, error)
 			return nil, context.Cause(ctx)
 		}
 		if err != nil {
-			p.state.State, p.state.Error = snapshot.PluginRejected, err.Error()
-			return p, nil //nolint:nilerr // it is in the row
+			p.state.State, p.state.Error = snapshot.PluginRejected, errtext.Of(err)
+			return p, nil // the error is in the row
 		}
 		hd.desc = m.Description()
 	}

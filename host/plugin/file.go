@@ -18,6 +18,7 @@ import (
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
 	"waymark/internal/backoff"
+	"waymark/internal/errtext"
 )
 
 // version is one content of a module file.
@@ -259,11 +260,11 @@ func (s *stamp) changed() time.Time { return time.Unix(0, max(s.id.Mtime, s.id.C
 // stat returns what a module file is like now.
 func (p modulePath) stat() stamp {
 	if err := p.checkPlace(); err != nil {
-		return stamp{problem: err.Error(), untrusted: true}
+		return stamp{problem: errtext.Of(err), untrusted: true}
 	}
 	var st unix.Stat_t
 	if err := unix.Stat(p.path, &st); err != nil {
-		problem := (&os.PathError{Op: "stat", Path: p.path, Err: err}).Error()
+		problem := errtext.Of(&os.PathError{Op: "stat", Path: p.path, Err: err})
 		if p.named {
 			return stamp{problem: problem + ": copy the module there"}
 		}

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"waymark/host/plugin/acl"
+	"waymark/internal/errtext"
 )
 
 // untrustedError says that somebody else could have written a plugin file.
@@ -45,7 +46,7 @@ func checkWriters(info os.FileInfo, list func() ([]acl.Writer, bool, error)) err
 	writers, has, err := list()
 	switch {
 	case err != nil:
-		return untrustedError(fmt.Sprintf("who may write it can't be found out, from its access control list: %v: remove the list (setfacl -b)", err))
+		return untrustedError(fmt.Sprintf("who may write it can't be found out, from its access control list: %s: remove the list (setfacl -b)", errtext.Of(err)))
 	case has: // then the mode's bits of the group are something else
 		return checkList(writers, st)
 	case perm&0o020 != 0 && !ownGroup(st.Gid, st):

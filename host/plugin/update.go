@@ -3,6 +3,8 @@ package plugin
 import (
 	"context"
 	"time"
+
+	"waymark/internal/errtext"
 )
 
 // Check has Run look at the module files, at once or after what it does now.
@@ -80,7 +82,7 @@ func (c *Catalog) update(ctx context.Context, atOnce bool) (next time.Time, err 
 func (c *Catalog) saveApprovals() {
 	text := ""
 	if err := c.approvals.Save(); err != nil {
-		text = err.Error()
+		text = errtext.Of(err)
 	}
 	if text != "" && text != c.unsaved {
 		c.log.Warn(text)

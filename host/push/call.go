@@ -14,6 +14,7 @@ import (
 	"storj.io/drpc"
 	"storj.io/drpc/drpcmetadata"
 
+	"waymark/internal/errtext"
 	"waymark/internal/text"
 	"waymark/wire"
 )
@@ -174,7 +175,7 @@ func (p *Pusher) describe(err error) string {
 	if err == nil {
 		return ""
 	}
-	s := err.Error()
+	s := errtext.Of(err)
 	if p.opts.Token != "" {
 		s = strings.ReplaceAll(s, p.opts.Token, "[token]")
 	}

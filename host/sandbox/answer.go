@@ -14,6 +14,7 @@ import (
 
 	"waymark/abi"
 	"waymark/host/vfs"
+	"waymark/internal/errtext"
 	"waymark/internal/text"
 )
 
@@ -21,7 +22,7 @@ import (
 func decodeDescription(data []byte) (*abi.Description, error) {
 	var d abi.Description
 	if err := json.Unmarshal(data, &d); err != nil {
-		return nil, reject("see abi/ABI.md, \"describe\"", "describe answers something that is not a Description: %s", text.Line(err.Error(), guestTextMax))
+		return nil, reject("see abi/ABI.md, \"describe\"", "describe answers something that is not a Description: %s", text.Line(errtext.Of(err), guestTextMax))
 	}
 	if d.ABI != abi.Version {
 		return nil, reject("rebuild it with the SDK of this version, or update the agent",
@@ -156,7 +157,7 @@ func decodeResponse(data []byte) (*abi.Response, int, error) {
 	var r abi.Response
 	var c rowCounter
 	if err := json.Unmarshal(data, &r, json.WithUnmarshalers(json.UnmarshalFromFunc(c.decode))); err != nil {
-		return nil, 0, &RunError{Kind: ErrAnswer, Detail: text.Line(err.Error(), guestTextMax)}
+		return nil, 0, &RunError{Kind: ErrAnswer, Detail: text.Line(errtext.Of(err), guestTextMax)}
 	}
 	return &r, c.rows, nil
 }

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"waymark/internal/errtext"
 )
 
 // Options configures a List. The zero value works: a list of trusted sources
@@ -268,13 +270,13 @@ func (l *List) show(e entry) Source {
 	s := Source{Path: e.path, Persisted: e.persisted, Origin: e.origin}
 	if err := l.mayOpen(&e); err != nil {
 		// What lies there is nobody's business then.
-		s.Error = err.Error()
+		s.Error = errtext.Of(err)
 		return s
 	}
 	_, err := os.Stat(e.open)
 	s.Exists = err == nil
 	if err != nil && !missing(err) {
-		s.Error = err.Error()
+		s.Error = errtext.Of(err)
 	}
 	return s
 }

@@ -12,6 +12,7 @@ import (
 
 	"waymark/hub/api"
 	"waymark/hub/store"
+	"waymark/internal/errtext"
 	"waymark/internal/httpapi"
 	"waymark/internal/httpapi/problem"
 )
@@ -228,7 +229,7 @@ func (a *API) classify(_ *httpapi.Call, err error) *problem.Error {
 	var missing *store.NotFoundError
 	switch {
 	case errors.Is(err, httpapi.ErrNoRoute):
-		return &problem.Error{Code: http.StatusNotFound, Message: "no such page", Detail: "see GET " + api.Root + "/openapi.json for what there is"}
+		return &problem.Error{Code: http.StatusNotFound, Message: "no such page", See: "GET " + api.Root + "/openapi.json"}
 	case errors.As(err, &missing):
 		return &problem.Error{Code: http.StatusNotFound, Message: "not found", Detail: missing.Error()}
 	case errors.Is(err, ErrUnauthorized):
@@ -237,7 +238,7 @@ func (a *API) classify(_ *httpapi.Call, err error) *problem.Error {
 	case errors.Is(err, ErrForbidden):
 		return &problem.Error{Code: http.StatusForbidden, Message: "forbidden", Detail: "this is an agent's token; reading needs a reader token"}
 	case errors.Is(err, store.ErrInvalid):
-		return &problem.Error{Code: http.StatusBadRequest, Message: "the request is not what it should be", Detail: err.Error()}
+		return &problem.Error{Code: http.StatusBadRequest, Message: "the request is not what it should be", Detail: errtext.Of(err)}
 	case errors.Is(err, store.ErrTooManyPins):
 		return &problem.Error{Code: http.StatusConflict, Message: "the pin was not made", Detail: store.ErrTooManyPins.Error()}
 	case a.ctx.Err() != nil:

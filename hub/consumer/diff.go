@@ -23,7 +23,7 @@ const (
 func (a *API) getDiff(c *call) error {
 	from, given, err := c.revision("from")
 	if err == nil && !given {
-		err = httpapi.BadQuery("from is missing: name a revision, see GET " + api.Root + "/agents/{id}/history")
+		err = httpapi.BadQuery("from is missing: name a revision, such as the history of the agent lists")
 	}
 	if err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"waymark/internal/errtext"
 	"waymark/internal/httpapi/problem"
 )
 
@@ -58,7 +59,7 @@ func (c *Call) Query() (url.Values, error) {
 		var err error
 		if c.query, err = url.ParseQuery(c.URL.RawQuery); err != nil {
 			c.query = nil
-			return nil, BadQuery(err.Error())
+			return nil, BadQuery(errtext.Of(err))
 		}
 	}
 	return c.query, nil
@@ -125,10 +126,10 @@ func (c *Call) Decode(v any) error {
 	case errors.As(err, &large):
 		return tooLarge(large.Limit)
 	case errors.As(err, &syntax), errors.As(err, &meaning):
-		return &problem.Error{Code: http.StatusBadRequest, Message: "the body is not what it should be", Detail: err.Error()}
+		return &problem.Error{Code: http.StatusBadRequest, Message: "the body is not what it should be", Detail: errtext.Of(err)}
 	}
 	// It didn't come, or not in time.
-	return &problem.Error{Code: http.StatusBadRequest, Message: "the body can't be read", Detail: err.Error()}
+	return &problem.Error{Code: http.StatusBadRequest, Message: "the body can't be read", Detail: errtext.Of(err)}
 }
 
 // DecodeNothing reads the body of a call that needs none: there is none, or an

@@ -13,6 +13,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"waymark/cmd/internal/term"
+	"waymark/internal/errtext"
 )
 
 // The exit codes.
@@ -57,6 +60,11 @@ func Code(err error) int {
 	return CodeFailed
 }
 
+// ErrorText is what a program prints of an error: in words for people, and
+// without what a terminal would act on, since errors quote what was typed and
+// what is in files.
+func ErrorText(err error) string { return term.VisibleLines(errtext.Of(err), "") }
+
 // Report prints an error that ends a program, if it has a text, and returns the
 // exit code. An error may have an Excerpt to print below: the lines of a file
 // that it is about. What such an error unwraps to is told in the same way: it is
@@ -65,7 +73,7 @@ func Report(stderr io.Writer, program string, err error) int {
 	if err == nil {
 		return CodeOK
 	}
-	if text := err.Error(); text != "" {
+	if text := ErrorText(err); text != "" {
 		_, _ = fmt.Fprintf(stderr, "%s: %s\n", program, text)
 	}
 	var about excerpted
@@ -149,9 +157,18 @@ func (l *LogFlags) Add(cmd *cobra.Command, verbose string) {
 	cmd.PersistentFlags().BoolVarP(&l.Verbose, "verbose", "v", false, verbose)
 }
 
+// PlainErrors is for slog.HandlerOptions.ReplaceAttr: errors are logged in words
+// for people.
+func PlainErrors(_ []string, a slog.Attr) slog.Attr {
+	if err, ok := a.Value.Any().(error); ok {
+		a.Value = slog.StringValue(errtext.Of(err))
+	}
+	return a
+}
+
 // Logger makes a logger that leaves out what is below a level.
 func (l *LogFlags) Logger(w io.Writer, level slog.Level) (*slog.Logger, error) {
-	opts := &slog.HandlerOptions{Level: level}
+	opts := &slog.HandlerOptions{Level: level, ReplaceAttr: PlainErrors}
 	switch l.Format {
 	case "text":
 		return slog.New(slog.NewTextHandler(w, opts)), nil

@@ -15,9 +15,31 @@ import (
 // command and all below it, and says which command or flag may have been meant.
 func Wrong(cmd *cobra.Command) {
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return Usage("%w%s; see '%s --help'", err, meant(nearFlag(cmd, err)), cmd.CommandPath())
+		return Usage("%w%s; see '%s --help'", flagError(err), meant(nearFlag(cmd, err)), cmd.CommandPath())
 	})
 	wrongArgs(cmd)
+}
+
+// flagError says of a flag's error what was wrong and what the flag takes.
+func flagError(err error) error {
+	var bad *pflag.InvalidValueError
+	if !errors.As(err, &bad) {
+		return err
+	}
+	f := bad.GetFlag()
+	switch kind := f.Value.Type(); {
+	case kind == "bool":
+		return fmt.Errorf("--%s %q: use true or false, or leave the value out", f.Name, bad.GetValue())
+	case kind == "duration":
+		return fmt.Errorf("--%s %q: use a duration like 30s or 1m30s", f.Name, bad.GetValue())
+	case strings.HasPrefix(kind, "uint"):
+		return fmt.Errorf("--%s %q: use a whole number from 0 that isn't too large", f.Name, bad.GetValue())
+	case strings.HasPrefix(kind, "int"):
+		return fmt.Errorf("--%s %q: use a whole number that isn't too large", f.Name, bad.GetValue())
+	case strings.HasPrefix(kind, "float"):
+		return fmt.Errorf("--%s %q: use a number", f.Name, bad.GetValue())
+	}
+	return fmt.Errorf("--%s %q: %w", f.Name, bad.GetValue(), errors.Unwrap(bad))
 }
 
 func wrongArgs(cmd *cobra.Command) {

@@ -16,6 +16,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"waymark/internal/atomicfile"
+	"waymark/internal/errtext"
 )
 
 const (
@@ -86,7 +87,7 @@ func Open(path string, log *slog.Logger) *Store {
 // closed is what is left when a file can't be believed. That it is so has to
 // outlive this process.
 func (s *Store) closed(err error) *file {
-	why := err.Error()
+	why := errtext.Of(err)
 	s.pending = append(s.pending, func(f *file) { f.Closed, f.Why = true, cmp.Or(f.Why, why) })
 	return &file{Version: fileVersion, Closed: true, Why: why}
 }

@@ -3,8 +3,13 @@ package postgres
 import (
 	"errors"
 	"fmt"
+	"net"
+	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"waymark/internal/errtext"
 )
 
 // SQLSTATE codes, of which package pgerrcode would be a list.
@@ -50,8 +55,42 @@ func passes(err error) bool {
 	return false
 }
 
+// connectError says in one line why there is no connection: pgx's own text has a
+// line for each address, and in each what the dial function is called.
+type connectError struct {
+	text string
+	err  error
+}
+
+func (e *connectError) Error() string { return e.text }
+func (e *connectError) Unwrap() error { return e.err }
+
+// connecting makes a connectError of one that pgx returns for a connection.
+func connecting(err error) error {
+	var failed *pgconn.ConnectError
+	if !errors.As(err, &failed) {
+		return err
+	}
+	each := []error{failed.Unwrap()}
+	if several, ok := failed.Unwrap().(interface{ Unwrap() []error }); ok {
+		each = several.Unwrap()
+	}
+	var texts []string
+	for _, one := range each {
+		var network *net.OpError
+		if errors.As(one, &network) {
+			one = network
+		}
+		if text := errtext.Of(one); !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	return &connectError{strings.Join(texts, "; "), err}
+}
+
 // clarify adds what can be done about it to what PostgreSQL says.
 func clarify(err error) error {
+	err = connecting(err)
 	var hint string
 	switch code(err) {
 	case invalidAuthorization, invalidPassword:

@@ -25,7 +25,6 @@ type rootSlot struct {
 	way    []string  // the paths to watch for the root itself
 	open   *vfs.Root // nil while it doesn't exist, or is refused
 	opened bool      // it has been open
-	mcp    []string  // the MCPFiles that it was opened with
 	err    error     // why it isn't open
 	logged string    // of err, last
 
@@ -102,7 +101,7 @@ func (s *rootSlot) refresh(opts vfs.RootOptions) {
 		return
 	}
 	s.close()
-	s.err, s.mcp = err, opts.MCPFiles
+	s.err = err
 	if err == nil {
 		s.open, s.opened = next, true
 	}

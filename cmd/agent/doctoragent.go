@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"net/http"
+	"strings"
 	"time"
 
 	"waymark/cmd/internal/cli"
@@ -18,6 +19,9 @@ func (p *patient) agent(context.Context) finding {
 	case p.paths == nil:
 		return finding{} // where it would be is what is wrong
 	case p.nobody():
+		if several, _, ok := strings.Cut(p.statusErr.Error(), "\n"); ok {
+			return worry("", "%s", several)
+		}
 		return worry("start one with 'agent run'", "none is running")
 	case !p.running():
 		return failure("look at its log; restart it", "it doesn't answer: %v", p.statusErr)

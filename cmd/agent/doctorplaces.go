@@ -17,6 +17,7 @@ import (
 	"waymark/host/sandbox"
 	"waymark/host/sealed"
 	"waymark/hub/client"
+	"waymark/hub/local"
 	"waymark/snapshot"
 )
 
@@ -253,7 +254,11 @@ func (p *patient) tokens(ctx context.Context) finding {
 	if p.paths == nil {
 		return finding{}
 	}
-	files, _ := filepath.Glob(filepath.Join(p.paths.State, "*.token")) // fails for a wrong pattern
+	var files []string
+	for _, pattern := range []string{"*.token", "w/*/*.token"} { // of readers, and of each workspace's agent
+		found, _ := filepath.Glob(filepath.Join(p.paths.State, pattern)) // fails for a wrong pattern
+		files = append(files, found...)
+	}
 	if p.config != nil && p.config.Push.TokenFile != "" {
 		if path, err := p.paths.Expand(p.config.Push.TokenFile); err == nil {
 			files = append(files, path)
@@ -271,7 +276,7 @@ func (p *patient) tokens(ctx context.Context) finding {
 	if p.status == nil || p.status.Hub == "" {
 		return fine("%s", text)
 	}
-	reader := filepath.Join(p.paths.State, "reader.token")
+	reader := local.ReaderFile(p.paths.State)
 	token, err := readToken(reader)
 	if err != nil {
 		return failure("restart the agent: it makes it", "%v", err)

@@ -17,6 +17,7 @@ import (
 	"waymark/host/api"
 	"waymark/host/api/client"
 	"waymark/host/config"
+	"waymark/internal/errtext"
 )
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -66,16 +67,20 @@ type finding struct {
 	Do     string `json:"do"` // what to do; empty when there is nothing
 }
 
-func fine(format string, args ...any) finding {
-	return finding{Status: healthOK, Detail: fmt.Sprintf(format, args...)}
-}
+func fine(format string, args ...any) finding { return found(healthOK, "", format, args) }
 
-func worry(do, format string, args ...any) finding {
-	return finding{Status: healthWarn, Detail: fmt.Sprintf(format, args...), Do: do}
-}
+func worry(do, format string, args ...any) finding { return found(healthWarn, do, format, args) }
 
-func failure(do, format string, args ...any) finding {
-	return finding{Status: healthFail, Detail: fmt.Sprintf(format, args...), Do: do}
+func failure(do, format string, args ...any) finding { return found(healthFail, do, format, args) }
+
+// found makes a finding. Errors among args are told in words for people.
+func found(status health, do, format string, args []any) finding {
+	for i, arg := range args {
+		if err, ok := arg.(error); ok {
+			args[i] = errtext.Of(err)
+		}
+	}
+	return finding{Status: status, Detail: fmt.Sprintf(format, args...), Do: do}
 }
 
 // checks are all checks in the order in which they are told: the machine first,

@@ -28,7 +28,11 @@ func (p *patient) places(context.Context) finding {
 	if p.paths == nil {
 		return failure("an agent can't start before", "%v", p.pathsErr)
 	}
-	return fine("state in %s, cache in %s, socket %s", p.paths.State, p.paths.Cache, p.paths.Socket)
+	sockets := p.paths.Sockets
+	if p.paths.Socket != "" {
+		sockets = p.paths.Socket
+	}
+	return fine("state in %s, cache in %s, sockets in %s", p.paths.State, p.paths.Cache, sockets)
 }
 
 // state looks at the directory that must survive: it belongs to its user, and

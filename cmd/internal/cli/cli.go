@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -166,11 +167,27 @@ func PlainErrors(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
+// brief is PlainErrors for who looks on: the day is known, and that most lines
+// are no warnings.
+func brief(groups []string, a slog.Attr) slog.Attr {
+	switch {
+	case len(groups) > 0:
+	case a.Key == slog.TimeKey:
+		a.Value = slog.StringValue(a.Value.Time().Local().Format(time.TimeOnly))
+	case a.Key == slog.LevelKey && a.Value.Any() == slog.LevelInfo:
+		return slog.Attr{}
+	}
+	return PlainErrors(groups, a)
+}
+
 // Logger makes a logger that leaves out what is below a level.
 func (l *LogFlags) Logger(w io.Writer, level slog.Level) (*slog.Logger, error) {
 	opts := &slog.HandlerOptions{Level: level, ReplaceAttr: PlainErrors}
 	switch l.Format {
 	case "text":
+		if term.IsTerminal(w) {
+			opts.ReplaceAttr = brief
+		}
 		return slog.New(slog.NewTextHandler(w, opts)), nil
 	case "json":
 		return slog.New(slog.NewJSONHandler(w, opts)), nil

@@ -75,7 +75,7 @@ func TestPluginFiles(t *testing.T) {
 	if err := os.RemoveAll(filepath.Dir(file)); err != nil {
 		t.Fatal(err)
 	}
-	b.reaches(t, "removed", "x.wasm ready the new version of x.wasm is not used: stat "+file+": no such file or directory: copy the module there")
+	b.reaches(t, "removed", "x.wasm ready the new version of x.wasm is not used: "+file+": no such file or directory: copy the module there")
 	b.reaches(t, "removed", "; a=2") // who has named it wants it
 	b.drop(t, "other.wasm", tiny{name: "b", version: "1"}.build())
 	b.reaches(t, "another", "b=1")

@@ -76,7 +76,7 @@ func TestRejected(t *testing.T) {
 		{"more memory than allowed", "not an acceptable module: memory", with(func(f *wasmtest.File) { f.Memory = 2000 })},
 		{"blank output", "describe answers something that is not a Description", describing(" ").Bytes()},
 		{"not JSON", "describe answers something that is not a Description", describing("{").Bytes()},
-		{"duplicate key", "duplicate", describing(`{"abi":1,"abi":1}`).Bytes()},
+		{"duplicate key", `"abi" is there twice`, describing(`{"abi":1,"abi":1}`).Bytes()},
 		{"other ABI", "it speaks ABI version 2, this host speaks version 1", describing(`{"abi":2}`).Bytes()},
 		{"module name", "module name", describing(`{"abi":1,"name":"A b","version":"1","resolvers":[]}`).Bytes()},
 		{"module version", "module version", describing(`{"abi":1,"name":"a","version":"","resolvers":[]}`).Bytes()},

@@ -57,10 +57,17 @@ func TestPermissions(t *testing.T) {
 	asNobody(t)
 	run := root.Begin(filter, vfs.Limits{})
 	defer run.Close()
-	for _, path := range []string{"AGENTS.md", "skills/one/SKILL.md", ".agents/skills"} {
+	for _, path := range []string{"AGENTS.md", "skills/one/SKILL.md"} {
 		if _, err := run.Open(path); err == nil {
 			t.Fatalf("%s can be read", path)
 		}
+	}
+	closed, err := run.Open(".agents/skills") // says what it is, and not what is in it
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := closed.ReadDir(); err == nil {
+		t.Fatal(".agents/skills can be listed")
 	}
 	unreadable := func(kind abi.Kind, path string) snapshot.Candidate {
 		return snapshot.Candidate{Resource: snapshot.Resource{

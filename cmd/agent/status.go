@@ -24,8 +24,8 @@ func (a *app) statusCommand() *cobra.Command {
 		Use:   "status",
 		Short: "Ask the running agent how it is doing",
 		Long: `Status asks the running agent where it looks, how many resources it has found, how it
-notices changes, and how the push to its hub goes. What to do where something isn't
-right says 'agent doctor'. The exit code is 3 when no agent runs.`,
+notices changes, and how the push to its hub goes. 'agent doctor' says what to do where
+something isn't right. The exit code is 3 when no agent runs.`,
 		Example: `  agent status
   agent status --json | jq -r .push.state`,
 		Args: cobra.NoArgs,

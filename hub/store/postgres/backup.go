@@ -136,7 +136,7 @@ func replaceable(ctx context.Context, rawURL string, force bool) (newest int64, 
 	var things, hubs int64
 	err = conn.QueryRow(ctx,
 		`SELECT (SELECT count(*) FROM agents) + (SELECT count(*) FROM tokens), (SELECT value FROM revision),
-		   (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'waymark-hub%' AND pid <> pg_backend_pid())`).
+		   (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'waymark-hub%')`).
 		Scan(&things, &newest, &hubs)
 	switch {
 	case err != nil:
@@ -154,6 +154,9 @@ func dial(ctx context.Context, rawURL string) (*pgx.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	// No hub's name: one that is closed stays in the server's list for a moment,
+	// and replaceable would take it for a hub.
+	config.ConnConfig.RuntimeParams["application_name"] = "waymark-copy"
 	conn, err := connect(ctx, config.ConnConfig)
 	if err != nil {
 		return nil, clarify(err)

@@ -89,8 +89,10 @@ func TestBackupAndRestore(t *testing.T) {
 	_ = st.Close()
 	until(t, url, "the hub has gone", "SELECT count(*)::int FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'waymark-hub%'",
 		func(n int) bool { return n == 0 })
-	if err := postgres.Restore(t.Context(), file, url, false); !errors.Is(err, store.ErrNotEmpty) {
-		t.Errorf("not forced: %v", err)
+	for range 20 { // a restore is no hub, which its own connections could be taken for
+		if err := postgres.Restore(t.Context(), file, url, false); !errors.Is(err, store.ErrNotEmpty) {
+			t.Fatalf("not forced: %v", err)
+		}
 	}
 	if err := postgres.Restore(t.Context(), file, url, true); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,5 @@
+//go:build !race
+
+package goisms
+
+const share = 1

@@ -140,37 +140,38 @@ func (p *Pusher) update(change func(*Status)) {
 	p.changed.Notify()
 }
 
-// setState moves to state because of err, which may be nil, and logs it.
+// setState moves to state because of err, which may be nil, and logs it. The log
+// comes first, here and below, so that whoever has waited for a status finds what
+// led to it there; only Run changes the status, so nothing comes between.
 func (p *Pusher) setState(state State, err error) {
 	text := p.describe(err)
-	var before State
-	var known bool
-	p.update(func(s *Status) {
-		known = s.State == state && s.LastError == text
-		before, s.State = s.State, state
-		if err != nil {
-			s.LastError = text
-		}
-	})
+	before := p.Status()
 	level, message := slog.LevelDebug, "push state changed"
-	attrs := []slog.Attr{slog.String("state", string(state)), slog.String("before", string(before))}
+	attrs := []slog.Attr{slog.String("state", string(state)), slog.String("before", string(before.State))}
 	if err != nil {
-		if !known { // what is asked again and again isn't news each time
+		if before.State != state || before.LastError != text { // what is asked again and again isn't news each time
 			level = slog.LevelWarn
 		}
 		attrs = append(attrs, slog.String("error", text))
 	}
 	p.log.LogAttrs(context.Background(), level, message, attrs...)
+	p.update(func(s *Status) {
+		s.State = state
+		if err != nil {
+			s.LastError = text
+		}
+	})
 }
 
 // setPrepared keeps in the status what became of a snapshot on its way to the
 // wire. It is logged when it differs from the time before.
 func (p *Pusher) setPrepared(rep report) {
-	var before Status
-	p.update(func(s *Status) {
-		before = *s
-		s.HeldBack, s.Mended = rep.held, rep.mended
-	})
+	p.logPrepared(rep)
+	p.update(func(s *Status) { s.HeldBack, s.Mended = rep.held, rep.mended })
+}
+
+func (p *Pusher) logPrepared(rep report) {
+	before := p.Status()
 	if before.Mended == rep.mended && maps.Equal(before.HeldBack.Reasons, rep.held.Reasons) {
 		return
 	}
@@ -186,6 +187,9 @@ func (p *Pusher) setPrepared(rep report) {
 // settle notes that the peer has version; last is the push that brought
 // it, nil when it already had the equal.
 func (p *Pusher) settle(version uint64, protocol wire.Protocol, last *AcceptedPush) {
+	if last != nil {
+		p.log.Info("snapshot accepted", slog.Uint64("version", version), slog.String("protocol", string(protocol)))
+	}
 	p.update(func(s *Status) {
 		p.settled = max(p.settled, version)
 		s.State, s.Protocol, s.LastError = StateConnected, protocol, ""
@@ -193,7 +197,4 @@ func (p *Pusher) settle(version uint64, protocol wire.Protocol, last *AcceptedPu
 			s.LastAccepted = last
 		}
 	})
-	if last != nil {
-		p.log.Info("snapshot accepted", slog.Uint64("version", version), slog.String("protocol", string(protocol)))
-	}
 }

@@ -123,6 +123,8 @@ func TestEveryRule(t *testing.T) {
 		{"a light consumer", needs("waymark/hub/client", "storj.io/drpc/drpcconn"), needs("waymark/hub/client", "net/http"), "needs HTTP"},
 		{"a client without a server", needs("waymark/hub/client", "waymark/internal/httpapi"), needs("waymark/hub/client", "waymark/internal/httpapi/apiclient"), "no server"},
 		{"types of both ends", pkg("waymark/hub/api", "waymark/hub/store"), pkg("waymark/hub/api", "waymark/snapshot"), "neither end"},
+		{"services look through the guard alone", pkg("waymark/workspace/files", "waymark/host/sandbox"), pkg("waymark/workspace/files", "waymark/host/vfs", "waymark/workspace"), "how files are guarded"},
+		{"the engine doesn't act", needs("waymark/host", "waymark/workspace/process"), pkg("waymark/cmd/agent", "waymark/workspace/process"), "nothing in host starts"},
 		{"commands are the top", pkg("waymark/host", "waymark/cmd/agent"), pkg("waymark/cmd/harness", "waymark/cmd/harness/internal/fixture"), "built on a command"},
 		{"no test helpers in the product", pkg("waymark/host", "waymark/test/guestbuild"), tests("waymark/host", "waymark/test/guestbuild"), "no part of the product"},
 		{"no testing in the product", pkg("waymark/host", "testing"), tests("waymark/host", "testing"), "no part of the product"},

@@ -20,7 +20,10 @@ func layers() []Layer {
 			"waymark/host/api/...", "waymark/host/config/...", "waymark/host/builtin/...", "waymark/host/plugin/...",
 			"waymark/host/why/...", "waymark/host/sources/...", "waymark/host/metrics/...", "waymark/host/running/...",
 		}},
-		{"engine and hub", []string{"waymark/host/...", "waymark/hub/..."}},
+		{"what the services share", []string{"waymark/workspace", "waymark/workspace/access", "waymark/workspace/launch/..."}},
+		{"supervisor", []string{"waymark/workspace/supervisor/..."}},
+		{"engine, services and hub", []string{"waymark/host/...", "waymark/hub/...",
+			"waymark/workspace/process/...", "waymark/workspace/files/...", "waymark/workspace/git/...", "waymark/workspace/client/..."}},
 		{"mains, tools and tests", []string{"waymark/cmd/...", "waymark/internal/tools/...", "waymark/test/..."}},
 	}
 }
@@ -90,6 +93,16 @@ func rules() []Rule {
 			From:   []string{"waymark/host/plugin/..."},
 			To:     []string{"waymark/host/watch/...", "waymark/host/push/...", "waymark/host/api/...", "waymark/host/why/..."},
 			Reason: "the catalog hands out modules; watching their files, and what becomes of finds, is the host's",
+		},
+		{
+			From: []string{"waymark/workspace/..."}, Except: []string{"waymark/workspace/client/..."},
+			To:     []string{"waymark/host/...", "waymark/hub/..."},
+			Allow:  []string{"waymark/host/vfs"},
+			Reason: "host reads, workspace acts: what they share is how files are guarded",
+		},
+		{
+			From: []string{"waymark/host/..."}, To: []string{"waymark/workspace/..."}, Deep: true,
+			Reason: "nothing in host starts a process or writes a file of the workspace",
 		},
 		{
 			From: all, Except: []string{"waymark/hub/store/...", "waymark/cmd/..."}, To: databases,

@@ -1,0 +1,74 @@
+package workspace
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+
+	"github.com/google/uuid"
+)
+
+// Headers that say for which chat a request is made. They are information and no
+// authority: who may do what is a matter of tokens.
+const (
+	HeaderChat      = "Coder-Chat-Id"
+	HeaderAncestors = "Coder-Ancestor-Chat-Ids"
+)
+
+// maxAncestors bounds how deep chats are nested.
+const maxAncestors = 64
+
+// Caller is the chat that a request is made for. The zero Caller is unscoped and
+// sees everything.
+type Caller struct {
+	// Chat is the chat itself; uuid.Nil is none.
+	Chat uuid.UUID
+	// Ancestors are the chats that it was started by, the nearest first or in
+	// whatever order the header has them.
+	Ancestors []uuid.UUID
+}
+
+// CallerOf reads the headers of a request. One without Coder-Chat-Id is unscoped,
+// whatever the other header says.
+func CallerOf(header http.Header) (Caller, error) {
+	text := header.Get(HeaderChat)
+	if text == "" {
+		return Caller{}, nil
+	}
+	var c Caller
+	var err error
+	if c.Chat, err = uuid.Parse(text); err != nil {
+		return Caller{}, errors.New(HeaderChat + " is not a UUID")
+	}
+	text = header.Get(HeaderAncestors)
+	if text == "" {
+		return c, nil
+	}
+	var ids []string
+	if json.Unmarshal([]byte(text), &ids) != nil || len(ids) > maxAncestors {
+		return Caller{}, errors.New(HeaderAncestors + " is not a JSON array of at most 64 UUIDs")
+	}
+	for _, id := range ids {
+		ancestor, err := uuid.Parse(id)
+		if err != nil {
+			return Caller{}, errors.New(HeaderAncestors + " is not a JSON array of at most 64 UUIDs")
+		}
+		c.Ancestors = append(c.Ancestors, ancestor)
+	}
+	return c, nil
+}
+
+// Scoped reports whether the request is made for a chat.
+func (c Caller) Scoped() bool { return c.Chat != uuid.Nil }
+
+// Owns reports whether what another caller has made belongs to this one: its own,
+// and for an unscoped one everything. A chat doesn't own what the chats that it
+// started have made.
+func (c Caller) Owns(made uuid.UUID) bool { return !c.Scoped() || c.Chat == made }
+
+// Under reports whether the caller is the chat or was started by it, at whatever
+// depth.
+func (c Caller) Under(chat uuid.UUID) bool {
+	return c.Chat == chat || slices.Contains(c.Ancestors, chat)
+}

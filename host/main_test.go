@@ -21,18 +21,11 @@ import (
 )
 
 // cacheDir is shared by all tests: compiling a Go guest takes seconds.
-var cacheDir string
+var cacheDir = guestbuild.CodeCache()
 
 func TestMain(m *testing.M) {
 	ordinary.Main()
-	dir, err := os.MkdirTemp("", "waymark-host-test-")
-	if err != nil {
-		panic(err)
-	}
-	cacheDir = filepath.Join(dir, "cache")
-	code := m.Run()
-	_ = os.RemoveAll(dir)
-	os.Exit(code)
+	os.Exit(m.Run())
 }
 
 // guest builds a module once and returns its bytes.

@@ -18,6 +18,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"waymark/host/sandbox"
+	"waymark/test/guestbuild"
 	"waymark/test/randtest"
 	"waymark/test/stoptest"
 	"waymark/test/wasmtest"
@@ -39,7 +40,7 @@ func newStopHome(t *testing.T, b *built, cache string) *stopHome {
 		"XDG_CONFIG_HOME="+h.dir+"/config", "XDG_RUNTIME_DIR=", "WAYMARK_SOCKET="+h.dir+"/a.sock",
 		envBuiltin+"="+h.builtin, envPunctual+"=1")
 	h.put("ws/AGENTS.md", "# Hello\n")
-	if err := shareKey(h.dir + "/state/waymark/key"); err != nil {
+	if err := guestbuild.ShareKey(h.dir + "/state/waymark/key"); err != nil {
 		t.Fatal(err)
 	}
 	return h

@@ -17,7 +17,7 @@ import (
 func TestCheckScripts(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	cache, abi2 := filepath.Join(dir, "cache"), filepath.Join(dir, "abi2.wasm")
+	cache, abi2 := guestbuild.CacheHome(), filepath.Join(dir, "abi2.wasm")
 	wasm := wasmtest.File{Describe: `{"abi":2,"name":"x","version":"1","resolvers":[]}`, Resolve: "{}"}.Bytes()
 	if err := os.WriteFile(abi2, wasm, 0o600); err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func TestCheckScripts(t *testing.T) {
 			for name, path := range modules {
 				env.Setenv(name, path)
 			}
-			return errors.Join(os.MkdirAll(env.WorkDir+"/tmp", 0o700), shareKey(env.WorkDir+"/state/waymark/key"))
+			return errors.Join(os.MkdirAll(env.WorkDir+"/tmp", 0o700), guestbuild.ShareKey(env.WorkDir+"/state/waymark/key"))
 		},
 	})
 }

@@ -65,7 +65,7 @@ func harnessMain() {
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	modules, cache := filepath.Join(dir, "modules"), filepath.Join(dir, "cache")
+	modules, cache := filepath.Join(dir, "modules"), guestbuild.CacheHome()
 	writeModules(t, modules)
 	warm(t, cache, filepath.Join(modules, "notes.wasm"))
 	testscript.Run(t, testscript.Params{
@@ -82,7 +82,7 @@ func TestScripts(t *testing.T) {
 				env.Setenv(name, value)
 			}
 			env.Values[processesKey{}] = processes{}
-			return errors.Join(os.MkdirAll(env.WorkDir+"/home", 0o700), os.MkdirAll(env.WorkDir+"/tmp", 0o700), shareKey(env.WorkDir+"/state/waymark/key"))
+			return errors.Join(os.MkdirAll(env.WorkDir+"/home", 0o700), os.MkdirAll(env.WorkDir+"/tmp", 0o700), guestbuild.ShareKey(env.WorkDir+"/state/waymark/key"))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"launch": cmdLaunch, "await": cmdAwait, "halt": cmdHalt, "exit": cmdExit, "normal": cmdNormal,

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"waymark/test/guestbuild"
 	"waymark/test/process"
 )
 
@@ -27,7 +28,7 @@ const timeout = 5 * time.Minute
 func warm(t *testing.T, cache, module string) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := shareKey(dir + "/state/waymark/key"); err != nil {
+	if err := guestbuild.ShareKey(dir + "/state/waymark/key"); err != nil {
 		t.Fatal(err)
 	}
 	self, err := os.Executable()
@@ -43,15 +44,6 @@ func warm(t *testing.T, cache, module string) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-}
-
-// shareKey puts the key that the shared cache is sealed with where a harness
-// looks for it: every script has a state directory of its own.
-func shareKey(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(dir, "key"), []byte("a key of 32 bytes, not a secret!"), 0o600)
 }
 
 // conditions are what scripts ask for besides what testscript knows.

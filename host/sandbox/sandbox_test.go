@@ -19,18 +19,7 @@ import (
 )
 
 // cacheDir is shared by all tests: compiling a Go guest takes seconds.
-var cacheDir string
-
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "waymark-sandbox-test-")
-	if err != nil {
-		panic(err)
-	}
-	cacheDir = filepath.Join(dir, "cache")
-	code := m.Run()
-	_ = os.RemoveAll(dir)
-	os.Exit(code)
-}
+var cacheDir = guestbuild.CodeCache()
 
 // probeWasm is the module in testdata/probe.
 var probeWasm = sync.OnceValues(func() ([]byte, error) {

@@ -33,17 +33,12 @@ var modules struct {
 
 func TestMain(m *testing.M) {
 	ordinary.Main()
-	dir, err := os.MkdirTemp("", "waymark-why-test-")
-	if err != nil {
-		panic(err)
-	}
-	modules.host = sandbox.New(sandbox.Options{CacheDir: filepath.Join(dir, "cache")})
+	modules.host = sandbox.New(sandbox.Options{CacheDir: guestbuild.CodeCache()})
 	modules.loaded = map[string]*sandbox.Module{}
 	code := m.Run()
 	for _, module := range modules.loaded {
 		_ = module.Close()
 	}
-	_ = os.RemoveAll(dir)
 	os.Exit(code)
 }
 

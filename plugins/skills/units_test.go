@@ -22,19 +22,8 @@ import (
 	"waymark/test/randtest"
 )
 
-// cacheDir is shared by all tests: compiling takes seconds.
-var cacheDir string
-
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "waymark-skills-test-")
-	if err != nil {
-		panic(err)
-	}
-	cacheDir = filepath.Join(dir, "cache")
-	code := m.Run()
-	_ = os.RemoveAll(dir)
-	os.Exit(code)
-}
+// cacheDir is shared by all tests: compiling a Go guest takes seconds.
+var cacheDir = guestbuild.CodeCache()
 
 // workspace is a tree of skills that is edited at random, and resolved in three
 // ways: natively, in a sandbox that remembers nothing, and in one that

@@ -18,21 +18,14 @@ import (
 )
 
 // cacheDir is shared by all tests: compiling a Go guest takes seconds.
-var cacheDir string
+var cacheDir = guestbuild.CodeCache()
 
 // child runs modules in the stock Extism SDK.
 var child *extism.Child
 
 func TestMain(m *testing.M) {
 	child = extism.NewChild(reexec.Main(extism.Role()))
-	dir, err := os.MkdirTemp("", "waymark-conform-test-")
-	if err != nil {
-		panic(err)
-	}
-	cacheDir = filepath.Join(dir, "cache")
-	code := m.Run()
-	_ = os.RemoveAll(dir)
-	os.Exit(code)
+	os.Exit(m.Run())
 }
 
 // options are those of a test: a deadline that a busy machine doesn't reach,

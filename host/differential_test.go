@@ -14,6 +14,7 @@ import (
 	"waymark/host/vfs"
 	"waymark/host/vfs/vfstest"
 	"waymark/plugins"
+	"waymark/test/race"
 	"waymark/test/randtest"
 )
 
@@ -24,14 +25,14 @@ func TestDifferential(t *testing.T) {
 	d := newDifferential(t)
 	t.Run("table", func(t *testing.T) {
 		for i, c := range allOutcomes() {
-			if i%raceShare == 0 {
+			if i%race.Share == 0 {
 				d.compare(t, c)
 			}
 		}
 	})
 	t.Run("random", func(t *testing.T) {
 		g := generator{randtest.Rand(t)}
-		trees := 250 / raceShare
+		trees := 250 / race.Share
 		if randtest.Long() {
 			trees = 10_000
 		}

@@ -15,6 +15,7 @@ import (
 
 	"waymark/host"
 	"waymark/snapshot"
+	"waymark/test/race"
 )
 
 // TestHotSwapUnderLoad swaps a module 200 times while files are edited: no
@@ -24,7 +25,7 @@ import (
 func TestHotSwapUnderLoad(t *testing.T) {
 	noLeaks(t)
 	swaps := 200
-	if raceShare > 1 {
+	if race.Enabled {
 		swaps = 60 // each takes ten times as long
 	}
 	var mu sync.Mutex        // guards runs

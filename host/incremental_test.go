@@ -19,6 +19,7 @@ import (
 	"waymark/host/vfs/vfstest"
 	"waymark/snapshot"
 	"waymark/test/ordinary"
+	"waymark/test/race"
 	"waymark/test/randtest"
 )
 
@@ -39,7 +40,7 @@ func TestIncrementalAsOrdinaryUser(t *testing.T) {
 
 func incremental(t *testing.T) {
 	g := generator{randtest.Rand(t)}
-	sequences, steps := max(1, 5/raceShare), max(10, 50/raceShare)
+	sequences, steps := max(1, 5/race.Share), max(10, 50/race.Share)
 	if randtest.Long() {
 		sequences, steps = 200, 200
 	}

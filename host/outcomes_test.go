@@ -13,6 +13,7 @@ import (
 	"waymark/host"
 	"waymark/host/vfs/vfstest"
 	"waymark/snapshot"
+	"waymark/test/race"
 )
 
 // outcome is one row of the table: a tree, and exactly what is found in it.
@@ -42,7 +43,7 @@ const secret = "s3cr3t-t0ken"
 
 func TestOutcomes(t *testing.T) {
 	for i, c := range allOutcomes() {
-		if i%raceShare != 0 {
+		if i%race.Share != 0 {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"waymark/host/vfs"
+	"waymark/test/race"
 	"waymark/test/wasmtest"
 )
 
@@ -231,7 +232,11 @@ func costOf(t testing.TB, h *Host, root *vfs.Root, imp *hostImport, call string)
 	}
 	const few, n = 8, 408
 	none, all := time.Hour, time.Hour
-	for range 5 {
+	times := 5 // the quickest counts
+	if race.Enabled {
+		times = 1 // the time says nothing there
+	}
+	for range times {
 		one, many := run(few), run(n)
 		fuel = (many.Fuel - one.Fuel) / (n - few)
 		none, all = min(none, one.Duration), min(all, many.Duration)
@@ -259,7 +264,7 @@ func TestDearestCalls(t *testing.T) {
 		if fuel != want.fuel {
 			t.Errorf("%s is charged %d, the table says %d", imp.name, fuel, want.fuel)
 		}
-		if limit := time.Duration(fuel) * 100 * time.Nanosecond; took > limit {
+		if limit := time.Duration(fuel) * 100 * time.Nanosecond; took > limit && !race.Enabled {
 			t.Errorf("%s takes %v and is charged %d, which stands for %v at most", imp.name, took, fuel, limit)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"waymark/test/e2e"
+	"waymark/test/race"
 	"waymark/test/randtest"
 )
 
@@ -57,7 +58,7 @@ func built(t *testing.T) *shared {
 func (s *shared) build() (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*timeout)
 	defer cancel()
-	if s.programs, err = e2e.Build(ctx, s.dir, raced && randtest.Long()); err != nil {
+	if s.programs, err = e2e.Build(ctx, s.dir, race.Enabled && randtest.Long()); err != nil {
 		return err
 	}
 	if s.clean, err = e2e.NewHome(filepath.Join(s.dir, "clean")); err != nil {

@@ -18,6 +18,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"waymark/test/race"
 )
 
 // Seed returns the seed of a test, which says so if it fails.
@@ -53,13 +55,13 @@ func Of(seed, n uint64) *rand.Rand {
 // Long reports whether the test may take ten minutes.
 func Long() bool { return os.Getenv("WAYMARK_LONG") != "" }
 
-// Rounds is how many rounds a test goes: few with -short, many when it may be
-// Long.
+// Rounds is how many rounds a test goes: few with -short and under the race
+// detector, many when it may be Long.
 func Rounds(few, usual, many int) int {
 	switch {
 	case Long():
 		return many
-	case testing.Short():
+	case testing.Short(), race.Enabled:
 		return few
 	}
 	return usual

@@ -17,6 +17,7 @@ import (
 
 	"waymark/host/sandbox/codecache"
 	"waymark/host/sandbox/guesttest"
+	"waymark/test/race"
 )
 
 // bomb is a module with one function of the given locals, its body a repeated
@@ -142,7 +143,7 @@ func TestSameCode(t *testing.T) {
 // TestParentStaysFlat: compiling a large module in a child doesn't make this
 // process grow by what compiling takes. In process it takes 100 MB and more.
 func TestParentStaysFlat(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		t.Skip("the race detector has a memory of its own")
 	}
 	wasm := builtin(t)

@@ -16,6 +16,7 @@ import (
 
 	"waymark/cmd/harness/internal/extism"
 	"waymark/host/vfs"
+	"waymark/test/race"
 	"waymark/test/wasmtest"
 )
 
@@ -115,7 +116,7 @@ func TestTraps(t *testing.T) {
 		"deep recursion":        {guest("(func $deep (call $deep))", hello, "(call $deep) (i32.const 0)"), "stack overflow"},
 		"an instance each time": {count, ""},
 	} {
-		if raceEnabled && c.crash == "stack overflow" {
+		if race.Enabled && c.crash == "stack overflow" {
 			continue // what the detector keeps of three stacks is more than the child may have
 		}
 		t.Run(name, func(t *testing.T) {

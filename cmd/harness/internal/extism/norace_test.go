@@ -1,5 +1,0 @@
-//go:build !race
-
-package extism_test
-
-const raceEnabled = false

@@ -1,5 +1,0 @@
-//go:build race
-
-package codecache_test
-
-const raceEnabled = true

@@ -1,0 +1,11 @@
+// Package race tells tests whether they run under the race detector, which makes
+// everything five to twenty times slower and has a memory of its own.
+package race
+
+// Share is how many of a table's or a generator's cases are enough under the
+// detector: one in so many. It looks for places where goroutines meet, which many
+// cases of the same kind pass alike. Without the detector it is 1.
+const Share = share
+
+// Enabled reports whether this is built with the race detector.
+const Enabled = Share > 1

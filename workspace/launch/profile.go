@@ -1,5 +1,12 @@
 package launch
 
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
 // Profile is what a started program may do: an allow-list that the kernel holds
 // it and everything that it starts to. The zero Profile allows nothing.
 type Profile struct {
@@ -10,12 +17,32 @@ type Profile struct {
 	// skipped. Whatever can be read can be executed.
 	Read  []string `json:"read,omitempty"`
 	Write []string `json:"write,omitempty"`
+	// List are directories, like Read, in which and below which names can be listed
+	// and nothing else.
+	List []string `json:"list,omitempty"`
 	// Ports are the TCP ports that may be connected to; nil allows all, and
 	// listening too.
 	Ports []uint16 `json:"ports,omitempty"`
-	// NoTCP closes TCP altogether.
+	// NoTCP closes TCP altogether, and every other socket of the internet protocols
+	// with it.
 	NoTCP bool `json:"no_tcp,omitempty"`
 	// NoUnix cuts Unix sockets by path, which the kernel doesn't mediate
-	// otherwise: an ssh-agent, docker, D-Bus, the agent's own.
+	// otherwise: an ssh-agent, docker, D-Bus, the agent's own. Abstract ones, and
+	// signals to processes that aren't under the same start, are cut with them.
 	NoUnix bool `json:"no_unix,omitempty"`
+	// Admin leaves root the capabilities for files and users, such as CAP_CHOWN and
+	// CAP_SETUID, none of which is a way around the rest. Else all are dropped.
+	Admin bool `json:"admin,omitempty"`
+}
+
+func (p *Profile) check() error {
+	for _, path := range slices.Concat(p.Read, p.Write, p.List) {
+		if !filepath.IsAbs(path) || filepath.Clean(path) != path || strings.ContainsRune(path, 0) {
+			return fmt.Errorf("the profile %q names %q, which isn't an absolute, clean path", p.Name, path)
+		}
+	}
+	if p.NoTCP && p.Ports != nil {
+		return fmt.Errorf("the profile %q closes TCP and opens ports", p.Name)
+	}
+	return nil
 }

@@ -1,0 +1,196 @@
+package launch
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"waymark/internal/reexec"
+)
+
+const (
+	// role is what the shim is called, by helper and by re-execution.
+	role = "launch"
+	// helper is the program that is the shim, and the supervisor, and nothing else.
+	helper = "supervisor"
+	// libexec is where packages put it, relative to the directory of the agent.
+	libexec = "../libexec/waymark"
+	// waitDelay is how long output is read on after a program has ended: what it
+	// left behind may hold the pipe for ever.
+	waitDelay = 5 * time.Second
+	// maxAnswer bounds what the shim can say.
+	maxAnswer = 64 << 10
+)
+
+// Role is the shim as a role of a program that starts itself.
+func Role() reexec.Role { return reexec.Role{Name: role, Main: Main} }
+
+// Program is how the shim is started. It is immutable.
+type Program struct {
+	path string          // the helper's; empty means by self
+	self *reexec.Program // its roles include Role
+}
+
+// Find finds the shim: the helper program beside this one, or in
+// ../libexec/waymark, or else this very program, which costs more time and memory
+// at each start. self is what reexec.Main returned; nil, or one without Role, is
+// an error where there is no helper.
+func Find(self *reexec.Program) (*Program, error) {
+	if path, ok := FindHelper(); ok {
+		return &Program{path: path}, nil
+	}
+	if !self.Has(role) {
+		return nil, fmt.Errorf("the program %q isn't beside this one, nor in %s, and this one can't do without it", helper, libexec)
+	}
+	return &Program{self: self}, nil
+}
+
+// FindHelper returns the path of the helper program, if it is there.
+func FindHelper() (path string, ok bool) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", false
+	}
+	dir := filepath.Dir(self)
+	for _, path := range []string{filepath.Join(dir, helper), filepath.Join(dir, libexec, helper)} {
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return path, true
+		}
+	}
+	return "", false
+}
+
+// Own returns the program that this process runs as the shim; it is for the
+// helper itself, whose main calls Main for the argument "launch".
+func Own() (*Program, error) {
+	path, err := reexec.Executable()
+	return &Program{path: path}, err
+}
+
+// Command is one start of a program.
+type Command struct {
+	// Cmd has Stdin, Stdout, Stderr and WaitDelay for the caller to set before
+	// Start, and Process and ProcessState to look at afterwards. Its own Start isn't
+	// called, nor what calls that: Run, Output. Wait is.
+	Cmd *exec.Cmd
+
+	spec []byte
+}
+
+// Command prepares a start. When ctx ends, the process is killed with its group.
+// Standard input, output and error are the null device unless the caller says
+// otherwise.
+//
+// # Errors
+//
+// ErrUnsupported where there is a profile and the kernel can't hold anything to
+// it, and what is wrong with the specification.
+func (p *Program) Command(ctx context.Context, s *Spec) (*Command, error) {
+	if s.Profile != nil {
+		if _, err := Supported(); err != nil {
+			return nil, err
+		}
+	}
+	spec, err := s.encode()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, p.path, role) //nolint:gosec // the helper program
+	if p.self != nil {
+		if cmd, err = p.self.Command(ctx, role); err != nil {
+			return nil, err
+		}
+	}
+	// A session of its own has no controlling terminal: the agent's, into which
+	// input could be typed, isn't the program's.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: s.Terminal}
+	cmd.Dir, cmd.Env = "/", []string{} // Go's runtime in the shim isn't to be told anything by the program's
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = waitDelay
+	return &Command{Cmd: cmd, spec: spec}, nil
+}
+
+// Start starts the program, and returns when it runs.
+//
+// # Errors
+//
+// *Error says why the program doesn't run; nothing is left of the process then.
+func (c *Command) Start() error {
+	specR, specW, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	answerR, answerW, err := os.Pipe()
+	if err != nil {
+		return errors.Join(err, specR.Close(), specW.Close())
+	}
+	defer func() { _ = answerR.Close() }() // read to its end, or of no use
+	c.Cmd.ExtraFiles = []*os.File{specR, answerW}
+	err = c.Cmd.Start()
+	_, _ = specR.Close(), answerW.Close() // the child's ends
+	c.Cmd.ExtraFiles = nil
+	if err != nil {
+		_ = specW.Close()
+		return fmt.Errorf("the program that starts others: %w", err)
+	}
+	_, _ = specW.Write(c.spec) // if the shim doesn't take it, it says why
+	_ = specW.Close()
+	if err := readAnswer(answerR); err != nil {
+		_ = c.Kill() // a shim that has said no is about to end
+		_ = c.Cmd.Wait()
+		return err
+	}
+	return nil
+}
+
+// readAnswer reads what the shim says until it has become the program: a line
+// when it has begun, and an Error if it can't.
+func readAnswer(r io.Reader) error {
+	data, err := io.ReadAll(io.LimitReader(r, maxAnswer))
+	if err != nil {
+		return err
+	}
+	rest, ok := bytes.CutPrefix(data, []byte(hello))
+	if !ok {
+		return &Error{Message: "the program that starts others ended before it had begun: " +
+			"see that " + helper + " is of the same version as this one", Code: CodeNotStarted}
+	}
+	if len(rest) == 0 {
+		return nil
+	}
+	e := new(Error)
+	if err := json.Unmarshal(rest, e); err != nil {
+		return fmt.Errorf("the program that starts others says nonsense: %w", err)
+	}
+	return e
+}
+
+// Run starts the program and waits until it has ended, as exec.Cmd's Run does.
+// On Linux what is left of its group then is killed.
+func (c *Command) Run() error {
+	if err := c.Start(); err != nil {
+		return err
+	}
+	endGroup(c.Cmd.Process.Pid)
+	return c.Cmd.Wait()
+}
+
+// Output runs the program and returns what it has written to standard output.
+func (c *Command) Output() ([]byte, error) {
+	var out bytes.Buffer
+	c.Cmd.Stdout = &out
+	err := c.Run()
+	return out.Bytes(), err
+}
+
+// Kill kills the program's group. It is for a program that has been started and
+// not waited for: afterwards the number can be another's.
+func (c *Command) Kill() error { return syscall.Kill(-c.Cmd.Process.Pid, syscall.SIGKILL) }

@@ -1,0 +1,207 @@
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"golang.org/x/sys/unix"
+)
+
+// minABI is the version of Landlock without which no profile holds: before 3
+// (Linux 6.2) whatever can't be written can be truncated.
+const minABI = 3
+
+// Supported returns the version of Landlock that the kernel has.
+//
+// # Errors
+//
+// ErrUnsupported, with the reason: the kernel is too old, it was started without
+// Landlock, or a filter of system calls keeps it away.
+func Supported() (abi int, err error) {
+	abi, err = ll.LandlockGetABIVersion()
+	switch {
+	case errors.Is(err, unix.ENOSYS):
+		return 0, fmt.Errorf("%w: the kernel has no Landlock, which takes Linux 6.2", ErrUnsupported)
+	case errors.Is(err, unix.EOPNOTSUPP):
+		return 0, fmt.Errorf("%w: Landlock is switched off: add landlock to lsm= of the kernel's command line", ErrUnsupported)
+	case err != nil:
+		return 0, fmt.Errorf("%w: Landlock can't be asked for, as when a filter of system calls keeps it away (systemd's "+
+			"SystemCallFilter= has to name landlock_create_ruleset, landlock_add_rule and landlock_restrict_self): %w", ErrUnsupported, err)
+	case abi < minABI:
+		return abi, fmt.Errorf("%w: the kernel has version %d of Landlock, and %d is needed, which takes Linux 6.2", ErrUnsupported, abi, minABI)
+	}
+	return abi, nil
+}
+
+// confine holds this thread, and what it executes, to a profile.
+func confine(p *Profile) error {
+	abi, err := Supported()
+	if err != nil {
+		return err
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("no_new_privs: %w", err)
+	}
+	if err := restrict(p, abi); err != nil {
+		return err
+	}
+	if err := dropCapabilities(p.Admin); err != nil {
+		return fmt.Errorf("capabilities: %w", err)
+	}
+	return filterCalls(p)
+}
+
+// Rights of Landlock, as they are given to places.
+const (
+	readRights  = ll.AccessFSExecute | ll.AccessFSReadFile | ll.AccessFSReadDir
+	writeRights = readRights | ll.AccessFSWriteFile | ll.AccessFSTruncate | ll.AccessFSRemoveDir | ll.AccessFSRemoveFile |
+		ll.AccessFSMakeDir | ll.AccessFSMakeReg | ll.AccessFSMakeSock | ll.AccessFSMakeFifo | ll.AccessFSMakeSym |
+		ll.AccessFSRefer | ll.AccessFSIoctlDev
+	// allRights are what is refused where it isn't given. Nobody is given the
+	// making of devices.
+	allRights = writeRights | ll.AccessFSMakeChar | ll.AccessFSMakeBlock
+	// fileRights are those that a file can be given.
+	fileRights = ll.AccessFSExecute | ll.AccessFSReadFile | ll.AccessFSWriteFile | ll.AccessFSTruncate | ll.AccessFSIoctlDev | ll.AccessFSResolveUnix
+)
+
+// handled is what a kernel is to refuse where it isn't given: what the profile
+// says, of what the kernel can.
+func handled(p *Profile, abi int) ll.RulesetAttr {
+	attr := ll.RulesetAttr{HandledAccessFS: allRights}
+	if abi < 5 {
+		attr.HandledAccessFS &^= ll.AccessFSIoctlDev
+	}
+	if abi >= 9 {
+		attr.HandledAccessFS |= ll.AccessFSResolveUnix
+	}
+	if abi >= 4 && (p.NoTCP || p.Ports != nil) {
+		attr.HandledAccessNet = ll.AccessNetBindTCP | ll.AccessNetConnectTCP
+	}
+	if abi >= 6 && p.NoUnix {
+		attr.Scoped = ll.ScopeAbstractUnixSocket | ll.ScopeSignal
+	}
+	return attr
+}
+
+// restrict applies Landlock to this thread. go-landlock's own Restrict opens the
+// paths by their names, and all at once; here none is opened through a link.
+func restrict(p *Profile, abi int) error {
+	if p.Ports != nil && abi < 4 {
+		return fmt.Errorf("%w: ports take version 4 of Landlock (Linux 6.7), and the kernel has %d", ErrUnsupported, abi)
+	}
+	attr := handled(p, abi)
+	ruleset, err := ll.LandlockCreateRuleset(&attr, 0)
+	if err != nil {
+		return fmt.Errorf("landlock_create_ruleset: %w", err)
+	}
+	defer func() { _ = unix.Close(ruleset) }()
+	unixSockets := uint64(ll.AccessFSResolveUnix)
+	if p.NoUnix {
+		unixSockets = 0
+	}
+	for _, places := range []struct {
+		paths  []string
+		rights uint64
+	}{
+		{p.List, ll.AccessFSReadDir},
+		{p.Read, readRights | unixSockets},
+		{p.Write, writeRights | unixSockets},
+	} {
+		for _, path := range places.paths {
+			if err := allow(ruleset, path, places.rights&attr.HandledAccessFS); err != nil {
+				return fmt.Errorf("%s: %w", path, err)
+			}
+		}
+	}
+	for _, port := range p.Ports {
+		rule := ll.NetPortAttr{AllowedAccess: ll.AccessNetConnectTCP, Port: uint64(port)}
+		if err := ll.LandlockAddNetPortRule(ruleset, &rule, 0); err != nil {
+			return fmt.Errorf("port %d: %w", port, err)
+		}
+	}
+	err = ll.LandlockRestrictSelf(ruleset, 0)
+	if errors.Is(err, unix.E2BIG) {
+		return fmt.Errorf("confined processes have started others under a profile 16 deep, and the kernel takes no more: %w", err)
+	}
+	return err
+}
+
+// allow gives rights to a place and all below it. What isn't there is skipped;
+// a link is an error, whoever has put it there.
+func allow(ruleset int, path string, rights uint64) error {
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
+	fd, err := unix.Openat2(unix.AT_FDCWD, path, &how)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR):
+		return nil
+	case errors.Is(err, unix.ELOOP):
+		return fmt.Errorf("a symbolic link is in this path, which was resolved before: %w", err)
+	case err != nil:
+		return err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	var stat unix.Stat_t
+	if err := unix.Fstat(fd, &stat); err != nil {
+		return err
+	}
+	if stat.Mode&unix.S_IFMT != unix.S_IFDIR {
+		rights &= fileRights
+	}
+	if rights == 0 {
+		return nil
+	}
+	return ll.LandlockAddPathBeneathRule(ruleset, &ll.PathBeneathAttr{AllowedAccess: rights, ParentFd: fd}, 0)
+}
+
+// admin are the capabilities that Profile.Admin leaves: those of Docker's
+// containers but for CAP_MKNOD, with which a disk could be read, and CAP_SETPCAP.
+var admin = []int{
+	unix.CAP_AUDIT_WRITE, unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_FSETID, unix.CAP_KILL,
+	unix.CAP_NET_BIND_SERVICE, unix.CAP_NET_RAW, unix.CAP_SETFCAP, unix.CAP_SETGID, unix.CAP_SETUID, unix.CAP_SYS_CHROOT,
+}
+
+// dropCapabilities takes this thread's capabilities away, and has no program that
+// it executes get them back.
+func dropCapabilities(keepAdmin bool) error {
+	var kept []int
+	if keepAdmin {
+		kept = admin
+	}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		return err
+	}
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil && !errors.Is(err, unix.EINVAL) {
+		return err
+	}
+	// Only who has CAP_SETPCAP can, and who hasn't gets nothing by executing, since
+	// no_new_privs is set.
+	if data[0].Effective&(1<<unix.CAP_SETPCAP) != 0 {
+		for c := 0; ; c++ {
+			if slices.Contains(kept, c) {
+				continue
+			}
+			err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0)
+			if errors.Is(err, unix.EINVAL) {
+				break // the last one has been before
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	var mask [2]uint32
+	for _, c := range kept {
+		mask[c/32] |= 1 << (c % 32)
+	}
+	for i := range data {
+		data[i].Permitted &= mask[i]
+		data[i].Effective &= mask[i]
+		data[i].Inheritable = 0
+	}
+	return unix.Capset(&header, &data[0])
+}

@@ -1,0 +1,3 @@
+package launch_test
+
+func probe(args []string) int { return len(args) }

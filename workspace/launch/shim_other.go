@@ -1,0 +1,30 @@
+//go:build !linux
+
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// Supported says that it isn't.
+func Supported() (abi int, err error) {
+	return 0, fmt.Errorf("%w: that takes Linux, and this is %s", ErrUnsupported, runtime.GOOS)
+}
+
+func confine(*Profile) error {
+	_, err := Supported()
+	return err
+}
+
+func closeRange() error { return errors.ErrUnsupported }
+
+func niceness() (int, error) { return unix.Getpriority(unix.PRIO_PROCESS, 0) }
+
+func setOOMScore(int) error { return nil }
+
+// endGroup does nothing: what a program leaves behind lives on.
+func endGroup(int) {}

@@ -1,0 +1,122 @@
+package launch
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Spec is what to start, and how.
+type Spec struct {
+	// Argv is the program and its arguments. A name without a slash is looked for
+	// in the PATH of Env, in its absolute directories only; one with a slash is
+	// relative to Dir.
+	Argv []string `json:"argv"`
+	// Dir is the working directory, absolute; empty is the root directory.
+	Dir string `json:"dir,omitempty"`
+	// Env is the whole environment. Nothing is added to it.
+	Env []string `json:"env,omitempty"`
+	// Profile confines it; nil doesn't. A kernel that can't is an error, and
+	// nothing is started.
+	Profile *Profile `json:"profile,omitempty"`
+	// Nice is added to the starter's, up to 19. OOMScore is set unless it is 0, up
+	// to 1000, and never lowered.
+	Nice     int `json:"nice,omitempty"`
+	OOMScore int `json:"oom_score,omitempty"`
+	// Umask is set unless it is nil.
+	Umask *int `json:"umask,omitempty"`
+	// Limits are set as soft and hard limits, by their names in lower case without
+	// RLIMIT_; see LimitNames. What is above the starter's own is cut to that. Under
+	// a Profile "core" is 0 unless it is here.
+	Limits map[string]uint64 `json:"limits,omitempty"`
+	// Terminal says that standard input is a terminal, which becomes the
+	// controlling one of the program's session.
+	Terminal bool `json:"-"`
+}
+
+const (
+	// version is that of the specification and the answer. Both ends are usually of
+	// one build; a helper program that has been replaced meanwhile may not be.
+	version = 1
+	// maxSpec bounds the specification. The kernel takes 6 MiB of arguments and
+	// environment by default, which JSON can make six times as long.
+	maxSpec = 64 << 20
+	// maxNice and maxOOM are the kernel's.
+	maxNice, maxOOM = 19, 1000
+)
+
+// wireSpec is a specification as it goes through the pipe.
+type wireSpec struct {
+	Version int `json:"version"`
+	Spec
+}
+
+// encode returns what goes through the pipe.
+func (s *Spec) encode() ([]byte, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	return json.Marshal(wireSpec{version, *s})
+}
+
+// decode reads one specification and nothing behind it. A field that it doesn't
+// know is an error: it may be what was to confine the program.
+func decode(r io.Reader) (*Spec, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxSpec+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxSpec {
+		return nil, fmt.Errorf("it has more than %d bytes", maxSpec)
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	var w wireSpec
+	if err := dec.Decode(&w); err != nil {
+		return nil, err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("something follows it")
+	}
+	if w.Version != version {
+		return nil, fmt.Errorf("it has version %d, and this program knows %d: start the agent again, it has been replaced", w.Version, version)
+	}
+	return &w.Spec, w.check()
+}
+
+// check finds what can't be started in any case.
+func (s *Spec) check() error {
+	if len(s.Argv) == 0 || s.Argv[0] == "" {
+		return errors.New("there is no program to start: its name is empty")
+	}
+	for _, list := range [][]string{s.Argv, s.Env, {s.Dir}} {
+		if slices.ContainsFunc(list, func(text string) bool { return strings.ContainsRune(text, 0) }) {
+			return errors.New("an argument, a variable or the directory holds a NUL byte, which no program can be given")
+		}
+	}
+	switch {
+	case s.Dir != "" && !filepath.IsAbs(s.Dir):
+		return fmt.Errorf("the working directory %q isn't an absolute path", s.Dir)
+	case s.Nice < 0 || s.Nice > maxNice:
+		return fmt.Errorf("nice is %d, and has to be between 0 and %d", s.Nice, maxNice)
+	case s.OOMScore < 0 || s.OOMScore > maxOOM:
+		return fmt.Errorf("the OOM score is %d, and has to be between 0 and %d", s.OOMScore, maxOOM)
+	case s.Umask != nil && (*s.Umask < 0 || *s.Umask > 0o777):
+		return fmt.Errorf("the umask is %#o, and has to be between 0 and 0777", *s.Umask)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Limits)) {
+		if _, ok := limits[name]; !ok {
+			return fmt.Errorf("there is no limit %q: there are %s", name, strings.Join(LimitNames(), ", "))
+		}
+	}
+	if s.Profile != nil {
+		return s.Profile.check()
+	}
+	return nil
+}

@@ -86,6 +86,18 @@ func handled(p *Profile, abi int) ll.RulesetAttr {
 	return attr
 }
 
+// rights are what is given to the places of a profile.
+type rights struct{ list, read, write uint64 }
+
+func rightsOf(p *Profile) rights {
+	r := rights{list: ll.AccessFSReadDir, read: readRights, write: writeRights}
+	if !p.NoUnix { // which the kernel cuts from version 9 on
+		r.read |= ll.AccessFSResolveUnix
+		r.write |= ll.AccessFSResolveUnix
+	}
+	return r
+}
+
 // restrict applies Landlock to this thread. go-landlock's own Restrict opens the
 // paths by their names, and all at once; here none is opened through a link.
 func restrict(p *Profile, abi int) error {
@@ -93,22 +105,22 @@ func restrict(p *Profile, abi int) error {
 		return fmt.Errorf("%w: ports take version 4 of Landlock (Linux 6.7), and the kernel has %d", ErrUnsupported, abi)
 	}
 	attr := handled(p, abi)
+	// Before 6.12's later releases a program with threads couldn't signal its own.
+	const signalsMended = 1 << 1
+	if errata, err := ll.LandlockGetErrata(); err != nil || errata&signalsMended == 0 {
+		attr.Scoped &^= ll.ScopeSignal
+	}
 	ruleset, err := ll.LandlockCreateRuleset(&attr, 0)
 	if err != nil {
 		return fmt.Errorf("landlock_create_ruleset: %w", err)
 	}
 	defer func() { _ = unix.Close(ruleset) }()
-	unixSockets := uint64(ll.AccessFSResolveUnix)
-	if p.NoUnix {
-		unixSockets = 0
-	}
+	given := rightsOf(p)
 	for _, places := range []struct {
 		paths  []string
 		rights uint64
 	}{
-		{p.List, ll.AccessFSReadDir},
-		{p.Read, readRights | unixSockets},
-		{p.Write, writeRights | unixSockets},
+		{p.List, given.list}, {p.Read, given.read}, {p.Write, given.write},
 	} {
 		for _, path := range places.paths {
 			if err := allow(ruleset, path, places.rights&attr.HandledAccessFS); err != nil {

@@ -22,7 +22,11 @@ import (
 var self *reexec.Program
 
 func TestMain(m *testing.M) {
-	self = reexec.Main(launch.Role(), reexec.Role{Name: "probe", Main: probe})
+	if len(os.Args) == 2 && os.Args[1] == "launch" { // as the helper program, for launch.Own
+		os.Exit(launch.Main(nil))
+	}
+	self = reexec.Main(launch.Role(), reexec.Role{Name: "probe", Main: probe},
+		reexec.Role{Name: "no-landlock", Main: noLandlock}, reexec.Role{Name: "mounted", Main: mounted})
 	ordinary.Main()
 	os.Exit(m.Run())
 }
@@ -64,7 +68,16 @@ func dir(t testing.TB) string {
 
 func write(t testing.TB, path, text string) {
 	t.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o755)); err != nil { //nolint:gosec // some are executed
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// script writes a file that can be executed.
+func script(t testing.TB, path, text string) {
+	t.Helper()
+	write(t, path, text)
+	if err := os.Chmod(path, 0o755); err != nil { //nolint:gosec // for others, too
 		t.Fatal(err)
 	}
 }
@@ -92,18 +105,13 @@ func TestGets(t *testing.T) {
 // there is no such program.
 func TestFindsPrograms(t *testing.T) {
 	d := dir(t)
-	write(t, d+"/bin/tool", "#!/bin/sh\necho tool $0 $1\n")
-	write(t, d+"/local", "#!/bin/sh\necho local\n")
-	write(t, d+"/bin/lost", "#!/no/such/interpreter\n")
-	write(t, d+"/bin/text", "no program")
+	script(t, d+"/bin/tool", "#!/bin/sh\necho tool $0 $1\n")
+	script(t, d+"/local", "#!/bin/sh\necho local\n")
+	script(t, d+"/bin/lost", "#!/no/such/interpreter\n")
+	script(t, d+"/bin/text", "no program")
 	write(t, d+"/bin/plain", "#!/bin/sh\n")
-	write(t, d+"/later/plain", "#!/bin/sh\necho later\n")
+	script(t, d+"/later/plain", "#!/bin/sh\necho later\n")
 	write(t, d+"/bin/closed", "#!/bin/sh\n")
-	for _, name := range []string{"/bin/plain", "/bin/closed"} {
-		if err := os.Chmod(d+name, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
 	path := "PATH=:.:relative:" + d + "/bin:" + d + "/later:" + d + "/local"
 	for _, c := range []struct {
 		argv  []string
@@ -116,7 +124,7 @@ func TestFindsPrograms(t *testing.T) {
 		{argv: []string{"tool", "x"}, env: path, want: "tool $D/bin/tool x\n"},
 		{argv: []string{"./local"}, env: path, want: "local\n"},
 		{argv: []string{"plain"}, env: path, want: "later\n"}, // the first one may not be executed
-		{argv: []string{"true"}, env: "A=b"},                   // without a PATH
+		{argv: []string{"true"}, env: "A=b"},                  // without a PATH
 		{argv: []string{"local"}, env: path, fails: "local: there is no such program in :.:relative:$D/bin", code: 127, errno: syscall.ENOENT},
 		{argv: []string{"./none"}, env: path, fails: "./none: there is no such program", code: 127, errno: syscall.ENOENT},
 		{argv: []string{"./local/none"}, env: path, fails: "./local/none: there is no such program", code: 127, errno: syscall.ENOTDIR},

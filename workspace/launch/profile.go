@@ -21,8 +21,8 @@ type Profile struct {
 	// and nothing else.
 	List []string `json:"list,omitempty"`
 	// Ports are the TCP ports that may be connected to; nil allows all, and
-	// listening too.
-	Ports []uint16 `json:"ports,omitempty"`
+	// listening too. An empty list allows none, and has to stay one on its way.
+	Ports []uint16 `json:"ports"`
 	// NoTCP closes TCP altogether, and every other socket of the internet protocols
 	// with it.
 	NoTCP bool `json:"no_tcp,omitempty"`

@@ -98,7 +98,7 @@ func execute(s *Spec) *Error {
 		if !filepath.IsAbs(dir) {
 			continue
 		}
-		file := dir + "/" + name // cleaned, "." would be another file
+		file := dir + "/" + name                           // cleaned, "." would be another file
 		switch err := syscall.Exec(file, s.Argv, s.Env); { //nolint:gosec // as above
 		case errors.Is(err, syscall.EACCES):
 			last, found = err, file // perhaps there is another one that may be executed

@@ -1,0 +1,110 @@
+package launch
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// TestFilter runs the filters in a machine of their own: a test can't make the
+// system calls of another architecture. That the kernel takes them is tested with
+// real programs.
+func TestFilter(t *testing.T) {
+	const (
+		i386   = uint32(unix.AUDIT_ARCH_I386)
+		allow  = uint32(unix.SECCOMP_RET_ALLOW)
+		kill   = uint32(unix.SECCOMP_RET_KILL_PROCESS)
+		errno  = uint32(unix.SECCOMP_RET_ERRNO)
+		read   = 0 // no system call of interest on either
+		flags  = unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK
+		stream = unix.SOCK_STREAM | flags
+	)
+	eacces, enosys, none := errno|uint32(unix.EACCES), errno|uint32(unix.ENOSYS), errno|uint32(unix.EPROTONOSUPPORT)
+	unixCut, tcpCut, ports, all := Profile{NoUnix: true}, Profile{NoTCP: true}, Profile{Ports: []uint16{}}, Profile{NoUnix: true, NoTCP: true}
+	for name, arch := range architectures {
+		for i, c := range []struct {
+			profile      Profile
+			audit, call  uint32
+			args         [3]uint32
+			want         uint32
+			onlyWithX32  bool
+			highArgument uint32
+		}{
+			{profile: unixCut, call: read, want: allow},
+			{profile: unixCut, call: arch.socket, args: [3]uint32{unix.AF_UNIX, stream}, want: eacces},
+			{profile: unixCut, call: arch.socket, args: [3]uint32{unix.AF_UNIX, stream}, highArgument: 1, want: eacces}, // the kernel takes an int
+			{profile: unixCut, call: arch.socket, args: [3]uint32{unix.AF_INET, stream}, want: allow},
+			{profile: unixCut, call: arch.socket, args: [3]uint32{unix.AF_NETLINK, unix.SOCK_RAW}, want: allow},
+			{profile: unixCut, call: arch.socketpair, args: [3]uint32{unix.AF_UNIX, stream}, want: allow},
+			{profile: unixCut, call: arch.socketpair, args: [3]uint32{unix.AF_UNIX, unix.SOCK_SEQPACKET}, want: allow},
+			{profile: unixCut, call: arch.socketpair, args: [3]uint32{unix.AF_UNIX, unix.SOCK_DGRAM | flags}, want: eacces},
+			{profile: unixCut, call: arch.socketpair, args: [3]uint32{unix.AF_UNIX, unix.SOCK_RAW}, want: eacces},
+			{profile: unixCut, call: arch.ioUring, want: eacces},
+			{profile: unixCut, audit: i386, call: 1, want: kill},
+			{profile: unixCut, call: x32 | arch.socket, args: [3]uint32{unix.AF_UNIX, stream}, want: enosys, onlyWithX32: true},
+			{profile: unixCut, call: x32, want: enosys, onlyWithX32: true},
+			{profile: tcpCut, call: arch.socket, args: [3]uint32{unix.AF_INET, stream}, want: eacces},
+			{profile: tcpCut, call: arch.socket, args: [3]uint32{unix.AF_INET6, unix.SOCK_DGRAM}, want: eacces},
+			{profile: tcpCut, call: arch.socket, args: [3]uint32{unix.AF_UNIX, stream}, want: allow},
+			{profile: tcpCut, call: arch.socketpair, args: [3]uint32{unix.AF_UNIX, unix.SOCK_DGRAM}, want: allow},
+			{profile: tcpCut, call: arch.ioUring, want: eacces},
+			{profile: ports, call: arch.socket, args: [3]uint32{unix.AF_INET, stream, unix.IPPROTO_MPTCP}, want: none},
+			{profile: ports, call: arch.socket, args: [3]uint32{unix.AF_INET, stream, unix.IPPROTO_TCP}, want: allow},
+			{profile: ports, call: arch.ioUring, want: eacces},
+			{profile: all, call: arch.socket, args: [3]uint32{unix.AF_UNIX, stream}, want: eacces},
+			{profile: all, call: arch.socket, args: [3]uint32{unix.AF_INET6, stream}, want: eacces},
+			{profile: all, call: arch.socketpair, args: [3]uint32{unix.AF_UNIX, stream}, want: allow},
+			{profile: all, audit: i386, call: 1, want: kill},
+		} {
+			if c.onlyWithX32 && !arch.x32 {
+				continue
+			}
+			vm, err := bpf.NewVM(filter(&c.profile, arch))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.audit == 0 {
+				c.audit = arch.audit
+			}
+			// The machine loads big-endian words, and the kernel the processor's own:
+			// each half of an argument is where the kernel has it.
+			data := make([]byte, 64)
+			binary.BigEndian.PutUint32(data[offNumber:], c.call)
+			binary.BigEndian.PutUint32(data[offArch:], c.audit)
+			for n, arg := range c.args {
+				binary.BigEndian.PutUint32(data[offArgs+8*n:], arg)
+				binary.BigEndian.PutUint32(data[offArgs+8*n+4:], c.highArgument)
+			}
+			got, err := vm.Run(data)
+			if err != nil || uint32(got) != c.want { //nolint:gosec // 32 bits
+				t.Errorf("%s, case %d: %#x (%v), want %#x", name, i, got, err, c.want)
+			}
+		}
+	}
+}
+
+// TestHandled: what a kernel is asked for is what its version has, and a right that
+// it refuses by default is given wherever the profile doesn't cut it.
+func TestHandled(t *testing.T) {
+	const ioctl, resolve = 1 << 15, 1 << 16
+	for abi, want := range map[int]struct{ fs, net, scoped uint64 }{
+		3: {1<<15 - 1, 0, 0}, 4: {1<<15 - 1, 3, 0}, 5: {1<<16 - 1, 3, 0}, 6: {1<<16 - 1, 3, 3}, 7: {1<<16 - 1, 3, 3}, 8: {1<<16 - 1, 3, 3},
+		9: {1<<17 - 1, 3, 3}, 12: {1<<17 - 1, 3, 3},
+	} {
+		narrow, wide := handled(&Profile{NoUnix: true, NoTCP: true}, abi), handled(&Profile{}, abi)
+		if narrow.HandledAccessFS != want.fs || narrow.HandledAccessNet != want.net || narrow.Scoped != want.scoped {
+			t.Errorf("version %d: %+v", abi, narrow)
+		}
+		if wide.HandledAccessFS != want.fs || wide.HandledAccessNet != 0 || wide.Scoped != 0 {
+			t.Errorf("version %d, nothing cut: %+v", abi, wide)
+		}
+		if rights := rightsOf(&Profile{}).write & wide.HandledAccessFS; rights&ioctl != wide.HandledAccessFS&ioctl || rights&resolve != wide.HandledAccessFS&resolve {
+			t.Errorf("version %d: writing gives %#x of %#x", abi, rights, wide.HandledAccessFS)
+		}
+		if rights := rightsOf(&Profile{NoUnix: true}); (rights.read|rights.write)&resolve != 0 {
+			t.Errorf("version %d: Unix sockets aren't cut", abi)
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package launch
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// mount is a line of /proc/self/mountinfo: a directory of a file system, and where
+// it is.
+type mount struct {
+	device, root, point string
+	kernel              bool // its files are the kernel's own, or devices
+}
+
+// kernelTypes are file systems whose files the kernel makes.
+var kernelTypes = []string{
+	"binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devtmpfs", "efivarfs", "proc", "pstore", "securityfs", "sysfs", "tracefs",
+}
+
+// readMounts returns what is mounted. There is no such file but on Linux.
+func readMounts() ([]mount, error) {
+	data, err := os.ReadFile("/proc/self/mountinfo")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return parseMounts(string(data)), err
+}
+
+func parseMounts(text string) []mount {
+	var list []mount
+	for line := range strings.Lines(text) {
+		where, what, _ := strings.Cut(line, " - ")
+		fields := strings.Fields(where)
+		const device, root, point = 2, 3, 4
+		if len(fields) <= point || !strings.HasPrefix(fields[root], "/") {
+			continue // of a file system that has none of our files, such as that of namespaces
+		}
+		kind, _, _ := strings.Cut(what, " ")
+		list = append(list, mount{fields[device], unescape(fields[root]), unescape(fields[point]), slices.Contains(kernelTypes, kind)})
+	}
+	return list
+}
+
+// unescape undoes the octal escapes of blanks and backslashes.
+func unescape(field string) string {
+	var b strings.Builder
+	for i := 0; i < len(field); i++ {
+		if field[i] == '\\' && i+3 < len(field) {
+			if c, err := strconv.ParseUint(field[i+1:i+4], 8, 8); err == nil {
+				b.WriteByte(byte(c))
+				i += 3
+				continue
+			}
+		}
+		b.WriteByte(field[i])
+	}
+	return b.String()
+}
+
+// everywhere returns a path and all others under which the same file or directory
+// is mounted: in a container the home directory often is twice.
+func (w *walk) everywhere(path string) []string {
+	list := []string{path}
+	var own *mount
+	for i := range w.mounts { // a later mount at the same place lies on top
+		if m := &w.mounts[i]; within(path, m.point) && (own == nil || len(m.point) >= len(own.point)) {
+			own = m
+		}
+	}
+	if own == nil {
+		return list
+	}
+	inside := filepath.Join(own.root, strings.TrimPrefix(path, own.point))
+	for _, m := range w.mounts {
+		if m.device != own.device || !within(inside, m.root) {
+			continue
+		}
+		if at := filepath.Join(m.point, strings.TrimPrefix(inside, m.root)); !slices.Contains(list, at) {
+			list = append(list, at)
+		}
+	}
+	return list
+}

@@ -1,0 +1,427 @@
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"waymark/host/vfs"
+)
+
+// Places are those that profiles are made of: absolute paths, which may lead over
+// links. Only Home and State have to be set.
+type Places struct {
+	// Home is the user's home directory, in which the places of the secret list are.
+	Home string
+	// State is where the agent keeps its tokens, keys and journals; Config are the
+	// directories of its configuration, whether they are there or not, and Sockets
+	// that of its sockets. Its cache needs no hiding: what is in it is sealed by a
+	// key in State.
+	State   string
+	Config  []string
+	Sockets string
+	// Root is the workspace's directory.
+	Root string
+	// Tmp is a directory for temporary files, which the caller has made and names
+	// in TMPDIR. It may be in State.
+	Tmp string
+	// Granted are the entries of vfs.SecretPatterns that aren't hidden.
+	Granted []string
+}
+
+// HideSecrets returns the profile "secrets": everything may be read and written
+// that the user can, but
+//
+//   - the places of the secret list below Home that are there now, and those of
+//     entries without a directory (*.pem) that lie in Home itself. What git and its
+//     like keep isn't hidden from programs; resolvers are another matter;
+//   - the directories of the agent, whether they are there or not;
+//   - /proc for root and /sys, which can be read only, and devices but the harmless
+//     ones: what is in them could undo the rest.
+//
+// Landlock can only allow. So everything is allowed that isn't on the way to one of
+// these: in the directories that are on the way, from "/" over Home down, nothing
+// can be made, renamed or removed, and what others make there later is out of
+// reach. Names can be listed everywhere, since listing a directory can't be allowed
+// without all below it. Root keeps the capabilities of Profile.Admin.
+func HideSecrets(p Places) (*Profile, error) {
+	w, err := newWalk(p)
+	if err != nil {
+		return nil, err
+	}
+	profile := &Profile{Name: "secrets", List: []string{"/"}, Read: []string{"/sys"}, Admin: true}
+	w.openAll(p)
+	for _, device := range append(slices.Concat(readable, terminals, shared), found(computing)...) {
+		w.open(device)
+	}
+	w.openTmp(p.Tmp)
+	profile.Write = w.opened
+	// Who isn't root can write what belongs to its own processes, and tools that
+	// make namespaces have to. Root could have the kernel run programs.
+	if os.Geteuid() == 0 {
+		profile.Read = append(profile.Read, "/proc")
+	} else {
+		profile.Write = append(profile.Write, "/proc")
+	}
+	return profile, nil
+}
+
+// Plan returns the profile "plan": everything may be read that HideSecrets doesn't
+// hide, and nothing written but the plan's file, Tmp, and devices that keep
+// nothing. Unix sockets are cut.
+//
+// The plan is written in place: a file that isn't there yet can't be made, and one
+// that has been replaced since by another of its name is out of reach.
+//
+// # Errors
+//
+// The plan lies where it would be hidden, or isn't a regular file with one name.
+func Plan(plan string, p Places) (*Profile, error) {
+	profile, w, err := reading("plan", p)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.checkPlan(plan); err != nil {
+		return nil, err
+	}
+	profile.Write = append(profile.Write, plan, "/dev/tty")
+	w.opened = nil
+	w.openTmp(p.Tmp)
+	profile.Write = append(profile.Write, w.opened...)
+	return profile, nil
+}
+
+// Git returns the profile "git", for programs that look at the repository at root:
+// like Plan without a plan, and without TCP. Where root is the workspace, or below
+// it, it can be read though it lies in a place of the secret list.
+func Git(root string, p Places) (*Profile, error) {
+	profile, w, err := reading("git", p)
+	if err != nil {
+		return nil, err
+	}
+	profile.NoTCP = true
+	if p.Root != "" && within(root, real(p.Root)) {
+		w.opened = nil
+		w.openChosen(root)
+		profile.Read = append(profile.Read, w.opened...)
+	}
+	return profile, nil
+}
+
+// reading returns a profile in which everything can be read that isn't hidden.
+func reading(name string, p Places) (*Profile, *walk, error) {
+	w, err := newWalk(p)
+	if err != nil {
+		return nil, nil, err
+	}
+	w.openAll(p)
+	read := append(w.opened, "/proc", "/sys")
+	return &Profile{Name: name, List: []string{"/"}, Read: read, Write: slices.Clone(readable), NoUnix: true}, w, nil
+}
+
+// Devices that programs need. No others are given: a disk's has all files in it.
+var (
+	readable  = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
+	terminals = []string{"/dev/tty", "/dev/ptmx", "/dev/pts"}
+	shared    = []string{"/dev/shm", "/dev/mqueue"}
+	computing = []string{"/dev/kvm", "/dev/kfd", "/dev/dri", "/dev/nvidia*"}
+)
+
+// walk finds what can be opened so that the rest stays hidden.
+type walk struct {
+	hidden map[string]bool // real paths
+	closed map[string]bool // those of them that nobody can choose to work in: the agent's, and the kernel's
+	way    map[string]bool // real paths of the directories above them
+	mounts []mount
+	home   string // real
+	opened []string
+}
+
+func newWalk(p Places) (*walk, error) {
+	for _, path := range append([]string{p.Home, p.State, p.Sockets, p.Root, p.Tmp}, p.Config...) {
+		if path != "" && !filepath.IsAbs(path) {
+			return nil, fmt.Errorf("%s: a profile takes absolute paths", path)
+		}
+	}
+	if p.Home == "" || p.State == "" {
+		return nil, errors.New("a profile needs the home directory and the agent's state directory: set HOME")
+	}
+	mounts, err := readMounts()
+	if err != nil {
+		return nil, err
+	}
+	w := &walk{hidden: map[string]bool{}, closed: map[string]bool{}, way: map[string]bool{"/": true}, mounts: mounts, home: real(p.Home)}
+	for _, dir := range append([]string{p.State}, p.Config...) {
+		w.hideAgent(dir)
+	}
+	if p.Sockets != "" && !inShared(real(p.Sockets)) {
+		w.hideAgent(p.Sockets)
+	}
+	for i := range mounts { // a second /proc, say, in a directory for containers
+		if m := &mounts[i]; m.kernel && !slices.ContainsFunc(special, func(dir string) bool { return within(m.point, dir) }) {
+			w.closed[m.point] = true
+			w.hide(m.point)
+		}
+	}
+	for _, s := range vfs.SecretPatterns() {
+		if !slices.Contains(p.Granted, s.Pattern) && !slices.Contains(versioned, s.Pattern) {
+			for _, path := range expand(w.home, strings.TrimSuffix(s.Pattern, "/**")) {
+				w.hide(path)
+			}
+		}
+	}
+	return w, nil
+}
+
+// versioned are entries that programs in a workspace live on.
+var versioned = []string{".git/**", ".hg/**", ".svn/**", ".jj/**"}
+
+// expand returns what there is below a directory that a pattern names, whose names
+// are compared in any case.
+func expand(dir, pattern string) []string {
+	first, rest, more := strings.Cut(strings.ToLower(pattern), "/")
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var list []string
+	for _, entry := range entries {
+		if ok, err := path.Match(first, strings.ToLower(entry.Name())); err != nil || !ok {
+			continue
+		}
+		at := filepath.Join(dir, entry.Name())
+		if more {
+			list = append(list, expand(at, rest)...)
+		} else {
+			list = append(list, at)
+		}
+	}
+	return list
+}
+
+// hideAgent hides a directory of the agent. One that isn't there mustn't be made by
+// a program, unless nobody but root could make it.
+func (w *walk) hideAgent(dir string) {
+	path := real(dir)
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) && unix.Access(existing(path), unix.W_OK) != nil {
+		return
+	}
+	w.closed[path] = true
+	w.hide(path)
+}
+
+// hide hides a place, under all paths that lead to it, and what links in it lead to
+// below the home directory.
+func (w *walk) hide(path string) {
+	targets := []string{real(path)}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		targets = append(targets, w.linked(targets[0], maxDepth)...)
+	}
+	for _, target := range targets {
+		if target == "/" || within(w.home, target) {
+			continue // a link to everything hides nothing: that is an accident
+		}
+		for _, path := range w.everywhere(target) {
+			w.hidden[path] = true
+			for above := filepath.Dir(path); !w.way[above]; above = filepath.Dir(above) {
+				w.way[above] = true
+			}
+		}
+	}
+}
+
+const (
+	// maxDepth is how deep links are looked for in hidden directories, and maxLinked
+	// in how many entries of each. Those of a home that is kept in a repository lie
+	// at the top.
+	maxDepth  = 3
+	maxLinked = 1024
+)
+
+// linked returns the files below the home directory that links in a hidden
+// directory lead to: a home is often kept in a repository, with links to it. Links
+// to elsewhere, and to programs, are those of installed software.
+func (w *walk) linked(dir string, depth int) []string {
+	entries, err := os.ReadDir(dir)
+	if err != nil || depth == 0 {
+		return nil
+	}
+	var list []string
+	for _, entry := range entries[:min(len(entries), maxLinked)] {
+		at := filepath.Join(dir, entry.Name())
+		switch {
+		case entry.IsDir():
+			list = append(list, w.linked(at, depth-1)...)
+		case entry.Type()&fs.ModeSymlink != 0:
+			info, err := os.Stat(at)
+			if err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 != 0 {
+				continue
+			}
+			if target := real(at); within(target, w.home) {
+				list = append(list, target)
+			}
+		}
+	}
+	return list
+}
+
+// open gives a place and all below it, as far as it isn't hidden.
+func (w *walk) open(path string) {
+	switch {
+	case w.hidden[path], slices.Contains(special, path):
+	case !w.way[path]:
+		w.opened = append(w.opened, path)
+	default:
+		entries, err := os.ReadDir(path)
+		for _, entry := range entries {
+			if entry.Type()&fs.ModeSymlink == 0 { // where one leads is given by its own path
+				w.open(filepath.Join(path, entry.Name()))
+			}
+		}
+		if err == nil {
+			return
+		}
+		for below := range w.way { // it can be gone through, and not listed
+			if below != "/" && filepath.Dir(below) == path {
+				w.open(below)
+			}
+		}
+	}
+}
+
+// openAll gives everything that isn't hidden, from the root directory down.
+func (w *walk) openAll(p Places) {
+	w.open("/")
+	w.openChosen(p.Home)
+	w.openChosen(p.Root)
+}
+
+// special are directories that are given in parts, or for reading only.
+var special = []string{"/dev", "/proc", "/sys"}
+
+// openChosen gives a directory that has been chosen to be worked in, also where it
+// lies in a place of the secret list: its owner has chosen it. It doesn't give a
+// directory of the agent, or of the kernel.
+func (w *walk) openChosen(dir string) {
+	if dir == "" {
+		return
+	}
+	dir = real(dir)
+	covered, secret := false, false
+	for above := dir; ; above = filepath.Dir(above) {
+		if w.closed[above] {
+			return
+		}
+		secret = secret || w.hidden[above]
+		covered = covered || slices.Contains(w.opened, above)
+		if above == "/" {
+			break
+		}
+	}
+	switch {
+	case covered, slices.Contains(special, dir):
+	case secret && w.hidden[dir]:
+		w.opened = append(w.opened, dir)
+	default:
+		w.open(dir)
+	}
+}
+
+// openTmp gives the directory for temporary files. It may be in a hidden one, and
+// must not have one in it.
+func (w *walk) openTmp(dir string) {
+	if dir == "" {
+		return
+	}
+	if dir = real(dir); !w.hidden[dir] && !w.way[dir] && !slices.Contains(special, dir) {
+		w.opened = append(w.opened, dir)
+	}
+}
+
+// checkPlan refuses what can't be the plan's file.
+func (w *walk) checkPlan(plan string) error {
+	if !filepath.IsAbs(plan) || filepath.Clean(plan) != plan || real(plan) != plan {
+		return fmt.Errorf("%s: the plan's file takes an absolute path without links", plan)
+	}
+	for above := plan; above != "/"; above = filepath.Dir(above) {
+		if w.hidden[above] || slices.Contains(special, above) {
+			return fmt.Errorf("%s: the plan's file lies in %s, which is hidden: name another one", plan, above)
+		}
+	}
+	var stat unix.Stat_t
+	switch err := unix.Lstat(plan, &stat); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("%s: %w", plan, err)
+	case stat.Mode&unix.S_IFMT != unix.S_IFREG:
+		return fmt.Errorf("%s: the plan's file isn't a regular file", plan)
+	case stat.Nlink > 1:
+		return fmt.Errorf("%s: the plan's file has other names (hard links), which would be written too: copy it", plan)
+	}
+	return nil
+}
+
+// within reports whether a path is a directory or below it. Both are clean.
+func within(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// real resolves the links of a path, as far as there is something.
+func real(path string) string {
+	path = filepath.Clean(path)
+	for rest := ""; ; {
+		if resolved, err := filepath.EvalSymlinks(path); err == nil {
+			return filepath.Join(resolved, rest)
+		}
+		if path == "/" {
+			return filepath.Join(path, rest)
+		}
+		// A link to what isn't there leads where somebody could make it.
+		if target, err := os.Readlink(path); err == nil {
+			if !filepath.IsAbs(target) {
+				target = filepath.Join(filepath.Dir(path), target)
+			}
+			return filepath.Join(target, rest)
+		}
+		path, rest = filepath.Dir(path), filepath.Join(filepath.Base(path), rest)
+	}
+}
+
+// existing returns the path, or the nearest directory above it that is there.
+func existing(path string) string {
+	for ; path != "/"; path = filepath.Dir(path) {
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	return path
+}
+
+// inShared reports whether a directory above a path is one in which everybody can
+// make files, like /tmp.
+func inShared(path string) bool {
+	for above := filepath.Dir(path); above != "/"; above = filepath.Dir(above) {
+		if info, err := os.Stat(above); err == nil && info.Mode()&0o002 != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// found returns what there is of some patterns.
+func found(patterns []string) []string {
+	var list []string
+	for _, pattern := range patterns {
+		matches, _ := filepath.Glob(pattern) // the patterns are good
+		list = append(list, matches...)
+	}
+	return list
+}

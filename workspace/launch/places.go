@@ -153,6 +153,11 @@ func newWalk(p Places) (*walk, error) {
 	if p.Home == "" || p.State == "" {
 		return nil, errors.New("a profile needs the home directory and the agent's state directory: set HOME")
 	}
+	for _, dir := range append([]string{p.State}, p.Config...) {
+		if within(real(p.Home), real(dir)) {
+			return nil, fmt.Errorf("%s: a directory of the agent holds the home directory %s, and can't be hidden", dir, p.Home)
+		}
+	}
 	mounts, err := readMounts()
 	if err != nil {
 		return nil, err
@@ -209,7 +214,10 @@ func expand(dir, pattern string) []string {
 // hideAgent hides a directory of the agent. One that isn't there mustn't be made by
 // a program, unless nobody but root could make it.
 func (w *walk) hideAgent(dir string) {
-	path := real(dir)
+	path, links := resolve(dir)
+	for _, link := range links {
+		w.hidePath(link) // or another one could be put in its place
+	}
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) && unix.Access(existing(path), unix.W_OK) != nil {
 		return
 	}
@@ -220,19 +228,21 @@ func (w *walk) hideAgent(dir string) {
 // hide hides a place, under all paths that lead to it, and what links in it lead to
 // below the home directory.
 func (w *walk) hide(path string) {
-	targets := []string{real(path)}
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		targets = append(targets, w.linked(targets[0], maxDepth)...)
+	target := real(path)
+	if within(w.home, target) {
+		return // a link to everything hides nothing: that is an accident
 	}
-	for _, target := range targets {
-		if target == "/" || within(w.home, target) {
-			continue // a link to everything hides nothing: that is an accident
-		}
-		for _, path := range w.everywhere(target) {
-			w.hidden[path] = true
-			for above := filepath.Dir(path); !w.way[above]; above = filepath.Dir(above) {
-				w.way[above] = true
-			}
+	for _, target := range append([]string{target}, w.linked(target, maxDepth)...) {
+		w.hidePath(target)
+	}
+}
+
+// hidePath hides what a path without links names, wherever it is mounted.
+func (w *walk) hidePath(path string) {
+	for _, path := range w.everywhere(path) {
+		w.hidden[path] = true
+		for above := filepath.Dir(path); !w.way[above]; above = filepath.Dir(above) {
+			w.way[above] = true
 		}
 	}
 }
@@ -314,24 +324,16 @@ func (w *walk) openChosen(dir string) {
 		return
 	}
 	dir = real(dir)
-	covered, secret := false, false
 	for above := dir; ; above = filepath.Dir(above) {
-		if w.closed[above] {
+		if w.closed[above] || slices.Contains(w.opened, above) || slices.Contains(special, above) {
 			return
 		}
-		secret = secret || w.hidden[above]
-		covered = covered || slices.Contains(w.opened, above)
 		if above == "/" {
 			break
 		}
 	}
-	switch {
-	case covered, slices.Contains(special, dir):
-	case secret && w.hidden[dir]:
-		w.opened = append(w.opened, dir)
-	default:
-		w.open(dir)
-	}
+	delete(w.hidden, dir) // what is in it may still be
+	w.open(dir)
 }
 
 // openTmp gives the directory for temporary files. It may be in a hidden one, and
@@ -374,25 +376,46 @@ func within(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// real resolves the links of a path, as far as there is something.
+// real is where an absolute path leads, as far as there is something; the rest of
+// it is kept.
 func real(path string) string {
-	path = filepath.Clean(path)
-	for rest := ""; ; {
-		if resolved, err := filepath.EvalSymlinks(path); err == nil {
-			return filepath.Join(resolved, rest)
+	at, _ := resolve(path)
+	return at
+}
+
+// maxLinks is how many links the kernel follows in one path.
+const maxLinks = 40
+
+// resolve follows the links of an absolute path, and returns where it leads with
+// the paths of the links, which themselves lead over none. Links that lead to what
+// isn't there are followed as well, since somebody could make it. (That is why this
+// isn't beneath.Resolve, which ends there.)
+func resolve(path string) (at string, links []string) {
+	at = "/"
+	for rest := names(path); len(rest) > 0; {
+		name := rest[0]
+		rest = rest[1:]
+		if name == ".." {
+			at = filepath.Dir(at)
+			continue
 		}
-		if path == "/" {
-			return filepath.Join(path, rest)
+		at = filepath.Join(at, name)
+		target, err := os.Readlink(at)
+		if err != nil || len(links) == maxLinks {
+			continue
 		}
-		// A link to what isn't there leads where somebody could make it.
-		if target, err := os.Readlink(path); err == nil {
-			if !filepath.IsAbs(target) {
-				target = filepath.Join(filepath.Dir(path), target)
-			}
-			return filepath.Join(target, rest)
+		links = append(links, at)
+		if at = filepath.Dir(at); filepath.IsAbs(target) {
+			at = "/"
 		}
-		path, rest = filepath.Dir(path), filepath.Join(filepath.Base(path), rest)
+		rest = append(names(target), rest...)
 	}
+	return at, links
+}
+
+// names splits a path. It isn't cleaned: ".." after a link is above where that leads.
+func names(path string) []string {
+	return slices.DeleteFunc(strings.Split(path, "/"), func(name string) bool { return name == "" || name == "." })
 }
 
 // existing returns the path, or the nearest directory above it that is there.

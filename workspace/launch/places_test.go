@@ -1,6 +1,7 @@
 package launch_test
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -308,10 +309,32 @@ func TestGitProfile(t *testing.T) {
 func TestPlacesRefused(t *testing.T) {
 	for _, places := range []launch.Places{
 		{}, {Home: "/h"}, {State: "/s"}, {Home: "h", State: "/s"}, {Home: "/h", State: "s"}, {Home: "/h", State: "/s", Config: []string{"c"}},
-		{Home: "/h", State: "/s", Root: "r"}, {Home: "/h", State: "/s", Tmp: "t"}, {Home: "/h", State: "/s", Sockets: "s"},
+		{Home: "/h/me", State: "/h"}, {Home: "/h", State: "/s", Config: []string{"/"}}, {Home: "/h", State: "/s", Root: "r"}, {Home: "/h", State: "/s", Tmp: "t"}, {Home: "/h", State: "/s", Sockets: "s"},
 	} {
 		if p, err := launch.HideSecrets(places); err == nil {
 			t.Errorf("%+v: %+v", places, p)
 		}
 	}
+}
+
+// The agent's directories can be links, to what is there or isn't: the links are
+// protected like what they lead to.
+func TestAgentDirectoriesByLinks(t *testing.T) {
+	supported(t)
+	h, places := home(t)
+	for link, target := range map[string]string{".config/waymark": "../dotfiles/waymark", "state": "lib/state", "lib/state": "../var/none"} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(h, link)), 0o700), os.Symlink(target, filepath.Join(h, link))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, h+"/dotfiles/waymark/plugin.toml", "x")
+	write(t, h+"/var/x", "x")
+	places.State = h + "/state/waymark"
+	p, err := launch.HideSecrets(places)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, p, map[string][]op{"no": slices.Concat(
+		ops("remove", h+"/.config/waymark", h+"/lib/state", h+"/state"), ops("read", h+"/.config/waymark/plugin.toml"),
+		ops("write", h+"/dotfiles/waymark/plugin.toml"), ops("mkdir", h+"/var/none", h+"/lib/x", h+"/dotfiles/x"))})
 }

@@ -3,7 +3,7 @@ package workspace
 import (
 	"encoding/json"
 	"errors"
-	"net/http"
+	"net/textproto"
 	"slices"
 
 	"github.com/google/uuid"
@@ -29,10 +29,10 @@ type Caller struct {
 	Ancestors []uuid.UUID
 }
 
-// CallerOf reads the headers of a request. One without Coder-Chat-Id is unscoped,
-// whatever the other header says.
-func CallerOf(header http.Header) (Caller, error) {
-	text := header.Get(HeaderChat)
+// CallerOf reads the headers of a request, an http.Header. One without
+// Coder-Chat-Id is unscoped, whatever the other header says.
+func CallerOf(header map[string][]string) (Caller, error) {
+	text := textproto.MIMEHeader(header).Get(HeaderChat)
 	if text == "" {
 		return Caller{}, nil
 	}
@@ -41,7 +41,7 @@ func CallerOf(header http.Header) (Caller, error) {
 	if c.Chat, err = uuid.Parse(text); err != nil {
 		return Caller{}, errors.New(HeaderChat + " is not a UUID")
 	}
-	text = header.Get(HeaderAncestors)
+	text = textproto.MIMEHeader(header).Get(HeaderAncestors)
 	if text == "" {
 		return c, nil
 	}

@@ -104,3 +104,16 @@ func Executable() (string, error) {
 	path, err := os.Executable()
 	return filepath.Clean(path), err
 }
+
+// CommandLine returns how to start the program in one of its roles, for whoever
+// starts it in another way than as a child that ends with this process.
+func (p *Program) CommandLine(role string) ([]string, error) {
+	if !p.Has(role) {
+		return nil, fmt.Errorf("this program can't start itself as %q: its main doesn't call reexec.Main with that role", role)
+	}
+	path, err := Executable()
+	if err != nil {
+		return nil, err
+	}
+	return []string{path, prefix + role}, nil
+}

@@ -1,0 +1,3 @@
+package supervisor_test
+
+func agentMain([]string) int { return 0 }

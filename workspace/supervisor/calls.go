@@ -1,0 +1,230 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+
+	"waymark/workspace"
+)
+
+// Parameters and results of the calls. Fields are only ever added: the other end
+// may be older or newer.
+type (
+	nothing     struct{}
+	startResult struct {
+		Info     Info
+		Attached bool
+	}
+	listParams struct{ After string }
+	listResult struct {
+		Infos []Info
+		More  bool
+	}
+	idParams   struct{ ID string }
+	readParams struct {
+		ID     string
+		Offset int64
+		Limit  int
+		Wait   time.Duration
+	}
+	signalParams struct {
+		ID     string
+		Signal int
+	}
+	stdinParams struct {
+		ID  string
+		End bool
+	}
+	resizeParams struct {
+		ID   string
+		Size workspace.TerminalSize
+	}
+	tokenParams struct{ Token string }
+	tokenResult struct {
+		ID             string
+		Found, Pending bool
+		Age            time.Duration
+	}
+	cancelParams struct {
+		ID      string
+		Tracked Tracked
+		Wait    time.Duration
+	}
+	cancelResult struct {
+		Fenced bool
+		Info   *Info
+	}
+)
+
+// answer is a result with the data behind it.
+type answer struct {
+	result any
+	data   []byte
+}
+
+// methods are what can be called.
+var methods = map[string]func(ctx context.Context, s *server, params, data []byte) (answer, error){
+	"start": method(func(ctx context.Context, s *server, p *Spec, _ []byte) (answer, error) {
+		// Whoever asked may be gone before it has begun: the start goes on.
+		info, attached, err := s.start(context.WithoutCancel(ctx), p)
+		return answer{result: startResult{info, attached}}, err
+	}),
+	"list": method(func(_ context.Context, s *server, p *listParams, _ []byte) (answer, error) {
+		infos, more := s.list(p.After)
+		return answer{result: listResult{infos, more}}, nil
+	}),
+	"get": method(func(ctx context.Context, s *server, p *idParams, _ []byte) (answer, error) {
+		h, err := s.get(ctx, p.ID)
+		if err != nil {
+			return answer{}, err
+		}
+		return answer{result: h.info()}, nil
+	}),
+	"read": method(func(ctx context.Context, s *server, p *readParams, _ []byte) (answer, error) {
+		page, err := s.read(ctx, p.ID, p.Offset, p.Limit, p.Wait)
+		data := page.Data
+		page.Data = nil
+		return answer{result: page, data: data}, err
+	}),
+	"wait": method(func(ctx context.Context, s *server, p *idParams, _ []byte) (answer, error) {
+		info, err := s.wait(ctx, p.ID)
+		return answer{result: info}, err
+	}),
+	"signal": method(func(ctx context.Context, s *server, p *signalParams, _ []byte) (answer, error) {
+		h, err := s.get(ctx, p.ID)
+		if err == nil {
+			err = h.signal(syscall.Signal(p.Signal))
+		}
+		return answer{}, err
+	}),
+	"stdin": method(func(ctx context.Context, s *server, p *stdinParams, data []byte) (answer, error) {
+		h, err := s.get(ctx, p.ID)
+		if err == nil {
+			err = h.writeInput(ctx, data, p.End)
+		}
+		return answer{}, err
+	}),
+	"resize": method(func(ctx context.Context, s *server, p *resizeParams, _ []byte) (answer, error) {
+		h, err := s.get(ctx, p.ID)
+		if err == nil {
+			err = h.resize(p.Size)
+		}
+		return answer{}, err
+	}),
+	"token": method(func(_ context.Context, s *server, p *tokenParams, _ []byte) (answer, error) {
+		var r tokenResult
+		r.ID, r.Found, r.Pending, r.Age = s.token(p.Token)
+		return answer{result: r}, nil
+	}),
+	"cancel-tracked": method(func(ctx context.Context, s *server, p *cancelParams, _ []byte) (answer, error) {
+		fenced, info, err := s.cancel(ctx, p.ID, p.Tracked, p.Wait)
+		return answer{result: cancelResult{fenced, info}}, err
+	}),
+	"stop": method(func(context.Context, *server, *nothing, []byte) (answer, error) {
+		return answer{}, nil // done by who sends the answer
+	}),
+}
+
+func method[P any](f func(context.Context, *server, *P, []byte) (answer, error)) func(context.Context, *server, []byte, []byte) (answer, error) {
+	return func(ctx context.Context, s *server, params, data []byte) (answer, error) {
+		var p P
+		if len(params) > 0 {
+			if err := decode(params, &p); err != nil {
+				return answer{}, err
+			}
+		}
+		return f(ctx, s, &p, data)
+	}
+}
+
+// maxCalls is how many calls of one agent may be open: each costs a goroutine, and
+// a chat that waits has one.
+const maxCalls = 4096
+
+// session is a connection of an agent.
+type session struct {
+	server *server
+	link   *link
+	calls  sync.WaitGroup
+
+	mu   sync.Mutex // guards open
+	open map[uint64]context.CancelFunc
+}
+
+// serve answers calls until the connection ends.
+func (s *server) serve(conn *net.UnixConn) {
+	c := &session{server: s, link: newLink(conn), open: map[uint64]context.CancelFunc{}}
+	ctx, cancel := context.WithCancel(context.Background())
+	for {
+		head, data, err := c.link.receive()
+		if err != nil {
+			break
+		}
+		var r request
+		if err := decode(head, &r); err != nil {
+			s.logger.Warn("an agent's message isn't understood", slog.Any("error", err))
+			break
+		}
+		if r.Method == methodCancel {
+			c.cancel(r.ID)
+			continue
+		}
+		c.begin(ctx, &r, data)
+	}
+	cancel()
+	c.link.close()
+	c.calls.Wait()
+}
+
+// begin answers a call in a goroutine of its own.
+func (c *session) begin(ctx context.Context, r *request, data []byte) {
+	c.mu.Lock()
+	full := len(c.open) >= maxCalls
+	if !full {
+		ctx, c.open[r.ID] = context.WithCancel(ctx)
+	}
+	c.mu.Unlock()
+	if full {
+		_ = c.link.send(ctx, reply{ID: r.ID, Error: toWire(fmt.Errorf("%d calls are open: %w", maxCalls, ErrFull))}, nil)
+		return
+	}
+	c.calls.Go(func() {
+		rep, data := c.call(ctx, r, data)
+		c.cancel(r.ID)
+		_ = c.link.send(context.Background(), rep, data) // ends with the link
+		if r.Method == "stop" && rep.Error == nil {
+			c.server.shut()
+		}
+	})
+}
+
+func (c *session) cancel(id uint64) {
+	c.mu.Lock()
+	cancel := c.open[id]
+	delete(c.open, id)
+	c.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+}
+
+func (c *session) call(ctx context.Context, r *request, data []byte) (reply, []byte) {
+	f := methods[r.Method]
+	if f == nil {
+		return reply{ID: r.ID, Error: toWire(fmt.Errorf("what holds the processes is of an older version, and has no %q: %w", r.Method, errUnsupported))}, nil
+	}
+	a, err := f(ctx, c.server, r.Params, data)
+	rep := reply{ID: r.ID, Error: toWire(err)}
+	if a.result != nil {
+		if rep.Result, err = json.Marshal(a.result); err != nil {
+			rep.Error = toWire(err)
+		}
+	}
+	return rep, a.data
+}

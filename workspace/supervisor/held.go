@@ -1,0 +1,327 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/creack/pty"
+
+	"waymark/workspace"
+)
+
+// held is a process with its output. Its record is known from the start on; the
+// channels tell when more is.
+type held struct {
+	dir    string
+	limits Limits
+	spool  *spool
+	logger *slog.Logger
+
+	// ready is closed when the start has succeeded or failed: then failed, child and
+	// ends are set and don't change. done is closed when the process has ended and
+	// all of its output is in the spool; also when it couldn't be started.
+	ready, done chan struct{}
+	failed      error
+	reaper      *reaper
+	child       *child
+	ends        *stdio
+
+	// terminate asks run to end the process.
+	terminate chan struct{}
+	// writing is held by who writes to the standard input: a value in it.
+	writing chan struct{}
+	// reading is closed when nothing can write to the output any more.
+	reading chan struct{}
+
+	mu sync.Mutex // guards what follows
+	record
+	inputClosed bool
+}
+
+func newHeld(rec record, dir string, limits Limits, b *budget, r *reaper, logger *slog.Logger) *held {
+	return &held{
+		dir: dir, limits: limits, logger: logger, reaper: r, record: rec,
+		spool: &spool{dir: dir, limits: limits, budget: b},
+		ready: make(chan struct{}), done: make(chan struct{}), terminate: make(chan struct{}, 1),
+		writing: make(chan struct{}, 1), reading: make(chan struct{}),
+	}
+}
+
+// begin starts the process. What it does is in the journal before and after, so
+// that whoever comes later knows of each start that may have happened.
+func (h *held) begin(spec *Spec) error {
+	if err := os.Mkdir(h.dir, 0o700); err != nil {
+		return err
+	}
+	if err := h.save(); err != nil {
+		return err
+	}
+	c, ends, err := startHeld(h.reaper, spec)
+	if err != nil {
+		return err
+	}
+	h.child, h.ends = c, ends
+	p, err := readProc(c.pid)
+	h.mu.Lock()
+	h.PID = c.pid
+	if err == nil { // it may have ended: but it isn't reaped, or it had no time to be
+		h.Start = p.start
+	}
+	h.mu.Unlock()
+	if err := h.save(); err != nil {
+		h.logger.Warn("the journal can't be written", slog.Any("error", err))
+	}
+	return nil
+}
+
+func (h *held) save() error {
+	h.mu.Lock()
+	rec := h.record
+	h.mu.Unlock()
+	return rec.save(h.dir)
+}
+
+// run takes the output and the exit, and ends the process when its time is over
+// or somebody asks. It returns when nothing of it is left to do.
+func (h *held) run(timeout time.Duration) {
+	go h.copyOutput()
+	var over, kill <-chan time.Time
+	if timeout > 0 {
+		timer := time.NewTimer(timeout)
+		defer timer.Stop()
+		over = timer.C
+	}
+	terminate := func() {
+		if err := h.reaper.signal(h.child, syscall.SIGTERM); err == nil && kill == nil {
+			kill = time.After(h.limits.Grace)
+		}
+	}
+	for {
+		select {
+		case <-over:
+			terminate()
+		case <-h.terminate:
+			terminate()
+		case <-kill:
+			_ = h.reaper.signal(h.child, syscall.SIGKILL)
+		case e := <-h.child.exit:
+			h.finish(e)
+			return
+		}
+	}
+}
+
+// finish waits for the output, though not for what doesn't end: something that
+// the process has started may have it open for years. What that writes later is
+// read and thrown away, so that it doesn't die of it.
+func (h *held) finish(e exit) {
+	h.closeInput()
+	wait := time.NewTimer(h.limits.WaitDelay)
+	defer wait.Stop()
+	select {
+	case <-h.reading:
+	case <-wait.C:
+	}
+	h.end(func() {
+		length, _ := h.spool.size()
+		h.Exited, h.Code = &e.at, &e.code
+		h.Usage = &workspace.ProcessUsage{
+			UserMS: toMS(e.usage.Utime), SystemMS: toMS(e.usage.Stime), MaxRSS: maxRSS(&e.usage),
+			WallMS: e.at.Sub(h.Started).Milliseconds(), OutputLen: length,
+		}
+	})
+	<-h.reading
+	h.ends.close()
+}
+
+func toMS(t syscall.Timeval) int64 { return time.Duration(t.Nano()).Milliseconds() }
+
+// end sets how it has ended, once its output is complete.
+func (h *held) end(set func()) {
+	h.spool.seal()
+	h.mu.Lock()
+	set()
+	h.mu.Unlock()
+	if err := h.save(); err != nil {
+		h.logger.Warn("the journal can't be written", slog.Any("error", err))
+	}
+	close(h.done)
+}
+
+// buffers are for output on its way. A process that writes nothing has none.
+var buffers = sync.Pool{New: func() any { b := make([]byte, 64<<10); return &b }}
+
+// copyOutput brings the output into the spool until nobody can write it any more.
+func (h *held) copyOutput() {
+	defer close(h.reading)
+	defer h.spool.closeFile()
+	raw, err := h.ends.output.SyscallConn()
+	for err == nil {
+		var n int
+		var data *[]byte
+		readErr := raw.Read(func(fd uintptr) bool {
+			data = buffers.Get().(*[]byte)
+			for {
+				n, err = syscall.Read(int(fd), *data) //nolint:gosec // a descriptor
+				if !errors.Is(err, syscall.EINTR) {
+					break
+				}
+			}
+			if errors.Is(err, syscall.EAGAIN) {
+				buffers.Put(data)
+				return false
+			}
+			return true
+		})
+		switch {
+		case readErr != nil:
+			return
+		case n <= 0 || err != nil: // the end, which a terminal tells with EIO
+			buffers.Put(data)
+			return
+		}
+		h.spool.write((*data)[:n])
+		buffers.Put(data)
+	}
+}
+
+func (h *held) closeInput() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.inputClosed && h.ends.input != nil && !h.ends.tty {
+		_ = h.ends.input.Close()
+	}
+	h.inputClosed = true
+}
+
+// endOfInput is what a terminal takes for it.
+const endOfInput = 4
+
+// writeInput writes all of data, unless ctx ends before the process has read it.
+func (h *held) writeInput(ctx context.Context, data []byte, end bool) error {
+	select {
+	case h.writing <- struct{}{}:
+		defer func() { <-h.writing }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	h.mu.Lock()
+	closed := h.inputClosed
+	h.mu.Unlock()
+	switch {
+	case h.over():
+		return ErrExited
+	case closed || h.ends == nil || h.ends.input == nil:
+		return ErrNoStdin
+	}
+	if end && h.ends.tty {
+		data = append(data, endOfInput)
+	}
+	_ = h.ends.input.SetWriteDeadline(time.Time{})
+	interrupted := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		_ = h.ends.input.SetWriteDeadline(time.Unix(1, 0))
+		close(interrupted)
+	})
+	_, err := h.ends.input.Write(data)
+	if !stop() {
+		<-interrupted
+	}
+	switch {
+	case err == nil:
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return context.Cause(ctx)
+	case errors.Is(err, fs.ErrClosed), errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.EIO), errors.Is(err, io.ErrClosedPipe):
+		return ErrNoStdin
+	default:
+		return err
+	}
+	if end && !h.ends.tty {
+		h.closeInput()
+	}
+	return nil
+}
+
+func (h *held) resize(size workspace.TerminalSize) error {
+	switch {
+	case h.over():
+		return ErrExited
+	case h.ends == nil || !h.ends.tty:
+		return errors.New("it doesn't run on a terminal")
+	}
+	err := pty.Setsize(h.ends.output, &pty.Winsize{Rows: size.Rows, Cols: size.Cols})
+	if errors.Is(err, fs.ErrClosed) {
+		return ErrExited
+	}
+	return err
+}
+
+// over reports whether it has ended.
+func (h *held) over() bool {
+	select {
+	case <-h.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func (h *held) signal(s syscall.Signal) error {
+	if h.child == nil || h.over() {
+		return ErrExited
+	}
+	return h.reaper.signal(h.child, s)
+}
+
+func (h *held) askToEnd() {
+	select {
+	case h.terminate <- struct{}{}:
+	default:
+	}
+}
+
+// ended returns when it ended; zero while it runs.
+func (h *held) ended() time.Time {
+	if !h.over() {
+		return time.Time{}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.Exited == nil { // lost
+		return h.Started
+	}
+	return *h.Exited
+}
+
+func (h *held) info() Info {
+	over := h.over()
+	length, _ := h.spool.size()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	info := Info{
+		Process: workspace.Process{
+			ID: h.ID, Command: h.Command, WorkDir: h.Dir, Background: h.Background, Running: !over,
+			StartedAtUnix: h.Started.Unix(),
+		},
+		Chat: h.Chat, Length: length, PID: h.PID,
+	}
+	if info.Chat != [16]byte{} {
+		info.ChatID = h.Chat.String()
+	}
+	if !over {
+		return info
+	}
+	info.ExitCode, info.Lost, info.Usage = h.Code, h.Lost, h.Usage
+	if h.Exited != nil {
+		at := h.Exited.Unix()
+		info.ExitedAtUnix = &at
+	}
+	return info
+}

@@ -1,0 +1,346 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// Roles of the program that holds processes.
+const (
+	// RoleSupervise holds the processes of a state directory, its argument.
+	RoleSupervise = "supervise"
+	// RoleGuard watches over one owned process; a supervisor starts it.
+	RoleGuard = "guard"
+)
+
+// errUnsupported is what older ends answer to what they don't know.
+var errUnsupported = errors.ErrUnsupported
+
+// errRunning says that another supervisor has the directory.
+var errRunning = errors.New("another supervisor holds this directory")
+
+// exitRunning is the exit code for errRunning.
+const exitRunning = 3
+
+// readyLine is what a supervisor says on its standard output when it listens.
+// After that it has none.
+const readyLine = "ready\n"
+
+// Main is the supervise role: it holds the processes of a state directory until
+// there is none, and returns the exit code. Nothing else runs in the process.
+func Main(args []string) int {
+	if len(args) != 1 || !filepath.IsAbs(args[0]) {
+		fmt.Fprintln(os.Stderr, "supervise needs one argument, the absolute path of a state directory")
+		return 2
+	}
+	runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), 2)) // it copies, and is many
+	debug.SetGCPercent(50)
+	err := supervise(args[0], tellReady)
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errRunning):
+		return exitRunning
+	}
+	fmt.Fprintln(os.Stderr, "supervisor:", err)
+	return 1
+}
+
+// tellReady tells whoever has started this program, an agent or systemd, and lets
+// go of the streams that it was started with.
+func tellReady() {
+	fmt.Fprint(os.Stdout, readyLine)
+	noStreams()
+	address := os.Getenv("NOTIFY_SOCKET")
+	if address == "" {
+		return
+	}
+	if address[0] == '@' {
+		address = "\x00" + address[1:]
+	}
+	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: address, Net: "unixgram"})
+	if err == nil {
+		_, _ = conn.Write([]byte("READY=1"))
+		_ = conn.Close()
+	}
+}
+
+// noStreams points the standard streams to nowhere.
+func noStreams() {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return
+	}
+	defer func() { _ = null.Close() }()
+	for fd := range 3 {
+		_ = redirect(int(null.Fd()), fd) //nolint:gosec // a descriptor
+	}
+}
+
+func supervise(dir string, ready func()) error {
+	if err := privateDir(dir); err != nil {
+		return err
+	}
+	lock, err := takeLock(dir)
+	if err != nil {
+		return err
+	}
+	// The lock goes last: whoever gets it finds everything written and closed.
+	defer func() { _ = lock.Close() }()
+	var o startOptions
+	if err := readJSON(filepath.Join(dir, optionsFile), &o); err != nil {
+		return err
+	}
+	log, err := openLog(filepath.Join(dir, logFile))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }()
+	logger := slog.New(slog.NewTextHandler(log, nil))
+	if err := becomeSubreaper(); err != nil {
+		logger.Warn("detached processes can't be ended with what has started them", slog.Any("error", err))
+	}
+	key, err := makeKey(dir)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(dir, heldDir), 0o700); err != nil {
+		return err
+	}
+	s := newServer(dir, o.Limits.Or(DefaultLimits), logger)
+	s.recover()
+	return s.run(o.Socket, key, ready)
+}
+
+// takeLock locks a state directory. One that ends at the moment has closed its
+// socket before its lock.
+func takeLock(dir string) (*flock.Flock, error) {
+	lock := flock.New(filepath.Join(dir, lockFile), flock.SetPermissions(0o600))
+	for tries := 0; ; tries++ {
+		ok, err := lock.TryLock()
+		if ok || err != nil {
+			return lock, err
+		}
+		conn, err := dialRunning(dir)
+		if err == nil {
+			_ = conn.Close()
+			return nil, errRunning
+		}
+		if tries == 100 {
+			return nil, errRunning
+		}
+		<-time.After(50 * time.Millisecond)
+	}
+}
+
+// run serves until everything has ended, or somebody ends it.
+func (s *server) run(socket string, key []byte, ready func()) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var reaping sync.WaitGroup
+	reaping.Go(func() { s.reaper.run(ctx) })
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE)
+	l, err := s.listen(socket)
+	if err != nil {
+		return err
+	}
+	var serving sync.WaitGroup
+	serving.Go(func() { s.accept(l, key) })
+	ready()
+	s.logger.Info("ready", slog.String("instance", s.instance), slog.Int("held", len(s.held)))
+	tick := time.NewTicker(max(10*time.Millisecond, min(5*time.Second, s.limits.Retention/4)))
+	defer tick.Stop()
+	for open := true; open; {
+		select {
+		case <-tick.C:
+			open = !s.idle()
+			if open && !isSocket(socket) {
+				s.logger.Warn("the socket was removed and is made anew")
+				_ = l.Close()
+				if l, err = s.listen(socket); err != nil {
+					return err
+				}
+				serving.Go(func() { s.accept(l, key) })
+			}
+		case <-signals:
+			s.refuse()
+			open = false
+		case <-s.stop:
+			s.refuse()
+			open = false
+		}
+	}
+	return s.finish(l, &reaping, cancel)
+}
+
+// finish closes the door, and ends what is held.
+func (s *server) finish(l *net.UnixListener, reaping *sync.WaitGroup, cancel context.CancelFunc) error {
+	_ = os.Remove(filepath.Join(s.dir, runningFile))
+	_ = l.Close()
+	if !s.endEverything() {
+		s.logger.Warn("some processes can't be ended", slog.Int("processes", len(descendants(os.Getpid()))))
+	}
+	done := make(chan struct{})
+	go func() { s.runs.Wait(); close(done) }()
+	select {
+	case <-done: // the journal has all exits
+	case <-time.After(s.limits.WaitDelay + 5*time.Second):
+	}
+	cancel()
+	reaping.Wait()
+	s.logger.Info("ended")
+	return nil
+}
+
+// endEverything ends all that is below this process. Where there is no subreaper
+// that is only what hasn't been detached.
+func (s *server) endEverything() bool {
+	return endAll(func() []proc { return descendants(os.Getpid()) }, s.limits.Grace)
+}
+
+// shut has run end.
+func (s *server) shut() { s.stopOnce.Do(func() { close(s.stop) }) }
+
+// refuse starts nothing any more.
+func (s *server) refuse() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ending = true
+}
+
+// idle reports whether there is nothing to hold: no agent, no process, detached
+// ones included, and none that has ended a short time ago. Then nothing is started
+// any more.
+func (s *server) idle() bool {
+	s.mu.Lock()
+	empty := s.empty()
+	s.mu.Unlock()
+	if !empty || s.reaper.any() || len(descendants(os.Getpid())) > 0 {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ending = s.empty() // nobody came meanwhile
+	return s.ending
+}
+
+// empty reports whether there is neither an agent nor a process that runs, or ran
+// a short time ago. The caller holds mu.
+func (s *server) empty() bool {
+	young := time.Now().Add(-s.limits.Retention)
+	for _, h := range s.held {
+		if e := h.ended(); e.IsZero() || e.After(young) {
+			return false
+		}
+	}
+	return s.agents == 0
+}
+
+// listen makes the socket, and says where it is.
+func (s *server) listen(socket string) (*net.UnixListener, error) {
+	if err := privateDir(filepath.Dir(socket)); err != nil {
+		return nil, err
+	}
+	// What is there is left from an earlier one: this one has the lock.
+	if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(socket, 0o600); err != nil { // a umask would be that of children, too
+		_ = l.Close()
+		return nil, err
+	}
+	r := running{Instance: s.instance, PID: os.Getpid(), Socket: socket, Version: programVersion()}
+	if err := writeJSON(filepath.Join(s.dir, runningFile), r); err != nil {
+		_ = l.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// isSocket reports whether there is still a socket at the path; what tidies up
+// temporary directories removes it.
+func isSocket(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode().Type() == fs.ModeSocket
+}
+
+// accept serves whoever connects, until the listener is closed.
+func (s *server) accept(l *net.UnixListener, key []byte) {
+	for {
+		conn, err := l.AcceptUnix()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err != nil: // no descriptors, say
+			s.logger.Warn("a connection can't be taken", slog.Any("error", err))
+			<-time.After(100 * time.Millisecond)
+		default:
+			go s.welcome(conn, key)
+		}
+	}
+}
+
+// welcome serves one connection, once it has shown that it may.
+func (s *server) welcome(conn *net.UnixConn, key []byte) {
+	defer func() { _ = conn.Close() }()
+	s.mu.Lock()
+	s.agents++
+	ending := s.ending
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		s.agents--
+		s.mu.Unlock()
+	}()
+	if ending {
+		return
+	}
+	role, err := greet(conn, key, s.instance)
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF): // it only looked whether somebody is there
+	case err != nil:
+		s.logger.Warn("a connection was refused", slog.Any("error", err))
+	case role == roleCalls:
+		s.serve(conn)
+	case role == roleOwned:
+		if err := s.guard(conn); err != nil {
+			s.logger.Warn("an owned process can't be started", slog.Any("error", err))
+			_ = writeFrame(conn, reply{Error: toWire(err)}, nil)
+		}
+	}
+}
+
+// dialRunning connects to the supervisor of a state directory.
+func dialRunning(dir string) (*net.UnixConn, error) {
+	data, err := os.ReadFile(filepath.Join(dir, runningFile))
+	if err != nil {
+		return nil, err
+	}
+	var r running
+	if err := json.Unmarshal(data, &r); err != nil {
+		return nil, err
+	}
+	return net.DialUnix("unix", nil, &net.UnixAddr{Name: r.Socket, Net: "unix"})
+}

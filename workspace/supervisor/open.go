@@ -1,0 +1,175 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"waymark/internal/reexec"
+)
+
+// Roles are what a program must be able to do as a child, to hold processes.
+func Roles() []reexec.Role {
+	return []reexec.Role{{Name: RoleSupervise, Main: Main}, {Name: RoleGuard, Main: Guard}}
+}
+
+// ProgramName is the name of the small program that holds processes.
+const ProgramName = "supervisor"
+
+// Program returns the command line that holds processes: that of the program
+// beside this one or in ../libexec/waymark; else of this very program, which is
+// larger.
+func Program(self *reexec.Program) ([]string, error) {
+	if path, err := os.Executable(); err == nil {
+		for _, place := range []string{ProgramName, "../libexec/waymark/" + ProgramName} {
+			path := filepath.Join(filepath.Dir(path), place)
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+				return []string{path, RoleSupervise}, nil
+			}
+		}
+	}
+	return self.CommandLine(RoleSupervise)
+}
+
+// openTimeout bounds how long a supervisor may take to start, on a slow machine.
+const openTimeout = 30 * time.Second
+
+// Open connects to the supervisor of a state directory, and starts one where none
+// runs. When a connection ends later, the next call does the same again: calls
+// that were open are ErrLost then, and what an earlier supervisor held is told as
+// lost.
+func Open(ctx context.Context, o Options) (Client, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	c := &client{opts: o, turn: make(chan struct{}, 1)}
+	if _, err := c.connected(ctx); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func isLost(err error) bool { return errors.Is(err, ErrLost) }
+
+// connect connects to the supervisor of a directory, and starts one if need be.
+func connect(ctx context.Context, o *Options) (*peer, error) {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	started := false
+	for {
+		conn, h, err := dial(ctx, o.Dir, roleCalls)
+		if err == nil {
+			return newPeer(newLink(conn), h.Instance), nil
+		}
+		if !nobodyThere(err) {
+			return nil, err
+		}
+		if started { // another one has the lock, and doesn't listen yet, or any more
+			select {
+			case <-time.After(20 * time.Millisecond):
+			case <-ctx.Done():
+				return nil, fmt.Errorf("what holds the processes of %s doesn't answer: %w", o.Dir, err)
+			}
+		}
+		if err := start(ctx, o); err != nil {
+			return nil, err
+		}
+		started = true
+	}
+}
+
+// nobodyThere reports whether an error of dial means that none runs, or that it is
+// about to end.
+func nobodyThere(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET) ||
+		errors.Is(err, syscall.EPIPE) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// dial connects to a supervisor that runs.
+func dial(ctx context.Context, dir, role string) (*net.UnixConn, *hello, error) {
+	conn, err := dialRunning(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	key, err := readKey(dir)
+	if err != nil {
+		_ = conn.Close()
+		return nil, nil, err
+	}
+	deadline := time.Now().Add(helloTimeout)
+	if at, ok := ctx.Deadline(); ok && at.Before(deadline) {
+		deadline = at
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	h, err := introduce(conn, key, role, deadline)
+	if !stop() && err == nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		_ = conn.Close()
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			err = fmt.Errorf("what holds the processes of %s doesn't answer; it may be stopped (SIGCONT lets it go on): %w", dir, err)
+		}
+		return nil, nil, err
+	}
+	return conn, h, nil
+}
+
+// start starts a supervisor, and returns when it listens or another one has the
+// lock.
+func start(ctx context.Context, o *Options) error {
+	if err := privateDir(o.Dir); err != nil {
+		return err
+	}
+	if err := writeJSON(filepath.Join(o.Dir, optionsFile), startOptions{Socket: o.Socket, Limits: o.Limits}); err != nil {
+		return err
+	}
+	return startDetached(ctx, o)
+}
+
+// startDetached starts a supervisor in a session of its own.
+func startDetached(ctx context.Context, o *Options) error {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = r.Close() }()
+	cmd := exec.Command(o.Program[0], append(o.Program[1:len(o.Program):len(o.Program)], o.Dir)...) //nolint:gosec // the caller's program
+	cmd.Dir, cmd.Env = "/", []string{}
+	cmd.Stdout, cmd.Stderr = w, w
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	err = cmd.Start()
+	_ = w.Close()
+	if err != nil {
+		return fmt.Errorf("start what holds processes: %w", err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = r.SetReadDeadline(time.Unix(1, 0)) })
+	said, _ := io.ReadAll(io.LimitReader(r, 4<<10))
+	stop()
+	if string(said) == readyLine {
+		go func() { _ = cmd.Wait() }() // so that it is no zombie, should it end before the agent
+		return nil
+	}
+	if ctx.Err() != nil {
+		go func() { _ = cmd.Wait() }()
+		return fmt.Errorf("what holds processes doesn't get ready: %w", context.Cause(ctx))
+	}
+	err = cmd.Wait()
+	if cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == exitRunning {
+		return nil
+	}
+	return fmt.Errorf("what holds processes has ended at once (%w): %s", err, strings.TrimSpace(string(said)))
+}

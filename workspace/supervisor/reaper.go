@@ -1,0 +1,143 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// exit is how a child has ended.
+type exit struct {
+	code  int // 128+N for signal N
+	usage syscall.Rusage
+	at    time.Time
+}
+
+// child is a process that this one has started.
+type child struct {
+	pid  int
+	exit chan exit // one value, once
+}
+
+// reaper starts children and takes their exits, together with those of orphans
+// that the kernel gives to this process. Nothing else in the process may wait for
+// children, which rules out package os/exec.
+type reaper struct {
+	kick chan struct{}
+
+	mu       sync.Mutex // guards what follows, and a pid from its signal's sending to its reaping
+	children map[int]*child
+	starting int // children that are not in the map yet
+}
+
+func newReaper() *reaper {
+	return &reaper{kick: make(chan struct{}, 1), children: map[int]*child{}}
+}
+
+// run reaps until ctx ends.
+func (r *reaper) run(ctx context.Context) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGCHLD)
+	defer signal.Stop(signals)
+	for {
+		r.reap()
+		select {
+		case <-signals:
+		case <-r.kick:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// reap takes all exits that there are. While a child is being started an exit of
+// a pid that nobody knows may be that child's: it is left until that is clear,
+// and the known ones are asked for one by one.
+func (r *reaper) reap() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for {
+		pid := -1
+		if r.starting > 0 {
+			for known := range r.children {
+				r.take(known)
+			}
+			return
+		}
+		if !r.take(pid) {
+			return
+		}
+	}
+}
+
+// take reaps one child, and reports whether there was one. The caller holds mu.
+func (r *reaper) take(which int) bool {
+	var status syscall.WaitStatus
+	var usage syscall.Rusage
+	pid, err := syscall.Wait4(which, &status, syscall.WNOHANG, &usage)
+	for errors.Is(err, syscall.EINTR) {
+		pid, err = syscall.Wait4(which, &status, syscall.WNOHANG, &usage)
+	}
+	if err != nil || pid <= 0 {
+		return false
+	}
+	if !status.Exited() && !status.Signaled() {
+		return true
+	}
+	if c := r.children[pid]; c != nil {
+		delete(r.children, pid)
+		e := exit{code: status.ExitStatus(), usage: usage, at: time.Now()}
+		if status.Signaled() {
+			e.code = 128 + int(status.Signal())
+		}
+		c.exit <- e
+	}
+	return true
+}
+
+// start starts a program as ForkExec does.
+func (r *reaper) start(path string, argv []string, attr *syscall.ProcAttr) (*child, error) {
+	r.mu.Lock()
+	r.starting++
+	r.mu.Unlock()
+	pid, err := syscall.ForkExec(path, argv, attr) //nolint:gosec // what the caller wants
+	r.mu.Lock()
+	r.starting--
+	var c *child
+	if err == nil {
+		c = &child{pid: pid, exit: make(chan exit, 1)}
+		r.children[pid] = c
+	}
+	r.mu.Unlock()
+	select {
+	case r.kick <- struct{}{}: // what was left meanwhile
+	default:
+	}
+	return c, err
+}
+
+// signal sends a signal to a child's group; it is ErrExited when the child has
+// been reaped, because its pid may be another's then.
+func (r *reaper) signal(c *child, s syscall.Signal) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.children[c.pid] != c {
+		return ErrExited
+	}
+	err := syscall.Kill(-c.pid, s)
+	if errors.Is(err, syscall.ESRCH) { // it is a zombie, alone in its group
+		return ErrExited
+	}
+	return err
+}
+
+// any reports whether there are children that were started here.
+func (r *reaper) any() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.starting > 0 || len(r.children) > 0
+}

@@ -1,0 +1,170 @@
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
+)
+
+// stdio are the ends of a process's standard streams that stay here.
+type stdio struct {
+	output *os.File // where it writes, both streams
+	input  *os.File // nil without an open standard input
+	tty    bool     // both are the one terminal
+}
+
+func (s *stdio) close() {
+	if s.input != nil && !s.tty {
+		_ = s.input.Close()
+	}
+	if s.output != nil {
+		_ = s.output.Close()
+	}
+}
+
+// startHeld starts a process that writes to a pipe, or a terminal, whose other
+// end is returned.
+func startHeld(r *reaper, spec *Spec) (*child, *stdio, error) {
+	if spec.PTY != nil {
+		return startTTY(r, spec)
+	}
+	var ends stdio
+	output, w, err := os.Pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = w.Close() }()
+	ends.output = output
+	var stdin *os.File
+	if spec.Stdin {
+		stdin, ends.input, err = os.Pipe()
+	} else {
+		stdin, err = os.Open(os.DevNull)
+	}
+	if err != nil {
+		ends.close()
+		return nil, nil, err
+	}
+	defer func() { _ = stdin.Close() }()
+	c, err := startChild(r, spec, []*os.File{stdin, w, w}, false)
+	if err != nil {
+		ends.close()
+		return nil, nil, err
+	}
+	return c, &ends, nil
+}
+
+func startTTY(r *reaper, spec *Spec) (*child, *stdio, error) {
+	master, slave, err := pty.Open()
+	if err != nil {
+		return nil, nil, fmt.Errorf("open a pseudo-terminal: %w", err)
+	}
+	defer func() { _ = slave.Close() }()
+	if err := pty.Setsize(master, &pty.Winsize{Rows: spec.PTY.Rows, Cols: spec.PTY.Cols}); err != nil {
+		_ = master.Close()
+		return nil, nil, err
+	}
+	c, err := startChild(r, spec, []*os.File{slave, slave, slave}, true)
+	if err != nil {
+		_ = master.Close()
+		return nil, nil, err
+	}
+	return c, &stdio{output: master, input: master, tty: true}, nil
+}
+
+// startChild starts a process as the leader of a session of its own.
+func startChild(r *reaper, spec *Spec, files []*os.File, tty bool) (*child, error) {
+	path, err := lookPath(spec.Argv[0], spec.Dir, spec.Env)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkDir(spec.Dir); err != nil {
+		return nil, err
+	}
+	argv, err := confine(spec, path)
+	if err != nil {
+		return nil, err
+	}
+	attr := &syscall.ProcAttr{Dir: spec.Dir, Env: spec.Env, Sys: &syscall.SysProcAttr{Setsid: true, Setctty: tty}}
+	for _, f := range files {
+		attr.Files = append(attr.Files, f.Fd())
+	}
+	c, err := r.start(argv.path, argv.args, attr)
+	if err != nil {
+		return nil, &fs.PathError{Op: "start", Path: path, Err: err}
+	}
+	// Neither matters enough to fail for. What it has started by now is in its
+	// group.
+	if spec.Nice != 0 {
+		_ = unix.Setpriority(unix.PRIO_PGRP, c.pid, spec.Nice)
+	}
+	if spec.OOMScore != 0 {
+		_ = setOOMScore(c.pid, spec.OOMScore)
+	}
+	return c, nil
+}
+
+type commandLine struct {
+	path string
+	args []string
+}
+
+// confine returns what to execute for a process.
+func confine(spec *Spec, path string) (commandLine, error) {
+	if spec.Profile == nil {
+		return commandLine{path, spec.Argv}, nil
+	}
+	return commandLine{}, fmt.Errorf("this supervisor can't confine processes: %w", errors.ErrUnsupported)
+}
+
+// checkDir: the kernel's error would look as if the program weren't there.
+func checkDir(dir string) error {
+	info, err := os.Stat(dir)
+	if err == nil && !info.IsDir() {
+		err = &fs.PathError{Op: "chdir", Path: dir, Err: syscall.ENOTDIR}
+	}
+	return err
+}
+
+// lookPath finds a program as execvp would in that directory and environment.
+func lookPath(name, dir string, env []string) (string, error) {
+	if strings.Contains(name, "/") {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(dir, name)
+		}
+		return name, nil // starting it tells what is wrong
+	}
+	list := "/usr/local/bin:/usr/bin:/bin"
+	for _, v := range env {
+		if path, ok := strings.CutPrefix(v, "PATH="); ok {
+			list = path // the last one wins, as in a shell
+		}
+	}
+	var denied error
+	for _, place := range filepath.SplitList(list) {
+		if !filepath.IsAbs(place) {
+			place = filepath.Join(dir, place)
+		}
+		path := filepath.Join(place, name)
+		info, err := os.Stat(path)
+		if err != nil || info.IsDir() {
+			continue
+		}
+		if err := unix.Access(path, unix.X_OK); err != nil {
+			denied = &fs.PathError{Op: "start", Path: path, Err: err}
+			continue
+		}
+		return path, nil
+	}
+	if denied != nil {
+		return "", denied
+	}
+	return "", fmt.Errorf("there is no program %q in PATH: %w", name, fs.ErrNotExist)
+}

@@ -1,0 +1,117 @@
+package supervisor
+
+import (
+	"net"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// becomeSubreaper: this system has none, so detached grandchildren get away.
+func becomeSubreaper() error { return nil }
+
+// bootID identifies this run of the kernel.
+func bootID() string {
+	tv, err := unix.SysctlTimeval("kern.boottime")
+	if err != nil {
+		return ""
+	}
+	return strconv.FormatInt(tv.Sec, 10)
+}
+
+// proc is a process of the system.
+type proc struct {
+	pid, parent, session int
+	start                uint64 // microseconds; with the pid it identifies the process
+	zombie               bool
+}
+
+// sZomb is SZOMB of sys/proc.h.
+const sZomb = 5
+
+func procOf(k *unix.KinfoProc) proc {
+	return proc{
+		pid: int(k.Proc.P_pid), parent: int(k.Eproc.Ppid), session: int(k.Eproc.Pgid), zombie: k.Proc.P_stat == sZomb,
+		start: uint64(k.Proc.P_starttime.Sec)*1e6 + uint64(k.Proc.P_starttime.Usec), //nolint:gosec // positive
+	}
+}
+
+// readProc returns a process by its pid.
+func readProc(pid int) (proc, error) {
+	k, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
+	if err != nil {
+		return proc{}, err
+	}
+	return procOf(k), nil
+}
+
+// descendants returns the living processes below one.
+func descendants(root int) []proc {
+	all, _ := unix.SysctlKinfoProcSlice("kern.proc.all")
+	below := map[int][]proc{}
+	for i := range all {
+		p := procOf(&all[i])
+		below[p.parent] = append(below[p.parent], p)
+	}
+	var found []proc
+	for next := []int{root}; len(next) > 0; {
+		children := below[next[0]]
+		delete(below, next[0])
+		next = next[1:]
+		for _, p := range children {
+			next = append(next, p.pid)
+			if !p.zombie {
+				found = append(found, p)
+			}
+		}
+	}
+	return found
+}
+
+// inSession returns the living processes of the group that a process leads.
+func inSession(leader proc) []proc {
+	group, _ := unix.SysctlKinfoProcSlice("kern.proc.pgrp", leader.pid)
+	var found []proc
+	for i := range group {
+		if p := procOf(&group[i]); !p.zombie && p.start >= leader.start {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// signalProc sends a signal to a process, unless another one has its pid since.
+func signalProc(p proc, s syscall.Signal) error {
+	if now, err := readProc(p.pid); err != nil || now.start != p.start {
+		return syscall.ESRCH
+	}
+	return syscall.Kill(p.pid, s)
+}
+
+// samePeer refuses the other end of a connection when it is another user.
+func samePeer(conn *net.UnixConn) error {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var cred *unix.Xucred
+	if ctlErr := raw.Control(func(fd uintptr) {
+		cred, err = unix.GetsockoptXucred(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERCRED) //nolint:gosec // a descriptor
+	}); ctlErr != nil {
+		return ctlErr
+	}
+	if err != nil {
+		return err
+	}
+	return sameUser(int(cred.Uid))
+}
+
+// setOOMScore: this system has nothing like it.
+func setOOMScore(int, int) error { return nil }
+
+// maxRSS is in bytes.
+func maxRSS(u *syscall.Rusage) int64 { return u.Maxrss }
+
+// redirect makes a descriptor another name of what from is.
+func redirect(from, to int) error { return unix.Dup2(from, to) }

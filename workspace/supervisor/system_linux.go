@@ -1,0 +1,157 @@
+package supervisor
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// becomeSubreaper has the kernel give this process what is orphaned below it.
+func becomeSubreaper() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
+
+// bootID identifies this run of the kernel, and the namespace of pids.
+func bootID() string {
+	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	ns, _ := os.Readlink("/proc/self/ns/pid")
+	return strings.TrimSpace(string(id)) + " " + ns
+}
+
+// proc is a process of the system.
+type proc struct {
+	pid, parent, session int
+	start                uint64 // ticks since the boot; with the pid it identifies the process
+	zombie               bool
+}
+
+// readProc returns a process by its pid.
+func readProc(pid int) (proc, error) {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return proc{}, err
+	}
+	// The name, in parentheses, may hold anything.
+	end := bytes.LastIndexByte(stat, ')')
+	if end < 0 {
+		return proc{}, fmt.Errorf("/proc/%d/stat isn't understood", pid)
+	}
+	fields := strings.Fields(string(stat[end+1:])) // from field 3 on
+	if len(fields) < 20 {
+		return proc{}, fmt.Errorf("/proc/%d/stat isn't understood", pid)
+	}
+	p := proc{pid: pid, zombie: fields[0] == "Z" || fields[0] == "X"}
+	p.parent, _ = strconv.Atoi(fields[1])
+	p.session, _ = strconv.Atoi(fields[3])
+	p.start, err = strconv.ParseUint(fields[19], 10, 64)
+	return p, err
+}
+
+// procs returns all processes that can be seen.
+func procs() []proc {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = dir.Close() }()
+	names, _ := dir.Readdirnames(-1)
+	var all []proc
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		if p, err := readProc(pid); err == nil {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// descendants returns the living processes below one, which as a subreaper has
+// those that were detached, too.
+func descendants(root int) []proc {
+	below := map[int][]proc{}
+	for _, p := range procs() {
+		below[p.parent] = append(below[p.parent], p)
+	}
+	var found []proc
+	for next := []int{root}; len(next) > 0; {
+		children := below[next[0]]
+		delete(below, next[0])
+		next = next[1:]
+		for _, p := range children {
+			next = append(next, p.pid)
+			if !p.zombie {
+				found = append(found, p)
+			}
+		}
+	}
+	return found
+}
+
+// inSession returns the living processes of the session that a process leads,
+// the leader included.
+func inSession(leader proc) []proc {
+	var found []proc
+	for _, p := range procs() {
+		if p.session == leader.pid && p.start >= leader.start && !p.zombie {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// signalProc sends a signal to that very process, and to no other one that has
+// its pid since.
+func signalProc(p proc, s syscall.Signal) error {
+	fd, err := unix.PidfdOpen(p.pid, 0)
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) { // an old kernel, or a filter
+		if now, err := readProc(p.pid); err != nil || now.start != p.start {
+			return syscall.ESRCH
+		}
+		return syscall.Kill(p.pid, s)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	if now, err := readProc(p.pid); err != nil || now.start != p.start {
+		return syscall.ESRCH
+	}
+	return unix.PidfdSendSignal(fd, s, nil, 0)
+}
+
+// samePeer refuses the other end of a connection when it is another user.
+func samePeer(conn *net.UnixConn) error {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var cred *unix.Ucred
+	if ctlErr := raw.Control(func(fd uintptr) {
+		cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) //nolint:gosec // a descriptor
+	}); ctlErr != nil {
+		return ctlErr
+	}
+	if err != nil {
+		return err
+	}
+	return sameUser(int(cred.Uid))
+}
+
+// setOOMScore makes a process more likely to go when memory is short.
+func setOOMScore(pid, score int) error {
+	return os.WriteFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", []byte(strconv.Itoa(score)), 0o600)
+}
+
+// maxRSS is in bytes.
+func maxRSS(u *syscall.Rusage) int64 { return u.Maxrss << 10 }
+
+// redirect makes a descriptor another name of what from is.
+func redirect(from, to int) error { return unix.Dup3(from, to, 0) }

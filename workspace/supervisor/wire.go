@@ -1,0 +1,231 @@
+package supervisor
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"sync"
+	"time"
+)
+
+// Bounds of a message: what a command line and an environment can have (Linux
+// takes 6 MiB at most), and a page of output.
+const (
+	maxHead  = 8 << 20
+	maxData  = 4 << 20
+	maxHello = 4 << 10
+)
+
+// sendTimeout is how long the other end may take to read a message.
+const sendTimeout = 30 * time.Second
+
+// errTooLarge says that a message exceeds a bound.
+var errTooLarge = errors.New("a message of the supervisor's protocol is too large")
+
+// writeFrame writes a message: the length of its JSON and of the data behind it,
+// 4 bytes each, big endian; then both.
+func writeFrame(w io.Writer, message any, data []byte) error {
+	head, err := json.Marshal(message)
+	if err != nil {
+		return err
+	}
+	if len(head) > maxHead || len(data) > maxData {
+		return errTooLarge
+	}
+	frame := make([]byte, 0, 8+len(head)+len(data))
+	frame = binary.BigEndian.AppendUint32(frame, uint32(len(head))) //nolint:gosec // bounded above
+	frame = binary.BigEndian.AppendUint32(frame, uint32(len(data))) //nolint:gosec // bounded above
+	frame = append(append(frame, head...), data...)
+	_, err = w.Write(frame)
+	return err
+}
+
+// readFrame reads a message. What it allocates grows with what arrives, not with
+// what is announced.
+func readFrame(r io.Reader, headLimit, dataLimit uint32) (head, data []byte, err error) {
+	var lengths [8]byte
+	if _, err := io.ReadFull(r, lengths[:]); err != nil {
+		return nil, nil, err
+	}
+	n, m := binary.BigEndian.Uint32(lengths[:4]), binary.BigEndian.Uint32(lengths[4:])
+	if n > headLimit || m > dataLimit {
+		return nil, nil, errTooLarge
+	}
+	if head, err = readN(r, n); err != nil {
+		return nil, nil, err
+	}
+	data, err = readN(r, m)
+	return head, data, err
+}
+
+func readN(r io.Reader, n uint32) ([]byte, error) {
+	if n == 0 {
+		return nil, nil
+	}
+	if n <= 64<<10 {
+		b := make([]byte, n)
+		_, err := io.ReadFull(r, b)
+		return b, unexpected(err)
+	}
+	var b bytes.Buffer
+	_, err := io.CopyN(&b, r, int64(n))
+	return b.Bytes(), unexpected(err)
+}
+
+// unexpected turns an end in the middle of a message into an error.
+func unexpected(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// request is a call, or the end of the caller's interest in one.
+type request struct {
+	ID     uint64          `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params,omitempty"`
+}
+
+// methodCancel has no answer of its own.
+const methodCancel = "cancel"
+
+// reply answers the request with the same ID.
+type reply struct {
+	ID     uint64          `json:"id"`
+	Error  *wireError      `json:"error,omitempty"`
+	Result json.RawMessage `json:"result,omitempty"`
+}
+
+// wireError is an error on its way.
+type wireError struct {
+	Code    string `json:"code,omitempty"`
+	Message string `json:"message"`
+}
+
+// codes are the errors that callers tell apart, by what they are on the wire.
+var codes = []struct {
+	code string
+	err  error
+}{
+	{"not_found", ErrNotFound}, {"exited", ErrExited}, {"conflict", ErrConflict}, {"expired", ErrExpired},
+	{"full", ErrFull}, {"no_stdin", ErrNoStdin}, {"instance", ErrInstance}, {"lost", ErrLost},
+	{"unsupported", errors.ErrUnsupported}, {"not_exist", fs.ErrNotExist}, {"permission", fs.ErrPermission},
+	{"canceled", context.Canceled}, {"deadline", context.DeadlineExceeded},
+}
+
+func toWire(err error) *wireError {
+	if err == nil {
+		return nil
+	}
+	w := &wireError{Message: err.Error()}
+	for _, c := range codes {
+		if errors.Is(err, c.err) {
+			w.Code = c.code
+			break
+		}
+	}
+	return w
+}
+
+// remoteError is an error of the other end.
+type remoteError struct {
+	message string
+	is      error // one of codes, or nil
+}
+
+func (e *remoteError) Error() string { return e.message }
+func (e *remoteError) Unwrap() error { return e.is }
+
+func (w *wireError) err() error {
+	if w == nil {
+		return nil
+	}
+	e := &remoteError{message: w.Message}
+	for _, c := range codes {
+		if c.code == w.Code {
+			e.is = c.err
+		}
+	}
+	return e
+}
+
+// link is one end of an authenticated connection. Any number of goroutines send,
+// one receives.
+type link struct {
+	conn *net.UnixConn
+	out  chan outgoing
+	// dead is closed when nothing can be sent any more.
+	dead chan struct{}
+	once sync.Once
+	sent sync.WaitGroup
+}
+
+type outgoing struct {
+	message any
+	data    []byte
+}
+
+func newLink(conn *net.UnixConn) *link {
+	l := &link{conn: conn, out: make(chan outgoing), dead: make(chan struct{})}
+	l.sent.Go(l.write)
+	return l
+}
+
+func (l *link) write() {
+	for {
+		select {
+		case o := <-l.out:
+			_ = l.conn.SetWriteDeadline(time.Now().Add(sendTimeout))
+			if err := writeFrame(l.conn, o.message, o.data); err != nil {
+				l.kill()
+				return
+			}
+		case <-l.dead:
+			return
+		}
+	}
+}
+
+// send sends a message, or returns when it can't be sent.
+func (l *link) send(ctx context.Context, message any, data []byte) error {
+	select {
+	case l.out <- outgoing{message, data}:
+		return nil
+	case <-l.dead:
+		return ErrLost
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (l *link) receive() (head, data []byte, err error) {
+	return readFrame(l.conn, maxHead, maxData)
+}
+
+// kill ends the connection and doesn't wait.
+func (l *link) kill() {
+	l.once.Do(func() {
+		close(l.dead)
+		_ = l.conn.Close()
+	})
+}
+
+// close ends the connection.
+func (l *link) close() {
+	l.kill()
+	l.sent.Wait()
+}
+
+func decode(data []byte, v any) error {
+	if err := json.Unmarshal(data, v); err != nil {
+		return fmt.Errorf("a message of the supervisor's protocol isn't understood: %w", err)
+	}
+	return nil
+}

@@ -36,6 +36,7 @@ func Role() reexec.Role { return reexec.Role{Name: role, Main: Main} }
 // Program is how the shim is started. It is immutable.
 type Program struct {
 	path string          // the helper's; empty means by self
+	role string          // what it calls the shim
 	self *reexec.Program // its roles include Role
 }
 
@@ -45,7 +46,7 @@ type Program struct {
 // an error where there is no helper.
 func Find(self *reexec.Program) (*Program, error) {
 	if path, ok := FindHelper(); ok {
-		return &Program{path: path}, nil
+		return &Program{path: path, role: role}, nil
 	}
 	if !self.Has(role) {
 		return nil, fmt.Errorf("the program %q isn't beside this one, nor in %s, and this one can't do without it", helper, libexec)
@@ -70,9 +71,12 @@ func FindHelper() (path string, ok bool) {
 
 // Own returns the program that this process runs as the shim; it is for the
 // helper itself, whose main calls Main for the argument "launch".
-func Own() (*Program, error) {
+func Own() (*Program, error) { return OwnAs(role) }
+
+// OwnAs is Own for a program whose main calls Main for another argument.
+func OwnAs(role string) (*Program, error) {
 	path, err := reexec.Executable()
-	return &Program{path: path}, err
+	return &Program{path: path, role: role}, err
 }
 
 // Command is one start of a program.
@@ -103,7 +107,7 @@ func (p *Program) Command(ctx context.Context, s *Spec) (*Command, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, p.path, role) //nolint:gosec // the helper program
+	cmd := exec.CommandContext(ctx, p.path, p.role) //nolint:gosec // the helper program
 	if p.self != nil {
 		if cmd, err = p.self.Command(ctx, role); err != nil {
 			return nil, err

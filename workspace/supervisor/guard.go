@@ -68,7 +68,9 @@ func (s *server) guard(conn *net.UnixConn) error {
 	if ending {
 		return ErrLost
 	}
-	_, err = s.reaper.start(path, args, attr)
+	_, err = s.reaper.start(func() (int, error) {
+		return syscall.ForkExec(path, args, attr) //nolint:gosec // this very program
+	})
 	return err
 }
 

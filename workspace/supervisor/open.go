@@ -16,27 +16,19 @@ import (
 	"time"
 
 	"waymark/internal/reexec"
+	"waymark/workspace/launch"
 )
 
 // Roles are what a program must be able to do as a child, to hold processes.
 func Roles() []reexec.Role {
-	return []reexec.Role{{Name: RoleSupervise, Main: Main}, {Name: RoleGuard, Main: Guard}}
+	return []reexec.Role{{Name: RoleSupervise, Main: Main}, {Name: RoleGuard, Main: Guard}, launch.Role()}
 }
 
-// ProgramName is the name of the small program that holds processes.
-const ProgramName = "supervisor"
-
-// Program returns the command line that holds processes: that of the program
-// beside this one or in ../libexec/waymark; else of this very program, which is
-// larger.
+// Program returns the command line that holds processes: that of the small helper
+// program where it is installed; else of this very program, which is larger.
 func Program(self *reexec.Program) ([]string, error) {
-	if path, err := os.Executable(); err == nil {
-		for _, place := range []string{ProgramName, "../libexec/waymark/" + ProgramName} {
-			path := filepath.Join(filepath.Dir(path), place)
-			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-				return []string{path, RoleSupervise}, nil
-			}
-		}
+	if path, ok := launch.FindHelper(); ok {
+		return []string{path, RoleSupervise}, nil
 	}
 	return self.CommandLine(RoleSupervise)
 }

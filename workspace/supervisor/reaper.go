@@ -99,12 +99,13 @@ func (r *reaper) take(which int) bool {
 	return true
 }
 
-// start starts a program as ForkExec does.
-func (r *reaper) start(path string, argv []string, attr *syscall.ProcAttr) (*child, error) {
+// start calls what starts a process and returns its pid. If it fails it has waited
+// for the process itself, if there was one.
+func (r *reaper) start(fork func() (pid int, err error)) (*child, error) {
 	r.mu.Lock()
 	r.starting++
 	r.mu.Unlock()
-	pid, err := syscall.ForkExec(path, argv, attr) //nolint:gosec // what the caller wants
+	pid, err := fork()
 	r.mu.Lock()
 	r.starting--
 	var c *child

@@ -1,7 +1,7 @@
 package supervisor
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -11,6 +11,8 @@ import (
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
+
+	"waymark/workspace/launch"
 )
 
 // stdio are the ends of a process's standard streams that stay here.
@@ -81,6 +83,9 @@ func startTTY(r *reaper, spec *Spec) (*child, *stdio, error) {
 
 // startChild starts a process as the leader of a session of its own.
 func startChild(r *reaper, spec *Spec, files []*os.File, tty bool) (*child, error) {
+	if spec.Profile != nil {
+		return startConfined(r, spec, files, tty)
+	}
 	path, err := lookPath(spec.Argv[0], spec.Dir, spec.Env)
 	if err != nil {
 		return nil, err
@@ -88,22 +93,20 @@ func startChild(r *reaper, spec *Spec, files []*os.File, tty bool) (*child, erro
 	if err := checkDir(spec.Dir); err != nil {
 		return nil, err
 	}
-	argv, err := confine(spec, path)
-	if err != nil {
-		return nil, err
-	}
 	attr := &syscall.ProcAttr{Dir: spec.Dir, Env: spec.Env, Sys: &syscall.SysProcAttr{Setsid: true, Setctty: tty}}
 	for _, f := range files {
 		attr.Files = append(attr.Files, f.Fd())
 	}
-	c, err := r.start(argv.path, argv.args, attr)
+	c, err := r.start(func() (int, error) {
+		return syscall.ForkExec(path, spec.Argv, attr) //nolint:gosec // what the caller wants
+	})
 	if err != nil {
 		return nil, &fs.PathError{Op: "start", Path: path, Err: err}
 	}
 	// Neither matters enough to fail for. What it has started by now is in its
 	// group.
 	if spec.Nice != 0 {
-		_ = unix.Setpriority(unix.PRIO_PGRP, c.pid, spec.Nice)
+		_ = unix.Setpriority(unix.PRIO_PGRP, c.pid, min(spec.Nice, maxNice))
 	}
 	if spec.OOMScore != 0 {
 		_ = setOOMScore(c.pid, spec.OOMScore)
@@ -111,17 +114,35 @@ func startChild(r *reaper, spec *Spec, files []*os.File, tty bool) (*child, erro
 	return c, nil
 }
 
-type commandLine struct {
-	path string
-	args []string
-}
+// maxNice is the kernel's.
+const maxNice = 19
 
-// confine returns what to execute for a process.
-func confine(spec *Spec, path string) (commandLine, error) {
-	if spec.Profile == nil {
-		return commandLine{path, spec.Argv}, nil
+// startConfined starts a process by the shim, which holds it to its profile. That
+// takes some milliseconds more than starting it at once.
+func startConfined(r *reaper, spec *Spec, files []*os.File, tty bool) (*child, error) {
+	_, args, err := self(launch.Role().Name)
+	if err != nil {
+		return nil, err
 	}
-	return commandLine{}, fmt.Errorf("this supervisor can't confine processes: %w", errors.ErrUnsupported)
+	shim, err := launch.OwnAs(args[1])
+	if err != nil {
+		return nil, err
+	}
+	// It isn't this context that ends it.
+	cmd, err := shim.Command(context.Background(), &launch.Spec{
+		Argv: spec.Argv, Dir: spec.Dir, Env: spec.Env, Profile: spec.Profile, Nice: spec.Nice, OOMScore: spec.OOMScore, Terminal: tty,
+	})
+	if err != nil {
+		return nil, err
+	}
+	cmd.Cmd.Stdin, cmd.Cmd.Stdout, cmd.Cmd.Stderr = files[0], files[1], files[2]
+	return r.start(func() (int, error) {
+		if err := cmd.Start(); err != nil {
+			return 0, err
+		}
+		pid := cmd.Cmd.Process.Pid
+		return pid, cmd.Cmd.Process.Release() // the reaper waits for it
+	})
 }
 
 // checkDir: the kernel's error would look as if the program weren't there.

@@ -12,6 +12,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"waymark/workspace/launch"
 )
 
 // Bounds of a message: what a command line and an environment can have (Linux
@@ -116,7 +118,7 @@ var codes = []struct {
 }{
 	{"not_found", ErrNotFound}, {"exited", ErrExited}, {"conflict", ErrConflict}, {"expired", ErrExpired},
 	{"full", ErrFull}, {"no_stdin", ErrNoStdin}, {"instance", ErrInstance}, {"lost", ErrLost},
-	{"unsupported", errors.ErrUnsupported}, {"not_exist", fs.ErrNotExist}, {"permission", fs.ErrPermission},
+	{"unconfined", launch.ErrUnsupported}, {"unsupported", errors.ErrUnsupported}, {"not_exist", fs.ErrNotExist}, {"permission", fs.ErrPermission},
 	{"canceled", context.Canceled}, {"deadline", context.DeadlineExceeded},
 }
 

@@ -7,11 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"waymark/test/randtest"
 	"waymark/workspace/supervisor"
 )
 
@@ -19,8 +21,10 @@ import (
 type agentTask struct {
 	Options supervisor.Options
 	Specs   []supervisor.Spec
-	// Owned starts the specs as owned ones, and tells their output.
+	// Owned starts the specs as owned ones, and waits for their first output.
 	Owned bool
+	// Early is after how many it says that it has started them; 0 is all.
+	Early int
 }
 
 // agentMain starts processes, says so, and waits to be killed.
@@ -38,8 +42,14 @@ func agentMain([]string) int {
 		return 1
 	}
 	var all sync.WaitGroup
+	var started atomic.Int64
 	for i := range task.Specs {
 		all.Go(func() {
+			defer func() {
+				if started.Add(1) == int64(task.Early) {
+					fmt.Println("started")
+				}
+			}()
 			if task.Owned {
 				o, err := c.StartOwned(ctx, &task.Specs[i])
 				if err != nil {
@@ -136,6 +146,34 @@ func TestAgentKilled(t *testing.T) {
 	}
 	if all, err := c.List(t.Context()); err != nil || len(all) != len(specs) {
 		t.Errorf("%d are listed, %v", len(all), err)
+	}
+}
+
+// TestAgentKilledEarly: the agent is killed while it starts processes. Whatever
+// has become of a start, starting it once more makes it one.
+func TestAgentKilledEarly(t *testing.T) {
+	t.Parallel()
+	o := options(t, supervisor.Limits{})
+	ran := t.TempDir()
+	var specs []supervisor.Spec
+	for i := range 60 {
+		spec := *sh(fmt.Sprintf(`echo ran >>%s/%d`, ran, i))
+		spec.Token = fmt.Sprint(i)
+		specs = append(specs, spec)
+	}
+	for range randtest.Rounds(1, 3, 50) {
+		killAgent(runAgent(t, agentTask{Options: o, Specs: specs, Early: 10}))
+	}
+	c := open(t, o)
+	for i := range specs {
+		info, _, err := c.Start(t.Context(), &specs[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		wait(t, c, info.ID)
+		if got, _ := os.ReadFile(fmt.Sprintf("%s/%d", ran, i)); string(got) != "ran\n" {
+			t.Errorf("%d ran as often as it says: %q", i, got)
+		}
 	}
 }
 

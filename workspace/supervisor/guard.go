@@ -130,7 +130,7 @@ func Guard([]string) int {
 		fmt.Fprintln(os.Stderr, "guard is started by a supervisor")
 		return 2
 	}
-	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE)
+	shrugOff()
 	_ = becomeSubreaper() // where there is none, groups are all that can be ended
 	g := &guarded{link: newLink(unixConn), reaper: newReaper(), ended: make(chan exit, 1)}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -157,7 +157,7 @@ func (s *server) run(socket string, key []byte, ready func()) error {
 	reaping.Go(func() { s.reaper.run(ctx) })
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
-	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE)
+	shrugOff()
 	l, err := s.listen(socket)
 	if err != nil {
 		return err
@@ -190,6 +190,10 @@ func (s *server) run(socket string, key []byte, ready func()) error {
 	}
 	return s.finish(l, &reaping, cancel)
 }
+
+// shrugOff has signals do nothing that would end this process. They aren't ignored,
+// for what is started here would inherit that.
+func shrugOff() { signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGPIPE) }
 
 // finish closes the door, and ends what is held.
 func (s *server) finish(l *net.UnixListener, reaping *sync.WaitGroup, cancel context.CancelFunc) error {

@@ -154,7 +154,8 @@ func checkDir(dir string) error {
 	return err
 }
 
-// lookPath finds a program as execvp would in that directory and environment.
+// lookPath finds a program as execvp would in that directory and environment, as
+// the shim does.
 func lookPath(name, dir string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		if !filepath.IsAbs(name) {
@@ -171,7 +172,7 @@ func lookPath(name, dir string, env []string) (string, error) {
 	var denied error
 	for _, place := range filepath.SplitList(list) {
 		if !filepath.IsAbs(place) {
-			place = filepath.Join(dir, place)
+			continue // it would be the workspace's
 		}
 		path := filepath.Join(place, name)
 		info, err := os.Stat(path)

@@ -14,7 +14,7 @@ COPY . .
 # The native code of the built-in resolvers is made for the CPU features of the
 # machine that builds; elsewhere the agent compiles them once.
 RUN make guest native && \
-    CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='-s -w' -o /out/ ./cmd/hub ./cmd/agent && \
+    CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='-s -w' -o /out/ ./cmd/hub ./cmd/agent ./cmd/supervisor && \
     install -d -m 0700 -o 65532 -g 65532 /empty
 
 FROM scratch AS base
@@ -25,7 +25,7 @@ VOLUME /state
 USER 65532:65532
 
 FROM base AS agent
-COPY --from=build /out/agent /agent
+COPY --from=build /out/agent /out/supervisor /
 ENTRYPOINT ["/agent"]
 CMD ["run", "--root", "/workspace"]
 

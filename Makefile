@@ -62,7 +62,7 @@ help: ## Say what the targets are.
 run: build ## Build everything and run the agent with its own hub; ROOT=dir for another directory.
 	bin/agent run --root '$(ROOT)'
 
-build: guest native ## Build bin/agent, bin/hub and bin/harness.
+build: guest native ## Build bin/agent, bin/hub, bin/harness and bin/supervisor.
 	@mkdir -p bin
 	$(GO) build -trimpath -o bin/ ./cmd/...
 
@@ -151,7 +151,7 @@ cover: guest ## Measure what the tests cover, into cover.html.
 	$(GO) tool cover -func cover.out | tail -n 1
 
 # Other programs than our own are taken as they are.
-install-user: $(if $(filter bin,$(BIN)),build) ## Install agent, hub and harness for yourself, with a systemd user unit and shell completions; PREFIX=dir.
+install-user: $(if $(filter bin,$(BIN)),build) ## Install agent, hub and harness for yourself, with systemd user units and shell completions; PREFIX=dir.
 	@BIN='$(BIN)' PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' packaging/install-user.sh install
 
 uninstall-user: ## Remove what install-user has put in place.

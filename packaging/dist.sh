@@ -54,7 +54,7 @@ for platform in $PLATFORMS; do
 			-overlay "$work/overlay.json" -o "$work/$name/$command" "./cmd/$command"
 	done
 	cp LICENSE README.md CHANGELOG.md plugin.toml "$work/$name/"
-	case $platform in linux/*) cp packaging/waymark-agent.service "$work/$name/" ;; esac
+	case $platform in linux/*) cp packaging/waymark-agent.service packaging/waymark-supervisor@.service "$work/$name/" ;; esac
 	chmod 755 "$work/$name"
 	chmod 644 "$work/$name"/*
 	for command in $COMMANDS; do chmod 755 "$work/$name/$command"; done

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Puts the programs, the agent's systemd user unit and shell completions in
+# Puts the programs, the agent's systemd user units and shell completions in
 # place, or takes them away again: install-user.sh install|uninstall. `make
 # install-user` calls it, with these variables:
 #
-#   BIN      a directory with the programs to install: agent, hub, harness
+#   BIN      a directory with the programs to install: agent, hub, harness, supervisor
 #   PREFIX   where it goes, ~/.local for one user
 #   DESTDIR  a directory that stands for / while packaging; usually empty
 set -eu
@@ -11,7 +11,10 @@ set -eu
 # The agent's output names hub, and the README harness.
 programs="agent hub harness"
 bin=$PREFIX/bin
-unit=$PREFIX/share/systemd/user/waymark-agent.service
+# What the agent starts, and nobody else.
+libexec=$PREFIX/libexec/waymark
+units=$PREFIX/share/systemd/user
+unit=$units/waymark-agent.service
 bash=$PREFIX/share/bash-completion/completions
 zsh=$PREFIX/share/zsh/site-functions
 fish=$PREFIX/share/fish/vendor_completions.d
@@ -51,7 +54,7 @@ finds() {
 case ${1-} in
 install)
 	here=$(cd "$(dirname "$0")" && pwd)
-	for program in $programs; do
+	for program in $programs supervisor; do
 		[ -x "$BIN/$program" ] || fail "there is no program $BIN/$program: run make build"
 	done
 	for program in $programs; do
@@ -60,10 +63,15 @@ install)
 		complete "$program" zsh "$zsh/_$program"
 		complete "$program" fish "$fish/$program.fish"
 	done
+	put "$libexec/supervisor" 755 <"$BIN/supervisor"
 	sed "s|^ExecStart=%h/.local/bin/agent |ExecStart=$bin/agent |" "$here/waymark-agent.service" | put "$unit" 644
+	sed "s|^ExecStart=:%h/.local/libexec/waymark/supervisor |ExecStart=:$libexec/supervisor |" "$here/waymark-supervisor@.service" |
+		put "$units/waymark-supervisor@.service" 644
 	echo "installed"
 	for program in $programs; do echo "  $bin/$program"; done
+	echo "  $libexec/supervisor"
 	echo "  $unit"
+	echo "  $units/waymark-supervisor@.service"
 	echo "  completions for bash, zsh and fish below $PREFIX/share"
 	echo "zsh finds them with this line before compinit in ~/.zshrc"
 	echo "  fpath+=($zsh)"
@@ -71,7 +79,8 @@ install)
 	echo "start the agent in a directory with '$bin/agent run', or as a service of yours with"
 	if finds "$PREFIX/share"; then
 		echo "  systemctl --user daemon-reload && systemctl --user enable --now waymark-agent"
-	else # it takes a unit from elsewhere by its path
+	else # it takes units from elsewhere by their paths
+		echo "  systemctl --user link $units/waymark-supervisor@.service"
 		echo "  systemctl --user enable --now $unit"
 	fi
 	echo "and see with '$bin/agent doctor' whether all is well"
@@ -80,8 +89,9 @@ uninstall)
 	for program in $programs; do
 		for file in "$bin/$program" "$bash/$program" "$zsh/_$program" "$fish/$program.fish"; do rm -f "$DESTDIR$file"; done
 	done
-	rm -f "$DESTDIR$unit"
-	echo "removed agent, hub and harness from $bin, the agent's unit and completions; what the agent has stored stays"
+	rm -f "$DESTDIR$unit" "$DESTDIR$units/waymark-supervisor@.service" "$DESTDIR$libexec/supervisor"
+	rmdir "$DESTDIR$libexec" 2>/dev/null || true
+	echo "removed agent, hub and harness from $bin, supervisor, the units and completions; what the agent has stored stays"
 	echo "if the service was enabled, take it out with"
 	echo "  systemctl --user disable --now waymark-agent"
 	;;

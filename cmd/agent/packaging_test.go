@@ -38,7 +38,7 @@ func runMake(t *testing.T, args ...string) (string, error) {
 	need(t, "make")
 	// `go test` doesn't see what another process reads, and would repeat its
 	// last result when one of these has changed.
-	for _, file := range []string{"Makefile", "packaging/dist.sh", "packaging/install-user.sh", "packaging/waymark-agent.service"} {
+	for _, file := range []string{"Makefile", "packaging/dist.sh", "packaging/install-user.sh", "packaging/waymark-agent.service", "packaging/waymark-supervisor@.service"} {
 		if _, err := os.Stat("../../" + file); err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +77,7 @@ func files(t *testing.T, dir string) map[string]fs.FileMode {
 func programs(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Dir(selfAsAgent(t))
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", dir+"/", "waymark/cmd/hub", "waymark/cmd/harness").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", dir+"/", "waymark/cmd/hub", "waymark/cmd/harness", "waymark/cmd/supervisor").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v: %s", err, out)
 	}
 	return dir
@@ -103,7 +103,12 @@ func installPackaged(t *testing.T, bin string) {
 		}
 	}
 	want := map[string]fs.FileMode{
-		"/opt/waymark/share/systemd/user/waymark-agent.service": 0o644,
+		"/opt/waymark/share/systemd/user/waymark-agent.service":       0o644,
+		"/opt/waymark/share/systemd/user/waymark-supervisor@.service": 0o644,
+		"/opt/waymark/libexec/waymark/supervisor":                     0o755,
+	}
+	if out, err := exec.CommandContext(t.Context(), dest+"/opt/waymark/libexec/waymark/supervisor", "version").CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "supervisor ") {
+		t.Errorf("supervisor doesn't run: %v\n%s", err, out)
 	}
 	for _, program := range []string{"agent", "hub", "harness"} {
 		want["/opt/waymark/bin/"+program] = 0o755
@@ -118,12 +123,13 @@ func installPackaged(t *testing.T, bin string) {
 		t.Errorf("installed %v, want %v", got, want)
 	}
 	for file, line := range map[string]string{
-		"share/systemd/user/waymark-agent.service":   `(?m)^ExecStart=/opt/waymark/bin/agent run \$WAYMARK_ARGS$`,
-		"share/bash-completion/completions/agent":    `complete -o default -F __start_agent agent`,
-		"share/zsh/site-functions/_agent":            `^#compdef agent\n`,
-		"share/fish/vendor_completions.d/agent.fish": `complete -c agent `,
-		"share/fish/vendor_completions.d/hub.fish":   `complete -c hub `,
-		"share/zsh/site-functions/_harness":          `^#compdef harness\n`,
+		"share/systemd/user/waymark-agent.service":       `(?m)^ExecStart=/opt/waymark/bin/agent run \$WAYMARK_ARGS$`,
+		"share/systemd/user/waymark-supervisor@.service": `(?m)^ExecStart=:/opt/waymark/libexec/waymark/supervisor supervise %f$`,
+		"share/bash-completion/completions/agent":        `complete -o default -F __start_agent agent`,
+		"share/zsh/site-functions/_agent":                `^#compdef agent\n`,
+		"share/fish/vendor_completions.d/agent.fish":     `complete -c agent `,
+		"share/fish/vendor_completions.d/hub.fish":       `complete -c hub `,
+		"share/zsh/site-functions/_harness":              `^#compdef harness\n`,
 	} {
 		text, err := os.ReadFile(filepath.Join(dest, "opt/waymark", file))
 		if err != nil || !regexp.MustCompile(line).Match(text) {
@@ -191,12 +197,51 @@ func installUnit(t *testing.T, bin string) {
 	if out, err := runMake(t, "BIN="+bin, "PREFIX="+prefix, "DESTDIR=", "install-user"); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	cmd := exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--user", prefix+"/share/systemd/user/waymark-agent.service")
-	cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+prefix)
-	// It only prints what it ignores, like a misspelled key.
-	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
-		t.Errorf("%v\n%s", err, out)
+	units := prefix + "/share/systemd/user/"
+	analyze := func(args ...string) string {
+		cmd := exec.CommandContext(t.Context(), "systemd-analyze", args...)
+		cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+prefix)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("%v: %v\n%s", args, err, out)
+		}
+		return string(out)
 	}
+	// It only prints what it ignores, like a misspelled key.
+	for _, unit := range []string{"waymark-agent.service", "waymark-supervisor@one.service"} {
+		if out := analyze("verify", "--user", units+unit); out != "" {
+			t.Error(out)
+		}
+	}
+	// The agent's unit restricts it, and leaves it what confines others. What is
+	// held by the other unit has no restrictions at all.
+	if calls := unitKey(t, units+"waymark-agent.service", "SystemCallFilter"); !strings.Contains(calls, " landlock_restrict_self") || !strings.Contains(calls, " seccomp") {
+		t.Errorf("the agent can't confine what it runs: %s", calls)
+	}
+	restrictions := []string{"NoNewPrivileges", "SystemCallFilter", "RestrictAddressFamilies", "RestrictNamespaces", "RestrictSUIDSGID", "LockPersonality", "UMask"}
+	for _, key := range restrictions {
+		if unitKey(t, units+"waymark-agent.service", key) == "" {
+			t.Errorf("the agent's unit has no %s", key)
+		}
+		if value := unitKey(t, units+"waymark-supervisor@.service", key); value != "" {
+			t.Errorf("what is held is restricted: %s=%s", key, value)
+		}
+	}
+}
+
+// unitKey returns the value of a key of a unit file, "" where it isn't set.
+func unitKey(t *testing.T, path, key string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), key+"="); ok {
+			return value
+		}
+	}
+	return ""
 }
 
 func TestDist(t *testing.T) {
@@ -217,7 +262,7 @@ func TestDist(t *testing.T) {
 	var sums []string
 	for range 2 {
 		dir := t.TempDir()
-		out, err := runMake(t, "DIST="+dir, "GUEST="+guest, "NATIVE=", "PLATFORMS="+platform, "COMMANDS=agent", "VERSION=v0-test",
+		out, err := runMake(t, "DIST="+dir, "GUEST="+guest, "NATIVE=", "PLATFORMS="+platform, "COMMANDS=agent supervisor", "VERSION=v0-test",
 			"SOURCE_DATE_EPOCH=1000000000", "dist")
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
@@ -272,7 +317,7 @@ func checkTarball(t *testing.T, path, name string) {
 			t.Fatal(err)
 		}
 	}
-	for _, want := range []string{"agent", "LICENSE", "README.md", "CHANGELOG.md", "plugin.toml", "waymark-agent.service"} {
+	for _, want := range []string{"agent", "supervisor", "LICENSE", "README.md", "CHANGELOG.md", "plugin.toml", "waymark-agent.service", "waymark-supervisor@.service"} {
 		if !slices.Contains(got, name+"/"+want) {
 			t.Errorf("%s is not among %v", want, got)
 		}

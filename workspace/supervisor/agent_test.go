@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -23,6 +24,9 @@ type agentTask struct {
 	Specs   []supervisor.Spec
 	// Owned starts the specs as owned ones, and waits for their first output.
 	Owned bool
+	// Service has it believe that systemd has started it, with systemctl in Path.
+	Service bool
+	Path    string
 	// Early is after how many it says that it has started them; 0 is all.
 	Early int
 }
@@ -77,6 +81,9 @@ func runAgent(t *testing.T, task agentTask) *exec.Cmd {
 	cmd, err := program.Command(context.Background(), "agent")
 	if err != nil {
 		t.Fatal(err)
+	}
+	if task.Service {
+		cmd.Env = []string{"MANAGERPID=" + strconv.Itoa(os.Getpid()), "PATH=" + task.Path}
 	}
 	cmd.SysProcAttr = nil // no signal when a thread of the test ends
 	task.Options.Logger = nil

@@ -104,7 +104,11 @@ func supervise(dir string, ready func()) error {
 	// The lock goes last: whoever gets it finds everything written and closed.
 	defer func() { _ = lock.Close() }()
 	var o startOptions
-	if err := readJSON(filepath.Join(dir, optionsFile), &o); err != nil {
+	err = readJSON(filepath.Join(dir, optionsFile), &o)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("no agent has said what to hold in %s: agents write %s there and start this program by themselves", dir, optionsFile)
+	}
+	if err != nil {
 		return err
 	}
 	log, err := openLog(filepath.Join(dir, logFile))

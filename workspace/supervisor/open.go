@@ -129,6 +129,14 @@ func start(ctx context.Context, o *Options) error {
 	if err := writeJSON(filepath.Join(o.Dir, optionsFile), startOptions{Socket: o.Socket, Limits: o.Limits}); err != nil {
 		return err
 	}
+	if o.Unit != "" && isService() {
+		err := startUnit(ctx, o)
+		if err == nil {
+			return nil
+		}
+		o.Logger.Warn("systemd doesn't start what holds processes; they end with the agent's service, and have its restrictions",
+			slog.String("unit", o.Unit), slog.Any("error", err))
+	}
 	return startDetached(ctx, o)
 }
 

@@ -1,6 +1,3 @@
-// Package supervisor holds processes that outlive the agent: a small program of
-// its own starts them, keeps their output in a bounded spool and their exit codes,
-// and is found again by the next agent.
 package supervisor
 
 import (
@@ -36,9 +33,10 @@ var (
 	ErrLost = errors.New("what holds the processes is gone")
 )
 
-// Spec is what to start.
+// Spec is what to start. Its JSON is part of the protocol: fields are only added.
 type Spec struct {
-	// ID is the process's; empty lets the supervisor make one.
+	// ID is the process's, at most 128 letters, digits and ._-; empty lets the
+	// supervisor make one.
 	ID   string
 	Argv []string // resolved by PATH of Env
 	Dir  string
@@ -49,7 +47,8 @@ type Spec struct {
 	PTY *workspace.TerminalSize
 	// Timeout ends it; 0 is never.
 	Timeout time.Duration
-	// Profile confines it; nil doesn't.
+	// Profile confines it; nil doesn't. It is launch.ErrUnsupported where the kernel
+	// can't.
 	Profile *launch.Profile
 	// Nice and OOMScore are added to, and set for, the process.
 	Nice, OOMScore int
@@ -107,7 +106,8 @@ type Client interface {
 	// Read returns what stands at offset, at most limit bytes. Where there is
 	// nothing yet it waits for a byte, or the end, for as long as wait.
 	Read(ctx context.Context, id string, offset int64, limit int, wait time.Duration) (Page, error)
-	// Wait returns when the process has ended, or when ctx does.
+	// Wait returns when the process has ended, or when ctx does. It is ErrLost when
+	// the supervisor ends meanwhile.
 	Wait(ctx context.Context, id string) (Info, error)
 	// Signal sends a signal to the process's group.
 	Signal(ctx context.Context, id string, signal os.Signal) error
@@ -115,7 +115,10 @@ type Client interface {
 	Resize(ctx context.Context, id string, size workspace.TerminalSize) error
 	// Token returns the process that a token has started.
 	Token(ctx context.Context, token string) (id string, found, pending bool, age time.Duration, err error)
-	// Cancel fences a tracked start off, and ends it if it has begun.
+	// Cancel fences a tracked start off, and ends it if it has begun: the info is
+	// how it is doing after wait at most. It is nil for one that never began.
+	// ErrExpired says that there was nothing to fence off: it never began, and its
+	// deadline has passed.
 	Cancel(ctx context.Context, id string, t Tracked, wait time.Duration) (fenced bool, info *Info, err error)
 
 	// StartOwned starts a process that ends, with all that it has started, when

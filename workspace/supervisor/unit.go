@@ -1,0 +1,47 @@
+package supervisor
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// unitTimeout is how long systemd may take to start a unit.
+const unitTimeout = 15 * time.Second
+
+// isService reports whether systemd's manager of this user has started this very
+// process. Then all that it starts belongs to its unit, whatever session it is in,
+// and ends with it.
+func isService() bool {
+	manager, err := strconv.Atoi(os.Getenv("MANAGERPID"))
+	return err == nil && manager == os.Getppid()
+}
+
+// startUnit has systemd start a supervisor as a unit of its own, which lives on
+// when the agent's is stopped, and has none of its restrictions.
+func startUnit(ctx context.Context, o *Options) error {
+	ctx, cancel := context.WithTimeout(ctx, unitTimeout)
+	defer cancel()
+	name, err := systemd(ctx, "systemd-escape", "--path", "--template="+o.Unit, o.Dir)
+	if err != nil {
+		return err
+	}
+	_, err = systemd(ctx, "systemctl", "--user", "start", "--", name) // returns when it is ready
+	return err
+}
+
+// systemd runs a command of systemd and returns what it prints.
+func systemd(ctx context.Context, command string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, command, args...) //nolint:gosec // systemd's own, with a path
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	text := strings.TrimSpace(string(out))
+	if err != nil {
+		return "", fmt.Errorf("%s: %w: %s", command, err, text)
+	}
+	return text, nil
+}

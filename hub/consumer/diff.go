@@ -5,11 +5,10 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/aymanbagabas/go-udiff"
-
 	"waymark/hub/api"
 	"waymark/hub/store"
 	"waymark/internal/httpapi"
+	"waymark/internal/unified"
 )
 
 const (
@@ -90,7 +89,7 @@ func compareOne(ch *store.ResourceChange, left int) api.ResourceDiff {
 	}
 	d.DiffNote = whyNoDiff(before, after)
 	if d.DiffNote == "" {
-		d.Diff = unified(ch, string(before), string(after))
+		d.Diff = unifiedDiff(ch, string(before), string(after))
 	}
 	if len(d.Diff) > left {
 		d.Diff, d.DiffNote = "", "left out: the differences of all resources are too long for one answer; read the bodies"
@@ -115,9 +114,9 @@ func whyNoDiff(before, after []byte) string {
 	return ""
 }
 
-// unified returns a unified diff. The names in its head are ids, of which a
+// unifiedDiff returns a unified diff. The names in its head are ids, of which a
 // workspace chose the most: they get no line breaks of their own.
-func unified(ch *store.ResourceChange, before, after string) string {
+func unifiedDiff(ch *store.ResourceChange, before, after string) string {
 	from, to := "/dev/null", "/dev/null"
 	name := strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 {
@@ -131,5 +130,5 @@ func unified(ch *store.ResourceChange, before, after string) string {
 	if ch.After != nil {
 		to = "b/" + name
 	}
-	return udiff.Unified(from, to, before, after)
+	return unified.Diff(from, to, before, after)
 }

@@ -11,9 +11,9 @@ import (
 
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
-	"waymark/host/api/client"
 	"waymark/host/plugin/approvals"
 	"waymark/snapshot"
+	"waymark/workspace/client"
 )
 
 func (a *app) approveCommand(conn *connection, asJSON *bool) *cobra.Command {

@@ -15,8 +15,8 @@ import (
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
 	"waymark/host/api"
-	"waymark/host/api/client"
 	"waymark/host/config"
+	"waymark/workspace/client"
 )
 
 // connection says which running agent a command asks.

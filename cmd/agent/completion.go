@@ -11,7 +11,7 @@ import (
 
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
-	"waymark/host/api/client"
+	"waymark/workspace/client"
 )
 
 // completeWithin bounds what a shell waits for when somebody presses tab. Only

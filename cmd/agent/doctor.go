@@ -15,9 +15,9 @@ import (
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
 	"waymark/host/api"
-	"waymark/host/api/client"
 	"waymark/host/config"
 	"waymark/internal/errtext"
+	"waymark/workspace/client"
 )
 
 func (a *app) doctorCommand() *cobra.Command {

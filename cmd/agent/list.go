@@ -13,8 +13,8 @@ import (
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
 	"waymark/host/api"
-	"waymark/host/api/client"
 	"waymark/host/config"
+	"waymark/workspace/client"
 )
 
 // listed is an agent in the answer of list --json.

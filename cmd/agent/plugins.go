@@ -14,9 +14,9 @@ import (
 
 	"waymark/cmd/internal/term"
 	"waymark/host/api"
-	"waymark/host/api/client"
 	"waymark/internal/httpapi/problem"
 	"waymark/snapshot"
+	"waymark/workspace/client"
 )
 
 func (a *app) pluginsCommand() *cobra.Command {

@@ -9,7 +9,7 @@ import (
 
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
-	"waymark/host/api/client"
+	"waymark/workspace/client"
 )
 
 // resynced is the answer of resync --json.

@@ -16,8 +16,8 @@ import (
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/resources"
 	"waymark/cmd/internal/term"
-	"waymark/host/api/client"
 	"waymark/snapshot"
+	"waymark/workspace/client"
 )
 
 func (a *app) snapshotCommand() *cobra.Command {

@@ -13,9 +13,9 @@ import (
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/resources"
 	"waymark/cmd/internal/term"
-	"waymark/host/api/client"
 	"waymark/host/sources"
 	"waymark/host/why"
+	"waymark/workspace/client"
 )
 
 func (a *app) sourcesCommand() *cobra.Command {

@@ -13,8 +13,8 @@ import (
 
 	"waymark/cmd/internal/term"
 	"waymark/host/api"
-	"waymark/host/api/client"
 	"waymark/host/push"
+	"waymark/workspace/client"
 )
 
 func (a *app) statusCommand() *cobra.Command {

@@ -15,9 +15,9 @@ import (
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
 	"waymark/host"
-	"waymark/host/api/client"
 	"waymark/host/config"
 	"waymark/host/why"
+	"waymark/workspace/client"
 )
 
 func (a *app) whyCommand() *cobra.Command {

@@ -109,7 +109,7 @@ func TestEveryRule(t *testing.T) {
 		{"shared code below all rooms", pkg("waymark/internal/text", "waymark/host/vfs"), pkg("waymark/internal/text", "waymark/snapshot", "golang.org/x/text"), "below all of them"},
 		{"tools above", pkg("waymark/internal/text", "waymark/internal/tools/aot"), pkg("waymark/internal/tools/aot", "waymark/host/sandbox"), "direction"},
 		{"no database in the engine", needs("waymark/host", "waymark/hub"), needs("waymark/cmd/agent", "waymark/hub", sql), "stay small"},
-		{"a light client", needs("waymark/host/api/client", wazero), needs("waymark/host/api/client", "waymark/host/why", "waymark/host/vfs"), "neither a sandbox"},
+		{"a light client", needs("waymark/workspace/client", wazero), needs("waymark/workspace/client", "waymark/host/why", "waymark/host/vfs"), "neither a sandbox"},
 		{"why looks at what was seen", pkg("waymark/host/why", "waymark/host/resolve"), pkg("waymark/host/why", "waymark/host/vfs", "waymark/snapshot"), "observed"},
 		{"a catalog, not a host", pkg("waymark/host/plugin", "waymark/host/watch"), pkg("waymark/host/plugin", "waymark/host/sandbox", "waymark/host/plugin/approvals"), "hands out modules"},
 		{"few labels", pkg("waymark/host/push", "github.com/prometheus/client_golang/prometheus"), pkg("waymark/host/metrics", "github.com/prometheus/client_golang/prometheus"), "become a label"},

@@ -85,7 +85,7 @@ func rules() []Rule {
 			Reason: "the engine keeps no database: agents without an embedded hub stay small",
 		},
 		{
-			From: []string{"waymark/host/api/...", "waymark/host/why/...", "waymark/host/sources/..."},
+			From: []string{"waymark/host/api/...", "waymark/workspace/client/...", "waymark/host/why/...", "waymark/host/sources/..."},
 			To:   append([]string{"waymark/host/resolve/...", "waymark/host/watch/..."}, sandboxes...), Deep: true,
 			Reason: "a client of the local API needs neither a sandbox nor a watcher",
 		},

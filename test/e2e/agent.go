@@ -4,8 +4,8 @@ import (
 	"context"
 	"os/exec"
 
-	"waymark/host/api/client"
 	"waymark/test/process"
+	"waymark/workspace/client"
 )
 
 // AgentOptions say how to run an agent.

@@ -7,7 +7,7 @@ import (
 
 	"waymark/host/api"
 	"waymark/host/api/apitest"
-	"waymark/host/api/client"
+	"waymark/workspace/client"
 )
 
 // BenchmarkStatus is one call, its connection included.

@@ -18,9 +18,9 @@ import (
 
 	"waymark/host/api"
 	"waymark/host/api/apitest"
-	"waymark/host/api/client"
 	"waymark/host/sources"
 	"waymark/internal/httpapi"
+	"waymark/workspace/client"
 )
 
 // served is an agent on a real socket.

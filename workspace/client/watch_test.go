@@ -13,8 +13,8 @@ import (
 
 	"waymark/host/api"
 	"waymark/host/api/apitest"
-	"waymark/host/api/client"
 	"waymark/snapshot"
+	"waymark/workspace/client"
 )
 
 // event is what a Watch yields.

@@ -185,7 +185,7 @@ func printChecked(w io.Writer, result *checked, differing []setting) error {
 // setting is one value of the configuration under its full name.
 type setting struct {
 	key   string
-	value any // string, int, []string or json.RawMessage
+	value any // string, int, bool, []string or json.RawMessage
 }
 
 // text writes the value as JSON, which reads like TOML.
@@ -233,6 +233,15 @@ func values(c *config.Config) []setting {
 		{"watch.recheck", duration(c.Watch.Recheck)},
 		{"push.url", c.Push.URL},
 		{"push.token_file", c.Push.TokenFile},
+		{"services.processes", c.Services.Processes},
+		{"services.files", c.Services.Files},
+		{"services.git", c.Services.Git},
+		{"services.tcp", c.Services.TCP},
+		{"services.hide_secrets", c.Services.HideSecrets},
+		{"services.files_within", c.Services.FilesWithin},
+		{"services.spool", c.Services.Spool.String()},
+		{"services.spool_total", c.Services.SpoolTotal.String()},
+		{"services.audit", c.Services.Audit.String()},
 	}...)
 	for _, p := range c.Entries {
 		list = append(list, entryValues(p)...)

@@ -19,6 +19,7 @@ type Config struct {
 	Snapshot Snapshot
 	Watch    Watch
 	Push     Push
+	Services Services
 	// Entries are the [[plugin]] entries, in order of first appearance.
 	Entries []Plugin
 	// Files are the files that were read, in order; empty means the defaults.
@@ -74,6 +75,28 @@ type Push struct {
 	TokenFile string
 }
 
+// Services says what the agent does for chats.
+type Services struct {
+	// Processes, Files and Git are whether each is served.
+	Processes, Files, Git bool
+	// TCP serves them over TCP, too.
+	TCP bool
+	// HideSecrets confines what a process without a grant for secrets can read.
+	HideSecrets bool
+	// FilesWithin is FilesAnywhere or FilesWorkspace.
+	FilesWithin string
+	// Spool is how much of one process's output is kept, SpoolTotal of all.
+	Spool, SpoolTotal Bytes
+	// Audit is how large the audit log becomes.
+	Audit Bytes
+}
+
+// Where files can be read and written.
+const (
+	FilesAnywhere  = "anywhere"
+	FilesWorkspace = "workspace"
+)
+
 // Plugin is one [[plugin]] entry.
 type Plugin struct {
 	// Name is the module's own, from its Description.
@@ -110,6 +133,10 @@ func Default() *Config {
 			MaxResourceBytes: snapshot.DefaultMaxResourceBytes, MaxBytes: snapshot.DefaultMaxBytes, MaxResources: snapshot.DefaultMaxResources,
 		},
 		Watch: Watch{Quiet: 15 * time.Millisecond, MaxWait: 150 * time.Millisecond, Recheck: time.Minute},
+		Services: Services{
+			Processes: true, Files: true, Git: true, HideSecrets: true, FilesWithin: FilesAnywhere,
+			Spool: 64 * MiB, SpoolTotal: GiB, Audit: 8 * MiB,
+		},
 	}
 }
 

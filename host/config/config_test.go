@@ -80,6 +80,16 @@ recheck = "1h"
 [push]
 url = "https://hub.example.com"
 token_file = "~/.token"
+[services]
+processes = false
+files = false
+git = false
+tcp = true
+hide_secrets = false
+files_within = "workspace"
+spool = "1MiB"
+spool_total = "2MiB"
+audit = "3MiB"
 [[plugin]]
 name = "a"
 sha256 = "`+strings.Repeat("0a", 32)+`"
@@ -104,6 +114,9 @@ name = "b"
 	want.Snapshot = config.Snapshot{MaxResourceBytes: 10, MaxBytes: config.MiB, MaxResources: 1000}
 	want.Watch = config.Watch{Quiet: time.Millisecond, MaxWait: time.Second, Recheck: time.Hour}
 	want.Push = config.Push{URL: "https://hub.example.com", TokenFile: "~/.token"}
+	want.Services = config.Services{
+		TCP: true, FilesWithin: config.FilesWorkspace, Spool: config.MiB, SpoolTotal: 2 * config.MiB, Audit: 3 * config.MiB,
+	}
 	want.Entries = []config.Plugin{
 		{
 			Name: "a", SHA256: strings.Repeat("0a", 32), Reads: []string{"x/*"}, GrantSecrets: []string{".env"}, Rank: 10,

@@ -103,6 +103,13 @@ func (d *document) check(c *Config) {
 			hint: "all resources together need room for at least one",
 		})
 	}
+	if c.Services.SpoolTotal < c.Services.Spool && !d.wrongBelow("services") {
+		d.add(problem{
+			path:    d.present([]string{"services", "spool_total"}, []string{"services", "spool"}),
+			message: fmt.Sprintf("services.spool_total (%s) is less than services.spool (%s)", c.Services.SpoolTotal, c.Services.Spool),
+			hint:    "all processes together need room for at least one",
+		})
+	}
 }
 
 // wrongBelow reports whether something is wrong in a table at the top.

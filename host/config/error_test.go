@@ -24,7 +24,7 @@ func TestErrors(t *testing.T) {
 		{"a table", "\n[limitz]\ntime = \"2s\"", `f:2:2: unknown key limitz: did you mean limits?`, "limitz"},
 		{"a dotted key", "watch.quit.x = 1", `f:1:7: unknown key watch.quit: did you mean quiet?`, "quit"},
 		{"the first of several", "[watch]\nb = 1\na = 1\n[limits]\nc = 1", `f:2:1: unknown key watch.b: known here: max_wait, quiet, recheck`, "b"},
-		{"a strange key", "\"a b\" = 1", `f:1:2: unknown key "a b": known here: builtin, exclude, limits, plugin, plugins, push, snapshot, watch`, "a b"},
+		{"a strange key", "\"a b\" = 1", `f:1:2: unknown key "a b": known here: builtin, exclude, limits, plugin, plugins, push, services, snapshot, watch`, "a b"},
 
 		{"a size that isn't one", `limits.memory = "64MB"`, `f:1:18: limits.memory: "64MB" is not a size: write a whole number of B, KiB, MiB or GiB, like "64KiB"`, "64MB"},
 		{"a size of another type", `limits.memory = true`, `f:1:17: limits.memory: a size like "64KiB" or a number of bytes is expected, not true or false`, "true"},
@@ -44,6 +44,9 @@ func TestErrors(t *testing.T) {
 		{"patterns that are too many", `exclude = ["x", "{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}"]`, `f:1:12: exclude: "{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}" makes the braces expand to more than 2048 patterns in all; write fewer alternatives, or * instead of them`, ""},
 		{"a plugin's reads that no path matches", "[[plugin]]\nname = \"a\"\nreads = [\"a[/]b\"]", `f:3:10: plugin.reads: "a[/]b" has a slash inside brackets or after a backslash; a name never holds one`, ""},
 		{"a relative directory", `plugins.dirs = ["plugins"]`, `f:1:17: plugins.dirs: "plugins" is relative: write a path that begins with "/" or "~/"`, ""},
+		{"not a boolean", `services.git = "no"`, `f:1:16: services.git: true or false is expected, not a string`, "no"},
+		{"no place", `services.files_within = "home"`, `f:1:25: services.files_within: "home" is neither "anywhere" nor "workspace"`, "home"},
+		{"a spool above all", "services.spool = \"2GiB\"", `f:1:18: services.spool_total (1GiB) is less than services.spool (2GiB): all processes together need room for at least one`, "2GiB"},
 		{"not a URL", `push.url = "hub"`, `f:1:13: push.url: it is not a URL: write one like "https://hub.example.com" or "unix:/run/waymark/hub.sock"`, "hub"},
 		{"a date for a resolver", "[builtin.config.skills]\na.b = 2020-01-01", `f:1:1: builtin.config: skills: a: b: resolvers get JSON, which has no dates: write it as a string`, ""},
 		{"no table for a resolver", "[builtin.config]\nskills = 1", `f:1:1: builtin.config: skills: the table of a resolver is expected, not a number`, ""},

@@ -46,8 +46,8 @@ func TestRanges(t *testing.T) {
 			}
 		})
 	}
-	if n != 15 {
-		t.Errorf("found %d ranges in plugin.toml, want 15: is the comment of each number in the form \"from X to Y\"?", n)
+	if n != 18 {
+		t.Errorf("found %d ranges in plugin.toml, want 18: is the comment of each number in the form \"from X to Y\"?", n)
 	}
 }
 
@@ -67,6 +67,10 @@ func alone(section, key, value string) string {
 		return text + "quiet = \"1ms\"\n"
 	case "snapshot.max_bytes":
 		return text + "max_resource_bytes = 1\n"
+	case "services.spool":
+		return text + "spool_total = \"1024GiB\"\n"
+	case "services.spool_total":
+		return text + "spool = \"64KiB\"\n"
 	}
 	return text
 }

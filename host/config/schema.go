@@ -50,6 +50,23 @@ func (c *Config) schema() table {
 			"url":        setText(&c.Push.URL, checkURL),
 			"token_file": setText(&c.Push.TokenFile, checkFile),
 		},
+		"services": c.Services.schema(),
+	}
+}
+
+// schema returns the [services] table. A spool has room for a log that somebody
+// looks at; the maxima keep a slip of the pen from filling a disk.
+func (s *Services) schema() table {
+	return table{
+		"processes":    setBool(&s.Processes),
+		"files":        setBool(&s.Files),
+		"git":          setBool(&s.Git),
+		"tcp":          setBool(&s.TCP),
+		"hide_secrets": setBool(&s.HideSecrets),
+		"files_within": setText(&s.FilesWithin, checkWithin),
+		"spool":        setBytes(&s.Spool, 64*KiB, 16*GiB),
+		"spool_total":  setBytes(&s.SpoolTotal, MiB, 1024*GiB),
+		"audit":        setBytes(&s.Audit, 64*KiB, GiB),
 	}
 }
 
@@ -136,6 +153,17 @@ func setCount(dst *int, low, high int) setter {
 			return outside(n, low, high)
 		}
 		*dst = int(n)
+		return nil
+	}
+}
+
+func setBool(dst *bool) setter {
+	return func(value any) error {
+		b, ok := value.(bool)
+		if !ok {
+			return wrongType("true or false", value)
+		}
+		*dst = b
 		return nil
 	}
 }
@@ -317,6 +345,13 @@ func checkURL(s string) error {
 func checkSHA256(s string) error {
 	if b, err := hex.DecodeString(s); s != "" && (err != nil || len(b) != 32 || strings.ToLower(s) != s) {
 		return errors.New("64 lower-case hexadecimal digits are expected, as `sha256sum` prints them, or \"\"")
+	}
+	return nil
+}
+
+func checkWithin(s string) error {
+	if s != FilesAnywhere && s != FilesWorkspace {
+		return fmt.Errorf("%.80q is neither %q nor %q", s, FilesAnywhere, FilesWorkspace)
 	}
 	return nil
 }

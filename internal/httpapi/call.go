@@ -112,7 +112,9 @@ func (c *Call) Duration(name string, limit time.Duration) (d time.Duration, give
 // also take repeated keys, keys in the wrong case, and bytes that aren't UTF-8,
 // which it changes.
 func (c *Call) Decode(v any) error {
-	if media, _, err := mime.ParseMediaType(c.Header.Get("Content-Type")); err != nil || media != "application/json" {
+	kind := c.Header.Get("Content-Type")
+	untyped := kind == "" && c.route != nil && c.route.Untyped
+	if media, _, err := mime.ParseMediaType(kind); !untyped && (err != nil || media != "application/json") {
 		return &problem.Error{Code: http.StatusUnsupportedMediaType, Message: "a JSON body is needed",
 			Detail: "send it with Content-Type: application/json"}
 	}

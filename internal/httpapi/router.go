@@ -34,6 +34,10 @@ type Route struct {
 	// MaxBody bounds the body, and each message of a WebSocket, in bytes. 0 means
 	// Options.MaxBody.
 	MaxBody int64
+	// Untyped takes a body without a Content-Type for JSON: Coder's clients send
+	// theirs so. A page of another origin can do that too, without asking first, so
+	// it is for routes that a token guards.
+	Untyped bool
 	// BodyTimeout is how long the body may take to arrive; 0 means what the
 	// server gives every request.
 	BodyTimeout time.Duration

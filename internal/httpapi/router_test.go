@@ -262,3 +262,35 @@ func TestDeadlines(t *testing.T) {
 		t.Errorf("a body that doesn't come ends with %v", cause)
 	}
 }
+
+// TestContentType: JSON says that it is JSON, but for routes that take it
+// without a word.
+func TestContentType(t *testing.T) {
+	decode := func(c *httpapi.Call) error {
+		var body struct{ A int }
+		if err := c.Decode(&body); err != nil {
+			return err
+		}
+		return c.NoContent()
+	}
+	router := mount(httpapi.Options{},
+		httpapi.Route{Method: http.MethodPost, Pattern: "/typed", Handle: decode},
+		httpapi.Route{Method: http.MethodPost, Pattern: "/untyped", Handle: decode, Untyped: true})
+	for _, c := range []struct {
+		path, kind string
+		want       int
+	}{
+		{"/typed", "application/json", 204}, {"/typed", "", 415}, {"/typed", "text/plain", 415},
+		{"/untyped", "application/json; charset=utf-8", 204}, {"/untyped", "", 204}, {"/untyped", "text/plain", 415}, {"/untyped", "/", 415},
+	} {
+		r := httptest.NewRequest(http.MethodPost, c.path, strings.NewReader(`{"A":1}`))
+		if c.kind != "" {
+			r.Header.Set("Content-Type", c.kind)
+		}
+		recorder := httptest.NewRecorder()
+		router.ServeHTTP(recorder, r)
+		if recorder.Code != c.want {
+			t.Errorf("%s %q: got %d, want %d", c.path, c.kind, recorder.Code, c.want)
+		}
+	}
+}

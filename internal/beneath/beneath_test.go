@@ -219,3 +219,19 @@ func TestResolveThenOpen(t *testing.T) {
 		t.Errorf("opened %d, want %d", got.Ino, want.Ino)
 	}
 }
+
+// TestMissing: where what isn't there could be made.
+func TestMissing(t *testing.T) {
+	dir := build(t, "w/real/f", "w/in -> real", "w/new -> real/a/b", "w/up -> a/../../other/x", "w/abs -> $ROOT/w/x", "w/out -> ../other/x", "other/f")
+	for _, c := range []struct{ path, at, missing string }{
+		{"w/none", "w", "none"}, {"w/a/b/c", "w", "a/b/c"}, {"w/in/a/b", "w/real", "a/b"}, {"w/new", "w/real", "a/b"}, {"w/new/c", "w/real", "a/b/c"},
+		{"w/abs", "w", "x"}, {"w/a/../b", "w", ""}, {"w/up", "w", ""}, {"w/out", "w", ""}, {"w/real/f/x", "w/real", ""}, {"w/real", "w/real", ""},
+	} {
+		found, err := beneath.Resolve(dir+"/"+c.path, beneath.Options{Within: []string{"/", dir + "/w"}})
+		missing := strings.Join(found.Missing(), "/")
+		if missing != c.missing || missing != "" && (!errors.Is(err, fs.ErrNotExist) || beneath.Absolute(found.Path()) != dir+"/"+c.at) {
+			t.Errorf("%s: %q in %s, %v", c.path, missing, found.Path(), err)
+		}
+		found.Close()
+	}
+}

@@ -138,6 +138,7 @@ type Resolution struct {
 	judge    func(within Base, names []Name) error
 	guarded  []guardedDir
 	passed   []string
+	missing  []string
 	closed   string
 	linkDir  string
 	linkName string
@@ -182,7 +183,8 @@ type bound struct {
 
 // Resolve finds out where an absolute path leads. What is there at the end is
 // for the caller to find out. The caller closes the Resolution, also after an
-// error; then it only knows what it has Passed, and what was Closed.
+// error; then it only knows what it has Passed, what was Closed, and what is
+// Missing.
 //
 // # Errors
 //
@@ -244,6 +246,13 @@ func (r *Resolution) Passed() []string { return r.passed }
 // else's link then, in a directory in which everybody may create files.
 func (r *Resolution) Closed() string { return r.closed }
 
+// Missing are the names that aren't there: what Resolve has failed with ENOENT
+// for, and those that were left behind it. Path is the directory in which the
+// first of them could be made, to have what the path names. There are none when
+// a directory vanished meanwhile, or when ".." would lead back out of what isn't
+// there.
+func (r *Resolution) Missing() []string { return r.missing }
+
 // Stat describes what is at a path without links, relative to the top.
 func (r *Resolution) Stat(path string, st *unix.Stat_t) syscall.Errno {
 	_, errno := r.walker.Stat(path, st)
@@ -291,7 +300,7 @@ func (r *Resolution) guard(given string) error {
 func (r *Resolution) resolve(path string) (err error) {
 	for range MaxSwaps {
 		r.at, r.names, r.rest, r.bounds, r.held, r.link, r.up = ".", nil, nil, nil, nil, "", 0
-		r.looked, r.links, r.linkDir, r.linkName, r.passed, r.closed = 0, 0, "", "", nil, ""
+		r.looked, r.links, r.linkDir, r.linkName, r.passed, r.missing, r.closed = 0, 0, "", "", nil, nil, ""
 		r.prepend(path, false)
 		if len(r.rest) > 0 {
 			r.rest[0].last = true
@@ -366,6 +375,9 @@ func (r *Resolution) step(c component) error {
 	case errno != 0:
 		r.pass(failed)
 		r.passEnd(next)
+		if errno == syscall.ENOENT && failed == next {
+			r.notThere(c.Text)
+		}
 		if errno == syscall.EACCES {
 			dir, _ := Split(failed)
 			r.closed = Absolute(dir)
@@ -434,6 +446,18 @@ func (r *Resolution) trusted(path string) error {
 		return syscall.EACCES
 	}
 	return nil
+}
+
+// notThere remembers which names would have to be made.
+func (r *Resolution) notThere(name string) {
+	r.missing = []string{name}
+	for _, c := range slices.Backward(r.rest) {
+		if c.Text == ".." {
+			r.missing = nil
+			return
+		}
+		r.missing = append(r.missing, c.Text)
+	}
 }
 
 func (r *Resolution) pass(path string) { r.passed = append(r.passed, Absolute(path)) }

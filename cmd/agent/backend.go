@@ -12,6 +12,7 @@ import (
 	"waymark/cmd/internal/cli"
 	"waymark/host"
 	"waymark/host/api"
+	"waymark/host/api/types"
 	"waymark/host/plugin"
 	"waymark/host/plugin/approvals"
 	"waymark/host/sources"
@@ -24,17 +25,17 @@ import (
 // implement api.Backend.
 
 // Status returns how the agent is doing.
-func (d *daemon) Status() api.Status {
+func (d *daemon) Status() types.Status {
 	h := d.host.Status()
-	s := api.Status{
+	s := types.Status{
 		PID: os.Getpid(), AgentVersion: cli.CurrentVersion().Version,
 		StartedAt: d.started, UptimeSeconds: time.Since(d.started).Seconds(),
 		Roots: h.Roots, Version: h.Version, Resources: len(d.host.Current().Resources),
 		Push: h.Push, Plugins: h.Plugins, Held: h.Held, ConfigError: d.configErrorNow(),
-		Watch: api.Watch{Mode: h.Watch.Mode, Directories: h.Watch.Dirs, Silent: h.Watch.Silent, Error: h.Watch.Error},
+		Watch: types.Watch{Mode: h.Watch.Mode, Directories: h.Watch.Dirs, Silent: h.Watch.Silent, Error: h.Watch.Error},
 	}
 	for _, r := range h.Refused {
-		s.Refused = append(s.Refused, api.RefusedRoot{Path: r.Path, Error: errtext.Of(r.Err)})
+		s.Refused = append(s.Refused, types.RefusedRoot{Path: r.Path, Error: errtext.Of(r.Err)})
 	}
 	s.Workspace = d.workspace.places.ID
 	if d.hub != nil {

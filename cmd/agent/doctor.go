@@ -14,7 +14,7 @@ import (
 
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
-	"waymark/host/api"
+	"waymark/host/api/types"
 	"waymark/host/config"
 	"waymark/internal/errtext"
 	"waymark/workspace/client"
@@ -117,7 +117,7 @@ type patient struct {
 	config    *config.Config // nil when it is wrong
 	configErr error
 
-	status    *api.Status // of the running agent; nil when none answers
+	status    *types.Status // of the running agent; nil when none answers
 	statusErr error
 
 	hubURL string // with http or https; empty where that isn't known

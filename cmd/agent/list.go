@@ -12,7 +12,7 @@ import (
 
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
-	"waymark/host/api"
+	"waymark/host/api/types"
 	"waymark/host/config"
 	"waymark/workspace/client"
 )
@@ -105,7 +105,7 @@ func (a *app) askAll(ctx context.Context, running []*instance) []listed {
 	return slices.DeleteFunc(all, func(l listed) bool { return l.other })
 }
 
-func (l *listed) fill(s *api.Status) {
+func (l *listed) fill(s *types.Status) {
 	l.other = s.Workspace != l.ID
 	l.Version, l.Hub, l.HubHolder = s.Version, s.Hub, s.HubHolder
 	switch {

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/internal/term"
-	"waymark/host/api"
+	"waymark/host/api/types"
 	"waymark/host/push"
 	"waymark/workspace/client"
 )
@@ -53,7 +53,7 @@ func (a *app) status(ctx context.Context, c client.Client, asJSON bool) error {
 	return printStatus(a.stdout, s)
 }
 
-func printStatus(w io.Writer, s *api.Status) error {
+func printStatus(w io.Writer, s *types.Status) error {
 	t := term.NewTable(w)
 	row := func(name, format string, args ...any) { t.Row(name, fmt.Sprintf(format, args...)) }
 	row("pid", "%d", s.PID)
@@ -87,7 +87,7 @@ func printStatus(w io.Writer, s *api.Status) error {
 }
 
 // watchLine says how changes are noticed.
-func watchLine(w *api.Watch) string {
+func watchLine(w *types.Watch) string {
 	dirs := "1 directory"
 	if w.Directories != 1 {
 		dirs = fmt.Sprintf("%d directories", w.Directories)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"waymark/host/api/types"
 	"waymark/host/plugin/approvals"
 	"waymark/host/sources"
 	"waymark/host/why"
@@ -23,7 +24,7 @@ import (
 // with a Code is answered as it is. Anything else is an internal error, whose
 // text is shown to the user whose agent it is.
 type Backend interface {
-	Status() Status
+	Status() types.Status
 	// Current returns the newest snapshot, never nil; version 0 is none yet.
 	Current() *snapshot.Snapshot
 	// Wait returns a snapshot of a version above after, as soon as there is

@@ -9,6 +9,7 @@ import (
 
 	"waymark/host/api"
 	"waymark/host/api/apitest"
+	"waymark/host/api/types"
 	"waymark/host/sources"
 )
 
@@ -52,7 +53,7 @@ func goodCases() []routeCase {
 		{name: "document", method: "GET", path: documentPath, code: 200, contains: `"openapi": "3.1.0"`},
 		{name: "status", method: "GET", path: statusPath, code: 200, contains: `"pid":42`},
 		{name: "empty status", method: "GET", path: statusPath, code: 200, contains: `"roots":[]`,
-			with: func(f *apitest.Backend, _ *api.Options) { f.Report = api.Status{Watch: api.Watch{Mode: "off"}} }},
+			with: func(f *apitest.Backend, _ *api.Options) { f.Report = types.Status{Watch: types.Watch{Mode: "off"}} }},
 		{name: "status without reasons", method: "GET", path: statusPath, code: 200, contains: `"reasons":{}`,
 			with: func(f *apitest.Backend, _ *api.Options) {
 				f.Report.Push.HeldBack.Reasons = nil

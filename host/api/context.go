@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"waymark/host/api/types"
 	"waymark/host/why"
 	"waymark/internal/httpapi"
 	"waymark/snapshot"
@@ -173,10 +174,6 @@ func whyNoPayload(r *snapshot.Resource) string {
 	return "a resource of kind " + string(r.Kind) + " need not have one, and an mcp_config never has, since such files hold tokens"
 }
 
-// MaxWhyPaths bounds the paths of one GET /api/v0/context/why: each is looked up
-// in all traces.
-const MaxWhyPaths = 64
-
 // getWhy answers GET /api/v0/context/why, in the order of the paths.
 func (h *handler) getWhy(c *httpapi.Call) error {
 	query, err := c.Query()
@@ -184,7 +181,7 @@ func (h *handler) getWhy(c *httpapi.Call) error {
 		return err
 	}
 	paths := query["path"]
-	if len(paths) == 0 || len(paths) > MaxWhyPaths {
+	if len(paths) == 0 || len(paths) > types.MaxWhyPaths {
 		return httpapi.BadQuery("say ?path= for each file, at most 64 times")
 	}
 	for _, path := range paths {

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"path/filepath"
 
+	"waymark/host/api/types"
 	"waymark/host/plugin/approvals"
 	"waymark/host/push"
 	"waymark/internal/httpapi"
@@ -58,7 +59,7 @@ func (h *handler) getWaitingPlugins(c *httpapi.Call) error {
 
 // approvePlugin answers POST /api/v0/plugins/approve.
 func (h *handler) approvePlugin(c *httpapi.Call) error {
-	var body Approval
+	var body types.Approval
 	if err := c.Decode(&body); err != nil {
 		return err
 	}
@@ -74,7 +75,7 @@ func (h *handler) approvePlugin(c *httpapi.Call) error {
 
 // putRoot answers PUT /api/v0/context/root.
 func (h *handler) putRoot(c *httpapi.Call) error {
-	var body Root
+	var body types.Root
 	if err := c.Decode(&body); err != nil {
 		return err
 	}

@@ -1,5 +1,6 @@
 // Package api is the agent's local HTTP API: what it answers, and how it is
-// served. Package client is the other end.
+// served. Package types has what both ends share, and
+// workspace/client is the other one.
 //
 // The API is described by openapi.json, which the agent serves as well. Answers
 // are JSON; errors are {"message","detail"}. A Backend does what is asked; this

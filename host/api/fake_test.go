@@ -8,7 +8,13 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"waymark/host/api"
+	"waymark/host/api/apitest"
 )
+
+// What the tests drive the API with is an agent, as the API sees one.
+var _ api.Backend = (*apitest.Backend)(nil)
 
 // request makes a request as it comes over the socket.
 func request(method, target, body string, headers ...string) *http.Request {

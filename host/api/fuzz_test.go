@@ -16,6 +16,7 @@ import (
 
 	"waymark/host/api"
 	"waymark/host/api/apitest"
+	"waymark/host/api/types"
 	"waymark/host/sources"
 )
 
@@ -124,7 +125,7 @@ func FuzzBody(f *testing.F) {
 		if add.StatusCode != 201 {
 			return
 		}
-		var want api.NewSource
+		var want types.NewSource
 		dec := json.NewDecoder(bytes.NewReader(data))
 		dec.DisallowUnknownFields()
 		if err := dec.Decode(&want); err != nil || *b.added != want.Path || !utf8.ValidString(want.Path) || want.Path == "" {

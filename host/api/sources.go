@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"waymark/host/api/types"
 	"waymark/host/sources"
 	"waymark/internal/httpapi"
 )
@@ -25,14 +26,14 @@ func (h *handler) listSources(c *httpapi.Call) error {
 // addSource answers POST /api/v0/context/sources: 201 also when the source was
 // there already, as the design knows 201 and 400; "added" says which.
 func (h *handler) addSource(c *httpapi.Call) error {
-	var body NewSource
+	var body types.NewSource
 	if err := c.Decode(&body); err != nil {
 		return err
 	}
 	if body.Path == "" {
 		return &Error{Code: http.StatusBadRequest, Message: "the source was not added", Detail: "path is missing"}
 	}
-	var result AddedSource
+	var result types.AddedSource
 	var err error
 	if result.Source, result.Added, err = h.opts.Backend.AddSource(c.Context(), body.Path, body.Persist); err != nil {
 		return err

@@ -145,6 +145,14 @@ func rules() []Rule {
 			Reason: "a client brings no server along",
 		},
 		{
+			// It dials a WebSocket, for the git watch.
+			From: []string{"waymark/workspace/client/..."}, Except: []string{"*test"},
+			To: append([]string{
+				"waymark/internal/httpapi", "waymark/host/api", "waymark/workspace/process/...", "waymark/workspace/git/...", "waymark/workspace/launch/...",
+			}, databases...), Deep: true,
+			Reason: "a client of the agent brings no server along",
+		},
+		{
 			From: []string{"waymark/hub/api"}, To: []string{"waymark/..."},
 			Allow:  []string{"waymark/snapshot"},
 			Reason: "both ends of the hub's API share its types, so they bring neither end along",
@@ -154,7 +162,8 @@ func rules() []Rule {
 			Reason: "nothing is built on a command",
 		},
 		{
-			From: all, Except: []string{"waymark/test/...", "*test"}, To: []string{"waymark/test/...", "waymark/internal/tools/...", "testing", "*test"},
+			From: all, Except: []string{"waymark/test/...", "*test", "waymark/workspace/client/fake"},
+			To:     []string{"waymark/test/...", "waymark/internal/tools/...", "testing", "*test", "waymark/workspace/client/fake"},
 			Reason: "tools and test helpers are no part of the product",
 		},
 	}

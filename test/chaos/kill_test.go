@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"waymark/host/api"
+	"waymark/host/api/types"
 	"waymark/host/push"
 	"waymark/hub/store"
 	"waymark/hub/store/sqlite"
@@ -72,7 +72,7 @@ func TestHubKilled(t *testing.T) {
 		h.Kill()
 		e.edit()
 		w.fresh(filepath.Join(w.root, "CLAUDE.md"), e.text("CLAUDE.md"))
-		w.await("that the hub is gone", func(s *api.Status) bool {
+		w.await("that the hub is gone", func(s *types.Status) bool {
 			return s.Push.LastError != "" && (s.Push.State == push.StateBackingOff || s.Push.State == push.StateConnecting)
 		})
 		h = w.startHub()
@@ -87,7 +87,7 @@ func TestHubKilled(t *testing.T) {
 	w.stop(agent)
 }
 
-func connected(s *api.Status) bool {
+func connected(s *types.Status) bool {
 	return s.Push.State == push.StateConnected && s.Push.LastError == "" && s.Push.LastAccepted != nil
 }
 

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"waymark/host/api"
+	"waymark/host/api/types"
 	"waymark/test/e2e"
 	"waymark/test/randtest"
 )
@@ -31,7 +31,7 @@ func TestWatchLimit(t *testing.T) {
 	more := w.limited(3)
 	agent := w.startWith(e2e.AgentOptions{Command: more.wrap})
 	w.settles(w.root)
-	w.await("that it polls, and why", func(s *api.Status) bool {
+	w.await("that it polls, and why", func(s *types.Status) bool {
 		return s.Watch.Mode == "degraded" && strings.Contains(s.Watch.Error, "max_inotify_watches")
 	})
 	// The agent knows before the hub does.
@@ -41,7 +41,7 @@ func TestWatchLimit(t *testing.T) {
 	w.settles(w.root)
 
 	more.raise(10_000)
-	w.await("that it listens", func(s *api.Status) bool { return s.Watch.Mode == "notify" && s.Watch.Error == "" })
+	w.await("that it listens", func(s *types.Status) bool { return s.Watch.Mode == "notify" && s.Watch.Error == "" })
 	w.put(filepath.Join(w.root, "skills/x/SKILL.md"), "---\nname: x\n---\nseen by events\n")
 	w.settles(w.root)
 	w.stop(agent)

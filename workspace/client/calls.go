@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"waymark/host/api"
+	"waymark/host/api/types"
 	"waymark/host/plugin/approvals"
 	"waymark/host/sources"
 	"waymark/host/why"
@@ -20,8 +20,8 @@ const (
 	pathSources  = "/api/v0/context/sources"
 )
 
-func (a *agent) Status(ctx context.Context) (*api.Status, error) {
-	return apiclient.Fetch[api.Status](ctx, a.api, apiclient.Get("/api/v0/status"))
+func (a *agent) Status(ctx context.Context) (*types.Status, error) {
+	return apiclient.Fetch[types.Status](ctx, a.api, apiclient.Get("/api/v0/status"))
 }
 
 func (a *agent) Health(ctx context.Context) error {
@@ -70,7 +70,7 @@ func (a *agent) Why(ctx context.Context, paths ...string) ([]why.Answer, error) 
 	answers := make([]why.Answer, 0, len(paths))
 	for len(paths) > 0 {
 		n, size := 0, 0
-		for n < len(paths) && n < api.MaxWhyPaths {
+		for n < len(paths) && n < types.MaxWhyPaths {
 			size += len("path=&") + len(url.QueryEscape(paths[n]))
 			if n > 0 && size > maxPathBytes {
 				break
@@ -101,8 +101,8 @@ func (a *agent) Source(ctx context.Context, path string) (sources.Source, error)
 }
 
 func (a *agent) AddSource(ctx context.Context, path string, persist bool) (sources.Source, bool, error) {
-	s, err := apiclient.Fetch[api.AddedSource](ctx, a.api, apiclient.Request{
-		Method: http.MethodPost, Path: pathSources, Body: api.NewSource{Path: path, Persist: persist},
+	s, err := apiclient.Fetch[types.AddedSource](ctx, a.api, apiclient.Request{
+		Method: http.MethodPost, Path: pathSources, Body: types.NewSource{Path: path, Persist: persist},
 	})
 	if err != nil {
 		return sources.Source{}, false, err
@@ -117,7 +117,7 @@ func (a *agent) RemoveSource(ctx context.Context, path string) error {
 func sourcePath(path string) string { return pathSources + "/" + url.PathEscape(path) }
 
 func (a *agent) SetRoot(ctx context.Context, path string) error {
-	return a.api.Send(ctx, apiclient.Request{Method: http.MethodPut, Path: "/api/v0/context/root", Body: api.Root{Path: path}})
+	return a.api.Send(ctx, apiclient.Request{Method: http.MethodPut, Path: "/api/v0/context/root", Body: types.Root{Path: path}})
 }
 
 func (a *agent) Ready(ctx context.Context) error {
@@ -138,6 +138,6 @@ func (a *agent) WaitingPlugins(ctx context.Context) ([]approvals.Pending, error)
 
 func (a *agent) ApprovePlugin(ctx context.Context, name, digest string) (*approvals.Pending, error) {
 	return apiclient.Fetch[approvals.Pending](ctx, a.api, apiclient.Request{
-		Method: http.MethodPost, Path: "/api/v0/plugins/approve", Body: api.Approval{Name: name, Digest: digest},
+		Method: http.MethodPost, Path: "/api/v0/plugins/approve", Body: types.Approval{Name: name, Digest: digest},
 	})
 }

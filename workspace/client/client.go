@@ -28,7 +28,7 @@ import (
 	"iter"
 	"time"
 
-	"waymark/host/api"
+	"waymark/host/api/types"
 	"waymark/host/plugin/approvals"
 	"waymark/host/sources"
 	"waymark/host/why"
@@ -38,7 +38,7 @@ import (
 // Client is a running agent.
 type Client interface {
 	// Status asks how the agent is doing.
-	Status(ctx context.Context) (*api.Status, error)
+	Status(ctx context.Context) (*types.Status, error)
 	// Health asks whether the agent serves. It needs no token.
 	Health(ctx context.Context) error
 	// Metrics returns all metrics in the text format of Prometheus.

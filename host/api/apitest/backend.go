@@ -11,11 +11,12 @@ import (
 	"sync"
 	"time"
 
-	"waymark/host/api"
+	"waymark/host/api/types"
 	"waymark/host/plugin/approvals"
 	"waymark/host/push"
 	"waymark/host/sources"
 	"waymark/host/why"
+	"waymark/internal/httpapi/problem"
 	"waymark/snapshot"
 )
 
@@ -23,7 +24,7 @@ import (
 // exported fields are set before it is used.
 type Backend struct {
 	// Report is what Status returns.
-	Report api.Status
+	Report types.Status
 	// Fail, if set, is what everything with an error returns.
 	Fail error
 	// Block makes everything with a context but Wait wait for its end.
@@ -49,17 +50,15 @@ type Seen struct {
 	Approved       []string
 }
 
-var _ api.Backend = (*Backend)(nil)
-
 // New makes a Backend that has published one snapshot, with a resource of
 // every kind of payload, and has one source.
 func New() *Backend {
 	f := &Backend{}
 	f.Publish("# Hello\n")
 	hash := sha256.Sum256([]byte("x"))
-	f.Report = api.Status{
+	f.Report = types.Status{
 		PID: 42, AgentVersion: "v1.2.3", StartedAt: time.Date(2026, 9, 1, 8, 0, 0, 0, time.UTC), UptimeSeconds: 1.5,
-		Roots: []string{"/w"}, Version: 1, Resources: 3, Hub: "http://127.0.0.1:7878", Watch: api.Watch{Mode: "notify", Directories: 3},
+		Roots: []string{"/w"}, Version: 1, Resources: 3, Hub: "http://127.0.0.1:7878", Watch: types.Watch{Mode: "notify", Directories: 3},
 		Plugins: []snapshot.Plugin{{Name: "waymark", Version: "1.0.0", Path: "builtin", State: snapshot.PluginReady}},
 		Push: &push.Status{
 			Peer: "unix:/run/hub.sock", State: push.StateConnected, Protocol: "waymark.v1",
@@ -124,7 +123,7 @@ func (f *Backend) Seen() Seen {
 }
 
 // Status returns Report, or panics with Panic.
-func (f *Backend) Status() api.Status {
+func (f *Backend) Status() types.Status {
 	if f.Panic != nil {
 		panic(f.Panic)
 	}
@@ -238,5 +237,5 @@ func (f *Backend) ApprovePlugin(ctx context.Context, name, digest string) (*appr
 			return p, nil
 		}
 	}
-	return nil, &api.Error{Code: http.StatusNotFound, Message: "no such module waits for approval"}
+	return nil, &problem.Error{Code: http.StatusNotFound, Message: "no such module waits for approval"}
 }

@@ -1,4 +1,11 @@
-package api
+// Package types is what both ends of the agent's local API share: the JSON of its
+// requests and answers. Package api serves it, workspace/client calls it, and
+// neither brings the other along.
+//
+// # Concurrency
+//
+// Values are plain data. Whoever shares one doesn't change it.
+package types
 
 import (
 	"time"
@@ -91,3 +98,7 @@ type Approval struct {
 type Root struct {
 	Path string `json:"path"`
 }
+
+// MaxWhyPaths bounds the paths of one GET /api/v0/context/why: each is looked up
+// in all traces.
+const MaxWhyPaths = 64

@@ -36,7 +36,26 @@ func (c *connection) addFlags(cmd *cobra.Command) {
 }
 
 // client makes the client. It connects with each call.
-func (c *connection) client() (client.Client, error) {
+func (c *connection) client() (client.Client, error) { return c.owner() }
+
+// owner is client for the owner of the workspace.
+func (c *connection) owner() (client.Owner, error) {
+	t, err := c.find()
+	if err != nil {
+		return nil, err
+	}
+	return client.NewOwner(t.address, client.Options{Token: t.token}), nil
+}
+
+// target is the agent that is meant.
+type target struct {
+	address, token string
+	// instance is nil where no state directory tells of it.
+	instance *instance
+}
+
+// find says which agent is meant, and with which token it is asked.
+func (c *connection) find() (*target, error) {
 	paths, err := config.FindPaths(config.Environment{})
 	if err != nil {
 		return nil, err
@@ -47,9 +66,13 @@ func (c *connection) client() (client.Client, error) {
 		if c.tokenFile != "" {
 			return nil, cli.Usage("--listen-token-file without --listen: the usual place is a socket, which needs no token")
 		}
-		return c.find(paths)
+		return c.findUnnamed(paths)
 	case scheme == "unix" && strings.TrimPrefix(rest, "//") != "":
-		return client.New(c.listen, client.Options{}), nil
+		path, err := filepath.Abs(strings.TrimPrefix(rest, "//"))
+		if err != nil {
+			return nil, err
+		}
+		return c.onSocket(c.listen, listening(paths, "unix:"+path)), nil
 	case scheme != "tcp" || rest == "":
 		return nil, cli.Usage("--listen %q: use unix:PATH or tcp:HOST:PORT", c.listen)
 	case c.tokenFile == "":
@@ -63,18 +86,27 @@ func (c *connection) client() (client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.New(c.listen, client.Options{Token: token}), nil
+	return &target{address: c.listen, token: token, instance: listening(paths, c.listen)}, nil
+}
+
+// onSocket is an agent that commands act through, with its control token.
+func (c *connection) onSocket(address string, i *instance) *target {
+	token, err := i.control()
+	if err != nil {
+		c.say("this command can only read: %s", cli.ErrorText(err))
+	}
+	return &target{address: address, token: token, instance: i}
 }
 
 // unnamed reports whether the agent is the usual one.
 func (c *connection) unnamed() bool { return c.listen == "" && c.tokenFile == "" }
 
-// find makes a client of the agent that is meant where none is named: the one
+// findUnnamed finds the agent that is meant where none is named: the one
 // that WAYMARK_SOCKET names; that of the nearest directory, from here up, that has
 // one; the only one that runs.
-func (c *connection) find(paths *config.Paths) (client.Client, error) {
+func (c *connection) findUnnamed(paths *config.Paths) (*target, error) {
 	if paths.Socket != "" {
-		return client.New(paths.Socket, client.Options{}), nil
+		return c.onSocket(paths.Socket, listening(paths, "unix:"+paths.Socket)), nil
 	}
 	running, err := instances(c.context(), paths)
 	if err != nil {
@@ -94,7 +126,7 @@ func (c *connection) find(paths *config.Paths) (client.Client, error) {
 	if i.socket() == "" {
 		return nil, cli.Usage("the agent of %s asks for a token: name it with --listen %s --listen-token-file FILE", term.Visible(cmp.Or(i.Root, "no root yet")), i.Listen)
 	}
-	return client.New(i.socket(), client.Options{}), nil
+	return c.onSocket(i.socket(), i), nil
 }
 
 // errNoneRuns is what commands say that find no agent.

@@ -41,18 +41,24 @@ func completions() *cli.Completions {
 		"config":     cli.Files("toml"),
 		"payload":    resourceNames,
 		"timeout":    cobra.NoFileCompletions,
+
+		"scope":         cobra.FixedCompletions(scopeNames(), cobra.ShellCompDirectiveNoFileComp),
+		"grant-secrets": cobra.FixedCompletions(secretNames(), cobra.ShellCompDirectiveNoFileComp),
+		"expires":       cobra.FixedCompletions([]string{"30m", "8h", "720h"}, cobra.ShellCompDirectiveNoFileComp),
+		"last":          cobra.NoFileCompletions,
+		"plan":          nil, // files
 	}
 	return &cli.Completions{Arguments: arguments, Flags: flags}
 }
 
 // fromAgent offers what a running agent knows, and nothing when it doesn't
 // answer: a shell has no place for an error.
-func fromAgent(cmd *cobra.Command, text string, ask func(context.Context, client.Client) ([]string, error)) ([]cobra.Completion, cobra.ShellCompDirective) {
+func fromAgent(cmd *cobra.Command, text string, ask func(context.Context, client.Owner) ([]string, error)) ([]cobra.Completion, cobra.ShellCompDirective) {
 	none := cobra.ShellCompDirectiveNoFileComp
 	var conn connection
 	conn.listen, _ = cmd.Flags().GetString("listen")
 	conn.tokenFile, _ = cmd.Flags().GetString("listen-token-file")
-	c, err := conn.client()
+	c, err := conn.owner()
 	if err != nil {
 		return nil, none
 	}
@@ -77,7 +83,7 @@ func fromAgent(cmd *cobra.Command, text string, ask func(context.Context, client
 }
 
 func knownSources(cmd *cobra.Command, _ []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return fromAgent(cmd, text, func(ctx context.Context, c client.Client) (list []string, err error) {
+	return fromAgent(cmd, text, func(ctx context.Context, c client.Owner) (list []string, err error) {
 		all, err := c.Sources(ctx)
 		for _, s := range all {
 			list = append(list, s.Path)
@@ -89,7 +95,7 @@ func knownSources(cmd *cobra.Command, _ []string, text string) ([]cobra.Completi
 // resourceNames offers what resourceNamed takes: paths from here, where they are
 // short, and ids.
 func resourceNames(cmd *cobra.Command, _ []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return fromAgent(cmd, text, func(ctx context.Context, c client.Client) (list []string, err error) {
+	return fromAgent(cmd, text, func(ctx context.Context, c client.Owner) (list []string, err error) {
 		s, err := c.Snapshot(ctx, client.SnapshotOptions{})
 		if err != nil {
 			return nil, err

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -33,6 +34,8 @@ type instance struct {
 	Root   string `json:"root"`
 	PID    int    `json:"pid"`
 	Listen string `json:"listen"` // unix:PATH or tcp:HOST:PORT
+
+	state string // the directory in which this is told
 }
 
 // name is the instance for people.
@@ -83,8 +86,45 @@ func readInstance(state string) (*instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := new(instance)
+	i := &instance{state: state}
 	return i, json.Unmarshal(data, i)
+}
+
+// listening returns the agent that was told to listen at an address, whether it
+// runs or not; nil when there is none.
+func listening(paths *config.Paths, address string) *instance {
+	states, err := paths.WorkspaceStates()
+	if err != nil {
+		return nil
+	}
+	for _, state := range states {
+		if i, err := readInstance(state); err == nil && i.Listen == address {
+			return i
+		}
+	}
+	return nil
+}
+
+// control returns the control token of an agent on a socket, with which commands
+// act; empty where there is none to be had. Nobody else is shown it: an agent's
+// socket may be a file that somebody else has put there since.
+func (i *instance) control() (string, error) {
+	if i == nil || i.socket() == "" {
+		return "", nil
+	}
+	if info, err := os.Stat(i.socket()); err != nil || !ownedByUser(info) {
+		return "", nil //nolint:nilerr // whoever calls it is told
+	}
+	token, err := readToken(controlFile(i.state))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return token, err
+}
+
+func ownedByUser(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Geteuid()
 }
 
 // instances returns the user's running agents, in the order of their roots.

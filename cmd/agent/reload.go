@@ -156,6 +156,7 @@ func (d *daemon) takeOver(ctx context.Context) error {
 	if err := d.host.Reconfigure(ctx, opts); err != nil {
 		return err
 	}
+	d.services.configure(&c.Services)
 	if err := d.setPeer(ctx, peer); err != nil {
 		return err
 	}

@@ -132,15 +132,18 @@ type daemon struct {
 	mu          sync.Mutex // guards configError
 	configError string
 
+	services      *services
 	listener      io.Closer
 	serve         func(ctx context.Context) error
-	stopRecording func() // nil while nothing is recorded
+	end           context.CancelFunc // ends run, which sets it before anything is served
+	stopRecording func()             // nil while nothing is recorded
 }
 
 // run serves until ctx ends.
 func (d *daemon) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	d.end = cancel
 	var g errgroup.Group
 	start := func(what string, f func(context.Context) error) {
 		g.Go(func() error {
@@ -180,7 +183,7 @@ func (d *daemon) close() error {
 			errs = append(errs, ignoreClosed(err))
 		}
 	}
-	errs = append(errs, d.claim.release())
+	errs = append(errs, d.services.close(), d.claim.release())
 	if d.stopRecording != nil {
 		d.stopRecording()
 	}
@@ -270,6 +273,7 @@ func (a *app) prepare(ctx context.Context, s *runSettings) (_ *daemon, err error
 	if err := d.claimWorkspace(ctx); err != nil {
 		return d, err
 	}
+	d.services = newServices(d, &c.Services)
 	if err := d.listen(ctx); err != nil {
 		return d, err
 	}
@@ -308,6 +312,7 @@ func (d *daemon) listen(ctx context.Context) error {
 	}
 	timeout := d.app.timeout
 	opts.Backend, opts.Metrics, opts.Logger, opts.WriteTimeout = d, d.metricsHandler(), d.log, timeout
+	d.services.mount(&opts)
 	handler := api.Handler(opts)
 	server := &httpapi.Server{Handler: handler, Logger: d.log, HeaderTimeout: timeout, ReadTimeout: timeout, WriteTimeout: timeout}
 	d.serve = func(ctx context.Context) error { return server.Serve(ctx, l) }

@@ -141,7 +141,7 @@ func TestScripts(t *testing.T) {
 			"launch": cmdLaunch, "halt": cmdHalt, "await": cmdAwait, "exit": cmdExit, "get": cmdGet,
 			"fifo": cmdFIFO, "repeat": cmdRepeat, "absent": cmdAbsent, "normal": cmdNormal,
 			"module": cmdModule, "put": cmdPut, "stuck": cmdStuck, "dies": cmdDies, "tell": cmdTell,
-			"timehub": cmdTimeHub,
+			"timehub": cmdTimeHub, "state": cmdState, "mode": cmdMode, "call": cmdCall, "match": cmdMatch,
 		},
 		Condition: func(name string) (bool, error) {
 			switch name {

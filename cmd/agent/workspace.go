@@ -17,6 +17,7 @@ import (
 	"waymark/host"
 	"waymark/host/config"
 	"waymark/host/sources"
+	ws "waymark/workspace"
 )
 
 // workspace says where to look: what it knows of places comes from flags, from
@@ -135,25 +136,76 @@ func (w *workspace) specs() []host.RootSpec {
 	return specs
 }
 
+// bound makes paths of the environment absolute. Those that need a home or a
+// working directory where there is none are left out.
+func (w *workspace) bound(root string, paths []string) []string {
+	list := []string{}
+	for _, path := range paths {
+		expanded, err := w.paths.Expand(path)
+		if err != nil || !filepath.IsAbs(expanded) && root == "" {
+			continue
+		}
+		if !filepath.IsAbs(expanded) {
+			expanded = filepath.Join(root, expanded)
+		}
+		list = append(list, filepath.Clean(expanded))
+	}
+	return list
+}
+
 // variableRoots are the roots that the environment names, each with its role.
 func (w *workspace) variableRoots(root string) []host.RootSpec {
 	var specs []host.RootSpec
 	add := func(role abi.Role, paths []string) {
-		for _, path := range paths {
-			expanded, err := w.paths.Expand(path)
-			if err != nil || !filepath.IsAbs(expanded) && root == "" {
-				continue
-			}
-			if !filepath.IsAbs(expanded) {
-				expanded = filepath.Join(root, expanded)
-			}
-			specs = append(specs, host.RootSpec{Path: filepath.Clean(expanded), Role: role, Optional: true, Within: []string{root}})
+		for _, path := range w.bound(root, paths) {
+			specs = append(specs, host.RootSpec{Path: path, Role: role, Optional: true, Within: []string{root}})
 		}
 	}
 	add(abi.RoleInstructions, w.env.instructionsDirs)
 	add(abi.RoleSkills, w.env.skillsDirs)
 	add(abi.RoleMCP, w.env.mcpFiles)
 	return specs
+}
+
+// contextConfig is what the environment says of places, with the defaults of
+// Coder's agent where it says nothing.
+func (w *workspace) contextConfig(getenv func(string) string) (*ws.ContextConfig, error) {
+	v, err := readVariables(getenv)
+	if err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	root := w.root
+	w.mu.Unlock()
+	or := func(list []string, usual ...string) []string {
+		if len(list) == 0 {
+			list = usual
+		}
+		return w.bound(root, list)
+	}
+	return &ws.ContextConfig{
+		InstructionsDirs: or(v.instructionsDirs, "~/.coder"),
+		InstructionsFile: cmp.Or(v.instructionsFile, "AGENTS.md"),
+		SkillsDirs:       or(v.skillsDirs, "~/.coder/skills", ".agents/skills"),
+		SkillMetaFile:    cmp.Or(v.skillMetaFile, "SKILL.md"),
+		MCPConfigFiles:   or(v.mcpFiles, ".mcp.json"),
+	}, nil
+}
+
+// resolvedRoot is the working directory without links; empty while it isn't known,
+// or can't be looked at.
+func (w *workspace) resolvedRoot() string {
+	w.mu.Lock()
+	root := w.root
+	w.mu.Unlock()
+	if root == "" {
+		return ""
+	}
+	resolved, err := config.Resolved(root)
+	if err != nil {
+		return ""
+	}
+	return resolved
 }
 
 // setRoot takes over a working directory and returns the one before.

@@ -61,12 +61,22 @@ type Options struct {
 	// Services are served in addition to the API's own routes, under the same
 	// guard.
 	Services []httpapi.Service
+	// Authenticate returns the context of a request that shows a token, for
+	// Services, and whether the token is valid; nil means that Token is the only
+	// one. It is asked for Token too, and what it says of that is only its context.
+	// Over a Unix socket, where none is needed, a token that isn't valid is refused
+	// as well: somebody means to be more than a reader.
+	Authenticate func(r *http.Request, token string) (context.Context, bool)
+	// Acting wraps what acts among the API's own routes, so that it asks for more
+	// than being served; nil means that it doesn't. Looking at files anew, and
+	// where, is not acting.
+	Acting func(next httpapi.Handler) httpapi.Handler
 	// Metrics serves GET /metrics; nil means that there are none.
 	Metrics http.Handler
 	// Logger gets a debug line for each request, and errors. Nil means none.
 	Logger *slog.Logger
-	// Token is what everything that doesn't come over a Unix socket must
-	// carry. While it is empty, nothing else gets in.
+	// Token is what lets those in who don't come over a Unix socket. While it is
+	// empty, only what Authenticate accepts gets in.
 	Token string
 	// AllowHosts lists more names that this agent has on a TCP listener, for
 	// example that of a TLS proxy before it.
@@ -91,5 +101,11 @@ func (o *Options) setDefaults() {
 	o.MaxWaits = cmp.Or(o.MaxWaits, 64)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Authenticate == nil {
+		o.Authenticate = func(r *http.Request, _ string) (context.Context, bool) { return r.Context(), false }
+	}
+	if o.Acting == nil {
+		o.Acting = func(next httpapi.Handler) httpapi.Handler { return next }
 	}
 }

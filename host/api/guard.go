@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"net"
@@ -16,31 +17,52 @@ type guard struct {
 	token    [sha256.Size]byte // the hash hides even the token's length
 	hasToken bool
 	hosts    *httpapi.Hosts
+	// authenticate is Options.Authenticate.
+	authenticate func(r *http.Request, token string) (context.Context, bool)
 }
 
 func newGuard(opts *Options) guard {
-	return guard{token: sha256.Sum256([]byte(opts.Token)), hasToken: opts.Token != "", hosts: httpapi.NewHosts(opts.AllowHosts)}
+	return guard{token: sha256.Sum256([]byte(opts.Token)), hasToken: opts.Token != "", hosts: httpapi.NewHosts(opts.AllowHosts), authenticate: opts.Authenticate}
 }
 
-// check returns why a request isn't served, an *Error; nil when it is.
-func (g *guard) check(r *http.Request) error {
+// check returns the context of a request, or why it isn't served, an *Error.
+func (g *guard) check(r *http.Request) (context.Context, error) {
 	if fromOtherSite(r) {
-		return &Error{Code: http.StatusForbidden, Message: "not for web pages",
+		return nil, &Error{Code: http.StatusForbidden, Message: "not for web pages",
 			Detail: "this came from a page of another origin; the agent serves programs"}
 	}
-	if _, ok := r.Context().Value(http.LocalAddrContextKey).(*net.UnixAddr); ok {
-		return nil
-	}
-	if local, ok := httpapi.LocalAddr(r); !ok || !g.hosts.Allow(r.Host, local) {
-		return &Error{Code: http.StatusMisdirectedRequest, Message: "this agent is not known under that host name",
+	_, overSocket := r.Context().Value(http.LocalAddrContextKey).(*net.UnixAddr)
+	if local, ok := httpapi.LocalAddr(r); !overSocket && (!ok || !g.hosts.Allow(r.Host, local)) {
+		return nil, &Error{Code: http.StatusMisdirectedRequest, Message: "this agent is not known under that host name",
 			Detail: "use the address it listens on"}
 	}
-	if r.URL.Path == "/healthz" || g.authorized(httpapi.BearerToken(r)) {
-		return nil
+	if r.URL.Path == "/healthz" {
+		return r.Context(), nil
 	}
+	token, shown := httpapi.BearerToken(r), r.Header["Authorization"] != nil
+	if overSocket && !shown {
+		return r.Context(), nil
+	}
+	ctx, valid := r.Context(), false
+	if token != "" {
+		ctx, valid = g.authenticate(r, token)
+	}
+	if valid || g.authorized(token) {
+		return ctx, nil
+	}
+	return nil, g.unauthorized(overSocket, shown)
+}
+
+// unauthorized says what to do for who shows no token, or a wrong one.
+func (g *guard) unauthorized(overSocket, shown bool) *Error {
 	e := &Error{Code: http.StatusUnauthorized, Message: "unauthorized",
 		Detail: "send the token of the agent's --listen-token-file as Authorization: Bearer TOKEN"}
-	if !g.hasToken {
+	switch {
+	case overSocket:
+		e.Detail = "this token is not known, has expired or was revoked: make one with 'agent token create', or send none to read only"
+	case shown && g.hasToken:
+		e.Detail = "this token is not known, has expired or was revoked: " + e.Detail
+	case !g.hasToken:
 		e.Detail = "this agent was started without --listen-token-file: use its Unix socket"
 	}
 	return e

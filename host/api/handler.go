@@ -81,7 +81,7 @@ func (h *handler) routes() []httpapi.Route {
 		{Method: http.MethodGet, Pattern: "/api/v0/plugins", Handle: h.getPlugins, Failed: "the plugins are not known"},
 		{Method: http.MethodPost, Pattern: "/api/v0/plugins/retry", Handle: command(h.opts.Backend.RetryPlugins), Failed: "the plugins were not retried", Timeout: timeout},
 		{Method: http.MethodGet, Pattern: "/api/v0/plugins/waiting", Handle: h.getWaitingPlugins, Failed: "it is not known which plugins wait"},
-		{Method: http.MethodPost, Pattern: "/api/v0/plugins/approve", Handle: h.approvePlugin, Failed: "the plugin was not approved", Timeout: timeout},
+		{Method: http.MethodPost, Pattern: "/api/v0/plugins/approve", Handle: h.opts.Acting(h.approvePlugin), Failed: "the plugin was not approved", Timeout: timeout},
 		{Method: http.MethodGet, Pattern: "/api/v0/context/snapshot", Handle: h.getSnapshot, Failed: "there is no snapshot to show"},
 		{Method: http.MethodPost, Pattern: "/api/v0/context/resync", Handle: h.resync, Failed: "the resync was not completed"},
 		{Method: http.MethodGet, Pattern: "/api/v0/context/resources/{id...}", Handle: h.getResource, Failed: "there is nothing to read"},
@@ -131,7 +131,7 @@ func (h *handler) admit(r *http.Request) (context.Context, error) {
 	if errors.Is(context.Cause(r.Context()), httpapi.ErrStopping) {
 		return nil, &Error{Code: http.StatusServiceUnavailable, Message: ErrStopping.Error()}
 	}
-	return r.Context(), h.guard.check(r)
+	return h.guard.check(r)
 }
 
 func (h *handler) observe(r *http.Request, status int, took time.Duration) {

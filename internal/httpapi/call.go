@@ -31,10 +31,15 @@ type Call struct {
 	limit  int64 // of the body, in bytes
 	query  url.Values
 	socket *websocket.Conn
+	done   []func(status int)
 }
 
 // Writer is where the answer goes. Header is that of the request.
 func (c *Call) Writer() http.ResponseWriter { return &c.w }
+
+// Done has a function called when the call is over, with the status that was
+// answered, 0 for none: also when the handler has panicked.
+func (c *Call) Done(f func(status int)) { c.done = append(c.done, f) }
 
 // Failed says for a person what the call doesn't do when it fails; see Route.
 func (c *Call) Failed() string {

@@ -144,6 +144,11 @@ func (rt *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer func() { rt.opts.Observe(r, c.w.code, time.Since(start)) }()
 	}
 	defer func() {
+		for _, f := range c.done {
+			f(c.w.code)
+		}
+	}()
+	defer func() {
 		if p := recover(); p != nil {
 			rt.survive(c, p)
 		}

@@ -1,5 +1,29 @@
-// Package access says who may act in a workspace: tokens with what they grant, and
-// the wrapper by which a route asks for it.
+// Package access says who may act in a workspace: tokens with what they grant,
+// the wrapper by which a route asks for it, and the log of what was done.
+//
+// Who can open the agent's socket may read. What acts asks for a token in
+// addition: the control token, which lies in a file that no profile of
+// [waymark/workspace/launch] shows to a process, or one that was minted with it.
+//
+// # Guarantees
+//
+//   - A token grants what was written down when it was minted, which is never more
+//     than its minter had: scopes, fence, secrets, time. It ends with its minter.
+//   - Minted tokens are kept as hashes; what a file of this package holds lets
+//     nobody in.
+//   - Every call that [Acting] lets through, or refuses to a known token, is a line
+//     of the audit log when it is over. No token and no content of a file gets
+//     there.
+//
+// # Concurrency
+//
+// All may be used by any number of goroutines.
+//
+// # Limits
+//
+// At most 256 minted tokens are valid at a time. A token is looked at when a call
+// begins: one that ends meanwhile doesn't end the call. The agent that is killed
+// in the middle of a call leaves no line of it.
 package access
 
 import (
@@ -24,6 +48,14 @@ const (
 	ScopeTokens    Scope = "tokens"    // mint and revoke tokens, no wider than its own
 	ScopeStop      Scope = "stop"      // end the agent and what it holds
 )
+
+// Scopes returns all scopes.
+func Scopes() []Scope {
+	return []Scope{ScopeProcesses, ScopeFiles, ScopeApprove, ScopeMCP, ScopeTokens, ScopeStop}
+}
+
+// ControlID is the id of the control token's grant.
+const ControlID = "control"
 
 // Grant is what a token allows. It is immutable.
 type Grant struct {
@@ -59,7 +91,21 @@ func From(ctx context.Context) *Grant {
 }
 
 // Acting wraps a handler that acts: 401 without a token, 403 beyond its scope.
+// What was done goes to the audit log of the call's context; see [Audited] and
+// [Note].
 func Acting(scope Scope, next httpapi.Handler) httpapi.Handler {
+	checked := Requires(scope, next)
+	return func(c *httpapi.Call) error {
+		if g := From(c.Context()); g != nil {
+			record(c, g)
+		}
+		return checked(c)
+	}
+}
+
+// Requires is Acting for what only looks at what not everybody may see: it leaves
+// no line in the audit log.
+func Requires(scope Scope, next httpapi.Handler) httpapi.Handler {
 	return func(c *httpapi.Call) error {
 		switch g := From(c.Context()); {
 		case g == nil:

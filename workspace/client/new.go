@@ -29,7 +29,9 @@ var _ Client = (*agent)(nil)
 // New makes a client. address is a socket's path, what the agent's --listen
 // takes (unix:PATH, tcp:HOST:PORT), or a URL (http://HOST:PORT). It connects
 // with each call; what is wrong with address is the error of every call.
-func New(address string, opts Options) Client {
+func New(address string, opts Options) Client { return newAgent(address, opts) }
+
+func newAgent(address string, opts Options) *agent {
 	opts.Timeout = cmp.Or(opts.Timeout, 30*time.Second)
 	opts.Retry = cmp.Or(opts.Retry, 2*time.Second)
 	transport := &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10}

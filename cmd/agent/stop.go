@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/spf13/cobra"
+
+	"waymark/workspace/client"
+)
+
+// stopWithin is how long an agent may take to be gone when it has said that it
+// ends: more than package stop gives it before it is ended by force.
+const stopWithin = 10 * time.Second
+
+func (a *app) stopCommand() *cobra.Command {
+	var conn connection
+	cmd := &cobra.Command{
+		Use:   "stop",
+		Short: "End the running agent, and every process that it holds",
+		Long: `Stop ends the agent of this directory, and with it all processes that were started
+through it, also those that have detached themselves. It returns when all is gone.
+
+A signal ends the agent alone: its processes go on, and the next agent of the workspace
+has them again. That is how to restart an agent.
+
+The exit code is 3 when no agent runs.`,
+		Example: `  agent stop`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			t, err := conn.find()
+			if err != nil {
+				return err
+			}
+			c := client.NewOwner(t.address, client.Options{Token: t.token})
+			if err := c.Stop(cmd.Context()); err != nil {
+				return answered(err)
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), max(stopWithin, a.timeout))
+			defer cancel()
+			if err := t.gone(ctx, c); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(a.stdout, "the agent has ended, and what it held")
+			return err
+		},
+	}
+	conn.addFlags(cmd)
+	return cmd
+}
+
+// gone returns when the agent has let go of its workspace, or doesn't serve any
+// more where that can't be told.
+func (t *target) gone(ctx context.Context, c client.Client) error {
+	for {
+		if ended, err := t.ended(ctx, c); ended || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return errors.New("the agent has ended what it held, and doesn't come to its own end: see its log")
+		case <-time.After(claimEvery):
+		}
+	}
+}
+
+func (t *target) ended(ctx context.Context, c client.Client) (bool, error) {
+	if t.instance == nil {
+		return errors.Is(c.Health(ctx), client.ErrNotRunning), nil
+	}
+	// An agent has the lock to its very end. One that begins meanwhile waits for it.
+	lock := flock.New(filepath.Join(t.instance.state, "lock"), flock.SetPermissions(0o600))
+	got, err := lock.TryLock()
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", lock.Path(), err)
+	}
+	if !got {
+		now, err := readInstance(t.instance.state)
+		return err == nil && now.PID != t.instance.PID, nil // the next one has begun already
+	}
+	return true, lock.Close()
+}

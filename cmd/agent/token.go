@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"waymark/cmd/internal/cli"
+	"waymark/cmd/internal/term"
+	"waymark/host/vfs"
+	ws "waymark/workspace"
+	"waymark/workspace/access"
+	"waymark/workspace/client"
+)
+
+func (a *app) tokenCommand() *cobra.Command {
+	var conn connection
+	cmd := &cobra.Command{
+		Use:   "token",
+		Short: "Make, list and revoke tokens for who acts in the workspace",
+		Long: `Who can open the agent's socket may read. What acts needs a token: to start processes,
+write files, approve plugins. Commands show the control token by themselves, which is a
+file in the workspace's state directory. For a chat server, or for one chat, make a token
+that allows less: it has scopes, an end, and may have a fence.
+
+The agent keeps only hashes: a token is shown once, when it is made.`,
+		Example: `  agent token create
+  agent token create --plan PLAN.md --expires 2h
+  agent token list
+  agent token revoke k3v9x2m7qa`,
+	}
+	cli.Group(cmd)
+	conn.addFlags(cmd)
+	cmd.AddCommand(a.tokenCreateCommand(&conn), a.tokenListCommand(&conn), a.tokenRevokeCommand(&conn))
+	return cmd
+}
+
+// newTokenFlags are the flags of token create.
+type newTokenFlags struct {
+	token   ws.NewToken
+	expires time.Duration
+	json    bool
+}
+
+func (a *app) tokenCreateCommand(conn *connection) *cobra.Command {
+	var f newTokenFlags
+	cmd := &cobra.Command{
+		Use:   "create",
+		Short: "Make a token and show it, this once",
+		Long: `Create makes a token and prints it. Without --scope it allows processes, files and mcp.
+
+With --plan it has a fence: it can write that one file, which is in the workspace and
+needn't exist yet, and processes that are started with it can write nothing else either,
+where the kernel has Landlock. Where it hasn't, they aren't started.
+
+Without --grant-secrets what is on the secret list can't be read or written with it, and
+processes that are started with it don't see those places. With --grant-secrets '*' they
+are as free as you are.`,
+		Example: `  agent token create --json
+  agent token create --scope files --expires 30m
+  agent token create --plan docs/PLAN.md
+  agent token create --grant-secrets '.env*'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.createToken(cmd, conn, &f) },
+	}
+	flags := cmd.Flags()
+	flags.StringSliceVar(&f.token.Scopes, "scope", nil, "`scopes`, separated by commas: processes, files, mcp, approve, tokens, stop; may be repeated")
+	flags.StringVar(&f.token.Plan, "plan", "", "the one `file` that can be written with it")
+	flags.StringArrayVar(&f.token.Secrets, "grant-secrets", nil, "`entry` of the secret list that it may see, as it is spelled there, or '*' for all; may be repeated")
+	flags.DurationVar(&f.expires, "expires", 0, "after what `time` it ends: 30m, 8h, at most 8760h (default 8h)")
+	flags.BoolVar(&f.json, "json", false, "print JSON")
+	return cmd
+}
+
+// maxTokenLife is what an agent takes.
+const maxTokenLife = 365 * 24 * time.Hour
+
+func (a *app) createToken(cmd *cobra.Command, conn *connection, f *newTokenFlags) (err error) {
+	if cmd.Flags().Changed("expires") {
+		if f.expires <= 0 || f.expires > maxTokenLife {
+			return cli.Usage("--expires %s: name a time above 0 and of at most 8760h, such as 8h", f.expires)
+		}
+		at := time.Now().Add(f.expires).UTC()
+		f.token.ExpiresAt = &at
+	}
+	if cmd.Flags().Changed("plan") {
+		if f.token.Plan, err = absolutePath(f.token.Plan); err != nil {
+			return err
+		}
+	}
+	c, err := conn.owner()
+	if err != nil {
+		return err
+	}
+	made, err := c.CreateToken(cmd.Context(), f.token)
+	if err != nil {
+		return answered(err)
+	}
+	if f.json {
+		return term.JSON(a.stdout, made)
+	}
+	if _, err := fmt.Fprintln(a.stdout, made.Secret); err != nil {
+		return err
+	}
+	line := fmt.Sprintf("%s: %s, until %s", made.ID, strings.Join(made.Scopes, ", "), made.ExpiresAt.Local().Format(time.DateTime))
+	if made.Plan != "" {
+		line += ", writes only " + made.Plan
+	}
+	_, err = fmt.Fprintln(cmd.ErrOrStderr(), term.Visible(line))
+	return err
+}
+
+func (a *app) tokenListCommand(conn *connection) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the tokens that are valid",
+		Long: `List shows the tokens that were made and haven't ended, without the tokens themselves,
+and by which other token each was made, with which it ends.`,
+		Example: `  agent token list
+  agent token list --json | jq -r '.[].id'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := conn.owner()
+			if err != nil {
+				return err
+			}
+			list, err := c.Tokens(cmd.Context())
+			if err != nil {
+				return answered(err)
+			}
+			if asJSON {
+				return term.JSON(a.stdout, append([]ws.Token{}, list...))
+			}
+			return a.printTokens(list)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func (a *app) printTokens(list []ws.Token) error {
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(a.stdout, "there are no tokens but the control token")
+		return err
+	}
+	t := term.NewTable(a.stdout, "ID", "SCOPES", "EXPIRES", "MADE BY", "SECRETS", "PLAN")
+	for i := range list {
+		l := &list[i]
+		t.Row(l.ID, term.Dash(strings.Join(l.Scopes, ",")), l.ExpiresAt.Local().Format(time.DateTime), l.MintedBy,
+			term.Dash(term.Visible(strings.Join(l.Secrets, " "))), term.Dash(term.Visible(l.Plan)))
+	}
+	return t.Flush()
+}
+
+func (a *app) tokenRevokeCommand(conn *connection) *cobra.Command {
+	return &cobra.Command{
+		Use:   "revoke ID",
+		Short: "End a token, and those that were made with it",
+		Long: `Revoke ends a token at once, by its id, and all that were made with it. The exit code
+is 3 when there is none of that id, or no agent runs.`,
+		Example: `  agent token revoke k3v9x2m7qa`,
+		Args:    cli.Named("ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if args[0] == "" {
+				return cli.Usage("an empty id names no token: see 'agent token list'")
+			}
+			c, err := conn.owner()
+			if err != nil {
+				return err
+			}
+			if err := c.RevokeToken(cmd.Context(), args[0]); err != nil {
+				return answered(err)
+			}
+			_, err = fmt.Fprintf(a.stdout, "%s is revoked\n", term.Visible(args[0]))
+			return err
+		},
+		ValidArgsFunction: cli.InOrder(false, knownTokens),
+	}
+}
+
+// knownTokens offers the ids of tokens.
+func knownTokens(cmd *cobra.Command, _ []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return fromAgent(cmd, text, func(ctx context.Context, c client.Owner) (list []string, err error) {
+		all, err := c.Tokens(ctx)
+		for i := range all {
+			list = append(list, all[i].ID)
+		}
+		return list, err
+	})
+}
+
+// scopeNames and secretNames are what a shell offers for flags.
+func scopeNames() (list []cobra.Completion) {
+	for _, scope := range access.Scopes() {
+		list = append(list, string(scope))
+	}
+	return list
+}
+
+func secretNames() []cobra.Completion {
+	list := []cobra.Completion{"*"}
+	for _, secret := range vfs.SecretPatterns() {
+		list = append(list, secret.Pattern)
+	}
+	return list
+}

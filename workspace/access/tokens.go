@@ -1,0 +1,370 @@
+package access
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"waymark/host/vfs"
+	"waymark/internal/atomicfile"
+	"waymark/internal/turn"
+	"waymark/workspace"
+)
+
+const (
+	// maxTokens bounds those that are valid at a time: each is compared with what a
+	// request shows.
+	maxTokens = 256
+	// maxFile bounds what is read of the file, in bytes: maxTokens with long paths.
+	maxFile = 4 << 20
+	// defaultLife is for a working day: what is forgotten isn't there tomorrow.
+	defaultLife = 8 * time.Hour
+	// maxLife keeps tokens from outliving the memory of who made them.
+	maxLife = 366 * 24 * time.Hour
+)
+
+var (
+	// ErrRequest is what is wrong with what was asked for.
+	ErrRequest = errors.New("no such token can be made")
+	// ErrWider says that a token would be wider than its minter's.
+	ErrWider = errors.New("it would be wider than the token that asks for it")
+	// ErrTooMany says that there are as many tokens as there can be.
+	ErrTooMany = fmt.Errorf("there are %d tokens: revoke some", maxTokens)
+	// ErrNoToken says that there is no such token, or that it isn't the caller's.
+	ErrNoToken = errors.New("there is no such token")
+)
+
+// Options configure Tokens.
+type Options struct {
+	// Dir is the workspace's state directory, which is the user's alone. The tokens
+	// are kept in it.
+	Dir string
+	// Control is the control token.
+	Control string
+	// Root returns the workspace's directory, absolute and without links; "" while
+	// it isn't known.
+	Root func() string
+	// Logger gets what is wrong with the file. Nil means none.
+	Logger *slog.Logger
+}
+
+// Tokens are the tokens of a workspace: the control token, and those that were
+// minted.
+type Tokens struct {
+	opts    Options
+	control [sha256.Size]byte
+	turn    *turn.Turn // to change what follows
+	minted  atomic.Pointer[[]minted]
+}
+
+// minted is a token as the file has it.
+type minted struct {
+	workspace.Token
+	Hash string `json:"sha256"` // in hexadecimal
+}
+
+// Open reads the tokens of a workspace. A file that can't be read is told to the
+// logger, and then none is valid but the control token.
+func Open(opts Options) *Tokens {
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	t := &Tokens{opts: opts, control: sha256.Sum256([]byte(opts.Control)), turn: turn.New(context.Background())}
+	list, err := readTokens(t.file())
+	if err != nil {
+		opts.Logger.Warn("the tokens that were minted are not valid any more", slog.Any("error", err))
+	}
+	t.minted.Store(&list)
+	return t
+}
+
+func (t *Tokens) file() string { return filepath.Join(t.opts.Dir, "tokens.json") }
+
+func readTokens(path string) (list []minted, err error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile))
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(data, &list); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return list, nil
+}
+
+// Authenticate returns what a token grants; nil for one that isn't known, has
+// expired or was revoked.
+func (t *Tokens) Authenticate(token string) *Grant {
+	sum := sha256.Sum256([]byte(token)) // the hash hides even the length
+	if t.opts.Control != "" && subtle.ConstantTimeCompare(sum[:], t.control[:]) == 1 {
+		return &Grant{ID: ControlID, Scopes: Scopes()}
+	}
+	text := []byte(hex.EncodeToString(sum[:]))
+	var found *minted
+	list := t.live()
+	for i := range list { // all of them, so that the time tells nothing
+		if subtle.ConstantTimeCompare(text, []byte(list[i].Hash)) == 1 {
+			found = &list[i]
+		}
+	}
+	if found == nil {
+		return nil
+	}
+	return found.grant()
+}
+
+func (m *minted) grant() *Grant {
+	g := &Grant{ID: m.ID, Plan: m.Plan, Secrets: slices.Clone(m.Secrets), Expires: m.ExpiresAt}
+	for _, scope := range m.Scopes {
+		g.Scopes = append(g.Scopes, Scope(scope))
+	}
+	return g
+}
+
+// live returns the tokens that haven't expired.
+func (t *Tokens) live() []minted {
+	now := time.Now()
+	return slices.DeleteFunc(slices.Clone(*t.minted.Load()), func(m minted) bool { return !now.Before(m.ExpiresAt) })
+}
+
+// visible returns the ids of the tokens that belong to a grant: its own, and what
+// was made with them. To the control token all do.
+func visible(list []minted, by *Grant) map[string]bool {
+	ids := map[string]bool{by.ID: true}
+	for grown := true; grown; {
+		grown = false
+		for i := range list {
+			if ids[list[i].MintedBy] && !ids[list[i].ID] {
+				ids[list[i].ID], grown = true, true
+			}
+		}
+	}
+	return ids
+}
+
+// List returns the tokens that a grant may know of, in the order in which they
+// were made.
+func (t *Tokens) List(by *Grant) []workspace.Token {
+	live := t.live()
+	ids := visible(live, by)
+	list := []workspace.Token{}
+	for i := range live {
+		if ids[live[i].ID] {
+			list = append(list, live[i].Token)
+		}
+	}
+	return list
+}
+
+// Mint makes a token that isn't wider than the grant it is made by. The control
+// token has no grant for secrets, and yet somebody must be able to give one: with
+// secrets, which the caller decides, it may mint tokens that see them.
+//
+// # Errors
+//
+// ErrRequest, ErrWider and ErrTooMany are matched; the context's, and that the
+// token couldn't be kept.
+func (t *Tokens) Mint(ctx context.Context, by *Grant, secrets bool, want workspace.NewToken) (*workspace.MintedToken, error) {
+	token, err := t.narrowed(by, secrets, want)
+	if err != nil {
+		return nil, err
+	}
+	_, leave, err := t.turn.Take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	list := t.live()
+	switch {
+	case len(list) >= maxTokens:
+		return nil, ErrTooMany
+	case by.ID != ControlID && !slices.ContainsFunc(list, func(m minted) bool { return m.ID == by.ID }):
+		return nil, fmt.Errorf("%w: that one has ended", ErrWider)
+	}
+	answer := &workspace.MintedToken{Token: *token, Secret: "wm_" + rand.Text()}
+	sum := sha256.Sum256([]byte(answer.Secret))
+	return answer, t.keep(append(list, minted{Token: *token, Hash: hex.EncodeToString(sum[:])}))
+}
+
+// Revoke ends a token, and all that were made with it.
+//
+// # Errors
+//
+// ErrNoToken is matched; the context's, and that the file can't be written: then
+// nothing has changed.
+func (t *Tokens) Revoke(ctx context.Context, by *Grant, id string) error {
+	_, leave, err := t.turn.Take(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	list := t.live()
+	known := slices.ContainsFunc(list, func(m minted) bool { return m.ID == id })
+	if !known || !visible(list, by)[id] {
+		return ErrNoToken
+	}
+	gone := visible(list, &Grant{ID: id})
+	return t.keep(slices.DeleteFunc(list, func(m minted) bool { return gone[m.ID] }))
+}
+
+// keep puts a list in force that has been written. The caller has the turn.
+func (t *Tokens) keep(list []minted) error {
+	data, err := json.MarshalIndent(list, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := atomicfile.WriteFile(t.file(), append(data, '\n'), 0o600); err != nil {
+		return err
+	}
+	t.minted.Store(&list)
+	return nil
+}
+
+// narrowed says what is granted of what is wanted.
+func (t *Tokens) narrowed(by *Grant, secrets bool, want workspace.NewToken) (*workspace.Token, error) {
+	token := &workspace.Token{ID: strings.ToLower(rand.Text()[:10]), CreatedAt: time.Now().UTC().Truncate(time.Second), MintedBy: by.ID}
+	var err error
+	if token.Scopes, err = scopesOf(by, want.Scopes); err != nil {
+		return nil, err
+	}
+	if token.Plan, err = t.planOf(by, want.Plan); err != nil {
+		return nil, err
+	}
+	if token.Secrets, err = secretsOf(by, secrets, want.Secrets); err != nil {
+		return nil, err
+	}
+	token.ExpiresAt, err = expiryOf(by, token.CreatedAt, want.ExpiresAt)
+	return token, err
+}
+
+func scopesOf(by *Grant, want []string) (list []string, err error) {
+	if len(want) == 0 {
+		for _, scope := range []Scope{ScopeProcesses, ScopeFiles, ScopeMCP} {
+			if by.Has(scope) {
+				list = append(list, string(scope))
+			}
+		}
+		return append([]string{}, list...), nil
+	}
+	for _, name := range want {
+		switch scope := Scope(name); {
+		case !slices.Contains(Scopes(), scope):
+			return nil, fmt.Errorf("%w: there is no scope %.40q: there are %s", ErrRequest, name, scopeNames())
+		case !by.Has(scope):
+			return nil, fmt.Errorf("%w: that lacks the scope %s", ErrWider, name)
+		case !slices.Contains(list, name):
+			list = append(list, name)
+		}
+	}
+	return list, nil
+}
+
+func scopeNames() string {
+	var names []string
+	for _, scope := range Scopes() {
+		names = append(names, string(scope))
+	}
+	return strings.Join(names, ", ")
+}
+
+func secretsOf(by *Grant, all bool, want []string) (list []string, err error) {
+	known := vfs.SecretPatterns()
+	for _, name := range want {
+		switch {
+		case name != "*" && !slices.ContainsFunc(known, func(s vfs.Secret) bool { return s.Pattern == name }):
+			return nil, fmt.Errorf("%w: %.80q is not an entry of the secret list: such as %q, spelled as they are there, or \"*\" for all", ErrRequest, name, known[0].Pattern)
+		case by.ID == ControlID && !all:
+			return nil, fmt.Errorf("%w: the control token grants secrets over the agent's socket only", ErrWider)
+		case by.ID != ControlID && !slices.Contains(by.Secrets, name) && !slices.Contains(by.Secrets, "*"):
+			return nil, fmt.Errorf("%w: that has no grant for %s", ErrWider, name)
+		case !slices.Contains(list, name):
+			list = append(list, name)
+		}
+	}
+	return list, nil
+}
+
+func expiryOf(by *Grant, now time.Time, want *time.Time) (time.Time, error) {
+	last := now.Add(maxLife)
+	if !by.Expires.IsZero() {
+		last = by.Expires
+	}
+	switch {
+	case want == nil && now.Add(defaultLife).Before(last):
+		return now.Add(defaultLife), nil
+	case want == nil:
+		return last, nil
+	case !want.After(now):
+		return time.Time{}, fmt.Errorf("%w: expires_at has passed", ErrRequest)
+	case want.After(now.Add(maxLife)):
+		return time.Time{}, fmt.Errorf("%w: expires_at is more than a year away", ErrRequest)
+	case want.After(last):
+		return time.Time{}, fmt.Errorf("%w: that expires at %s", ErrWider, last.Format(time.RFC3339))
+	}
+	return want.UTC(), nil
+}
+
+// planOf returns the path of a fence without links. The file, and directories on
+// the way to it, needn't exist.
+func (t *Tokens) planOf(by *Grant, want string) (string, error) {
+	if want == "" {
+		return by.Plan, nil
+	}
+	if !filepath.IsAbs(want) || strings.ContainsRune(want, 0) || len(want) > maxNote {
+		return "", fmt.Errorf("%w: plan is not an absolute path", ErrRequest)
+	}
+	root := t.opts.Root()
+	if root == "" {
+		return "", fmt.Errorf("%w: the agent has no root yet, in which the plan could be", ErrRequest)
+	}
+	plan, err := withoutLinks(filepath.Clean(want))
+	if err != nil {
+		return "", fmt.Errorf("%w: the plan's path can't be looked at: %w", ErrRequest, err)
+	}
+	rel, err := filepath.Rel(root, plan)
+	if err != nil || rel == "." || !filepath.IsLocal(rel) {
+		return "", fmt.Errorf("%w: the plan is not in the workspace, which is %s", ErrRequest, root)
+	}
+	if by.Plan != "" && by.Plan != plan {
+		return "", fmt.Errorf("%w: that is fenced to another plan", ErrWider)
+	}
+	if info, err := os.Lstat(plan); err == nil && !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%w: the plan is not a regular file", ErrRequest)
+	}
+	return plan, nil
+}
+
+// withoutLinks resolves the links of a path of which the end may not exist.
+func withoutLinks(path string) (string, error) {
+	resolved, err := filepath.EvalSymlinks(path)
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return resolved, err
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return "", fmt.Errorf("%s is a link that leads nowhere", path)
+	}
+	dir, err := withoutLinks(filepath.Dir(path))
+	return filepath.Join(dir, filepath.Base(path)), err
+}

@@ -1,0 +1,40 @@
+package workspace
+
+import "time"
+
+// NewToken is the body of POST /api/v0/tokens. What is left out is as little as is
+// useful.
+type NewToken struct {
+	// Scopes are what it may do; none means processes, files and mcp, as far as the
+	// caller's token has them.
+	Scopes []string `json:"scopes,omitempty"`
+	// Plan, if not empty, is a fence: the absolute path of the one file that may be
+	// written. It lies in the workspace and needn't exist yet.
+	Plan string `json:"plan,omitempty"`
+	// Secrets are the entries of the secret list that it may see, as they are
+	// spelled there; "*" is all of them.
+	Secrets []string `json:"secrets,omitempty"`
+	// ExpiresAt is at most a year away; nil means in 8 hours, or when the caller's
+	// token does.
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+}
+
+// Token is a token that was minted, without the token itself.
+type Token struct {
+	// ID names it, here and in the audit log.
+	ID        string    `json:"id"`
+	Scopes    []string  `json:"scopes"`
+	Plan      string    `json:"plan,omitempty"` // without links
+	Secrets   []string  `json:"secrets,omitempty"`
+	CreatedAt time.Time `json:"created_at"`
+	ExpiresAt time.Time `json:"expires_at"`
+	// MintedBy is the id of the token with which it was made. It ends with that.
+	MintedBy string `json:"minted_by"`
+}
+
+// MintedToken answers POST /api/v0/tokens.
+type MintedToken struct {
+	Token
+	// Secret is the token, which is shown this once.
+	Secret string `json:"token"`
+}

@@ -1,26 +1,46 @@
-// Package client talks to a running agent through its local HTTP API.
+// Package client drives a workspace through its agent: what the agent finds
+// there, processes, files, git.
 //
-// Consumers take the interface [Client] and fake it in their tests; New makes
-// the real one. It reaches the agent over its Unix socket, or over TCP with a
-// token.
+// Programs take the interface [Client]. [New] makes the real one, which reaches
+// the agent over its Unix socket or over TCP; package fake has one in memory, so
+// that the program's tests need no agent. Package clienttest holds both to the
+// same contract.
+//
+// # Who may what
+//
+// Whoever can open the socket may look: snapshots, files, lists of processes.
+// What acts needs Options.Token in addition: the token in control.token of the
+// workspace's state directory, or one that was minted with it and grants less.
+// For which chat a call is made is said by [Client.For]: that decides which
+// processes it sees and which repositories it watches, and gives no rights.
 //
 // # Guarantees
 //
 //   - Every call ends: with its context, or after Options.Timeout where the
-//     context has no deadline of its own.
-//   - An answer is never read beyond 64 MiB.
+//     context has no deadline of its own, in addition to the time that it means to
+//     wait. A file on its way may take longer, as long as it moves.
+//   - An answer is never read beyond 64 MiB, but for the content of a file, which
+//     is handed on as it comes.
 //   - The token goes to the agent alone: redirects aren't followed, and proxies
 //     of the environment aren't used.
+//   - [Client.Watch], [Client.WatchGit] and [Follow] go on when the agent is
+//     restarted.
+//   - The package brings no server, no sandbox and no database along.
 //
 // # Errors
 //
-// ErrNotRunning where nobody answers; *api.Error, with the HTTP status in
+// [ErrNotRunning] where nobody answers; *[Error], with the HTTP status in
 // Code, where the agent says no; the context's error where it ended first.
 //
 // # Concurrency
 //
 // A Client may be used by any number of goroutines. It keeps no connections
 // and needs no Close.
+//
+// # Limits
+//
+// Text travels as JSON: what a process writes or is sent is UTF-8, and bytes that
+// aren't are replaced in its output. Files are read and written as they are.
 package client
 
 import (
@@ -32,11 +52,40 @@ import (
 	"waymark/host/plugin/approvals"
 	"waymark/host/sources"
 	"waymark/host/why"
+	"waymark/internal/httpapi/problem"
 	"waymark/snapshot"
+	"waymark/workspace"
 )
 
+// Error is the agent's "no", with the HTTP status in Code.
+type Error = problem.Error
+
+// CodeOf returns the status of the Error in err, 0 when there is none.
+func CodeOf(err error) int { return problem.CodeOf(err) }
+
 // Client is a running agent.
+//
+// What a method is documented to answer with a code is an *Error of that code. All
+// paths are absolute. In addition to what is said there: 401 where a token is
+// missing, 403 where it doesn't allow the call, 400 for what can't be right, 503
+// while the agent stops.
 type Client interface {
+	// For returns a Client whose calls are made for a chat, or, of the zero Caller,
+	// for none.
+	For(caller workspace.Caller) Client
+
+	Processes
+	Files
+
+	// WatchGit yields what isn't committed in the workspace's repository or, for a
+	// chat, in those that it and the chats below it have touched: everything at
+	// first, later what has changed. Messages of the type workspace.GitError are
+	// yielded as they come. It goes on when the agent is restarted, which tells
+	// everything anew; errors are as those of Watch.
+	WatchGit(ctx context.Context, opts GitOptions) iter.Seq2[*workspace.GitMessage, error]
+	// ContextConfig says where context is looked for.
+	ContextConfig(ctx context.Context) (*workspace.ContextConfig, error)
+
 	// Status asks how the agent is doing.
 	Status(ctx context.Context) (*types.Status, error)
 	// Health asks whether the agent serves. It needs no token.
@@ -60,8 +109,8 @@ type Client interface {
 	// Resync returns a snapshot that contains every change made before the
 	// call.
 	Resync(ctx context.Context) (*snapshot.Snapshot, error)
-	// Resource returns the payload of the resource with the id. It is an
-	// *api.Error of code 404 when there is none.
+	// Resource returns the payload of the resource with the id. 404
+	// says that there is none.
 	Resource(ctx context.Context, id string) ([]byte, error)
 	// Why returns what became of files, in the order of the paths, which are
 	// absolute.
@@ -69,8 +118,7 @@ type Client interface {
 
 	// Sources lists the user's sources in order of precedence.
 	Sources(ctx context.Context) ([]sources.Source, error)
-	// Source returns one of them. It is an *api.Error of code 404 when there
-	// is none.
+	// Source returns one of them. 404 says that it isn't on the list.
 	Source(ctx context.Context, path string) (sources.Source, error)
 	// AddSource adds a source, which may not exist yet, and reports whether
 	// it is new on the list. With persist it is there again after a restart
@@ -91,8 +139,8 @@ type Client interface {
 	RetryPlugins(ctx context.Context) error
 	// WaitingPlugins lists the modules that wait for an approval.
 	WaitingPlugins(ctx context.Context) ([]approvals.Pending, error)
-	// ApprovePlugin lets a module run that waits, by the digest of its file. It
-	// is an *api.Error of code 404 when that doesn't wait.
+	// ApprovePlugin lets a module run that waits, by the digest of its file. 404
+	// says that it doesn't wait.
 	ApprovePlugin(ctx context.Context, name, digest string) (*approvals.Pending, error)
 }
 
@@ -110,12 +158,15 @@ type SnapshotOptions struct {
 
 // Options configures a Client. The zero value works over a Unix socket.
 type Options struct {
-	// Token is what the agent reads from its --listen-token-file, for TCP.
+	// Token says what the client may do; see the package comment. Over TCP nothing
+	// goes without one.
 	Token string
+	// Caller is the chat for which calls are made; see [Client.For].
+	Caller workspace.Caller
 	// Timeout bounds calls whose context has no deadline, in addition to the
 	// time that they mean to wait. Default 30 s.
 	Timeout time.Duration
-	// Retry is the longest pause between Watch's attempts to find a lost
+	// Retry is the longest pause between the attempts to find a lost
 	// agent again; it begins with a sixteenth of it. Default 2 s.
 	Retry time.Duration
 }

@@ -3,6 +3,7 @@ package client
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"waymark/internal/httpapi/apiclient"
+	"waymark/workspace"
 )
 
 // ErrNotRunning says that no agent serves the socket or the address.
@@ -41,7 +43,7 @@ func newAgent(address string, opts Options) *agent {
 			return new(net.Dialer).DialContext(ctx, "unix", t.socket)
 		}
 	}
-	return &agent{opts: opts, api: apiclient.New(apiclient.Options{
+	a := &agent{opts: opts, api: apiclient.New(apiclient.Options{
 		Name: "agent", Where: t.name, Base: t.base, Err: err, Token: opts.Token, Timeout: opts.Timeout, Transport: transport,
 		Unreachable: func(err error) error {
 			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
@@ -50,6 +52,22 @@ func newAgent(address string, opts Options) *agent {
 			return fmt.Errorf("agent at %s: %w", t.name, err)
 		},
 	})}
+	return a.For(opts.Caller)
+}
+
+// For implements Client.
+func (a *agent) For(caller workspace.Caller) Client {
+	header := http.Header{workspace.HeaderChat: nil, workspace.HeaderAncestors: nil}
+	if caller.Scoped() {
+		header.Set(workspace.HeaderChat, caller.Chat.String())
+		if len(caller.Ancestors) > 0 {
+			ids, _ := json.Marshal(caller.Ancestors) // texts
+			header.Set(workspace.HeaderAncestors, string(ids))
+		}
+	}
+	opts := a.opts
+	opts.Caller = caller
+	return &agent{opts: opts, api: a.api.With(header)}
 }
 
 // target is where an agent is.

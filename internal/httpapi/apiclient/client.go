@@ -1,12 +1,14 @@
 // Package apiclient makes calls to Waymark's HTTP APIs: one call at a time
-// ([Server.Do], [Fetch]), and [Follow], which keeps to a server over lost
-// connections and restarts.
+// ([Server.Do], [Fetch]), streams of bytes in either direction (Request.Content,
+// [Server.Stream]), and [Follow], which keeps to a server over lost connections
+// and restarts.
 //
 // # Guarantees
 //
 //   - Every call ends: with its context, or after Options.Timeout where the
-//     context has no deadline of its own.
-//   - An answer is never read beyond 64 MiB.
+//     context has no deadline of its own. A stream ends when nothing of it has
+//     moved for as long.
+//   - An answer that is read as a whole is never read beyond 64 MiB.
 //   - The token goes to the server alone: redirects aren't followed.
 //
 // # Errors
@@ -26,6 +28,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -55,6 +58,8 @@ type Options struct {
 	// Timeout bounds calls whose context has no deadline, in addition to the time
 	// that they mean to wait.
 	Timeout time.Duration
+	// Header is sent with every request, in addition.
+	Header http.Header
 	// Transport makes the connections.
 	Transport http.RoundTripper
 	// Unreachable says for a person why there is no answer.
@@ -77,6 +82,18 @@ func New(opts Options) *Server {
 	}}
 }
 
+// With returns a Server whose requests have a header in addition, in place of
+// what Options.Header says of the same names.
+func (s *Server) With(header http.Header) *Server {
+	opts := s.opts
+	opts.Header = opts.Header.Clone()
+	if opts.Header == nil {
+		opts.Header = http.Header{}
+	}
+	maps.Copy(opts.Header, header)
+	return &Server{opts: opts, http: s.http}
+}
+
 // errBase says that a URL can't be what all others begin with.
 var errBase = errors.New("not http://HOST:PORT or https://HOST")
 
@@ -96,6 +113,7 @@ type Request struct {
 	Query        url.Values
 	ETag         string        // for If-None-Match
 	Body         any           // sent as JSON; nil: none
+	Content      io.Reader     // sent as it is, in place of Body
 	Wait         time.Duration // how long the server may take on purpose
 }
 
@@ -112,9 +130,12 @@ type Answer struct {
 // Do makes a request. Any answer but 2xx and 304 is a *problem.Error.
 func (s *Server) Do(ctx context.Context, r Request) (*Answer, error) {
 	if _, ok := ctx.Deadline(); !ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, s.opts.Timeout+r.Wait)
-		defer cancel()
+		m := s.moving(ctx, r.Wait)
+		defer m.end()
+		ctx = m.ctx
+		if r.Content != nil {
+			r.Content = &movingReader{content: r.Content, m: m}
+		}
 	}
 	resp, err := s.Open(ctx, r)
 	if err != nil {
@@ -153,33 +174,57 @@ func (s *Server) Open(ctx context.Context, r Request) (*http.Response, error) {
 }
 
 func (s *Server) request(ctx context.Context, r Request) (*http.Request, error) {
-	var body io.Reader
-	if r.Body != nil {
+	body, contentType := r.Content, "application/octet-stream"
+	if r.Content == nil && r.Body != nil {
 		data, err := jsonv2.Marshal(r.Body) // version 1 would change what isn't UTF-8
 		if err != nil {
 			return nil, fmt.Errorf("request can't be written: %w", err)
 		}
-		body = bytes.NewReader(data)
+		body, contentType = bytes.NewReader(data), "application/json"
 	}
-	target := s.opts.Base + r.Path
-	if len(r.Query) > 0 {
-		target += "?" + r.Query.Encode()
-	}
-	request, err := http.NewRequestWithContext(ctx, r.Method, target, body)
+	request, err := http.NewRequestWithContext(ctx, r.Method, s.URL(r), body)
 	if err != nil {
 		return nil, err
 	}
+	request.Header = s.Header()
 	if body != nil {
-		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("Content-Type", contentType)
 	}
 	if r.ETag != "" {
 		request.Header.Set("If-None-Match", r.ETag)
 	}
-	if s.opts.Token != "" {
-		request.Header.Set("Authorization", "Bearer "+s.opts.Token)
-	}
 	return request, nil
 }
+
+// URL is where a request goes.
+func (s *Server) URL(r Request) string {
+	target := s.opts.Base + r.Path
+	if len(r.Query) > 0 {
+		target += "?" + r.Query.Encode()
+	}
+	return target
+}
+
+// Header is what every request has, the token included.
+func (s *Server) Header() http.Header {
+	header := s.opts.Header.Clone()
+	if header == nil {
+		header = http.Header{}
+	}
+	if s.opts.Token != "" {
+		header.Set("Authorization", "Bearer "+s.opts.Token)
+	}
+	return header
+}
+
+// HTTP is what makes the requests. It adds nothing to them.
+func (s *Server) HTTP() *http.Client { return s.http }
+
+// Where is Options.Where.
+func (s *Server) Where() string { return s.opts.Where }
+
+// Err is Options.Err.
+func (s *Server) Err() error { return s.opts.Err }
 
 // Unreachable says for a person why an answer didn't come, or not to its end.
 func (s *Server) Unreachable(ctx context.Context, err error) error {

@@ -1,0 +1,101 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"waymark/internal/httpapi/apiclient"
+	"waymark/workspace"
+)
+
+// Processes are the calls about processes. 404 says that there is no such process,
+// or that it belongs to another chat.
+type Processes interface {
+	// StartProcess starts a process, which runs independently of the call. The same
+	// ClientToken with the same input is attached to what the first start began,
+	// with another input 409. A tracked start whose time is over: 410.
+	StartProcess(ctx context.Context, start workspace.StartProcess) (*workspace.StartedProcess, error)
+	// ListProcesses lists running ones first, then the newest, 10 at most.
+	ListProcesses(ctx context.Context) (*workspace.ProcessList, error)
+	// ProcessOutput returns what a process has written; see also [Follow].
+	ProcessOutput(ctx context.Context, id string, opts workspace.OutputOptions) (*workspace.ProcessOutput, error)
+	// SignalProcess ends a process: "terminate" asks it to, "kill" doesn't. 409 says
+	// that it has ended.
+	SignalProcess(ctx context.Context, id, signal string) error
+	// WriteStdin writes to the standard input of a process that was started with
+	// it, and closes it. 409 says that it is closed.
+	WriteStdin(ctx context.Context, id string, input workspace.ProcessStdin) error
+	// ResizeProcess changes the size of the terminal of a process that was started
+	// on one; others: 409.
+	ResizeProcess(ctx context.Context, id string, size workspace.TerminalSize) error
+	// ProcessToken says what a start with that client token has begun.
+	ProcessToken(ctx context.Context, token string) (*workspace.TokenStatus, error)
+	// CancelTracked keeps a tracked start from happening any more, and ends what has
+	// begun. 409 says that the id or the agent's instance belongs to another start,
+	// 410 that the deadline has passed.
+	CancelTracked(ctx context.Context, start workspace.CancelTracked) (*workspace.CancelledTracked, error)
+}
+
+// maxOutputWait is how long the agent lets a request for output wait.
+const maxOutputWait = 5 * time.Minute
+
+func (a *agent) StartProcess(ctx context.Context, start workspace.StartProcess) (*workspace.StartedProcess, error) {
+	return apiclient.Fetch[workspace.StartedProcess](ctx, a.api, post(workspace.PathStart, start))
+}
+
+func post(path string, body any) apiclient.Request {
+	return apiclient.Request{Method: http.MethodPost, Path: path, Body: body}
+}
+
+func (a *agent) ListProcesses(ctx context.Context) (*workspace.ProcessList, error) {
+	return apiclient.Fetch[workspace.ProcessList](ctx, a.api, apiclient.Get(workspace.PathList))
+}
+
+func (a *agent) ProcessOutput(ctx context.Context, id string, opts workspace.OutputOptions) (*workspace.ProcessOutput, error) {
+	r := apiclient.Get(processPath(id, "output"))
+	r.Query = url.Values{}
+	if opts.Wait {
+		r.Query.Set("wait", "true")
+		r.Wait = maxOutputWait
+	}
+	if opts.Offset != nil {
+		r.Query.Set("offset", strconv.FormatInt(*opts.Offset, 10))
+	}
+	if opts.Limit != 0 {
+		r.Query.Set("limit", strconv.FormatInt(opts.Limit, 10))
+	}
+	if opts.WaitFor > 0 {
+		r.Query.Set("wait_ms", strconv.FormatInt(max(opts.WaitFor.Milliseconds(), 1), 10))
+		r.Wait = max(r.Wait, min(opts.WaitFor, maxOutputWait))
+	}
+	return apiclient.Fetch[workspace.ProcessOutput](ctx, a.api, r)
+}
+
+func processPath(id, what string) string {
+	return workspace.PathProcesses + "/" + url.PathEscape(id) + "/" + what
+}
+
+func (a *agent) SignalProcess(ctx context.Context, id, signal string) error {
+	return a.api.Send(ctx, post(processPath(id, "signal"), workspace.SignalProcess{Signal: signal}))
+}
+
+func (a *agent) WriteStdin(ctx context.Context, id string, input workspace.ProcessStdin) error {
+	return a.api.Send(ctx, post(processPath(id, "stdin"), input))
+}
+
+func (a *agent) ResizeProcess(ctx context.Context, id string, size workspace.TerminalSize) error {
+	return a.api.Send(ctx, post(processPath(id, "resize"), size))
+}
+
+func (a *agent) ProcessToken(ctx context.Context, token string) (*workspace.TokenStatus, error) {
+	return apiclient.Fetch[workspace.TokenStatus](ctx, a.api, apiclient.Get(workspace.PathTokens+"/"+url.PathEscape(token)))
+}
+
+func (a *agent) CancelTracked(ctx context.Context, start workspace.CancelTracked) (*workspace.CancelledTracked, error) {
+	r := post(workspace.PathCancelTracked, start)
+	r.Wait = time.Duration(max(start.WaitMS, 0)) * time.Millisecond
+	return apiclient.Fetch[workspace.CancelledTracked](ctx, a.api, r)
+}

@@ -107,6 +107,9 @@ type ProcessOutput struct {
 	// NextOffset, Waymark's, is where the next page begins, in bytes as the
 	// process wrote them; there with an offset only.
 	NextOffset *int64 `json:"next_offset,omitempty"`
+	// Data, Waymark's, is in place of Output what the process wrote, to the byte;
+	// there with OutputOptions.Raw only.
+	Data []byte `json:"data,omitempty"`
 	// OmittedBytes, Waymark's, is how much before Output the bounded spool no longer
 	// has.
 	OmittedBytes int64 `json:"omitted_bytes,omitempty"`
@@ -133,10 +136,12 @@ type OutputOptions struct {
 	Limit int64
 	// WaitFor is how long to wait for a new byte, of a page.
 	WaitFor time.Duration
+	// Raw wants a page as ProcessOutput.Data, to the byte.
+	Raw bool
 }
 
 // SignalProcess is the body of POST /api/v0/processes/{id}/signal: "kill" or
-// "terminate".
+// "terminate"; Waymark's are "interrupt" and "hangup".
 type SignalProcess struct {
 	Signal string `json:"signal"`
 }
@@ -168,6 +173,8 @@ type CancelledTracked struct {
 // ProcessStdin is the body of POST /api/v0/processes/{id}/stdin, Waymark's. Data is
 // written first, then Close closes.
 type ProcessStdin struct {
-	Data  string `json:"data,omitempty"`
-	Close bool   `json:"close,omitempty"`
+	Data string `json:"data,omitempty"`
+	// DataBase64 is for what isn't text, in place of Data.
+	DataBase64 []byte `json:"data_base64,omitempty"`
+	Close      bool   `json:"close,omitempty"`
 }

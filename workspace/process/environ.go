@@ -1,0 +1,103 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"waymark/internal/httpapi"
+	"waymark/workspace"
+)
+
+// variableChat tells a process for which chat it runs, as in Coder's agent.
+const variableChat = "CODER_CHAT_ID"
+
+// ours are variables of the agent's that are nobody else's: secrets, and what its
+// service manager tells the agent alone. A name that ends in "*" stands for all
+// that begin so.
+var ours = []string{
+	"WAYMARK_*", "CODER_AGENT_TOKEN", "CODER_AGENT_TOKEN_FILE", "CODER_AGENT_AUTH", "CODER_SESSION_TOKEN", "CODER_CHAT_ID",
+	"NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "WATCHDOG_PID", "WATCHDOG_USEC", "INVOCATION_ID", "JOURNAL_STREAM",
+	"MAINPID", "MANAGERPID", "CREDENTIALS_DIRECTORY", "OLDPWD", "GODEBUG", "GOMAXPROCS", "GOMEMLIMIT", "GOGC", "GOTRACEBACK", "GOCOVERDIR",
+}
+
+func isOurs(name string) bool {
+	return slices.ContainsFunc(ours, func(pattern string) bool {
+		prefix, open := strings.CutSuffix(pattern, "*")
+		return name == pattern || open && strings.HasPrefix(name, prefix)
+	})
+}
+
+// environ is the environment of a process: the agent's own without what is only
+// the agent's, then the request's, which wins, then the chat's.
+func (s *Service) environ(who workspace.Caller, dir string, body *workspace.StartProcess) []string {
+	var env []string
+	set := func(name, value string) {
+		env = slices.DeleteFunc(env, func(have string) bool { return strings.HasPrefix(have, name+"=") })
+		env = append(env, name+"="+value)
+	}
+	for _, have := range s.opts.Environ() {
+		if name, value, ok := strings.Cut(have, "="); ok && name != "" && !isOurs(name) {
+			set(name, value)
+		}
+	}
+	set("PWD", dir)
+	if _, named := body.Env["TERM"]; body.PTY != nil && !named {
+		set("TERM", "xterm-256color")
+	}
+	for name, value := range body.Env {
+		set(name, value)
+	}
+	if who.Scoped() {
+		set(variableChat, who.Chat.String())
+	}
+	slices.Sort(env)
+	return env
+}
+
+// workDir is where a process runs: the directory asked for, or the workspace's if
+// it exists, or the home directory. One that is asked for must be there.
+func (s *Service) workDir(c *httpapi.Call, asked string) (string, error) {
+	base := s.opts.Root()
+	if info, err := os.Stat(base); base == "" || err != nil || !info.IsDir() {
+		base = s.opts.Home
+	}
+	dir := base
+	switch rest, below := strings.CutPrefix(asked, "~/"); {
+	case asked == "":
+		return dir, nil
+	case below || asked == "~":
+		dir = filepath.Join(s.opts.Home, strings.TrimPrefix(rest, "~"))
+	case filepath.IsAbs(asked):
+		dir = filepath.Clean(asked)
+	default:
+		dir = filepath.Join(base, asked)
+	}
+	switch info, err := os.Stat(dir); {
+	case err != nil:
+		return "", refused(c, fmt.Sprintf("there is no working directory %s", dir))
+	case !info.IsDir():
+		return "", refused(c, fmt.Sprintf("the working directory %s is not a directory", dir))
+	}
+	return dir, nil
+}
+
+// outOfMemoryScore is how gladly the kernel may end a process when memory is
+// short: before the agent, but not before all others.
+func outOfMemoryScore() int {
+	const before, last = 998, 1000
+	var own int
+	data, err := os.ReadFile("/proc/self/oom_score_adj")
+	if _, scanErr := fmt.Sscan(string(data), &own); err != nil || scanErr != nil {
+		return before
+	}
+	switch {
+	case own < 0: // the agent is protected, its processes aren't
+		return 0
+	case own >= before:
+		return last
+	}
+	return before
+}

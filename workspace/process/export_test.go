@@ -1,0 +1,7 @@
+package process
+
+// The pure parts, which tests compare with simple oracles.
+var (
+	RuneEnd = runeEnd
+	ToText  = toText
+)

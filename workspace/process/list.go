@@ -1,0 +1,65 @@
+package process
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+
+	"waymark/internal/httpapi"
+	"waymark/workspace"
+	"waymark/workspace/supervisor"
+)
+
+// listed is how many processes a list has for who doesn't say, as in Coder's
+// agent; maxListed is the most.
+const listed, maxListed = 10, 10000
+
+// list answers GET /api/v0/processes/list.
+func (s *Service) list(c *httpapi.Call) error {
+	who, err := caller(c)
+	if err != nil {
+		return err
+	}
+	limit, given, err := number(c, "limit")
+	if err != nil {
+		return err
+	}
+	if !given {
+		limit = listed
+	}
+	instance, err := s.opts.Supervisor.Instance(c.Context())
+	if err != nil {
+		return err
+	}
+	all, err := s.opts.Supervisor.List(c.Context())
+	if err != nil {
+		return err
+	}
+	all = slices.DeleteFunc(all, func(info supervisor.Info) bool { return !who.Owns(info.Chat) })
+	slices.SortFunc(all, runningThenNewest)
+	answer := workspace.ProcessList{Processes: []workspace.Process{}, AgentInstanceID: instance}
+	for i := range all[:min(int64(len(all)), limit, maxListed)] {
+		answer.Processes = append(answer.Processes, shown(&all[i]))
+	}
+	return c.JSON(http.StatusOK, answer)
+}
+
+// runningThenNewest is the order of a list.
+func runningThenNewest(a, b supervisor.Info) int {
+	switch {
+	case a.Running && !b.Running:
+		return -1
+	case b.Running && !a.Running:
+		return 1
+	}
+	return cmp.Or(cmp.Compare(b.StartedAtUnix, a.StartedAtUnix), cmp.Compare(b.ID, a.ID))
+}
+
+// shown is a process as callers see it.
+func shown(info *supervisor.Info) workspace.Process {
+	p := info.Process
+	if p.ChatID == "" && info.Chat != (workspace.Caller{}).Chat {
+		p.ChatID = info.Chat.String()
+	}
+	return p
+}

@@ -1,0 +1,242 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"waymark/internal/httpapi"
+	"waymark/workspace"
+	"waymark/workspace/supervisor"
+)
+
+const (
+	// pageBytes is the size of a page for who doesn't say one, maxPage the largest:
+	// some milliseconds of work for both ends.
+	pageBytes, maxPage = 64 << 10, 4 << 20
+	// readBytes is how much is asked of the supervisor at once.
+	readBytes = 1 << 20
+)
+
+// wanted is what a request for output asks for.
+type wanted struct {
+	page   bool
+	raw    bool // bytes, not text
+	wait   bool // until the process ends
+	offset int64
+	limit  int
+	within time.Duration // of a wait
+}
+
+// output answers GET /api/v0/processes/{id}/output.
+func (s *Service) output(c *httpapi.Call) error {
+	who, err := caller(c)
+	if err != nil {
+		return err
+	}
+	w, err := want(c)
+	if err != nil {
+		return err
+	}
+	if err := s.sameInstance(c); err != nil {
+		return err
+	}
+	work := func(ctx context.Context) error {
+		info, err := s.own(ctx, c, who)
+		if err != nil {
+			return err
+		}
+		if w.wait {
+			if info, err = s.ended(ctx, info, w.within); err != nil {
+				return err
+			}
+			w.within = 0
+		}
+		if w.page {
+			return s.outputPage(ctx, c, info.ID, &w)
+		}
+		return s.outputView(ctx, c, info)
+	}
+	if w.within == 0 {
+		return c.Within(actWithin, work)
+	}
+	// The waits inside end by themselves; what is left is for reading.
+	return s.waiting(c, w.within+actWithin, work)
+}
+
+// sameInstance refuses a call that names another instance than the one that holds
+// the processes, as Coder's newest clients do.
+func (s *Service) sameInstance(c *httpapi.Call) error {
+	asked, err := c.Text("agent_instance_id")
+	if err != nil || asked == "" {
+		return err
+	}
+	instance, err := s.opts.Supervisor.Instance(c.Context())
+	if err == nil && instance != asked {
+		err = supervisor.ErrInstance
+	}
+	return err
+}
+
+// want reads the query.
+func want(c *httpapi.Call) (w wanted, err error) {
+	offset, hasOffset, err := number(c, "offset")
+	if err != nil {
+		return w, err
+	}
+	limit, hasLimit, err := number(c, "limit")
+	if err != nil {
+		return w, err
+	}
+	waitMS, hasWait, err := number(c, "wait_ms")
+	if err != nil {
+		return w, err
+	}
+	wait, err := c.Text("wait")
+	if err != nil {
+		return w, err
+	}
+	encoding, err := c.Text("encoding")
+	if err != nil {
+		return w, err
+	}
+	if encoding != "" && encoding != "base64" {
+		return w, httpapi.BadQuery(`encoding is "base64", or not there`)
+	}
+	w.wait, w.raw = wait == "true", encoding == "base64"
+	w.page = hasOffset || hasLimit || w.raw || hasWait && !w.wait
+	w.offset, w.limit = offset, int(min(limit, maxPage))
+	if w.limit == 0 {
+		w.limit = pageBytes
+	}
+	w.within = time.Duration(min(waitMS, maxWait.Milliseconds())) * time.Millisecond
+	if w.wait && w.within == 0 {
+		w.within = maxWait
+	}
+	return w, nil
+}
+
+// number reads a parameter that counts something.
+func number(c *httpapi.Call, name string) (n int64, given bool, err error) {
+	text, err := c.Text(name)
+	if err != nil || text == "" {
+		return 0, false, err
+	}
+	if n, err = strconv.ParseInt(text, 10, 64); err != nil || n < 0 {
+		return 0, false, httpapi.BadQuery(name + " is not a whole number from 0, such as 3")
+	}
+	return n, true, nil
+}
+
+// ended waits until a process has ended, for as long as it may, and returns how it
+// is doing then.
+func (s *Service) ended(ctx context.Context, info supervisor.Info, within time.Duration) (supervisor.Info, error) {
+	if !info.Running {
+		return info, nil
+	}
+	waiting, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	now, err := s.opts.Supervisor.Wait(waiting, info.ID)
+	if ctx.Err() == nil && (waiting.Err() != nil && err != nil || errors.Is(err, supervisor.ErrLost)) {
+		// It still runs, or what held it is gone: the next one knows what of it.
+		return s.opts.Supervisor.Get(ctx, info.ID)
+	}
+	return now, err
+}
+
+// answer is an answer without its output.
+func answer(info *supervisor.Info) workspace.ProcessOutput {
+	return workspace.ProcessOutput{Running: info.Running, ExitCode: info.ExitCode, Lost: info.Lost}
+}
+
+// outputView answers with head and tail.
+func (s *Service) outputView(ctx context.Context, c *httpapi.Call, info supervisor.Info) error {
+	length := info.Length
+	head, err := s.piece(ctx, info.ID, 0, min(length, headBytes))
+	if err != nil {
+		return err
+	}
+	tail, err := s.piece(ctx, info.ID, max(min(length, headBytes), length-tailBytes), length)
+	if err != nil {
+		return err
+	}
+	out := answer(&info)
+	out.Output, out.Truncated = Show(head, tail, length, !info.Running)
+	return c.JSON(http.StatusOK, out)
+}
+
+// piece reads what stands from one offset to another. What is no longer there at
+// its beginning is left out.
+func (s *Service) piece(ctx context.Context, id string, from, to int64) (Piece, error) {
+	p := Piece{Offset: from}
+	for p.end() < to {
+		page, err := s.opts.Supervisor.Read(ctx, id, p.end(), int(min(to-p.end(), readBytes)), 0)
+		if err != nil {
+			return p, err
+		}
+		if page.Offset != p.end() {
+			if page.Offset >= to {
+				return Piece{Offset: to}, nil
+			}
+			p = Piece{Offset: page.Offset}
+		}
+		if len(page.Data) == 0 {
+			break
+		}
+		p.Data = append(p.Data, page.Data...)
+	}
+	p.Data = p.Data[:min(int64(len(p.Data)), to-p.Offset)]
+	return p, nil
+}
+
+// outputPage answers with what stands at an offset.
+func (s *Service) outputPage(ctx context.Context, c *httpapi.Call, id string, w *wanted) error {
+	until := time.Now().Add(w.within)
+	page, n, err := s.page(ctx, id, w, until)
+	if err != nil {
+		return err
+	}
+	out := answer(&page.Info)
+	next := page.Offset + int64(n)
+	out.NextOffset, out.OmittedBytes = &next, page.Offset-w.offset
+	if w.raw {
+		out.Data = page.Data[:n]
+	} else {
+		out.Output = toText(page.Data[:n])
+	}
+	return c.JSON(http.StatusOK, out)
+}
+
+// page reads what stands at an offset, and returns how much of it is to be
+// answered. Where there is nothing yet it waits: also where there is but half of a
+// rune.
+func (s *Service) page(ctx context.Context, id string, w *wanted, until time.Time) (supervisor.Page, int, error) {
+	for {
+		page, err := s.opts.Supervisor.Read(ctx, id, w.offset, w.limit+utf8.UTFMax-1, max(0, time.Until(until)))
+		if err != nil {
+			return page, 0, err
+		}
+		if page.Offset < w.offset { // nothing stands that far out
+			page.Offset, page.Data = w.offset, nil
+		}
+		if w.raw {
+			return page, min(len(page.Data), w.limit), nil
+		}
+		if page.Offset > w.offset {
+			rest := skipHalfRune(page.Data)
+			page.Offset, page.Data = page.Offset+int64(len(page.Data)-len(rest)), rest
+		}
+		last := !page.Info.Running && page.Offset+int64(len(page.Data)) >= page.Length
+		n := runeEnd(page.Data, w.limit, last)
+		if n > 0 || len(page.Data) == 0 || last || time.Until(until) <= 0 {
+			return page, n, nil
+		}
+		// Only the beginning of a rune: its rest comes behind it.
+		if _, err := s.opts.Supervisor.Read(ctx, id, page.Offset+int64(len(page.Data)), 1, time.Until(until)); err != nil {
+			return page, 0, err
+		}
+	}
+}

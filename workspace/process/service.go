@@ -1,0 +1,151 @@
+package process
+
+import (
+	"cmp"
+	"context"
+	_ "embed" // the document
+	"log/slog"
+	"net/http"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"waymark/internal/httpapi"
+	"waymark/internal/httpapi/problem"
+	"waymark/workspace"
+	"waymark/workspace/access"
+	"waymark/workspace/launch"
+	"waymark/workspace/supervisor"
+)
+
+const (
+	// maxWait bounds ?wait= and ?wait_ms=, as in Coder's agent.
+	maxWait = 5 * time.Minute
+	// maxWaits bounds the calls that wait at the same time. With those that wait
+	// for snapshots they leave some of the server's connections to the others.
+	maxWaits = 160
+	// actWithin is how long the supervisor may take for what it does at once.
+	actWithin = 30 * time.Second
+	// niceness is added to a process's, so that the agent comes first.
+	niceness = 5
+)
+
+// Options configure a Service. Supervisor must be set.
+type Options struct {
+	// Supervisor holds the processes. Its owner closes it, after the Service.
+	Supervisor supervisor.Client
+	// Root returns the workspace's directory, absolute and without links; "" while
+	// there is none. Nil means that there is never one.
+	Root func() string
+	// Home is the user's home directory.
+	Home string
+	// Environ returns the agent's own environment; nil is os.Environ.
+	Environ func() []string
+	// Confine returns the profile of a kind for a grant: "plan" and "secrets", see
+	// [Kind]. A nil profile confines nothing. An error refuses the start, a
+	// *problem.Error as it is. Nil means that nothing can be confined.
+	Confine func(kind Kind, grant *access.Grant) (*launch.Profile, error)
+	// Touched is told the working directories; nil means nobody.
+	Touched workspace.Touched
+	// Logger gets what goes wrong beside a request. Nil means none.
+	Logger *slog.Logger
+}
+
+//go:embed openapi.json
+var document []byte
+
+// Service is the API of processes.
+type Service struct {
+	opts  Options
+	score int // of a process for the kernel's choice when memory is short
+	// waits holds a token for each call that waits.
+	waits chan struct{}
+	// ctx ends with Close, and with it what watches wait for.
+	ctx     context.Context
+	cancel  context.CancelFunc
+	watches sync.WaitGroup
+
+	held held
+}
+
+// New makes a Service.
+func New(opts Options) *Service {
+	if opts.Root == nil {
+		opts.Root = func() string { return "" }
+	}
+	if opts.Environ == nil {
+		opts.Environ = os.Environ
+	}
+	if opts.Touched == nil {
+		opts.Touched = func(workspace.Caller, ...string) {}
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Service{opts: opts, score: outOfMemoryScore(), waits: make(chan struct{}, maxWaits)}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	return s
+}
+
+// Close ends what the Service does beside requests. Processes run on.
+func (s *Service) Close() error {
+	s.cancel()
+	s.watches.Wait()
+	return nil
+}
+
+// Service returns the routes and their description.
+func (s *Service) Service() httpapi.Service {
+	acting := func(handle httpapi.Handler) httpapi.Handler { return access.Acting(access.ScopeProcesses, handle) }
+	list := []httpapi.Route{
+		{Method: http.MethodPost, Pattern: workspace.PathStart, Handle: acting(s.start), Failed: "the process was not started", MaxBody: maxStartBody, Timeout: actWithin},
+		{Method: http.MethodGet, Pattern: workspace.PathList, Handle: s.list, Failed: "the processes are not known", Timeout: actWithin},
+		{Method: http.MethodGet, Pattern: workspace.PathTokens + "/{token}", Handle: s.token, Failed: "the token is not known", Timeout: actWithin},
+		{Method: http.MethodPost, Pattern: workspace.PathCancelTracked, Handle: acting(s.cancelTracked), Failed: "the process was not canceled"},
+		{Method: http.MethodGet, Pattern: workspace.PathProcesses + "/{id}/output", Handle: s.output, Failed: "there is no output to show"},
+		{Method: http.MethodPost, Pattern: workspace.PathProcesses + "/{id}/signal", Handle: acting(s.signal), Failed: "no signal was sent", Timeout: actWithin},
+		{Method: http.MethodPost, Pattern: workspace.PathProcesses + "/{id}/stdin", Handle: acting(s.stdin), Failed: "nothing was written", MaxBody: maxStdinBody, Timeout: actWithin},
+		{Method: http.MethodPost, Pattern: workspace.PathProcesses + "/{id}/resize", Handle: acting(s.resize), Failed: "the terminal has its old size", Timeout: actWithin},
+	}
+	for i := range list {
+		// Coder's client names no Content-Type. What takes a body needs a token.
+		list[i].Untyped = true
+		list[i].Handle = answered(list[i].Handle)
+	}
+	return httpapi.Service{Routes: list, Document: slices.Clone(document)}
+}
+
+// own returns the process that a call names, if its caller may know of it.
+func (s *Service) own(ctx context.Context, c *httpapi.Call, who workspace.Caller) (supervisor.Info, error) {
+	info, err := s.opts.Supervisor.Get(ctx, c.Arg("id"))
+	if err == nil && !who.Owns(info.Chat) {
+		err = supervisor.ErrNotFound
+	}
+	return info, err
+}
+
+// caller returns who calls. Headers that say nothing are the caller's mistake.
+func caller(c *httpapi.Call) (workspace.Caller, error) {
+	who, err := workspace.CallerOf(c.Header)
+	if err != nil {
+		return who, refused(c, err.Error())
+	}
+	return who, nil
+}
+
+// refused is a mistake of the caller's.
+func refused(c *httpapi.Call, detail string) error {
+	return &problem.Error{Code: http.StatusBadRequest, Message: c.Failed(), Detail: detail}
+}
+
+// waiting lets do wait for as long as d, of those calls that may wait.
+func (s *Service) waiting(c *httpapi.Call, d time.Duration, do func(ctx context.Context) error) error {
+	select {
+	case s.waits <- struct{}{}:
+		defer func() { <-s.waits }()
+	default:
+		return &problem.Error{Code: http.StatusTooManyRequests, Message: c.Failed(), Detail: "too many calls wait already: ask again later, or without waiting"}
+	}
+	return c.Within(cmp.Or(d, actWithin), do)
+}

@@ -1,0 +1,185 @@
+package process
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"waymark/internal/httpapi"
+	"waymark/internal/httpapi/problem"
+	"waymark/workspace"
+	"waymark/workspace/access"
+	"waymark/workspace/supervisor"
+)
+
+const (
+	// maxStartBody is of a start, in bytes: all arguments and variables that
+	// maxArgs allows, also where JSON needs two bytes for one.
+	maxStartBody = 2*maxArgs + 64<<10
+	// maxArg bounds a command, an argument, and a variable with its name; one byte
+	// more doesn't fit into what Linux gives each (32 pages).
+	maxArg = 128<<10 - 1
+	// maxArgs bounds all of them together: half of what Linux gives them with the
+	// usual stack, so that the agent's own environment fits, too.
+	maxArgs = 1 << 20
+	// maxToken bounds a client's token, in bytes.
+	maxToken = 1024
+	// maxTimeout bounds what is asked for; a process may live longer without.
+	maxTimeout = 30 * 24 * time.Hour
+)
+
+// usualSize is that of a terminal of which nobody says how large it is.
+var usualSize = workspace.TerminalSize{Rows: 24, Cols: 80}
+
+// start answers POST /api/v0/processes/start.
+func (s *Service) start(c *httpapi.Call) error {
+	who, err := caller(c)
+	if err != nil {
+		return err
+	}
+	var body workspace.StartProcess
+	if err := c.Decode(&body); err != nil {
+		return err
+	}
+	spec, err := s.spec(c, who, &body)
+	if err != nil {
+		return err
+	}
+	instance, err := s.opts.Supervisor.Instance(c.Context())
+	if err != nil {
+		return err
+	}
+	info, attached, err := s.opts.Supervisor.Start(c.Context(), spec)
+	switch {
+	case errors.Is(err, supervisor.ErrExpired):
+		return gone(c, instance, &body, info)
+	case err != nil:
+		return notStarted(c, err)
+	}
+	if !attached {
+		s.held.add(info.ID, fenceOf(spec.Profile, access.From(c.Context())))
+		s.opts.Touched(who, spec.Dir)
+		s.watch(who, info.ID, spec.Dir)
+	}
+	return c.JSON(http.StatusOK, workspace.StartedProcess{
+		ID: info.ID, Started: !attached, ClientToken: body.ClientToken, Attached: attached, AgentInstanceID: instance,
+	})
+}
+
+// watch tells of the working directory once more when the process has ended: that
+// is when its changes are all there.
+func (s *Service) watch(who workspace.Caller, id, dir string) {
+	s.watches.Go(func() {
+		if _, err := s.opts.Supervisor.Wait(s.ctx, id); err == nil {
+			s.opts.Touched(who, dir)
+		}
+	})
+}
+
+// spec makes of a request what the supervisor starts.
+func (s *Service) spec(c *httpapi.Call, who workspace.Caller, body *workspace.StartProcess) (*supervisor.Spec, error) {
+	if err := check(c, body); err != nil {
+		return nil, err
+	}
+	tracked, id, err := trackedStart(c, who, body)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := s.workDir(c, body.WorkDir)
+	if err != nil {
+		return nil, err
+	}
+	grant := access.From(c.Context())
+	profile, err := s.profile(c, grant, body.Profile)
+	if err != nil {
+		return nil, err
+	}
+	spec := &supervisor.Spec{
+		ID: id, Argv: body.Argv, Dir: dir, Env: s.environ(who, dir, body), Stdin: body.Stdin || body.PTY != nil, PTY: body.PTY,
+		Timeout: time.Duration(body.TimeoutMS) * time.Millisecond, Profile: profile, Nice: niceness, OOMScore: s.score,
+		Command: body.Command, Background: body.Background, Chat: who.Chat,
+		Token: body.ClientToken, Tracked: tracked,
+	}
+	if len(body.Argv) == 0 {
+		spec.Argv = []string{"sh", "-c", body.Command}
+	} else if spec.Command == "" {
+		spec.Command = quoted(body.Argv)
+	}
+	if body.PTY != nil && *body.PTY == (workspace.TerminalSize{}) {
+		spec.PTY = &usualSize
+	}
+	if spec.Token != "" {
+		spec.Input = input(who, body, fenceOf(profile, grant))
+	}
+	return spec, nil
+}
+
+// check finds what can't be started.
+func check(c *httpapi.Call, body *workspace.StartProcess) error {
+	size := len(body.Command)
+	switch {
+	case body.Command == "" && len(body.Argv) == 0:
+		return &problem.Error{Code: http.StatusBadRequest, Message: "Command is required", Detail: "name a command for sh -c, or an argv"}
+	case body.Command != "" && len(body.Argv) > 0:
+		return refused(c, "command and argv exclude each other")
+	case len(body.Argv) > 0 && body.Argv[0] == "":
+		return refused(c, "argv begins with the name of a program")
+	case len(body.ClientToken) > maxToken:
+		return refused(c, fmt.Sprintf("client_token is longer than %d bytes", maxToken))
+	case body.TimeoutMS < 0 || body.TimeoutMS > maxTimeout.Milliseconds():
+		return refused(c, fmt.Sprintf("timeout_ms is from 0, which is none, to %d, which is 30 days", maxTimeout.Milliseconds()))
+	case body.PTY != nil && (body.PTY.Rows == 0) != (body.PTY.Cols == 0):
+		return refused(c, "pty needs rows and cols; both 0 are 24 and 80")
+	}
+	texts := append([]string{body.Command, body.WorkDir}, body.Argv...)
+	for name, value := range body.Env {
+		if name == "" || strings.Contains(name, "=") {
+			return refused(c, fmt.Sprintf("env: %q is not the name of a variable", name))
+		}
+		texts = append(texts, name+"="+value)
+	}
+	for _, text := range texts {
+		size += len(text) + 1
+		switch {
+		case strings.ContainsRune(text, 0):
+			return refused(c, "command, argv, workdir and env have no NUL byte")
+		case len(text) > maxArg:
+			return refused(c, fmt.Sprintf("a command, an argument or a variable is longer than %d bytes: put it into a file", maxArg))
+		}
+	}
+	if size > maxArgs {
+		return refused(c, fmt.Sprintf("arguments and variables are larger than %d bytes together: put them into files", maxArgs))
+	}
+	return nil
+}
+
+// input is what a token is bound to: the same token with something else is a
+// mistake. It holds no text of the request.
+func input(who workspace.Caller, body *workspace.StartProcess, fence string) string {
+	data, _ := json.Marshal(struct { // texts and numbers always can; maps are sorted
+		Chat  uuid.UUID
+		Body  workspace.StartProcess
+		Fence string
+	}{who.Chat, *body, fence})
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// quoted is an argv as a shell would be told it, for lists.
+func quoted(argv []string) string {
+	words := make([]string, len(argv))
+	for i, arg := range argv {
+		words[i] = arg
+		if arg == "" || strings.Trim(arg, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789%+,-./:=@_^") != "" {
+			words[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
+}

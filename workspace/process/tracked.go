@@ -1,0 +1,128 @@
+package process
+
+import (
+	"context"
+	"encoding/hex"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"waymark/internal/httpapi"
+	"waymark/workspace"
+	"waymark/workspace/supervisor"
+)
+
+// digestBytes is the length of an input digest, which is a SHA-256.
+const digestBytes = 32
+
+// trackedStart returns what makes a start a tracked one, and its process's id; nil
+// and "" where it isn't. Coder's clients send zero values for what isn't there.
+func trackedStart(c *httpapi.Call, who workspace.Caller, body *workspace.StartProcess) (*supervisor.Tracked, string, error) {
+	zero := uuid.Nil.String()
+	if (body.ProcessID == "" || body.ProcessID == zero) && (body.AgentInstanceID == "" || body.AgentInstanceID == zero) && body.InputDigest == "" {
+		return nil, "", nil
+	}
+	return tracked(c, who, body.ProcessID, body.AgentInstanceID, body.InputDigest, body.Deadline)
+}
+
+// tracked checks the identity of a tracked start.
+func tracked(c *httpapi.Call, who workspace.Caller, process, instance, digest, deadline string) (*supervisor.Tracked, string, error) {
+	id, err := uuid.Parse(process)
+	if err != nil || id == uuid.Nil {
+		return nil, "", refused(c, "process_id is not a UUID")
+	}
+	if _, err := uuid.Parse(instance); err != nil {
+		return nil, "", refused(c, "agent_instance_id is not a UUID")
+	}
+	if sum, err := hex.DecodeString(digest); err != nil || len(sum) != digestBytes {
+		return nil, "", refused(c, "input_digest is not a SHA-256 in hexadecimal")
+	}
+	t := &supervisor.Tracked{InstanceID: instance}
+	// The chat is part of the identity: another one's start is a conflict.
+	t.InputDigest = digest + " " + who.Chat.String()
+	if deadline != "" {
+		if t.Deadline, err = time.Parse(time.RFC3339Nano, deadline); err != nil {
+			return nil, "", refused(c, "deadline is not a time as in RFC 3339, such as 2006-01-02T15:04:05Z")
+		}
+	}
+	return t, id.String(), nil
+}
+
+// expired answers 410 for a start that can't happen any more.
+type expired struct {
+	Message         string `json:"message"`
+	Detail          string `json:"detail"`
+	AgentInstanceID string `json:"agent_instance_id"`
+	InputDigest     string `json:"input_digest"`
+	// OutputUnavailable says that Process is all that is known.
+	OutputUnavailable bool               `json:"output_unavailable"`
+	Process           *workspace.Process `json:"process,omitempty"`
+}
+
+// gone answers a start whose time is over, with how the process has ended where
+// that is known.
+func gone(c *httpapi.Call, instance string, body *workspace.StartProcess, info supervisor.Info) error {
+	e := expired{
+		Message: c.Failed(), Detail: "its deadline has passed, or it was canceled before",
+		AgentInstanceID: instance, InputDigest: body.InputDigest,
+	}
+	if info.ID != "" {
+		p := shown(&info)
+		e.Process, e.OutputUnavailable = &p, true
+		e.Detail = "it has run already, and its output is no longer there"
+	}
+	return c.JSON(http.StatusGone, e)
+}
+
+// cancelTracked answers POST /api/v0/processes/cancel-tracked.
+func (s *Service) cancelTracked(c *httpapi.Call) error {
+	who, err := caller(c)
+	if err != nil {
+		return err
+	}
+	var body workspace.CancelTracked
+	if err := c.Decode(&body); err != nil {
+		return err
+	}
+	t, id, err := tracked(c, who, body.ProcessID, body.AgentInstanceID, body.InputDigest, body.Deadline)
+	if err != nil {
+		return err
+	}
+	if body.WaitMS < 0 {
+		return refused(c, "wait_ms is negative")
+	}
+	wait := time.Duration(min(body.WaitMS, maxWait.Milliseconds())) * time.Millisecond
+	return s.waiting(c, wait+actWithin, func(ctx context.Context) error {
+		fenced, info, err := s.opts.Supervisor.Cancel(ctx, id, *t, wait)
+		if err != nil {
+			return err
+		}
+		answer := workspace.CancelledTracked{AgentInstanceID: t.InstanceID, Fenced: fenced}
+		if info != nil {
+			p := shown(info)
+			answer.Process = &p
+		}
+		return c.JSON(http.StatusOK, answer)
+	})
+}
+
+// token answers GET /api/v0/processes/tokens/{token}, always with 200.
+func (s *Service) token(c *httpapi.Call) error {
+	who, err := caller(c)
+	if err != nil {
+		return err
+	}
+	id, found, pending, age, err := s.opts.Supervisor.Token(c.Context(), c.Arg("token"))
+	if err != nil {
+		return err
+	}
+	if found && who.Scoped() {
+		info, err := s.opts.Supervisor.Get(c.Context(), id)
+		found = err == nil && who.Owns(info.Chat)
+	}
+	if !found {
+		id, pending = "", false
+	}
+	return c.JSON(http.StatusOK, workspace.TokenStatus{Found: found, ProcessID: id, Pending: pending, TokenIndexAgeMS: age.Milliseconds()})
+}

@@ -40,8 +40,8 @@ type LostError struct {
 // Error implements error.
 func (e *LostError) Error() string { return "the process is lost: " + e.Reason }
 
-// Follow yields all that a process writes, from its first byte to its end, without
-// gap or repetition, also when the agent is restarted meanwhile. Its exit code is
+// Follow yields all that a process writes, to the byte, from its first to its end,
+// without gap or repetition, also when the agent is restarted meanwhile. Its exit code is
 // in [Client.ProcessOutput] afterwards.
 //
 // An *OmittedError stands where bytes are gone; what follows comes if the loop goes
@@ -70,7 +70,7 @@ type follower struct {
 
 // next waits for the next page.
 func (f *follower) next(ctx context.Context, c *apiclient.Connection[*workspace.ProcessOutput]) error {
-	page, err := f.client.ProcessOutput(ctx, f.id, workspace.OutputOptions{Offset: &f.offset, Limit: followPage, WaitFor: followWait})
+	page, err := f.client.ProcessOutput(ctx, f.id, workspace.OutputOptions{Offset: &f.offset, Limit: followPage, WaitFor: followWait, Raw: true})
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (f *follower) more(page *workspace.ProcessOutput, err error) bool {
 	if page.OmittedBytes > 0 && !f.yield(nil, &OmittedError{page.OmittedBytes}) {
 		return false
 	}
-	if page.Output != "" && !f.yield([]byte(page.Output), nil) {
+	if len(page.Data) > 0 && !f.yield(page.Data, nil) {
 		return false
 	}
 	old := f.offset

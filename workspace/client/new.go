@@ -52,11 +52,13 @@ func newAgent(address string, opts Options) *agent {
 			return fmt.Errorf("agent at %s: %w", t.name, err)
 		},
 	})}
-	return a.For(opts.Caller)
+	return a.with(opts.Caller)
 }
 
 // For implements Client.
-func (a *agent) For(caller workspace.Caller) Client {
+func (a *agent) For(caller workspace.Caller) Client { return a.with(caller) }
+
+func (a *agent) with(caller workspace.Caller) *agent {
 	header := http.Header{workspace.HeaderChat: nil, workspace.HeaderAncestors: nil}
 	if caller.Scoped() {
 		header.Set(workspace.HeaderChat, caller.Chat.String())

@@ -18,8 +18,9 @@ type Processes interface {
 	// ClientToken with the same input is attached to what the first start began,
 	// with another input 409. A tracked start whose time is over: 410.
 	StartProcess(ctx context.Context, start workspace.StartProcess) (*workspace.StartedProcess, error)
-	// ListProcesses lists running ones first, then the newest, 10 at most.
-	ListProcesses(ctx context.Context) (*workspace.ProcessList, error)
+	// ListProcesses lists running ones first, then the newest, limit at most; 0 is
+	// the agent's own limit, 10.
+	ListProcesses(ctx context.Context, limit int) (*workspace.ProcessList, error)
 	// ProcessOutput returns what a process has written; see also [Follow].
 	ProcessOutput(ctx context.Context, id string, opts workspace.OutputOptions) (*workspace.ProcessOutput, error)
 	// SignalProcess ends a process: "terminate" asks it to, "kill" doesn't. 409 says
@@ -50,8 +51,12 @@ func post(path string, body any) apiclient.Request {
 	return apiclient.Request{Method: http.MethodPost, Path: path, Body: body}
 }
 
-func (a *agent) ListProcesses(ctx context.Context) (*workspace.ProcessList, error) {
-	return apiclient.Fetch[workspace.ProcessList](ctx, a.api, apiclient.Get(workspace.PathList))
+func (a *agent) ListProcesses(ctx context.Context, limit int) (*workspace.ProcessList, error) {
+	r := apiclient.Get(workspace.PathList)
+	if limit > 0 {
+		r.Query = url.Values{"limit": {strconv.Itoa(limit)}}
+	}
+	return apiclient.Fetch[workspace.ProcessList](ctx, a.api, r)
 }
 
 func (a *agent) ProcessOutput(ctx context.Context, id string, opts workspace.OutputOptions) (*workspace.ProcessOutput, error) {
@@ -70,6 +75,9 @@ func (a *agent) ProcessOutput(ctx context.Context, id string, opts workspace.Out
 	if opts.WaitFor > 0 {
 		r.Query.Set("wait_ms", strconv.FormatInt(max(opts.WaitFor.Milliseconds(), 1), 10))
 		r.Wait = max(r.Wait, min(opts.WaitFor, maxOutputWait))
+	}
+	if opts.Raw {
+		r.Query.Set("encoding", "base64")
 	}
 	return apiclient.Fetch[workspace.ProcessOutput](ctx, a.api, r)
 }

@@ -15,6 +15,10 @@ type GitMessage struct {
 	ScannedAt    *time.Time      `json:"scanned_at,omitempty"`
 	Repositories []GitRepository `json:"repositories,omitempty"`
 	Message      string          `json:"message,omitempty"`
+	// Pending, Waymark's, are repositories that are being looked at: another
+	// message follows. The answer to a subscription or a refresh is complete when
+	// there are none.
+	Pending []string `json:"pending,omitempty"`
 }
 
 // GitRepository is a repository with everything in it that isn't committed.

@@ -1,0 +1,300 @@
+package git
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"waymark/host/vfs"
+	"waymark/internal/text"
+)
+
+const (
+	// maxDiff bounds the diffs of a message, in bytes, as Coder's agent does.
+	maxDiff = 3 << 20
+	// maxCounted is how much of a diff that is too large is read to say how
+	// large it is.
+	maxCounted = 64 << 20
+)
+
+// patch is a diff as it may be shown.
+type patch struct {
+	text     bytes.Buffer
+	size     int64 // of all of it; beyond maxDiff the text isn't whole
+	more     bool  // there is more than was counted
+	withheld int   // files of the secret list
+	notes    []string
+}
+
+// String returns the diff, or the sentence that takes its place.
+func (p *patch) String() string {
+	var head strings.Builder
+	if p.withheld > 0 {
+		fmt.Fprintf(&head, "# %s not shown: the secret list names them\n", text.Count(p.withheld, "file is", "files are"))
+	}
+	for _, note := range p.notes {
+		head.WriteString("# " + note + "\n")
+	}
+	if p.size+int64(head.Len()) > maxDiff {
+		return tooLarge(p.size, p.more)
+	}
+	return head.String() + p.text.String()
+}
+
+// tooLarge is what takes the place of a diff. Coder's clients know its beginning.
+func tooLarge(size int64, more bool) string {
+	least := ""
+	if more {
+		least = "more than "
+	}
+	return fmt.Sprintf("Total diff too large to show. Size: %s%.1f MiB. Showing branch and remote only.", least, float64(size)/(1<<20))
+}
+
+// visible reports whether a file of a repository may be shown, by its name as git
+// says it: "/" separates, and nothing else of it is changed.
+type visible func(name string) bool
+
+// errEnough says that no more of a diff is wanted.
+var errEnough = errors.New("that is enough")
+
+// readPatch reads what git diff prints, file by file.
+func readPatch(r io.Reader, may visible) (*patch, error) {
+	p := &patch{}
+	s := &section{}
+	lines := bufio.NewReaderSize(r, 64<<10)
+	begins := true // a line
+	for {
+		part, err := lines.ReadSlice('\n')
+		if begins && bytes.HasPrefix(part, []byte("diff --git ")) {
+			p.add(s, may)
+			s = &section{}
+		}
+		s.write(part, begins)
+		begins = err == nil
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+		case errors.Is(err, io.EOF):
+			p.add(s, may)
+			return p, nil
+		case err != nil:
+			return p, err
+		case p.size+s.size > maxCounted:
+			p.add(s, may)
+			p.more = true
+			return p, errEnough
+		}
+	}
+}
+
+// section is what a diff says of one file.
+type section struct {
+	head   []byte // up to the first hunk
+	body   []byte // from the first line that begins with @@; cut at maxDiff
+	inBody bool
+	nul    bool
+	size   int64 // of head and body
+}
+
+// maxHead bounds what stands before the first hunk, in bytes: ten lines, with a
+// name or two in most of them.
+const maxHead = 128 << 10
+
+func (s *section) write(part []byte, begins bool) {
+	if begins && bytes.HasPrefix(part, []byte("@@ ")) {
+		s.inBody = true
+	}
+	s.size += int64(len(part))
+	s.nul = s.nul || bytes.IndexByte(part, 0) >= 0
+	switch {
+	case !s.inBody && len(s.head) < maxHead:
+		s.head = append(s.head, part...)
+	case s.inBody && len(s.body) <= maxDiff:
+		s.body = append(s.body, part...)
+	}
+}
+
+// add puts a section into the diff, unless it is of a file that nobody may see.
+func (p *patch) add(s *section, may visible) {
+	if !bytes.HasPrefix(s.head, []byte("diff --git ")) {
+		return // what git says before the first file
+	}
+	from, to, err := names(string(s.head))
+	if err != nil || !may(from) || !may(to) {
+		p.withheld++
+		return
+	}
+	head, body := string(s.head), string(s.body)
+	if s.nul {
+		// git takes what has its first NUL late for text, and what an attribute
+		// says is.
+		head, body = binary(head, from, to), ""
+	}
+	head, body = valid(head), valid(body)
+	if s.nul {
+		p.size += int64(len(head))
+	} else {
+		p.size += max(s.size, int64(len(head)+len(body)))
+	}
+	if p.text.Len() <= maxDiff {
+		p.text.WriteString(head)
+		p.text.WriteString(body)
+	}
+}
+
+// valid makes what isn't UTF-8 valid.
+func valid(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}
+
+// binary makes the head of a section that only names a file whose content is no
+// text.
+func binary(head, from, to string) string {
+	var b strings.Builder
+	from, to = "a/"+from, "b/"+to
+	for line := range strings.Lines(head) {
+		switch {
+		case strings.HasPrefix(line, "--- /dev/null"):
+			from = "/dev/null"
+		case strings.HasPrefix(line, "+++ /dev/null"):
+			to = "/dev/null"
+		case strings.HasPrefix(line, "--- "), strings.HasPrefix(line, "+++ "):
+		default:
+			b.WriteString(strings.ReplaceAll(line, "\x00", "\uFFFD"))
+		}
+	}
+	fmt.Fprintf(&b, "Binary files %s and %s differ\n", text.Printable(from), text.Printable(to))
+	return b.String()
+}
+
+var errName = errors.New("it names no file")
+
+// names returns which file the head of a section is of, before and after.
+func names(head string) (from, to string, err error) {
+	header, rest, _ := strings.Cut(head, "\n")
+	header = strings.TrimPrefix(header, "diff --git ")
+	for line := range strings.Lines(rest) {
+		for prefix, name := range map[string]*string{"rename from ": &from, "copy from ": &from, "rename to ": &to, "copy to ": &to} {
+			if quoted, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), prefix); ok {
+				if *name, err = plainName(quoted); err != nil {
+					return "", "", err
+				}
+			}
+		}
+	}
+	if from == "" && to == "" {
+		if from, err = sameName(header); err != nil {
+			return "", "", err
+		}
+		to = from
+	}
+	if from == "" || to == "" || !isHeader(header, from, to) {
+		return "", "", errName
+	}
+	return from, to, nil
+}
+
+// sameName returns the name that stands twice in a header, but for the prefixes.
+func sameName(header string) (string, error) {
+	if strings.HasPrefix(header, `"`) {
+		name, _, err := unquote(header)
+		return strings.TrimPrefix(name, "a/"), err
+	}
+	if len(header) < len("a/x b/x") {
+		return "", errName
+	}
+	return header[len("a/") : len(header)/2], nil
+}
+
+// isHeader reports whether a header names these files. Either may be quoted.
+func isHeader(header, from, to string) bool {
+	rest, ok := strings.CutPrefix(header, "a/"+from)
+	if strings.HasPrefix(header, `"`) {
+		var name string
+		var err error
+		name, rest, err = unquote(header)
+		ok = err == nil && name == "a/"+from
+	}
+	rest, space := strings.CutPrefix(rest, " ")
+	name, err := plainName(rest)
+	return ok && space && err == nil && name == "b/"+to
+}
+
+// plainName returns a name that may be quoted.
+func plainName(s string) (string, error) {
+	if !strings.HasPrefix(s, `"`) {
+		return s, nil
+	}
+	name, rest, err := unquote(s)
+	if err == nil && rest != "" {
+		err = errName
+	}
+	return name, err
+}
+
+// unquote reads a name in git's quotes, those of C, and returns what follows it.
+func unquote(s string) (name, rest string, err error) {
+	var b strings.Builder
+	for i := 1; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '"':
+			return b.String(), s[i+1:], nil
+		case c != '\\':
+			b.WriteByte(c)
+		case i+3 < len(s) && s[i+1] >= '0' && s[i+1] <= '3':
+			n, err := strconv.ParseUint(s[i+1:i+4], 8, 8)
+			if err != nil {
+				return "", "", errName
+			}
+			b.WriteByte(byte(n))
+			i += 3
+		case i+1 < len(s):
+			i++
+			at := strings.IndexByte(`abtnvfr"\`, s[i])
+			if at < 0 {
+				return "", "", errName
+			}
+			b.WriteByte("\a\b\t\n\v\f\r\"\\"[at])
+		}
+	}
+	return "", "", errName
+}
+
+// judge returns which files of a repository may be shown. The secret list counts
+// for their whole path, up to the workspace's root: whoever has made ~/.aws a
+// repository shows no one its files, unless it is the workspace itself.
+func judge(top, root string) (visible, error) {
+	base, prefix := "/", strings.TrimPrefix(top, "/")
+	if root != "" && within(top, root) {
+		base, prefix = root, strings.Trim(strings.TrimPrefix(top, root), "/")
+	}
+	if prefix != "" {
+		prefix += "/"
+	}
+	r, err := vfs.OpenRoot(base, vfs.RootOptions{})
+	if err != nil {
+		return nil, err
+	}
+	if err := r.Close(); err != nil { // names are judged without looking at files
+		return nil, err
+	}
+	filter, err := vfs.View{Reads: []string{"**"}, MCPOnly: true}.Compile()
+	if err != nil {
+		return nil, err
+	}
+	return func(name string) bool {
+		for part := range strings.SplitSeq(name, "/") {
+			if part == "" || part == "." || part == ".." {
+				return false // git has no such names, but its index may be made up
+			}
+		}
+		return r.Judge(filter, prefix+valid(name)).File
+	}, nil
+}

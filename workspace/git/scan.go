@@ -1,0 +1,473 @@
+package git
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+
+	"waymark/internal/text"
+	"waymark/workspace"
+	"waymark/workspace/launch"
+)
+
+// result is what a look at a repository has shown: that it is gone, what is wrong
+// with it, or how it is.
+type result struct {
+	gone    bool
+	warning string
+	workspace.GitRepository
+}
+
+// scanner looks at a repository.
+type scanner interface {
+	// scan returns when it has looked, or ctx has ended.
+	scan(ctx context.Context, top string) result
+}
+
+// scan is the real scanner.
+type scan struct {
+	run  *runner
+	root func() string
+	temp string // a directory for private ones
+
+	mu   sync.Mutex // guards user
+	user userConfig
+}
+
+// errNoGit says that there is no git.
+var errNoGit = errors.New("git isn't installed, or not in the agent's PATH")
+
+func (s *scan) scan(ctx context.Context, top string) result {
+	repo, err := s.look(ctx, top)
+	switch {
+	case errors.Is(err, errGone):
+		return result{gone: true}
+	case err != nil:
+		// It may have gone in the middle of it.
+		if _, err := locate(top, s.root()); errors.Is(err, errGone) {
+			return result{gone: true}
+		}
+		return result{warning: text.Line(err.Error(), 1024)}
+	}
+	return result{GitRepository: *repo}
+}
+
+// target is a repository that is being looked at.
+type target struct {
+	*place
+	settings
+	root   string // of the workspace
+	branch string // the full name of what HEAD names; "" when that is a commit
+	head   string // the commit; "" before the first one
+	files  []string
+	dir    string // the private directory
+}
+
+// ours reports whether a path is one of the repository or the workspace.
+func (t *target) ours(path string) bool {
+	return within(path, t.top) || within(path, t.common) || within(path, t.git) || t.root != "" && within(path, t.root)
+}
+
+// look looks at a repository.
+func (s *scan) look(ctx context.Context, top string) (*workspace.GitRepository, error) {
+	if s.run.program == "" {
+		return nil, errNoGit
+	}
+	t := &target{root: s.root()}
+	var err error
+	if t.place, err = locate(top, t.root); err != nil {
+		return nil, err
+	}
+	may, err := judge(top, t.root)
+	if err != nil {
+		return nil, err
+	}
+	t.files = s.userFiles(ctx)
+	if err := s.ask(ctx, t); err != nil {
+		return nil, err
+	}
+	repo := &workspace.GitRepository{RepoRoot: valid(top), Branch: valid(strings.TrimPrefix(t.branch, "refs/heads/")), RemoteOrigin: t.remote}
+	if t.dir, err = os.MkdirTemp(s.temp, "git-"); err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(t.dir) }()
+	if err := t.fill(); err != nil {
+		return nil, err
+	}
+	if repo.UnifiedDiff, err = s.compare(ctx, t, may); err != nil {
+		// git speaks of our copies; that is nobody's business, and new each time.
+		return nil, errors.New(strings.ReplaceAll(err.Error(), t.dir, ".git"))
+	}
+	return repo, nil
+}
+
+// ask asks the repository itself where it is, and reads its configuration. Of
+// these commands none opens an object, or a file of the work tree, so that none
+// fetches, filters, or starts anything.
+func (s *scan) ask(ctx context.Context, t *target) error {
+	// git finds the repository by itself, since only then it looks at whose it
+	// is, but nowhere else.
+	c := command{
+		dir: t.top, env: s.run.environment("GIT_CEILING_DIRECTORIES=" + filepath.Dir(t.top)),
+		profile: s.run.profile("", append([]string{t.top, t.git, t.common}, t.files...)...),
+	}
+	ask := func(args ...string) (string, error) {
+		c.args = args
+		out, err := s.run.output(ctx, &c)
+		return strings.TrimSuffix(string(out), "\n"), err
+	}
+	var no *failure
+	var err error
+	t.branch, err = ask("symbolic-ref", "-q", "HEAD")
+	if err != nil && !(errors.As(err, &no) && no.code == 1) {
+		return err
+	}
+	t.head, err = ask("rev-parse", "-q", "--verify", "HEAD")
+	switch {
+	case err == nil:
+	case errors.As(err, &no) && no.code == 1 && t.branch != "" && !t.hasRef():
+		t.head = ""
+	case errors.As(err, &no) && no.code == 1:
+		return fmt.Errorf("its HEAD can't be read: %s", no.text)
+	default:
+		return err
+	}
+	list, err := s.run.listConfig(ctx, c)
+	if err != nil {
+		return err
+	}
+	t.settings = s.run.settingsOf(list, t.place, t.ours)
+	return t.check()
+}
+
+// hasRef reports whether the branch is there as a file. One that is, and yet
+// names no commit, is damaged, and not new.
+func (t *target) hasRef() bool {
+	_, err := os.Lstat(filepath.Join(t.common, filepath.FromSlash(t.branch)))
+	return err == nil
+}
+
+// check finds what the configuration says against this being a repository with
+// files.
+func (t *target) check() error {
+	tree := ""
+	if t.worktree != "" {
+		tree, _ = filepath.EvalSymlinks(t.worktree) // "" is nobody's
+	}
+	switch linked := t.git != t.common; {
+	case t.worktree != "" && !linked && tree != t.top:
+		return fmt.Errorf("its core.worktree leads to another directory, %s", text.Printable(t.worktree))
+	case t.unproven && tree != t.top:
+		return fmt.Errorf("its .git leads to %s, outside the workspace, which doesn't name this directory in core.worktree", text.Printable(t.git))
+	case t.bare && !linked:
+		return errors.New("it is bare: it has no files to compare")
+	}
+	return nil
+}
+
+// copied are the files of a repository that a private one has copies of. What
+// git reads of them is data.
+func (t *target) copied() map[string]string {
+	return map[string]string{
+		"info/exclude":         filepath.Join(t.common, "info", "exclude"),
+		"info/attributes":      filepath.Join(t.common, "info", "attributes"),
+		"info/sparse-checkout": filepath.Join(t.git, "info", "sparse-checkout"),
+	}
+}
+
+// fill makes the private repository: one that has nothing of the real one but a
+// copy of its index, harmless settings, and a way to its objects.
+func (t *target) fill() error {
+	for _, dir := range []string{"refs", "info", "objects"} {
+		if err := os.Mkdir(filepath.Join(t.dir, dir), 0o700); err != nil {
+			return err
+		}
+	}
+	files := map[string][]byte{"HEAD": []byte("ref: refs/heads/none\n"), "config": []byte(t.settings.text())}
+	for name, from := range t.copied() {
+		data, err := readSmall(from)
+		if err == nil {
+			files[name] = data
+		}
+	}
+	for name, data := range files {
+		if err := os.WriteFile(filepath.Join(t.dir, name), data, 0o600); err != nil {
+			return err
+		}
+	}
+	if err := copyFile(filepath.Join(t.git, "index"), filepath.Join(t.dir, "index")); err != nil {
+		return err
+	}
+	return t.shareIndex()
+}
+
+// shareIndex copies what a split index is split off from.
+func (t *target) shareIndex() error {
+	shared, err := filepath.Glob(filepath.Join(globbed(t.git), "sharedindex.*"))
+	if err != nil {
+		return err
+	}
+	for _, path := range shared {
+		if err := copyFile(path, filepath.Join(t.dir, filepath.Base(path))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// globbed is a path as a pattern.
+func globbed(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}
+
+// maxIndex bounds the copy of an index, in bytes: that of two million files.
+const maxIndex = 256 << 20
+
+// copyFile copies a regular file with its time, by which git knows what is too
+// young to be trusted. None is none.
+func copyFile(from, to string) error {
+	in, err := openRegular(from)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("its index can't be read: %s", reason(err))
+	}
+	defer func() { _ = in.Close() }()
+	info, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() > maxIndex {
+		return fmt.Errorf("its index is larger than %d MiB", maxIndex>>20)
+	}
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, io.LimitReader(in, maxIndex))
+	if err := errors.Join(err, out.Close()); err != nil {
+		return err
+	}
+	return os.Chtimes(to, info.ModTime(), info.ModTime())
+}
+
+// confined is a command of the private repository.
+func (s *scan) confined(t *target, args ...string) *command {
+	read := append([]string{t.top, t.objects}, t.alternates...)
+	read = append(read, t.files...)
+	if t.excludes != "" {
+		read = append(read, t.excludes)
+	}
+	return &command{
+		dir: t.top, args: args, profile: s.run.profile(t.dir, read...),
+		env: s.run.environment("GIT_DIR="+t.dir, "GIT_WORK_TREE="+t.top,
+			// What is written, as trees are when a sparse index grows, is written to ours.
+			"GIT_ALTERNATE_OBJECT_DIRECTORIES="+quoteSetting(t.objects),
+			"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_ATTR_NOSYSTEM=1"),
+	}
+}
+
+// The ids of nothing, by the format of objects.
+var (
+	emptyTree = map[string]string{
+		"sha1":   "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+		"sha256": "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
+	}
+	emptyBlob = map[string]string{
+		"sha1":   "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
+		"sha256": "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
+	}
+)
+
+// maxUntracked bounds the untracked files that are shown: who forgets to ignore
+// node_modules has ten times as many.
+const maxUntracked = 20_000
+
+// compare returns the diff of everything that isn't committed.
+func (s *scan) compare(ctx context.Context, t *target, may visible) (string, error) {
+	more, err := s.track(ctx, t)
+	if err != nil {
+		return "", err
+	}
+	var unread []string
+	derived := false // may knows what was copied from files that aren't shown
+	for {
+		p, err := s.diff(ctx, t, may, unread)
+		if !derived && (err == nil || errors.Is(err, errEnough)) && p.withheld > 0 {
+			// git pairs each file that has gone with one that is new. Another one
+			// may have the same content.
+			if may, err = s.derived(ctx, t, may, unread); err != nil {
+				return "", err
+			}
+			derived = true
+			continue
+		}
+		if err == nil || errors.Is(err, errEnough) {
+			if more {
+				p.notes = append(p.notes, fmt.Sprintf("more than %d files are untracked: the others are not shown", maxUntracked))
+			}
+			if len(unread) > 0 {
+				p.notes = append(p.notes, text.Count(len(unread), "file", "files")+" can't be read: "+text.Line(strings.Join(unread, ", "), 512))
+			}
+			return p.String(), nil
+		}
+		// git gives up at the first file that it can't read.
+		var no *failure
+		name := ""
+		if errors.As(err, &no) {
+			if match := cannotRead.FindStringSubmatch(no.text); match != nil {
+				name = match[1]
+			}
+		}
+		if name == "" || len(unread) == maxUnread {
+			return "", err
+		}
+		unread = append(unread, name)
+	}
+}
+
+// cannotRead is what git says of a file that it may not read.
+var cannotRead = regexp.MustCompile(`^(?:cannot hash|unable to read) (.+)$`)
+
+// maxUnread bounds how many files git is asked to do without, one by one.
+const maxUnread = 16
+
+// diff runs git diff over everything but some files.
+func (s *scan) diff(ctx context.Context, t *target, may visible, without []string) (p *patch, err error) {
+	c := s.diffCommand(t, without, "--find-renames", "--src-prefix=a/", "--dst-prefix=b/", "--unified=3", "--submodule=short")
+	err = s.run.run(ctx, c, func(r io.Reader) error {
+		var err error
+		p, err = readPatch(r, may)
+		return err
+	})
+	return p, err
+}
+
+// derived narrows what may be shown by what has come from files that may not.
+func (s *scan) derived(ctx context.Context, t *target, may visible, without []string) (visible, error) {
+	hidden := make(map[string]bool)
+	var state, from string // of the record before
+	err := s.run.run(ctx, s.diffCommand(t, without, "--find-copies", "--name-status", "-z"), func(r io.Reader) error {
+		return records(r, func(record string) error {
+			switch {
+			case state == "":
+				state = record
+			case from == "" && (state[0] == 'C' || state[0] == 'R'):
+				from = record
+			default:
+				if from != "" && !may(from) {
+					hidden[record] = true
+				}
+				state, from = "", ""
+			}
+			return nil
+		})
+	})
+	return func(name string) bool { return !hidden[name] && may(name) }, err
+}
+
+// diffCommand is git diff of everything that isn't committed.
+func (s *scan) diffCommand(t *target, without []string, args ...string) *command {
+	base := t.head
+	if base == "" {
+		base = emptyTree[t.format]
+	}
+	c := s.confined(t, "diff", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--no-relative")
+	c.args = append(append(c.args, args...), base, "--")
+	if len(without) > 0 {
+		c.args = append(c.args, ":/")
+		for _, name := range without {
+			c.args = append(c.args, ":(top,exclude,literal)"+name)
+		}
+	}
+	return c
+}
+
+// track puts files that aren't tracked into the private index, and those with a
+// conflict in a plain form, so that one diff has them all, renamed ones too. It
+// reports whether there were too many.
+func (s *scan) track(ctx context.Context, t *target) (more bool, err error) {
+	var add bytes.Buffer
+	n := 0
+	list := s.confined(t, "ls-files", "-z", "-t", "--unmerged", "--others", "--exclude-standard")
+	if t.sparse {
+		// An index of whole directories would grow, which touches objects. A git
+		// that doesn't know this option knows no such index either.
+		list.args = append(list.args, "--sparse")
+	}
+	err = s.run.run(ctx, list, func(r io.Reader) error {
+		return records(r, func(record string) error {
+			tag, name, _ := strings.Cut(record, " ")
+			if tag != "?" { // "M", mode, object and stage before the name
+				if _, name, _ = strings.Cut(name, "\t"); name == "" {
+					return nil
+				}
+				fmt.Fprintf(&add, "0 %s 0\t%s\x00", strings.Repeat("0", len(emptyBlob[t.format])), name)
+			} else if strings.HasSuffix(name, "/") {
+				return nil // a repository of its own
+			}
+			if n++; n > maxUntracked {
+				return errEnough
+			}
+			fmt.Fprintf(&add, "100644 %s 0\t%s\x00", emptyBlob[t.format], name)
+			return nil
+		})
+	})
+	if more = errors.Is(err, errEnough); err != nil && !more || n == 0 {
+		return more, err
+	}
+	c := s.confined(t, "update-index", "-z", "--index-info")
+	c.stdin = &add
+	_, err = s.run.output(ctx, c)
+	return more, err
+}
+
+// maxRecord bounds a record, in bytes: a name of the longest kind and some numbers.
+const maxRecord = 64 << 10
+
+// records calls do for each record that ends with a NUL.
+func records(r io.Reader, do func(string) error) error {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxRecord)
+	lines.Split(func(data []byte, _ bool) (int, []byte, error) {
+		at := bytes.IndexByte(data, 0)
+		if at < 0 {
+			return 0, nil, nil
+		}
+		return at + 1, data[:at], nil
+	})
+	for lines.Scan() {
+		if err := do(lines.Text()); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
+
+// findGit returns the program, or "".
+func findGit() string {
+	path, err := exec.LookPath("git")
+	if err != nil || !filepath.IsAbs(path) {
+		return ""
+	}
+	return path
+}
+
+// confinement says why git can't be confined; nil means that it can.
+func confinement(p *launch.Program) error {
+	if p == nil {
+		return errors.New("the program that confines others isn't there")
+	}
+	_, err := launch.Supported()
+	return err
+}

@@ -1,0 +1,120 @@
+package git
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"waymark/internal/notify"
+	"waymark/workspace"
+	"waymark/workspace/launch"
+)
+
+// Options configure a Service. Root and Home must be set.
+type Options struct {
+	// Root returns the workspace's directory, absolute and without links; "" while
+	// it isn't known.
+	Root func() string
+	// Home is the user's home directory, and ConfigHome what XDG_CONFIG_HOME says:
+	// git finds the user's configuration there. "" is ~/.config.
+	Home, ConfigHome string
+	// StateDir is a directory of the agent's own, in which private copies of
+	// indexes are made and removed. It exists. "" means that for temporary files.
+	StateDir string
+	// Launcher starts git under a profile; nil doesn't confine it.
+	Launcher *launch.Program
+	// Logger gets what goes wrong with repositories. Nil means none.
+	Logger *slog.Logger
+
+	// What tests replace.
+	poll    time.Duration
+	pause   time.Duration
+	ping    time.Duration
+	scanner scanner
+	find    func(path string) string
+}
+
+// Service watches repositories for chats.
+type Service struct {
+	opts    Options
+	log     *slog.Logger
+	scanner scanner
+	find    func(path string) string
+	// unconfined is why git runs without a profile; nil when it has one.
+	unconfined error
+
+	ctx     context.Context
+	cancel  context.CancelFunc
+	running sync.WaitGroup // the goroutines of repositories
+	slots   chan struct{}  // holds a token for each look that goes on
+
+	touches touches
+	changed notify.Signal // a repository or a touch
+
+	mu           sync.Mutex // guards repositories
+	repositories map[string]*repository
+}
+
+// maxLooks bounds how many repositories are looked at at a time.
+const maxLooks = 2
+
+// New makes a Service. It looks at nothing until somebody watches.
+func New(opts Options) *Service {
+	if opts.StateDir == "" {
+		opts.StateDir = os.TempDir()
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	if opts.poll == 0 {
+		opts.poll = pollEvery
+	}
+	if opts.pause == 0 {
+		opts.pause = pause
+	}
+	if opts.ping == 0 {
+		opts.ping = pingEvery
+	}
+	s := &Service{
+		opts: opts, log: opts.Logger, scanner: opts.scanner, find: opts.find,
+		slots: make(chan struct{}, maxLooks), repositories: make(map[string]*repository),
+	}
+	if s.find == nil {
+		s.find = findTop
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	launcher := opts.Launcher
+	if s.unconfined = confinement(launcher); s.unconfined != nil {
+		launcher = nil
+	}
+	if s.scanner == nil {
+		s.scanner = &scan{
+			run:  &runner{program: findGit(), launcher: launcher, home: opts.Home, config: opts.ConfigHome},
+			root: opts.Root, temp: opts.StateDir,
+		}
+	}
+	return s
+}
+
+// Unconfined says why git runs without a profile that holds it to the repository
+// it looks at; nil means that it has one. It executes nothing either way.
+func (s *Service) Unconfined() error { return s.unconfined }
+
+// Touched remembers that a caller has worked on paths, and has their repositories
+// looked at for whoever watches. What isn't absolute is ignored. It returns at
+// once.
+func (s *Service) Touched(caller workspace.Caller, paths ...string) {
+	if s.touches.add(caller, paths) {
+		s.changed.Notify()
+	}
+}
+
+// Close ends all looks. Subscribers end with their requests. It may be called more
+// than once.
+func (s *Service) Close() error {
+	s.cancel()
+	s.running.Wait()
+	return nil
+}

@@ -1,0 +1,136 @@
+package git
+
+import (
+	"context"
+	_ "embed" // the document
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/google/uuid"
+
+	"waymark/internal/httpapi"
+	"waymark/internal/httpapi/problem"
+	"waymark/workspace"
+)
+
+const (
+	// pingEvery is how often a client is asked whether it is there.
+	pingEvery = 30 * time.Second
+	// patience is how long a client may take to answer that, or to take a message.
+	// A slow one misses nothing: it gets the newest state when it reads again.
+	patience = 30 * time.Second
+)
+
+//go:embed openapi.json
+var document []byte
+
+// Service is the git watch as a part of an API.
+func (s *Service) Service() httpapi.Service {
+	return httpapi.Service{
+		Routes: []httpapi.Route{{
+			Method: http.MethodGet, Pattern: workspace.PathGitWatch, Handle: s.serve,
+			Failed: "the repositories can't be watched", MaxBody: maxMessage,
+		}},
+		Document: document,
+	}
+}
+
+// serve is one WebSocket.
+func (s *Service) serve(c *httpapi.Call) error {
+	text, err := c.Text("chat_id")
+	if err != nil {
+		return err
+	}
+	var chat uuid.UUID
+	if text != "" {
+		if chat, err = uuid.Parse(text); err != nil || chat == uuid.Nil {
+			return &problem.Error{Code: http.StatusBadRequest, Message: "chat_id is not a UUID",
+				Detail: "leave it out to watch the workspace's own repository"}
+		}
+	}
+	c.Stream()
+	socket, err := c.Upgrade()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(c.Context())
+	refresh := make(chan struct{}, 1)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		cancel(listen(socket, refresh))
+	}()
+	stopped := context.AfterFunc(s.ctx, func() { cancel(httpapi.ErrStopping) })
+	defer stopped()
+	pinging := make(chan struct{})
+	go func() {
+		defer close(pinging)
+		if err := ping(ctx, socket, s.opts.ping); err != nil {
+			cancel(err)
+		}
+	}()
+	err = s.watch(ctx, chat, refresh, func(m *workspace.GitMessage) error { return send(ctx, socket, m) })
+	cancel(err)
+	code, why := websocket.StatusNormalClosure, ""
+	if c.Context().Err() != nil || s.ctx.Err() != nil {
+		code, why = websocket.StatusGoingAway, httpapi.ErrStopping.Error()
+	}
+	_ = socket.Close(code, why) // which ends listen; the client may have gone
+	<-ended
+	<-pinging
+	return nil
+}
+
+// listen reads what a client says until the socket is closed.
+func listen(socket *websocket.Conn, refresh chan<- struct{}) error {
+	ctx := context.Background() // the socket's end is its own: serve closes it
+	for {
+		_, data, err := socket.Read(ctx)
+		if err != nil {
+			return err
+		}
+		var message workspace.GitMessage
+		if json.Unmarshal(data, &message) == nil && message.Type == workspace.GitRefresh {
+			select {
+			case refresh <- struct{}{}:
+			default: // one is waiting
+			}
+			continue
+		}
+		if err := send(ctx, socket, &workspace.GitMessage{Type: workspace.GitError, Message: "unknown message type"}); err != nil {
+			return err
+		}
+	}
+}
+
+// send sends a message, which the client has some time to take.
+func send(ctx context.Context, socket *websocket.Conn, m *workspace.GitMessage) error {
+	data, err := httpapi.Encode(m)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return socket.Write(ctx, websocket.MessageText, data)
+}
+
+// ping asks the client now and then whether it is there, until ctx ends.
+func ping(ctx context.Context, socket *websocket.Conn, every time.Duration) error {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return nil
+		}
+		wait, cancel := context.WithTimeout(ctx, patience)
+		err := socket.Ping(wait)
+		cancel()
+		if err != nil {
+			return err
+		}
+	}
+}

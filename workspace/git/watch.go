@@ -1,0 +1,369 @@
+package git
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"waymark/workspace"
+)
+
+const (
+	// pollEvery is how often a repository is looked at without a reason: a tool
+	// that isn't ours may have changed it.
+	pollEvery = 30 * time.Second
+	// pause is the least time between two looks at a repository. One that takes
+	// longer than that to look at is left alone as long as that took.
+	pause = time.Second
+	// gather is how long the first message of a subscriber waits for repositories
+	// that are still being looked at.
+	gather = time.Second
+	// maxRepositories bounds those of a subscriber.
+	maxRepositories = 256
+	// maxMessage bounds an encoded message, in bytes: that is what clients read.
+	maxMessage = 4 << 20
+)
+
+// repository is one that somebody watches. Its goroutine runs while it has users.
+type repository struct {
+	top  string
+	want chan struct{} // holds a token when a look is asked for
+	stop context.CancelFunc
+
+	// Service.mu guards what follows.
+	users int
+	asked uint64 // how often a look was asked for
+	seen  uint64 // which of these the newest result covers
+	at    time.Time
+	result
+}
+
+// keep looks at the repository whenever that is asked for, and now and then.
+func (s *Service) keep(ctx context.Context, r *repository) {
+	defer s.running.Done()
+	poll := time.NewTimer(s.opts.poll)
+	defer poll.Stop()
+	for {
+		select {
+		case <-r.want:
+		case <-poll.C:
+		case <-ctx.Done():
+			return
+		}
+		began := time.Now()
+		if !s.lookAt(ctx, r) {
+			return
+		}
+		select {
+		case <-time.After(max(s.opts.pause, time.Since(began))):
+		case <-ctx.Done():
+			return
+		}
+		poll.Reset(s.opts.poll)
+	}
+}
+
+// lookAt looks at a repository and publishes the result. It returns false when
+// ctx has ended.
+func (s *Service) lookAt(ctx context.Context, r *repository) bool {
+	select {
+	case s.slots <- struct{}{}:
+	case <-ctx.Done():
+		return false
+	}
+	defer func() { <-s.slots }()
+	s.mu.Lock()
+	asked := r.asked
+	s.mu.Unlock()
+	at := time.Now()
+	result := s.scanner.scan(ctx, r.top)
+	if ctx.Err() != nil {
+		return false
+	}
+	s.mu.Lock()
+	if result.warning != "" {
+		// What it was like is what is still known.
+		result.GitRepository = r.GitRepository
+	}
+	if result.warning != r.warning && result.warning != "" {
+		s.log.Warn("a repository can't be compared", "path", r.top, "error", result.warning)
+	}
+	r.result, r.seen, r.at = result, asked, at
+	s.mu.Unlock()
+	s.changed.Notify()
+	return true
+}
+
+// acquire makes a repository one of a subscriber.
+func (s *Service) acquire(top string) *repository {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.repositories[top]
+	if r == nil {
+		ctx, stop := context.WithCancel(s.ctx)
+		r = &repository{top: top, want: make(chan struct{}, 1), stop: stop}
+		s.repositories[top] = r
+		s.running.Add(1)
+		go s.keep(ctx, r)
+	}
+	r.users++
+	return r
+}
+
+// release undoes acquire.
+func (s *Service) release(r *repository) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.users--; r.users == 0 {
+		r.stop()
+		delete(s.repositories, r.top)
+	}
+}
+
+// ask asks for a look at a repository, and returns what its seen will be at least
+// when that has happened.
+func (s *Service) ask(r *repository) uint64 {
+	s.mu.Lock()
+	r.asked++
+	asked := r.asked
+	s.mu.Unlock()
+	select {
+	case r.want <- struct{}{}:
+	default: // it will be after this
+	}
+	return asked
+}
+
+// subscriber is one who watches.
+type subscriber struct {
+	s    *Service
+	chat uuid.UUID // uuid.Nil: the workspace's own repository
+	seq  uint64    // of the touches that it knows
+
+	watched map[string]*subscription // by the repository's directory
+	// owed is set until the answer to a subscription or a refresh has been sent:
+	// that is sent also when nothing has changed.
+	owed bool
+	// held is until when that answer may wait for all repositories.
+	held time.Time
+}
+
+// subscription is a repository of a subscriber.
+type subscription struct {
+	*repository
+	until uint64 // what its seen is waited for
+	told  bool   // sent is what the subscriber knows
+	sent  workspace.GitRepository
+	said  string // the warning that was told
+}
+
+// watch calls send with what has changed, until ctx ends or send fails. A token in
+// refresh asks for a look at everything.
+func (s *Service) watch(ctx context.Context, chat uuid.UUID, refresh <-chan struct{}, send func(*workspace.GitMessage) error) error {
+	w := &subscriber{s: s, chat: chat, watched: make(map[string]*subscription)}
+	defer func() {
+		for _, r := range w.watched {
+			s.release(r.repository)
+		}
+	}()
+	poll := time.NewTicker(s.opts.poll)
+	defer poll.Stop()
+	w.all()
+	for {
+		changed := s.changed.Changed()
+		w.follow()
+		message, wait := w.news(time.Now())
+		if message != nil {
+			if err := send(message); err != nil {
+				return err
+			}
+			continue
+		}
+		var held <-chan time.Time
+		if wait > 0 {
+			held = time.After(wait)
+		}
+		select {
+		case <-changed:
+		case <-held:
+		case <-refresh:
+			w.all()
+		case <-poll.C:
+			w.find() // one may have been made; those that are known look by themselves
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// all asks for a look at all repositories, which is answered in any case.
+func (w *subscriber) all() {
+	for _, r := range w.watched {
+		r.until = w.s.ask(r.repository)
+	}
+	w.find() // which asks for those that are new
+	w.owed, w.held = true, time.Now().Add(gather)
+}
+
+// find looks for the repositories anew.
+func (w *subscriber) find() {
+	paths, seq := w.s.touches.since(w.chat, 0)
+	if w.seq = seq; w.chat == uuid.Nil {
+		paths = nil
+		if root := w.s.opts.Root(); root != "" {
+			paths = []string{root}
+		}
+	}
+	for _, top := range w.s.tops(paths) {
+		w.add(top)
+	}
+}
+
+// follow takes note of what has been touched since.
+func (w *subscriber) follow() {
+	paths, seq := w.s.touches.since(w.chat, w.seq)
+	if w.seq = seq; len(paths) == 0 {
+		return
+	}
+	for _, top := range w.s.tops(paths) {
+		if r := w.watched[top]; r != nil {
+			w.s.ask(r.repository)
+		} else if w.chat != uuid.Nil {
+			w.add(top)
+		}
+	}
+}
+
+// add makes a repository one of those that are watched, unless there are too many.
+func (w *subscriber) add(top string) {
+	if w.watched[top] == nil && len(w.watched) < maxRepositories {
+		r := &subscription{repository: w.s.acquire(top)}
+		r.until = w.s.ask(r.repository)
+		w.watched[top] = r
+	}
+}
+
+// tops returns the repositories that paths lie in, each once.
+func (s *Service) tops(paths []string) []string {
+	found := make(map[string]bool)
+	for _, path := range paths {
+		if top := s.find(path); top != "" {
+			found[top] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// news is what has changed since the last message; nil when there is nothing to
+// say, or not yet: then wait, if it isn't 0, is when to ask again at the latest.
+func (w *subscriber) news(now time.Time) (message *workspace.GitMessage, wait time.Duration) {
+	m := &workspace.GitMessage{Type: workspace.GitChanges}
+	var warnings []string
+	var gone []*repository
+	w.s.mu.Lock()
+	for _, top := range slices.Sorted(maps.Keys(w.watched)) {
+		if r := w.watched[top]; r.seen < r.until {
+			m.Pending = append(m.Pending, valid(top))
+		}
+	}
+	if w.owed && len(m.Pending) > 0 && now.Before(w.held) {
+		w.s.mu.Unlock()
+		return nil, w.held.Sub(now)
+	}
+	at := now
+	for _, top := range slices.Sorted(maps.Keys(w.watched)) {
+		r := w.watched[top]
+		switch {
+		case r.seen == 0, r.gone && r.seen < r.until:
+			continue
+		case r.gone:
+			gone = append(gone, r.repository)
+			delete(w.watched, top)
+		}
+		if told, warning := r.news(); told != nil {
+			m.Repositories = append(m.Repositories, *told)
+			at = r.at
+		} else if warning != "" {
+			warnings = append(warnings, valid(top)+": "+warning)
+			at = r.at
+		}
+	}
+	w.s.mu.Unlock()
+	for _, r := range gone {
+		w.s.release(r)
+	}
+	m.Message = strings.Join(warnings, "\n")
+	if len(m.Repositories) == 0 && m.Message == "" && !(w.owed && len(m.Pending) == 0) {
+		return nil, 0
+	}
+	w.owed = w.owed && len(m.Pending) > 0
+	at = at.UTC()
+	m.ScannedAt = &at
+	shrink(m.Repositories)
+	return m, 0
+}
+
+// news is what the subscriber doesn't know of a repository yet. The caller holds
+// Service.mu.
+func (r *subscription) news() (told *workspace.GitRepository, warning string) {
+	if r.gone {
+		if !r.told {
+			return nil, ""
+		}
+		return &workspace.GitRepository{RepoRoot: r.sent.RepoRoot, Removed: true}, ""
+	}
+	recovered := r.said != "" && r.warning == ""
+	if r.warning != r.said {
+		r.said, warning = r.warning, r.warning
+	}
+	if r.RepoRoot == "" || r.warning != "" || r.told && r.sent == r.GitRepository && !recovered {
+		return nil, warning
+	}
+	r.told, r.sent = true, r.GitRepository
+	list := r.sent
+	return &list, ""
+}
+
+// shrink makes the diffs of a message fit it: the largest give way.
+func shrink(list []workspace.GitRepository) {
+	total, encoded := 0, 0
+	for i := range list {
+		total += len(list[i].UnifiedDiff)
+		encoded += encodedSize(list[i].UnifiedDiff)
+	}
+	for total > maxDiff || encoded > maxMessage-maxFrame {
+		largest := slices.MaxFunc(list, func(a, b workspace.GitRepository) int {
+			return cmp.Compare(encodedSize(a.UnifiedDiff), encodedSize(b.UnifiedDiff))
+		})
+		i := slices.Index(list, largest)
+		size := len(largest.UnifiedDiff)
+		list[i].UnifiedDiff = tooLarge(int64(size), false)
+		total += len(list[i].UnifiedDiff) - size
+		encoded += encodedSize(list[i].UnifiedDiff) - encodedSize(largest.UnifiedDiff)
+	}
+}
+
+// maxFrame is what a message may hold besides diffs, in bytes: paths, branches and
+// remotes.
+const maxFrame = 256 << 10
+
+// encodedSize is how long a text is in JSON, in bytes.
+func encodedSize(s string) int {
+	n := len(s)
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '"', c == '\\', c == '\n', c == '\r', c == '\t', c == '\b', c == '\f':
+			n++
+		case c < 0x20:
+			n += 5
+		case c == 0xe2: // perhaps U+2028 or U+2029
+			n += 3
+		}
+	}
+	return n
+}

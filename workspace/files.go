@@ -71,3 +71,8 @@ type EditedFile struct {
 	Path string `json:"path"`
 	Diff string `json:"diff"`
 }
+
+// Written answers POST /api/v0/write-file.
+type Written struct {
+	Message string `json:"message"`
+}

@@ -1,0 +1,286 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+
+	"waymark/host/vfs"
+	"waymark/internal/beneath"
+	"waymark/workspace/access"
+)
+
+// intent is what a path is wanted for.
+type intent int
+
+const (
+	reading intent = iota
+	writing
+)
+
+// asker is who asks for paths in one call, with what it may reach.
+type asker struct {
+	s         *Service
+	root      string // the workspace; "" while it isn't known
+	rootBase  beneath.Base
+	guard     *vfs.SecretGuard
+	plan      string // the one file that may be written; "" for no fence
+	forbidden []identity
+}
+
+// identity tells files apart, whatever their names are.
+type identity struct{ dev, ino uint64 }
+
+func identityOf(st *unix.Stat_t) identity {
+	return identity{dev: uint64(st.Dev), ino: uint64(st.Ino)} //nolint:unconvert // the types differ between platforms
+}
+
+// top is where absolute paths begin.
+var top = beneath.NewBase(".", "/")
+
+// asker returns who asks in a call.
+func (s *Service) asker(ctx context.Context) (*asker, error) {
+	a := &asker{s: s, root: s.opts.Root()}
+	if a.root != "" {
+		a.rootBase = beneath.NewBase(relative(a.root), a.root)
+	}
+	var granted []string
+	if grant := access.From(ctx); grant != nil {
+		granted, a.plan = grant.Secrets, grant.Plan
+	}
+	var err error
+	if a.guard, err = vfs.NewSecretGuard(granted); err != nil {
+		return nil, err
+	}
+	for _, dir := range s.opts.Forbidden {
+		var st unix.Stat_t
+		if unix.Stat(dir, &st) == nil {
+			a.forbidden = append(a.forbidden, identityOf(&st))
+		}
+	}
+	return a, nil
+}
+
+// relative makes an absolute clean path relative to the top of the file system.
+func relative(path string) string {
+	if path == "/" {
+		return "."
+	}
+	return path[1:]
+}
+
+// clean checks a path as it was asked for.
+func clean(path string) (string, error) {
+	switch {
+	case path == "":
+		return "", refuse(http.StatusBadRequest, "a path is needed")
+	case !filepath.IsAbs(path):
+		return "", refuse(http.StatusBadRequest, "the path must be absolute: %q", path)
+	case strings.IndexByte(path, 0) >= 0 || !utf8.ValidString(path):
+		return "", refuse(http.StatusBadRequest, "a path is UTF-8 without NUL: %q", path)
+	case len(path) >= beneath.MaxPath:
+		return "", refuse(http.StatusBadRequest, "the path has %d bytes, and paths have less than %d", len(path), beneath.MaxPath)
+	}
+	return filepath.Clean(path), nil
+}
+
+// find looks up where a path leads, and refuses what the caller may not reach.
+// path is absolute and without links; where it ends in names that aren't there,
+// the resolution has them as Missing. The caller closes the resolution unless
+// there is an error.
+func (a *asker) find(asked string, want intent) (found *beneath.Resolution, path string, err error) {
+	name, err := clean(asked)
+	if err != nil {
+		return nil, "", err
+	}
+	if err := a.mayName(asked, name); err != nil {
+		return nil, "", err
+	}
+	within := []string{"/"} // so that every name that a link brings is judged
+	if a.root != "" {
+		within = append(within, a.root)
+	}
+	found, err = beneath.Resolve(name, beneath.Options{Within: within, Judge: a.judge})
+	missing := found.Missing()
+	if err == nil || missing != nil {
+		path = beneath.Absolute(beneath.Join(found.Path(), join(missing)))
+		err = errors.Join(a.mayReach(found, asked, path, want), err)
+	}
+	if err == nil || missing != nil && want == writing && onlyMissing(err) {
+		return found, path, nil
+	}
+	found.Close()
+	return nil, "", a.refusal(asked, err)
+}
+
+// join is the relative path of some names.
+func join(names []string) string {
+	if len(names) == 0 {
+		return "."
+	}
+	return strings.Join(names, "/")
+}
+
+// onlyMissing reports whether nothing else is wrong with a path.
+func onlyMissing(err error) bool {
+	_, refused := errors.AsType[*refusal](err)
+	return !refused && errors.Is(err, unix.ENOENT)
+}
+
+// refusal says why a path isn't reached.
+func (a *asker) refusal(asked string, err error) error {
+	if r, ok := errors.AsType[*refusal](err); ok {
+		return r
+	}
+	if link, ok := errors.AsType[*beneath.LinkError](err); ok {
+		if errors.Is(link.Err, beneath.ErrEscape) {
+			return refuse(http.StatusForbidden, "%q: the link %q leads out of the workspace, and links in there are followed inside of it only", asked, link.Link)
+		}
+		return refuse(http.StatusForbidden, "%q: the link %q leads to what may not be reached: %s", asked, link.Link, link.Err)
+	}
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
+		return refuseFor(asked, errno)
+	}
+	return err
+}
+
+// mayName refuses a path by its names alone, before anything is looked at.
+func (a *asker) mayName(asked, path string) error {
+	if entry, secret := a.secret(path); secret {
+		return refuse(http.StatusForbidden, "%q is on the secret list (%s: %s): a token can grant it", asked, entry.Pattern, entry.What)
+	}
+	if a.isForbidden(path) {
+		return refuse(http.StatusForbidden, "%q lies in a directory of the agent's own", asked)
+	}
+	return nil
+}
+
+// secret returns the entry of the secret list that an absolute path is under.
+// Below the workspace only names below it count, as for resolvers: it lies where
+// its owner has put it.
+func (a *asker) secret(path string) (vfs.Secret, bool) {
+	if a.inWorkspace(path) {
+		if path == a.root {
+			return vfs.Secret{}, false
+		}
+		rest, _ := a.rootBase.Relative(path)
+		return a.guard.Entry(a.rootBase, strings.TrimPrefix(rest, "/"))
+	}
+	return a.guard.Entry(top, relative(path))
+}
+
+// inWorkspace reports whether an absolute path is the workspace or below it.
+func (a *asker) inWorkspace(path string) bool { return a.root != "" && below(path, a.root) }
+
+func below(path, dir string) bool {
+	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(dir, "/"))
+	return ok && (rest == "" || rest[0] == '/')
+}
+
+// isForbidden compares names in whatever case: some file systems fold it, and
+// nobody else's directory is spelled like the agent's.
+func (a *asker) isForbidden(path string) bool {
+	folded := strings.ToLower(path)
+	for _, dir := range a.s.opts.Forbidden {
+		if below(folded, strings.ToLower(filepath.Clean(dir))) {
+			return true
+		}
+	}
+	return false
+}
+
+// errUnreachable is why a name that a link brought isn't looked at.
+type errUnreachable string
+
+func (e errUnreachable) Error() string { return string(e) }
+
+// judge is the policy about names that links bring.
+func (a *asker) judge(within beneath.Base, names []beneath.Name) error {
+	if within.Path() != "/" {
+		return nil // it is asked for "/", too
+	}
+	texts := make([]string, len(names))
+	for i, n := range names {
+		texts[i] = n.Text
+	}
+	path := beneath.Absolute(join(texts))
+	switch _, secret := a.secret(path); {
+	case !utf8.ValidString(path):
+		return errUnreachable("a name there isn't UTF-8")
+	case secret:
+		return errUnreachable("it is on the secret list")
+	case a.isForbidden(path):
+		return errUnreachable("it is the agent's own")
+	}
+	return nil
+}
+
+// mayReach refuses a path by where it leads.
+func (a *asker) mayReach(found *beneath.Resolution, asked, path string, want intent) error {
+	if err := a.mayName(asked, path); err != nil {
+		return err
+	}
+	if a.s.opts.Within && !a.inWorkspace(path) {
+		return refuse(http.StatusForbidden, "%q lies outside of the workspace, and the agent is configured to stay in it", asked)
+	}
+	if want == writing && a.plan != "" && path != a.plan {
+		return refuse(http.StatusForbidden, "%q: this token writes one file only, %q", asked, a.plan)
+	}
+	return a.notForbidden(found, asked)
+}
+
+// notForbidden compares the directories on the way with the agent's own, by what
+// they are: they may have other names, in another case or by another mount.
+func (a *asker) notForbidden(found *beneath.Resolution, asked string) error {
+	if len(a.forbidden) == 0 {
+		return nil
+	}
+	path := found.Path()
+	for end := range len(path) + 1 {
+		if end < len(path) && path[end] != '/' {
+			continue
+		}
+		var st unix.Stat_t
+		switch errno := found.Stat(path[:end], &st); {
+		case errno == unix.ENOENT, beneath.MaybeLink(errno):
+			return errSwapped
+		case errno != 0:
+			return refuseFor(asked, errno)
+		}
+		for _, id := range a.forbidden {
+			if id == identityOf(&st) {
+				return refuse(http.StatusForbidden, "%q lies in a directory of the agent's own", asked)
+			}
+		}
+	}
+	return nil
+}
+
+// hardLinked refuses a file that is on the secret list by another name.
+func (a *asker) hardLinked(asked string, st *unix.Stat_t) error {
+	if st.Nlink < 2 || a.root == "" {
+		return nil
+	}
+	root, err := vfs.OpenRoot(a.root, vfs.RootOptions{})
+	if err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		return refuse(http.StatusForbidden, "%q has several names, and the workspace can't be searched for the others", asked)
+	}
+	defer root.Close()
+	switch err := root.SecretLink(a.guard, st); {
+	case errors.Is(err, vfs.ErrSecretLink):
+		return refuse(http.StatusForbidden, "%q %s", asked, err)
+	case err != nil:
+		return refuse(http.StatusForbidden, "%q %s: make it a file of its own: cp -p it, and mv the copy over it", asked, err)
+	}
+	return nil
+}

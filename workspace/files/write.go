@@ -1,0 +1,209 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+
+	"golang.org/x/sys/unix"
+
+	"waymark/internal/beneath"
+	"waymark/internal/httpapi"
+	"waymark/internal/httpapi/problem"
+	"waymark/workspace"
+)
+
+// writeFile answers POST /api/v0/write-file: the body becomes the file.
+func (s *Service) writeFile(c *httpapi.Call) error {
+	if err := onlyParameters(c, "path"); err != nil {
+		return err
+	}
+	asked, err := c.Text("path")
+	if err != nil {
+		return err
+	}
+	who, err := caller(c)
+	if err != nil {
+		return err
+	}
+	a, err := s.asker(c.Context())
+	if err != nil {
+		return err
+	}
+	if c.ContentLength > s.opts.MaxWrite {
+		return &problem.Error{Code: http.StatusRequestEntityTooLarge, Message: "the body is too large", Detail: fmt.Sprintf("at most %d bytes are written", s.opts.MaxWrite)}
+	}
+	path, err := a.write(c.Context(), asked, c.Body)
+	if err != nil {
+		return answer(c, err)
+	}
+	s.opts.Touched(who, path)
+	return c.JSON(http.StatusOK, workspace.Written{Message: fmt.Sprintf("Successfully wrote to %q", asked)})
+}
+
+// write makes the body the content of a file. It returns where that is.
+func (a *asker) write(ctx context.Context, asked string, body io.Reader) (path string, err error) {
+	p, err := a.toWrite(asked)
+	if err != nil {
+		return "", err
+	}
+	defer p.close()
+	defer func() {
+		if err != nil {
+			p.takeBack()
+		}
+	}()
+	t, err := p.temp(0o666)
+	if err != nil {
+		return "", err
+	}
+	defer t.remove()
+	// Until it is dressed as the old one it is for this user alone; what is new is
+	// for whom the umask has it.
+	mode, err := modeOf(t)
+	if err != nil {
+		return "", refuseFor(asked, err)
+	}
+	if err := copyBody(t, asked, body); err != nil {
+		return "", err
+	}
+	key, err := p.key()
+	if err != nil {
+		return "", err
+	}
+	release, err := a.s.locks.acquire(ctx, key)
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	return p.path, p.become(t, mode)
+}
+
+// modeOf takes the mode of a new file, and leaves it to this user alone.
+func modeOf(t *temp) (mode uint32, err error) {
+	fd := int(t.file.Fd()) //nolint:gosec // a descriptor is small
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return 0, err
+	}
+	return uint32(st.Mode) & 0o777, unix.Fchmod(fd, 0o600) //nolint:unconvert // the type differs between platforms
+}
+
+// toWrite looks up a place to be written, with its directory, and refuses what is
+// known to fail before a body is read.
+func (a *asker) toWrite(asked string) (*place, error) {
+	for range beneath.MaxSwaps {
+		p, err := a.place(asked, writing)
+		if err == nil {
+			if err = p.prepare(); err == nil {
+				return p, nil
+			}
+			p.takeBack()
+			p.close()
+		}
+		if !errors.Is(err, errSwapped) {
+			return nil, err
+		}
+	}
+	return nil, keptChanging(asked, errSwapped)
+}
+
+// prepare makes the directories that are missing, and looks at what is to be
+// replaced.
+func (p *place) prepare() error {
+	if err := p.makeParents(); err != nil {
+		return err
+	}
+	_, err := p.replaceable()
+	return err
+}
+
+// replaceable describes the file that is to be replaced, and refuses what mustn't
+// be. There may be none: nil.
+func (p *place) replaceable() (*unix.Stat_t, error) {
+	var st unix.Stat_t
+	switch err := p.stat(&st); {
+	case errors.Is(err, unix.ENOENT):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	if err := p.mayWrite(); err != nil {
+		return nil, err
+	}
+	if err := p.a.hardLinked(p.asked, &st); err != nil {
+		return nil, err
+	}
+	return &st, nil
+}
+
+// copyBody writes a request's body.
+func copyBody(t *temp, asked string, body io.Reader) error {
+	from := &bodyReader{r: body}
+	if _, err := io.CopyBuffer(struct{ io.Writer }{t.file}, from, make([]byte, chunk)); err != nil && from.err == nil {
+		return refuseFor(asked, err)
+	}
+	var large *http.MaxBytesError
+	var network net.Error
+	switch err := from.err; {
+	case err == nil, errors.As(err, &large):
+		return err
+	case errors.As(err, &network) && network.Timeout():
+		return refuse(http.StatusRequestTimeout, "the body didn't come in time")
+	default:
+		return refuse(http.StatusBadRequest, "the body broke off")
+	}
+}
+
+// bodyReader tells what goes wrong with the body from what does with the file.
+type bodyReader struct {
+	r   io.Reader
+	err error
+}
+
+// Read implements io.Reader.
+func (b *bodyReader) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		b.err = err
+	}
+	return n, err
+}
+
+// become puts a new file in its place, dressed as what it replaces.
+func (p *place) become(t *temp, mode uint32) error {
+	old, err := p.replaceable()
+	if err != nil {
+		if errors.Is(err, errSwapped) {
+			return keptChanging(p.asked, err)
+		}
+		return err
+	}
+	if old == nil {
+		err = unix.Fchmod(int(t.file.Fd()), mode) //nolint:gosec // a descriptor is small
+	} else {
+		w := beneath.Walker{Root: p.dir}
+		from, _, errno := w.Open(p.name)
+		if errno != 0 {
+			from = -1 // it can be written and not read
+		}
+		err = t.dress(from, old)
+		if from >= 0 {
+			_ = unix.Close(from)
+		}
+	}
+	if err == nil {
+		err = t.done()
+	}
+	if err == nil {
+		err = unix.Renameat(p.dir, t.name, p.dir, p.name)
+	}
+	if err != nil {
+		return refuseFor(p.asked, err)
+	}
+	t.name = ""
+	return nil
+}

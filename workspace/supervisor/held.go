@@ -310,7 +310,7 @@ func (h *held) info() Info {
 			ID: h.ID, Command: h.Command, WorkDir: h.Dir, Background: h.Background, Running: !over,
 			StartedAtUnix: h.Started.Unix(),
 		},
-		Chat: h.Chat, Length: length, PID: h.PID,
+		Chat: h.Chat, Fence: h.Fence, Started: h.Started, Length: length, PID: h.PID,
 	}
 	if info.Chat != [16]byte{} {
 		info.ChatID = h.Chat.String()

@@ -18,6 +18,7 @@ type record struct {
 	Dir        string
 	Background bool      `json:",omitempty"`
 	Chat       uuid.UUID `json:",omitzero"`
+	Fence      string    `json:",omitempty"`
 	Token      string    `json:",omitempty"`
 	Input      string    `json:",omitempty"`
 	Tracked    *Tracked  `json:",omitempty"`

@@ -154,7 +154,7 @@ func (s *server) admit(spec *Spec) (h *held, attached bool, err error) {
 		return nil, false, fmt.Errorf("%d processes run or have just ended: %w", len(s.held), ErrFull)
 	}
 	h = newHeld(record{
-		ID: id, Command: spec.Command, Dir: spec.Dir, Background: spec.Background, Chat: spec.Chat,
+		ID: id, Command: spec.Command, Dir: spec.Dir, Background: spec.Background, Chat: spec.Chat, Fence: spec.Fence,
 		Token: spec.Token, Input: spec.Input, Tracked: spec.Tracked, Boot: s.boot, Started: time.Now(),
 	}, filepath.Join(s.dir, heldDir, id), s.limits, s.budget, s.reaper, s.logger)
 	s.held[id] = h

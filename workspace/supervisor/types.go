@@ -57,6 +57,8 @@ type Spec struct {
 	Command    string
 	Background bool
 	Chat       uuid.UUID
+	// Fence is what the process is kept from, in words of the caller's.
+	Fence string
 
 	// Token makes the start happen once; Input is compared for it.
 	Token, Input string
@@ -75,6 +77,10 @@ type Tracked struct {
 type Info struct {
 	workspace.Process
 	Chat uuid.UUID
+	// Fence is the Spec's.
+	Fence string
+	// Started is when it was started, more exactly than Process tells.
+	Started time.Time
 	// Length is how many bytes it has written so far.
 	Length int64
 	PID    int

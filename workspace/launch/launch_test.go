@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -26,7 +28,7 @@ func TestMain(m *testing.M) {
 		os.Exit(launch.Main(nil))
 	}
 	self = reexec.Main(launch.Role(), reexec.Role{Name: "probe", Main: probe},
-		reexec.Role{Name: "no-landlock", Main: noLandlock}, reexec.Role{Name: "mounted", Main: mounted})
+		reexec.Role{Name: "no-landlock", Main: noLandlock}, reexec.Role{Name: "mounted", Main: mounted}, reexec.Role{Name: "find", Main: find})
 	ordinary.Main()
 	os.Exit(m.Run())
 }
@@ -98,6 +100,25 @@ func TestGets(t *testing.T) {
 	}
 	if want := "one|two words\n||\n" + d + "\n0027\n77\n0\n321\n3\nleader ?\n"; got != want {
 		t.Errorf("it sees:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// Paths, arguments and variables are bytes, of which not all are UTF-8.
+func TestBytes(t *testing.T) {
+	supported(t)
+	d := dir(t) + "/\xff\xfe"
+	write(t, d+"/file", "content")
+	if err := os.WriteFile(filepath.Dir(d)+"/\ufffd\ufffd", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []*launch.Profile{nil, {Name: "test", Read: append([]string{d}, system...)}} {
+		cmd := command(t, &launch.Spec{
+			Argv: []string{"sh", "-c", `printf %s "$1$V"; cat file; pwd`, "sh", "a\xc3"}, Env: []string{"V=\xe2\x82"}, Dir: d, Profile: p,
+		})
+		out, err := cmd.Output()
+		if want := "a\xc3\xe2\x82content" + d + "\n"; err != nil || string(out) != want {
+			t.Errorf("got %q (%v), want %q", out, err, want)
+		}
 	}
 }
 
@@ -245,5 +266,47 @@ func TestNoDescriptorLeaks(t *testing.T) {
 	got, err := run(t, &launch.Spec{Env: os.Environ()}, "ls /proc/self/fd")
 	if want := "0\n1\n2\n3\n"; err != nil || got != want { // 3 is the directory that ls has open
 		t.Errorf("it has %q (%v), want %q", got, err, want)
+	}
+}
+
+// find is a role that finds the shim, and has it print where it is.
+func find([]string) int {
+	program, err := launch.Find(nil)
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	cmd, err := program.Command(background, &launch.Spec{Argv: []string{"sh", "-c", "echo it starts"}})
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	out, err := cmd.Output()
+	path, _ := launch.FindHelper()
+	fmt.Println(path, string(out), err)
+	return 0
+}
+
+// The helper program is looked for beside the agent and where packages put it.
+func TestFind(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at, want := range map[string]string{"bin/supervisor": "it starts", "libexec/waymark/supervisor": "it starts", "bin/other": "isn't beside this one"} {
+		d := dir(t)
+		for _, path := range []string{"bin/agent", at} {
+			if err := os.MkdirAll(filepath.Dir(filepath.Join(d, path)), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Link(exe, filepath.Join(d, path)); err != nil {
+				t.Skip("SKIPPED: the test's program lies on another file system:", err)
+			}
+		}
+		cmd := exec.CommandContext(t.Context(), d+"/bin/agent", "waymark:find") //nolint:gosec // this program
+		out, err := cmd.CombinedOutput()
+		if !strings.Contains(string(out), want) || want == "it starts" && !strings.Contains(string(out), filepath.Join(d, at)) {
+			t.Errorf("%s: %s %v", at, out, err)
+		}
 	}
 }

@@ -41,13 +41,13 @@ func parseMounts(text string) []mount {
 			continue // of a file system that has none of our files, such as that of namespaces
 		}
 		kind, _, _ := strings.Cut(what, " ")
-		list = append(list, mount{fields[device], unescape(fields[root]), unescape(fields[point]), slices.Contains(kernelTypes, kind)})
+		list = append(list, mount{fields[device], unoctal(fields[root]), unoctal(fields[point]), slices.Contains(kernelTypes, kind)})
 	}
 	return list
 }
 
-// unescape undoes the octal escapes of blanks and backslashes.
-func unescape(field string) string {
+// unoctal undoes the octal escapes of blanks and backslashes.
+func unoctal(field string) string {
 	var b strings.Builder
 	for i := 0; i < len(field); i++ {
 		if field[i] == '\\' && i+3 < len(field) {

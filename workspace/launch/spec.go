@@ -62,11 +62,13 @@ func (s *Spec) encode() ([]byte, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	return json.Marshal(wireSpec{version, *s})
+	w := wireSpec{version, *s}
+	w.Argv, w.Env, w.Dir = each(s.Argv, escape), each(s.Env, escape), escape(s.Dir)
+	return json.Marshal(&w)
 }
 
-// decode reads one specification and nothing behind it. A field that it doesn't
-// know is an error: it may be what was to confine the program.
+// decode reads one specification, which has to be as encode writes it: a field that
+// it doesn't know, or finds twice, may be what was to confine the program.
 func decode(r io.Reader) (*Spec, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxSpec+1))
 	if err != nil {
@@ -75,19 +77,23 @@ func decode(r io.Reader) (*Spec, error) {
 	if len(data) > maxSpec {
 		return nil, fmt.Errorf("it has more than %d bytes", maxSpec)
 	}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
 	var w wireSpec
-	if err := dec.Decode(&w); err != nil {
+	if err := json.Unmarshal(data, &w); err != nil {
 		return nil, err
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("something follows it")
 	}
 	if w.Version != version {
 		return nil, fmt.Errorf("it has version %d, and this program knows %d: start the agent again, it has been replaced", w.Version, version)
 	}
-	return &w.Spec, w.check()
+	s := w.Spec
+	s.Argv, s.Env, s.Dir = each(s.Argv, unescape), each(s.Env, unescape), unescape(s.Dir)
+	again, err := s.encode()
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(data, again) {
+		return nil, errors.New("it holds something that this program doesn't know: start the agent again, one of the two has been replaced")
+	}
+	return &s, nil
 }
 
 // check finds what can't be started in any case.

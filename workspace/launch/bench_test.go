@@ -1,0 +1,67 @@
+package launch_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"waymark/workspace/launch"
+)
+
+// BenchmarkStart compares starts of a shell that does nothing: by the system alone,
+// by the helper program and by a test's own program as the shim, and with profiles.
+func BenchmarkStart(b *testing.B) {
+	argv := []string{"/bin/sh", "-c", ":"}
+	b.Run("direct", func(b *testing.B) {
+		for b.Loop() {
+			if err := exec.CommandContext(b.Context(), argv[0], argv[1:]...).Run(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	helper := filepath.Join(b.TempDir(), "helper")
+	build := exec.CommandContext(b.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", helper, "./testdata/helper") //nolint:gosec // ours
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		b.Fatalf("%v: %s", err, out)
+	}
+	h, places := home(b)
+	write(b, h+"/proj/plan.md", "")
+	secrets, err := launch.HideSecrets(places)
+	if err != nil {
+		b.Fatal(err)
+	}
+	plan, err := launch.Plan(h+"/proj/plan.md", places)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, c := range []struct {
+		name    string
+		program string // in the shim's place
+		profile *launch.Profile
+	}{{"helper", helper, nil}, {"helper/secrets", helper, secrets}, {"helper/plan", helper, plan}, {"self", "", nil}, {"self/secrets", "", secrets}} {
+		b.Run(c.name, func(b *testing.B) {
+			for b.Loop() {
+				cmd := command(b, &launch.Spec{Argv: argv, Env: os.Environ(), Profile: c.profile})
+				if c.program != "" {
+					cmd.Cmd.Path, cmd.Cmd.Args = c.program, []string{c.program, "launch"}
+				}
+				if err := cmd.Run(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkHideSecrets is what a profile costs to make, over this machine's own
+// home directory.
+func BenchmarkHideSecrets(b *testing.B) {
+	places := launch.Places{Home: os.Getenv("HOME"), State: filepath.Join(os.Getenv("HOME"), ".local/state/waymark"), Root: b.TempDir()}
+	for b.Loop() {
+		if _, err := launch.HideSecrets(places); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -48,7 +48,7 @@ func confine(p *Profile) error {
 	if err := restrict(p, abi); err != nil {
 		return err
 	}
-	if err := dropCapabilities(p.Admin); err != nil {
+	if err := dropCapabilities(p.Capabilities); err != nil {
 		return fmt.Errorf("capabilities: %w", err)
 	}
 	return filterCalls(p)
@@ -168,19 +168,19 @@ func allow(ruleset int, path string, rights uint64) error {
 	return ll.LandlockAddPathBeneathRule(ruleset, &ll.PathBeneathAttr{AllowedAccess: rights, ParentFd: fd}, 0)
 }
 
-// admin are the capabilities that Profile.Admin leaves: those of Docker's
-// containers but for CAP_MKNOD, with which a disk could be read, and CAP_SETPCAP.
-var admin = []int{
-	unix.CAP_AUDIT_WRITE, unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_FSETID, unix.CAP_KILL,
-	unix.CAP_NET_BIND_SERVICE, unix.CAP_NET_RAW, unix.CAP_SETFCAP, unix.CAP_SETGID, unix.CAP_SETUID, unix.CAP_SYS_CHROOT,
+// capabilities are the numbers of CapabilityNames.
+var capabilities = map[string]int{
+	"audit_write": unix.CAP_AUDIT_WRITE, "chown": unix.CAP_CHOWN, overrideModes: unix.CAP_DAC_OVERRIDE, "fowner": unix.CAP_FOWNER,
+	"fsetid": unix.CAP_FSETID, "kill": unix.CAP_KILL, "net_bind_service": unix.CAP_NET_BIND_SERVICE, "net_raw": unix.CAP_NET_RAW,
+	"setfcap": unix.CAP_SETFCAP, "setgid": unix.CAP_SETGID, "setuid": unix.CAP_SETUID, "sys_chroot": unix.CAP_SYS_CHROOT,
 }
 
-// dropCapabilities takes this thread's capabilities away, and has no program that
-// it executes get them back.
-func dropCapabilities(keepAdmin bool) error {
+// dropCapabilities takes this thread's capabilities away but for some, and has no
+// program that it executes get them back.
+func dropCapabilities(names []string) error {
 	var kept []int
-	if keepAdmin {
-		kept = admin
+	for _, name := range names {
+		kept = append(kept, capabilities[name])
 	}
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData

@@ -1,3 +1,5 @@
+//go:build linux
+
 package launch_test
 
 import (
@@ -58,8 +60,9 @@ func TestProfile(t *testing.T) {
 	}
 }
 
-// What Admin leaves is what people administer with, and it isn't a way out.
-func TestAdmin(t *testing.T) {
+// The capabilities that root can keep are what people administer with, and no way
+// out.
+func TestCapabilities(t *testing.T) {
 	supported(t)
 	if os.Geteuid() != 0 {
 		t.Skip("it is for root")
@@ -67,9 +70,8 @@ func TestAdmin(t *testing.T) {
 	d := dir(t)
 	write(t, d+"/file", "")
 	agent := strconv.Itoa(os.Getpid())
-	for _, admin := range []bool{true, false} {
-		p := &launch.Profile{Name: "test", Read: system, Write: []string{d, "/dev"}, Admin: admin}
-		want := map[bool]string{true: "ok", false: "no"}[admin]
+	for want, kept := range map[string][]string{"ok": launch.CapabilityNames(), "no": nil} {
+		p := &launch.Profile{Name: "test", Read: system, Write: []string{d, "/dev"}, Capabilities: kept}
 		expect(t, p, map[string][]op{want: {{"chown", d + "/file", "65534"}}})
 		expect(t, p, map[string][]op{"no": {
 			{"mknod", d + "/disk"}, {"mount", d, "/mnt"}, {"ptrace", agent}, {"read", "/proc/" + agent + "/environ"}, {"read", "/proc/" + agent + "/mem"},

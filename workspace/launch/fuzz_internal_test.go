@@ -16,7 +16,7 @@ func FuzzSpec(f *testing.F) {
 	for _, s := range []Spec{
 		{Argv: []string{"true"}},
 		{Argv: []string{"a", ""}, Dir: "/x", Env: []string{"A=b"}, Nice: 5, OOMScore: 300, Umask: &umask, Limits: map[string]uint64{"core": 0}},
-		{Argv: []string{"a"}, Profile: &Profile{Name: "p", Read: []string{"/"}, Write: []string{"/tmp"}, List: []string{"/"}, Ports: []uint16{}, NoUnix: true, Admin: true}},
+		{Argv: []string{"a"}, Profile: &Profile{Name: "p", Read: []string{"/"}, Write: []string{"/tmp"}, List: []string{"/"}, Ports: []uint16{}, NoUnix: true, KeepModes: true, Capabilities: []string{"chown"}}},
 		{Argv: []string{"a"}, Profile: &Profile{Ports: []uint16{443}}},
 		{Argv: []string{"a"}, Profile: &Profile{NoTCP: true}},
 	} {
@@ -30,6 +30,7 @@ func FuzzSpec(f *testing.F) {
 		``, `{}`, `null`, `[]`, `{"version":1}`, `{"version":2,"argv":["a"]}`, `{"version":1,"argv":["a"]}{}`, `{"version":1,"argv":["a"],"profil":{}}`,
 		`{"version":1,"argv":["a"],"profile":{"no_unixx":true}}`, `{"version":1,"argv":["a\u0000"]}`, `{"version":1,"argv":["a"],"profile":{"write":["/../x"]}}`,
 		`{"version":1,"argv":["a"],"profile":{"name":""},"Profile":null}`, `{"version":1,"argv":["a\u0000ff"]}`, `{"version":1,"argv":["a\u000041"]}`,
+		`{"version":1,"argv":["a"],"profile":{"name":"","ports":null,"capabilities":["sys_admin"]}}`,
 		`{"version":1,"argv":["a"],"nice":99}`, `{"version":1,"argv":["a"],"limits":{"x":1}}`, `{"version":1,"argv":["a"],"umask":-1}`,
 		`{"version":1,"argv":["a"],"profile":{"ports":[70000]}}`, `{"version":1,"argv":["a"],"profile":{"ports":[],"no_tcp":true}}`,
 	} {

@@ -50,13 +50,13 @@ type Places struct {
 // these: in the directories that are on the way, from "/" over Home down, nothing
 // can be made, renamed or removed, and what others make there later is out of
 // reach. Names can be listed everywhere, since listing a directory can't be allowed
-// without all below it. Root keeps the capabilities of Profile.Admin.
+// without all below it. Root keeps the capabilities of CapabilityNames.
 func HideSecrets(p Places) (*Profile, error) {
 	w, err := newWalk(p)
 	if err != nil {
 		return nil, err
 	}
-	profile := &Profile{Name: "secrets", List: []string{"/"}, Read: []string{"/sys"}, Admin: true}
+	profile := &Profile{Name: "secrets", List: []string{"/"}, Read: []string{"/sys"}, Capabilities: CapabilityNames()}
 	w.openAll(p)
 	for _, device := range append(slices.Concat(readable, terminals, shared), found(computing)...) {
 		w.open(device)
@@ -75,7 +75,8 @@ func HideSecrets(p Places) (*Profile, error) {
 
 // Plan returns the profile "plan": everything may be read that HideSecrets doesn't
 // hide, and nothing written but the plan's file, Tmp, and devices that keep
-// nothing. Unix sockets are cut.
+// nothing. Unix sockets are cut, and modes and owners of files stay what they are,
+// those of Tmp included.
 //
 // The plan is written in place: a file that isn't there yet can't be made, and one
 // that has been replaced since by another of its name is out of reach.
@@ -123,7 +124,7 @@ func reading(name string, p Places) (*Profile, *walk, error) {
 	}
 	w.openAll(p)
 	read := append(w.opened, "/proc", "/sys")
-	return &Profile{Name: name, List: []string{"/"}, Read: read, Write: slices.Clone(readable), NoUnix: true}, w, nil
+	return &Profile{Name: name, List: []string{"/"}, Read: read, Write: slices.Clone(readable), NoUnix: true, KeepModes: true, Capabilities: []string{overrideModes}}, w, nil
 }
 
 // Devices that programs need. No others are given: a disk's has all files in it.

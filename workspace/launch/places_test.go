@@ -1,3 +1,5 @@
+//go:build linux
+
 package launch_test
 
 import (
@@ -245,6 +247,13 @@ func TestPlan(t *testing.T) {
 					{"link", h + "/proj/main.go", tmp + "/main.go"}, {"link", tmp + "/x", h + "/proj/x"}, {"link", plan, h + "/proj/again"}, {"symlink", "/tmp", h + "/proj/s"},
 				}),
 		})
+		// What Landlock doesn't know of: modes and the like, of hidden files too.
+		expect(t, p, map[string][]op{"no": append(ops("chmod", plan, h+"/proj/main.go", h+"/.ssh/id_ed25519"), op{"setxattr", plan}, op{"chown", plan, "0"})})
+		if os.Geteuid() == 0 && os.Getenv(ordinary.Env) == "" { // who sees what belongs to others
+			if err := os.Chown(h+"/proj/main.go", 65534, 65534); err == nil {
+				expect(t, p, map[string][]op{"ok": ops("read", h+"/proj/main.go"), "no": ops("write", h+"/proj/main.go")})
+			}
+		}
 		// A link in the private directory leads to what may not be written, too.
 		expect(t, p, map[string][]op{"ok": {{"symlink", h + "/proj/main.go", tmp + "/to"}}})
 		expect(t, p, map[string][]op{"no": ops("write", tmp+"/to", "/proc/self/root"+h+"/proj/main.go")})

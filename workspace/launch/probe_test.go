@@ -1,3 +1,5 @@
+//go:build linux
+
 package launch_test
 
 import (
@@ -165,6 +167,10 @@ func perform(name string, args []string) (result string, err error) {
 		return "", unix.Mknod(arg(0), unix.S_IFBLK|0o600, int(unix.Mkdev(7, 0))) //nolint:gosec // small
 	case "chown":
 		return "", os.Chown(arg(0), number(1), number(1))
+	case "chmod":
+		return "", os.Chmod(arg(0), 0o644)
+	case "setxattr":
+		return "", unix.Setxattr(arg(0), "user.waymark", []byte("x"), 0)
 	case "mount":
 		return "", unix.Mount(arg(0), arg(1), "", unix.MS_BIND, "")
 	case "kill":
@@ -255,7 +261,7 @@ func nested(args []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	p := &launch.Profile{Name: "wide", Write: []string{"/"}, Admin: true}
+	p := &launch.Profile{Name: "wide", Write: []string{"/"}, Capabilities: launch.CapabilityNames()}
 	cmd, err := program.Command(background, &launch.Spec{Argv: args, Env: os.Environ(), Profile: p})
 	if err != nil {
 		return "", err

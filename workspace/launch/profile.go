@@ -30,9 +30,12 @@ type Profile struct {
 	// otherwise: an ssh-agent, docker, D-Bus, the agent's own. Abstract ones, and
 	// signals to processes that aren't under the same start, are cut with them.
 	NoUnix bool `json:"no_unix,omitempty"`
-	// Admin leaves root the capabilities for files and users, such as CAP_CHOWN and
-	// CAP_SETUID, none of which is a way around the rest. Else all are dropped.
-	Admin bool `json:"admin,omitempty"`
+	// KeepModes refuses to change modes, owners and extended attributes of files,
+	// wherever they are: Landlock doesn't hold that to places.
+	KeepModes bool `json:"keep_modes,omitempty"`
+	// Capabilities are those that root keeps, by their names of CapabilityNames; none
+	// of them is a way around the rest. All others are dropped.
+	Capabilities []string `json:"capabilities,omitempty"`
 }
 
 func (p *Profile) check() error {
@@ -41,8 +44,23 @@ func (p *Profile) check() error {
 			return fmt.Errorf("the profile %q names %q, which isn't an absolute, clean path", p.Name, path)
 		}
 	}
+	for _, name := range p.Capabilities {
+		if !slices.Contains(CapabilityNames(), name) {
+			return fmt.Errorf("the profile %q keeps the capability %q, and can keep %s", p.Name, name, strings.Join(CapabilityNames(), ", "))
+		}
+	}
 	if p.NoTCP && p.Ports != nil {
 		return fmt.Errorf("the profile %q closes TCP and opens ports", p.Name)
 	}
 	return nil
+}
+
+// overrideModes is the capability with which root reads and writes other users'
+// files. Without it a root in a container sees nothing of a user's workspace.
+const overrideModes = "dac_override"
+
+// CapabilityNames are the capabilities that a profile can leave: those of Docker's
+// containers but for mknod, with which a disk could be read, and setpcap.
+func CapabilityNames() []string {
+	return []string{"audit_write", "chown", overrideModes, "fowner", "fsetid", "kill", "net_bind_service", "net_raw", "setfcap", "setgid", "setuid", "sys_chroot"}
 }

@@ -27,11 +27,25 @@ type architecture struct {
 	x32   bool
 	// Numbers of system calls.
 	socket, socketpair, ioUring uint32
+	// modes change modes, owners and extended attributes.
+	modes []uint32
 }
 
 var architectures = map[string]architecture{
-	"amd64": {audit: unix.AUDIT_ARCH_X86_64, x32: true, socket: 41, socketpair: 53, ioUring: 425},
-	"arm64": {audit: unix.AUDIT_ARCH_AARCH64, socket: 198, socketpair: 199, ioUring: 425},
+	"amd64": {audit: unix.AUDIT_ARCH_X86_64, x32: true, socket: 41, socketpair: 53, ioUring: 425, modes: []uint32{
+		90, 91, 268, 452, // chmod, fchmod, fchmodat, fchmodat2
+		92, 93, 94, 260, // chown, fchown, lchown, fchownat
+		188, 189, 190, 463, // setxattr, lsetxattr, fsetxattr, setxattrat
+		197, 198, 199, 466, // removexattr, lremovexattr, fremovexattr, removexattrat
+		469, // file_setattr
+	}},
+	"arm64": {audit: unix.AUDIT_ARCH_AARCH64, socket: 198, socketpair: 199, ioUring: 425, modes: []uint32{
+		52, 53, 452, // fchmod, fchmodat, fchmodat2
+		55, 54, // fchown, fchownat
+		5, 6, 7, 463, // setxattr, lsetxattr, fsetxattr, setxattrat
+		14, 15, 16, 466, // removexattr, lremovexattr, fremovexattr, removexattrat
+		469, // file_setattr
+	}},
 }
 
 // filterCalls cuts the system calls that a profile cuts. The filter is of this
@@ -60,19 +74,16 @@ func filterCalls(p *Profile) error {
 	return nil
 }
 
-func needsFilter(p *Profile) bool { return p.NoUnix || p.NoTCP || p.Ports != nil }
+func needsFilter(p *Profile) bool { return p.NoUnix || p.NoTCP || p.Ports != nil || p.KeepModes }
 
-// filter returns the filter of a profile: sockets of some kinds are refused, and
-// what could make them by another way. Programs of other architectures, whose
+// filter returns the filter of a profile: sockets of some kinds and changes of modes
+// are refused, and what could make them by another way. Programs of other architectures, whose
 // system calls have other numbers, are killed.
-//
-//nolint:mnd // skips are what they are
 func filter(p *Profile, arch architecture) []bpf.Instruction {
 	deny := func(errno unix.Errno) bpf.Instruction {
 		return bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(errno)}
 	}
-	// unless returns the instructions that what follows runs only if the value in
-	// the register is val.
+	// only returns instructions that run if the value in the register is val.
 	only := func(val uint32, body ...bpf.Instruction) []bpf.Instruction {
 		return append([]bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: val, SkipTrue: uint8(len(body))}}, body...) //nolint:gosec // few
 	}
@@ -87,8 +98,13 @@ func filter(p *Profile, arch architecture) []bpf.Instruction {
 	if arch.x32 {
 		program = append(program, bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: x32, SkipFalse: 1}, deny(unix.ENOSYS))
 	}
-	// A ring can make and connect sockets without a system call.
+	// A ring can do without a system call what is refused here.
 	program = append(program, only(arch.ioUring, deny(unix.EACCES))...)
+	if p.KeepModes {
+		for _, call := range arch.modes {
+			program = append(program, only(call, deny(unix.EPERM))...)
+		}
+	}
 
 	socket := []bpf.Instruction{argument(0)}
 	if p.NoUnix {

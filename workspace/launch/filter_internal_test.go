@@ -1,7 +1,12 @@
+//go:build linux
+
 package launch
 
 import (
 	"encoding/binary"
+	"maps"
+	"runtime"
+	"slices"
 	"testing"
 
 	"golang.org/x/net/bpf"
@@ -23,6 +28,7 @@ func TestFilter(t *testing.T) {
 	)
 	eacces, enosys, none := errno|uint32(unix.EACCES), errno|uint32(unix.ENOSYS), errno|uint32(unix.EPROTONOSUPPORT)
 	unixCut, tcpCut, ports, all := Profile{NoUnix: true}, Profile{NoTCP: true}, Profile{Ports: []uint16{}}, Profile{NoUnix: true, NoTCP: true}
+	modes := Profile{KeepModes: true}
 	for name, arch := range architectures {
 		for i, c := range []struct {
 			profile      Profile
@@ -57,6 +63,11 @@ func TestFilter(t *testing.T) {
 			{profile: all, call: arch.socket, args: [3]uint32{unix.AF_INET6, stream}, want: eacces},
 			{profile: all, call: arch.socketpair, args: [3]uint32{unix.AF_UNIX, stream}, want: allow},
 			{profile: all, audit: i386, call: 1, want: kill},
+			{profile: modes, call: arch.modes[0], want: errno | uint32(unix.EPERM)},
+			{profile: modes, call: arch.modes[len(arch.modes)-1], want: errno | uint32(unix.EPERM)},
+			{profile: modes, call: arch.socket, args: [3]uint32{unix.AF_UNIX, stream}, want: allow},
+			{profile: modes, call: arch.ioUring, want: eacces},
+			{profile: all, call: arch.modes[0], want: allow},
 		} {
 			if c.onlyWithX32 && !arch.x32 {
 				continue
@@ -82,6 +93,32 @@ func TestFilter(t *testing.T) {
 				t.Errorf("%s, case %d: %#x (%v), want %#x", name, i, got, err, c.want)
 			}
 		}
+	}
+}
+
+// TestNumbers: those of this machine are what the headers say.
+func TestNumbers(t *testing.T) {
+	arch, ok := architectures[runtime.GOARCH]
+	if !ok {
+		t.Skip("there is no filter for " + runtime.GOARCH)
+	}
+	for name, c := range map[string][2]uint32{
+		"socket": {arch.socket, unix.SYS_SOCKET}, "socketpair": {arch.socketpair, unix.SYS_SOCKETPAIR}, "io_uring_setup": {arch.ioUring, unix.SYS_IO_URING_SETUP},
+	} {
+		if c[0] != c[1] {
+			t.Errorf("%s is %d, want %d", name, c[0], c[1])
+		}
+	}
+	for _, call := range []uint32{
+		unix.SYS_FCHMOD, unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_FCHOWN, unix.SYS_FCHOWNAT, unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_FSETXATTR,
+		unix.SYS_SETXATTRAT, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_FREMOVEXATTR, unix.SYS_REMOVEXATTRAT, unix.SYS_FILE_SETATTR,
+	} {
+		if !slices.Contains(arch.modes, call) {
+			t.Errorf("the call %d isn't among those that change modes", call)
+		}
+	}
+	if !slices.Equal(slices.Sorted(maps.Keys(capabilities)), CapabilityNames()) {
+		t.Error("the capabilities have other names than those that can be kept")
 	}
 }
 

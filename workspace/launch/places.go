@@ -79,7 +79,8 @@ func HideSecrets(p Places) (*Profile, error) {
 // those of Tmp included.
 //
 // The plan is written in place: a file that isn't there yet can't be made, and one
-// that has been replaced since by another of its name is out of reach.
+// that has been replaced since by another of its name is out of reach. Without a
+// plan, "", there is no such file.
 //
 // # Errors
 //
@@ -89,10 +90,13 @@ func Plan(plan string, p Places) (*Profile, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := w.checkPlan(plan); err != nil {
-		return nil, err
+	profile.Write = append(profile.Write, "/dev/tty")
+	if plan != "" {
+		if err := w.checkPlan(plan); err != nil {
+			return nil, err
+		}
+		profile.Write = append(profile.Write, plan)
 	}
-	profile.Write = append(profile.Write, plan, "/dev/tty")
 	w.opened = nil
 	w.openTmp(p.Tmp)
 	profile.Write = append(profile.Write, w.opened...)

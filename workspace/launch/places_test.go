@@ -220,9 +220,19 @@ func TestTmp(t *testing.T) {
 	expect(t, p, map[string][]op{"no": append(ops("read", h+"/.netrc"), ops("create", h+"/new")...)})
 }
 
-// planless is the profile of a plan that hasn't been written.
-func planless(p launch.Places) (*launch.Profile, error) {
-	return launch.Plan(p.Root+"/none.md", p)
+// planless is the profile of those who plan without a file.
+func planless(p launch.Places) (*launch.Profile, error) { return launch.Plan("", p) }
+
+// A plan that hasn't been written can't be made by a program.
+func TestPlanNotThere(t *testing.T) {
+	supported(t)
+	_, places := home(t)
+	plan := places.Root + "/none.md"
+	p, err := launch.Plan(plan, places)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, p, map[string][]op{"no": ops("create", plan), "ok": ops("list", places.Root)})
 }
 
 func TestPlan(t *testing.T) {

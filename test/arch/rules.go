@@ -113,6 +113,10 @@ func rules() []Rule {
 			Reason: "events are hints, and host/watch is where they are taken for no more",
 		},
 		{
+			From: all, Except: []string{"waymark/workspace/launch"}, To: []string{"github.com/landlock-lsm/..."}, Tests: true,
+			Reason: "what programs are held to is applied in one place, the shim",
+		},
+		{
 			From: []string{"waymark/host/why/..."}, To: []string{"waymark/host/..."},
 			Allow:  []string{"waymark/host/vfs"},
 			Reason: "why tells of what was observed and finds nothing by itself",

@@ -1,8 +1,10 @@
 package supervisor
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"waymark/workspace"
+	"waymark/workspace/launch"
 )
 
 // Parameters and results of the calls. Fields are only ever added: the other end
@@ -68,11 +71,30 @@ type answer struct {
 	data   []byte
 }
 
+// strictSpec is a Spec as it arrives. What this program doesn't know of a profile
+// may be what confines most, so it is an error; a newer agent's other fields aren't.
+type strictSpec struct{ Spec }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *strictSpec) UnmarshalJSON(data []byte) error {
+	var p struct{ Profile json.RawMessage }
+	if err := errors.Join(json.Unmarshal(data, &s.Spec), json.Unmarshal(data, &p)); err != nil || s.Profile == nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(p.Profile))
+	d.DisallowUnknownFields()
+	if err := d.Decode(new(launch.Profile)); err != nil {
+		return fmt.Errorf("what holds the processes is of an older version, and doesn't know all of the profile (%w): "+
+			"end it with what it holds, and the next one is of this version", err)
+	}
+	return nil
+}
+
 // methods are what can be called.
 var methods = map[string]func(ctx context.Context, s *server, params, data []byte) (answer, error){
-	"start": method(func(ctx context.Context, s *server, p *Spec, _ []byte) (answer, error) {
+	"start": method(func(ctx context.Context, s *server, p *strictSpec, _ []byte) (answer, error) {
 		// Whoever asked may be gone before it has begun: the start goes on.
-		info, attached, err := s.start(context.WithoutCancel(ctx), p)
+		info, attached, err := s.start(context.WithoutCancel(ctx), &p.Spec)
 		return answer{result: startResult{info, attached}}, err
 	}),
 	"list": method(func(_ context.Context, s *server, p *listParams, _ []byte) (answer, error) {

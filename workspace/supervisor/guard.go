@@ -197,7 +197,7 @@ func (g *guarded) start() error {
 		return err
 	}
 	var r request
-	var spec Spec
+	var spec strictSpec
 	if err := decode(head, &r); err != nil {
 		return err
 	}
@@ -207,10 +207,10 @@ func (g *guarded) start() error {
 	if err := decode(r.Params, &spec); err != nil {
 		return err
 	}
-	if err := checkSpec(&spec); err != nil {
+	if err := checkSpec(&spec.Spec); err != nil {
 		return err
 	}
-	g.child, err = startChild(g.reaper, &spec, []*os.File{os.Stdin, os.Stdout, os.Stderr}, false)
+	g.child, err = startChild(g.reaper, &spec.Spec, []*os.File{os.Stdin, os.Stdout, os.Stderr}, false)
 	noStreams() // or the agent would never see their end
 	if err != nil {
 		return err

@@ -203,14 +203,21 @@ func shrugOff() { signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall
 func (s *server) finish(l *net.UnixListener, reaping *sync.WaitGroup, cancel context.CancelFunc) error {
 	_ = os.Remove(filepath.Join(s.dir, runningFile))
 	_ = l.Close()
-	if !s.endEverything() {
-		s.logger.Warn("some processes can't be ended", slog.Int("processes", len(descendants(os.Getpid()))))
-	}
 	done := make(chan struct{})
 	go func() { s.runs.Wait(); close(done) }()
-	select {
-	case <-done: // the journal has all exits
-	case <-time.After(s.limits.WaitDelay + 5*time.Second):
+	over := time.After(2 * (s.limits.Grace + s.limits.WaitDelay + 5*time.Second))
+	for open := true; open; {
+		// Again, for what was starting the first time.
+		if !s.endEverything() {
+			s.logger.Warn("some processes can't be ended", slog.Int("processes", len(descendants(os.Getpid()))))
+		}
+		select {
+		case <-done: // the journal has all exits
+			open = false
+		case <-over:
+			open = false
+		case <-time.After(100 * time.Millisecond):
+		}
 	}
 	cancel()
 	reaping.Wait()

@@ -106,7 +106,7 @@ func startChild(r *reaper, spec *Spec, files []*os.File, tty bool) (*child, erro
 	// Neither matters enough to fail for. What it has started by now is in its
 	// group.
 	if spec.Nice != 0 {
-		_ = unix.Setpriority(unix.PRIO_PGRP, c.pid, min(spec.Nice, maxNice))
+		_ = unix.Setpriority(unix.PRIO_PGRP, c.pid, min(niceness()+spec.Nice, maxNice))
 	}
 	if spec.OOMScore != 0 {
 		_ = setOOMScore(c.pid, spec.OOMScore)

@@ -115,3 +115,12 @@ func maxRSS(u *syscall.Rusage) int64 { return u.Maxrss }
 
 // redirect makes a descriptor another name of what from is.
 func redirect(from, to int) error { return unix.Dup2(from, to) }
+
+// niceness is that of this process.
+func niceness() int {
+	n, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
+	if err != nil {
+		return 0
+	}
+	return n
+}

@@ -155,3 +155,12 @@ func maxRSS(u *syscall.Rusage) int64 { return u.Maxrss << 10 }
 
 // redirect makes a descriptor another name of what from is.
 func redirect(from, to int) error { return unix.Dup3(from, to, 0) }
+
+// niceness is that of this process. The system call returns 20 less it.
+func niceness() int {
+	raw, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
+	if err != nil {
+		return 0
+	}
+	return 20 - raw
+}

@@ -155,6 +155,22 @@ func TestVersions(t *testing.T) {
 	}
 }
 
+// TestNewerProfile: what a newer agent says of a profile is not passed over.
+func TestNewerProfile(t *testing.T) {
+	t.Parallel()
+	for text, ok := range map[string]bool{
+		`{"Argv": ["x"], "New": 1}`:                               true,
+		`{"Argv": ["x"], "Profile": {"name": "a"}}`:               true,
+		`{"Argv": ["x"], "Profile": {"name": "a", "no_x": true}}`: false,
+	} {
+		var s strictSpec
+		err := decode([]byte(text), &s)
+		if (err == nil) != ok || ok && s.Argv[0] != "x" {
+			t.Errorf("%s: %+v, %v", text, s, err)
+		}
+	}
+}
+
 func TestLookPath(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

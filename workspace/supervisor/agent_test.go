@@ -250,8 +250,8 @@ func TestOwned(t *testing.T) {
 	other := start(t, c, sh("setsid sleep 1000 >/dev/null 2>&1 </dev/null & echo $! >"+pids+"/other; sleep 1000"))
 	cmd := runAgent(t, agentTask{Options: o, Owned: true, Specs: []supervisor.Spec{*sh(
 		`trap '' TERM
-		setsid sh -c 'trap "" TERM; setsid sleep 1000 & echo $! >` + pids + `/deep; sleep 1000' >/dev/null 2>&1 &
-		echo $! >` + pids + `/detached; echo $$ >` + pids + `/shell
+		(setsid sh -c 'trap "" TERM; echo $$ >` + pids + `/detached; setsid sleep 1000 & echo $! >` + pids + `/deep; sleep 1000' >/dev/null 2>&1 &)
+		echo $$ >` + pids + `/shell
 		while [ ! -s ` + pids + `/deep ]; do sleep 0.01; done
 		echo begun; while :; do sleep 1000; done`)}})
 	killAgent(cmd)

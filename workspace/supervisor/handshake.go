@@ -119,9 +119,9 @@ func greet(conn *net.UnixConn, key []byte, instance string) (role string, err er
 	return theirs.Role, conn.SetDeadline(time.Time{})
 }
 
-// introduce is the agent's side. It returns the supervisor's hello.
-func introduce(conn *net.UnixConn, key []byte, role string, deadline time.Time) (*hello, error) {
-	_ = conn.SetDeadline(deadline)
+// introduce is the agent's side, for as long as the connection's deadline. It
+// returns the supervisor's hello.
+func introduce(conn *net.UnixConn, key []byte, role string) (*hello, error) {
 	if err := samePeer(conn); err != nil {
 		return nil, err
 	}

@@ -105,8 +105,9 @@ func dial(ctx context.Context, dir, role string) (*net.UnixConn, *hello, error) 
 	if at, ok := ctx.Deadline(); ok && at.Before(deadline) {
 		deadline = at
 	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	h, err := introduce(conn, key, role, deadline)
+	_ = conn.SetDeadline(deadline)
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	h, err := introduce(conn, key, role)
 	if !stop() && err == nil {
 		err = context.Cause(ctx)
 	}

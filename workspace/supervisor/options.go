@@ -42,7 +42,8 @@ type Limits struct {
 	// Head is how much of Spool is its first output, in bytes: 1 MiB. The rest is
 	// the newest.
 	Head int64
-	// Processes is how many are held, running and ended ones: 10,000.
+	// Processes is how many are held, running and ended ones: 10,000. Those that
+	// have ended and are older than Retention are at most a fourth of that.
 	Processes int
 	// Receipts is how many tracked starts are remembered: 16,384.
 	Receipts int

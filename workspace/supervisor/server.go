@@ -150,7 +150,9 @@ func (s *server) admit(spec *Spec) (h *held, attached bool, err error) {
 	if s.held[id] != nil {
 		return nil, false, fmt.Errorf("the id: %w", ErrConflict)
 	}
-	if len(s.held) >= s.limits.Processes && !s.dropOldest() {
+	// Old ones take memory, though little: they go long before nothing more is held.
+	dropped := len(s.held) >= s.limits.Processes/4 && s.dropOldest()
+	if len(s.held) >= s.limits.Processes && !dropped {
 		return nil, false, fmt.Errorf("%d processes run or have just ended: %w", len(s.held), ErrFull)
 	}
 	h = newHeld(record{

@@ -81,6 +81,7 @@ func pair(t *testing.T) (a, b *net.UnixConn) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _, _ = a.Close(), b.Close() })
+	_ = a.SetDeadline(time.Now().Add(time.Minute))
 	return a, b
 }
 
@@ -103,7 +104,7 @@ func TestHandshake(t *testing.T) {
 			greeted <- result{role, err}
 			_ = b.Close()
 		}()
-		h, err := introduce(a, []byte(test.theirs), roleOwned, time.Now().Add(time.Minute))
+		h, err := introduce(a, []byte(test.theirs), roleOwned)
 		got := <-greeted
 		switch {
 		case test.ok && (err != nil || got.err != nil || got.role != roleOwned || h.Instance != "instance"):
@@ -120,7 +121,7 @@ func TestHandshake(t *testing.T) {
 		_ = readHello(b, &h)
 		_ = writeFrame(b, welcome{Proof: h.Proof, Protocol: 1}, nil)
 	}()
-	if _, err := introduce(a, []byte("key"), roleCalls, time.Now().Add(time.Minute)); !errors.Is(err, fs.ErrPermission) {
+	if _, err := introduce(a, []byte("key"), roleCalls); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("an impostor: %v", err)
 	}
 }
@@ -142,7 +143,7 @@ func TestVersions(t *testing.T) {
 			_ = readHello(b, &h)
 			_ = b.Close()
 		}()
-		_, err := introduce(a, []byte("key"), roleCalls, time.Now().Add(time.Minute))
+		_, err := introduce(a, []byte("key"), roleCalls)
 		if errors.Is(err, ErrProtocol) != (test.want == 0) || test.want == 0 && !strings.Contains(err.Error(), "77") {
 			t.Errorf("%d to %d: %v", test.oldest, test.newest, err)
 		}
@@ -168,6 +169,17 @@ func TestNewerProfile(t *testing.T) {
 		if (err == nil) != ok || ok && s.Argv[0] != "x" {
 			t.Errorf("%s: %+v, %v", text, s, err)
 		}
+	}
+}
+
+func TestOtherUser(t *testing.T) {
+	t.Parallel()
+	if err := sameUser(os.Geteuid() + 1); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("another user: %v", err)
+	}
+	a, b := pair(t)
+	if err := errors.Join(samePeer(a), samePeer(b)); err != nil {
+		t.Errorf("the same user: %v", err)
 	}
 }
 

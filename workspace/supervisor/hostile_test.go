@@ -704,6 +704,7 @@ func TestStopped(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) }) // before it is told to end
+	eventually(t, func() (string, bool) { return "all of its threads stand still", stopped(t, pid) })
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	var all sync.WaitGroup
@@ -726,6 +727,23 @@ func TestStopped(t *testing.T) {
 	if got, err := c.Get(t.Context(), info.ID); err != nil || !got.Running {
 		t.Errorf("later it is %+v, %v", got, err)
 	}
+}
+
+// stopped reports whether no thread of a process runs.
+func stopped(t *testing.T, pid int) bool {
+	t.Helper()
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	if err != nil || len(threads) == 0 {
+		t.Skip("there is no /proc")
+	}
+	for _, thread := range threads {
+		stat, err := os.ReadFile(thread)
+		_, state, _ := strings.Cut(string(stat), ") ")
+		if err == nil && !strings.HasPrefix(state, "T") {
+			return false
+		}
+	}
+	return true
 }
 
 // TestSocketRemoved: what tidies up temporary directories doesn't cut an agent

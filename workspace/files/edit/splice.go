@@ -19,15 +19,15 @@ type splicer struct {
 	// have different ones, each throughout, so that the replacement's count.
 	ending  string
 	changed bool
+	// emptied says that all is to be deleted but the end of the last line, which
+	// wasn't searched for.
+	emptied bool
 	indents *indents
 }
 
 func newSplicer(w *work, content string, e workspace.Edit) *splicer {
 	s := &splicer{search: lines(e.Search), replace: lines(e.Replace), ending: dominant(content)}
-	if len(s.replace) == 0 && s.search[len(s.search)-1].end == "" {
-		// The end of the last line wasn't searched for, so it isn't deleted.
-		s.replace = []line{{}}
-	}
+	s.emptied = len(s.replace) == 0 && s.search[len(s.search)-1].end == ""
 	s.partner = pair(w, s.search, s.replace)
 	s.by = neighbors(s.search, s.replace, s.partner)
 	old, now := kind(s.search), kind(s.replace)
@@ -47,6 +47,10 @@ func newSplicer(w *work, content string, e workspace.Edit) *splicer {
 func (s *splicer) splice(b *strings.Builder, matched string) {
 	found := lines(matched)
 	s.indents.of(found)
+	if s.emptied {
+		b.WriteString(found[len(found)-1].end)
+		return
+	}
 	last := len(s.replace) - 1
 	for i, r := range s.replace {
 		if b.Len() > MaxSize {

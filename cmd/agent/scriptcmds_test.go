@@ -143,6 +143,32 @@ func await(ts *testscript.TestScript, name, pattern string) {
 	}
 }
 
+// cmdUntil runs a command again and again until its output matches: until REGEXP
+// COMMAND ARGS…. It is for what an agent says of itself some time after something
+// else has shown it: what is logged, say, is logged before the status tells of it.
+func cmdUntil(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: until REGEXP COMMAND [ARGS…]")
+	}
+	re, err := regexp.Compile("(?m)" + args[0])
+	ts.Check(err)
+	late := time.After(scriptTimeout)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := ts.Exec(args[1], args[2:]...)
+		text := ts.ReadFile("stdout")
+		if re.MatchString(text) {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-late:
+			ts.Fatalf("%s doesn't print %q (%v):\n%s", args[1], args[0], err, text)
+		}
+	}
+}
+
 // cmdHalt ends a process and waits for it: halt NAME [kill]. Without kill it
 // must end well.
 func cmdHalt(ts *testscript.TestScript, neg bool, args []string) {

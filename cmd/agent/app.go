@@ -24,7 +24,8 @@ type app struct {
 	native func() io.Reader
 	// release gives back what reading these has taken; it may be nil.
 	release func()
-	// compiler compiles other modules; nil means that this process does.
+	// compiler compiles other modules, and starts programs under a profile; nil
+	// means that this process compiles, and that only a helper program starts them.
 	compiler *reexec.Program
 	// timeout replaces the limits of time that are right for people, and too
 	// short on a machine that stands still for some seconds, as in tests. 0
@@ -69,7 +70,7 @@ the nearest one above it, or else the only one that runs; --listen names another
 	}
 	a.log.Add(root, "log more")
 	root.AddCommand(a.runCommand(), a.resolveCommand(), a.statusCommand(), a.snapshotCommand(), a.resyncCommand(),
-		a.whyCommand(), a.sourcesCommand(), a.listCommand(), a.rootDirCommand(), a.readyCommand(), a.pluginsCommand(), a.configCommand(), a.doctorCommand(), a.tokenCommand(), a.auditCommand(), a.stopCommand(), cli.VersionCommand("agent", a.stdout, abi.Version))
+		a.whyCommand(), a.sourcesCommand(), a.listCommand(), a.rootDirCommand(), a.readyCommand(), a.gitCommand(), a.pluginsCommand(), a.configCommand(), a.doctorCommand(), a.tokenCommand(), a.auditCommand(), a.stopCommand(), cli.VersionCommand("agent", a.stdout, abi.Version))
 	cli.Root(root, a.stdout, a.stderr, completions())
 	return root
 }

@@ -12,10 +12,11 @@ import (
 	"waymark/host/builtin"
 	"waymark/host/sandbox"
 	"waymark/internal/reexec"
+	"waymark/workspace/launch"
 )
 
 func main() {
-	compiler := reexec.Main(sandbox.CompileRole()) // first: this may be a process that only compiles
+	compiler := reexec.Main(sandbox.CompileRole(), launch.Role()) // first: this may be a process that does only that
 	stop.Main(func(ctx context.Context) int {
 		a := app{builtin: builtin.Module, native: builtin.Native, release: builtin.Release, compiler: compiler, stdout: os.Stdout, stderr: os.Stderr}
 		return a.run(ctx, os.Args[1:])

@@ -20,6 +20,7 @@ import (
 	"waymark/internal/reexec"
 	"waymark/test/guestbuild"
 	"waymark/test/ordinary"
+	"waymark/workspace/launch"
 )
 
 // envBuiltin names the built-in module of an agent under test: the test binary
@@ -41,15 +42,15 @@ var update = flag.Bool("update", false, "write what the scripts' cmp commands se
 // TestMain makes the test binary the command under test: it is agent when it
 // is called so.
 func TestMain(m *testing.M) {
-	ordinary.Main()                    // an agent under test, too
-	reexec.Main(sandbox.CompileRole()) // the agent under test starts this binary again to compile modules
+	ordinary.Main()                                   // an agent under test, too
+	reexec.Main(sandbox.CompileRole(), launch.Role()) // the agent under test starts this binary again to compile modules
 	testscript.Main(m, map[string]func(){"agent": agentMain})
 }
 
 // agentMain is main with another built-in module.
 func agentMain() {
 	completeWithin = scriptTimeout // nobody waits for it here
-	compiler := reexec.Main(sandbox.CompileRole())
+	compiler := reexec.Main(sandbox.CompileRole(), launch.Role())
 	if os.Getenv(envPatient) != "" {
 		compiler = nil
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	_ "embed" // the document
+	"errors"
 	"log/slog"
 	"net/http"
 	"os"
@@ -14,6 +15,8 @@ import (
 	"waymark/internal/httpapi"
 	ws "waymark/workspace"
 	"waymark/workspace/access"
+	"waymark/workspace/git"
+	"waymark/workspace/launch"
 )
 
 // services is what a daemon does for chats, with who may have it done.
@@ -21,6 +24,7 @@ type services struct {
 	d      *daemon
 	tokens *access.Tokens
 	audit  *access.Log
+	git    *git.Service
 	// config is the [services] table in force.
 	config atomic.Pointer[config.Services]
 }
@@ -37,8 +41,24 @@ func newServices(d *daemon, c *config.Services) *services {
 		d: d, audit: access.OpenLog(state, int64(c.Audit), d.log),
 		tokens: access.Open(access.Options{Dir: state, Control: control, Root: d.workspace.resolvedRoot, Logger: d.log}),
 	}
+	s.git = newGit(d, state)
 	s.configure(c)
 	return s
+}
+
+// newGit makes the git watch.
+func newGit(d *daemon, state string) *git.Service {
+	opts := git.Options{
+		Root: d.workspace.resolvedRoot, Home: d.workspace.paths.Home, ConfigHome: os.Getenv("XDG_CONFIG_HOME"), Logger: d.log,
+	}
+	if info, err := os.Stat(state); err == nil && info.IsDir() { // a home may be read-only
+		opts.StateDir = state
+	}
+	var err error
+	if opts.Launcher, err = launch.Find(d.app.compiler); err != nil {
+		d.log.Debug("git runs unconfined", slog.Any("error", err))
+	}
+	return git.New(opts)
 }
 
 // configure takes over the [services] table.
@@ -53,7 +73,7 @@ func (s *services) close() error {
 	if s == nil {
 		return nil
 	}
-	return s.audit.Close()
+	return errors.Join(s.git.Close(), s.audit.Close())
 }
 
 // controlFile is where a workspace's control token is.
@@ -95,7 +115,7 @@ func (s *services) authenticate(r *http.Request, token string) (context.Context,
 func (s *services) mount(opts *api.Options) {
 	opts.Authenticate = s.authenticate
 	opts.Acting = func(next httpapi.Handler) httpapi.Handler { return access.Acting(access.ScopeApprove, next) }
-	opts.Services = append(opts.Services, s.own(), s.tokens.Service())
+	opts.Services = append(opts.Services, s.own(), s.tokens.Service(), s.git.Service())
 }
 
 //go:embed openapi.json

@@ -3,14 +3,17 @@ package git
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"waymark/host/vfs"
+	"waymark/internal/beneath"
 	"waymark/internal/text"
 )
 
@@ -271,30 +274,22 @@ func unquote(s string) (name, rest string, err error) {
 // for their whole path, up to the workspace's root: whoever has made ~/.aws a
 // repository shows no one its files, unless it is the workspace itself.
 func judge(top, root string) (visible, error) {
-	base, prefix := "/", strings.TrimPrefix(top, "/")
-	if root != "" && within(top, root) {
-		base, prefix = root, strings.Trim(strings.TrimPrefix(top, root), "/")
+	if root == "" || !within(top, root) {
+		root = "/"
 	}
-	if prefix != "" {
-		prefix += "/"
-	}
-	r, err := vfs.OpenRoot(base, vfs.RootOptions{})
+	guard, err := vfs.NewSecretGuard(nil)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.Close(); err != nil { // names are judged without looking at files
-		return nil, err
-	}
-	filter, err := vfs.View{Reads: []string{"**"}, MCPOnly: true}.Compile()
-	if err != nil {
-		return nil, err
-	}
+	base := beneath.NewBase(cmp.Or(strings.TrimPrefix(root, "/"), "."), root)
+	prefix := strings.Trim(strings.TrimPrefix(top, root), "/")
 	return func(name string) bool {
 		for part := range strings.SplitSeq(name, "/") {
 			if part == "" || part == "." || part == ".." {
 				return false // git has no such names, but its index may be made up
 			}
 		}
-		return r.Judge(filter, prefix+valid(name)).File
+		_, secret := guard.Entry(base, valid(path.Join(prefix, name)))
+		return !secret
 	}, nil
 }

@@ -49,6 +49,7 @@ const (
 	red    style = "31"
 	green  style = "32"
 	yellow style = "33"
+	cyan   style = "36"
 )
 
 func (s Screen) paint(text string, with style) string {
@@ -154,4 +155,26 @@ func digits(s string) int {
 		}
 	}
 	return len(s)
+}
+
+// DiffLine returns a line of a unified diff as it is shown: tabs stay, since the
+// line may be for a program that applies it, and nothing else that a terminal would
+// act on.
+func (s Screen) DiffLine(line string) string {
+	cells := strings.Split(line, "\t")
+	for i := range cells {
+		cells[i] = Visible(cells[i])
+	}
+	with := plain
+	switch {
+	case strings.HasPrefix(line, "diff "), strings.HasPrefix(line, "--- "), strings.HasPrefix(line, "+++ "), strings.HasPrefix(line, "# "):
+		with = bold
+	case strings.HasPrefix(line, "@@ "):
+		with = cyan
+	case strings.HasPrefix(line, "+"):
+		with = green
+	case strings.HasPrefix(line, "-"):
+		with = red
+	}
+	return s.paint(strings.Join(cells, "\t"), with)
 }

@@ -14,6 +14,7 @@ import (
 	"waymark/internal/errtext"
 	"waymark/internal/httpapi"
 	"waymark/workspace"
+	"waymark/workspace/access"
 	"waymark/workspace/files/edit"
 )
 
@@ -36,6 +37,9 @@ func (s *Service) editFiles(c *httpapi.Call) error {
 	}
 	if err := s.bounded(body); err != nil {
 		return answer(c, err)
+	}
+	for _, f := range body.Files {
+		access.Note(c.Context(), f.Path)
 	}
 	a, err := s.asker(c.Context())
 	if err != nil {

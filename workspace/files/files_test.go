@@ -37,6 +37,8 @@ type server struct {
 	root, out string // the workspace, and a directory beside it
 	doc       *openapitest.Checker
 
+	audit access.Audit // set before anything is called
+
 	mu      sync.Mutex // guards the rest
 	grant   *access.Grant
 	touched []string
@@ -71,7 +73,11 @@ func serve(t testing.TB, tree []string, change ...func(*files.Options)) *server 
 		if s.grant == nil {
 			return r.Context(), nil
 		}
-		return access.With(r.Context(), s.grant), nil
+		ctx := access.With(r.Context(), s.grant)
+		if s.audit != nil {
+			ctx = access.Audited(ctx, s.audit)
+		}
+		return ctx, nil
 	}}, files.New(opts).Service())
 	s.Server = httptest.NewServer(router)
 	t.Cleanup(s.Close)

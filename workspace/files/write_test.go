@@ -7,8 +7,9 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -326,22 +327,34 @@ func TestChats(t *testing.T) {
 	}
 }
 
-// TestMounted: a file of the agent's own by another way than its path.
-func TestForbiddenByAnotherName(t *testing.T) {
-	s := serve(t, nil)
-	put(t, s.out+"/agent/control.token", "TOKEN")
-	mounted := filepath.Join(s.root, "mounted")
-	if err := os.Mkdir(mounted, 0o755); err != nil {
-		t.Fatal(err)
+// records are what the audit log is told.
+type records struct {
+	mu   sync.Mutex // guards list
+	list []access.Record
+}
+
+func (r *records) Record(one access.Record) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.list = append(r.list, one)
+}
+
+// TestAudit: which files were written and edited is told, also where nothing came
+// of it, and no content.
+func TestAudit(t *testing.T) {
+	s := serve(t, []string{"a = old"})
+	log := &records{}
+	s.audit = log
+	s.write(t, s.in("a"), "CONTENT")
+	s.edit(t, "none", "CONTENT", s.in("a"), s.in("b"))
+	s.read(t, s.in("a"))
+	s.Close() // waits for handlers
+	if len(log.list) != 2 {
+		t.Fatalf("%+v", log.list)
 	}
-	if err := unix.Mount(s.out+"/agent", mounted, "", unix.MS_BIND, ""); err != nil {
-		t.Skipf("SKIPPED: nothing can be mounted here: %v", err)
-	}
-	defer func() { _ = unix.Unmount(mounted, unix.MNT_DETACH) }()
-	if code, body := s.read(t, mounted+"/control.token"); code != 403 {
-		t.Errorf("reading: %d %s", code, body)
-	}
-	if code, body := s.write(t, mounted+"/new", "x"); code != 403 {
-		t.Errorf("writing: %d %s", code, body)
+	for i, want := range []access.Record{{On: []string{s.in("a")}, Code: 200}, {On: []string{s.in("a"), s.in("b")}, Code: 404}} {
+		if got := log.list[i]; !slices.Equal(got.On, want.On) || got.Code != want.Code || got.Digest == "" || strings.Contains(fmt.Sprintf("%+v", got), "CONTENT") {
+			t.Errorf("%+v, want %+v", got, want)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 )
 
@@ -10,17 +11,18 @@ import (
 type scope struct {
 	all    bool
 	owners map[string]bool // of rootSlots
+	paths  []string        // those in which these lie
 	reason string
 }
 
 // everything is the scope of a full refresh.
 func everything(reason string) scope { return scope{all: true, reason: reason} }
 
-func (s scope) covers(slot *rootSlot) bool { return s.all || s.owners[slot.owner] }
+func (s scope) covers(slot *rootSlot) bool { return s.all || s.owners[slot.owner] || slot.touches(s.paths) }
 
 // merge makes a scope that covers both.
 func (s scope) merge(other scope) scope {
-	merged := scope{all: s.all || other.all, owners: map[string]bool{}, reason: s.reason}
+	merged := scope{all: s.all || other.all, owners: map[string]bool{}, paths: slices.Concat(s.paths, other.paths), reason: s.reason}
 	if merged.reason == "" || other.all && !s.all {
 		merged.reason = other.reason
 	}

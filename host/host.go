@@ -30,6 +30,7 @@ type Host struct {
 	memos     *memoStore // nil keeps nothing
 	published snapshot.Publisher
 	flights   flights
+	hints     hints
 	hold      gate          // of the first snapshot
 	unsaved   chan struct{} // holds a token while there are memos to save
 	peer      replaceable[*push.Pusher]
@@ -70,6 +71,7 @@ func New(opts Options) (*Host, error) {
 	if opts.Push != nil {
 		h.peer.set(push.New(*opts.Push))
 	}
+	h.hints.wake = make(chan struct{}, 1)
 	h.life, h.end = context.WithCancelCause(context.Background())
 	h.turn = turn.New(h.life)
 	h.flights.work, h.flights.life = h.fly, h.life

@@ -470,3 +470,66 @@ func TestNotifierFails(t *testing.T) {
 	put(t, filepath.Join(dir, "AGENTS.md"), "watched")
 	await(t, h, "an edit afterwards", func(s *snapshot.Snapshot) bool { return payloads(s) == "AGENTS.md=watched" })
 }
+
+// TestHint: what somebody says that it has written is looked at without an event,
+// also by a path over a link, and where the file is gone.
+func TestHint(t *testing.T) {
+	noLeaks(t)
+	dir := vfstest.Build(t, []string{"root/AGENTS.md = one", "other/AGENTS.md = x", "link -> root"})
+	root := filepath.Join(dir, "root")
+	var mu sync.Mutex
+	var checked []string // roots, by hints
+	h := newHost(t, host.Options{
+		Builtin: module(builtin(t)), Roots: []host.RootSpec{{Path: root}, {Path: filepath.Join(dir, "other")}},
+		Watch: watch.Options{ // no event ever comes
+			Recheck: time.Hour, SilentRecheck: time.Hour, Poll: time.Hour,
+			NewBackend: func() (watch.Backend, error) { return nil, errors.New("none in this test") },
+		},
+		Observe: func(r *host.Report) {
+			mu.Lock()
+			defer mu.Unlock()
+			for _, o := range r.Checked {
+				if r.Reason == "hint" {
+					checked = append(checked, filepath.Base(o.Root))
+				}
+			}
+		},
+	})
+	running(t, h)
+	is := func(want string) func(*snapshot.Snapshot) bool {
+		return func(s *snapshot.Snapshot) bool { return payloads(s) == want }
+	}
+	await(t, h, "first", is("AGENTS.md=x AGENTS.md=one"))
+	for _, step := range []struct{ path, text, want string }{
+		{"root/AGENTS.md", "two", "AGENTS.md=x AGENTS.md=two"},
+		{"link/AGENTS.md", "three", "AGENTS.md=x AGENTS.md=three"},
+		{"root/AGENTS.md", "", "AGENTS.md=x"},
+	} {
+		path := filepath.Join(dir, step.path)
+		var err error
+		if step.text == "" {
+			err = os.Remove(path)
+		} else {
+			err = os.WriteFile(path, []byte(step.text), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.Hint(path)
+		await(t, h, step.path, is(step.want))
+	}
+	mu.Lock()
+	if slices.Contains(checked, "other") || len(checked) == 0 {
+		t.Errorf("looked at %q", checked)
+	}
+	mu.Unlock()
+	many := make([]string, 100)
+	for i := range many {
+		many[i] = filepath.Join(dir, "elsewhere")
+	}
+	if err := os.WriteFile(filepath.Join(dir, "other/AGENTS.md"), []byte("y"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.Hint(many...) // too many to compare: everything is looked at
+	await(t, h, "all", is("AGENTS.md=y"))
+}

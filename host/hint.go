@@ -1,0 +1,85 @@
+package host
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"sync"
+)
+
+// maxHinted bounds the paths that wait for a refresh: from there on everything is
+// looked at, which is cheaper than to compare them.
+const maxHinted = 64
+
+// hints are paths of which somebody knows that they have changed, and that a
+// refresh hasn't taken yet.
+type hints struct {
+	wake chan struct{} // holds a token while there are some
+
+	mu      sync.Mutex // guards pending
+	pending scope
+}
+
+// Hint has the roots looked at in which the paths lie, which are absolute, and
+// returns at once. It is for who has just written there: an event of the file
+// system comes later, or not at all. As any hint it is taken for no more: what
+// isn't in a trace makes nothing run.
+func (h *Host) Hint(paths ...string) {
+	if len(paths) == 0 {
+		return
+	}
+	h.hints.mu.Lock()
+	p := &h.hints.pending
+	p.reason = "hint"
+	if p.paths = append(p.paths, paths...); len(p.paths) > maxHinted {
+		p.all, p.paths = true, nil
+	}
+	h.hints.mu.Unlock()
+	select {
+	case h.hints.wake <- struct{}{}:
+	default: // there is one already
+	}
+}
+
+// followHints refreshes what was hinted at, until ctx ends.
+func (h *Host) followHints(ctx context.Context) error {
+	for {
+		select {
+		case <-h.hints.wake:
+		case <-ctx.Done():
+			return nil
+		}
+		h.hints.mu.Lock()
+		want := h.hints.pending
+		h.hints.pending = scope{}
+		h.hints.mu.Unlock()
+		for _, path := range want.paths {
+			// The file itself may be gone.
+			if dir := resolved(filepath.Dir(path)); dir != filepath.Dir(path) {
+				want.paths = append(want.paths, filepath.Join(dir, filepath.Base(path)))
+			}
+		}
+		if _, err := h.flights.join(ctx, want); err != nil {
+			return ended(ctx, err)
+		}
+	}
+}
+
+// touches reports whether one of the paths is the root, or in it.
+func (s *rootSlot) touches(paths []string) bool {
+	if len(paths) == 0 {
+		return false
+	}
+	forms := []string{absolute(s.spec.Path)}
+	if s.open != nil {
+		forms = append(forms, filepath.Join(s.open.Path(), s.open.File()))
+	}
+	for _, path := range paths {
+		for _, root := range forms {
+			if path == root || strings.HasPrefix(path, strings.TrimSuffix(root, "/")+"/") {
+				return true
+			}
+		}
+	}
+	return false
+}

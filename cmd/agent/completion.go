@@ -31,6 +31,9 @@ func completions() *cli.Completions {
 		"agent sources add":    cli.InOrder(false, nil),
 		"agent sources show":   cli.InOrder(false, knownSources),
 		"agent sources remove": cli.InOrder(false, knownSources),
+		"agent exec":           nil, // files
+		"agent logs":           cli.InOrder(false, knownProcesses(false)),
+		"agent kill":           cli.InOrder(true, knownProcesses(true)),
 	}
 	flags := map[string]cobra.CompletionFunc{
 		"log-format": cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp),
@@ -47,6 +50,12 @@ func completions() *cli.Completions {
 		"expires":       cobra.FixedCompletions([]string{"30m", "8h", "720h"}, cobra.ShellCompDirectiveNoFileComp),
 		"last":          cobra.NoFileCompletions,
 		"plan":          nil, // files
+		"workdir":    cli.Directories,
+		"env":        cobra.NoFileCompletions,
+		"chat":       cobra.NoFileCompletions,
+		"tail":       cobra.NoFileCompletions,
+		"profile":    cobra.FixedCompletions([]string{"secrets", "plan"}, cobra.ShellCompDirectiveNoFileComp),
+		"signal":     cobra.FixedCompletions([]string{"terminate", "kill", "interrupt", "hangup"}, cobra.ShellCompDirectiveNoFileComp),
 	}
 	return &cli.Completions{Arguments: arguments, Flags: flags}
 }

@@ -50,8 +50,13 @@ func (e *LostError) Error() string { return "the process is lost: " + e.Reason }
 // no agent at all are the last thing it yields. It ends without an error when the
 // process has ended, and when ctx ends.
 func Follow(ctx context.Context, c Client, id string) iter.Seq2[[]byte, error] {
+	return FollowFrom(ctx, c, id, 0)
+}
+
+// FollowFrom is Follow from an offset on.
+func FollowFrom(ctx context.Context, c Client, id string, offset int64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		f := follower{client: c, id: id, yield: yield}
+		f := follower{client: c, id: id, offset: offset, yield: yield}
 		for page, err := range apiclient.Follow(ctx, followRetry, f.next) {
 			if !f.more(page, err) {
 				return

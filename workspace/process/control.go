@@ -76,7 +76,7 @@ func (s *Service) stdin(c *httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	if err := s.reach(c, info.ID); err != nil {
+	if err := reach(c, &info); err != nil {
 		return err
 	}
 	if !info.Running {
@@ -113,4 +113,3 @@ func (s *Service) resize(c *httpapi.Call) error {
 	}
 	return c.NoContent()
 }
-

@@ -39,7 +39,7 @@ func (s *Service) list(c *httpapi.Call) error {
 	slices.SortFunc(all, runningThenNewest)
 	answer := workspace.ProcessList{Processes: []workspace.Process{}, AgentInstanceID: instance}
 	for i := range all[:min(int64(len(all)), limit, maxListed)] {
-		answer.Processes = append(answer.Processes, shown(&all[i]))
+		answer.Processes = append(answer.Processes, all[i].Process)
 	}
 	return c.JSON(http.StatusOK, answer)
 }
@@ -52,14 +52,5 @@ func runningThenNewest(a, b supervisor.Info) int {
 	case b.Running && !a.Running:
 		return 1
 	}
-	return cmp.Or(cmp.Compare(b.StartedAtUnix, a.StartedAtUnix), cmp.Compare(b.ID, a.ID))
-}
-
-// shown is a process as callers see it.
-func shown(info *supervisor.Info) workspace.Process {
-	p := info.Process
-	if p.ChatID == "" && info.Chat != (workspace.Caller{}).Chat {
-		p.ChatID = info.Chat.String()
-	}
-	return p
+	return cmp.Or(b.Started.Compare(a.Started), cmp.Compare(a.ID, b.ID))
 }

@@ -4,12 +4,12 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 
 	"waymark/internal/httpapi"
 	"waymark/internal/httpapi/problem"
 	"waymark/workspace/access"
 	"waymark/workspace/launch"
+	"waymark/workspace/supervisor"
 )
 
 // Kind is a kind of confinement, from the widest to the narrowest. A start can ask
@@ -40,81 +40,47 @@ func kindOf(grant *access.Grant) Kind {
 	return KindSecrets
 }
 
-// profile is what confines a process that a grant starts; nil: nothing does.
-func (s *Service) profile(c *httpapi.Call, grant *access.Grant, asked string) (*launch.Profile, error) {
+// confined returns what a process that a grant starts is kept from: the profile,
+// nil for none, and the words for it.
+func (s *Service) confined(c *httpapi.Call, asked string) (*launch.Profile, string, error) {
+	grant := access.From(c.Context())
 	kind := kindOf(grant)
 	if asked != "" {
 		narrower := slices.Index(kinds, Kind(asked))
 		switch {
 		case narrower < 0:
-			return nil, refused(c, `profile is "none", "secrets" or "plan"`)
+			return nil, "", refused(c, `profile is "none", "secrets" or "plan"`)
 		case narrower < slices.Index(kinds, kind):
-			return nil, &problem.Error{Code: http.StatusForbidden, Message: c.Failed(),
+			return nil, "", &problem.Error{Code: http.StatusForbidden, Message: c.Failed(),
 				Detail: "a profile can narrow what the token allows, not widen it: this token's is " + string(kind)}
 		}
 		kind = Kind(asked)
 	}
 	if kind == KindNone {
-		return nil, nil
+		return nil, fenceOf(kind, grant), nil
 	}
 	if s.opts.Confine == nil {
-		return nil, &problem.Error{Code: http.StatusForbidden, Message: c.Failed(), Detail: "processes can't be confined here, as this token asks for"}
+		return nil, "", &problem.Error{Code: http.StatusForbidden, Message: c.Failed(), Detail: "processes can't be confined here, as this token asks for"}
 	}
-	return s.opts.Confine(kind, grant)
+	profile, err := s.opts.Confine(kind, grant)
+	return profile, fenceOf(kind, grant), err
 }
 
-// fenceOf identifies what a process that a grant starts is kept from: who is kept
-// from something else doesn't get at it.
-func fenceOf(profile *launch.Profile, grant *access.Grant) string {
-	if profile == nil {
-		return string(KindNone)
+// fenceOf says what a process of that kind is kept from that a grant has started.
+// Two that say the same are kept from the same.
+func fenceOf(kind Kind, grant *access.Grant) string {
+	if kind == KindNone || grant == nil {
+		return string(kind)
 	}
-	fence := []string{profile.Name}
-	if grant != nil {
-		fence = append(fence, grant.Plan)
-		fence = append(fence, slices.Sorted(slices.Values(grant.Secrets))...)
-	}
+	fence := append([]string{string(kind), grant.Plan}, slices.Sorted(slices.Values(grant.Secrets))...)
 	return strings.Join(fence, "\x00")
-}
-
-// maxHeld bounds how many processes are remembered with their fences. One that is
-// forgotten can't be reached by who is fenced in.
-const maxHeld = 4096
-
-// held remembers the fences of processes that this agent has started.
-type held struct {
-	mu    sync.Mutex // guards the rest
-	fence map[string]string
-	order []string // oldest first
-}
-
-func (h *held) add(id, fence string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.fence == nil {
-		h.fence = make(map[string]string)
-	}
-	if len(h.order) >= maxHeld {
-		delete(h.fence, h.order[0])
-		h.order = h.order[1:]
-	}
-	h.fence[id] = fence
-	h.order = append(h.order, id)
-}
-
-func (h *held) has(id, fence string) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	have, ok := h.fence[id]
-	return ok && have == fence
 }
 
 // reach refuses a caller who is confined, and would act through a process that
 // isn't confined alike: what it is told to do, it does with its own rights.
-func (s *Service) reach(c *httpapi.Call, id string) error {
+func reach(c *httpapi.Call, info *supervisor.Info) error {
 	grant := access.From(c.Context())
-	kind := kindOf(grant)
-	if kind == KindNone || s.held.has(id, fenceOf(&launch.Profile{Name: string(kind)}, grant)) {
+	if kind := kindOf(grant); kind == KindNone || info.Fence == fenceOf(kind, grant) {
 		return nil
 	}
 	return &problem.Error{Code: http.StatusForbidden, Message: c.Failed(), Detail: "the process was not started with what this token allows: it may do more"}

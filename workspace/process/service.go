@@ -65,8 +65,6 @@ type Service struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	watches sync.WaitGroup
-
-	held held
 }
 
 // New makes a Service.

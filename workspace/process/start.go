@@ -64,7 +64,7 @@ func (s *Service) start(c *httpapi.Call) error {
 		return notStarted(c, err)
 	}
 	if !attached {
-		s.held.add(info.ID, fenceOf(spec.Profile, access.From(c.Context())))
+		access.Note(c.Context(), info.ID)
 		s.opts.Touched(who, spec.Dir)
 		s.watch(who, info.ID, spec.Dir)
 	}
@@ -96,15 +96,14 @@ func (s *Service) spec(c *httpapi.Call, who workspace.Caller, body *workspace.St
 	if err != nil {
 		return nil, err
 	}
-	grant := access.From(c.Context())
-	profile, err := s.profile(c, grant, body.Profile)
+	profile, fence, err := s.confined(c, body.Profile)
 	if err != nil {
 		return nil, err
 	}
 	spec := &supervisor.Spec{
 		ID: id, Argv: body.Argv, Dir: dir, Env: s.environ(who, dir, body), Stdin: body.Stdin || body.PTY != nil, PTY: body.PTY,
 		Timeout: time.Duration(body.TimeoutMS) * time.Millisecond, Profile: profile, Nice: niceness, OOMScore: s.score,
-		Command: body.Command, Background: body.Background, Chat: who.Chat,
+		Command: body.Command, Background: body.Background, Chat: who.Chat, Fence: fence,
 		Token: body.ClientToken, Tracked: tracked,
 	}
 	if len(body.Argv) == 0 {
@@ -116,7 +115,7 @@ func (s *Service) spec(c *httpapi.Call, who workspace.Caller, body *workspace.St
 		spec.PTY = &usualSize
 	}
 	if spec.Token != "" {
-		spec.Input = input(who, body, fenceOf(profile, grant))
+		spec.Input = input(who, body, fence)
 	}
 	return spec, nil
 }

@@ -68,7 +68,7 @@ func gone(c *httpapi.Call, instance string, body *workspace.StartProcess, info s
 		AgentInstanceID: instance, InputDigest: body.InputDigest,
 	}
 	if info.ID != "" {
-		p := shown(&info)
+		p := info.Process
 		e.Process, e.OutputUnavailable = &p, true
 		e.Detail = "it has run already, and its output is no longer there"
 	}
@@ -100,8 +100,7 @@ func (s *Service) cancelTracked(c *httpapi.Call) error {
 		}
 		answer := workspace.CancelledTracked{AgentInstanceID: t.InstanceID, Fenced: fenced}
 		if info != nil {
-			p := shown(info)
-			answer.Process = &p
+			answer.Process = &info.Process
 		}
 		return c.JSON(http.StatusOK, answer)
 	})

@@ -1,0 +1,301 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	xterm "golang.org/x/term"
+
+	"waymark/cmd/internal/cli"
+	"waymark/cmd/internal/stop"
+	"waymark/cmd/internal/term"
+	ws "waymark/workspace"
+	"waymark/workspace/client"
+)
+
+// execSettings are the flags of exec.
+type execSettings struct {
+	conn     connection
+	chat     chatFlag
+	detach   bool
+	stdin    bool
+	terminal bool
+	asJSON   bool
+	dir      string
+	env      []string
+	timeout  time.Duration
+	profile  string
+}
+
+func (a *app) execCommand() *cobra.Command {
+	var s execSettings
+	cmd := &cobra.Command{
+		Use:   "exec [flags] -- COMMAND [ARG…]",
+		Short: "Run a command in the workspace, as chats do",
+		Long: `Exec runs a command through the agent: in the workspace's directory, with the agent's
+environment, held by what outlives the agent. It prints what the command writes, to the
+byte, and exits with its exit code, which is 128+N when signal N has ended it. A restart
+of the agent in between doesn't matter. With -d it prints the process's ID and returns;
+'agent logs -f ID' goes on from there.
+
+Standard input is forwarded when it isn't a terminal, or with -i. With -t the command
+runs on a terminal of its own. Ctrl-C is sent on to the command (SIGINT), as are SIGTERM
+and SIGHUP; a second one ends exec and leaves the command running: 'agent kill' ends it.
+
+No shell is involved: for pipes and variables run one, as below. Where the command can't
+be started the exit code is 1 or 2, and 3 when no agent runs.`,
+		Example: `  agent exec -- go test ./...
+  agent exec -- sh -c 'grep -r TODO . | wc -l'
+  agent exec -t -- bash
+  id=$(agent exec -d -- make all) && agent logs -f $id`,
+		Args: cli.Named("COMMAND", "[ARG]…"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if s.detach && (s.stdin || s.terminal) {
+				return cli.Usage("-d doesn't go together with -i and -t: nothing is forwarded")
+			}
+			if s.asJSON && !s.detach {
+				return cli.Usage("--json is for -d: without it the output is the command's")
+			}
+			start, err := s.start(args)
+			if err != nil {
+				return err
+			}
+			c, err := processClient(&s.conn, &s.chat)
+			if err != nil {
+				return err
+			}
+			if s.detach {
+				return a.execDetached(cmd.Context(), c, start, s.asJSON)
+			}
+			return a.execAttached(cmd.Context(), c, start)
+		},
+	}
+	s.conn.addFlags(cmd)
+	f := cmd.Flags()
+	f.SetInterspersed(false) // the command's flags are its own, with and without "--"
+	f.BoolVarP(&s.detach, "detach", "d", false, "print the process's ID and return")
+	f.BoolVarP(&s.stdin, "stdin", "i", false, "forward standard input, also of a terminal")
+	f.BoolVarP(&s.terminal, "tty", "t", false, "run it on a terminal of its own")
+	f.StringVarP(&s.dir, "workdir", "w", "", "`directory` to run in; the workspace's without it")
+	f.StringArrayVarP(&s.env, "env", "e", nil, "a variable, `NAME=VALUE`, or NAME for the value that it has here; may be repeated")
+	f.DurationVar(&s.timeout, "timeout", 0, "end it after this `time`, such as 30s; 0 is never")
+	f.StringVar(&s.profile, "profile", "", "confine it more than the token does: `secrets` or plan")
+	f.BoolVar(&s.asJSON, "json", false, "with -d: print JSON")
+	s.chat.add(f, "run it for a chat")
+	return cmd
+}
+
+// start is the request of a command line.
+func (s *execSettings) start(args []string) (*ws.StartProcess, error) {
+	start := &ws.StartProcess{Argv: args, Background: s.detach, Profile: s.profile, TimeoutMS: s.timeout.Milliseconds(), Env: map[string]string{}}
+	if s.timeout < 0 || s.timeout > 0 && start.TimeoutMS == 0 {
+		return nil, cli.Usage("--timeout %s: use a duration from 1ms, or 0", s.timeout)
+	}
+	if args[0] == "" {
+		return nil, cli.Usage("an empty COMMAND names nothing")
+	}
+	if s.dir != "" {
+		dir, err := absolutePath(s.dir)
+		if err != nil {
+			return nil, err
+		}
+		start.WorkDir = dir
+	}
+	for _, text := range s.env {
+		name, value, given := strings.Cut(text, "=")
+		if name == "" {
+			return nil, cli.Usage("--env %q: use NAME=VALUE", text)
+		}
+		if !given {
+			if value, given = os.LookupEnv(name); !given {
+				continue
+			}
+		}
+		start.Env[name] = value
+	}
+	if s.detach {
+		return start, nil
+	}
+	start.Stdin = s.stdin || s.terminal || !xterm.IsTerminal(int(os.Stdin.Fd())) //nolint:gosec // descriptors are small
+	if s.terminal {
+		size := terminalSize()
+		start.PTY = &size
+		if _, given := start.Env["TERM"]; !given && os.Getenv("TERM") != "" {
+			start.Env["TERM"] = os.Getenv("TERM")
+		}
+	}
+	return start, nil
+}
+
+// terminalSize is that of the terminal that this command runs on; zero, which
+// leaves it to the agent, where there is none.
+func terminalSize() ws.TerminalSize {
+	for _, f := range []*os.File{os.Stdin, os.Stdout, os.Stderr} {
+		if cols, rows, err := xterm.GetSize(int(f.Fd())); err == nil && cols > 0 && rows > 0 { //nolint:gosec // descriptors are small
+			return ws.TerminalSize{Rows: uint16(min(rows, 1<<16-1)), Cols: uint16(min(cols, 1<<16-1))} //nolint:gosec // bounded
+		}
+	}
+	return ws.TerminalSize{}
+}
+
+func (a *app) execDetached(ctx context.Context, c client.Client, start *ws.StartProcess, asJSON bool) error {
+	started, err := c.StartProcess(ctx, *start)
+	if err != nil {
+		return answered(err)
+	}
+	if asJSON {
+		return term.JSON(a.stdout, started)
+	}
+	_, err = fmt.Fprintln(a.stdout, term.Visible(started.ID))
+	return err
+}
+
+// patience is how long exec may go on after it was told to end: until the command
+// has ended, which was told so, too.
+const patience = 24 * time.Hour
+
+// execAttached runs a command as if it were this process.
+func (a *app) execAttached(ctx context.Context, c client.Client, start *ws.StartProcess) error {
+	stop.Allow(ctx, patience)
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	started, err := c.StartProcess(ctx, *start)
+	if err != nil {
+		return answered(err)
+	}
+	// What ends this command is sent on, and waited for.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	r := remote{client: c, id: started.ID, notes: a.stderr, raw: start.PTY != nil}
+	defer r.restore()
+	if start.PTY != nil {
+		r.makeRaw()
+		go r.resizes(ctx)
+	}
+	go r.signals(ctx, signals)
+	if start.Stdin {
+		go r.forward(ctx, os.Stdin)
+	}
+	l := logs{client: c, id: started.ID, out: a.stdout, notes: a.stderr, follow: true}
+	if err := l.print(ctx, -1); err != nil {
+		return answered(err)
+	}
+	return r.exit(ctx)
+}
+
+// remote is a process for which exec stands.
+type remote struct {
+	client client.Client
+	id     string
+	notes  io.Writer
+	raw    bool
+	state  *xterm.State // of the terminal before; nil: it is as it was
+}
+
+// makeRaw has the terminal hand on every key, Ctrl-C included.
+func (r *remote) makeRaw() {
+	fd := int(os.Stdin.Fd()) //nolint:gosec // descriptors are small
+	if xterm.IsTerminal(fd) {
+		r.state, _ = xterm.MakeRaw(fd)
+	}
+}
+
+func (r *remote) restore() {
+	if r.state != nil {
+		_ = xterm.Restore(int(os.Stdin.Fd()), r.state) //nolint:gosec // descriptors are small
+	}
+}
+
+// resizes tells the process of a new size of the terminal.
+func (r *remote) resizes(ctx context.Context) {
+	changed := make(chan os.Signal, 1)
+	signal.Notify(changed, syscall.SIGWINCH)
+	defer signal.Stop(changed)
+	last := ws.TerminalSize{}
+	for {
+		if size := terminalSize(); size != last && size.Rows > 0 {
+			last = size
+			_ = r.client.ResizeProcess(ctx, r.id, size) // it may have ended
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// signals sends on what this command is sent.
+func (r *remote) signals(ctx context.Context, signals <-chan os.Signal) {
+	for {
+		select {
+		case s := <-signals:
+			name := map[os.Signal]string{syscall.SIGINT: "interrupt", syscall.SIGTERM: "terminate", syscall.SIGHUP: "hangup"}[s]
+			if err := r.client.SignalProcess(ctx, r.id, name); err != nil && client.CodeOf(err) != 409 && ctx.Err() == nil {
+				r.note(fmt.Errorf("the process was not told: %w", err))
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// maxInput is how much standard input is forwarded at once, in bytes.
+const maxInput = 64 << 10
+
+// forward writes standard input to the process, and closes its own at the end.
+// Nobody waits for it: a read of a terminal can't be ended.
+func (r *remote) forward(ctx context.Context, in io.Reader) {
+	buf := make([]byte, maxInput)
+	for {
+		n, readErr := in.Read(buf)
+		input := ws.ProcessStdin{DataBase64: slices.Clone(buf[:n]), Close: readErr != nil}
+		if n == 0 && readErr == nil {
+			continue
+		}
+		err := r.client.WriteStdin(ctx, r.id, input)
+		switch {
+		case err == nil && readErr == nil:
+			continue
+		case err == nil, ctx.Err() != nil, client.CodeOf(err) == 409, client.CodeOf(err) == 404: // it has ended, or has closed it
+		default:
+			r.note(fmt.Errorf("standard input is not forwarded any more: %w", err))
+		}
+		return
+	}
+}
+
+func (r *remote) note(err error) {
+	end := "\n"
+	if r.raw {
+		end = "\r\n"
+	}
+	_, _ = fmt.Fprintf(r.notes, "agent: %s%s", cli.ErrorText(err), end)
+}
+
+// exit is the end of the process as this command's own.
+func (r *remote) exit(ctx context.Context) error {
+	from := int64(0)
+	page, err := r.client.ProcessOutput(ctx, r.id, ws.OutputOptions{Offset: &from, Limit: 1, Raw: true})
+	switch {
+	case err != nil:
+		return answered(err)
+	case page.Lost != "":
+		return &client.LostError{Reason: page.Lost}
+	case page.ExitCode == nil:
+		return errors.New("the process has ended, and nobody knows how")
+	case *page.ExitCode == 0:
+		return nil
+	}
+	return &cli.Error{Code: *page.ExitCode}
+}

@@ -1,0 +1,244 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"waymark/cmd/internal/cli"
+	"waymark/cmd/internal/term"
+	ws "waymark/workspace"
+	"waymark/workspace/client"
+)
+
+func (a *app) logsCommand() *cobra.Command {
+	var conn connection
+	var chat chatFlag
+	var follow, asJSON bool
+	tail := int64(-1)
+	cmd := &cobra.Command{
+		Use:   "logs ID",
+		Short: "Print what a process has written that was started through the agent",
+		Long: `Logs prints the output of a process, standard output and standard error together, and
+says on standard error where some of it is no longer kept. With -f it goes on until the
+process has ended, over restarts of the agent too. An ID is one that 'agent ps' shows,
+or the beginning of one.
+
+Into a file or a pipe it writes what the process wrote, to the byte; on a terminal
+without what the terminal would act on.
+
+The exit code is 3 when there is no such process, or no agent runs.`,
+		Example: `  agent logs 5f0c21d4
+  agent logs -f --tail 20 5f0c21d4
+  agent logs 5f0c21d4 > build.log`,
+		Args: cli.Named("ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("tail") && tail < 0 {
+				return cli.Usage("--tail %d: use a whole number from 0", tail)
+			}
+			c, err := processClient(&conn, &chat)
+			if err != nil {
+				return err
+			}
+			p, err := processNamed(cmd.Context(), c, args[0])
+			if err != nil {
+				return answered(err)
+			}
+			if asJSON {
+				return answered(a.logsJSON(cmd.Context(), c, p, tail))
+			}
+			l := logs{client: c, id: p.ID, out: a.stdout, notes: a.stderr, follow: follow}
+			if term.IsTerminal(a.stdout) {
+				l.out = &visible{w: a.stdout}
+			}
+			return answered(l.print(cmd.Context(), tail))
+		},
+	}
+	conn.addFlags(cmd)
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the process has ended")
+	cmd.Flags().Int64Var(&tail, "tail", -1, "only the last `lines`; all without it")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: the process and its output as text")
+	cmd.MarkFlagsMutuallyExclusive("follow", "json")
+	chat.add(cmd.Flags(), "only processes of this chat")
+	return cmd
+}
+
+// logPage is how much output is asked for at once, in bytes.
+const logPage = 1 << 20
+
+// logs prints the output of one process.
+type logs struct {
+	client     client.Client
+	id         string
+	out, notes io.Writer
+	follow     bool
+}
+
+// print prints all output, or the last lines of it.
+func (l *logs) print(ctx context.Context, tail int64) error {
+	from := int64(0)
+	if tail >= 0 {
+		var err error
+		if from, err = l.lastLines(ctx, tail); err != nil {
+			return err
+		}
+	}
+	if l.follow {
+		return l.rest(ctx, from)
+	}
+	for {
+		page, err := l.client.ProcessOutput(ctx, l.id, ws.OutputOptions{Offset: &from, Limit: logPage, Raw: true})
+		if err != nil {
+			return err
+		}
+		if err := l.write(page); err != nil {
+			return err
+		}
+		switch next := *page.NextOffset; {
+		case next != from:
+			from = next
+		case page.Lost != "":
+			return &client.LostError{Reason: page.Lost}
+		default:
+			return nil
+		}
+	}
+}
+
+// rest prints what comes from an offset on, until the process has ended.
+func (l *logs) rest(ctx context.Context, from int64) error {
+	for data, err := range client.FollowFrom(ctx, l.client, l.id, from) {
+		var omitted *client.OmittedError
+		var lost *client.LostError
+		switch {
+		case err == nil:
+			if _, err := l.out.Write(data); err != nil {
+				return err
+			}
+		case errors.As(err, &omitted):
+			l.note("%v", omitted)
+		case errors.As(err, &lost), client.CodeOf(err) != 0 && client.CodeOf(err) < 500:
+			return err
+		default:
+			l.note("%v", err)
+		}
+	}
+	return ctx.Err()
+}
+
+func (l *logs) write(page *ws.ProcessOutput) error {
+	if page.NextOffset == nil {
+		return errors.New("the agent's answer has no next_offset")
+	}
+	if page.OmittedBytes > 0 {
+		l.note("%v", &client.OmittedError{Bytes: page.OmittedBytes})
+	}
+	_, err := l.out.Write(page.Data)
+	return err
+}
+
+func (l *logs) note(format string, args ...any) {
+	_, _ = fmt.Fprintf(l.notes, "agent: "+format+"\n", args...)
+}
+
+// lastLines returns where the last lines begin. It goes back from the end, page by
+// page; a line that has begun counts.
+func (l *logs) lastLines(ctx context.Context, lines int64) (int64, error) {
+	end, err := l.length(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for to := end; to > 0; {
+		from := max(0, to-logPage)
+		page, err := l.client.ProcessOutput(ctx, l.id, ws.OutputOptions{Offset: &from, Limit: to - from, Raw: true})
+		if err != nil {
+			return 0, err
+		}
+		start := from + page.OmittedBytes
+		data := page.Data[:min(int64(len(page.Data)), max(0, to-start))]
+		for at := len(data); ; {
+			at = bytes.LastIndexByte(data[:at], '\n')
+			if at < 0 {
+				break
+			}
+			if next := start + int64(at) + 1; next < end {
+				if lines--; lines <= 0 {
+					return next, nil
+				}
+			}
+		}
+		if page.OmittedBytes > 0 { // nothing before this is kept, or not without a gap
+			return start, nil
+		}
+		to = from
+	}
+	return 0, nil
+}
+
+// length is how much a process has written.
+func (l *logs) length(ctx context.Context) (int64, error) {
+	view, err := l.client.ProcessOutput(ctx, l.id, ws.OutputOptions{})
+	if err != nil {
+		return 0, err
+	}
+	if view.Truncated != nil {
+		return view.Truncated.OriginalBytes, nil
+	}
+	from := int64(0) // no more than a view shows
+	page, err := l.client.ProcessOutput(ctx, l.id, ws.OutputOptions{Offset: &from, Limit: logPage, Raw: true})
+	if err != nil {
+		return 0, err
+	}
+	return int64(len(page.Data)), nil
+}
+
+// logsJSON prints the process with its output as text.
+func (a *app) logsJSON(ctx context.Context, c client.Client, p *ws.Process, tail int64) error {
+	var b bytes.Buffer
+	l := logs{client: c, id: p.ID, out: &b, notes: io.Discard}
+	err := l.print(ctx, tail)
+	var lost *client.LostError
+	if err != nil && !errors.As(err, &lost) {
+		return err
+	}
+	return term.JSON(a.stdout, struct {
+		*ws.Process
+		Output string `json:"output"`
+	}{p, string([]rune(b.String()))})
+}
+
+// visible writes to a terminal without what the terminal would act on. Lines stay
+// lines, and tabs are written out.
+type visible struct {
+	w    io.Writer
+	half []byte // of a rune whose rest comes with the next write
+}
+
+// Write implements io.Writer.
+func (v *visible) Write(data []byte) (int, error) {
+	text := append(v.half, data...)
+	end := len(text)
+	for end > 0 && len(text)-end < utf8.UTFMax-1 && !utf8.RuneStart(text[end-1]) {
+		end--
+	}
+	if end > 0 && !utf8.FullRune(text[end-1:]) {
+		end--
+	} else {
+		end = len(text)
+	}
+	if end > 0 && text[end-1] == '\r' { // perhaps of a line's end
+		end--
+	}
+	v.half = bytes.Clone(text[end:])
+	lines := strings.ReplaceAll(string(text[:end]), "\r\n", "\n")
+	if _, err := io.WriteString(v.w, term.VisibleLines(lines, "")); err != nil {
+		return 0, err
+	}
+	return len(data), nil
+}

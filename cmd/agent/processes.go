@@ -1,0 +1,278 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"waymark/cmd/internal/cli"
+	"waymark/cmd/internal/term"
+	ws "waymark/workspace"
+	"waymark/workspace/client"
+)
+
+// allProcesses is how many processes are asked for where all are meant: as many as
+// the agent lists.
+const allProcesses = 10000
+
+// chatFlag is the flag that says for which chat a command calls.
+type chatFlag struct{ ids []string }
+
+func (c *chatFlag) add(f *pflag.FlagSet, what string) {
+	f.StringArrayVar(&c.ids, "chat", nil, what+"; may be repeated: its `ID` first, then those of the chats above it")
+}
+
+// caller returns the chat; the zero Caller where none is named.
+func (c *chatFlag) caller() (who ws.Caller, err error) {
+	for i, text := range c.ids {
+		id, err := uuid.Parse(text)
+		if err != nil || id == uuid.Nil {
+			return who, cli.Usage("--chat %q is not the ID of a chat, such as 1f2e3d4c-…, which has 36 characters", text)
+		}
+		if i == 0 {
+			who.Chat = id
+		} else {
+			who.Ancestors = append(who.Ancestors, id)
+		}
+	}
+	return who, nil
+}
+
+// processClient returns the agent's client for the chat that is named.
+func processClient(conn *connection, chat *chatFlag) (client.Client, error) {
+	who, err := chat.caller()
+	if err != nil {
+		return nil, err
+	}
+	c, err := conn.client()
+	if err != nil {
+		return nil, err
+	}
+	return c.For(who), nil
+}
+
+// processNamed finds the process that an id, or the beginning of one, names.
+func processNamed(ctx context.Context, c client.Client, id string) (*ws.Process, error) {
+	list, err := c.ListProcesses(ctx, allProcesses)
+	if err != nil {
+		return nil, err
+	}
+	var found []*ws.Process
+	for i := range list.Processes {
+		p := &list.Processes[i]
+		if p.ID == id {
+			return p, nil
+		}
+		if id != "" && strings.HasPrefix(p.ID, id) {
+			found = append(found, p)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return nil, &cli.Error{Code: cli.CodeNo, Err: fmt.Errorf("there is no process %q: 'agent ps -a' lists them", id)}
+	}
+	return nil, cli.Usage("%q is the beginning of %d ids: write more of it", id, len(found))
+}
+
+// knownProcesses offers ids of processes; running says of those that run only.
+func knownProcesses(running bool) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return fromAgent(cmd, text, func(ctx context.Context, c client.Owner) (list []string, err error) {
+			all, err := c.ListProcesses(ctx, allProcesses)
+			if err != nil {
+				return nil, err
+			}
+			for i := range all.Processes {
+				if all.Processes[i].Running || !running {
+					list = append(list, all.Processes[i].ID)
+				}
+			}
+			return list, nil
+		})
+	}
+}
+
+func (a *app) psCommand() *cobra.Command {
+	var conn connection
+	var chat chatFlag
+	var asJSON, all bool
+	cmd := &cobra.Command{
+		Use:   "ps",
+		Short: "List the processes that chats and 'agent exec' have started",
+		Long: `Ps lists the processes that run in the workspace and were started through the agent,
+the newest first; with -a also those that have ended, for as long as their output is
+kept. They outlive the agent: 'agent stop' ends them. Agents are listed by 'agent list'.
+
+The exit code is 3 when no agent runs.`,
+		Example: `  agent ps
+  agent ps -a --json | jq '.processes[] | select(.exit_code != 0)'
+  agent ps --chat 1f2e3d4c-5b6a-4978-8695-a4b3c2d1e0f9`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := processClient(&conn, &chat)
+			if err != nil {
+				return err
+			}
+			list, err := c.ListProcesses(cmd.Context(), allProcesses)
+			if err != nil {
+				return answered(err)
+			}
+			if !all {
+				n := 0
+				for n < len(list.Processes) && list.Processes[n].Running {
+					n++
+				}
+				list.Processes = list.Processes[:n]
+			}
+			if asJSON {
+				return term.JSON(a.stdout, list)
+			}
+			return a.printProcesses(list.Processes, all)
+		},
+	}
+	conn.addFlags(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVarP(&all, "all", "a", false, "also those that have ended")
+	chat.add(cmd.Flags(), "only those of this chat")
+	return cmd
+}
+
+func (a *app) printProcesses(list []ws.Process, all bool) error {
+	if len(list) == 0 {
+		hint := "nothing runs: 'agent ps -a' lists what has ended"
+		if all {
+			hint = "no processes: start one with 'agent exec -- COMMAND'"
+		}
+		_, err := fmt.Fprintln(a.stdout, hint)
+		return err
+	}
+	t := term.NewTable(a.stdout, "ID", "STATUS", "STARTED", "DIRECTORY", "COMMAND")
+	for i := range list {
+		p := &list[i]
+		t.Row(shortID(list, p.ID), processStatus(p), ago(p.StartedAtUnix), term.Visible(p.WorkDir), oneLine(p.Command))
+	}
+	return t.Flush()
+}
+
+// shortID is as much of an id as tells it from the others, at least 8 characters.
+func shortID(list []ws.Process, id string) string {
+	n := min(8, len(id))
+	for i := range list {
+		for other := list[i].ID; other != id && n < len(id) && strings.HasPrefix(other, id[:n]); {
+			n++
+		}
+	}
+	return term.Visible(id[:n])
+}
+
+func processStatus(p *ws.Process) string {
+	switch {
+	case p.Running:
+		return "running"
+	case p.Lost != "":
+		return "lost: " + term.Visible(p.Lost)
+	case p.ExitCode == nil:
+		return "ended"
+	}
+	return fmt.Sprintf("exited %d", *p.ExitCode)
+}
+
+func ago(unix int64) string {
+	d := max(0, time.Since(time.Unix(unix, 0)))
+	if d < 48*time.Hour {
+		return d.Truncate(time.Second).String() + " ago"
+	}
+	return fmt.Sprintf("%d days ago", int(d.Hours())/24)
+}
+
+// maxCommand is how much of a command a list shows, in characters.
+const maxCommand = 60
+
+// oneLine is a command as a list shows it.
+func oneLine(command string) string {
+	line := []rune(strings.Join(strings.Fields(command), " "))
+	if len(line) > maxCommand {
+		line = append(line[:maxCommand-1], '…')
+	}
+	return term.Visible(string(line))
+}
+
+func (a *app) killCommand() *cobra.Command {
+	var conn connection
+	var chat chatFlag
+	var asJSON bool
+	name := "terminate"
+	cmd := &cobra.Command{
+		Use:   "kill ID…",
+		Short: "Send a signal to processes that were started through the agent",
+		Long: `Kill sends a signal to a process and everything in its process group: SIGTERM, or what
+--signal names. An ID is one that 'agent ps' shows, or the beginning of one. It doesn't
+wait for the end; 'agent logs -f ID' does.
+
+The exit code is 3 when there is no such process, it has ended, or no agent runs.`,
+		Example: `  agent kill 5f0c21d4
+  agent kill --signal kill 5f0c21d4`,
+		Args: cli.Named("ID…"),
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			signal, known := signalNames[strings.ToLower(strings.TrimPrefix(strings.ToUpper(name), "SIG"))]
+			if !known {
+				return cli.Usage("--signal %q: use terminate, kill, interrupt or hangup", name)
+			}
+			c, err := processClient(&conn, &chat)
+			if err != nil {
+				return err
+			}
+			type killed struct {
+				ID     string `json:"id"`
+				Signal string `json:"signal"`
+			}
+			done := []killed{}
+			for _, id := range ids {
+				p, err := processNamed(cmd.Context(), c, id)
+				if err == nil {
+					err = c.SignalProcess(cmd.Context(), p.ID, signal)
+				}
+				if err != nil {
+					return ended(err)
+				}
+				done = append(done, killed{p.ID, signal})
+				if asJSON {
+					continue
+				}
+				if _, err := fmt.Fprintf(a.stdout, "%s: %s\n", term.Visible(p.ID), signal); err != nil {
+					return err
+				}
+			}
+			if asJSON {
+				return term.JSON(a.stdout, done)
+			}
+			return nil
+		},
+	}
+	conn.addFlags(cmd)
+	cmd.Flags().StringVarP(&name, "signal", "s", name, "`name` of the signal: terminate, kill, interrupt or hangup")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	chat.add(cmd.Flags(), "only processes of this chat")
+	return cmd
+}
+
+// signalNames are what a signal may be called, in the words of the API.
+var signalNames = map[string]string{
+	"terminate": "terminate", "term": "terminate", "15": "terminate", "kill": "kill", "9": "kill",
+	"interrupt": "interrupt", "int": "interrupt", "2": "interrupt", "hangup": "hangup", "hup": "hangup", "1": "hangup",
+}
+
+// ended gives "no such process" and "it has ended" the exit code of a no.
+func ended(err error) error {
+	if client.CodeOf(err) == 409 {
+		return &cli.Error{Code: cli.CodeNo, Err: err}
+	}
+	return answered(err)
+}

@@ -1,0 +1,513 @@
+package process_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"waymark/test/openapitest"
+	"waymark/workspace"
+	"waymark/workspace/process"
+	"waymark/workspace/supervisor"
+)
+
+const (
+	chatA = "aaaaaaaa-0000-4000-8000-000000000000"
+	chatB = "bbbbbbbb-0000-4000-8000-000000000000"
+)
+
+// TestDocument: the document is valid, and has all routes and no others.
+func TestDocument(t *testing.T) {
+	service := process.New(process.Options{}).Service()
+	doc := openapitest.Load(t, service.Document)
+	doc.Valid(t)
+	routes := map[string][]string{}
+	for _, r := range service.Routes {
+		routes[r.Pattern] = append(routes[r.Pattern], r.Method)
+	}
+	if got := doc.Routes(); fmt.Sprint(got) != fmt.Sprint(routes) {
+		t.Errorf("documented: %v, served: %v", got, routes)
+	}
+}
+
+// TestContract is what SERVICES.md says of processes, case by case: a request,
+// and what must come of it.
+func TestContract(t *testing.T) {
+	w := newWorld(t, newSupervisor(t, supervisor.Limits{}))
+	a := []string{workspace.HeaderChat, chatA}
+	running := w.sh("echo begun; sleep 1000", a...)
+	exited := w.sh("echo done; exit 3", a...)
+	w.output(exited)
+	token := w.start(workspace.StartProcess{Command: "true", ClientToken: "t/1"}, a...)
+	tracked := fmt.Sprintf(`"process_id":%q,"agent_instance_id":%q,"input_digest":%q`, uuid.NewString(), instance(w), strings.Repeat("ab", 32))
+	fenced := fmt.Sprintf(`"process_id":%q,"agent_instance_id":%q,"input_digest":%q`, uuid.NewString(), instance(w), strings.Repeat("ab", 32))
+	elsewhere := fmt.Sprintf(`"process_id":%q,"agent_instance_id":%q,"input_digest":%q`, uuid.NewString(), uuid.NewString(), strings.Repeat("ab", 32))
+	long := strings.Repeat("x", 128<<10)
+	const start, list, cancel = workspace.PathStart, workspace.PathList, workspace.PathCancelTracked
+	for _, c := range []struct {
+		name, method, target, body string
+		headers                    []string
+		code                       int
+		contains                   string
+	}{
+		// Starting.
+		{"start", "POST", start, `{"command":"true"}`, nil, 200, `"started":true`},
+		{"start with everything of Coder's that is zero", "POST", start,
+			`{"command":"true","process_id":"00000000-0000-0000-0000-000000000000","agent_instance_id":"00000000-0000-0000-0000-000000000000","input_digest":"","deadline":"0001-01-01T00:00:00Z"}`, nil, 200, `"started":true`},
+		{"start names who holds it", "POST", start, `{"command":"true"}`, nil, 200, `"agent_instance_id":"` + instance(w) + `"`},
+		{"empty command", "POST", start, `{"command":""}`, nil, 400, `{"message":"Command is required"`},
+		{"no command", "POST", start, `{}`, nil, 400, `{"message":"Command is required"`},
+		{"no JSON", "POST", start, `{"command"`, nil, 400, `"message"`},
+		{"no body", "POST", start, "", nil, 400, `"message"`},
+		{"another type of JSON", "POST", start, `{"command":1}`, nil, 400, `"message"`},
+		{"unknown member", "POST", start, `{"command":"true","comand":1}`, nil, 400, "comand"},
+		{"form", "POST", start, `{"command":"true"}`, []string{"Content-Type", "text/plain"}, 415, ""},
+		{"command and argv", "POST", start, `{"command":"true","argv":["true"]}`, nil, 400, "exclude each other"},
+		{"argv without a program", "POST", start, `{"argv":[""]}`, nil, 400, "name of a program"},
+		{"a program that isn't there", "POST", start, `{"argv":["no-such-program"]}`, nil, 400, "no-such-program"},
+		{"a program that isn't one", "POST", start, `{"argv":["/"]}`, nil, 400, ""},
+		{"NUL in the command", "POST", start, `{"command":"a\u0000b"}`, nil, 400, "NUL"},
+		{"NUL in a variable", "POST", start, `{"command":"true","env":{"A":"\u0000"}}`, nil, 400, "NUL"},
+		{"NUL in argv", "POST", start, `{"argv":["true","\u0000"]}`, nil, 400, "NUL"},
+		{"NUL in the directory", "POST", start, `{"command":"true","workdir":"/\u0000"}`, nil, 400, "NUL"},
+		{"a variable without a name", "POST", start, `{"command":"true","env":{"":"x"}}`, nil, 400, "name of a variable"},
+		{"a name with =", "POST", start, `{"command":"true","env":{"A=B":"x"}}`, nil, 400, "name of a variable"},
+		{"command too long", "POST", start, `{"command":"` + long + `"}`, nil, 400, "131071"},
+		{"variable too long", "POST", start, `{"command":"true","env":{"A":"` + long + `"}}`, nil, 400, "131071"},
+		{"too many arguments", "POST", start, `{"argv":["true"` + strings.Repeat(`,"`+long[:100<<10]+`"`, 11) + `]}`, nil, 400, "1048576"},
+		{"body too large", "POST", start, `{"command":"` + strings.Repeat("x", 3<<20) + `"}`, nil, 413, ""},
+		{"no such directory", "POST", start, `{"command":"true","workdir":"/no/such"}`, nil, 400, "/no/such"},
+		{"directory is a file", "POST", start, `{"command":"true","workdir":"/dev/null"}`, nil, 400, "not a directory"},
+		{"negative timeout", "POST", start, `{"command":"true","timeout_ms":-1}`, nil, 400, "timeout_ms"},
+		{"endless timeout", "POST", start, `{"command":"true","timeout_ms":9000000000000000}`, nil, 400, "timeout_ms"},
+		{"half a size", "POST", start, `{"command":"true","pty":{"rows":0,"cols":80}}`, nil, 400, "rows and cols"},
+		{"unknown profile", "POST", start, `{"command":"true","profile":"x"}`, nil, 400, "profile is"},
+		{"token too long", "POST", start, `{"command":"true","client_token":"` + long[:1025] + `"}`, nil, 400, "1024"},
+		{"chat is no UUID", "POST", start, `{"command":"true"}`, []string{workspace.HeaderChat, "x"}, 400, "UUID"},
+		{"ancestors are no array", "POST", start, `{"command":"true"}`, []string{workspace.HeaderChat, chatA, workspace.HeaderAncestors, "x"}, 400, "UUIDs"},
+		{"ancestors without a chat", "POST", start, `{"command":"true"}`, []string{workspace.HeaderAncestors, "x"}, 200, ""},
+
+		// Exactly once.
+		{"same token", "POST", start, `{"command":"true","client_token":"t/1"}`, a, 200, `{"id":"` + token + `","started":false,"client_token":"t/1","attached":true`},
+		{"same token, another command", "POST", start, `{"command":"false","client_token":"t/1"}`, a, 409, "another start"},
+		{"same token, another background", "POST", start, `{"command":"true","background":true,"client_token":"t/1"}`, a, 409, "another start"},
+		{"same token, another environment", "POST", start, `{"command":"true","env":{"A":"1"},"client_token":"t/1"}`, a, 409, "another start"},
+		{"same token, another chat", "POST", start, `{"command":"true","client_token":"t/1"}`, []string{workspace.HeaderChat, chatB}, 409, "another start"},
+		{"same token, no chat", "POST", start, `{"command":"true","client_token":"t/1"}`, nil, 409, "another start"},
+		{"token", "GET", workspace.PathTokens + "/t%2F1", "", nil, 200, `{"found":true,"process_id":"` + token + `","pending":false,"token_index_age_ms":`},
+		{"token of the chat", "GET", workspace.PathTokens + "/t%2F1", "", a, 200, `"found":true`},
+		{"token of another chat", "GET", workspace.PathTokens + "/t%2F1", "", []string{workspace.HeaderChat, chatB}, 200, `{"found":false,"process_id":"","pending":false`},
+		{"unknown token", "GET", workspace.PathTokens + "/none", "", nil, 200, `{"found":false,"process_id":"","pending":false`},
+		{"tracked", "POST", start, `{"command":"exit 7",` + tracked + `}`, a, 200, `"started":true`},
+		{"tracked again", "POST", start, `{"command":"exit 7",` + tracked + `}`, a, 200, `"attached":true`},
+		{"tracked, another chat", "POST", start, `{"command":"exit 7",` + tracked + `}`, nil, 409, "another start"},
+		{"tracked, another digest", "POST", start, `{"command":"exit 7",` + strings.Replace(tracked, "abab", "cdcd", 1) + `}`, a, 409, "another start"},
+		{"tracked by another instance", "POST", start, `{"command":"true",` + elsewhere + `}`, nil, 409, "another one now"},
+		{"tracked, too late", "POST", start, `{"command":"true","deadline":"2001-02-03T04:05:06Z",` + fenced + `}`, a, 410, `"agent_instance_id"`},
+		{"half tracked", "POST", start, `{"command":"true","process_id":"` + uuid.NewString() + `"}`, nil, 400, "agent_instance_id"},
+		{"tracked without an id", "POST", start, `{"command":"true","input_digest":"ab"}`, nil, 400, "process_id"},
+		{"tracked with a short digest", "POST", start, `{"command":"true",` + strings.Replace(tracked, "abab", "ab", 1) + `}`, nil, 400, "input_digest"},
+		{"tracked until no time", "POST", start, `{"command":"true","deadline":"soon",` + tracked + `}`, nil, 400, "RFC 3339"},
+		{"cancel what never started", "POST", cancel, `{` + fenced + `}`, a, 200, `"fenced":true`},
+		{"start what was fenced off", "POST", start, `{"command":"true",` + fenced + `}`, a, 410, `"agent_instance_id"`},
+		{"cancel another digest", "POST", cancel, `{` + strings.Replace(tracked, "abab", "cdcd", 1) + `}`, a, 409, "another start"},
+		{"cancel another chat's", "POST", cancel, `{` + tracked + `}`, nil, 409, "another start"},
+		{"cancel what has ended", "POST", cancel, `{"wait_ms":60000,` + tracked + `}`, a, 200, `"exit_code":7`},
+		{"cancel at another instance", "POST", cancel, `{` + elsewhere + `}`, nil, 409, "another one now"},
+		{"cancel nothing", "POST", cancel, `{}`, nil, 400, "process_id"},
+		{"cancel, waiting backwards", "POST", cancel, `{"wait_ms":-1,` + tracked + `}`, a, 400, "wait_ms"},
+
+		// Lists.
+		{"list names who holds them", "GET", list, "", a, 200, `"agent_instance_id":"` + instance(w) + `"`},
+		{"an empty list is none", "GET", list, "", []string{workspace.HeaderChat, uuid.NewString()}, 200, `{"processes":[],`},
+		{"list with a body", "GET", list, "{}", nil, 400, "no body"},
+		{"list, bad limit", "GET", list + "?limit=-1", "", nil, 400, "limit"},
+		{"list, bad chat", "GET", list, "", []string{workspace.HeaderChat, "x"}, 400, "UUID"},
+
+		// Output.
+		{"output", "GET", path(exited, "output"), "", nil, 200, `{"output":"done\n","running":false,"exit_code":3}`},
+		{"output of the chat", "GET", path(exited, "output"), "", a, 200, `"exit_code":3`},
+		{"output of another chat", "GET", path(exited, "output"), "", []string{workspace.HeaderChat, chatB}, 404, "there is no process"},
+		{"output of a child's", "GET", path(exited, "output"), "", []string{workspace.HeaderChat, chatB, workspace.HeaderAncestors, `["` + chatA + `"]`}, 404, ""},
+		{"output of nothing", "GET", path("none", "output"), "", nil, 404, `there is no process \"none\"`},
+		{"output with a wait that isn't one", "GET", path(running, "output?wait=false"), "", nil, 200, `"running":true`},
+		{"output by another instance", "GET", path(exited, "output?agent_instance_id="+uuid.NewString()), "", nil, 409, "another one now"},
+		{"output by this instance", "GET", path(exited, "output?agent_instance_id="+instance(w)), "", nil, 200, ""},
+		{"output, waiting for a moment", "GET", path(running, "output?wait=true&wait_ms=1"), "", nil, 200, `"running":true`},
+		{"page", "GET", path(exited, "output?offset=1&limit=2"), "", nil, 200, `{"output":"on","running":false,"exit_code":3,"next_offset":3}`},
+		{"page at the end", "GET", path(exited, "output?offset=5"), "", nil, 200, `{"output":"","running":false,"exit_code":3,"next_offset":5}`},
+		{"page behind the end", "GET", path(exited, "output?offset=500"), "", nil, 200, `"next_offset":500`},
+		{"page to the byte", "GET", path(exited, "output?offset=1&limit=2&encoding=base64"), "", nil, 200, `{"output":"","running":false,"exit_code":3,"next_offset":3,"data":"b24="}`},
+		{"page, nothing new", "GET", path(running, "output?offset=6&wait_ms=1"), "", nil, 200, `{"output":"","running":true,"next_offset":6}`},
+		{"page by a limit alone", "GET", path(exited, "output?limit=1"), "", nil, 200, `{"output":"d"`},
+		{"negative offset", "GET", path(exited, "output?offset=-1"), "", nil, 400, "offset"},
+		{"offset is no number", "GET", path(exited, "output?offset=x"), "", nil, 400, "offset"},
+		{"negative limit", "GET", path(exited, "output?limit=-1"), "", nil, 400, "limit"},
+		{"negative wait", "GET", path(exited, "output?wait_ms=-1"), "", nil, 400, "wait_ms"},
+		{"offset twice", "GET", path(exited, "output?offset=1&offset=2"), "", nil, 400, "more than once"},
+		{"unknown encoding", "GET", path(exited, "output?encoding=x"), "", nil, 400, "base64"},
+
+		// Signals.
+		{"signal without one", "POST", path(running, "signal"), `{}`, nil, 400, "signal"},
+		{"empty signal", "POST", path(running, "signal"), `{"signal":""}`, nil, 400, "signal"},
+		{"unknown signal", "POST", path(running, "signal"), `{"signal":"SIGKILL"}`, nil, 400, "signal"},
+		{"signal, bad JSON", "POST", path(running, "signal"), `{`, nil, 400, ""},
+		{"signal another chat's", "POST", path(running, "signal"), `{"signal":"kill"}`, []string{workspace.HeaderChat, chatB}, 404, "there is no process"},
+		{"signal nothing", "POST", path("none", "signal"), `{"signal":"kill"}`, nil, 404, ""},
+		{"signal what has ended", "POST", path(exited, "signal"), `{"signal":"kill"}`, a, 409, "has ended"},
+		{"signal", "POST", path(running, "signal"), `{"signal":"terminate"}`, a, 200, `{"message":"signal terminate was sent`},
+
+		// Standard input and terminals.
+		{"write what has ended", "POST", path(exited, "stdin"), `{"data":"x"}`, nil, 409, "has ended"},
+		{"write nothing", "POST", path(exited, "stdin"), `{}`, nil, 400, "nothing to write"},
+		{"write twice at once", "POST", path(exited, "stdin"), `{"data":"x","data_base64":"eA=="}`, nil, 400, "exclude"},
+		{"write to nothing", "POST", path("none", "stdin"), `{"data":"x"}`, nil, 404, ""},
+		{"write to another chat's", "POST", path(exited, "stdin"), `{"data":"x"}`, []string{workspace.HeaderChat, chatB}, 404, ""},
+		{"resize what has ended", "POST", path(exited, "resize"), `{"rows":1,"cols":1}`, nil, 409, "has ended"},
+		{"resize to nothing", "POST", path(exited, "resize"), `{"rows":0,"cols":1}`, nil, 400, "rows and cols"},
+		{"resize to too much", "POST", path(exited, "resize"), `{"rows":65536,"cols":1}`, nil, 400, ""},
+		{"resize nothing", "POST", path("none", "resize"), `{"rows":1,"cols":1}`, nil, 404, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			code, text := w.call(c.method, c.target, c.body, c.headers...)
+			if code != c.code || !strings.Contains(text, c.contains) {
+				t.Errorf("got %d %s, want %d with %s", code, text, c.code, c.contains)
+			}
+		})
+	}
+	w.guarded(t, running)
+	list2 := slices.DeleteFunc(w.doc.Unseen(), func(key string) bool {
+		return strings.HasSuffix(key, " 429") || strings.HasSuffix(key, " 204") || strings.HasSuffix(key, "cancel-tracked 410") // see the other tests
+	})
+	if len(list2) > 0 {
+		t.Errorf("documented, but no answer was so: %q", list2)
+	}
+	if list := w.doc.Undocumented(405, 413, 415, 503, 504); len(list) > 0 {
+		t.Errorf("answered, but not documented: %q", list)
+	}
+}
+
+// guarded: whatever acts needs a token with the scope, and what reads doesn't.
+func (w *world) guarded(t *testing.T, id string) {
+	for target, body := range map[string]string{
+		workspace.PathStart: `{"command":"true"}`, workspace.PathCancelTracked: `{}`, path(id, "signal"): `{"signal":"kill"}`,
+		path(id, "stdin"): `{"close":true}`, path(id, "resize"): `{"rows":1,"cols":1}`,
+	} {
+		if code, text := w.call("POST", target, body, "X-Grant", "none"); code != 401 {
+			t.Errorf("%s without a token: %d %s", target, code, text)
+		}
+		if code, text := w.call("POST", target, body, "X-Grant", "other"); code != 403 {
+			t.Errorf("%s with another scope: %d %s", target, code, text)
+		}
+	}
+	for _, target := range []string{workspace.PathList, workspace.PathTokens + "/x", path(id, "output")} {
+		if code, text := w.call("GET", target, "", "X-Grant", "none"); code != 200 {
+			t.Errorf("%s without a token: %d %s", target, code, text)
+		}
+	}
+}
+
+func instance(w *world) string {
+	w.t.Helper()
+	return into[workspace.ProcessList](w, "GET", workspace.PathList, "").AgentInstanceID
+}
+
+// TestListOrder: running ones first, then the newest; 10, or as many as are asked
+// for; a chat's own only.
+func TestListOrder(t *testing.T) {
+	w := newWorld(t, newSupervisor(t, supervisor.Limits{}))
+	var want []string
+	for i := range 12 {
+		command := "exit 0"
+		if i == 2 || i == 5 {
+			command = "sleep 1000"
+		}
+		want = slices.Insert(want, 0, w.sh(command, workspace.HeaderChat, []string{chatA, chatB}[i%2]))
+	}
+	for i, id := range want {
+		if i != 9 && i != 6 {
+			w.output(id)
+		}
+	}
+	want = append([]string{want[6], want[9]}, slices.Concat(want[:6], want[7:9], want[10:])...)
+	ids := func(query string, headers ...string) (list []string) {
+		for _, p := range into[workspace.ProcessList](w, "GET", workspace.PathList+query, "", headers...).Processes {
+			list = append(list, p.ID)
+		}
+		return list
+	}
+	if got := ids(""); !slices.Equal(got, want[:10]) {
+		t.Errorf("got %q, want %q", got, want[:10])
+	}
+	if got := ids("?limit=100"); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := ids("", workspace.HeaderChat, chatB); len(got) != 6 || got[0] != want[0] {
+		t.Errorf("of a chat: %q", got)
+	}
+	list := into[workspace.ProcessList](w, "GET", workspace.PathList+"?limit=3", "").Processes
+	if p := list[0]; !p.Running || p.ExitCode != nil || p.ExitedAtUnix != nil || p.Command != "sleep 1000" || p.WorkDir != w.root || p.ChatID != chatB {
+		t.Errorf("%+v", p)
+	}
+	if p := list[2]; p.Running || p.ExitCode == nil || p.ExitedAtUnix == nil || p.Usage == nil || p.StartedAtUnix == 0 {
+		t.Errorf("%+v", p)
+	}
+}
+
+// TestEnvironment: the agent's without its secrets, then the request's, which
+// wins, then the chat's.
+func TestEnvironment(t *testing.T) {
+	for name, value := range map[string]string{
+		"CODER_AGENT_TOKEN": "secret1", "WAYMARK_TOKEN": "secret2", "CODER_CHAT_ID": "stale", "OURS": "agent", "KEPT": "kept", "NOTIFY_SOCKET": "/x",
+	} {
+		t.Setenv(name, value)
+	}
+	w := newWorld(t, newSupervisor(t, supervisor.Limits{}))
+	body := workspace.StartProcess{Command: "env; pwd", Env: map[string]string{"OURS": "request", "CODER_CHAT_ID": "forged"}}
+	text := w.run(body, workspace.HeaderChat, chatA)
+	for _, want := range []string{"OURS=request\n", "KEPT=kept\n", "CODER_CHAT_ID=" + chatA + "\n", "PWD=" + w.root + "\n", "PATH=" + os.Getenv("PATH") + "\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	for _, bad := range []string{"secret", "WAYMARK_", "CODER_AGENT_TOKEN", "NOTIFY_SOCKET", "forged", "stale"} {
+		if strings.Contains(text, bad) {
+			t.Errorf("%q in\n%s", bad, text)
+		}
+	}
+	if text := w.run(workspace.StartProcess{Command: "env"}); strings.Contains(text, "CODER_CHAT_ID") {
+		t.Errorf("without a chat:\n%s", text)
+	}
+}
+
+// TestWorkDir: asked for, else the workspace's if it is there, else home.
+func TestWorkDir(t *testing.T) {
+	w := newWorld(t, newSupervisor(t, supervisor.Limits{}))
+	for _, dir := range []string{filepath.Join(w.root, "sub"), filepath.Join(w.home, "sub")} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := func(dir string) string { return strings.TrimSpace(w.run(workspace.StartProcess{Command: "pwd -P", WorkDir: dir})) }
+	for dir, want := range map[string]string{
+		"": w.root, "/": "/", "sub": w.root + "/sub", "sub/..": w.root, "~": w.home, "~/sub": w.home + "/sub", w.home: w.home,
+	} {
+		if got := at(dir); got != want {
+			t.Errorf("%q: in %s, want %s", dir, got, want)
+		}
+	}
+	root := w.root
+	for _, none := range []string{"", filepath.Join(root, "not-cloned-yet")} {
+		w.root = none
+		if got := at(""); got != w.home {
+			t.Errorf("with the root %q: in %s, want %s", none, got, w.home)
+		}
+	}
+}
+
+// TestTouched: the working directory is told at the start and at the end.
+func TestTouched(t *testing.T) {
+	w := newWorld(t, newSupervisor(t, supervisor.Limits{}))
+	id := w.start(workspace.StartProcess{Command: "read x", Stdin: true, WorkDir: "/"}, workspace.HeaderChat, chatA)
+	seen := func() []string {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return slices.Clone(w.touched)
+	}
+	if got := seen(); !slices.Equal(got, []string{"aaaa /"}) {
+		t.Errorf("at the start: %q", got)
+	}
+	if code, text := w.call("POST", path(id, "stdin"), `{"close":true}`); code != 204 {
+		t.Fatalf("%d %s", code, text)
+	}
+	eventually(t, "the end is told", func() bool { return len(seen()) == 2 })
+	// A second start with the same token acts on nothing.
+	w.start(workspace.StartProcess{Command: "sleep 1000", ClientToken: "x"})
+	n := len(seen())
+	w.start(workspace.StartProcess{Command: "sleep 1000", ClientToken: "x"})
+	if got := seen(); len(got) != n {
+		t.Errorf("an attached start: %q", got)
+	}
+}
+
+// TestEnds: how processes end, and what is told of it.
+func TestEnds(t *testing.T) {
+	w := newWorld(t, newSupervisor(t, supervisor.Limits{Grace: 100 * time.Millisecond}))
+	code := func(id string) int {
+		out := w.output(id)
+		if out.Running || out.ExitCode == nil {
+			t.Errorf("%+v", out)
+			return -1
+		}
+		return *out.ExitCode
+	}
+	for command, want := range map[string]int{
+		"exit 0": 0, "exit 3": 3, "exit 255": 255, "kill -9 $$": 137, "kill -15 $$": 143, "kill -2 $$": 130, "no-such-program": 127,
+	} {
+		if got := code(w.sh(command)); got != want {
+			t.Errorf("%s: exit code %d, want %d", command, got, want)
+		}
+	}
+	for name, want := range map[string]int{"kill": 137, "terminate": 143, "interrupt": 130, "hangup": 129} {
+		id := w.sh("sleep 1000")
+		if code, text := w.call("POST", path(id, "signal"), `{"signal":"`+name+`"}`); code != 200 {
+			t.Errorf("%d %s", code, text)
+		}
+		if got := code(id); got != want {
+			t.Errorf("%s: exit code %d, want %d", name, got, want)
+		}
+	}
+	if got := code(w.start(workspace.StartProcess{Command: "sleep 1000", TimeoutMS: 1})); got != 143 {
+		t.Errorf("a timeout ends with %d", got)
+	}
+	if got := code(w.start(workspace.StartProcess{Command: "trap '' TERM; while :; do sleep 1; done", TimeoutMS: 1})); got != 137 {
+		t.Errorf("a timeout that is ignored ends with %d", got)
+	}
+	// What it leaves behind with its output open isn't waited for forever.
+	if got := code(w.sh("sleep 20 & exit 5")); got != 5 {
+		t.Errorf("what leaves something behind ends with %d", got)
+	}
+}
+
+// TestPriority: processes give way to the agent.
+func TestPriority(t *testing.T) {
+	if _, err := os.Stat("/proc/self/oom_score_adj"); err != nil {
+		t.Skip("no /proc")
+	}
+	w := newWorld(t, newSupervisor(t, supervisor.Limits{}))
+	text := w.run(workspace.StartProcess{Command: "nice; cat /proc/self/oom_score_adj"})
+	var nice, score int
+	if n, err := fmt.Sscan(text, &nice, &score); n != 2 || nice < 5 || score < 0 || err != nil {
+		t.Errorf("got %q", text)
+	}
+}
+
+// TestStdin: what is written is read, and its end is an end.
+func TestStdin(t *testing.T) {
+	w := newWorld(t, newSupervisor(t, supervisor.Limits{}))
+	id := w.start(workspace.StartProcess{Argv: []string{"cat"}, Stdin: true})
+	for _, body := range []string{`{"data":"héllo\n"}`, `{"data_base64":"/wA="}`, `{"data":"end","close":true}`} {
+		if code, text := w.call("POST", path(id, "stdin"), body); code != 204 {
+			t.Fatalf("%s: %d %s", body, code, text)
+		}
+	}
+	if out := w.output(id); out.Output != "héllo\n\uFFFD\x00end" {
+		t.Errorf("got %q", out.Output)
+	}
+	id = w.sh("sleep 1000")
+	if code, text := w.call("POST", path(id, "stdin"), `{"data":"x"}`); code != 409 || !strings.Contains(text, "standard input is closed") {
+		t.Errorf("without stdin: %d %s", code, text)
+	}
+	if code, text := w.call("POST", path(id, "resize"), `{"rows":1,"cols":1}`); code != 409 {
+		t.Errorf("without a terminal: %d %s", code, text)
+	}
+}
+
+// TestTerminal: a process on a terminal knows its size, and learns a new one.
+func TestTerminal(t *testing.T) {
+	w := newWorld(t, newSupervisor(t, supervisor.Limits{}))
+	body := workspace.StartProcess{Command: "stty size; echo $TERM; read x; stty size; read x", PTY: &workspace.TerminalSize{Rows: 31, Cols: 97}}
+	id := w.start(body)
+	offset := int64(0)
+	text := ""
+	until := func(want string) {
+		t.Helper()
+		eventually(t, want, func() bool {
+			page := into[workspace.ProcessOutput](w, "GET", path(id, fmt.Sprintf("output?offset=%d&wait_ms=60000", offset)), "")
+			text, offset = text+page.Output, *page.NextOffset
+			return strings.Contains(text, want)
+		})
+	}
+	until("31 97\r\nxterm-256color\r\n")
+	if code, text := w.call("POST", path(id, "resize"), `{"rows":40,"cols":132}`); code != 204 {
+		t.Fatalf("%d %s", code, text)
+	}
+	if code, text := w.call("POST", path(id, "stdin"), `{"data":"go\n"}`); code != 204 {
+		t.Fatalf("%d %s", code, text)
+	}
+	until("40 132\r\n")
+	if code, text := w.call("POST", path(id, "stdin"), `{"close":true}`); code != 204 {
+		t.Fatalf("%d %s", code, text)
+	}
+	if out := w.output(id); out.Running {
+		t.Errorf("it reads on: %+v", out)
+	}
+	if text := w.run(workspace.StartProcess{Command: "stty size", PTY: &workspace.TerminalSize{}}); text != "24 80\r\n" {
+		t.Errorf("the usual size is %q", text)
+	}
+}
+
+// TestFences: a caller can narrow what the token allows, never widen it, and
+// doesn't reach through the standard input of what may do more.
+func TestFences(t *testing.T) {
+	w := newWorld(t, newSupervisor(t, supervisor.Limits{}))
+	for _, c := range []struct {
+		grant, profile string
+		want           int
+	}{
+		{"", "", 200}, {"", "none", 200}, {"", "secrets", 200}, {"", "plan", 200},
+		{"usual", "", 200}, {"usual", "secrets", 200}, {"usual", "plan", 200}, {"usual", "none", 403},
+		{"ssh", "none", 403}, {"plan", "", 200}, {"plan", "plan", 200}, {"plan", "secrets", 403}, {"plan", "none", 403},
+	} {
+		body := fmt.Sprintf(`{"command":"true","profile":%q}`, c.profile)
+		if code, text := w.call("POST", workspace.PathStart, body, "X-Grant", c.grant); code != c.want {
+			t.Errorf("%s asks for %s: %d %s", c.grant, c.profile, code, text)
+		}
+	}
+	names := []string{"", "usual", "ssh", "plan", "plan2"}
+	ids := map[string]string{}
+	for _, name := range names {
+		ids[name] = w.start(workspace.StartProcess{Argv: []string{"cat"}, Stdin: true}, "X-Grant", name)
+	}
+	// Another agent over the same supervisor knows of the fences, too.
+	for _, agent := range []*world{w, newWorld(t, w.held)} {
+		for _, mine := range names {
+			for _, its := range names {
+				want := 403
+				if mine == "" || mine == its {
+					want = 204
+				}
+				if code, text := agent.call("POST", path(ids[its], "stdin"), `{"data":"x"}`, "X-Grant", mine); code != want {
+					t.Errorf("%q writes to %q's: %d %s", mine, its, code, text)
+				}
+			}
+		}
+	}
+	// The same token under another fence is another start.
+	body := `{"command":"sleep 1000","client_token":"shared"}`
+	if code, text := w.call("POST", workspace.PathStart, body); code != 200 {
+		t.Fatalf("%d %s", code, text)
+	}
+	if code, text := w.call("POST", workspace.PathStart, body, "X-Grant", "plan"); code != 409 {
+		t.Errorf("with a fence: %d %s", code, text)
+	}
+	// Where nothing can be confined, who has to be isn't served.
+	bare := process.New(process.Options{Supervisor: w.held})
+	defer func() { _ = bare.Close() }()
+}
+
+// TestFull: when no more can be held, it is said so.
+func TestFull(t *testing.T) {
+	w := newWorld(t, newSupervisor(t, supervisor.Limits{Processes: 1}))
+	w.sh("sleep 1000")
+	if code, text := w.call("POST", workspace.PathStart, `{"command":"true"}`); code != 429 {
+		t.Errorf("%d %s", code, text)
+	}
+}
+
+// TestArgvIsListed as a shell would be told it.
+func TestArgvIsListed(t *testing.T) {
+	w := newWorld(t, newSupervisor(t, supervisor.Limits{}))
+	w.output(w.start(workspace.StartProcess{Argv: []string{"printf", "%s", "it's", "", "a/b"}, Background: true}))
+	data, _ := json.Marshal(into[workspace.ProcessList](w, "GET", workspace.PathList, "").Processes)
+	if want := `"command":"printf %s 'it'\\''s' '' a/b","workdir":"` + w.root + `","background":true`; !strings.Contains(string(data), want) {
+		t.Errorf("got %s, want %s", data, want)
+	}
+}

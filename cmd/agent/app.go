@@ -27,6 +27,9 @@ type app struct {
 	// compiler compiles other modules, and starts programs under a profile; nil
 	// means that this process compiles, and that only a helper program starts them.
 	compiler *reexec.Program
+	// self starts this program in another role: as what holds processes, and as what
+	// starts them, where the small program for that isn't installed.
+	self *reexec.Program
 	// timeout replaces the limits of time that are right for people, and too
 	// short on a machine that stands still for some seconds, as in tests. 0
 	// leaves them as they are.

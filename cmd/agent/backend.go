@@ -38,6 +38,7 @@ func (d *daemon) Status() types.Status {
 		s.Refused = append(s.Refused, types.RefusedRoot{Path: r.Path, Error: errtext.Of(r.Err)})
 	}
 	s.Workspace = d.workspace.places.ID
+	s.Services = d.services.status()
 	if d.hub != nil {
 		s.Hub, s.HubHolder = d.hub.URL(), d.hub.Holds()
 	}

@@ -50,12 +50,12 @@ func completions() *cli.Completions {
 		"expires":       cobra.FixedCompletions([]string{"30m", "8h", "720h"}, cobra.ShellCompDirectiveNoFileComp),
 		"last":          cobra.NoFileCompletions,
 		"plan":          nil, // files
-		"workdir":    cli.Directories,
-		"env":        cobra.NoFileCompletions,
-		"chat":       cobra.NoFileCompletions,
-		"tail":       cobra.NoFileCompletions,
-		"profile":    cobra.FixedCompletions([]string{"secrets", "plan"}, cobra.ShellCompDirectiveNoFileComp),
-		"signal":     cobra.FixedCompletions([]string{"terminate", "kill", "interrupt", "hangup"}, cobra.ShellCompDirectiveNoFileComp),
+		"workdir":       cli.Directories,
+		"env":           cobra.NoFileCompletions,
+		"chat":          cobra.NoFileCompletions,
+		"tail":          cobra.NoFileCompletions,
+		"profile":       cobra.FixedCompletions([]string{"secrets", "plan"}, cobra.ShellCompDirectiveNoFileComp),
+		"signal":        cobra.FixedCompletions([]string{"terminate", "kill", "interrupt", "hangup"}, cobra.ShellCompDirectiveNoFileComp),
 	}
 	return &cli.Completions{Arguments: arguments, Flags: flags}
 }

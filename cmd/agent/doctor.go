@@ -93,6 +93,7 @@ var checks = []struct {
 	{"file events", (*patient).fileEvents},
 	{"roots", (*patient).rootDirs},
 	{"landlock", (*patient).landlock},
+	{"supervisor", (*patient).helper},
 	{"clock", (*patient).clock},
 	{"places", (*patient).places},
 	{"state", (*patient).state},
@@ -102,6 +103,7 @@ var checks = []struct {
 	{"plugins", (*patient).pluginDirs},
 	{"tokens", (*patient).tokens},
 	{"agent", (*patient).agent},
+	{"processes", (*patient).processes},
 	{"hub", (*patient).hub},
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
+	"waymark/host/api/types"
 	"waymark/host/push"
 )
 
@@ -32,6 +33,18 @@ func (p *patient) agent(context.Context) finding {
 	}
 	return fine("process %d has run for %s, and found %s", p.status.PID,
 		(time.Duration(p.status.UptimeSeconds * float64(time.Second))).Round(time.Second), term.Count(p.status.Resources, "resource"))
+}
+
+// processes says whether what holds them is well.
+func (p *patient) processes(context.Context) finding {
+	if !p.running() || p.status.Services == nil {
+		return finding{}
+	}
+	s := p.status.Services
+	if s.Supervisor == types.SupervisorFailed {
+		return failure("look at processes/log in "+s.State+"; 'agent stop' ends it with what it holds", "what holds processes doesn't answer: %s", s.Error)
+	}
+	return fine("%s", processesLine(s))
 }
 
 // hub says whether what is found is stored.

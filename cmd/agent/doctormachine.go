@@ -12,6 +12,8 @@ import (
 
 	"waymark/cmd/internal/term"
 	"waymark/host/watch"
+	"waymark/workspace/launch"
+	"waymark/workspace/supervisor"
 )
 
 // The checks in this file are about the machine: the kernel, its file systems,
@@ -154,13 +156,25 @@ func (p *patient) rootDirs(ctx context.Context) finding {
 	return fine("%s, readable, on file systems that tell of changes", term.Count(len(roots), "root"))
 }
 
-// landlock says whether the kernel has it. Nothing here depends on it.
+// landlock says whether the kernel has it, which confines what chats start.
 func (p *patient) landlock(context.Context) finding {
-	version, err := landlockVersion()
+	version, err := launch.Supported()
 	if err != nil {
-		return fine("not in this kernel (%v); nothing is lost: the agent doesn't use it, resolvers are confined by WebAssembly", err)
+		return worry("run a kernel from 5.13 on with Landlock among its security modules; see services.hide_secrets",
+			"%v: processes of chats can read what the secret list names, and none is started for a plan; resolvers are confined by WebAssembly", err)
 	}
-	return fine("version %d; the agent doesn't use it, resolvers are confined by WebAssembly", version)
+	return fine("version %d confines processes of chats; resolvers are confined by WebAssembly", version)
+}
+
+// helper says which program holds processes and starts them.
+func (p *patient) helper(context.Context) finding {
+	if path, ok := launch.FindHelper(); ok {
+		return fine("%s", path)
+	}
+	if _, err := supervisor.Program(p.app.self); err != nil {
+		return failure("put the program supervisor beside agent, or into ../libexec/waymark", "no process can be started: %v", err)
+	}
+	return fine("the agent does it itself, which costs more time and memory than the program supervisor beside it")
 }
 
 // The clock of a hub is told to a second. Beyond skewMax, what expires does so at

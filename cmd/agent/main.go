@@ -13,12 +13,18 @@ import (
 	"waymark/host/sandbox"
 	"waymark/internal/reexec"
 	"waymark/workspace/launch"
+	"waymark/workspace/supervisor"
 )
 
+// roles are what the program does as a child of itself, or detached from it.
+func roles() []reexec.Role {
+	return append(supervisor.Roles(), sandbox.CompileRole(), launch.Role())
+}
+
 func main() {
-	compiler := reexec.Main(sandbox.CompileRole(), launch.Role()) // first: this may be a process that does only that
+	self := reexec.Main(roles()...) // first: this may be a process that only compiles, say
 	stop.Main(func(ctx context.Context) int {
-		a := app{builtin: builtin.Module, native: builtin.Native, release: builtin.Release, compiler: compiler, stdout: os.Stdout, stderr: os.Stderr}
+		a := app{builtin: builtin.Module, native: builtin.Native, release: builtin.Release, compiler: self, self: self, stdout: os.Stdout, stderr: os.Stderr}
 		return a.run(ctx, os.Args[1:])
 	})
 }

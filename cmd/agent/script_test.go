@@ -16,11 +16,9 @@ import (
 	"waymark/cmd/internal/stop"
 	"waymark/host/plugin"
 	"waymark/host/running"
-	"waymark/host/sandbox"
 	"waymark/internal/reexec"
 	"waymark/test/guestbuild"
 	"waymark/test/ordinary"
-	"waymark/workspace/launch"
 )
 
 // envBuiltin names the built-in module of an agent under test: the test binary
@@ -42,15 +40,16 @@ var update = flag.Bool("update", false, "write what the scripts' cmp commands se
 // TestMain makes the test binary the command under test: it is agent when it
 // is called so.
 func TestMain(m *testing.M) {
-	ordinary.Main()                                   // an agent under test, too
-	reexec.Main(sandbox.CompileRole(), launch.Role()) // the agent under test starts this binary again to compile modules
+	ordinary.Main()         // an agent under test, too
+	reexec.Main(roles()...) // the agent under test starts this binary again to compile modules
 	testscript.Main(m, map[string]func(){"agent": agentMain})
 }
 
 // agentMain is main with another built-in module.
 func agentMain() {
 	completeWithin = scriptTimeout // nobody waits for it here
-	compiler := reexec.Main(sandbox.CompileRole(), launch.Role())
+	self := reexec.Main(roles()...)
+	compiler := self
 	if os.Getenv(envPatient) != "" {
 		compiler = nil
 	}
@@ -62,7 +61,7 @@ func agentMain() {
 		if os.Getenv(envPunctual) == "" { // a machine may stand still for a moment
 			stop.Allow(ctx, time.Minute)
 		}
-		a := app{compiler: compiler, timeout: timeout, stdout: os.Stdout, stderr: os.Stderr, builtin: func() ([]byte, error) {
+		a := app{compiler: compiler, self: self, timeout: timeout, stdout: os.Stdout, stderr: os.Stderr, builtin: func() ([]byte, error) {
 			return os.ReadFile(os.Getenv(envBuiltin))
 		}}
 		if digest := os.Getenv(envStuck); digest != "" {
@@ -111,7 +110,7 @@ func build(t *testing.T) (b built) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	b.bin, b.cache = filepath.Join(dir, "bin"), guestbuild.CacheHome()
+	b.bin, b.cache = filepath.Join(dir, "bin"), filepath.Join(dir, "cache")
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", b.bin+"/", "waymark/cmd/hub").CombinedOutput(); err != nil {
 		t.Fatalf("build hub: %v: %s", err, out)
 	}
@@ -136,10 +135,10 @@ func TestScripts(t *testing.T) {
 				env.Setenv(name, value)
 			}
 			env.Values[processesKey{}] = processes{}
-			return errors.Join(os.MkdirAll(env.WorkDir+"/home", 0o700), guestbuild.ShareKey(env.WorkDir+"/state/waymark/key"))
+			return errors.Join(os.MkdirAll(env.WorkDir+"/home", 0o700), shareKey(env.WorkDir+"/state/waymark/key"))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"launch": cmdLaunch, "halt": cmdHalt, "await": cmdAwait, "exit": cmdExit, "get": cmdGet, "until": cmdUntil,
+			"launch": cmdLaunch, "halt": cmdHalt, "await": cmdAwait, "exit": cmdExit, "get": cmdGet,
 			"fifo": cmdFIFO, "repeat": cmdRepeat, "absent": cmdAbsent, "normal": cmdNormal,
 			"module": cmdModule, "put": cmdPut, "stuck": cmdStuck, "dies": cmdDies, "tell": cmdTell,
 			"timehub": cmdTimeHub, "state": cmdState, "mode": cmdMode, "call": cmdCall, "match": cmdMatch,
@@ -172,7 +171,7 @@ func (b *built) warm(t *testing.T) {
 func (b *built) resolveOnce(t *testing.T, module string) ([]byte, error) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := guestbuild.ShareKey(dir + "/state/waymark/key"); err != nil {
+	if err := shareKey(dir + "/state/waymark/key"); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), selfAsAgent(t), "resolve", dir)
@@ -193,6 +192,15 @@ func selfAsAgent(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// shareKey puts the key that the shared cache is sealed with where an agent
+// looks for it: every script has a state directory of its own.
+func shareKey(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "key"), []byte("a key of 32 bytes, not a secret!"), 0o600)
 }
 
 func socketDir(t *testing.T) string {

@@ -1,22 +1,32 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	_ "embed" // the document
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
+	"time"
 
 	"waymark/host/api"
+	"waymark/host/api/types"
 	"waymark/host/config"
+	"waymark/internal/errtext"
 	"waymark/internal/httpapi"
+	"waymark/internal/httpapi/problem"
 	ws "waymark/workspace"
 	"waymark/workspace/access"
+	filesvc "waymark/workspace/files"
 	"waymark/workspace/git"
 	"waymark/workspace/launch"
+	procs "waymark/workspace/process"
+	"waymark/workspace/supervisor"
 )
 
 // services is what a daemon does for chats, with who may have it done.
@@ -24,9 +34,14 @@ type services struct {
 	d      *daemon
 	tokens *access.Tokens
 	audit  *access.Log
-	git    *git.Service
 	// config is the [services] table in force.
 	config atomic.Pointer[config.Services]
+
+	held      *holding
+	processes *procs.Service
+	git       *git.Service
+	// The same twice: one that goes everywhere, and one that stays in the workspace.
+	files, filesWithin *filesvc.Service
 }
 
 // newServices makes them, and the control token where there is none yet. Where
@@ -40,40 +55,63 @@ func newServices(d *daemon, c *config.Services) *services {
 	s := &services{
 		d: d, audit: access.OpenLog(state, int64(c.Audit), d.log),
 		tokens: access.Open(access.Options{Dir: state, Control: control, Root: d.workspace.resolvedRoot, Logger: d.log}),
+		held:   newHolding(d, supervisor.Limits{Spool: int64(c.Spool), Spools: int64(c.SpoolTotal)}),
 	}
-	s.git = newGit(d, state)
 	s.configure(c)
+	s.makeGit()
+	s.makeFiles()
+	s.processes = procs.New(procs.Options{
+		Supervisor: s.held, Root: d.workspace.resolvedRoot, Home: d.workspace.paths.Home, Confine: s.confine,
+		Touched: s.git.Touched, Logger: d.log,
+	})
 	return s
 }
 
-// newGit makes the git watch.
-func newGit(d *daemon, state string) *git.Service {
+func (s *services) makeGit() {
+	d := s.d
 	opts := git.Options{
 		Root: d.workspace.resolvedRoot, Home: d.workspace.paths.Home, ConfigHome: os.Getenv("XDG_CONFIG_HOME"), Logger: d.log,
 	}
-	if info, err := os.Stat(state); err == nil && info.IsDir() { // a home may be read-only
-		opts.StateDir = state
+	scratch := filepath.Join(d.workspace.places.State, "git")
+	if err := config.MakePrivate(scratch); err == nil {
+		opts.StateDir = scratch
 	}
 	var err error
-	if opts.Launcher, err = launch.Find(d.app.compiler); err != nil {
-		d.log.Debug("git runs unconfined", slog.Any("error", err))
+	if opts.Launcher, err = launch.Find(d.app.self); err != nil {
+		d.log.Warn("git is not confined", slog.Any("error", err))
 	}
-	return git.New(opts)
+	s.git = git.New(opts)
+}
+
+func (s *services) makeFiles() {
+	opts := filesvc.Options{
+		Root: s.d.workspace.resolvedRoot, Home: s.d.workspace.paths.Home, Forbidden: ownDirs(s.d.workspace.paths), Logger: s.d.log,
+		Touched: func(caller ws.Caller, paths ...string) {
+			s.d.host.Hint(paths...)
+			s.git.Touched(caller, paths...)
+		},
+	}
+	s.files = filesvc.New(opts)
+	opts.Within = true
+	s.filesWithin = filesvc.New(opts)
 }
 
 // configure takes over the [services] table.
 func (s *services) configure(c *config.Services) {
 	now := *c
-	s.config.Store(&now)
+	if before := s.config.Swap(&now); before != nil && (before.Spool != now.Spool || before.SpoolTotal != now.SpoolTotal) {
+		s.d.log.Info("services.spool and services.spool_total are those of the next supervisor: 'agent stop' ends this one")
+	}
 	s.audit.Bound(int64(now.Audit))
+	s.held.bound(supervisor.Limits{Spool: int64(now.Spool), Spools: int64(now.SpoolTotal)})
 }
 
-// close lets go of what they hold.
+// close lets go of what they hold. Processes go on.
 func (s *services) close() error {
 	if s == nil {
 		return nil
 	}
-	return errors.Join(s.git.Close(), s.audit.Close())
+	return errors.Join(s.processes.Close(), s.git.Close(), s.held.Close(), s.audit.Close())
 }
 
 // controlFile is where a workspace's control token is.
@@ -115,21 +153,76 @@ func (s *services) authenticate(r *http.Request, token string) (context.Context,
 func (s *services) mount(opts *api.Options) {
 	opts.Authenticate = s.authenticate
 	opts.Acting = func(next httpapi.Handler) httpapi.Handler { return access.Acting(access.ScopeApprove, next) }
-	opts.Services = append(opts.Services, s.own(), s.tokens.Service(), s.git.Service())
+	always := func(*config.Services) bool { return true }
+	opts.Services = append(opts.Services,
+		s.own(),
+		s.gated("", always, s.tokens.Service()),
+		s.gated("", always, s.stopping()),
+		s.gated("processes", func(c *config.Services) bool { return c.Processes }, s.processes.Service()),
+		s.gated("files", func(c *config.Services) bool { return c.Files }, s.fileService()),
+		s.gated("git", func(c *config.Services) bool { return c.Git }, s.git.Service()),
+	)
+}
+
+// fileService goes as far as the configuration says when a call comes.
+func (s *services) fileService() httpapi.Service {
+	service, narrow := s.files.Service(), s.filesWithin.Service().Routes
+	for i := range service.Routes {
+		wide := service.Routes[i].Handle
+		service.Routes[i].Handle = func(c *httpapi.Call) error {
+			if s.config.Load().FilesWithin == config.FilesWorkspace {
+				return narrow[i].Handle(c)
+			}
+			return wide(c)
+		}
+	}
+	return service
+}
+
+// gated is a service as the operator has it: there while its key is true, and over
+// TCP while services.tcp is.
+func (s *services) gated(key string, on func(*config.Services) bool, service httpapi.Service) httpapi.Service {
+	service.Routes = slices.Clone(service.Routes)
+	for i := range service.Routes {
+		route := &service.Routes[i]
+		next := route.Handle
+		route.Handle = func(c *httpapi.Call) error {
+			off := ""
+			switch now := s.config.Load(); {
+			case !on(now):
+				off = "services." + key + " is false in the agent's configuration"
+			case !now.TCP && !access.OverSocket(c.Request):
+				off = "services.tcp is false in the agent's configuration: use the agent's socket"
+			default:
+				return next(c)
+			}
+			return &problem.Error{Code: http.StatusForbidden, Message: c.Failed(), Detail: off}
+		}
+	}
+	return service
 }
 
 //go:embed openapi.json
 var ownDocument []byte
 
-// own are the routes of the program itself.
+// own are the routes of the program itself. Their document is that of stopping, too.
 func (s *services) own() httpapi.Service {
 	return httpapi.Service{
 		Routes: []httpapi.Route{
 			{Method: http.MethodGet, Pattern: ws.PathContextConfig, Handle: s.contextConfig, Failed: "the context configuration is not known"},
-			{Method: http.MethodPost, Pattern: ws.PathStop, Handle: access.Acting(access.ScopeStop, s.stop), Failed: "the agent was not stopped"},
 		},
 		Document: ownDocument,
 	}
+}
+
+// stopWait is how long what is held may take to end: what ignores SIGTERM is killed
+// after some seconds.
+const stopWait = time.Minute
+
+func (s *services) stopping() httpapi.Service {
+	return httpapi.Service{Routes: []httpapi.Route{
+		{Method: http.MethodPost, Pattern: ws.PathStop, Handle: access.Acting(access.ScopeStop, s.stop), Failed: "the agent was not stopped", Timeout: stopWait},
+	}}
 }
 
 // contextConfig answers GET /api/v0/context-config.
@@ -148,10 +241,88 @@ func (s *services) stop(c *httpapi.Call) error {
 	if err := c.DecodeNothing(); err != nil {
 		return err
 	}
+	if err := s.held.Stop(c.Context()); err != nil {
+		return fmt.Errorf("what it holds doesn't end: %w", err)
+	}
 	c.Done(func(status int) {
 		if status == http.StatusNoContent {
 			s.d.end()
 		}
 	})
 	return c.NoContent()
+}
+
+// confine returns what a process may do that a grant starts.
+func (s *services) confine(kind procs.Kind, grant *access.Grant) (*launch.Profile, error) {
+	_, err := launch.Supported()
+	switch {
+	case kind == procs.KindPlan && err != nil:
+		return nil, &problem.Error{Code: http.StatusForbidden, Message: "the process was not started",
+			Detail: "a plan's fence needs Landlock, which this kernel hasn't: " + errtext.Of(err)}
+	case kind != procs.KindPlan && (err != nil || !s.config.Load().HideSecrets):
+		return nil, nil //nolint:nilnil // nothing confines it
+	}
+	paths := s.d.workspace.paths
+	places := launch.Places{
+		Home: paths.Home, State: paths.State, Config: configDirs(paths), Sockets: paths.Sockets,
+		Root: s.d.workspace.resolvedRoot(), Granted: grant.Secrets,
+	}
+	if kind != procs.KindPlan {
+		return launch.HideSecrets(places)
+	}
+	places.Tmp = filepath.Join(s.held.tmp, cmp.Or(grant.ID, "none"))
+	if err := config.MakePrivate(places.Tmp); err != nil {
+		return nil, err
+	}
+	return launch.Plan(grant.Plan, places)
+}
+
+// configDirs are the directories of the agent's configuration.
+func configDirs(paths *config.Paths) (list []string) {
+	for _, file := range paths.ConfigFiles {
+		list = append(list, filepath.Dir(file))
+	}
+	return list
+}
+
+// ownDirs are the directories of the agent, which are nobody's to read or write
+// through it.
+func ownDirs(paths *config.Paths) []string {
+	return append(configDirs(paths), paths.State, paths.Cache, paths.Sockets)
+}
+
+// askSupervisor bounds what a status waits for.
+const askSupervisor = time.Second
+
+// status says how they are doing.
+func (s *services) status() *types.Services {
+	c := s.config.Load()
+	status := &types.Services{
+		Processes: c.Processes, Files: c.Files, Git: c.Git, TCP: c.TCP, State: s.d.workspace.places.State,
+		Secrets: types.SecretsHidden, Supervisor: types.SupervisorNone,
+	}
+	abi, err := launch.Supported()
+	switch status.Landlock = abi; {
+	case !c.HideSecrets:
+		status.Secrets = types.SecretsOff
+	case err != nil:
+		status.Secrets = types.SecretsAdvisory
+	}
+	if !s.held.inUse() {
+		return status
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), max(askSupervisor, s.d.app.timeout))
+	defer cancel()
+	list, err := s.held.List(ctx)
+	if err != nil {
+		status.Supervisor, status.Error = types.SupervisorFailed, errtext.Of(err)
+		return status
+	}
+	status.Supervisor, status.Held = types.SupervisorRunning, len(list)
+	for i := range list {
+		if list[i].Running {
+			status.Running++
+		}
+	}
+	return status
 }

@@ -67,6 +67,10 @@ func printStatus(w io.Writer, s *types.Status) error {
 		row("waiting", "%s", "the first snapshot is held back until the file of --wait-for is there; 'agent ready' makes it now")
 	}
 	row("watch", "%s", watchLine(&s.Watch))
+	if s.Services != nil {
+		row("services", "%s", servicesLine(s.Services))
+		row("processes", "%s", processesLine(s.Services))
+	}
 	if s.ConfigError != "" {
 		row("configuration", "not in force: %s", term.Visible(s.ConfigError))
 	}
@@ -84,6 +88,43 @@ func printStatus(w io.Writer, s *types.Status) error {
 		row("plugin "+term.Dash(p.Name), "%s", term.Visible(line))
 	}
 	return t.Flush()
+}
+
+// servicesLine says what chats can have done.
+func servicesLine(s *types.Services) string {
+	var on []string
+	for _, service := range []struct {
+		name string
+		on   bool
+	}{{"processes", s.Processes}, {"files", s.Files}, {"git", s.Git}} {
+		if service.on {
+			on = append(on, service.name)
+		}
+	}
+	line := term.Dash(strings.Join(on, ", "))
+	if s.TCP {
+		line += ", over TCP too"
+	}
+	switch s.Secrets {
+	case types.SecretsHidden:
+		line += fmt.Sprintf("; the places of secrets are hidden from processes by Landlock (version %d)", s.Landlock)
+	case types.SecretsAdvisory:
+		line += "; without Landlock the secret list is advisory: processes can read what it names"
+	case types.SecretsOff:
+		line += "; services.hide_secrets is off: processes can read what the secret list names"
+	}
+	return line
+}
+
+// processesLine says what is held.
+func processesLine(s *types.Services) string {
+	switch s.Supervisor {
+	case types.SupervisorNone:
+		return "none was started"
+	case types.SupervisorFailed:
+		return "what holds them doesn't answer: " + term.Visible(s.Error)
+	}
+	return fmt.Sprintf("%d running, %d held", s.Running, s.Held)
 }
 
 // watchLine says how changes are noticed.

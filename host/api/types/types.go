@@ -44,10 +44,54 @@ type Status struct {
 	// Held says that the first snapshot is held back, until it is released
 	// with POST /api/v0/context/ready.
 	Held bool `json:"held"`
+	// Services is what the agent does for chats; nil in an agent that does nothing.
+	Services *Services `json:"services,omitempty"`
 	// ConfigError says why the configuration on disk isn't in force; empty
 	// when it is.
 	ConfigError string `json:"config_error"`
 }
+
+// Services is what the agent does for chats, as its configuration has it.
+type Services struct {
+	// Processes, Files and Git are whether each is served, TCP whether over TCP too.
+	Processes bool `json:"processes"`
+	Files     bool `json:"files"`
+	Git       bool `json:"git"`
+	TCP       bool `json:"tcp"`
+	// State is the workspace's state directory: the control token is in it, and what
+	// the supervisor keeps in its directory processes.
+	State string `json:"state"`
+	// Landlock is the version of the kernel's; 0 is none.
+	Landlock int `json:"landlock"`
+	// Secrets is how the secret list holds for processes without a grant.
+	Secrets SecretsState `json:"secrets"`
+	// Supervisor is what holds the processes; Error says why it failed.
+	Supervisor SupervisorState `json:"supervisor"`
+	Error      string          `json:"error,omitempty"`
+	// Held are the processes that it knows of, Running those of them that run.
+	Held    int `json:"held"`
+	Running int `json:"running"`
+}
+
+// SecretsState is how the secret list holds for processes.
+type SecretsState string
+
+// The states of the secret list.
+const (
+	SecretsHidden   SecretsState = "hidden"   // Landlock hides its places
+	SecretsAdvisory SecretsState = "advisory" // there is no Landlock: it holds for files alone
+	SecretsOff      SecretsState = "off"      // so says services.hide_secrets
+)
+
+// SupervisorState is how what holds the processes is doing.
+type SupervisorState string
+
+// The states of a supervisor.
+const (
+	SupervisorNone    SupervisorState = "none" // nothing was started
+	SupervisorRunning SupervisorState = "running"
+	SupervisorFailed  SupervisorState = "failed"
+)
 
 // RefusedRoot is a root that isn't looked at.
 type RefusedRoot struct {

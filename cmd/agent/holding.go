@@ -1,0 +1,248 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	ws "waymark/workspace"
+	"waymark/workspace/supervisor"
+)
+
+// unit is the template of the systemd unit that packaging/ has for supervisors.
+const unit = "waymark-supervisor@.service"
+
+// holding is the supervisor of a daemon's workspace, which is connected to, and
+// where none runs started, by the first call that needs it: most agents hold
+// nothing.
+type holding struct {
+	options supervisor.Options
+	tmp     string // below it are the directories of profiles for temporary files
+	// turn has a token while nobody connects.
+	turn chan struct{}
+
+	mu     sync.Mutex // guards client and options.Limits
+	client supervisor.Client
+}
+
+var _ supervisor.Client = (*holding)(nil)
+
+func newHolding(d *daemon, limits supervisor.Limits) *holding {
+	places := d.workspace.places
+	h := &holding{
+		tmp:  filepath.Join(places.State, "tmp"),
+		turn: make(chan struct{}, 1),
+		options: supervisor.Options{
+			Dir: filepath.Join(places.State, "processes"), Socket: filepath.Join(filepath.Dir(places.Socket), places.ID+"-p.sock"),
+			Unit: unit, Logger: d.log, Limits: limits,
+		},
+	}
+	h.turn <- struct{}{}
+	var err error
+	if h.options.Program, err = supervisor.Program(d.app.self); err != nil {
+		d.log.Warn("no process can be started", slog.Any("error", err))
+	}
+	return h
+}
+
+// opened returns the connection; nil while there is none.
+func (h *holding) opened() supervisor.Client {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.client
+}
+
+// bound sets the limits of a supervisor that has to be started.
+func (h *holding) bound(limits supervisor.Limits) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.options.Limits = limits
+}
+
+// open connects. Every call may try again.
+func (h *holding) open(ctx context.Context) (supervisor.Client, error) {
+	if c := h.opened(); c != nil {
+		return c, nil
+	}
+	select {
+	case <-h.turn:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	defer func() { h.turn <- struct{}{} }()
+	if c := h.opened(); c != nil {
+		return c, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(h.options.Socket), 0o700); err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	options := h.options
+	h.mu.Unlock()
+	c, err := supervisor.Open(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.client = c
+	return c, nil
+}
+
+// inUse reports whether there is something to ask a supervisor: this agent has one,
+// or an earlier one has left something.
+func (h *holding) inUse() bool {
+	if h.opened() != nil {
+		return true
+	}
+	_, err := os.Stat(h.options.Dir)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// Instance implements supervisor.Client, as all that follow.
+func (h *holding) Instance(ctx context.Context) (string, error) {
+	c, err := h.open(ctx)
+	if err != nil {
+		return "", err
+	}
+	return c.Instance(ctx)
+}
+
+// Start also tells a process whose temporary files have a place of their own where
+// that is.
+func (h *holding) Start(ctx context.Context, spec *supervisor.Spec) (supervisor.Info, bool, error) {
+	c, err := h.open(ctx)
+	if err != nil {
+		return supervisor.Info{}, false, err
+	}
+	return c.Start(ctx, h.withTmp(spec))
+}
+
+func (h *holding) withTmp(spec *supervisor.Spec) *supervisor.Spec {
+	if spec.Profile == nil {
+		return spec
+	}
+	for _, path := range spec.Profile.Write {
+		if strings.HasPrefix(path, h.tmp+"/") {
+			own := *spec
+			own.Env = append(own.Env[:len(own.Env):len(own.Env)], "TMPDIR="+path)
+			return &own
+		}
+	}
+	return spec
+}
+
+// List starts no supervisor.
+func (h *holding) List(ctx context.Context) ([]supervisor.Info, error) {
+	if !h.inUse() {
+		return nil, nil
+	}
+	c, err := h.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.List(ctx)
+}
+
+// Get starts none either.
+func (h *holding) Get(ctx context.Context, id string) (supervisor.Info, error) {
+	if !h.inUse() {
+		return supervisor.Info{}, supervisor.ErrNotFound
+	}
+	c, err := h.open(ctx)
+	if err != nil {
+		return supervisor.Info{}, err
+	}
+	return c.Get(ctx, id)
+}
+
+func (h *holding) Read(ctx context.Context, id string, offset int64, limit int, wait time.Duration) (supervisor.Page, error) {
+	c, err := h.open(ctx)
+	if err != nil {
+		return supervisor.Page{}, err
+	}
+	return c.Read(ctx, id, offset, limit, wait)
+}
+
+func (h *holding) Wait(ctx context.Context, id string) (supervisor.Info, error) {
+	c, err := h.open(ctx)
+	if err != nil {
+		return supervisor.Info{}, err
+	}
+	return c.Wait(ctx, id)
+}
+
+func (h *holding) Signal(ctx context.Context, id string, signal os.Signal) error {
+	c, err := h.open(ctx)
+	if err != nil {
+		return err
+	}
+	return c.Signal(ctx, id, signal)
+}
+
+func (h *holding) WriteStdin(ctx context.Context, id string, data []byte, end bool) error {
+	c, err := h.open(ctx)
+	if err != nil {
+		return err
+	}
+	return c.WriteStdin(ctx, id, data, end)
+}
+
+func (h *holding) Resize(ctx context.Context, id string, size ws.TerminalSize) error {
+	c, err := h.open(ctx)
+	if err != nil {
+		return err
+	}
+	return c.Resize(ctx, id, size)
+}
+
+func (h *holding) Token(ctx context.Context, token string) (id string, found, pending bool, age time.Duration, err error) {
+	c, err := h.open(ctx)
+	if err != nil {
+		return "", false, false, 0, err
+	}
+	return c.Token(ctx, token)
+}
+
+func (h *holding) Cancel(ctx context.Context, id string, t supervisor.Tracked, wait time.Duration) (bool, *supervisor.Info, error) {
+	c, err := h.open(ctx)
+	if err != nil {
+		return false, nil, err
+	}
+	return c.Cancel(ctx, id, t, wait)
+}
+
+func (h *holding) StartOwned(ctx context.Context, spec *supervisor.Spec) (supervisor.Owned, error) {
+	c, err := h.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.StartOwned(ctx, h.withTmp(spec))
+}
+
+// Stop ends what is held, if anything is.
+func (h *holding) Stop(ctx context.Context) error {
+	if !h.inUse() {
+		return nil
+	}
+	c, err := h.open(ctx)
+	if err != nil {
+		return err
+	}
+	return c.Stop(ctx)
+}
+
+// Close lets go.
+func (h *holding) Close() error {
+	c := h.opened()
+	if c == nil {
+		return nil
+	}
+	return c.Close()
+}

@@ -1,0 +1,354 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"waymark/host"
+	"waymark/host/api"
+	"waymark/host/api/apitest"
+	"waymark/host/config"
+	"waymark/test/openapitest"
+	ws "waymark/workspace"
+	"waymark/workspace/access"
+)
+
+// newTestServices makes the services of a workspace as a daemon does, without the
+// engine.
+func newTestServices(t *testing.T) (*services, http.Handler) {
+	t.Helper()
+	home := t.TempDir()
+	root := filepath.Join(home, "ws")
+	if err := os.Mkdir(root, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
+	t.Setenv("XDG_CACHE_HOME", filepath.Join(home, "cache"))
+	t.Setenv("XDG_CONFIG_HOME", filepath.Join(home, "config"))
+	t.Setenv("XDG_RUNTIME_DIR", "")
+	t.Setenv("WAYMARK_SOCKET", filepath.Join(socketDir(t), "a.sock"))
+	paths, err := config.FindPaths(config.Environment{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := newWorkspace(paths, root, nil, func(string) string { return "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := config.MakePrivate(w.places.State); err != nil {
+		t.Fatal(err)
+	}
+	d := &daemon{app: &app{}, log: slog.New(slog.DiscardHandler), workspace: w, end: func() {}}
+	if d.host, err = host.New(host.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.host.Close() })
+	d.services = newServices(d, &config.Default().Services)
+	t.Cleanup(func() {
+		if err := d.services.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	opts := api.Options{Backend: apitest.New(), Token: listenToken}
+	d.services.mount(&opts)
+	return d.services, api.Handler(opts)
+}
+
+const listenToken = "the token of --listen-token-file"
+
+// caller is who makes a call, by the token that is shown.
+type caller struct{ name, token string }
+
+// callers returns one of each kind. All tokens but that of --listen-token-file were
+// minted, or are the control token.
+func callers(t *testing.T, s *services) []caller {
+	t.Helper()
+	control := s.tokens.Authenticate(readFile(t, controlFile(s.d.workspace.places.State)))
+	if control == nil {
+		t.Fatal("the control token isn't valid")
+	}
+	mint := func(want ws.NewToken) *ws.MintedToken {
+		made, err := s.tokens.Mint(t.Context(), control, true, want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made
+	}
+	every := func(but access.Scope) (list []string) {
+		for _, scope := range access.Scopes() {
+			if scope != but {
+				list = append(list, string(scope))
+			}
+		}
+		return list
+	}
+	soon := time.Now().Add(time.Millisecond)
+	expired := mint(ws.NewToken{Scopes: every(""), ExpiresAt: &soon})
+	<-time.After(time.Until(soon.Add(time.Millisecond)))
+	revoked := mint(ws.NewToken{Scopes: every("")})
+	if err := s.tokens.Revoke(t.Context(), control, revoked.ID); err != nil {
+		t.Fatal(err)
+	}
+	list := []caller{
+		{"no token", ""}, {"wrong", "wm_WRONG"}, {"expired", expired.Secret}, {"revoked", revoked.Secret},
+		{"control", readFile(t, controlFile(s.d.workspace.places.State))}, {"listen", listenToken},
+		{"fenced", mint(ws.NewToken{Scopes: every(""), Plan: filepath.Join(s.d.workspace.root, "PLAN.md")}).Secret},
+	}
+	for _, scope := range access.Scopes() {
+		list = append(list, caller{"without " + string(scope), mint(ws.NewToken{Scopes: every(scope)}).Secret})
+	}
+	return list
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(data))
+}
+
+// service says which part of [services] has a route: "" for the context API, which
+// is always there, "owner" for what is there and follows services.tcp.
+type guarded struct {
+	service string
+	scope   access.Scope // "" reads
+}
+
+// guards has every route that a daemon serves. One that is missing here fails the
+// test: whoever adds a route says who may call it.
+var guards = map[string]guarded{
+	"GET /healthz": {}, "GET /metrics": {}, "GET /api/v0/openapi.json": {}, "GET /api/v0/status": {},
+	"GET /api/v0/plugins": {}, "POST /api/v0/plugins/retry": {}, "GET /api/v0/plugins/waiting": {},
+	"POST /api/v0/plugins/approve": {scope: access.ScopeApprove},
+	"GET /api/v0/context/snapshot": {}, "POST /api/v0/context/resync": {}, "GET /api/v0/context/resources/{id}": {},
+	"GET /api/v0/context/why": {}, "PUT /api/v0/context/root": {}, "POST /api/v0/context/ready": {},
+	"GET /api/v0/context/sources": {}, "POST /api/v0/context/sources": {}, "GET /api/v0/context/sources/{path}": {},
+	"DELETE /api/v0/context/sources/{path}": {}, "GET /api/v0/context-config": {},
+
+	"GET /api/v0/tokens": {"owner", access.ScopeTokens}, "POST /api/v0/tokens": {"owner", access.ScopeTokens},
+	"DELETE /api/v0/tokens/{id}": {"owner", access.ScopeTokens}, "POST /api/v0/stop": {"owner", access.ScopeStop},
+
+	"POST /api/v0/processes/start": {"processes", access.ScopeProcesses}, "GET /api/v0/processes/list": {"processes", ""},
+	"GET /api/v0/processes/tokens/{token}": {"processes", ""}, "POST /api/v0/processes/cancel-tracked": {"processes", access.ScopeProcesses},
+	"GET /api/v0/processes/{id}/output": {"processes", ""}, "POST /api/v0/processes/{id}/signal": {"processes", access.ScopeProcesses},
+	"POST /api/v0/processes/{id}/stdin": {"processes", access.ScopeProcesses}, "POST /api/v0/processes/{id}/resize": {"processes", access.ScopeProcesses},
+
+	"GET /api/v0/read-file": {"files", ""}, "GET /api/v0/read-file-lines": {"files", ""}, "POST /api/v0/list-directory": {"files", ""},
+	"POST /api/v0/write-file": {"files", access.ScopeFiles}, "POST /api/v0/edit-files": {"files", access.ScopeFiles},
+
+	"GET /api/v0/git/watch": {"git", ""},
+}
+
+// want is what must become of a call: the status where it is refused before its
+// handler sees it, 0 where it isn't.
+func (g guarded) want(c *config.Services, path string, tcp bool, who string) int {
+	valid := !slices.Contains([]string{"no token", "wrong", "expired", "revoked"}, who)
+	reader := valid || who == "no token" && !tcp
+	on := map[string]bool{"": true, "owner": true, "processes": c.Processes, "files": c.Files, "git": c.Git}[g.service]
+	switch {
+	case path == "/healthz":
+		return 0
+	case !reader:
+		return http.StatusUnauthorized
+	case !on, g.service != "" && tcp && !c.TCP:
+		return http.StatusForbidden
+	case g.scope != "" && who == "no token":
+		return http.StatusUnauthorized
+	case g.scope != "" && (who == "listen" || who == "without "+string(g.scope)):
+		return http.StatusForbidden
+	}
+	return 0
+}
+
+// refused is the status of a refusal by who calls, and 0 for every other answer: a
+// handler that doesn't like an empty body, say. A fence's refusal is a handler's.
+func refused(w *httptest.ResponseRecorder) int {
+	body := w.Body.String()
+	for _, words := range []string{"it lacks the scope", "in the agent's configuration"} {
+		if w.Code == http.StatusForbidden && strings.Contains(body, words) {
+			return w.Code
+		}
+	}
+	if w.Code == http.StatusUnauthorized {
+		return w.Code
+	}
+	return 0
+}
+
+// TestWhoMayCall goes through every route of the document, with every kind of
+// caller, over the socket and over TCP, with the services on and off.
+func TestWhoMayCall(t *testing.T) {
+	s, handler := newTestServices(t)
+	all := callers(t, s)
+	routes := documentOf(t, handler).Routes()
+	known := map[string]bool{}
+	configs := map[string]config.Services{"default": config.Default().Services}
+	for _, name := range []string{"tcp", "processes", "files", "git"} {
+		c := config.Default().Services
+		c.TCP = true
+		*map[string]*bool{"tcp": new(bool), "processes": &c.Processes, "files": &c.Files, "git": &c.Git}[name] = false
+		configs[name] = c
+	}
+	calls := 0
+	for name, c := range configs {
+		s.configure(&c)
+		for path, methods := range routes {
+			for _, method := range methods {
+				route := method + " " + path
+				known[route] = true
+				g, ok := guards[route]
+				if !ok {
+					t.Fatalf("%s is served, and it isn't written down who may call it", route)
+				}
+				for _, who := range all {
+					for _, tcp := range []bool{false, true} {
+						calls++
+						want := g.want(&c, path, tcp, who.name)
+						if got := refused(call(t, handler, method, path, who.token, tcp)); got != want {
+							t.Errorf("%s, %s, TCP %v, configuration %s: %d, want %d", route, who.name, tcp, name, got, want)
+						}
+					}
+				}
+			}
+		}
+	}
+	for route := range guards {
+		if !known[route] {
+			t.Errorf("%s is not served", route)
+		}
+	}
+	t.Logf("%d calls", calls)
+}
+
+// call makes one call that changes nothing: what its handler would need is missing.
+func call(t *testing.T, handler http.Handler, method, path, token string, tcp bool) *httptest.ResponseRecorder {
+	t.Helper()
+	var body io.Reader = strings.NewReader("{")
+	if method == http.MethodGet || method == http.MethodDelete {
+		body = http.NoBody
+	}
+	target := strings.NewReplacer("{id}", "none", "{path}", "none", "{token}", "none").Replace(path)
+	r := httptest.NewRequestWithContext(t.Context(), method, "http://localhost"+target, body)
+	r.Header.Set("Content-Type", "application/json")
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	var local net.Addr = &net.UnixAddr{Name: "a.sock", Net: "unix"}
+	if tcp {
+		local = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 7879}
+	}
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, local)))
+	return w
+}
+
+// documentOf asks for the description of everything that is mounted.
+func documentOf(t *testing.T, handler http.Handler) *openapitest.Checker {
+	t.Helper()
+	w := call(t, handler, http.MethodGet, "/api/v0/openapi.json", "", false)
+	if w.Code != http.StatusOK {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	return openapitest.Load(t, w.Body.Bytes())
+}
+
+// TestWholeDocument: the description of everything that a daemon serves is valid,
+// and has what acts say which token it needs.
+func TestWholeDocument(t *testing.T) {
+	_, handler := newTestServices(t)
+	documentOf(t, handler).Valid(t)
+	w := call(t, handler, http.MethodGet, "/api/v0/openapi.json", "", false)
+	var document struct {
+		Paths map[string]map[string]json.RawMessage
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &document); err != nil {
+		t.Fatal(err)
+	}
+	ids := map[string]bool{}
+	for path, methods := range document.Paths {
+		for method, described := range methods {
+			if method == "parameters" {
+				continue
+			}
+			var operation struct {
+				OperationID string `json:"operationId"`
+				Responses   map[string]json.RawMessage
+			}
+			if err := json.Unmarshal(described, &operation); err != nil {
+				t.Fatal(err)
+			}
+			route := strings.ToUpper(method) + " " + path
+			if ids[operation.OperationID] || operation.OperationID == "" {
+				t.Errorf("%s has the operationId %q, as another one", route, operation.OperationID)
+			}
+			ids[operation.OperationID] = true
+			if guards[route].scope == "" {
+				continue
+			}
+			for _, code := range []string{"401", "403"} {
+				if operation.Responses[code] == nil {
+					t.Errorf("%s says nothing of %s", route, code)
+				}
+			}
+		}
+	}
+}
+
+// TestAuditOfCalls: what acted is recorded, with what is known of it and nothing
+// else.
+func TestAuditOfCalls(t *testing.T) {
+	s, handler := newTestServices(t)
+	control := readFile(t, controlFile(s.d.workspace.places.State))
+	const secret = "hunter2"
+	path := filepath.Join(s.d.workspace.root, "a.txt")
+	for _, c := range []struct{ token, target, body string }{
+		{control, "/api/v0/write-file?path=" + path, secret},
+		{"", "/api/v0/write-file?path=" + path, secret},
+		{listenToken, "/api/v0/write-file?path=" + path, secret},
+		{control, "/api/v0/processes/none/signal", `{"signal":"kill"}`},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, c.target, strings.NewReader(c.body))
+		r.Header.Set("Coder-Chat-Id", "7f8a2d6c-1c1e-4bb0-8a7c-3d7f1d7d1a11")
+		if c.token != "" {
+			r.Header.Set("Authorization", "Bearer "+c.token)
+		}
+		handler.ServeHTTP(httptest.NewRecorder(), r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, &net.UnixAddr{})))
+	}
+	list, _, err := access.ReadLog(s.d.workspace.places.State)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range list {
+		got = append(got, strings.Join(append([]string{r.Token, r.Action, http.StatusText(r.Code), r.Chat[:4]}, r.On...), " | "))
+	}
+	want := []string{
+		"control | POST /api/v0/write-file | OK | 7f8a | " + path,
+		"listen | POST /api/v0/write-file | Forbidden | 7f8a | " + path,
+		"control | POST /api/v0/processes/none/signal | Not Found | 7f8a",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	data, err := os.ReadFile(filepath.Join(s.d.workspace.places.State, access.AuditFile))
+	if err != nil || bytes.Contains(data, []byte(secret)) || bytes.Contains(data, []byte(control)) {
+		t.Errorf("the log has a content or a token, %v:\n%s", err, data)
+	}
+}

@@ -34,27 +34,29 @@ func isOurs(name string) bool {
 // the agent's, then the request's, which wins, then the chat's.
 func (s *Service) environ(who workspace.Caller, dir string, body *workspace.StartProcess) []string {
 	var env []string
-	set := func(name, value string) {
-		env = slices.DeleteFunc(env, func(have string) bool { return strings.HasPrefix(have, name+"=") })
-		env = append(env, name+"="+value)
-	}
 	for _, have := range s.opts.Environ() {
 		if name, value, ok := strings.Cut(have, "="); ok && name != "" && !isOurs(name) {
-			set(name, value)
+			env = set(env, name, value)
 		}
 	}
-	set("PWD", dir)
+	env = set(env, "PWD", dir)
 	if _, named := body.Env["TERM"]; body.PTY != nil && !named {
-		set("TERM", "xterm-256color")
+		env = set(env, "TERM", "xterm-256color")
 	}
 	for name, value := range body.Env {
-		set(name, value)
+		env = set(env, name, value)
 	}
 	if who.Scoped() {
-		set(variableChat, who.Chat.String())
+		env = set(env, variableChat, who.Chat.String())
 	}
 	slices.Sort(env)
 	return env
+}
+
+// set gives a variable a value, in place of the one that it has.
+func set(env []string, name, value string) []string {
+	env = slices.DeleteFunc(env, func(have string) bool { return strings.HasPrefix(have, name+"=") })
+	return append(env, name+"="+value)
 }
 
 // workDir is where a process runs: the directory asked for, or the workspace's if
@@ -62,14 +64,14 @@ func (s *Service) environ(who workspace.Caller, dir string, body *workspace.Star
 func (s *Service) workDir(c *httpapi.Call, asked string) (string, error) {
 	base := s.opts.Root()
 	if info, err := os.Stat(base); base == "" || err != nil || !info.IsDir() {
-		base = s.opts.Home
+		base = s.opts.Places.Home
 	}
 	dir := base
 	switch rest, below := strings.CutPrefix(asked, "~/"); {
 	case asked == "":
 		return dir, nil
 	case below || asked == "~":
-		dir = filepath.Join(s.opts.Home, strings.TrimPrefix(rest, "~"))
+		dir = filepath.Join(s.opts.Places.Home, strings.TrimPrefix(rest, "~"))
 	case filepath.IsAbs(asked):
 		dir = filepath.Clean(asked)
 	default:

@@ -24,6 +24,7 @@ var answers = []struct {
 	{supervisor.ErrNotFound, http.StatusNotFound, ""},
 	{supervisor.ErrExited, http.StatusConflict, ""},
 	{supervisor.ErrNoStdin, http.StatusConflict, "it is open when the start asks for stdin or a pty"},
+	{supervisor.ErrNoTerminal, http.StatusConflict, "a start asks for one with pty"},
 	{supervisor.ErrConflict, http.StatusConflict, ""},
 	{supervisor.ErrInstance, http.StatusConflict, "see agent_instance_id in the list of processes"},
 	{supervisor.ErrExpired, http.StatusGone, ""},

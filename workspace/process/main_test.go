@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience is for what happens at once, on a machine that stands still.
-const patience = 2 * time.Minute
+const patience = 20 * time.Second
 
 // world is a service over a real supervisor.
 type world struct {
@@ -46,6 +46,7 @@ type world struct {
 	doc     *openapitest.Checker
 	root    string // the workspace's directory
 	home    string
+	state   string // the agent's own directory
 
 	mu      sync.Mutex // guards touched
 	touched []string
@@ -57,9 +58,7 @@ var grants = map[string]*access.Grant{
 	"none":  nil,
 	"other": {ID: "other", Scopes: []access.Scope{access.ScopeFiles}, Secrets: []string{"*"}},
 	"usual": {ID: "usual", Scopes: []access.Scope{access.ScopeProcesses}},
-	"ssh":   {ID: "ssh", Scopes: []access.Scope{access.ScopeProcesses}, Secrets: []string{".ssh"}},
-	"plan":  {ID: "plan", Scopes: []access.Scope{access.ScopeProcesses}, Plan: "/w/plan.md"},
-	"plan2": {ID: "plan2", Scopes: []access.Scope{access.ScopeProcesses}, Plan: "/w/plan2.md"},
+	"ssh":   {ID: "ssh", Scopes: []access.Scope{access.ScopeProcesses}, Secrets: []string{".ssh/**"}},
 }
 
 // newSupervisor opens a supervisor of the test's own, and stops it in the end.
@@ -94,11 +93,12 @@ func newSupervisor(t testing.TB, limits supervisor.Limits) supervisor.Client {
 func newWorld(t testing.TB, held supervisor.Client) *world {
 	t.Helper()
 	w := &world{t: t, held: held, root: t.TempDir(), home: t.TempDir()}
+	w.state = filepath.Join(w.home, ".state")
+	if err := os.Mkdir(w.state, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	w.service = process.New(process.Options{
-		Supervisor: held, Root: func() string { return w.root }, Home: w.home,
-		Confine: func(kind process.Kind, grant *access.Grant) (*launch.Profile, error) {
-			return &launch.Profile{Name: string(kind), Write: []string{"/"}}, nil
-		},
+		Supervisor: held, Root: func() string { return w.root }, Places: launch.Places{Home: w.home, State: w.state},
 		Touched: func(who workspace.Caller, paths ...string) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -113,7 +113,12 @@ func newWorld(t testing.TB, held supervisor.Client) *world {
 	own := api.Handler(api.Options{Backend: apitest.New(), Services: []httpapi.Service{service}})
 	w.handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()
-		if grant := grants[r.Header.Get("X-Grant")]; grant != nil {
+		name := r.Header.Get("X-Grant")
+		grant := grants[name]
+		if strings.HasSuffix(name, ".md") { // a fence around a file of the workspace
+			grant = &access.Grant{ID: name, Scopes: []access.Scope{access.ScopeProcesses}, Plan: filepath.Join(w.root, name)}
+		}
+		if grant != nil {
 			ctx = access.With(ctx, grant)
 		}
 		own.ServeHTTP(rw, r.WithContext(ctx))

@@ -1,7 +1,13 @@
 package process
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -12,76 +18,159 @@ import (
 	"waymark/workspace/supervisor"
 )
 
-// Kind is a kind of confinement, from the widest to the narrowest. A start can ask
-// for one that is narrower than its token's, and never for a wider one.
-type Kind string
+// kind is a kind of confinement. A start can ask for one that is narrower than its
+// token's, and never for a wider one.
+type kind string
 
-// The kinds.
+// The kinds, from the widest to the narrowest.
 const (
-	// KindNone confines nothing: for tokens that may see all secrets.
-	KindNone Kind = "none"
-	// KindSecrets hides the places of the secret list.
-	KindSecrets Kind = "secrets"
-	// KindPlan writes nothing but the plan's file and a private temporary
+	// kindNone confines nothing: for tokens that may see all secrets.
+	kindNone kind = "none"
+	// kindSecrets hides the places of the secret list, and the agent's own.
+	kindSecrets kind = "secrets"
+	// kindPlan writes nothing but the plan's file and a private temporary
 	// directory.
-	KindPlan Kind = "plan"
+	kindPlan kind = "plan"
 )
 
-var kinds = []Kind{KindNone, KindSecrets, KindPlan}
+var kinds = []kind{kindNone, kindSecrets, kindPlan}
 
 // kindOf is what a grant asks for.
-func kindOf(grant *access.Grant) Kind {
+func kindOf(grant *access.Grant) kind {
 	switch {
 	case grant == nil || grant.Plan != "": // nobody without a grant comes this far
-		return KindPlan
+		return kindPlan
 	case slices.Contains(grant.Secrets, "*"):
-		return KindNone
+		return kindNone
 	}
-	return KindSecrets
+	return kindSecrets
 }
 
-// confined returns what a process that a grant starts is kept from: the profile,
-// nil for none, and the words for it.
-func (s *Service) confined(c *httpapi.Call, asked string) (*launch.Profile, string, error) {
-	grant := access.From(c.Context())
-	kind := kindOf(grant)
-	if asked != "" {
-		narrower := slices.Index(kinds, Kind(asked))
-		switch {
-		case narrower < 0:
-			return nil, "", refused(c, `profile is "none", "secrets" or "plan"`)
-		case narrower < slices.Index(kinds, kind):
-			return nil, "", &problem.Error{Code: http.StatusForbidden, Message: c.Failed(),
-				Detail: "a profile can narrow what the token allows, not widen it: this token's is " + string(kind)}
-		}
-		kind = Kind(asked)
-	}
-	if kind == KindNone {
-		return nil, fenceOf(kind, grant), nil
-	}
-	if s.opts.Confine == nil {
-		return nil, "", &problem.Error{Code: http.StatusForbidden, Message: c.Failed(), Detail: "processes can't be confined here, as this token asks for"}
-	}
-	profile, err := s.opts.Confine(kind, grant)
-	return profile, fenceOf(kind, grant), err
-}
-
-// fenceOf says what a process of that kind is kept from that a grant has started.
+// fence says what a process of that kind is kept from that a grant has started.
 // Two that say the same are kept from the same.
-func fenceOf(kind Kind, grant *access.Grant) string {
-	if kind == KindNone || grant == nil {
-		return string(kind)
+func fence(k kind, grant *access.Grant) string {
+	if k == kindNone || grant == nil {
+		return string(k)
 	}
-	fence := append([]string{string(kind), grant.Plan}, slices.Sorted(slices.Values(grant.Secrets))...)
-	return strings.Join(fence, "\x00")
+	return strings.Join(append([]string{string(k), grant.Plan}, slices.Sorted(slices.Values(grant.Secrets))...), "\x00")
+}
+
+// kindFor is the kind of a start that asks for one, or for none.
+func kindFor(c *httpapi.Call, grant *access.Grant, asked string) (kind, error) {
+	own := kindOf(grant)
+	if asked == "" {
+		return own, nil
+	}
+	switch narrower := slices.Index(kinds, kind(asked)); {
+	case narrower < 0:
+		return "", refused(c, `profile is "none", "secrets" or "plan"`)
+	case narrower < slices.Index(kinds, own):
+		return "", &problem.Error{Code: http.StatusForbidden, Message: c.Failed(),
+			Detail: "a profile can narrow what the token allows, not widen it: this token's is " + string(own)}
+	}
+	return kind(asked), nil
+}
+
+// confine has a process kept from what its kind says.
+func (s *Service) confine(c *httpapi.Call, spec *supervisor.Spec, k kind, grant *access.Grant) (err error) {
+	spec.Fence = fence(k, grant)
+	if k == kindNone || k == kindSecrets && !s.opts.HideSecrets() {
+		return nil
+	}
+	places := s.opts.Places
+	places.Root, places.Granted = s.opts.Root(), grant.Secrets
+	if k == kindSecrets {
+		spec.Profile, err = launch.HideSecrets(places)
+		return err
+	}
+	if places.Tmp, err = s.makeTmp(spec.ID); err != nil {
+		return err
+	}
+	spec.Env = set(spec.Env, "TMPDIR", places.Tmp)
+	if grant.Plan == "" { // narrowed by the caller: there is no plan, and nothing to write
+		spec.Profile, err = launch.Git("", places)
+		if err == nil {
+			spec.Profile.Name, spec.Profile.NoTCP = string(kindPlan), false
+			spec.Profile.Write = append(spec.Profile.Write, places.Tmp)
+		}
+	} else {
+		spec.Profile, err = launch.Plan(grant.Plan, places)
+	}
+	if err != nil {
+		s.removeTmp(spec.ID)
+		return &problem.Error{Code: http.StatusForbidden, Message: c.Failed(), Detail: "the token's fence can't be held: " + err.Error()}
+	}
+	return nil
+}
+
+// started starts a process. Where the kernel confines nothing, who has a fence is
+// refused; the secret list is advisory then.
+func (s *Service) started(c *httpapi.Call, spec *supervisor.Spec) (supervisor.Info, bool, error) {
+	info, attached, err := s.opts.Supervisor.Start(c.Context(), spec)
+	if !errors.Is(err, launch.ErrUnsupported) || spec.Profile == nil {
+		return info, attached, err
+	}
+	if spec.Profile.Name != string(kindSecrets) {
+		return info, false, &problem.Error{Code: http.StatusForbidden, Message: c.Failed(), Detail: err.Error()}
+	}
+	s.unconfined.Do(func() {
+		s.opts.Logger.Warn("processes are not kept from secrets here", slog.Any("error", err))
+	})
+	spec.Profile = nil
+	return s.opts.Supervisor.Start(c.Context(), spec)
 }
 
 // reach refuses a caller who is confined, and would act through a process that
 // isn't confined alike: what it is told to do, it does with its own rights.
 func reach(c *httpapi.Call, info *supervisor.Info) error {
 	grant := access.From(c.Context())
-	if kind := kindOf(grant); kind == KindNone || info.Fence == fenceOf(kind, grant) {
+	if k := kindOf(grant); k == kindNone || info.Fence == fence(k, grant) {
 		return nil
 	}
 	return &problem.Error{Code: http.StatusForbidden, Message: c.Failed(), Detail: "the process was not started with what this token allows: it may do more"}
+}
+
+// Private temporary directories are named after their processes.
+
+func (s *Service) tmp(id string) string { return filepath.Join(s.opts.Places.State, "tmp", id) }
+
+func (s *Service) makeTmp(id string) (string, error) {
+	if s.opts.Places.State == "" {
+		return "", errors.New("there is no directory for temporary files")
+	}
+	s.swept.Do(func() { s.sweep(context.Background()) })
+	if err := os.MkdirAll(s.tmp(id), 0o700); err != nil {
+		return "", fmt.Errorf("make a temporary directory: %w", err)
+	}
+	return s.tmp(id), nil
+}
+
+func (s *Service) removeTmp(id string) {
+	if s.opts.Places.State == "" {
+		return
+	}
+	if err := os.RemoveAll(s.tmp(id)); err != nil {
+		s.opts.Logger.Warn("a temporary directory can't be removed", slog.Any("error", err))
+	}
+}
+
+// sweep removes the temporary directories of processes that have ended while
+// nobody watched.
+func (s *Service) sweep(ctx context.Context) {
+	left, err := os.ReadDir(filepath.Dir(s.tmp("x")))
+	if err != nil || len(left) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, actWithin)
+	defer cancel()
+	all, err := s.opts.Supervisor.List(ctx)
+	if err != nil {
+		return
+	}
+	for _, entry := range left {
+		runs := func(info supervisor.Info) bool { return info.Running && info.ID == entry.Name() }
+		if !slices.ContainsFunc(all, runs) {
+			s.removeTmp(entry.Name())
+		}
+	}
 }

@@ -38,14 +38,14 @@ type Options struct {
 	// Root returns the workspace's directory, absolute and without links; "" while
 	// there is none. Nil means that there is never one.
 	Root func() string
-	// Home is the user's home directory.
-	Home string
+	// Places are the user's home directory and the agent's own, for profiles. Root,
+	// Tmp and Granted are set for each start.
+	Places launch.Places
+	// HideSecrets says whether processes of tokens without a grant for all secrets
+	// are kept from the others. Nil means that they are.
+	HideSecrets func() bool
 	// Environ returns the agent's own environment; nil is os.Environ.
 	Environ func() []string
-	// Confine returns the profile of a kind for a grant: "plan" and "secrets", see
-	// [Kind]. A nil profile confines nothing. An error refuses the start, a
-	// *problem.Error as it is. Nil means that nothing can be confined.
-	Confine func(kind Kind, grant *access.Grant) (*launch.Profile, error)
 	// Touched is told the working directories; nil means nobody.
 	Touched workspace.Touched
 	// Logger gets what goes wrong beside a request. Nil means none.
@@ -65,6 +65,8 @@ type Service struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	watches sync.WaitGroup
+
+	swept, unconfined sync.Once
 }
 
 // New makes a Service.
@@ -74,6 +76,9 @@ func New(opts Options) *Service {
 	}
 	if opts.Environ == nil {
 		opts.Environ = os.Environ
+	}
+	if opts.HideSecrets == nil {
+		opts.HideSecrets = func() bool { return true }
 	}
 	if opts.Touched == nil {
 		opts.Touched = func(workspace.Caller, ...string) {}

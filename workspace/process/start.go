@@ -56,7 +56,10 @@ func (s *Service) start(c *httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	info, attached, err := s.opts.Supervisor.Start(c.Context(), spec)
+	info, attached, err := s.started(c, spec)
+	if err != nil || attached {
+		s.removeTmp(spec.ID)
+	}
 	switch {
 	case errors.Is(err, supervisor.ErrExpired):
 		return gone(c, instance, &body, info)
@@ -78,6 +81,7 @@ func (s *Service) start(c *httpapi.Call) error {
 func (s *Service) watch(who workspace.Caller, id, dir string) {
 	s.watches.Go(func() {
 		if _, err := s.opts.Supervisor.Wait(s.ctx, id); err == nil {
+			s.removeTmp(id)
 			s.opts.Touched(who, dir)
 		}
 	})
@@ -96,14 +100,18 @@ func (s *Service) spec(c *httpapi.Call, who workspace.Caller, body *workspace.St
 	if err != nil {
 		return nil, err
 	}
-	profile, fence, err := s.confined(c, body.Profile)
+	grant := access.From(c.Context())
+	kind, err := kindFor(c, grant, body.Profile)
 	if err != nil {
 		return nil, err
 	}
+	if id == "" {
+		id = uuid.NewString()
+	}
 	spec := &supervisor.Spec{
 		ID: id, Argv: body.Argv, Dir: dir, Env: s.environ(who, dir, body), Stdin: body.Stdin || body.PTY != nil, PTY: body.PTY,
-		Timeout: time.Duration(body.TimeoutMS) * time.Millisecond, Profile: profile, Nice: niceness, OOMScore: s.score,
-		Command: body.Command, Background: body.Background, Chat: who.Chat, Fence: fence,
+		Timeout: time.Duration(body.TimeoutMS) * time.Millisecond, Nice: niceness, OOMScore: s.score,
+		Command: body.Command, Background: body.Background, Chat: who.Chat,
 		Token: body.ClientToken, Tracked: tracked,
 	}
 	if len(body.Argv) == 0 {
@@ -115,9 +123,9 @@ func (s *Service) spec(c *httpapi.Call, who workspace.Caller, body *workspace.St
 		spec.PTY = &usualSize
 	}
 	if spec.Token != "" {
-		spec.Input = input(who, body, fence)
+		spec.Input = input(who, body, fence(kind, grant))
 	}
-	return spec, nil
+	return spec, s.confine(c, spec, kind, grant)
 }
 
 // check finds what can't be started.

@@ -98,7 +98,8 @@ func (s *Service) cancelTracked(c *httpapi.Call) error {
 		if err != nil {
 			return err
 		}
-		answer := workspace.CancelledTracked{AgentInstanceID: t.InstanceID, Fenced: fenced}
+		// To Coder's servers fenced is what has never begun.
+		answer := workspace.CancelledTracked{AgentInstanceID: t.InstanceID, Fenced: fenced && info == nil}
 		if info != nil {
 			answer.Process = &info.Process
 		}

@@ -254,7 +254,7 @@ func (h *held) resize(size workspace.TerminalSize) error {
 	case h.over():
 		return ErrExited
 	case h.ends == nil || !h.ends.tty:
-		return errors.New("it doesn't run on a terminal")
+		return ErrNoTerminal
 	}
 	err := pty.Setsize(h.ends.output, &pty.Winsize{Rows: size.Rows, Cols: size.Cols})
 	if errors.Is(err, fs.ErrClosed) {

@@ -35,7 +35,7 @@ func (s *server) admitTracked(spec *Spec) (*held, error) {
 		}
 		return r.process, nil
 	}
-	if !time.Now().Before(t.Deadline) {
+	if t.over(time.Now()) {
 		return nil, fmt.Errorf("the deadline has passed: %w", ErrExpired)
 	}
 	return nil, s.receiptRoom()
@@ -49,7 +49,7 @@ func (s *server) receiptRoom() error {
 	}
 	now := time.Now()
 	for id, r := range s.receipts {
-		if r.process == nil && now.After(r.Deadline) {
+		if r.process == nil && r.over(now) {
 			delete(s.receipts, id)
 		}
 	}
@@ -105,7 +105,7 @@ func (s *server) fence(id string, t *Tracked) (*held, error) {
 	switch {
 	case r == nil && s.held[id] != nil, r != nil && !r.same(t):
 		return nil, fmt.Errorf("the id: %w", ErrConflict)
-	case r == nil && !time.Now().Before(t.Deadline):
+	case r == nil && t.over(time.Now()):
 		return nil, fmt.Errorf("the deadline has passed, so it can't start: %w", ErrExpired)
 	case r == nil:
 		if err := s.receiptRoom(); err != nil {

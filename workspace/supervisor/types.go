@@ -27,6 +27,8 @@ var (
 	ErrFull = errors.New("no more can be held")
 	// ErrNoStdin says that the process has no open standard input.
 	ErrNoStdin = errors.New("its standard input is closed")
+	// ErrNoTerminal says that the process doesn't run on a terminal.
+	ErrNoTerminal = errors.New("it doesn't run on a terminal")
 	// ErrInstance says that what held the processes has been replaced.
 	ErrInstance = errors.New("what holds the processes is another one now")
 	// ErrLost says that the supervisor is gone.
@@ -70,8 +72,12 @@ type Spec struct {
 type Tracked struct {
 	InstanceID  string
 	InputDigest string
-	Deadline    time.Time
+	// Deadline is zero for never.
+	Deadline time.Time
 }
+
+// over reports whether the deadline has passed.
+func (t *Tracked) over(now time.Time) bool { return !t.Deadline.IsZero() && !now.Before(t.Deadline) }
 
 // Info is how a process is doing.
 type Info struct {

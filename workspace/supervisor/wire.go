@@ -117,7 +117,7 @@ var codes = []struct {
 	err  error
 }{
 	{"not_found", ErrNotFound}, {"exited", ErrExited}, {"conflict", ErrConflict}, {"expired", ErrExpired},
-	{"full", ErrFull}, {"no_stdin", ErrNoStdin}, {"instance", ErrInstance}, {"lost", ErrLost},
+	{"full", ErrFull}, {"no_stdin", ErrNoStdin}, {"no_terminal", ErrNoTerminal}, {"instance", ErrInstance}, {"lost", ErrLost},
 	{"unconfined", launch.ErrUnsupported}, {"unsupported", errors.ErrUnsupported}, {"not_exist", fs.ErrNotExist}, {"permission", fs.ErrPermission},
 	{"canceled", context.Canceled}, {"deadline", context.DeadlineExceeded},
 }

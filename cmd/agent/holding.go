@@ -23,7 +23,6 @@ const unit = "waymark-supervisor@.service"
 // nothing.
 type holding struct {
 	options supervisor.Options
-	tmp     string // below it are the directories of profiles for temporary files
 	// turn has a token while nobody connects.
 	turn chan struct{}
 
@@ -36,7 +35,6 @@ var _ supervisor.Client = (*holding)(nil)
 func newHolding(d *daemon, limits supervisor.Limits) *holding {
 	places := d.workspace.places
 	h := &holding{
-		tmp:  filepath.Join(places.State, "tmp"),
 		turn: make(chan struct{}, 1),
 		options: supervisor.Options{
 			Dir: filepath.Join(places.State, "processes"), Socket: filepath.Join(filepath.Dir(places.Socket), places.ID+"-p.sock"),
@@ -114,28 +112,13 @@ func (h *holding) Instance(ctx context.Context) (string, error) {
 	return c.Instance(ctx)
 }
 
-// Start also tells a process whose temporary files have a place of their own where
-// that is.
+// Start starts a process.
 func (h *holding) Start(ctx context.Context, spec *supervisor.Spec) (supervisor.Info, bool, error) {
 	c, err := h.open(ctx)
 	if err != nil {
 		return supervisor.Info{}, false, err
 	}
-	return c.Start(ctx, h.withTmp(spec))
-}
-
-func (h *holding) withTmp(spec *supervisor.Spec) *supervisor.Spec {
-	if spec.Profile == nil {
-		return spec
-	}
-	for _, path := range spec.Profile.Write {
-		if strings.HasPrefix(path, h.tmp+"/") {
-			own := *spec
-			own.Env = append(own.Env[:len(own.Env):len(own.Env)], "TMPDIR="+path)
-			return &own
-		}
-	}
-	return spec
+	return c.Start(ctx, spec)
 }
 
 // List starts no supervisor.
@@ -223,7 +206,7 @@ func (h *holding) StartOwned(ctx context.Context, spec *supervisor.Spec) (superv
 	if err != nil {
 		return nil, err
 	}
-	return c.StartOwned(ctx, h.withTmp(spec))
+	return c.StartOwned(ctx, spec)
 }
 
 // Stop ends what is held, if anything is.

@@ -60,9 +60,12 @@ func newServices(d *daemon, c *config.Services) *services {
 	s.configure(c)
 	s.makeGit()
 	s.makeFiles()
+	paths := d.workspace.paths
 	s.processes = procs.New(procs.Options{
-		Supervisor: s.held, Root: d.workspace.resolvedRoot, Home: d.workspace.paths.Home, Confine: s.confine,
-		Touched: s.git.Touched, Logger: d.log,
+		Supervisor: s.held, Root: d.workspace.resolvedRoot, Tmp: filepath.Join(state, "tmp"),
+		Places:      launch.Places{Home: paths.Home, State: paths.State, Config: configDirs(paths), Sockets: paths.Sockets},
+		HideSecrets: func() bool { return s.config.Load().HideSecrets },
+		Touched:     s.git.Touched, Logger: d.log,
 	})
 	return s
 }
@@ -250,31 +253,6 @@ func (s *services) stop(c *httpapi.Call) error {
 		}
 	})
 	return c.NoContent()
-}
-
-// confine returns what a process may do that a grant starts.
-func (s *services) confine(kind procs.Kind, grant *access.Grant) (*launch.Profile, error) {
-	_, err := launch.Supported()
-	switch {
-	case kind == procs.KindPlan && err != nil:
-		return nil, &problem.Error{Code: http.StatusForbidden, Message: "the process was not started",
-			Detail: "a plan's fence needs Landlock, which this kernel hasn't: " + errtext.Of(err)}
-	case kind != procs.KindPlan && (err != nil || !s.config.Load().HideSecrets):
-		return nil, nil //nolint:nilnil // nothing confines it
-	}
-	paths := s.d.workspace.paths
-	places := launch.Places{
-		Home: paths.Home, State: paths.State, Config: configDirs(paths), Sockets: paths.Sockets,
-		Root: s.d.workspace.resolvedRoot(), Granted: grant.Secrets,
-	}
-	if kind != procs.KindPlan {
-		return launch.HideSecrets(places)
-	}
-	places.Tmp = filepath.Join(s.held.tmp, cmp.Or(grant.ID, "none"))
-	if err := config.MakePrivate(places.Tmp); err != nil {
-		return nil, err
-	}
-	return launch.Plan(grant.Plan, places)
 }
 
 // configDirs are the directories of the agent's configuration.

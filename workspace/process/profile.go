@@ -132,10 +132,10 @@ func reach(c *httpapi.Call, info *supervisor.Info) error {
 
 // Private temporary directories are named after their processes.
 
-func (s *Service) tmp(id string) string { return filepath.Join(s.opts.Places.State, "tmp", id) }
+func (s *Service) tmp(id string) string { return filepath.Join(s.opts.Tmp, id) }
 
 func (s *Service) makeTmp(id string) (string, error) {
-	if s.opts.Places.State == "" {
+	if s.opts.Tmp == "" {
 		return "", errors.New("there is no directory for temporary files")
 	}
 	s.swept.Do(func() { s.sweep(context.Background()) })
@@ -146,7 +146,7 @@ func (s *Service) makeTmp(id string) (string, error) {
 }
 
 func (s *Service) removeTmp(id string) {
-	if s.opts.Places.State == "" {
+	if s.opts.Tmp == "" {
 		return
 	}
 	if err := os.RemoveAll(s.tmp(id)); err != nil {
@@ -157,7 +157,7 @@ func (s *Service) removeTmp(id string) {
 // sweep removes the temporary directories of processes that have ended while
 // nobody watched.
 func (s *Service) sweep(ctx context.Context) {
-	left, err := os.ReadDir(filepath.Dir(s.tmp("x")))
+	left, err := os.ReadDir(s.opts.Tmp)
 	if err != nil || len(left) == 0 {
 		return
 	}

@@ -41,6 +41,9 @@ type Options struct {
 	// Places are the user's home directory and the agent's own, for profiles. Root,
 	// Tmp and Granted are set for each start.
 	Places launch.Places
+	// Tmp is where processes under a plan get their private temporary directories;
+	// nothing else is in it. Empty refuses them.
+	Tmp string
 	// HideSecrets says whether processes of tokens without a grant for all secrets
 	// are kept from the others. Nil means that they are.
 	HideSecrets func() bool

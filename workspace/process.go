@@ -134,7 +134,8 @@ type OutputOptions struct {
 	Offset *int64
 	// Limit bounds the page, in bytes; 0 is the service's own.
 	Limit int64
-	// WaitFor is how long to wait for a new byte, of a page.
+	// WaitFor is how long to wait for a new byte, of a page; with Wait, for the
+	// end.
 	WaitFor time.Duration
 	// Raw wants a page as ProcessOutput.Data, to the byte.
 	Raw bool

@@ -55,7 +55,7 @@ code is 3 when nothing of that name waits, or no agent runs.`,
 
 // waitingPlugins offers the names of the modules that wait.
 func waitingPlugins(cmd *cobra.Command, _ []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return fromAgent(cmd, text, func(ctx context.Context, c client.Owner) (list []string, err error) {
+	return fromAgent(cmd, text, func(ctx context.Context, c client.Client) (list []string, err error) {
 		all, err := c.WaitingPlugins(ctx)
 		for i := range all {
 			list = append(list, all[i].Name)

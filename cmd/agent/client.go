@@ -36,15 +36,12 @@ func (c *connection) addFlags(cmd *cobra.Command) {
 }
 
 // client makes the client. It connects with each call.
-func (c *connection) client() (client.Client, error) { return c.owner() }
-
-// owner is client for the owner of the workspace.
-func (c *connection) owner() (client.Owner, error) {
+func (c *connection) client() (client.Client, error) {
 	t, err := c.find()
 	if err != nil {
 		return nil, err
 	}
-	return client.NewOwner(t.address, client.Options{Token: t.token}), nil
+	return client.New(t.address, client.Options{Token: t.token}), nil
 }
 
 // target is the agent that is meant.

@@ -62,12 +62,12 @@ func completions() *cli.Completions {
 
 // fromAgent offers what a running agent knows, and nothing when it doesn't
 // answer: a shell has no place for an error.
-func fromAgent(cmd *cobra.Command, text string, ask func(context.Context, client.Owner) ([]string, error)) ([]cobra.Completion, cobra.ShellCompDirective) {
+func fromAgent(cmd *cobra.Command, text string, ask func(context.Context, client.Client) ([]string, error)) ([]cobra.Completion, cobra.ShellCompDirective) {
 	none := cobra.ShellCompDirectiveNoFileComp
 	var conn connection
 	conn.listen, _ = cmd.Flags().GetString("listen")
 	conn.tokenFile, _ = cmd.Flags().GetString("listen-token-file")
-	c, err := conn.owner()
+	c, err := conn.client()
 	if err != nil {
 		return nil, none
 	}
@@ -92,7 +92,7 @@ func fromAgent(cmd *cobra.Command, text string, ask func(context.Context, client
 }
 
 func knownSources(cmd *cobra.Command, _ []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return fromAgent(cmd, text, func(ctx context.Context, c client.Owner) (list []string, err error) {
+	return fromAgent(cmd, text, func(ctx context.Context, c client.Client) (list []string, err error) {
 		all, err := c.Sources(ctx)
 		for _, s := range all {
 			list = append(list, s.Path)
@@ -104,7 +104,7 @@ func knownSources(cmd *cobra.Command, _ []string, text string) ([]cobra.Completi
 // resourceNames offers what resourceNamed takes: paths from here, where they are
 // short, and ids.
 func resourceNames(cmd *cobra.Command, _ []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return fromAgent(cmd, text, func(ctx context.Context, c client.Owner) (list []string, err error) {
+	return fromAgent(cmd, text, func(ctx context.Context, c client.Client) (list []string, err error) {
 		s, err := c.Snapshot(ctx, client.SnapshotOptions{})
 		if err != nil {
 			return nil, err

@@ -36,7 +36,7 @@ The exit code is 3 when no agent runs.`,
 			if err != nil {
 				return err
 			}
-			c := client.NewOwner(t.address, client.Options{Token: t.token})
+			c := client.New(t.address, client.Options{Token: t.token})
 			if err := c.Stop(cmd.Context()); err != nil {
 				return answered(err)
 			}

@@ -91,7 +91,7 @@ func (a *app) createToken(cmd *cobra.Command, conn *connection, f *newTokenFlags
 			return err
 		}
 	}
-	c, err := conn.owner()
+	c, err := conn.client()
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ and by which other token each was made, with which it ends.`,
   agent token list --json | jq -r '.[].id'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := conn.owner()
+			c, err := conn.client()
 			if err != nil {
 				return err
 			}
@@ -168,7 +168,7 @@ is 3 when there is none of that id, or no agent runs.`,
 			if args[0] == "" {
 				return cli.Usage("an empty id names no token: see 'agent token list'")
 			}
-			c, err := conn.owner()
+			c, err := conn.client()
 			if err != nil {
 				return err
 			}
@@ -184,7 +184,7 @@ is 3 when there is none of that id, or no agent runs.`,
 
 // knownTokens offers the ids of tokens.
 func knownTokens(cmd *cobra.Command, _ []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return fromAgent(cmd, text, func(ctx context.Context, c client.Owner) (list []string, err error) {
+	return fromAgent(cmd, text, func(ctx context.Context, c client.Client) (list []string, err error) {
 		all, err := c.Tokens(ctx)
 		for i := range all {
 			list = append(list, all[i].ID)

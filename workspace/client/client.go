@@ -76,6 +76,7 @@ type Client interface {
 
 	Processes
 	Files
+	Access
 
 	// WatchGit yields what isn't committed in the workspace's repository or, for a
 	// chat, in those that it and the chats below it have touched: everything at
@@ -85,6 +86,9 @@ type Client interface {
 	WatchGit(ctx context.Context, opts GitOptions) iter.Seq2[*workspace.GitMessage, error]
 	// ContextConfig says where context is looked for.
 	ContextConfig(ctx context.Context) (*workspace.ContextConfig, error)
+	// Stop ends what the agent holds, and then the agent: it may be there still, for
+	// a moment. It needs a token with the scope "stop".
+	Stop(ctx context.Context) error
 
 	// Status asks how the agent is doing.
 	Status(ctx context.Context) (*types.Status, error)

@@ -31,9 +31,7 @@ var _ Client = (*agent)(nil)
 // New makes a client. address is a socket's path, what the agent's --listen
 // takes (unix:PATH, tcp:HOST:PORT), or a URL (http://HOST:PORT). It connects
 // with each call; what is wrong with address is the error of every call.
-func New(address string, opts Options) Client { return newAgent(address, opts) }
-
-func newAgent(address string, opts Options) *agent {
+func New(address string, opts Options) Client {
 	opts.Timeout = cmp.Or(opts.Timeout, 30*time.Second)
 	opts.Retry = cmp.Or(opts.Retry, 2*time.Second)
 	transport := &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10}
@@ -52,13 +50,11 @@ func newAgent(address string, opts Options) *agent {
 			return fmt.Errorf("agent at %s: %w", t.name, err)
 		},
 	})}
-	return a.with(opts.Caller)
+	return a.For(opts.Caller)
 }
 
 // For implements Client.
-func (a *agent) For(caller workspace.Caller) Client { return a.with(caller) }
-
-func (a *agent) with(caller workspace.Caller) *agent {
+func (a *agent) For(caller workspace.Caller) Client {
 	header := http.Header{workspace.HeaderChat: nil, workspace.HeaderAncestors: nil}
 	if caller.Scoped() {
 		header.Set(workspace.HeaderChat, caller.Chat.String())

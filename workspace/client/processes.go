@@ -74,7 +74,7 @@ func (a *agent) ProcessOutput(ctx context.Context, id string, opts workspace.Out
 	}
 	if opts.WaitFor > 0 {
 		r.Query.Set("wait_ms", strconv.FormatInt(max(opts.WaitFor.Milliseconds(), 1), 10))
-		r.Wait = max(r.Wait, min(opts.WaitFor, maxOutputWait))
+		r.Wait = min(opts.WaitFor, maxOutputWait)
 	}
 	if opts.Raw {
 		r.Query.Set("encoding", "base64")

@@ -1,0 +1,161 @@
+// Package clienttest holds implementations of client.Client to the contract of the
+// agent's API: one suite, for the agent itself over its socket and for the fake
+// that stands in for it in other programs' tests.
+//
+// # Guarantees
+//
+// What passes answers the same codes, in the same order and with the same limits,
+// as far as a client can see. The suite waits for what is to happen and compares no
+// times, so that a slow machine doesn't make it fail.
+//
+// # Concurrency
+//
+// Parts run one after the other, each with an agent of its own.
+//
+// # Limits
+//
+// The suite calls the interface alone: what a client can't send, such as bad JSON,
+// is for the tests of each service. Permissions aren't compared, since tests may
+// run as root.
+package clienttest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"waymark/workspace"
+	"waymark/workspace/client"
+)
+
+// Env is what the suite does to an agent past its API. Paths are absolute.
+type Env interface {
+	// Root is the workspace's directory, Home the user's, and Outside one that is in
+	// neither. They exist.
+	Root() string
+	Home() string
+	Outside() string
+
+	// Write makes a file, and the directories on the way, Mkdir a directory, Link a
+	// symbolic link. Read returns a file's content, "" where there is none.
+	Write(t testing.TB, path, content string)
+	Mkdir(t testing.TB, path string)
+	Link(t testing.TB, target, path string)
+	Read(t testing.TB, path string) string
+
+	// Repository makes a directory a git repository on the branch "main", with a
+	// remote "origin" and the file "a.txt" of three lines "one", "two" and "three"
+	// committed. Change writes a file of it without committing it; Unmake removes
+	// the repository.
+	Repository(t testing.TB, dir string)
+	Change(t testing.TB, dir, name, content string)
+	Unmake(t testing.TB, dir string)
+
+	// Restart ends the agent, as a crash does, and starts another one for the same
+	// workspace. What it holds lives on.
+	Restart(t testing.TB)
+	// WithToken is the agent as a client with that token sees it; "" is none.
+	WithToken(token string) client.Client
+}
+
+// Run runs the suite. start starts an agent that finds nothing but an empty
+// workspace and an empty home, and ends it with the test; the client that it
+// returns has the control token.
+func Run(t *testing.T, start func(t *testing.T) (client.Client, Env)) {
+	for _, part := range []struct {
+		name string
+		run  func(s *suite)
+	}{
+		{"start", (*suite).start},
+		{"output", (*suite).output},
+		{"view", (*suite).view},
+		{"pages", (*suite).pages},
+		{"list", (*suite).list},
+		{"wait", (*suite).wait},
+		{"signal", (*suite).signal},
+		{"stdin", (*suite).stdin},
+		{"client tokens", (*suite).clientTokens},
+		{"tracked", (*suite).tracked},
+		{"chats", (*suite).chats},
+		{"follow", (*suite).follow},
+		{"read", (*suite).read},
+		{"lines", (*suite).lines},
+		{"write", (*suite).write},
+		{"directories", (*suite).directories},
+		{"edit", (*suite).edit},
+		{"secrets", (*suite).secrets},
+		{"plan", (*suite).plan},
+		{"access", (*suite).access},
+		{"tokens", (*suite).tokens},
+		{"git", (*suite).git},
+		{"git of chats", (*suite).gitOfChats},
+		{"context", (*suite).context},
+	} {
+		t.Run(part.name, func(t *testing.T) {
+			c, env := start(t)
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			t.Cleanup(cancel)
+			part.run(&suite{T: t, ctx: ctx, c: c, env: env})
+		})
+	}
+}
+
+// patience bounds a part: some hundred times what it takes.
+const patience = 4 * time.Minute
+
+// suite is one part at work.
+type suite struct {
+	*testing.T
+	ctx context.Context
+	c   client.Client
+	env Env
+}
+
+// must ends the part with an error.
+func (s *suite) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// code compares the code of an error; 0 is no error.
+func (s *suite) code(what string, err error, want int) {
+	s.Helper()
+	if got := client.CodeOf(err); got != want || want == 0 && err != nil {
+		s.Errorf("%s: got %v (code %d), want code %d", what, err, got, want)
+	}
+}
+
+// begin starts a process.
+func (s *suite) begin(c client.Client, start workspace.StartProcess) string {
+	s.Helper()
+	p, err := c.StartProcess(s.ctx, start)
+	s.must(err)
+	if p.ID == "" || !p.Started || p.Attached {
+		s.Fatalf("%q: a new process is %+v", start.Command, p)
+	}
+	return p.ID
+}
+
+// end waits for the end of a process, and returns its output and exit code.
+func (s *suite) end(id string) (string, int) {
+	s.Helper()
+	for {
+		out, err := s.c.ProcessOutput(s.ctx, id, workspace.OutputOptions{Wait: true})
+		s.must(err)
+		switch {
+		case out.Running: // 5 minutes have passed
+		case out.ExitCode == nil:
+			s.Fatalf("an ended process has no exit code: %+v", out)
+		default:
+			return out.Output, *out.ExitCode
+		}
+	}
+}
+
+// run is begin and end.
+func (s *suite) run(start workspace.StartProcess) (string, int) {
+	s.Helper()
+	return s.end(s.begin(s.c, start))
+}

@@ -1,0 +1,291 @@
+package clienttest
+
+import (
+	"io"
+	"path"
+	"strings"
+
+	"waymark/workspace"
+	"waymark/workspace/client"
+)
+
+// content reads a file by the API.
+func (s *suite) content(c client.Client, name string, part client.FileRange) (string, error) {
+	r, err := c.ReadFile(s.ctx, name, part)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = r.Close() }()
+	data, err := io.ReadAll(r)
+	return string(data), err
+}
+
+// read: the bytes of files.
+func (s *suite) read() {
+	root := s.env.Root()
+	s.env.Write(s, root+"/f.bin", "0123\x00\xff6789")
+	s.env.Write(s, root+"/empty", "")
+	s.env.Mkdir(s, root+"/dir")
+	s.env.Link(s, "f.bin", root+"/link")
+	s.env.Link(s, "loop", root+"/loop")
+	s.env.Write(s, s.env.Outside()+"/there", "outside")
+	s.env.Link(s, s.env.Outside()+"/there", root+"/out")
+	s.env.Link(s, root+"/f.bin", s.env.Outside()+"/in")
+	for _, c := range []struct {
+		name string
+		part client.FileRange
+		want string
+		code int
+	}{
+		{root + "/f.bin", client.FileRange{}, "0123\x00\xff6789", 0},
+		{root + "/f.bin", client.FileRange{Offset: 3, Limit: 4}, "3\x00\xff6", 0},
+		{root + "/f.bin", client.FileRange{Offset: 8, Limit: 100}, "89", 0},
+		{root + "/f.bin", client.FileRange{Offset: 100}, "", 0},
+		{root + "/f.bin", client.FileRange{Offset: -1}, "", 400},
+		{root + "/f.bin", client.FileRange{Limit: -1}, "", 400},
+		{root + "/dir/../link", client.FileRange{}, "0123\x00\xff6789", 0},
+		{root + "/empty", client.FileRange{}, "", 0},
+		{s.env.Outside() + "/there", client.FileRange{}, "outside", 0},
+		{s.env.Outside() + "/in", client.FileRange{}, "0123\x00\xff6789", 0},
+		{root + "/out", client.FileRange{}, "", 403},
+		{root + "/none", client.FileRange{}, "", 404},
+		{root + "/none/none", client.FileRange{}, "", 404},
+		{root + "/dir", client.FileRange{}, "", 400},
+		{root + "/f.bin/x", client.FileRange{}, "", 400},
+		{"f.bin", client.FileRange{}, "", 400},
+		{"", client.FileRange{}, "", 400},
+	} {
+		got, err := s.content(s.c, c.name, c.part)
+		s.code("read "+c.name, err, c.code)
+		if got != c.want {
+			s.Errorf("%s %+v: got %q, want %q", c.name, c.part, got, c.want)
+		}
+	}
+	if _, err := s.content(s.c, root+"/loop", client.FileRange{}); client.CodeOf(err)/100 != 4 {
+		s.Errorf("a link to itself: %v", err)
+	}
+}
+
+// lines: files with numbers.
+func (s *suite) lines() {
+	file := s.env.Root() + "/f"
+	long := strings.Repeat("ä", 600)
+	for _, c := range []struct {
+		name    string
+		content string
+		want    workspace.LineRange
+		total   int
+		text    string // or what the error says
+	}{
+		{"all", "a\n\nc", workspace.LineRange{}, 3, "1\ta\n2\t\n3\tc"},
+		{"a final newline", "a\n", workspace.LineRange{}, 2, "1\ta\n2\t"},
+		{"nothing", "", workspace.LineRange{}, 0, ""},
+		{"some", "a\nb\nc\nd", workspace.LineRange{Offset: 2, Limit: 2}, 4, "2\tb\n3\tc"},
+		{"some of the last", "a\nb\nc\nd", workspace.LineRange{Offset: 4, Limit: 20}, 4, "4\td"},
+		{"beyond the end", "a\nb", workspace.LineRange{Offset: 3}, 0, "error: beyond"},
+		{"a long line", "x\n" + long + "\ny", workspace.LineRange{}, 3, "1\tx\n2\t" + long[:1024] + "... [truncated]\n3\ty"},
+		{"a longer limit", long, workspace.LineRange{MaxLineBytes: 2000}, 1, "1\t" + long},
+		{"half a rune", "ää", workspace.LineRange{MaxLineBytes: 3}, 1, "1\tä... [truncated]"},
+		{"as many lines as may be", strings.Repeat("x\n", 1999), workspace.LineRange{Limit: 1}, 2000, "1\tx"},
+		{"too many lines", strings.Repeat("x\n", 2000), workspace.LineRange{}, 0, "error: offset and limit"},
+		{"too many bytes", strings.Repeat(strings.Repeat("x", 1000)+"\n", 40), workspace.LineRange{}, 0, "error: offset and limit"},
+		{"lines of one's own limit", "a\nb\nc", workspace.LineRange{MaxResponseLines: 2}, 0, "error: offset and limit"},
+		{"bytes of one's own limit", "a\nb\nc", workspace.LineRange{MaxResponseBytes: 10}, 0, "error: offset and limit"},
+		{"a large file", strings.Repeat("x", 1<<20+1), workspace.LineRange{}, 0, "error: offset and limit"},
+		{"a small limit of size", "abc", workspace.LineRange{MaxFileSize: 2}, 0, "error: offset and limit"},
+	} {
+		s.env.Write(s, file, c.content)
+		got, err := s.c.ReadFileLines(s.ctx, file, c.want)
+		s.must(err)
+		if text, wrong := strings.CutPrefix(c.text, "error: "); wrong {
+			if got.Success || !strings.Contains(got.Error, text) || got.Content != "" {
+				s.Errorf("%s: got %.100q, error %q", c.name, got.Content, got.Error)
+			}
+			continue
+		}
+		read := strings.Count(c.text, "\n") + 1
+		if c.text == "" {
+			read = 0
+		}
+		if !got.Success || got.Error != "" || got.Content != c.text || got.TotalLines != c.total || got.LinesRead != read || got.FileSize != int64(len(c.content)) {
+			s.Errorf("%s: got %.100q, want %.100q: %d of %d lines, %d bytes, %q", c.name, got.Content, c.text, got.LinesRead, got.TotalLines, got.FileSize, got.Error)
+		}
+	}
+	for _, name := range []string{s.env.Root() + "/none", s.env.Root(), "relative"} {
+		got, err := s.c.ReadFileLines(s.ctx, name, workspace.LineRange{})
+		s.must(err)
+		if got.Success || got.Error == "" {
+			s.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// write: files are made and replaced.
+func (s *suite) write() {
+	root := s.env.Root()
+	s.env.Write(s, root+"/f", "old")
+	s.env.Mkdir(s, root+"/dir")
+	s.env.Link(s, "f", root+"/link")
+	s.env.Link(s, "new", root+"/to-nothing")
+	s.env.Link(s, s.env.Outside(), root+"/out")
+	for _, c := range []struct {
+		name, reads string
+		code        int
+	}{
+		{root + "/a/b/c", root + "/a/b/c", 0},
+		{root + "/f", root + "/f", 0},
+		{root + "/link", root + "/f", 0},
+		{root + "/to-nothing", root + "/new", 0},
+		{s.env.Outside() + "/x/y", s.env.Outside() + "/x/y", 0},
+		{root + "/out/z", s.env.Outside() + "/z", 403},
+		{root + "/dir", "", 400},
+		{root + "/f/x", "", 400},
+		{"relative", "", 400},
+		{"", "", 400},
+	} {
+		text := "text of " + c.name + "\x00\xff"
+		err := s.c.WriteFile(s.ctx, c.name, strings.NewReader(text))
+		s.code("write "+c.name, err, c.code)
+		switch got := s.env.Read(s, c.reads); {
+		case err == nil && got != text:
+			s.Errorf("%s: %s is %q", c.name, c.reads, got)
+		case err != nil && c.reads != "" && got != "":
+			s.Errorf("%s: %s is %q, and it was refused", c.name, c.reads, got)
+		}
+	}
+	if got := s.env.Read(s, root+"/link"); got != s.env.Read(s, root+"/f") {
+		s.Error("the link is a link no more")
+	}
+	s.must(s.c.WriteFile(s.ctx, root+"/large", strings.NewReader(strings.Repeat("0123456789abcdef", 1<<17))))
+	if got, err := s.content(s.c, root+"/large", client.FileRange{}); err != nil || len(got) != 2<<20 {
+		s.Errorf("a large file has %d bytes, %v", len(got), err)
+	}
+	s.must(s.c.WriteFile(s.ctx, root+"/empty", strings.NewReader("")))
+	if got, err := s.content(s.c, root+"/empty", client.FileRange{}); err != nil || got != "" {
+		s.Errorf("an empty file has %q, %v", got, err)
+	}
+}
+
+// directories: what is in one.
+func (s *suite) directories() {
+	for _, name := range []string{"b", "a", "z/x"} {
+		s.env.Write(s, s.env.Home()+"/d/"+name, "")
+	}
+	s.env.Mkdir(s, s.env.Home()+"/d/.m")
+	for _, ask := range []workspace.ListDirectory{
+		{Path: []string{"d"}, Relativity: "home"},
+		{Path: append(strings.Split(s.env.Home()[1:], "/"), "d"), Relativity: "root"},
+		{Path: []string{s.env.Home()[1:] + "/d/z/.."}, Relativity: "root"},
+	} {
+		got, err := s.c.ListDirectory(s.ctx, ask)
+		s.must(err)
+		dir := s.env.Home() + "/d"
+		var names []string
+		for _, e := range got.Contents {
+			names = append(names, e.Name)
+			if e.AbsolutePathString != dir+"/"+e.Name || e.IsDir != (e.Name == "z" || e.Name == ".m") {
+				s.Errorf("%+v: an entry is %+v", ask, e)
+			}
+		}
+		if strings.Join(names, " ") != ".m z a b" || got.AbsolutePathString != dir || "/"+path.Join(got.AbsolutePath...) != dir {
+			s.Errorf("%+v: got %+v", ask, got)
+		}
+	}
+	empty, err := s.c.ListDirectory(s.ctx, workspace.ListDirectory{Path: []string{"d", ".m"}, Relativity: "home"})
+	if err != nil || empty.Contents == nil || len(empty.Contents) != 0 {
+		s.Errorf("an empty one: %+v, %v", empty, err)
+	}
+	for _, c := range []struct {
+		ask  workspace.ListDirectory
+		code int
+	}{
+		{workspace.ListDirectory{Path: []string{"none"}, Relativity: "home"}, 404},
+		{workspace.ListDirectory{Path: []string{"d", "a"}, Relativity: "home"}, 400},
+		{workspace.ListDirectory{Path: []string{"d"}, Relativity: "here"}, 400},
+		{workspace.ListDirectory{Path: []string{"d"}}, 400},
+	} {
+		_, err := s.c.ListDirectory(s.ctx, c.ask)
+		s.code(strings.Join(c.ask.Path, "/")+" of "+c.ask.Relativity, err, c.code)
+	}
+}
+
+// edit: texts are replaced, all or none.
+func (s *suite) edit() {
+	root := s.env.Root()
+	f, g := root+"/f", root+"/g"
+	edits := func(files ...workspace.FileEdits) workspace.EditFiles {
+		return workspace.EditFiles{Files: files, IncludeDiff: true}
+	}
+	one := func(name, search, replace string) workspace.FileEdits {
+		return workspace.FileEdits{Path: name, Edits: []workspace.Edit{{Search: search, Replace: replace}}}
+	}
+	s.env.Link(s, "f", root+"/link")
+	s.env.Link(s, s.env.Outside()+"/there", root+"/out")
+	for _, c := range []struct {
+		name  string
+		edits workspace.EditFiles
+		code  int
+		says  string // the error
+		f, g  string
+	}{
+		{"one", edits(one(f, "b", "B")), 0, "", "a\nB\nc\na\n", "x\n"},
+		{"several of one", edits(workspace.FileEdits{Path: f, Edits: []workspace.Edit{{Search: "b", Replace: "d"}, {Search: "d\nc", Replace: "e"}}}), 0, "", "a\ne\na\n", "x\n"},
+		{"all of them", edits(workspace.FileEdits{Path: f, Edits: []workspace.Edit{{Search: "a", Replace: "A", ReplaceAll: true}}}), 0, "", "A\nb\nc\nA\n", "x\n"},
+		{"two files", edits(one(f, "b", "B"), one(g, "x", "y")), 0, "", "a\nB\nc\na\n", "y\n"},
+		{"by a link", edits(one(root+"/link", "b", "B")), 0, "", "a\nB\nc\na\n", "x\n"},
+		{"nothing changes", edits(one(f, "b", "b")), 0, "", "a\nb\nc\na\n", "x\n"},
+		{"blanks differ", edits(one(f, "b  \n c", "B\nC")), 0, "", "a\nB\nC\na\n", "x\n"},
+		{"an ambiguous one", edits(one(f, "a", "A")), 400, "2 occurrences", "", ""},
+		{"which lines", edits(one(f, "a", "A")), 400, "4", "", ""},
+		{"what isn't there", edits(one(f, "nothing", "A")), 400, "not found", "", ""},
+		{"an empty search", edits(one(f, "", "A")), 400, "empty", "", ""},
+		{"a missed one among good ones", edits(one(f, "b", "B"), one(g, "nothing", "y")), 400, "not found", "", ""},
+		{"no file", edits(one(root+"/none", "a", "b")), 404, "", "", ""},
+		{"the highest code", edits(one(f, "nothing", ""), one(root+"/none", "a", "b"), one(root+"/out", "a", "b")), 404, "", "", ""},
+		{"out of the workspace", edits(one(f, "b", "B"), one(root+"/out", "a", "b")), 403, "", "", ""},
+		{"a directory", edits(one(root, "a", "b")), 400, "", "", ""},
+		{"a relative path", edits(one("f", "b", "B")), 400, "", "", ""},
+		{"twice", edits(one(f, "b", "B"), one(f, "c", "C")), 400, "twice", "", ""},
+		{"twice, by a link", edits(one(f, "b", "B"), one(root+"/link", "c", "C")), 400, "twice", "", ""},
+		{"no edits", edits(workspace.FileEdits{Path: f}), 400, "", "", ""},
+		{"no files", edits(), 400, "", "", ""},
+	} {
+		s.env.Write(s, f, "a\nb\nc\na\n")
+		s.env.Write(s, g, "x\n")
+		s.env.Write(s, s.env.Outside()+"/there", "a")
+		if c.code != 0 {
+			c.f, c.g = "a\nb\nc\na\n", "x\n"
+		}
+		got, err := s.c.EditFiles(s.ctx, c.edits)
+		s.code(c.name, err, c.code)
+		if err != nil && !strings.Contains(err.Error(), c.says) {
+			s.Errorf("%s: %v doesn't say %q", c.name, err, c.says)
+		}
+		if gotF, gotG := s.env.Read(s, f), s.env.Read(s, g); gotF != c.f || gotG != c.g || s.env.Read(s, s.env.Outside()+"/there") != "a" {
+			s.Errorf("%s: the files are %q and %q, want %q and %q", c.name, gotF, gotG, c.f, c.g)
+		}
+		if err == nil {
+			s.diffs(c.name, c.edits, got)
+		}
+	}
+	s.env.Write(s, f, "a\n")
+	got, err := s.c.EditFiles(s.ctx, workspace.EditFiles{Files: []workspace.FileEdits{one(f, "a", "b")}})
+	if err != nil || len(got.Files) != 0 {
+		s.Errorf("without diffs: %+v, %v", got, err)
+	}
+}
+
+// diffs looks at the diffs of edits that were made.
+func (s *suite) diffs(name string, asked workspace.EditFiles, got *workspace.EditedFiles) {
+	s.Helper()
+	if len(got.Files) != len(asked.Files) {
+		s.Errorf("%s: %d diffs", name, len(got.Files))
+		return
+	}
+	for i, d := range got.Files {
+		nothing := asked.Files[i].Edits[0].Search == asked.Files[i].Edits[0].Replace
+		if d.Path != asked.Files[i].Path || nothing != (d.Diff == "") || !nothing && (!strings.Contains(d.Diff, "\n@@ ") || !strings.Contains(d.Diff, "\n-") || !strings.Contains(d.Diff, "\n+")) {
+			s.Errorf("%s: a diff is of %s: %q", name, d.Path, d.Diff)
+		}
+	}
+}

@@ -154,6 +154,7 @@ func rules() []Rule {
 			To: append([]string{
 				"waymark/internal/httpapi", "waymark/host/api", "waymark/workspace/process/...", "waymark/workspace/git/...", "waymark/workspace/launch/...",
 			}, databases...), Deep: true,
+			Allow:  []string{"database/sql/driver"}, // an interface, which github.com/google/uuid implements
 			Reason: "a client of the agent brings no server along",
 		},
 		{

@@ -60,7 +60,10 @@ func TestRequests(t *testing.T) {
 	}{
 		{"all of a list", func(c client.Client) error { _, err := c.ListProcesses(ctx, 0); return err }, asked{Method: "GET", Path: workspace.PathList}},
 		{"a long list", func(c client.Client) error { _, err := c.ListProcesses(ctx, 50); return err }, asked{Method: "GET", Path: workspace.PathList, Query: "limit=50"}},
-		{"a strange id", func(c client.Client) error { _, err := c.ProcessOutput(ctx, "a/b ?", workspace.OutputOptions{}); return err },
+		{"a strange id", func(c client.Client) error {
+			_, err := c.ProcessOutput(ctx, "a/b ?", workspace.OutputOptions{})
+			return err
+		},
 			asked{Method: "GET", Path: "/api/v0/processes/a%2Fb%20%3F/output"}},
 		{"a wait", func(c client.Client) error {
 			_, err := c.ProcessOutput(ctx, "p", workspace.OutputOptions{Wait: true, WaitFor: time.Second})
@@ -243,7 +246,10 @@ func TestWatchGitEnds(t *testing.T) {
 		cancel()
 	}
 	<-left
-	for range c.WatchGit(t.Context(), client.GitOptions{}) {
+	for _, err := range c.WatchGit(t.Context(), client.GitOptions{}) {
+		if err != nil {
+			t.Error(err)
+		}
 		break
 	}
 	<-left

@@ -50,7 +50,7 @@ func (r *movingReader) Read(p []byte) (int, error) {
 // Options.Timeout.
 func (s *Server) Stream(ctx context.Context, r Request) (io.ReadCloser, error) {
 	m := s.moving(ctx, r.Wait)
-	resp, err := s.Open(m.ctx, r)
+	resp, err := s.Open(m.ctx, r) //nolint:bodyclose // the stream's Close does
 	if err != nil {
 		m.end()
 		return nil, err

@@ -84,7 +84,7 @@ func processNamed(ctx context.Context, c client.Client, id string) (*ws.Process,
 // knownProcesses offers ids of processes; running says of those that run only.
 func knownProcesses(running bool) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return fromAgent(cmd, text, func(ctx context.Context, c client.Owner) (list []string, err error) {
+		return fromAgent(cmd, text, func(ctx context.Context, c client.Client) (list []string, err error) {
 			all, err := c.ListProcesses(ctx, allProcesses)
 			if err != nil {
 				return nil, err

@@ -37,6 +37,14 @@ func resolved(paths ...string) []string {
 
 func TestProfile(t *testing.T) {
 	supported(t)
+	var core unix.Rlimit // what the program finds, but for the profile
+	if err := unix.Getrlimit(unix.RLIMIT_CORE, &core); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{Cur: core.Max, Max: core.Max}); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Setrlimit(unix.RLIMIT_CORE, &core) }()
 	d := dir(t)
 	write(t, d+"/read/file", "r")
 	write(t, d+"/write/file", "w")

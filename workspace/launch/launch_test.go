@@ -243,8 +243,12 @@ func TestEndsItsGroup(t *testing.T) {
 	}
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for alive(strings.TrimSpace(got)) { // until the test's own deadline
-		<-tick.C
+	for late := time.After(time.Minute); alive(strings.TrimSpace(got)); {
+		select {
+		case <-tick.C:
+		case <-late:
+			t.Fatal("what was left behind still runs")
+		}
 	}
 }
 

@@ -23,7 +23,7 @@ func BenchmarkStart(b *testing.B) {
 		}
 	})
 	helper := filepath.Join(b.TempDir(), "helper")
-	build := exec.CommandContext(b.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", helper, "./testdata/helper") //nolint:gosec // ours
+	build := exec.CommandContext(b.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", helper, "./testdata/helper")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		b.Fatalf("%v: %s", err, out)

@@ -105,8 +105,8 @@ func TestOtherProcesses(t *testing.T) {
 		}
 		pid := strconv.Itoa(sleeper.Process.Pid)
 		defer func() { _, _ = sleeper.Process.Kill(), sleeper.Wait() }()
-		for _, make := range []func(launch.Places) (*launch.Profile, error){launch.HideSecrets, planless} {
-			p, err := make(places)
+		for _, profile := range []func(launch.Places) (*launch.Profile, error){launch.HideSecrets, planless} {
+			p, err := profile(places)
 			if err != nil {
 				t.Fatal(err)
 			}

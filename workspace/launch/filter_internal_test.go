@@ -89,7 +89,7 @@ func TestFilter(t *testing.T) {
 				binary.BigEndian.PutUint32(data[offArgs+8*n+4:], c.highArgument)
 			}
 			got, err := vm.Run(data)
-			if err != nil || uint32(got) != c.want { //nolint:gosec // 32 bits
+			if err != nil || uint32(got) != c.want {
 				t.Errorf("%s, case %d: %#x (%v), want %#x", name, i, got, err, c.want)
 			}
 		}

@@ -81,7 +81,7 @@ func write(t testing.TB, path, text string) {
 func script(t testing.TB, path, text string) {
 	t.Helper()
 	write(t, path, text)
-	if err := os.Chmod(path, 0o755); err != nil { //nolint:gosec // for others, too
+	if err := os.Chmod(path, 0o755); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -297,17 +297,17 @@ func TestNoDescriptorLeaks(t *testing.T) {
 func find([]string) int {
 	program, err := launch.Find(nil)
 	if err != nil {
-		fmt.Println(err)
+		fmt.Fprintln(os.Stdout, err)
 		return 1
 	}
 	cmd, err := program.Command(background, &launch.Spec{Argv: []string{"sh", "-c", "echo it starts"}})
 	if err != nil {
-		fmt.Println(err)
+		fmt.Fprintln(os.Stdout, err)
 		return 1
 	}
 	out, err := cmd.Output()
 	path, _ := launch.FindHelper()
-	fmt.Println(path, string(out), err)
+	fmt.Fprintln(os.Stdout, path, string(out), err)
 	return 0
 }
 
@@ -327,7 +327,7 @@ func TestFind(t *testing.T) {
 				t.Skip("SKIPPED: the test's program lies on another file system:", err)
 			}
 		}
-		cmd := exec.CommandContext(t.Context(), d+"/bin/agent", "waymark:find") //nolint:gosec // this program
+		cmd := exec.CommandContext(t.Context(), d+"/bin/agent", "waymark:find")
 		out, err := cmd.CombinedOutput()
 		if !strings.Contains(string(out), want) || want == "it starts" && !strings.Contains(string(out), filepath.Join(d, at)) {
 			t.Errorf("%s: %s %v", at, out, err)

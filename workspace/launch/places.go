@@ -112,7 +112,7 @@ func Git(root string, p Places) (*Profile, error) {
 		return nil, err
 	}
 	profile.NoTCP = true
-	if p.Root != "" && within(root, real(p.Root)) {
+	if p.Root != "" && within(root, realPath(p.Root)) {
 		w.opened = nil
 		w.openChosen(root)
 		profile.Read = append(profile.Read, w.opened...)
@@ -159,7 +159,7 @@ func newWalk(p Places) (*walk, error) {
 		return nil, errors.New("a profile needs the home directory and the agent's state directory: set HOME")
 	}
 	for _, dir := range append([]string{p.State}, p.Config...) {
-		if within(real(p.Home), real(dir)) {
+		if within(realPath(p.Home), realPath(dir)) {
 			return nil, fmt.Errorf("%s: a directory of the agent holds the home directory %s, and can't be hidden", dir, p.Home)
 		}
 	}
@@ -167,11 +167,11 @@ func newWalk(p Places) (*walk, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &walk{hidden: map[string]bool{}, closed: map[string]bool{}, way: map[string]bool{"/": true}, mounts: mounts, home: real(p.Home)}
+	w := &walk{hidden: map[string]bool{}, closed: map[string]bool{}, way: map[string]bool{"/": true}, mounts: mounts, home: realPath(p.Home)}
 	for _, dir := range append([]string{p.State}, p.Config...) {
 		w.hideAgent(dir)
 	}
-	if p.Sockets != "" && !inShared(real(p.Sockets)) {
+	if p.Sockets != "" && !inShared(realPath(p.Sockets)) {
 		w.hideAgent(p.Sockets)
 	}
 	for i := range mounts { // a second /proc, say, in a directory for containers
@@ -233,7 +233,7 @@ func (w *walk) hideAgent(dir string) {
 // hide hides a place, under all paths that lead to it, and what links in it lead to
 // below the home directory.
 func (w *walk) hide(path string) {
-	target := real(path)
+	target := realPath(path)
 	if within(w.home, target) {
 		return // a link to everything hides nothing: that is an accident
 	}
@@ -279,7 +279,7 @@ func (w *walk) linked(dir string, depth int) []string {
 			if err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 != 0 {
 				continue
 			}
-			if target := real(at); within(target, w.home) {
+			if target := realPath(at); within(target, w.home) {
 				list = append(list, target)
 			}
 		}
@@ -328,7 +328,7 @@ func (w *walk) openChosen(dir string) {
 	if dir == "" {
 		return
 	}
-	dir = real(dir)
+	dir = realPath(dir)
 	for above := dir; ; above = filepath.Dir(above) {
 		if w.closed[above] || slices.Contains(w.opened, above) || slices.Contains(special, above) {
 			return
@@ -347,14 +347,14 @@ func (w *walk) openTmp(dir string) {
 	if dir == "" {
 		return
 	}
-	if dir = real(dir); !w.hidden[dir] && !w.way[dir] && !slices.Contains(special, dir) {
+	if dir = realPath(dir); !w.hidden[dir] && !w.way[dir] && !slices.Contains(special, dir) {
 		w.opened = append(w.opened, dir)
 	}
 }
 
 // checkPlan refuses what can't be the plan's file.
 func (w *walk) checkPlan(plan string) error {
-	if !filepath.IsAbs(plan) || filepath.Clean(plan) != plan || real(plan) != plan {
+	if !filepath.IsAbs(plan) || filepath.Clean(plan) != plan || realPath(plan) != plan {
 		return fmt.Errorf("%s: the plan's file takes an absolute path without links", plan)
 	}
 	for above := plan; above != "/"; above = filepath.Dir(above) {
@@ -381,9 +381,9 @@ func within(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// real is where an absolute path leads, as far as there is something; the rest of
+// realPath is where an absolute path leads, as far as there is something; the rest of
 // it is kept.
-func real(path string) string {
+func realPath(path string) string {
 	at, _ := resolve(path)
 	return at
 }

@@ -41,7 +41,7 @@ func asUsers(t *testing.T, f func(t *testing.T)) {
 			if err := os.MkdirAll(path, 0o755); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.Chmod(path, 0o755); err != nil { //nolint:gosec // for nobody
+			if err := os.Chmod(path, 0o755); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -49,7 +49,7 @@ func asUsers(t *testing.T, f func(t *testing.T)) {
 			t.Fatal(err)
 		}
 		name, _, _ := strings.Cut(t.Name(), "/")
-		cmd := exec.CommandContext(t.Context(), d+"/test", "-test.run=^"+name+"$/^self$", "-test.v") //nolint:gosec // this test
+		cmd := exec.CommandContext(t.Context(), d+"/test", "-test.run=^"+name+"$/^self$", "-test.v")
 		cmd.Dir, cmd.Env = d+"/tmp", append(os.Environ(), "TMPDIR="+d+"/tmp", "HOME="+d+"/tmp")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 		out, err := cmd.CombinedOutput()

@@ -92,20 +92,20 @@ type oracle struct {
 func (w *world) oracle() *oracle {
 	o := &oracle{roots: map[string]bool{}, agent: map[string]bool{}, root: w.places.Root}
 	for _, dir := range []string{w.places.State, w.places.Config[0]} {
-		real := dir
+		at := dir
 		for n := 0; n < 40; n++ { // a link in its place is the agent's, too
-			target, err := os.Readlink(real)
+			target, err := os.Readlink(at)
 			if err != nil {
 				break
 			}
-			o.roots[real] = true
-			if real = target; !filepath.IsAbs(target) {
-				real = filepath.Join(filepath.Dir(dir), target)
+			o.roots[at] = true
+			if at = target; !filepath.IsAbs(target) {
+				at = filepath.Join(filepath.Dir(dir), target)
 			}
-			real = resolved(real)[0]
+			at = resolved(at)[0]
 		}
-		o.roots[real], o.agent[real] = true, true
-		o.follow(w.home, real, 3)
+		o.roots[at], o.agent[at] = true, true
+		o.follow(w.home, at, 3)
 	}
 	var walk func(rel, dir string, depth int)
 	walk = func(rel, dir string, depth int) {
@@ -159,7 +159,7 @@ func inside(at, dir string) bool { return at == dir || strings.HasPrefix(at, dir
 func (o *oracle) hidden(at string) bool {
 	chosen := inside(at, o.root) && !slices.ContainsFunc(slices.Collect(maps.Keys(o.agent)), func(dir string) bool { return inside(o.root, dir) })
 	for root := range o.roots {
-		if inside(at, root) && !(chosen && inside(o.root, root)) {
+		if inside(at, root) && (!chosen || !inside(o.root, root)) {
 			return true
 		}
 	}
@@ -181,7 +181,7 @@ func (o *oracle) fixed(dir string) bool {
 func TestRandomHomes(t *testing.T) {
 	supported(t)
 	seed := randtest.Seed(t)
-	for round := range uint64(randtest.Rounds(5, 20, 2000)) { //nolint:gosec // positive
+	for round := range uint64(randtest.Rounds(5, 20, 2000)) {
 		r := randtest.Of(seed, round)
 		w := randomWorld(t, r)
 		p, err := launch.HideSecrets(w.places)

@@ -81,7 +81,7 @@ func needsFilter(p *Profile) bool { return p.NoUnix || p.NoTCP || p.Ports != nil
 // system calls have other numbers, are killed.
 func filter(p *Profile, arch architecture) []bpf.Instruction {
 	deny := func(errno unix.Errno) bpf.Instruction {
-		return bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(errno)}
+		return bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(errno)} //nolint:gosec // some hundreds at most
 	}
 	// only returns instructions that run if the value in the register is val.
 	only := func(val uint32, body ...bpf.Instruction) []bpf.Instruction {

@@ -184,7 +184,7 @@ func TestTCP(t *testing.T) {
 	p.Ports = []uint16{}
 	expect(t, &p, map[string][]op{"ok": {all[3]}, "no": all[:3]})
 	p.Ports, p.NoTCP = nil, true
-	expect(t, &p, map[string][]op{"no": append(all, op{"mptcp"})})
+	expect(t, &p, map[string][]op{"no": append(all, op{"mptcp"}, op{"tcp", "[::1]:1"})})
 }
 
 // A confined program that starts others by a shim, under a profile that allows

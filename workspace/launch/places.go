@@ -86,49 +86,25 @@ func HideSecrets(p Places) (*Profile, error) {
 //
 // The plan lies where it would be hidden, or isn't a regular file with one name.
 func Plan(plan string, p Places) (*Profile, error) {
-	profile, w, err := reading("plan", p)
+	w, err := newWalk(p)
 	if err != nil {
 		return nil, err
 	}
-	profile.Write = append(profile.Write, "/dev/tty")
+	write := append(slices.Clone(readable), "/dev/tty")
 	if plan != "" {
 		if err := w.checkPlan(plan); err != nil {
 			return nil, err
 		}
-		profile.Write = append(profile.Write, plan)
+		write = append(write, plan)
 	}
-	w.opened = nil
 	w.openTmp(p.Tmp)
-	profile.Write = append(profile.Write, w.opened...)
-	return profile, nil
-}
-
-// Git returns the profile "git", for programs that look at the repository at root:
-// like Plan without a plan, and without TCP. Where root is the workspace, or below
-// it, it can be read though it lies in a place of the secret list.
-func Git(root string, p Places) (*Profile, error) {
-	profile, w, err := reading("git", p)
-	if err != nil {
-		return nil, err
-	}
-	profile.NoTCP = true
-	if p.Root != "" && within(root, realPath(p.Root)) {
-		w.opened = nil
-		w.openChosen(root)
-		profile.Read = append(profile.Read, w.opened...)
-	}
-	return profile, nil
-}
-
-// reading returns a profile in which everything can be read that isn't hidden.
-func reading(name string, p Places) (*Profile, *walk, error) {
-	w, err := newWalk(p)
-	if err != nil {
-		return nil, nil, err
-	}
+	write = append(write, w.opened...)
+	w.opened = nil
 	w.openAll(p)
-	read := append(w.opened, "/proc", "/sys")
-	return &Profile{Name: name, List: []string{"/"}, Read: read, Write: slices.Clone(readable), NoUnix: true, KeepModes: true, Capabilities: []string{overrideModes}}, w, nil
+	return &Profile{
+		Name: "plan", List: []string{"/"}, Read: append(w.opened, "/proc", "/sys"), Write: write,
+		NoUnix: true, KeepModes: true, Capabilities: []string{overrideModes},
+	}, nil
 }
 
 // Devices that programs need. No others are given: a disk's has all files in it.

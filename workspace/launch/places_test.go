@@ -312,25 +312,6 @@ func TestPlanRefuses(t *testing.T) {
 	}
 }
 
-func TestGitProfile(t *testing.T) {
-	supported(t)
-	h, places := home(t)
-	p, err := launch.Git(h+"/other", places)
-	if err != nil {
-		t.Fatal(err)
-	}
-	expect(t, p, map[string][]op{
-		"ok": slices.Concat(ops("read", h+"/other/file", h+"/.gitconfig", h+"/proj/.git/config"), ops("write", "/dev/null")),
-		"no": slices.Concat(ops("write", h+"/other/file"), ops("create", h+"/other/new", "/tmp/new"), ops("read", h+"/.ssh/id_ed25519", h+"/.local/state/waymark/key"),
-			ops("tcp", "127.0.0.1:1"), ops("udp", "127.0.0.1:1"), ops("tcp", "[::1]:1"), ops("listen", "127.0.0.1:0"), ops("unix", "/none"), ops("mptcp", "")),
-	})
-	places.Root = h + "/.ssh"
-	if p, err = launch.Git(h+"/.ssh", places); err != nil {
-		t.Fatal(err)
-	}
-	expect(t, p, map[string][]op{"ok": ops("read", h+"/.ssh/id_ed25519"), "no": append(ops("write", h+"/.ssh/id_ed25519"), ops("read", h+"/.aws/credentials")...)})
-}
-
 func TestPlacesRefused(t *testing.T) {
 	for _, places := range []launch.Places{
 		{}, {Home: "/h"}, {State: "/s"}, {Home: "h", State: "/s"}, {Home: "/h", State: "s"}, {Home: "/h", State: "/s", Config: []string{"c"}},

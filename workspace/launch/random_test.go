@@ -181,7 +181,7 @@ func (o *oracle) fixed(dir string) bool {
 func TestRandomHomes(t *testing.T) {
 	supported(t)
 	seed := randtest.Seed(t)
-	for round := range uint64(randtest.Rounds(5, 20, 2000)) {
+	for round := range uint64(randtest.Rounds(5, 10, 2000)) {
 		r := randtest.Of(seed, round)
 		w := randomWorld(t, r)
 		p, err := launch.HideSecrets(w.places)

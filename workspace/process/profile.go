@@ -87,15 +87,8 @@ func (s *Service) confine(c *httpapi.Call, spec *supervisor.Spec, k kind, grant 
 		return err
 	}
 	spec.Env = set(spec.Env, "TMPDIR", places.Tmp)
-	if grant.Plan == "" { // narrowed by the caller: there is no plan, and nothing to write
-		spec.Profile, err = launch.Git("", places)
-		if err == nil {
-			spec.Profile.Name, spec.Profile.NoTCP = string(kindPlan), false
-			spec.Profile.Write = append(spec.Profile.Write, places.Tmp)
-		}
-	} else {
-		spec.Profile, err = launch.Plan(grant.Plan, places)
-	}
+	// Who was narrowed by the caller has no plan, and nothing to write.
+	spec.Profile, err = launch.Plan(grant.Plan, places)
 	if err != nil {
 		s.removeTmp(spec.ID)
 		return &problem.Error{Code: http.StatusForbidden, Message: c.Failed(), Detail: "the token's fence can't be held: " + err.Error()}

@@ -176,7 +176,7 @@ var system = []string{
 // profile is what git may do: read the repository and the user's configuration of
 // git, and write one directory, if any.
 func (r *runner) profile(write string, read ...string) *launch.Profile {
-	p := &launch.Profile{Name: "git", NoTCP: true, NoUnix: true, Write: []string{"/dev/null"}}
+	p := &launch.Profile{Name: "git", NoTCP: true, NoUnix: true, KeepModes: true, Write: []string{"/dev/null"}}
 	if write != "" {
 		p.Write = append(p.Write, write)
 	}

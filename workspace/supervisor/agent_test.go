@@ -35,14 +35,14 @@ type agentTask struct {
 func agentMain([]string) int {
 	var task agentTask
 	if err := json.NewDecoder(os.Stdin).Decode(&task); err != nil {
-		fmt.Println(err)
+		fmt.Fprintln(os.Stdout, err)
 		return 1
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	c, err := supervisor.Open(ctx, task.Options)
 	if err != nil {
-		fmt.Println(err)
+		fmt.Fprintln(os.Stdout, err)
 		return 1
 	}
 	var all sync.WaitGroup
@@ -51,13 +51,13 @@ func agentMain([]string) int {
 		all.Go(func() {
 			defer func() {
 				if started.Add(1) == int64(task.Early) {
-					fmt.Println("started")
+					fmt.Fprintln(os.Stdout, "started")
 				}
 			}()
 			if task.Owned {
 				o, err := c.StartOwned(ctx, &task.Specs[i])
 				if err != nil {
-					fmt.Println(err)
+					fmt.Fprintln(os.Stdout, err)
 					return
 				}
 				var b [1]byte
@@ -65,12 +65,12 @@ func agentMain([]string) int {
 				return
 			}
 			if _, _, err := c.Start(ctx, &task.Specs[i]); err != nil {
-				fmt.Println(err)
+				fmt.Fprintln(os.Stdout, err)
 			}
 		})
 	}
 	all.Wait()
-	fmt.Println("started")
+	fmt.Fprintln(os.Stdout, "started")
 	<-ctx.Done()
 	return 0
 }

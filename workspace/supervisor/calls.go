@@ -1,10 +1,8 @@
 package supervisor
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -13,7 +11,6 @@ import (
 	"time"
 
 	"waymark/workspace"
-	"waymark/workspace/launch"
 )
 
 // Parameters and results of the calls. Fields are only ever added: the other end
@@ -71,32 +68,55 @@ type answer struct {
 	data   []byte
 }
 
-// strictSpec is a Spec as it arrives. What this program doesn't know of a profile
-// may be what confines most, so it is an error; a newer agent's other fields aren't.
-type strictSpec struct{ Spec }
+// wireSpec is a Spec on its way: arguments, variables and paths are bytes there,
+// for they needn't be UTF-8. A profile with something that this program doesn't
+// know is an error, since that may confine most; a newer agent's other fields are
+// passed over.
+type wireSpec struct {
+	Spec
+	Argv, Env [][]byte
+	Dir       []byte
+}
 
-// UnmarshalJSON implements json.Unmarshaler.
-func (s *strictSpec) UnmarshalJSON(data []byte) error {
-	var p struct{ Profile json.RawMessage }
-	if err := errors.Join(json.Unmarshal(data, &s.Spec), json.Unmarshal(data, &p)); err != nil || s.Profile == nil {
-		return err
+func specToWire(s *Spec) *wireSpec {
+	w := &wireSpec{Spec: *s, Dir: []byte(s.Dir)}
+	for _, arg := range s.Argv {
+		w.Argv = append(w.Argv, []byte(arg))
 	}
-	d := json.NewDecoder(bytes.NewReader(p.Profile))
-	d.DisallowUnknownFields()
-	if err := d.Decode(new(launch.Profile)); err != nil {
-		return fmt.Errorf("what holds the processes is of an older version, and doesn't know all of the profile (%w): "+
-			"end it with what it holds, and the next one is of this version", err)
+	for _, v := range s.Env {
+		w.Env = append(w.Env, []byte(v))
 	}
-	return nil
+	return w
+}
+
+func specFromWire(data []byte) (*Spec, error) {
+	var w wireSpec
+	if err := json.Unmarshal(data, &w); err != nil {
+		return nil, fmt.Errorf("what holds the processes doesn't understand all of this start (%w): "+
+			"it may be older than the agent; end it with what it holds, and the next one is of the agent's version", err)
+	}
+	s := w.Spec
+	s.Dir = string(w.Dir)
+	for _, arg := range w.Argv {
+		s.Argv = append(s.Argv, string(arg))
+	}
+	for _, v := range w.Env {
+		s.Env = append(s.Env, string(v))
+	}
+	return &s, nil
 }
 
 // methods are what can be called.
 var methods = map[string]func(ctx context.Context, s *server, params, data []byte) (answer, error){
-	"start": method(func(ctx context.Context, s *server, p *strictSpec, _ []byte) (answer, error) {
+	"start": func(ctx context.Context, s *server, params, _ []byte) (answer, error) {
+		spec, err := specFromWire(params)
+		if err != nil {
+			return answer{}, err
+		}
 		// Whoever asked may be gone before it has begun: the start goes on.
-		info, attached, err := s.start(context.WithoutCancel(ctx), &p.Spec)
+		info, attached, err := s.start(context.WithoutCancel(ctx), spec)
 		return answer{result: startResult{info, attached}}, err
-	}),
+	},
 	"list": method(func(_ context.Context, s *server, p *listParams, _ []byte) (answer, error) {
 		infos, more := s.list(p.After)
 		return answer{result: listResult{infos, more}}, nil

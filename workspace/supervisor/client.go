@@ -115,7 +115,7 @@ func (p *peer) call(ctx context.Context, method string, params any, data []byte,
 	case <-ctx.Done():
 		p.forget(id)
 		// In a goroutine of its own, for the connection may be stuck; it ends with it.
-		go func() { _ = p.link.send(context.Background(), request{ID: id, Method: methodCancel}, nil) }()
+		go func() { _ = p.link.send(context.WithoutCancel(ctx), request{ID: id, Method: methodCancel}, nil) }()
 		return nil, context.Cause(ctx)
 	}
 }
@@ -187,7 +187,7 @@ func (c *client) Instance(ctx context.Context) (string, error) {
 
 func (c *client) Start(ctx context.Context, spec *Spec) (Info, bool, error) {
 	var r startResult
-	_, err := c.call(ctx, "start", spec, nil, &r)
+	_, err := c.call(ctx, "start", specToWire(spec), nil, &r)
 	return r.Info, r.Attached, err
 }
 

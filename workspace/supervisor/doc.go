@@ -51,5 +51,5 @@
 // See [Limits] for what is kept. An owned process whose guard (its parent, a
 // process of this package) is killed itself lives on below the supervisor, until
 // Stop. Without a subreaper, so anywhere but on Linux, what detaches itself gets
-// away. Another user's processes, of sudo say, can't be signalled.
+// away. Another user's processes, of sudo say, can't be signaled.
 package supervisor

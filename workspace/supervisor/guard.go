@@ -110,7 +110,7 @@ func receiveFiles(conn *net.UnixConn, n int) ([]*os.File, error) {
 		}
 		for _, fd := range fds {
 			unix.CloseOnExec(fd)
-			files = append(files, os.NewFile(uintptr(fd), "stream")) //nolint:gosec // a descriptor
+			files = append(files, os.NewFile(uintptr(fd), "stream"))
 		}
 	}
 	if len(files) != n {
@@ -197,20 +197,20 @@ func (g *guarded) start() error {
 		return err
 	}
 	var r request
-	var spec strictSpec
 	if err := decode(head, &r); err != nil {
 		return err
 	}
 	if r.Method != ownedStart {
 		return fmt.Errorf("%q isn't how an owned process begins: %w", r.Method, errUnsupported)
 	}
-	if err := decode(r.Params, &spec); err != nil {
+	spec, err := specFromWire(r.Params)
+	if err != nil {
 		return err
 	}
-	if err := checkSpec(&spec.Spec); err != nil {
+	if err := checkSpec(spec); err != nil {
 		return err
 	}
-	g.child, err = startChild(g.reaper, &spec.Spec, []*os.File{os.Stdin, os.Stdout, os.Stderr}, false)
+	g.child, err = startChild(g.reaper, spec, []*os.File{os.Stdin, os.Stdout, os.Stderr}, false)
 	noStreams() // or the agent would never see their end
 	if err != nil {
 		return err
@@ -274,11 +274,11 @@ func startOwned(ctx context.Context, conn *net.UnixConn, spec *Spec) (_ Owned, e
 			return nil, err
 		}
 	}
-	rights := unix.UnixRights(int(theirs[0].Fd()), int(theirs[1].Fd()), int(theirs[2].Fd())) //nolint:gosec // descriptors
+	rights := unix.UnixRights(int(theirs[0].Fd()), int(theirs[1].Fd()), int(theirs[2].Fd()))
 	if _, _, err := conn.WriteMsgUnix([]byte{0}, rights, nil); err != nil {
 		return nil, err
 	}
-	params, err := json.Marshal(spec)
+	params, err := json.Marshal(specToWire(spec))
 	if err != nil {
 		return nil, err
 	}

@@ -169,7 +169,7 @@ func (h *held) copyOutput() {
 		readErr := raw.Read(func(fd uintptr) bool {
 			data = buffers.Get().(*[]byte)
 			for {
-				n, err = syscall.Read(int(fd), *data) //nolint:gosec // a descriptor
+				n, err = syscall.Read(int(fd), *data)
 				if !errors.Is(err, syscall.EINTR) {
 					break
 				}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"waymark/test/race"
 	"waymark/test/randtest"
 	"waymark/workspace"
 	"waymark/workspace/launch"
@@ -144,6 +145,7 @@ func TestOutput(t *testing.T) {
 	}{
 		"nothing":       {"true", nil, 0},
 		"invalid UTF-8": {`printf '\377\376\000\200\360\237'`, bad, 0},
+		"odd arguments": {"printf %s '\xff\x80'", []byte("\xff\x80"), 0},
 		"a long line":   {`head -c 10485760 /dev/zero | tr '\0' x`, bytes.Repeat([]byte("x"), 10<<20), 0},
 		"closed output": {`echo one; exec >&- 2>&-; sleep 0.1; exit 5`, []byte("one\n"), 5},
 		"killed":        {`echo one; kill -9 $$`, []byte("one\n"), 137},
@@ -571,7 +573,7 @@ func TestMany(t *testing.T) {
 	}
 	_, after := resources(t, pid)
 	t.Logf("%d descriptors, %d KiB resident, %d before", fds, after, rss)
-	if after > rss+32<<10 && !raced {
+	if after > rss+32<<10 && !race.Enabled {
 		t.Errorf("%d KiB are resident, %d before", after, rss)
 	}
 }
@@ -604,12 +606,13 @@ func TestLimits(t *testing.T) {
 	first := start(t, c, sh("true"))
 	wait(t, c, first.ID)
 	for range 5 {
-		eventually(t, func() (error, bool) {
+		eventually(t, func() (string, bool) {
 			info, _, err := c.Start(t.Context(), sh("true"))
-			if err == nil {
-				wait(t, c, info.ID)
+			if err != nil {
+				return err.Error(), false
 			}
-			return err, err == nil
+			wait(t, c, info.ID)
+			return "", true
 		})
 	}
 	if _, err := c.Get(t.Context(), first.ID); !errors.Is(err, supervisor.ErrNotFound) {

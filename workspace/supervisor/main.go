@@ -89,7 +89,7 @@ func noStreams() {
 	}
 	defer func() { _ = null.Close() }()
 	for fd := range 3 {
-		_ = redirect(int(null.Fd()), fd) //nolint:gosec // a descriptor
+		_ = redirect(int(null.Fd()), fd)
 	}
 }
 

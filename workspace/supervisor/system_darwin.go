@@ -97,7 +97,7 @@ func samePeer(conn *net.UnixConn) error {
 	}
 	var cred *unix.Xucred
 	if ctlErr := raw.Control(func(fd uintptr) {
-		cred, err = unix.GetsockoptXucred(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERCRED) //nolint:gosec // a descriptor
+		cred, err = unix.GetsockoptXucred(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
 	}); ctlErr != nil {
 		return ctlErr
 	}

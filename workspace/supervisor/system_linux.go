@@ -135,7 +135,7 @@ func samePeer(conn *net.UnixConn) error {
 	}
 	var cred *unix.Ucred
 	if ctlErr := raw.Control(func(fd uintptr) {
-		cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) //nolint:gosec // a descriptor
+		cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
 	}); ctlErr != nil {
 		return ctlErr
 	}

@@ -35,7 +35,7 @@ var (
 	ErrLost = errors.New("what holds the processes is gone")
 )
 
-// Spec is what to start. Its JSON is part of the protocol: fields are only added.
+// Spec is what to start. It is part of the protocol: fields are only added.
 type Spec struct {
 	// ID is the process's, at most 128 letters, digits and ._-; empty lets the
 	// supervisor make one.
@@ -123,7 +123,9 @@ type Client interface {
 	Wait(ctx context.Context, id string) (Info, error)
 	// Signal sends a signal to the process's group.
 	Signal(ctx context.Context, id string, signal os.Signal) error
-	WriteStdin(ctx context.Context, id string, data []byte, close bool) error
+	// WriteStdin writes to the standard input and then, with end, closes it; a
+	// terminal gets the character for the end of input.
+	WriteStdin(ctx context.Context, id string, data []byte, end bool) error
 	Resize(ctx context.Context, id string, size workspace.TerminalSize) error
 	// Token returns the process that a token has started.
 	Token(ctx context.Context, token string) (id string, found, pending bool, age time.Duration, err error)

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"net"
@@ -10,6 +11,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"waymark/workspace/launch"
 )
 
 // These are internal: the other end of the protocol is what they play.
@@ -156,18 +161,22 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestNewerProfile: what a newer agent says of a profile is not passed over.
-func TestNewerProfile(t *testing.T) {
+// TestSpecOnItsWay: a start arrives as it was, whatever bytes it has, and what a
+// newer agent says of a profile is not passed over.
+func TestSpecOnItsWay(t *testing.T) {
 	t.Parallel()
-	for text, ok := range map[string]bool{
-		`{"Argv": ["x"], "New": 1}`:                               true,
-		`{"Argv": ["x"], "Profile": {"name": "a"}}`:               true,
-		`{"Argv": ["x"], "Profile": {"name": "a", "no_x": true}}`: false,
-	} {
-		var s strictSpec
-		err := decode([]byte(text), &s)
-		if (err == nil) != ok || ok && s.Argv[0] != "x" {
-			t.Errorf("%s: %+v, %v", text, s, err)
+	spec := &Spec{Argv: []string{"sh", "\xff\xfe"}, Dir: "/\x80", Env: []string{"A=\xf0"}, Token: "t", Profile: &launch.Profile{Name: "a", Read: []string{"/\xff"}}}
+	data, err := json.Marshal(specToWire(spec))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := specFromWire(data)
+	if diff := cmp.Diff(spec, got); err != nil || diff != "" {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	for text, ok := range map[string]bool{`{"New": 1}`: true, `{"Profile": {"name": "a"}}`: true, `{"Profile": {"name": "a", "no_x": true}}`: false} {
+		if _, err := specFromWire([]byte(text)); (err == nil) != ok {
+			t.Errorf("%s: %v", text, err)
 		}
 	}
 }

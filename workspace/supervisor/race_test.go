@@ -1,6 +1,0 @@
-//go:build race
-
-package supervisor_test
-
-// raced says that memory is the race detector's.
-const raced = true

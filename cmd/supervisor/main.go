@@ -17,19 +17,22 @@ import (
 	"waymark/workspace/supervisor"
 )
 
-const usage = `supervisor holds the processes that a waymark agent has started: they outlive the
-agent, and their output is kept. Agents start it by themselves.
+const usage = `supervisor holds the processes that a Waymark agent has started: they outlive
+the agent, and their output is kept. Agents start it by themselves.
 
 Usage:
   supervisor supervise DIR   hold the processes of a state directory, until
                              there is none
   supervisor version         print the version
 
-DIR is absolute: what "agent status --json" calls state, and /processes. It says
-where to listen and what to keep, as the agent wrote it down there.
+DIR is absolute. The agent has written down there where to listen and what to
+keep, and it is where output, journal and log are.
 
-What is held is seen with "agent ps" and ended with "agent kill"; "agent stop" ends
-all of it. SIGTERM ends the supervisor with all that it holds.
+What is held is seen with "agent ps" and ended with "agent kill"; "agent stop"
+ends all of it. SIGTERM ends the supervisor with all that it holds.
+
+Example:
+  supervisor supervise ~/.local/state/waymark/…/processes
 `
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }

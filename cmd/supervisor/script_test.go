@@ -2,7 +2,9 @@ package main
 
 import (
 	"os"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -11,6 +13,14 @@ import (
 // is called so, and when it starts itself.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"supervisor": main})
+}
+
+func TestUsageWraps(t *testing.T) {
+	for line := range strings.Lines(usage) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
 }
 
 func TestScripts(t *testing.T) {

@@ -19,6 +19,9 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"waymark/internal/errtext"
+	"waymark/internal/text"
 )
 
 // Roles of the program that holds processes.
@@ -58,7 +61,7 @@ func Main(args []string) int {
 	case errors.Is(err, errRunning):
 		return exitRunning
 	}
-	fmt.Fprintln(os.Stderr, "supervisor:", err)
+	fmt.Fprintln(os.Stderr, "supervisor:", text.Line(errtext.Of(err), 4<<10))
 	return 1
 }
 

@@ -11,11 +11,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
 	"waymark/internal/reexec"
+	"waymark/internal/text"
 	"waymark/workspace/launch"
 )
 
@@ -172,5 +172,5 @@ func startDetached(ctx context.Context, o *Options) error {
 	if cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == exitRunning {
 		return nil
 	}
-	return fmt.Errorf("what holds processes has ended at once (%w): %s", err, strings.TrimSpace(string(said)))
+	return fmt.Errorf("what holds processes has ended at once (%w): %s", err, text.Line(string(said), 1<<10))
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"waymark/internal/text"
 )
 
 // unitTimeout is how long systemd may take to start a unit.
@@ -39,9 +41,8 @@ func systemd(ctx context.Context, command string, args ...string) (string, error
 	cmd := exec.CommandContext(ctx, command, args...) //nolint:gosec // systemd's own, with a path
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
-	text := strings.TrimSpace(string(out))
 	if err != nil {
-		return "", fmt.Errorf("%s: %w: %s", command, err, text)
+		return "", fmt.Errorf("%s: %w: %s", command, err, text.Line(string(out), 1<<10))
 	}
-	return text, nil
+	return strings.TrimSpace(string(out)), nil
 }

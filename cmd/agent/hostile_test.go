@@ -45,11 +45,14 @@ func TestHostileModules(t *testing.T) {
 			}
 			t.Logf("modules: %s", strings.Join(names, ", "))
 			p := h.start("run", "--root", "ws", "--plugins", h.dir+"/plugins", "--config", h.put("hostile.toml", config.String()))
+			late := 0 // answers in a row
 			answers := func(args ...string) string {
 				<-time.After(100 * time.Millisecond) // asking all the time would be an attack of its own
 				begun := time.Now()
 				out, err := h.command(args...).CombinedOutput()
-				if took := time.Since(begun); took > 10*time.Second {
+				if took := time.Since(begun); took <= 10*time.Second {
+					late = 0
+				} else if late++; late >= 3 { // once or twice it is the machine that stands still
 					t.Errorf("%q takes %s", args, took)
 				}
 				if err != nil {

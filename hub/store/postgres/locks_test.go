@@ -169,9 +169,9 @@ func TestFewConnections(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n := query[int](t, url, "SELECT count(*)::int FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"); n > 2 {
-		t.Errorf("%d connections are open, 2 are allowed", n)
-	}
+	// The server ends what was closed before, by a migration say, in its own time.
+	const others = "SELECT count(*)::int FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+	until(t, url, "two connections are open at most", others, func(n int) bool { return n <= 2 })
 }
 
 // TestPayloadsInUse drops payloads that another push begins to use at the same

@@ -85,6 +85,11 @@ func TestFaults(t *testing.T) {
 				job.Limits.Time = time.Minute
 			}
 			answers, err := child.Run(t.Context(), job)
+			// A machine that stands still keeps what is to be answered before from it, too.
+			for len(answers) < c.answers && job.Limits.Time < time.Minute {
+				job.Limits.Time *= 4
+				answers, err = child.Run(t.Context(), job)
+			}
 			if c.text == "" { // it loads, but doesn't link
 				if err != nil || len(answers) != 3 || !answers[0].Failed || !strings.Contains(answers[0].Crash, "env") {
 					t.Errorf("got %+v, %v", answers, err)

@@ -9,7 +9,7 @@ import (
 	"waymark/internal/beneath"
 )
 
-// AllSecrets, as what is granted, stands for every entry of the secret list.
+// AllSecrets stands for every entry of the secret list where one is granted.
 const AllSecrets = "*"
 
 // SecretGuard judges paths by the secret list alone. It is for what opens files

@@ -114,7 +114,7 @@ func (b *batch) close() {
 		if t.file != nil {
 			t.file.close()
 		}
-		t.place.close()
+		t.close()
 	}
 	if b.release != nil {
 		b.release()
@@ -313,7 +313,7 @@ func (t *target) swap(exchange func(dir int, a, b string) error) error {
 // put back in turn: the last save stays.
 func (t *target) swapBack(exchange func(dir int, a, b string) error) error {
 	var made unix.Stat_t
-	if err := unix.Fstat(int(t.temp.file.Fd()), &made); err != nil { //nolint:gosec // a descriptor is small
+	if err := unix.Fstat(int(t.temp.file.Fd()), &made); err != nil {
 		return refuseFor(t.asked, err)
 	}
 	err, there := error(nil), identityOf(&made)
@@ -416,7 +416,7 @@ func (b *batch) rollBack(failed int, why error) error {
 // somebody else has saved since stays.
 func (t *target) isNew() bool {
 	var now, made unix.Stat_t
-	return statAt(t.dir, t.name, &now) == nil && unix.Fstat(int(t.temp.file.Fd()), &made) == nil && //nolint:gosec // a descriptor is small
+	return statAt(t.dir, t.name, &now) == nil && unix.Fstat(int(t.temp.file.Fd()), &made) == nil &&
 		identityOf(&now) == identityOf(&made) && now.Size == int64(len(t.after))
 }
 

@@ -20,7 +20,7 @@ func noFiles(fd int) (bool, error) {
 	for {
 		var st unix.Statfs_t
 		err := unix.Fstatfs(fd, &st)
-		if err == unix.EINTR { //nolint:errorlint // it is an errno
+		if err == unix.EINTR {
 			continue
 		}
 		return err == nil && slices.Contains(kernels, int64(st.Type)), err //nolint:unconvert // the type differs between platforms

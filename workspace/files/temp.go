@@ -66,7 +66,7 @@ func (t *temp) remove() {
 // mode, as far as this user may. from is the old file's descriptor, or -1 where
 // it can't be opened for reading.
 func (t *temp) dress(from int, old *unix.Stat_t) error {
-	fd := int(t.file.Fd()) //nolint:gosec // a descriptor is small
+	fd := int(t.file.Fd())
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return err

@@ -84,7 +84,7 @@ func (a *asker) write(ctx context.Context, asked string, body io.Reader) (path s
 
 // modeOf takes the mode of a new file, and leaves it to this user alone.
 func modeOf(t *temp) (mode uint32, err error) {
-	fd := int(t.file.Fd()) //nolint:gosec // a descriptor is small
+	fd := int(t.file.Fd())
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return 0, err
@@ -183,7 +183,7 @@ func (p *place) become(t *temp, mode uint32) error {
 		return err
 	}
 	if old == nil {
-		err = unix.Fchmod(int(t.file.Fd()), mode) //nolint:gosec // a descriptor is small
+		err = unix.Fchmod(int(t.file.Fd()), mode)
 	} else {
 		w := beneath.Walker{Root: p.dir}
 		from, _, errno := w.Open(p.name)

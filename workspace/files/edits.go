@@ -1,7 +1,6 @@
 package files
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -383,7 +382,7 @@ func (t *target) isOld(name string) bool {
 	buf := make([]byte, chunk)
 	for off := int64(0); off < st.Size; {
 		part := buf[:min(int64(len(buf)), st.Size-off)]
-		if n, err := t.file.ReadAt(part, off); err != nil || n < len(part) || !bytes.Equal(part, []byte(t.before[off:off+int64(n)])) {
+		if n, err := t.file.ReadAt(part, off); err != nil || n < len(part) || string(part) != t.before[off:off+int64(n)] {
 			return false
 		}
 		off += int64(len(part))

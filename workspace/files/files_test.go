@@ -49,13 +49,19 @@ func acting() *access.Grant {
 	return &access.Grant{ID: "test", Scopes: []access.Scope{access.ScopeFiles}}
 }
 
-var document = sync.OnceValue(files.Document)
+// checker is one for all tests: reading the document takes longer than most of
+// them.
+var checker struct {
+	once sync.Once
+	doc  *openapitest.Checker
+}
 
 // serve builds a workspace, as vfstest.Build does, and serves it.
 func serve(t testing.TB, tree []string, change ...func(*files.Options)) *server {
 	t.Helper()
 	root := vfstest.Build(t, tree)
-	s := &server{root: root, out: filepath.Join(filepath.Dir(root), "out"), grant: acting(), doc: openapitest.Load(t, document())}
+	checker.once.Do(func() { checker.doc = openapitest.Load(t, files.Document()) })
+	s := &server{root: root, out: filepath.Join(filepath.Dir(root), "out"), grant: acting(), doc: checker.doc}
 	opts := files.Options{
 		Root: func() string { return root }, Home: filepath.Join(s.out, "home"), Forbidden: []string{filepath.Join(s.out, "agent"), filepath.Join(s.out, "later")},
 		Touched: func(who workspace.Caller, paths ...string) {

@@ -21,10 +21,10 @@ func FuzzPath(f *testing.F) {
 		f.Add(c.path)
 	}
 	f.Add("/proc/self/mem")
+	// One workspace for all: what has been written in it changes nothing of this.
+	s := serve(f, tree, func(o *files.Options) { o.Within = true })
+	before := snapshotOf(f, s.out)
 	f.Fuzz(func(t *testing.T, path string) {
-		s := serve(t, tree, func(o *files.Options) { o.Within = true })
-		defer s.Close()
-		before := snapshotOf(t, s.out)
 		path = s.at(path)
 		for _, p := range []string{path, s.root + "/" + path} {
 			code, body := s.read(t, p)
@@ -56,10 +56,9 @@ func FuzzBody(f *testing.F) {
 	f.Add(`{"files":[{"path":"$ROOT/.env","edits":[{"search":"T","replace":"x","replace_all":true}]}]}`)
 	f.Add(`{"path":["$ROOT"],"relativity":"root"}`)
 	f.Add(`{"path":[".."],"relativity":"home"}`)
+	s := serve(f, tree, func(o *files.Options) { o.Within = true })
+	before := snapshotOf(f, s.out)
 	f.Fuzz(func(t *testing.T, body string) {
-		s := serve(t, tree, func(o *files.Options) { o.Within = true })
-		defer s.Close()
-		before := snapshotOf(t, s.out)
 		for _, route := range []string{workspace.PathEditFiles, workspace.PathListDirectory} {
 			r := s.request(t, http.MethodPost, route, strings.NewReader(s.at(body)))
 			code, _, got := s.send(t, r)

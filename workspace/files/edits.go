@@ -293,7 +293,8 @@ func (t *target) swap(exchange func(dir int, a, b string) error) error {
 	}
 	err := exchange(t.dir, t.temp.name, t.name)
 	switch {
-	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOSYS), errors.Is(err, unix.ENOTSUP):
+	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOSYS), errors.Is(err, unix.ENOTSUP),
+		errors.Is(err, unix.EPERM): // by a container's filter that doesn't know the call, perhaps
 		return t.swapByLink()
 	case errors.Is(err, unix.ENOENT):
 		return errChanged // it was removed

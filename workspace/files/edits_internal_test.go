@@ -96,15 +96,17 @@ func TestFailingRename(t *testing.T) {
 
 // TestNoExchange: without an exchange the same comes out, by a second name.
 func TestNoExchange(t *testing.T) {
-	dir := fill(t, "a", "b")
 	s := New(Options{})
-	s.exchange = none
-	if err := editAll(t, s, dir, "a", "b"); err != nil {
-		t.Error(err)
+	for _, errno := range []error{unix.EINVAL, unix.ENOSYS, unix.ENOTSUP, unix.EPERM} {
+		dir := fill(t, "a", "b")
+		s.exchange = func(int, string, string) error { return errno }
+		if err := editAll(t, s, dir, "a", "b"); err != nil {
+			t.Error(err)
+		}
+		compareFiles(t, dir, map[string]string{"a": "new a", "b": "new b"})
 	}
-	compareFiles(t, dir, map[string]string{"a": "new a", "b": "new b"})
 
-	dir = fill(t, "a", "b")
+	dir := fill(t, "a", "b")
 	s.exchange = func(_ int, _, y string) error {
 		if y == "b" {
 			return unix.EIO

@@ -8,3 +8,9 @@ func Hurried(opts Options) Options {
 	opts.pause = 10 * time.Millisecond
 	return opts
 }
+
+// Few returns options by which no more than n untracked files are shown.
+func Few(opts Options, n int) Options {
+	opts.untracked = n
+	return opts
+}

@@ -18,6 +18,7 @@ import (
 
 	"waymark/internal/httpapi"
 	"waymark/internal/reexec"
+	"waymark/test/ordinary"
 	"waymark/workspace"
 	"waymark/workspace/git"
 	"waymark/workspace/launch"
@@ -27,6 +28,7 @@ import (
 var self *reexec.Program
 
 func TestMain(m *testing.M) {
+	ordinary.Main()
 	self = reexec.Main(launch.Role())
 	os.Exit(m.Run())
 }
@@ -71,7 +73,8 @@ func (p *place) git(dir string, args ...string) string {
 func (p *place) plain(dir string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patient)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "git", args...)
+	// Nothing goes on in the background, or waits for a disk.
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "core.fsync=none"}, args...)...)
 	cmd.Dir = p.at(dir)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.home, "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1",
 		"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@example.com"}
@@ -119,11 +122,16 @@ type server struct {
 
 func (p *place) serve(root string, launcher *launch.Program) *server {
 	p.Helper()
+	return p.serveWith(root, launcher, git.Hurried)
+}
+
+func (p *place) serveWith(root string, launcher *launch.Program, change func(git.Options) git.Options) *server {
+	p.Helper()
 	state := filepath.Join(filepath.Dir(p.dir), "state")
 	if err := os.MkdirAll(state, 0o700); err != nil {
 		p.Fatal(err)
 	}
-	s := git.New(git.Hurried(git.Options{Root: func() string { return p.at(root) }, Home: p.home, StateDir: state, Launcher: launcher}))
+	s := git.New(change(git.Options{Root: func() string { return p.at(root) }, Home: p.home, StateDir: state, Launcher: launcher}))
 	srv := httptest.NewServer(httpapi.New(httpapi.Options{}, s.Service()))
 	p.Cleanup(func() {
 		srv.Close()

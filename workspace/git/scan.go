@@ -38,6 +38,8 @@ type scan struct {
 	run  *runner
 	root func() string
 	temp string // a directory for private ones
+	// untracked bounds those that are shown; see maxUntracked.
+	untracked int
 
 	mu   sync.Mutex // guards user
 	user userConfig
@@ -314,7 +316,7 @@ func (s *scan) compare(ctx context.Context, t *target, may visible) (string, err
 		}
 		if err == nil || errors.Is(err, errEnough) {
 			if more {
-				p.notes = append(p.notes, fmt.Sprintf("more than %d files are untracked: the others are not shown", maxUntracked))
+				p.notes = append(p.notes, fmt.Sprintf("more than %d files are untracked: the others are not shown", s.untracked))
 			}
 			if len(unread) > 0 {
 				p.notes = append(p.notes, text.Count(len(unread), "file", "files")+" can't be read: "+text.Line(strings.Join(unread, ", "), 512))
@@ -416,7 +418,7 @@ func (s *scan) track(ctx context.Context, t *target) (more bool, err error) {
 			} else if strings.HasSuffix(name, "/") {
 				return nil // a repository of its own
 			}
-			if n++; n > maxUntracked {
+			if n++; n > s.untracked {
 				return errEnough
 			}
 			fmt.Fprintf(&add, "100644 %s 0\t%s\x00", emptyBlob[t.format], name)

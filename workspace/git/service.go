@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"os"
@@ -29,11 +30,10 @@ type Options struct {
 	Logger *slog.Logger
 
 	// What tests replace.
-	poll    time.Duration
-	pause   time.Duration
-	ping    time.Duration
-	scanner scanner
-	find    func(path string) string
+	poll, pause, ping time.Duration
+	untracked         int
+	scanner           scanner
+	find              func(path string) string
 }
 
 // Service watches repositories for chats.
@@ -68,15 +68,10 @@ func New(opts Options) *Service {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	if opts.poll == 0 {
-		opts.poll = pollEvery
-	}
-	if opts.pause == 0 {
-		opts.pause = pause
-	}
-	if opts.ping == 0 {
-		opts.ping = pingEvery
-	}
+	opts.poll = cmp.Or(opts.poll, pollEvery)
+	opts.pause = cmp.Or(opts.pause, pause)
+	opts.ping = cmp.Or(opts.ping, pingEvery)
+	opts.untracked = cmp.Or(opts.untracked, maxUntracked)
 	s := &Service{
 		opts: opts, log: opts.Logger, scanner: opts.scanner, find: opts.find,
 		slots: make(chan struct{}, maxLooks), repositories: make(map[string]*repository),
@@ -92,7 +87,7 @@ func New(opts Options) *Service {
 	if s.scanner == nil {
 		s.scanner = &scan{
 			run:  &runner{program: findGit(), launcher: launcher, home: opts.Home, config: opts.ConfigHome},
-			root: opts.Root, temp: opts.StateDir,
+			root: opts.Root, temp: opts.StateDir, untracked: opts.untracked,
 		}
 	}
 	return s

@@ -78,11 +78,11 @@ func (s *services) makeGit() {
 	if err := config.MakePrivate(scratch); err == nil {
 		opts.StateDir = scratch
 	}
-	var err error
-	if opts.Launcher, err = launch.Find(d.app.self); err != nil {
+	opts.Launcher, _ = launch.Find(d.app.self) // that there is none is what Unconfined says
+	s.git = git.New(opts)
+	if err := s.git.Unconfined(); err != nil {
 		d.log.Warn("git is not confined", slog.Any("error", err))
 	}
-	s.git = git.New(opts)
 }
 
 func (s *services) makeFiles() {

@@ -1,7 +1,7 @@
 package git_test
 
 import (
-	"crypto/sha1" //nolint:gosec // git's checksum
+	"crypto/sha1"
 	"os"
 	"path/filepath"
 	"strings"
@@ -356,6 +356,6 @@ func (h hostile) set(p *place) (canary string) {
 
 // sha1Of is the checksum at the end of an index.
 func sha1Of(data string) string {
-	sum := sha1.Sum([]byte(data)) //nolint:gosec // git's
+	sum := sha1.Sum([]byte(data))
 	return string(sum[:])
 }

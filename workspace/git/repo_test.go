@@ -127,8 +127,9 @@ func (p *place) serve(root string, launcher *launch.Program) *server {
 
 func (p *place) serveWith(root string, launcher *launch.Program, change func(git.Options) git.Options) *server {
 	p.Helper()
-	state := filepath.Join(filepath.Dir(p.dir), "state")
-	if err := os.MkdirAll(state, 0o700); err != nil {
+	state := p.TempDir()
+	left := filepath.Join(state, "git-private-x") // by an agent that was killed
+	if err := os.MkdirAll(filepath.Join(left, "objects"), 0o700); err != nil {
 		p.Fatal(err)
 	}
 	s := git.New(change(git.Options{Root: func() string { return p.at(root) }, Home: p.home, StateDir: state, Launcher: launcher}))

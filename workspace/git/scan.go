@@ -98,7 +98,7 @@ func (s *scan) look(ctx context.Context, top string) (*workspace.GitRepository, 
 		return nil, err
 	}
 	repo := &workspace.GitRepository{RepoRoot: valid(top), Branch: valid(strings.TrimPrefix(t.branch, "refs/heads/")), RemoteOrigin: t.remote}
-	if t.dir, err = os.MkdirTemp(s.temp, "git-"); err != nil {
+	if t.dir, err = os.MkdirTemp(s.temp, privatePrefix); err != nil {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(t.dir) }()
@@ -130,7 +130,7 @@ func (s *scan) ask(ctx context.Context, t *target) error {
 	var no *failure
 	var err error
 	t.branch, err = ask("symbolic-ref", "-q", "HEAD")
-	if err != nil && !(errors.As(err, &no) && no.code == 1) {
+	if isNo := errors.As(err, &no) && no.code == 1; err != nil && !isNo {
 		return err
 	}
 	t.head, err = ask("rev-parse", "-q", "--verify", "HEAD")
@@ -194,7 +194,7 @@ func (t *target) fill() error {
 			return err
 		}
 	}
-	files := map[string][]byte{"HEAD": []byte("ref: refs/heads/none\n"), "config": []byte(t.settings.text())}
+	files := map[string][]byte{"HEAD": []byte("ref: refs/heads/none\n"), "config": []byte(t.text())}
 	for name, from := range t.copied() {
 		data, err := readSmall(from)
 		if err == nil {

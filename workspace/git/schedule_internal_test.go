@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,27 +20,58 @@ import (
 	"waymark/workspace"
 )
 
-// fakeScanner takes a while for each look, and notes when it has begun. Within
-// synctest its fields are read while everything waits.
+// fakeScanner takes a while for each look, and notes when it has begun.
 type fakeScanner struct {
-	takes   time.Duration
-	looks   []time.Duration // since the start
-	start   time.Time
+	takes time.Duration
+	start time.Time
+
+	mu      sync.Mutex // guards the rest
+	began   []time.Duration
 	results map[string]result
 	now     int // looks that go on
 	most    int
 }
 
 func (f *fakeScanner) scan(ctx context.Context, top string) result {
-	f.looks = append(f.looks, time.Since(f.start))
+	f.mu.Lock()
+	f.began = append(f.began, time.Since(f.start))
 	f.now++
 	f.most = max(f.most, f.now)
-	defer func() { f.now-- }()
+	f.mu.Unlock()
 	select {
 	case <-time.After(f.takes):
 	case <-ctx.Done():
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.now--
 	return f.results[top]
+}
+
+func (f *fakeScanner) set(top string, r result) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.results[top] = r
+}
+
+// looks returns when looks began, since the start, and forgets them.
+func (f *fakeScanner) looks() []time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	list := f.began
+	f.began = nil
+	return list
+}
+
+// find is where /NAME… lies in the repository /NAME.
+func (f *fakeScanner) find(path string) string {
+	name, _, _ := strings.Cut(path[1:], "/")
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if r, ok := f.results["/"+name]; !ok || r.gone {
+		return ""
+	}
+	return "/" + name
 }
 
 func present(top, diff string) result {
@@ -48,10 +80,12 @@ func present(top, diff string) result {
 
 // watching runs a subscriber in a bubble. What it is told is in messages.
 type watching struct {
-	refresh  chan struct{}
+	refresh chan struct{}
+	stop    context.CancelFunc
+	done    chan error
+
+	mu       sync.Mutex // guards messages
 	messages []workspace.GitMessage
-	stop     context.CancelFunc
-	done     chan error
 }
 
 func (s *Service) subscribe(ctx context.Context, chat uuid.UUID) *watching {
@@ -59,6 +93,8 @@ func (s *Service) subscribe(ctx context.Context, chat uuid.UUID) *watching {
 	w := &watching{refresh: make(chan struct{}, 1), stop: cancel, done: make(chan error, 1)}
 	go func() {
 		w.done <- s.watch(ctx, chat, w.refresh, func(m *workspace.GitMessage) error {
+			w.mu.Lock()
+			defer w.mu.Unlock()
 			w.messages = append(w.messages, *m)
 			return nil
 		})
@@ -74,10 +110,19 @@ func (w *watching) end(t *testing.T) {
 	}
 }
 
+// take returns the messages, and forgets them.
+func (w *watching) take() []workspace.GitMessage {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	list := w.messages
+	w.messages = nil
+	return list
+}
+
 // told is what the messages said, in short.
 func (w *watching) told() string {
 	var list []string
-	for _, m := range w.messages {
+	for _, m := range w.take() {
 		part := ""
 		for _, r := range m.Repositories {
 			part += strings.TrimPrefix(r.RepoRoot, "/") + "=" + r.UnifiedDiff
@@ -91,26 +136,21 @@ func (w *watching) told() string {
 		}
 		list = append(list, strings.TrimSpace(part+m.Message))
 	}
-	w.messages = nil
 	return strings.Join(list, "; ")
 }
 
-// bubble makes a Service in which /NAME… lies in the repository /NAME.
+// bubble makes a Service over a scanner that takes so long.
 func bubble(t *testing.T, takes time.Duration, test func(t *testing.T, s *Service, f *fakeScanner)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeScanner{takes: takes, start: time.Now(), results: map[string]result{}}
-		s := New(Options{Root: func() string { return "/root" }, scanner: f, find: func(path string) string {
-			name, _, _ := strings.Cut(path[1:], "/")
-			if r, ok := f.results["/"+name]; !ok || r.gone {
-				return ""
-			}
-			return "/" + name
-		}})
+		s := New(Options{Root: func() string { return "/root" }, scanner: f, find: f.find})
 		test(t, s, f)
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		if len(s.repositories) > 0 {
 			t.Errorf("still kept are %v", slices.Collect(maps.Keys(s.repositories)))
 		}
@@ -121,7 +161,7 @@ func bubble(t *testing.T, takes time.Duration, test func(t *testing.T, s *Servic
 // between two of them; one for all subscribers; and only what changes is told.
 func TestSchedule(t *testing.T) {
 	bubble(t, 100*time.Millisecond, func(t *testing.T, s *Service, f *fakeScanner) {
-		f.results["/root"] = present("/root", "1")
+		f.set("/root", present("/root", "1"))
 		one := s.subscribe(t.Context(), uuid.Nil)
 		time.Sleep(5 * time.Second)
 		two := s.subscribe(t.Context(), uuid.Nil)
@@ -129,7 +169,7 @@ func TestSchedule(t *testing.T) {
 		if a, b := one.told(), two.told(); a != "root=1" || b != "root=1" {
 			t.Errorf("told are %q and %q", a, b)
 		}
-		f.results["/root"] = present("/root", "2")
+		f.set("/root", present("/root", "2"))
 		for range 50 { // within five seconds
 			s.Touched(workspace.Caller{}, "/root/f", "/root/g")
 			time.Sleep(100 * time.Millisecond)
@@ -140,7 +180,7 @@ func TestSchedule(t *testing.T) {
 		}
 		s.Touched(workspace.Caller{}, "/other/f")
 		time.Sleep(5 * time.Second)
-		looks := slices.Clone(f.looks)
+		looks := f.looks()
 		if len(looks) < 6 || len(looks) > 9 {
 			t.Errorf("there were looks at %v", looks)
 		}
@@ -149,10 +189,9 @@ func TestSchedule(t *testing.T) {
 				t.Errorf("there were looks at %v", looks)
 			}
 		}
-		f.looks = nil
 		time.Sleep(2 * time.Minute)
-		if len(f.looks) < 3 || len(f.looks) > 4 {
-			t.Errorf("in two minutes there were looks at %v", f.looks)
+		if looks := f.looks(); len(looks) < 3 || len(looks) > 4 {
+			t.Errorf("in two minutes there were looks at %v", looks)
 		}
 		one.refresh <- struct{}{}
 		time.Sleep(2 * time.Second)
@@ -160,21 +199,21 @@ func TestSchedule(t *testing.T) {
 			t.Errorf("told are %q and %q", a, b)
 		}
 		one.end(t)
-		f.looks, f.results["/root"] = nil, result{gone: true}
+		f.set("/root", result{gone: true})
 		time.Sleep(time.Minute)
-		if got := two.told(); got != "root=gone" || len(f.looks) == 0 {
+		if got := two.told(); got != "root=gone" || len(f.looks()) == 0 {
 			t.Errorf("told is %q", got)
 		}
-		f.looks, f.results["/root"] = nil, present("/root", "3")
+		f.set("/root", present("/root", "3"))
 		time.Sleep(time.Minute)
 		if got := two.told(); got != "root=3" {
 			t.Errorf("told is %q", got)
 		}
 		two.end(t)
-		f.looks = nil
+		f.looks()
 		time.Sleep(time.Hour)
-		if len(f.looks) > 0 {
-			t.Errorf("nobody watches, and there were looks at %v", f.looks)
+		if looks := f.looks(); len(looks) > 0 {
+			t.Errorf("nobody watches, and there were looks at %v", looks)
 		}
 	})
 }
@@ -183,16 +222,13 @@ func TestSchedule(t *testing.T) {
 // when nothing has changed.
 func TestRefreshAnswered(t *testing.T) {
 	bubble(t, time.Millisecond, func(t *testing.T, s *Service, f *fakeScanner) {
-		f.results["/root"] = present("/root", "1")
+		f.set("/root", present("/root", "1"))
 		w := s.subscribe(t.Context(), uuid.Nil)
 		for range 3 {
 			time.Sleep(5 * time.Second)
 			w.refresh <- struct{}{}
 		}
 		time.Sleep(5 * time.Second)
-		if len(w.messages) != 4 {
-			t.Errorf("there are %d messages", len(w.messages))
-		}
 		if got := w.told(); got != "root=1; ; ; " {
 			t.Errorf("told is %q", got)
 		}
@@ -201,10 +237,10 @@ func TestRefreshAnswered(t *testing.T) {
 	bubble(t, time.Millisecond, func(t *testing.T, s *Service, f *fakeScanner) {
 		w := s.subscribe(t.Context(), uuid.Nil) // there is no repository
 		time.Sleep(time.Second)
-		if len(w.messages) != 1 || w.messages[0].ScannedAt == nil {
-			t.Errorf("told is %+v", w.messages)
+		if m := w.take(); len(m) != 1 || m[0].ScannedAt == nil {
+			t.Errorf("told is %+v", m)
 		}
-		w.messages, f.results["/root"] = nil, present("/root", "1") // git init
+		f.set("/root", present("/root", "1")) // git init
 		time.Sleep(time.Minute)
 		if got := w.told(); got != "root=1" {
 			t.Errorf("told is %q", got)
@@ -220,7 +256,7 @@ func TestSlow(t *testing.T) {
 		chat := uuid.UUID{1}
 		for i := range 5 {
 			top := fmt.Sprint("/r", i)
-			f.results[top] = present(top, "d")
+			f.set(top, present(top, "d"))
 			s.Touched(workspace.Caller{Chat: chat}, top+"/f")
 		}
 		w := s.subscribe(t.Context(), chat)
@@ -229,22 +265,27 @@ func TestSlow(t *testing.T) {
 			t.Errorf("told is %q", got)
 		}
 		time.Sleep(20 * time.Second)
-		m := w.messages[len(w.messages)-1]
-		if len(m.Pending) > 0 || f.most > maxLooks {
-			t.Errorf("in the end it says %+v; %d went on at a time", m, f.most)
+		if m := w.take(); len(m) == 0 || len(m[len(m)-1].Pending) > 0 {
+			t.Errorf("in the end it says %+v", m)
 		}
 		w.end(t)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.most > maxLooks {
+			t.Errorf("%d went on at a time", f.most)
+		}
 	})
 	bubble(t, 5*time.Second, func(t *testing.T, s *Service, f *fakeScanner) {
-		f.results["/root"] = present("/root", "1")
+		f.set("/root", present("/root", "1"))
 		w := s.subscribe(t.Context(), uuid.Nil)
 		for range 1000 {
 			s.Touched(workspace.Caller{}, "/root/f")
 			time.Sleep(100 * time.Millisecond)
 		}
-		for i, at := range f.looks[1:] {
-			if at-f.looks[i] < 10*time.Second {
-				t.Errorf("there were looks at %v", f.looks)
+		looks := f.looks()
+		for i, at := range looks[1:] {
+			if at-looks[i] < 10*time.Second {
+				t.Errorf("there were looks at %v", looks)
 			}
 		}
 		w.end(t)
@@ -255,20 +296,19 @@ func TestSlow(t *testing.T) {
 // recovered is told.
 func TestWarning(t *testing.T) {
 	bubble(t, time.Millisecond, func(t *testing.T, s *Service, f *fakeScanner) {
-		f.results["/root"] = present("/root", "1")
+		f.set("/root", present("/root", "1"))
 		w := s.subscribe(t.Context(), uuid.Nil)
 		time.Sleep(time.Second)
 		broken := present("/root", "")
 		broken.GitRepository, broken.warning = workspace.GitRepository{}, "it is damaged"
-		good := f.results["/root"]
+		good := present("/root", "1")
 		for range 2 {
-			f.results["/root"] = broken
+			f.set("/root", broken)
 			for range 3 {
 				s.Touched(workspace.Caller{}, "/root/f")
 				time.Sleep(2 * time.Second)
-				f.results["/root"] = broken
 			}
-			f.results["/root"] = good
+			f.set("/root", good)
 			time.Sleep(time.Minute)
 		}
 		if got := w.told(); got != "root=1; /root: it is damaged; root=1; /root: it is damaged; root=1" {

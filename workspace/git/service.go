@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -21,7 +22,7 @@ type Options struct {
 	// Home is the user's home directory, and ConfigHome what XDG_CONFIG_HOME says:
 	// git finds the user's configuration there. "" is ~/.config.
 	Home, ConfigHome string
-	// StateDir is a directory of the agent's own, in which private copies of
+	// StateDir is a directory of this agent's own, in which private copies of
 	// indexes are made and removed. It exists. "" means that for temporary files.
 	StateDir string
 	// Launcher starts git under a profile; nil doesn't confine it.
@@ -64,6 +65,8 @@ const maxLooks = 2
 func New(opts Options) *Service {
 	if opts.StateDir == "" {
 		opts.StateDir = os.TempDir()
+	} else {
+		sweep(opts.StateDir)
 	}
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
@@ -91,6 +94,18 @@ func New(opts Options) *Service {
 		}
 	}
 	return s
+}
+
+// privatePrefix begins the names of private repositories.
+const privatePrefix = "git-private-"
+
+// sweep removes what an agent that was killed has left behind. What can't be
+// removed is in nobody's way.
+func sweep(dir string) {
+	left, _ := filepath.Glob(filepath.Join(globbed(dir), privatePrefix+"*"))
+	for _, path := range left {
+		_ = os.RemoveAll(path)
+	}
 }
 
 // Unconfined says why git runs without a profile that holds it to the repository

@@ -3,6 +3,7 @@ package git
 import (
 	"cmp"
 	"context"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -91,7 +92,7 @@ func (s *Service) lookAt(ctx context.Context, r *repository) bool {
 		result.GitRepository = r.GitRepository
 	}
 	if result.warning != r.warning && result.warning != "" {
-		s.log.Warn("a repository can't be compared", "path", r.top, "error", result.warning)
+		s.log.Warn("a repository can't be compared", slog.String("path", r.top), slog.String("error", result.warning))
 	}
 	r.result, r.seen, r.at = result, asked, at
 	s.mu.Unlock()
@@ -298,10 +299,11 @@ func (w *subscriber) news(now time.Time) (message *workspace.GitMessage, wait ti
 		w.s.release(r)
 	}
 	m.Message = strings.Join(warnings, "\n")
-	if len(m.Repositories) == 0 && m.Message == "" && !(w.owed && len(m.Pending) == 0) {
+	complete := w.owed && len(m.Pending) == 0
+	if len(m.Repositories) == 0 && m.Message == "" && !complete {
 		return nil, 0
 	}
-	w.owed = w.owed && len(m.Pending) > 0
+	w.owed = w.owed && !complete
 	at = at.UTC()
 	m.ScannedAt = &at
 	shrink(m.Repositories)

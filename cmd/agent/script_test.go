@@ -19,6 +19,7 @@ import (
 	"waymark/internal/reexec"
 	"waymark/test/guestbuild"
 	"waymark/test/ordinary"
+	"waymark/workspace/launch"
 )
 
 // envBuiltin names the built-in module of an agent under test: the test binary
@@ -147,6 +148,9 @@ func TestScripts(t *testing.T) {
 			switch name {
 			case "ordinary":
 				return ordinary.Possible(), nil
+			case "landlock":
+				_, err := launch.Supported()
+				return err == nil, nil
 			case "userns":
 			default:
 				return false, fmt.Errorf("unknown condition %s", name)

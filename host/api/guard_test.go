@@ -1,12 +1,14 @@
 package api_test
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"testing"
 
 	"waymark/host/api"
 	"waymark/host/api/apitest"
+	"waymark/internal/httpapi"
 )
 
 // TestGuard: who gets in over TCP, and who doesn't.
@@ -89,5 +91,61 @@ func TestUnknownConnection(t *testing.T) {
 	r := request("GET", statusPath, "", "Authorization", "Bearer x")
 	if resp := serve(h, r.WithContext(t.Context())); resp.StatusCode != 421 {
 		t.Errorf("got %d", resp.StatusCode)
+	}
+}
+
+// TestAuthenticate: a token that the agent knows lets in over TCP, and is in the
+// context of what is called; one that isn't valid is refused over the socket, too;
+// what acts is wrapped.
+func TestAuthenticate(t *testing.T) {
+	type key struct{}
+	acts := func(next httpapi.Handler) httpapi.Handler {
+		return func(c *httpapi.Call) error {
+			if c.Context().Value(key{}) != "minted" {
+				return &api.Error{Code: http.StatusForbidden, Message: "not this one"}
+			}
+			return next(c)
+		}
+	}
+	h := api.Handler(api.Options{Backend: apitest.New(), Token: "listen", Acting: acts, Authenticate: func(r *http.Request, token string) (context.Context, bool) {
+		return context.WithValue(r.Context(), key{}, token), token == "minted"
+	}})
+	for _, c := range []struct {
+		name, auth   string
+		tcp          bool
+		read, act    int
+		wantContains string
+	}{
+		{"the socket", "", false, 200, 403, ""},
+		{"the socket, a valid one", "Bearer minted", false, 200, 400, ""},
+		{"the socket, that for TCP", "Bearer listen", false, 200, 403, ""},
+		{"the socket, a wrong one", "Bearer x", false, 401, 401, "agent token create"},
+		{"the socket, none where one is promised", "Bearer ", false, 401, 401, ""},
+		{"the socket, another scheme", "Basic minted", false, 401, 401, ""},
+		{"TCP", "", true, 401, 401, "--listen-token-file"},
+		{"TCP, a valid one", "Bearer minted", true, 200, 400, ""},
+		{"TCP, that for TCP", "Bearer listen", true, 200, 403, ""},
+		{"TCP, a wrong one", "Bearer x", true, 401, 401, "revoked"},
+	} {
+		for method, want := range map[string]int{"GET": c.read, "POST": c.act} {
+			path := statusPath
+			if method == "POST" {
+				path = "/api/v0/plugins/approve"
+			}
+			r := request(method, "http://localhost"+path, "{}", "Content-Type", "application/json")
+			if method == "GET" {
+				r = request(method, "http://localhost"+path, "")
+			}
+			if c.auth != "" {
+				r.Header.Set("Authorization", c.auth)
+			}
+			if c.tcp {
+				r = overTCP(r, "127.0.0.1:79")
+			}
+			resp := serve(h, r)
+			if text := body(t, resp); resp.StatusCode != want || want == 401 && !strings.Contains(text, c.wantContains) {
+				t.Errorf("%s, %s: %d %s, want %d", c.name, method, resp.StatusCode, text, want)
+			}
+		}
 	}
 }

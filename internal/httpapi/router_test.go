@@ -294,3 +294,23 @@ func TestContentType(t *testing.T) {
 		}
 	}
 }
+
+// TestDone: who asked for it is told of every end, with the status that was answered.
+func TestDone(t *testing.T) {
+	got := -1
+	router := mount(httpapi.Options{}, get("/{how}", func(c *httpapi.Call) error {
+		c.Done(func(status int) { got = status })
+		switch c.Arg("how") {
+		case "panic":
+			panic("x")
+		case "error":
+			return &problem.Error{Code: http.StatusConflict, Message: "no"}
+		}
+		return c.NoContent()
+	}))
+	for how, want := range map[string]int{"well": http.StatusNoContent, "error": http.StatusConflict, "panic": http.StatusInternalServerError} {
+		if serve(router, http.MethodGet, "/"+how, ""); got != want {
+			t.Errorf("%s: told of %d, want %d", how, got, want)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,6 +22,7 @@ import (
 
 	"waymark/internal/httpapi"
 	"waymark/internal/httpapi/problem"
+	"waymark/test/goisms"
 	"waymark/test/openapitest"
 	"waymark/workspace"
 	"waymark/workspace/access"
@@ -400,5 +402,45 @@ func TestLog(t *testing.T) {
 	}
 	if err := log.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestPlainErrors: whatever is asked, what is answered is for people.
+func TestPlainErrors(t *testing.T) {
+	tokens := open(t, t.TempDir())
+	router := httpapi.New(httpapi.Options{
+		Classify: func(c *httpapi.Call, err error) *problem.Error {
+			return &problem.Error{Code: http.StatusInternalServerError, Message: c.Failed(), Detail: err.Error()}
+		},
+	}, tokens.Service())
+	check := func(method, path, body string) {
+		r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		ctx := access.With(r.Context(), tokens.Authenticate(control))
+		w := httptest.NewRecorder()
+		router.ServeHTTP(w, r.WithContext(context.WithValue(ctx, http.LocalAddrContextKey, &net.UnixAddr{})))
+		var e problem.Error
+		if json.Unmarshal(w.Body.Bytes(), &e) != nil || e.Message == "" {
+			return
+		}
+		if w.Code == http.StatusInternalServerError {
+			t.Errorf("%s %s %.60q: %s", method, path, body, w.Body)
+		}
+		for _, find := range []func(string) string{goisms.Find, goisms.FindRequest} {
+			if found := find(e.Error()); found != "" {
+				t.Errorf("%s %s with %.60q says %q: %s", method, path, body, found, w.Body)
+			}
+		}
+	}
+	for _, body := range goisms.Bodies("scopes", "plan", "secrets", "expires_at") {
+		check(http.MethodPost, "/api/v0/tokens", body)
+		check(http.MethodDelete, "/api/v0/tokens/x", body)
+	}
+	for _, value := range goisms.Values() {
+		target := "/api/v0/tokens/" + url.PathEscape(value)
+		check(http.MethodDelete, target, "")
+		body, _ := json.Marshal(value)
+		check(http.MethodPost, "/api/v0/tokens", `{"plan":`+string(body)+`}`)
+		check(http.MethodPost, "/api/v0/tokens", `{"plan":"/`+strings.Trim(string(body), `"`)+`"}`)
 	}
 }

@@ -151,8 +151,8 @@ func (l *logs) note(format string, args ...any) {
 // page; a line that has begun counts.
 func (l *logs) lastLines(ctx context.Context, lines int64) (int64, error) {
 	end, err := l.length(ctx)
-	if err != nil {
-		return 0, err
+	if err != nil || lines == 0 {
+		return end, err
 	}
 	for to := end; to > 0; {
 		from := max(0, to-logPage)

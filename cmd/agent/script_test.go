@@ -142,7 +142,7 @@ func TestScripts(t *testing.T) {
 			"launch": cmdLaunch, "halt": cmdHalt, "await": cmdAwait, "exit": cmdExit, "get": cmdGet,
 			"fifo": cmdFIFO, "repeat": cmdRepeat, "absent": cmdAbsent, "normal": cmdNormal,
 			"module": cmdModule, "put": cmdPut, "stuck": cmdStuck, "dies": cmdDies, "tell": cmdTell,
-			"timehub": cmdTimeHub, "state": cmdState, "mode": cmdMode, "call": cmdCall, "match": cmdMatch,
+			"timehub": cmdTimeHub, "state": cmdState, "mode": cmdMode, "call": cmdCall, "match": cmdMatch, "code": cmdCode,
 		},
 		Condition: func(name string) (bool, error) {
 			switch name {

@@ -125,7 +125,7 @@ func (s *execSettings) start(args []string) (*ws.StartProcess, error) {
 	if s.detach {
 		return start, nil
 	}
-	start.Stdin = s.stdin || s.terminal || !xterm.IsTerminal(int(os.Stdin.Fd())) //nolint:gosec // descriptors are small
+	start.Stdin = s.stdin || s.terminal || !xterm.IsTerminal(int(os.Stdin.Fd()))
 	if s.terminal {
 		size := terminalSize()
 		start.PTY = &size
@@ -140,8 +140,8 @@ func (s *execSettings) start(args []string) (*ws.StartProcess, error) {
 // leaves it to the agent, where there is none.
 func terminalSize() ws.TerminalSize {
 	for _, f := range []*os.File{os.Stdin, os.Stdout, os.Stderr} {
-		if cols, rows, err := xterm.GetSize(int(f.Fd())); err == nil && cols > 0 && rows > 0 { //nolint:gosec // descriptors are small
-			return ws.TerminalSize{Rows: uint16(min(rows, 1<<16-1)), Cols: uint16(min(cols, 1<<16-1))} //nolint:gosec // bounded
+		if cols, rows, err := xterm.GetSize(int(f.Fd())); err == nil && cols > 0 && rows > 0 {
+			return ws.TerminalSize{Rows: uint16(min(rows, 1<<16-1)), Cols: uint16(min(cols, 1<<16-1))}
 		}
 	}
 	return ws.TerminalSize{}
@@ -204,7 +204,7 @@ type remote struct {
 
 // makeRaw has the terminal hand on every key, Ctrl-C included.
 func (r *remote) makeRaw() {
-	fd := int(os.Stdin.Fd()) //nolint:gosec // descriptors are small
+	fd := int(os.Stdin.Fd())
 	if xterm.IsTerminal(fd) {
 		r.state, _ = xterm.MakeRaw(fd)
 	}
@@ -212,7 +212,7 @@ func (r *remote) makeRaw() {
 
 func (r *remote) restore() {
 	if r.state != nil {
-		_ = xterm.Restore(int(os.Stdin.Fd()), r.state) //nolint:gosec // descriptors are small
+		_ = xterm.Restore(int(os.Stdin.Fd()), r.state)
 	}
 }
 

@@ -74,8 +74,8 @@ func start(t *testing.T, program string) (client.Client, clienttest.Env) {
 		defer cancel()
 		if err := c.Stop(ctx); err != nil {
 			t.Errorf("stop: %v", err)
-			e.agent.Kill()
 		}
+		e.agent.Kill() // by now it has nothing to do any more
 		if t.Failed() {
 			t.Logf("the agent said: %.20000s", e.agent.Output())
 		}
@@ -91,7 +91,6 @@ func (e *env) run(t testing.TB) {
 		t.Fatal(err)
 	}
 	agent := e.agent
-	t.Cleanup(agent.Kill)
 	ctx, cancel := context.WithTimeout(e.ctx, timeout)
 	defer cancel()
 	for {
@@ -100,6 +99,7 @@ func (e *env) run(t testing.TB) {
 		case err == nil && s.Version > 0:
 			return
 		case ctx.Err() != nil:
+			agent.Kill()
 			t.Fatalf("the agent doesn't answer: %v\n%s", err, agent.Output())
 		}
 		<-time.After(10 * time.Millisecond)

@@ -180,7 +180,7 @@ func (s *suite) context() {
 			}
 		}
 	}
-	source := s.env.Outside() + "/source"
+	source := s.env.Home() + "/source"
 	added, isNew, err := s.c.AddSource(s.ctx, source, false)
 	if err != nil || !isNew || added.Path != source {
 		s.Errorf("a new source: %+v, %v, %v", added, isNew, err)

@@ -4,5 +4,5 @@
 //
 // # Limits
 //
-// It takes about half a minute, needs git, and is left out of `go test -short`.
+// It takes about a minute and the building of the programs, needs git, and is left out of `go test -short`.
 package contract

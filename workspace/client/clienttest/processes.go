@@ -25,6 +25,7 @@ func (s *suite) start() {
 		{"nothing", workspace.StartProcess{}, 400, "Command is required"},
 		{"both", workspace.StartProcess{Command: "true", Argv: []string{"true"}}, 400, "argv"},
 		{"an empty program", workspace.StartProcess{Argv: []string{""}}, 400, "argv"},
+		{"a long command", workspace.StartProcess{Command: "true " + strings.Repeat("x", 128<<10)}, 400, "put it into a file"},
 		{"a NUL", workspace.StartProcess{Command: "a\x00b"}, 400, "NUL"},
 		{"a bad variable", workspace.StartProcess{Command: "true", Env: map[string]string{"A=B": ""}}, 400, "env"},
 		{"a directory that isn't there", workspace.StartProcess{Command: "true", WorkDir: s.env.Root() + "/none"}, 400, "directory"},
@@ -189,13 +190,12 @@ func (s *suite) list() {
 	all, err := s.c.ListProcesses(s.ctx, 100)
 	s.must(err)
 	var ids []string
-	for _, p := range all.Processes[1:] {
+	for _, p := range all.Processes {
 		ids = append(ids, p.ID)
 	}
-	slices.Sort(ids)
-	slices.Sort(ended)
-	if !slices.Equal(ids, ended) {
-		s.Errorf("all are %q, want %q", ids, ended)
+	slices.Reverse(ended) // the newest first
+	if want := append([]string{running}, ended...); !slices.Equal(ids, want) {
+		s.Errorf("all are %q, want %q", ids, want)
 	}
 	s.must(s.c.WriteStdin(s.ctx, running, workspace.ProcessStdin{Close: true}))
 	s.end(running)

@@ -210,6 +210,10 @@ func TestStates(t *testing.T) {
 			p.repo("", "a", "a\n", "dir/b", "b\n")
 			p.write("a", "b\n")
 		}, root: "dir", branch: "main", want: []string{"-a\n+b\n"}},
+		"strange directory": {make: func(p *place) {
+			p.repo("a:b \"c\"\n-d", "a", "a\n")
+			p.write("a:b \"c\"\n-d/a", "b\n")
+		}, root: "a:b \"c\"\n-d", branch: "main", want: []string{"-a\n+b\n"}},
 		"split index": {make: func(p *place) {
 			p.repo("", "a", "a\n", "b", "b\n")
 			p.git("", "update-index", "--split-index")

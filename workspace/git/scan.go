@@ -133,6 +133,15 @@ func (s *scan) ask(ctx context.Context, t *target) error {
 	if isNo := errors.As(err, &no) && no.code == 1; err != nil && !isNo {
 		return err
 	}
+	if strings.Contains(t.top, ":") { // the ceilings are a list that has no quotes
+		found, err := ask("rev-parse", "--absolute-git-dir")
+		if err != nil {
+			return err
+		}
+		if found, err = filepath.EvalSymlinks(found); err != nil || found != t.git {
+			return errors.New("git takes it for a part of another repository")
+		}
+	}
 	t.head, err = ask("rev-parse", "-q", "--verify", "HEAD")
 	switch {
 	case err == nil:

@@ -176,6 +176,21 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
+// TestDamagedInside: a repository that is damaged isn't taken for a part of the one
+// around it.
+func TestDamagedInside(t *testing.T) {
+	t.Parallel()
+	for _, dir := range []string{"inner", "in:ner"} {
+		p := newPlace(t)
+		p.repo("", "outer", "o\n")
+		p.repo(dir, "f", "f\n")
+		p.write(dir+"/.git/HEAD", "nonsense\n")
+		if c := p.look(dir, confined(t)); len(c.repos) > 0 || len(c.warnings) != 1 {
+			t.Errorf("%s: shown are %v, warnings %q", dir, c.repos, c.warnings)
+		}
+	}
+}
+
 // TestProtocol: what a client says that isn't known is answered, a chat that
 // isn't one is refused, and two clients don't disturb each other.
 func TestProtocol(t *testing.T) {

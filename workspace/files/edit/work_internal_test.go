@@ -6,17 +6,27 @@ import (
 	"strings"
 	"testing"
 
+	"waymark/test/race"
 	"waymark/workspace"
 )
 
 // These tests look at what was counted, so that none depends on how fast a machine
 // is: what a hostile request makes the agent do must be bounded.
 
+// once skips what nothing runs beside: the race detector would only make it slow.
+func once(t *testing.T) {
+	t.Helper()
+	if race.Enabled {
+		t.Skip("there are no goroutines here")
+	}
+}
+
 const large = 1 << 17 // of bytes: what is quadratic shows with an eighth of a megabyte, too
 
 // TestWork makes edits that would be quadratic if they were done naively, and
 // allows so much work for each byte of what came in and goes out.
 func TestWork(t *testing.T) {
+	once(t)
 	unique := func(n int, format string) string {
 		var b strings.Builder
 		for i := range n {
@@ -79,6 +89,7 @@ func TestWork(t *testing.T) {
 // TestManyEdits makes 1,000 edits by lines of a fifth of a megabyte. Of a whole one
 // they must be allowed, and not much more.
 func TestManyEdits(t *testing.T) {
+	once(t)
 	var b strings.Builder
 	for i := range 5_000 {
 		fmt.Fprintf(&b, "\tthe line with the number %08d\n", i)

@@ -123,6 +123,24 @@ type walk struct {
 	mounts []mount
 	home   string // real
 	opened []string
+
+	listed map[string][]fs.DirEntry // nil for what can't be listed
+}
+
+// list returns what is in a directory, which is asked for once for each entry of the
+// secret list.
+func (w *walk) list(dir string) ([]fs.DirEntry, bool) {
+	entries, ok := w.listed[dir]
+	if !ok {
+		var err error
+		if entries, err = os.ReadDir(dir); err != nil {
+			entries = nil
+		} else if entries == nil {
+			entries = []fs.DirEntry{}
+		}
+		w.listed[dir] = entries
+	}
+	return entries, entries != nil
 }
 
 func newWalk(p Places) (*walk, error) {
@@ -143,7 +161,7 @@ func newWalk(p Places) (*walk, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &walk{hidden: map[string]bool{}, closed: map[string]bool{}, way: map[string]bool{"/": true}, mounts: mounts, home: realPath(p.Home)}
+	w := &walk{hidden: map[string]bool{}, closed: map[string]bool{}, listed: map[string][]fs.DirEntry{}, way: map[string]bool{"/": true}, mounts: mounts, home: realPath(p.Home)}
 	for _, dir := range append([]string{p.State}, p.Config...) {
 		w.hideAgent(dir)
 	}
@@ -158,7 +176,7 @@ func newWalk(p Places) (*walk, error) {
 	}
 	for _, s := range vfs.SecretPatterns() {
 		if !slices.Contains(p.Granted, s.Pattern) && !slices.Contains(versioned, s.Pattern) {
-			for _, path := range expand(w.home, strings.TrimSuffix(s.Pattern, "/**")) {
+			for _, path := range w.expand(w.home, strings.TrimSuffix(s.Pattern, "/**")) {
 				w.hide(path)
 			}
 		}
@@ -171,12 +189,9 @@ var versioned = []string{".git/**", ".hg/**", ".svn/**", ".jj/**"}
 
 // expand returns what there is below a directory that a pattern names, whose names
 // are compared in any case.
-func expand(dir, pattern string) []string {
+func (w *walk) expand(dir, pattern string) []string {
 	first, rest, more := strings.Cut(strings.ToLower(pattern), "/")
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil
-	}
+	entries, _ := w.list(dir)
 	var list []string
 	for _, entry := range entries {
 		if ok, err := path.Match(first, strings.ToLower(entry.Name())); err != nil || !ok {
@@ -184,7 +199,7 @@ func expand(dir, pattern string) []string {
 		}
 		at := filepath.Join(dir, entry.Name())
 		if more {
-			list = append(list, expand(at, rest)...)
+			list = append(list, w.expand(at, rest)...)
 		} else {
 			list = append(list, at)
 		}
@@ -240,8 +255,8 @@ const (
 // directory lead to: a home is often kept in a repository, with links to it. Links
 // to elsewhere, and to programs, are those of installed software.
 func (w *walk) linked(dir string, depth int) []string {
-	entries, err := os.ReadDir(dir)
-	if err != nil || depth == 0 {
+	entries, ok := w.list(dir)
+	if !ok || depth == 0 {
 		return nil
 	}
 	var list []string
@@ -270,13 +285,13 @@ func (w *walk) open(path string) {
 	case !w.way[path]:
 		w.opened = append(w.opened, path)
 	default:
-		entries, err := os.ReadDir(path)
+		entries, ok := w.list(path)
 		for _, entry := range entries {
 			if entry.Type()&fs.ModeSymlink == 0 { // where one leads is given by its own path
 				w.open(filepath.Join(path, entry.Name()))
 			}
 		}
-		if err == nil {
+		if ok {
 			return
 		}
 		for below := range w.way { // it can be gone through, and not listed

@@ -117,8 +117,14 @@ func (s *Service) started(c *httpapi.Call, spec *supervisor.Spec) (supervisor.In
 // isn't confined alike: what it is told to do, it does with its own rights.
 func reach(c *httpapi.Call, info *supervisor.Info) error {
 	grant := access.From(c.Context())
-	if k := kindOf(grant); k == kindNone || info.Fence == fence(k, grant) {
+	own := kindOf(grant)
+	if own == kindNone {
 		return nil
+	}
+	for _, k := range kinds[slices.Index(kinds, own):] { // or narrower, as it has asked for
+		if info.Fence == fence(k, grant) {
+			return nil
+		}
 	}
 	return &problem.Error{Code: http.StatusForbidden, Message: c.Failed(), Detail: "the process was not started with what this token allows: it may do more"}
 }

@@ -344,16 +344,17 @@ func TestStop(t *testing.T) {
 	start(t, c, sh(`trap '' TERM; (setsid sh -c 'trap "" TERM; echo $$ >`+pids+`/detached; while :; do sleep 1000; done' &) ; echo $$ >`+pids+`/shell
 		while :; do sleep 1000; done`))
 	// Its parent has ended, and it has gone into a session of its own.
-	gone := []int{readPID(t, pids+"/shell"), readPID(t, pids+"/detached")}
+	ended := []int{readPID(t, pids+"/shell"), readPID(t, pids+"/detached")}
 	supervisorPID := runningPID(t, o)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if err := c.Stop(ctx); err != nil {
 		t.Fatal(err)
 	}
-	for _, pid := range append(gone, supervisorPID) {
+	for _, pid := range ended {
 		goneNow(t, pid)
 	}
+	gone(t, supervisorPID) // it has closed everything, and is about to be gone
 	// The journal says how it ended, and a new one tells.
 	all, err := c.List(t.Context())
 	if err != nil || len(all) != 1 || code(all[0]) != 128+9 || all[0].Lost != "" {

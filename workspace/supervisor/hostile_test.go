@@ -206,8 +206,8 @@ func TestTimeout(t *testing.T) {
 			spec.Timeout = timeout
 			info := start(t, c, spec)
 			end := wait(t, c, info.ID)
-			if string(output(t, c, info.ID, 0)) != "ready\n" && timeout < patience {
-				continue
+			if !strings.HasPrefix(string(output(t, c, info.ID, 0)), "ready\n") && timeout < patience/4 {
+				continue // (a shell may add that its child was terminated)
 			}
 			// A handler of the shell's may not come to its turn within the grace.
 			if code(end) != want && (want != 3 || code(end) != 128+9) {

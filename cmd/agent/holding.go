@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -95,11 +93,7 @@ func (h *holding) open(ctx context.Context) (supervisor.Client, error) {
 // inUse reports whether there is something to ask a supervisor: this agent has one,
 // or an earlier one has left something.
 func (h *holding) inUse() bool {
-	if h.opened() != nil {
-		return true
-	}
-	_, err := os.Stat(h.options.Dir)
-	return !errors.Is(err, fs.ErrNotExist)
+	return h.opened() != nil || supervisor.Left(h.options.Dir)
 }
 
 // Instance implements supervisor.Client, as all that follow.

@@ -111,7 +111,7 @@ func build(t *testing.T) (b built) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	b.bin, b.cache = filepath.Join(dir, "bin"), filepath.Join(dir, "cache")
+	b.bin, b.cache = filepath.Join(dir, "bin"), guestbuild.CacheHome()
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", b.bin+"/", "waymark/cmd/hub").CombinedOutput(); err != nil {
 		t.Fatalf("build hub: %v: %s", err, out)
 	}
@@ -136,7 +136,7 @@ func TestScripts(t *testing.T) {
 				env.Setenv(name, value)
 			}
 			env.Values[processesKey{}] = processes{}
-			return errors.Join(os.MkdirAll(env.WorkDir+"/home", 0o700), shareKey(env.WorkDir+"/state/waymark/key"))
+			return errors.Join(os.MkdirAll(env.WorkDir+"/home", 0o700), guestbuild.ShareKey(env.WorkDir+"/state/waymark/key"))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"launch": cmdLaunch, "halt": cmdHalt, "await": cmdAwait, "exit": cmdExit, "get": cmdGet, "until": cmdUntil,
@@ -175,7 +175,7 @@ func (b *built) warm(t *testing.T) {
 func (b *built) resolveOnce(t *testing.T, module string) ([]byte, error) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := shareKey(dir + "/state/waymark/key"); err != nil {
+	if err := guestbuild.ShareKey(dir + "/state/waymark/key"); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), selfAsAgent(t), "resolve", dir)
@@ -196,15 +196,6 @@ func selfAsAgent(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-// shareKey puts the key that the shared cache is sealed with where an agent
-// looks for it: every script has a state directory of its own.
-func shareKey(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(dir, "key"), []byte("a key of 32 bytes, not a secret!"), 0o600)
 }
 
 func socketDir(t *testing.T) string {

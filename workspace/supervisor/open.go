@@ -33,6 +33,16 @@ func Program(self *reexec.Program) ([]string, error) {
 	return self.CommandLine(RoleSupervise)
 }
 
+// Left reports whether a supervisor runs for a state directory, or one has left
+// something there that the next one tells of.
+func Left(dir string) bool {
+	if _, err := os.Lstat(filepath.Join(dir, runningFile)); err == nil {
+		return true
+	}
+	held, err := os.ReadDir(filepath.Join(dir, heldDir))
+	return err == nil && len(held) > 0
+}
+
 // openTimeout bounds how long a supervisor may take to start, on a slow machine.
 const openTimeout = 30 * time.Second
 

@@ -18,7 +18,9 @@ type scope struct {
 // everything is the scope of a full refresh.
 func everything(reason string) scope { return scope{all: true, reason: reason} }
 
-func (s scope) covers(slot *rootSlot) bool { return s.all || s.owners[slot.owner] || slot.touches(s.paths) }
+func (s scope) covers(slot *rootSlot) bool {
+	return s.all || s.owners[slot.owner] || slot.touches(s.paths)
+}
 
 // merge makes a scope that covers both.
 func (s scope) merge(other scope) scope {

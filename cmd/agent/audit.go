@@ -116,7 +116,7 @@ func (a *app) followAudit(ctx context.Context, state string, end access.LogPosit
 				return err
 			}
 			if _, err := w.Wait(ctx); err != nil {
-				return nil //nolint:nilerr // interrupted, which is how it ends
+				return nil // interrupted, which is how it ends
 			}
 		}
 	})

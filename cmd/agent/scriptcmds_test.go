@@ -135,7 +135,7 @@ func await(ts *testscript.TestScript, name, pattern string) {
 		case <-more:
 		case <-p.done:
 			if text, _ := p.out.text(); !re.MatchString(text) {
-				ts.Fatalf("%s has ended without printing %q:\n%s", name, pattern, text)
+				ts.Fatalf("%s has ended (%s) without printing %q:\n%s", name, p.cmd.ProcessState, pattern, text)
 			}
 		case <-timer.C:
 			ts.Fatalf("%s doesn't print %q:\n%s", name, pattern, text)

@@ -189,7 +189,7 @@ func (s *services) gated(key string, on func(*config.Services) bool, service htt
 		route := &service.Routes[i]
 		next := route.Handle
 		route.Handle = func(c *httpapi.Call) error {
-			off := ""
+			var off string
 			switch now := s.config.Load(); {
 			case !on(now):
 				off = "services." + key + " is false in the agent's configuration"

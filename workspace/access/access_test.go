@@ -126,14 +126,14 @@ func TestPlan(t *testing.T) {
 	dir := t.TempDir()
 	tokens := open(t, dir)
 	root := filepath.Join(dir, "ws")
-	for _, make := range []func() error{
+	for _, build := range []func() error{
 		func() error { return os.MkdirAll(filepath.Join(root, "sub"), 0o700) },
 		func() error { return os.Symlink("sub", filepath.Join(root, "in")) },
 		func() error { return os.Symlink("..", filepath.Join(root, "out")) },
 		func() error { return os.Symlink("nowhere", filepath.Join(root, "dangling")) },
 		func() error { return os.Symlink("/etc/passwd", filepath.Join(root, "passwd")) },
 	} {
-		if err := make(); err != nil {
+		if err := build(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -263,13 +263,13 @@ func TestExpiry(t *testing.T) {
 
 // TestBadFile: a file that can't be read lets nobody in, and isn't followed.
 func TestBadFile(t *testing.T) {
-	for name, make := range map[string]func(path string) error{
+	for name, build := range map[string]func(path string) error{
 		"nonsense":  func(path string) error { return os.WriteFile(path, []byte("{"), 0o600) },
 		"a link":    func(path string) error { return os.Symlink("/dev/zero", path) },
 		"directory": func(path string) error { return os.Mkdir(path, 0o700) },
 	} {
 		dir := t.TempDir()
-		if err := make(filepath.Join(dir, "tokens.json")); err != nil {
+		if err := build(filepath.Join(dir, "tokens.json")); err != nil {
 			t.Fatal(err)
 		}
 		tokens := open(t, dir)

@@ -244,7 +244,7 @@ func (l *Log) rotate() error {
 func (l *Log) Close() error {
 	_, leave, err := l.turn.Take(context.Background())
 	if err != nil {
-		return nil //nolint:nilerr // it was closed before
+		return nil // it was closed before
 	}
 	defer leave()
 	l.end()

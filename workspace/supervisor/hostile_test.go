@@ -696,7 +696,8 @@ func TestOpenAtOnce(t *testing.T) {
 			if instances[id]++; err != nil {
 				t.Error(err)
 			}
-			_ = c.Close()
+			// Not before all have come: one that holds nothing ends.
+			t.Cleanup(func() { _ = c.Close() })
 		})
 	}
 	all.Wait()

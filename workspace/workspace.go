@@ -28,6 +28,6 @@ const (
 	PathEditFiles     = "/api/v0/edit-files"
 	PathGitWatch      = "/api/v0/git/watch"
 	PathContextConfig = "/api/v0/context-config"
-	PathMintedTokens  = "/api/v0/tokens"
+	PathMintedTokens  = "/api/v0/tokens" //nolint:gosec // a route
 	PathStop          = "/api/v0/stop"
 )

@@ -97,17 +97,17 @@ func startChild(r *reaper, spec *Spec, files []*os.File, tty bool) (*child, erro
 	for _, f := range files {
 		attr.Files = append(attr.Files, f.Fd())
 	}
-	c, err := r.start(func() (int, error) {
+	fork := func() (int, error) {
 		return syscall.ForkExec(path, spec.Argv, attr) //nolint:gosec // what the caller wants
-	})
+	}
+	if spec.Nice != 0 {
+		fork = nicer(spec.Nice, fork)
+	}
+	c, err := r.start(fork)
 	if err != nil {
 		return nil, &fs.PathError{Op: "start", Path: path, Err: err}
 	}
-	// Neither matters enough to fail for. What it has started by now is in its
-	// group.
-	if spec.Nice != 0 {
-		_ = unix.Setpriority(unix.PRIO_PGRP, c.pid, min(niceness()+spec.Nice, maxNice))
-	}
+	// It doesn't matter enough to fail for.
 	if spec.OOMScore != 0 {
 		_ = setOOMScore(c.pid, spec.OOMScore)
 	}
@@ -116,6 +116,27 @@ func startChild(r *reaper, spec *Spec, files []*os.File, tty bool) (*child, erro
 
 // maxNice is the kernel's.
 const maxNice = 19
+
+// nicer forks on a thread of its own that has the niceness already, which the
+// child inherits: set afterwards, it would come too late for the first programs
+// that a quick shell starts. Where niceness isn't a thread's, it is set afterwards.
+func nicer(by int, fork func() (int, error)) func() (int, error) {
+	return func() (pid int, err error) {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			if niceThread(by) {
+				pid, err = fork()
+				return
+			}
+			if pid, err = fork(); err == nil {
+				_ = unix.Setpriority(unix.PRIO_PGRP, pid, min(niceness()+by, maxNice))
+			}
+		}()
+		<-done
+		return pid, err
+	}
+}
 
 // startConfined starts a process by the shim, which holds it to its profile. That
 // takes some milliseconds more than starting it at once.

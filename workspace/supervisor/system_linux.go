@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -163,4 +164,11 @@ func niceness() int {
 		return 0
 	}
 	return 20 - raw
+}
+
+// niceThread makes the calling goroutine's thread nicer, and has it end with the
+// goroutine, since nobody may take niceness back.
+func niceThread(by int) bool {
+	runtime.LockOSThread()
+	return unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), min(niceness()+by, maxNice)) == nil
 }

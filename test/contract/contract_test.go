@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -109,17 +108,11 @@ func (e *env) run(t testing.TB) {
 // control returns the control token.
 func (e *env) control(t testing.TB) string {
 	t.Helper()
-	token := ""
-	err := filepath.WalkDir(e.home.State(), func(path string, _ os.DirEntry, err error) error {
-		if err == nil && filepath.Base(path) == "control.token" {
-			token = e.Read(t, path)
-		}
-		return err
-	})
-	if err != nil || token == "" {
-		t.Fatalf("there is no control token: %v", err)
+	token, err := e.home.ControlToken()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return strings.TrimSpace(token)
+	return token
 }
 
 func (e *env) Root() string    { return filepath.Join(e.home.Dir, "w") }

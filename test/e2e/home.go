@@ -3,9 +3,11 @@ package e2e
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"waymark/test/process"
 )
@@ -40,6 +42,20 @@ func (h Home) User() string { return h.path("home") }
 
 // State is where Waymark keeps what must survive.
 func (h Home) State() string { return h.path("state/waymark") }
+
+// ControlToken returns the control token of the one workspace that has had an
+// agent here.
+func (h Home) ControlToken() (string, error) {
+	found, err := filepath.Glob(filepath.Join(h.State(), "w", "*", "control.token"))
+	if err == nil && len(found) != 1 {
+		err = fmt.Errorf("there are %d control tokens in %s", len(found), h.State())
+	}
+	if err != nil {
+		return "", err
+	}
+	token, err := os.ReadFile(found[0])
+	return strings.TrimSpace(string(token)), err
+}
 
 // Memos is where the agent keeps them over restarts.
 func (h Home) Memos() string { return h.path("cache/waymark/memo") }

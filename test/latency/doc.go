@@ -11,7 +11,8 @@
 //     polled, and the agent isn't asked for anything meanwhile.
 //   - An edit begins just before the file is opened for writing (in place) or
 //     just before the rename (rename save), and ends when a push that holds the
-//     new text has been stored. Each edit has a text of its own.
+//     new text has been stored. Each edit has a text of its own. One that a chat
+//     has the agent make begins with the call.
 //   - CPU time is the whole process's over many edits, including what follows
 //     them: new spare instances, garbage collection, saving memos. The part of
 //     resolving is that of a second agent whose hub can't be reached; the rest

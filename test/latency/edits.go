@@ -11,6 +11,8 @@ import (
 
 	"waymark/test/e2e"
 	"waymark/test/process"
+	"waymark/workspace"
+	"waymark/workspace/client"
 )
 
 const (
@@ -65,6 +67,9 @@ func (b *bench) measureEdits(ctx context.Context, skills int, transport string, 
 	}
 	b.add(figure("edit → stored, in place, "+transport, skills, unitTime, times(inPlace)))
 	b.add(figure("edit → stored, rename, "+transport, skills, unitTime, times(renamed)))
+	if err := s.byAgent(ctx, transport); err != nil {
+		return errors.Join(err, errors.New(agent.Output()))
+	}
 	if transport == "socket" {
 		return s.split(ctx, agent, cpu)
 	}
@@ -180,12 +185,55 @@ func (s *site) seen(ctx context.Context, agent *e2e.Agent, after uint64) (uint64
 	}
 }
 
+// byAgent measures edits that a chat has the agent make, the call included: the
+// agent tells itself of them, and syncs the file.
+func (s *site) byAgent(ctx context.Context, transport string) error {
+	token, err := s.home.ControlToken()
+	if err != nil {
+		return err
+	}
+	c := client.New(s.home.Socket(), client.Options{Token: token})
+	text, _, err := s.write(false)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(s.root, e2e.SkillFile(0))
+	var list []time.Duration
+	for range s.bench.Edits {
+		// What the edit before leads to is over when the next is made.
+		if err := process.Pause(ctx, 5*between); err != nil {
+			return err
+		}
+		took, err := s.storedBy(ctx, func() ([]byte, time.Time, error) {
+			before := fmt.Sprintf("Edit %d.", s.edit)
+			s.edit++
+			after := fmt.Sprintf("Edit %d.", s.edit)
+			text = bytes.Replace(text, []byte(before), []byte(after), 1)
+			begun := time.Now()
+			_, err := c.EditFiles(ctx, workspace.EditFiles{Files: []workspace.FileEdits{
+				{Path: path, Edits: []workspace.Edit{{Search: before, Replace: after}}},
+			}})
+			return text, begun, err
+		})
+		if err != nil {
+			return err
+		}
+		list = append(list, took)
+	}
+	s.bench.add(figure("edit → stored, by the agent, "+transport, s.skills, unitTime, times(list)))
+	return nil
+}
+
 // stored makes an edit, waits until it is stored, and then for a moment.
 func (s *site) stored(ctx context.Context, byRename bool) (time.Duration, error) {
+	return s.storedBy(ctx, func() ([]byte, time.Time, error) { return s.write(byRename) })
+}
+
+func (s *site) storedBy(ctx context.Context, edit func() (text []byte, begun time.Time, err error)) (time.Duration, error) {
 	limit, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	list, _ := s.hub.Stored.All()
-	text, begun, err := s.write(byRename)
+	text, begun, err := edit()
 	if err != nil {
 		return 0, err
 	}

@@ -43,6 +43,7 @@ func TestRun(t *testing.T) {
 	for _, name := range []string{
 		"edit → stored, in place, socket", "edit → stored, rename, socket",
 		"edit → stored, in place, WebSocket", "edit → stored, rename, WebSocket",
+		"edit → stored, by the agent, socket", "edit → stored, by the agent, WebSocket",
 		"CPU per edit", "CPU per edit, resolve", "CPU per edit, push", "CPU per edit, WebSocket",
 		"start → stored, cold", "start → stored, warm", "SIGTERM → ended",
 		"resident, after the start", "resident, after a rest", "resident, after edits",

@@ -49,7 +49,7 @@ func TestStop(t *testing.T) {
 		h := home{dir: t.TempDir()}
 		endless := wasmtest.File{Describe: `{"abi":1,"name":"wild","version":"1","resolvers":[{"name":"r","kinds":["command"],"reads":["*.md"]}]}`, Endless: true}
 		// A compiler that doesn't end, and leaves a child behind that doesn't either.
-		const compiler = "#!/bin/sh\ntrap '' TERM INT\necho $$ > \"$HOME/compiling\"\nsleep 300 &\nwait\nsleep 300\n"
+		const compiler = "#!/bin/sh\ntrap '' TERM INT\necho $$ > \"$HOME/pid\"\nmv \"$HOME/pid\" \"$HOME/compiling\"\nsleep 300 &\nwait\nsleep 300\n"
 		if err := errors.Join(
 			os.Symlink(self, filepath.Join(h.dir, "harness")),
 			os.WriteFile(filepath.Join(h.dir, "wild.wasm"), endless.Bytes(), 0o600),

@@ -322,6 +322,16 @@ func (t *target) swapBack(exchange func(dir int, a, b string) error) error {
 		if err = statAt(t.dir, t.temp.name, &saved); err == nil {
 			err = exchange(t.dir, t.temp.name, t.name)
 		}
+		if errors.Is(err, unix.ENOENT) {
+			// Nobody has the name any more: it is given to what was saved, whose other
+			// name is removed later. Somebody may have made it anew meanwhile.
+			if err = unix.Linkat(t.dir, t.temp.name, t.dir, t.name, 0); err == nil {
+				return errChanged
+			}
+			if errors.Is(err, unix.EEXIST) {
+				continue
+			}
+		}
 		if err != nil {
 			break
 		}

@@ -156,6 +156,29 @@ func TestSavedBefore(t *testing.T) {
 	compareFiles(t, dir, map[string]string{"a": "new b"})
 }
 
+// TestSavedAndMoved: what somebody saves at the last moment isn't lost where
+// somebody moves the new file away at the next: it gets its name again.
+func TestSavedAndMoved(t *testing.T) {
+	dir := fill(t, "a")
+	s := New(Options{})
+	calls := 0
+	s.exchange = func(fd int, x, y string) error {
+		switch calls++; calls {
+		case 1:
+			save(t, filepath.Join(dir, "a"), "saved, and old")
+		case 2:
+			if err := os.Rename(filepath.Join(dir, "a"), filepath.Join(dir, "moved")); err != nil {
+				t.Error(err)
+			}
+		}
+		return exchange(fd, x, y)
+	}
+	if err := editAll(t, s, dir, "a"); err != nil {
+		t.Error(err)
+	}
+	compareFiles(t, dir, map[string]string{"a": "saved, and new", "moved": "new a"})
+}
+
 // TestSavedAlways: where somebody doesn't stop saving, theirs stays and the call
 // says so.
 func TestSavedAlways(t *testing.T) {

@@ -96,6 +96,10 @@ type ProcessUsage struct {
 	OutputLen int64 `json:"output_bytes"`
 }
 
+// HeaderOutput has a ProcessOutput as JSON where the body is what was written, to
+// the byte.
+const HeaderOutput = "Waymark-Output"
+
 // ProcessOutput answers GET /api/v0/processes/{id}/output: without an offset the
 // head and the tail, with one what stands there.
 type ProcessOutput struct {
@@ -108,8 +112,9 @@ type ProcessOutput struct {
 	// process wrote them; there with an offset only.
 	NextOffset *int64 `json:"next_offset,omitempty"`
 	// Data, Waymark's, is in place of Output what the process wrote, to the byte;
-	// there with OutputOptions.Raw only.
-	Data []byte `json:"data,omitempty"`
+	// there with OutputOptions.Raw only. It is the answer's body then, and all else
+	// is in HeaderOutput.
+	Data []byte `json:"-"`
 	// OmittedBytes, Waymark's, is how much before Output the bounded spool no longer
 	// has.
 	OmittedBytes int64 `json:"omitted_bytes,omitempty"`

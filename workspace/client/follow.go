@@ -15,7 +15,7 @@ const (
 	// followWait is how long one request of Follow waits for a byte.
 	followWait = 30 * time.Second
 	// followPage is how much Follow asks for at once, in bytes.
-	followPage = 256 << 10
+	followPage = 1 << 20
 	// followRetry is the longest pause between attempts to find a lost agent again.
 	followRetry = 2 * time.Second
 )

@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -76,10 +78,19 @@ func (a *agent) ProcessOutput(ctx context.Context, id string, opts workspace.Out
 		r.Query.Set("wait_ms", strconv.FormatInt(max(opts.WaitFor.Milliseconds(), 1), 10))
 		r.Wait = min(opts.WaitFor, maxOutputWait)
 	}
-	if opts.Raw {
-		r.Query.Set("encoding", "base64")
+	if !opts.Raw {
+		return apiclient.Fetch[workspace.ProcessOutput](ctx, a.api, r)
 	}
-	return apiclient.Fetch[workspace.ProcessOutput](ctx, a.api, r)
+	r.Query.Set("encoding", "raw")
+	answer, err := a.api.Do(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	out := &workspace.ProcessOutput{Data: answer.Body}
+	if err := json.Unmarshal([]byte(answer.Header.Get(workspace.HeaderOutput)), out); err != nil {
+		return nil, fmt.Errorf("the agent's answer can't be understood: %s: %w", workspace.HeaderOutput, err)
+	}
+	return out, nil
 }
 
 func processPath(id, what string) string {

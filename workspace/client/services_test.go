@@ -42,6 +42,7 @@ func recorder(t *testing.T, answer string) (c client.Client, last func() asked) 
 			Method: r.Method, Path: r.URL.EscapedPath(), Query: r.URL.RawQuery, Body: string(body),
 			Chat: r.Header.Get(workspace.HeaderChat), Ancestors: r.Header.Get(workspace.HeaderAncestors),
 		})
+		w.Header().Set(workspace.HeaderOutput, "{}")
 		_, _ = io.WriteString(w, answer)
 	}))
 	t.Cleanup(func() { s.end(t) })
@@ -72,7 +73,7 @@ func TestRequests(t *testing.T) {
 		{"a page", func(c client.Client) error {
 			_, err := c.ProcessOutput(ctx, "p", workspace.OutputOptions{Offset: &offset, Limit: 9, WaitFor: 1, Raw: true})
 			return err
-		}, asked{Method: "GET", Path: "/api/v0/processes/p/output", Query: "encoding=base64&limit=9&offset=7&wait_ms=1"}},
+		}, asked{Method: "GET", Path: "/api/v0/processes/p/output", Query: "encoding=raw&limit=9&offset=7&wait_ms=1"}},
 		{"a token", func(c client.Client) error { _, err := c.ProcessToken(ctx, "a/ä"); return err }, asked{Method: "GET", Path: "/api/v0/processes/tokens/a%2F%C3%A4"}},
 		{"a part of a file", func(c client.Client) error {
 			r, err := c.ReadFile(ctx, "/a b&c", client.FileRange{Offset: 1, Limit: 2})

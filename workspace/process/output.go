@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
@@ -103,10 +104,10 @@ func want(c *httpapi.Call) (w wanted, err error) {
 	if err != nil {
 		return w, err
 	}
-	if encoding != "" && encoding != "base64" {
-		return w, httpapi.BadQuery(`encoding is "base64", or not there`)
+	if encoding != "" && encoding != "raw" {
+		return w, httpapi.BadQuery(`encoding is "raw", or not there`)
 	}
-	w.wait, w.raw = wait == "true", encoding == "base64"
+	w.wait, w.raw = wait == "true", encoding == "raw"
 	w.page = hasOffset || hasLimit || w.raw || hasWait && !w.wait
 	w.offset, w.limit = offset, int(min(limit, maxPage))
 	if w.limit == 0 {
@@ -203,11 +204,22 @@ func (s *Service) outputPage(ctx context.Context, c *httpapi.Call, id string, w 
 	next := page.Offset + int64(n)
 	out.NextOffset, out.OmittedBytes = &next, page.Offset-w.offset
 	if w.raw {
-		out.Data = page.Data[:n]
-	} else {
-		out.Output = toText(page.Data[:n])
+		return sendRaw(c, &out, page.Data[:n])
 	}
+	out.Output = toText(page.Data[:n])
 	return c.JSON(http.StatusOK, out)
+}
+
+// sendRaw answers with bytes as they are, and what else there is to say in a
+// header: who follows a process shouldn't have to decode all that it writes.
+func sendRaw(c *httpapi.Call, out *workspace.ProcessOutput, data []byte) error {
+	rest, err := json.Marshal(out)
+	if err != nil {
+		return err
+	}
+	c.Writer().Header().Set(workspace.HeaderOutput, string(rest))
+	c.Send(http.StatusOK, "application/octet-stream", data)
+	return nil
 }
 
 // page reads what stands at an offset, and returns how much of it is to be

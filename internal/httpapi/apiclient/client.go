@@ -122,9 +122,10 @@ func Get(path string) Request { return Request{Method: http.MethodGet, Path: pat
 
 // Answer is what came back, read to its end.
 type Answer struct {
-	Code int // 200 to 299, or 304
-	ETag string
-	Body []byte
+	Code   int // 200 to 299, or 304
+	ETag   string
+	Header http.Header
+	Body   []byte
 }
 
 // Do makes a request. Any answer but 2xx and 304 is a *problem.Error.
@@ -142,7 +143,7 @@ func (s *Server) Do(ctx context.Context, r Request) (*Answer, error) {
 		return nil, err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	a := &Answer{Code: resp.StatusCode, ETag: resp.Header.Get("ETag")}
+	a := &Answer{Code: resp.StatusCode, ETag: resp.Header.Get("ETag"), Header: resp.Header}
 	if a.Body, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1)); err != nil {
 		return nil, s.Unreachable(ctx, err)
 	}

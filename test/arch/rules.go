@@ -20,7 +20,7 @@ func layers() []Layer {
 			"waymark/host/api/...", "waymark/host/config/...", "waymark/host/builtin/...", "waymark/host/plugin/...",
 			"waymark/host/why/...", "waymark/host/sources/...", "waymark/host/metrics/...", "waymark/host/running/...",
 		}},
-		{"what the services share", []string{"waymark/workspace", "waymark/workspace/access", "waymark/workspace/launch/..."}},
+		{"what the services share", []string{"waymark/workspace", "waymark/workspace/access", "waymark/workspace/launch/...", "waymark/workspace/output"}},
 		{"supervisor", []string{"waymark/workspace/supervisor/..."}},
 		{"engine, services and hub", []string{"waymark/host/...", "waymark/hub/...",
 			"waymark/workspace/process/...", "waymark/workspace/files/...", "waymark/workspace/git/...", "waymark/workspace/client/..."}},

@@ -133,7 +133,7 @@ func TestHostileOutput(t *testing.T) {
 			}
 			from = *page.NextOffset
 		}
-		if text.String() != plain(raw.Bytes()) {
+		if text.String() != string([]rune(raw.String())) {
 			t.Errorf("%s: %d bytes as text, %d to the byte", name, text.Len(), raw.Len())
 		}
 		view, err := c.ProcessOutput(t.Context(), started.ID, workspace.OutputOptions{})

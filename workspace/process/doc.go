@@ -20,7 +20,7 @@
 // offsets that count bytes as the process wrote them. Text ends on a rune: half
 // of one that is still being written waits for its other half. What isn't UTF-8
 // becomes U+FFFD, one for each byte, so that pages put together are what the
-// whole would be. Head and tail are a view of it; see [Show].
+// whole would be. Head and tail are a view of it; see package output.
 //
 // # Guarantees
 //

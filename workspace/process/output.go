@@ -11,6 +11,7 @@ import (
 
 	"waymark/internal/httpapi"
 	"waymark/workspace"
+	"waymark/workspace/output"
 	"waymark/workspace/supervisor"
 )
 
@@ -156,33 +157,33 @@ func answer(info *supervisor.Info) workspace.ProcessOutput {
 // outputView answers with head and tail.
 func (s *Service) outputView(ctx context.Context, c *httpapi.Call, info supervisor.Info) error {
 	length := info.Length
-	head, err := s.piece(ctx, info.ID, 0, min(length, headBytes))
+	head, err := s.piece(ctx, info.ID, 0, min(length, output.HeadBytes))
 	if err != nil {
 		return err
 	}
-	tail, err := s.piece(ctx, info.ID, max(min(length, headBytes), length-tailBytes), length)
+	tail, err := s.piece(ctx, info.ID, max(min(length, output.HeadBytes), length-output.TailBytes), length)
 	if err != nil {
 		return err
 	}
 	out := answer(&info)
-	out.Output, out.Truncated = Show(head, tail, length, !info.Running)
+	out.Output, out.Truncated = output.Show(head, tail, length, !info.Running)
 	return c.JSON(http.StatusOK, out)
 }
 
 // piece reads what stands from one offset to another. What is no longer there at
 // its beginning is left out.
-func (s *Service) piece(ctx context.Context, id string, from, to int64) (Piece, error) {
-	p := Piece{Offset: from}
-	for p.end() < to {
-		page, err := s.opts.Supervisor.Read(ctx, id, p.end(), int(min(to-p.end(), readBytes)), 0)
+func (s *Service) piece(ctx context.Context, id string, from, to int64) (output.Piece, error) {
+	p := output.Piece{Offset: from}
+	for p.End() < to {
+		page, err := s.opts.Supervisor.Read(ctx, id, p.End(), int(min(to-p.End(), readBytes)), 0)
 		if err != nil {
 			return p, err
 		}
-		if page.Offset != p.end() {
+		if page.Offset != p.End() {
 			if page.Offset >= to {
-				return Piece{Offset: to}, nil
+				return output.Piece{Offset: to}, nil
 			}
-			p = Piece{Offset: page.Offset}
+			p = output.Piece{Offset: page.Offset}
 		}
 		if len(page.Data) == 0 {
 			break
@@ -206,7 +207,7 @@ func (s *Service) outputPage(ctx context.Context, c *httpapi.Call, id string, w 
 	if w.raw {
 		return sendRaw(c, &out, page.Data[:n])
 	}
-	out.Output = toText(page.Data[:n])
+	out.Output = output.ToText(page.Data[:n])
 	return c.JSON(http.StatusOK, out)
 }
 
@@ -238,11 +239,11 @@ func (s *Service) page(ctx context.Context, id string, w *wanted, until time.Tim
 			return page, min(len(page.Data), w.limit), nil
 		}
 		if page.Offset > w.offset {
-			rest := skipHalfRune(page.Data)
+			rest := output.SkipHalfRune(page.Data)
 			page.Offset, page.Data = page.Offset+int64(len(page.Data)-len(rest)), rest
 		}
 		last := !page.Info.Running && page.Offset+int64(len(page.Data)) >= page.Length
-		n := runeEnd(page.Data, w.limit, last)
+		n := output.RuneEnd(page.Data, w.limit, last)
 		if n > 0 || len(page.Data) == 0 || last || time.Until(until) <= 0 {
 			return page, n, nil
 		}

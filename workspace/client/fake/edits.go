@@ -18,6 +18,7 @@ import (
 	"waymark/workspace"
 	"waymark/workspace/client"
 	"waymark/workspace/files/edit"
+	"waymark/workspace/output"
 )
 
 // Defaults of a LineRange.
@@ -231,7 +232,7 @@ func cutLine(line string, limit int64) string {
 	if int64(len(line)) <= limit {
 		return line
 	}
-	return line[:wholeRunes([]byte(line[:limit]), int(limit), false)] + lineCut
+	return line[:output.RuneEnd([]byte(line[:limit]), int(limit), false)] + lineCut
 }
 
 // WriteFile implements client.Client.

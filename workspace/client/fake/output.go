@@ -3,21 +3,13 @@ package fake
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"net/http"
-	"strings"
-	"unicode/utf8"
 
 	"waymark/workspace"
+	"waymark/workspace/output"
 )
 
 const (
-	// viewBytes is how much of head and of tail a view has.
-	viewBytes = 16 << 10
-	// maxLine bounds a line in a view.
-	maxLine = 2048
-	cutMark = " ... [truncated]"
-	cutLead = "[truncated] ... "
 	// pageBytes is the size of a page for who doesn't say one, maxPage the largest.
 	pageBytes, maxPage = 64 << 10, 4 << 20
 )
@@ -106,116 +98,34 @@ func (p *process) page(offset int64, limit int, raw bool) *workspace.ProcessOutp
 		data = p.output[from-p.omitted:]
 	}
 	if !raw && from > offset {
-		rest := withoutHalfRune(data)
+		rest := output.SkipHalfRune(data)
 		from, data = from+int64(len(data)-len(rest)), rest
 	}
 	n := min(len(data), limit)
 	if raw {
 		out.Data = bytes.Clone(data[:n])
 	} else {
-		n = wholeRunes(data, limit, !p.running())
-		out.Output = toText(data[:n])
+		n = output.RuneEnd(data, limit, !p.running())
+		out.Output = output.ToText(data[:n])
 	}
 	next := from + int64(n)
 	out.NextOffset, out.OmittedBytes = &next, from-offset
 	return out
 }
 
-// wholeRunes returns how much of data, at most limit bytes but one rune at least,
-// ends on a rune. last says that nothing follows data.
-func wholeRunes(data []byte, limit int, last bool) int {
-	n := 0
-	for n < len(data) {
-		if !utf8.FullRune(data[n:]) && !last {
-			break
-		}
-		_, size := utf8.DecodeRune(data[n:])
-		if n > 0 && n+size > limit {
-			break
-		}
-		n += size
-	}
-	return n
-}
-
-// withoutHalfRune is data without the rest of a rune whose beginning is gone.
-func withoutHalfRune(data []byte) []byte {
-	for i := 0; i < utf8.UTFMax-1 && len(data) > 0 && !utf8.RuneStart(data[0]); i++ {
-		data = data[1:]
-	}
-	return data
-}
-
-// toText replaces each byte that is no part of a rune.
-func toText(data []byte) string { return string([]rune(string(data))) }
-
 // view returns head and tail of what a process has written. The caller has the
 // lock.
 func (p *process) view() *workspace.ProcessOutput {
 	out := &workspace.ProcessOutput{Running: p.running(), ExitCode: p.code, Lost: p.lost}
-	data := p.output[:wholeRunes(p.output, len(p.output), !p.running())]
-	length := p.omitted + int64(len(data))
-	var left int64
-	if p.omitted == 0 && len(data) <= 2*viewBytes {
-		out.Output, left = cutLines(data, false)
-	} else {
-		var head []byte
-		if p.omitted == 0 {
-			head = firstLines(data[:viewBytes])
+	piece := func(from, to int64) output.Piece {
+		from = max(from, p.omitted)
+		if from >= to {
+			return output.Piece{Offset: to}
 		}
-		tail := lastLines(data[max(0, len(data)-viewBytes):])
-		gap := length - int64(len(head)) - int64(len(tail))
-		first, cutFirst := cutLines(head, false)
-		second, cutSecond := cutLines(tail, true)
-		out.Output = fmt.Sprintf("%s\n\n... [omitted %d bytes] ...\n\n%s", first, gap, second)
-		left = gap + cutFirst + cutSecond
+		return output.Piece{Offset: from, Data: p.output[from-p.omitted : to-p.omitted]}
 	}
-	if left > 0 {
-		out.Truncated = &workspace.OutputTruncated{
-			OriginalBytes: length, RetainedBytes: length - left, OmittedBytes: left, Strategy: "head_tail",
-		}
-	}
+	n := p.length()
+	half := min(n, output.HeadBytes)
+	out.Output, out.Truncated = output.Show(piece(0, half), piece(max(half, n-output.TailBytes), n), n, !p.running())
 	return out
-}
-
-// firstLines is data up to the end of its last line, unless that is long.
-func firstLines(data []byte) []byte {
-	if i := bytes.LastIndexByte(data, '\n'); i >= 0 && len(data)-i-1 <= maxLine {
-		return data[:i+1]
-	}
-	return data[:wholeRunes(data, len(data), false)]
-}
-
-// lastLines is data from its first whole line on, unless the one before is long.
-func lastLines(data []byte) []byte {
-	if i := bytes.IndexByte(data, '\n'); i >= 0 && i+1 <= maxLine {
-		return data[i+1:]
-	}
-	return withoutHalfRune(data)
-}
-
-// cutLines cuts long lines, and says how many bytes it leaves out. Of a first line
-// whose beginning is missing, which headless says, the end is kept.
-func cutLines(data []byte, headless bool) (string, int64) {
-	var b strings.Builder
-	left := 0
-	for i, line := range bytes.SplitAfter(data, []byte{'\n'}) {
-		text, ended := bytes.CutSuffix(line, []byte{'\n'})
-		switch {
-		case len(text) <= maxLine:
-			b.WriteString(toText(text))
-		case i == 0 && headless:
-			kept := withoutHalfRune(text[len(text)-(maxLine-len(cutLead)):])
-			left += len(text) - len(kept)
-			b.WriteString(cutLead + toText(kept))
-		default:
-			n := wholeRunes(text, maxLine-len(cutMark), true)
-			left += len(text) - n
-			b.WriteString(toText(text[:n]) + cutMark)
-		}
-		if ended {
-			b.WriteByte('\n')
-		}
-	}
-	return b.String(), int64(left)
 }

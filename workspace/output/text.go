@@ -1,16 +1,16 @@
-package process
+package output
 
 import (
 	"strings"
 	"unicode/utf8"
 )
 
-// runeEnd returns how much of data, at most limit bytes, makes text that ends on
+// RuneEnd returns how much of data, at most limit bytes, makes text that ends on
 // a rune. Where the last one is half written it stays out, unless nothing follows
 // data for ever, which last says: then it isn't one. Where limit is smaller than
 // the first rune, that is returned all the same. 0 means that there is nothing
 // but the beginning of a rune.
-func runeEnd(data []byte, limit int, last bool) int {
+func RuneEnd(data []byte, limit int, last bool) int {
 	end := min(limit, len(data))
 	start := end
 	for start > 0 && end-start < utf8.UTFMax && !utf8.RuneStart(data[start-1]) {
@@ -35,9 +35,9 @@ func runeEnd(data []byte, limit int, last bool) int {
 	return end
 }
 
-// toText makes valid text of data: each byte that is no part of a rune becomes
+// ToText makes valid text of data: each byte that is no part of a rune becomes
 // U+FFFD.
-func toText(data []byte) string {
+func ToText(data []byte) string {
 	if utf8.Valid(data) {
 		return string(data)
 	}
@@ -49,8 +49,8 @@ func toText(data []byte) string {
 	return b.String()
 }
 
-// skipHalfRune returns data without the rest of a rune whose beginning is gone.
-func skipHalfRune(data []byte) []byte {
+// SkipHalfRune returns data without the rest of a rune whose beginning is gone.
+func SkipHalfRune(data []byte) []byte {
 	for range utf8.UTFMax - 1 {
 		if len(data) == 0 || utf8.RuneStart(data[0]) {
 			break

@@ -1,4 +1,4 @@
-package process_test
+package output_test
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"waymark/workspace"
-	"waymark/workspace/process"
+	"waymark/workspace/output"
 )
 
 const half = 16 << 10
@@ -17,10 +17,10 @@ const half = 16 << 10
 // show is the view of a whole output.
 func show(whole []byte, last bool) (string, *workspace.OutputTruncated) {
 	n := len(whole)
-	head := process.Piece{Data: whole[:min(n, half)]}
-	tail := process.Piece{Offset: int64(max(min(n, half), n-half))}
+	head := output.Piece{Data: whole[:min(n, half)]}
+	tail := output.Piece{Offset: int64(max(min(n, half), n-half))}
 	tail.Data = whole[tail.Offset:]
-	return process.Show(head, tail, int64(n), last)
+	return output.Show(head, tail, int64(n), last)
 }
 
 var omission = regexp.MustCompile(`\n\n\.\.\. \[omitted (\d+) bytes\] \.\.\.\n\n`)
@@ -65,16 +65,16 @@ func TestShow(t *testing.T) {
 func TestShowOfWhatIsGone(t *testing.T) {
 	for _, c := range []struct {
 		name       string
-		head, tail process.Piece
+		head, tail output.Piece
 		length     int64
 		want       string
 		left       int64
 	}{
-		{"the beginning", process.Piece{Offset: 50}, process.Piece{Offset: 90, Data: []byte("rest\nlast\n")}, 100, "\n\n... [omitted 95 bytes] ...\n\nlast\n", 95},
-		{"all", process.Piece{}, process.Piece{}, 100, "\n\n... [omitted 100 bytes] ...\n\n", 100},
-		{"the end, for now", process.Piece{Data: []byte("a\nb")}, process.Piece{}, 10, "a\n\n\n... [omitted 8 bytes] ...\n\n", 8},
+		{"the beginning", output.Piece{Offset: 50}, output.Piece{Offset: 90, Data: []byte("rest\nlast\n")}, 100, "\n\n... [omitted 95 bytes] ...\n\nlast\n", 95},
+		{"all", output.Piece{}, output.Piece{}, 100, "\n\n... [omitted 100 bytes] ...\n\n", 100},
+		{"the end, for now", output.Piece{Data: []byte("a\nb")}, output.Piece{}, 10, "a\n\n\n... [omitted 8 bytes] ...\n\n", 8},
 	} {
-		got, truncated := process.Show(c.head, c.tail, c.length, true)
+		got, truncated := output.Show(c.head, c.tail, c.length, true)
 		if got != c.want || truncated == nil || truncated.OmittedBytes != c.left {
 			t.Errorf("%s: %q, %+v", c.name, got, truncated)
 		}
@@ -103,7 +103,7 @@ func FuzzShow(f *testing.F) {
 		}
 		known := whole
 		if !last {
-			known = whole[:process.RuneEnd(whole, len(whole), false)]
+			known = whole[:output.RuneEnd(whole, len(whole), false)]
 		}
 		if truncated == nil {
 			if got != plain(known) {

@@ -1,11 +1,11 @@
-package process_test
+package output_test
 
 import (
 	"strings"
 	"testing"
 	"unicode/utf8"
 
-	"waymark/workspace/process"
+	"waymark/workspace/output"
 )
 
 // plain is what data is as text, in the simplest way.
@@ -23,7 +23,7 @@ func TestRuneEnd(t *testing.T) {
 		{"a\xe2\x82", 9, false, 1}, {"a\xe2\x82", 9, true, 3}, {"\xe2\x82", 9, false, 0}, {"\xe2\x82", 1, false, 0},
 		{"\xe2\x82A", 2, false, 2}, {"a\xff", 2, false, 2}, {"\x80\x80\x80\x80\x80", 3, false, 3}, {"\xf0\x9f\x98", 9, true, 3},
 	} {
-		if got := process.RuneEnd([]byte(c.data), c.limit, c.last); got != c.want {
+		if got := output.RuneEnd([]byte(c.data), c.limit, c.last); got != c.want {
 			t.Errorf("%q to %d, last %v: %d, want %d", c.data, c.limit, c.last, got, c.want)
 		}
 	}
@@ -51,14 +51,14 @@ func FuzzPages(f *testing.F) {
 			limit := 1 + int(step>>3)
 			window := whole[at:min(there, at+limit+utf8.UTFMax-1)]
 			last := there == len(whole) && at+len(window) == there
-			n := process.RuneEnd(window, limit, last)
+			n := output.RuneEnd(window, limit, last)
 			if n < 0 || n > len(window) || n > max(limit, utf8.UTFMax) {
 				t.Fatalf("%d of %q within %d", n, window, limit)
 			}
 			if n == 0 && len(window) > 0 && (last || utf8.FullRune(window)) {
 				t.Fatalf("nothing of %q within %d", window, limit)
 			}
-			page := process.ToText(window[:n])
+			page := output.ToText(window[:n])
 			if !utf8.ValidString(page) {
 				t.Fatalf("not text: %q", page)
 			}

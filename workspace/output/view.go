@@ -1,4 +1,4 @@
-package process
+package output
 
 import (
 	"bytes"
@@ -9,9 +9,11 @@ import (
 )
 
 const (
-	// headBytes and tailBytes are what a view shows of a long output: as much as
-	// a chat can use, and as Coder's agent shows.
-	headBytes, tailBytes = 16 << 10, 16 << 10
+	// HeadBytes is what a view shows of the beginning of a long output, in bytes: as
+	// much as a chat can use, and as Coder's agent shows.
+	HeadBytes = 16 << 10
+	// TailBytes is what it shows of its end.
+	TailBytes = 16 << 10
 	// maxLine bounds a line in a view, in bytes, its marker included: a minified
 	// file would fill all of it otherwise.
 	maxLine = 2048
@@ -28,8 +30,8 @@ type Piece struct {
 	Data   []byte
 }
 
-// end is where what follows the piece begins.
-func (p Piece) end() int64 { return p.Offset + int64(len(p.Data)) }
+// End is where what follows the piece begins.
+func (p Piece) End() int64 { return p.Offset + int64(len(p.Data)) }
 
 // Show returns the view of an output of length bytes of which head and tail are
 // known: a piece from its beginning and one up to its end, of at most 16 KiB
@@ -47,14 +49,14 @@ func Show(head, tail Piece, length int64, last bool) (string, *workspace.OutputT
 	if len(tail.Data) == 0 {
 		newest = &head
 	}
-	if newest.end() == length {
-		newest.Data = newest.Data[:runeEnd(newest.Data, len(newest.Data), last)]
-		length = newest.end()
+	if newest.End() == length {
+		newest.Data = newest.Data[:RuneEnd(newest.Data, len(newest.Data), last)]
+		length = newest.End()
 	}
 	if len(tail.Data) == 0 {
 		tail.Offset = length
 	}
-	if head.Offset == 0 && head.end() == tail.Offset {
+	if head.Offset == 0 && head.End() == tail.Offset {
 		text, left := cutLines(append(head.Data[:len(head.Data):len(head.Data)], tail.Data...), false)
 		return text, truncated(length, left)
 	}
@@ -65,7 +67,7 @@ func Show(head, tail Piece, length int64, last bool) (string, *workspace.OutputT
 	if start := lineTail(tail.Data); start > 0 {
 		tail.Data, tail.Offset = tail.Data[start:], tail.Offset+int64(start)
 	}
-	gap := tail.Offset - head.end()
+	gap := tail.Offset - head.End()
 	var b strings.Builder
 	text, left := cutLines(head.Data, false)
 	b.WriteString(text)
@@ -88,7 +90,7 @@ func lineHead(data []byte) []byte {
 	if i := bytes.LastIndexByte(data, '\n'); i >= 0 && len(data)-i-1 <= maxLine {
 		return data[:i+1]
 	}
-	return data[:runeEnd(data, len(data), false)]
+	return data[:RuneEnd(data, len(data), false)]
 }
 
 // lineTail returns where in data its first whole line begins, or its first rune
@@ -97,7 +99,7 @@ func lineTail(data []byte) int {
 	if i := bytes.IndexByte(data, '\n'); i >= 0 && i+1 <= maxLine {
 		return i + 1
 	}
-	return len(data) - len(skipHalfRune(data))
+	return len(data) - len(SkipHalfRune(data))
 }
 
 // cutLines makes text of data with its long lines cut, and says how many bytes of
@@ -110,16 +112,16 @@ func cutLines(data []byte, headless bool) (string, int64) {
 		line, rest, found := bytes.Cut(data, []byte{'\n'})
 		switch {
 		case len(line) <= maxLine:
-			b.WriteString(toText(line))
+			b.WriteString(ToText(line))
 		case first && headless:
 			from := len(line) - (maxLine - len(cutLead))
-			kept := skipHalfRune(line[from:])
+			kept := SkipHalfRune(line[from:])
 			left += int64(len(line) - len(kept))
-			b.WriteString(cutLead + toText(kept))
+			b.WriteString(cutLead + ToText(kept))
 		default:
-			n := runeEnd(line, maxLine-len(cutMark), true)
+			n := RuneEnd(line, maxLine-len(cutMark), true)
 			left += int64(len(line) - n)
-			b.WriteString(toText(line[:n]) + cutMark)
+			b.WriteString(ToText(line[:n]) + cutMark)
 		}
 		if found {
 			b.WriteByte('\n')

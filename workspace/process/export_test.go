@@ -1,7 +1,0 @@
-package process
-
-// The pure parts, which tests compare with simple oracles.
-var (
-	RuneEnd = runeEnd
-	ToText  = toText
-)

@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"waymark/test/guestbuild"
+	"waymark/test/sources"
 )
 
 // need skips a test, visibly, when a program is missing.
@@ -77,6 +78,9 @@ func files(t *testing.T, dir string) map[string]fs.FileMode {
 func programs(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Dir(selfAsAgent(t))
+	if err := sources.See(t.Context(), nil, "waymark/cmd/hub", "waymark/cmd/harness", "waymark/cmd/supervisor"); err != nil {
+		t.Fatal(err)
+	}
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", dir+"/", "waymark/cmd/hub", "waymark/cmd/harness", "waymark/cmd/supervisor").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v: %s", err, out)
 	}

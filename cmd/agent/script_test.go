@@ -19,6 +19,7 @@ import (
 	"waymark/internal/reexec"
 	"waymark/test/guestbuild"
 	"waymark/test/ordinary"
+	"waymark/test/sources"
 	"waymark/workspace/launch"
 )
 
@@ -112,6 +113,9 @@ func build(t *testing.T) (b built) {
 	}
 	dir := t.TempDir()
 	b.bin, b.cache = filepath.Join(dir, "bin"), guestbuild.CacheHome()
+	if err := sources.See(ctx, nil, "waymark/cmd/hub"); err != nil {
+		t.Fatal(err)
+	}
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", b.bin+"/", "waymark/cmd/hub").CombinedOutput(); err != nil {
 		t.Fatalf("build hub: %v: %s", err, out)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"waymark/test/e2e"
+	"waymark/test/sources"
 )
 
 // programs is a directory with agent, hub and harness.
@@ -34,6 +35,9 @@ var build = sync.OnceValue(func() error {
 	}
 	ctx := context.Background()
 	if _, err := e2e.Build(ctx, programs, false); err != nil {
+		return err
+	}
+	if err := sources.See(ctx, nil, "waymark/cmd/harness"); err != nil {
 		return err
 	}
 	out, err := exec.CommandContext(ctx, "go", "build", "-o", programs+"/", "waymark/cmd/harness").CombinedOutput()

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"waymark/test/guestbuild"
+	"waymark/test/sources"
 )
 
 // Programs are paths of executables.
@@ -36,7 +37,11 @@ func Build(ctx context.Context, dir string, race bool) (Programs, error) {
 	if race {
 		args = append(args, "-race")
 	}
-	if _, err := goCommand(ctx, append(args, "waymark/cmd/agent", "waymark/cmd/hub")...); err != nil {
+	programs := []string{"waymark/cmd/agent", "waymark/cmd/hub"}
+	if err := sources.See(ctx, nil, append(programs, "waymark/internal/tools/aot")...); err != nil {
+		return Programs{}, err
+	}
+	if _, err := goCommand(ctx, append(args, programs...)...); err != nil {
 		return Programs{}, err
 	}
 	return Programs{Agent: filepath.Join(dir, "agent"), Hub: filepath.Join(dir, "hub")}, nil

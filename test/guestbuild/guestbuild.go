@@ -42,6 +42,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"waymark/test/sources"
 )
 
 // EnvCache names the environment variable with the directory for results. By
@@ -140,9 +142,13 @@ func run(ctx context.Context, pkgPath, key string) (string, error) {
 // compile runs the toolchain. Modes of the surrounding test, such as the race
 // detector, don't exist for wasm and are left out.
 func compile(ctx context.Context, pkgPath, output string) error {
+	env := []string{"GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0"}
+	if err := sources.See(ctx, env, pkgPath); err != nil {
+		return err
+	}
 	cmd := exec.CommandContext(ctx, "go", "build", "-buildmode=c-shared", "-trimpath", "-buildvcs=false",
 		"-ldflags=-s -w", "-o", output, pkgPath)
-	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0")
+	cmd.Env = append(os.Environ(), env...)
 	return runTool(ctx, cmd)
 }
 

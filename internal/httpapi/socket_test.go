@@ -133,7 +133,7 @@ func TestWebSocketStop(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		socket.CloseRead(c.Context())
+		socket.CloseRead(context.WithoutCancel(c.Context())) // see Upgrade
 		<-c.Context().Done()
 		ended = true
 		return context.Cause(c.Context())

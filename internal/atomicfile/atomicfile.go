@@ -3,8 +3,9 @@
 // # Guarantees
 //
 // Whoever opens the path, also after a crash, finds the old content or the new
-// one, never a part. When a function returns without an error, the new content
+// one, never a part. When WriteFile or Write returns without an error, the new content
 // has reached the disk, and so has its name where the file system can do that.
+// Replace doesn't wait for that.
 // The file has the mode that was asked for, whatever the umask is. A link at the
 // path is replaced and not followed.
 //
@@ -58,6 +59,24 @@ func Write(path string, mode fs.FileMode, write func(io.Writer) error) (err erro
 		return err
 	}
 	return syncDir(dir)
+}
+
+// Replace is WriteFile for what tells of a running process, and means nothing when the
+// machine has gone down: nothing is synced, which takes milliseconds to tens of them.
+// After a power failure the file may be the old one, empty or damaged.
+func Replace(path string, data []byte, mode fs.FileMode) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path))
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Chmod(mode), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
 }
 
 // syncDir brings a rename to the disk. Not every file system can; then the

@@ -42,6 +42,30 @@ func TestWriteFile(t *testing.T) {
 	}
 }
 
+// TestReplace: it is whole or not there, and leaves nothing beside it.
+func TestReplace(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	for _, text := range []string{"one", "", "two"} {
+		if err := atomicfile.Replace(path, []byte(text), 0o640); err != nil {
+			t.Fatal(err)
+		}
+		holds(t, path, text, 0o640)
+	}
+	if err := atomicfile.Replace(filepath.Join(path, "below"), nil, 0o600); err == nil {
+		t.Error("there is no such directory")
+	}
+	dir := filepath.Join(t.TempDir(), "dir")
+	if err := os.MkdirAll(filepath.Join(dir, "taken"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := atomicfile.Replace(filepath.Join(dir, "taken"), nil, 0o600); err == nil {
+		t.Error("a directory was replaced")
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("in the directory: %v, %v", entries, err)
+	}
+}
+
 // TestFailure: an error leaves everything as it was.
 func TestFailure(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")

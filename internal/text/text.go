@@ -15,6 +15,7 @@
 package text
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
@@ -30,6 +31,35 @@ func Printable(s string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+// Reveal writes what can't be seen as its number, ⟨U+200B⟩, for a text that somebody
+// is to judge: control characters, formatting, bytes that aren't UTF-8, and the
+// letters and marks that are drawn as nothing. Line feeds and spaces stay.
+func Reveal(s string) string {
+	if !strings.ContainsFunc(s, unseen) && utf8.ValidString(s) {
+		return s
+	}
+	var b strings.Builder
+	for len(s) > 0 {
+		r, size := utf8.DecodeRuneInString(s)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, "⟨%02X⟩", s[0])
+		case unseen(r):
+			fmt.Fprintf(&b, "⟨%U⟩", r)
+		default:
+			b.WriteRune(r)
+		}
+		s = s[size:]
+	}
+	return b.String()
+}
+
+// unseen reports whether a character is drawn as nothing, or acted on.
+func unseen(r rune) bool {
+	const blankBraille = '\u2800'
+	return r != '\n' && (!unicode.IsPrint(r) || r == blankBraille || unicode.Is(unicode.Variation_Selector, r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r))
 }
 
 // Line makes one line of at most limit bytes, for an error or a log: white

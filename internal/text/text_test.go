@@ -100,3 +100,22 @@ func FuzzLine(f *testing.F) {
 		}
 	})
 }
+
+func TestReveal(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"":                                "",
+		"a b\nc é 日本 😀 ⟨":                 "a b\nc é 日本 😀 ⟨",
+		"a\tb\rc\x1b[31m\x00":             "a⟨U+0009⟩b⟨U+000D⟩c⟨U+001B⟩[31m⟨U+0000⟩",
+		"zero\u200bwidth\u202e":           "zero⟨U+200B⟩width⟨U+202E⟩",
+		"tag\U000E0041":                   "tag⟨U+E0041⟩",
+		"variation\ufe0f\u180b\U000E0100": "variation⟨U+FE0F⟩⟨U+180B⟩⟨U+E0100⟩",
+		"filler\u3164\u115f\u2800\u034f":  "filler⟨U+3164⟩⟨U+115F⟩⟨U+2800⟩⟨U+034F⟩",
+		"space\u00a0\u2003\u2028":         "space⟨U+00A0⟩⟨U+2003⟩⟨U+2028⟩",
+		"bytes\xff\xfe�":                  "bytes⟨FF⟩⟨FE⟩�",
+	} {
+		if got := text.Reveal(in); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}

@@ -17,8 +17,9 @@
 // The last two, and the first in such a process, can't be done by a goroutine.
 // On Linux two POSIX timers of the kernel do it: one, armed by the first
 // signal, on a clock that stands still while the machine sleeps; one on the
-// process's own processor time, which is put off each second by a goroutine. A
-// machine that sleeps or starves uses no processor time, so it trips nothing.
+// process's own processor time, which a goroutine puts off after each second of that
+// time. A machine that sleeps or starves uses no processor time, so it trips nothing,
+// and a process that rests isn't woken up.
 // On amd64 the signals meet a handler of this package first, a few lines of
 // assembly, which arms the first timer even when no goroutine runs.
 //

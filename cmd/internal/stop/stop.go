@@ -19,11 +19,13 @@ const (
 	// timer comes after killAfter, when ending by force didn't work either.
 	forceAfter, killAfter = 4 * time.Second, 4700 * time.Millisecond
 
-	// beatEvery is how often the watchdog is put off, by an idle process too.
+	// beatEvery is how much processor time lies between two beats, which put the
+	// watchdog off: a process that rests isn't woken up for them. It is time on the
+	// clock where the system has no timer for the other.
 	beatEvery = time.Second
 	// The watchdog bites when the process has used biteAfter of processor time
 	// since the last beat, and biteAfterEach more for each processor, all of which
-	// may be busy between two beats.
+	// may be busy between a beat's signal and the goroutine that it wakes.
 	biteAfter, biteAfterEach = 3 * time.Second, 2 * time.Second
 )
 
@@ -92,8 +94,8 @@ func Allow(ctx context.Context, d time.Duration) {
 }
 
 // Attach has words written to when the process ends by force, and beat called
-// about each second for as long as goroutines run. Outside of Main it does
-// nothing.
+// about each second that the process works, for as long as goroutines run. Outside
+// of Main it does nothing.
 func Attach(ctx context.Context, words *Words, beat func()) {
 	if s := stopperOf(ctx); s != nil {
 		s.beat.Store(&beat)
@@ -149,10 +151,19 @@ func die(again os.Signal) {
 
 // beats puts off the watchdog, for as long as the process lives.
 func (s *stopper) beats() {
-	for tick := time.NewTicker(beatEvery); ; <-tick.C {
+	worked := whenWorked(beatEvery)
+	var tick <-chan time.Time
+	if worked == nil {
+		tick = time.NewTicker(beatEvery).C
+	}
+	for {
 		putOff(biteAfter + time.Duration(runtime.GOMAXPROCS(0))*biteAfterEach)
 		if beat := s.beat.Load(); beat != nil {
 			(*beat)()
+		}
+		select {
+		case <-worked:
+		case <-tick:
 		}
 	}
 }

@@ -2,6 +2,7 @@ package stop_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -33,7 +34,11 @@ func TestMain(m *testing.M) {
 	if does := programs[os.Getenv(envDoes)]; does != nil {
 		stop.Main(func(ctx context.Context) int {
 			if path := os.Getenv(envWords); path != "" {
-				stop.Attach(ctx, mapped(path), func() {})
+				stop.Attach(ctx, mapped(path), func() {
+					if says[os.Getenv(envDoes)] {
+						_, _ = os.Stdout.WriteString("beat\n")
+					}
+				})
 			}
 			return does(ctx)
 		})
@@ -83,6 +88,16 @@ var programs = map[string]func(context.Context) int{
 		stopTheWorld()
 		return 0
 	},
+	"rests": func(ctx context.Context) int {
+		ready()
+		<-ctx.Done()
+		return 7
+	},
+	"works": func(ctx context.Context) int {
+		for ctx.Err() == nil {
+		}
+		return 7
+	},
 	"works hard": func(context.Context) int {
 		ready()
 		for range runtime.GOMAXPROCS(0) {
@@ -99,14 +114,20 @@ var programs = map[string]func(context.Context) int{
 	},
 }
 
+// says names the programs that say when a beat comes.
+var says = map[string]bool{"rests": true, "works": true}
+
 // ready tells the test that the child has begun.
 func ready() { _, _ = os.Stdout.WriteString("ready\n") }
 
-// stopTheWorld says so, and doesn't return where a goroutine can't be stopped.
+// stopTheWorld says so, and doesn't return where a goroutine can't be stopped. It
+// collects no garbage: a collector that has begun before that goroutine spins until
+// it can look at its stack, and uses the processor where nothing should.
 func stopTheWorld() {
 	ready()
 	for {
-		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
 	}
 }
 
@@ -316,6 +337,36 @@ func TestWatchdog(t *testing.T) {
 	}
 	if cause, _ := c.left(); cause != stop.CauseStuck {
 		t.Errorf("cause %d", cause)
+	}
+}
+
+// TestBeats: they come while a process works, and none wakes one that rests.
+func TestBeats(t *testing.T) {
+	t.Parallel()
+	onlyLinux(t)
+	c := start(t, "works", nil)
+	for range 3 {
+		if line, err := c.out.ReadString('\n'); line != "beat\n" {
+			t.Fatalf("%q, %v", line, err)
+		}
+	}
+	if got := c.send(syscall.SIGTERM).ends(timeout); got.ExitStatus() != 7 {
+		t.Errorf("it worked: %v", got)
+	}
+	c = start(t, "rests", nil)
+	for line := ""; line != "ready\n"; { // after the first beat, or before
+		var err error
+		if line, err = c.out.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+	}
+	defer time.AfterFunc(3*time.Second, func() { c.send(syscall.SIGTERM) }).Stop()
+	said, err := io.ReadAll(c.out)
+	if n := bytes.Count(said, []byte("beat")); err != nil || n > 1 {
+		t.Errorf("it rested: %d beats, %v", n, err)
+	}
+	if got := c.ends(timeout); got.ExitStatus() != 7 {
+		t.Errorf("it rested: %v", got)
 	}
 }
 

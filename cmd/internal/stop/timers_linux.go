@@ -1,6 +1,8 @@
 package stop
 
 import (
+	"os"
+	"os/signal"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -85,6 +87,23 @@ func armKill() { arm(killTimer, &killSpec) }
 func putOff(d time.Duration) {
 	atomic.StoreUint32(&bites, 0)
 	arm(cpuTimer, &timerSpec{everySec: 1, sec: int64(d / time.Second), nsec: int64(d % time.Second)})
+}
+
+// beatSignal is what the timer of beats sends. Nothing else here uses it.
+const beatSignal = unix.SIGVTALRM
+
+// whenWorked sends whenever the process has used so much more processor time. It is
+// nil when there is no timer for that.
+func whenWorked(d time.Duration) <-chan os.Signal {
+	worked := make(chan os.Signal, 1)
+	signal.Notify(worked, beatSignal) // before there is one, which would end the process
+	id, err := newTimer(unix.CLOCK_PROCESS_CPUTIME_ID, beatSignal, 0)
+	if err != nil {
+		return nil
+	}
+	sec, nsec := int64(d/time.Second), int64(d%time.Second)
+	arm(id, &timerSpec{everySec: sec, everyNsec: nsec, sec: sec, nsec: nsec})
+	return worked
 }
 
 func setWords(w *Words) { atomic.StorePointer(wordsAt(), unsafe.Pointer(w)) } //nolint:gosec // a pointer that the handler reads

@@ -2,7 +2,10 @@
 
 package stop
 
-import "time"
+import (
+	"os"
+	"time"
+)
 
 // There are no timers that kill: goroutines do what can be done.
 
@@ -12,3 +15,5 @@ func armKill()                   {}
 func putOff(time.Duration)       {}
 func setWords(*Words)            {}
 func recordForced()              {}
+
+func whenWorked(time.Duration) <-chan os.Signal { return nil }

@@ -1,0 +1,330 @@
+package catalog
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"waymark/internal/text"
+)
+
+// Limits bound a catalogue. What is zero has its default.
+type Limits struct {
+	// Tools is how many there are at most, Bytes how long they are as JSON all
+	// together: 1,000 and 4 MiB.
+	Tools int
+	Bytes int64
+	// Schema is the length of one tool's schema, as compact JSON, Depth how deep it
+	// may be nested: 256 KiB and 64 levels.
+	Schema int64
+	Depth  int
+}
+
+// The defaults. No server that was looked at comes near them: the largest has some
+// 100 tools with 150 KiB in all.
+const (
+	DefaultTools  = 1000
+	DefaultBytes  = 4 << 20
+	DefaultSchema = 256 << 10
+	DefaultDepth  = 64
+)
+
+// Bounds of single texts, in bytes. A name is part of the names that models see, and
+// those have at most 128 characters with every provider.
+const (
+	maxName         = 128
+	maxTitle        = 256
+	maxDescription  = 16 << 10
+	maxInstructions = 64 << 10
+	maxAnnotations  = 4 << 10
+	maxFindings     = 200
+)
+
+func (l Limits) orDefaults() Limits {
+	if l.Tools <= 0 {
+		l.Tools = DefaultTools
+	}
+	if l.Bytes <= 0 {
+		l.Bytes = DefaultBytes
+	}
+	if l.Schema <= 0 {
+		l.Schema = DefaultSchema
+	}
+	if l.Depth <= 0 {
+		l.Depth = DefaultDepth
+	}
+	return l
+}
+
+// Builder makes a catalogue of what a server sends, within limits, and writes down
+// what it leaves out. It belongs to one goroutine.
+type Builder struct {
+	limits Limits
+	made   Catalogue
+	names  map[string]bool
+	bytes  int64
+	left   int // tools that no longer fit
+	more   int // findings that no longer fit
+}
+
+// NewBuilder begins a catalogue.
+func NewBuilder(limits Limits) *Builder {
+	return &Builder{limits: limits.orDefaults(), made: Catalogue{Tools: []Tool{}}, names: make(map[string]bool)}
+}
+
+// Server sets what the server says of itself.
+func (b *Builder) Server(name, title, version, instructions string) {
+	b.made.ServerName = b.text(name, maxName, "", "server's name")
+	b.made.ServerTitle = b.text(title, maxTitle, "", "server's title")
+	b.made.ServerVersion = b.text(version, maxName, "", "server's version")
+	b.made.Instructions = b.text(instructions, maxInstructions, "", "server's instructions")
+}
+
+// Find adds a finding. The text is a sentence of ours; what it quotes must be fit to
+// be shown.
+func (b *Builder) Find(code, tool, format string, args ...any) {
+	if len(b.made.Findings) >= maxFindings {
+		b.more++
+		return
+	}
+	b.made.Findings = append(b.made.Findings, Finding{Code: code, Tool: text.Line(tool, maxName), Text: fmt.Sprintf(format, args...)})
+}
+
+// wireTool is a tool as a server sends it, as far as it is looked at.
+type wireTool struct {
+	Name        string         `json:"name"`
+	Title       string         `json:"title"`
+	Description string         `json:"description"`
+	InputSchema jsontext.Value `json:"inputSchema"`
+	Annotations jsontext.Value `json:"annotations"`
+}
+
+// lenient takes what other languages' JSON takes, too: a name that comes twice counts
+// as it does there, the last one.
+var lenient = jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+
+// Add takes a tool as a server has sent it, and says whether it is in the catalogue
+// under its name.
+func (b *Builder) Add(raw []byte) (Tool, bool) {
+	var wire wireTool
+	if err := jsonv2.Unmarshal(raw, &wire, lenient); err != nil {
+		b.Find("bad_tool", wire.Name, "What the server lists as a tool isn't one, and is left out.")
+		return Tool{}, false
+	}
+	if !b.name(wire.Name) {
+		return Tool{}, false
+	}
+	tool := Tool{
+		Name:        wire.Name,
+		Title:       b.text(wire.Title, maxTitle, wire.Name, "title"),
+		Description: b.text(wire.Description, maxDescription, wire.Name, "description"),
+		InputSchema: b.schema(wire.Name, wire.InputSchema),
+		Annotations: b.annotations(wire.Name, wire.Annotations),
+	}
+	encoded, err := json.Marshal(&tool)
+	size := int64(len(encoded))
+	if err != nil || len(b.made.Tools) >= b.limits.Tools || b.bytes+size > b.limits.Bytes {
+		b.left++
+		return Tool{}, false
+	}
+	b.bytes += size
+	b.names[tool.Name] = true
+	b.made.Tools = append(b.made.Tools, tool)
+	return tool, true
+}
+
+// Full says that nothing more fits.
+func (b *Builder) Full() bool { return b.left > 0 }
+
+// Drop takes a tool out again.
+func (b *Builder) Drop(name string) {
+	for i := range b.made.Tools {
+		if b.made.Tools[i].Name == name {
+			b.made.Tools = append(b.made.Tools[:i], b.made.Tools[i+1:]...)
+			return
+		}
+	}
+}
+
+// Catalogue ends it. The Builder isn't used afterwards.
+func (b *Builder) Catalogue() *Catalogue {
+	if b.left > 0 {
+		b.made.Findings = append(b.made.Findings, Finding{Code: "tools_trimmed", Text: fmt.Sprintf(
+			"The server has more tools than are taken: the first %s are kept, and %d or more are left out.",
+			text.Count(len(b.made.Tools), "tool", "tools"), b.left)})
+	}
+	if b.more > 0 {
+		b.made.Findings = append(b.made.Findings, Finding{Code: "more_findings", Text: fmt.Sprintf(
+			"There is more to find than is listed: %d are left out.", b.more)})
+	}
+	made := b.made
+	return &made
+}
+
+// name checks what a tool is called by. One that nobody could tell from another, or
+// that a terminal would act on, can't be called safely.
+func (b *Builder) name(name string) bool {
+	clean, marks := Clean(name)
+	switch {
+	case name == "":
+		b.Find("bad_name", "", "A tool without a name is left out.")
+	case len(name) > maxName:
+		b.Find("bad_name", name, "A tool whose name is longer than %d bytes is left out.", maxName)
+	case marks&Escapes != 0 || strings.ContainsAny(name, "\n\t"):
+		b.Find("terminal_escapes", name, "A tool whose name holds control characters is left out.")
+	case marks != 0:
+		b.Find("invisible_characters", name, "A tool whose name holds invisible characters is left out.")
+	case clean != name:
+		b.Find("bad_name", name, "A tool whose name isn't UTF-8 is left out.")
+	case b.names[name]:
+		b.Find("duplicate_tool", name, "Two tools have this name: the first one counts.")
+	default:
+		if !usual(name) {
+			b.Find("unusual_name", name, "The tool's name has other characters than letters, digits, '_', '-', '.' and '/', which some clients refuse.")
+		}
+		return true
+	}
+	return false
+}
+
+// usual says that a name is as the protocol wants it.
+func usual(name string) bool {
+	return strings.IndexFunc(name, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("_-./", r)
+	}) < 0
+}
+
+// text cleans and cuts a text of the server.
+func (b *Builder) text(s string, limit int, tool, what string) string {
+	if len(s) > limit {
+		b.Find("text_too_long", tool, "The %s is cut: it has %d bytes, and %d are taken.", what, len(s), limit)
+		s = text.Cut(strings.ToValidUTF8(s, string(utf8.RuneError)), limit)
+	}
+	clean, marks := Clean(s)
+	b.marks(marks, tool, what)
+	return clean
+}
+
+func (b *Builder) marks(marks Marks, tool, what string) {
+	if marks&Invisible != 0 {
+		b.Find("invisible_characters", tool, "The %s holds characters that can't be seen, and that models read: they are taken out.", what)
+	}
+	if marks&Escapes != 0 {
+		b.Find("terminal_escapes", tool, "The %s holds control characters: they are taken out.", what)
+	}
+}
+
+// schema returns a tool's input schema as compact JSON, nil for one that isn't taken:
+// the tool can be called without.
+func (b *Builder) schema(tool string, raw jsontext.Value) json.RawMessage {
+	if len(raw) == 0 || raw.Kind() == 'n' {
+		return nil
+	}
+	if raw.Kind() != '{' {
+		b.Find("bad_schema", tool, "The tool's schema isn't an object, and is left out.")
+		return nil
+	}
+	raw = bytes.ToValidUTF8(raw, []byte("\uFFFD"))
+	if err := raw.Compact(lenient); err != nil {
+		b.Find("bad_schema", tool, "The tool's schema can't be read, and is left out.")
+		return nil
+	}
+	if int64(len(raw)) > b.limits.Schema {
+		b.Find("schema_too_large", tool, "The tool's schema has %d bytes, %d are taken: it is left out.", len(raw), b.limits.Schema)
+		return nil
+	}
+	clean, found, err := cleanJSON(raw, b.limits.Depth)
+	if err != nil {
+		b.Find("schema_too_deep", tool, "The tool's schema is nested deeper than %d levels: it is left out.", b.limits.Depth)
+		return nil
+	}
+	b.marks(found.values, tool, "schema")
+	if found.names != 0 {
+		b.Find("invisible_characters", tool, "Names of parameters hold characters that can't be seen; they are left as they are, since the server knows them so.")
+	}
+	return json.RawMessage(clean)
+}
+
+func (b *Builder) annotations(tool string, raw jsontext.Value) json.RawMessage {
+	if len(raw) == 0 || raw.Kind() == 'n' {
+		return nil
+	}
+	raw = bytes.ToValidUTF8(raw, []byte("\uFFFD"))
+	if raw.Kind() != '{' || raw.Compact(lenient) != nil || len(raw) > maxAnnotations {
+		b.Find("bad_annotations", tool, "The tool's annotations are no object of at most %d bytes, and are left out.", maxAnnotations)
+		return nil
+	}
+	clean, found, err := cleanJSON(raw, b.limits.Depth)
+	if err != nil {
+		b.Find("bad_annotations", tool, "The tool's annotations are nested too deep, and are left out.")
+		return nil
+	}
+	b.marks(found.values|found.names, tool, "annotations")
+	return json.RawMessage(clean)
+}
+
+type marksOfJSON struct{ names, values Marks }
+
+type tooDeepError struct{}
+
+func (tooDeepError) Error() string { return "nested too deep" }
+
+// cleanJSON cleans all texts of a JSON value, but not the names of its members, and
+// keeps everything else to the byte.
+func cleanJSON(raw []byte, depth int) ([]byte, marksOfJSON, error) {
+	var (
+		found marksOfJSON
+		out   bytes.Buffer
+	)
+	// Strings are cleaned where they stand, so that numbers, order and escapes of
+	// others stay as the server has written them.
+	dec := jsontext.NewDecoder(bytes.NewReader(raw), lenient)
+	done := int64(0)
+	for {
+		kind := dec.PeekKind()
+		if kind == 0 {
+			break
+		}
+		container, length := dec.StackIndex(dec.StackDepth())
+		before := dec.InputOffset()
+		tok, err := dec.ReadToken()
+		if err != nil {
+			return nil, found, err
+		}
+		if dec.StackDepth() > depth {
+			return nil, found, tooDeepError{}
+		}
+		if kind != '"' {
+			continue
+		}
+		s := tok.String()
+		clean, marks := Clean(s)
+		if container == '{' && length%2 == 0 {
+			found.names |= marks
+			continue
+		}
+		found.values |= marks
+		if clean == s {
+			continue
+		}
+		end := dec.InputOffset()
+		quoted, err := jsontext.AppendQuote(nil, clean)
+		if err != nil {
+			return nil, found, err
+		}
+		start := before + int64(bytes.IndexByte(raw[before:end], '"')) // behind a comma or colon
+		out.Write(raw[done:start])
+		out.Write(quoted)
+		done = end
+	}
+	if done == 0 {
+		return raw, found, nil
+	}
+	out.Write(raw[done:])
+	return out.Bytes(), found, nil
+}

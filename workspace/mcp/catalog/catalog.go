@@ -1,0 +1,50 @@
+// Package catalog is what an MCP server offers, as its session found it, its
+// approval pins it, and snapshots list it.
+//
+// # Concurrency
+//
+// Values are plain data. Whoever shares one doesn't change it.
+package catalog
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Catalogue is what a server offered when it was last asked.
+type Catalogue struct {
+	// ServerName, ServerTitle and ServerVersion are the server's own.
+	ServerName    string `json:"server_name,omitempty"`
+	ServerTitle   string `json:"server_title,omitempty"`
+	ServerVersion string `json:"server_version,omitempty"`
+	// Protocol is the version that was agreed on.
+	Protocol string `json:"protocol,omitempty"`
+	// Instructions are the server's, for models.
+	Instructions string `json:"instructions,omitempty"`
+	// Tools are in the server's order; no two have one name.
+	Tools []Tool `json:"tools"`
+	// Findings say what was left out or looks wrong.
+	Findings []Finding `json:"findings,omitempty"`
+	// At is when it was asked.
+	At time.Time `json:"at"`
+}
+
+// Tool is one tool. The raw fields are compact JSON, of bounded size and depth.
+type Tool struct {
+	Name        string          `json:"name"`
+	Title       string          `json:"title,omitempty"`
+	Description string          `json:"description,omitempty"`
+	InputSchema json.RawMessage `json:"input_schema,omitempty"`
+	Annotations json.RawMessage `json:"annotations,omitempty"`
+}
+
+// Finding is something that a person should know of a server.
+type Finding struct {
+	// Code is a word for programs, such as "invisible_characters", "duplicate_tool",
+	// "tools_trimmed", "schema_too_large".
+	Code string `json:"code"`
+	// Tool is the tool's name, as far as it can be shown; empty for the server.
+	Tool string `json:"tool,omitempty"`
+	// Text is a sentence for people. It holds no value of the configuration.
+	Text string `json:"text"`
+}

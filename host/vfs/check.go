@@ -3,7 +3,9 @@ package vfs
 import (
 	"bytes"
 	"io/fs"
+	"math"
 	"slices"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -25,6 +27,17 @@ type Freshness struct {
 	// Units is what to keep from now on when Fresh, else what still holds
 	// and may be given to Run.Recall. CheckUnits sets it.
 	Units *Units
+	// Rewritten are files whose content is another, but not where a guest has looked:
+	// a new run would be asked the same and answer the same, and what the host makes
+	// of the files is another. Units has their new content. CheckUnits sets it, when
+	// Fresh.
+	Rewritten []Rewritten
+}
+
+// Rewritten is a file whose content is another; see Freshness.
+type Rewritten struct {
+	Path   string // relative to the root and free of links
+	Before []byte // the SHA-256 of what it was
 }
 
 // maxCheckEntries bounds what a check lists, in case a directory has grown
@@ -214,35 +227,96 @@ func sameContent(fd int, d *Dep, data []byte) bool {
 // CheckUnits is Check for what a run left by Run.Units. It goes on after the
 // first change, to tell which units still hold.
 func (r *Root) CheckUnits(f *Filter, units *Units) Freshness {
-	run := r.Begin(f, Limits{Entries: maxCheckEntries})
+	return r.checkUnits(f, units, nil)
+}
+
+// CheckUnitsNear is CheckUnits for what an event at one of the paths can have
+// changed; they are link-free and relative to the root. The rest it takes as it
+// was: whoever asks for this checks everything soon after.
+func (r *Root) CheckUnitsNear(f *Filter, units *Units, paths []string) Freshness {
+	return r.checkUnits(f, units, func(d *Dep) bool {
+		return slices.ContainsFunc(paths, func(path string) bool { return near(d.Path, path) })
+	})
+}
+
+// near reports whether an event at a path can say that something else is to be
+// observed at another: at the path itself, of the directory that it is an entry of, or
+// below it, where it is a directory that came, went or was moved.
+func near(observed, event string) bool {
+	if below, ok := strings.CutPrefix(observed, event); ok {
+		return below == "" || below[0] == '/'
+	}
+	dir, _ := beneath.Split(event)
+	return observed == dir
+}
+
+func (r *Root) checkUnits(f *Filter, units *Units, wanted func(*Dep) bool) Freshness {
+	// What is read again was read by another run, within its limits; see unitChecker.rewritten.
+	run := r.Begin(f, Limits{Entries: maxCheckEntries, KeepBytes: units.keep, ReadBytes: math.MaxInt64})
 	defer run.Close()
 	if run.closed {
 		return Freshness{Changed: ".", Units: &Units{}}
 	}
-	c := unitChecker{run: run, deps: make(map[depKey]verdict), files: make(map[*unitFile]*unitFile, len(units.list))}
-	holds := &Units{list: make([]*unit, 0, len(units.list))}
+	c := unitChecker{
+		run: run, wanted: wanted, keep: units.keep, room: units.room,
+		deps: make(map[depKey]verdict), files: make(map[*unitFile]*unitFile),
+	}
+	if wanted == nil {
+		c.files = make(map[*unitFile]*unitFile, len(units.list))
+	}
+	holds := &Units{list: make([]*unit, 0, len(units.list)), keep: units.keep}
 	rest := c.rest(units.rest) // first: it tells which directories are steady
 	for _, u := range units.list {
 		if now := c.unit(u); now != nil {
 			holds.list = append(holds.list, now)
 		}
 	}
+	if c.room < 0 && len(c.rewritten) > 0 { // a run would exceed its limit, and has to say so
+		c.differs(c.rewritten[0].Path)
+	}
 	if c.stale {
 		return Freshness{Changed: c.changed, Units: holds}
 	}
-	holds.rest, holds.trace = rest, units.trace
-	return Freshness{Fresh: true, Units: holds}
+	holds.rest, holds.trace, holds.room = rest, c.renewed(units.trace), c.room
+	return Freshness{Fresh: true, Units: holds, Rewritten: c.rewritten}
 }
 
 // unitChecker re-checks each dep once, however many units have it.
 type unitChecker struct {
-	run   *Run
-	deps  map[depKey]verdict
-	files map[*unitFile]*unitFile // as it is now; nil when it has changed
+	run    *Run
+	wanted func(*Dep) bool // nil: all are checked
+	deps   map[depKey]verdict
+	files  map[*unitFile]*unitFile // as it is now; nil when it has changed
 	// stale says that something has changed; changed is the first path, in order,
 	// that has.
 	stale   bool
 	changed string
+	// rewritten are the files of which something has changed that the guest hadn't
+	// seen; now has them, by path.
+	rewritten []Rewritten
+	now       map[string]*unitFile
+	keep      int64 // as in Units
+	room      int64
+}
+
+// wants reports whether a dep is to be checked.
+func (c *unitChecker) wants(d *Dep) bool { return c.wanted == nil || c.wanted(d) }
+
+// renewed is a trace with the files that were rewritten.
+func (c *unitChecker) renewed(trace []Dep) []Dep {
+	if len(c.rewritten) == 0 {
+		return trace
+	}
+	trace = slices.Clone(trace)
+	for path, f := range c.now {
+		i, _ := slices.BinarySearchFunc(trace, path, func(d Dep, path string) int { return strings.Compare(d.Path, path) })
+		for ; i < len(trace) && trace[i].Path == path; i++ {
+			if trace[i].isRead() {
+				trace[i] = f.dep
+			}
+		}
+	}
+	return trace
 }
 
 // verdict is the result of recheck for a dep.
@@ -261,6 +335,9 @@ func (c *unitChecker) differs(path string) {
 func (c *unitChecker) unit(u *unit) *unit {
 	deps, files := u.deps, u.files
 	for i := range u.deps {
+		if !c.wants(&u.deps[i]) {
+			continue
+		}
 		fresh, renewed := c.dep(&u.deps[i])
 		if !fresh {
 			c.differs(u.deps[i].Path)
@@ -274,6 +351,9 @@ func (c *unitChecker) unit(u *unit) *unit {
 		}
 	}
 	for i, f := range u.files {
+		if !c.wants(&f.dep) {
+			continue
+		}
 		renewed := c.file(f)
 		if renewed == nil {
 			c.differs(f.dep.Path)
@@ -307,12 +387,55 @@ func (c *unitChecker) file(f *unitFile) *unitFile {
 	now := f
 	switch fresh, renewed := c.run.reread(f.dep, f.data); {
 	case !fresh:
-		now = nil
+		now = c.rewrite(f)
 	case renewed != nil:
-		now = &unitFile{dep: *renewed, data: f.data, kept: f.kept}
+		now = &unitFile{dep: *renewed, data: f.data, kept: f.kept, seen: f.seen}
 	}
 	c.files[f] = now
 	return now
+}
+
+// rewrite returns a file as it is now, if the guest would get the same answers from
+// it, else nil. The content is read as a run would do it, so that what the guest has
+// seen is the beginning of what the host keeps.
+func (c *unitChecker) rewrite(f *unitFile) *unitFile {
+	r, path := c.run, f.dep.Path
+	whole := f.kept && f.dep.Hash != nil && int64(len(f.data)) == f.dep.ID.Size
+	if !whole || f.seen < 0 || f.seen > f.dep.ID.Size || c.keep == 0 {
+		return nil
+	}
+	now := c.now[path]
+	if now == nil {
+		var st unix.Stat_t
+		fd, _, errno := r.walker.Open(path)
+		if errno != 0 {
+			return nil
+		}
+		defer unix.Close(fd)
+		if unix.Fstat(fd, &st) != nil || beneath.TypeOf(&st) != 0 || st.Size > c.keep {
+			return nil
+		}
+		n := r.load(path, fd, &st)
+		r.hashing.Wait()
+		if n.failed.errno != 0 || !n.whole {
+			return nil
+		}
+		now = &unitFile{dep: n.toDep(), data: n.data, kept: true}
+	}
+	if int64(len(now.data)) < f.seen || !bytes.Equal(now.data[:f.seen], f.data[:f.seen]) {
+		return nil
+	}
+	if c.now[path] == nil {
+		if c.now == nil {
+			c.now = make(map[string]*unitFile)
+		}
+		c.now[path] = now
+		c.rewritten = append(c.rewritten, Rewritten{path, f.dep.Hash})
+		c.room -= now.dep.ID.Size - f.dep.ID.Size
+	}
+	its := *now
+	its.seen = f.seen
+	return &its
 }
 
 // rest re-checks what belongs to no unit. It ends at the first change, since all
@@ -320,6 +443,9 @@ func (c *unitChecker) file(f *unitFile) *unitFile {
 func (c *unitChecker) rest(deps []Dep) []Dep {
 	kept := deps
 	for i, d := range deps {
+		if !c.wants(&d) {
+			continue
+		}
 		fresh, renewed := c.run.recheck(d)
 		switch {
 		case !fresh:

@@ -41,6 +41,10 @@
 //     answers, the files and the costs that computing it would have brought
 //     (Run.Units, Root.CheckUnits, Run.Recall). A run that does comes out like
 //     one that doesn't.
+//   - Precise: of a file that a unit has read it is known how much of its
+//     beginning a guest has learned of, and whether of its size. Where only what
+//     comes after that is another, a check says so (Freshness.Rewritten): a guest
+//     would be asked the same and see the same.
 //
 // # Paths
 //
@@ -79,7 +83,8 @@
 //
 // Units are taken over as they were when CheckUnits looked. A file that changes
 // between that and the end of the run can leave a trace that contradicts itself,
-// which is then stale at the next check.
+// which is then stale at the next check. CheckUnitsNear believes whoever names the
+// paths: what it wasn't told to look at may be stale.
 //
 // Hard links have no target that could be matched. Protected files outside of
 // the root, in directories that this user can't list, and beyond 20,000 entries

@@ -37,6 +37,9 @@ func (f *File) Stat() (Info, error) {
 	if err := f.usable("stat"); err != nil {
 		return Info{}, err
 	}
+	if n := f.answer.node; n != nil {
+		n.seen = wholly
+	}
 	return f.answer.info, nil
 }
 
@@ -63,6 +66,18 @@ func (f *File) ReadAt(p []byte, off int64) (int, error) {
 	if off < 0 {
 		return 0, f.fail("read", failure{errno: syscall.EINVAL, detail: "negative offset"})
 	}
+	n, err := f.readAt(p, off)
+	node := f.answer.node
+	if err != nil {
+		node.seen = wholly // where it ends is known, too
+	} else {
+		node.seen = seenBoth(node.seen, off+max(int64(n), 1)) // that nothing was asked for says that it goes on
+	}
+	return n, err
+}
+
+// readAt is ReadAt of a regular file at an offset that isn't negative.
+func (f *File) readAt(p []byte, off int64) (int, error) {
 	node := f.answer.node
 	if off >= node.id.Size {
 		return 0, io.EOF

@@ -33,6 +33,9 @@ type node struct {
 
 	// used: it is the content of a resource.
 	used bool
+	// seen is how many bytes from its beginning a guest can have learned of; see
+	// unitFile.
+	seen int64
 	// hashed: sum has been asked for; large is what was decided then.
 	hashed, large bool
 	// file is the form in which units share it, nil until one needs it.

@@ -11,7 +11,13 @@ import (
 type PackedUnits struct {
 	Rest  []Dep
 	Files []Dep // each once, however many units have read it
+	// Seen says for each file how many bytes of its beginning a guest has learned
+	// of; -1 for all and its size.
+	Seen  []int64
 	Units []PackedUnit
+	// Keep and Room are Limits.KeepBytes of the run, and what it left of
+	// Limits.ReadBytes.
+	Keep, Room int64
 }
 
 // PackedUnit is one unit.
@@ -38,7 +44,7 @@ type PackedLook struct {
 // Pack returns the units as plain data. It shares memory with u: don't modify
 // it.
 func (u *Units) Pack() PackedUnits {
-	p := PackedUnits{Rest: u.rest, Units: make([]PackedUnit, len(u.list))}
+	p := PackedUnits{Rest: u.rest, Units: make([]PackedUnit, len(u.list)), Keep: u.keep, Room: u.room}
 	index := make(map[*unitFile]int)
 	for i, unit := range u.list {
 		k := PackedUnit{Key: unit.key, Value: unit.value, Deps: unit.deps, Denied: unit.denied, Used: unit.used}
@@ -48,6 +54,7 @@ func (u *Units) Pack() PackedUnits {
 				at = len(p.Files)
 				index[f] = at
 				p.Files = append(p.Files, f.dep)
+				p.Seen = append(p.Seen, f.seen)
 			}
 			k.Files = append(k.Files, at)
 		}
@@ -67,16 +74,19 @@ func (u *Units) Pack() PackedUnits {
 // when a run needs it, and only then. It fails when the data can't have come
 // from Pack; whether it did, and wasn't changed since, is the caller's to know.
 func (p PackedUnits) Unpack(contents func(hash []byte) []byte) (*Units, error) {
+	if len(p.Seen) != len(p.Files) {
+		return nil, fmt.Errorf("packed units say of %d files how much of them was seen, and have %d", len(p.Seen), len(p.Files))
+	}
 	files := make([]*unitFile, len(p.Files))
 	for i, d := range p.Files {
-		f := &unitFile{dep: d}
+		f := &unitFile{dep: d, seen: p.Seen[i]}
 		if len(d.Hash) == sha256.Size {
 			f.data = contents(d.Hash)
 			f.kept = f.data != nil && int64(len(f.data)) == d.ID.Size
 		}
 		files[i] = f
 	}
-	units := &Units{rest: p.Rest, list: make([]*unit, len(p.Units))}
+	units := &Units{rest: p.Rest, list: make([]*unit, len(p.Units)), keep: p.Keep, room: p.Room}
 	for i := range p.Units {
 		unit, err := p.Units[i].unpack(files)
 		if err != nil {

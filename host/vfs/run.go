@@ -27,6 +27,7 @@ type Run struct {
 	memory                         // of what was asked outside of units, or in the open one
 	nodes      map[string]*node    // files read, by link-free path
 	dirs       map[string]struct{} // directories that led to one of them, or were listed
+	sized      map[string]struct{} // files whose size was told without opening them
 	scopes     map[string]scope    // of directories, to judge the names in them
 	leaf       scope               // scratch
 	matcher    matcher
@@ -281,6 +282,7 @@ func (r *Run) stat(a *answer, follows bool) (f failure) {
 	size := int64(-1)
 	if a.info.Type == 0 || a.info.Type == fs.ModeSymlink {
 		size = st.Size
+		r.tellSize(a.path)
 	}
 	if _, known := r.dirs[a.path]; !known || r.units.open != nil {
 		r.record(Dep{Kind: DepStat, Path: a.path, Type: a.info.Type, Size: size})

@@ -144,6 +144,9 @@ type Units struct {
 	rest  []Dep
 	list  []*unit // by key
 	trace []Dep   // the whole; files may have been renewed since
+
+	keep int64 // Limits.KeepBytes of the run; 0 where it isn't known
+	room int64 // what the run left of Limits.ReadBytes
 }
 
 // unit is a remembered unit. It is immutable.
@@ -164,6 +167,21 @@ type unitFile struct {
 	// resource's content.
 	data []byte
 	kept bool
+	// seen is how many bytes from the file's beginning the guest can have learned
+	// of, in units or outside of them. What comes after them, and where it ends, can
+	// change without another answer of the guest. wholly, if it knows of its size.
+	seen int64
+}
+
+// wholly is unitFile.seen of a file whose end was seen, or its size.
+const wholly = -1
+
+// seenBoth is what was seen of a file by two that have seen so much.
+func seenBoth(a, b int64) int64 {
+	if a == wholly || b == wholly {
+		return wholly
+	}
+	return max(a, b)
 }
 
 // unitAnswer is an answer that a unit got.
@@ -220,7 +238,7 @@ func (r *Run) Units() *Units {
 		if u != nil {
 			u = r.updated(u)
 		} else {
-			u = d.computed.build(i + 1)
+			u = r.build(d.computed, i+1)
 		}
 		if u != nil {
 			units = append(units, u)
@@ -231,7 +249,10 @@ func (r *Run) Units() *Units {
 	slices.SortStableFunc(units, func(a, b *unit) int { return strings.Compare(a.key, b.key) })
 	units = slices.CompactFunc(units, func(a, b *unit) bool { return a.key == b.key })
 	trace := r.Trace()
-	return &Units{rest: without(trace, units), list: units, trace: trace}
+	return &Units{
+		rest: without(trace, units), list: units, trace: trace,
+		keep: r.limits.KeepBytes, room: r.limits.ReadBytes - r.used.ReadBytes,
+	}
 }
 
 // without leaves out of a trace what units depend on.
@@ -282,7 +303,7 @@ func keyOf(d *Dep) depKey {
 
 // build makes the unit that was computed, or nil when it can't hold. number
 // distinguishes the run's units.
-func (d *newUnit) build(number int) *unit {
+func (r *Run) build(d *newUnit, number int) *unit {
 	if d.value == nil {
 		return nil
 	}
@@ -291,7 +312,7 @@ func (d *newUnit) build(number int) *unit {
 		if n.slotOf == number {
 			continue // it stood there before
 		}
-		f := n.toFile()
+		f := r.fileOf(n)
 		if f == nil {
 			return nil
 		}
@@ -347,15 +368,23 @@ func (r *Run) updated(u *unit) *unit {
 	fresh := u
 	for i, f := range u.files {
 		n := r.nodes[f.dep.Path]
-		if n == nil || n.file == f {
-			if n != nil && n.unstable {
-				return nil
-			}
+		if n == nil {
 			continue
 		}
-		now := n.toFile()
-		if f.kept || now == nil || !now.kept || !bytes.Equal(now.dep.Hash, f.dep.Hash) || now.dep.ID.Size != f.dep.ID.Size {
+		its := n.file == f
+		if its && n.unstable {
+			return nil
+		}
+		now := r.fileOf(n)
+		switch {
+		case its && now != f: // more has been seen of it
+		case its || f.kept || now == nil || !now.kept || !bytes.Equal(now.dep.Hash, f.dep.Hash) || now.dep.ID.Size != f.dep.ID.Size:
 			continue
+		default:
+			// What the unit had seen of it isn't part of what this run has.
+			whole := *now
+			whole.seen = wholly
+			now = &whole
 		}
 		if fresh == u {
 			fresh = u.with(u.deps, slices.Clone(u.files))
@@ -377,20 +406,37 @@ func (u *unit) with(deps []Dep, files []*unitFile) *unit {
 	return &next
 }
 
-// toFile is the form in which units keep a node, or nil if it can't hold. The
+// fileOf is the form in which units keep a node, or nil if it can't hold. The
 // hashes must be there.
-func (n *node) toFile() *unitFile {
+func (r *Run) fileOf(n *node) *unitFile {
 	d := n.toDep()
 	if d.Unstable {
 		return nil
 	}
-	if n.file == nil {
-		n.file = &unitFile{dep: d, kept: n.used}
+	if _, told := r.sized[n.path]; told {
+		n.seen = wholly
+	}
+	switch {
+	case n.file == nil:
+		n.file = &unitFile{dep: d, kept: n.used, seen: n.seen}
 		if n.used {
 			n.file.data = n.data
 		}
+	case n.file.seen != n.seen:
+		more := *n.file
+		more.seen = n.seen
+		n.file = &more
 	}
 	return n.file
+}
+
+// tellSize notes that a guest may know the size of a file which it hasn't opened,
+// or not yet.
+func (r *Run) tellSize(path string) {
+	if r.sized == nil {
+		r.sized = make(map[string]struct{})
+	}
+	r.sized[path] = struct{}{}
 }
 
 // adopt makes a unit of an earlier run part of this one: as if it had been
@@ -464,7 +510,7 @@ func (r *Run) adoptFile(f *unitFile) bool {
 		r.units.charged[path] = true
 		return true
 	}
-	n := &node{path: path, id: f.dep.ID, young: f.dep.Young, data: f.data, file: f}
+	n := &node{path: path, id: f.dep.ID, young: f.dep.Young, data: f.data, file: f, seen: f.seen}
 	if f.dep.Hash != nil {
 		n.whole = true
 		copy(n.sum[:], f.dep.Hash)
@@ -480,7 +526,11 @@ func (r *Run) adoptAnswer(u *unit, k *unitAnswer) {
 		a.asked = strings.TrimSuffix(a.asked, "/")
 	}
 	if k.file >= 0 {
-		a.node = r.nodes[u.files[k.file].dep.Path]
+		f := u.files[k.file]
+		if a.err == nil {
+			a.info.Size = f.dep.ID.Size // which may be another than when the unit was computed
+		}
+		a.node = r.nodes[f.dep.Path]
 		a.unread = a.node == nil
 	}
 	r.rememberNew(k.key, a)
@@ -515,4 +565,29 @@ func eachDep(deps []Dep, yield func(*Dep) bool) bool {
 		}
 	}
 	return true
+}
+
+// AdoptRewritten makes the units part of this run that have read one of the files,
+// and returns the names by which they opened one. It is for a run of the host's
+// alone, which makes again what it had made of those files. ok is false when the run
+// can't do that within its limits.
+func (r *Run) AdoptRewritten(known *Units, files []Rewritten) (names map[string]bool, ok bool) {
+	names = make(map[string]bool)
+	rewritten := func(f *unitFile) bool {
+		return slices.ContainsFunc(files, func(w Rewritten) bool { return w.Path == f.dep.Path })
+	}
+	for _, u := range known.list {
+		if !slices.ContainsFunc(u.files, rewritten) {
+			continue
+		}
+		if !r.adopt(u) {
+			return nil, false
+		}
+		for i := range u.answers {
+			if a := &u.answers[i]; a.key.verb == verbOpen && a.file >= 0 && rewritten(u.files[a.file]) {
+				names[a.key.path] = true
+			}
+		}
+	}
+	return names, true
 }

@@ -64,6 +64,33 @@ func (p *Process) frozen() (bool, error) {
 	return true, nil
 }
 
+// Wakeups counts how often the process's threads have waited for something and gone
+// on: each is a switch of tasks, which costs the system as well. Threads that have
+// ended aren't counted; Go's rarely do.
+func (p *Process) Wakeups() (n int64, err error) {
+	threads, err := os.ReadDir(p.proc("task"))
+	if err != nil {
+		return 0, err
+	}
+	for _, thread := range threads {
+		data, err := os.ReadFile(p.proc("task/" + thread.Name() + "/status"))
+		switch {
+		case errors.Is(err, os.ErrNotExist), errors.Is(err, syscall.ESRCH):
+			continue // it has ended meanwhile
+		case err != nil:
+			return 0, err
+		}
+		_, rest, _ := strings.Cut(string(data), "\nvoluntary_ctxt_switches:")
+		line, _, _ := strings.Cut(rest, "\n")
+		switches, err := strconv.ParseInt(strings.TrimSpace(line), 10, 64)
+		if err != nil {
+			return 0, err
+		}
+		n += switches
+	}
+	return n, nil
+}
+
 // Memory is what a process holds in memory, in bytes.
 type Memory struct {
 	// Resident is all of it: Anonymous, and File, pages of the program and of
@@ -75,22 +102,34 @@ type Memory struct {
 
 // Memory reads what the process holds.
 func (p *Process) Memory() (Memory, error) {
-	data, err := os.ReadFile(p.proc("status"))
+	sizes, err := p.sizes("status", "VmRSS")
+	return Memory{Resident: sizes["VmRSS"], Anonymous: sizes["RssAnon"], File: sizes["RssFile"], High: sizes["VmHWM"]}, err
+}
+
+// Share is what the process holds in memory, in bytes, where of a page that several
+// processes hold each has its part.
+func (p *Process) Share() (int64, error) {
+	sizes, err := p.sizes("smaps_rollup", "Pss")
+	return sizes["Pss"], err
+}
+
+// sizes reads what a file in /proc says in kB, in bytes; one line must be there.
+func (p *Process) sizes(name, needed string) (map[string]int64, error) {
+	data, err := os.ReadFile(p.proc(name))
 	if err != nil {
-		return Memory{}, err
+		return nil, err
 	}
-	kib := map[string]int64{}
+	sizes := map[string]int64{}
 	for line := range strings.Lines(string(data)) {
 		if key, rest, ok := strings.Cut(line, ":"); ok && strings.HasSuffix(rest, " kB\n") {
-			kib[key], _ = strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+			kib, _ := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+			sizes[key] = kib << 10
 		}
 	}
-	if kib["VmRSS"] == 0 {
-		return Memory{}, fmt.Errorf("%s doesn't tell the resident size", p.proc("status"))
+	if sizes[needed] == 0 {
+		return nil, fmt.Errorf("%s doesn't tell %s", p.proc(name), needed)
 	}
-	return Memory{
-		Resident: kib["VmRSS"] << 10, Anonymous: kib["RssAnon"] << 10, File: kib["RssFile"] << 10, High: kib["VmHWM"] << 10,
-	}, nil
+	return sizes, nil
 }
 
 // Descriptors counts the descriptors that the process has open.

@@ -69,12 +69,9 @@ func FindHelper() (path string, ok bool) {
 	return "", false
 }
 
-// Own returns the program that this process runs as the shim; it is for the
-// helper itself, whose main calls Main for the argument "launch".
-func Own() (*Program, error) { return OwnAs(role) }
-
-// OwnAs is Own for a program whose main calls Main for another argument.
-func OwnAs(role string) (*Program, error) {
+// Own returns the program that this process runs as the shim: its main calls Main for
+// the argument.
+func Own(role string) (*Program, error) {
 	path, err := reexec.Executable()
 	return &Program{path: path, role: role}, err
 }

@@ -397,7 +397,7 @@ func TestMountedTwice(t *testing.T) {
 
 // report prints whether a confined program can read the files of TestMountedTwice.
 func report(p *launch.Profile, h string) int {
-	program, err := launch.Own()
+	program, err := launch.Own("launch")
 	if err != nil {
 		return 1
 	}

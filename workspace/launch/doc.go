@@ -5,8 +5,10 @@
 // Between the starter and the program stands the shim ([Main]): a small program
 // that sets what only a process can set for itself, and then becomes the program.
 // A [Program] says how the shim is started, a [Spec] what it starts, and a
-// [Command] is one start. [HideSecrets] and [Plan] make profiles of [Places].
-// Profiles take Linux; elsewhere they are refused ([ErrUnsupported]).
+// [Command] is one start. [HideSecrets], [Plan] and [Server] make profiles of
+// [Places]; [Profile.May] says what one gives, and [Profile.Weaknesses] what this
+// machine can't hold of it. Profiles take Linux; elsewhere they are refused
+// ([ErrUnsupported]).
 //
 // # Guarantees
 //

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 		os.Exit(launch.Main(nil))
 	}
 	self = reexec.Main(launch.Role(), reexec.Role{Name: "probe", Main: probe},
-		reexec.Role{Name: "no-landlock", Main: noLandlock}, reexec.Role{Name: "mounted", Main: mounted}, reexec.Role{Name: "find", Main: find})
+		reexec.Role{Name: "no-landlock", Main: noLandlock}, reexec.Role{Name: "unit", Main: underUnit}, reexec.Role{Name: "mounted", Main: mounted}, reexec.Role{Name: "find", Main: find})
 	ordinary.Main()
 	os.Exit(m.Run())
 }
@@ -100,9 +100,19 @@ func TestGets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err, got)
 	}
-	if want := "one|two words\n||\n" + d + "\n0027\n77\n0\n321\n3\nleader 0\n"; got != want {
+	if want := "one|two words\n||\n" + d + "\n0027\n77\n0\n321\n" + niceness(t, s.Nice) + "\nleader 0\n"; got != want {
 		t.Errorf("it sees:\n%s\nwant:\n%s", got, want)
 	}
+}
+
+// niceness is what is added to the tests' own, which may be nice themselves.
+func niceness(t testing.TB, added int) string {
+	t.Helper()
+	own, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprint(min(20-own+added, 19))
 }
 
 // Paths, arguments and variables are bytes, of which not all are UTF-8.

@@ -257,7 +257,7 @@ func uring() error {
 
 // nested starts a program by the shim under a profile that allows everything.
 func nested(args []string) (string, error) {
-	program, err := launch.Own()
+	program, err := launch.Own("launch")
 	if err != nil {
 		return "", err
 	}

@@ -36,6 +36,8 @@ type Profile struct {
 	// Capabilities are those that root keeps, by their names of CapabilityNames; none
 	// of them is a way around the rest. All others are dropped.
 	Capabilities []string `json:"capabilities,omitempty"`
+
+	may []string // what it says of files, where that is shorter than the lists
 }
 
 func (p *Profile) check() error {

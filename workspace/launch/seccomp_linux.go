@@ -48,6 +48,12 @@ var architectures = map[string]architecture{
 	}},
 }
 
+// hasFilter reports whether there is a filter of system calls for this machine.
+func hasFilter() bool {
+	_, ok := architectures[runtime.GOARCH]
+	return ok
+}
+
 // filterCalls cuts the system calls that a profile cuts. The filter is of this
 // thread and what it executes.
 func filterCalls(p *Profile) error {

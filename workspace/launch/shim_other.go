@@ -20,6 +20,8 @@ func confine(*Profile) error {
 	return err
 }
 
+func hasFilter() bool { return false }
+
 func closeRange() error { return errors.ErrUnsupported }
 
 func niceness() (int, error) { return unix.Getpriority(unix.PRIO_PROCESS, 0) }

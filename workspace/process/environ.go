@@ -9,33 +9,18 @@ import (
 
 	"waymark/internal/httpapi"
 	"waymark/workspace"
+	"waymark/workspace/launch"
 )
 
 // variableChat tells a process for which chat it runs, as in Coder's agent.
 const variableChat = "CODER_CHAT_ID"
-
-// ours are variables of the agent's that are nobody else's: secrets, and what its
-// service manager tells the agent alone. A name that ends in "*" stands for all
-// that begin so.
-var ours = []string{
-	"WAYMARK_*", "CODER_AGENT_TOKEN", "CODER_AGENT_TOKEN_FILE", "CODER_AGENT_AUTH", "CODER_SESSION_TOKEN", "CODER_CHAT_ID",
-	"NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "WATCHDOG_PID", "WATCHDOG_USEC", "INVOCATION_ID", "JOURNAL_STREAM",
-	"MAINPID", "MANAGERPID", "CREDENTIALS_DIRECTORY", "OLDPWD", "GODEBUG", "GOMAXPROCS", "GOMEMLIMIT", "GOGC", "GOTRACEBACK", "GOCOVERDIR",
-}
-
-func isOurs(name string) bool {
-	return slices.ContainsFunc(ours, func(pattern string) bool {
-		prefix, open := strings.CutSuffix(pattern, "*")
-		return name == pattern || open && strings.HasPrefix(name, prefix)
-	})
-}
 
 // environ is the environment of a process: the agent's own without what is only
 // the agent's, then the request's, which wins, then the chat's.
 func (s *Service) environ(who workspace.Caller, dir string, body *workspace.StartProcess) []string {
 	var env []string
 	for _, have := range s.opts.Environ() {
-		if name, value, ok := strings.Cut(have, "="); ok && name != "" && !isOurs(name) {
+		if name, value, ok := strings.Cut(have, "="); ok && name != "" && !launch.AgentVariable(name) {
 			env = set(env, name, value)
 		}
 	}

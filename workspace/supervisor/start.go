@@ -83,8 +83,8 @@ func startTTY(r *reaper, spec *Spec) (*child, *stdio, error) {
 
 // startChild starts a process as the leader of a session of its own.
 func startChild(r *reaper, spec *Spec, files []*os.File, tty bool) (*child, error) {
-	if spec.Profile != nil {
-		return startConfined(r, spec, files, tty)
+	if spec.Profile != nil || len(spec.Limits) > 0 {
+		return startByShim(r, spec, files, tty)
 	}
 	path, err := lookPath(spec.Argv[0], spec.Dir, spec.Env)
 	if err != nil {
@@ -138,20 +138,20 @@ func nicer(by int, fork func() (int, error)) func() (int, error) {
 	}
 }
 
-// startConfined starts a process by the shim, which holds it to its profile. That
-// takes some milliseconds more than starting it at once.
-func startConfined(r *reaper, spec *Spec, files []*os.File, tty bool) (*child, error) {
+// startByShim starts a process by the shim, which holds it to its profile and
+// limits. That takes some milliseconds more than starting it at once.
+func startByShim(r *reaper, spec *Spec, files []*os.File, tty bool) (*child, error) {
 	_, args, err := self(launch.Role().Name)
 	if err != nil {
 		return nil, err
 	}
-	shim, err := launch.OwnAs(args[1])
+	shim, err := launch.Own(args[1])
 	if err != nil {
 		return nil, err
 	}
 	// It isn't this context that ends it.
 	cmd, err := shim.Command(context.Background(), &launch.Spec{
-		Argv: spec.Argv, Dir: spec.Dir, Env: spec.Env, Profile: spec.Profile, Nice: spec.Nice, OOMScore: spec.OOMScore, Terminal: tty,
+		Argv: spec.Argv, Dir: spec.Dir, Env: spec.Env, Profile: spec.Profile, Limits: spec.Limits, Nice: spec.Nice, OOMScore: spec.OOMScore, Terminal: tty,
 	})
 	if err != nil {
 		return nil, err

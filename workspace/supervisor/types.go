@@ -52,6 +52,9 @@ type Spec struct {
 	// Profile confines it; nil doesn't. It is launch.ErrUnsupported where the kernel
 	// can't.
 	Profile *launch.Profile
+	// Limits are launch.Spec's. An older supervisor, which runs on while the agent is
+	// replaced, doesn't know of them.
+	Limits map[string]uint64 `json:",omitempty"`
 	// Nice and OOMScore are added to, and set for, the process.
 	Nice, OOMScore int
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"waymark/workspace/launch"
 )
@@ -171,7 +172,7 @@ func TestSpecOnItsWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := specFromWire(data)
-	if diff := cmp.Diff(spec, got); err != nil || diff != "" {
+	if diff := cmp.Diff(spec, got, cmpopts.IgnoreUnexported(launch.Profile{})); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}
 	for text, ok := range map[string]bool{`{"New": 1}`: true, `{"Profile": {"name": "a"}}`: true, `{"Profile": {"name": "a", "no_x": true}}`: false} {

@@ -1,0 +1,69 @@
+package launch
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// passed are the variables that every server gets: who and where it is, in which
+// language, how to reach the network, and where toolchains are.
+var passed = []string{
+	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TERM",
+	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
+	"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NIX_SSL_CERT_FILE",
+	"NVM_DIR", "NVM_BIN", "VOLTA_HOME", "PYENV_ROOT", "PYENV_VERSION", "ASDF_DIR", "ASDF_DATA_DIR", "JAVA_HOME", "GOROOT", "GOPATH", "CARGO_HOME", "RUSTUP_HOME",
+}
+
+// ServerEnv returns the whole environment of a server, sorted by name: what servers
+// need of the agent's, base, and what the widening names of it, but no
+// AgentVariable; then directories for temporary files and caches, so that programs
+// don't write the home directory; then the entry's own variables, which win.
+//
+// Other programs' configuration can't be read, so that the server isn't to look for
+// it: XDG_CONFIG_HOME and its like point into the cache, too, unless it is
+// Unconfined.
+func ServerEnv(base []string, own map[string]string, s ServerPlaces, wide Widening) []string {
+	env := map[string]string{}
+	for _, have := range base {
+		name, value, ok := strings.Cut(have, "=")
+		if ok && name != "" && !AgentVariable(name) && (matches(passed, name) || slices.Contains(wide.Env, name)) {
+			env[name] = value
+		}
+	}
+	if s.Dir != "" {
+		env["PWD"] = s.Dir
+	}
+	if s.Tmp != "" {
+		for _, name := range []string{"TMPDIR", "TMP", "TEMP"} {
+			env[name] = s.Tmp
+		}
+	}
+	if s.Cache != "" {
+		for name, dir := range cacheVariables {
+			if wide.Unconfined && slices.Contains(homes, name) || slices.Contains(wide.Env, name) && env[name] != "" {
+				continue
+			}
+			env[name] = filepath.Join(s.Cache, dir)
+		}
+	}
+	maps.Copy(env, own)
+	list := make([]string, 0, len(env))
+	for name, value := range env {
+		list = append(list, name+"="+value)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// cacheVariables say where programs keep what they fetch and make, by directories
+// below a server's cache. Those that follow XDG_CACHE_HOME aren't named.
+var cacheVariables = map[string]string{
+	"XDG_CACHE_HOME": ".", "XDG_CONFIG_HOME": "config", "XDG_DATA_HOME": "data", "XDG_STATE_HOME": "state",
+	"npm_config_cache": "npm", "npm_config_userconfig": "npmrc", "YARN_CACHE_FOLDER": "yarn", "BUN_INSTALL_CACHE_DIR": "bun",
+	"PYTHONPYCACHEPREFIX": "pycache", "NODE_REPL_HISTORY": "node_history",
+}
+
+// homes are those of cacheVariables that take the place of the user's own files.
+var homes = []string{"XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "npm_config_userconfig"}

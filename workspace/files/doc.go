@@ -27,7 +27,8 @@
 //     new one, also when a body breaks off, the disk is full or the machine
 //     crashes. The new content has reached the disk by then (fsync); the name
 //     reaches it with the file system's next commit, so that after a crash the
-//     old content may be back.
+//     old content may be back. Directories that are missing are made when the
+//     whole body is there: a write that fails leaves none.
 //   - A link stays a link: what it leads to is replaced. The mode is kept, less
 //     set-user-ID and set-group-ID, as when a file is written in place; owner,
 //     group, ACL and extended attributes are kept as far as this user may set

@@ -20,8 +20,8 @@ type place struct {
 	path  string // absolute, without links
 	dir   int    // the directory's descriptor
 	name  string
-	// parents are the directories below dir that would have to be made to hold
-	// name; dir is theirs then.
+	// parents are the directories below dir that have to be made to hold name; dir
+	// is theirs then.
 	parents []string
 	made    []madeDir
 }
@@ -183,35 +183,60 @@ func (a *asker) openOnce(asked string) (*file, error) {
 	return p.open()
 }
 
-// makeParents makes the directories that are missing, with mode 0755 less the
-// umask, and goes down into them.
-func (p *place) makeParents() error {
-	for _, name := range p.parents {
-		err := unix.Mkdirat(p.dir, name, 0o755)
-		if err != nil && !errors.Is(err, unix.EEXIST) {
-			return refuseFor(p.asked, err)
-		}
-		w := beneath.Walker{Root: p.dir}
-		fd, _, errno := w.Dir(name)
-		if errno == 0 {
-			fd, errno = duplicate(fd)
-		}
-		w.Forget()
-		switch {
-		case beneath.MaybeLink(errno), errno == unix.ENOENT:
-			return errSwapped
-		case errno != 0:
-			return refuseFor(p.asked, errno)
-		}
-		if err == nil {
-			p.made = append(p.made, madeDir{dir: p.dir, name: name})
-		} else {
-			_ = unix.Close(p.dir)
-		}
-		p.dir = fd
+// withParents makes the directories that are missing, with mode 0755 less the
+// umask, and returns the place in the last of them, which the caller closes, after
+// an error too. Nothing of p changes, so that it can be tried again.
+func (p *place) withParents() (*place, error) {
+	dir, errno := duplicate(p.dir)
+	if errno != 0 {
+		return nil, refuseFor(p.asked, errno)
 	}
-	p.parents = nil
+	in := &place{a: p.a, asked: p.asked, path: p.path, dir: dir, name: p.name}
+	for _, name := range p.parents {
+		if err := in.enter(name); err != nil {
+			in.takeBack()
+			in.close()
+			return nil, err
+		}
+	}
+	return in, nil
+}
+
+// enter goes down into a directory, which is made if it isn't there.
+func (p *place) enter(name string) error {
+	err := unix.Mkdirat(p.dir, name, 0o755)
+	if err != nil && !errors.Is(err, unix.EEXIST) {
+		return p.refuseGone(err)
+	}
+	w := beneath.Walker{Root: p.dir}
+	fd, _, errno := w.Dir(name)
+	if errno == 0 {
+		fd, errno = duplicate(fd)
+	}
+	w.Forget()
+	switch {
+	case beneath.MaybeLink(errno):
+		return errSwapped
+	case errno != 0:
+		return p.refuseGone(errno)
+	}
+	if err == nil {
+		p.made = append(p.made, madeDir{dir: p.dir, name: name})
+	} else {
+		_ = unix.Close(p.dir)
+	}
+	p.dir = fd
 	return nil
+}
+
+// refuseGone is refuseFor where a name was to be made in a directory: that it isn't
+// there means that the directory has just been removed, maybe by a call that took
+// back its own.
+func (p *place) refuseGone(err error) error {
+	if errors.Is(err, unix.ENOENT) {
+		return errSwapped
+	}
+	return refuseFor(p.asked, err)
 }
 
 func duplicate(fd int) (int, syscall.Errno) {

@@ -2,6 +2,7 @@ package files_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -343,4 +344,44 @@ func (s *server) compareWithOracle(t *testing.T, asked string) {
 		t.Errorf("editing %s: %d %s, want %d", asked, code, body, wantCode)
 	}
 	compareSnapshots(t, "editing "+asked, snapshotOf(t, top), before)
+}
+
+// TestMissingParents: calls that write in the same new directories, some of which
+// break off, are not in each other's way, and leave only what was written.
+func TestMissingParents(t *testing.T) {
+	seed := randtest.Seed(t)
+	for round := range randtest.Rounds(10, 40, 2000) {
+		r := randtest.Of(seed, uint64(round))
+		s := serve(t, nil)
+		want := map[string]string{s.root: "directory"}
+		var wg sync.WaitGroup
+		for n := range 8 {
+			path := s.in(strings.Repeat("d/", 1+r.IntN(3)) + fmt.Sprintf("e%d/%d", r.IntN(2), n))
+			text := strings.Repeat(string(rune('a'+n)), 1+r.IntN(5000))
+			if r.IntN(2) == 0 {
+				q := s.request(t, "POST", query(workspace.PathWriteFile, path), &slowBody{text, errors.New("broken")})
+				wg.Go(func() {
+					if resp, err := s.Client().Do(q); err == nil {
+						_ = resp.Body.Close()
+					}
+				})
+				continue
+			}
+			want[path] = "= " + text
+			for dir := filepath.Dir(path); dir != s.root; dir = filepath.Dir(dir) {
+				want[dir] = "directory"
+			}
+			wg.Go(func() {
+				if code, body := s.write(t, path, text); code != 200 {
+					t.Errorf("%s: %d %s", path, code, body)
+				}
+			})
+		}
+		wg.Wait()
+		s.Close() // waits for handlers
+		compareSnapshots(t, fmt.Sprintf("round %d", round), snapshotOf(t, s.root), want)
+		if t.Failed() {
+			return
+		}
+	}
 }

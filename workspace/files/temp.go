@@ -14,9 +14,10 @@ import (
 	"waymark/internal/beneath"
 )
 
-// temp is a new file beside the one that it is to replace.
+// temp is a new file beside the one that it is to replace, or in the directory in
+// which those are to be made that are missing.
 type temp struct {
-	dir  int // the place's
+	dir  int // of the place that made it, which stays open
 	name string
 	file *os.File
 	// replaced says that the name now stands for what was replaced.

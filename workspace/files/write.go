@@ -46,20 +46,13 @@ func (s *Service) writeFile(c *httpapi.Call) error {
 
 // write makes the body the content of a file. It returns where that is.
 func (a *asker) write(ctx context.Context, asked string, body io.Reader) (path string, err error) {
-	p, err := a.toWrite(asked)
+	// Directories that are missing are made when the body is there: one that breaks
+	// off leaves nothing, whoever else writes in them meanwhile.
+	p, t, err := a.toWrite(asked)
 	if err != nil {
 		return "", err
 	}
 	defer p.close()
-	defer func() {
-		if err != nil {
-			p.takeBack()
-		}
-	}()
-	t, err := p.temp(0o666)
-	if err != nil {
-		return "", err
-	}
 	defer t.remove()
 	// Until it is dressed as the old one it is for this user alone; what is new is
 	// for whom the umask has it.
@@ -70,16 +63,39 @@ func (a *asker) write(ctx context.Context, asked string, body io.Reader) (path s
 	if err := copyBody(t, asked, body); err != nil {
 		return "", err
 	}
+	for range beneath.MaxSwaps {
+		if err := p.put(ctx, t, mode); !errors.Is(err, errSwapped) {
+			return p.path, err
+		}
+	}
+	return "", keptChanging(asked, errSwapped)
+}
+
+// put makes the directories that are missing and puts a new file in its place.
+func (p *place) put(ctx context.Context, t *temp, mode uint32) error {
+	in, err := p.withParents()
+	if err != nil {
+		return err
+	}
+	defer in.close()
+	err = in.putLocked(ctx, t, mode)
+	if err != nil {
+		in.takeBack()
+	}
+	return err
+}
+
+func (p *place) putLocked(ctx context.Context, t *temp, mode uint32) error {
 	key, err := p.key()
 	if err != nil {
-		return "", err
+		return err
 	}
-	release, err := a.s.locks.acquire(ctx, key)
+	release, err := p.a.s.locks.acquire(ctx, key)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer release()
-	return p.path, p.become(t, mode)
+	return p.become(t, mode)
 }
 
 // modeOf takes the mode of a new file, and leaves it to this user alone.
@@ -92,33 +108,36 @@ func modeOf(t *temp) (mode uint32, err error) {
 	return uint32(st.Mode) & 0o777, unix.Fchmod(fd, 0o600) //nolint:unconvert // the type differs between platforms
 }
 
-// toWrite looks up a place to be written, with its directory, and refuses what is
-// known to fail before a body is read.
-func (a *asker) toWrite(asked string) (*place, error) {
+// toWrite looks up a place to be written, makes a file for the new content in its
+// directory, and refuses what is known to fail before a body is read.
+func (a *asker) toWrite(asked string) (*place, *temp, error) {
 	for range beneath.MaxSwaps {
 		p, err := a.place(asked, writing)
 		if err == nil {
-			if err = p.prepare(); err == nil {
-				return p, nil
+			var t *temp
+			if t, err = p.tempToWrite(); err == nil {
+				return p, t, nil
 			}
-			p.takeBack()
 			p.close()
 		}
 		if !errors.Is(err, errSwapped) {
+			return nil, nil, err
+		}
+	}
+	return nil, nil, keptChanging(asked, errSwapped)
+}
+
+func (p *place) tempToWrite() (*temp, error) {
+	if len(p.parents) == 0 {
+		if _, err := p.replaceable(); err != nil {
 			return nil, err
 		}
 	}
-	return nil, keptChanging(asked, errSwapped)
-}
-
-// prepare makes the directories that are missing, and looks at what is to be
-// replaced.
-func (p *place) prepare() error {
-	if err := p.makeParents(); err != nil {
-		return err
+	t, err := p.temp(0o666)
+	if errors.Is(err, unix.ENOENT) {
+		return nil, errSwapped // the directory has just been removed
 	}
-	_, err := p.replaceable()
-	return err
+	return t, err
 }
 
 // replaceable describes the file that is to be replaced, and refuses what mustn't
@@ -177,9 +196,6 @@ func (b *bodyReader) Read(p []byte) (int, error) {
 func (p *place) become(t *temp, mode uint32) error {
 	old, err := p.replaceable()
 	if err != nil {
-		if errors.Is(err, errSwapped) {
-			return keptChanging(p.asked, err)
-		}
 		return err
 	}
 	if old == nil {
@@ -198,11 +214,11 @@ func (p *place) become(t *temp, mode uint32) error {
 	if err == nil {
 		err = t.done()
 	}
-	if err == nil {
-		err = unix.Renameat(p.dir, t.name, p.dir, p.name)
-	}
 	if err != nil {
 		return refuseFor(p.asked, err)
+	}
+	if err := unix.Renameat(t.dir, t.name, p.dir, p.name); err != nil {
+		return p.refuseGone(err)
 	}
 	t.name = ""
 	return nil

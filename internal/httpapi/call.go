@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -110,6 +111,16 @@ func (c *Call) Duration(name string, limit time.Duration) (d time.Duration, give
 		return 0, false, BadQuery(name + " is not a time to wait: write one like 30s or 1m30s")
 	}
 	return min(d, limit), true, nil
+}
+
+// Word returns a parameter of the query that is one of some words; empty when it
+// isn't there.
+func (c *Call) Word(name string, words ...string) (string, error) {
+	text, err := c.Text(name)
+	if err != nil || text == "" || slices.Contains(words, text) {
+		return text, err
+	}
+	return "", BadQuery(name + " is not one of " + strings.Join(words, ", "))
 }
 
 // Decode reads the JSON body into v. It is strict: an unknown key, here as

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -66,10 +67,31 @@ func TestServeDocument(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &document); err != nil || code != http.StatusOK || len(document.Paths) != 3 {
 		t.Errorf("got %d %s, %v", code, body, err)
 	}
-	defer func() {
-		if recover() == nil {
-			t.Error("documents that contradict each other are mounted")
+	router = httpapi.New(httpapi.Options{},
+		httpapi.Service{Routes: []httpapi.Route{get("/openapi.json", httpapi.ServeDocument)}, Document: []byte(first)},
+		httpapi.Service{Routes: []httpapi.Route{get("/other", echo("other"))}, Document: []byte(`{"paths":{"/z":{"get":{}}}}`)})
+	if code, body := serve(router, http.MethodGet, "/openapi.json", ""); code != http.StatusInternalServerError {
+		t.Errorf("documents that contradict each other: got %d %s", code, body)
+	}
+	if code, body := serve(router, http.MethodGet, "/other", ""); code != http.StatusOK {
+		t.Errorf("what else is mounted: got %d %s", code, body)
+	}
+}
+
+// TestServeDocumentAtOnce: whoever asks first waits, also when many do.
+func TestServeDocumentAtOnce(t *testing.T) {
+	router := httpapi.New(httpapi.Options{},
+		httpapi.Service{Routes: []httpapi.Route{get("/openapi.json", httpapi.ServeDocument)}, Document: []byte(first)},
+		httpapi.Service{Document: []byte(second)})
+	bodies := make([]string, 8)
+	var asking sync.WaitGroup
+	for i := range bodies {
+		asking.Go(func() { _, bodies[i] = serve(router, http.MethodGet, "/openapi.json", "") })
+	}
+	asking.Wait()
+	for _, body := range bodies {
+		if body == "" || body != bodies[0] {
+			t.Errorf("got %q and %q", body, bodies[0])
 		}
-	}()
-	httpapi.New(httpapi.Options{}, httpapi.Service{Document: []byte(first)}, httpapi.Service{Document: []byte(`{"paths":{"/z":{"get":{}}}}`)})
+	}
 }

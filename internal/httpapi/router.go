@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strconv"
+	"sync"
 	"time"
 
 	"waymark/internal/httpapi/problem"
@@ -90,11 +91,12 @@ type Router struct {
 	opts     Options
 	log      *slog.Logger
 	root     node
-	document []byte
+	document func() ([]byte, error)
 }
 
-// New mounts services. It panics where two routes are the same, a pattern can't
-// be understood, or documents contradict each other.
+// New mounts services. It panics where two routes are the same, or a pattern can't
+// be understood. Documents are put together when somebody asks for them: it takes
+// longer than all else, and hardly anybody does.
 func New(opts Options, services ...Service) *Router {
 	opts.Name = cmp.Or(opts.Name, "server")
 	opts.JSONType = cmp.Or(opts.JSONType, "application/json")
@@ -120,16 +122,18 @@ func New(opts Options, services ...Service) *Router {
 			documents = append(documents, service.Document)
 		}
 	}
-	var err error
-	if rt.document, err = MergeDocuments(documents...); err != nil {
-		panic("httpapi: " + err.Error())
-	}
+	rt.document = sync.OnceValues(func() ([]byte, error) { return MergeDocuments(documents...) })
 	return rt
 }
 
-// ServeDocument answers with the description of all services.
+// ServeDocument answers with the description of all services. Documents that
+// contradict each other are an internal error.
 func ServeDocument(c *Call) error {
-	c.Send(http.StatusOK, c.router.opts.JSONType, c.router.document)
+	document, err := c.router.document()
+	if err != nil {
+		return err
+	}
+	c.Send(http.StatusOK, c.router.opts.JSONType, document)
 	return nil
 }
 

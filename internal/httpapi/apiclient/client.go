@@ -39,7 +39,7 @@ import (
 	"waymark/internal/httpapi/problem"
 )
 
-// maxAnswer bounds what is read: a snapshot has at most 1,000 resources of some
+// maxAnswer bounds what is read: a snapshot has at most 4,000 resources of some
 // KiB each, and a diff some MiB of text.
 const maxAnswer = 64 << 20
 

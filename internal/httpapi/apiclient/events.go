@@ -1,0 +1,60 @@
+package apiclient
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"strings"
+)
+
+// Event is one of a stream of text/event-stream, as it is sent.
+type Event struct{ Type, ID, Data string }
+
+// ErrEventTooLarge says that an event is longer than the caller takes.
+var ErrEventTooLarge = errors.New("it sends an event that is too large")
+
+// ReadEvents calls handle with each complete event of r, none of which, and no line
+// of which, is longer than limit bytes, until handle says false. Where r ends first
+// it returns io.ErrUnexpectedEOF, since such a stream says itself that it is over.
+//
+// An event whose end is missing is none, as the standard has it: the last lines
+// before a cut would otherwise be taken for a position that was never sent. (That
+// is why no library is used: what there is hands them out.)
+func ReadEvents(r io.Reader, limit int, handle func(Event) bool) error {
+	scanner := bufio.NewScanner(r)
+	scanner.Buffer(nil, limit)
+	var e Event
+	var data []string
+	size := 0
+	for scanner.Scan() {
+		line := strings.TrimSuffix(scanner.Text(), "\r")
+		if size += len(line); size > limit {
+			return ErrEventTooLarge
+		}
+		if line == "" {
+			e.Data = strings.Join(data, "\n")
+			if len(data) > 0 && !handle(e) {
+				return nil
+			}
+			e, data, size = Event{}, nil, 0
+			continue
+		}
+		name, value, _ := strings.Cut(line, ":")
+		value = strings.TrimPrefix(value, " ")
+		switch name { // a comment's is empty
+		case "event":
+			e.Type = value
+		case "id":
+			e.ID = value
+		case "data":
+			data = append(data, value)
+		}
+	}
+	if err := scanner.Err(); err != nil {
+		if errors.Is(err, bufio.ErrTooLong) {
+			err = ErrEventTooLarge
+		}
+		return err
+	}
+	return io.ErrUnexpectedEOF
+}

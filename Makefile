@@ -17,6 +17,9 @@ BENCHHUBFLAGS ?=
 HOSTILEFLAGS ?=
 # More arguments for `make bench-latency`, as in: -run edits -skills 200 -json
 LATENCYFLAGS ?=
+# What to compare with: another tree, as in make metrics BEFORE=../before, or another
+# version, as in make bench-latency BEFORE=main
+BEFORE ?=
 # Where `make install-user` puts things, and the directory with the programs that
 # it installs. A packager sets DESTDIR to a directory that stands for /.
 PREFIX  ?= $(HOME)/.local
@@ -53,8 +56,8 @@ GUEST_FILES := $(shell find abi sdk-guest plugins -name '*.go' ! -name '*_test.g
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-NATIVE_FILES := $(shell find host/sandbox host/sealed internal/tools/aot -name '*.go' ! -name '*_test.go' 2>/dev/null)
-.PHONY: help run build guest native test race check fmt vet cross lint generate generated clean-tree bench bench-hub bench-latency fuzz soak hostile cover metrics install-user uninstall-user dist clean
+NATIVE_FILES := $(shell find host/sandbox internal/sealed internal/tools/aot -name '*.go' ! -name '*_test.go' 2>/dev/null)
+.PHONY: help run build guest native test race check fmt vet cross lint generate generated clean-tree bench bench-hub bench-latency bench-mcp fuzz soak hostile cover metrics install-user uninstall-user dist clean
 
 help: ## Say what the targets are.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +68,8 @@ run: build ## Build everything and run the agent with its own hub; ROOT=dir for 
 build: guest native ## Build bin/agent, bin/hub, bin/harness and bin/supervisor.
 	@mkdir -p bin
 	$(GO) build -trimpath -o bin/ ./cmd/...
+	@$(GO) run ./internal/tools/aot -place bin/agent $(NATIVE) # so that the code can be mapped
+	$(GO) build -trimpath -o bin/ ./cmd/agent
 
 guest: $(GUEST)
 
@@ -103,7 +108,7 @@ cross:
 
 lint: ## Run golangci-lint (built from source the first time), and look for code that no program reaches.
 	$(LINT) run ./...
-	@dead=$$($(DEADCODE) -filter '^waymark/(abi|cmd|host|hub|internal|snapshot|wire)' ./cmd/... ./internal/tools/... ./test/tools/...) || { echo "$$dead"; exit 1; }; \
+	@dead=$$($(DEADCODE) -filter '^waymark/(abi|cmd|host|hub|internal|snapshot|wire|workspace/(access|files|git|launch|mcp|output|process|supervisor))' ./cmd/... ./internal/tools/... ./test/tools/...) || { echo "$$dead"; exit 1; }; \
 	dead=$$(echo "$$dead" | grep -v '^[^:]*test/'); \
 	if [ -n "$$dead" ]; then echo "no program reaches:"; echo "$$dead"; exit 1; fi
 
@@ -123,8 +128,8 @@ clean-tree:
 bench: guest ## Run the benchmarks; BENCH=regexp for some of them.
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem $(PKGS)
 
-bench-latency: build ## Measure edit → hub, CPU per edit, starts and memory, end to end (two to three minutes).
-	$(GO) run ./test/tools/latency $(LATENCYFLAGS)
+bench-latency: build ## Measure edit → hub, CPU per edit, starts and memory, end to end; BEFORE=rev (or a program) to compare with.
+	$(GO) run ./test/tools/latency $(if $(BEFORE),-before '$(BEFORE)') $(LATENCYFLAGS)
 
 fuzz: guest ## Run every fuzz target for FUZZTIME (20s).
 	@git grep --untracked -oE '^func Fuzz[A-Za-z0-9_]+' -- '*_test.go' | { failed=0; while IFS=: read -r file func; do \
@@ -135,13 +140,14 @@ fuzz: guest ## Run every fuzz target for FUZZTIME (20s).
 soak: guest ## Run the random tests for long, with cases that nobody has tried; hours on a busy machine.
 	WAYMARK_LONG=1 $(GO) test -count 1 -timeout 4h $(TESTFLAGS) $(SOAK_PKGS)
 
-# Another tree to compare with, as in: make metrics BEFORE=../before
-BEFORE ?=
 metrics: ## Count lines, files, exported names and repetitions of each package; BEFORE=dir to compare.
 	@$(GO) run ./test/tools/metrics $(BEFORE) .
 
 bench-hub: ## Measure a hub under a thousand agents, on SQLite and on PostgreSQL.
-	$(GO) test ./test/benchhub -run TestHub -count 1 -v -timeout 30m -args -agents 1000 -interval 10s -steady 20s -saturate 10s -workers 32 $(BENCHHUBFLAGS)
+	$(GO) test ./test/benchhub -run 'TestHub|TestReconnect' -count 1 -v -timeout 30m -args -agents 1000 -interval 10s -steady 20s -saturate 10s -workers 32 $(BENCHHUBFLAGS)
+
+bench-mcp: guest ## Measure MCP servers: their catalogue cold and cached, memory, calls. BEFORE=agent to compare.
+	$(if $(BEFORE),WAYMARK_BENCH_BEFORE=$(abspath $(BEFORE)) )$(GO) test ./test/mcp -run '^$$' -bench . -benchtime 20x -timeout 30m
 
 hostile: guest ## Run the hostile modules and workspaces, and print outcomes, times and memory.
 	$(GO) run ./test/tools/hostile $(HOSTILEFLAGS)

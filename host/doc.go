@@ -28,6 +28,12 @@
 //     start would find. Events only say where to look: staleness is computed
 //     from traces, everything is re-checked at a slow pace, and where files
 //     can't be watched it is polled and the snapshot says so.
+//   - Watches are trusted for one thing, and for a moment: which part of a root to
+//     look at first. The paths of an event decide what is checked, run and published
+//     at once, and the rest of each root that had one is checked 100 ms after the last
+//     of them, within a second while there are more. Where a watcher names no paths
+//     (it has lost events, a watch was added, there are too many), all is checked at
+//     once, as in a Refresh.
 //   - A snapshot holds what one version of each module found, in all roots. A
 //     module file takes effect while Run goes on, as package plugin says, and its
 //     new version takes the place of the old one between two refreshes.

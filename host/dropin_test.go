@@ -178,6 +178,7 @@ func TestDropInFloods(t *testing.T) {
 		name        string
 		table       map[string]any
 		response    int
+		caps        snapshot.Caps
 		ok, exclude int
 		reason      string
 		warn, err   string
@@ -188,12 +189,17 @@ func TestDropInFloods(t *testing.T) {
 			name: "10^5 rows", table: map[string]any{"flood": 100_000}, response: 16 << 20, ok: 200, exclude: 800,
 			reason: "the plugin dropin has more than 200 resources", warn: "100000 resources in one answer; the first 1000 are kept",
 		},
+		{
+			name: "as many as a snapshot may list", table: map[string]any{"flood": 4001}, response: 16 << 20,
+			caps: snapshot.Caps{MaxResources: 4000, DropInResources: 4000}, ok: 4000,
+			warn: "4001 resources in one answer; the first 4000 are kept",
+		},
 		{name: "an answer that is too long", table: map[string]any{"flood": 100_000}, err: "are allowed"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			opts := host.Options{}
+			opts := host.Options{Caps: tt.caps}
 			opts.Limits.Response, opts.Limits.Memory = tt.response, 512<<20
 			h, _ := dropin(t, dir, tt.table, opts, plugin.Entry{})
 			report := refresh(t, h)

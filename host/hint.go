@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -21,9 +22,9 @@ type hints struct {
 }
 
 // Hint has the roots looked at in which the paths lie, which are absolute, and
-// returns at once. It is for who has just written there: an event of the file
-// system comes later, or not at all. As any hint it is taken for no more: what
-// isn't in a trace makes nothing run.
+// returns at once; near the paths at first. It is for who has just written there: an
+// event of the file system comes later, or not at all. As any hint it is taken for no
+// more: what isn't in a trace makes nothing run.
 func (h *Host) Hint(paths ...string) {
 	if len(paths) == 0 {
 		return
@@ -76,10 +77,42 @@ func (s *rootSlot) touches(paths []string) bool {
 	}
 	for _, path := range paths {
 		for _, root := range forms {
-			if path == root || strings.HasPrefix(path, strings.TrimSuffix(root, "/")+"/") {
+			if leadsTo(root, path) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// below lists the paths that are in the root, relative to it. It is nil when one
+// may say something of the root itself, or of the way to it, or none is in it.
+func (s *rootSlot) below(paths []string) []string {
+	root := s.open.Path()
+	var list []string
+	for _, path := range paths {
+		if rel, ok := within(root, path); ok && rel != "" {
+			list = append(list, rel)
+			continue
+		}
+		if leadsTo(path, root) || slices.ContainsFunc(s.way, func(way string) bool { return leadsTo(path, way) }) {
+			return nil
+		}
+	}
+	return list
+}
+
+// within cuts a directory's path off that of something in it, or of itself.
+func within(dir, path string) (rel string, ok bool) {
+	rel, ok = strings.CutPrefix(path, strings.TrimSuffix(dir, "/"))
+	if !ok || rel != "" && rel[0] != '/' {
+		return "", false
+	}
+	return strings.TrimPrefix(rel, "/"), true
+}
+
+// leadsTo reports whether a path is another, or a directory on the way to it.
+func leadsTo(path, target string) bool {
+	_, ok := within(path, target)
+	return ok
 }

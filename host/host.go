@@ -31,7 +31,8 @@ type Host struct {
 	published snapshot.Publisher
 	flights   flights
 	hints     hints
-	hold      gate          // of the first snapshot
+	hold      gate // of the first snapshot
+	unchecked unchecked
 	unsaved   chan struct{} // holds a token while there are memos to save
 	peer      replaceable[*push.Pusher]
 	watching  replaceable[watch.Options]
@@ -46,6 +47,8 @@ type Host struct {
 	slots   []*rootSlot
 	named   int               // how many slots were given names
 	logged  map[string]string // per resolver and root, what was last logged
+
+	assembler snapshot.Assembler
 }
 
 // New makes a Host and opens its roots. It fails when a root that must exist
@@ -72,6 +75,7 @@ func New(opts Options) (*Host, error) {
 		h.peer.set(push.New(*opts.Push))
 	}
 	h.hints.wake = make(chan struct{}, 1)
+	h.unchecked.wake = make(chan struct{}, 1)
 	h.life, h.end = context.WithCancelCause(context.Background())
 	h.turn = turn.New(h.life)
 	h.flights.work, h.flights.life = h.fly, h.life
@@ -96,7 +100,7 @@ func (h *Host) newEngine() *resolve.Engine {
 func (h *Host) catalogOptions() plugin.Options {
 	o := &h.opts
 	opts := plugin.Options{
-		Builtin: o.Builtin, BuiltinNative: o.BuiltinNative, BuiltinNames: o.BuiltinNames,
+		Builtin: o.Builtin, BuiltinDigest: o.BuiltinDigest, BuiltinNative: o.BuiltinNative, BuiltinNames: o.BuiltinNames,
 		Settle: o.PluginSettle, ReloadWithin: o.ReloadWithin, Approvals: o.Approvals,
 		CacheDir: o.CacheDir, KeyDir: o.KeyDir, Compiler: o.Compiler, Running: o.Running,
 		Progress: o.Progress, Logger: o.Logger, GuestOutput: o.GuestOutput,

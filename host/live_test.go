@@ -287,7 +287,7 @@ func TestMemosSurvive(t *testing.T) {
 	start := func() *host.Host {
 		return newHost(t, host.Options{
 			Builtin: module(builtin(t)), Roots: []host.RootSpec{{Path: dir}}, MemoDir: memos, KeyDir: memos + ".key",
-			BuiltinNative: func() io.Reader { loads++; return nil },
+			BuiltinNative: func() io.ReaderAt { loads++; return nil },
 		})
 	}
 	reused := func(r *host.Report) (n int) {
@@ -453,7 +453,7 @@ func TestNotifierFails(t *testing.T) {
 		Recheck: time.Hour, SilentRecheck: time.Hour, Poll: time.Millisecond,
 		NewBackend: func() (watch.Backend, error) {
 			if works.Load() {
-				return watch.FSNotify()
+				return watch.System()
 			}
 			return nil, os.NewSyscallError("inotify_init1", syscall.EMFILE)
 		},

@@ -6,15 +6,15 @@ import (
 	"log/slog"
 	"os"
 
-	"waymark/host/sealed"
+	"waymark/internal/sealed"
 )
 
 const (
 	// maxMemos bounds all memos on disk: those of some hundred workspaces.
 	maxMemos = 128 << 20
-	// maxMemo bounds the memos of one root: a full snapshot of 2 MiB from each
-	// of a few resolvers.
-	maxMemo = 16 << 20
+	// maxMemo bounds the memos of one root: the largest snapshot that a hub takes,
+	// 16 MiB of 4,000 resources, with what was observed for them.
+	maxMemo = 32 << 20
 )
 
 // memoStore keeps memos, and what modules say of themselves, between processes,

@@ -24,9 +24,11 @@ type Options struct {
 	// that there is none. It is called when the bytes are needed, so that they
 	// need not be kept.
 	Builtin func() ([]byte, error)
+	// BuiltinDigest returns its SHA-256; see plugin.Options.
+	BuiltinDigest func() (string, error)
 	// BuiltinNative gives the built-in module's native code, compiled ahead of
 	// time; see sandbox.Recipe. It may be nil, and may return nil.
-	BuiltinNative func() io.Reader
+	BuiltinNative func() io.ReaderAt
 	// DisableBuiltin names built-in resolvers that are not run.
 	DisableBuiltin []string
 	// BuiltinConfig holds a JSON object per built-in resolver.
@@ -91,6 +93,10 @@ type Options struct {
 	// MemoDir keeps memos between processes, sealed with the same key as
 	// CacheDir; empty keeps none.
 	MemoDir string
+	// Providers make resources that no resolver may make. They stay the caller's,
+	// who ends them after the Host. What they make comes after all that resolvers
+	// find where there isn't room for everything.
+	Providers []Provider
 	// Watch says how Run watches the roots; the zero value works. Its Logger
 	// is the one below unless it is set.
 	Watch watch.Options
@@ -108,7 +114,10 @@ type Options struct {
 	// Observe is called after every refresh, ObserveWatch for every batch of
 	// file events: for metrics, and to show what each edit changes. They
 	// may be nil and must not block.
-	Observe      func(*Report)
+	Observe func(*Report)
+	// Amended is called with a snapshot that is new although no refresh made it: a
+	// provider or the state of a module has changed. The same holds for it.
+	Amended      func(*snapshot.Snapshot)
 	ObserveWatch func(watch.Batch)
 	Logger       *slog.Logger
 }
@@ -137,6 +146,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.Observe == nil {
 		o.Observe = func(*Report) {}
+	}
+	if o.Amended == nil {
+		o.Amended = func(*snapshot.Snapshot) {}
 	}
 	if o.ObserveWatch == nil {
 		o.ObserveWatch = func(watch.Batch) {}

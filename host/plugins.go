@@ -3,9 +3,11 @@ package host
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"waymark/host/plugin/approvals"
 	"waymark/host/watch"
+	"waymark/snapshot"
 )
 
 // ReasonPlugins is the reason of refreshes after modules were added, replaced
@@ -64,11 +66,12 @@ func (h *Host) publishPlugins(ctx context.Context) error {
 	return err
 }
 
-// amend publishes the states of the modules and of watching as they are now,
-// beside the resources as they were. Where the catalog has other modules than the
-// snapshot is made with, it does nothing but report that; followPlugins has them
-// used. Before the first snapshot it does nothing either: that is yet to come, and
-// is made with the modules of that time.
+// amend publishes the states of the modules and of watching, and what providers
+// have, as they are now, beside what resolvers found, as it was: it runs none. Where
+// the catalog has other modules than the snapshot is made with, it says of those
+// only what it did before, and reports that; followPlugins has them used. Before the
+// first snapshot it does nothing: that is yet to come, and is made with the modules of
+// that time.
 func (h *Host) amend(ctx context.Context) (current bool, err error) {
 	_, leave, err := h.turn.Take(ctx) // a refresh that is going on may have begun with the list before
 	if err != nil {
@@ -80,11 +83,20 @@ func (h *Host) amend(ctx context.Context) (current bool, err error) {
 		return true, nil
 	}
 	list := h.catalog.Current()
-	if !list.SameModules(report.plugins) {
-		return false, nil // the refresh that follows says all of it
+	if current = list.SameModules(report.plugins); !current {
+		list = report.plugins // the refresh that follows uses the others
 	}
-	h.published.Amend(list.States(report.Outcomes), problems(h.watchProblem(), rootProblem(h.looked.Load().refused)))
-	return true, nil
+	// Whoever has a report may read it for ever.
+	next := *report
+	var content snapshot.Content
+	content, next.Notes = h.content(report, list)
+	var changed bool
+	next.Snapshot, changed = h.published.Amend(content)
+	h.report.Store(&next)
+	if changed {
+		h.opts.Amended(next.Snapshot)
+	}
+	return current, nil
 }
 
 // watchPlugins has the places of module files watched.
@@ -92,7 +104,7 @@ func (h *Host) watchPlugins(watcher *watch.Watcher) {
 	set := watchSet{}
 	watched := h.catalog.Watched()
 	for _, path := range watched.Paths {
-		set.name(path)
+		set.name(path, !slices.Contains(watched.Dirs, path))
 	}
 	for _, path := range watched.Dirs {
 		set.dir(path).any = true
@@ -100,19 +112,24 @@ func (h *Host) watchPlugins(watcher *watch.Watcher) {
 	watcher.Set(pluginOwner, set.dirs())
 }
 
-// scopeOf is what a batch asks to be looked at; ok is false when that is no
-// root.
+// scopeOf is what a batch asks to be looked at, near its events at first where it
+// names them; ok is false when that is no root.
 func (h *Host) scopeOf(batch watch.Batch) (want scope, ok bool) {
-	want = scope{all: batch.All, owners: map[string]bool{}, reason: batch.Reason}
+	want = scope{all: batch.All, owners: map[string]bool{}, near: map[string][]string{}, reason: batch.Reason}
 	for _, owner := range batch.Owners {
-		if owner != pluginOwner {
+		switch {
+		case owner == pluginOwner:
+		case len(batch.Paths) > 0:
+			want.near[owner] = batch.Paths
+		default:
 			want.owners[owner] = true
 		}
 	}
-	if batch.All || len(want.owners) < len(batch.Owners) {
+	owners := len(want.owners) + len(want.near)
+	if batch.All || owners < len(batch.Owners) {
 		h.catalog.Check()
 	}
-	return want, want.all || len(want.owners) > 0
+	return want, want.all || owners > 0
 }
 
 // WaitingPlugins lists the modules that wait for Approve.

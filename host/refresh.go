@@ -96,23 +96,19 @@ func (h *Host) refresh(ctx context.Context, s scope) (*Report, error) {
 		return nil, context.Cause(ctx)
 	}
 	report := &Report{Reason: s.reason, Checked: checked, plugins: h.plugins}
-	var candidates []snapshot.Candidate
 	for i, u := range used {
 		for _, o := range u.slot.outcomes {
 			for c := range o.Candidates {
 				o.Candidates[c].Root = i
 			}
-			candidates = append(candidates, o.Candidates...)
 		}
 		report.Outcomes = append(report.Outcomes, u.slot.outcomes...)
 	}
-	resources, notes := snapshot.Assemble(candidates, h.config.caps)
-	report.Notes = notes
 	h.logOutcomes(checked)
-	looked := h.rootsNow(used)
-	h.looked.Store(looked)
-	states := h.plugins.States(report.Outcomes)
-	report.Snapshot, report.Changed = h.published.Publish(ticket, resources, states, problems(h.watchProblem(), rootProblem(looked.refused)))
+	h.looked.Store(h.rootsNow(used))
+	content, notes := h.content(report, h.plugins)
+	report.Notes = notes
+	report.Snapshot, report.Changed = h.published.Publish(ticket, content)
 	report.Duration = time.Since(start)
 	h.log.Debug("refreshed", slog.String("reason", s.reason), slog.Int("checked", len(checked)), slog.Bool("changed", report.Changed),
 		slog.Uint64("version", report.Snapshot.Version), slog.Duration("took", report.Duration))
@@ -120,14 +116,36 @@ func (h *Host) refresh(ctx context.Context, s scope) (*Report, error) {
 	return report, nil
 }
 
+// content is what a snapshot says: what resolvers have found, as the report has it,
+// with all else as it is now. The caller has the turn.
+func (h *Host) content(report *Report, list *plugin.List) (snapshot.Content, []snapshot.Note) {
+	var candidates []snapshot.Candidate
+	for i := range report.Outcomes {
+		candidates = append(candidates, report.Outcomes[i].Candidates...)
+	}
+	provided, discovery := h.provided(list)
+	resources, notes := h.assembler.Assemble(append(candidates, provided...), h.config.caps)
+	return snapshot.Content{
+		Resources: resources, Plugins: list.States(report.Outcomes), Discovery: discovery,
+		SnapshotError: problems(h.watchProblem(), rootProblem(h.looked.Load().refused)),
+	}, notes
+}
+
 // resolve looks at the roots in scope and keeps the outcomes in their slots.
 func (h *Host) resolve(ctx context.Context, s scope, used []usedRoot, resolvers []resolve.Resolver) ([]resolve.Outcome, error) {
 	todo := slices.DeleteFunc(slices.Clone(used), func(u usedRoot) bool {
 		return !s.covers(u.slot)
 	})
-	checked, err := h.engine.Resolve(ctx, resolvers, roots(todo))
+	looked := roots(todo)
+	for i, u := range todo {
+		looked[i].Near = s.nearIn(u.slot)
+	}
+	checked, err := h.engine.Resolve(ctx, resolvers, looked)
 	if err != nil {
 		return nil, err
+	}
+	for i, u := range todo {
+		h.unchecked.note(u.slot.owner, looked[i].Near == nil)
 	}
 	n := len(resolvers)
 	for i, u := range todo {
@@ -150,11 +168,11 @@ func (h *Host) after(s scope, report *Report) {
 	if watcher, _ := h.watcher.get(); watcher != nil {
 		for _, slot := range h.slots {
 			if s.covers(slot) {
-				watcher.Set(slot.owner, watchOf(slot, slot.outcomes))
+				slot.watch(watcher)
 			}
 		}
 	}
-	if slices.ContainsFunc(report.Checked, func(o resolve.Outcome) bool { return !o.Reused && o.Err == nil }) {
+	if slices.ContainsFunc(report.Checked, func(o resolve.Outcome) bool { return (!o.Reused || o.Rewritten) && o.Err == nil }) {
 		select {
 		case h.unsaved <- struct{}{}:
 		default: // it is known already
@@ -177,7 +195,11 @@ func (h *Host) resolvers() []resolve.Resolver {
 func (h *Host) logOutcomes(outcomes []resolve.Outcome) {
 	for i := range outcomes {
 		o := &outcomes[i]
-		if !o.Reused {
+		switch {
+		case o.Rewritten:
+			h.log.Debug("read again what the resolver doesn't look at", slog.String("resolver", o.Resolver), slog.String("root", o.Root),
+				slog.String("changed", o.Changed))
+		case !o.Reused:
 			h.log.Debug("resolver run", slog.String("resolver", o.Resolver), slog.String("root", o.Root),
 				slog.String("changed", o.Changed), slog.Duration("took", o.Duration), slog.Int64("fuel", o.Fuel))
 		}

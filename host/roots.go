@@ -31,6 +31,7 @@ type rootSlot struct {
 	// outcomes are those of the last refresh that looked here, while known.
 	outcomes []resolve.Outcome
 	known    bool
+	watched  watchedRoot // what its watch set was made of, last
 }
 
 // newSlot makes a slot with a name of its own.

@@ -19,9 +19,11 @@ const (
 	// holdAtMost is how long Options.Hold holds: after that something is
 	// better than nothing.
 	holdAtMost = 10 * time.Minute
-	// saveAfter is how long memos wait to be saved. They are for the next
-	// start, and a burst of edits should cost one write.
+	// saveAfter is how long memos wait to be saved, since the last of them. They are
+	// for the next start, and a burst of edits should cost one write.
 	saveAfter = 5 * time.Second
+	// saveWithin is how long they wait while there are ever more.
+	saveWithin = time.Minute
 	// settleAfter is how long a first push may hold up the loading of modules.
 	settleAfter = 2 * time.Second
 )
@@ -33,7 +35,7 @@ func (h *Host) Run(ctx context.Context) error {
 	defer cancel()
 	defer context.AfterFunc(h.life, cancel)()
 	var g errgroup.Group
-	for _, part := range []func(context.Context) error{h.endHold, h.push, h.watch, h.followHints, h.save, h.catalog.Run, h.followPlugins} {
+	for _, part := range []func(context.Context) error{h.endHold, h.push, h.watch, h.followHints, h.checkRest, h.save, h.catalog.Run, h.followPlugins, h.followProviders} {
 		g.Go(func() error {
 			if err := part(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, ErrClosed) {
 				cancel() // one that ends ends all
@@ -43,6 +45,18 @@ func (h *Host) Run(ctx context.Context) error {
 		})
 	}
 	return g.Wait()
+}
+
+// pause waits, and reports whether ctx hasn't ended.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // endHold makes the first snapshot when it was held back long enough.
@@ -128,12 +142,16 @@ func (h *Host) save(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil // Close saves the rest
 		}
-		timer := time.NewTimer(saveAfter)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return nil
+		for until, more := time.Now().Add(saveWithin), true; more; {
+			if !pause(ctx, saveAfter) {
+				return nil
+			}
+			select {
+			case <-h.unsaved:
+				more = time.Now().Before(until)
+			default:
+				more = false
+			}
 		}
 		_, leave, err := h.turn.Take(ctx)
 		if err != nil {

@@ -18,8 +18,8 @@ import (
 type watchSet map[string]*watched // by absolute path
 
 type watched struct {
-	any   bool // any name matters: the directory was listed
-	names map[string]bool
+	any   bool            // any name matters: the directory was listed
+	names map[string]bool // whether what is written at a name matters, too
 }
 
 func (s watchSet) dir(path string) *watched {
@@ -31,11 +31,14 @@ func (s watchSet) dir(path string) *watched {
 	return w
 }
 
-// name watches one name in its directory.
-func (s watchSet) name(absolute string) {
-	if absolute != "/" {
-		s.dir(filepath.Dir(absolute)).names[filepath.Base(absolute)] = true
+// name watches one name in its directory: also for what is written there, or only
+// for where it leads.
+func (s watchSet) name(absolute string, writes bool) {
+	if absolute == "/" {
+		return
 	}
+	names, name := s.dir(filepath.Dir(absolute)).names, filepath.Base(absolute)
+	names[name] = names[name] || writes
 }
 
 // listed watches the names that a resolver could see in a directory. Files
@@ -57,9 +60,12 @@ func (s watchSet) trace(root *vfs.Root, o *resolve.Outcome) {
 		if d.Kind == vfs.DepListed {
 			s.listed(root, o.Filter, d)
 		}
+		if d.Kind != vfs.DepListed && d.Kind != vfs.DepLink && d.Path != "." {
+			s.name(filepath.Join(root.Path(), d.Path), true)
+		}
 		for p := d.Path; !done[p]; p = path.Dir(p) {
 			done[p] = true
-			s.name(filepath.Join(root.Path(), p))
+			s.name(filepath.Join(root.Path(), p), false)
 		}
 	}
 }
@@ -68,27 +74,65 @@ func (s watchSet) trace(root *vfs.Root, o *resolve.Outcome) {
 func (s watchSet) dirs() []watch.Dir {
 	list := make([]watch.Dir, 0, len(s))
 	for _, path := range slices.Sorted(maps.Keys(s)) {
-		d := watch.Dir{Path: path}
-		if w := s[path]; !w.any {
-			d.Names = slices.AppendSeq([]string{}, maps.Keys(w.names)) // empty isn't nil, which means any
-			slices.Sort(d.Names)
-		}
-		list = append(list, d)
+		list = append(list, s[path].dir(path))
 	}
 	return list
+}
+
+func (w *watched) dir(path string) watch.Dir {
+	d := watch.Dir{Path: path}
+	if w.any {
+		return d
+	}
+	d.Names = []string{} // which isn't nil: that means any
+	for _, name := range slices.Sorted(maps.Keys(w.names)) {
+		if w.names[name] {
+			d.Names = append(d.Names, name)
+		} else {
+			d.Through = append(d.Through, name)
+		}
+	}
+	return d
+}
+
+// watchedRoot is what the watch set of a slot depends on: as long as it is the same,
+// so is the set.
+type watchedRoot struct {
+	by     *watch.Watcher
+	open   *vfs.Root
+	way    []string
+	shapes []*resolve.Shape // of the outcomes
+}
+
+func (w *watchedRoot) same(other *watchedRoot) bool {
+	return w.by == other.by && w.open == other.open && slices.Equal(w.way, other.way) && slices.Equal(w.shapes, other.shapes) &&
+		!slices.Contains(w.shapes, nil)
+}
+
+// watch has a slot watched by what its resolvers observed last.
+func (s *rootSlot) watch(by *watch.Watcher) {
+	now := watchedRoot{by: by, open: s.open, way: s.way, shapes: make([]*resolve.Shape, len(s.outcomes))}
+	for i := range s.outcomes {
+		now.shapes[i] = s.outcomes[i].Shape
+	}
+	if s.watched.same(&now) {
+		return
+	}
+	by.Set(s.owner, watchOf(s, s.outcomes))
+	s.watched = now
 }
 
 // watchOf is the watch set of a slot, given what its resolvers observed.
 func watchOf(slot *rootSlot, outcomes []resolve.Outcome) []watch.Dir {
 	set := watchSet{}
 	for _, path := range slot.way {
-		set.name(path)
+		set.name(path, false)
 	}
 	if slot.open != nil {
 		dir := slot.open.Path()
-		set.name(dir)
+		set.name(dir, false)
 		if file := slot.open.File(); file != "" {
-			set.name(filepath.Join(dir, file))
+			set.name(filepath.Join(dir, file), true)
 		}
 		for i := range outcomes {
 			set.trace(slot.open, &outcomes[i])

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -9,9 +10,10 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
-	"waymark/snapshot"
+	"waymark/hub/store"
 	"waymark/wire"
 	"waymark/wire/convert"
+	"waymark/wire/rules"
 	"waymark/wire/waymark"
 )
 
@@ -20,31 +22,75 @@ import (
 // full push that it stands for.
 type base struct {
 	version uint64
-	rows    map[uint64]rowSize // by the hash of the id
-	total   rowSize
+	// rows are by the hash of the id. They are nil after a claim, which brings none,
+	// until a delta asks for them.
+	rows  map[uint64]rowSize
+	total rowSize
 }
 
-// rowSize is what a resource adds to the two sums that have limits.
-type rowSize struct{ body, encoded int }
+// rowSize is what a resource adds to the two sums that have limits: its payload, and
+// the rest of it as it is encoded.
+type rowSize struct{ payload, encoded int }
 
-func (s *rowSize) add(other rowSize) { s.body += other.body; s.encoded += other.encoded }
-func (s *rowSize) sub(other rowSize) { s.body -= other.body; s.encoded -= other.encoded }
+// baseRow is a row of a base.
+type baseRow struct {
+	key uint64
+	rowSize
+}
+
+func (s *rowSize) add(other rowSize) { s.payload += other.payload; s.encoded += other.encoded }
+func (s *rowSize) sub(other rowSize) { s.payload -= other.payload; s.encoded -= other.encoded }
 
 // errFullNeeded says that a delta can't be applied. It is an answer, not a
 // refusal.
 var errFullNeeded = errors.New("the base of the delta is not here")
 
-// nextBase returns the base after the push, which rules.Waymark has let pass. For a
-// delta, b is what it must be against; nil means that there is nothing.
-func (h *Hub) nextBase(b *base, request *waymark.PushRequest, snap *snapshot.Snapshot, removed []string) (*base, error) {
-	after := &base{rows: make(map[uint64]rowSize, len(snap.Resources))}
-	if delta := request.GetDelta(); delta != nil {
+// baseRows returns what a push's resources are in a base.
+func (h *Hub) baseRows(resources []*waymark.Resource, p *rules.Push) []baseRow {
+	rows := make([]baseRow, len(resources))
+	for i, m := range resources {
+		encoded := 1 + protowire.SizeBytes(proto.Size(m)) - len(m.GetPayload())
+		payload := len(m.GetPayload())
+		if body, named := p.Bodies[i]; named {
+			payload = int(body.Size)
+		}
+		rows[i] = baseRow{maphash.String(h.seed, p.Snapshot.Resources[i].ID()), rowSize{payload, encoded}}
+	}
+	return rows
+}
+
+// complete reads what a delta is against after a claim: what is stored.
+func (h *Hub) complete(ctx context.Context, agentID string, p *push, b *base) error {
+	if !p.Delta || b == nil || b.rows != nil || b.version != p.BaseVersion {
+		return nil
+	}
+	stored, err := h.store.Snapshot(ctx, store.Query{AgentID: agentID})
+	switch {
+	case errors.Is(err, store.ErrNotFound), err == nil && stored.Snapshot.Version != b.version:
+		return errFullNeeded // another session has pushed
+	case err != nil:
+		return err
+	}
+	rows := h.baseRows(convert.ToWaymark(&stored.Snapshot).GetResources(), &rules.Push{Snapshot: &stored.Snapshot})
+	whole, err := h.nextBase(nil, nil, b.version, rows, nil)
+	if err != nil {
+		return errFullNeeded // it was stored under wider limits
+	}
+	*b = *whole
+	return nil
+}
+
+// nextBase returns the base after a push of the version and the rows, which
+// rules.Waymark has let pass. For a delta, b is what it must be against; nil means
+// that there is nothing.
+func (h *Hub) nextBase(b *base, delta *waymark.Delta, version uint64, rows []baseRow, removed []string) (*base, error) {
+	after := &base{version: version, rows: make(map[uint64]rowSize, len(rows))}
+	if delta != nil {
 		if b == nil || b.version != delta.GetBaseVersion() {
 			return nil, errFullNeeded
 		}
 		after.rows, after.total = maps.Clone(b.rows), b.total
 	}
-	after.version = snap.Version
 	for _, id := range removed {
 		key := maphash.String(h.seed, id)
 		old, known := after.rows[key]
@@ -54,27 +100,24 @@ func (h *Hub) nextBase(b *base, request *waymark.PushRequest, snap *snapshot.Sna
 		after.total.sub(old)
 		delete(after.rows, key)
 	}
-	for i := range snap.Resources {
-		key := maphash.String(h.seed, snap.Resources[i].ID())
-		encoded := 1 + protowire.SizeBytes(proto.Size(request.GetResources()[i]))
-		size := rowSize{body: convert.BodyJSON(&snap.Resources[i]), encoded: encoded}
-		after.total.sub(after.rows[key])
-		after.total.add(size)
-		after.rows[key] = size
+	for _, row := range rows {
+		after.total.sub(after.rows[row.key])
+		after.total.add(row.rowSize)
+		after.rows[row.key] = row.rowSize
 	}
 	return after, after.check()
 }
 
 // check applies the limits of a whole push.
 func (b *base) check() error {
-	if n := len(b.rows); n > wire.MaxResources {
-		return fmt.Errorf("%d resources after the delta, at most %d are allowed", n, wire.MaxResources)
+	if n := len(b.rows); n > wire.MaxHubResources {
+		return fmt.Errorf("%d resources after the delta, at most %d are allowed", n, wire.MaxHubResources)
 	}
-	if b.total.body > wire.MaxBodies {
-		return fmt.Errorf("bodies are longer than %d bytes together", wire.MaxBodies)
+	if b.total.payload > wire.MaxHubBytes {
+		return fmt.Errorf("payloads are longer than %d bytes together", wire.MaxHubBytes)
 	}
-	if b.total.encoded > wire.MaxMessage {
-		return fmt.Errorf("resources are longer than the %d bytes of a message together", wire.MaxMessage)
+	if b.total.encoded > wire.MaxManifest {
+		return fmt.Errorf("resources are longer than the %d bytes of a manifest together", wire.MaxManifest)
 	}
 	return nil
 }

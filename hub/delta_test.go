@@ -109,7 +109,7 @@ func TestDeltaRules(t *testing.T) {
 		"removed twice":    {func(r *waymark.PushRequest) { r.Delta.Removed = []string{"a", "a"} }, "removed 1: the id appears twice"},
 		"twice by NUL":     {func(r *waymark.PushRequest) { r.Delta.Removed = []string{"a", "a\x00"} }, "appears twice"},
 		"removed and new":  {func(r *waymark.PushRequest) { r.Delta.Removed = []string{"instruction_file:/new"} }, "appears twice"},
-		"too many removed": {func(r *waymark.PushRequest) { r.Delta.Removed = ids(1001) }, "1001 removed"},
+		"too many removed": {func(r *waymark.PushRequest) { r.Delta.Removed = ids(4001) }, "4001 removed"},
 		"long id":          {func(r *waymark.PushRequest) { r.Delta.Removed = []string{long(3000)} }, "an id is 3000"},
 		"bad row":          {func(r *waymark.PushRequest) { r.Resources[0].Status = 0 }, "status"},
 		"row twice":        {func(r *waymark.PushRequest) { r.Resources = append(r.Resources, file("/new", "")) }, "id appears twice"},
@@ -137,8 +137,8 @@ func TestDeltaLimits(t *testing.T) {
 		step int
 		text string
 	}{
-		"count":  {func(i int) *waymark.Resource { return file(fmt.Sprint("/", i), "") }, 300, "1200 resources after the delta"},
-		"bodies": {func(i int) *waymark.Resource { return file(fmt.Sprint("/", i), long(100<<10)) }, 10, "bodies are longer"},
+		"count":  {func(i int) *waymark.Resource { return file(fmt.Sprint("/", i), "") }, 900, "1200 resources after the delta"},
+		"bodies": {func(i int) *waymark.Resource { return file(fmt.Sprint("/", i), long(128<<10)) }, 28, "payloads are longer"},
 		"texts": {func(i int) *waymark.Resource {
 			r := file(fmt.Sprint("/", i), "")
 			r.Attributes = map[string]*waymark.Attribute{"x": {Value: &waymark.Attribute_Text{Text: long(16<<10 - 10)}}}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +15,7 @@ import (
 
 	"waymark/hub"
 	"waymark/hub/store"
+	"waymark/hub/store/sqlite"
 	"waymark/hub/transport"
 	"waymark/wire"
 	"waymark/wire/coder"
@@ -215,6 +217,50 @@ func TestConcurrent(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// lateStore is late with its answer to a push of version lateVersion, which it has
+// stored by then.
+type lateStore struct {
+	store.Store
+	stored, answer chan struct{}
+}
+
+const lateVersion = 7
+
+func (s *lateStore) Push(ctx context.Context, agent string, generation int64, p store.Push) (store.PushResult, error) {
+	result, err := s.Store.Push(ctx, agent, generation, p)
+	if p.Snapshot.Version == lateVersion {
+		close(s.stored)
+		<-s.answer
+	}
+	return result, err
+}
+
+// TestSupersededAtOnce: an agent that is refused for a push of which the hub doesn't
+// know yet that it was accepted is refused, and not sent away to take over again.
+func TestSupersededAtOnce(t *testing.T) {
+	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "hub.db"), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := &lateStore{db, make(chan struct{}), make(chan struct{})}
+	f := newFixture(t, hub.Options{Store: late})
+	token := f.token(store.RoleAgent, "a")
+	older, newer := f.dial(token), f.dial(token)
+	older.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() { newer.mustPush(&waymark.PushRequest{Version: lateVersion, Initial: true}, true) })
+	<-late.stored
+	if _, err := older.push(&waymark.PushRequest{Version: 2}); !wire.IsSuperseded(err) {
+		t.Errorf("the older connection's push: %v", err)
+	}
+	// Else its connection ends, a moment later.
+	if text := f.log.String(); strings.Contains(text, "has taken over is gone") {
+		t.Error(text)
+	}
+	close(late.answer)
 }
 
 func TestCloseAnyTime(t *testing.T) {

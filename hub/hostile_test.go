@@ -1,10 +1,13 @@
 package hub_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net"
+	"net/http"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +18,7 @@ import (
 	"storj.io/drpc/drpcwire"
 
 	"waymark/hub"
+	"waymark/hub/api"
 	"waymark/hub/store"
 	"waymark/hub/transport"
 	"waymark/wire"
@@ -220,4 +224,62 @@ func TestBomb(t *testing.T) {
 		t.Errorf("the heap grew by %d MiB for 4 messages of 4 MiB", grown>>20)
 	}
 	stop()
+}
+
+// TestHostileServers: what an agent says of MCP servers reaches readers within the bounds
+// of any row, and what it can't be seen by, or would end where it stands, is shown as
+// what it is.
+func TestHostileServers(t *testing.T) {
+	const nasty = "a\x1b[2J\x1b]0;owned\x07\u202e\u200b<script>alert(1)</script>`\r\n## Owned\n[x](javascript:1)"
+	f := newFixture(t, hub.Options{})
+	f.web()
+	p := f.dial(f.token(store.RoleAgent, "a"))
+	request := &waymark.PushRequest{Version: 1, Discovery: &waymark.Discovery{Phase: "pending"}}
+	for i := range 1000 {
+		row := file(fmt.Sprint("/w/.mcp.json", nasty, i), "")
+		row.Kind, row.Key, row.Name, row.Description = "mcp_server", nasty, nasty, nasty+long(1000-len(nasty))
+		if i%2 == 1 {
+			row.Status, row.Error, row.Payload = waymark.Status_STATUS_UNREADABLE, nasty+long(1000-len(nasty)), nil
+		}
+		request.Resources = append(request.Resources, row)
+		request.Discovery.Sources = append(request.Discovery.Sources, &waymark.SourceOutcome{
+			Id: fmt.Sprint("mcp_server:", nasty, i), Name: nasty, Outcome: []string{"pending", nasty[:40]}[i%2], Error: nasty,
+		})
+	}
+	for i := range 3 { // the last one's tools are all that they may be
+		request.Resources[2*i].Payload = []byte(`{"tools":[{"name":` + strconv.Quote("t"+fmt.Sprint(i)) + `,"description":"` + long(i*80<<10) + `"}]}`)
+	}
+	request.Resources[6].Payload = []byte(nasty) // no tools at all
+	p.mustPush(request, true)
+
+	reader := f.token(store.RoleReader, "")
+	response := f.do(http.MethodGet, "/api/v0/agents/a/context", reader, "")
+	if cache := response.Header.Get("Cache-Control"); cache != "no-store" || response.Header.Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("headers are %v", response.Header)
+	}
+	raw := body(t, response)
+	if strings.ContainsAny(raw, "\x1b\x07") || len(raw) > 4<<20 { // what can't be seen is for who shows it
+		t.Errorf("the JSON of %d bytes has control characters", len(raw))
+	}
+	var s api.Snapshot
+	if err := json.Unmarshal([]byte(raw), &s); err != nil || len(s.Resources) != 1000 || len(s.Discovery.Sources) != 1000 || s.Discovery.Sources[0].Name != nasty {
+		t.Errorf("%v: %d resources, %d sources", err, len(s.Resources), len(s.Discovery.Sources))
+	}
+	for _, path := range []string{"/api/v0/agents", "/api/v0/agents/a", "/api/v0/agents/a/history"} {
+		if got := body(t, f.do(http.MethodGet, path, reader, "")); len(got) > 4<<10 || strings.Contains(got, "owned") {
+			t.Errorf("%s is %d bytes: %.300s", path, len(got), got)
+		}
+	}
+	text := body(t, f.do(http.MethodGet, "/api/v0/agents/a/context?format=markdown", reader, ""))
+	if strings.ContainsAny(text, "\x1b\x07\u202e\u200b\r") || len(text) > 8<<20 {
+		t.Errorf("the text of %d bytes has what can't be seen", len(text))
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		if strings.HasPrefix(line, "## Owned") || strings.HasPrefix(line, "[x](") || strings.Contains(line, "<script") && !strings.Contains(line, "\\<script") && !strings.Contains(line, "`") {
+			t.Errorf("a line of its own: %.300q", line)
+		}
+	}
+	if pending, _, _ := strings.Cut(text, "\n## "); len(pending) > 20<<10 || !strings.Contains(pending, "480 others") {
+		t.Errorf("what is pending takes %d bytes: %.1000s", len(pending), pending)
+	}
 }

@@ -49,8 +49,8 @@ func TestAPIContent(t *testing.T) {
 	agents := decode(t, f.do("GET", "/api/v0/agents", reader, ""))
 	updated := agents.([]any)[0].(map[string]any)["updated_at"].(string)
 	want := []any{
-		map[string]any{"id": "a", "name": "", "connected": true, "not_heard": 0.0, "version": 3.0, "aggregate_hash": "ab", "resources": 3.0, "revision": 1.0, "updated_at": updated},
-		map[string]any{"id": "silent", "name": "", "connected": false, "not_heard": 0.0, "version": 0.0, "aggregate_hash": "", "resources": 0.0, "revision": 0.0, "updated_at": nil},
+		map[string]any{"id": "a", "name": "", "connected": true, "not_heard": 0.0, "version": 3.0, "aggregate_hash": "ab", "resources": 3.0, "revision": 1.0, "updated_at": updated, "discovery": map[string]any{"phase": "complete", "outcomes": map[string]any{}}},
+		map[string]any{"id": "silent", "name": "", "connected": false, "not_heard": 0.0, "version": 0.0, "aggregate_hash": "", "resources": 0.0, "revision": 0.0, "updated_at": nil, "discovery": map[string]any{"phase": "pending", "outcomes": map[string]any{}}},
 	}
 	if d := cmp.Diff(any(want), agents); d != "" {
 		t.Errorf("agents (-want +got):\n%s", d)

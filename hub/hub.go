@@ -57,6 +57,9 @@ type Hub struct {
 	uses      uses
 	presence  presence
 	writers   writers
+	approvals approvals
+	channels  channels
+	gathering gatherings
 }
 
 // New makes a hub. It doesn't start anything.
@@ -80,6 +83,8 @@ func New(opts Options) (*Hub, error) {
 	h.transport = transport.New(transport.Options{Services: &services{h}, Limits: opts.Limits, Logger: opts.Logger})
 	h.presence.init(h, opts.Presence)
 	h.writers.init(opts.Logger)
+	h.approvals.init(h)
+	h.gathering.init(h.transport.Limits())
 	h.page = h.newPage()
 	h.consumer = h.newConsumer(opts.Consumer)
 	if err := waymark.DRPCRegisterContext(h.mux, &contextService{hub: h}); err != nil {
@@ -125,9 +130,11 @@ func (h *Hub) Drain(ctx context.Context) error { return h.transport.Drain(ctx) }
 // stays open.
 func (h *Hub) Close() error {
 	h.presence.close()
+	h.approvals.close()
 	_ = h.consumer.Close() // never fails
 	h.transport.Close()
 	h.presence.wait()
+	h.approvals.wait()
 	h.uses.flush(h)
 	return nil
 }
@@ -139,8 +146,13 @@ type Stats struct {
 	// NotHeard counts connections whose agents have been told that another one
 	// with the same token has taken over.
 	NotHeard int
+	// Channels is the number of reverse channels that are open.
+	Channels int
 	// Large is the number of large messages that are being received or stored.
 	Large int
+	// Gathered is what pushes by hash that aren't complete take of
+	// transport.Limits.Gathered, in bytes.
+	Gathered int64
 	// Streams is the number of streams of events, and of requests that wait
 	// for news.
 	Streams int
@@ -152,6 +164,6 @@ type Stats struct {
 func (h *Hub) Stats() Stats {
 	return Stats{
 		Connections: h.transport.Connections(), Agents: len(h.transport.Agents()), NotHeard: h.writers.allNotHeard(), Large: h.transport.LargeMessages(),
-		Streams: h.consumer.Streams(), Draining: h.transport.Draining(),
+		Gathered: h.gathering.bytes(), Channels: h.channels.count(), Streams: h.consumer.Streams(), Draining: h.transport.Draining(),
 	}
 }

@@ -32,7 +32,7 @@ func TestAPIMatrix(t *testing.T) {
 	f := newFixture(t, hub.Options{AllowHosts: []string{"Hub.example.com:443"}})
 	agent, other := f.token(store.RoleAgent, "a"), f.token(store.RoleAgent, "b")
 	f.dial(agent).mustPush(&waymark.PushRequest{Version: 1, Resources: []*waymark.Resource{file("/w/AGENTS.md", "text")}}, true)
-	reader, revoked := f.token(store.RoleReader, ""), f.token(store.RoleReader, "")
+	reader, revoked, operator := f.token(store.RoleReader, ""), f.token(store.RoleReader, ""), f.token(store.RoleOperator, "")
 	f.revoke(revoked)
 	lost := f.token(store.RoleAgent, "a")
 	f.revoke(lost)
@@ -44,11 +44,23 @@ func TestAPIMatrix(t *testing.T) {
 	tokens := map[string]int{ // 0: let in
 		"": 401, "nonsense": 401, store.NewTokenText(store.RoleReader): 401, store.NewTokenText(store.RoleAgent): 401,
 		revoked: 401, lost: 401, agent: 403, other: 403, reader: 0,
+		store.NewTokenText(store.RoleOperator): 401, operator: 0,
+	}
+	// allowed says whether who is let in may have a route at all.
+	allowed := func(path, token string) int {
+		if strings.HasPrefix(path, "/api/v0/approvals") && token != operator || path == "/api/v0/login" && token == operator {
+			return 403
+		}
+		return 0
 	}
 	for path, methods := range m.routes(t) {
 		for _, method := range methods {
 			for token, denied := range tokens {
-				m.one(method, path, token, "bearer", denied)
+				code := denied
+				if code == 0 {
+					code = allowed(path, token)
+				}
+				m.one(method, path, token, "bearer", code)
 				m.one(method, path, token, "cookie", 401) // no token is a session
 			}
 		}
@@ -56,7 +68,7 @@ func TestAPIMatrix(t *testing.T) {
 	for path, methods := range m.routes(t) {
 		for _, method := range methods {
 			for text, code := range map[string]int{f.session(reader): 0, store.NewSessionText(): 401} {
-				if path == "/api/v0/login" && code == 0 {
+				if code == 0 && (path == "/api/v0/login" || allowed(path, "") != 0) {
 					code = 403
 				}
 				m.one(method, path, text, "cookie", code)

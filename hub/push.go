@@ -11,8 +11,10 @@ import (
 
 	"waymark/hub/store"
 	"waymark/hub/transport"
+	"waymark/snapshot"
 	"waymark/wire"
 	"waymark/wire/coder"
+	"waymark/wire/convert"
 	"waymark/wire/rules"
 	"waymark/wire/waymark"
 )
@@ -36,7 +38,7 @@ func (s *services) ValidTokens(ctx context.Context, ids []string) ([]string, err
 
 // NewSession implements transport.Services.
 func (s *services) NewSession(end func(why error)) transport.Session {
-	session := &session{hub: s.hub, end: end, turn: make(chan struct{}, 1), states: make(map[string]*agentState)}
+	session := &session{hub: s.hub, end: end, turn: make(chan struct{}, 1), states: make(map[string]*agentState), gathers: make(map[string]struct{})}
 	session.turn <- struct{}{}
 	return session
 }
@@ -49,9 +51,11 @@ type session struct {
 	end func(why error)
 	// turn holds one element, which whoever pushes takes: a lock that can be
 	// waited for with a context, and that is fit to be held while the store is
-	// asked. It guards states.
+	// asked. It guards states and gathers.
 	turn   chan struct{}
 	states map[string]*agentState // by agent
+	// gathers are the agents that have begun a push here.
+	gathers map[string]struct{}
 	// writers counts the agents; hub.writers guards it.
 	writers int
 }
@@ -121,7 +125,10 @@ func (s *session) state(ctx context.Context, agentID string) (*agentState, error
 }
 
 // End implements transport.Session.
-func (s *session) End() { s.hub.writers.remove(s) }
+func (s *session) End() {
+	s.hub.writers.remove(s)
+	s.hub.gathering.end(s)
+}
 
 // callerOf returns the agent that makes the call of ctx, and its session.
 func callerOf(ctx context.Context) (agentID string, s *session) {
@@ -144,32 +151,51 @@ func (s *contextService) Open(ctx context.Context, request *waymark.OpenRequest)
 	if err != nil {
 		return nil, s.hub.failed(ctx, wire.ProtocolWaymark, err)
 	}
-	return &waymark.OpenResponse{Superseded: superseded}, nil
+	return &waymark.OpenResponse{Superseded: superseded, Takes: &waymark.Takes{
+		ByHash: true, MaxMessage: wire.MaxPart, MaxResources: wire.MaxHubResources, MaxBytes: wire.MaxHubBytes,
+		Claims: true,
+	}}, nil
 }
 
-// Push implements waymark.DRPCContextServer.
-func (s *contextService) Push(ctx context.Context, request *waymark.PushRequest) (*waymark.PushResponse, error) {
-	snap, removed, err := rules.Waymark(request)
-	if err != nil {
-		return nil, s.hub.refuse(ctx, wire.ProtocolWaymark, err)
+// checked makes a push of a request whose resources are all there. The error is the
+// rule that it breaks.
+func (h *Hub) checked(request *waymark.PushRequest) (*push, error) {
+	if request.Claim != nil {
+		return claimed(request)
 	}
-	p := &push{
-		protocol: wire.ProtocolWaymark,
-		Push: store.Push{
-			Initial: request.GetInitial(), Snapshot: *snap,
-			Delta: request.GetDelta() != nil, BaseVersion: request.GetDelta().GetBaseVersion(), Removed: removed,
-		},
-		after: func(before *base) (*base, error) { return s.hub.nextBase(before, request, snap, removed) },
-	}
-	accepted, err := s.hub.push(ctx, p)
-	if errors.Is(err, errFullNeeded) {
-		outcomeOf(ctx).result = PushFullNeeded
-		return &waymark.PushResponse{FullNeeded: true}, nil
-	}
+	p, err := rules.Waymark(request)
 	if err != nil {
 		return nil, err
 	}
-	return &waymark.PushResponse{Accepted: accepted, Deltas: accepted}, nil
+	bodies := make(map[int]store.Body, len(p.Bodies))
+	for i, body := range p.Bodies {
+		bodies[i] = store.Body{Digest: body.SHA256, Size: body.Size}
+	}
+	delta, version := request.GetDelta(), request.GetVersion()
+	rows := h.baseRows(request.GetResources(), p)
+	return &push{
+		protocol: wire.ProtocolWaymark,
+		named:    p.Bodies,
+		Push: store.Push{
+			Initial: request.GetInitial(), Snapshot: *p.Snapshot, Bodies: bodies,
+			Delta: delta != nil, BaseVersion: delta.GetBaseVersion(), Removed: p.Removed,
+		},
+		after: func(before *base) (*base, error) { return h.nextBase(before, delta, version, rows, p.Removed) },
+	}, nil
+}
+
+// claimed is checked for a push that only says what it would bring.
+func claimed(request *waymark.PushRequest) (*push, error) {
+	name, err := rules.Claim(request)
+	if err != nil {
+		return nil, err
+	}
+	version := request.GetVersion()
+	return &push{
+		protocol: wire.ProtocolWaymark,
+		Push:     store.Push{Initial: true, Snapshot: snapshot.Snapshot{Version: version}, Claim: &name},
+		after:    func(*base) (*base, error) { return &base{version: version}, nil },
+	}, nil
 }
 
 // agentService is the one method of coder.agent.v2.Agent that a hub has. The
@@ -186,7 +212,12 @@ func (s *agentService) PushContextState(ctx context.Context, request *coder.Push
 	if err != nil {
 		return nil, s.hub.refuse(ctx, wire.ProtocolCoder, err)
 	}
-	accepted, err := s.hub.push(ctx, &push{
+	agentID, session := callerOf(ctx)
+	if err := session.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer session.unlock()
+	result, err := s.hub.push(ctx, session, agentID, &push{
 		protocol: wire.ProtocolCoder,
 		Push:     store.Push{Initial: request.GetInitial(), Snapshot: *snap},
 		after:    func(*base) (*base, error) { return nil, nil },
@@ -194,7 +225,7 @@ func (s *agentService) PushContextState(ctx context.Context, request *coder.Push
 	if err != nil {
 		return nil, err
 	}
-	return &coder.PushContextStateResponse{Accepted: accepted}, nil
+	return &coder.PushContextStateResponse{Accepted: result.Accepted}, nil
 }
 
 // refuse logs that a push broke a rule. Texts of rules never quote the push.
@@ -210,27 +241,28 @@ func (h *Hub) refuse(ctx context.Context, protocol wire.Protocol, err error) err
 type push struct {
 	store.Push
 	protocol wire.Protocol
+	// named is Push.Bodies as it came.
+	named map[int]convert.Body
 	// after returns what the session's next delta may be against once the push
 	// is stored, and an error where the push can't stand against before.
 	after func(before *base) (*base, error)
 }
 
-// push stores a checked push.
-func (h *Hub) push(ctx context.Context, p *push) (accepted bool, err error) {
-	agentID, session := callerOf(ctx)
-	if err := session.lock(ctx); err != nil {
-		return false, err
-	}
-	defer session.unlock()
+// push stores a checked push, unless payloads are missing. The caller has the
+// session's turn.
+func (h *Hub) push(ctx context.Context, session *session, agentID string, p *push) (store.PushResult, error) {
 	result, err := session.push(ctx, agentID, p)
 	if err != nil {
-		return false, h.failed(ctx, p.protocol, err)
+		return store.PushResult{}, h.failed(ctx, p.protocol, err)
+	}
+	if len(result.Missing) > 0 {
+		return result, nil
 	}
 	outcomeOf(ctx).stored(p.Delta, result.Accepted)
 	h.log.Debug("push stored", slog.String("agent", agentID), slog.String("protocol", string(p.protocol)),
 		slog.Bool("accepted", result.Accepted), slog.Bool("delta", p.Delta), slog.Uint64("version", p.Snapshot.Version),
 		slog.Int("resources", len(p.Snapshot.Resources)), slog.Int64("revision", result.Revision))
-	return result.Accepted, nil
+	return result, nil
 }
 
 // failed returns the answer to an agent when the store, or a rule, has returned
@@ -259,6 +291,9 @@ func (s *session) push(ctx context.Context, agentID string, p *push) (store.Push
 	if state := s.states[agentID]; state != nil {
 		before = state.base
 	}
+	if err := s.hub.complete(ctx, agentID, p, before); err != nil {
+		return store.PushResult{}, err
+	}
 	after, err := p.after(before)
 	if err != nil {
 		if !errors.Is(err, errFullNeeded) {
@@ -270,6 +305,7 @@ func (s *session) push(ctx context.Context, agentID string, p *push) (store.Push
 	if err != nil {
 		return store.PushResult{}, err
 	}
+	s.hub.writers.pushing(state.writer)
 	result, err := s.hub.store.Push(ctx, agentID, state.writer.generation, p.Push)
 	switch {
 	case result.Accepted:
@@ -277,6 +313,8 @@ func (s *session) push(ctx context.Context, agentID string, p *push) (store.Push
 		s.hub.writers.accepted(state.writer)
 	case errors.Is(err, store.ErrSuperseded):
 		s.hub.writers.refused(state.writer)
+	default:
+		s.hub.writers.failed(state.writer)
 	}
 	return result, err
 }

@@ -181,6 +181,13 @@ func TestWaymarkRules(t *testing.T) {
 		}
 	}
 	text := func(s string) *waymark.Attribute { return &waymark.Attribute{Value: &waymark.Attribute_Text{Text: s}} }
+	sources := func(list ...*waymark.SourceOutcome) func(*waymark.PushRequest) {
+		return func(r *waymark.PushRequest) { r.Discovery = &waymark.Discovery{Phase: "complete", Sources: list} }
+	}
+	server := func(r *waymark.Resource) {
+		*r = *file("/w/.mcp.json", `{"tools":[]}`)
+		r.Kind, r.Key = "mcp_server", "a"
+	}
 	plugin := func(p *waymark.Plugin) func(*waymark.PushRequest) {
 		return func(r *waymark.PushRequest) { r.Plugins = []*waymark.Plugin{p} }
 	}
@@ -192,10 +199,10 @@ func TestWaymarkRules(t *testing.T) {
 		"aggregate hash": {func(r *waymark.PushRequest) { r.AggregateHash = make([]byte, 65) }, "aggregate_hash"},
 		"snapshot error": {func(r *waymark.PushRequest) { r.SnapshotError = long(4097) }, "snapshot_error"},
 		"count": {func(r *waymark.PushRequest) {
-			for i := range 1001 {
+			for i := range 4001 {
 				r.Resources = append(r.Resources, file(fmt.Sprint(i), ""))
 			}
-		}, "1001 resources"},
+		}, "4001 resources"},
 		"no kind":        {row(func(r *waymark.Resource) { r.Kind = "" }), "kind is unknown"},
 		"unknown kind":   {row(func(r *waymark.Resource) { r.Kind = "song" }), "kind is unknown"},
 		"no source":      {row(func(r *waymark.Resource) { r.Source = "\x00" }), "source is empty"},
@@ -222,16 +229,20 @@ func TestWaymarkRules(t *testing.T) {
 		}, "id appears twice"},
 		"mcp payload":      {row(func(r *waymark.Resource) { r.Kind = "mcp_config" }), "mcp_config has no payload"},
 		"oversize payload": {row(func(r *waymark.Resource) { r.Status = waymark.Status_STATUS_OVERSIZE }), "no payload"},
-		"sum": {func(r *waymark.PushRequest) {
-			for i := range 20 {
-				r.Resources = append(r.Resources, file(fmt.Sprint(i), long(170<<10)))
-			}
-		}, "together"},
 		"plugins": {func(r *waymark.PushRequest) {
 			for range 1001 {
 				r.Plugins = append(r.Plugins, &waymark.Plugin{})
 			}
 		}, "1001 plugins"},
+		"sources":          {sources(make([]*waymark.SourceOutcome, 1001)...), "1001 sources"},
+		"source's id":      {sources(&waymark.SourceOutcome{Id: long(3000)}), "id"},
+		"source's name":    {sources(&waymark.SourceOutcome{Id: "x", Name: long(257)}), "name"},
+		"source's outcome": {sources(&waymark.SourceOutcome{Id: "x", Outcome: long(65)}), "outcome"},
+		"source's error":   {sources(&waymark.SourceOutcome{Id: "x", Error: long(4097)}), "error"},
+		"tools": {row(func(r *waymark.Resource) {
+			server(r)
+			r.Payload = []byte(`{"tools":[{"name":"t","description":"` + long(300<<10) + `"}]}`)
+		}), "body is"},
 		"plugin text":      {plugin(&waymark.Plugin{Error: long(4097)}), "plugin 0"},
 		"plugin resolvers": {plugin(&waymark.Plugin{Resolvers: make([]string, 1001)}), "1001 resolvers"},
 	} {

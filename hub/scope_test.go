@@ -35,8 +35,10 @@ const sharedText = "the same text in every workspace"
 var probes = map[string][]string{
 	"GET /api/v0/openapi.json": {""},
 	"POST /api/v0/login":       {""},
-	"GET /api/v0/agents":       {""},
-	"GET /api/v0/agents/{id}":  {""},
+	// No reader has these; see TestAPIMatrix.
+	"GET /api/v0/approvals": nil, "POST /api/v0/approvals": nil, "DELETE /api/v0/approvals/{id}": nil,
+	"GET /api/v0/agents":      {""},
+	"GET /api/v0/agents/{id}": {""},
 	"GET /api/v0/agents/{id}/context": {
 		"", "?format=markdown", "?revision={revision}", "?revision=999999", "?wait=1m&after=0", "?wait=1ms&after={revision}", "?wait=1m&after=999999",
 	},

@@ -182,16 +182,16 @@ func ParseTokens(r io.Reader) ([]store.NewToken, error) {
 
 func parseToken(fields []string) (store.NewToken, error) {
 	if len(fields) != 3 {
-		return store.NewToken{}, fmt.Errorf("%d fields, want three: role, agent id or reader's name, token", len(fields))
+		return store.NewToken{}, fmt.Errorf("%d fields, want three: role, agent id or name, token", len(fields))
 	}
 	token := store.NewToken{Role: store.Role(fields[0]), Hash: store.HashToken(fields[2])}
 	switch token.Role {
 	case store.RoleAgent:
 		token.AgentID = fields[1]
-	case store.RoleReader:
+	case store.RoleReader, store.RoleOperator:
 		token.Name = fields[1]
 	default: // not quoted: a token may stand in the wrong place
-		return store.NewToken{}, fmt.Errorf("the role is not one of agent, reader")
+		return store.NewToken{}, fmt.Errorf("the role is not one of agent, reader, operator")
 	}
 	if err := store.CheckTokenText(token.Role, fields[2]); err != nil {
 		return store.NewToken{}, err

@@ -48,7 +48,9 @@ type writer struct {
 	heard bool
 	// superseded says that its pushes don't count, told that the agent knows.
 	superseded, told bool
-	ended            bool
+	// pushing says that the store has a push of it, and hasn't answered.
+	pushing bool
+	ended   bool
 }
 
 func (w *writers) init(log *slog.Logger) {
@@ -98,9 +100,18 @@ func (w *writers) open(wr *writer, run string, yields bool) (superseded bool) {
 	return superseded
 }
 
+// pushing says that the store is about to get a push of wr; accepted, refused or
+// failed says how that ended.
+func (w *writers) pushing(wr *writer) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	wr.pushing = true
+}
+
 // accepted says that a push of wr was accepted.
 func (w *writers) accepted(wr *writer) {
 	w.mu.Lock()
+	wr.pushing = false
 	if wr.heard { // nothing has changed
 		w.mu.Unlock()
 		return
@@ -123,7 +134,17 @@ func (w *writers) accepted(wr *writer) {
 // refused says that the store has refused a push of wr because of a newer one.
 func (w *writers) refused(wr *writer) {
 	w.mu.Lock()
+	wr.pushing = false
 	wr.heard, wr.superseded, wr.told = false, true, true
+	ends := w.settle(wr.agentID)
+	w.mu.Unlock()
+	w.end(ends)
+}
+
+// failed says that a push of wr wasn't decided.
+func (w *writers) failed(wr *writer) {
+	w.mu.Lock()
+	wr.pushing = false
 	ends := w.settle(wr.agentID)
 	w.mu.Unlock()
 	w.end(ends)
@@ -181,7 +202,7 @@ func (w *writers) settle(agentID string) (ends []ending) {
 		case wr.ended, wr.session.writers > 1: // of several agents: the others need it
 		case wr.run != "" && wr.generation < holder.Generation:
 			why = transport.ErrSuperseded
-		case wr.superseded && holder.Generation == 0:
+		case wr.superseded && holder.Generation == 0 && !w.mayHold(wr):
 			why = transport.ErrReleased
 		}
 		if why != nil {
@@ -190,6 +211,15 @@ func (w *writers) settle(agentID string) (ends []ending) {
 		}
 	}
 	return ends
+}
+
+// mayHold reports whether a newer writer than wr may be the one that counts: the
+// store has its push, and perhaps refuses others for it before that is known here.
+// The caller holds w.mu.
+func (w *writers) mayHold(wr *writer) bool {
+	return slices.ContainsFunc(w.here[wr.agentID], func(other *writer) bool {
+		return other.pushing && other.generation > wr.generation
+	})
 }
 
 // end ends connections. The caller doesn't hold w.mu.

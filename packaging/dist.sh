@@ -13,7 +13,9 @@
 #
 # The same sources and the same toolchain give the same bytes. The native code
 # is made for the CPU of the machine that builds, and only for its platform:
-# elsewhere the agent compiles the module when it first runs.
+# elsewhere the agent compiles the module when it first runs. An agent with it is
+# linked twice, so that the code begins at a page of its file (see
+# internal/tools/aot), and has the module itself packed.
 set -eu
 
 fail() { echo "dist: $*" >&2; exit 1; }
@@ -35,10 +37,17 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 here=$("$GO" env GOHOSTOS)/$("$GO" env GOHOSTARCH)
 
-# overlay FILE NATIVE: what the agent embeds, whatever the tree has there.
+# overlay FILE GUEST NATIVE: what the agent embeds, whatever the tree has there.
 overlay() {
 	printf '{"Replace": {"%s": "%s", "%s": "%s"}}\n' \
-		"$root/host/builtin/dist/builtin.wasm" "$GUEST" "$root/host/builtin/dist/builtin.native" "$2" >"$1"
+		"$root/host/builtin/dist/builtin.wasm" "$2" "$root/host/builtin/dist/builtin.native" "$3" >"$1"
+}
+
+# build COMMAND: without symbols and DWARF; Go's own table of functions, by which
+# a crash is told, stays.
+build() {
+	CGO_ENABLED=0 GOOS=${platform%/*} GOARCH=${platform#*/} "$GO" build -trimpath -ldflags='-s -w' \
+		-overlay "$work/overlay.json" -o "$work/$name/$1" "./cmd/$1"
 }
 
 cd "$root"
@@ -47,11 +56,20 @@ for platform in $PLATFORMS; do
 	name=waymark_${VERSION}_$(echo "$platform" | tr / _)
 	mkdir -p "$work/$name"
 	native=
-	[ "$platform" != "$here" ] || native=$NATIVE
-	overlay "$work/overlay.json" "$native"
+	guest=$GUEST
+	if [ "$platform" = "$here" ] && [ -n "$NATIVE" ]; then
+		native=$work/builtin.native
+		cp "$NATIVE" "$native"
+		guest=$work/builtin.wasm
+		"$GO" run ./internal/tools/aot -pack "$guest" "$GUEST"
+	fi
+	overlay "$work/overlay.json" "$guest" "$native"
 	for command in $COMMANDS; do
-		CGO_ENABLED=0 GOOS=${platform%/*} GOARCH=${platform#*/} "$GO" build -trimpath -ldflags='-s -w' \
-			-overlay "$work/overlay.json" -o "$work/$name/$command" "./cmd/$command"
+		build "$command"
+		if [ "$command" = agent ] && [ -n "$native" ]; then
+			"$GO" run ./internal/tools/aot -place "$work/$name/agent" "$native"
+			build agent
+		fi
 	done
 	cp LICENSE README.md CHANGELOG.md plugin.toml "$work/$name/"
 	case $platform in linux/*) cp packaging/waymark-agent.service packaging/waymark-supervisor@.service "$work/$name/" ;; esac

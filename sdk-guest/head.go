@@ -22,11 +22,28 @@ func ReadHead(fsys fs.FS, name string, n int) ([]byte, error) {
 	if h, ok := fsys.(HeadFS); ok {
 		return h.ReadHead(name, n)
 	}
+	return readHeadInto(fsys, name, make([]byte, n))
+}
+
+// ReadHeadInto is ReadHead with a buffer of the caller's, whose length is how much
+// is read at most: whoever looks at many files, one after the other, needs no new
+// memory for each. The result is the beginning of the buffer.
+func ReadHeadInto(fsys fs.FS, name string, buf []byte) ([]byte, error) {
+	if isRoot(fsys) {
+		return rootHead(name, buf)
+	}
+	if h, ok := fsys.(HeadFS); ok {
+		head, err := h.ReadHead(name, len(buf))
+		return buf[:copy(buf, head)], err
+	}
+	return readHeadInto(fsys, name, buf)
+}
+
+func readHeadInto(fsys fs.FS, name string, buf []byte) ([]byte, error) {
 	f, err := fsys.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	buf := make([]byte, n)
 	got, err := io.ReadFull(f, buf)
 	closeErr := f.Close()
 	switch {

@@ -79,6 +79,10 @@ func TestReadHead(t *testing.T) {
 	}
 	for _, root := range []fs.FS{os.DirFS(dir), fstest.MapFS{"f": {Data: []byte("0123456789")}, "empty": {}}} {
 		for n, want := range map[int]string{0: "", 4: "0123", 10: "0123456789", 99: "0123456789"} {
+			buf := make([]byte, n)
+			if got, err := guest.ReadHeadInto(root, "f", buf); err != nil || string(got) != want || string(buf[:len(want)]) != want {
+				t.Errorf("%d bytes into a buffer: got %q, %v", n, got, err)
+			}
 			if got, err := guest.ReadHead(root, "f", n); err != nil || string(got) != want {
 				t.Errorf("%T: the first %d bytes are %q, %v", root, n, got, err)
 			}
@@ -100,6 +104,10 @@ type headFS struct{ fs.FS }
 func (headFS) ReadHead(name string, n int) ([]byte, error) { return []byte(name)[:n], nil }
 
 func TestHeadFS(t *testing.T) {
+	buf := make([]byte, 3)
+	if got, err := guest.ReadHeadInto(headFS{}, "name", buf); err != nil || string(got) != "nam" || &got[0] != &buf[0] {
+		t.Errorf("got %q, %v", got, err)
+	}
 	if got, err := guest.ReadHead(headFS{}, "name", 2); err != nil || string(got) != "na" {
 		t.Errorf("%q, %v", got, err)
 	}

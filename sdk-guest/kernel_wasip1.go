@@ -2,6 +2,8 @@
 
 package guest
 
+import "unsafe"
+
 // The Extism kernel. Its memory is not the guest's: bytes cross the border
 // eight at a time, by offset; of what is longer than that, the last eight
 // overlap with those before, since a call for each single byte costs as much.
@@ -78,11 +80,11 @@ func store(data []byte) uint64 {
 		return 0
 	}
 	block := kernelAlloc(uint64(len(data)))
-	storeAt(block, data)
+	storeAt(block, textOf(data))
 	return block
 }
 
-func storeAt[T []byte | string](at uint64, data T) {
+func storeAt(at uint64, data string) {
 	i := 0
 	for ; i+8 <= len(data); i += 8 {
 		kernelStoreU64(at+uint64(i), wordOf(data[i:i+8]))
@@ -126,13 +128,13 @@ func setOutput(a *answer) {
 	block := kernelAlloc(uint64(length))
 	to, from := block, 0
 	for _, b := range a.blocks {
-		storeAt(to, a.text[from:b.at])
+		storeAt(to, textOf(a.text[from:b.at]))
 		to += uint64(b.at - from)
 		from = b.at
 		hostBlockCopy(to, b.block, uint64(b.size))
 		to += uint64(b.size)
 	}
-	storeAt(to, a.text[from:])
+	storeAt(to, textOf(a.text[from:]))
 	kernelOutputSet(block, uint64(length))
 }
 
@@ -163,22 +165,19 @@ func log(level Level, message string) {
 	}
 }
 
-// wordOf and putUint64 are what encoding/binary does in little-endian order;
-// that package links reflect. Of less than eight bytes the rest is 0.
-func wordOf[T []byte | string](b T) (word uint64) {
-	if len(b) == 8 {
-		return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
-			uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
+// wordOf and putUint64 are what encoding/binary does in little-endian order, which
+// is the machine's; that package links reflect, and Go makes eight loads of a word.
+// Of less than eight bytes the rest is 0.
+func wordOf(s string) (word uint64) {
+	if len(s) == 8 {
+		return *(*uint64)(unsafe.Pointer(unsafe.StringData(s)))
 	}
-	for i := range len(b) {
-		word |= uint64(b[i]) << (8 * i)
+	for i := range len(s) {
+		word |= uint64(s[i]) << (8 * i)
 	}
 	return word
 }
 
 func putUint64(b []byte, v uint64) {
-	_ = b[7]
-	for i := range 8 {
-		b[i] = byte(v >> (8 * i))
-	}
+	*(*uint64)(unsafe.Pointer(&b[:8][0])) = v
 }

@@ -82,10 +82,10 @@ func memoEnd(value []byte) {
 	withBlock(8+len(value), func(block uint64, size int) {
 		kernelStoreU64(block, uint64(len(value)))
 		whole := len(value) &^ 7
-		storeAt(block+8, value[:whole])
+		storeAt(block+8, textOf(value[:whole]))
 		storeZeros(block, 8+whole, size)
 		if whole < len(value) {
-			kernelStoreU64(block+8+uint64(whole), wordOf(value[whole:]))
+			kernelStoreU64(block+8+uint64(whole), wordOf(textOf(value[whole:])))
 		}
 		hostMemoEnd(block)
 	})
@@ -131,7 +131,7 @@ func partEnd(p *Part) {
 	block := kernelAlloc(uint64(rows+len(p.Rows.text)+7) &^ 7)
 	kernelStoreU64(block, uint64(len(head))|uint64(len(p.Rows.text))<<32)
 	kernelStoreU64(block+uint64(rows)-8, 0) // what head leaves of its last word
-	storeAt(block+8, head)
+	storeAt(block+8, textOf(head))
 	kernelStoreU8(block+uint64(rows)-1, ',')
 	storeAt(block+uint64(rows), p.Rows.text)
 	hostMemoEnd(block)

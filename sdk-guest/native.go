@@ -2,7 +2,10 @@
 
 package guest
 
-import "os"
+import (
+	"io/fs"
+	"os"
+)
 
 // Serve makes a module what the built .wasm file is. Call it once, from init.
 // Outside wasm it only panics when the module isn't valid, so that a plain
@@ -18,6 +21,10 @@ func memoBegin(string) (value []byte, ok bool) { return nil, false }
 func memoEnd([]byte)                           {}
 func partBegin(string) (p Part, ok bool)       { return Part{}, false }
 func partEnd(*Part)                            {}
+
+// Natively there is no root that only the SDK knows.
+func isRoot(fs.FS) bool                       { return false }
+func rootHead(string, []byte) ([]byte, error) { return nil, fs.ErrNotExist }
 
 // load would read kernel memory, of which there is none.
 func load(uint64, int) []byte { return nil }

@@ -23,7 +23,7 @@ func writeDescription(w *jsonlite.Writer, m Module) {
 		w.Key("name")
 		w.String(r.Name)
 		writeStrings(w, "kinds", r.Kinds)
-		writeText(w, "summary", r.Summary)
+		writeText(w, `"summary"`, r.Summary)
 		writeStrings(w, "reads", r.Reads)
 		if len(r.ReadsFromConfig) > 0 {
 			writeStrings(w, "reads_from_config", r.ReadsFromConfig)
@@ -94,27 +94,28 @@ func writeResponse(w *jsonlite.Writer, resp *Response) (blocks []blockAt) {
 
 func writeResource(w *jsonlite.Writer, r *Resource) {
 	w.BeginObject()
-	w.Key("kind")
+	w.RawKey(`"kind"`)
 	w.String(string(r.Kind))
-	w.Key("path")
+	w.RawKey(`"path"`)
 	w.String(r.Path)
-	writeText(w, "key", r.Key)
+	writeText(w, `"key"`, r.Key)
 	if r.Content != nil {
-		w.Key("content")
+		w.RawKey(`"content"`)
 		w.BeginObject()
 		if r.Content.Inline != nil {
-			w.Key("inline")
+			w.RawKey(`"inline"`)
 			w.String(*r.Content.Inline)
 		} else {
-			w.Key("file")
+			w.RawKey(`"file"`)
 			w.String(r.Content.File)
 		}
 		w.EndObject()
 	}
-	writeText(w, "name", r.Name)
-	writeText(w, "description", r.Description)
-	writeText(w, "status", r.Status)
-	writeText(w, "error", r.Error)
+	for _, f := range [...]struct{ key, text string }{
+		{`"name"`, r.Name}, {`"description"`, r.Description}, {`"status"`, r.Status}, {`"error"`, r.Error},
+	} {
+		writeText(w, f.key, f.text)
+	}
 	if len(r.Attributes) > 0 {
 		writeAttributes(w, r.Attributes)
 	}
@@ -127,7 +128,7 @@ func writeAttributes(w *jsonlite.Writer, attributes map[string]Value) {
 		keys = append(keys, k)
 	}
 	slices.Sort(keys)
-	w.Key("attributes")
+	w.RawKey(`"attributes"`)
 	w.BeginObject()
 	for _, k := range keys {
 		if v := attributes[k]; v.IsList() {
@@ -140,10 +141,10 @@ func writeAttributes(w *jsonlite.Writer, attributes map[string]Value) {
 	w.EndObject()
 }
 
-// writeText writes an optional field: absent when empty.
+// writeText writes an optional field: absent when empty. The key is quoted.
 func writeText(w *jsonlite.Writer, key, s string) {
 	if s != "" {
-		w.Key(key)
+		w.RawKey(key)
 		w.String(s)
 	}
 }

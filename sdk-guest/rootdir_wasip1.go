@@ -94,7 +94,7 @@ func parseDirents(buf []byte, dir string, entries []fs.DirEntry, cookie syscall.
 		if len(rec)-direntSize < namlen {
 			break
 		}
-		cookie = wordOf(rec[:8])
+		cookie = wordOf(textOf(rec[:8]))
 		used += direntSize + namlen
 		name := string(rec[direntSize : direntSize+namlen])
 		if name != "." && name != ".." {

@@ -50,16 +50,24 @@ func Aggregate(resources []Resource) Hash {
 			pinned = append(pinned, &resources[i])
 		}
 	}
-	slices.SortStableFunc(pinned, func(a, b *Resource) int { return byID(*a, *b) })
-
-	enc := appendText(make([]byte, 0, 256*(1+len(pinned))), aggregateVersion)
-	enc = appendNumber(enc, len(pinned))
-	for _, r := range pinned {
-		enc = appendPinned(enc, r)
+	if !slices.IsSortedFunc(pinned, compareIDs) { // that of a snapshot is
+		slices.SortStableFunc(pinned, compareIDs)
 	}
-	sum := sha256.Sum256(enc)
-	return sum[:]
+
+	sum := sha256.New()
+	enc := appendNumber(appendText(make([]byte, 0, 2*encodedAtOnce), aggregateVersion), len(pinned))
+	for _, r := range pinned {
+		if enc = appendPinned(enc, r); len(enc) > encodedAtOnce {
+			sum.Write(enc)
+			enc = enc[:0]
+		}
+	}
+	sum.Write(enc)
+	return sum.Sum(nil)
 }
+
+// encodedAtOnce is how many bytes are hashed together.
+const encodedAtOnce = 8 << 10
 
 func appendPinned(enc []byte, r *Resource) []byte {
 	enc = appendText(enc, string(r.Kind))
@@ -74,6 +82,9 @@ func appendPinned(enc []byte, r *Resource) []byte {
 
 func appendAttributes(enc []byte, attrs Attributes) []byte {
 	enc = appendNumber(enc, len(attrs))
+	if len(attrs) == 0 {
+		return enc
+	}
 	for _, name := range slices.Sorted(maps.Keys(attrs)) {
 		enc = appendText(enc, name)
 		value := attrs[name]

@@ -14,15 +14,17 @@ import (
 // Precedence is the same everywhere: resolver rank, then root order, then
 // kind, source and key.
 //
-//  1. A payload above the cap goes: oversize. What isn't ok has no payload,
-//     and an mcp_config keeps only what the host itself said about it.
+//  1. A payload above the cap goes: oversize. Of an mcp_server only as many
+//     tools go as it takes. What isn't ok has no payload, and an mcp_config
+//     keeps only what the host itself said about it.
 //  2. Of the finds of one id one stays: an ok one before any other, then by
 //     precedence. Links collapse here, since a source is link-resolved.
 //  3. Of the ok skills of one name the first stays. Skills that aren't ok
 //     stay in the list: from them their author learns what to mend.
-//  4. The caps, in order of precedence: first those of the dropped-in module,
-//     then those of the whole list. What doesn't fit stays as excluded,
-//     without payload, as long as there are rows for it.
+//  4. The caps, in order of precedence: first those of the dropped-in module, or
+//     of all that providers made, then those of the whole list. What doesn't fit
+//     stays as excluded, without payload, as long as there are rows for it; of an
+//     mcp_server the tools stay that fit.
 //
 // The result is the same for every order of the candidates. They are not
 // changed; payloads and attributes are shared with the result.
@@ -49,7 +51,7 @@ func (a *assembly) addNote(c *Candidate, reason Reason, winner, detail string) {
 func (a *assembly) classify(candidates []Candidate) []*Candidate {
 	list := make([]*Candidate, 0, len(candidates))
 	for _, c := range candidates { // c is a copy
-		if c.Status == StatusOK && int64(len(c.Payload)) > a.caps.MaxResourceBytes {
+		if c.Status == StatusOK && int64(len(c.Payload)) > a.caps.MaxResourceBytes && !c.TrimTools(a.caps.MaxResourceBytes) {
 			c.Status = StatusOversize
 			c.Error = fmt.Sprintf("%d bytes, the limit is %d", len(c.Payload), a.caps.MaxResourceBytes)
 		}
@@ -121,12 +123,15 @@ func (a *assembly) dedupSkills(list []*Candidate) []*Candidate {
 // applyCaps excludes what doesn't fit and brings the rest into the order of
 // ids. The list is in order of precedence.
 func (a *assembly) applyCaps(list []*Candidate) []Resource {
-	whole := budget{a.caps.MaxResources, a.caps.MaxBytes}
-	modules := make(map[string]*budget)
+	budgets := budgets{
+		whole:    budget{a.caps.MaxResources, a.caps.MaxBytes},
+		provided: budget{a.caps.ProvidedResources, a.caps.ProvidedBytes},
+		modules:  make(map[string]*budget),
+	}
 	var kept, excluded []*Candidate
 	for _, c := range list {
 		if c.Status != StatusExcluded {
-			if why := a.overCap(c, &whole, modules); why != "" {
+			if why := a.overCap(c, &budgets); why != "" {
 				c.Status, c.Error, c.Payload = StatusExcluded, why, nil
 			}
 		}
@@ -159,17 +164,44 @@ func (a *assembly) listExcluded(excluded []*Candidate, rows int) []*Candidate {
 	return excluded[:rows]
 }
 
-// overCap uses up the budgets for c, or says which of them doesn't suffice.
-func (a *assembly) overCap(c *Candidate, whole *budget, modules map[string]*budget) string {
-	size := int64(len(c.Payload))
-	own := &budget{1, size} // what is built in has no budget of its own
-	if c.DropIn {
-		if own = modules[c.module()]; own == nil {
-			own = &budget{a.caps.DropInResources, a.caps.DropInBytes}
-			modules[c.module()] = own
-		}
-	}
+// budgets are what there may still be of each.
+type budgets struct {
+	whole, provided budget
+	modules         map[string]*budget
+}
+
+// of returns the budget that c shares with the others of its origin; nil means that
+// there is none.
+func (b *budgets) of(c *Candidate, caps *Caps) *budget {
 	switch {
+	case c.Provided:
+		return &b.provided
+	case !c.DropIn: // what is built in has no budget of its own
+		return nil
+	}
+	own := b.modules[c.module()]
+	if own == nil {
+		own = &budget{caps.DropInResources, caps.DropInBytes}
+		b.modules[c.module()] = own
+	}
+	return own
+}
+
+// overCap uses up the budgets for c, or says which of them doesn't suffice.
+func (a *assembly) overCap(c *Candidate, budgets *budgets) string {
+	own, whole := budgets.of(c, &a.caps), &budgets.whole
+	if own == nil {
+		own = &budget{1, int64(len(c.Payload))}
+	}
+	if room := min(own.bytes, whole.bytes); room < int64(len(c.Payload)) {
+		c.TrimTools(room)
+	}
+	size := int64(len(c.Payload))
+	switch {
+	case c.Provided && own.resources < 1:
+		return fmt.Sprintf("there are more than %d of what isn't found in files", a.caps.ProvidedResources)
+	case c.Provided && own.bytes < size:
+		return fmt.Sprintf("what isn't found in files has more than %d bytes in all", a.caps.ProvidedBytes)
 	case own.resources < 1:
 		return fmt.Sprintf("the plugin %s has more than %d resources", c.module(), a.caps.DropInResources)
 	case own.bytes < size:

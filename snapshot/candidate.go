@@ -22,6 +22,9 @@ type Candidate struct {
 	// DropIn says that the resolver's module isn't built in: the caps per
 	// module hold. The module is what Resolver has before its first "/".
 	DropIn bool
+	// Provided says that no resolver made it, but a provider; see
+	// Caps.ProvidedBytes.
+	Provided bool
 }
 
 func (c *Candidate) path() string {

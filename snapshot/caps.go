@@ -9,13 +9,18 @@ const (
 	DefaultMaxBytes = 2 << 20
 	// DefaultMaxResources bounds the resources that are kept.
 	DefaultMaxResources = 500
-	// DefaultMaxListed bounds all rows, excluded ones included: a peer
-	// refuses a push of more than 1000.
+	// DefaultMaxListed bounds all rows, excluded ones included, where no more than
+	// those are to be kept: Coder's server refuses a push of more than 1000.
 	DefaultMaxListed = 1000
 	// DefaultDropInResources and DefaultDropInBytes bound what one dropped-in
 	// module contributes, so that none can crowd out another.
 	DefaultDropInResources = 200
 	DefaultDropInBytes     = 1 << 20
+	// DefaultProvidedResources and DefaultProvidedBytes bound all that providers
+	// make together: the tools of many servers take up to half of a snapshot, and
+	// come last besides, so that what a workspace says itself is never pushed out.
+	DefaultProvidedResources = 200
+	DefaultProvidedBytes     = 1 << 20
 )
 
 // Caps bounds a list of resources. A field that is zero has its default.
@@ -29,22 +34,29 @@ type Caps struct {
 	MaxBytes int64
 	// MaxResources is how many resources are kept; the others are excluded.
 	MaxResources int
-	// MaxListed is how many rows there are in all, and bounds MaxResources.
-	// Excluded rows beyond it are dropped, with a note.
+	// MaxListed is how many rows there are in all, and bounds MaxResources; its
+	// default is not less than that. Excluded rows beyond it are dropped, with a
+	// note.
 	MaxListed int
 	// DropInResources and DropInBytes are MaxResources and MaxBytes of each
 	// dropped-in module.
 	DropInResources int
 	DropInBytes     int64
+	// ProvidedResources and ProvidedBytes are those of all provided candidates
+	// together.
+	ProvidedResources int
+	ProvidedBytes     int64
 }
 
 func (c Caps) withDefaults() Caps {
 	setDefault(&c.MaxResourceBytes, DefaultMaxResourceBytes)
 	setDefault(&c.MaxBytes, DefaultMaxBytes)
 	setDefault(&c.MaxResources, DefaultMaxResources)
-	setDefault(&c.MaxListed, DefaultMaxListed)
+	setDefault(&c.MaxListed, max(DefaultMaxListed, c.MaxResources))
 	setDefault(&c.DropInResources, DefaultDropInResources)
 	setDefault(&c.DropInBytes, DefaultDropInBytes)
+	setDefault(&c.ProvidedResources, DefaultProvidedResources)
+	setDefault(&c.ProvidedBytes, DefaultProvidedBytes)
 	c.MaxResources = min(c.MaxResources, c.MaxListed)
 	return c
 }

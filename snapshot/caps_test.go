@@ -43,6 +43,7 @@ func TestCaps(t *testing.T) {
 		{name: "a plugin has 1 MiB", in: skills(20, dropIn("acme"), payload(64<<10)), ok: 16, excluded: 4, why: "the plugin acme has more than 1048576 bytes"},
 		{name: "other caps", in: skills(10, kib), caps: snapshot.Caps{MaxBytes: 3 << 10}, ok: 3, excluded: 7, why: "more than 3072 bytes"},
 		{name: "the rows bound what is kept", in: skills(10), caps: snapshot.Caps{MaxListed: 4, MaxResources: 8}, ok: 4, dropped: 6, why: "more than 4 resources"},
+		{name: "what is kept widens the rows", in: skills(1300), caps: snapshot.Caps{MaxResources: 1200}, ok: 1200, excluded: 0, dropped: 100, why: "more than 1200 resources"},
 		{name: "negative means default", in: skills(10), caps: snapshot.Caps{MaxResources: -1}, ok: 10},
 	}
 	for _, test := range tests {

@@ -94,6 +94,17 @@ func (rs Resources) MarshalJSON() ([]byte, error) { return marshalList(rs) }
 func (ps Plugins) MarshalJSON() ([]byte, error) { return marshalList(ps) }
 
 // MarshalJSON writes nil as [], not as null.
+func (so SourceOutcomes) MarshalJSON() ([]byte, error) { return marshalList(so) }
+
+// MarshalJSON writes nil as {}, not as null.
+func (c OutcomeCounts) MarshalJSON() ([]byte, error) {
+	if c == nil {
+		return []byte("{}"), nil
+	}
+	return json.Marshal(map[Outcome]int(c))
+}
+
+// MarshalJSON writes nil as [], not as null.
 func (ns Names) MarshalJSON() ([]byte, error) { return marshalList(ns) }
 
 func marshalList[E any, L ~[]E](list L) ([]byte, error) {

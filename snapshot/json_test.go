@@ -91,7 +91,7 @@ func TestSnapshotJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"version":0,"aggregate_hash":"","payload_bytes":0,"snapshot_error":"","resources":[],"plugins":[]}`
+	want := `{"version":0,"aggregate_hash":"","payload_bytes":0,"snapshot_error":"","discovery":{"phase":"complete","sources":[]},"resources":[],"plugins":[]}`
 	if string(got) != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}

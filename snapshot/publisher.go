@@ -10,7 +10,8 @@ import (
 )
 
 // Publisher gives snapshots their versions and hands the newest to readers.
-// The zero value is ready, with an empty snapshot of version 0. Its methods
+// The zero value is ready, with an empty snapshot of version 0, whose discovery
+// is pending: nothing that isn't in it has been looked for. Its methods
 // may be called from any goroutine; don't copy it.
 //
 // Its life: Begin before a resolve looks at the first file; Publish with what
@@ -28,6 +29,16 @@ type Publisher struct {
 // Ticket is a resolve's place in the order of all resolves.
 type Ticket uint64
 
+// Content is what a snapshot says, before it has a version. The Publisher owns
+// all slices of one that it is given.
+type Content struct {
+	// Resources are those of Assemble, in order of ID.
+	Resources     []Resource
+	Plugins       []Plugin
+	SnapshotError string
+	Discovery     Discovery
+}
+
 // Begin returns a ticket that is higher than all before. Take it before
 // looking at any file: a result may replace only what was begun earlier.
 func (p *Publisher) Begin() Ticket {
@@ -42,11 +53,8 @@ func (p *Publisher) Begin() Ticket {
 // changes nothing, when the result says nothing new, or when a later or the
 // same ticket has been published already. The very first result is always
 // new, also an empty one.
-//
-// The resources are those of Assemble, in order of ID. The Publisher owns all
-// slices from here on.
-func (p *Publisher) Publish(t Ticket, resources []Resource, plugins []Plugin, snapshotError string) (*Snapshot, bool) {
-	next := build(resources, plugins, snapshotError)
+func (p *Publisher) Publish(t Ticket, content Content) (*Snapshot, bool) {
+	next := p.build(content)
 
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -57,21 +65,21 @@ func (p *Publisher) Publish(t Ticket, resources []Resource, plugins []Plugin, sn
 	return p.replace(next)
 }
 
-// Amend replaces the plugins and the error of the current snapshot and leaves
-// its resources, for news that no resolve brings: a plugin failed, watching
-// degraded. It takes no part in the order of tickets, so that a resolve that
-// is under way isn't lost. Before the first Publish it does nothing, since
-// there is nothing to push then.
-func (p *Publisher) Amend(plugins []Plugin, snapshotError string) (*Snapshot, bool) {
+// Amend replaces the current snapshot for news that no resolve brings: a plugin
+// failed, watching degraded, an MCP server has answered. What resolves found is in
+// the content as it was, and the caller sees to it that no result is published
+// meanwhile. It takes no part in the order of tickets, so that a resolve that is
+// under way isn't lost. Before the first Publish it does nothing, since there is
+// nothing to push then.
+func (p *Publisher) Amend(content Content) (*Snapshot, bool) {
+	next := p.build(content)
+
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	current := p.Current()
-	if current.Version == 0 {
+	if current := p.Current(); current.Version == 0 {
 		return current, false
 	}
-	next := *current
-	next.Plugins, next.SnapshotError = plugins, snapshotError
-	return p.replace(&next)
+	return p.replace(next)
 }
 
 // replace makes next current if it differs. The caller holds mu.
@@ -91,7 +99,7 @@ func (p *Publisher) Current() *Snapshot {
 	if s := p.current.Load(); s != nil {
 		return s
 	}
-	return &Snapshot{}
+	return &Snapshot{Discovery: Discovery{Phase: PhasePending}}
 }
 
 // Wait returns the newest snapshot as soon as its version is above after;
@@ -113,17 +121,23 @@ func (p *Publisher) Wait(ctx context.Context, after uint64) (*Snapshot, error) {
 }
 
 // build makes a snapshot without a version.
-func build(resources []Resource, plugins []Plugin, snapshotError string) *Snapshot {
+func (p *Publisher) build(content Content) *Snapshot {
+	resources := content.Resources
 	if !slices.IsSortedFunc(resources, byID) {
 		resources = slices.Clone(resources)
 		sortByID(resources)
 	}
 	s := &Snapshot{
-		AggregateHash: Aggregate(resources),
-		SnapshotError: snapshotError,
+		SnapshotError: content.SnapshotError,
+		Discovery:     content.Discovery,
 		Resources:     resources,
-		Plugins:       plugins,
+		Plugins:       content.Plugins,
 	}
+	if current := p.Current(); current.Version > 0 && sameResources(current.Resources, resources) {
+		s.AggregateHash, s.PayloadBytes = current.AggregateHash, current.PayloadBytes
+		return s
+	}
+	s.AggregateHash = Aggregate(resources)
 	for i := range resources {
 		s.PayloadBytes += int64(len(resources[i].Payload))
 	}

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"cmp"
 	"slices"
+	"strings"
 )
 
 // Snapshot is the immutable, hashed, versioned set of all resources. Don't
@@ -19,6 +20,9 @@ type Snapshot struct {
 	// SnapshotError says what is wrong with the snapshot as a whole, for
 	// example that files can't be watched; usually empty.
 	SnapshotError string `json:"snapshot_error"`
+	// Discovery says whether more is still to come. It is no part of the
+	// aggregate hash: what a chat pins doesn't differ by it.
+	Discovery Discovery `json:"discovery"`
 	// Resources is in order of ID.
 	Resources Resources `json:"resources"`
 	Plugins   Plugins   `json:"plugins"`
@@ -76,9 +80,21 @@ func (s *Snapshot) Find(id string) *Resource {
 // SameContent reports whether pushing b to a peer that holds a would change
 // nothing there: everything but the version is equal.
 func SameContent(a, b *Snapshot) bool {
-	return a.SnapshotError == b.SnapshotError &&
+	return a.SnapshotError == b.SnapshotError && a.Discovery.Equal(b.Discovery) &&
 		slices.EqualFunc(a.Plugins, b.Plugins, Plugin.Equal) &&
-		slices.EqualFunc(a.Resources, b.Resources, func(x, y Resource) bool { return x.Equal(&y) })
+		sameResources(a.Resources, b.Resources)
+}
+
+func sameResources(a, b []Resource) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if !a[i].Equal(&b[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // Equal reports whether all fields are the same.
@@ -94,4 +110,12 @@ func sortByID(list []Resource) {
 	slices.SortFunc(list, byID)
 }
 
-func byID(a, b Resource) int { return cmp.Compare(a.ID(), b.ID()) }
+func byID(a, b Resource) int { return compareIDs(&a, &b) }
+
+// compareIDs compares what ID returns, which it needn't make.
+func compareIDs(a, b *Resource) int {
+	if a.Kind == b.Kind && a.Key == "" && b.Key == "" {
+		return strings.Compare(a.Source, b.Source)
+	}
+	return strings.Compare(a.ID(), b.ID())
+}

@@ -27,6 +27,8 @@ const (
 const (
 	MethodOpen             = "/waymark.v1.Context/Open"
 	MethodPush             = "/waymark.v1.Context/Push"
+	MethodPushMore         = "/waymark.v1.Context/PushMore"
+	MethodReverse          = "/waymark.v1.Context/Reverse"
 	MethodPushContextState = "/coder.agent.v2.Agent/PushContextState"
 )
 
@@ -101,8 +103,8 @@ func IsSuperseded(err error) bool {
 }
 
 // The sizes that a receiver insists on, in bytes where nothing else is said.
-// They are those of Coder's server, and our hub repeats them: one resource
-// over one of them makes a server refuse the whole push.
+// They are those of Coder's server, and of a hub of ours that doesn't take pushes
+// by hash: one resource over one of them makes a server refuse the whole push.
 const (
 	// MaxSource bounds Resource.source and source_path: in Coder's database
 	// the source is part of a btree key.
@@ -126,4 +128,19 @@ const (
 	// whatever it took on the wire. It is our hub's own rule, and far above
 	// what fits into the other limits by any honest use.
 	MaxParts = 500_000
+)
+
+// What a hub takes that takes pushes by hash, and what it says of that in its
+// answer to Open, in bytes where nothing else is said.
+const (
+	// MaxPart bounds each message of a push by hash. Small ones don't have to begin
+	// anew from so far back when a connection is lost, nor keep a receiver's memory
+	// for as long.
+	MaxPart = 1 << 20
+	// MaxHubResources and MaxHubBytes bound a snapshot: its resources, and the sum
+	// of the lengths of their payloads.
+	MaxHubResources = 4000
+	MaxHubBytes     = 16 << 20
+	// MaxManifest bounds all of a push but its payloads, over all messages.
+	MaxManifest = 4 << 20
 )

@@ -20,8 +20,11 @@ import (
 type app struct {
 	// builtin returns the built-in resolver module.
 	builtin func() ([]byte, error)
+	// digest returns its SHA-256, in hexadecimal, if it is part of the program; it may
+	// be nil.
+	digest func() (string, error)
 	// native returns its native code, compiled ahead of time; it may be nil.
-	native func() io.Reader
+	native func() io.ReaderAt
 	// release gives back what reading these has taken; it may be nil.
 	release func()
 	// compiler compiles other modules, and starts programs under a profile; nil
@@ -74,7 +77,7 @@ the nearest one above it, or else the only one that runs; --listen names another
 	a.log.Add(root, "log more")
 	root.AddCommand(a.runCommand(), a.resolveCommand(), a.statusCommand(), a.snapshotCommand(), a.resyncCommand(),
 		a.whyCommand(), a.sourcesCommand(), a.listCommand(), a.rootDirCommand(), a.readyCommand(),
-		a.execCommand(), a.psCommand(), a.logsCommand(), a.killCommand(), a.gitCommand(), a.pluginsCommand(), a.configCommand(), a.doctorCommand(), a.tokenCommand(), a.auditCommand(), a.stopCommand(), cli.VersionCommand("agent", a.stdout, abi.Version))
+		a.execCommand(), a.psCommand(), a.logsCommand(), a.killCommand(), a.gitCommand(), a.mcpCommand(), a.pluginsCommand(), a.configCommand(), a.doctorCommand(), a.tokenCommand(), a.auditCommand(), a.stopCommand(), cli.VersionCommand("agent", a.stdout, abi.Version))
 	cli.Root(root, a.stdout, a.stderr, completions())
 	return root
 }

@@ -27,10 +27,11 @@ import (
 // Status returns how the agent is doing.
 func (d *daemon) Status() types.Status {
 	h := d.host.Status()
+	current := d.host.Current()
 	s := types.Status{
 		PID: os.Getpid(), AgentVersion: cli.CurrentVersion().Version,
 		StartedAt: d.started, UptimeSeconds: time.Since(d.started).Seconds(),
-		Roots: h.Roots, Version: h.Version, Resources: len(d.host.Current().Resources),
+		Roots: h.Roots, Version: current.Version, Resources: len(current.Resources), Discovery: current.Discovery,
 		Push: h.Push, Plugins: h.Plugins, Held: h.Held, ConfigError: d.configErrorNow(),
 		Watch: types.Watch{Mode: h.Watch.Mode, Directories: h.Watch.Dirs, Silent: h.Watch.Silent, Error: h.Watch.Error},
 	}
@@ -38,7 +39,7 @@ func (d *daemon) Status() types.Status {
 		s.Refused = append(s.Refused, types.RefusedRoot{Path: r.Path, Error: errtext.Of(r.Err)})
 	}
 	s.Workspace = d.workspace.places.ID
-	s.Services = d.services.status()
+	s.Services, s.MCP = d.services.status(), d.services.servers.status()
 	if d.hub != nil {
 		s.Hub, s.HubHolder = d.hub.URL(), d.hub.Holds()
 	}

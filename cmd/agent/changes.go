@@ -13,10 +13,11 @@ import (
 
 // What a change may be about, besides a resource.
 const (
-	eventSnapshot resources.Event = "snapshot" // the first one, whole
-	eventPlugin   resources.Event = "plugin"   // its state, or that it came or went
-	eventProblem  resources.Event = "problem"  // of the snapshot as a whole
-	eventLost     resources.Event = "lost"     // the agent
+	eventSnapshot resources.Event = "snapshot"  // the first one, whole
+	eventPlugin   resources.Event = "plugin"    // its state, or that it came or went
+	eventProblem  resources.Event = "problem"   // of the snapshot as a whole
+	eventFound    resources.Event = "discovery" // what is still to come, or became of a source
+	eventLost     resources.Event = "lost"      // the agent
 	eventBack     resources.Event = "back"
 )
 
@@ -32,7 +33,9 @@ type change struct {
 	Resource *snapshot.Resource `json:"resource,omitempty"`
 	Plugin   *snapshot.Plugin   `json:"plugin,omitempty"`
 	Snapshot *snapshot.Snapshot `json:"snapshot,omitempty"`
-	Detail   string             `json:"detail,omitempty"`
+	// Discovery is the whole of it, where it differs.
+	Discovery *snapshot.Discovery `json:"discovery,omitempty"`
+	Detail    string              `json:"detail,omitempty"`
 }
 
 // changes lists what is different in next: resources in order of ids, then
@@ -43,6 +46,9 @@ func changes(prev, next *snapshot.Snapshot, now time.Time) []change {
 		list = append(list, change{Event: c.Event, Changed: c.Fields, Was: c.Was, Resource: c.Resource})
 	}
 	list = append(list, pluginChanges(prev.Plugins, next.Plugins)...)
+	if !prev.Discovery.Equal(next.Discovery) && (resources.HasDiscovery(next.Discovery) || prev.Version > 0) {
+		list = append(list, change{Event: eventFound, Discovery: &next.Discovery})
+	}
 	if prev.SnapshotError != next.SnapshotError {
 		list = append(list, change{Event: eventProblem, Detail: next.SnapshotError})
 	}
@@ -97,6 +103,8 @@ func (p *changePrinter) line(c *change) string {
 		if c.Plugin.Error != "" {
 			text += ": " + term.Visible(c.Plugin.Error)
 		}
+	case c.Discovery != nil:
+		text = c.Discovery.Summary().String()
 	case c.Event == eventProblem && text == "":
 		text = "none any more"
 	case c.Event == eventBack:

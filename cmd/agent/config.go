@@ -185,7 +185,7 @@ func printChecked(w io.Writer, result *checked, differing []setting) error {
 // setting is one value of the configuration under its full name.
 type setting struct {
 	key   string
-	value any // string, int, bool, []string or json.RawMessage
+	value any // string, int, bool, []string, []uint16 or json.RawMessage
 }
 
 // text writes the value as JSON, which reads like TOML.
@@ -233,6 +233,7 @@ func values(c *config.Config) []setting {
 		{"watch.recheck", duration(c.Watch.Recheck)},
 		{"push.url", c.Push.URL},
 		{"push.token_file", c.Push.TokenFile},
+		{"push.agent", c.Push.Agent},
 		{"services.processes", c.Services.Processes},
 		{"services.files", c.Services.Files},
 		{"services.git", c.Services.Git},
@@ -243,8 +244,61 @@ func values(c *config.Config) []setting {
 		{"services.spool_total", c.Services.SpoolTotal.String()},
 		{"services.audit", c.Services.Audit.String()},
 	}...)
+	list = append(list, mcpValues(&c.MCP)...)
 	for _, p := range c.Entries {
 		list = append(list, entryValues(p)...)
+	}
+	return list
+}
+
+func mcpValues(m *config.MCP) []setting {
+	list := []setting{
+		{"mcp.enabled", m.Enabled},
+		{"mcp.trust", m.Trust},
+		{"mcp.from", texts(m.From)},
+		{"mcp.confine", m.Confine},
+		{"mcp.require_confined", m.RequireConfined},
+		{"mcp.allow", texts(m.Allow)},
+		{"mcp.deny", texts(m.Deny)},
+		{"mcp.new_tools", m.NewTools},
+		{"mcp.approved", texts(m.Approved)},
+		{"mcp.keys", texts(m.Keys)},
+		{"mcp.connect_timeout", duration(m.ConnectTimeout)},
+		{"mcp.call_timeout", duration(m.CallTimeout)},
+		{"mcp.idle", duration(m.Idle)},
+		{"mcp.server_tools", m.ServerTools},
+		{"mcp.tools", m.Tools},
+		{"mcp.server_bytes", m.ServerBytes.String()},
+		{"mcp.bytes", m.Bytes.String()},
+		{"mcp.result_bytes", m.ResultBytes.String()},
+		{"mcp.result_spool", m.ResultSpool.String()},
+		{"mcp.disk", m.Disk.String()},
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Servers)) {
+		list = append(list, mcpServerValues(name, m.Servers[name])...)
+	}
+	return list
+}
+
+// mcpServerValues lists what the table of a server changes; off is always there, so
+// that one without anything else shows.
+func mcpServerValues(name string, s *config.MCPServer) []setting {
+	under := "mcp.servers." + name + "."
+	list := []setting{{under + "off", s.Off}}
+	if len(s.Read) > 0 {
+		list = append(list, setting{under + "read", texts(s.Read)})
+	}
+	if len(s.Write) > 0 {
+		list = append(list, setting{under + "write", texts(s.Write)})
+	}
+	if s.Ports != nil {
+		list = append(list, setting{under + "ports", s.Ports})
+	}
+	if s.Unix {
+		list = append(list, setting{under + "unix", s.Unix})
+	}
+	if len(s.Env) > 0 {
+		list = append(list, setting{under + "env", texts(s.Env)})
 	}
 	return list
 }

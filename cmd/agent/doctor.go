@@ -104,6 +104,7 @@ var checks = []struct {
 	{"tokens", (*patient).tokens},
 	{"agent", (*patient).agent},
 	{"processes", (*patient).processes},
+	{"mcp servers", (*patient).servers},
 	{"hub", (*patient).hub},
 }
 

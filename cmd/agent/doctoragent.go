@@ -47,6 +47,27 @@ func (p *patient) processes(context.Context) finding {
 	return fine("%s", processesLine(s))
 }
 
+// servers says whether the MCP servers need somebody.
+func (p *patient) servers(context.Context) finding {
+	if !p.running() || p.status.MCP == nil {
+		return finding{}
+	}
+	s := p.status.MCP
+	line := mcpLine(s)
+	if len(s.Unconfined) > 0 {
+		line += "; without a profile: " + strings.Join(s.Unconfined, ", ")
+	}
+	switch {
+	case len(s.Failed) > 0:
+		return worry("'agent mcp logs "+s.Failed[0]+"' shows what it said", "%s", line)
+	case len(s.Waiting) > 0:
+		return worry("'agent mcp approve "+s.Waiting[0]+"' shows what it is, and asks", "%s", line)
+	case len(s.SignIn) > 0:
+		return worry("'agent mcp login "+s.SignIn[0]+"'", "%s", line)
+	}
+	return fine("%s", line)
+}
+
 // hub says whether what is found is stored.
 func (p *patient) hub(context.Context) finding {
 	if p.running() && p.status.Push != nil {

@@ -161,9 +161,9 @@ func (p *patient) landlock(context.Context) finding {
 	version, err := launch.Supported()
 	if err != nil {
 		return worry("run a kernel from 5.13 on with Landlock among its security modules; see services.hide_secrets",
-			"%v: processes of chats can read what the secret list names, and none is started for a plan; resolvers are confined by WebAssembly", err)
+			"%v: processes of chats can read what the secret list names, none is started for a plan, and MCP servers read and write what you may; resolvers are confined by WebAssembly", err)
 	}
-	return fine("version %d confines processes of chats; resolvers are confined by WebAssembly", version)
+	return fine("version %d confines processes of chats and MCP servers; resolvers are confined by WebAssembly", version)
 }
 
 // helper says which program holds processes and starts them.

@@ -15,9 +15,9 @@ import (
 	"waymark/host/config"
 	"waymark/host/plugin"
 	"waymark/host/sandbox"
-	"waymark/host/sealed"
 	"waymark/hub/client"
 	"waymark/hub/local"
+	"waymark/internal/sealed"
 	"waymark/snapshot"
 )
 
@@ -177,7 +177,7 @@ func (p *patient) compiledCode(context.Context) finding {
 			opts = sandbox.Options{CacheDir: code, KeyDir: key}
 		}
 	}
-	var native io.Reader
+	var native io.ReaderAt
 	if p.app.native != nil {
 		native = p.app.native()
 	}

@@ -235,7 +235,8 @@ func (c *claim) change(f func(*instance)) error {
 	if err != nil {
 		return err
 	}
-	return atomicfile.WriteFile(instanceFile(c.state), append(data, '\n'), 0o600)
+	// Who reads it looks whether somebody listens there: after a power failure nobody does.
+	return atomicfile.Replace(instanceFile(c.state), append(data, '\n'), 0o600)
 }
 
 // release ends the claim.

@@ -122,11 +122,11 @@ func (l *logs) rest(ctx context.Context, from int64) error {
 				return err
 			}
 		case errors.As(err, &omitted):
-			l.note("%v", omitted)
+			l.note(omitted)
 		case errors.As(err, &lost), client.CodeOf(err) != 0 && client.CodeOf(err) < 500:
 			return err
 		default:
-			l.note("%v", err)
+			l.note(err)
 		}
 	}
 	return ctx.Err()
@@ -137,14 +137,14 @@ func (l *logs) write(page *ws.ProcessOutput) error {
 		return errors.New("the agent's answer has no next_offset")
 	}
 	if page.OmittedBytes > 0 {
-		l.note("%v", &client.OmittedError{Bytes: page.OmittedBytes})
+		l.note(&client.OmittedError{Bytes: page.OmittedBytes})
 	}
 	_, err := l.out.Write(page.Data)
 	return err
 }
 
-func (l *logs) note(format string, args ...any) {
-	_, _ = fmt.Fprintf(l.notes, "agent: "+format+"\n", args...)
+func (l *logs) note(err error) {
+	_, _ = fmt.Fprintf(l.notes, "agent: %v\n", err)
 }
 
 // lastLines returns where the last lines begin. It goes back from the end, page by

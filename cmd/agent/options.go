@@ -56,7 +56,7 @@ func (a *app) recordRuns(ctx context.Context, paths *config.Paths, log *slog.Log
 // and push.
 func (a *app) hostOptions(s *settings, c *config.Config, paths *config.Paths, env variables, log *slog.Logger) host.Options {
 	opts := host.Options{
-		Builtin: a.builtin, BuiltinNative: a.native, Compiler: a.compiler,
+		Builtin: a.builtin, BuiltinDigest: a.digest, BuiltinNative: a.native, Compiler: a.compiler,
 		CacheDir: filepath.Join(paths.Cache, "code"), KeyDir: filepath.Join(paths.State, "key"),
 		MemoDir:   filepath.Join(paths.Cache, "memo"),
 		Approvals: filepath.Join(paths.State, "approvals.json"),

@@ -156,7 +156,8 @@ func (d *daemon) takeOver(ctx context.Context) error {
 	if err := d.host.Reconfigure(ctx, opts); err != nil {
 		return err
 	}
-	d.services.configure(&c.Services)
+	d.ids.set(c, d.hub) // by which approvals are judged
+	d.services.configure(c)
 	if err := d.setPeer(ctx, peer); err != nil {
 		return err
 	}
@@ -194,8 +195,7 @@ func (d *daemon) setPeer(_ context.Context, next *peer) error {
 		return errors.New("whether there is a hub elsewhere is decided at the start: restart the agent")
 	}
 	d.peer = next
-	next.options.Observe = d.observePush
-	return d.host.SetPush(&next.options)
+	return d.host.SetPush(d.prepare(&next.options))
 }
 
 // stamp is a text that differs when the configuration files, or their being

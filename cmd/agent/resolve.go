@@ -135,6 +135,8 @@ func how(o resolve.Outcome) string {
 	switch {
 	case o.Err != nil:
 		return "failed: " + o.Err.Error()
+	case o.Rewritten:
+		return fmt.Sprintf("reused, %s, with the new text of %s", term.Count(len(o.Candidates), "find"), term.Visible(o.Changed))
 	case o.Reused:
 		return "reused, " + term.Count(len(o.Candidates), "find")
 	case o.Changed != "":

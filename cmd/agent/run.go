@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -132,11 +133,19 @@ type daemon struct {
 	mu          sync.Mutex // guards configError
 	configError string
 
+	// signed takes the signed approvals of a hub; nil while nothing does, and then none
+	// are taken. It is set before makeHost.
+	signed      func(list [][]byte)
+	approvalsMu sync.Mutex // guards approvals
+	approvals   [][]byte   // the last ones; nil: none have come
+	ids         agentIDs
+
 	services      *services
 	listener      io.Closer
 	serve         func(ctx context.Context) error
 	end           context.CancelFunc // ends run, which sets it before anything is served
 	stopRecording func()             // nil while nothing is recorded
+	usualGC       func()             // ends what rareGC has begun; nil when there is nothing to end
 }
 
 // run serves until ctx ends.
@@ -159,6 +168,10 @@ func (d *daemon) run(ctx context.Context) error {
 		start("hub", func(ctx context.Context) error { d.hub.Run(ctx); return nil })
 	}
 	start("configuration", d.follow)
+	if servers := d.services.servers; servers != nil {
+		start("MCP servers", servers.Run)
+		start("MCP configuration", func(ctx context.Context) error { return servers.followConfigs(ctx, d) })
+	}
 	start("agent", func(ctx context.Context) error {
 		if err := d.host.Load(ctx); err != nil {
 			return err
@@ -184,6 +197,9 @@ func (d *daemon) close() error {
 		}
 	}
 	errs = append(errs, d.services.close(), d.claim.release())
+	if d.usualGC != nil {
+		d.usualGC()
+	}
 	if d.stopRecording != nil {
 		d.stopRecording()
 	}
@@ -270,10 +286,14 @@ func (a *app) prepare(ctx context.Context, s *runSettings) (_ *daemon, err error
 	if _, err := os.Stat(s.root); s.root != "" && errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("root %s does not exist: name an existing directory with --root", s.root)
 	}
+	d.rareGC()
 	if err := d.claimWorkspace(ctx); err != nil {
 		return d, err
 	}
-	d.services = newServices(d, &c.Services)
+	d.services = newServices(d, c)
+	if servers := d.services.servers; servers != nil {
+		d.signed = servers.SetSigned
+	}
 	if err := d.listen(ctx); err != nil {
 		return d, err
 	}
@@ -281,11 +301,34 @@ func (a *app) prepare(ctx context.Context, s *runSettings) (_ *daemon, err error
 	return d, d.makeHost(ctx, c)
 }
 
+// startGC is how far the heap may grow between collections while the agent starts,
+// in percent. With Go's 100, two or three collections of a heap of 3 to 6 MB take the
+// processors from what somebody waits for; with this there is one at most, and the
+// heap's peak is that of the last of those.
+const startGC = 200
+
+// rareGC has the collector run rarely until the agent has settled, unless
+// the user has chosen how often it runs.
+func (d *daemon) rareGC() {
+	if os.Getenv("GOGC") == "" {
+		usual := debug.SetGCPercent(startGC)
+		d.usualGC = sync.OnceFunc(func() { debug.SetGCPercent(usual) })
+	}
+}
+
+// settled is called when the first push is over, before memory is given back.
+func (d *daemon) settled() {
+	if d.usualGC != nil {
+		d.usualGC()
+	}
+	if d.app.release != nil {
+		d.app.release()
+	}
+}
+
 // choosePeer finds out where to push to.
 func (d *daemon) choosePeer(c *config.Config) (err error) {
-	if d.peer, err = remotePeer(d.settings, c, d.workspace.paths, d.log); d.peer != nil {
-		d.peer.options.Observe = d.observePush
-	}
+	d.peer, err = remotePeer(d.settings, c, d.workspace.paths, d.log)
 	return err
 }
 
@@ -323,18 +366,21 @@ func (d *daemon) listen(ctx context.Context) error {
 func (d *daemon) makeHost(ctx context.Context, c *config.Config) (err error) {
 	opts := d.app.hostOptions(&d.settings.settings, c, d.workspace.paths, d.workspace.env, d.log)
 	opts.Roots = d.workspace.specs()
+	if d.services.servers != nil {
+		opts.Providers = append(opts.Providers, d.services.servers)
+	}
 	opts.Hold = d.settings.waitFor != ""
-	opts.Settled = d.app.release
-	opts.Observe, opts.ObserveWatch = d.observe, d.observeWatch
+	opts.Settled = d.settled
+	opts.Observe, opts.ObserveWatch, opts.Amended = d.observe, d.observeWatch, d.metrics.Snapshot
 	if d.peer != nil {
-		opts.Push = &d.peer.options
+		opts.Push = d.prepare(&d.peer.options)
 	} else {
 		if d.hub, err = openHub(ctx, d.workspace.paths, d.workspace.places, d.log); err != nil {
 			return err
 		}
-		opts.Push = d.hub.peer(d.log)
-		opts.Push.Observe = d.observePush
+		opts.Push = d.prepare(d.hub.peer(d.log))
 	}
+	d.ids.set(c, d.hub)
 	d.host, err = host.New(opts)
 	return err
 }

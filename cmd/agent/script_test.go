@@ -18,6 +18,7 @@ import (
 	"waymark/host/running"
 	"waymark/internal/reexec"
 	"waymark/test/guestbuild"
+	"waymark/test/mcpserver"
 	"waymark/test/ordinary"
 	"waymark/test/sources"
 	"waymark/workspace/launch"
@@ -44,7 +45,7 @@ var update = flag.Bool("update", false, "write what the scripts' cmp commands se
 func TestMain(m *testing.M) {
 	ordinary.Main()         // an agent under test, too
 	reexec.Main(roles()...) // the agent under test starts this binary again to compile modules
-	testscript.Main(m, map[string]func(){"agent": agentMain})
+	testscript.Main(m, map[string]func(){"agent": agentMain, "mcpserver": mcpserver.Main})
 }
 
 // agentMain is main with another built-in module.
@@ -147,6 +148,7 @@ func TestScripts(t *testing.T) {
 			"fifo": cmdFIFO, "repeat": cmdRepeat, "absent": cmdAbsent, "normal": cmdNormal,
 			"module": cmdModule, "put": cmdPut, "stuck": cmdStuck, "dies": cmdDies, "tell": cmdTell,
 			"timehub": cmdTimeHub, "state": cmdState, "mode": cmdMode, "call": cmdCall, "match": cmdMatch, "code": cmdCode,
+			"authority": cmdAuthority, "browse": cmdBrowse,
 		},
 		Condition: func(name string) (bool, error) {
 			switch name {

@@ -39,13 +39,15 @@ type services struct {
 	held      *holding
 	processes *procs.Service
 	git       *git.Service
+	servers   *servers // nil where they can't be had
 	// The same twice: one that goes everywhere, and one that stays in the workspace.
 	files, filesWithin *filesvc.Service
 }
 
 // newServices makes them, and the control token where there is none yet. Where
 // that can't be kept, nobody can act, and the rest goes on.
-func newServices(d *daemon, c *config.Services) *services {
+func newServices(d *daemon, all *config.Config) *services {
+	c := &all.Services
 	state := d.workspace.places.State
 	control, err := ensureControl(state, d.log)
 	if err != nil {
@@ -56,17 +58,23 @@ func newServices(d *daemon, c *config.Services) *services {
 		tokens: access.Open(access.Options{Dir: state, Control: control, Root: d.workspace.resolvedRoot, Logger: d.log}),
 		held:   newHolding(d, supervisor.Limits{Spool: int64(c.Spool), Spools: int64(c.SpoolTotal)}),
 	}
-	s.configure(c)
+	s.configureServices(c)
 	s.makeGit()
 	s.makeFiles()
-	paths := d.workspace.paths
+	s.servers = s.makeServers(&all.MCP)
 	s.processes = procs.New(procs.Options{
 		Supervisor: s.held, Root: d.workspace.resolvedRoot, Tmp: filepath.Join(state, "tmp"),
-		Places:      launch.Places{Home: paths.Home, State: paths.State, Config: configDirs(paths), Sockets: paths.Sockets},
+		Places:      s.places(),
 		HideSecrets: func() bool { return s.config.Load().HideSecrets },
 		Touched:     s.git.Touched, Logger: d.log,
 	})
 	return s
+}
+
+// places are the user's and the agent's own, for profiles.
+func (s *services) places() launch.Places {
+	paths := s.d.workspace.paths
+	return launch.Places{Home: paths.Home, State: paths.State, Config: configDirs(paths), Sockets: paths.Sockets}
 }
 
 func (s *services) makeGit() {
@@ -98,8 +106,14 @@ func (s *services) makeFiles() {
 	s.filesWithin = filesvc.New(opts)
 }
 
-// configure takes over the [services] table.
-func (s *services) configure(c *config.Services) {
+// configure takes over the tables of the configuration that are about services.
+func (s *services) configure(c *config.Config) {
+	s.configureServices(&c.Services)
+	s.servers.configure(&c.MCP)
+}
+
+// configureServices takes over the [services] table.
+func (s *services) configureServices(c *config.Services) {
 	now := *c
 	if before := s.config.Swap(&now); before != nil && (before.Spool != now.Spool || before.SpoolTotal != now.SpoolTotal) {
 		s.d.log.Info("services.spool and services.spool_total are those of the next supervisor: 'agent stop' ends this one")
@@ -108,12 +122,16 @@ func (s *services) configure(c *config.Services) {
 	s.held.bound(supervisor.Limits{Spool: int64(now.Spool), Spools: int64(now.SpoolTotal)})
 }
 
-// close lets go of what they hold. Processes go on.
+// close lets go of what they hold. Processes go on, MCP servers end.
 func (s *services) close() error {
 	if s == nil {
 		return nil
 	}
-	return errors.Join(s.processes.Close(), s.git.Close(), s.held.Close(), s.audit.Close())
+	var servers error
+	if s.servers != nil {
+		servers = s.servers.Close() // they end before what holds them is let go
+	}
+	return errors.Join(servers, s.processes.Close(), s.git.Close(), s.held.Close(), s.audit.Close())
 }
 
 // controlFile is where a workspace's control token is.
@@ -122,7 +140,12 @@ func controlFile(state string) string { return filepath.Join(state, "control.tok
 // ensureControl returns the control token of a workspace. One that others could
 // have read, or that is no token, is replaced.
 func ensureControl(state string, log *slog.Logger) (string, error) {
-	path := controlFile(state)
+	return ensureSecret(controlFile(state), "the control token", log)
+}
+
+// ensureSecret returns what a file of this agent's own holds, and makes it where it
+// isn't there, or others could have read it.
+func ensureSecret(path, what string, log *slog.Logger) (string, error) {
 	if err := ensureToken(path); err != nil {
 		return "", err
 	}
@@ -130,7 +153,7 @@ func ensureControl(state string, log *slog.Logger) (string, error) {
 	if err == nil {
 		return token, nil
 	}
-	log.Warn("the control token is replaced", slog.Any("error", err))
+	log.Warn(what+" is replaced", slog.Any("error", err))
 	if err := os.Remove(path); err != nil {
 		return "", err
 	}
@@ -164,6 +187,9 @@ func (s *services) mount(opts *api.Options) {
 		s.gated("files", func(c *config.Services) bool { return c.Files }, s.fileService()),
 		s.gated("git", func(c *config.Services) bool { return c.Git }, s.git.Service()),
 	)
+	if s.servers != nil {
+		opts.Services = append(opts.Services, s.gated("", always, s.servers.Service.Service()))
+	}
 }
 
 // fileService goes as far as the configuration says when a call comes.

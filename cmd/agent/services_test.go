@@ -58,9 +58,20 @@ func newTestServices(t *testing.T) (*services, http.Handler) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.host.Close() })
-	d.services = newServices(d, &config.Default().Services)
+	d.services = newServices(d, config.Default())
 	t.Cleanup(func() {
 		if err := d.services.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	// What asks for a server waits until it is known which there are: none.
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- d.services.servers.Run(ctx) }()
+	d.services.servers.SetFiles(nil)
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
 			t.Error(err)
 		}
 	})
@@ -154,6 +165,12 @@ var guards = map[string]guarded{
 	"POST /api/v0/write-file": {"files", access.ScopeFiles}, "POST /api/v0/edit-files": {"files", access.ScopeFiles},
 
 	"GET /api/v0/git/watch": {"git", ""},
+
+	"GET /api/v0/mcp/tools": {"owner", ""}, "GET /api/v0/mcp/search": {"owner", ""}, "GET /api/v0/mcp/results/{id}": {"owner", ""},
+	"GET /api/v0/mcp/servers": {"owner", ""}, "GET /api/v0/mcp/servers/{name}": {"owner", ""}, "GET /api/v0/mcp/servers/{name}/logs": {"owner", ""},
+	"POST /api/v0/mcp/call-tool": {"owner", access.ScopeMCP}, "POST /api/v0/mcp/servers/{name}/restart": {"owner", access.ScopeMCP},
+	"POST /api/v0/mcp/servers/{name}/approve": {"owner", access.ScopeApprove}, "POST /api/v0/mcp/servers/{name}/deny": {"owner", access.ScopeApprove},
+	"POST /api/v0/mcp/servers/{name}/login": {"owner", access.ScopeApprove},
 }
 
 // want is what must become of a call: the status where it is refused before its
@@ -208,7 +225,7 @@ func TestWhoMayCall(t *testing.T) {
 	}
 	calls := 0
 	for name, c := range configs {
-		s.configure(&c)
+		s.configureServices(&c)
 		for path, methods := range routes {
 			for _, method := range methods {
 				route := method + " " + path
@@ -244,7 +261,7 @@ func call(t *testing.T, handler http.Handler, method, path, token string, tcp bo
 	if method == http.MethodGet || method == http.MethodDelete {
 		body = http.NoBody
 	}
-	target := strings.NewReplacer("{id}", "none", "{path}", "none", "{token}", "none").Replace(path)
+	target := strings.NewReplacer("{id}", "none", "{path}", "none", "{token}", "none", "{name}", "none").Replace(path)
 	r := httptest.NewRequestWithContext(t.Context(), method, "http://localhost"+target, body)
 	r.Header.Set("Content-Type", "application/json")
 	if token != "" {

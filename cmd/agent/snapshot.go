@@ -24,6 +24,7 @@ func (a *app) snapshotCommand() *cobra.Command {
 	var conn connection
 	var asJSON, watch bool
 	var payload string
+	var wait time.Duration
 	cmd := &cobra.Command{
 		Use:   "snapshot",
 		Short: "Show what the running agent has found, and how it changes",
@@ -31,19 +32,29 @@ func (a *app) snapshotCommand() *cobra.Command {
 with every change as it comes, one a line, until it is interrupted; a restart of the
 agent is waited for. With --json, these lines are JSON objects.
 
+Where MCP servers are still being asked for their tools, or modules loaded, the
+discovery is pending: more is still to come. --wait waits until it is complete, and no
+longer than that; the exit code is 3 when it is pending then.
+
 --payload prints the text of one resource, as a hub gets it, instead: of the one with
 that id, or that the file or directory at that path is.
 
 The exit code is 3 when no agent runs, and when there is no such payload.`,
 		Example: `  agent snapshot
+  agent snapshot --wait 30s
   agent snapshot --watch
   agent snapshot --watch --json | jq 'select(.event == "changed").resource'
   agent snapshot --payload AGENTS.md
   agent snapshot --payload skill:/home/me/project/.agents/skills/foo`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if payload != "" && (watch || asJSON) {
+			switch {
+			case payload != "" && (watch || asJSON):
 				return cli.Usage("--payload prints a text as it is: leave --watch and --json out")
+			case wait < 0:
+				return cli.Usage("--wait %s: a time to wait is above 0, such as 30s", wait)
+			case wait > 0 && (watch || payload != ""):
+				return cli.Usage("--wait goes without --watch and --payload")
 			}
 			c, err := conn.client()
 			if err != nil {
@@ -55,25 +66,44 @@ The exit code is 3 when no agent runs, and when there is no such payload.`,
 			case watch:
 				return answered(a.watch(cmd.Context(), c, asJSON))
 			}
-			return answered(a.snapshot(cmd.Context(), c, asJSON))
+			return answered(a.snapshot(cmd.Context(), c, wait, asJSON))
 		},
 	}
 	conn.addFlags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&watch, "watch", false, "go on with what changes")
+	cmd.Flags().DurationVar(&wait, "wait", 0, "`time` to wait until the discovery is complete, such as 30s")
 	cmd.Flags().StringVar(&payload, "payload", "", "print the text of the resource with this `path` or id instead")
 	return cmd
 }
 
-func (a *app) snapshot(ctx context.Context, c client.Client, asJSON bool) error {
-	s, err := c.Snapshot(ctx, client.SnapshotOptions{})
+func (a *app) snapshot(ctx context.Context, c client.Client, wait time.Duration, asJSON bool) error {
+	s, err := awaitComplete(ctx, c, wait)
 	if err != nil {
 		return err
 	}
 	if asJSON {
-		return term.JSON(a.stdout, s)
+		err = term.JSON(a.stdout, s)
+	} else {
+		err = a.printNewest(s, baseOf(ctx, c))
 	}
-	return a.printNewest(s, baseOf(ctx, c))
+	if err == nil && wait > 0 && s.Discovery.Pending() {
+		return &cli.Error{Code: cli.CodeNo, Err: fmt.Errorf("the discovery is still pending after %s: more may come", wait)}
+	}
+	return err
+}
+
+// awaitComplete waits until the discovery is complete, no longer than that, and
+// returns what there is.
+func awaitComplete(ctx context.Context, c client.Client, wait time.Duration) (*snapshot.Snapshot, error) {
+	// An agent waits for some minutes at the most.
+	for end := time.Now().Add(wait); ; {
+		left := max(time.Until(end), 0)
+		s, err := c.Snapshot(ctx, client.SnapshotOptions{Wait: left, Complete: true})
+		if err != nil || left == 0 || !s.Discovery.Pending() {
+			return s, err
+		}
+	}
 }
 
 // printNewest prints a snapshot of the agent as a table.
@@ -245,8 +275,8 @@ func printSnapshot(w io.Writer, s *snapshot.Snapshot, base string) error {
 			return err
 		}
 	}
-	if s.SnapshotError == "" {
-		return nil
+	if err := resources.PrintDiscovery(w, s.Discovery); err != nil || s.SnapshotError == "" {
+		return err
 	}
 	_, err := fmt.Fprintf(w, "problem: %s\n", term.Visible(s.SnapshotError))
 	return err
@@ -254,6 +284,10 @@ func printSnapshot(w io.Writer, s *snapshot.Snapshot, base string) error {
 
 func printResources(w io.Writer, s *snapshot.Snapshot, base string) error {
 	if len(s.Resources) == 0 {
+		if s.Discovery.Pending() {
+			_, err := fmt.Fprintln(w, "nothing found yet")
+			return err
+		}
 		_, err := fmt.Fprintln(w, "nothing found: there are no AGENTS.md, CLAUDE.md, .cursorrules, skills or .mcp.json here")
 		return err
 	}

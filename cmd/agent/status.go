@@ -11,9 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/cmd/internal/resources"
 	"waymark/cmd/internal/term"
 	"waymark/host/api/types"
 	"waymark/host/push"
+	"waymark/snapshot"
 	"waymark/workspace/client"
 )
 
@@ -63,6 +65,9 @@ func printStatus(w io.Writer, s *types.Status) error {
 		row("not looked at", "%s: %s", term.Visible(r.Path), term.Visible(r.Error))
 	}
 	row("snapshot", "version %d, %s", s.Version, term.Count(s.Resources, "resource"))
+	if resources.HasDiscovery(s.Discovery) {
+		row("discovery", "%s", s.Discovery.Summary())
+	}
 	if s.Held {
 		row("waiting", "%s", "the first snapshot is held back until the file of --wait-for is there; 'agent ready' makes it now")
 	}
@@ -70,6 +75,12 @@ func printStatus(w io.Writer, s *types.Status) error {
 	if s.Services != nil {
 		row("services", "%s", servicesLine(s.Services))
 		row("processes", "%s", processesLine(s.Services))
+	}
+	if s.MCP != nil {
+		row("mcp servers", "%s", mcpLine(s.MCP))
+		for _, hint := range mcpHints(s.MCP) {
+			row("", "%s", term.Visible(hint))
+		}
 	}
 	if s.ConfigError != "" {
 		row("configuration", "not in force: %s", term.Visible(s.ConfigError))
@@ -127,6 +138,42 @@ func processesLine(s *types.Services) string {
 	return fmt.Sprintf("%d running, %d held", s.Running, s.Held)
 }
 
+// mcpLine says how the MCP servers are doing.
+func mcpLine(s *types.MCP) string {
+	var parts []string
+	for _, outcome := range slices.Sorted(maps.Keys(s.Outcomes)) {
+		parts = append(parts, fmt.Sprintf("%d %s", s.Outcomes[outcome], outcome))
+	}
+	switch {
+	case len(parts) == 0 && s.Phase == snapshot.PhasePending:
+		return "not looked for yet"
+	case len(parts) == 0:
+		return "none is configured"
+	}
+	line := strings.Join(parts, ", ") + "; " + term.Count(s.Tools, "tool")
+	if s.HeldTools > 0 {
+		line += fmt.Sprintf(", %d held back", s.HeldTools)
+	}
+	return line
+}
+
+// mcpHints say what somebody can do for MCP servers.
+func mcpHints(s *types.MCP) (hints []string) {
+	for _, name := range s.Waiting {
+		hints = append(hints, fmt.Sprintf("%s waits for an approval: agent mcp approve %s", name, name))
+	}
+	for _, name := range s.SignIn {
+		hints = append(hints, fmt.Sprintf("%s asks for a sign-in: agent mcp login %s", name, name))
+	}
+	for _, name := range s.Failed {
+		hints = append(hints, fmt.Sprintf("%s doesn't answer: agent mcp logs %s", name, name))
+	}
+	if len(s.Unconfined) > 0 {
+		hints = append(hints, "without a profile: "+strings.Join(s.Unconfined, ", "))
+	}
+	return hints
+}
+
 // watchLine says how changes are noticed.
 func watchLine(w *types.Watch) string {
 	dirs := "1 directory"
@@ -153,6 +200,12 @@ func printPush(row func(name, format string, args ...any), p *push.Status) {
 	}
 	if p.LastError != "" {
 		row("last error", "%s", term.Visible(p.LastError))
+	}
+	switch p.Reverse.State {
+	case push.ReverseOpen, push.ReverseUnimplemented:
+		row("channel", "%s", p.Reverse.State)
+	case push.ReverseClosed:
+		row("channel", "%s", term.Visible(strings.TrimSuffix("closed: "+p.Reverse.LastError, ": ")))
 	}
 	if p.HeldBack.Count > 0 {
 		var reasons []string

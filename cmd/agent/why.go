@@ -12,11 +12,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/abi"
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
 	"waymark/host"
 	"waymark/host/config"
 	"waymark/host/why"
+	ws "waymark/workspace"
 	"waymark/workspace/client"
 )
 
@@ -113,13 +115,42 @@ func (a *app) why(ctx context.Context, conn *connection, s *runSettings, own boo
 	var answers []why.Answer
 	c, err := conn.client()
 	if err == nil {
-		answers, err = c.Why(ctx, asked...)
+		if answers, err = c.Why(ctx, asked...); err == nil {
+			tellServers(ctx, c, answers)
+		}
 	}
 	if errors.Is(err, client.ErrNotRunning) && conn.unnamed() {
 		a.progress("no agent is running: looking as 'agent run' would")
 		return a.whyHere(ctx, s, paths, asked)
 	}
 	return answers, err
+}
+
+// tellServers adds to what is said of MCP configurations what became of their
+// servers. An agent that can't say that has still answered.
+func tellServers(ctx context.Context, c client.Client, answers []why.Answer) {
+	var all *ws.MCPServers
+	for i := range answers {
+		source, is := strings.CutPrefix(answers[i].ResourceID, string(abi.KindMCPConfig)+":")
+		if !is {
+			continue
+		}
+		if all == nil {
+			var err error
+			if all, err = c.MCPServers(ctx, 0); err != nil {
+				return
+			}
+		}
+		var servers []string
+		for j := range all.Servers {
+			if s := &all.Servers[j]; s.Source == source {
+				servers = append(servers, fmt.Sprintf("%s is %s", s.Name, s.Outcome))
+			}
+		}
+		if len(servers) > 0 {
+			answers[i].Detail = strings.TrimPrefix(answers[i].Detail+"; ", "; ") + strings.Join(servers, ", ") + ", see 'agent mcp list'"
+		}
+	}
 }
 
 func (a *app) printAnswers(answers []why.Answer, asJSON bool) error {

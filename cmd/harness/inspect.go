@@ -36,6 +36,9 @@ type inspection struct {
 	// Description is what the module says of itself; null when it wasn't
 	// admitted so far.
 	Description *abi.Description `json:"description"`
+	// Instances is how each run gets its instance; null when it wasn't admitted so
+	// far.
+	Instances *sandbox.Instances `json:"instances"`
 	// Shape is null when it isn't a module at all.
 	Shape  *sandbox.Shape `json:"shape"`
 	Limits limits         `json:"limits"`
@@ -64,7 +67,8 @@ func (a *app) inspectCommand() *cobra.Command {
 		Long: `Inspect takes a module apart and asks it to describe itself, as an agent does
 when the file is dropped into a plugin directory. It shows the resolvers with
 their kinds and what they may read, imports and exports, sizes and the limits of
-a run.
+a run, and whether runs begin with an image of the module or initialize it anew,
+which takes longer.
 
 The exit code is 3 when an agent would not use the module; the reason and what
 to do about it are shown.`,
@@ -123,14 +127,15 @@ func (a *app) inspect(ctx context.Context, s *settings, file string) (*inspectio
 
 // load has the module admitted and described.
 func (i *inspection) load(ctx context.Context, c *config.Config, opts host.Options, wasm []byte) error {
-	engine := sandbox.New(sandbox.Options{CacheDir: opts.CacheDir, KeyDir: opts.KeyDir, Compiler: opts.Compiler, Spares: 1, Logger: opts.Logger})
+	engine := sandbox.New(sandbox.Options{CacheDir: opts.CacheDir, KeyDir: opts.KeyDir, Compiler: opts.Compiler, Logger: opts.Logger})
 	slow := time.AfterFunc(slowLoad, func() { opts.Progress("compiling " + i.File + " …") })
 	defer slow.Stop()
 	m, err := engine.Load(ctx, wasm, opts.Limits)
 	if err != nil {
 		return i.refused(err)
 	}
-	i.Description = m.Description()
+	how := m.Instances()
+	i.Description, i.Instances = m.Description(), &how
 	if err := m.Close(); err != nil {
 		return err
 	}
@@ -183,6 +188,9 @@ func (p *inspectPrinter) printInspection(i *inspection) error {
 		p.Printf("module   %s %s, ABI version %d", d.Name, d.Version, d.ABI)
 	}
 	p.verdict(i)
+	if how := i.Instances; how != nil {
+		p.instances(how)
+	}
 	if i.Description != nil {
 		p.resolvers(i.Description.Resolvers)
 	}
@@ -202,6 +210,14 @@ func (p *inspectPrinter) verdict(i *inspection) {
 	if i.Hint != "" {
 		p.Printf("         %s", i.Hint)
 	}
+}
+
+func (p *inspectPrinter) instances(how *sandbox.Instances) {
+	if !how.Image {
+		p.Printf("runs     with an instance that is initialized for each: %s", how.Reason)
+		return
+	}
+	p.Printf("runs     with an image of an instance, of %s", term.Size(int64(how.Bytes))) //nolint:gosec // at most 4 GiB
 }
 
 func (p *inspectPrinter) resolvers(list []abi.Resolver) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"waymark/hub/api"
 	"waymark/hub/client"
 	"waymark/hub/store"
+	"waymark/snapshot"
 )
 
 func newAgents() *cobra.Command {
@@ -72,13 +74,21 @@ func printAgents(w io.Writer, agents []api.Agent, asJSON bool) error {
 		return err
 	}
 	agents = slices.SortedFunc(slices.Values(agents), func(a, b api.Agent) int { return term.Natural(a.ID, b.ID) })
-	table := term.NewTable(w, "ID", "NAME", "STATE", "RESOURCES", "VERSION", "REVISION", "PUSHED")
+	table := term.NewTable(w, "ID", "NAME", "STATE", "RESOURCES", "DISCOVERY", "VERSION", "REVISION", "PUSHED")
 	for i := range agents {
 		a := &agents[i]
-		table.Row(a.ID, term.Dash(term.Visible(a.Name)), connection(a), strconv.Itoa(a.Resources),
+		table.Row(a.ID, term.Dash(term.Visible(a.Name)), connection(a), strconv.Itoa(a.Resources), discovery(a),
 			strconv.FormatUint(a.Version, 10), strconv.FormatInt(a.Revision, 10), stampOf(a.UpdatedAt))
 	}
 	return table.Flush()
+}
+
+// discovery says whether more is still to come from the agent.
+func discovery(a *api.Agent) string {
+	if a.Revision == 0 {
+		return "-"
+	}
+	return term.Visible(string(cmp.Or(a.Discovery.Phase, snapshot.PhaseComplete)))
 }
 
 // connection says whether the agent is connected, and that others with its token

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,6 +24,7 @@ type contextFlags struct {
 	revision int64
 	pin      string
 	format   string
+	wait     time.Duration
 }
 
 func newContext() *cobra.Command {
@@ -35,9 +37,14 @@ hub still keeps, or with --pin what a pin holds. Resources that something is
 wrong with come first, with the reason. Without AGENT it is the only one that
 the hub has.
 
+Where the agent's discovery is pending, more is still to come. --wait waits until
+it is complete, and no longer than that; the exit code is 3 when it is pending
+then.
+
 --format markdown prints text that is ready for a prompt: instructions in
 order, the catalog of skills, MCP servers, and what is wrong.`,
 		Example: `  hub context dev-1
+  hub context dev-1 --wait 30s
   hub context dev-1 --revision 17 --json
   hub context dev-1 --format markdown > context.md
   hub context --pin 0f8e4f5c-7a39-4b53-a5c5-9d1d3c6f2f10`,
@@ -55,6 +62,7 @@ order, the catalog of skills, MCP servers, and what is wrong.`,
 	flags.Int64Var(&f.revision, "revision", 0, "`revision` of the hub to show (default the newest)")
 	flags.StringVar(&f.pin, "pin", "", "`id` of a pin to show instead")
 	flags.StringVar(&f.format, "format", "table", "`format`: table, json or markdown")
+	flags.DurationVar(&f.wait, "wait", 0, "`time` to wait until the discovery is complete, such as 30s")
 	complete(cmd, "format", "table", "json", "markdown")
 	_ = cmd.RegisterFlagCompletionFunc("pin", func(cmd *cobra.Command, _ []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return f.offer(pinIDs)(cmd, nil, text)
@@ -70,6 +78,10 @@ func (f *contextFlags) check(cmd *cobra.Command, args []string) error {
 		return usage(cmd, "--json and --format markdown exclude each other")
 	case f.revision < 0:
 		return usage(cmd, "--revision %d: revisions begin with 1", f.revision)
+	case f.wait < 0:
+		return usage(cmd, "--wait %s: a time to wait is above 0, such as 30s", f.wait)
+	case f.wait > 0 && (f.pin != "" || f.revision != 0):
+		return usage(cmd, "--wait is for the newest: leave --pin and --revision out")
 	case f.pin != "" && (len(args) > 0 || f.revision != 0):
 		return usage(cmd, "--pin goes without an agent and without --revision")
 	}
@@ -84,6 +96,21 @@ func (f *contextFlags) run(ctx context.Context, w io.Writer, c client.Client, ar
 			return err
 		}
 	}
+	var missing error
+	if f.wait > 0 {
+		var err error
+		if missing, err = awaitComplete(ctx, c, agent, f.wait); err != nil {
+			return err
+		}
+	}
+	if err := f.show(ctx, w, c, agent); err != nil || missing == nil {
+		return err
+	}
+	return &cli.Error{Code: cli.CodeNo, Err: missing}
+}
+
+// show prints what there is.
+func (f *contextFlags) show(ctx context.Context, w io.Writer, c client.Client, agent string) error {
 	if f.format == "markdown" {
 		text, err := f.markdown(ctx, c, agent)
 		if err != nil {
@@ -103,6 +130,25 @@ func (f *contextFlags) run(ctx context.Context, w io.Writer, c client.Client, ar
 		return term.JSON(w, s)
 	}
 	return printSnapshot(w, s)
+}
+
+// awaitComplete waits until the agent's discovery is complete. missing says why it isn't
+// in the end; nil: it is.
+func awaitComplete(ctx context.Context, c client.Client, agent string, wait time.Duration) (missing, err error) {
+	// A hub waits for a minute at the most.
+	for end := time.Now().Add(wait); ; {
+		left := time.Until(end)
+		if left <= 0 {
+			return fmt.Errorf("the discovery of %s is still pending after %s: more may come", agent, wait), nil
+		}
+		s, err := c.Context(ctx, agent, client.ContextOptions{Wait: left, Complete: true})
+		switch {
+		case err != nil || s != nil && !s.Discovery.Pending():
+			return nil, err
+		case s != nil && s.Away:
+			return fmt.Errorf("the discovery of %s is pending, and the agent isn't connected: more may come when it is back", agent), nil
+		}
+	}
 }
 
 func (f *contextFlags) markdown(ctx context.Context, c client.Client, agent string) (string, error) {
@@ -137,6 +183,12 @@ func printSnapshot(w io.Writer, s *api.Snapshot) error {
 		if r := &rows[i]; r.Error != "" {
 			fmt.Fprintf(w, "%s: %s: %s\n", term.Visible(r.Source), resources.Status(r), term.Visible(r.Error))
 		}
+	}
+	if err := resources.PrintDiscovery(w, s.Discovery); err != nil {
+		return err
+	}
+	if s.Away {
+		fmt.Fprintln(w, "the agent isn't connected: what is still to come doesn't come before it is back")
 	}
 	for _, p := range s.Plugins {
 		if p.State != snapshot.PluginReady {

@@ -138,7 +138,7 @@ func (f *eventsFlags) print(w io.Writer, e *client.Event) error {
 func eventText(e *client.Event) string {
 	switch e.Type {
 	case api.EventContext:
-		return "agent " + e.Context.AgentID + " pushed version " + fmt.Sprint(e.Context.Version) + changedText(e.Context)
+		return "agent " + e.Context.AgentID + " pushed version " + fmt.Sprint(e.Context.Version) + changedText(e.Context) + discoveryText(e.Context)
 	case api.EventPin:
 		p := e.Pin
 		text := "pin " + p.ID + named(p.Name) + " of agent " + p.AgentID
@@ -165,6 +165,15 @@ func eventText(e *client.Event) string {
 		return "events were lost, read everything again: " + term.Visible(e.Reset.Reason)
 	}
 	return e.Type
+}
+
+// discoveryText says that more is still to come, or, where nothing else has changed,
+// what became of it.
+func discoveryText(e *api.ContextEvent) string {
+	if !e.Discovery.Pending() && (len(e.Changed) > 0 || len(e.Discovery.Outcomes) == 0) {
+		return ""
+	}
+	return "; discovery " + e.Discovery.String()
 }
 
 func named(name string) string {

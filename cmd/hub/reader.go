@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
 	"waymark/hub"
 	"waymark/hub/client"
@@ -26,6 +27,8 @@ import (
 type reader struct {
 	url, tokenFile string
 	json           bool
+	// role is that of the token; empty means a reader's.
+	role store.Role
 }
 
 const readerHelp = `
@@ -36,12 +39,25 @@ where none does the one at http://127.0.0.1:7878, with the reader token in
 there with 'hub token create --role reader'. Where its certificate is signed by an
 authority of your own, SSL_CERT_FILE names the authority's certificate.`
 
+const operatorHelp = `
+
+It asks the hub at --url, by default the one that your agents run themselves, and
+where none does the one at http://127.0.0.1:7878, with the operator token in
+--token-file. 'hub token create --role operator' makes one, there. Where the hub's
+certificate is signed by an authority of your own, SSL_CERT_FILE names the
+authority's certificate.`
+
 // add adds the flags.
 func (r *reader) add(cmd *cobra.Command) {
+	r.role = cmp.Or(r.role, store.RoleReader)
+	help, whose := readerHelp, "a reader token (default ~/.local/state/waymark/reader.token)"
+	if r.role == store.RoleOperator {
+		help, whose = operatorHelp, "an operator token"
+	}
 	cmd.Flags().StringVar(&r.url, "url", "", "`URL` of the hub (default that of your agents' own, else http://"+hub.DefaultHTTP+")")
-	cmd.Flags().StringVar(&r.tokenFile, "token-file", "", "`file` with a reader token (default ~/.local/state/waymark/reader.token)")
+	cmd.Flags().StringVar(&r.tokenFile, "token-file", "", "`file` with "+whose)
 	_ = cmd.RegisterFlagCompletionFunc("url", cobra.FixedCompletions([]string{"http://", "https://"}, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
-	cmd.Long = strings.TrimSpace(cmd.Long) + readerHelp
+	cmd.Long = strings.TrimSpace(cmd.Long) + help
 }
 
 // addJSON adds them and --json.
@@ -64,14 +80,17 @@ func defaultURL(ctx context.Context) string {
 // client makes the client.
 func (r *reader) client(ctx context.Context) (client.Client, error) {
 	path := r.tokenFile
-	if path == "" {
+	switch {
+	case path == "" && r.role == store.RoleOperator:
+		return nil, cli.Usage("--token-file is missing: name a file with an operator's token; 'hub token create --role operator --out FILE' makes one")
+	case path == "":
 		dir, err := hub.StateDir()
 		if err != nil {
 			return nil, err
 		}
 		path = local.ReaderFile(dir)
 	}
-	token, err := readReaderToken(path)
+	token, err := readToken(r.role, path)
 	if errors.Is(err, fs.ErrNotExist) && r.tokenFile == "" {
 		return nil, fmt.Errorf("there is no reader token in %s: make one with 'hub token create --role reader --out FILE', and name it with --token-file", path)
 	}
@@ -81,30 +100,42 @@ func (r *reader) client(ctx context.Context) (client.Client, error) {
 	return client.New(cmp.Or(r.url, defaultURL(ctx)), client.Options{Token: token}), nil
 }
 
-// readReaderToken reads a token from a file that nobody else can read. Its
-// errors never repeat what the file holds.
-func readReaderToken(path string) (string, error) {
+// maxTokenFile bounds a file with a token.
+const maxTokenFile = 4 << 10
+
+// readToken reads a token from a file that nobody else can read. Its errors never
+// repeat what the file holds.
+func readToken(role store.Role, path string) (string, error) {
+	data, err := readOwn("token file", path, maxTokenFile, "make a new token if somebody could have")
+	if err != nil {
+		return "", err
+	}
+	token := strings.TrimSpace(string(data))
+	if err := store.CheckTokenText(role, token); err != nil {
+		return "", fmt.Errorf("token file %s: %w", path, err)
+	}
+	return token, nil
+}
+
+// readOwn reads at most limit bytes of a file that nobody else can read.
+func readOwn(what, path string, limit int64, otherwise string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return "", fmt.Errorf("token file: %w", err)
+		return nil, fmt.Errorf("%s: %w", what, err)
 	}
 	defer func() { _ = f.Close() }()
 	info, err := f.Stat()
 	if err != nil {
-		return "", fmt.Errorf("token file: %w", err)
+		return nil, fmt.Errorf("%s: %w", what, err)
 	}
 	if info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
-		return "", fmt.Errorf("token file %s can be read by others: chmod 600 it, and make a new token if somebody could have", path)
+		return nil, fmt.Errorf("%s %s can be read by others: chmod 600 it, and %s", what, path, otherwise)
 	}
-	data, err := io.ReadAll(io.LimitReader(f, 4<<10))
+	data, err := io.ReadAll(io.LimitReader(f, limit))
 	if err != nil {
-		return "", fmt.Errorf("token file: %w", err)
+		return nil, fmt.Errorf("%s: %w", what, err)
 	}
-	token := strings.TrimSpace(string(data))
-	if err := store.CheckTokenText(store.RoleReader, token); err != nil {
-		return "", fmt.Errorf("token file %s: %w", path, err)
-	}
-	return token, nil
+	return data, nil
 }
 
 // with runs something with a client.

@@ -44,7 +44,8 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 in their workspaces; the hub keeps them and shows them over HTTP.
 
 'hub serve' runs it. agents, context, pins, diff, events and login ask a running
-hub, with a reader's token; token, backup and restore work on its database.
+hub, with a reader's token, approvals with an operator's; token, backup and restore
+work on its database.
 'agent run' has a hub of its own, so that nothing must be set up on one machine.`,
 		Example: `  hub serve                        run a hub on this machine
   hub token create --role agent    make the token that an agent pushes with
@@ -54,9 +55,9 @@ hub, with a reader's token; token, backup and restore work on its database.
   hub login                        print a link to the hub's page`,
 	}
 	root.AddCommand(newServe(), newBackup(), newRestore(), newReady(), newToken(), cli.VersionCommand("hub", stdout, 0))
-	root.AddCommand(newAgents(), newContext(), newPins(), newDiff(), newEvents(), newLogin())
+	root.AddCommand(newAgents(), newContext(), newPins(), newDiff(), newEvents(), newLogin(), newApprovals())
 	cli.Root(root, stdout, stderr, &cli.Completions{Arguments: map[string]cobra.CompletionFunc{
-		"hub backup": nil, "hub restore": nil, // files
+		"hub backup": nil, "hub restore": nil, "hub approvals add": nil, // files
 	}})
 	return root
 }

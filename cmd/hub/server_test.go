@@ -113,8 +113,8 @@ func unescape(text string) string {
 	return strings.NewReplacer(`\n`, "\n", `\x1b`, "\x1b").Replace(text)
 }
 
-// cmdPush pushes one instruction file: push TOKENFILE VERSION TEXT. With !
-// the hub must refuse the token.
+// cmdPush pushes one instruction file: push TOKENFILE VERSION TEXT [OUTCOME], where
+// an MCP server has that outcome. With ! the hub must refuse the token.
 func cmdPush(ts *testscript.TestScript, neg bool, args []string) {
 	network, addr, _ := strings.Cut(ts.Getenv("DRPC"), ":")
 	conn, err := net.Dial(network, addr)
@@ -125,8 +125,15 @@ func cmdPush(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	ctx := drpcmetadata.Add(context.Background(), wire.TokenMetadata, strings.TrimSpace(ts.ReadFile(args[0])))
 	hash := sha256.Sum256([]byte(args[2]))
+	var discovery *waymark.Discovery // an older agent has none
+	if len(args) > 3 {
+		discovery = &waymark.Discovery{Phase: "complete", Sources: []*waymark.SourceOutcome{{Id: "mcp_server:/w/.mcp.json#docs", Name: "docs", Outcome: args[3]}}}
+		if args[3] == "pending" {
+			discovery.Phase = "pending"
+		}
+	}
 	response, err := waymark.NewDRPCContextClient(client).Push(ctx, &waymark.PushRequest{
-		Version: version, Initial: true, AggregateHash: hash[:], Resources: []*waymark.Resource{{
+		Discovery: discovery, Version: version, Initial: true, AggregateHash: hash[:], Resources: []*waymark.Resource{{
 			Kind: "instruction_file", Source: "/w/AGENTS.md", Status: waymark.Status_STATUS_OK, Payload: []byte(unescape(args[2])),
 		}},
 	})

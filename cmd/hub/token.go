@@ -21,10 +21,11 @@ import (
 func newToken() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token",
-		Short: "Make, list and revoke the tokens of agents and readers",
+		Short: "Make, list and revoke the tokens of agents, readers and operators",
 		Long: `An agent's token lets it push, and says which agent it is. A reader's token
-opens the HTTP API, for all agents or for some. The hub keeps only hashes: a
-token is shown once, when it is made. All of this also works while the hub runs.`,
+opens the HTTP API, for all agents or for some. An operator's opens all of it, and
+what 'hub approvals' changes. The hub keeps only hashes: a token is shown once, when
+it is made. All of this also works while the hub runs.`,
 		Example: `  hub token create --role agent --agent dev-1 --out agent.token
   hub token create --role reader --out reader.token
   hub token list
@@ -64,7 +65,7 @@ type createFlags struct {
 func newTokenCreate() *cobra.Command {
 	var f createFlags
 	cmd := &cobra.Command{
-		Use:   "create --role agent|reader",
+		Use:   "create --role agent|reader|operator",
 		Short: "Make a token and show it, this once",
 		Long: `Makes a token. With --role agent it belongs to the agent that --agent names;
 without --agent, to a new one with a random id. An agent can have several
@@ -73,6 +74,9 @@ tokens.
 With --role reader it shows everything, or only the agents that --agent names,
 which can be repeated: what is about others is not there for it, in lists,
 events, pins and all the rest. The agents needn't exist yet.
+
+With --role operator it shows everything, and can add and revoke approvals, which
+concern all agents.
 
 --expires makes it invalid by itself: after a while (90m, 24h, 30d), or at a
 date (2027-01-31, which is its first moment in UTC, or 2027-01-31T12:00:00Z).
@@ -88,13 +92,13 @@ Otherwise, without --json, stdout has the token alone.`,
 	}
 	addDB(cmd, &f.db)
 	flags := cmd.Flags()
-	flags.StringVar((*string)(&f.token.Role), "role", "", "the `role` of who has it: agent, which pushes, or reader")
+	flags.StringVar((*string)(&f.token.Role), "role", "", "the `role` of who has it: agent, which pushes, reader or operator")
 	flags.StringArrayVar(&f.agents, "agent", nil, "`id` of the agent (default a new UUID), or of one that a reader sees (default all); can be repeated for a reader")
 	flags.StringVar(&f.token.Name, "name", "", "`name` for people, of the token and its agent")
 	flags.StringVar(&f.expires, "expires", "", "`when` the token ceases to be valid: 24h, 30d, or a date (default never)")
 	flags.StringVar(&f.out, "out", "", "new `file` to write the token to, with mode 0600, in place of showing it")
 	flags.BoolVar(&f.json, "json", false, "print JSON")
-	complete(cmd, "role", string(store.RoleAgent), string(store.RoleReader))
+	complete(cmd, "role", string(store.RoleAgent), string(store.RoleReader), string(store.RoleOperator))
 	complete(cmd, "expires", "24h", "7d", "30d", "365d")
 	_ = cmd.MarkFlagFilename("out")
 	return cmd
@@ -104,9 +108,11 @@ Otherwise, without --json, stdout has the token alone.`,
 func (f *createFlags) check(cmd *cobra.Command) (err error) {
 	switch {
 	case f.token.Role == "":
-		return usage(cmd, "--role is missing: want agent or reader")
-	case f.token.Role != store.RoleAgent && f.token.Role != store.RoleReader:
-		return usage(cmd, "--role %q: want agent or reader", f.token.Role)
+		return usage(cmd, "--role is missing: want agent, reader or operator")
+	case f.token.Role != store.RoleAgent && f.token.Role != store.RoleReader && f.token.Role != store.RoleOperator:
+		return usage(cmd, "--role %q: want agent, reader or operator", f.token.Role)
+	case f.token.Role == store.RoleOperator && len(f.agents) > 0:
+		return usage(cmd, "--agent: an operator's token is for all agents; make a reader's for some")
 	case f.token.Role == store.RoleAgent && len(f.agents) > 1:
 		return usage(cmd, "--agent is given %d times: an agent's token belongs to one; make a token for each", len(f.agents))
 	case cmd.Flags().Changed("out") && f.out == "":
@@ -194,7 +200,7 @@ func (f *createFlags) print(cmd *cobra.Command, text string, made store.Token) e
 			tokenJSON
 		}{text, f.out, toJSON(&made)})
 	}
-	who := "reader"
+	who := string(made.Role)
 	if made.Role == store.RoleAgent {
 		who = "agent " + made.AgentID
 	} else if made.Scope != nil {
@@ -266,7 +272,7 @@ func printTokens(w io.Writer, tokens []store.Token, asJSON bool) error {
 		switch {
 		case t.Scope != nil:
 			scope = strings.Join(t.Scope, ",")
-		case t.Role == store.RoleReader:
+		case t.Role != store.RoleAgent:
 			scope = "all"
 		}
 		table.Row(t.ID, string(t.Role), term.Dash(t.AgentID), term.Dash(term.Visible(t.Name)), from,
@@ -287,7 +293,7 @@ were signed in with it. Exits with 3 when there is no such token.`,
 		Example: "  hub token revoke 0f8e4f5c-7a39-4b53-a5c5-9d1d3c6f2f10",
 		Args:    cli.Named("the token's ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if store.CheckTokenText(store.RoleAgent, args[0]) == nil || store.CheckTokenText(store.RoleReader, args[0]) == nil {
+			if _, is := store.RoleOfToken(args[0]); is {
 				return usage(cmd, "that is a token, not its id; hub token list shows ids")
 			}
 			return withStore(cmd, db, func(st store.Store) error {

@@ -25,8 +25,12 @@ func (h *handler) getSnapshot(c *httpapi.Call) error {
 	if err != nil {
 		return err
 	}
+	discovery, err := c.Word("discovery", "complete")
+	if err != nil {
+		return err
+	}
 	if wait > 0 {
-		if err := h.wait(c, wait, after); err != nil {
+		if err := h.wait(c, wait, after, discovery != ""); err != nil {
 			return err
 		}
 	}
@@ -37,15 +41,22 @@ func (h *handler) getSnapshot(c *httpapi.Call) error {
 	return h.sendSnapshot(c, s)
 }
 
-// wait returns when there is a snapshot that the client doesn't have, or after
-// that time.
-func (h *handler) wait(c *httpapi.Call, d time.Duration, after uint64) error {
+// wait returns when there is a snapshot that the client doesn't have, or after that
+// time. Where it has to be complete, one whose discovery is pending doesn't do.
+func (h *handler) wait(c *httpapi.Call, d time.Duration, after uint64, complete bool) error {
 	return h.waiting(c, d, func(ctx context.Context) error {
-		_, err := h.opts.Backend.Wait(ctx, h.held(c, after))
-		if err == nil || ctx.Err() != nil && c.Context().Err() == nil {
-			return nil // there is one, or the time is up
+		for held := h.held(c, after); ; {
+			s, err := h.opts.Backend.Wait(ctx, held)
+			switch {
+			case err != nil && ctx.Err() != nil && c.Context().Err() == nil:
+				return nil // the time is up
+			case err != nil:
+				return err
+			case !complete || !s.Discovery.Pending():
+				return nil
+			}
+			held = s.Version
 		}
-		return err
 	})
 }
 

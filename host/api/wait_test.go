@@ -1,8 +1,11 @@
 package api_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -15,6 +18,7 @@ import (
 
 	"waymark/host/api"
 	"waymark/host/api/apitest"
+	"waymark/snapshot"
 	"waymark/test/openapitest"
 )
 
@@ -93,6 +97,78 @@ func TestWaitEnds(t *testing.T) {
 			t.Errorf("with an ETag, and longer than is allowed: got %d after %s", resp.StatusCode, time.Since(start))
 		}
 	})
+}
+
+// TestWaitForDiscovery: who asks for what is complete isn't answered with what isn't,
+// unless the time is up; for whoever else nothing is different.
+func TestWaitForDiscovery(t *testing.T) {
+	doc := openapitest.Load(t, api.Document())
+	synctest.Test(t, func(t *testing.T) {
+		const complete = "?wait=1m&discovery=complete"
+		f := &apitest.Backend{Discovery: snapshot.Discovery{Phase: snapshot.PhasePending, Sources: snapshot.SourceOutcomes{
+			{ID: "mcp_server:/w/.mcp.json#a", Name: "a", Outcome: snapshot.OutcomePending},
+		}}}
+		h := api.Handler(api.Options{Backend: f})
+		early := serve(h, request("GET", snapshotPath, ""))
+		doc.Check(t, request("GET", snapshotPath, ""), snapshotPath, early)
+		if got := discoveryIn(t, early); !got.Pending() || early.Header.Get("Cache-Control") != "no-store" {
+			t.Errorf("before the first snapshot: %+v, Cache-Control %q", got, early.Header.Get("Cache-Control"))
+		}
+		first := ask(h, request("GET", snapshotPath+"?wait=1m", ""))
+		whole := ask(h, request("GET", snapshotPath+complete, ""))
+		f.Publish("# One\n")
+		if <-first.done; !discoveryIn(t, first.resp).Pending() {
+			t.Error("who waits for any snapshot isn't answered with the first")
+		}
+		if !whole.isWaiting() {
+			t.Fatal("what is pending is taken for complete")
+		}
+		tag := first.resp.Header.Get("ETag")
+		next := ask(h, request("GET", snapshotPath+complete, "", "If-None-Match", tag))
+
+		start := time.Now()
+		resp := serve(h, request("GET", snapshotPath+"?wait=10s&discovery=complete", ""))
+		doc.Check(t, request("GET", snapshotPath+"?wait=10s&discovery=complete", ""), snapshotPath, resp)
+		if resp.StatusCode != 200 || !discoveryIn(t, resp).Pending() || time.Since(start) != 10*time.Second {
+			t.Errorf("got %d after %s", resp.StatusCode, time.Since(start))
+		}
+		if resp := serve(h, request("GET", snapshotPath+"?wait=10s&discovery=complete", "", "If-None-Match", tag)); resp.StatusCode != 304 {
+			t.Errorf("who has it gets %d", resp.StatusCode)
+		}
+
+		f.Publish("# Two\n")
+		if !whole.isWaiting() || !next.isWaiting() {
+			t.Fatal("a newer one that is pending is taken for complete")
+		}
+		f.Discovery = snapshot.Discovery{Phase: snapshot.PhaseComplete}
+		f.Publish("# Two\n")
+		for _, a := range []*asked{whole, next} {
+			if <-a.done; a.resp.StatusCode != 200 || discoveryIn(t, a.resp).Pending() {
+				t.Errorf("got %d", a.resp.StatusCode)
+			}
+		}
+		start = time.Now()
+		if resp := serve(h, request("GET", snapshotPath+complete, "")); resp.StatusCode != 200 || time.Since(start) != 0 {
+			t.Errorf("what is complete comes after %s", time.Since(start))
+		}
+		if resp := serve(h, request("GET", snapshotPath+"?discovery=pending", "")); resp.StatusCode != 400 {
+			t.Errorf("another word is answered with %d", resp.StatusCode)
+		}
+	})
+}
+
+func discoveryIn(t *testing.T, resp *http.Response) snapshot.Discovery {
+	t.Helper()
+	var s snapshot.Snapshot
+	data, err := io.ReadAll(resp.Body)
+	if err == nil {
+		err = json.Unmarshal(data, &s)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(data))
+	return s.Discovery
 }
 
 // TestWaitKnowsLives: versions and ETags of an agent that was restarted don't

@@ -5,12 +5,18 @@
 // Without it the package compiles all the same, and Module says what to do:
 // there is no other way to find anything, so nothing may go on without it.
 //
+// In a program that carries its native code, too, the module may be packed: only a
+// machine that the code doesn't fit has to unpack it.
+//
 // The package is read-only data and safe for concurrent use.
 package builtin
 
 import (
 	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
 	"embed"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -31,19 +37,83 @@ var dist embed.FS
 // WebAssembly; the text says how to build it.
 func Module() ([]byte, error) { return read(dist) }
 
+// Digest returns the SHA-256 of the module, in hexadecimal. One that is packed isn't
+// unpacked for it. Its errors are those of Module, but for what isn't WebAssembly.
+func Digest() (string, error) { return digest(dist) }
+
+func digest(files fs.FS) (string, error) {
+	f, err := files.Open(moduleFile)
+	if err != nil {
+		_, err = read(files) // which says what to do
+		return "", err
+	}
+	defer func() { _ = f.Close() }()
+	h := sha256.New()
+	head := make([]byte, len(packMagic))
+	n, err := io.ReadFull(f, head)
+	switch {
+	case err == nil && string(head) == packMagic:
+		z, err := gzip.NewReader(io.MultiReader(bytes.NewReader(head), f))
+		if err != nil {
+			return "", fmt.Errorf("%w: %w", ErrMissing, err)
+		}
+		return z.Comment, z.Close()
+	case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
+		return "", fmt.Errorf("%w: %w", ErrMissing, err)
+	}
+	_, _ = h.Write(head[:n])
+	if _, err := io.Copy(h, f); err != nil {
+		return "", fmt.Errorf("%w: %w", ErrMissing, err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
 // Native returns the module's native code, compiled ahead of time for machines
-// like the one that built this binary; nil when there is none. The caller need
-// not close it.
-func Native() io.Reader {
+// like the one that built this binary; nil when there is none. In a binary made
+// by `make` it lies so that it can be executed from the file (see
+// codecache.Place).
+func Native() io.ReaderAt {
 	f, err := dist.Open("dist/builtin.native")
 	if err != nil {
 		return nil
 	}
-	return f // of an embedded file: closing does nothing
+	code, _ := f.(io.ReaderAt) // as all embedded files are; closing does nothing
+	return code
+}
+
+const (
+	moduleFile = "dist/builtin.wasm"
+	packMagic  = "\x1f\x8b" // of gzip
+)
+
+// Pack writes a module so that it takes less of a program: as gzip does, with its
+// digest as the comment. It may be embedded in the module's place.
+func Pack(w io.Writer, module []byte) error {
+	z, err := gzip.NewWriterLevel(w, gzip.BestCompression)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(module)
+	z.Comment = hex.EncodeToString(sum[:])
+	if _, err := z.Write(module); err != nil {
+		return err
+	}
+	return z.Close()
+}
+
+func unpack(packed []byte) ([]byte, error) {
+	z, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(z)
 }
 
 func read(files fs.FS) ([]byte, error) {
-	module, err := fs.ReadFile(files, "dist/builtin.wasm")
+	module, err := fs.ReadFile(files, moduleFile)
+	if err == nil && bytes.HasPrefix(module, []byte(packMagic)) {
+		module, err = unpack(module)
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%w: run `make build`, which makes host/builtin/dist/builtin.wasm and then the agent", ErrMissing)

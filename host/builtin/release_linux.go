@@ -9,9 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Release gives back the memory that the embedded files take while they have
-// been read: 33 MB of the program's own pages, which the kernel reads again
-// from the file if anybody looks. It is a hint; what can't be done isn't.
+// Release gives back pages of the program's file that only a start needs: embedded
+// files while they were read, and code, that of the resolvers as well, which is
+// executed from there. What is needed again is mapped again, from where all agents
+// have it. It is a hint; what can't be done isn't.
 func Release() {
 	self, err := os.Executable()
 	if err != nil {
@@ -30,7 +31,7 @@ func Release() {
 		}
 		// Pages that were ever written would be lost: a mapping that has one
 		// is left alone.
-		if size, ok := strings.CutPrefix(lines.Text(), "Anonymous:"); ok && m.path == self && m.perms == "r--p" &&
+		if size, ok := strings.CutPrefix(lines.Text(), "Anonymous:"); ok && m.path == self && (m.perms == "r--p" || m.perms == "r-xp") &&
 			strings.TrimSpace(size) == "0 kB" {
 			_, _, _ = unix.Syscall(unix.SYS_MADVISE, m.start, m.end-m.start, unix.MADV_DONTNEED)
 		}

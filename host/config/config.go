@@ -20,6 +20,7 @@ type Config struct {
 	Watch    Watch
 	Push     Push
 	Services Services
+	MCP      MCP
 	// Entries are the [[plugin]] entries, in order of first appearance.
 	Entries []Plugin
 	// Files are the files that were read, in order; empty means the defaults.
@@ -73,6 +74,10 @@ type Push struct {
 	URL string
 	// TokenFile is the path of the file that holds the token.
 	TokenFile string
+	// Agent is the id of the agent whose token that is: what is signed for some
+	// agents counts here where it names this one. Empty: it counts where it is for
+	// all.
+	Agent string
 }
 
 // Services says what the agent does for chats.
@@ -137,6 +142,7 @@ func Default() *Config {
 			Processes: true, Files: true, Git: true, HideSecrets: true, FilesWithin: FilesAnywhere,
 			Spool: 64 * MiB, SpoolTotal: GiB, Audit: 8 * MiB,
 		},
+		MCP: defaultMCP(),
 	}
 }
 

@@ -18,8 +18,12 @@ import (
 // *Error: the first problem of the file, which unwraps to the others. When there
 // is one, c is not to be used any more.
 func (c *Config) Parse(name, content string) error {
-	d := document{file: name, text: content}
-	if _, err := toml.Decode(content, &d.raw); err != nil {
+	return c.parse(document{file: name, text: content})
+}
+
+// parse is Parse, of a document that knows whose it is.
+func (c *Config) parse(d document) error {
+	if _, err := toml.Decode(d.text, &d.raw); err != nil {
 		return d.syntaxError(err)
 	}
 	d.apply(c.schema(), d.raw, nil, 0)
@@ -31,6 +35,7 @@ func (c *Config) Parse(name, content string) error {
 // document is one file that is being read.
 type document struct {
 	file, text string
+	own        bool // the user's, and not the machine's or one that was named
 	raw        map[string]any
 	problems   []problem
 }
@@ -74,6 +79,8 @@ func (d *document) apply(known table, have map[string]any, path []string, entry 
 				continue
 			}
 			d.apply(want, deeper, here, entry)
+		case namedTables:
+			d.applyNamed(want, have[key], here)
 		case entryList:
 			// applyEntries does it, with a schema of each entry's own.
 		default:
@@ -82,6 +89,29 @@ func (d *document) apply(known table, have map[string]any, path []string, entry 
 			p.hint = suggest(key, known)
 			d.add(p)
 		}
+	}
+}
+
+// applyNamed is apply for tables under names of the operator's own.
+func (d *document) applyNamed(known namedTables, value any, path []string) {
+	tables, ok := value.(map[string]any)
+	if !ok {
+		d.add(problem{path: path, message: fmt.Sprintf("%s: %v", keyName(path), wrongType("a table of tables", value))})
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(tables)) {
+		here := append(slices.Clip(path), name)
+		deeper, ok := tables[name].(map[string]any)
+		if !ok {
+			d.add(problem{path: here, message: fmt.Sprintf("%s: %v", keyName(here), wrongType("a table", tables[name]))})
+			continue
+		}
+		want, err := known(name)
+		if err != nil {
+			d.add(problem{path: here, message: keyName(here) + ": " + errtext.Of(err)})
+			continue
+		}
+		d.apply(want, deeper, here, 0)
 	}
 }
 
@@ -108,6 +138,40 @@ func (d *document) check(c *Config) {
 			path:    d.present([]string{"services", "spool_total"}, []string{"services", "spool"}),
 			message: fmt.Sprintf("services.spool_total (%s) is less than services.spool (%s)", c.Services.SpoolTotal, c.Services.Spool),
 			hint:    "all processes together need room for at least one",
+		})
+	}
+	d.checkMCP(c)
+}
+
+func (d *document) checkMCP(c *Config) {
+	if path := d.present([]string{"mcp", "keys"}); d.own && path != nil {
+		d.add(problem{
+			path: path, message: "mcp.keys: a user's own file can't say whose signatures count",
+			hint: "write it into " + MachineFile + ", or name a file with --config",
+		})
+	}
+	if d.wrongBelow("mcp") {
+		return
+	}
+	if c.MCP.Tools < c.MCP.ServerTools {
+		d.add(problem{
+			path:    d.present([]string{"mcp", "tools"}, []string{"mcp", "server_tools"}),
+			message: fmt.Sprintf("mcp.tools (%d) is less than mcp.server_tools (%d)", c.MCP.Tools, c.MCP.ServerTools),
+			hint:    "all servers together need room for at least one",
+		})
+	}
+	if c.MCP.Bytes < c.MCP.ServerBytes {
+		d.add(problem{
+			path:    d.present([]string{"mcp", "bytes"}, []string{"mcp", "server_bytes"}),
+			message: fmt.Sprintf("mcp.bytes (%s) is less than mcp.server_bytes (%s)", c.MCP.Bytes, c.MCP.ServerBytes),
+			hint:    "all servers together need room for at least one",
+		})
+	}
+	if c.MCP.ResultSpool < c.MCP.ResultBytes {
+		d.add(problem{
+			path:    d.present([]string{"mcp", "result_spool"}, []string{"mcp", "result_bytes"}),
+			message: fmt.Sprintf("mcp.result_spool (%s) is less than mcp.result_bytes (%s)", c.MCP.ResultSpool, c.MCP.ResultBytes),
+			hint:    "what is kept for paging is longer than what is answered at once",
 		})
 	}
 }

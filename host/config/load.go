@@ -10,13 +10,18 @@ import (
 	"unicode/utf8"
 )
 
+// MachineFile is the configuration file of the machine, which only its operator
+// writes.
+const MachineFile = "/etc/waymark/plugin.toml"
+
 // maxFile bounds a configuration file, in bytes. The annotated default has 8
 // KiB; what is much larger is another file under the wrong name.
 const maxFile = 1 << 20
 
 // Load returns Default with the files laid over it, the later over the
 // earlier. A file that doesn't exist is skipped; Paths.ConfigFiles says where
-// files are looked for.
+// files are looked for. All but MachineFile are taken for users' own, in which
+// mcp.keys is an error.
 //
 // # Errors
 //
@@ -26,7 +31,7 @@ func Load(files ...string) (*Config, error) {
 	c := Default()
 	var first *Error
 	for _, file := range files {
-		err := c.read(file)
+		err := c.read(file, file != MachineFile)
 		var wrong *Error
 		switch {
 		case missing(err):
@@ -52,7 +57,7 @@ func Load(files ...string) (*Config, error) {
 // other is read.
 func LoadFile(file string) (*Config, error) {
 	c := Default()
-	err := c.read(file)
+	err := c.read(file, false)
 	if missing(err) {
 		return nil, fmt.Errorf("configuration file: %w: check the path, or leave --config out to use the defaults", err)
 	}
@@ -66,12 +71,12 @@ func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-func (c *Config) read(file string) error {
+func (c *Config) read(file string, own bool) error {
 	text, err := readFile(file)
 	if err != nil {
 		return err
 	}
-	if err := c.Parse(file, text); err != nil {
+	if err := c.parse(document{file: file, text: text, own: own}); err != nil {
 		return err
 	}
 	c.Files = append(c.Files, file)

@@ -43,6 +43,34 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// TestLoadOwn: a user's own file may not say whose signatures count, one that was
+// named may.
+func TestLoadOwn(t *testing.T) {
+	file := write(t, "[mcp]\nkeys = [\""+strings.Repeat("A", 43)+"=\"]\n")
+	_, err := config.Load(file)
+	var e *config.Error
+	if !errors.As(err, &e) || e.Line != 2 || !strings.Contains(e.Error(), config.MachineFile) {
+		t.Errorf("a user's own: %v", err)
+	}
+	if c, err := config.LoadFile(file); err != nil || len(c.MCP.Keys) != 1 {
+		t.Errorf("one that was named: %v", err)
+	}
+}
+
+// TestLoadServers: the tables of servers are merged by name.
+func TestLoadServers(t *testing.T) {
+	machine := write(t, "[mcp.servers.a]\nports = []\noff = true\n[mcp.servers.b]\nunix = true")
+	own := write(t, "[mcp.servers.a]\noff = false\nread = [\"x\"]")
+	got, err := config.Load(machine, own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]*config.MCPServer{"a": {Ports: []uint16{}, Read: []string{"x"}}, "b": {Unix: true}}
+	if diff := cmp.Diff(want, got.MCP.Servers); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestLoadWithoutFiles(t *testing.T) {
 	got, err := config.Load()
 	if err != nil {

@@ -64,7 +64,7 @@ func FindPaths(env Environment) (*Paths, error) {
 		env.Home = os.UserHomeDir
 	}
 	home, _ := env.Home() // its lack is reported where it is needed
-	p := &Paths{Home: home, ConfigFiles: []string{"/etc/waymark/plugin.toml"}}
+	p := &Paths{Home: home, ConfigFiles: []string{MachineFile}}
 	var err error
 	if p.State, err = env.base(home, "XDG_STATE_HOME", ".local/state"); err != nil {
 		return nil, err

@@ -46,8 +46,8 @@ func TestRanges(t *testing.T) {
 			}
 		})
 	}
-	if n != 18 {
-		t.Errorf("found %d ranges in plugin.toml, want 18: is the comment of each number in the form \"from X to Y\"?", n)
+	if n != 28 {
+		t.Errorf("found %d ranges in plugin.toml, want 28: is the comment of each number in the form \"from X to Y\"?", n)
 	}
 }
 
@@ -71,6 +71,16 @@ func alone(section, key, value string) string {
 		return text + "spool_total = \"1024GiB\"\n"
 	case "services.spool_total":
 		return text + "spool = \"64KiB\"\n"
+	case "mcp.tools":
+		return text + "server_tools = 1\n"
+	case "mcp.server_tools":
+		return text + "tools = 10000\n"
+	case "mcp.bytes":
+		return text + "server_bytes = \"1KiB\"\n"
+	case "mcp.server_bytes":
+		return text + "bytes = \"32MiB\"\n"
+	case "mcp.result_bytes":
+		return text + "result_spool = \"16GiB\"\n"
 	}
 	return text
 }

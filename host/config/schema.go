@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -16,8 +17,12 @@ import (
 )
 
 // table says what a TOML table may hold: under each key a setter, another
-// table, or an entryList.
+// table, namedTables, or an entryList.
 type table map[string]any
+
+// namedTables stands for tables under names that the operator chooses: what each
+// may hold, or what is wrong with the name.
+type namedTables func(name string) (table, error)
 
 // entryList stands for the [[plugin]] entries.
 type entryList struct{}
@@ -35,11 +40,12 @@ func (c *Config) schema() table {
 		},
 		"limits": c.Limits.schema(),
 		"snapshot": table{
-			// A peer refuses a body above 256 KiB of JSON with base64 in it,
-			// and a push above 1000 rows, or 4 MiB of such JSON.
+			// A peer refuses a body above 256 KiB of JSON with base64 in it. The
+			// other two are what a hub takes by hash; what another peer doesn't
+			// take isn't sent to that one.
 			"max_resource_bytes": setBytes(&c.Snapshot.MaxResourceBytes, 1, 128*KiB),
-			"max_bytes":          setBytes(&c.Snapshot.MaxBytes, 1, 2*MiB),
-			"max_resources":      setCount(&c.Snapshot.MaxResources, 1, 1000),
+			"max_bytes":          setBytes(&c.Snapshot.MaxBytes, 1, 16*MiB),
+			"max_resources":      setCount(&c.Snapshot.MaxResources, 1, 4000),
 		},
 		"watch": table{
 			"quiet":    setDuration(&c.Watch.Quiet, time.Millisecond, 10*time.Second),
@@ -49,8 +55,10 @@ func (c *Config) schema() table {
 		"push": table{
 			"url":        setText(&c.Push.URL, checkURL),
 			"token_file": setText(&c.Push.TokenFile, checkFile),
+			"agent":      setText(&c.Push.Agent, checkAgent),
 		},
 		"services": c.Services.schema(),
+		"mcp":      c.MCP.schema(),
 	}
 }
 
@@ -63,7 +71,7 @@ func (s *Services) schema() table {
 		"git":          setBool(&s.Git),
 		"tcp":          setBool(&s.TCP),
 		"hide_secrets": setBool(&s.HideSecrets),
-		"files_within": setText(&s.FilesWithin, checkWithin),
+		"files_within": setText(&s.FilesWithin, oneOf(FilesAnywhere, FilesWorkspace)),
 		"spool":        setBytes(&s.Spool, 64*KiB, 16*GiB),
 		"spool_total":  setBytes(&s.SpoolTotal, MiB, 1024*GiB),
 		"audit":        setBytes(&s.Audit, 64*KiB, GiB),
@@ -342,16 +350,19 @@ func checkURL(s string) error {
 	return nil
 }
 
-func checkSHA256(s string) error {
-	if b, err := hex.DecodeString(s); s != "" && (err != nil || len(b) != 32 || strings.ToLower(s) != s) {
-		return errors.New("64 lower-case hexadecimal digits are expected, as `sha256sum` prints them, or \"\"")
+// agentID is what a hub takes for the id of an agent.
+var agentID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@:-]{0,127}$`)
+
+func checkAgent(s string) error {
+	if s != "" && !agentID.MatchString(s) {
+		return fmt.Errorf("%.80q isn't the id of an agent: letters, digits and . _ @ : -, at most 128 of them; 'hub token list' shows it", s)
 	}
 	return nil
 }
 
-func checkWithin(s string) error {
-	if s != FilesAnywhere && s != FilesWorkspace {
-		return fmt.Errorf("%.80q is neither %q nor %q", s, FilesAnywhere, FilesWorkspace)
+func checkSHA256(s string) error {
+	if b, err := hex.DecodeString(s); s != "" && (err != nil || len(b) != 32 || strings.ToLower(s) != s) {
+		return errors.New("64 lower-case hexadecimal digits are expected, as `sha256sum` prints them, or \"\"")
 	}
 	return nil
 }

@@ -29,8 +29,8 @@ type Metrics struct {
 	refreshes                           *prometheus.CounterVec
 	refreshSeconds                      prometheus.Histogram
 
-	version, payloadBytes, degraded prometheus.Gauge
-	resources, plugins              *prometheus.GaugeVec
+	version, payloadBytes, degraded, pending prometheus.Gauge
+	resources, plugins, servers              *prometheus.GaugeVec
 
 	pushes      *prometheus.CounterVec
 	pushSeconds prometheus.Histogram
@@ -94,6 +94,11 @@ func (m *Metrics) makeSnapshot() {
 	m.payloadBytes = m.gauge("snapshot_payload_bytes", "Sum of the lengths of all payloads of the newest snapshot.")
 	m.degraded = m.gauge("snapshot_error", "1 when something is wrong with the newest snapshot as a whole.")
 	m.resources = m.gauges("snapshot_resources", "Resources of the newest snapshot.", "kind", "status")
+	m.pending = m.gauge("discovery_pending", "1 while more is still to come than the newest snapshot has.")
+	m.servers = m.gauges("mcp_servers", "MCP servers of the newest snapshot, by what became of them.", "outcome")
+	for _, o := range append(snapshot.Outcomes(), other) {
+		m.servers.WithLabelValues(string(o)) // 0 is worth showing
+	}
 	m.plugins = m.gauges("plugins", "Resolver modules, by their state.", "state")
 	for _, s := range []snapshot.PluginState{
 		snapshot.PluginCompiling, snapshot.PluginReady, snapshot.PluginFailing,

@@ -50,6 +50,11 @@ func newest(version uint64, statuses ...snapshot.Status) *snapshot.Snapshot {
 	s := &snapshot.Snapshot{
 		Version: version, PayloadBytes: 512,
 		Plugins: snapshot.Plugins{{Name: "waymark", State: snapshot.PluginReady}, {Name: "acme", State: snapshot.PluginFailing}},
+		Discovery: snapshot.Discovery{Phase: snapshot.PhasePending, Sources: snapshot.SourceOutcomes{
+			{ID: "mcp_server:/secret#a", Name: "secret", Outcome: snapshot.OutcomePending}, {ID: "mcp_server:/secret#b", Outcome: snapshot.OutcomeConnected},
+			{ID: "mcp_server:/secret#c", Outcome: snapshot.OutcomeConnected}, {ID: "mcp_server:/secret#d", Outcome: "secret"},
+			{ID: "other:/secret", Outcome: snapshot.OutcomeConnected},
+		}},
 	}
 	for i, status := range statuses {
 		s.Resources = append(s.Resources, snapshot.Resource{Kind: "skill", Source: fmt.Sprintf("/secret/%d", i), Name: "secret", Status: status})
@@ -58,6 +63,16 @@ func newest(version uint64, statuses ...snapshot.Status) *snapshot.Snapshot {
 }
 
 const wanted = `
+waymark_discovery_pending 1
+waymark_mcp_servers{outcome="cached"} 0
+waymark_mcp_servers{outcome="connected"} 2
+waymark_mcp_servers{outcome="failed"} 0
+waymark_mcp_servers{outcome="listed"} 0
+waymark_mcp_servers{outcome="needs_approval"} 0
+waymark_mcp_servers{outcome="needs_authorization"} 0
+waymark_mcp_servers{outcome="other"} 1
+waymark_mcp_servers{outcome="pending"} 1
+waymark_mcp_servers{outcome="switched_off"} 0
 waymark_plugins{state="compiling"} 0
 waymark_plugins{state="failing"} 1
 waymark_plugins{state="needs_approval"} 0

@@ -1,9 +1,12 @@
 package metrics
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
+	"waymark/abi"
 	"waymark/snapshot"
 )
 
@@ -100,6 +103,7 @@ func (m *Metrics) Snapshot(s *snapshot.Snapshot) {
 		r := &s.Resources[i]
 		count[[2]string{m.kindNames.label(string(r.Kind)), m.statusNames.label(string(r.Status))}]++
 	}
+	servers := serversOf(s.Discovery)
 	states := map[string]int{}
 	for _, p := range s.Plugins {
 		states[m.pluginStates.label(string(p.State))]++
@@ -117,6 +121,13 @@ func (m *Metrics) Snapshot(s *snapshot.Snapshot) {
 	if s.SnapshotError != "" {
 		m.degraded.Set(1)
 	}
+	m.pending.Set(0)
+	if s.Discovery.Pending() {
+		m.pending.Set(1)
+	}
+	for _, o := range append(snapshot.Outcomes(), other) {
+		m.servers.WithLabelValues(string(o)).Set(float64(servers[o]))
+	}
 	// What there was and isn't any more is 0: a series that ends says less.
 	for key := range count {
 		m.counted[key] = struct{}{}
@@ -130,6 +141,15 @@ func (m *Metrics) Snapshot(s *snapshot.Snapshot) {
 	for state := range m.states {
 		m.plugins.WithLabelValues(state).Set(float64(states[state]))
 	}
+}
+
+// serversOf counts the MCP servers among the sources of a discovery. Their names
+// are no labels: there may be any number of them, and a workspace chooses them.
+func serversOf(d snapshot.Discovery) snapshot.OutcomeCounts {
+	d.Sources = slices.DeleteFunc(slices.Clone(d.Sources), func(s snapshot.SourceOutcome) bool {
+		return !strings.HasPrefix(s.ID, string(abi.KindMCPServer)+":")
+	})
+	return d.Summary().Outcomes
 }
 
 // Push counts an attempt to push.

@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 
+	"github.com/fxamacker/cbor/v2"
+
 	"waymark/host/resolve"
 	"waymark/internal/errtext"
 	"waymark/snapshot"
@@ -20,11 +22,11 @@ func (c *Catalog) loadBuiltin(ctx context.Context, config *Config) (*row, error)
 		return nil, nil //nolint:nilnil // there is none
 	}
 	if c.builtinDigest == "" {
-		wasm, err := c.opts.Builtin()
+		digest, err := c.findBuiltin()
 		if err != nil {
 			return nil, err
 		}
-		c.builtinDigest = digestOf(wasm)
+		c.builtinDigest = digest
 		if reason := c.opts.Running.Quarantined(c.builtinDigest); reason != "" {
 			// Without it an agent finds nothing. Its code is ours, so this is a fault
 			// to be reported.
@@ -53,6 +55,45 @@ func (c *Catalog) loadBuiltin(ctx context.Context, config *Config) (*row, error)
 		}
 	}
 	return p, nil
+}
+
+// builtinName is what the digest of the built-in module is kept by.
+const builtinName = "builtin"
+
+// keptDigest is what an earlier process of the same program has found out.
+type keptDigest struct{ Salt, Digest string }
+
+// findBuiltin returns the digest of the built-in module. Of one that is part of the
+// program it is remembered with what else is known of that program: it takes longer
+// to find out than a start has.
+func (c *Catalog) findBuiltin() (string, error) {
+	if c.opts.BuiltinDigest == nil {
+		wasm, err := c.opts.Builtin()
+		if err != nil {
+			return "", err
+		}
+		return digestOf(wasm), nil
+	}
+	keep := c.opts.Store != nil && c.opts.Salt != ""
+	if keep {
+		var kept keptDigest
+		data, ok := c.opts.Store.Get(builtinName)
+		if ok && cbor.Unmarshal(data, &kept) == nil && kept.Salt == c.opts.Salt {
+			return kept.Digest, nil
+		}
+	}
+	digest, err := c.opts.BuiltinDigest()
+	if err != nil || !keep {
+		return digest, err
+	}
+	data, err := cbor.Marshal(keptDigest{c.opts.Salt, digest})
+	if err == nil {
+		err = c.opts.Store.Put(builtinName, data)
+	}
+	if err != nil {
+		c.log.Debug("digest of the built-in module not kept", slog.Any("error", err))
+	}
+	return digest, nil
 }
 
 // renamed puts other names of files into patterns.

@@ -2,8 +2,10 @@ package plugin_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -292,6 +294,80 @@ func TestOneFileOnce(t *testing.T) {
 	for _, p := range list.States(nil) {
 		if p.Name == "a" && p.Path != filepath.Join(relative, "a.wasm") {
 			t.Errorf("it is called %s", p.Path)
+		}
+	}
+}
+
+// TestLoading: a list is loading as long as a module has no version that can be used
+// because its first one is still being tried.
+func TestLoading(t *testing.T) {
+	t.Parallel()
+	dir := directory(t, map[string][]byte{"a.wasm": tiny(t, "a", "1")})
+	c := newCatalog(t, plugin.Options{ReloadWithin: 1}, plugin.Config{})
+	load(t, c)
+	check := func(when string, loading bool, want ...string) {
+		t.Helper()
+		list := acquire(t, c)
+		defer list.Release()
+		if got := texts(list); list.Loading() != loading || len(got) != len(want) || len(want) > 0 && !slices.Equal(got, want) {
+			t.Errorf("%s: loading %v, %q; want %v, %q", when, list.Loading(), got, loading, want)
+		}
+	}
+	check("without modules", false)
+	change, err := c.Prepare(t.Context(), plugin.Config{Dirs: []string{dir}}) // which doesn't wait for it
+	if err != nil {
+		t.Fatal(err)
+	}
+	change.Commit()
+	change.Close()
+	check("its first version", true, "  compiling") // whose name nobody knows yet
+	load(t, c)
+	check("loaded", false, "a 1 ready")
+	if err := os.WriteFile(filepath.Join(dir, "a.wasm"), []byte("no module"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	load(t, c)
+	check("replaced by what is none", false, "a 1 ready")
+}
+
+// memory keeps blobs.
+type memory map[string][]byte
+
+func (m memory) Get(name string) ([]byte, bool) { data, ok := m[name]; return data, ok }
+
+func (m memory) Put(name string, data []byte) error { m[name] = data; return nil }
+
+// TestBuiltinDigest: of a module that is part of the program the bytes are asked for
+// when it has to be compiled, and its digest once for each program. Bytes of another
+// digest aren't used.
+func TestBuiltinDigest(t *testing.T) {
+	t.Parallel()
+	wasm, store := tiny(t, "built-in", "1"), memory{}
+	for _, test := range []struct {
+		name, salt, state string
+		bytes             []byte
+		reads, digests    int
+	}{
+		{"at first", "a", "built-in 1 ready", wasm, 1, 1},
+		{"later", "a", "built-in 1 ready", wasm, 0, 0},
+		{"another program", "b", "built-in 1 ready", wasm, 1, 1},
+		{"without an identity", "", "built-in 1 ready", wasm, 1, 1},
+		{"other bytes", "c", "  rejected", tiny(t, "other", "1"), 1, 1},
+	} {
+		reads, digests := 0, 0
+		c := newCatalog(t, plugin.Options{
+			Store: store, Salt: test.salt,
+			Builtin:       func() ([]byte, error) { reads++; return test.bytes, nil },
+			BuiltinDigest: func() (string, error) { digests++; return fmt.Sprintf("%x", sha256.Sum256(wasm)), nil },
+		}, plugin.Config{})
+		load(t, c)
+		list := acquire(t, c)
+		if got := texts(list); len(got) != 1 || got[0] != test.state {
+			t.Errorf("%s: %q, want %q", test.name, got, test.state)
+		}
+		list.Release()
+		if reads != test.reads || digests != test.digests {
+			t.Errorf("%s: %d reads and %d digests, want %d and %d", test.name, reads, digests, test.reads, test.digests)
 		}
 	}
 }

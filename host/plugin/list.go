@@ -112,6 +112,12 @@ func (l *List) States(outcomes []resolve.Outcome) []snapshot.Plugin {
 	})
 }
 
+// Loading reports whether there is a module that is loaded for the first time: what
+// it finds isn't known from any version of it.
+func (l *List) Loading() bool {
+	return slices.ContainsFunc(l.rows, func(p *row) bool { return p.handle == nil && p.state.State == snapshot.PluginCompiling })
+}
+
 // StatesNow is States for who asks how the modules are doing at this moment: with
 // the error of the last try, and with quarantines.
 func (l *List) StatesNow(outcomes []resolve.Outcome) []snapshot.Plugin {

@@ -149,7 +149,13 @@ func (c *Catalog) handleOf(file modulePath, digest string, limits sandbox.Limits
 	return c.hold(func(hd *handle) bool {
 		return hd.digest == digest && hd.limits == limits && !hd.failed() && (hd.loaded() || hd.path == file.path)
 	}, func() *handle {
-		return newHandle(c.life, file.path, digest, limits, c.loader(file.path, read, nil, limits))
+		return newHandle(c.life, file.path, digest, limits, c.loader(file.path, func(ctx context.Context) (*sandbox.Module, error) {
+			wasm, err := read()
+			if err != nil {
+				return nil, err
+			}
+			return c.sandbox.Load(ctx, wasm, limits)
+		}))
 	})
 }
 
@@ -158,8 +164,14 @@ func (c *Catalog) builtinHandle(config *Config) *handle {
 	hd := c.hold(func(hd *handle) bool {
 		return hd.path == BuiltinPath && hd.limits == config.Limits && !hd.failed()
 	}, func() *handle {
-		load := c.loader(BuiltinPath, c.opts.Builtin, c.opts.BuiltinNative, config.Limits)
-		return newHandle(c.life, BuiltinPath, c.builtinDigest, config.Limits, load)
+		digest, limits := c.builtinDigest, config.Limits // others may change what c has
+		return newHandle(c.life, BuiltinPath, digest, limits, c.loader(BuiltinPath, func(ctx context.Context) (*sandbox.Module, error) {
+			var native io.ReaderAt
+			if c.opts.BuiltinNative != nil {
+				native = c.opts.BuiltinNative()
+			}
+			return c.sandbox.LoadNative(ctx, digest, c.opts.Builtin, native, limits)
+		}))
 	})
 	if hd.desc == nil {
 		hd.desc = c.description(c.builtinDigest)
@@ -213,26 +225,19 @@ func (c *Catalog) release(list []*handle) {
 	}
 }
 
-// loader returns what compiles and describes a module.
-func (c *Catalog) loader(path string, read func() ([]byte, error), native func() io.Reader, limits sandbox.Limits) func(context.Context) (*sandbox.Module, error) {
+// loader returns what loads and describes a module, tells when that takes long, and
+// keeps the description.
+func (c *Catalog) loader(path string, load func(context.Context) (*sandbox.Module, error)) func(context.Context) (*sandbox.Module, error) {
 	return func(ctx context.Context) (*sandbox.Module, error) {
 		slow := time.AfterFunc(slowLoad, func() {
 			line := "compiling " + path + " for the first time, this takes a few seconds …"
-			if native != nil { // which mostly fits, but for a machine that is busy
+			if path == BuiltinPath && c.opts.BuiltinNative != nil { // which mostly fits, but for a machine that is busy
 				line = "loading the built-in resolvers, which can take a few seconds the first time …"
 			}
 			c.opts.Progress(line)
 		})
 		defer slow.Stop()
-		wasm, err := read()
-		if err != nil {
-			return nil, err
-		}
-		var code io.Reader
-		if native != nil {
-			code = native()
-		}
-		m, err := c.sandbox.LoadNative(ctx, wasm, code, limits)
+		m, err := load(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -18,9 +18,13 @@ type Options struct {
 	// Builtin returns the built-in module, always the same; nil means that
 	// there is none. It is called when the bytes are needed.
 	Builtin func() ([]byte, error)
+	// BuiltinDigest returns its SHA-256, in hexadecimal, of a module that is part of the
+	// program, so that Salt tells it from any other; the bytes aren't asked for then
+	// as long as there is native code. nil finds it out from the bytes.
+	BuiltinDigest func() (string, error)
 	// BuiltinNative gives the built-in module's native code; see
 	// sandbox.Recipe. It may be nil, and may return nil.
-	BuiltinNative func() io.Reader
+	BuiltinNative func() io.ReaderAt
 	// BuiltinNames gives files that a built-in resolver looks for another
 	// name, old to new, in the patterns of what it may read.
 	BuiltinNames map[string]map[string]string

@@ -96,7 +96,7 @@ func (s *bareServer) serve(w http.ResponseWriter, r *http.Request) {
 		s.streams++
 		s.mu.Unlock()
 		streams.Go(func() {
-			_ = drpcserver.NewWithOptions(s.peer.mux(), s.options).ServeOne(context.Background(), stream)
+			_ = drpcserver.NewWithOptions(s.peer.handler(), s.options).ServeOne(context.Background(), stream)
 			_ = stream.Close()
 		})
 	}

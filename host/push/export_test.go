@@ -8,7 +8,7 @@ import (
 // Prepare lets the tests look at a push without a connection, so that a fuzz
 // target can make many.
 func Prepare(s *snapshot.Snapshot, protocol wire.Protocol) ([]byte, HeldBack, int, error) {
-	p, err := prepare(s, protocol)
+	p, err := prepare(s, protocol, takes{})
 	if err != nil {
 		return nil, HeldBack{}, 0, err
 	}
@@ -19,11 +19,11 @@ func Prepare(s *snapshot.Snapshot, protocol wire.Protocol) ([]byte, HeldBack, in
 // PrepareDelta returns what makes after of before, and nil where the whole is
 // better.
 func PrepareDelta(before, after *snapshot.Snapshot) ([]byte, error) {
-	base, err := prepare(before, wire.ProtocolWaymark)
+	base, err := prepare(before, wire.ProtocolWaymark, takes{})
 	if err != nil {
 		return nil, err
 	}
-	p, err := prepare(after, wire.ProtocolWaymark)
+	p, err := prepare(after, wire.ProtocolWaymark, takes{})
 	if err != nil {
 		return nil, err
 	}

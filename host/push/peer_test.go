@@ -45,6 +45,10 @@ type peer struct {
 	waymark, coder bool
 	// unimplemented registers generated servers that implement nothing.
 	unimplemented bool
+	// reverse serves the reverse channel; without it there is none, and with
+	// unknown there is not even the method.
+	reverse func(waymark.DRPCContext_ReverseStream) error
+	unknown bool
 
 	mu       sync.Mutex // guards the rest
 	down     bool
@@ -53,6 +57,7 @@ type peer struct {
 	// superseded is its answer to an Open.
 	superseded bool
 	opens      []*waymark.OpenRequest
+	reverses   int // calls for a reverse channel
 	dials      []time.Time
 	conns      []net.Conn
 	serving    sync.WaitGroup
@@ -70,8 +75,43 @@ func (s *contextServer) Open(_ context.Context, request *waymark.OpenRequest) (*
 	return &waymark.OpenResponse{Superseded: s.peer.superseded}, nil
 }
 
+func (s *contextServer) Reverse(stream waymark.DRPCContext_ReverseStream) error {
+	if s.peer.reverse == nil {
+		return s.DRPCContextUnimplementedServer.Reverse(stream)
+	}
+	return s.peer.reverse(stream)
+}
+
+// handler is the peer's, which counts the calls for a reverse channel.
+func (p *peer) handler() drpc.Handler { return &countingHandler{p, p.mux()} }
+
+type countingHandler struct {
+	peer *peer
+	mux  *drpcmux.Mux
+}
+
+// HandleRPC implements drpc.Handler.
+func (h *countingHandler) HandleRPC(stream drpc.Stream, method string) error {
+	if method != wire.MethodReverse {
+		return h.mux.HandleRPC(stream, method)
+	}
+	h.peer.mu.Lock()
+	h.peer.reverses++
+	h.peer.mu.Unlock()
+	if h.peer.unknown {
+		return drpcmux.New().HandleRPC(stream, method)
+	}
+	return h.mux.HandleRPC(stream, method)
+}
+
+func (p *peer) reversed() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.reverses
+}
+
 func (s *contextServer) Push(ctx context.Context, m *waymark.PushRequest) (*waymark.PushResponse, error) {
-	if err := checkWaymark(m); err != nil {
+	if err := checkFirstHub(m); err != nil {
 		s.peer.t.Errorf("a push breaks the rules: %v", err)
 	}
 	a := arrival{protocol: wire.ProtocolWaymark, version: m.Version, initial: m.Initial}
@@ -143,7 +183,7 @@ func (p *peer) Dial(context.Context) (drpc.Conn, error) {
 	client, server := net.Pipe()
 	p.conns = append(p.conns, server)
 	p.serving.Go(func() {
-		_ = drpcserver.New(p.mux()).ServeOne(context.Background(), server) // ends with the pipe
+		_ = drpcserver.New(p.handler()).ServeOne(context.Background(), server) // ends with the pipe
 	})
 	return push.NewConn(client), nil
 }

@@ -2,6 +2,7 @@ package push
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"slices"
 
@@ -11,6 +12,7 @@ import (
 	"waymark/abi"
 	"waymark/snapshot"
 	"waymark/wire"
+	"waymark/wire/claim"
 	"waymark/wire/convert"
 	"waymark/wire/rules"
 	"waymark/wire/waymark"
@@ -31,7 +33,8 @@ type row struct {
 // prepared is a push that the peer won't refuse as a whole, without version
 // and initial.
 type prepared struct {
-	form form
+	form  form
+	takes takes // of the peer; none where head would leave no room for resources
 	// head is the snapshot without its resources.
 	head   *snapshot.Snapshot
 	rows   []row
@@ -40,9 +43,18 @@ type prepared struct {
 
 // prepare makes of s what can be sent. The result depends on its arguments
 // alone.
-func prepare(s *snapshot.Snapshot, protocol wire.Protocol) (*prepared, error) {
-	p := &prepared{form: formOf(protocol)}
+func prepare(s *snapshot.Snapshot, protocol wire.Protocol, peer takes) (*prepared, error) {
+	p := &prepared{takes: peer}
+	p.form = formOf(protocol, false)
 	p.head = mendHead(s, p.form, &p.report)
+	head, err := p.form.encode(nil, p.head)
+	if err != nil {
+		return nil, err
+	}
+	if peer.byHash && len(head) > peer.message/2 {
+		p.takes.byHash = false
+	}
+	p.form = formOf(protocol, p.takes.byHash)
 
 	rows := make([]row, 0, len(s.Resources))
 	for i := range s.Resources {
@@ -58,12 +70,15 @@ func prepare(s *snapshot.Snapshot, protocol wire.Protocol) (*prepared, error) {
 		rows = append(rows, w)
 	}
 	rows = withoutDuplicates(rows, p.form, &p.report)
-	for len(rows) > wire.MaxResources {
+	resources, content := wire.MaxResources, maxContent
+	if p.takes.byHash {
+		resources, content = p.takes.resources, wire.MaxManifest-maxParts*slack
+	}
+	for len(rows) > resources {
 		rows = dropLast(rows, ReasonTooMany, &p.report)
 	}
-	rows = fitBodies(rows, &p.report)
-	var err error
-	if p.rows, err = fitMessage(p.head, rows, p.form, &p.report); err != nil {
+	rows = fitBodies(rows, p.takes, &p.report)
+	if p.rows, err = fitMessage(len(head), rows, p.form, content, &p.report); err != nil {
 		return nil, err
 	}
 	for i := range p.rows {
@@ -152,15 +167,18 @@ type form interface {
 	encode(prefix []byte, s *snapshot.Snapshot) ([]byte, error)
 }
 
-func formOf(protocol wire.Protocol) form {
+func formOf(protocol wire.Protocol, byHash bool) form {
 	if protocol == wire.ProtocolCoder {
 		return coderForm{}
 	}
-	return waymarkForm{}
+	return waymarkForm{byHash}
 }
 
 // waymarkForm carries everything that a snapshot has.
-type waymarkForm struct{}
+type waymarkForm struct {
+	// byHash says that the size of a resource is that in a manifest.
+	byHash bool
+}
 
 func (waymarkForm) adapt(w *row) Reason {
 	if !rules.KnownKind(w.r.Kind) { // a hub refuses the whole push for a kind that the ABI hasn't
@@ -171,7 +189,10 @@ func (waymarkForm) adapt(w *row) Reason {
 
 func (waymarkForm) identity(r *snapshot.Resource) string { return r.ID() }
 
-func (waymarkForm) message(r *snapshot.Resource) (proto.Message, error) {
+func (f waymarkForm) message(r *snapshot.Resource) (proto.Message, error) {
+	if f.byHash && named(r) {
+		return convert.ResourceByHash(r, convert.Body{Size: int64(len(r.Payload))}), nil // any hash is as long
+	}
 	return convert.ResourceToWaymark(r), nil
 }
 
@@ -191,8 +212,15 @@ func (coderForm) adapt(w *row) Reason {
 	if mode := r.Attributes["mode"]; mode.List != nil || mode.Text != "" && mode.Text != "always" {
 		return ReasonMode
 	}
+	trimmed := r.Attributes[snapshot.AttributeTrimmed].Text
 	r.Key, r.Resolver, r.Attributes, r.Stale = "", "", nil, false
 	if r.Kind == abi.KindMCPServer {
+		if r.Name != "" {
+			r.Source = r.Name // as Coder's agent has it; the file is the configuration's
+		}
+		if r.Status == snapshot.StatusOK && r.Error == "" {
+			r.Error = trimmed // which it shows as a warning
+		}
 		if _, err := convert.ResourceToCoder(r); err != nil {
 			r.Payload, r.Status, r.Error = nil, snapshot.StatusInvalid, err.Error()
 			w.changed = true
@@ -218,7 +246,9 @@ func (coderForm) encode(prefix []byte, s *snapshot.Snapshot) ([]byte, error) {
 const (
 	// maxContent leaves room in a message for version and initial, and for
 	// what the framing adds.
-	maxContent = wire.MaxMessage - 1024
+	maxContent = wire.MaxMessage - slack
+	// maxParts is more than the messages that a manifest comes in.
+	maxParts = 16
 	// maxPlugins keeps the list of plugins from crowding out the resources.
 	// With texts of their longest, one takes 22 KiB of a message: 1.4 MiB in
 	// all.
@@ -238,27 +268,48 @@ const (
 // fitBodies takes payloads away where they are more than a peer accepts, for
 // one resource or in all. The last ones lose, and when even their names are
 // too much, they aren't sent.
-func fitBodies(rows []row, rep *report) []row {
-	total := 0
+func fitBodies(rows []row, peer takes, rep *report) []row {
+	total, limit := 0, wire.MaxBodies
+	counted := func(w *row, body int) int { return body }
+	if peer.byHash { // which counts payloads
+		limit, counted = peer.bytes, func(w *row, _ int) int { return len(w.r.Payload) }
+	}
 	kept := rows[:0]
 	for _, w := range rows {
 		body := convert.BodyJSON(&w.r)
+		if body > wire.MaxBodyJSON && trimTools(&w) {
+			body = convert.BodyJSON(&w.r)
+		}
 		if body > wire.MaxBodyJSON {
 			w.dropPayload(snapshot.StatusOversize, errTooLarge)
 			body = convert.BodyJSON(&w.r)
 		}
-		if total+body > wire.MaxBodies && len(w.r.Payload) > 0 {
+		size := counted(&w, body)
+		if total+size > limit && len(w.r.Payload) > 0 {
 			w.dropPayload(snapshot.StatusExcluded, errNoRoom)
-			body = convert.BodyJSON(&w.r)
+			size = counted(&w, convert.BodyJSON(&w.r))
 		}
-		if total+body > wire.MaxBodies {
+		if total+size > limit {
 			rep.held.add(ReasonTooLarge)
 			continue
 		}
-		total += body
+		total += size
 		kept = append(kept, w)
 	}
 	return kept
+}
+
+// trimTools takes tools from an mcp_server until its body isn't too long, which no
+// length of its payload says. It reports whether that has succeeded.
+func trimTools(w *row) bool {
+	r := w.r
+	for limit := int64(len(r.Payload)) / 2; r.TrimTools(limit); limit /= 2 {
+		if convert.BodyJSON(&r) <= wire.MaxBodyJSON {
+			w.r, w.changed = r, true
+			return true
+		}
+	}
+	return false
 }
 
 // dropPayload takes the payload away and says so in the resource itself.
@@ -267,21 +318,23 @@ func (w *row) dropPayload(status snapshot.Status, why string) {
 }
 
 // fitMessage takes payloads, and where that isn't enough resources, from the
-// end until the whole push fits into one message.
-func fitMessage(head *snapshot.Snapshot, rows []row, f form, rep *report) ([]row, error) {
-	content, err := f.encode(nil, head)
-	if err != nil {
-		return nil, err
+// end until the whole push, of which head is the length without resources, fits
+// into its message, or a manifest into its bound.
+func fitMessage(head int, rows []row, f form, limit int, rep *report) ([]row, error) {
+	if sureToFit(head, rows, f, limit) {
+		return rows, nil
 	}
-	total := len(content)
+	total := head
 	sizes := make([]int, len(rows))
 	for i := range rows {
-		if sizes[i], err = encodedSize(&rows[i].r, f); err != nil {
+		size, err := encodedSize(&rows[i].r, f)
+		if err != nil {
 			return nil, err
 		}
-		total += sizes[i]
+		sizes[i] = size
+		total += size
 	}
-	for i := len(rows) - 1; i >= 0 && total > maxContent; i-- {
+	for i := len(rows) - 1; i >= 0 && total > limit; i-- {
 		if len(rows[i].r.Payload) == 0 {
 			continue
 		}
@@ -293,11 +346,27 @@ func fitMessage(head *snapshot.Snapshot, rows []row, f form, rep *report) ([]row
 		total += size - sizes[i]
 		sizes[i] = size
 	}
-	for len(rows) > 0 && total > maxContent {
+	for len(rows) > 0 && total > limit {
 		total -= sizes[len(rows)-1]
 		rows = dropLast(rows, ReasonTooLarge, rep)
 	}
 	return rows, nil
+}
+
+// sureToFit reports whether there is no need to look closely, as there mostly
+// isn't.
+func sureToFit(head int, rows []row, f form, limit int) bool {
+	w, waymark := f.(waymarkForm)
+	if !waymark {
+		return false
+	}
+	total := head
+	for i := range rows {
+		if total += roughSize(&rows[i].r); !w.byHash && named(&rows[i].r) {
+			total += len(rows[i].r.Payload)
+		}
+	}
+	return total <= limit
 }
 
 // encodedSize is what r takes in a push: tag, length and message.
@@ -350,6 +419,7 @@ func (p *prepared) equal(other *prepared) bool {
 func (p *prepared) sameHead(other *prepared) bool {
 	return bytes.Equal(p.head.AggregateHash, other.head.AggregateHash) &&
 		p.head.SnapshotError == other.head.SnapshotError &&
+		p.head.Discovery.Equal(other.head.Discovery) &&
 		slices.EqualFunc(p.head.Plugins, other.head.Plugins, snapshot.Plugin.Equal)
 }
 
@@ -381,10 +451,34 @@ func (p *prepared) delta(prefix []byte, base *prepared, baseVersion uint64) ([]b
 		}
 	}
 	content, err := marshal(prefix, request)
-	if len(content) > maxContent { // it is full() that is sure to fit
+	limit := maxContent
+	if p.takes.byHash {
+		limit = p.takes.message - slack
+	}
+	if len(content) > limit { // it is the whole that is sure to fit
 		return nil, nil
 	}
 	return content, err
+}
+
+// claim encodes behind prefix the name of all of the push.
+func (p *prepared) claim(prefix []byte) ([]byte, error) {
+	// What a hub has of a head is what comes out of it on the other side.
+	received, err := convert.FromWaymark(convert.ToWaymark(p.head))
+	if err != nil {
+		return nil, err
+	}
+	head, err := claim.HeadOf(received)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([][sha256.Size]byte, len(p.rows))
+	for i := range p.rows {
+		r := &p.rows[i].r
+		rows[i] = claim.Row(r, r.Payload != nil, sha256.Sum256(r.Payload))
+	}
+	name := claim.Of(&head, rows)
+	return marshal(prefix, &waymark.PushRequest{Claim: name[:]})
 }
 
 // mend changes w until a peer would take it, or says why that can't be done.
@@ -408,8 +502,12 @@ func mend(w *row) Reason {
 // as mend makes them.
 func mendHead(s *snapshot.Snapshot, f form, rep *report) *snapshot.Snapshot {
 	head := &snapshot.Snapshot{AggregateHash: s.AggregateHash, SnapshotError: s.SnapshotError}
+	_, all := f.(waymarkForm)
+	if all {
+		head.Discovery = s.Discovery
+	}
 	rules.MendHead(head)
-	if _, all := f.(waymarkForm); all {
+	if all {
 		head.Plugins = mendPlugins(s.Plugins, rep)
 	}
 	return head

@@ -167,6 +167,60 @@ func TestDuplicateSources(t *testing.T) {
 	}
 }
 
+// TestServers: several servers of one file are rows of their own to Coder, too,
+// under their names as its own agent has them, and the file stays beside them.
+func TestServers(t *testing.T) {
+	server := func(name string, change func(*snapshot.Resource)) snapshot.Resource {
+		return file("/w/.mcp.json", func(r *snapshot.Resource) {
+			r.Kind, r.Key, r.Name, r.Payload = abi.KindMCPServer, name, name, []byte(`{"tools":[{"name":"t"}]}`)
+			if change != nil {
+				change(r)
+			}
+		})
+	}
+	s := &snapshot.Snapshot{Resources: []snapshot.Resource{
+		file("/w/.mcp.json", func(r *snapshot.Resource) { r.Kind, r.Payload = abi.KindMCPConfig, nil }),
+		server("a", nil),
+		server("b", func(r *snapshot.Resource) { r.Status, r.Error, r.Payload = snapshot.StatusUnreadable, "it ended", nil }),
+		server("c", func(r *snapshot.Resource) {
+			r.Attributes = snapshot.Attributes{snapshot.AttributeTrimmed: {Text: "2 of 3 tools are left out"}}
+		}),
+	}}
+	w, c, held, mended := prepareBoth(t, s)
+	if len(w.Resources) != 4 || len(c.Resources) != 4 || held.Count != 0 || mended != 0 {
+		t.Fatalf("%d and %d resources, held back %+v, mended %d", len(w.Resources), len(c.Resources), held, mended)
+	}
+	var got []string
+	for _, r := range c.Resources {
+		got = append(got, fmt.Sprintf("%s %s %s %d %s", r.Source, r.Status, r.GetMcpServer().GetServerName(), len(r.GetMcpServer().GetTools()), r.Error))
+	}
+	want := "[/w/.mcp.json OK  0  a OK a 1  b UNREADABLE b 0 it ended c OK c 1 2 of 3 tools are left out]"
+	if fmt.Sprint(got) != want {
+		t.Errorf("Coder gets\n%v, want\n%s", got, want)
+	}
+	if w.Resources[1].Source != "/w/.mcp.json" || w.Resources[1].Key != "a" {
+		t.Errorf("the hub gets %v", w.Resources[1])
+	}
+}
+
+// TestServerTooLargeForAPeer: numbers that are short in the payload can be long on
+// the wire; then, too, tools are left out and not all of them.
+func TestServerTooLargeForAPeer(t *testing.T) {
+	tool := `{"name":"t","input_schema":{"enum":[` + strings.Repeat("1e20,", 99) + `1e20]}}`
+	s := &snapshot.Snapshot{Resources: []snapshot.Resource{file("/w/.mcp.json", func(r *snapshot.Resource) {
+		r.Kind, r.Key, r.Name = abi.KindMCPServer, "a", "a"
+		r.Payload = []byte(`{"tools":[` + strings.Repeat(tool+",", 249) + tool + `]}`)
+	})}}
+	w, c, _, mended := prepareBoth(t, s)
+	r := c.Resources[0]
+	if n := len(r.GetMcpServer().GetTools()); n == 0 || n >= 250 || r.Status != coder.ContextResource_OK || mended != 1 {
+		t.Errorf("Coder gets %d of 250 tools, %s, mended %d", n, r.Status, mended)
+	}
+	if got := w.Resources[0].Attributes[snapshot.AttributeTrimmed].GetText(); !strings.Contains(got, " of 250 tools") {
+		t.Errorf("the hub is told %q", got)
+	}
+}
+
 func TestTooManyResources(t *testing.T) {
 	s := &snapshot.Snapshot{}
 	for i := range 1200 {
@@ -198,6 +252,9 @@ func TestTooLargeInAll(t *testing.T) {
 func TestTextsAloneAreTooLarge(t *testing.T) {
 	long := strings.Repeat("\x01", 5000)
 	s := &snapshot.Snapshot{SnapshotError: long, Plugins: make([]snapshot.Plugin, 500)}
+	for range 2000 {
+		s.Discovery.Sources = append(s.Discovery.Sources, snapshot.SourceOutcome{ID: long[:2000], Name: long, Outcome: snapshot.Outcome(long), Error: long})
+	}
 	for i := range s.Plugins {
 		s.Plugins[i] = snapshot.Plugin{Name: long, Error: long, Path: long, Resolvers: strings.Split(long, "")}
 	}
@@ -292,6 +349,9 @@ func hostileSnapshot(rnd *rand.Rand) *snapshot.Snapshot {
 			r.Attributes = snapshot.Attributes{text(): {Text: text()}, "l" + text(): {List: []string{text(), text()}}}
 		}
 		s.Resources = append(s.Resources, r)
+	}
+	for range rnd.IntN(3) * rnd.IntN(200) {
+		s.Discovery.Sources = append(s.Discovery.Sources, snapshot.SourceOutcome{ID: text(), Name: text(), Outcome: snapshot.Outcome(text()), Error: text()})
 	}
 	return s
 }

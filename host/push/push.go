@@ -5,7 +5,10 @@
 // neither is left alone until it has been connected anew. What is sent is
 // always the newest snapshot; there is no queue. To a hub that says it can
 // take them go deltas: what has changed since the last push that it accepted
-// on this connection. Lost connections are dialed again with exponential
+// on this connection. And to one that takes them go pushes by hash: what is whole
+// goes without its payloads, of which the hub asks for those that it hasn't, and
+// may be four times as much as other peers take; after a lost connection it is
+// offered the hash of all of it first, where it takes that. Lost connections are dialed again with exponential
 // back-off.
 //
 // [Remote] makes the connection's options of a URL: plain DRPC over a socket,
@@ -28,8 +31,13 @@
 // a word is noticed by the next push, at the latest after 40 seconds where
 // there are pings (the endpoint), and when the kernel gives up elsewhere.
 //
+// A hub may ask something of the agent, where Options.Reverse serves that: over a
+// stream that is opened for it, on a connection of its own where calls of one come
+// one after another. What happens to that never holds up a push.
+//
 // All methods are safe for concurrent use. One goroutine, the caller of
-// [Pusher.Run], does all the work; Close ends it and waits.
+// [Pusher.Run], does all the work but for the reverse channel's; Close ends both and
+// waits.
 package push
 
 import (
@@ -44,6 +52,7 @@ import (
 	"waymark/internal/backoff"
 	"waymark/internal/notify"
 	"waymark/snapshot"
+	"waymark/wire/reverse"
 )
 
 // Options sets up a Pusher. The zero value is one that has nothing to push
@@ -71,6 +80,8 @@ type Options struct {
 	// Observe is called after every push attempt, by Run's goroutine, which
 	// waits for it. Nil means that nothing is.
 	Observe func(Attempt)
+	// Reverse is what the peer may ask of this agent.
+	Reverse Reverse
 }
 
 // ErrClosed says that the Pusher has been closed.
@@ -86,6 +97,8 @@ type Pusher struct {
 	backoff backoff.Backoff // Run's goroutine only
 	// run names this Pusher to a hub; see OpenRequest.
 	run []byte
+	// handlers are those of Options.Reverse; nil for none.
+	handlers map[string]reverse.Handler
 	// yields says that this run has been heard, and so doesn't take over from
 	// another one. Run's goroutine only.
 	yields bool
@@ -112,6 +125,11 @@ func New(opts Options) *Pusher {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	closing, closeNow := context.WithCancel(context.Background())
+	status := Status{Peer: opts.Peer, State: StateIdle, HeldBack: HeldBack{Reasons: map[Reason]int{}}, Reverse: ReverseStatus{State: ReverseOff}}
+	handlers := opts.Reverse.handlers()
+	if handlers != nil {
+		status.Reverse.State = ReverseClosed
+	}
 	return &Pusher{
 		opts: opts,
 		log:  opts.Logger.With(slog.String("peer", opts.Peer)),
@@ -119,9 +137,10 @@ func New(opts Options) *Pusher {
 		// all at once.
 		backoff: backoff.Backoff{Shortest: opts.MinBackoff, Longest: opts.MaxBackoff, Jitter: true},
 		closing: closing, close: closeNow,
-		run:    newRun(),
-		wake:   make(chan struct{}, 1),
-		status: Status{Peer: opts.Peer, State: StateIdle, HeldBack: HeldBack{Reasons: map[Reason]int{}}},
+		run:      newRun(),
+		handlers: handlers,
+		wake:     make(chan struct{}, 1),
+		status:   status,
 	}
 }
 

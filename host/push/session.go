@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -43,6 +44,14 @@ type session struct {
 	lastVersion uint64
 	// deltas says that the peer takes what has changed since last.
 	deltas bool
+	// takes is what the peer has said, when it was opened, that it takes.
+	takes takes
+
+	// reversing says that a goroutine keeps the reverse channel open; endReverse
+	// ends it, and reverse has it.
+	reversing  bool
+	endReverse context.CancelFunc
+	reverse    sync.WaitGroup
 }
 
 func newSession(p *Pusher, conn drpc.Conn) *session {
@@ -52,6 +61,7 @@ func newSession(p *Pusher, conn drpc.Conn) *session {
 // serve pushes what is new until the connection ends, and returns how long to
 // wait before the next one.
 func (s *session) serve(ctx context.Context) time.Duration {
+	defer s.closeReverse()
 	for {
 		next := s.wait(ctx)
 		if next == nil {
@@ -60,6 +70,7 @@ func (s *session) serve(ctx context.Context) time.Duration {
 		err := s.push(ctx, next)
 		switch {
 		case err == nil:
+			s.openReverse(ctx)
 			continue
 		case ctx.Err() != nil:
 			return 0
@@ -155,14 +166,14 @@ func (s *session) push(ctx context.Context, next *snapshot.Snapshot) error {
 	if s.protocol == wire.ProtocolCoder || !wire.IsUnimplemented(err) {
 		return err
 	}
-	s.protocol, s.last, s.deltas = wire.ProtocolCoder, nil, false
+	s.protocol, s.last, s.deltas, s.takes = wire.ProtocolCoder, nil, false, takes{}
 	return s.pushAs(ctx, next)
 }
 
 // pushAs sends next in the session's protocol, unless the peer already has
 // the equal.
 func (s *session) pushAs(ctx context.Context, next *snapshot.Snapshot) error {
-	content, err := prepare(next, s.protocol)
+	content, err := prepare(next, s.protocol, s.takes)
 	if err != nil {
 		return err
 	}
@@ -191,7 +202,7 @@ func (s *session) pushAs(ctx context.Context, next *snapshot.Snapshot) error {
 // answer is what a peer says to a push that it doesn't refuse.
 type answer struct {
 	accepted   bool
-	fullNeeded bool // the delta had no base there
+	fullNeeded bool // the delta had no base there, or the claim was another name
 	deltas     bool // a delta against this push may follow
 }
 
@@ -207,7 +218,7 @@ func (a answer) result() Result {
 }
 
 // send pushes content, as a delta where the peer takes one, and else the
-// whole.
+// whole, by hash where the peer takes that.
 func (s *session) send(ctx context.Context, version uint64, content *prepared) (answer, error) {
 	head, err := s.head(version)
 	if err != nil {
@@ -219,17 +230,35 @@ func (s *session) send(ctx context.Context, version uint64, content *prepared) (
 			return answer{}, err
 		}
 		if delta != nil {
-			got, err := s.sendOnce(ctx, delta, true)
+			got, err := s.sendOnce(ctx, delta, Attempt{Delta: true})
 			if err != nil || !got.fullNeeded {
 				return got, err
 			}
 		}
 	}
+	if s.last == nil && s.takes.claims && s.p.yields { // it may have what was pushed before
+		got, err := s.claim(ctx, head, content)
+		if err != nil || !got.fullNeeded {
+			return got, err
+		}
+	}
+	if content.takes.byHash {
+		return s.sendByHash(ctx, version, content)
+	}
 	full, err := content.full(head)
 	if err != nil {
 		return answer{}, err
 	}
-	return s.sendOnce(ctx, full, false)
+	return s.sendOnce(ctx, full, Attempt{})
+}
+
+// claim says that the hub has the content.
+func (s *session) claim(ctx context.Context, head []byte, content *prepared) (answer, error) {
+	request, err := content.claim(head)
+	if err != nil {
+		return answer{}, err
+	}
+	return s.sendOnce(ctx, request, Attempt{Claim: true})
 }
 
 // open asks the peer whether it is a hub, and has it give this connection its
@@ -256,7 +285,7 @@ func (s *session) open(ctx context.Context) error {
 		s.p.observe(Attempt{Result: resultOf(ctx, err), Protocol: s.protocol, Duration: time.Since(begin)})
 		return err
 	}
-	s.opened = true
+	s.opened, s.takes = true, takesOf(response.GetTakes())
 	return nil
 }
 
@@ -270,25 +299,38 @@ func (s *session) head(version uint64) ([]byte, error) {
 	return proto.Marshal(&coder.PushContextStateRequest{Version: version, Initial: initial})
 }
 
-// sendOnce makes one call and has it observed.
-func (s *session) sendOnce(ctx context.Context, request []byte, delta bool) (got answer, err error) {
+// observed has push observed, which sets an attempt's result where it doesn't fail,
+// and what is known of its content.
+func (s *session) observed(ctx context.Context, push func() (Attempt, error)) {
 	begin := time.Now()
-	defer func() {
-		attempt := Attempt{
-			Result: got.result(), Protocol: s.protocol, Delta: delta, Bytes: len(request), Duration: time.Since(begin),
-		}
-		if err != nil {
-			attempt.Result = resultOf(ctx, err)
-		}
-		s.p.observe(attempt)
-	}()
+	attempt, err := push()
+	attempt.Protocol, attempt.Duration = s.protocol, time.Since(begin)
+	if err != nil {
+		attempt.Result = resultOf(ctx, err)
+	}
+	s.p.observe(attempt)
+}
+
+// sendOnce makes one call and has it observed, as an attempt of that kind.
+func (s *session) sendOnce(ctx context.Context, request []byte, kind Attempt) (got answer, err error) {
+	s.observed(ctx, func() (Attempt, error) {
+		got, err = s.pushOnce(ctx, request, kind.Delta || kind.Claim)
+		kind.Result, kind.Bytes = got.result(), len(request)
+		return kind, err
+	})
+	return got, err
+}
+
+// pushOnce makes one call. partial says that the hub may not have what the request
+// builds on.
+func (s *session) pushOnce(ctx context.Context, request []byte, partial bool) (got answer, err error) {
 	if len(request) > wire.MaxMessage { // the peer would drop the call without a word
 		return answer{}, fmt.Errorf("the push has %d bytes, a message at most %d", len(request), wire.MaxMessage)
 	}
 	if s.protocol == wire.ProtocolWaymark {
 		var out waymark.PushResponse
 		err = s.p.call(ctx, s.conn, wire.MethodPush, request, &out)
-		return answer{accepted: out.GetAccepted(), fullNeeded: out.GetFullNeeded() && delta, deltas: out.GetDeltas()}, err
+		return answer{accepted: out.GetAccepted(), fullNeeded: out.GetFullNeeded() && partial, deltas: out.GetDeltas()}, err
 	}
 	var out coder.PushContextStateResponse
 	err = s.p.call(ctx, s.conn, wire.MethodPushContextState, request, &out)
@@ -303,7 +345,7 @@ type Result string
 const (
 	ResultAccepted      Result = "accepted"
 	ResultNotAccepted   Result = "not_accepted"  // another writer has a newer version
-	ResultFullNeeded    Result = "full_needed"   // a delta whose base the peer hasn't
+	ResultFullNeeded    Result = "full_needed"   // a delta whose base the peer hasn't, or a claim of what it hasn't
 	ResultUnimplemented Result = "unimplemented" // the peer doesn't know the method
 	ResultUnauthorized  Result = "unauthorized"
 	ResultSuperseded    Result = "superseded" // a newer session of this agent has taken over
@@ -314,15 +356,19 @@ const (
 	ResultCanceled      Result = "canceled"   // Close, or the end of Run's context
 )
 
-// Attempt is one call that brought a snapshot, or should have: also one that
-// failed before that, when the peer was asked what it knows.
+// Attempt is one call that brought a snapshot, or should have, or all the calls of
+// a push by hash: also one that failed before that, when the peer was asked what it
+// knows.
 type Attempt struct {
 	Result   Result
 	Protocol wire.Protocol
-	// Delta says that only what has changed was sent.
-	Delta bool
-	// Bytes is the length of the encoded message; 0 if it wasn't sent.
+	// Delta says that only what has changed was sent, Claim that nothing was but the
+	// name of what was pushed before.
+	Delta, Claim bool
+	// Bytes is the length of the encoded message, or of all of them; 0 if nothing was
+	// sent. Bodies is how many payloads the peer asked for.
 	Bytes    int
+	Bodies   int
 	Duration time.Duration
 }
 

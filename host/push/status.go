@@ -68,6 +68,8 @@ type Status struct {
 	// sent changed, so that the peer would take them.
 	HeldBack HeldBack `json:"held_back"`
 	Mended   int      `json:"mended"`
+	// Reverse is the channel by which the peer may ask something of the agent.
+	Reverse ReverseStatus `json:"reverse"`
 }
 
 // AcceptedPush is a push that the peer has stored.
@@ -142,7 +144,8 @@ func (p *Pusher) update(change func(*Status)) {
 
 // setState moves to state because of err, which may be nil, and logs it. The log
 // comes first, here and below, so that whoever has waited for a status finds what
-// led to it there; only Run changes the status, so nothing comes between.
+// led to it there; each part of the status has one goroutine that changes it, so nothing
+// comes between.
 func (p *Pusher) setState(state State, err error) {
 	text := p.describe(err)
 	before := p.Status()
@@ -161,6 +164,19 @@ func (p *Pusher) setState(state State, err error) {
 			s.LastError = text
 		}
 	})
+}
+
+// logReverse logs that the reverse channel is as it wasn't before.
+func (p *Pusher) logReverse(before ReverseState, next ReverseStatus) {
+	attrs := []slog.Attr{slog.String("state", string(next.State)), slog.String("before", string(before))}
+	level := slog.LevelInfo
+	if next.LastError != "" {
+		attrs = append(attrs, slog.String("error", next.LastError))
+	}
+	if next.State == ReverseUnimplemented || next.LastError == "" && next.State == ReverseClosed {
+		level = slog.LevelDebug
+	}
+	p.log.LogAttrs(context.Background(), level, "reverse channel", attrs...)
 }
 
 // setPrepared keeps in the status what became of a snapshot on its way to the

@@ -12,8 +12,12 @@
 //   - Of an mcp_config nothing is kept but its path, status, hash and size, and
 //     an error that this package wrote itself.
 //
-//   - A remembered result is used only when its whole trace has been re-checked;
-//     nothing else makes it fresh.
+//   - A remembered result is used only when its whole trace has been re-checked, or,
+//     with Root.Near, what is near these paths; nothing else makes it fresh.
+//
+//   - A resolver isn't run for an edit of what it hasn't read of a file: its answer would
+//     be the one that it gave (Outcome.Rewritten). The file is read, hashed and classified
+//     anew.
 //
 //   - What a Store has kept is used under the same rule: the key says that it
 //     was computed by this program for the same module, configuration and root,

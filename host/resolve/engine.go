@@ -75,6 +75,10 @@ type Root struct {
 	Role abi.Role
 	// SourcePath is the user's source that led here; empty for the others.
 	SourcePath string
+	// Near, unless nil, are link-free paths relative to the root at which something
+	// has happened: of memos only what lies there is re-checked, and the rest is
+	// taken as it was. Whoever sets it resolves the root without it soon after.
+	Near []string
 }
 
 // Outcome is what one resolver gave for one root.
@@ -86,6 +90,10 @@ type Outcome struct {
 	// was none.
 	Reused  bool
 	Changed string
+	// Rewritten says that files of a memo were read again, and that its resolver
+	// wasn't run for them, since it would have seen what it saw. Reused is set, too, and
+	// Changed is the path of one.
+	Rewritten bool
 	// Err is why the run failed, or why there was none. The candidates are
 	// then the last good ones, marked stale, as far as their files are still
 	// there.
@@ -124,11 +132,17 @@ type Outcome struct {
 	// one, and of the last good rows. It isn't for showing: a path that a
 	// resolver of MCP configurations asked for could be made of a token.
 	Trace []vfs.Dep `json:"-"`
+	// Shape is the same as long as Trace names the same places, seen through the same
+	// Filter. It is nil after a failure.
+	Shape *Shape `json:"-"`
 
 	units *vfs.Units // what of the last run still holds
 	// showable are the paths that may be shown: nil means all; see Observed.
 	showable []string
 }
+
+// Shape stands for the places that a trace names.
+type Shape struct{ _ byte }
 
 // Engine runs resolvers and remembers their results.
 type Engine struct {
@@ -180,6 +194,9 @@ func (e *Engine) Resolve(ctx context.Context, resolvers []Resolver, roots []Root
 	_ = g.Wait() // the goroutines return nil
 	return outcomes, ctx.Err()
 }
+
+// maxRows bounds the rows of one answer that are used: as many as a snapshot lists.
+func (e *Engine) maxRows() int { return max(snapshot.DefaultMaxListed, e.opts.MaxResources) }
 
 func (e *Engine) limits(r *Resolver) vfs.Limits {
 	return r.Limits.Or(e.opts.Limits)

@@ -21,7 +21,7 @@ type Store interface {
 }
 
 // keptFormat changes whenever the meaning of what is kept does.
-const keptFormat = "waymark memos 1"
+const keptFormat = "waymark memos 2"
 
 // keptRoot is what the Store holds for one root.
 type keptRoot struct {

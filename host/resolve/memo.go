@@ -60,6 +60,7 @@ type memo struct {
 	// units is the trace in parts, with what the resolver remembers; a memo
 	// goes by it, and Trace is for others.
 	units *vfs.Units
+	shape *Shape
 	keptMemo
 }
 
@@ -72,13 +73,15 @@ type keptMemo struct {
 	Denied     []vfs.Denial
 	Logs       []sandbox.LogLine
 	Units      vfs.PackedUnits
+	// Plain says that every row became a candidate, and none was warned of.
+	Plain bool
 }
 
 // fill puts the memo's result into an outcome. Candidates are copied, since
 // the engine writes the root's number into them.
 func (m *memo) fill(o *Outcome) {
 	o.Candidates = append([]snapshot.Candidate(nil), m.Candidates...)
-	o.Warnings, o.Denied, o.Logs, o.Trace = m.Warnings, m.Denied, m.Logs, m.Trace
+	o.Warnings, o.Denied, o.Logs, o.Trace, o.Shape = m.Warnings, m.Denied, m.Logs, m.Trace, m.shape
 }
 
 // pack returns the form that outlives the process.
@@ -101,7 +104,7 @@ func (k *keptMemo) unpack() *memo {
 	if err != nil {
 		return nil // of another version, which is as good as none
 	}
-	m := &memo{units: units, keptMemo: *k}
+	m := &memo{units: units, shape: new(Shape), keptMemo: *k}
 	m.Units = vfs.PackedUnits{}
 	return m
 }

@@ -44,6 +44,9 @@ func (e *Engine) resolveOne(ctx context.Context, r *Resolver, root Root) (o Outc
 	switch {
 	case err == nil:
 		e.succeeded(at)
+		if last != nil && samePlaces(last, m) {
+			m.shape = last.shape
+		}
 		e.remember(k, at, m, true)
 		m.fill(&o)
 	case ctx.Err() != nil:
@@ -67,14 +70,24 @@ func (e *Engine) compile(o *Outcome, last *memo) (err error) {
 
 // fresh re-checks a memo and answers from it if it holds.
 func (e *Engine) fresh(k key, at *entry, r *Resolver, root Root, last *memo, o *Outcome) bool {
-	f := root.FS.CheckUnits(o.Filter, last.units)
-	if !f.Fresh {
-		o.Changed, o.units = changedFor(r, f.Changed), f.Units
-		return false
+	var f vfs.Freshness
+	if root.Near != nil {
+		f = root.FS.CheckUnitsNear(o.Filter, last.units, root.Near)
+	} else {
+		f = root.FS.CheckUnits(o.Filter, last.units)
 	}
 	m := *last
 	m.filter, m.units = o.Filter, f.Units
-	e.remember(k, at, &m, false)
+	if len(f.Rewritten) > 0 {
+		o.Rewritten, f.Changed = true, f.Rewritten[0].Path
+		f.Fresh = e.rewrite(r, root, &m, f.Rewritten)
+	}
+	o.Changed = changedFor(r, f.Changed)
+	if !f.Fresh {
+		o.Rewritten, o.units = false, f.Units
+		return false
+	}
+	e.remember(k, at, &m, o.Rewritten)
 	m.fill(o)
 	o.Reused = true
 	return true
@@ -117,8 +130,8 @@ func (e *Engine) try(ctx context.Context, r *Resolver, root Root, o *Outcome) (*
 		o.Denied, o.Trace = deniedTo(r, run), run.Trace()
 		return nil, err
 	}
-	rows := rowReader{resolver: r, by: r.by(), root: root, run: run, maxInline: e.opts.MaxResourceBytes}
-	candidates := rows.read(res.Response, res.Rows)
+	rows := rowReader{resolver: r, by: r.by(), root: root, run: run, maxInline: e.opts.MaxResourceBytes, maxRows: e.maxRows()}
+	candidates, plain := rows.read(res.Response, res.Rows)
 	// A limit that only the host's own reading exceeded ends the run as well:
 	// what was read until then is not the whole answer.
 	if err := run.Err(); err != nil {
@@ -132,9 +145,9 @@ func (e *Engine) try(ctx context.Context, r *Resolver, root Root, o *Outcome) (*
 		rows.warn(text.Count(n, "name is", "names are") + " not valid UTF-8 and not shown to the resolver")
 	}
 	units := unitsOf(r, run)
-	return &memo{filter: o.Filter, units: units, keptMemo: keptMemo{
-		Trace: units.Trace(), Rows: res.Response.Resources[:min(len(res.Response.Resources), maxRows)], Candidates: candidates,
-		Warnings: rows.warnings, Denied: deniedTo(r, run), Logs: res.Logs,
+	return &memo{filter: o.Filter, units: units, shape: new(Shape), keptMemo: keptMemo{
+		Trace: units.Trace(), Rows: res.Response.Resources[:min(len(res.Response.Resources), rows.maxRows)], Candidates: candidates,
+		Warnings: rows.warnings, Denied: deniedTo(r, run), Logs: res.Logs, Plain: plain,
 	}}, nil
 }
 
@@ -156,7 +169,7 @@ func (e *Engine) fallBack(r *Resolver, root Root, last *memo, o *Outcome) {
 	}
 	run := root.FS.Begin(o.Filter, e.limits(r))
 	defer func() { _ = run.Close() }()
-	rows := rowReader{resolver: r, by: r.by(), root: root, run: run, maxInline: e.opts.MaxResourceBytes}
+	rows := rowReader{resolver: r, by: r.by(), root: root, run: run, maxInline: e.opts.MaxResourceBytes, maxRows: e.maxRows()}
 	kept := make([]abi.Resource, 0, len(last.Rows))
 	for _, row := range last.Rows {
 		// An inline text was made of files that may be gone or other now.
@@ -168,7 +181,7 @@ func (e *Engine) fallBack(r *Resolver, root Root, last *memo, o *Outcome) {
 	for i := range last.Candidates {
 		before[last.Candidates[i].ID()] = last.Candidates[i].ContentHash.String()
 	}
-	o.Candidates = rows.read(&abi.Response{Resources: kept}, len(kept))
+	o.Candidates, _ = rows.read(&abi.Response{Resources: kept}, len(kept))
 	for i := range o.Candidates {
 		c := &o.Candidates[i]
 		c.Stale = true

@@ -12,10 +12,6 @@ import (
 	"waymark/snapshot"
 )
 
-// maxRows bounds the rows of one answer that are used. A peer takes 1,000
-// resources in all, so more from one resolver can't be of use.
-const maxRows = 1000
-
 // rowReader turns the rows of one answer into candidates.
 type rowReader struct {
 	resolver  *Resolver
@@ -23,7 +19,9 @@ type rowReader struct {
 	root      Root
 	run       *vfs.Run
 	maxInline int64
+	maxRows   int
 	warnings  []string
+	warned    bool // also of more than is kept
 }
 
 // dropError says why a row can't be used.
@@ -51,16 +49,18 @@ func droppedFor(reason, value string) error {
 // shown is a word of the guest, fit for an error.
 func shown(value string) string { return fmt.Sprintf(": %q", printable(value, maxShown)) }
 
-// read converts an answer, which had so many rows in all.
-func (r *rowReader) read(resp *abi.Response, total int) []snapshot.Candidate {
+// read converts an answer, which had so many rows in all. plain says that each
+// became a candidate, and none was warned of.
+func (r *rowReader) read(resp *abi.Response, total int) (candidates []snapshot.Candidate, plain bool) {
 	for _, w := range resp.Warnings {
 		r.warn(w)
 	}
-	rows := resp.Resources[:min(len(resp.Resources), maxRows)]
-	if total > maxRows {
-		r.warn(fmt.Sprintf("%d resources in one answer; the first %d are kept", total, maxRows))
+	rows := resp.Resources[:min(len(resp.Resources), r.maxRows)]
+	if total > r.maxRows {
+		r.warn(fmt.Sprintf("%d resources in one answer; the first %d are kept", total, r.maxRows))
 	}
-	candidates := make([]snapshot.Candidate, 0, len(rows))
+	candidates = make([]snapshot.Candidate, 0, len(rows))
+	r.warned = false
 	for i := range rows {
 		res, err := r.resource(&rows[i])
 		if err != nil {
@@ -72,7 +72,7 @@ func (r *rowReader) read(resp *abi.Response, total int) []snapshot.Candidate {
 			Rank: r.resolver.Rank, DropIn: r.resolver.DropIn,
 		})
 	}
-	return candidates
+	return candidates, !r.warned
 }
 
 // whyDropped is the warning for a row that is dropped. Of a resolver that reads
@@ -168,6 +168,7 @@ func (r *rowReader) undeclared(kind abi.Kind) error {
 // that reads MCP configurations have been dropped by the sandbox.
 func (r *rowReader) warn(warning string) {
 	const most = 100
+	r.warned = true
 	switch {
 	case len(r.warnings) < most:
 		r.warnings = append(r.warnings, printable(warning, maxShown))

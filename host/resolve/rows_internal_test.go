@@ -62,8 +62,9 @@ func checkRows(t *testing.T, resolver *Resolver, root *vfs.Root, resp *abi.Respo
 	}
 	run := root.Begin(filter, vfs.Limits{})
 	defer run.Close()
-	r := rowReader{resolver: resolver, by: "m/r@1", root: Root{FS: root}, run: run, maxInline: 64 << 10}
-	for _, c := range r.read(resp, len(resp.Resources)) {
+	r := rowReader{resolver: resolver, by: "m/r@1", root: Root{FS: root}, run: run, maxInline: 64 << 10, maxRows: 1000}
+	candidates, _ := r.read(resp, len(resp.Resources))
+	for _, c := range candidates {
 		mcp := c.Kind == abi.KindMCPConfig
 		rel, err := filepath.Rel(root.Path(), c.Source)
 		switch {

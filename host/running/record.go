@@ -160,7 +160,7 @@ func (r *Record) Begin(digest string, limit time.Duration) (end func()) {
 func (r *Record) now() int64 { return int64(time.Since(r.started)) }
 
 // Beat looks whether a call goes on for longer than it may, which no call does
-// that can be stopped. To be called about each second.
+// that can be stopped. To be called about each second that the process works.
 //
 // It has garbage collected then, once for each such call. If the call is in
 // native code that doesn't come back, neither does the collection, and the

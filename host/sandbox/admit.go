@@ -20,6 +20,7 @@ func admit(wasm []byte, pages int) (*meter.Result, error) {
 	m, err := meter.Rewrite(wasm, meter.Options{
 		Guard:  guardOf,
 		Wrap:   []string{abi.ExportDescribe, abi.ExportResolve, meter.StartExport, exportInitialize, exportCtors, exportHaskell},
+		State:  true,
 		Limits: meter.Limits{MaxModule: MaxModule, MaxMemoryPages: pages},
 	})
 	if err != nil {

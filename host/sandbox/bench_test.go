@@ -13,7 +13,7 @@ import (
 // what the sandbox takes to load it, and to run it once with a fresh instance.
 func BenchmarkSmall(b *testing.B) {
 	wasm := wasmtest.File{Describe: `{"abi":1,"name":"small","version":"1.0.0","resolvers":[{"name":"r","kinds":["skill"],"reads":[]}]}`, Resolve: `{"resources":[]}`}.Bytes()
-	h := sandbox.New(sandbox.Options{CacheDir: b.TempDir(), Spares: 1})
+	h := sandbox.New(sandbox.Options{CacheDir: b.TempDir()})
 	b.Run("load", func(b *testing.B) {
 		for b.Loop() {
 			m, err := h.Load(b.Context(), wasm, sandbox.Limits{})
@@ -84,7 +84,7 @@ func BenchmarkCalls(b *testing.B) {
     (loop $again ` + call.text + `
       (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 100000))))
     (call $answer (i32.const 1000) (i32.const 16))))`)
-		h := sandbox.New(sandbox.Options{Spares: 1})
+		h := sandbox.New(sandbox.Options{})
 		m, err := h.Load(b.Context(), wasm, sandbox.Limits{})
 		if err != nil {
 			b.Fatal(err)

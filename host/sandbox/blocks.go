@@ -64,7 +64,7 @@ const (
 // allocator, it panics with a *memory.Error when there is none.
 func newBlocks(a *memory.Allocator, limit int64) *blocks {
 	limit = min(max(limit/wasmPage, 1), maxPages-1) * wasmPage
-	return &blocks{memory: a.Allocate(0, uint64(limit)), max: limit, free: map[uint32][]int32{}}
+	return &blocks{memory: a.Reserve(uint64(limit)), max: limit, free: map[uint32][]int32{}}
 }
 
 // reset forgets all blocks and what was said of them, and clears the memory

@@ -10,6 +10,9 @@
 //     change a file answers EROFS, and sleeping returns at once.
 //   - Every run takes a fresh instance, prepared beforehand where possible, and
 //     discards it, whatever happened: nothing leaks from one run to the next.
+//     Instances begin with an image of one that
+//     was initialized, where that is possible (Module.Instances); from inside and
+//     outside they are as those that are initialized by themselves.
 //   - A run ends by its deadline, its fuel, or with its context, whatever the
 //     guest does: every module is metered when it is loaded (package meter), and
 //     what the host does for a guest is charged and looks at the deadline, too.

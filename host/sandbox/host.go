@@ -14,8 +14,7 @@ import (
 )
 
 // Options configures a Host. The zero value works: nothing is kept on disk,
-// modules are compiled in this process, one spare instance per resolver, no
-// logging.
+// modules are compiled in this process, no logging.
 type Options struct {
 	// CacheDir holds native code between processes, sealed. It is made with
 	// mode 0700; one that is open to others is not used. Empty means that
@@ -28,9 +27,9 @@ type Options struct {
 	// own, under limits of time and memory; its main names CompileRole. nil means
 	// that this process compiles, without limits.
 	Compiler *reexec.Program
-	// Spares is the number of prepared instances that a module keeps ready;
-	// 0 means one for each of its resolvers, at most 4.
-	Spares int
+	// NoImages initializes every instance anew, and is for comparisons: what is seen
+	// of a run is the same.
+	NoImages bool
 	// Running, unless nil, is called before a module is called, with its digest
 	// and the time that the call may take; end is called after that.
 	Running func(digest string, limit time.Duration) (end func())
@@ -71,7 +70,7 @@ func New(opts Options) *Host {
 // HasCode reports whether a module would be loaded without being compiled: from
 // native code that is embedded in the program, as a reader of it gives it, or
 // was kept in the cache, for this machine and under these limits.
-func (h *Host) HasCode(wasm []byte, native io.Reader, limits Limits) (bool, error) {
+func (h *Host) HasCode(wasm []byte, native io.ReaderAt, limits Limits) (bool, error) {
 	r, err := recipe(limits.withDefaults())
 	if err != nil {
 		return false, err
@@ -91,13 +90,12 @@ func (h *Host) HasCode(wasm []byte, native io.Reader, limits Limits) (bool, erro
 }
 
 // compile gets the native code of a module and loads it.
-func (h *Host) compile(ctx context.Context, wasm []byte, native io.Reader, limits Limits) (*program, *codecache.Code, error) {
-	r, err := recipe(limits)
-	if err != nil {
+func (h *Host) compile(ctx context.Context, req codecache.Request, limits Limits) (_ *program, _ *codecache.Code, err error) {
+	if req.Recipe, err = recipe(limits); err != nil {
 		return nil, nil, err
 	}
 	var loaded *program
-	code, err := h.code.Load(ctx, codecache.Request{Wasm: wasm, Recipe: r, Embedded: native},
+	code, err := h.code.Load(ctx, req,
 		func(ctx context.Context, code *codecache.Code) (err error) {
 			// Not close-on-context-done: the meter is the deadline, holds where that
 			// doesn't, and costs a tenth of it.

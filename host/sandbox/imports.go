@@ -36,6 +36,9 @@ type hostImport struct {
 	call func(in *instance, stack []uint64)
 	// bounds are checked before wazero's function is called.
 	bounds []bound
+	// kept says that wazero may remember the call: in what it holds of the
+	// instance's descriptors, which no image can.
+	kept bool
 }
 
 // bound limits one argument of a WASI function.
@@ -126,7 +129,7 @@ var hostImports = []hostImport{
 	wasi("clock_time_get", "iIi"),
 	wasi("fd_advise", "iIIi"),
 	wasi("fd_allocate", "iII"),
-	wasi("fd_close", "i"),
+	keeps("fd_close", "i"),
 	wasi("fd_datasync", "i"),
 	wasi("fd_fdstat_get", "ii"),
 	wasi("fd_fdstat_set_flags", "ii"),
@@ -139,11 +142,11 @@ var hostImports = []hostImport{
 	wasi("fd_prestat_dir_name", "iii"),
 	wasi("fd_pwrite", "iiiIi", vectorCount),
 	wasi("fd_read", "iiii", vectorCount),
-	wasi("fd_readdir", "iiiIi", bound{2, maxListing, wasiINVAL, fuelPerByte}),
-	wasi("fd_renumber", "ii", bound{1, maxDescriptor, wasiBADF, 0}),
-	wasi("fd_seek", "iIii"),
+	keeps("fd_readdir", "iiiIi", bound{2, maxListing, wasiINVAL, fuelPerByte}),
+	keeps("fd_renumber", "ii", bound{1, maxDescriptor, wasiBADF, 0}),
+	keeps("fd_seek", "iIii"),
 	wasi("fd_sync", "i"),
-	wasi("fd_tell", "ii"),
+	keeps("fd_tell", "ii"),
 	wasi("fd_write", "iiii", vectorCount),
 	wasi("path_create_directory", "iii", pathAt(2)),
 	wasi("path_filestat_get", "iiiii", pathAt(3)),
@@ -160,7 +163,7 @@ var hostImports = []hostImport{
 	wasi("proc_raise", "i"),
 	wasi("random_get", "ii"), // charged, and stopped, by fixedRandom
 	wasi("sched_yield", ""),
-	wasi("sock_accept", "iii"),
+	keeps("sock_accept", "iii"),
 	wasi("sock_recv", "iiiiii", vectorCount),
 	wasi("sock_send", "iiiii", vectorCount),
 	wasi("sock_shutdown", "ii"),
@@ -168,6 +171,16 @@ var hostImports = []hostImport{
 
 func wasi(name, params string, bounds ...bound) hostImport {
 	return hostImport{module: nsWASI, name: name, params: params, results: "i", weight: wasiFuel, bounds: bounds}
+}
+
+// keeps is wasi for a function that may leave something behind in what wazero
+// knows of descriptors. What opens a file isn't one: mount tells whether it did.
+// Nor are those that set flags, sizes or times: before there is a root, all
+// descriptors are streams and directories, which have none that could be set.
+func keeps(name, params string, bounds ...bound) hostImport {
+	imp := wasi(name, params, bounds...)
+	imp.kept = true
+	return imp
 }
 
 var importsByName = func() map[[2]string]*hostImport {
@@ -189,6 +202,7 @@ func guardOf(module, name string) (guardModule, guardName string, ok bool) {
 // guard holds the arguments of a WASI function to their bounds, and charges for
 // the call. It returns the errno that the guest gets instead of it, or 0.
 func (imp *hostImport) guard(in *instance, stack []uint64) {
+	in.fs.kept = in.fs.kept || imp.kept
 	fuel := imp.weight
 	for _, b := range imp.bounds {
 		v := uint32(stack[b.arg]) //nolint:gosec // an i32

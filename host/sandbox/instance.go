@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"log/slog"
-	"time"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -33,15 +31,17 @@ type instance struct {
 	stderr  *output // for what a crash says of itself
 	output  *output // both streams; nil when nobody wants it
 	logs    logKeeper
+	clock   virtualClock
+	random  *fixedRandom
 	blocks  *blocks
 	gov     *governor // of the call that is going on, or was last
 	// remembered is the length of all values of units, given and taken.
 	remembered int
 }
 
-// newInstance instantiates the module and prepares it; the second result is
+// initialize instantiates the module and prepares it; the second result is
 // what describe answered.
-func (m *Module) newInstance(ctx context.Context) (*instance, []byte, error) {
+func (m *Module) initialize(ctx context.Context) (*instance, []byte, error) {
 	in := m.blankInstance(ctx)
 	if err := in.instantiate(ctx, m.program); err != nil {
 		_ = in.memory.Close()
@@ -66,6 +66,7 @@ func (m *Module) blankInstance(ctx context.Context) *instance {
 		running: func() func() { return m.host.opts.Running(m.digest, m.limits.Time) },
 	}
 	in.gov = newGovernor(ctx, m.limits, 0)
+	in.random = newFixedRandom(func(fuel int64) { in.gov.charge(fuel) })
 	in.fs = &mount{in: in}
 	in.logs.max = m.limits.Logs
 	if m.host.opts.Output {
@@ -92,16 +93,19 @@ func (in *instance) instantiate(ctx context.Context, p *program) (err error) {
 	// A new ModuleConfig has no arguments, no environment and an empty standard
 	// input. The module has no name, so that there can be many, and nothing of
 	// it is called before call does.
-	clock := &virtualClock{}
-	random := newFixedRandom(func(fuel int64) { in.gov.charge(fuel) })
 	stdout, stderr := in.streams()
 	config := wazero.NewModuleConfig().WithName("").WithStartFunctions().
 		WithFSConfig(fsConfig.WithSysFSMount(in.fs, "/")).
 		WithStdout(stdout).WithStderr(stderr).
-		WithRandSource(random).
-		WithWalltime(clock.walltime, 1).WithNanotime(clock.nanotime, 1).WithNanosleep(clock.sleep)
-	in.module, err = p.InstantiateModule(in.memory.Context(ctx), p.module, config)
-	return err
+		WithRandSource(in.random).
+		WithWalltime(in.clock.walltime, 1).WithNanotime(in.clock.nanotime, 1).WithNanosleep(in.clock.sleep)
+	if in.module, err = p.InstantiateModule(in.memory.Context(ctx), p.module, config); err != nil {
+		return err
+	}
+	for _, s := range p.data {
+		in.module.Memory().Write(s.Offset, s.Bytes) // it fits: the meter has looked
+	}
+	return nil
 }
 
 // bind gives the instance the root that its one run may see.
@@ -204,123 +208,11 @@ func (in *instance) failure(err error) *RunError {
 	return &RunError{Kind: ErrCrashed, Detail: trapDetail(err), GuestText: panicText(in.stderr.String())}
 }
 
-// take returns a prepared instance, or prepares one.
-func (m *Module) take(ctx context.Context) (*instance, error) {
-	select {
-	case in := <-m.spares:
-		return in, nil
-	default:
-		in, _, err := m.newInstance(ctx)
-		return in, err
+// newInstance returns an instance that is prepared for one run.
+func (m *Module) newInstance(ctx context.Context) (*instance, error) {
+	if m.image != nil {
+		return m.fromImage(ctx)
 	}
-}
-
-// retire takes an instance whose run is over, and requests one more spare.
-// Neither giving its memory back nor preparing another is done at once: somebody
-// is waiting for the result of the run.
-func (m *Module) retire(in *instance) {
-	in.fs.unbind()
-	if !m.keepRetired(in) {
-		in.close()
-	}
-	select {
-	case m.requests <- struct{}{}:
-	default:
-	}
-}
-
-// keepRetired queues an instance to be closed later. It reports false when the
-// queue is full, or when fill has ended and would not close it.
-func (m *Module) keepRetired(in *instance) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.closed {
-		return false
-	}
-	select {
-	case m.retired <- in:
-		return true
-	default:
-		return false
-	}
-}
-
-// refillDelay is how long after a run its instance is replaced: what comes after a
-// run, up to the push, takes some 5 ms, and edits don't follow each other
-// faster than every 15 ms. There are other spares meanwhile.
-const refillDelay = 10 * time.Millisecond
-
-// fill closes instances and prepares spares until the module is closed.
-func (m *Module) fill(ctx context.Context) {
-	defer close(m.done)
-	var due <-chan time.Time // nil while nothing is to be done
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-m.requests:
-			m.pending++
-			if due == nil {
-				due = time.After(refillDelay)
-			}
-		case <-due:
-			due = nil
-			m.replace(ctx)
-		case settled := <-m.settling:
-			due = nil
-			m.replace(ctx)
-			close(settled)
-		}
-	}
-}
-
-// replace closes the retired instances and prepares the spares requested.
-func (m *Module) replace(ctx context.Context) {
-	for more := true; more; {
-		select {
-		case in := <-m.retired:
-			in.close()
-		case <-m.requests:
-			m.pending++
-		default:
-			more = false
-		}
-	}
-	for ; m.pending > 0; m.pending-- {
-		m.prepare(ctx)
-	}
-}
-
-// prepare makes one spare.
-func (m *Module) prepare(ctx context.Context) {
-	in, _, err := m.newInstance(ctx)
-	if err != nil {
-		if ctx.Err() == nil {
-			m.log.Warn("spare instance not prepared", slog.String("module", m.desc.Name), slog.Any("error", err))
-		}
-		return
-	}
-	select {
-	case m.spares <- in:
-	default: // enough are ready
-		in.close()
-	}
-}
-
-// Settle waits until the spares that past runs used up are prepared again. No
-// run needs it, since one that finds no spare prepares its own: it is for
-// measurements, and for callers that want to be idle afterwards.
-func (m *Module) Settle(ctx context.Context) {
-	settled := make(chan struct{})
-	select {
-	case m.settling <- settled:
-	case <-m.done:
-		return
-	case <-ctx.Done():
-		return
-	}
-	select {
-	case <-settled:
-	case <-m.done:
-	}
+	in, _, err := m.initialize(ctx)
+	return in, err
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"slices"
@@ -29,44 +30,56 @@ type Module struct {
 	program *program
 	code    *codecache.Code
 	meta    rewriteMeta
+	image   *image // what instances begin with; nil where each is initialized
+	plain   string // why there is no image, for people
 
-	spares   chan *instance     // prepared instances, ready for one run each
-	retired  chan *instance     // instances whose run is over, to be closed by fill
-	requests chan struct{}      // one for each spare that fill is to prepare
-	pending  int                // requests received and not yet served; only fill uses it
-	settling chan chan struct{} // closed by fill when nothing is pending; see Settle
-	stop     context.CancelFunc
-	done     chan struct{} // closed when fill has returned
+	spares
 
 	closeOnce sync.Once
-
-	mu     sync.Mutex // guards closed, and sending to retired
-	closed bool       // fill has ended, so nothing may be sent to retired
 }
 
 // Load admits, meters, compiles and describes a module. On ErrRejected the
 // module is at fault and the error says what to do; other errors are the
 // host's.
 func (h *Host) Load(ctx context.Context, wasm []byte, limits Limits) (*Module, error) {
-	return h.LoadNative(ctx, wasm, nil, limits)
+	if err := checkHeader(wasm); err != nil { // before a process is started for it
+		return nil, err
+	}
+	return h.load(ctx, codecache.Request{Wasm: wasm, Digest: sha256.Sum256(wasm)}, limits)
 }
 
 // LoadNative is Load for a module that comes with native code, compiled ahead
 // of time with Recipe. Where that doesn't fit this machine, it is as if there
-// were none. It is read at most once; nil means that there is none.
-func (h *Host) LoadNative(ctx context.Context, wasm []byte, native io.Reader, limits Limits) (*Module, error) {
-	limits = limits.withDefaults()
-	if err := checkHeader(wasm); err != nil { // before a process is started for it
-		return nil, err
+// were none. It is read at most once; nil means that there is none. The module itself
+// is read only where it has to be compiled, and then has to be the one of that digest,
+// its SHA-256 in hexadecimal.
+func (h *Host) LoadNative(ctx context.Context, digest string, read func() ([]byte, error), native io.ReaderAt, limits Limits) (*Module, error) {
+	req := codecache.Request{Embedded: native, Read: func() ([]byte, error) {
+		wasm, err := read()
+		if err == nil {
+			err = checkHeader(wasm)
+		}
+		return wasm, err
+	}}
+	if n, err := hex.Decode(req.Digest[:], []byte(digest)); err != nil || n != len(req.Digest) {
+		return nil, fmt.Errorf("%q is no digest of a module", digest)
 	}
-	program, code, err := h.compile(ctx, wasm, native, limits)
+	return h.load(ctx, req, limits)
+}
+
+// load loads a module and asks it what it is.
+func (h *Host) load(ctx context.Context, req codecache.Request, limits Limits) (*Module, error) {
+	limits = limits.withDefaults()
+	program, code, err := h.compile(ctx, req, limits)
 	if err != nil {
 		return nil, asReject(err)
 	}
-	m := &Module{host: h, log: h.log, limits: limits, program: program, code: code, done: make(chan struct{})}
-	sum := sha256.Sum256(wasm)
-	m.digest = hex.EncodeToString(sum[:])
+	m := &Module{host: h, log: h.log, limits: limits, program: program, code: code}
+	m.digest = hex.EncodeToString(req.Digest[:])
 	err = json.Unmarshal(code.Meta, &m.meta)
+	if err == nil {
+		err = m.meta.check(program)
+	}
 	if err == nil {
 		err = m.describe(ctx)
 	}
@@ -81,10 +94,10 @@ func (m *Module) freeCode() error {
 	return errors.Join(m.program.Close(context.Background()), m.code.Close())
 }
 
-// describe asks the module for its description and keeps the instance as the
-// first spare.
+// describe asks the module for its description and keeps the instance's state for
+// those that come.
 func (m *Module) describe(ctx context.Context) error {
-	in, out, err := m.newInstance(ctx)
+	in, out, err := m.initialize(ctx)
 	if err != nil {
 		var run *RunError
 		switch {
@@ -101,18 +114,15 @@ func (m *Module) describe(ctx context.Context) error {
 		in.close()
 		return err
 	}
-	n := m.host.opts.Spares
-	if n <= 0 {
-		n = min(len(m.desc.Resolvers), 4)
+	m.keepImage(in)
+	m.program.keepData()
+	m.startSpares()
+	if m.image == nil {
+		m.ready <- in
+		return nil
 	}
-	m.spares = make(chan *instance, n)
-	m.retired = make(chan *instance, n)
-	m.requests = make(chan struct{}, n)
-	m.settling = make(chan chan struct{})
-	m.spares <- in
-	fillCtx, stop := context.WithCancel(context.Background())
-	m.stop = stop
-	go m.fill(fillCtx)
+	in.close() // whose memory is all its own, and it may be long until somebody needs one
+	m.request()
 	return nil
 }
 
@@ -237,22 +247,11 @@ func (m *Module) runError(resolver string, err error) error {
 func (m *Module) Close() error {
 	var err error
 	m.closeOnce.Do(func() {
-		m.stop()
-		<-m.done
-		m.mu.Lock()
-		m.closed = true
-		m.mu.Unlock()
-		for drained := false; !drained; {
-			select {
-			case in := <-m.spares:
-				in.close()
-			case in := <-m.retired:
-				in.close()
-			default:
-				drained = true
-			}
-		}
+		m.closeSpares()
 		err = m.freeCode()
+		if m.image != nil {
+			err = errors.Join(err, m.image.memory.Close())
+		}
 	})
 	return err
 }

@@ -27,6 +27,11 @@ type mount struct {
 	in    *instance
 	run   atomic.Pointer[vfs.Run]
 	early int // opens before a run was bound
+	// preopened says that wazero has opened the preopen; imaged that it hasn't in
+	// this instance, though it had in the one that the image is of.
+	preopened, imaged bool
+	// kept says that wazero may hold more of the instance than that.
+	kept bool
 }
 
 var _ esys.FS = (*mount)(nil)
@@ -44,13 +49,20 @@ func (m *mount) unbind() {
 }
 
 // OpenFile implements sys.FS. Flags that would write answer EROFS.
-func (m *mount) OpenFile(path string, flag esys.Oflag, _ fs.FileMode) (esys.File, esys.Errno) {
+func (m *mount) OpenFile(path string, flag esys.Oflag, perm fs.FileMode) (esys.File, esys.Errno) {
 	if flag&(esys.O_RDWR|esys.O_WRONLY|esys.O_APPEND|esys.O_CREAT|esys.O_EXCL|esys.O_TRUNC) != 0 {
 		return nil, esys.EROFS
+	}
+	preopen := path == "." && perm == preopenPerm
+	if preopen && m.imaged {
+		m.imaged = false
+		return &dir{mount: m, name: path}, 0 // what it was charged for then
 	}
 	m.in.gov.charge(fuelPerOpen)
 	run := m.run.Load()
 	if run == nil {
+		m.preopened = m.preopened || preopen
+		m.kept = m.kept || !preopen && path == "." // a descriptor of the guest's
 		return m.openPlaceholder(path)
 	}
 	if flag&esys.O_NOFOLLOW != 0 {
@@ -83,6 +95,10 @@ func (m *mount) openPlaceholder(path string) (esys.File, esys.Errno) {
 	}
 	return &dir{mount: m, name: path}, 0
 }
+
+// preopenPerm is with what wazero opens a preopen by itself, when it is asked for
+// the first time. A guest's path_open comes with others.
+const preopenPerm fs.FileMode = 0
 
 // maxEarlyOpens is more than any runtime needs to initialize.
 const maxEarlyOpens = 100

@@ -23,7 +23,7 @@ func loadTalking(t *testing.T) *sandbox.Module {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return load(t, sandbox.New(sandbox.Options{CacheDir: cacheDir, Spares: 1, Output: true}), wasm, sandbox.Limits{Time: time.Minute})
+	return load(t, sandbox.New(sandbox.Options{CacheDir: cacheDir, Output: true}), wasm, sandbox.Limits{Time: time.Minute})
 }
 
 // TestOutput: an author is shown what a guest writes, in its order and bounded;

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 
@@ -16,6 +17,15 @@ import (
 type program struct {
 	wazero.Runtime
 	module wazero.CompiledModule
+	data   []meter.Segment // what a fresh memory holds that wazero doesn't put there; see keepData
+}
+
+// keepData makes what a fresh memory holds its own, for a module whose instances are
+// made of it: at first it is part of the whole text, which doesn't stay.
+func (p *program) keepData() {
+	for i := range p.data {
+		p.data[i].Bytes = bytes.Clone(p.data[i].Bytes)
+	}
 }
 
 // newProgram loads a module.
@@ -44,7 +54,8 @@ func newProgram(ctx context.Context, config wazero.RuntimeConfig, wasm []byte) (
 			return nil, err
 		}
 	}
-	return &program{Runtime: r, module: module}, nil
+	data, err := meter.Data(wasm)
+	return &program{Runtime: r, module: module, data: data}, err
 }
 
 // instantiateImports gives a runtime the host functions of one import module.

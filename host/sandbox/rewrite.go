@@ -18,7 +18,7 @@ func CompileRole() reexec.Role { return codecache.Role(rewrite) }
 // rewriteVersion changes whenever rewrite may give another result for the same
 // module: code that was compiled from the old one isn't used any more. The
 // meter counts its own versions.
-const rewriteVersion = 5
+const rewriteVersion = 6
 
 // rewriteOptions and rewriteMeta are what goes into rewrite and out of it
 // besides the module. Both travel to another process and into the cache.
@@ -28,6 +28,21 @@ type rewriteOptions struct {
 
 type rewriteMeta struct {
 	Initializers []string `json:"initializers"` // exports to be called first, in order
+	// Fixed says why instances can't begin with an image, "" that they can; then
+	// Globals is how many globals belong into it, and Segments how many segments of
+	// data are to be put into a fresh memory. See meter.Options.State.
+	Fixed    string `json:"fixed,omitempty"`
+	Globals  int    `json:"globals,omitempty"`
+	Segments int    `json:"segments,omitempty"`
+}
+
+// check makes sure that the program is what the rewriter made, as far as nobody
+// else would find out.
+func (m rewriteMeta) check(p *program) error {
+	if len(p.data) != m.Segments {
+		return fmt.Errorf("the rewritten module has %d segments of data for a fresh memory, and should have %d", len(p.data), m.Segments)
+	}
+	return nil
 }
 
 // recipe says how a module is made into native code.
@@ -56,7 +71,7 @@ func rewrite(wasm, options []byte) (rewritten, meta []byte, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	meta, err = json.Marshal(rewriteMeta{Initializers: initializers(m)})
+	meta, err = json.Marshal(rewriteMeta{Initializers: initializers(m), Fixed: m.Fixed, Globals: m.MutableGlobals, Segments: m.Segments})
 	return m.Wasm, meta, err
 }
 

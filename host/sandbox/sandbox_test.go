@@ -32,7 +32,7 @@ var probeWasm = sync.OnceValues(func() ([]byte, error) {
 
 func newHost(t *testing.T) *sandbox.Host {
 	t.Helper()
-	return sandbox.New(sandbox.Options{CacheDir: cacheDir, Spares: 1})
+	return sandbox.New(sandbox.Options{CacheDir: cacheDir})
 }
 
 // load loads a module. Without a limit of time it has more than on a user's

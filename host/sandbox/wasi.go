@@ -35,12 +35,12 @@ func (c *virtualClock) sleep(ns int64) {
 // fixedRandom is the random source of one instance: the same bytes for every
 // one, since a resolver is a pure function of the files it read.
 type fixedRandom struct {
-	source *rand.ChaCha8
+	source rand.ChaCha8
 	charge func(fuel int64)
 }
 
 func newFixedRandom(charge func(fuel int64)) *fixedRandom {
-	return &fixedRandom{source: rand.NewChaCha8([32]byte([]byte("waymark: nothing here is random!"))), charge: charge}
+	return &fixedRandom{source: *rand.NewChaCha8([32]byte([]byte("waymark: nothing here is random!"))), charge: charge}
 }
 
 // randomChunk is how many bytes are made between two checks of the deadline: a

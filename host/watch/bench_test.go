@@ -91,6 +91,21 @@ func BenchmarkWriteToBatch(b *testing.B) {
 	}
 }
 
+// BenchmarkSaveToBatch saves a file as an editor does, which is finished when it is
+// closed, and waits for the batch.
+func BenchmarkSaveToBatch(b *testing.B) {
+	r := newLive(b, watch.Options{Quiet: 1})
+	r.Set("o", dirs200(b, r.dir))
+	r.until("o")
+	r.settled()
+	for b.Loop() {
+		if err := os.WriteFile(r.path("AGENTS.md"), []byte("x"), 0o644); err != nil {
+			b.Fatal(err)
+		}
+		r.until("o")
+	}
+}
+
 // feeder is a Backend that gives the same event as often as times asks.
 type feeder struct {
 	watch.Backend
@@ -100,16 +115,16 @@ type feeder struct {
 	done  chan struct{}
 }
 
-func (f *feeder) Read() (watch.Event, error) {
+func (f *feeder) Read() ([]watch.Event, error) {
 	if f.n == 0 {
 		select {
 		case f.n = <-f.times:
 		case <-f.done:
-			return watch.Event{}, io.EOF
+			return nil, io.EOF
 		}
 	}
 	f.n--
-	return f.event, nil
+	return []watch.Event{f.event}, nil
 }
 
 func (f *feeder) Close() error {

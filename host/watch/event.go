@@ -10,10 +10,10 @@ import (
 // waits for the adding of watches.
 func (w *Watcher) drain(b Backend) error {
 	for {
-		ev, err := b.Read()
+		list, err := b.Read()
 		switch {
 		case err == nil:
-			w.event(ev)
+			w.events(list)
 		case errors.Is(err, ErrOverflow):
 			w.overflow()
 		default:
@@ -22,28 +22,35 @@ func (w *Watcher) drain(b Backend) error {
 	}
 }
 
+// events finds out whom events concern.
+func (w *Watcher) events(list []Event) {
+	w.mu.Lock()
+	defer w.unlock()
+	for _, ev := range list {
+		w.eventLocked(ev)
+	}
+}
+
 // overflow has everything looked at. Among the lost events may be those that
 // watches have gone, so each watch is made anew.
 func (w *Watcher) overflow() {
 	w.mu.Lock()
-	defer w.mu.Unlock()
+	defer w.unlock()
 	w.gatherAllLocked(ReasonOverflow)
 	w.tree.markAll(true)
 	w.wakeLocked()
 }
 
-// event finds out whom an event concerns.
-func (w *Watcher) event(ev Event) {
+// eventLocked finds out whom an event concerns. The caller holds mu.
+func (w *Watcher) eventLocked(ev Event) {
 	dir, name := split(ev.Path)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.entered(dir, name)
+	w.entered(dir, name, ev.Op)
 	w.moved(ev.Path, ev.Op)
 	if len(w.tree.aliases) == 0 {
 		return
 	}
 	for _, alias := range w.tree.aliases[dir] {
-		w.entered(alias, name)
+		w.entered(alias, name, ev.Op)
 		w.moved(filepath.Join(alias, name), ev.Op)
 	}
 	for _, alias := range w.tree.aliases[ev.Path] {
@@ -62,16 +69,21 @@ func split(path string) (dir, name string) {
 
 // entered gathers those who asked for a name in a directory. The caller holds
 // mu.
-func (w *Watcher) entered(dir, name string) {
+func (w *Watcher) entered(dir, name string, op Op) {
 	n := w.tree.nodes[dir]
 	if n == nil {
 		return
 	}
-	for _, o := range n.any {
-		w.gatherLocked(o, ReasonEvents)
+	named := n.names[name]
+	if len(named) == 0 && len(n.any) == 0 {
+		return
 	}
-	for _, o := range n.names[name] {
-		w.gatherLocked(o, ReasonEvents)
+	path := filepath.Join(dir, name)
+	for _, o := range n.any {
+		w.gatherEventLocked(o, path, op, len(named) > 0)
+	}
+	for _, o := range named {
+		w.gatherEventLocked(o, path, op, true)
 	}
 }
 
@@ -83,7 +95,7 @@ func (w *Watcher) moved(path string, op Op) {
 	if n == nil || op&(itself|OpChmod) == 0 {
 		return
 	}
-	n.below(func(o *subscription) { w.gatherLocked(o, ReasonEvents) })
+	n.below(func(o *subscription) { w.gatherEventLocked(o, path, op, true) })
 	// Whoever deletes and makes a directory again may get the same inode
 	// number, but not the same watch.
 	w.tree.mark(n, op&itself != 0)

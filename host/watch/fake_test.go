@@ -21,23 +21,23 @@ type notifier struct {
 	reads  chan read
 	closed chan struct{}
 
-	mu      sync.Mutex // guards the rest
-	paths   map[string]bool
+	mu      sync.Mutex              // guards the rest
+	paths   map[string]bool         // whether for writes, too
 	adds    []string                // every path added, in order
 	onAdd   func(path string) error // decides what Add does; nil adds
 	closing bool
 }
 
 type read struct {
-	event watch.Event
-	err   error
+	events []watch.Event
+	err    error
 }
 
 func newNotifier() *notifier {
 	return &notifier{reads: make(chan read), closed: make(chan struct{}), paths: map[string]bool{}}
 }
 
-func (n *notifier) Add(path string) error {
+func (n *notifier) Add(path string, writes bool) error {
 	n.mu.Lock()
 	onAdd := n.onAdd
 	n.adds = append(n.adds, path)
@@ -49,7 +49,7 @@ func (n *notifier) Add(path string) error {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.paths[path] = true
+	n.paths[path] = n.paths[path] || writes
 	return nil
 }
 
@@ -66,12 +66,26 @@ func (n *notifier) WatchList() []string {
 	return slices.Sorted(maps.Keys(n.paths))
 }
 
-func (n *notifier) Read() (watch.Event, error) {
+// writes lists the watched directories below base that are watched for writes.
+func (n *notifier) writes(base string) []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	list := []string{}
+	for path, writes := range n.paths {
+		if rel, err := filepath.Rel(base, path); err == nil && writes {
+			list = append(list, rel)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+func (n *notifier) Read() ([]watch.Event, error) {
 	select {
 	case r := <-n.reads:
-		return r.event, r.err
+		return r.events, r.err
 	case <-n.closed:
-		return watch.Event{}, io.EOF
+		return nil, io.EOF
 	}
 }
 
@@ -109,8 +123,11 @@ func (n *notifier) added(base string) []string {
 }
 
 func (n *notifier) send(path string, op watch.Op) {
-	n.reads <- read{event: watch.Event{Path: path, Op: op}}
+	n.sendAll(watch.Event{Path: path, Op: op})
 }
+
+// sendAll sends events that are read at once.
+func (n *notifier) sendAll(list ...watch.Event) { n.reads <- read{events: list} }
 
 func (n *notifier) fail(err error) { n.reads <- read{err: err} }
 

@@ -242,7 +242,7 @@ func (w *Watcher) takeDirty(watched map[string]*entry) (dirs []dirtyDir, grown m
 // an event.
 func (w *Watcher) gatherChanged(lost, added []string, grown map[*subscription]struct{}) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
+	defer w.unlock()
 	for _, path := range lost {
 		w.gatherBelowLocked(path, ReasonEvents)
 	}
@@ -266,7 +266,7 @@ func (w *Watcher) gatherBelowLocked(path, reason string) {
 // gatherAll has everybody look.
 func (w *Watcher) gatherAll(reason string) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
+	defer w.unlock()
 	w.gatherAllLocked(reason)
 }
 
@@ -316,9 +316,8 @@ func (w *Watcher) unfinished() bool {
 // idle notes that a round has ended. One that gave up isn't waited for.
 func (w *Watcher) idle(gaveUp bool) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
+	defer w.unlock()
 	w.busy = !gaveUp && w.tree.hasWork() // by an event of the last moment
-	signal(w.rearm)
 }
 
 // postpone reports whether somebody is still checking everything, so that a

@@ -66,7 +66,7 @@ func TestKernelOverflow(t *testing.T) {
 	}
 	var held sync.Mutex
 	r := newLive(t, watch.Options{NewBackend: func() (watch.Backend, error) {
-		b, err := watch.FSNotify()
+		b, err := watch.System()
 		return &holding{Backend: b, held: &held}, err
 	}})
 	if err := r.do("mkdirs", []string{"x/y"}); err != nil {
@@ -75,7 +75,7 @@ func TestKernelOverflow(t *testing.T) {
 	r.Set("o", []watch.Dir{{Path: r.path("x/y"), Names: []string{"f"}}})
 	r.until("o")
 	held.Lock()
-	for i := range queue + 5000 { // fsnotify holds a few thousand, too
+	for i := range queue + 5000 { // the notifier holds some hundred, too
 		if err := os.WriteFile(r.path(fmt.Sprint("x/", i%2)), nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -100,12 +100,12 @@ func TestKernelOverflow(t *testing.T) {
 }
 
 // TestKernelRenameAndRemove renames a watched directory and removes it before
-// fsnotify gets to the rename: removing the watch then fails, which is no
-// failure of the notifier.
+// the notifier gets to the rename: the watch has ended by itself then, which is no
+// failure.
 func TestKernelRenameAndRemove(t *testing.T) {
 	var held sync.Mutex
 	r := newLive(t, watch.Options{NewBackend: func() (watch.Backend, error) {
-		b, err := watch.FSNotify()
+		b, err := watch.System()
 		return &holding{Backend: b, held: &held, keeps: "/x"}, err
 	}})
 	r.Set("o", []watch.Dir{{Path: r.path("x")}})
@@ -118,7 +118,7 @@ func TestKernelRenameAndRemove(t *testing.T) {
 			t.Fatalf("woken %q", woken)
 		}
 		held.Lock()
-		for i := range 3 { // one is held by Read, the next by fsnotify
+		for i := range 3 { // Read holds one
 			if err := r.do("mkdir", []string{fmt.Sprint("x/", i)}); err != nil {
 				t.Fatal(err)
 			}
@@ -139,8 +139,8 @@ func TestKernelRenameAndRemove(t *testing.T) {
 	}
 }
 
-// holding is a Backend whose Read doesn't return while its lock is held. Where
-// paths end in keeps, removing a watch comes too late: fsnotify has done it.
+// holding is a Backend whose Read doesn't return while its lock is held. Watches of
+// paths that end in keeps aren't removed: they have to end by themselves.
 type holding struct {
 	watch.Backend
 	held  *sync.Mutex
@@ -154,7 +154,7 @@ func (h *holding) Remove(path string) error {
 	return h.Backend.Remove(path)
 }
 
-func (h *holding) Read() (watch.Event, error) {
+func (h *holding) Read() ([]watch.Event, error) {
 	ev, err := h.Backend.Read()
 	h.held.Lock()
 	defer h.held.Unlock()

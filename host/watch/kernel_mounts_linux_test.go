@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,15 +20,7 @@ func TestKernelBindMount(t *testing.T) {
 		return
 	}
 	r := newLive(t, watch.Options{})
-	for _, dir := range []string{"one/sub", "two"} {
-		if err := os.MkdirAll(r.path(dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := syscall.Mount(r.path("one"), r.path("two"), "", syscall.MS_BIND, ""); err != nil {
-		t.Skipf("this needs bind mounts, and here: %v", err)
-	}
-	defer func() { _ = syscall.Unmount(r.path("two"), syscall.MNT_DETACH) }()
+	bindMount(t, r)
 	for _, step := range []struct{ line, want string }{
 		{"watch a one:f one/sub:f", "a"},
 		{"watch b two:f two/sub:f", "b"},
@@ -59,7 +52,66 @@ func TestKernelBindMount(t *testing.T) {
 	}
 }
 
-// TestKernelUnmount loses a watch in an unmount, which makes no event: the
+// bindMount has two mean what one means, with a directory sub.
+func bindMount(t *testing.T, r *live) {
+	t.Helper()
+	for _, dir := range []string{"one/sub", "two"} {
+		if err := os.MkdirAll(r.path(dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := syscall.Mount(r.path("one"), r.path("two"), "", syscall.MS_BIND, ""); err != nil {
+		t.Skipf("this needs bind mounts, and here: %v", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(r.path("two"), syscall.MNT_DETACH) })
+}
+
+// TestPathsOfAnAlias has a directory under two paths: the event names both.
+func TestPathsOfAnAlias(t *testing.T) {
+	if !inNamespace(t) {
+		return
+	}
+	r := newLive(t, watch.Options{})
+	bindMount(t, r)
+	r.Set("a", []watch.Dir{{Path: r.path("one"), Names: []string{"f"}}})
+	r.until("a")
+	r.Set("b", []watch.Dir{{Path: r.path("two"), Names: []string{"f"}}})
+	r.until("b")
+	if err := r.do("write", []string{"two/f"}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := r.Wait(t.Context())
+	if want := []string{r.path("one/f"), r.path("two/f")}; err != nil || !slices.Equal(got.Paths, want) {
+		t.Errorf("the batch names %q, want %q; %v", got.Paths, want, err)
+	}
+}
+
+// TestKernelUnmountIsSeen has no re-check: that what was mounted has gone makes
+// an event.
+func TestKernelUnmountIsSeen(t *testing.T) {
+	if !inNamespace(t) {
+		return
+	}
+	r := newLive(t, watch.Options{})
+	if err := r.do("mkdir", []string{"m"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mount("none", r.path("m"), "tmpfs", 0, ""); err != nil {
+		t.Skipf("this needs mounts, and here: %v", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(r.path("m"), syscall.MNT_DETACH) }) // of a test that fails
+	r.Set("o", []watch.Dir{{Path: r.path("m"), Names: []string{"f"}}})
+	r.until("o")
+	unmount(t, r.path("m"))
+	r.until("o")
+	r.settled()
+	if err := r.do("write", []string{"m/f"}); err != nil { // in the directory below
+		t.Fatal(err)
+	}
+	r.until("o")
+}
+
+// TestKernelUnmount mounts over a watched directory, which makes no event: the
 // safety re-check finds out.
 func TestKernelUnmount(t *testing.T) {
 	if !inNamespace(t) {

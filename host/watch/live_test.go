@@ -111,13 +111,20 @@ func (r *live) settled() []string {
 func (r *live) do(op string, args []string) error {
 	at := func(i int) string { return r.path(args[i]) }
 	switch op {
-	case "watch": // OWNER [DIR:NAME,NAME…]…, any names without a colon
+	case "watch": // OWNER [DIR:NAME,NAME,THROUGH/…]…, any names without a colon
 		var dirs []watch.Dir
 		for _, arg := range args[1:] {
 			dir, names, some := strings.Cut(arg, ":")
 			d := watch.Dir{Path: r.path(dir)}
 			if some {
-				d.Names = strings.FieldsFunc(names, func(c rune) bool { return c == ',' })
+				d.Names = []string{}
+				for _, name := range strings.FieldsFunc(names, func(c rune) bool { return c == ',' }) {
+					if name, only := strings.CutSuffix(name, "/"); only {
+						d.Through = append(d.Through, name)
+					} else {
+						d.Names = append(d.Names, name)
+					}
+				}
 			}
 			dirs = append(dirs, d)
 		}

@@ -78,9 +78,11 @@ func (g *world) ask() {
 	var dirs []watch.Dir
 	for range 1 + g.IntN(4) {
 		d := watch.Dir{Path: g.path(g.dirName())}
-		switch g.IntN(3) {
+		switch g.IntN(4) {
 		case 0:
 			d.Names = []string{}
+		case 2:
+			d.Names, d.Through = []string{}, []string{pick(g, "a", "b", "f")}
 		case 1:
 			d.Names = []string{pick(g, "a", "b", "f"), pick(g, "f", "g")}
 		}
@@ -167,6 +169,9 @@ func (g *world) view(dirs []watch.Dir) view {
 		for _, name := range names {
 			text.WriteString(g.spell(filepath.Join(d.Path, name)))
 		}
+		for _, name := range d.Through {
+			text.WriteString(g.spellPlace(filepath.Join(d.Path, name)))
+		}
 	}
 	return view{dirs: dirs, text: text.String()}
 }
@@ -188,4 +193,14 @@ func (g *world) spell(path string) string {
 		return fmt.Sprintf("\t%s %v inode %d\n", rel, info.Mode(), inode)
 	}
 	return fmt.Sprintf("\t%s %v inode %d size %d time %v\n", rel, info.Mode(), inode, info.Size(), info.ModTime())
+}
+
+// spellPlace is spell without what is written there.
+func (g *world) spellPlace(path string) string {
+	rel, _ := filepath.Rel(g.dir, path)
+	info, err := os.Lstat(path)
+	if err != nil {
+		return fmt.Sprintf("\t%s missing\n", rel)
+	}
+	return fmt.Sprintf("\t%s %v inode %d\n", rel, info.Mode(), info.Sys().(*syscall.Stat_t).Ino)
 }

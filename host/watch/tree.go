@@ -26,6 +26,7 @@ type node struct {
 	wants    map[*subscription]want     // who asked for it
 	names    map[string][]*subscription // who asked for which name in it
 	any      []*subscription            // who asked for all names in it
+	writers  int                        // how many want to hear of writes in it
 	dirty    bool                       // it is in tree.dirty
 	lost     bool                       // with dirty: whatever watch it had may be gone
 	gone     bool                       // it is no longer in the tree
@@ -104,6 +105,7 @@ func (t *tree) hasWork() bool { return len(t.dirty) > 0 || t.pruned || len(t.gro
 type dirtyDir struct {
 	path   string
 	target bool // an owner asked for it
+	writes bool // writes in it matter
 	lost   bool // whatever watch it had may be gone
 }
 
@@ -115,7 +117,7 @@ func (t *tree) takeDirty() []dirtyDir {
 	walk = func(n *node, lost bool) {
 		lost = lost || n.lost
 		n.dirty, n.lost = false, false
-		dirs = append(dirs, dirtyDir{path: n.path, target: len(n.wants) > 0, lost: lost})
+		dirs = append(dirs, dirtyDir{path: n.path, target: len(n.wants) > 0, writes: n.writers > 0, lost: lost})
 		for c := range n.children {
 			walk(c, lost)
 		}
@@ -152,12 +154,16 @@ func (n *node) below(f func(*subscription)) {
 
 // want is what an owner asked for in one directory.
 type want struct {
-	any   bool
-	names []string // sorted, each once
+	any    bool
+	names  []string // sorted, each once
+	writes bool     // not all names only lead on
 }
 
 // covers reports whether other asks for nothing new.
 func (w want) covers(other want) bool {
+	if other.writes && !w.writes {
+		return false
+	}
 	if w.any || other.any {
 		return w.any
 	}
@@ -169,12 +175,15 @@ func (w want) covers(other want) bool {
 	return true
 }
 
-func (w want) equal(other want) bool { return w.any == other.any && slices.Equal(w.names, other.names) }
+func (w want) equal(other want) bool {
+	return w.any == other.any && w.writes == other.writes && slices.Equal(w.names, other.names)
+}
 
 // same reports whether two sets are the same, in the same order.
 func same(a, b []Dir) bool {
 	return slices.EqualFunc(a, b, func(a, b Dir) bool {
-		return a.Path == b.Path && (a.Names == nil) == (b.Names == nil) && slices.Equal(a.Names, b.Names)
+		return a.Path == b.Path && (a.Names == nil) == (b.Names == nil) && slices.Equal(a.Names, b.Names) &&
+			slices.Equal(a.Through, b.Through)
 	})
 }
 
@@ -188,7 +197,8 @@ func wantsOf(dirs []Dir) map[string]want {
 		path := filepath.Clean(d.Path)
 		w := wants[path]
 		w.any = w.any || d.Names == nil
-		w.names = append(w.names, d.Names...)
+		w.names = append(append(w.names, d.Names...), d.Through...)
+		w.writes = w.writes || d.Names == nil || len(d.Names) > 0
 		wants[path] = w
 	}
 	for path, w := range wants {
@@ -204,7 +214,7 @@ func wantsOf(dirs []Dir) map[string]want {
 func (t *tree) set(o *subscription, dirs []Dir) {
 	given := make([]Dir, len(dirs))
 	for i, d := range dirs {
-		given[i] = Dir{Path: d.Path, Names: slices.Clone(d.Names)}
+		given[i] = Dir{Path: d.Path, Names: slices.Clone(d.Names), Through: slices.Clone(d.Through)}
 	}
 	before, now := o.wants, wantsOf(dirs)
 	o.given, o.wants = given, now
@@ -217,15 +227,23 @@ func (t *tree) set(o *subscription, dirs []Dir) {
 			t.grown[o] = struct{}{}
 		}
 		n := t.at(path)
+		wrote := n.writers > 0
 		if had {
 			n.remove(o)
 		}
 		n.add(o, w)
+		if wrote != (n.writers > 0) {
+			t.mark(n, false)
+		}
 	}
 	for path := range before {
 		if _, ok := now[path]; !ok {
 			n := t.nodes[path]
+			wrote := n.writers > 0
 			n.remove(o)
+			if wrote && n.writers == 0 {
+				t.mark(n, false)
+			}
 			t.prune(n)
 		}
 	}
@@ -236,6 +254,9 @@ func (t *tree) set(o *subscription, dirs []Dir) {
 
 func (n *node) add(o *subscription, w want) {
 	n.wants[o] = w
+	if w.writes {
+		n.writers++
+	}
 	if w.any {
 		n.any = append(n.any, o)
 	}
@@ -245,6 +266,9 @@ func (n *node) add(o *subscription, w want) {
 }
 
 func (n *node) remove(o *subscription) {
+	if n.wants[o].writes {
+		n.writers--
+	}
 	isOwner := func(p *subscription) bool { return p == o }
 	n.any = slices.DeleteFunc(n.any, isOwner)
 	for _, name := range n.wants[o].names {

@@ -10,6 +10,10 @@
 // A link on the way counts as missing: paths are free of links, and what has
 // become a link is its owner's to see.
 //
+// A directory that only leads somewhere, such as /tmp or a home, is watched for its
+// entries alone. Writes to the files in it make no event, where the system can be
+// asked for so little (Linux).
+//
 // Guarantees:
 //   - What happens to a name that an owner asked for, while its directory is
 //     watched, is in a [Batch] with this owner (or with All) afterwards.
@@ -22,18 +26,24 @@
 //     notifier lead to more looking, never to less: see [State].
 //   - Batches that nobody waits for are merged, so memory is bounded by the
 //     sets, whatever happens.
+//   - A batch is ready when nothing that it is for may be half done. Where the
+//     system says that a file is finished (Linux: it was closed by who wrote it,
+//     or renamed to its name) that is at once; else, and for who closes a file
+//     again and again, after a time of quiet.
 //
 // Concurrency: all methods are safe for concurrent use, but Wait is for one
-// goroutine. [Watcher.Run] owns three: one takes events from the notifier and
-// does nothing else, one adds and removes watches (so a full queue of events
-// can't block the adding of watches, nor the other way around), and one makes
-// batches. Close ends them and waits.
+// goroutine. [Watcher.Run] owns two: one takes events from the notifier and
+// makes batches of them, and one adds and removes watches, so that a full queue
+// of events can't block the adding of watches, nor the other way around. A timer
+// hands out what waits for quiet. Close ends them and waits.
 //
 // Limits: some changes make no event. These are writes through another hard
-// link or a memory map, a mount put over a watched directory, and what others
-// do to a network file system. They wait for the safety re-check. Noise in a
-// directory on the way, such as /tmp, is read and dropped. A file system that
-// doesn't answer blocks Run, and thus Close.
+// link, those through a memory map as long as the file is open (elsewhere than on
+// Linux for ever), a mount put over a watched directory, and what others
+// do to a network file system. They wait for the safety re-check. Names that come and go in a
+// directory on the way, such as /tmp, are read and dropped. A file system that
+// doesn't answer blocks Run, and thus Close. Who writes a file in steps, closing it
+// after each, may have the first step looked at; the last is, too.
 package watch
 
 import (
@@ -63,15 +73,18 @@ type Watcher struct {
 	done    chan struct{} // closed when Run has ended or never will begin
 
 	// Each holds one token.
-	wake  chan struct{} // the keeper has something to do
-	rearm chan struct{} // the batcher has something to time
-	full  chan struct{} // ready isn't empty
+	wake chan struct{} // the keeper has something to do
+	full chan struct{} // ready isn't empty
 
 	mu        sync.Mutex // guards everything below; no file I/O under it
 	begun     bool       // Run has been called
 	tree      tree
 	busy      bool          // the keeper hasn't yet done what the tree asks for
-	gathering pending       // waits for quiet
+	gathering pending       // waits until it is finished, or for quiet
+	handed    time.Time     // when a batch was last ready
+	timer     *time.Timer   // calls ring; nil before it is first needed
+	alarm     time.Time     // when it does; zero when it doesn't
+	ended     bool          // no alarm any more
 	ready     pending       // waits for Wait
 	checking  bool          // a Batch with All was taken, and its taker isn't back
 	postponed bool          // the keeper's re-check waits for the end of checking
@@ -89,7 +102,6 @@ func New(opts Options) *Watcher {
 		closing: closing, close: closeNow,
 		done:  make(chan struct{}),
 		wake:  make(chan struct{}, 1),
-		rearm: make(chan struct{}, 1),
 		full:  make(chan struct{}, 1),
 		tree:  newTree(),
 		state: State{Mode: ModeOff},
@@ -107,12 +119,18 @@ func (w *Watcher) Run(ctx context.Context) error {
 	defer cancel()
 	defer context.AfterFunc(w.closing, cancel)()
 
-	var batcher sync.WaitGroup
-	batcher.Go(func() { w.batch(ctx) })
 	newKeeper(w).run(ctx)
-	batcher.Wait()
+	w.end()
 	w.setState(State{Mode: ModeOff})
 	return nil
+}
+
+// end makes sure that the alarm is off.
+func (w *Watcher) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = true
+	w.silenceLocked()
 }
 
 // begin makes sure that Run runs once.
@@ -184,15 +202,21 @@ type Dir struct {
 	// Path is absolute, clean and free of links. It needn't exist.
 	Path string
 	// Names are the names in it that matter. Nil means any; empty means that
-	// only the directory itself matters.
+	// only the directory itself matters, besides Through.
 	Names []string
+	// Through are more names, of what only leads on: that they come, go or become
+	// something else matters, and what is written at them doesn't. For these alone,
+	// and for what lies on the way to a directory, the system isn't asked to tell of
+	// writes, where it can be asked for less.
+	Through []string
 }
 
 // Options sets up a Watcher. The zero value works.
 type Options struct {
-	// Quiet is how long nothing may happen before a batch is handed out; 0
-	// means 15 ms: the steps of an editor's save are closer together, and a
-	// person doesn't notice it.
+	// Quiet is how long nothing may happen before a batch is handed out in which
+	// something may be half done; 0 means 15 ms: the steps of an editor's save are
+	// closer together, and a person doesn't notice it. Nor is a batch handed out
+	// at once that begins so soon after another.
 	Quiet time.Duration
 	// MaxWait is the longest that a batch waits for quiet; 0 means 150 ms.
 	MaxWait time.Duration
@@ -209,7 +233,7 @@ type Options struct {
 	// means none.
 	Logger *slog.Logger
 	// NewBackend makes the notifier, anew after each failure; nil means
-	// FSNotify. It is here for failure injection.
+	// System. It is here for failure injection.
 	NewBackend func() (Backend, error)
 }
 
@@ -227,7 +251,7 @@ func (o Options) withDefaults() Options {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.NewBackend == nil {
-		o.NewBackend = FSNotify
+		o.NewBackend = System
 	}
 	return o
 }

@@ -24,6 +24,7 @@ type watches struct {
 type entry struct {
 	id      identity
 	by      coverage
+	writes  bool // it is watched for writes, too
 	silent  bool
 	aliases []string // of a watched one: the paths of the same directory
 }
@@ -84,7 +85,7 @@ func (k *watches) drop(path string) {
 // add watches a directory and reports whether it now is. full is set
 // when there are no more watches, and then nothing is tried any more.
 func (k *watches) add(f *inspected, full *bool) bool {
-	e := &entry{id: f.id, by: unwatched, silent: k.isSilent(f.path, f.id)}
+	e := &entry{id: f.id, by: unwatched, writes: f.writes, silent: k.isSilent(f.path, f.id)}
 	k.entries[f.path] = e
 	if *full {
 		return false
@@ -92,7 +93,7 @@ func (k *watches) add(f *inspected, full *bool) bool {
 	if k.shares(f.path, e) {
 		return true
 	}
-	err := k.backend.Add(f.path)
+	err := k.backend.Add(f.path, f.writes)
 	switch why := failureOf(err); {
 	case err == nil:
 		return k.added(f.path, e)
@@ -124,20 +125,26 @@ func (k *watches) added(path string, e *entry) bool {
 
 // shares reports whether a directory is watched already under another path
 // that means the same, as by a bind mount: there is one watch to an inode. If
-// that path means something else by now, its watch is in the way and ends.
+// that path means something else by now, or is watched for less, its watch is in the
+// way and ends.
 func (k *watches) shares(path string, e *entry) bool {
 	of, ok := k.byID[e.id]
 	if !ok {
 		return false
 	}
-	if id, here := identify(of); !here || id != e.id {
+	main := k.entries[of]
+	id, here := identify(of)
+	same := here && id == e.id
+	if !same || e.writes && !main.writes {
 		k.drop(of)
-		k.lost = append(k.lost, of)
+		if !same {
+			k.lost = append(k.lost, of)
+		}
 		k.w.mark(of)
 		return false
 	}
 	e.by = aliased
-	k.entries[of].aliases = append(k.entries[of].aliases, path)
+	main.aliases = append(main.aliases, path)
 	k.w.alias(of, path)
 	return true
 }
@@ -204,7 +211,7 @@ func (k *watches) inspect(dirs []dirtyDir) (missing []*inspected) {
 			up.essential = true
 		}
 		e := k.entries[p.path]
-		if e != nil && (!f.here || e.id != f.id || p.lost) {
+		if e != nil && (!f.here || e.id != f.id || p.lost || e.writes != f.writes) {
 			k.drop(p.path)
 			if !f.here || e.id != f.id {
 				k.lost = append(k.lost, p.path)

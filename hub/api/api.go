@@ -31,6 +31,9 @@ type Agent struct {
 	Revision      int64         `json:"revision"`
 	// UpdatedAt is null until the agent has pushed.
 	UpdatedAt *time.Time `json:"updated_at"`
+	// Discovery says in short whether more is still to come. It is pending until
+	// the agent has pushed.
+	Discovery snapshot.Summary `json:"discovery"`
 	// NotHeard is how many others have the agent's token, are connected, and
 	// aren't heard, since this one has taken over from them.
 	NotHeard int `json:"not_heard"`
@@ -45,6 +48,10 @@ type Snapshot struct {
 	ReceivedAt time.Time `json:"received_at"`
 	// Revision is the hub-wide revision that made it.
 	Revision int64 `json:"revision"`
+	// Away says that its discovery is pending and that the agent isn't connected: what
+	// is still to come doesn't come before it is back. It is never set of what was
+	// asked for by a revision or a pin.
+	Away bool `json:"away,omitempty"`
 }
 
 // Change is one revision of an agent, against the one before it.
@@ -53,6 +60,8 @@ type Change struct {
 	Version       uint64        `json:"version"`
 	AggregateHash snapshot.Hash `json:"aggregate_hash"`
 	At            time.Time     `json:"at"`
+	// Discovery is that of the snapshot, in short.
+	Discovery snapshot.Summary `json:"discovery"`
 	// Added, Changed and Removed count resources.
 	Added   int `json:"added"`
 	Changed int `json:"changed"`
@@ -116,6 +125,42 @@ type NewPin struct {
 	Name    string `json:"name"`
 }
 
+// NewApproval is the body of POST /api/v0/approvals.
+type NewApproval struct {
+	// Signed is a document of package wire/approval.
+	Signed []byte `json:"signed"`
+}
+
+// ApprovalState says whether agents get an approval.
+type ApprovalState string
+
+// The states of an approval.
+const (
+	ApprovalLive    ApprovalState = "live"
+	ApprovalRevoked ApprovalState = "revoked"
+	ApprovalExpired ApprovalState = "expired"
+)
+
+// Approval is a signed approval that the hub keeps. What it says of itself is from
+// the document, whose signature no hub can judge.
+type Approval struct {
+	ID         string `json:"id"`
+	Name       string `json:"name"`
+	Definition string `json:"definition"`
+	// Agents are the ids of those that it is for; empty: all.
+	Agents    []string  `json:"agents"`
+	KeyID     string    `json:"key_id"`
+	IssuedAt  time.Time `json:"issued_at"`
+	ExpiresAt time.Time `json:"expires_at"`
+
+	State ApprovalState `json:"state"`
+	// AddedBy is the id of the token with which it was added.
+	AddedBy   string     `json:"added_by"`
+	AddedAt   time.Time  `json:"added_at"`
+	RevokedAt *time.Time `json:"revoked_at"`
+	Signed    []byte     `json:"signed"`
+}
+
 // Login is a way into the hub's page.
 type Login struct {
 	// URL works once. Whoever has it can read what the token shows: it is a secret.
@@ -137,6 +182,9 @@ type ContextEvent struct {
 	Revision      int64         `json:"revision"`
 	Version       uint64        `json:"version"`
 	AggregateHash snapshot.Hash `json:"aggregate_hash"`
+	// Discovery is that of the snapshot, in short. What it says of a source changes
+	// without any resource, too.
+	Discovery snapshot.Summary `json:"discovery"`
 	// Changed are the ids of resources that differ, at most a hundred; More
 	// counts those that aren't named.
 	Changed []string `json:"changed"`

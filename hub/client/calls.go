@@ -48,6 +48,9 @@ func (h *hub) Context(ctx context.Context, agentID string, opts ContextOptions) 
 		}
 		r.Query.Set("wait", opts.Wait.String())
 		r.Query.Set("after", strconv.FormatInt(opts.After, 10))
+		if opts.Complete {
+			r.Query.Set("discovery", "complete")
+		}
 	}
 	answer, err := h.api.Do(ctx, r)
 	if err != nil || answer.Code == http.StatusNotModified {
@@ -114,6 +117,20 @@ func (h *hub) PinResource(ctx context.Context, pinID, resourceID string) ([]byte
 
 func (h *hub) PinDiff(ctx context.Context, pinID string) (*api.Diff, error) {
 	return apiclient.Fetch[api.Diff](ctx, h.api, apiclient.Get(pinPath(pinID)+"/diff"))
+}
+
+func (h *hub) AddApproval(ctx context.Context, signed []byte) (*api.Approval, error) {
+	return apiclient.Fetch[api.Approval](ctx, h.api, apiclient.Request{
+		Method: http.MethodPost, Path: "/approvals", Body: api.NewApproval{Signed: signed},
+	})
+}
+
+func (h *hub) Approvals(ctx context.Context) ([]api.Approval, error) {
+	return apiclient.List[api.Approval](ctx, h.api, apiclient.Get("/approvals"))
+}
+
+func (h *hub) RevokeApproval(ctx context.Context, id string) (*api.Approval, error) {
+	return apiclient.Fetch[api.Approval](ctx, h.api, apiclient.Request{Method: http.MethodDelete, Path: "/approvals/" + url.PathEscape(id)})
 }
 
 func (h *hub) Login(ctx context.Context) (*api.Login, error) {

@@ -41,6 +41,7 @@ func answering(t *testing.T, status int, answer string) (client.Client, func() a
 const (
 	snapshotText = `{"version":3,"aggregate_hash":"ab","payload_bytes":5,"snapshot_error":"","resources":[{"id":"skill:/w/s#k","kind":"skill","source":"/w/s","source_path":"","name":"s","description":"","status":"ok","error":"","stale":false,"content_hash":"01","size_bytes":5,"resolver":"r","attributes":{}}],"plugins":[],"agent_id":"a","received_at":"2026-01-02T03:04:05Z","revision":9}`
 	pinText      = `{"id":"p","agent_id":"a","name":"n","revision":9,"aggregate_hash":"ab","created_at":"2026-01-02T03:04:05Z","pinned_at":"2026-01-02T03:04:05Z","drifted_at":null,"drift_revision":0,"agent_gone":false}`
+	approvalText = `{"id":"i","name":"n","definition":"d","agents":["a"],"key_id":"k","issued_at":"2026-01-02T03:04:05Z","expires_at":"2026-01-02T03:04:05Z","state":"live","added_by":"t","added_at":"2026-01-02T03:04:05Z","revoked_at":null,"signed":"ZG9j"}`
 	agentText    = `{"id":"a","name":"","connected":true,"version":3,"aggregate_hash":"ab","resources":1,"revision":9,"updated_at":"2026-01-02T03:04:05Z"}`
 	diffText     = `{"agent_id":"a","from":1,"to":2,"changes":[{"id":"skill:/w/s","kind":"skill","change":"changed","before":{"id":"skill:/w/s","kind":"skill","source":"/w/s"},"after":{"id":"skill:/w/s","kind":"skill","source":"/w/s","name":"s"},"diff":"+x","diff_note":""}]}`
 )
@@ -59,6 +60,10 @@ func TestCalls(t *testing.T) {
 	}
 	diff := &api.Diff{AgentID: "a", From: 1, To: 2, Changes: []api.ResourceDiff{{ID: "skill:/w/s", Kind: "skill", Change: api.Changed, Diff: "+x",
 		Before: &snapshot.Resource{Kind: "skill", Source: "/w/s"}, After: &snapshot.Resource{Kind: "skill", Source: "/w/s", Name: "s"}}}}
+	approval := &api.Approval{
+		ID: "i", Name: "n", Definition: "d", Agents: []string{"a"}, KeyID: "k", IssuedAt: at, ExpiresAt: at,
+		State: api.ApprovalLive, AddedBy: "t", AddedAt: at, Signed: []byte("doc"),
+	}
 	change := api.Change{Revision: 9, Version: 3, AggregateHash: snapshot.Hash{0xab}, At: at, Added: 1, Changed: 2, Removed: 3}
 
 	type c = client.Client
@@ -107,6 +112,12 @@ func TestCalls(t *testing.T) {
 		"pin resource": {"text", func(ctx context.Context, h c) (any, error) { return h.PinResource(ctx, "p", "skill:/w") },
 			"GET", "/api/v0/pins/p/context/resources/skill:%2Fw", "", []byte("text")},
 		"pin diff": {diffText, func(ctx context.Context, h c) (any, error) { return h.PinDiff(ctx, "p") }, "GET", "/api/v0/pins/p/diff", "", diff},
+		"add an approval": {approvalText, func(ctx context.Context, h c) (any, error) { return h.AddApproval(ctx, []byte("doc")) },
+			"POST", "/api/v0/approvals", `{"signed":"ZG9j"}`, approval},
+		"approvals": {"[" + approvalText + "]", func(ctx context.Context, h c) (any, error) { return h.Approvals(ctx) },
+			"GET", "/api/v0/approvals", "", []api.Approval{*approval}},
+		"revoke an approval": {approvalText, func(ctx context.Context, h c) (any, error) { return h.RevokeApproval(ctx, "a/b") },
+			"DELETE", "/api/v0/approvals/a%2Fb", "", approval},
 		"login": {`{"url":"http://h/login?code=c","expires_at":"2026-01-02T03:04:05Z"}`, func(ctx context.Context, h c) (any, error) { return h.Login(ctx) },
 			"POST", "/api/v0/login", "", &api.Login{URL: "http://h/login?code=c", ExpiresAt: at}},
 	} {

@@ -37,7 +37,7 @@ import (
 	"waymark/hub/api"
 )
 
-// Client is a hub, seen by a reader.
+// Client is a hub, seen by a reader or an operator.
 type Client interface {
 	// Agents lists all agents by id.
 	Agents(ctx context.Context) ([]api.Agent, error)
@@ -89,6 +89,14 @@ type Client interface {
 	// events), since nobody knows what was missed meanwhile.
 	Events(ctx context.Context, opts EventOptions) iter.Seq2[Event, error]
 
+	// AddApproval brings a signed approval to the agents that it is for. This and the
+	// next two need an operator's token.
+	AddApproval(ctx context.Context, signed []byte) (*api.Approval, error)
+	// Approvals lists all of them by id, revoked and expired ones too.
+	Approvals(ctx context.Context) ([]api.Approval, error)
+	// RevokeApproval takes one back, for ever.
+	RevokeApproval(ctx context.Context, id string) (*api.Approval, error)
+
 	// Login makes a one-time URL that opens the hub's page in a browser.
 	Login(ctx context.Context) (*api.Login, error)
 }
@@ -103,6 +111,10 @@ type ContextOptions struct {
 	// at the most.
 	Wait  time.Duration
 	After int64
+	// Complete waits on while the discovery of what there is is pending. What there
+	// is when the time is up is returned, if it is above After. Where the agent has been
+	// away for some seconds that is returned, whatever After is: its Away is set.
+	Complete bool
 }
 
 // EventOptions say which events are wanted. The zero value wants all: the
@@ -119,7 +131,7 @@ const Now = -1
 
 // Options configures a Client. Only Token is usually set.
 type Options struct {
-	// Token is a reader token. Every call needs one.
+	// Token is a reader's token, or an operator's. Every call needs one.
 	Token string
 	// Timeout bounds calls whose context has no deadline, in addition to the time
 	// that they mean to wait. Default 30 s.

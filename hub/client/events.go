@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +9,6 @@ import (
 	"iter"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"waymark/hub/api"
@@ -61,7 +59,7 @@ func (f *follower) connect(ctx context.Context, c *apiclient.Connection[Event]) 
 	c.Open()
 	body := &watched{resp.Body, func() { watchdog.Reset(f.hub.opts.Silence) }}
 	var broken error
-	err = readFrames(body, func(raw frame) bool {
+	err = apiclient.ReadEvents(body, maxEvent, func(raw apiclient.Event) bool {
 		event, fresh, err := f.take(raw)
 		if err != nil {
 			broken = err
@@ -114,82 +112,34 @@ func (w *watched) Read(p []byte) (int, error) {
 // escaped, come to less.
 const maxEvent = 4 << 20
 
-var errEventTooLarge = errors.New("the hub sends an event that is too large")
-
-// frame is one event as it is sent.
-type frame struct{ event, id, data string }
-
-// readFrames calls handle with each complete event of r until r ends or handle
-// says false. An event whose end is missing is none, as the standard has it:
-// the last lines before a cut would otherwise be taken for a position that was
-// never sent. (That is why no library is used: what there is hands them out.)
-func readFrames(r io.Reader, handle func(frame) bool) error {
-	scanner := bufio.NewScanner(r)
-	scanner.Buffer(nil, maxEvent)
-	var f frame
-	var data []string
-	size := 0
-	for scanner.Scan() {
-		line := strings.TrimSuffix(scanner.Text(), "\r")
-		if size += len(line); size > maxEvent {
-			return errEventTooLarge
-		}
-		if line == "" {
-			f.data = strings.Join(data, "\n")
-			if len(data) > 0 && !handle(f) {
-				return nil
-			}
-			f, data, size = frame{}, nil, 0
-			continue
-		}
-		name, value, _ := strings.Cut(line, ":")
-		value = strings.TrimPrefix(value, " ")
-		switch name { // a comment's is empty
-		case "event":
-			f.event = value
-		case "id":
-			f.id = value
-		case "data":
-			data = append(data, value)
-		}
-	}
-	if err := scanner.Err(); err != nil {
-		if errors.Is(err, bufio.ErrTooLong) {
-			err = errEventTooLarge
-		}
-		return err
-	}
-	return io.ErrUnexpectedEOF // a hub's stream has no end
-}
-
 // take makes an event of a frame, moves on to its position, and reports
 // whether it is one that hasn't been yielded yet. Types that this client
 // doesn't know are skipped: a newer hub may have more.
-func (f *follower) take(raw frame) (e Event, fresh bool, err error) {
+func (f *follower) take(raw apiclient.Event) (e Event, fresh bool, err error) {
 	at := f.at
-	if raw.id != "" {
-		if at, err = strconv.ParseInt(raw.id, 10, 64); err != nil || at < 0 {
-			return Event{}, false, fmt.Errorf("the hub sends an event with the id %.40q, which is no revision", raw.id)
+	if raw.ID != "" {
+		if at, err = strconv.ParseInt(raw.ID, 10, 64); err != nil || at < 0 {
+			return Event{}, false, fmt.Errorf("the hub sends an event with the id %.40q, which is no revision", raw.ID)
 		}
 	}
-	e = Event{Type: raw.event, Revision: at}
+	e = Event{Type: raw.Type, Revision: at}
 	fresh = true
-	switch raw.event {
+	switch raw.Type {
 	case api.EventContext:
 		e.Context = new(api.ContextEvent)
-		err = json.Unmarshal([]byte(raw.data), e.Context)
+		err = json.Unmarshal([]byte(raw.Data), e.Context)
 		if fresh = e.Context.Revision > f.newest; fresh && err == nil {
 			f.newest = e.Context.Revision
 		}
 	case api.EventPin:
 		e.Pin = new(api.Pin)
-		err = json.Unmarshal([]byte(raw.data), e.Pin)
+		err = json.Unmarshal([]byte(raw.Data), e.Pin)
 	case api.EventAgent:
 		e.Agent = new(api.Agent)
-		err = json.Unmarshal([]byte(raw.data), e.Agent)
+		err = json.Unmarshal([]byte(raw.Data), e.Agent)
 	case api.EventReset:
 		e.Reset = new(api.ResetEvent)
-		err = json.Unmarshal([]byte(raw.data), e.Reset)
+		err = json.Unmarshal([]byte(raw.Data), e.Reset)
 		if err == nil { // the only way back
 			f.at, f.newest = at, min(f.newest, at)
 		}
@@ -197,7 +147,7 @@ func (f *follower) take(raw frame) (e Event, fresh bool, err error) {
 		fresh = false
 	}
 	if err != nil {
-		return Event{}, false, fmt.Errorf("the hub's %s event can't be read: %w", raw.event, err)
+		return Event{}, false, fmt.Errorf("the hub's %s event can't be read: %w", raw.Type, err)
 	}
 	f.at = max(f.at, at)
 	return e, fresh, nil

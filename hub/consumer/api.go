@@ -73,6 +73,10 @@ type Limits struct {
 	// Presence is how soon a stream says that an agent has connected or
 	// disconnected. Default 500 ms.
 	Presence time.Duration
+	// Away is how long an agent may be away before those are answered who wait for
+	// its discovery. Default 5 s: longer than it takes to come back to a hub that was
+	// started anew, and to hear of that from another one.
+	Away time.Duration
 }
 
 func (l *Limits) setDefaults() {
@@ -84,6 +88,7 @@ func (l *Limits) setDefaults() {
 	l.Write = cmp.Or(l.Write, 30*time.Second)
 	l.Recheck = cmp.Or(l.Recheck, time.Second)
 	l.Presence = cmp.Or(l.Presence, 500*time.Millisecond)
+	l.Away = cmp.Or(l.Away, 5*time.Second)
 }
 
 // API is the HTTP API below api.Root. New makes one, Close ends it.
@@ -170,7 +175,12 @@ func (a *API) routes() []httpapi.Route {
 			return handle(&call{Call: c, reader: reader, store: view{a.store, &reader.Token}})
 		}}
 	}
+	add := route(http.MethodPost, "/approvals", operator(a.addApproval))
+	add.MaxBody = maxApprovalBody
 	return []httpapi.Route{
+		add,
+		route(http.MethodGet, "/approvals", operator(a.listApprovals)),
+		route(http.MethodDelete, "/approvals/{id}", operator(a.revokeApproval)),
 		route(http.MethodGet, "/openapi.json", func(c *call) error { return httpapi.ServeDocument(c.Call) }),
 		route(http.MethodGet, "/agents", a.listAgents),
 		route(http.MethodGet, "/agents/{id}", a.getAgent),
@@ -199,16 +209,8 @@ func (c *call) revision(name string) (n int64, given bool, err error) {
 
 // wantsMarkdown reports whether an answer is wanted for a prompt.
 func (c *call) wantsMarkdown() (bool, error) {
-	format, err := c.Text("format")
-	switch {
-	case err != nil:
-		return false, err
-	case format == "" || format == "json":
-		return false, nil
-	case format == "markdown":
-		return true, nil
-	}
-	return false, httpapi.BadQuery("format is not one of json, markdown")
+	format, err := c.Word("format", "json", "markdown")
+	return format == "markdown", err
 }
 
 // beginRendering waits until few enough comparisons and Markdown texts are being
@@ -239,6 +241,10 @@ func (a *API) classify(_ *httpapi.Call, err error) *problem.Error {
 		return &problem.Error{Code: http.StatusForbidden, Message: "forbidden", Detail: "this is an agent's token; reading needs a reader token"}
 	case errors.Is(err, store.ErrInvalid):
 		return &problem.Error{Code: http.StatusBadRequest, Message: "the request is not what it should be", Detail: errtext.Of(err)}
+	case errors.Is(err, store.ErrApprovalExists):
+		return &problem.Error{Code: http.StatusConflict, Message: "the approval was not added", Detail: store.ErrApprovalExists.Error()}
+	case errors.Is(err, store.ErrTooManyApprovals):
+		return &problem.Error{Code: http.StatusConflict, Message: "the approval was not added", Detail: store.ErrTooManyApprovals.Error()}
 	case errors.Is(err, store.ErrTooManyPins):
 		return &problem.Error{Code: http.StatusConflict, Message: "the pin was not made", Detail: store.ErrTooManyPins.Error()}
 	case a.ctx.Err() != nil:

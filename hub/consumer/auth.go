@@ -42,7 +42,7 @@ func ReaderOf(ctx context.Context) Reader {
 	return reader
 }
 
-// admit serves readers alone.
+// admit serves readers, and operators, who read as well.
 func (a *API) admit(r *http.Request) (context.Context, error) {
 	reader, err := a.Authenticate(r)
 	if err != nil {
@@ -51,7 +51,7 @@ func (a *API) admit(r *http.Request) (context.Context, error) {
 	return context.WithValue(r.Context(), readerKey{}, reader), a.checkOrigin(r)
 }
 
-// Authenticate returns who makes a request: a bearer of a reader's token or, if
+// Authenticate returns who makes a request: a bearer of a reader's or operator's token or, if
 // there is no Authorization header at all, a browser with a session in the
 // cookie. Neither is taken in the place of the other.
 //
@@ -70,7 +70,7 @@ func (a *API) Authenticate(r *http.Request) (reader Reader, err error) {
 		return Reader{}, err
 	case !reader.Token.Valid(a.opts.Now()):
 		return Reader{}, ErrUnauthorized
-	case reader.Token.Role != store.RoleReader:
+	case reader.Token.Role != store.RoleReader && reader.Token.Role != store.RoleOperator:
 		return Reader{}, ErrForbidden
 	}
 	return reader, nil

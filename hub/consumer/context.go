@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"waymark/hub/api"
@@ -50,7 +51,7 @@ func (a *API) getHistory(c *call) error {
 		ch := &history[i]
 		list[i] = api.Change{
 			Revision: ch.Revision, Version: ch.Version, AggregateHash: ch.AggregateHash, At: ch.At,
-			Added: ch.Added, Changed: ch.Changed, Removed: ch.Removed,
+			Added: ch.Added, Changed: ch.Changed, Removed: ch.Removed, Discovery: ch.Discovery,
 		}
 	}
 	return c.JSON(http.StatusOK, list)
@@ -60,7 +61,7 @@ func toAgent(a *store.AgentInfo, all map[string]Connection) api.Agent {
 	connection, connected := all[a.ID]
 	return api.Agent{
 		ID: a.ID, Name: a.Name, Connected: connected, NotHeard: connection.NotHeard, Version: a.Version, AggregateHash: a.AggregateHash,
-		Resources: a.Resources, Revision: a.Revision, UpdatedAt: orNull(a.UpdatedAt),
+		Resources: a.Resources, Revision: a.Revision, UpdatedAt: orNull(a.UpdatedAt), Discovery: a.Discovery,
 	}
 }
 
@@ -90,14 +91,20 @@ func (a *API) getContext(c *call) error {
 	if err != nil {
 		return err
 	}
+	discovery, err := c.Word("discovery", "complete")
+	if err != nil {
+		return err
+	}
 	id := c.Arg("id")
 	if wait > 0 && revision == 0 {
+		tagged, away := taggedRevision(c)
 		if !given {
-			after = taggedRevision(c)
+			after = tagged
 		}
-		if come, err := a.awaitRevision(c, id, after, wait); err != nil {
+		want := awaited{agentID: id, after: after, complete: discovery != "", away: away}
+		if answer, err := a.awaitRevision(c, want, wait); err != nil {
 			return err
-		} else if !come {
+		} else if !answer {
 			c.Writer().Header().Set("ETag", `"`+strconv.FormatInt(after, 10)+`"`)
 			c.Writer().WriteHeader(http.StatusNotModified)
 			return nil
@@ -119,19 +126,29 @@ func (a *API) sendContext(c *call, q store.Query, markdown bool) error {
 	if err != nil {
 		return err
 	}
-	if c.Known(strconv.FormatInt(stored.Revision, 10)) {
+	tag, away := strconv.FormatInt(stored.Revision, 10), false
+	if q.Revision == 0 && stored.Snapshot.Discovery.Pending() {
+		if _, connected := a.opts.Connected()[q.AgentID]; !connected {
+			tag, away = tag+awayTag, true
+		}
+	}
+	if c.Known(tag) {
 		return nil
 	}
-	return a.sendSnapshot(c, q.AgentID, &stored, markdown)
+	return a.sendSnapshot(c, q.AgentID, &stored, markdown, away)
 }
 
-func (a *API) sendSnapshot(c *call, agentID string, stored *store.StoredSnapshot, markdown bool) error {
+// awayTag ends the ETag of a snapshot of which more is to come from an agent that is
+// away: the snapshot is the same, and what is said of it another.
+const awayTag = "-away"
+
+func (a *API) sendSnapshot(c *call, agentID string, stored *store.StoredSnapshot, markdown, away bool) error {
 	if markdown {
-		c.Send(http.StatusOK, "text/markdown; charset=utf-8", renderMarkdown(agentID, stored))
+		c.Send(http.StatusOK, "text/markdown; charset=utf-8", renderMarkdown(agentID, stored, away))
 		return nil
 	}
 	return c.JSON(http.StatusOK, api.Snapshot{
-		Snapshot: stored.Snapshot, AgentID: agentID, ReceivedAt: stored.ReceivedAt, Revision: stored.Revision,
+		Snapshot: stored.Snapshot, AgentID: agentID, ReceivedAt: stored.ReceivedAt, Revision: stored.Revision, Away: away,
 	})
 }
 
@@ -148,14 +165,16 @@ func (a *API) getResource(c *call) error {
 	return nil
 }
 
-// taggedRevision returns the highest revision that the client's ETags name.
-func taggedRevision(c *call) (revision int64) {
+// taggedRevision returns the highest revision that the client's ETags name, and whether
+// it knows that the agent is away.
+func taggedRevision(c *call) (revision int64, away bool) {
 	for _, tag := range c.Tags() {
-		if n, err := parseRevision(strings.Trim(tag, `"`)); err == nil {
-			revision = max(revision, n)
+		tag, isAway := strings.CutSuffix(strings.Trim(tag, `"`), awayTag)
+		if n, err := parseRevision(tag); err == nil && n >= revision {
+			revision, away = n, isAway
 		}
 	}
-	return revision
+	return revision, away
 }
 
 // parseRevision is strict: digits alone.
@@ -164,18 +183,36 @@ func parseRevision(text string) (int64, error) {
 	return int64(n), err
 }
 
-// awaitRevision waits until the agent has a revision above after, and reports
-// whether that came. A revision that the store hasn't reached is taken for one
-// of another life of the database: any is newer.
-func (a *API) awaitRevision(c *call, agentID string, after int64, wait time.Duration) (come bool, err error) {
-	err = c.Within(wait, func(ctx context.Context) error {
-		come, err = a.awaitWithin(ctx, c, agentID, after)
-		return err
-	})
-	return come, err
+// awaited is what a request waits for.
+type awaited struct {
+	agentID string
+	// after is the revision that the client has.
+	after int64
+	// complete says that a revision whose discovery is pending doesn't do, unless the
+	// agent is away: then there is no use in waiting on.
+	complete bool
+	// away says that the client knows that it is.
+	away bool
 }
 
-func (a *API) awaitWithin(ctx context.Context, c *call, agentID string, after int64) (come bool, err error) {
+// awaitRevision waits for a revision, and reports whether there is one above after
+// when the wait is over, or the agent is away: that is told, too, when its discovery is
+// still pending. A revision that the store hasn't reached is taken for one of another life of the
+// database: any is newer.
+func (a *API) awaitRevision(c *call, want awaited, wait time.Duration) (answer bool, err error) {
+	err = c.Within(wait, func(ctx context.Context) error {
+		answer, err = a.awaitWithin(ctx, c, want)
+		return err
+	})
+	if err != nil || answer {
+		return answer, err
+	}
+	// The time may have been too short to look once.
+	agent, err := c.store.Agent(c.Context(), want.agentID)
+	return agent.Revision > want.after, err
+}
+
+func (a *API) awaitWithin(ctx context.Context, c *call, want awaited) (come bool, err error) {
 	ctx, leave, err := a.sessions.enter(ctx, &c.reader)
 	if err != nil {
 		return false, err
@@ -184,25 +221,54 @@ func (a *API) awaitWithin(ctx context.Context, c *call, agentID string, after in
 	for {
 		position, err := a.feed.now(ctx)
 		if err != nil {
-			return false, a.ended(c.Context(), ctx, err)
+			return come, a.ended(c.Context(), ctx, err)
 		}
-		agent, err := c.store.Agent(ctx, agentID)
+		agent, err := c.store.Agent(ctx, want.agentID)
 		if err != nil {
-			return false, a.ended(c.Context(), ctx, err)
+			return come, a.ended(c.Context(), ctx, err)
 		}
-		if agent.Revision > after {
+		come = agent.Revision > want.after
+		// What the feed knows may be a little behind.
+		if !come && agent.Revision > 0 && want.after > position.newest {
+			_, come = a.feed.beyond(ctx, want.after)
+		}
+		if come && (!want.complete || !agent.Discovery.Pending()) {
 			return true, nil
 		}
-		// What the feed knows may be a little behind.
-		if agent.Revision > 0 && after > position.newest {
-			if _, is := a.feed.beyond(ctx, after); is {
-				return true, nil
-			}
+		if want.complete && !want.away && agent.Revision > 0 && agent.Discovery.Pending() {
+			err = a.awaitPending(ctx, position, want.agentID)
+		} else {
+			err = a.feed.awaitAgent(ctx, position, want.agentID)
 		}
-		if err := a.feed.awaitAgent(ctx, position, agentID); err != nil {
-			return false, a.ended(c.Context(), ctx, err)
+		switch {
+		case errors.Is(err, errAway):
+			return true, nil
+		case err != nil:
+			return come, a.ended(c.Context(), ctx, err)
 		}
 	}
+}
+
+// errAway ends the waiting for an agent.
+var errAway = errors.New("the agent is away")
+
+// awaitPending waits as the feed's awaitAgent does for an agent that has more to say, and
+// fails with errAway where it is away.
+func (a *API) awaitPending(ctx context.Context, since position, agentID string) error {
+	waiting, cancel := context.WithCancelCause(ctx)
+	var watch sync.WaitGroup
+	defer watch.Wait()
+	defer cancel(nil)
+	watch.Go(func() {
+		if a.presence.awaitAway(waiting, agentID) == nil {
+			cancel(errAway)
+		}
+	})
+	err := a.feed.awaitAgent(waiting, since, agentID)
+	if err != nil && errors.Is(context.Cause(waiting), errAway) {
+		return errAway
+	}
+	return err
 }
 
 // ended says what it means that waiting ended with err: nothing is wrong when

@@ -21,5 +21,5 @@ func Routes() map[string][]string {
 
 // RenderMarkdown renders a snapshot as ?format=markdown does.
 func RenderMarkdown(agentID string, s snapshot.Snapshot) string {
-	return string(renderMarkdown(agentID, &store.StoredSnapshot{Snapshot: s}))
+	return string(renderMarkdown(agentID, &store.StoredSnapshot{Snapshot: s}, false))
 }

@@ -123,6 +123,12 @@ func (f *fixture) token(role store.Role, agentID string) string {
 // the revision.
 func (f *fixture) push(agentID string, resources ...snapshot.Resource) int64 {
 	f.Helper()
+	return f.pushDiscovery(agentID, snapshot.Discovery{}, resources...)
+}
+
+// pushDiscovery does the same for an agent that says what is still to come.
+func (f *fixture) pushDiscovery(agentID string, discovery snapshot.Discovery, resources ...snapshot.Resource) int64 {
+	f.Helper()
 	if _, known := f.sessions[agentID]; !known {
 		f.session(agentID)
 	}
@@ -130,7 +136,7 @@ func (f *fixture) push(agentID string, resources ...snapshot.Resource) int64 {
 	result, err := f.store.Push(context.Background(), agentID, f.sessions[agentID], store.Push{
 		Initial: f.versions[agentID] == 1,
 		Snapshot: snapshot.Snapshot{
-			Version: f.versions[agentID], AggregateHash: snapshot.Aggregate(resources), Resources: resources,
+			Version: f.versions[agentID], AggregateHash: snapshot.Aggregate(resources), Resources: resources, Discovery: discovery,
 		},
 	})
 	if err != nil || !result.Accepted {

@@ -18,11 +18,12 @@ import (
 // order, a catalog of skills and of whatever else there is, and what a
 // reader should know is missing. Texts stand in fences that nothing within
 // them can end, as they are; everything else of the workspace is escaped.
-func renderMarkdown(agentID string, stored *store.StoredSnapshot) []byte {
+func renderMarkdown(agentID string, stored *store.StoredSnapshot, away bool) []byte {
 	m := &markdown{}
 	m.line("# Workspace context")
 	m.line("")
 	m.line("Agent %s, revision %d, version %d.", code(agentID), stored.Revision, stored.Snapshot.Version)
+	m.discovery(stored.Snapshot.Discovery, away)
 	byKind := map[abi.Kind][]*snapshot.Resource{}
 	var broken []*snapshot.Resource
 	for i := range stored.Snapshot.Resources {
@@ -52,6 +53,34 @@ type markdown struct {
 }
 
 func (m *markdown) line(format string, args ...any) { fmt.Fprintf(&m.buf, format+"\n", args...) }
+
+// maxAwaited bounds the names of what is still to come.
+const maxAwaited = 20
+
+// discovery says that more is still to come, so that nobody takes what isn't there
+// for something that there isn't; away says that the agent isn't there to say it.
+func (m *markdown) discovery(d snapshot.Discovery, away bool) {
+	if !d.Pending() {
+		return
+	}
+	var names []string
+	for i := range d.Sources {
+		if s := &d.Sources[i]; s.Outcome == snapshot.OutcomePending {
+			names = append(names, code(s.Name))
+		}
+	}
+	line := "Not complete yet: more is still to come"
+	if more := len(names) - maxAwaited; more > 0 {
+		names = append(names[:maxAwaited], fmt.Sprintf("%d others", more))
+	}
+	if len(names) > 0 {
+		line += ", from " + strings.Join(names, ", ")
+	}
+	if away {
+		line += "; the agent isn't connected, and it comes when that is back"
+	}
+	m.line("\n%s.", line)
+}
 
 // instructions renders texts: first those that always hold, then those that hold
 // for some files or on request.

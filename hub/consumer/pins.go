@@ -102,7 +102,7 @@ func (a *API) getPinned(c *call) error {
 	if c.Known(fmt.Sprint(stored.Revision, "-", strconv.FormatInt(pin.Changed, 10))) {
 		return nil
 	}
-	return a.sendSnapshot(c, pin.AgentID, &stored, markdown)
+	return a.sendSnapshot(c, pin.AgentID, &stored, markdown, false)
 }
 
 func (a *API) getPinnedResource(c *call) error {

@@ -12,9 +12,9 @@ import (
 	"waymark/internal/notify"
 )
 
-// presence knows which agents are connected, for the streams that say so. It
-// polls, since a stream needn't hear of an agent that is gone for less than a
-// moment. It starts with the first stream.
+// presence knows which agents are connected, for the streams that say so and for who
+// waits for one. It polls, since nobody needs to hear of an agent that is gone for less
+// than a moment. It starts with the first of them.
 type presence struct {
 	api     *API
 	start   sync.Once
@@ -39,6 +39,31 @@ func (p *presence) agents() (rows map[string]api.Agent, changed <-chan struct{})
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.rows, changed
+}
+
+// awaitAway returns when an agent hasn't been connected for as long as Limits.Away, or
+// with the context's error.
+func (p *presence) awaitAway(ctx context.Context, agentID string) error {
+	var since time.Time
+	for {
+		rows, changed := p.agents()
+		var over <-chan time.Time
+		if rows == nil || rows[agentID].Connected {
+			since = time.Time{}
+		} else {
+			if since.IsZero() {
+				since = time.Now()
+			}
+			over = time.After(p.api.limits.Away - time.Since(since))
+		}
+		select {
+		case <-changed:
+		case <-over:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 func (p *presence) run() {

@@ -1,6 +1,8 @@
 package consumer_test
 
 import (
+	"crypto/ed25519"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -11,7 +13,9 @@ import (
 	"time"
 
 	"waymark/hub/consumer"
+	"waymark/hub/store"
 	"waymark/snapshot"
+	"waymark/wire/approval"
 )
 
 // TestRoutes asks for everything, and looks at each answer through the
@@ -110,6 +114,7 @@ func TestRoutes(t *testing.T) {
 	f.want(304, "GET", pinPath+"/context", "", "If-None-Match", "*")
 	f.badBodies()
 	f.tooMany()
+	f.approvals()
 	f.reader = f.token("agent", "c")
 	for path, methods := range consumer.Routes() {
 		for _, method := range methods {
@@ -148,6 +153,61 @@ func (f *fixture) badBodies() {
 	}
 	f.want(400, "POST", "/api/v0/pins", `{"agent_id":"a"}`, "Content-Type", "text/plain")
 	f.want(400, "POST", "/api/v0/pins", "")
+}
+
+// approvals asks for what operators alone get.
+func (f *fixture) approvals() {
+	f.Helper()
+	reader := f.reader
+	defer func() { f.reader = reader }()
+	private := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
+	sign := func(id, name string, begin, end time.Duration) string {
+		now := time.Now().Truncate(time.Second)
+		signed, err := approval.Sign(&approval.Approval{
+			ID: id, Name: name, Definition: "sha256:" + strings.Repeat("0", 64), Issued: now.Add(begin), Expires: now.Add(end),
+		}, private)
+		if err != nil {
+			f.Fatal(err)
+		}
+		return `{"signed":"` + base64.StdEncoding.EncodeToString(signed) + `"}`
+	}
+	one := sign("one", "db", 0, time.Hour)
+	for _, method := range []string{"GET", "POST"} {
+		if body := f.want(403, method, "/api/v0/approvals", one); !strings.Contains(body, "hub token create --role operator") {
+			f.Error(body)
+		}
+	}
+	f.want(403, "DELETE", "/api/v0/approvals/one", "")
+	f.reader = f.token(store.RoleOperator, "")
+	f.want(200, "GET", "/api/v0/agents/a/context", "") // an operator reads as well
+	if body := f.want(200, "GET", "/api/v0/approvals", ""); strings.TrimSpace(body) != "[]" {
+		f.Error(body)
+	}
+	for _, body := range []string{one, one} {
+		if body := f.want(201, "POST", "/api/v0/approvals", body); !strings.Contains(body, `"name":"db"`) || !strings.Contains(body, `"state":"live"`) {
+			f.Error(body)
+		}
+	}
+	for body, code := range map[string]int{
+		sign("one", "other", 0, time.Hour):      409,
+		sign("two", "", -time.Hour, 0):          400, // it has expired
+		`{"signed":"e30="}`:                     400,
+		`{"signed":"?"}`:                        400,
+		`{"signed":null}`:                       400,
+		`{}`:                                    400,
+		strings.Replace(one, "{", `{"x":1,`, 1): 400,
+		`{"signed":"` + strings.Repeat("A", 40<<10) + `"}`: 413,
+	} {
+		f.want(code, "POST", "/api/v0/approvals", body)
+	}
+	f.want(404, "DELETE", "/api/v0/approvals/two", "")
+	f.want(404, "DELETE", "/api/v0/approvals/%00", "")
+	for range 2 {
+		if body := f.want(200, "DELETE", "/api/v0/approvals/one", ""); !strings.Contains(body, `"state":"revoked"`) {
+			f.Error(body)
+		}
+	}
+	f.want(409, "POST", "/api/v0/approvals", one)
 }
 
 // tooMany has one stream more than a token may.

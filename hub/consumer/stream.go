@@ -275,7 +275,7 @@ func (s *stream) sendEvent(e *store.Event, id int64) {
 }
 
 func toContextEvent(ch *store.Change) api.ContextEvent {
-	e := api.ContextEvent{AgentID: ch.AgentID, Revision: ch.Revision, Version: ch.Version, AggregateHash: ch.AggregateHash, Changed: ch.Touched}
+	e := api.ContextEvent{AgentID: ch.AgentID, Revision: ch.Revision, Version: ch.Version, AggregateHash: ch.AggregateHash, Discovery: ch.Discovery, Changed: ch.Touched}
 	if e.Changed == nil {
 		e.Changed = []string{}
 	}

@@ -1,6 +1,7 @@
 package page_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -17,7 +18,7 @@ func TestPage(t *testing.T) {
 	browser := chromium(t)
 	for name, test := range map[string]func(*testing.T, chrome){
 		"first paint": testFirstPaint, "live": testLive, "pressed": testPressed, "restart": testRestart, "hostile": testHostile, "keyboard": testKeyboard,
-		"narrow": testNarrow, "pins": testPins, "signing out": testSigningOut, "nothing there": testNothing, "looks": testLooks,
+		"narrow": testNarrow, "pins": testPins, "servers": testServers, "signing out": testSigningOut, "nothing there": testNothing, "looks": testLooks,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, browser) })
 	}
@@ -157,12 +158,22 @@ func testHostile(t *testing.T, browser chrome) {
 	file.Name, file.Description, file.Resolver = nasty, nasty, nasty
 	file.Attributes = map[string]*waymark.Attribute{nasty: {Value: &waymark.Attribute_Text{Text: nasty}}}
 	bad := broken(instructions("/w/"+nasty, ""), waymark.Status_STATUS_INVALID, nasty)
+	tools, err := json.Marshal(map[string]any{"name": nasty, "title": nasty, "description": nasty, "input_schema": map[string]string{nasty: nasty}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	evil := server("evil", string(tools))
+	evil.Name, evil.Description = nasty, nasty
+	evil.Attributes = map[string]*waymark.Attribute{nasty: attribute(nasty), "freshness": attribute(nasty), "findings": attribute(nasty), "trimmed": attribute(nasty)}
+	a.discovery = &waymark.Discovery{Phase: nasty[:40], Sources: []*waymark.SourceOutcome{
+		{Id: "mcp_server:/home/dev/project/.mcp.json#evil", Name: nasty, Outcome: nasty[:40], Error: nasty}, {Id: "mcp_server:" + nasty, Name: nasty, Outcome: "failed", Error: nasty},
+	}}
 	plugin := &waymark.Plugin{Name: nasty, Version: nasty, Path: nasty, State: "failing", Error: nasty, Resolvers: []string{nasty}}
-	a.push([]*waymark.Resource{file, bad}, plugin)
+	a.push([]*waymark.Resource{file, bad, evil}, plugin)
 	pin := fmt.Sprintf(`{"agent_id":"dev-1","name":%q}`, script[:90])
 	s.call("POST", "/api/v0/pins", pin, http.StatusCreated, nil)
 	b := open(t, browser, s, look{1280, 860, false})
-	a.push([]*waymark.Resource{instructions("/w/"+nasty+"/AGENTS.md", text+nasty+"\n"), bad}, plugin)
+	a.push([]*waymark.Resource{instructions("/w/"+nasty+"/AGENTS.md", text+nasty+"\n"), bad, evil}, plugin)
 	b.until(`document.querySelectorAll('#feed li:not(.empty)').length > 0`)
 
 	check := func(where, wants string) {
@@ -184,7 +195,11 @@ func testHostile(t *testing.T, browser chrome) {
 	b.screenshot("hostile-resources")
 	b.click(`.row:last-child button`)
 	b.run(chromedp.KeyEvent(kb.Escape))
-	b.click(`.group:last-child .row:first-child button`)
+	b.click(`[aria-labelledby="group-MCP-servers"] .row button`)
+	b.visible("dialog .numbered")
+	check("server", `U+202E`)
+	b.run(chromedp.KeyEvent(kb.Escape))
+	b.click(`[aria-labelledby="group-Instructions"] .row button`)
 	b.visible("dialog .numbered")
 	check("viewer", `characters that can’t be seen`)
 	if got := b.text("dialog .numbered"); !strings.Contains(got, "שלום\tworld \U0001f469\u200d\U0001f4bb ⚠\ufe0f") {
@@ -197,12 +212,17 @@ func testHostile(t *testing.T, browser chrome) {
 	b.visible(".diff")
 	check("pins", "+"+script)
 	b.screenshot("hostile-pins")
-	for _, tab := range []string{"plugins", "history", "prompt"} {
+	for _, tab := range []string{"plugins", "history", "prompt", "servers"} {
 		b.click("#tab-" + tab)
 		b.visible("#tab-" + tab + "[aria-selected=true]")
 		b.until(`document.querySelector('#panel .card, #panel pre') !== null`)
 		check(tab, "Waymark")
 	}
+	b.click(`[data-key^="tools-"]`)
+	b.visible(".tool")
+	b.click(".tool summary")
+	check("tools", `<script>window.pwned = 1</script>`)
+	b.screenshot("hostile-servers")
 	b.quiet()
 }
 
@@ -213,7 +233,7 @@ const rawText = `(() => {
 	for (let node; (node = walker.nextNode());) {
 		const text = node.data.replaceAll(/\p{Extended_Pictographic}[\u200d\ufe0f]+/gu, '');
 		const found = text.match(/[\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\x00-\x08\x0b-\x1f\x7f-\x9f]/u);
-		if (found) return 'U+' + found[0].codePointAt(0).toString(16) + ' in ' + JSON.stringify(node.data.slice(0, 80));
+		if (found) return 'U+' + found[0].codePointAt(0).toString(16) + ' in a ' + node.parentElement.tagName + ' with ' + JSON.stringify(node.data.slice(0, 80));
 	}
 	return '';
 })()`
@@ -290,6 +310,11 @@ func testNarrow(t *testing.T, browser chrome) {
 	long := instructions("/home/dev/"+strings.Repeat("x", 300)+"/AGENTS.md", strings.Repeat("y", 500)+"\n")
 	long.Description = strings.Repeat("z", 300)
 	plugins[1].Error = strings.Repeat("e", 300)
+	a.discovery = discovery("pending", strings.Repeat("n", 200), "pending", "docs", "failed")
+	a.discovery.Sources[1].Error = strings.Repeat("f", 300)
+	docs := server("docs", `{"name":"`+strings.Repeat("t", 100)+`","description":"`+strings.Repeat("d", 300)+`","input_schema":{"`+strings.Repeat("k", 300)+`":1}}`)
+	docs.Attributes = map[string]*waymark.Attribute{"freshness": attribute(strings.Repeat("a", 200))}
+	resources = append(resources[:199:199], docs)
 	a.push(append(resources, long), plugins...)
 	s.call("POST", "/api/v0/pins", `{"agent_id":"dev-1","name":"`+strings.Repeat("p", 100)+`"}`, http.StatusCreated, nil)
 	a.push(append(resources, instructions("/home/dev/"+strings.Repeat("x", 300)+"/AGENTS.md", strings.Repeat("w", 500)+"\n")), plugins...)
@@ -305,7 +330,7 @@ func testNarrow(t *testing.T, browser chrome) {
 	b.visible("dialog .numbered")
 	fits("viewer")
 	b.run(chromedp.KeyEvent(kb.Escape))
-	for _, tab := range []string{"pins", "history", "plugins", "prompt"} {
+	for _, tab := range []string{"pins", "history", "plugins", "prompt", "servers"} {
 		b.click("#tab-" + tab)
 		b.visible("#tab-" + tab + "[aria-selected=true]")
 		b.until(`document.querySelector('#panel .card, #panel pre') !== null`)
@@ -316,6 +341,10 @@ func testNarrow(t *testing.T, browser chrome) {
 		case "history":
 			b.click("#panel summary")
 			b.visible(".diff")
+		case "servers":
+			b.click(`[data-key^="tools-"]`)
+			b.visible(".tool")
+			b.click(".tool summary")
 		}
 		fits(tab)
 	}
@@ -362,6 +391,54 @@ func testPins(t *testing.T, browser chrome) {
 	b.quiet()
 }
 
+// testServers follows MCP servers from the first moment until all is known.
+func testServers(t *testing.T, browser chrome) {
+	s := newSite(t)
+	a := s.agent("dev-1", "")
+	a.discovery = discovery("pending", "docs", "pending", "shell", "pending")
+	a.push([]*waymark.Resource{instructions("/w/AGENTS.md", "x")})
+	b := open(t, browser, s, look{1280, 860, false})
+	b.until(`document.querySelector('#connection').textContent === 'live'`)
+	b.until(`/Discovery\s*pending/.test(document.querySelector('.agent-head').innerText)`)
+	b.until(`document.querySelector('#agents a').innerText.includes('pending')`)
+	b.click("#tab-servers")
+	b.until(`document.querySelectorAll('.server').length === 2 && document.querySelector('#body').innerText.includes('more is still to come')`)
+
+	docs := server("docs", `{"name":"search","title":"Search","description":"Finds pages.\nAll of them.","input_schema":{"type":"object","properties":{"query":{"type":"string"}}},`+
+		`"annotations":{"readOnlyHint":true}},{"name":"drop","annotations":{"destructiveHint":true}}`)
+	docs.Attributes = map[string]*waymark.Attribute{
+		"state": attribute("known"), "transport": attribute("stdio"), "freshness": attribute("catalogue of 14:02, not running"),
+		"trimmed":  attribute("3 of 5 tools are left out here, since all together are too large"),
+		"findings": {Value: &waymark.Attribute_List{List: &waymark.TextList{Items: []string{"the tool search has invisible characters"}}}},
+	}
+	shell := broken(server("shell", ""), waymark.Status_STATUS_EXCLUDED, "approve it: agent mcp approve shell")
+	a.discovery = discovery("complete", "docs", "cached", "shell", "needs_approval")
+	a.push([]*waymark.Resource{instructions("/w/AGENTS.md", "x"), docs, shell})
+	b.until(`document.querySelector('.server .state')?.textContent === 'needs approval'`)
+	b.until(`/Discovery\s*complete/.test(document.querySelector('.agent-head').innerText)`)
+	if tab := b.text("#tab-servers"); !strings.Contains(tab, "1") {
+		t.Errorf("the tab says %q, want that one waits for somebody", tab)
+	}
+	for _, want := range []string{"approve it: agent mcp approve shell", "lets it run", "catalogue of 14:02, not running", "1 finding", "invisible characters", "3 of 5 tools", "cached", "What docs offers"} {
+		if got := b.text("#body"); !strings.Contains(got, want) {
+			t.Errorf("the servers don't say %q:\n%s", want, got)
+		}
+	}
+	b.click(`[data-key^="tools-mcp_server:"]`)
+	b.until(`document.querySelectorAll('.tool').length === 2`)
+	b.click(".tool summary")
+	if got := b.text(".server .body"); !strings.Contains(got, "reads only") || !strings.Contains(got, "may destroy") || !strings.Contains(got, "Finds pages.\nAll of them.") || !strings.Contains(got, `"query": {`) {
+		t.Errorf("the tools are shown as\n%s", got)
+	}
+
+	// What changes meanwhile folds nothing up.
+	a.push([]*waymark.Resource{instructions("/w/AGENTS.md", "y"), docs})
+	b.until(`document.querySelector('#feed').innerText.includes('changed')`)
+	b.until(`document.querySelectorAll('.tool').length === 2`)
+	b.screenshot("servers-tools")
+	b.quiet()
+}
+
 // testSigningOut: the browser's session ends, by hand and from afar.
 func testSigningOut(t *testing.T, browser chrome) {
 	s := newSite(t)
@@ -404,6 +481,9 @@ func testLooks(t *testing.T, browser chrome) {
 	s := newSite(t)
 	a := s.agent("dev-1", "project on the build machine")
 	resources, plugins := workspace()
+	resources = append(resources[:198:198], server("docs", `{"name":"search","description":"Finds pages."}`), resources[199])
+	a.discovery = discovery("pending", "docs", "connected", "shell", "needs_approval", "late", "pending", "off", "switched_off", "broken", "failed")
+	a.discovery.Sources[4].Error = "it ended with exit code 1"
 	a.push(resources, plugins...)
 	other := s.agent("dev-2", "")
 	other.push([]*waymark.Resource{instructions("/w/AGENTS.md", "x")})
@@ -420,7 +500,7 @@ func testLooks(t *testing.T, browser chrome) {
 		a.push(resources, plugins...)
 		b.until(`document.querySelectorAll('#feed li:not(.empty)').length > 0`)
 		b.screenshot(name + "-resources")
-		for _, tab := range []string{"pins", "history", "plugins", "prompt"} {
+		for _, tab := range []string{"servers", "pins", "history", "plugins", "prompt"} {
 			b.click("#tab-" + tab)
 			b.visible("#tab-" + tab + "[aria-selected=true]")
 			b.until(`document.querySelector('#panel .card, #panel pre') !== null`)

@@ -135,6 +135,8 @@ type agent struct {
 	ctx     context.Context //nolint:containedctx // holds the token
 	version uint64
 	served  chan error
+	// discovery is that of all pushes.
+	discovery *waymark.Discovery
 }
 
 func (s *site) agent(id, name string) *agent {
@@ -166,7 +168,7 @@ func (a *agent) push(resources []*waymark.Resource, plugins ...*waymark.Plugin) 
 	a.s.t.Helper()
 	a.version++
 	response, err := a.client.Push(a.ctx, &waymark.PushRequest{
-		Version: a.version, Initial: a.version == 1, Resources: resources, Plugins: plugins,
+		Version: a.version, Initial: a.version == 1, Resources: resources, Plugins: plugins, Discovery: a.discovery,
 		AggregateHash: []byte(fmt.Sprintf("%032d", a.version)),
 	})
 	if err != nil || !response.GetAccepted() {
@@ -185,6 +187,28 @@ func skill(name, text string) *waymark.Resource {
 	r := instructions("/home/dev/project/.agents/skills/"+name, text)
 	r.Kind, r.Name, r.Description, r.Resolver = "skill", name, "What "+name+" is for, and when to use it", "waymark/skills@1.0.0"
 	return r
+}
+
+// server is an MCP server of the workspace's file, with the tools in JSON.
+func server(name, tools string) *waymark.Resource {
+	r := instructions("/home/dev/project/.mcp.json", `{"tools":[`+tools+`]}`)
+	r.Kind, r.Key, r.Name, r.Description, r.Resolver = "mcp_server", name, name, "What "+name+" offers", "host/mcp@1"
+	return r
+}
+
+// discovery is one in which the servers have these outcomes, alternating with names.
+func discovery(phase string, outcomes ...string) *waymark.Discovery {
+	d := &waymark.Discovery{Phase: phase}
+	for i := 0; i < len(outcomes); i += 2 {
+		d.Sources = append(d.Sources, &waymark.SourceOutcome{
+			Id: "mcp_server:/home/dev/project/.mcp.json#" + outcomes[i], Name: outcomes[i], Outcome: outcomes[i+1],
+		})
+	}
+	return d
+}
+
+func attribute(text string) *waymark.Attribute {
+	return &waymark.Attribute{Value: &waymark.Attribute_Text{Text: text}}
 }
 
 func broken(r *waymark.Resource, status waymark.Status, why string) *waymark.Resource {

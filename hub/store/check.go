@@ -26,12 +26,14 @@ const (
 // Check reports whether every store can hold the token.
 func (t *NewToken) Check() error {
 	switch {
-	case t.Role != RoleAgent && t.Role != RoleReader:
-		return fmt.Errorf("%w: role %q is not one of agent, reader", ErrInvalid, t.Role)
-	case t.Role == RoleReader && t.AgentID != "":
-		return fmt.Errorf("%w: a reader token belongs to no agent", ErrInvalid)
+	case t.Role.prefix() == "":
+		return fmt.Errorf("%w: role %q is not one of agent, reader, operator", ErrInvalid, t.Role)
+	case t.Role != RoleAgent && t.AgentID != "":
+		return fmt.Errorf("%w: a token of role %s belongs to no agent", ErrInvalid, t.Role)
 	case t.Role == RoleAgent && t.Scope != nil:
 		return fmt.Errorf("%w: an agent token has no scope, it belongs to its agent", ErrInvalid)
+	case t.Role == RoleOperator && t.Scope != nil:
+		return fmt.Errorf("%w: an operator token has no scope: it is for all agents", ErrInvalid)
 	case t.Scope != nil && len(t.Scope) == 0:
 		// Nothing must be able to take an empty list for none.
 		return fmt.Errorf("%w: the scope names no agent", ErrInvalid)
@@ -81,11 +83,22 @@ func CheckPush(p *Push) error {
 	if !isText(s.SnapshotError) {
 		return fmt.Errorf("%w: snapshot error is not UTF-8 without NUL", ErrInvalid)
 	}
+	if slices.ContainsFunc(s.Discovery.Sources, func(o snapshot.SourceOutcome) bool {
+		return notText(o.ID) || notText(o.Name) || notText(string(o.Outcome)) || notText(o.Error)
+	}) {
+		return fmt.Errorf("%w: a source of the discovery is not UTF-8 without NUL", ErrInvalid)
+	}
 	if p.Delta && p.Initial {
 		return fmt.Errorf("%w: the first push of a connection can't be a delta", ErrInvalid)
 	}
 	if !p.Delta && (p.BaseVersion != 0 || len(p.Removed) > 0) {
 		return fmt.Errorf("%w: a base version or removed resources in a full push", ErrInvalid)
+	}
+	if err := checkClaim(p); err != nil {
+		return err
+	}
+	if err := checkBodies(p); err != nil {
+		return err
 	}
 	ids := make(map[string]struct{}, len(s.Resources)+len(p.Removed))
 	for i := range s.Resources {
@@ -115,6 +128,33 @@ func CheckPush(p *Push) error {
 			continue
 		}
 		return fmt.Errorf("%w: plugin %d: a field is not UTF-8 without NUL", ErrInvalid, i)
+	}
+	return nil
+}
+
+// checkClaim reports whether a claim comes alone.
+func checkClaim(p *Push) error {
+	s := &p.Snapshot
+	if p.Claim != nil && (p.Delta || len(s.Resources) > 0 || len(s.Plugins) > 0 || len(s.Discovery.Sources) > 0 ||
+		s.Discovery.Phase != "" || len(s.AggregateHash) > 0 || s.SnapshotError != "") {
+		return fmt.Errorf("%w: a claim brings something", ErrInvalid)
+	}
+	return nil
+}
+
+// checkBodies reports whether Bodies fits what is there. The digests of payloads
+// are checked by BodyDigests, which has to compute them anyway.
+func checkBodies(p *Push) error {
+	for i, body := range p.Bodies {
+		switch {
+		case i < 0 || i >= len(p.Snapshot.Resources):
+			return fmt.Errorf("%w: a body of resource %d, of %d resources", ErrInvalid, i, len(p.Snapshot.Resources))
+		case body.Size < 0:
+			return fmt.Errorf("%w: resource %d: the size of the body is negative", ErrInvalid, i)
+		}
+		if payload := p.Snapshot.Resources[i].Payload; payload != nil && int64(len(payload)) != body.Size {
+			return fmt.Errorf("%w: resource %d: the body has %d bytes and should have %d", ErrInvalid, i, len(payload), body.Size)
+		}
 	}
 	return nil
 }

@@ -41,6 +41,8 @@ type Change struct {
 	// Touched are their ids in order, at most MaxTouched of them. Revisions
 	// that were made before hubs wrote it down have none.
 	Touched []string
+	// Discovery is that of the snapshot.
+	Discovery snapshot.Summary
 	// At is when the push came that made the revision.
 	At time.Time
 }

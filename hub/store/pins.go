@@ -14,7 +14,8 @@ import (
 const MaxPins = 1000
 
 // Pin is a copy of an agent's snapshot that a reader builds on, a chat for
-// example. Pushes don't change it, but for what FollowsLive.
+// example. Pushes don't change it, but for what FollowsLive, and for the discovery,
+// which says whether more of that is to come.
 type Pin struct {
 	ID      string
 	AgentID string

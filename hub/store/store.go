@@ -61,8 +61,11 @@ type Store interface {
 	//  4. A push that isn't initial and whose version isn't above the stored
 	//     one is not accepted, without an error.
 	//  5. A delta whose base isn't the stored version, or that removes what
-	//     isn't stored, is ErrFullNeeded.
-	//  6. More than MaxResources or MaxPayload is ErrInvalid.
+	//     isn't stored, is ErrFullNeeded. So is a claim that isn't the name of
+	//     what is stored.
+	//  6. A payload that is there in another size than Bodies says, and more
+	//     than MaxResources or MaxPayload, is ErrInvalid.
+	//  7. Where payloads are missing, the push is not accepted, without an error.
 	//
 	// Whatever is refused or not accepted changes nothing.
 	Push(ctx context.Context, agentID string, generation int64, push Push) (PushResult, error)
@@ -97,6 +100,7 @@ type Store interface {
 	Wait(ctx context.Context, after int64) (revision int64, err error)
 
 	Pins
+	Approvals
 
 	// Prune drops what the retention no longer keeps, for agents that have
 	// stopped pushing: pushes do it for their own agent. Stores prune
@@ -121,6 +125,8 @@ type AgentInfo struct {
 	Revision int64
 	// UpdatedAt is when the last accepted push came.
 	UpdatedAt time.Time
+	// Discovery is pending until that, too.
+	Discovery snapshot.Summary
 }
 
 // Presence is offered by a store that several hubs may share: it lets each know

@@ -13,13 +13,16 @@ import (
 // Role says what a token opens.
 type Role string
 
-// The roles. Neither opens what the other does.
+// The roles. An agent's and those of the others don't open what the other does.
 const (
 	// RoleAgent pushes, for the one agent that the token belongs to.
 	RoleAgent Role = "agent"
 	// RoleReader reads through the HTTP API: everything, or what its token's
 	// scope allows.
 	RoleReader Role = "reader"
+	// RoleOperator reads everything, and says what concerns all agents: it brings and
+	// revokes signed approvals.
+	RoleOperator Role = "operator"
 )
 
 // TokenHash is SHA-256 of a token's text.
@@ -29,8 +32,7 @@ type TokenHash [sha256.Size]byte
 type NewToken struct {
 	Hash TokenHash
 	Role Role
-	// AgentID is the agent that an agent's token belongs to; a reader's token
-	// has none.
+	// AgentID is the agent that an agent's token belongs to; others have none.
 	AgentID string
 	// Name is for people: for an agent's token also the agent's name.
 	Name string
@@ -84,10 +86,11 @@ func (t *Token) Allows(agentID string) bool {
 // Token texts are a prefix, so that people and secret scanners know what they
 // see, and 32 random bytes in unpadded base64url.
 const (
-	agentPrefix   = "wma_"
-	readerPrefix  = "wmr_"
-	sessionPrefix = "wms_"
-	tokenBytes    = 32
+	agentPrefix    = "wma_"
+	readerPrefix   = "wmr_"
+	operatorPrefix = "wmo_"
+	sessionPrefix  = "wms_"
+	tokenBytes     = 32
 	// minSecret is what a provisioned token must have after its prefix: the
 	// length of 32 bytes in base64url, so that a plain hash of it is safe.
 	minSecret = 43
@@ -102,8 +105,20 @@ func (r Role) prefix() string {
 		return agentPrefix
 	case RoleReader:
 		return readerPrefix
+	case RoleOperator:
+		return operatorPrefix
 	}
 	return ""
+}
+
+// RoleOfToken returns the role whose tokens have the form of a text, if there is one.
+func RoleOfToken(text string) (role Role, known bool) {
+	for _, role := range []Role{RoleAgent, RoleReader, RoleOperator} {
+		if CheckTokenText(role, text) == nil {
+			return role, true
+		}
+	}
+	return "", false
 }
 
 // NewTokenText returns the text of a new random token.
@@ -123,7 +138,7 @@ func HashToken(text string) TokenHash { return sha256.Sum256([]byte(text)) }
 func CheckTokenText(role Role, text string) error {
 	p := role.prefix()
 	if p == "" {
-		return fmt.Errorf("%w: role %q is not one of agent, reader", ErrInvalid, role)
+		return fmt.Errorf("%w: role %q is not one of agent, reader, operator", ErrInvalid, role)
 	}
 	secret, ok := strings.CutPrefix(text, p)
 	switch {

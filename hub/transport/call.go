@@ -73,8 +73,12 @@ func (c *calls) HandleRPC(stream drpc.Stream, method string) (err error) {
 	call.AgentID = owner.agentID
 	c.intake.admit(owner, c.idle)
 	s := &callStream{inner: stream, calls: c, call: call, ctx: context.WithValue(ctx, callKey{}, call)}
+	call.stream = s
 	defer s.release()
 	err = c.conn.session.HandleRPC(s, method)
+	if call.lasts { // until now it didn't count
+		c.conn.enter()
+	}
 	if err != nil && !s.received { // nobody knows the method
 		c.discard(stream)
 	}
@@ -162,7 +166,8 @@ func (b *boundedEncoding) Unmarshal(data []byte, m drpc.Message) error {
 	if !ok {
 		return errors.New("not a protobuf message")
 	}
-	switch n := parts(data, message.ProtoReflect().Descriptor(), wire.MaxParts); {
+	s.call.Parts = parts(data, message.ProtoReflect().Descriptor(), wire.MaxParts)
+	switch n := s.call.Parts; {
 	case n > wire.MaxParts:
 		err := fmt.Errorf("the message has more than %d parts", wire.MaxParts)
 		return drpcerr.WithCode(err, wire.CodeTooLarge)

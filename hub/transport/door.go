@@ -227,7 +227,11 @@ func ConnContext(ctx context.Context, conn net.Conn) context.Context {
 
 // request is one request on a connection that has come through a door.
 type request struct {
-	conn   *doorConn
+	conn *doorConn
+
+	// mu guards header: a WebSocket is one request, and calls of all its streams are
+	// authenticated, the pushes' and the reverse channel's at the same time.
+	mu     sync.Mutex
 	header http.Header // of the answer
 }
 
@@ -245,7 +249,7 @@ func Requests(next http.Handler) http.Handler {
 		if !c.isKnown() {
 			w.Header().Set("Connection", "close")
 		}
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requestKey{}, &request{c, w.Header()})))
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requestKey{}, &request{conn: c, header: w.Header()})))
 	})
 }
 
@@ -254,13 +258,16 @@ func Requests(next http.Handler) http.Handler {
 // whether the token is valid. Other contexts don't matter.
 func Authenticated(ctx context.Context, valid bool) {
 	r, ok := ctx.Value(requestKey{}).(*request)
-	switch {
-	case !ok:
-	case valid:
-		r.conn.authenticated()
-		r.header.Del("Connection")
-	default:
+	if !ok {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !valid {
 		r.conn.forget()
 		r.header.Set("Connection", "close")
+		return
 	}
+	r.conn.authenticated()
+	r.header.Del("Connection")
 }

@@ -38,6 +38,7 @@ type intake struct {
 	admitted chan struct{} // closed when owner is set
 	owner    *client
 	large    bool              // slots and owner have an element of ours
+	lasting  bool              // the call has many messages, none of them large
 	since    time.Time         // when a large message that is coming in got its slot
 	refuse   func(error) error // answers the call that is being received
 	// final is the deadline of a transport that is about to end, which nothing
@@ -85,7 +86,7 @@ func (t *intake) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.release()
-	t.refuse, t.owner, t.admitted = nil, nil, make(chan struct{})
+	t.refuse, t.owner, t.admitted, t.lasting = nil, nil, make(chan struct{}), false
 	if t.count <= stray {
 		t.extend(t.idle)
 	}
@@ -117,7 +118,7 @@ func (t *intake) extend(d time.Duration) {
 func (t *intake) apply() {
 	deadline := t.deadline
 	if !t.since.IsZero() && t.final.IsZero() {
-		due := t.since.Add(t.limits.Stall + time.Duration(t.count)*time.Second/minUpload)
+		due := t.since.Add(t.limits.Stall + time.Duration(t.count)*time.Second/MinUpload)
 		if deadline.IsZero() || due.Before(deadline) {
 			deadline = due
 		}
@@ -159,21 +160,38 @@ func (t *intake) Read(p []byte) (int, error) {
 func (t *intake) room() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.count > smallCall {
+	switch {
+	case t.lasting:
+		return max(1, lastingAhead+1-t.count)
+	case t.count > smallCall:
 		return maxCall
 	}
 	return smallCall + 1 - t.count
 }
 
+// lastingAhead is how much of a lasting call may have been read before it is taken:
+// DRPC has one message for the service, another one ready, and the begin of a third.
+const lastingAhead = 3 * smallCall
+
+// last says that the call has many messages, and that there may be any time
+// between them.
+func (t *intake) last() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.release() // the first one was large, at worst
+	t.lasting = true
+	t.extend(0)
+}
+
 // ready waits until there is room for what comes next.
 func (t *intake) ready() error {
 	t.mu.Lock()
-	count, large, admitted, deadline := t.count, t.large, t.admitted, t.deadline
+	count, large, lasting, admitted, deadline := t.count, t.large, t.lasting, t.admitted, t.deadline
 	t.mu.Unlock()
 	switch {
-	case count > maxCall:
+	case count > maxCall, lasting && count > lastingAhead:
 		return errTooLarge
-	case count <= smallCall || large:
+	case count <= smallCall || large || lasting:
 		return nil
 	}
 	if deadline.IsZero() { // the answer to the last call is still on its way

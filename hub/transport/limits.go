@@ -21,7 +21,8 @@ type Limits struct {
 	Unauthenticated int
 	// SessionsPerToken bounds the connections of one token; above it the
 	// oldest is dropped, since an agent that comes back may have left dead
-	// ones behind. Default 4.
+	// ones behind. Default 8: with plain DRPC an agent has two, one of them for
+	// the reverse channel.
 	SessionsPerToken int
 	// Streams bounds the calls at a time on one WebSocket. Default 16: an
 	// agent makes a handful.
@@ -30,6 +31,11 @@ type Limits struct {
 	// stored at a time; others wait. Default 16, of which one token has at
 	// most 1.
 	Large int
+	// Gathered bounds the memory, in bytes, of the pushes by hash that are not
+	// complete yet: of what has come of them, decoded, and of the payloads that are
+	// wanted. A push that doesn't fit in has to come again later. Default 128 MiB, of
+	// which one agent has at most some 30.
+	Gathered int64
 	// Rate and Burst bound the calls and connections of one token per second.
 	// Defaults 50 and 200: what an agent of ours can do whose files change
 	// all the time.
@@ -65,9 +71,10 @@ type Limits struct {
 func (l *Limits) setDefaults() {
 	l.Connections = cmp.Or(l.Connections, 4096)
 	l.Unauthenticated = cmp.Or(l.Unauthenticated, 1024)
-	l.SessionsPerToken = cmp.Or(l.SessionsPerToken, 4)
+	l.SessionsPerToken = cmp.Or(l.SessionsPerToken, 8)
 	l.Streams = cmp.Or(l.Streams, 16)
 	l.Large = cmp.Or(l.Large, 16)
+	l.Gathered = cmp.Or(l.Gathered, 128<<20)
 	l.Rate = cmp.Or(l.Rate, 50)
 	l.Burst = cmp.Or(l.Burst, 200)
 	l.TotalRate = cmp.Or(l.TotalRate, 5000)
@@ -92,10 +99,10 @@ const (
 	maxCall = wire.MaxMessage + framing
 	// largePerToken keeps a few agents from having all slots.
 	largePerToken = 1
-	// minUpload is how many bytes per second of a large message have to come
+	// MinUpload is how many bytes per second of a large message have to come
 	// while it has a slot: a slow line's, and not those of a peer that dribbles
 	// to keep the slot.
-	minUpload = 32 << 10
+	MinUpload = 32 << 10
 	// expensiveParts is how many parts make a message one that takes much to
 	// decode: some 30 times its bytes.
 	expensiveParts = 20_000

@@ -56,9 +56,35 @@ type Call struct {
 	// Session is that of the connection.
 	Session Session
 	// Bytes is the length of the message, and Received when all of it was there;
-	// both are zero until then.
+	// both are zero until then. Parts is how many messages there are within it.
 	Bytes    int
+	Parts    int
 	Received time.Time
+
+	stream *callStream // of an admitted one
+	lasts  bool
+}
+
+// Last says that the call goes on for as long as its connection does: that one
+// doesn't wait for it when it is to end. Messages of such a call are short, at most
+// 64 KiB with what is around them, and may come at any time: that its peer is still
+// there is the service's to see to. It is called once, by the call's goroutine.
+func (c *Call) Last() {
+	c.lasts = true
+	c.stream.calls.intake.last()
+	c.stream.calls.conn.leave(answerGrace)
+}
+
+// End ends a lasting call: with the error, where the peer reads that within
+// Limits.Farewell, and in any case. On plain DRPC that may take the connection with
+// it. It may be called from any goroutine, while the call is served.
+func (c *Call) End(err error) {
+	intake := c.stream.calls.intake
+	late := time.AfterFunc(intake.limits.Farewell, func() { _ = intake.Close() })
+	defer late.Stop()
+	if s, ok := c.stream.inner.(interface{ SendError(error) error }); ok {
+		_ = s.SendError(err)
+	}
 }
 
 type callKey struct{}

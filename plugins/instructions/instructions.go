@@ -98,7 +98,7 @@ func plainNames(names []string, resp *guest.Response) []string {
 const headSize = 4 << 10
 
 func add(resp *guest.Response, root fs.FS, name string) {
-	head, _, state := wellknown.Read(root, name, headSize)
+	head, _, state := wellknown.Read(root, name, make([]byte, headSize))
 	if state == wellknown.Absent {
 		return
 	}

@@ -16,12 +16,11 @@ package mcpconfig
 
 import (
 	"io/fs"
-	"strconv"
 
 	"waymark/abi"
 	"waymark/plugins/internal/wellknown"
+	"waymark/plugins/mcpconfig/servers"
 	guest "waymark/sdk-guest"
-	"waymark/sdk-guest/jsonlite"
 )
 
 // Name is the resolver's name.
@@ -46,7 +45,7 @@ func resolve(req *guest.Request, root fs.FS) (*guest.Response, error) {
 		return nil, nil
 	}
 	limit := req.MaxBytes()
-	text, read, state := wellknown.Read(root, name, limit+1)
+	text, read, state := wellknown.Read(root, name, make([]byte, limit+1))
 	if state == wellknown.Absent {
 		return nil, nil
 	}
@@ -55,7 +54,7 @@ func resolve(req *guest.Request, root fs.FS) (*guest.Response, error) {
 	case state == wellknown.Invalid:
 		r.Error = wellknown.LinkToDirectory
 	case read && len(text) <= limit:
-		r.Error = Check(text)
+		r.Error = servers.Check(text)
 	}
 	if r.Error != "" {
 		r.Status = abi.StatusInvalid
@@ -75,31 +74,4 @@ func target(root guest.Root) (name string, ok bool) {
 		return root.File, true
 	}
 	return "", false
-}
-
-// Check says what is wrong with the text of an MCP configuration, or nothing.
-// It takes what encoding/json takes: duplicate keys and bad UTF-8 are no
-// error, and null stands for missing servers.
-func Check(text []byte) string {
-	doc, err := jsonlite.Parse(text, jsonlite.Options{AllowDuplicates: true, AllowInvalidUTF8: true})
-	if err != nil {
-		return err.Error()
-	}
-	if doc.Kind() != jsonlite.Object {
-		return "it is " + string(doc.Kind()) + ", not an object"
-	}
-	for key, servers := range doc.Members() {
-		if key != "mcpServers" || servers.Kind() == jsonlite.Null {
-			continue
-		}
-		if servers.Kind() != jsonlite.Object {
-			return "mcpServers is " + string(servers.Kind()) + ", not an object"
-		}
-		for name, server := range servers.Members() {
-			if server.Kind() != jsonlite.Object {
-				return "server " + strconv.Quote(name) + " is " + string(server.Kind()) + ", not an object"
-			}
-		}
-	}
-	return ""
 }

@@ -1,7 +1,6 @@
 package mcpconfig_test
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -114,27 +113,4 @@ func TestWrongThings(t *testing.T) {
 			t.Errorf("a link to %s: %+v, want status %q", target, resp, status)
 		}
 	}
-}
-
-// FuzzCheck compares the verdict with what encoding/json makes of the file.
-func FuzzCheck(f *testing.F) {
-	f.Add([]byte(`{"mcpServers":{"a":{"url":"x"}}}`))
-	f.Add([]byte(`{"mcpServers":{"a":[]},"x":1}`))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		got := mcpconfig.Check(text)
-		var top map[string]json.RawMessage
-		if err := json.Unmarshal(text, &top); err != nil || top == nil {
-			if got == "" {
-				t.Fatalf("%q passes, encoding/json says %v", text, err)
-			}
-			return
-		}
-		if got != "" && !strings.Contains(got, "nested deeper") && !strings.Contains(got, "mcpServers") && !strings.HasPrefix(got, "server ") {
-			t.Fatalf("%q is an object, but: %s", text, got)
-		}
-		var servers map[string]map[string]json.RawMessage
-		if raw := top["mcpServers"]; got == "" && raw != nil && json.Unmarshal(raw, &servers) != nil {
-			t.Fatalf("%q passes, but mcpServers is %s", text, raw)
-		}
-	})
 }

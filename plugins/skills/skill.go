@@ -12,17 +12,14 @@ import (
 	"waymark/sdk-guest/jsonlite"
 )
 
-// headSize holds the front matter of nearly every skill.
-const headSize = 4 << 10
+// headSize holds the front matter of nearly every skill, and little of what follows:
+// what changes there is no reason to look at a skill again.
+const headSize = 1 << 10
 
-// readSkill reads the skill in a directory, if it is one. dirName is the
-// directory's own name, whatever path led to it.
-func (f *finder) readSkill(dir, dirName string) (part guest.Part) {
-	file := f.file
-	if dir != "." {
-		file = dir + "/" + f.file
-	}
-	head, read, state := wellknown.Read(f.root, file, headSize)
+// readSkill reads the skill in a directory, if it is one. file is the path of its
+// SKILL.md, dirName the directory's own name, whatever path led to it.
+func (f *finder) readSkill(dir, file, dirName string) (part guest.Part) {
+	head, read, state := wellknown.Read(f.root, file, f.buf[:])
 	if state == wellknown.Absent {
 		return part
 	}

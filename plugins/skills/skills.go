@@ -17,7 +17,7 @@
 // Each directory is a unit of its own, so that an edit costs what one skill
 // costs.
 //
-// Only heads of 4 KiB are read, and up to the host's limit per resource where
+// Only heads of 1 KiB are read, and up to the host's limit per resource where
 // the front matter is longer. All texts together stay below the size of a
 // response; what would exceed it is left out with a warning. 512 KiB of front
 // matter in all may need the YAML library: anchors and tags do, lists and maps
@@ -74,7 +74,7 @@ func resolve(req *guest.Request, root fs.FS) (*guest.Response, error) {
 	}
 	if req.Root.File != "" {
 		if req.Root.File == f.file {
-			f.addSkill(f.readSkill(".", req.Root.Name))
+			f.addSkill(f.readSkill(".", f.file, req.Root.Name))
 		}
 		return f.response(), nil
 	}
@@ -98,7 +98,8 @@ type finder struct {
 	file string // the name that SKILL.md has here
 	resp guest.Response
 	yaml yamlBudget
-	size int // estimate of the response's length
+	size int            // estimate of the response's length
+	buf  [headSize]byte // holds one head after the other
 	// unlisted counts skills, undescribed descriptions that found no room.
 	unlisted, undescribed int
 }
@@ -134,17 +135,31 @@ func (f *finder) container(dir string) error {
 		if e.Type().IsRegular() {
 			continue
 		}
-		p := e.Name()
-		if dir != "." {
-			p = dir + "/" + p
-		}
-		if e.Type()&fs.ModeSymlink != 0 {
-			f.addSkill(f.req.Part("link "+p, func() guest.Part {
-				return f.readSkill(p, realName(f.root, p, f.req.Root.Name))
-			}))
-			continue
-		}
-		f.addSkill(f.req.Part("directory "+p, func() guest.Part { return f.readSkill(p, e.Name()) }))
+		f.addSkill(f.part(dir, e))
 	}
 	return nil
+}
+
+// part is the skill in an entry of a container, or nothing.
+func (f *finder) part(dir string, e fs.DirEntry) guest.Part {
+	if dir == "." {
+		dir = ""
+	} else {
+		dir += "/"
+	}
+	link := e.Type()&fs.ModeSymlink != 0
+	kind := "directory "
+	if link {
+		kind = "link "
+	}
+	// The key, the path and the file are parts of one text.
+	text := kind + dir + e.Name() + "/" + f.file
+	key, file := text[:len(text)-len(f.file)-1], text[len(kind):]
+	return f.req.Part(key, func() guest.Part {
+		p := key[len(kind):]
+		if link {
+			return f.readSkill(p, file, realName(f.root, p, f.req.Root.Name))
+		}
+		return f.readSkill(p, file, e.Name())
+	})
 }

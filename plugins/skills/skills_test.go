@@ -212,7 +212,7 @@ func TestFrontMatter(t *testing.T) {
 		{"anchor and alias", "---\nx: &n foo\nname: *n\n---\n", "ok "},
 		{"tagged string", "---\nname: foo\ndescription: !!str 12\n---\n", "ok 12"},
 		{"closing after the head", "---\nname: foo\nx: " + long + "\n---\n", "ok "},
-		{"delimiter cut by the head", "---\nname: foo\nx: " + strings.Repeat("x", 4096-4-10-3-1-3) + "\n---\ny\n", "ok "},
+		{"delimiter cut by the head", "---\nname: foo\nx: " + strings.Repeat("x", 1024-4-10-3-1-3) + "\n---\ny\n", "ok "},
 		{"an anchor that holds itself", "---\nname: foo\nx: &x [*x]\n---\n", "ok "},
 		{"merge keys are YAML 1.1", "---\na: &a {name: foo}\n<<: *a\n---\n", "name is missing from the front matter"},
 		{"duplicate of another key", "---\nname: foo\nx: [1]\nx: 2\n---\n", `front matter is not valid YAML: key "x" stands twice`},

@@ -50,7 +50,7 @@ func newWorkspace(t *testing.T) *workspace {
 	if err != nil {
 		t.Fatal(err)
 	}
-	host := sandbox.New(sandbox.Options{CacheDir: cacheDir, Spares: 1})
+	host := sandbox.New(sandbox.Options{CacheDir: cacheDir})
 	if w.module, err = host.Load(t.Context(), wasm, sandbox.Limits{Time: time.Minute}); err != nil {
 		t.Fatal(err)
 	}

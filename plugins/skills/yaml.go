@@ -4,17 +4,15 @@ import (
 	"errors"
 	"strings"
 
-	"go.yaml.in/yaml/v4"
-	"go.yaml.in/yaml/v4/plugin/loaderlimits"
-
+	"waymark/plugins/internal/yaml"
 	guest "waymark/sdk-guest"
 )
 
-// maxDepth bounds nesting, which costs the library half a KiB of memory a
+// maxDepth bounds nesting, which costs the parser half a KiB of memory a
 // level.
 const maxDepth = 64
 
-// parseYAML reads a block with the YAML library, as far as a tree of nodes:
+// parseYAML reads a block as the YAML library does, as far as a tree of nodes:
 // decoding into Go values compares all keys with each other, so that a block of
 // 64 KiB could use up the memory of a run. It also expands aliases; here an
 // alias is followed where it stands for one of the two values. Other keys than
@@ -29,18 +27,17 @@ func parseYAML(block []byte) (m meta, err error) {
 	if !hasContent(block) {
 		return meta{}, nil // to the library it is an error
 	}
-	var doc yaml.Node
-	limits := loaderlimits.New(loaderlimits.DepthValue(maxDepth))
-	if err := yaml.Load(block, &doc, yaml.WithPlugin(limits)); err != nil {
+	doc, err := yaml.Load(block, maxDepth)
+	if err != nil {
 		return meta{}, yamlError(err)
 	}
-	if len(doc.Content) == 0 || doc.Content[0].ShortTag() == "!!null" {
+	if doc.Tag == yaml.TagNull {
 		return meta{}, nil
 	}
-	if doc.Content[0].Kind != yaml.MappingNode {
+	if doc.Kind != yaml.Mapping {
 		return meta{}, errors.New("front matter is not a mapping of keys to values")
 	}
-	return metaOf(doc.Content[0].Content)
+	return metaOf(doc.Content)
 }
 
 // metaOf picks the two values out of the keys and values of a mapping.
@@ -76,13 +73,13 @@ func hasContent(block []byte) bool {
 }
 
 func valueOf(n *yaml.Node) value {
-	if n.Kind == yaml.AliasNode && n.Alias != nil { // an alias never leads to another
-		n = n.Alias
+	if n.Kind == yaml.Alias { // which never leads to another
+		n = n.Target
 	}
 	switch {
-	case n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null":
+	case n.Kind == yaml.Scalar && n.Tag == yaml.TagNull:
 		return value{}
-	case n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str":
+	case n.Kind == yaml.Scalar && n.Tag == yaml.TagStr:
 		return value{isString, n.Value}
 	}
 	return value{kind: isOther}

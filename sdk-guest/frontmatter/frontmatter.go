@@ -81,5 +81,16 @@ func cutLine(text []byte) (line, rest []byte, ended bool) {
 }
 
 func isDelimiter(line []byte) bool {
-	return string(bytes.Trim(line, " \t")) == "---"
+	for len(line) > 0 && isBlank(line[0]) {
+		line = line[1:]
+	}
+	if len(line) < 3 || string(line[:3]) != "---" {
+		return false
+	}
+	for _, c := range line[3:] {
+		if !isBlank(c) {
+			return false
+		}
+	}
+	return true
 }

@@ -103,32 +103,78 @@ func (p *parser) cut(block string) {
 		p.fail(0, "it has more than 64 KiB")
 		return
 	}
+	p.lines = make([]line, 0, usualLines)
 	for block != "" {
-		var text string
-		text, block, _ = strings.Cut(block, "\n")
-		text = strings.TrimSuffix(text, "\r")
-		indent := len(text) - len(strings.TrimLeft(text, " "))
+		end, plain := endOfLine(block)
+		text := block[:end]
+		block = block[min(end+1, len(block)):]
+		if !plain {
+			text = strings.TrimSuffix(text, "\r")
+		}
+		indent := 0
+		for indent < len(text) && text[indent] == ' ' {
+			indent++
+		}
 		at := len(p.lines)
 		p.lines = append(p.lines, line{text, indent})
-		if !printable(text) {
+		if !plain && !printable(text) {
 			p.fail(at, "a character that is no text")
 		}
-		if strings.HasPrefix(text, "---") || strings.HasPrefix(text, "...") {
-			if len(text) == 3 || isBlank(text[3]) {
-				p.fail(at, "a line like this ends YAML; only what is before it would count")
-			}
+		if len(text) >= 3 && (text[:3] == "---" || text[:3] == "...") && (len(text) == 3 || isBlank(text[3])) {
+			p.fail(at, "a line like this ends YAML; only what is before it would count")
 		}
 	}
 }
 
+// Most front matter has so few lines, and keys.
+const (
+	usualLines = 8
+	usualKeys  = 4
+)
+
+// endOfLine returns where the first line of a text ends, and whether it holds
+// nothing but blanks and ASCII characters that can be seen.
+func endOfLine(text string) (end int, plain bool) {
+	plain = true
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == '\n':
+			return i, plain
+		case c < ' ' || c > '~':
+			plain = false
+		}
+	}
+	return len(text), plain
+}
+
 func isBlank(c byte) bool { return c == ' ' || c == '\t' }
 
-func trim(s string) string { return strings.Trim(s, " \t") }
+// trim takes blanks off a text, which package strings does for any characters, and
+// takes longer for.
+func trim(s string) string {
+	s = trimLeft(s)
+	for s != "" && isBlank(s[len(s)-1]) {
+		s = s[:len(s)-1]
+	}
+	return s
+}
+
+func trimLeft(s string) string {
+	for s != "" && isBlank(s[0]) {
+		s = s[1:]
+	}
+	return s
+}
 
 // next goes to the next line that is neither blank nor a comment.
 func (p *parser) next() bool {
 	for ; p.at < len(p.lines); p.at++ {
-		if text := trim(p.lines[p.at].content()); text != "" && text[0] != '#' {
+		l := &p.lines[p.at]
+		i := l.indent
+		for i < len(l.text) && isBlank(l.text[i]) {
+			i++
+		}
+		if i < len(l.text) && l.text[i] != '#' {
 			return true
 		}
 	}
@@ -172,6 +218,9 @@ func (p *parser) mapping(indent, depth int) Value {
 		case has(v.Map, key):
 			p.fail(at, "the key "+key+" stands twice")
 		default:
+			if v.Map == nil {
+				v.Map = make([]Member, 0, usualKeys)
+			}
 			v.Map = append(v.Map, Member{key, p.value(indent, indent+n, depth, true)})
 		}
 	}
@@ -290,7 +339,7 @@ func (p *parser) item(indent, depth int) Value {
 // or below it. The items of a key's list may stand at the key's indentation.
 func (p *parser) value(indent, column, depth int, ofKey bool) Value {
 	l := p.lines[p.at]
-	rest := strings.TrimLeft(l.text[column:], " \t")
+	rest := trimLeft(l.text[column:])
 	if rest != "" && rest[0] != '#' {
 		return p.scalar(indent, len(l.text)-len(rest), depth)
 	}

@@ -42,8 +42,8 @@ func (p *parser) plain(indent, column int) Value {
 		}
 	}
 	p.at++
+	v.Text = text
 	var out strings.Builder // texts of many lines aren't copied with each of them
-	out.WriteString(text)
 	for blanks := 0; !commented && p.at < len(p.lines); p.at++ {
 		l := p.lines[p.at]
 		more := trim(l.text)
@@ -57,11 +57,16 @@ func (p *parser) plain(indent, column int) Value {
 		if more, commented = uncomment(more); hasColon(more) {
 			p.fail(p.at, "this belongs to the text above, but looks like a key; put the text into quotes")
 		}
+		if out.Len() == 0 {
+			out.WriteString(text)
+		}
 		out.WriteString(fold(blanks))
 		out.WriteString(more)
 		blanks = 0
 	}
-	v.Text = out.String()
+	if out.Len() > 0 {
+		v.Text = out.String()
+	}
 	if !strange {
 		v.Kind = plainKind(v.Text)
 	}
@@ -83,6 +88,9 @@ func (v Value) normal() Value {
 // a text. Lenient, it reports those that are taken as they are.
 func (p *parser) beginning(text string) (strange bool) {
 	c := text[0]
+	if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' { // as nearly all do
+		return false
+	}
 	second := byte(' ')
 	if len(text) > 1 {
 		second = text[1]
@@ -152,7 +160,7 @@ func plainKind(s string) Kind {
 	if isSpecial(s) {
 		return Other
 	}
-	if strings.IndexByte("0123456789+-.", s[0]) < 0 {
+	if c := s[0]; (c < '0' || c > '9') && c != '+' && c != '-' && c != '.' {
 		return String
 	}
 	for i := range len(s) {

@@ -46,8 +46,8 @@ type Member struct {
 func (v Value) Get(keys ...string) Value {
 	for _, key := range keys {
 		found := Value{}
-		for _, m := range v.Map {
-			if m.Key == key {
+		for i := range v.Map {
+			if m := &v.Map[i]; m.Key == key {
 				found = m.Value
 			}
 		}

@@ -1,6 +1,7 @@
 package jsonlite_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -21,7 +22,7 @@ func TestWriter(t *testing.T) {
 	w.BeginArray()
 	w.EndArray()
 	w.EndArray()
-	w.Key("yes")
+	w.RawKey(`"yes"`)
 	w.Bool(true)
 	w.Key("none")
 	w.Null()
@@ -37,6 +38,24 @@ func TestWriter(t *testing.T) {
 	want := `{"list":["a\"b",-3,{},[]],"yes":true,"none":null,"raw":{"x":1},"more":[1,2,3]}`
 	if got := string(w.Bytes()); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// TestEveryByte puts every byte at every place of a word, between others that stand
+// for themselves.
+func TestEveryByte(t *testing.T) {
+	for c := range 256 {
+		for _, other := range []byte{'a', ' ', '~', 0x7f, '!', '#', '[', ']'} {
+			for at := range 17 {
+				text := bytes.Repeat([]byte{other}, 17)
+				text[at] = byte(c)
+				lit := jsonlite.AppendString(nil, string(text))
+				var got string
+				if err := json.Unmarshal(lit, &got); err != nil || got != string([]rune(string(text))) || jsonlite.StringLen(string(text)) != len(lit) {
+					t.Fatalf("%q is written as %s, which is %q, %v", text, lit, got, err)
+				}
+			}
+		}
 	}
 }
 

@@ -111,6 +111,7 @@ func TestEveryRule(t *testing.T) {
 		{"no database in the engine", needs("waymark/host", "waymark/hub"), needs("waymark/cmd/agent", "waymark/hub", sql), "stay small"},
 		{"a light client", needs("waymark/workspace/client", wazero), needs("waymark/workspace/client", "waymark/host/why", "waymark/host/vfs"), "neither a sandbox"},
 		{"one launcher", pkg("waymark/workspace/process", "github.com/landlock-lsm/go-landlock/landlock"), pkg("waymark/workspace/launch", "github.com/landlock-lsm/go-landlock/landlock/syscall"), "the shim"},
+		{"one session", pkg("waymark/workspace/mcp", "github.com/modelcontextprotocol/go-sdk/mcp"), pkg("waymark/workspace/mcp/session", "github.com/modelcontextprotocol/go-sdk/mcp"), "a server of MCP"},
 		{"why looks at what was seen", pkg("waymark/host/why", "waymark/host/resolve"), pkg("waymark/host/why", "waymark/host/vfs", "waymark/snapshot"), "observed"},
 		{"a catalog, not a host", pkg("waymark/host/plugin", "waymark/host/watch"), pkg("waymark/host/plugin", "waymark/host/sandbox", "waymark/host/plugin/approvals"), "hands out modules"},
 		{"few labels", pkg("waymark/host/push", "github.com/prometheus/client_golang/prometheus"), pkg("waymark/host/metrics", "github.com/prometheus/client_golang/prometheus"), "become a label"},

@@ -14,7 +14,7 @@ func layers() []Layer {
 		{"guests", []string{"waymark/sdk-guest/...", "waymark/plugins/...", "waymark/examples/..."}},
 		{"shared code", []string{"waymark/internal/..."}},
 		{"wire", []string{"waymark/wire/..."}},
-		{"vfs and sealed files", []string{"waymark/host/vfs/...", "waymark/host/sealed/..."}},
+		{"vfs", []string{"waymark/host/vfs/..."}},
 		{"parts of the engine", []string{
 			"waymark/host/sandbox/...", "waymark/host/resolve/...", "waymark/host/watch/...", "waymark/host/push/...",
 			"waymark/host/api/...", "waymark/host/config/...", "waymark/host/builtin/...", "waymark/host/plugin/...",
@@ -23,7 +23,8 @@ func layers() []Layer {
 		{"what the services share", []string{"waymark/workspace", "waymark/workspace/access", "waymark/workspace/launch/...", "waymark/workspace/output"}},
 		{"supervisor", []string{"waymark/workspace/supervisor/..."}},
 		{"engine, services and hub", []string{"waymark/host/...", "waymark/hub/...",
-			"waymark/workspace/process/...", "waymark/workspace/files/...", "waymark/workspace/git/...", "waymark/workspace/client/..."}},
+			"waymark/workspace/process/...", "waymark/workspace/files/...", "waymark/workspace/git/...", "waymark/workspace/client/...",
+			"waymark/workspace/mcp/..."}},
 		{"mains, tools and tests", []string{"waymark/cmd/...", "waymark/internal/tools/...", "waymark/test/..."}},
 	}
 }
@@ -115,6 +116,10 @@ func rules() []Rule {
 		{
 			From: all, Except: []string{"waymark/workspace/launch"}, To: []string{"github.com/landlock-lsm/..."}, Tests: true,
 			Reason: "what programs are held to is applied in one place, the shim",
+		},
+		{
+			From: all, Except: []string{"waymark/workspace/mcp/session", "waymark/test/..."}, To: []string{"github.com/modelcontextprotocol/..."}, Tests: true,
+			Reason: "what a server of MCP sends is bounded in one place, the session",
 		},
 		{
 			From: []string{"waymark/host/why/..."}, To: []string{"waymark/host/..."},

@@ -11,19 +11,24 @@ import (
 
 // Order is what the process of the agents is told to do next.
 type Order struct {
-	Do       string // "connect", "once", "steady", "saturate"
-	Plan     *Plan  `json:",omitempty"` // of connect
-	Full     bool
+	Do       string // "connect", "once", "steady", "saturate", "start", "current"
+	Plan     *Plan  `json:",omitempty"` // of connect and start
+	Form     Form
 	Workers  int
 	Interval time.Duration
 	For      time.Duration
+	Since    time.Time
 }
 
 // Serve is the process of the agents: it reads orders, a line each, and
 // writes results, until there are no more.
 func Serve(ctx context.Context, r io.Reader, w io.Writer) error {
 	var fleet *Fleet
+	var pushers *Pushers
 	defer func() {
+		if pushers != nil {
+			pushers.Close()
+		}
 		if fleet != nil {
 			fleet.Close()
 		}
@@ -46,11 +51,22 @@ func Serve(ctx context.Context, r io.Reader, w io.Writer) error {
 			}
 			result = Result{Pushes: len(o.Plan.Tokens), Seconds: time.Since(begin).Seconds()}
 		case "once":
-			result = fleet.Once(ctx, o.Workers, o.Full)
+			result = fleet.Once(ctx, o.Workers, o.Form)
 		case "steady":
-			result = fleet.Steady(ctx, o.Interval, o.For, o.Full)
+			result = fleet.Steady(ctx, o.Interval, o.For, o.Form)
 		case "saturate":
-			result = fleet.Saturate(ctx, o.Workers, o.For, o.Full)
+			result = fleet.Saturate(ctx, o.Workers, o.For, o.Form)
+		case "start":
+			var err error
+			if pushers, err = StartPushers(ctx, o.Plan); err != nil {
+				return err
+			}
+			result = Result{Pushes: len(o.Plan.Tokens)}
+		case "current":
+			var err error
+			if result, err = pushers.Current(ctx, o.Since); err != nil {
+				result.Error = err.Error()
+			}
 		default:
 			return fmt.Errorf("unknown order %q", o.Do)
 		}

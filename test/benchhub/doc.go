@@ -1,5 +1,6 @@
 // Package benchhub measures a hub under many agents: how many pushes it takes
-// per second, how long one takes, and what memory an agent costs.
+// per second, how long one takes, and what memory an agent costs, and how long and
+// how much it takes until all agents are current again after it was restarted.
 //
 // The hub runs in the process of the test, the agents in another one (this
 // package's test binary again), so that memory can be told apart. They speak

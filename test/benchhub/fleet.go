@@ -3,12 +3,14 @@ package benchhub
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"storj.io/drpc"
 
 	"waymark/host/push"
@@ -78,19 +80,36 @@ func (f *Fleet) Close() {
 	}
 }
 
-// push changes one resource and pushes it, or everything.
-func (a *agent) push(ctx context.Context, full bool) error {
+// Form is how a push is sent.
+type Form string
+
+// The forms of a push after the first one, which is whole.
+const (
+	Delta  Form = "delta"   // what has changed
+	Full   Form = "full"    // everything
+	ByHash Form = "by hash" // everything, with the payload that the hub wants
+)
+
+// push changes one resource and pushes that.
+func (a *agent) push(ctx context.Context, form Form) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	request := &waymark.PushRequest{Version: a.version + 1, Initial: a.version == 0}
 	changed := int(request.Version) % len(a.rows)
 	a.rows[changed].Payload = noise(len(a.rows[changed].Payload))
 	request.Resources = a.rows
-	if !full && !request.Initial {
+	if form == Delta && !request.Initial {
 		request.Resources = a.rows[changed : changed+1]
 		request.Delta = &waymark.Delta{BaseVersion: a.version}
 	}
-	response, err := waymark.NewDRPCContextClient(a.conn).Push(ctx, request)
+	client := waymark.NewDRPCContextClient(a.conn)
+	send := client.Push
+	if form == ByHash && !request.Initial {
+		send = func(ctx context.Context, request *waymark.PushRequest) (*waymark.PushResponse, error) {
+			return a.byHash(ctx, client, request)
+		}
+	}
+	response, err := send(ctx, request)
 	switch {
 	case err != nil:
 		return err
@@ -99,6 +118,27 @@ func (a *agent) push(ctx context.Context, full bool) error {
 	}
 	a.version = request.Version
 	return nil
+}
+
+// byHash names all payloads and brings what is wanted. The digests are those of the
+// whole, since real agents compute them, too.
+func (a *agent) byHash(ctx context.Context, client waymark.DRPCContextClient, request *waymark.PushRequest) (*waymark.PushResponse, error) {
+	request.Resources = nil
+	for _, r := range a.rows {
+		hash := sha256.Sum256(r.Payload)
+		named := proto.CloneOf(r)
+		named.Payload, named.Body = nil, &waymark.Body{Sha256: hash[:], SizeBytes: uint64(len(r.Payload))}
+		request.Resources = append(request.Resources, named)
+	}
+	response, err := client.Push(ctx, request)
+	if err != nil || !response.GetContinues() {
+		return response, err
+	}
+	more := &waymark.PushMoreRequest{Version: request.Version}
+	for _, i := range response.GetWanted() {
+		more.Payloads = append(more.Payloads, &waymark.Payload{Resource: i, Payload: a.rows[i].Payload})
+	}
+	return client.PushMore(ctx, more)
 }
 
 // each calls f for 0 to n-1, on so many goroutines, and returns the first
@@ -127,18 +167,18 @@ func each(n, workers int, f func(i int) error) error {
 }
 
 // Once has every agent push, so many at a time.
-func (f *Fleet) Once(ctx context.Context, workers int, full bool) Result {
+func (f *Fleet) Once(ctx context.Context, workers int, form Form) Result {
 	var m meter
 	m.begin()
 	m.fail(each(len(f.agents), workers, func(i int) error {
-		return m.time(func() error { return f.agents[i].push(ctx, full) })
+		return m.time(func() error { return f.agents[i].push(ctx, form) })
 	}))
 	return m.result()
 }
 
 // Saturate has workers push without a pause for d, each time for the next
 // agent, and each at least once.
-func (f *Fleet) Saturate(ctx context.Context, workers int, d time.Duration, full bool) Result {
+func (f *Fleet) Saturate(ctx context.Context, workers int, d time.Duration, form Form) Result {
 	var m meter
 	end := time.Now().Add(d)
 	m.begin()
@@ -146,7 +186,7 @@ func (f *Fleet) Saturate(ctx context.Context, workers int, d time.Duration, full
 		if i >= workers && time.Now().After(end) {
 			return errEnough
 		}
-		return m.time(func() error { return f.agents[i%len(f.agents)].push(ctx, full) })
+		return m.time(func() error { return f.agents[i%len(f.agents)].push(ctx, form) })
 	}))
 	return m.result()
 }
@@ -155,7 +195,7 @@ var errEnough = errors.New("enough")
 
 // Steady has every agent push once per interval for d, spread evenly. What is
 // timed begins when a push was due, whatever held it up.
-func (f *Fleet) Steady(ctx context.Context, interval, d time.Duration, full bool) Result {
+func (f *Fleet) Steady(ctx context.Context, interval, d time.Duration, form Form) Result {
 	var m meter
 	m.begin()
 	start := time.Now()
@@ -164,7 +204,7 @@ func (f *Fleet) Steady(ctx context.Context, interval, d time.Duration, full bool
 		for ; due.Sub(start) < d; due = due.Add(interval) {
 			timer := time.NewTimer(time.Until(due))
 			<-timer.C
-			err := f.agents[i].push(ctx, full)
+			err := f.agents[i].push(ctx, form)
 			m.add(time.Since(due))
 			if err != nil {
 				return err

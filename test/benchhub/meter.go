@@ -13,6 +13,8 @@ type Result struct {
 	Seconds float64
 	// P50 and P99 are in milliseconds.
 	P50, P99 float64
+	// Bytes are those on the wire, where they are counted.
+	Bytes int64
 	// Error is the first one, if there was one.
 	Error string
 }

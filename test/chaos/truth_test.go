@@ -30,12 +30,15 @@ func (w *world) found(dirs ...string) []string {
 }
 
 // spell is everything that is known of resources but the source that led
-// there, which a plain resolve doesn't know.
+// there, which a plain resolve doesn't know; nor does it ask MCP servers.
 func (w *world) spell(list []snapshot.Resource) []string {
 	w.t.Helper()
 	lines := []string{}
 	for i := range list {
 		r := list[i]
+		if r.Kind == abi.KindMCPServer {
+			continue
+		}
 		r.SourcePath = ""
 		text, err := json.Marshal(r)
 		w.must(err)

@@ -178,7 +178,7 @@ func TestRecord(t *testing.T) {
 func TestSkillTree(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := e2e.SkillTree(dir, 9); err != nil {
+	if err := e2e.SkillTree(dir, 9, e2e.SkillBytes); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 9 {
@@ -187,7 +187,7 @@ func TestSkillTree(t *testing.T) {
 			t.Errorf("skill %d has %d bytes, %v", i, len(text), err)
 		}
 	}
-	if a, b := e2e.SkillText(1, "one\n"), e2e.SkillText(1, "two\n"); a == b || len(a) != len(b) {
+	if a, b := e2e.SkillText(1, e2e.SkillBytes, "one\n"), e2e.SkillText(1, e2e.SkillBytes, "two\n"); a == b || len(a) != len(b) {
 		t.Error("edits of a text differ in more than their last line")
 	}
 }

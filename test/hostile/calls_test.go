@@ -74,7 +74,7 @@ func newCallHost(t testing.TB) *callHost {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &callHost{sandbox.New(sandbox.Options{Spares: 1}), root, filter}
+	return &callHost{sandbox.New(sandbox.Options{}), root, filter}
 }
 
 // try makes a program of the bytes and runs it: every call of the guest ends by

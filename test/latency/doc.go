@@ -1,7 +1,7 @@
 // Package latency measures the agent from end to end, as `make bench-latency`
 // prints it: the time from an edit to its being stored in the hub, the CPU time
-// that costs, the time from the start of the process to the first push, the
-// time to a graceful end, and resident memory.
+// and the wake-ups that costs, the time from the start of the process to the first
+// push, the time to a graceful end, and resident memory.
 //
 // # How it is measured
 //
@@ -17,8 +17,17 @@
 //     them: new spare instances, garbage collection, saving memos. The part of
 //     resolving is that of a second agent whose hub can't be reached; the rest
 //     is the push.
+//   - Wake-ups are voluntary switches of all threads, those of the Go runtime's
+//     own (which looks after busy ones every 20 µs, then less often) included.
+//   - A file that is written in two steps is stored half written when the hub got
+//     a push with just the first; the pauses between are from a seed.
+//   - Another version is measured in alternation: edit by edit, start by start,
+//     each program with a hub, a workspace and a home of its own. What else goes on
+//     at the machine weighs on both.
 //   - A cold start has an empty home: neither native code nor memos. The
 //     agent's program itself is in the page cache.
+//   - What several agents hold together is the sum of their proportional sizes
+//     (PSS): a page that all have, as those of the program are, counts once.
 //   - Figures are medians and 95th percentiles; the fastest is beside them,
 //     since a busy machine adds to everything else.
 //

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
+	"waymark/snapshot"
 	"waymark/test/e2e"
 	"waymark/test/process"
 	"waymark/workspace"
@@ -34,47 +36,42 @@ func (b *bench) webEdits(ctx context.Context, skills int) error {
 	return b.measureEdits(ctx, skills, "WebSocket", func(h *e2e.Hub) string { return h.Web })
 }
 
-func (b *bench) measureEdits(ctx context.Context, skills int, transport string, url func(*e2e.Hub) string) (err error) {
-	s, err := b.site(ctx, skills)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.hub.Close()) }()
-	agent, err := s.start(ctx, url(s.hub))
-	if err != nil {
-		return err
-	}
-	defer agent.Kill()
-	if err := s.settled(ctx); err != nil {
-		return errors.Join(err, errors.New(agent.Output()))
-	}
-	var inPlace, renamed []time.Duration
-	cpu, err := s.cpu(ctx, agent, func() (n int, err error) {
-		for range b.Edits {
-			for i, list := range []*[]time.Duration{&inPlace, &renamed} {
-				took, err := s.stored(ctx, i == 1)
-				if err != nil {
-					return n, errors.Join(err, errors.New(agent.Output()))
+func (b *bench) measureEdits(ctx context.Context, skills int, transport string, url func(*e2e.Hub) string) error {
+	return b.with(ctx, skills, e2e.SkillBytes, func(sites []*site) error {
+		err := each(sites, func(s *site) error {
+			if skills*e2e.SkillBytes > pushedBytes {
+				if err := s.widen(ctx); err != nil {
+					return err
 				}
-				*list = append(*list, took)
-				n++
+			}
+			if err := s.start(ctx, url(s.hub)); err != nil {
+				return err
+			}
+			return s.settled(ctx)
+		})
+		if err != nil {
+			return err
+		}
+		found, err := measureInTurn(ctx, sites, b.Edits)
+		if err != nil {
+			return err
+		}
+		for _, s := range sites {
+			for _, f := range found[s].figures(transport, skills) {
+				s.add(f)
 			}
 		}
-		return n, nil
+		if err := byAgent(ctx, sites, b.Edits, transport); err != nil {
+			return err
+		}
+		if transport == "socket" {
+			return split(ctx, sites, b.Edits, found)
+		}
+		return each(sites, func(s *site) error {
+			s.add(figure(nameCPU+", "+transport, skills, unitTime, []float64{ms(found[s].cpu)}))
+			return nil
+		})
 	})
-	if err != nil {
-		return err
-	}
-	b.add(figure("edit → stored, in place, "+transport, skills, unitTime, times(inPlace)))
-	b.add(figure("edit → stored, rename, "+transport, skills, unitTime, times(renamed)))
-	if err := s.byAgent(ctx, transport); err != nil {
-		return errors.Join(err, errors.New(agent.Output()))
-	}
-	if transport == "socket" {
-		return s.split(ctx, agent, cpu)
-	}
-	b.add(figure(nameCPU+", "+transport, skills, unitTime, []float64{ms(cpu)}))
-	return nil
 }
 
 // settled waits until the agent has pushed, and for some edits after that.
@@ -92,136 +89,218 @@ func (s *site) settled(ctx context.Context) error {
 	return nil
 }
 
-// cpu is the CPU time that the process takes for each of the edits that are
-// made meanwhile.
-func (s *site) cpu(ctx context.Context, p *e2e.Agent, edits func() (int, error)) (time.Duration, error) {
-	before, err := p.CPU()
-	if err != nil {
-		return 0, err
-	}
-	n, err := edits()
-	if err != nil {
-		return 0, err
-	}
-	after, err := p.CPU()
-	if err == nil && n == 0 {
-		err = errors.New("no edits")
-	}
-	if err != nil {
-		return 0, err
-	}
-	return (after - before) / time.Duration(n), nil
+// timed is what was measured of edits.
+type timed struct {
+	inPlace, renamed []time.Duration
+	cpu              time.Duration // for each
+	wakeups          float64
 }
 
-// split tells the CPU time of resolving from that of pushing: a second agent
-// resolves the same edits and can't push.
-func (s *site) split(ctx context.Context, pushing *e2e.Agent, whole time.Duration) error {
-	if _, err := s.stop(ctx, pushing); err != nil {
-		return err
+func (e *timed) figures(transport string, skills int) []Figure {
+	return []Figure{
+		figure("edit → stored, in place, "+transport, skills, unitTime, times(e.inPlace)),
+		figure("edit → stored, rename, "+transport, skills, unitTime, times(e.renamed)),
+		figure("wake-ups per edit, "+transport, skills, "", []float64{e.wakeups}),
 	}
-	agent, err := s.start(ctx, "unix:"+filepath.Join(s.home.Dir, "nobody.sock"))
+}
+
+// measureInTurn makes edits of both kinds at each site, one after the other.
+func measureInTurn(ctx context.Context, sites []*site, edits int) (map[*site]*timed, error) {
+	found, before := map[*site]*timed{}, map[*site]used{}
+	for _, s := range sites {
+		u, err := s.used()
+		if err != nil {
+			return nil, err
+		}
+		found[s], before[s] = &timed{}, u
+	}
+	for range edits {
+		for i := range 2 {
+			for _, s := range sites {
+				took, err := s.stored(ctx, i == 1)
+				if err != nil {
+					return nil, err
+				}
+				if i == 1 {
+					found[s].renamed = append(found[s].renamed, took)
+				} else {
+					found[s].inPlace = append(found[s].inPlace, took)
+				}
+			}
+		}
+	}
+	for _, s := range sites {
+		after, err := s.used()
+		if err != nil {
+			return nil, err
+		}
+		found[s].cpu = (after.cpu - before[s].cpu) / time.Duration(2*edits)
+		found[s].wakeups = float64(after.wakeups-before[s].wakeups) / float64(2*edits)
+	}
+	return found, nil
+}
+
+// used is what a process has used so far.
+type used struct {
+	cpu     time.Duration
+	wakeups int64
+}
+
+func (s *site) used() (u used, err error) {
+	cpu, err := s.agent.CPU()
 	if err != nil {
-		return err
+		return u, err
 	}
-	defer agent.Kill()
-	if _, err := s.seen(ctx, agent, 0); err != nil {
+	wakeups, err := s.agent.Wakeups()
+	return used{cpu, wakeups}, err
+}
+
+// split tells the CPU time of resolving from that of pushing: second agents
+// resolve the same edits and can't push.
+func split(ctx context.Context, sites []*site, edits int, whole map[*site]*timed) error {
+	err := each(sites, func(s *site) error {
+		if _, err := s.stop(ctx); err != nil {
+			return err
+		}
+		if err := s.start(ctx, "unix:"+filepath.Join(s.home.Dir, "nobody.sock")); err != nil {
+			return err
+		}
+		_, err := s.seen(ctx, 0)
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	// What the start leaves behind, the first edits, and a moment after them.
-	if err := errors.Join(s.blind(ctx, 2*warmUp), process.Pause(ctx, time.Second)); err != nil {
+	if err := errors.Join(blind(ctx, sites, 2*warmUp), process.Pause(ctx, time.Second)); err != nil {
 		return err
 	}
-	version, err := s.seen(ctx, agent, 0)
+	before, versions := map[*site]used{}, map[*site]uint64{}
+	err = each(sites, func(s *site) (err error) {
+		if versions[s], err = s.seen(ctx, 0); err != nil {
+			return err
+		}
+		before[s], err = s.used()
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	edits := 2 * s.bench.Edits
-	resolving, err := s.cpu(ctx, agent, func() (int, error) { return edits, s.blind(ctx, edits) })
-	if err != nil {
+	edits *= 2
+	if err := blind(ctx, sites, edits); err != nil {
 		return err
 	}
-	last, err := s.seen(ctx, agent, version)
-	if err != nil {
+	return each(sites, func(s *site) error {
+		after, err := s.used()
+		if err != nil {
+			return err
+		}
+		// It is asked only now, because answering takes CPU time as well.
+		last, err := s.seen(ctx, versions[s])
+		if err != nil {
+			return err
+		}
+		if got := int(last - versions[s]); got < edits*9/10 {
+			return fmt.Errorf("of %d edits the agent has seen only %d", edits, got)
+		}
+		resolving := (after.cpu - before[s].cpu) / time.Duration(edits)
+		s.add(figure(nameCPU, s.skills, unitTime, []float64{ms(whole[s].cpu)}))
+		s.add(figure(nameCPU+", resolve", s.skills, unitTime, []float64{ms(resolving)}))
+		s.add(figure(nameCPU+", push", s.skills, unitTime, []float64{ms(max(0, whole[s].cpu-resolving))}))
+		_, err = s.stop(ctx)
 		return err
-	}
-	// It is asked only now, because answering takes CPU time as well.
-	if got := int(last - version); got < edits*9/10 {
-		return fmt.Errorf("of %d edits the agent has seen only %d", edits, got)
-	}
-	b := s.bench
-	b.add(figure(nameCPU, s.skills, unitTime, []float64{ms(whole)}))
-	b.add(figure(nameCPU+", resolve", s.skills, unitTime, []float64{ms(resolving)}))
-	b.add(figure(nameCPU+", push", s.skills, unitTime, []float64{ms(max(0, whole-resolving))}))
-	_, err = s.stop(ctx, agent)
-	return err
+	})
 }
 
 // blind makes edits that nobody waits for, at the pace of those that somebody
 // does.
-func (s *site) blind(ctx context.Context, n int) error {
+func blind(ctx context.Context, sites []*site, n int) error {
 	for i := range n {
-		if _, _, err := s.write(i%2 == 0); err != nil {
-			return err
-		}
-		if err := process.Pause(ctx, between+30*time.Millisecond); err != nil {
-			return err
+		for _, s := range sites {
+			if _, _, err := s.write(i%2 == 0); err != nil {
+				return err
+			}
+			if err := process.Pause(ctx, between+30*time.Millisecond); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
 // seen returns the agent's version once that is above another.
-func (s *site) seen(ctx context.Context, agent *e2e.Agent, after uint64) (uint64, error) {
+func (s *site) seen(ctx context.Context, after uint64) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for {
-		status, err := agent.Client.Status(ctx)
+		status, err := s.agent.Client.Status(ctx)
 		if err == nil && status.Version > after {
 			return status.Version, nil
 		}
 		if err := process.Pause(ctx, between); err != nil {
-			return 0, fmt.Errorf("the agent has no version above %d: %w\n%s", after, err, agent.Output())
+			return 0, fmt.Errorf("the agent has no version above %d: %w", after, err)
 		}
 	}
 }
 
 // byAgent measures edits that a chat has the agent make, the call included: the
 // agent tells itself of them, and syncs the file.
-func (s *site) byAgent(ctx context.Context, transport string) error {
-	token, err := s.home.ControlToken()
+func byAgent(ctx context.Context, sites []*site, edits int, transport string) error {
+	found, chats := map[*site][]time.Duration{}, map[*site]*chat{}
+	err := each(sites, func(s *site) (err error) {
+		chats[s], err = s.chat()
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	c := client.New(s.home.Socket(), client.Options{Token: token})
-	text, _, err := s.write(false)
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(s.root, e2e.SkillFile(0))
-	var list []time.Duration
-	for range s.bench.Edits {
-		// What the edit before leads to is over when the next is made.
-		if err := process.Pause(ctx, 5*between); err != nil {
+	for range edits {
+		err := each(sites, func(s *site) error {
+			// What the edit before leads to is over when the next is made.
+			if err := process.Pause(ctx, 5*between); err != nil {
+				return err
+			}
+			took, err := s.storedBy(ctx, func() ([]byte, time.Time, error) { return chats[s].edit(ctx) })
+			found[s] = append(found[s], took)
 			return err
-		}
-		took, err := s.storedBy(ctx, func() ([]byte, time.Time, error) {
-			before := fmt.Sprintf("Edit %d.", s.edit)
-			s.edit++
-			after := fmt.Sprintf("Edit %d.", s.edit)
-			text = bytes.Replace(text, []byte(before), []byte(after), 1)
-			begun := time.Now()
-			_, err := c.EditFiles(ctx, workspace.EditFiles{Files: []workspace.FileEdits{
-				{Path: path, Edits: []workspace.Edit{{Search: before, Replace: after}}},
-			}})
-			return text, begun, err
 		})
 		if err != nil {
 			return err
 		}
-		list = append(list, took)
 	}
-	s.bench.add(figure("edit → stored, by the agent, "+transport, s.skills, unitTime, times(list)))
+	for _, s := range sites {
+		s.add(figure("edit → stored, by the agent, "+transport, s.skills, unitTime, times(found[s])))
+	}
 	return nil
+}
+
+// chat edits a file through the agent.
+type chat struct {
+	*site
+	client client.Client
+	text   []byte
+}
+
+func (s *site) chat() (*chat, error) {
+	token, err := s.home.ControlToken()
+	if err != nil {
+		return nil, err
+	}
+	text, _, err := s.write(false)
+	return &chat{s, client.New(s.home.Socket(), client.Options{Token: token}), text}, err
+}
+
+// edit returns the new text and when it began.
+func (c *chat) edit(ctx context.Context) ([]byte, time.Time, error) {
+	before := fmt.Sprintf("Edit %d.", c.site.edit)
+	c.site.edit++
+	after := fmt.Sprintf("Edit %d.", c.site.edit)
+	c.text = bytes.Replace(c.text, []byte(before), []byte(after), 1)
+	begun := time.Now()
+	_, err := c.client.EditFiles(ctx, workspace.EditFiles{Files: []workspace.FileEdits{
+		{Path: filepath.Join(c.root, e2e.SkillFile(0)), Edits: []workspace.Edit{{Search: before, Replace: after}}},
+	}})
+	return c.text, begun, err
 }
 
 // stored makes an edit, waits until it is stored, and then for a moment.
@@ -237,28 +316,26 @@ func (s *site) storedBy(ctx context.Context, edit func() (text []byte, begun tim
 	if err != nil {
 		return 0, err
 	}
-	push, _, err := s.hub.Stored.Await(limit, len(list), func(p *e2e.Stored) bool {
-		for i := range p.Push.Snapshot.Resources {
-			if bytes.Equal(p.Push.Snapshot.Resources[i].Payload, text) {
-				return true
-			}
-		}
-		return false
-	})
+	push, _, err := s.hub.Stored.Await(limit, len(list), func(p *e2e.Stored) bool { return holds(p, text) })
 	if err != nil {
 		return 0, fmt.Errorf("edit %d: %w", s.edit, err)
 	}
 	return push.At.Sub(begun), process.Pause(ctx, between)
 }
 
+// holds reports whether a text is in a push.
+func holds(p *e2e.Stored, text []byte) bool {
+	return slices.ContainsFunc(p.Push.Snapshot.Resources, func(r snapshot.Resource) bool { return bytes.Equal(r.Payload, text) })
+}
+
 // write makes an edit, and returns its text and when it began.
 func (s *site) write(byRename bool) (text []byte, begun time.Time, err error) {
 	s.edit++
-	skill := 0
+	skill := s.edited[0]
 	if byRename {
-		skill = min(1, s.skills-1)
+		skill = s.edited[1]
 	}
-	text = []byte(e2e.SkillText(skill, fmt.Sprintf("Edit %d.\n", s.edit)))
+	text = []byte(e2e.SkillText(skill, s.bytes, fmt.Sprintf("Edit %d.\n", s.edit)))
 	path := filepath.Join(s.root, e2e.SkillFile(skill))
 	if !byRename {
 		begun = time.Now()

@@ -38,6 +38,29 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// TestTableCompared has a figure of the version before, and one that it hasn't.
+func TestTableCompared(t *testing.T) {
+	t.Parallel()
+	r := latency.Report{Figures: []latency.Figure{
+		{Name: "old", Skills: 50, Unit: "ms", Count: 9, Min: 1, Median: 2, P95: 3, Target: 4, Ratio: 0.5, Before: 8, Change: 0.25},
+		{Name: "new", Skills: 4, Count: 1, Median: 2, Note: "(so far)"},
+	}}
+	var b strings.Builder
+	if err := r.Table(&b); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	for i, want := range []string{
+		"figure skills n min median p95 target ratio before change",
+		"old 50 9 1.0 ms 2.0 ms 3.0 ms ≤ 4.0 ms 0.50 8.0 ms × 0.25",
+		"new 4 1 2.0 (so far)",
+	} {
+		if got := strings.Join(strings.Fields(lines[i+2]), " "); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 func TestNoAgent(t *testing.T) {
 	t.Parallel()
 	_, err := latency.Measure(t.Context(), latency.Options{Agent: t.TempDir() + "/agent"})

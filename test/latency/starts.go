@@ -2,68 +2,85 @@ package latency
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"waymark/test/e2e"
 	"waymark/test/process"
 )
 
+// launches are the times of starts and ends of one program.
+type launches struct{ cold, warm, stops []time.Duration }
+
+func (l *launches) add(s *site) {
+	s.add(figure(nameCold, s.skills, unitTime, times(l.cold)))
+	s.add(figure(nameWarm, s.skills, unitTime, times(l.warm)))
+	s.add(figure(nameStop, s.skills, unitTime, times(l.stops)))
+}
+
 // starts measures from the start of the process to the first push stored, and
 // from SIGTERM to its end.
 func (b *bench) starts(ctx context.Context, skills int) error {
-	var cold, warm, stops []time.Duration
+	found := map[*side]*launches{}
+	var last []*site
 	for range b.Starts {
-		if err := b.startSeries(ctx, skills, &cold, &warm, &stops); err != nil {
-			return err
-		}
-	}
-	b.add(figure(nameCold, skills, unitTime, times(cold)))
-	b.add(figure(nameWarm, skills, unitTime, times(warm)))
-	b.add(figure(nameStop, skills, unitTime, times(stops)))
-	return nil
-}
-
-// startSeries starts an agent in an empty home, and then twice more.
-func (b *bench) startSeries(ctx context.Context, skills int, cold, warm, stops *[]time.Duration) (err error) {
-	s, err := b.site(ctx, skills)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.hub.Close()) }()
-	for _, list := range []*[]time.Duration{cold, warm, warm} {
-		took, stop, err := s.firstPush(ctx)
+		err := b.with(ctx, skills, e2e.SkillBytes, func(sites []*site) error {
+			last = sites
+			return startSeries(ctx, sites, found)
+		})
 		if err != nil {
 			return err
 		}
-		*list, *stops = append(*list, took), append(*stops, stop)
+	}
+	for _, s := range last {
+		found[s.side].add(s)
 	}
 	return nil
 }
 
-func (s *site) firstPush(ctx context.Context) (took, stop time.Duration, err error) {
-	list, _ := s.hub.Stored.All()
-	agent, err := s.start(ctx, s.hub.URL)
-	if err != nil {
-		return 0, 0, err
+// startSeries starts an agent in each empty home, and then twice more.
+func startSeries(ctx context.Context, sites []*site, found map[*side]*launches) error {
+	for round := range 3 {
+		for _, s := range sites {
+			l := found[s.side]
+			if l == nil {
+				l = &launches{}
+				found[s.side] = l
+			}
+			took, stop, err := s.firstPush(ctx)
+			if err != nil {
+				return err
+			}
+			if l.stops = append(l.stops, stop); round == 0 {
+				l.cold = append(l.cold, took)
+			} else {
+				l.warm = append(l.warm, took)
+			}
+		}
 	}
-	defer agent.Kill()
-	limit, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	push, _, err := s.hub.Stored.Await(limit, len(list), func(*e2e.Stored) bool { return true })
-	if err != nil {
-		return 0, 0, errors.Join(err, errors.New(agent.Output()))
+	return nil
+}
+
+// firstPush starts an agent and ends it after its first push.
+func (s *site) firstPush(ctx context.Context) (took, stop time.Duration, err error) {
+	if took, err = s.pushed(ctx); err != nil {
+		return 0, 0, err
 	}
 	// Let it load what the first push didn't need, as in real life.
 	if err := process.Pause(ctx, 300*time.Millisecond); err != nil {
 		return 0, 0, err
 	}
-	stop, err = s.stop(ctx, agent)
-	return push.At.Sub(agent.Started), stop, err
+	stop, err = s.stop(ctx)
+	return took, stop, err
 }
 
-func (s *site) stop(ctx context.Context, agent *e2e.Agent) (time.Duration, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+// pushed starts an agent and waits until its first push is stored.
+func (s *site) pushed(ctx context.Context) (time.Duration, error) {
+	list, _ := s.hub.Stored.All()
+	if err := s.start(ctx, s.hub.URL); err != nil {
+		return 0, err
+	}
+	limit, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return agent.Stop(ctx)
+	push, _, err := s.hub.Stored.Await(limit, len(list), func(*e2e.Stored) bool { return true })
+	return push.At.Sub(s.agent.Started), err
 }

@@ -41,7 +41,8 @@ func ToCoder(s *snapshot.Snapshot) (*coder.PushContextStateRequest, error) {
 
 // FromCoder makes a snapshot of a push. It fails when a body is unset, a
 // status is unset or unknown, or a size is out of range. What the wire
-// doesn't carry (key, resolver, attributes, plugins) is empty.
+// doesn't carry (key, resolver, attributes, plugins) is empty, and discovery
+// complete.
 func FromCoder(request *coder.PushContextStateRequest) (*snapshot.Snapshot, error) {
 	s := &snapshot.Snapshot{
 		Version:       request.GetVersion(),
@@ -49,6 +50,7 @@ func FromCoder(request *coder.PushContextStateRequest) (*snapshot.Snapshot, erro
 		SnapshotError: request.GetSnapshotError(),
 		Resources:     make([]snapshot.Resource, 0, len(request.GetResources())),
 		Plugins:       []snapshot.Plugin{},
+		Discovery:     snapshot.Discovery{Phase: snapshot.PhaseComplete},
 	}
 	for i, m := range request.GetResources() {
 		r, err := resourceFromCoder(m)

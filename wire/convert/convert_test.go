@@ -153,6 +153,45 @@ func TestUnknownKind(t *testing.T) {
 	}
 }
 
+// TestDiscoveryOfOthers: nobody waits for an agent that doesn't have it, or that
+// says what isn't known yet.
+func TestDiscoveryOfOthers(t *testing.T) {
+	for name, c := range map[string]struct {
+		sent    *waymark.Discovery
+		pending bool
+	}{
+		"an older agent": {nil, false},
+		"pending":        {&waymark.Discovery{Phase: "pending"}, true},
+		"a newer agent":  {&waymark.Discovery{Phase: "later", Sources: []*waymark.SourceOutcome{nil, {Id: "a", Outcome: "asleep"}}}, false},
+	} {
+		s, err := convert.FromWaymark(&waymark.PushRequest{Discovery: c.sent})
+		if err != nil || s.Discovery.Pending() != c.pending || s.Discovery.Phase == "" {
+			t.Errorf("%s: %v, %+v", name, err, s.Discovery)
+		}
+	}
+	s, err := convert.FromCoder(&coder.PushContextStateRequest{})
+	if err != nil || s.Discovery.Phase != snapshot.PhaseComplete {
+		t.Errorf("Coder's agent: %v, %+v", err, s.Discovery)
+	}
+}
+
+// TestToolsKeepWhatCoderLeavesOut: titles and annotations reach a hub; Coder's form
+// takes what it knows.
+func TestToolsKeepWhatCoderLeavesOut(t *testing.T) {
+	payload := `{"tools":[{"name":"rm","title":"Remove","description":"d","input_schema":{"type":"object"},"annotations":{"destructiveHint":true}}]}`
+	s := &snapshot.Snapshot{Resources: snapshot.Resources{{
+		Kind: abi.KindMCPServer, Source: "/w/.mcp.json", Key: "a", Name: "a", Status: snapshot.StatusOK, Payload: []byte(payload),
+	}}}
+	got, err := convert.FromWaymark(convert.ToWaymark(s))
+	if err != nil || string(got.Resources[0].Payload) != payload {
+		t.Errorf("%v, %s", err, got.Resources[0].Payload)
+	}
+	m, err := convert.ResourceToCoder(&s.Resources[0])
+	if err != nil || len(m.GetMcpServer().GetTools()) != 1 || m.GetMcpServer().GetTools()[0].GetDescription() != "d" {
+		t.Errorf("%v, %v", err, m)
+	}
+}
+
 func TestFromWaymarkRefuses(t *testing.T) {
 	ok := waymark.Status_STATUS_OK
 	for name, r := range map[string]*waymark.Resource{
@@ -200,9 +239,26 @@ func FuzzFromWaymark(f *testing.F) {
 		}
 		f.Add(data)
 	}
+	r := snapshot.Resource{Kind: abi.KindSkill, Source: "/a", Status: snapshot.StatusOK, Payload: []byte("x")}
+	data, err := proto.Marshal(&waymark.PushRequest{Resources: []*waymark.Resource{convert.ResourceByHash(&r, convert.Body{Size: 1})}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var request waymark.PushRequest
 		if proto.Unmarshal(data, &request) != nil {
+			return
+		}
+		bodies, err := convert.BodiesFromWaymark(request.Resources)
+		for i, body := range bodies {
+			r := snapshot.Resource{ContentHash: request.Resources[i].ContentHash}
+			back, err := convert.BodiesFromWaymark([]*waymark.Resource{convert.ResourceByHash(&r, body)})
+			if err != nil || back[0] != body {
+				t.Errorf("%v, %v; want %v", back, err, body)
+			}
+		}
+		if err != nil {
 			return
 		}
 		s, err := convert.FromWaymark(&request)
@@ -255,6 +311,12 @@ func randomSnapshot(rnd *rand.Rand) *snapshot.Snapshot {
 	s := &snapshot.Snapshot{
 		Version: rnd.Uint64(), AggregateHash: randomHash(rnd), SnapshotError: randomText(rnd),
 		Resources: []snapshot.Resource{}, Plugins: []snapshot.Plugin{},
+		Discovery: snapshot.Discovery{Phase: []snapshot.Phase{"", snapshot.PhasePending, snapshot.PhaseComplete}[rnd.IntN(3)]},
+	}
+	for range rnd.IntN(3) {
+		s.Discovery.Sources = append(s.Discovery.Sources, snapshot.SourceOutcome{
+			ID: randomText(rnd), Name: randomText(rnd), Outcome: snapshot.OutcomeNeedsApproval, Error: randomText(rnd),
+		})
 	}
 	for i := range rnd.IntN(6) {
 		r := randomResource(rnd, i)
@@ -295,7 +357,7 @@ func randomResource(rnd *rand.Rand, i int) snapshot.Resource {
 // onlyWhatCoderCarries drops what that wire has no room for.
 func onlyWhatCoderCarries(s *snapshot.Snapshot) *snapshot.Snapshot {
 	kept := []snapshot.Resource{}
-	s.PayloadBytes, s.Plugins = 0, []snapshot.Plugin{}
+	s.PayloadBytes, s.Plugins, s.Discovery = 0, []snapshot.Plugin{}, snapshot.Discovery{}
 	for _, r := range s.Resources {
 		if !convert.KnownToCoder(r.Kind) {
 			continue

@@ -17,19 +17,28 @@ const bodyFrame = 64
 // BodyJSON returns the size in bytes that wire.MaxBodyJSON and wire.MaxBodies
 // bound: that of the resource's body in Coder's form, as protojson. It is
 // never too low, and about 64 bytes too high (for an mcp_server, one more for
-// each comma: protojson puts blanks there in some builds). Kinds without
-// a form are measured like a skill, so that the same bound holds for both
-// protocols.
+// each comma: protojson puts blanks there in some builds; and what Coder's form
+// leaves out of its tools). Kinds without a form are measured like a skill, so that
+// the same bound holds for both protocols.
 func BodyJSON(r *snapshot.Resource) int {
+	if r.Kind == abi.KindMCPServer {
+		return serverJSON(r)
+	}
+	return BodyJSONOf(r, len(r.Payload))
+}
+
+// BodyJSONOf is BodyJSON of a resource with a payload of that many bytes, which
+// isn't there. For an mcp_server it may be too low: its schemas aren't known.
+func BodyJSONOf(r *snapshot.Resource, payload int) int {
 	switch r.Kind {
 	case abi.KindMCPConfig:
 		return bodyFrame
 	case abi.KindMCPServer:
-		return serverJSON(r)
+		return bodyFrame + payload
 	case abi.KindInstructionFile:
-		return bodyFrame + base64.StdEncoding.EncodedLen(len(r.Payload))
+		return bodyFrame + base64.StdEncoding.EncodedLen(payload)
 	default:
-		return bodyFrame + base64.StdEncoding.EncodedLen(len(r.Payload)) +
+		return bodyFrame + base64.StdEncoding.EncodedLen(payload) +
 			escapedLen(r.Name) + escapedLen(r.Description)
 	}
 }
@@ -45,7 +54,8 @@ func serverJSON(r *snapshot.Resource) int {
 	if err != nil {
 		return bodyFrame + len(r.Payload)
 	}
-	return bodyFrame + len(data) + bytes.Count(data, []byte(","))
+	// The payload has more of each tool than Coder's form, and travels as well.
+	return bodyFrame + max(len(data)+bytes.Count(data, []byte(",")), len(r.Payload))
 }
 
 // escapedLen is the length of s in a JSON string of protojson, without the

@@ -39,7 +39,9 @@ func TestBodyJSON(t *testing.T) {
 func TestBodyJSONOfOtherKinds(t *testing.T) {
 	hook := snapshot.Resource{Kind: abi.KindHook, Payload: make([]byte, 300)}
 	broken := snapshot.Resource{Kind: abi.KindMCPServer, Payload: []byte(strings.Repeat("{", 300))}
-	for _, r := range []*snapshot.Resource{&hook, &broken} {
+	// What Coder's form leaves out of a tool travels to a hub all the same.
+	annotated := snapshot.Resource{Kind: abi.KindMCPServer, Payload: []byte(`{"tools":[{"name":"a","title":"` + strings.Repeat("x", 300) + `"}]}`)}
+	for _, r := range []*snapshot.Resource{&hook, &broken, &annotated} {
 		if got := convert.BodyJSON(r); got < 300 {
 			t.Errorf("%s: BodyJSON = %d, less than its payload", r.Kind, got)
 		}

@@ -19,7 +19,9 @@ import (
 // protobuf decoders give up at 10 000 messages, three of which make a level.
 const maxDepth = 200
 
-// toolList is the payload of an mcp_server: what the server offers, as JSON.
+// toolList is the payload of an mcp_server: what the server offers, as JSON. Of
+// what a tool has there, these are the fields that Coder's form takes; waymark.v1
+// carries the payload as it is, with titles and annotations.
 type toolList struct {
 	Tools []tool `json:"tools"`
 }

@@ -1,6 +1,8 @@
 package convert
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 
@@ -18,6 +20,7 @@ func ToWaymark(s *snapshot.Snapshot) *waymark.PushRequest {
 		SnapshotError: s.SnapshotError,
 		Resources:     make([]*waymark.Resource, 0, len(s.Resources)),
 		Plugins:       make([]*waymark.Plugin, 0, len(s.Plugins)),
+		Discovery:     discoveryToWaymark(s.Discovery),
 	}
 	for i := range s.Resources {
 		request.Resources = append(request.Resources, ResourceToWaymark(&s.Resources[i]))
@@ -28,7 +31,8 @@ func ToWaymark(s *snapshot.Snapshot) *waymark.PushRequest {
 	return request
 }
 
-// FromWaymark is the inverse of ToWaymark. It fails when a status is unset or
+// FromWaymark is the inverse of ToWaymark. What stands for payloads it leaves to
+// BodiesFromWaymark. It fails when a status is unset or
 // unknown, a size is out of range or an attribute has no value.
 func FromWaymark(request *waymark.PushRequest) (*snapshot.Snapshot, error) {
 	s := &snapshot.Snapshot{
@@ -37,6 +41,7 @@ func FromWaymark(request *waymark.PushRequest) (*snapshot.Snapshot, error) {
 		SnapshotError: request.GetSnapshotError(),
 		Resources:     make([]snapshot.Resource, 0, len(request.GetResources())),
 		Plugins:       make([]snapshot.Plugin, 0, len(request.GetPlugins())),
+		Discovery:     discoveryFromWaymark(request.GetDiscovery()),
 	}
 	for i, m := range request.GetResources() {
 		r, err := resourceFromWaymark(m)
@@ -64,6 +69,61 @@ func ResourceToWaymark(r *snapshot.Resource) *waymark.Resource {
 	}
 }
 
+// Body names a payload that isn't there.
+type Body struct {
+	SHA256 [sha256.Size]byte
+	Size   int64 // in bytes
+}
+
+// ResourceByHash translates one resource that has a payload, with what names that
+// in its place.
+func ResourceByHash(r *snapshot.Resource, body Body) *waymark.Resource {
+	named := *r
+	named.Payload = nil
+	m := ResourceToWaymark(&named)
+	m.Body = &waymark.Body{SizeBytes: unsigned(body.Size)}
+	if !bytes.Equal(r.ContentHash, body.SHA256[:]) {
+		m.Body.Sha256 = body.SHA256[:]
+	}
+	return m
+}
+
+// BodiesFromWaymark returns what names the payloads of resources, by their index;
+// nil when there is nothing. It fails when something names nothing.
+func BodiesFromWaymark(resources []*waymark.Resource) (map[int]Body, error) {
+	var bodies map[int]Body
+	for i, m := range resources {
+		if m.GetBody() == nil {
+			continue
+		}
+		body, err := bodyFromWaymark(m)
+		if err != nil {
+			return nil, inRow(i, err)
+		}
+		if bodies == nil {
+			bodies = make(map[int]Body)
+		}
+		bodies[i] = body
+	}
+	return bodies, nil
+}
+
+func bodyFromWaymark(m *waymark.Resource) (body Body, err error) {
+	if m.Payload != nil {
+		return Body{}, errors.New("has a payload and what stands for it")
+	}
+	hash := m.GetBody().GetSha256()
+	if len(hash) == 0 {
+		hash = m.GetContentHash()
+	}
+	if len(hash) != len(body.SHA256) {
+		return Body{}, fmt.Errorf("the hash of the body has %d bytes, SHA-256 has %d", len(hash), len(body.SHA256))
+	}
+	copy(body.SHA256[:], hash)
+	body.Size, err = size(m.GetBody().GetSizeBytes())
+	return body, err
+}
+
 func resourceFromWaymark(m *waymark.Resource) (snapshot.Resource, error) {
 	if m == nil {
 		return snapshot.Resource{}, errMissing
@@ -72,7 +132,7 @@ func resourceFromWaymark(m *waymark.Resource) (snapshot.Resource, error) {
 	if err != nil {
 		return snapshot.Resource{}, err
 	}
-	bytes, err := size(m.SizeBytes)
+	length, err := size(m.SizeBytes)
 	if err != nil {
 		return snapshot.Resource{}, err
 	}
@@ -84,7 +144,7 @@ func resourceFromWaymark(m *waymark.Resource) (snapshot.Resource, error) {
 		Kind: abi.Kind(m.Kind), Source: m.Source, Key: m.Key, SourcePath: m.SourcePath,
 		Name: m.Name, Description: m.Description,
 		Status: status, Error: m.Error, Stale: m.Stale,
-		ContentHash: orNil(m.ContentHash), SizeBytes: bytes, Resolver: m.Resolver,
+		ContentHash: orNil(m.ContentHash), SizeBytes: length, Resolver: m.Resolver,
 		Attributes: attributes,
 		Payload:    m.Payload,
 	}, nil
@@ -157,6 +217,28 @@ func attributesFromWaymark(m map[string]*waymark.Attribute) (snapshot.Attributes
 		}
 	}
 	return attributes, nil
+}
+
+func discoveryToWaymark(d snapshot.Discovery) *waymark.Discovery {
+	m := &waymark.Discovery{Phase: string(d.Phase)}
+	for _, s := range d.Sources {
+		m.Sources = append(m.Sources, &waymark.SourceOutcome{Id: s.ID, Name: s.Name, Outcome: string(s.Outcome), Error: s.Error})
+	}
+	return m
+}
+
+// discoveryFromWaymark makes nil, of an agent that doesn't have it, complete.
+func discoveryFromWaymark(m *waymark.Discovery) snapshot.Discovery {
+	d := snapshot.Discovery{Phase: snapshot.PhaseComplete, Sources: make(snapshot.SourceOutcomes, 0, len(m.GetSources()))}
+	if snapshot.Phase(m.GetPhase()) == snapshot.PhasePending {
+		d.Phase = snapshot.PhasePending
+	}
+	for _, s := range m.GetSources() {
+		d.Sources = append(d.Sources, snapshot.SourceOutcome{
+			ID: s.GetId(), Name: s.GetName(), Outcome: snapshot.Outcome(s.GetOutcome()), Error: s.GetError(),
+		})
+	}
+	return d
 }
 
 func pluginToWaymark(p *snapshot.Plugin) *waymark.Plugin {

@@ -59,7 +59,7 @@ func checkCoder(request *coder.PushContextStateRequest) error {
 	if err := checkHead(request.GetAggregateHash(), request.GetSnapshotError()); err != nil {
 		return err
 	}
-	if err := checkCount(len(request.GetResources())); err != nil {
+	if err := checkCount(len(request.GetResources()), wire.MaxResources); err != nil {
 		return err
 	}
 	sources := make(map[string]struct{}, len(request.GetResources()))

@@ -44,6 +44,16 @@ const (
 	MaxPluginText = 4096
 	// MaxPluginResolvers bounds the resolvers of one module.
 	MaxPluginResolvers = 1000
+	// MaxSources bounds the sources of a discovery: as many as there are rows.
+	MaxSources = wire.MaxResources
+	// MaxOutcome bounds an outcome, which is a word.
+	MaxOutcome = 64
+
+	// sentSources and sentError are how many sources, with how much of an error
+	// each, an agent sends: 900 KiB at the most, so that they never take a message
+	// from the resources.
+	sentSources = 256
+	sentError   = 1024
 
 	// maxID bounds the id of a resource: kind:source#key.
 	maxID = 32 + wire.MaxSource + MaxKey
@@ -255,6 +265,48 @@ func MendHead(s *snapshot.Snapshot) {
 		s.AggregateHash = nil
 	}
 	MendText(&s.SnapshotError, wire.MaxError)
+	s.Discovery = mendDiscovery(s.Discovery)
+}
+
+// mendDiscovery cleans a discovery, a copy of which it returns, and bounds it more
+// narrowly than checkDiscovery. The phase stays, whatever becomes of the sources.
+func mendDiscovery(d snapshot.Discovery) snapshot.Discovery {
+	sources := make(snapshot.SourceOutcomes, 0, min(len(d.Sources), sentSources))
+	for _, s := range d.Sources {
+		MendText((*string)(&s.Outcome), MaxOutcome)
+		MendText(&s.Name, abi.MaxName)
+		MendText(&s.Error, sentError)
+		if Clean(&s.ID); s.ID == "" || len(s.ID) > maxID {
+			continue // its resource isn't sent either
+		}
+		if len(sources) == sentSources {
+			break
+		}
+		sources = append(sources, s)
+	}
+	d.Sources = sources
+	return d
+}
+
+func checkDiscovery(d snapshot.Discovery) error {
+	if n := len(d.Sources); n > MaxSources {
+		return fmt.Errorf("%d sources, at most %d are allowed", n, MaxSources)
+	}
+	for i := range d.Sources {
+		s := &d.Sources[i]
+		if s.ID == "" {
+			return fmt.Errorf("source %d: id is empty", i)
+		}
+		for _, field := range []struct {
+			name, text string
+			max        int
+		}{{"id", s.ID, maxID}, {"name", s.Name, abi.MaxName}, {"outcome", string(s.Outcome), MaxOutcome}, {"error", s.Error, wire.MaxError}} {
+			if err := checkLen(field.name, len(field.text), field.max); err != nil {
+				return fmt.Errorf("source %d: %w", i, err)
+			}
+		}
+	}
+	return nil
 }
 
 // checkHead is the rule for what MendHead mends.
@@ -272,9 +324,9 @@ func checkVersion(version uint64) error {
 	return nil
 }
 
-func checkCount(resources int) error {
-	if resources > wire.MaxResources {
-		return fmt.Errorf("%d resources, at most %d are allowed", resources, wire.MaxResources)
+func checkCount(resources, limit int) error {
+	if resources > limit {
+		return fmt.Errorf("%d resources, at most %d are allowed", resources, limit)
 	}
 	return nil
 }
@@ -317,10 +369,15 @@ func mayHavePayload(r *snapshot.Resource) bool {
 }
 
 func checkPayload(r *snapshot.Resource) error {
-	switch {
-	case r.Payload == nil || mayHavePayload(r):
+	if r.Payload == nil || mayHavePayload(r) {
 		return nil
-	case r.Kind == abi.KindMCPConfig:
+	}
+	return errNoPayload(r)
+}
+
+// errNoPayload is the broken rule of a resource that mayn't have a payload.
+func errNoPayload(r *snapshot.Resource) error {
+	if r.Kind == abi.KindMCPConfig {
 		return errors.New("an mcp_config has no payload")
 	}
 	return fmt.Errorf("a resource that is %s has no payload", r.Status)

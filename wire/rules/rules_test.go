@@ -52,10 +52,15 @@ func checkMended(t *testing.T, r *rand.Rand) {
 	if changed, err := rules.Mend(&resource); changed || err != nil || !reflect.DeepEqual(before, resource) {
 		t.Fatalf("mended twice: %v, %v\n%s", changed, err, cmp.Diff(before, resource))
 	}
-	head := snapshot.Snapshot{Version: 1, AggregateHash: bytes(r, wire.MaxHash+2), SnapshotError: text(r, wire.MaxError)}
+	head := snapshot.Snapshot{Version: 1, AggregateHash: bytes(r, wire.MaxHash+2), SnapshotError: text(r, wire.MaxError), Discovery: randomDiscovery(r)}
+	sources, phase := slices.Clone(head.Discovery.Sources), head.Discovery.Phase
+	given := head.Discovery.Sources
 	rules.MendHead(&head)
+	if !slices.Equal(given, sources) || head.Discovery.Phase != phase {
+		t.Fatal("what is shared was changed, or the phase")
+	}
 	head.Resources = snapshot.Resources{resource}
-	if s, _, err := rules.Waymark(convert.ToWaymark(&head)); err != nil || s.SnapshotError != head.SnapshotError || s.Resources[0].ID() != resource.ID() {
+	if p, err := rules.Waymark(convert.ToWaymark(&head)); err != nil || p.Snapshot.SnapshotError != head.SnapshotError || p.Snapshot.Resources[0].ID() != resource.ID() {
 		t.Fatalf("waymark.v1: %v", err)
 	}
 	if !convert.KnownToCoder(resource.Kind) {
@@ -146,6 +151,41 @@ func text(r *rand.Rand, limit int) string {
 func bytes(r *rand.Rand, limit int) []byte { return make([]byte, r.IntN(limit+1)) }
 
 func pick[T any](r *rand.Rand, list ...T) T { return list[r.IntN(len(list))] }
+
+func randomDiscovery(r *rand.Rand) snapshot.Discovery {
+	d := snapshot.Discovery{Phase: pick(r, snapshot.PhasePending, snapshot.PhaseComplete)}
+	for range r.IntN(4) {
+		d.Sources = append(d.Sources, snapshot.SourceOutcome{
+			ID: text(r, 2080), Name: text(r, abi.MaxName), Outcome: snapshot.Outcome(text(r, rules.MaxOutcome)), Error: text(r, wire.MaxError),
+		})
+	}
+	return d
+}
+
+// TestDiscovery: what is longer than an agent would send is cut by it, and refused
+// by a hub beyond its bounds.
+func TestDiscovery(t *testing.T) {
+	long := strings.Repeat("x", 5000)
+	for name, sources := range map[string]snapshot.SourceOutcomes{
+		"without an id": {{Name: "a"}}, "id": {{ID: long}}, "name": {{ID: "a", Name: long}},
+		"outcome": {{ID: "a", Outcome: snapshot.Outcome(long)}}, "error": {{ID: "a", Error: long}},
+		"many": make(snapshot.SourceOutcomes, rules.MaxSources+1),
+	} {
+		s := snapshot.Snapshot{Version: 1, Discovery: snapshot.Discovery{Phase: snapshot.PhasePending, Sources: sources}}
+		if _, err := rules.Waymark(convert.ToWaymark(&s)); err == nil {
+			t.Errorf("%s: a hub takes it", name)
+		}
+		rules.MendHead(&s)
+		if _, err := rules.Waymark(convert.ToWaymark(&s)); err != nil || !s.Discovery.Pending() {
+			t.Errorf("%s: mended, and yet: %v", name, err)
+		}
+	}
+	// A word of a newer agent is none that a hub would refuse.
+	s := snapshot.Snapshot{Version: 1, Discovery: snapshot.Discovery{Sources: snapshot.SourceOutcomes{{ID: "a", Outcome: "asleep"}}}}
+	if _, err := rules.Waymark(convert.ToWaymark(&s)); err != nil {
+		t.Error(err)
+	}
+}
 
 func randomResource(r *rand.Rand) snapshot.Resource {
 	resource := snapshot.Resource{

@@ -31,6 +31,8 @@ type DRPCContextClient interface {
 
 	Open(ctx context.Context, in *OpenRequest) (*OpenResponse, error)
 	Push(ctx context.Context, in *PushRequest) (*PushResponse, error)
+	PushMore(ctx context.Context, in *PushMoreRequest) (*PushResponse, error)
+	Reverse(ctx context.Context) (DRPCContext_ReverseClient, error)
 }
 
 type drpcContextClient struct {
@@ -61,9 +63,59 @@ func (c *drpcContextClient) Push(ctx context.Context, in *PushRequest) (*PushRes
 	return out, nil
 }
 
+func (c *drpcContextClient) PushMore(ctx context.Context, in *PushMoreRequest) (*PushResponse, error) {
+	out := new(PushResponse)
+	err := c.cc.Invoke(ctx, "/waymark.v1.Context/PushMore", drpcEncoding_File_wire_waymark_context_proto{}, in, out)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *drpcContextClient) Reverse(ctx context.Context) (DRPCContext_ReverseClient, error) {
+	stream, err := c.cc.NewStream(ctx, "/waymark.v1.Context/Reverse", drpcEncoding_File_wire_waymark_context_proto{})
+	if err != nil {
+		return nil, err
+	}
+	x := &drpcContext_ReverseClient{stream}
+	return x, nil
+}
+
+type DRPCContext_ReverseClient interface {
+	drpc.Stream
+	Send(*ReverseFrame) error
+	Recv() (*ReverseFrame, error)
+}
+
+type drpcContext_ReverseClient struct {
+	drpc.Stream
+}
+
+func (x *drpcContext_ReverseClient) GetStream() drpc.Stream {
+	return x.Stream
+}
+
+func (x *drpcContext_ReverseClient) Send(m *ReverseFrame) error {
+	return x.MsgSend(m, drpcEncoding_File_wire_waymark_context_proto{})
+}
+
+func (x *drpcContext_ReverseClient) Recv() (*ReverseFrame, error) {
+	m := new(ReverseFrame)
+	if err := x.MsgRecv(m, drpcEncoding_File_wire_waymark_context_proto{}); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func (x *drpcContext_ReverseClient) RecvMsg(m *ReverseFrame) error {
+	return x.MsgRecv(m, drpcEncoding_File_wire_waymark_context_proto{})
+}
+
 type DRPCContextServer interface {
 	Open(context.Context, *OpenRequest) (*OpenResponse, error)
 	Push(context.Context, *PushRequest) (*PushResponse, error)
+	PushMore(context.Context, *PushMoreRequest) (*PushResponse, error)
+	Reverse(DRPCContext_ReverseStream) error
 }
 
 type DRPCContextUnimplementedServer struct{}
@@ -76,9 +128,17 @@ func (s *DRPCContextUnimplementedServer) Push(context.Context, *PushRequest) (*P
 	return nil, drpcerr.WithCode(errors.New("Unimplemented"), drpcerr.Unimplemented)
 }
 
+func (s *DRPCContextUnimplementedServer) PushMore(context.Context, *PushMoreRequest) (*PushResponse, error) {
+	return nil, drpcerr.WithCode(errors.New("Unimplemented"), drpcerr.Unimplemented)
+}
+
+func (s *DRPCContextUnimplementedServer) Reverse(DRPCContext_ReverseStream) error {
+	return drpcerr.WithCode(errors.New("Unimplemented"), drpcerr.Unimplemented)
+}
+
 type DRPCContextDescription struct{}
 
-func (DRPCContextDescription) NumMethods() int { return 2 }
+func (DRPCContextDescription) NumMethods() int { return 4 }
 
 func (DRPCContextDescription) Method(n int) (string, drpc.Encoding, drpc.Receiver, interface{}, bool) {
 	switch n {
@@ -100,6 +160,23 @@ func (DRPCContextDescription) Method(n int) (string, drpc.Encoding, drpc.Receive
 						in1.(*PushRequest),
 					)
 			}, DRPCContextServer.Push, true
+	case 2:
+		return "/waymark.v1.Context/PushMore", drpcEncoding_File_wire_waymark_context_proto{},
+			func(srv interface{}, ctx context.Context, in1, in2 interface{}) (drpc.Message, error) {
+				return srv.(DRPCContextServer).
+					PushMore(
+						ctx,
+						in1.(*PushMoreRequest),
+					)
+			}, DRPCContextServer.PushMore, true
+	case 3:
+		return "/waymark.v1.Context/Reverse", drpcEncoding_File_wire_waymark_context_proto{},
+			func(srv interface{}, ctx context.Context, in1, in2 interface{}) (drpc.Message, error) {
+				return nil, srv.(DRPCContextServer).
+					Reverse(
+						&drpcContext_ReverseStream{in1.(drpc.Stream)},
+					)
+			}, DRPCContextServer.Reverse, true
 	default:
 		return "", nil, nil, nil, false
 	}
@@ -139,4 +216,46 @@ func (x *drpcContext_PushStream) SendAndClose(m *PushResponse) error {
 		return err
 	}
 	return x.CloseSend()
+}
+
+type DRPCContext_PushMoreStream interface {
+	drpc.Stream
+	SendAndClose(*PushResponse) error
+}
+
+type drpcContext_PushMoreStream struct {
+	drpc.Stream
+}
+
+func (x *drpcContext_PushMoreStream) SendAndClose(m *PushResponse) error {
+	if err := x.MsgSend(m, drpcEncoding_File_wire_waymark_context_proto{}); err != nil {
+		return err
+	}
+	return x.CloseSend()
+}
+
+type DRPCContext_ReverseStream interface {
+	drpc.Stream
+	Send(*ReverseFrame) error
+	Recv() (*ReverseFrame, error)
+}
+
+type drpcContext_ReverseStream struct {
+	drpc.Stream
+}
+
+func (x *drpcContext_ReverseStream) Send(m *ReverseFrame) error {
+	return x.MsgSend(m, drpcEncoding_File_wire_waymark_context_proto{})
+}
+
+func (x *drpcContext_ReverseStream) Recv() (*ReverseFrame, error) {
+	m := new(ReverseFrame)
+	if err := x.MsgRecv(m, drpcEncoding_File_wire_waymark_context_proto{}); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func (x *drpcContext_ReverseStream) RecvMsg(m *ReverseFrame) error {
+	return x.MsgRecv(m, drpcEncoding_File_wire_waymark_context_proto{})
 }

@@ -42,6 +42,9 @@ func newest(opts SnapshotOptions) apiclient.Request {
 	if opts.Wait > 0 {
 		c.Wait = opts.Wait
 		c.Query = url.Values{"wait": {opts.Wait.String()}, "after": {strconv.FormatUint(opts.After, 10)}}
+		if opts.Complete {
+			c.Query.Set("discovery", "complete")
+		}
 	}
 	return c
 }

@@ -1,5 +1,5 @@
 // Package client drives a workspace through its agent: what the agent finds
-// there, processes, files, git.
+// there, processes, files, git, the tools of MCP servers.
 //
 // Programs take the interface [Client]. [New] makes the real one, which reaches
 // the agent over its Unix socket or over TCP; package fake has one in memory, so
@@ -77,6 +77,7 @@ type Client interface {
 	Processes
 	Files
 	Access
+	MCP
 
 	// WatchGit yields what isn't committed in the workspace's repository or, for a
 	// chat, in those that it and the chats below it have touched: everything at
@@ -158,6 +159,8 @@ type SnapshotOptions struct {
 	// After is the version the caller has. One above the newest is taken for
 	// one of an earlier agent: everything is newer.
 	After uint64
+	// Complete waits on while the discovery of what there is is pending.
+	Complete bool
 }
 
 // Options configures a Client. The zero value works over a Unix socket.

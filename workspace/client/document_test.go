@@ -6,26 +6,28 @@ import (
 	"testing"
 )
 
-// TestDocument: the Go code of docs/chats.md is that of the examples, which are
-// compiled and run.
+// TestDocument: the Go code of docs/chats.md and docs/mcp.md is that of the examples,
+// which are compiled and run.
 func TestDocument(t *testing.T) {
-	page, err := os.ReadFile("../../docs/chats.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	examples, err := os.ReadFile("example_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	code := flat(string(examples))
-	blocks := strings.Split(string(page), "```go\n")[1:]
-	if len(blocks) < 5 {
-		t.Errorf("there are %d blocks", len(blocks))
-	}
-	for _, b := range blocks {
-		block, _, ended := strings.Cut(b, "```")
-		if !ended || !strings.Contains(code, flat(block)) {
-			t.Errorf("this is in no example:\n%s", block)
+	for name, least := range map[string]int{"chats.md": 5, "mcp.md": 1} {
+		page, err := os.ReadFile("../../docs/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks := strings.Split(string(page), "```go\n")[1:]
+		if len(blocks) < least {
+			t.Errorf("%s has %d blocks", name, len(blocks))
+		}
+		for _, b := range blocks {
+			block, _, ended := strings.Cut(b, "```")
+			if !ended || !strings.Contains(code, flat(block)) {
+				t.Errorf("%s: this is in no example:\n%s", name, block)
+			}
 		}
 	}
 }

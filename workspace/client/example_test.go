@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log"
 	"strings"
@@ -139,4 +140,33 @@ func ExampleAccess_createToken() {
 	// Output:
 	// <nil>
 	// 403
+}
+
+func ExampleMCP_callMCPTool() {
+	agent := fake.New(fake.Options{})
+	defer func() { _ = agent.Close() }()
+	agent.SetMCPServers(fake.MCPServer{Name: "everything", Approved: true, Tools: []fake.MCPTool{{
+		Name: "echo", InputSchema: []byte(`{"type":"object"}`),
+		Call: func(_ context.Context, arguments json.RawMessage, _ func(workspace.MCPProgress)) (*workspace.MCPToolResult, error) {
+			return &workspace.MCPToolResult{Content: []workspace.MCPContent{{Type: "text", Text: string(arguments)}}}, nil
+		},
+	}}})
+	var c client.Client = agent
+	ctx := context.Background()
+
+	tools, err := c.ListMCPTools(ctx, client.MCPToolOptions{Wait: 30 * time.Second})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, tool := range tools.Tools {
+		fmt.Println(tool.Name, string(tool.InputSchema))
+	}
+	result, err := c.CallMCPTool(ctx, workspace.CallMCPTool{ToolName: "everything__echo", Arguments: []byte(`{"message":"hi"}`)}, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(result.IsError, result.Content[0].Text)
+	// Output:
+	// everything__echo {"type":"object"}
+	// false {"message":"hi"}
 }

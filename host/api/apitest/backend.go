@@ -33,6 +33,8 @@ type Backend struct {
 	During func()
 	// Waiting is what WaitingPlugins returns.
 	Waiting []approvals.Pending
+	// Discovery is that of what Publish publishes.
+	Discovery snapshot.Discovery
 	// Panic, if set, is what Status panics with.
 	Panic any
 
@@ -64,6 +66,7 @@ func New() *Backend {
 			Peer: "unix:/run/hub.sock", State: push.StateConnected, Protocol: "waymark.v1",
 			LastAccepted: &push.AcceptedPush{Version: 1, Hash: hash[:], At: time.Date(2026, 9, 1, 8, 0, 1, 0, time.UTC)},
 			HeldBack:     push.HeldBack{Count: 1, Reasons: map[push.Reason]int{push.ReasonKind: 1}},
+			Reverse:      push.ReverseStatus{State: push.ReverseOpen},
 		},
 	}
 	f.Waiting = []approvals.Pending{{
@@ -86,7 +89,7 @@ const (
 // Publish publishes a snapshot whose instruction file has that text.
 func (f *Backend) Publish(text string) *snapshot.Snapshot {
 	hash := sha256.Sum256([]byte(text))
-	s, _ := f.published.Publish(f.published.Begin(), []snapshot.Resource{
+	s, _ := f.published.Publish(f.published.Begin(), snapshot.Content{Resources: []snapshot.Resource{
 		{Kind: "command", Source: "/w/x", Key: "k/1", Status: snapshot.StatusOK, Payload: []byte("\x00\xff"), Resolver: "acme/x@1.0.0"},
 		{
 			Kind: "instruction_file", Source: "/w/50%/AGENTS.md", Status: snapshot.StatusOK, Payload: []byte(text),
@@ -95,7 +98,7 @@ func (f *Backend) Publish(text string) *snapshot.Snapshot {
 		},
 		{Kind: "mcp_config", Source: "/w/.mcp.json", Status: snapshot.StatusOK, ContentHash: hash[:], SizeBytes: 3},
 		{Kind: "skill", Source: "/w/.agents/skills/big", Name: "big", Status: snapshot.StatusOversize, Error: "81920 bytes", SizeBytes: 81920},
-	}, []snapshot.Plugin{{Name: "waymark", Path: "builtin", State: snapshot.PluginReady, Resolvers: snapshot.Names{"instructions"}}}, "")
+	}, Plugins: []snapshot.Plugin{{Name: "waymark", Path: "builtin", State: snapshot.PluginReady, Resolvers: snapshot.Names{"instructions"}}}, Discovery: f.Discovery})
 	return s
 }
 

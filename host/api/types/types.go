@@ -29,6 +29,8 @@ type Status struct {
 	// Version is the newest snapshot's; 0 when there is none yet.
 	Version   uint64 `json:"version"`
 	Resources int    `json:"resources"`
+	// Discovery is that of the snapshot.
+	Discovery snapshot.Discovery `json:"discovery"`
 	// Push is null when nothing is pushed.
 	Push *push.Status `json:"push"`
 	// Workspace is the id of the agent's workspace; the agent keeps it when it is
@@ -46,6 +48,8 @@ type Status struct {
 	Held bool `json:"held"`
 	// Services is what the agent does for chats; nil in an agent that does nothing.
 	Services *Services `json:"services,omitempty"`
+	// MCP says how the MCP servers are doing; nil where there can be none.
+	MCP *MCP `json:"mcp,omitempty"`
 	// ConfigError says why the configuration on disk isn't in force; empty
 	// when it is.
 	ConfigError string `json:"config_error"`
@@ -71,6 +75,24 @@ type Services struct {
 	// Held are the processes that it knows of, Running those of them that run.
 	Held    int `json:"held"`
 	Running int `json:"running"`
+}
+
+// MCP says how the MCP servers of the workspace are doing.
+type MCP struct {
+	// Phase is pending while some have not said what they offer.
+	Phase snapshot.Phase `json:"phase"`
+	// Outcomes counts the servers by what became of them.
+	Outcomes map[snapshot.Outcome]int `json:"outcomes"`
+	// Tools can be called; HeldTools wait for an approval.
+	Tools     int `json:"tools"`
+	HeldTools int `json:"held_tools"`
+	// Waiting are the names of servers that wait for an approval, for themselves or
+	// for tools; SignIn of those that ask for a sign-in, Failed of those that don't
+	// answer, Unconfined of those that run without a profile.
+	Waiting    []string `json:"waiting"`
+	SignIn     []string `json:"sign_in"`
+	Failed     []string `json:"failed"`
+	Unconfined []string `json:"unconfined"`
 }
 
 // SecretsState is how the secret list holds for processes.

@@ -4,14 +4,16 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"log/slog"
+	"math"
+	"os"
+	"sync"
 
-	"github.com/tetratelabs/wazero"
-
-	"waymark/host/sealed"
 	"waymark/internal/reexec"
+	"waymark/internal/sealed"
 )
 
 // ErrMiss says that there is no code for a key that can be trusted.
@@ -24,9 +26,9 @@ type Options struct {
 	Dir string
 	// KeyDir holds the key; empty means Dir. See sealed.Options.
 	KeyDir string
-	// TempDir is where native code lies while it is loaded. Empty means Dir,
-	// or the system's directory for temporary files. Those are also tried when
-	// TempDir has no room.
+	// TempDir is where native code lies while it is compiled, and loaded where
+	// there are no memory files. Empty means Dir, or the system's directory for
+	// temporary files. Those are also tried when TempDir has no room.
 	TempDir string
 	// MaxBytes bounds the store; 0 means 512 MiB.
 	MaxBytes int64
@@ -50,12 +52,14 @@ type Cache struct {
 	opts  Options
 	log   *slog.Logger
 	store *sealed.Store // nil when nothing is kept
+	once  sync.Once     // for private
+	seal  func(*native) (*native, error)
 }
 
 // Open makes a Cache. It always gives one that works: with an error, which the
 // caller should report, it keeps nothing.
 func Open(opts Options) (*Cache, error) {
-	c := &Cache{opts: opts, log: opts.Logger}
+	c := &Cache{opts: opts, log: opts.Logger, seal: newSealed}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
@@ -78,64 +82,111 @@ func Open(opts Options) (*Cache, error) {
 // Request asks for the code of a module.
 type Request struct {
 	// Wasm is the module before rewriting, which was admitted.
-	Wasm   []byte
+	Wasm []byte
+	// Read, where Wasm is nil, returns it when it has to be compiled. Digest is known
+	// then.
+	Read func() ([]byte, error)
+	// Digest is its SHA-256, if that is known already; zero if not.
+	Digest [sha256.Size]byte
 	Recipe Recipe
-	// Embedded is packed code that may fit, read at most once; nil when there
-	// is none.
-	Embedded io.Reader
+	// Embedded is packed code that may fit; nil when there is none.
+	Embedded io.ReaderAt
 }
+
+// wasm returns the module, to be compiled.
+func (r *Request) wasm() ([]byte, error) {
+	if r.Wasm != nil || r.Read == nil {
+		return r.Wasm, nil
+	}
+	wasm, err := r.Read()
+	if err == nil && sha256.Sum256(wasm) != r.Digest {
+		err = errOtherModule
+	}
+	return wasm, err
+}
+
+var errOtherModule = errors.New("the module isn't the one of its digest")
 
 // Load gets the code of a module and has it loaded. It calls use, which
 // compiles code.Wasm with code.Cache() in the runtime that will run it, and
-// leaves Loaded to Load. When that fails with code that wasn't compiled just
-// now, use is called again with code that is; only code that could be used is
-// kept. The caller closes the code after that runtime.
+// leaves Loaded to Load: until Load has returned nothing of the module may be called,
+// since its code needn't be there yet. When that fails, use is called again, with a copy
+// of the same code, or with code that was compiled just now; only code that could be
+// used is kept. The caller closes the code after that runtime.
 //
 // # Errors
 //
 // *LimitError and *ModuleError when the module is at fault, what use returned,
 // the context's, and the system's.
 func (c *Cache) Load(ctx context.Context, req Request, use func(context.Context, *Code) error) (*Code, error) {
-	key, err := KeyOf(sha256.Sum256(req.Wasm), req.Recipe)
+	if req.Digest == ([sha256.Size]byte{}) {
+		req.Digest = sha256.Sum256(req.Wasm)
+	}
+	key, err := KeyOf(req.Digest, req.Recipe)
 	if err != nil {
 		return nil, err
 	}
-	for _, get := range []func() (*Code, error){
-		func() (*Code, error) { return c.Embedded(req.Embedded, key) },
-		func() (*Code, error) { return c.Get(key) },
+	for _, get := range []func(bool) (*Code, error){
+		func(plain bool) (*Code, error) { return c.embedded(req.Embedded, key, plain) },
+		func(plain bool) (*Code, error) { return c.kept(key, plain) },
 	} {
-		code, err := get()
-		if err != nil {
-			continue
-		}
-		if err = use(ctx, code); err == nil {
-			code.Loaded()
+		code, err := c.with(ctx, get, use)
+		switch {
+		case err == nil:
 			return code, nil
-		}
-		_ = code.Close()
-		if ctx.Err() != nil {
+		case code == nil:
+			continue // there was none
+		case ctx.Err() != nil:
 			return nil, err
 		}
 		c.log.Warn("native code can't be loaded and is compiled anew",
 			slog.String("from", string(code.Source)), slog.String("key", key.String()), slog.Any("error", err))
 		c.Delete(key)
 	}
-	code, err := c.compile(ctx, key, req.Wasm, req.Recipe)
+	wasm, err := req.wasm()
 	if err != nil {
 		return nil, err
 	}
-	if err := use(ctx, code); err != nil {
-		_ = code.Close()
+	code, err := c.with(ctx, func(plain bool) (*Code, error) { return c.compile(ctx, key, wasm, req.Recipe, plain) }, use)
+	if err != nil {
 		return nil, err
 	}
-	c.Put(code)
-	code.Loaded()
 	return code, nil
+}
+
+// with has code loaded, and once more with a copy of it where it can't be mapped. With
+// an error the code that it returns, if it returns any, is closed.
+func (c *Cache) with(ctx context.Context, get func(plain bool) (*Code, error), use func(context.Context, *Code) error) (*Code, error) {
+	for plain := false; ; plain = true {
+		code, err := get(plain)
+		if err != nil {
+			return nil, err
+		}
+		err = use(ctx, code)
+		if err == nil && code.Source == Compiled {
+			c.Put(code)
+		}
+		if err == nil {
+			err = code.Loaded()
+		}
+		if err == nil {
+			return code, nil
+		}
+		_ = code.Close()
+		var unshared unsharedError
+		if plain || !errors.As(err, &unshared) {
+			return code, err
+		}
+		c.private(err)
+	}
 }
 
 // Get returns code that an earlier process has kept. The error is always
 // ErrMiss.
-func (c *Cache) Get(key Key) (*Code, error) {
+func (c *Cache) Get(key Key) (*Code, error) { return c.kept(key, false) }
+
+// kept is Get; plain code isn't mapped from a file.
+func (c *Cache) kept(key Key, plain bool) (*Code, error) {
 	if c.store == nil {
 		return nil, ErrMiss
 	}
@@ -144,7 +195,7 @@ func (c *Cache) Get(key Key) (*Code, error) {
 		return nil, err
 	}
 	defer blob.Release()
-	code, err := c.unpack(bytes.NewReader(blob.Bytes()), int64(len(blob.Bytes())), key)
+	code, err := c.unpack(bytes.NewReader(blob.Bytes()), key, plain)
 	if err != nil {
 		c.log.Warn("kept code is not used", slog.String("key", key.String()), slog.Any("error", err))
 		return nil, ErrMiss
@@ -155,12 +206,17 @@ func (c *Cache) Get(key Key) (*Code, error) {
 
 // Embedded returns packed code, as Ahead writes it, if it is for this key. The
 // error is always ErrMiss. What it reads is trusted: it has to be part of the
-// binary.
-func (c *Cache) Embedded(packed io.Reader, key Key) (*Code, error) {
+// binary. Code that was placed (see Place) is executed from the binary's file.
+func (c *Cache) Embedded(packed io.ReaderAt, key Key) (*Code, error) {
+	return c.embedded(packed, key, false)
+}
+
+// embedded is Embedded; plain code isn't mapped from a file.
+func (c *Cache) embedded(packed io.ReaderAt, key Key, plain bool) (*Code, error) {
 	if packed == nil {
 		return nil, ErrMiss
 	}
-	code, err := c.unpack(packed, roomToUnpack, key)
+	code, err := c.unpack(packed, key, plain)
 	switch {
 	case errors.Is(err, errOther):
 		c.log.Debug("embedded code doesn't fit", slog.Any("error", err))
@@ -173,21 +229,87 @@ func (c *Cache) Embedded(packed io.Reader, key Key) (*Code, error) {
 	return code, nil
 }
 
-// roomToUnpack is the room for code of unknown size: twice what the built-in
-// module takes.
-const roomToUnpack = 32 << 20
-
-func (c *Cache) unpack(r io.Reader, room int64, key Key) (*Code, error) {
-	s, err := newScratch(c.scratchDirs(), room)
+// unpack makes code of packed code for a key.
+func (c *Cache) unpack(r io.ReaderAt, key Key, plain bool) (*Code, error) {
+	p, err := readHead(r, key)
 	if err != nil {
 		return nil, err
 	}
-	code, err := unpack(r, key, s)
+	file := c.placed(p)
+	if file != nil {
+		p.ReaderAt, p.base = file, int64(p.At) //nolint:gosec // placed has read there
+	}
+	code, err := c.codeOf(p)
 	if err != nil {
-		s.discard()
-		return nil, err
+		return nil, errors.Join(err, closeFile(file))
+	}
+	code.plain = plain
+	n, err := newNative(p, p.base+int64(p.Native), int64(p.Size), file) //nolint:gosec // bounded
+	if err == nil {
+		code.native = n
+		var frame [sha256.Size]byte
+		if frame, err = n.frame(code.Meta); err == nil && frame != p.Frame {
+			err = errDamaged
+		}
+	}
+	if err == nil {
+		n.constant = file != nil && (n.at+n.code)%int64(os.Getpagesize()) == 0
+		err = code.hold(n)
+	}
+	if err != nil {
+		return nil, errors.Join(err, code.Close())
 	}
 	return code, nil
+}
+
+// codeOf is all but the native code of a pack.
+func (c *Cache) codeOf(p *packed) (*Code, error) {
+	meta, err := p.meta()
+	if err != nil {
+		return nil, err
+	}
+	stub, err := p.stub()
+	if err != nil {
+		return nil, err
+	}
+	return c.newCode(p.Key, stub, meta, hex.EncodeToString(p.Name[:]))
+}
+
+func closeFile(f *os.File) error {
+	if f == nil {
+		return nil
+	}
+	return f.Close()
+}
+
+// placed opens the program's own file if the pack is in it, where it says, with
+// the code at the beginning of a page. It is nil if not, as in tests.
+func (c *Cache) placed(p *packed) *os.File {
+	if p.At == 0 || p.At > math.MaxInt64/2 {
+		return nil
+	}
+	file, err := executable()
+	if err != nil {
+		c.private(err)
+		return nil
+	}
+	head := make([]byte, len(p.head))
+	if _, err := file.ReadAt(head, int64(p.At)); err != nil || !bytes.Equal(head, p.head) {
+		_ = file.Close()
+		return nil
+	}
+	return file
+}
+
+// private tells, once, why native code takes memory of this process alone.
+// Nothing else comes of it.
+func (c *Cache) private(why error) {
+	if errors.Is(why, errors.ErrUnsupported) {
+		return
+	}
+	c.once.Do(func() {
+		c.log.Warn("native code is not shared with other processes, and takes memory that the system can't have back", slog.Any("error", why))
+	})
 }
 
 // Put keeps code that wasn't yet declared Loaded. What goes wrong is a warning.
@@ -195,11 +317,7 @@ func (c *Cache) Put(code *Code) {
 	if c.store == nil {
 		return
 	}
-	size, err := code.packedSize()
-	if err == nil {
-		err = c.store.Put(code.Key.String(), size, code.Pack)
-	}
-	if err != nil {
+	if err := c.store.Put(code.Key.String(), code.packedSize(), code.Pack); err != nil {
 		c.log.Warn("compiled code can't be kept: the module is compiled again next time", slog.Any("error", err))
 	}
 }
@@ -212,50 +330,4 @@ func (c *Cache) Delete(key Key) {
 	if err := c.store.Delete(key.String()); err != nil {
 		c.log.Warn("kept code can't be removed", slog.String("key", key.String()), slog.Any("error", err))
 	}
-}
-
-// Source says where code came from.
-type Source string
-
-// The sources of code.
-const (
-	Embedded Source = "embedded"
-	Kept     Source = "kept"
-	Compiled Source = "compiled"
-)
-
-// Code is a module with its native code, ready to be loaded by one runtime.
-type Code struct {
-	Key Key
-	// Wasm is the module to load, rewritten if there is a rewriter. Loaded lets
-	// go of it.
-	Wasm []byte
-	// Meta is what the rewriter said about it.
-	Meta   []byte
-	Source Source
-
-	scratch *scratch
-}
-
-// Cache makes a runtime find the native code:
-//
-//	config.WithCompilationCache(code.Cache())
-//
-// It is for this one module and the one runtime that runs it: a cache shared
-// between runtimes is where wazero 1.12.0 has a bug (#2511). What else is
-// compiled with it after Loaded fails.
-func (c *Code) Cache() wazero.CompilationCache { return c.scratch.cache }
-
-// Loaded says that the runtime has compiled, which here means loaded, the
-// module: the files are removed, and the text of the module, which can be
-// megabytes, is let go of. The code in memory stays. Safe to call twice.
-func (c *Code) Loaded() {
-	c.Wasm = nil
-	c.scratch.discard()
-}
-
-// Close frees wazero's cache. Close the runtime first. Safe to call twice.
-func (c *Code) Close() error {
-	c.Loaded()
-	return c.scratch.cache.Close(context.Background())
 }

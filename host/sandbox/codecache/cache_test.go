@@ -1,7 +1,6 @@
 package codecache_test
 
 import (
-	"archive/tar"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -12,12 +11,13 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"waymark/host/sandbox/codecache"
-	"waymark/host/sealed"
+	"waymark/internal/sealed"
 )
 
 func TestCompileKeepLoad(t *testing.T) {
@@ -84,7 +84,7 @@ func TestRecipes(t *testing.T) {
 				t.Errorf("%+v: %s, want %s", recipe, code.Source, want)
 			}
 			custom := len(recipe.RewriteOptions) > 0
-			if custom != (string(code.Meta) == "said") || custom == bytes.Equal(wasm, small()) {
+			if custom != (string(code.Meta) == "said") || custom != bytes.HasSuffix(wasm, []byte(renamed)) {
 				t.Errorf("%+v: %d bytes, meta %q", recipe, len(wasm), code.Meta)
 			}
 			if code.Wasm != nil {
@@ -190,31 +190,25 @@ func TestAlteredCode(t *testing.T) {
 	}
 }
 
-// alterNative changes the last instruction byte of the module's code in packed
-// code and makes wazero's CRC right again. The module is the larger file.
+// alterNative changes the last instruction byte in packed code without meta data,
+// and makes wazero's CRC and the digest of what is around the code right again.
 func alterNative(t *testing.T, packed []byte) []byte {
 	t.Helper()
 	out := bytes.Clone(packed)
-	table := crc32.MakeTable(crc32.Castagnoli)
-	at, done := 0, false
-	for {
-		i := bytes.Index(out[at:], []byte("WAZEVO"))
-		if i < 0 {
-			break
-		}
-		p := out[at+i:]
-		version := int(p[6])
-		functions := int(binary.LittleEndian.Uint32(p[7+version:]))
-		p = p[7+version+4+8*functions:]
-		size := int(binary.LittleEndian.Uint64(p))
-		code := p[8 : 8+size]
-		code[size-1] ^= 0xff
-		binary.LittleEndian.PutUint32(p[8+size:], crc32.Checksum(code, table))
-		at, done = at+i+6, true
-	}
-	if !done {
+	at := bytes.Index(out, []byte("WAZEVO"))
+	if at < 0 {
 		t.Fatal("no native code found")
 	}
+	digests := bytes.IndexByte(out, '\n') + 1 // key, name, frame, then sizes
+	native := out[at : at+int(binary.LittleEndian.Uint64(out[digests+3*32+16:]))]
+	version := int(native[6])
+	functions := int(binary.LittleEndian.Uint32(native[7+version:]))
+	head := 7 + version + 4 + 8*functions + 8
+	end := head + int(binary.LittleEndian.Uint64(native[head-8:]))
+	native[end-1] ^= 0xff
+	binary.LittleEndian.PutUint32(native[end:], crc32.Checksum(native[head:end], crc32.MakeTable(crc32.Castagnoli)))
+	frame := sha256.Sum256(slices.Concat(make([]byte, 8), native[:head], native[end:]))
+	copy(out[digests+2*32:], frame[:])
 	return out
 }
 
@@ -254,9 +248,9 @@ func TestEmbedded(t *testing.T) {
 		{"fits", codecache.Request{Wasm: small()}, whole, codecache.Embedded},
 		{"another module", codecache.Request{Wasm: other}, whole, codecache.Compiled},
 		{"another rewriter", codecache.Request{Wasm: small(), Recipe: codecache.Recipe{Rewriter: "2"}}, whole, codecache.Compiled},
-		{"another format", codecache.Request{Wasm: small()}, bytes.Replace(whole, []byte("waymark-code-1"), []byte("waymark-code-0"), 1), codecache.Compiled},
+		{"another format", codecache.Request{Wasm: small()}, bytes.Replace(whole, []byte("waymark-code-4"), []byte("waymark-code-0"), 1), codecache.Compiled},
 		{"empty", codecache.Request{Wasm: small()}, []byte{}, codecache.Compiled},
-		{"cut", codecache.Request{Wasm: small()}, whole[:len(whole)/2], codecache.Compiled},
+		{"cut", codecache.Request{Wasm: small()}, whole[:bytes.Index(whole, []byte("WAZEVO"))+100], codecache.Compiled},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -317,21 +311,12 @@ func TestSweep(t *testing.T) {
 func FuzzEmbedded(f *testing.F) {
 	key, err := codecache.KeyOf(sha256.Sum256(small()), codecache.Recipe{})
 	must(f, err)
-	// Real code would only make the fuzzer slow.
 	var packed bytes.Buffer
-	w := tar.NewWriter(&packed)
-	for _, part := range [][2]string{
-		{"waymark-code-1", key.String()}, {"meta", ""}, {"module.wasm", "m"}, {"native/" + strings.Repeat("0a", 32), "n"},
-	} {
-		must(f, w.WriteHeader(&tar.Header{Name: part[0], Size: int64(len(part[1])), Mode: 0o600}))
-		_, err := w.Write([]byte(part[1]))
-		must(f, err)
-	}
-	must(f, w.Close())
+	must(f, codecache.Ahead(f.Context(), &packed, small(), codecache.Recipe{}, nil))
 	whole := packed.Bytes()
 	f.Add(whole)
 	f.Add(whole[:700])
-	f.Add(bytes.Replace(whole, []byte("native/0a0a0a"), []byte("native/../../"), 1))
+	f.Add(append(bytes.Clone(whole), whole...))
 	temp := f.TempDir()
 	c, err := codecache.Open(codecache.Options{TempDir: temp, Logger: slog.New(slog.DiscardHandler)})
 	must(f, err)

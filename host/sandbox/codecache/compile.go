@@ -7,9 +7,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/experimental"
@@ -23,68 +22,54 @@ import (
 const roomToCompile = 64 << 20
 
 // compile makes code for a module, in a child if there is one.
-func (c *Cache) compile(ctx context.Context, key Key, wasm []byte, recipe Recipe) (*Code, error) {
+func (c *Cache) compile(ctx context.Context, key Key, wasm []byte, recipe Recipe, plain bool) (*Code, error) {
 	s, err := newScratch(c.scratchDirs(), roomToCompile)
 	if err != nil {
 		return nil, err
 	}
-	code := &Code{Key: key, Source: Compiled, scratch: s}
+	var stub, meta []byte
 	if c.opts.Program != nil {
-		code.Wasm, code.Meta, err = compileInChild(ctx, c.opts.Program, s, wasm, recipe, c.opts.Limits)
+		stub, meta, err = compileInChild(ctx, c.opts.Program, s, wasm, recipe, c.opts.Limits)
 	} else {
-		code.Wasm, code.Meta, err = compileIn(ctx, s.path, wasm, recipe, c.opts.Rewrite, c.opts.Limits.Workers)
-	}
-	if err == nil {
-		err = code.check(recipe)
+		stub, meta, err = compileIn(ctx, s.path, wasm, recipe, c.opts.Rewrite, c.opts.Limits.Workers)
 	}
 	if err != nil {
-		_ = code.Close()
-		return nil, err
+		s.discard()
+		return nil, errors.Join(err, s.cache.Close(ctx))
+	}
+	name := nativeName(stub, recipe.CloseOnDone)
+	code, err := c.newCode(key, stub, meta, name)
+	if err != nil {
+		s.discard()
+		return nil, errors.Join(err, s.cache.Close(ctx))
+	}
+	code.Source, code.scratch, code.plain = Compiled, s, plain
+	f, size, err := s.open(filepath.Join(s.native, name))
+	if err == nil {
+		var n *native
+		if n, err = newNative(f, 0, size, f); err == nil {
+			n.laid = true
+			err = code.hold(n)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, code.Close())
 	}
 	return code, nil
 }
 
-// check makes sure that wazero will find the code, by name and version: else
-// it would compile again, in this process and without limits.
-func (c *Code) check(recipe Recipe) error {
-	files, err := c.scratch.natives()
-	if err != nil {
-		return err
-	}
-	name := nativeName(c.Wasm, recipe.CloseOnDone)
-	if !slices.ContainsFunc(files, func(f native) bool { return f.name == name }) {
-		return errors.New("the compiler wrote code for another CPU, or names it in a way unknown here")
-	}
-	f, _, err := c.scratch.open(filepath.Join(c.scratch.native, name))
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Close() }()
-	header := make([]byte, 7)
-	if _, err := io.ReadFull(f, header); err != nil {
-		return err
-	}
-	version := make([]byte, header[6])
-	if _, err := io.ReadFull(f, version); err != nil {
-		return err
-	}
-	if !strings.HasPrefix(c.scratch.native, "wazero-"+string(version)+"-") {
-		return fmt.Errorf("the compiler is wazero %q, and %s is needed", version, c.scratch.native)
-	}
-	return nil
-}
-
-// compileIn rewrites a module and leaves its native code below dir.
+// compileIn rewrites a module and leaves its native code below dir, in the place
+// of that of the stub, which it returns.
 //
-// The runtime and the cache that are used here are thrown away: the module is
-// loaded from the files by the runtime that runs it.
+// The runtime and the cache that are used here are thrown away: the stub is
+// loaded with the files by the runtime that runs it.
 func compileIn(ctx context.Context, dir string, wasm []byte, recipe Recipe, rewrite Rewriter, workers int) (_, meta []byte, err error) {
 	if rewrite != nil {
 		if wasm, meta, err = rewriteSafely(rewrite, wasm, recipe.RewriteOptions); err != nil {
 			return nil, nil, &ModuleError{Stage: "rewrite", Text: text.Line(err.Error(), maxErrorText)}
 		}
 	}
-	cache, err := wazero.NewCompilationCacheWithDir(dir)
+	cache, native, err := wazeroCache(dir)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -96,7 +81,15 @@ func compileIn(ctx context.Context, dir string, wasm []byte, recipe Recipe, rewr
 		}
 		return nil, nil, &ModuleError{Stage: "compile", Text: text.Line(err.Error(), maxErrorText)}
 	}
-	return wasm, meta, nil
+	stub, err := stubOf(wasm)
+	if err != nil {
+		return nil, nil, err
+	}
+	place := func(wasm []byte) string { return filepath.Join(dir, native, nativeName(wasm, recipe.CloseOnDone)) }
+	if err := os.Rename(place(wasm), place(stub)); err != nil {
+		return nil, nil, errors.New("the compiler names native code in a way unknown here")
+	}
+	return stub, meta, nil
 }
 
 func rewriteSafely(rewrite Rewriter, wasm, options []byte) (_, _ []byte, err error) {
@@ -136,9 +129,9 @@ func Ahead(ctx context.Context, w io.Writer, wasm []byte, recipe Recipe, rewrite
 	if err != nil {
 		return err
 	}
-	code, err := c.compile(ctx, key, wasm, recipe)
+	code, err := c.compile(ctx, key, wasm, recipe, true)
 	if err != nil {
 		return err
 	}
-	return errors.Join(code.Pack(w), code.Close())
+	return errors.Join(code.pack(w, packAlign), code.Close())
 }

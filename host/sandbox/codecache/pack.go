@@ -1,146 +1,172 @@
 package codecache
 
 import (
-	"archive/tar"
 	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
-	"path"
-	"strings"
 )
 
-// Packed code is a tar archive, in this order: a file packKey with the key,
-// packMeta and packWasm, then the native files below packNative.
+// Packed code is a head, what the rewriter has said, the stub, zeros, native
+// code as wazero keeps it, and zeros.
 const (
-	packKey    = "waymark-code-" + format
-	packMeta   = "meta"
-	packWasm   = "module.wasm"
-	packNative = "native/"
-	blockSize  = 512
+	packMagic = "waymark-code-" + format + "\n"
+
+	// The files that a child leaves.
+	packMeta = "meta"
+	packWasm = "module.wasm"
 
 	// metaMax bounds what a rewriter may have to say about a module.
 	metaMax = 1 << 20
 	// partMax bounds the parts of a pack, each: several times what the largest
 	// real module makes.
 	partMax = 256 << 20
+	// packAlign is what the code's place in an executable is a multiple of: the
+	// largest size of pages that there is.
+	packAlign = 64 << 10
 )
+
+// packHead begins packed code.
+type packHead struct {
+	Magic [len(packMagic)]byte
+	Key   Key
+	Name  [sha256.Size]byte // what wazero looks for, see nativeName
+	// Frame is the digest of the meta data and of all that the native code has
+	// around the code itself, for which wazero has a checksum.
+	Frame      [sha256.Size]byte
+	Meta, Stub uint32 // sizes, in bytes
+	Native     uint64 // where it begins
+	Size       uint64 // of the native code, in bytes
+	// At is where the pack begins in the executable that holds it, or 0.
+	At uint64
+}
+
+var packHeadSize = binary.Size(packHead{})
 
 // errOther says that a pack is sound but for another module or machine.
 var errOther = errors.New("packed for another module, machine or version")
 
-// Pack writes code that was not yet declared Loaded, for Embedded to read.
-func (c *Code) Pack(w io.Writer) error {
-	files, err := c.scratch.natives()
-	if err != nil {
-		return err
-	}
-	t := tar.NewWriter(w)
-	for _, part := range []struct {
-		name string
-		data []byte
-	}{{packKey, []byte(c.Key.String())}, {packMeta, c.Meta}, {packWasm, c.Wasm}} {
-		if err := addPart(t, part.name, int64(len(part.data)), bytes.NewReader(part.data)); err != nil {
-			return err
-		}
-	}
-	for _, file := range files {
-		f, size, err := c.scratch.open(path.Join(c.scratch.native, file.name))
-		if err != nil {
-			return err
-		}
-		err = addPart(t, packNative+file.name, size, f)
-		_ = f.Close()
-		if err != nil {
-			return err
-		}
-	}
-	return t.Close()
+// packed is packed code whose head was read.
+type packed struct {
+	io.ReaderAt
+	base int64 // where it begins there
+	packHead
+	head []byte
 }
 
-func addPart(t *tar.Writer, name string, size int64, r io.Reader) error {
-	if err := t.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: size, Format: tar.FormatUSTAR}); err != nil {
-		return err
-	}
-	_, err := io.CopyN(t, r, size)
-	return err
-}
-
-// packedSize is an upper bound of what Pack writes: each part has a header
-// and is filled up to whole blocks, and two blocks end it.
-func (c *Code) packedSize() (int64, error) {
-	files, err := c.scratch.natives()
-	if err != nil {
-		return 0, err
-	}
-	size := int64(len(packKey) + 2*len(c.Key) + len(c.Meta) + len(c.Wasm))
-	for _, f := range files {
-		size += f.size
-	}
-	return size + int64(len(files)+4)*2*blockSize, nil
-}
-
-// unpack reads packed code for a key into a scratch directory. That the code
-// is what wazero looks for was checked before it was packed.
-func unpack(r io.Reader, key Key, s *scratch) (*Code, error) {
-	t := tar.NewReader(r)
-	name, err := readPart(t, packKey, 256)
-	if err == nil && string(name) != key.String() {
-		err = errOther
-	}
-	if err != nil {
-		return nil, err
-	}
-	c := &Code{Key: key, scratch: s}
-	if c.Meta, err = readPart(t, packMeta, metaMax); err != nil {
-		return nil, err
-	}
-	if c.Wasm, err = readPart(t, packWasm, partMax); err != nil {
-		return nil, err
-	}
-	for n := 0; ; n++ {
-		h, err := t.Next()
-		switch {
-		case errors.Is(err, io.EOF) && n > 0:
-			return c, nil
-		case err != nil:
-			return nil, unexpected(err)
-		case n == nativeMax:
-			return nil, errors.New("too many files")
-		}
-		if err := unpackNative(t, h, s); err != nil {
-			return nil, err
-		}
-	}
-}
-
-func readPart(t *tar.Reader, name string, limit int64) ([]byte, error) {
-	h, err := t.Next()
-	if err != nil {
+func readHead(r io.ReaderAt, key Key) (*packed, error) {
+	p := &packed{ReaderAt: r, head: make([]byte, packHeadSize)}
+	if _, err := r.ReadAt(p.head, 0); err != nil {
 		return nil, unexpected(err)
 	}
-	if h.Name != name && strings.HasPrefix(h.Name, packKey[:len(packKey)-len(format)]) {
+	_, _ = binary.Decode(p.head, binary.LittleEndian, &p.packHead) // it is long enough
+	const name = len(packMagic) - len(format) - 1
+	switch {
+	case string(p.Magic[:name]) != packMagic[:name]:
+		return nil, errors.New("no packed code")
+	case string(p.Magic[:]) != packMagic, p.Key != key:
 		return nil, errOther
+	case p.Meta > metaMax, p.Stub > partMax, p.Size > partMax, p.Native > 2*partMax:
+		return nil, errors.New("packed code of an impossible size")
 	}
-	if h.Name != name || h.Typeflag != tar.TypeReg || h.Size > limit {
-		return nil, fmt.Errorf("%q with %d bytes where %s belongs", h.Name, h.Size, name)
-	}
-	data := make([]byte, h.Size)
-	_, err = io.ReadFull(t, data)
+	return p, nil
+}
+
+// part reads one of the parts.
+func (p *packed) part(at, size int64) ([]byte, error) {
+	data := make([]byte, size)
+	_, err := p.ReadAt(data, p.base+at)
 	return data, unexpected(err)
 }
 
-func unpackNative(t *tar.Reader, h *tar.Header, s *scratch) error {
-	name, ok := strings.CutPrefix(h.Name, packNative)
-	if !ok || !nativeFile.MatchString(name) || h.Typeflag != tar.TypeReg || h.Size > partMax {
-		return fmt.Errorf("%q with %d bytes where native code belongs", h.Name, h.Size)
-	}
-	f, err := s.createNative(name)
+func (p *packed) meta() ([]byte, error) { return p.part(int64(packHeadSize), int64(p.Meta)) }
+
+func (p *packed) stub() ([]byte, error) {
+	return p.part(int64(packHeadSize)+int64(p.Meta), int64(p.Stub))
+}
+
+// Pack writes code that was not yet declared Loaded.
+func (c *Code) Pack(w io.Writer) error { return c.pack(w, 0) }
+
+// pack adds room, in bytes, which Place may divide between what is before the
+// native code and what is behind it.
+func (c *Code) pack(w io.Writer, room int) error {
+	name, err := hex.DecodeString(c.name)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(f, t)
-	return errors.Join(unexpected(err), f.Close())
+	frame, err := c.native.frame(c.Meta)
+	if err != nil {
+		return err
+	}
+	h := packHead{
+		Magic: [len(packMagic)]byte([]byte(packMagic)), Key: c.Key, Name: [sha256.Size]byte(name), Frame: frame,
+		Meta: uint32(len(c.Meta)), Stub: uint32(len(c.Wasm)), //nolint:gosec // bounded by readers
+		Native: uint64(packHeadSize + len(c.Meta) + len(c.Wasm)), Size: uint64(c.native.size), //nolint:gosec // not negative
+	}
+	if err := binary.Write(w, binary.LittleEndian, h); err != nil {
+		return err
+	}
+	for _, part := range []io.Reader{bytes.NewReader(c.Meta), bytes.NewReader(c.Wasm), c.native.reader(), bytes.NewReader(make([]byte, room))} {
+		if _, err := io.Copy(w, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// packedSize is what Pack writes.
+func (c *Code) packedSize() int64 {
+	return int64(packHeadSize+len(c.Meta)+len(c.Wasm)) + c.native.size
+}
+
+// Place makes packed code, as Ahead has written it, fit the place that it has in
+// an executable: there its code is to begin at a page, so that it can be mapped
+// from it. It returns pack itself when it fits, and else what the executable is
+// to be linked with once more; that is of the same length, and so everything
+// will be where it was.
+//
+// # Errors
+//
+// The executable doesn't hold the pack, or holds it twice.
+func Place(pack, executable []byte) ([]byte, error) {
+	if len(pack) < packHeadSize {
+		return nil, errors.New("no packed code")
+	}
+	var key Key
+	copy(key[:], pack[len(packMagic):])
+	p, err := readHead(bytes.NewReader(pack), key)
+	if err != nil {
+		return nil, err
+	}
+	at := bytes.Index(executable, pack)
+	if at < 0 || bytes.Contains(executable[at+1:], pack) {
+		return nil, errors.New("the executable must hold the packed code, once")
+	}
+	least := packHeadSize + int(p.Meta) + int(p.Stub)
+	l, err := readLayout(io.NewSectionReader(p, int64(p.Native), int64(p.Size)), int64(p.Size)) //nolint:gosec // bounded
+	if err != nil {
+		return nil, err
+	}
+	if end := least + int(p.Size) + packAlign; end != len(pack) { //nolint:gosec // bounded
+		return nil, fmt.Errorf("the packed code has %d bytes, not %d", len(pack), end)
+	}
+	placed := make([]byte, len(pack))
+	native := p.Native
+	begin := least + (-(at + least + int(l.code)))&(packAlign-1)
+	p.At, p.Native = uint64(at), uint64(begin) //nolint:gosec // not negative
+	if _, err := binary.Encode(placed, binary.LittleEndian, p.packHead); err != nil {
+		return nil, err
+	}
+	copy(placed[packHeadSize:], pack[packHeadSize:least])
+	copy(placed[begin:], pack[native:native+p.Size])
+	if bytes.Equal(placed, pack) {
+		return pack, nil
+	}
+	return placed, nil
 }
 
 // unexpected makes an early end an error that says so.

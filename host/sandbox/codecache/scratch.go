@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -16,7 +15,7 @@ import (
 	"github.com/tetratelabs/wazero"
 	"golang.org/x/sys/unix"
 
-	"waymark/host/sealed"
+	"waymark/internal/sealed"
 )
 
 const (
@@ -25,12 +24,7 @@ const (
 	// process that was killed: loading takes less than a second, compiling at
 	// most minutes.
 	staleAfter = time.Hour
-	// nativeMax bounds how many files wazero may leave for one module: it is
-	// one, with room.
-	nativeMax = 8
 )
-
-var nativeFile = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // memoryDir is for when the disk is full or read-only.
 const memoryDir = "/dev/shm"
@@ -139,11 +133,6 @@ func throughDescriptor(dir *os.File) string {
 	return dir.Name()
 }
 
-// createNative makes a file for wazero to find.
-func (s *scratch) createNative(name string) (*os.File, error) {
-	return os.OpenFile(filepath.Join(s.path, s.native, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o600)
-}
-
 // open opens a file that is to have been written here.
 func (s *scratch) open(name string) (*os.File, int64, error) {
 	f, err := os.OpenFile(filepath.Join(s.path, name), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
@@ -173,27 +162,4 @@ func (s *scratch) read(name string, limit int64) ([]byte, error) {
 	data := make([]byte, size)
 	_, err = io.ReadFull(f, data)
 	return data, err
-}
-
-// native is a file that wazero has written.
-type native struct {
-	name string
-	size int64
-}
-
-func (s *scratch) natives() ([]native, error) {
-	entries, err := os.ReadDir(filepath.Join(s.path, s.native))
-	if err != nil {
-		return nil, err
-	}
-	var list []native
-	for _, e := range entries {
-		if info, err := e.Info(); err == nil && nativeFile.MatchString(e.Name()) {
-			list = append(list, native{e.Name(), info.Size()})
-		}
-	}
-	if len(list) == 0 || len(list) > nativeMax {
-		return nil, fmt.Errorf("wazero wrote %d files of native code", len(list))
-	}
-	return list, nil
 }

@@ -8,6 +8,8 @@
 //     the current size faults instead of reaching something else.
 //   - Current and Peak are exact, in bytes of linear memory, over all memories
 //     of the instance: the module's and what blocks are made of.
+//   - A memory that begins with an Image holds it, and shares with others what
+//     nobody has written. Nobody sees what another writes.
 //   - Close gives everything back to the system at once. None of it is ever
 //     garbage that waits for a collection.
 //
@@ -18,8 +20,10 @@
 //
 // # Limits
 //
-// Accounts are of sizes, not of pages touched. A memory takes two mappings, of
-// which Linux allows a process 65,530. wazero has no way to report that a
+// Accounts are of sizes, not of pages touched. A memory takes two mappings, and
+// one or two more for each part of an image that isn't zero, of which there are
+// as many as are 256 KiB apart; Linux allows a process 65,530. Images are for Linux.
+// The file of one counts among what the process has in memory. wazero has no way to report that a
 // first allocation failed, so Allocate's memory panics with an *Error then;
 // growing is refused in the usual way.
 package memory

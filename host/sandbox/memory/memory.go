@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 
 	"github.com/tetratelabs/wazero/experimental"
@@ -29,8 +30,15 @@ func (e *Error) Unwrap() error { return ErrRefused }
 
 // Allocator owns the linear memories of one instance. The zero value works.
 type Allocator struct {
+	// Image, unless nil, is what the memory that wazero allocates holds, as soon as
+	// it has grown to the image's size. It is set before that.
+	Image *Image
+	// Refused, unless nil, is told why an image couldn't be mapped and was copied.
+	Refused func(error)
+
 	mu      sync.Mutex // guards the rest; held during system calls of microseconds
 	areas   []*area
+	module  *area // of them, the one that wazero has allocated
 	current int64
 	peak    int64
 	closed  bool
@@ -74,15 +82,30 @@ func (a *Allocator) Close() error {
 			err = errors.Join(err, unix.Munmap(m.reserved))
 		}
 	}
-	a.areas, a.current = nil, 0
+	a.areas, a.module, a.current = nil, nil, 0
 	return err
 }
 
-// Allocate implements experimental.MemoryAllocator. The reserved range is
-// maxBytes long, so that the memory never moves.
+// Allocate implements experimental.MemoryAllocator: it makes the memory of the
+// module.
 func (a *Allocator) Allocate(_, maxBytes uint64) experimental.LinearMemory {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.module = a.reserve(maxBytes)
+	return a.module
+}
+
+// Reserve makes another memory, of at most so many bytes, which is empty and
+// refuses to grow by returning nil. Like Allocate it panics with an *Error when
+// the address space has no room.
+func (a *Allocator) Reserve(maxBytes uint64) experimental.LinearMemory {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.reserve(maxBytes)
+}
+
+// reserve takes a range of maxBytes, so that the memory never moves.
+func (a *Allocator) reserve(maxBytes uint64) *area {
 	m := &area{owner: a}
 	switch {
 	case a.closed:
@@ -107,7 +130,8 @@ func refused(size uint64, reason string) *Error {
 type area struct {
 	owner    *Allocator
 	reserved []byte
-	size     uint64
+	size     uint64 // what is in use, and accounted for
+	usable   uint64 // what the system lets be used: as much, or the image
 	started  bool
 }
 
@@ -117,7 +141,7 @@ func (m *area) Reallocate(size uint64) []byte {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if reason := m.grow(size); reason != "" {
-		if !m.started {
+		if !m.started && m == a.module {
 			panic(refused(size, reason)) // wazero takes a first answer for granted
 		}
 		return nil
@@ -138,13 +162,44 @@ func (m *area) grow(size uint64) (refusal string) {
 	case more <= 0:
 		return "" // wasm memories don't shrink
 	}
-	if err := unix.Mprotect(m.reserved[m.size:size], unix.PROT_READ|unix.PROT_WRITE); err != nil {
+	if err := m.use(size); err != nil {
 		return "the system has no more: " + err.Error()
 	}
 	m.size = size
 	a.current += more
 	a.peak = max(a.peak, a.current)
 	return ""
+}
+
+// use makes size bytes usable. The image is there as a whole from the beginning,
+// and accounted for as the memory grows.
+func (m *area) use(size uint64) error {
+	if i := m.owner.Image; i != nil && m == m.owner.module && !m.started && i.size <= uint64(len(m.reserved)) {
+		if err := m.begin(i); err != nil {
+			return err
+		}
+		m.usable = i.size
+	}
+	if size <= m.usable {
+		return nil
+	}
+	err := unix.Mprotect(m.reserved[m.usable:size], unix.PROT_READ|unix.PROT_WRITE)
+	if err == nil {
+		m.usable = size
+	}
+	return err
+}
+
+// begin makes the memory hold an image.
+func (m *area) begin(i *Image) error {
+	err := i.mapAt(m.reserved)
+	if err == nil || errors.Is(err, os.ErrClosed) { // the module was closed meanwhile
+		return err
+	}
+	if m.owner.Refused != nil {
+		m.owner.Refused(err)
+	}
+	return i.copyTo(m.reserved)
 }
 
 // Free implements experimental.LinearMemory. Allocator.Close does the work.

@@ -41,6 +41,7 @@ func BenchmarkOverhead(b *testing.B) {
 	memory := one(tt(i32), tt(i32), list(join(1, i32)),
 		loop, void, localGet, 1, localGet, 1, i32Load, 2, 0, i32Const, 1, i32Add, i32Store, 2, 0,
 		localGet, 0, i32Const, 1, i32Sub, localTee, 0, if_, void, br, 1, end, end, localGet, 0)
+	empty := one(tt(i32), tt(i32), none, loop, void, localGet, 0, i32Const, 1, i32Sub, localTee, 0, brIf, 0, end, localGet, 0)
 	for _, c := range []struct {
 		name, export string
 		code         []byte
@@ -51,6 +52,7 @@ func BenchmarkOverhead(b *testing.B) {
 		{"go-sort", "order", guest, 1000},
 		{"calls", "fib", fib, 27},
 		{"tight-loop", "run", memory, 3_000_000},
+		{"empty-loop", "run", empty, 3_000_000},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			bank := &bank{slice: 2_000_000}

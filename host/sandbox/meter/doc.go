@@ -10,10 +10,11 @@
 // outside loops). Within a region control only goes forward, so what was taken
 // at its head covers whatever is run of it; branches that are not taken are
 // paid for too. Large regions are paid for in parts (see region.go). Bulk
-// operations are paid by their size before they begin. When the budget is below
-// zero at a head, the module calls the import ImportTick, which returns what is
-// added to the budget, or traps. The budget begins at zero, so the first thing
-// that a fresh instance does is to ask.
+// operations are paid by their size before they begin. When the budget would be
+// below zero at a head, the module calls the import ImportTick, which returns what
+// is added to the budget, or traps, and tries again: nothing is run that isn't
+// paid for but parts and bulk operations, and those are by the next head. The
+// budget begins at zero, so the first thing that a fresh instance does is to ask.
 //
 // A call of an export named in Options.Wrap ends with a call of ImportDone with
 // the budget that is left. Everything that ticks returned, minus that, is the
@@ -56,6 +57,9 @@
 //   - Between two checks at most one region is run, once, plus the bulk
 //     operation at hand. Regions are bounded by the size of a body.
 //   - Equal input gives equal output.
+//
+// With Options.State the state of an instance is the host's to read and to set: see
+// state.go.
 //
 // It also drops custom sections other than function names, merges data
 // segments (a Go module has tens of thousands), and replaces the start section

@@ -78,13 +78,11 @@ func (b *body) appendTo(out []byte) []byte {
 		c = append(c, b.buf[pos:e.pos]...)
 		pos = e.pos + e.skip
 		switch e.kind {
-		case editCheck, editCharge:
-			cost := b.parts[e.arg].cost
-			switch {
-			case e.pos == b.from && e.arg == 0 && b.accounted():
-				c = b.appendEntry(c, cost)
-			case cost > 0:
-				c = b.appendCharge(c, cost, e.kind == editCheck)
+		case editCheck:
+			c = b.appendHead(c, b.parts[e.arg])
+		case editCharge:
+			if cost := b.parts[e.arg].cost; cost > 0 {
+				c = b.appendCharge(c, cost)
 			}
 		case editLevel:
 			c = appendU32(append(c, opLocalGet), b.levelLocal())
@@ -110,53 +108,69 @@ func (b *body) sizeLocal() uint32 {
 	return uint32(b.locals) + 1
 }
 
+// appendHead charges and checks at the head of a region. What is charged is
+// written back when there is enough: until then the module asks for more and
+// tries again, from the header of the loop or from one that is there for this.
+// The engine likes that better than a branch that joins the code it left: a
+// call that isn't made then takes nothing out of registers, and nothing that
+// was loaded has to be loaded again.
+func (b *body) appendHead(c []byte, p part) []byte {
+	budget, local := b.m.budget(), b.budgetLocal()
+	r := b.regions[p.region]
+	entry := p.region == 0 && b.accounted()
+	if entry {
+		c = appendU32(append(c, opGlobalGet), b.m.stack())
+		c = appendSigned(append(c, opI64Const), int64(b.frameBytes))
+		c = appendU32(append(c, opI64Sub, opLocalSet), b.levelLocal())
+	}
+	switch {
+	case p.cost > 0:
+	case entry:
+		return b.appendOverflow(c, 0)
+	default:
+		return c
+	}
+	if !r.again {
+		c = append(c, opLoop, blockVoid)
+	}
+	c = b.appendCharged(c, p.cost)
+	c = appendU32(append(c, opLocalTee), local)
+	if entry { // one branch for both
+		c = appendU32(append(c, opLocalGet), b.levelLocal())
+		c = append(c, opI64Or)
+	}
+	c = append(c, opI64Const, 0, opI64LtS, opIf, blockVoid)
+	if entry {
+		c = b.appendOverflow(c, p.cost)
+	}
+	c = append(b.appendTick(c), opBr, 1, opEnd)
+	if !r.again {
+		c = append(c, opEnd)
+	}
+	c = appendU32(append(c, opLocalGet), local)
+	return appendU32(append(c, opGlobalSet), budget)
+}
+
 // appendCharge takes a constant from the budget.
-func (b *body) appendCharge(c []byte, cost int64, check bool) []byte {
+func (b *body) appendCharge(c []byte, cost int64) []byte {
+	return appendU32(append(b.appendCharged(c, cost), opGlobalSet), b.m.budget())
+}
+
+// appendCharged leaves the budget without a constant on the stack.
+func (b *body) appendCharged(c []byte, cost int64) []byte {
 	c = appendU32(append(c, opGlobalGet), b.m.budget())
 	c = appendSigned(append(c, opI64Const), cost)
-	c = append(c, opI64Sub)
-	if check {
-		return b.appendCheck(c)
-	}
-	return appendU32(append(c, opGlobalSet), b.m.budget())
+	return append(c, opI64Sub)
 }
 
-// appendCheck stores the budget on top of the stack, and ticks when it is
-// below zero. Storing before ticking keeps debts: what tick returns is added.
-func (b *body) appendCheck(c []byte) []byte {
-	budget, local := b.m.budget(), b.budgetLocal()
-	c = appendU32(append(c, opLocalTee), local)
-	c = appendU32(append(c, opGlobalSet), budget)
-	c = appendU32(append(c, opLocalGet), local)
+// appendOverflow ends the run when what is left of the stack is below zero.
+// What the head costs has been used by then.
+func (b *body) appendOverflow(c []byte, cost int64) []byte {
+	c = appendU32(append(c, opLocalGet), b.levelLocal())
 	c = append(c, opI64Const, 0, opI64LtS, opIf, blockVoid)
-	return append(b.appendTick(c), opEnd)
-}
-
-// appendEntry takes the function's frame from what is left of the stack, and
-// checks that together with the budget: one branch that is hardly ever taken.
-func (b *body) appendEntry(c []byte, cost int64) []byte {
-	budget, local, level := b.m.budget(), b.budgetLocal(), b.levelLocal()
-	c = appendU32(append(c, opGlobalGet), b.m.stack())
-	c = appendSigned(append(c, opI64Const), int64(b.frameBytes))
-	c = append(c, opI64Sub)
-	if cost == 0 {
-		c = appendU32(append(c, opLocalTee), level)
-		return b.appendOverflow(c)
+	if cost > 0 {
+		c = b.appendCharge(c, cost)
 	}
-	c = appendU32(append(c, opLocalTee), level)
-	c = appendU32(append(c, opGlobalGet), budget)
-	c = appendSigned(append(c, opI64Const), cost)
-	c = appendU32(append(c, opI64Sub, opLocalTee), local)
-	c = appendU32(append(c, opGlobalSet), budget)
-	c = appendU32(append(c, opLocalGet), local)
-	c = append(c, opI64Or, opI64Const, 0, opI64LtS, opIf, blockVoid)
-	c = b.appendOverflow(appendU32(append(c, opLocalGet), level))
-	return append(b.appendTick(c), opEnd)
-}
-
-// appendOverflow ends the run when what is on the stack is below zero.
-func (b *body) appendOverflow(c []byte) []byte {
-	c = append(c, opI64Const, 0, opI64LtS, opIf, blockVoid)
 	c = appendU32(append(c, opCall), b.m.overflowFunc())
 	return append(c, opUnreachable, opEnd)
 }
@@ -187,5 +201,11 @@ func (b *body) appendBulk(c []byte, o bulkOp) []byte {
 	} else {
 		c = append(appendSigned(c, int64(o.shift)), opI64ShrU)
 	}
-	return b.appendCheck(append(c, opI64Sub))
+	// It is stored before more is asked for: debts are kept.
+	budget, local := b.m.budget(), b.budgetLocal()
+	c = appendU32(append(c, opI64Sub, opLocalTee), local)
+	c = appendU32(append(c, opGlobalSet), budget)
+	c = appendU32(append(c, opLocalGet), local)
+	c = append(c, opI64Const, 0, opI64LtS, opIf, blockVoid)
+	return append(b.appendTick(c), opEnd)
 }

@@ -26,6 +26,11 @@ func (m *module) encode() []byte {
 	out = appendSection(out, secElement, n, entries)
 	data, segments := m.mergeData()
 	m.stats.DataSegmentsAfter = segments
+	var custom []byte
+	if m.detaches() {
+		custom = detached(data, segments)
+		data, segments = nil, 0
+	}
 	if m.hasDataCount {
 		count := appendLen(nil, segments)
 		out = append(appendLen(append(out, secDataCount), len(count)), count...)
@@ -39,7 +44,7 @@ func (m *module) encode() []byte {
 	}
 	out = appendSection(out, secCode, functions, code)
 	out = appendSection(out, secData, segments, data)
-	return append(out, m.names...)
+	return append(append(out, m.names...), custom...)
 }
 
 func (m *module) typeEntries() []byte {
@@ -153,7 +158,8 @@ func (m *module) exportEntries(wrappers []wrapper) ([]byte, int) {
 		b = appendU32(append(appendName(b, StartExport), byte(KindFunc)), index)
 		n++
 	}
-	return b, n
+	b, globals := m.globalExports(b)
+	return b, n + globals
 }
 
 // elementEntries adds a declarative segment for functions that code refers to

@@ -388,7 +388,8 @@ func scribble(r *rand.Rand) []byte {
 		gs = append(gs, join(i32, 1, i32Const, 0, end), join(i64, 1, i64Const, 0, end), join(f64, 1, f64Const, make([]byte, 8), end))
 	}
 	return wasm(types(entries...), imports(join("env", "f", 0, s.funcs[0])), functions(declared...), table(9), memory(1),
-		globals(gs...), elements(join(0, i32Const, 0, end, 9, 0, 1, 2, 3, 4, 5, 6, 7, 8)), code(bodies...))
+		globals(gs...), exports("f1", 1, "f2", 2, "f3", 3, "f4", 4, "f5", 5, "f6", 6, "f7", 7, "f8", 8),
+		elements(join(0, i32Const, 0, end, 9, 0, 1, 2, 3, 4, 5, 6, 7, 8)), code(bodies...))
 }
 
 // weigh compares what functions are taken to need with what the engine's code

@@ -71,6 +71,7 @@ func (b *body) special() {
 		b.accessGlobal(b.index("global", b.m.globals))
 	case opTableGet, opTableSet:
 		b.index("table", b.m.tables)
+		b.m.tableChanges = b.m.tableChanges || b.op == opTableSet
 	case opI32Const:
 		b.constant, b.constantAt = uint32(b.signed(5)), b.pos
 		b.track(flowConst, 0, 0, 1)
@@ -176,18 +177,23 @@ func (b *body) misc() {
 		b.index("element segment", b.m.elements)
 		b.index("table", b.m.tables)
 		b.chargeBulk(bulkTable)
+		b.m.tableChanges = true
 	case miscElemDrop:
 		b.index("element segment", b.m.elements)
+		b.m.dropsElements = true
 	case miscTableCopy:
 		b.index("table", b.m.tables)
 		b.index("table", b.m.tables)
 		b.chargeBulk(bulkTable)
+		b.m.tableChanges = true
 	case miscTableGrow:
 		b.index("table", b.m.tables)
 		b.chargeBulk(bulkTableGrow)
+		b.m.tableChanges = true
 	case miscTableFill:
 		b.index("table", b.m.tables)
 		b.chargeBulk(bulkTable)
+		b.m.tableChanges = true
 	case miscTableSize:
 		b.index("table", b.m.tables)
 	}

@@ -7,7 +7,7 @@ import (
 
 // Version changes whenever equal input may give other output than before. It
 // belongs into the key of every cache of what Rewrite returned.
-const Version = 4
+const Version = 5
 
 // Names that the rewritten module uses. Guests may use neither these modules
 // nor export names that begin with ReservedPrefix.
@@ -17,9 +17,9 @@ const (
 	// ImportModule is the module that ImportTick, ImportDone and ImportOverflow come
 	// from.
 	ImportModule = "waymark:meter"
-	// ImportTick is of type () -> i64. It is called when the budget is below
-	// zero, and returns how much is added to it: a debt larger than that makes
-	// the module ask again soon. It ends the run by a trap. A slice of one or two
+	// ImportTick is of type () -> i64. It is called when the budget doesn't suffice,
+	// and returns how much is added to it, which has to be above zero: the module
+	// asks again until it does. It ends the run by a trap. A slice of one or two
 	// million is a good one: long enough that asking costs Go guests 1 to 3
 	// percent, short enough to stop anyone within some 40 ms.
 	ImportTick = "tick"
@@ -51,6 +51,12 @@ type Options struct {
 	// the module does not export are passed over. StartExport may be among them.
 	// Calls of other exports begin with what the call before left of the stack.
 	Wrap []string
+	// State makes the state of an instance something that the host can read and
+	// set, where that is possible: all mutable globals are exported (see
+	// GlobalPrefix), and what a fresh memory holds is in the DataSection in place
+	// of the data section, for the host to put there before it calls anything.
+	// Result.Fixed says where it isn't.
+	State bool
 	// Limits bounds what is accepted.
 	Limits Limits
 }
@@ -64,7 +70,14 @@ type Result struct {
 	Exports []Export
 	// HasStart says that StartExport is exported and has to be called.
 	HasStart bool
-	Stats    Stats
+	// Fixed says, with Options.State, why there is something in the state of an
+	// instance that the host can't set; then the module is as without that option.
+	// "" says that there is nothing.
+	Fixed string
+	// MutableGlobals is how many globals are exported for Options.State, and
+	// Segments how many there are in the DataSection.
+	MutableGlobals, Segments int
+	Stats                    Stats
 }
 
 // Kind is the kind of an import or export, with the values that the binary
@@ -174,11 +187,18 @@ func Rewrite(wasm []byte, opts Options) (*Result, error) {
 	}
 	out := m.encode()
 	m.stats.BytesBefore, m.stats.BytesAfter = len(wasm), len(out)
-	return &Result{
+	res := &Result{
 		Wasm:     out,
 		Imports:  m.imports,
 		Exports:  m.exportList(),
 		HasStart: m.start >= 0,
 		Stats:    m.stats,
-	}, nil
+	}
+	switch {
+	case m.detaches():
+		res.MutableGlobals, res.Segments = len(m.mutableGlobals)+injectedGlobals, m.stats.DataSegmentsAfter
+	case opts.State:
+		res.Fixed = m.fixed()
+	}
+	return res, nil
 }

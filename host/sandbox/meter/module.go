@@ -32,6 +32,12 @@ type module struct {
 	mutable      int    // how many of the globals can change
 	globalBody   []byte // new
 
+	// See state.go.
+	mutableGlobals []uint32 // those of the module's own
+	wideGlobal     bool     // one of them isn't a number of at most 64 bits
+	tableChanges   bool     // code changes tables
+	dropsElements  bool     // code drops element segments
+
 	exports []export
 	start   int // -1: none
 

@@ -17,6 +17,9 @@ type region struct {
 	straight bool
 	// next is the loop that straight code leads into, if it is above 0.
 	next int
+	// again is true where code at the head can branch to the head: it is a loop's,
+	// and nothing on the operand stack goes with the branch.
+	again bool
 }
 
 // part is a part of a region.
@@ -48,8 +51,11 @@ func (b *body) currentRegion() *region { return &b.regions[b.frames[len(b.frames
 // openRegion begins the region of the innermost frame.
 func (b *body) openRegion(cost int64) {
 	i := len(b.regions)
-	b.frames[len(b.frames)-1].region = i
-	b.regions = append(b.regions, region{first: len(b.parts), part: len(b.parts), straight: true})
+	f := &b.frames[len(b.frames)-1]
+	f.region = i
+	b.regions = append(b.regions, region{
+		first: len(b.parts), part: len(b.parts), straight: true, again: f.op == opLoop && f.params == 0,
+	})
 	b.edits = append(b.edits, edit{pos: b.pos, kind: editCheck, arg: uint32(len(b.parts))})
 	b.parts = append(b.parts, part{cost: cost, region: i})
 	b.track(flowCall, 0, 0, 0)

@@ -162,6 +162,11 @@ const fuelBound = 20_000_000
 // reports whether both ran.
 func same(tb testing.TB, original []byte, opts meter.Options) bool {
 	tb.Helper()
+	return sameWithin(tb, original, opts, fuelBound)
+}
+
+func sameWithin(tb testing.TB, original []byte, opts meter.Options, fuel int64) bool {
+	tb.Helper()
 	res, err := meter.Rewrite(original, opts)
 	if err != nil {
 		var refused *meter.Error
@@ -170,7 +175,7 @@ func same(tb testing.TB, original []byte, opts meter.Options) bool {
 		}
 		return false
 	}
-	metered := observe(tb, res.Wasm, res, &bank{slice: 100_000, limit: fuelBound})
+	metered := observe(tb, res.Wasm, res, &bank{slice: 100_000, limit: fuel})
 	if metered.spent || metered.skipped != nil {
 		return false
 	}

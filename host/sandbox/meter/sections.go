@@ -169,12 +169,17 @@ func (m *module) readGlobals(r *reader) {
 }
 
 func (m *module) readGlobalType(r *reader) {
-	m.vectors = r.valueType() == typeV128 || m.vectors
+	t := r.valueType()
+	m.vectors = t == typeV128 || m.vectors
 	mut := r.u8()
 	if mut > 1 && r.err == nil {
 		r.damaged(r.pos-1, "unknown mutability 0x%02x", mut)
 	}
-	m.mutable += int(mut & 1)
+	if mut == 1 {
+		m.mutable++
+		m.mutableGlobals = append(m.mutableGlobals, uint32(m.globals))
+		m.wideGlobal = m.wideGlobal || t == typeV128 || t == typeFuncref || t == typeExternref
+	}
 }
 
 func (m *module) readExports(r *reader) {

@@ -5,6 +5,7 @@ import { inline, when, count, size } from './text.js';
 import * as api from './api.js';
 import * as agents from './agents.js';
 import * as historyView from './history.js';
+import * as mcp from './mcp.js';
 import * as pins from './pins.js';
 import * as plugins from './plugins.js';
 import * as prompt from './prompt.js';
@@ -27,6 +28,7 @@ function head(agent) {
       fact('Last pushed', s ? when(agent.updated_at ?? s.received_at) : 'never'),
       s && fact('Resources', String(s.resources.length)),
       s && fact('Text', size(s.payload_bytes)),
+      s?.discovery && (mcp.isPending(s.discovery) || s.discovery.sources.length > 0) && fact('Discovery', mcp.phase(s.discovery)),
       s && fact('Version', String(s.version)),
       s && fact('Revision', String(s.revision)),
       s && fact('Hash', h('span', { class: 'mono', title: s.aggregate_hash }, s.aggregate_hash.slice(0, 12) || '–'))),
@@ -38,13 +40,16 @@ function tabItems() {
   const issues = state.snapshot?.resources.filter(resources.isIssue).length ?? 0;
   const moved = pins.drifted(agentPins());
   const ill = plugins.trouble(state.snapshot?.plugins ?? []);
+  const servers = mcp.servers(state.snapshot);
+  const toDo = mcp.waiting(servers);
   return [
     { key: 'resources', label: 'Resources', badge: issues || '', tone: 'bad' },
+    (servers.length > 0 || state.tab === 'servers') && { key: 'servers', label: 'MCP servers', badge: toDo || servers.length || '', tone: toDo ? 'warn' : '' },
     { key: 'pins', label: 'Pins', badge: moved || agentPins().length || '', tone: moved ? 'warn' : '' },
     { key: 'history', label: 'History' },
     { key: 'plugins', label: 'Plugins', badge: ill || '', tone: 'warn' },
     { key: 'prompt', label: 'Prompt' },
-  ];
+  ].filter(Boolean);
 }
 
 // act does something to pins and reads them again.
@@ -64,6 +69,7 @@ function body() {
       'On its machine: agent run --url ', location.origin, ' --token-file FILE');
   }
   switch (state.tab) {
+    case 'servers': return mcp.view(state);
     case 'pins': return pins.view(agentPins(), state.openPins, act);
     case 'history': return historyView.view(state.selected, state.history);
     case 'plugins': return plugins.view(state.snapshot);

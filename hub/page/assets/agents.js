@@ -19,6 +19,7 @@ function row(agent, state) {
       h('span', { class: `state ${agent.connected ? 'ok' : 'away'}` }, agent.connected ? 'connected' : 'away')),
     h('span', { class: 'line muted' },
       h('span', null, agent.updated_at ? count(agent.resources, 'resource') : 'nothing pushed yet'),
+      agent.updated_at && agent.discovery?.phase === 'pending' && h('span', { class: 'state info', title: 'more is still to come' }, 'pending'),
       agent.not_heard > 0 && h('span', { class: 'state warn', title: 'other agents have the same token' }, `${agent.not_heard} not heard`),
       drifted > 0 && h('span', { class: 'state warn', title: count(drifted, 'pin') + ' drifted' }, `${drifted} drifted`),
       h('span', { class: 'end' }, agent.updated_at && when(agent.updated_at)))));

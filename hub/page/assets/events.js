@@ -46,7 +46,7 @@ export const handlers = {
       announce('The agent pushed a new version.');
       refreshSelected();
     } else {
-      Object.assign(agent, { version: event.version, revision: event.revision, updated_at: new Date().toISOString() });
+      Object.assign(agent, { version: event.version, revision: event.revision, discovery: event.discovery, updated_at: new Date().toISOString() });
       agents.render(state);
     }
   },

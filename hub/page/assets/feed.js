@@ -31,7 +31,7 @@ export function changed(event) {
   const list = event.changed ?? [];
   const shown = list.slice(0, 3);
   const more = list.length - shown.length + (event.more ?? 0);
-  if (list.length === 0) return ['pushed version ', String(event.version)];
+  if (list.length === 0) return ['pushed version ', String(event.version), event.discovery?.phase === 'pending' ? ', more is to come' : ''];
   const parts = shown.flatMap((id, i) => [i > 0 ? ', ' : '', h('span', { class: 'file', title: id }, inline(fileOf(id)))]);
   return ['changed ', ...parts, more > 0 ? ` and ${more} more` : ''];
 }

@@ -2,7 +2,7 @@
 
 import { $, h, show } from './dom.js';
 
-export const tabKeys = ['resources', 'pins', 'history', 'plugins', 'prompt'];
+export const tabKeys = ['resources', 'servers', 'pins', 'history', 'plugins', 'prompt'];
 
 export const state = {
   agents: new Map(), // by id
@@ -15,6 +15,7 @@ export const state = {
   filter: { text: '', kind: '', status: '' },
   fresh: new Set(), // ids of resources that have just changed
   openPins: new Set(), // ids of pins whose changes are shown
+  openServers: new Set(), // ids of MCP servers whose tools are shown
 };
 
 export function complain(error) {

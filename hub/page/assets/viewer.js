@@ -32,7 +32,7 @@ function content(bytes) {
 function facts(resource) {
   const fact = (name, value, properties) => value && [h('dt', null, name), h('dd', properties, value)];
   const attributes = Object.entries(resource.attributes ?? {}).map(([key, value]) =>
-    fact(key, (Array.isArray(value) ? value : [value]).flatMap((v, i) => [i > 0 ? ', ' : '', inline(v)])));
+    fact(inline(key), (Array.isArray(value) ? value : [value]).flatMap((v, i) => [i > 0 ? ', ' : '', inline(v)])));
   return h('dl', { class: 'facts' },
     fact('Kind', kinds[resource.kind] ?? inline(resource.kind)),
     fact('Source', inline(resource.source), { class: 'path' }),

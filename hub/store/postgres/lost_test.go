@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"testing"
 
 	"waymark/hub/store"
@@ -77,7 +78,7 @@ func TestCommitNotAnswered(t *testing.T) {
 		if cuts := p.done(); cuts != 1 {
 			t.Fatalf("push %d: cut %d times", i, cuts)
 		}
-		if err != nil || result != want[i] {
+		if err != nil || !reflect.DeepEqual(result, want[i]) {
 			t.Errorf("push %d: %+v, %v; want %+v", i, result, err, want[i])
 		}
 		wantState(t, st, push, result)

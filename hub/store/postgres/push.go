@@ -67,13 +67,17 @@ func (p *pusher) run(ctx context.Context) error {
 		p.result.Revision = p.state.Head.Revision
 		return p.end(ctx)
 	}
+	if err := p.ownBodies(ctx); err != nil {
+		return err
+	}
 	decided, err := p.push.Decide(&p.state, p.generation, p.now, p.keep)
 	if err != nil {
 		return err
 	}
 	p.plan = decided
+	p.result = decided.Result(0)
 	if p.state.Head != nil {
-		p.result = decided.Result(p.state.Head.Revision)
+		p.result.Revision = p.state.Head.Revision
 	}
 	switch {
 	case !decided.Accepted:
@@ -143,6 +147,29 @@ func (p *pusher) read(ctx context.Context) error {
 		batch.Queue(sqlstore.SelectStored, p.agentID).Query(p.readRows)
 	}
 	return p.conn.SendBatch(ctx, batch).Close()
+}
+
+var selectOwn = fmt.Sprintf(sqlstore.SelectBodies, "body = ANY($2)")
+
+// ownBodies reads which payloads that the push doesn't bring the agent has. It costs
+// a round trip where there are any that don't follow from the rows.
+func (p *pusher) ownBodies(ctx context.Context) error {
+	names := p.push.Withheld(&p.state)
+	if len(names) == 0 || p.state.Head == nil {
+		return nil
+	}
+	rows, err := p.conn.Query(ctx, selectOwn, p.agentID, names)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	p.state.Bodies = make(map[store.Digest]int64)
+	for rows.Next() {
+		if err := sqlstore.ScanBody(rows.Scan, p.state.Bodies); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
 }
 
 func (p *pusher) readRows(rows pgx.Rows) error {

@@ -59,8 +59,8 @@ const (
 	// The revision comes last: whoever has it keeps all others from theirs.
 	insertRevision = `WITH r AS (UPDATE revision SET value = value + 1, floor = greatest(floor, $12) RETURNING value)
 		INSERT INTO snapshots (revision, agent_id, step, generation, version, aggregate_hash, snapshot_error, plugins,
-		  resources, payload_bytes, written_bytes, created_at, received_at, added, changed, removed, touched)
-		SELECT value, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $13, $14, $15, $16 FROM r RETURNING revision`
+		  resources, payload_bytes, written_bytes, created_at, received_at, added, changed, removed, touched, discovery, summary)
+		SELECT value, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $13, $14, $15, $16, $17, $18 FROM r RETURNING revision`
 	notify = "SELECT pg_notify('" + channel + "', '')"
 )
 
@@ -90,7 +90,7 @@ func (p *pusher) write(ctx context.Context) error {
 	push := &p.push.Push.Snapshot
 	batch.Queue(insertRevision, p.agentID, p.plan.Step, p.generation, p.version(), sqlstore.NotNull(push.AggregateHash), push.SnapshotError, p.push.Plugins,
 		p.plan.Resources, p.plan.PayloadBytes, p.plan.Bytes, p.now,
-		p.plan.Cut, p.plan.Added, p.plan.Changed, p.plan.Removed, p.plan.TouchedJSON).
+		p.plan.Cut, p.plan.Added, p.plan.Changed, p.plan.Removed, p.plan.TouchedJSON, p.push.Discovery, p.push.Summary).
 		QueryRow(func(row pgx.Row) error { return row.Scan(&p.result.Revision) })
 	for _, s := range sqlstore.PinStatements(p.agentID, p.version(), sqlstore.NotNull(push.AggregateHash), p.push, p.plan, p.state.Head == nil, p.now) {
 		batch.Queue(s.SQL, s.Args...)
@@ -113,7 +113,7 @@ func (p *pusher) columns() []any {
 	for i := range p.plan.Write {
 		w := &p.plan.Write[i]
 		r := w.Resource
-		created[i], size[i], payload[i], stale[i] = w.CreatedAt, r.SizeBytes, int64(len(r.Payload)), r.Stale
+		created[i], size[i], payload[i], stale[i] = w.CreatedAt, r.SizeBytes, w.Size, r.Stale
 		contentHash[i], body[i], digest[i] = sqlstore.NotNull(r.ContentHash), w.Body, w.Digest[:]
 		id[i], kind[i], source[i], key[i], path[i], name[i] = w.ID, string(r.Kind), r.Source, r.Key, r.SourcePath, r.Name
 		description[i], status[i], failure[i], res[i], attrs[i] = r.Description, string(r.Status), r.Error, r.Resolver, w.Attributes
@@ -135,7 +135,7 @@ type newBodies struct{ hashes, payloads [][]byte }
 func (p *pusher) bodies(ctx context.Context) (missing newBodies, unused [][]byte, err error) {
 	payloads := make(map[string][]byte)
 	for _, w := range p.plan.Write {
-		if w.Body != nil {
+		if w.Resource.Payload != nil { // otherwise the agent has it already, or there is none
 			payloads[string(w.Body)] = w.Resource.Payload
 		}
 	}

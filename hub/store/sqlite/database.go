@@ -15,8 +15,10 @@ type database struct{ db *DB }
 var _ sqlstore.Database = database{}
 
 // Read implements sqlstore.Database.
-func (d database) Read(_ context.Context, f func(sqlstore.Tx) error) error {
-	return clarify(f(runner{d.db.read}))
+func (d database) Read(ctx context.Context, f func(sqlstore.Tx) error) error {
+	err := clarify(f(runner{reader{d.db.asked}}))
+	d.db.asked.learn(ctx)
+	return err
 }
 
 // View implements sqlstore.Database.
@@ -25,31 +27,14 @@ func (d database) View(ctx context.Context, f func(sqlstore.Tx) error) error {
 	if err != nil {
 		return clarify(err)
 	}
-	return errors.Join(clarify(f(runner{tx})), rollback(tx))
+	err = errors.Join(clarify(f(runner{&transaction{tx: tx, known: d.db.asked}})), rollback(tx))
+	d.db.asked.learn(ctx)
+	return err
 }
 
 // Update implements sqlstore.Database.
 func (d database) Update(ctx context.Context, f func(sqlstore.Tx) error) error {
-	return d.db.update(ctx, func(tx *sql.Tx) error { return f(runner{tx}) })
-}
-
-// update runs f in a write transaction.
-func (db *DB) update(ctx context.Context, f func(*sql.Tx) error) error {
-	tx, err := db.write.BeginTx(ctx, nil)
-	if err != nil {
-		return clarify(err)
-	}
-	if err := f(tx); err != nil {
-		return errors.Join(clarify(err), rollback(tx))
-	}
-	return clarify(tx.Commit())
-}
-
-func rollback(tx *sql.Tx) error {
-	if err := tx.Rollback(); err != nil && !errors.Is(err, sql.ErrTxDone) {
-		return err
-	}
-	return nil
+	return d.db.changes.do(ctx, &job{run: func(_ context.Context, tx *transaction) error { return f(runner{tx}) }})
 }
 
 // runner is what a pool and a transaction of database/sql have in common.

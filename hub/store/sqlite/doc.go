@@ -18,12 +18,17 @@
 //
 // One connection writes, with immediate transactions, so that no transaction
 // has to be upgraded and can fail for it; a few others read and are never
-// blocked by the writer. Several processes may use one file (hub token as well as
+// blocked by the writer. What is to be written at the same time is written in one
+// transaction, and nobody is answered before that is committed: each change is made
+// as a whole or not at all, and one that fails doesn't concern the others. A change
+// whose caller goes before it is begun isn't made. The WAL is folded into the file
+// beside all that. Several processes may use one file (hub token as well as
 // a running hub serve): they wait for each other up to the busy timeout.
 //
 // # Limits
 //
 // The file must be on a local file system: WAL needs shared memory. It doesn't
-// shrink when history is dropped; the room is used again. What another process
+// shrink when history is dropped; the room is used again. The WAL is some 4 MiB, up to
+// 32 while there is no moment without a write, and more while a long read goes on. What another process
 // pushes is heard of within a second, what this one does at once.
 package sqlite

@@ -51,6 +51,12 @@ type DB struct {
 	// write has one connection: the one writer of this process.
 	write *sql.DB
 	read  *sql.DB
+	// written are the statements of write, asked those of read.
+	written, asked *statements
+	// changes writes, for all.
+	changes batches
+	heads   heads
+	fold    *fold
 	// newest gets the revisions of this process's pushes.
 	newest  *newest.Revision
 	pruning *prune.Task
@@ -83,8 +89,9 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
 	db := &DB{newest: newest.New(), busy: opts.BusyTimeout}
+	db.changes.db = db
 	db.core = &core{Database: database{db}, TextList: textList, Now: opts.Now, Keep: opts.History.Effective(), Newest: db.newest}
-	if err := db.open(ctx, path); err != nil {
+	if err := db.open(ctx, path, opts.Logger); err != nil {
 		_ = db.Close()
 		return nil, fmt.Errorf("open database %s: %w", path, clarify(err))
 	}
@@ -92,7 +99,7 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 	return db, nil
 }
 
-func (db *DB) open(ctx context.Context, path string) error {
+func (db *DB) open(ctx context.Context, path string, log *slog.Logger) error {
 	if err := create(path); err != nil {
 		return err
 	}
@@ -104,12 +111,16 @@ func (db *DB) open(ctx context.Context, path string) error {
 	if err := db.prepare(ctx, path, migrations()); err != nil {
 		return err
 	}
-	if db.write, err = db.connect(path, 1, "_txlock=immediate", "_pragma=foreign_keys(1)", "_pragma=synchronous(NORMAL)"); err != nil {
+	if db.write, err = db.connect(path, 1, "_txlock=immediate", "_pragma=foreign_keys(1)", "_pragma=synchronous(NORMAL)",
+		fmt.Sprintf("_pragma=wal_autocheckpoint(%d)", foldAtOnce)); err != nil {
 		return err
 	}
+	db.written = newStatements(db.write)
 	if db.read, err = db.connect(path, readers, "_pragma=query_only(1)"); err != nil {
 		return err
 	}
+	db.asked = newStatements(db.read)
+	db.fold = newFold(db.write, db.read, log)
 	return db.read.PingContext(ctx)
 }
 
@@ -118,6 +129,10 @@ func (db *DB) Close() error {
 	db.closeOnce.Do(func() {
 		db.newest.Close()
 		db.pruning.Close()
+		db.changes.close()
+		if db.fold != nil {
+			db.fold.close()
+		}
 		// The writer last: the last connection folds the WAL into the file.
 		for _, pool := range []*sql.DB{db.read, db.write} {
 			if pool == nil {

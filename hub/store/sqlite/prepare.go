@@ -135,7 +135,8 @@ func checkVersion(ctx context.Context, db *sql.DB, provider *goose.Provider) err
 }
 
 // bootGap is more than the revisions that a crash of the machine can take
-// back: WAL is synced at least every thousand pages, and a push writes some.
+// back: WAL is synced whenever it is folded, at the latest after foldAtOnce pages, and
+// a push writes some.
 const bootGap = 1_000_000
 
 // writeBoot moves the revision up when the machine has been started since the

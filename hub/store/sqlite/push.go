@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,78 +19,155 @@ func (db *DB) Push(ctx context.Context, agentID string, generation int64, push s
 	if err != nil {
 		return store.PushResult{}, fmt.Errorf("push: %w", err)
 	}
-	var result store.PushResult
-	err = db.update(ctx, func(tx *sql.Tx) error {
-		p := pusher{tx: tx, agentID: agentID, generation: generation, now: db.Stamp(), push: prepared}
-		result, err = p.run(ctx, db.Keep)
-		return err
+	p := pusher{heads: &db.heads, agentID: agentID, generation: generation, push: prepared}
+	err = db.changes.do(ctx, &job{
+		bytes: prepared.Bytes(),
+		run: func(ctx context.Context, tx *transaction) (err error) {
+			p.tx, p.now, p.after = tx, db.Stamp(), nil
+			p.result, err = p.run(ctx, db.Keep)
+			return err
+		},
+		committed: func() {
+			if p.after != nil {
+				p.after()
+			}
+		},
 	})
 	if err != nil {
 		return store.PushResult{}, fmt.Errorf("push: %w", err)
 	}
-	db.newest.Announce(result.Revision)
-	return result, nil
+	db.newest.Announce(p.result.Revision)
+	return p.result, nil
 }
 
 // pusher is one push within its transaction.
 type pusher struct {
-	tx         *sql.Tx
+	tx         *transaction
 	agentID    string
 	generation int64
 	now        int64
 	push       *plan.Prepared
+	heads      *heads
+	// after remembers what the push has made, once it is stored; nil: nothing.
+	after  func()
+	result store.PushResult
 }
 
 func (p *pusher) run(ctx context.Context, keep store.Retention) (store.PushResult, error) {
-	state, err := p.state(ctx, keep)
+	state, whole, err := p.state(ctx, keep)
 	if err != nil {
 		return store.PushResult{}, err
 	}
 	decided, err := p.push.Decide(state, p.generation, p.now, keep)
 	switch {
 	case err != nil:
-		return store.PushResult{}, err
+		return store.PushResult{}, refusal{err}
+	case !decided.Accepted && state.Head == nil:
+		return decided.Result(0), nil
 	case !decided.Accepted:
 		return decided.Result(state.Head.Revision), nil
 	case decided.Same:
+		if whole {
+			p.after = func() { p.heads.put(p.agentID, &head{past: state.Past, rows: state.Rows}) }
+		}
 		_, err := p.tx.ExecContext(ctx, sqlstore.UpdateHead, p.version(), p.generation, p.now, state.Head.Revision)
 		return decided.Result(state.Head.Revision), err
 	}
-	revision, err := p.write(ctx, decided)
+	revision, numbers, err := p.write(ctx, decided)
 	if err == nil {
 		err = p.pins(ctx, decided, state.Head == nil)
 	}
 	if err == nil && decided.Cut > 0 {
 		err = p.drop(ctx, decided)
 	}
+	past := append(make([]plan.Past, 0, len(state.Past)+1), plan.Past{Revision: revision, Step: decided.Step, CreatedAt: p.now, Bytes: decided.Bytes})
+	for _, old := range state.Past[:min(len(state.Past), keep.Revisions-1)] {
+		if old.Revision > decided.Cut {
+			past = append(past, old)
+		}
+	}
+	p.after = func() {
+		p.heads.forget(p.agentID)
+		known := &head{past: past}
+		if whole {
+			known.rows = apply(state.Rows, decided, numbers)
+		}
+		p.heads.put(p.agentID, known)
+	}
 	return decided.Result(revision), err
 }
 
 func (p *pusher) version() int64 { return int64(p.push.Push.Snapshot.Version) } //nolint:gosec // CheckPush bounds it
 
-// state reads what is stored of the agent.
-func (p *pusher) state(ctx context.Context, keep store.Retention) (*plan.State, error) {
-	state := &plan.State{}
-	err := p.tx.QueryRowContext(ctx, sqlstore.SelectGeneration, p.agentID).Scan(&state.Newest)
+// state reads what is stored of the agent, and reports whether it has all rows.
+func (p *pusher) state(ctx context.Context, keep store.Retention) (state *plan.State, whole bool, err error) {
+	state = &plan.State{}
+	err = p.tx.QueryRowContext(ctx, sqlstore.SelectGeneration, p.agentID).Scan(&state.Newest)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil, &store.NotFoundError{What: "agent", ID: p.agentID}
+		return nil, false, refusal{&store.NotFoundError{What: "agent", ID: p.agentID}}
 	}
+	if err != nil {
+		return nil, false, err
+	}
+	state.Head, err = sqlstore.ScanHead(p.tx.QueryRowContext(ctx, sqlstore.SelectHead, p.agentID).Scan)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		state.Head = nil
+		return state, true, nil
+	case err != nil:
+		return nil, false, err
+	}
+	if whole, err = p.rows(ctx, state, keep); err != nil {
+		return nil, false, err
+	}
+	state.Bodies, err = p.bodies(ctx, p.push.Withheld(state))
+	return state, whole, err
+}
+
+// rows completes the state with the past and the rows, as they are remembered or read.
+func (p *pusher) rows(ctx context.Context, state *plan.State, keep store.Retention) (whole bool, err error) {
+	known := p.heads.get(p.agentID, state.Head.Revision)
+	if known != nil {
+		state.Past, state.Rows = known.past, known.rows
+	} else if state.Past, err = sqlstore.ReadPast(ctx, runner{p.tx}, p.agentID, keep.Revisions); err != nil {
+		return false, err
+	}
+	if state.Rows != nil {
+		return true, nil
+	}
+	state.Rows, err = p.stored(ctx)
+	return !p.push.Push.Delta, err
+}
+
+// The + keeps the names from choosing the index: any number of agents may have a
+// payload.
+var selectBodies = fmt.Sprintf(sqlstore.SelectBodies, "+body IN (SELECT unhex(value) FROM json_each($2))")
+
+// bodies reads which of the payloads the agent has.
+func (p *pusher) bodies(ctx context.Context, names [][]byte) (map[store.Digest]int64, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	list := make([]string, len(names))
+	for i, name := range names {
+		list[i] = hex.EncodeToString(name)
+	}
+	encoded, err := json.Marshal(list)
 	if err != nil {
 		return nil, err
 	}
-	head, err := sqlstore.ScanHead(p.tx.QueryRowContext(ctx, sqlstore.SelectHead, p.agentID).Scan)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return state, nil
-	case err != nil:
+	rows, err := p.tx.QueryContext(ctx, selectBodies, p.agentID, string(encoded))
+	if err != nil {
 		return nil, err
 	}
-	state.Head = head
-	if state.Past, err = sqlstore.ReadPast(ctx, runner{p.tx}, p.agentID, keep.Revisions); err != nil {
-		return nil, err
+	defer rows.Close()
+	bodies := make(map[store.Digest]int64)
+	for rows.Next() {
+		if err := sqlstore.ScanBody(rows.Scan, bodies); err != nil {
+			return nil, err
+		}
 	}
-	state.Rows, err = p.stored(ctx)
-	return state, err
+	return bodies, rows.Err()
 }
 
 // stored reads what Decide has to know of the rows.

@@ -2,33 +2,35 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 
 	"waymark/hub/store/internal/plan"
 	"waymark/hub/store/internal/sqlstore"
 )
 
-// write makes a new revision of what was decided, and returns it.
-func (p *pusher) write(ctx context.Context, decided *plan.Plan) (revision int64, err error) {
+// write makes a new revision of what was decided, and returns it, and the numbers of
+// the rows that it has written.
+func (p *pusher) write(ctx context.Context, decided *plan.Plan) (revision int64, numbers []int64, err error) {
 	err = p.tx.QueryRowContext(ctx, "UPDATE revision SET value = value + 1, floor = max(floor, $1) RETURNING value", decided.Cut).Scan(&revision)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	s := &p.push.Push.Snapshot
 	_, err = p.tx.ExecContext(ctx,
 		`INSERT INTO snapshots (revision, agent_id, step, generation, version, aggregate_hash, snapshot_error, plugins,
-		   resources, payload_bytes, written_bytes, created_at, received_at, added, changed, removed, touched)
-		 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, $13, $14, $15, $16)`,
+		   resources, payload_bytes, written_bytes, created_at, received_at, added, changed, removed, touched, discovery, summary)
+		 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, $13, $14, $15, $16, $17, $18)`,
 		revision, p.agentID, decided.Step, p.generation, p.version(), sqlstore.NotNull(s.AggregateHash), s.SnapshotError, p.push.Plugins,
 		decided.Resources, decided.PayloadBytes, decided.Bytes, p.now,
-		decided.Added, decided.Changed, decided.Removed, decided.TouchedJSON)
+		decided.Added, decided.Changed, decided.Removed, decided.TouchedJSON,
+		p.push.Discovery, p.push.Summary)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	if err := p.end(ctx, decided.Close, decided.Step); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
-	return revision, p.insert(ctx, decided.Write, decided.Step)
+	numbers, err = p.insert(ctx, decided.Write, decided.Step)
+	return revision, numbers, err
 }
 
 // end makes the rows hold until the step.
@@ -46,37 +48,28 @@ const insertRow = `INSERT INTO resources (
   content_hash, size_bytes, resolver, attributes, body, payload_bytes, digest, created_at, updated_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`
 
-func (p *pusher) insert(ctx context.Context, rows []plan.Write, step int64) error {
-	if len(rows) == 0 {
-		return nil
-	}
-	body, err := p.tx.PrepareContext(ctx, sqlstore.InsertBody)
-	if err != nil {
-		return err
-	}
-	defer body.Close()
-	row, err := p.tx.PrepareContext(ctx, insertRow)
-	if err != nil {
-		return err
-	}
-	defer row.Close()
+func (p *pusher) insert(ctx context.Context, rows []plan.Write, step int64) (numbers []int64, err error) {
+	numbers = make([]int64, len(rows))
 	for i := range rows {
-		if err := p.insertOne(ctx, body, row, &rows[i], step); err != nil {
-			return err
+		if numbers[i], err = p.insertOne(ctx, &rows[i], step); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return numbers, nil
 }
 
-func (p *pusher) insertOne(ctx context.Context, body, row *sql.Stmt, w *plan.Write, step int64) error {
+func (p *pusher) insertOne(ctx context.Context, w *plan.Write, step int64) (number int64, err error) {
 	r := w.Resource
-	if w.Body != nil {
-		if _, err := body.ExecContext(ctx, w.Body, r.Payload); err != nil {
-			return err
+	if r.Payload != nil { // otherwise the agent has it already, or there is none
+		if _, err := p.tx.ExecContext(ctx, sqlstore.InsertBody, w.Body, r.Payload); err != nil {
+			return 0, err
 		}
 	}
-	_, err := row.ExecContext(ctx,
+	result, err := p.tx.ExecContext(ctx, insertRow,
 		p.agentID, w.ID, step, string(r.Kind), r.Source, r.Key, r.SourcePath, r.Name, r.Description, string(r.Status), r.Error, r.Stale,
-		sqlstore.NotNull(r.ContentHash), r.SizeBytes, r.Resolver, w.Attributes, w.Body, len(r.Payload), w.Digest[:], w.CreatedAt, p.now)
-	return err
+		sqlstore.NotNull(r.ContentHash), r.SizeBytes, r.Resolver, w.Attributes, w.Body, w.Size, w.Digest[:], w.CreatedAt, p.now)
+	if err != nil {
+		return 0, err
+	}
+	return result.LastInsertId()
 }

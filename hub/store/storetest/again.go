@@ -36,8 +36,12 @@ func testSameAgain(t *testing.T, s store.Store) {
 		t.Error("a version that is stored by a push without changes is accepted again")
 	}
 	for name, change := range map[string]func(*snapshot.Snapshot){
-		"hash":    func(s *snapshot.Snapshot) { s.AggregateHash = snapshot.Hash{2} },
-		"error":   func(s *snapshot.Snapshot) { s.SnapshotError = "" },
+		"hash":      func(s *snapshot.Snapshot) { s.AggregateHash = snapshot.Hash{2} },
+		"error":     func(s *snapshot.Snapshot) { s.SnapshotError = "" },
+		"discovery": func(s *snapshot.Snapshot) { s.Discovery.Phase = snapshot.PhasePending },
+		"a source": func(s *snapshot.Snapshot) {
+			s.Discovery.Sources = snapshot.SourceOutcomes{{ID: "mcp_server:/x#a", Name: "a", Outcome: snapshot.OutcomeFailed}}
+		},
 		"plugins": func(s *snapshot.Snapshot) { s.Plugins = []snapshot.Plugin{{Name: "waymark", Error: "x"}} },
 	} {
 		last := read(t, s, "a")

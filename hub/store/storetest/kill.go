@@ -16,7 +16,9 @@ import (
 // names the database.
 const killVariable = "WAYMARK_STORETEST_KILL"
 
-var killAgents = []string{"a", "b"}
+// killAgents are as many as push at the same time: several of their pushes may be in
+// one transaction.
+var killAgents = []string{"a", "b", "c", "d", "e", "f"}
 
 // KillChild is called by TestMain of a package that calls RunKill. In the
 // process that is to be killed it never returns; otherwise it does nothing.

@@ -73,6 +73,13 @@ func (m *model) push(id string, generation int64, p *store.Push, now time.Time) 
 			delete(rows, gone)
 		}
 	}
+	if missing := a.fill(p); missing != nil {
+		result.Missing = missing
+		if old != nil {
+			result.Revision = old.revision
+		}
+		return result, nil
+	}
 	for i := range p.Snapshot.Resources {
 		rows[p.Snapshot.Resources[i].ID()] = p.Snapshot.Resources[i]
 	}
@@ -92,10 +99,32 @@ func (m *model) push(id string, generation int64, p *store.Push, now time.Time) 
 	m.revision++
 	made.revision, made.generation, made.head, made.rows, made.created, made.received = m.revision, generation, head, rows, now, now
 	a.past = append(a.past, made)
-	m.pushPins(id, made, len(a.past) == 1, now)
+	m.pushPins(id, made, len(a.past) == 1 || !head.Discovery.Equal(old.head.Discovery), now)
 	m.prune(a, now)
 	result.Revision = m.revision
 	return result, nil
+}
+
+// fill brings the payloads that a push only names, or returns where it can't.
+func (a *modelAgent) fill(p *store.Push) (missing []int) {
+	for i := range p.Snapshot.Resources {
+		r := &p.Snapshot.Resources[i]
+		named, isNamed := p.Bodies[i]
+		if !isNamed || r.Payload != nil {
+			continue
+		}
+		for _, past := range a.past {
+			for _, row := range past.rows {
+				if row.Payload != nil && body(string(row.Payload)) == named {
+					r.Payload = row.Payload
+				}
+			}
+		}
+		if r.Payload == nil {
+			missing = append(missing, i)
+		}
+	}
+	return missing
 }
 
 // compareRows returns a revision of which only is set what it touched.
@@ -124,7 +153,7 @@ func compareRows(old, rows map[string]snapshot.Resource) *modelRevision {
 }
 
 func sameHead(a, b *snapshot.Snapshot) bool {
-	return bytes.Equal(a.AggregateHash, b.AggregateHash) && a.SnapshotError == b.SnapshotError &&
+	return bytes.Equal(a.AggregateHash, b.AggregateHash) && a.SnapshotError == b.SnapshotError && a.Discovery.Equal(b.Discovery) &&
 		slices.EqualFunc(a.Plugins, b.Plugins, snapshot.Plugin.Equal)
 }
 
@@ -176,7 +205,7 @@ func (r *modelRevision) change(id string) store.Change {
 	return store.Change{
 		Revision: r.revision, AgentID: id, Version: r.head.Version,
 		AggregateHash: r.head.AggregateHash, Resources: len(r.rows), At: r.created,
-		Added: r.added, Changed: r.changed, Removed: r.gone, Touched: r.touched,
+		Added: r.added, Changed: r.changed, Removed: r.gone, Touched: r.touched, Discovery: r.head.Discovery.Summary(),
 	}
 }
 

@@ -37,13 +37,14 @@ func (p *modelPin) fill(r *modelRevision, now time.Time) {
 	}
 }
 
-// pushPins does to pins what a push does.
-func (m *model) pushPins(agentID string, made *modelRevision, first bool, now time.Time) {
+// pushPins does to pins what a push does; all says that it is the first one, or that
+// the discovery has changed, which pins have of their agents.
+func (m *model) pushPins(agentID string, made *modelRevision, all bool, now time.Time) {
 	for _, p := range m.pins {
 		if p.AgentID != agentID {
 			continue
 		}
-		if first {
+		if all {
 			p.Changed = made.revision
 		}
 		if p.Revision == 0 {

@@ -164,6 +164,7 @@ func testPushRefused(t *testing.T, s store.Store) {
 		"no source":      with(func(r *snapshot.Resource) { r.Source = "" }),
 		"negative size":  with(func(r *snapshot.Resource) { r.SizeBytes = -1 }),
 		"snapshot error": {Snapshot: snapshot.Snapshot{Version: 2, SnapshotError: "\x00"}},
+		"a source":       {Snapshot: snapshot.Snapshot{Version: 2, Discovery: snapshot.Discovery{Sources: snapshot.SourceOutcomes{{ID: "a", Error: "\x00"}}}}},
 		"plugin":         {Snapshot: snapshot.Snapshot{Version: 2, Plugins: []snapshot.Plugin{{Resolvers: []string{"\xff"}}}}},
 	}
 	for _, text := range []string{"a\x00b", "a\xffb"} {

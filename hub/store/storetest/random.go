@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"waymark/hub/store"
+	"waymark/snapshot"
 )
 
 // RunRandom does steps random things to a store, over two hubs, and to a
@@ -174,8 +175,9 @@ func (w *walk) lists(id string) {
 func (w *walk) agents() {
 	list := agents(w.T, w.hub())
 	for i, id := range w.model.ids() {
-		want := store.AgentInfo{ID: id, CreatedAt: list[i].CreatedAt}
+		want := store.AgentInfo{ID: id, CreatedAt: list[i].CreatedAt, Discovery: snapshot.Summary{Phase: snapshot.PhasePending}}
 		if r := w.model.newest(id); r != nil {
+			want.Discovery = r.head.Discovery.Summary()
 			want.Version, want.AggregateHash, want.Resources = r.head.Version, r.head.AggregateHash, len(r.rows)
 			want.Revision, want.UpdatedAt = r.revision, r.received
 		}

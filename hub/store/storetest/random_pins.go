@@ -112,6 +112,7 @@ func (w *walk) comparePin(p *modelPin) {
 		now = newest
 	}
 	pinned := &modelRevision{head: p.head, rows: p.rows, revision: p.Revision, received: p.received}
+	pinned.head.Discovery = now.head.Discovery
 	want := pinned.snapshot()
 	if p.Revision == 0 {
 		wantErr(w.T, err, store.ErrNotFound)

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 
 	"waymark/abi"
@@ -27,6 +28,13 @@ func (w *walk) push(id string) {
 		p.Snapshot.SnapshotError = fmt.Sprint("trouble ", w.IntN(3))
 	case 3:
 		p.Snapshot.AggregateHash = []byte{byte(w.IntN(4))}
+	case 5, 6:
+		p.Snapshot.Discovery = snapshot.Discovery{Phase: []snapshot.Phase{snapshot.PhasePending, snapshot.PhaseComplete, ""}[w.IntN(3)]}
+		for i := range w.IntN(3) {
+			p.Snapshot.Discovery.Sources = append(p.Snapshot.Discovery.Sources, snapshot.SourceOutcome{
+				ID: fmt.Sprint("mcp_server:/", i), Name: fmt.Sprint(i), Outcome: snapshot.Outcomes()[w.IntN(8)], Error: strings.Repeat("e", w.IntN(2)),
+			})
+		}
 	case 4:
 		p.Snapshot.Plugins = []snapshot.Plugin{{Name: fmt.Sprint(w.IntN(3))}}
 	}
@@ -35,14 +43,34 @@ func (w *walk) push(id string) {
 	} else {
 		w.whole(p, old)
 	}
+	if w.IntN(3) == 0 {
+		w.withhold(p)
+	}
 	result, err := w.hub().Push(w.Context(), id, generation, *p)
 	want, wantErr := w.model.push(id, generation, p, w.now())
-	w.record("push to %s: generation %d, version %d, initial %v, delta %v on %d, %d rows, removed %v: %+v, %v",
-		id, generation, p.Snapshot.Version, p.Initial, p.Delta, p.BaseVersion, len(p.Snapshot.Resources), p.Removed, result, err)
-	if result != want || !sameError(err, wantErr) {
+	w.record("push to %s: generation %d, version %d, initial %v, delta %v on %d, %d rows, %d named, removed %v: %+v, %v",
+		id, generation, p.Snapshot.Version, p.Initial, p.Delta, p.BaseVersion, len(p.Snapshot.Resources), len(p.Bodies), p.Removed, result, err)
+	if !reflect.DeepEqual(result, want) || !sameError(err, wantErr) {
 		w.Errorf("push: %+v, %v; want %+v, %v", result, err, want, wantErr)
 	}
 	w.compareSnapshot(w.hub(), id, 0)
+}
+
+// withhold names most payloads, and takes some of these out.
+func (w *walk) withhold(p *store.Push) {
+	var indices []int
+	for i := range p.Snapshot.Resources {
+		if p.Snapshot.Resources[i].Payload != nil && w.IntN(6) > 0 {
+			indices = append(indices, i)
+		}
+	}
+	before := p.Snapshot.Resources
+	*p = withhold(*p, indices...)
+	for i := range p.Snapshot.Resources {
+		if w.IntN(6) == 0 {
+			p.Snapshot.Resources[i].Payload = before[i].Payload
+		}
+	}
 }
 
 func sameError(got, want error) bool {

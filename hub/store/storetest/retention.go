@@ -16,6 +16,7 @@ var retentionTests = map[string]func(*testing.T, Database){
 	"RetentionBytes": testRetentionBytes,
 	"RetentionOne":   testRetentionOne,
 	"BodiesOnce":     testBodiesOnce,
+	"BodiesPruned":   testBodiesPruned,
 }
 
 func revisions(t *testing.T, s store.Store, id string) (list []int64) {

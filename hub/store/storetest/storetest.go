@@ -37,12 +37,12 @@ type Make func(t testing.TB) Database
 // Run runs the suite.
 func Run(t *testing.T, database Make) {
 	t.Helper()
-	for _, group := range []map[string]func(*testing.T, store.Store){tokenTests, pushTests, deltaTests, readTests, textTests} {
+	for _, group := range []map[string]func(*testing.T, store.Store){tokenTests, pushTests, deltaTests, bodyTests, claimTests, crowdTests, readTests, textTests} {
 		for name, test := range group {
 			t.Run(name, func(t *testing.T) { test(t, database(t).Open(t, Config{})) })
 		}
 	}
-	for _, group := range []map[string]func(*testing.T, Database){historyTests, retentionTests, pinTests, sharedTests, readerTests} {
+	for _, group := range []map[string]func(*testing.T, Database){historyTests, retentionTests, pinTests, sharedTests, readerTests, approvalTests} {
 		for name, test := range group {
 			t.Run(name, func(t *testing.T) { test(t, database(t)) })
 		}

@@ -3,6 +3,19 @@
 //
 //	go run ./internal/tools/aot -o host/builtin/dist/builtin.native host/builtin/dist/builtin.wasm
 //
+// When the agent is built, the code is placed, and the agent built once more:
+//
+//	go run ./internal/tools/aot -place bin/agent host/builtin/dist/builtin.native
+//
+// Then the code begins at a page of the agent's file, and is executed from there:
+// all agents of a machine share it. A file that is in place already isn't touched.
+// An agent that wasn't built a second time copies its code.
+//
+// What carries the code needs the module itself only where that doesn't fit, so that
+// it may be packed there:
+//
+//	go run ./internal/tools/aot -pack packed.wasm host/builtin/dist/builtin.wasm
+//
 // An agent of another architecture, on a CPU with other features, or with
 // another version of wazero or of the rewriter doesn't use the result, and
 // compiles the module once instead.
@@ -15,6 +28,7 @@ import (
 	"io"
 	"os"
 
+	"waymark/host/builtin"
 	"waymark/host/sandbox"
 	"waymark/host/sandbox/codecache"
 	"waymark/internal/atomicfile"
@@ -22,12 +36,22 @@ import (
 
 func main() {
 	output := flag.String("o", "", "the `file` to write")
+	pack := flag.String("pack", "", "the `file` to write the packed module to")
+	place := flag.String("place", "", "the `executable` that the code is embedded in")
 	flag.Parse()
-	if *output == "" || flag.NArg() != 1 {
-		fmt.Fprintln(os.Stderr, "usage: aot -o file.native file.wasm")
+	var err error
+	switch {
+	case flag.NArg() == 1 && *pack != "" && *output == "" && *place == "":
+		err = packTo(*pack, flag.Arg(0))
+	case flag.NArg() == 1 && *output != "" && *place == "" && *pack == "":
+		err = run(context.Background(), *output, flag.Arg(0))
+	case flag.NArg() == 1 && *output == "" && *place != "" && *pack == "":
+		err = placeIn(*place, flag.Arg(0))
+	default:
+		fmt.Fprintln(os.Stderr, "usage: aot -o file.native file.wasm, or aot -place executable file.native, or aot -pack packed.wasm file.wasm")
 		os.Exit(2)
 	}
-	if err := run(context.Background(), *output, flag.Arg(0)); err != nil {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "aot:", err)
 		os.Exit(1)
 	}
@@ -44,5 +68,36 @@ func run(ctx context.Context, output, input string) error {
 	}
 	return atomicfile.Write(output, 0o644, func(w io.Writer) error {
 		return codecache.Ahead(ctx, w, wasm, recipe, rewrite)
+	})
+}
+
+func packTo(output, input string) error {
+	wasm, err := os.ReadFile(input)
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(output, 0o644, func(w io.Writer) error { return builtin.Pack(w, wasm) })
+}
+
+// placeIn makes packed code fit an executable that holds it.
+func placeIn(executable, input string) error {
+	program, err := os.ReadFile(executable)
+	if err != nil {
+		return err
+	}
+	pack, err := os.ReadFile(input)
+	if err != nil {
+		return err
+	}
+	placed, err := codecache.Place(pack, program)
+	if err != nil {
+		return fmt.Errorf("%s in %s: %w", input, executable, err)
+	}
+	if &placed[0] == &pack[0] {
+		return nil
+	}
+	return atomicfile.Write(input, 0o644, func(w io.Writer) error {
+		_, err := w.Write(placed)
+		return err
 	})
 }

@@ -30,7 +30,7 @@ type plugin struct {
 }
 
 func protos() []string {
-	return []string{"wire/coder/agent.proto", "wire/waymark/context.proto"}
+	return []string{"wire/coder/agent.proto", "wire/waymark/context.proto", "wire/waymark/reverse.proto"}
 }
 
 func plugins() []plugin {

@@ -32,7 +32,7 @@ func TestCurrent(t *testing.T) {
 		}
 	}
 	want := []string{
-		"wire/coder/agent.pb.go", "wire/waymark/context.pb.go",
+		"wire/coder/agent.pb.go", "wire/waymark/reverse.pb.go", "wire/waymark/context.pb.go",
 		"wire/coder/agent_drpc.pb.go", "wire/waymark/context_drpc.pb.go",
 	}
 	if !slices.Equal(names, want) {

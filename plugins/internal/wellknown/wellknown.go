@@ -31,10 +31,11 @@ const (
 // LinkToDirectory is the error of a resource whose path is Invalid.
 const LinkToDirectory = "a link to a directory, where a file belongs"
 
-// Read returns the first n bytes of the file at a path. read is false when
-// there is none or it can't be read; state then says whether to report it.
-func Read(root fs.FS, name string, n int) (head []byte, read bool, state State) {
-	head, err := guest.ReadHead(root, name, n)
+// Read fills buf with what the file at a path begins with; see
+// guest.ReadHeadInto. read is false when there is none or it can't be read; state
+// then says whether to report it.
+func Read(root fs.FS, name string, buf []byte) (head []byte, read bool, state State) {
+	head, err := guest.ReadHeadInto(root, name, buf)
 	if err == nil {
 		return head, true, Present
 	}

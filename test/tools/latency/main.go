@@ -1,11 +1,13 @@
 // Latency measures the agent from end to end (see test/latency) and prints
-// a table: edit → stored in the hub, CPU per edit, start → first push, SIGTERM →
-// end, resident memory, each with its target. It takes the programs that
-// `make build` makes.
+// a table: edit → stored in the hub, CPU and wake-ups per edit, files that are written
+// in two steps, start → first push, SIGTERM → end, resident memory, each with its
+// target. It takes the programs that `make build` makes. With -before another
+// version, a program or a revision of this repository, is measured in alternation.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -27,11 +29,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("latency", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.StringVar(&opts.Agent, "agent", "bin/agent", "the `program` to measure")
+	before := flags.String("before", "", "a `program or revision` to compare with; a revision is built once, and kept")
 	flags.IntVar(&opts.Edits, "edits", 30, "how many edits of each kind")
 	flags.IntVar(&opts.Starts, "starts", 7, "how many cold starts; there are twice as many warm ones")
 	flags.DurationVar(&opts.Idle, "idle", 30*time.Second, "how long memory is left alone")
-	flags.IntVar(&opts.Later, "later", 100, "how many edits there are before memory is looked at for the last time")
-	parts := flags.String("run", "", "measure only parts that match this `regexp`: edits, web, starts, memory")
+	flags.DurationVar(&opts.Age, "age", 2100*time.Millisecond, "how old the files are when a measurement begins")
+	flags.IntVar(&opts.Halves, "halves", 40, "how many files are written in two steps, of each kind")
+	flags.Uint64Var(&opts.Seed, "seed", 1, "chooses the pauses between these steps")
+	flags.IntVar(&opts.Large, "large", 4000, "size of the large workspace, in skills of 3 KiB")
+	flags.IntVar(&opts.Later, "later", 200, "how many edits there are before memory is looked at for the last time")
+	parts := flags.String("run", "", "measure only parts that match this `regexp`: edits, web, halves, starts, memory, several, large")
 	sizes := flags.String("skills", "4,50,200", "sizes of the workspaces, in skills of 8 KiB")
 	asJSON := flags.Bool("json", false, "print JSON instead of a table")
 	if err := flags.Parse(args); err != nil {
@@ -48,9 +55,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 		opts.Skills = append(opts.Skills, n)
 	}
+	if *before != "" {
+		if opts.Before, err = latency.Program(ctx, ".", *before, stderr); err != nil {
+			return err
+		}
+	}
 	report, err := latency.Measure(ctx, opts)
-	if err != nil {
+	if report == nil || len(report.Figures) == 0 {
 		return err
 	}
-	return command.Print(stdout, *asJSON, report, report.Table)
+	// What was measured before something failed took its minutes.
+	return errors.Join(err, command.Print(stdout, *asJSON, report, report.Table))
 }

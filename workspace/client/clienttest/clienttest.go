@@ -51,6 +51,10 @@ type Env interface {
 	Change(t testing.TB, dir, name, content string)
 	Unmake(t testing.TB, dir string)
 
+	// MCPServer has the workspace configure the MCP server that MCPServerName
+	// describes. Nobody has approved it.
+	MCPServer(t testing.TB)
+
 	// Restart ends the agent, as a crash does, and starts another one for the same
 	// workspace. What it holds lives on.
 	Restart(t testing.TB)
@@ -90,6 +94,11 @@ func Run(t *testing.T, start func(t *testing.T) (client.Client, Env)) {
 		{"git", (*suite).git},
 		{"git of chats", (*suite).gitOfChats},
 		{"context", (*suite).context},
+		{"no MCP servers", (*suite).mcpNone},
+		{"approval of MCP servers", (*suite).mcpApproval},
+		{"tools of MCP servers", (*suite).mcpTools},
+		{"calls of MCP servers", (*suite).mcpCalls},
+		{"life of MCP servers", (*suite).mcpLife},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			c, env := start(t)

@@ -70,6 +70,9 @@ type state struct {
 	git       []workspace.GitRepository
 	touched   map[uuid.UUID][]string // repositories, by the chat that they count for
 	gitAsked  int                    // how often somebody wanted a look
+
+	mcp        []*mcpServer      // in order of names
+	mcpResults map[string]string // those that were too long, by id
 }
 
 // New makes an agent that runs. Its client has the control token, and is for no
@@ -86,7 +89,7 @@ func New(opts Options) *Agent {
 	}
 	s := &state{
 		opts: opts, engine: opts.Engine, files: newFiles(time.Now, opts.Root, opts.Home, "/tmp"), instance: uuid.NewString(),
-		starts: map[string]*started{}, tracked: map[string]*receipt{}, touched: map[uuid.UUID][]string{},
+		starts: map[string]*started{}, tracked: map[string]*receipt{}, touched: map[uuid.UUID][]string{}, mcpResults: map[string]string{},
 	}
 	s.life, s.endLife = context.WithCancelCause(context.Background())
 	return &Agent{state: s, grant: controlGrant()}

@@ -88,8 +88,15 @@ func (a *Agent) Snapshot(ctx context.Context, opts client.SnapshotOptions) (*sna
 	if opts.Wait > 0 {
 		waiting, cancel := context.WithTimeout(ctx, opts.Wait)
 		defer cancel()
-		if _, err := a.state.engine.Wait(waiting, after); err != nil && (waiting.Err() == nil || ctx.Err() != nil) {
-			return nil, coded(ctx, "there is no snapshot to show", err)
+		for {
+			s, err := a.state.engine.Wait(waiting, after)
+			if err != nil && (waiting.Err() == nil || ctx.Err() != nil) {
+				return nil, coded(ctx, "there is no snapshot to show", err)
+			}
+			if err != nil || !opts.Complete || !s.Discovery.Pending() {
+				break
+			}
+			after = s.Version
 		}
 	}
 	return received(*a.state.engine.Current())

@@ -1,7 +1,10 @@
 package fake_test
 
 import (
+	"context"
+	"encoding/json"
 	"path"
+	"strings"
 	"testing"
 
 	"waymark/workspace"
@@ -64,6 +67,57 @@ func (e *env) Change(t testing.TB, dir, name, content string) {
 		diff += edit.Diff(name, old, e.Read(t, path.Join(dir, name)))
 	}
 	e.agent.SetRepository(workspace.GitRepository{RepoRoot: dir, Branch: "main", RemoteOrigin: "https://example.com/r.git", UnifiedDiff: diff})
+}
+
+func (e *env) MCPServer(testing.TB) {
+	text := func(s string) *workspace.MCPToolResult {
+		return &workspace.MCPToolResult{Content: []workspace.MCPContent{{Type: "text", Text: s}}}
+	}
+	type progress = func(workspace.MCPProgress)
+	e.agent.SetMCPServers(fake.MCPServer{
+		Name: clienttest.MCPServerName, Title: "Demo server", Stderr: "demo is here\n",
+		Tools: []fake.MCPTool{
+			{
+				Name: "echo", Title: "Echo", Description: "Gives a text back", Annotations: json.RawMessage(`{"readOnlyHint":true}`),
+				InputSchema: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}`),
+				Call: func(_ context.Context, arguments json.RawMessage, _ progress) (*workspace.MCPToolResult, error) {
+					var in struct{ Text string }
+					err := json.Unmarshal(arguments, &in)
+					return text(in.Text), err
+				},
+			},
+			{Name: "fail", Call: func(context.Context, json.RawMessage, progress) (*workspace.MCPToolResult, error) {
+				result := text("it has failed")
+				result.IsError = true
+				return result, nil
+			}},
+			{Name: "steps", Call: func(_ context.Context, arguments json.RawMessage, step progress) (*workspace.MCPToolResult, error) {
+				var in struct{ N int }
+				err := json.Unmarshal(arguments, &in)
+				for i := range in.N {
+					step(workspace.MCPProgress{Progress: float64(i + 1), Total: float64(in.N), Message: "step"})
+				}
+				return text("done"), err
+			}},
+			{Name: "repeat", Call: func(_ context.Context, arguments json.RawMessage, _ progress) (*workspace.MCPToolResult, error) {
+				var in struct {
+					Text  string
+					Times int
+				}
+				err := json.Unmarshal(arguments, &in)
+				return text(strings.Repeat(in.Text, in.Times)), err
+			}},
+			{Name: "structured", Call: func(context.Context, json.RawMessage, progress) (*workspace.MCPToolResult, error) {
+				result := text(`{"a":1}`)
+				result.Structured = json.RawMessage(`{"a":1}`)
+				return result, nil
+			}},
+			{Name: "hang", Call: func(ctx context.Context, _ json.RawMessage, _ progress) (*workspace.MCPToolResult, error) {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}},
+		},
+	})
 }
 
 func (e *env) Unmake(_ testing.TB, dir string) { e.agent.RemoveRepository(dir) }

@@ -11,7 +11,8 @@
 // It is held to the agent's contract by the suite of package clienttest. Processes
 // are functions ([Options.Run]); by default a shell in memory, [Shell]. Files are a
 // tree in memory ([Agent.Files]). What is found is what [Agent.Engine] publishes,
-// what isn't committed is what [Agent.SetRepository] says. Clients with other tokens
+// what isn't committed is what [Agent.SetRepository] says, and MCP servers are what
+// [Agent.SetMCPServers] says, their tools Go functions. Clients with other tokens
 // are made by [Agent.WithToken], for other chats by [Agent.For].
 //
 // Tests make it fail: [Agent.Break] and [Agent.Resume] are a crash and a start of
@@ -30,6 +31,6 @@
 // memory that would be counted, end at once when they are killed, and a trap for
 // SIGTERM is only what [Process.Trap] sets. A terminal is its size and no more.
 // Repositories aren't made from files: a diff is what the test says, however large.
-// Nothing is throttled, and the bounds of requests aren't held but where the
+// MCP servers are in no snapshot, and no tool of one is ever held back. Nothing is throttled, and the bounds of requests aren't held but where the
 // contract's suite says so. Tokens don't survive the test.
 package fake

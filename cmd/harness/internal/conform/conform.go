@@ -125,7 +125,7 @@ func (c *checker) newDir() (string, error) {
 func (c *checker) hostOptions() host.Options {
 	o := c.opts.Host
 	o.PluginFiles, o.PluginDirs = []string{c.opts.File}, nil
-	o.Builtin, o.BuiltinNative, o.Roots, o.Push, o.MemoDir = nil, nil, nil, nil, ""
+	o.Builtin, o.BuiltinDigest, o.BuiltinNative, o.Roots, o.Push, o.MemoDir = nil, nil, nil, nil, nil, ""
 	o.Only, o.NoMemo = c.alive(), true
 	return o
 }

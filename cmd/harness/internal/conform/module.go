@@ -45,7 +45,7 @@ func (c *checker) admitted(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	sb := sandbox.New(sandbox.Options{
-		CacheDir: c.opts.Host.CacheDir, KeyDir: c.opts.Host.KeyDir, Compiler: c.opts.Host.Compiler, Spares: 1, Logger: c.opts.Host.Logger,
+		CacheDir: c.opts.Host.CacheDir, KeyDir: c.opts.Host.KeyDir, Compiler: c.opts.Host.Compiler, Logger: c.opts.Host.Logger,
 	})
 	limits, _ := c.limits()
 	if c.module, err = sb.Load(ctx, wasm, limits); err != nil {

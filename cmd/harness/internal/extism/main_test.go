@@ -20,6 +20,6 @@ var (
 func TestMain(m *testing.M) {
 	program = reexec.Main(extism.Role())
 	child = extism.NewChild(program)
-	ours = sandbox.New(sandbox.Options{Spares: 1})
+	ours = sandbox.New(sandbox.Options{})
 	os.Exit(m.Run())
 }

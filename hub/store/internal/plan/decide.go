@@ -9,6 +9,7 @@ import (
 
 	"waymark/abi"
 	"waymark/hub/store"
+	"waymark/wire/claim"
 )
 
 // Decide applies the rules of store.Store.Push to what is stored. now is in
@@ -24,6 +25,8 @@ func (p *Prepared) Decide(s *State, generation, now int64, keep store.Retention)
 		return &Plan{}, nil
 	case push.Delta && int64(push.BaseVersion) != s.Head.Version: //nolint:gosec // one that is too large is negative, and no version is
 		return nil, store.ErrFullNeeded
+	case push.Claim != nil:
+		return s.claimed(*push.Claim)
 	}
 	plan := &Plan{Accepted: true}
 	if push.Delta {
@@ -35,9 +38,13 @@ func (p *Prepared) Decide(s *State, generation, now int64, keep store.Retention)
 	if err := p.checkSize(plan); err != nil {
 		return nil, err
 	}
+	if len(plan.Missing) > 0 {
+		slices.Sort(plan.Missing)
+		return &Plan{Missing: plan.Missing}, nil
+	}
 	plan.Same = s.Head != nil && len(plan.Write) == 0 && plan.Removed == 0 && p.sameHead(s.Head)
 	if !plan.Same {
-		if err := plan.touch(); err != nil {
+		if err := plan.touch(s.Head == nil || s.Head.Discovery != p.Discovery); err != nil {
 			return nil, err
 		}
 		plan.Bytes += p.headBytes() + int64(len(plan.TouchedJSON))
@@ -56,26 +63,50 @@ func (p *Prepared) Decide(s *State, generation, now int64, keep store.Retention)
 	return plan, nil
 }
 
+// claimed decides about a claim.
+func (s *State) claimed(name claim.Name) (*Plan, error) {
+	if s.Head == nil || s.name() != name {
+		return nil, store.ErrFullNeeded
+	}
+	return &Plan{Accepted: true, Same: true}, nil
+}
+
 // rows compares the push's rows with the stored ones.
 func (p *Prepared) rows(s *State, plan *Plan, now int64) error {
 	found := 0
 	for i := range p.Rows {
 		row := &p.Rows[i]
-		size := int64(len(row.Resource.Payload))
 		old, exists := s.Rows[row.ID]
 		if exists {
 			found++
 		}
 		if push := p.Push; !push.Delta || !exists {
 			plan.Resources++
-			plan.PayloadBytes += size
+			plan.PayloadBytes += row.Size
 		} else {
-			plan.PayloadBytes += size - old.Payload
+			plan.PayloadBytes += row.Size - old.Payload
 		}
-		if exists && bytes.Equal(old.Digest, row.Digest[:]) {
+		same := exists && bytes.Equal(old.Digest, row.Digest[:])
+		if row.withheld() {
+			size, known := old.Payload, same
+			if !same {
+				size, known = s.Bodies[store.Digest(row.Body)]
+			}
+			switch {
+			case !known:
+				plan.Missing = append(plan.Missing, row.Index)
+			case size != row.Size:
+				return fmt.Errorf("%w: resource %d: the body has %d bytes and should have %d", store.ErrInvalid, row.Index, size, row.Size)
+			}
+		}
+		if same {
 			continue
 		}
-		w := Write{Row: row, CreatedAt: now}
+		attributes, err := row.attributes()
+		if err != nil {
+			return err
+		}
+		w := Write{Row: row, Attributes: attributes, CreatedAt: now}
 		if exists {
 			w.CreatedAt = old.CreatedAt
 			plan.Close = append(plan.Close, old.Row)
@@ -85,7 +116,7 @@ func (p *Prepared) rows(s *State, plan *Plan, now int64) error {
 		}
 		plan.Touched = append(plan.Touched, row.ID)
 		plan.Write = append(plan.Write, w)
-		plan.Bytes += row.bytes
+		plan.Bytes += w.bytes()
 	}
 	if p.Push.Delta {
 		return p.remove(s, plan)
@@ -128,10 +159,10 @@ func (p *Prepared) removeOthers(s *State, plan *Plan) {
 }
 
 // touch sorts and bounds the ids that the plan touches, and sets what follows from
-// them.
-func (p *Plan) touch() error {
+// them. discovered says that the discovery is another one.
+func (p *Plan) touch(discovered bool) error {
 	slices.Sort(p.Touched)
-	p.TouchesMCP = slices.ContainsFunc(p.Touched, func(id string) bool {
+	p.TouchesLive = discovered || slices.ContainsFunc(p.Touched, func(id string) bool {
 		kind, _, _ := strings.Cut(id, ":")
 		return store.FollowsLive(abi.Kind(kind))
 	})
@@ -157,7 +188,7 @@ func (p *Prepared) checkSize(plan *Plan) error {
 
 func (p *Prepared) sameHead(h *Head) bool {
 	s := &p.Push.Snapshot
-	return bytes.Equal(h.AggregateHash, s.AggregateHash) && h.SnapshotError == s.SnapshotError && h.Plugins == p.Plugins
+	return bytes.Equal(h.AggregateHash, s.AggregateHash) && h.SnapshotError == s.SnapshotError && h.Plugins == p.Plugins && h.Discovery == p.Discovery
 }
 
 // Past is what decides whether a revision is kept.

@@ -1,12 +1,15 @@
 package plan
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
 	"waymark/hub/store"
 	"waymark/snapshot"
+	"waymark/wire/claim"
 )
 
 // Row is one resource of a push, as it will be written.
@@ -14,20 +17,19 @@ type Row struct {
 	ID       string
 	Resource *snapshot.Resource
 	Digest   store.Digest
-	// Body names the payload; nil when there is none.
+	// Index is the resource's in the push.
+	Index int
+	// Body names the payload; nil when there is none. Size is its length.
 	Body []byte
-	// Attributes are JSON.
-	Attributes string
-	// bytes is what the row adds to the history.
-	bytes int64
+	Size int64
 }
 
 // Prepared is a checked push with all that can be computed without knowing
 // what is stored: hashing takes longer than the transaction ought to.
 type Prepared struct {
 	Push *store.Push
-	// Plugins are JSON.
-	Plugins string
+	// Plugins, Discovery and its Summary are JSON.
+	Plugins, Discovery, Summary string
 	// Rows are in order of id, so that transactions that touch the same rows
 	// touch them in the same order.
 	Rows []Row
@@ -38,38 +40,78 @@ func Prepare(p *store.Push) (*Prepared, error) {
 	if err := store.CheckPush(p); err != nil {
 		return nil, err
 	}
-	plugins, err := json.Marshal(p.Snapshot.Plugins)
+	head, err := claim.HeadOf(&p.Snapshot)
 	if err != nil {
 		return nil, err
 	}
-	prepared := &Prepared{Push: p, Plugins: string(plugins), Rows: make([]Row, len(p.Snapshot.Resources))}
+	summary, err := json.Marshal(p.Snapshot.Discovery.Summary())
+	if err != nil {
+		return nil, err
+	}
+	prepared := &Prepared{
+		Push: p, Plugins: head.Plugins, Discovery: head.Discovery, Summary: string(summary),
+		Rows: make([]Row, len(p.Snapshot.Resources)),
+	}
 	for i := range p.Snapshot.Resources {
-		if prepared.Rows[i], err = MakeRow(&p.Snapshot.Resources[i]); err != nil {
-			return nil, err
+		if prepared.Rows[i], err = makeRow(p, i); err != nil {
+			return nil, fmt.Errorf("resource %d: %w", i, err)
 		}
 	}
 	slices.SortFunc(prepared.Rows, func(a, b Row) int { return strings.Compare(a.ID, b.ID) })
 	return prepared, nil
 }
 
-// MakeRow prepares one resource.
-func MakeRow(r *snapshot.Resource) (Row, error) {
-	row := Row{ID: r.ID(), Resource: r, Attributes: "{}"}
-	if len(r.Attributes) > 0 {
-		attributes, err := json.Marshal(r.Attributes)
-		if err != nil {
+// makeRow prepares one resource.
+func makeRow(p *store.Push, i int) (Row, error) {
+	r := &p.Snapshot.Resources[i]
+	row := Row{ID: r.ID(), Resource: r, Index: i, Size: int64(len(r.Payload))}
+	named, isNamed := p.Bodies[i]
+	var body store.Digest
+	if isNamed {
+		var err error
+		if row.Digest, body, err = store.BodyDigests(r, named); err != nil {
 			return Row{}, err
 		}
-		row.Attributes = string(attributes)
+		row.Size = named.Size
+	} else {
+		row.Digest, body = store.Digests(r)
 	}
-	var body store.Digest
-	row.Digest, body = store.Digests(r)
-	if r.Payload != nil {
+	if isNamed || r.Payload != nil {
 		row.Body = body[:]
 	}
-	row.bytes = int64(len(r.Payload) + len(row.Attributes) + len(r.Source) + len(r.Key) + len(r.SourcePath) +
-		len(r.Name) + len(r.Description) + len(r.Error) + len(r.Resolver))
 	return row, nil
+}
+
+// attributes returns the resource's as JSON.
+func (r *Row) attributes() (string, error) {
+	if len(r.Resource.Attributes) == 0 {
+		return "{}", nil
+	}
+	list, err := json.Marshal(r.Resource.Attributes)
+	return string(list), err
+}
+
+// bytes is what the row adds to the history.
+func (w *Write) bytes() int64 {
+	r := w.Resource
+	return w.Size + int64(len(w.Attributes)+len(r.Source)+len(r.Key)+len(r.SourcePath)+
+		len(r.Name)+len(r.Description)+len(r.Error)+len(r.Resolver))
+}
+
+// withheld reports whether the row has a payload that the push doesn't bring.
+func (r *Row) withheld() bool { return r.Body != nil && r.Resource.Payload == nil }
+
+// Withheld returns the names of the payloads that the push doesn't bring and that
+// don't follow from the rows of s: State.Bodies has to have those of them that the
+// agent has.
+func (p *Prepared) Withheld(s *State) (names [][]byte) {
+	for i := range p.Rows {
+		row := &p.Rows[i]
+		if row.withheld() && !bytes.Equal(s.Rows[row.ID].Digest, row.Digest[:]) {
+			names = append(names, row.Body)
+		}
+	}
+	return names
 }
 
 // Touched returns the ids that a delta changes or removes.
@@ -81,8 +123,16 @@ func (p *Prepared) Touched() []string {
 	return append(ids, p.Push.Removed...)
 }
 
+// Bytes is the length of the payloads that the push brings.
+func (p *Prepared) Bytes() (n int64) {
+	for i := range p.Rows {
+		n += int64(len(p.Rows[i].Resource.Payload))
+	}
+	return n
+}
+
 // headBytes is what a revision adds to the history on top of its rows.
 func (p *Prepared) headBytes() int64 {
 	s := &p.Push.Snapshot
-	return int64(len(p.Plugins) + len(s.SnapshotError) + len(s.AggregateHash))
+	return int64(len(p.Plugins) + len(p.Discovery) + len(p.Summary) + len(s.SnapshotError) + len(s.AggregateHash))
 }

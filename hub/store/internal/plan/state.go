@@ -1,6 +1,11 @@
 package plan
 
-import "waymark/hub/store"
+import (
+	"crypto/sha256"
+
+	"waymark/hub/store"
+	"waymark/wire/claim"
+)
 
 // State is what is stored of an agent before a push.
 type State struct {
@@ -14,15 +19,30 @@ type State struct {
 	// Rows are the newest revision's, by id: all of them for a full push, for
 	// a delta those of Prepared.Touched that exist.
 	Rows map[string]Stored
+	// Bodies are the lengths of those payloads that Prepared.Withheld names, and
+	// that the agent has in a row that is kept.
+	Bodies map[store.Digest]int64
 }
 
 // Head is the newest revision of an agent.
 type Head struct {
 	Revision, Step, Generation, Version int64
 	AggregateHash                       []byte
-	SnapshotError, Plugins              string
+	SnapshotError, Plugins, Discovery   string
 	Resources                           int
 	PayloadBytes                        int64
+}
+
+// name is that of what the agent has. Head isn't nil, and Rows are all.
+func (s *State) name() claim.Name {
+	rows := make([][sha256.Size]byte, 0, len(s.Rows))
+	for _, row := range s.Rows {
+		var digest [sha256.Size]byte
+		copy(digest[:], row.Digest)
+		rows = append(rows, digest)
+	}
+	h := s.Head
+	return claim.Of(&claim.Head{AggregateHash: h.AggregateHash, SnapshotError: h.SnapshotError, Plugins: h.Plugins, Discovery: h.Discovery}, rows)
 }
 
 // Stored is what a push has to know of a row that is stored.
@@ -38,6 +58,9 @@ type Stored struct {
 type Plan struct {
 	// Accepted is false when nothing is to be written.
 	Accepted bool
+	// Missing are the indices of the resources whose payloads the push has to bring,
+	// in order; where there are any, nothing is to be written.
+	Missing []int
 	// Same says that only the head's version, generation and time change: the
 	// push brings what is there.
 	Same bool
@@ -53,9 +76,9 @@ type Plan struct {
 	// store.MaxTouched, and as JSON.
 	Touched     []string
 	TouchedJSON string
-	// TouchesMCP says that one of them is outside the hash that a pin is
-	// compared by.
-	TouchesMCP bool
+	// TouchesLive says that one of them is outside the hash that a pin is compared
+	// by, or that the discovery is another one: pins have those as the agent does.
+	TouchesLive bool
 
 	// Step is the new revision's among the agent's own.
 	Step int64
@@ -73,6 +96,9 @@ type Plan struct {
 // Write is a row to be written.
 type Write struct {
 	*Row
+	// Attributes are JSON. They are made only of what is written, which is little
+	// as a rule.
+	Attributes string
 	// CreatedAt is when the resource first came, in microseconds.
 	CreatedAt int64
 }
@@ -80,5 +106,5 @@ type Write struct {
 // Result is the answer to the push's caller. revision is the agent's revision
 // after the push.
 func (p *Plan) Result(revision int64) store.PushResult {
-	return store.PushResult{Accepted: p.Accepted, Revision: revision, Written: len(p.Write), Removed: p.Removed}
+	return store.PushResult{Accepted: p.Accepted, Revision: revision, Written: len(p.Write), Removed: p.Removed, Missing: p.Missing}
 }

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -10,7 +11,7 @@ import (
 )
 
 const selectAgents = `SELECT a.id, a.name, a.created_at, coalesce(s.version, 0), s.aggregate_hash, coalesce(s.resources, 0),
-	  coalesce(s.revision, 0), s.received_at
+	  coalesce(s.revision, 0), s.received_at, s.summary
 	FROM agents a LEFT JOIN snapshots s ON s.revision = (SELECT max(revision) FROM snapshots WHERE agent_id = a.id) `
 
 func readAgents(ctx context.Context, tx Tx, where string, args ...any) (agents []store.AgentInfo, err error) {
@@ -19,9 +20,14 @@ func readAgents(ctx context.Context, tx Tx, where string, args ...any) (agents [
 		var created, version int64
 		var received *int64
 		var hash []byte
-		err := rows.Scan(&a.ID, &a.Name, &created, &version, &hash, &a.Resources, &a.Revision, &received)
+		var summary *string
+		err := rows.Scan(&a.ID, &a.Name, &created, &version, &hash, &a.Resources, &a.Revision, &received, &summary)
 		a.CreatedAt, a.UpdatedAt = toTime(created), nullTime(received)
 		a.Version, a.AggregateHash = uint64(version), toHash(hash) //nolint:gosec // >= 0 by CHECK
+		a.Discovery.Phase = snapshot.PhasePending                  // until there is a snapshot
+		if summary != nil {
+			err = errors.Join(err, json.Unmarshal([]byte(*summary), &a.Discovery))
+		}
 		agents = append(agents, a)
 		return err
 	})

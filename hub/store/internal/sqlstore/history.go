@@ -4,13 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"waymark/hub/store"
 	"waymark/snapshot"
 )
 
-const changeColumns = "SELECT revision, agent_id, version, aggregate_hash, resources, created_at, added, changed, removed, touched FROM snapshots "
+const changeColumns = "SELECT revision, agent_id, version, aggregate_hash, resources, created_at, added, changed, removed, touched, summary FROM snapshots "
 
 // Changes implements store.Store.
 func (c *Core) Changes(ctx context.Context, after int64, limit int) (list []store.Change, err error) {
@@ -48,8 +49,8 @@ func readChanges(ctx context.Context, tx Tx, query string, args ...any) ([]store
 		var ch store.Change
 		var version, created int64
 		var hash []byte
-		var touched string
-		err := rows.Scan(&ch.Revision, &ch.AgentID, &version, &hash, &ch.Resources, &created, &ch.Added, &ch.Changed, &ch.Removed, &touched)
+		var touched, summary string
+		err := rows.Scan(&ch.Revision, &ch.AgentID, &version, &hash, &ch.Resources, &created, &ch.Added, &ch.Changed, &ch.Removed, &touched, &summary)
 		if err != nil {
 			return err
 		}
@@ -58,6 +59,7 @@ func readChanges(ctx context.Context, tx Tx, query string, args ...any) ([]store
 		if touched != "[]" {
 			err = json.Unmarshal([]byte(touched), &ch.Touched)
 		}
+		err = errors.Join(err, json.Unmarshal([]byte(summary), &ch.Discovery))
 		list = append(list, ch)
 		return err
 	})

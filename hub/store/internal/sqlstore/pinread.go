@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"waymark/hub/store"
@@ -38,20 +39,27 @@ func (c *Core) PinSnapshot(ctx context.Context, id string, withoutPayloads bool)
 	return pin, s, nil
 }
 
+// readPinHead reads everything of what is pinned but its resources. The discovery is
+// the agent's as it is now, as are the rows that it is about.
 func readPinHead(ctx context.Context, tx Tx, pin *store.Pin, s *store.StoredSnapshot) error {
 	var version, received int64
 	var plugins string
+	var discovery *string
 	err := one(ctx, tx,
 		`SELECT version, snapshot_error, plugins, received_at,
-		   (SELECT CAST(coalesce(sum(payload_bytes), 0) AS BIGINT) FROM pin_resources WHERE pin_id = $1)
-		 FROM pins WHERE id = $1`, []any{pin.ID}, &version, &s.Snapshot.SnapshotError, &plugins, &received, &s.Snapshot.PayloadBytes)
+		   (SELECT CAST(coalesce(sum(payload_bytes), 0) AS BIGINT) FROM pin_resources WHERE pin_id = $1),
+		   (SELECT discovery FROM snapshots WHERE agent_id = pins.agent_id ORDER BY revision DESC LIMIT 1)
+		 FROM pins WHERE id = $1`, []any{pin.ID}, &version, &s.Snapshot.SnapshotError, &plugins, &received, &s.Snapshot.PayloadBytes, &discovery)
 	if err != nil {
 		return err
 	}
 	s.Snapshot.Version = uint64(version) //nolint:gosec // of a snapshot, >= 0
 	s.Snapshot.AggregateHash = pin.AggregateHash
 	s.ReceivedAt, s.Revision = toTime(received), pin.Revision
-	return json.Unmarshal([]byte(plugins), &s.Snapshot.Plugins)
+	if discovery != nil { // else the agent is gone
+		err = json.Unmarshal([]byte(*discovery), &s.Snapshot.Discovery)
+	}
+	return errors.Join(err, json.Unmarshal([]byte(plugins), &s.Snapshot.Plugins))
 }
 
 func readPinRows(ctx context.Context, tx Tx, id string, payloads bool, s *snapshot.Snapshot) error {

@@ -1,6 +1,9 @@
 package sqlstore
 
 import (
+	"fmt"
+
+	"waymark/hub/store"
 	"waymark/hub/store/internal/plan"
 )
 
@@ -9,12 +12,16 @@ import (
 const (
 	SelectGeneration = "SELECT generation FROM agents WHERE id = $1"
 	// SelectHead is for ScanHead.
-	SelectHead = `SELECT revision, step, generation, version, aggregate_hash, snapshot_error, plugins, resources, payload_bytes
+	SelectHead = `SELECT revision, step, generation, version, aggregate_hash, snapshot_error, plugins, discovery, resources, payload_bytes
 		FROM snapshots WHERE agent_id = $1 ORDER BY revision DESC LIMIT 1`
 	// SelectPast is for ScanPast.
 	SelectPast = "SELECT revision, step, created_at, written_bytes FROM snapshots WHERE agent_id = $1 ORDER BY revision DESC LIMIT $2"
 	// SelectStored is for ScanStored.
-	SelectStored   = "SELECT id, number, digest, payload_bytes, created_at FROM resources WHERE agent_id = $1 AND until IS NULL"
+	SelectStored = "SELECT id, number, digest, payload_bytes, created_at FROM resources WHERE agent_id = $1 AND until IS NULL"
+	// SelectBodies is for ScanBody: of those payloads that the condition, which is
+	// the driver's, names, the ones that the agent has.
+	SelectBodies = `SELECT body, payload_bytes FROM resources WHERE agent_id = $1 AND until IS NULL AND %[1]s
+		UNION SELECT body, payload_bytes FROM resources WHERE agent_id = $1 AND until IS NOT NULL AND %[1]s`
 	SelectRevision = "SELECT value FROM revision"
 
 	// UpdateHead writes that the push brought what is there: version,
@@ -28,7 +35,7 @@ const (
 // ScanHead reads the answer to SelectHead.
 func ScanHead(scan func(dest ...any) error) (*plan.Head, error) {
 	h := new(plan.Head)
-	err := scan(&h.Revision, &h.Step, &h.Generation, &h.Version, &h.AggregateHash, &h.SnapshotError, &h.Plugins, &h.Resources, &h.PayloadBytes)
+	err := scan(&h.Revision, &h.Step, &h.Generation, &h.Version, &h.AggregateHash, &h.SnapshotError, &h.Plugins, &h.Discovery, &h.Resources, &h.PayloadBytes)
 	return h, err
 }
 
@@ -42,6 +49,20 @@ func ScanPast(scan func(dest ...any) error) (p plan.Past, err error) {
 func ScanStored(scan func(dest ...any) error) (id string, s plan.Stored, err error) {
 	err = scan(&id, &s.Row, &s.Digest, &s.Payload, &s.CreatedAt)
 	return id, s, err
+}
+
+// ScanBody reads a row of the answer to SelectBodies into bodies.
+func ScanBody(scan func(dest ...any) error, bodies map[store.Digest]int64) error {
+	var name []byte
+	var size int64
+	if err := scan(&name, &size); err != nil {
+		return err
+	}
+	if len(name) != len(store.Digest{}) {
+		return fmt.Errorf("%w: the name of a payload has %d bytes", store.ErrCorrupt, len(name))
+	}
+	bodies[store.Digest(name)] = size
+	return nil
 }
 
 // NotNull keeps an absent hash out of a driver's NULL.
@@ -100,7 +121,7 @@ func PinStatements(agentID string, version int64, hash []byte, push *plan.Prepar
 	}
 	// Pins of an agent of the same id that was removed have what was live then,
 	// and learn that it is there again.
-	if first || decided.TouchesMCP {
+	if first || decided.TouchesLive {
 		list = append(list, Statement{syncPins, []any{agentID}}, Statement{unsyncRow, []any{agentID}}, Statement{syncRow, []any{agentID}})
 	}
 	return append(list, Statement{driftPins, []any{agentID, now, hash}})

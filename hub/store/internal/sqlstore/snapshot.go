@@ -39,18 +39,18 @@ func readHead(ctx context.Context, tx Tx, q store.Query, s *store.StoredSnapshot
 	}
 	var version, received int64
 	var hash []byte
-	var plugins string
+	var plugins, discovery string
 	err = one(ctx, tx,
-		`SELECT revision, version, aggregate_hash, snapshot_error, plugins, payload_bytes, received_at
+		`SELECT revision, version, aggregate_hash, snapshot_error, plugins, discovery, payload_bytes, received_at
 		 FROM snapshots WHERE agent_id = $1 AND step = $2`, []any{q.AgentID, step},
-		&s.Revision, &version, &hash, &s.Snapshot.SnapshotError, &plugins, &s.Snapshot.PayloadBytes, &received)
+		&s.Revision, &version, &hash, &s.Snapshot.SnapshotError, &plugins, &discovery, &s.Snapshot.PayloadBytes, &received)
 	if err != nil {
 		return 0, err
 	}
 	s.Snapshot.Version = uint64(version) //nolint:gosec // >= 0 by CHECK
 	s.Snapshot.AggregateHash = toHash(hash)
 	s.ReceivedAt = toTime(received)
-	return step, json.Unmarshal([]byte(plugins), &s.Snapshot.Plugins)
+	return step, errors.Join(json.Unmarshal([]byte(plugins), &s.Snapshot.Plugins), json.Unmarshal([]byte(discovery), &s.Snapshot.Discovery))
 }
 
 // resolve returns the step that a query is about. An agent's steps rise with

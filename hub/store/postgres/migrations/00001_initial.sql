@@ -15,7 +15,7 @@ CREATE TABLE tokens (
     id           TEXT    COLLATE "C" NOT NULL PRIMARY KEY,
     rowid        BIGINT  NOT NULL GENERATED ALWAYS AS IDENTITY,
     hash         BYTEA   NOT NULL UNIQUE CHECK (length(hash) = 32), -- SHA-256
-    role         TEXT    NOT NULL CHECK (role IN ('agent', 'reader')),
+    role         TEXT    NOT NULL CHECK (role IN ('agent', 'reader', 'operator')),
     agent_id     TEXT    COLLATE "C" REFERENCES agents (id) ON DELETE CASCADE,
     name         TEXT    NOT NULL,
     provisioned  BOOLEAN NOT NULL, -- comes from a file of tokens
@@ -37,6 +37,18 @@ CREATE TABLE sessions (
     expires_at BIGINT  NOT NULL
 );
 CREATE INDEX sessions_token ON sessions (token_id);
+
+-- Signed approvals of MCP servers, as they were brought.
+CREATE TABLE approvals (
+    id         TEXT    COLLATE "C" NOT NULL PRIMARY KEY,
+    signed     BYTEA   NOT NULL,
+    expires_at BIGINT  NOT NULL,
+    added_by   TEXT    NOT NULL, -- id of a token
+    added_at   BIGINT  NOT NULL,
+    revoked_at BIGINT,
+    changed    BIGINT  NOT NULL -- revision of the last change
+);
+CREATE INDEX approvals_changed ON approvals (changed);
 
 -- What was pushed.
 
@@ -68,6 +80,8 @@ CREATE TABLE snapshots (
     aggregate_hash BYTEA   NOT NULL,
     snapshot_error TEXT    NOT NULL,
     plugins        TEXT    NOT NULL, -- JSON list
+    discovery      TEXT    NOT NULL, -- JSON object
+    summary        TEXT    NOT NULL, -- of discovery: JSON object
     resources      INTEGER NOT NULL, -- how many
     added          INTEGER NOT NULL, -- resources by this revision
     changed        INTEGER NOT NULL, -- likewise

@@ -14,7 +14,7 @@ CREATE TABLE agents (
 CREATE TABLE tokens (
     id           TEXT    NOT NULL PRIMARY KEY,
     hash         BLOB    NOT NULL UNIQUE CHECK (length(hash) = 32), -- SHA-256
-    role         TEXT    NOT NULL CHECK (role IN ('agent', 'reader')),
+    role         TEXT    NOT NULL CHECK (role IN ('agent', 'reader', 'operator')),
     agent_id     TEXT    REFERENCES agents (id) ON DELETE CASCADE,
     name         TEXT    NOT NULL,
     provisioned  INTEGER NOT NULL CHECK (provisioned IN (0, 1)), -- comes from a file of tokens
@@ -36,6 +36,18 @@ CREATE TABLE sessions (
     expires_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX sessions_token ON sessions (token_id);
+
+-- Signed approvals of MCP servers, as they were brought.
+CREATE TABLE approvals (
+    id         TEXT    NOT NULL PRIMARY KEY,
+    signed     BLOB    NOT NULL,
+    expires_at INTEGER NOT NULL,
+    added_by   TEXT    NOT NULL, -- id of a token
+    added_at   INTEGER NOT NULL,
+    revoked_at INTEGER,
+    changed    INTEGER NOT NULL -- revision of the last change
+) STRICT;
+CREATE INDEX approvals_changed ON approvals (changed);
 
 -- What was pushed.
 
@@ -64,6 +76,8 @@ CREATE TABLE snapshots (
     aggregate_hash BLOB    NOT NULL,
     snapshot_error TEXT    NOT NULL,
     plugins        TEXT    NOT NULL, -- JSON list
+    discovery      TEXT    NOT NULL, -- JSON object
+    summary        TEXT    NOT NULL, -- of discovery: JSON object
     resources      INTEGER NOT NULL, -- how many
     added          INTEGER NOT NULL, -- resources by this revision
     changed        INTEGER NOT NULL, -- likewise

@@ -1,0 +1,300 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"waymark/cmd/internal/cli"
+	"waymark/cmd/internal/term"
+	"waymark/snapshot"
+	ws "waymark/workspace"
+	"waymark/workspace/client"
+)
+
+func (a *app) mcpCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "mcp",
+		Short: "Look at the workspace's MCP servers, approve them, and call their tools",
+		Long: `The MCP servers that a workspace configures (in .mcp.json, or in the files that
+CODER_AGENT_EXP_MCP_CONFIG_FILES names) are started by the running agent, once for all
+chats. None starts before somebody has approved it: what a repository names is somebody
+else's program. An approval is for exactly what 'agent mcp show' shows; what differs
+later is asked for again.`,
+		Example: `  agent mcp list
+  agent mcp show github
+  agent mcp approve github
+  agent mcp call github__get_issue '{"number": 7}'`,
+	}
+	cli.Group(cmd)
+	var conn connection
+	conn.addFlags(cmd)
+	cmd.AddCommand(a.mcpListCommand(&conn), a.mcpShowCommand(&conn), a.mcpApproveCommand(&conn), a.mcpDenyCommand(&conn),
+		a.mcpLoginCommand(&conn), a.mcpRestartCommand(&conn), a.mcpLogsCommand(&conn), a.mcpCallCommand(&conn), a.mcpSearchCommand(&conn))
+	return cmd
+}
+
+func (a *app) mcpListCommand(conn *connection) *cobra.Command {
+	var asJSON, tools, refresh bool
+	var wait time.Duration
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the MCP servers, or their tools",
+		Long: `List shows the servers, how each is doing, and what to do about those that can't be
+called; with --tools the tools that can be called now.
+
+What isn't complete says so: a server that is still starting has no tools yet. --wait
+waits for it. The exit code is 3 when no agent runs.`,
+		Example: `  agent mcp list
+  agent mcp list --wait 30s --json | jq '.servers[].outcome'
+  agent mcp list --tools --refresh`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if wait < 0 {
+				return cli.Usage("--wait %s: use a duration from 0", wait)
+			}
+			if refresh && !tools {
+				return cli.Usage("--refresh is for --tools: the servers are asked for their tools again")
+			}
+			c, err := conn.client()
+			if err != nil {
+				return err
+			}
+			if tools {
+				return answered(a.listMCPTools(cmd.Context(), c, client.MCPToolOptions{Wait: wait, Refresh: refresh}, asJSON))
+			}
+			return answered(a.listMCP(cmd.Context(), c, wait, asJSON))
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	f.BoolVar(&tools, "tools", false, "list tools")
+	f.BoolVar(&refresh, "refresh", false, "with --tools: ask the servers again")
+	f.DurationVar(&wait, "wait", 0, "wait for servers that are still starting, at most this `time`")
+	return cmd
+}
+
+func (a *app) listMCP(ctx context.Context, c client.Client, wait time.Duration, asJSON bool) error {
+	if wait > 0 && !asJSON {
+		a.side("waiting for servers that start")
+	}
+	all, err := c.MCPServers(ctx, wait)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return term.JSON(a.stdout, all)
+	}
+	if len(all.Servers) == 0 {
+		text := "no servers: .mcp.json in the workspace configures them"
+		if all.Phase == snapshot.PhasePending {
+			text = "nothing is known yet: --wait waits"
+		}
+		_, err := fmt.Fprintln(a.stdout, text)
+		return err
+	}
+	t := term.NewTable(a.stdout, "NAME", "OUTCOME", "TOOLS", "TRANSPORT", "SOURCE", "NOTE")
+	for i := range all.Servers {
+		s := &all.Servers[i]
+		t.Row(term.Visible(s.Name), string(s.Outcome), mcpTools(s), term.Dash(term.Visible(s.Transport)), term.Visible(term.Shorten(s.Source, here())), term.Dash(term.Visible(mcpNote(s))))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	a.mcpPending(all.Phase)
+	return nil
+}
+
+// mcpPending says on the side that there may be more.
+func (a *app) mcpPending(phase snapshot.Phase) {
+	if phase == snapshot.PhasePending {
+		a.side("not complete: some are still starting; --wait 30s waits for them")
+	}
+}
+
+// side tells something on standard error.
+func (a *app) side(format string, args ...any) {
+	_, _ = fmt.Fprintf(a.stderr, format+"\n", args...)
+}
+
+// mcpTools is how many tools there are, as far as that is known.
+func mcpTools(s *ws.MCPServer) string {
+	switch {
+	case s.Held > 0:
+		return fmt.Sprintf("%d, %d held back", s.Tools, s.Held)
+	case s.CatalogueAt == nil:
+		return "-"
+	}
+	return fmt.Sprint(s.Tools)
+}
+
+// mcpNote is what a person should know of a server at once.
+func mcpNote(s *ws.MCPServer) string {
+	var notes []string
+	add := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
+	switch {
+	case s.Outcome == snapshot.OutcomeNeedsApproval:
+		add("agent mcp approve %s", s.Name)
+	case s.Outcome == snapshot.OutcomeNeedsAuthorization:
+		add("agent mcp login %s", s.Name)
+	case s.Error != "":
+		add("%s", s.Error)
+	case s.State == ws.MCPRunning && s.StartedAt != nil:
+		add("runs since %s", s.StartedAt.Local().Format("15:04:05"))
+	case s.CatalogueAt != nil && s.State == ws.MCPKnown:
+		add("catalogue of %s, not running", s.CatalogueAt.Local().Format("15:04"))
+	}
+	if s.Outcome == snapshot.OutcomeFailed && s.RetryAt != nil {
+		add("tried again at %s", s.RetryAt.Local().Format("15:04:05"))
+	}
+	if s.Held > 0 {
+		add("agent mcp approve %s takes what is held back", s.Name)
+	}
+	if unconfined(s) {
+		add("not confined")
+	}
+	if s.Findings > 0 {
+		add("%s, see agent mcp show %s", term.Count(s.Findings, "finding"), s.Name)
+	}
+	return strings.Join(notes, "; ")
+}
+
+// unconfined reports whether a server runs, or would with the next call, without a
+// profile.
+func unconfined(s *ws.MCPServer) bool {
+	runs := s.Outcome == snapshot.OutcomeConnected || s.Outcome == snapshot.OutcomeCached || s.Outcome == snapshot.OutcomePending
+	return runs && s.Confined == "none"
+}
+
+func (a *app) listMCPTools(ctx context.Context, c client.Client, opts client.MCPToolOptions, asJSON bool) error {
+	if (opts.Refresh || opts.Wait > 0) && !asJSON {
+		a.side("asking the servers")
+	}
+	all, err := c.ListMCPTools(ctx, opts)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return term.JSON(a.stdout, all)
+	}
+	if err := a.printMCPTools(all.Tools, "no tools can be called: 'agent mcp list' says why"); err != nil {
+		return err
+	}
+	a.mcpPending(all.Phase)
+	return nil
+}
+
+// printMCPTools prints tools in a table, or that there is none.
+func (a *app) printMCPTools(list []ws.MCPTool, none string) error {
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(a.stdout, none)
+		return err
+	}
+	t := term.NewTable(a.stdout, "TOOL", "ARGUMENTS", "DESCRIPTION")
+	for i := range list {
+		t.Row(term.Visible(list[i].Name), term.Dash(term.Visible(mcpArguments(&list[i]))), oneLine(cmp.Or(list[i].Title, list[i].Description)))
+	}
+	return t.Flush()
+}
+
+// mcpArguments lists a tool's arguments, what may be left out in brackets.
+func mcpArguments(tool *ws.MCPTool) string {
+	properties, err := members(tool.Schema)
+	if err != nil {
+		return ""
+	}
+	var list []string
+	for _, name := range properties {
+		if slices.Contains(tool.Required, name) {
+			list = append(list, name)
+		}
+	}
+	for _, name := range properties {
+		if !slices.Contains(tool.Required, name) {
+			list = append(list, "["+name+"]")
+		}
+	}
+	return strings.Join(list, " ")
+}
+
+// mcpServerNames offers the names of servers.
+func mcpServerNames(cmd *cobra.Command, _ []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return fromAgent(cmd, text, func(ctx context.Context, c client.Client) (list []string, err error) {
+		all, err := c.MCPServers(ctx, 0)
+		if err != nil {
+			return nil, err
+		}
+		for i := range all.Servers {
+			list = append(list, all.Servers[i].Name)
+		}
+		return list, nil
+	})
+}
+
+// mcpToolNames offers the names of tools.
+func mcpToolNames(cmd *cobra.Command, _ []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return fromAgent(cmd, text, func(ctx context.Context, c client.Client) (list []string, err error) {
+		all, err := c.ListMCPTools(ctx, client.MCPToolOptions{})
+		if err != nil {
+			return nil, err
+		}
+		for i := range all.Tools {
+			list = append(list, all.Tools[i].Name)
+		}
+		return list, nil
+	})
+}
+
+// settleWait is how long one request waits for a server to be connected.
+const settleWait = 30 * time.Second
+
+// settled waits until a server isn't pending any more, and says what became of it.
+func (a *app) settled(ctx context.Context, c client.Client, name string) (*ws.MCPServer, error) {
+	for told := false; ; told = true {
+		all, err := c.MCPServers(ctx, settleWait)
+		if err != nil {
+			return nil, err
+		}
+		i := slices.IndexFunc(all.Servers, func(s ws.MCPServer) bool { return s.Name == name })
+		if i < 0 {
+			return nil, &cli.Error{Code: cli.CodeNo, Err: fmt.Errorf("there is no server %s any more", name)}
+		}
+		if all.Servers[i].Outcome != snapshot.OutcomePending {
+			return &all.Servers[i], nil
+		}
+		if !told {
+			a.side("%s is still starting; 'agent mcp logs -f %s' shows what it says", term.Visible(name), term.Visible(name))
+		}
+	}
+}
+
+// printSettled waits for a server, and prints how it is doing. That it doesn't
+// answer is an error.
+func (a *app) printSettled(ctx context.Context, c client.Client, name string, asJSON bool) error {
+	s, err := a.settled(ctx, c, name)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		err = term.JSON(a.stdout, s)
+	} else {
+		line := string(s.Outcome)
+		if s.CatalogueAt != nil {
+			line += ", " + term.Count(s.Tools, "tool")
+		}
+		if s.Held > 0 {
+			line += fmt.Sprintf(", %d held back", s.Held)
+		}
+		_, err = fmt.Fprintf(a.stdout, "%s: %s\n", term.Visible(name), line)
+	}
+	if err == nil && s.Outcome == snapshot.OutcomeFailed {
+		err = fmt.Errorf("%s doesn't answer: %w; 'agent mcp logs %s' shows what it said", name, errors.New(cmp.Or(s.Error, "nobody knows why")), name)
+	}
+	return err
+}

@@ -1,0 +1,301 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	xterm "golang.org/x/term"
+
+	"waymark/cmd/internal/cli"
+	"waymark/cmd/internal/term"
+	"waymark/snapshot"
+	ws "waymark/workspace"
+	"waymark/workspace/client"
+)
+
+// mcpApproval are the flags of approve.
+type mcpApproveSettings struct {
+	yes, tools, asJSON bool
+	digests            []string
+	give               ws.ApproveMCPServer
+	ports              []uint
+	portsGiven         bool
+}
+
+func (a *app) mcpApproveCommand(conn *connection) *cobra.Command {
+	var s mcpApproveSettings
+	cmd := &cobra.Command{
+		Use:   "approve NAME",
+		Short: "Let a server start, as it is",
+		Long: `Approve shows what a server is, what it may do and what has changed since it was approved
+last, asks, and lets exactly that start: what changes while it is looked at is refused.
+Where there is nobody to ask, --yes says yes to what there is, and --digest that it is for
+what somebody has looked at before: with the digest of the definition, of what that is on
+this machine (hmac:), or of what is held back (tools:), as 'agent mcp show' prints them.
+
+A server runs confined: it reads the workspace and the system, and writes into a directory
+of its own. The flags give it more, in place of what they gave before; without any an
+approval that holds keeps what it gives, and one of what has changed gives nothing.
+
+Tools are pinned when they are first seen. One that has changed is held back, and shown
+here with what has changed; --tools takes it.
+
+There is no way to approve all servers at once. The exit code is 3 when there is no such
+server, or no agent runs.`,
+		Example: `  agent mcp approve github
+  agent mcp approve notes --write notes --unix
+  agent mcp approve github --ports 443 --env GITHUB_TOKEN
+  agent mcp approve github --yes --digest sha256:2c26b46b68ff
+  agent mcp approve github --yes --tools --digest tools:fcde2b2edba5`,
+		Args: cli.Named("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s.portsGiven = cmd.Flags().Changed("ports")
+			if err := s.check(); err != nil {
+				return err
+			}
+			c, err := conn.client()
+			if err != nil {
+				return err
+			}
+			return answered(a.approveMCP(cmd.Context(), c, args[0], &s))
+		},
+		ValidArgsFunction: cli.InOrder(false, mcpServerNames),
+	}
+	f := cmd.Flags()
+	f.BoolVarP(&s.yes, "yes", "y", false, "don't ask")
+	f.BoolVar(&s.tools, "tools", false, "take the tools that are held back, too")
+	f.StringSliceVar(&s.digests, "digest", nil, "approve only what has this `digest`, or one that begins so (8 digits at least); may be repeated")
+	f.StringSliceVar(&s.give.Read, "read", nil, "let it read this `path`, absolute or from the workspace; may be repeated")
+	f.StringSliceVar(&s.give.Write, "write", nil, "let it write below this `path`, \".\" is the workspace; may be repeated")
+	f.UintSliceVar(&s.ports, "ports", nil, "let it connect to these TCP `ports` and no others; 0 is none at all")
+	f.BoolVar(&s.give.Unix, "unix", false, "let it connect to Unix sockets")
+	f.StringSliceVar(&s.give.Env, "env", nil, "give it this `variable` of the agent; may be repeated")
+	f.BoolVar(&s.give.Unconfined, "unconfined", false, "don't confine it at all")
+	f.BoolVar(&s.asJSON, "json", false, "print JSON: how the server is doing then; needs --yes")
+	return cmd
+}
+
+// check says what is wrong with the flags.
+func (s *mcpApproveSettings) check() error {
+	if s.asJSON && !s.yes {
+		return cli.Usage("--json needs --yes: there is nobody to ask")
+	}
+	for _, digest := range s.digests {
+		if _, _, digits := digestKind(digest); len(digits) < digestMin {
+			return cli.Usage("--digest %q: give at least the first %d digits", digest, digestMin)
+		}
+	}
+	if s.portsGiven {
+		s.give.Ports = []uint16{}
+	}
+	for _, port := range s.ports {
+		if port > 65535 || port == 0 && len(s.ports) > 1 {
+			return cli.Usage("--ports %d: use ports from 1 to 65535, or 0 alone for none", port)
+		}
+		if port > 0 {
+			s.give.Ports = append(s.give.Ports, uint16(port))
+		}
+	}
+	for _, name := range s.give.Env {
+		if name == "" || strings.ContainsAny(name, "= \t\n") {
+			return cli.Usage("--env: use the name of a variable, without a value")
+		}
+	}
+	return nil
+}
+
+// digestKinds are the beginnings of digests, and what these are of.
+var digestKinds = [][2]string{{"sha256:", "definition"}, {"hmac:", "machine's digest"}, {"tools:", "held back part"}}
+
+// digestKind parts a digest that somebody has given; one of digits alone is a
+// definition's.
+func digestKind(digest string) (prefix, of, digits string) {
+	digest = strings.ToLower(digest)
+	for _, kind := range digestKinds {
+		if digits, ok := strings.CutPrefix(digest, kind[0]); ok {
+			return kind[0], kind[1], digits
+		}
+	}
+	return digestKinds[0][0], digestKinds[0][1], digest
+}
+
+// other returns a sentence on a digest that was given and isn't the server's; empty
+// where all are.
+func (s *mcpApproveSettings) other(d *ws.MCPServerDetail) string {
+	for _, digest := range s.digests {
+		prefix, of, digits := digestKind(digest)
+		is := map[string]string{"sha256:": d.Definition, "hmac:": d.Local, "tools:": d.HeldDigest}[prefix]
+		if !strings.HasPrefix(is, prefix+digits) {
+			return fmt.Sprintf("the %s of %s is %s, and not what --digest names", of, d.Name, cmp.Or(is, "nothing"))
+		}
+	}
+	return ""
+}
+
+// keep has the approval give what the one that holds gives, unless flags say what.
+func (s *mcpApproveSettings) keep(holds *ws.MCPApproval) {
+	if !s.give.Widens() && holds != nil && !holds.Denied && holds.Widening != nil {
+		s.give.MCPWidening = *holds.Widening
+	}
+}
+
+// given says in sentences what an approval gives beyond the profile.
+func given(g *ws.MCPWidening) (list []string) {
+	add := func(on bool, format string, args ...any) {
+		if on {
+			list = append(list, fmt.Sprintf(format, args...))
+		}
+	}
+	add(g.Unconfined, "run without a profile: whatever you may")
+	add(len(g.Read) > 0, "read %s", strings.Join(g.Read, ", "))
+	add(len(g.Write) > 0, "write %s", strings.Join(g.Write, ", "))
+	add(g.Ports != nil && len(g.Ports) == 0, "connect to no TCP port")
+	add(len(g.Ports) > 0, "connect to the TCP ports %s and no others", strings.Trim(fmt.Sprint(g.Ports), "[]"))
+	add(g.Unix, "connect to Unix sockets")
+	add(len(g.Env) > 0, "get the agent's variables %s", strings.Join(g.Env, ", "))
+	return list
+}
+
+func (a *app) approveMCP(ctx context.Context, c client.Client, name string, s *mcpApproveSettings) error {
+	d, err := c.MCPServer(ctx, name)
+	if err != nil {
+		return err
+	}
+	if other := s.other(d); other != "" {
+		return &cli.Error{Code: cli.CodeNo, Err: fmt.Errorf("%s: look at it again with 'agent mcp show %s'", other, name)}
+	}
+	if !s.asJSON {
+		if err := a.showForApproval(d, s); err != nil {
+			return err
+		}
+	}
+	if approved := d.Approval != nil && !d.Approval.Denied; approved && !s.give.Widens() && len(d.Held) == 0 && d.Outcome != snapshot.OutcomeNeedsApproval {
+		a.side("%s is approved already, as it is", term.Visible(name))
+		return a.printSettled(ctx, c, name, s.asJSON)
+	}
+	if err := s.ask(a.stderr, os.Stdin, d); err != nil {
+		return err
+	}
+	s.keep(d.Approval)
+	give := s.give
+	give.Definition, give.Local = d.Definition, d.Local
+	if s.tools {
+		give.Held = d.HeldDigest
+	}
+	if err := c.ApproveMCPServer(ctx, name, give); err != nil {
+		if client.CodeOf(err) == http.StatusConflict {
+			return fmt.Errorf("%w: it has changed since it was shown; 'agent mcp approve %s' shows it again", err, name)
+		}
+		return err
+	}
+	if !s.asJSON {
+		a.side("%s is approved", term.Visible(name))
+	}
+	return a.printSettled(ctx, c, name, s.asJSON)
+}
+
+// showForApproval prints what is asked about.
+func (a *app) showForApproval(d *ws.MCPServerDetail, s *mcpApproveSettings) error {
+	if err := printMCPServer(a.stdout, d); err != nil {
+		return err
+	}
+	out := term.Lines{W: a.stdout}
+	if s.give.Widens() {
+		out.Printf("\nthis approval lets it in addition:")
+	}
+	for _, line := range given(&s.give.MCPWidening) {
+		out.Printf("  %s", term.Visible(line))
+	}
+	return out.Err
+}
+
+// errNotApproved is what is left of a no.
+var errNotApproved = errors.New("not approved")
+
+// ask asks whether to approve, and about the tools that are held back.
+func (s *mcpApproveSettings) ask(out io.Writer, in *os.File, d *ws.MCPServerDetail) error {
+	if s.yes {
+		return nil
+	}
+	if !xterm.IsTerminal(int(in.Fd())) {
+		return cli.Usage("there is no terminal to ask on: look at what is shown, and say --yes")
+	}
+	answers := bufio.NewReader(in)
+	yes := func(format string, args ...any) bool {
+		_, _ = fmt.Fprintf(out, format+" [y/N] ", args...)
+		line, _ := answers.ReadString('\n') // an end is a no
+		line = strings.ToLower(strings.TrimSpace(line))
+		return line == "y" || line == "yes"
+	}
+	if !yes("\nlet %s start, as it is shown?", term.Visible(d.Name)) {
+		return &cli.Error{Code: cli.CodeFailed, Err: errNotApproved}
+	}
+	if len(d.Held) > 0 && !s.tools {
+		s.tools = yes("take %s, too?", term.Count(len(d.Held), "held back tool"))
+	}
+	return nil
+}
+
+func (a *app) mcpDenyCommand(conn *connection) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "deny NAME",
+		Short: "Keep a server from starting, as it is, and end it",
+		Long: `Deny takes an approval back: the server ends, and doesn't start again until it is
+approved. What the operator's configuration or a hub has approved on this machine is
+denied by it, too. Once the server changes it is asked about anew.
+
+The exit code is 3 when there is no such server, or no agent runs.`,
+		Example: `  agent mcp deny github`,
+		Args:    cli.Named("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := conn.client()
+			if err != nil {
+				return err
+			}
+			if err := c.DenyMCPServer(cmd.Context(), args[0]); err != nil {
+				return answered(err)
+			}
+			return answered(a.printSettled(cmd.Context(), c, args[0], asJSON))
+		},
+		ValidArgsFunction: cli.InOrder(false, mcpServerNames),
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func (a *app) mcpRestartCommand(conn *connection) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "restart NAME",
+		Short: "End a server and connect it again",
+		Long: `Restart ends a server, if it runs, and connects it again at once, also where it has
+failed and would be tried again later. It is no approval: a server that waits for one
+still does.
+
+The exit code is 3 when there is no such server, or no agent runs.`,
+		Example: `  agent mcp restart github`,
+		Args:    cli.Named("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := conn.client()
+			if err != nil {
+				return err
+			}
+			if err := c.RestartMCPServer(cmd.Context(), args[0]); err != nil {
+				return answered(err)
+			}
+			return answered(a.printSettled(cmd.Context(), c, args[0], asJSON))
+		},
+		ValidArgsFunction: cli.InOrder(false, mcpServerNames),
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}

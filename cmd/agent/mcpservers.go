@@ -1,0 +1,289 @@
+package main
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"waymark/abi"
+	"waymark/host"
+	"waymark/host/api/types"
+	"waymark/host/config"
+	"waymark/snapshot"
+	"waymark/wire/approval"
+	"waymark/workspace/launch"
+	"waymark/workspace/mcp"
+	"waymark/workspace/mcp/entry"
+	"waymark/workspace/mcp/trust"
+)
+
+// servers are a daemon's MCP servers: what runs them, and what says which may run.
+type servers struct {
+	*mcp.Service
+	trust     *trust.Store
+	workspace *workspace
+	memory    *configMemory
+	any       atomic.Bool // a configuration file was found
+}
+
+// Discovery implements host.Provider. Nothing is still to come where there is no file
+// that could be connected: the first snapshot of such a workspace is complete, and
+// no second one says so.
+func (s *servers) Discovery() snapshot.Discovery {
+	if !s.any.Load() && !s.workspace.mayHaveServers() {
+		return snapshot.Discovery{Phase: snapshot.PhaseComplete}
+	}
+	return s.Service.Discovery()
+}
+
+// mayHaveServers reports whether there is a file whose servers would be connected.
+func (w *workspace) mayHaveServers() bool {
+	return slices.ContainsFunc(w.mcpPlaces(), func(p mcpPlace) bool {
+		_, err := os.Stat(p.path)
+		return err == nil
+	})
+}
+
+// mcpPlace is where a file may be whose servers are connected.
+type mcpPlace struct {
+	path   string
+	origin entry.Origin
+}
+
+// mcpPlaces are those places, in the order in which their files win a name: what the
+// environment names, in its order, and the workspace's own.
+func (w *workspace) mcpPlaces() (list []mcpPlace) {
+	w.mu.Lock()
+	root := w.root
+	w.mu.Unlock()
+	for _, path := range w.bound(root, w.env.mcpFiles) {
+		list = append(list, mcpPlace{path, entry.OriginEnvironment}, mcpPlace{filepath.Join(path, mcpFileName), entry.OriginEnvironment})
+	}
+	if root != "" {
+		list = append(list, mcpPlace{filepath.Join(root, mcpFileName), entry.OriginWorkspace})
+	}
+	return list
+}
+
+// makeServers makes them. Where it can't be kept what was approved, nil is what
+// there is: no server, and the rest goes on.
+func (s *services) makeServers(c *config.MCP) *servers {
+	made, err := s.openServers(c)
+	if err != nil {
+		s.d.log.Warn("no MCP server is started", slog.Any("error", err))
+		return nil
+	}
+	return made
+}
+
+func (s *services) openServers(c *config.MCP) (*servers, error) {
+	w := s.d.workspace
+	dir := filepath.Join(w.places.State, "mcp")
+	if err := config.MakePrivate(dir); err != nil {
+		return nil, err
+	}
+	key, err := ensureSecret(filepath.Join(dir, "key"), "the key of approvals", s.d.log)
+	if err != nil {
+		return nil, err
+	}
+	store, err := trust.Open(trust.Options{Dir: dir, Key: []byte(key), Root: w.resolvedRoot, Agents: s.d.ids.list, Logger: s.d.log})
+	if err != nil {
+		return nil, err
+	}
+	store.SetPolicy(trustPolicy(c))
+	service, err := mcp.New(mcp.Options{
+		Settings: mcpSettings(c, w.paths), Root: w.resolvedRoot, Home: w.paths.Home,
+		Places:   s.places(),
+		StateDir: filepath.Join(dir, "servers"), CacheDir: filepath.Join(w.paths.Cache, "mcp", w.places.ID), KeyDir: filepath.Join(w.paths.State, "key"),
+		Supervisor: s.held, Trust: store, Logger: s.d.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &servers{Service: service, trust: store, workspace: w, memory: newConfigMemory(dir, w, s.d.stamp)}, nil
+}
+
+// configure takes over the [mcp] table.
+func (s *servers) configure(c *config.MCP) {
+	if s != nil {
+		s.memory.forget()
+		s.trust.SetPolicy(trustPolicy(c))
+		s.SetSettings(mcpSettings(c, s.workspace.paths))
+	}
+}
+
+// trustPolicy is what of [mcp] says which servers may start.
+func trustPolicy(c *config.MCP) trust.Policy {
+	return trust.Policy{
+		Workspace: c.Trust == config.TrustWorkspace, Approved: c.Approved, Keys: publicKeys(c), HoldNewTools: c.NewTools == config.NewToolsHold,
+	}
+}
+
+func publicKeys(c *config.MCP) (list []ed25519.PublicKey) {
+	for _, text := range c.Keys {
+		if key, err := approval.ParsePublicKey(text); err == nil { // the configuration was checked
+			list = append(list, key)
+		}
+	}
+	return list
+}
+
+// mcpSettings is the [mcp] table as the service takes it.
+func mcpSettings(c *config.MCP, paths *config.Paths) mcp.Settings {
+	s := mcp.Settings{
+		Off: !c.Enabled, Trust: mcp.Trust(c.Trust), Unconfined: c.Confine == config.ConfineNone, RequireConfined: c.RequireConfined,
+		Allow: c.Allow, Deny: c.Deny, HoldNewTools: c.NewTools == config.NewToolsHold, Approved: c.Approved,
+		ConnectTimeout: c.ConnectTimeout, CallTimeout: c.CallTimeout, Idle: c.Idle,
+		ServerTools: c.ServerTools, Tools: c.Tools, ServerBytes: int64(c.ServerBytes), Bytes: int64(c.Bytes),
+		ResultBytes: int64(c.ResultBytes), ResultSpool: int64(c.ResultSpool), Disk: int64(c.Disk),
+		Servers: map[string]mcp.ServerSettings{},
+	}
+	for _, origin := range c.From {
+		s.From = append(s.From, entry.Origin(origin))
+	}
+	for _, key := range publicKeys(c) {
+		s.Keys = append(s.Keys, key)
+	}
+	for name, server := range c.Servers {
+		s.Servers[name] = mcp.ServerSettings{Off: server.Off, Widening: launch.Widening{
+			Read: expanded(paths, server.Read), Write: expanded(paths, server.Write), Ports: server.Ports, Unix: server.Unix, Env: server.Env,
+		}}
+	}
+	return s
+}
+
+// expanded are paths with "~" replaced. Without a home directory there is nothing
+// below it either.
+func expanded(paths *config.Paths, list []string) (full []string) {
+	for _, path := range list {
+		if path, err := paths.Expand(path); err == nil {
+			full = append(full, path)
+		}
+	}
+	return full
+}
+
+// followConfigs hands the configuration files over that are found, until ctx ends.
+// Those of the last agent come first where they are the same still: finding them takes
+// longer than listing what their servers offer.
+func (s *servers) followConfigs(ctx context.Context, d *daemon) error {
+	var last []entry.File
+	handed := false
+	if d.settings.waitFor == "" {
+		if last = s.memory.recall(); len(last) > 0 && s.Preset(last) {
+			s.any.Store(true)
+			handed = true
+		}
+	}
+	for version := uint64(0); ; {
+		found, err := d.host.Wait(ctx, version)
+		switch {
+		case ctx.Err() != nil, errors.Is(err, host.ErrClosed):
+			return nil //nolint:nilerr // that the agent ends is no failure
+		case err != nil:
+			return err
+		}
+		version = found.Version
+		files := d.workspace.mcpFiles(found)
+		if !handed || !slices.Equal(files, last) {
+			if len(files) > 0 {
+				s.any.Store(true)
+			}
+			s.SetFiles(files)
+			last, handed = files, true
+		}
+		if err := s.memory.keep(files); err != nil {
+			d.log.Warn("the next agent lists MCP servers later", slog.Any("error", err))
+		}
+	}
+}
+
+// mcpFiles are the MCP configuration files of a snapshot. Those whose servers are
+// connected come first, since the first file wins a name: what the environment
+// names, in its order, and the workspace's own.
+func (w *workspace) mcpFiles(s *snapshot.Snapshot) []entry.File {
+	known := map[string]entry.Origin{}
+	rank := map[string]int{}
+	for _, p := range w.mcpPlaces() {
+		resolved, err := filepath.EvalSymlinks(p.path)
+		if err != nil {
+			continue
+		}
+		if _, ok := known[resolved]; !ok {
+			known[resolved], rank[resolved] = p.origin, len(rank)
+		}
+	}
+	var files []entry.File
+	for i := range s.Resources {
+		r := &s.Resources[i]
+		if r.Kind != abi.KindMCPConfig {
+			continue
+		}
+		f := entry.File{Path: r.Source, Origin: w.mcpOrigin(r, known)}
+		if f.Hash = r.ContentHash.String(); r.Status != snapshot.StatusOK {
+			f.Problem = strings.TrimSpace(string(r.Status) + ": " + r.Error)
+		}
+		files = append(files, f)
+	}
+	at := func(f entry.File) int {
+		if n, ok := rank[f.Path]; ok {
+			return n
+		}
+		return len(rank)
+	}
+	slices.SortStableFunc(files, func(a, b entry.File) int { return at(a) - at(b) })
+	return files
+}
+
+// mcpFileName is the name of such a file in a root.
+const mcpFileName = ".mcp.json"
+
+// mcpOrigin says by what a file counts.
+func (w *workspace) mcpOrigin(r *snapshot.Resource, known map[string]entry.Origin) entry.Origin {
+	if origin, ok := known[r.Source]; ok {
+		return origin
+	}
+	if r.SourcePath == "" && w.paths.Home != "" {
+		for _, dir := range []string{".waymark", ".coder"} {
+			if own, err := filepath.EvalSymlinks(filepath.Join(w.paths.Home, dir)); err == nil && strings.HasPrefix(r.Source, own+"/") {
+				return entry.OriginUser
+			}
+		}
+	}
+	return entry.OriginSource
+}
+
+// status says how they are doing.
+func (s *servers) status() *types.MCP {
+	if s == nil {
+		return nil
+	}
+	all := s.Status()
+	status := &types.MCP{
+		Phase: all.Phase, Outcomes: map[snapshot.Outcome]int{}, Waiting: []string{}, SignIn: []string{}, Failed: []string{}, Unconfined: []string{},
+	}
+	for i := range all.Servers {
+		server := &all.Servers[i]
+		status.Outcomes[server.Outcome]++
+		status.Tools += server.Tools
+		status.HeldTools += server.Held
+		switch {
+		case server.Outcome == snapshot.OutcomeNeedsApproval, server.Held > 0:
+			status.Waiting = append(status.Waiting, server.Name)
+		case server.Outcome == snapshot.OutcomeNeedsAuthorization:
+			status.SignIn = append(status.SignIn, server.Name)
+		case server.Outcome == snapshot.OutcomeFailed:
+			status.Failed = append(status.Failed, server.Name)
+		}
+		if unconfined(server) {
+			status.Unconfined = append(status.Unconfined, server.Name)
+		}
+	}
+	return status
+}

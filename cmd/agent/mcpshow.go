@@ -1,0 +1,231 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"waymark/cmd/internal/cli"
+	"waymark/cmd/internal/term"
+	ws "waymark/workspace"
+)
+
+func (a *app) mcpShowCommand(conn *connection) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "show NAME",
+		Short: "Show what a server is, what it may do, and what it offers",
+		Long: `Show prints everything that an approval of the server is decided by: what is started or
+dialed, which variables it gets (by name), which files are pinned, what it may do once it
+runs, what has changed since it was approved last; and its tools.
+
+Values of variables and headers aren't known here, and arguments that look like secrets
+are masked. The exit code is 3 when there is no such server, or no agent runs.`,
+		Example: `  agent mcp show github
+  agent mcp show github --json | jq -r .definition`,
+		Args: cli.Named("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := conn.client()
+			if err != nil {
+				return err
+			}
+			s, err := c.MCPServer(cmd.Context(), args[0])
+			if err != nil {
+				return answered(err)
+			}
+			if asJSON {
+				return term.JSON(a.stdout, s)
+			}
+			if err := printMCPServer(a.stdout, s); err != nil {
+				return err
+			}
+			return printMCPOffer(a.stdout, s)
+		},
+		ValidArgsFunction: cli.InOrder(false, mcpServerNames),
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// printMCPServer prints what an approval is decided by.
+func printMCPServer(w io.Writer, s *ws.MCPServerDetail) error {
+	t := term.NewTable(w)
+	row := func(name, text string) {
+		if text != "" {
+			t.Row(name, term.Visible(text))
+		}
+	}
+	row("server", s.Name)
+	row("title", s.Title)
+	row("outcome", strings.Join(slices.DeleteFunc([]string{string(s.Outcome), s.Error}, func(s string) bool { return s == "" }), ": "))
+	row("from", fmt.Sprintf("%s (%s)", s.Source, s.Origin))
+	row("in place of", strings.Join(s.Shadows, ", "))
+	row("transport", s.Transport)
+	row("command", s.Command)
+	row("arguments", quoted(s.Args))
+	row("directory", s.Cwd)
+	row("variables", strings.Join(s.EnvNames, ", "))
+	row("host", s.URLHost)
+	row("headers", strings.Join(s.HeaderNames, ", "))
+	row("definition", s.Definition)
+	row("on this machine", s.Local)
+	row("pinned", mcpPinned(s.Pinned))
+	for _, f := range s.Files {
+		row("  "+term.Visible(f.Path), "sha256 "+f.SHA256)
+	}
+	for i, may := range s.May {
+		row([]string{"may", ""}[min(i, 1)], may)
+	}
+	row("approval", mcpApproval(s.Approval))
+	if s.Approval != nil && s.Approval.Widening != nil {
+		row("it lets it", strings.Join(given(s.Approval.Widening), "; "))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	return printMCPChanges(w, s)
+}
+
+// quoted are arguments as a shell would need them, so that it shows where each ends.
+func quoted(args []string) string {
+	list := make([]string, len(args))
+	for i, arg := range args {
+		if list[i] = arg; arg == "" || strings.ContainsAny(arg, " \t\n\"'\\$`") {
+			list[i] = strconv.Quote(arg)
+		}
+	}
+	return strings.Join(list, " ")
+}
+
+// mcpPinned says what a change is asked for again.
+func mcpPinned(pinned string) string {
+	switch pinned {
+	case "entry":
+		return "the entry alone: the program is fetched or decided elsewhere, and its changes aren't asked for"
+	case "partial":
+		return "the entry and the files it names, not what those load in turn"
+	case "full":
+		return "the entry and all that it runs"
+	}
+	return pinned
+}
+
+func mcpApproval(p *ws.MCPApproval) string {
+	if p == nil {
+		return "none"
+	}
+	text := "approved by "
+	if p.Denied {
+		text = "denied by "
+	}
+	switch p.By {
+	case "operator":
+		text += "the operator's configuration"
+	case "hub":
+		text += "a signature that the hub has handed out"
+	case "workspace":
+		text += "mcp.trust = \"workspace\""
+	default:
+		text += "the " + p.By
+	}
+	if p.ID != "" {
+		text += ", id " + p.ID
+	}
+	if p.Until != nil {
+		text += ", until " + p.Until.Local().Format(time.RFC3339)
+	}
+	return text
+}
+
+// printMCPChanges prints what differs from what was approved last, and which tools
+// are held back, as diffs.
+func printMCPChanges(w io.Writer, s *ws.MCPServerDetail) error {
+	out := term.Lines{W: w}
+	screen := term.ScreenOf(w)
+	if len(s.Changes) > 0 {
+		out.Printf("\nchanged since it was approved:")
+	}
+	for _, c := range s.Changes {
+		out.Printf("  %s", term.Visible(c.Part))
+		if c.Before == "" && c.After == "" {
+			out.Printf("    (a secret, which isn't shown)")
+		}
+		for _, side := range []struct{ sign, text string }{{"-", c.Before}, {"+", c.After}} {
+			for line := range strings.Lines(side.text) {
+				out.Printf("    %s", screen.DiffLine(side.sign+strings.TrimSuffix(line, "\n")))
+			}
+		}
+	}
+	if len(s.Held) > 0 {
+		out.Printf("\nheld back until they are approved (%s):", term.Visible(s.HeldDigest))
+	}
+	for _, h := range s.Held {
+		name := cmp.Or(h.Name, "the server's instructions")
+		if h.New {
+			name += " (new)"
+		}
+		out.Printf("  %s", term.Visible(name))
+		for line := range strings.Lines(h.Diff) {
+			out.Printf("    %s", screen.DiffLine(strings.TrimSuffix(line, "\n")))
+		}
+	}
+	return out.Err
+}
+
+// printMCPOffer prints what the server says of itself, and its tools.
+func printMCPOffer(w io.Writer, s *ws.MCPServerDetail) error {
+	out := term.Lines{W: w}
+	if v := s.Versions; v.Name != "" || v.Protocol != "" {
+		out.Printf("\nit calls itself %s", term.Visible(strings.TrimSpace(v.Name+" "+v.Version)+", protocol "+cmp.Or(v.Protocol, "unknown")))
+	}
+	if s.Instructions != "" {
+		out.Printf("\ninstructions:\n  %s", term.VisibleLines(strings.TrimSpace(s.Instructions), "  "))
+	}
+	if len(s.Findings) > 0 {
+		out.Printf("\nfindings:")
+	}
+	for _, f := range s.Findings {
+		out.Printf("  %s", term.Visible(strings.Join(slices.DeleteFunc([]string{f.Tool, f.Text}, func(s string) bool { return s == "" }), ": ")))
+	}
+	if len(s.Tools) > 0 {
+		out.Printf("\ntools:")
+	}
+	for i := range s.Tools {
+		tool := &s.Tools[i]
+		out.Printf("  %s %s", term.Visible(tool.Name), term.Visible(mcpArguments(tool)))
+		if text := strings.TrimSpace(cmp.Or(tool.Description, tool.Title)); text != "" {
+			out.Printf("      %s", term.VisibleLines(text, "      "))
+		}
+	}
+	return out.Err
+}
+
+// members are the names of an object's members, in its order.
+func members(object json.RawMessage) (names []string, err error) {
+	dec := json.NewDecoder(bytes.NewReader(object))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return nil, err
+	}
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return nil, err
+		}
+		if text, ok := name.(string); ok {
+			names = append(names, text)
+		}
+	}
+	return names, nil
+}

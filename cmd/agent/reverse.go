@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"waymark/host/config"
+	"waymark/host/push"
+	"waymark/wire"
+	"waymark/wire/approval"
+	"waymark/wire/reverse"
+	"waymark/workspace/access"
+)
+
+// agentIDs are the ids by which a signed approval may name this agent: what this
+// machine knows itself, since a hub could pass on to one what another one was given.
+type agentIDs struct {
+	mu  sync.Mutex // guards ids
+	ids []string
+}
+
+// set takes them from the configuration and the agents' own hub, which may be nil.
+func (a *agentIDs) set(c *config.Config, own *embeddedHub) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.ids = nil
+	if c.Push.Agent != "" {
+		a.ids = append(a.ids, c.Push.Agent)
+	}
+	if own != nil {
+		a.ids = append(a.ids, own.agentID)
+	}
+}
+
+func (a *agentIDs) list() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.ids)
+}
+
+// hubCaller is who the audit log says it was when a hub has asked for something, in
+// the place of a token's id.
+const hubCaller = "hub"
+
+// prepare adds to a push's options what all of them have: who counts it, and what the
+// hub may ask.
+func (d *daemon) prepare(opts *push.Options) *push.Options {
+	opts.Observe = d.observePush
+	if d.signed != nil {
+		opts.Reverse = push.Reverse{SetApprovals: d.setApprovals, Observe: d.observeReverse}
+	}
+	return opts
+}
+
+// setApprovals hands over the signed approvals that a hub has for this agent. The audit
+// log has a line where they are others than before.
+func (d *daemon) setApprovals(_ context.Context, list [][]byte) error {
+	begin := time.Now()
+	d.approvalsMu.Lock()
+	defer d.approvalsMu.Unlock()
+	d.signed(list)
+	if slices.EqualFunc(d.approvals, list, bytes.Equal) {
+		return nil // as where there never were any
+	}
+	d.approvals = slices.Clone(list)
+	record := access.Record{Time: begin, Token: hubCaller, Action: reverse.KindSetApprovals, Code: http.StatusOK}
+	for _, document := range list {
+		record.Bytes += int64(len(document))
+		// It is named as it names itself; whether it counts is decided elsewhere.
+		if claim, err := approval.Inspect(document); err == nil && len(record.On) < maxApprovalsNoted {
+			record.On = append(record.On, claim.ID)
+		}
+	}
+	d.services.audit.Record(record)
+	return nil
+}
+
+// maxApprovalsNoted bounds a line of the audit log.
+const maxApprovalsNoted = 64
+
+// observeReverse puts what a hub was refused into the audit log.
+func (d *daemon) observeReverse(s reverse.Served) {
+	d.log.Debug("the hub has asked", slog.String("kind", s.Kind), slog.Uint64("code", s.Code), slog.Duration("took", s.Duration))
+	if s.Code == 0 {
+		return
+	}
+	code := http.StatusInternalServerError
+	switch s.Code {
+	case wire.CodeUnimplemented:
+		code = http.StatusNotImplemented
+	case reverse.CodeInvalid:
+		code = http.StatusBadRequest
+	}
+	d.services.audit.Record(access.Record{
+		Time: time.Now().Add(-s.Duration), Token: hubCaller, Action: s.Kind, Digest: s.Digest, Bytes: int64(s.Bytes), Code: code,
+	})
+}

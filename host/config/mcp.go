@@ -1,0 +1,240 @@
+package config
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"waymark/wire/approval"
+)
+
+// MCP says which MCP servers of a workspace run, and how.
+type MCP struct {
+	// Enabled is whether servers are started at all; they are listed without.
+	Enabled bool
+	// Trust is TrustAsk or TrustWorkspace.
+	Trust string
+	// From holds FromSource and FromUser, for what is connected in addition.
+	From []string
+	// Confine is ConfineServer or ConfineNone.
+	Confine string
+	// RequireConfined starts nothing that the kernel can't confine.
+	RequireConfined bool
+	// Allow and Deny are patterns of servers and of SERVER__TOOL.
+	Allow, Deny []string
+	// NewTools is NewToolsTake or NewToolsHold.
+	NewTools string
+	// Approved are digests of definitions: "sha256:" and 64 hexadecimal digits.
+	Approved []string
+	// Keys are the public keys of those who sign approvals, as base64.
+	Keys []string
+
+	// ConnectTimeout is from a server's start to its catalogue.
+	ConnectTimeout, CallTimeout, Idle time.Duration
+	// ServerTools and ServerBytes bound one server's tools, Tools and Bytes those
+	// of all servers.
+	ServerTools, Tools int
+	ServerBytes, Bytes Bytes
+	// ResultBytes is answered of a result at once, ResultSpool kept of all.
+	ResultBytes, ResultSpool Bytes
+	// Disk is what the cache and the temporary files of one server may hold.
+	Disk Bytes
+	// Servers are the tables of single servers, by name.
+	Servers map[string]*MCPServer
+}
+
+// MCPServer is what the operator says of one server.
+type MCPServer struct {
+	// Off keeps it from being started.
+	Off bool
+	// Read and Write are absolute, begin with "~/", or are relative to the workspace.
+	Read, Write []string
+	// Ports narrows TCP; nil doesn't, and an empty list closes it.
+	Ports []uint16
+	// Unix allows Unix sockets by path.
+	Unix bool
+	// Env are names of the agent's variables.
+	Env []string
+}
+
+// The values of MCP's texts.
+const (
+	TrustAsk       = "ask"
+	TrustWorkspace = "workspace"
+
+	FromSource = "source"
+	FromUser   = "user"
+
+	ConfineServer = "server"
+	ConfineNone   = "none"
+
+	NewToolsTake = "take"
+	NewToolsHold = "hold"
+)
+
+func defaultMCP() MCP {
+	return MCP{
+		Enabled: true, Trust: TrustAsk, Confine: ConfineServer, NewTools: NewToolsTake,
+		ConnectTimeout: 30 * time.Second, CallTimeout: time.Minute, Idle: 10 * time.Minute,
+		ServerTools: 200, Tools: 1000, ServerBytes: MiB, Bytes: 4 * MiB,
+		ResultBytes: 64 * KiB, ResultSpool: 64 * MiB, Disk: 4 * GiB,
+	}
+}
+
+// schema returns the [mcp] table. The longest times are those that clients of the
+// agent wait; the caps keep a chat's list of tools one that fits into an answer.
+func (m *MCP) schema() table {
+	return table{
+		"enabled":          setBool(&m.Enabled),
+		"trust":            setText(&m.Trust, oneOf(TrustAsk, TrustWorkspace)),
+		"from":             setList(&m.From, oneOf(FromSource, FromUser)),
+		"confine":          setText(&m.Confine, oneOf(ConfineServer, ConfineNone)),
+		"require_confined": setBool(&m.RequireConfined),
+		"allow":            setList(&m.Allow, checkTools),
+		"deny":             setList(&m.Deny, checkTools),
+		"new_tools":        setText(&m.NewTools, oneOf(NewToolsTake, NewToolsHold)),
+		"approved":         setList(&m.Approved, checkDefinition),
+		"keys":             setList(&m.Keys, checkKey),
+		"connect_timeout":  setDuration(&m.ConnectTimeout, time.Second, 10*time.Minute),
+		"call_timeout":     setDuration(&m.CallTimeout, time.Second, time.Hour),
+		"idle":             setDuration(&m.Idle, time.Second, 24*time.Hour),
+		"server_tools":     setCount(&m.ServerTools, 1, 10_000),
+		"tools":            setCount(&m.Tools, 1, 10_000),
+		"server_bytes":     setBytes(&m.ServerBytes, KiB, 16*MiB),
+		"bytes":            setBytes(&m.Bytes, KiB, 32*MiB),
+		"result_bytes":     setBytes(&m.ResultBytes, KiB, 16*MiB),
+		"result_spool":     setBytes(&m.ResultSpool, MiB, 16*GiB),
+		"disk":             setBytes(&m.Disk, MiB, 1024*GiB),
+		"servers":          namedTables(m.server),
+	}
+}
+
+// server returns the table of one server.
+func (m *MCP) server(name string) (table, error) {
+	if err := checkServer(name); err != nil {
+		return nil, err
+	}
+	m.Servers = maps.Clone(m.Servers)
+	if m.Servers == nil {
+		m.Servers = map[string]*MCPServer{}
+	}
+	s := &MCPServer{}
+	if before := m.Servers[name]; before != nil {
+		*s = *before
+	}
+	m.Servers[name] = s
+	return table{
+		"off":   setBool(&s.Off),
+		"read":  setList(&s.Read, checkReach),
+		"write": setList(&s.Write, checkReach),
+		"ports": setPorts(&s.Ports),
+		"unix":  setBool(&s.Unix),
+		"env":   setList(&s.Env, checkVariable),
+	}, nil
+}
+
+// oneOf accepts these texts.
+func oneOf(texts ...string) func(string) error {
+	return func(s string) error {
+		if slices.Contains(texts, s) {
+			return nil
+		}
+		return fmt.Errorf("%.80q is neither %q nor %q", s, texts[0], texts[1])
+	}
+}
+
+// checkTools accepts a pattern of a server or of SERVER__TOOL.
+func checkTools(s string) error {
+	switch {
+	case s == "":
+		return errEmpty
+	case !doublestar.ValidatePattern(s):
+		return fmt.Errorf("%.80q is not a pattern: check its brackets and braces", s)
+	case len(s) > nameMax:
+		return fmt.Errorf("a pattern has at most %d bytes", nameMax)
+	}
+	return checkPrintable(s)
+}
+
+// checkServer accepts the name of a server as configuration files may have it.
+func checkServer(s string) error {
+	if err := checkName(s); err != nil {
+		return err
+	}
+	if strings.Contains(s, "__") || strings.HasPrefix(s, "_") || strings.HasSuffix(s, "_") {
+		return errors.New("the name of a server has no \"__\" and no \"_\" at an end: its tools are called SERVER__TOOL")
+	}
+	return nil
+}
+
+var definition = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+
+func checkDefinition(s string) error {
+	if !definition.MatchString(s) {
+		return fmt.Errorf("%.80q is not \"sha256:\" and 64 lower-case hexadecimal digits: 'agent mcp show NAME' prints the definition", s)
+	}
+	return nil
+}
+
+func checkKey(s string) error {
+	// PEM is understood, too, and would be another way to write the same.
+	if raw, err := base64.StdEncoding.Strict().DecodeString(s); err != nil || len(raw) != 32 {
+		return errors.New("it is not the 32 bytes of an Ed25519 public key as base64: 'hub approvals keygen' prints one")
+	}
+	_, err := approval.ParsePublicKey(s)
+	return err
+}
+
+// checkReach accepts a path that a server may be let to.
+func checkReach(s string) error {
+	switch {
+	case s == "":
+		return errEmpty
+	case strings.HasPrefix(s, "~/"), s == "~":
+	case filepath.IsAbs(s):
+	case path.Clean(s) == ".." || strings.HasPrefix(path.Clean(s), "../"):
+		return fmt.Errorf("%.80q leads out of the workspace: write an absolute path", s)
+	}
+	return checkPrintable(s)
+}
+
+var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+func checkVariable(s string) error {
+	if !variable.MatchString(s) {
+		// Not echoed: it may be NAME=VALUE.
+		return errors.New("it is not the name of a variable: values have no place here")
+	}
+	return nil
+}
+
+func setPorts(dst *[]uint16) setter {
+	return func(value any) error {
+		items, ok := value.([]any)
+		if !ok {
+			return wrongType("a list of ports", value)
+		}
+		list := make([]uint16, 0, len(items)) // [] isn't nil: it closes what nil leaves open
+		for _, item := range items {
+			n, ok := item.(int64)
+			if !ok {
+				return wrongType("a list of ports", item)
+			}
+			if n < 1 || n > 65535 {
+				return outside(n, 1, 65535)
+			}
+			list = append(list, uint16(n))
+		}
+		*dst = list
+		return nil
+	}
+}

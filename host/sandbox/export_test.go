@@ -1,0 +1,62 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/tetratelabs/wazero/experimental"
+
+	"waymark/host/vfs"
+)
+
+// State is what an instance is made of, as far as it is seen from outside of
+// wazero, for comparing instances.
+type State struct {
+	Memory  []byte
+	Globals []string
+	Blocks  []byte
+	Figures string
+	Random  []byte // what comes next
+}
+
+func (in *instance) state() *State {
+	s := &State{Blocks: bytes.Clone(in.blocks.data)}
+	if mem := in.module.Memory(); mem.Definition() != nil {
+		data, _ := mem.Read(0, mem.Size())
+		s.Memory = bytes.Clone(data)
+	}
+	if m, ok := in.module.(experimental.InternalModule); ok {
+		for i := range m.NumGlobal() {
+			s.Globals = append(s.Globals, fmt.Sprint(m.Global(i).Get()))
+		}
+	}
+	s.Figures = fmt.Sprint(in.gov.left, in.clock, in.fs.early, in.logs, in.stderr, in.output,
+		in.memory.Current(), in.memory.Peak(), in.blocks.used, in.blocks.live, in.remembered)
+	s.Random = make([]byte, 100)
+	random := in.random.source
+	_, _ = random.Read(s.Random)
+	return s
+}
+
+// States are those of a new instance, and of the same when a run of it has
+// ended.
+func (m *Module) States(ctx context.Context, input []byte, run *vfs.Run) (before, after *State, err error) {
+	in, err := m.newInstance(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer m.discard(in)
+	in.blocks.reset() // as the call does
+	before = in.state()
+	before.Figures += fmt.Sprint(len(in.initializers))
+	in.bind(run)
+	defer in.fs.unbind()
+	_, err = in.call(ctx, "resolve", input)
+	after = in.state()
+	after.Figures += fmt.Sprint(in.gov.granted, in.gov.charged)
+	if err != nil {
+		after.Figures += err.Error()
+	}
+	return before, after, nil
+}

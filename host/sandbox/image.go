@@ -1,0 +1,168 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tetratelabs/wazero/api"
+
+	"waymark/host/sandbox/memory"
+	"waymark/host/sandbox/meter"
+	"waymark/internal/text"
+)
+
+// image is the state of an instance that has been initialized and described, and
+// that nothing was called of since. Instances that begin with it are, for
+// whoever looks at one from inside or outside, as one that has just been
+// initialized: initializing a module is a pure function of it. What belongs to the
+// state is everything that such an instance can have changed: memory, globals,
+// and what the host keeps of it. It never changes.
+type image struct {
+	memory  *memory.Image
+	globals []uint64 // in the order of meter.GlobalExport
+	blocks  uint64   // bytes that blocks can take without growing
+	fuel    int64    // left of the last slice
+	clock   virtualClock
+	random  rand.ChaCha8
+	logs    logKeeper
+	stderr  output
+	output  *output
+
+	early     int // of mount
+	preopened bool
+
+	warm    atomic.Int32 // how many runs have told what they write
+	refused sync.Once    // a mapping
+}
+
+// warmRuns is how many runs tell which pages they write, for the next to have
+// them at hand. It takes 20 µs each.
+const warmRuns = 16
+
+// keepImage makes an image of an instance that was just described, if it can be
+// had. Else m.plain says why not, and instances are initialized one by one.
+func (m *Module) keepImage(in *instance) {
+	switch {
+	case m.host.opts.NoImages:
+		m.plain = "images are switched off"
+	case m.meta.Fixed != "":
+		m.plain = m.meta.Fixed
+	case in.fs.kept:
+		m.plain = "it opens, closes or changes descriptors before it is asked for anything"
+	}
+	if m.plain != "" {
+		return
+	}
+	mem, err := in.memory.NewImage()
+	if err != nil {
+		m.plain = "the system keeps no images: " + text.Line(err.Error(), guestTextMax)
+		m.log.Warn("each instance is initialized anew, which takes longer", slog.String("module", m.desc.Name), slog.Any("error", err))
+		return
+	}
+	i := &image{
+		memory: mem, globals: make([]uint64, m.meta.Globals), blocks: uint64(len(in.blocks.data)),
+		fuel: in.gov.left, clock: in.clock, random: in.random.source,
+		logs: in.logs, stderr: in.stderr.clone(), early: in.fs.early, preopened: in.fs.preopened,
+	}
+	if in.output != nil {
+		o := in.output.clone()
+		i.output = &o
+	}
+	for n := range i.globals {
+		i.globals[n] = in.module.ExportedGlobal(meter.GlobalExport(n)).Get()
+	}
+	m.image, m.program.data = i, nil
+}
+
+// fromImage makes an instance that begins with the module's image.
+func (m *Module) fromImage(ctx context.Context) (*instance, error) {
+	i := m.image
+	in := m.blankInstance(ctx)
+	in.memory.Image = i.memory
+	in.memory.Refused = m.refused
+	in.clock, in.random.source = i.clock, i.random
+	in.fs.early, in.fs.preopened, in.fs.imaged = i.early, i.preopened, i.preopened
+	err := in.instantiate(ctx, m.program)
+	if err == nil {
+		err = in.begin(i)
+	}
+	if err != nil {
+		if in.module != nil {
+			in.close()
+		}
+		_ = in.memory.Close()
+		return nil, err
+	}
+	return in, nil
+}
+
+// begin sets what is set when the module is instantiated.
+func (in *instance) begin(i *image) error {
+	in.initializers = nil
+	if pages := uint32(i.memory.Size() / wasmPage); pages > 0 { //nolint:gosec // at most 65,536
+		mem := in.module.Memory()
+		if _, ok := mem.Grow(pages - mem.Size()/wasmPage); !ok {
+			return &memory.Error{Size: int64(i.memory.Size()), Reason: "the memory doesn't grow to its image"} //nolint:gosec // at most 4 GiB
+		}
+	}
+	for n, v := range i.globals {
+		g, ok := in.module.ExportedGlobal(meter.GlobalExport(n)).(api.MutableGlobal)
+		if !ok {
+			return fmt.Errorf("%s is no mutable global", meter.GlobalExport(n))
+		}
+		g.Set(v)
+	}
+	if i.blocks > 0 && !in.blocks.grow(i.blocks) {
+		return &memory.Error{Size: int64(i.blocks), Reason: "no room for what passes between module and host"} //nolint:gosec // at most 4 GiB
+	}
+	in.gov.done(i.fuel)
+	in.logs = i.logs
+	in.logs.lines = slices.Clip(i.logs.lines) // so that another line is added to a copy
+	*in.stderr = i.stderr.clone()
+	if in.output != nil {
+		*in.output = i.output.clone()
+	}
+	return nil
+}
+
+// clone is a copy that can be written to.
+func (o *output) clone() output {
+	return output{max: o.max, head: bytes.Clone(o.head), tail: bytes.Clone(o.tail), written: o.written}
+}
+
+// refused says once for a module that its image wasn't mapped.
+func (m *Module) refused(err error) {
+	m.image.refused.Do(func() {
+		m.log.Warn("the system maps no image; instances are copied, which takes longer",
+			slog.String("module", m.desc.Name), slog.Any("error", err))
+	})
+}
+
+// Instances says how a module's instances are made.
+type Instances struct {
+	// Image says that each begins with an image of one that was initialized. Else
+	// each is initialized by itself, and Reason says why.
+	Image  bool   `json:"image"`
+	Reason string `json:"reason,omitempty"`
+	// Bytes is how long the memory is that an instance begins with, Kept how much
+	// of that is kept for all of them, and Hot how much of it an instance has a copy
+	// of from the beginning.
+	Bytes uint64 `json:"bytes,omitempty"`
+	Kept  uint64 `json:"kept,omitempty"`
+	Hot   uint64 `json:"hot,omitempty"`
+}
+
+// Instances says how the module's instances are made.
+func (m *Module) Instances() Instances {
+	if m.image == nil {
+		return Instances{Reason: m.plain}
+	}
+	mem := m.image.memory
+	return Instances{Image: true, Bytes: mem.Size(), Kept: mem.Kept(), Hot: mem.Hot()}
+}

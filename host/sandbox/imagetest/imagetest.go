@@ -1,0 +1,133 @@
+// Package imagetest compares instances that begin with an image with those that
+// are initialized by themselves, which are the reference: whatever can be seen of
+// a run is the same, byte for byte, whichever it was.
+//
+// It has no state; what it makes ends with the test.
+package imagetest
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"waymark/abi"
+	"waymark/host/sandbox"
+	"waymark/host/vfs"
+)
+
+// Options says what is compared. The zero value loads under the default limits,
+// and runs every resolver that the module describes on an empty directory.
+type Options struct {
+	// CacheDir is that of the sandbox, for modules that take long to compile.
+	CacheDir string
+	// Limits are the module's. What ends by its time isn't compared: use Fuel for
+	// what doesn't end.
+	Limits sandbox.Limits
+	// Dir is the root that the runs see; "" is an empty one.
+	Dir string
+	// Requests are what is asked; nil asks each resolver once, without a config.
+	Requests []abi.Request
+	// Rounds is how often each is asked; 0 means three times. From the second on,
+	// pages that were written are made ready.
+	Rounds int
+}
+
+// Compare loads the module in both ways, runs it, and reports what differs. It
+// returns how instances are made where there may be images: nil when the module
+// is refused, or late to describe itself.
+func Compare(t testing.TB, wasm []byte, opts Options) *sandbox.Instances {
+	t.Helper()
+	if opts.Limits.Time <= 0 {
+		opts.Limits.Time = time.Minute
+	}
+	if opts.Dir == "" {
+		opts.Dir = t.TempDir()
+	}
+	if opts.Rounds <= 0 {
+		opts.Rounds = 3
+	}
+	image, err := load(t, wasm, opts, false)
+	plain, plainErr := load(t, wasm, opts, true)
+	if errors.Is(err, sandbox.ErrDeadline) || errors.Is(plainErr, sandbox.ErrDeadline) {
+		return nil
+	}
+	if fmt.Sprint(err) != fmt.Sprint(plainErr) {
+		t.Errorf("loading ends with\n%v\nand without images with\n%v", err, plainErr)
+	}
+	if err != nil || plainErr != nil {
+		return nil
+	}
+	if !reflect.DeepEqual(image.Description(), plain.Description()) {
+		t.Errorf("it describes itself as %+v, and without images as %+v", image.Description(), plain.Description())
+	}
+	if how := plain.Instances(); how.Image || how.Reason == "" {
+		t.Errorf("images are switched off: %+v", how)
+	}
+	requests := opts.Requests
+	if requests == nil {
+		for _, r := range image.Description().Resolvers {
+			requests = append(requests, abi.Request{ABI: abi.Version, Resolver: r.Name, Root: abi.Root{Name: "root"}})
+		}
+	}
+	root, err := vfs.OpenRoot(opts.Dir, vfs.RootOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = root.Close() }()
+	for round := range opts.Rounds {
+		for _, req := range requests {
+			got, want := outcome(t, image, root, req), outcome(t, plain, root, req)
+			for i := range min(len(got), len(want)) {
+				if !reflect.DeepEqual(got[i], want[i]) {
+					t.Errorf("round %d, resolver %s: with images\n%s\nwithout\n%s", round, req.Resolver, show(got[i]), show(want[i]))
+				}
+			}
+		}
+	}
+	how := image.Instances()
+	return &how
+}
+
+func load(t testing.TB, wasm []byte, opts Options, plain bool) (*sandbox.Module, error) {
+	t.Helper()
+	h := sandbox.New(sandbox.Options{CacheDir: opts.CacheDir, Output: true, NoImages: plain})
+	m, err := h.Load(t.Context(), wasm, opts.Limits)
+	if err != nil && !errors.Is(err, sandbox.ErrRejected) {
+		t.Fatal(err)
+	}
+	if err == nil {
+		t.Cleanup(func() {
+			if err := m.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	return m, err
+}
+
+// outcome is what one run gives and what it has looked at. There is none of a run
+// that was late.
+func outcome(t testing.TB, m *sandbox.Module, root *vfs.Root, req abi.Request) []any {
+	t.Helper()
+	filter, err := vfs.View{Reads: []string{"**"}}.Compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := root.Begin(filter, vfs.Limits{})
+	defer func() { _ = run.Close() }()
+	res, err := m.Resolve(t.Context(), &req, run)
+	if errors.Is(err, sandbox.ErrDeadline) {
+		return nil
+	}
+	res.Duration = 0
+	return []any{res, err, run.Usage(), run.Trace(), run.Denied()}
+}
+
+func show(v any) string {
+	if res, ok := v.(*sandbox.Result); ok {
+		return fmt.Sprintf("%+v, response %+v", *res, res.Response)
+	}
+	return fmt.Sprintf("%+v", v)
+}

@@ -1,0 +1,161 @@
+package hub
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"waymark/hub/store"
+	"waymark/internal/backoff"
+	"waymark/internal/notify"
+	"waymark/wire/approval"
+)
+
+const (
+	// approvalsPause bounds how often the store is asked whether approvals have
+	// changed, since each push wakes those who wait for a change.
+	approvalsPause = 100 * time.Millisecond
+	// approvalsAgain is how soon a store is asked again that has failed.
+	approvalsAgain = time.Second
+)
+
+// approvals follows the signed approvals in the store, which other hubs and commands
+// change as well, for the agents that are connected. It begins with the first of them.
+type approvals struct {
+	hub     *Hub
+	ctx     context.Context //nolint:containedctx // ends with close
+	cancel  context.CancelFunc
+	start   sync.Once
+	done    sync.WaitGroup
+	changed notify.Signal
+
+	mu   sync.Mutex // guards the rest
+	read bool       // list is what there was when the store was last asked
+	list []kept
+}
+
+// kept is an approval that hasn't been revoked.
+type kept struct {
+	signed  []byte
+	claim   *approval.Claim
+	expires time.Time
+}
+
+// approvalSet is what concerns one agent at one time.
+type approvalSet struct {
+	signed [][]byte // in order of ids
+	// until is when the first of them expires; zero: none does.
+	until time.Time
+}
+
+func (s *approvalSet) equal(other *approvalSet) bool {
+	return other != nil && slices.EqualFunc(s.signed, other.signed, bytes.Equal)
+}
+
+func (a *approvals) init(h *Hub) {
+	a.hub = h
+	a.ctx, a.cancel = context.WithCancel(context.Background())
+}
+
+// close ends the following; wait returns when it has ended.
+func (a *approvals) close() { a.cancel() }
+
+func (a *approvals) wait() {
+	a.start.Do(func() {}) // not any more
+	a.done.Wait()
+}
+
+// of returns what concerns an agent now, and what is closed when that may have
+// changed but for what expires.
+func (a *approvals) of(ctx context.Context, agentID string) (*approvalSet, <-chan struct{}, error) {
+	a.start.Do(func() { a.done.Go(a.follow) })
+	for {
+		changed := a.changed.Changed()
+		if set := a.now(agentID); set != nil {
+			return set, changed, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		case <-a.ctx.Done():
+			return nil, nil, a.ctx.Err()
+		}
+	}
+}
+
+// now returns nil as long as the store hasn't been read.
+func (a *approvals) now(agentID string) *approvalSet {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.read {
+		return nil
+	}
+	now, set := a.hub.now(), &approvalSet{}
+	for i := range a.list {
+		k := &a.list[i]
+		if !now.Before(k.expires) || !k.claim.For(agentID) {
+			continue
+		}
+		set.signed = append(set.signed, k.signed)
+		if set.until.IsZero() || k.expires.Before(set.until) {
+			set.until = k.expires
+		}
+	}
+	return set
+}
+
+// follow reads the approvals whenever they have changed.
+func (a *approvals) follow() {
+	at, revision := int64(-1), int64(-1) // of the store, and of the approvals
+	for a.ctx.Err() == nil {
+		var err error
+		if at >= 0 {
+			at, err = a.hub.store.Wait(a.ctx, at)
+		} else {
+			at = 0 // whatever the store's is, it is asked for after this
+		}
+		if err == nil {
+			revision, err = a.load(revision)
+		}
+		pause := approvalsPause
+		if err != nil {
+			if a.ctx.Err() != nil || errors.Is(err, store.ErrClosed) {
+				return
+			}
+			pause = approvalsAgain
+			a.hub.log.Warn("approvals not read", slog.Any("error", err), slog.Duration("again_in", pause))
+			at = 0
+		}
+		_ = backoff.Sleep(a.ctx, pause) // the loop looks at ctx
+	}
+}
+
+// load reads the approvals unless they are those of a revision, and returns theirs.
+func (a *approvals) load(revision int64) (int64, error) {
+	list, now, err := a.hub.store.Approvals(a.ctx, revision)
+	if err != nil || list == nil {
+		return revision, err
+	}
+	var live []kept
+	for i := range list {
+		if !list[i].RevokedAt.IsZero() {
+			continue
+		}
+		claim, err := approval.Inspect(list[i].Signed)
+		if err != nil { // a later version's, in a database that is shared with its hub
+			a.hub.log.Warn("approval left out", slog.String("approval", list[i].ID), slog.Any("error", err))
+			continue
+		}
+		live = append(live, kept{signed: list[i].Signed, claim: claim, expires: list[i].ExpiresAt})
+	}
+	a.mu.Lock()
+	a.read, a.list = true, live
+	a.mu.Unlock()
+	a.changed.Notify()
+	return now, nil
+}

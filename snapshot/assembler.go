@@ -1,0 +1,88 @@
+package snapshot
+
+import (
+	"slices"
+
+	"waymark/abi"
+)
+
+// Assembler is Assemble for lists that mostly differ little from the one before: where
+// only the contents of some finds are others, these alone are put into the list that
+// there was. The zero value is ready. It belongs to one goroutine at a time, and keeps
+// the last list.
+type Assembler struct {
+	caps       Caps
+	candidates []Candidate
+	resources  []Resource
+	notes      []Note
+	bytes      int64 // of all payloads in resources
+}
+
+// Assemble gives what the function of that name does. Neither the candidates nor the
+// result may be changed afterwards.
+func (a *Assembler) Assemble(candidates []Candidate, caps Caps) ([]Resource, []Note) {
+	if !a.patch(candidates, caps) {
+		a.caps, a.bytes = caps, 0
+		a.resources, a.notes = Assemble(candidates, caps)
+		for i := range a.resources {
+			a.bytes += int64(len(a.resources[i].Payload))
+		}
+	}
+	a.candidates = candidates
+	return a.resources, a.notes
+}
+
+// patch puts the candidates that are others into the list, and reports whether it
+// is then what Assemble gives.
+func (a *Assembler) patch(candidates []Candidate, caps Caps) bool {
+	if a.resources == nil || caps != a.caps || len(candidates) != len(a.candidates) {
+		return false
+	}
+	resources, bytes := a.resources, a.bytes
+	for i := range candidates {
+		before, now := &a.candidates[i], &candidates[i]
+		switch {
+		case !before.samePlace(now):
+			return false
+		case before.Equal(&now.Resource):
+			continue
+		case !a.replaces(before, now):
+			return false
+		}
+		at, found := slices.BinarySearchFunc(resources, &before.Resource, func(r Resource, c *Resource) int { return compareIDs(&r, c) })
+		if !found || !resources[at].Equal(&before.Resource) {
+			return false // another find stands for it, or it is there in another form
+		}
+		if &resources[0] == &a.resources[0] {
+			resources = slices.Clone(resources)
+		}
+		resources[at] = now.Resource
+		bytes += int64(len(now.Payload) - len(before.Payload))
+	}
+	if limits := caps.withDefaults(); bytes > limits.MaxBytes {
+		return false
+	}
+	a.resources, a.bytes = resources, bytes
+	return true
+}
+
+// samePlace reports whether two candidates take the same part in the order of all.
+func (c *Candidate) samePlace(other *Candidate) bool {
+	return c.Path == other.Path && c.Rank == other.Rank && c.Root == other.Root && c.DropIn == other.DropIn && c.Provided == other.Provided
+}
+
+// replaces reports whether now takes the place of before whatever else there is: it
+// is the same find, ok as that was, of which only the content is another. What shares a
+// budget with others of its origin, or with what was left out, is left to Assemble.
+func (a *Assembler) replaces(before, now *Candidate) bool {
+	limits := a.caps.withDefaults()
+	if before.Status != StatusOK || now.Status != StatusOK || before.Name != now.Name || before.Resolver != now.Resolver ||
+		before.Kind != now.Kind || before.Source != now.Source || before.Key != now.Key || before.DropIn || before.Provided ||
+		now.Kind == abi.KindMCPConfig || now.Kind == abi.KindMCPServer || int64(len(now.Payload)) > limits.MaxResourceBytes {
+		return false
+	}
+	id, takesAsMuch := now.ID(), len(now.Payload) == len(before.Payload)
+	return !slices.ContainsFunc(a.notes, func(n Note) bool {
+		return n.Reason == ReasonExcluded && !takesAsMuch || n.ID == id || n.Winner == id
+	})
+}

@@ -1,0 +1,82 @@
+package snapshot_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"waymark/snapshot"
+	"waymark/test/randtest"
+)
+
+// TestAssemblerEqualsAssemble: a list that is patched is the one that would be made.
+func TestAssemblerEqualsAssemble(t *testing.T) {
+	seed := randtest.Seed(t)
+	for round := range randtest.Rounds(40, 150, 20_000) {
+		rnd := randtest.Of(seed, uint64(round))
+		caps := snapshot.Caps{MaxResourceBytes: 10, MaxBytes: int64(20 + rnd.IntN(200)), MaxResources: 12 + rnd.IntN(60), MaxListed: 20 + rnd.IntN(60), DropInResources: 4, DropInBytes: 20}
+		list := randomCandidates(rnd)
+		var a snapshot.Assembler
+		for step := range 10 {
+			if rnd.IntN(8) == 0 {
+				list = randomCandidates(rnd)
+			}
+			list = slices.Clone(list) // the one before is the Assembler's
+			for range min(rnd.IntN(3), len(list)) {
+				list[rnd.IntN(len(list))] = changed(rnd, list)
+			}
+			resources, notes := a.Assemble(list, caps)
+			want, wantNotes := snapshot.Assemble(list, caps)
+			if diff := cmp.Diff(want, resources) + cmp.Diff(wantNotes, notes); diff != "" {
+				t.Fatalf("round %d step %d:\n%s", round, step, diff)
+			}
+		}
+	}
+}
+
+// changed is one of the candidates with something else: mostly its content.
+func changed(rnd *rand.Rand, list []snapshot.Candidate) snapshot.Candidate {
+	c := list[rnd.IntN(len(list))]
+	if rnd.IntN(2) == 0 && c.Status == snapshot.StatusOK {
+		payload(rnd.IntN(12))(&c)
+	}
+	switch rnd.IntN(12) {
+	case 0:
+		c.Name = string(rune('a' + rnd.IntN(5)))
+	case 1:
+		c.Status, c.Payload = snapshot.StatusInvalid, nil
+	case 2:
+		c.Root = rnd.IntN(3)
+	case 3:
+		c.Description = string(rune('a' + rnd.IntN(5)))
+	case 4:
+		c.Source = "/w/" + string(rune('a'+rnd.IntN(12)))
+	}
+	return c
+}
+
+// TestAssemblerPatches: an edit of one file of many doesn't make the list anew.
+func TestAssemblerPatches(t *testing.T) {
+	many := func(text string) []snapshot.Candidate {
+		var list []snapshot.Candidate
+		for i := range 1000 {
+			c := find("skill", "/w/"+string(rune('a'+i%26))+string(rune('a'+i/26)), name(string(rune('a'+i%26))+string(rune('a'+i/26))), payload(3))
+			if i == 500 {
+				c.Payload = []byte(text)
+			}
+			list = append(list, c)
+		}
+		return list
+	}
+	var a snapshot.Assembler
+	a.Assemble(many("one"), snapshot.Caps{MaxResources: 2000})
+	lists := [][]snapshot.Candidate{many("two"), many("three")}
+	i := 0
+	patched := testing.AllocsPerRun(10, func() { a.Assemble(lists[i%2], snapshot.Caps{MaxResources: 2000}); i++ })
+	whole := testing.AllocsPerRun(10, func() { snapshot.Assemble(lists[0], snapshot.Caps{MaxResources: 2000}) })
+	if patched > 20 || patched > whole/20 {
+		t.Errorf("%v allocations for one find that is another, %v for all", patched, whole)
+	}
+}

@@ -1,0 +1,71 @@
+package latency_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"waymark/test/latency"
+)
+
+// TestProgram builds revisions of a small repository, each once, and leaves no
+// work tree behind.
+func TestProgram(t *testing.T) {
+	for _, tool := range []string{"git", "make"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Fatal(err) // they are needed to build all this
+		}
+	}
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("HOME", os.Getenv("XDG_CACHE_HOME"))
+	dir := t.TempDir()
+	git := func(args ...string) string {
+		t.Helper()
+		cmd := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@b.example"}, args...)...)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	git("init", "-q")
+	for _, version := range []string{"one", "two"} {
+		recipe := "build:\n\tmkdir bin && echo " + version + " > bin/agent && echo >> " + dir + "/built\n"
+		if err := os.WriteFile(filepath.Join(dir, "Makefile"), []byte(recipe), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		git("add", "Makefile")
+		git("commit", "-q", "-m", version)
+	}
+	var progress bytes.Buffer
+	for _, c := range []struct{ what, want string }{
+		{"HEAD~1", "one\n"}, {"HEAD", "two\n"}, {"HEAD~1", "one\n"}, {git("rev-parse", "--short", "HEAD"), "two\n"},
+	} {
+		program, err := latency.Program(t.Context(), dir, c.what, &progress)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(program)
+		if err != nil || string(got) != c.want {
+			t.Errorf("%s: %q, %v", c.what, got, err)
+		}
+		if again, err := latency.Program(t.Context(), dir, program, &progress); err != nil || again != program {
+			t.Errorf("a program: %s, %v", again, err)
+		}
+	}
+	if built, err := os.ReadFile(filepath.Join(dir, "built")); err != nil || len(built) != 2 {
+		t.Errorf("built %d times, %v", len(built), err)
+	}
+	if list := git("worktree", "list"); strings.Contains(list, "\n") {
+		t.Errorf("there are still work trees:\n%s", list)
+	}
+	for _, what := range []string{"HEAD~7", "-h", ""} {
+		if got, err := latency.Program(t.Context(), dir, what, &progress); err == nil {
+			t.Errorf("%q: %s", what, got)
+		}
+	}
+}

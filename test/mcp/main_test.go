@@ -1,0 +1,85 @@
+package mcp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"waymark/test/e2e"
+	"waymark/test/race"
+	"waymark/test/randtest"
+	"waymark/test/sources"
+)
+
+// timeout ends what hangs; nothing is measured with it.
+const timeout = 2 * time.Minute
+
+// common is what the tests of this binary share.
+var common shared
+
+type shared struct {
+	dir  string
+	once sync.Once // builds
+
+	programs e2e.Programs
+	// servers is a directory with programs of servers, hostile that of package hostile.
+	servers, hostile string
+	err              error
+}
+
+func TestMain(m *testing.M) {
+	var err error
+	if common.dir, err = os.MkdirTemp("", "wm"); err == nil { // a short path, for sockets
+		common.dir, err = filepath.EvalSymlinks(common.dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(common.dir)
+	os.Exit(code)
+}
+
+// built builds the programs, once.
+func built(t testing.TB) *shared {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it takes long")
+	}
+	common.once.Do(func() { common.err = common.build() })
+	if common.err != nil {
+		t.Fatal(common.err)
+	}
+	return &common
+}
+
+func (s *shared) build() (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*timeout)
+	defer cancel()
+	if s.programs, err = e2e.Build(ctx, s.dir, race.Enabled && randtest.Long()); err != nil {
+		return err
+	}
+	s.servers = filepath.Join(s.dir, "servers")
+	s.hostile = filepath.Join(s.servers, "server")
+	return errors.Join(goBuild(ctx, s.dir, "waymark/cmd/supervisor"), goBuild(ctx, s.servers, "waymark/test/mcp/hostile/server", "waymark/test/mcpserver/mcpserver"))
+}
+
+// goBuild builds programs into a directory.
+func goBuild(ctx context.Context, dir string, packages ...string) error {
+	if err := sources.See(ctx, nil, packages...); err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-trimpath", "-buildvcs=false", "-o", dir + "/"}, packages...)...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w: %s", err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}

@@ -1,0 +1,345 @@
+package mcp_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"waymark/test/mcp/hostile"
+	"waymark/test/randtest"
+	"waymark/workspace"
+	"waymark/workspace/client"
+	"waymark/workspace/mcp/redact"
+)
+
+// secrets makes values as credentials are: of letters and digits, or of characters
+// that encodings change, too. None contains another's part.
+func secrets(random *rand.Rand, n int) (list []string) {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+	const special = letters + `"\/+&%=<>;:@ '`
+	for i := range n {
+		from := letters
+		if i%2 == 1 {
+			from = special
+		}
+		b := make([]byte, 24+random.IntN(40))
+		for j := range b {
+			b[j] = from[random.IntN(len(from))]
+		}
+		// Blanks at an end are cut from headers.
+		b[0], b[len(b)-1] = letters[random.IntN(26)], letters[random.IntN(26)]
+		list = append(list, string(b))
+	}
+	return list
+}
+
+// inBase64 is the length of what stands for a part in base64: what is shorter may
+// stand for less.
+const inBase64 = (redact.MinPart+2)/3*4 + 4
+
+// inBase64Twice is the same for what was in another encoding before, in which a byte
+// becomes three at most.
+const inBase64Twice = (3*redact.MinPart+2)/3*4 + 4
+
+// needles are texts that show a secret: every part of MinPart bytes of it and of its
+// encodings.
+func needles(secret string) map[string]bool {
+	found := map[string]bool{}
+	quoted := func(part string) string {
+		text, _ := json.Marshal(part)
+		return string(text[1 : len(text)-1])
+	}
+	twice := func(encode func(string) string) func(string) string {
+		return func(part string) string { return encode(encode(part)) }
+	}
+	for _, encode := range []func(string) string{strings.Clone, url.QueryEscape, url.PathEscape, quoted, twice(url.QueryEscape), twice(quoted)} {
+		for i := range len(secret) - redact.MinPart + 1 {
+			found[encode(secret[i:i+redact.MinPart])] = true
+		}
+	}
+	for n, format := range map[int]string{2: "%02X", 3: "%%%02X", 5: "%%25%02X", 6: `\u%04x`, 7: `\\u%04x`} {
+		var all strings.Builder
+		for _, b := range []byte(secret) {
+			_, _ = fmt.Fprintf(&all, format, b)
+		}
+		form := strings.ToLower(all.String())
+		for i := 0; i+n*redact.MinPart <= len(form); i += n {
+			found[form[i:i+n*redact.MinPart]] = true
+		}
+	}
+	for n, inner := range map[int]string{3 * redact.MinPart: url.QueryEscape(secret), inBase64: base64.StdEncoding.EncodeToString([]byte(secret))} {
+		for i := 2; i+n <= len(inner)-2; i++ {
+			found[hex.EncodeToString([]byte(inner[i:i+n]))] = true
+		}
+	}
+	for _, before := range []string{"", "a", "ab"} {
+		for _, inner := range []string{url.QueryEscape(secret), url.PathEscape(secret), base64.StdEncoding.EncodeToString([]byte(secret))} {
+			for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+				form := e.EncodeToString([]byte(before + inner))
+				for i := 4; i+inBase64Twice <= len(form)-4; i++ {
+					found[form[i:i+inBase64Twice]] = true
+				}
+			}
+		}
+		for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+			form := e.EncodeToString([]byte(before + secret))
+			// Its first and last letters stand for neighbors, too.
+			for i := 4; i+inBase64 <= len(form)-4; i++ {
+				found[form[i:i+inBase64]] = true
+			}
+		}
+	}
+	return found
+}
+
+// seen are the texts in which secrets were looked for.
+type seen struct {
+	t       *testing.T
+	needles map[string]string // the secret's name
+	lengths map[int]bool      // of needles
+	texts   int
+	bytes   int64
+}
+
+// in requires that a text shows no secret.
+func (s *seen) in(where string, text []byte) {
+	s.t.Helper()
+	s.texts++
+	s.bytes += int64(len(text))
+	if name, at := s.find(text); name != "" {
+		s.t.Errorf("%s shows %s: …%q…", where, name, text[min(max(at-60, 0), len(text)):min(at+60, len(text))])
+	}
+}
+
+// find returns which secret a text shows, and where; "" where it shows none.
+func (s *seen) find(text []byte) (name string, at int) {
+	// Hexadecimal digits may be of either case.
+	lower := bytes.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, text)
+	for _, in := range [][]byte{text, lower} {
+		for n := range s.lengths {
+			for i := 0; i+n <= len(in); i++ {
+				if name, ok := s.needles[string(in[i:i+n])]; ok {
+					return name, i
+				}
+			}
+		}
+	}
+	return "", 0
+}
+
+// TestSecrets: no value of an entry is seen anywhere, whatever its server gives back
+// and where.
+func TestSecrets(t *testing.T) {
+	t.Parallel()
+	random := randtest.Rand(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// It says the whole request, encoded in every way, in errors.
+		var all []string
+		for _, values := range r.Header {
+			for _, v := range values {
+				all = append(all, hostile.Encodings(v)...)
+			}
+		}
+		for _, values := range r.URL.Query() {
+			all = append(all, hostile.Encodings(values[0])...)
+		}
+		http.Error(w, r.URL.String()+" "+strings.Join(all, " ; "), http.StatusBadRequest)
+	}))
+	t.Cleanup(server.Close)
+
+	w := newWorld(t, quick)
+	values := map[string]string{}
+	list := secrets(random, 10)
+	take := func(name string) string {
+		values[name], list = list[0], list[1:]
+		return values[name]
+	}
+	literal := w.hostileEntry("echoes")
+	literal.Env = map[string]string{hostile.SecretPrefix + "LITERAL": take("a literal variable"), hostile.SecretPrefix + "SPECIAL": take("a literal variable with special characters")}
+	referred := w.hostileEntry("echoes", hostile.SecretPrefix+"ARG=${SECRET_ARGUMENT}", hostile.SecretPrefix+"TOO=${SECRET_ARGUMENT_TOO}")
+	referred.Env = map[string]string{hostile.SecretPrefix + "REFERENCE": "${SECRET_VARIABLE}", hostile.SecretPrefix + "WITHIN": "Bearer ${SECRET_VARIABLE_TOO}"}
+	w.env = []string{
+		"SECRET_ARGUMENT=" + take("an argument"), "SECRET_ARGUMENT_TOO=" + take("an argument with special characters"),
+		"SECRET_VARIABLE=" + take("a variable"), "SECRET_VARIABLE_TOO=" + take("a variable with special characters"),
+		"SECRET_HEADER=" + take("a header"), "SECRET_QUERY=" + url.QueryEscape(take("a query with special characters")),
+	}
+	header := entry{
+		Type: "http", URL: server.URL + "/mcp?key=${SECRET_QUERY}",
+		Headers: map[string]string{"Authorization": "Bearer ${SECRET_HEADER}", "X-Api-Key": take("a literal header")},
+	}
+	dies := w.hostileEntry("dies-at-start")
+	dies.Env = map[string]string{"TOKEN": take("a variable of one that dies")}
+	w.configure(config{"literal": literal, "referred": referred, "header": header, "dies": dies})
+	names := []string{"dies", "header", "literal", "referred"}
+
+	s := &seen{t: t, needles: map[string]string{}, lengths: map[int]bool{}}
+	for name, value := range values {
+		for needle := range needles(value) {
+			s.needles[needle], s.lengths[len(needle)] = name, true
+		}
+	}
+	w.start()
+	w.listed(names...)
+	s.outputs(w, names) // before anything is approved
+	w.approve(names...)
+	for _, name := range []string{"literal", "referred"} {
+		w.becomes(name, works...)
+		s.calls(w, name)
+	}
+	w.becomes("header", failed...)
+	w.becomes("dies", failed...)
+	s.outputs(w, names)
+	s.hub(w)
+	w.stop()
+	s.in("the agent's log", []byte(w.agent.Output()))
+	s.files(w)
+	t.Logf("looked for %d values in %d texts, %d bytes", len(values), s.texts, s.bytes)
+	s.canTell(w, values)
+}
+
+// calls calls every tool of a server, in all the ways in which it gives values back.
+func (s *seen) calls(w *world, name string) {
+	s.t.Helper()
+	d, err := w.client.MCPServer(w.ctx, name)
+	w.must(err)
+	if len(d.Tools) < 10 {
+		s.t.Errorf("%s has %d tools: %v", name, len(d.Tools), d.Findings)
+	}
+	for i, tool := range d.Tools {
+		if i%3 != 0 && !strings.HasSuffix(tool.Name, "t0") { // some are enough
+			continue
+		}
+		for _, arguments := range []string{"{}", `{"how":"error"}`} {
+			call := workspace.CallMCPTool{ToolName: tool.Name, Arguments: json.RawMessage(arguments)}
+			r, err := w.client.CallMCPTool(w.ctx, call, func(p workspace.MCPProgress) { s.in(name+"'s progress", fmt.Append(nil, p)) })
+			text, _ := json.Marshal(r)
+			s.in(name+"'s result", text)
+			if r != nil {
+				for _, c := range r.Content {
+					data, _ := base64.StdEncoding.DecodeString(c.Data)
+					s.in(name+"'s result, as text", []byte(c.Text+"\n"+c.Name+"\n"+c.URI+"\n"+string(data)))
+				}
+			}
+			if err != nil {
+				s.in(name+"'s error", []byte(err.Error()))
+			}
+		}
+	}
+	out, _ := w.run("mcp", "call", d.Tools[0].Name)
+	s.in("mcp call", []byte(out))
+	_, err = w.call(name+"__t0", `{"how":"die"}`)
+	s.in(name+"'s end", fmt.Append(nil, err))
+	w.becomes(name, works...)
+}
+
+// outputs are what people and programs can ask of the agent.
+func (s *seen) outputs(w *world, names []string) {
+	s.t.Helper()
+	commands := [][]string{{"mcp", "list"}, {"mcp", "search", "it"}, {"status"}, {"snapshot"}, {"doctor"}, {"resolve"}}
+	for _, name := range names {
+		commands = append(commands, []string{"mcp", "show", name}, []string{"mcp", "logs", name})
+	}
+	for _, args := range commands {
+		for _, more := range [][]string{nil, {"--json"}} {
+			out, _ := w.run(slices.Concat(args, more)...)
+			s.in("agent "+strings.Join(args, " "), []byte(out))
+		}
+	}
+	snapshot, err := w.client.Snapshot(w.ctx, client.SnapshotOptions{})
+	w.must(err)
+	text, err := json.Marshal(snapshot)
+	w.must(err)
+	s.in("the snapshot", text)
+	for i := range snapshot.Resources {
+		payload, err := w.client.Resource(w.ctx, snapshot.Resources[i].ID())
+		s.in("the payload of "+snapshot.Resources[i].Name, fmt.Append(payload, err))
+	}
+	metrics, err := w.client.Metrics(w.ctx)
+	w.must(err)
+	s.in("the metrics", metrics)
+	tools, err := w.client.ListMCPTools(w.ctx, client.MCPToolOptions{})
+	w.must(err)
+	text, err = json.Marshal(tools)
+	w.must(err)
+	s.in("the tools", text)
+}
+
+// hub is what the hub that the agent has itself shows of it.
+func (s *seen) hub(w *world) {
+	s.t.Helper()
+	hub := func(args ...string) []byte {
+		cmd := exec.CommandContext(w.ctx, w.programs.Hub, args...)
+		cmd.Env, cmd.Dir = w.home.Environ(), w.root
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			s.t.Errorf("hub %v: %v\n%s", args, err, out)
+		}
+		s.in("hub "+strings.Join(args, " "), out)
+		return out
+	}
+	var agents []struct {
+		ID string `json:"id"`
+	}
+	w.await("that the hub has the servers", func() (any, bool) {
+		if err := json.Unmarshal(hub("agents", "--json"), &agents); err != nil || len(agents) == 0 {
+			return err, false
+		}
+		out := hub("context", agents[0].ID, "--json")
+		return string(out), strings.Contains(string(out), "mcp_server") && strings.Contains(string(out), "referred")
+	})
+	hub("context", agents[0].ID)
+	hub("agents")
+}
+
+// files are those that the agent keeps: state, cache, the hub's database.
+func (s *seen) files(w *world) {
+	s.t.Helper()
+	n := 0
+	for _, dir := range []string{"state", "cache", "run", "home"} {
+		w.must(filepath.WalkDir(filepath.Join(w.home.Dir, dir), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !d.Type().IsRegular() {
+				return err
+			}
+			data, err := os.ReadFile(filepath.Clean(path))
+			s.in(path, data)
+			n++
+			return err
+		}))
+	}
+	if n < 5 {
+		s.t.Errorf("it keeps %d files", n)
+	}
+}
+
+// canTell requires that secrets would have been seen.
+func (s *seen) canTell(w *world, values map[string]string) {
+	s.t.Helper()
+	for name, value := range values {
+		for _, form := range hostile.Encodings(value) {
+			if found, _ := s.find([]byte(form)); found == "" {
+				s.t.Errorf("%s could be shown as %q", name, form)
+			}
+		}
+	}
+	if text, err := os.ReadFile(filepath.Join(w.root, ".mcp.json")); err != nil || !strings.Contains(string(text), "SECRET_VARIABLE") {
+		s.t.Errorf("%v: %s", err, text)
+	}
+}

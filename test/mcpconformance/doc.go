@@ -1,0 +1,3 @@
+// Package mcpconformance runs the conformance suite of the Model Context Protocol with
+// package session as the client.
+package mcpconformance

@@ -1,0 +1,75 @@
+package claim_test
+
+import (
+	"crypto/sha256"
+	"reflect"
+	"testing"
+
+	"waymark/snapshot"
+	"waymark/wire/claim"
+)
+
+func row(r snapshot.Resource) [sha256.Size]byte {
+	return claim.Row(&r, r.Payload != nil, sha256.Sum256(r.Payload))
+}
+
+// TestRow: whatever is another one in a resource makes another row, and so do texts
+// that are divided in another way.
+func TestRow(t *testing.T) {
+	full := snapshot.Resource{
+		Kind: "k", Source: "so", Key: "ke", SourcePath: "sp", Name: "n", Description: "d", Status: "st", Error: "e", Stale: true,
+		ContentHash: snapshot.Hash{1}, SizeBytes: 2, Resolver: "r", Attributes: snapshot.Attributes{"a": {Text: "t"}}, Payload: []byte("p"),
+	}
+	list := map[string]snapshot.Resource{"full": full}
+	fields := reflect.TypeFor[snapshot.Resource]()
+	for i := range fields.NumField() {
+		other := full
+		reflect.ValueOf(&other).Elem().Field(i).SetZero()
+		list["without "+fields.Field(i).Name] = other
+	}
+	for name, change := range map[string]func(*snapshot.Resource){
+		"moved":         func(r *snapshot.Resource) { r.Source, r.Key = "s", "oke" },
+		"empty payload": func(r *snapshot.Resource) { r.Payload = []byte{} },
+		"list":          func(r *snapshot.Resource) { r.Attributes = snapshot.Attributes{"a": {List: []string{"t"}}} },
+		"empty list":    func(r *snapshot.Resource) { r.Attributes = snapshot.Attributes{"a": {List: []string{}}} },
+		"list of two":   func(r *snapshot.Resource) { r.Attributes = snapshot.Attributes{"a": {List: []string{"", "t"}}} },
+		"two":           func(r *snapshot.Resource) { r.Attributes = snapshot.Attributes{"a": {Text: "t"}, "b": {}} },
+	} {
+		other := full
+		change(&other)
+		list[name] = other
+	}
+	seen := make(map[[sha256.Size]byte]string)
+	for name, r := range list {
+		digest := row(r)
+		if other, known := seen[digest]; known {
+			t.Errorf("%s and %s are the same", name, other)
+		}
+		seen[digest] = name
+	}
+}
+
+// TestOf: the order of rows is nothing; all else is something.
+func TestOf(t *testing.T) {
+	x, y := row(snapshot.Resource{Source: "x"}), row(snapshot.Resource{Source: "y"})
+	type rows [][sha256.Size]byte
+	head := claim.Head{AggregateHash: []byte{1}, SnapshotError: "e", Plugins: "p", Discovery: "d"}
+	name := claim.Of(&head, rows{x, y})
+	if claim.Of(&head, rows{y, x}) != name {
+		t.Error("the order of rows makes another name")
+	}
+	seen := map[claim.Name]bool{name: true}
+	for what, other := range map[string]claim.Name{
+		"a row less": claim.Of(&head, rows{x}), "no rows": claim.Of(&head, nil),
+		"hash":      claim.Of(&claim.Head{SnapshotError: "e", Plugins: "p", Discovery: "d"}, rows{x, y}),
+		"error":     claim.Of(&claim.Head{AggregateHash: []byte{1}, Plugins: "p", Discovery: "d"}, rows{x, y}),
+		"plugins":   claim.Of(&claim.Head{AggregateHash: []byte{1}, SnapshotError: "e", Discovery: "d"}, rows{x, y}),
+		"discovery": claim.Of(&claim.Head{AggregateHash: []byte{1}, SnapshotError: "e", Plugins: "p"}, rows{x, y}),
+		"moved":     claim.Of(&claim.Head{AggregateHash: []byte{1}, SnapshotError: "ep", Discovery: "d"}, rows{x, y}),
+	} {
+		if seen[other] {
+			t.Errorf("%s: no other name", what)
+		}
+		seen[other] = true
+	}
+}

@@ -1,0 +1,374 @@
+package reverse
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+	"google.golang.org/protobuf/proto"
+	"storj.io/drpc"
+	"storj.io/drpc/drpcerr"
+
+	"waymark/wire"
+	"waymark/wire/waymark"
+)
+
+// The kinds of requests.
+const (
+	// KindSetApprovals brings an agent the signed approvals that concern it; the body
+	// is a waymark.SetApprovals.
+	KindSetApprovals = "approvals.set"
+)
+
+// Version is the highest version of the channel that is spoken here.
+const Version = 1
+
+// The limits of the channel.
+const (
+	// MaxToAgent and MaxToHub bound a frame, in bytes. What an agent sends stays
+	// below what its hub takes from anybody without having to reserve room for it.
+	MaxToAgent = 1 << 20
+	MaxToHub   = 48 << 10
+	// MaxInFlight bounds the requests of one side that are under way.
+	MaxInFlight = 16
+	// MaxDeadline bounds how long a request may take.
+	MaxDeadline = 10 * time.Minute
+
+	defaultDeadline = 30 * time.Second
+
+	maxRunID = 64
+	maxKinds = 64
+	maxKind  = 64
+
+	// framesPerSecond and framesAtOnce are more than an honest peer sends.
+	framesPerSecond = 100
+	framesAtOnce    = 200
+)
+
+// Handler serves one kind of requests. Its context ends with the request's deadline,
+// when the peer takes it back, and with the channel. The peer sees its errors; an
+// *Error keeps its code.
+type Handler func(ctx context.Context, body []byte) ([]byte, error)
+
+// Hello is what a peer says of itself.
+type Hello struct {
+	Version int
+	Run     []byte
+	Kinds   []string
+}
+
+// Knows reports whether the peer serves requests of a kind.
+func (h *Hello) Knows(kind string) bool { return slices.Contains(h.Kinds, kind) }
+
+// Options set up a Channel. End must be set.
+type Options struct {
+	// Agent says which end this is: an agent speaks first.
+	Agent bool
+	// Run is an agent's run; see waymark.OpenRequest.
+	Run []byte
+	// Handlers are the requests that this side serves, by kind.
+	Handlers map[string]Handler
+	// Greet gets the peer's hello before anything else of it; an error ends the
+	// channel. It may be nil.
+	Greet func(Hello) error
+	// Ready is called once both have said hello; it may be nil. It doesn't wait.
+	Ready func(Hello)
+	// Observe is called after each request that was served here; it may be nil.
+	Observe func(Served)
+	// End ends the stream with what carries it, so that sending and receiving end,
+	// whatever the peer does. It is called once, before Run returns.
+	End func(error)
+	// Hello is how long the peer has to say hello; 0 means 10 s.
+	Hello time.Duration
+	// Alive is how often each side says that it is alive, and a third of how long
+	// the other one may be silent; 0 means 30 s.
+	Alive time.Duration
+	// Write is how long a frame may take to be sent; 0 means 10 s.
+	Write time.Duration
+}
+
+// Served is a request that was served.
+type Served struct {
+	Kind string
+	// Code is that of the answer; 0 for one that was as it should be.
+	Code uint64
+	// Bytes is the length of the request's body, Digest its SHA-256 in hexadecimal.
+	Bytes    int
+	Digest   string
+	Duration time.Duration
+}
+
+// Channel is one end of a reverse channel.
+type Channel struct {
+	stream  drpc.Stream
+	opts    Options
+	frames  *rate.Limiter
+	sending chan struct{} // holds an element while a frame is being sent
+	calls   chan struct{} // an element for each request of ours
+
+	ctx    context.Context //nolint:containedctx // ends with the channel
+	cancel context.CancelCauseFunc
+	once   sync.Once      // of end
+	work   sync.WaitGroup // handlers, and what looks after the channel
+
+	sent, received atomic.Int64 // when a frame last was, in nanoseconds since begin
+	begin          time.Time
+
+	mu      sync.Mutex // guards the rest
+	peer    *Hello     // nil until it has said hello
+	last    uint64     // id of the last request of ours
+	waiting map[uint64]chan *waymark.ReverseResponse
+	serving map[uint64]context.CancelFunc
+}
+
+// New makes one end of a channel over a stream. Run starts it.
+func New(stream drpc.Stream, opts Options) *Channel {
+	opts.Hello = cmp.Or(opts.Hello, 10*time.Second)
+	opts.Alive = cmp.Or(opts.Alive, 30*time.Second)
+	opts.Write = cmp.Or(opts.Write, 10*time.Second)
+	c := &Channel{
+		stream: stream, opts: opts, frames: rate.NewLimiter(framesPerSecond, framesAtOnce), begin: time.Now(),
+		sending: make(chan struct{}, 1), calls: make(chan struct{}, MaxInFlight),
+		waiting: make(map[uint64]chan *waymark.ReverseResponse), serving: make(map[uint64]context.CancelFunc),
+	}
+	c.ctx, c.cancel = context.WithCancelCause(stream.Context())
+	return c
+}
+
+// Why a channel ends, besides what the stream says.
+var (
+	// ErrEnded says that the peer has ended the channel without a reason.
+	ErrEnded = errors.New("the reverse channel has ended")
+
+	errSilent = errors.New("nothing was heard on the reverse channel for too long")
+	errSlow   = errors.New("the peer doesn't read from the reverse channel")
+)
+
+// ruleError is a rule that the peer has broken.
+type ruleError struct{ text string }
+
+func (e *ruleError) Error() string { return "the reverse channel: " + e.text }
+
+// Run serves the channel until it ends, and returns why. After End that is what End
+// was given; that a context was canceled is no reason, though, where the stream has
+// another one.
+func (c *Channel) Run() error {
+	hello := time.AfterFunc(c.opts.Hello, func() {
+		if c.Peer() == nil {
+			c.End(errSilent)
+		}
+	})
+	defer hello.Stop()
+	stop := context.AfterFunc(c.ctx, func() { c.End(context.Cause(c.ctx)) })
+	defer stop()
+	c.work.Go(c.stayAlive)
+	err := c.serve()
+	c.End(err)
+	c.work.Wait()
+	if cause := context.Cause(c.ctx); !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return err // the stream's end ends its context, maybe before it is read why
+}
+
+// End ends the channel because of err. It doesn't wait for Run.
+func (c *Channel) End(err error) {
+	c.once.Do(func() {
+		c.mu.Lock()
+		c.cancel(err) // under the lock: nothing begins after this
+		c.mu.Unlock()
+		c.opts.End(err)
+	})
+}
+
+// Peer returns what the peer has said of itself, and nil until then.
+func (c *Channel) Peer() *Hello {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.peer
+}
+
+// serve reads frames until it can't.
+func (c *Channel) serve() error {
+	if c.opts.Agent {
+		// EOF, or an end: the answer is there already.
+		if err := c.sayHello(); err != nil && !errors.Is(err, io.EOF) && c.ctx.Err() == nil {
+			return err
+		}
+	}
+	for {
+		var frame waymark.ReverseFrame
+		err := c.stream.MsgRecv(&frame, encoding{c.maxReceive()})
+		switch {
+		case errors.Is(err, io.EOF):
+			return ErrEnded
+		case err != nil:
+			return err
+		}
+		c.received.Store(int64(time.Since(c.begin)))
+		if err := c.frames.Wait(c.ctx); err != nil {
+			return err
+		}
+		if err := c.take(&frame); err != nil {
+			return err
+		}
+	}
+}
+
+// take acts on one frame.
+func (c *Channel) take(frame *waymark.ReverseFrame) error {
+	if hello := frame.GetHello(); hello != nil {
+		return c.greet(hello)
+	}
+	if c.Peer() == nil {
+		return &ruleError{"something came before a hello"}
+	}
+	switch f := frame.GetFrame().(type) {
+	case *waymark.ReverseFrame_Request:
+		return c.accept(f.Request)
+	case *waymark.ReverseFrame_Response:
+		c.mu.Lock()
+		answer := c.waiting[f.Response.GetId()]
+		delete(c.waiting, f.Response.GetId())
+		c.mu.Unlock()
+		if answer != nil { // else nobody waits any more
+			answer <- f.Response
+		}
+	case *waymark.ReverseFrame_Cancel:
+		c.mu.Lock()
+		cancel := c.serving[f.Cancel.GetId()]
+		c.mu.Unlock()
+		if cancel != nil {
+			cancel()
+		}
+	}
+	return nil // a ping, or what a later version has
+}
+
+// greet takes the peer's hello, and answers an agent's.
+func (c *Channel) greet(frame *waymark.ReverseHello) error {
+	peer := &Hello{Version: int(min(frame.GetVersion(), Version)), Run: frame.GetRunId(), Kinds: frame.GetKinds()}
+	long := func(kind string) bool { return len(kind) > maxKind }
+	switch {
+	case c.Peer() != nil:
+		return &ruleError{"a second hello"}
+	case peer.Version == 0:
+		return &ruleError{"a hello without a version"}
+	case len(peer.Run) > maxRunID || len(peer.Kinds) > maxKinds || slices.ContainsFunc(peer.Kinds, long):
+		return &ruleError{"a hello that is too long"}
+	}
+	if c.opts.Greet != nil {
+		if err := c.opts.Greet(*peer); err != nil {
+			return err
+		}
+	}
+	if !c.opts.Agent {
+		if err := c.sayHello(); err != nil {
+			return err
+		}
+	}
+	c.mu.Lock()
+	c.peer = peer
+	c.mu.Unlock()
+	if c.opts.Ready != nil {
+		c.opts.Ready(*peer)
+	}
+	return nil
+}
+
+func (c *Channel) sayHello() error {
+	return c.send(c.ctx, &waymark.ReverseFrame{Frame: &waymark.ReverseFrame_Hello{Hello: &waymark.ReverseHello{
+		Version: Version, RunId: c.opts.Run, Kinds: slices.Sorted(maps.Keys(c.opts.Handlers)),
+	}}})
+}
+
+// send sends one frame, when those before it have gone.
+func (c *Channel) send(ctx context.Context, frame *waymark.ReverseFrame) error {
+	select {
+	case c.sending <- struct{}{}:
+		defer func() { <-c.sending }()
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-c.ctx.Done():
+		return context.Cause(c.ctx)
+	}
+	slow := time.AfterFunc(c.opts.Write, func() { c.End(errSlow) })
+	defer slow.Stop()
+	err := c.stream.MsgSend(frame, encoding{c.maxSend()})
+	c.sent.Store(int64(time.Since(c.begin)))
+	return err
+}
+
+// stayAlive pings the peer where nothing else is sent, and ends the channel of one
+// that is silent.
+func (c *Channel) stayAlive() {
+	ticker := time.NewTicker(c.opts.Alive)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-c.ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		now := time.Since(c.begin)
+		if now-time.Duration(c.received.Load()) > 3*c.opts.Alive {
+			c.End(errSilent)
+			return
+		}
+		if c.Peer() != nil && now-time.Duration(c.sent.Load()) >= c.opts.Alive/2 {
+			// What is wrong with the stream its reader learns, too.
+			_ = c.send(c.ctx, &waymark.ReverseFrame{Frame: &waymark.ReverseFrame_Ping{Ping: &waymark.ReversePing{}}})
+		}
+	}
+}
+
+func (c *Channel) maxReceive() int { return maxFrame(c.opts.Agent) }
+func (c *Channel) maxSend() int    { return maxFrame(!c.opts.Agent) }
+
+func maxFrame(toAgent bool) int {
+	if toAgent {
+		return MaxToAgent
+	}
+	return MaxToHub
+}
+
+// encoding is that of frames of at most limit bytes.
+type encoding struct{ limit int }
+
+// Marshal implements drpc.Encoding.
+func (e encoding) Marshal(message drpc.Message) ([]byte, error) {
+	frame, ok := message.(*waymark.ReverseFrame)
+	if !ok {
+		return nil, fmt.Errorf("can't send a %T", message)
+	}
+	if proto.Size(frame) > e.limit {
+		return nil, e.tooLarge()
+	}
+	return proto.Marshal(frame)
+}
+
+// Unmarshal implements drpc.Encoding.
+func (e encoding) Unmarshal(data []byte, message drpc.Message) error {
+	frame, ok := message.(*waymark.ReverseFrame)
+	switch {
+	case !ok:
+		return fmt.Errorf("can't receive a %T", message)
+	case len(data) > e.limit:
+		return e.tooLarge()
+	case proto.Unmarshal(data, frame) != nil:
+		return &ruleError{"what came isn't a frame"}
+	}
+	return nil
+}
+
+func (e encoding) tooLarge() error {
+	return drpcerr.WithCode(&ruleError{fmt.Sprintf("a frame has more than %d bytes", e.limit)}, wire.CodeTooLarge)
+}

@@ -1,0 +1,193 @@
+package reverse
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"storj.io/drpc/drpcerr"
+
+	"waymark/internal/errtext"
+	"waymark/internal/text"
+	"waymark/wire"
+	"waymark/wire/waymark"
+)
+
+// The codes of answers that aren't in package wire; the numbers are gRPC's.
+const (
+	CodeCanceled uint64 = 1
+	CodeUnknown  uint64 = 2
+	CodeInvalid  uint64 = 3
+	CodeDeadline uint64 = 4
+)
+
+// maxErrorText bounds the text of an error, in bytes.
+const maxErrorText = 512
+
+// Error is a peer's no.
+type Error struct {
+	Code uint64
+	Text string
+}
+
+func (e *Error) Error() string { return e.Text }
+
+// errKind says that the peer doesn't serve a kind.
+var errKind = &Error{wire.CodeUnimplemented, "the peer doesn't know this kind of request"}
+
+// Call asks something of the peer and returns the answer's body. A context without a
+// deadline means half a minute.
+//
+// # Errors
+//
+// An *Error where the peer says no; the context's where that ends first; and why the
+// channel has ended.
+func (c *Channel) Call(ctx context.Context, kind string, body []byte) ([]byte, error) {
+	if peer := c.Peer(); peer == nil || !peer.Knows(kind) {
+		return nil, errKind
+	}
+	wait := defaultDeadline
+	if deadline, ok := ctx.Deadline(); ok {
+		wait = min(time.Until(deadline), MaxDeadline)
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	select {
+	case c.calls <- struct{}{}:
+		defer func() { <-c.calls }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-c.ctx.Done():
+		return nil, context.Cause(c.ctx)
+	}
+	id, answer := c.expect()
+	err := c.send(ctx, &waymark.ReverseFrame{Frame: &waymark.ReverseFrame_Request{Request: &waymark.ReverseRequest{
+		Id: id, Kind: kind, Body: body, DeadlineMs: uint32(max(1, wait.Milliseconds())), //nolint:gosec // minutes
+	}}})
+	if err != nil {
+		c.forget(id)
+		return nil, err
+	}
+	select {
+	case response := <-answer:
+		if response.GetCode() != 0 {
+			return nil, &Error{uint64(response.GetCode()), text.Line(response.GetError(), maxErrorText)}
+		}
+		return response.GetBody(), nil
+	case <-c.ctx.Done():
+		c.forget(id)
+		return nil, context.Cause(c.ctx)
+	case <-ctx.Done():
+		c.forget(id)
+		// Whoever waits for this doesn't wait for the peer to read it.
+		c.background(func() {
+			_ = c.send(c.ctx, &waymark.ReverseFrame{Frame: &waymark.ReverseFrame_Cancel{Cancel: &waymark.ReverseCancel{Id: id}}})
+		})
+		return nil, ctx.Err()
+	}
+}
+
+// background runs f, for which Run waits, unless that is over.
+func (c *Channel) background(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctx.Err() == nil {
+		c.work.Go(f)
+	}
+}
+
+// expect makes an id, and where the answer to it will be.
+func (c *Channel) expect() (id uint64, answer <-chan *waymark.ReverseResponse) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last++
+	ch := make(chan *waymark.ReverseResponse, 1)
+	c.waiting[c.last] = ch
+	return c.last, ch
+}
+
+func (c *Channel) forget(id uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.waiting, id)
+}
+
+// accept begins to serve a request of the peer.
+func (c *Channel) accept(request *waymark.ReverseRequest) error {
+	begin, id := time.Now(), request.GetId()
+	wait := min(time.Duration(request.GetDeadlineMs())*time.Millisecond, MaxDeadline)
+	if wait == 0 {
+		wait = defaultDeadline
+	}
+	ctx, cancel := context.WithTimeout(c.ctx, wait)
+	c.mu.Lock()
+	_, twice := c.serving[id]
+	full := len(c.serving) >= MaxInFlight
+	if !twice && !full {
+		c.serving[id] = cancel
+	}
+	c.mu.Unlock()
+	if twice || full {
+		cancel()
+		return &ruleError{"more requests at a time than are allowed, or two with one id"}
+	}
+	c.work.Go(func() {
+		defer cancel()
+		response := c.answer(ctx, request)
+		c.mu.Lock()
+		delete(c.serving, id) // before the answer, which allows the next one
+		c.mu.Unlock()
+		if c.opts.Observe != nil {
+			kind := request.GetKind()
+			if c.opts.Handlers[kind] == nil {
+				kind = "unknown" // a peer's text
+			}
+			sum := sha256.Sum256(request.GetBody())
+			c.opts.Observe(Served{
+				Kind: kind, Code: uint64(response.GetCode()), Bytes: len(request.GetBody()), Digest: hex.EncodeToString(sum[:]),
+				Duration: time.Since(begin),
+			})
+		}
+		_ = c.send(c.ctx, &waymark.ReverseFrame{Frame: &waymark.ReverseFrame_Response{Response: response}})
+	})
+	return nil
+}
+
+// answer has a request served.
+func (c *Channel) answer(ctx context.Context, request *waymark.ReverseRequest) *waymark.ReverseResponse {
+	response := &waymark.ReverseResponse{Id: request.GetId()}
+	handler := c.opts.Handlers[request.GetKind()]
+	err := error(errKind)
+	if handler != nil {
+		response.Body, err = handler(ctx, request.GetBody())
+	}
+	if err == nil && proto.Size(response) > c.maxSend()-overhead {
+		err = &Error{wire.CodeTooLarge, "the answer is larger than a frame may be"}
+	}
+	if err != nil {
+		response.Body, response.Error = nil, text.Line(errtext.Of(err), maxErrorText)
+		response.Code = uint32(codeOf(err)) //nolint:gosec // the codes are small
+	}
+	return response
+}
+
+// overhead is more than what a frame puts around a response.
+const overhead = 64
+
+func codeOf(err error) uint64 {
+	var own *Error
+	switch {
+	case errors.As(err, &own) && own.Code != 0:
+		return own.Code
+	case errors.Is(err, context.DeadlineExceeded):
+		return CodeDeadline
+	case errors.Is(err, context.Canceled):
+		return CodeCanceled
+	case drpcerr.Code(err) != 0:
+		return drpcerr.Code(err)
+	}
+	return CodeUnknown
+}

@@ -1,0 +1,260 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"waymark/internal/httpapi"
+	"waymark/internal/httpapi/problem"
+	"waymark/workspace"
+	"waymark/workspace/access"
+	"waymark/workspace/mcp/catalog"
+	"waymark/workspace/mcp/session"
+	"waymark/workspace/mcp/trust"
+)
+
+const (
+	// maxCallBody bounds a call's arguments.
+	maxCallBody = 4 << 20
+	// ping is how often a stream without progress shows that it lives.
+	ping = 15 * time.Second
+	// maxProgress is how many steps of progress wait to be sent; a client that
+	// doesn't take them misses some.
+	maxProgress = 64
+)
+
+// call answers POST /api/v0/mcp/call-tool.
+func (s *Service) call(c *httpapi.Call) error {
+	var body workspace.CallMCPTool
+	if err := c.Decode(&body); err != nil {
+		return err
+	}
+	if g := access.From(c.Context()); g != nil && g.Plan != "" {
+		return s.refused(c, http.StatusForbidden, "this token is fenced in to a plan: what tools of MCP servers do isn't held to it")
+	}
+	access.Note(c.Context(), body.ToolName)
+	server, tool, _ := strings.Cut(body.ToolName, separator)
+	if server == "" || tool == "" {
+		return s.refused(c, http.StatusBadRequest, "tool_name is the name of a server, two underscores and the name of its tool")
+	}
+	if a := bytes.TrimSpace(body.Arguments); len(a) > 0 && a[0] != '{' && !bytes.Equal(a, []byte("null")) {
+		return s.refused(c, http.StatusBadRequest, "arguments is a JSON object")
+	} else if len(a) == 0 || a[0] != '{' {
+		body.Arguments = nil
+	}
+	srv := s.server(c.Context(), server)
+	if srv == nil {
+		return s.refused(c, http.StatusNotFound, fmt.Sprintf("no configuration file has a server called %q", server))
+	}
+	set := s.current()
+	if !set.allowsTool(server, tool) {
+		return s.refused(c, http.StatusForbidden, "allow and deny in [mcp] of the configuration don't leave this tool")
+	}
+	one := &toolCall{server: srv, tool: tool, arguments: body.Arguments, set: &set}
+	if strings.Contains(c.Header.Get("Accept"), "text/event-stream") {
+		return s.stream(c, one)
+	}
+	// The start of a server, and then the call.
+	return c.Within(set.ConnectTimeout+set.CallTimeout, func(ctx context.Context) error {
+		result, err := one.do(ctx)
+		if err != nil {
+			return s.callError(c, srv, err)
+		}
+		return c.JSON(http.StatusOK, result)
+	})
+}
+
+func (s *Service) refused(c *httpapi.Call, code int, detail string) error {
+	return &problem.Error{Code: code, Message: c.Failed(), Detail: detail}
+}
+
+// callError is what is answered where a tool wasn't called, or has no result.
+func (s *Service) callError(c *httpapi.Call, srv *server, err error) *problem.Error {
+	e := &problem.Error{Code: http.StatusBadGateway, Message: c.Failed(), Detail: srv.describe(err)}
+	var without *notRunning
+	switch {
+	case errors.Is(err, errHeld), errors.As(err, &without) && without.forbidden():
+		e.Code = http.StatusForbidden
+	case errors.Is(err, errFull):
+		e.Code = http.StatusTooManyRequests
+	}
+	return e
+}
+
+// toolCall is one call.
+type toolCall struct {
+	server    *server
+	tool      string
+	arguments json.RawMessage
+	set       *Settings
+	progress  func(session.Progress)
+}
+
+// errHeld says that a tool waits for an approval.
+var errHeld = errors.New("it is held back")
+
+// errFull says that a server answers as many calls as it may.
+var errFull = fmt.Errorf("the server has %d calls to answer already: call again later", maxCalls)
+
+// do starts the server where it doesn't run, and calls the tool.
+func (t *toolCall) do(ctx context.Context) (*workspace.MCPToolResult, error) {
+	s := t.server
+	// What is waited for before the call: a free place, and then the server.
+	starting, cancel := context.WithTimeoutCause(ctx, t.set.ConnectTimeout, fmt.Errorf("the server wasn't there within %s", t.set.ConnectTimeout))
+	defer cancel()
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+	case <-starting.Done():
+		return nil, errFull
+	}
+	if k := s.look().known; k != nil { // before anything is started for it
+		if err := t.permitted(k); err != nil {
+			return nil, err
+		}
+	}
+	conn, release, err := s.use(starting)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	if err := t.permitted(s.knownOf(conn)); err != nil {
+		return nil, err
+	}
+	timeout := fmt.Errorf("the server hasn't answered within %s", t.set.CallTimeout)
+	ctx, stop := context.WithTimeoutCause(ctx, t.set.CallTimeout, timeout)
+	defer stop()
+	call := &session.Call{Tool: t.tool, Arguments: t.arguments}
+	if t.progress != nil {
+		call.Progress = func(p session.Progress) {
+			p.Message = s.redact().String(p.Message)
+			t.progress(p)
+		}
+	}
+	result, err := conn.session.Call(ctx, call)
+	if err != nil {
+		if context.Cause(ctx) == timeout { //nolint:errorlint // this one
+			s.want(func(w *wants) { w.probe = conn })
+		}
+		return nil, s.callFailed(ctx, conn, err)
+	}
+	return s.svc.answer(s.redact(), result, t.set.ResultBytes)
+}
+
+// knownOf is what a connection offers.
+func (s *server) knownOf(c *connection) *known {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return c.known
+}
+
+// permitted reports why a tool can't be called; nil when it can.
+func (t *toolCall) permitted(k *known) error {
+	if slices.ContainsFunc(k.tools.Taken, func(one catalog.Tool) bool { return one.Name == t.tool }) {
+		return nil
+	}
+	name := t.server.name
+	if slices.ContainsFunc(k.tools.Held, func(h trust.HeldTool) bool { return h.Tool.Name == t.tool }) {
+		return fmt.Errorf("the tool has changed, or is new, since the server was approved: see 'agent mcp show %s', then 'agent mcp approve --tools %s': %w", name, name, errHeld)
+	}
+	return fmt.Errorf("the server %s has no tool %q", name, t.tool)
+}
+
+// callFailed says what has come of a call that has no result: what happened to the
+// server, where something did.
+func (s *server) callFailed(ctx context.Context, c *connection, err error) error {
+	select {
+	case <-c.session.Done():
+	default:
+		return because(ctx, err)
+	}
+	// What has happened is known in a moment.
+	timer := time.NewTimer(2 * exitWait)
+	defer timer.Stop()
+	select {
+	case <-c.over:
+		s.mu.Lock()
+		why := c.why
+		s.mu.Unlock()
+		return errors.New("the server ended during the call: " + why)
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return fmt.Errorf("the server ended during the call: %w", err)
+}
+
+// stream answers a call with events: its progress, and then what has come of it.
+func (s *Service) stream(c *httpapi.Call, t *toolCall) error {
+	steps := make(chan session.Progress, maxProgress)
+	t.progress = func(p session.Progress) {
+		select {
+		case steps <- p:
+		default:
+		}
+	}
+	ctx, cancel := context.WithTimeout(c.Context(), t.set.ConnectTimeout+t.set.CallTimeout)
+	defer cancel()
+	type done struct {
+		result *workspace.MCPToolResult
+		err    error
+	}
+	ends := make(chan done, 1)
+	go func() {
+		result, err := t.do(ctx)
+		ends <- done{result, err}
+	}()
+	c.Stream()
+	header := c.Writer().Header()
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("X-Accel-Buffering", "no") // nginx would hold events back
+	c.Writer().WriteHeader(http.StatusOK)
+	alive := time.NewTicker(ping)
+	defer alive.Stop()
+	var gone error
+	send := func(event string, v any) {
+		if gone == nil {
+			gone = sendEvent(c, event, v)
+		}
+		if gone != nil {
+			cancel() // nobody is there to be told
+		}
+	}
+	for {
+		select {
+		case p := <-steps:
+			send(workspace.MCPEventProgress, workspace.MCPProgress(p))
+		case <-alive.C:
+			if err := c.Flush([]byte(": alive\n\n")); err != nil {
+				gone = err
+				cancel()
+			}
+		case d := <-ends:
+			for len(steps) > 0 {
+				send(workspace.MCPEventProgress, workspace.MCPProgress(<-steps))
+			}
+			if d.err != nil {
+				e := s.callError(c, t.server, d.err)
+				send(workspace.MCPEventError, workspace.MCPCallError{Code: e.Code, Message: e.Message, Detail: e.Detail})
+			} else {
+				send(workspace.MCPEventResult, d.result)
+			}
+			return nil
+		}
+	}
+}
+
+// sendEvent sends one event.
+func sendEvent(c *httpapi.Call, event string, v any) error {
+	data, err := httpapi.Encode(v) // with the end of its line
+	if err != nil {
+		return err
+	}
+	return c.Flush(slices.Concat([]byte("event: "+event+"\ndata: "), data, []byte("\n")))
+}

@@ -1,0 +1,393 @@
+package mcp
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"waymark/internal/text"
+	"waymark/workspace/launch"
+	"waymark/workspace/mcp/catalog"
+	"waymark/workspace/mcp/serverlog"
+	"waymark/workspace/mcp/session"
+	"waymark/workspace/mcp/trust"
+	"waymark/workspace/supervisor"
+)
+
+// dialer speaks with servers; package session does.
+type dialer interface {
+	Stdio(ctx context.Context, in io.WriteCloser, out io.ReadCloser, opts session.Options) (session.Session, error)
+	HTTP(ctx context.Context, url string, header http.Header, opts session.Options) (session.Session, error)
+	SSE(ctx context.Context, url string, header http.Header, opts session.Options) (session.Session, error)
+}
+
+// sessions is the dialer of package session.
+type sessions struct{}
+
+func (sessions) Stdio(ctx context.Context, in io.WriteCloser, out io.ReadCloser, opts session.Options) (session.Session, error) {
+	return session.Stdio(ctx, in, out, opts)
+}
+
+func (sessions) HTTP(ctx context.Context, url string, header http.Header, opts session.Options) (session.Session, error) {
+	return session.HTTP(ctx, url, header, opts)
+}
+
+func (sessions) SSE(ctx context.Context, url string, header http.Header, opts session.Options) (session.Session, error) {
+	return session.SSE(ctx, url, header, opts)
+}
+
+// connection is a server that runs, or that has been dialed.
+type connection struct {
+	judged  *judgement
+	session session.Session
+	owned   supervisor.Owned // nil for one that was dialed
+	stderr  *tail
+	copied  chan struct{}         // closed when its standard error has ended
+	full    atomic.Pointer[error] // that it held too much on the disk, and was ended for it
+	watch   func()                // ends what looks at that, and waits for it; nil for one that was dialed
+	started time.Time
+
+	// over is closed when it is being ended, or has ended; why says why then.
+	over chan struct{}
+	why  string
+
+	// Guarded by the server's mu.
+	known    *known
+	inflight int
+	used     time.Time // when the last call ended
+}
+
+// errNotAllowed says that what was about to be started isn't what is allowed.
+var errNotAllowed = errors.New("it may not run as it is now")
+
+// connect makes a connection with what an entry is right now.
+func (s *server) connect(ctx context.Context, from *judgement, set *Settings) (*connection, error) {
+	j := s.judge(ctx, from.entry, set)
+	if j.outcome != "" {
+		return nil, errNotAllowed
+	}
+	if s.full.Load() { // it would only be ended again
+		if err := s.lookAtDisk(ctx); err != nil {
+			return nil, err
+		}
+		s.full.Store(false)
+	}
+	protocol := s.protocol()
+	ctx, cancel := context.WithTimeoutCause(ctx, set.ConnectTimeout, fmt.Errorf("it hasn't answered within %s", set.ConnectTimeout))
+	defer cancel()
+	c, err := s.open(ctx, j, set, protocol)
+	if errors.Is(err, session.ErrDiscover) && protocol == "" {
+		s.log.Event("it doesn't answer server/discover: it is asked the older way from now on")
+		protocol = session.Fallback
+		s.setProtocol(protocol)
+		c, err = s.open(ctx, j, set, protocol)
+	}
+	if err != nil {
+		return nil, because(ctx, err)
+	}
+	if c.known, err = s.catalogue(ctx, c); err != nil {
+		c.close()
+		return nil, because(ctx, err)
+	}
+	return c, nil
+}
+
+// because puts the cause of a context's end in the place of an error that comes of
+// it.
+func because(ctx context.Context, err error) error {
+	if ctx.Err() != nil && !errors.Is(err, errNotAllowed) && !errors.Is(err, context.Cause(ctx)) {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// open starts or dials a server, and speaks with it.
+func (s *server) open(ctx context.Context, j *judgement, set *Settings, protocol string) (*connection, error) {
+	c := &connection{judged: j, started: s.svc.opts.Now(), used: time.Now(), over: make(chan struct{})}
+	opts := session.Options{
+		Timeout: set.ConnectTimeout, Protocol: protocol, Logger: s.svc.log,
+		Caps:  session.Caps{Tools: set.ServerTools, Bytes: set.ServerBytes},
+		Noise: func(line []byte) { s.log.Line(serverlog.Noise, string(line)) },
+		Log:   func(level, text string) { s.log.Line(level, text) },
+	}
+	if j.entry.Transport == transportStdio {
+		return s.start(ctx, c, opts)
+	}
+	dial := s.svc.opts.dialer.HTTP
+	if j.entry.Transport == "sse" {
+		dial = s.svc.opts.dialer.SSE
+	}
+	opts.OAuth = s.svc.oauth
+	var err error
+	c.session, err = dial(ctx, j.expanded.URL, j.header(), opts)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// start starts a server. Its digests were taken a moment ago, and are again when it
+// has begun, before it is told anything: what somebody has put in the place of what
+// was approved meanwhile is ended.
+func (s *server) start(ctx context.Context, c *connection, opts session.Options) (*connection, error) {
+	spec, err := s.spec(c.judged)
+	if err != nil {
+		return nil, err
+	}
+	if c.owned, err = s.svc.opts.Supervisor.StartOwned(ctx, spec); err != nil {
+		return nil, err
+	}
+	s.log.Event("started")
+	c.stderr, c.copied = &tail{}, make(chan struct{})
+	go s.copyErrors(c)
+	c.watched(s.watchDisk)
+	again, err := s.svc.opts.Trust.Digest(ctx, c.judged.entry, c.judged.expanded, spec.Env)
+	if err == nil && !c.judged.sameDigests(again) {
+		s.log.Event("what it is has changed while it was started: it is ended")
+		err = errNotAllowed
+	}
+	if err == nil {
+		c.session, err = s.svc.opts.dialer.Stdio(ctx, c.owned.Stdin(), c.owned.Stdout(), opts)
+	}
+	if err != nil {
+		if !errors.Is(err, errNotAllowed) && !errors.Is(err, session.ErrDiscover) {
+			err = c.explain(ctx, err)
+		}
+		c.close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// watched has something look at the connection until it is closed.
+func (c *connection) watched(look func(ctx context.Context, c *connection)) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var looking sync.WaitGroup
+	looking.Go(func() { look(ctx, c) })
+	c.watch = func() {
+		cancel()
+		looking.Wait()
+	}
+}
+
+// copyErrors takes what a server writes to its standard error into its log, which
+// takes values out of it.
+func (s *server) copyErrors(c *connection) {
+	defer close(c.copied)
+	lines := s.log.Writer(serverlog.Stderr)
+	_, _ = io.Copy(io.MultiWriter(lines, c.stderr), c.owned.Stderr()) // it ends with the process
+	_ = lines.Close()
+}
+
+// exitWait is how long a process that has closed its streams may take to end by
+// itself, so that its exit code can be told.
+const exitWait = 300 * time.Millisecond
+
+// explain puts what is known of the process's end in the place of an error that says
+// nothing but that it has ended, and beside what the server has answered. A server that
+// has broken a bound is ended for that, so how it ended explains nothing.
+func (c *connection) explain(ctx context.Context, err error) error {
+	if full := c.full.Load(); full != nil {
+		return *full
+	}
+	var refused *session.ServerError
+	gone := errors.Is(err, session.ErrHungUp) || err == session.ErrClosed //nolint:errorlint // that alone
+	switch {
+	case c.owned == nil || !gone && !errors.As(err, &refused) && ctx.Err() == nil:
+		return err
+	case ctx.Err() != nil:
+		return c.late(ctx, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, exitWait)
+	defer cancel()
+	code, waitErr := c.owned.Wait(ctx)
+	if waitErr != nil {
+		return err
+	}
+	select { // what it has said is there with its end, or soon
+	case <-c.copied:
+	case <-ctx.Done():
+	}
+	said := c.stderr.line()
+	switch {
+	case gone && said == "":
+		return fmt.Errorf("it ended with exit code %d", code)
+	case gone:
+		return fmt.Errorf("it ended with exit code %d: %s", code, said)
+	case code == 0:
+		return err
+	case said == "":
+		return fmt.Errorf("%w; it ended with exit code %d", err, code)
+	}
+	return fmt.Errorf("%w; it ended with exit code %d: %s", err, code, said)
+}
+
+// late says what a server has said last that wasn't in time: that it waits for
+// somebody, say.
+func (c *connection) late(ctx context.Context, err error) error {
+	if said := c.stderr.line(); said != "" && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("%w; the last that it said: %s", context.Cause(ctx), said)
+	}
+	return err
+}
+
+// close ends a connection, and returns when nothing of it runs any more: the end of
+// its standard input, SIGTERM to its group after 300 ms and SIGKILL later are the
+// supervisor's.
+func (c *connection) close() {
+	var parts sync.WaitGroup
+	if c.session != nil {
+		parts.Go(func() { _ = c.session.Close() })
+	}
+	if c.owned != nil {
+		parts.Go(func() { _ = c.owned.Close() })
+		parts.Go(c.watch)
+	}
+	parts.Wait()
+	if c.copied != nil {
+		<-c.copied
+	}
+}
+
+// own are the directories of the server's own. They never change.
+func (s *server) own() (cache, tmp string) {
+	sum := sha256.Sum256([]byte(s.name))
+	dir := filepath.Join(s.svc.opts.CacheDir, "mcp", hex.EncodeToString(sum[:8]))
+	return filepath.Join(dir, "cache"), filepath.Join(dir, "tmp")
+}
+
+// places are the directories that a profile is made of.
+func (s *server) places(j *judgement) launch.ServerPlaces {
+	cache, tmp := s.own()
+	return launch.ServerPlaces{Dir: j.expanded.Cwd, Cache: cache, Tmp: tmp}
+}
+
+// spec is what is started.
+func (s *server) spec(j *judgement) (*supervisor.Spec, error) {
+	env := s.environment(j, j.widening)
+	places := s.places(j)
+	_ = os.RemoveAll(places.Tmp) // of the last run; what can't be removed is in nobody's way
+	for _, dir := range []string{places.Cache, places.Tmp} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	program, err := trust.LookUp(j.expanded.Command, j.expanded.Cwd, env)
+	if err != nil {
+		return nil, err
+	}
+	spec := &supervisor.Spec{
+		Argv: append([]string{program}, j.expanded.Args...), Dir: j.expanded.Cwd, Env: env, Stdin: true,
+		Nice: niceness, Limits: launch.ServerLimits(), Command: "mcp " + s.name,
+	}
+	if limit := uint64(max(s.svc.current().Disk, 0)); j.confined && len(j.widening.Write) == 0 {
+		// It writes nothing but what is looked at.
+		spec.Limits["fsize"] = min(spec.Limits["fsize"], limit)
+	}
+	if j.confined {
+		spec.Profile, err = s.profile(j, env)
+	}
+	return spec, err
+}
+
+// profile is what a server that is started with an environment is held to.
+func (s *server) profile(j *judgement, env []string) (*launch.Profile, error) {
+	places := s.places(j)
+	var err error
+	if places.Program, err = trust.LookUp(j.expanded.Command, j.expanded.Cwd, env); err != nil {
+		return nil, err
+	}
+	for _, variable := range env {
+		if path, ok := strings.CutPrefix(variable, "PATH="); ok {
+			places.Path = path
+		}
+	}
+	return launch.Server(s.around(), places, j.widening)
+}
+
+// around are the places around a server.
+func (s *server) around() launch.Places {
+	p := s.svc.opts.Places
+	p.Root = s.svc.opts.Root()
+	return p
+}
+
+// niceness is added to a server's, so that the agent comes first.
+const niceness = 5
+
+// catalogue asks a server what it offers, and what of it may be called. Nothing of
+// that goes on with a value that the server was given.
+func (s *server) catalogue(ctx context.Context, c *connection) (*known, error) {
+	got, err := c.session.Catalogue(ctx)
+	if err != nil {
+		return nil, c.explain(ctx, err)
+	}
+	got = s.clean(got)
+	got.At = s.svc.opts.Now()
+	k, err := s.pin(c.judged, got)
+	if err != nil {
+		return nil, err
+	}
+	s.save(c.judged, k)
+	return k, nil
+}
+
+// clean returns a catalogue without values that the server was given. A tool whose
+// name has one can't be called by another name, so it is left out.
+func (s *server) clean(got *catalog.Catalogue) *catalog.Catalogue {
+	r := s.redact()
+	c := *got
+	c.ServerName, c.ServerTitle, c.ServerVersion = r.String(c.ServerName), r.String(c.ServerTitle), r.String(c.ServerVersion)
+	c.Instructions = r.String(c.Instructions)
+	c.Tools, c.Findings = nil, nil
+	for _, f := range got.Findings {
+		f.Tool, f.Text = r.String(f.Tool), r.String(f.Text)
+		c.Findings = append(c.Findings, f)
+	}
+	for _, t := range got.Tools {
+		if r.String(t.Name) != t.Name {
+			c.Findings = append(c.Findings, catalog.Finding{Code: "secret_in_name", Text: "a tool has a value in its name that the server was given, and is left out"})
+			continue
+		}
+		t.Title, t.Description = r.String(t.Title), r.String(t.Description)
+		t.InputSchema, t.Annotations = r.JSON(t.InputSchema), r.JSON(t.Annotations)
+		c.Tools = append(c.Tools, t)
+	}
+	return &c
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	mu   sync.Mutex // guards kept
+	kept []byte
+}
+
+// tailSize is enough for the last line that a person can do something with.
+const tailSize = 2 << 10
+
+// Write implements io.Writer.
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept = append(t.kept, p[max(0, len(p)-tailSize):]...)
+	t.kept = t.kept[max(0, len(t.kept)-tailSize):]
+	return len(p), nil
+}
+
+// line returns the last line that isn't empty, for an error.
+func (t *tail) line() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	lines := strings.Split(strings.TrimSpace(string(t.kept)), "\n")
+	return text.Line(lines[len(lines)-1], 300)
+}

@@ -1,0 +1,91 @@
+package mcp
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"waymark/workspace/launch"
+)
+
+// The defaults of Settings; those of the configuration are the same.
+const (
+	defaultConnectTimeout = 30 * time.Second
+	defaultCallTimeout    = time.Minute
+	defaultIdle           = 10 * time.Minute
+	defaultServerTools    = 200
+	defaultTools          = 1000
+	defaultServerBytes    = 1 << 20
+	defaultBytes          = 4 << 20
+	defaultResultBytes    = 64 << 10
+	defaultResultSpool    = 64 << 20
+	defaultDisk           = 4 << 30
+)
+
+// withDefaults replaces what is zero.
+func (s Settings) withDefaults() Settings {
+	s.Trust = cmp.Or(s.Trust, TrustAsk)
+	s.ConnectTimeout = cmp.Or(s.ConnectTimeout, defaultConnectTimeout)
+	s.CallTimeout = cmp.Or(s.CallTimeout, defaultCallTimeout)
+	s.Idle = cmp.Or(s.Idle, defaultIdle)
+	s.ServerTools = cmp.Or(s.ServerTools, defaultServerTools)
+	s.Tools = cmp.Or(s.Tools, defaultTools)
+	s.ServerBytes = cmp.Or(s.ServerBytes, defaultServerBytes)
+	s.Bytes = cmp.Or(s.Bytes, defaultBytes)
+	s.ResultBytes = cmp.Or(s.ResultBytes, defaultResultBytes)
+	s.ResultSpool = cmp.Or(s.ResultSpool, defaultResultSpool)
+	s.Disk = cmp.Or(s.Disk, defaultDisk)
+	return s
+}
+
+// separator is between a server's name and its tool's.
+const separator = "__"
+
+// allowsServer reports whether the patterns leave a server any tool.
+func (s *Settings) allowsServer(server string) bool {
+	if slices.ContainsFunc(s.Deny, func(p string) bool { return !strings.Contains(p, separator) && matches(p, server) }) {
+		return false
+	}
+	return len(s.Allow) == 0 || slices.ContainsFunc(s.Allow, func(p string) bool {
+		ofServer, _, _ := strings.Cut(p, separator)
+		return matches(ofServer, server)
+	})
+}
+
+// allowsTool reports whether the patterns leave a server's tool.
+func (s *Settings) allowsTool(server, tool string) bool {
+	names := func(p string) bool {
+		if strings.Contains(p, separator) {
+			return matches(p, server+separator+tool)
+		}
+		return matches(p, server)
+	}
+	return !slices.ContainsFunc(s.Deny, names) && (len(s.Allow) == 0 || slices.ContainsFunc(s.Allow, names))
+}
+
+// matches reports whether a pattern matches. The configuration refuses bad ones;
+// one that comes here nevertheless matches nothing. Tools may have slashes in their
+// names, which path.Match keeps apart.
+func matches(pattern, name string) bool {
+	ok, err := path.Match(strings.ReplaceAll(pattern, "/", "\x00"), strings.ReplaceAll(name, "/", "\x00"))
+	return ok && err == nil
+}
+
+// widened joins what an approval gives with what the operator gives.
+func widened(a, b launch.Widening) launch.Widening {
+	w := launch.Widening{
+		Read: union(a.Read, b.Read), Write: union(a.Write, b.Write), Env: union(a.Env, b.Env),
+		Unix: a.Unix || b.Unix, Unconfined: a.Unconfined || b.Unconfined, Ports: union(a.Ports, b.Ports),
+	}
+	if w.Ports == nil && (a.Ports != nil || b.Ports != nil) {
+		w.Ports = []uint16{} // closed, which is something else than open
+	}
+	return w
+}
+
+// union returns what is in either, in order; nil for nothing.
+func union[T cmp.Ordered](a, b []T) []T {
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b))))
+}

@@ -1,0 +1,299 @@
+package entry_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"waymark/plugins/mcpconfig/servers"
+	"waymark/workspace/mcp/entry"
+)
+
+func load(files []entry.File, texts map[string]string, from ...entry.Origin) []entry.Entry {
+	return entry.Load(context.Background(), files, func(f entry.File) ([]byte, error) {
+		text, ok := texts[f.Path]
+		if !ok {
+			return nil, errors.New("unreadable")
+		}
+		return []byte(text), nil
+	}, entry.Options{From: from})
+}
+
+// summary is "name@file", with "!" for a problem, "-" for one that is only listed,
+// and "<file" for what shadows it.
+func summary(list []entry.Entry) string {
+	var words []string
+	for _, e := range list {
+		word := e.Name + "@" + e.Source
+		if e.Problem != "" {
+			word += "!"
+		}
+		if e.Listed != "" {
+			word += "-"
+		}
+		if e.Shadowed != "" {
+			word += "<" + e.Shadowed
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, " ")
+}
+
+func TestLoad(t *testing.T) {
+	t.Parallel()
+	ws, env, src, usr := entry.OriginWorkspace, entry.OriginEnvironment, entry.OriginSource, entry.OriginUser
+	one := `{"mcpServers":{"a":{"command":"x"}}}`
+	two := `{"mcpServers":{"a":{"command":"y"},"b":{"command":"z"}}}`
+	bad := `{"mcpServers":{"a":{}}}`
+	own := `{"mcpServers":{"waymark":{"command":"/opt/waymark/agent","args":["mcp","serve"]}}}`
+	f := func(path string, origin entry.Origin) entry.File { return entry.File{Path: path, Origin: origin} }
+	tests := map[string]struct {
+		files []entry.File
+		texts map[string]string
+		from  []entry.Origin
+		want  string
+	}{
+		"nothing":                          {},
+		"one file":                         {[]entry.File{f("1", ws)}, map[string]string{"1": two}, nil, "a@1 b@1"},
+		"the first file has the name":      {[]entry.File{f("1", ws), f("2", env)}, map[string]string{"1": one, "2": two}, nil, "a@1 a@2<1 b@2"},
+		"and in the other order":           {[]entry.File{f("2", env), f("1", ws)}, map[string]string{"1": one, "2": two}, nil, "a@2 b@2 a@1<2"},
+		"a bad one hasn't":                 {[]entry.File{f("1", ws), f("2", env)}, map[string]string{"1": bad, "2": two}, nil, "a@1!<2 a@2 b@2"},
+		"unless it is listed only":         {[]entry.File{f("1", ws), f("2", usr)}, map[string]string{"1": bad, "2": one}, nil, "a@1! a@2-<1"},
+		"listed ones don't shadow":         {[]entry.File{f("1", src), f("2", ws)}, map[string]string{"1": one, "2": two}, nil, "a@1-<2 a@2 b@2"},
+		"unless they are connected":        {[]entry.File{f("1", src), f("2", ws)}, map[string]string{"1": one, "2": two}, []entry.Origin{src}, "a@1 a@2<1 b@2"},
+		"a file twice":                     {[]entry.File{f("1", usr), f("2", ws), f("1", ws)}, map[string]string{"1": one, "2": two}, nil, "a@1 a@2<1 b@2"},
+		"broken and unreadable files":      {[]entry.File{f("1", ws), f("2", ws), f("3", ws)}, map[string]string{"1": "{", "3": one}, nil, "a@3"},
+		"our own is listed":                {[]entry.File{f("1", ws)}, map[string]string{"1": own}, nil, "waymark@1-"},
+		"an origin that nobody knows, too": {[]entry.File{f("1", "x")}, map[string]string{"1": one}, nil, "a@1-"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := summary(load(tt.files, tt.texts, tt.from...)); got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	if got := entry.Load(ended, []entry.File{f("1", ws)}, nil, entry.Options{}); got != nil {
+		t.Errorf("%+v after the end", got)
+	}
+	if got := load([]entry.File{f("1", src)}, map[string]string{"1": one})[0].Listed; !strings.Contains(got, `from = ["source"]`) {
+		t.Errorf("it isn't said how to connect it: %s", got)
+	}
+}
+
+// TestOwn: what is the agent's own MCP server is never run.
+func TestOwn(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		command string
+		args    []string
+		own     bool
+	}{
+		{"agent", []string{"mcp", "serve"}, true},
+		{"/usr/bin/waymark-agent", []string{"--log-format", "json", "mcp", "serve", "--plan", "x"}, true},
+		{"env", []string{"A=b", "agent", "mcp", "serve"}, true},
+		{"sh", []string{"-c", "exec ~/bin/agent mcp serve"}, true},
+		{"${AGENT:-agent}", []string{"mcp", "serve"}, true},
+		{"agent", []string{"mcp", "list"}, false},
+		{"node", []string{"mcp", "serve"}, false},
+		{"other-agent", []string{"mcp", "serve"}, false},
+	} {
+		e := entry.Entry{Server: servers.Server{Name: "a", Transport: "stdio", Command: tt.command, Args: tt.args}}
+		_, err := e.Expand(entry.ExpandOptions{Root: "/w"})
+		if (err != nil) != tt.own {
+			t.Errorf("%s %q: %v", tt.command, tt.args, err)
+		}
+	}
+}
+
+var environment = map[string]string{
+	"A": "alpha", "B_2": "beta", "EMPTY": "", "HOME": "/home/u", "CODER_AGENT_TOKEN": "agent-token", "WAYMARK_HUB_TOKEN": "hub-token", "REC": "$A",
+}
+
+func options(env map[string]string) entry.ExpandOptions {
+	return entry.ExpandOptions{Root: "/w", Home: "/home/u", Getenv: func(name string) (string, bool) {
+		value, set := env[name]
+		return value, set
+	}}
+}
+
+func TestExpandText(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"": "", "plain": "plain", "$A": "alpha", "${A}": "alpha", "x${A}y$A-$B_2": "xalphayalpha-beta",
+		"${NO}": "", "$NO.": ".", "${NO:-d}": "d", "${NO:-}": "", "${A:-d}": "alpha", "${EMPTY:-d}": "", "${NO:-a b/c:-$A}": "a b/c:-$A",
+		"$": "$", "a$": "a$", "$$A": "$alpha", "$1": "$1", "$(id)": "$(id)", "${": "${", "${A": "${A", "${}": "${}", "${1}": "${1}",
+		"${A:?x}": "${A:?x}", "${A-x}": "${A-x}", "${env:A}": "${env:A}", "$é": "$é", "${REC}": "$A", "${NO:-${A}}": "${A}",
+		"${CODER_AGENT_TOKEN}": "", "$WAYMARK_HUB_TOKEN": "", "${WAYMARK_HUB_TOKEN:-none}": "none",
+	} {
+		e := entry.Entry{Server: servers.Server{
+			Name: "a", Transport: "stdio", Command: "c" + text, Args: []string{text}, Env: map[string]string{"K": text}, Cwd: "/" + text,
+		}}
+		x, err := e.Expand(options(environment))
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if x.Command != "c"+want || x.Args[0] != want || x.Env["K"] != want {
+			t.Errorf("%s: %q, %q, %q, want %q", text, x.Command, x.Args[0], x.Env["K"], want)
+		}
+		h := entry.Entry{Server: servers.Server{Name: "a", Transport: "http", URL: "https://h/" + text, Headers: map[string]string{"K": text}}}
+		y, err := h.Expand(options(environment))
+		if err != nil || y.URL != "https://h/"+want || y.Headers["K"] != want {
+			t.Errorf("%s: %+v, %v", text, y, err)
+		}
+	}
+}
+
+func TestExpandNames(t *testing.T) {
+	t.Parallel()
+	e := entry.Entry{Server: servers.Server{
+		Name: "a", Transport: "stdio", Command: "x", Args: []string{"$NO", "${NO}", "${OTHER}", "${DEF:-d}", "$CODER_AGENT_TOKEN"}, Env: map[string]string{"$A": "${WAYMARK_X:-}"},
+	}}
+	x, err := e.Expand(options(environment))
+	if err != nil || !slices.Equal(x.Unset, []string{"NO", "OTHER"}) || !slices.Equal(x.Withheld, []string{"CODER_AGENT_TOKEN", "WAYMARK_X"}) {
+		t.Errorf("%+v, %v", x, err)
+	}
+	if _, ok := x.Env["$A"]; !ok {
+		t.Errorf("names of variables are no texts: %v", x.Env)
+	}
+}
+
+func TestDirectories(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ root, home, cwd, want string }{
+		{"/w", "/h", "", "/w"},
+		{"", "/h", "", "/h"},
+		{"/w", "/h", "sub/../x", "/w/x"},
+		{"/w", "/h", "../other", "/other"},
+		{"", "/h", "sub", "/h/sub"},
+		{"/w", "/h", "/abs/./x", "/abs/x"},
+		{"/w", "/h", "~", "/h"},
+		{"/w", "/h", "~/x", "/h/x"},
+		{"/w", "/h", "~other/x", "/w/~other/x"},
+		{"/w", "", "~/x", "/w/~/x"},
+		{"", "", "", ""},
+		{"", "", "x", ""},
+		{"", "", "/x", "/x"},
+	} {
+		e := entry.Entry{Server: servers.Server{Name: "a", Transport: "stdio", Command: "x", Cwd: tt.cwd}}
+		x, err := e.Expand(entry.ExpandOptions{Root: tt.root, Home: tt.home})
+		if (err != nil) != (tt.want == "") || err == nil && x.Cwd != tt.want {
+			t.Errorf("%+v: %+v, %v", tt, x, err)
+		}
+	}
+	e := entry.Entry{Server: servers.Server{Name: "a", Transport: "stdio", Command: "~/bin/x"}}
+	if x, err := e.Expand(entry.ExpandOptions{Root: "/w", Home: "/h"}); err != nil || x.Command != "/h/bin/x" {
+		t.Errorf("%+v, %v", x, err)
+	}
+}
+
+// TestErrors: what can't be used says why without a value.
+func TestExpandErrors(t *testing.T) {
+	t.Parallel()
+	for want, s := range map[string]servers.Server{
+		"out of a file": {Problem: "out of a file"},
+		"its command is empty: not set here are NO":  {Transport: "stdio", Command: "$NO"},
+		"its command is empty: what it refers to is": {Transport: "stdio", Command: "$EMPTY"},
+		"its url isn't an address":                   {Transport: "http", URL: "$A"},
+		"begins with http:// or https://":            {Transport: "sse", URL: "ftp://alpha/"},
+		"its url isn't an":                           {Transport: "http", URL: "http://[alpha"},
+		"its header X holds a line break":            {Transport: "http", URL: "http://h", Headers: map[string]string{"X": "$LINES"}},
+	} {
+		e := entry.Entry{Server: s}
+		_, err := e.Expand(options(map[string]string{"A": "alpha", "EMPTY": "", "LINES": "alpha\nb"}))
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "alpha") {
+			t.Errorf("%+v: %v, want %q", s, err, want)
+		}
+	}
+}
+
+func TestSecrets(t *testing.T) {
+	t.Parallel()
+	stdio := func(args []string, env map[string]string) servers.Server {
+		return servers.Server{Transport: "stdio", Command: "x", Args: args, Env: env}
+	}
+	for name, tt := range map[string]struct {
+		server servers.Server
+		want   string // parted by spaces
+	}{
+		"nothing":                   {stdio([]string{"-y", "pkg", "--author", "me", "--port=80"}, nil), ""},
+		"literal and referred":      {stdio(nil, map[string]string{"K": "literal", "L": "$A", "M": "x-${A}"}), "alpha literal x-alpha"},
+		"known paths aren't":        {stdio([]string{"$HOME"}, map[string]string{"W": "/w"}), ""},
+		"a reference":               {stdio([]string{"--x=$A"}, nil), "alpha"},
+		"a flag's value":            {stdio([]string{"--api-key", "one", "--token=two", "-eMY_TOKEN=three", "PASSWORD=four", "--apiKey=five"}, nil), "five four one three two"},
+		"a flag without":            {stdio([]string{"--token", "--other"}, nil), ""},
+		"a header":                  {stdio([]string{"--header", "Authorization: Bearer tok", "--header=X-Api-Key:key"}, nil), "Bearer tok key tok"},
+		"URLs":                      {stdio([]string{"postgres://u:pw@db/x", "https://h/?project=p"}, nil), "p pw u u:pw u:pw@db/x"},
+		"a URL in a variable":       {stdio(nil, map[string]string{"DB": "postgres://u:pw@db/x"}), "postgres://u:pw@db/x pw u u:pw"},
+		"a header of a URL":         {servers.Server{Transport: "http", URL: "https://h/", Headers: map[string]string{"Authorization": "Basic dTpwdw=="}}, "Basic dTpwdw== dTpwdw== pw u:pw"},
+		"user, query, path, anchor": {servers.Server{Transport: "http", URL: "https://us:pw@h/v1/0123456789abcdefghij/x?key=a%20b&flag#frag"}, "0123456789abcdefghij a b a%20b flag frag pw us us:pw"},
+		"a default":                 {stdio([]string{"${NO:-dflt}"}, nil), "dflt"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := entry.Entry{Server: tt.server}
+			x, err := e.Expand(options(environment))
+			if err != nil || strings.Join(x.Secrets, " ") != tt.want {
+				t.Errorf("got %q, %v, want %s", x.Secrets, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestCredential(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{
+		"GITHUB_TOKEN": true, "token": true, "--api-key": true, "apiKey": true, "APIKEY": true, "authToken": true, "X-Api-Key": true, "Authorization": true,
+		"PGPASSWORD": true, "db.password": true, "AWS_SECRET_ACCESS_KEY": true, "Cookie": true, "PASSWD": true,
+		"": false, "AUTHOR": false, "GIT_ASKPASS": false, "KEYBOARD": false, "NODE_OPTIONS": false, "PATH": false, "MONKEY": false, "--port": false, "PYTHONPATH": false,
+	} {
+		if got := entry.Credential(name); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// FuzzExpand: whatever the text is, no token of the agent's comes out, and a text
+// without references comes out as it went in.
+func FuzzExpand(f *testing.F) {
+	f.Add("${A}-$WAYMARK_TOKEN${CODER_AGENT_TOKEN:-x}", "--token=$A")
+	f.Add("postgres://u:${A}@h/?k=v", "${A:-${A}}")
+	f.Fuzz(func(t *testing.T, one, two string) {
+		env := func(name string) (string, bool) {
+			if strings.HasPrefix(name, "WAYMARK_") || strings.HasPrefix(name, "CODER_AGENT_") {
+				return "\x01the-agent's\x01", true
+			}
+			return "<" + name + ">", true
+		}
+		for _, s := range []servers.Server{
+			{Transport: "stdio", Command: "c" + one, Args: []string{one, two}, Env: map[string]string{"K": two}, Cwd: one},
+			{Transport: "http", URL: "http://h/" + one, Headers: map[string]string{"K": two}},
+		} {
+			e := entry.Entry{Server: s}
+			x, err := e.Expand(entry.ExpandOptions{Root: "/w", Home: "/h", Getenv: env})
+			if err != nil {
+				continue
+			}
+			all := strings.Join(append([]string{x.Command, x.Cwd, x.URL, x.Env["K"], x.Headers["K"]}, x.Args...), "\n")
+			if strings.Contains(all, "\x01the-agent's\x01") {
+				t.Errorf("a token of the agent's came out of %q and %q", one, two)
+			}
+			if len(entry.References(one)) == 0 && s.Transport == "stdio" && (x.Args[0] != one || x.Command != "c"+one) {
+				t.Errorf("%q became %q", one, x.Args[0])
+			}
+			for _, value := range []string{x.Env["K"], x.Headers["K"]} {
+				if value != "" && value != "/w" && value != "/h" && value != x.Cwd && !slices.Contains(x.Secrets, value) {
+					t.Errorf("%q is no secret", value)
+				}
+			}
+			again, err := e.Expand(entry.ExpandOptions{Root: "/w", Home: "/h", Getenv: env})
+			if err != nil || !reflect.DeepEqual(x, again) {
+				t.Errorf("%+v, and then %+v, %v", x, again, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,271 @@
+package entry
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"waymark/plugins/mcpconfig/servers"
+	"waymark/workspace/launch"
+)
+
+// ExpandOptions are what references stand for.
+type ExpandOptions struct {
+	// Root is the workspace's directory, absolute; empty where there is none. Home
+	// is the user's.
+	Root, Home string
+	// Getenv looks a variable up.
+	Getenv func(name string) (value string, set bool)
+}
+
+// Expand puts in what references stand for: ${VAR}, $VAR and ${VAR:-default} in the
+// command, arguments, values of variables and headers, working directory and URL. A
+// variable that isn't set has its default, or is empty, as in Coder's agent, and
+// Expanded.Unset says so. Of a variable that is set to nothing the default isn't
+// taken. A default ends at the first brace, and holds no references. Whatever else
+// begins with a dollar sign stands for itself.
+//
+// The agent's own variables count as unset; see launch.AgentVariable.
+//
+// The working directory is relative to the workspace, and that itself where none is
+// given; the home directory where there is no workspace. It and the command may begin
+// with "~/".
+//
+// # Errors
+//
+// Say why the entry can't be used. They hold names of variables, and no values.
+func (e *Entry) Expand(opts ExpandOptions) (*Expanded, error) {
+	if e.Problem != "" {
+		return nil, errors.New(e.Problem)
+	}
+	r := &resolver{opts: opts, secrets: map[string]bool{}}
+	x := &Expanded{}
+	switch e.Transport {
+	case servers.Stdio:
+		if err := r.program(e, x); err != nil {
+			return nil, err
+		}
+	default:
+		if err := r.address(e, x); err != nil {
+			return nil, err
+		}
+	}
+	delete(r.secrets, "")
+	for _, known := range []string{opts.Root, opts.Home, x.Cwd} { // paths that everybody is shown
+		delete(r.secrets, known)
+	}
+	x.Secrets = slices.Sorted(maps.Keys(r.secrets))
+	x.Unset, x.Withheld = unique(r.unset), unique(r.withheld)
+	return x, nil
+}
+
+func unique(names []string) []string {
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// resolver collects what an expansion brings up.
+type resolver struct {
+	opts            ExpandOptions
+	secrets         map[string]bool
+	unset, withheld []string
+}
+
+func (r *resolver) program(e *Entry, x *Expanded) error {
+	x.Command = r.home(r.shown(e.Command))
+	for _, arg := range e.Args {
+		x.Args = append(x.Args, r.shown(arg))
+	}
+	for _, secret := range credentials(x.Args) {
+		r.secrets[secret] = true
+	}
+	x.Env = map[string]string{}
+	for name, value := range e.Env {
+		x.Env[name] = r.hidden(value)
+	}
+	x.Cwd = r.directory(e.Cwd)
+	switch {
+	case x.Command == "":
+		return fmt.Errorf("its command is empty: %s", r.because())
+	case runsAgent(x.Command, x.Args):
+		return errors.New(listedOwn)
+	case x.Cwd == "":
+		return errors.New("there is no directory to run it in: neither a workspace nor a home")
+	}
+	return nil
+}
+
+func (r *resolver) because() string {
+	if missing := unique(append(r.unset, r.withheld...)); len(missing) > 0 {
+		return "not set here are " + strings.Join(missing, ", ")
+	}
+	return "what it refers to is"
+}
+
+// directory returns the working directory, absolute.
+func (r *resolver) directory(given string) string {
+	base := cmp.Or(r.opts.Root, r.opts.Home)
+	dir := r.home(r.shown(given))
+	switch {
+	case dir == "":
+		return base
+	case filepath.IsAbs(dir):
+		return filepath.Clean(dir)
+	case base == "":
+		return ""
+	}
+	return filepath.Join(base, dir)
+}
+
+// home replaces a tilde at the start. Other users' homes aren't looked up.
+func (r *resolver) home(path string) string {
+	if r.opts.Home == "" {
+		return path
+	}
+	if rest, below := strings.CutPrefix(path, "~/"); below || path == "~" {
+		return filepath.Join(r.opts.Home, strings.TrimPrefix(rest, "~"))
+	}
+	return path
+}
+
+func (r *resolver) address(e *Entry, x *Expanded) error {
+	x.URL = r.shown(e.URL)
+	x.Headers = map[string]string{}
+	for name, value := range e.Headers {
+		x.Headers[name] = r.hidden(value)
+	}
+	// The text of a URL's error repeats the URL.
+	u, err := url.Parse(x.URL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return errors.New("its url isn't an address that begins with http:// or https://")
+	}
+	for _, secret := range urlSecrets(u) {
+		r.secrets[secret] = true
+	}
+	for name, value := range x.Headers {
+		if strings.ContainsAny(value, "\r\n\x00") {
+			return fmt.Errorf("its header %s holds a line break", name)
+		}
+	}
+	return nil
+}
+
+// shown expands a text that isn't a secret itself; what its references stand for is.
+func (r *resolver) shown(text string) string {
+	return r.expand(text, func(value string) { r.secrets[value] = true })
+}
+
+// hidden expands the value of a variable or a header, which is a secret, and so is
+// what it is made of.
+func (r *resolver) hidden(text string) string {
+	value := r.shown(text)
+	r.secrets[value] = true
+	for _, part := range secretParts(value) {
+		r.secrets[part] = true
+	}
+	return value
+}
+
+// expand replaces references, and tells used what they stand for.
+func (r *resolver) expand(text string, used func(value string)) string {
+	var b strings.Builder
+	for {
+		i := strings.IndexByte(text, '$')
+		if i < 0 {
+			return b.String() + text
+		}
+		b.WriteString(text[:i])
+		text = text[i:]
+		ref, length := reference(text)
+		if length == 0 {
+			b.WriteByte('$')
+			text = text[1:]
+			continue
+		}
+		text = text[length:]
+		value := r.lookup(ref)
+		used(value)
+		b.WriteString(value)
+	}
+}
+
+func (r *resolver) lookup(ref Reference) string {
+	if launch.AgentVariable(ref.Name) {
+		r.withheld = append(r.withheld, ref.Name)
+		return ref.Default
+	}
+	if r.opts.Getenv != nil {
+		if value, set := r.opts.Getenv(ref.Name); set && strings.IndexByte(value, 0) < 0 {
+			return value
+		}
+	}
+	if !ref.HasDefault {
+		r.unset = append(r.unset, ref.Name)
+	}
+	return ref.Default
+}
+
+// Reference is a reference in a text.
+type Reference struct {
+	Name       string
+	Default    string
+	HasDefault bool
+}
+
+// References returns the references of a text, in order.
+func References(text string) []Reference {
+	var list []Reference
+	for {
+		i := strings.IndexByte(text, '$')
+		if i < 0 {
+			return list
+		}
+		ref, length := reference(text[i:])
+		if length > 0 {
+			list = append(list, ref)
+		}
+		text = text[i+max(length, 1):]
+	}
+}
+
+// reference reads the reference at the start of a text, which begins with a dollar
+// sign; its length is 0 where there is none.
+func reference(text string) (ref Reference, length int) {
+	rest := text[1:]
+	if !strings.HasPrefix(rest, "{") {
+		n := nameLength(rest)
+		return Reference{Name: rest[:n]}, cmp.Or(n, -1) + 1
+	}
+	inner, _, closed := strings.Cut(rest[1:], "}")
+	n := nameLength(inner)
+	if !closed || n == 0 {
+		return ref, 0
+	}
+	ref.Name = inner[:n]
+	switch tail := inner[n:]; {
+	case tail == "":
+	case strings.HasPrefix(tail, ":-"):
+		ref.Default, ref.HasDefault = tail[2:], true
+	default:
+		return ref, 0
+	}
+	return ref, len("${}") + len(inner)
+}
+
+func nameLength(text string) int {
+	n := strings.IndexFunc(text, func(r rune) bool {
+		return r != '_' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9')
+	})
+	if n < 0 {
+		n = len(text)
+	}
+	if n > 0 && text[0] >= '0' && text[0] <= '9' {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,164 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"waymark/snapshot"
+	"waymark/workspace/launch"
+	"waymark/workspace/mcp/entry"
+	"waymark/workspace/mcp/trust"
+)
+
+// judgement is an entry with everything that follows from it at one moment.
+type judgement struct {
+	entry    *entry.Entry
+	expanded *entry.Expanded // nil where it can't be expanded
+	digests  *trust.Digests  // nil where there are none
+	verdict  trust.Verdict
+	widening launch.Widening
+	confined bool
+
+	// outcome is why it doesn't run; empty when it may. why is a sentence for
+	// people, redacted.
+	outcome snapshot.Outcome
+	why     string
+	// broken says that the entry can't be used, rather than that it may not be.
+	broken bool
+}
+
+// same reports whether a connection that the one allowed is what the other would
+// make. Values of the environment that rotate don't count.
+func (j *judgement) same(other *judgement) bool {
+	return j == other || j != nil && other != nil &&
+		reflect.DeepEqual(j.entry.Server, other.entry.Server) &&
+		reflect.DeepEqual(j.widening, other.widening) && j.confined == other.confined &&
+		j.sameDigests(other.digests)
+}
+
+func (j *judgement) sameDigests(d *trust.Digests) bool {
+	if j.digests == nil || d == nil {
+		return j.digests == d
+	}
+	return j.digests.Definition == d.Definition && j.digests.Local == d.Local
+}
+
+// judge says what an entry is now and whether it may run.
+func (s *server) judge(ctx context.Context, e *entry.Entry, set *Settings) *judgement {
+	ctx, cancel := context.WithTimeout(ctx, set.ConnectTimeout)
+	defer cancel()
+	j := &judgement{entry: e}
+	own := set.Servers[s.name]
+	switch {
+	case e.Listed != "":
+		return j.not(snapshot.OutcomeListed, e.Listed)
+	case set.Off:
+		return j.not(snapshot.OutcomeSwitchedOff, "MCP servers are switched off: see enabled in [mcp] of the configuration")
+	case own.Off:
+		return j.not(snapshot.OutcomeSwitchedOff, "it is switched off: see [mcp.servers."+s.name+"] of the configuration")
+	case !set.allowsServer(s.name):
+		return j.not(snapshot.OutcomeSwitchedOff, "it isn't among the servers that allow and deny in [mcp] of the configuration leave")
+	case e.Problem != "":
+		j.broken = true
+		return j.not(snapshot.OutcomeFailed, e.Problem)
+	}
+	var err error
+	if j.expanded, err = s.expand(e); err != nil {
+		return s.cannot(j, err)
+	}
+	s.hide(j.expanded.Secrets...)
+	env := s.environment(j, launch.Widening{})
+	if j.digests, err = s.svc.opts.Trust.Digest(ctx, e, j.expanded, env); err != nil {
+		return s.cannot(j, err)
+	}
+	j.verdict = s.svc.opts.Trust.Judge(e, j.digests)
+	j.widening = widened(j.verdict.Widening, own.Widening)
+	s.hide(s.inherited(j.widening.Env)...)
+	return s.permit(j, set)
+}
+
+// permit says whether what could run may.
+func (s *server) permit(j *judgement, set *Settings) *judgement {
+	switch {
+	case j.verdict.Denied:
+		return j.not(snapshot.OutcomeSwitchedOff, fmt.Sprintf("it was denied: 'agent mcp approve %s' allows it", s.name))
+	case !j.verdict.Allowed && len(j.verdict.Changes) > 0:
+		return j.not(snapshot.OutcomeNeedsApproval, fmt.Sprintf("it has changed since it was approved (%s): see 'agent mcp show %s', then 'agent mcp approve %s'", changedParts(j.verdict.Changes), s.name, s.name))
+	case !j.verdict.Allowed:
+		return j.not(snapshot.OutcomeNeedsApproval, fmt.Sprintf("it waits for an approval: see 'agent mcp show %s', then 'agent mcp approve %s'", s.name, s.name))
+	case j.entry.Transport != transportStdio || set.Unconfined || j.widening.Unconfined:
+		return j
+	}
+	if _, err := launch.Supported(); err != nil {
+		if set.RequireConfined {
+			return j.not(snapshot.OutcomeFailed, "the kernel can't confine it, and require_confined in [mcp] of the configuration doesn't start it without")
+		}
+		return j
+	}
+	j.confined = true
+	return j
+}
+
+// transportStdio is the transport of what is started; the others are dialed.
+const transportStdio = "stdio"
+
+func (j *judgement) not(outcome snapshot.Outcome, why string) *judgement {
+	j.outcome, j.why = outcome, why
+	return j
+}
+
+func (s *server) cannot(j *judgement, err error) *judgement {
+	j.broken = true
+	return j.not(snapshot.OutcomeFailed, s.describe(err))
+}
+
+// changedParts names at most four parts that have changed.
+func changedParts(changes []trust.Change) string {
+	var names []string
+	for i, c := range changes {
+		if i == 4 {
+			names = append(names, "…")
+			break
+		}
+		names = append(names, c.Part)
+	}
+	return strings.Join(names, ", ")
+}
+
+func (s *server) expand(e *entry.Entry) (*entry.Expanded, error) {
+	o := &s.svc.opts
+	return e.Expand(entry.ExpandOptions{Root: o.Root(), Home: o.Home, Getenv: o.Getenv})
+}
+
+// environment returns the whole environment of a server that is started; nil for
+// one that is dialed.
+func (s *server) environment(j *judgement, w launch.Widening) []string {
+	if j.entry.Transport != transportStdio {
+		return nil
+	}
+	return launch.ServerEnv(s.svc.opts.Environ(), j.expanded.Env, s.places(j), w)
+}
+
+// inherited returns the values of the agent's variables of some names.
+func (s *server) inherited(names []string) []string {
+	var values []string
+	for _, name := range names {
+		for _, pair := range s.svc.opts.Environ() {
+			if key, value, _ := strings.Cut(pair, "="); key == name {
+				values = append(values, value)
+			}
+		}
+	}
+	return values
+}
+
+// until is when the approval ends; zero for never.
+func (j *judgement) until() time.Time {
+	if j == nil || j.outcome != "" {
+		return time.Time{}
+	}
+	return j.verdict.Until
+}

@@ -1,0 +1,215 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"waymark/internal/text"
+	"waymark/workspace"
+	"waymark/workspace/mcp/redact"
+	"waymark/workspace/mcp/session"
+	"waymark/workspace/output"
+)
+
+// results keeps long results in files of this user's alone, the newest ones, until
+// the agent ends.
+type results struct {
+	dir string
+
+	mu    sync.Mutex // guards the fields below
+	max   int64      // bytes of all
+	total int64
+	kept  []keptResult // the oldest first
+}
+
+type keptResult struct {
+	id   string
+	size int64
+}
+
+// limit sets how much is kept of all results together.
+func (r *results) limit(bytes int64) {
+	r.mu.Lock()
+	r.max = bytes
+	gone := r.fit(0)
+	r.mu.Unlock()
+	r.remove(gone)
+}
+
+// fit forgets the oldest until so many bytes more fit; mu is held.
+func (r *results) fit(size int64) (gone []keptResult) {
+	for len(r.kept) > 0 && r.total+size > r.max {
+		gone = append(gone, r.kept[0])
+		r.total -= r.kept[0].size
+		r.kept = r.kept[1:]
+	}
+	return gone
+}
+
+func (r *results) remove(list []keptResult) {
+	for _, k := range list {
+		_ = os.Remove(filepath.Join(r.dir, k.id))
+	}
+}
+
+// put keeps a result, and returns its id; "" where it is too long to be kept.
+func (r *results) put(data []byte) (string, error) {
+	size := int64(len(data))
+	id := uuid.NewString()
+	r.mu.Lock()
+	if size > r.max {
+		r.mu.Unlock()
+		return "", nil
+	}
+	r.mu.Unlock()
+	if err := os.WriteFile(filepath.Join(r.dir, id), data, 0o600); err != nil {
+		return "", err
+	}
+	r.mu.Lock()
+	gone := r.fit(size)
+	r.kept = append(r.kept, keptResult{id, size})
+	r.total += size
+	r.mu.Unlock()
+	r.remove(gone)
+	return id, nil
+}
+
+// clear removes all results, those of an agent before included.
+func (r *results) clear() error {
+	r.mu.Lock()
+	r.kept, r.total = nil, 0
+	r.mu.Unlock()
+	entries, err := os.ReadDir(r.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		err = errors.Join(err, os.Remove(filepath.Join(r.dir, e.Name())))
+	}
+	return err
+}
+
+// page returns what stands in a result at an offset, at most limit bytes, from the
+// beginning of a rune to the end of one; fs.ErrNotExist says that it isn't kept.
+func (r *results) page(id string, offset, limit int64) (*workspace.MCPResultPage, error) {
+	r.mu.Lock()
+	i := slices.IndexFunc(r.kept, func(k keptResult) bool { return k.id == id })
+	if i < 0 {
+		r.mu.Unlock()
+		return nil, fs.ErrNotExist
+	}
+	size := r.kept[i].size
+	r.mu.Unlock()
+	f, err := os.Open(filepath.Join(r.dir, id))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	offset = min(offset, size)
+	data := make([]byte, min(limit+4, size-offset)) // a rune more, at most
+	if _, err := f.ReadAt(data, offset); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	whole := output.SkipHalfRune(data)
+	offset += int64(len(data) - len(whole))
+	n := output.RuneEnd(whole, int(min(limit, int64(len(whole)))), offset+int64(len(whole)) == size)
+	return &workspace.MCPResultPage{Text: output.ToText(whole[:n]), NextOffset: offset + int64(n), Length: size}, nil
+}
+
+// answer makes the answer of a call: without the values that the server was given,
+// and with so much of it as may be answered at once.
+func (s *Service) answer(r *redact.Redactor, result *session.Result, limit int64) (*workspace.MCPToolResult, error) {
+	a := &workspace.MCPToolResult{Content: []workspace.MCPContent{}, IsError: result.IsError, Structured: r.JSON(result.Structured)}
+	for _, c := range result.Content {
+		part := workspace.MCPContent{Type: c.Type, Text: strings.ToValidUTF8(r.String(c.Text), "\ufffd"), MediaType: r.String(c.MediaType), URI: r.String(c.URI), Name: r.String(c.Name)}
+		if c.Data != nil {
+			part.Data = base64.StdEncoding.EncodeToString(r.Bytes(c.Data))
+		}
+		a.Content = append(a.Content, part)
+	}
+	whole, err := encode(a)
+	if err != nil || int64(len(whole)) <= limit {
+		return a, err
+	}
+	id, err := s.results.put(whole)
+	if err != nil {
+		return nil, fmt.Errorf("the whole of a long result can't be kept: %w", err)
+	}
+	shorten(a, limit)
+	kept, err := encode(a)
+	a.Truncated = &workspace.MCPTruncated{ResultID: id, OriginalBytes: int64(len(whole)), RetainedBytes: int64(len(kept))}
+	return a, err
+}
+
+// encode is JSON without the escapes that are for HTML.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+// shorten leaves the beginning and the end of an answer, half of limit each, by the
+// length of texts and data. What isn't text can't be cut, and is named instead.
+func shorten(a *workspace.MCPToolResult, limit int64) {
+	a.Structured = nil // it says what the content says
+	half := int(limit / 2)
+	total := 0
+	for i := range a.Content {
+		total += length(&a.Content[i])
+	}
+	var kept []workspace.MCPContent
+	at := 0 // where a part begins in all of them
+	for _, c := range a.Content {
+		n := length(&c)
+		head, tail := min(max(half-at, 0), n), min(max(at+n-(total-half), 0), n)
+		at += n
+		switch {
+		case head+tail >= n:
+			kept = append(kept, c)
+		case c.Text != "" && c.Data == "" && head+tail > 0:
+			c.Text = cut(c.Text, head, tail)
+			kept = append(kept, c)
+		default:
+			kept = leave(kept, &c)
+		}
+	}
+	a.Content = kept
+}
+
+// length is what a part counts.
+func length(c *workspace.MCPContent) int {
+	return len(c.Text) + len(c.Data) + len(c.URI) + len(c.Name) + 64
+}
+
+// cut leaves the beginning and the end of a text, and says what it has left out.
+func cut(s string, head, tail int) string {
+	begin := text.Truncate(s, head)
+	end := string(output.SkipHalfRune([]byte(s[len(s)-min(tail, len(s)-len(begin)):])))
+	return fmt.Sprintf("%s\n\n... [omitted %d bytes] ...\n\n%s", begin, len(s)-len(begin)-len(end), end)
+}
+
+// leave names a part that is left out. Several in a row are named once.
+func leave(kept []workspace.MCPContent, c *workspace.MCPContent) []workspace.MCPContent {
+	const mark = "... [parts are omitted here] ..."
+	if n := len(kept); n > 0 && kept[n-1].Text == mark {
+		return kept
+	}
+	if c.Data != "" {
+		return append(kept, workspace.MCPContent{Type: "text", Text: fmt.Sprintf("... [%s %s of %d bytes is omitted] ...", c.MediaType, c.Type, base64.StdEncoding.DecodedLen(len(c.Data)))})
+	}
+	return append(kept, workspace.MCPContent{Type: "text", Text: mark})
+}

@@ -1,0 +1,280 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// A server answers a call when it is done, so only the way there is timed.
+	dialTimeout = 10 * time.Second
+	// maxRedirects are those within an origin: a slash at the end, a language.
+	maxRedirects = 3
+	// maxErrorBody is how much of an error's page is read.
+	maxErrorBody = 64 << 10
+)
+
+// guard is what all requests for one server go through.
+type guard struct {
+	base     *http.Transport
+	address  *url.URL
+	origin   string
+	header   http.Header
+	maxBody  int64
+	protocol atomic.Value // string: what was agreed on
+	// oauth has tokens for resource; nil for none. challenged, if not nil, is told how
+	// the server has asked to be signed in to.
+	oauth      *OAuth
+	resource   string
+	challenged func(*http.Response)
+}
+
+// ownHeaders are the protocol's, which a configuration doesn't set.
+var ownHeaders = map[string]bool{
+	"Accept": true, "Content-Type": true, "Content-Length": true, "Transfer-Encoding": true, "Connection": true, "Host": true,
+	"Mcp-Session-Id": true, "Mcp-Protocol-Version": true, "Mcp-Method": true, "Mcp-Name": true, "Last-Event-Id": true,
+}
+
+func newGuard(address string, header http.Header, opts Options) (*guard, error) {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil:
+		return nil, errors.New("the server's address isn't one") // what can't be parsed may hold a token
+	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+		return nil, errors.New("the server's address isn't one: it begins with http:// or https:// and a host")
+	}
+	g := &guard{address: u, origin: originOf(u), header: make(http.Header), maxBody: int64(opts.Caps.Line)}
+	for name, values := range header {
+		if name = http.CanonicalHeaderKey(name); !ownHeaders[name] {
+			g.header[name] = values
+		}
+	}
+	if resource, err := canonical(address); err == nil && opts.OAuth != nil && g.header.Get("Authorization") == "" {
+		g.oauth, g.resource = opts.OAuth, resource
+		g.challenged = func(resp *http.Response) { g.oauth.challenged(g.resource, resp) }
+	}
+	g.base = &http.Transport{
+		// The environment's proxies, which never stand before loopback addresses.
+		Proxy:       http.ProxyFromEnvironment,
+		DialContext: (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext,
+		// A page of headers is the most that a server needs.
+		MaxResponseHeaderBytes: 256 << 10, TLSHandshakeTimeout: dialTimeout,
+		ForceAttemptHTTP2: true, MaxIdleConns: 8, IdleConnTimeout: 90 * time.Second,
+	}
+	return g, nil
+}
+
+func (g *guard) setProtocol(version string) { g.protocol.Store(version) }
+
+func (g *guard) close() { g.base.CloseIdleConnections() }
+
+func (g *guard) client() *http.Client {
+	return &http.Client{Transport: g, CheckRedirect: g.redirect}
+}
+
+// redirect follows within the origin, where the message isn't lost on the way.
+func (g *guard) redirect(req *http.Request, via []*http.Request) error {
+	var err error
+	switch {
+	case originOf(req.URL) != g.origin:
+		err = fmt.Errorf("%s sends us to another origin, %s: configure that address, if it is meant", hostOf(g.address), hostOf(req.URL))
+	case len(via) > maxRedirects:
+		err = fmt.Errorf("%s sends us in circles: check the url of its entry", hostOf(g.address))
+	case req.Method != via[0].Method:
+		err = fmt.Errorf("%s sends us elsewhere without the message: configure the address that it names", hostOf(g.address))
+	}
+	if err != nil {
+		note(req.Context(), err)
+	}
+	return err
+}
+
+// hostOf is what of an address may be shown.
+func hostOf(u *url.URL) string {
+	host := u.Host
+	if len(host) > 253 {
+		host = host[:253]
+	}
+	return host
+}
+
+type quietKey struct{}
+
+// quietly marks a request whose refusal mustn't cost the session; method is that of its
+// message, "" for an answer.
+func quietly(ctx context.Context, method string) context.Context {
+	return context.WithValue(ctx, quietKey{}, method)
+}
+
+// RoundTrip implements http.RoundTripper.
+func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
+	note(req.Context(), nil)
+	if originOf(req.URL) != g.origin {
+		err := fmt.Errorf("%s names an address of another origin, %s, which isn't used", hostOf(g.address), hostOf(req.URL))
+		note(req.Context(), err)
+		return nil, err
+	}
+	out := req.Clone(req.Context())
+	for name, values := range g.header {
+		out.Header[name] = values
+	}
+	if version, ok := g.protocol.Load().(string); ok && out.Header.Get("Mcp-Protocol-Version") == "" {
+		// The SDK says it of requests alone.
+		out.Header.Set("Mcp-Protocol-Version", version)
+		if method, _ := quiet(req); method != "" && version >= discovers {
+			out.Header.Set("Mcp-Method", method)
+		}
+	}
+	resp, err := g.send(out)
+	if err != nil {
+		g.unreached(req, err)
+		return nil, err
+	}
+	g.answered(req, resp)
+	return g.check(req, resp)
+}
+
+// send sends a request with the token that there is. One that the server refuses is
+// refreshed, once.
+func (g *guard) send(req *http.Request) (*http.Response, error) {
+	if g.oauth == nil {
+		return g.base.RoundTrip(req)
+	}
+	token, err := g.oauth.token(req.Context(), g.resource, "")
+	if err != nil {
+		return nil, err
+	}
+	bear(req, token)
+	resp, err := g.base.RoundTrip(req)
+	if err != nil || token == "" || resp.StatusCode != http.StatusUnauthorized {
+		return resp, err
+	}
+	fresh, err := g.oauth.token(req.Context(), g.resource, token)
+	if err != nil || fresh == "" || req.Body != nil && req.GetBody == nil {
+		return resp, nil //nolint:nilerr // what the server says is what counts
+	}
+	again := req.Clone(req.Context())
+	if req.Body != nil {
+		if again.Body, err = req.GetBody(); err != nil {
+			return resp, nil //nolint:nilerr // as above
+		}
+	}
+	_ = resp.Body.Close()
+	bear(again, fresh)
+	return g.base.RoundTrip(again)
+}
+
+func bear(req *http.Request, token string) {
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+}
+
+func quiet(req *http.Request) (method string, ok bool) {
+	method, ok = req.Context().Value(quietKey{}).(string)
+	return method, ok
+}
+
+// check bounds an answer.
+func (g *guard) check(req *http.Request, resp *http.Response) (*http.Response, error) {
+	_, isQuiet := quiet(req)
+	switch {
+	case resp.StatusCode == http.StatusUnauthorized, g.challenged != nil && wantsMore(resp):
+		if g.challenged != nil {
+			g.challenged(resp)
+		}
+		_ = resp.Body.Close()
+		return nil, ErrNeedsAuthorization
+	case resp.StatusCode >= 400 && isQuiet:
+		_ = resp.Body.Close()
+		resp.StatusCode, resp.Status, resp.Body = http.StatusAccepted, "202 Accepted", http.NoBody
+		return resp, nil
+	}
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	body := &boundedBody{ReadCloser: resp.Body, left: g.maxBody, pruner: pruner{max: maxNesting}}
+	switch {
+	case resp.StatusCode >= 300:
+		body.left = maxErrorBody
+		body.silent = true
+	case kind == "text/event-stream":
+		body.left, body.events = -1, true // the SDK bounds each event
+	}
+	resp.Body = body
+	resp.ContentLength = -1
+	return resp, nil
+}
+
+// boundedBody is the body of an answer: bounded in length, and without what is nested
+// too deep.
+type boundedBody struct {
+	io.ReadCloser
+	pruner  pruner
+	left    int64 // -1 is no bound
+	silent  bool  // what is beyond the bound is missing, without an error
+	events  bool
+	newline bool
+	pending []byte
+	err     error
+}
+
+func (b *boundedBody) Read(p []byte) (int, error) {
+	for len(b.pending) == 0 {
+		switch {
+		case b.err != nil:
+			return 0, b.err
+		case len(p) == 0:
+			return 0, nil
+		}
+		buf := make([]byte, min(len(p), 32<<10))
+		n, err := b.ReadCloser.Read(buf)
+		b.err = err
+		if b.left >= 0 {
+			if int64(n) > b.left {
+				n = int(b.left)
+				b.err = io.EOF
+				if !b.silent {
+					b.err = errors.New("the server's answer is too long")
+				}
+			}
+			b.left -= int64(n)
+		}
+		b.pending = b.prune(buf[:n])
+	}
+	n := copy(p, b.pending)
+	b.pending = b.pending[n:]
+	return n, nil
+}
+
+// prune cuts what is nested too deep. In a stream of events each begins anew behind an
+// empty line.
+func (b *boundedBody) prune(src []byte) []byte {
+	out := make([]byte, 0, len(src)+4)
+	if !b.events {
+		return b.pruner.append(out, src)
+	}
+	for len(src) > 0 {
+		i := bytes.IndexByte(src, '\n')
+		if i < 0 {
+			b.newline = b.newline && len(bytes.Trim(src, "\r")) == 0
+			return b.pruner.append(out, src)
+		}
+		if b.newline && len(bytes.Trim(src[:i], "\r")) == 0 {
+			b.pruner = pruner{max: maxNesting}
+			out = append(out, src[:i+1]...)
+		} else {
+			out = b.pruner.append(out, src[:i+1])
+		}
+		b.newline = true
+		src = src[i+1:]
+	}
+	return out
+}

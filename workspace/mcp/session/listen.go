@@ -1,0 +1,75 @@
+package session
+
+import (
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"waymark/internal/backoff"
+)
+
+// listener is a subscription to changes (subscriptions/listen, from 2026-07-28 on).
+type listener struct {
+	request *jsonrpc.Request
+	tries   int
+	pause   time.Duration
+	since   time.Time
+}
+
+// subscribe sends a subscription, and returns at once: over HTTP its answer begins
+// when the server has something to say.
+func (t *tap) subscribe(req *jsonrpc.Request) {
+	t.mu.Lock()
+	t.listener = listener{request: req, since: time.Now()}
+	t.mu.Unlock()
+	t.run(func() { t.listen(req) })
+}
+
+func (t *tap) listen(req *jsonrpc.Request) {
+	write := t.write
+	if t.jobs == nil {
+		write = t.inner.Write // over HTTP it is a request of its own, and its failure nobody else's
+	}
+	if err := write(t.ctx, req); err != nil && t.ctx.Err() == nil {
+		t.opts.Logger.Debug("an MCP server doesn't take a subscription to its changes", slog.Any("error", err))
+		t.listenEnded()
+	}
+}
+
+// maxSubscriptions is how often in a row a subscription is renewed that doesn't last.
+const maxSubscriptions = 8
+
+// lasting is how long a subscription lasts that has worked; proxies end them after a
+// minute or so.
+const lasting = 20 * time.Second
+
+// listenEnded renews a subscription that the server, or something on the way, has
+// ended; what has changed meanwhile is asked for.
+func (t *tap) listenEnded() {
+	t.mu.Lock()
+	l := &t.listener
+	if time.Since(l.since) >= lasting {
+		l.tries, l.pause = 0, 0
+	}
+	l.tries++
+	l.pause = backoff.After(l.pause, time.Second, time.Minute)
+	tries, pause, was := l.tries, l.pause, l.request
+	t.mu.Unlock()
+	if was == nil || tries > maxSubscriptions {
+		return
+	}
+	t.run(func() {
+		if !t.without(pause, nil) {
+			return
+		}
+		id, _ := jsonrpc.MakeID(ownListen + strconv.FormatInt(time.Now().UnixNano(), 36))
+		again := &jsonrpc.Request{ID: id, Method: was.Method, Params: was.Params}
+		t.mu.Lock()
+		t.listener.since = time.Now()
+		t.mu.Unlock()
+		t.toolsChanged()
+		t.listen(again)
+	})
+}

@@ -1,0 +1,284 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"waymark/internal/text"
+	"waymark/workspace/mcp/catalog"
+)
+
+// live is a Session over the SDK's.
+type live struct {
+	tap    *tap
+	sdk    *mcp.ClientSession
+	caps   Caps
+	guard  *guard       // of a server over HTTP
+	tokens atomic.Int64 // of progress
+}
+
+var _ Session = (*live)(nil)
+
+func (s *live) ToolsChanged() <-chan struct{} { return s.tap.changed }
+
+func (s *live) Done() <-chan struct{} { return s.tap.done }
+
+func (s *live) Err() error { return s.tap.why() }
+
+func (s *live) Protocol() string { return s.sdk.InitializeResult().ProtocolVersion }
+
+// Close implements Session. It waits for everything that the session has started.
+func (s *live) Close() error {
+	err := s.tap.end(ErrClosed)
+	_ = s.sdk.Close() // reading has ended, which ends the SDK's part
+	s.tap.wait.Wait()
+	if s.guard != nil {
+		s.guard.close()
+	}
+	return err
+}
+
+// closing says why a call has failed.
+func (s *live) closing(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if errors.Is(err, ErrNeedsAuthorization) {
+		return ErrNeedsAuthorization
+	}
+	err = inWords(err)
+	if server := (*ServerError)(nil); errors.As(err, &server) {
+		return err
+	}
+	if said := reported(ctx, nil); said != nil {
+		return said
+	}
+	if why := s.tap.why(); why != nil {
+		return why
+	}
+	return err
+}
+
+// Call implements Session.
+func (s *live) Call(ctx context.Context, call *Call) (*Result, error) {
+	args, err := arguments(call.Arguments)
+	if err != nil {
+		return nil, err
+	}
+	// What the transport has left to read of this call ends with it.
+	ctx = reporting(ctx, new(report))
+	callCtx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var raw json.RawMessage
+	callCtx = withTaker(callCtx, func(result json.RawMessage) json.RawMessage {
+		raw = result
+		return withoutContent(result)
+	})
+	params := &mcp.CallToolParams{Name: call.Tool, Arguments: args}
+	if call.Progress != nil {
+		token := s.tokens.Add(1)
+		params.SetProgressToken(token)
+		p := s.tap.follow(strconv.FormatInt(token, 10), call.Progress)
+		defer func() {
+			s.tap.unfollow(strconv.FormatInt(token, 10))
+			p.end(ctx.Err() != nil)
+		}()
+	}
+	if _, err := s.sdk.CallTool(callCtx, params); err != nil {
+		return nil, s.closing(ctx, err)
+	}
+	return parseResult(raw)
+}
+
+// Ping implements Session.
+func (s *live) Ping(ctx context.Context) error {
+	ctx = reporting(ctx, new(report))
+	err := s.sdk.Ping(ctx, nil)
+	if err == nil {
+		return nil
+	}
+	err = s.closing(ctx, err)
+	if refused := (*ServerError)(nil); errors.As(err, &refused) {
+		return nil
+	}
+	return err
+}
+
+// arguments checks that arguments are a JSON object.
+func arguments(raw json.RawMessage) (json.RawMessage, error) {
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return json.RawMessage("{}"), nil
+	}
+	if !json.Valid(raw) || bytes.TrimLeft(raw, " \t\r\n")[0] != '{' {
+		return nil, errors.New("the arguments of a tool are a JSON object, and these aren't")
+	}
+	return raw, nil
+}
+
+func (t *tap) follow(token string, tell func(Progress)) *progress {
+	p := newProgress(tell)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.progress[token] = p
+	return p
+}
+
+func (t *tap) unfollow(token string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.progress, token)
+}
+
+type cursorKey struct{}
+
+// withCursor returns a request for a list with another cursor.
+func withCursor(req *jsonrpc.Request, cursor string) *jsonrpc.Request {
+	var params map[string]json.RawMessage
+	if json.Unmarshal(req.Params, &params) != nil || params == nil {
+		return req
+	}
+	params["cursor"], _ = json.Marshal(cursor)
+	encoded, err := json.Marshal(params)
+	if err != nil {
+		return req
+	}
+	return &jsonrpc.Request{ID: req.ID, Method: req.Method, Params: encoded}
+}
+
+// maxCursor bounds what a server may have us send back.
+const maxCursor = 64 << 10
+
+// Catalogue implements Session.
+func (s *live) Catalogue(ctx context.Context) (*catalog.Catalogue, error) {
+	init := s.sdk.InitializeResult()
+	b := catalog.NewBuilder(s.caps.limits())
+	if info := init.ServerInfo; info != nil {
+		b.Server(info.Name, info.Title, info.Version, init.Instructions)
+	} else {
+		b.Server("", "", "", init.Instructions)
+	}
+	if init.Capabilities != nil && init.Capabilities.Tools != nil {
+		if err := s.pages(ctx, b); err != nil {
+			return nil, err
+		}
+	}
+	made := b.Catalogue()
+	made.Protocol, made.At = init.ProtocolVersion, time.Now()
+	return made, nil
+}
+
+// pages adds all pages of tools.
+func (s *live) pages(ctx context.Context, b *catalog.Builder) error {
+	cursor := ""
+	for page := range s.caps.Pages {
+		next, err := s.page(ctx, b, page, cursor)
+		switch {
+		case err != nil:
+			return err
+		case next == "" || b.Full():
+			return nil
+		case next == cursor:
+			b.Find("endless_tools", "", "The server answers each page of its tools with the same next one: the first %s are kept.", text.Count(page+1, "page", "pages"))
+			return nil
+		case len(next) > maxCursor:
+			b.Find("endless_tools", "", "The server's next page of tools has a cursor of %d bytes: the first %s are kept.", len(next), text.Count(page+1, "page", "pages"))
+			return nil
+		}
+		cursor = next
+	}
+	b.Find("endless_tools", "", "The server has more than %s of tools: the others are left out.", text.Count(s.caps.Pages, "page", "pages"))
+	return nil
+}
+
+// page adds a page, and returns the cursor of the next. The SDK knows pages by their
+// number, not by the server's cursors: it keeps what it was told of each.
+func (s *live) page(ctx context.Context, b *catalog.Builder, number int, cursor string) (next string, err error) {
+	ctx = reporting(ctx, new(report))
+	pageCtx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	params := &mcp.ListToolsParams{}
+	if number > 0 {
+		params.Cursor = strconv.Itoa(number)
+		pageCtx = context.WithValue(pageCtx, cursorKey{}, cursor)
+	}
+	var taken []string
+	pageCtx = withTaker(pageCtx, func(raw json.RawMessage) json.RawMessage {
+		var shown json.RawMessage
+		taken, next, shown = addPage(b, raw)
+		return shown
+	})
+	listed, err := s.sdk.ListTools(pageCtx, params)
+	if err != nil {
+		return "", s.closing(ctx, err)
+	}
+	s.dropUncallable(b, taken, listed.Tools)
+	return next, nil
+}
+
+// dropUncallable takes out the tools that the SDK doesn't call over HTTP: those which
+// want headers (x-mcp-header) that can't be.
+func (s *live) dropUncallable(b *catalog.Builder, taken []string, callable []*mcp.Tool) {
+	if s.guard == nil || len(taken) == len(callable) {
+		return
+	}
+	can := make(map[string]bool, len(callable))
+	for _, tool := range callable {
+		can[tool.Name] = true
+	}
+	for _, name := range taken {
+		if !can[name] {
+			b.Drop(name)
+			b.Find("bad_header", name, "The tool wants parameters sent as headers that can't be, and is left out.")
+		}
+	}
+}
+
+// addPage adds the tools of a page, and returns the names of those that were taken, the
+// next page's cursor, and the page as the SDK is to see it.
+func addPage(b *catalog.Builder, raw json.RawMessage) (taken []string, next string, shown json.RawMessage) {
+	var wire struct {
+		Tools      []jsontext.Value `json:"tools"`
+		NextCursor string           `json:"nextCursor"`
+	}
+	if err := jsonv2.Unmarshal(raw, &wire, lenient); err != nil {
+		b.Find("bad_page", "", "The server's list of tools can't be read: %s.", "it doesn't have the fields of one")
+		return nil, "", json.RawMessage(`{"resultType":"complete","tools":[]}`)
+	}
+	type sdkTool struct {
+		Name        string          `json:"name"`
+		InputSchema json.RawMessage `json:"inputSchema"`
+	}
+	page := struct {
+		ResultType string    `json:"resultType"`
+		Tools      []sdkTool `json:"tools"`
+	}{"complete", []sdkTool{}}
+	for _, rawTool := range wire.Tools {
+		tool, ok := b.Add(rawTool)
+		if !ok {
+			continue
+		}
+		schema := tool.InputSchema
+		if schema == nil {
+			schema = json.RawMessage("{}")
+		}
+		taken = append(taken, tool.Name)
+		page.Tools = append(page.Tools, sdkTool{tool.Name, schema})
+	}
+	shown, err := json.Marshal(page)
+	if err != nil {
+		shown = json.RawMessage(`{"resultType":"complete","tools":[]}`)
+		b.Find("bad_page", "", "The server's list of tools can't be read: %s.", fmt.Sprint(err))
+	}
+	return taken, wire.NextCursor, shown
+}

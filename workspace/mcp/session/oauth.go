@@ -1,0 +1,345 @@
+package session
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+	"golang.org/x/oauth2"
+
+	"waymark/internal/sealed"
+)
+
+// OAuth signs in to servers over HTTP, and keeps and refreshes their tokens.
+//
+// A token is for the address that it was got for: it goes to that address's origin and
+// nowhere else, and what refreshes it to the endpoint that gave it. Addresses that a
+// server names are asked over https, or over http on loopback when the server itself is
+// there; a server elsewhere can't have anything on this machine asked.
+//
+// It may be used by any number of goroutines.
+type OAuth struct {
+	opts  OAuthOptions
+	store *sealed.Store
+
+	mu    sync.Mutex // guards what follows
+	known map[string]*account
+}
+
+// OAuthOptions configure OAuth.
+type OAuthOptions struct {
+	// Dir is where tokens are kept, sealed: a directory of its own, the user's alone.
+	// KeyDir is where the key for that lies, which may be shared with others; empty
+	// means Dir.
+	Dir, KeyDir string
+	// LoginTimeout is how long somebody has to sign in: 10 minutes.
+	LoginTimeout time.Duration
+	Logger       *slog.Logger
+}
+
+// account is what is known of one address.
+type account struct {
+	turn chan struct{} // capacity 1: held by who refreshes
+
+	mu        sync.Mutex // guards what follows
+	grant     *grant
+	loaded    bool
+	challenge *challenge
+	login     *Login
+}
+
+// grant is what signing in has brought, as it is kept.
+type grant struct {
+	Address      string           `json:"address"`
+	ClientID     string           `json:"client_id"`
+	ClientSecret string           `json:"client_secret,omitempty"`
+	TokenURL     string           `json:"token_url"`
+	AuthStyle    oauth2.AuthStyle `json:"auth_style"`
+	Resource     string           `json:"resource"`
+	Scopes       []string         `json:"scopes,omitempty"`
+	Access       string           `json:"access_token"`
+	Refresh      string           `json:"refresh_token,omitempty"`
+	Expiry       time.Time        `json:"expiry,omitzero"`
+}
+
+// challenge is how a server has said that it wants to be signed in to.
+type challenge struct {
+	status int
+	header []string
+}
+
+const (
+	defaultLogin = 10 * time.Minute
+	// maxGrant bounds what is kept of one; tokens are some KiB at most.
+	maxGrant = 256 << 10
+	// slack is how long before its end a token is no longer used: it has to reach the
+	// server.
+	slack = 30 * time.Second
+	// refreshTimeout bounds what holds up a call that needs a fresh token.
+	refreshTimeout = 20 * time.Second
+)
+
+// NewOAuth opens the directory of the tokens.
+func NewOAuth(opts OAuthOptions) (*OAuth, error) {
+	if opts.LoginTimeout <= 0 {
+		opts.LoginTimeout = defaultLogin
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	store, err := sealed.Open(opts.Dir, sealed.Options{KeyDir: opts.KeyDir, MaxBytes: 64 << 20, MaxBlob: maxGrant, Logger: opts.Logger})
+	if err != nil {
+		return nil, fmt.Errorf("tokens of MCP servers: %w", err)
+	}
+	return &OAuth{opts: opts, store: store, known: make(map[string]*account)}, nil
+}
+
+// Close ends the logins that go on, and waits for that.
+func (o *OAuth) Close() {
+	o.mu.Lock()
+	addresses := slices.Collect(maps.Keys(o.known))
+	o.mu.Unlock()
+	for _, address := range addresses {
+		if l := o.Login(address); l != nil {
+			l.Cancel()
+		}
+	}
+}
+
+// canonical is what an address is known by: the resource that tokens are for.
+func canonical(address string) (string, error) {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "":
+		return "", errors.New("the server's address isn't one")
+	case u.Scheme == "http" && !isLoopbackHost(u.Hostname()):
+		return "", errors.New("tokens go to servers with https alone, and this one's address has http")
+	}
+	u.Fragment, u.User = "", nil
+	return u.String(), nil
+}
+
+func (o *OAuth) account(address string) *account {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	a := o.known[address]
+	if a == nil {
+		a = &account{turn: make(chan struct{}, 1)}
+		o.known[address] = a
+	}
+	return a
+}
+
+// blob is the name that an address's tokens are kept under.
+func blob(address string) string {
+	sum := sha256.Sum256([]byte(address))
+	return hex.EncodeToString(sum[:])
+}
+
+// current returns the grant for an address, nil when there is none.
+func (o *OAuth) current(a *account, address string) *grant {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.loaded {
+		a.loaded = true
+		a.grant = o.read(address)
+	}
+	return a.grant
+}
+
+func (o *OAuth) read(address string) *grant {
+	b, err := o.store.Get(blob(address))
+	if err != nil {
+		return nil
+	}
+	defer b.Release()
+	g := new(grant)
+	if err := json.Unmarshal(b.Bytes(), g); err != nil || g.Address != address {
+		return nil
+	}
+	return g
+}
+
+// keep takes a grant as the current one and writes it down. That this fails costs a
+// login after the next start.
+func (o *OAuth) keep(a *account, g *grant) {
+	a.mu.Lock()
+	a.grant, a.loaded, a.challenge = g, true, nil
+	a.mu.Unlock()
+	encoded, err := json.Marshal(g) //nolint:gosec // to be sealed
+	if err == nil {
+		err = o.store.Put(blob(g.Address), int64(len(encoded)), func(w io.Writer) error {
+			_, err := w.Write(encoded)
+			return err
+		})
+	}
+	if err != nil {
+		o.opts.Logger.Warn("the token of an MCP server can't be kept", slog.Any("error", err))
+	}
+}
+
+// Forget throws the tokens for an address away, and ends a login that goes on.
+func (o *OAuth) Forget(address string) error {
+	address, err := canonical(address)
+	if err != nil {
+		return err
+	}
+	a := o.account(address)
+	a.mu.Lock()
+	login := a.login
+	a.login, a.grant, a.loaded, a.challenge = nil, nil, true, nil
+	a.mu.Unlock()
+	if login != nil {
+		login.Cancel()
+	}
+	return o.store.Delete(blob(address))
+}
+
+// SignedIn says whether there are tokens for an address. The server may refuse them
+// still.
+func (o *OAuth) SignedIn(address string) bool {
+	address, err := canonical(address)
+	return err == nil && o.current(o.account(address), address) != nil
+}
+
+// token returns the token for an address, "" for none. One that has expired, or was
+// refused, is refreshed first; once for all who ask.
+func (o *OAuth) token(ctx context.Context, address, refused string) (string, error) {
+	a := o.account(address)
+	usable := func() (string, bool) {
+		g := o.current(a, address)
+		switch {
+		case g == nil:
+			return "", true
+		case g.Access == refused, !g.Expiry.IsZero() && time.Until(g.Expiry) < slack:
+			return "", g.Refresh == ""
+		}
+		return g.Access, true
+	}
+	if token, ok := usable(); ok {
+		return token, nil
+	}
+	select {
+	case a.turn <- struct{}{}:
+		defer func() { <-a.turn }()
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+	if token, ok := usable(); ok {
+		return token, nil
+	}
+	g := o.current(a, address)
+	if g == nil {
+		return "", nil // forgotten meanwhile
+	}
+	fresh, err := o.refresh(ctx, g)
+	var refusal *oauth2.RetrieveError
+	switch {
+	case errors.As(err, &refusal) && refusal.Response != nil && refusal.Response.StatusCode < 500:
+		// It has to be signed in anew. The grant stays, for its scopes, without what no
+		// longer works.
+		gone := *g
+		gone.Refresh, gone.Access = "", ""
+		o.keep(a, &gone)
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("refresh the server's token: %w", withoutSecrets(err))
+	}
+	a.mu.Lock()
+	forgotten := a.grant != g
+	a.mu.Unlock()
+	if forgotten {
+		return "", nil
+	}
+	o.keep(a, fresh)
+	return fresh.Access, nil
+}
+
+// refresh gets a new token for an old grant.
+func (o *OAuth) refresh(ctx context.Context, g *grant) (*grant, error) {
+	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
+	defer cancel()
+	client, err := newMetadataClient(g.Address)
+	if err != nil {
+		return nil, err
+	}
+	defer client.CloseIdleConnections()
+	client.Transport = withResource{client.Transport, g.Resource}
+	config := oauth2.Config{
+		ClientID: g.ClientID, ClientSecret: g.ClientSecret,
+		Endpoint: oauth2.Endpoint{TokenURL: g.TokenURL, AuthStyle: g.AuthStyle},
+	}
+	ctx = context.WithValue(ctx, oauth2.HTTPClient, client)
+	token, err := config.TokenSource(ctx, &oauth2.Token{RefreshToken: g.Refresh}).Token()
+	if err != nil {
+		return nil, err
+	}
+	fresh := *g
+	fresh.take(token)
+	return &fresh, nil
+}
+
+// take takes what a token endpoint has answered.
+func (g *grant) take(token *oauth2.Token) {
+	g.Access, g.Expiry = token.AccessToken, token.Expiry
+	if token.RefreshToken != "" {
+		g.Refresh = token.RefreshToken
+	}
+	if scope, ok := token.Extra("scope").(string); ok && scope != "" {
+		g.Scopes = scopesOf(scope)
+	}
+}
+
+// withoutSecrets is an error of the OAuth library without what an endpoint has
+// answered: that may be anything.
+func withoutSecrets(err error) error {
+	var refusal *oauth2.RetrieveError
+	if errors.As(err, &refusal) {
+		status := "an error"
+		if refusal.Response != nil {
+			status = http.StatusText(refusal.Response.StatusCode)
+		}
+		return fmt.Errorf("the token endpoint answers %s %s", status, printable(refusal.ErrorCode, 100))
+	}
+	return bounded(err)
+}
+
+// challenged notes how a server has asked to be signed in to.
+func (o *OAuth) challenged(address string, resp *http.Response) {
+	c := &challenge{status: resp.StatusCode}
+	length := 0
+	for _, value := range resp.Header.Values("WWW-Authenticate") {
+		if length += len(value); length > 8<<10 {
+			break
+		}
+		c.header = append(c.header, value)
+	}
+	a := o.account(address)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.challenge = c
+}
+
+// wantsMore says that a refusal is for the scopes of a token: signing in again, with
+// more of them, helps.
+func wantsMore(resp *http.Response) bool {
+	if resp.StatusCode != http.StatusForbidden {
+		return false
+	}
+	challenges, err := oauthex.ParseWWWAuthenticate(resp.Header.Values("WWW-Authenticate"))
+	return err == nil && slices.ContainsFunc(challenges, func(c oauthex.Challenge) bool {
+		return c.Scheme == "bearer" && c.Params["error"] == "insufficient_scope"
+	})
+}

@@ -1,0 +1,103 @@
+package session
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"log/slog"
+	"mime"
+	"net/http"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"waymark/internal/backoff"
+	"waymark/internal/httpapi/apiclient"
+)
+
+// maxOverheard is the length of a message on the stream of a server's own: changes,
+// logs, progress.
+const maxOverheard = 1 << 20
+
+// maxSilences is how often in a row the stream may end without a message before it is
+// left alone.
+const maxSilences = 8
+
+// overhear reads what a server before 2026-07-28 sends on its own, by a GET of its
+// address, for as long as it lets us. The session goes on whatever becomes of it.
+func (t *tap) overhear(g *guard) {
+	pause := backoff.Backoff{Shortest: time.Second, Longest: time.Minute, Jitter: true}
+	last := ""
+	for silences := 0; silences < maxSilences; silences++ {
+		resp, err := t.overhearing(g, last)
+		if err == nil {
+			pause.Worked()
+			if silences > 0 || last != "" {
+				t.toolsChanged() // perhaps, meanwhile
+			}
+			err = apiclient.ReadEvents(resp.Body, maxOverheard, func(e apiclient.Event) bool {
+				silences = 0
+				if e.ID != "" {
+					last = e.ID
+				}
+				return t.overheard(e)
+			})
+			_ = resp.Body.Close()
+		}
+		if errors.Is(err, errNoStream) || !t.without(pause.Next(), nil) {
+			return
+		}
+		t.opts.Logger.Debug("an MCP server's stream of events has ended", slog.Any("error", bounded(err)))
+	}
+}
+
+// errNoStream says that the server has none to listen to.
+var errNoStream = errors.New("the server has no stream of events")
+
+func (t *tap) overhearing(g *guard, last string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(reporting(t.ctx, nil), http.MethodGet, g.address.String(), http.NoBody)
+	if err != nil {
+		return nil, errNoStream
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	if id := t.inner.SessionID(); id != "" {
+		req.Header.Set("Mcp-Session-Id", id)
+	}
+	if last != "" {
+		req.Header.Set("Last-Event-Id", last)
+	}
+	resp, err := g.client().Do(req)
+	if err != nil {
+		return nil, err
+	}
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if resp.StatusCode == http.StatusOK && kind == "text/event-stream" {
+		return resp, nil
+	}
+	_, _ = io.Copy(io.Discard, resp.Body) // bounded
+	_ = resp.Body.Close()
+	if resp.StatusCode >= 500 {
+		return nil, errors.New("the server's stream of events: " + resp.Status)
+	}
+	return nil, errNoStream
+}
+
+// overheard handles a message, and says whether to go on.
+func (t *tap) overheard(e apiclient.Event) bool {
+	if (e.Type != "" && e.Type != "message") || e.Data == "" {
+		return true
+	}
+	msg, err := jsonrpc.DecodeMessage(bytes.TrimSpace([]byte(e.Data)))
+	if err != nil {
+		return true
+	}
+	req, ok := msg.(*jsonrpc.Request)
+	switch {
+	case !ok: // answers come with their calls
+	case !req.IsCall():
+		t.notified(req)
+	default:
+		return t.answer(req)
+	}
+	return true
+}

@@ -1,0 +1,116 @@
+package session
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"waymark/internal/text"
+)
+
+// maxContent is how many pieces a result may have. Empty ones cost a server 2 bytes
+// each and this program 100.
+const maxContent = 10_000
+
+// lenient takes what servers' own JSON takes.
+var lenient = jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+
+type wireResult struct {
+	Content    []jsontext.Value `json:"content"`
+	Structured jsontext.Value   `json:"structuredContent"`
+	IsError    bool             `json:"isError"`
+}
+
+type wireContent struct {
+	Type     string `json:"type"`
+	Text     string `json:"text"`
+	Data     string `json:"data"`
+	MIMEType string `json:"mimeType"`
+	URI      string `json:"uri"`
+	Name     string `json:"name"`
+	Resource struct {
+		URI      string `json:"uri"`
+		MIMEType string `json:"mimeType"`
+		Text     string `json:"text"`
+		Blob     string `json:"blob"`
+	} `json:"resource"`
+}
+
+// parseResult reads a call's result as a server has sent it.
+func parseResult(raw json.RawMessage) (*Result, error) {
+	var wire wireResult
+	if err := jsonv2.Unmarshal(raw, &wire, lenient); err != nil {
+		return nil, errors.New("the server's result is none: it doesn't have the fields of one")
+	}
+	if len(wire.Content) > maxContent {
+		return nil, fmt.Errorf("the server's result has %d pieces, and %d are taken", len(wire.Content), maxContent)
+	}
+	result := &Result{IsError: wire.IsError, Content: make([]Content, 0, len(wire.Content))}
+	if len(wire.Structured) > 0 && wire.Structured.Kind() != 'n' {
+		if err := wire.Structured.Compact(lenient); err == nil {
+			result.Structured = json.RawMessage(wire.Structured)
+		}
+	}
+	for i := range wire.Content {
+		c, err := parseContent(wire.Content[i])
+		if err != nil {
+			return nil, fmt.Errorf("the server's result, piece %d: %w", i+1, err)
+		}
+		result.Content = append(result.Content, *c)
+	}
+	return result, nil
+}
+
+func parseContent(raw jsontext.Value) (*Content, error) {
+	var wire wireContent
+	if err := jsonv2.Unmarshal(raw, &wire, lenient); err != nil {
+		return nil, errors.New("it doesn't have the fields of one")
+	}
+	c := &Content{Type: wire.Type, MediaType: text.Line(wire.MIMEType, 256)}
+	var data string
+	switch wire.Type {
+	case "text":
+		c.Text = wire.Text
+	case "image", "audio":
+		data = wire.Data
+	case "resource_link":
+		c.URI, c.Name = wire.URI, wire.Name
+	case "resource":
+		c.URI, c.MediaType = wire.Resource.URI, text.Line(wire.Resource.MIMEType, 256)
+		c.Text, data = wire.Resource.Text, wire.Resource.Blob
+	default:
+		// A kind of a newer protocol: better seen as it is than lost.
+		c.Type, c.MediaType, c.Text = "text", "application/json", string(raw)
+	}
+	if data != "" {
+		decoded, err := base64.StdEncoding.DecodeString(data)
+		if err != nil {
+			return nil, errors.New("its data isn't base64")
+		}
+		c.Data = decoded
+	}
+	return c, nil
+}
+
+// withoutContent is what the SDK is to see of a result: whether the server wants
+// something before it goes on. Of what isn't a result it sees an empty one.
+func withoutContent(raw json.RawMessage) json.RawMessage {
+	var wire struct {
+		ResultType    string         `json:"resultType,omitzero"`
+		InputRequests jsontext.Value `json:"inputRequests,omitzero"`
+		RequestState  string         `json:"requestState,omitzero"`
+	}
+	empty := json.RawMessage(`{"resultType":"complete","content":[]}`)
+	if err := jsonv2.Unmarshal(raw, &wire, lenient); err != nil || len(wire.InputRequests) == 0 && wire.ResultType != "input_required" {
+		return empty
+	}
+	out, err := jsonv2.Marshal(&wire, lenient)
+	if err != nil {
+		return empty
+	}
+	return out
+}

@@ -1,0 +1,531 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"waymark/internal/text"
+)
+
+// Methods that the tap knows.
+const (
+	methodDiscover  = "server/discover"
+	methodListen    = "subscriptions/listen"
+	methodPing      = "ping"
+	methodListTools = "tools/list"
+
+	noteCancelled    = "notifications/cancelled"
+	noteProgress     = "notifications/progress"
+	noteLog          = "notifications/message"
+	noteToolsChanged = "notifications/tools/list_changed"
+)
+
+// tap stands between the SDK and a transport. The SDK matches answers to calls and
+// agrees on a protocol; what a server sends on its own is handled here, in the order
+// it comes and one after the other: the SDK queues that without a bound.
+//
+//   - Requests of the server are answered here, which is to say refused.
+//   - Notifications end here. Progress reaches its call before the call's result does.
+//   - Results of calls that carry a taker go through it, so that the SDK sees no more of
+//     them than it needs.
+//   - Writes end with their context even where a server doesn't read.
+type tap struct {
+	opts Options
+	// ctx ends with the connection.
+	ctx    context.Context
+	cancel context.CancelFunc
+	// hangUp, if not nil, closes what the server reads from.
+	hangUp  func()
+	changed chan struct{} // capacity 1
+
+	discovered chan struct{} // closed when server/discover has been answered
+	alive      chan struct{} // closed when the server has sent anything
+	once       struct{ discovered, alive sync.Once }
+
+	jobs    chan *writeJob // for transports whose Write may wait for ever; nil for others
+	answers chan jsonrpc.Message
+	wait    sync.WaitGroup
+
+	inner mcp.Connection // set under mu by Connect, before the SDK has the tap
+
+	mu       sync.Mutex // guards what follows
+	takers   map[jsonrpc.ID]taker
+	calls    map[jsonrpc.ID]context.Context // of what has no answer yet
+	progress map[string]*progress
+	discover jsonrpc.ID // of server/discover
+	listener listener
+	err      error
+	done     chan struct{} // closed when err is set
+}
+
+// taker looks at the result of a call before the SDK does and returns what the SDK is
+// to see.
+type taker func(result json.RawMessage) json.RawMessage
+
+type takerKey struct{}
+
+func withTaker(ctx context.Context, take taker) context.Context {
+	return context.WithValue(ctx, takerKey{}, take)
+}
+
+// maxAnswers is how many answers may wait until the server reads them. One that asks
+// without reading loses the session.
+const maxAnswers = 256
+
+// tapTransport connects the SDK through a tap.
+type tapTransport struct {
+	inner mcp.Transport
+	tap   *tap
+	// queued says that a Write of inner may wait for ever.
+	queued bool
+}
+
+// Connect implements mcp.Transport.
+func (t *tapTransport) Connect(ctx context.Context) (mcp.Connection, error) {
+	inner, err := t.inner.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t.tap.mu.Lock()
+	t.tap.inner = inner
+	ended := t.tap.err
+	t.tap.mu.Unlock()
+	if ended != nil {
+		_ = inner.Close()
+		return nil, ended
+	}
+	if t.queued {
+		t.tap.jobs = make(chan *writeJob)
+		t.tap.run(t.tap.writeAll)
+	}
+	t.tap.run(t.tap.answerAll)
+	return t.tap, nil
+}
+
+func newTap(ctx context.Context, opts Options) *tap {
+	// The context is that of connecting, and the session goes on.
+	ctx, cancel := context.WithCancel(reporting(context.WithoutCancel(ctx), new(report)))
+	return &tap{
+		opts: opts, ctx: ctx, cancel: cancel,
+		changed:    make(chan struct{}, 1),
+		discovered: make(chan struct{}), alive: make(chan struct{}),
+		answers:  make(chan jsonrpc.Message, maxAnswers),
+		takers:   make(map[jsonrpc.ID]taker),
+		calls:    make(map[jsonrpc.ID]context.Context),
+		progress: make(map[string]*progress),
+		done:     make(chan struct{}),
+	}
+}
+
+// SessionID implements mcp.Connection.
+func (t *tap) SessionID() string { return t.inner.SessionID() }
+
+// Close implements mcp.Connection.
+func (t *tap) Close() error { return t.end(ErrClosed) }
+
+// end closes everything, once; err says why.
+func (t *tap) end(err error) error {
+	t.mu.Lock()
+	ended, inner := t.err != nil, t.inner
+	if !ended {
+		t.err = err
+		close(t.done)
+	}
+	t.mu.Unlock()
+	if ended {
+		return nil //nolint:nilerr // the first reason is the one
+	}
+	t.cancel()
+	if t.hangUp != nil {
+		t.hangUp() // first, so that the server sees why
+	}
+	if inner == nil {
+		return nil
+	}
+	return inner.Close()
+}
+
+// why returns why the connection has ended, nil while it hasn't.
+func (t *tap) why() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.err
+}
+
+// Read implements mcp.Connection: it returns what is for the SDK.
+func (t *tap) Read(ctx context.Context) (jsonrpc.Message, error) {
+	for {
+		msg, err := t.inner.Read(ctx)
+		if err != nil {
+			t.fail(err)
+			return nil, err
+		}
+		t.lives()
+		switch msg := msg.(type) {
+		case *jsonrpc.Response:
+			if t.response(msg) {
+				return msg, nil
+			}
+		case *jsonrpc.Request:
+			if !msg.IsCall() {
+				t.notified(msg)
+			} else if !t.answer(msg) {
+				err := errors.New("the server asks without reading the answers")
+				_ = t.end(err)
+				return nil, err
+			}
+		}
+	}
+}
+
+// lives is called when the server has sent anything.
+func (t *tap) lives() { t.once.alive.Do(func() { close(t.alive) }) }
+
+// run starts a goroutine that ends with the connection, unless that has ended.
+func (t *tap) run(f func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.err == nil {
+		t.wait.Go(f)
+	}
+}
+
+// fail ends the connection because reading or writing has failed.
+func (t *tap) fail(err error) {
+	if isHungUp(err) {
+		err = fmt.Errorf("%w: %w", ErrClosed, ErrHungUp)
+	} else if !errors.Is(err, ErrClosed) {
+		err = bounded(fmt.Errorf("%w: %w", ErrClosed, inWords(err)))
+	}
+	_ = t.end(err)
+}
+
+// isHungUp reports whether an error of reading or writing says that nobody is there.
+func isHungUp(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, os.ErrClosed) || errors.Is(err, syscall.EPIPE)
+}
+
+// response passes a result through its taker, and says whether it is for the SDK.
+func (t *tap) response(msg *jsonrpc.Response) bool {
+	if id, ok := msg.ID.Raw().(string); ok && strings.HasPrefix(id, ownID) {
+		if strings.HasPrefix(id, ownListen) {
+			t.listenEnded()
+		}
+		return false
+	}
+	t.mu.Lock()
+	take, ctx := t.takers[msg.ID], t.calls[msg.ID]
+	delete(t.takers, msg.ID)
+	delete(t.calls, msg.ID)
+	discovered := msg.ID == t.discover
+	listened := t.listener.request != nil && t.listener.request.ID == msg.ID
+	t.mu.Unlock()
+	if discovered {
+		t.once.discovered.Do(func() { close(t.discovered) })
+	}
+	if listened {
+		t.listenEnded()
+	}
+	if ctx != nil && msg.Error != nil {
+		// The SDK forgets it for the end of the connection, where that comes right after.
+		note(ctx, inWords(msg.Error))
+	}
+	if take != nil && msg.Error == nil {
+		msg.Result = take(msg.Result)
+	}
+	return true
+}
+
+// notified handles a notification. None is for the SDK: what it would do with them is
+// forget lists, which it has under names that are asked for anew each time.
+func (t *tap) notified(msg *jsonrpc.Request) {
+	switch msg.Method {
+	case noteToolsChanged:
+		t.toolsChanged()
+	case noteProgress:
+		var params struct {
+			Token json.RawMessage `json:"progressToken"`
+			Progress
+		}
+		if json.Unmarshal(msg.Params, &params) != nil {
+			return
+		}
+		t.mu.Lock()
+		p := t.progress[string(bytes.Trim(params.Token, `"`))]
+		t.mu.Unlock()
+		if p != nil {
+			params.Message = text.Cut(strings.ToValidUTF8(params.Message, "\uFFFD"), maxProgressText)
+			p.add(params.Progress)
+		}
+	case noteLog:
+		var params struct {
+			Level string          `json:"level"`
+			Data  json.RawMessage `json:"data"`
+		}
+		if json.Unmarshal(msg.Params, &params) != nil {
+			return
+		}
+		t.opts.Log(level(params.Level), logText(params.Data))
+	}
+}
+
+func (t *tap) toolsChanged() {
+	select {
+	case t.changed <- struct{}{}:
+	default:
+	}
+}
+
+const (
+	maxLogText      = 4 << 10
+	maxProgressText = 1 << 10
+)
+
+// level returns a level of the protocol's.
+func level(s string) string {
+	switch s {
+	case "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency":
+		return s
+	}
+	return "info"
+}
+
+// logText is what a server logs: a text, or something else as JSON.
+func logText(data json.RawMessage) string {
+	var s string
+	if json.Unmarshal(data, &s) != nil {
+		s = string(data)
+	}
+	if len(s) > maxLogText {
+		s = s[:maxLogText+4] // Cut says so
+	}
+	return text.Cut(strings.ToValidUTF8(s, "\uFFFD"), maxLogText)
+}
+
+// answer answers a request of the server's. Nothing is offered but to say that one is
+// there. It returns false when the server doesn't read.
+func (t *tap) answer(msg *jsonrpc.Request) bool {
+	answer := &jsonrpc.Response{ID: msg.ID}
+	switch msg.Method {
+	case methodPing:
+		answer.Result = json.RawMessage("{}")
+	case "roots/list":
+		answer.Result = json.RawMessage(`{"roots":[]}`)
+	default:
+		answer.Error = &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "this client doesn't offer " + text.Line(msg.Method, 100)}
+	}
+	select {
+	case t.answers <- answer:
+		return true
+	default:
+		return false
+	}
+}
+
+// answerAll sends the answers.
+func (t *tap) answerAll() {
+	for {
+		select {
+		case <-t.ctx.Done():
+			return
+		case msg := <-t.answers:
+			// That the server doesn't take an answer is its own loss.
+			if err := t.write(quietly(t.ctx, ""), msg); err != nil {
+				t.opts.Logger.Debug("an MCP server doesn't take an answer", slog.Any("error", err))
+			}
+		}
+	}
+}
+
+// Write implements mcp.Connection.
+func (t *tap) Write(ctx context.Context, msg jsonrpc.Message) error {
+	if err := t.why(); err != nil {
+		return err
+	}
+	req, ok := msg.(*jsonrpc.Request)
+	if !ok {
+		return t.write(ctx, msg)
+	}
+	switch req.Method {
+	case methodListen:
+		t.subscribe(req)
+		return nil
+	case methodDiscover:
+		t.mu.Lock()
+		t.discover = req.ID
+		t.mu.Unlock()
+		return t.writeDiscover(ctx, msg)
+	case noteCancelled:
+		// Over HTTP a server that has forgotten the call answers with an error, which
+		// mustn't cost the session.
+		return t.write(quietly(ctx, req.Method), msg)
+	}
+	if req.IsCall() {
+		t.expect(ctx, req.ID)
+	}
+	if c, ok := ctx.Value(cursorKey{}).(string); ok && req.Method == methodListTools {
+		req = withCursor(req, c)
+	}
+	return t.write(ctx, req)
+}
+
+// expect remembers what to do with the answer to a request, for as long as it is waited for.
+func (t *tap) expect(ctx context.Context, id jsonrpc.ID) {
+	note(ctx, nil)
+	t.mu.Lock()
+	t.calls[id] = ctx
+	if take, ok := ctx.Value(takerKey{}).(taker); ok {
+		t.takers[id] = take
+	}
+	t.mu.Unlock()
+	context.AfterFunc(ctx, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.takers, id)
+		delete(t.calls, id)
+	})
+}
+
+// writeDiscover writes server/discover, which not every server knows what to do with.
+func (t *tap) writeDiscover(ctx context.Context, msg jsonrpc.Message) error {
+	if t.jobs != nil {
+		return t.write(ctx, msg)
+	}
+	err := t.inner.Write(ctx, msg)
+	switch {
+	case errors.Is(err, ErrNeedsAuthorization):
+		// The SDK would try initialize, and a server that knows better refuses that for
+		// another reason.
+		_ = t.end(ErrNeedsAuthorization)
+	case err != nil && ctx.Err() == nil && !isRejection(err):
+		_ = t.end(ErrDiscover) // a page, say: the SDK gives the connection up for it
+	}
+	return err
+}
+
+// writeJob is a message that waits for its turn.
+type writeJob struct {
+	ctx  context.Context
+	msg  jsonrpc.Message
+	done chan error // capacity 1
+}
+
+// write writes a message, and returns with its context also where that waits.
+func (t *tap) write(ctx context.Context, msg jsonrpc.Message) error {
+	if t.jobs == nil {
+		err := t.inner.Write(ctx, msg)
+		if err != nil && ctx.Err() == nil && !isRejection(err) {
+			t.fail(reported(ctx, err)) // the SDK gives the connection up for it, and forgets why
+		}
+		return err
+	}
+	job := &writeJob{ctx: ctx, msg: msg, done: make(chan error, 1)}
+	select {
+	case t.jobs <- job:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.ctx.Done():
+		return ErrClosed
+	}
+	select {
+	case err := <-job.done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err() // it is written to its end: half a line would be the server's end
+	case <-t.ctx.Done():
+		return ErrClosed
+	}
+}
+
+func (t *tap) writeAll() {
+	for {
+		select {
+		case <-t.ctx.Done():
+			return
+		case job := <-t.jobs:
+			err := t.inner.Write(job.ctx, job.msg)
+			if err != nil && job.ctx.Err() == nil {
+				t.fail(err)
+			}
+			job.done <- err
+		}
+	}
+}
+
+// Identifiers of requests that are the tap's own.
+const (
+	ownID     = "waymark-"
+	ownPing   = ownID + "ping"
+	ownListen = ownID + "listen-"
+)
+
+// How long a server has to answer what is asked first. One that has shown no sign of
+// life may still be starting (npx takes 8 s the first time), and has longer.
+const (
+	discoverAfter = 2500 * time.Millisecond
+	discoverGrace = time.Second
+	discoverStart = 10 * time.Second
+)
+
+// watchDiscover ends the connection with ErrDiscover when the server doesn't answer
+// server/discover, though it is there. What shows that is its answer to a ping, which
+// all protocols allow before anything else, or anything that it has written.
+func (t *tap) watchDiscover() {
+	if !t.without(discoverAfter, t.discovered) {
+		return
+	}
+	id, _ := jsonrpc.MakeID(ownPing)
+	select {
+	case t.answers <- &jsonrpc.Request{ID: id, Method: methodPing}:
+	default:
+	}
+	timer := time.NewTimer(discoverStart - discoverAfter)
+	defer timer.Stop()
+	select {
+	case <-t.alive:
+		// It may answer in another order than it was asked.
+		if !t.without(discoverGrace, t.discovered) {
+			return
+		}
+	case <-timer.C:
+	case <-t.discovered:
+		return
+	case <-t.ctx.Done():
+		return
+	}
+	_ = t.end(ErrDiscover)
+}
+
+// waitDiscover does the same over HTTP, where nothing has to be started again, and where
+// one request tells nothing of another.
+func (t *tap) waitDiscover() {
+	if t.without(discoverStart, t.discovered) {
+		_ = t.end(ErrDiscover)
+	}
+}
+
+// without waits, and says whether a signal hasn't come meanwhile.
+func (t *tap) without(d time.Duration, signal <-chan struct{}) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-signal:
+	case <-t.ctx.Done():
+	}
+	return false
+}

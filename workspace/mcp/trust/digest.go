@@ -1,0 +1,343 @@
+package trust
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"waymark/internal/text"
+	"waymark/plugins/mcpconfig/servers"
+	"waymark/workspace/mcp/entry"
+)
+
+const (
+	// definitionVersion and localVersion are the first of what is hashed: what is
+	// covered differently has another digest.
+	definitionVersion = "waymark mcp definition 1"
+	localVersion      = "waymark mcp local 1"
+	// maxPartText bounds a part's text, and maxText all of them, in bytes: what is
+	// longer is told apart by a hash.
+	maxPartText = 2 << 10
+	maxText     = 256 << 10
+	// maxParts bounds them: a file of configuration can hold thousands of arguments,
+	// and all are kept.
+	maxParts = 4096
+)
+
+// Digest takes the digests of an entry as it is now. env is the environment that the
+// server would get, in which its program is looked for.
+//
+// # Errors
+//
+// ErrNoProgram and ErrFile are matched; the context's. They name the program or file,
+// whose path may be made of what references stand for: redact it by Expanded.Secrets.
+func (s *Store) Digest(ctx context.Context, e *entry.Entry, x *entry.Expanded, env []string) (*Digests, error) {
+	if e.Problem != "" {
+		return nil, errors.New(e.Problem)
+	}
+	b := s.builder()
+	b.define("name", e.Name)
+	b.define("transport", e.Transport)
+	if e.Transport != servers.Stdio {
+		b.address(e, x)
+		b.digests.Pinned = PinnedEntry
+		return b.done()
+	}
+	b.command(e, x)
+	n, err := s.named(ctx, e, x, b.root)
+	if err != nil {
+		return nil, err
+	}
+	b.files(n)
+	p, err := s.program(ctx, &search{root: b.root, cwd: x.Cwd, env: env}, x.Command)
+	if err != nil {
+		return nil, err
+	}
+	b.program(p)
+	b.digests.Pinned = pinned(x, n, p)
+	return b.done()
+}
+
+// builder collects what digests are made of.
+type builder struct {
+	key        []byte
+	root       string
+	now        time.Time
+	definition hash.Hash
+	local      hash.Hash
+	digests    Digests
+	names      map[string]bool // of the parts
+	shown      int             // bytes of texts
+}
+
+func (s *Store) builder() *builder {
+	b := &builder{key: s.opts.Key, root: s.opts.Root(), now: s.opts.Now(), definition: sha256.New(), local: hmac.New(sha256.New, s.opts.Key), names: map[string]bool{}}
+	field(b.definition, definitionVersion)
+	field(b.local, localVersion)
+	return b
+}
+
+func (b *builder) done() (*Digests, error) {
+	if len(b.digests.Parts) > maxParts {
+		return nil, fmt.Errorf("the entry has more than %d parts", maxParts)
+	}
+	b.digests.Definition = "sha256:" + hex.EncodeToString(b.definition.Sum(nil))
+	b.digests.Local = "hmac:" + hex.EncodeToString(b.local.Sum(nil))
+	return &b.digests, nil
+}
+
+// field writes a text so that it can't be taken for two, or for a part of another.
+func field(h hash.Hash, texts ...string) {
+	for _, s := range texts {
+		fmt.Fprintf(h, "%d:%s,", len(s), s)
+	}
+}
+
+// define adds a part of the definition that may be shown.
+func (b *builder) define(name, value string) {
+	field(b.definition, name, b.portable(value))
+	b.part(name, value)
+}
+
+// defineHidden adds one that may not.
+func (b *builder) defineHidden(name, value string) {
+	field(b.definition, name, b.portable(value))
+	b.secret(name, value)
+}
+
+// credential adds a literal credential: that there is one to the definition, and what
+// it is to the local digest.
+func (b *builder) credential(name, prefix, value string) {
+	field(b.definition, name, b.portable(prefix), "a literal credential")
+	field(b.local, name, value)
+	b.secret(name, prefix+"\x00"+value)
+}
+
+// here adds what something is on this machine.
+func (b *builder) here(name, value string) {
+	field(b.local, name, b.portable(value))
+	b.secret(name, value)
+}
+
+// part adds a part that may be shown, secret one that may not.
+func (b *builder) part(name, value string) {
+	shown := text.Reveal(value)
+	if b.shown += len(shown); len(shown) > maxPartText || b.shown > maxText {
+		sum := sha256.Sum256([]byte(value))
+		shown = text.Cut(shown, maxPartText/16) + " (" + hex.EncodeToString(sum[:8]) + ")"
+	}
+	b.add(Part{Name: name, Text: shown})
+}
+
+func (b *builder) secret(name, value string) {
+	mac := hmac.New(sha256.New, b.key)
+	field(mac, "part", name, value)
+	b.add(Part{Name: name, Text: hex.EncodeToString(mac.Sum(nil)[:16]), Secret: true})
+}
+
+// add adds a part under a name that no other has.
+func (b *builder) add(p Part) {
+	p.Name = text.Cut(text.Reveal(p.Name), maxPartText)
+	for b.names[p.Name] {
+		p.Name += "+"
+	}
+	b.names[p.Name] = true
+	b.digests.Parts = append(b.digests.Parts, p)
+}
+
+// command adds what an entry says of a program.
+func (b *builder) command(e *entry.Entry, x *entry.Expanded) {
+	b.define("command", e.Command)
+	b.expanded("command", e.Command, x.Command)
+	field(b.definition, "args", fmt.Sprint(len(e.Args)))
+	for i, c := range entry.Credentials(e.Args) {
+		name := fmt.Sprintf("args[%d]", i)
+		user, _ := entry.URLParts(e.Args[i])
+		switch {
+		case literal(user):
+			b.credential(name, strings.Replace(e.Args[i], user+"@", "\x00@", 1), user)
+		case literal(c.Value):
+			b.credential(name, c.Prefix, c.Value)
+		case c.Value != "" || strings.Contains(e.Args[i], "://") || entry.Random(e.Args[i]):
+			b.defineHidden(name, e.Args[i])
+		default:
+			b.define(name, e.Args[i])
+		}
+		b.expanded(name, e.Args[i], x.Args[i])
+	}
+	b.define("cwd", e.Cwd)
+	b.here("cwd here", x.Cwd)
+	b.table("env", e.Env)
+}
+
+// expanded adds what the references of a text stand for.
+func (b *builder) expanded(name, value, expanded string) {
+	if len(entry.References(value)) > 0 || expanded != value {
+		b.here(name+" here", expanded)
+	}
+}
+
+// table adds variables or headers. What they refer to is another's to change.
+func (b *builder) table(kind string, values map[string]string) {
+	field(b.definition, kind, fmt.Sprint(len(values)))
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		name, value := kind+"."+key, values[key]
+		user, _ := entry.URLParts(value)
+		switch {
+		case literal(user):
+			b.credential(name, strings.Replace(value, user+"@", "\x00@", 1), user)
+		case entry.Credential(key) && literal(value):
+			b.credential(name, "", value)
+		default:
+			b.defineHidden(name, value)
+		}
+	}
+}
+
+// literal reports whether a text is a credential itself, also as a default, and not
+// only names one. What could be a path, a command or a setting of several words isn't
+// taken for one, whatever it is called: that belongs to the definition.
+func literal(value string) bool {
+	for _, scheme := range []string{"Bearer ", "Basic ", "Token ", "token "} {
+		value = strings.TrimPrefix(value, scheme)
+	}
+	if refs := entry.References(value); len(refs) == 1 && value == "${"+refs[0].Name+":-"+refs[0].Default+"}" {
+		value = refs[0].Default
+	}
+	return value != "" && !strings.ContainsAny(value, "/\\ \t\r\n;|&<>`\"'(){}$")
+}
+
+// address adds what an entry says of a server that is dialed.
+func (b *builder) address(e *entry.Entry, x *entry.Expanded) {
+	user, query := entry.URLParts(e.URL)
+	rest := strings.TrimSuffix(e.URL, query)
+	if literal(user) {
+		b.credential("url user", "", user)
+		rest = strings.Replace(rest, user+"@", "\x00@", 1)
+	}
+	shown, after, whole := strings.Cut(rest, "://")
+	if whole {
+		host, _, _ := strings.Cut(after, "/")
+		shown += "://" + host[strings.LastIndexByte(host, '@')+1:]
+	}
+	b.define("url", shown)
+	b.defineHidden("url path", rest)
+	for i, pair := range strings.Split(query, "&") {
+		name, value, _ := strings.Cut(pair, "=")
+		part := fmt.Sprintf("url query[%d]", i)
+		if entry.Credential(name) && literal(value) {
+			b.credential(part, name+"=", value)
+			continue
+		}
+		b.defineHidden(part, pair)
+	}
+	b.expanded("url", e.URL, x.URL)
+	b.table("headers", e.Headers)
+}
+
+// files adds the files that an entry names.
+func (b *builder) files(n *names) {
+	for _, l := range n.links {
+		b.define("link "+l.path, l.target)
+		b.digests.watch.links = append(b.digests.watch.links, link{filepath.Join(b.root, l.path), l.target})
+	}
+	for _, f := range n.files {
+		if f.other != "" {
+			b.define("file "+f.path, f.other)
+			continue
+		}
+		b.digests.watch.add(filepath.Join(b.root, f.path), f.id, b.now)
+		if f.secret {
+			field(b.definition, "file "+f.path, "a secret")
+			b.here("file "+f.path, f.sum)
+			b.digests.Files = append(b.digests.Files, File{Path: f.path})
+			continue
+		}
+		b.define("file "+f.path, f.sum)
+		b.digests.Files = append(b.digests.Files, File{Path: f.path, SHA256: f.sum})
+	}
+}
+
+// program adds what is started, and what runs that: to the local digest, and what of it
+// lies in the workspace to the definition, too, since PATH may lead there.
+func (b *builder) program(p *program) {
+	b.digests.Program = p.path
+	name := "program"
+	for i := p; i != nil; i = i.interpreter {
+		b.localPart(name, i.path, i.path)
+		for _, l := range i.links {
+			b.localPart(name+" link "+b.relative(l.path), l.target, l.path)
+		}
+		b.localPart(name+" content", i.sum, i.end)
+		b.digests.watch.links = append(b.digests.watch.links, i.links...)
+		b.digests.watch.add(i.end, i.id, b.now)
+		name = "interpreter of " + b.relative(i.path)
+	}
+	b.digests.Files = append(b.digests.Files, File{Path: b.relative(p.end), SHA256: p.sum})
+}
+
+// localPart adds what is this machine's and no secret, and, where its place is in the
+// workspace, everybody's.
+func (b *builder) localPart(name, value, place string) {
+	field(b.local, name, b.portable(value))
+	if _, in := below(b.root, place); in {
+		field(b.definition, name, b.portable(value))
+	}
+	b.part(name, value)
+}
+
+// relative makes a path relative to the workspace where it is in it.
+func (b *builder) relative(path string) string {
+	if rel, ok := below(b.root, path); ok {
+		return rel
+	}
+	return path
+}
+
+// below returns the path of what lies in a directory, relative to it.
+func below(root, path string) (rel string, ok bool) {
+	if root == "" {
+		return "", false
+	}
+	rel, err := filepath.Rel(root, path)
+	return rel, err == nil && filepath.IsLocal(rel)
+}
+
+// portable makes the workspace's path in a text the same on every machine: a NUL,
+// which no text has, stands for it.
+func (b *builder) portable(value string) string {
+	if len(b.root) < 2 {
+		return value
+	}
+	var out strings.Builder
+	for from := 0; ; {
+		i := strings.Index(value[from:], b.root)
+		if i < 0 {
+			out.WriteString(value[from:])
+			return out.String()
+		}
+		start, end := from+i, from+i+len(b.root)
+		out.WriteString(value[from:start])
+		before := start == 0 || strings.IndexByte(separators, value[start-1]) >= 0
+		after := end == len(value) || value[end] == '/' || strings.IndexByte(separators, value[end]) >= 0
+		if before && after {
+			out.WriteString("\x00workspace")
+		} else {
+			out.WriteString(b.root)
+		}
+		from = end
+	}
+}
+
+// separators are what parts the words of an argument, besides spaces, also where it
+// is a piece of a program for a shell.
+const separators = " \t\r\n=:,;\"'`|&()<>{}[]@"

@@ -1,0 +1,301 @@
+package trust
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"waymark/internal/errtext"
+	"waymark/internal/text"
+	"waymark/internal/unified"
+	"waymark/workspace/mcp/catalog"
+	"waymark/workspace/mcp/entry"
+)
+
+const (
+	// maxPinFile bounds a file of pins, in bytes, and maxPins how many tools of a
+	// server are remembered: a server can have other tools each time. Those beyond
+	// are held back.
+	maxPinFile = 64 << 20
+	maxPins    = 4096
+	// maxDiff bounds a diff, and maxCompared each of the texts of which it is, in
+	// bytes. What is longer nobody reads.
+	maxDiff     = 64 << 10
+	maxCompared = 128 << 10
+)
+
+// pins are the tools of a server as they were approved, also those that it hasn't
+// any more: one that comes back changed is held.
+type pins struct {
+	Version      int            `json:"version"`
+	Name         string         `json:"name"` // the server's
+	Instructions string         `json:"instructions"`
+	Tools        []catalog.Tool `json:"tools"`
+}
+
+func (p *pins) find(name string) *catalog.Tool {
+	for i := range p.Tools {
+		if p.Tools[i].Name == name {
+			return &p.Tools[i]
+		}
+	}
+	return nil
+}
+
+// Tools compares what a server offers with what it was approved with. What an approved
+// server offers at first is pinned; so is a tool that it gets later, unless the policy
+// holds new ones. A tool that goes stays pinned. Where only the configuration's trust in
+// the workspace lets the server run, everything is taken and nothing is pinned: nobody
+// has looked at it.
+//
+// Where what was pinned can't be believed, everything is held until ApproveTools.
+//
+// # Errors
+//
+// That new pins can't be kept: the verdict counts anyway.
+func (s *Store) Tools(e *entry.Entry, d *Digests, c *catalog.Catalogue) (ToolVerdict, error) {
+	by := s.Judge(e, d)
+	if by.By == ByWorkspace {
+		return ToolVerdict{Taken: c.Tools, Instructions: c.Instructions}, nil
+	}
+	ctx, leave, err := s.turn.Take(context.Background())
+	if err != nil {
+		return ToolVerdict{}, err
+	}
+	defer leave()
+	known, err := s.readPins(e.Name)
+	if err != nil {
+		s.opts.Logger.Warn("what the tools of an MCP server were is lost: all are held back until 'agent mcp approve'",
+			slog.String("server", text.Line(e.Name, maxPartText)), slog.String("why", errtext.Of(err)))
+		return held(c), nil
+	}
+	first := known == nil
+	if first {
+		known = &pins{Version: fileVersion, Name: e.Name, Instructions: strings.ToValidUTF8(c.Instructions, "\uFFFD")}
+	}
+	policy, _ := s.current()
+	v, added := known.compare(c, policy.HoldNewTools && !first)
+	if !by.Allowed || !first && len(added) == 0 {
+		return v, nil
+	}
+	known.Tools = append(known.Tools, added...)
+	return v, s.writePins(ctx, known)
+}
+
+// held holds everything.
+func held(c *catalog.Catalogue) ToolVerdict {
+	v, _ := (&pins{}).compare(c, true)
+	return v
+}
+
+// compare returns what becomes of what a server offers, and which tools are to be
+// pinned.
+func (p *pins) compare(c *catalog.Catalogue, hold bool) (v ToolVerdict, added []catalog.Tool) {
+	now := strings.ToValidUTF8(c.Instructions, "\uFFFD")
+	if v.Instructions = p.Instructions; now != p.Instructions {
+		v.InstructionsHeld, v.InstructionsDiff = true, difference(p.Instructions, now, fmt.Sprintf("%+q\n", p.Instructions), fmt.Sprintf("%+q\n", now))
+	}
+	for _, tool := range c.Tools {
+		now := canonical(tool)
+		switch was := p.find(now.Name); {
+		case was != nil && same(*was, now):
+			v.Taken = append(v.Taken, tool)
+		case was != nil:
+			v.Held = append(v.Held, HeldTool{Tool: tool, Diff: difference(document(*was), document(now), exact(*was), exact(now))})
+		case hold || len(p.Tools)+len(added) >= maxPins:
+			v.Held = append(v.Held, HeldTool{Tool: tool, New: true, Diff: difference("", document(now), "", exact(now))})
+		default:
+			v.Taken = append(v.Taken, tool)
+			added = append(added, now)
+		}
+	}
+	v.HeldDigest = v.digest(now)
+	return v, added
+}
+
+// digest is that of what is held back, where instructions are those that the server
+// gives now. The order in which it lists its tools doesn't count.
+func (v *ToolVerdict) digest(instructions string) string {
+	if len(v.Held) == 0 && !v.InstructionsHeld {
+		return ""
+	}
+	list := make([]string, 0, len(v.Held))
+	for i := range v.Held {
+		h := &v.Held[i]
+		list = append(list, fmt.Sprintf("%t\n%s\n%s", h.New, exact(canonical(h.Tool)), h.Diff))
+	}
+	slices.Sort(list)
+	sum := sha256.New()
+	field(sum, "waymark mcp held 1", fmt.Sprint(v.InstructionsHeld))
+	if v.InstructionsHeld {
+		field(sum, instructions, v.InstructionsDiff)
+	}
+	field(sum, list...)
+	return "tools:" + hex.EncodeToString(sum.Sum(nil))
+}
+
+// ApproveTools pins what a server offers now, in place of what it was.
+//
+// # Errors
+//
+// The context's, and that it can't be kept: then nothing has changed.
+func (s *Store) ApproveTools(ctx context.Context, e *entry.Entry, _ *Digests, c *catalog.Catalogue) error {
+	ctx, leave, err := s.turn.Take(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	known, err := s.readPins(e.Name)
+	if err != nil || known == nil {
+		known = &pins{}
+	}
+	next := &pins{Version: fileVersion, Name: e.Name, Instructions: strings.ToValidUTF8(c.Instructions, "\uFFFD")}
+	offered := map[string]bool{}
+	for _, tool := range c.Tools {
+		tool = canonical(tool)
+		offered[tool.Name] = true
+		next.Tools = append(next.Tools, tool)
+	}
+	for _, tool := range known.Tools {
+		if !offered[tool.Name] && len(next.Tools) < maxPins {
+			next.Tools = append(next.Tools, tool)
+		}
+	}
+	return s.writePins(ctx, next)
+}
+
+func (s *Store) forgetTools(ctx context.Context, name string) error {
+	_, leave, err := s.turn.Take(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if err := os.Remove(s.pinFile(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// pinFile is a file of its own for each server, since what one offers is long.
+func (s *Store) pinFile(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return filepath.Join(s.opts.Dir, "mcp-tools", hex.EncodeToString(sum[:16])+".json")
+}
+
+// readPins returns what is pinned of a server; nil where nothing is.
+func (s *Store) readPins(name string) (*pins, error) {
+	p := &pins{}
+	if err := readJSON(s.pinFile(name), maxPinFile, p); err != nil {
+		return nil, err
+	}
+	switch {
+	case p.Version == 0 && p.Name == "":
+		return nil, nil
+	case p.Version != fileVersion || p.Name != name:
+		return nil, errors.New("it is of another version, or server")
+	}
+	for i := range p.Tools {
+		p.Tools[i] = canonical(p.Tools[i])
+	}
+	return p, nil
+}
+
+func (s *Store) writePins(ctx context.Context, p *pins) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return writeJSON(s.pinFile(p.Name), maxPinFile, p)
+}
+
+// canonical writes the JSON of a tool so that what is the same is written alike:
+// some servers give the members of an object another order each time. JSON in which
+// a name stands twice stays as it is, since readers differ about what it says.
+func canonical(t catalog.Tool) catalog.Tool {
+	for _, s := range []*string{&t.Name, &t.Title, &t.Description} {
+		*s = strings.ToValidUTF8(*s, "\uFFFD") // as it is kept
+	}
+	for _, raw := range []*[]byte{(*[]byte)(&t.InputSchema), (*[]byte)(&t.Annotations)} {
+		if len(*raw) == 0 {
+			*raw = nil
+			continue
+		}
+		value := jsontext.Value(bytes.Clone(*raw))
+		if err := value.Format(jsontext.ReorderRawObjects(true), jsontext.PreserveRawStrings(false)); err == nil {
+			*raw = value
+		}
+	}
+	return t
+}
+
+func same(a, b catalog.Tool) bool {
+	return a.Name == b.Name && a.Title == b.Title && a.Description == b.Description && bytes.Equal(a.InputSchema, b.InputSchema) && bytes.Equal(a.Annotations, b.Annotations)
+}
+
+// document is a tool as people compare it.
+func document(t catalog.Tool) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "name: %s\n", t.Name)
+	if t.Title != "" {
+		fmt.Fprintf(&b, "title: %s\n", t.Title)
+	}
+	if t.Description != "" {
+		fmt.Fprintf(&b, "description:\n%s\n", t.Description)
+	}
+	for _, part := range []struct {
+		name string
+		raw  jsontext.Value
+	}{{"input schema", jsontext.Value(t.InputSchema)}, {"annotations", jsontext.Value(t.Annotations)}} {
+		if len(part.raw) == 0 {
+			continue
+		}
+		indented := bytes.Clone(part.raw)
+		if value := jsontext.Value(indented); value.Indent(jsontext.WithIndent("  ")) == nil {
+			indented = value
+		}
+		fmt.Fprintf(&b, "%s:\n%s\n", part.name, indented)
+	}
+	return b.String()
+}
+
+// exact is a tool so that two are written alike only where they are the same.
+func exact(t catalog.Tool) string {
+	return fmt.Sprintf("name: %+q\ntitle: %+q\ndescription: %+q\ninput schema: %+q\nannotations: %+q\n", t.Name, t.Title, t.Description, t.InputSchema, t.Annotations)
+}
+
+// difference is a diff of two texts in which everything can be seen. Where these are
+// written alike, it is that of the exact ones.
+func difference(before, after, exactBefore, exactAfter string) string {
+	before, after = text.Reveal(before), text.Reveal(after)
+	if before == after {
+		before, after = exactBefore, exactAfter
+	}
+	diff := unified.Diff("approved", "now", bound(before), bound(after))
+	if len(diff) > maxDiff {
+		diff = text.Truncate(diff, maxDiff) + "\n… the rest is left out\n"
+	}
+	return diff
+}
+
+// bound ends a text with a line feed, and cuts a long one: comparing takes time. What
+// is left out still differs by its hash.
+func bound(s string) string {
+	if len(s) > maxCompared {
+		sum := sha256.Sum256([]byte(s))
+		return text.Truncate(s, maxCompared) + fmt.Sprintf("\n… the rest of %d bytes is left out, of SHA-256 %x\n", len(s), sum)
+	}
+	if s == "" || strings.HasSuffix(s, "\n") {
+		return s
+	}
+	return s + "\n"
+}

@@ -74,6 +74,12 @@ const (
 	// MaxAttributes bounds the sum of the lengths of all keys and values of
 	// one resource.
 	MaxAttributes = 16 << 10
+	// MaxReaders and MaxFindings bound the lists of one resource, MaxWord the ids
+	// in them, MaxMessage the message of a finding.
+	MaxReaders  = 32
+	MaxFindings = 16
+	MaxWord     = 64
+	MaxMessage  = 512
 )
 
 // Description is the answer to describe: who a module is and which resolvers
@@ -155,7 +161,38 @@ type Resource struct {
 	// Error says for a person what is invalid.
 	Error      string           `json:"error,omitempty"`
 	Attributes map[string]Value `json:"attributes,omitempty"`
+	// Convention is the id of the convention by which the resource was found. The
+	// host knows who reads what lies there, and fills in the rest.
+	Convention string `json:"convention,omitempty"`
+	// Readers are the ids of the agents that read the resource, in no order, where
+	// no convention says so.
+	Readers []string `json:"readers,omitempty"`
+	// Findings are what there is to know about the resource, which is there all the
+	// same.
+	Findings []Finding `json:"findings,omitempty"`
 }
+
+// Finding is something to know about a resource that is there all the same.
+type Finding struct {
+	// Code is a word for machines: lower-case words joined by hyphens.
+	Code     string   `json:"code"`
+	Severity Severity `json:"severity"`
+	// Message says it for a person, on one line, without a period.
+	Message string `json:"message"`
+}
+
+// Severity says how much a finding matters.
+type Severity string
+
+// The severities.
+const (
+	// SeverityInfo: nothing is wrong.
+	SeverityInfo Severity = "info"
+	// SeverityWarning: agents load it, but some of them not as it was meant.
+	SeverityWarning Severity = "warning"
+	// SeverityError: some agents don't load it.
+	SeverityError Severity = "error"
+)
 
 // Content is a payload, by reference or by value. Exactly one field is set.
 type Content struct {
@@ -164,6 +201,9 @@ type Content struct {
 	File string `json:"file,omitempty"`
 	// Inline is the payload itself; nil when File is set.
 	Inline *string `json:"inline,omitempty"`
+	// Withheld says that the host hashes the file and keeps nothing of its text,
+	// since it holds what isn't for a chat to see. Only with File.
+	Withheld bool `json:"withheld,omitempty"`
 }
 
 // RawJSON is one JSON value as text. It stands in for encoding/json's

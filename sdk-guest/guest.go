@@ -72,6 +72,7 @@ type (
 	Resource = abi.Resource
 	Content  = abi.Content
 	Value    = abi.Value
+	Finding  = abi.Finding
 )
 
 // The kinds a resolver may declare.

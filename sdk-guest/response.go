@@ -109,6 +109,10 @@ func writeResource(w *jsonlite.Writer, r *Resource) {
 			w.RawKey(`"file"`)
 			w.String(r.Content.File)
 		}
+		if r.Content.Withheld {
+			w.RawKey(`"withheld"`)
+			w.Bool(true)
+		}
 		w.EndObject()
 	}
 	for _, f := range [...]struct{ key, text string }{
@@ -119,7 +123,30 @@ func writeResource(w *jsonlite.Writer, r *Resource) {
 	if len(r.Attributes) > 0 {
 		writeAttributes(w, r.Attributes)
 	}
+	writeText(w, `"convention"`, r.Convention)
+	if len(r.Readers) > 0 {
+		writeStrings(w, "readers", r.Readers)
+	}
+	if len(r.Findings) > 0 {
+		writeFindings(w, r.Findings)
+	}
 	w.EndObject()
+}
+
+func writeFindings(w *jsonlite.Writer, findings []Finding) {
+	w.RawKey(`"findings"`)
+	w.BeginArray()
+	for _, f := range findings {
+		w.BeginObject()
+		w.RawKey(`"code"`)
+		w.String(f.Code)
+		w.RawKey(`"severity"`)
+		w.String(string(f.Severity))
+		w.RawKey(`"message"`)
+		w.String(f.Message)
+		w.EndObject()
+	}
+	w.EndArray()
 }
 
 func writeAttributes(w *jsonlite.Writer, attributes map[string]Value) {

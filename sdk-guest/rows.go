@@ -88,19 +88,49 @@ func (d *decoder) resource(v jsonlite.Value) (r Resource) {
 			r.Content = d.content(k, f)
 		case "attributes":
 			r.Attributes = d.attributes(k, f)
+		case "convention":
+			r.Convention = d.text(k, f)
+		case "readers":
+			for e := range f.Elements() {
+				r.Readers = append(r.Readers, d.text(k, e))
+			}
+		case "findings":
+			for e := range f.Elements() {
+				r.Findings = append(r.Findings, d.finding(k, e))
+			}
 		}
 	}
 	return r
 }
 
-func (d *decoder) content(key string, v jsonlite.Value) *Content {
+func (d *decoder) finding(key string, v jsonlite.Value) (found Finding) {
 	for k, f := range d.object(key, v).Members() {
-		if k == "inline" {
-			return Inline(d.text(k, f))
+		switch k {
+		case "code":
+			found.Code = d.text(k, f)
+		case "severity":
+			found.Severity = abi.Severity(d.text(k, f))
+		case "message":
+			found.Message = d.text(k, f)
 		}
-		return File(d.text(k, f))
 	}
-	return nil
+	return found
+}
+
+func (d *decoder) content(key string, v jsonlite.Value) *Content {
+	content := new(Content)
+	for k, f := range d.object(key, v).Members() {
+		switch k {
+		case "inline":
+			text := d.text(k, f)
+			content.Inline = &text
+		case "file":
+			content.File = d.text(k, f)
+		case "withheld":
+			content.Withheld = true // it is written for nothing else
+		}
+	}
+	return content
 }
 
 func (d *decoder) attributes(key string, v jsonlite.Value) map[string]Value {

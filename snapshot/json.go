@@ -23,6 +23,10 @@ type resourceJSON struct {
 	SizeBytes   int64      `json:"size_bytes"`
 	Resolver    string     `json:"resolver"`
 	Attributes  Attributes `json:"attributes"`
+	Convention  string     `json:"convention"`
+	Readers     Names      `json:"readers"`
+	Scope       Scope      `json:"scope"`
+	Findings    Findings   `json:"findings"`
 }
 
 // MarshalJSON gives the form that the APIs document: id first, every field
@@ -35,6 +39,7 @@ func (r Resource) MarshalJSON() ([]byte, error) {
 		Status: r.Status, Error: r.Error, Stale: r.Stale,
 		ContentHash: r.ContentHash, SizeBytes: r.SizeBytes,
 		Resolver: r.Resolver, Attributes: r.Attributes,
+		Convention: r.Convention, Readers: r.Readers, Scope: r.Scope, Findings: r.Findings,
 	}
 	if j.Attributes == nil {
 		j.Attributes = Attributes{}
@@ -65,6 +70,13 @@ func (r *Resource) UnmarshalJSON(data []byte) error {
 		Status: j.Status, Error: j.Error, Stale: j.Stale,
 		ContentHash: j.ContentHash, SizeBytes: j.SizeBytes,
 		Resolver: j.Resolver, Attributes: j.Attributes,
+		Convention: j.Convention, Scope: j.Scope,
+	}
+	if len(j.Readers) > 0 {
+		r.Readers = j.Readers
+	}
+	if len(j.Findings) > 0 {
+		r.Findings = j.Findings
 	}
 	return nil
 }
@@ -103,6 +115,12 @@ func (c OutcomeCounts) MarshalJSON() ([]byte, error) {
 	}
 	return json.Marshal(map[Outcome]int(c))
 }
+
+// Findings is a list of findings, [] in JSON when it is nil.
+type Findings []Finding
+
+// MarshalJSON writes nil as [], not as null.
+func (fs Findings) MarshalJSON() ([]byte, error) { return marshalList(fs) }
 
 // MarshalJSON writes nil as [], not as null.
 func (ns Names) MarshalJSON() ([]byte, error) { return marshalList(ns) }

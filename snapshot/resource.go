@@ -49,11 +49,33 @@ type Resource struct {
 	// Resolver is "module/resolver@version".
 	Resolver   string
 	Attributes Attributes
+	// Convention is the id of the convention by which it was found, empty where
+	// there is none. Like the next three it is no part of what a chat pins, since
+	// another release of the table must not make every pin drift.
+	Convention string
+	// Readers are the ids of the agents that read it, in byte order.
+	Readers []string
+	// Scope says whose it is.
+	Scope Scope
+	// Findings are what there is to know about it, most severe first.
+	Findings []Finding
 	// Payload is what is pushed; nil when the status isn't ok, when the kind
 	// (mcp_config) never has one, or when the find has no content. An empty
 	// file has an empty payload that isn't nil. It isn't part of the JSON form.
 	Payload []byte
 }
+
+// Scope says whose a resource is.
+type Scope string
+
+// The scopes.
+const (
+	ScopeProject Scope = "project"
+	ScopeUser    Scope = "user"
+)
+
+// Finding is something to know about a resource that is there all the same.
+type Finding abi.Finding
 
 // ID returns the resource's identity: kind:source, and #key if there is one.
 //
@@ -83,6 +105,9 @@ func (r *Resource) Equal(other *Resource) bool {
 		r.SizeBytes == other.SizeBytes &&
 		r.Resolver == other.Resolver &&
 		maps.EqualFunc(r.Attributes, other.Attributes, Attribute.Equal) &&
+		r.Convention == other.Convention && r.Scope == other.Scope &&
+		slices.Equal(r.Readers, other.Readers) &&
+		slices.Equal(r.Findings, other.Findings) &&
 		(r.Payload == nil) == (other.Payload == nil) &&
 		bytes.Equal(r.Payload, other.Payload)
 }

@@ -110,6 +110,10 @@ func (r *rowReader) resource(row *abi.Resource) (*snapshot.Resource, error) {
 	} else {
 		res.Key, res.Name, res.Description = clean(row.Key), clean(row.Name), clean(row.Description)
 		res.Attributes = attributes(row.Attributes)
+		res.Convention, res.Readers = clean(row.Convention), slices.Sorted(slices.Values(row.Readers))
+		for _, f := range row.Findings {
+			res.Findings = append(res.Findings, snapshot.Finding{Code: clean(f.Code), Severity: f.Severity, Message: clean(f.Message)})
+		}
 	}
 	if err := r.content(row, res); err != nil {
 		return nil, err

@@ -8,7 +8,8 @@
 // never fails and allocates only for keys and strings. With the zero Options
 // it is strict: RFC 8259 syntax, valid UTF-8, no lone surrogates, no duplicate
 // keys, at most 512 levels. Its errors give an offset and never quote the
-// document, which may hold secrets. A Writer makes compact, valid JSON in the
+// document, which may hold secrets. Options let it take what people write in
+// configuration files, comments and trailing commas. A Writer makes compact, valid JSON in the
 // order of its calls; what isn't UTF-8 in a string becomes U+FFFD.
 //
 // # Concurrency

@@ -1,6 +1,9 @@
 package jsonlite
 
-import "strconv"
+import (
+	"bytes"
+	"strconv"
+)
 
 // defaultMaxDepth is far above what people write and low enough for any guest
 // stack; encoding/json stops at 10,000.
@@ -16,6 +19,10 @@ type Options struct {
 	// AllowInvalidUTF8 accepts strings with bytes that aren't UTF-8 and with
 	// lone surrogate escapes. Both read as U+FFFD.
 	AllowInvalidUTF8 bool
+	// AllowComments accepts what editors' configuration files have: // and /* */
+	// comments, a comma behind the last element or member, and a byte order mark. It
+	// costs a copy of the text.
+	AllowComments bool
 }
 
 // SyntaxError says where a document is not what was asked for. It quotes
@@ -24,6 +31,11 @@ type SyntaxError struct {
 	// Offset is in bytes from the start.
 	Offset int
 	Reason string
+}
+
+// Line returns the line of the document where it is, counted from 1.
+func (e *SyntaxError) Line(document []byte) int {
+	return 1 + bytes.Count(document[:min(e.Offset, len(document))], []byte("\n"))
 }
 
 func (e *SyntaxError) Error() string {
@@ -39,6 +51,13 @@ func (e *SyntaxError) Error() string {
 func Parse(data []byte, opts Options) (Value, error) {
 	if opts.MaxDepth <= 0 {
 		opts.MaxDepth = defaultMaxDepth
+	}
+	if opts.AllowComments {
+		text, err := blank(data)
+		if err != nil {
+			return Value{}, err
+		}
+		data = text
 	}
 	p := parser{data: data, opts: opts}
 	start := skipSpace(data, 0)

@@ -3,6 +3,7 @@ package jsonlite_test
 import (
 	"encoding/json"
 	"errors"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -204,4 +205,101 @@ func TestAccessors(t *testing.T) {
 		}
 		break
 	}
+}
+
+var withComments = jsonlite.Options{AllowComments: true}
+
+func TestComments(t *testing.T) {
+	for doc, want := range map[string]string{
+		"// c\n{\"a\": 1, // d\n \"b\": [1, 2,], /* e */ }": `{"a":1,"b":[1,2]}`,
+		"\xef\xbb\xbf[1]":               `[1]`,
+		`{"//": "/* no */", "b,": "]"}`: `{"//":"/* no */","b,":"]"}`,
+		"[1 /*, 2 */, // 3,\r\n]//":     `[1]`,
+		`[{},[],"",]`:                   `[{},[],""]`,
+		`/***/1/* * / */`:               `1`,
+		`["\"//",]`:                     `["\"//"]`,
+	} {
+		v, err := jsonlite.Parse([]byte(doc), withComments)
+		if err != nil {
+			t.Errorf("%q: %v", doc, err)
+			continue
+		}
+		if got, _ := json.Marshal(tree(t, v)); string(got) != want {
+			t.Errorf("%q: %s, want %s", doc, got, want)
+		}
+		if _, err := jsonlite.Parse([]byte(doc), jsonlite.Options{}); err == nil && doc != `{"//": "/* no */", "b,": "]"}` {
+			t.Errorf("%q is JSON without comments", doc)
+		}
+	}
+	for _, doc := range []string{
+		`[,]`, `{,}`, `[1,,]`, `{"a":,}`, `[1,2,,3]`, `/* open`, `/`, `[1]/`, `1/2`, `/ /1`, `tr/**/ue`, `1/**/2`, `"/*`, `["a\`, `,`, `// only`, `[1/*,]`,
+	} {
+		if v, err := jsonlite.Parse([]byte(doc), withComments); err == nil {
+			t.Errorf("%q was taken: %s", doc, v.Raw())
+		}
+	}
+}
+
+// TestCommentsKeepPlaces: errors point into the document as it is.
+func TestCommentsKeepPlaces(t *testing.T) {
+	doc := []byte("{ // one\n /* two\n */ \"a\": x }")
+	_, err := jsonlite.Parse(doc, withComments)
+	var syntax *jsonlite.SyntaxError
+	if !errors.As(err, &syntax) || doc[syntax.Offset] != 'x' || syntax.Line(doc) != 3 {
+		t.Errorf("%v", err)
+	}
+}
+
+// FuzzComments: JSON is the same with comments between its tokens, a comma at the end
+// and everything else that is allowed; and nothing else is JSON for it.
+func FuzzComments(f *testing.F) {
+	for i, doc := range documents {
+		f.Add([]byte(doc), uint64(i))
+	}
+	f.Add([]byte("{\"a\":[1,2]} // c"), uint64(7))
+	f.Fuzz(func(t *testing.T, doc []byte, seed uint64) {
+		_, _ = jsonlite.Parse(doc, withComments) // must not panic
+		strict, err := jsonlite.Parse(doc, jsonlite.Options{})
+		if err != nil {
+			return
+		}
+		r := rand.New(rand.NewPCG(seed, 1))
+		text := decorate(r, strict)
+		v, err := jsonlite.Parse([]byte(text), withComments)
+		if err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		got, _ := json.Marshal(tree(t, v))
+		want, _ := json.Marshal(tree(t, strict))
+		if string(got) != string(want) {
+			t.Fatalf("%q\ngives %s\nwant  %s", text, got, want)
+		}
+	})
+}
+
+// decorate writes a value with comments and trailing commas.
+func decorate(r *rand.Rand, v jsonlite.Value) string {
+	gap := func() string { return []string{"", " ", "// ]\n", "/* , */", "/**/", "\n"}[r.IntN(6)] }
+	comma := func() string { return []string{"", ","}[r.IntN(2)] }
+	var parts []string
+	switch v.Kind() {
+	case jsonlite.Object:
+		for k, e := range v.Members() {
+			parts = append(parts, gap()+string(jsonlite.AppendString(nil, k))+gap()+":"+gap()+decorate(r, e)+gap())
+		}
+	case jsonlite.Array:
+		for e := range v.Elements() {
+			parts = append(parts, gap()+decorate(r, e)+gap())
+		}
+	default:
+		return gap() + string(v.Raw()) + gap()
+	}
+	text := strings.Join(parts, ",")
+	if len(parts) > 0 {
+		text += comma() + gap()
+	}
+	if v.Kind() == jsonlite.Object {
+		return gap() + "{" + text + "}" + gap()
+	}
+	return gap() + "[" + text + "]" + gap()
 }

@@ -54,7 +54,7 @@ func resolve(req *guest.Request, root fs.FS) (*guest.Response, error) {
 	case state == wellknown.Invalid:
 		r.Error = wellknown.LinkToDirectory
 	case read && len(text) <= limit:
-		r.Error = servers.Check(text)
+		r.Error = servers.Check(servers.Claude, text)
 	}
 	if r.Error != "" {
 		r.Status = abi.StatusInvalid

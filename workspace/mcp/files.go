@@ -84,7 +84,7 @@ func readFile(f entry.File) ([]byte, error) {
 	if sum := sha256.Sum256(data); f.Hash != "" && hex.EncodeToString(sum[:]) != f.Hash {
 		return nil, errFileChanged
 	}
-	_, err = servers.Parse(data)
+	_, err = servers.Parse(servers.Claude, data)
 	return data, err
 }
 

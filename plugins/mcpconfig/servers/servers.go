@@ -1,17 +1,21 @@
-// Package servers reads the MCP servers that a configuration file declares. Guests
-// and the agent share it, so it only parses: it opens nothing, expands nothing, and
-// what it returns is what stands there.
+// Package servers reads the MCP servers that a configuration file declares, in the
+// shape of whichever client the file is for. Guests and the agent share it, so it only
+// parses: it opens nothing, expands nothing, and what it returns is what stands there.
 //
 // # Guarantees
 //
 // It never panics and takes time and memory in proportion to the text. An entry that
-// can't be used costs that entry: it is returned with its Problem, which holds no
-// value of the file. Only what isn't such a file at all is an error, and a server
-// that isn't an object makes it one, as resolver mcp-config has it.
+// can't be used costs that entry: it is returned with its Problem. Neither a problem, a
+// finding nor an error holds a value of the file; they may hold names of servers, keys
+// and variables, cut to a length. Only what isn't such a file at all is an error, and a
+// server that isn't an object makes it one, as resolver mcp-config has it.
 //
-// Where a key stands twice, the last one counts, as in every reader that the clients
-// of these files have; what stood before is neither merged nor checked. Keys are
-// compared as they are spelled.
+// Where a key stands twice in JSON, the last one counts, as in every reader that the
+// clients of these files have; what stood before is neither merged nor checked. Keys
+// are compared as they are spelled.
+//
+// What an entry of a .mcp.json is read as never changes, since people have approved it
+// by digests: what is learned of other clients belongs to their shapes.
 //
 // # Concurrency
 //
@@ -21,6 +25,7 @@ package servers
 import (
 	"errors"
 	"strconv"
+	"time"
 
 	"waymark/sdk-guest/jsonlite"
 )
@@ -37,8 +42,34 @@ type Server struct {
 	Cwd       string
 	URL       string
 	Headers   map[string]string
-	// Problem says why the entry can't be used; the other fields, but for Name, are
-	// empty then.
+	// Syntax is how references are written in these.
+	Syntax Syntax
+	// Inherit are the names of variables that the server gets from its client's
+	// environment. HeaderVariables are the headers whose values come from there: the
+	// name of a variable, after a word and a blank where the value has that before it
+	// ("Bearer TOKEN").
+	Inherit         []string
+	HeaderVariables map[string]string
+	// Disabled says that the file itself switches the server off.
+	Disabled bool
+	// Tools are those that may be used, where Limited holds; NoTools are those
+	// that may not, also where they are in Tools.
+	Tools   []string
+	Limited bool
+	NoTools []string
+	// ConnectTimeout and CallTimeout are what the file allows for a start and for a
+	// call; 0 where it doesn't say.
+	ConnectTimeout, CallTimeout time.Duration
+	// Project is the directory that the entry is for, where a file has those of
+	// several.
+	Project string
+	// Needs says what only the file's own client has, so that the entry can be listed
+	// and not connected.
+	Needs string
+	// Findings say what of the entry isn't understood, or isn't done.
+	Findings []string
+	// Problem says why the entry can't be used; the other fields, but for Name and
+	// Project, are empty then.
 	Problem string
 }
 
@@ -49,140 +80,210 @@ const (
 	SSE   = "sse"
 )
 
+// Uses reports whether the entry leaves a tool of its server.
+func (s *Server) Uses(tool string) bool {
+	return !contains(s.NoTools, tool) && (!s.Limited || contains(s.Tools, tool))
+}
+
+func contains(list []string, name string) bool {
+	for _, one := range list {
+		if one == name {
+			return true
+		}
+	}
+	return false
+}
+
 // Check says what is wrong with the text of a configuration file as a whole, or
-// nothing. It takes what encoding/json takes: duplicate keys and bad UTF-8 are no
-// error, and null stands for missing servers.
-func Check(text []byte) string {
-	_, problem := find(text)
+// nothing. Of JSON it takes what encoding/json takes: duplicate keys and bad UTF-8 are
+// no error, and null stands for missing servers.
+func Check(shape Shape, text []byte) string {
+	_, problem := find(shape, text)
 	return problem
 }
 
-// find returns the servers of a file. The zero Value has none.
-func find(text []byte) (servers jsonlite.Value, problem string) {
-	doc, err := jsonlite.Parse(text, jsonlite.Options{AllowDuplicates: true, AllowInvalidUTF8: true})
-	if err != nil {
-		return servers, err.Error()
-	}
-	if doc.Kind() != jsonlite.Object {
-		return servers, "it is " + string(doc.Kind()) + ", not an object"
-	}
-	for key, value := range doc.Members() {
-		if key != "mcpServers" {
-			continue
-		}
-		if servers = value; value.Kind() == jsonlite.Null {
-			continue
-		}
-		if value.Kind() != jsonlite.Object {
-			return servers, "mcpServers is " + string(value.Kind()) + ", not an object"
-		}
-		for name, server := range value.Members() {
-			if server.Kind() != jsonlite.Object {
-				return servers, "server " + strconv.Quote(name) + " is " + string(server.Kind()) + ", not an object"
-			}
-		}
-	}
-	return servers, ""
-}
-
-// Parse reads a configuration file: {"mcpServers": {name: {…}}}. Servers are in the
-// order in which the entries that count stand there; no two have one name.
+// Parse reads a configuration file. Servers are in the order in which the entries that
+// count stand there; those of a project come before those of all. No two of one
+// project have one name.
 //
 // # Errors
 //
 // What Check says.
-func Parse(data []byte) ([]Server, error) {
-	found, problem := find(data)
+func Parse(shape Shape, text []byte) ([]Server, error) {
+	found, problem := find(shape, text)
 	if problem != "" {
 		return nil, errors.New(problem)
 	}
-	last := map[string]int{}
-	n := 0
-	for name := range found.Members() {
-		last[name] = n
-		n++
-	}
 	var list []Server
-	n = 0
-	for name, value := range found.Members() {
-		if last[name] == n {
-			list = append(list, read(name, value))
+	for _, g := range found.groups {
+		last := map[string]int{}
+		n := 0
+		for name := range g.servers.Members() {
+			last[name] = n
+			n++
 		}
-		n++
+		n = 0
+		for name, value := range g.servers.Members() {
+			if last[name] == n {
+				list = found.read(list, g.project, name, value)
+			}
+			n++
+		}
 	}
 	return list, nil
 }
 
-// read reads an entry.
-func read(name string, v jsonlite.Value) Server {
-	if problem := badName(name); problem != "" {
-		return Server{Name: name, Problem: problem}
+// read appends the entry of a name, where it is one of a server.
+func (f *found) read(list []Server, project, name string, v jsonlite.Value) []Server {
+	s, ok := read(f.shape, name, v)
+	if !ok {
+		return list
 	}
-	r := reader{server: Server{Name: name}}
-	for key, value := range v.Members() {
-		r.member(key, value)
-	}
-	for _, problem := range []string{r.kind, r.command, r.args, r.env, r.cwd, r.url, r.headers, r.server.complete(r.typ)} {
-		if problem != "" {
-			return Server{Name: name, Problem: problem}
-		}
-	}
-	return r.server
-}
-
-// reader reads the members of an entry. Each has its problem, so that the one of a
-// key that is given again goes with what it was about.
-type reader struct {
-	server Server
-	typ    string
-
-	kind, command, args, env, cwd, url, headers string
-}
-
-func (r *reader) member(key string, v jsonlite.Value) {
-	s := &r.server
-	switch key {
-	case "type":
-		r.typ, r.kind = text("type", v)
-	case "command":
-		s.Command, r.command = text("command", v)
-	case "cwd":
-		s.Cwd, r.cwd = text("cwd", v)
-	case "url":
-		s.URL, r.url = text("url", v)
-	case "args":
-		s.Args, r.args = list(v)
-	case "env":
-		s.Env, r.env = table("env", v, badVariable)
-	case "headers":
-		s.Headers, r.headers = headers(v)
-	}
-}
-
-// complete settles the transport, and says what is missing.
-func (s *Server) complete(typ string) (problem string) {
-	switch typ {
-	case "":
-		s.Transport = HTTP
-		if s.Command != "" {
-			s.Transport = Stdio
-		} else if s.URL == "" {
-			return "it has neither a command nor a url"
-		}
-	case Stdio, HTTP, SSE:
-		s.Transport = typ
-	case "streamable-http":
-		s.Transport = HTTP
-	default:
-		return "its type is none of stdio, http, streamable-http and sse"
-	}
+	s.Project = project
 	switch {
-	case s.Transport == Stdio && s.Command == "":
-		return "its type is stdio, and it has no command"
-	case s.Transport != Stdio && s.URL == "":
-		return "its type is " + s.Transport + ", and it has no url"
+	case s.Problem != "":
+	case f.flat:
+		s.Needs = "it is written as in a plugin of Claude Code, without mcpServers: only those of plugins are connected"
+	case f.off.Kind() == jsonlite.Object:
+		s.Disabled = s.Disabled || switchedOff(f.off, name)
+	}
+	return append(list, s)
+}
+
+// switchedOff reports what the table mcp of Gemini CLI's settings says of a server.
+func switchedOff(v jsonlite.Value, name string) bool {
+	only, listed, excluded := false, false, false
+	for key, names := range v.Members() {
+		for one := range names.Elements() {
+			text, _ := one.Text()
+			switch key {
+			case "allowed":
+				only, listed = true, listed || text == name
+			case "excluded":
+				excluded = excluded || text == name
+			}
+		}
+	}
+	return excluded || only && !listed
+}
+
+// found is what a file has.
+type found struct {
+	shape  Shape
+	groups []group
+	// flat says that the file is the map of servers itself.
+	flat bool
+	// off is what Gemini CLI keeps beside the servers.
+	off jsonlite.Value
+}
+
+// group is a map of servers.
+type group struct {
+	project string
+	servers jsonlite.Value
+}
+
+// find returns the servers of a file.
+func find(shape Shape, text []byte) (f found, problem string) {
+	doc, problem := document(shape.format(), text)
+	if problem != "" {
+		return f, problem
+	}
+	if doc.Kind() != jsonlite.Object {
+		return f, "it is " + string(doc.Kind()) + ", not an object"
+	}
+	f.shape = shape
+	if shape == Client && isAgentPlugin(doc) {
+		f.shape = AgentPlugin
+		if problem := agentPluginFile(doc); problem != "" {
+			return f, problem
+		}
+	}
+	var servers jsonlite.Value
+	for key, value := range doc.Members() {
+		switch {
+		case key == shape.root():
+			servers = value
+			below := key
+			if shape == OpenCode {
+				servers, below = nested(value)
+			}
+			if problem := checkServers(below, servers); problem != "" {
+				return f, problem
+			}
+		case key == "projects" && shape == ClaudeUser:
+			f.groups = f.groups[:0]
+			if problem := f.projects(value); problem != "" {
+				return f, problem
+			}
+		case key == "mcp" && shape == Gemini:
+			f.off = value
+		}
+	}
+	if shape == Claude && servers.Kind() == "" && isFlat(doc) {
+		f.flat, servers = true, doc
+	}
+	f.groups = append(f.groups, group{servers: servers})
+	return f, ""
+}
+
+// checkServers says what is wrong with a map of servers.
+func checkServers(root string, v jsonlite.Value) (problem string) {
+	if v.Kind() == jsonlite.Null {
+		return ""
+	}
+	if v.Kind() != jsonlite.Object {
+		return root + " is " + string(v.Kind()) + ", not an object"
+	}
+	for name, server := range v.Members() {
+		if server.Kind() != jsonlite.Object {
+			return "server " + quote(name) + " is " + string(server.Kind()) + ", not an object"
+		}
 	}
 	return ""
+}
+
+// projects takes the servers of the projects in ~/.claude.json.
+func (f *found) projects(v jsonlite.Value) (problem string) {
+	for project, of := range v.Members() {
+		for key, servers := range of.Members() {
+			if key != "mcpServers" {
+				continue
+			}
+			if problem := checkServers(key, servers); problem != "" {
+				return problem
+			}
+			f.groups = append(f.groups, group{project, servers})
+		}
+	}
+	return ""
+}
+
+// isFlat reports whether all that a file has looks like a server.
+func isFlat(doc jsonlite.Value) bool {
+	some := false
+	for _, v := range doc.Members() {
+		server := false
+		for key, value := range v.Members() {
+			server = server || (key == "command" || key == "url") && value.Kind() == jsonlite.String
+		}
+		if !server {
+			return false
+		}
+		some = true
+	}
+	return some
+}
+
+// nested returns the servers of opencode, with the key that they are below: in its
+// second version they are one level deeper.
+func nested(v jsonlite.Value) (servers jsonlite.Value, key string) {
+	if inner, ok := v.Get("servers"); ok && inner.Kind() == jsonlite.Object {
+		if typ, _ := inner.Get("type"); typ.Kind() != jsonlite.String {
+			return inner, "servers"
+		}
+	}
+	return v, "mcp"
 }
 
 // maxName is longer than any name that a model's tools may have.

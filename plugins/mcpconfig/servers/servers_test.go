@@ -58,7 +58,7 @@ func TestParse(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := servers.Parse([]byte(tt.text))
+			got, err := servers.Parse(servers.Claude, []byte(tt.text))
 			if err != nil || !reflect.DeepEqual(got, tt.want) {
 				t.Errorf("got %+v, %v, want %+v", got, err, tt.want)
 			}
@@ -92,7 +92,7 @@ func TestProblems(t *testing.T) {
 		`{"url":"u","headers":{"A":"x\r\ny"}}`:   `headers "A" holds a line break`,
 		`{"url":"u","headers":{"A":"","a":""}}`:  `headers has "A" and "a", which are one`,
 	} {
-		got, err := servers.Parse([]byte(`{"mcpServers":{"bad":` + entry + `,"good":{"command":"x"}}}`))
+		got, err := servers.Parse(servers.Claude, []byte(`{"mcpServers":{"bad":`+entry+`,"good":{"command":"x"}}}`))
 		if err != nil || len(got) != 2 || got[1].Problem != "" {
 			t.Fatalf("%s: %+v, %v", entry, got, err)
 		}
@@ -101,7 +101,7 @@ func TestProblems(t *testing.T) {
 		}
 	}
 	long := `{"mcpServers":{"a":{"command":"x","env":{"` + strings.Repeat("é", 5000) + `=":""}}}}`
-	if got, _ := servers.Parse([]byte(long)); len(got) != 1 || len(got[0].Problem) > 200 || !strings.Contains(got[0].Problem, "…") {
+	if got, _ := servers.Parse(servers.Claude, []byte(long)); len(got) != 1 || len(got[0].Problem) > 200 || !strings.Contains(got[0].Problem, "…") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -117,7 +117,7 @@ func TestNames(t *testing.T) {
 		if strings.HasSuffix(name, "\xff") {
 			key = []byte("\"\xff\"")
 		}
-		got, err := servers.Parse([]byte(`{"mcpServers":{` + string(key) + `:{"command":"x"}}}`))
+		got, err := servers.Parse(servers.Claude, []byte(`{"mcpServers":{`+string(key)+`:{"command":"x"}}}`))
 		if err != nil || len(got) != 1 || (got[0].Problem == "") != good {
 			t.Errorf("%q: %+v, %v", name, got, err)
 		}
@@ -133,7 +133,7 @@ func TestErrors(t *testing.T) {
 		`{"mcpServers":{"a":"secret"}}`:     `server "a" is a string, not an object`,
 		`{"mcpServers":{"a":{"command":x}}`: "invalid JSON at offset 30: a value is expected",
 	} {
-		if got, err := servers.Parse([]byte(text)); err == nil || err.Error() != want || got != nil {
+		if got, err := servers.Parse(servers.Claude, []byte(text)); err == nil || err.Error() != want || got != nil {
 			t.Errorf("%s: %+v, %v, want %s", text, got, err, want)
 		}
 	}
@@ -144,7 +144,7 @@ func FuzzCheck(f *testing.F) {
 	f.Add([]byte(`{"mcpServers":{"a":{"url":"x"}}}`))
 	f.Add([]byte(`{"mcpServers":{"a":[]},"x":1}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		got := servers.Check(text)
+		got := servers.Check(servers.Claude, text)
 		var top map[string]json.RawMessage
 		if err := json.Unmarshal(text, &top); err != nil || top == nil {
 			if got == "" {
@@ -168,8 +168,8 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"mcpServers":{"a":{"command":"x","args":["y"],"env":{"K":"V"},"cwd":"c"},"b":{"type":"sse","url":"u","headers":{"H":"v"}}}}`))
 	f.Add([]byte(`{"mcpServers":{"a":{"command":1,"command":"x"},"a":{"url":"u","env":{"K":null}},"_":{}}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		list, err := servers.Parse(text)
-		if problem := servers.Check(text); (err == nil) != (problem == "") || err != nil && err.Error() != problem {
+		list, err := servers.Parse(servers.Claude, text)
+		if problem := servers.Check(servers.Claude, text); (err == nil) != (problem == "") || err != nil && err.Error() != problem {
 			t.Fatalf("Parse says %v, Check %q", err, problem)
 		}
 		seen := map[string]bool{}

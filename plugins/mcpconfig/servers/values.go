@@ -1,8 +1,11 @@
 package servers
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"waymark/sdk-guest/jsonlite"
 )
@@ -22,16 +25,16 @@ func text(key string, v jsonlite.Value) (s, problem string) {
 	return s, ""
 }
 
-func list(v jsonlite.Value) (args []string, problem string) {
+func list(name string, v jsonlite.Value) (args []string, problem string) {
 	switch v.Kind() {
 	case jsonlite.Null:
 		return nil, ""
 	case jsonlite.Array:
 	default:
-		return nil, "args is " + string(v.Kind()) + ", not a list"
+		return nil, name + " is " + string(v.Kind()) + ", not a list"
 	}
 	for e := range v.Elements() {
-		key := "args[" + strconv.Itoa(len(args)) + "]"
+		key := name + "[" + strconv.Itoa(len(args)) + "]"
 		if e.Kind() == jsonlite.Null {
 			return nil, key + " is null, not a string"
 		}
@@ -75,8 +78,73 @@ func table(key string, v jsonlite.Value, bad func(name string) string) (m map[st
 	return m, ""
 }
 
-func headers(v jsonlite.Value) (m map[string]string, problem string) {
-	m, problem = table("headers", v, badHeader)
+// flag reads a boolean; null is as good as none.
+func flag(key string, v jsonlite.Value) (b bool, problem string) {
+	if v.Kind() == jsonlite.Null {
+		return false, ""
+	}
+	b, ok := v.Bool()
+	if !ok {
+		return false, key + " is " + string(v.Kind()) + ", not a boolean"
+	}
+	return b, ""
+}
+
+// leastTimeout is the shortest time that is taken for one; clients ignore shorter ones,
+// too.
+const leastTimeout = time.Second
+
+// duration reads a number of units; 0 is what it is without one.
+func duration(v jsonlite.Value, unit time.Duration) time.Duration {
+	if v.Kind() != jsonlite.Number {
+		return 0
+	}
+	const most = 24 * time.Hour
+	n, err := strconv.ParseFloat(string(v.Raw()), 64)
+	switch {
+	case err != nil, n*float64(unit) < float64(leastTimeout):
+		return 0
+	case n*float64(unit) > float64(most):
+		return most
+	}
+	return time.Duration(n * float64(unit))
+}
+
+// variables reads a list of names of variables, each by itself or as the name of an
+// object.
+func variables(key string, v jsonlite.Value) (names []string, problem string) {
+	switch v.Kind() {
+	case jsonlite.Null:
+		return nil, ""
+	case jsonlite.Array:
+	default:
+		return nil, key + " is " + string(v.Kind()) + ", not a list"
+	}
+	for e := range v.Elements() {
+		if e.Kind() == jsonlite.Object {
+			e, _ = e.Get("name")
+		}
+		one := key + "[" + strconv.Itoa(len(names)) + "] "
+		name, ok := e.Text()
+		if !ok {
+			return nil, one + "is no name"
+		}
+		if why := badVariable(name); why != "" {
+			return nil, one + why
+		}
+		names = append(names, name)
+	}
+	return names, ""
+}
+
+// sorted returns the keys of a table in order, for what is said to be the same each
+// time.
+func sorted(m map[string]string) []string {
+	return slices.Sorted(maps.Keys(m))
+}
+
+func headers(key string, v jsonlite.Value) (m map[string]string, problem string) {
+	m, problem = table(key, v, badHeader)
 	if problem != "" {
 		return nil, problem
 	}
@@ -87,11 +155,11 @@ func headers(v jsonlite.Value) (m map[string]string, problem string) {
 			continue
 		}
 		if strings.ContainsAny(value, "\r\n") {
-			return nil, "headers " + quote(name) + " holds a line break"
+			return nil, key + " " + quote(name) + " holds a line break"
 		}
 		lower := strings.ToLower(name)
 		if other, twice := seen[lower]; twice && other != name {
-			return nil, "headers has " + quote(other) + " and " + quote(name) + ", which are one"
+			return nil, key + " has " + quote(other) + " and " + quote(name) + ", which are one"
 		}
 		seen[lower] = name
 	}

@@ -43,7 +43,7 @@ func (e *Entry) Expand(opts ExpandOptions) (*Expanded, error) {
 	if e.Problem != "" {
 		return nil, errors.New(e.Problem)
 	}
-	r := &resolver{opts: opts, secrets: map[string]bool{}}
+	r := &resolver{opts: opts, syntax: e.Syntax, secrets: map[string]bool{}}
 	x := &Expanded{}
 	switch e.Transport {
 	case servers.Stdio:
@@ -72,6 +72,7 @@ func unique(names []string) []string {
 // resolver collects what an expansion brings up.
 type resolver struct {
 	opts            ExpandOptions
+	syntax          servers.Syntax
 	secrets         map[string]bool
 	unset, withheld []string
 }
@@ -175,26 +176,19 @@ func (r *resolver) hidden(text string) string {
 func (r *resolver) expand(text string, used func(value string)) string {
 	var b strings.Builder
 	for {
-		i := strings.IndexByte(text, '$')
-		if i < 0 {
-			return b.String() + text
+		before, ref, after, ok := r.syntax.Next(text)
+		b.WriteString(before)
+		if !ok {
+			return b.String()
 		}
-		b.WriteString(text[:i])
-		text = text[i:]
-		ref, length := reference(text)
-		if length == 0 {
-			b.WriteByte('$')
-			text = text[1:]
-			continue
-		}
-		text = text[length:]
 		value := r.lookup(ref)
 		used(value)
 		b.WriteString(value)
+		text = after
 	}
 }
 
-func (r *resolver) lookup(ref Reference) string {
+func (r *resolver) lookup(ref servers.Reference) string {
 	if launch.AgentVariable(ref.Name) {
 		r.withheld = append(r.withheld, ref.Name)
 		return ref.Default
@@ -210,62 +204,6 @@ func (r *resolver) lookup(ref Reference) string {
 	return ref.Default
 }
 
-// Reference is a reference in a text.
-type Reference struct {
-	Name       string
-	Default    string
-	HasDefault bool
-}
-
-// References returns the references of a text, in order.
-func References(text string) []Reference {
-	var list []Reference
-	for {
-		i := strings.IndexByte(text, '$')
-		if i < 0 {
-			return list
-		}
-		ref, length := reference(text[i:])
-		if length > 0 {
-			list = append(list, ref)
-		}
-		text = text[i+max(length, 1):]
-	}
-}
-
-// reference reads the reference at the start of a text, which begins with a dollar
-// sign; its length is 0 where there is none.
-func reference(text string) (ref Reference, length int) {
-	rest := text[1:]
-	if !strings.HasPrefix(rest, "{") {
-		n := nameLength(rest)
-		return Reference{Name: rest[:n]}, cmp.Or(n, -1) + 1
-	}
-	inner, _, closed := strings.Cut(rest[1:], "}")
-	n := nameLength(inner)
-	if !closed || n == 0 {
-		return ref, 0
-	}
-	ref.Name = inner[:n]
-	switch tail := inner[n:]; {
-	case tail == "":
-	case strings.HasPrefix(tail, ":-"):
-		ref.Default, ref.HasDefault = tail[2:], true
-	default:
-		return ref, 0
-	}
-	return ref, len("${}") + len(inner)
-}
-
-func nameLength(text string) int {
-	n := strings.IndexFunc(text, func(r rune) bool {
-		return r != '_' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9')
-	})
-	if n < 0 {
-		n = len(text)
-	}
-	if n > 0 && text[0] >= '0' && text[0] <= '9' {
-		return 0
-	}
-	return n
-}
+// References returns the references of a text, in order, as they are written in a
+// .mcp.json.
+func References(text string) []servers.Reference { return servers.ShellSyntax.References(text) }

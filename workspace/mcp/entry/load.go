@@ -36,7 +36,7 @@ func Load(ctx context.Context, files []File, read func(File) ([]byte, error), op
 		if err != nil {
 			continue
 		}
-		found, err := servers.Parse(data)
+		found, err := servers.Parse(servers.Claude, data)
 		if err != nil {
 			continue
 		}

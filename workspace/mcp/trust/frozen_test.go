@@ -25,7 +25,7 @@ func TestFrozenDigests(t *testing.T) {
 	w := newWorld(t)
 	w.env["TOKEN"], w.env["ENDPOINT"] = "one", "https://h/"
 	w.write("server.js", "serve()", 0o600)
-	list, err := servers.Parse([]byte(frozen))
+	list, err := servers.Parse(servers.Claude, []byte(frozen))
 	if err != nil {
 		t.Fatal(err)
 	}

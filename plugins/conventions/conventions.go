@@ -15,9 +15,10 @@ type Convention struct {
 	// project, too.
 	Nested []string
 	// Places are doublestar patterns without braces and classes, of paths below a
-	// project's top directory for ScopeProject, below a home directory for ScopeUser
-	// and below the file system's for ScopeMachine. "**" matches no or some
-	// directories, "*" is a name or a part of one.
+	// project's top directory for ScopeProject, below a home directory for ScopeUser,
+	// below the file system's for ScopeMachine and below a plugin's directory for
+	// ScopePlugin. "**" matches no or some directories, "*" is a name or a part of
+	// one. A skill's place is that of its SKILL.md.
 	Places []string
 	Scope  Scope
 	// Kind is what a file there is listed as. Empty: the file is known, and not
@@ -43,6 +44,10 @@ const (
 	ScopeProject Scope = "project"
 	ScopeUser    Scope = "user"
 	ScopeMachine Scope = "machine"
+	// ScopePlugin: below the top of a plugin, an extension or another bundle. Such
+	// names as agents/ and commands/ mean nothing elsewhere: whoever looks for them
+	// has found the bundle's manifest first.
+	ScopePlugin Scope = "plugin"
 )
 
 // Format says how a file is read.

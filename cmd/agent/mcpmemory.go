@@ -14,6 +14,7 @@ import (
 
 	"waymark/cmd/internal/cli"
 	"waymark/internal/atomicfile"
+	shapes "waymark/plugins/mcpconfig/servers"
 	"waymark/workspace/mcp/entry"
 )
 
@@ -44,6 +45,7 @@ type remembered struct {
 type rememberedFile struct {
 	Path   string       `json:"path"`
 	Origin entry.Origin `json:"origin"`
+	Shape  shapes.Shape `json:"shape,omitempty"`
 	Hash   string       `json:"hash"`
 }
 
@@ -53,7 +55,7 @@ func newConfigMemory(dir string, w *workspace, stamp string) *configMemory {
 
 // key is a hash of what decides which files count. What a place leads to belongs to it.
 func (m *configMemory) key() string {
-	said := []string{"waymark mcp files 1", cli.CurrentVersion().Version, m.stamp, m.workspace.resolvedRoot()}
+	said := []string{"waymark mcp files 2", cli.CurrentVersion().Version, m.stamp, m.workspace.resolvedRoot()}
 	for _, spec := range m.workspace.specs() {
 		said = append(said, "root", spec.Path)
 	}
@@ -86,7 +88,7 @@ func (m *configMemory) recall() (files []entry.File) {
 		return nil
 	}
 	for _, f := range r.Files {
-		files = append(files, entry.File{Path: f.Path, Origin: f.Origin, Hash: f.Hash})
+		files = append(files, entry.File{Path: f.Path, Origin: f.Origin, Shape: f.Shape, Hash: f.Hash})
 	}
 	return files
 }
@@ -101,7 +103,7 @@ func (m *configMemory) keep(files []entry.File) error {
 	}
 	r := remembered{Key: m.key()}
 	for _, f := range files {
-		r.Files = append(r.Files, rememberedFile{Path: f.Path, Origin: f.Origin, Hash: f.Hash})
+		r.Files = append(r.Files, rememberedFile{Path: f.Path, Origin: f.Origin, Shape: f.Shape, Hash: f.Hash})
 	}
 	data, err := json.Marshal(r)
 	if err != nil || len(data) > maxMemory || string(data) == string(m.kept) {

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"errors"
 	"log/slog"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +17,8 @@ import (
 	"waymark/host"
 	"waymark/host/api/types"
 	"waymark/host/config"
+	"waymark/plugins/conventions"
+	shapes "waymark/plugins/mcpconfig/servers"
 	"waymark/snapshot"
 	"waymark/wire/approval"
 	"waymark/workspace/launch"
@@ -30,24 +34,58 @@ type servers struct {
 	workspace *workspace
 	memory    *configMemory
 	any       atomic.Bool // a configuration file was found
+	clients   atomic.Bool // the servers of other clients' files are connected
 }
 
 // Discovery implements host.Provider. Nothing is still to come where there is no file
 // that could be connected: the first snapshot of such a workspace is complete, and
 // no second one says so.
 func (s *servers) Discovery() snapshot.Discovery {
-	if !s.any.Load() && !s.workspace.mayHaveServers() {
+	if !s.any.Load() && !s.workspace.mayHaveServers(s.clients.Load()) {
 		return snapshot.Discovery{Phase: snapshot.PhaseComplete}
 	}
 	return s.Service.Discovery()
 }
 
 // mayHaveServers reports whether there is a file whose servers would be connected.
-func (w *workspace) mayHaveServers() bool {
-	return slices.ContainsFunc(w.mcpPlaces(), func(p mcpPlace) bool {
+func (w *workspace) mayHaveServers(clients bool) bool {
+	list := w.mcpPlaces()
+	if clients {
+		list = append(list, w.clientPlaces()...)
+	}
+	return slices.ContainsFunc(list, func(p mcpPlace) bool {
 		_, err := os.Stat(p.path)
 		return err == nil
 	})
+}
+
+// clientPlaces are where other clients' files may be in the workspace's root.
+func (w *workspace) clientPlaces() (list []mcpPlace) {
+	root := w.resolvedRoot()
+	if root == "" {
+		return nil
+	}
+	for place := range projectMCPFiles {
+		if !strings.Contains(place, "*") {
+			list = append(list, mcpPlace{filepath.Join(root, place), entry.OriginClient})
+		}
+	}
+	return list
+}
+
+// projectMCPFiles walks the places where clients have their servers in a project.
+func projectMCPFiles(yield func(place string) bool) {
+	for i := range conventions.All {
+		c := &conventions.All[i]
+		if c.Kind != abi.KindMCPConfig || c.Scope != conventions.ScopeProject {
+			continue
+		}
+		for _, place := range c.Places {
+			if !yield(place) {
+				return
+			}
+		}
+	}
 }
 
 // mcpPlace is where a file may be whose servers are connected.
@@ -106,13 +144,16 @@ func (s *services) openServers(c *config.MCP) (*servers, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &servers{Service: service, trust: store, workspace: w, memory: newConfigMemory(dir, w, s.d.stamp)}, nil
+	made := &servers{Service: service, trust: store, workspace: w, memory: newConfigMemory(dir, w, s.d.stamp)}
+	made.clients.Store(slices.Contains(c.From, config.FromClient))
+	return made, nil
 }
 
 // configure takes over the [mcp] table.
 func (s *servers) configure(c *config.MCP) {
 	if s != nil {
 		s.memory.forget()
+		s.clients.Store(slices.Contains(c.From, config.FromClient))
 		s.trust.SetPolicy(trustPolicy(c))
 		s.SetSettings(mcpSettings(c, s.workspace.paths))
 	}
@@ -204,9 +245,9 @@ func (s *servers) followConfigs(ctx context.Context, d *daemon) error {
 	}
 }
 
-// mcpFiles are the MCP configuration files of a snapshot. Those whose servers are
-// connected come first, since the first file wins a name: what the environment
-// names, in its order, and the workspace's own.
+// mcpFiles are the MCP configuration files of a snapshot, in the order in which they
+// win a name: what the environment names, in its order, the workspace's .mcp.json, what
+// other clients have in the workspace, by their paths, and all others.
 func (w *workspace) mcpFiles(s *snapshot.Snapshot) []entry.File {
 	known := map[string]entry.Origin{}
 	rank := map[string]int{}
@@ -225,20 +266,44 @@ func (w *workspace) mcpFiles(s *snapshot.Snapshot) []entry.File {
 		if r.Kind != abi.KindMCPConfig {
 			continue
 		}
-		f := entry.File{Path: r.Source, Origin: w.mcpOrigin(r, known)}
+		f := entry.File{Path: r.Source, Origin: w.mcpOrigin(r, known), Shape: mcpShape(r)}
 		if f.Hash = r.ContentHash.String(); r.Status != snapshot.StatusOK {
 			f.Problem = strings.TrimSpace(string(r.Status) + ": " + r.Error)
 		}
 		files = append(files, f)
 	}
 	at := func(f entry.File) int {
-		if n, ok := rank[f.Path]; ok {
+		n, ok := rank[f.Path]
+		switch {
+		case ok:
 			return n
+		case f.Origin == entry.OriginClient:
+			return len(rank)
 		}
-		return len(rank)
+		return len(rank) + 1
 	}
-	slices.SortStableFunc(files, func(a, b entry.File) int { return at(a) - at(b) })
+	slices.SortStableFunc(files, func(a, b entry.File) int {
+		if a.Origin == entry.OriginClient && b.Origin == entry.OriginClient {
+			return cmp.Compare(a.Path, b.Path)
+		}
+		return at(a) - at(b)
+	})
 	return files
+}
+
+// mcpShape says how the client writes servers down that a file is for: by the
+// convention that led to it, which a link may hide, or else by its own name.
+func mcpShape(r *snapshot.Resource) shapes.Shape {
+	own := shapes.ShapeOf(r.Source)
+	i := slices.IndexFunc(conventions.All, func(c conventions.Convention) bool { return c.ID == r.Convention })
+	if i < 0 {
+		return own
+	}
+	places := conventions.All[i].Places
+	if slices.ContainsFunc(places, func(place string) bool { return shapes.ShapeOf(place) == own }) {
+		return own
+	}
+	return shapes.ShapeOf(places[0])
 }
 
 // mcpFileName is the name of such a file in a root.
@@ -248,6 +313,14 @@ const mcpFileName = ".mcp.json"
 func (w *workspace) mcpOrigin(r *snapshot.Resource, known map[string]entry.Origin) entry.Origin {
 	if origin, ok := known[r.Source]; ok {
 		return origin
+	}
+	if root := w.resolvedRoot(); root != "" && r.SourcePath == "" {
+		for place := range projectMCPFiles {
+			rel, below := strings.CutPrefix(r.Source, strings.TrimSuffix(root, "/")+"/")
+			if ok, _ := path.Match(place, rel); ok && below {
+				return entry.OriginClient
+			}
+		}
 	}
 	if r.SourcePath == "" && w.paths.Home != "" {
 		for _, dir := range []string{".waymark", ".coder"} {

@@ -23,7 +23,7 @@ type MCP struct {
 	Enabled bool
 	// Trust is TrustAsk or TrustWorkspace.
 	Trust string
-	// From holds FromSource and FromUser, for what is connected in addition.
+	// From holds FromClient, FromSource and FromUser, for what is connected in addition.
 	From []string
 	// Confine is ConfineServer or ConfineNone.
 	Confine string
@@ -71,6 +71,7 @@ const (
 	TrustAsk       = "ask"
 	TrustWorkspace = "workspace"
 
+	FromClient = "client"
 	FromSource = "source"
 	FromUser   = "user"
 
@@ -96,7 +97,7 @@ func (m *MCP) schema() table {
 	return table{
 		"enabled":          setBool(&m.Enabled),
 		"trust":            setText(&m.Trust, oneOf(TrustAsk, TrustWorkspace)),
-		"from":             setList(&m.From, oneOf(FromSource, FromUser)),
+		"from":             setList(&m.From, oneOf(FromClient, FromSource, FromUser)),
 		"confine":          setText(&m.Confine, oneOf(ConfineServer, ConfineNone)),
 		"require_confined": setBool(&m.RequireConfined),
 		"allow":            setList(&m.Allow, checkTools),

@@ -157,10 +157,13 @@ func (s *server) knownOf(c *connection) *known {
 
 // permitted reports why a tool can't be called; nil when it can.
 func (t *toolCall) permitted(k *known) error {
+	name := t.server.name
+	if e := t.server.look().entry; e != nil && !e.Uses(t.tool) {
+		return fmt.Errorf("the entry of %s doesn't leave the tool %q: see its tools in %s: %w", name, t.tool, e.Source, errHeld)
+	}
 	if slices.ContainsFunc(k.tools.Taken, func(one catalog.Tool) bool { return one.Name == t.tool }) {
 		return nil
 	}
-	name := t.server.name
 	if slices.ContainsFunc(k.tools.Held, func(h trust.HeldTool) bool { return h.Tool.Name == t.tool }) {
 		return fmt.Errorf("the tool has changed, or is new, since the server was approved: see 'agent mcp show %s', then 'agent mcp approve --tools %s': %w", name, name, errHeld)
 	}

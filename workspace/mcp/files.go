@@ -84,8 +84,10 @@ func readFile(f entry.File) ([]byte, error) {
 	if sum := sha256.Sum256(data); f.Hash != "" && hex.EncodeToString(sum[:]) != f.Hash {
 		return nil, errFileChanged
 	}
-	_, err = servers.Parse(servers.Claude, data)
-	return data, err
+	if problem := servers.Check(f.Shape, data); problem != "" {
+		return nil, errors.New(problem)
+	}
+	return data, nil
 }
 
 // readGuarded reads a file by a path without links: whoever has put one there

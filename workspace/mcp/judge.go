@@ -52,6 +52,7 @@ func (s *server) judge(ctx context.Context, e *entry.Entry, set *Settings) *judg
 	defer cancel()
 	j := &judgement{entry: e}
 	own := set.Servers[s.name]
+	s.hide(e.Secrets(s.svc.expansion())...) // what it says is shown whether it runs or not
 	switch {
 	case e.Listed != "":
 		return j.not(snapshot.OutcomeListed, e.Listed)
@@ -128,9 +129,11 @@ func changedParts(changes []trust.Change) string {
 	return strings.Join(names, ", ")
 }
 
-func (s *server) expand(e *entry.Entry) (*entry.Expanded, error) {
-	o := &s.svc.opts
-	return e.Expand(entry.ExpandOptions{Root: o.Root(), Home: o.Home, Getenv: o.Getenv})
+func (s *server) expand(e *entry.Entry) (*entry.Expanded, error) { return e.Expand(s.svc.expansion()) }
+
+// expansion is what references stand for here.
+func (s *Service) expansion() entry.ExpandOptions {
+	return entry.ExpandOptions{Root: s.opts.Root(), Home: s.opts.Home, Getenv: s.opts.Getenv}
 }
 
 // environment returns the whole environment of a server that is started; nil for

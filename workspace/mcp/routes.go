@@ -351,7 +351,8 @@ func (s *Service) describeServer(srv *server) (*workspace.MCPServerDetail, bool)
 	for _, arg := range e.Args {
 		d.Args = append(d.Args, r.String(arg))
 	}
-	d.EnvNames, d.HeaderNames = slices.Sorted(maps.Keys(e.Env)), slices.Sorted(maps.Keys(e.Headers))
+	d.EnvNames = union(slices.Collect(maps.Keys(e.Env)), e.Inherit)
+	d.HeaderNames = union(slices.Collect(maps.Keys(e.Headers)), slices.Collect(maps.Keys(e.HeaderVariables)))
 	if u, err := url.Parse(e.URL); err == nil {
 		d.URLHost = r.String(u.Host)
 	}

@@ -71,6 +71,11 @@ func (s *Service) offers() ([]offer, snapshot.Phase) {
 		if o.problem != "" {
 			o.find("file_kept", "%s", o.problem)
 		}
+		if o.entry != nil {
+			for _, text := range o.entry.Findings {
+				o.find("entry", "%s", text)
+			}
+		}
 		list = append(list, o)
 	}
 	return list, phase
@@ -100,7 +105,7 @@ func (s *Service) complete() bool {
 func (o *offer) fill(set *Settings, number *int, length *int64) {
 	o.findings = o.known.catalogue.Findings
 	allowed := catalog.Catalogue{Tools: slices.DeleteFunc(slices.Clone(o.known.tools.Taken), func(t catalog.Tool) bool {
-		return !set.allowsTool(o.name, t.Name)
+		return !set.allowsTool(o.name, t.Name) || !o.entry.Uses(t.Name)
 	})}
 	left := len(allowed.Tools)
 	if *number > 0 && *length > 0 {

@@ -266,7 +266,7 @@ func (s *Service) reload(ctx context.Context) {
 		return
 	}
 	s.reader.begin()
-	entries := entry.Load(ctx, files, s.reader.read, entry.Options{From: s.current().From})
+	entries := entry.Load(ctx, files, s.reader.read, entry.Options{From: s.current().From, Root: s.opts.Root()})
 	s.reader.end()
 	if ctx.Err() != nil {
 		return

@@ -8,8 +8,9 @@ type Shape string
 
 // The shapes, as the makers' pages had them on 2026-11-23.
 const (
-	// Claude is {"mcpServers": {…}} in JSON, or in a plugin the map of servers itself.
-	Claude Shape = "claude"
+	// Claude, which the zero value is, is {"mcpServers": {…}} in JSON, or in a plugin
+	// the map of servers itself.
+	Claude Shape = ""
 	// ClaudeUser is ~/.claude.json: the same, and again for each project.
 	ClaudeUser Shape = "claude-user"
 	// ClaudeDesktop is Claude's, without references.

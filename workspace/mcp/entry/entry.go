@@ -22,6 +22,8 @@ type File struct {
 	// Origin says by what it counts: what the workspace's own root holds, what the
 	// environment named, and everything else.
 	Origin Origin
+	// Shape is how its client writes servers down.
+	Shape servers.Shape
 	// Hash is the SHA-256 of what the host found in it, in hexadecimal; a file whose
 	// hash is the same isn't read again. Empty where the host could not read it.
 	Hash string
@@ -38,6 +40,7 @@ const (
 	OriginWorkspace   Origin = "workspace"   // in the workspace's root
 	OriginEnvironment Origin = "environment" // CODER_AGENT_EXP_MCP_CONFIG_FILES
 	OriginPlugin      Origin = "plugin"      // of an enabled plugin
+	OriginClient      Origin = "client"      // another client's file in the workspace's root
 	OriginSource      Origin = "source"      // a source or another root
 	OriginUser        Origin = "user"        // the user's own configuration of some client
 )

@@ -86,6 +86,101 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// TestShapes: files of other clients are read in their shapes; what they switch off, what
+// only their clients have, and what is of other projects isn't connected.
+func TestShapes(t *testing.T) {
+	t.Parallel()
+	texts := map[string]string{
+		"1": `{"servers": {"a": {"command": "x"}, "asks": {"command": "x", "args": ["${input:k}"]}}}`,
+		"2": "[mcp_servers.a]\ncommand = 'y'\n[mcp_servers.off]\ncommand = 'y'\nenabled = false",
+		"3": `{"mcpServers": {"mine": {"command": "all"}}, "projects": {"/w": {"mcpServers": {"mine": {"command": "here"}}}, "/v": {"mcpServers": {"there": {"command": "x"}}}}}`,
+	}
+	files := []entry.File{
+		{Path: "1", Origin: entry.OriginClient, Shape: servers.VSCode},
+		{Path: "2", Origin: entry.OriginClient, Shape: servers.Codex},
+		{Path: "3", Origin: entry.OriginUser, Shape: servers.ClaudeUser},
+	}
+	read := func(f entry.File) ([]byte, error) { return []byte(texts[f.Path]), nil }
+	list := entry.Load(context.Background(), files, read, entry.Options{Root: "/w"})
+	if got, want := summary(list), "a@1- asks@1- a@2-<1 off@2- mine@3- mine@3-<3"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	list = entry.Load(context.Background(), files, read, entry.Options{Root: "/w", From: []entry.Origin{entry.OriginClient, entry.OriginUser}})
+	if got, want := summary(list), "a@1 asks@1- a@2<1 off@2- mine@3 mine@3<3"; got != want {
+		t.Errorf("connected: got %s, want %s", got, want)
+	}
+	for i, want := range map[int]string{1: "only the client has", 3: "its file switches it off"} {
+		if !strings.Contains(list[i].Listed, want) {
+			t.Errorf("%s: %s", list[i].Name, list[i].Listed)
+		}
+	}
+	if list[4].Command != "here" {
+		t.Errorf("the entry of the project doesn't count: %+v", list[4])
+	}
+	if got := entry.Load(context.Background(), files[:1], read, entry.Options{})[0].Listed; !strings.Contains(got, `from = ["client"]`) {
+		t.Errorf("it isn't said how to connect it: %s", got)
+	}
+}
+
+// TestSyntaxes: references are those of the client that a file is for.
+func TestSyntaxes(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		syntax     servers.Syntax
+		text, want string
+		secrets    string
+	}{
+		{servers.EditorSyntax, "${env:A}-${env:NO}-$A-${A}", "alpha--$A-${A}", "alpha"},
+		{servers.EditorSyntax, "${workspaceFolder}${/}s ${userHome} ${workspaceFolderBasename} ${env:CODER_AGENT_TOKEN}", "/w/s /home/u w ", ""},
+		{servers.BraceSyntax, "{env:A} ${A} {env:NO} {x}", "alpha ${A}  {x}", "alpha"},
+		{servers.NoSyntax, "$A ${A} ${env:A} {env:A}", "$A ${A} ${env:A} {env:A}", ""},
+	} {
+		e := entry.Entry{Server: servers.Server{Name: "a", Transport: "stdio", Command: "c", Args: []string{tt.text}, Syntax: tt.syntax}}
+		x, err := e.Expand(options(environment))
+		if err != nil || x.Args[0] != tt.want || strings.Join(x.Secrets, " ") != tt.secrets {
+			t.Errorf("%s %s: %+v, %v, want %q", tt.syntax, tt.text, x, err, tt.want)
+		}
+	}
+}
+
+// TestNamedVariables: what an entry has by the names of variables.
+func TestNamedVariables(t *testing.T) {
+	t.Parallel()
+	e := entry.Entry{Server: servers.Server{
+		Name: "a", Transport: "stdio", Command: "x", Env: map[string]string{"B_2": ""}, Inherit: []string{"A", "B_2", "NO", "WAYMARK_HUB_TOKEN"}, Syntax: servers.NoSyntax,
+	}}
+	x, err := e.Expand(options(environment))
+	want := map[string]string{"A": "alpha", "B_2": ""}
+	if err != nil || !reflect.DeepEqual(x.Env, want) || !slices.Equal(x.Secrets, []string{"alpha"}) || !slices.Equal(x.Unset, []string{"NO"}) ||
+		!slices.Equal(x.Withheld, []string{"WAYMARK_HUB_TOKEN"}) {
+		t.Errorf("%+v, %v", x, err)
+	}
+	e = entry.Entry{Server: servers.Server{
+		Name: "a", Transport: "http", URL: "https://h/", Headers: map[string]string{"X": "y"}, Syntax: servers.NoSyntax,
+		HeaderVariables: map[string]string{"Authorization": "Bearer A", "X-Key": "B_2", "X-No": "NO"},
+	}}
+	x, err = e.Expand(options(environment))
+	want = map[string]string{"X": "y", "Authorization": "Bearer alpha", "X-Key": "beta"}
+	if err != nil || !reflect.DeepEqual(x.Headers, want) || strings.Join(x.Secrets, " ") != "Bearer alpha alpha beta y" {
+		t.Errorf("%+v, %v", x, err)
+	}
+}
+
+// TestLiteralSecrets: what isn't expanded has its secrets, too.
+func TestLiteralSecrets(t *testing.T) {
+	t.Parallel()
+	for _, s := range []servers.Server{
+		{Transport: "stdio", Command: "x", Args: []string{"--token", "one"}, Env: map[string]string{"K": "two", "ROOT": "/w"}},
+		{Transport: "http", URL: "https://h/?k=one", Headers: map[string]string{"K": "two"}},
+		{Command: "$NO", Args: []string{"--token=one"}, Env: map[string]string{"K": "two"}},
+	} {
+		e := entry.Entry{Server: s}
+		if got := strings.Join(e.Secrets(options(environment)), " "); got != "one two" {
+			t.Errorf("%+v: %s", s, got)
+		}
+	}
+}
+
 // TestOwn: what is the agent's own MCP server is never run.
 func TestOwn(t *testing.T) {
 	t.Parallel()

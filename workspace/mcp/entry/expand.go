@@ -23,12 +23,12 @@ type ExpandOptions struct {
 	Getenv func(name string) (value string, set bool)
 }
 
-// Expand puts in what references stand for: ${VAR}, $VAR and ${VAR:-default} in the
-// command, arguments, values of variables and headers, working directory and URL. A
-// variable that isn't set has its default, or is empty, as in Coder's agent, and
+// Expand puts in what references stand for, in the command, arguments, values of
+// variables and headers, working directory and URL, in the syntax of the entry: in a
+// .mcp.json ${VAR}, $VAR and ${VAR:-default}. What an entry has from variables by their
+// names alone is put in, too. A variable that isn't set has its default, or is empty, as in Coder's agent, and
 // Expanded.Unset says so. Of a variable that is set to nothing the default isn't
-// taken. A default ends at the first brace, and holds no references. Whatever else
-// begins with a dollar sign stands for itself.
+// taken. Whatever else looks like a reference stands for itself.
 //
 // The agent's own variables count as unset; see launch.AgentVariable.
 //
@@ -55,13 +55,28 @@ func (e *Entry) Expand(opts ExpandOptions) (*Expanded, error) {
 			return nil, err
 		}
 	}
-	delete(r.secrets, "")
-	for _, known := range []string{opts.Root, opts.Home, x.Cwd} { // paths that everybody is shown
-		delete(r.secrets, known)
-	}
-	x.Secrets = slices.Sorted(maps.Keys(r.secrets))
+	x.Secrets = r.found(x)
 	x.Unset, x.Withheld = unique(r.unset), unique(r.withheld)
 	return x, nil
+}
+
+// Secrets returns what of an entry must not be shown although it isn't started or
+// dialed: what Expanded.Secrets are, as far as it can be said without a variable of the
+// environment.
+func (e *Entry) Secrets(opts ExpandOptions) []string {
+	opts.Getenv = nil
+	r := &resolver{opts: opts, syntax: e.Syntax, secrets: map[string]bool{}}
+	x := &Expanded{}
+	_, _ = r.program(e, x), r.address(e, x) // whatever is wrong with it
+	return r.found(x)
+}
+
+// found returns the secrets.
+func (r *resolver) found(x *Expanded) []string {
+	for _, known := range []string{"", r.opts.Root, r.opts.Home, x.Cwd} { // paths that everybody is shown
+		delete(r.secrets, known)
+	}
+	return slices.Sorted(maps.Keys(r.secrets))
 }
 
 func unique(names []string) []string {
@@ -88,6 +103,13 @@ func (r *resolver) program(e *Entry, x *Expanded) error {
 	x.Env = map[string]string{}
 	for name, value := range e.Env {
 		x.Env[name] = r.hidden(value)
+	}
+	for _, name := range e.Inherit {
+		value, set := r.variable(name)
+		if _, given := e.Env[name]; set && !given {
+			x.Env[name] = value
+			r.secrets[value] = true
+		}
 	}
 	x.Cwd = r.directory(e.Cwd)
 	switch {
@@ -140,6 +162,16 @@ func (r *resolver) address(e *Entry, x *Expanded) error {
 	for name, value := range e.Headers {
 		x.Headers[name] = r.hidden(value)
 	}
+	for name, variable := range e.HeaderVariables {
+		scheme, variable, ok := strings.Cut(variable, " ")
+		if !ok {
+			scheme, variable = "", scheme
+		}
+		if value, set := r.variable(variable); set {
+			x.Headers[name] = strings.TrimPrefix(scheme+" "+value, " ")
+			r.secrets[value], r.secrets[x.Headers[name]] = true, true
+		}
+	}
 	// The text of a URL's error repeats the URL.
 	u, err := url.Parse(x.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -182,26 +214,59 @@ func (r *resolver) expand(text string, used func(value string)) string {
 			return b.String()
 		}
 		value := r.lookup(ref)
-		used(value)
+		if ref.Kind == servers.Variable {
+			used(value)
+		}
 		b.WriteString(value)
 		text = after
 	}
 }
 
 func (r *resolver) lookup(ref servers.Reference) string {
-	if launch.AgentVariable(ref.Name) {
-		r.withheld = append(r.withheld, ref.Name)
-		return ref.Default
+	switch ref.Kind {
+	case servers.Folder:
+		return cmp.Or(r.opts.Root, r.opts.Home)
+	case servers.FolderName:
+		return filepath.Base(cmp.Or(r.opts.Root, r.opts.Home))
+	case servers.Home:
+		return r.opts.Home
+	case servers.Separator:
+		return "/"
+	case servers.Foreign: // the entry is listed
+		return ""
 	}
-	if r.opts.Getenv != nil {
-		if value, set := r.opts.Getenv(ref.Name); set && strings.IndexByte(value, 0) < 0 {
+	if ref.HasDefault {
+		if value, set := r.get(ref.Name); set {
 			return value
 		}
+		return ref.Default
 	}
-	if !ref.HasDefault {
-		r.unset = append(r.unset, ref.Name)
+	value, _ := r.variable(ref.Name)
+	return value
+}
+
+// variable looks a variable up, and takes down that it isn't there.
+func (r *resolver) variable(name string) (value string, set bool) {
+	if value, set = r.get(name); !set && !launch.AgentVariable(name) {
+		r.unset = append(r.unset, name)
 	}
-	return ref.Default
+	return value, set
+}
+
+// get looks a variable up, of which the agent's own are withheld.
+func (r *resolver) get(name string) (value string, set bool) {
+	if launch.AgentVariable(name) {
+		r.withheld = append(r.withheld, name)
+		return "", false
+	}
+	if r.opts.Getenv == nil {
+		return "", false
+	}
+	value, set = r.opts.Getenv(name)
+	if !set || strings.IndexByte(value, 0) >= 0 {
+		return "", false
+	}
+	return value, true
 }
 
 // References returns the references of a text, in order, as they are written in a

@@ -15,6 +15,9 @@ type Options struct {
 	// From are the origins that are connected beside the workspace's own root, the
 	// environment and plugins.
 	From []Origin
+	// Root is the workspace's directory. Entries that a file has for another one are
+	// left out.
+	Root string
 }
 
 // Load returns the entries of all files, those that can't be used and those that
@@ -24,7 +27,8 @@ type Options struct {
 // Shadowed by it. A file that is there twice is read as the one that is connected.
 //
 // A file that read gives an error for has no entries, and neither has one that is no
-// such file: its mcp_config row says why. Load gives up when ctx ends, and returns
+// such file: its mcp_config row says why. What a file switches off, what only its
+// client can start, and what is the agent itself is listed. Load gives up when ctx ends, and returns
 // what it has.
 func Load(ctx context.Context, files []File, read func(File) ([]byte, error), opts Options) []Entry {
 	var list []Entry
@@ -36,16 +40,14 @@ func Load(ctx context.Context, files []File, read func(File) ([]byte, error), op
 		if err != nil {
 			continue
 		}
-		found, err := servers.Parse(servers.Claude, data)
+		found, err := servers.Parse(f.Shape, data)
 		if err != nil {
 			continue
 		}
 		for _, s := range found {
-			e := Entry{Server: s, Source: f.Path, Origin: f.Origin}
-			if e.Listed = opts.listed(f.Origin); runsAgent(s.Command, s.Args) {
-				e.Listed = listedOwn
+			if s.Project == "" || s.Project == opts.Root {
+				list = append(list, Entry{Server: s, Source: f.Path, Origin: f.Origin, Listed: opts.why(&s, f.Origin)})
 			}
-			list = append(list, e)
 		}
 	}
 	shadow(list)
@@ -71,6 +73,19 @@ func distinct(files []File, opts Options) []File {
 
 const listedOwn = "it is Waymark itself, whose tools a client gets without it"
 
+// why says why a server isn't connected; empty when it is.
+func (o Options) why(s *servers.Server, origin Origin) string {
+	switch {
+	case runsAgent(s.Command, s.Args):
+		return listedOwn
+	case s.Needs != "":
+		return s.Needs
+	case s.Disabled:
+		return "its file switches it off"
+	}
+	return o.listed(origin)
+}
+
 // listed says why what is of an origin isn't connected; empty when it is.
 func (o Options) listed(origin Origin) string {
 	switch origin {
@@ -81,6 +96,7 @@ func (o Options) listed(origin Origin) string {
 		return ""
 	}
 	where := map[Origin]string{
+		OriginClient: "another client, which may read it another way",
 		OriginSource: "a source or a project below the workspace's root",
 		OriginUser:   "the user's own configuration of some client",
 	}[origin]

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -45,8 +46,10 @@ func (s *Store) Digest(ctx context.Context, e *entry.Entry, x *entry.Expanded, e
 		return nil, errors.New(e.Problem)
 	}
 	b := s.builder()
+	b.syntax = e.Syntax
 	b.define("name", e.Name)
 	b.define("transport", e.Transport)
+	b.shape(e)
 	if e.Transport != servers.Stdio {
 		b.address(e, x)
 		b.digests.Pinned = PinnedEntry
@@ -72,6 +75,7 @@ type builder struct {
 	key        []byte
 	root       string
 	now        time.Time
+	syntax     servers.Syntax
 	definition hash.Hash
 	local      hash.Hash
 	digests    Digests
@@ -179,9 +183,35 @@ func (b *builder) command(e *entry.Entry, x *entry.Expanded) {
 	b.table("env", e.Env)
 }
 
+// shape adds what entries of other clients' files have beside those of a .mcp.json,
+// where there is any: definitions of the latter stay what they are.
+func (b *builder) shape(e *entry.Entry) {
+	if e.Syntax != servers.ShellSyntax {
+		b.define("references", string(e.Syntax))
+	}
+	for i, name := range e.Inherit {
+		b.define(fmt.Sprintf("inherit[%d]", i), name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.HeaderVariables)) {
+		b.define("header variables."+name, e.HeaderVariables[name])
+	}
+	if e.Limited {
+		b.define("tools", strconv.Itoa(len(e.Tools)))
+		b.tools("tools", e.Tools)
+	}
+	b.tools("tools left out", e.NoTools)
+}
+
+// tools adds a list whose order says nothing.
+func (b *builder) tools(name string, list []string) {
+	for i, tool := range slices.Sorted(slices.Values(list)) {
+		b.define(fmt.Sprintf("%s[%d]", name, i), tool)
+	}
+}
+
 // expanded adds what the references of a text stand for.
 func (b *builder) expanded(name, value, expanded string) {
-	if len(entry.References(value)) > 0 || expanded != value {
+	if len(b.syntax.References(value)) > 0 || expanded != value {
 		b.here(name+" here", expanded)
 	}
 }

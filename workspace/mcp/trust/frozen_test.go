@@ -17,6 +17,45 @@ const frozen = `{"mcpServers": {
 	"script": {"command": "node", "args": ["./server.js", "${env:HOME}", "{env:HOME}"], "cwd": ".", "env": {"EDITOR": "${workspaceFolder}"}, "includeTools": ["one"], "trust": true}
 }}`
 
+// TestOtherShapes: what other clients' entries have beside is in their definitions, the
+// values of variables that they name aren't, and what is written in another syntax is
+// something else.
+func TestOtherShapes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.env["KEY"] = "one"
+	base := servers.Server{Name: "a", Transport: "http", URL: "https://h/${KEY}", Syntax: servers.NoSyntax}
+	seen := map[string]string{}
+	for name, change := range map[string]func(s *servers.Server){
+		"as it is":           func(*servers.Server) {},
+		"another syntax":     func(s *servers.Server) { s.Syntax = servers.ShellSyntax },
+		"a header":           func(s *servers.Server) { s.HeaderVariables = map[string]string{"X": "KEY"} },
+		"another header":     func(s *servers.Server) { s.HeaderVariables = map[string]string{"X": "Bearer KEY"} },
+		"a variable":         func(s *servers.Server) { s.Inherit = []string{"KEY"} },
+		"no tool":            func(s *servers.Server) { s.Limited = true },
+		"a tool":             func(s *servers.Server) { s.Limited, s.Tools = true, []string{"b", "a"} },
+		"a tool left out":    func(s *servers.Server) { s.NoTools = []string{"a"} },
+		"its two tools":      func(s *servers.Server) { s.NoTools = []string{"b", "a"} },
+		"something else yet": func(s *servers.Server) { s.Limited, s.Tools = true, []string{"b\na"} },
+	} {
+		s := base
+		change(&s)
+		d := w.digest(&entry.Entry{Server: s})
+		if other, twice := seen[d.Definition]; twice {
+			t.Errorf("%s is the same as %s", name, other)
+		}
+		seen[d.Definition] = name
+	}
+	s := base
+	s.HeaderVariables, s.Inherit = map[string]string{"X": "KEY"}, []string{"KEY"}
+	before := w.digest(&entry.Entry{Server: s})
+	w.env["KEY"] = "two"
+	s.Findings, s.CallTimeout = []string{"x"}, 1
+	if after := w.digest(&entry.Entry{Server: s}); after.Definition != before.Definition || after.Local != before.Local {
+		t.Error("a value that rotates, a time or a finding asks again")
+	}
+}
+
 // TestFrozenDigests: approvals that were given stay good, whatever is learned of other
 // clients' files: the definitions of what stands in a .mcp.json, and where no program
 // of the machine is in them the local ones, never change.

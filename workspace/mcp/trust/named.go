@@ -96,7 +96,7 @@ func (f *finder) all(e *entry.Entry, x *entry.Expanded) error {
 		}
 	}
 	for _, value := range e.Env { // as it stands there: what it refers to may change
-		if len(entry.References(value)) > 0 {
+		if len(e.Syntax.References(value)) > 0 {
 			continue
 		}
 		if err := f.text(value); err != nil {

@@ -68,7 +68,7 @@ func (h *Host) Why(ctx context.Context, path string) (why.Answer, error) {
 	}
 	defer leave()
 	report := h.report.Load() // of the refresh that has left the outcomes in the slots
-	in := why.Input{Snapshot: report.Snapshot, Notes: report.Notes, Missing: h.missing()}
+	in := why.Input{Snapshot: report.Snapshot, Notes: report.Notes, Missing: h.missing(), Home: h.opts.Home, Once: h.opts.Once}
 	used := h.used()
 	for _, r := range h.rootsNow(used).refused {
 		in.Refused = append(in.Refused, why.Refused(r))

@@ -60,7 +60,7 @@ func (a *app) hostOptions(s *settings, c *config.Config, paths *config.Paths, en
 		CacheDir: filepath.Join(paths.Cache, "code"), KeyDir: filepath.Join(paths.State, "key"),
 		MemoDir:   filepath.Join(paths.Cache, "memo"),
 		Approvals: filepath.Join(paths.State, "approvals.json"),
-		Progress:  a.progress, Logger: log,
+		Progress:  a.progress, Logger: log, Home: paths.Home,
 	}
 	if opts.Running = a.record; a.wrapRecord != nil {
 		opts.Running = a.wrapRecord(a.record)

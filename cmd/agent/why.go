@@ -236,6 +236,6 @@ func (a *app) onceOptions(s *runSettings, paths *config.Paths, log *slog.Logger)
 	}
 	opts := a.hostOptions(&s.settings, c, paths, w.env, log)
 	opts.Roots = w.specs()
-	opts.Progress = a.progress
+	opts.Progress, opts.Once = a.progress, true
 	return opts, nil
 }

@@ -31,8 +31,9 @@
 //  6. It lies in a root, and no find explains it: first what protects its own
 //     name, then what is there, then which resolvers wanted it. Of several
 //     roots the most telling answer counts, of equal ones that of the innermost
-//     root. When another tool is known to read the place, and no resolver here
-//     may see it, the detail names the tool; the table is in conventions.go.
+//     root. When agents are known to read the place, or would in another case or
+//     higher up, and no resolver here may see it, the detail names them; package
+//     plugins/conventions has the table.
 //  7. It lies in no root.
 //
 // # Guarantees

@@ -377,19 +377,50 @@ func (p *pathInRoot) isEmptyForAll() (facts, bool) {
 	return facts{}, false
 }
 
-// isReadByTools: other tools are known to read it.
+// isReadByTools: agents are known to read it here.
 func (p *pathInRoot) isReadByTools() (facts, bool) {
-	hint := p.hint()
+	hint, sure := p.hint()
+	return facts{args: []any{hint}}, hint != "" && sure
+}
+
+// isReadByToolsElsewhere: agents are known to read it where a project's top, a home
+// directory or a plugin is.
+func (p *pathInRoot) isReadByToolsElsewhere() (facts, bool) {
+	hint, _ := p.hint()
 	return facts{args: []any{hint}}, hint != ""
 }
 
-// hint says which other tools read the place; empty when a resolver here sees
-// it, or none is known to.
-func (p *pathInRoot) hint() string {
-	if len(p.readers) > 0 {
-		return ""
+// isReadInOtherCase: agents are known to read it in another case.
+func (p *pathInRoot) isReadInOtherCase() (facts, bool) {
+	if len(p.readers) > 0 || p.isDir() {
+		return facts{}, false
 	}
-	return hintFor(p.absolute(p.rel), p.fs.Path(), p.isDir())
+	_, hint := p.q.caseHint(p.absolute(p.rel), p.fs.Path())
+	return facts{args: []any{hint}}, hint != ""
+}
+
+// isReadHigherUp: agents are known to read it where it would lie without some of
+// the directories on the way.
+func (p *pathInRoot) isReadHigherUp() (facts, bool) {
+	if len(p.readers) > 0 || p.isDir() {
+		return facts{}, false
+	}
+	_, hint := p.q.depthHint(p.rel, p.fs.Path())
+	return facts{args: []any{hint}}, hint != ""
+}
+
+// hint says which agents read the place; empty when a resolver here sees it, or
+// none is known to. sure says that they do so here, under no condition.
+func (p *pathInRoot) hint() (hint string, sure bool) {
+	if len(p.readers) > 0 {
+		return "", false
+	}
+	return p.knownAs()
+}
+
+// knownAs says which agents read the place, whoever sees it here.
+func (p *pathInRoot) knownAs() (hint string, sure bool) {
+	return p.q.hintFor(p.absolute(p.rel), p.fs.Path(), p.isDir())
 }
 
 // isFileRoot: the root is this one file.
@@ -407,7 +438,11 @@ func (p *pathInRoot) hasReaderElsewhere() (facts, bool) {
 	if r == nil {
 		return facts{}, false
 	}
-	return about(r, r.Resolver, roleRemark(p.q.in.Roots[p.root].Role))
+	remark := roleRemark(p.q.in.Roots[p.root].Role)
+	if hint, _ := p.knownAs(); hint != "" {
+		remark += "; " + hint
+	}
+	return about(r, r.Resolver, remark)
 }
 
 // roleRemark reminds of the role of a root.

@@ -1,6 +1,11 @@
 package why
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	"waymark/host/vfs"
+)
 
 // maxNames is how many names of a path are inspected in search of a known
 // place inside of it: deeper trees than this are nobody's sources.
@@ -23,25 +28,33 @@ func (p *pathInRoot) belongsInOwnRoot() (facts, bool) {
 	if !ok {
 		return facts{}, false
 	}
-	return about(e.run, e.run.Resolver, quotePath(e.rel), addSource(p.absolute(e.dir)), p.also())
+	source, ok := p.q.narrowed(p.absolute(e.dir), p.absolute(p.rel))
+	if !ok {
+		return facts{}, false
+	}
+	return about(e.run, e.run.Resolver, quotePath(e.rel), p.q.addSource(source), p.also())
 }
 
 // isTooDeep: it would be a place that is looked at without some of the
 // directories in the middle.
 func (p *pathInRoot) isTooDeep() (facts, bool) {
-	names := strings.Split(p.rel, "/")
-	if p.entry.state != present || len(names) > maxNames {
+	if p.entry.state != present || p.isLookedInto() {
 		return facts{}, false
 	}
-	for gap := 1; gap < len(names)-1; gap++ {
-		for i := 1; i+gap < len(names); i++ {
-			rel := strings.Join(names[:i], "/") + "/" + strings.Join(names[i+gap:], "/")
-			if r, _, ok := p.lookedAt(rel); ok {
-				return about(r, r.Resolver, quotePath(p.absolute(rel)), p.also())
-			}
+	for _, rel := range shortened(p.rel) {
+		if r, _, ok := p.lookedAt(rel); ok {
+			return about(r, r.Resolver, quotePath(p.absolute(rel)), p.also())
 		}
 	}
 	return facts{}, false
+}
+
+// isLookedInto: it is a directory that a run has listed, and so in its right place,
+// whatever its name would be elsewhere.
+func (p *pathInRoot) isLookedInto() bool {
+	return p.isDir() && slices.ContainsFunc(p.runs, func(r *Run) bool {
+		return slices.ContainsFunc(p.q.traceOf(r)[p.entry.at], func(d *vfs.Dep) bool { return d.Kind == vfs.DepListed })
+	})
 }
 
 // pathEnd is the end of a path that is looked at right below a root.
@@ -53,7 +66,7 @@ type pathEnd struct {
 
 // end is the longest end of the path that a run looks for.
 func (p *pathInRoot) end() (pathEnd, bool) {
-	if p.entry.state != present {
+	if p.entry.state != present || p.isLookedInto() {
 		return pathEnd{}, false
 	}
 	names := strings.Split(p.rel, "/")
@@ -80,9 +93,9 @@ func (p *pathInRoot) lookedAt(rel string) (r *Run, from string, ok bool) {
 	return nil, "", false
 }
 
-// also is what other tools make of the place, for a detail's end.
+// also is what agents make of the place, for a detail's end.
 func (p *pathInRoot) also() string {
-	if hint := p.hint(); hint != "" {
+	if hint, _ := p.hint(); hint != "" {
 		return "; " + hint
 	}
 	return ""

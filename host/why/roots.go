@@ -164,7 +164,7 @@ func (q *question) outsideRoots() (facts, bool) {
 	return with(text.Count(len(q.in.Roots), "root", "roots"), q.sourceAdvice())
 }
 
-// sourceAdvice says what to add as a source, and which tools read the path.
+// sourceAdvice says what to add as a source, and which agents read the path.
 func (q *question) sourceAdvice() (advice string) {
 	path := q.target()
 	dir, ok := q.sourceFor(path)
@@ -172,13 +172,39 @@ func (q *question) sourceAdvice() (advice string) {
 		dir, ok = path, true
 	}
 	if ok {
-		advice = ": add one with " + addSource(dir)
+		dir, ok = q.narrowed(dir, path)
 	}
-	if hint := hintFor(path, "", q.isDir()); hint != "" {
-		advice += "; " + hint
+	if ok {
+		advice = ": add one with " + q.addSource(dir)
+	}
+	for _, alias := range []string{q.aliases[0], path} {
+		if hint, _ := q.hintFor(alias, "", q.isDir()); hint != "" {
+			return advice + "; " + hint
+		}
+	}
+	if _, hint := q.caseHint(q.aliases[0], ""); hint != "" {
+		advice += "; " + hint + ", in exact case"
 	}
 	return advice
 }
+
+// narrowed is a source that holds a path, and not all of a home directory, or
+// more: instead of such a directory the container of skills that the path lies in,
+// or the path itself. ok is false when there is none.
+func (q *question) narrowed(dir, path string) (source string, ok bool) {
+	if _, holds := below(dir, q.in.Home); q.in.Home == "" || !holds {
+		return dir, true
+	}
+	rel, _ := below(dir, path)
+	if i := strings.LastIndex("/"+rel+"/", "/"+skillsDir+"/"); i >= 0 {
+		return filepath.Join(dir, rel[:i+len(skillsDir)]), true
+	}
+	return path, path != dir
+}
+
+// skillsDir is the name of directories that are containers of skills wherever they
+// are roots.
+const skillsDir = "skills"
 
 // sourceFor is the directory that would have to be a root for a path to be
 // looked at, going by what is looked at in the roots there are.

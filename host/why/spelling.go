@@ -77,28 +77,48 @@ func (q *question) folded(r *Run) traceIndex {
 func respell(reads []string, rel string, dir bool) (string, bool) {
 	names := strings.Split(rel, "/")
 	for _, pattern := range reads {
-		segments := strings.Split(pattern, "/")
-		if len(segments) < len(names) || len(segments) > len(names) && !dir || strings.ContainsAny(pattern, `?[]{}\`) {
+		if strings.ContainsAny(pattern, `?[]{}\`) || strings.Count(pattern, "**") > 1 {
 			continue
 		}
-		if right, ok := inCaseOf(segments, names); ok && !slices.Equal(right, names) {
+		if right, ok := inCaseOf(strings.Split(pattern, "/"), names, dir); ok && !slices.Equal(right, names) {
 			return strings.Join(right, "/"), true
 		}
 	}
 	return "", false
 }
 
-// inCaseOf gives names the case of a pattern's segments, if they match.
-func inCaseOf(segments, names []string) (right []string, ok bool) {
-	for i, name := range names {
-		switch s := segments[i]; {
-		case strings.EqualFold(s, name):
-			right = append(right, s)
-		case s == "*":
-			right = append(right, name)
-		default:
-			return nil, false
+// inCaseOf gives names the case of a pattern's segments, if they match; those of
+// a directory, of the first segments.
+func inCaseOf(segments, names []string, dir bool) (right []string, ok bool) {
+	switch {
+	case len(names) == 0:
+		return nil, dir || len(segments) == 0
+	case len(segments) == 0:
+		return nil, false
+	case segments[0] == "**":
+		if right, ok := inCaseOf(segments[1:], names, dir); ok {
+			return right, true
 		}
+		right, ok := inCaseOf(segments, names[1:], dir)
+		return append([]string{names[0]}, right...), ok
 	}
-	return right, true
+	first, ok := nameInCaseOf(segments[0], names[0])
+	if !ok {
+		return nil, false
+	}
+	right, ok = inCaseOf(segments[1:], names[1:], dir)
+	return append([]string{first}, right...), ok
+}
+
+// nameInCaseOf gives a name the case of a segment with no more than one star.
+func nameInCaseOf(segment, name string) (right string, ok bool) {
+	before, after, star := strings.Cut(segment, "*")
+	end := len(name) - len(after)
+	switch {
+	case !star:
+		return segment, strings.EqualFold(segment, name)
+	case strings.Contains(after, "*") || end < len(before):
+		return "", false
+	}
+	return before + name[len(before):end] + after, strings.EqualFold(name[:len(before)], before) && strings.EqualFold(name[end:], after)
 }

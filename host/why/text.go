@@ -33,16 +33,20 @@ func errorLine(s string) string { return text.Line(s, maxDetail) }
 // maxCommand is the longest path in a command: half a path is none.
 const maxCommand = 400
 
-// addSource is the command that makes a root of a directory.
-func addSource(dir string) string {
+// addSource is the command that makes a root of a directory or a file.
+func (q *question) addSource(path string) string {
+	command := "agent sources add "
+	if q.in.Once {
+		command = "agent run --source "
+	}
 	plain := func(r rune) bool {
 		return r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) || strings.ContainsRune("/._-+,:@%=", r)
 	}
 	switch {
-	case len(dir) > maxCommand:
-		return "'agent sources add' with this directory"
-	case strings.ContainsFunc(dir, func(r rune) bool { return !plain(r) }):
-		return "'agent sources add " + strconv.Quote(dir) + "'"
+	case len(path) > maxCommand:
+		return "'" + strings.TrimSpace(command) + "' with this directory"
+	case strings.ContainsFunc(path, func(r rune) bool { return !plain(r) }):
+		return "'" + command + strconv.Quote(path) + "'"
 	}
-	return "'agent sources add " + dir + "'"
+	return "'" + command + path + "'"
 }

@@ -4,105 +4,230 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bmatcuk/doublestar/v4"
-
 	"waymark/internal/text"
+	"waymark/plugins/conventions"
 )
 
-// matches reports whether a place below a directory is the convention's: a
-// file that its pattern matches, or the directory that it is about.
-func (c *convention) matches(rel string, dir bool) bool {
-	pattern := strings.TrimPrefix(strings.TrimPrefix(c.pattern, "~/"), "./")
-	if doublestar.MatchUnvalidated(pattern, rel) {
-		return true
-	}
-	rest, ok := strings.CutPrefix(pattern, rel)
-	return dir && ok && strings.HasPrefix(rest, "/*")
+// known is what one place of the table says of a path.
+type known struct {
+	place
+	relation
+	// top is the directory that the place is below, right the path below it as
+	// the place has it.
+	top, right string
+	// condition is what must be so for the place to count there; empty when it
+	// is.
+	condition string
 }
 
-// hintFor says which tools read a path, and as what, in one sentence without
-// an end; empty when none is known. Of the directories that could be the
-// project's the outermost counts: what it makes of the path is the most
-// particular. root is the root's path, dir whether the path is a directory.
-func hintFor(path, root string, dir bool) string {
-	if list := matching(conventions, func(c *convention) bool { return strings.HasPrefix(c.pattern, "/") && c.matches(path, dir) }); len(list) > 0 {
-		return describe(list)
+// recognised lists what the table knows of a path, of the outermost directory
+// that can be a top: what that makes of the path is the most particular. how is
+// asked about the path below each.
+func (q *question) recognised(path, root string, how func(p *place, rel, top string) (relation, string)) []known {
+	var list []known
+	path = strings.TrimPrefix(path, "/")
+	if path == "" {
+		return nil
 	}
-	names := strings.Split(strings.TrimPrefix(path, "/"), "/")
-	for i := max(0, len(names)-maxNames); i < len(names); i++ {
+	names := strings.Split(path, "/")
+	for _, i := range tops(len(names)) {
 		rest, top := strings.Join(names[i:], "/"), "/"+strings.Join(names[:i], "/")
-		list := matching(conventions, func(c *convention) bool {
-			return !strings.HasPrefix(c.pattern, "/") && (top == root || !strings.HasPrefix(c.pattern, "./")) && c.matches(rest, dir)
-		})
+		for _, p := range placesOf(rest) {
+			condition, counts := q.counts(&p, top, root)
+			if !counts {
+				continue
+			}
+			if rel, right := how(&p, rest, top); rel != unrelated {
+				list = append(list, known{p, rel, top, right, condition})
+			}
+		}
 		if len(list) > 0 {
-			return hintIn(list, top, top == root)
+			return q.mostParticular(list)
 		}
 	}
-	return ""
+	return nil
 }
 
-// hintIn describes what conventions make of a place in a directory, which is
-// the top of a root or isn't.
-func hintIn(list []convention, dir string, top bool) string {
-	home := func(c *convention) bool { return strings.HasPrefix(c.pattern, "~/") }
-	project := matching(list, func(c *convention) bool { return !home(c) })
-	nested := matching(project, func(c *convention) bool { return c.nested })
-	switch {
-	case len(project) == 0 && top:
-		return describe(list)
-	case len(project) == 0:
-		return describe(list) + ", when " + quotePath(dir) + " is a home directory"
-	case top:
-		return describe(project)
-	case len(nested) > 0:
-		return describe(nested)
+// tops are the numbers of names of a path that are its top: none for the file
+// system's, then those that leave no more than maxNames.
+func tops(n int) []int {
+	list := []int{0}
+	for i := max(1, n-maxNames); i < n; i++ {
+		list = append(list, i)
 	}
-	return describe(project) + ", when " + quotePath(dir) + " is the top of a project"
+	return list
 }
 
-func matching(table []convention, want func(*convention) bool) []convention {
-	var list []convention
-	for i := range table {
-		if want(&table[i]) {
-			list = append(list, table[i])
+// counts reports whether a place can be one below a directory, and under which
+// condition.
+func (q *question) counts(p *place, top, root string) (condition string, ok bool) {
+	switch p.Scope {
+	case conventions.ScopeMachine:
+		return "", top == "/"
+	case conventions.ScopeUser:
+		if top != root && top != q.in.Home {
+			condition = ", when " + quotePath(top) + " is a home directory"
+		}
+	case conventions.ScopePlugin:
+		// Such names as agents/ are too common to mean anything elsewhere.
+		return "", top == root
+	default:
+		if top != root && len(p.Nested) == 0 {
+			condition = ", when " + quotePath(top) + " is the top of a project"
+		}
+	}
+	return condition, true
+}
+
+// mostParticular leaves out what counts under a condition where something counts
+// without, and of what is left the user's places where there are a project's;
+// right below the home directory it is the other way around.
+func (q *question) mostParticular(list []known) []known {
+	keep := func(want func(*known) bool) {
+		if slices.ContainsFunc(list, func(k known) bool { return want(&k) }) {
+			list = slices.DeleteFunc(list, func(k known) bool { return !want(&k) })
+		}
+	}
+	keep(func(k *known) bool { return k.relation != part })
+	keep(func(k *known) bool { return k.Scope == conventions.ScopeUser && k.top == q.in.Home })
+	keep(func(k *known) bool { return k.condition == "" })
+	keep(func(k *known) bool { return k.Scope != conventions.ScopeUser })
+	return list
+}
+
+// hintFor says which agents read a path, and as what, in one sentence without
+// an end; empty when none is known. root is the root's path, dir whether the path
+// is a directory. sure says that the place counts under no condition.
+func (q *question) hintFor(path, root string, dir bool) (hint string, sure bool) {
+	list := q.recognised(path, root, func(p *place, rel, _ string) (relation, string) { return p.relate(rel, dir), rel })
+	return describe(list, root, "it"), len(list) > 0 && list[0].condition == ""
+}
+
+// caseHint is hintFor for a path that is none only for its case: of the place as
+// it would have to be.
+func (q *question) caseHint(path, root string) (right, hint string) {
+	list := q.recognised(path, root, func(p *place, rel, top string) (relation, string) {
+		sure := top == root || p.Scope == conventions.ScopeUser && top == q.in.Home || len(p.Nested) > 0 || p.Scope == conventions.ScopeMachine
+		if right, ok := p.spelled(rel); ok && sure {
+			return itself, right
+		}
+		return unrelated, ""
+	})
+	if len(list) == 0 {
+		return "", ""
+	}
+	return list[0].right, describe(list, root, quotePath(list[0].right))
+}
+
+// depthHint is hintFor for a path in a root that is none only for the directories
+// in the middle of it: of the place without them.
+func (q *question) depthHint(rel, root string) (right, hint string) {
+	for _, shorter := range shortened(rel) {
+		var list []known
+		for _, p := range placesOf(shorter) {
+			if p.Scope == conventions.ScopeProject && p.relate(shorter, false) == itself {
+				list = append(list, known{p, itself, root, shorter, ""})
+			}
+		}
+		if len(list) > 0 {
+			return shorter, describe(list, root, quotePath(shorter))
+		}
+	}
+	return "", ""
+}
+
+// shortened are the paths that a path is without some of the directories in its
+// middle, those that lack least first.
+func shortened(rel string) []string {
+	names := strings.Split(rel, "/")
+	if len(names) > maxNames {
+		return nil
+	}
+	var list []string
+	for gap := 1; gap < len(names)-1; gap++ {
+		for i := 1; i+gap < len(names); i++ {
+			list = append(list, strings.Join(names[:i], "/")+"/"+strings.Join(names[i+gap:], "/"))
 		}
 	}
 	return list
 }
 
-// maxTools is how many tools a hint names.
+// maxTools is how many agents a hint names.
 const maxTools = 6
 
-// describe makes a sentence of conventions: tools that take a place for the
-// same are named together.
-func describe(list []convention) string {
-	var kinds []string
-	tools := map[string][]string{}
-	for _, c := range list {
-		if tools[c.as] == nil {
-			kinds = append(kinds, c.as)
+// describe makes a sentence of what is known: agents that take a path for the
+// same are named together. it is what the sentence calls the path.
+func describe(list []known, root, it string) string {
+	type what struct {
+		as, condition string
+		relation
+	}
+	var kinds []what
+	tools := map[what][]string{}
+	for _, k := range list {
+		w := what{k.As, k.condition, k.relation}
+		if k.relation == part {
+			w.as = "part of a skill"
 		}
-		for tool := range strings.SplitSeq(c.readers, ", ") {
-			if !slices.Contains(tools[c.as], tool) {
-				tools[c.as] = append(tools[c.as], tool)
+		if tools[w] == nil {
+			kinds = append(kinds, w)
+		}
+		readers := k.Readers
+		if k.top != root && len(k.Nested) > 0 && k.Scope == conventions.ScopeProject {
+			readers = k.Nested
+		}
+		for _, id := range readers {
+			if !slices.Contains(tools[w], id) {
+				tools[w] = append(tools[w], id)
 			}
 		}
 	}
 	var parts []string
-	for _, as := range kinds {
-		parts = append(parts, who(tools[as])+" as "+as)
+	for _, w := range kinds {
+		one, more, rest := "reads", "read", it+" as "+w.as
+		if w.relation == container {
+			one, more, rest = "looks", "look", "for "+w.as+" in "+it
+		}
+		parts = append(parts, who(names(tools[w]), one, more)+" "+rest+w.condition)
 	}
 	return strings.Join(parts, ", ")
 }
 
-// who names tools, with the verb.
-func who(tools []string) string {
+// foremost are the agents that are named first where there are many.
+var foremost = []string{"claude-code", "codex", "cursor", "copilot", "gemini"}
+
+// names are those of agents, the foremost first.
+func names(ids []string) (list []string) {
+	for _, id := range foremost {
+		if slices.Contains(ids, id) {
+			list = append(list, agentName(id))
+		}
+	}
+	for _, id := range ids {
+		if !slices.Contains(foremost, id) {
+			list = append(list, agentName(id))
+		}
+	}
+	return list
+}
+
+// agentName is what people call an agent.
+func agentName(id string) string {
+	i, ok := slices.BinarySearchFunc(conventions.Agents, id, func(a conventions.Agent, id string) int { return strings.Compare(a.ID, id) })
+	if !ok {
+		return id
+	}
+	return conventions.Agents[i].Name
+}
+
+// who names agents, with the verb for one and for more.
+func who(tools []string, one, more string) string {
 	switch n := len(tools); {
 	case n == 1:
-		return tools[0] + " reads it"
+		return tools[0] + " " + one
 	case n > maxTools:
-		return strings.Join(tools[:maxTools-1], ", ") + " and " + text.Count(n-maxTools+1, "other tool", "other tools") + " read it"
+		return strings.Join(tools[:maxTools-1], ", ") + " and " + text.Count(n-maxTools+1, "other agent", "other agents") + " " + more
 	default:
-		return strings.Join(tools[:n-1], ", ") + " and " + tools[n-1] + " read it"
+		return strings.Join(tools[:n-1], ", ") + " and " + tools[n-1] + " " + more
 	}
 }

@@ -87,6 +87,12 @@ type Input struct {
 	// Refused those that aren't looked at although they do.
 	Missing []string
 	Refused []Refused
+	// Home is the user's home directory; empty when there is none. Nobody is told
+	// to have all of it looked at.
+	Home string
+	// Once says that nobody goes on looking: no agent runs that a source could be
+	// added to.
+	Once bool
 }
 
 // Refused is a configured root that isn't looked at.

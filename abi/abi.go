@@ -82,6 +82,21 @@ const (
 	MaxMessage  = 512
 )
 
+// IsWord reports whether s is lower-case words joined by hyphens, which may hold
+// digits: the form of names of modules and resolvers, and of the ids of conventions,
+// readers and findings. It has at most MaxWord bytes.
+func IsWord(s string) bool {
+	before := byte('-')
+	for i := range len(s) {
+		c := s[i]
+		if !('a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '-' && before != '-') {
+			return false
+		}
+		before = c
+	}
+	return before != '-' && len(s) <= MaxWord
+}
+
 // Description is the answer to describe: who a module is and which resolvers
 // it holds.
 type Description struct {

@@ -41,6 +41,12 @@ func (r *rowReader) content(row *abi.Resource, res *snapshot.Resource) error {
 	c, err := r.run.Content(row.Content.File)
 	res.SizeBytes, res.ContentHash = c.Size, c.Hash
 	switch c.Class {
+	case vfs.ContentOK, vfs.ContentOversize:
+		if row.Content.Withheld { // of which there is nothing to be too large
+			return nil
+		}
+	}
+	switch c.Class {
 	case vfs.ContentOK:
 		if res.Kind == abi.KindMCPConfig && res.Status == snapshot.StatusInvalid {
 			res.Error = explainMCP(c.Data)
@@ -88,6 +94,7 @@ func (r *rowReader) keep(data []byte, res *snapshot.Resource) {
 	res.Payload = data
 	if found := suspiciousText(data); found != "" {
 		r.warn(res.Source + ": " + found)
+		res.Findings = addFinding(res.Findings, snapshot.Finding{Code: "invisible-characters", Severity: abi.SeverityWarning, Message: found})
 	}
 }
 

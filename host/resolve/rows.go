@@ -110,11 +110,10 @@ func (r *rowReader) resource(row *abi.Resource) (*snapshot.Resource, error) {
 	} else {
 		res.Key, res.Name, res.Description = clean(row.Key), clean(row.Name), clean(row.Description)
 		res.Attributes = attributes(row.Attributes)
-		res.Convention, res.Readers = clean(row.Convention), slices.Sorted(slices.Values(row.Readers))
-		for _, f := range row.Findings {
-			res.Findings = append(res.Findings, snapshot.Finding{Code: clean(f.Code), Severity: f.Severity, Message: clean(f.Message)})
-		}
+		res.Readers = readers(row.Readers)
+		res.Findings = r.findings(row)
 	}
+	res.Convention = row.Convention
 	if err := r.content(row, res); err != nil {
 		return nil, err
 	}
@@ -144,8 +143,13 @@ func (r *rowReader) checkRow(row *abi.Resource) error {
 	case attributesSize(row.Attributes) > abi.MaxAttributes:
 		return dropped("its attributes have more than %d bytes", abi.MaxAttributes)
 	}
+	if err := checkWords(row); err != nil {
+		return err
+	}
 	if c := row.Content; c != nil {
 		switch {
+		case c.Withheld && c.File == "":
+			return dropped("its content is withheld and names no file")
 		case (c.File == "") == (c.Inline == nil):
 			return dropped("its content has neither or both of file and inline")
 		case c.File != "" && !cleanPath(c.File):

@@ -22,6 +22,8 @@ func FuzzRows(f *testing.F) {
 		`{"resources": [{"kind": "mcp_config", "path": ".mcp.json", "name": "n", "content": {"inline": "{}"}}, {"kind": "skill", "path": "../x"}]}`,
 		`{"resources": [{"kind": "skill", "path": "away", "content": {"inline": "x\u0000"}, "attributes": {"a": ["\u0000"], "b": "c"}}]}`,
 		`{"resources": [{"kind": "skill", "path": "broken", "content": {"file": "broken", "inline": "x"}}], "warnings": ["\u202e"]}`,
+		`{"resources": [{"kind": "skill", "path": "docs/a", "content": {"file": "docs/a", "withheld": true}, "findings": [{"code": "a", "message": "\u0000\n"}]}]}`,
+		`{"resources": [{"kind": "mcp_config", "path": ".mcp.json", "convention": "token", "readers": ["token"], "findings": [{"code": "token"}]}]}`,
 		`{"resources": [{"kind": "skill", "path": "docs", "content": {"file": "docs"}}, {"kind": "skill", "path": "docs/a/b", "content": {}}]}`,
 	} {
 		f.Add([]byte(text))
@@ -74,12 +76,19 @@ func checkRows(t *testing.T, resolver *Resolver, root *vfs.Root, resp *abi.Respo
 			t.Errorf("%s with the error %q", c.Status, c.Error)
 		case c.Payload != nil && (mcp || c.Status != snapshot.StatusOK):
 			t.Errorf("%s %s with a payload", c.Kind, c.Status)
-		case mcp && (c.Name != "" || c.Key != "" || c.Description != "" || c.Attributes != nil):
+		case mcp && (c.Name != "" || c.Key != "" || c.Description != "" || c.Attributes != nil || c.Findings != nil):
 			t.Errorf("an mcp_config with more than its place: %+v", c.Resource)
 		case (string(c.Payload) == "secret" || string(c.Payload) == "outside") && !saysItself(resp):
 			t.Errorf("payload %q of %s", c.Payload, c.Source)
 		case strings.ContainsRune(c.Name+c.Description+c.Error+c.Key, 0):
 			t.Errorf("NUL in %+v", c.Resource)
+		case len(c.Findings) > abi.MaxFindings || len(c.Readers) > abi.MaxReaders:
+			t.Errorf("%d findings, %d readers", len(c.Findings), len(c.Readers))
+		}
+		for _, f := range c.Findings {
+			if !abi.IsWord(f.Code) || len(f.Message) > abi.MaxMessage || strings.ContainsAny(f.Message, "\n\x00") || weight(f.Severity) == 0 {
+				t.Errorf("finding %+v", f)
+			}
 		}
 	}
 	for _, w := range r.warnings {

@@ -1,16 +1,19 @@
 package resolve_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"waymark/abi"
 	"waymark/host/resolve"
 	"waymark/host/resolve/resolvetest"
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
+	"waymark/snapshot"
 	"waymark/test/wasmtest"
 )
 
@@ -79,4 +82,40 @@ func resolveAnswer(t *testing.T, host *sandbox.Host, dir, answer string) resolve
 		t.Fatal(err)
 	}
 	return outcomes[0]
+}
+
+// TestFindings: of findings the order is the host's, and too many of them don't cost
+// the row. What is withheld is hashed, and its text is nowhere.
+func TestFindings(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "AGENTS.md"), []byte("# Text\u200b\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	findings := strings.Repeat(`{"code":"a","severity":"info","message":"little"},`, 20) +
+		`{"code":"b","severity":"later","message":"two\nlines"},{"code":"c","severity":"error","message":"much"}`
+	o := resolveAnswer(t, sandbox.New(sandbox.Options{}), dir, `{"resources":[
+		{"kind":"instruction_file","path":"AGENTS.md","content":{"file":"AGENTS.md"},"findings":[`+findings+`]},
+		{"kind":"skill","path":"AGENTS.md","content":{"file":"AGENTS.md","withheld":true},"readers":["b","a","b"]}]}`)
+	if o.Err != nil || len(o.Candidates) != 2 {
+		t.Fatalf("%d candidates, %v", len(o.Candidates), o.Err)
+	}
+	list := o.Candidates[0].Findings
+	var got []string
+	for _, f := range list[:4] {
+		got = append(got, f.Code+" "+string(f.Severity)+" "+f.Message)
+	}
+	want := "c error much|b warning two lines|invisible-characters warning contains 1 invisible characters|a info little"
+	if strings.Join(got, "|") != want || len(list) != abi.MaxFindings {
+		t.Errorf("%d findings, the first %s", len(list), strings.Join(got, "|"))
+	}
+	if len(o.Warnings) != 2 || o.Warnings[0] != "AGENTS.md: it has 22 findings; the first 16 are kept" {
+		t.Errorf("warnings %q", o.Warnings)
+	}
+	held := o.Candidates[1]
+	if held.Status != snapshot.StatusOK || held.Payload != nil || held.SizeBytes != 10 || !bytes.Equal(held.ContentHash, o.Candidates[0].ContentHash) {
+		t.Errorf("withheld: %+v", held)
+	}
+	if strings.Join(held.Readers, " ") != "a b" {
+		t.Errorf("readers %q", held.Readers)
+	}
 }

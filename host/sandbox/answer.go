@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -28,7 +27,7 @@ func decodeDescription(data []byte) (*abi.Description, error) {
 		return nil, reject("rebuild it with the SDK of this version, or update the agent",
 			"it speaks ABI version %d, this host speaks version %d", d.ABI, abi.Version)
 	}
-	if !validName(d.Name) {
+	if !abi.IsWord(d.Name) {
 		return nil, reject("use lower-case letters, digits and hyphens, at most 64", "module name %q is not valid", text.Line(d.Name, 80))
 	}
 	if d.Version == "" || len(d.Version) > 64 || text.Line(d.Version, 64) != d.Version {
@@ -68,17 +67,13 @@ const (
 	maxReads = 256
 )
 
-var namePattern = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
-
-func validName(s string) bool { return len(s) <= 64 && namePattern.MatchString(s) }
-
 var knownKinds = []abi.Kind{
 	abi.KindInstructionFile, abi.KindSkill, abi.KindMCPConfig,
 	abi.KindPlugin, abi.KindHook, abi.KindSubagent, abi.KindCommand,
 }
 
 func checkResolver(r abi.Resolver) error {
-	if !validName(r.Name) {
+	if !abi.IsWord(r.Name) {
 		return reject("use lower-case letters, digits and hyphens, at most 64", "resolver name %q is not valid", text.Line(r.Name, 80))
 	}
 	if len(r.Kinds) == 0 {

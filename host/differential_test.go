@@ -77,7 +77,7 @@ func (d differential) compare(t *testing.T, c outcome) {
 	}
 	defer root.Close()
 	for _, info := range d.module.Description().Resolvers {
-		view := vfs.View{Reads: slices.Clone(info.Reads), MCPOnly: slices.Equal(info.Kinds, []abi.Kind{abi.KindMCPConfig})}
+		view := vfs.View{Reads: slices.Clone(info.Reads), MCPOnly: vfs.SeesSettings(info.Kinds), Manifests: true}
 		config := []byte(c.config[info.Name])
 		if config != nil {
 			view.Reads = append(view.Reads, "*.md", "*/*.md", ".*") // more than the engine would show, to both

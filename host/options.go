@@ -74,6 +74,9 @@ type Options struct {
 	// for any resolver.
 	Exclude []string
 
+	// Settings are patterns of settings files besides those of vfs.SettingsPatterns.
+	Settings []string
+
 	// CacheDir keeps compiled modules between processes, sealed with a key in
 	// KeyDir; empty keeps nothing.
 	CacheDir string
@@ -170,20 +173,20 @@ func (o *Options) setDefaults() {
 // engineConfig is what Reconfigure can change, beside modules and the paces of
 // watching.
 type engineConfig struct {
-	only, exclude []string
-	fileLimits    vfs.Limits
-	caps          snapshot.Caps
+	only, exclude, settings []string
+	fileLimits              vfs.Limits
+	caps                    snapshot.Caps
 }
 
 func (o *Options) config() engineConfig {
-	return engineConfig{only: o.Only, exclude: o.Exclude, fileLimits: o.FileLimits, caps: o.Caps}
+	return engineConfig{only: o.Only, exclude: o.Exclude, settings: o.Settings, fileLimits: o.FileLimits, caps: o.Caps}
 }
 
 // catalogConfig is what the catalog needs of what Reconfigure can change.
 func (o *Options) catalogConfig() plugin.Config {
 	return plugin.Config{
 		DisableBuiltin: o.DisableBuiltin, BuiltinConfig: o.BuiltinConfig,
-		Files: o.PluginFiles, Dirs: o.PluginDirs, Entries: o.Plugins, Limits: o.Limits,
+		Files: o.PluginFiles, Dirs: o.PluginDirs, Entries: o.Plugins, Limits: o.Limits, FileLimits: o.FileLimits,
 	}
 }
 

@@ -56,7 +56,9 @@ func (h *Host) unknown() scope {
 func (h *Host) openRoots(s scope) {
 	for _, slot := range h.slots {
 		if s.covers(slot) {
-			slot.refresh(vfs.RootOptions{Exclude: h.config.exclude, MCPFiles: h.mcpFiles(slot.spec.Path), Within: slot.spec.within()})
+			slot.refresh(vfs.RootOptions{
+				Exclude: h.config.exclude, MCPFiles: h.mcpFiles(slot.spec.Path), Settings: h.config.settings, Within: slot.spec.within(),
+			})
 			h.logRefused(slot)
 		}
 	}

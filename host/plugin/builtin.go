@@ -51,11 +51,17 @@ func (c *Catalog) loadBuiltin(ctx context.Context, config *Config) (*row, error)
 	for _, info := range hd.desc.Resolvers {
 		info.Reads = renamed(info.Reads, c.opts.BuiltinNames[info.Name])
 		if !slices.Contains(config.DisableBuiltin, info.Name) {
-			p.resolvers = append(p.resolvers, resolve.Resolver{Module: hd.module(), Info: info, Config: config.BuiltinConfig[info.Name]})
+			p.resolvers = append(p.resolvers, resolve.Resolver{
+				Module: hd.module(), Info: info, Config: config.BuiltinConfig[info.Name],
+				Limits: builtinFiles(config.FileLimits), Manifests: info.Name == manifestReader,
+			})
 		}
 	}
 	return p, nil
 }
+
+// manifestReader is the resolver that finds the parts of a bundle by its manifest.
+const manifestReader = "context"
 
 // builtinName is what the digest of the built-in module is kept by.
 const builtinName = "builtin"

@@ -161,10 +161,11 @@ func (c *Catalog) handleOf(file modulePath, digest string, limits sandbox.Limits
 
 // builtinHandle is handleOf for the built-in module.
 func (c *Catalog) builtinHandle(config *Config) *handle {
+	limits := builtinRun(config.Limits)
 	hd := c.hold(func(hd *handle) bool {
-		return hd.path == BuiltinPath && hd.limits == config.Limits && !hd.failed()
+		return hd.path == BuiltinPath && hd.limits == limits && !hd.failed()
 	}, func() *handle {
-		digest, limits := c.builtinDigest, config.Limits // others may change what c has
+		digest := c.builtinDigest // others may change what c has
 		return newHandle(c.life, BuiltinPath, digest, limits, c.loader(BuiltinPath, func(ctx context.Context) (*sandbox.Module, error) {
 			var native io.ReaderAt
 			if c.opts.BuiltinNative != nil {

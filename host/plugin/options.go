@@ -79,8 +79,10 @@ type Config struct {
 	// Entries narrow and configure modules by the name they give themselves; a
 	// module without one runs with the defaults.
 	Entries []Entry
-	// Limits bounds every run.
-	Limits sandbox.Limits
+	// Limits and FileLimits bound every run. The built-in resolvers have more where
+	// these are the defaults.
+	Limits     sandbox.Limits
+	FileLimits vfs.Limits
 }
 
 // Entry is the operator's word on one dropped-in module.

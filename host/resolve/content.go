@@ -42,7 +42,7 @@ func (r *rowReader) content(row *abi.Resource, res *snapshot.Resource) error {
 	res.SizeBytes, res.ContentHash = c.Size, c.Hash
 	switch c.Class {
 	case vfs.ContentOK, vfs.ContentOversize:
-		if row.Content.Withheld { // of which there is nothing to be too large
+		if row.Content.Withheld || res.Kind != abi.KindMCPConfig && c.Settings { // there is nothing to be too large
 			return nil
 		}
 	}
@@ -88,7 +88,7 @@ func (r *rowReader) inline(data []byte, res *snapshot.Resource) {
 // keep takes over a payload that is small enough, as far as kind and status
 // allow one.
 func (r *rowReader) keep(data []byte, res *snapshot.Resource) {
-	if res.Kind == abi.KindMCPConfig || res.Status != snapshot.StatusOK {
+	if res.Kind == abi.KindMCPConfig || res.Kind == abi.KindHook || res.Status != snapshot.StatusOK {
 		return
 	}
 	res.Payload = data

@@ -59,6 +59,13 @@ type Resolver struct {
 	Rank int
 	// DropIn is true for what isn't built in.
 	DropIn bool
+	// Places are patterns that the resolver sees beside its reads: those of the
+	// operator's own conventions.
+	Places []string
+	// Manifests lets it see the manifests of bundles; see vfs.View.
+	Manifests bool
+	// Conventions are those that rows may name.
+	Conventions *Table
 	// Limits replaces the fields of Options.Limits that aren't zero.
 	Limits vfs.Limits
 }
@@ -186,6 +193,7 @@ func (e *Engine) Resolve(ctx context.Context, resolvers []Resolver, roots []Root
 				*o = e.resolveOne(ctx, &resolvers[j], root)
 				for c := range o.Candidates {
 					o.Candidates[c].Root = i
+					resolvers[j].complete(&o.Candidates[c], root)
 				}
 				return nil
 			})

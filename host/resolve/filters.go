@@ -19,7 +19,7 @@ type filters struct {
 
 // of compiles a view, or returns what it was compiled to before.
 func (f *filters) of(view *vfs.View) (*vfs.Filter, error) {
-	key := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %v", view.Reads, view.Narrow, view.GrantSecrets, view.MCPOnly))
+	key := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %v %v", view.Reads, view.Narrow, view.GrantSecrets, view.MCPOnly, view.Manifests))
 	f.mu.Lock()
 	filter := f.known[key].Value()
 	f.mu.Unlock()

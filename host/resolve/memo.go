@@ -31,7 +31,7 @@ func (e *Engine) keyOf(r *Resolver, root Root) key {
 		digest: r.Module.Digest, resolver: r.Info.Name, abi: abi.Version,
 		config: sha256.Sum256(r.Config),
 		view: sha256.Sum256([]byte(strings.Join(r.Narrow, "\x00") + "\x01" + strings.Join(r.GrantSecrets, "\x00") + "\x01" +
-			strings.Join(r.Info.Reads, "\x00"))),
+			strings.Join(r.Info.Reads, "\x00") + "\x01" + strings.Join(r.Places, "\x00") + fmt.Sprint("\x01", r.Manifests))),
 		root: root.FS.Signature(), role: root.Role, sourcePath: root.SourcePath,
 		rank: r.Rank, dropIn: r.DropIn,
 		maxBytes: e.opts.MaxResourceBytes, maxResources: e.opts.MaxResources,

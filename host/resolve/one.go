@@ -130,6 +130,9 @@ func (e *Engine) try(ctx context.Context, r *Resolver, root Root, o *Outcome) (*
 		o.Denied, o.Trace = deniedTo(r, run), run.Trace()
 		return nil, err
 	}
+	if r.DropIn && run.SawSettings() {
+		redact(res.Response.Resources)
+	}
 	rows := rowReader{resolver: r, by: r.by(), root: root, run: run, maxInline: e.opts.MaxResourceBytes, maxRows: e.maxRows()}
 	candidates, plain := rows.read(res.Response, res.Rows)
 	// A limit that only the host's own reading exceeded ends the run as well:
@@ -186,7 +189,7 @@ func (e *Engine) fallBack(r *Resolver, root Root, last *memo, o *Outcome) {
 		c := &o.Candidates[i]
 		c.Stale = true
 		if c.ContentHash.String() != before[c.ID()] {
-			c.Description, c.Attributes = "", nil
+			c.Description, c.Attributes, c.Findings = "", nil, nil
 		}
 	}
 	o.Warnings = rows.warnings

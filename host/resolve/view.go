@@ -18,8 +18,10 @@ func viewOf(r *Resolver, root Root) vfs.View {
 		Reads:        slices.Clone(r.Info.Reads),
 		Narrow:       r.Narrow,
 		GrantSecrets: r.GrantSecrets,
-		MCPOnly:      len(r.Info.Kinds) == 1 && r.Info.Kinds[0] == abi.KindMCPConfig,
+		MCPOnly:      vfs.SeesSettings(r.Info.Kinds),
+		Manifests:    r.Manifests,
 	}
+	v.Reads = append(v.Reads, r.Places...)
 	for _, p := range configPaths(r.Config, r.Info.ReadsFromConfig) {
 		v.Reads = append(v.Reads, LiteralPattern(p))
 	}

@@ -3,16 +3,16 @@ package resolve
 import (
 	"slices"
 
-	"waymark/abi"
+	"waymark/host/sandbox"
 	"waymark/host/vfs"
 )
 
-// A resolver that reads MCP configurations could put a token into any of its
+// A resolver that reads settings files could put a token into any of its
 // words, and into any path that it asks for. So nothing of it is repeated but
 // the paths that it declared by name.
 
 // withholds reports whether a resolver's own words must not be repeated.
-func withholds(r *Resolver) bool { return slices.Contains(r.Info.Kinds, abi.KindMCPConfig) }
+func withholds(r *Resolver) bool { return sandbox.Withholds(r.Info.Kinds) }
 
 // Observed is the trace as far as it may be shown, and how many entries were
 // left out. Of a withholding resolver the texts of links are left out too.

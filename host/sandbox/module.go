@@ -216,12 +216,16 @@ func (m *Module) ResolveJSON(ctx context.Context, resolver string, input []byte,
 	return res, nil
 }
 
-// withholds reports whether a resolver's own words must not be repeated: one
-// that may read MCP configurations could put a token into any of them.
+// Withholds reports whether the own words of a resolver of these kinds must not be
+// repeated: one that may read settings files could put a token into any of them.
+func Withholds(kinds []abi.Kind) bool {
+	return slices.Contains(kinds, abi.KindMCPConfig) || vfs.SeesSettings(kinds)
+}
+
 func (m *Module) withholds(resolver string) bool {
 	for _, r := range m.desc.Resolvers {
 		if r.Name == resolver {
-			return slices.Contains(r.Kinds, abi.KindMCPConfig)
+			return Withholds(r.Kinds)
 		}
 	}
 	return true

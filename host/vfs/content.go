@@ -45,6 +45,9 @@ type Content struct {
 	// Hash is the SHA-256 of the whole file up to 16 MiB, beyond that of
 	// "large:size:mtime-ns"; nil unless OK or Oversize.
 	Hash []byte
+	// Settings says that it is a settings file, by the name asked for or by the one
+	// it leads to.
+	Settings bool
 	// Data is the whole file, the same bytes that the guest saw; nil unless
 	// OK. It is shared: don't modify it.
 	Data []byte
@@ -61,7 +64,11 @@ func (r *Run) Content(name string) (Content, error) {
 	if a.err != nil {
 		return Content{Path: r.reached(name), Class: r.classOf(name, a.err)}, a.err
 	}
-	c := Content{Path: a.path}
+	c := Content{Path: a.path, Settings: r.isSettings(a)}
+	if c.Settings && !r.filter.mcpOnly { // a manifest, which says where content is and isn't any
+		c.Class = ContentHidden
+		return c, failure{errno: syscall.ENOENT, reason: ReasonMCP}.error(verbOpen, a.asked)
+	}
 	if a.info.IsDir() {
 		c.Class = ContentDirectory
 		return c, failure{errno: syscall.EISDIR}.error(verbOpen, a.asked)
@@ -82,6 +89,14 @@ func (r *Run) Content(name string) (Content, error) {
 		c.Data = []byte{}
 	}
 	return c, nil
+}
+
+// isSettings reports whether what was opened is a settings file. Most views see none.
+func (r *Run) isSettings(a *answer) bool {
+	if !r.filter.mcpOnly && !(r.filter.manifests && isManifest(a.asked)) {
+		return false
+	}
+	return r.scopeOf(a.asked).settings() || r.scopeOf(a.path).settings()
 }
 
 // classOf returns the class of a file that can't be had. A missing file is another

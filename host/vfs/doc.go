@@ -19,8 +19,8 @@
 //     directory of RootOptions.Within and leads out of it, or over what is
 //     secret.
 //   - Filtered: what a View doesn't show doesn't exist (ENOENT), and the file
-//     system isn't asked. Secrets (SecretPatterns) and MCP configuration
-//     (MCPFiles) are matched on the path asked for, on every link on the way
+//     system isn't asked. Secrets (SecretPatterns) and settings files
+//     (SettingsPatterns) are matched on the path asked for, on every link on the way
 //     and on the path it leads to, in every spelling that a file system may
 //     fold to theirs; a file with several names is compared with all of them
 //     that the root holds.

@@ -22,9 +22,13 @@ type View struct {
 	// GrantSecrets are the entries of SecretPatterns, by their Pattern, that
 	// this view may see.
 	GrantSecrets []string
-	// MCPOnly says that the resolver's sole kind is mcp_config: it sees MCP
-	// configuration files.
+	// MCPOnly says that the resolver lists nothing but what settings files hold, MCP
+	// servers among it (see SeesSettings): it sees those files.
 	MCPOnly bool
+	// Manifests lets a view without MCPOnly see the manifests of bundles that are
+	// settings files as well, by their own names only and not through links. They are
+	// no content of anything.
+	Manifests bool
 }
 
 // Filter is a compiled View. It is immutable.
@@ -33,12 +37,14 @@ type Filter struct {
 	guard   *trie // groups secret and mcp; folded names, at any depth
 	narrow  bool
 	mcpOnly bool
+	// manifests: see View.
+	manifests bool
 }
 
 // Compile checks the patterns and prepares them. Its error is a
 // *PatternError. Reads and Narrow have an Allowance each.
 func (v View) Compile() (*Filter, error) {
-	f := &Filter{narrow: len(v.Narrow) > 0, mcpOnly: v.MCPOnly}
+	f := &Filter{narrow: len(v.Narrow) > 0, mcpOnly: v.MCPOnly, manifests: v.Manifests}
 	b := newTrieBuilder()
 	if err := new(Allowance).insertAll(b, "reads", v.Reads, groupReads); err != nil {
 		return nil, err
@@ -90,8 +96,8 @@ func newGuard(granted []string) *trie {
 			b.protect(s.Pattern, groupSecret)
 		}
 	}
-	for _, m := range MCPFiles() {
-		b.protect(m.Pattern, groupMCP)
+	for _, p := range settingsPatterns() {
+		b.protect(p, groupMCP)
 	}
 	return b.build()
 }
@@ -100,6 +106,25 @@ func newGuard(granted []string) *trie {
 func (b *trieBuilder) protect(pattern string, g group) {
 	at := b.secondNames(b.child(0, "**", g), strings.TrimSuffix(pattern, "/**"), g)
 	b.end(b.child(at, "**", g), g)
+}
+
+// protectAll adds patterns of settings files that an operator has given.
+func (b *trieBuilder) protectAll(patterns []string) error {
+	var a Allowance
+	for _, p := range patterns {
+		list, err := a.alternatives("settings", p)
+		if err != nil {
+			return err
+		}
+		for _, one := range list {
+			segments, problem := splitSegments(one)
+			if problem != "" {
+				return &PatternError{Field: "settings", Pattern: p, Problem: problem}
+			}
+			b.protect(strings.Join(segments, "/"), groupMCP)
+		}
+	}
+	return a.Take("settings", patterns)
 }
 
 // protectFile adds a literal path.
@@ -170,7 +195,7 @@ func (f *Filter) protected(s scope) Reason {
 	switch g := s.guard.ends; {
 	case g&groupSecret != 0:
 		return ReasonSecret
-	case (g|s.mcp.ends)&groupMCP != 0 && !f.mcpOnly:
+	case s.settings() && !f.mcpOnly:
 		return ReasonMCP
 	}
 	return ReasonNone
@@ -187,6 +212,11 @@ func (f *Filter) visible(s scope) visibility {
 	if reason := f.protected(s); reason != ReasonNone {
 		return visibility{reason: reason}
 	}
+	return f.inReads(s)
+}
+
+// inReads is visible as far as the view's own patterns say.
+func (f *Filter) inReads(s scope) visibility {
 	ends, way := s.reads.ends, s.reads.viable
 	v := visibility{file: ends&groupReads != 0, dir: way&groupReads != 0}
 	if f.narrow {

@@ -74,12 +74,14 @@ func (r *Run) guarded(path string) failure {
 	if !utf8.ValidString(path) {
 		return failure{errno: syscall.ENOENT, reason: ReasonNotInReads, detail: "leads to a name that isn't UTF-8"}
 	}
-	switch reason := r.protected(r.scopeOf(path)); {
+	at := r.scopeOf(path)
+	switch reason := r.protected(at); {
 	case r.over != nil:
 		return failure{errno: syscall.EIO, reason: ReasonLimit}
 	case reason != ReasonNone:
 		return failure{errno: syscall.ENOENT, reason: reason, at: path}
 	}
+	r.sawSettings = r.sawSettings || at.settings()
 	return failure{}
 }
 

@@ -10,8 +10,8 @@ type MCPFile struct {
 }
 
 // MCPFiles returns the MCP configuration files of every known client. They
-// hold tokens, so only a view with MCPOnly sees them, and they are never the
-// content of another kind, whatever link leads there.
+// hold tokens and are settings files: only a view with MCPOnly sees them, and they
+// are never the content of another kind, whatever link leads there.
 //
 // A row whose Pattern is one name covers that name in every directory:
 // "mcp.json" is also .cursor/mcp.json. Such rows are kept, for the reader.

@@ -134,6 +134,7 @@ func (o *opened) open(w *beneath.Walker, path string) (at string, errno syscall.
 func (r *Run) load(path string, fd int, st *unix.Stat_t) *node {
 	n := &node{path: path}
 	if st.Nlink > 1 {
+		r.sawSettings = r.sawSettings || r.filter.mcpOnly // by which name isn't told
 		if n.failed = r.hardLinked(path, st); n.failed.errno != 0 {
 			return n
 		}

@@ -22,6 +22,9 @@ type RootOptions struct {
 	// MCPFiles are relative paths that hold MCP configuration besides those
 	// of the table MCPFiles, for example the file of a root of role mcp.
 	MCPFiles []string
+	// Settings are patterns of settings files besides those of SettingsPatterns,
+	// which match as they do.
+	Settings []string
 	// Within are directories, by absolute paths, whose content others write: the
 	// working directory, for one. Links that lie in one of them don't lead the
 	// root out of it, nor over protected names; see LinkError.
@@ -70,6 +73,9 @@ func OpenRoot(path string, opts RootOptions) (*Root, error) {
 		}
 		r.mcpFiles = append(r.mcpFiles, clean)
 		mcp.protectFile(clean, groupMCP)
+	}
+	if err := mcp.protectAll(opts.Settings); err != nil {
+		return r, err
 	}
 	r.mcp = mcp.build()
 	if err := r.open(path, opts.Within); err != nil {
@@ -235,6 +241,9 @@ func (r *Root) release() {
 // visible judges a path that was asked for.
 func (r *Root) visible(f *Filter, path string, s scope) visibility {
 	v := f.visible(s)
+	if v.reason == ReasonMCP && f.manifests && isManifest(path) {
+		v = f.inReads(s)
+	}
 	if r.file != "" && path != "." && path != r.file {
 		v = visibility{reason: ReasonNotInReads}
 	}
@@ -247,8 +256,9 @@ func (r *Root) visible(f *Filter, path string, s scope) visibility {
 // sign makes the signature; what goes into it is all that an open root brings
 // to a run besides its files.
 func (r *Root) sign(opts RootOptions) {
-	r.signature = fmt.Sprintf("%q %q %q %d %d %q %q", r.base.Path(), r.base.Given(), r.file, r.id.Dev, r.id.Ino,
-		slices.Sorted(slices.Values(opts.Exclude)), slices.Sorted(slices.Values(r.mcpFiles)))
+	r.signature = fmt.Sprintf("%q %q %q %d %d %q %q %q", r.base.Path(), r.base.Given(), r.file, r.id.Dev, r.id.Ino,
+		slices.Sorted(slices.Values(opts.Exclude)), slices.Sorted(slices.Values(r.mcpFiles)),
+		slices.Sorted(slices.Values(opts.Settings)))
 }
 
 // Signature is equal for roots that show the same: the same directory, under

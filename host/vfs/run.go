@@ -42,6 +42,8 @@ type Run struct {
 	hashLeft int64
 	over     *Error
 
+	sawSettings bool
+
 	hasher  sync.WaitGroup // the goroutine
 	hashing sync.WaitGroup // the files handed to it
 	hashes  chan *node     // nil until it runs
@@ -203,7 +205,8 @@ func (r *Run) ask(v verb, name string) *answer {
 	if names := strings.Count(path, "/"); names > usualNames {
 		r.matcher.use(int64(names) * workPerEntry) // each may have to be opened
 	}
-	s := r.root.visible(r.filter, path, r.scopeOf(path))
+	at := r.scopeOf(path)
+	s := r.root.visible(r.filter, path, at)
 	if r.over != nil {
 		return &answer{err: r.over}
 	}
@@ -212,6 +215,7 @@ func (r *Run) ask(v verb, name string) *answer {
 		// a guest may guess as long as it likes.
 		return &answer{err: r.deny(v, path, failure{errno: syscall.ENOENT, reason: s.reason})}
 	}
+	r.sawSettings = r.sawSettings || at.settings()
 	if known == nil && !r.chargeEntries(1+len(path)/128) {
 		return &answer{err: r.over}
 	}

@@ -41,7 +41,7 @@ func TestGrown(t *testing.T) {
 		{reads("**"), reads("a/**/b", ".x"), ""},
 		{reads("a/**"), reads("a/{b,../../c}"), "a/{b,../../c}"},
 		{[]approvals.Read{mcp}, reads(".mcp.json"), ".mcp.json"},
-		{reads("**"), []approvals.Read{mcp}, ".mcp.json (as MCP configuration)"},
+		{reads("**"), []approvals.Read{mcp}, ".mcp.json (settings files as well)"},
 		{[]approvals.Read{mcp}, []approvals.Read{mcp}, ""},
 		{reads("**"), []approvals.Read{key}, "what the configuration key file_names names"},
 		{[]approvals.Read{key}, []approvals.Read{key}, ""},
@@ -59,7 +59,7 @@ func TestReadsOf(t *testing.T) {
 		{Kinds: []abi.Kind{abi.KindMCPConfig}, Reads: []string{"a"}},
 		{Kinds: []abi.Kind{abi.KindMCPConfig, abi.KindSkill}, Reads: []string{"a"}}, // sees no MCP configuration
 	}}
-	const want = "a|b|what the configuration key k names|a (as MCP configuration)"
+	const want = "a|b|what the configuration key k names|a (settings files as well)"
 	if got := strings.Join(approvals.Texts(approvals.ReadsOf(d)), "|"); got != want {
 		t.Errorf("reads are %q, want %q", got, want)
 	}

@@ -2,7 +2,6 @@ package approvals
 
 import (
 	"path"
-	"slices"
 	"strings"
 
 	"waymark/abi"
@@ -15,8 +14,8 @@ type Read struct {
 	Pattern string `json:"pattern,omitempty"`
 	// ConfigKey names a key of the configuration that holds such paths.
 	ConfigKey string `json:"config_key,omitempty"`
-	// MCP says that MCP configuration files are seen as well, which hold
-	// tokens, and that the host keeps nothing of what is read.
+	// MCP says that settings files, such as MCP configurations, are seen as well,
+	// which hold tokens, and that the host keeps nothing of what is read.
 	MCP bool `json:"mcp,omitempty"`
 }
 
@@ -27,7 +26,7 @@ func (r Read) String() string {
 		text = "what the configuration key " + r.ConfigKey + " names"
 	}
 	if r.MCP {
-		text += " (as MCP configuration)"
+		text += " (settings files as well)"
 	}
 	return text
 }
@@ -43,7 +42,7 @@ func ReadsOf(d *abi.Description) []Read {
 		}
 	}
 	for _, r := range d.Resolvers {
-		mcp := slices.Equal(r.Kinds, []abi.Kind{abi.KindMCPConfig})
+		mcp := vfs.SeesSettings(r.Kinds)
 		for _, p := range r.Reads {
 			add(Read{Pattern: p, MCP: mcp})
 		}

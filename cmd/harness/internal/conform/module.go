@@ -87,8 +87,8 @@ func (c *checker) describe() {
 		if slices.Contains(r.Reads, "**") {
 			warn(r.Name, `its reads are "**", the whole workspace`, "name the places that it looks at: it is shown no others, and is not run again when those change")
 		}
-		if slices.Contains(r.Kinds, abi.KindMCPConfig) && len(r.Kinds) > 1 {
-			warn(r.Name, "it declares mcp_config together with other kinds", "make a resolver of its own for mcp_config: no other sees such files")
+		if slices.Contains(r.Kinds, abi.KindMCPConfig) && !vfs.SeesSettings(r.Kinds) {
+			warn(r.Name, "it declares mcp_config together with kinds other than hook and plugin", "make a resolver of its own for mcp_config: no other sees such files")
 		}
 		for _, p := range r.Reads {
 			if hidden := protected(p, r.Kinds); hidden != "" {
@@ -109,9 +109,9 @@ func protected(pattern string, kinds []abi.Kind) string {
 				return "is on the secret list (" + s.Pattern + ") and not shown unless the operator grants it"
 			}
 		}
-		for _, m := range vfs.MCPFiles() {
-			if !slices.Equal(kinds, []abi.Kind{abi.KindMCPConfig}) && matchesAnywhere(m.Pattern, p) {
-				return "holds MCP servers and is shown only to resolvers whose sole kind is mcp_config"
+		for _, m := range vfs.SettingsPatterns() {
+			if !vfs.SeesSettings(kinds) && matchesAnywhere(m, p) {
+				return "holds MCP servers or hooks and is shown only to resolvers whose kinds are among mcp_config, hook and plugin"
 			}
 		}
 	}

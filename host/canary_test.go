@@ -1,0 +1,100 @@
+package host_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"waymark/host"
+	"waymark/host/vfs"
+	"waymark/snapshot"
+)
+
+// TestSettingsStayHidden: what settings files hold gets nowhere by way of a dropped-in
+// module that repeats all that it reads, whatever its kinds, and whatever links lead to
+// them. Those that may see them are shown to see them.
+func TestSettingsStayHidden(t *testing.T) {
+	t.Parallel()
+	const canary = "canary-5ac1"
+	dir := t.TempDir()
+	put := func(path, text string) {
+		t.Helper()
+		path = filepath.Join(dir, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("plain.md", "plain")
+	settings := map[string]bool{}
+	for i, pattern := range append(vfs.SettingsPatterns(), "own/hooks-*.json") {
+		place := strings.NewReplacer("**", "deep", "*", "some").Replace(pattern)
+		if settings[place] {
+			continue
+		}
+		settings[place] = true
+		put(place, canary+"\n")
+		put(filepath.Join("below", strings.ToUpper(place)), canary+"\n")
+		for name, target := range map[string]string{
+			fmt.Sprintf("link%d.md", i): place, fmt.Sprintf("dir%d", i): filepath.Dir(place),
+			fmt.Sprintf("absolute%d.md", i): filepath.Join(dir, place),
+		} {
+			if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Link(filepath.Join(dir, place), filepath.Join(dir, fmt.Sprintf("hard%d.md", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	logs := &logBuffer{}
+	h := newHost(t, host.Options{
+		PluginDirs: []string{pluginDir(t, map[string][]byte{"canary.wasm": guest(t, "./testdata/canary")})},
+		Settings:   []string{"own/hooks-*.json"},
+		Roots:      []host.RootSpec{{Path: dir}}, Logger: debugLogger(logs),
+		FileLimits: vfs.Limits{Opens: 1 << 20, Entries: 1 << 20},
+		Caps:       snapshot.Caps{MaxResources: 4000},
+	})
+	report := refresh(t, h)
+	shown, err := json.Marshal(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(shown), canary) {
+		at := strings.Index(string(shown), canary)
+		t.Errorf("the report holds it: …%s…", shown[max(at-300, 0):min(at+300, len(shown))])
+	}
+	if strings.Contains(logs.String(), canary) {
+		t.Error("the log holds it")
+	}
+	plain, seen := 0, map[string]bool{}
+	for i := range report.Outcomes {
+		if err := report.Outcomes[i].Err; err != nil {
+			t.Errorf("%s: %v", report.Outcomes[i].Resolver, err)
+		}
+		for _, c := range report.Outcomes[i].Candidates {
+			if strings.Contains(fmt.Sprintf("%s %+v", c.Payload, c), canary) {
+				t.Errorf("a row holds it: %+v", c)
+			}
+			if string(c.Payload) == "plain" {
+				plain++
+			}
+			if rel, err := filepath.Rel(dir, c.Source); err == nil && strings.HasPrefix(c.Resolver, "canary/bundles@") {
+				seen[rel] = true
+			}
+		}
+	}
+	if plain == 0 {
+		t.Error("not even what is no settings file was read")
+	}
+	for place := range settings {
+		if !seen[place] {
+			t.Errorf("%s wasn't seen by a resolver that may", place)
+		}
+	}
+}

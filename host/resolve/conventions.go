@@ -1,0 +1,95 @@
+package resolve
+
+import (
+	"slices"
+	"sync"
+
+	"waymark/abi"
+	"waymark/plugins/conventions"
+	"waymark/snapshot"
+)
+
+// Table knows conventions by their ids: the built-in ones, and an operator's own. It is
+// immutable. A nil Table knows the built-in ones.
+type Table struct{ own map[string][]string }
+
+// NewTable makes a Table with conventions of an operator's own.
+func NewTable(own []conventions.Convention) *Table {
+	t := &Table{own: make(map[string][]string, len(own))}
+	for i := range own {
+		t.own[own[i].ID] = readers(own[i].Readers)
+	}
+	return t
+}
+
+// builtinReaders are the readers of the built-in conventions, in byte order.
+var builtinReaders = sync.OnceValue(func() map[string][]string {
+	m := make(map[string][]string, len(conventions.All))
+	for i := range conventions.All {
+		m[conventions.All[i].ID] = readers(conventions.All[i].Readers)
+	}
+	return m
+})
+
+// readersOf returns who reads what is found by a convention.
+func (t *Table) readersOf(id string) (readers []string, ok bool) {
+	if t != nil {
+		if readers, ok = t.own[id]; ok {
+			return readers, true
+		}
+	}
+	readers, ok = builtinReaders()[id]
+	return readers, ok
+}
+
+// complete adds what the host knows of a find beside its file. It is no part of a memo,
+// since another table changes it, and nothing that a resolver says.
+func (r *Resolver) complete(c *snapshot.Candidate, root Root) {
+	c.Scope = scopeOf(root)
+	if c.Convention == "" {
+		return
+	}
+	switch readers, ok := r.Conventions.readersOf(c.Convention); {
+	case ok:
+		c.Readers = readers
+	case withholds(r): // it could be anything that the resolver has read
+		c.Convention = ""
+	}
+}
+
+// scopeOf says whose the finds of a root are.
+func scopeOf(Root) snapshot.Scope { return snapshot.ScopeProject }
+
+// hookAttributes are those that are kept of a hook of a dropped-in module: which it is,
+// and not what it runs.
+var hookAttributes = []string{"event", "matcher", "type", "digest"}
+
+// redact takes out of the rows of a dropped-in module what could have been taken out of
+// a settings file, if it has seen one. Of an mcp_config the host keeps nothing anyway.
+func redact(rows []abi.Resource) {
+	for i := range rows {
+		row := &rows[i]
+		row.Description, row.Error, row.Findings, row.Readers = "", "", nil, nil
+		switch c := row.Content; {
+		case c == nil:
+		case c.Inline != nil:
+			row.Content = nil
+		default: // it may be a copy, or have another name
+			row.Content = &abi.Content{File: c.File, Withheld: true}
+		}
+		var kept map[string]abi.Value
+		if row.Kind == abi.KindHook {
+			for k, v := range row.Attributes {
+				if slices.Contains(hookAttributes, k) {
+					if kept == nil {
+						kept = make(map[string]abi.Value)
+					}
+					kept[k] = v
+				}
+			}
+		} else {
+			row.Name, row.Key = "", ""
+		}
+		row.Attributes = kept
+	}
+}

@@ -1,0 +1,59 @@
+// Command canary is a module that repeats every file that it can read in every word that
+// it may say.
+package main
+
+import (
+	"io/fs"
+	"strings"
+
+	guest "waymark/sdk-guest"
+)
+
+func main() {}
+
+func init() {
+	guest.Serve(guest.Module{
+		Name: "canary", Version: "0.1.0",
+		Resolvers: []guest.Resolver{
+			{Name: "texts", Kinds: []guest.Kind{guest.InstructionFile}, Reads: []string{"**"}, Resolve: repeat(guest.InstructionFile)},
+			{Name: "mixed", Kinds: []guest.Kind{guest.Command, guest.Hook}, Reads: []string{"**"}, Resolve: repeat(guest.Command, guest.Hook)},
+			{Name: "bundles", Kinds: []guest.Kind{guest.Plugin, guest.Hook, guest.MCPConfig}, Reads: []string{"**"},
+				Resolve: repeat(guest.Plugin, guest.Hook, guest.MCPConfig)},
+		},
+	})
+}
+
+func repeat(kinds ...guest.Kind) func(*guest.Request, fs.FS) (*guest.Response, error) {
+	return func(_ *guest.Request, root fs.FS) (*guest.Response, error) {
+		resp := &guest.Response{}
+		err := fs.WalkDir(root, ".", func(path string, _ fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			text, err := fs.ReadFile(root, path)
+			if err != nil {
+				return nil //nolint:nilerr // a directory, or not for us
+			}
+			said := strings.TrimSpace(string(text))
+			resp.Warnings = append(resp.Warnings, said)
+			guest.Log(guest.LevelInfo, said)
+			for _, kind := range kinds {
+				row := guest.Resource{
+					Kind: kind, Path: path, Name: said, Description: said, Content: guest.File(path),
+					Attributes: map[string]guest.Value{"command": {Text: said}, said: {Text: "x"}},
+					Convention: said, Readers: []string{said}, Findings: []guest.Finding{{Code: said, Severity: "info", Message: said}},
+				}
+				if kind == guest.Hook { // of which these may be kept
+					row.Name = ""
+				}
+				resp.Resources = append(resp.Resources, row)
+				row.Content, row.Key = guest.Inline(said), "inline"
+				resp.Resources = append(resp.Resources, row)
+				row.Status, row.Error, row.Key = "invalid", said, "invalid"
+				resp.Resources = append(resp.Resources, row)
+			}
+			return nil
+		})
+		return resp, err
+	}
+}

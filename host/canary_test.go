@@ -8,8 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"waymark/abi"
 	"waymark/host"
+	"waymark/host/plugin"
 	"waymark/host/vfs"
+	"waymark/plugins/conventions"
 	"waymark/snapshot"
 )
 
@@ -54,9 +57,9 @@ func TestSettingsStayHidden(t *testing.T) {
 	}
 	logs := &logBuffer{}
 	h := newHost(t, host.Options{
-		PluginDirs: []string{pluginDir(t, map[string][]byte{"canary.wasm": guest(t, "./testdata/canary")})},
-		Settings:   []string{"own/hooks-*.json"},
-		Roots:      []host.RootSpec{{Path: dir}}, Logger: debugLogger(logs),
+		PluginDirs:  []string{pluginDir(t, map[string][]byte{"canary.wasm": guest(t, "./testdata/canary")})},
+		Conventions: plugin.Conventions{Own: []conventions.Convention{{ID: "own-hooks", Kind: abi.KindHook, Places: []string{"own/hooks-*.json"}}}},
+		Roots:       []host.RootSpec{{Path: dir}}, Logger: debugLogger(logs),
 		FileLimits: vfs.Limits{Opens: 1 << 20, Entries: 1 << 20},
 		Caps:       snapshot.Caps{MaxResources: 4000},
 	})

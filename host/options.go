@@ -74,8 +74,9 @@ type Options struct {
 	// for any resolver.
 	Exclude []string
 
-	// Settings are patterns of settings files besides those of vfs.SettingsPatterns.
-	Settings []string
+	// Conventions are where the built-in resolvers look, beside what they know
+	// themselves.
+	Conventions plugin.Conventions
 
 	// CacheDir keeps compiled modules between processes, sealed with a key in
 	// KeyDir; empty keeps nothing.
@@ -179,13 +180,23 @@ type engineConfig struct {
 }
 
 func (o *Options) config() engineConfig {
-	return engineConfig{only: o.Only, exclude: o.Exclude, settings: o.Settings, fileLimits: o.FileLimits, caps: o.Caps}
+	return engineConfig{only: o.Only, exclude: o.Exclude, settings: o.settings(), fileLimits: o.FileLimits, caps: o.Caps}
+}
+
+// settings are the patterns of the settings files that only the operator knows.
+func (o *Options) settings() (patterns []string) {
+	for i := range o.Conventions.Own {
+		if c := &o.Conventions.Own[i]; vfs.HoldsSettings(c) {
+			patterns = append(patterns, c.Places...)
+		}
+	}
+	return patterns
 }
 
 // catalogConfig is what the catalog needs of what Reconfigure can change.
 func (o *Options) catalogConfig() plugin.Config {
 	return plugin.Config{
-		DisableBuiltin: o.DisableBuiltin, BuiltinConfig: o.BuiltinConfig,
+		DisableBuiltin: o.DisableBuiltin, BuiltinConfig: o.BuiltinConfig, Conventions: o.Conventions,
 		Files: o.PluginFiles, Dirs: o.PluginDirs, Entries: o.Plugins, Limits: o.Limits, FileLimits: o.FileLimits,
 	}
 }
@@ -194,6 +205,9 @@ func (o *Options) catalogConfig() plugin.Config {
 // watching. Where modules are looked for, and where to push, is for the caller.
 func (o *Options) Configure(c *config.Config) {
 	o.DisableBuiltin, o.BuiltinConfig = c.Builtin.Disable, objects(c.Builtin.Config)
+	o.Conventions = plugin.Conventions{
+		Own: c.OwnConventions(), Disabled: c.DisabledConventions(), Strict: c.Conventions.Strict, Grants: c.Conventions.Grants,
+	}
 	o.Exclude = c.Exclude
 	o.Watch = watch.Options{Quiet: c.Watch.Quiet, MaxWait: c.Watch.MaxWait, Recheck: c.Watch.Recheck}
 	o.Limits, o.FileLimits = runLimits(c.Limits), fileLimits(c.Limits)

@@ -23,6 +23,7 @@ import (
 	"waymark/host/plugin"
 	"waymark/host/push"
 	"waymark/host/vfs"
+	"waymark/plugins/conventions"
 	"waymark/snapshot"
 )
 
@@ -223,6 +224,14 @@ func values(c *config.Config) []setting {
 		{"builtin.disable", texts(c.Builtin.Disable)},
 	}
 	list = append(list, tables("builtin.config.", c.Builtin.Config)...)
+	list = append(list, []setting{
+		{"conventions.agents", texts(c.Conventions.Agents)},
+		{"conventions.strict", c.Conventions.Strict},
+		{"conventions.grants", texts(c.Conventions.Grants)},
+	}...)
+	for _, o := range c.OwnConventions() {
+		list = append(list, conventionValues(&o)...)
+	}
 	list = append(list, limitValues("limits.", c.Limits)...)
 	list = append(list, []setting{
 		{"snapshot.max_resource_bytes", c.Snapshot.MaxResourceBytes.String()},
@@ -249,6 +258,22 @@ func values(c *config.Config) []setting {
 		list = append(list, entryValues(p)...)
 	}
 	return list
+}
+
+// conventionValues lists a [[convention]] table under its id.
+func conventionValues(c *conventions.Convention) []setting {
+	key := "convention." + c.ID + "."
+	return []setting{
+		{key + "readers", texts(c.Readers)},
+		{key + "places", texts(c.Places)},
+		{key + "scope", string(c.Scope)},
+		{key + "kind", string(c.Kind)},
+		{key + "format", string(c.Format)},
+		{key + "name", string(c.Name)},
+		{key + "description", string(c.Description)},
+		{key + "mode", c.Applies.Mode},
+		{key + "globs_key", c.Applies.GlobsKey},
+	}
 }
 
 func mcpValues(m *config.MCP) []setting {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"waymark/plugins/conventions"
 	"waymark/snapshot"
 )
 
@@ -12,15 +13,19 @@ import (
 // repository says what each field means; the names are the same.
 type Config struct {
 	// Exclude holds patterns, relative to each root.
-	Exclude  []string
-	Plugins  Plugins
-	Builtin  Builtin
-	Limits   Limits
-	Snapshot Snapshot
-	Watch    Watch
-	Push     Push
-	Services Services
-	MCP      MCP
+	Exclude []string
+	Plugins Plugins
+	Builtin Builtin
+	// Conventions are about those that are known, Own are the [[convention]] tables,
+	// in order of first appearance; see OwnConventions.
+	Conventions Conventions
+	Own         []conventions.Convention
+	Limits      Limits
+	Snapshot    Snapshot
+	Watch       Watch
+	Push        Push
+	Services    Services
+	MCP         MCP
 	// Entries are the [[plugin]] entries, in order of first appearance.
 	Entries []Plugin
 	// Files are the files that were read, in order; empty means the defaults.

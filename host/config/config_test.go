@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -8,7 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"waymark"
+	"waymark/abi"
 	"waymark/host/config"
+	"waymark/plugins/conventions"
 )
 
 // parse lays texts over the defaults.
@@ -52,6 +55,55 @@ func TestExampleEntry(t *testing.T) {
 	}
 }
 
+// TestExampleConvention reads the one that plugin.toml shows in comments.
+func TestExampleConvention(t *testing.T) {
+	_, example, _ := strings.Cut(waymark.DefaultConfig, "# [[convention]]")
+	example, _, ok := strings.Cut(example, "\n\n")
+	if !ok {
+		t.Fatal("plugin.toml shows no [[convention]]")
+	}
+	got := parse(t, "[[convention]]"+strings.ReplaceAll(example, "\n#", "\n")).OwnConventions()
+	want := []conventions.Convention{{
+		ID: "acme-rules", Readers: []string{"acme"}, Places: []string{".acme/rules/**/*.md"}, Scope: conventions.ScopeProject,
+		Kind: abi.KindInstructionFile, As: "instruction file", Format: conventions.Markdown, Name: conventions.FromFile, Description: conventions.FromHeading,
+		Applies: conventions.Applies{Mode: "glob", GlobsKey: "globs"},
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestConventions: a later file changes a key of one, and switched-off agents take
+// their conventions along.
+func TestConventions(t *testing.T) {
+	first := `
+[[convention]]
+id = "a"
+readers = ["acme", "codex"]
+places = ["a/*/SKILL.md"]
+kind = "skill"
+[[convention]]
+id = "b"
+readers = ["acme"]
+places = ["b"]
+kind = "hook"
+`
+	c := parse(t, first, "[[convention]]\nid = \"b\"\nformat = \"json\"\n[conventions]\nagents = [\"codex\"]")
+	own := c.OwnConventions()
+	if len(own) != 2 || own[0].Name != conventions.FromField || own[1].Format != conventions.JSON || own[1].Kind != abi.KindHook {
+		t.Errorf("%+v", own)
+	}
+	off := c.DisabledConventions()
+	for id, want := range map[string]bool{"a": false, "b": true, "agents-md": false, "claude-md": true} {
+		if slices.Contains(off, id) != want {
+			t.Errorf("%s: switched off is %t", id, !want)
+		}
+	}
+	if off := config.Default().DisabledConventions(); off != nil {
+		t.Errorf("by default %q are switched off", off)
+	}
+}
+
 func TestEveryKey(t *testing.T) {
 	got := parse(t, `
 exclude = ["vendor/**"]
@@ -90,6 +142,21 @@ files_within = "workspace"
 spool = "1MiB"
 spool_total = "2MiB"
 audit = "3MiB"
+[conventions]
+agents = ["codex", "acme"]
+strict = true
+grants = ["hooks", "hook-commands"]
+[[convention]]
+id = "acme-rules"
+readers = ["acme"]
+places = [".acme/rules/**/*.md", ".acmerules-*"]
+scope = "user"
+kind = "instruction_file"
+format = "text"
+name = "path"
+description = "front_matter"
+mode = "glob"
+globs_key = "paths"
 [[plugin]]
 name = "a"
 sha256 = "`+strings.Repeat("0a", 32)+`"
@@ -117,6 +184,12 @@ name = "b"
 	want.Services = config.Services{
 		TCP: true, FilesWithin: config.FilesWorkspace, Spool: config.MiB, SpoolTotal: 2 * config.MiB, Audit: 3 * config.MiB,
 	}
+	want.Conventions = config.Conventions{Agents: []string{"codex", "acme"}, Strict: true, Grants: []string{"hooks", "hook-commands"}}
+	want.Own = []conventions.Convention{{
+		ID: "acme-rules", Readers: []string{"acme"}, Places: []string{".acme/rules/**/*.md", ".acmerules-*"}, Scope: conventions.ScopeUser,
+		Kind: abi.KindInstructionFile, Format: conventions.Text, Name: conventions.FromPath, Description: conventions.FromField,
+		Applies: conventions.Applies{Mode: "glob", GlobsKey: "paths"},
+	}}
 	want.Entries = []config.Plugin{
 		{
 			Name: "a", SHA256: strings.Repeat("0a", 32), Reads: []string{"x/*"}, GrantSecrets: []string{".env"}, Rank: 10,

@@ -28,6 +28,7 @@ func (c *Config) parse(d document) error {
 	}
 	d.apply(c.schema(), d.raw, nil, 0)
 	d.applyEntries(c)
+	d.applyConventions(c)
 	d.check(c)
 	return d.found()
 }
@@ -41,7 +42,7 @@ type document struct {
 }
 
 // problem is something wrong with the value at a path. The entry is the
-// number of the [[plugin]] entry that the path goes through, if it does.
+// number of the [[plugin]] or [[convention]] entry that the path goes through, if it does.
 type problem struct {
 	path    []string
 	entry   int
@@ -141,6 +142,7 @@ func (d *document) check(c *Config) {
 		})
 	}
 	d.checkMCP(c)
+	d.checkAgents(c)
 }
 
 func (d *document) checkMCP(c *Config) {
@@ -226,16 +228,8 @@ const entriesKey = "plugin"
 
 // applyEntries merges the [[plugin]] entries by their names.
 func (d *document) applyEntries(c *Config) {
-	value, ok := d.raw[entriesKey]
+	entries, ok := d.entries(entriesKey)
 	if !ok {
-		return
-	}
-	entries, ok := asTables(value)
-	if !ok {
-		d.add(problem{
-			path: []string{entriesKey}, message: fmt.Sprintf("plugin: %v", wrongType("a list of tables", value)),
-			hint: "write [[plugin]] above each entry",
-		})
 		return
 	}
 	c.Entries = slices.Clone(c.Entries)
@@ -269,6 +263,22 @@ func nameProblem(name string, seen map[string]bool) string {
 		return fmt.Sprintf("plugin.name: there is an entry for %.80q already: put its keys into one entry", name)
 	}
 	return ""
+}
+
+// entries returns the list of tables under a key at the top; ok is false when there is
+// none, or something else.
+func (d *document) entries(key string) (entries []map[string]any, ok bool) {
+	value, ok := d.raw[key]
+	if !ok {
+		return nil, false
+	}
+	if entries, ok = asTables(value); !ok {
+		d.add(problem{
+			path: []string{key}, message: fmt.Sprintf("%s: %v", key, wrongType("a list of tables", value)),
+			hint: "write [[" + key + "]] above each entry",
+		})
+	}
+	return entries, ok
 }
 
 // asTables takes both forms in which TOML writes a list of tables.

@@ -156,14 +156,15 @@ func (d *document) keyBefore(start, span int, key string) (int, int) {
 // lookalikes is how many lines that look like a header are tolerated.
 const lookalikes = 8
 
-// upToEntry cuts the text off behind the [[plugin]] entry that the problem is
+// upToEntry cuts the text off behind the entry of a list that the problem is
 // in: of equal keys in several entries, the library keeps only the last
 // position. The whole text is returned when there is no such cut.
 func (d *document) upToEntry(p *problem) string {
-	if len(p.path) == 0 || p.path[0] != entriesKey {
+	if len(p.path) == 0 || p.path[0] != entriesKey && p.path[0] != conventionsKey {
 		return d.text
 	}
-	header := regexp.MustCompile(`(?m)^[ \t]*\[\[[ \t]*["']?plugin["']?[ \t]*\]\]`)
+	key := p.path[0]
+	header := regexp.MustCompile(`(?m)^[ \t]*\[\[[ \t]*["']?` + key + `["']?[ \t]*\]\]`)
 	// The next header is the cut, but for lines inside multi-line strings that
 	// only look like one.
 	headers := header.FindAllStringIndex(d.text, p.entry+1+lookalikes)
@@ -172,7 +173,7 @@ func (d *document) upToEntry(p *problem) string {
 		if _, err := toml.Decode(d.text[:at[0]], &raw); err != nil {
 			continue // the header stands inside a multi-line string
 		}
-		if entries, ok := asTables(raw[entriesKey]); ok && len(entries) == p.entry+1 {
+		if entries, ok := asTables(raw[key]); ok && len(entries) == p.entry+1 {
 			return d.text[:at[0]]
 		}
 	}

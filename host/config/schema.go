@@ -24,7 +24,7 @@ type table map[string]any
 // may hold, or what is wrong with the name.
 type namedTables func(name string) (table, error)
 
-// entryList stands for the [[plugin]] entries.
+// entryList stands for the [[plugin]] and the [[convention]] entries.
 type entryList struct{}
 
 // schema returns the tables of the configuration with setters into c. The
@@ -38,7 +38,9 @@ func (c *Config) schema() table {
 			"disable": setList(&c.Builtin.Disable, checkName),
 			"config":  setObjects(&c.Builtin.Config),
 		},
-		"limits": c.Limits.schema(),
+		"conventions":  c.Conventions.schema(),
+		conventionsKey: entryList{},
+		"limits":       c.Limits.schema(),
 		"snapshot": table{
 			// A peer refuses a body above 256 KiB of JSON with base64 in it. The
 			// other two are what a hub takes by hash; what another peer doesn't

@@ -131,7 +131,7 @@ func (a *arranger) use(f *file, v *version) (*row, *refusal) {
 		p.resolvers = append(p.resolvers, resolve.Resolver{
 			Module: p.handle.module(), Info: info, Config: entry.Config[info.Name],
 			Narrow: entry.Reads, GrantSecrets: entry.GrantSecrets, Rank: rank, DropIn: true,
-			Limits: entry.FileLimits,
+			Limits: entry.FileLimits, Conventions: a.config.Conventions.table(),
 		})
 	}
 	return p, nil

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"path"
 	"slices"
@@ -50,12 +51,18 @@ func (c *Catalog) loadBuiltin(ctx context.Context, config *Config) (*row, error)
 	p.state, p.handle = stateOf(BuiltinPath, p.version), hd
 	for _, info := range hd.desc.Resolvers {
 		info.Reads = renamed(info.Reads, c.opts.BuiltinNames[info.Name])
-		if !slices.Contains(config.DisableBuiltin, info.Name) {
-			p.resolvers = append(p.resolvers, resolve.Resolver{
-				Module: hd.module(), Info: info, Config: config.BuiltinConfig[info.Name],
-				Limits: builtinFiles(config.FileLimits), Manifests: info.Name == manifestReader,
-			})
+		if slices.Contains(config.DisableBuiltin, info.Name) {
+			continue
 		}
+		object, err := config.Conventions.configure(config.BuiltinConfig[info.Name], info.Kinds)
+		if err != nil {
+			return nil, fmt.Errorf("the configuration of %s: %w", info.Name, err)
+		}
+		p.resolvers = append(p.resolvers, resolve.Resolver{
+			Module: hd.module(), Info: info, Config: object,
+			Limits: builtinFiles(config.FileLimits), Manifests: info.Name == manifestReader,
+			Places: config.Conventions.places(info.Kinds), Conventions: config.Conventions.table(),
+		})
 	}
 	return p, nil
 }

@@ -70,6 +70,8 @@ type Config struct {
 	DisableBuiltin []string
 	// BuiltinConfig holds a JSON object per built-in resolver.
 	BuiltinConfig map[string][]byte
+	// Conventions are where the built-in resolvers look.
+	Conventions Conventions
 	// Files are module files that are used as if they lay in a directory before
 	// Dirs, in order. Whoever may write to them is not looked at.
 	Files []string

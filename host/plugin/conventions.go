@@ -1,0 +1,108 @@
+package plugin
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"waymark/abi"
+	"waymark/host/resolve"
+	"waymark/plugins/conventions"
+)
+
+// Conventions is the operator's word on where the built-in resolvers look. The zero
+// value changes nothing.
+type Conventions struct {
+	// Own are the operator's own.
+	Own []conventions.Convention
+	// Disabled are the ids of those that aren't used.
+	Disabled []string
+	// Strict makes what agents load with a warning invalid.
+	Strict bool
+	// Grants say what may be shown of files that hold more than text.
+	Grants []string
+}
+
+// convention is the form in which a resolver gets one: the fields of a [[convention]]
+// table.
+type convention struct {
+	ID          string                 `json:"id"`
+	Readers     []string               `json:"readers"`
+	Places      []string               `json:"places"`
+	Scope       conventions.Scope      `json:"scope"`
+	Kind        abi.Kind               `json:"kind"`
+	Format      conventions.Format     `json:"format"`
+	Name        conventions.Derivation `json:"name"`
+	Description conventions.Derivation `json:"description"`
+	Mode        string                 `json:"mode"`
+	GlobsKey    string                 `json:"globs_key"`
+}
+
+// used lists the operator's conventions of one of some kinds that aren't switched off.
+func (c *Conventions) used(kinds []abi.Kind) (list []conventions.Convention) {
+	for i := range c.Own {
+		if o := &c.Own[i]; slices.Contains(kinds, o.Kind) && !slices.Contains(c.Disabled, o.ID) {
+			list = append(list, *o)
+		}
+	}
+	return list
+}
+
+// places are the patterns of what a built-in resolver sees of a project in addition.
+func (c *Conventions) places(kinds []abi.Kind) (patterns []string) {
+	for _, o := range c.used(kinds) {
+		if o.Scope == conventions.ScopeProject {
+			patterns = append(patterns, o.Places...)
+		}
+	}
+	return patterns
+}
+
+// configure adds what a built-in resolver of these kinds is to know to its
+// configuration, a JSON object or nil. What isn't set leaves no trace there, since a memo
+// goes by the text.
+func (c *Conventions) configure(config []byte, kinds []abi.Kind) ([]byte, error) {
+	add := map[string]any{}
+	if own := c.used(kinds); len(own) > 0 {
+		list := make([]convention, len(own))
+		for i := range own {
+			o := &own[i]
+			list[i] = convention{
+				o.ID, o.Readers, o.Places, o.Scope, o.Kind, o.Format, o.Name, o.Description, o.Applies.Mode, o.Applies.GlobsKey,
+			}
+		}
+		add["conventions"] = list
+	}
+	if len(c.Disabled) > 0 {
+		add["disabled"] = c.Disabled
+	}
+	if c.Strict {
+		add["strict"] = true
+	}
+	if len(c.Grants) > 0 {
+		add["grants"] = c.Grants
+	}
+	if len(add) == 0 {
+		return config, nil
+	}
+	object := map[string]any{}
+	if len(config) > 0 {
+		dec := json.NewDecoder(bytes.NewReader(config))
+		dec.UseNumber() // a float64 has 53 bits
+		if err := dec.Decode(&object); err != nil {
+			return nil, err
+		}
+	}
+	for key, value := range add {
+		object[key] = value
+	}
+	return json.Marshal(object)
+}
+
+// table is what all resolvers go by to say who reads a find.
+func (c *Conventions) table() *resolve.Table {
+	if len(c.Own) == 0 {
+		return nil
+	}
+	return resolve.NewTable(c.Own)
+}

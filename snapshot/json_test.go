@@ -25,16 +25,20 @@ func TestResourceJSON(t *testing.T) {
 				Status: snapshot.StatusInvalid, Error: "why", Stale: true, ContentHash: snapshot.Hash{0xab, 0x01}, SizeBytes: 512,
 				Resolver:   "waymark/skills@1.0.0",
 				Attributes: snapshot.Attributes{"globs": {List: []string{"**/*.ts"}}, "mode": {Text: "always"}, "empty": {List: []string{}}},
+				Convention: "agents-skills", Readers: []string{"codex", "cursor"}, Scope: snapshot.ScopeUser,
+				Findings: []snapshot.Finding{{Code: "name-mismatch", Severity: abi.SeverityWarning, Message: "m"}},
 			},
 			want: `{"id":"skill:/w/.agents/skills/foo#k","kind":"skill","source":"/w/.agents/skills/foo","source_path":"/u",` +
 				`"name":"foo","description":"\u003cb\u003e","status":"invalid","error":"why","stale":true,` +
 				`"content_hash":"ab01","size_bytes":512,"resolver":"waymark/skills@1.0.0",` +
-				`"attributes":{"empty":[],"globs":["**/*.ts"],"mode":"always"}}`,
+				`"attributes":{"empty":[],"globs":["**/*.ts"],"mode":"always"},` +
+				`"convention":"agents-skills","readers":["codex","cursor"],"scope":"user",` +
+				`"findings":[{"code":"name-mismatch","severity":"warning","message":"m"}]}`,
 		},
 		{
 			name: "nothing set",
 			want: `{"id":":","kind":"","source":"","source_path":"","name":"","description":"","status":"","error":"","stale":false,` +
-				`"content_hash":"","size_bytes":0,"resolver":"","attributes":{}}`,
+				`"content_hash":"","size_bytes":0,"resolver":"","attributes":{},"convention":"","readers":[],"scope":"","findings":[]}`,
 		},
 	}
 	for _, test := range tests {

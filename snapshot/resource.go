@@ -77,6 +77,15 @@ const (
 // Finding is something to know about a resource that is there all the same.
 type Finding abi.Finding
 
+// HasFacts reports whether anything is known of the resource that no chat pins: its
+// convention, readers, scope or findings.
+func (r *Resource) HasFacts() bool {
+	return r.Convention != "" || r.Scope != "" || len(r.Readers) > 0 || len(r.Findings) > 0
+}
+
+// ClearFacts removes what HasFacts is about.
+func (r *Resource) ClearFacts() { r.Convention, r.Scope, r.Readers, r.Findings = "", "", nil, nil }
+
 // ID returns the resource's identity: kind:source, and #key if there is one.
 //
 // A source that itself holds a "#" can give the same ID as another source

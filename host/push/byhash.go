@@ -20,8 +20,8 @@ type takes struct {
 	// message bounds a message, in bytes; resources and bytes bound the resources
 	// and the sum of their payloads.
 	message, resources, bytes int
-	// claims says that it takes claims.
-	claims bool
+	// claims says that it takes claims, facts that it keeps those of resources.
+	claims, facts bool
 }
 
 // leastMessage is the smallest bound on messages that does: a payload and a
@@ -39,7 +39,7 @@ func takesOf(m *waymark.Takes) takes {
 		byHash:  true,
 		message: int(min(m.GetMaxMessage(), wire.MaxPart)), resources: int(min(m.GetMaxResources(), wire.MaxHubResources)),
 		bytes:  int(min(m.GetMaxBytes(), wire.MaxHubBytes)),
-		claims: m.GetClaims(),
+		claims: m.GetClaims(), facts: m.GetFacts(),
 	}
 }
 
@@ -79,6 +79,14 @@ func roughSize(r *snapshot.Resource) int {
 		for _, s := range a.List {
 			n += item + len(s)
 		}
+	}
+	n += len(r.Convention) + len(r.Scope)
+	for _, reader := range r.Readers {
+		n += item + len(reader)
+	}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		n += attribute + len(f.Code) + len(f.Severity) + len(f.Message)
 	}
 	return n
 }

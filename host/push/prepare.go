@@ -45,7 +45,7 @@ type prepared struct {
 // alone.
 func prepare(s *snapshot.Snapshot, protocol wire.Protocol, peer takes) (*prepared, error) {
 	p := &prepared{takes: peer}
-	p.form = formOf(protocol, false)
+	p.form = formOf(protocol, takes{})
 	p.head = mendHead(s, p.form, &p.report)
 	head, err := p.form.encode(nil, p.head)
 	if err != nil {
@@ -54,7 +54,7 @@ func prepare(s *snapshot.Snapshot, protocol wire.Protocol, peer takes) (*prepare
 	if peer.byHash && len(head) > peer.message/2 {
 		p.takes.byHash = false
 	}
-	p.form = formOf(protocol, p.takes.byHash)
+	p.form = formOf(protocol, p.takes)
 
 	rows := make([]row, 0, len(s.Resources))
 	for i := range s.Resources {
@@ -167,20 +167,26 @@ type form interface {
 	encode(prefix []byte, s *snapshot.Snapshot) ([]byte, error)
 }
 
-func formOf(protocol wire.Protocol, byHash bool) form {
+func formOf(protocol wire.Protocol, peer takes) form {
 	if protocol == wire.ProtocolCoder {
 		return coderForm{}
 	}
-	return waymarkForm{byHash}
+	return waymarkForm{byHash: peer.byHash, facts: peer.facts}
 }
 
 // waymarkForm carries everything that a snapshot has.
 type waymarkForm struct {
 	// byHash says that the size of a resource is that in a manifest.
 	byHash bool
+	// facts says that the hub keeps those of resources. Another one would have other
+	// names for what it holds, and take what it doesn't see for news.
+	facts bool
 }
 
-func (waymarkForm) adapt(w *row) Reason {
+func (f waymarkForm) adapt(w *row) Reason {
+	if !f.facts {
+		w.r.ClearFacts()
+	}
 	if !rules.KnownKind(w.r.Kind) { // a hub refuses the whole push for a kind that the ABI hasn't
 		return ReasonKind
 	}
@@ -214,6 +220,7 @@ func (coderForm) adapt(w *row) Reason {
 	}
 	trimmed := r.Attributes[snapshot.AttributeTrimmed].Text
 	r.Key, r.Resolver, r.Attributes, r.Stale = "", "", nil, false
+	r.ClearFacts()
 	if r.Kind == abi.KindMCPServer {
 		if r.Name != "" {
 			r.Source = r.Name // as Coder's agent has it; the file is the configuration's

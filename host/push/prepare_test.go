@@ -323,6 +323,8 @@ func FuzzPrepare(f *testing.F) {
 			Kind: abi.Kind(kind), Source: source, Key: text, SourcePath: source, Name: text, Description: text,
 			Status: snapshot.Status(status), Error: text, ContentHash: payload, Resolver: text, Payload: payload,
 			Attributes: snapshot.Attributes{text: {Text: text}, source: {List: []string{text}}},
+			Convention: text, Scope: snapshot.Scope(text), Readers: []string{text, kind},
+			Findings: []snapshot.Finding{{Code: kind, Severity: abi.Severity(status), Message: text}},
 		})
 		s.Plugins = append(s.Plugins, snapshot.Plugin{Name: text, Path: source, Error: text, Resolvers: []string{kind}})
 		prepareBoth(t, s)
@@ -347,6 +349,10 @@ func hostileSnapshot(rnd *rand.Rand) *snapshot.Snapshot {
 		}
 		if rnd.IntN(2) == 0 {
 			r.Attributes = snapshot.Attributes{text(): {Text: text()}, "l" + text(): {List: []string{text(), text()}}}
+		}
+		if rnd.IntN(2) == 0 {
+			r.Convention, r.Scope, r.Readers = text(), snapshot.Scope(text()), []string{text(), text()}
+			r.Findings = []snapshot.Finding{{Code: text(), Severity: abi.Severity(text()), Message: text()}}
 		}
 		s.Resources = append(s.Resources, r)
 	}

@@ -48,6 +48,9 @@ func checkFirstHub(m *waymark.PushRequest) error {
 		if r.Body != nil {
 			return errors.New("a body is named")
 		}
+		if len(r.Readers)+len(r.Findings)+len(r.Convention)+len(r.Scope) > 0 {
+			return errors.New("there are facts, which it doesn't know")
+		}
 		sum += convert.BodyJSON(&snapshot.Resource{Kind: abi.Kind(r.Kind), Payload: r.Payload, Name: r.Name, Description: r.Description})
 	}
 	if n := len(m.Resources); n > wire.MaxResources || sum > wire.MaxBodies || m.More {

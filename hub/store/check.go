@@ -177,6 +177,10 @@ func checkResource(r *snapshot.Resource) error {
 		a := r.Attributes[k]
 		texts = append(append(texts, k, a.Text), a.List...)
 	}
+	texts = append(append(texts, r.Convention, string(r.Scope)), r.Readers...)
+	for i := range r.Findings {
+		texts = append(texts, r.Findings[i].Code, string(r.Findings[i].Severity), r.Findings[i].Message)
+	}
 	if slices.ContainsFunc(texts, notText) {
 		return fmt.Errorf("a field is not UTF-8 without NUL")
 	}

@@ -11,8 +11,8 @@ import (
 // Digest is SHA-256.
 type Digest [sha256.Size]byte
 
-// Digests returns SHA-256 over everything that a store keeps of a resource,
-// and over its payload alone.
+// Digests returns SHA-256 over everything that a store keeps of a resource but its
+// facts, which no chat pins, and over its payload alone.
 //
 // Implementations keep the first with the row and compare it to tell
 // whether a push changes the row, without reading the row back. The second is
@@ -20,14 +20,14 @@ type Digest [sha256.Size]byte
 // an agent says of its content's hash is no more than what it says.
 func Digests(r *snapshot.Resource) (row, payload Digest) {
 	payload = sha256.Sum256(r.Payload)
-	return claim.Row(r, r.Payload != nil, payload), payload
+	return claim.Content(r, r.Payload != nil, payload), payload
 }
 
 // BodyDigests returns the same of a resource whose payload has a name that the
 // push says. A payload that is there must have that name; ErrInvalid.
 func BodyDigests(r *snapshot.Resource, body Body) (row, payload Digest, err error) {
 	if r.Payload == nil {
-		return claim.Row(r, true, body.Digest), body.Digest, nil
+		return claim.Content(r, true, body.Digest), body.Digest, nil
 	}
 	row, payload = Digests(r)
 	if payload != body.Digest {

@@ -60,6 +60,36 @@ func Of(h *Head, rows [][sha256.Size]byte) Name {
 // Row returns SHA-256 over everything that a hub keeps of a resource. payload is that
 // of its payload, where it has one.
 func Row(r *snapshot.Resource, hasPayload bool, payload [sha256.Size]byte) [sha256.Size]byte {
+	return WithFacts(r, Content(r, hasPayload, payload))
+}
+
+// WithFacts returns what Row does of a resource whose Content that is. One without
+// facts has the same name as before there were any.
+func WithFacts(r *snapshot.Resource, content [sha256.Size]byte) [sha256.Size]byte {
+	if !r.HasFacts() {
+		return content
+	}
+	d := make(digester, 0, rowText)
+	d.bytes(content[:])
+	d.text("facts")
+	d.text(r.Convention)
+	d.text(string(r.Scope))
+	d.number(uint64(len(r.Readers)))
+	for _, reader := range r.Readers {
+		d.text(reader)
+	}
+	d.number(uint64(len(r.Findings)))
+	for _, f := range r.Findings {
+		d.text(f.Code)
+		d.text(string(f.Severity))
+		d.text(f.Message)
+	}
+	return sha256.Sum256(d)
+}
+
+// Content is Row but for what no chat pins, the facts: while it is the same, a
+// history has no other resource.
+func Content(r *snapshot.Resource, hasPayload bool, payload [sha256.Size]byte) [sha256.Size]byte {
 	d := make(digester, 0, rowText+len(r.Description)+len(r.Source)+len(r.SourcePath)+len(r.Error))
 	for _, s := range []string{
 		string(r.Kind), r.Source, r.Key, r.SourcePath, r.Name, r.Description,

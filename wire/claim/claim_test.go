@@ -19,6 +19,7 @@ func TestRow(t *testing.T) {
 	full := snapshot.Resource{
 		Kind: "k", Source: "so", Key: "ke", SourcePath: "sp", Name: "n", Description: "d", Status: "st", Error: "e", Stale: true,
 		ContentHash: snapshot.Hash{1}, SizeBytes: 2, Resolver: "r", Attributes: snapshot.Attributes{"a": {Text: "t"}}, Payload: []byte("p"),
+		Convention: "c", Readers: []string{"r1", "r2"}, Scope: "sc", Findings: []snapshot.Finding{{Code: "co", Severity: "se", Message: "m"}},
 	}
 	list := map[string]snapshot.Resource{"full": full}
 	fields := reflect.TypeFor[snapshot.Resource]()
@@ -33,7 +34,13 @@ func TestRow(t *testing.T) {
 		"list":          func(r *snapshot.Resource) { r.Attributes = snapshot.Attributes{"a": {List: []string{"t"}}} },
 		"empty list":    func(r *snapshot.Resource) { r.Attributes = snapshot.Attributes{"a": {List: []string{}}} },
 		"list of two":   func(r *snapshot.Resource) { r.Attributes = snapshot.Attributes{"a": {List: []string{"", "t"}}} },
-		"two":           func(r *snapshot.Resource) { r.Attributes = snapshot.Attributes{"a": {Text: "t"}, "b": {}} },
+		"one reader":    func(r *snapshot.Resource) { r.Readers = []string{"r1r2"} },
+		"other finding": func(r *snapshot.Resource) {
+			r.Findings = []snapshot.Finding{{Code: "cos", Severity: "e", Message: "m"}}
+		},
+		"two findings": func(r *snapshot.Resource) { r.Findings = []snapshot.Finding{r.Findings[0], {}} },
+		"no facts":     func(r *snapshot.Resource) { r.ClearFacts() },
+		"two":          func(r *snapshot.Resource) { r.Attributes = snapshot.Attributes{"a": {Text: "t"}, "b": {}} },
 	} {
 		other := full
 		change(&other)

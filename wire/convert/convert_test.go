@@ -348,6 +348,10 @@ func randomResource(rnd *rand.Rand, i int) snapshot.Resource {
 			"globs": {List: randomList(rnd)}, "mode": {Text: randomText(rnd)},
 		}
 	}
+	if rnd.IntN(2) == 0 {
+		r.Convention, r.Scope, r.Readers = randomText(rnd), snapshot.Scope(randomText(rnd)), []string{"", randomText(rnd)}
+		r.Findings = []snapshot.Finding{{Code: randomText(rnd), Severity: abi.Severity(randomText(rnd)), Message: randomText(rnd)}, {}}
+	}
 	if r.Kind != abi.KindMCPConfig && rnd.IntN(4) > 0 {
 		r.Payload = []byte(randomText(rnd) + "\x00\xff"[:rnd.IntN(3)])
 	}
@@ -363,6 +367,7 @@ func onlyWhatCoderCarries(s *snapshot.Snapshot) *snapshot.Snapshot {
 			continue
 		}
 		r.Key, r.Resolver, r.Stale, r.Attributes = "", "", false, nil
+		r.ClearFacts()
 		if r.Kind != abi.KindSkill {
 			r.Name, r.Description = "", ""
 		}

@@ -66,6 +66,7 @@ func ResourceToWaymark(r *snapshot.Resource) *waymark.Resource {
 		ContentHash: r.ContentHash, SizeBytes: unsigned(r.SizeBytes), Resolver: r.Resolver,
 		Attributes: attributesToWaymark(r.Attributes),
 		Payload:    r.Payload,
+		Convention: r.Convention, Readers: r.Readers, Scope: string(r.Scope), Findings: findingsToWaymark(r.Findings),
 	}
 }
 
@@ -147,7 +148,30 @@ func resourceFromWaymark(m *waymark.Resource) (snapshot.Resource, error) {
 		ContentHash: orNil(m.ContentHash), SizeBytes: length, Resolver: m.Resolver,
 		Attributes: attributes,
 		Payload:    m.Payload,
+		Convention: m.Convention, Readers: m.Readers, Scope: snapshot.Scope(m.Scope), Findings: findingsFromWaymark(m.Findings),
 	}, nil
+}
+
+func findingsToWaymark(findings []snapshot.Finding) []*waymark.Finding {
+	if len(findings) == 0 {
+		return nil
+	}
+	list := make([]*waymark.Finding, len(findings))
+	for i, f := range findings {
+		list[i] = &waymark.Finding{Code: f.Code, Severity: string(f.Severity), Message: f.Message}
+	}
+	return list
+}
+
+func findingsFromWaymark(list []*waymark.Finding) []snapshot.Finding {
+	if len(list) == 0 {
+		return nil
+	}
+	findings := make([]snapshot.Finding, len(list))
+	for i, m := range list {
+		findings[i] = snapshot.Finding{Code: m.GetCode(), Severity: abi.Severity(m.GetSeverity()), Message: m.GetMessage()}
+	}
+	return findings
 }
 
 // statusToWaymark returns STATUS_UNSPECIFIED for what isn't a status.

@@ -97,6 +97,8 @@ var fields = []field{
 		name: "attributes", max: abi.MaxAttributes, size: func(r *snapshot.Resource) int { return attributesSize(r.Attributes) },
 		remedy: remove, clear: func(r *snapshot.Resource) { r.Attributes = nil },
 	},
+	{name: "convention", max: abi.MaxWord, text: func(r *snapshot.Resource) *string { return &r.Convention }, remedy: remove},
+	{name: "scope", max: abi.MaxWord, text: func(r *snapshot.Resource) *string { return (*string)(&r.Scope) }, remedy: remove},
 	{name: "body", max: wire.MaxBodyJSON, size: convert.BodyJSON, remedy: payload},
 }
 
@@ -156,6 +158,9 @@ func Check(r *snapshot.Resource) error {
 	case r.SizeBytes < 0:
 		return errors.New("size_bytes is out of range")
 	}
+	if err := checkFacts(r); err != nil {
+		return err
+	}
 	return checkPayload(r)
 }
 
@@ -187,6 +192,7 @@ func Mend(r *snapshot.Resource) (changed bool, err error) {
 			f.clear(r)
 		}
 	}
+	changed = mendFacts(r) || changed
 	if !knownStatus(r.Status) {
 		return changed, ErrStatus
 	}
@@ -209,7 +215,7 @@ func cleanResource(r *snapshot.Resource) (changed bool) {
 	}
 	attributes, cleaned := cleanAttributes(r.Attributes)
 	r.Attributes = attributes
-	return changed || cleaned
+	return cleanFacts(r) || changed || cleaned
 }
 
 // cleanAttributes returns attributes itself when there is nothing to clean: the

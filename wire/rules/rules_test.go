@@ -31,10 +31,13 @@ func checkMended(t *testing.T, r *rand.Rand) {
 	t.Helper()
 	resource := randomResource(r)
 	shared := resource
-	attributes := clone(resource.Attributes)
+	attributes, readers, findings := clone(resource.Attributes), slices.Clone(resource.Readers), slices.Clone(resource.Findings)
 	_, err := rules.Mend(&resource)
 	if !reflect.DeepEqual(attributes, shared.Attributes) {
 		t.Fatalf("what is shared was changed (-before +after):\n%s", cmp.Diff(attributes, shared.Attributes))
+	}
+	if !slices.Equal(readers, shared.Readers) || !slices.Equal(findings, shared.Findings) {
+		t.Fatal("readers or findings that are shared were changed")
 	}
 	if err != nil {
 		if rules.Check(&resource) == nil {
@@ -98,7 +101,17 @@ func TestMend(t *testing.T) {
 		"attributes": {change: func(r *snapshot.Resource) {
 			r.Attributes = snapshot.Attributes{"a": {Text: strings.Repeat("x", abi.MaxAttributes)}}
 		}, check: func(r *snapshot.Resource) bool { return r.Attributes == nil }},
-		"keys become one":  {change: func(r *snapshot.Resource) { r.Attributes = snapshot.Attributes{"a\x00": {Text: "2"}, "a": {Text: "1"}} }, check: func(r *snapshot.Resource) bool { return len(r.Attributes) == 1 && r.Attributes["a"].Text == "1" }},
+		"keys become one": {change: func(r *snapshot.Resource) { r.Attributes = snapshot.Attributes{"a\x00": {Text: "2"}, "a": {Text: "1"}} }, check: func(r *snapshot.Resource) bool { return len(r.Attributes) == 1 && r.Attributes["a"].Text == "1" }},
+		"convention":      {change: func(r *snapshot.Resource) { r.Convention = long }, check: func(r *snapshot.Resource) bool { return r.Convention == "" }},
+		"scope":           {change: func(r *snapshot.Resource) { r.Scope = snapshot.Scope(long) }, check: func(r *snapshot.Resource) bool { return r.Scope == "" }},
+		"readers": {change: func(r *snapshot.Resource) {
+			r.Readers = append([]string{"b\x00", long}, make([]string, abi.MaxReaders)...)
+		}, check: func(r *snapshot.Resource) bool { return len(r.Readers) == abi.MaxReaders && r.Readers[0] == "b" }},
+		"findings": {change: func(r *snapshot.Resource) {
+			r.Findings = append([]snapshot.Finding{{Code: "c\xff", Message: long}, {Code: long}, {Severity: abi.Severity(long)}}, make([]snapshot.Finding, abi.MaxFindings)...)
+		}, check: func(r *snapshot.Resource) bool {
+			return len(r.Findings) == abi.MaxFindings && r.Findings[0].Code == "c\uFFFD" && len(r.Findings[0].Message) == abi.MaxMessage
+		}},
 		"a secret payload": {change: func(r *snapshot.Resource) { r.Kind = abi.KindMCPConfig }, check: func(r *snapshot.Resource) bool { return r.Payload == nil }},
 		"excluded payload": {change: func(r *snapshot.Resource) { r.Status = snapshot.StatusExcluded }, check: func(r *snapshot.Resource) bool { return r.Payload == nil }},
 	} {
@@ -206,6 +219,17 @@ func randomResource(r *rand.Rand) snapshot.Resource {
 				a = snapshot.Attribute{List: []string{text(r, 8), text(r, abi.MaxAttributes/2)}}
 			}
 			resource.Attributes[text(r, 8)] = a
+		}
+	}
+	if r.IntN(2) == 0 {
+		resource.Convention, resource.Scope = text(r, abi.MaxWord), snapshot.Scope(text(r, abi.MaxWord))
+		for range r.IntN(abi.MaxReaders + 2) {
+			resource.Readers = append(resource.Readers, text(r, abi.MaxWord))
+		}
+		for range r.IntN(abi.MaxFindings + 2) {
+			resource.Findings = append(resource.Findings, snapshot.Finding{
+				Code: text(r, abi.MaxWord), Severity: abi.Severity(text(r, abi.MaxWord)), Message: text(r, abi.MaxMessage),
+			})
 		}
 	}
 	return resource

@@ -230,7 +230,10 @@ type Takes struct {
 	MaxResources uint64 `protobuf:"varint,3,opt,name=max_resources,json=maxResources,proto3" json:"max_resources,omitempty"`
 	MaxBytes     uint64 `protobuf:"varint,4,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`
 	// claims says that it takes claims.
-	Claims        bool `protobuf:"varint,5,opt,name=claims,proto3" json:"claims,omitempty"`
+	Claims bool `protobuf:"varint,5,opt,name=claims,proto3" json:"claims,omitempty"`
+	// facts says that it keeps the convention, readers, scope and findings of resources.
+	// From any other they are withheld: it wouldn't know them in what is claimed.
+	Facts         bool `protobuf:"varint,6,opt,name=facts,proto3" json:"facts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -296,6 +299,13 @@ func (x *Takes) GetMaxBytes() uint64 {
 func (x *Takes) GetClaims() bool {
 	if x != nil {
 		return x.Claims
+	}
+	return false
+}
+
+func (x *Takes) GetFacts() bool {
+	if x != nil {
+		return x.Facts
 	}
 	return false
 }
@@ -857,7 +867,15 @@ type Resource struct {
 	// payload is absent when the status or the kind forbids one.
 	Payload []byte `protobuf:"bytes,14,opt,name=payload,proto3,oneof" json:"payload,omitempty"`
 	// body stands for the payload in a push by hash.
-	Body          *Body `protobuf:"bytes,15,opt,name=body,proto3" json:"body,omitempty"`
+	Body *Body `protobuf:"bytes,15,opt,name=body,proto3" json:"body,omitempty"`
+	// convention is the id of the convention by which it was found. Like the rest below
+	// it isn't pinned: a change of it alone is no change of the resource.
+	Convention string `protobuf:"bytes,16,opt,name=convention,proto3" json:"convention,omitempty"`
+	// readers are the ids of the agents that read it.
+	Readers []string `protobuf:"bytes,17,rep,name=readers,proto3" json:"readers,omitempty"`
+	// scope says whose it is: project, user, or a word of a newer agent.
+	Scope         string     `protobuf:"bytes,18,opt,name=scope,proto3" json:"scope,omitempty"`
+	Findings      []*Finding `protobuf:"bytes,19,rep,name=findings,proto3" json:"findings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -997,6 +1015,98 @@ func (x *Resource) GetBody() *Body {
 	return nil
 }
 
+func (x *Resource) GetConvention() string {
+	if x != nil {
+		return x.Convention
+	}
+	return ""
+}
+
+func (x *Resource) GetReaders() []string {
+	if x != nil {
+		return x.Readers
+	}
+	return nil
+}
+
+func (x *Resource) GetScope() string {
+	if x != nil {
+		return x.Scope
+	}
+	return ""
+}
+
+func (x *Resource) GetFindings() []*Finding {
+	if x != nil {
+		return x.Findings
+	}
+	return nil
+}
+
+// Finding is something to know about a resource that is there all the same.
+type Finding struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// code is a word for machines.
+	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
+	// severity is info, warning or error, or a word of a newer agent.
+	Severity string `protobuf:"bytes,2,opt,name=severity,proto3" json:"severity,omitempty"`
+	// message says it for a person.
+	Message       string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Finding) Reset() {
+	*x = Finding{}
+	mi := &file_wire_waymark_context_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Finding) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Finding) ProtoMessage() {}
+
+func (x *Finding) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_waymark_context_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Finding.ProtoReflect.Descriptor instead.
+func (*Finding) Descriptor() ([]byte, []int) {
+	return file_wire_waymark_context_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Finding) GetCode() string {
+	if x != nil {
+		return x.Code
+	}
+	return ""
+}
+
+func (x *Finding) GetSeverity() string {
+	if x != nil {
+		return x.Severity
+	}
+	return ""
+}
+
+func (x *Finding) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
 // Body names a payload.
 type Body struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1010,7 +1120,7 @@ type Body struct {
 
 func (x *Body) Reset() {
 	*x = Body{}
-	mi := &file_wire_waymark_context_proto_msgTypes[11]
+	mi := &file_wire_waymark_context_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1022,7 +1132,7 @@ func (x *Body) String() string {
 func (*Body) ProtoMessage() {}
 
 func (x *Body) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_waymark_context_proto_msgTypes[11]
+	mi := &file_wire_waymark_context_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1035,7 +1145,7 @@ func (x *Body) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Body.ProtoReflect.Descriptor instead.
 func (*Body) Descriptor() ([]byte, []int) {
-	return file_wire_waymark_context_proto_rawDescGZIP(), []int{11}
+	return file_wire_waymark_context_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Body) GetSha256() []byte {
@@ -1066,7 +1176,7 @@ type Attribute struct {
 
 func (x *Attribute) Reset() {
 	*x = Attribute{}
-	mi := &file_wire_waymark_context_proto_msgTypes[12]
+	mi := &file_wire_waymark_context_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1078,7 +1188,7 @@ func (x *Attribute) String() string {
 func (*Attribute) ProtoMessage() {}
 
 func (x *Attribute) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_waymark_context_proto_msgTypes[12]
+	mi := &file_wire_waymark_context_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1091,7 +1201,7 @@ func (x *Attribute) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attribute.ProtoReflect.Descriptor instead.
 func (*Attribute) Descriptor() ([]byte, []int) {
-	return file_wire_waymark_context_proto_rawDescGZIP(), []int{12}
+	return file_wire_waymark_context_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Attribute) GetValue() isAttribute_Value {
@@ -1144,7 +1254,7 @@ type TextList struct {
 
 func (x *TextList) Reset() {
 	*x = TextList{}
-	mi := &file_wire_waymark_context_proto_msgTypes[13]
+	mi := &file_wire_waymark_context_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1156,7 +1266,7 @@ func (x *TextList) String() string {
 func (*TextList) ProtoMessage() {}
 
 func (x *TextList) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_waymark_context_proto_msgTypes[13]
+	mi := &file_wire_waymark_context_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1169,7 +1279,7 @@ func (x *TextList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TextList.ProtoReflect.Descriptor instead.
 func (*TextList) Descriptor() ([]byte, []int) {
-	return file_wire_waymark_context_proto_rawDescGZIP(), []int{13}
+	return file_wire_waymark_context_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *TextList) GetItems() []string {
@@ -1195,7 +1305,7 @@ type Plugin struct {
 
 func (x *Plugin) Reset() {
 	*x = Plugin{}
-	mi := &file_wire_waymark_context_proto_msgTypes[14]
+	mi := &file_wire_waymark_context_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1207,7 +1317,7 @@ func (x *Plugin) String() string {
 func (*Plugin) ProtoMessage() {}
 
 func (x *Plugin) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_waymark_context_proto_msgTypes[14]
+	mi := &file_wire_waymark_context_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1220,7 +1330,7 @@ func (x *Plugin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plugin.ProtoReflect.Descriptor instead.
 func (*Plugin) Descriptor() ([]byte, []int) {
-	return file_wire_waymark_context_proto_rawDescGZIP(), []int{14}
+	return file_wire_waymark_context_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Plugin) GetName() string {
@@ -1285,14 +1395,15 @@ const file_wire_waymark_context_proto_rawDesc = "" +
 	"\n" +
 	"superseded\x18\x01 \x01(\bR\n" +
 	"superseded\x12'\n" +
-	"\x05takes\x18\x02 \x01(\v2\x11.waymark.v1.TakesR\x05takes\"\x9b\x01\n" +
+	"\x05takes\x18\x02 \x01(\v2\x11.waymark.v1.TakesR\x05takes\"\xb1\x01\n" +
 	"\x05Takes\x12\x17\n" +
 	"\aby_hash\x18\x01 \x01(\bR\x06byHash\x12\x1f\n" +
 	"\vmax_message\x18\x02 \x01(\x04R\n" +
 	"maxMessage\x12#\n" +
 	"\rmax_resources\x18\x03 \x01(\x04R\fmaxResources\x12\x1b\n" +
 	"\tmax_bytes\x18\x04 \x01(\x04R\bmaxBytes\x12\x16\n" +
-	"\x06claims\x18\x05 \x01(\bR\x06claims\"\xf9\x02\n" +
+	"\x06claims\x18\x05 \x01(\bR\x06claims\x12\x14\n" +
+	"\x05facts\x18\x06 \x01(\bR\x05facts\"\xf9\x02\n" +
 	"\vPushRequest\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x18\n" +
 	"\ainitial\x18\x02 \x01(\bR\ainitial\x12%\n" +
@@ -1330,7 +1441,7 @@ const file_wire_waymark_context_proto_rawDesc = "" +
 	"fullNeeded\x12\x16\n" +
 	"\x06deltas\x18\x03 \x01(\bR\x06deltas\x12\x1c\n" +
 	"\tcontinues\x18\x04 \x01(\bR\tcontinues\x12\x16\n" +
-	"\x06wanted\x18\x05 \x03(\rR\x06wanted\"\xc2\x04\n" +
+	"\x06wanted\x18\x05 \x03(\rR\x06wanted\"\xc3\x05\n" +
 	"\bResource\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x16\n" +
 	"\x06source\x18\x02 \x01(\tR\x06source\x12\x10\n" +
@@ -1351,12 +1462,22 @@ const file_wire_waymark_context_proto_rawDesc = "" +
 	"attributes\x18\r \x03(\v2$.waymark.v1.Resource.AttributesEntryR\n" +
 	"attributes\x12\x1d\n" +
 	"\apayload\x18\x0e \x01(\fH\x00R\apayload\x88\x01\x01\x12$\n" +
-	"\x04body\x18\x0f \x01(\v2\x10.waymark.v1.BodyR\x04body\x1aT\n" +
+	"\x04body\x18\x0f \x01(\v2\x10.waymark.v1.BodyR\x04body\x12\x1e\n" +
+	"\n" +
+	"convention\x18\x10 \x01(\tR\n" +
+	"convention\x12\x18\n" +
+	"\areaders\x18\x11 \x03(\tR\areaders\x12\x14\n" +
+	"\x05scope\x18\x12 \x01(\tR\x05scope\x12/\n" +
+	"\bfindings\x18\x13 \x03(\v2\x13.waymark.v1.FindingR\bfindings\x1aT\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12+\n" +
 	"\x05value\x18\x02 \x01(\v2\x15.waymark.v1.AttributeR\x05value:\x028\x01B\n" +
 	"\n" +
-	"\b_payload\"=\n" +
+	"\b_payload\"S\n" +
+	"\aFinding\x12\x12\n" +
+	"\x04code\x18\x01 \x01(\tR\x04code\x12\x1a\n" +
+	"\bseverity\x18\x02 \x01(\tR\bseverity\x12\x18\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\"=\n" +
 	"\x04Body\x12\x16\n" +
 	"\x06sha256\x18\x01 \x01(\fR\x06sha256\x12\x1d\n" +
 	"\n" +
@@ -1401,7 +1522,7 @@ func file_wire_waymark_context_proto_rawDescGZIP() []byte {
 }
 
 var file_wire_waymark_context_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_wire_waymark_context_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_wire_waymark_context_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_wire_waymark_context_proto_goTypes = []any{
 	(Status)(0),             // 0: waymark.v1.Status
 	(*OpenRequest)(nil),     // 1: waymark.v1.OpenRequest
@@ -1415,40 +1536,42 @@ var file_wire_waymark_context_proto_goTypes = []any{
 	(*Delta)(nil),           // 9: waymark.v1.Delta
 	(*PushResponse)(nil),    // 10: waymark.v1.PushResponse
 	(*Resource)(nil),        // 11: waymark.v1.Resource
-	(*Body)(nil),            // 12: waymark.v1.Body
-	(*Attribute)(nil),       // 13: waymark.v1.Attribute
-	(*TextList)(nil),        // 14: waymark.v1.TextList
-	(*Plugin)(nil),          // 15: waymark.v1.Plugin
-	nil,                     // 16: waymark.v1.Resource.AttributesEntry
-	(*ReverseFrame)(nil),    // 17: waymark.v1.ReverseFrame
+	(*Finding)(nil),         // 12: waymark.v1.Finding
+	(*Body)(nil),            // 13: waymark.v1.Body
+	(*Attribute)(nil),       // 14: waymark.v1.Attribute
+	(*TextList)(nil),        // 15: waymark.v1.TextList
+	(*Plugin)(nil),          // 16: waymark.v1.Plugin
+	nil,                     // 17: waymark.v1.Resource.AttributesEntry
+	(*ReverseFrame)(nil),    // 18: waymark.v1.ReverseFrame
 }
 var file_wire_waymark_context_proto_depIdxs = []int32{
 	3,  // 0: waymark.v1.OpenResponse.takes:type_name -> waymark.v1.Takes
 	11, // 1: waymark.v1.PushRequest.resources:type_name -> waymark.v1.Resource
-	15, // 2: waymark.v1.PushRequest.plugins:type_name -> waymark.v1.Plugin
+	16, // 2: waymark.v1.PushRequest.plugins:type_name -> waymark.v1.Plugin
 	9,  // 3: waymark.v1.PushRequest.delta:type_name -> waymark.v1.Delta
 	7,  // 4: waymark.v1.PushRequest.discovery:type_name -> waymark.v1.Discovery
 	11, // 5: waymark.v1.PushMoreRequest.resources:type_name -> waymark.v1.Resource
 	6,  // 6: waymark.v1.PushMoreRequest.payloads:type_name -> waymark.v1.Payload
 	8,  // 7: waymark.v1.Discovery.sources:type_name -> waymark.v1.SourceOutcome
 	0,  // 8: waymark.v1.Resource.status:type_name -> waymark.v1.Status
-	16, // 9: waymark.v1.Resource.attributes:type_name -> waymark.v1.Resource.AttributesEntry
-	12, // 10: waymark.v1.Resource.body:type_name -> waymark.v1.Body
-	14, // 11: waymark.v1.Attribute.list:type_name -> waymark.v1.TextList
-	13, // 12: waymark.v1.Resource.AttributesEntry.value:type_name -> waymark.v1.Attribute
-	1,  // 13: waymark.v1.Context.Open:input_type -> waymark.v1.OpenRequest
-	4,  // 14: waymark.v1.Context.Push:input_type -> waymark.v1.PushRequest
-	5,  // 15: waymark.v1.Context.PushMore:input_type -> waymark.v1.PushMoreRequest
-	17, // 16: waymark.v1.Context.Reverse:input_type -> waymark.v1.ReverseFrame
-	2,  // 17: waymark.v1.Context.Open:output_type -> waymark.v1.OpenResponse
-	10, // 18: waymark.v1.Context.Push:output_type -> waymark.v1.PushResponse
-	10, // 19: waymark.v1.Context.PushMore:output_type -> waymark.v1.PushResponse
-	17, // 20: waymark.v1.Context.Reverse:output_type -> waymark.v1.ReverseFrame
-	17, // [17:21] is the sub-list for method output_type
-	13, // [13:17] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	17, // 9: waymark.v1.Resource.attributes:type_name -> waymark.v1.Resource.AttributesEntry
+	13, // 10: waymark.v1.Resource.body:type_name -> waymark.v1.Body
+	12, // 11: waymark.v1.Resource.findings:type_name -> waymark.v1.Finding
+	15, // 12: waymark.v1.Attribute.list:type_name -> waymark.v1.TextList
+	14, // 13: waymark.v1.Resource.AttributesEntry.value:type_name -> waymark.v1.Attribute
+	1,  // 14: waymark.v1.Context.Open:input_type -> waymark.v1.OpenRequest
+	4,  // 15: waymark.v1.Context.Push:input_type -> waymark.v1.PushRequest
+	5,  // 16: waymark.v1.Context.PushMore:input_type -> waymark.v1.PushMoreRequest
+	18, // 17: waymark.v1.Context.Reverse:input_type -> waymark.v1.ReverseFrame
+	2,  // 18: waymark.v1.Context.Open:output_type -> waymark.v1.OpenResponse
+	10, // 19: waymark.v1.Context.Push:output_type -> waymark.v1.PushResponse
+	10, // 20: waymark.v1.Context.PushMore:output_type -> waymark.v1.PushResponse
+	18, // 21: waymark.v1.Context.Reverse:output_type -> waymark.v1.ReverseFrame
+	18, // [18:22] is the sub-list for method output_type
+	14, // [14:18] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_wire_waymark_context_proto_init() }
@@ -1458,7 +1581,7 @@ func file_wire_waymark_context_proto_init() {
 	}
 	file_wire_waymark_reverse_proto_init()
 	file_wire_waymark_context_proto_msgTypes[10].OneofWrappers = []any{}
-	file_wire_waymark_context_proto_msgTypes[12].OneofWrappers = []any{
+	file_wire_waymark_context_proto_msgTypes[13].OneofWrappers = []any{
 		(*Attribute_Text)(nil),
 		(*Attribute_List)(nil),
 	}
@@ -1468,7 +1591,7 @@ func file_wire_waymark_context_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_waymark_context_proto_rawDesc), len(file_wire_waymark_context_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   16,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

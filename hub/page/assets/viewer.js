@@ -5,6 +5,8 @@ import { inline, lineOf, size, hasInvisible } from './text.js';
 import * as api from './api.js';
 import { kinds, tones, reason, isIssue, title } from './resources.js';
 
+const severities = { info: 'info', warning: 'warn', error: 'bad' };
+
 // Beyond so many lines each would cost more than it helps.
 const numbered = 5000;
 
@@ -41,7 +43,17 @@ function facts(resource) {
     fact('Size', size(resource.size_bytes), { class: 'num' }),
     fact('Found by', inline(resource.resolver || '–')),
     resource.content_hash && fact('SHA-256', resource.content_hash.slice(0, 16), { class: 'mono', title: resource.content_hash }),
-    attributes);
+    attributes,
+    resource.readers?.length > 0 && fact('Read by', resource.readers.flatMap((reader, i) => [i > 0 ? ', ' : '', inline(reader)])),
+    resource.scope && fact('Scope', inline(resource.scope)),
+    resource.convention && fact('Convention', inline(resource.convention)));
+}
+
+// What there is to know about a resource that is there all the same.
+function findings(resource) {
+  if (!resource.findings?.length) return null;
+  return h('ul', { class: 'findings' }, resource.findings.map((finding) =>
+    h('li', null, h('span', { class: `state ${severities[finding.severity] ?? 'info'}` }, inline(finding.severity)), ' ', inline(finding.message))));
 }
 
 // What the dialog shows: the resource's id, and its hash, to know whether it
@@ -78,6 +90,7 @@ export function open(agentID, resource, revision) {
       h('button', { type: 'button', class: 'quiet', 'aria-label': 'Close', onclick: () => dialog.close() }, 'Close')),
     h('div', { class: 'scroll' },
       isIssue(resource) && h('p', { class: 'notice bad' }, inline(reason(resource))),
+      findings(resource),
       facts(resource),
       h('div', { class: 'content', 'aria-live': 'polite' }, h('p', { class: 'empty' }, 'Loading'))));
   if (!dialog.open) dialog.showModal();

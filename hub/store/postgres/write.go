@@ -47,15 +47,17 @@ const (
 	endRows    = "UPDATE resources SET until = $1 WHERE number = ANY($2)"
 	insertRows = `INSERT INTO resources (agent_id, since, created_at, updated_at,
 		  id, kind, source, key, source_path, name, description, status, error, stale,
-		  content_hash, size_bytes, resolver, attributes, body, payload_bytes, digest)
+		  content_hash, size_bytes, resolver, attributes, facts, body, payload_bytes, digest, whole)
 		SELECT $1, $2, u.created_at, $3,
 		  u.id, u.kind, u.source, u.key, u.source_path, u.name, u.description, u.status, u.error, u.stale,
-		  u.content_hash, u.size_bytes, u.resolver, u.attributes, u.body, u.payload_bytes, u.digest
+		  u.content_hash, u.size_bytes, u.resolver, u.attributes, u.facts, u.body, u.payload_bytes, u.digest, u.whole
 		FROM unnest($4::bigint[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[],
-		  $12::text[], $13::text[], $14::boolean[], $15::bytea[], $16::bigint[], $17::text[], $18::text[], $19::bytea[],
-		  $20::bigint[], $21::bytea[])
+		  $12::text[], $13::text[], $14::boolean[], $15::bytea[], $16::bigint[], $17::text[], $18::text[], $19::text[],
+		  $20::bytea[], $21::bigint[], $22::bytea[], $23::bytea[])
 		AS u (created_at, id, kind, source, key, source_path, name, description, status, error, stale,
-		  content_hash, size_bytes, resolver, attributes, body, payload_bytes, digest)`
+		  content_hash, size_bytes, resolver, attributes, facts, body, payload_bytes, digest, whole)`
+	setFacts = `UPDATE resources r SET facts = u.facts, whole = u.whole
+		FROM unnest($1::bigint[], $2::text[], $3::bytea[]) AS u (number, facts, whole) WHERE r.number = u.number`
 	// The revision comes last: whoever has it keeps all others from theirs.
 	insertRevision = `WITH r AS (UPDATE revision SET value = value + 1, floor = greatest(floor, $12) RETURNING value)
 		INSERT INTO snapshots (revision, agent_id, step, generation, version, aggregate_hash, snapshot_error, plugins,
@@ -79,6 +81,9 @@ func (p *pusher) write(ctx context.Context) error {
 	}
 	if len(p.plan.Close) > 0 {
 		batch.Queue(endRows, p.plan.Step, p.plan.Close)
+	}
+	if len(p.plan.Facts) > 0 {
+		batch.Queue(setFacts, p.facts()...)
 	}
 	if len(p.plan.Write) > 0 {
 		batch.Queue(insertRows, p.columns()...)
@@ -106,23 +111,36 @@ func (p *pusher) columns() []any {
 	var (
 		created, size, payload                   = make([]int64, n), make([]int64, n), make([]int64, n)
 		stale                                    = make([]bool, n)
-		contentHash, body, digest                = make([][]byte, n), make([][]byte, n), make([][]byte, n)
+		contentHash, body                        = make([][]byte, n), make([][]byte, n)
+		digest, whole                            = make([][]byte, n), make([][]byte, n)
 		id, kind, source, key, path, name        = text(n), text(n), text(n), text(n), text(n), text(n)
 		description, status, failure, res, attrs = text(n), text(n), text(n), text(n), text(n)
+		facts                                    = text(n)
 	)
 	for i := range p.plan.Write {
 		w := &p.plan.Write[i]
 		r := w.Resource
 		created[i], size[i], payload[i], stale[i] = w.CreatedAt, r.SizeBytes, w.Size, r.Stale
-		contentHash[i], body[i], digest[i] = sqlstore.NotNull(r.ContentHash), w.Body, w.Digest[:]
+		contentHash[i], body[i], digest[i], whole[i] = sqlstore.NotNull(r.ContentHash), w.Body, w.Digest[:], w.StoredWhole()
+		facts[i] = w.Facts
 		id[i], kind[i], source[i], key[i], path[i], name[i] = w.ID, string(r.Kind), r.Source, r.Key, r.SourcePath, r.Name
 		description[i], status[i], failure[i], res[i], attrs[i] = r.Description, string(r.Status), r.Error, r.Resolver, w.Attributes
 	}
 	return []any{
 		p.agentID, p.plan.Step, p.now,
 		created, id, kind, source, key, path, name, description, status, failure, stale,
-		contentHash, size, res, attrs, body, payload, digest,
+		contentHash, size, res, attrs, facts, body, payload, digest, whole,
 	}
+}
+
+// facts are the rows that only get other facts, a list for each column.
+func (p *pusher) facts() []any {
+	n := len(p.plan.Facts)
+	numbers, facts, whole := make([]int64, n), text(n), make([][]byte, n)
+	for i, f := range p.plan.Facts {
+		numbers[i], facts[i], whole[i] = f.Row, f.JSON, f.Whole
+	}
+	return []any{numbers, facts, whole}
 }
 
 func text(n int) []string { return make([]string, n) }

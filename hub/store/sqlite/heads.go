@@ -82,7 +82,23 @@ func apply(rows map[string]plan.Stored, decided *plan.Plan, numbers []int64) map
 	}
 	for i := range decided.Write {
 		w := &decided.Write[i]
-		rows[w.ID] = plan.Stored{Row: numbers[i], Digest: bytes.Clone(w.Digest[:]), Payload: w.Size, CreatedAt: w.CreatedAt}
+		stored := plan.Stored{Row: numbers[i], Digest: bytes.Clone(w.Digest[:]), Payload: w.Size, CreatedAt: w.CreatedAt}
+		stored.Whole = wholeOf(w.StoredWhole(), stored.Digest)
+		rows[w.ID] = stored
+	}
+	for _, f := range decided.Facts {
+		stored := rows[f.ID]
+		stored.Whole = wholeOf(f.Whole, stored.Digest)
+		rows[f.ID] = stored
 	}
 	return rows
+}
+
+// wholeOf is the digest of a row with its facts, where it has some, without the rest of
+// the push that it is from.
+func wholeOf(whole, digest []byte) []byte {
+	if whole == nil {
+		return digest
+	}
+	return bytes.Clone(whole)
 }

@@ -29,6 +29,11 @@ func (p *pusher) write(ctx context.Context, decided *plan.Plan) (revision int64,
 	if err := p.end(ctx, decided.Close, decided.Step); err != nil {
 		return 0, nil, err
 	}
+	for _, f := range decided.Facts {
+		if _, err := p.tx.ExecContext(ctx, "UPDATE resources SET facts = $1, whole = $2 WHERE number = $3", f.JSON, f.Whole, f.Row); err != nil {
+			return 0, nil, err
+		}
+	}
 	numbers, err = p.insert(ctx, decided.Write, decided.Step)
 	return revision, numbers, err
 }
@@ -45,8 +50,8 @@ func (p *pusher) end(ctx context.Context, numbers []int64, step int64) error {
 
 const insertRow = `INSERT INTO resources (
   agent_id, id, since, kind, source, key, source_path, name, description, status, error, stale,
-  content_hash, size_bytes, resolver, attributes, body, payload_bytes, digest, created_at, updated_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`
+  content_hash, size_bytes, resolver, attributes, body, payload_bytes, digest, created_at, updated_at, facts, whole)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)`
 
 func (p *pusher) insert(ctx context.Context, rows []plan.Write, step int64) (numbers []int64, err error) {
 	numbers = make([]int64, len(rows))
@@ -67,7 +72,7 @@ func (p *pusher) insertOne(ctx context.Context, w *plan.Write, step int64) (numb
 	}
 	result, err := p.tx.ExecContext(ctx, insertRow,
 		p.agentID, w.ID, step, string(r.Kind), r.Source, r.Key, r.SourcePath, r.Name, r.Description, string(r.Status), r.Error, r.Stale,
-		sqlstore.NotNull(r.ContentHash), r.SizeBytes, r.Resolver, w.Attributes, w.Body, w.Size, w.Digest[:], w.CreatedAt, p.now)
+		sqlstore.NotNull(r.ContentHash), r.SizeBytes, r.Resolver, w.Attributes, w.Body, w.Size, w.Digest[:], w.CreatedAt, p.now, w.Facts, w.StoredWhole())
 	if err != nil {
 		return 0, err
 	}

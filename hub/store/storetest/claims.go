@@ -24,8 +24,8 @@ func nameOf(t *testing.T, s snapshot.Snapshot) claim.Name {
 	}
 	var rows [][sha256.Size]byte
 	for i := range s.Resources {
-		row, _ := store.Digests(&s.Resources[i])
-		rows = append(rows, row)
+		r := &s.Resources[i]
+		rows = append(rows, claim.Row(r, r.Payload != nil, sha256.Sum256(r.Payload)))
 	}
 	return claim.Of(&head, rows)
 }

@@ -222,7 +222,7 @@ func compare(from, to []snapshot.Resource) []store.ResourceChange {
 	var changes []store.ResourceChange
 	for _, r := range sorted(append(from[:len(from):len(from)], to...)) {
 		ch := store.ResourceChange{ID: r.ID(), Before: find(from, r.ID()), After: find(to, r.ID())}
-		same := ch.Before != nil && ch.After != nil && ch.Before.Equal(ch.After)
+		same := ch.Before != nil && ch.After != nil && sameButFacts(*ch.Before, *ch.After)
 		if repeated := len(changes) > 0 && changes[len(changes)-1].ID == ch.ID; !same && !repeated {
 			changes = append(changes, ch)
 		}

@@ -87,14 +87,17 @@ func (m *model) push(id string, generation int64, p *store.Push, now time.Time) 
 	if old == nil {
 		old = &modelRevision{}
 	}
-	made := compareRows(old.rows, rows)
+	made, facts := compareRows(old.rows, rows)
 	result.Written, result.Removed = made.added+made.changed, made.gone
 	head := p.Snapshot
 	head.Resources = nil
-	if old.rows != nil && result.Written == 0 && result.Removed == 0 && sameHead(&old.head, &head) {
+	if old.rows != nil && result.Written == 0 && result.Removed == 0 && !facts && sameHead(&old.head, &head) {
 		old.head, old.generation, old.received = head, generation, now
 		result.Revision = old.revision
 		return result, nil
+	}
+	if facts {
+		a.setFacts(rows)
 	}
 	m.revision++
 	made.revision, made.generation, made.head, made.rows, made.created, made.received = m.revision, generation, head, rows, now, now
@@ -127,16 +130,38 @@ func (a *modelAgent) fill(p *store.Push) (missing []int) {
 	return missing
 }
 
-// compareRows returns a revision of which only is set what it touched.
-func compareRows(old, rows map[string]snapshot.Resource) *modelRevision {
-	made := &modelRevision{}
+// setFacts sets those of rows in the past, as far back as these are the same otherwise:
+// no revision is kept of facts alone.
+func (a *modelAgent) setFacts(rows map[string]snapshot.Resource) {
+	for id, r := range rows {
+		for i := len(a.past) - 1; i >= 0; i-- {
+			was, ok := a.past[i].rows[id]
+			if !ok || !sameButFacts(was, r) {
+				break
+			}
+			a.past[i].rows[id] = r
+		}
+	}
+}
+
+func sameButFacts(a, b snapshot.Resource) bool {
+	a.ClearFacts()
+	b.ClearFacts()
+	return a.Equal(&b)
+}
+
+// compareRows returns a revision of which only is set what it touched, and whether any
+// row has other facts alone.
+func compareRows(old, rows map[string]snapshot.Resource) (made *modelRevision, facts bool) {
+	made = &modelRevision{}
 	for rid, r := range rows {
 		switch was, ok := old[rid]; {
 		case !ok:
 			made.added++
-		case !was.Equal(&r):
+		case !sameButFacts(was, r):
 			made.changed++
 		default:
+			facts = facts || !was.Equal(&r)
 			continue
 		}
 		made.touched = append(made.touched, rid)
@@ -149,7 +174,7 @@ func compareRows(old, rows map[string]snapshot.Resource) *modelRevision {
 	}
 	slices.Sort(made.touched)
 	made.touched = made.touched[:min(len(made.touched), store.MaxTouched)]
-	return made
+	return made, facts
 }
 
 func sameHead(a, b *snapshot.Snapshot) bool {
@@ -240,7 +265,7 @@ func (m *model) counts() (rows, pinned, bodies int) {
 				if row.Payload != nil {
 					distinct[string(row.Payload)] = struct{}{}
 				}
-				if was, ok := before[id]; !ok || !was.Equal(&row) {
+				if was, ok := before[id]; !ok || !sameButFacts(was, row) {
 					rows++
 				}
 			}

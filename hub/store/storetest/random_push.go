@@ -138,5 +138,13 @@ func (w *walk) resource() snapshot.Resource {
 	}
 	r := skill(name, strings.Repeat("x", w.IntN(4)))
 	r.Stale = w.IntN(6) == 0
+	switch w.IntN(4) {
+	case 0:
+		r.ClearFacts()
+	case 1:
+		r.Readers = []string{"codex"}
+	case 2:
+		r.Findings[0].Message = "another"
+	}
 	return r
 }

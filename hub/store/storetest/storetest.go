@@ -37,7 +37,7 @@ type Make func(t testing.TB) Database
 // Run runs the suite.
 func Run(t *testing.T, database Make) {
 	t.Helper()
-	for _, group := range []map[string]func(*testing.T, store.Store){tokenTests, pushTests, deltaTests, bodyTests, claimTests, crowdTests, readTests, textTests} {
+	for _, group := range []map[string]func(*testing.T, store.Store){tokenTests, pushTests, deltaTests, bodyTests, claimTests, factTests, crowdTests, readTests, textTests} {
 		for name, test := range group {
 			t.Run(name, func(t *testing.T) { test(t, database(t).Open(t, Config{})) })
 		}
@@ -114,7 +114,9 @@ func skill(name, text string) snapshot.Resource {
 		Attributes: snapshot.Attributes{
 			"globs": {List: []string{"**/*.ts", ""}}, "none": {List: []string{}}, "mode": {Text: "always"}, "": {},
 		},
-		Payload: []byte(text),
+		Payload:    []byte(text),
+		Convention: "agents-skills", Readers: []string{"codex", "cursor"}, Scope: snapshot.ScopeProject,
+		Findings: []snapshot.Finding{{Code: "name-mismatch", Severity: abi.SeverityWarning, Message: "its directory is <b>another</b>"}},
 	}
 }
 

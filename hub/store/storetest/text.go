@@ -42,6 +42,8 @@ func testText(t *testing.T, s store.Store) {
 			Kind: abi.Kind(text), Source: text, Key: text, SourcePath: text, Name: text, Description: text,
 			Status: snapshot.Status(text), Error: text, Resolver: text, Payload: []byte(text),
 			ContentHash: []byte(text), Attributes: snapshot.Attributes{text: {Text: text}, "list": {List: []string{text, "", text}}},
+			Convention: text, Readers: []string{text, ""}, Scope: snapshot.Scope(text),
+			Findings: []snapshot.Finding{{Code: text, Severity: abi.Severity(text), Message: text}},
 		})
 		if name == "4 KB" { // longer than an id may be
 			p.Snapshot.Resources[0].Source, p.Snapshot.Resources[0].Key, p.Snapshot.Resources[0].Kind = "/s", "", "skill"

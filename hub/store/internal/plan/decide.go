@@ -42,7 +42,7 @@ func (p *Prepared) Decide(s *State, generation, now int64, keep store.Retention)
 		slices.Sort(plan.Missing)
 		return &Plan{Missing: plan.Missing}, nil
 	}
-	plan.Same = s.Head != nil && len(plan.Write) == 0 && plan.Removed == 0 && p.sameHead(s.Head)
+	plan.Same = s.Head != nil && len(plan.Write) == 0 && len(plan.Facts) == 0 && plan.Removed == 0 && p.sameHead(s.Head)
 	if !plan.Same {
 		if err := plan.touch(s.Head == nil || s.Head.Discovery != p.Discovery); err != nil {
 			return nil, err
@@ -100,13 +100,20 @@ func (p *Prepared) rows(s *State, plan *Plan, now int64) error {
 			}
 		}
 		if same {
+			if err := plan.facts(row, old); err != nil {
+				return err
+			}
 			continue
 		}
 		attributes, err := row.attributes()
 		if err != nil {
 			return err
 		}
-		w := Write{Row: row, Attributes: attributes, CreatedAt: now}
+		facts, err := factsOf(row.Resource)
+		if err != nil {
+			return err
+		}
+		w := Write{Row: row, Attributes: attributes, Facts: facts, CreatedAt: now}
 		if exists {
 			w.CreatedAt = old.CreatedAt
 			plan.Close = append(plan.Close, old.Row)
@@ -162,7 +169,7 @@ func (p *Prepared) removeOthers(s *State, plan *Plan) {
 // them. discovered says that the discovery is another one.
 func (p *Plan) touch(discovered bool) error {
 	slices.Sort(p.Touched)
-	p.TouchesLive = discovered || slices.ContainsFunc(p.Touched, func(id string) bool {
+	p.TouchesLive = p.TouchesLive || discovered || slices.ContainsFunc(p.Touched, func(id string) bool {
 		kind, _, _ := strings.Cut(id, ":")
 		return store.FollowsLive(abi.Kind(kind))
 	})

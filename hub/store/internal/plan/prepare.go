@@ -16,7 +16,8 @@ import (
 type Row struct {
 	ID       string
 	Resource *snapshot.Resource
-	Digest   store.Digest
+	// Digest is of what a history has of it, Whole also of its facts.
+	Digest, Whole store.Digest
 	// Index is the resource's in the push.
 	Index int
 	// Body names the payload; nil when there is none. Size is its length.
@@ -76,6 +77,7 @@ func makeRow(p *store.Push, i int) (Row, error) {
 	} else {
 		row.Digest, body = store.Digests(r)
 	}
+	row.setWhole()
 	if isNamed || r.Payload != nil {
 		row.Body = body[:]
 	}
@@ -94,7 +96,7 @@ func (r *Row) attributes() (string, error) {
 // bytes is what the row adds to the history.
 func (w *Write) bytes() int64 {
 	r := w.Resource
-	return w.Size + int64(len(w.Attributes)+len(r.Source)+len(r.Key)+len(r.SourcePath)+
+	return w.Size + int64(len(w.Attributes)+len(w.Facts)+len(r.Source)+len(r.Key)+len(r.SourcePath)+
 		len(r.Name)+len(r.Description)+len(r.Error)+len(r.Resolver))
 }
 

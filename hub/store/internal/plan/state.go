@@ -38,7 +38,7 @@ func (s *State) name() claim.Name {
 	rows := make([][sha256.Size]byte, 0, len(s.Rows))
 	for _, row := range s.Rows {
 		var digest [sha256.Size]byte
-		copy(digest[:], row.Digest)
+		copy(digest[:], row.Whole)
 		rows = append(rows, digest)
 	}
 	h := s.Head
@@ -48,10 +48,11 @@ func (s *State) name() claim.Name {
 // Stored is what a push has to know of a row that is stored.
 type Stored struct {
 	// Row is the row's number.
-	Row       int64
-	Digest    []byte
-	Payload   int64 // length
-	CreatedAt int64
+	Row int64
+	// Digest and Whole are those of a Row.
+	Digest, Whole []byte
+	Payload       int64 // length
+	CreatedAt     int64
 }
 
 // Plan is what a push writes, or that it writes nothing.
@@ -66,6 +67,9 @@ type Plan struct {
 	Same bool
 	// Write are the new and the changed rows, in order of id.
 	Write []Write
+	// Facts are the rows that stay as they are but for what no chat pins. They make a
+	// revision that changes no resource.
+	Facts []Facts
 	// Close are the numbers of the rows that end with this revision: those
 	// that are changed and those that are removed.
 	Close []int64
@@ -96,9 +100,9 @@ type Plan struct {
 // Write is a row to be written.
 type Write struct {
 	*Row
-	// Attributes are JSON. They are made only of what is written, which is little
-	// as a rule.
-	Attributes string
+	// Attributes and Facts are JSON. They are made only of what is written, which is
+	// little as a rule.
+	Attributes, Facts string
 	// CreatedAt is when the resource first came, in microseconds.
 	CreatedAt int64
 }

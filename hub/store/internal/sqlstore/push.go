@@ -17,7 +17,7 @@ const (
 	// SelectPast is for ScanPast.
 	SelectPast = "SELECT revision, step, created_at, written_bytes FROM snapshots WHERE agent_id = $1 ORDER BY revision DESC LIMIT $2"
 	// SelectStored is for ScanStored.
-	SelectStored = "SELECT id, number, digest, payload_bytes, created_at FROM resources WHERE agent_id = $1 AND until IS NULL"
+	SelectStored = "SELECT id, number, digest, coalesce(whole, digest), payload_bytes, created_at FROM resources WHERE agent_id = $1 AND until IS NULL"
 	// SelectBodies is for ScanBody: of those payloads that the condition, which is
 	// the driver's, names, the ones that the agent has.
 	SelectBodies = `SELECT body, payload_bytes FROM resources WHERE agent_id = $1 AND until IS NULL AND %[1]s
@@ -47,7 +47,7 @@ func ScanPast(scan func(dest ...any) error) (p plan.Past, err error) {
 
 // ScanStored reads a row of the answer to SelectStored.
 func ScanStored(scan func(dest ...any) error) (id string, s plan.Stored, err error) {
-	err = scan(&id, &s.Row, &s.Digest, &s.Payload, &s.CreatedAt)
+	err = scan(&id, &s.Row, &s.Digest, &s.Whole, &s.Payload, &s.CreatedAt)
 	return id, s, err
 }
 
@@ -85,9 +85,9 @@ const (
 
 	// copied are the columns that a pin copies of a row.
 	copied = `id, kind, source, key, source_path, name, description, status, error, stale,
-		content_hash, size_bytes, resolver, attributes, body, payload_bytes, digest`
+		content_hash, size_bytes, resolver, attributes, facts, body, payload_bytes, digest`
 	rCopied = `r.id, r.kind, r.source, r.key, r.source_path, r.name, r.description, r.status, r.error, r.stale,
-		r.content_hash, r.size_bytes, r.resolver, r.attributes, r.body, r.payload_bytes, r.digest`
+		r.content_hash, r.size_bytes, r.resolver, r.attributes, r.facts, r.body, r.payload_bytes, r.digest`
 
 	hydratePins = "UPDATE pins SET revision = " + revision + ", changed = " + revision + `, version = $2, aggregate_hash = $3,
 		snapshot_error = $4, plugins = $5, received_at = $6, pinned_at = $6 WHERE agent_id = $1 AND revision = 0`

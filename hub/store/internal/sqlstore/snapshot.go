@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"waymark/hub/store"
+	"waymark/hub/store/internal/plan"
 	"waymark/snapshot"
 )
 
@@ -77,7 +78,7 @@ func resolve(ctx context.Context, tx Tx, q store.Query) (int64, error) {
 
 // resourceColumns are what scanResource reads. The two last are of bodies.
 const resourceColumns = `r.id, r.kind, r.source, r.key, r.source_path, r.name, r.description, r.status, r.error, r.stale,
-	r.content_hash, r.size_bytes, r.resolver, r.attributes, r.body IS NOT NULL`
+	r.content_hash, r.size_bytes, r.resolver, r.attributes, r.facts, r.body IS NOT NULL`
 
 // The rows of agent $1 that hold at step $2, in two halves because each
 // has an index of its own.
@@ -106,18 +107,21 @@ func readRows(ctx context.Context, tx Tx, agentID string, step int64, payloads b
 
 // scanResource reads resourceColumns and a payload, and what follows.
 func scanResource(rows Rows, r *snapshot.Resource, payloads bool, more ...any) error {
-	var id, attributes string
+	var id, attributes, facts string
 	var hash []byte
 	var hasBody bool
 	err := rows.Scan(append([]any{
 		&id, (*string)(&r.Kind), &r.Source, &r.Key, &r.SourcePath, &r.Name, &r.Description,
-		(*string)(&r.Status), &r.Error, &r.Stale, &hash, &r.SizeBytes, &r.Resolver, &attributes, &hasBody, &r.Payload,
+		(*string)(&r.Status), &r.Error, &r.Stale, &hash, &r.SizeBytes, &r.Resolver, &attributes, &facts, &hasBody, &r.Payload,
 	}, more...)...)
 	if err != nil {
 		return err
 	}
 	r.ContentHash = toHash(hash)
 	r.Payload = toPayload(r.Payload, payloads && hasBody)
+	if err := plan.ReadFacts(facts, r); err != nil {
+		return err
+	}
 	if attributes != "{}" {
 		return json.Unmarshal([]byte(attributes), &r.Attributes)
 	}

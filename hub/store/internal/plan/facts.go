@@ -1,0 +1,77 @@
+package plan
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"waymark/hub/store"
+	"waymark/snapshot"
+	"waymark/wire/claim"
+)
+
+// Facts is a stored row of which only what no chat pins is another.
+type Facts struct {
+	// Row is the row's number.
+	Row int64
+	ID  string
+	// JSON and Whole are the row's from now on; Whole is nil when there are no facts.
+	JSON  string
+	Whole []byte
+}
+
+// factsJSON is the form in which facts are stored.
+type factsJSON struct {
+	Convention string             `json:"convention,omitempty"`
+	Readers    []string           `json:"readers,omitempty"`
+	Scope      snapshot.Scope     `json:"scope,omitempty"`
+	Findings   []snapshot.Finding `json:"findings,omitempty"`
+}
+
+// factsOf returns a resource's facts as they are stored.
+func factsOf(r *snapshot.Resource) (string, error) {
+	if !r.HasFacts() {
+		return "", nil
+	}
+	text, err := json.Marshal(factsJSON{r.Convention, r.Readers, r.Scope, r.Findings})
+	return string(text), err
+}
+
+// ReadFacts sets a resource's facts from how they are stored.
+func ReadFacts(text string, r *snapshot.Resource) error {
+	if text == "" {
+		return nil
+	}
+	var f factsJSON
+	if err := json.Unmarshal([]byte(text), &f); err != nil {
+		return err
+	}
+	r.Convention, r.Readers, r.Scope, r.Findings = f.Convention, f.Readers, f.Scope, f.Findings
+	return nil
+}
+
+// facts plans what the push changes of a row that is otherwise the same.
+func (p *Plan) facts(row *Row, old Stored) error {
+	if bytes.Equal(old.Whole, row.Whole[:]) {
+		return nil
+	}
+	text, err := factsOf(row.Resource)
+	if err != nil {
+		return err
+	}
+	p.Facts = append(p.Facts, Facts{Row: old.Row, ID: row.ID, JSON: text, Whole: row.StoredWhole()})
+	if store.FollowsLive(row.Resource.Kind) {
+		p.TouchesLive = true
+	}
+	return nil
+}
+
+// StoredWhole is what is stored of Whole: nil where there are no facts.
+func (r *Row) StoredWhole() []byte {
+	if !r.Resource.HasFacts() {
+		return nil
+	}
+	return r.Whole[:]
+}
+
+// setWhole completes a row that has its digest.
+func (r *Row) setWhole() { r.Whole = claim.WithFacts(r.Resource, r.Digest) }

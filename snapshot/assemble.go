@@ -19,9 +19,7 @@ import (
 //     keeps only what the host itself said about it.
 //  2. Of the finds of one id one stays: an ok one before any other, then by
 //     precedence. Links collapse here, since a source is link-resolved.
-//  3. Of the ok skills of one name the first stays. Skills that aren't ok
-//     stay in the list: from them their author learns what to mend.
-//  4. The caps, in order of precedence: first those of the dropped-in module, or
+//  3. The caps, in order of precedence: first those of the dropped-in module, or
 //     of all that providers made, then those of the whole list. What doesn't fit
 //     stays as excluded, without payload, as long as there are rows for it; of an
 //     mcp_server the tools stay that fit.
@@ -33,7 +31,6 @@ func Assemble(candidates []Candidate, caps Caps) ([]Resource, []Note) {
 	list := a.classify(candidates)
 	list = a.collapse(list)
 	slices.SortStableFunc(list, precedence)
-	list = a.dedupSkills(list)
 	return a.applyCaps(list), a.notes
 }
 
@@ -51,10 +48,7 @@ func (a *assembly) addNote(c *Candidate, reason Reason, winner, detail string) {
 func (a *assembly) classify(candidates []Candidate) []*Candidate {
 	list := make([]*Candidate, 0, len(candidates))
 	for _, c := range candidates { // c is a copy
-		if c.Status == StatusOK && int64(len(c.Payload)) > a.caps.MaxResourceBytes && !c.TrimTools(a.caps.MaxResourceBytes) {
-			c.Status = StatusOversize
-			c.Error = fmt.Sprintf("%d bytes, the limit is %d", len(c.Payload), a.caps.MaxResourceBytes)
-		}
+		c.boundPayload(a.caps.MaxResourceBytes)
 		if c.Kind == abi.KindMCPConfig {
 			// Such files hold tokens: nothing a resolver took from one goes on.
 			c.Key, c.Name, c.Description, c.Attributes, c.Payload = "", "", "", nil, nil
@@ -65,6 +59,15 @@ func (a *assembly) classify(candidates []Candidate) []*Candidate {
 		list = append(list, &c)
 	}
 	return list
+}
+
+// boundPayload makes what is ok and has a longer payload oversize, but for an
+// mcp_server of which tools can be taken.
+func (r *Resource) boundPayload(limit int64) {
+	if r.Status == StatusOK && int64(len(r.Payload)) > limit && !r.TrimTools(limit) {
+		r.Status, r.Error = StatusOversize, fmt.Sprintf("%d bytes, the limit is %d", len(r.Payload), limit)
+		r.Payload = nil
+	}
 }
 
 // collapse keeps one candidate of each id.
@@ -99,75 +102,65 @@ func (a *assembly) noteCollapsed(c, winner *Candidate) {
 	a.addNote(c, ReasonDeduplicated, winner.ID(), "found by "+winner.Resolver+" too, which comes first")
 }
 
-// dedupSkills keeps the first ok skill of each name. The list is in order of
-// precedence.
-func (a *assembly) dedupSkills(list []*Candidate) []*Candidate {
-	first := make(map[string]*Candidate)
-	kept := list[:0]
-	for _, c := range list {
-		if c.Kind != abi.KindSkill || c.Status != StatusOK || c.Name == "" {
-			kept = append(kept, c)
-			continue
-		}
-		if winner, taken := first[c.Name]; taken {
-			a.addNote(c, ReasonDeduplicated, winner.ID(),
-				fmt.Sprintf("the skill %q of %s comes first", c.Name, winner.Source))
-			continue
-		}
-		first[c.Name] = c
-		kept = append(kept, c)
-	}
-	return kept
-}
-
-// applyCaps excludes what doesn't fit and brings the rest into the order of
+// applyCaps excludes what doesn't fit, numbers the rest and brings it into the order of
 // ids. The list is in order of precedence.
 func (a *assembly) applyCaps(list []*Candidate) []Resource {
-	budgets := budgets{
-		whole:    budget{a.caps.MaxResources, a.caps.MaxBytes},
-		provided: budget{a.caps.ProvidedResources, a.caps.ProvidedBytes},
-		modules:  make(map[string]*budget),
-	}
-	var kept, excluded []*Candidate
+	budgets := a.budgets()
+	excluded := 0
 	for _, c := range list {
-		if c.Status != StatusExcluded {
-			if why := a.overCap(c, &budgets); why != "" {
-				c.Status, c.Error, c.Payload = StatusExcluded, why, nil
+		if !a.charge(c, budgets) {
+			excluded++
+		}
+	}
+	resources := make([]Resource, 0, min(len(list), a.caps.MaxListed))
+	rows := a.caps.MaxListed - (len(list) - excluded) // for what is excluded
+	for _, c := range list {
+		if c.Status == StatusExcluded {
+			a.addNote(c, ReasonExcluded, "", a.excludedDetail(c, rows > 0))
+			if rows--; rows < 0 {
+				continue
 			}
 		}
-		if c.Status == StatusExcluded {
-			excluded = append(excluded, c)
-		} else {
-			kept = append(kept, c)
-		}
-	}
-	kept = append(kept, a.listExcluded(excluded, a.caps.MaxListed-len(kept))...)
-
-	resources := make([]Resource, len(kept))
-	for i, c := range kept {
-		resources[i] = c.Resource
+		c.Order = len(resources)
+		resources = append(resources, c.Resource)
 	}
 	sortByID(resources)
 	return resources
 }
 
-// listExcluded notes what was excluded and returns as many as there are rows.
-func (a *assembly) listExcluded(excluded []*Candidate, rows int) []*Candidate {
-	rows = min(rows, len(excluded))
-	for i, c := range excluded {
-		detail := c.Error
-		if i >= rows {
-			detail += fmt.Sprintf("; not listed, there are more than %d rows", a.caps.MaxListed)
-		}
-		a.addNote(c, ReasonExcluded, "", detail)
+// charge uses up the budgets for c, which is excluded where they don't suffice, and
+// reports whether it isn't.
+func (a *assembly) charge(c *Candidate, budgets *budgets) bool {
+	if c.Status == StatusExcluded {
+		return false
 	}
-	return excluded[:rows]
+	if why := a.overCap(c, budgets); why != "" {
+		c.Status, c.Error, c.Payload = StatusExcluded, why, nil
+		return false
+	}
+	return true
+}
+
+// excludedDetail says why c is excluded, and whether it isn't listed either.
+func (a *assembly) excludedDetail(c *Candidate, listed bool) string {
+	if listed {
+		return c.Error
+	}
+	return c.Error + fmt.Sprintf("; not listed, there are more than %d rows", a.caps.MaxListed)
 }
 
 // budgets are what there may still be of each.
 type budgets struct {
 	whole, provided budget
 	modules         map[string]*budget
+}
+
+func (a *assembly) budgets() *budgets {
+	return &budgets{
+		whole:    budget{a.caps.MaxResources, a.caps.MaxBytes},
+		provided: budget{a.caps.ProvidedResources, a.caps.ProvidedBytes},
+		modules:  make(map[string]*budget),
+	}
 }
 
 // of returns the budget that c shares with the others of its origin; nil means that
@@ -240,8 +233,8 @@ type Reason string
 
 // The reasons that Assemble gives.
 const (
-	// ReasonDeduplicated: another find of the same id, or a skill of the same
-	// name, comes first. The candidate isn't listed.
+	// ReasonDeduplicated: another find of the same id comes first. The candidate
+	// isn't listed.
 	ReasonDeduplicated Reason = "deduplicated"
 	// ReasonCollapsed: a link leads to something that is listed under its own
 	// path. The candidate isn't listed.

@@ -102,15 +102,9 @@ func TestAssemble(t *testing.T) {
 			want: []string{"hook:/w/h#a ok [4]", "hook:/w/h#b ok [4]"},
 		},
 		{
-			name: "the first valid skill of a name wins, invalid ones stay",
-			in: []snapshot.Candidate{
-				find(skill, "/w/1", name("foo"), bad(snapshot.StatusInvalid, "other directory name")),
-				find(skill, "/w/2", name("foo"), root(1)),
-				find(skill, "/w/3", name("foo"), root(0)),
-				find(skill, "/w/4", name("foo"), rank(1)),
-			},
-			want:  []string{"skill:/w/1 invalid foo", "skill:/w/3 ok foo [4]"},
-			notes: []string{"/w/2 deduplicated skill:/w/3", "/w/4 deduplicated skill:/w/3"},
+			name: "skills of one name all stay",
+			in:   []snapshot.Candidate{find(skill, "/w/1", name("foo")), find(skill, "/w/2", name("foo"), root(1))},
+			want: []string{"skill:/w/1 ok foo [4]", "skill:/w/2 ok foo [4]"},
 		},
 		{
 			name: "skills without a name, and other kinds of one name, stay",
@@ -119,8 +113,8 @@ func TestAssemble(t *testing.T) {
 		},
 		{
 			name:  "too large is oversize",
-			in:    []snapshot.Candidate{find(md, "/w/a", payload(64<<10)), find(md, "/w/b", payload(64<<10+1))},
-			want:  []string{"instruction_file:/w/a ok [65536]", "instruction_file:/w/b oversize"},
+			in:    []snapshot.Candidate{find(md, "/w/a", payload(256<<10)), find(md, "/w/b", payload(256<<10+1))},
+			want:  []string{"instruction_file:/w/a ok [262144]", "instruction_file:/w/b oversize"},
 			notes: []string{"/w/b oversize"},
 		},
 		{

@@ -56,7 +56,9 @@ func (a *Assembler) patch(candidates []Candidate, caps Caps) bool {
 		if &resources[0] == &a.resources[0] {
 			resources = slices.Clone(resources)
 		}
+		order := resources[at].Order
 		resources[at] = now.Resource
+		resources[at].Order = order
 		bytes += int64(len(now.Payload) - len(before.Payload))
 	}
 	if limits := caps.withDefaults(); bytes > limits.MaxBytes {
@@ -76,7 +78,7 @@ func (c *Candidate) samePlace(other *Candidate) bool {
 // budget with others of its origin, or with what was left out, is left to Assemble.
 func (a *Assembler) replaces(before, now *Candidate) bool {
 	limits := a.caps.withDefaults()
-	if before.Status != StatusOK || now.Status != StatusOK || before.Name != now.Name || before.Resolver != now.Resolver ||
+	if before.Status != StatusOK || now.Status != StatusOK || before.Resolver != now.Resolver ||
 		before.Kind != now.Kind || before.Source != now.Source || before.Key != now.Key || before.DropIn || before.Provided ||
 		now.Kind == abi.KindMCPConfig || now.Kind == abi.KindMCPServer || int64(len(now.Payload)) > limits.MaxResourceBytes {
 		return false

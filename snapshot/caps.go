@@ -1,17 +1,17 @@
 package snapshot
 
-// The default caps. The first three are Coder's, so that a list that Waymark
-// keeps is one that a Coder server takes.
+// The default caps. The first three are what a hub takes of a push by hash; what
+// another peer gets is for its Projection.
 const (
 	// DefaultMaxResourceBytes bounds one payload.
-	DefaultMaxResourceBytes = 64 << 10
+	DefaultMaxResourceBytes = 256 << 10
 	// DefaultMaxBytes bounds the sum of all payloads.
-	DefaultMaxBytes = 2 << 20
+	DefaultMaxBytes = 16 << 20
 	// DefaultMaxResources bounds the resources that are kept.
-	DefaultMaxResources = 500
+	DefaultMaxResources = 4000
 	// DefaultMaxListed bounds all rows, excluded ones included, where no more than
-	// those are to be kept: Coder's server refuses a push of more than 1000.
-	DefaultMaxListed = 1000
+	// those are to be kept.
+	DefaultMaxListed = 4000
 	// DefaultDropInResources and DefaultDropInBytes bound what one dropped-in
 	// module contributes, so that none can crowd out another.
 	DefaultDropInResources = 200
@@ -22,6 +22,12 @@ const (
 	DefaultProvidedResources = 200
 	DefaultProvidedBytes     = 1 << 20
 )
+
+// CoderCaps are those of Coder's own agent, and of the rows that Coder's server takes
+// in a push.
+func CoderCaps() Caps {
+	return Caps{MaxResourceBytes: 64 << 10, MaxBytes: 2 << 20, MaxResources: 500, MaxListed: 1000}
+}
 
 // Caps bounds a list of resources. A field that is zero has its default.
 type Caps struct {

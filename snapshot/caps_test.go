@@ -36,14 +36,18 @@ func TestCaps(t *testing.T) {
 		ok, excluded, dropped int
 		why                   string
 	}{
-		{name: "600 skills", in: skills(600), ok: 500, excluded: 100, why: "more than 500 resources"},
-		{name: "rows are bounded", in: skills(1300), ok: 500, excluded: 500, dropped: 300, why: "more than 500 resources"},
-		{name: "2 MiB in all", in: skills(60, payload(64<<10)), ok: 32, excluded: 28, why: "more than 2097152 bytes"},
+		{name: "4000 skills", in: skills(4000), ok: 4000},
+		{name: "4100 skills", in: skills(4100), ok: 4000, dropped: 100, why: "more than 4000 resources"},
+		{name: "16 MiB in all", in: skills(70, payload(256<<10)), ok: 64, excluded: 6, why: "more than 16777216 bytes"},
+		{name: "600 skills", in: skills(600), caps: snapshot.CoderCaps(), ok: 500, excluded: 100, why: "more than 500 resources"},
+		{name: "rows are bounded", in: skills(1300), caps: snapshot.CoderCaps(), ok: 500, excluded: 500, dropped: 300, why: "more than 500 resources"},
+		{name: "2 MiB in all", in: skills(60, payload(64<<10)), caps: snapshot.CoderCaps(), ok: 32, excluded: 28, why: "more than 2097152 bytes"},
 		{name: "a plugin has 200", in: skills(300, dropIn("acme")), ok: 200, excluded: 100, why: "the plugin acme has more than 200"},
 		{name: "a plugin has 1 MiB", in: skills(20, dropIn("acme"), payload(64<<10)), ok: 16, excluded: 4, why: "the plugin acme has more than 1048576 bytes"},
 		{name: "other caps", in: skills(10, kib), caps: snapshot.Caps{MaxBytes: 3 << 10}, ok: 3, excluded: 7, why: "more than 3072 bytes"},
 		{name: "the rows bound what is kept", in: skills(10), caps: snapshot.Caps{MaxListed: 4, MaxResources: 8}, ok: 4, dropped: 6, why: "more than 4 resources"},
-		{name: "what is kept widens the rows", in: skills(1300), caps: snapshot.Caps{MaxResources: 1200}, ok: 1200, excluded: 0, dropped: 100, why: "more than 1200 resources"},
+		{name: "fewer are kept, all are listed", in: skills(1300), caps: snapshot.Caps{MaxResources: 1200}, ok: 1200, excluded: 100, why: "more than 1200 resources"},
+		{name: "what is kept widens the rows", in: skills(5100), caps: snapshot.Caps{MaxResources: 5000}, ok: 5000, dropped: 100, why: "more than 5000 resources"},
 		{name: "negative means default", in: skills(10), caps: snapshot.Caps{MaxResources: -1}, ok: 10},
 	}
 	for _, test := range tests {

@@ -59,6 +59,10 @@ type Resource struct {
 	Scope Scope
 	// Findings are what there is to know about it, most severe first.
 	Findings []Finding
+	// Order is the resource's place in the precedence of all that are in its snapshot,
+	// from 0, which comes first. It decides what a Projection keeps, and is part
+	// neither of the JSON form nor of Equal: another find before it is no news of it.
+	Order int
 	// Payload is what is pushed; nil when the status isn't ok, when the kind
 	// (mcp_config) never has one, or when the find has no content. An empty
 	// file has an empty payload that isn't nil. It isn't part of the JSON form.
@@ -99,7 +103,7 @@ func (r *Resource) ID() string {
 }
 
 // Equal reports whether a peer that holds r would learn nothing from other:
-// all fields are the same, payloads included.
+// all fields but Order are the same, payloads included.
 func (r *Resource) Equal(other *Resource) bool {
 	return r.Kind == other.Kind &&
 		r.Source == other.Source &&

@@ -78,7 +78,8 @@ func (s *Snapshot) Find(id string) *Resource {
 }
 
 // SameContent reports whether pushing b to a peer that holds a would change
-// nothing there: everything but the version is equal.
+// nothing there, whatever the peer takes: everything but the version is equal, also the
+// precedence of the resources.
 func SameContent(a, b *Snapshot) bool {
 	return a.SnapshotError == b.SnapshotError && a.Discovery.Equal(b.Discovery) &&
 		slices.EqualFunc(a.Plugins, b.Plugins, Plugin.Equal) &&
@@ -90,7 +91,7 @@ func sameResources(a, b []Resource) bool {
 		return false
 	}
 	for i := range a {
-		if !a[i].Equal(&b[i]) {
+		if a[i].Order != b[i].Order || !a[i].Equal(&b[i]) {
 			return false
 		}
 	}

@@ -3,9 +3,9 @@
 package plugins
 
 import (
-	"waymark/plugins/instructions"
+	"waymark/plugins/agentfiles"
+	"waymark/plugins/conventions"
 	"waymark/plugins/mcpconfig"
-	"waymark/plugins/skills"
 	guest "waymark/sdk-guest"
 )
 
@@ -15,8 +15,7 @@ func Module() guest.Module {
 		Name:    "waymark",
 		Version: "1.0.0",
 		Resolvers: []guest.Resolver{
-			instructions.Resolver(),
-			skills.Resolver(),
+			agentfiles.Resolver(conventions.All),
 			mcpconfig.Resolver(),
 		},
 	}

@@ -25,7 +25,7 @@ var blocks [maxUnitKey/blockStep + 2]uint64
 // its blocks, so they must not become too many.
 var keptParts int
 
-const maxKeptParts = 2000
+const maxKeptParts = 5000
 
 // forgetBlocks makes each call begin with blocks of its own: those of a call
 // before are gone.

@@ -31,6 +31,8 @@ type Convention struct {
 	// Name and Description say where those come from.
 	Name, Description Derivation
 	Applies           Applies
+	// Imports: readers take @path in its text for a file that belongs to it.
+	Imports bool
 	// Source is where the fact is from, Date when it was looked up there, as
 	// 2026-11-23.
 	Source, Date string
@@ -72,7 +74,8 @@ const (
 type Derivation string
 
 // The derivations. Where a field isn't there or isn't a text, a name comes from the
-// file, a description from the heading.
+// file, or from the directory of a skill; a description from the heading of Markdown,
+// but of skills and subagents, whose description must be given.
 const (
 	// FromNothing: there is none.
 	FromNothing Derivation = ""

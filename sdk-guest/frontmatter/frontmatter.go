@@ -44,7 +44,8 @@ const bom = "\xef\xbb\xbf"
 
 // Find returns the lines between the delimiters and what comes after the
 // closing one. A delimiter is a line that is just ---, with or without blanks
-// around it; a byte order mark before the first and CRLF line ends are fine.
+// around it, those of Unicode too; a byte order mark before the first and CRLF line ends
+// are fine.
 //
 // complete says that text is the whole file. When it isn't, a line counts only
 // with its line end, so that a head cut in the middle of a line can't be
@@ -81,16 +82,5 @@ func cutLine(text []byte) (line, rest []byte, ended bool) {
 }
 
 func isDelimiter(line []byte) bool {
-	for len(line) > 0 && isBlank(line[0]) {
-		line = line[1:]
-	}
-	if len(line) < 3 || string(line[:3]) != "---" {
-		return false
-	}
-	for _, c := range line[3:] {
-		if !isBlank(c) {
-			return false
-		}
-	}
-	return true
+	return len(line) >= 3 && string(bytes.TrimSpace(line)) == "---"
 }

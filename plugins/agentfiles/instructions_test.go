@@ -1,7 +1,6 @@
-package instructions_test
+package agentfiles_test
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,33 +8,11 @@ import (
 	"testing/fstest"
 
 	"waymark/abi"
-	"waymark/plugins/instructions"
 	guest "waymark/sdk-guest"
 )
 
-func config(t *testing.T, json string) guest.Config {
-	t.Helper()
-	c, err := guest.ParseConfig(json)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
-func resolve(t *testing.T, req *guest.Request, root fs.FS) *guest.Response {
-	t.Helper()
-	resp, err := instructions.Resolver().Resolve(req, root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if resp == nil {
-		resp = &guest.Response{}
-	}
-	return resp
-}
-
-// rows shows resources as "path [status] description".
-func rows(resp *guest.Response) string {
+// fileRows shows resources as "path [status] description".
+func fileRows(resp *guest.Response) string {
 	var lines []string
 	for _, r := range resp.Resources {
 		line := r.Path
@@ -53,9 +30,7 @@ func rows(resp *guest.Response) string {
 	return strings.Join(lines, "\n")
 }
 
-func text(s string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(s)} }
-
-var tree = fstest.MapFS{
+var instructionTree = fstest.MapFS{
 	"AGENTS.md":     text("\n\n## Rules of the house ##\nMore"),
 	"CLAUDE.md":     text("Plain"),
 	".cursorrules":  text(""),
@@ -65,8 +40,8 @@ var tree = fstest.MapFS{
 	"dir.md/x":      text("a directory named like a file"),
 }
 
-func TestDirectoryRoots(t *testing.T) {
-	all := "AGENTS.md Rules of the house ##\nCLAUDE.md Plain\n.cursorrules"
+func TestInstructionsDirectoryRoots(t *testing.T) {
+	all := ".cursorrules\nAGENTS.md Rules of the house ##\nCLAUDE.md Plain"
 	tests := []struct {
 		name, config string
 		role         abi.Role
@@ -85,8 +60,8 @@ func TestDirectoryRoots(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			resp := resolve(t, &guest.Request{Root: guest.Root{Name: "w", Role: tt.role}, Config: config(t, tt.config)}, tree)
-			if got := rows(resp); got != tt.want {
+			resp := resolve(t, guest.Root{Name: "w", Role: tt.role}, tt.config, instructionTree)
+			if got := fileRows(resp); got != tt.want {
 				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
 			}
 			if len(resp.Warnings) != tt.warnings {
@@ -96,14 +71,14 @@ func TestDirectoryRoots(t *testing.T) {
 	}
 }
 
-func TestBadConfig(t *testing.T) {
-	_, err := instructions.Resolver().Resolve(&guest.Request{Config: config(t, `{"file_names":7}`)}, tree)
+func TestInstructionsBadConfig(t *testing.T) {
+	_, err := resolver.Resolve(&guest.Request{Config: config(t, `{"file_names":7}`)}, instructionTree)
 	if err == nil || !strings.Contains(err.Error(), `"file_names" is a number`) {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestFileRoots(t *testing.T) {
+func TestInstructionsFileRoots(t *testing.T) {
 	tests := []struct {
 		file string
 		role abi.Role
@@ -116,14 +91,14 @@ func TestFileRoots(t *testing.T) {
 		{"MISSING.md", abi.RoleInstructions, ""},
 	}
 	for _, tt := range tests {
-		resp := resolve(t, &guest.Request{Root: guest.Root{Name: "w", File: tt.file, Role: tt.role}}, tree)
-		if got := rows(resp); got != tt.want {
+		resp := resolve(t, guest.Root{Name: "w", File: tt.file, Role: tt.role}, `{}`, instructionTree)
+		if got := fileRows(resp); got != tt.want {
 			t.Errorf("%s, role %q: got %q, want %q", tt.file, tt.role, got, tt.want)
 		}
 	}
 }
 
-func TestLinks(t *testing.T) {
+func TestInstructionLinks(t *testing.T) {
 	dir := t.TempDir()
 	for name, target := range map[string]string{
 		"to-file": "AGENTS.md", "to-dir": "sub", "broken": "nowhere", "loop": "loop",
@@ -138,14 +113,14 @@ func TestLinks(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "sub"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	resp := resolve(t, &guest.Request{Config: config(t, `{"file_names":["AGENTS.md","to-file","to-dir","broken","loop","sub"]}`)}, os.DirFS(dir))
+	resp := resolve(t, guest.Root{}, `{"file_names":["AGENTS.md","to-file","to-dir","broken","loop","sub"]}`, os.DirFS(dir))
 	want := "AGENTS.md Title\nto-file Title\nto-dir [invalid: a link to a directory, where a file belongs]\nbroken\nloop"
-	if got := rows(resp); got != want {
+	if got := fileRows(resp); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 
-func TestDescription(t *testing.T) {
+func TestInstructionsDescription(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{"byte order mark", "\ufeff# Title", "Title"},
 		{"CRLF", "\r\n\r\nTitle\r\nMore", "Title"},
@@ -162,7 +137,7 @@ func TestDescription(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			resp := resolve(t, &guest.Request{}, fstest.MapFS{"AGENTS.md": text(tt.text)})
+			resp := resolve(t, guest.Root{}, `{}`, fstest.MapFS{"AGENTS.md": text(tt.text)})
 			if len(resp.Resources) != 1 || resp.Resources[0].Description != tt.want {
 				t.Errorf("got %+v, want %q", resp.Resources, tt.want)
 			}
@@ -170,11 +145,11 @@ func TestDescription(t *testing.T) {
 	}
 }
 
-func FuzzDescription(f *testing.F) {
+func FuzzFirstLine(f *testing.F) {
 	f.Add([]byte("# Title\n"))
 	f.Add([]byte("\xef\xbb\xbf\n\n \t#\xff\x00"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		resp := resolve(t, &guest.Request{}, fstest.MapFS{"AGENTS.md": &fstest.MapFile{Data: data}})
+		resp := resolve(t, guest.Root{}, `{}`, fstest.MapFS{"AGENTS.md": &fstest.MapFile{Data: data}})
 		if len(resp.Resources) != 1 {
 			t.Fatal("a file was not reported")
 		}

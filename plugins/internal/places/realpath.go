@@ -1,4 +1,4 @@
-package skills
+package places
 
 import (
 	"io/fs"
@@ -9,14 +9,13 @@ import (
 // maxLinks is where the kernel gives up, too.
 const maxLinks = 40
 
-// realName returns the name of the directory that a path with links leads to.
-// Links are resolved name by name. What the resolver can't see can't be a link
-// to it: then the text of the last link it saw decides, whose last name is
-// right unless it is a link again.
-func realName(root fs.FS, p, rootName string) string {
+// RealPath returns the path that a path with links leads to. Links are resolved name by
+// name. What the resolver can't see can't be a link to it: then the text of the last
+// link it saw decides, whose last name is right unless it is a link again.
+func RealPath(root fs.FS, p string) string {
 	links, ok := root.(fs.ReadLinkFS)
 	if !ok {
-		return path.Base(p)
+		return p
 	}
 	done, todo := ".", p
 	for hops := 0; todo != ""; {
@@ -36,15 +35,12 @@ func realName(root fs.FS, p, rootName string) string {
 			continue
 		}
 		if hops++; hops > maxLinks {
-			return path.Base(p)
+			return p
 		}
 		if strings.HasPrefix(target, "/") {
 			done = "."
 		}
 		todo = target + "/" + todo
 	}
-	if done == "." {
-		return rootName
-	}
-	return path.Base(done)
+	return done
 }

@@ -1,8 +1,7 @@
-package skills_test
+package agentfiles_test
 
 import (
 	"encoding/json"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -12,45 +11,18 @@ import (
 	"testing/fstest"
 
 	"waymark/abi"
-	"waymark/plugins"
-	"waymark/plugins/skills"
 	guest "waymark/sdk-guest"
 )
 
-func text(s string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(s)} }
-
-func skill(name string) string {
-	return "---\nname: " + name + "\ndescription: About " + name + ".\n---\n# Body\n"
-}
-
-func resolve(t *testing.T, root guest.Root, fsys fs.FS) *guest.Response {
-	t.Helper()
-	resp, err := skills.Resolver().Resolve(&guest.Request{Root: root}, fsys)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if resp == nil {
-		resp = &guest.Response{}
-	}
-	for _, rows := range resp.Rows {
-		list, err := rows.Decode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp.Resources = append(resp.Resources, list...)
-	}
-	resp.Rows = nil
-	return resp
-}
-
-// rows shows resources as "path name" or "path ! error".
-func rows(resp *guest.Response) string {
+// skillRows shows resources as "path name", "path ! error", and the codes of findings.
+func skillRows(resp *guest.Response) string {
 	var lines []string
 	for _, r := range resp.Resources {
 		line := r.Path + " " + r.Name
 		if r.Status == abi.StatusInvalid {
 			line = r.Path + " ! " + r.Error
 		}
+		line += codes(r)
 		if r.Kind != guest.Skill || r.Content == nil || r.Content.File != filepath.Join(r.Path, "SKILL.md") {
 			line += " WRONG KIND OR CONTENT"
 		}
@@ -75,7 +47,7 @@ func TestPlaces(t *testing.T) {
 		"top/SKILL.md":                  text(skill("top")),
 		"SKILL.md":                      text(skill("w")),
 	}
-	everywhere := "skills/a a\n.agents/skills/b b\n.claude/skills/c c\n.codex/skills/d d"
+	everywhere := ".agents/skills/b b\n.claude/skills/c c\n.codex/skills/d d\nskills/a a"
 	tests := []struct {
 		name string
 		root guest.Root
@@ -88,13 +60,13 @@ func TestPlaces(t *testing.T) {
 		{"one SKILL.md", guest.Root{Name: "w", File: "SKILL.md"}, ". w"},
 		{"one SKILL.md with the role", guest.Root{Name: "w", File: "SKILL.md", Role: abi.RoleSkills}, ". w"},
 		{"one SKILL.md in a directory of another name", guest.Root{Name: "v", File: "SKILL.md"},
-			`. ! name "w" is not the name of its directory, "v"`},
+			". w +name-mismatch"},
 		{"one other file", guest.Root{Name: "w", File: "README.md", Role: abi.RoleSkills}, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			resp := resolve(t, tt.root, tree)
-			if got := rows(resp); got != tt.want {
+			resp := resolve(t, tt.root, `{}`, tree)
+			if got := skillRows(resp); got != tt.want {
 				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
 			}
 			if len(resp.Warnings) > 0 {
@@ -102,7 +74,7 @@ func TestPlaces(t *testing.T) {
 			}
 		})
 	}
-	if d := resolve(t, guest.Root{}, tree).Resources[0].Description; d != "About a." {
+	if d := resolve(t, guest.Root{}, `{}`, tree).Resources[3].Description; d != "About a." {
 		t.Errorf("description %q", d)
 	}
 }
@@ -117,10 +89,10 @@ func TestContainersThatAreNone(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if resp := resolve(t, guest.Root{}, os.DirFS(dir)); len(resp.Resources)+len(resp.Warnings) > 0 {
+	if resp := resolve(t, guest.Root{}, `{}`, os.DirFS(dir)); len(resp.Resources)+len(resp.Warnings) > 0 {
 		t.Errorf("got %+v", resp)
 	}
-	if resp := resolve(t, guest.Root{}, fstest.MapFS{"skills": text("a file")}); len(resp.Resources)+len(resp.Warnings) > 0 {
+	if resp := resolve(t, guest.Root{}, `{}`, fstest.MapFS{"skills": text("a file")}); len(resp.Resources)+len(resp.Warnings) > 0 {
 		t.Errorf("got %+v", resp)
 	}
 }
@@ -170,9 +142,9 @@ func TestLinks(t *testing.T) {
 		}
 		return strings.Join(lines, "\n")
 	}
-	want := one("skills") + "\n" + one(".agents/skills") + "\n.codex/skills/packed packed"
-	resp := resolve(t, guest.Root{Name: "w"}, os.DirFS(dir))
-	if got := rows(resp); got != want {
+	want := one(".agents/skills") + "\n.codex/skills/packed packed\n" + one("skills")
+	resp := resolve(t, guest.Root{Name: "w"}, `{}`, os.DirFS(dir))
+	if got := skillRows(resp); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	if len(resp.Warnings) > 0 {
@@ -193,7 +165,7 @@ func TestLinkToRoot(t *testing.T) {
 	if err := os.Symlink("..", filepath.Join(dir, "skills/self")); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := rows(resolve(t, guest.Root{Name: "w"}, os.DirFS(dir))), "skills/self w"; got != want {
+	if got, want := skillRows(resolve(t, guest.Root{Name: "w"}, `{}`, os.DirFS(dir))), "skills/self w"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -202,42 +174,42 @@ func TestFrontMatter(t *testing.T) {
 	long := strings.Repeat("x", 5000)
 	tests := []struct{ name, text, want string }{
 		{"plain", "---\nname: foo\ndescription: A thing.\n---\n", "ok A thing."},
-		{"no description", "---\nname: foo\n---\n", "ok "},
-		{"null description", "---\nname: foo\ndescription:\n---\n", "ok "},
+		{"no description", "---\nname: foo\n---\n", "ok +description-missing"},
+		{"null description", "---\nname: foo\ndescription:\n---\n", "ok +description-missing"},
 		{"BOM, CRLF, blanks", "\ufeff --- \r\nname: foo\r\ndescription: A thing.\r\n---\t\r\n", "ok A thing."},
 		{"quoted", "---\nname: \"foo\"\ndescription: 'It''s'\n---\n", "ok It's"},
 		{"folded", "---\nname: foo\ndescription: >\n  A\n  thing.\n---\n", "ok A thing."},
 		{"comment", "---\nname: foo # really\ndescription: A#b\n---\n", "ok A#b"},
-		{"other keys", "---\nname: foo\nallowed-tools: [a, b]\nmetadata:\n  x: 1\nversion: 1.0\n---\n", "ok "},
-		{"anchor and alias", "---\nx: &n foo\nname: *n\n---\n", "ok "},
+		{"other keys", "---\nname: foo\nallowed-tools: [a, b]\nmetadata:\n  x: 1\nversion: 1.0\n---\n", "ok +description-missing +unknown-field"},
+		{"anchor and alias", "---\nx: &n foo\nname: *n\n---\n", "ok +description-missing +unknown-field"},
 		{"tagged string", "---\nname: foo\ndescription: !!str 12\n---\n", "ok 12"},
-		{"closing after the head", "---\nname: foo\nx: " + long + "\n---\n", "ok "},
-		{"delimiter cut by the head", "---\nname: foo\nx: " + strings.Repeat("x", 1024-4-10-3-1-3) + "\n---\ny\n", "ok "},
-		{"an anchor that holds itself", "---\nname: foo\nx: &x [*x]\n---\n", "ok "},
-		{"merge keys are YAML 1.1", "---\na: &a {name: foo}\n<<: *a\n---\n", "name is missing from the front matter"},
+		{"closing after the head", "---\nname: foo\nx: " + long + "\n---\n", "ok +description-missing +unknown-field"},
+		{"delimiter cut by the head", "---\nname: foo\nx: " + strings.Repeat("x", 1024-4-10-3-1-3) + "\n---\ny\n", "ok +description-missing +unknown-field"},
+		{"an anchor that holds itself", "---\nname: foo\nx: &x [*x]\n---\n", "ok +description-missing +unknown-field"},
+		{"merge keys are YAML 1.1", "---\na: &a {name: foo}\n<<: *a\n---\n", "ok +name-missing +description-missing +unknown-field"},
 		{"duplicate of another key", "---\nname: foo\nx: [1]\nx: 2\n---\n", `front matter is not valid YAML: key "x" stands twice`},
 		{"rule in a text", "---\nname: foo\ndescription: a --- b\n---\n", "ok a --- b"},
-		{"longest name", "---\nname: " + strings.Repeat("a", 64) + "\n---\n", `name "` + strings.Repeat("a", 64) + `" is not the name of its directory, "foo"`},
+		{"longest name", "---\nname: " + strings.Repeat("a", 64) + "\n---\n", "ok +name-mismatch +description-missing"},
 
 		{"empty", "", "no front matter: the first line is not ---"},
 		{"none", "# foo\n", "no front matter: the first line is not ---"},
 		{"unclosed", "---\nname: foo\n", "front matter is not closed: no line is just ---"},
 		{"unclosed and large", "---\nname: foo\n" + strings.Repeat("x\n", 40000), "front matter is not closed: no line is just ---"},
-		{"empty block", "---\n---\n", "name is missing from the front matter"},
-		{"only a comment", "---\n# x\n---\n", "name is missing from the front matter"},
-		{"null name", "---\nname: ~\n---\n", "name is missing from the front matter"},
-		{"wrong case of the key", "---\nName: foo\n---\n", "name is missing from the front matter"},
+		{"empty block", "---\n---\n", "ok +name-missing +description-missing"},
+		{"only a comment", "---\n# x\n---\n", "ok +name-missing +description-missing"},
+		{"null name", "---\nname: ~\n---\n", "ok +name-missing +description-missing"},
+		{"wrong case of the key", "---\nName: foo\n---\n", "ok +name-missing +description-missing +unknown-field"},
 		{"name a number", "---\nname: 12\n---\n", "name is not a string; put it in quotes"},
 		{"name a boolean", "---\nname: true\n---\n", "name is not a string; put it in quotes"},
 		{"name a list", "---\nname: [foo]\n---\n", "name is not a string; put it in quotes"},
-		{"name empty", "---\nname: ''\n---\n", `name "" is not kebab-case: a-z, 0-9 and single hyphens between them`},
-		{"upper case", "---\nname: Foo\n---\n", `name "Foo" is not kebab-case: a-z, 0-9 and single hyphens between them`},
-		{"two hyphens", "---\nname: a--b\n---\n", `name "a--b" is not kebab-case: a-z, 0-9 and single hyphens between them`},
-		{"hyphen first", "---\nname: '-a'\n---\n", `name "-a" is not kebab-case: a-z, 0-9 and single hyphens between them`},
-		{"hyphen last", "---\nname: a-\n---\n", `name "a-" is not kebab-case: a-z, 0-9 and single hyphens between them`},
-		{"not ASCII", "---\nname: навык\n---\n", `name "навык" is not kebab-case: a-z, 0-9 and single hyphens between them`},
-		{"too long", "---\nname: " + strings.Repeat("a", 65) + "\n---\n", "name is longer than 64 characters"},
-		{"other name", "---\nname: bar\n---\n", `name "bar" is not the name of its directory, "foo"`},
+		{"name empty", "---\nname: ''\n---\n", "ok +name-missing +description-missing"},
+		{"upper case", "---\nname: Foo\n---\n", "ok +name-invalid +name-mismatch +description-missing"},
+		{"two hyphens", "---\nname: a--b\n---\n", "ok +name-invalid +name-mismatch +description-missing"},
+		{"hyphen first", "---\nname: '-a'\n---\n", "ok +name-invalid +name-mismatch +description-missing"},
+		{"hyphen last", "---\nname: a-\n---\n", "ok +name-invalid +name-mismatch +description-missing"},
+		{"not ASCII", "---\nname: навык\n---\n", "ok +name-invalid +name-mismatch +description-missing"},
+		{"too long", "---\nname: " + strings.Repeat("a", 65) + "\n---\n", "ok +name-too-long +name-mismatch +description-missing"},
+		{"other name", "---\nname: bar\n---\n", "ok +name-mismatch +description-missing"},
 		{"description a number", "---\nname: foo\ndescription: 1.5\n---\n", "description is not a string; put it in quotes"},
 		{"description a mapping", "---\nname: foo\ndescription:\n  a: b\n---\n", "description is not a string; put it in quotes"},
 		{"a list", "---\n- name\n---\n", "front matter is not a mapping of keys to values"},
@@ -251,7 +223,7 @@ func TestFrontMatter(t *testing.T) {
 		})
 	}
 	for _, broken := range []string{
-		"description: a: b", "description: \"x", "name: bar", "\tx: y", "x: [", "x: *missing", "--- x\ny: z", "x: @a", "x: \x01",
+		"description: \"x", "name: bar", "\tx: y", "x: [", "x: *missing", "--- x\ny: z", "x: \x01",
 		"x: " + strings.Repeat("[", 20000), "a: &a [x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a",
 	} {
 		if got := verdict(t, "---\nname: foo\n"+broken+"\n---\n"); !strings.HasPrefix(got, "front matter is not valid YAML: ") || len(got) > 600 || strings.Contains(got, "\n") {
@@ -264,7 +236,7 @@ func TestFrontMatter(t *testing.T) {
 // description.
 func verdict(t *testing.T, content string) string {
 	t.Helper()
-	resp := resolve(t, guest.Root{}, fstest.MapFS{"skills/foo/SKILL.md": text(content)})
+	resp := resolve(t, guest.Root{}, `{}`, fstest.MapFS{"skills/foo/SKILL.md": text(content)})
 	if len(resp.Resources) != 1 {
 		t.Fatalf("got %+v", resp)
 	}
@@ -272,7 +244,7 @@ func verdict(t *testing.T, content string) string {
 	if r.Status == abi.StatusInvalid {
 		return r.Error
 	}
-	return "ok " + r.Description
+	return strings.TrimSpace("ok "+r.Description) + codes(r)
 }
 
 // TestBombs says that no front matter of 64 KiB makes a run expensive: the
@@ -327,7 +299,7 @@ func TestYAMLBudget(t *testing.T) {
 		tree["skills/"+name+"/SKILL.md"] = text("---\nname: " + name + "\nx: &y [" + strings.Repeat("x", 50_000) + "]\n---\n")
 	}
 	count := map[string]int{}
-	resp := resolve(t, guest.Root{}, tree)
+	resp := resolve(t, guest.Root{}, `{}`, tree)
 	for _, r := range resp.Resources {
 		count[r.Status]++
 		if r.Status != "" && !strings.Contains(r.Error, "too much") {
@@ -343,25 +315,25 @@ func TestYAMLBudget(t *testing.T) {
 // never the answer.
 func TestMuchText(t *testing.T) {
 	tree := fstest.MapFS{}
-	for i := range 3000 {
+	for i := range 5000 {
 		name := "s-" + strconv.Itoa(i) + strings.Repeat("x", 40)
 		tree["skills/"+name+"/SKILL.md"] = text("---\nname: " + name + "\ndescription: '" + strings.Repeat("\"", 5000) + "'\n---\n")
 	}
-	out, err := plugins.Module().HandleResolve([]byte(`{"abi":1,"resolver":"skills"}`), tree)
+	out, err := module().HandleResolve([]byte(`{"abi":1,"resolver":"context"}`), tree)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(out) > 1<<20 {
+	if len(out) > 4<<20 {
 		t.Errorf("the answer has %d bytes", len(out))
 	}
 	var resp abi.Response
 	if err := json.Unmarshal(out, &resp); err != nil {
 		t.Fatal(err)
 	}
-	if len(resp.Resources) < 1000 || len(resp.Resources[0].Description) != abi.MaxDescription || resp.Resources[900].Description != "" {
+	if len(resp.Resources) < 3000 || len(resp.Resources[0].Description) != abi.MaxDescription || resp.Resources[1000].Description != "" {
 		t.Errorf("%d rows, the first description has %d bytes", len(resp.Resources), len(resp.Resources[0].Description))
 	}
-	if len(resp.Warnings) != 2 || !strings.HasPrefix(resp.Warnings[0], "too much text") || !strings.HasPrefix(resp.Warnings[1], "too many skills") {
+	if len(resp.Warnings) != 2 || !strings.HasPrefix(resp.Warnings[0], "too much text") || !strings.HasPrefix(resp.Warnings[1], "too many resources") {
 		t.Errorf("warnings: %q", resp.Warnings)
 	}
 }
@@ -371,7 +343,7 @@ func FuzzFrontMatter(f *testing.F) {
 	f.Add("---\nname: \"foo\"\nx: [a, {b: &c d}, *c]\n<<: *c\n---\n")
 	f.Add("\ufeff---\r\nname: >-\r\n  foo\r\ndescription: |\r\n  a\r\n---\r\n")
 	f.Fuzz(func(t *testing.T, content string) {
-		out, err := plugins.Module().HandleResolve([]byte(`{"abi":1,"resolver":"skills"}`), fstest.MapFS{"skills/foo/SKILL.md": text(content)})
+		out, err := module().HandleResolve([]byte(`{"abi":1,"resolver":"context"}`), fstest.MapFS{"skills/foo/SKILL.md": text(content)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -398,7 +370,7 @@ func BenchmarkResolve(b *testing.B) {
 				tree[".agents/skills/"+name+"/SKILL.md"] = text(skill(name) + strings.Repeat("Some text of a skill. ", 372))
 			}
 			for b.Loop() {
-				if _, err := skills.Resolver().Resolve(&guest.Request{}, tree); err != nil {
+				if _, err := resolver.Resolve(&guest.Request{}, tree); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -417,7 +389,7 @@ func TestMetaFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		resp, err := skills.Resolver().Resolve(&guest.Request{Config: c}, root)
+		resp, err := resolver.Resolve(&guest.Request{Config: c}, root)
 		if err != nil || len(resp.Rows) != 1 || !strings.Contains(resp.Rows[0].String(), `"path":"`+want+`"`) {
 			t.Errorf("%s: %+v, %v", config, resp, err)
 		}
@@ -427,7 +399,7 @@ func TestMetaFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := skills.Resolver().Resolve(&guest.Request{Config: c}, root); err == nil {
+		if _, err := resolver.Resolve(&guest.Request{Config: c}, root); err == nil {
 			t.Errorf("%s is taken", config)
 		}
 	}

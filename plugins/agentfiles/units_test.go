@@ -1,6 +1,6 @@
 //go:build !wasip1
 
-package skills_test
+package agentfiles_test
 
 import (
 	"encoding/json"
@@ -17,7 +17,8 @@ import (
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
 	"waymark/plugins"
-	"waymark/plugins/skills"
+	"waymark/plugins/agentfiles"
+	"waymark/plugins/conventions"
 	"waymark/test/guestbuild"
 	"waymark/test/randtest"
 )
@@ -51,13 +52,13 @@ func newWorkspace(t *testing.T) *workspace {
 		t.Fatal(err)
 	}
 	host := sandbox.New(sandbox.Options{CacheDir: cacheDir})
-	if w.module, err = host.Load(t.Context(), wasm, sandbox.Limits{Time: time.Minute}); err != nil {
+	if w.module, err = host.Load(t.Context(), wasm, sandbox.Limits{Time: time.Minute, Response: 4 << 20}); err != nil {
 		t.Fatal(err)
 	}
 	if w.root, err = vfs.OpenRoot(w.dir, vfs.RootOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if w.filter, err = (vfs.View{Reads: skills.Resolver().Reads}).Compile(); err != nil {
+	if w.filter, err = (vfs.View{Reads: agentfiles.Resolver(conventions.All).Reads}).Compile(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.module.Close(); _ = w.root.Close() })
@@ -65,7 +66,7 @@ func newWorkspace(t *testing.T) *workspace {
 }
 
 func (w *workspace) request() *abi.Request {
-	return &abi.Request{ABI: abi.Version, Resolver: skills.Name, Root: abi.Root{Name: filepath.Base(w.dir)}}
+	return &abi.Request{ABI: abi.Version, Resolver: agentfiles.Name, Root: abi.Root{Name: filepath.Base(w.dir)}}
 }
 
 // sandboxed resolves in a sandbox and returns the answer and how much was used.
@@ -276,11 +277,11 @@ func TestUnitsAndYAMLBudget(t *testing.T) {
 func TestUnitsAndSize(t *testing.T) {
 	w := newWorkspace(t)
 	long := strings.Repeat("x", 240)
-	for i := range 850 { // rows that are long in themselves
+	for i := range 1750 { // rows that are long in themselves
 		w.write(fmt.Sprintf("skills/l-%04d-%s/SKILL.md", i, long), "no front matter")
 	}
-	for i := range 90 {
-		w.write(fmt.Sprintf("skills/d-%02d/SKILL.md", i), fmt.Sprintf("---\nname: d-%02d\ndescription: '%s'\n---\n", i, strings.Repeat("\"", 3000)))
+	for i := range 580 {
+		w.write(fmt.Sprintf("skills/d-%03d/SKILL.md", i), fmt.Sprintf("---\nname: d-%03d\ndescription: '%s'\n---\n", i, strings.Repeat("\"", 3000)))
 	}
 	first := w.compare()
 	if len(first.Warnings) != 2 {
@@ -289,13 +290,13 @@ func TestUnitsAndSize(t *testing.T) {
 	for i := range 4 {
 		switch i {
 		case 0:
-			w.write("skills/d-00/SKILL.md", "---\nname: d-00\ndescription: short\n---\n")
+			w.write("skills/d-000/SKILL.md", "---\nname: d-000\ndescription: short\n---\n")
 		case 1:
-			_ = os.RemoveAll(filepath.Join(w.dir, "skills/d-01"))
+			_ = os.RemoveAll(filepath.Join(w.dir, "skills/d-001"))
 		case 2:
 			w.write("skills/a/SKILL.md", "---\nname: a\ndescription: first of all\n---\n")
 		case 3:
-			w.write("skills/d-89/SKILL.md", "---\nname: d-89\ndescription: short\n---\n")
+			w.write("skills/d-089/SKILL.md", "---\nname: d-089\ndescription: short\n---\n")
 		}
 		w.compare()
 	}

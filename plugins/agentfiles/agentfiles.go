@@ -1,0 +1,406 @@
+// Package agentfiles is the built-in resolver "context": instruction files and rules,
+// skills, subagents and commands, wherever the table of conventions has them.
+//
+// # Guarantees
+//
+// Every file that a convention names is reported: what can't be read for the host to
+// classify, what clients load with a warning as ok, with findings that say what is
+// wrong. A skill is a directory: its path, and the name it should have, are those of the
+// directory, also where a link leads there. A directory without SKILL.md is not a skill.
+//
+// What holds MCP servers or hooks beside its text is reported without the text, unless
+// the configuration grants it.
+//
+// # Configuration
+//
+//   - file_names: the instruction files at the top level, in the place of the table's
+//   - meta_file: the name that SKILL.md has
+//   - strict: true makes what has a warning invalid, of skills, subagents and commands
+//   - grants: "hooks" and "mcp" show what holds these
+//   - disabled: ids of conventions that don't count
+//   - conventions: an operator's rows, behind the table's
+//   - scope, base: places of the scope "user" are relative to the home directory, of
+//     which the root is base
+//
+// # Limits
+//
+// Each file, or directory of a skill, is a unit of its own, so that an edit costs what
+// one of them costs.
+//
+// Only heads are read, of 1 KiB, or of 4 KiB where the first line of the text is wanted;
+// and up to the host's limit per resource where front matter is longer, and of TOML,
+// JSON and YAML. All texts together stay below the size of a response; what would exceed
+// it is left out with a warning. 512 KiB of front matter in all may need the YAML library:
+// anchors and tags do, lists and maps don't.
+package agentfiles
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"waymark/abi"
+	"waymark/plugins/conventions"
+	"waymark/plugins/internal/places"
+	guest "waymark/sdk-guest"
+)
+
+// Name is the resolver's name.
+const Name = "context"
+
+// Keys of the configuration.
+const (
+	keyFileNames = "file_names"
+	keyMetaFile  = "meta_file"
+)
+
+var kinds = []abi.Kind{abi.KindInstructionFile, abi.KindSkill, abi.KindSubagent, abi.KindCommand}
+
+// Resolver returns the resolver of a table, which is made ready here, and not with each
+// run.
+func Resolver(table []conventions.Convention) guest.Resolver {
+	t := &trees{
+		bare:    &unknownSkill,
+		project: places.Compile(table, kinds, conventions.ScopeProject),
+		user:    places.Compile(table, kinds, conventions.ScopeUser),
+	}
+	for i := range table {
+		c := &table[i]
+		switch {
+		case c.Scope != conventions.ScopeProject:
+		case c.Kind == abi.KindSkill && slices.Contains(c.Places, "skills/*/"+places.SkillFile):
+			t.bare = c
+		case c.Kind == abi.KindInstructionFile:
+			t.instructions = append(t.instructions, c)
+		}
+	}
+	reads := places.Reads(table, kinds, conventions.ScopeProject, conventions.ScopeUser)
+	return guest.Resolver{
+		Name:            Name,
+		Kinds:           kinds,
+		Summary:         "instructions, rules, skills, subagents and commands of all agents",
+		Reads:           append(reads, places.SkillFile, "*/"+places.SkillFile),
+		ReadsFromConfig: []string{keyFileNames},
+		Resolve:         t.resolve,
+	}
+}
+
+// trees is a table made ready.
+type trees struct {
+	project, user *places.Tree
+	bare          *conventions.Convention   // that of skills/*/SKILL.md
+	instructions  []*conventions.Convention // of files
+}
+
+func (t *trees) resolve(req *guest.Request, root fs.FS) (*guest.Response, error) {
+	if req.Root.Role == abi.RoleMCP {
+		return nil, nil
+	}
+	f := &finder{trees: t, req: req, root: root, yaml: fullYAMLBudget}
+	if err := f.configure(); err != nil {
+		return nil, err
+	}
+	if req.Root.File != "" {
+		f.fileRoot(req.Root.File)
+		return f.response(), nil
+	}
+	if err := f.directoryRoot(); err != nil {
+		return nil, err
+	}
+	return f.response(), nil
+}
+
+// finder gathers the resources of one root.
+type finder struct {
+	*trees
+	req  *guest.Request
+	root fs.FS
+	options
+
+	resp guest.Response
+	yaml yamlBudget
+	size int            // estimate of the response's length
+	buf  [headSize]byte // holds one head after the other
+	// unlisted counts resources, undescribed descriptions that found no room.
+	unlisted, undescribed int
+	// seen holds what was reported, where an operator's conventions may have it again.
+	seen map[string]bool
+}
+
+// options is what the configuration says.
+type options struct {
+	metaFile   string
+	fileNames  []string
+	named      bool // by fileNames, and not by the table
+	strict     bool
+	hooks, mcp bool // are granted
+	disabled   map[string]bool
+	own        *places.Tree // an operator's
+	// inHome says that the root lies in a home directory, and is base there.
+	inHome bool
+	base   string
+	// instructionsOnly and skillsOnly say what a root with a role is for.
+	instructionsOnly, skillsOnly bool
+}
+
+func (f *finder) configure() (err error) {
+	config := &f.req.Config
+	f.instructionsOnly, f.skillsOnly = f.req.Root.Role == abi.RoleInstructions, f.req.Root.Role == abi.RoleSkills
+	if f.metaFile, err = config.String(keyMetaFile, places.SkillFile); err != nil {
+		return err
+	}
+	if f.metaFile != path.Base(f.metaFile) || f.metaFile == "." || f.metaFile == ".." {
+		return errors.New("meta_file must be the name of a file, without directories")
+	}
+	if f.strict, err = config.Bool("strict", false); err != nil {
+		return err
+	}
+	scope, err := config.String("scope", "")
+	if err != nil {
+		return err
+	}
+	f.inHome = scope == string(conventions.ScopeUser)
+	if f.base, err = config.String("base", ""); err != nil {
+		return err
+	}
+	if err = f.lists(); err != nil {
+		return err
+	}
+	own, err := places.Configured(*config, kinds)
+	if len(own) > 0 {
+		f.own = places.Compile(own, kinds, places.ScopeConfigured)
+		f.seen = map[string]bool{}
+	}
+	return err
+}
+
+func (f *finder) lists() error {
+	config := &f.req.Config
+	names, err := config.Strings(keyFileNames)
+	if err != nil {
+		return err
+	}
+	_, f.named = config.Value(keyFileNames)
+	f.fileNames = f.plainNames(names)
+	grants, err := config.Strings("grants")
+	if err != nil {
+		return err
+	}
+	f.hooks, f.mcp = slices.Contains(grants, "hooks"), slices.Contains(grants, "mcp")
+	disabled, err := config.Strings("disabled")
+	if len(disabled) > 0 {
+		f.disabled = make(map[string]bool, len(disabled))
+		for _, id := range disabled {
+			f.disabled[id] = true
+		}
+	}
+	return err
+}
+
+// plainNames keeps the names of files at the top level, each once.
+func (f *finder) plainNames(names []string) []string {
+	var plain []string
+	for _, name := range names {
+		switch {
+		case name == "" || name == "." || strings.Contains(name, "/") || !fs.ValidPath(name):
+			f.warn(keyFileNames + ": " + strconv.Quote(guest.Truncate(name, 80)) + " is not the name of a file at the top level; ignored")
+		case !slices.Contains(plain, name):
+			plain = append(plain, name)
+		}
+	}
+	return plain
+}
+
+func (f *finder) warn(text string) {
+	f.resp.Warnings = append(f.resp.Warnings, guest.Truncate(text, abi.MaxError))
+}
+
+func (f *finder) response() *guest.Response {
+	if f.undescribed > 0 {
+		f.warn("too much text: " + strconv.Itoa(f.undescribed) + " descriptions were left out")
+	}
+	if f.unlisted > 0 {
+		f.warn("too many resources: " + strconv.Itoa(f.unlisted) + " were left out")
+	}
+	return &f.resp
+}
+
+// fileRoot looks at a root that is one file.
+func (f *finder) fileRoot(name string) {
+	switch {
+	case f.instructionsOnly || f.named && slices.Contains(f.fileNames, name):
+		f.instruction(name)
+	case name == f.metaFile:
+		f.Skill(f.bare, ".", nil)
+	default:
+		f.project.File(name, f)
+		if f.own != nil {
+			f.own.File(name, f)
+		}
+	}
+}
+
+func (f *finder) directoryRoot() error {
+	if f.named && !f.skillsOnly {
+		if err := f.topLevel(f.instruction, f.fileNames); err != nil {
+			return err
+		}
+	}
+	if f.skillsOnly || f.req.Root.Name == "skills" && !f.instructionsOnly {
+		if err := f.container(); err != nil {
+			return err
+		}
+	}
+	tree := f.project
+	if f.inHome {
+		tree = f.user
+	}
+	if f.instructionsOnly {
+		return f.topLevel(func(name string) { tree.File(name, f) }, nil)
+	}
+	tree.Walk(f.root, f.base, f)
+	if f.own != nil {
+		f.own.Walk(f.root, "", f)
+	}
+	return nil
+}
+
+// topLevel calls a function for the files at the top level: for those of some names, in
+// their order, or for all.
+func (f *finder) topLevel(each func(name string), names []string) error {
+	entries, err := fs.ReadDir(f.root, ".")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if names == nil && !f.named {
+		for _, e := range entries {
+			if !e.IsDir() {
+				each(e.Name())
+			}
+		}
+	}
+	for _, name := range names {
+		i := slices.IndexFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name })
+		if i >= 0 && !entries[i].IsDir() {
+			each(name)
+		}
+	}
+	return nil
+}
+
+// container reports the skills whose directories lie in the root itself.
+func (f *finder) container() error {
+	entries, err := fs.ReadDir(f.root, ".")
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	for _, e := range entries {
+		if !e.Type().IsRegular() {
+			f.Skill(f.bare, e.Name(), e)
+		}
+	}
+	return nil
+}
+
+// instruction reports a file at the top level that was named as one.
+func (f *finder) instruction(name string) {
+	for _, c := range f.instructions {
+		if slices.Contains(c.Places, name) {
+			f.add(c, name)
+			return
+		}
+	}
+	f.add(&unknown, name)
+}
+
+// unknown is the convention of an instruction file that the table doesn't have.
+var unknown = conventions.Convention{Kind: abi.KindInstructionFile, Format: conventions.Markdown, Description: conventions.FromHeading}
+
+// unknownSkill is the convention of a skill that lies where the table has none.
+var unknownSkill = conventions.Convention{
+	Kind: abi.KindSkill, Format: conventions.Markdown, Name: conventions.FromField, Description: conventions.FromField,
+}
+
+// Skip implements places.Visitor.
+func (f *finder) Skip(c *conventions.Convention) bool {
+	return f.disabled[c.ID] || f.skillsOnly && c.Kind != abi.KindSkill || f.instructionsOnly && c.Kind != abi.KindInstructionFile
+}
+
+// Unreadable implements places.Visitor.
+func (f *finder) Unreadable(dir string, err error) { f.warn(dir + ": " + err.Error()) }
+
+// File implements places.Visitor.
+func (f *finder) File(c *conventions.Convention, p string) {
+	if f.named && c.Kind == abi.KindInstructionFile && !strings.Contains(p, "/") {
+		return // names take the place of the table's
+	}
+	f.add(c, p)
+}
+
+// add reports a file.
+func (f *finder) add(c *conventions.Convention, p string) {
+	if f.again(c, p) {
+		return
+	}
+	key := c.ID + " file " + p
+	p = key[len(key)-len(p):]
+	f.addPart(c, f.req.Part(key, func() guest.Part { return f.readFile(c, p) }))
+}
+
+// again reports whether a file was reported already. Only an operator's conventions may
+// have one that others have.
+func (f *finder) again(c *conventions.Convention, p string) bool {
+	if f.own == nil {
+		return false
+	}
+	key := string(c.Kind) + " " + p
+	known := f.seen[key]
+	f.seen[key] = true
+	return known
+}
+
+// Skill implements places.Visitor.
+func (f *finder) Skill(c *conventions.Convention, dir string, e fs.DirEntry) bool {
+	if f.again(c, dir) {
+		return true
+	}
+	how := " directory "
+	if e == nil || e.Type()&fs.ModeSymlink != 0 {
+		how = " link "
+	}
+	// The key, the path and the file are parts of one text.
+	start := len(c.ID) + len(how)
+	text := c.ID + how + dir + "/" + f.metaFile
+	key := text[:start+len(dir)]
+	part := f.req.Part(key, func() guest.Part {
+		file, name := text[start:], ""
+		switch {
+		case e == nil:
+			file, name = f.metaFile, f.req.Root.Name
+		case e.Type()&fs.ModeSymlink != 0:
+			name = f.linked(key[start:])
+		default:
+			name = e.Name()
+		}
+		return f.readSkill(c, key[start:], file, name)
+	})
+	f.addPart(c, part)
+	return part.Rows.Len() > 0
+}
+
+// linked returns the name of the directory that a link leads to.
+func (f *finder) linked(dir string) string {
+	if name := places.RealPath(f.root, dir); name != "." {
+		return path.Base(name)
+	}
+	return f.req.Root.Name
+}

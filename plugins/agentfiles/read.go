@@ -1,0 +1,258 @@
+package agentfiles
+
+import (
+	"errors"
+	"path"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"waymark/abi"
+	"waymark/plugins/conventions"
+	"waymark/plugins/internal/places"
+	"waymark/plugins/internal/wellknown"
+	guest "waymark/sdk-guest"
+	"waymark/sdk-guest/frontmatter"
+)
+
+const (
+	// fieldsSize holds the front matter of nearly every file, and little of what
+	// follows: what changes there is no reason to look at a file again.
+	fieldsSize = 1 << 10
+	// headSize is where a first line is looked for.
+	headSize = 4 << 10
+)
+
+// readSkill reads the skill in a directory, if it is one. file is the path of its
+// SKILL.md, dirName the directory's own name, whatever path led to it.
+func (f *finder) readSkill(c *conventions.Convention, dir, file, dirName string) (part guest.Part) {
+	text, read, state := wellknown.Read(f.root, file, f.buf[:fieldsSize])
+	if state == wellknown.Absent {
+		return part
+	}
+	r := guest.Resource{Kind: guest.Skill, Path: dir, Content: guest.File(file), Convention: c.ID}
+	var n needs
+	var err error
+	switch {
+	case state == wellknown.Invalid:
+		err = errors.New(f.metaFile + " is " + wellknown.LinkToDirectory)
+	case read:
+		var block []byte
+		if block, _, err = f.readBlock(file, text); err == nil {
+			var h head
+			if h, err = f.yaml.parseYAML(block, false); err == nil {
+				err = f.describeSkill(&r, &h, dirName)
+			}
+			n.yaml = h.cost
+		}
+		if err != nil {
+			f.withholdUnread(&r, block)
+		}
+	}
+	if err != nil {
+		fail(&r, err)
+	}
+	part = encode(&r, n)
+	part.Forget = errors.Is(err, errYAMLBudget) // the next run may have more
+	return part
+}
+
+// readBlock returns the front matter of a file whose head is given, and reads more of
+// the file where the head doesn't hold all of it. Of a file that is gone it is empty.
+func (f *finder) readBlock(file string, text []byte) (block, rest []byte, err error) {
+	limit, complete := f.req.MaxBytes(), len(text) < fieldsSize
+	block, rest, err = frontmatter.Find(text, complete)
+	if errors.Is(err, frontmatter.ErrOpen) && !complete && limit > len(text) {
+		if text, err = guest.ReadHead(f.root, file, limit+1); err != nil {
+			return nil, nil, nil //nolint:nilerr // gone or changed since: the host will see
+		}
+		block, rest, err = frontmatter.Find(text, len(text) <= limit)
+	}
+	return block, rest, err
+}
+
+// readFile reads what isn't a skill.
+func (f *finder) readFile(c *conventions.Convention, p string) (part guest.Part) {
+	size := headSize
+	if c.Format == conventions.Markdown && usesFields(c) {
+		size = fieldsSize
+	}
+	text, read, state := wellknown.Read(f.root, p, f.buf[:size])
+	if state == wellknown.Absent {
+		return part
+	}
+	r := guest.Resource{Kind: c.Kind, Path: p, Content: guest.File(p), Convention: c.ID, Name: fallbackName(c, p)}
+	var n needs
+	var err error
+	switch {
+	case state == wellknown.Invalid:
+		fail(&r, errors.New(wellknown.LinkToDirectory))
+	case read:
+		err = f.describe(&r, c, text, &n)
+	}
+	part = encode(&r, n)
+	part.Forget = errors.Is(err, errYAMLBudget) // the next run may have more
+	return part
+}
+
+// usesFields reports whether anything is taken from the fields of a file's head.
+func usesFields(c *conventions.Convention) bool {
+	a := &c.Applies
+	return c.Name == conventions.FromField || c.Description == conventions.FromField || c.Kind != abi.KindInstructionFile ||
+		a.GlobsKey != "" || a.AlwaysKey != "" || a.ModeKey != "" || a.Described != ""
+}
+
+// describe fills in what a file says of itself. The error is one that needn't stand.
+func (f *finder) describe(r *guest.Resource, c *conventions.Convention, text []byte, n *needs) error {
+	switch c.Format {
+	case conventions.Executable:
+		return nil
+	case conventions.TOML, conventions.JSON, conventions.YAML:
+		return f.describeFile(r, c, n)
+	case conventions.Markdown:
+		if usesFields(c) {
+			return f.describeFields(r, c, text, n)
+		}
+		if c.Imports {
+			f.imports(r)
+		}
+	}
+	apply(r, c, frontmatter.Value{})
+	if c.Description != conventions.FromNothing {
+		r.Description = firstLine(text)
+	}
+	return nil
+}
+
+// describeFile reads a file that is nothing but fields.
+func (f *finder) describeFile(r *guest.Resource, c *conventions.Convention, n *needs) error {
+	limit := f.req.MaxBytes()
+	text, err := guest.ReadHead(f.root, r.Path, limit+1)
+	if err != nil || len(text) > limit {
+		return nil // the host says what is wrong
+	}
+	h, err := f.yaml.parseFile(c.Format, text)
+	n.yaml = h.cost
+	if err != nil {
+		f.withholdUnread(r, text)
+		f.unparsed(r, err)
+		return err
+	}
+	f.fields(r, c, &h)
+	return nil
+}
+
+// describeFields reads a file that may begin with front matter.
+func (f *finder) describeFields(r *guest.Resource, c *conventions.Convention, text []byte, n *needs) error {
+	block, rest, err := f.readBlock(r.Path, text)
+	h := head{}
+	switch {
+	case errors.Is(err, frontmatter.ErrNone):
+		rest, err = text, nil
+	case err == nil:
+		h, err = f.yaml.parseYAML(block, c.Kind == abi.KindInstructionFile)
+		n.yaml = h.cost
+	}
+	if err != nil {
+		f.withholdUnread(r, block)
+		f.unparsed(r, err)
+		return err
+	}
+	if h.unquoted && c.Kind != abi.KindInstructionFile {
+		find(r, abi.FindingFrontmatterUnquoted, abi.SeverityWarning, unquoted)
+	}
+	if c.Imports {
+		f.imports(r)
+	}
+	f.fields(r, c, &h)
+	if r.Description == "" && c.Description != conventions.FromNothing && c.Kind != abi.KindSubagent {
+		r.Description = firstLine(rest)
+	}
+	return nil
+}
+
+const unquoted = "front matter is YAML only once its values with a colon are quoted"
+
+// fields takes name, description and the rest from a file's fields.
+func (f *finder) fields(r *guest.Resource, c *conventions.Convention, h *head) {
+	name, description := h.fields.Get("name"), h.fields.Get("description")
+	if c.Name == conventions.FromField {
+		text := strings.TrimSpace(name.Text)
+		switch {
+		case name.Kind == frontmatter.String && text != "":
+			r.Name = guest.Truncate(text, abi.MaxName)
+		case c.Kind == abi.KindSubagent:
+			find(r, abi.FindingNameMissing, abi.SeverityWarning, "it has no name: the name of the file stands for it")
+		}
+		if c.Kind == abi.KindSubagent && (strings.Contains(r.Name, ":") || strings.HasPrefix(r.Name, "-")) {
+			find(r, abi.FindingNameInvalid, abi.SeverityWarning, "the name has a colon, or begins with a hyphen")
+		}
+	}
+	if description.Kind == frontmatter.String && c.Description == conventions.FromField {
+		r.Description = guest.Truncate(strings.TrimSpace(description.Text), abi.MaxDescription)
+	}
+	if c.Kind == abi.KindSubagent && c.Description == conventions.FromField && r.Description == "" {
+		find(r, abi.FindingDescriptionMissing, abi.SeverityError, noDescription)
+	}
+	apply(r, c, h.fields)
+	f.extras(r, h.fields)
+	f.judge(r)
+}
+
+const noDescription = "there is no description: agents don't know when to use it"
+
+// fallbackName is what a file is called that doesn't say so itself.
+func fallbackName(c *conventions.Convention, p string) string {
+	var name string
+	switch c.Name {
+	case conventions.FromField, conventions.FromFile:
+		name = stem(path.Base(p))
+	case conventions.FromDirectory:
+		name = path.Base(path.Dir(p))
+	case conventions.FromPath:
+		dir, file := path.Split(places.Rest(c, p))
+		name = strings.ReplaceAll(dir, "/", ":") + stem(file)
+	}
+	return guest.Truncate(name, abi.MaxName)
+}
+
+// stem returns the name of a file up to its first dot that isn't the first character.
+func stem(name string) string {
+	if i := strings.IndexByte(name[min(1, len(name)):], '.'); i >= 0 {
+		return name[:i+1]
+	}
+	return name
+}
+
+// maxRunes keeps a description on a line or two of a table.
+const maxRunes = 200
+
+// firstLine returns the first line that isn't empty without its heading marks. Bytes
+// that aren't UTF-8 and control characters become spaces.
+func firstLine(head []byte) string {
+	text := strings.TrimPrefix(string(head), "\ufeff")
+	for line := range strings.SplitSeq(text, "\n") {
+		line = strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(line), "#"))
+		if line = strings.TrimSpace(clean(line)); line != "" {
+			return line
+		}
+	}
+	return ""
+}
+
+func clean(line string) string {
+	var b strings.Builder
+	runes := 0
+	for _, r := range line {
+		if runes++; runes > maxRunes {
+			return strings.TrimSpace(b.String()) + "…"
+		}
+		if r == utf8.RuneError || r < ' ' || r >= 0x7f && r < 0xa0 {
+			r = ' '
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+func quote(s string) string { return strconv.Quote(guest.Truncate(s, 128)) }

@@ -1,0 +1,208 @@
+// Package places walks the places of a table of conventions in one root.
+//
+// A table becomes a tree of names once, when a module is initialised, which is free for
+// its runs. A walk lists a directory and goes on only where a name exists and the tree
+// has it: a look at each of some hundred missing places would cost fifteen times what
+// one listing of their parent does.
+//
+// # Guarantees
+//
+// A file is reported once for each kind, for the first convention of the table that has
+// it. Names are compared in exact case. Order is that of the names in each directory.
+// Links to directories inside the root are followed, but not in circles.
+//
+// # Concurrency
+//
+// A Tree may be shared. A walk belongs to one goroutine.
+//
+// # Limits
+//
+// "**" goes 8 directories deep and looks into 2,000 directories, without .git and
+// node_modules.
+package places
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"waymark/abi"
+	"waymark/plugins/conventions"
+)
+
+const (
+	maxDepth       = 8
+	maxDirectories = 2000
+)
+
+// SkillFile is the last name of a skill's place.
+const SkillFile = "SKILL.md"
+
+// Tree is a table made ready for walks.
+type Tree struct {
+	table []conventions.Convention
+	root  *node
+	loops int // how many nodes are there for "**"
+}
+
+// node is a place up to some name.
+type node struct {
+	names map[string]*node
+	globs []glob
+	deep  *node // what may follow in this directory and in all below it
+	loop  int   // of a deep node, its number, from 1
+	// ends are the conventions whose place ends here, skills those of kind skill
+	// whose SKILL.md lies here; by index, in order of the table.
+	ends, skills []int
+}
+
+// glob is a name with one star or more.
+type glob struct {
+	parts []string // what stands around the stars
+	next  *node
+}
+
+// Compile makes a Tree of the rows of a table that have one of the kinds and one of the
+// scopes. It keeps the table.
+func Compile(table []conventions.Convention, kinds []abi.Kind, scopes ...conventions.Scope) *Tree {
+	t := &Tree{table: table, root: &node{}}
+	for i := range table {
+		c := &table[i]
+		if !slices.Contains(kinds, c.Kind) || !slices.Contains(scopes, c.Scope) {
+			continue
+		}
+		for _, place := range c.Places {
+			t.add(i, c.Kind, place)
+		}
+	}
+	return t
+}
+
+func (t *Tree) add(i int, kind abi.Kind, place string) {
+	n := t.root
+	names := strings.Split(place, "/")
+	if kind == abi.KindSkill && names[len(names)-1] == SkillFile {
+		n = t.down(n, names[:len(names)-1])
+		n.skills = append(n.skills, i)
+		return
+	}
+	n = t.down(n, names)
+	n.ends = append(n.ends, i)
+}
+
+// down returns the node of a place, and makes it if there is none.
+func (t *Tree) down(n *node, names []string) *node {
+	for _, name := range names {
+		n = t.child(n, name)
+	}
+	return n
+}
+
+func (t *Tree) child(n *node, name string) *node {
+	switch {
+	case name == "**":
+		if n.deep == nil {
+			t.loops++
+			n.deep = &node{loop: t.loops}
+		}
+		return n.deep
+	case strings.Contains(name, "*"):
+		parts := strings.Split(name, "*")
+		for _, g := range n.globs {
+			if slices.Equal(g.parts, parts) {
+				return g.next
+			}
+		}
+		next := &node{}
+		n.globs = append(n.globs, glob{parts, next})
+		return next
+	}
+	if n.names == nil {
+		n.names = map[string]*node{}
+	}
+	if n.names[name] == nil {
+		n.names[name] = &node{}
+	}
+	return n.names[name]
+}
+
+// leads reports whether anything may lie below a directory here, but a SKILL.md.
+func (n *node) leads() bool {
+	return len(n.names) > 0 || len(n.globs) > 0 || n.deep != nil || n.loop > 0
+}
+
+func (g *glob) match(name string) bool {
+	first, last := g.parts[0], g.parts[len(g.parts)-1]
+	if len(name) < len(first)+len(last) || !strings.HasPrefix(name, first) || !strings.HasSuffix(name, last) {
+		return false
+	}
+	name = name[len(first) : len(name)-len(last)]
+	for _, part := range g.parts[1 : len(g.parts)-1] {
+		i := strings.Index(name, part)
+		if i < 0 {
+			return false
+		}
+		name = name[i+len(part):]
+	}
+	return true
+}
+
+const (
+	// maxPattern is the ABI's bound for a pattern, in bytes.
+	maxPattern = 1 << 10
+)
+
+// Reads returns the patterns of what a walk may read. Places that differ in their first
+// name alone are one pattern with braces, since a module has a bounded number of them.
+func Reads(table []conventions.Convention, kinds []abi.Kind, scopes ...conventions.Scope) []string {
+	var rests []string
+	firsts := map[string][]string{}
+	for i := range table {
+		c := &table[i]
+		if !slices.Contains(kinds, c.Kind) || !slices.Contains(scopes, c.Scope) {
+			continue
+		}
+		for _, place := range c.Places {
+			first, rest, _ := strings.Cut(place, "/")
+			if _, ok := firsts[rest]; !ok {
+				rests = append(rests, rest)
+			}
+			if !slices.Contains(firsts[rest], first) {
+				firsts[rest] = append(firsts[rest], first)
+			}
+		}
+	}
+	var reads []string
+	for _, rest := range rests {
+		for list := firsts[rest]; len(list) > 0; {
+			n, size := 0, len(rest)+len("{}/")
+			for n < len(list) && size+len(list[n])+1 <= maxPattern {
+				size += len(list[n]) + 1
+				n++
+			}
+			first := list[0]
+			if n > 1 {
+				first = "{" + strings.Join(list[:n], ",") + "}"
+			}
+			reads = append(reads, path.Join(first, rest))
+			list = list[n:]
+		}
+	}
+	return reads
+}
+
+// Rest returns what of a path follows the names that its place spells out: for
+// .claude/commands/git/commit.md, git/commit.md.
+func Rest(c *conventions.Convention, p string) string {
+	for _, place := range c.Places {
+		fixed, _, found := strings.Cut(place, "*")
+		if !found {
+			continue
+		}
+		fixed = fixed[:strings.LastIndexByte(fixed, '/')+1]
+		if rest, ok := strings.CutPrefix(p, fixed); ok {
+			return rest
+		}
+	}
+	return path.Base(p)
+}

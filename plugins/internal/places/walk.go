@@ -1,0 +1,226 @@
+package places
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+
+	"waymark/abi"
+	"waymark/plugins/conventions"
+)
+
+// Visitor is told what a walk finds.
+type Visitor interface {
+	// File is called for what isn't a directory, nor surely a link to one.
+	File(c *conventions.Convention, p string)
+	// Skill is called for a directory in which a SKILL.md may lie, or a link that may
+	// lead to one, and reports whether it is a skill, in which no others lie.
+	Skill(c *conventions.Convention, dir string, entry fs.DirEntry) bool
+	// Unreadable is called for a directory that exists and can't be listed.
+	Unreadable(dir string, err error)
+	// Skip reports whether a convention is switched off.
+	Skip(c *conventions.Convention) bool
+}
+
+// Walk walks a root. Where base isn't empty the root itself lies there, as ~/.claude
+// lies below the home directory that places are relative to.
+func (t *Tree) Walk(root fs.FS, base string, v Visitor) {
+	from := t.root
+	for name := range strings.SplitSeq(base, "/") {
+		if name == "" {
+			continue
+		}
+		if from = from.names[name]; from == nil {
+			return
+		}
+	}
+	w := walk{tree: t, root: root, visitor: v}
+	w.directory("", []at{{node: from}})
+}
+
+// File reports a root that is one file, whose name is given.
+func (t *Tree) File(name string, v Visitor) {
+	w := walk{tree: t, visitor: v}
+	w.file(name, w.step(nil, []at{{node: t.root}}, name, false))
+}
+
+// at is a node, and how many directories "**" has gone down to it.
+type at struct {
+	*node
+	depth int
+}
+
+type walk struct {
+	tree    *Tree
+	root    fs.FS
+	visitor Visitor
+	looked  []int    // directories looked into, by loop
+	links   []string // the real paths of the links followed down to here
+}
+
+// directory looks at the entries of a directory, which is "" for the root.
+func (w *walk) directory(dir string, states []at) {
+	name := dir
+	if dir == "" {
+		name = "."
+	}
+	if w.spent(states) {
+		return
+	}
+	entries, err := fs.ReadDir(w.root, name)
+	if err != nil {
+		if !absent(w.root, name, err) {
+			w.visitor.Unreadable(name, err)
+		}
+		return
+	}
+	if dir != "" {
+		dir += "/"
+	}
+	var next []at
+	for _, e := range entries {
+		below := !e.Type().IsRegular()
+		next = w.step(next[:0], states, e.Name(), below)
+		if len(next) > 0 {
+			w.entry(dir, e, below, next)
+		}
+	}
+}
+
+// absent reports whether there is no directory, and nothing wrong with that.
+func absent(root fs.FS, name string, err error) bool {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return true
+	}
+	info, statErr := fs.Stat(root, name)
+	return statErr == nil && !info.IsDir()
+}
+
+// spent counts a directory for each "**" that it belongs to.
+func (w *walk) spent(states []at) bool {
+	left := false
+	for _, s := range states {
+		if s.loop == 0 {
+			left = true
+			continue
+		}
+		if w.looked == nil {
+			w.looked = make([]int, w.tree.loops+1)
+		}
+		w.looked[s.loop]++
+		left = left || w.looked[s.loop] <= maxDirectories
+	}
+	return !left
+}
+
+// step appends the nodes that a name leads to.
+func (w *walk) step(next, states []at, name string, below bool) []at {
+	for _, s := range states {
+		if n := s.names[name]; n != nil {
+			next = enter(next, n)
+		}
+		for i := range s.globs {
+			if g := &s.globs[i]; g.match(name) {
+				next = enter(next, g.next)
+			}
+		}
+		if s.loop > 0 && below && s.depth < maxDepth && name != ".git" && name != "node_modules" {
+			next = append(next, at{s.node, s.depth + 1})
+		}
+	}
+	return next
+}
+
+// enter adds a node, and what "**" begins in it.
+func enter(next []at, n *node) []at {
+	next = append(next, at{node: n})
+	if n.deep != nil {
+		next = append(next, at{node: n.deep})
+	}
+	return next
+}
+
+// entry looks at one name that the tree has.
+func (w *walk) entry(dir string, e fs.DirEntry, below bool, states []at) {
+	p := dir + e.Name()
+	if !below {
+		w.file(p, states)
+		return
+	}
+	leads, ends, skill := false, false, none
+	for _, s := range states {
+		leads = leads || s.leads()
+		ends = ends || len(s.ends) > 0
+		skill = w.first(skill, s.skills)
+	}
+	if skill != none && w.visitor.Skill(&w.tree.table[skill], p, e) {
+		return
+	}
+	link := e.Type()&fs.ModeSymlink != 0
+	if ends && !e.IsDir() && !(leads && link && isDir(w.root, p)) {
+		w.file(p, states)
+	}
+	if leads && (e.IsDir() || link) {
+		w.enter(p, link, states)
+	}
+}
+
+func isDir(root fs.FS, p string) bool {
+	info, err := fs.Stat(root, p)
+	return err == nil && info.IsDir()
+}
+
+// enter looks into a directory. "**" doesn't follow a link back to one that it lies in.
+func (w *walk) enter(p string, link bool, states []at) {
+	states = append([]at(nil), states...) // the caller uses its own again
+	if link {
+		target := RealPath(w.root, p)
+		if slices.Contains(w.links, target) || strings.HasPrefix(RealPath(w.root, path.Dir(p))+"/", target+"/") || target == "." {
+			states = slices.DeleteFunc(states, func(s at) bool { return s.loop > 0 || s.deep != nil })
+		}
+		w.links = append(w.links, target)
+		defer func() { w.links = w.links[:len(w.links)-1] }()
+	}
+	for _, s := range states {
+		if s.leads() {
+			w.directory(p, states)
+			return
+		}
+	}
+}
+
+// file reports a file for the first convention of each kind that has it.
+func (w *walk) file(p string, states []at) {
+	var done [4]abi.Kind
+	for kinds := done[:0]; ; {
+		first := none
+		for _, s := range states {
+			for _, i := range s.ends {
+				if c := &w.tree.table[i]; !slices.Contains(kinds, c.Kind) && (first == none || i < first) && !w.visitor.Skip(c) {
+					first = i
+				}
+			}
+		}
+		if first == none {
+			return
+		}
+		c := &w.tree.table[first]
+		kinds = append(kinds, c.Kind)
+		w.visitor.File(c, p)
+	}
+}
+
+const none = -1
+
+// first returns the first of a list of conventions that counts, or one before that.
+func (w *walk) first(before int, list []int) int {
+	for _, i := range list {
+		if (before == none || i < before) && !w.visitor.Skip(&w.tree.table[i]) {
+			before = i
+		}
+	}
+	return before
+}

@@ -16,3 +16,5 @@
 // The package imports package abi alone: guests link it, and every byte of code costs
 // each of their runs. Its values must not be changed.
 package conventions
+
+//go:generate go run waymark/internal/tools/conventionsdoc -o ../../docs/conventions.md

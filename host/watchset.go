@@ -20,12 +20,13 @@ type watchSet map[string]*watched // by absolute path
 type watched struct {
 	any   bool            // any name matters: the directory was listed
 	names map[string]bool // whether what is written at a name matters, too
+	globs map[string]bool // patterns of names
 }
 
 func (s watchSet) dir(path string) *watched {
 	w := s[path]
 	if w == nil {
-		w = &watched{names: map[string]bool{}}
+		w = &watched{names: map[string]bool{}, globs: map[string]bool{}}
 		s[path] = w
 	}
 	return w
@@ -45,10 +46,13 @@ func (s watchSet) name(absolute string, writes bool) {
 // that it can't see come and go without a notice.
 func (s watchSet) listed(root *vfs.Root, f *vfs.Filter, d *vfs.Dep) {
 	w := s.dir(filepath.Join(root.Path(), d.Path))
-	names, all := root.Names(f, cmp.Or(d.As, d.Path))
+	names, globs, all := root.Names(f, cmp.Or(d.As, d.Path))
 	w.any = w.any || all
 	for _, name := range names {
 		w.names[name] = true
+	}
+	for _, glob := range globs {
+		w.globs[glob] = true
 	}
 }
 
@@ -92,6 +96,7 @@ func (w *watched) dir(path string) watch.Dir {
 			d.Through = append(d.Through, name)
 		}
 	}
+	d.Globs = slices.Sorted(maps.Keys(w.globs))
 	return d
 }
 

@@ -110,22 +110,29 @@ func (r *Root) scopeTo(f *Filter, path string) (s scope, ok bool) {
 }
 
 // Names returns the names that a view could show in a directory, by the path
-// it is asked for. When a pattern allows others than these, all is set: any
-// name could be one. Whoever watches the directory needs no others.
-func (r *Root) Names(f *Filter, dir string) (names []string, all bool) {
+// it is asked for, and patterns of such names. When all is set, any name could be
+// one. Whoever watches the directory needs no others.
+func (r *Root) Names(f *Filter, dir string) (names, globs []string, all bool) {
 	s, ok := r.scopeTo(f, dir)
 	if !ok {
-		return nil, true
+		return nil, nil, true
 	}
 	for _, at := range s.reads.nodes {
 		n := &f.reads.nodes[at]
-		if n.isDeep || n.deep != 0 || len(n.globs) > 0 {
-			return nil, true
+		if n.isDeep || n.deep != 0 {
+			return nil, nil, true
 		}
 		for i := range n.names {
 			names = append(names, n.names[i].name)
 		}
+		for i := range n.globs {
+			if n.globs[i].glob.segment == "*" {
+				return nil, nil, true
+			}
+			globs = append(globs, n.globs[i].glob.segment)
+		}
 	}
 	slices.Sort(names)
-	return slices.Compact(names), false
+	slices.Sort(globs)
+	return slices.Compact(names), slices.Compact(globs), false
 }

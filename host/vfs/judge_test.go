@@ -123,16 +123,21 @@ func TestNames(t *testing.T) {
 		{"docs/**", "docs/deep/down", "any"},
 		{"**/x.md", ".", "any"},
 		{"{a,b}/c", ".", "a b"},
-		{"*.md a", ".", "any"},
-		{"a?", ".", "any"},
+		{"*.md a *.md", ".", "a and *.md"},
+		{"a? .roorules-* b", ".", "b and .roorules-* a?"},
+		{"*.md *", ".", "any"},
+		{"x/*.md", ".", "x"},
 		{"", ".", ""},
 	} {
 		f, err := vfs.View{Reads: strings.Fields(tt.reads)}.Compile()
 		if err != nil {
 			t.Fatal(err)
 		}
-		names, all := root.Names(f, tt.dir)
+		names, globs, all := root.Names(f, tt.dir)
 		got := strings.Join(names, " ")
+		if len(globs) > 0 {
+			got += " and " + strings.Join(globs, " ")
+		}
 		if all {
 			got = "any"
 		}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"path/filepath"
 	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
 )
 
 // drain takes events from a backend until it fails. It calls nothing that
@@ -75,12 +77,20 @@ func (w *Watcher) entered(dir, name string, op Op) {
 		return
 	}
 	named := n.names[name]
-	if len(named) == 0 && len(n.any) == 0 {
+	if len(named) == 0 && len(n.any) == 0 && len(n.globs) == 0 {
 		return
 	}
 	path := filepath.Join(dir, name)
 	for _, o := range n.any {
 		w.gatherEventLocked(o, path, op, len(named) > 0)
+	}
+	for glob, owners := range n.globs {
+		if !doublestar.MatchUnvalidated(glob, name) {
+			continue
+		}
+		for _, o := range owners {
+			w.gatherEventLocked(o, path, op, len(named) > 0)
+		}
 	}
 	for _, o := range named {
 		w.gatherEventLocked(o, path, op, true)

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bmatcuk/doublestar/v4"
+
 	"waymark/host/watch"
 )
 
@@ -19,6 +21,8 @@ func FuzzEvent(f *testing.F) {
 	f.Add("/w/x", "/w/x/y", "", byte(watch.OpRename))
 	f.Add("/", "/", "f", byte(watch.OpChmod))
 	f.Add("//f", "/w/../w/.", "*", byte(0))
+	f.Add("/w/x/abc", "/w/x", "a*c\ng", byte(watch.OpWrite))
+	f.Add("/w/x/[", "/w/x", "[\ng", byte(watch.OpWrite))
 	f.Add("f", "relative", "*", byte(255))
 	f.Add("/w/\xff/\x00", "/w/\xff", "\x00", byte(watch.OpCreate))
 	f.Fuzz(func(t *testing.T, path, dir, names string, op byte) {
@@ -27,6 +31,9 @@ func FuzzEvent(f *testing.F) {
 		d := watch.Dir{Path: dir}
 		if names != "*" {
 			d.Names = strings.Split(names, "\n")
+			if glob := d.Names[0]; doublestar.ValidatePattern(glob) && !strings.Contains(glob, "/") {
+				d.Globs = []string{glob}
+			}
 		}
 		at := strings.LastIndexByte(path, '/')
 		in, name := path[:max(at, 0)], path[at+1:]
@@ -34,7 +41,7 @@ func FuzzEvent(f *testing.F) {
 			in = "/"
 		}
 		above := path == "/" || path == dir || strings.HasPrefix(dir, path+"/") && path != ""
-		want := in == dir && (d.Names == nil || slices.Contains(d.Names, name)) ||
+		want := in == dir && (d.Names == nil || slices.Contains(d.Names, name) || len(d.Globs) > 0 && doublestar.MatchUnvalidated(d.Globs[0], name)) ||
 			above && watch.Op(op)&^watch.OpWrite&(watch.OpCreate|watch.OpRemove|watch.OpRename|watch.OpChmod) != 0
 		withFake(t, watch.Options{}, func(t *testing.T, b *bench) {
 			b.set("a", d)

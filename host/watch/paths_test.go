@@ -56,6 +56,32 @@ func TestPaths(t *testing.T) {
 	})
 }
 
+// TestGlobs: what matches no pattern wakes nobody, and what does is named.
+func TestGlobs(t *testing.T) {
+	withFake(t, watch.Options{}, func(t *testing.T, b *bench) {
+		b.set("a", watch.Dir{Path: b.dir, Names: []string{}, Globs: []string{".roorules-*", "x[0-9]?"}})
+		b.set("b", watch.Dir{Path: b.dir, Names: []string{"AGENTS.md"}})
+		for _, name := range []string{"main.go", "roorules-a", ".roorules", "x1", "xab", "a.roorules-b"} {
+			b.n.send(b.path(name), watch.OpWrite)
+			b.n.send(b.path(name), watch.OpCreate)
+			b.n.send(b.path(name), watch.OpRemove)
+		}
+		b.wantNone(time.Second)
+		for _, name := range []string{".roorules-", ".roorules-code", "x1b"} {
+			b.n.send(b.path(name), watch.OpWrite)
+			b.want(watch.Batch{Owners: []string{"a"}, Reason: watch.ReasonEvents, Paths: []string{b.path(name)}})
+		}
+		b.Set("a", []watch.Dir{{Path: b.dir, Names: []string{}, Globs: []string{".roorules-*"}}}) // less
+		b.n.send(b.path("x1b"), watch.OpWrite)
+		b.wantNone(time.Second)
+		b.Set("a", []watch.Dir{{Path: b.dir, Names: []string{}, Globs: []string{".roorules-*", "y*"}}})
+		b.want(watch.Batch{Owners: []string{"a"}, Reason: watch.ReasonAdded})
+		b.Set("a", nil)
+		b.n.send(b.path(".roorules-code"), watch.OpWrite)
+		b.wantNone(time.Second)
+	})
+}
+
 func TestTooManyPaths(t *testing.T) {
 	withFake(t, watch.Options{}, func(t *testing.T, b *bench) {
 		b.set("a", watch.Dir{Path: b.dir})

@@ -26,6 +26,7 @@ type node struct {
 	wants    map[*subscription]want     // who asked for it
 	names    map[string][]*subscription // who asked for which name in it
 	any      []*subscription            // who asked for all names in it
+	globs    map[string][]*subscription // who asked for names of a pattern in it
 	writers  int                        // how many want to hear of writes in it
 	dirty    bool                       // it is in tree.dirty
 	lost     bool                       // with dirty: whatever watch it had may be gone
@@ -55,7 +56,7 @@ func (t *tree) at(path string) *node {
 	}
 	n := &node{
 		path: path, children: map[*node]struct{}{},
-		wants: map[*subscription]want{}, names: map[string][]*subscription{},
+		wants: map[*subscription]want{}, names: map[string][]*subscription{}, globs: map[string][]*subscription{},
 	}
 	t.nodes[path] = n
 	if up := filepath.Dir(path); up != path {
@@ -155,7 +156,8 @@ func (n *node) below(f func(*subscription)) {
 // want is what an owner asked for in one directory.
 type want struct {
 	any    bool
-	names  []string // sorted, each once
+	names  []string // sorted, each once, and so are globs
+	globs  []string
 	writes bool     // not all names only lead on
 }
 
@@ -167,8 +169,13 @@ func (w want) covers(other want) bool {
 	if w.any || other.any {
 		return w.any
 	}
-	for _, name := range other.names {
-		if _, ok := slices.BinarySearch(w.names, name); !ok {
+	return holds(w.names, other.names) && holds(w.globs, other.globs)
+}
+
+// holds reports whether all of some names are in a sorted list.
+func holds(list, names []string) bool {
+	for _, name := range names {
+		if _, ok := slices.BinarySearch(list, name); !ok {
 			return false
 		}
 	}
@@ -176,14 +183,14 @@ func (w want) covers(other want) bool {
 }
 
 func (w want) equal(other want) bool {
-	return w.any == other.any && w.writes == other.writes && slices.Equal(w.names, other.names)
+	return w.any == other.any && w.writes == other.writes && slices.Equal(w.names, other.names) && slices.Equal(w.globs, other.globs)
 }
 
 // same reports whether two sets are the same, in the same order.
 func same(a, b []Dir) bool {
 	return slices.EqualFunc(a, b, func(a, b Dir) bool {
 		return a.Path == b.Path && (a.Names == nil) == (b.Names == nil) && slices.Equal(a.Names, b.Names) &&
-			slices.Equal(a.Through, b.Through)
+			slices.Equal(a.Globs, b.Globs) && slices.Equal(a.Through, b.Through)
 	})
 }
 
@@ -198,12 +205,15 @@ func wantsOf(dirs []Dir) map[string]want {
 		w := wants[path]
 		w.any = w.any || d.Names == nil
 		w.names = append(append(w.names, d.Names...), d.Through...)
-		w.writes = w.writes || d.Names == nil || len(d.Names) > 0
+		w.globs = append(w.globs, d.Globs...)
+		w.writes = w.writes || d.Names == nil || len(d.Names) > 0 || len(d.Globs) > 0
 		wants[path] = w
 	}
 	for path, w := range wants {
 		slices.Sort(w.names)
 		w.names = slices.Compact(w.names)
+		slices.Sort(w.globs)
+		w.globs = slices.Compact(w.globs)
 		wants[path] = w
 	}
 	return wants
@@ -214,7 +224,7 @@ func wantsOf(dirs []Dir) map[string]want {
 func (t *tree) set(o *subscription, dirs []Dir) {
 	given := make([]Dir, len(dirs))
 	for i, d := range dirs {
-		given[i] = Dir{Path: d.Path, Names: slices.Clone(d.Names), Through: slices.Clone(d.Through)}
+		given[i] = Dir{Path: d.Path, Names: slices.Clone(d.Names), Globs: slices.Clone(d.Globs), Through: slices.Clone(d.Through)}
 	}
 	before, now := o.wants, wantsOf(dirs)
 	o.given, o.wants = given, now
@@ -263,6 +273,9 @@ func (n *node) add(o *subscription, w want) {
 	for _, name := range w.names {
 		n.names[name] = append(n.names[name], o)
 	}
+	for _, glob := range w.globs {
+		n.globs[glob] = append(n.globs[glob], o)
+	}
 }
 
 func (n *node) remove(o *subscription) {
@@ -271,12 +284,16 @@ func (n *node) remove(o *subscription) {
 	}
 	isOwner := func(p *subscription) bool { return p == o }
 	n.any = slices.DeleteFunc(n.any, isOwner)
-	for _, name := range n.wants[o].names {
-		if rest := slices.DeleteFunc(n.names[name], isOwner); len(rest) > 0 {
-			n.names[name] = rest
-		} else {
-			delete(n.names, name)
+	forget := func(from map[string][]*subscription, names []string) {
+		for _, name := range names {
+			if rest := slices.DeleteFunc(from[name], isOwner); len(rest) > 0 {
+				from[name] = rest
+			} else {
+				delete(from, name)
+			}
 		}
 	}
+	forget(n.names, n.wants[o].names)
+	forget(n.globs, n.wants[o].globs)
 	delete(n.wants, o)
 }

@@ -202,8 +202,10 @@ type Dir struct {
 	// Path is absolute, clean and free of links. It needn't exist.
 	Path string
 	// Names are the names in it that matter. Nil means any; empty means that
-	// only the directory itself matters, besides Through.
+	// only the directory itself matters, besides Globs and Through.
 	Names []string
+	// Globs are patterns of more names, in doublestar's language for one name.
+	Globs []string
 	// Through are more names, of what only leads on: that they come, go or become
 	// something else matters, and what is written at them doesn't. For these alone,
 	// and for what lies on the way to a directory, the system isn't asked to tell of

@@ -153,7 +153,7 @@ func (s *contextService) Open(ctx context.Context, request *waymark.OpenRequest)
 	}
 	return &waymark.OpenResponse{Superseded: superseded, Takes: &waymark.Takes{
 		ByHash: true, MaxMessage: wire.MaxPart, MaxResources: wire.MaxHubResources, MaxBytes: wire.MaxHubBytes,
-		Claims: true, Facts: true,
+		Claims: true, Facts: true, MaxPayload: wire.MaxPayload,
 	}}, nil
 }
 

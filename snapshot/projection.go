@@ -35,22 +35,32 @@ const (
 	HeldTooMany = "too_many"
 )
 
-// Of returns what the peer gets of s, with the aggregate hash of just that, and how
-// many resources it doesn't get at all, by why. Where the peer gets everything as it
-// is, that is s itself. s isn't changed.
-func (p *Projection) Of(s *Snapshot) (*Snapshot, map[string]int) {
+// Projected is what a peer gets.
+type Projected struct {
+	// Snapshot has the aggregate hash of just that. Where the peer gets everything as
+	// it is, it is the one that was projected itself.
+	*Snapshot
+	// Held counts the resources that the peer doesn't get at all, by why.
+	Held map[string]int
+	// Changed are the ids of those that are invalid, oversize or excluded for this
+	// peer, or have fewer tools.
+	Changed map[string]bool
+}
+
+// Of projects s, which isn't changed.
+func (p *Projection) Of(s *Snapshot) Projected {
 	caps := p.Caps.withDefaults()
 	if p.fits(s, &caps) {
-		return s, nil
+		return Projected{Snapshot: s}
 	}
-	held := make(map[string]int)
-	resources := p.resources(s, caps, held)
-	projected := *s
-	projected.Resources, projected.AggregateHash, projected.PayloadBytes = resources, Aggregate(resources), 0
-	for i := range resources {
-		projected.PayloadBytes += int64(len(resources[i].Payload))
+	whole := *s
+	projected := Projected{Snapshot: &whole, Held: make(map[string]int), Changed: make(map[string]bool)}
+	whole.Resources = p.resources(s, caps, &projected)
+	whole.AggregateHash, whole.PayloadBytes = Aggregate(whole.Resources), 0
+	for i := range whole.Resources {
+		whole.PayloadBytes += int64(len(whole.Resources[i].Payload))
 	}
-	return &projected, held
+	return projected
 }
 
 // fits reports whether the peer gets all of s as it is.
@@ -79,19 +89,20 @@ func (p *Projection) fits(s *Snapshot, caps *Caps) bool {
 }
 
 // resources makes the list of the peer, in order of id.
-func (p *Projection) resources(s *Snapshot, caps Caps, held map[string]int) []Resource {
+func (p *Projection) resources(s *Snapshot, caps Caps, to *Projected) []Resource {
 	a := assembly{caps: caps}
 	budgets := a.budgets()
 	list := make([]Candidate, 0, min(len(s.Resources), caps.MaxListed))
+	from := make([]int, 0, cap(list))
 	kept, names := 0, make(map[string]struct{})
 	for _, i := range byPrecedence(s.Resources) {
 		r := &s.Resources[i]
 		if why := p.hold(r); why != "" {
-			held[why]++
+			to.Held[why]++
 			continue
 		}
 		if budgets.whole.resources < 1 && len(list) >= caps.MaxListed { // whatever it is
-			held[HeldTooMany]++
+			to.Held[HeldTooMany]++
 			continue
 		}
 		c := Candidate{Resource: *r}
@@ -101,7 +112,7 @@ func (p *Projection) resources(s *Snapshot, caps Caps, held map[string]int) []Re
 		c.boundPayload(caps.MaxResourceBytes)
 		if p.named(&c.Resource) {
 			if _, taken := names[c.Name]; taken {
-				held[HeldName]++
+				to.Held[HeldName]++
 				continue
 			}
 			names[c.Name] = struct{}{}
@@ -109,18 +120,22 @@ func (p *Projection) resources(s *Snapshot, caps Caps, held map[string]int) []Re
 		if a.charge(&c, budgets) {
 			kept++
 		}
-		list = append(list, c)
+		list, from = append(list, c), append(from, i)
 	}
 	resources := make([]Resource, 0, min(len(list), caps.MaxListed))
 	rows := caps.MaxListed - kept // for what is excluded
 	for i := range list {
 		if list[i].Status == StatusExcluded {
 			if rows--; rows < 0 {
-				held[HeldTooMany]++
+				to.Held[HeldTooMany]++
 				continue
 			}
 		}
-		resources = append(resources, list[i].Resource)
+		r := &list[i].Resource
+		if of := &s.Resources[from[i]]; r.Status != of.Status || len(r.Payload) != len(of.Payload) {
+			to.Changed[r.ID()] = true
+		}
+		resources = append(resources, *r)
 	}
 	sortByID(resources)
 	return resources

@@ -89,12 +89,12 @@ func TestProjection(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s := published(test.in, snapshot.Caps{})
 			before := rows(s.Resources, row)
-			got, held := picky(test.caps).Of(s)
+			got := picky(test.caps).Of(s)
 			if diff := cmp.Diff(test.want, rows(got.Resources, row)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if fmt.Sprint(held) != fmt.Sprint(test.held) {
-				t.Errorf("held back %v, want %v", held, test.held)
+			if fmt.Sprint(got.Held) != fmt.Sprint(test.held) {
+				t.Errorf("held back %v, want %v", got.Held, test.held)
 			}
 			if !bytes.Equal(got.AggregateHash, snapshot.Aggregate(got.Resources)) || bytes.Equal(got.AggregateHash, s.AggregateHash) {
 				t.Error("the hash isn't that of what the peer gets")
@@ -117,33 +117,33 @@ func TestProjectionProperties(t *testing.T) {
 		caps.MaxListed = caps.MaxResources + rnd.IntN(20)
 		peer := picky(caps)
 		s := published(in, snapshot.Caps{DropInResources: 10})
-		got, held := peer.Of(s)
+		got := peer.Of(s)
 		rnd.Shuffle(len(in), func(i, j int) { in[i], in[j] = in[j], in[i] })
-		again, heldAgain := peer.Of(published(in, snapshot.Caps{DropInResources: 10}))
-		if diff := cmp.Diff(got, again) + cmp.Diff(held, heldAgain); diff != "" {
+		again := peer.Of(published(in, snapshot.Caps{DropInResources: 10}))
+		if diff := cmp.Diff(got, again); diff != "" {
 			t.Fatalf("round %d: another order of finds gives another projection:\n%s", round, diff)
 		}
 		if err := checkInvariants(got.Resources, caps); err != nil {
 			t.Fatalf("round %d: %v", round, err)
 		}
-		if err := checkProjected(s, got, caps); err != nil {
+		if err := checkProjected(s, &got, caps); err != nil {
 			t.Fatalf("round %d: %v", round, err)
 		}
 		back := 0
-		for _, n := range held {
+		for _, n := range got.Held {
 			back += n
 		}
 		if len(got.Resources)+back != len(s.Resources) {
-			t.Fatalf("round %d: %d of %d rows, %v held back", round, len(got.Resources), len(s.Resources), held)
+			t.Fatalf("round %d: %d of %d rows, %v held back", round, len(got.Resources), len(s.Resources), got.Held)
 		}
-		if twice, held := peer.Of(got); twice != got || held != nil {
+		if twice := peer.Of(got.Snapshot); twice.Snapshot != got.Snapshot || twice.Held != nil {
 			t.Fatalf("round %d: what fits isn't what it was", round)
 		}
 	}
 }
 
 // checkProjected holds a projection for picky against its snapshot.
-func checkProjected(s, got *snapshot.Snapshot, caps snapshot.Caps) error {
+func checkProjected(s *snapshot.Snapshot, got *snapshot.Projected, caps snapshot.Caps) error {
 	var bytes int64
 	kept, names := 0, map[string]int{}
 	for i := range got.Resources {
@@ -152,6 +152,8 @@ func checkProjected(s, got *snapshot.Snapshot, caps snapshot.Caps) error {
 		switch {
 		case of == nil || of.Name != r.Name || of.SizeBytes != r.SizeBytes || of.ContentHash.String() != r.ContentHash.String():
 			return fmt.Errorf("%s isn't what is in the snapshot", r.ID())
+		case got.Changed[r.ID()] != (of.Status != r.Status):
+			return fmt.Errorf("%s: changed is %t", r.ID(), got.Changed[r.ID()])
 		case r.Kind == abi.KindHook, r.Kind == abi.KindSkill && r.Status == snapshot.StatusOK && r.Name == "c":
 			return fmt.Errorf("%s isn't for the peer", r.ID())
 		}
@@ -195,8 +197,8 @@ func TestProjectionOfWhatFits(t *testing.T) {
 	seed := randtest.Seed(t)
 	for round := range randtest.Rounds(50, 200, 5000) {
 		s := published(randomCandidates(randtest.Of(seed, uint64(round))), snapshot.Caps{})
-		if got, held := new(snapshot.Projection).Of(s); got != s || held != nil {
-			t.Fatalf("round %d: %v\n%s", round, held, cmp.Diff(s, got))
+		if got := new(snapshot.Projection).Of(s); got.Snapshot != s || got.Held != nil || got.Changed != nil {
+			t.Fatalf("round %d: %v\n%s", round, got.Held, cmp.Diff(s, got.Snapshot))
 		}
 	}
 }

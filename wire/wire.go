@@ -141,6 +141,9 @@ const (
 	// of the lengths of their payloads.
 	MaxHubResources = 4000
 	MaxHubBytes     = 16 << 20
+	// MaxPayload bounds each of them. A hub that doesn't name a bound of its own takes
+	// what MaxBodyJSON allows, as the first version did.
+	MaxPayload = 256 << 10
 	// MaxManifest bounds all of a push but its payloads, over all messages.
 	MaxManifest = 4 << 20
 )

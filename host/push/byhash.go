@@ -18,8 +18,8 @@ import (
 type takes struct {
 	byHash bool
 	// message bounds a message, in bytes; resources and bytes bound the resources
-	// and the sum of their payloads.
-	message, resources, bytes int
+	// and the sum of their payloads, payload each of these: 0 is as every peer has it.
+	message, resources, bytes, payload int
 	// claims says that it takes claims, facts that it keeps those of resources.
 	claims, facts bool
 }
@@ -38,7 +38,7 @@ func takesOf(m *waymark.Takes) takes {
 	return takes{
 		byHash:  true,
 		message: int(min(m.GetMaxMessage(), wire.MaxPart)), resources: int(min(m.GetMaxResources(), wire.MaxHubResources)),
-		bytes:  int(min(m.GetMaxBytes(), wire.MaxHubBytes)),
+		bytes: int(min(m.GetMaxBytes(), wire.MaxHubBytes)), payload: int(min(m.GetMaxPayload(), wire.MaxPayload)),
 		claims: m.GetClaims(), facts: m.GetFacts(),
 	}
 }

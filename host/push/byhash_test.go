@@ -183,7 +183,7 @@ func (p *hashPeer) took() []string {
 func startHash(t *testing.T, p *hashPeer, opts push.Options) (pusher *push.Pusher, cut func()) {
 	p.t, p.has = t, map[string][]byte{}
 	if p.takes == nil {
-		p.takes = &waymark.Takes{ByHash: true, MaxMessage: 1 << 20, MaxResources: 4000, MaxBytes: 16 << 20, Facts: true}
+		p.takes = &waymark.Takes{ByHash: true, MaxMessage: 1 << 20, MaxResources: 4000, MaxBytes: 16 << 20, Facts: true, MaxPayload: 256 << 10}
 	}
 	mux := drpcmux.New()
 	if err := waymark.DRPCRegisterContext(mux, p); err != nil {
@@ -467,7 +467,10 @@ func TestByHashNonsense(t *testing.T) {
 func TestByHashRandom(t *testing.T) {
 	rnd := randtest.Rand(t)
 	synctest.Test(t, func(t *testing.T) {
-		p := &hashPeer{takes: &waymark.Takes{ByHash: true, MaxMessage: 1 << 20, MaxResources: 4000, MaxBytes: 16 << 20}} // as Prepare has it
+		p := &hashPeer{}
+		if rnd.IntN(2) == 0 { // of the first version
+			p.takes = &waymark.Takes{ByHash: true, MaxMessage: 1 << 20, MaxResources: 4000, MaxBytes: 16 << 20}
+		}
 		pusher, cut := startHash(t, p, push.Options{})
 		for version := range uint64(randtest.Rounds(10, 40, 2000)) {
 			s := hostileSnapshot(rand.New(rand.NewPCG(rnd.Uint64(), 1)))
@@ -480,7 +483,7 @@ func TestByHashRandom(t *testing.T) {
 			pusher.Publish(s)
 			accepted(t, pusher, s.Version)
 			var want model
-			if err := want.apply(prepared(t, s)); err != nil {
+			if err := want.apply(prepared(t, s, p.takes)); err != nil {
 				t.Fatal(err)
 			}
 			want.version = s.Version

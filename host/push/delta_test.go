@@ -316,11 +316,11 @@ func FuzzDelta(f *testing.F) {
 		after.Resources = append(after.Resources, snapshot.Resource{Kind: abi.KindSkill, Source: source2, Key: source1, Status: snapshot.StatusOK, Payload: payload})
 
 		var base, full model
-		if err := base.apply(prepared(t, before)); err != nil {
+		if err := base.apply(prepared(t, before, nil)); err != nil {
 			t.Fatal(err)
 		}
 		base.version = before.Version
-		if err := full.apply(prepared(t, after)); err != nil {
+		if err := full.apply(prepared(t, after, nil)); err != nil {
 			t.Fatal(err)
 		}
 		content, err := push.PrepareDelta(before, after)
@@ -343,9 +343,9 @@ func FuzzDelta(f *testing.F) {
 	})
 }
 
-func prepared(t *testing.T, s *snapshot.Snapshot) *waymark.PushRequest {
+func prepared(t *testing.T, s *snapshot.Snapshot, takes *waymark.Takes) *waymark.PushRequest {
 	t.Helper()
-	content, _, _, err := push.Prepare(s, wire.ProtocolWaymark)
+	content, _, _, err := push.PrepareFor(s, wire.ProtocolWaymark, takes)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,12 +3,18 @@ package push
 import (
 	"waymark/snapshot"
 	"waymark/wire"
+	"waymark/wire/waymark"
 )
 
 // Prepare lets the tests look at a push without a connection, so that a fuzz
 // target can make many.
 func Prepare(s *snapshot.Snapshot, protocol wire.Protocol) ([]byte, HeldBack, int, error) {
-	p, err := prepare(s, protocol, takes{})
+	return PrepareFor(s, protocol, nil)
+}
+
+// PrepareFor does the same for a hub that takes so much.
+func PrepareFor(s *snapshot.Snapshot, protocol wire.Protocol, m *waymark.Takes) ([]byte, HeldBack, int, error) {
+	p, err := prepare(s, protocol, takesOf(m))
 	if err != nil {
 		return nil, HeldBack{}, 0, err
 	}

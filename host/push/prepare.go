@@ -2,9 +2,11 @@ package push
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -56,9 +58,17 @@ func prepare(s *snapshot.Snapshot, protocol wire.Protocol, peer takes) (*prepare
 	}
 	p.form = formOf(protocol, p.takes)
 
-	rows := make([]row, 0, len(s.Resources))
-	for i := range s.Resources {
-		w := row{r: s.Resources[i]}
+	projected := p.form.projection().Of(s)
+	if projected.Snapshot != s {
+		p.head.AggregateHash = projected.AggregateHash
+	}
+	for reason, n := range projected.Held {
+		p.report.held.addMany(Reason(reason), n)
+	}
+	rows := make([]row, 0, len(projected.Resources))
+	for i := range projected.Resources {
+		w := row{r: projected.Resources[i]}
+		w.changed = len(projected.Changed) > 0 && projected.Changed[w.r.ID()]
 		if reason := p.form.adapt(&w); reason != "" {
 			p.report.held.add(reason)
 			continue
@@ -70,12 +80,9 @@ func prepare(s *snapshot.Snapshot, protocol wire.Protocol, peer takes) (*prepare
 		rows = append(rows, w)
 	}
 	rows = withoutDuplicates(rows, p.form, &p.report)
-	resources, content := wire.MaxResources, maxContent
+	content := maxContent
 	if p.takes.byHash {
-		resources, content = p.takes.resources, wire.MaxManifest-maxParts*slack
-	}
-	for len(rows) > resources {
-		rows = dropLast(rows, ReasonTooMany, &p.report)
+		content = wire.MaxManifest - maxParts*slack
 	}
 	rows = fitBodies(rows, p.takes, &p.report)
 	if p.rows, err = fitMessage(len(head), rows, p.form, content, &p.report); err != nil {
@@ -102,11 +109,6 @@ func (p *prepared) full(prefix []byte) ([]byte, error) {
 // marshal is deterministic, so that equal content is equal bytes.
 func marshal(prefix []byte, m proto.Message) ([]byte, error) {
 	return proto.MarshalOptions{Deterministic: true}.MarshalAppend(prefix, m)
-}
-
-func dropLast(rows []row, reason Reason, rep *report) []row {
-	rep.held.add(reason)
-	return rows[:len(rows)-1]
 }
 
 // withoutDuplicates keeps one of the rows that are the same to the peer: the
@@ -156,6 +158,8 @@ func kindRank(kind abi.Kind) int {
 
 // form is what differs between the two protocols when a push is prepared.
 type form interface {
+	// projection is what the peer gets of a snapshot.
+	projection() *snapshot.Projection
 	// adapt removes what the wire doesn't carry anyway, or says why the
 	// resource can't be sent at all.
 	adapt(w *row) Reason
@@ -171,18 +175,31 @@ func formOf(protocol wire.Protocol, peer takes) form {
 	if protocol == wire.ProtocolCoder {
 		return coderForm{}
 	}
-	return waymarkForm{byHash: peer.byHash, facts: peer.facts}
+	return waymarkForm{peer}
 }
 
 // waymarkForm carries everything that a snapshot has.
 type waymarkForm struct {
-	// byHash says that the size of a resource is that in a manifest.
-	byHash bool
-	// facts says that the hub keeps those of resources. Another one would have other
-	// names for what it holds, and take what it doesn't see for news.
-	facts bool
+	// takes says also whether the size of a resource is that in a manifest.
+	takes
 }
 
+func (f waymarkForm) projection() *snapshot.Projection {
+	caps := snapshot.Caps{
+		MaxResourceBytes: wire.MaxBodyJSON, MaxBytes: wire.MaxBodies, // fitBodies looks more closely
+		MaxResources: wire.MaxResources, MaxListed: wire.MaxResources,
+	}
+	if f.byHash {
+		caps.MaxBytes, caps.MaxResources, caps.MaxListed = int64(f.bytes), f.resources, f.resources
+		if f.payload > 0 {
+			caps.MaxResourceBytes = int64(f.payload)
+		}
+	}
+	return &snapshot.Projection{Caps: caps}
+}
+
+// adapt takes facts from a hub that doesn't keep those: it would have other names for
+// what it holds, and take what it doesn't see for news.
 func (f waymarkForm) adapt(w *row) Reason {
 	if !f.facts {
 		w.r.ClearFacts()
@@ -210,14 +227,36 @@ func (waymarkForm) encode(prefix []byte, s *snapshot.Snapshot) ([]byte, error) {
 // about: its server would put it into every chat.
 type coderForm struct{}
 
-func (coderForm) adapt(w *row) Reason {
-	r := &w.r
+func (coderForm) projection() *snapshot.Projection {
+	return &snapshot.Projection{Caps: snapshot.CoderCaps(), Hold: notForCoder, Invalid: invalidForCoder, UniqueSkills: true}
+}
+
+func notForCoder(r *snapshot.Resource) string {
 	if !convert.KnownToCoder(r.Kind) {
-		return ReasonKind
+		return string(ReasonKind)
 	}
 	if mode := r.Attributes["mode"]; mode.List != nil || mode.Text != "" && mode.Text != "always" {
-		return ReasonMode
+		return string(ReasonMode)
 	}
+	return ""
+}
+
+// invalidForCoder says what Coder's own package calls invalid about a skill, where
+// others load it all the same: its name or its front matter isn't as it should be.
+func invalidForCoder(r *snapshot.Resource) string {
+	if r.Kind != abi.KindSkill {
+		return ""
+	}
+	for i := range r.Findings {
+		if f := &r.Findings[i]; strings.HasPrefix(f.Code, "name-") || strings.HasPrefix(f.Code, "frontmatter-") {
+			return cmp.Or(f.Message, f.Code)
+		}
+	}
+	return ""
+}
+
+func (coderForm) adapt(w *row) Reason {
+	r := &w.r
 	trimmed := r.Attributes[snapshot.AttributeTrimmed].Text
 	r.Key, r.Resolver, r.Attributes, r.Stale = "", "", nil, false
 	r.ClearFacts()
@@ -273,35 +312,59 @@ const (
 )
 
 // fitBodies takes payloads away where they are more than a peer accepts, for
-// one resource or in all. The last ones lose, and when even their names are
+// one resource or in all. Those that come last lose, and when even their names are
 // too much, they aren't sent.
 func fitBodies(rows []row, peer takes, rep *report) []row {
 	total, limit := 0, wire.MaxBodies
-	counted := func(w *row, body int) int { return body }
+	counted := convert.BodyJSON
 	if peer.byHash { // which counts payloads
-		limit, counted = peer.bytes, func(w *row, _ int) int { return len(w.r.Payload) }
+		limit, counted = peer.bytes, func(r *snapshot.Resource) int { return len(r.Payload) }
 	}
-	kept := rows[:0]
-	for _, w := range rows {
-		body := convert.BodyJSON(&w.r)
-		if body > wire.MaxBodyJSON && trimTools(&w) {
-			body = convert.BodyJSON(&w.r)
-		}
-		if body > wire.MaxBodyJSON {
+	for i := range rows {
+		w := &rows[i]
+		if peer.payload == 0 && convert.BodyJSON(&w.r) > wire.MaxBodyJSON && !trimTools(w) {
 			w.dropPayload(snapshot.StatusOversize, errTooLarge)
-			body = convert.BodyJSON(&w.r)
 		}
-		size := counted(&w, body)
+		total += counted(&w.r)
+	}
+	if total <= limit {
+		return rows
+	}
+	total = 0
+	gone := make([]bool, len(rows))
+	for _, i := range byPrecedence(rows) {
+		w := &rows[i]
+		size := counted(&w.r)
 		if total+size > limit && len(w.r.Payload) > 0 {
 			w.dropPayload(snapshot.StatusExcluded, errNoRoom)
-			size = counted(&w, convert.BodyJSON(&w.r))
+			size = counted(&w.r)
 		}
-		if total+size > limit {
+		if gone[i] = total+size > limit; !gone[i] {
+			total += size
+		}
+	}
+	return without(rows, gone, rep)
+}
+
+// byPrecedence returns the indices of rows, the one that comes first first.
+func byPrecedence(rows []row) []int {
+	order := make([]int, len(rows))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rows[a].r.Order, rows[b].r.Order) })
+	return order
+}
+
+// without takes out those rows that are gone, since the peer doesn't take as much.
+func without(rows []row, gone []bool, rep *report) []row {
+	kept := rows[:0]
+	for i := range rows {
+		if gone[i] {
 			rep.held.add(ReasonTooLarge)
 			continue
 		}
-		total += size
-		kept = append(kept, w)
+		kept = append(kept, rows[i])
 	}
 	return kept
 }
@@ -324,8 +387,8 @@ func (w *row) dropPayload(status snapshot.Status, why string) {
 	w.r.Payload, w.r.Status, w.r.Error, w.changed = nil, status, why, true
 }
 
-// fitMessage takes payloads, and where that isn't enough resources, from the
-// end until the whole push, of which head is the length without resources, fits
+// fitMessage takes payloads, and where that isn't enough resources, of what comes last
+// until the whole push, of which head is the length without resources, fits
 // into its message, or a manifest into its bound.
 func fitMessage(head int, rows []row, f form, limit int, rep *report) ([]row, error) {
 	if sureToFit(head, rows, f, limit) {
@@ -341,8 +404,12 @@ func fitMessage(head int, rows []row, f form, limit int, rep *report) ([]row, er
 		sizes[i] = size
 		total += size
 	}
-	for i := len(rows) - 1; i >= 0 && total > limit; i-- {
-		if len(rows[i].r.Payload) == 0 {
+	if total <= limit {
+		return rows, nil
+	}
+	order := byPrecedence(rows)
+	for _, i := range slices.Backward(order) {
+		if len(rows[i].r.Payload) == 0 || total <= limit {
 			continue
 		}
 		rows[i].dropPayload(snapshot.StatusExcluded, errNoRoom)
@@ -353,11 +420,13 @@ func fitMessage(head int, rows []row, f form, limit int, rep *report) ([]row, er
 		total += size - sizes[i]
 		sizes[i] = size
 	}
-	for len(rows) > 0 && total > limit {
-		total -= sizes[len(rows)-1]
-		rows = dropLast(rows, ReasonTooLarge, rep)
+	gone := make([]bool, len(rows))
+	for _, i := range slices.Backward(order) {
+		if gone[i] = total > limit; gone[i] {
+			total -= sizes[i]
+		}
 	}
-	return rows, nil
+	return without(rows, gone, rep), nil
 }
 
 // sureToFit reports whether there is no need to look closely, as there mostly

@@ -260,7 +260,7 @@ func TestTextsAloneAreTooLarge(t *testing.T) {
 	}
 	for i := range 1000 {
 		s.Resources = append(s.Resources, file(fmt.Sprintf("/%04d%s", i, long[:1000]), func(r *snapshot.Resource) {
-			r.Kind, r.Name, r.Description, r.Error, r.SourcePath = abi.KindSkill, long, long, long, long[:1000]
+			r.Kind, r.Name, r.Description, r.Error, r.SourcePath = abi.KindSkill, fmt.Sprint(i, long), long, long, long[:1000]
 		}))
 	}
 	w, _, held, _ := prepareBoth(t, s)

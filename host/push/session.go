@@ -194,7 +194,7 @@ func (s *session) pushAs(ctx context.Context, next *snapshot.Snapshot) error {
 	s.p.yields = true
 	s.p.backoff.Reset()
 	s.p.settle(next.Version, s.protocol, &AcceptedPush{
-		Version: next.Version, Hash: next.AggregateHash, At: time.Now(),
+		Version: next.Version, Hash: content.head.AggregateHash, At: time.Now(),
 	})
 	return nil
 }

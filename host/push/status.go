@@ -49,7 +49,8 @@ const (
 	ReasonSourceTooLong   Reason = "source_too_long"  // over wire.MaxSource
 	ReasonUnknownStatus   Reason = "unknown_status"   // not one of the five
 	ReasonDuplicateSource Reason = "duplicate_source" // another resource has it, on this wire
-	ReasonTooMany         Reason = "too_many"         // over wire.MaxResources
+	ReasonTooMany         Reason = "too_many"         // more than the peer takes
+	ReasonDuplicateName   Reason = "duplicate_name"   // a skill of that name comes first
 	ReasonTooLarge        Reason = "too_large"        // over wire.MaxMessage or wire.MaxBodies
 )
 
@@ -74,9 +75,11 @@ type Status struct {
 
 // AcceptedPush is a push that the peer has stored.
 type AcceptedPush struct {
-	Version uint64        `json:"version"`
-	Hash    snapshot.Hash `json:"hash"`
-	At      time.Time     `json:"at"`
+	Version uint64 `json:"version"`
+	// Hash is the aggregate hash of what the peer was sent, which may be less than
+	// there is.
+	Hash snapshot.Hash `json:"hash"`
+	At   time.Time     `json:"at"`
 }
 
 // HeldBack counts resources that weren't sent.
@@ -85,12 +88,14 @@ type HeldBack struct {
 	Reasons map[Reason]int `json:"reasons"`
 }
 
-func (h *HeldBack) add(reason Reason) {
+func (h *HeldBack) add(reason Reason) { h.addMany(reason, 1) }
+
+func (h *HeldBack) addMany(reason Reason, n int) {
 	if h.Reasons == nil {
 		h.Reasons = map[Reason]int{}
 	}
-	h.Count++
-	h.Reasons[reason]++
+	h.Count += n
+	h.Reasons[reason] += n
 }
 
 // Status returns how things stand.

@@ -24,6 +24,9 @@ func TestRow(t *testing.T) {
 	list := map[string]snapshot.Resource{"full": full}
 	fields := reflect.TypeFor[snapshot.Resource]()
 	for i := range fields.NumField() {
+		if fields.Field(i).Name == "Order" { // which no wire carries
+			continue
+		}
 		other := full
 		reflect.ValueOf(&other).Elem().Field(i).SetZero()
 		list["without "+fields.Field(i).Name] = other

@@ -28,7 +28,6 @@ import (
 	"waymark/internal/text"
 	"waymark/snapshot"
 	"waymark/wire"
-	"waymark/wire/convert"
 )
 
 // What waymark.v1 carries beyond Coder's protocol, in bytes where nothing
@@ -99,7 +98,7 @@ var fields = []field{
 	},
 	{name: "convention", max: abi.MaxWord, text: func(r *snapshot.Resource) *string { return &r.Convention }, remedy: remove},
 	{name: "scope", max: abi.MaxWord, text: func(r *snapshot.Resource) *string { return (*string)(&r.Scope) }, remedy: remove},
-	{name: "body", max: wire.MaxBodyJSON, size: convert.BodyJSON, remedy: payload},
+	{name: "payload", max: wire.MaxPayload, size: func(r *snapshot.Resource) int { return len(r.Payload) }, remedy: payload},
 }
 
 func (f *field) len(r *snapshot.Resource) int {
@@ -165,7 +164,8 @@ func Check(r *snapshot.Resource) error {
 }
 
 // Mend changes the resource until Check lets it pass, or says why that can't be
-// done. A payload that is too large stays: see convert.BodyJSON.
+// done. A payload that is too large stays: how much a peer takes, and what to do with
+// the rest, is for the sender to know.
 func Mend(r *snapshot.Resource) (changed bool, err error) {
 	changed = cleanResource(r)
 	switch {

@@ -141,8 +141,8 @@ func checkNamed(r *snapshot.Resource, body convert.Body) error {
 	if !mayHavePayload(r) {
 		return errNoPayload(r)
 	}
-	// A size that is no int's is larger than any body, too.
-	return checkLen("body", convert.BodyJSONOf(r, int(min(body.Size, wire.MaxHubBytes))), wire.MaxBodyJSON)
+	// A size that is no int's is larger than any payload, too.
+	return checkLen("payload", int(min(body.Size, wire.MaxHubBytes)), wire.MaxPayload)
 }
 
 func checkOne(r *snapshot.Resource, ids map[string]struct{}) error {

@@ -233,7 +233,10 @@ type Takes struct {
 	Claims bool `protobuf:"varint,5,opt,name=claims,proto3" json:"claims,omitempty"`
 	// facts says that it keeps the convention, readers, scope and findings of resources.
 	// From any other they are withheld: it wouldn't know them in what is claimed.
-	Facts         bool `protobuf:"varint,6,opt,name=facts,proto3" json:"facts,omitempty"`
+	Facts bool `protobuf:"varint,6,opt,name=facts,proto3" json:"facts,omitempty"`
+	// max_payload bounds a payload, in bytes. Absent: the bound is that of Coder's
+	// server, 256 KiB of the body as JSON, in which most payloads are base64.
+	MaxPayload    uint64 `protobuf:"varint,7,opt,name=max_payload,json=maxPayload,proto3" json:"max_payload,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -308,6 +311,13 @@ func (x *Takes) GetFacts() bool {
 		return x.Facts
 	}
 	return false
+}
+
+func (x *Takes) GetMaxPayload() uint64 {
+	if x != nil {
+		return x.MaxPayload
+	}
+	return 0
 }
 
 type PushRequest struct {
@@ -1395,7 +1405,7 @@ const file_wire_waymark_context_proto_rawDesc = "" +
 	"\n" +
 	"superseded\x18\x01 \x01(\bR\n" +
 	"superseded\x12'\n" +
-	"\x05takes\x18\x02 \x01(\v2\x11.waymark.v1.TakesR\x05takes\"\xb1\x01\n" +
+	"\x05takes\x18\x02 \x01(\v2\x11.waymark.v1.TakesR\x05takes\"\xd2\x01\n" +
 	"\x05Takes\x12\x17\n" +
 	"\aby_hash\x18\x01 \x01(\bR\x06byHash\x12\x1f\n" +
 	"\vmax_message\x18\x02 \x01(\x04R\n" +
@@ -1403,7 +1413,9 @@ const file_wire_waymark_context_proto_rawDesc = "" +
 	"\rmax_resources\x18\x03 \x01(\x04R\fmaxResources\x12\x1b\n" +
 	"\tmax_bytes\x18\x04 \x01(\x04R\bmaxBytes\x12\x16\n" +
 	"\x06claims\x18\x05 \x01(\bR\x06claims\x12\x14\n" +
-	"\x05facts\x18\x06 \x01(\bR\x05facts\"\xf9\x02\n" +
+	"\x05facts\x18\x06 \x01(\bR\x05facts\x12\x1f\n" +
+	"\vmax_payload\x18\a \x01(\x04R\n" +
+	"maxPayload\"\xf9\x02\n" +
 	"\vPushRequest\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x18\n" +
 	"\ainitial\x18\x02 \x01(\bR\ainitial\x12%\n" +

@@ -41,7 +41,7 @@ func TestOnly(t *testing.T) {
 		}
 		return list
 	}
-	if got := resolvers(); !slices.Equal(got, []string{"waymark/skills"}) {
+	if got := resolvers(); !slices.Equal(got, []string{"waymark/context"}) {
 		t.Errorf("at first: %v", got)
 	}
 	for _, only := range [][]string{{"instructions"}, {"mcp-config", "skills"}, nil} {
@@ -112,7 +112,7 @@ func TestConfigure(t *testing.T) {
 	err := os.WriteFile(file, []byte(`exclude = ["vendor/**"]
 [builtin]
 disable = ["skills"]
-[builtin.config.instructions]
+[builtin.config.context]
 file_names = ["X.md"]
 [limits]
 time = "3s"

@@ -39,7 +39,7 @@ func everything(version uint64) *snapshot.Snapshot {
 		r := snapshot.Resource{Kind: abi.KindSkill, Source: fmt.Sprint("/w/", i), Status: snapshot.StatusOK, Payload: []byte(text), SizeBytes: int64(len(text))}
 		if i%2 == 0 {
 			hash := sha256.Sum256(r.Payload)
-			r.ContentHash, r.Key, r.SourcePath, r.Description, r.Resolver = hash[:], "k", "/w", "does\x00 things", "waymark/skills@1.0.0"
+			r.ContentHash, r.Key, r.SourcePath, r.Description, r.Resolver = hash[:], "k", "/w", "does\x00 things", "waymark/context@1.0.0"
 		}
 		if i == 3 {
 			r.Attributes = snapshot.Attributes{"globs": {List: []string{"*.go", ""}}, "none": {List: []string{}}, "mode": {Text: "always"}, "empty": {}}

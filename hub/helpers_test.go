@@ -241,7 +241,7 @@ func decode(t testing.TB, response *http.Response) (v any) {
 func file(source, text string) *waymark.Resource {
 	return &waymark.Resource{
 		Kind: "instruction_file", Source: source, Status: waymark.Status_STATUS_OK,
-		ContentHash: []byte{1}, SizeBytes: uint64(len(text)), Payload: []byte(text), Resolver: "waymark/instructions@1.0.0",
+		ContentHash: []byte{1}, SizeBytes: uint64(len(text)), Payload: []byte(text), Resolver: "waymark/context@1.0.0",
 	}
 }
 

@@ -15,7 +15,7 @@ func sample() []snapshot.Resource {
 		{
 			Kind: abi.KindInstructionFile, Source: "/w/AGENTS.md", Name: "AGENTS.md", Description: "What to know",
 			Status: snapshot.StatusOK, ContentHash: snapshot.Hash("01234567890123456789012345678901"),
-			SizeBytes: 3, Resolver: "waymark/instructions@1.0.0", Payload: []byte("abc"),
+			SizeBytes: 3, Resolver: "waymark/context@1.0.0", Payload: []byte("abc"),
 		},
 		{Kind: abi.KindMCPConfig, Source: "/w/.mcp.json", Status: snapshot.StatusOK, ContentHash: snapshot.Hash("x")},
 		{Kind: abi.KindMCPServer, Source: "/w/.mcp.json", Key: "db", Status: snapshot.StatusOK},

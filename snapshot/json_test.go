@@ -23,14 +23,14 @@ func TestResourceJSON(t *testing.T) {
 			in: snapshot.Resource{
 				Kind: abi.KindSkill, Source: "/w/.agents/skills/foo", Key: "k", SourcePath: "/u", Name: "foo", Description: "<b>",
 				Status: snapshot.StatusInvalid, Error: "why", Stale: true, ContentHash: snapshot.Hash{0xab, 0x01}, SizeBytes: 512,
-				Resolver:   "waymark/skills@1.0.0",
+				Resolver:   "waymark/context@1.0.0",
 				Attributes: snapshot.Attributes{"globs": {List: []string{"**/*.ts"}}, "mode": {Text: "always"}, "empty": {List: []string{}}},
 				Convention: "agents-skills", Readers: []string{"codex", "cursor"}, Scope: snapshot.ScopeUser,
 				Findings: []snapshot.Finding{{Code: "name-mismatch", Severity: abi.SeverityWarning, Message: "m"}},
 			},
 			want: `{"id":"skill:/w/.agents/skills/foo#k","kind":"skill","source":"/w/.agents/skills/foo","source_path":"/u",` +
 				`"name":"foo","description":"\u003cb\u003e","status":"invalid","error":"why","stale":true,` +
-				`"content_hash":"ab01","size_bytes":512,"resolver":"waymark/skills@1.0.0",` +
+				`"content_hash":"ab01","size_bytes":512,"resolver":"waymark/context@1.0.0",` +
 				`"attributes":{"empty":[],"globs":["**/*.ts"],"mode":"always"},` +
 				`"convention":"agents-skills","readers":["codex","cursor"],"scope":"user",` +
 				`"findings":[{"code":"name-mismatch","severity":"warning","message":"m"}]}`,

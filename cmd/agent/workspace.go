@@ -79,21 +79,21 @@ func isName(s string) bool {
 // resolvers.
 func (v *variables) configure(opts *host.Options) {
 	if v.instructionsFile != "" {
-		edit(opts.BuiltinConfig, "instructions", func(table map[string]any) {
-			names, _ := table["file_names"].([]any)
+		edit(opts.BuiltinConfig, "context", func(table map[string]any) {
+			names, _ := table["more_file_names"].([]any)
 			if !slices.Contains(names, any(v.instructionsFile)) {
-				table["file_names"] = append(names, v.instructionsFile)
+				table["more_file_names"] = append(names, v.instructionsFile)
 			}
 		})
 	}
 	if v.skillMetaFile != "" {
-		edit(opts.BuiltinConfig, "skills", func(table map[string]any) { table["meta_file"] = v.skillMetaFile })
+		edit(opts.BuiltinConfig, "context", func(table map[string]any) { table["meta_file"] = v.skillMetaFile })
 	}
 	var skills struct {
 		MetaFile string `json:"meta_file"`
 	}
-	if json.Unmarshal(opts.BuiltinConfig["skills"], &skills) == nil && skills.MetaFile != "" {
-		opts.BuiltinNames = map[string]map[string]string{"skills": {"SKILL.md": skills.MetaFile}}
+	if json.Unmarshal(opts.BuiltinConfig["context"], &skills) == nil && skills.MetaFile != "" {
+		opts.BuiltinNames = map[string]map[string]string{"context": {"SKILL.md": skills.MetaFile}}
 	}
 }
 

@@ -25,7 +25,7 @@ func BenchmarkSnapshot(b *testing.B) {
 	for i := range 500 {
 		s.Resources = append(s.Resources, snapshot.Resource{
 			Kind: "skill", Source: fmt.Sprintf("/home/me/project/.agents/skills/skill-%03d", i), Name: fmt.Sprintf("skill-%03d", i),
-			Description: strings.Repeat("does something ", 20), Status: snapshot.StatusOK, Resolver: "waymark/skills@1.0.0",
+			Description: strings.Repeat("does something ", 20), Status: snapshot.StatusOK, Resolver: "waymark/context@1.0.0",
 		})
 	}
 	h := api.Handler(api.Options{Backend: large{apitest.New(), s}})

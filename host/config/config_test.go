@@ -172,7 +172,7 @@ name = "b"
 	want.Exclude = []string{"vendor/**"}
 	want.Plugins.Dirs = []string{"/p", "~/p"}
 	want.Builtin.Disable = []string{"skills"}
-	want.Builtin.Config["instructions"] = []byte(`{"file_names":["A.md"]}`)
+	want.Builtin.Config["context"] = []byte(`{"file_names":["A.md"]}`)
 	want.Builtin.Config["skills"] = []byte(`{"big":9007199254740993,"empty":{},"f":0.5,"html":"<&>","list":[1,{"a":true}],"n":1}`)
 	want.Limits = config.Limits{
 		Time: time.Minute, Fuel: 1_000_000, Memory: config.GiB, Response: 2048, Logs: 2 * config.KiB,
@@ -209,7 +209,7 @@ exclude = ["a", "b"]
 [limits]
 time = "1s"
 opens = 1
-[builtin.config.instructions]
+[builtin.config.context]
 max = 1
 deep = { a = 1, b = 2 }
 [[plugin]]
@@ -223,7 +223,7 @@ name = "q"
 `, `
 exclude = ["c"]
 limits.time = "4s"
-[builtin.config.instructions]
+[builtin.config.context]
 file_names = ["X.md"]
 deep.b = 3
 [[plugin]]
@@ -238,7 +238,7 @@ limits.opens = 9
 	want := config.Default()
 	want.Exclude = []string{"c"}
 	want.Limits.Time, want.Limits.Opens = 4*time.Second, 1
-	want.Builtin.Config["instructions"] = []byte(`{"deep":{"a":1,"b":3},"file_names":["X.md"],"max":1}`)
+	want.Builtin.Config["context"] = []byte(`{"deep":{"a":1,"b":3},"file_names":["X.md"],"max":1}`)
 	want.Entries = []config.Plugin{
 		{
 			Name: "p", Rank: 5, Limits: config.Limits{Time: 3 * time.Second, Opens: 9},

@@ -49,7 +49,7 @@ func prepareBoth(t *testing.T, s *snapshot.Snapshot) (*waymark.PushRequest, *cod
 func file(source string, change func(*snapshot.Resource)) snapshot.Resource {
 	r := snapshot.Resource{
 		Kind: abi.KindInstructionFile, Source: source, Status: snapshot.StatusOK, Payload: []byte("text"),
-		ContentHash: make([]byte, 32), SizeBytes: 4, Resolver: "waymark/instructions@1.0.0",
+		ContentHash: make([]byte, 32), SizeBytes: 4, Resolver: "waymark/context@1.0.0",
 	}
 	if change != nil {
 		change(&r)

@@ -26,7 +26,7 @@ func BenchmarkInstance(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	input, err := json.Marshal(abi.Request{ABI: abi.Version, Resolver: "skills", Root: abi.Root{Name: "root"}})
+	input, err := json.Marshal(abi.Request{ABI: abi.Version, Resolver: "context", Root: abi.Root{Name: "root"}})
 	if err != nil {
 		b.Fatal(err)
 	}

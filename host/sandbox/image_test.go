@@ -74,7 +74,7 @@ func imaged(t *testing.T, how *sandbox.Instances) {
 func TestImageOfBuiltin(t *testing.T) {
 	wasm, dir := builtinWasm(t), workspace(t)
 	imaged(t, imagetest.Compare(t, wasm, imagetest.Options{CacheDir: cacheDir, Dir: dir, Rounds: 2}))
-	sameStates(t, wasm, dir, "skills")
+	sameStates(t, wasm, dir, "context")
 }
 
 // TestImageOfProbe: the same with a module that uses all of WASI, and fails in

@@ -117,7 +117,7 @@ func timeResolve(b *testing.B, p *program, run *vfs.Run) time.Duration {
 			b.Fatal(err)
 		}
 	}
-	input, err := json.Marshal(abi.Request{ABI: abi.Version, Resolver: "skills", Root: abi.Root{Name: "root"}})
+	input, err := json.Marshal(abi.Request{ABI: abi.Version, Resolver: "context", Root: abi.Root{Name: "root"}})
 	if err != nil {
 		b.Fatal(err)
 	}

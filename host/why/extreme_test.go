@@ -133,7 +133,7 @@ func TestCrowdedDirectory(t *testing.T) {
 	for i := range 20_001 {
 		put(t, dir, "n"+letters(i), "")
 	}
-	ask{"AGENTS.md", why.ReasonMissing, false, "", "waymark/instructions looks for it"}.check(t, dir, in)
+	ask{"AGENTS.md", why.ReasonMissing, false, "", "waymark/context looks for it"}.check(t, dir, in)
 }
 
 // TestForgottenDenials: a run remembers a hundred of them. What it would be

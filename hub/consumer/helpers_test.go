@@ -161,7 +161,7 @@ func text(source, content string) snapshot.Resource {
 	sum := store.HashToken(content)
 	return snapshot.Resource{
 		Kind: abi.KindInstructionFile, Source: source, Status: snapshot.StatusOK, ContentHash: sum[:],
-		SizeBytes: int64(len(content)), Payload: []byte(content), Resolver: "waymark/instructions@1.0.0",
+		SizeBytes: int64(len(content)), Payload: []byte(content), Resolver: "waymark/context@1.0.0",
 	}
 }
 

@@ -179,13 +179,13 @@ func (a *agent) push(resources []*waymark.Resource, plugins ...*waymark.Plugin) 
 func instructions(source, text string) *waymark.Resource {
 	return &waymark.Resource{
 		Kind: "instruction_file", Source: source, Status: waymark.Status_STATUS_OK, Description: "How to work here",
-		ContentHash: []byte(text + strings.Repeat(" ", 32))[:32], SizeBytes: uint64(len(text)), Payload: []byte(text), Resolver: "waymark/instructions@1.0.0",
+		ContentHash: []byte(text + strings.Repeat(" ", 32))[:32], SizeBytes: uint64(len(text)), Payload: []byte(text), Resolver: "waymark/context@1.0.0",
 	}
 }
 
 func skill(name, text string) *waymark.Resource {
 	r := instructions("/home/dev/project/.agents/skills/"+name, text)
-	r.Kind, r.Name, r.Description, r.Resolver = "skill", name, "What "+name+" is for, and when to use it", "waymark/skills@1.0.0"
+	r.Kind, r.Name, r.Description, r.Resolver = "skill", name, "What "+name+" is for, and when to use it", "waymark/context@1.0.0"
 	return r
 }
 

@@ -14,6 +14,7 @@
 // # Configuration
 //
 //   - file_names: the instruction files at the top level, in the place of the table's
+//   - more_file_names: instruction files there beside those
 //   - meta_file: the name that SKILL.md has
 //   - strict: true makes what has a warning invalid, of skills, subagents and commands
 //   - grants: "hooks" and "mcp" show what holds these
@@ -54,6 +55,7 @@ const Name = "context"
 // Keys of the configuration.
 const (
 	keyFileNames = "file_names"
+	keyMoreNames = "more_file_names"
 	keyMetaFile  = "meta_file"
 )
 
@@ -83,7 +85,7 @@ func Resolver(table []conventions.Convention) guest.Resolver {
 		Kinds:           kinds,
 		Summary:         "instructions, rules, skills, subagents and commands of all agents",
 		Reads:           append(reads, places.SkillFile, "*/"+places.SkillFile),
-		ReadsFromConfig: []string{keyFileNames},
+		ReadsFromConfig: []string{keyFileNames, keyMoreNames},
 		Resolve:         t.resolve,
 	}
 }
@@ -183,8 +185,12 @@ func (f *finder) lists() error {
 	if err != nil {
 		return err
 	}
+	more, err := config.Strings(keyMoreNames)
+	if err != nil {
+		return err
+	}
 	_, f.named = config.Value(keyFileNames)
-	f.fileNames = f.plainNames(names)
+	f.fileNames = f.plainNames(keyMoreNames, f.plainNames(keyFileNames, nil, names), more)
 	grants, err := config.Strings("grants")
 	if err != nil {
 		return err
@@ -200,13 +206,12 @@ func (f *finder) lists() error {
 	return err
 }
 
-// plainNames keeps the names of files at the top level, each once.
-func (f *finder) plainNames(names []string) []string {
-	var plain []string
+// plainNames adds the names of files at the top level, each once.
+func (f *finder) plainNames(key string, plain, names []string) []string {
 	for _, name := range names {
 		switch {
 		case name == "" || name == "." || strings.Contains(name, "/") || !fs.ValidPath(name):
-			f.warn(keyFileNames + ": " + strconv.Quote(guest.Truncate(name, 80)) + " is not the name of a file at the top level; ignored")
+			f.warn(key + ": " + strconv.Quote(guest.Truncate(name, 80)) + " is not the name of a file at the top level; ignored")
 		case !slices.Contains(plain, name):
 			plain = append(plain, name)
 		}
@@ -231,7 +236,7 @@ func (f *finder) response() *guest.Response {
 // fileRoot looks at a root that is one file.
 func (f *finder) fileRoot(name string) {
 	switch {
-	case f.instructionsOnly || f.named && slices.Contains(f.fileNames, name):
+	case f.instructionsOnly || !f.skillsOnly && slices.Contains(f.fileNames, name):
 		f.instruction(name)
 	case name == f.metaFile:
 		f.Skill(f.bare, ".", nil)
@@ -244,8 +249,8 @@ func (f *finder) fileRoot(name string) {
 }
 
 func (f *finder) directoryRoot() error {
-	if f.named && !f.skillsOnly {
-		if err := f.topLevel(f.instruction, f.fileNames); err != nil {
+	if len(f.fileNames) > 0 && !f.skillsOnly {
+		if err := f.topLevel(f.fileNames, f.instruction); err != nil {
 			return err
 		}
 	}
@@ -259,7 +264,7 @@ func (f *finder) directoryRoot() error {
 		tree = f.user
 	}
 	if f.instructionsOnly {
-		return f.topLevel(func(name string) { tree.File(name, f) }, nil)
+		return f.topLevel(nil, func(name string) { tree.File(name, f) })
 	}
 	tree.Walk(f.root, f.base, f)
 	if f.own != nil {
@@ -270,7 +275,7 @@ func (f *finder) directoryRoot() error {
 
 // topLevel calls a function for the files at the top level: for those of some names, in
 // their order, or for all.
-func (f *finder) topLevel(each func(name string), names []string) error {
+func (f *finder) topLevel(names []string, each func(name string)) error {
 	entries, err := fs.ReadDir(f.root, ".")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -278,12 +283,13 @@ func (f *finder) topLevel(each func(name string), names []string) error {
 	if err != nil {
 		return err
 	}
-	if names == nil && !f.named {
+	if names == nil {
 		for _, e := range entries {
 			if !e.IsDir() {
 				each(e.Name())
 			}
 		}
+		return nil
 	}
 	for _, name := range names {
 		i := slices.IndexFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name })
@@ -340,8 +346,8 @@ func (f *finder) Unreadable(dir string, err error) { f.warn(dir + ": " + err.Err
 
 // File implements places.Visitor.
 func (f *finder) File(c *conventions.Convention, p string) {
-	if f.named && c.Kind == abi.KindInstructionFile && !strings.Contains(p, "/") {
-		return // names take the place of the table's
+	if c.Kind == abi.KindInstructionFile && (f.named && !strings.Contains(p, "/") || slices.Contains(f.fileNames, p)) {
+		return // reported by its name
 	}
 	f.add(c, p)
 }

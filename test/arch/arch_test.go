@@ -97,7 +97,7 @@ func TestEveryRule(t *testing.T) {
 	cases := []ruleCase{
 		{"abi is alone", needs("waymark/abi", sql), needs("waymark/abi", "encoding/json", "internal/abi"), "without anything else"},
 		{"the SDK is small", needs("waymark/sdk-guest/x", "go.yaml.in/yaml/v4"), needs("waymark/sdk-guest/x", "io/fs", "waymark/abi", "waymark/sdk-guest"), "every sandbox"},
-		{"guests know no host", needs("waymark/plugins/skills", "waymark/wire"), needs("waymark/plugins/skills", "go.yaml.in/yaml/v4", "waymark/sdk-guest"), "through the ABI"},
+		{"guests know no host", needs("waymark/plugins/agentfiles", "waymark/wire"), needs("waymark/plugins/agentfiles", "go.yaml.in/yaml/v4", "waymark/sdk-guest"), "through the ABI"},
 		{"one sandbox", pkg("waymark/host/resolve", extism), pkg("waymark/host/sandbox", extism), "host/sandbox"},
 		{"one sandbox in tests too", tests("waymark/host", wazero), tests("waymark/plugins/builtin", wazero), "host/sandbox"},
 		{"one other to compare with", pkg("waymark/cmd/harness/internal/conform", extism), pkg("waymark/cmd/harness/internal/extism", extism, wazero), "in a process of its own"},

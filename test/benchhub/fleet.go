@@ -51,7 +51,7 @@ func Connect(ctx context.Context, plan *Plan) (*Fleet, error) {
 			a.rows = append(a.rows, &waymark.Resource{
 				Kind: "skill", Source: fmt.Sprintf("/w/.agents/skills/skill-%03d", n), Name: fmt.Sprintf("skill-%03d", n),
 				Description: "What this skill is for, in a sentence.", Status: waymark.Status_STATUS_OK,
-				SizeBytes: uint64(plan.Size), Resolver: "waymark/skills@1.0.0", Payload: noise(plan.Size),
+				SizeBytes: uint64(plan.Size), Resolver: "waymark/context@1.0.0", Payload: noise(plan.Size),
 			})
 		}
 		if a.conn, err = opts.Dialer.Dial(ctx); err != nil {

@@ -56,7 +56,7 @@ func workspace(plan *Plan) *snapshot.Snapshot {
 		s.Resources = append(s.Resources, snapshot.Resource{
 			Kind: abi.KindSkill, Source: fmt.Sprintf("/w/.agents/skills/skill-%03d", n), Name: fmt.Sprintf("skill-%03d", n),
 			Description: "What this skill is for, in a sentence.", Status: snapshot.StatusOK,
-			ContentHash: hash[:], SizeBytes: int64(plan.Size), Resolver: "waymark/skills@1.0.0", Payload: payload,
+			ContentHash: hash[:], SizeBytes: int64(plan.Size), Resolver: "waymark/context@1.0.0", Payload: payload,
 		})
 	}
 	return s

@@ -93,7 +93,7 @@ func (f *Backend) Publish(text string) *snapshot.Snapshot {
 		{Kind: "command", Source: "/w/x", Key: "k/1", Status: snapshot.StatusOK, Payload: []byte("\x00\xff"), Resolver: "acme/x@1.0.0"},
 		{
 			Kind: "instruction_file", Source: "/w/50%/AGENTS.md", Status: snapshot.StatusOK, Payload: []byte(text),
-			Description: "Hello", ContentHash: hash[:], SizeBytes: int64(len(text)), Resolver: "waymark/instructions@1.0.0",
+			Description: "Hello", ContentHash: hash[:], SizeBytes: int64(len(text)), Resolver: "waymark/context@1.0.0",
 			Attributes: snapshot.Attributes{"mode": {Text: "glob"}, "globs": {List: []string{"*.ts"}}},
 		},
 		{Kind: "mcp_config", Source: "/w/.mcp.json", Status: snapshot.StatusOK, ContentHash: hash[:], SizeBytes: 3},

@@ -13,7 +13,7 @@ func init() {
 	guest.Serve(guest.Module{
 		Name: "waymark", Version: "1.0.0",
 		Resolvers: []guest.Resolver{{
-			Name: "instructions", Kinds: []guest.Kind{guest.InstructionFile}, Reads: []string{"AGENTS.md"},
+			Name: "context", Kinds: []guest.Kind{guest.InstructionFile}, Reads: []string{"AGENTS.md"},
 			Resolve: func(*guest.Request, fs.FS) (*guest.Response, error) { panic("the built-in resolver is broken") },
 		}},
 	})

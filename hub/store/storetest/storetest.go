@@ -110,7 +110,7 @@ func skill(name, text string) snapshot.Resource {
 	return snapshot.Resource{
 		Kind: abi.KindSkill, Source: "/w/.agents/skills/" + name, Key: "k", SourcePath: "/w", Name: name,
 		Description: "does <b>things</b> & more ☃ \u2028", Status: snapshot.StatusOK, Stale: true,
-		ContentHash: hash[:], SizeBytes: int64(len(text)), Resolver: "waymark/skills@1.0.0",
+		ContentHash: hash[:], SizeBytes: int64(len(text)), Resolver: "waymark/context@1.0.0",
 		Attributes: snapshot.Attributes{
 			"globs": {List: []string{"**/*.ts", ""}}, "none": {List: []string{}}, "mode": {Text: "always"}, "": {},
 		},

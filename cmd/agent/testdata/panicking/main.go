@@ -11,7 +11,7 @@ func main() {}
 
 func init() {
 	guest.Serve(guest.Module{Name: "waymark", Version: "1.0.0", Resolvers: []guest.Resolver{{
-		Name: "instructions", Kinds: []guest.Kind{guest.InstructionFile}, Reads: []string{"AGENTS.md"},
+		Name: "context", Kinds: []guest.Kind{guest.InstructionFile}, Reads: []string{"AGENTS.md"},
 		Resolve: resolve,
 	}}})
 }

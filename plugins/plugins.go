@@ -5,6 +5,7 @@ package plugins
 import (
 	"waymark/plugins/agentfiles"
 	"waymark/plugins/conventions"
+	"waymark/plugins/hooks"
 	"waymark/plugins/mcpconfig"
 	guest "waymark/sdk-guest"
 )
@@ -16,6 +17,7 @@ func Module() guest.Module {
 		Version: "1.0.0",
 		Resolvers: []guest.Resolver{
 			agentfiles.Resolver(conventions.All),
+			hooks.Resolver(conventions.All),
 			mcpconfig.Resolver(),
 		},
 	}

@@ -38,7 +38,7 @@ func TestDescription(t *testing.T) {
 	for _, r := range plugins.Module().Resolvers {
 		names = append(names, r.Name)
 	}
-	if want := []string{"context", "mcp-config"}; !slices.Equal(names, want) {
+	if want := []string{"context", "hooks", "mcp-config"}; !slices.Equal(names, want) {
 		t.Errorf("resolvers %v, want %v", names, want)
 	}
 }

@@ -132,7 +132,6 @@ const DefaultRank = 100
 func Default() *Config {
 	return &Config{
 		Plugins: Plugins{Dirs: []string{"/etc/waymark/plugins", "~/.config/waymark/plugins"}},
-		Builtin: Builtin{Config: map[string]json.RawMessage{}},
 		Limits: Limits{
 			Time: 2 * time.Second, Fuel: 1_000_000_000_000, Memory: 64 * MiB, Response: MiB, Logs: 64 * KiB,
 			Opens: 4096, ReadBytes: 64 * MiB, Entries: 100_000,

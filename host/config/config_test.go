@@ -110,7 +110,7 @@ exclude = ["vendor/**"]
 plugins.dirs = ["/p", "~/p"]
 builtin.disable = ["skills"]
 [builtin.config]
-instructions = { file_names = ["A.md"] }
+context = { file_names = ["A.md"] }
 skills = { n = 1, big = 9007199254740993, f = 0.5, html = "<&>", list = [1, { a = true }], empty = {} }
 [limits]
 time = "1m"
@@ -172,7 +172,7 @@ name = "b"
 	want.Exclude = []string{"vendor/**"}
 	want.Plugins.Dirs = []string{"/p", "~/p"}
 	want.Builtin.Disable = []string{"skills"}
-	want.Builtin.Config["context"] = []byte(`{"file_names":["A.md"]}`)
+	want.Builtin.Config = map[string]rawJSON{"context": rawJSON(`{"file_names":["A.md"]}`)}
 	want.Builtin.Config["skills"] = []byte(`{"big":9007199254740993,"empty":{},"f":0.5,"html":"<&>","list":[1,{"a":true}],"n":1}`)
 	want.Limits = config.Limits{
 		Time: time.Minute, Fuel: 1_000_000, Memory: config.GiB, Response: 2048, Logs: 2 * config.KiB,
@@ -238,7 +238,7 @@ limits.opens = 9
 	want := config.Default()
 	want.Exclude = []string{"c"}
 	want.Limits.Time, want.Limits.Opens = 4*time.Second, 1
-	want.Builtin.Config["context"] = []byte(`{"deep":{"a":1,"b":3},"file_names":["X.md"],"max":1}`)
+	want.Builtin.Config = map[string]rawJSON{"context": rawJSON(`{"deep":{"a":1,"b":3},"file_names":["X.md"],"max":1}`)}
 	want.Entries = []config.Plugin{
 		{
 			Name: "p", Rank: 5, Limits: config.Limits{Time: 3 * time.Second, Opens: 9},

@@ -64,11 +64,7 @@ var kinds = []abi.Kind{abi.KindInstructionFile, abi.KindSkill, abi.KindSubagent,
 // Resolver returns the resolver of a table, which is made ready here, and not with each
 // run.
 func Resolver(table []conventions.Convention) guest.Resolver {
-	t := &trees{
-		bare:    &unknownSkill,
-		project: places.Compile(table, kinds, conventions.ScopeProject),
-		user:    places.Compile(table, kinds, conventions.ScopeUser),
-	}
+	t := &tables{bare: &unknownSkill, places: places.CompilePair(table, kinds)}
 	for i := range table {
 		c := &table[i]
 		switch {
@@ -90,18 +86,18 @@ func Resolver(table []conventions.Convention) guest.Resolver {
 	}
 }
 
-// trees is a table made ready.
-type trees struct {
-	project, user *places.Tree
-	bare          *conventions.Convention   // that of skills/*/SKILL.md
-	instructions  []*conventions.Convention // of files
+// tables is a table made ready.
+type tables struct {
+	places       places.Pair
+	bare         *conventions.Convention   // that of skills/*/SKILL.md
+	instructions []*conventions.Convention // of files
 }
 
-func (t *trees) resolve(req *guest.Request, root fs.FS) (*guest.Response, error) {
+func (t *tables) resolve(req *guest.Request, root fs.FS) (*guest.Response, error) {
 	if req.Root.Role == abi.RoleMCP {
 		return nil, nil
 	}
-	f := &finder{trees: t, req: req, root: root, yaml: fullYAMLBudget}
+	f := &finder{tables: t, req: req, root: root, yaml: fullYAMLBudget}
 	if err := f.configure(); err != nil {
 		return nil, err
 	}
@@ -117,7 +113,7 @@ func (t *trees) resolve(req *guest.Request, root fs.FS) (*guest.Response, error)
 
 // finder gathers the resources of one root.
 type finder struct {
-	*trees
+	*tables
 	req  *guest.Request
 	root fs.FS
 	options
@@ -128,22 +124,16 @@ type finder struct {
 	buf  [headSize]byte // holds one head after the other
 	// unlisted counts resources, undescribed descriptions that found no room.
 	unlisted, undescribed int
-	// seen holds what was reported, where an operator's conventions may have it again.
-	seen map[string]bool
 }
 
 // options is what the configuration says.
 type options struct {
+	places.Settings
 	metaFile   string
 	fileNames  []string
-	named      bool // by fileNames, and not by the table
+	named      bool // by fileNames alone, and not by the table
 	strict     bool
 	hooks, mcp bool // are granted
-	disabled   map[string]bool
-	own        *places.Tree // an operator's
-	// inHome says that the root lies in a home directory, and is base there.
-	inHome bool
-	base   string
 	// instructionsOnly and skillsOnly say what a root with a role is for.
 	instructionsOnly, skillsOnly bool
 }
@@ -160,26 +150,15 @@ func (f *finder) configure() (err error) {
 	if f.strict, err = config.Bool("strict", false); err != nil {
 		return err
 	}
-	scope, err := config.String("scope", "")
-	if err != nil {
+	if f.Settings, err = places.Configure(*config, kinds); err != nil {
 		return err
 	}
-	f.inHome = scope == string(conventions.ScopeUser)
-	if f.base, err = config.String("base", ""); err != nil {
-		return err
-	}
-	if err = f.lists(); err != nil {
-		return err
-	}
-	own, err := places.Configured(*config, kinds)
-	if len(own) > 0 {
-		f.own = places.Compile(own, kinds, places.ScopeConfigured)
-		f.seen = map[string]bool{}
-	}
-	return err
+	f.hooks, f.mcp = slices.Contains(f.Grants, "hooks"), slices.Contains(f.Grants, "mcp")
+	return f.names()
 }
 
-func (f *finder) lists() error {
+// names reads what instruction files are called.
+func (f *finder) names() error {
 	config := &f.req.Config
 	names, err := config.Strings(keyFileNames)
 	if err != nil {
@@ -191,19 +170,7 @@ func (f *finder) lists() error {
 	}
 	_, f.named = config.Value(keyFileNames)
 	f.fileNames = f.plainNames(keyMoreNames, f.plainNames(keyFileNames, nil, names), more)
-	grants, err := config.Strings("grants")
-	if err != nil {
-		return err
-	}
-	f.hooks, f.mcp = slices.Contains(grants, "hooks"), slices.Contains(grants, "mcp")
-	disabled, err := config.Strings("disabled")
-	if len(disabled) > 0 {
-		f.disabled = make(map[string]bool, len(disabled))
-		for _, id := range disabled {
-			f.disabled[id] = true
-		}
-	}
-	return err
+	return nil
 }
 
 // plainNames adds the names of files at the top level, each once.
@@ -241,10 +208,7 @@ func (f *finder) fileRoot(name string) {
 	case name == f.metaFile:
 		f.Skill(f.bare, ".", nil)
 	default:
-		f.project.File(name, f)
-		if f.own != nil {
-			f.own.File(name, f)
-		}
+		f.Settings.File(f.places, name, f)
 	}
 }
 
@@ -259,17 +223,13 @@ func (f *finder) directoryRoot() error {
 			return err
 		}
 	}
-	tree := f.project
-	if f.inHome {
-		tree = f.user
-	}
 	if f.instructionsOnly {
-		return f.topLevel(nil, func(name string) { tree.File(name, f) })
+		if f.named {
+			return nil
+		}
+		return f.topLevel(nil, func(name string) { f.Settings.File(f.places, name, f) })
 	}
-	tree.Walk(f.root, f.base, f)
-	if f.own != nil {
-		f.own.Walk(f.root, "", f)
-	}
+	f.Walk(f.places, f.root, f)
 	return nil
 }
 
@@ -338,7 +298,7 @@ var unknownSkill = conventions.Convention{
 
 // Skip implements places.Visitor.
 func (f *finder) Skip(c *conventions.Convention) bool {
-	return f.disabled[c.ID] || f.skillsOnly && c.Kind != abi.KindSkill || f.instructionsOnly && c.Kind != abi.KindInstructionFile
+	return f.Disabled(c) || f.skillsOnly && c.Kind != abi.KindSkill || f.instructionsOnly && c.Kind != abi.KindInstructionFile
 }
 
 // Unreadable implements places.Visitor.
@@ -354,7 +314,7 @@ func (f *finder) File(c *conventions.Convention, p string) {
 
 // add reports a file.
 func (f *finder) add(c *conventions.Convention, p string) {
-	if f.again(c, p) {
+	if f.Again(c, p) {
 		return
 	}
 	key := c.ID + " file " + p
@@ -362,21 +322,9 @@ func (f *finder) add(c *conventions.Convention, p string) {
 	f.addPart(c, f.req.Part(key, func() guest.Part { return f.readFile(c, p) }))
 }
 
-// again reports whether a file was reported already. Only an operator's conventions may
-// have one that others have.
-func (f *finder) again(c *conventions.Convention, p string) bool {
-	if f.own == nil {
-		return false
-	}
-	key := string(c.Kind) + " " + p
-	known := f.seen[key]
-	f.seen[key] = true
-	return known
-}
-
 // Skill implements places.Visitor.
 func (f *finder) Skill(c *conventions.Convention, dir string, e fs.DirEntry) bool {
-	if f.again(c, dir) {
+	if f.Again(c, dir) {
 		return true
 	}
 	how := " directory "

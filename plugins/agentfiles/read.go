@@ -2,7 +2,6 @@ package agentfiles
 
 import (
 	"errors"
-	"path"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -81,7 +80,7 @@ func (f *finder) readFile(c *conventions.Convention, p string) (part guest.Part)
 	if state == wellknown.Absent {
 		return part
 	}
-	r := guest.Resource{Kind: c.Kind, Path: p, Content: guest.File(p), Convention: c.ID, Name: fallbackName(c, p)}
+	r := guest.Resource{Kind: c.Kind, Path: p, Content: guest.File(p), Convention: c.ID, Name: places.Name(c, p)}
 	var n needs
 	var err error
 	switch {
@@ -200,29 +199,6 @@ func (f *finder) fields(r *guest.Resource, c *conventions.Convention, h *head) {
 }
 
 const noDescription = "there is no description: agents don't know when to use it"
-
-// fallbackName is what a file is called that doesn't say so itself.
-func fallbackName(c *conventions.Convention, p string) string {
-	var name string
-	switch c.Name {
-	case conventions.FromField, conventions.FromFile:
-		name = stem(path.Base(p))
-	case conventions.FromDirectory:
-		name = path.Base(path.Dir(p))
-	case conventions.FromPath:
-		dir, file := path.Split(places.Rest(c, p))
-		name = strings.ReplaceAll(dir, "/", ":") + stem(file)
-	}
-	return guest.Truncate(name, abi.MaxName)
-}
-
-// stem returns the name of a file up to its first dot that isn't the first character.
-func stem(name string) string {
-	if i := strings.IndexByte(name[min(1, len(name)):], '.'); i >= 0 {
-		return name[:i+1]
-	}
-	return name
-}
 
 // maxRunes keeps a description on a line or two of a table.
 const maxRunes = 200

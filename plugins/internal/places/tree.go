@@ -28,6 +28,7 @@ import (
 
 	"waymark/abi"
 	"waymark/plugins/conventions"
+	guest "waymark/sdk-guest"
 )
 
 const (
@@ -52,7 +53,7 @@ type node struct {
 	deep  *node // what may follow in this directory and in all below it
 	loop  int   // of a deep node, its number, from 1
 	// ends are the conventions whose place ends here, skills those of kind skill
-	// whose SKILL.md lies here; by index, in order of the table.
+	// whose SKILL.md lies here; by their index.
 	ends, skills []int
 }
 
@@ -191,9 +192,32 @@ func Reads(table []conventions.Convention, kinds []abi.Kind, scopes ...conventio
 	return reads
 }
 
-// Rest returns what of a path follows the names that its place spells out: for
+// Name is what a file is called that doesn't say so itself.
+func Name(c *conventions.Convention, p string) string {
+	var name string
+	switch c.Name {
+	case conventions.FromField, conventions.FromFile:
+		name = stem(path.Base(p))
+	case conventions.FromDirectory:
+		name = path.Base(path.Dir(p))
+	case conventions.FromPath:
+		dir, file := path.Split(rest(c, p))
+		name = strings.ReplaceAll(dir, "/", ":") + stem(file)
+	}
+	return guest.Truncate(name, abi.MaxName)
+}
+
+// stem returns the name of a file up to its first dot that isn't the first character.
+func stem(name string) string {
+	if i := strings.IndexByte(name[min(1, len(name)):], '.'); i >= 0 {
+		return name[:i+1]
+	}
+	return name
+}
+
+// rest returns what of a path follows the names that its place spells out: for
 // .claude/commands/git/commit.md, git/commit.md.
-func Rest(c *conventions.Convention, p string) string {
+func rest(c *conventions.Convention, p string) string {
 	for _, place := range c.Places {
 		fixed, _, found := strings.Cut(place, "*")
 		if !found {

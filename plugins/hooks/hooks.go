@@ -1,0 +1,262 @@
+// Package hooks is the built-in resolver for hooks, wherever the table of conventions
+// has them, and for the manifests of plugins.
+//
+// # Guarantees
+//
+// Files with hooks hold tokens, too. Of a hook nothing leaves the resolver but its
+// event, its matcher, the type of its handler and a digest; its command only where the
+// configuration grants it. There is no content, so that nothing of the text leaves by
+// that way. Of a file that can't be read as what it should be, it says where.
+//
+// Of a plugin there are name, version and description of its manifest, whose text is
+// withheld.
+//
+// # Configuration
+//
+//   - grants: "hook-commands" shows what hooks run
+//   - disabled, conventions, scope, base: as for the resolver "context"
+//
+// # Limits
+//
+// Each file is a unit. Files longer than the host keeps are reported and not read; of
+// one file, 500 hooks.
+package hooks
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"waymark/abi"
+	"waymark/plugins/conventions"
+	"waymark/plugins/internal/places"
+	"waymark/plugins/internal/toml"
+	"waymark/plugins/internal/wellknown"
+	guest "waymark/sdk-guest"
+	"waymark/sdk-guest/frontmatter"
+	"waymark/sdk-guest/jsonlite"
+)
+
+// Name is the resolver's name.
+const Name = "hooks"
+
+var kinds = []abi.Kind{abi.KindHook, abi.KindPlugin}
+
+// Resolver returns the resolver of a table, which is made ready here, and not with each
+// run.
+func Resolver(table []conventions.Convention) guest.Resolver {
+	pair := places.CompilePair(table, kinds)
+	return guest.Resolver{
+		Name:    Name,
+		Kinds:   kinds,
+		Summary: "hooks, and the manifests of plugins, of all agents",
+		Reads:   places.Reads(table, kinds, conventions.ScopeProject, conventions.ScopeUser),
+		Resolve: func(req *guest.Request, root fs.FS) (*guest.Response, error) {
+			if req.Root.Role != abi.RoleNone {
+				return nil, nil
+			}
+			f := &finder{req: req, root: root}
+			var err error
+			if f.Settings, err = places.Configure(req.Config, kinds); err != nil {
+				return nil, err
+			}
+			f.commands = slices.Contains(f.Grants, "hook-commands")
+			if req.Root.File != "" {
+				f.Settings.File(pair, req.Root.File, f)
+			} else {
+				f.Walk(pair, root, f)
+			}
+			return &f.resp, nil
+		},
+	}
+}
+
+// finder gathers the resources of one root.
+type finder struct {
+	places.Settings
+	req      *guest.Request
+	root     fs.FS
+	commands bool // are granted
+	resp     guest.Response
+}
+
+// Skip implements places.Visitor.
+func (f *finder) Skip(c *conventions.Convention) bool { return f.Disabled(c) }
+
+// Unreadable implements places.Visitor.
+func (f *finder) Unreadable(dir string, err error) {
+	f.resp.Warnings = append(f.resp.Warnings, guest.Truncate(dir+": "+err.Error(), abi.MaxError))
+}
+
+// Skill implements places.Visitor. There are none here.
+func (f *finder) Skill(*conventions.Convention, string, fs.DirEntry) bool { return false }
+
+// File implements places.Visitor.
+func (f *finder) File(c *conventions.Convention, p string) {
+	if f.Again(c, p) {
+		return
+	}
+	part := f.req.Part(c.ID+" "+p, func() guest.Part { return f.read(c, p) })
+	if part.Rows.Len() > 0 {
+		f.resp.Rows = append(f.resp.Rows, part.Rows)
+	}
+}
+
+// read reads one file.
+func (f *finder) read(c *conventions.Convention, p string) (part guest.Part) {
+	limit := f.req.MaxBytes()
+	text, read, state := wellknown.Read(f.root, p, make([]byte, limit+1))
+	var rows []guest.Resource
+	switch {
+	case state == wellknown.Absent:
+		return part
+	case state == wellknown.Invalid:
+		rows = []guest.Resource{broken(c, p, wellknown.LinkToDirectory)}
+	case !read || len(text) > limit:
+		// The host says what is wrong.
+		rows = []guest.Resource{{Kind: c.Kind, Path: p, Convention: c.ID, Name: places.Name(c, p), Content: withheld(p)}}
+	case c.Kind == abi.KindPlugin:
+		rows = plugin(c, p, text)
+	default:
+		rows = f.hooks(c, p, text)
+	}
+	part.Rows = guest.Encode(rows...)
+	return part
+}
+
+func withheld(p string) *guest.Content {
+	return &guest.Content{File: p, Withheld: true}
+}
+
+func broken(c *conventions.Convention, p, reason string) guest.Resource {
+	return guest.Resource{Kind: c.Kind, Path: p, Convention: c.ID, Status: abi.StatusInvalid, Error: reason}
+}
+
+// hooks reads a file with hooks.
+func (f *finder) hooks(c *conventions.Convention, p string, text []byte) []guest.Resource {
+	if c.Format == conventions.Executable {
+		event := word(places.Name(c, p))
+		return []guest.Resource{hook(c, p, event, event+"/0/0", "", "executable", digest(text))}
+	}
+	v, reason := parse(c.Format, text)
+	if reason != "" {
+		return []guest.Resource{broken(c, p, reason)}
+	}
+	var rows []guest.Resource
+	for h := range handlers(v, strings.Contains(p, "hooks")) {
+		if len(rows) == maxHooks {
+			break
+		}
+		key := h.event + "/" + strconv.Itoa(h.group) + "/" + strconv.Itoa(h.index)
+		r := hook(c, p, h.event, key, h.matcher, handlerType(h.handler), digest(canonical(h.handler)))
+		if f.commands {
+			if command := commandOf(h.handler); command != "" {
+				r.Attributes["command"] = abi.String(guest.Truncate(command, maxCommand))
+			}
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+const (
+	// maxHooks is far more than anybody has in a file.
+	maxHooks = 500
+	// maxCommand keeps a command within a resource's attributes, in bytes.
+	maxCommand = 4 << 10
+)
+
+func hook(c *conventions.Convention, p, event, key, matcher, handler, sum string) guest.Resource {
+	r := guest.Resource{Kind: guest.Hook, Path: p, Key: key, Name: event, Convention: c.ID, Attributes: map[string]guest.Value{
+		"event": abi.String(event), "type": abi.String(handler), "digest": abi.String(sum),
+	}}
+	if matcher != "" {
+		r.Attributes["matcher"] = abi.String(guest.Truncate(matcher, abi.MaxName))
+	}
+	return r
+}
+
+// parse reads a file's text as JSON, or as JSON made of TOML. The reason says what is
+// wrong and where, without a word of the text.
+func parse(format conventions.Format, text []byte) (v jsonlite.Value, reason string) {
+	var err error
+	if format == conventions.TOML {
+		v, err = toml.Parse(text)
+	} else {
+		v, err = jsonlite.Parse(text, jsonlite.Options{AllowComments: true, AllowDuplicates: true, AllowInvalidUTF8: true})
+	}
+	if syntax := (*jsonlite.SyntaxError)(nil); errors.As(err, &syntax) {
+		return v, "invalid JSON in line " + strconv.Itoa(syntax.Line(text)) + ": " + syntax.Reason
+	}
+	if err != nil {
+		return v, err.Error()
+	}
+	if v.Kind() != jsonlite.Object {
+		return v, "line 1: it is " + string(v.Kind()) + ", where an object belongs"
+	}
+	return v, ""
+}
+
+// schema is what a manifest of the open specification has, which is found by a name
+// that other programs have, too.
+const schema = "https://agent-plugins.org/"
+
+// plugin reads a plugin's manifest.
+func plugin(c *conventions.Convention, p string, text []byte) []guest.Resource {
+	r := guest.Resource{Kind: guest.Plugin, Path: p, Convention: c.ID, Name: places.Name(c, p), Content: withheld(p)}
+	fields := map[string]string{}
+	switch c.Format {
+	case conventions.JSON, conventions.TOML:
+		v, reason := parse(c.Format, text)
+		if reason != "" {
+			if p == "plugin.json" {
+				return nil // another program's, for all we know
+			}
+			r.Status, r.Error = abi.StatusInvalid, reason
+			break
+		}
+		for key, e := range v.Members() {
+			fields[key], _ = e.Text()
+		}
+		if p == "plugin.json" && !strings.HasPrefix(fields["$schema"], schema) {
+			return nil
+		}
+	case conventions.Markdown, conventions.YAML:
+		block, _, err := frontmatter.Find(text, true)
+		if err != nil {
+			break
+		}
+		v, err := frontmatter.Parse(block, frontmatter.Options{Lenient: true})
+		if err != nil {
+			r.Findings = []guest.Finding{{Code: abi.FindingFrontmatterInvalid, Severity: abi.SeverityWarning, Message: "front matter can't be read"}}
+		}
+		for _, m := range v.Map {
+			if m.Value.Kind == frontmatter.String {
+				fields[m.Key] = m.Value.Text
+			}
+		}
+	}
+	describe(&r, c, fields)
+	return []guest.Resource{r}
+}
+
+func describe(r *guest.Resource, c *conventions.Convention, fields map[string]string) {
+	if r.Status == abi.StatusInvalid || c.Name != conventions.FromField {
+		return
+	}
+	if name := strings.TrimSpace(fields["name"]); name != "" {
+		r.Name = guest.Truncate(name, abi.MaxName)
+	} else {
+		if dir := path.Dir(path.Dir(r.Path)); dir != "." {
+			r.Name = guest.Truncate(path.Base(dir), abi.MaxName)
+		}
+		r.Findings = append(r.Findings, guest.Finding{Code: abi.FindingNameMissing, Severity: abi.SeverityWarning, Message: "the manifest has no name"})
+	}
+	r.Description = guest.Truncate(strings.TrimSpace(fields["description"]), abi.MaxDescription)
+	if version := fields["version"]; version != "" {
+		r.Attributes = map[string]guest.Value{"version": abi.String(guest.Truncate(version, abi.MaxWord))}
+	}
+}

@@ -1,0 +1,163 @@
+package places
+
+import (
+	"errors"
+	"io/fs"
+
+	"waymark/abi"
+	"waymark/plugins/conventions"
+	guest "waymark/sdk-guest"
+	"waymark/sdk-guest/jsonlite"
+)
+
+// Settings are what the configuration of a resolver says that walks a table.
+type Settings struct {
+	// Grants are what the operator lets be shown.
+	Grants []string
+	// disabled are the ids of conventions that don't count.
+	disabled map[string]bool
+	// own are the operator's conventions, and seen is what others have already.
+	own  *Tree
+	seen map[string]bool
+	// inHome says that the root lies in a home directory, and is base there.
+	inHome bool
+	base   string
+}
+
+var errConventions = errors.New("config key conventions is not a list of tables with the fields of a convention")
+
+// scopeConfigured is that of an operator's conventions: the host hands out those that
+// are for a root.
+const scopeConfigured conventions.Scope = ""
+
+// Configure reads these keys, of which the host has checked the values: grants,
+// disabled and conventions, of which those of some kinds count; scope and base.
+//
+// # Errors
+//
+// For values of another type.
+func Configure(config guest.Config, kinds []abi.Kind) (s Settings, err error) {
+	if s.Grants, err = config.Strings("grants"); err != nil {
+		return s, err
+	}
+	disabled, err := config.Strings("disabled")
+	if err != nil {
+		return s, err
+	}
+	if len(disabled) > 0 {
+		s.disabled = make(map[string]bool, len(disabled))
+		for _, id := range disabled {
+			s.disabled[id] = true
+		}
+	}
+	scope, err := config.String("scope", "")
+	if err != nil {
+		return s, err
+	}
+	s.inHome = scope == string(conventions.ScopeUser)
+	if s.base, err = config.String("base", ""); err != nil {
+		return s, err
+	}
+	list, ok := config.Value("conventions")
+	if !ok {
+		return s, nil
+	}
+	return s, s.compile(list, kinds)
+}
+
+func (s *Settings) compile(list jsonlite.Value, kinds []abi.Kind) error {
+	if list.Kind() != jsonlite.Array {
+		return errConventions
+	}
+	var table []conventions.Convention
+	for row := range list.Elements() {
+		c, err := configured(row)
+		if err != nil {
+			return err
+		}
+		table = append(table, c)
+	}
+	s.own, s.seen = Compile(table, kinds, scopeConfigured), map[string]bool{}
+	return nil
+}
+
+// Disabled reports whether a convention doesn't count.
+func (s *Settings) Disabled(c *conventions.Convention) bool {
+	return s.disabled != nil && s.disabled[c.ID]
+}
+
+// Again reports whether something was found already. Only an operator's conventions may
+// have what others have, too.
+func (s *Settings) Again(c *conventions.Convention, p string) bool {
+	if s.own == nil {
+		return false
+	}
+	key := string(c.Kind) + " " + p
+	known := s.seen[key]
+	s.seen[key] = true
+	return known
+}
+
+// Pair is a table made ready, for projects and for home directories.
+type Pair struct{ project, user *Tree }
+
+// CompilePair makes a Pair of the rows of a table that have one of the kinds.
+func CompilePair(table []conventions.Convention, kinds []abi.Kind) Pair {
+	return Pair{Compile(table, kinds, conventions.ScopeProject), Compile(table, kinds, conventions.ScopeUser)}
+}
+
+// Walk walks a root, by a table and by the operator's conventions.
+func (s *Settings) Walk(p Pair, root fs.FS, v Visitor) {
+	if s.inHome {
+		p.user.Walk(root, s.base, v)
+	} else {
+		p.project.Walk(root, "", v)
+	}
+	if s.own != nil {
+		s.own.Walk(root, "", v)
+	}
+}
+
+// File looks at a root that is one file, or at one file at the top of a root.
+func (s *Settings) File(p Pair, name string, v Visitor) {
+	p.project.File(name, v)
+	if s.own != nil {
+		s.own.File(name, v)
+	}
+}
+
+func configured(row jsonlite.Value) (c conventions.Convention, err error) {
+	if row.Kind() != jsonlite.Object {
+		return c, errConventions
+	}
+	text := func(v jsonlite.Value) string {
+		s, ok := v.Text()
+		if !ok {
+			err = errConventions
+		}
+		return s
+	}
+	for key, v := range row.Members() {
+		switch key {
+		case "id":
+			c.ID = text(v)
+		case "kind":
+			c.Kind = abi.Kind(text(v))
+		case "format":
+			c.Format = conventions.Format(text(v))
+		case "name":
+			c.Name = conventions.Derivation(text(v))
+		case "description":
+			c.Description = conventions.Derivation(text(v))
+		case "mode":
+			c.Applies.Mode = text(v)
+		case "globs_key":
+			c.Applies.GlobsKey = text(v)
+		case "places":
+			for e := range v.Elements() {
+				c.Places = append(c.Places, text(e))
+			}
+		}
+	}
+	return c, err
+}

@@ -88,7 +88,7 @@ func plainQuestions() []questions {
 			{"skills/group/four/SKILL.md", why.ReasonNested, false, "", "doesn't look so deep: move it to skills/four/SKILL.md"},
 			{"skills/group/four", why.ReasonNested, false, "", "move it to skills/four"},
 			{"sub/SKILL.md", why.ReasonNotAKnownPlace, false, "", "waymark/context may read it, but doesn't look here in this root"},
-			{"SKILL.md", why.ReasonNotAKnownPlace, false, "", "waymark/context may read it, but doesn't look here in this root"},
+			{"SKILL.md", why.ReasonNotAKnownPlace, false, "", "Claude Code reads it as a plugin with one skill"},
 			{"sub/agents.md", why.ReasonWrongCase, false, "", "read AGENTS.md as instructions, in exact case"},
 			{"GEMINI.md", why.ReasonNotAKnownPlace, false, "", "no resolver here reads this place; GitHub Copilot, Gemini CLI and Zed read it"},
 			{"sub/GEMINI.md", why.ReasonNotAKnownPlace, false, "", "Gemini CLI reads it as instructions"},

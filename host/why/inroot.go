@@ -68,13 +68,6 @@ func (p *pathInRoot) reader() *Run {
 	return p.readers[0]
 }
 
-// sees reports whether a run sees a path of the type that the asked one has, by
-// its name alone.
-func (p *pathInRoot) sees(r *Run, rel string) bool {
-	j := p.fs.Judge(r.Filter, rel)
-	return j.File || j.Dir && p.isDir()
-}
-
 func (p *pathInRoot) isDir() bool { return p.entry.state == present && p.entry.typ.IsDir() }
 
 // absolute is a path of this root, absolute.
@@ -133,10 +126,10 @@ func (p *pathInRoot) isBelowFile() (facts, bool) {
 // the words for that.
 func (p *pathInRoot) wouldLook() (r *Run, words string) {
 	for _, r := range p.runs {
-		j := p.fs.Judge(r.Filter, p.rel)
+		file, dir := p.seesFile(r, p.rel), p.seesDir(r, p.rel)
 		switch {
-		case !j.File && !j.Dir || !p.q.traceOf(r).looked(p.rel):
-		case j.File:
+		case !file && !dir || !p.q.traceOf(r).looked(p.rel):
+		case file:
 			return r, "; " + r.Resolver + " looks for it"
 		default:
 			return r, "; " + r.Resolver + " would look into it"
@@ -193,7 +186,7 @@ func (p *pathInRoot) isDirForFile() (facts, bool) {
 	for _, r := range p.readers {
 		// Where a resolver may read below it as well, a directory is no
 		// mistake. Any name will do to find out.
-		if !p.fs.Judge(r.Filter, p.rel+"/x").Dir && p.q.traceOf(r).looked(p.rel) {
+		if !p.fs.Judge(r.Filter, p.rel+"/x").Dir && p.seesFile(r, p.rel) && p.q.traceOf(r).looked(p.rel) {
 			return about(r, quotePath(p.rel))
 		}
 	}
@@ -202,11 +195,11 @@ func (p *pathInRoot) isDirForFile() (facts, bool) {
 
 // isFileForDir: it is a file in the place of a directory.
 func (p *pathInRoot) isFileForDir() (facts, bool) {
-	if p.entry.state != present || p.isDir() || len(p.readers) > 0 {
+	if p.entry.state != present || p.isDir() || p.isWanted() {
 		return facts{}, false
 	}
 	for _, r := range p.runs {
-		if p.fs.Judge(r.Filter, p.rel).Dir && p.q.traceOf(r).looked(p.rel) {
+		if p.seesDir(r, p.rel) && p.q.needsDir(r, p.rel) && p.q.traceOf(r).looked(p.rel) {
 			return about(r, quotePath(p.rel), r.Resolver)
 		}
 	}
@@ -256,7 +249,7 @@ func (p *pathInRoot) ignoredBy() *Run {
 		return nil
 	}
 	for _, r := range p.readers {
-		if o := p.q.traceOf(r); len(o[p.entry.at]) > 0 || o.looked(p.rel) {
+		if o := p.q.traceOf(r); p.seesFile(r, p.rel) && (len(o[p.entry.at]) > 0 || o.looked(p.rel)) {
 			return r
 		}
 	}
@@ -337,6 +330,9 @@ func (p *pathInRoot) wantedInside() (r *Run, denied vfs.Denial, missing string) 
 		if name := p.missingIn(r); name != "" {
 			return r, vfs.Denial{}, name
 		}
+		if p.lacksSkill(r) {
+			return r, vfs.Denial{}, skillFile
+		}
 	}
 	return nil, vfs.Denial{}, ""
 }
@@ -354,7 +350,7 @@ func (p *pathInRoot) missingIn(r *Run) string {
 		if d.Kind != vfs.DepMissing || d.Path == "." || parent(d.Path) != p.entry.at {
 			continue
 		}
-		if p.fs.Judge(r.Filter, join(p.rel, base(d.Path))).File {
+		if p.seesFile(r, join(p.rel, base(d.Path))) {
 			return base(d.Path)
 		}
 		if judged++; judged == maxMissing {
@@ -370,7 +366,7 @@ func (p *pathInRoot) isEmptyForAll() (facts, bool) {
 		return facts{}, false
 	}
 	for _, r := range p.runs {
-		if p.fs.Judge(r.Filter, p.rel).Dir && p.q.traceOf(r).looked(p.rel) {
+		if p.seesDir(r, p.rel) && p.q.traceOf(r).looked(p.rel) {
 			return about(r, r.Resolver)
 		}
 	}
@@ -392,7 +388,7 @@ func (p *pathInRoot) isReadByToolsElsewhere() (facts, bool) {
 
 // isReadInOtherCase: agents are known to read it in another case.
 func (p *pathInRoot) isReadInOtherCase() (facts, bool) {
-	if len(p.readers) > 0 || p.isDir() {
+	if p.isWanted() || p.isDir() {
 		return facts{}, false
 	}
 	_, hint := p.q.caseHint(p.absolute(p.rel), p.fs.Path())
@@ -402,7 +398,7 @@ func (p *pathInRoot) isReadInOtherCase() (facts, bool) {
 // isReadHigherUp: agents are known to read it where it would lie without some of
 // the directories on the way.
 func (p *pathInRoot) isReadHigherUp() (facts, bool) {
-	if len(p.readers) > 0 || p.isDir() {
+	if p.isWanted() || p.isDir() {
 		return facts{}, false
 	}
 	_, hint := p.q.depthHint(p.rel, p.fs.Path())
@@ -412,7 +408,7 @@ func (p *pathInRoot) isReadHigherUp() (facts, bool) {
 // hint says which agents read the place; empty when a resolver here sees it, or
 // none is known to. sure says that they do so here, under no condition.
 func (p *pathInRoot) hint() (hint string, sure bool) {
-	if len(p.readers) > 0 {
+	if p.isWanted() {
 		return "", false
 	}
 	return p.knownAs()

@@ -15,7 +15,7 @@ const maxNames = 24
 // which is meant for that: another directory isn't.
 func (p *pathInRoot) belongsBelowRoot() (facts, bool) {
 	e, ok := p.end()
-	if !ok || e.from != "." || !strings.Contains(e.rel, "/") {
+	if !ok || e.from != "." || !strings.Contains(e.rel, "/") || moduleOf(e.run.Resolver) == builtinModule && !p.q.isSkillRoot(p.root) {
 		return facts{}, false
 	}
 	return about(e.run, e.run.Resolver, quotePath(e.rel), p.also())

@@ -95,10 +95,10 @@ func (p *place) isContainer(names []string) bool {
 	return false
 }
 
-// spelled gives a path the case that the place has it in. ok is false when they
-// differ in more than case, or in nothing.
-func (p *place) spelled(rel string) (right string, ok bool) {
+// spelled gives a path the case that the place has it in, a directory that of the
+// first names. ok is false when they differ in more than case, or in nothing.
+func (p *place) spelled(rel string, dir bool) (right string, ok bool) {
 	names := strings.Split(rel, "/")
-	spelled, ok := inCaseOf(p.names, names, false)
+	spelled, ok := inCaseOf(p.names, names, dir)
 	return strings.Join(spelled, "/"), ok && !slices.Equal(spelled, names)
 }

@@ -219,8 +219,9 @@ func (q *question) sourceFor(path string) (dir string, ok bool) {
 				continue
 			}
 			j := root.Judge(r.Filter, rest)
-			sees := j.File || j.Dir && q.isDir()
-			if from, ok := q.traceOf(r).lookedFrom(rest); sees && ok && (from != "." || !strings.Contains(rest, "/")) {
+			sees := (j.File || j.Dir && q.isDir()) && q.wantsIn(r, abi.RoleNone, rest, q.isDir())
+			from, ok := q.traceOf(r).lookedFrom(rest)
+			if own := moduleOf(r.Resolver) == builtinModule; sees && ok && (own || from != "." || !strings.Contains(rest, "/")) {
 				return "/" + filepath.Join(names[:i]...), true
 			}
 		}

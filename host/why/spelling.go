@@ -30,6 +30,9 @@ func (p *pathInRoot) isWantedInOtherCase() (facts, bool) {
 		return facts{}, false
 	}
 	for _, r := range p.runs {
+		if right, ok := p.spelledIn(r); ok && !p.sees(r, p.rel) {
+			return about(r, r.Resolver, quotePath(right)+", in exact case: rename it")
+		}
 		if p.sees(r, p.rel) && p.q.traceOf(r).looked(p.rel) || !p.seesFolded(r) {
 			continue
 		}

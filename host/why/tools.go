@@ -108,7 +108,7 @@ func (q *question) hintFor(path, root string, dir bool) (hint string, sure bool)
 func (q *question) caseHint(path, root string) (right, hint string) {
 	list := q.recognised(path, root, func(p *place, rel, top string) (relation, string) {
 		sure := top == root || p.Scope == conventions.ScopeUser && top == q.in.Home || len(p.Nested) > 0 || p.Scope == conventions.ScopeMachine
-		if right, ok := p.spelled(rel); ok && sure {
+		if right, ok := p.spelled(rel, false); ok && sure {
 			return itself, right
 		}
 		return unrelated, ""

@@ -19,7 +19,7 @@ func TestContainers(t *testing.T) {
 	in.Home = dir + "/home"
 	for _, a := range []ask{
 		{".claude/skills", why.ReasonNotAKnownPlace, false, "", "1 resource below it is in the context"},
-		{".codex/skills", why.ReasonNotAKnownPlace, false, "", "a directory that waymark/skills looks into"},
+		{".codex/skills", why.ReasonNotAKnownPlace, false, "", "looks into; nothing in it is in the context"},
 		{".claude/skills/one/scripts/run.sh", why.ReasonNotAKnownPlace, false, "skill:.claude/skills/one", "part of the directory of the skill"},
 		{"sub/.claude/skills", why.ReasonNested, false, "", "run 'agent sources add sub'; Claude Code, Cursor and opencode look for skills in it"},
 		{"home/.claude/skills", why.ReasonNested, false, "", "run 'agent sources add home/.claude/skills'; Claude Code, Cursor, opencode and VS Code look for the user's skills in it"},

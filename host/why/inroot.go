@@ -230,7 +230,7 @@ func (p *pathInRoot) wasReadInVain() (facts, bool) {
 	if r == nil || len(p.q.traceOf(r)[p.entry.at]) == 0 {
 		return facts{}, false
 	}
-	return about(r, r.Resolver)
+	return about(r, r.Resolver, p.knownRemark())
 }
 
 // wasLeftUnread: a resolver may read it, and looked where it lies.
@@ -239,7 +239,7 @@ func (p *pathInRoot) wasLeftUnread() (facts, bool) {
 	if r == nil {
 		return facts{}, false
 	}
-	return about(r, r.Resolver)
+	return about(r, r.Resolver, p.knownRemark())
 }
 
 // ignoredBy is the first resolver that may see the file, looked at it or where
@@ -434,11 +434,15 @@ func (p *pathInRoot) hasReaderElsewhere() (facts, bool) {
 	if r == nil {
 		return facts{}, false
 	}
-	remark := roleRemark(p.q.in.Roots[p.root].Role)
+	return about(r, r.Resolver, roleRemark(p.q.in.Roots[p.root].Role)+p.knownRemark())
+}
+
+// knownRemark is knownAs, for a detail's end.
+func (p *pathInRoot) knownRemark() string {
 	if hint, _ := p.knownAs(); hint != "" {
-		remark += "; " + hint
+		return "; " + hint
 	}
-	return about(r, r.Resolver, remark)
+	return ""
 }
 
 // roleRemark reminds of the role of a root.

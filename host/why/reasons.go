@@ -138,8 +138,8 @@ var inRoot = []rule[*pathInRoot]{
 
 	// Nobody's, although resolvers come near.
 	{ReasonNotAKnownPlace, (*pathInRoot).isPartOfFind, "part of the directory of the %s %s, of which only %s is sent; the agent may read it in the workspace%s"},
-	{ReasonNotAKnownPlace, (*pathInRoot).wasReadInVain, "%s looked at it and made no resource of it; its warnings, in the log, may say why"},
-	{ReasonNotAKnownPlace, (*pathInRoot).wasLeftUnread, "%s may read it, but doesn't take it for one of its files"},
+	{ReasonNotAKnownPlace, (*pathInRoot).wasReadInVain, "%s looked at it and made no resource of it; its warnings, in the log, may say why%s"},
+	{ReasonNotAKnownPlace, (*pathInRoot).wasLeftUnread, "%s may read it, but doesn't take it for one of its files%s"},
 	{ReasonNested, (*pathInRoot).belongsBelowRoot, "%s looks for %s right below the root: move it there%s"},
 	{ReasonNested, (*pathInRoot).belongsInOwnRoot, "%s looks for %s at a root's top level only: to have it looked at here, run %s%s"},
 	{ReasonNested, (*pathInRoot).isTooDeep, "%s doesn't look so deep: move it to %s%s"},

@@ -33,7 +33,9 @@ func (p *pathInRoot) isWantedInOtherCase() (facts, bool) {
 		if right, ok := p.spelledIn(r); ok && !p.sees(r, p.rel) {
 			return about(r, r.Resolver, quotePath(right)+", in exact case: rename it")
 		}
-		if p.sees(r, p.rel) && p.q.traceOf(r).looked(p.rel) || !p.seesFolded(r) {
+		j := p.fs.Judge(r.Filter, p.rel)
+		spelled := j.File || j.Dir && p.isDir()
+		if spelled && (!p.sees(r, p.rel) || p.q.traceOf(r).looked(p.rel)) || !p.seesFolded(r) {
 			continue
 		}
 		if right, ok := respell(r.View.Reads, p.rel, p.isDir()); ok {

@@ -54,7 +54,7 @@ func (q *question) wantsIn(r *Run, role abi.Role, rel string, dir bool) bool {
 		if p.Scope != conventions.ScopeProject && p.Scope != conventions.ScopeUser || !p.leadsTo(rel, dir) {
 			continue
 		}
-		if p.Scope == conventions.ScopeProject && plays(role, p.Kind) {
+		if p.Scope == conventions.ScopeProject && p.Kind != "" && plays(role, p.Kind) {
 			return true
 		}
 		known = true

@@ -175,12 +175,13 @@ func (o *Options) setDefaults() {
 // watching.
 type engineConfig struct {
 	only, exclude, settings []string
+	conventions             plugin.Conventions
 	fileLimits              vfs.Limits
 	caps                    snapshot.Caps
 }
 
 func (o *Options) config() engineConfig {
-	return engineConfig{only: o.Only, exclude: o.Exclude, settings: o.settings(), fileLimits: o.FileLimits, caps: o.Caps}
+	return engineConfig{only: o.Only, exclude: o.Exclude, settings: o.settings(), conventions: o.Conventions, fileLimits: o.FileLimits, caps: o.Caps}
 }
 
 // settings are the patterns of the settings files that only the operator knows.

@@ -13,6 +13,7 @@ import (
 	"waymark/host"
 	"waymark/host/api"
 	"waymark/host/api/types"
+	"waymark/host/coverage"
 	"waymark/host/plugin"
 	"waymark/host/plugin/approvals"
 	"waymark/host/sources"
@@ -68,6 +69,12 @@ func (d *daemon) Resync(ctx context.Context) (*snapshot.Snapshot, error) {
 func (d *daemon) Why(ctx context.Context, path string) (why.Answer, error) {
 	answer, err := d.host.Why(ctx, path)
 	return answer, d.ending(err)
+}
+
+// Coverage lists the files that lie where agents look and aren't used.
+func (d *daemon) Coverage(ctx context.Context) (*coverage.Report, error) {
+	report, err := d.host.Coverage(ctx)
+	return report, d.ending(err)
 }
 
 // Sources lists the user's sources.

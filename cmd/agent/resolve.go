@@ -13,6 +13,7 @@ import (
 	"waymark/cmd/internal/term"
 	"waymark/host"
 	"waymark/host/config"
+	"waymark/host/coverage"
 	"waymark/host/resolve"
 	"waymark/snapshot"
 )
@@ -81,7 +82,11 @@ func (a *app) resolve(ctx context.Context, s *settings, dirs []string, asJSON, e
 	if explain {
 		a.explain(report)
 	}
-	if err := a.printReport(report, dirs, asJSON, log); err != nil {
+	unused, err := h.Coverage(ctx)
+	if err != nil {
+		return err
+	}
+	if err := a.printReport(report, unused, dirs, asJSON, log); err != nil {
 		return err
 	}
 	return unusable(report.Snapshot.Plugins)
@@ -100,20 +105,27 @@ func above(dir string, dirs []string) []string {
 	return list
 }
 
-func (a *app) printReport(report *host.Report, dirs []string, asJSON bool, log *slog.Logger) error {
+func (a *app) printReport(report *host.Report, unused *coverage.Report, dirs []string, asJSON bool, log *slog.Logger) error {
 	for _, n := range report.Notes {
 		if n.Reason == snapshot.ReasonDeduplicated && n.Winner != n.ID {
 			log.Info("not listed", slog.String("path", n.Path), slog.String("reason", string(n.Reason)), slog.String("detail", n.Detail))
 		}
 	}
 	if asJSON {
-		return term.JSON(a.stdout, report.Snapshot)
+		text, err := withCoverage(report.Snapshot, unused)
+		if err != nil {
+			return err
+		}
+		return term.JSON(a.stdout, text)
 	}
 	base := ""
 	if len(dirs) == 1 && len(report.Outcomes) > 0 {
 		base = report.Outcomes[0].Root
 	}
-	return printSnapshot(a.stdout, report.Snapshot, base)
+	if err := printSnapshot(a.stdout, report.Snapshot, base); err != nil {
+		return err
+	}
+	return printCoverage(a.stdout, unused)
 }
 
 // explain says what each resolver did, and why.

@@ -220,6 +220,11 @@ func (d *daemon) printFirst(ctx context.Context) error {
 	if err := printSnapshot(d.app.stdout, s, d.workspace.base()); err != nil {
 		return err
 	}
+	if unused, err := d.host.Coverage(ctx); err == nil { // else it is interrupted
+		if err := printCoverage(d.app.stdout, unused); err != nil {
+			return err
+		}
+	}
 	wait, cancel := context.WithTimeout(ctx, cmp.Or(d.app.timeout, storedWithin))
 	defer cancel()
 	err = d.host.Accepted(wait, s.Version)

@@ -25,7 +25,7 @@ import (
 func (a *app) whyCommand() *cobra.Command {
 	var conn connection
 	var s runSettings
-	var asJSON bool
+	var asJSON, all bool
 	cmd := &cobra.Command{
 		Use:   "why PATH…",
 		Short: "Say whether files are in the context, and if not, why",
@@ -36,12 +36,22 @@ what to do.
 Why asks the running agent. When none runs, or with --root, --source, --plugins or
 --config, it looks for itself, as 'agent run' with the same flags would.
 
+With --all instead of paths it lists the files that lie where agents look for them and that
+aren't used: since all agents that read them are switched off, or since they are nothing
+for a chat to read. The exit code is 0 then.
+
 The exit code is 0 when all paths are found, else 3. An argument that is no path, such
 as an empty one, makes it 2, and the others are answered all the same.`,
 		Example: `  agent why AGENTS.md .claude/skills/foo
   agent why --root ~/project ~/project/docs/agents.md
+  agent why --all
   agent why --json CLAUDE.md | jq -r '.[].reason'`,
-		Args: cli.Named("PATH", "PATH…"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if all {
+				return cobra.NoArgs(cmd, args)
+			}
+			return cli.Named("PATH", "PATH…")(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			own := false
 			for _, name := range []string{"root", "source", "plugins", "config"} {
@@ -53,6 +63,9 @@ as an empty one, makes it 2, and the others are answered all the same.`,
 			paths, err := config.FindPaths(config.Environment{})
 			if err != nil {
 				return err
+			}
+			if all {
+				return a.whyAll(cmd.Context(), &conn, &s, own, paths, asJSON)
 			}
 			asked, wrong := whichPaths(args, paths)
 			if len(asked) == 0 {
@@ -74,6 +87,7 @@ as an empty one, makes it 2, and the others are answered all the same.`,
 	cmd.Flags().StringVar(&s.root, "root", ".", "working `directory` to look into")
 	cmd.Flags().StringArrayVar(&s.sources, "source", nil, "another `path` to look into, a directory or a file; may be repeated")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&all, "all", false, "list the files of agents that aren't used, instead of paths")
 	return cmd
 }
 
@@ -194,31 +208,43 @@ func countIs(n int, what string) string {
 
 // whyHere answers without an agent: it looks at what `agent run` with the same
 // flags would look at, once.
-func (a *app) whyHere(ctx context.Context, s *runSettings, paths *config.Paths, asked []string) (_ []why.Answer, err error) {
-	log, err := a.logger()
+func (a *app) whyHere(ctx context.Context, s *runSettings, paths *config.Paths, asked []string) ([]why.Answer, error) {
+	answers := make([]why.Answer, len(asked))
+	err := a.lookOnce(ctx, s, paths, func(h *host.Host) (err error) {
+		for i, path := range asked {
+			if answers[i], err = h.Why(ctx, path); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, err
+	}
+	return answers, nil
+}
+
+// lookOnce calls look with a host that looks at what `agent run` with the same flags
+// would look at.
+func (a *app) lookOnce(ctx context.Context, s *runSettings, paths *config.Paths, look func(*host.Host) error) (err error) {
+	log, err := a.logger()
+	if err != nil {
+		return err
 	}
 	defer a.recordRuns(ctx, paths, log)()
 	opts, err := a.onceOptions(s, paths, log)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	h, err := host.New(opts)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, h.Close()) }()
 	if err := h.Load(ctx); err != nil {
-		return nil, err
+		return err
 	}
-	answers := make([]why.Answer, len(asked))
-	for i, path := range asked {
-		if answers[i], err = h.Why(ctx, path); err != nil {
-			return nil, err
-		}
-	}
-	return answers, nil
+	return look(h)
 }
 
 // onceOptions are those of a host that looks once, and pushes nothing.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"waymark/host/api/types"
+	"waymark/host/coverage"
 	"waymark/host/plugin/approvals"
 	"waymark/host/sources"
 	"waymark/host/why"
@@ -35,6 +36,8 @@ type Backend interface {
 	Resync(ctx context.Context) (*snapshot.Snapshot, error)
 	// Why returns what became of the file with the absolute path.
 	Why(ctx context.Context, path string) (why.Answer, error)
+	// Coverage returns the files that lie where agents look and aren't used.
+	Coverage(ctx context.Context) (*coverage.Report, error)
 
 	// Sources lists the user's sources, in order of precedence.
 	Sources() []sources.Source

@@ -18,6 +18,7 @@ const (
 	resyncPath    = "/api/v0/context/resync"
 	resourcePath  = "/api/v0/context/resources/{id}"
 	whyPath       = "/api/v0/context/why"
+	coveragePath  = "/api/v0/context/coverage"
 	rootPath      = "/api/v0/context/root"
 	readyPath     = "/api/v0/context/ready"
 	sourcesPath   = "/api/v0/context/sources"
@@ -134,6 +135,9 @@ func badCases() []routeCase {
 		{name: "oversize", method: "GET", path: resourcePath, target: "/api/v0/context/resources/" + apitest.BigID, code: 404, contains: "oversize: 81920 bytes"},
 		{name: "never a payload", method: "GET", path: resourcePath, target: "/api/v0/context/resources/" + apitest.SecretID, code: 404, contains: "tokens"},
 		{name: "an id with NUL", method: "GET", path: resourcePath, target: "/api/v0/context/resources/skill:%00", code: 400, contains: "NUL"},
+		{name: "coverage", method: "GET", path: coveragePath, code: 200, contains: `"reason":"no_kind"`},
+		{name: "coverage is held", method: "GET", path: coveragePath, code: 409, with: failing(api.ErrHeld)},
+		{name: "coverage fails", method: "GET", path: coveragePath, code: 500, with: failing(errors.New("broken"))},
 		{name: "why nothing", method: "GET", path: whyPath, code: 400},
 		{name: "why is held", method: "GET", path: whyPath, target: whyPath + "?path=/b", code: 409, with: failing(api.ErrHeld)},
 		{name: "why relative", method: "GET", path: whyPath, target: whyPath + "?path=/a&path=b", code: 400, contains: "absolute"},

@@ -208,3 +208,12 @@ func (h *handler) getWhy(c *httpapi.Call) error {
 	}
 	return c.JSON(http.StatusOK, answers)
 }
+
+// getCoverage answers GET /api/v0/context/coverage.
+func (h *handler) getCoverage(c *httpapi.Call) error {
+	report, err := h.opts.Backend.Coverage(c.Context())
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, report)
+}

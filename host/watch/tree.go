@@ -158,7 +158,7 @@ type want struct {
 	any    bool
 	names  []string // sorted, each once, and so are globs
 	globs  []string
-	writes bool     // not all names only lead on
+	writes bool // not all names only lead on
 }
 
 // covers reports whether other asks for nothing new.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"waymark/host/api/types"
+	"waymark/host/coverage"
 	"waymark/host/plugin/approvals"
 	"waymark/host/sources"
 	"waymark/host/why"
@@ -89,6 +90,10 @@ func (a *agent) Why(ctx context.Context, paths ...string) ([]why.Answer, error) 
 		answers, paths = append(answers, *some...), paths[n:]
 	}
 	return answers, nil
+}
+
+func (a *agent) Coverage(ctx context.Context) (*coverage.Report, error) {
+	return apiclient.Fetch[coverage.Report](ctx, a.api, apiclient.Get("/api/v0/context/coverage"))
 }
 
 func (a *agent) Sources(ctx context.Context) ([]sources.Source, error) {

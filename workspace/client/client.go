@@ -49,6 +49,7 @@ import (
 	"time"
 
 	"waymark/host/api/types"
+	"waymark/host/coverage"
 	"waymark/host/plugin/approvals"
 	"waymark/host/sources"
 	"waymark/host/why"
@@ -120,6 +121,9 @@ type Client interface {
 	// Why returns what became of files, in the order of the paths, which are
 	// absolute.
 	Why(ctx context.Context, paths ...string) ([]why.Answer, error)
+	// Coverage returns the files that lie where agents look and aren't used. 404 says
+	// that the agent is older than this.
+	Coverage(ctx context.Context) (*coverage.Report, error)
 
 	// Sources lists the user's sources in order of precedence.
 	Sources(ctx context.Context) ([]sources.Source, error)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"waymark/host/api/types"
+	"waymark/host/coverage"
 	"waymark/host/plugin/approvals"
 	"waymark/host/push"
 	"waymark/host/sources"
@@ -155,6 +156,14 @@ func (f *Backend) Resync(ctx context.Context) (*snapshot.Snapshot, error) {
 // Why finds every file.
 func (f *Backend) Why(ctx context.Context, path string) (why.Answer, error) {
 	return why.Answer{Path: path, Found: true, Reason: why.ReasonFound}, f.end(ctx)
+}
+
+// Coverage finds one file that isn't used.
+func (f *Backend) Coverage(ctx context.Context) (*coverage.Report, error) {
+	file := coverage.File{Path: "/w/.cursorignore", Convention: "cursor-ignore", As: "ignore lists", Readers: []string{"cursor"}}
+	return &coverage.Report{Groups: []coverage.Group{
+		{Reason: coverage.NoKind, Text: "1 file that no kind fits (ignore lists)", Files: []coverage.File{file}},
+	}}, f.end(ctx)
 }
 
 // Sources lists the sources.

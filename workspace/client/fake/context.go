@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"waymark/host/api/types"
+	"waymark/host/coverage"
 	"waymark/host/plugin/approvals"
 	"waymark/host/sources"
 	"waymark/host/why"
@@ -151,6 +152,20 @@ func (a *Agent) Resource(ctx context.Context, id string) ([]byte, error) {
 		return nil, refuse(http.StatusNotFound, "there is nothing to read", detail)
 	}
 	return slices.Clone(r.Payload), nil
+}
+
+// Coverage implements client.Client.
+func (a *Agent) Coverage(ctx context.Context) (*coverage.Report, error) {
+	ctx, leave, err := a.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	report, err := a.state.engine.Coverage(ctx)
+	if err != nil {
+		return nil, coded(ctx, "it is not known what isn't used", err)
+	}
+	return report, nil
 }
 
 // Why implements client.Client.

@@ -1,0 +1,34 @@
+package host
+
+import (
+	"context"
+
+	"waymark/abi"
+	"waymark/host/coverage"
+	"waymark/host/vfs"
+)
+
+// Coverage tells of the files that lie where agents look, and that nothing is made of. It
+// looks at names alone, in the roots that have no role of their own, and refreshes first
+// if that was never done.
+func (h *Host) Coverage(ctx context.Context) (*coverage.Report, error) {
+	if err := h.haveReport(ctx); err != nil {
+		return nil, err
+	}
+	_, leave, err := h.turn.Take(ctx) // no root is closed meanwhile
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	opts := coverage.Options{Own: h.config.conventions.Own, Disabled: h.config.conventions.Disabled}
+	for _, r := range h.resolvers() {
+		opts.Kinds = append(opts.Kinds, r.Info.Kinds...)
+	}
+	var roots []*vfs.Root
+	for _, u := range h.used() {
+		if u.root.Role == abi.RoleNone {
+			roots = append(roots, u.root.FS)
+		}
+	}
+	return coverage.Of(roots, opts), nil
+}

@@ -1,0 +1,281 @@
+// Package coverage tells of files that lie where agents look for them, and that nothing
+// was made of: those of agents that are switched off, and those that are nothing for a
+// chat to read.
+//
+// It goes by the table of conventions and names alone, and reads no file. It isn't part
+// of a refresh: whoever wants to know asks.
+//
+// # Guarantees
+//
+// It lists the directories that the places of the table lie in, through host/vfs, and
+// walks nowhere else. What is excluded, or on the secret list, doesn't exist for it.
+//
+// # Concurrency
+//
+// A call uses its root alone, and keeps nothing.
+//
+// # Limits
+//
+// A root is looked at up to 20,000 names; what a place says of directories of any depth
+// is followed for 8. Then Partial says so.
+package coverage
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"waymark/abi"
+	"waymark/host/vfs"
+	"waymark/internal/text"
+	"waymark/plugins/conventions"
+)
+
+// Reason says why nothing was made of a file.
+type Reason string
+
+// The reasons, in the order of groups.
+const (
+	// SwitchedOff: all agents that read it are switched off.
+	SwitchedOff Reason = "switched_off"
+	// NoResolver: no resolver runs that lists such files.
+	NoResolver Reason = "no_resolver"
+	// NoKind: agents know it, but it is nothing for a chat to read.
+	NoKind Reason = "no_kind"
+)
+
+var reasons = []Reason{SwitchedOff, NoResolver, NoKind}
+
+// Report is what lies in some roots and isn't used.
+type Report struct {
+	// Groups are those that have files, in the order of the reasons.
+	Groups []Group `json:"groups"`
+	// Partial says that there was more to look at than is looked at.
+	Partial bool `json:"partial"`
+}
+
+// Group is the files of one reason.
+type Group struct {
+	Reason Reason `json:"reason"`
+	// Text says it for a person, with the number of files.
+	Text string `json:"text"`
+	// Files are in order of their paths.
+	Files []File `json:"files"`
+}
+
+// File is one file that isn't used.
+type File struct {
+	// Path is absolute, and as it was found: it may lead through links.
+	Path string `json:"path"`
+	// Convention is the id of the row of the table that knows it, As what that calls such
+	// files, Readers who reads it.
+	Convention string   `json:"convention"`
+	As         string   `json:"as"`
+	Readers    []string `json:"readers"`
+}
+
+// Options say what is used. The zero value uses nothing.
+type Options struct {
+	// Own are the operator's conventions, Disabled the ids of those that aren't used.
+	Own      []conventions.Convention
+	Disabled []string
+	// Kinds are those that some resolver lists.
+	Kinds []abi.Kind
+}
+
+// unused returns why nothing is made of what a convention knows; empty when something is.
+func (o *Options) unused(c *conventions.Convention) Reason {
+	switch {
+	case c.Kind == "":
+		return NoKind
+	case slices.Contains(o.Disabled, c.ID):
+		return SwitchedOff
+	case !slices.Contains(o.Kinds, c.Kind):
+		return NoResolver
+	}
+	return ""
+}
+
+// Of looks at roots, which are the top directories of projects.
+func Of(roots []*vfs.Root, opts Options) *Report {
+	byReason := map[Reason][]*conventions.Convention{}
+	var used, places []string
+	for _, list := range [][]conventions.Convention{conventions.All, opts.Own} {
+		for i := range list {
+			c := &list[i]
+			if c.Scope != conventions.ScopeProject {
+				continue
+			}
+			if reason := opts.unused(c); reason != "" {
+				byReason[reason] = append(byReason[reason], c)
+				places = append(places, c.Places...)
+			} else {
+				used = append(used, c.Places...)
+			}
+		}
+	}
+	report := &Report{Groups: []Group{}}
+	files := map[Reason][]File{}
+	for _, root := range roots {
+		if len(places) == 0 || root.File() != "" {
+			continue
+		}
+		paths, whole := look(root, places)
+		report.Partial = report.Partial || !whole
+		elsewhere := map[string]bool{} // what is used after all, or listed under another reason
+		for _, path := range vfs.Matching(used, paths) {
+			elsewhere[path] = true
+		}
+		for _, reason := range reasons {
+			for _, c := range byReason[reason] {
+				for _, path := range vfs.Matching(c.Places, paths) {
+					if !elsewhere[path] {
+						elsewhere[path] = true
+						files[reason] = append(files[reason], File{
+							Path: filepath.Join(root.Path(), path), Convention: c.ID, As: c.As, Readers: append([]string{}, c.Readers...),
+						})
+					}
+				}
+			}
+		}
+	}
+	for _, reason := range reasons {
+		if list := files[reason]; len(list) > 0 {
+			slices.SortFunc(list, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+			list = slices.CompactFunc(list, func(a, b File) bool { return a.Path == b.Path }) // of roots that overlap
+			report.Groups = append(report.Groups, Group{Reason: reason, Text: describe(reason, list), Files: list})
+		}
+	}
+	return report
+}
+
+// describe says for a person what a group is.
+func describe(reason Reason, files []File) string {
+	count := text.Count(len(files), "file", "files")
+	switch reason {
+	case SwitchedOff:
+		return count + " for agents that are switched off"
+	case NoResolver:
+		return fmt.Sprintf("%s that no resolver lists (%s)", count, things(files))
+	case NoKind:
+		return fmt.Sprintf("%s that no kind fits (%s)", count, things(files))
+	}
+	return count
+}
+
+// mostThings is how many words describe a group; a person asks for the rest.
+const mostThings = 3
+
+// things are what the files are called, the most frequent first.
+func things(files []File) string {
+	counts := map[string]int{}
+	var words []string
+	for i := range files {
+		as := cmp.Or(files[i].As, files[i].Convention)
+		if counts[as]++; counts[as] == 1 {
+			words = append(words, as)
+		}
+	}
+	slices.SortFunc(words, func(a, b string) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a, b)) })
+	if len(words) > mostThings {
+		words = append(words[:mostThings], "…")
+	}
+	return strings.Join(words, ", ")
+}
+
+// Bounds of one look: a project that agents work in has some hundred names in their
+// places.
+const (
+	maxNames = 20_000
+	maxDirs  = 1024
+	maxDepth = 8 // of what "**" stands for
+)
+
+// look lists the files of a root at some places. whole is false when there was more to
+// look at.
+func look(root *vfs.Root, places []string) (paths []string, whole bool) {
+	// Names alone are looked at, those of settings files, too.
+	filter, err := vfs.View{Reads: places, MCPOnly: true}.Compile()
+	if err != nil {
+		return nil, false // an operator has too many
+	}
+	run := root.Begin(filter, vfs.Limits{Opens: maxDirs, Entries: maxNames})
+	defer func() { _ = run.Close() }()
+	w := walk{run: run}
+	patterns := make([]pattern, len(places))
+	for i, place := range places {
+		patterns[i] = pattern{segments: strings.Split(place, "/")}
+	}
+	w.list(".", patterns)
+	return w.paths, run.Err() == nil && !w.cut
+}
+
+type walk struct {
+	run   *vfs.Run
+	paths []string
+	cut   bool // deeper than maxDepth
+}
+
+// pattern is what is left of a place below a directory.
+type pattern struct {
+	segments []string
+	depth    int // of the "**" before
+}
+
+// list looks for files in a directory, and goes on into those that a pattern leads to.
+func (w *walk) list(dir string, patterns []pattern) {
+	f, err := w.run.Open(dir)
+	if err != nil {
+		return
+	}
+	entries, err := f.ReadDir()
+	if err != nil {
+		return
+	}
+	patterns = slices.Clone(patterns)
+	for i := 0; i < len(patterns); i++ { // of those that are added, too
+		if p := patterns[i]; p.segments[0] == "**" && len(p.segments) > 1 { // which matches no directory, too
+			patterns = append(patterns, pattern{segments: p.segments[1:]})
+		}
+	}
+	for _, e := range entries {
+		var below []pattern
+		here := false
+		for _, p := range patterns {
+			switch last := len(p.segments) == 1; {
+			case p.segments[0] == "**" && p.depth >= maxDepth:
+				w.cut = true
+			case p.segments[0] == "**":
+				below = append(below, pattern{p.segments, p.depth + 1})
+			case !doublestar.MatchUnvalidated(p.segments[0], e.Name):
+			case last:
+				here = true
+			default:
+				below = append(below, pattern{segments: p.segments[1:]})
+			}
+		}
+		if !here && len(below) == 0 {
+			continue
+		}
+		path, typ := e.Name, e.Type
+		if dir != "." {
+			path = dir + "/" + e.Name
+		}
+		if typ == fs.ModeSymlink {
+			if _, typ, err = w.run.Resolve(path); err != nil {
+				continue // it leads nowhere
+			}
+		}
+		switch {
+		case typ == 0 && here:
+			w.paths = append(w.paths, path)
+		case typ == fs.ModeDir && len(below) > 0:
+			w.list(path, below)
+		}
+	}
+}

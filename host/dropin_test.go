@@ -69,7 +69,7 @@ func TestDropInRows(t *testing.T) {
 		{"command|docs/out/file|docs/out/file", "command:docs/out/file invalid the link escapes the root", ""},
 		{"command|docs/pipe|docs/pipe", "command:docs/pipe unreadable not a regular file", ""},
 		{"skill|docs/to-other|docs/to-other", "skill:other.md ok", ""}, // in reads by the path asked for
-		{"command|docs/a.md||" + strings.Repeat("x", 65<<10) + "|||big", "command:docs/a.md#big oversize 66560 bytes, at most 65536 are kept", ""},
+		{"command|docs/a.md||" + strings.Repeat("x", 257<<10) + "|||big", "command:docs/a.md#big oversize 263168 bytes, at most 262144 are kept", ""},
 		{"command|docs/a.md|docs/a.md|||unreadable", "", `dropped "docs/a.md": its status is not for a resolver to give: "unreadable"`},
 		{"command|docs/a.md|docs/a.md||long:256||n1", "command:docs/a.md#n1 ok", ""},
 		{"command|docs/a.md|docs/a.md||long:257", "", `dropped "docs/a.md": its name is longer than 256 bytes`},
@@ -186,8 +186,8 @@ func TestDropInFloods(t *testing.T) {
 		{name: "rows", table: map[string]any{"flood": 300}, ok: 200, exclude: 100, reason: "the plugin dropin has more than 200 resources"},
 		{name: "bytes", table: map[string]any{"flood": 40, "big": 40}, response: 4 << 20, ok: 25, exclude: 15, reason: "the plugin dropin has more than 1048576 bytes in all"},
 		{
-			name: "10^5 rows", table: map[string]any{"flood": 100_000}, response: 16 << 20, ok: 200, exclude: 800,
-			reason: "the plugin dropin has more than 200 resources", warn: "100000 resources in one answer; the first 1000 are kept",
+			name: "10^5 rows", table: map[string]any{"flood": 100_000}, response: 16 << 20, ok: 200, exclude: 3800,
+			reason: "the plugin dropin has more than 200 resources", warn: "100000 resources in one answer; the first 4000 are kept",
 		},
 		{
 			name: "as many as a snapshot may list", table: map[string]any{"flood": 4001}, response: 16 << 20,

@@ -106,6 +106,7 @@ func basicOutcomes() []outcome {
 		},
 	}, {
 		name: "sizes",
+		caps: snapshot.Caps{MaxResourceBytes: 64 << 10},
 		tree: []string{
 			"AGENTS.md = 65536*x", "CLAUDE.md = 71680*x", ".cursorrules # 20000000", ".mcp.json = 70000*x",
 			"skills/big/SKILL.md = ---\nname: big\n---\n" + strings.Repeat("x", 70_000),
@@ -143,6 +144,7 @@ func skillOutcomes() []outcome {
 	}
 	return []outcome{{
 		name: "600 skills",
+		caps: snapshot.Caps{MaxResources: 500},
 		tree: many,
 		want: slices.Concat(kept, excluded),
 	}, {
@@ -169,9 +171,9 @@ func skillOutcomes() []outcome {
 		tree: []string{"texts/one.md = ---\nname: one\n---\n", "skills/one/SKILL.md -> ../../texts/one.md"},
 		want: []string{"skill:skills/one ok"},
 	}, {
-		name: "the first of a name",
+		name: "all of a name",
 		tree: []string{skill("skills/one", "one"), skill(".agents/skills/one", "one"), skill(".codex/skills/one", "one")},
-		want: []string{"skill:.agents/skills/one ok"},
+		want: []string{"skill:.agents/skills/one ok", "skill:.codex/skills/one ok", "skill:skills/one ok"},
 	}, {
 		name: "an invalid skill doesn't take a name",
 		tree: []string{skill("skills/one", "one"), skill(".agents/skills/two", "one")},
@@ -390,7 +392,7 @@ func rootOutcomes() []outcome {
 			"instruction_file:a/AGENTS.md ok",
 			"instruction_file:b/AGENTS.md ok",
 			"instruction_file:b/CLAUDE.md invalid the link escapes the root",
-			"skill:b/skills/one ok",
+			"skill:a/skills/one ok", "skill:b/skills/one ok",
 		},
 	}, {
 		name:  "a root in another, and an MCP file of a role",

@@ -55,7 +55,7 @@ func TestEditBelowTheHead(t *testing.T) {
 		{"nothing to be warned of", text("a", "five"), true, 0},
 		{"shorter than the head", text("a", "five")[:1000], true, 0},
 		{"and longer", text("a", "six"), true, 0},
-		{"too large", text("a", strings.Repeat("x", 70_000)), true, 0},
+		{"too large", text("a", strings.Repeat("x", 300_000)), true, 0},
 	} {
 		if step.what == "a restart" {
 			if err := h.Close(); err != nil {

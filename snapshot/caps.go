@@ -23,10 +23,21 @@ const (
 	DefaultProvidedBytes     = 1 << 20
 )
 
-// CoderCaps are those of Coder's own agent, and of the rows that Coder's server takes
-// in a push.
+// What a Coder peer gets: the caps of Coder's own agent, and the rows that Coder's
+// server takes in a push.
+const (
+	CoderMaxResourceBytes = 64 << 10
+	CoderMaxBytes         = 2 << 20
+	CoderMaxResources     = 500
+	CoderMaxListed        = 1000
+)
+
+// CoderCaps are those of a Coder peer.
 func CoderCaps() Caps {
-	return Caps{MaxResourceBytes: 64 << 10, MaxBytes: 2 << 20, MaxResources: 500, MaxListed: 1000}
+	return Caps{
+		MaxResourceBytes: CoderMaxResourceBytes, MaxBytes: CoderMaxBytes,
+		MaxResources: CoderMaxResources, MaxListed: CoderMaxListed,
+	}
 }
 
 // Caps bounds a list of resources. A field that is zero has its default.

@@ -42,10 +42,9 @@ func (c *Config) schema() table {
 		conventionsKey: entryList{},
 		"limits":       c.Limits.schema(),
 		"snapshot": table{
-			// A peer refuses a body above 256 KiB of JSON with base64 in it. The
-			// other two are what a hub takes by hash; what another peer doesn't
-			// take isn't sent to that one.
-			"max_resource_bytes": setBytes(&c.Snapshot.MaxResourceBytes, 1, 128*KiB),
+			// The most is what a hub takes by hash; what another peer doesn't take
+			// isn't sent to that one.
+			"max_resource_bytes": setBytes(&c.Snapshot.MaxResourceBytes, 1, 256*KiB),
 			"max_bytes":          setBytes(&c.Snapshot.MaxBytes, 1, 16*MiB),
 			"max_resources":      setCount(&c.Snapshot.MaxResources, 1, 4000),
 		},

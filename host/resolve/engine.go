@@ -19,7 +19,7 @@ type Options struct {
 	// Parallel is the number of runs at a time; 0 means GOMAXPROCS.
 	Parallel int
 	// MaxResourceBytes and MaxResources are part of each request, so that
-	// resolvers need not do more. 0 means 64 KiB and 500.
+	// resolvers need not do more. 0 means 256 KiB and 4000.
 	MaxResourceBytes int64
 	MaxResources     int
 	// Limits bounds the file accesses of one run.

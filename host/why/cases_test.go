@@ -171,11 +171,11 @@ func statusQuestions() []questions {
 	return []questions{{
 		name: "sizes and types",
 		world: world{tree: []string{
-			"AGENTS.md = 65537*x", "CLAUDE.md # 20000000", ".mcp.json |", ".cursorrules ^", "skills/one/SKILL.md |", "pipe |",
+			"AGENTS.md = 262145*x", "CLAUDE.md # 20000000", ".mcp.json |", ".cursorrules ^", "skills/one/SKILL.md |", "pipe |",
 			"skills/big/SKILL.md # 20000000", "skills/two |", ".agents/skills/three/SKILL.md/x = y", ".codex/skills = a file",
 		}},
 		asks: []ask{
-			{"AGENTS.md", why.ReasonOversize, false, "instruction_file:AGENTS.md", "65537 bytes, at most 65536 are kept"},
+			{"AGENTS.md", why.ReasonOversize, false, "instruction_file:AGENTS.md", "262145 bytes, at most 262144 are kept"},
 			{"CLAUDE.md", why.ReasonOversize, false, "instruction_file:CLAUDE.md", "20000000 bytes"},
 			{"skills/big", why.ReasonOversize, false, "skill:skills/big", "20000000 bytes"},
 			{"skills/big/SKILL.md", why.ReasonOversize, false, "skill:skills/big", "max_resource_bytes"},
@@ -211,20 +211,19 @@ func statusQuestions() []questions {
 			{"skills/two", why.ReasonExcluded, false, "skill:skills/two", "not listed"},
 		},
 	}, {
-		name: "the first of a name",
+		name: "all of a name",
 		world: world{tree: []string{
 			skill("skills/one", "one"), skill(".agents/skills/one", "one"), "skills/one/extra.md = x", skill("skills/bad", "one"),
 		}},
 		asks: []ask{
 			{".agents/skills/one", why.ReasonFound, true, "skill:.agents/skills/one", ""},
-			{"skills/one", why.ReasonDeduplicated, false, "skill:.agents/skills/one", `the skill "one" of .agents/skills/one comes first`},
-			{"skills/one/SKILL.md", why.ReasonDeduplicated, false, "skill:.agents/skills/one", "rename or remove"},
-			{"skills/one/extra.md", why.ReasonNotAKnownPlace, false, "skill:.agents/skills/one", "not in the context: deduplicated"},
+			{"skills/one", why.ReasonFound, true, "skill:skills/one", ""},
+			{"skills/one/extra.md", why.ReasonNotAKnownPlace, false, "skill:skills/one", "of which only SKILL.md is sent"},
 			{"skills/bad", why.ReasonInvalid, false, "skill:skills/bad", "not the name of its directory"},
 		},
 	}, {
 		name:  "a link to what is too large",
-		world: world{tree: []string{"AGENTS.md = 65537*x", "CLAUDE.md -> AGENTS.md", "README.md -> AGENTS.md"}},
+		world: world{tree: []string{"AGENTS.md = 262145*x", "CLAUDE.md -> AGENTS.md", "README.md -> AGENTS.md"}},
 		asks: []ask{
 			{"CLAUDE.md", why.ReasonCollapsedInto, false, "instruction_file:AGENTS.md", "which is oversize"},
 			{"README.md", why.ReasonOversize, false, "instruction_file:AGENTS.md", "a link to AGENTS.md"},

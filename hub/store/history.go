@@ -84,7 +84,7 @@ const (
 	defaultRevisions = 100
 	// A chat that is pinned for longer should be refreshed.
 	defaultAge = 30 * 24 * time.Hour
-	// Thirty-two times the 2 MiB that an agent's caps allow.
+	// Four times what a snapshot may have.
 	defaultBytes = 64 << 20
 )
 

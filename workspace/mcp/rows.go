@@ -27,10 +27,10 @@ const (
 	resolver = "host/mcp@1"
 	// rowBytes bounds one row's payload, as it is and as Coder's wire encodes it: a
 	// longer one would lose all of it.
-	rowBytes = snapshot.DefaultMaxResourceBytes
+	rowBytes = snapshot.CoderMaxResourceBytes
 	// rowsBytes bounds all payloads, so that tools leave at least half of what a
-	// snapshot may have to the rest of the context.
-	rowsBytes = snapshot.DefaultMaxBytes / 2
+	// Coder peer takes to the rest of the context.
+	rowsBytes = snapshot.CoderMaxBytes / 2
 	// settle is how long what has changed waits for what changes with it: twenty
 	// servers that connect make a few snapshots, and not twenty.
 	settle = 50 * time.Millisecond

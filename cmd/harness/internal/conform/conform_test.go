@@ -183,7 +183,7 @@ func TestConfigured(t *testing.T) {
 func TestHeadRoom(t *testing.T) {
 	t.Parallel()
 	opts := options()
-	opts.FileLimits.Opens = 600 // it stops at 500 resources
+	opts.FileLimits.Opens, opts.Caps.MaxResources = 600, 500 // where it stops
 	opts.Plugins = []plugin.Entry{{Name: "good", Limits: sandbox.Limits{Memory: 8 << 20}}}
 	r := check(t, guest(t, "./testdata/good"), opts)
 	for _, what := range []string{"opens", "memory"} {

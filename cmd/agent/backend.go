@@ -65,6 +65,12 @@ func (d *daemon) Resync(ctx context.Context) (*snapshot.Snapshot, error) {
 	return report.Snapshot, nil
 }
 
+// Body returns the text of a resource.
+func (d *daemon) Body(ctx context.Context, id string) ([]byte, error) {
+	body, err := d.host.Body(ctx, id)
+	return body, d.ending(err)
+}
+
 // Why explains what became of a file.
 func (d *daemon) Why(ctx context.Context, path string) (why.Answer, error) {
 	answer, err := d.host.Why(ctx, path)

@@ -34,6 +34,9 @@ type Backend interface {
 	// Resync returns a snapshot that contains every change made before the
 	// call.
 	Resync(ctx context.Context) (*snapshot.Snapshot, error)
+	// Body returns the text of a resource of the newest snapshot that is listed
+	// without: read anew, or nil where it has none to show.
+	Body(ctx context.Context, id string) ([]byte, error)
 	// Why returns what became of the file with the absolute path.
 	Why(ctx context.Context, path string) (why.Answer, error)
 	// Coverage returns the files that lie where agents look and aren't used.

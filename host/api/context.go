@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"crypto/sha256"
 	"net/http"
 	"path/filepath"
 	"strconv"
@@ -164,14 +165,33 @@ func (h *handler) getResource(c *httpapi.Call) error {
 	if r == nil {
 		return &Error{Code: http.StatusNotFound, Message: "no such resource", Detail: "the snapshot has no resource of this id", See: "GET /api/v0/context/snapshot"}
 	}
-	if r.Payload == nil {
-		return &Error{Code: http.StatusNotFound, Message: "the resource has no payload", Detail: whyNoPayload(r)}
+	body, hash := r.Payload, r.ContentHash
+	if body == nil {
+		var err error
+		if body, err = h.unlisted(c, r); err != nil {
+			return err
+		}
+		sum := sha256.Sum256(body)
+		hash = sum[:]
 	}
-	if len(r.ContentHash) > 0 && c.Known(r.ContentHash.String()) {
+	if len(hash) > 0 && c.Known(hash.String()) {
 		return nil
 	}
-	c.SendPayload(r.Payload)
+	c.SendPayload(body)
 	return nil
+}
+
+// unlisted reads the text of a resource that is listed without one.
+func (h *handler) unlisted(c *httpapi.Call, r *snapshot.Resource) (body []byte, err error) {
+	if r.Status == snapshot.StatusOversize || r.Status == snapshot.StatusExcluded {
+		if body, err = h.opts.Backend.Body(c.Context(), r.ID()); err != nil {
+			return nil, err
+		}
+	}
+	if body == nil {
+		return nil, &Error{Code: http.StatusNotFound, Message: "the resource has no payload", Detail: whyNoPayload(r)}
+	}
+	return body, nil
 }
 
 // whyNoPayload says why a resource has none.

@@ -34,6 +34,8 @@ type Backend struct {
 	During func()
 	// Waiting is what WaitingPlugins returns.
 	Waiting []approvals.Pending
+	// Bodies are what Body returns, by id.
+	Bodies map[string][]byte
 	// Discovery is that of what Publish publishes.
 	Discovery snapshot.Discovery
 	// Panic, if set, is what Status panics with.
@@ -152,6 +154,9 @@ func (f *Backend) Resync(ctx context.Context) (*snapshot.Snapshot, error) {
 	}
 	return f.Current(), f.end(ctx)
 }
+
+// Body returns one of Bodies.
+func (f *Backend) Body(ctx context.Context, id string) ([]byte, error) { return f.Bodies[id], f.end(ctx) }
 
 // Why finds every file.
 func (f *Backend) Why(ctx context.Context, path string) (why.Answer, error) {

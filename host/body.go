@@ -1,0 +1,55 @@
+package host
+
+import (
+	"context"
+	"slices"
+
+	"waymark/abi"
+	"waymark/host/resolve"
+	"waymark/snapshot"
+)
+
+// MaxBody is how long a text may be that Body reads, in bytes.
+const MaxBody = 1 << 20
+
+// Body returns the text of a resource of the newest snapshot. One that is listed
+// without, since it or all together are too large, is read anew from its file, through
+// its root and with all checks that it was found with, up to MaxBody. Nil is for what
+// has no text to show: it isn't there, is in no file, or holds secrets.
+func (h *Host) Body(ctx context.Context, id string) ([]byte, error) {
+	r := h.Current().Find(id)
+	switch {
+	case r == nil || r.Payload != nil:
+		return payloadOf(r), nil
+	case r.Kind == abi.KindMCPConfig, r.Status != snapshot.StatusOversize && r.Status != snapshot.StatusExcluded:
+		return nil, nil
+	}
+	_, leave, err := h.turn.Take(ctx) // no root is closed meanwhile
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	resolvers := h.resolvers()
+	for _, u := range h.used() {
+		for i := range u.slot.outcomes {
+			o := &u.slot.outcomes[i]
+			found := slices.ContainsFunc(o.Candidates, func(c snapshot.Candidate) bool { return c.Resolver == r.Resolver && c.ID() == id })
+			by := slices.IndexFunc(resolvers, func(r resolve.Resolver) bool { return r.ID() == o.Resolver })
+			if !found || by < 0 {
+				continue
+			}
+			now, err := h.engine.Body(&resolvers[by], u.root, id, MaxBody)
+			if now != nil || err != nil {
+				return payloadOf(now), err
+			}
+		}
+	}
+	return nil, nil
+}
+
+func payloadOf(r *snapshot.Resource) []byte {
+	if r == nil {
+		return nil
+	}
+	return r.Payload
+}

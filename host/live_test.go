@@ -413,7 +413,7 @@ func TestReconfigure(t *testing.T) {
 		return err
 	}
 	if err := apply(func(o *host.Options) {
-		o.BuiltinConfig = map[string][]byte{"instructions": []byte(`{"file_names":["RULES.md","AGENTS.md"]}`)}
+		o.BuiltinConfig = map[string][]byte{"context": []byte(`{"file_names":["RULES.md","AGENTS.md"]}`)}
 		o.Watch.Quiet = time.Millisecond
 	}); err != nil {
 		t.Error(err)
@@ -435,7 +435,7 @@ func TestReconfigure(t *testing.T) {
 	}
 	put(t, filepath.Join(dir, "AGENTS.md"), "edited")
 	await(t, h, "an edit afterwards", func(s *snapshot.Snapshot) bool { return payloads(s) == "AGENTS.md=edited" })
-	if err := apply(func(o *host.Options) { o.DisableBuiltin = []string{"instructions"} }); err != nil {
+	if err := apply(func(o *host.Options) { o.DisableBuiltin = []string{"context"} }); err != nil {
 		t.Error(err)
 	}
 	if got := payloads(h.Current()); got != "" {

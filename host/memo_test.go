@@ -22,16 +22,16 @@ func TestMemo(t *testing.T) {
 		do   func() error
 		want string // what ran, and why
 	}{
-		{"first", func() error { return nil }, "instructions: ; skills: ; mcp-config: "},
+		{"first", func() error { return nil }, "context: ; hooks: ; mcp-config: "},
 		{"nothing", func() error { return nil }, ""},
 		{"an edit that nobody reads", func() error { return os.WriteFile(at("src/main.go"), []byte("y"), 0o600) }, ""},
 		{"a file beside", func() error { return os.WriteFile(at("README.md"), []byte("y"), 0o600) }, ""},
-		{"an edit of the same size", func() error { return os.WriteFile(at("AGENTS.md"), []byte("b"), 0o600) }, "instructions: AGENTS.md"},
-		{"an edit behind a link", func() error { return os.WriteFile(at("docs/rules.md"), []byte("more"), 0o600) }, "instructions: docs/rules.md"},
+		{"an edit of the same size", func() error { return os.WriteFile(at("AGENTS.md"), []byte("b"), 0o600) }, "context: AGENTS.md"},
+		{"an edit behind a link", func() error { return os.WriteFile(at("docs/rules.md"), []byte("more"), 0o600) }, "context: docs/rules.md"},
 		{"written as it was", func() error { return os.WriteFile(at("docs/rules.md"), []byte("more"), 0o600) }, ""},
-		{"a new skill", func() error { return os.Mkdir(at("skills/two"), 0o700) }, "skills: skills"},
-		{"its text", func() error { return os.WriteFile(at("skills/two/SKILL.md"), []byte("x"), 0o600) }, "skills: skills/two/SKILL.md"},
-		{"a container", func() error { return os.MkdirAll(at(".claude/skills"), 0o700) }, "skills: .claude"},
+		{"a new skill", func() error { return os.Mkdir(at("skills/two"), 0o700) }, "context: skills"},
+		{"its text", func() error { return os.WriteFile(at("skills/two/SKILL.md"), []byte("x"), 0o600) }, "context: skills/two/SKILL.md"},
+		{"a container", func() error { return os.MkdirAll(at(".claude/skills"), 0o700) }, "context: .; hooks: ."},
 		{"what was missing", func() error { return os.WriteFile(at(".mcp.json"), []byte("{}"), 0o600) }, "mcp-config: .mcp.json"},
 	}
 	for _, step := range steps {

@@ -25,7 +25,7 @@ func TestOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	opts := host.Options{
-		PluginFiles: []string{file}, Only: []string{"skills"}, NoMemo: true,
+		PluginFiles: []string{file}, Only: []string{"context"}, NoMemo: true,
 		Roots: []host.RootSpec{{Path: vfstest.Build(t, []string{"AGENTS.md = text", ".mcp.json = {}"})}},
 	}
 	h := newHost(t, opts)
@@ -44,7 +44,7 @@ func TestOnly(t *testing.T) {
 	if got := resolvers(); !slices.Equal(got, []string{"waymark/context"}) {
 		t.Errorf("at first: %v", got)
 	}
-	for _, only := range [][]string{{"instructions"}, {"mcp-config", "skills"}, nil} {
+	for _, only := range [][]string{{"hooks"}, {"context", "mcp-config"}, nil} {
 		opts.Only = only
 		if err := h.Reconfigure(t.Context(), testOptions(opts)); err != nil {
 			t.Fatal(err)
@@ -53,7 +53,7 @@ func TestOnly(t *testing.T) {
 		slices.Sort(got)
 		want := append([]string(nil), only...)
 		if only == nil {
-			want = []string{"instructions", "mcp-config", "skills"}
+			want = []string{"context", "hooks", "mcp-config"}
 		}
 		if strings.Join(got, " ") != "waymark/"+strings.Join(want, " waymark/") {
 			t.Errorf("only %v: %v", only, got)
@@ -149,7 +149,7 @@ limits = { opens = 2, time = "1s" }
 	opts.Configure(c)
 	checks := map[string]bool{
 		"exclude": slices.Equal(opts.Exclude, []string{"vendor/**"}),
-		"builtin": slices.Equal(opts.DisableBuiltin, []string{"skills"}) && string(opts.BuiltinConfig["instructions"]) == `{"file_names":["X.md"]}`,
+		"builtin": slices.Equal(opts.DisableBuiltin, []string{"skills"}) && string(opts.BuiltinConfig["context"]) == `{"file_names":["X.md"]}`,
 		"limits": opts.Limits.Time == 3*time.Second && opts.Limits.Fuel == 5_000_000 && opts.Limits.Memory == 1<<20 &&
 			opts.Limits.Response == 2<<10 && opts.Limits.Logs == 3<<10,
 		"file limits": opts.FileLimits == vfs.Limits{Opens: 6, ReadBytes: 7 << 10, Entries: 8},

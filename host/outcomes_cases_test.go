@@ -32,7 +32,7 @@ func basicOutcomes() []outcome {
 			"skill:.claude/skills/three ok",
 			"skill:.codex/skills/four ok",
 			"skill:skills/one ok",
-			`skill:skills/wrong invalid name "other" is not the name of its directory, "wrong"`,
+			"skill:skills/wrong ok",
 		},
 		texts: map[string]string{
 			"instruction_file:AGENTS.md": ": The rules",
@@ -125,7 +125,7 @@ func basicOutcomes() []outcome {
 			".git/config = " + secret, ".cursorrules -> .git/config", "skills/one/SKILL.md -> ../../.env",
 		},
 		warn: []string{
-			hidden("AGENTS.md"), hidden("CLAUDE.md"), hidden(".cursorrules"),
+			hidden(".cursorrules"), hidden("AGENTS.md"), hidden("CLAUDE.md"),
 			`dropped "skills/one": it names a file that the resolver may not read`,
 		},
 	}}
@@ -176,8 +176,8 @@ func skillOutcomes() []outcome {
 		want: []string{"skill:.agents/skills/one ok", "skill:.codex/skills/one ok", "skill:skills/one ok"},
 	}, {
 		name: "an invalid skill doesn't take a name",
-		tree: []string{skill("skills/one", "one"), skill(".agents/skills/two", "one")},
-		want: []string{`skill:.agents/skills/two invalid name "one" is not the name of its directory, "two"`, "skill:skills/one ok"},
+		tree: []string{skill("skills/one", "one"), ".agents/skills/two/SKILL.md = ---\nname: one\ndescription: [a]\n---\n"},
+		want: []string{"skill:.agents/skills/two invalid description is not a string; put it in quotes", "skill:skills/one ok"},
 	}, {
 		name: "too deep, too high, not a directory",
 		tree: []string{skill("skills/a/b", "b"), "skills/SKILL.md = x", "SKILL.md = x", ".agents/skills = a file", "skills/readme.md = x"},
@@ -186,17 +186,13 @@ func skillOutcomes() []outcome {
 		tree: []string{"skills/bad\xff/SKILL.md = x", skill("skills/one", "one"), "bad\xfe\xff = x", "AGENTS.md = a"},
 		want: []string{"instruction_file:AGENTS.md ok", "skill:skills/one ok"},
 		warn: []string{
-			"1 name is not valid UTF-8 and not shown to the resolver",
+			"2 names are not valid UTF-8 and not shown to the resolver",
 			"1 name is not valid UTF-8 and not shown to the resolver",
 		},
 	}, {
 		name: "odd names",
-		tree: []string{skill("skills/Grün Zeug", "x"), skill("skills/a#b", "x"), skill("skills/new\nline", "x")},
-		want: []string{
-			"skill:skills/Grün Zeug invalid name \"x\" is not the name of its directory, \"Grün Zeug\"",
-			"skill:skills/a#b invalid name \"x\" is not the name of its directory, \"a#b\"",
-			"skill:skills/new\nline invalid name \"x\" is not the name of its directory, \"new\\nline\"",
-		},
+		tree: []string{skill("skills/Grün Zeug", "x"), skill("skills/a#b", "y"), skill("skills/new\nline", "z")},
+		want: []string{"skill:skills/Grün Zeug ok", "skill:skills/a#b ok", "skill:skills/new\nline ok"},
 	}}
 }
 
@@ -221,15 +217,15 @@ func frontMatterOutcomes() []outcome {
 		{"no front matter", "# One\n", "no front matter: the first line is not ---", ""},
 		{"empty", "", "no front matter: the first line is not ---", ""},
 		{"not closed", "---\nname: one\n", "front matter is not closed: no line is just ---", ""},
-		{"empty front matter", "---\n---\nbody", "name is missing from the front matter", ""},
-		{"no name", "---\ndescription: d\n---\n", "name is missing from the front matter", ""},
+		{"empty front matter", "---\n---\nbody", yes, ""},
+		{"no name", "---\ndescription: d\n---\n", yes, ""},
 		{"a number for a name", "---\nname: 17\n---\n", "name is not a string; put it in quotes", ""},
 		{"a list for a name", "---\nname: [one]\n---\n", "name is not a string; put it in quotes", ""},
-		{"capitals", "---\nname: One\n---\n", `name "One" is not kebab-case: a-z, 0-9 and single hyphens between them`, ""},
-		{"two hyphens", "---\nname: o--ne\n---\n", `name "o--ne" is not kebab-case: a-z, 0-9 and single hyphens between them`, ""},
-		{"not ASCII", "---\nname: öne\n---\n", `name "öne" is not kebab-case: a-z, 0-9 and single hyphens between them`, ""},
-		{"too long", "---\nname: " + strings.Repeat("a", 65) + "\n---\n", "name is longer than 64 characters", ""},
-		{"another directory's", "---\nname: two\n---\n", `name "two" is not the name of its directory, "one"`, ""},
+		{"capitals", "---\nname: One\n---\n", yes, ""},
+		{"two hyphens", "---\nname: o--ne\n---\n", yes, ""},
+		{"not ASCII", "---\nname: öne\n---\n", yes, ""},
+		{"too long", "---\nname: " + strings.Repeat("a", 65) + "\n---\n", yes, ""},
+		{"another directory's", "---\nname: two\n---\n", yes, ""},
 		{"a list for a description", "---\nname: one\ndescription: [a]\n---\n", "description is not a string; put it in quotes", ""},
 		{"a list of all", "---\n- name: one\n---\n", "front matter is not a mapping of keys to values", ""},
 	}
@@ -415,20 +411,20 @@ func operatorOutcomes() []outcome {
 		exclude: []string{"private/**"},
 		warn:    []string{hidden("AGENTS.md")},
 	}, {
-		name: "a resolver turned off", tree: tree, disable: []string{"skills", "mcp-config"},
-		want: []string{"instruction_file:AGENTS.md ok"},
+		name: "a resolver turned off", tree: tree, disable: []string{"context"},
+		want: []string{"mcp_config:.mcp.json ok"},
 	}, {
 		name: "other file names", tree: tree,
-		config:  map[string]string{"instructions": `{"file_names": ["RULES.md", "docs/RULES.md", "../x", "MISSING.md"]}`},
-		disable: []string{"skills", "mcp-config"},
-		want:    []string{"instruction_file:RULES.md ok"},
+		config:  map[string]string{"context": `{"file_names": ["RULES.md", "docs/RULES.md", "../x", "MISSING.md"]}`},
+		disable: []string{"mcp-config"},
+		want:    []string{"instruction_file:RULES.md ok", "skill:skills/one ok", "skill:skills/two ok"},
 		warn: []string{
 			`file_names: "docs/RULES.md" is not the name of a file at the top level; ignored`,
 			`file_names: "../x" is not the name of a file at the top level; ignored`,
 		},
 	}, {
 		name: "other file names that are secret or MCP", tree: []string{".env = " + secret, ".mcp.json = " + secret, "[a].md = a"},
-		config:  map[string]string{"instructions": `{"file_names": [".env", ".mcp.json", "[a].md"]}`},
+		config:  map[string]string{"context": `{"file_names": [".env", ".mcp.json", "[a].md"]}`},
 		disable: []string{"mcp-config"},
 		want:    []string{"instruction_file:[a].md ok"},
 	}}

@@ -15,7 +15,7 @@ import (
 func skillsOf(t *testing.T, r *host.Report) resolve.Outcome {
 	t.Helper()
 	for _, o := range r.Outcomes {
-		if strings.HasSuffix(o.Resolver, "/skills") {
+		if strings.HasSuffix(o.Resolver, "/context") {
 			return o
 		}
 	}
@@ -80,7 +80,7 @@ func TestEditBelowTheHead(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if o := skillsOf(t, refresh(t, h)); o.Reused || len(o.Candidates) != 1 {
-		t.Errorf("without it: reused %v, %d skills", o.Reused, len(o.Candidates))
+	if o := skillsOf(t, refresh(t, h)); o.Reused || len(o.Candidates) != 2 {
+		t.Errorf("without it: reused %v, %d finds", o.Reused, len(o.Candidates))
 	}
 }

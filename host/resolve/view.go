@@ -28,7 +28,20 @@ func viewOf(r *Resolver, root Root) vfs.View {
 	if file := root.FS.File(); file != "" && roleFits(root.Role, r.Info.Kinds) {
 		v.Reads = append(v.Reads, LiteralPattern(file))
 	}
+	if isContainer(root) && slices.Contains(r.Info.Kinds, abi.KindSkill) {
+		for _, p := range r.Info.Reads {
+			if !strings.ContainsAny(p, `/*?[{\`) {
+				v.Reads = append(v.Reads, "*/"+p)
+			}
+		}
+	}
 	return v
+}
+
+// isContainer reports whether the directories in a root are skills themselves. Elsewhere
+// nobody needs to see all that lies at its top.
+func isContainer(root Root) bool {
+	return root.FS.File() == "" && (root.Role == abi.RoleSkills || root.Role == abi.RoleNone && root.FS.Name() == "skills")
 }
 
 // roleFits reports whether a single-file root of this role is a resolver's to

@@ -80,7 +80,7 @@ func Resolver(table []conventions.Convention) guest.Resolver {
 		Name:            Name,
 		Kinds:           kinds,
 		Summary:         "instructions, rules, skills, subagents and commands of all agents",
-		Reads:           append(reads, places.SkillFile, "*/"+places.SkillFile),
+		Reads:           append(reads, places.SkillFile),
 		ReadsFromConfig: []string{keyFileNames, keyMoreNames},
 		Resolve:         t.resolve,
 	}

@@ -1,8 +1,6 @@
 package hooks
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"iter"
 	"slices"
 	"strings"
@@ -180,12 +178,6 @@ func commandOf(v jsonlite.Value) string {
 		}
 	}
 	return ""
-}
-
-// digest is how a handler is told from what it was before.
-func digest(text []byte) string {
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
 }
 
 // canonical writes a value so that equal ones are equal: without blanks, with sorted

@@ -32,6 +32,7 @@ import (
 
 	"waymark/abi"
 	"waymark/plugins/conventions"
+	"waymark/plugins/internal/digest"
 	"waymark/plugins/internal/places"
 	"waymark/plugins/internal/toml"
 	"waymark/plugins/internal/wellknown"
@@ -139,7 +140,7 @@ func broken(c *conventions.Convention, p, reason string) guest.Resource {
 func (f *finder) hooks(c *conventions.Convention, p string, text []byte) []guest.Resource {
 	if c.Format == conventions.Executable {
 		event := word(places.Name(c, p))
-		return []guest.Resource{hook(c, p, event, event+"/0/0", "", "executable", digest(text))}
+		return []guest.Resource{hook(c, p, event, event+"/0/0", "", "executable", digest.Hex(text))}
 	}
 	v, reason := parse(c.Format, text)
 	if reason != "" {
@@ -151,7 +152,7 @@ func (f *finder) hooks(c *conventions.Convention, p string, text []byte) []guest
 			break
 		}
 		key := h.event + "/" + strconv.Itoa(h.group) + "/" + strconv.Itoa(h.index)
-		r := hook(c, p, h.event, key, h.matcher, handlerType(h.handler), digest(canonical(h.handler)))
+		r := hook(c, p, h.event, key, h.matcher, handlerType(h.handler), digest.Hex(canonical(h.handler)))
 		if f.commands {
 			if command := commandOf(h.handler); command != "" {
 				r.Attributes["command"] = abi.String(guest.Truncate(command, maxCommand))

@@ -1,23 +1,39 @@
-// Package mcpconfig is the built-in resolver for MCP configuration files:
-// .mcp.json at the top level of a root, or the file that a root of role "mcp"
-// names.
+// Package mcpconfig is the built-in resolver for MCP configuration files: those that
+// the table of conventions has, of whichever client, or the file that a root of role
+// "mcp" names.
 //
 // # Guarantees
 //
-// Such files hold tokens. The resolver checks the form and reports the path,
-// never anything that stands in the file, except the name of a server in the
-// error; the host keeps neither text nor error.
+// Such files hold tokens. The resolver checks the form, in the shape that the file's
+// client gives it, and reports the path and the convention, never anything that stands
+// in the file, except the name of a server in the error; the host keeps neither text
+// nor error.
+//
+// A place that isn't there costs nothing: directories are listed, and looked into where
+// they have a name that is wanted.
+//
+// # Configuration
+//
+//   - disabled: ids of conventions that don't count
+//   - conventions: an operator's rows, behind the table's. Their files have the shape
+//     that their names say; see servers.ShapeOf
+//   - scope, base: places of the scope "user" are relative to the home directory, of
+//     which the root is base
 //
 // # Limits
 //
-// A file longer than the host keeps is reported unchecked: its status is
-// oversize whatever it holds.
+// A file longer than the host keeps is reported unchecked: its status is oversize
+// whatever it holds.
 package mcpconfig
 
 import (
 	"io/fs"
+	"path"
+	"slices"
 
 	"waymark/abi"
+	"waymark/plugins/conventions"
+	"waymark/plugins/internal/places"
 	"waymark/plugins/internal/wellknown"
 	"waymark/plugins/mcpconfig/servers"
 	guest "waymark/sdk-guest"
@@ -26,52 +42,158 @@ import (
 // Name is the resolver's name.
 const Name = "mcp-config"
 
+// fileName is the file of a root of role "mcp" that names none.
 const fileName = ".mcp.json"
+
+var kinds = []abi.Kind{abi.KindMCPConfig}
+
+// trees are the places, made ready.
+type trees struct{ project, user *places.Tree }
 
 // Resolver returns the resolver.
 func Resolver() guest.Resolver {
+	t := &trees{
+		project: places.Compile(conventions.All, kinds, conventions.ScopeProject),
+		user:    places.Compile(conventions.All, kinds, conventions.ScopeUser),
+	}
 	return guest.Resolver{
 		Name:    Name,
-		Kinds:   []guest.Kind{guest.MCPConfig},
-		Summary: ".mcp.json at the top level",
-		Reads:   []string{fileName},
-		Resolve: resolve,
+		Kinds:   kinds,
+		Summary: "MCP configurations of all agents",
+		Reads:   reads(),
+		Resolve: t.resolve,
 	}
 }
 
-func resolve(req *guest.Request, root fs.FS) (*guest.Response, error) {
-	name, ok := target(req.Root)
-	if !ok {
+// reads returns the places one by one: of this resolver nothing else may be shown.
+func reads() (patterns []string) {
+	for i := range conventions.All {
+		c := &conventions.All[i]
+		if c.Kind != abi.KindMCPConfig || c.Scope != conventions.ScopeProject && c.Scope != conventions.ScopeUser {
+			continue
+		}
+		for _, place := range c.Places {
+			if !slices.Contains(patterns, place) {
+				patterns = append(patterns, place)
+			}
+		}
+	}
+	return patterns
+}
+
+func (t *trees) resolve(req *guest.Request, root fs.FS) (*guest.Response, error) {
+	f := &finder{req: req, root: root}
+	if err := f.configure(); err != nil {
+		return nil, err
+	}
+	switch {
+	case req.Root.Role == abi.RoleMCP:
+		name := req.Root.File
+		if name == "" {
+			name = fileName
+		}
+		f.add(f.named(name), name, path.Join(req.Root.Name, name))
+	case req.Root.Role != abi.RoleNone:
+		return nil, nil
+	case req.Root.File != "":
+		t.project.File(req.Root.File, f)
+	case f.inHome:
+		t.user.Walk(root, f.base, f)
+	default:
+		t.project.Walk(root, "", f)
+	}
+	if f.own != nil && req.Root.Role == abi.RoleNone && req.Root.File == "" {
+		f.own.Walk(root, "", f)
+	}
+	if len(f.resp.Resources) == 0 && len(f.resp.Warnings) == 0 {
 		return nil, nil
 	}
-	limit := req.MaxBytes()
-	text, read, state := wellknown.Read(root, name, make([]byte, limit+1))
+	return &f.resp, nil
+}
+
+// finder gathers the files of one root. It is the places.Visitor of its walks.
+type finder struct {
+	req  *guest.Request
+	root fs.FS
+	resp guest.Response
+	buf  []byte // holds one file after the other
+
+	disabled []string
+	own      *places.Tree // an operator's
+	inHome   bool
+	base     string
+}
+
+func (f *finder) configure() (err error) {
+	config := &f.req.Config
+	scope, err := config.String("scope", "")
+	if err != nil {
+		return err
+	}
+	f.inHome = scope == string(conventions.ScopeUser)
+	if f.base, err = config.String("base", ""); err != nil {
+		return err
+	}
+	if f.disabled, err = config.Strings("disabled"); err != nil {
+		return err
+	}
+	own, err := places.Configured(*config, kinds)
+	if len(own) > 0 {
+		f.own = places.Compile(own, kinds, places.ScopeConfigured)
+	}
+	return err
+}
+
+// named returns the id of the convention that has a file of a name that the root's
+// configuration gives; empty where none has.
+func (f *finder) named(name string) string {
+	for i := range conventions.All {
+		c := &conventions.All[i]
+		if c.Kind == abi.KindMCPConfig && (slices.Contains(c.Places, name) || slices.Contains(c.Places, path.Join(f.req.Root.Name, name))) {
+			return c.ID
+		}
+	}
+	return ""
+}
+
+// File implements places.Visitor.
+func (f *finder) File(c *conventions.Convention, p string) {
+	if !slices.ContainsFunc(f.resp.Resources, func(r guest.Resource) bool { return r.Path == p }) { // an operator's may have it, too
+		f.add(c.ID, p, path.Join(f.base, p))
+	}
+}
+
+// Skill implements places.Visitor.
+func (*finder) Skill(*conventions.Convention, string, fs.DirEntry) bool { return false }
+
+// Unreadable implements places.Visitor.
+func (f *finder) Unreadable(dir string, _ error) {
+	f.resp.Warnings = append(f.resp.Warnings, "a directory that may hold an MCP configuration can't be listed: "+guest.Truncate(dir, abi.MaxName))
+}
+
+// Skip implements places.Visitor.
+func (f *finder) Skip(c *conventions.Convention) bool { return slices.Contains(f.disabled, c.ID) }
+
+// add reports a file, if there is one. Its place says what shape it has.
+func (f *finder) add(convention, name, place string) {
+	limit := f.req.MaxBytes()
+	if f.buf == nil {
+		f.buf = make([]byte, limit+1)
+	}
+	text, read, state := wellknown.Read(f.root, name, f.buf)
 	if state == wellknown.Absent {
-		return nil, nil
+		return
 	}
-	r := guest.Resource{Kind: guest.MCPConfig, Path: name, Content: guest.File(name)}
+	r := guest.Resource{Kind: guest.MCPConfig, Path: name, Content: guest.File(name), Convention: convention}
 	switch {
 	case state == wellknown.Invalid:
 		r.Error = wellknown.LinkToDirectory
 	case read && len(text) <= limit:
-		r.Error = servers.Check(servers.Claude, text)
+		r.Error = servers.Check(servers.ShapeOf(place), text)
 	}
 	if r.Error != "" {
 		r.Status = abi.StatusInvalid
 		r.Error = guest.Truncate(r.Error, abi.MaxError)
 	}
-	return &guest.Response{Resources: []guest.Resource{r}}, nil
-}
-
-// target says which file of a root is looked at.
-func target(root guest.Root) (name string, ok bool) {
-	switch {
-	case root.Role != abi.RoleNone && root.Role != abi.RoleMCP:
-		return "", false
-	case root.File == "":
-		return fileName, true
-	case root.Role == abi.RoleMCP || root.File == fileName:
-		return root.File, true
-	}
-	return "", false
+	f.resp.Resources = append(f.resp.Resources, r)
 }

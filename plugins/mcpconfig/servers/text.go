@@ -19,7 +19,7 @@ func document(f format, text []byte) (doc jsonlite.Value, problem string) {
 	case yamlText:
 		doc, err = fromYAML(text)
 	default:
-		doc, err = jsonlite.Parse(text, jsonlite.Options{AllowDuplicates: true, AllowInvalidUTF8: true, AllowComments: f == commentedJSON})
+		doc, err = jsonlite.Parse(text, jsonlite.Options{AllowDuplicates: true, AllowInvalidUTF8: true, AllowComments: f == commentedJSON, MaxDepth: jsonDepth})
 	}
 	if err != nil {
 		return jsonlite.Value{}, err.Error()
@@ -28,6 +28,9 @@ func document(f format, text []byte) (doc jsonlite.Value, problem string) {
 }
 
 const (
+	// jsonDepth is how deep values may lie in each other in JSON. Settings have a dozen
+	// levels; a guest that reads two files of 512 is out of stack.
+	jsonDepth = 128
 	// yamlDepth is how deep values may lie in each other in YAML; a file of Goose has
 	// five levels.
 	yamlDepth = 64
@@ -60,7 +63,7 @@ func fromYAML(text []byte) (v jsonlite.Value, err error) {
 	if w.value(doc, 0); w.failed {
 		return v, errors.New("invalid YAML: it is too large when its aliases are written out, or has a key that is no text")
 	}
-	return jsonlite.Parse(w.out.Bytes(), jsonlite.Options{AllowDuplicates: true})
+	return jsonlite.Parse(w.out.Bytes(), jsonlite.Options{AllowDuplicates: true, MaxDepth: 2 * yamlDepth})
 }
 
 // yamlWriter writes nodes as JSON.

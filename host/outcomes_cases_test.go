@@ -188,6 +188,7 @@ func skillOutcomes() []outcome {
 		warn: []string{
 			"2 names are not valid UTF-8 and not shown to the resolver",
 			"1 name is not valid UTF-8 and not shown to the resolver",
+			"1 name is not valid UTF-8 and not shown to the resolver",
 		},
 	}, {
 		name: "odd names",
@@ -266,6 +267,7 @@ func mcpOutcomes() []outcome {
 	}, {
 		name: "instructions linked to another client's MCP configuration",
 		tree: []string{".cursor/mcp.json = " + secret, "AGENTS.md -> .cursor/mcp.json", ".claude.json = " + secret, "CLAUDE.md -> .claude.json"},
+		want: []string{"mcp_config:.cursor/mcp.json invalid invalid JSON at offset 0: a value is expected"},
 		warn: []string{hidden("AGENTS.md"), hidden("CLAUDE.md")},
 	}, {
 		name: "an MCP configuration that is a hard link to instructions",

@@ -49,7 +49,7 @@ func (r *rowReader) content(row *abi.Resource, res *snapshot.Resource) error {
 	switch c.Class {
 	case vfs.ContentOK:
 		if res.Kind == abi.KindMCPConfig && res.Status == snapshot.StatusInvalid {
-			res.Error = explainMCP(c.Data)
+			res.Error = explainMCP(filepath.ToSlash(filepath.Join(r.root.FS.Path(), row.Content.File)), c.Data)
 		}
 		r.keep(c.Data, res)
 	case vfs.ContentOversize:

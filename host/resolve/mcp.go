@@ -7,12 +7,20 @@ import (
 	"io"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"waymark/plugins/mcpconfig/servers"
 )
 
 // explainMCP says why a file that its resolver calls invalid isn't a valid MCP
 // configuration, in words that hold no value of the file: such files hold
-// tokens. It names at most a server.
-func explainMCP(data []byte) string {
+// tokens. It names at most a server. The place says in which shape the file is.
+func explainMCP(place string, data []byte) string {
+	if shape := servers.ShapeOf(place); shape != servers.Claude {
+		if problem := servers.Check(shape, data); problem != "" {
+			return printable(problem, maxShown)
+		}
+		return "not a valid MCP configuration"
+	}
 	if bytes.HasPrefix(data, []byte("\xEF\xBB\xBF")) {
 		return "not valid JSON: it starts with a byte order mark"
 	}

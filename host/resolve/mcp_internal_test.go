@@ -18,7 +18,7 @@ func TestExplainMCP(t *testing.T) {
 		`{"mcpServers": {"a": 1, "b": 2}}`: `server "a" is not an object`,
 		`{"mcpServers": 1, "x": [}`:        "not valid JSON: see line 1",
 	} {
-		if got := explainMCP([]byte(text)); got != want {
+		if got := explainMCP(".mcp.json", []byte(text)); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
@@ -39,7 +39,7 @@ func FuzzExplainMCP(f *testing.F) {
 			return
 		}
 		text := strings.ReplaceAll(string(data), "V", marker)
-		got := explainMCP([]byte(text))
+		got := explainMCP(".mcp.json", []byte(text))
 		if strings.Contains(got, marker) && !serverNames(text) {
 			t.Errorf("%q is explained as %q", text, got)
 		}

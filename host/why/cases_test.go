@@ -161,8 +161,8 @@ func linkQuestions() []questions {
 			{"readme.md", why.ReasonCollapsedInto, true, "mcp_config:.mcp.json", ""},
 			{"skills/one/SKILL.md", why.ReasonHiddenSecret, false, "", "leads to .env"},
 			{"skills/one", why.ReasonHiddenSecret, false, "", "SKILL.md leads to .env"},
-			{".vscode/mcp.json", why.ReasonNotAKnownPlace, false, "", "VS Code reads it as MCP configuration"},
-			{".cursor/mcp.json", why.ReasonNotAKnownPlace, false, "", "Cursor reads it as MCP configuration"},
+			{".vscode/mcp.json", why.ReasonInvalid, false, "mcp_config:.vscode/mcp.json", "invalid JSON at offset 0: a value is expected"},
+			{".cursor/mcp.json", why.ReasonInvalid, false, "mcp_config:.cursor/mcp.json", "invalid JSON at offset 0: a value is expected"},
 		},
 	}}
 }
@@ -458,8 +458,8 @@ func otherQuestions() []questions {
 		asks: []ask{
 			{".cursor/rules/a.mdc", why.ReasonNotAKnownPlace, false, "", "no resolver here reads this place; Cursor reads it as rules"},
 			{"p/.cursor/rules/b.mdc", why.ReasonNotAKnownPlace, false, "", "Cursor reads it as rules"},
-			{".cursor/rules", why.ReasonNotAKnownPlace, false, "", "Cursor looks for rules in it"},
-			{".cursor", why.ReasonNotAKnownPlace, false, "", "no resolver here looks at this place"},
+			{".cursor/rules", why.ReasonNotAKnownPlace, false, "", "Cursor reads it as rules"},
+			{".cursor", why.ReasonNotAKnownPlace, false, "", "a directory that waymark/mcp-config looks into; nothing in it is in the context"},
 			{".cursor/rules/a.txt", why.ReasonNotAKnownPlace, false, "", "no resolver here looks at this place"},
 			{".github/copilot-instructions.md", why.ReasonNotAKnownPlace, false, "", "GitHub Copilot, VS Code and Zed read it as instructions"},
 			{"repo/.github/copilot-instructions.md", why.ReasonNotAKnownPlace, false, "", "when repo is the top of a project"},
@@ -470,7 +470,7 @@ func otherQuestions() []questions {
 			{".claude/agents/a.md", why.ReasonNotAKnownPlace, false, "", "Claude Code, Cursor and VS Code read it as subagents"},
 			{".claude/commands/git/commit.md", why.ReasonNotAKnownPlace, false, "", "Claude Code reads it as commands"},
 			{".windsurf/rules/r.md", why.ReasonNotAKnownPlace, false, "", "Windsurf reads it as rules"},
-			{"opencode.json", why.ReasonNotAKnownPlace, false, "", "opencode reads it as settings and MCP configuration"},
+			{"opencode.json", why.ReasonFound, true, "mcp_config:opencode.json", "listed as an MCP configuration; its text stays on this machine"},
 			{".codex/AGENTS.md", why.ReasonNested, false, "", "the user's instructions"},
 		},
 	}, {

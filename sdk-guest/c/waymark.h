@@ -177,6 +177,7 @@ typedef struct {
   const char *file;
   const char *text;
   size_t len;
+  bool withheld; /* of a file: the host hashes it and keeps nothing of its text */
 } wm_content;
 
 wm_content wm_file(const char *path);
@@ -197,6 +198,13 @@ void wm_set_list(wm_attributes *a, const char *key, const wm_list *list); /* kee
 
 #define WM_INVALID "invalid"
 
+/* Something to know about a find that is there all the same. */
+typedef struct {
+  const char *code;     /* for machines: lower-case words joined by hyphens */
+  const char *severity; /* "info", "warning" or "error" */
+  const char *message;  /* one line for a person */
+} wm_finding;
+
 /* One find. NULL and "" are both absent. */
 typedef struct {
   const char *kind;          /* required: one that the resolver declared */
@@ -208,6 +216,10 @@ typedef struct {
   const char *status;        /* WM_INVALID, or absent */
   const char *error;         /* with WM_INVALID: what is wrong, for a person */
   const wm_attributes *attributes;
+  const char *convention;    /* the id of the convention that it was found by */
+  const wm_list *readers;    /* ids of the agents that read it, if no convention says so */
+  const wm_finding *findings; /* what there is to know about it; findings_len of them */
+  size_t findings_len;
 } wm_resource;
 
 typedef struct wm_response wm_response;
@@ -1059,6 +1071,10 @@ void wm_add(wm_response *resp, const wm_resource *r) {
     wm_begin(w, '{');
     wm_key(w, by_file ? "file" : "inline");
     wm_write(w, by_file ? wm_text(r->content.file) : (wm_str){r->content.text, r->content.len});
+    if (by_file && r->content.withheld) {
+      wm_key(w, "withheld");
+      wm_write_bool(w, true);
+    }
     wm_end(w, '}');
   }
   wm__field(w, "name", r->name);
@@ -1066,6 +1082,20 @@ void wm_add(wm_response *resp, const wm_resource *r) {
   wm__field(w, "status", r->status);
   wm__field(w, "error", r->error);
   wm__write_attributes(w, r->attributes);
+  wm__field(w, "convention", r->convention);
+  if (r->readers != NULL && r->readers->len > 0) wm__strings(w, "readers", r->readers->items, r->readers->len);
+  if (r->findings_len > 0) {
+    wm_key(w, "findings");
+    wm_begin(w, '[');
+    for (size_t i = 0; i < r->findings_len; i++) {
+      wm_begin(w, '{');
+      wm__field(w, "code", r->findings[i].code);
+      wm__field(w, "severity", r->findings[i].severity);
+      wm__field(w, "message", r->findings[i].message);
+      wm_end(w, '}');
+    }
+    wm_end(w, ']');
+  }
   wm_end(w, '}');
 }
 

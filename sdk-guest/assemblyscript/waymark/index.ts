@@ -20,7 +20,7 @@ import "./abort"; // asconfig.json names it
 export { Module, Resolver } from "./module";
 export { Request, Root, Limits, Role } from "./request";
 export { Config } from "./config";
-export { Kind, Resource, Response, Status, MAX_NAME, MAX_DESCRIPTION, MAX_ERROR, MAX_ATTRIBUTES } from "./resource";
+export { Finding, Kind, Resource, Response, Status, MAX_NAME, MAX_DESCRIPTION, MAX_ERROR, MAX_ATTRIBUTES } from "./resource";
 export { exists, list, readFile, readHead, stat, Entry, Info, Listing, Read } from "./files";
 export { findFrontMatter, FrontMatter } from "./frontmatter";
 export { parseFrontMatter, MAX_FRONT_MATTER, Meta, MetaKind } from "./meta";

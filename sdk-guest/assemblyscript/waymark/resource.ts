@@ -24,6 +24,12 @@ export namespace Status {
   export const Invalid: string = "invalid";
 }
 
+// Finding is something to know about a find that is there all the same. The code
+// is lower-case words joined by hyphens, the severity "info", "warning" or "error".
+export class Finding {
+  constructor(public code: string, public severity: string, public message: string) {}
+}
+
 // Resource is one find. Its payload is a file that the host reads (file), a text
 // of the resolver's own (inline), or nothing.
 export class Resource {
@@ -32,6 +38,10 @@ export class Resource {
   description: string = "";
   status: string = "";
   error: string = "";
+  convention: string = ""; // the id of the convention that it was found by
+  readers: string[] = []; // ids of the agents that read it, if no convention says so
+  findings: Finding[] = []; // what there is to know about it
+  withheld: bool = false; // of a file: the host hashes it and keeps nothing of its text
   private contentFile: string = "";
   private contentInline: string | null = null;
   private names: string[] = []; // of attributes, sorted
@@ -97,7 +107,9 @@ export class Resource {
     if (inline !== null) {
       w.key("content").beginObject().key("inline").string(inline).endObject();
     } else if (this.contentFile != "") {
-      w.key("content").beginObject().key("file").string(this.contentFile).endObject();
+      w.key("content").beginObject().key("file").string(this.contentFile);
+      if (this.withheld) w.key("withheld").bool(true);
+      w.endObject();
     }
     optional(w, "name", this.name);
     optional(w, "description", this.description);
@@ -111,6 +123,16 @@ export class Resource {
         else w.string(this.values[i][0]);
       }
       w.endObject();
+    }
+    optional(w, "convention", this.convention);
+    if (this.readers.length > 0) w.key("readers").strings(this.readers);
+    if (this.findings.length > 0) {
+      w.key("findings").beginArray();
+      for (let i = 0; i < this.findings.length; i++) {
+        const f = this.findings[i];
+        w.beginObject().key("code").string(f.code).key("severity").string(f.severity).key("message").string(f.message).endObject();
+      }
+      w.endArray();
     }
     w.endObject();
   }

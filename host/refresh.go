@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"waymark/host/plugin"
 	"waymark/host/resolve"
+	"waymark/internal/text"
 	"waymark/snapshot"
 )
 
@@ -127,8 +129,22 @@ func (h *Host) content(report *Report, list *plugin.List) (snapshot.Content, []s
 	resources, notes := h.assembler.Assemble(append(candidates, provided...), h.config.caps)
 	return snapshot.Content{
 		Resources: resources, Plugins: list.States(report.Outcomes), Discovery: discovery,
-		SnapshotError: problems(h.watchProblem(), rootProblem(h.looked.Load().refused)),
+		SnapshotError: problems(h.watchProblem(), rootProblem(h.looked.Load().refused), unlistedProblem(notes, len(resources))),
 	}, notes
+}
+
+// unlistedProblem is what a snapshot of so many rows says of finds that it doesn't list.
+func unlistedProblem(notes []snapshot.Note, rows int) string {
+	n := 0
+	for i := range notes {
+		if notes[i].Unlisted {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s not listed: a snapshot has at most %d", text.Count(n, "resource is", "resources are"), rows)
 }
 
 // resolve looks at the roots in scope and keeps the outcomes in their slots.

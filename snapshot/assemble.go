@@ -116,8 +116,10 @@ func (a *assembly) applyCaps(list []*Candidate) []Resource {
 	rows := a.caps.MaxListed - (len(list) - excluded) // for what is excluded
 	for _, c := range list {
 		if c.Status == StatusExcluded {
-			a.addNote(c, ReasonExcluded, "", a.excludedDetail(c, rows > 0))
-			if rows--; rows < 0 {
+			listed := rows > 0
+			a.addNote(c, ReasonExcluded, "", a.excludedDetail(c, listed))
+			a.notes[len(a.notes)-1].Unlisted = !listed
+			if rows--; !listed {
 				continue
 			}
 		}
@@ -226,6 +228,9 @@ type Note struct {
 	Root     int
 	// Detail is one line for a person.
 	Detail string
+	// Unlisted says that there is no row for the candidate, though nothing stands in
+	// its place.
+	Unlisted bool
 }
 
 // Reason is a word of `agent why`.

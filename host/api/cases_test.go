@@ -134,7 +134,9 @@ func badCases() []routeCase {
 		{name: "no such resource", method: "GET", path: resourcePath, target: "/api/v0/context/resources/skill:%2Fnone", code: 404},
 		{name: "oversize", method: "GET", path: resourcePath, target: "/api/v0/context/resources/" + apitest.BigID, code: 404, contains: "oversize: 81920 bytes"},
 		{name: "oversize, and read anew", method: "GET", path: resourcePath, target: "/api/v0/context/resources/" + apitest.BigID,
-			with: func(f *apitest.Backend, _ *api.Options) { f.Bodies = map[string][]byte{apitest.BigID: []byte("all of it")} }, code: 200, contains: "all of it"},
+			with: func(f *apitest.Backend, _ *api.Options) {
+				f.Bodies = map[string][]byte{apitest.BigID: []byte("all of it")}
+			}, code: 200, contains: "all of it"},
 		{name: "oversize, and reading fails", method: "GET", path: resourcePath, target: "/api/v0/context/resources/" + apitest.BigID,
 			with: failing(errors.New("broken")), code: 500},
 		{name: "never a payload", method: "GET", path: resourcePath, target: "/api/v0/context/resources/" + apitest.SecretID, code: 404, contains: "tokens"},

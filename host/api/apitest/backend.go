@@ -156,7 +156,9 @@ func (f *Backend) Resync(ctx context.Context) (*snapshot.Snapshot, error) {
 }
 
 // Body returns one of Bodies.
-func (f *Backend) Body(ctx context.Context, id string) ([]byte, error) { return f.Bodies[id], f.end(ctx) }
+func (f *Backend) Body(ctx context.Context, id string) ([]byte, error) {
+	return f.Bodies[id], f.end(ctx)
+}
 
 // Why finds every file.
 func (f *Backend) Why(ctx context.Context, path string) (why.Answer, error) {

@@ -47,21 +47,15 @@ const fileName = ".mcp.json"
 
 var kinds = []abi.Kind{abi.KindMCPConfig}
 
-// trees are the places, made ready.
-type trees struct{ project, user *places.Tree }
-
 // Resolver returns the resolver.
 func Resolver() guest.Resolver {
-	t := &trees{
-		project: places.Compile(conventions.All, kinds, conventions.ScopeProject),
-		user:    places.Compile(conventions.All, kinds, conventions.ScopeUser),
-	}
+	pair := places.CompilePair(conventions.All, kinds)
 	return guest.Resolver{
 		Name:    Name,
 		Kinds:   kinds,
 		Summary: "MCP configurations of all agents",
 		Reads:   reads(),
-		Resolve: t.resolve,
+		Resolve: func(req *guest.Request, root fs.FS) (*guest.Response, error) { return resolve(pair, req, root) },
 	}
 }
 
@@ -81,9 +75,10 @@ func reads() (patterns []string) {
 	return patterns
 }
 
-func (t *trees) resolve(req *guest.Request, root fs.FS) (*guest.Response, error) {
+func resolve(pair places.Pair, req *guest.Request, root fs.FS) (*guest.Response, error) {
 	f := &finder{req: req, root: root}
-	if err := f.configure(); err != nil {
+	var err error
+	if f.Settings, err = places.Configure(req.Config, kinds); err != nil {
 		return nil, err
 	}
 	switch {
@@ -96,14 +91,9 @@ func (t *trees) resolve(req *guest.Request, root fs.FS) (*guest.Response, error)
 	case req.Root.Role != abi.RoleNone:
 		return nil, nil
 	case req.Root.File != "":
-		t.project.File(req.Root.File, f)
-	case f.inHome:
-		t.user.Walk(root, f.base, f)
+		f.Settings.File(pair, req.Root.File, f)
 	default:
-		t.project.Walk(root, "", f)
-	}
-	if f.own != nil && req.Root.Role == abi.RoleNone && req.Root.File == "" {
-		f.own.Walk(root, "", f)
+		f.Walk(pair, root, f)
 	}
 	if len(f.resp.Resources) == 0 && len(f.resp.Warnings) == 0 {
 		return nil, nil
@@ -113,35 +103,11 @@ func (t *trees) resolve(req *guest.Request, root fs.FS) (*guest.Response, error)
 
 // finder gathers the files of one root. It is the places.Visitor of its walks.
 type finder struct {
+	places.Settings
 	req  *guest.Request
 	root fs.FS
 	resp guest.Response
 	buf  []byte // holds one file after the other
-
-	disabled []string
-	own      *places.Tree // an operator's
-	inHome   bool
-	base     string
-}
-
-func (f *finder) configure() (err error) {
-	config := &f.req.Config
-	scope, err := config.String("scope", "")
-	if err != nil {
-		return err
-	}
-	f.inHome = scope == string(conventions.ScopeUser)
-	if f.base, err = config.String("base", ""); err != nil {
-		return err
-	}
-	if f.disabled, err = config.Strings("disabled"); err != nil {
-		return err
-	}
-	own, err := places.Configured(*config, kinds)
-	if len(own) > 0 {
-		f.own = places.Compile(own, kinds, places.ScopeConfigured)
-	}
-	return err
 }
 
 // named returns the id of the convention that has a file of a name that the root's
@@ -158,8 +124,8 @@ func (f *finder) named(name string) string {
 
 // File implements places.Visitor.
 func (f *finder) File(c *conventions.Convention, p string) {
-	if !slices.ContainsFunc(f.resp.Resources, func(r guest.Resource) bool { return r.Path == p }) { // an operator's may have it, too
-		f.add(c.ID, p, path.Join(f.base, p))
+	if !f.Again(c, p) {
+		f.add(c.ID, p, path.Join(f.Base(), p))
 	}
 }
 
@@ -172,7 +138,7 @@ func (f *finder) Unreadable(dir string, _ error) {
 }
 
 // Skip implements places.Visitor.
-func (f *finder) Skip(c *conventions.Convention) bool { return slices.Contains(f.disabled, c.ID) }
+func (f *finder) Skip(c *conventions.Convention) bool { return f.Disabled(c) }
 
 // add reports a file, if there is one. Its place says what shape it has.
 func (f *finder) add(convention, name, place string) {

@@ -98,6 +98,10 @@ func (s *Settings) Again(c *conventions.Convention, p string) bool {
 	return known
 }
 
+// Base is the path of the root below a home directory; empty where it is one, or lies
+// in none.
+func (s *Settings) Base() string { return s.base }
+
 // Pair is a table made ready, for projects and for home directories.
 type Pair struct{ project, user *Tree }
 

@@ -207,7 +207,7 @@ func TestByHashLies(t *testing.T) {
 		"short hash":     {func(r *waymark.Resource) { r.Body.Sha256 = r.Body.Sha256[1:] }, "31 bytes"},
 		"no hash":        {func(r *waymark.Resource) { r.Body.Sha256 = nil }, "1 bytes"},
 		"both":           {func(r *waymark.Resource) { r.Payload = []byte("a new text") }, "what stands for it"},
-		"huge":           {func(r *waymark.Resource) { r.Body.SizeBytes = 1 << 40 }, "body is"},
+		"huge":           {func(r *waymark.Resource) { r.Body.SizeBytes = 1 << 40 }, "payload is"},
 		"out of range":   {func(r *waymark.Resource) { r.Body.SizeBytes = 1 << 63 }, "out of range"},
 		"of mcp_config":  {func(r *waymark.Resource) { r.Kind = "mcp_config" }, "mcp_config has no payload"},
 		"of an oversize": {func(r *waymark.Resource) { r.Status = waymark.Status_STATUS_OVERSIZE }, "no payload"},

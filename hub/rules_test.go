@@ -217,7 +217,7 @@ func TestWaymarkRules(t *testing.T) {
 		"size":           {row(func(r *waymark.Resource) { r.SizeBytes = math.MaxInt64 + 1 }), "size"},
 		"attributes":     {row(func(r *waymark.Resource) { r.Attributes = map[string]*waymark.Attribute{"k": text(long(16 << 10))} }), "attributes"},
 		"no attribute":   {row(func(r *waymark.Resource) { r.Attributes = map[string]*waymark.Attribute{"k": {}} }), "attribute has no value"},
-		"body":           {row(func(r *waymark.Resource) { *r = *file("/bad", long(200<<10)) }), "body is"},
+		"body":           {row(func(r *waymark.Resource) { *r = *file("/bad", long(257<<10)) }), "payload is"},
 		"status unset":   {row(func(r *waymark.Resource) { r.Status = 0 }), "status"},
 		"status unknown": {row(func(r *waymark.Resource) { r.Status = 6 }), "status"},
 		"same id":        {row(func(r *waymark.Resource) { r.Source = "/new" }), "id appears twice"},
@@ -242,7 +242,7 @@ func TestWaymarkRules(t *testing.T) {
 		"tools": {row(func(r *waymark.Resource) {
 			server(r)
 			r.Payload = []byte(`{"tools":[{"name":"t","description":"` + long(300<<10) + `"}]}`)
-		}), "body is"},
+		}), "payload is"},
 		"plugin text":      {plugin(&waymark.Plugin{Error: long(4097)}), "plugin 0"},
 		"plugin resolvers": {plugin(&waymark.Plugin{Resolvers: make([]string, 1001)}), "1001 resolvers"},
 	} {

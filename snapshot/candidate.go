@@ -3,6 +3,7 @@ package snapshot
 import (
 	"bytes"
 	"cmp"
+	"slices"
 	"strings"
 )
 
@@ -76,6 +77,12 @@ func compareContent(a, b *Resource) int {
 		compareTrue(a.Payload != nil, b.Payload != nil),
 		bytes.Compare(a.Payload, b.Payload),
 		bytes.Compare(appendAttributes(nil, a.Attributes), appendAttributes(nil, b.Attributes)),
+		cmp.Compare(a.Convention, b.Convention),
+		cmp.Compare(a.Scope, b.Scope),
+		slices.Compare(a.Readers, b.Readers),
+		slices.CompareFunc(a.Findings, b.Findings, func(x, y Finding) int {
+			return cmp.Or(cmp.Compare(x.Code, y.Code), cmp.Compare(x.Severity, y.Severity), cmp.Compare(x.Message, y.Message))
+		}),
 	)
 }
 

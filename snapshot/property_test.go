@@ -30,6 +30,7 @@ func randomCandidates(rnd *rand.Rand) []snapshot.Candidate {
 		}
 		c.SourcePath, c.Stale = pick(2), rnd.IntN(2) == 0
 		c.Attributes = snapshot.Attributes{pick(2): {Text: pick(2)}}
+		c.Readers, c.Findings = []string{pick(2)}, []snapshot.Finding{{Code: pick(2)}}
 		list[i] = c
 	}
 	return list

@@ -3,6 +3,8 @@
 package plugins
 
 import (
+	"sync"
+
 	"waymark/plugins/agentfiles"
 	"waymark/plugins/conventions"
 	"waymark/plugins/hooks"
@@ -10,8 +12,8 @@ import (
 	guest "waymark/sdk-guest"
 )
 
-// Module returns the built-in module.
-func Module() guest.Module {
+// Module returns the built-in module. Its tables are made ready once.
+var Module = sync.OnceValue(func() guest.Module {
 	return guest.Module{
 		Name:    "waymark",
 		Version: "1.0.0",
@@ -21,4 +23,4 @@ func Module() guest.Module {
 			mcpconfig.Resolver(),
 		},
 	}
-}
+})

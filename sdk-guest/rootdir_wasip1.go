@@ -55,12 +55,17 @@ const (
 	direntsMax = 1 << 20
 )
 
+// dirents is the buffer of all listings but those of directories with long names: it is
+// part of a fresh instance, and needs no new memory. A guest has one thread, and a
+// listing calls nobody.
+var dirents [direntsMin]byte
+
 // readEntries lists a directory, in byte order of the names.
 func readEntries(fd int, dir string) ([]fs.DirEntry, error) {
 	var (
 		entries []fs.DirEntry
 		cookie  syscall.Dircookie
-		buf     = make([]byte, direntsMin)
+		buf     = dirents[:]
 	)
 	for {
 		n, err := syscall.ReadDir(fd, buf, cookie)

@@ -310,3 +310,39 @@ func TestReads(t *testing.T) {
 		}
 	}
 }
+
+// FuzzFiles: whatever stands in a file of any format, there is one row of it within the
+// ABI's bounds.
+func FuzzFiles(f *testing.F) {
+	files := []string{
+		".cursor/rules/a.mdc", ".claude/rules/a.md", ".windsurf/rules/a.md", ".claude/agents/a.md", ".codex/agents/a.toml", ".kiro/agents/a.json",
+		".claude/commands/a.md", ".gemini/commands/a.toml", ".github/prompts/a.prompt.md", ".goose/recipes/a.yaml", "CLAUDE.md", "AGENTS.md",
+	}
+	for i, content := range []string{
+		"---\nglobs: *.ts, a\nalwaysApply: false\n---\nText", "---\npaths: [a, {b: c}]\n---\n", "---\ntrigger: glob\n---\n", "---\nname: a\ntools: Read, Bash(a b)\nhooks: &x {}\n---\n",
+		"name = 'a'\n[mcp_servers.x]\n", `{"name": "a", "tools": {"a": true}, /* c */}`, "---\ndescription: a: b\n---\n", "description = \"\"\"x\"\"\"", "---\nname: !x y\n---\n",
+		"name: [a, *b]\n", "@a/b `@c/d`\n```\n@e/f\n", "\n# Title",
+	} {
+		f.Add(content, i)
+	}
+	f.Fuzz(func(t *testing.T, content string, i int) {
+		name := files[(i%len(files)+len(files))%len(files)]
+		resp := resolve(t, guest.Root{}, `{}`, fstest.MapFS{name: text(content)})
+		if len(resp.Resources) != 1 {
+			t.Fatalf("%+v", resp)
+		}
+		r, size := resp.Resources[0], 0
+		for k, v := range r.Attributes {
+			size += len(k) + v.Size()
+		}
+		if len(r.Name) > abi.MaxName || len(r.Description) > abi.MaxDescription || len(r.Error) > abi.MaxError || size > abi.MaxAttributes ||
+			len(r.Findings) > abi.MaxFindings || (r.Error != "") != (r.Status == abi.StatusInvalid) {
+			t.Fatalf("%+v", r)
+		}
+		for _, found := range r.Findings {
+			if len(found.Message) > abi.MaxMessage || found.Code == "" || found.Message == "" {
+				t.Fatalf("%+v", found)
+			}
+		}
+	})
+}

@@ -149,15 +149,52 @@ func (g *glob) match(name string) bool {
 }
 
 const (
-	// maxPattern is the ABI's bound for a pattern, in bytes.
+	// maxPattern is the ABI's bound for a pattern, in bytes; maxReads leaves room below
+	// that for the patterns of a resolver.
 	maxPattern = 1 << 10
+	maxReads   = 240
 )
 
-// Reads returns the patterns of what a walk may read. Places that differ in their first
-// name alone are one pattern with braces, since a module has a bounded number of them.
+// group is a list of places that differ in their first name alone.
+type group struct {
+	rest   string
+	firsts []string
+}
+
+// Reads returns the patterns of what a walk may read. They are the places, as long as
+// there are few enough of them; else those that differ in their first name alone become
+// one pattern with braces, the largest groups first, and what lies at the top last.
 func Reads(table []conventions.Convention, kinds []abi.Kind, scopes ...conventions.Scope) []string {
-	var rests []string
-	firsts := map[string][]string{}
+	groups, count := grouped(table, kinds, scopes)
+	order := make([]*group, len(groups))
+	for i := range groups {
+		order[i] = &groups[i]
+	}
+	slices.SortStableFunc(order, func(a, b *group) int {
+		if (a.rest == "") != (b.rest == "") {
+			return strings.Compare(b.rest, a.rest)
+		}
+		return len(b.firsts) - len(a.firsts)
+	})
+	for _, g := range order {
+		if count <= maxReads {
+			break
+		}
+		count -= len(g.firsts)
+		g.firsts = braced(g.firsts, maxPattern-len(g.rest)-1)
+		count += len(g.firsts)
+	}
+	var reads []string
+	for _, g := range groups {
+		for _, first := range g.firsts {
+			reads = append(reads, path.Join(first, g.rest))
+		}
+	}
+	return reads
+}
+
+func grouped(table []conventions.Convention, kinds []abi.Kind, scopes []conventions.Scope) (groups []group, count int) {
+	at := map[string]int{}
 	for i := range table {
 		c := &table[i]
 		if !slices.Contains(kinds, c.Kind) || !slices.Contains(scopes, c.Scope) {
@@ -165,31 +202,35 @@ func Reads(table []conventions.Convention, kinds []abi.Kind, scopes ...conventio
 		}
 		for _, place := range c.Places {
 			first, rest, _ := strings.Cut(place, "/")
-			if _, ok := firsts[rest]; !ok {
-				rests = append(rests, rest)
+			if _, known := at[rest]; !known {
+				at[rest] = len(groups)
+				groups = append(groups, group{rest: rest})
 			}
-			if !slices.Contains(firsts[rest], first) {
-				firsts[rest] = append(firsts[rest], first)
+			if g := &groups[at[rest]]; !slices.Contains(g.firsts, first) {
+				g.firsts = append(g.firsts, first)
+				count++
 			}
 		}
 	}
-	var reads []string
-	for _, rest := range rests {
-		for list := firsts[rest]; len(list) > 0; {
-			n, size := 0, len(rest)+len("{}/")
-			for n < len(list) && size+len(list[n])+1 <= maxPattern {
-				size += len(list[n]) + 1
-				n++
-			}
-			first := list[0]
-			if n > 1 {
-				first = "{" + strings.Join(list[:n], ",") + "}"
-			}
-			reads = append(reads, path.Join(first, rest))
-			list = list[n:]
+	return groups, count
+}
+
+// braced joins names, up to a length.
+func braced(names []string, most int) (joined []string) {
+	for len(names) > 0 {
+		n, size := 0, len("{}")
+		for n < len(names) && size+len(names[n])+1 <= most {
+			size += len(names[n]) + 1
+			n++
 		}
+		if n = max(n, 1); n == 1 {
+			joined = append(joined, names[0])
+		} else {
+			joined = append(joined, "{"+strings.Join(names[:n], ",")+"}")
+		}
+		names = names[n:]
 	}
-	return reads
+	return joined
 }
 
 // Name is what a file is called that doesn't say so itself.

@@ -38,13 +38,13 @@ func (t *Tree) Walk(root fs.FS, base string, v Visitor) {
 		}
 	}
 	w := walk{tree: t, root: root, visitor: v}
-	w.directory("", []at{{node: from}})
+	w.directory("", enter(nil, from))
 }
 
 // File reports a root that is one file, whose name is given.
 func (t *Tree) File(name string, v Visitor) {
 	w := walk{tree: t, visitor: v}
-	w.file(name, w.step(nil, []at{{node: t.root}}, name, false))
+	w.file(name, w.step(nil, enter(nil, t.root), name, false))
 }
 
 // at is a node, and how many directories "**" has gone down to it.

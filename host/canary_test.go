@@ -11,6 +11,7 @@ import (
 	"waymark/abi"
 	"waymark/host"
 	"waymark/host/plugin"
+	"waymark/host/sandbox"
 	"waymark/host/vfs"
 	"waymark/plugins/conventions"
 	"waymark/snapshot"
@@ -60,6 +61,7 @@ func TestSettingsStayHidden(t *testing.T) {
 		PluginDirs:  []string{pluginDir(t, map[string][]byte{"canary.wasm": guest(t, "./testdata/canary")})},
 		Conventions: plugin.Conventions{Own: []conventions.Convention{{ID: "own-hooks", Kind: abi.KindHook, Places: []string{"own/hooks-*.json"}}}},
 		Roots:       []host.RootSpec{{Path: dir}}, Logger: debugLogger(logs),
+		Limits:     sandbox.Limits{Response: 16 << 20}, // it says everything many times
 		FileLimits: vfs.Limits{Opens: 1 << 20, Entries: 1 << 20},
 		Caps:       snapshot.Caps{MaxResources: 4000},
 	})

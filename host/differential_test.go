@@ -118,7 +118,7 @@ func (d differential) native(t *testing.T, req *abi.Request, root *vfs.Root, fil
 	if err := json.Unmarshal(output, &resp); err != nil {
 		t.Fatal(err)
 	}
-	if req.Resolver == "mcp-config" {
+	if req.Resolver != "context" {
 		resp.Warnings = nil // the sandbox withholds them
 	}
 	return encode(t, &resp), nil

@@ -32,7 +32,7 @@ func TestMemo(t *testing.T) {
 		{"a new skill", func() error { return os.Mkdir(at("skills/two"), 0o700) }, "context: skills"},
 		{"its text", func() error { return os.WriteFile(at("skills/two/SKILL.md"), []byte("x"), 0o600) }, "context: skills/two/SKILL.md"},
 		{"a container", func() error { return os.MkdirAll(at(".claude/skills"), 0o700) }, "context: .; hooks: ."},
-		{"what was missing", func() error { return os.WriteFile(at(".mcp.json"), []byte("{}"), 0o600) }, "mcp-config: .mcp.json"},
+		{"what was missing", func() error { return os.WriteFile(at(".mcp.json"), []byte("{}"), 0o600) }, "mcp-config: ."},
 	}
 	for _, step := range steps {
 		if err := step.do(); err != nil {

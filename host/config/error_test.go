@@ -90,7 +90,7 @@ func TestErrors(t *testing.T) {
 		{"a convention of nothing", "[[convention]]\nid = \"a\"\nplaces = [\"p\"]\nreaders = [\"r\"]", `f:1:1: convention "a" has no kind: say what they are: instruction_file, skill, subagent, command, hook, mcp_config`, "[["},
 		{"globs of no field", "[[convention]]\nid = \"a\"\nplaces = [\"p\"]\nreaders = [\"r\"]\nkind = \"command\"\nmode = \"glob\"", `f:1:1: convention "a" has no globs_key: name the field of the front matter that holds them, since mode is "glob"`, "[["},
 		{"quiet above max_wait", `watch.quiet = "1s"`, `f:1:16: watch.max_wait (150ms) is shorter than watch.quiet (1s): a batch of events waits at least for one quiet time`, "1s"},
-		{"one above all", `snapshot.max_bytes = 7`, `f:1:22: snapshot.max_bytes (7B) is less than snapshot.max_resource_bytes (64KiB): all resources together need room for at least one`, "7"},
+		{"one above all", `snapshot.max_bytes = 7`, `f:1:22: snapshot.max_bytes (7B) is less than snapshot.max_resource_bytes (256KiB): all resources together need room for at least one`, "7"},
 
 		{"not TOML", "a = \"x\nb = 1", `f:1:7: not TOML: strings cannot contain newlines`, ""},
 		{"a key twice", "exclude = []\nexclude = []", `f:2:1: not TOML: Key 'exclude' has already been defined.`, ""},

@@ -21,7 +21,7 @@ func plainQuestions() []questions {
 		name: "what is found",
 		world: world{tree: []string{
 			"AGENTS.md = # Rules\n", "CLAUDE.md -> AGENTS.md", skill("skills/one", "one"), "skills/one/scripts/run.sh = x",
-			"skills/one/AGENTS.md = nested in a skill", skill(".agents/skills/two", "two"), skill("skills/wrong", "other"),
+			"skills/one/AGENTS.md = nested in a skill", skill(".agents/skills/two", "two"), skill("skills/wrong", "[other]"),
 			"skills/empty/notes.md = x", "skills/small/skill.md = x", "skills/readme.md = x",
 			`.mcp.json = {"mcpServers": {"a": {"env": {"T": "` + secret + `"}}}}`, "README.md = x", "src/main.go = x",
 		}},
@@ -39,8 +39,8 @@ func plainQuestions() []questions {
 			{"skills/one/scripts", why.ReasonNotAKnownPlace, false, "skill:skills/one", "part of the directory of the skill"},
 			{"skills/one/AGENTS.md", why.ReasonNotAKnownPlace, false, "skill:skills/one", "only SKILL.md"},
 			{"skills/one/none.md", why.ReasonMissing, false, "", "no such file"},
-			{"skills/wrong", why.ReasonInvalid, false, "skill:skills/wrong", `name "other" is not the name of its directory`},
-			{"skills/wrong/SKILL.md", why.ReasonInvalid, false, "skill:skills/wrong", `name "other"`},
+			{"skills/wrong", why.ReasonInvalid, false, "skill:skills/wrong", "name is not a string"},
+			{"skills/wrong/SKILL.md", why.ReasonInvalid, false, "skill:skills/wrong", "name is not a string"},
 			{"skills/empty", why.ReasonMissing, false, "", "waymark/context looks for SKILL.md in it, and there is none"},
 			{"skills/empty/SKILL.md", why.ReasonMissing, false, "", "waymark/context looks for it"},
 			{"skills/empty/notes.md", why.ReasonNotAKnownPlace, false, "", "no resolver"},
@@ -87,11 +87,11 @@ func plainQuestions() []questions {
 			{"skills2/skills", why.ReasonNested, false, "", "agent sources add skills2'"},
 			{"skills/group/four/SKILL.md", why.ReasonNested, false, "", "doesn't look so deep: move it to skills/four/SKILL.md"},
 			{"skills/group/four", why.ReasonNested, false, "", "move it to skills/four"},
-			{"sub/SKILL.md", why.ReasonNotAKnownPlace, false, "", "waymark/context may read it, but doesn't look here in this root"},
+			{"sub/SKILL.md", why.ReasonNotAKnownPlace, false, "", "no resolver here looks at this place"},
 			{"SKILL.md", why.ReasonNotAKnownPlace, false, "", "Claude Code reads it as a plugin with one skill"},
 			{"sub/agents.md", why.ReasonWrongCase, false, "", "read AGENTS.md as instructions, in exact case"},
-			{"GEMINI.md", why.ReasonNotAKnownPlace, false, "", "no resolver here reads this place; GitHub Copilot, Gemini CLI and Zed read it"},
-			{"sub/GEMINI.md", why.ReasonNotAKnownPlace, false, "", "Gemini CLI reads it as instructions"},
+			{"GEMINI.md", why.ReasonFound, true, "instruction_file:GEMINI.md", ""},
+			{"sub/GEMINI.md", why.ReasonNested, false, "", "Gemini CLI reads it as instructions"},
 		},
 	}}
 }
@@ -213,13 +213,13 @@ func statusQuestions() []questions {
 	}, {
 		name: "all of a name",
 		world: world{tree: []string{
-			skill("skills/one", "one"), skill(".agents/skills/one", "one"), "skills/one/extra.md = x", skill("skills/bad", "one"),
+			skill("skills/one", "one"), skill(".agents/skills/one", "one"), "skills/one/extra.md = x", skill("skills/bad", "[one]"),
 		}},
 		asks: []ask{
 			{".agents/skills/one", why.ReasonFound, true, "skill:.agents/skills/one", ""},
 			{"skills/one", why.ReasonFound, true, "skill:skills/one", ""},
 			{"skills/one/extra.md", why.ReasonNotAKnownPlace, false, "skill:skills/one", "of which only SKILL.md is sent"},
-			{"skills/bad", why.ReasonInvalid, false, "skill:skills/bad", "not the name of its directory"},
+			{"skills/bad", why.ReasonInvalid, false, "skill:skills/bad", "name is not a string"},
 		},
 	}, {
 		name:  "a link to what is too large",
@@ -265,7 +265,7 @@ func operatorQuestions() []questions {
 		name: "other file names",
 		world: world{
 			tree:   []string{"RULES.md = r", "AGENTS.md = a", "docs/RULES.md = d", "rules.md = x", ".env = " + secret, "sub/RULES.md = n"},
-			config: map[string]string{"instructions": `{"file_names": ["RULES.md", "docs/RULES.md", "MISSING.md", ".env"]}`},
+			config: map[string]string{"context": `{"file_names": ["RULES.md", "docs/RULES.md", "MISSING.md", ".env"]}`},
 		},
 		asks: []ask{
 			{"RULES.md", why.ReasonFound, true, "instruction_file:RULES.md", ""},
@@ -280,16 +280,16 @@ func operatorQuestions() []questions {
 		name: "resolvers turned off",
 		world: world{
 			tree:    []string{"AGENTS.md = a", skill("skills/one", "one"), ".mcp.json = {}"},
-			disable: []string{"instructions", "mcp-config"},
+			disable: []string{"context", "mcp-config"},
 		},
 		asks: []ask{
 			{"AGENTS.md", why.ReasonNotAKnownPlace, false, "", "Claude Code, Codex, Cursor, GitHub Copilot, Amp and 20 other agents read it"},
 			{".mcp.json", why.ReasonNotAKnownPlace, false, "", "Claude Code reads it as MCP configuration"},
-			{"skills/one", why.ReasonFound, true, "skill:skills/one", ""},
+			{"skills/one", why.ReasonNotAKnownPlace, false, "", ""},
 		},
 	}, {
 		name:  "no resolvers at all",
-		world: world{tree: []string{"AGENTS.md = a", "x.md = x"}, disable: []string{"instructions", "skills", "mcp-config"}, plugins: nil},
+		world: world{tree: []string{"AGENTS.md = a", "x.md = x"}, disable: []string{"context", "hooks", "mcp-config"}, plugins: nil},
 		asks:  []ask{{"x.md", why.ReasonNotAKnownPlace, false, "", "no resolver"}},
 	}, {
 		name: "a plugin, narrowed and granted",
@@ -456,20 +456,20 @@ func otherQuestions() []questions {
 			"home/.codex/prompts/a.md = x", ".cursor/rules/a.txt = x", "opencode.json = {}", ".claude/commands/git/commit.md = x", ".codex/AGENTS.md = x", "p/.cursor/rules/b.mdc = x",
 		}},
 		asks: []ask{
-			{".cursor/rules/a.mdc", why.ReasonNotAKnownPlace, false, "", "no resolver here reads this place; Cursor reads it as rules"},
-			{"p/.cursor/rules/b.mdc", why.ReasonNotAKnownPlace, false, "", "Cursor reads it as rules"},
-			{".cursor/rules", why.ReasonNotAKnownPlace, false, "", "Cursor reads it as rules"},
-			{".cursor", why.ReasonNotAKnownPlace, false, "", "a directory that waymark/mcp-config looks into; nothing in it is in the context"},
+			{".cursor/rules/a.mdc", why.ReasonFound, true, "instruction_file:.cursor/rules/a.mdc", ""},
+			{"p/.cursor/rules/b.mdc", why.ReasonNested, false, "", "Cursor reads it as rules"},
+			{".cursor/rules", why.ReasonNotAKnownPlace, false, "", "1 resource below it is in the context"},
+			{".cursor", why.ReasonNotAKnownPlace, false, "", "1 resource below it is in the context"},
 			{".cursor/rules/a.txt", why.ReasonNotAKnownPlace, false, "", "no resolver here looks at this place"},
-			{".github/copilot-instructions.md", why.ReasonNotAKnownPlace, false, "", "GitHub Copilot, VS Code and Zed read it as instructions"},
-			{"repo/.github/copilot-instructions.md", why.ReasonNotAKnownPlace, false, "", "when repo is the top of a project"},
+			{".github/copilot-instructions.md", why.ReasonFound, true, "instruction_file:.github/copilot-instructions.md", ""},
+			{"repo/.github/copilot-instructions.md", why.ReasonNested, false, "", "when repo is the top of a project"},
 			{"home/.codex/prompts/a.md", why.ReasonNotAKnownPlace, false, "", "Codex reads it as prompts, when home is a home directory"},
-			{".kiro/steering/s.md", why.ReasonNotAKnownPlace, false, "", "Kiro reads it as rules"},
-			{"AGENTS.override.md", why.ReasonNotAKnownPlace, false, "", "Codex, Grok CLI and Pi read it as instructions"},
+			{".kiro/steering/s.md", why.ReasonFound, true, "instruction_file:.kiro/steering/s.md", ""},
+			{"AGENTS.override.md", why.ReasonFound, true, "instruction_file:AGENTS.override.md", ""},
 			{".claude/settings.json", why.ReasonNotAKnownPlace, false, "", "Claude Code and VS Code read it as settings with hooks"},
-			{".claude/agents/a.md", why.ReasonNotAKnownPlace, false, "", "Claude Code, Cursor and VS Code read it as subagents"},
-			{".claude/commands/git/commit.md", why.ReasonNotAKnownPlace, false, "", "Claude Code reads it as commands"},
-			{".windsurf/rules/r.md", why.ReasonNotAKnownPlace, false, "", "Windsurf reads it as rules"},
+			{".claude/agents/a.md", why.ReasonFound, true, "subagent:.claude/agents/a.md", ""},
+			{".claude/commands/git/commit.md", why.ReasonFound, true, "command:.claude/commands/git/commit.md", ""},
+			{".windsurf/rules/r.md", why.ReasonFound, true, "instruction_file:.windsurf/rules/r.md", ""},
 			{"opencode.json", why.ReasonFound, true, "mcp_config:opencode.json", "listed as an MCP configuration; its text stays on this machine"},
 			{".codex/AGENTS.md", why.ReasonNested, false, "", "the user's instructions"},
 		},
@@ -481,8 +481,8 @@ func otherQuestions() []questions {
 		},
 		asks: []ask{
 			{"docs/AGENTS.override.md", why.ReasonFound, true, "command:docs/AGENTS.override.md", ""},
-			{"docs/.cursor/rules/a.mdc", why.ReasonNotAKnownPlace, false, "", "dropin/rows may read it, but doesn't look here"},
-			{"AGENTS.override.md", why.ReasonNotAKnownPlace, false, "", "Codex"},
+			{"docs/.cursor/rules/a.mdc", why.ReasonNested, false, "", "agent sources add docs"},
+			{"AGENTS.override.md", why.ReasonFound, true, "instruction_file:AGENTS.override.md", ""},
 		},
 	}, {
 		name: "what a plugin makes of its places",
@@ -505,7 +505,7 @@ func otherQuestions() []questions {
 			{long + "AGENTS.mdx", why.ReasonMissing, false, "", ""},
 			{"a b/AGENTS.md", why.ReasonNested, false, "", `a b"'`},
 			{deep + "AGENTS.md", why.ReasonNested, false, "", "agent sources add"},
-			{deep + ".cursor/rules/a.mdc", why.ReasonNotAKnownPlace, false, "", "Cursor"},
+			{deep + ".cursor/rules/a.mdc", why.ReasonNested, false, "", "Cursor"},
 		},
 	}}
 }

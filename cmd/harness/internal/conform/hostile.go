@@ -177,8 +177,8 @@ func (c *checker) parents() ([]*workspace, error) {
 				hint: "a directory that can't be listed holds nothing for you: go on, with a warning at most",
 			}
 			for _, dir := range dirs {
-				if strings.Contains(dir, "/") != (level == "nested") {
-					continue
+				if strings.Contains(dir, "/") != (level == "nested") || slices.ContainsFunc(dirs, func(o string) bool { return strings.Contains(o, "/") && below(dir, o) }) {
+					continue // of directories in each other the outermost is replaced: nothing can be below that
 				}
 				e, err := shapeAt(shape, dir)
 				if err != nil {
@@ -219,7 +219,7 @@ func (c *checker) crowds() ([]*workspace, error) {
 	var workspaces []*workspace
 	if n := len(c.sample.stars); n > 0 {
 		var names []string
-		for i := range max(crowd/n, 50) {
+		for i := range max(crowd/n, 1) {
 			names = append(names, fmt.Sprintf("crowd-%04d", i))
 		}
 		workspaces = append(workspaces, &workspace{name: "crowd", rule: ruleCrowd, tree: c.sample.named(c.sample.stars, names...), plain: true})

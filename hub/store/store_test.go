@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,6 +31,9 @@ func TestDigests(t *testing.T) {
 	}
 	fields := reflect.TypeFor[snapshot.Resource]()
 	for i := range fields.NumField() {
+		if slices.Contains([]string{"Convention", "Readers", "Scope", "Findings", "Order"}, fields.Field(i).Name) {
+			continue // what is known beside what is pinned is compared by itself, and precedence is the agent's own
+		}
 		var r snapshot.Resource
 		switch f := reflect.ValueOf(&r).Elem().Field(i); f.Interface().(type) {
 		case bool:

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"waymark/abi"
 	"waymark/cmd/internal/term"
 	"waymark/snapshot"
 )
@@ -80,6 +81,8 @@ func changed(prev, next *snapshot.Resource) Change {
 		{"name", prev.Name != next.Name},
 		{"description", prev.Description != next.Description},
 		{"attributes", !maps.EqualFunc(prev.Attributes, next.Attributes, snapshot.Attribute.Equal)},
+		{"findings", !slices.Equal(prev.Findings, next.Findings)},
+		{"readers", !slices.Equal(prev.Readers, next.Readers) || prev.Convention != next.Convention || prev.Scope != next.Scope},
 		{"resolver", prev.Resolver != next.Resolver},
 		{"source_path", prev.SourcePath != next.SourcePath},
 	} {
@@ -100,6 +103,13 @@ func (c *Change) Text(base string) string {
 	}
 	if c.Event != Removed && r.Error != "" {
 		text += ": " + term.Visible(r.Error)
+	}
+	if c.Event != Removed {
+		for _, f := range r.Findings {
+			if f.Severity != abi.SeverityInfo {
+				text += ", " + term.Visible(string(f.Severity)+": "+f.Message)
+			}
+		}
 	}
 	if len(c.Fields) > 0 {
 		text += " (" + strings.Join(c.Fields, ", ") + ")"

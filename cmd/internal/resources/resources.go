@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"waymark/abi"
 	"waymark/cmd/internal/term"
 	"waymark/snapshot"
 )
@@ -52,12 +53,19 @@ func InOrder(list []snapshot.Resource) []snapshot.Resource {
 	})
 }
 
-// PrintErrors prints what is wrong with resources, one line each.
+// PrintErrors prints what is wrong with resources, and what of them their authors should
+// know, one line each.
 func PrintErrors(w io.Writer, list []snapshot.Resource, base string) error {
 	out := bufio.NewWriter(w)
 	for i := range list {
-		if r := &list[i]; r.Error != "" {
+		r := &list[i]
+		if r.Error != "" {
 			_, _ = fmt.Fprintf(out, "%s: %s: %s\n", term.Shorten(r.Source, base), r.Status, term.Visible(r.Error))
+		}
+		for _, f := range r.Findings {
+			if f.Severity != abi.SeverityInfo {
+				_, _ = fmt.Fprintf(out, "%s: %s: %s\n", term.Shorten(r.Source, base), term.Visible(string(f.Severity)), term.Visible(f.Message))
+			}
 		}
 	}
 	return out.Flush()

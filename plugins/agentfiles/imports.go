@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"waymark/abi"
+	"waymark/plugins/internal/wellknown"
 	guest "waymark/sdk-guest"
 )
 
@@ -16,7 +17,7 @@ const (
 
 // imports tells what a file imports, as it is written there.
 func (f *finder) imports(r *guest.Resource) {
-	text, err := guest.ReadHead(f.root, r.Path, f.req.MaxBytes())
+	text, err := guest.ReadHead(f.root, r.Path, wellknown.Limit(f.req))
 	if err != nil {
 		return // gone or changed since: the host will see
 	}

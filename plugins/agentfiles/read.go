@@ -59,7 +59,7 @@ func (f *finder) readSkill(c *conventions.Convention, dir, file, dirName string)
 // readBlock returns the front matter of a file whose head is given, and reads more of
 // the file where the head doesn't hold all of it. Of a file that is gone it is empty.
 func (f *finder) readBlock(file string, text []byte) (block, rest []byte, err error) {
-	limit, complete := f.req.MaxBytes(), len(text) < fieldsSize
+	limit, complete := wellknown.Limit(f.req), len(text) < fieldsSize
 	block, rest, err = frontmatter.Find(text, complete)
 	if errors.Is(err, frontmatter.ErrOpen) && !complete && limit > len(text) {
 		if text, err = guest.ReadHead(f.root, file, limit+1); err != nil {
@@ -125,7 +125,7 @@ func (f *finder) describe(r *guest.Resource, c *conventions.Convention, text []b
 
 // describeFile reads a file that is nothing but fields.
 func (f *finder) describeFile(r *guest.Resource, c *conventions.Convention, n *needs) error {
-	limit := f.req.MaxBytes()
+	limit := wellknown.Limit(f.req)
 	text, err := guest.ReadHead(f.root, r.Path, limit+1)
 	if err != nil || len(text) > limit {
 		return nil // the host says what is wrong

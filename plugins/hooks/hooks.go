@@ -108,7 +108,7 @@ func (f *finder) File(c *conventions.Convention, p string) {
 
 // read reads one file.
 func (f *finder) read(c *conventions.Convention, p string) (part guest.Part) {
-	limit := f.req.MaxBytes()
+	limit := wellknown.Limit(f.req)
 	text, read, state := wellknown.Read(f.root, p, make([]byte, limit+1))
 	var rows []guest.Resource
 	switch {
@@ -187,7 +187,7 @@ func parse(format conventions.Format, text []byte) (v jsonlite.Value, reason str
 	if format == conventions.TOML {
 		v, err = toml.Parse(text)
 	} else {
-		v, err = jsonlite.Parse(text, jsonlite.Options{AllowComments: true, AllowDuplicates: true, AllowInvalidUTF8: true})
+		v, err = jsonlite.Parse(text, jsonlite.Options{AllowComments: true, AllowDuplicates: true, AllowInvalidUTF8: true, MaxDepth: wellknown.JSONDepth})
 	}
 	if syntax := (*jsonlite.SyntaxError)(nil); errors.As(err, &syntax) {
 		return v, "invalid JSON in line " + strconv.Itoa(syntax.Line(text)) + ": " + syntax.Reason

@@ -142,7 +142,7 @@ func (f *finder) Skip(c *conventions.Convention) bool { return f.Disabled(c) }
 
 // add reports a file, if there is one. Its place says what shape it has.
 func (f *finder) add(convention, name, place string) {
-	limit := f.req.MaxBytes()
+	limit := wellknown.Limit(f.req)
 	if f.buf == nil {
 		f.buf = make([]byte, limit+1)
 	}

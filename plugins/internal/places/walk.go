@@ -57,8 +57,12 @@ type walk struct {
 	tree    *Tree
 	root    fs.FS
 	visitor Visitor
-	looked  []int    // directories looked into, by loop
-	links   []string // the real paths of the links followed down to here
+	looked  []int // directories looked into, by loop
+	// directories and entries are what was listed in all, cut says that it was too much.
+	directories, entries, linked int
+	cut                          bool
+	links                        []string       // the real paths of the links followed down to here
+	back                         map[string]int // how often links were followed to where they may lead back
 }
 
 // directory looks at the entries of a directory, which is "" for the root.
@@ -70,7 +74,12 @@ func (w *walk) directory(dir string, states []at) {
 	if w.spent(states) {
 		return
 	}
+	if w.directories++; w.directories > maxWalked || w.entries > maxEntries {
+		w.tooMany(name)
+		return
+	}
 	entries, err := fs.ReadDir(w.root, name)
+	w.entries += len(entries)
 	if err != nil {
 		if !absent(w.root, name, err) {
 			w.visitor.Unreadable(name, err)
@@ -173,13 +182,25 @@ func isDir(root fs.FS, p string) bool {
 	return err == nil && info.IsDir()
 }
 
-// enter looks into a directory. "**" doesn't follow a link back to one that it lies in.
+// enter looks into a directory. "**" doesn't follow a link back to one that it lies in,
+// and of the links to such a directory only the first is followed at all: what the others
+// lead to is the same, and a hundred of them would be a hundred times as much to look at.
 func (w *walk) enter(p string, link bool, states []at) {
 	states = append([]at(nil), states...) // the caller uses its own again
 	if link {
+		if w.linked++; w.linked > maxLinked {
+			w.tooMany(p)
+			return
+		}
 		target := RealPath(w.root, p)
 		if slices.Contains(w.links, target) || strings.HasPrefix(RealPath(w.root, path.Dir(p))+"/", target+"/") || target == "." {
+			if w.followed(target) > 0 {
+				return
+			}
 			states = slices.DeleteFunc(states, func(s at) bool { return s.loop > 0 || s.deep != nil })
+		}
+		if isAbsolute(w.root, p) && w.followed(target) >= maxAbsolute {
+			return // it may lead back as well: where a host's path lies can't be known here
 		}
 		w.links = append(w.links, target)
 		defer func() { w.links = w.links[:len(w.links)-1] }()
@@ -190,6 +211,47 @@ func (w *walk) enter(p string, link bool, states []at) {
 			return
 		}
 	}
+}
+
+// maxWalked, maxEntries and maxLinked bound what a walk looks at, whatever links there are. Nobody has
+// so many directories of rules; a link back, of which a guest can't know it, leads to
+// all of them again by each place.
+const (
+	maxWalked  = 3000
+	maxEntries = 20_000
+	maxLinked  = 256 // links to directories
+)
+
+var errTooMany = errors.New("too many directories are reached where agents look, also by links: it and what follows aren't looked into")
+
+// maxAbsolute is how many absolute links to one place are followed.
+const maxAbsolute = 8
+
+// tooMany says once that a walk has ended early.
+func (w *walk) tooMany(at string) {
+	if !w.cut {
+		w.cut = true
+		w.visitor.Unreadable(at, errTooMany)
+	}
+}
+
+// followed counts the links that have been followed to a place before, and this one.
+func (w *walk) followed(target string) (before int) {
+	if w.back == nil {
+		w.back = map[string]int{}
+	}
+	before = w.back[target]
+	w.back[target]++
+	return before
+}
+
+func isAbsolute(root fs.FS, p string) bool {
+	links, ok := root.(fs.ReadLinkFS)
+	if !ok {
+		return false
+	}
+	target, err := links.ReadLink(p)
+	return err == nil && path.IsAbs(target)
 }
 
 // file reports a file for the first convention of each kind that has it.

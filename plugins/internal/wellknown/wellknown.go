@@ -28,6 +28,16 @@ const (
 	Invalid
 )
 
+// Limit is how much of a file is read: what the host keeps, and no more than has room in
+// a guest.
+func Limit(req *guest.Request) int { return min(req.MaxBytes(), maxRead) }
+
+const maxRead = 4 << 20
+
+// JSONDepth is how deep values may lie in each other in JSON. Settings have a dozen
+// levels; a guest's stack takes some hundred in each of several files.
+const JSONDepth = 128
+
 // LinkToDirectory is the error of a resource whose path is Invalid.
 const LinkToDirectory = "a link to a directory, where a file belongs"
 

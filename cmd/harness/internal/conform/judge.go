@@ -260,7 +260,7 @@ func orDefault(n, def int64) int64 {
 func withheld(c *checker, name string) bool {
 	for _, r := range c.desc.Resolvers {
 		if r.Name == name {
-			return !foreign(abi.RoleMCP, r.Kinds)
+			return vfs.SeesSettings(r.Kinds)
 		}
 	}
 	return true

@@ -89,7 +89,7 @@ func IsWord(s string) bool {
 	before := byte('-')
 	for i := range len(s) {
 		c := s[i]
-		if !('a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '-' && before != '-') {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && (c != '-' || before == '-') {
 			return false
 		}
 		before = c

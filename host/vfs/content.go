@@ -93,7 +93,7 @@ func (r *Run) Content(name string) (Content, error) {
 
 // isSettings reports whether what was opened is a settings file. Most views see none.
 func (r *Run) isSettings(a *answer) bool {
-	if !r.filter.mcpOnly && !(r.filter.manifests && isManifest(a.asked)) {
+	if !r.filter.mcpOnly && (!r.filter.manifests || !isManifest(a.asked)) {
 		return false
 	}
 	return r.scopeOf(a.asked).settings() || r.scopeOf(a.path).settings()

@@ -391,7 +391,7 @@ func (p *pathInRoot) isReadInOtherCase() (facts, bool) {
 	if p.isWanted() || p.isDir() {
 		return facts{}, false
 	}
-	_, hint := p.q.caseHint(p.absolute(p.rel), p.fs.Path())
+	hint := p.q.caseHint(p.absolute(p.rel), p.fs.Path())
 	return facts{args: []any{hint}}, hint != ""
 }
 

@@ -182,7 +182,7 @@ func (q *question) sourceAdvice() (advice string) {
 			return advice + "; " + hint
 		}
 	}
-	if _, hint := q.caseHint(q.aliases[0], ""); hint != "" {
+	if hint := q.caseHint(q.aliases[0], ""); hint != "" {
 		advice += "; " + hint + ", in exact case"
 	}
 	return advice

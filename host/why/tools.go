@@ -20,10 +20,10 @@ type known struct {
 	condition string
 }
 
-// recognised lists what the table knows of a path, of the outermost directory
+// recognized lists what the table knows of a path, of the outermost directory
 // that can be a top: what that makes of the path is the most particular. how is
 // asked about the path below each.
-func (q *question) recognised(path, root string, how func(p *place, rel, top string) (relation, string)) []known {
+func (q *question) recognized(path, root string, how func(p *place, rel, top string) (relation, string)) []known {
 	var list []known
 	path = strings.TrimPrefix(path, "/")
 	if path == "" {
@@ -99,14 +99,14 @@ func (q *question) mostParticular(list []known) []known {
 // an end; empty when none is known. root is the root's path, dir whether the path
 // is a directory. sure says that the place counts under no condition.
 func (q *question) hintFor(path, root string, dir bool) (hint string, sure bool) {
-	list := q.recognised(path, root, func(p *place, rel, _ string) (relation, string) { return p.relate(rel, dir), rel })
+	list := q.recognized(path, root, func(p *place, rel, _ string) (relation, string) { return p.relate(rel, dir), rel })
 	return describe(list, root, "it"), len(list) > 0 && list[0].condition == ""
 }
 
 // caseHint is hintFor for a path that is none only for its case: of the place as
 // it would have to be.
-func (q *question) caseHint(path, root string) (right, hint string) {
-	list := q.recognised(path, root, func(p *place, rel, top string) (relation, string) {
+func (q *question) caseHint(path, root string) string {
+	list := q.recognized(path, root, func(p *place, rel, top string) (relation, string) {
 		sure := top == root || p.Scope == conventions.ScopeUser && top == q.in.Home || len(p.Nested) > 0 || p.Scope == conventions.ScopeMachine
 		if right, ok := p.spelled(rel, false); ok && sure {
 			return itself, right
@@ -114,9 +114,9 @@ func (q *question) caseHint(path, root string) (right, hint string) {
 		return unrelated, ""
 	})
 	if len(list) == 0 {
-		return "", ""
+		return ""
 	}
-	return list[0].right, describe(list, root, quotePath(list[0].right))
+	return describe(list, root, quotePath(list[0].right))
 }
 
 // depthHint is hintFor for a path in a root that is none only for the directories

@@ -336,7 +336,8 @@ func (f *finder) Skill(c *conventions.Convention, dir string, e fs.DirEntry) boo
 	text := c.ID + how + dir + "/" + f.metaFile
 	key := text[:start+len(dir)]
 	part := f.req.Part(key, func() guest.Part {
-		file, name := text[start:], ""
+		file := text[start:]
+		var name string
 		switch {
 		case e == nil:
 			file, name = f.metaFile, f.req.Root.Name

@@ -186,7 +186,7 @@ func (f *finder) extras(r *guest.Resource, fields frontmatter.Value) {
 // withhold keeps a text to the host that holds hooks or servers which aren't granted.
 func (f *finder) withhold(r *guest.Resource, hooks, mcp bool) {
 	hooks, mcp = hooks && !f.hooks, mcp && !f.mcp
-	what := ""
+	var what string
 	switch {
 	case hooks && mcp:
 		what = "hooks and MCP servers"

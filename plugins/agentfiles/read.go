@@ -128,7 +128,7 @@ func (f *finder) describeFile(r *guest.Resource, c *conventions.Convention, n *n
 	limit := wellknown.Limit(f.req)
 	text, err := guest.ReadHead(f.root, r.Path, limit+1)
 	if err != nil || len(text) > limit {
-		return nil // the host says what is wrong
+		return nil //nolint:nilerr // the host says what is wrong
 	}
 	h, err := f.yaml.parseFile(c.Format, text)
 	n.yaml = h.cost

@@ -35,7 +35,7 @@ func Hex(text []byte) string {
 		end = 2 * blockSize
 	}
 	for i := range 8 {
-		last[end-1-i] = byte(length >> (8 * i))
+		last[end-1-i] = byte(length >> (8 * i)) //nolint:gosec // the lowest byte
 	}
 	block(&h, last[:blockSize])
 	if end > blockSize {
@@ -55,7 +55,7 @@ func block(h *[8]uint32, text []byte) {
 	var w [rounds]uint32
 	for i := range w {
 		if i < 16 {
-			w[i] = uint32(text[4*i])<<24 | uint32(text[4*i+1])<<16 | uint32(text[4*i+2])<<8 | uint32(text[4*i+3])
+			w[i] = uint32(text[4*i])<<24 | uint32(text[4*i+1])<<16 | uint32(text[4*i+2])<<8 | uint32(text[4*i+3]) //nolint:gosec // a block has 64 bytes
 			continue
 		}
 		s0 := rotate(w[i-15], 7) ^ rotate(w[i-15], 18) ^ w[i-15]>>3

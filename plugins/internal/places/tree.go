@@ -1,6 +1,6 @@
 // Package places walks the places of a table of conventions in one root.
 //
-// A table becomes a tree of names once, when a module is initialised, which is free for
+// A table becomes a tree of names once, when a module is initialized, which is free for
 // its runs. A walk lists a directory and goes on only where a name exists and the tree
 // has it: a look at each of some hundred missing places would cost fifteen times what
 // one listing of their parent does.

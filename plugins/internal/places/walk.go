@@ -169,7 +169,7 @@ func (w *walk) entry(dir string, e fs.DirEntry, below bool, states []at) {
 		return
 	}
 	link := e.Type()&fs.ModeSymlink != 0
-	if ends && !e.IsDir() && !(leads && link && isDir(w.root, p)) {
+	if ends && !e.IsDir() && (!leads || !link || !isDir(w.root, p)) {
 		w.file(p, states)
 	}
 	if leads && (e.IsDir() || link) {

@@ -48,7 +48,7 @@ func agentPluginFile(doc jsonlite.Value) (problem string) {
 // agentPluginEntry reads an entry.
 func agentPluginEntry(name string, v jsonlite.Value) Server {
 	r := reader{shape: Claude, server: Server{Name: name, Syntax: AgentPlugin.syntax()}}
-	allowed := "type"
+	var allowed string
 	given, _ := v.Get("type")
 	switch typ, _ := given.Text(); typ {
 	case "stdio":

@@ -343,11 +343,11 @@ func (r *reader) member(f field, key string, v jsonlite.Value) (problem string) 
 // limit reads what narrows a server.
 func (r *reader) limit(f field, key string, v jsonlite.Value) (problem string) {
 	s := &r.server
-	on := true
 	switch f {
 	case disabled:
 		s.Disabled, problem = flag(key, v)
 	case enabled:
+		var on bool
 		if on, problem = flag(key, v); v.Kind() != jsonlite.Null {
 			r.on, s.Disabled = true, !on
 		}

@@ -95,7 +95,7 @@ func (s Syntax) reference(text string) (ref Reference, length int) {
 	if !closed {
 		return ref, 0
 	}
-	ok := false
+	var ok bool
 	if s == EditorSyntax {
 		ref, ok = editor(inner)
 	} else {

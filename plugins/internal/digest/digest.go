@@ -55,12 +55,12 @@ func block(h *[8]uint32, text []byte) {
 	var w [rounds]uint32
 	for i := range w {
 		if i < 16 {
-			w[i] = uint32(text[4*i])<<24 | uint32(text[4*i+1])<<16 | uint32(text[4*i+2])<<8 | uint32(text[4*i+3]) //nolint:gosec // a block has 64 bytes
+			w[i] = uint32(text[4*i])<<24 | uint32(text[4*i+1])<<16 | uint32(text[4*i+2])<<8 | uint32(text[4*i+3])
 			continue
 		}
-		s0 := rotate(w[i-15], 7) ^ rotate(w[i-15], 18) ^ w[i-15]>>3
-		s1 := rotate(w[i-2], 17) ^ rotate(w[i-2], 19) ^ w[i-2]>>10
-		w[i] = w[i-16] + s0 + w[i-7] + s1
+		s0 := rotate(w[i-15], 7) ^ rotate(w[i-15], 18) ^ w[i-15]>>3 //nolint:gosec // i is 16 or more
+		s1 := rotate(w[i-2], 17) ^ rotate(w[i-2], 19) ^ w[i-2]>>10  //nolint:gosec // i is 16 or more
+		w[i] = w[i-16] + s0 + w[i-7] + s1                           //nolint:gosec // i is 16 or more
 	}
 	v := *h
 	for i := range w {

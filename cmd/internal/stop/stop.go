@@ -61,6 +61,7 @@ func Main(run func(ctx context.Context) int) {
 	signals := make(chan os.Signal, 2) // the second may come before the first is seen
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	s.guarded = guard()
+	putOff(untilBite()) // the goroutine that does it from now on may never run
 	go s.beats()
 	go s.obey(signals, cancel)
 	code := run(ctx)
@@ -149,6 +150,11 @@ func die(again os.Signal) {
 	}
 }
 
+// untilBite is the processor time from a beat until the watchdog bites.
+func untilBite() time.Duration {
+	return biteAfter + time.Duration(runtime.GOMAXPROCS(0))*biteAfterEach
+}
+
 // beats puts off the watchdog, for as long as the process lives.
 func (s *stopper) beats() {
 	worked := whenWorked(beatEvery)
@@ -157,7 +163,7 @@ func (s *stopper) beats() {
 		tick = time.NewTicker(beatEvery).C
 	}
 	for {
-		putOff(biteAfter + time.Duration(runtime.GOMAXPROCS(0))*biteAfterEach)
+		putOff(untilBite())
 		if beat := s.beat.Load(); beat != nil {
 			(*beat)()
 		}

@@ -72,6 +72,11 @@ var programs = map[string]func(context.Context) int{
 		stopTheWorld()
 		return 0
 	},
+	"spins from the start": func(context.Context) int {
+		for spinning := uint64(0); ; {
+			spinning++
+		}
+	},
 	// Nor can a page that a disk doesn't give be told from a system call that
 	// the scheduler doesn't know of.
 	"waits for a disk": func(context.Context) int {
@@ -327,16 +332,21 @@ func TestNothingRuns(t *testing.T) {
 func TestWatchdog(t *testing.T) {
 	t.Parallel()
 	onlyLinux(t)
-	c := start(t, "spins", func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "GOMAXPROCS=2") }).ready()
-	// It counts the process's own time, of which a busy machine gives little.
-	if got := c.ends(time.Hour); got.Signal() != syscall.SIGKILL {
-		t.Errorf("%v", got)
-	}
-	if used := c.ProcessState.UserTime() + c.ProcessState.SystemTime(); used > time.Minute {
-		t.Errorf("it took %s of processor time", used)
-	}
-	if cause, _ := c.left(); cause != stop.CauseStuck {
-		t.Errorf("cause %d", cause)
+	for _, tt := range []struct{ does, processors string }{
+		{"spins", "2"},
+		{"spins from the start", "1"}, // so that no other goroutine ever ran
+	} {
+		c := start(t, tt.does, func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "GOMAXPROCS="+tt.processors) })
+		// It counts the process's own time, of which a busy machine gives little.
+		if got := c.ends(10 * time.Minute); got.Signal() != syscall.SIGKILL {
+			t.Errorf("%s: %v", tt.does, got)
+		}
+		if used := c.ProcessState.UserTime() + c.ProcessState.SystemTime(); used > time.Minute {
+			t.Errorf("%s took %s of processor time", tt.does, used)
+		}
+		if cause, _ := c.left(); cause != stop.CauseStuck {
+			t.Errorf("%s: cause %d", tt.does, cause)
+		}
 	}
 }
 

@@ -25,7 +25,8 @@ func (r *Run) follow(name string, last bool, kind DepKind, try attempt) (path st
 	}
 	for range beneath.MaxSwaps {
 		path = beneath.Join(dir, base)
-		if through, ok := r.via[dir]; ok {
+		// What is asked for by its own name was judged by it.
+		if through, ok := r.via[dir]; ok && through != dir {
 			path = beneath.Join(through, base)
 			if f = r.guarded(path); f.errno != 0 {
 				return path, f

@@ -2,6 +2,7 @@ package vfs_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"waymark/host/vfs"
 	"waymark/host/vfs/vfstest"
 	"waymark/plugins/conventions"
+	"waymark/test/randtest"
 )
 
 // TestManifests: a view that may see manifests sees them by their own names, and nothing
@@ -42,6 +44,70 @@ func TestManifests(t *testing.T) {
 		if c.Class != vfs.ContentHidden || err == nil || c.Data != nil {
 			t.Errorf("%s is %v as content, %v", path, c.Class, err)
 		}
+	}
+}
+
+// TestAnyOrder: what was asked for before changes no answer.
+func TestAnyOrder(t *testing.T) {
+	dir := vfstest.Build(t, []string{
+		"gemini-extension.json = PATHS", "AGENTS.md -> gemini-extension.json", "CLAUDE.md -> real/AGENTS.md", ".mcp.json = TOKEN",
+		"real/AGENTS.md = text", "real/plugin.json = PATHS", "real/up -> ..", "real/self -> plugin.json", "real/.env = TOKEN",
+		"linked -> real", "plugin.json -> real/plugin.json", "marketplace.json -> .mcp.json", "gone -> nowhere", "out -> /etc/passwd",
+	})
+	var names []string
+	for _, in := range []string{"", "real/", "linked/", "real/up/", "linked/up/real/", "AGENTS.md/"} {
+		for _, name := range []string{
+			".", "gemini-extension.json", "AGENTS.md", "CLAUDE.md", ".mcp.json", "plugin.json", "self", ".env", "marketplace.json",
+			"gone", "out", "real", "linked", "missing", "real/", "AGENTS.md/",
+		} {
+			names = append(names, in+name)
+		}
+	}
+	root, err := vfs.OpenRoot(dir, vfs.RootOptions{Settings: []string{"plugin.json"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = root.Close() }()
+	filters := make([]*vfs.Filter, 0, 3)
+	for _, v := range []vfs.View{{}, {Manifests: true}, {MCPOnly: true}} {
+		v.Reads = []string{"**"}
+		f, err := v.Compile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		filters = append(filters, f)
+	}
+	asks := []func(*vfs.Run, string) string{
+		func(run *vfs.Run, name string) string {
+			f, err := run.Open(name)
+			if err != nil {
+				return err.Error()
+			}
+			info, err := f.Stat()
+			return fmt.Sprint(info, err)
+		},
+		func(run *vfs.Run, name string) string {
+			c, err := run.Content(name)
+			return fmt.Sprintf("%s %v %q %v", c.Path, c.Class, c.Data, err)
+		},
+		func(run *vfs.Run, name string) string { return fmt.Sprint(run.Stat(name)) },
+		func(run *vfs.Run, name string) string { return fmt.Sprint(run.Lstat(name)) },
+	}
+	ask := func(run *vfs.Run, which int, name string) string { return asks[which](run, name) }
+	rng := randtest.Rand(t)
+	for range 50 {
+		f := rng.IntN(len(filters))
+		shared := root.Begin(filters[f], vfs.Limits{})
+		for before := 0; before < 40; before++ {
+			which, name := rng.IntN(len(asks)), names[rng.IntN(len(names))]
+			alone := root.Begin(filters[f], vfs.Limits{})
+			want := ask(alone, which, name)
+			_ = alone.Close()
+			if got := ask(shared, which, name); got != want {
+				t.Fatalf("filter %d, question %d, %s: after %d others %s, alone %s", f, which, name, before, got, want)
+			}
+		}
+		_ = shared.Close()
 	}
 }
 

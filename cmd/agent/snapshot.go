@@ -288,7 +288,7 @@ func printResources(w io.Writer, s *snapshot.Snapshot, base string) error {
 			_, err := fmt.Fprintln(w, "nothing found yet")
 			return err
 		}
-		_, err := fmt.Fprintln(w, "nothing found: there are no AGENTS.md, CLAUDE.md, .cursorrules, skills or .mcp.json here")
+		_, err := fmt.Fprintln(w, "nothing found of what agents read; agent why FILE says why a file isn't listed")
 		return err
 	}
 	list := resources.InOrder(s.Resources)

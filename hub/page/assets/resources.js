@@ -93,7 +93,7 @@ export function list(state, open) {
   const element = h('div', { id: 'list' }, groups);
   if (groups.length === 0) {
     element.append(h('p', { class: 'empty' }, all.length === 0
-      ? 'Nothing was found: there are no AGENTS.md, CLAUDE.md, .cursorrules, skills or .mcp.json in this workspace. “agent why PATH” tells about one file.'
+      ? 'Nothing was found of what agents read. “agent why FILE” says why a file isn’t listed.'
       : 'No resource matches the filter.'));
   }
   arrows(element, '.row button');

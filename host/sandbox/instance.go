@@ -48,9 +48,6 @@ func (m *Module) initialize(ctx context.Context) (*instance, []byte, error) {
 		return nil, nil, err
 	}
 	out, err := in.call(ctx, abi.ExportDescribe, nil)
-	if err == nil {
-		err = in.checkOutput(out)
-	}
 	if err != nil {
 		in.close()
 		return nil, nil, err
@@ -118,7 +115,7 @@ func (in *instance) close() {
 	_ = in.memory.Close() // last: nothing may touch the memories any more
 }
 
-// call runs one export under its limits and returns the output. The first call
+// call runs one export under its limits and returns its answer. The first call
 // of an instance runs the guest's initialization as well, under the same
 // limits. Errors are a *RunError without the module's name.
 func (in *instance) call(ctx context.Context, export string, input []byte) ([]byte, error) {
@@ -141,10 +138,10 @@ func (in *instance) call(ctx context.Context, export string, input []byte) ([]by
 	if err != nil {
 		return nil, err
 	}
-	out, reason := in.blocks.output(), in.blocks.bytes(in.blocks.errorText)
+	reason := in.blocks.bytes(in.blocks.errorText)
 	switch {
-	case rc == 0 && (len(reason) == 0 || len(out) > 0):
-		return out, nil // with both, fs_read set the error and the guest got over it
+	case rc == 0 && (len(reason) == 0 || in.blocks.outputBytes > 0):
+		return in.answer() // with both, fs_read set the error and the guest got over it
 	case len(reason) == 0:
 		return nil, &RunError{Kind: ErrGuest, Detail: "it gave no reason"}
 	}
@@ -168,15 +165,16 @@ func (in *instance) invoke(ctx context.Context, name string) (uint32, error) {
 	return api.DecodeU32(results[0]), nil
 }
 
-// checkOutput holds an answer to its limit.
-func (in *instance) checkOutput(out []byte) error {
-	switch {
-	case len(out) == 0:
-		return &RunError{Kind: ErrAnswer, Detail: "no output"}
-	case len(out) > in.limits.Response:
-		return &RunError{Kind: ErrAnswer, Detail: tooLarge(len(out), in.limits.Response)}
+// answer is a copy of the output, which is held to its limit before there is
+// one: a copy of what is too large would be the host's memory.
+func (in *instance) answer() ([]byte, error) {
+	switch n := int(in.blocks.outputBytes); {
+	case n == 0:
+		return nil, &RunError{Kind: ErrAnswer, Detail: "no output"}
+	case n > in.limits.Response:
+		return nil, &RunError{Kind: ErrAnswer, Detail: tooLarge(n, in.limits.Response)}
 	}
-	return nil
+	return in.blocks.output(), nil
 }
 
 // explain finds out why a call failed, and where.

@@ -82,7 +82,7 @@ $(NATIVE): $(GUEST) $(NATIVE_FILES)
 	$(GO) run ./internal/tools/aot -o $@ $(GUEST)
 
 test: guest ## Run all tests.
-	$(GO) test $(TESTFLAGS) $(PKGS)
+	$(GO) test -timeout 30m $(TESTFLAGS) $(PKGS)
 
 # A test that fails here for the machine's sake, at a tenth of its speed, is run
 # once more and named at the end; a race, or more than six failures, of which a

@@ -22,8 +22,9 @@ const (
 	// FindingFrontmatterInvalid: front matter, or a whole file of settings, can't be
 	// read.
 	FindingFrontmatterInvalid = "frontmatter-invalid"
-	// FindingImportMissing: an import leads nowhere. Resolvers don't see what a file
-	// imports, so that this is the host's to find.
+	// FindingImportMissing: an import leads nowhere, or, as information, where the host
+	// doesn't look. Resolvers don't see what a file imports, so that this is the host's to
+	// find.
 	FindingImportMissing = "import-missing"
 	// FindingWithheld: the text isn't shown, since servers or hooks stand beside it.
 	FindingWithheld = "withheld"

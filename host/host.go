@@ -88,7 +88,7 @@ func New(opts Options) (*Host, error) {
 func (h *Host) newEngine() *resolve.Engine {
 	opts := resolve.Options{
 		MaxResourceBytes: h.config.caps.MaxResourceBytes, MaxResources: h.config.caps.MaxResources, Limits: h.config.fileLimits,
-		NoMemo: h.opts.NoMemo,
+		NoMemo: h.opts.NoMemo, Home: h.opts.Home,
 	}
 	if h.memos != nil {
 		opts.Store, opts.Salt = h.memos, h.memos.salt

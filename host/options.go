@@ -29,7 +29,8 @@ type Options struct {
 	// BuiltinNative gives the built-in module's native code, compiled ahead of
 	// time; see sandbox.Recipe. It may be nil, and may return nil.
 	BuiltinNative func() io.ReaderAt
-	// Home is the user's home directory, for advice; empty when there is none.
+	// Home is the user's home directory, for advice and for imports that begin with it;
+	// empty when there is none.
 	Home string
 	// Once says that the Host is there for a look or two, and nobody calls Run:
 	// advice is then about what to call it with.

@@ -42,7 +42,7 @@ func (g generator) content(path string) string {
 		name := parts[max(len(parts)-2, 0)]
 		return g.frontMatter(name) + pick(g, "", "body\n", strings.Repeat("text ", g.IntN(2000)))
 	}
-	return pick(g, "", "# Title\n\ntext", "\n\n  ## Later\n", "\ufeff# BOM\r\nx", "a\u200bb\u202ec", "\xff\xfe", strings.Repeat("x", g.IntN(9000)),
+	return pick(g, "", "# Title\n\ntext", "@rules.md @lib/x.md @.env\n@./nothing @texts/x.md", "\n\n  ## Later\n", "\ufeff# BOM\r\nx", "a\u200bb\u202ec", "\xff\xfe", strings.Repeat("x", g.IntN(9000)),
 		strings.Repeat("long ", 14_000), "line\x00zero", strings.Repeat("é", 300))
 }
 

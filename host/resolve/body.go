@@ -32,7 +32,7 @@ func (e *Engine) Body(r *Resolver, root Root, id string, limit int64) (*snapshot
 	limits.KeepBytes = limit
 	run := root.FS.Begin(filter, limits)
 	defer func() { _ = run.Close() }()
-	rows := rowReader{resolver: r, by: r.by(), root: root, run: run, maxInline: limit}
+	rows := rowReader{resolver: r, by: r.by(), root: root, run: run, home: e.opts.Home, maxInline: limit}
 	res, err := rows.resource(row)
 	if err != nil || res.ID() != id || res.Status != snapshot.StatusOK || res.Payload == nil {
 		return nil, run.Err() // a row that would be dropped now is no error

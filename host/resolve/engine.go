@@ -31,6 +31,9 @@ type Options struct {
 	// Salt is what besides the documented keys decides whether a kept memo may
 	// be used, for example the identity of the program.
 	Salt string
+	// Home is the user's home directory, which an import may begin with; empty when
+	// there is none.
+	Home string
 	// Now returns the time, for quarantines; nil means time.Now.
 	Now func() time.Time
 }

@@ -24,6 +24,7 @@ type key struct {
 	dropIn           bool
 	maxBytes         int64 // of the request's limits, and of what is kept
 	maxResources     int
+	home             string
 }
 
 func (e *Engine) keyOf(r *Resolver, root Root) key {
@@ -34,7 +35,7 @@ func (e *Engine) keyOf(r *Resolver, root Root) key {
 			strings.Join(r.Info.Reads, "\x00") + "\x01" + strings.Join(r.Places, "\x00") + fmt.Sprint("\x01", r.Manifests))),
 		root: root.FS.Signature(), role: root.Role, sourcePath: root.SourcePath,
 		rank: r.Rank, dropIn: r.DropIn,
-		maxBytes: e.opts.MaxResourceBytes, maxResources: e.opts.MaxResources,
+		maxBytes: e.opts.MaxResourceBytes, maxResources: e.opts.MaxResources, home: e.opts.Home,
 	}
 }
 

@@ -133,7 +133,7 @@ func (e *Engine) try(ctx context.Context, r *Resolver, root Root, o *Outcome) (*
 	if r.DropIn && run.SawSettings() {
 		redact(res.Response.Resources)
 	}
-	rows := rowReader{resolver: r, by: r.by(), root: root, run: run, maxInline: e.opts.MaxResourceBytes, maxRows: e.maxRows()}
+	rows := rowReader{resolver: r, by: r.by(), root: root, run: run, home: e.opts.Home, maxInline: e.opts.MaxResourceBytes, maxRows: e.maxRows()}
 	candidates, plain := rows.read(res.Response, res.Rows)
 	// A limit that only the host's own reading exceeded ends the run as well:
 	// what was read until then is not the whole answer.
@@ -172,7 +172,7 @@ func (e *Engine) fallBack(r *Resolver, root Root, last *memo, o *Outcome) {
 	}
 	run := root.FS.Begin(o.Filter, e.limits(r))
 	defer func() { _ = run.Close() }()
-	rows := rowReader{resolver: r, by: r.by(), root: root, run: run, maxInline: e.opts.MaxResourceBytes, maxRows: e.maxRows()}
+	rows := rowReader{resolver: r, by: r.by(), root: root, run: run, home: e.opts.Home, maxInline: e.opts.MaxResourceBytes, maxRows: e.maxRows()}
 	kept := make([]abi.Resource, 0, len(last.Rows))
 	for _, row := range last.Rows {
 		// An inline text was made of files that may be gone or other now.

@@ -25,7 +25,7 @@ func (e *Engine) rewrite(r *Resolver, root Root, m *memo, files []vfs.Rewritten)
 	if !ok {
 		return false
 	}
-	rows := rowReader{resolver: r, by: r.by(), root: root, run: run, maxInline: e.opts.MaxResourceBytes, maxRows: e.maxRows()}
+	rows := rowReader{resolver: r, by: r.by(), root: root, run: run, home: e.opts.Home, maxInline: e.opts.MaxResourceBytes, maxRows: e.maxRows()}
 	m.Candidates = slices.Clone(m.Candidates)
 	for i := range m.Candidates {
 		row, c := &m.Rows[i], &m.Candidates[i]

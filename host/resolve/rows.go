@@ -20,6 +20,7 @@ type rowReader struct {
 	run       *vfs.Run
 	maxInline int64
 	maxRows   int
+	home      string // the user's, or empty
 	warnings  []string
 	warned    bool // also of more than is kept
 }
@@ -119,6 +120,9 @@ func (r *rowReader) resource(row *abi.Resource) (*snapshot.Resource, error) {
 	}
 	if lost != nil && (row.Content == nil || row.Content.Inline != nil) {
 		unreachable(lost, res)
+	}
+	if res.Status == snapshot.StatusOK || res.Status == snapshot.StatusOversize {
+		r.imports(row, res)
 	}
 	return res, nil
 }

@@ -41,6 +41,7 @@ type Run struct {
 	loaded   int64 // of used.ReadBytes, what was read into nodes
 	hashLeft int64
 	over     *Error
+	existing int // names that Exists has looked at
 
 	sawSettings bool
 

@@ -223,6 +223,12 @@ func TestImports(t *testing.T) {
 	if got, want := one(t, `{}`, "CLAUDE.md", content), `claude-md "" "See @docs/a.md and @~/b, @./c.md." imports=docs/a.md|~/b|./c.md|d/e|/abs/x|quoted/g.md`; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
+	const more = "---\nfor: @no/front.md\n---\n<!-- @no/c.md -->\n@a/b.md <!-- @no/c.md\n@no/d.md --> @c/d.md\n@a/b.md#part\n@my\\ docs/e.md x\n" +
+		"text\n    @a/wrapped.md\n\n    @no/code.md\n\n    @no/code.md\n- item\n\n    @a/item.md\n12) item\n\n\t@a/item2.md\nend\n\n\t@no/code.md\n" +
+		"team@a/b.md\n@a\\\n@x.y@no/z.md\n"
+	if got, want := one(t, `{}`, "CLAUDE.md", more), "imports=a/b.md|c/d.md|my docs/e.md|a/wrapped.md|a/item.md|a/item2.md|x.y"; !strings.HasSuffix(got, want) {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
 	if got := one(t, `{}`, "AGENTS.md", content); strings.Contains(got, "imports") {
 		t.Errorf("AGENTS.md imports: %s", got)
 	}

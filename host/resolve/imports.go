@@ -1,0 +1,116 @@
+package resolve
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"waymark/abi"
+	"waymark/host/vfs"
+	"waymark/internal/text"
+	"waymark/snapshot"
+)
+
+// attributeImports is where a built-in resolver puts what a file imports, as it is
+// written there.
+const attributeImports = "imports"
+
+// imports says which imports of a file lead nowhere. It is asked of built-in resolvers
+// alone: a dropped-in one could learn what there is beyond its reads.
+//
+// What is outside of the root or mustn't be seen isn't looked at, so that the finding is
+// the same whether there is something or not.
+func (r *rowReader) imports(row *abi.Resource, res *snapshot.Resource) {
+	if r.resolver.DropIn || row.Kind != abi.KindInstructionFile || row.Content == nil || row.Content.File == "" {
+		return
+	}
+	for _, written := range row.Attributes[attributeImports].List {
+		if len(res.Findings) == abi.MaxFindings || !surelyAPath(written) {
+			continue
+		}
+		if f, found := r.imported(row.Content.File, res.Source, written); found {
+			f.Code, f.Message = abi.FindingImportMissing, text.Line(f.Message, abi.MaxMessage)
+			res.Findings = addFinding(res.Findings, f)
+		}
+	}
+}
+
+// imported looks at one import of a file: beside the file, and where a link led to it,
+// beside what that leads to, since agents differ in that.
+func (r *rowReader) imported(file, source, written string) (f snapshot.Finding, found bool) {
+	root := r.root.FS.Path()
+	from := filepath.Dir(filepath.Join(root, file))
+	err := r.exists(from, written)
+	if dir := filepath.Dir(source); err != nil && dir != from {
+		if r.exists(dir, written) == nil {
+			err = nil
+		}
+	}
+	shown := fmt.Sprintf("%q", printable(written, maxShown))
+	switch {
+	case errors.Is(err, errOutside), errors.Is(err, vfs.ErrEscape):
+		return snapshot.Finding{Severity: abi.SeverityInfo, Message: "it imports " + shown + ", which is outside of this root and not looked at"}, true
+	case errors.Is(err, vfs.ErrHidden):
+		return snapshot.Finding{Severity: abi.SeverityInfo, Message: "it imports " + shown + ", which is hidden here and not looked at"}, true
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ELOOP):
+		return snapshot.Finding{Severity: abi.SeverityWarning, Message: "it imports " + shown + ", which isn't there"}, true
+	}
+	return f, false // it is there, or nothing is known
+}
+
+var errOutside = errors.New("outside of the root")
+
+// exists looks for what a file in a directory imports.
+func (r *rowReader) exists(dir, written string) error {
+	to := written
+	switch {
+	case strings.HasPrefix(to, "~/"):
+		if r.home == "" {
+			return errOutside
+		}
+		to = filepath.Join(r.home, to[2:])
+	case !path.IsAbs(to):
+		to = filepath.Join(dir, to)
+	}
+	rel, err := filepath.Rel(r.root.FS.Path(), to)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
+		return errOutside
+	}
+	return r.run.Exists(filepath.ToSlash(rel))
+}
+
+// textFiles are the ends of names that a word behind an @ has only as a path. Others
+// are as often a package (@hotwired/turbo.js), a decorator (@app.route) or a host.
+var textFiles = []string{
+	".md", ".mdc", ".mdx", ".markdown", ".txt", ".rst", ".adoc", ".json", ".jsonc", ".yaml", ".yml", ".toml",
+}
+
+// surelyAPath reports whether a word behind an @ can be nothing but a path: it says where
+// it begins, or is called like a text. Agents try everything and are silent about what
+// isn't there; to warn of somebody's name would be worse than to be silent, too.
+func surelyAPath(word string) bool {
+	if strings.ContainsAny(word, "*?<>{}[]$|\\\"") { // a pattern, or what stands for a name
+		return false
+	}
+	if name := path.Base(word); name == "..." || strings.Contains(word, "…") {
+		return false
+	}
+	if strings.HasPrefix(word, "./") || strings.HasPrefix(word, "../") {
+		return true
+	}
+	return hasTextName(word)
+}
+
+func hasTextName(word string) bool {
+	ext := path.Ext(word)
+	for _, e := range textFiles {
+		if strings.EqualFold(ext, e) {
+			return true
+		}
+	}
+	return false
+}

@@ -102,7 +102,9 @@ func TestImportAppears(t *testing.T) {
 	h := newHost(t, host.Options{Builtin: module(builtin(t)), Roots: []host.RootSpec{{Path: dir}}})
 	running(t, h)
 	missing := func(want bool) func(*snapshot.Snapshot) bool {
-		return func(s *snapshot.Snapshot) bool { return len(s.Resources) == 1 && len(importFindings(s, dir)) == 1 == want }
+		return func(s *snapshot.Snapshot) bool {
+			return len(s.Resources) == 1 && len(importFindings(s, dir)) == 1 == want
+		}
 	}
 	await(t, h, "missing", missing(true))
 	grow(t, dir, []string{"docs/a.md = a"})

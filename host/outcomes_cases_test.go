@@ -22,6 +22,7 @@ func issueTree() []string {
 
 func basicOutcomes() []outcome {
 	const links = "a link to a directory, where a file belongs"
+	const through = "the link takes a file for a directory"
 	return []outcome{{
 		name: "the issue's tree",
 		tree: issueTree(),
@@ -62,9 +63,36 @@ func basicOutcomes() []outcome {
 		name: "links to directories in the place of files",
 		tree: []string{"dir/", "AGENTS.md -> dir", ".mcp.json -> dir", "skills/one/SKILL.md -> ../../dir"},
 		want: []string{
-			"instruction_file:dir invalid " + links,
-			"mcp_config:dir invalid it is a directory",
+			"instruction_file:AGENTS.md invalid " + links,
+			"mcp_config:.mcp.json invalid it is a directory",
 			"skill:skills/one invalid SKILL.md is " + links,
+		},
+	}, {
+		name: "two links to one directory in the place of files",
+		tree: []string{
+			"dir/", "AGENTS.md -> dir", "CLAUDE.md -> AGENTS.md", "kept/", ".claude -> kept", "kept/CLAUDE.md -> ../dir",
+			"skills/one/SKILL.md -> ../../dir", "skills/two/SKILL.md -> ../../dir",
+		},
+		want: []string{
+			"instruction_file:AGENTS.md invalid " + links,
+			"instruction_file:CLAUDE.md invalid " + links,
+			"instruction_file:kept/CLAUDE.md invalid " + links,
+			"skill:skills/one invalid SKILL.md is " + links,
+			"skill:skills/two invalid SKILL.md is " + links,
+		},
+	}, {
+		name: "links that take a file for a directory",
+		tree: []string{
+			"file = x", "AGENTS.md -> file/", "CLAUDE.md -> file/below", ".mcp.json -> file/", "skills/one/SKILL.md -> ../../file/",
+			".cursor/rules/a.mdc -> ../../file/", ".claude/settings.json -> ../file/", "skills/two -> ../file/",
+		},
+		want: []string{
+			"hook:.claude/settings.json unreadable " + through,
+			"instruction_file:.cursor/rules/a.mdc unreadable " + through,
+			"instruction_file:AGENTS.md unreadable " + through,
+			"instruction_file:CLAUDE.md unreadable " + through,
+			"mcp_config:.mcp.json unreadable " + through,
+			"skill:skills/one unreadable " + through,
 		},
 	}, {
 		name: "links out of the root",

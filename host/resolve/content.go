@@ -61,6 +61,9 @@ func (r *rowReader) content(row *abi.Resource, res *snapshot.Resource) error {
 	case vfs.ContentMissing:
 		return dropped("its content names a file that doesn't exist")
 	case vfs.ContentDirectory:
+		if row.Content.File == row.Path { // each link is a mistake of its own
+			res.Source = filepath.Join(r.root.FS.Path(), c.Path)
+		}
 		if res.Status != snapshot.StatusInvalid || res.Kind == abi.KindMCPConfig { // else the resolver knows better why
 			res.Status, res.Error = snapshot.StatusInvalid, "it is a directory"
 		}
@@ -112,6 +115,8 @@ func whyUnreadable(err error) string {
 		return "the resolver's limits are used up"
 	case errors.Is(err, syscall.ENOENT):
 		return "the link is broken"
+	case errors.Is(err, syscall.ENOTDIR):
+		return "the link takes a file for a directory"
 	case errors.Is(err, syscall.ELOOP):
 		return "too many links"
 	case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):

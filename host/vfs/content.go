@@ -37,7 +37,8 @@ func (c Class) String() string {
 // Content is a file as a resource's content.
 type Content struct {
 	// Path is free of links and relative to the root. Where the file can't
-	// be reached it is the link-free path of the last link, as far as known.
+	// be reached, or is a directory, it is the link-free path of the name itself, as
+	// far as known: what a link at that name leads to isn't what was meant.
 	Path  string
 	Class Class
 	// Size is the whole file's, in bytes, when OK or Oversize.
@@ -70,7 +71,7 @@ func (r *Run) Content(name string) (Content, error) {
 		return c, failure{errno: syscall.ENOENT, reason: ReasonMCP}.error(verbOpen, a.asked)
 	}
 	if a.info.IsDir() {
-		c.Class = ContentDirectory
+		c.Class, c.Path = ContentDirectory, r.reached(name)
 		return c, failure{errno: syscall.EISDIR}.error(verbOpen, a.asked)
 	}
 	n := a.node
@@ -107,9 +108,7 @@ func (r *Run) classOf(name string, err *Error) Class {
 		return ContentHidden
 	case errors.Is(err, ErrEscape):
 		return ContentEscapes
-	case err.Errno == syscall.ENOTDIR:
-		return ContentMissing
-	case err.Errno == syscall.ENOENT:
+	case err.Errno == syscall.ENOENT, err.Errno == syscall.ENOTDIR:
 		if a := r.ask(verbLstat, name); a.err != nil {
 			return ContentMissing
 		}

@@ -150,11 +150,11 @@ func TestReadSequentially(t *testing.T) {
 func TestContent(t *testing.T) {
 	dir := vfstest.Build(t, []string{
 		"ok = hello", "empty = 0*x", "limit = 65536*x", "over = 65537*x", "large # 16777217", "hashed # 16777216", "link -> a/b", "a/b = deep",
-		"up -> ../out/secret.txt", "dangling -> nothing", "loop -> loop", "dirlink -> a", "fifo |", "secret.md -> .env", ".env = TOKEN",
+		"up -> ../out/secret.txt", "dangling -> nothing", "loop -> loop", "dirlink -> a", "slash -> ok/", "fifo |", "secret.md -> .env", ".env = TOKEN",
 		"notinreads.txt = x", "dangling2 -> nothing/x",
 	})
 	config := everything(dir)
-	config.View.Reads = []string{"{ok,empty,limit,over,large,hashed,link,up,dangling,dangling2,loop,dirlink,fifo,secret.md,a,missing}", "a/b"}
+	config.View.Reads = []string{"{ok,empty,limit,over,large,hashed,link,up,dangling,dangling2,loop,dirlink,slash,fifo,secret.md,a,missing}", "a/b", "ok/**"}
 	_, _, run := begin(t, config)
 	stat, err := os.Stat(filepath.Join(dir, "large"))
 	if err != nil {
@@ -179,7 +179,9 @@ func TestContent(t *testing.T) {
 		{"dangling", "dangling", vfs.ContentUnreadable, 0, "", syscall.ENOENT},
 		{"dangling2", "dangling2", vfs.ContentUnreadable, 0, "", syscall.ENOENT},
 		{"loop", "loop", vfs.ContentUnreadable, 0, "", syscall.ELOOP},
-		{"dirlink", "a", vfs.ContentDirectory, 0, "", syscall.EISDIR},
+		{"dirlink", "dirlink", vfs.ContentDirectory, 0, "", syscall.EISDIR},
+		{"slash", "slash", vfs.ContentUnreadable, 0, "", syscall.ENOTDIR},
+		{"ok/below", "ok/below", vfs.ContentMissing, 0, "", syscall.ENOTDIR},
 		{"a", "a", vfs.ContentDirectory, 0, "", syscall.EISDIR},
 		{"fifo", "fifo", vfs.ContentUnreadable, 0, "", vfs.ErrNotRegular},
 		{"secret.md", "secret.md", vfs.ContentHidden, 0, "", vfs.ErrHidden},

@@ -95,8 +95,8 @@ func TestPeersWithoutReverse(t *testing.T) {
 			opts := remote(t, server.URL, nil)
 			opts.Reverse = tc.opts
 			check(t, run(t, opts), func() {})
-			if server.connections() != 1 {
-				t.Errorf("%d connections", server.connections())
+			if server.Connections() != 1 {
+				t.Errorf("%d connections", server.Connections())
 			}
 		})
 	}

@@ -21,6 +21,7 @@ import (
 	"storj.io/drpc/drpcwire"
 
 	"waymark/host/push"
+	"waymark/test/coderserver"
 	"waymark/wire"
 )
 
@@ -37,7 +38,7 @@ func TestPushToCoder(t *testing.T) {
 	accepted(t, pusher, 1)
 	pusher.Publish(snap(2, "/w/AGENTS.md", "/w/CLAUDE.md"))
 	accepted(t, pusher, 2)
-	server.cut()
+	server.Cut()
 	pusher.Publish(snap(3, "/w/AGENTS.md"))
 	accepted(t, pusher, 3)
 
@@ -53,7 +54,7 @@ func TestPushToCoder(t *testing.T) {
 	if status := pusher.Status(); status.Protocol != wire.ProtocolCoder || status.Peer != server.URL {
 		t.Errorf("status is %+v", status)
 	}
-	r := server.request(0)
+	r := server.Request(0)
 	if r.URL.RawQuery != "role=waymark&version=2.10" || r.Header.Get("Sec-WebSocket-Protocol") != "" ||
 		r.Header.Get("Sec-WebSocket-Extensions") != "" || r.Header.Get("Cookie") != "" {
 		t.Errorf("the handshake is %s %v", r.URL, r.Header)
@@ -61,7 +62,7 @@ func TestPushToCoder(t *testing.T) {
 	if got := p.received()[0].token; got != "" {
 		t.Errorf("the token is in the call's metadata, too: %q", got)
 	}
-	if n := server.calls(); n < 4 {
+	if n := server.Calls(); n < 4 {
 		t.Errorf("%d streams, want one for each call", n)
 	}
 }
@@ -75,7 +76,7 @@ func TestUnimplementedOverTheWeb(t *testing.T) {
 			pusher := run(t, remote(t, server.URL, nil))
 			pusher.Publish(snap(1, "/a"))
 			state(t, pusher, push.StateUnimplemented)
-			if n := server.connections(); n != 1 {
+			if n := server.Connections(); n != 1 {
 				t.Errorf("%d connections", n)
 			}
 		})
@@ -87,7 +88,7 @@ func TestUnimplementedOverTheWeb(t *testing.T) {
 func TestDroppedAndLost(t *testing.T) {
 	p := &peer{waymark: true}
 	server := newBareServer(t, p)
-	server.options.Manager = drpcmanager.Options{Reader: drpcwire.ReaderOptions{MaximumBufferSize: 64 << 10}}
+	server.Options.Manager = drpcmanager.Options{Reader: drpcwire.ReaderOptions{MaximumBufferSize: 64 << 10}}
 	server.Start()
 	results := make(chan push.Result, 100)
 	opts := remote(t, server.URL, nil)
@@ -103,7 +104,7 @@ func TestDroppedAndLost(t *testing.T) {
 	}
 
 	p.set(func(p *peer) {
-		p.answer = func(context.Context, arrival) (bool, error) { server.cut(); return true, nil }
+		p.answer = func(context.Context, arrival) (bool, error) { server.Cut(); return true, nil }
 	})
 	pusher = run(t, opts)
 	pusher.Publish(snap(1, "/a"))
@@ -192,7 +193,7 @@ func TestRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := refusing(t, tc.answer).Dialer.Dial(t.Context())
-			if err == nil || !strings.Contains(err.Error(), tc.text) || strings.Contains(err.Error(), bareToken) {
+			if err == nil || !strings.Contains(err.Error(), tc.text) || strings.Contains(err.Error(), coderserver.Token) {
 				t.Fatalf("error is %v, want %q", err, tc.text)
 			}
 			for _, is := range []error{push.ErrVersionRefused, push.ErrUnauthorized} {
@@ -288,7 +289,7 @@ func TestTLSAndProxy(t *testing.T) {
 
 func TestClearText(t *testing.T) {
 	for _, url := range []string{"http://hub.example.com", "ws://10.0.0.1:7878"} {
-		if _, err := push.Remote(url, push.RemoteOptions{Token: bareToken}); !errors.Is(err, push.ErrClearText) || !strings.Contains(err.Error(), "use https") {
+		if _, err := push.Remote(url, push.RemoteOptions{Token: coderserver.Token}); !errors.Is(err, push.ErrClearText) || !strings.Contains(err.Error(), "use https") {
 			t.Errorf("%s: %v", url, err)
 		}
 		if _, err := push.Remote(url, push.RemoteOptions{Insecure: true}); err != nil {

@@ -128,8 +128,9 @@ func (t *toolCall) do(ctx context.Context) (*workspace.MCPToolResult, error) {
 	if err := t.permitted(s.knownOf(conn)); err != nil {
 		return nil, err
 	}
-	timeout := fmt.Errorf("the server hasn't answered within %s", t.set.CallTimeout)
-	ctx, stop := context.WithTimeoutCause(ctx, t.set.CallTimeout, timeout)
+	within := t.set.callTimeout(s.look().entry)
+	timeout := fmt.Errorf("the server hasn't answered within %s", within)
+	ctx, stop := context.WithTimeoutCause(ctx, within, timeout)
 	defer stop()
 	call := &session.Call{Tool: t.tool, Arguments: t.arguments}
 	if t.progress != nil {

@@ -169,3 +169,23 @@ func (b *lockedBuffer) String() string {
 	defer b.mu.Unlock()
 	return b.b.String()
 }
+
+// TestTimeouts: a call may take as long as the entry says, and no longer than the
+// configuration allows.
+func TestTimeouts(t *testing.T) {
+	with := asking
+	with.From = []entry.Origin{entry.OriginClient}
+	for said, want := range map[string]string{"tool_timeout_sec = 7": "within 7s", "tool_timeout_sec = 7200": "within 1m0s", "": "within 1m0s"} {
+		bubble(t, with, func(w *world) {
+			w.fakes.server("c").call = answers("")
+			w.service.SetFiles([]entry.File{w.client("config.toml", "[mcp_servers.c]\ncommand = './server'\nargs = ['c']\n"+said+"\n")})
+			w.expect("asked", snapshot.PhaseComplete, "", "c needs_approval")
+			w.approve("c")
+			w.expect("approved", snapshot.PhaseComplete, "c__echo", "c connected")
+			code, text := w.text(http.MethodPost, workspace.PathMCPCallTool, `{"tool_name":"c__echo","arguments":{"block":1}}`)
+			if code != http.StatusBadGateway || !strings.Contains(text, want) {
+				t.Errorf("%q: %d %s, want %s", said, code, text, want)
+			}
+		})
+	}
+}

@@ -83,7 +83,8 @@ func (s *server) connect(ctx context.Context, from *judgement, set *Settings) (*
 		s.full.Store(false)
 	}
 	protocol := s.protocol()
-	ctx, cancel := context.WithTimeoutCause(ctx, set.ConnectTimeout, fmt.Errorf("it hasn't answered within %s", set.ConnectTimeout))
+	timeout := set.connectTimeout(j.entry)
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("it hasn't answered within %s", timeout))
 	defer cancel()
 	c, err := s.open(ctx, j, set, protocol)
 	if errors.Is(err, session.ErrDiscover) && protocol == "" {
@@ -115,7 +116,7 @@ func because(ctx context.Context, err error) error {
 func (s *server) open(ctx context.Context, j *judgement, set *Settings, protocol string) (*connection, error) {
 	c := &connection{judged: j, started: s.svc.opts.Now(), used: time.Now(), over: make(chan struct{})}
 	opts := session.Options{
-		Timeout: set.ConnectTimeout, Protocol: protocol, Logger: s.svc.log,
+		Timeout: set.connectTimeout(j.entry), Protocol: protocol, Logger: s.svc.log,
 		Caps:  session.Caps{Tools: set.ServerTools, Bytes: set.ServerBytes},
 		Noise: func(line []byte) { s.log.Line(serverlog.Noise, string(line)) },
 		Log:   func(level, text string) { s.log.Line(level, text) },

@@ -75,3 +75,23 @@ type ServerSettings struct {
 	Off      bool
 	Widening launch.Widening
 }
+
+// connectTimeout is how long a server has for its start, and callTimeout for a call: what
+// its entry says, where that isn't longer than the operator allows.
+func (s *Settings) connectTimeout(e *entry.Entry) time.Duration {
+	return shorter(s.ConnectTimeout, e.ConnectTimeout)
+}
+
+func (s *Settings) callTimeout(e *entry.Entry) time.Duration {
+	if e == nil {
+		return s.CallTimeout
+	}
+	return shorter(s.CallTimeout, e.CallTimeout)
+}
+
+func shorter(most, own time.Duration) time.Duration {
+	if own > 0 && own < most {
+		return own
+	}
+	return most
+}

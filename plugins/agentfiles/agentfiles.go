@@ -22,6 +22,9 @@
 //   - conventions: an operator's rows, behind the table's
 //   - scope, base: places of the scope "user" are relative to the home directory, of
 //     which the root is base
+//   - directories: directories below the root, by clean relative paths, to look into in the
+//     place of the root, by the rows of the table that are read there, too (Nested). Their
+//     places are looked up in each, and nothing else is listed
 //
 // # Limits
 //
@@ -120,8 +123,10 @@ type finder struct {
 
 	resp guest.Response
 	yaml yamlBudget
-	size int            // estimate of the response's length
-	buf  [headSize]byte // holds one head after the other
+	// below is the directory that is looked into, with a slash; empty for the root.
+	below string
+	size  int            // estimate of the response's length
+	buf   [headSize]byte // holds one head after the other
 	// unlisted counts resources, undescribed descriptions that found no room.
 	unlisted, undescribed int
 }
@@ -213,6 +218,13 @@ func (f *finder) fileRoot(name string) {
 }
 
 func (f *finder) directoryRoot() error {
+	if dirs := f.Directories(); len(dirs) > 0 {
+		for _, dir := range dirs {
+			f.below = dir + "/"
+			f.WalkBelow(f.places, f.root, dir, f)
+		}
+		return nil
+	}
 	if len(f.fileNames) > 0 && !f.skillsOnly {
 		if err := f.topLevel(f.fileNames, f.instruction); err != nil {
 			return err
@@ -306,8 +318,11 @@ func (f *finder) Unreadable(dir string, err error) { f.warn(dir + ": " + err.Err
 
 // File implements places.Visitor.
 func (f *finder) File(c *conventions.Convention, p string) {
-	if c.Kind == abi.KindInstructionFile && (f.named && !strings.Contains(p, "/") || slices.Contains(f.fileNames, p)) {
+	if c.Kind == abi.KindInstructionFile && f.below == "" && (f.named && !strings.Contains(p, "/") || slices.Contains(f.fileNames, p)) {
 		return // reported by its name
+	}
+	if name := p[len(f.below):]; c.Kind == abi.KindInstructionFile && f.below != "" && f.named && !strings.Contains(name, "/") && !slices.Contains(f.fileNames, name) {
+		return // what isn't read at the top isn't read below it either
 	}
 	f.add(c, p)
 }

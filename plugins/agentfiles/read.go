@@ -80,7 +80,7 @@ func (f *finder) readFile(c *conventions.Convention, p string) (part guest.Part)
 	if state == wellknown.Absent {
 		return part
 	}
-	r := guest.Resource{Kind: c.Kind, Path: p, Content: guest.File(p), Convention: c.ID, Name: places.Name(c, p)}
+	r := guest.Resource{Kind: c.Kind, Path: p, Content: guest.File(p), Convention: c.ID, Name: places.Name(c, p[len(f.below):])}
 	var n needs
 	var err error
 	switch {

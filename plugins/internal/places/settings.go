@@ -22,6 +22,8 @@ type Settings struct {
 	// inHome says that the root lies in a home directory, and is base there.
 	inHome bool
 	base   string
+	// directories are where nested places begin, in the place of the root.
+	directories []string
 }
 
 var errConventions = errors.New("config key conventions is not a list of tables with the fields of a convention")
@@ -31,7 +33,8 @@ var errConventions = errors.New("config key conventions is not a list of tables 
 const scopeConfigured conventions.Scope = ""
 
 // Configure reads these keys, of which the host has checked the values: grants,
-// disabled and conventions, of which those of some kinds count; scope and base.
+// disabled and conventions, of which those of some kinds count; scope and base;
+// directories.
 //
 // # Errors
 //
@@ -56,6 +59,9 @@ func Configure(config guest.Config, kinds []abi.Kind) (s Settings, err error) {
 	}
 	s.inHome = scope == string(conventions.ScopeUser)
 	if s.base, err = config.String("base", ""); err != nil {
+		return s, err
+	}
+	if s.directories, err = config.Strings("directories"); err != nil {
 		return s, err
 	}
 	list, ok := config.Value("conventions")
@@ -102,12 +108,23 @@ func (s *Settings) Again(c *conventions.Convention, p string) bool {
 // in none.
 func (s *Settings) Base() string { return s.base }
 
-// Pair is a table made ready, for projects and for home directories.
-type Pair struct{ project, user *Tree }
+// Directories are those, relative to the root, in which the places of nested rows begin.
+// Where there are some, the root's own places aren't asked for.
+func (s *Settings) Directories() []string { return s.directories }
+
+// Pair is a table made ready, for projects, for directories below their top, and for home
+// directories.
+type Pair struct{ project, nested, user *Tree }
 
 // CompilePair makes a Pair of the rows of a table that have one of the kinds.
 func CompilePair(table []conventions.Convention, kinds []abi.Kind) Pair {
-	return Pair{Compile(table, kinds, conventions.ScopeProject), Compile(table, kinds, conventions.ScopeUser)}
+	return Pair{Compile(table, kinds, conventions.ScopeProject), compileNested(table, kinds), Compile(table, kinds, conventions.ScopeUser)}
+}
+
+// WalkBelow walks one of the Directories, by the rows of a table that are read below the
+// top of a project, too. An operator's conventions are for the top.
+func (s *Settings) WalkBelow(p Pair, root fs.FS, dir string, v Visitor) {
+	p.nested.walkBelow(root, dir, v)
 }
 
 // Walk walks a root, by a table and by the operator's conventions.

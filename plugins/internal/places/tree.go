@@ -44,6 +44,8 @@ type Tree struct {
 	table []conventions.Convention
 	root  *node
 	loops int // how many nodes are there for "**"
+	// first are the names that places begin with, in byte order; of a nested Tree alone.
+	first []string
 }
 
 // node is a place up to some name.
@@ -66,10 +68,29 @@ type glob struct {
 // Compile makes a Tree of the rows of a table that have one of the kinds and one of the
 // scopes. It keeps the table.
 func Compile(table []conventions.Convention, kinds []abi.Kind, scopes ...conventions.Scope) *Tree {
+	return compile(table, func(c *conventions.Convention) bool {
+		return slices.Contains(kinds, c.Kind) && slices.Contains(scopes, c.Scope)
+	})
+}
+
+// compileNested makes a Tree of the rows that are read below the top of a project, too.
+// Their places begin with a name.
+func compileNested(table []conventions.Convention, kinds []abi.Kind) *Tree {
+	t := compile(table, func(c *conventions.Convention) bool {
+		return slices.Contains(kinds, c.Kind) && c.Scope == conventions.ScopeProject && len(c.Nested) > 0
+	})
+	for name := range t.root.names {
+		t.first = append(t.first, name)
+	}
+	slices.Sort(t.first)
+	return t
+}
+
+func compile(table []conventions.Convention, counts func(*conventions.Convention) bool) *Tree {
 	t := &Tree{table: table, root: &node{}}
 	for i := range table {
 		c := &table[i]
-		if !slices.Contains(kinds, c.Kind) || !slices.Contains(scopes, c.Scope) {
+		if !counts(c) {
 			continue
 		}
 		for _, place := range c.Places {
@@ -233,7 +254,8 @@ func braced(names []string, most int) (joined []string) {
 	return joined
 }
 
-// Name is what a file is called that doesn't say so itself.
+// Name is what a file is called that doesn't say so itself. Its path is relative to where
+// the places begin.
 func Name(c *conventions.Convention, p string) string {
 	var name string
 	switch c.Name {

@@ -41,6 +41,29 @@ func (t *Tree) Walk(root fs.FS, base string, v Visitor) {
 	w.directory("", enter(nil, from))
 }
 
+// walkBelow walks a directory below the root as if places began there, in a Tree of nested
+// rows. It looks their first names up and doesn't list the directory: one of source code
+// may hold thousands of others.
+func (t *Tree) walkBelow(root fs.FS, dir string, v Visitor) {
+	w := walk{tree: t, root: root, visitor: v}
+	start := enter(nil, t.root)
+	for _, name := range t.first {
+		info, err := fs.Lstat(root, dir+"/"+name)
+		if err != nil {
+			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+				continue
+			}
+			v.Unreadable(dir, err) // the others can't be looked at either
+			return
+		}
+		e := fs.FileInfoToDirEntry(info)
+		below := !e.Type().IsRegular()
+		if next := w.step(nil, start, name, below); len(next) > 0 {
+			w.entry(dir+"/", e, below, next)
+		}
+	}
+}
+
 // File reports a root that is one file, whose name is given.
 func (t *Tree) File(name string, v Visitor) {
 	w := walk{tree: t, visitor: v}

@@ -1,0 +1,399 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"waymark/abi"
+	"waymark/host/applies"
+	"waymark/host/resolve"
+	"waymark/host/vfs"
+	"waymark/internal/text"
+	"waymark/plugins/conventions"
+	"waymark/snapshot"
+)
+
+// Why For has no answer for a path. Errors say what to do, and hold nothing but the path
+// that was asked for.
+var (
+	// ErrPath: it isn't an absolute path that can be.
+	ErrPath = errors.New("not a path")
+	// ErrOutside: no root that is a directory has it, or it leads out of its root.
+	ErrOutside = errors.New("outside of the workspace")
+	// ErrSecret: it is on the secret list.
+	ErrSecret = errors.New("on the secret list")
+)
+
+const (
+	// maxForDepth is how many directories below a root For looks into on the way to a
+	// file. What lies deeper is nobody's source code, and each of them is another twenty
+	// patterns.
+	maxForDepth = 64
+	// maxForDirectory bounds the path of such a directory, in bytes: with a place behind
+	// it it has to be a pattern that package vfs takes.
+	maxForDirectory = 960
+	// maxForPath is Linux's PATH_MAX.
+	maxForPath = 4096
+	// maxForWarnings is how much a resolver may say.
+	maxForWarnings = 8
+)
+
+// For tells what of the context applies to a file, nearest first. The path is absolute; the
+// file, and directories on the way to it, need not be there. Where it ends with a slash, or
+// is a directory, it is asked for what that holds.
+//
+// What lies at the top of roots is taken from the last refresh, and refreshed first if there
+// was none. In each directory between the root and the file the places that are read there,
+// too, are looked up now, by the resolver and with the guards and limits that all else is
+// found by; no other directory is looked at, and nothing is walked. Of directories more
+// than 64 names below the root, or with a path of more than 960 bytes, the answer
+// only says that they weren't looked into.
+//
+// # Errors
+//
+// ErrPath, ErrOutside and ErrSecret, and the context's.
+func (h *Host) For(ctx context.Context, path string) (*applies.Answer, error) {
+	if err := checkForPath(path); err != nil {
+		return nil, err
+	}
+	if err := h.haveReport(ctx); err != nil {
+		return nil, err
+	}
+	in, warnings, err := h.forInput(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := applies.Of(ctx, *in)
+	if err != nil {
+		return nil, err
+	}
+	answer.Path, answer.Warnings = path, warnings
+	return answer, nil
+}
+
+func checkForPath(path string) error {
+	switch {
+	case !filepath.IsAbs(path):
+		return fmt.Errorf("%w: it is relative: write an absolute one", ErrPath)
+	case len(path) > maxForPath:
+		return fmt.Errorf("%w: %d bytes are longer than any path can be", ErrPath, len(path))
+	case strings.ContainsRune(path, 0):
+		return fmt.Errorf("%w: it holds a NUL byte", ErrPath)
+	case !utf8.ValidString(path):
+		return fmt.Errorf("%w: it isn't UTF-8, and no resolver sees such a name", ErrPath)
+	}
+	return nil
+}
+
+// forInput gathers what For goes by.
+func (h *Host) forInput(ctx context.Context, asked string) (*applies.Input, []string, error) {
+	_, leave, err := h.turn.Take(ctx) // no root is closed meanwhile
+	if err != nil {
+		return nil, nil, err
+	}
+	defer leave()
+	used := h.used()
+	u, rel, ok := rootOf(used, asked)
+	if !ok {
+		return nil, nil, fmt.Errorf("%w: %s lies in no directory that is looked at: %s", ErrOutside, quoted([]string{asked}), quoted(h.rootsNow(used).paths))
+	}
+	at, err := locate(u.root.FS, rel, strings.HasSuffix(asked, "/"))
+	if err != nil {
+		return nil, nil, err
+	}
+	in := &applies.Input{Root: u.root.FS.Path()}
+	in.Path = filepath.Join(in.Root, at.path)
+	in.Finds = h.forTop(used)
+	dirs, warnings := forDirectories(at.dir)
+	if len(dirs) > 0 {
+		finds, more, err := h.forNested(ctx, u.root, dirs)
+		if err != nil {
+			return nil, nil, err
+		}
+		in.Finds, warnings = append(in.Finds, finds...), append(warnings, more...)
+	}
+	return in, warnings, nil
+}
+
+// quoted names paths for an error.
+func quoted(paths []string) string {
+	for i, p := range paths {
+		paths[i] = text.Cut(text.Printable(p), 200)
+	}
+	return strings.Join(paths, ", ")
+}
+
+// rootOf finds the root that a path lies in, and its path there. The working directory beats
+// other roots, and of those the outermost counts: what lies further in is its part. Where
+// none has the path as it is spelled, that counts which it leads to through links.
+func rootOf(used []usedRoot, asked string) (u *usedRoot, rel string, ok bool) {
+	asked = filepath.Clean(asked)
+	if u, rel, ok = rootSpelled(used, asked); ok {
+		return u, rel, true
+	}
+	for dir, rest := asked, ""; dir != "/"; dir, rest = filepath.Dir(dir), filepath.Join(filepath.Base(dir), rest) {
+		if target, err := filepath.EvalSymlinks(dir); err == nil {
+			return rootSpelled(used, filepath.Join(target, rest))
+		}
+	}
+	return nil, "", false
+}
+
+func rootSpelled(used []usedRoot, asked string) (u *usedRoot, rel string, ok bool) {
+	rank := func(u *usedRoot) int {
+		if u.slot.spec.Source || u.slot.spec.Optional {
+			return len(u.root.FS.Path())
+		}
+		return -1
+	}
+	for i := range used {
+		next := &used[i]
+		if next.root.Role != abi.RoleNone || next.root.FS.File() != "" || ok && rank(u) <= rank(next) {
+			continue
+		}
+		for _, dir := range []string{next.root.FS.Path(), filepath.Clean(absolute(next.slot.spec.Path))} {
+			if r, in := applies.Below(dir, asked); in {
+				u, rel, ok = next, r, true
+				break
+			}
+		}
+	}
+	return u, rel, ok
+}
+
+// located is where a path is in its root: without links, as far as it is there.
+type located struct {
+	path string
+	dir  string // the deepest directory on the way that is there
+}
+
+// everything but what is protected can be seen by it: nothing is read with it.
+var allVisible = sync.OnceValues(func() (*vfs.Filter, error) { return vfs.View{Reads: []string{"**"}}.Compile() })
+
+// locate follows the links of the directories that a path leads through. It opens no file
+// and lists no directory.
+func locate(root *vfs.Root, rel string, isDir bool) (located, error) {
+	filter, err := allVisible()
+	if err != nil {
+		return located{}, err
+	}
+	if root.Judge(filter, rel).Reason == vfs.ReasonSecret {
+		return located{}, fmt.Errorf("%w: no agent is shown what is there: ask for another file of its directory", ErrSecret)
+	}
+	run := root.Begin(filter, vfs.Limits{})
+	defer func() { _ = run.Close() }()
+	names := strings.Split(rel, "/")
+	if rel == "." {
+		return located{".", "."}, nil
+	}
+	at := located{dir: "."}
+	n := len(names) - 1 // of those, all can be directories
+	if isDir {
+		n++
+	} else if info, err := run.Stat(rel); err == nil && info.IsDir() {
+		n++
+	}
+	// Where one of them isn't a directory, those below it aren't any either.
+	known := sort.Search(n, func(i int) bool {
+		_, typ, err := run.Resolve(strings.Join(names[:i+1], "/"))
+		return err != nil || !typ.IsDir()
+	})
+	if known > 0 { // the run remembers its answers
+		if at.dir, _, err = run.Resolve(strings.Join(names[:known], "/")); err != nil {
+			return located{}, err
+		}
+	}
+	if known < n {
+		if err := lost(run, strings.Join(names[:known+1], "/")); err != nil {
+			return located{}, err
+		}
+	}
+	at.path = path.Join(append([]string{at.dir}, names[known:]...)...)
+	// Where links lead may be on the list although what was asked for isn't.
+	if root.Judge(filter, at.path).Reason == vfs.ReasonSecret {
+		return located{}, fmt.Errorf("%w, by way of a link", ErrSecret)
+	}
+	return at, run.Err()
+}
+
+// lost is the error for a directory on the way that can't be followed; nil where it may as
+// well not be there.
+func lost(run *vfs.Run, dir string) error {
+	_, _, err := run.Resolve(dir)
+	switch e, _ := errors.AsType[*vfs.Error](err); {
+	case e == nil:
+	case errors.Is(e, vfs.ErrEscape):
+		return fmt.Errorf("%w: a link on the way leads out of the root", ErrOutside)
+	case e.Reason == vfs.ReasonSecret:
+		return fmt.Errorf("%w, by way of a link", ErrSecret)
+	}
+	return nil
+}
+
+// forDirectories lists a directory and those above it, without the root.
+func forDirectories(dir string) (dirs, warnings []string) {
+	deep := 0
+	for ; dir != "."; dir = path.Dir(dir) {
+		if strings.Count(dir, "/") >= maxForDepth || len(resolve.LiteralPattern(dir)) > maxForDirectory {
+			deep++
+			continue
+		}
+		dirs = append(dirs, dir)
+	}
+	if deep > 0 {
+		warnings = append(warnings, fmt.Sprintf("%s not looked into: more than %d below the root, or with a path of more than %d bytes",
+			text.Count(deep, "directory is", "directories are"), maxForDepth, maxForDirectory))
+	}
+	return dirs, warnings
+}
+
+// forTop lists what the snapshot has, with where it was found. The caller has the turn.
+func (h *Host) forTop(used []usedRoot) []applies.Find {
+	type place struct{ path, root string }
+	places := map[string]place{}
+	for _, u := range used {
+		base := u.root.FS.Path()
+		for o := range u.slot.outcomes {
+			candidates := u.slot.outcomes[o].Candidates
+			for c := range candidates {
+				id := candidates[c].ID()
+				if _, known := places[id]; !known {
+					places[id] = place{candidates[c].Path, base}
+				}
+			}
+		}
+	}
+	resources := h.report.Load().Snapshot.Resources
+	finds := make([]applies.Find, 0, len(resources))
+	for i := range resources {
+		if p, ok := places[resources[i].ID()]; ok {
+			finds = append(finds, applies.Find{Resource: &resources[i], Path: p.path, Base: p.root})
+		}
+	}
+	return finds
+}
+
+// forNested looks into directories below a root. What a resolver fails of is a warning: the
+// rest of the answer stands. The caller has the turn.
+func (h *Host) forNested(ctx context.Context, root resolve.Root, dirs []string) (finds []applies.Find, warnings []string, err error) {
+	var resolvers []resolve.Resolver
+	for _, r := range h.resolvers() {
+		if r.DropIn {
+			continue
+		}
+		nested, ok, err := h.nestedResolver(r, dirs)
+		if err != nil {
+			return nil, nil, err
+		}
+		if ok {
+			resolvers = append(resolvers, nested)
+		}
+	}
+	// An engine of its own: the next question is for other directories, and memos of this one
+	// would only be kept.
+	engine := resolve.New(resolve.Options{
+		MaxResourceBytes: h.config.caps.MaxResourceBytes, MaxResources: h.config.caps.MaxResources, Limits: h.config.fileLimits, NoMemo: true,
+	})
+	outcomes, err := engine.Resolve(ctx, resolvers, []resolve.Root{root})
+	if err != nil {
+		return nil, nil, context.Cause(ctx)
+	}
+	for i := range outcomes {
+		o := &outcomes[i]
+		h.log.Debug("looked into directories for one file", slog.String("resolver", o.Resolver), slog.Int("directories", len(dirs)),
+			slog.Int("opens", o.Used.Opens), slog.Int("entries", o.Used.Entries), slog.Int64("read_bytes", o.Used.ReadBytes), slog.Duration("took", o.Duration))
+		if o.Err != nil {
+			warnings = append(warnings, text.Line(fmt.Sprintf("the directories below the root weren't looked into: %v", o.Err), abi.MaxError))
+			continue
+		}
+		for _, w := range o.Warnings[:min(len(o.Warnings), maxForWarnings)] {
+			warnings = append(warnings, text.Printable(w))
+		}
+		for c := range o.Candidates {
+			found := &o.Candidates[c]
+			finds = append(finds, applies.Find{
+				Resource: &found.Resource, Path: found.Path, Base: filepath.Join(root.FS.Path(), nestedBase(root.FS.Path(), found, dirs)),
+			})
+		}
+	}
+	return finds, warnings, nil
+}
+
+// nestedRows are the rows of the table that are read below the top of a project, too, by
+// their ids.
+var nestedRows = sync.OnceValue(func() map[string]*conventions.Convention {
+	rows := map[string]*conventions.Convention{}
+	for i := range conventions.All {
+		if c := &conventions.All[i]; c.Scope == conventions.ScopeProject && len(c.Nested) > 0 {
+			rows[c.ID] = c
+		}
+	}
+	return rows
+})
+
+// nestedResolver is a built-in resolver that is to look into directories, and sees nothing
+// but its places there. ok is false when it has none.
+func (h *Host) nestedResolver(r resolve.Resolver, dirs []string) (nested resolve.Resolver, ok bool, err error) {
+	var places []string
+	for _, c := range nestedRows() {
+		if slices.Contains(r.Info.Kinds, c.Kind) {
+			places = append(places, c.Places...)
+		}
+	}
+	if len(places) == 0 {
+		return r, false, nil
+	}
+	slices.Sort(places)
+	config := map[string]json.RawMessage{}
+	if len(r.Config) > 0 {
+		if err := json.Unmarshal(r.Config, &config); err != nil {
+			return r, false, fmt.Errorf("the configuration of %s: %w", r.ID(), err)
+		}
+	}
+	if config["directories"], err = json.Marshal(dirs); err != nil {
+		return r, false, err
+	}
+	if r.Config, err = json.Marshal(config); err != nil {
+		return r, false, err
+	}
+	names := h.opts.BuiltinNames[r.Info.Name]
+	r.Info.Reads, r.Info.ReadsFromConfig, r.Places = nil, nil, nil
+	for _, dir := range dirs {
+		prefix := resolve.LiteralPattern(dir) + "/"
+		for _, p := range places {
+			if to, renamed := names[path.Base(p)]; renamed {
+				p = path.Join(path.Dir(p), resolve.LiteralPattern(to))
+			}
+			r.Places = append(r.Places, prefix+p)
+		}
+	}
+	return r, true, nil
+}
+
+// nestedBase is the directory in whose places something was found: the nearest to it of
+// which the row has a place that begins like what follows.
+func nestedBase(root string, found *snapshot.Candidate, dirs []string) string {
+	rel, _ := applies.Below(root, found.Path)
+	row := nestedRows()[found.Convention]
+	for _, dir := range dirs {
+		rest, ok := applies.Below(dir, rel)
+		if !ok || row == nil {
+			continue
+		}
+		first, _, _ := strings.Cut(rest, "/")
+		if slices.ContainsFunc(row.Places, func(p string) bool { name, _, _ := strings.Cut(p, "/"); return name == first }) {
+			return dir
+		}
+	}
+	return dirs[len(dirs)-1]
+}

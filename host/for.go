@@ -12,7 +12,6 @@ import (
 	"sort"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"waymark/abi"
 	"waymark/host/applies"
@@ -23,17 +22,6 @@ import (
 	"waymark/snapshot"
 )
 
-// Why For has no answer for a path. Errors say what to do, and hold nothing but the path
-// that was asked for.
-var (
-	// ErrPath: it isn't an absolute path that can be.
-	ErrPath = errors.New("not a path")
-	// ErrOutside: no root that is a directory has it, or it leads out of its root.
-	ErrOutside = errors.New("outside of the workspace")
-	// ErrSecret: it is on the secret list.
-	ErrSecret = errors.New("on the secret list")
-)
-
 const (
 	// maxForDepth is how many directories below a root For looks into on the way to a
 	// file. What lies deeper is nobody's source code, and each of them is another twenty
@@ -42,8 +30,6 @@ const (
 	// maxForDirectory bounds the path of such a directory, in bytes: with a place behind
 	// it it has to be a pattern that package vfs takes.
 	maxForDirectory = 960
-	// maxForPath is Linux's PATH_MAX.
-	maxForPath = 4096
 	// maxForWarnings is how much a resolver may say.
 	maxForWarnings = 8
 )
@@ -61,9 +47,9 @@ const (
 //
 // # Errors
 //
-// ErrPath, ErrOutside and ErrSecret, and the context's.
+// applies.ErrPath, applies.ErrOutside and applies.ErrSecret, and the context's.
 func (h *Host) For(ctx context.Context, path string) (*applies.Answer, error) {
-	if err := checkForPath(path); err != nil {
+	if err := applies.CheckPath(path); err != nil {
 		return nil, err
 	}
 	if err := h.haveReport(ctx); err != nil {
@@ -81,20 +67,6 @@ func (h *Host) For(ctx context.Context, path string) (*applies.Answer, error) {
 	return answer, nil
 }
 
-func checkForPath(path string) error {
-	switch {
-	case !filepath.IsAbs(path):
-		return fmt.Errorf("%w: it is relative: write an absolute one", ErrPath)
-	case len(path) > maxForPath:
-		return fmt.Errorf("%w: %d bytes are longer than any path can be", ErrPath, len(path))
-	case strings.ContainsRune(path, 0):
-		return fmt.Errorf("%w: it holds a NUL byte", ErrPath)
-	case !utf8.ValidString(path):
-		return fmt.Errorf("%w: it isn't UTF-8, and no resolver sees such a name", ErrPath)
-	}
-	return nil
-}
-
 // forInput gathers what For goes by.
 func (h *Host) forInput(ctx context.Context, asked string) (*applies.Input, []string, error) {
 	_, leave, err := h.turn.Take(ctx) // no root is closed meanwhile
@@ -105,7 +77,7 @@ func (h *Host) forInput(ctx context.Context, asked string) (*applies.Input, []st
 	used := h.used()
 	u, rel, ok := rootOf(used, asked)
 	if !ok {
-		return nil, nil, fmt.Errorf("%w: %s lies in no directory that is looked at: %s", ErrOutside, quoted([]string{asked}), quoted(h.rootsNow(used).paths))
+		return nil, nil, fmt.Errorf("%w: %s lies in no directory that is looked at: %s", applies.ErrOutside, quoted([]string{asked}), quoted(h.rootsNow(used).paths))
 	}
 	at, err := locate(u.root.FS, rel, strings.HasSuffix(asked, "/"))
 	if err != nil {
@@ -188,7 +160,7 @@ func locate(root *vfs.Root, rel string, isDir bool) (located, error) {
 		return located{}, err
 	}
 	if root.Judge(filter, rel).Reason == vfs.ReasonSecret {
-		return located{}, fmt.Errorf("%w: no agent is shown what is there: ask for another file of its directory", ErrSecret)
+		return located{}, fmt.Errorf("%w: no agent is shown what is there: ask for another file of its directory", applies.ErrSecret)
 	}
 	run := root.Begin(filter, vfs.Limits{})
 	defer func() { _ = run.Close() }()
@@ -221,7 +193,7 @@ func locate(root *vfs.Root, rel string, isDir bool) (located, error) {
 	at.path = path.Join(append([]string{at.dir}, names[known:]...)...)
 	// Where links lead may be on the list although what was asked for isn't.
 	if root.Judge(filter, at.path).Reason == vfs.ReasonSecret {
-		return located{}, fmt.Errorf("%w, by way of a link", ErrSecret)
+		return located{}, fmt.Errorf("%w, by way of a link", applies.ErrSecret)
 	}
 	return at, run.Err()
 }
@@ -233,9 +205,9 @@ func lost(run *vfs.Run, dir string) error {
 	switch e, _ := errors.AsType[*vfs.Error](err); {
 	case e == nil:
 	case errors.Is(e, vfs.ErrEscape):
-		return fmt.Errorf("%w: a link on the way leads out of the root", ErrOutside)
+		return fmt.Errorf("%w: a link on the way leads out of the root", applies.ErrOutside)
 	case e.Reason == vfs.ReasonSecret:
-		return fmt.Errorf("%w, by way of a link", ErrSecret)
+		return fmt.Errorf("%w, by way of a link", applies.ErrSecret)
 	}
 	return nil
 }

@@ -167,12 +167,12 @@ func TestForRefused(t *testing.T) {
 		path string
 		want error
 	}{
-		{"relative", host.ErrPath}, {"", host.ErrPath}, {w + "/a\x00b", host.ErrPath}, {w + "/a\xffb", host.ErrPath},
-		{w + strings.Repeat("/x", 3000), host.ErrPath},
-		{dir + "/away/x", host.ErrOutside}, {"/", host.ErrOutside}, {w + "/../away/x", host.ErrOutside}, {w + "/out/x", host.ErrOutside},
-		{w + "/out/deep/none/x", host.ErrOutside}, {w + "/gone/x", host.ErrOutside}, {w + "2/x", host.ErrOutside},
-		{w + "/.git/config", host.ErrSecret}, {w + "/.git", host.ErrSecret}, {w + "/.git/none/x", host.ErrSecret}, {w + "/.env", host.ErrSecret},
-		{w + "/none/.env", host.ErrSecret}, {w + "/src/.ssh/id", host.ErrSecret}, {w + "/git/config", host.ErrSecret}, {w + "/git/none", host.ErrSecret},
+		{"relative", applies.ErrPath}, {"", applies.ErrPath}, {w + "/a\x00b", applies.ErrPath}, {w + "/a\xffb", applies.ErrPath},
+		{w + strings.Repeat("/x", 3000), applies.ErrPath},
+		{dir + "/away/x", applies.ErrOutside}, {"/", applies.ErrOutside}, {w + "/../away/x", applies.ErrOutside}, {w + "/out/x", applies.ErrOutside},
+		{w + "/out/deep/none/x", applies.ErrOutside}, {w + "/gone/x", applies.ErrOutside}, {w + "2/x", applies.ErrOutside},
+		{w + "/.git/config", applies.ErrSecret}, {w + "/.git", applies.ErrSecret}, {w + "/.git/none/x", applies.ErrSecret}, {w + "/.env", applies.ErrSecret},
+		{w + "/none/.env", applies.ErrSecret}, {w + "/src/.ssh/id", applies.ErrSecret}, {w + "/git/config", applies.ErrSecret}, {w + "/git/none", applies.ErrSecret},
 		{w + "/loop/x", nil}, {w + "/secret.txt", nil}, {w + "/out", nil}, {w + "/.vscode/mcp.json", nil},
 	}
 	for _, tt := range tests {

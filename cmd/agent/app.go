@@ -72,11 +72,12 @@ the nearest one above it, or else the only one that runs; --listen names another
   agent resolve                 show what is found here, once
   agent status                  ask the running agent how it is doing
   agent doctor                  look for what keeps it from working well here
-  agent why CLAUDE.md           say whether a file is in the context, and why`,
+  agent why CLAUDE.md           say whether a file is in the context, and why
+  agent for src/main.go         say which instructions and rules apply to a file`,
 	}
 	a.log.Add(root, "log more")
 	root.AddCommand(a.runCommand(), a.resolveCommand(), a.statusCommand(), a.snapshotCommand(), a.resyncCommand(),
-		a.whyCommand(), a.sourcesCommand(), a.listCommand(), a.rootDirCommand(), a.readyCommand(),
+		a.whyCommand(), a.forCommand(), a.sourcesCommand(), a.listCommand(), a.rootDirCommand(), a.readyCommand(),
 		a.execCommand(), a.psCommand(), a.logsCommand(), a.killCommand(), a.gitCommand(), a.mcpCommand(), a.pluginsCommand(), a.configCommand(), a.doctorCommand(), a.tokenCommand(), a.auditCommand(), a.stopCommand(), cli.VersionCommand("agent", a.stdout, abi.Version))
 	cli.Root(root, a.stdout, a.stderr, completions())
 	return root

@@ -13,6 +13,7 @@ import (
 	"waymark/host"
 	"waymark/host/api"
 	"waymark/host/api/types"
+	"waymark/host/applies"
 	"waymark/host/coverage"
 	"waymark/host/plugin"
 	"waymark/host/plugin/approvals"
@@ -74,6 +75,12 @@ func (d *daemon) Body(ctx context.Context, id string) ([]byte, error) {
 // Why explains what became of a file.
 func (d *daemon) Why(ctx context.Context, path string) (why.Answer, error) {
 	answer, err := d.host.Why(ctx, path)
+	return answer, d.ending(err)
+}
+
+// For tells what applies to a file.
+func (d *daemon) For(ctx context.Context, path string) (*applies.Answer, error) {
+	answer, err := d.host.For(ctx, path)
 	return answer, d.ending(err)
 }
 

@@ -27,6 +27,7 @@ func completions() *cli.Completions {
 		"agent resolve":        cli.Directories,
 		"agent root":           cli.Directories,
 		"agent why":            nil, // files
+		"agent for":            cli.InOrder(false, nil), // one file
 		"agent config check":   cli.Files("toml"),
 		"agent sources add":    cli.InOrder(false, nil),
 		"agent sources show":   cli.InOrder(false, knownSources),

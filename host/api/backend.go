@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"waymark/host/api/types"
+	"waymark/host/applies"
 	"waymark/host/coverage"
 	"waymark/host/plugin/approvals"
 	"waymark/host/sources"
@@ -21,7 +22,7 @@ import (
 //
 // # Errors
 //
-// Those of host/sources, contexts', ErrStopping and ErrHeld are known here. An *Error
+// Those of host/sources and host/applies, contexts', ErrStopping and ErrHeld are known here. An *Error
 // with a Code is answered as it is. Anything else is an internal error, whose
 // text is shown to the user whose agent it is.
 type Backend interface {
@@ -39,6 +40,9 @@ type Backend interface {
 	Body(ctx context.Context, id string) ([]byte, error)
 	// Why returns what became of the file with the absolute path.
 	Why(ctx context.Context, path string) (why.Answer, error)
+	// For returns what applies to the file with the absolute path. The errors of package
+	// applies are known here, too.
+	For(ctx context.Context, path string) (*applies.Answer, error)
 	// Coverage returns the files that lie where agents look and aren't used.
 	Coverage(ctx context.Context) (*coverage.Report, error)
 

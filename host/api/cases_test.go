@@ -10,6 +10,7 @@ import (
 	"waymark/host/api"
 	"waymark/host/api/apitest"
 	"waymark/host/api/types"
+	"waymark/host/applies"
 	"waymark/host/sources"
 )
 
@@ -19,6 +20,7 @@ const (
 	resourcePath  = "/api/v0/context/resources/{id}"
 	whyPath       = "/api/v0/context/why"
 	coveragePath  = "/api/v0/context/coverage"
+	forPath       = "/api/v0/context/for"
 	rootPath      = "/api/v0/context/root"
 	readyPath     = "/api/v0/context/ready"
 	sourcesPath   = "/api/v0/context/sources"
@@ -144,6 +146,17 @@ func badCases() []routeCase {
 		{name: "coverage", method: "GET", path: coveragePath, code: 200, contains: `"reason":"no_kind"`},
 		{name: "coverage is held", method: "GET", path: coveragePath, code: 409, with: failing(api.ErrHeld)},
 		{name: "coverage fails", method: "GET", path: coveragePath, code: 500, with: failing(errors.New("broken"))},
+		{name: "for", method: "GET", path: forPath, target: forPath + "?path=/w/50%25/a.ts", code: 200,
+			contains: `{"path":"/w/50%/a.ts","root":"/","items":[{"id":"instruction_file:/w/50%/AGENTS.md","kind":"instruction_file","path":"w/50%/AGENTS.md",`},
+		{name: "for nothing", method: "GET", path: forPath, code: 400},
+		{name: "for two", method: "GET", path: forPath, target: forPath + "?path=/a&path=/b", code: 400, contains: "once"},
+		{name: "for a relative path", method: "GET", path: forPath, target: forPath + "?path=a", code: 400, contains: "absolute"},
+		{name: "for a NUL", method: "GET", path: forPath, target: forPath + "?path=/a%00", code: 400},
+		{name: "for what isn't UTF-8", method: "GET", path: forPath, target: forPath + "?path=/a%FF", code: 400},
+		{name: "for what is outside", method: "GET", path: forPath, target: forPath + "?path=/a", code: 404, with: failing(applies.ErrOutside)},
+		{name: "for a secret", method: "GET", path: forPath, target: forPath + "?path=/a", code: 403, with: failing(applies.ErrSecret)},
+		{name: "for is held", method: "GET", path: forPath, target: forPath + "?path=/a", code: 409, with: failing(api.ErrHeld)},
+		{name: "for fails", method: "GET", path: forPath, target: forPath + "?path=/a", code: 500, with: failing(errors.New("broken"))},
 		{name: "why nothing", method: "GET", path: whyPath, code: 400},
 		{name: "why is held", method: "GET", path: whyPath, target: whyPath + "?path=/b", code: 409, with: failing(api.ErrHeld)},
 		{name: "why relative", method: "GET", path: whyPath, target: whyPath + "?path=/a&path=b", code: 400, contains: "absolute"},

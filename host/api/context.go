@@ -229,6 +229,23 @@ func (h *handler) getWhy(c *httpapi.Call) error {
 	return c.JSON(http.StatusOK, answers)
 }
 
+// getFor answers GET /api/v0/context/for.
+func (h *handler) getFor(c *httpapi.Call) error {
+	query, err := c.Query()
+	if err != nil {
+		return err
+	}
+	paths := query["path"]
+	if len(paths) != 1 {
+		return httpapi.BadQuery("say ?path= once, with the absolute path of a file")
+	}
+	answer, err := h.opts.Backend.For(c.Context(), paths[0])
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, answer)
+}
+
 // getCoverage answers GET /api/v0/context/coverage.
 func (h *handler) getCoverage(c *httpapi.Call) error {
 	report, err := h.opts.Backend.Coverage(c.Context())

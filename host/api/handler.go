@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"waymark/host/applies"
 	"waymark/host/sources"
 	"waymark/internal/errtext"
 	"waymark/internal/httpapi"
@@ -86,6 +87,7 @@ func (h *handler) routes() []httpapi.Route {
 		{Method: http.MethodPost, Pattern: "/api/v0/context/resync", Handle: h.resync, Failed: "the resync was not completed"},
 		{Method: http.MethodGet, Pattern: "/api/v0/context/resources/{id...}", Handle: h.getResource, Failed: "there is nothing to read"},
 		{Method: http.MethodGet, Pattern: "/api/v0/context/why", Handle: h.getWhy, Failed: "the question was not answered", Timeout: timeout},
+		{Method: http.MethodGet, Pattern: "/api/v0/context/for", Handle: h.getFor, Failed: "it is not known what applies to the file", Timeout: timeout},
 		{Method: http.MethodGet, Pattern: "/api/v0/context/coverage", Handle: h.getCoverage, Failed: "it is not known what isn't used", Timeout: timeout},
 		{Method: http.MethodPut, Pattern: "/api/v0/context/root", Handle: h.putRoot, Failed: "the root was not set", Timeout: timeout},
 		{Method: http.MethodPost, Pattern: "/api/v0/context/ready", Handle: command(h.opts.Backend.Ready), Failed: "the first snapshot was not released", Timeout: timeout},
@@ -157,9 +159,11 @@ func (h *handler) classify(c *httpapi.Call, err error) *Error {
 		e.Code, e.Detail = http.StatusGatewayTimeout, "it took longer than the caller waits"
 	case is(context.Canceled): // by whom, if not by the client
 		e.Code, e.Detail = http.StatusServiceUnavailable, ErrStopping.Error()
-	case is(sources.ErrNotFound):
+	case is(sources.ErrNotFound, applies.ErrOutside):
 		e.Code = http.StatusNotFound
-	case is(sources.ErrInvalid, sources.ErrRelative, sources.ErrNotAllowed, sources.ErrTooMany):
+	case is(applies.ErrSecret):
+		e.Code = http.StatusForbidden
+	case is(sources.ErrInvalid, sources.ErrRelative, sources.ErrNotAllowed, sources.ErrTooMany, applies.ErrPath):
 		e.Code = http.StatusBadRequest
 	case namesPath(c.Request) && is(fs.ErrNotExist, fs.ErrPermission, syscall.ENOTDIR, syscall.ELOOP, syscall.ENAMETOOLONG):
 		e.Code = http.StatusBadRequest

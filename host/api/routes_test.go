@@ -100,7 +100,7 @@ func everywhere(t *testing.T, doc *openapitest.Checker) {
 			r := request(method, target, body)
 			try("stopping", full, r.WithContext(context.WithValue(stopping, http.LocalAddrContextKey, r.Context().Value(http.LocalAddrContextKey))), 503)
 			query := ""
-			if path == whyPath {
+			if path == whyPath || path == forPath {
 				query = "?path=/x"
 			}
 			try("no time", slow, request(method, target+query, body), 200, 204, 404, 504)

@@ -34,16 +34,47 @@ package applies
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"waymark/abi"
 	"waymark/host/vfs"
 	"waymark/internal/text"
 	"waymark/snapshot"
 )
+
+// Why there is no answer for a path. What wraps them says what to do, and nothing of a path
+// that wasn't asked for.
+var (
+	// ErrPath: it isn't an absolute path that can be.
+	ErrPath = errors.New("not a path")
+	// ErrOutside: no root that is a directory has it, or it leads out of its root.
+	ErrOutside = errors.New("outside of the workspace")
+	// ErrSecret: it is on the secret list.
+	ErrSecret = errors.New("on the secret list")
+)
+
+// maxPath is Linux's PATH_MAX; nothing of a longer name can be opened.
+const maxPath = 4096
+
+// CheckPath says whether a path can be asked for: ErrPath, if not.
+func CheckPath(path string) error {
+	switch {
+	case !filepath.IsAbs(path):
+		return fmt.Errorf("%w: it is relative: write an absolute one", ErrPath)
+	case len(path) > maxPath:
+		return fmt.Errorf("%w: %d bytes are longer than any path can be", ErrPath, len(path))
+	case strings.ContainsRune(path, 0):
+		return fmt.Errorf("%w: it holds a NUL byte", ErrPath)
+	case !utf8.ValidString(path):
+		return fmt.Errorf("%w: it isn't UTF-8, and no resolver sees such a name", ErrPath)
+	}
+	return nil
+}
 
 // Answer is what applies to a file.
 type Answer struct {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"waymark/host/api/types"
+	"waymark/host/applies"
 	"waymark/host/coverage"
 	"waymark/host/plugin/approvals"
 	"waymark/host/sources"
@@ -90,6 +91,12 @@ func (a *agent) Why(ctx context.Context, paths ...string) ([]why.Answer, error) 
 		answers, paths = append(answers, *some...), paths[n:]
 	}
 	return answers, nil
+}
+
+func (a *agent) Applies(ctx context.Context, path string) (*applies.Answer, error) {
+	return apiclient.Fetch[applies.Answer](ctx, a.api, apiclient.Request{
+		Method: http.MethodGet, Path: "/api/v0/context/for", Query: url.Values{"path": {path}},
+	})
 }
 
 func (a *agent) Coverage(ctx context.Context) (*coverage.Report, error) {

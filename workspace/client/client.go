@@ -49,6 +49,7 @@ import (
 	"time"
 
 	"waymark/host/api/types"
+	"waymark/host/applies"
 	"waymark/host/coverage"
 	"waymark/host/plugin/approvals"
 	"waymark/host/sources"
@@ -121,6 +122,10 @@ type Client interface {
 	// Why returns what became of files, in the order of the paths, which are
 	// absolute.
 	Why(ctx context.Context, paths ...string) ([]why.Answer, error)
+	// Applies returns what applies to the file with the absolute path, nearest first, and what
+	// doesn't. 404 says that it lies in no directory that the agent looks at, or that the
+	// agent is older than this; 403 that it is on the secret list.
+	Applies(ctx context.Context, path string) (*applies.Answer, error)
 	// Coverage returns the files that lie where agents look and aren't used. 404 says
 	// that the agent is older than this.
 	Coverage(ctx context.Context) (*coverage.Report, error)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"waymark/host/api/types"
+	"waymark/host/applies"
 	"waymark/host/coverage"
 	"waymark/host/plugin/approvals"
 	"waymark/host/push"
@@ -163,6 +164,28 @@ func (f *Backend) Body(ctx context.Context, id string) ([]byte, error) {
 // Why finds every file.
 func (f *Backend) Why(ctx context.Context, path string) (why.Answer, error) {
 	return why.Answer{Path: path, Found: true, Reason: why.ReasonFound}, f.end(ctx)
+}
+
+// For answers with what the newest snapshot has, each for the files below the directory
+// that it lies in, and as if the workspace were all of the file system.
+func (f *Backend) For(ctx context.Context, path string) (*applies.Answer, error) {
+	if err := applies.CheckPath(path); err != nil {
+		return nil, err
+	}
+	if err := f.end(ctx); err != nil {
+		return nil, err
+	}
+	in := applies.Input{Path: filepath.Clean(path), Root: "/"}
+	resources := f.Current().Resources
+	for i := range resources {
+		r := &resources[i]
+		in.Finds = append(in.Finds, applies.Find{Resource: r, Path: r.Source, Base: filepath.Dir(r.Source)})
+	}
+	answer, err := applies.Of(ctx, in)
+	if err == nil {
+		answer.Path = path
+	}
+	return answer, err
 }
 
 // Coverage finds one file that isn't used.

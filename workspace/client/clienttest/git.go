@@ -207,6 +207,8 @@ func (s *suite) context() {
 	s.code("remove it again", s.c.RemoveSource(s.ctx, source), 404)
 	_, err = s.c.Resource(s.ctx, "instruction_file:/none")
 	s.code("no resource", err, 404)
+	_, err = s.c.Applies(s.ctx, "relative")
+	s.code("what applies to a relative path", err, 400)
 	_, err = s.c.Why(s.ctx, "relative")
 	s.code("a relative path", err, 400)
 	_, err = s.c.ApprovePlugin(s.ctx, "none", "none")

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"waymark/host/api/types"
+	"waymark/host/applies"
 	"waymark/host/coverage"
 	"waymark/host/plugin/approvals"
 	"waymark/host/sources"
@@ -51,9 +52,11 @@ func coded(ctx context.Context, message string, err error) error {
 		return err
 	case ctx.Err() != nil:
 		return ended(ctx)
-	case errors.Is(err, sources.ErrNotFound):
+	case errors.Is(err, sources.ErrNotFound), errors.Is(err, applies.ErrOutside):
 		code = http.StatusNotFound
-	case errors.Is(err, sources.ErrInvalid), errors.Is(err, sources.ErrRelative), errors.Is(err, sources.ErrNotAllowed), errors.Is(err, sources.ErrTooMany):
+	case errors.Is(err, applies.ErrSecret):
+		code = http.StatusForbidden
+	case errors.Is(err, applies.ErrPath), errors.Is(err, sources.ErrInvalid), errors.Is(err, sources.ErrRelative), errors.Is(err, sources.ErrNotAllowed), errors.Is(err, sources.ErrTooMany):
 		code = http.StatusBadRequest
 	}
 	return refuse(code, message, err.Error())
@@ -166,6 +169,20 @@ func (a *Agent) Coverage(ctx context.Context) (*coverage.Report, error) {
 		return nil, coded(ctx, "it is not known what isn't used", err)
 	}
 	return report, nil
+}
+
+// Applies implements client.Client.
+func (a *Agent) Applies(ctx context.Context, path string) (*applies.Answer, error) {
+	ctx, leave, err := a.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	answer, err := a.state.engine.For(ctx, path)
+	if err != nil {
+		return nil, coded(ctx, "it is not known what applies to the file", err)
+	}
+	return answer, nil
 }
 
 // Why implements client.Client.

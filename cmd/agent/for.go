@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"waymark/abi"
+	"waymark/cmd/internal/cli"
+	"waymark/cmd/internal/term"
+	"waymark/host"
+	"waymark/host/api"
+	"waymark/host/applies"
+	"waymark/host/config"
+	"waymark/workspace/client"
+)
+
+func (a *app) forCommand() *cobra.Command {
+	var conn connection
+	var s runSettings
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "for PATH",
+		Short: "Say which instructions, rules and skills apply to a file",
+		Long: `For lists what applies to a file, the nearest first, with the reason: what lies in the
+file's own directory and in those above it, up to the root of the workspace, and then what is
+for all files. After that comes what doesn't apply, and why: its globs don't match, or
+the model or somebody who names it decides. The file need not be there. Of a directory it
+says what is for the files in it.
+
+In the directories below the root it looks at the places that agents read there, too
+(docs/conventions.md), and at no others; at most 64 names below the root. Tokens are an
+estimate: one for four bytes.
+
+For asks the running agent. When none runs that has the file, or with --root, --source,
+--plugins or --config, it looks for itself, as 'agent run' with the same flags would. The
+workspace is then --root, else the nearest directory above the file that has a .git, else
+the current directory.
+
+The exit code is 3 when the file lies outside of the workspace.`,
+		Example: `  agent for src/api/main.go
+  agent for --root ~/project ~/project/web/new.tsx
+  agent for --json src/main.go | jq -r '.items[] | select(.applies) | .path'`,
+		Args: cli.Named("PATH"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			own := false
+			for _, name := range []string{"root", "source", "plugins", "config"} {
+				own = own || cmd.Flags().Changed(name)
+			}
+			if own && !conn.unnamed() {
+				return cli.Usage("--listen asks a running agent, which has its own --root, --source, --plugins and --config: leave these out")
+			}
+			paths, err := config.FindPaths(config.Environment{})
+			if err != nil {
+				return err
+			}
+			path, err := onePath(args[0], paths)
+			if err != nil {
+				return err
+			}
+			answer, err := a.forFile(cmd.Context(), &conn, &s, own, paths, path)
+			switch {
+			case errors.Is(err, applies.ErrOutside):
+				return &cli.Error{Code: cli.CodeNo, Err: fmt.Errorf("%w; --root names another workspace", err)}
+			case err != nil:
+				return answered(err)
+			case asJSON:
+				return term.JSON(a.stdout, answer)
+			}
+			return a.printApplies(answer)
+		},
+	}
+	conn.addFlags(cmd)
+	s.addFlags(cmd)
+	cmd.Flags().StringVar(&s.root, "root", "", "`directory` of the workspace")
+	cmd.Flags().StringArrayVar(&s.sources, "source", nil, "another `path` to look into, a directory or a file; may be repeated")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// onePath makes an absolute path of an argument. A slash at its end stays, since it says
+// that a directory is meant.
+func onePath(arg string, paths *config.Paths) (path string, err error) {
+	asked, err := whichPaths([]string{arg}, paths)
+	if err != nil {
+		return "", err
+	}
+	path = asked[0]
+	if strings.HasSuffix(arg, "/") && path != "/" {
+		path += "/"
+	}
+	if err := applies.CheckPath(path); err != nil {
+		return "", cli.Usage("%w", err)
+	}
+	return path, nil
+}
+
+// forFile asks the running agent, or finds out by itself.
+func (a *app) forFile(ctx context.Context, conn *connection, s *runSettings, own bool, paths *config.Paths, path string) (answer *applies.Answer, err error) {
+	if !own {
+		c, err := conn.client()
+		if err == nil {
+			answer, err = c.Applies(ctx, path)
+		}
+		var refused *api.Error
+		switch {
+		case !conn.unnamed():
+			return answer, err
+		case errors.Is(err, client.ErrNotRunning):
+			a.progress("no agent is running: looking as 'agent run' would")
+		case errors.As(err, &refused) && refused.Code == http.StatusNotFound:
+			a.progress("the running agent doesn't have it: looking as 'agent run' would")
+		default:
+			return answer, err
+		}
+	}
+	if s.root == "" {
+		s.root = workspaceOf(path)
+	}
+	err = a.lookOnce(ctx, s, paths, func(h *host.Host) (err error) {
+		answer, err = h.For(ctx, path)
+		return err
+	})
+	return answer, err
+}
+
+// workspaceOf is the nearest directory above a path, or itself, that is a repository of git,
+// else the current one.
+func workspaceOf(path string) string {
+	for dir := filepath.Clean(path); ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			return "."
+		}
+	}
+}
+
+// printApplies prints an answer for a person.
+func (a *app) printApplies(answer *applies.Answer) error {
+	for _, w := range answer.Warnings {
+		a.progress(w)
+	}
+	if len(answer.Items) == 0 {
+		_, err := fmt.Fprintf(a.stdout, "nothing found in %s that could apply\n", term.Visible(answer.Root))
+		return err
+	}
+	return printAppliesTable(a.stdout, answer)
+}
+
+func printAppliesTable(w io.Writer, answer *applies.Answer) error {
+	t := term.NewTable(w, "APPLIES", "PATH", "KIND", "NAME", "TOKENS", "REASON")
+	texts, tokens := 0, int64(0)
+	for i := range answer.Items {
+		item := &answer.Items[i]
+		does := "no"
+		if item.Applies {
+			does = "yes"
+			if item.Kind == abi.KindInstructionFile {
+				texts, tokens = texts+1, tokens+item.Tokens
+			}
+		}
+		t.Row(does, term.Visible(item.Path), string(item.Kind), term.Dash(term.Visible(item.Name)), fmt.Sprint(item.Tokens), item.Reason)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\n%s from %s, about %s tokens\n", term.Count(texts, "instruction file"), term.Visible(answer.Root), term.Number(tokens))
+	return err
+}

@@ -283,7 +283,7 @@ func (h *Host) forNested(ctx context.Context, root resolve.Root, dirs []string) 
 	for i := range outcomes {
 		o := &outcomes[i]
 		h.log.Debug("looked into directories for one file", slog.String("resolver", o.Resolver), slog.Int("directories", len(dirs)),
-			slog.Int("opens", o.Used.Opens), slog.Int("entries", o.Used.Entries), slog.Int64("read_bytes", o.Used.ReadBytes), slog.Duration("took", o.Duration))
+			slog.Int("opens", o.Used.Opens), slog.Int("entries", o.Used.Entries), slog.Int64("read_bytes", o.Used.ReadBytes), slog.Int64("fuel", o.Fuel), slog.Duration("took", o.Duration))
 		if o.Err != nil {
 			warnings = append(warnings, text.Line(fmt.Sprintf("the directories below the root weren't looked into: %v", o.Err), abi.MaxError))
 			continue

@@ -26,7 +26,7 @@ func completions() *cli.Completions {
 		"agent run":            cli.Directories,
 		"agent resolve":        cli.Directories,
 		"agent root":           cli.Directories,
-		"agent why":            nil, // files
+		"agent why":            nil,                     // files
 		"agent for":            cli.InOrder(false, nil), // one file
 		"agent config check":   cli.Files("toml"),
 		"agent sources add":    cli.InOrder(false, nil),

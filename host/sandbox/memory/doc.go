@@ -22,8 +22,8 @@
 //
 // Accounts are of sizes, not of pages touched. A memory takes two mappings, and
 // one or two more for each part of an image that isn't zero, of which there are
-// as many as are 256 KiB apart; Linux allows a process 65,530. Images are for Linux.
-// The file of one counts among what the process has in memory. wazero has no way to report that a
+// as many as are 64 KiB apart; Linux allows a process 65,530. Images are for Linux.
+// The file of one counts among what the process has in memory, unless it is the program's. wazero has no way to report that a
 // first allocation failed, so Allocate's memory panics with an *Error then;
 // growing is refused in the usual way.
 package memory

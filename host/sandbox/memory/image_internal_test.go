@@ -23,6 +23,7 @@ func TestRefusedMapping(t *testing.T) {
 	// A file whose parts are nowhere that a mapping could begin.
 	for k := range i.kept {
 		i.kept[k].from++
+		i.kept[k].at++
 	}
 	var said error
 	a := &Allocator{Image: i, Refused: func(err error) { said = err }}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"unsafe"
 
@@ -14,8 +15,9 @@ import (
 const (
 	// keptGap is how many bytes of zeros are kept to make one mapping of two: a
 	// mapping takes 2 µs to make and to take away again, a fault of a page that is
-	// kept hardly more than one of a page that isn't.
-	keptGap = 256 << 10
+	// kept hardly more than one of a page that isn't. An image in the program's file
+	// has these zeros there.
+	keptGap = 64 << 10
 	// hotGap is the same for pages that are made ready: a call takes as long as
 	// three pages.
 	hotGap = 8 << 10
@@ -32,9 +34,79 @@ func (a *Allocator) NewImage() (*Image, error) {
 	return newImage(a.module.reserved[:a.module.size])
 }
 
-func newImage(data []byte) (_ *Image, err error) {
+func newImage(data []byte) (*Image, error) {
 	held := nonzero(data)
-	i := &Image{size: uint64(len(data)), kept: join(held, keptGap)}
+	var kept []Range
+	for _, p := range join(held, keptGap) {
+		kept = append(kept, Range{p.from, p.to})
+	}
+	return keep(Layout{uint64(len(data)), kept}, func(f *os.File) error {
+		for _, p := range held { // the zeros in between take no memory before they are used
+			if _, err := f.WriteAt(data[p.from:p.to], int64(p.from)); err != nil { //nolint:gosec // at most 4 GiB
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// CopyImage makes an image of what was written down: content is that of another
+// image with this layout. The error is an ErrNoImage where the system has no memory
+// files.
+func CopyImage(l Layout, content io.Reader) (*Image, error) {
+	if err := l.check(uint64(pageSize)); err != nil { //nolint:gosec // not negative
+		return nil, err
+	}
+	return keep(l, func(f *os.File) error {
+		for _, r := range l.Parts {
+			if _, err := io.CopyN(io.NewOffsetWriter(f, int64(r.From)), content, int64(r.To-r.From)); err != nil { //nolint:gosec // at most 4 GiB
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// MapImage makes an image of what lies in a file, as CopyImage is given it, from a place
+// on that is the beginning of a page. It is mapped from there: the file must be one that
+// nobody changes who couldn't change this program as well. The image has a descriptor of
+// its own.
+func MapImage(l Layout, file *os.File, at int64) (*Image, error) {
+	if err := l.check(uint64(pageSize)); err != nil { //nolint:gosec // not negative
+		return nil, err
+	}
+	if at%int64(pageSize) != 0 {
+		return nil, fmt.Errorf("%w: it begins at byte %d of a file", errLayout, at)
+	}
+	i := &Image{size: l.Size}
+	for _, r := range l.Parts {
+		i.kept = append(i.kept, part{pages{r.From, r.To}, at})
+		at += int64(r.To - r.From) //nolint:gosec // at most 4 GiB
+	}
+	if len(i.kept) == 0 {
+		return i, nil
+	}
+	conn, err := file.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	var own int
+	var failed error
+	err = conn.Control(func(fd uintptr) { own, failed = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0) })
+	if err = errors.Join(err, os.NewSyscallError("fcntl", failed)); err != nil {
+		return nil, err
+	}
+	i.file = os.NewFile(uintptr(own), file.Name()) //nolint:gosec // a descriptor
+	return i, nil
+}
+
+// keep makes an image of a sealed memory file, in which everything is where it is in
+// the memory.
+func keep(l Layout, write func(*os.File) error) (_ *Image, err error) {
+	i := &Image{size: l.Size}
+	for _, r := range l.Parts {
+		i.kept = append(i.kept, part{pages{r.From, r.To}, int64(r.From)}) //nolint:gosec // at most 4 GiB
+	}
 	if len(i.kept) == 0 {
 		return i, nil
 	}
@@ -46,13 +118,11 @@ func newImage(data []byte) (_ *Image, err error) {
 			_ = i.file.Close()
 		}
 	}()
-	if err = i.file.Truncate(int64(len(data))); err != nil {
+	if err = i.file.Truncate(int64(l.Size)); err != nil { //nolint:gosec // at most 4 GiB
 		return nil, err
 	}
-	for _, p := range held { // the zeros in between take no memory before they are used
-		if _, err = i.file.WriteAt(data[p.from:p.to], int64(p.from)); err != nil { //nolint:gosec // at most 4 GiB
-			return nil, err
-		}
+	if err = write(i.file); err != nil {
+		return nil, err
 	}
 	// Nobody can write or cut it from now on, also not through /proc.
 	const seals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
@@ -106,8 +176,8 @@ func (i *Image) mapAt(reserved []byte) error {
 	var failed error
 	err = conn.Control(func(fd uintptr) { // which keeps the descriptor from being closed, and used for another file
 		for _, p := range i.kept {
-			at := unsafe.Pointer(&reserved[p.from])                                    //nolint:gosec // where p belongs
-			_, failed = unix.MmapPtr(int(fd), int64(p.from), at, uintptr(p.to-p.from), //nolint:gosec // a descriptor; at most 4 GiB
+			at := unsafe.Pointer(&reserved[p.from])                           //nolint:gosec // where p belongs
+			_, failed = unix.MmapPtr(int(fd), p.at, at, uintptr(p.to-p.from), //nolint:gosec // a descriptor; at most 4 GiB
 				unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_FIXED)
 			if failed != nil {
 				return
@@ -146,7 +216,7 @@ func (i *Image) copyTo(reserved []byte) error {
 		if err != nil {
 			break
 		}
-		_, err = i.file.ReadAt(reserved[p.from:p.to], int64(p.from)) //nolint:gosec // at most 4 GiB
+		_, err = i.file.ReadAt(reserved[p.from:p.to], p.at)
 	}
 	return err
 }

@@ -3,8 +3,12 @@ package memory_test
 import (
 	"bytes"
 	"errors"
+	"io"
 	"os"
+	"path/filepath"
+	"reflect"
 	"runtime"
+	"slices"
 	"testing"
 
 	"waymark/host/sandbox/memory"
@@ -117,6 +121,72 @@ func TestWarm(t *testing.T) {
 	// Those that are a little apart are made ready together.
 	if added := use(42, 100); added != 3*4096 || i.Hot() != 6*4096 {
 		t.Errorf("%d bytes were added, %d are hot", added, i.Hot())
+	}
+}
+
+// TestWrittenImage: an image that was written down is the same again, copied or mapped
+// from a file, whose descriptor may be closed.
+func TestWrittenImage(t *testing.T) {
+	i, want := imageOf(t, 20, scattered)
+	content, err := io.ReadAll(i.Content())
+	must(t, err)
+	l := i.Layout()
+	if l.Bytes() != i.Kept() || uint64(len(content)) != i.Kept() || l.Size != i.Size() {
+		t.Errorf("%+v, %d bytes", l, len(content))
+	}
+	const at = 3 * page
+	path := filepath.Join(t.TempDir(), "file")
+	must(t, os.WriteFile(path, slices.Concat(make([]byte, at), content, []byte("more")), 0o600))
+	f, err := os.Open(path)
+	must(t, err)
+	mapped, err := memory.MapImage(l, f, at)
+	must(t, err)
+	if _, err := memory.MapImage(l, f, at+8); err == nil {
+		t.Error("it is mapped from no page")
+	}
+	must(t, f.Close())
+	if _, err := memory.MapImage(l, f, at); err == nil {
+		t.Error("it is mapped from a file that is closed")
+	}
+	copied, err := memory.CopyImage(l, bytes.NewReader(content))
+	must(t, err)
+	if _, err := memory.CopyImage(l, bytes.NewReader(content[1:])); err == nil {
+		t.Error("it was copied from too little")
+	}
+	for name, other := range map[string]*memory.Image{"mapped": mapped, "copied": copied} {
+		for range 3 {
+			a := &memory.Allocator{Image: other, Refused: func(err error) { t.Errorf("%s: %v", name, err) }}
+			data := a.Allocate(0, 64*page).Reallocate(20 * page)
+			if !bytes.Equal(data, want) {
+				t.Errorf("%s: it holds something else", name)
+			}
+			for at := range data {
+				data[at] ^= 255
+			}
+			a.Warm()
+			must(t, a.Close())
+		}
+		again, err := io.ReadAll(other.Content())
+		must(t, err)
+		if !bytes.Equal(again, content) || !reflect.DeepEqual(other.Layout(), l) {
+			t.Errorf("%s: it is written down as %+v, %d bytes", name, other.Layout(), len(again))
+		}
+		must(t, other.Close())
+		if err := refusedImage(other); !errors.Is(err, memory.ErrRefused) {
+			t.Errorf("%s: a closed image is mapped: %v", name, err)
+		}
+	}
+	for _, bad := range []memory.Layout{
+		{Size: 5000},
+		{Size: 5 << 30},
+		{Size: page, Parts: []memory.Range{{From: 0, To: 2 * page}}},
+		{Size: page, Parts: []memory.Range{{From: page, To: 0}}},
+		{Size: 4 * page, Parts: []memory.Range{{From: 0, To: 2 * page}, {From: page, To: 3 * page}}},
+		{Size: page, Parts: []memory.Range{{From: 0, To: 100}}},
+	} {
+		if _, err := memory.CopyImage(bad, bytes.NewReader(content)); err == nil {
+			t.Errorf("%+v is taken for a layout", bad)
+		}
 	}
 }
 

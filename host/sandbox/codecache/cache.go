@@ -200,7 +200,7 @@ func (c *Cache) kept(key Key, plain bool) (*Code, error) {
 		c.log.Warn("kept code is not used", slog.String("key", key.String()), slog.Any("error", err))
 		return nil, ErrMiss
 	}
-	code.Source = Kept
+	code.Source, code.extra = Kept, extra{} // what is kept has none, and where it was read is given back
 	return code, nil
 }
 
@@ -258,6 +258,11 @@ func (c *Cache) unpack(r io.ReaderAt, key Key, plain bool) (*Code, error) {
 	}
 	if err != nil {
 		return nil, errors.Join(err, code.Close())
+	}
+	if code.extra.packed = p; code.native == n && n.constant {
+		code.extra.file = file
+	} else { // which may be closed by now
+		p.ReaderAt, p.base = r, 0
 	}
 	return code, nil
 }

@@ -248,7 +248,7 @@ func TestEmbedded(t *testing.T) {
 		{"fits", codecache.Request{Wasm: small()}, whole, codecache.Embedded},
 		{"another module", codecache.Request{Wasm: other}, whole, codecache.Compiled},
 		{"another rewriter", codecache.Request{Wasm: small(), Recipe: codecache.Recipe{Rewriter: "2"}}, whole, codecache.Compiled},
-		{"another format", codecache.Request{Wasm: small()}, bytes.Replace(whole, []byte("waymark-code-4"), []byte("waymark-code-0"), 1), codecache.Compiled},
+		{"another format", codecache.Request{Wasm: small()}, bytes.Replace(whole, []byte("waymark-code-5"), []byte("waymark-code-0"), 1), codecache.Compiled},
 		{"empty", codecache.Request{Wasm: small()}, []byte{}, codecache.Compiled},
 		{"cut", codecache.Request{Wasm: small()}, whole[:bytes.Index(whole, []byte("WAZEVO"))+100], codecache.Compiled},
 	}
@@ -316,6 +316,9 @@ func FuzzEmbedded(f *testing.F) {
 	whole := packed.Bytes()
 	f.Add(whole)
 	f.Add(whole[:700])
+	more, err := codecache.WithExtra(whole, []byte("text"), make([]byte, 5000))
+	must(f, err)
+	f.Add(more)
 	f.Add(append(bytes.Clone(whole), whole...))
 	temp := f.TempDir()
 	c, err := codecache.Open(codecache.Options{TempDir: temp, Logger: slog.New(slog.DiscardHandler)})
@@ -327,6 +330,9 @@ func FuzzEmbedded(f *testing.F) {
 				t.Errorf("error %v", err)
 			}
 		} else {
+			if e, err := code.Extra(); err == nil && (string(e.Text) != "text" || e.Pages.Size() != 5000) {
+				t.Errorf("%q is packed with it, and %d bytes", e.Text, e.Pages.Size())
+			}
 			must(t, code.Close())
 		}
 		if err != nil && bytes.Equal(data, whole) {

@@ -40,6 +40,7 @@ type Code struct {
 	offered   os.FileInfo // what wazero is to open
 	loaded    bool
 	plain     bool // no file is to be mapped
+	extra     extra
 }
 
 // newCode is code of which wazero will look for a file of that name.

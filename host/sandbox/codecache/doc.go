@@ -39,6 +39,14 @@
 // a fifth of a start. The module itself is neither kept nor embedded with the
 // code.
 //
+// # What else is packed with code
+//
+// Code that was compiled ahead of time can have something with it that its user wants
+// at hand when it loads the module (Extra): a text, and pages that lie in the program's
+// file so that they can be mapped, as the code does. Both have checksums of their own, so
+// that damage to them costs the user these and nobody the code. Code that is kept or was
+// just compiled has no such thing.
+//
 // # Guarantees
 //
 //   - Native code that didn't come from one of the three is never executed.
@@ -47,6 +55,7 @@
 //     the stub's digest, digests and a checksum cover the rest, which are looked at
 //     before anything is called, and both have equally many functions. Where wazero, for whatever reason, has not taken
 //     what it was offered, the module isn't used.
+//   - What is packed with code is handed out only when its checksums are right.
 //   - A store that can't be written costs a warning and a compilation at the
 //     next start, never a load.
 //   - Code compiled for another version of wazero, of the rewriter or of this

@@ -18,7 +18,7 @@ import (
 )
 
 // format is the version of what is kept and how; it is in every key.
-const format = "4"
+const format = "5"
 
 // Recipe is what determines the native code of a module, besides the machine
 // and the versions that Key adds.

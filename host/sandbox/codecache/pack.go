@@ -10,8 +10,8 @@ import (
 	"io"
 )
 
-// Packed code is a head, what the rewriter has said, the stub, zeros, native
-// code as wazero keeps it, and zeros.
+// Packed code is a head, what the rewriter has said, the stub, the text of an Extra,
+// zeros, native code as wazero keeps it, zeros, the pages of the Extra, and zeros.
 const (
 	packMagic = "waymark-code-" + format + "\n"
 
@@ -42,6 +42,12 @@ type packHead struct {
 	Size       uint64 // of the native code, in bytes
 	// At is where the pack begins in the executable that holds it, or 0.
 	At uint64
+	// Of the Extra: the digest of the text, the checksum of the pages, the size of the
+	// text, and that of the pages with where they begin, from the native code on. Nothing of
+	// it is looked at for the code, so that damage to it is no damage to that.
+	TextSum        [sha256.Size]byte
+	PagesSum, Text uint32
+	Pages, PagesAt uint64
 }
 
 var packHeadSize = binary.Size(packHead{})
@@ -86,6 +92,19 @@ func (p *packed) meta() ([]byte, error) { return p.part(int64(packHeadSize), int
 
 func (p *packed) stub() ([]byte, error) {
 	return p.part(int64(packHeadSize)+int64(p.Meta), int64(p.Stub))
+}
+
+// least is where native code can begin.
+func (p *packed) least() int {
+	return packHeadSize + int(p.Meta) + int(p.Stub) + int(min(p.Text, metaMax))
+}
+
+// behind is how long it is from there to the end of the last part.
+func (p *packed) behind() uint64 {
+	if p.Pages == 0 || p.Pages > partMax || p.PagesAt > 2*partMax {
+		return p.Size
+	}
+	return max(p.Size, p.PagesAt+p.Pages)
 }
 
 // Pack writes code that was not yet declared Loaded.
@@ -146,23 +165,24 @@ func Place(pack, executable []byte) ([]byte, error) {
 	if at < 0 || bytes.Contains(executable[at+1:], pack) {
 		return nil, errors.New("the executable must hold the packed code, once")
 	}
-	least := packHeadSize + int(p.Meta) + int(p.Stub)
+	least := p.least()
 	l, err := readLayout(io.NewSectionReader(p, int64(p.Native), int64(p.Size)), int64(p.Size)) //nolint:gosec // bounded
 	if err != nil {
 		return nil, err
 	}
-	if end := least + int(p.Size) + packAlign; end != len(pack) { //nolint:gosec // bounded
+	moved := int(p.behind()) // all that moves
+	if end := least + moved + packAlign; end != len(pack) {
 		return nil, fmt.Errorf("the packed code has %d bytes, not %d", len(pack), end)
 	}
 	placed := make([]byte, len(pack))
-	native := p.Native
+	native := int(p.Native) //nolint:gosec // bounded
 	begin := least + (-(at + least + int(l.code)))&(packAlign-1)
 	p.At, p.Native = uint64(at), uint64(begin) //nolint:gosec // not negative
 	if _, err := binary.Encode(placed, binary.LittleEndian, p.packHead); err != nil {
 		return nil, err
 	}
 	copy(placed[packHeadSize:], pack[packHeadSize:least])
-	copy(placed[begin:], pack[native:native+p.Size])
+	copy(placed[begin:], pack[native:native+moved])
 	if bytes.Equal(placed, pack) {
 		return pack, nil
 	}

@@ -173,7 +173,7 @@ func TestFromExecutable(t *testing.T) {
 		{"written by all", nil, 0o757, false, codecache.Embedded, sealedFile, "can be written by others"},
 		{"damaged code", flip(len(placed) - 100<<10), 0o755, false, codecache.Compiled, sealedFile, "compiled anew"},
 		{"damaged places of functions", flip(magic + 7 + int(placed[magic+6]) + 4 + 8*functions - 8), 0o755, false, codecache.Compiled, sealedFile, "not used"},
-		{"damaged stub", flip(len(packMagicOf(placed)) + 32 + 32 + 32 + 8 + 16 + 8 + 40), 0o755, false, codecache.Compiled, sealedFile, "not used"},
+		{"damaged stub", flip(len(packMagicOf(placed)) + 32 + 32 + 32 + 8 + 16 + 8 + 56 + 40), 0o755, false, codecache.Compiled, sealedFile, "not used"},
 		{"cut", func(p []byte) { clear(p[magic+1000:]) }, 0o755, false, codecache.Compiled, sealedFile, "not used"},
 	}
 	for _, tt := range tests {
@@ -208,5 +208,3 @@ func TestFromExecutable(t *testing.T) {
 		})
 	}
 }
-
-func packMagicOf(pack []byte) []byte { return pack[:bytes.IndexByte(pack, '\n')+1] }

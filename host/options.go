@@ -27,7 +27,7 @@ type Options struct {
 	// BuiltinDigest returns its SHA-256; see plugin.Options.
 	BuiltinDigest func() (string, error)
 	// BuiltinNative gives the built-in module's native code, compiled ahead of
-	// time; see sandbox.Recipe. It may be nil, and may return nil.
+	// time; see sandbox.Ahead. It may be nil, and may return nil.
 	BuiltinNative func() io.ReaderAt
 	// Home is the user's home directory, for advice and for imports that begin with it;
 	// empty when there is none.

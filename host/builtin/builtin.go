@@ -69,7 +69,8 @@ func digest(files fs.FS) (string, error) {
 }
 
 // Native returns the module's native code, compiled ahead of time for machines
-// like the one that built this binary; nil when there is none. In a binary made
+// like the one that built this binary, with what its instances begin with (see
+// sandbox.Ahead); nil when there is none. In a binary made
 // by `make` it lies so that it can be executed from the file (see
 // codecache.Place).
 func Native() io.ReaderAt {

@@ -23,7 +23,7 @@ type Options struct {
 	// as long as there is native code. nil finds it out from the bytes.
 	BuiltinDigest func() (string, error)
 	// BuiltinNative gives the built-in module's native code; see
-	// sandbox.Recipe. It may be nil, and may return nil.
+	// sandbox.Ahead. It may be nil, and may return nil.
 	BuiltinNative func() io.ReaderAt
 	// BuiltinNames gives files that a built-in resolver looks for another
 	// name, old to new, in the patterns of what it may read.

@@ -12,7 +12,8 @@
 //     discards it, whatever happened: nothing leaks from one run to the next.
 //     Instances begin with an image of one that
 //     was initialized, where that is possible (Module.Instances); from inside and
-//     outside they are as those that are initialized by themselves.
+//     outside they are as those that are initialized by themselves. The image is made when
+//     the module is loaded, or comes with its native code (Ahead).
 //   - A run ends by its deadline, its fuel, or with its context, whatever the
 //     guest does: every module is metered when it is loaded (package meter), and
 //     what the host does for a guest is charged and looks at the deadline, too.

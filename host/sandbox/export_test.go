@@ -10,6 +10,9 @@ import (
 	"waymark/host/vfs"
 )
 
+// ImageVersion is that of images that are packed with native code.
+const ImageVersion = imageVersion
+
 // State is what an instance is made of, as far as it is seen from outside of
 // wazero, for comparing instances.
 type State struct {

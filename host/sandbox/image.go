@@ -148,7 +148,9 @@ func (m *Module) refused(err error) {
 type Instances struct {
 	// Image says that each begins with an image of one that was initialized. Else
 	// each is initialized by itself, and Reason says why.
-	Image  bool   `json:"image"`
+	Image bool `json:"image"`
+	// Ahead says that the image was made by Ahead, and came with the native code.
+	Ahead  bool   `json:"ahead,omitempty"`
 	Reason string `json:"reason,omitempty"`
 	// Bytes is how long the memory is that an instance begins with, Kept how much
 	// of that is kept for all of them, and Hot how much of it an instance has a copy
@@ -164,5 +166,5 @@ func (m *Module) Instances() Instances {
 		return Instances{Reason: m.plain}
 	}
 	mem := m.image.memory
-	return Instances{Image: true, Bytes: mem.Size(), Kept: mem.Kept(), Hot: mem.Hot()}
+	return Instances{Image: true, Ahead: m.ahead, Bytes: mem.Size(), Kept: mem.Kept(), Hot: mem.Hot()}
 }

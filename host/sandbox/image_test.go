@@ -2,7 +2,9 @@ package sandbox_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -74,7 +76,9 @@ func imaged(t *testing.T, how *sandbox.Instances) {
 func TestImageOfBuiltin(t *testing.T) {
 	wasm, dir := builtinWasm(t), workspace(t)
 	imaged(t, imagetest.Compare(t, wasm, imagetest.Options{CacheDir: cacheDir, Dir: dir, Rounds: 2}))
-	sameStates(t, wasm, dir, "context")
+	native := ahead(t, wasm)
+	imaged(t, imagetest.Compare(t, wasm, imagetest.Options{CacheDir: cacheDir, Native: native, Dir: dir, Rounds: 2}))
+	sameStates(t, wasm, native, dir, "context")
 }
 
 // TestImageOfProbe: the same with a module that uses all of WASI, and fails in
@@ -92,41 +96,83 @@ func TestImageOfProbe(t *testing.T) {
 		})
 	}
 	imaged(t, imagetest.Compare(t, wasm, imagetest.Options{CacheDir: cacheDir, Dir: dir, Requests: requests, Rounds: 2}))
-	sameStates(t, wasm, dir, "wasi")
+	native := ahead(t, wasm)
+	imaged(t, imagetest.Compare(t, wasm, imagetest.Options{CacheDir: cacheDir, Native: native, Dir: dir, Requests: requests, Rounds: 2}))
+	sameStates(t, wasm, native, dir, "wasi")
 }
 
-// sameStates compares instances with images and without, from inside.
-func sameStates(t *testing.T, wasm []byte, dir, resolver string) {
+// ahead is what a build makes of a module.
+func ahead(t testing.TB, wasm []byte) []byte {
+	t.Helper()
+	var native bytes.Buffer
+	if err := sandbox.Ahead(t.Context(), &native, wasm); err != nil {
+		t.Fatal(err)
+	}
+	return native.Bytes()
+}
+
+// sameStates compares instances with images, made at once and ahead of time, and
+// without, from inside.
+func sameStates(t *testing.T, wasm, native []byte, dir, resolver string) {
+	t.Helper()
+	plain := load(t, sandbox.New(sandbox.Options{CacheDir: cacheDir, Output: true, NoImages: true}), wasm, sandbox.Limits{})
+	want := statesOf(t, plain, dir, resolver)
+	image := load(t, sandbox.New(sandbox.Options{CacheDir: cacheDir, Output: true}), wasm, sandbox.Limits{})
+	compareStates(t, "with an image", statesOf(t, image, dir, resolver), want)
+	early := loadAhead(t, sandbox.Options{CacheDir: cacheDir, Output: true}, wasm, native, sandbox.Limits{})
+	compareStates(t, "with one made ahead", statesOf(t, early, dir, resolver), want)
+}
+
+// loadAhead loads a module with what a build has made of it.
+func loadAhead(t testing.TB, opts sandbox.Options, wasm, native []byte, limits sandbox.Limits) *sandbox.Module {
+	t.Helper()
+	limits.Time = time.Minute
+	read := func() ([]byte, error) { return wasm, nil }
+	m, err := sandbox.New(opts).LoadNative(t.Context(), fmt.Sprintf("%x", sha256.Sum256(wasm)), read, bytes.NewReader(native), limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return m
+}
+
+// statesOf are those of instances before and after a run, of which the later ones
+// have found pages that were made ready.
+func statesOf(t *testing.T, m *sandbox.Module, dir, resolver string) (states []*sandbox.State) {
 	t.Helper()
 	input, err := json.Marshal(abi.Request{ABI: abi.Version, Resolver: resolver, Root: abi.Root{Name: "root"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var states [2][]*sandbox.State
-	for i := range states {
-		h := sandbox.New(sandbox.Options{CacheDir: cacheDir, Output: true, NoImages: i == 1})
-		m := load(t, h, wasm, sandbox.Limits{})
-		for range 3 {
-			before, after, err := m.States(t.Context(), input, openRun(t, dir, vfs.Limits{}))
-			if err != nil {
-				t.Fatal(err)
-			}
-			states[i] = append(states[i], before, after)
+	for range 3 {
+		before, after, err := m.States(t.Context(), input, openRun(t, dir, vfs.Limits{}))
+		if err != nil {
+			t.Fatal(err)
 		}
+		states = append(states, before, after)
 	}
-	for i, want := range states[1] {
-		got := states[0][i]
+	return states
+}
+
+func compareStates(t *testing.T, how string, list, wanted []*sandbox.State) {
+	t.Helper()
+	for i, want := range wanted {
+		got := list[i]
 		for at := range want.Memory {
 			if at < len(got.Memory) && got.Memory[at] != want.Memory[at] {
-				t.Errorf("state %d: memory differs at %#x", i, at)
+				t.Errorf("%s, state %d: memory differs at %#x", how, i, at)
 				break
 			}
 		}
 		if len(got.Memory) != len(want.Memory) || !bytes.Equal(got.Blocks, want.Blocks) || !bytes.Equal(got.Random, want.Random) {
-			t.Errorf("state %d: memory of %d and %d bytes, blocks of %d and %d", i, len(got.Memory), len(want.Memory), len(got.Blocks), len(want.Blocks))
+			t.Errorf("%s, state %d: memory of %d and %d bytes, blocks of %d and %d", how, i, len(got.Memory), len(want.Memory), len(got.Blocks), len(want.Blocks))
 		}
 		if !reflect.DeepEqual(got.Globals, want.Globals) || got.Figures != want.Figures {
-			t.Errorf("state %d:\n%v %s\nwant\n%v %s", i, got.Globals, got.Figures, want.Globals, want.Figures)
+			t.Errorf("%s, state %d:\n%v %s\nwant\n%v %s", how, i, got.Globals, got.Figures, want.Globals, want.Figures)
 		}
 	}
 }
@@ -153,9 +199,12 @@ var plainModules = []struct{ name, fields, describe, reason string }{
 func TestPlain(t *testing.T) {
 	for _, tt := range plainModules {
 		t.Run(tt.name, func(t *testing.T) {
-			how := imagetest.Compare(t, stateful(t, tt.fields, tt.describe, tt.describe), imagetest.Options{})
-			if how == nil || how.Image || !strings.Contains(how.Reason, tt.reason) {
-				t.Errorf("got %+v", how)
+			wasm := stateful(t, tt.fields, tt.describe, tt.describe)
+			for _, native := range [][]byte{nil, ahead(t, wasm)} {
+				how := imagetest.Compare(t, wasm, imagetest.Options{Native: native})
+				if how == nil || how.Image || !strings.Contains(how.Reason, tt.reason) {
+					t.Errorf("got %+v", how)
+				}
 			}
 		})
 	}
@@ -207,7 +256,9 @@ func TestImage(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			wasm := stateful(t, tt.fields, tt.describe, tt.resolve)
 			imaged(t, imagetest.Compare(t, wasm, imagetest.Options{Dir: workspace(t)}))
-			sameStates(t, wasm, workspace(t), "r")
+			native := ahead(t, wasm)
+			imaged(t, imagetest.Compare(t, wasm, imagetest.Options{Native: native, Dir: workspace(t)}))
+			sameStates(t, wasm, native, workspace(t), "r")
 		})
 	}
 }

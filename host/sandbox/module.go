@@ -32,6 +32,7 @@ type Module struct {
 	meta    rewriteMeta
 	image   *image // what instances begin with; nil where each is initialized
 	plain   string // why there is no image, for people
+	ahead   bool   // the image was made when the program was
 
 	spares
 
@@ -48,8 +49,8 @@ func (h *Host) Load(ctx context.Context, wasm []byte, limits Limits) (*Module, e
 	return h.load(ctx, codecache.Request{Wasm: wasm, Digest: sha256.Sum256(wasm)}, limits)
 }
 
-// LoadNative is Load for a module that comes with native code, compiled ahead
-// of time with Recipe. Where that doesn't fit this machine, it is as if there
+// LoadNative is Load for a module that comes with native code, and with what its
+// instances begin with, made ahead of time by Ahead. Where that doesn't fit this machine, it is as if there
 // were none. It is read at most once; nil means that there is none. The module itself
 // is read only where it has to be compiled, and then has to be the one of that digest,
 // its SHA-256 in hexadecimal.
@@ -69,6 +70,18 @@ func (h *Host) LoadNative(ctx context.Context, digest string, read func() ([]byt
 
 // load loads a module and asks it what it is.
 func (h *Host) load(ctx context.Context, req codecache.Request, limits Limits) (*Module, error) {
+	m, err := h.loadCode(ctx, req, limits)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.describe(ctx); err != nil {
+		return nil, errors.Join(err, m.freeCode())
+	}
+	return m, nil
+}
+
+// loadCode loads a module, of which nothing is called yet.
+func (h *Host) loadCode(ctx context.Context, req codecache.Request, limits Limits) (*Module, error) {
 	limits = limits.withDefaults()
 	program, code, err := h.compile(ctx, req, limits)
 	if err != nil {
@@ -79,9 +92,6 @@ func (h *Host) load(ctx context.Context, req codecache.Request, limits Limits) (
 	err = json.Unmarshal(code.Meta, &m.meta)
 	if err == nil {
 		err = m.meta.check(program)
-	}
-	if err == nil {
-		err = m.describe(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(err, m.freeCode())
@@ -94,36 +104,50 @@ func (m *Module) freeCode() error {
 	return errors.Join(m.program.Close(context.Background()), m.code.Close())
 }
 
-// describe asks the module for its description and keeps the instance's state for
-// those that come.
+// describe finds out what the module is and what its instances begin with: from what
+// came with its native code, or from an instance.
 func (m *Module) describe(ctx context.Context) error {
-	in, out, err := m.initialize(ctx)
-	if err != nil {
-		var run *RunError
-		switch {
-		case !errors.As(err, &run):
-			return reject("import only what abi/ABI.md lists, with the signatures given there",
-				"it can't be instantiated: %s", text.Line(err.Error(), guestTextMax))
-		case errors.Is(run, ErrCanceled):
+	var in *instance
+	if !m.useAhead() {
+		var err error
+		if in, _, err = m.ask(ctx); err != nil {
 			return err
 		}
-		return late(reject("run it in a debugger or with fewer imports; see abi/ABI.md, \"describe\"", "describe fails: %s", describeFailure(run)),
-			errors.Is(run, ErrDeadline))
+		m.keepImage(in)
 	}
-	if m.desc, err = decodeDescription(out); err != nil {
-		in.close()
-		return err
-	}
-	m.keepImage(in)
 	m.program.keepData()
 	m.startSpares()
 	if m.image == nil {
 		m.ready <- in
 		return nil
 	}
-	in.close() // whose memory is all its own, and it may be long until somebody needs one
+	if in != nil {
+		in.close() // whose memory is all its own, and it may be long until somebody needs one
+	}
 	m.request()
 	return nil
+}
+
+// ask makes an instance and takes its description, which it returns as it is, too.
+func (m *Module) ask(ctx context.Context) (*instance, []byte, error) {
+	in, out, err := m.initialize(ctx)
+	if err != nil {
+		var run *RunError
+		switch {
+		case !errors.As(err, &run):
+			return nil, nil, reject("import only what abi/ABI.md lists, with the signatures given there",
+				"it can't be instantiated: %s", text.Line(err.Error(), guestTextMax))
+		case errors.Is(run, ErrCanceled):
+			return nil, nil, err
+		}
+		return nil, nil, late(reject("run it in a debugger or with fewer imports; see abi/ABI.md, \"describe\"", "describe fails: %s", describeFailure(run)),
+			errors.Is(run, ErrDeadline))
+	}
+	if m.desc, err = decodeDescription(out); err != nil {
+		in.close()
+		return nil, nil, err
+	}
+	return in, out, nil
 }
 
 func describeFailure(run *RunError) string {

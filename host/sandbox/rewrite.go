@@ -54,13 +54,6 @@ func recipe(limits Limits) (codecache.Recipe, error) {
 	}, err
 }
 
-// Recipe is how modules are loaded under the default limits, for the tool that
-// compiles ahead of time.
-func Recipe() (codecache.Recipe, codecache.Rewriter, error) {
-	r, err := recipe(Limits{}.withDefaults())
-	return r, rewrite, err
-}
-
 // rewrite admits a module and meters it.
 func rewrite(wasm, options []byte) (rewritten, meta []byte, err error) {
 	var o rewriteOptions

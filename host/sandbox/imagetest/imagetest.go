@@ -6,6 +6,8 @@
 package imagetest
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"reflect"
@@ -23,6 +25,9 @@ import (
 type Options struct {
 	// CacheDir is that of the sandbox, for modules that take long to compile.
 	CacheDir string
+	// Native, unless nil, is what sandbox.Ahead has made of the module: then it is the image
+	// in there that instances begin with, where there can be images.
+	Native []byte
 	// Limits are the module's. What ends by its time isn't compared: use Fuel for
 	// what doesn't end.
 	Limits sandbox.Limits
@@ -88,13 +93,16 @@ func Compare(t testing.TB, wasm []byte, opts Options) *sandbox.Instances {
 		}
 	}
 	how := image.Instances()
+	if how.Ahead != (how.Image && opts.Native != nil) {
+		t.Errorf("instances begin with another image: %+v", how)
+	}
 	return &how
 }
 
 func load(t testing.TB, wasm []byte, opts Options, plain bool) (*sandbox.Module, error) {
 	t.Helper()
 	h := sandbox.New(sandbox.Options{CacheDir: opts.CacheDir, Output: true, NoImages: plain})
-	m, err := h.Load(t.Context(), wasm, opts.Limits)
+	m, err := loadOn(t, h, wasm, opts)
 	if err != nil && !errors.Is(err, sandbox.ErrRejected) {
 		t.Fatal(err)
 	}
@@ -106,6 +114,15 @@ func load(t testing.TB, wasm []byte, opts Options, plain bool) (*sandbox.Module,
 		})
 	}
 	return m, err
+}
+
+func loadOn(t testing.TB, h *sandbox.Host, wasm []byte, opts Options) (*sandbox.Module, error) {
+	t.Helper()
+	if opts.Native == nil {
+		return h.Load(t.Context(), wasm, opts.Limits)
+	}
+	read := func() ([]byte, error) { return wasm, nil }
+	return h.LoadNative(t.Context(), fmt.Sprintf("%x", sha256.Sum256(wasm)), read, bytes.NewReader(opts.Native), opts.Limits)
 }
 
 // outcome is what one run gives and what it has looked at. There is none of a run

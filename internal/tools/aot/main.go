@@ -1,5 +1,6 @@
 // Command aot compiles a resolver module ahead of time, for machines like the
-// one it runs on, into the form that the agent embeds:
+// one it runs on, into the form that the agent embeds: its native code, and what its
+// instances begin with, so that no start has to initialize one:
 //
 //	go run ./internal/tools/aot -o host/builtin/dist/builtin.native host/builtin/dist/builtin.wasm
 //
@@ -18,7 +19,8 @@
 //
 // An agent of another architecture, on a CPU with other features, or with
 // another version of wazero or of the rewriter doesn't use the result, and
-// compiles the module once instead.
+// compiles the module once instead; one of another version of what instances begin
+// with uses the code alone.
 package main
 
 import (
@@ -62,13 +64,7 @@ func run(ctx context.Context, output, input string) error {
 	if err != nil {
 		return err
 	}
-	recipe, rewrite, err := sandbox.Recipe()
-	if err != nil {
-		return err
-	}
-	return atomicfile.Write(output, 0o644, func(w io.Writer) error {
-		return codecache.Ahead(ctx, w, wasm, recipe, rewrite)
-	})
+	return atomicfile.Write(output, 0o644, func(w io.Writer) error { return sandbox.Ahead(ctx, w, wasm) })
 }
 
 func packTo(output, input string) error {

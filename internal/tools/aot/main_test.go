@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
-	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -14,12 +16,14 @@ import (
 	"waymark/test/wasmtest"
 )
 
+const description = `{"abi":1,"name":"small","version":"1.0.0","resolvers":[{"name":"r","kinds":["skill"],"reads":[]}]}`
+
 // TestRun: what the tool writes is what a host on the same machine embeds, and
 // an input that can't be compiled leaves nothing behind.
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	input, output := filepath.Join(dir, "in.wasm"), filepath.Join(dir, "out.native")
-	wasm := wasmtest.File{Describe: "{}", Resolve: "{}"}.Bytes()
+	wasm := wasmtest.File{Describe: description, Resolve: "{}"}.Bytes()
 	if err := os.WriteFile(input, wasm, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -30,23 +34,16 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cache, err := codecache.Open(codecache.Options{})
+	none := func() ([]byte, error) { return nil, errors.New("it is compiled") }
+	digest := fmt.Sprintf("%x", sha256.Sum256(wasm))
+	m, err := sandbox.New(sandbox.Options{}).LoadNative(t.Context(), digest, none, bytes.NewReader(packed), sandbox.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	recipe, _, err := sandbox.Recipe()
-	if err != nil {
-		t.Fatal(err)
+	if how := m.Instances(); runtime.GOOS == "linux" && !how.Ahead {
+		t.Errorf("its instances are %+v", how)
 	}
-	request := codecache.Request{Wasm: wasm, Recipe: recipe, Embedded: bytes.NewReader(packed)}
-	code, err := cache.Load(t.Context(), request, func(context.Context, *codecache.Code) error { return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if code.Source != codecache.Embedded {
-		t.Errorf("it is %s, want embedded", code.Source)
-	}
-	if err := code.Close(); err != nil {
+	if err := m.Close(); err != nil {
 		t.Error(err)
 	}
 
@@ -82,7 +79,7 @@ func TestPlace(t *testing.T) {
 		}
 		return data
 	}
-	write(input, wasmtest.File{Describe: "{}", Resolve: "{}"}.Bytes())
+	write(input, wasmtest.File{Describe: description, Resolve: "{}"}.Bytes())
 	if err := run(t.Context(), pack, input); err != nil {
 		t.Fatal(err)
 	}

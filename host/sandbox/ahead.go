@@ -153,7 +153,12 @@ func (m *Module) useAhead() bool {
 	if m.host.opts.NoImages {
 		return false
 	}
-	desc, i, err := m.readAhead()
+	var desc *abi.Description
+	var i *image
+	extra, err := m.code.Extra()
+	if err == nil {
+		desc, i, err = m.readAhead(extra)
+	}
 	switch {
 	case err == nil:
 		m.desc, m.image, m.program.data, m.ahead = desc, i, nil, true
@@ -167,11 +172,8 @@ func (m *Module) useAhead() bool {
 	return false
 }
 
-func (m *Module) readAhead() (*abi.Description, *image, error) {
-	extra, err := m.code.Extra()
-	if err != nil {
-		return nil, nil, err
-	}
+// readAhead makes an image of what withImage has packed.
+func (m *Module) readAhead(extra *codecache.Extra) (*abi.Description, *image, error) {
 	var w writtenImage
 	if err := json.Unmarshal(extra.Text, &w); err != nil {
 		return nil, nil, err

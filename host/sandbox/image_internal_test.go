@@ -1,9 +1,13 @@
 package sandbox
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
+	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -11,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"waymark/abi"
+	"waymark/host/sandbox/codecache"
 	"waymark/test/guestbuild"
 )
 
@@ -76,6 +81,86 @@ func BenchmarkInstance(b *testing.B) {
 	b.ReportMetric(float64(modules["image"].Instances().Hot)/1024, "hot-KiB")
 	b.ReportMetric(float64(modules["image"].Instances().Kept)/1024, "kept-KiB")
 	b.ReportMetric(float64(modules["image"].Instances().Bytes)/1024, "image-KiB")
+}
+
+// BenchmarkAhead: what a start takes to have the image of the built-in module, from an
+// instance that is initialized and from what a build has made, mapped from a file as an
+// agent does and copied into a memory file, in turn. It is internal because all else that
+// loading does is much more. Medians; ns/op means nothing.
+func BenchmarkAhead(b *testing.B) {
+	path, err := guestbuild.Build(context.Background(), "waymark/plugins/builtin")
+	if err != nil {
+		b.Fatal(err)
+	}
+	wasm, err := os.ReadFile(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var native bytes.Buffer
+	if err := Ahead(b.Context(), &native, wasm); err != nil {
+		b.Fatal(err)
+	}
+	req := codecache.Request{Wasm: wasm, Digest: sha256.Sum256(wasm), Embedded: bytes.NewReader(native.Bytes())}
+	m, err := New(Options{}).loadCode(b.Context(), req, Limits{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = m.freeCode() }()
+	extra, err := m.code.Extra()
+	if err != nil {
+		b.Fatal(err)
+	}
+	f, err := os.Create(filepath.Join(b.TempDir(), "file"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	if _, err := io.Copy(f, extra.Pages); err != nil {
+		b.Fatal(err)
+	}
+	data := m.program.data
+	figures := map[string][]float64{}
+	add := func(name string, prepare func()) {
+		m.image, m.program.data = nil, data
+		faults, cpu, start := usage()
+		prepare()
+		took := time.Since(start)
+		faultsAfter, cpuAfter, _ := usage()
+		figures[name+"-ms"] = append(figures[name+"-ms"], took.Seconds()*1e3)
+		figures[name+"-cpu-ms"] = append(figures[name+"-cpu-ms"], float64(cpuAfter-cpu)/1e6)
+		figures[name+"-faults"] = append(figures[name+"-faults"], float64(faultsAfter-faults))
+		if m.image == nil {
+			b.Fatal(m.plain)
+		}
+		_ = m.image.memory.Close()
+	}
+	read := func(file *os.File) {
+		e, err := m.code.Extra()
+		if err == nil {
+			e.File, e.At = file, 0
+			m.desc, m.image, err = m.readAhead(e)
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	for b.Loop() {
+		add("initialized", func() {
+			in, _, err := m.ask(b.Context())
+			if err != nil {
+				b.Fatal(err)
+			}
+			m.keepImage(in)
+			in.close()
+		})
+		add("mapped", func() { read(f) })
+		add("copied", func() { read(nil) })
+	}
+	for name, list := range figures {
+		slices.Sort(list)
+		b.ReportMetric(list[len(list)/2], name)
+	}
+	b.ReportMetric(float64(extra.Pages.Size())/1024, "image-KiB")
 }
 
 // usage is how many page faults there were that no disk was needed for, and the

@@ -19,7 +19,7 @@ func layers() []Layer {
 			"waymark/host/sandbox/...", "waymark/host/resolve/...", "waymark/host/watch/...", "waymark/host/push/...",
 			"waymark/host/api/...", "waymark/host/config/...", "waymark/host/builtin/...", "waymark/host/plugin/...",
 			"waymark/host/why/...", "waymark/host/sources/...", "waymark/host/metrics/...", "waymark/host/running/...",
-			"waymark/host/coverage/...", "waymark/host/applies/...",
+			"waymark/host/coverage/...", "waymark/host/applies/...", "waymark/host/clients/...",
 		}},
 		{"what the services share", []string{"waymark/workspace", "waymark/workspace/access", "waymark/workspace/launch/...", "waymark/workspace/output"}},
 		{"supervisor", []string{"waymark/workspace/supervisor/..."}},
@@ -87,7 +87,7 @@ func rules() []Rule {
 			Reason: "the engine keeps no database: agents without an embedded hub stay small",
 		},
 		{
-			From: []string{"waymark/host/api/...", "waymark/workspace/client/...", "waymark/host/why/...", "waymark/host/coverage/...", "waymark/host/applies/...", "waymark/host/sources/..."},
+			From: []string{"waymark/host/api/...", "waymark/workspace/client/...", "waymark/host/why/...", "waymark/host/coverage/...", "waymark/host/applies/...", "waymark/host/clients/...", "waymark/host/sources/..."},
 			To:   append([]string{"waymark/host/resolve/...", "waymark/host/watch/..."}, sandboxes...), Deep: true,
 			Reason: "a client of the local API needs neither a sandbox nor a watcher",
 		},

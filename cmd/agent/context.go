@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"waymark/cmd/internal/cli"
+	"waymark/cmd/internal/term"
+	"waymark/host"
+	"waymark/host/clients"
+	"waymark/host/config"
+	"waymark/internal/text"
+)
+
+func (a *app) contextCommand() *cobra.Command {
+	var s settings
+	var client, root string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "context --client NAME",
+		Short: "Show what a coding agent sees when it starts",
+		Long: `Context says which of the project's files a coding agent would begin with, in its order,
+and what it would cut or leave out and why: by the files that it reads, the directories that
+it climbs, its precedence and its budgets. The agent needn't be installed, and isn't started.
+
+The rules of codex and opencode are compared with these programs themselves; those of claude
+and copilot follow their documentation. docs/clients.md has the rules, their versions and
+sources.
+
+It looks at the files as they are now, whether an agent runs or not, at those of the project
+alone, and in no file of the user's: settings there can change what a client reads. Tokens are
+estimated, as four bytes each.`,
+		Example: `  agent context --client codex
+  agent context --client opencode --root ~/project/web
+  agent context --client codex --json | jq '.items[] | select(.included | not)'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := clientNamed(client)
+			if err != nil {
+				return err
+			}
+			return a.context(cmd.Context(), &s, c, root, asJSON)
+		},
+	}
+	cmd.Flags().StringVar(&client, "client", "", "the `name` of the client: "+strings.Join(clients.IDs(), ", "))
+	cmd.Flags().StringVar(&root, "root", ".", "`directory` that the client is started in")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	_ = cmd.RegisterFlagCompletionFunc("client", clientNames)
+	return cmd
+}
+
+// clientNames offers the clients whose rules are known.
+func clientNames(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var offered []cobra.Completion
+	for i := range clients.Clients {
+		offered = append(offered, cobra.CompletionWithDesc(clients.Clients[i].ID, clients.Clients[i].Name))
+	}
+	return offered, cobra.ShellCompDirectiveNoFileComp
+}
+
+func clientNamed(name string) (*clients.Client, error) {
+	known := strings.Join(clients.IDs(), ", ")
+	if name == "" {
+		return nil, cli.Usage("say which client with --client: one of %s", known)
+	}
+	c := clients.Lookup(name)
+	if c == nil {
+		hint := ""
+		if near := text.Nearest(name, clients.IDs()); near != "" {
+			hint = fmt.Sprintf("; did you mean %s?", near)
+		}
+		return nil, cli.Usage("--client %s: the rules of this client aren't known, only those of %s%s", term.Visible(name), known, hint)
+	}
+	return c, nil
+}
+
+func (a *app) context(ctx context.Context, s *settings, c *clients.Client, root string, asJSON bool) error {
+	log, err := a.logger()
+	if err != nil {
+		return err
+	}
+	paths, err := config.FindPaths(config.Environment{})
+	if err != nil {
+		return err
+	}
+	loaded, err := s.load(paths)
+	if err != nil {
+		return err
+	}
+	defer a.recordRuns(ctx, paths, log)()
+	view, err := host.ClientContext(ctx, a.hostOptions(s, loaded, paths, variables{}, log), c, root)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return term.JSON(a.stdout, view)
+	}
+	return a.printView(view)
+}
+
+func (a *app) printView(v *clients.View) error {
+	judged := "its rules follow its documentation"
+	if v.Judged {
+		judged = "its rules are compared with the program"
+	}
+	if _, err := fmt.Fprintf(a.stdout, "%s %s in %s (%s)\n", v.Name, v.Version, term.Visible(v.Root), judged); err != nil {
+		return err
+	}
+	if len(v.Items) == 0 {
+		_, _ = fmt.Fprintln(a.stdout, "nothing in the project's files is for it")
+	} else {
+		table := term.NewTable(a.stdout, "SEEN", "KIND", "FILE", "NAME", "BYTES", "CUT", "TOKENS", "WHY")
+		for i := range v.Items {
+			it := &v.Items[i]
+			seen, cut, why := "yes", "-", it.Detail
+			switch {
+			case !it.Included:
+				seen = "no"
+			case it.Reason != "":
+				seen = "part"
+			}
+			if it.CutBytes > 0 {
+				cut = fmt.Sprint(it.CutBytes)
+			}
+			table.Row(seen, string(it.Kind), term.Visible(shortOf(v.Root, it.Path)), term.Visible(dash(it.Name)), fmt.Sprint(it.Bytes), cut, fmt.Sprint(it.Tokens), term.Visible(dash(why)))
+		}
+		if err := table.Flush(); err != nil {
+			return err
+		}
+	}
+	b := &v.Budget
+	if b.InstructionBytes > 0 {
+		_, _ = fmt.Fprintf(a.stdout, "instructions: %d of %d bytes\n", b.UsedBytes, b.InstructionBytes)
+	}
+	if b.SkillTokens > 0 {
+		_, _ = fmt.Fprintf(a.stdout, "list of skills: some %d of %d tokens, with its own %d; %s shortened, %s left out\n",
+			b.UsedTokens, b.SkillTokens, b.Builtin, text.Count(b.Shortened, "description", "descriptions"), text.Count(b.Dropped, "skill", "skills"))
+	}
+	if n := len(v.NotLookedAt); n > 0 {
+		_, _ = fmt.Fprintf(a.stdout, "%s not looked at: %s\n", text.Count(n, "directory", "directories"), term.Visible(strings.Join(v.NotLookedAt, ", ")))
+	}
+	return nil
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// shortOf shortens a path by the directory that it lies in, or near.
+func shortOf(root, path string) string {
+	if rel, err := filepath.Rel(root, path); err == nil && len(rel) < len(path) {
+		return rel
+	}
+	return path
+}

@@ -1,0 +1,30 @@
+// Package clients says what a coding agent would see at its start: which of the files
+// in a workspace it reads, in which order, and what it cuts or leaves out.
+//
+// The rules of each client are data, in rules.go, with their sources and dates: a new
+// version of a client is a change of data. They name the rows of the table of
+// conventions, package plugins/conventions, and add rows of their own where a client
+// looks deeper than a resolver does.
+//
+// # Guarantees
+//
+// No file is read or parsed here: names, descriptions and sizes are what resolvers have
+// found in their sandbox. Of is a pure function of its input; the same finds give the
+// same view in whatever order they come.
+//
+// The rules of a client that is Judged are compared with the real program, of that
+// version, by test/clients. The others follow what their makers document.
+//
+// # Concurrency
+//
+// Nothing is kept, and the data doesn't change: everything may be called at any time.
+//
+// # Limits
+//
+// The project's own files alone are looked at. Not the user's: those can add
+// instructions and skills, change names and budgets (project_doc_max_bytes and the like)
+// and take skills away. What a client sees through links that lead out of the project is
+// left out.
+//
+// Tokens are estimated, as four bytes each.
+package clients

@@ -1,0 +1,112 @@
+package clients
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+
+	"waymark/snapshot"
+)
+
+// instructions adds the texts that the client begins with.
+func (v *viewer) instructions() {
+	rules := v.in.Client.Instructions
+	if rules == nil {
+		return
+	}
+	dirs := v.walk(rules.Top, rules.Up)
+	budget := &v.view.Budget
+	budget.InstructionBytes = rules.MaxBytes
+	first := -1 // the place that FirstOfAll has found
+	var others []*Find
+	for _, dir := range dirs {
+		taken := false
+		for i, place := range rules.Places {
+			for _, f := range v.finds[dir][place.Convention] {
+				switch {
+				case place.Otherwise:
+					others = append(others, f)
+				case rules.Take == FirstOfDirectory && taken:
+					v.leave(f, Overridden, "another file in the same directory is read in its place")
+				case rules.Take == FirstOfAll && !v.isFirst(dirs, i, &first):
+					v.leave(f, Overridden, fmt.Sprintf("%s reads %s here, and no other name", v.in.Client.Name, v.nameOf(dirs, rules.Places[first].Convention)))
+				case place.TopOnly && dir != v.top:
+					v.leave(f, Elsewhere, "it is read in the top directory of a project")
+				default:
+					taken = v.instruction(f) || taken
+				}
+			}
+		}
+	}
+	instead := !v.any()
+	for _, f := range others {
+		if instead {
+			v.instruction(f)
+		} else {
+			v.leave(f, Overridden, "it is read where there is nothing else")
+		}
+	}
+}
+
+// any reports whether there are instructions so far.
+func (v *viewer) any() bool {
+	for i := range v.view.Items {
+		if v.view.Items[i].Included {
+			return true
+		}
+	}
+	return false
+}
+
+// isFirst reports whether a place is the first one that has something in any directory.
+func (v *viewer) isFirst(dirs []string, place int, first *int) bool {
+	for i := 0; *first < 0 && i < len(v.in.Client.Instructions.Places); i++ {
+		for _, dir := range dirs {
+			if len(v.finds[dir][v.in.Client.Instructions.Places[i].Convention]) > 0 {
+				*first = i
+			}
+		}
+	}
+	return place == *first
+}
+
+// nameOf is the name of the files of a convention.
+func (v *viewer) nameOf(dirs []string, convention string) string {
+	for _, dir := range dirs {
+		for _, f := range v.finds[dir][convention] {
+			return filepath.Base(f.Path)
+		}
+	}
+	return convention
+}
+
+// instruction adds one text, as far as there is room for it. taken is false for what
+// leaves its place to another.
+func (v *viewer) instruction(f *Find) (taken bool) {
+	rules, budget := v.in.Client.Instructions, &v.view.Budget
+	size := f.SizeBytes
+	it := Item{Bytes: size, Included: true}
+	switch mode := f.Attributes["mode"].Text; {
+	case f.Status == snapshot.StatusUnreadable || f.Status == snapshot.StatusInvalid:
+		v.leave(f, Invalid, f.Error)
+		return false
+	case mode != "" && mode != "always":
+		v.leave(f, NotAlways, "its mode is "+mode)
+		return false
+	case rules.MaxFile > 0 && size > rules.MaxFile:
+		v.leave(f, TooLarge, fmt.Sprintf("%s reads files of up to %d bytes", v.in.Client.Name, rules.MaxFile))
+		return true
+	case size == 0, rules.SkipBlank && f.Payload != nil && len(bytes.TrimSpace(f.Payload)) == 0:
+		v.leave(f, Blank, "there is nothing in it, and nothing is read in its place")
+		return true
+	case rules.MaxBytes > 0 && budget.UsedBytes >= rules.MaxBytes:
+		it.Included, it.CutBytes, it.Reason = false, size, NoRoom
+		it.Detail = fmt.Sprintf("the %d bytes for all instructions were used up before", rules.MaxBytes)
+	case rules.MaxBytes > 0 && budget.UsedBytes+size > rules.MaxBytes:
+		it.CutBytes, it.Reason = budget.UsedBytes+size-rules.MaxBytes, Cut
+		it.Detail = fmt.Sprintf("there was room for %d bytes of it", size-it.CutBytes)
+	}
+	budget.UsedBytes += size - it.CutBytes
+	v.add(f, it)
+	return true
+}

@@ -1,0 +1,352 @@
+package clients
+
+import (
+	"slices"
+
+	"waymark/abi"
+	"waymark/plugins/conventions"
+)
+
+// Client is what is known of one coding agent.
+type Client struct {
+	// ID is what it is called by, Reader its id in the table of conventions.
+	ID, Reader, Name string
+	// Version is the one that the rules are of. Judged: test/clients compares them with
+	// that version itself.
+	Version string
+	Judged  bool
+	// Instructions are the texts that it begins with, Skills those it lists, each nil
+	// where there are none.
+	Instructions *Instructions
+	Skills       *Skills
+	// Lists are the conventions of what else it lists by name: subagents, commands.
+	Lists []string
+	// Own are conventions beside those of the table: places that only this client looks
+	// at. Their readers are this client alone.
+	Own []conventions.Convention
+	// Sources are where the rules are from.
+	Sources []Source
+}
+
+// Source is where a fact is from, and when it was looked up there, as 2026-11-24.
+type Source struct{ At, Date string }
+
+// Top is where a walk ends or begins, above the directory of the start.
+type Top string
+
+// The tops.
+const (
+	// Project: the nearest directory with .git; without one, that of the start.
+	Project Top = "project"
+	// ProjectElseAll: the nearest directory with .git; without one, the file system's.
+	ProjectElseAll Top = "project_else_all"
+	// All: the file system's.
+	All Top = "all"
+)
+
+// Instructions says which texts a client begins with.
+type Instructions struct {
+	Top Top
+	// Up: from the start's directory to the top. Otherwise from the top down.
+	Up   bool
+	Take Take
+	// Places are in order of precedence.
+	Places []Place
+	// MaxBytes is what all may have together; the one that goes beyond is cut, and
+	// those behind it are left out. MaxFile leaves out what is larger. 0: no bound.
+	MaxBytes, MaxFile int64
+	// SkipBlank leaves out what has nothing but blanks, as well as what is empty.
+	SkipBlank bool
+}
+
+// Take says which of the places of a walk are taken.
+type Take string
+
+// What is taken.
+const (
+	// FirstOfDirectory: in each directory the first place that there is.
+	FirstOfDirectory Take = "first_of_directory"
+	// FirstOfAll: the first place that there is in any directory, and that in each.
+	FirstOfAll Take = "first_of_all"
+	// Every: each place of each directory.
+	Every Take = "every"
+)
+
+// Place is one convention that instructions are looked for by.
+type Place struct {
+	Convention string
+	// TopOnly: in the project's top directory and no other.
+	TopOnly bool
+	// Otherwise: only where the places before have nothing in any directory.
+	Otherwise bool
+}
+
+// Skills says which skills a client lists.
+type Skills struct {
+	Top Top
+	// Up as in Instructions.
+	Up bool
+	// Places are conventions, each list of them in the order in which a directory is
+	// looked through, and one list after the other for the whole walk.
+	Places [][]string
+	// MaxDepth bounds the directories below the place; 0 doesn't. SkipHidden leaves out
+	// what lies in a directory whose name begins with a dot, SkipLinks a SKILL.md that
+	// is a link.
+	MaxDepth   int
+	SkipHidden bool
+	SkipLinks  bool
+	// NeedsName and NeedsDescription leave out what has none, MaxName whose name has
+	// more characters. MaxDescription cuts descriptions to so many characters, the
+	// last three of which are dots. 0: no bound.
+	NeedsName, NeedsDescription bool
+	MaxName, MaxDescription     int
+	// OneLine: a description's blanks and line ends become single spaces.
+	OneLine bool
+	// Same says which ones are listed once.
+	Same Same
+	// Names is the order of names.
+	Names Names
+	// Namespaces are the conventions of manifests, in order of precedence: the skills
+	// in the directory of one have its name and a colon before theirs.
+	Namespaces []string
+	// Policy is the convention of files beside a skill that can take it from the list.
+	Policy string
+	// Line is what a skill is shown as. Budget bounds all lines.
+	Line   Line
+	Budget *Budget
+}
+
+// Same says which skills are listed once.
+type Same string
+
+// What counts as the same.
+const (
+	// SameFile: the same file, reached over links; the first counts.
+	SameFile Same = "file"
+	// SameNameLast: the same name; the last counts.
+	SameNameLast Same = "name_last"
+	// SameNameFirst: the same name; the first counts.
+	SameNameFirst Same = "name_first"
+)
+
+// Names is an order of names.
+type Names string
+
+// The orders.
+const (
+	// ByByte compares bytes.
+	ByByte Names = "byte"
+	// ByLetter compares letters whatever their case, after digits and signs.
+	ByLetter Names = "letter"
+)
+
+// Line is the form of a skill in a list.
+type Line string
+
+// The forms. A path is that of SKILL.md.
+const (
+	// LineAliased is "- name: description (file: r0/path)": paths are relative to roots
+	// that are listed before and called r0, r1, ….
+	LineAliased Line = "aliased"
+	// LineXML is an element with name, description and location.
+	LineXML Line = "xml"
+	// LineName is the name and the description.
+	LineName Line = "name"
+)
+
+// Budget bounds a list of skills: descriptions are shortened first, evenly and a
+// character at a time; where that isn't enough all go, and then the skills that don't
+// fit, the first of which keep their places.
+type Budget struct {
+	// Tokens is Percent of Window, which is that of the client's own model. Each line
+	// is counted by itself, with its line end.
+	Tokens, Percent, Window int64
+	// FreeRoots is how many bytes the lines of LineAliased's roots may have before they
+	// count, too.
+	FreeRoots int64
+	// Root is where the client's own skills are, below the user's home directory.
+	Root string
+	// Builtin are the client's own skills, which come first.
+	Builtin []Builtin
+}
+
+// Builtin is a skill that a client brings: how long its line is. None of them has
+// anything but ASCII.
+type Builtin struct {
+	Name string
+	// Description is its length in characters.
+	Description int
+}
+
+// The dates of sources.
+const (
+	judged = "2026-11-24" // the program was run
+	noted  = "2026-08-22" // it was read
+)
+
+// skillFiles makes the convention of all skills below some directories. Its kind is that
+// of another thing with a head: a resolver doesn't look for skills in a skill, as some
+// clients do. See Of.
+func skillFiles(id, reader string, places ...string) conventions.Convention {
+	return conventions.Convention{
+		ID: id, Readers: []string{reader}, Scope: conventions.ScopeProject, Places: places,
+		Kind: abi.KindSubagent, Format: conventions.Markdown, Name: conventions.FromField, Description: conventions.FromField,
+	}
+}
+
+// manifest makes the convention of a plugin's manifest among the skills of Codex.
+func manifest(id, name string) conventions.Convention {
+	return conventions.Convention{
+		ID: id, Readers: []string{"codex"}, Scope: conventions.ScopeProject, Kind: abi.KindPlugin, Format: conventions.JSON,
+		Places: []string{".agents/skills/**/" + name, ".codex/skills/**/" + name}, Name: conventions.FromField,
+	}
+}
+
+// Clients are all whose rules are known, in order of their ids.
+var Clients = []Client{
+	{
+		ID: "claude", Reader: "claude-code", Name: "Claude Code", Version: "2.1.277",
+		Instructions: &Instructions{
+			Top: All, Take: Every, MaxFile: 4 << 20,
+			Places: []Place{
+				{Convention: "claude-md"}, {Convention: "claude-dir-md"}, {Convention: "claude-rules"}, {Convention: "claude-local-md"},
+				{Convention: "agents-md", Otherwise: true}, {Convention: "claude-dir-agents-md", Otherwise: true},
+			},
+		},
+		Skills: &Skills{
+			Top: Project, Up: true, Places: [][]string{{"claude-skills"}}, MaxDepth: 1,
+			MaxDescription: 1536, Same: SameNameFirst, Names: ByByte, Line: LineName,
+		},
+		Lists: []string{"claude-agents", "claude-commands"},
+		Sources: []Source{
+			{"https://code.claude.com/docs/en/memory", noted},
+			{"https://code.claude.com/docs/en/skills", noted},
+			{"https://raw.githubusercontent.com/anthropics/claude-code/v2.1.277/mods/agents-md/README.md", noted},
+		},
+	},
+	{
+		ID: "codex", Reader: "codex", Name: "Codex", Version: "0.169.0", Judged: true,
+		Instructions: &Instructions{
+			Top: Project, Take: FirstOfDirectory, MaxBytes: 32 << 10, SkipBlank: true,
+			Places: []Place{{Convention: "agents-override-md"}, {Convention: "agents-md"}},
+		},
+		Skills: &Skills{
+			Top: Project, Places: [][]string{{"codex-skill-files"}, {"agents-skill-files"}},
+			MaxDepth: 6, SkipHidden: true, SkipLinks: true,
+			NeedsDescription: true, MaxName: 64, MaxDescription: 1024, OneLine: true,
+			Same: SameFile, Names: ByByte, Line: LineAliased,
+			Namespaces: []string{"codex-plugin", "claude-plugin", "codex-nested-plugin", "claude-nested-plugin"}, Policy: "codex-skill-policy",
+			Budget: &Budget{
+				Tokens: 5440, Percent: 2, Window: 272_000, FreeRoots: 142, Root: ".codex/skills/.system",
+				Builtin: []Builtin{{"imagegen", 570}, {"openai-docs", 624}, {"skill-creator", 106}, {"skill-installer", 225}},
+			},
+		},
+		Own: []conventions.Convention{
+			skillFiles("codex-skill-files", "codex", ".codex/skills/**/SKILL.md"),
+			skillFiles("agents-skill-files", "codex", ".agents/skills/**/SKILL.md"),
+			{
+				ID: "codex-skill-policy", Readers: []string{"codex"}, Scope: conventions.ScopeProject, Kind: abi.KindInstructionFile, Format: conventions.Text,
+				Places: []string{".agents/skills/**/agents/openai.yaml", ".codex/skills/**/agents/openai.yaml"},
+			},
+			manifest("codex-nested-plugin", ".codex-plugin/plugin.json"),
+			manifest("claude-nested-plugin", ".claude-plugin/plugin.json"),
+		},
+		Sources: []Source{
+			{"@openai/codex 0.169.0, codex debug prompt-input", judged},
+			{"https://github.com/openai/codex: codex-rs/core/src/agents_md.rs, codex-rs/core-skills/src/{loader,render,model_visible}.rs", judged},
+		},
+	},
+	{
+		ID: "copilot", Reader: "copilot", Name: "GitHub Copilot CLI", Version: "documentation of 2026-11",
+		Instructions: &Instructions{
+			Top: Project, Take: Every,
+			Places: []Place{
+				{Convention: "copilot-instructions", TopOnly: true}, {Convention: "copilot-rules", TopOnly: true},
+				{Convention: "agents-md"}, {Convention: "claude-md", TopOnly: true}, {Convention: "gemini-md", TopOnly: true},
+			},
+		},
+		Skills: &Skills{
+			Top: Project, Up: true, Places: [][]string{{"copilot-skills", "claude-skills", "agents-skills"}}, MaxDepth: 1,
+			Same: SameNameFirst, Names: ByByte, Line: LineName,
+		},
+		Lists: []string{"copilot-agents", "copilot-prompts"},
+		Sources: []Source{
+			{"https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-custom-instructions", noted},
+		},
+	},
+	{
+		ID: "opencode", Reader: "opencode", Name: "opencode", Version: "1.18.33", Judged: true,
+		Instructions: &Instructions{
+			Top: ProjectElseAll, Up: true, Take: FirstOfAll,
+			Places: []Place{{Convention: "agents-md"}, {Convention: "claude-md"}, {Convention: "opencode-context-md"}},
+		},
+		Skills: &Skills{
+			Top: ProjectElseAll, Up: true,
+			Places:    [][]string{{"claude-skill-files", "agents-skill-files"}, {"opencode-skill-files"}},
+			NeedsName: true, NeedsDescription: true, Same: SameNameLast, Names: ByLetter, Line: LineXML,
+		},
+		Lists: []string{"opencode-agents", "opencode-commands"},
+		Own: []conventions.Convention{
+			skillFiles("claude-skill-files", "opencode", ".claude/skills/**/SKILL.md"),
+			skillFiles("agents-skill-files", "opencode", ".agents/skills/**/SKILL.md"),
+			skillFiles("opencode-skill-files", "opencode", ".opencode/skill/**/SKILL.md", ".opencode/skills/**/SKILL.md"),
+			{
+				ID: "opencode-context-md", Readers: []string{"opencode"}, Scope: conventions.ScopeProject, Kind: abi.KindInstructionFile, Format: conventions.Markdown,
+				Description: conventions.FromHeading, Places: []string{"CONTEXT.md"},
+			},
+		},
+		Sources: []Source{
+			{"opencode-ai 1.18.33, opencode debug skill, debug config and run", judged},
+			{"https://github.com/anomalyco/opencode: packages/opencode/src/session/instruction.ts, packages/opencode/src/skill", judged},
+		},
+	},
+}
+
+// Lookup returns the client of an id; nil where there is none.
+func Lookup(id string) *Client {
+	for i := range Clients {
+		if Clients[i].ID == id {
+			return &Clients[i]
+		}
+	}
+	return nil
+}
+
+// IDs are those of Clients.
+func IDs() []string {
+	ids := make([]string, len(Clients))
+	for i := range Clients {
+		ids[i] = Clients[i].ID
+	}
+	return ids
+}
+
+// Conventions lists the ids of all that a client's rules name.
+func (c *Client) Conventions() (ids []string) {
+	if c.Instructions != nil {
+		for _, p := range c.Instructions.Places {
+			ids = append(ids, p.Convention)
+		}
+	}
+	if s := c.Skills; s != nil {
+		for _, list := range s.Places {
+			ids = append(ids, list...)
+		}
+		ids = append(ids, s.Namespaces...)
+		ids = append(ids, s.Policy)
+	}
+	return append(ids, c.Lists...)
+}
+
+// Rows returns the conventions that a client's rules name, from the table and its own.
+func (c *Client) Rows() (rows []conventions.Convention) {
+	ids := c.Conventions()
+	for _, list := range [][]conventions.Convention{conventions.All, c.Own} {
+		for i := range list {
+			if slices.Contains(ids, list[i].ID) {
+				rows = append(rows, list[i])
+			}
+		}
+	}
+	return rows
+}

@@ -1,0 +1,305 @@
+package clients
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"waymark/abi"
+	"waymark/snapshot"
+)
+
+// skill is one that is to be listed.
+type skill struct {
+	*Find
+	place       string // the directory of the place, that of its root in a list of roots
+	name        string // as the client calls it
+	description string
+	cutBefore   bool // the description was too long
+	scan        int  // of those that are done one after the other
+}
+
+// skills adds the list of skills.
+func (v *viewer) skills() {
+	rules := v.in.Client.Skills
+	if rules == nil {
+		return
+	}
+	list := v.unique(v.candidates())
+	slices.SortStableFunc(list, func(a, b *skill) int {
+		return cmp.Or(rules.Names.compare(a.name, b.name), strings.Compare(a.Path, b.Path))
+	})
+	roots := v.roots(list)
+	lines := make([]line, len(list))
+	for i, s := range list {
+		lines[i] = line{size: rules.Line.size(s, roots), description: s.description}
+	}
+	fit := rules.Budget.fit(lines, roots)
+	if b := rules.Budget; b != nil {
+		u := &v.view.Budget
+		u.SkillTokens, u.WindowTokens, u.UsedTokens, u.Builtin = b.Tokens, b.Window, fit.used, len(b.Builtin)
+		u.Shortened, u.Dropped = fit.shortened, fit.dropped
+	}
+	for i, s := range list {
+		shown := fit.shown[i]
+		it := Item{Name: s.name, Included: shown >= 0, Bytes: lines[i].full()}
+		switch {
+		case shown < 0:
+			it.CutBytes, it.Reason, it.Detail = it.Bytes, NoRoom, "the list of skills has no room for it, even without descriptions"
+		case shown < len(s.description):
+			it.Description = s.description[:shown]
+			it.CutBytes, it.Reason = it.Bytes-lines[i].with(shown), Shortened
+			it.Detail = fmt.Sprintf("%d of the %d bytes of its description are shown", shown, len(s.description))
+		case s.cutBefore:
+			it.Description, it.Reason = s.description, LongDescription
+			it.Detail = fmt.Sprintf("its description is cut to %d characters", rules.MaxDescription)
+		default:
+			it.Description = s.description
+		}
+		v.add(s.Find, it)
+	}
+}
+
+// candidates lists what is looked at, in that order, and leaves out what can't be listed.
+func (v *viewer) candidates() (list []*skill) {
+	rules := v.in.Client.Skills
+	scans := map[string]int{}
+	for _, conventions := range rules.Places {
+		for _, dir := range v.walk(rules.Top, rules.Up) {
+			for _, convention := range conventions {
+				for _, f := range v.finds[dir][convention] {
+					place := placeOf(dir, f.Path)
+					if reason, detail := v.refuse(f, place); reason != "" {
+						v.leave(f, reason, detail)
+						continue
+					}
+					in := filepath.Dir(place) // what is looked through as one
+					if _, ok := scans[in]; !ok {
+						scans[in] = len(scans)
+					}
+					list = append(list, v.skill(f, place, scans[in]))
+				}
+			}
+		}
+	}
+	return list
+}
+
+// placeOf is the directory that a place spells out: the two names below dir, such as
+// .agents/skills.
+func placeOf(dir, path string) string {
+	rel, err := filepath.Rel(dir, path)
+	names := strings.Split(rel, "/")
+	if err != nil || len(names) < 2 {
+		return dir
+	}
+	return filepath.Join(dir, names[0], names[1])
+}
+
+// refuse returns why a client doesn't list a skill; empty when it does.
+func (v *viewer) refuse(f *Find, place string) (reason Reason, detail string) {
+	rules := v.in.Client.Skills
+	var below []string
+	if rel, err := filepath.Rel(place, f.Path); err == nil && rel != "." {
+		below = strings.Split(rel, "/")
+	}
+	switch mode := f.Attributes["mode"].Text; {
+	case f.Status == snapshot.StatusInvalid || f.Status == snapshot.StatusUnreadable:
+		return Invalid, f.Error
+	case rules.SkipLinks && f.Linked:
+		return LinkedFile, "its SKILL.md is a link, and links to directories alone are followed"
+	case rules.SkipHidden && slices.ContainsFunc(below, func(name string) bool { return strings.HasPrefix(name, ".") }):
+		return Hidden, "it lies in a directory whose name begins with a dot"
+	case rules.MaxDepth > 0 && len(below) > rules.MaxDepth:
+		return TooDeep, fmt.Sprintf("it lies more than %d directories deep", rules.MaxDepth)
+	case rules.NeedsName && has(f, abi.FindingNameMissing):
+		return NoName, "it says no name"
+	case rules.NeedsDescription && strings.TrimSpace(f.Description) == "":
+		return NoDescription, "it has no description"
+	case rules.MaxName > 0 && utf8.RuneCountInString(f.Name) > rules.MaxName:
+		return NameTooLong, fmt.Sprintf("its name has more than %d characters", rules.MaxName)
+	case v.withdrawn(f):
+		return Policy, "agents/openai.yaml has allow_implicit_invocation: false"
+	case mode == "manual":
+		return NotAlways, "its mode is manual"
+	}
+	return "", ""
+}
+
+// has reports whether there is a finding of a code.
+func has(f *Find, code string) bool {
+	return slices.ContainsFunc(f.Findings, func(x snapshot.Finding) bool { return x.Code == code })
+}
+
+// withdrawn reports whether a file beside a skill takes it from the list. Its line is
+// looked for as text: nothing is parsed outside of the sandbox.
+func (v *viewer) withdrawn(f *Find) bool {
+	convention := v.in.Client.Skills.Policy
+	for _, p := range v.finds[f.Directory][convention] {
+		if p.Path != filepath.Join(f.Path, "agents", "openai.yaml") {
+			continue
+		}
+		for l := range bytes.Lines(p.Payload) {
+			key, value, _ := strings.Cut(strings.TrimSpace(string(l)), ":")
+			value, _, _ = strings.Cut(value, "#")
+			if key == "allow_implicit_invocation" && strings.TrimSpace(value) == "false" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// skill returns a find as the client names and describes it.
+func (v *viewer) skill(f *Find, place string, scan int) *skill {
+	rules := v.in.Client.Skills
+	s := &skill{Find: f, place: place, name: f.Name, description: f.Description, scan: scan}
+	if rules.OneLine {
+		s.name, s.description = strings.Join(strings.Fields(s.name), " "), strings.Join(strings.Fields(s.description), " ")
+	}
+	const dots = "..."
+	if limit := rules.MaxDescription; limit > 0 && utf8.RuneCountInString(s.description) > limit {
+		s.description, s.cutBefore = string([]rune(s.description)[:limit-len(dots)])+dots, true
+	}
+	if space := v.namespace(f); space != "" {
+		s.name = space + ":" + s.name
+	}
+	return s
+}
+
+// namespace is the name of the innermost plugin that a skill lies in.
+func (v *viewer) namespace(f *Find) string {
+	rules := v.in.Client.Skills
+	if len(rules.Namespaces) == 0 {
+		return ""
+	}
+	for dir := f.Path; ; dir = filepath.Dir(dir) {
+		for _, convention := range rules.Namespaces {
+			for _, looked := range v.in.Looked {
+				for _, m := range v.finds[looked][convention] {
+					if filepath.Dir(filepath.Dir(m.Path)) != dir {
+						continue
+					}
+					if m.Status == snapshot.StatusInvalid || m.Status == snapshot.StatusUnreadable {
+						return "" // the client doesn't look for another
+					}
+					if has(m, abi.FindingNameMissing) {
+						return filepath.Base(dir)
+					}
+					return m.Name
+				}
+			}
+		}
+		if dir == filepath.Dir(dir) || dir == v.top {
+			return ""
+		}
+	}
+}
+
+// unique leaves out what the client takes for the same.
+func (v *viewer) unique(list []*skill) []*skill {
+	rules := v.in.Client.Skills
+	key := func(s *skill) string { return s.Source }
+	if rules.Same != SameFile {
+		key = func(s *skill) string { return s.name }
+	}
+	chosen := map[string]*skill{}
+	for _, s := range list {
+		k := key(s)
+		switch old := chosen[k]; {
+		case old == nil,
+			rules.Same == SameNameLast && s.scan > old.scan,
+			rules.Same == SameFile && s.place == old.place && depth(s.Path) < depth(old.Path):
+			chosen[k] = s
+		}
+	}
+	kept := list[:0:0]
+	for _, s := range list {
+		if winner := chosen[key(s)]; winner == s {
+			kept = append(kept, s)
+		} else {
+			v.leave(s.Find, Duplicate, same(s, winner))
+		}
+	}
+	return kept
+}
+
+func depth(path string) int { return strings.Count(path, "/") }
+
+func same(s, winner *skill) string {
+	switch {
+	case s.Source == winner.Source:
+		return "it is the same as " + winner.Path
+	case s.scan == winner.scan:
+		return "another one has its name, and which of them is listed can change from start to start"
+	}
+	return "another one has its name: " + winner.Path
+}
+
+// roots are the directories of the skills of a list, in the order in which they are
+// numbered.
+func (v *viewer) roots(list []*skill) map[string]int {
+	rules := v.in.Client.Skills
+	roots := map[string]int{}
+	for i, conventions := range rules.Places {
+		if i == 1 && rules.Budget != nil {
+			roots[filepath.Join(v.in.Home, rules.Budget.Root)] = len(roots)
+		}
+		for _, dir := range v.walk(rules.Top, rules.Up) {
+			for _, s := range list {
+				if s.Directory != dir || !slices.Contains(conventions, s.Convention) {
+					continue
+				}
+				if _, ok := roots[s.place]; !ok {
+					roots[s.place] = len(roots)
+				}
+			}
+		}
+	}
+	return roots
+}
+
+// size is what a skill's line takes without its description.
+func (l Line) size(s *skill, roots map[string]int) int64 {
+	path := filepath.Join(s.Path, "SKILL.md")
+	switch l {
+	case LineAliased:
+		return int64(len(fmt.Sprintf("- %s: (file: r%d%s)", s.name, roots[s.place], strings.TrimPrefix(path, s.place))))
+	case LineXML:
+		return int64(len("  <skill>\n    <name></name>\n    <description></description>\n    <location></location>\n  </skill>") + len(s.name) + len(path))
+	case LineName:
+	}
+	return int64(len("- : ") + len(s.name))
+}
+
+// compare compares two names.
+func (n Names) compare(a, b string) int {
+	if n == ByLetter {
+		if order := slices.Compare(letters(a), letters(b)); order != 0 {
+			return order
+		}
+		return -strings.Compare(a, b) // small letters come first
+	}
+	return strings.Compare(a, b)
+}
+
+// signs are ASCII's in the order in which those who compare by letters have them; digits
+// and letters come after them.
+const signs = "_-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$"
+
+func letters(s string) []rune {
+	list := []rune(strings.ToLower(s))
+	for i, r := range list {
+		if at := strings.IndexRune(signs, r); at >= 0 {
+			list[i] = rune(at) - rune(len(signs))
+		} else if unicode.IsSpace(r) {
+			list[i] = -rune(len(signs)) - 1
+		}
+	}
+	return list
+}

@@ -1,0 +1,20 @@
+// Package clients compares what `agent context` says of coding agents with what these
+// programs do, in a version that is pinned in testdata/npm.
+//
+// Each tree is a workspace; for each, a client is started in a directory of it with a
+// HOME of its own, in a network namespace that has nothing but loopback, and asked what
+// it would send to its model: Codex by `debug prompt-input`; opencode by `debug skill`
+// and `debug config`, and by `run` with a model of the test's own, which takes long and
+// is done for some trees.
+//
+// # Differences that are the client's
+//
+//   - opencode 1.18.33 lists one of several skills of one name. Of those that it finds in
+//     one go it takes the one that is read last, which changes from start to start. `agent
+//     context` names the first by path, and says so; the test accepts any of them.
+//   - opencode 1.18.33 follows links in circles until a path is too long, and lists a
+//     skill under such a path. `agent context` names the shortest; the test resolves
+//     both.
+//   - opencode 1.18.33 cuts what it prints at 64 KiB when that goes into a pipe: the test
+//     gives it a file.
+package clients

@@ -1,0 +1,159 @@
+package clients_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// inside is set in a process of this program that runs a client in the namespace.
+const inside = "WAYMARK_TEST_CLIENT_INSIDE"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(inside) != "" {
+		if err := runInside(os.Args[1], os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// runInside brings loopback up and runs a command. With "model" it is given a model, and
+// what the model was told is printed in place of what the command prints.
+func runInside(mode string, args []string) error {
+	if err := loopback(); err != nil {
+		return err
+	}
+	if err := os.Unsetenv(inside); err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(context.Background(), args[0], args[1:]...)
+	cmd.Stderr = os.Stderr
+	if mode != "model" {
+		cmd.Stdout = os.Stdout
+		return cmd.Run()
+	}
+	model := &model{}
+	var lc net.ListenConfig
+	l, err := lc.Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: model} //nolint:gosec // it lives for one request, in a namespace of its own
+	go func() { _ = server.Serve(l) }()
+	defer func() { _ = server.Close() }()
+	config, err := json.Marshal(map[string]any{
+		"model": "fake/m",
+		"provider": map[string]any{"fake": map[string]any{
+			"npm": "@ai-sdk/openai-compatible", "name": "fake", "options": map[string]any{"baseURL": "http://" + l.Addr().String() + "/v1", "apiKey": "none"},
+			"models": map[string]any{"m": map[string]any{"name": "m", "limit": map[string]any{"context": 200_000, "output": 8000}}},
+		}},
+	})
+	if err != nil {
+		return err
+	}
+	cmd.Env = append(os.Environ(), "OPENCODE_CONFIG_CONTENT="+string(config))
+	if err := cmd.Run(); err != nil {
+		return err
+	}
+	_, err = io.WriteString(os.Stdout, model.told())
+	return err
+}
+
+// loopback brings up the one interface of a new network namespace.
+func loopback() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("socket: %w", err)
+	}
+	defer func() { _ = unix.Close(fd) }()
+	req, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	req.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	if err := unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, req); err != nil {
+		return fmt.Errorf("bring up loopback: %w", err)
+	}
+	return nil
+}
+
+// namespace makes a command run in a network namespace of its own.
+func namespace(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	if os.Getuid() != 0 {
+		cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
+		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}
+		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
+	}
+}
+
+// model answers "ok" to whoever asks, and keeps what it was told by the system.
+type model struct {
+	mu     sync.Mutex // guards system
+	system string
+}
+
+func (m *model) told() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.system
+}
+
+func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var asked struct {
+		Messages []struct {
+			Role    string `json:"role"`
+			Content any    `json:"content"`
+		} `json:"messages"`
+		Tools []any `json:"tools"`
+	}
+	if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	m.mu.Lock()
+	for _, message := range asked.Messages {
+		if text, ok := message.Content.(string); ok && message.Role == "system" && len(asked.Tools) > 0 {
+			m.system += text
+		}
+	}
+	m.mu.Unlock()
+	w.Header().Set("Content-Type", "text/event-stream")
+	for _, choice := range []string{`{"index":0,"delta":{"role":"assistant","content":"ok"},"finish_reason":null}`, `{"index":0,"delta":{},"finish_reason":"stop"}`} {
+		_, _ = fmt.Fprintf(w, "data: {\"id\":\"x\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[%s]}\n\n", choice)
+	}
+	_, _ = io.WriteString(w, "data: [DONE]\n\n")
+}
+
+// needNamespace skips a test where the kernel allows none.
+func needNamespace(t *testing.T) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "plain", "/bin/true")
+	cmd.Env = append(os.Environ(), inside+"=1")
+	namespace(cmd)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		text := fmt.Sprintf("no network namespace can be made here: %v: %s", err, strings.TrimSpace(string(out)))
+		if os.Getenv("WAYMARK_REQUIRE_ALL") != "" {
+			t.Fatal(text)
+		}
+		t.Skip("SKIPPED: " + text)
+	}
+}
+
+var errNoPrompt = errors.New("the client printed something else than expected")

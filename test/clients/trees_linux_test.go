@@ -1,0 +1,159 @@
+package clients_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// tree is a workspace, and where in it a client is started.
+type tree struct {
+	name, start string
+	files       map[string]string // with "-> target" for a link
+	noGit       bool
+	// run: opencode is asked by `run`, too.
+	run bool
+}
+
+// head is a SKILL.md.
+func head(name, description string) string {
+	return fmt.Sprintf("---\nname: %s\ndescription: %s\n---\nbody\n", name, description)
+}
+
+// numbered are many skills.
+func numbered(n int, description string) map[string]string {
+	files := map[string]string{}
+	for i := range n {
+		files[fmt.Sprintf(".agents/skills/s%d/SKILL.md", i)] = head(fmt.Sprintf("skill-%03d", i), description)
+	}
+	return files
+}
+
+var trees = []tree{
+	{name: "plain", files: map[string]string{
+		"AGENTS.md":                                  "root\n",
+		".agents/skills/one/SKILL.md":                head("one", "First."),
+		".agents/skills/two/SKILL.md":                head("two", "Second."),
+		".claude/skills/three/SKILL.md":              head("three", "Third."),
+		".codex/skills/four/SKILL.md":                head("four", "Fourth."),
+		".opencode/skills/five/SKILL.md":             head("five", "Fifth."),
+		".opencode/agent/helper.md":                  "---\ndescription: Helps.\nmode: subagent\n---\nHelp.\n",
+		".opencode/command/go.md":                    "---\ndescription: Goes.\n---\nGo.\n",
+		".agents/skills/withheld/SKILL.md":           head("withheld", "By its policy."),
+		".agents/skills/withheld/agents/openai.yaml": "policy:\n  allow_implicit_invocation: false\n",
+	}},
+	{name: "nested", start: "a/b", run: true, files: map[string]string{
+		"AGENTS.md":                        "root\n",
+		"a/AGENTS.md":                      "in a",
+		"a/b/AGENTS.md":                    "in b\r\nand more\r\n",
+		"a/b/c/AGENTS.md":                  "below\n",
+		"CLAUDE.md":                        "for another\n",
+		".agents/skills/one/SKILL.md":      head("one", "At the top."),
+		"a/.agents/skills/two/SKILL.md":    head("two", "In a."),
+		"a/b/.claude/skills/UP/SKILL.md":   head("UP", "In b."),
+		"a/b/c/.agents/skills/no/SKILL.md": head("no", "Below."),
+	}},
+	{name: "overrides", start: "sub", files: map[string]string{
+		"AGENTS.md": "root\n", "AGENTS.override.md": "in its place\n",
+		"sub/AGENTS.md": "sub\n", "sub/AGENTS.override.md": " \n", "sub/CLAUDE.md": "claude\n", "sub/CONTEXT.md": "context\n",
+	}},
+	{name: "other names", files: map[string]string{"CLAUDE.md": "claude\n", "CONTEXT.md": "context\n", "agents.md": "lower case\n"}},
+	{name: "links", start: "sub", run: true, files: map[string]string{
+		"CLAUDE.md": "claude\n", "AGENTS.md": "-> CLAUDE.md", "sub/AGENTS.md": "-> ../AGENTS.md",
+		"real/linked/SKILL.md":          head("linked", "Over a link."),
+		".agents/skills/linked":         "-> ../../real/linked",
+		".agents/skills/plain/SKILL.md": head("plain", "Plain."),
+		"sub/.agents/skills":            "-> ../../.agents/skills",
+		".agents/skills/again":          "-> ../../real/linked",
+		"real/file/SKILL.md":            head("file-link", "A linked file."),
+		".agents/skills/file/SKILL.md":  "-> ../../../real/file/SKILL.md",
+		".agents/skills/broken":         "-> nowhere",
+	}},
+	{name: "duplicates", start: "sub", files: map[string]string{
+		".agents/skills/dup/SKILL.md":     head("dup", "At the top."),
+		"sub/.agents/skills/dup/SKILL.md": head("dup", "Below."),
+		".claude/skills/dup/SKILL.md":     head("dup", "Another one's."),
+		".agents/skills/twin1/SKILL.md":   head("twin", "The same words."),
+		".agents/skills/twin2/SKILL.md":   head("twin", "The same words."),
+	}},
+	{name: "plugin", files: map[string]string{
+		".codex-plugin/plugin.json":                    `{"name": "bundle", "skills": "./skills/"}`,
+		".claude-plugin/plugin.json":                   `{"name": "other"}`,
+		"skills/brought/SKILL.md":                      head("brought", "What it brings."),
+		".agents/skills/own/SKILL.md":                  head("own", "Its own."),
+		".agents/skills/in/skills/deep/SKILL.md":       head("deep", "In another one."),
+		".agents/skills/in/.claude-plugin/plugin.json": `{"name": "inner"}`,
+	}},
+	{name: "nameless plugin", files: map[string]string{
+		".codex-plugin/plugin.json": `{"version": "1.0.0"}`, ".agents/skills/own/SKILL.md": head("own", "Its own."),
+	}},
+	{name: "odd skills", files: map[string]string{
+		".agents/skills/a/b/c/d/e/f/SKILL.md":   head("six", "Six deep."),
+		".agents/skills/a/b/c/d/e/f/g/SKILL.md": head("seven", "Seven deep."),
+		".agents/skills/a/b/SKILL.md":           head("two", "Two deep, with others in it."),
+		".agents/skills/.hidden/SKILL.md":       head("hidden", "Hidden."),
+		".agents/skills/dir/SKILL.md":           head("othername", "Another name."),
+		".agents/skills/UPPER/SKILL.md":         head("UPPER_case", "Upper."),
+		".agents/skills/nodesc/SKILL.md":        "---\nname: nodesc\n---\nx",
+		".agents/skills/noname/SKILL.md":        "---\ndescription: No name.\n---\nx",
+		".agents/skills/nohead/SKILL.md":        "hello",
+		".agents/skills/colon/SKILL.md":         head("colon", "a: b: c"),
+		".agents/skills/lines/SKILL.md":         "---\nname: lines\ndescription: |\n  one\n  two\n---\nx",
+		".agents/skills/long/SKILL.md":          head("long", strings.Repeat("d", 1100)),
+		".agents/skills/longname/SKILL.md":      head(strings.Repeat("n", 65), "Long name."),
+		".agents/skills/lower/skill.md":         head("lower", "Lower case."),
+		".agents/skills/SKILL.md":               head("top", "In the container itself."),
+	}},
+	{name: "long descriptions", files: numbered(120, strings.Repeat("wörter ", 60))},
+	{name: "too many skills", files: numbered(700, "some words")},
+	{name: "too large", start: "a/b", files: map[string]string{
+		"AGENTS.md": strings.Repeat("r", 30_000) + "\n", "a/AGENTS.md": strings.Repeat("é", 2000) + "\n", "a/b/AGENTS.md": "leaf\n",
+	}},
+	{name: "no git", start: "x", noGit: true, run: true, files: map[string]string{
+		"AGENTS.md": "above\n", "x/AGENTS.md": "here\n", ".agents/skills/up/SKILL.md": head("up", "Above."), "x/.agents/skills/here/SKILL.md": head("here", "Here."),
+	}},
+	{name: "nothing", files: map[string]string{"README.md": "none\n"}},
+}
+
+// make makes a tree and returns where a client is started.
+func (tr *tree) make(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir = filepath.Join(dir, "w")
+	put := func(name, text string) {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		err := os.ErrInvalid
+		if target, ok := strings.CutPrefix(text, "-> "); ok {
+			err = os.Symlink(target, path)
+		} else {
+			err = os.WriteFile(path, []byte(text), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !tr.noGit { // what git init makes, as far as clients look
+		put(".git/HEAD", "ref: refs/heads/main\n")
+		put(".git/config", "[core]\n\trepositoryformatversion = 0\n\tbare = false\n")
+		for _, name := range []string{".git/objects/info/x", ".git/refs/heads/x"} {
+			put(name, "")
+			_ = os.Remove(filepath.Join(dir, name))
+		}
+	}
+	for name, text := range tr.files {
+		put(name, text)
+	}
+	start := filepath.Join(dir, tr.start)
+	if err := os.MkdirAll(start, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return start
+}

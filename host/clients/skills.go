@@ -296,7 +296,7 @@ func letters(s string) []rune {
 	list := []rune(strings.ToLower(s))
 	for i, r := range list {
 		if at := strings.IndexRune(signs, r); at >= 0 {
-			list[i] = rune(at) - rune(len(signs))
+			list[i] = rune(at - len(signs)) //nolint:gosec // a small number
 		} else if unicode.IsSpace(r) {
 			list[i] = -rune(len(signs)) - 1
 		}

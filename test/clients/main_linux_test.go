@@ -53,7 +53,7 @@ func runInside(mode string, args []string) error {
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: model} //nolint:gosec // it lives for one request, in a namespace of its own
+	server := &http.Server{Handler: model} // it lives for one request, in a namespace of its own
 	go func() { _ = server.Serve(l) }()
 	defer func() { _ = server.Close() }()
 	config, err := json.Marshal(map[string]any{

@@ -130,7 +130,7 @@ func (tr *tree) make(t *testing.T) string {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		err := os.ErrInvalid
+		var err error
 		if target, ok := strings.CutPrefix(text, "-> "); ok {
 			err = os.Symlink(target, path)
 		} else {

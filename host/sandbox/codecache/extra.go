@@ -57,7 +57,7 @@ func (c *Code) Extra() (*Extra, error) {
 	e := &Extra{
 		Text: text, File: c.extra.file, At: p.base + int64(p.Native) + int64(p.PagesAt), //nolint:gosec // bounded
 	}
-	e.Pages = io.NewSectionReader(p, e.At, int64(p.Pages)) //nolint:gosec // bounded
+	e.Pages = io.NewSectionReader(p, e.At, int64(p.Pages))
 	sum := crc32.New(castagnoli)
 	n, err := io.CopyBuffer(sum, onlyReader{e.Pages}, make([]byte, 256<<10)) // mapping it would make all of it resident
 	switch {
@@ -101,8 +101,8 @@ func WithExtra(pack, text, pages []byte) ([]byte, error) {
 		return nil, err
 	}
 	native := pack[least:][:p.Size]
-	p.TextSum, p.Text = sha256.Sum256(text), uint32(len(text))                              //nolint:gosec // bounded
-	p.PagesSum, p.Pages = crc32.Checksum(pages, castagnoli), uint64(len(pages))             //nolint:gosec // not negative
+	p.TextSum, p.Text = sha256.Sum256(text), uint32(len(text)) //nolint:gosec // bounded
+	p.PagesSum, p.Pages = crc32.Checksum(pages, castagnoli), uint64(len(pages))
 	p.PagesAt = uint64(l.code) + (p.Size-uint64(l.code)+packAlign-1)&^(uint64(packAlign)-1) //nolint:gosec // not negative
 	p.Native = uint64(least + len(text))                                                    //nolint:gosec // not negative
 	if p.Native+p.PagesAt+p.Pages > math.MaxInt32 {

@@ -170,7 +170,7 @@ func Place(pack, executable []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	moved := int(p.behind()) // all that moves
+	moved := int(p.behind()) //nolint:gosec // all that moves, which was written in memory
 	if end := least + moved + packAlign; end != len(pack) {
 		return nil, fmt.Errorf("the packed code has %d bytes, not %d", len(pack), end)
 	}

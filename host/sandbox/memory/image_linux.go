@@ -96,7 +96,7 @@ func MapImage(l Layout, file *os.File, at int64) (*Image, error) {
 	if err = errors.Join(err, os.NewSyscallError("fcntl", failed)); err != nil {
 		return nil, err
 	}
-	i.file = os.NewFile(uintptr(own), file.Name()) //nolint:gosec // a descriptor
+	i.file = os.NewFile(uintptr(own), file.Name())
 	return i, nil
 }
 
@@ -176,8 +176,8 @@ func (i *Image) mapAt(reserved []byte) error {
 	var failed error
 	err = conn.Control(func(fd uintptr) { // which keeps the descriptor from being closed, and used for another file
 		for _, p := range i.kept {
-			at := unsafe.Pointer(&reserved[p.from])                           //nolint:gosec // where p belongs
-			_, failed = unix.MmapPtr(int(fd), p.at, at, uintptr(p.to-p.from), //nolint:gosec // a descriptor; at most 4 GiB
+			at := unsafe.Pointer(&reserved[p.from]) //nolint:gosec // where p belongs
+			_, failed = unix.MmapPtr(int(fd), p.at, at, uintptr(p.to-p.from),
 				unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_FIXED)
 			if failed != nil {
 				return

@@ -29,10 +29,10 @@ func TestModesOfWhatIsNoFile(t *testing.T) {
 		})
 		t.Cleanup(func() { vfstest.Reopen(dir) })
 		want := []string{
+			"instruction_file:AGENTS.md invalid a link to a directory, where a file belongs",
 			"instruction_file:CLAUDE.md unreadable not a regular file",
-			"instruction_file:dir invalid a link to a directory, where a file belongs",
 			"instruction_file:socket unreadable not a regular file",
-			"mcp_config:dir invalid it is a directory",
+			"mcp_config:.mcp.json invalid it is a directory",
 			"skill:skills/one invalid SKILL.md is a link to a directory, where a file belongs",
 			"skill:skills/two unreadable not a regular file",
 		}

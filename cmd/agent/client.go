@@ -98,6 +98,18 @@ func (c *connection) onSocket(address string, i *instance) *target {
 // unnamed reports whether the agent is the usual one.
 func (c *connection) unnamed() bool { return c.listen == "" && c.tokenFile == "" }
 
+// ownWorkspace reports whether the flags of a command describe a workspace of its own, which
+// no running agent is asked about. A usage error says that they name an agent, too.
+func (c *connection) ownWorkspace(cmd *cobra.Command) (own bool, err error) {
+	for _, name := range []string{"root", "source", "plugins", "config"} {
+		own = own || cmd.Flags().Changed(name)
+	}
+	if own && !c.unnamed() {
+		return false, cli.Usage("--listen asks a running agent, which has its own --root, --source, --plugins and --config: leave these out")
+	}
+	return own, nil
+}
+
 // findUnnamed finds the agent that is meant where none is named: the one
 // that WAYMARK_SOCKET names; that of the nearest directory, from here up, that has
 // one; the only one that runs.

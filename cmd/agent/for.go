@@ -50,12 +50,9 @@ The exit code is 3 when the file lies outside of the workspace.`,
   agent for --json src/main.go | jq -r '.items[] | select(.applies) | .path'`,
 		Args: cli.Named("PATH"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			own := false
-			for _, name := range []string{"root", "source", "plugins", "config"} {
-				own = own || cmd.Flags().Changed(name)
-			}
-			if own && !conn.unnamed() {
-				return cli.Usage("--listen asks a running agent, which has its own --root, --source, --plugins and --config: leave these out")
+			own, err := conn.ownWorkspace(cmd)
+			if err != nil {
+				return err
 			}
 			paths, err := config.FindPaths(config.Environment{})
 			if err != nil {

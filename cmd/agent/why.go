@@ -53,12 +53,9 @@ as an empty one, makes it 2, and the others are answered all the same.`,
 			return cli.Named("PATH", "PATH…")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			own := false
-			for _, name := range []string{"root", "source", "plugins", "config"} {
-				own = own || cmd.Flags().Changed(name)
-			}
-			if own && !conn.unnamed() {
-				return cli.Usage("--listen asks a running agent, which has its own --root, --source, --plugins and --config: leave these out")
+			own, err := conn.ownWorkspace(cmd)
+			if err != nil {
+				return err
 			}
 			paths, err := config.FindPaths(config.Environment{})
 			if err != nil {

@@ -30,6 +30,8 @@ var ErrOverflow = errors.New("file events were lost")
 type Event struct {
 	Path string
 	Op   Op
+	// File says that it is surely no directory that is at Path, or was.
+	File bool
 }
 
 // Op is a set of operations.

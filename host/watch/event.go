@@ -46,13 +46,13 @@ func (w *Watcher) overflow() {
 // eventLocked finds out whom an event concerns. The caller holds mu.
 func (w *Watcher) eventLocked(ev Event) {
 	dir, name := split(ev.Path)
-	w.entered(dir, name, ev.Op)
+	w.entered(dir, name, ev)
 	w.moved(ev.Path, ev.Op)
 	if len(w.tree.aliases) == 0 {
 		return
 	}
 	for _, alias := range w.tree.aliases[dir] {
-		w.entered(alias, name, ev.Op)
+		w.entered(alias, name, ev)
 		w.moved(filepath.Join(alias, name), ev.Op)
 	}
 	for _, alias := range w.tree.aliases[ev.Path] {
@@ -71,16 +71,23 @@ func split(path string) (dir, name string) {
 
 // entered gathers those who asked for a name in a directory. The caller holds
 // mu.
-func (w *Watcher) entered(dir, name string, op Op) {
+func (w *Watcher) entered(dir, name string, ev Event) {
+	const comesOrGoes = OpCreate | OpRemove | OpRename
 	n := w.tree.nodes[dir]
 	if n == nil {
 		return
 	}
-	named := n.names[name]
-	if len(named) == 0 && len(n.any) == 0 && len(n.globs) == 0 {
+	op, named, dirs := ev.Op, n.names[name], n.dirs
+	if ev.File || op&comesOrGoes == 0 {
+		dirs = nil
+	}
+	if len(named) == 0 && len(n.any) == 0 && len(n.globs) == 0 && len(dirs) == 0 {
 		return
 	}
 	path := filepath.Join(dir, name)
+	for _, o := range dirs {
+		w.gatherEventLocked(o, path, op, len(named) > 0)
+	}
 	for _, o := range n.any {
 		w.gatherEventLocked(o, path, op, len(named) > 0)
 	}

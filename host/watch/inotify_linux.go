@@ -158,7 +158,7 @@ func (n *inotify) parse(buf []byte) (lost bool) {
 		case mask&unix.IN_IGNORED != 0:
 			n.forget(wd) // why it has ended was said before
 		default:
-			n.events = append(n.events, Event{Path: entryPath(path, name), Op: inotifyOp(mask)})
+			n.events = append(n.events, Event{Path: entryPath(path, name), Op: inotifyOp(mask), File: len(name) > 0 && mask&unix.IN_ISDIR == 0})
 		}
 	}
 	return lost

@@ -27,6 +27,7 @@ type node struct {
 	names    map[string][]*subscription // who asked for which name in it
 	any      []*subscription            // who asked for all names in it
 	globs    map[string][]*subscription // who asked for names of a pattern in it
+	dirs     []*subscription            // who asked for the directories in it
 	writers  int                        // how many want to hear of writes in it
 	dirty    bool                       // it is in tree.dirty
 	lost     bool                       // with dirty: whatever watch it had may be gone
@@ -158,12 +159,16 @@ type want struct {
 	any    bool
 	names  []string // sorted, each once, and so are globs
 	globs  []string
+	dirs   bool
 	writes bool // not all names only lead on
 }
 
 // covers reports whether other asks for nothing new.
 func (w want) covers(other want) bool {
 	if other.writes && !w.writes {
+		return false
+	}
+	if other.dirs && !w.dirs && !w.any {
 		return false
 	}
 	if w.any || other.any {
@@ -183,14 +188,14 @@ func holds(list, names []string) bool {
 }
 
 func (w want) equal(other want) bool {
-	return w.any == other.any && w.writes == other.writes && slices.Equal(w.names, other.names) && slices.Equal(w.globs, other.globs)
+	return w.any == other.any && w.dirs == other.dirs && w.writes == other.writes && slices.Equal(w.names, other.names) && slices.Equal(w.globs, other.globs)
 }
 
 // same reports whether two sets are the same, in the same order.
 func same(a, b []Dir) bool {
 	return slices.EqualFunc(a, b, func(a, b Dir) bool {
 		return a.Path == b.Path && (a.Names == nil) == (b.Names == nil) && slices.Equal(a.Names, b.Names) &&
-			slices.Equal(a.Globs, b.Globs) && slices.Equal(a.Through, b.Through)
+			slices.Equal(a.Globs, b.Globs) && slices.Equal(a.Through, b.Through) && a.Directories == b.Directories
 	})
 }
 
@@ -206,6 +211,7 @@ func wantsOf(dirs []Dir) map[string]want {
 		w.any = w.any || d.Names == nil
 		w.names = append(append(w.names, d.Names...), d.Through...)
 		w.globs = append(w.globs, d.Globs...)
+		w.dirs = w.dirs || d.Directories
 		w.writes = w.writes || d.Names == nil || len(d.Names) > 0 || len(d.Globs) > 0
 		wants[path] = w
 	}
@@ -224,7 +230,7 @@ func wantsOf(dirs []Dir) map[string]want {
 func (t *tree) set(o *subscription, dirs []Dir) {
 	given := make([]Dir, len(dirs))
 	for i, d := range dirs {
-		given[i] = Dir{Path: d.Path, Names: slices.Clone(d.Names), Globs: slices.Clone(d.Globs), Through: slices.Clone(d.Through)}
+		given[i] = Dir{Path: d.Path, Names: slices.Clone(d.Names), Globs: slices.Clone(d.Globs), Through: slices.Clone(d.Through), Directories: d.Directories}
 	}
 	before, now := o.wants, wantsOf(dirs)
 	o.given, o.wants = given, now
@@ -270,6 +276,9 @@ func (n *node) add(o *subscription, w want) {
 	if w.any {
 		n.any = append(n.any, o)
 	}
+	if w.dirs {
+		n.dirs = append(n.dirs, o)
+	}
 	for _, name := range w.names {
 		n.names[name] = append(n.names[name], o)
 	}
@@ -284,6 +293,7 @@ func (n *node) remove(o *subscription) {
 	}
 	isOwner := func(p *subscription) bool { return p == o }
 	n.any = slices.DeleteFunc(n.any, isOwner)
+	n.dirs = slices.DeleteFunc(n.dirs, isOwner)
 	forget := func(from map[string][]*subscription, names []string) {
 		for _, name := range names {
 			if rest := slices.DeleteFunc(from[name], isOwner); len(rest) > 0 {

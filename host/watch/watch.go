@@ -211,6 +211,9 @@ type Dir struct {
 	// and for what lies on the way to a directory, the system isn't asked to tell of
 	// writes, where it can be asked for less.
 	Through []string
+	// Directories says that directories that come to be in it or go matter, whatever their
+	// names. Where the system doesn't tell a directory from a file, all names do.
+	Directories bool
 }
 
 // Options sets up a Watcher. The zero value works.

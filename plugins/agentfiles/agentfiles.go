@@ -25,6 +25,8 @@
 //   - directories: directories below the root, by clean relative paths, to look into in the
 //     place of the root, by the rows of the table that are read there, too (Nested). Their
 //     places are looked up in each, and nothing else is listed
+//   - children: directories at the top of the root that are projects of their own, which are
+//     looked into after the root, by the same rows
 //
 // # Limits
 //
@@ -242,14 +244,31 @@ func (f *finder) directoryRoot() error {
 		return f.topLevel(nil, func(name string) { f.Settings.File(f.places, name, f) })
 	}
 	f.Walk(f.places, f.root, f)
+	for _, dir := range f.Children() {
+		if err := f.child(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// child looks into a directory that is a project of its own.
+func (f *finder) child(dir string) error {
+	f.below = dir + "/"
+	if len(f.fileNames) > 0 {
+		if err := f.topLevel(f.fileNames, func(name string) { f.instruction(f.below + name) }); err != nil {
+			return err
+		}
+	}
+	f.WalkChild(f.places, f.root, dir, f)
 	return nil
 }
 
 // topLevel calls a function for the files at the top level: for those of some names, in
 // their order, or for all.
 func (f *finder) topLevel(names []string, each func(name string)) error {
-	entries, err := fs.ReadDir(f.root, ".")
-	if errors.Is(err, fs.ErrNotExist) {
+	entries, err := fs.ReadDir(f.root, path.Clean(f.below))
+	if errors.Is(err, fs.ErrNotExist) || f.below != "" && err != nil { // the walk says why
 		return nil
 	}
 	if err != nil {
@@ -290,14 +309,15 @@ func (f *finder) container() error {
 }
 
 // instruction reports a file at the top level that was named as one.
-func (f *finder) instruction(name string) {
+func (f *finder) instruction(p string) {
+	name := p[len(f.below):]
 	for _, c := range f.instructions {
 		if slices.Contains(c.Places, name) {
-			f.add(c, name)
+			f.add(c, p)
 			return
 		}
 	}
-	f.add(&unknown, name)
+	f.add(&unknown, p)
 }
 
 // unknown is the convention of an instruction file that the table doesn't have.
@@ -318,10 +338,11 @@ func (f *finder) Unreadable(dir string, err error) { f.warn(dir + ": " + err.Err
 
 // File implements places.Visitor.
 func (f *finder) File(c *conventions.Convention, p string) {
-	if c.Kind == abi.KindInstructionFile && f.below == "" && (f.named && !strings.Contains(p, "/") || slices.Contains(f.fileNames, p)) {
+	name := p[len(f.below):]
+	if c.Kind == abi.KindInstructionFile && len(f.Directories()) == 0 && (f.named && !strings.Contains(name, "/") || slices.Contains(f.fileNames, name)) {
 		return // reported by its name
 	}
-	if name := p[len(f.below):]; c.Kind == abi.KindInstructionFile && f.below != "" && f.named && !strings.Contains(name, "/") && !slices.Contains(f.fileNames, name) {
+	if c.Kind == abi.KindInstructionFile && f.below != "" && f.named && !strings.Contains(name, "/") && !slices.Contains(f.fileNames, name) {
 		return // what isn't read at the top isn't read below it either
 	}
 	f.add(c, p)

@@ -58,7 +58,7 @@ func (f *finder) addPart(c *conventions.Convention, part guest.Part) {
 	n := parseNeeds(part.Note)
 	if !f.yaml.spend(n.yaml) {
 		part.Rows, n.description = change(part.Rows, func(r *guest.Resource) {
-			*r = guest.Resource{Kind: r.Kind, Path: r.Path, Content: r.Content, Convention: r.Convention, Name: places.Name(c, r.Path)}
+			*r = guest.Resource{Kind: r.Kind, Path: r.Path, Content: r.Content, Convention: r.Convention, Name: places.Name(c, r.Path[len(f.below):])}
 			f.unparsed(r, errYAMLBudget)
 		}), 0
 	}

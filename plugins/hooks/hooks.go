@@ -14,7 +14,7 @@
 // # Configuration
 //
 //   - grants: "hook-commands" shows what hooks run
-//   - disabled, conventions, scope, base: as for the resolver "context"
+//   - disabled, conventions, scope, base, children: as for the resolver "context"
 //
 // # Limits
 //
@@ -69,6 +69,10 @@ func Resolver(table []conventions.Convention) guest.Resolver {
 				f.Settings.File(pair, req.Root.File, f)
 			} else {
 				f.Walk(pair, root, f)
+				for _, dir := range f.Children() {
+					f.below = dir + "/"
+					f.WalkChild(pair, root, dir, f)
+				}
 			}
 			return &f.resp, nil
 		},
@@ -82,6 +86,8 @@ type finder struct {
 	root     fs.FS
 	commands bool // are granted
 	resp     guest.Response
+	// below is the directory that is looked into, with a slash; empty for the root.
+	below string
 }
 
 // Skip implements places.Visitor.
@@ -118,15 +124,18 @@ func (f *finder) read(c *conventions.Convention, p string) (part guest.Part) {
 		rows = []guest.Resource{broken(c, p, wellknown.LinkToDirectory)}
 	case !read || len(text) > limit:
 		// The host says what is wrong.
-		rows = []guest.Resource{{Kind: c.Kind, Path: p, Convention: c.ID, Name: places.Name(c, p), Content: withheld(p)}}
+		rows = []guest.Resource{{Kind: c.Kind, Path: p, Convention: c.ID, Name: places.Name(c, f.place(p)), Content: withheld(p)}}
 	case c.Kind == abi.KindPlugin:
-		rows = plugin(c, p, text)
+		rows = plugin(c, p, f.place(p), text)
 	default:
 		rows = f.hooks(c, p, text)
 	}
 	part.Rows = guest.Encode(rows...)
 	return part
 }
+
+// place is a path below the directory that is looked into.
+func (f *finder) place(p string) string { return p[len(f.below):] }
 
 func withheld(p string) *guest.Content {
 	return &guest.Content{File: p, Withheld: true}
@@ -139,7 +148,7 @@ func broken(c *conventions.Convention, p, reason string) guest.Resource {
 // hooks reads a file with hooks.
 func (f *finder) hooks(c *conventions.Convention, p string, text []byte) []guest.Resource {
 	if c.Format == conventions.Executable {
-		event := word(places.Name(c, p))
+		event := word(places.Name(c, f.place(p)))
 		return []guest.Resource{hook(c, p, event, event+"/0/0", "", "executable", digest.Hex(text))}
 	}
 	v, reason := parse(c.Format, text)
@@ -147,7 +156,7 @@ func (f *finder) hooks(c *conventions.Convention, p string, text []byte) []guest
 		return []guest.Resource{broken(c, p, reason)}
 	}
 	var rows []guest.Resource
-	for h := range handlers(v, strings.Contains(p, "hooks")) {
+	for h := range handlers(v, strings.Contains(f.place(p), "hooks")) {
 		if len(rows) == maxHooks {
 			break
 		}
@@ -205,15 +214,15 @@ func parse(format conventions.Format, text []byte) (v jsonlite.Value, reason str
 // that other programs have, too.
 const schema = "https://agent-plugins.org/"
 
-// plugin reads a plugin's manifest.
-func plugin(c *conventions.Convention, p string, text []byte) []guest.Resource {
-	r := guest.Resource{Kind: guest.Plugin, Path: p, Convention: c.ID, Name: places.Name(c, p), Content: withheld(p)}
+// plugin reads a plugin's manifest, which lies at a place of the table.
+func plugin(c *conventions.Convention, p, place string, text []byte) []guest.Resource {
+	r := guest.Resource{Kind: guest.Plugin, Path: p, Convention: c.ID, Name: places.Name(c, place), Content: withheld(p)}
 	fields := map[string]string{}
 	switch c.Format {
 	case conventions.JSON, conventions.TOML:
 		v, reason := parse(c.Format, text)
 		if reason != "" {
-			if p == "plugin.json" {
+			if place == "plugin.json" {
 				return nil // another program's, for all we know
 			}
 			r.Status, r.Error = abi.StatusInvalid, reason
@@ -222,7 +231,7 @@ func plugin(c *conventions.Convention, p string, text []byte) []guest.Resource {
 		for key, e := range v.Members() {
 			fields[key], _ = e.Text()
 		}
-		if p == "plugin.json" && !strings.HasPrefix(fields["$schema"], schema) {
+		if place == "plugin.json" && !strings.HasPrefix(fields["$schema"], schema) {
 			return nil
 		}
 	case conventions.Markdown, conventions.YAML:

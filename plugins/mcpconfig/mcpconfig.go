@@ -19,6 +19,7 @@
 //     that their names say; see servers.ShapeOf
 //   - scope, base: places of the scope "user" are relative to the home directory, of
 //     which the root is base
+//   - children: as for the resolver "context"
 //
 // # Limits
 //
@@ -94,6 +95,10 @@ func resolve(pair places.Pair, req *guest.Request, root fs.FS) (*guest.Response,
 		f.Settings.File(pair, req.Root.File, f)
 	default:
 		f.Walk(pair, root, f)
+		for _, dir := range f.Children() {
+			f.below = dir + "/"
+			f.WalkChild(pair, root, dir, f)
+		}
 	}
 	if len(f.resp.Resources) == 0 && len(f.resp.Warnings) == 0 {
 		return nil, nil
@@ -108,6 +113,8 @@ type finder struct {
 	root fs.FS
 	resp guest.Response
 	buf  []byte // holds one file after the other
+	// below is the directory that is looked into, with a slash; empty for the root.
+	below string
 }
 
 // named returns the id of the convention that has a file of a name that the root's
@@ -125,7 +132,7 @@ func (f *finder) named(name string) string {
 // File implements places.Visitor.
 func (f *finder) File(c *conventions.Convention, p string) {
 	if !f.Again(c, p) {
-		f.add(c.ID, p, path.Join(f.Base(), p))
+		f.add(c.ID, p, path.Join(f.Base(), p[len(f.below):]))
 	}
 }
 

@@ -24,6 +24,8 @@ type Settings struct {
 	base   string
 	// directories are where nested places begin, in the place of the root.
 	directories []string
+	// children are directories in which all places begin, besides in the root.
+	children []string
 }
 
 var errConventions = errors.New("config key conventions is not a list of tables with the fields of a convention")
@@ -34,7 +36,7 @@ const scopeConfigured conventions.Scope = ""
 
 // Configure reads these keys, of which the host has checked the values: grants,
 // disabled and conventions, of which those of some kinds count; scope and base;
-// directories.
+// directories and children.
 //
 // # Errors
 //
@@ -62,6 +64,9 @@ func Configure(config guest.Config, kinds []abi.Kind) (s Settings, err error) {
 		return s, err
 	}
 	if s.directories, err = config.Strings("directories"); err != nil {
+		return s, err
+	}
+	if s.children, err = config.Strings("children"); err != nil {
 		return s, err
 	}
 	list, ok := config.Value("conventions")
@@ -111,6 +116,18 @@ func (s *Settings) Base() string { return s.base }
 // Directories are those, relative to the root, in which the places of nested rows begin.
 // Where there are some, the root's own places aren't asked for.
 func (s *Settings) Directories() []string { return s.directories }
+
+// Children are the directories at the top of the root that are projects of their own: all
+// places of projects begin in each of them, too.
+func (s *Settings) Children() []string { return s.children }
+
+// WalkChild walks one of the Children, by a table and by the operator's conventions.
+func (s *Settings) WalkChild(p Pair, root fs.FS, dir string, v Visitor) {
+	p.project.walkIn(root, dir, v)
+	if s.own != nil {
+		s.own.walkIn(root, dir, v)
+	}
+}
 
 // Pair is a table made ready, for projects, for directories below their top, and for home
 // directories.

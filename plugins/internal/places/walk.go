@@ -41,6 +41,12 @@ func (t *Tree) Walk(root fs.FS, base string, v Visitor) {
 	w.directory("", enter(nil, from))
 }
 
+// walkIn walks a directory below the root as if it were the root.
+func (t *Tree) walkIn(root fs.FS, dir string, v Visitor) {
+	w := walk{tree: t, root: root, visitor: v}
+	w.directory(dir, enter(nil, t.root))
+}
+
 // walkBelow walks a directory below the root as if places began there, in a Tree of nested
 // rows. It looks their first names up and doesn't list the directory: one of source code
 // may hold thousands of others.

@@ -51,7 +51,8 @@ func (a *assembly) classify(candidates []Candidate) []*Candidate {
 		c.boundPayload(a.caps.MaxResourceBytes)
 		if c.Kind == abi.KindMCPConfig {
 			// Such files hold tokens: nothing a resolver took from one goes on.
-			c.Key, c.Name, c.Description, c.Attributes, c.Payload = "", "", "", nil, nil
+			c.Key, c.Name, c.Description, c.Payload = "", "", "", nil
+			c.Attributes = c.whose()
 		}
 		if c.Status != StatusOK {
 			c.Payload = nil

@@ -70,7 +70,8 @@ func (a *Assembler) patch(candidates []Candidate, caps Caps) bool {
 
 // samePlace reports whether two candidates take the same part in the order of all.
 func (c *Candidate) samePlace(other *Candidate) bool {
-	return c.Path == other.Path && c.Rank == other.Rank && c.Root == other.Root && c.DropIn == other.DropIn && c.Provided == other.Provided
+	return c.Path == other.Path && c.Rank == other.Rank && c.Root == other.Root && c.DropIn == other.DropIn && c.Provided == other.Provided &&
+		c.Directory == other.Directory
 }
 
 // replaces reports whether now takes the place of before whatever else there is: it

@@ -23,6 +23,10 @@ type Candidate struct {
 	// DropIn says that the resolver's module isn't built in: the caps per
 	// module hold. The module is what Resolver has before its first "/".
 	DropIn bool
+	// Directory is the directory of a root, relative to it, that is a project of its own and
+	// has the find; empty for a find of the root itself, which comes first. See
+	// Resource.PutBelow.
+	Directory string
 	// Provided says that no resolver made it, but a provider; see
 	// Caps.ProvidedBytes.
 	Provided bool
@@ -42,13 +46,15 @@ func (c *Candidate) module() string {
 }
 
 // precedence orders candidates, the strongest first: resolver rank, then root
-// order, then kind, source and key. What follows only breaks ties between
+// order, then what is of the root itself before what is of projects in it, then kind,
+// source and key. What follows only breaks ties between
 // finds of the same thing, so that the result never depends on the order in
 // which resolvers happened to finish.
 func precedence(a, b *Candidate) int {
 	order := cmp.Or(
 		cmp.Compare(a.Rank, b.Rank),
 		cmp.Compare(a.Root, b.Root),
+		compareTrue(a.Directory == "", b.Directory == ""),
 		cmp.Compare(a.Kind, b.Kind),
 		cmp.Compare(a.Source, b.Source),
 		cmp.Compare(a.Key, b.Key),

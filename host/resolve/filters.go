@@ -21,7 +21,7 @@ type filters struct {
 // at a start all roots ask for the same few, which take 0.4 ms each with the whole table
 // of conventions.
 func (f *filters) of(view *vfs.View) (*vfs.Filter, error) {
-	key := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %v %v", view.Reads, view.Narrow, view.GrantSecrets, view.MCPOnly, view.Manifests))
+	key := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %v %v %q", view.Reads, view.Narrow, view.GrantSecrets, view.MCPOnly, view.Manifests, view.Below))
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if filter := f.known[key].Value(); filter != nil {

@@ -29,6 +29,9 @@ type View struct {
 	// settings files as well, by their own names only and not through links. They are
 	// no content of anything.
 	Manifests bool
+	// Below are names of directories at the top of the root in which Reads and Narrow
+	// begin anew: what they show of the root they show of each of these, too.
+	Below []string
 }
 
 // Filter is a compiled View. It is immutable.
@@ -39,6 +42,7 @@ type Filter struct {
 	mcpOnly bool
 	// manifests: see View.
 	manifests bool
+	below     map[string]bool // see View.Below; nil where there are none
 }
 
 // Compile checks the patterns and prepares them. Its error is a
@@ -53,6 +57,12 @@ func (v View) Compile() (*Filter, error) {
 		return nil, err
 	}
 	f.reads = b.build()
+	for _, name := range v.Below {
+		if f.below == nil {
+			f.below = make(map[string]bool, len(v.Below))
+		}
+		f.below[name] = true
+	}
 	var err error
 	f.guard, err = guardFor(v.GrantSecrets)
 	return f, err
@@ -150,6 +160,7 @@ func (b *trieBuilder) secondNames(at nodeID, path string, g group) nodeID {
 // scope is where all patterns stand at one path.
 type scope struct {
 	reads, guard, exclude, mcp state
+	top                        bool // it is the root's directory
 }
 
 // size is how many nodes are kept.
@@ -165,13 +176,16 @@ func (f *Filter) scopeAt(r *Root, p *matcher) scope {
 	for _, name := range r.base.Names() {
 		guard = p.step(f.guard, guard, state{}, fold(name))
 	}
-	return scope{reads: p.start(f.reads), guard: p.begun(f.guard, guard), exclude: p.start(r.exclude), mcp: p.start(r.mcp)}
+	return scope{reads: p.start(f.reads), guard: p.begun(f.guard, guard), exclude: p.start(r.exclude), mcp: p.start(r.mcp), top: true}
 }
 
 // step is the scope of an entry of the directory at s; dst lends its slices.
 func (f *Filter) step(r *Root, p *matcher, s, dst scope, name string) scope {
 	dst = f.stepGuard(r, p, s, dst, name)
 	dst.reads = p.step(f.reads, s.reads, dst.reads, name)
+	if s.top && f.below[name] {
+		dst.reads = p.restart(f.reads, dst.reads)
+	}
 	return dst
 }
 

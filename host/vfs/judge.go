@@ -132,6 +132,11 @@ func (r *Root) Names(f *Filter, dir string) (names, globs []string, all bool) {
 			globs = append(globs, n.globs[i].glob.segment)
 		}
 	}
+	if s.top {
+		for name := range f.below {
+			names = append(names, name)
+		}
+	}
 	slices.Sort(names)
 	slices.Sort(globs)
 	return slices.Compact(names), slices.Compact(globs), false

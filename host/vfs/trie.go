@@ -232,6 +232,18 @@ func (p *matcher) start(t *trie) (s state) {
 	return s
 }
 
+// restart adds to a state that all patterns begin there, too.
+func (p *matcher) restart(t *trie, s state) state {
+	if len(t.nodes) > 1 { // else there are no patterns
+		p.begin(t)
+		for _, at := range s.nodes {
+			p.marks[at] = p.round
+		}
+		p.add(t, &s, 0)
+	}
+	return s
+}
+
 // begun is the state at a root directory of patterns that may begin above it:
 // s is where they stand after the names there. What has ended by then counts
 // for nothing.

@@ -14,7 +14,7 @@ func Prepare(s *snapshot.Snapshot, protocol wire.Protocol) ([]byte, HeldBack, in
 
 // PrepareFor does the same for a hub that takes so much.
 func PrepareFor(s *snapshot.Snapshot, protocol wire.Protocol, m *waymark.Takes) ([]byte, HeldBack, int, error) {
-	p, err := prepare(s, protocol, takesOf(m))
+	p, err := prepare(s, protocol, takesOf(m), nil)
 	if err != nil {
 		return nil, HeldBack{}, 0, err
 	}
@@ -25,11 +25,11 @@ func PrepareFor(s *snapshot.Snapshot, protocol wire.Protocol, m *waymark.Takes) 
 // PrepareDelta returns what makes after of before, and nil where the whole is
 // better.
 func PrepareDelta(before, after *snapshot.Snapshot) ([]byte, error) {
-	base, err := prepare(before, wire.ProtocolWaymark, takes{})
+	base, err := prepare(before, wire.ProtocolWaymark, takes{}, nil)
 	if err != nil {
 		return nil, err
 	}
-	p, err := prepare(after, wire.ProtocolWaymark, takes{})
+	p, err := prepare(after, wire.ProtocolWaymark, takes{}, nil)
 	if err != nil {
 		return nil, err
 	}

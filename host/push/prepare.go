@@ -43,9 +43,9 @@ type prepared struct {
 	report report // what had to be changed or left out
 }
 
-// prepare makes of s what can be sent. The result depends on its arguments
-// alone.
-func prepare(s *snapshot.Snapshot, protocol wire.Protocol, peer takes) (*prepared, error) {
+// prepare makes of s what can be sent, without what hold, unless nil, has a reason for. The
+// result depends on its arguments alone.
+func prepare(s *snapshot.Snapshot, protocol wire.Protocol, peer takes, hold func(*snapshot.Resource) Reason) (*prepared, error) {
 	p := &prepared{takes: peer}
 	p.form = formOf(protocol, takes{})
 	p.head = mendHead(s, p.form, &p.report)
@@ -58,7 +58,18 @@ func prepare(s *snapshot.Snapshot, protocol wire.Protocol, peer takes) (*prepare
 	}
 	p.form = formOf(protocol, p.takes)
 
-	projected := p.form.projection().Of(s)
+	projection := p.form.projection()
+	if hold != nil {
+		form := projection.Hold
+		projection.Hold = func(r *snapshot.Resource) string {
+			why := string(hold(r))
+			if why == "" && form != nil {
+				why = form(r)
+			}
+			return why
+		}
+	}
+	projected := projection.Of(s)
 	if projected.Snapshot != s {
 		p.head.AggregateHash = projected.AggregateHash
 	}

@@ -82,6 +82,17 @@ type Options struct {
 	Observe func(Attempt)
 	// Reverse is what the peer may ask of this agent.
 	Reverse Reverse
+	// Hold says in a word why a resource is nothing for this peer, and "" where it is
+	// sent. It depends on the resource alone. Nil means that all are.
+	Hold func(*snapshot.Resource) Reason
+}
+
+// HoldUser is an Options.Hold: what is in the user's home directory stays on this machine.
+func HoldUser(r *snapshot.Resource) Reason {
+	if r.Scope == snapshot.ScopeUser {
+		return ReasonUser
+	}
+	return ""
 }
 
 // ErrClosed says that the Pusher has been closed.

@@ -52,6 +52,7 @@ const (
 	ReasonTooMany         Reason = "too_many"         // more than the peer takes
 	ReasonDuplicateName   Reason = "duplicate_name"   // a skill of that name comes first
 	ReasonTooLarge        Reason = "too_large"        // over wire.MaxMessage or wire.MaxBodies
+	ReasonUser            Reason = "user"             // the user's own, which stays on this machine
 )
 
 // Status is what a person wants to know about the push.

@@ -130,7 +130,7 @@ func rootSpelled(used []usedRoot, asked string) (u *usedRoot, rel string, ok boo
 	}
 	for i := range used {
 		next := &used[i]
-		if next.root.Role != abi.RoleNone || next.root.FS.File() != "" || ok && rank(u) <= rank(next) {
+		if next.root.Role != abi.RoleNone || next.root.Scope == snapshot.ScopeUser || next.root.FS.File() != "" || ok && rank(u) <= rank(next) {
 			continue
 		}
 		for _, dir := range []string{next.root.FS.Path(), filepath.Clean(absolute(next.slot.spec.Path))} {

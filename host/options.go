@@ -75,6 +75,10 @@ type Options struct {
 	// for any resolver.
 	Exclude []string
 
+	// Children says what becomes of projects in the roots that have Children set: one of
+	// the words of config.Conventions.Children. Empty means config.ChildrenListed.
+	Children string
+
 	// Conventions are where the built-in resolvers look, beside what they know
 	// themselves.
 	Conventions plugin.Conventions
@@ -142,6 +146,13 @@ type RootSpec struct {
 	// Optional roots may be missing, or closed to this user: they are looked at
 	// as soon as they can be. A root that isn't optional makes New fail.
 	Optional bool
+	// Scope says whose the finds are; empty means snapshot.ScopeProject. With
+	// snapshot.ScopeUser the root is a home directory, in which the built-in resolvers
+	// alone see the places that the table of conventions has for users.
+	Scope snapshot.Scope
+	// Children has directories at the top that are repositories of their own looked into
+	// as if they were roots, too.
+	Children bool
 	// Within are directories whose content others write, such as the working
 	// directory: a link that lies in one of them neither leads the root out of
 	// it nor over what is secret or excluded. Absolute; empty ones don't count.
@@ -176,13 +187,14 @@ func (o *Options) setDefaults() {
 // watching.
 type engineConfig struct {
 	only, exclude, settings []string
+	children                string
 	conventions             plugin.Conventions
 	fileLimits              vfs.Limits
 	caps                    snapshot.Caps
 }
 
 func (o *Options) config() engineConfig {
-	return engineConfig{only: o.Only, exclude: o.Exclude, settings: o.settings(), conventions: o.Conventions, fileLimits: o.FileLimits, caps: o.Caps}
+	return engineConfig{only: o.Only, exclude: o.Exclude, settings: o.settings(), children: o.Children, conventions: o.Conventions, fileLimits: o.FileLimits, caps: o.Caps}
 }
 
 // settings are the patterns of the settings files that only the operator knows.
@@ -210,6 +222,7 @@ func (o *Options) Configure(c *config.Config) {
 	o.Conventions = plugin.Conventions{
 		Own: c.OwnConventions(), Disabled: c.DisabledConventions(), Strict: c.Conventions.Strict, Grants: c.Conventions.Grants,
 	}
+	o.Children = c.Conventions.Children
 	o.Exclude = c.Exclude
 	o.Watch = watch.Options{Quiet: c.Watch.Quiet, MaxWait: c.Watch.MaxWait, Recheck: c.Watch.Recheck}
 	o.Limits, o.FileLimits = runLimits(c.Limits), fileLimits(c.Limits)

@@ -89,7 +89,11 @@ func (h *Host) refresh(ctx context.Context, s scope) (*Report, error) {
 	}
 	s = s.merge(h.unknown())
 	h.openRoots(s)
+	h.findChildren(s)
 	used, resolvers := h.used(), h.resolvers()
+	if err := h.adapt(used, resolvers); err != nil {
+		return nil, err
+	}
 	if s.all {
 		h.engine.Retain(resolvers, roots(used))
 	}

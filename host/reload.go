@@ -94,7 +94,7 @@ func (h *Host) Reconfigure(ctx context.Context, opts Options) error {
 // of each are in order of the resolvers. The caller has the turn.
 func (h *Host) forgetOutcomes() {
 	for _, slot := range h.slots {
-		slot.outcomes, slot.known = nil, false
+		slot.outcomes, slot.known, slot.adapted = nil, false, nil
 	}
 }
 

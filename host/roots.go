@@ -32,6 +32,9 @@ type rootSlot struct {
 	outcomes []resolve.Outcome
 	known    bool
 	watched  watchedRoot // what its watch set was made of, last
+
+	children children
+	adapted  *adapted // nil where the resolvers are those of all roots
 }
 
 // newSlot makes a slot with a name of its own.
@@ -116,6 +119,7 @@ func (s *rootSlot) close() {
 		_ = s.open.Close()
 	}
 	s.open, s.outcomes, s.known = nil, nil, false
+	s.children, s.adapted = children{}, nil
 }
 
 // mcpFiles lists the files of roots of role mcp that lie below a directory,
@@ -173,20 +177,20 @@ type usedRoot struct {
 // used lists the open roots in order; a directory that comes up twice in the
 // same role counts once, where it comes first.
 func (h *Host) used() []usedRoot {
-	type identity struct{ path, file, role string }
+	type identity struct{ path, file, role, scope string }
 	seen := map[identity]bool{}
 	var list []usedRoot
 	for _, slot := range h.slots {
 		if slot.open == nil {
 			continue
 		}
-		id := identity{slot.open.Path(), slot.open.File(), string(slot.spec.Role)}
+		id := identity{slot.open.Path(), slot.open.File(), string(slot.spec.Role), string(slot.spec.Scope)}
 		if seen[id] {
 			slot.outcomes, slot.known = nil, false
 			continue
 		}
 		seen[id] = true
-		root := resolve.Root{FS: slot.open, Role: slot.spec.Role}
+		root := resolve.Root{FS: slot.open, Role: slot.spec.Role, Scope: slot.spec.Scope}
 		if slot.spec.Source {
 			root.SourcePath = absolute(slot.spec.Path)
 		}
@@ -276,7 +280,8 @@ func rootProblem(refused []RefusedRoot) string {
 
 // same reports whether two specs mean the same.
 func (s *RootSpec) same(other *RootSpec) bool {
-	return s.Path == other.Path && s.Role == other.Role && s.Source == other.Source && s.Optional == other.Optional
+	return s.Path == other.Path && s.Role == other.Role && s.Source == other.Source && s.Optional == other.Optional &&
+		s.Scope == other.Scope && s.Children == other.Children
 }
 
 // replaceSlots makes a list of slots for specs, which takes over those that

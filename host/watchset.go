@@ -19,6 +19,7 @@ type watchSet map[string]*watched // by absolute path
 
 type watched struct {
 	any   bool            // any name matters: the directory was listed
+	dirs  bool            // directories of any name matter, as far as they come and go
 	names map[string]bool // whether what is written at a name matters, too
 	globs map[string]bool // patterns of names
 }
@@ -74,6 +75,16 @@ func (s watchSet) trace(root *vfs.Root, o *resolve.Outcome) {
 	}
 }
 
+// projects watches which directories there are in a root, and whether those that were
+// looked into have a .git.
+func (s watchSet) projects(root string, looked []string) {
+	s.dir(root).dirs = true
+	for _, name := range looked {
+		s.name(filepath.Join(root, name), false)
+		s.name(filepath.Join(root, name, ".git"), false)
+	}
+}
+
 // dirs is the set as host/watch takes it, in order.
 func (s watchSet) dirs() []watch.Dir {
 	list := make([]watch.Dir, 0, len(s))
@@ -96,7 +107,7 @@ func (w *watched) dir(path string) watch.Dir {
 			d.Through = append(d.Through, name)
 		}
 	}
-	d.Globs = slices.Sorted(maps.Keys(w.globs))
+	d.Globs, d.Directories = slices.Sorted(maps.Keys(w.globs)), w.dirs
 	return d
 }
 
@@ -106,17 +117,18 @@ type watchedRoot struct {
 	by     *watch.Watcher
 	open   *vfs.Root
 	way    []string
+	looked []string         // directories that may be projects
 	shapes []*resolve.Shape // of the outcomes
 }
 
 func (w *watchedRoot) same(other *watchedRoot) bool {
-	return w.by == other.by && w.open == other.open && slices.Equal(w.way, other.way) && slices.Equal(w.shapes, other.shapes) &&
+	return w.by == other.by && w.open == other.open && slices.Equal(w.way, other.way) && slices.Equal(w.looked, other.looked) && slices.Equal(w.shapes, other.shapes) &&
 		!slices.Contains(w.shapes, nil)
 }
 
 // watch has a slot watched by what its resolvers observed last.
 func (s *rootSlot) watch(by *watch.Watcher) {
-	now := watchedRoot{by: by, open: s.open, way: s.way, shapes: make([]*resolve.Shape, len(s.outcomes))}
+	now := watchedRoot{by: by, open: s.open, way: s.way, looked: s.children.looked, shapes: make([]*resolve.Shape, len(s.outcomes))}
 	for i := range s.outcomes {
 		now.shapes[i] = s.outcomes[i].Shape
 	}
@@ -141,6 +153,9 @@ func watchOf(slot *rootSlot, outcomes []resolve.Outcome) []watch.Dir {
 		}
 		for i := range outcomes {
 			set.trace(slot.open, &outcomes[i])
+		}
+		if slot.children.known {
+			set.projects(dir, slot.children.looked)
 		}
 	}
 	return set.dirs()

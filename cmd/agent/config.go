@@ -227,6 +227,8 @@ func values(c *config.Config) []setting {
 	list = append(list, []setting{
 		{"conventions.agents", texts(c.Conventions.Agents)},
 		{"conventions.strict", c.Conventions.Strict},
+		{"conventions.user", c.Conventions.User},
+		{"conventions.children", c.Conventions.Children},
 		{"conventions.grants", texts(c.Conventions.Grants)},
 	}...)
 	for _, o := range c.OwnConventions() {

@@ -263,7 +263,7 @@ func (w *workspace) mcpFiles(s *snapshot.Snapshot) []entry.File {
 	var files []entry.File
 	for i := range s.Resources {
 		r := &s.Resources[i]
-		if r.Kind != abi.KindMCPConfig {
+		if r.Kind != abi.KindMCPConfig || onlyListed(r) {
 			continue
 		}
 		f := entry.File{Path: r.Source, Origin: w.mcpOrigin(r, known), Shape: mcpShape(r)}
@@ -289,6 +289,14 @@ func (w *workspace) mcpFiles(s *snapshot.Snapshot) []entry.File {
 		return at(a) - at(b)
 	})
 	return files
+}
+
+// onlyListed reports whether the servers of a file are listed nowhere and never connected:
+// those of the user's own clients, which these connect, and of projects in the workspace,
+// which nobody has opened.
+func onlyListed(r *snapshot.Resource) bool {
+	_, child := r.Attributes["directory"]
+	return r.Scope == snapshot.ScopeUser || child
 }
 
 // mcpShape says how the client writes servers down that a file is for: by the

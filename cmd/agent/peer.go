@@ -14,6 +14,7 @@ import (
 // peer is the control plane elsewhere that is pushed to.
 type peer struct {
 	url, token string
+	user       bool // it gets what is in the home directory, too
 	options    push.Options
 }
 
@@ -22,7 +23,7 @@ func (p *peer) same(other *peer) bool {
 	if p == nil || other == nil {
 		return p == other
 	}
-	return p.url == other.url && p.token == other.token
+	return p.url == other.url && p.token == other.token && p.user == other.user
 }
 
 // remotePeer is the control plane that flags or the configuration name; nil
@@ -44,6 +45,9 @@ func remotePeer(s *runSettings, c *config.Config, paths *config.Paths, log *slog
 		return nil, err
 	}
 	p.options.Logger = log
+	if p.user = c.Conventions.User == config.UserPushed; !p.user {
+		p.options.Hold = push.HoldUser
+	}
 	if !target.Encrypted() && !target.Local() {
 		log.Warn("the peer is not on this machine, and the connection is not encrypted: token and contents can be read on the way",
 			slog.String("peer", target.String()))

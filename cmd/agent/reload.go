@@ -156,6 +156,11 @@ func (d *daemon) takeOver(ctx context.Context) error {
 	if err := d.host.Reconfigure(ctx, opts); err != nil {
 		return err
 	}
+	if d.workspace.configure(&c.Conventions) {
+		if err := d.host.SetRoots(ctx, d.workspace.specs()); err != nil {
+			return err
+		}
+	}
 	d.ids.set(c, d.hub) // by which approvals are judged
 	d.services.configure(c)
 	if err := d.setPeer(ctx, peer); err != nil {

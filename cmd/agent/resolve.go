@@ -61,7 +61,7 @@ func (a *app) resolve(ctx context.Context, s *settings, dirs []string, asJSON, e
 		dirs = []string{"."}
 	}
 	for _, dir := range dirs {
-		opts.Roots = append(opts.Roots, host.RootSpec{Path: dir, Within: above(dir, dirs)})
+		opts.Roots = append(opts.Roots, host.RootSpec{Path: dir, Within: above(dir, dirs), Children: true})
 	}
 	h, err := host.New(opts)
 	if err != nil {

@@ -278,6 +278,7 @@ func (a *app) prepare(ctx context.Context, s *runSettings) (_ *daemon, err error
 	if err != nil {
 		return nil, err
 	}
+	w.configure(&c.Conventions)
 	if err := w.sources.Load(); err != nil {
 		log.Warn("not all persistent sources are there", slog.Any("error", err))
 	}

@@ -254,6 +254,7 @@ func (a *app) onceOptions(s *runSettings, paths *config.Paths, log *slog.Logger)
 	if err != nil {
 		return host.Options{}, err
 	}
+	w.configure(&c.Conventions)
 	if err := w.sources.Load(); err != nil {
 		log.Warn("not all persistent sources are there", slog.Any("error", err))
 	}

@@ -17,6 +17,7 @@ import (
 	"waymark/host"
 	"waymark/host/config"
 	"waymark/host/sources"
+	"waymark/snapshot"
 	ws "waymark/workspace"
 )
 
@@ -28,8 +29,9 @@ type workspace struct {
 	sources *sources.List
 	env     variables
 
-	mu   sync.Mutex // guards root
+	mu   sync.Mutex // guards what follows
 	root string     // the working directory, absolute; "" while it isn't known
+	user bool       // the home directory is looked at, too
 }
 
 // variables are Coder's, for use in its workspaces. Their paths may be
@@ -110,12 +112,12 @@ func edit(config map[string][]byte, resolver string, change func(map[string]any)
 }
 
 // specs lists the roots, in order of precedence: the user's sources, the
-// places of the environment, the user's own directories, the working
-// directory. What depends on a working directory that isn't known is left
+// places of the environment, the user's own directories, what agents have in the
+// home, the working directory. What depends on a working directory that isn't known is left
 // out.
 func (w *workspace) specs() []host.RootSpec {
 	w.mu.Lock()
-	root := w.root
+	root, user := w.root, w.user
 	w.mu.Unlock()
 	var specs []host.RootSpec
 	for _, s := range w.sources.Roots() {
@@ -130,8 +132,12 @@ func (w *workspace) specs() []host.RootSpec {
 			specs = append(specs, host.RootSpec{Path: filepath.Join(w.paths.Home, dir), Optional: true, Within: []string{root}})
 		}
 	}
+	// What it has is the user's, also where the home is the working directory.
+	if w.paths.Home != "" && user {
+		specs = append(specs, host.RootSpec{Path: w.paths.Home, Optional: true, Within: []string{root}, Scope: snapshot.ScopeUser})
+	}
 	if root != "" {
-		specs = append(specs, host.RootSpec{Path: root})
+		specs = append(specs, host.RootSpec{Path: root, Children: true})
 	}
 	return specs
 }
@@ -206,6 +212,16 @@ func (w *workspace) resolvedRoot() string {
 		return ""
 	}
 	return resolved
+}
+
+// configure takes over what the configuration says of places, and reports whether there
+// are other roots then.
+func (w *workspace) configure(c *config.Conventions) (changed bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	before := w.user
+	w.user = c.User != config.UserOff
+	return w.user != before
 }
 
 // setRoot takes over a working directory and returns the one before.

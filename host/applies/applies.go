@@ -190,8 +190,8 @@ func (in *Input) place(f *Find) judged {
 	}
 	if directory := r.Attributes["directory"].Text; filepath.IsLocal(directory) {
 		j.base = filepath.Join(f.Base, directory)
-	} else if _, ok := Below(f.Base, in.Path); !ok {
-		j.base = ""
+	} else if _, ok := Below(f.Base, in.Path); !ok || r.Scope == snapshot.ScopeUser {
+		j.base = "" // the user's own is for every project
 	}
 	if rel, ok := Below(j.base, in.Path); ok && j.base != "" {
 		j.distance = 0
@@ -285,7 +285,7 @@ func (j *judged) globs(in *Input) (applies bool, reason string) {
 		return false, "it has no globs"
 	}
 	base, where := in.Root, ""
-	if _, ok := Below(j.Base, in.Path); ok && j.Base != in.Root {
+	if _, ok := Below(j.Base, in.Path); ok && j.Base != in.Root && j.base != "" {
 		base, where = j.Base, ", below "+in.name(j.Base)
 	}
 	rel, _ := Below(base, in.Path)

@@ -131,7 +131,8 @@ const DefaultRank = 100
 // Default returns what holds when there is no configuration file.
 func Default() *Config {
 	return &Config{
-		Plugins: Plugins{Dirs: []string{"/etc/waymark/plugins", "~/.config/waymark/plugins"}},
+		Plugins:     Plugins{Dirs: []string{"/etc/waymark/plugins", "~/.config/waymark/plugins"}},
+		Conventions: Conventions{User: UserLocal, Children: ChildrenListed},
 		Limits: Limits{
 			Time: 2 * time.Second, Fuel: 1_000_000_000_000, Memory: 64 * MiB, Response: MiB, Logs: 64 * KiB,
 			Opens: 4096, ReadBytes: 64 * MiB, Entries: 100_000,

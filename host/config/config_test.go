@@ -145,6 +145,8 @@ audit = "3MiB"
 [conventions]
 agents = ["codex", "acme"]
 strict = true
+user = "pushed"
+children = "always"
 grants = ["hooks", "hook-commands"]
 [[convention]]
 id = "acme-rules"
@@ -184,7 +186,7 @@ name = "b"
 	want.Services = config.Services{
 		TCP: true, FilesWithin: config.FilesWorkspace, Spool: config.MiB, SpoolTotal: 2 * config.MiB, Audit: 3 * config.MiB,
 	}
-	want.Conventions = config.Conventions{Agents: []string{"codex", "acme"}, Strict: true, Grants: []string{"hooks", "hook-commands"}}
+	want.Conventions = config.Conventions{Agents: []string{"codex", "acme"}, Strict: true, User: config.UserPushed, Children: config.ChildrenAlways, Grants: []string{"hooks", "hook-commands"}}
 	want.Own = []conventions.Convention{{
 		ID: "acme-rules", Readers: []string{"acme"}, Places: []string{".acme/rules/**/*.md", ".acmerules-*"}, Scope: conventions.ScopeUser,
 		Kind: abi.KindInstructionFile, Format: conventions.Text, Name: conventions.FromPath, Description: conventions.FromField,

@@ -20,9 +20,35 @@ type Conventions struct {
 	Agents []string
 	// Strict makes what agents load with a warning invalid.
 	Strict bool
+	// User is what becomes of the files that agents read in the home directory: UserOff,
+	// UserLocal or UserPushed.
+	User string
+	// Children is what becomes of repositories at the top of the workspace: ChildrenOff,
+	// ChildrenListed or ChildrenAlways.
+	Children string
 	// Grants are of GrantHooks, GrantMCP and GrantHookCommands.
 	Grants []string
 }
+
+// What becomes of the files in the home directory.
+const (
+	// UserOff: they aren't looked at.
+	UserOff = "off"
+	// UserLocal: they stay on this machine.
+	UserLocal = "local"
+	// UserPushed: they are pushed like all else.
+	UserPushed = "pushed"
+)
+
+// What becomes of projects in the workspace.
+const (
+	// ChildrenOff: they aren't looked into.
+	ChildrenOff = "off"
+	// ChildrenListed: what they have is listed, and is for their own files.
+	ChildrenListed = "listed"
+	// ChildrenAlways: what they have applies as if it were the workspace's.
+	ChildrenAlways = "always"
+)
 
 // What may be shown of files that hold more than text.
 const (
@@ -37,9 +63,11 @@ const (
 // schema returns the [conventions] table.
 func (c *Conventions) schema() table {
 	return table{
-		"agents": setList(&c.Agents, checkWord),
-		"strict": setBool(&c.Strict),
-		"grants": setList(&c.Grants, oneOfWords(GrantHooks, GrantMCP, GrantHookCommands)),
+		"agents":   setList(&c.Agents, checkWord),
+		"strict":   setBool(&c.Strict),
+		"user":     setWord(&c.User, UserOff, UserLocal, UserPushed),
+		"children": setWord(&c.Children, ChildrenOff, ChildrenListed, ChildrenAlways),
+		"grants":   setList(&c.Grants, oneOfWords(GrantHooks, GrantMCP, GrantHookCommands)),
 	}
 }
 

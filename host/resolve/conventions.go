@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 
@@ -11,12 +12,16 @@ import (
 
 // Table knows conventions by their ids: the built-in ones, and an operator's own. It is
 // immutable. A nil Table knows the built-in ones.
-type Table struct{ own map[string][]string }
+type Table struct {
+	own    map[string][]string // readers
+	places map[string][]string // of the same
+}
 
 // NewTable makes a Table with conventions of an operator's own.
 func NewTable(own []conventions.Convention) *Table {
-	t := &Table{own: make(map[string][]string, len(own))}
+	t := &Table{own: make(map[string][]string, len(own)), places: make(map[string][]string, len(own))}
 	for i := range own {
+		t.places[own[i].ID] = own[i].Places
 		t.own[own[i].ID] = readers(own[i].Readers)
 	}
 	return t
@@ -42,6 +47,27 @@ func (t *Table) readersOf(id string) (readers []string, ok bool) {
 	return readers, ok
 }
 
+// placesOf returns the places of a convention; none of one that isn't known.
+func (t *Table) placesOf(id string) []string {
+	if t != nil {
+		if places, ok := t.places[id]; ok {
+			return places
+		}
+	}
+	return builtinPlaces()[id]
+}
+
+// builtinPlaces are those of the built-in conventions for projects.
+var builtinPlaces = sync.OnceValue(func() map[string][]string {
+	m := map[string][]string{}
+	for i := range conventions.All {
+		if c := &conventions.All[i]; c.Scope == conventions.ScopeProject {
+			m[c.ID] = c.Places
+		}
+	}
+	return m
+})
+
 // complete adds what the host knows of a find beside its file. It is no part of a memo,
 // since another table changes it, and nothing that a resolver says.
 func (r *Resolver) complete(c *snapshot.Candidate, root Root) {
@@ -58,7 +84,7 @@ func (r *Resolver) complete(c *snapshot.Candidate, root Root) {
 }
 
 // scopeOf says whose the finds of a root are.
-func scopeOf(Root) snapshot.Scope { return snapshot.ScopeProject }
+func scopeOf(root Root) snapshot.Scope { return cmp.Or(root.Scope, snapshot.ScopeProject) }
 
 // hookAttributes are those that are kept of a hook of a dropped-in module: which it is,
 // and not what it runs.

@@ -71,6 +71,13 @@ type Resolver struct {
 	Conventions *Table
 	// Limits replaces the fields of Options.Limits that aren't zero.
 	Limits vfs.Limits
+	// Children are directories at the top of a root that are projects of their own, in which
+	// it sees what it sees in the root. What it finds there is marked as theirs, and, unless
+	// ChildrenAlways is set, as applying to their files alone; see snapshot.Resource.PutBelow.
+	Children       []string
+	ChildrenAlways bool
+	// Off has the resolver find nothing, without a run.
+	Off bool
 }
 
 // ID is "module/resolver".
@@ -85,6 +92,11 @@ type Root struct {
 	Role abi.Role
 	// SourcePath is the user's source that led here; empty for the others.
 	SourcePath string
+	// Scope says whose the finds are; empty means snapshot.ScopeProject.
+	Scope snapshot.Scope
+	// Resolvers, unless nil, are looked at this root with, in the place of those given: as
+	// many, each by the same ID.
+	Resolvers []Resolver
 	// Near, unless nil, are link-free paths relative to the root at which something
 	// has happened: of memos only what lies there is re-checked, and the rest is
 	// taken as it was. Whoever sets it resolves the root without it soon after.
@@ -191,12 +203,13 @@ func (e *Engine) Resolve(ctx context.Context, resolvers []Resolver, roots []Root
 	g.SetLimit(e.opts.Parallel)
 	for i, root := range roots {
 		for j := range resolvers {
+			r := root.resolver(resolvers, j)
 			g.Go(func() error {
 				o := &outcomes[i*len(resolvers)+j]
-				*o = e.resolveOne(ctx, &resolvers[j], root)
+				*o = e.resolveOne(ctx, r, root)
 				for c := range o.Candidates {
 					o.Candidates[c].Root = i
-					resolvers[j].complete(&o.Candidates[c], root)
+					r.complete(&o.Candidates[c], root)
 				}
 				return nil
 			})
@@ -204,6 +217,14 @@ func (e *Engine) Resolve(ctx context.Context, resolvers []Resolver, roots []Root
 	}
 	_ = g.Wait() // the goroutines return nil
 	return outcomes, ctx.Err()
+}
+
+// resolver is one of those given, or the root's own in its place.
+func (root *Root) resolver(given []Resolver, i int) *Resolver {
+	if root.Resolvers != nil {
+		return &root.Resolvers[i]
+	}
+	return &given[i]
 }
 
 // maxRows bounds the rows of one answer that are used: as many as a snapshot lists.

@@ -25,6 +25,7 @@ type key struct {
 	maxBytes         int64 // of the request's limits, and of what is kept
 	maxResources     int
 	home             string
+	children         string
 }
 
 func (e *Engine) keyOf(r *Resolver, root Root) key {
@@ -35,7 +36,7 @@ func (e *Engine) keyOf(r *Resolver, root Root) key {
 			strings.Join(r.Info.Reads, "\x00") + "\x01" + strings.Join(r.Places, "\x00") + fmt.Sprint("\x01", r.Manifests))),
 		root: root.FS.Signature(), role: root.Role, sourcePath: root.SourcePath,
 		rank: r.Rank, dropIn: r.DropIn,
-		maxBytes: e.opts.MaxResourceBytes, maxResources: e.opts.MaxResources, home: e.opts.Home,
+		maxBytes: e.opts.MaxResourceBytes, maxResources: e.opts.MaxResources, home: e.opts.Home, children: r.childrenKey(),
 	}
 }
 
@@ -157,7 +158,7 @@ func (e *Engine) Retain(resolvers []Resolver, roots []Root) {
 	for _, root := range roots {
 		keepRoots[root.FS.Signature()] = true
 		for i := range resolvers {
-			keep[e.keyOf(&resolvers[i], root)] = true
+			keep[e.keyOf(root.resolver(resolvers, i), root)] = true
 		}
 	}
 	e.mu.Lock()

@@ -20,6 +20,11 @@ func (e *Engine) resolveOne(ctx context.Context, r *Resolver, root Root) (o Outc
 			o.Failure = o.Err
 		}
 	}()
+	if r.Off {
+		o.View, o.Reused, o.Shape = vfs.View{}, true, offShape
+		o.Filter, o.Err = e.filters.of(&o.View)
+		return o
+	}
 	k := e.keyOf(r, root)
 	at := e.entryOf(k)
 	select {
@@ -57,6 +62,9 @@ func (e *Engine) resolveOne(ctx context.Context, r *Resolver, root Root) (o Outc
 	}
 	return o
 }
+
+// offShape is that of the outcomes of resolvers that are off.
+var offShape = new(Shape)
 
 // compile sets the filter, which is taken over from a memo that has one.
 func (e *Engine) compile(o *Outcome, last *memo) (err error) {

@@ -70,7 +70,7 @@ func (r *rowReader) read(resp *abi.Response, total int) (candidates []snapshot.C
 		}
 		candidates = append(candidates, snapshot.Candidate{
 			Resource: *res, Path: filepath.Join(r.root.FS.Path(), rows[i].Path),
-			Rank: r.resolver.Rank, DropIn: r.resolver.DropIn,
+			Rank: r.resolver.Rank, DropIn: r.resolver.DropIn, Directory: r.resolver.childOf(&rows[i]),
 		})
 	}
 	return candidates, !r.warned
@@ -115,6 +115,9 @@ func (r *rowReader) resource(row *abi.Resource) (*snapshot.Resource, error) {
 		res.Findings = r.findings(row)
 	}
 	res.Convention = row.Convention
+	if child := r.resolver.childOf(row); child != "" {
+		res.PutBelow(child, r.resolver.ChildrenAlways)
+	}
 	if err := r.content(row, res); err != nil {
 		return nil, err
 	}

@@ -20,6 +20,7 @@ func viewOf(r *Resolver, root Root) vfs.View {
 		GrantSecrets: r.GrantSecrets,
 		MCPOnly:      vfs.SeesSettings(r.Info.Kinds),
 		Manifests:    r.Manifests,
+		Below:        r.Children,
 	}
 	v.Reads = append(v.Reads, r.Places...)
 	for _, p := range configPaths(r.Config, r.Info.ReadsFromConfig) {

@@ -1,0 +1,191 @@
+package host
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"path"
+	"slices"
+	"strings"
+
+	"waymark/host/config"
+	"waymark/host/plugin"
+	"waymark/host/resolve"
+	"waymark/internal/text"
+	"waymark/plugins/conventions"
+	"waymark/snapshot"
+)
+
+const (
+	// maxChildren is how many projects in a root are looked into: each is as much to look
+	// at as a root is.
+	maxChildren = 64
+	// maxMaybeChildren is how many directories are asked whether they are a project, which
+	// takes a watch for each.
+	maxMaybeChildren = 256
+)
+
+// children are the projects in a root.
+type children struct {
+	known  bool     // they were looked for
+	names  []string // those that are looked into, in byte order
+	looked []string // the directories that are watched, since they may become one
+	// more is how many more there are, unasked how many directories weren't asked.
+	more, unasked int
+	logged        string // of problem, last
+}
+
+// problem says for a person what isn't looked at; empty when all is.
+func (c *children) problem(root string) string {
+	var parts []string
+	if c.more > 0 {
+		parts = append(parts, fmt.Sprintf("%s in %s not looked into: only the first %d are", text.Count(c.more, "project is", "projects are"), root, maxChildren))
+	}
+	if c.unasked > 0 {
+		parts = append(parts, fmt.Sprintf("%s in %s not asked whether they are projects: only the first %d are",
+			text.Count(c.unasked, "directory is", "directories are"), root, maxMaybeChildren))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// findChildren looks for projects in the roots in scope that may have some. Near an event
+// it does so only where that is of a name at the top, or of a .git there. The caller has the
+// turn.
+func (h *Host) findChildren(s scope) {
+	for _, slot := range h.slots {
+		if slot.open == nil || !slot.spec.Children || slot.open.File() != "" || h.config.children == config.ChildrenOff {
+			if slot.children.known {
+				slot.children = children{}
+			}
+			continue
+		}
+		if !s.covers(slot) || slot.children.known && !concernsChildren(s.nearIn(slot)) {
+			continue
+		}
+		before := slot.children
+		found, err := slot.open.Projects(maxMaybeChildren)
+		if err != nil { // the resolvers will say it
+			h.log.Debug("projects in a root weren't looked for", slog.Any("error", err))
+		}
+		c := children{known: true, looked: found.Looked, unasked: found.More, logged: before.logged}
+		c.names = found.Names[:min(len(found.Names), maxChildren)]
+		c.more = len(found.Names) - len(c.names)
+		if problem := c.problem(slot.open.Path()); problem != c.logged {
+			if c.logged = problem; problem != "" {
+				h.log.Warn(problem)
+			}
+		}
+		slot.children = c
+	}
+}
+
+// concernsChildren reports whether what has happened near some paths of a root can make
+// other projects in it. Nil stands for all paths.
+func concernsChildren(near []string) bool {
+	return near == nil || slices.ContainsFunc(near, func(p string) bool {
+		_, below, deep := strings.Cut(p, "/")
+		return !deep || below == ".git"
+	})
+}
+
+// adapted are the resolvers of all roots as one root needs them.
+type adapted struct {
+	plugins   *plugin.List
+	children  []string
+	resolvers []resolve.Resolver
+}
+
+// adapt gives roots that need them resolvers of their own. The caller has the turn.
+func (h *Host) adapt(used []usedRoot, resolvers []resolve.Resolver) error {
+	for i := range used {
+		u := &used[i]
+		names := u.slot.children.names
+		if u.root.Scope != snapshot.ScopeUser && len(names) == 0 {
+			u.slot.adapted = nil
+			continue
+		}
+		if a := u.slot.adapted; a == nil || a.plugins != h.plugins || !slices.Equal(a.children, names) {
+			list, err := h.adaptedTo(u, resolvers, names)
+			if err != nil {
+				return err
+			}
+			u.slot.adapted = &adapted{h.plugins, names, list}
+		}
+		u.root.Resolvers = u.slot.adapted.resolvers
+	}
+	return nil
+}
+
+func (h *Host) adaptedTo(u *usedRoot, resolvers []resolve.Resolver, names []string) ([]resolve.Resolver, error) {
+	list := slices.Clone(resolvers)
+	for i := range list {
+		r := &list[i]
+		var err error
+		switch {
+		case u.root.Scope == snapshot.ScopeUser:
+			err = h.forUser(r)
+		case !r.DropIn:
+			r.Children, r.ChildrenAlways = names, h.config.children == config.ChildrenAlways
+			r.Config, err = edited(r, func(config map[string]any) { config["children"] = names })
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// forUser has a resolver look at a home directory: at the places that users have, and at
+// nothing else. What is dropped in is for workspaces.
+func (h *Host) forUser(r *resolve.Resolver) (err error) {
+	if r.Off = r.DropIn; r.Off {
+		return nil
+	}
+	r.Config, err = edited(r, func(config map[string]any) {
+		config["scope"] = string(conventions.ScopeUser)
+		delete(config, "file_names") // they are for the top of a project
+		delete(config, "more_file_names")
+		own, _ := config["conventions"].([]any)
+		own = slices.DeleteFunc(own, func(row any) bool {
+			fields, _ := row.(map[string]any)
+			return fields["scope"] != string(conventions.ScopeUser)
+		})
+		if delete(config, "conventions"); len(own) > 0 {
+			config["conventions"] = own
+		}
+	})
+	r.Info.Reads, r.Info.ReadsFromConfig, r.Places = nil, nil, nil
+	names := h.opts.BuiltinNames[r.Info.Name]
+	for _, table := range [][]conventions.Convention{conventions.All, h.config.conventions.Own} {
+		for i := range table {
+			c := &table[i]
+			if c.Scope != conventions.ScopeUser || !slices.Contains(r.Info.Kinds, c.Kind) {
+				continue
+			}
+			for _, place := range c.Places {
+				if to, renamed := names[path.Base(place)]; renamed {
+					place = path.Join(path.Dir(place), resolve.LiteralPattern(to))
+				}
+				if !slices.Contains(r.Places, place) {
+					r.Places = append(r.Places, place)
+				}
+			}
+		}
+	}
+	return err
+}
+
+// edited is a resolver's configuration with a change.
+func edited(r *resolve.Resolver, change func(config map[string]any)) ([]byte, error) {
+	object := map[string]any{}
+	if len(r.Config) > 0 {
+		dec := json.NewDecoder(bytes.NewReader(r.Config))
+		dec.UseNumber() // a float64 has 53 bits
+		if err := dec.Decode(&object); err != nil {
+			return nil, fmt.Errorf("the configuration of %s: %w", r.ID(), err)
+		}
+	}
+	change(object)
+	return json.Marshal(object)
+}

@@ -36,6 +36,15 @@ type children struct {
 	logged        string // of problem, last
 }
 
+// Children are the projects in a root, which aren't the root's own finds.
+type Children struct {
+	Root  string   // its path
+	Names []string // the directories at its top that are looked into, in byte order
+	// More is how many more projects there are, Unasked how many directories weren't asked
+	// whether they are one.
+	More, Unasked int
+}
+
 // problem says for a person what isn't looked at; empty when all is.
 func (c *children) problem(root string) string {
 	var parts []string

@@ -5,7 +5,6 @@ import (
 
 	"waymark/abi"
 	"waymark/host/coverage"
-	"waymark/host/vfs"
 )
 
 // Coverage tells of the files that lie where agents look, and that nothing is made of. It
@@ -24,10 +23,10 @@ func (h *Host) Coverage(ctx context.Context) (*coverage.Report, error) {
 	for _, r := range h.resolvers() {
 		opts.Kinds = append(opts.Kinds, r.Info.Kinds...)
 	}
-	var roots []*vfs.Root
+	var roots []coverage.Root
 	for _, u := range h.used() {
 		if u.root.Role == abi.RoleNone {
-			roots = append(roots, u.root.FS)
+			roots = append(roots, coverage.Root{FS: u.root.FS, Scope: u.root.Scope, Children: u.slot.children.names})
 		}
 	}
 	return coverage.Of(roots, opts), nil

@@ -244,8 +244,9 @@ type RefusedRoot struct {
 
 // lookedAt is which roots a refresh looked at, as paths, and which it refused.
 type lookedAt struct {
-	paths   []string
-	refused []RefusedRoot
+	paths    []string
+	refused  []RefusedRoot
+	children []Children
 }
 
 // rootsNow lists the roots that are looked at, and those that are refused. The caller has the turn.
@@ -257,6 +258,9 @@ func (h *Host) rootsNow(used []usedRoot) *lookedAt {
 	for _, slot := range h.slots {
 		if slot.refused() {
 			l.refused = append(l.refused, RefusedRoot{absolute(slot.spec.Path), slot.err})
+		}
+		if c := &slot.children; slot.open != nil && len(c.names)+c.unasked > 0 {
+			l.children = append(l.children, Children{slot.open.Path(), c.names, c.more, c.unasked})
 		}
 	}
 	return l

@@ -15,9 +15,11 @@ import (
 type Status struct {
 	Roots   []string
 	Refused []RefusedRoot
-	Version uint64
-	Push    *push.Status // nil when nothing is pushed
-	Watch   watch.State
+	// Children are those of roots that have some.
+	Children []Children
+	Version  uint64
+	Push     *push.Status // nil when nothing is pushed
+	Watch    watch.State
 	// Plugins is how the modules are doing: other than in a snapshot, with the
 	// last try of those that fail, and when there will be another.
 	Plugins []snapshot.Plugin
@@ -29,7 +31,7 @@ type Status struct {
 func (h *Host) Status() Status {
 	looked, current := h.looked.Load(), h.Current()
 	s := Status{
-		Roots: looked.paths, Refused: looked.refused, Version: current.Version, Plugins: h.pluginsNow(),
+		Roots: looked.paths, Refused: looked.refused, Children: looked.children, Version: current.Version, Plugins: h.pluginsNow(),
 		Watch: watch.State{Mode: "off"}, Held: !h.hold.isOpen(),
 	}
 	if watcher, _ := h.watcher.get(); watcher != nil {
@@ -74,7 +76,7 @@ func (h *Host) Why(ctx context.Context, path string) (why.Answer, error) {
 		in.Refused = append(in.Refused, why.Refused(r))
 	}
 	for i, u := range used {
-		in.Roots = append(in.Roots, why.Root{FS: u.root.FS, Role: u.root.Role, SourcePath: u.root.SourcePath})
+		in.Roots = append(in.Roots, why.Root{FS: u.root.FS, Role: u.root.Role, SourcePath: u.root.SourcePath, Scope: u.root.Scope})
 		for _, o := range u.slot.outcomes {
 			in.Runs = append(in.Runs, why.Run{
 				Resolver: o.Resolver, Root: i, View: o.View, Filter: o.Filter, Trace: o.Trace,

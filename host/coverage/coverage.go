@@ -34,6 +34,7 @@ import (
 	"waymark/host/vfs"
 	"waymark/internal/text"
 	"waymark/plugins/conventions"
+	"waymark/snapshot"
 )
 
 // Reason says why nothing was made of a file.
@@ -101,47 +102,67 @@ func (o *Options) unused(c *conventions.Convention) Reason {
 	return ""
 }
 
-// Of looks at roots, which are the top directories of projects.
-func Of(roots []*vfs.Root, opts Options) *Report {
-	byReason := map[Reason][]*conventions.Convention{}
-	var used, places []string
+// Root is one to look at.
+type Root struct {
+	FS *vfs.Root
+	// Scope is snapshot.ScopeUser for a home directory, in which the places for users
+	// count; in all others those for projects do.
+	Scope snapshot.Scope
+	// Children are the directories at its top that are looked into like the root.
+	Children []string
+}
+
+// sorted are the conventions of one scope by what becomes of their files.
+type sorted struct {
+	unused       map[Reason][]*conventions.Convention
+	used, places []string
+}
+
+func sort(scope conventions.Scope, opts *Options) *sorted {
+	s := &sorted{unused: map[Reason][]*conventions.Convention{}}
 	for _, list := range [][]conventions.Convention{conventions.All, opts.Own} {
 		for i := range list {
 			c := &list[i]
-			if c.Scope != conventions.ScopeProject {
-				continue
-			}
-			if reason := opts.unused(c); reason != "" {
-				byReason[reason] = append(byReason[reason], c)
-				places = append(places, c.Places...)
-			} else {
-				used = append(used, c.Places...)
+			reason := opts.unused(c)
+			switch {
+			case c.Scope != scope, reason == NoKind && isWide(c):
+			case reason != "":
+				s.unused[reason] = append(s.unused[reason], c)
+				s.places = append(s.places, c.Places...)
+			default:
+				s.used = append(s.used, c.Places...)
 			}
 		}
 	}
+	return s
+}
+
+// isWide reports whether the files of a convention for users that are nothing for a chat
+// lie in any number of directories: such as the caches of plugins, and what is kept of each
+// project. Thousands of them are no news.
+func isWide(c *conventions.Convention) bool {
+	return c.Scope == conventions.ScopeUser && slices.ContainsFunc(c.Places, func(place string) bool {
+		return strings.Contains(place[:strings.LastIndexByte(place, '/')+1], "*")
+	})
+}
+
+// Of looks at roots.
+func Of(roots []Root, opts Options) *Report {
+	project, user := sort(conventions.ScopeProject, &opts), sort(conventions.ScopeUser, &opts)
 	report := &Report{Groups: []Group{}}
 	files := map[Reason][]File{}
 	for _, root := range roots {
-		if len(places) == 0 || root.File() != "" {
+		s := project
+		if root.Scope == snapshot.ScopeUser {
+			s = user
+		}
+		if len(s.places) == 0 || root.FS.File() != "" {
 			continue
 		}
-		paths, whole := look(root, places)
-		report.Partial = report.Partial || !whole
-		elsewhere := map[string]bool{} // what is used after all, or listed under another reason
-		for _, path := range vfs.Matching(used, paths) {
-			elsewhere[path] = true
-		}
-		for _, reason := range reasons {
-			for _, c := range byReason[reason] {
-				for _, path := range vfs.Matching(c.Places, paths) {
-					if !elsewhere[path] {
-						elsewhere[path] = true
-						files[reason] = append(files[reason], File{
-							Path: filepath.Join(root.Path(), path), Convention: c.ID, As: c.As, Readers: append([]string{}, c.Readers...),
-						})
-					}
-				}
-			}
+		for _, dir := range append([]string{"."}, root.Children...) {
+			paths, whole := look(root, dir, s.places)
+			report.Partial = report.Partial || !whole
+			s.tell(filepath.Join(root.FS.Path(), dir), paths, files)
 		}
 	}
 	for _, reason := range reasons {
@@ -152,6 +173,26 @@ func Of(roots []*vfs.Root, opts Options) *Report {
 		}
 	}
 	return report
+}
+
+// tell adds the files that aren't used, of paths that were found below a directory.
+func (s *sorted) tell(dir string, paths []string, files map[Reason][]File) {
+	elsewhere := map[string]bool{} // what is used after all, or listed under another reason
+	for _, path := range vfs.Matching(s.used, paths) {
+		elsewhere[path] = true
+	}
+	for _, reason := range reasons {
+		for _, c := range s.unused[reason] {
+			for _, path := range vfs.Matching(c.Places, paths) {
+				if !elsewhere[path] {
+					elsewhere[path] = true
+					files[reason] = append(files[reason], File{
+						Path: filepath.Join(dir, path), Convention: c.ID, As: c.As, Readers: append([]string{}, c.Readers...),
+					})
+				}
+			}
+		}
+	}
 }
 
 // describe says for a person what a group is.
@@ -196,22 +237,25 @@ const (
 	maxDepth = 8 // of what "**" stands for
 )
 
-// look lists the files of a root at some places. whole is false when there was more to
-// look at.
-func look(root *vfs.Root, places []string) (paths []string, whole bool) {
+// look lists the files at some places below a directory of a root, relative to it. whole is
+// false when there was more to look at.
+func look(root Root, dir string, places []string) (paths []string, whole bool) {
 	// Names alone are looked at, those of settings files, too.
-	filter, err := vfs.View{Reads: places, MCPOnly: true}.Compile()
+	filter, err := vfs.View{Reads: places, MCPOnly: true, Below: root.Children}.Compile()
 	if err != nil {
 		return nil, false // an operator has too many
 	}
-	run := root.Begin(filter, vfs.Limits{Opens: maxDirs, Entries: maxNames})
+	run := root.FS.Begin(filter, vfs.Limits{Opens: maxDirs, Entries: maxNames})
 	defer func() { _ = run.Close() }()
 	w := walk{run: run}
 	patterns := make([]pattern, len(places))
 	for i, place := range places {
 		patterns[i] = pattern{segments: strings.Split(place, "/")}
 	}
-	w.list(".", patterns)
+	w.list(dir, patterns)
+	for i, p := range w.paths {
+		w.paths[i] = strings.TrimPrefix(p, dir+"/")
+	}
 	return w.paths, run.Err() == nil && !w.cut
 }
 

@@ -13,6 +13,7 @@ import (
 	"waymark/host/vfs"
 	"waymark/host/vfs/vfstest"
 	"waymark/plugins/conventions"
+	"waymark/snapshot"
 	"waymark/test/randtest"
 )
 
@@ -73,7 +74,7 @@ func TestGroups(t *testing.T) {
 		{"no resolver", coverage.Options{Own: own[1:2], Kinds: everything[:1]}, "no_resolver: 1 file that no resolver lists (skills): .acme/skills/one/SKILL.md(own-skills)\n"},
 		{"all is used, and known", coverage.Options{Own: own[:2], Kinds: everything}, ""},
 	} {
-		if got := spell(coverage.Of([]*vfs.Root{root, root}, test.opts), dir); got != test.want {
+		if got := spell(coverage.Of([]coverage.Root{{FS: root}, {FS: root}}, test.opts), dir); got != test.want {
 			t.Errorf("%s:\ngot\n%swant\n%s", test.what, got, test.want)
 		}
 	}
@@ -118,7 +119,7 @@ func TestBuiltInTable(t *testing.T) {
 	}
 	for _, w := range trees {
 		root := open(t, w.dir, vfs.RootOptions{})
-		report := coverage.Of([]*vfs.Root{root}, coverage.Options{Disabled: disabled})
+		report := coverage.Of([]coverage.Root{{FS: root}}, coverage.Options{Disabled: disabled})
 		for _, g := range report.Groups {
 			for _, f := range g.Files {
 				rel, err := filepath.Rel(root.Path(), f.Path)
@@ -137,11 +138,40 @@ func TestBuiltInTable(t *testing.T) {
 	}
 }
 
+// TestScopes: in a home directory the places for users count, in a project in the workspace
+// those of projects; what a user's programs keep by the thousand isn't told of.
+func TestScopes(t *testing.T) {
+	dir := vfstest.Build(t, []string{
+		"home/.acme/user.md = u", "home/.acme/rules/a.md = a project's", "home/.claude/plugins/installed_plugins.json = {}",
+		"home/.claude/plugins/cache/m/p/1/README.md = r", "home/.claude/projects/p/memory/MEMORY.md = m",
+		"work/a/.acmeignore = i", "work/a/.acme/user.md = u", "work/b/.acmeignore = i",
+	})
+	roots := []coverage.Root{
+		{FS: open(t, filepath.Join(dir, "home"), vfs.RootOptions{}), Scope: snapshot.ScopeUser},
+		{FS: open(t, filepath.Join(dir, "work"), vfs.RootOptions{}), Children: []string{"a"}},
+	}
+	report := coverage.Of(roots, coverage.Options{Own: own, Kinds: []abi.Kind{abi.KindSkill}})
+	var got []string
+	for _, g := range report.Groups {
+		for _, f := range g.Files {
+			rel, err := filepath.Rel(filepath.Dir(roots[0].FS.Path()), f.Path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, string(g.Reason)+" "+rel)
+		}
+	}
+	want := []string{"no_resolver home/.acme/user.md", "no_kind home/.claude/plugins/installed_plugins.json", "no_kind work/a/.acmeignore"}
+	if !slices.Equal(got, want) || report.Partial {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
 // TestBounds: a place that stands for too much is looked at as far as the bounds go.
 func TestBounds(t *testing.T) {
 	deep := ".acme/rules/" + strings.Repeat("d/", 12) + "a.md"
 	dir := vfstest.Build(t, []string{deep + " = a", ".acme/rules/loop -> .", ".acme/rules/a.md = a"})
-	report := coverage.Of([]*vfs.Root{open(t, dir, vfs.RootOptions{})}, coverage.Options{Own: own})
+	report := coverage.Of([]coverage.Root{{FS: open(t, dir, vfs.RootOptions{})}}, coverage.Options{Own: own})
 	if !report.Partial || len(report.Groups) != 1 {
 		t.Errorf("%+v", report)
 	}
@@ -180,7 +210,7 @@ func TestAgainstMatching(t *testing.T) {
 		}
 		root := open(t, dir, vfs.RootOptions{})
 		var got []string
-		for _, g := range coverage.Of([]*vfs.Root{root}, coverage.Options{Own: []conventions.Convention{c}}).Groups {
+		for _, g := range coverage.Of([]coverage.Root{{FS: root}}, coverage.Options{Own: []conventions.Convention{c}}).Groups {
 			for _, f := range g.Files {
 				rel, _ := filepath.Rel(root.Path(), f.Path)
 				got = append(got, rel)

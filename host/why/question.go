@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"waymark/snapshot"
 )
 
 // maxPath is Linux's PATH_MAX; nothing of a longer name can be opened.
@@ -54,13 +56,27 @@ func newQuestion(in Input, path string) *question {
 	for i, alias := range q.aliases {
 		for r := range in.Roots {
 			rel, ok := in.Roots[r].holds(alias)
-			if ok {
+			if ok && q.isAbout(r, rel) {
 				q.spots = append(q.spots, spot{i, r, rel})
 				q.asked = min(q.asked, i+1)
 			}
 		}
 	}
 	return q
+}
+
+// isAbout reports whether a root has anything to say of a path in it. Everything of a user
+// lies in the home directory; what is nowhere near a place there is for other roots.
+func (q *question) isAbout(root int, rel string) bool {
+	r := &q.in.Roots[root]
+	if r.Scope != snapshot.ScopeUser || rel == "." {
+		return true
+	}
+	first, _, _ := strings.Cut(rel, "/")
+	return slices.ContainsFunc(q.runsIn(root), func(run *Run) bool {
+		j := r.FS.Judge(run.Filter, first)
+		return j.File || j.Dir
+	})
 }
 
 // follow makes the aliases, since roots are link-free and asked paths needn't

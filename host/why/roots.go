@@ -11,6 +11,7 @@ import (
 	"waymark/abi"
 	"waymark/host/vfs"
 	"waymark/internal/text"
+	"waymark/snapshot"
 )
 
 // holds reports whether a path lies in the root, and its name there. A root
@@ -215,7 +216,7 @@ func (q *question) sourceFor(path string) (dir string, ok bool) {
 		for j := range q.in.Runs {
 			r := &q.in.Runs[j]
 			root := q.rootOf(r)
-			if root == nil || q.in.Roots[r.Root].Role != abi.RoleNone {
+			if root == nil || q.in.Roots[r.Root].Role != abi.RoleNone || q.in.Roots[r.Root].Scope == snapshot.ScopeUser {
 				continue
 			}
 			j := root.Judge(r.Filter, rest)

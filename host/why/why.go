@@ -59,6 +59,9 @@ type Root struct {
 	Role abi.Role
 	// SourcePath is the user's source that led here; empty for the others.
 	SourcePath string
+	// Scope is snapshot.ScopeUser for a home directory, in which the places of users alone
+	// are looked at: what lies elsewhere in it is answered as if it were no root.
+	Scope snapshot.Scope
 }
 
 // Run is what one resolver did in one root, or did when its memo was made.

@@ -40,6 +40,9 @@ func (d *daemon) Status() types.Status {
 	for _, r := range h.Refused {
 		s.Refused = append(s.Refused, types.RefusedRoot{Path: r.Path, Error: errtext.Of(r.Err)})
 	}
+	for _, c := range h.Children {
+		s.Children = append(s.Children, types.Children{Root: c.Root, Names: append([]string{}, c.Names...), More: c.More, Unasked: c.Unasked})
+	}
 	s.Workspace = d.workspace.places.ID
 	s.Services, s.MCP = d.services.status(), d.services.servers.status()
 	if d.hub != nil {

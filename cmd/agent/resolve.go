@@ -25,7 +25,9 @@ func (a *app) resolveCommand() *cobra.Command {
 		Use:   "resolve [DIR]…",
 		Short: "Show once what is found in directories",
 		Long: `Resolve looks into the given directories (the current one if none is given), in
-order of precedence, and prints what it finds. Nothing is pushed.
+order of precedence, and prints what it finds, there and in repositories in
+directories at their top. What agents read in the home directory isn't looked at.
+Nothing is pushed.
 
 It fails when a resolver failed or a plugin was refused; what the others found is
 printed all the same.`,

@@ -45,6 +45,11 @@ func (a *app) runCommand() *cobra.Command {
 the current one), in ~/.waymark, ~/.coder and the given sources, and pushes it
 to a hub whenever it changes, until it is interrupted.
 
+What agents read in your home directory, such as ~/.claude/CLAUDE.md, is found as well.
+It stays on this machine, unless the configuration has [conventions] user = "pushed".
+Repositories in directories of the root are looked into, too; what they have is for
+their own files ([conventions] children).
+
 Several can run, one for each root; 'agent list' shows them. Without --url, and
 without a URL in the configuration, they share a hub of your own on this
 machine: one of them serves it, on 127.0.0.1:7878 or a free port, with a

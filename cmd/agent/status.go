@@ -64,6 +64,9 @@ func printStatus(w io.Writer, s *types.Status) error {
 	for _, r := range s.Refused {
 		row("not looked at", "%s: %s", term.Visible(r.Path), term.Visible(r.Error))
 	}
+	for i := range s.Children {
+		row("projects", "%s", projectsLine(&s.Children[i]))
+	}
 	row("snapshot", "version %d, %s", s.Version, term.Count(s.Resources, "resource"))
 	if resources.HasDiscovery(s.Discovery) {
 		row("discovery", "%s", s.Discovery.Summary())
@@ -99,6 +102,25 @@ func printStatus(w io.Writer, s *types.Status) error {
 		row("plugin "+term.Dash(p.Name), "%s", term.Visible(line))
 	}
 	return t.Flush()
+}
+
+// projectsLine says which repositories in a root are looked into.
+func projectsLine(c *types.Children) string {
+	const most = 5
+	line := fmt.Sprintf("%d in %s", len(c.Names), term.Visible(c.Root))
+	if len(c.Names) > 0 {
+		line += ": " + term.Visible(strings.Join(c.Names[:min(len(c.Names), most)], ", "))
+	}
+	if len(c.Names) > most {
+		line += ", …"
+	}
+	if c.More > 0 {
+		line += fmt.Sprintf("; %d more not looked into", c.More)
+	}
+	if c.Unasked > 0 {
+		line += fmt.Sprintf("; %d more directories not asked", c.Unasked)
+	}
+	return line
 }
 
 // servicesLine says what chats can have done.

@@ -35,3 +35,13 @@ func PrepareDelta(before, after *snapshot.Snapshot) ([]byte, error) {
 	}
 	return p.delta(nil, base, before.Version)
 }
+
+// PrepareHolding does what Prepare does for a peer that doesn't get everything.
+func PrepareHolding(s *snapshot.Snapshot, protocol wire.Protocol, hold func(*snapshot.Resource) Reason) ([]byte, HeldBack, error) {
+	p, err := prepare(s, protocol, takes{}, hold)
+	if err != nil {
+		return nil, HeldBack{}, err
+	}
+	content, err := p.full(nil)
+	return content, p.report.held, err
+}

@@ -361,3 +361,38 @@ func hostileSnapshot(rnd *rand.Rand) *snapshot.Snapshot {
 	}
 	return s
 }
+
+// TestHoldUser: what is in the home directory isn't sent where it is to stay, in no form of
+// a push and not as a part of its hash, and takes no room.
+func TestHoldUser(t *testing.T) {
+	var candidates []snapshot.Candidate
+	for _, r := range []snapshot.Resource{
+		{Kind: abi.KindInstructionFile, Source: "/home/u/.claude/CLAUDE.md", Scope: snapshot.ScopeUser, Payload: []byte("private text")},
+		{Kind: abi.KindSkill, Source: "/home/u/.claude/skills/s", Name: "s", Scope: snapshot.ScopeUser, Payload: []byte("private text")},
+		{Kind: abi.KindSkill, Source: "/w/.claude/skills/s", Name: "s", Scope: snapshot.ScopeProject, Payload: []byte("shared text")},
+		{Kind: abi.KindHook, Source: "/w/hooks.json", Key: "k", Scope: snapshot.ScopeProject},
+	} {
+		r.Status = snapshot.StatusOK
+		candidates = append(candidates, snapshot.Candidate{Resource: r})
+	}
+	whole, shared := &snapshot.Snapshot{}, &snapshot.Snapshot{}
+	whole.Resources, _ = snapshot.Assemble(candidates, snapshot.Caps{})
+	shared.Resources, _ = snapshot.Assemble(candidates[2:], snapshot.Caps{})
+	whole.AggregateHash, shared.AggregateHash = snapshot.Aggregate(whole.Resources), snapshot.Aggregate(shared.Resources)
+	for _, protocol := range []wire.Protocol{wire.ProtocolWaymark, wire.ProtocolCoder} {
+		got, held, err := push.PrepareHolding(whole, protocol, push.HoldUser)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, _, _, err := push.Prepare(shared, protocol)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) || bytes.Contains(got, []byte("private")) {
+			t.Errorf("%v: another push than without them", protocol)
+		}
+		if held.Reasons[push.ReasonUser] != 2 {
+			t.Errorf("%v: held back %+v", protocol, held)
+		}
+	}
+}

@@ -26,6 +26,8 @@ type Status struct {
 	// Refused are the configured roots that aren't looked at although they are
 	// there; absent when there are none.
 	Refused []RefusedRoot `json:"refused,omitempty"`
+	// Children are the projects that are looked into in roots; absent when there are none.
+	Children []Children `json:"children,omitempty"`
 	// Version is the newest snapshot's; 0 when there is none yet.
 	Version   uint64 `json:"version"`
 	Resources int    `json:"resources"`
@@ -121,6 +123,17 @@ type RefusedRoot struct {
 	Path string `json:"path"`
 	// Error says why, and what to do.
 	Error string `json:"error"`
+}
+
+// Children are the repositories in directories at the top of a root.
+type Children struct {
+	Root string `json:"root"` // its path
+	// Names are the directories that are looked into, in byte order.
+	Names []string `json:"names"`
+	// More is how many more repositories there are, Unasked how many directories weren't
+	// asked whether they are one.
+	More    int `json:"more"`
+	Unasked int `json:"unasked"`
 }
 
 // Watch is how the agent notices changes.

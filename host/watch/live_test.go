@@ -111,7 +111,7 @@ func (r *live) settled() []string {
 func (r *live) do(op string, args []string) error {
 	at := func(i int) string { return r.path(args[i]) }
 	switch op {
-	case "watch": // OWNER [DIR:NAME,NAME,THROUGH/…]…, any names without a colon
+	case "watch": // OWNER [DIR:NAME,NAME,THROUGH/…]…, any names without a colon; */ are directories
 		var dirs []watch.Dir
 		for _, arg := range args[1:] {
 			dir, names, some := strings.Cut(arg, ":")
@@ -119,7 +119,9 @@ func (r *live) do(op string, args []string) error {
 			if some {
 				d.Names = []string{}
 				for _, name := range strings.FieldsFunc(names, func(c rune) bool { return c == ',' }) {
-					if name, only := strings.CutSuffix(name, "/"); only {
+					if name == "*/" {
+						d.Directories = true
+					} else if name, only := strings.CutSuffix(name, "/"); only {
 						d.Through = append(d.Through, name)
 					} else {
 						d.Names = append(d.Names, name)

@@ -78,7 +78,9 @@ func (g *world) ask() {
 	var dirs []watch.Dir
 	for range 1 + g.IntN(4) {
 		d := watch.Dir{Path: g.path(g.dirName())}
-		switch g.IntN(4) {
+		switch g.IntN(5) {
+		case 4:
+			d.Names, d.Directories = []string{}, true
 		case 0:
 			d.Names = []string{}
 		case 2:
@@ -168,6 +170,17 @@ func (g *world) view(dirs []watch.Dir) view {
 		}
 		for _, name := range names {
 			text.WriteString(g.spell(filepath.Join(d.Path, name)))
+		}
+		if d.Directories {
+			entries, err := os.ReadDir(d.Path)
+			if err != nil {
+				g.t.Fatal(err)
+			}
+			for _, e := range entries {
+				if info, err := e.Info(); err == nil && e.IsDir() {
+					fmt.Fprintf(&text, "\t%s inode %d\n", e.Name(), info.Sys().(*syscall.Stat_t).Ino)
+				}
+			}
 		}
 		for _, name := range d.Through {
 			text.WriteString(g.spellPlace(filepath.Join(d.Path, name)))

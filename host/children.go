@@ -12,6 +12,7 @@ import (
 	"waymark/host/config"
 	"waymark/host/plugin"
 	"waymark/host/resolve"
+	"waymark/host/vfs"
 	"waymark/internal/text"
 	"waymark/plugins/conventions"
 	"waymark/snapshot"
@@ -103,10 +104,35 @@ type adapted struct {
 	plugins   *plugin.List
 	children  []string
 	resolvers []resolve.Resolver
+	// Of a home directory: what they see in it, all together, and the same resolvers
+	// switched off, for as long as there is nothing of that.
+	sees *vfs.Filter
+	off  []resolve.Resolver
+}
+
+// blank is what is known of a home directory in which there is nothing for any resolver.
+type blank struct {
+	filter *vfs.Filter // nil while that isn't so
+	trace  []vfs.Dep
+}
+
+// resolversFor are those that a home directory is looked at with. To run three for each
+// home that has nothing of any agent would cost every start as much as a workspace does;
+// so as long as nothing was ever there, that is all that is asked.
+func (a *adapted) resolversFor(slot *rootSlot) []resolve.Resolver {
+	if a.sees == nil || slot.known && slot.blank.filter == nil {
+		return a.resolvers
+	}
+	there, trace := slot.open.Anything(a.sees)
+	if slot.blank = (blank{}); there {
+		return a.resolvers
+	}
+	slot.blank = blank{a.sees, trace}
+	return a.off
 }
 
 // adapt gives roots that need them resolvers of their own. The caller has the turn.
-func (h *Host) adapt(used []usedRoot, resolvers []resolve.Resolver) error {
+func (h *Host) adapt(s scope, used []usedRoot, resolvers []resolve.Resolver) error {
 	for i := range used {
 		u := &used[i]
 		names := u.slot.children.names
@@ -119,11 +145,32 @@ func (h *Host) adapt(used []usedRoot, resolvers []resolve.Resolver) error {
 			if err != nil {
 				return err
 			}
-			u.slot.adapted = &adapted{h.plugins, names, list}
+			if u.slot.adapted, err = newAdapted(h.plugins, names, list, u.root.Scope); err != nil {
+				return err
+			}
 		}
 		u.root.Resolvers = u.slot.adapted.resolvers
+		if s.covers(u.slot) {
+			u.root.Resolvers = u.slot.adapted.resolversFor(u.slot)
+		}
 	}
 	return nil
+}
+
+func newAdapted(plugins *plugin.List, names []string, resolvers []resolve.Resolver, scope snapshot.Scope) (*adapted, error) {
+	a := &adapted{plugins: plugins, children: names, resolvers: resolvers}
+	if scope != snapshot.ScopeUser {
+		return a, nil
+	}
+	view := vfs.View{MCPOnly: true} // names alone are looked at, those of settings files, too
+	a.off = slices.Clone(resolvers)
+	for i := range a.off {
+		view.Reads = append(view.Reads, a.off[i].Places...)
+		a.off[i].Off = true
+	}
+	var err error
+	a.sees, err = view.Compile()
+	return a, err
 }
 
 func (h *Host) adaptedTo(u *usedRoot, resolvers []resolve.Resolver, names []string) ([]resolve.Resolver, error) {
@@ -148,6 +195,7 @@ func (h *Host) adaptedTo(u *usedRoot, resolvers []resolve.Resolver, names []stri
 // forUser has a resolver look at a home directory: at the places that users have, and at
 // nothing else. What is dropped in is for workspaces.
 func (h *Host) forUser(r *resolve.Resolver) (err error) {
+	r.Info.Reads, r.Info.ReadsFromConfig, r.Places = nil, nil, nil
 	if r.Off = r.DropIn; r.Off {
 		return nil
 	}
@@ -164,7 +212,6 @@ func (h *Host) forUser(r *resolve.Resolver) (err error) {
 			config["conventions"] = own
 		}
 	})
-	r.Info.Reads, r.Info.ReadsFromConfig, r.Places = nil, nil, nil
 	names := h.opts.BuiltinNames[r.Info.Name]
 	for _, table := range [][]conventions.Convention{conventions.All, h.config.conventions.Own} {
 		for i := range table {

@@ -12,6 +12,7 @@ import (
 	"waymark/host"
 	"waymark/host/config"
 	"waymark/host/vfs/vfstest"
+	"waymark/host/why"
 	"waymark/plugins/conventions"
 	"waymark/snapshot"
 	"waymark/test/randtest"
@@ -212,6 +213,43 @@ func TestUserScope(t *testing.T) {
 func configured(own ...conventions.Convention) (opts host.Options) {
 	opts.Conventions.Own = own
 	return opts
+}
+
+// TestBlankHome: where there is nothing for any resolver none is run, and the answers are
+// the same.
+func TestBlankHome(t *testing.T) {
+	t.Parallel()
+	dir := vfstest.Build(t, []string{"home/.bashrc = x", "home/.config/other/x = y", "home/Documents/x = y", "work/AGENTS.md = w"})
+	h := newHost(t, host.Options{Builtin: module(builtin(t)), Home: filepath.Join(dir, "home"), Roots: []host.RootSpec{
+		{Path: filepath.Join(dir, "home"), Scope: snapshot.ScopeUser}, {Path: filepath.Join(dir, "work")},
+	}})
+	runs := func() (n int) {
+		for _, o := range refresh(t, h).Outcomes {
+			if o.Root == filepath.Join(dir, "home") && (o.Fuel > 0 || len(o.Trace) > 0) {
+				n++
+			}
+		}
+		return n
+	}
+	if n := runs(); n > 0 {
+		t.Errorf("%d resolvers were run", n)
+	}
+	for path, want := range map[string]why.Reason{
+		"home/.claude/CLAUDE.md": why.ReasonMissing, "home/.claude.json": why.ReasonMissing, "home/.codex/auth.json": why.ReasonHiddenSecret,
+		"home/elsewhere/AGENTS.md": why.ReasonOutsideRoots, "home/.bashrc": why.ReasonOutsideRoots,
+	} {
+		answer, err := h.Why(t.Context(), filepath.Join(dir, path))
+		if err != nil || answer.Reason != want {
+			t.Errorf("%s: %+v, %v", path, answer, err)
+		}
+	}
+	put(t, filepath.Join(dir, "home/.config/opencode/AGENTS.md"), "o")
+	if n := runs(); n != 3 {
+		t.Errorf("%d resolvers were run, want all", n)
+	}
+	if s := h.Current(); payloads(s) != "AGENTS.md=o AGENTS.md=w" {
+		t.Errorf("found %s", payloads(s))
+	}
 }
 
 // TestUserScopeAndModules: what is dropped in doesn't see the home directory.

@@ -91,7 +91,7 @@ func (h *Host) refresh(ctx context.Context, s scope) (*Report, error) {
 	h.openRoots(s)
 	h.findChildren(s)
 	used, resolvers := h.used(), h.resolvers()
-	if err := h.adapt(used, resolvers); err != nil {
+	if err := h.adapt(s, used, resolvers); err != nil {
 		return nil, err
 	}
 	if s.all {

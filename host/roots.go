@@ -35,6 +35,7 @@ type rootSlot struct {
 
 	children children
 	adapted  *adapted // nil where the resolvers are those of all roots
+	blank    blank
 }
 
 // newSlot makes a slot with a name of its own.
@@ -119,7 +120,7 @@ func (s *rootSlot) close() {
 		_ = s.open.Close()
 	}
 	s.open, s.outcomes, s.known = nil, nil, false
-	s.children, s.adapted = children{}, nil
+	s.children, s.adapted, s.blank = children{}, nil, blank{}
 }
 
 // mcpFiles lists the files of roots of role mcp that lie below a directory,

@@ -78,8 +78,12 @@ func (h *Host) Why(ctx context.Context, path string) (why.Answer, error) {
 	for i, u := range used {
 		in.Roots = append(in.Roots, why.Root{FS: u.root.FS, Role: u.root.Role, SourcePath: u.root.SourcePath, Scope: u.root.Scope})
 		for _, o := range u.slot.outcomes {
+			filter := o.Filter
+			if filter == nil { // of what is off; a view of built-in patterns has no error
+				filter, _ = o.View.Compile()
+			}
 			in.Runs = append(in.Runs, why.Run{
-				Resolver: o.Resolver, Root: i, View: o.View, Filter: o.Filter, Trace: o.Trace,
+				Resolver: o.Resolver, Root: i, View: o.View, Filter: filter, Trace: o.Trace,
 				Denied: o.Denied, Candidates: o.Candidates, Err: o.Err,
 			})
 		}

@@ -118,17 +118,22 @@ type watchedRoot struct {
 	open   *vfs.Root
 	way    []string
 	looked []string         // directories that may be projects
+	blank  []vfs.Dep        // see rootSlot
 	shapes []*resolve.Shape // of the outcomes
 }
 
 func (w *watchedRoot) same(other *watchedRoot) bool {
-	return w.by == other.by && w.open == other.open && slices.Equal(w.way, other.way) && slices.Equal(w.looked, other.looked) && slices.Equal(w.shapes, other.shapes) &&
+	return w.by == other.by && w.open == other.open && slices.Equal(w.way, other.way) && slices.Equal(w.looked, other.looked) && slices.EqualFunc(w.blank, other.blank, samePlace) &&
+		slices.Equal(w.shapes, other.shapes) &&
 		!slices.Contains(w.shapes, nil)
 }
 
+// samePlace reports whether two entries of traces are watched for alike.
+func samePlace(a, b vfs.Dep) bool { return a.Kind == b.Kind && a.Path == b.Path && a.As == b.As }
+
 // watch has a slot watched by what its resolvers observed last.
 func (s *rootSlot) watch(by *watch.Watcher) {
-	now := watchedRoot{by: by, open: s.open, way: s.way, looked: s.children.looked, shapes: make([]*resolve.Shape, len(s.outcomes))}
+	now := watchedRoot{by: by, open: s.open, way: s.way, looked: s.children.looked, blank: s.blank.trace, shapes: make([]*resolve.Shape, len(s.outcomes))}
 	for i := range s.outcomes {
 		now.shapes[i] = s.outcomes[i].Shape
 	}
@@ -153,6 +158,9 @@ func watchOf(slot *rootSlot, outcomes []resolve.Outcome) []watch.Dir {
 		}
 		for i := range outcomes {
 			set.trace(slot.open, &outcomes[i])
+		}
+		if slot.blank.filter != nil {
+			set.trace(slot.open, &resolve.Outcome{Filter: slot.blank.filter, Trace: slot.blank.trace})
 		}
 		if slot.children.known {
 			set.projects(dir, slot.children.looked)

@@ -76,7 +76,8 @@ type Resolver struct {
 	// ChildrenAlways is set, as applying to their files alone; see snapshot.Resource.PutBelow.
 	Children       []string
 	ChildrenAlways bool
-	// Off has the resolver find nothing, without a run.
+	// Off has the resolver find nothing, without a run. Its outcomes have no Filter, which
+	// takes longer to compile than to say so.
 	Off bool
 }
 
@@ -146,7 +147,8 @@ type Outcome struct {
 	Memory      int64
 	Used        vfs.Usage
 
-	// View is what the resolver may see of the root, Filter the same compiled.
+	// View is what the resolver may see of the root, Filter the same compiled; nil for a
+	// resolver that is off.
 	View   vfs.View    `json:"-"`
 	Filter *vfs.Filter `json:"-"`
 	// Trace is what the result depends on: that of the run, or of the memo.

@@ -21,8 +21,7 @@ func (e *Engine) resolveOne(ctx context.Context, r *Resolver, root Root) (o Outc
 		}
 	}()
 	if r.Off {
-		o.View, o.Reused, o.Shape = vfs.View{}, true, offShape
-		o.Filter, o.Err = e.filters.of(&o.View)
+		o.Reused, o.Shape = true, offShape
 		return o
 	}
 	k := e.keyOf(r, root)

@@ -4,6 +4,10 @@ import (
 	"io/fs"
 	"strings"
 	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"waymark/internal/beneath"
 )
 
 // Projects are the directories at the top of a root, as far as Root.Projects looks.
@@ -17,13 +21,12 @@ type Projects struct {
 	More int
 }
 
-// projectNames sees which directories there are at the top, and whether they have a .git.
-var projectNames = sync.OnceValues(func() (*Filter, error) {
-	return View{Reads: []string{"*", "*/.git"}, GrantSecrets: []string{".git/**"}}.Compile()
-})
+// topNames sees what there is at the top.
+var topNames = sync.OnceValues(func() (*Filter, error) { return View{Reads: []string{"*"}}.Compile() })
 
 // Projects finds out which of at most so many directories at the top of the root are
-// repositories of their own. Of .git it asks whether it is there, and nothing else.
+// repositories of their own. Of .git, which is on the secret list, it asks whether it is
+// there, and nothing else.
 //
 // What begins with a dot isn't looked into, nor node_modules, nor what is excluded or on
 // the secret list, nor a link: nobody keeps projects there.
@@ -32,7 +35,7 @@ var projectNames = sync.OnceValues(func() (*Filter, error) {
 //
 // An *Error, where the root can't be listed; what was found until then is returned, too.
 func (r *Root) Projects(most int) (found Projects, err error) {
-	filter, err := projectNames()
+	filter, err := topNames()
 	if err != nil {
 		return found, err
 	}
@@ -55,8 +58,11 @@ func (r *Root) Projects(most int) (found Projects, err error) {
 			continue
 		}
 		found.Looked = append(found.Looked, e.Name)
-		if info, err := run.Lstat(e.Name + "/.git"); err == nil && (info.IsDir() || info.Type == 0) {
-			found.Names = append(found.Names, e.Name)
+		var st unix.Stat_t
+		if _, errno := run.walker.Stat(e.Name+"/.git", &st); errno == 0 {
+			if typ := beneath.TypeOf(&st); typ.IsDir() || typ == 0 {
+				found.Names = append(found.Names, e.Name)
+			}
 		}
 	}
 	return found, run.Err()

@@ -46,6 +46,32 @@ func TestProjects(t *testing.T) {
 	}
 }
 
+// TestAnything: a file that a view shows is there, or a directory in which its patterns
+// leave a name open; nothing else is looked for.
+func TestAnything(t *testing.T) {
+	view := vfs.View{Reads: []string{".a/AGENTS.md", ".config/x/rules.md", ".config/y/*.md", ".s/.env"}}
+	for _, tt := range []struct {
+		tree []string
+		want bool
+	}{
+		{[]string{"AGENTS.md = x", ".b/AGENTS.md = x", ".config/z/rules.md = x", ".config/x/other = y", ".a/"}, false},
+		{[]string{".a/AGENTS.md = x"}, true},
+		{[]string{".config/x/rules.md = x"}, true},
+		{[]string{".config/y/"}, true},
+		{[]string{".config -> elsewhere"}, true},
+		{[]string{".s/.env = secret"}, false},
+	} {
+		filter, err := view.Compile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, trace := openProjects(t, vfstest.Build(t, tt.tree), vfs.RootOptions{}).Anything(filter)
+		if got != tt.want || len(trace) == 0 {
+			t.Errorf("%q: %v, with a trace of %d", tt.tree, got, len(trace))
+		}
+	}
+}
+
 // TestBelow: a view with directories shows of each what the same patterns, written out for
 // it, show, and hides the same.
 func TestBelow(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -70,7 +71,7 @@ func (h *Host) findChildren(s scope) {
 			}
 			continue
 		}
-		if !s.covers(slot) || slot.children.known && !concernsChildren(s.nearIn(slot)) {
+		if !s.covers(slot) || slot.children.known && !slot.children.concerned(slot.open.Path(), s.nearIn(slot)) {
 			continue
 		}
 		before := slot.children
@@ -90,12 +91,16 @@ func (h *Host) findChildren(s scope) {
 	}
 }
 
-// concernsChildren reports whether what has happened near some paths of a root can make
-// other projects in it. Nil stands for all paths.
-func concernsChildren(near []string) bool {
+// concerned reports whether what has happened near some paths of a root can make other
+// projects in it. Nil stands for all paths. A file at the top is edited more often than
+// anything else, and is none.
+func (c *children) concerned(root string, near []string) bool {
 	return near == nil || slices.ContainsFunc(near, func(p string) bool {
 		_, below, deep := strings.Cut(p, "/")
-		return !deep || below == ".git"
+		if deep {
+			return below == ".git"
+		}
+		return slices.Contains(c.looked, p) || isDir(filepath.Join(root, p))
 	})
 }
 

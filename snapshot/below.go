@@ -15,18 +15,38 @@ const (
 	modeGlob           = "glob"
 )
 
+// What other attributes, and globs, may take beside a directory, in bytes.
+const (
+	maxOthers = abi.MaxAttributes / 2
+	maxGlobs  = abi.MaxAttributes/2 - 1024
+)
+
 // PutBelow says of a find that it is one of a project in a directory, which is given
 // relative to its root: its attribute directory is that, and its globs are relative to
 // the root. Unless always is set, what would apply always applies to the files of the
 // directory: its mode is glob. What only somebody or the model asks for stays so.
 //
-// The attributes are not changed but replaced. Globs that find no room in them are left out.
+// The attributes are not changed but replaced, and stay within the ABI's bound: who gets
+// more than that drops them all, and would take the find for one that always applies. For
+// that, globs that find no room are left out, and all other attributes where they take half
+// of it.
 func (r *Resource) PutBelow(directory string, always bool) {
 	attributes := make(Attributes, len(r.Attributes)+3)
-	maps.Copy(attributes, r.Attributes)
+	mode, globs, others := r.Attributes[attributeMode], r.Attributes[attributeGlobs], 0
+	for key, v := range r.Attributes {
+		if key != attributeMode && key != attributeGlobs && key != attributeDirectory {
+			others += len(key) + abi.Value(v).Size()
+		}
+	}
+	if maps.Copy(attributes, r.Attributes); others+len(mode.Text) > maxOthers {
+		maps.DeleteFunc(attributes, func(key string, _ Attribute) bool { return key != attributeMode })
+	}
 	attributes[attributeDirectory] = Attribute{Text: directory}
+	delete(attributes, attributeGlobs)
 	prefix := literal(directory) + "/"
-	mode, globs := r.Attributes[attributeMode], r.Attributes[attributeGlobs]
+	if mode.List != nil || len(mode.Text) > abi.MaxWord { // nobody knows such a mode
+		attributes[attributeMode] = Attribute{Text: "manual"}
+	}
 	if mode.Text == "" && mode.List == nil || mode.Text == "always" {
 		if globs = (Attribute{}); !always {
 			attributes[attributeMode], globs = Attribute{Text: modeGlob}, Attribute{List: []string{"**"}}
@@ -53,7 +73,7 @@ func below(prefix string, globs []string) []string {
 			g = strings.TrimPrefix(strings.TrimPrefix(g, "."), "/")
 		}
 		g = not + prefix + g
-		if size += len(g); size > abi.MaxAttributes/2 {
+		if size += len(g); size > maxGlobs {
 			break
 		}
 		list = append(list, g)

@@ -48,14 +48,22 @@ func TestPutBelow(t *testing.T) {
 			}
 		})
 	}
-	r := snapshot.Resource{Attributes: snapshot.Attributes{"mode": word("glob"), "globs": list(many...)}}
-	r.PutBelow("a", false)
-	size := 0
-	for _, g := range r.Attributes["globs"].List {
-		size += len(g)
-	}
-	if size > abi.MaxAttributes || size == 0 {
-		t.Errorf("%d bytes of globs", size)
+	// Whatever a file in a project says, what says that it is for that is kept.
+	for _, directory := range []string{"a", strings.Repeat("*", 255)} {
+		for _, before := range []snapshot.Attributes{
+			{"mode": word("glob"), "globs": list(many...)}, {"tools": list(many...), "globs": list(many...)}, {"mode": word(strings.Repeat("m", abi.MaxAttributes))},
+			{"tools": word(strings.Repeat("t", abi.MaxAttributes/2-5)), "mode": word("glob"), "globs": list(many...)}, {"mode": list(many...)},
+		} {
+			r := snapshot.Resource{Attributes: before}
+			r.PutBelow(directory, false)
+			size := 0
+			for key, a := range r.Attributes {
+				size += len(key) + abi.Value(a).Size()
+			}
+			if mode := r.Attributes["mode"].Text; size > abi.MaxAttributes || r.Attributes["directory"].Text != directory || mode != "glob" && mode != "manual" {
+				t.Errorf("%d bytes, mode %.10q", size, mode)
+			}
+		}
 	}
 }
 

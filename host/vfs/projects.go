@@ -29,7 +29,8 @@ var topNames = sync.OnceValues(func() (*Filter, error) { return View{Reads: []st
 // there, and nothing else.
 //
 // What begins with a dot isn't looked into, nor node_modules, nor what is excluded or on
-// the secret list, nor a link: nobody keeps projects there.
+// the secret list, nor a link: nobody keeps projects there. Nor is a name with a backslash,
+// since no resolver may say it.
 //
 // # Errors
 //
@@ -50,7 +51,7 @@ func (r *Root) Projects(most int) (found Projects, err error) {
 		return found, err
 	}
 	for _, e := range entries {
-		if e.Type != fs.ModeDir || strings.HasPrefix(e.Name, ".") || e.Name == "node_modules" {
+		if e.Type != fs.ModeDir || strings.HasPrefix(e.Name, ".") || e.Name == "node_modules" || strings.Contains(e.Name, `\`) {
 			continue
 		}
 		if len(found.Looked) == most {

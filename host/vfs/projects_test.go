@@ -28,7 +28,7 @@ func openProjects(t *testing.T, dir string, opts vfs.RootOptions) *vfs.Root {
 func TestProjects(t *testing.T) {
 	dir := vfstest.Build(t, []string{
 		"a/.git/HEAD = x", "b/.git = gitdir: x", "c/AGENTS.md = x", "d/.git -> ../a/.git", "e/.git |", "link -> a", "file = x",
-		".hidden/.git/HEAD = x", "node_modules/.git/HEAD = x", "excluded/.git/HEAD = x", "z/deep/.git/HEAD = x", ".git/HEAD = x",
+		".hidden/.git/HEAD = x", "node_modules/.git/HEAD = x", "excluded/.git/HEAD = x", "z/deep/.git/HEAD = x", ".git/HEAD = x", `back\slash/.git/HEAD = x`,
 	})
 	root := openProjects(t, dir, vfs.RootOptions{Exclude: []string{"excluded"}})
 	got, err := root.Projects(100)

@@ -26,6 +26,8 @@ type Settings struct {
 	directories []string
 	// children are directories in which all places begin, besides in the root.
 	children []string
+	// used is what the walks of children have taken, all together.
+	used usage
 }
 
 var errConventions = errors.New("config key conventions is not a list of tables with the fields of a convention")
@@ -121,11 +123,13 @@ func (s *Settings) Directories() []string { return s.directories }
 // places of projects begin in each of them, too.
 func (s *Settings) Children() []string { return s.children }
 
-// WalkChild walks one of the Children, by a table and by the operator's conventions.
+// WalkChild walks one of the Children, by a table and by the operator's conventions. All of
+// them together have the bounds of one walk, and of what is found the visitor is told of 800:
+// somebody's repository must not keep what is the workspace's from being found.
 func (s *Settings) WalkChild(p Pair, root fs.FS, dir string, v Visitor) {
-	p.project.walkIn(root, dir, v)
+	p.project.walkIn(root, dir, v, &s.used)
 	if s.own != nil {
-		s.own.walkIn(root, dir, v)
+		s.own.walkIn(root, dir, v, &s.used)
 	}
 }
 

@@ -41,11 +41,50 @@ func (t *Tree) Walk(root fs.FS, base string, v Visitor) {
 	w.directory("", enter(nil, from))
 }
 
-// walkIn walks a directory below the root as if it were the root.
-func (t *Tree) walkIn(root fs.FS, dir string, v Visitor) {
-	w := walk{tree: t, root: root, visitor: v}
+// walkIn walks a directory below the root as if it were the root, with what other walks
+// have left of the bounds.
+func (t *Tree) walkIn(root fs.FS, dir string, v Visitor, of *usage) {
+	w := walk{tree: t, root: root, visitor: &bounded{visitor: v, usage: of}, usage: *of}
 	w.directory(dir, enter(nil, t.root))
+	of.directories, of.entries, of.linked, of.cut = w.directories, w.entries, w.linked, of.cut || w.cut
 }
+
+// maxBounded is what a bounded visitor is told of: files of the largest size that a host
+// keeps stay within what a run may read then, with room for those of the root.
+const maxBounded = 800
+
+// bounded tells a visitor of so much and no more.
+type bounded struct {
+	visitor Visitor
+	usage   *usage
+}
+
+// take reports whether there is room for another find, and says once that there isn't.
+func (b *bounded) take(p string) bool {
+	if b.usage.found < maxBounded {
+		b.usage.found++
+		return true
+	}
+	if !b.usage.cut {
+		b.usage.cut = true
+		b.visitor.Unreadable(p, errTooMany)
+	}
+	return false
+}
+
+func (b *bounded) File(c *conventions.Convention, p string) {
+	if b.take(p) {
+		b.visitor.File(c, p)
+	}
+}
+
+func (b *bounded) Skill(c *conventions.Convention, dir string, entry fs.DirEntry) bool {
+	return !b.take(dir) || b.visitor.Skill(c, dir, entry)
+}
+
+func (b *bounded) Unreadable(dir string, err error) { b.visitor.Unreadable(dir, err) }
+
+func (b *bounded) Skip(c *conventions.Convention) bool { return b.visitor.Skip(c) }
 
 // walkBelow walks a directory below the root as if places began there, in a Tree of nested
 // rows. It looks their first names up and doesn't list the directory: one of source code
@@ -82,16 +121,22 @@ type at struct {
 	depth int
 }
 
+// usage is what walks have taken of their bounds.
+type usage struct {
+	// directories and entries are what was listed in all, linked the links to directories.
+	directories, entries, linked int
+	found                        int  // what a bounded visitor was told of
+	cut                          bool // it was too much, and that was said
+}
+
 type walk struct {
 	tree    *Tree
 	root    fs.FS
 	visitor Visitor
 	looked  []int // directories looked into, by loop
-	// directories and entries are what was listed in all, cut says that it was too much.
-	directories, entries, linked int
-	cut                          bool
-	links                        []string       // the real paths of the links followed down to here
-	back                         map[string]int // how often links were followed to where they may lead back
+	usage
+	links []string       // the real paths of the links followed down to here
+	back  map[string]int // how often links were followed to where they may lead back
 }
 
 // directory looks at the entries of a directory, which is "" for the root.

@@ -37,6 +37,9 @@
 //   - A snapshot holds what one version of each module found, in all roots. A
 //     module file takes effect while Run goes on, as package plugin says, and its
 //     new version takes the place of the old one between two refreshes.
+//   - Of a home directory (RootSpec.Scope) the built-in resolvers see the places for users
+//     and nothing else, and dropped-in modules nothing at all. What is found in projects in
+//     a root (RootSpec.Children) says which, by the host's word and not by a resolver's.
 //   - No native resolver stands in for a module that fails: what sandboxed code
 //     didn't find isn't in the snapshot.
 //

@@ -35,11 +35,19 @@ func TestOf(t *testing.T) {
 	}
 	server := find("/w/x", "/w", nil)
 	server.Resource.Kind = abi.KindMCPConfig
+	users := func(attributes snapshot.Attributes) applies.Find {
+		f := find("/.claude/x", "/", attributes) // of a home in which the workspace lies
+		f.Resource.Scope = snapshot.ScopeUser
+		return f
+	}
 	tests := []struct {
 		name, path string
 		find       applies.Find
 		want       string // "" for no item
 	}{
+		{"of the user", "/w/a/f.go", users(nil), "+ always, for all files: it is of /"},
+		{"globs of the user", "/w/a/f.go", users(globs("a/*.go")), "+ a/*.go matches"},
+		{"globs of the user aren't for the home", "/w/a/f.go", users(globs("w/a/*.go")), "- its glob doesn't match: w/a/*.go"},
 		{"always", "/w/a/f.go", find("/w/x", "/w", nil), "+ always, for all files of the workspace"},
 		{"another root", "/w/a/f.go", find("/h/x", "/h", nil), "+ always, for all files: it is of /h"},
 		{"globs of another root", "/w/a/f.go", find("/h/x", "/h", globs("a/*.go")), "+ a/*.go matches"},

@@ -2,6 +2,7 @@ package page
 
 import (
 	"errors"
+	"html"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -141,7 +142,8 @@ type notice struct{ Title, Text string }
 func (p *Page) instruct(w http.ResponseWriter, status int, n notice) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	if err := p.instructions.Execute(w, n); err != nil {
+	page := strings.NewReplacer("{{.Title}}", html.EscapeString(n.Title), "{{.Text}}", html.EscapeString(n.Text))
+	if _, err := page.WriteString(w, string(p.files["login.html"].data)); err != nil {
 		p.log.Debug("page not written", slog.Any("error", err))
 	}
 }

@@ -3,7 +3,6 @@ package page
 import (
 	"context"
 	"errors"
-	"html/template"
 	"log/slog"
 	"net/http"
 	"time"
@@ -40,9 +39,7 @@ type Page struct {
 	codes *Codes
 	guard *http.CrossOriginProtection
 	files map[string]*file
-	// instructions says how to sign in.
-	instructions *template.Template
-	mux          *http.ServeMux
+	mux   *http.ServeMux
 }
 
 // New makes a Page.
@@ -56,7 +53,6 @@ func New(opts Options) *Page {
 	p := &Page{
 		opts: opts, log: opts.Logger, codes: opts.Codes,
 		guard: http.NewCrossOriginProtection(), files: readFiles(), mux: http.NewServeMux(),
-		instructions: template.Must(template.ParseFS(assets, "assets/login.html")),
 	}
 	p.mux.HandleFunc("GET /{$}", p.index)
 	p.mux.HandleFunc("GET /login", p.login)

@@ -15,6 +15,7 @@ import (
 
 	"waymark/abi"
 	"waymark/host/sandbox/codecache"
+	"waymark/host/sandbox/meter"
 	"waymark/host/vfs"
 	"waymark/internal/text"
 )
@@ -74,7 +75,7 @@ func (h *Host) load(ctx context.Context, req codecache.Request, limits Limits) (
 	if err != nil {
 		return nil, err
 	}
-	if err := m.describe(ctx); err != nil {
+	if err := m.describe(ctx, req); err != nil {
 		return nil, errors.Join(err, m.freeCode())
 	}
 	return m, nil
@@ -89,11 +90,7 @@ func (h *Host) loadCode(ctx context.Context, req codecache.Request, limits Limit
 	}
 	m := &Module{host: h, log: h.log, limits: limits, program: program, code: code}
 	m.digest = hex.EncodeToString(req.Digest[:])
-	err = json.Unmarshal(code.Meta, &m.meta)
-	if err == nil {
-		err = m.meta.check(program)
-	}
-	if err != nil {
+	if err := json.Unmarshal(code.Meta, &m.meta); err != nil {
 		return nil, errors.Join(err, m.freeCode())
 	}
 	return m, nil
@@ -106,10 +103,13 @@ func (m *Module) freeCode() error {
 
 // describe finds out what the module is and what its instances begin with: from what
 // came with its native code, or from an instance.
-func (m *Module) describe(ctx context.Context) error {
+func (m *Module) describe(ctx context.Context, req codecache.Request) error {
 	var in *instance
 	if !m.useAhead() {
-		var err error
+		err := m.readData(req)
+		if err != nil {
+			return err
+		}
 		if in, _, err = m.ask(ctx); err != nil {
 			return err
 		}
@@ -126,6 +126,29 @@ func (m *Module) describe(ctx context.Context) error {
 	}
 	m.request()
 	return nil
+}
+
+// readData makes sure that what a fresh memory holds is there. Code that was packed with an
+// image comes without; where that isn't used, the module is rewritten once more for it.
+func (m *Module) readData(req codecache.Request) error {
+	if err := m.meta.check(m.program.data); err == nil || m.code.Source != codecache.Embedded {
+		return err
+	}
+	wasm, err := req.Module()
+	if err != nil {
+		return err
+	}
+	r, err := recipe(m.limits)
+	if err != nil {
+		return err
+	}
+	if wasm, _, err = rewrite(wasm, r.RewriteOptions); err != nil {
+		return err
+	}
+	if m.program.data, err = meter.Data(wasm); err != nil {
+		return err
+	}
+	return m.meta.check(m.program.data)
 }
 
 // ask makes an instance and takes its description, which it returns as it is, too.

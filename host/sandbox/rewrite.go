@@ -36,11 +36,11 @@ type rewriteMeta struct {
 	Segments int    `json:"segments,omitempty"`
 }
 
-// check makes sure that the program is what the rewriter made, as far as nobody
+// check makes sure that what a fresh memory holds is what the rewriter made, as far as nobody
 // else would find out.
-func (m rewriteMeta) check(p *program) error {
-	if len(p.data) != m.Segments {
-		return fmt.Errorf("the rewritten module has %d segments of data for a fresh memory, and should have %d", len(p.data), m.Segments)
+func (m rewriteMeta) check(data []meter.Segment) error {
+	if len(data) != m.Segments {
+		return fmt.Errorf("the rewritten module has %d segments of data for a fresh memory, and should have %d", len(data), m.Segments)
 	}
 	return nil
 }

@@ -93,8 +93,9 @@ type Request struct {
 	Embedded io.ReaderAt
 }
 
-// wasm returns the module, to be compiled.
-func (r *Request) wasm() ([]byte, error) {
+// Module returns the module before rewriting. It is read, and of the digest, which has to be
+// known, where it isn't at hand.
+func (r *Request) Module() ([]byte, error) {
 	if r.Wasm != nil || r.Read == nil {
 		return r.Wasm, nil
 	}
@@ -143,7 +144,7 @@ func (c *Cache) Load(ctx context.Context, req Request, use func(context.Context,
 			slog.String("from", string(code.Source)), slog.String("key", key.String()), slog.Any("error", err))
 		c.Delete(key)
 	}
-	wasm, err := req.wasm()
+	wasm, err := req.Module()
 	if err != nil {
 		return nil, err
 	}

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"math"
 	"os"
+	"slices"
 )
 
 // Extra is what somebody wants to have at hand with native code that was compiled
@@ -74,7 +76,8 @@ func (c *Code) Extra() (*Extra, error) {
 type onlyReader struct{ io.Reader }
 
 // WithExtra returns packed code, as Ahead has written it, with something packed with it
-// that wasn't there before.
+// that wasn't there before, and without what the rewriter has put into custom sections: who
+// asks for that, where the Extra can't be used, has to rewrite the module again.
 //
 // # Errors
 //
@@ -101,10 +104,19 @@ func WithExtra(pack, text, pages []byte) ([]byte, error) {
 		return nil, err
 	}
 	native := pack[least:][:p.Size]
+	stub, name, err := bareStub(pack[least-int(p.Stub):least], hex.EncodeToString(p.Name[:]))
+	if err != nil {
+		return nil, err
+	}
+	p.Stub = uint32(len(stub)) //nolint:gosec // less than it was
+	if _, err := hex.Decode(p.Name[:], []byte(name)); err != nil {
+		return nil, err
+	}
 	p.TextSum, p.Text = sha256.Sum256(text), uint32(len(text)) //nolint:gosec // bounded
 	p.PagesSum, p.Pages = crc32.Checksum(pages, castagnoli), uint64(len(pages))
 	p.PagesAt = uint64(l.code) + (p.Size-uint64(l.code)+packAlign-1)&^(uint64(packAlign)-1) //nolint:gosec // not negative
-	p.Native = uint64(least + len(text))                                                    //nolint:gosec // not negative
+	beforeStub := packHeadSize + int(p.Meta)
+	p.Native = uint64(beforeStub + len(stub) + len(text)) //nolint:gosec // not negative
 	if p.Native+p.PagesAt+p.Pages > math.MaxInt32 {
 		return nil, errors.New("it becomes too large")
 	}
@@ -112,8 +124,8 @@ func WithExtra(pack, text, pages []byte) ([]byte, error) {
 	if _, err := binary.Encode(out, binary.LittleEndian, p.packHead); err != nil {
 		return nil, err
 	}
-	copy(out[packHeadSize:], pack[packHeadSize:least])
-	copy(out[least:], text)
+	copy(out[packHeadSize:], pack[packHeadSize:beforeStub])
+	copy(out[beforeStub:], slices.Concat(stub, text))
 	copy(out[p.Native:], native)
 	copy(out[p.Native+p.PagesAt:], pages)
 	return out, nil

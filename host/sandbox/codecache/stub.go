@@ -80,6 +80,22 @@ func stubOf(wasm []byte) ([]byte, error) {
 	return stub, nil
 }
 
+// bareStub returns a stub without what the rewriter has put into custom sections, and the
+// name of its native code; name is that of the stub's.
+func bareStub(stub []byte, name string) (_ []byte, bareName string, err error) {
+	list, err := sections(stub)
+	if err != nil {
+		return nil, "", err
+	}
+	bare := []byte(wasmPreamble)
+	for _, s := range list {
+		if s.id != secCustom {
+			bare = append(bare, s.whole...)
+		}
+	}
+	return bare, nativeName(bare, name == nativeName(stub, true)), nil
+}
+
 // functionsOf returns how many functions a module defines.
 func functionsOf(wasm []byte) (count uint64, err error) {
 	list, err := sections(wasm)

@@ -28,4 +28,6 @@ const (
 	FindingImportMissing = "import-missing"
 	// FindingWithheld: the text isn't shown, since servers or hooks stand beside it.
 	FindingWithheld = "withheld"
+	// FindingNotHere: a list names a plugin that isn't in this root.
+	FindingNotHere = "not-here"
 )

@@ -29,9 +29,14 @@ var named = map[string]abi.Kind{
 
 // repositories are those that are looked for, with what isn't found in them and why.
 var repositories = map[string]map[string]string{
-	"obra/superpowers": {
-		"hooks/*.json": "a part of the plugin that the repository is, and nothing for who works in it",
+	"obra/superpowers": {},
+	"wshobson/agents": {
+		".cursor-plugin/plugins/*.json": "no place of the format",
 	},
+	"anthropics/claude-plugins-official": {
+		"plugins/example-plugin/**": "an example, which the list of plugins doesn't name",
+	},
+	"openai/skills":                      {},
 	"vercel-labs/agent-skills": {
 		"skills/*/AGENTS.md": "read by who works on a file beside it: agent for has it",
 	},

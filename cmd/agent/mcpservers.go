@@ -263,7 +263,7 @@ func (w *workspace) mcpFiles(s *snapshot.Snapshot) []entry.File {
 	var files []entry.File
 	for i := range s.Resources {
 		r := &s.Resources[i]
-		if r.Kind != abi.KindMCPConfig || onlyListed(r) {
+		if r.Kind != abi.KindMCPConfig || onlyListed(r) || ofPlugin(r.Convention) {
 			continue
 		}
 		f := entry.File{Path: r.Source, Origin: w.mcpOrigin(r, known), Shape: mcpShape(r)}
@@ -291,12 +291,20 @@ func (w *workspace) mcpFiles(s *snapshot.Snapshot) []entry.File {
 	return files
 }
 
-// onlyListed reports whether the servers of a file are listed nowhere and never connected:
-// those of the user's own clients, which these connect, and of projects in the workspace,
+// onlyListed reports whether a file is a row and its servers are never connected: those of the user's own clients, which these connect, and of projects in the workspace,
 // which nobody has opened.
 func onlyListed(r *snapshot.Resource) bool {
 	_, child := r.Attributes["directory"]
 	return r.Scope == snapshot.ScopeUser || child
+}
+
+// ofPlugin reports whether a convention is one of files of plugins. What a plugin of the
+// workspace brings is listed and not started: that the plugin lies there says not that
+// somebody has enabled it.
+func ofPlugin(convention string) bool {
+	return slices.ContainsFunc(conventions.All, func(c conventions.Convention) bool {
+		return c.ID == convention && c.Scope == conventions.ScopePlugin
+	})
 }
 
 // mcpShape says how the client writes servers down that a file is for: by the

@@ -60,7 +60,7 @@ func (c *Catalog) loadBuiltin(ctx context.Context, config *Config) (*row, error)
 		}
 		p.resolvers = append(p.resolvers, resolve.Resolver{
 			Module: hd.module(), Info: info, Config: object,
-			Limits: builtinFiles(config.FileLimits), Manifests: info.Name == manifestReader,
+			Limits: builtinFiles(config.FileLimits), Manifests: info.Name == manifestReader, Bundles: true,
 			Places: config.Conventions.places(info.Kinds), Conventions: config.Conventions.table(),
 		})
 	}

@@ -23,7 +23,7 @@ func (e *Engine) Body(r *Resolver, root Root, id string, limit int64) (*snapshot
 	if row == nil || row.Content == nil || row.Content.File == "" || row.Content.Withheld {
 		return nil, nil
 	}
-	view := viewOf(r, root)
+	view := viewOf(r, root, last.Bundle)
 	filter, err := e.filters.of(&view)
 	if err != nil {
 		return nil, err

@@ -60,7 +60,7 @@ func TestPlaces(t *testing.T) {
 	if (&Engine{}).keyOf(r, Root{FS: root}) == before {
 		t.Error("a memo from before would be used")
 	}
-	view := viewOf(r, Root{FS: root})
+	view := viewOf(r, Root{FS: root}, false)
 	filter, err := view.Compile()
 	if err != nil {
 		t.Fatal(err)

@@ -67,6 +67,9 @@ type Resolver struct {
 	Places []string
 	// Manifests lets it see the manifests of bundles; see vfs.View.
 	Manifests bool
+	// Bundles says that it looks into the plugins that a root is or lists, and sees more
+	// of such a root.
+	Bundles bool
 	// Conventions are those that rows may name.
 	Conventions *Table
 	// Limits replaces the fields of Options.Limits that aren't zero.

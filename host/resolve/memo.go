@@ -77,6 +77,8 @@ type keptMemo struct {
 	Units      vfs.PackedUnits
 	// Plain says that every row became a candidate, and none was warned of.
 	Plain bool
+	// Bundle says that there is a manifest at the top, by which the view is wider.
+	Bundle bool
 }
 
 // fill puts the memo's result into an outcome. Candidates are copied, since

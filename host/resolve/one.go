@@ -14,7 +14,7 @@ import (
 // resolveOne answers for one (resolver, root): from the memo when it is fresh, else by
 // running the resolver, else with what is left of its last good answer.
 func (e *Engine) resolveOne(ctx context.Context, r *Resolver, root Root) (o Outcome) {
-	o = Outcome{Resolver: r.ID(), Root: root.FS.Path(), View: viewOf(r, root), showable: showable(r)}
+	o = Outcome{Resolver: r.ID(), Root: root.FS.Path(), View: viewOf(r, root, false), showable: showable(r)}
 	defer func() {
 		if o.Failure == nil {
 			o.Failure = o.Err
@@ -34,6 +34,10 @@ func (e *Engine) resolveOne(ctx context.Context, r *Resolver, root Root) (o Outc
 		return o
 	}
 	last := e.recall(k, at)
+	bundle := last != nil && last.Bundle
+	if bundle {
+		o.View = viewOf(r, root, true)
+	}
 	if o.Err = e.compile(&o, last); o.Err != nil {
 		return o
 	}
@@ -45,6 +49,12 @@ func (e *Engine) resolveOne(ctx context.Context, r *Resolver, root Root) (o Outc
 		return o
 	}
 	m, err := e.run(ctx, r, root, &o)
+	if err == nil && m.Bundle != bundle { // a manifest came or went
+		o.View, o.units = viewOf(r, root, m.Bundle), nil
+		if o.Filter, err = e.filters.of(&o.View); err == nil {
+			m, err = e.run(ctx, r, root, &o)
+		}
+	}
 	switch {
 	case err == nil:
 		e.succeeded(at)
@@ -157,7 +167,7 @@ func (e *Engine) try(ctx context.Context, r *Resolver, root Root, o *Outcome) (*
 	units := unitsOf(r, run)
 	return &memo{filter: o.Filter, units: units, shape: new(Shape), keptMemo: keptMemo{
 		Trace: units.Trace(), Rows: res.Response.Resources[:min(len(res.Response.Resources), rows.maxRows)], Candidates: candidates,
-		Warnings: rows.warnings, Denied: deniedTo(r, run), Logs: res.Logs, Plain: plain,
+		Warnings: rows.warnings, Denied: deniedTo(r, run), Logs: res.Logs, Plain: plain, Bundle: isBundle(r, run.Trace()),
 	}}, nil
 }
 

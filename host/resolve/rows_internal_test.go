@@ -58,7 +58,7 @@ func saysItself(resp *abi.Response) bool {
 
 func checkRows(t *testing.T, resolver *Resolver, root *vfs.Root, resp *abi.Response) {
 	t.Helper()
-	filter, err := viewOf(resolver, Root{FS: root}).Compile()
+	filter, err := viewOf(resolver, Root{FS: root}, false).Compile()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,15 +5,18 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"waymark/abi"
 	"waymark/host/vfs"
+	"waymark/plugins/conventions"
 )
 
 // viewOf says what a resolver may see of a root: what it declared, literal
 // paths from its configuration, and the one file of a root whose role is meant
-// for it.
-func viewOf(r *Resolver, root Root) vfs.View {
+// for it. Of a root that has a manifest at its top a resolver of bundles sees all files of
+// the formats of its kinds, since a manifest says where they are.
+func viewOf(r *Resolver, root Root, bundle bool) vfs.View {
 	v := vfs.View{
 		Reads:        slices.Clone(r.Info.Reads),
 		Narrow:       r.Narrow,
@@ -23,6 +26,9 @@ func viewOf(r *Resolver, root Root) vfs.View {
 		Below:        r.Children,
 	}
 	v.Reads = append(v.Reads, r.Places...)
+	if bundle {
+		v.Reads = append(v.Reads, "**/*.md", "**/*.toml", "**/*.json")
+	}
 	for _, p := range configPaths(r.Config, r.Info.ReadsFromConfig) {
 		v.Reads = append(v.Reads, LiteralPattern(p))
 	}
@@ -105,4 +111,24 @@ func LiteralPattern(p string) string {
 		b.WriteRune(r)
 	}
 	return b.String()
+}
+
+// manifests are the places of manifests at the top of a root.
+var manifests = sync.OnceValue(func() map[string]bool {
+	places := map[string]bool{}
+	for i := range conventions.All {
+		if c := &conventions.All[i]; c.Kind == abi.KindPlugin && c.Scope == conventions.ScopeProject && c.Format == conventions.JSON {
+			for _, p := range c.Places {
+				places[p] = true
+			}
+		}
+	}
+	return places
+})
+
+// isBundle reports whether a run has met a manifest at the top of its root.
+func isBundle(r *Resolver, trace []vfs.Dep) bool {
+	return r.Bundles && slices.ContainsFunc(trace, func(d vfs.Dep) bool {
+		return d.Kind == vfs.DepRead && d.Errno == 0 && manifests()[d.Path]
+	})
 }

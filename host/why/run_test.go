@@ -145,7 +145,7 @@ func (w *world) resolvers(t testing.TB) []resolve.Resolver {
 	var list []resolve.Resolver
 	for _, info := range m.Description().Resolvers {
 		if !slices.Contains(w.disable, info.Name) {
-			list = append(list, resolve.Resolver{Module: resolvetest.Module(m), Info: info, Config: []byte(w.config[info.Name])})
+			list = append(list, resolve.Resolver{Module: resolvetest.Module(m), Info: info, Config: []byte(w.config[info.Name]), Manifests: info.Name == "context", Bundles: true})
 		}
 	}
 	for rank, r := range w.plugins {

@@ -11,6 +11,9 @@
 // What holds MCP servers or hooks beside its text is reported without the text, unless
 // the configuration grants it.
 //
+// Of a root that is a plugin, or lists plugins, what these bring is reported with the
+// attribute plugin; see package bundles.
+//
 // # Configuration
 //
 //   - file_names: the instruction files at the top level, in the place of the table's
@@ -50,6 +53,7 @@ import (
 
 	"waymark/abi"
 	"waymark/plugins/conventions"
+	"waymark/plugins/internal/bundles"
 	"waymark/plugins/internal/places"
 	guest "waymark/sdk-guest"
 )
@@ -69,7 +73,7 @@ var kinds = []abi.Kind{abi.KindInstructionFile, abi.KindSkill, abi.KindSubagent,
 // Resolver returns the resolver of a table, which is made ready here, and not with each
 // run.
 func Resolver(table []conventions.Convention) guest.Resolver {
-	t := &tables{bare: &unknownSkill, places: places.CompilePair(table, kinds)}
+	t := &tables{table: table, bare: &unknownSkill, places: places.CompilePair(table, kinds)}
 	for i := range table {
 		c := &table[i]
 		switch {
@@ -85,7 +89,7 @@ func Resolver(table []conventions.Convention) guest.Resolver {
 		Name:            Name,
 		Kinds:           kinds,
 		Summary:         "instructions, rules, skills, subagents and commands of all agents",
-		Reads:           append(reads, places.SkillFile),
+		Reads:           append(places.Manifests(table, reads), places.SkillFile),
 		ReadsFromConfig: []string{keyFileNames, keyMoreNames},
 		Resolve:         t.resolve,
 	}
@@ -93,6 +97,7 @@ func Resolver(table []conventions.Convention) guest.Resolver {
 
 // tables is a table made ready.
 type tables struct {
+	table        []conventions.Convention
 	places       places.Pair
 	bare         *conventions.Convention   // that of skills/*/SKILL.md
 	instructions []*conventions.Convention // of files
@@ -127,8 +132,9 @@ type finder struct {
 	yaml yamlBudget
 	// below is the directory that is looked into, with a slash; empty for the root.
 	below string
-	size  int            // estimate of the response's length
-	buf   [headSize]byte // holds one head after the other
+	bundle
+	size int            // estimate of the response's length
+	buf  [headSize]byte // holds one head after the other
 	// unlisted counts resources, undescribed descriptions that found no room.
 	unlisted, undescribed int
 }
@@ -244,6 +250,7 @@ func (f *finder) directoryRoot() error {
 		return f.topLevel(nil, func(name string) { f.Settings.File(f.places, name, f) })
 	}
 	f.Walk(f.places, f.root, f)
+	f.plugins()
 	for _, dir := range f.Children() {
 		if err := f.child(dir); err != nil {
 			return err
@@ -330,6 +337,9 @@ var unknownSkill = conventions.Convention{
 
 // Skip implements places.Visitor.
 func (f *finder) Skip(c *conventions.Convention) bool {
+	if f.plugin != nil && !f.plugin.LoadedBy(c.Readers) {
+		return true
+	}
 	return f.Disabled(c) || f.skillsOnly && c.Kind != abi.KindSkill || f.instructionsOnly && c.Kind != abi.KindInstructionFile
 }
 
@@ -338,6 +348,16 @@ func (f *finder) Unreadable(dir string, err error) { f.warn(dir + ": " + err.Err
 
 // File implements places.Visitor.
 func (f *finder) File(c *conventions.Convention, p string) {
+	if c.Kind == abi.KindPlugin {
+		if f.below == "" { // what plugins of another project bring is that project's
+			f.tops = append(f.tops, bundles.Top{Convention: c, Path: p})
+		}
+		return
+	}
+	if f.plugin != nil {
+		f.partOfPlugin(c, p)
+		return
+	}
 	name := p[len(f.below):]
 	if c.Kind == abi.KindInstructionFile && len(f.Directories()) == 0 && (f.named && !strings.Contains(name, "/") || slices.Contains(f.fileNames, name)) {
 		return // reported by its name
@@ -353,23 +373,27 @@ func (f *finder) add(c *conventions.Convention, p string) {
 	if f.Again(c, p) {
 		return
 	}
-	key := c.ID + " file " + p
+	key := f.partID(c) + " file " + p
 	p = key[len(key)-len(p):]
 	f.addPart(c, f.req.Part(key, func() guest.Part { return f.readFile(c, p) }))
 }
 
 // Skill implements places.Visitor.
 func (f *finder) Skill(c *conventions.Convention, dir string, e fs.DirEntry) bool {
+	if known, skill := f.putOff(c, dir, e); known {
+		return skill
+	}
 	if f.Again(c, dir) {
 		return true
 	}
+	id := f.partID(c)
 	how := " directory "
 	if e == nil || e.Type()&fs.ModeSymlink != 0 {
 		how = " link "
 	}
 	// The key, the path and the file are parts of one text.
-	start := len(c.ID) + len(how)
-	text := c.ID + how + dir + "/" + f.metaFile
+	start := len(id) + len(how)
+	text := id + how + dir + "/" + f.metaFile
 	key := text[:start+len(dir)]
 	part := f.req.Part(key, func() guest.Part {
 		file := text[start:]

@@ -51,6 +51,7 @@ func (f *finder) readSkill(c *conventions.Convention, dir, file, dirName string)
 	if err != nil {
 		fail(&r, err)
 	}
+	f.attributed(&r)
 	part = encode(&r, n)
 	part.Forget = errors.Is(err, errYAMLBudget) // the next run may have more
 	return part
@@ -80,7 +81,7 @@ func (f *finder) readFile(c *conventions.Convention, p string) (part guest.Part)
 	if state == wellknown.Absent {
 		return part
 	}
-	r := guest.Resource{Kind: c.Kind, Path: p, Content: guest.File(p), Convention: c.ID, Name: places.Name(c, p[len(f.below):])}
+	r := guest.Resource{Kind: c.Kind, Path: p, Content: guest.File(p), Convention: c.ID, Name: places.Name(c, f.relative(p))}
 	var n needs
 	var err error
 	switch {
@@ -89,6 +90,7 @@ func (f *finder) readFile(c *conventions.Convention, p string) (part guest.Part)
 	case read:
 		err = f.describe(&r, c, text, &n)
 	}
+	f.attributed(&r)
 	part = encode(&r, n)
 	part.Forget = errors.Is(err, errYAMLBudget) // the next run may have more
 	return part
@@ -232,3 +234,7 @@ func clean(line string) string {
 }
 
 func quote(s string) string { return strconv.Quote(guest.Truncate(s, 128)) }
+
+// relative is a path below where the places begin; a plugin's manifest may have named one
+// elsewhere in the plugin, which is still below it.
+func (f *finder) relative(p string) string { return strings.TrimPrefix(p, f.below) }

@@ -32,6 +32,7 @@ import (
 
 	"waymark/abi"
 	"waymark/plugins/conventions"
+	"waymark/plugins/internal/bundles"
 	"waymark/plugins/internal/digest"
 	"waymark/plugins/internal/places"
 	"waymark/plugins/internal/toml"
@@ -49,12 +50,12 @@ var kinds = []abi.Kind{abi.KindHook, abi.KindPlugin}
 // Resolver returns the resolver of a table, which is made ready here, and not with each
 // run.
 func Resolver(table []conventions.Convention) guest.Resolver {
-	pair := places.CompilePair(table, kinds)
+	pair, all := places.CompilePair(table, kinds), places.CompilePair(table, brought)
 	return guest.Resolver{
 		Name:    Name,
 		Kinds:   kinds,
 		Summary: "hooks, and the manifests of plugins, of all agents",
-		Reads:   places.Reads(table, kinds, conventions.ScopeProject, conventions.ScopeUser),
+		Reads:   places.Manifests(table, places.Reads(table, kinds, conventions.ScopeProject, conventions.ScopeUser)),
 		Resolve: func(req *guest.Request, root fs.FS) (*guest.Response, error) {
 			if req.Root.Role != abi.RoleNone {
 				return nil, nil
@@ -69,6 +70,7 @@ func Resolver(table []conventions.Convention) guest.Resolver {
 				f.Settings.File(pair, req.Root.File, f)
 			} else {
 				f.Walk(pair, root, f)
+				f.plugins(table, pair, all)
 				for _, dir := range f.Children() {
 					f.below = dir + "/"
 					f.WalkChild(pair, root, dir, f)
@@ -87,11 +89,15 @@ type finder struct {
 	commands bool // are granted
 	resp     guest.Response
 	// below is the directory that is looked into, with a slash; empty for the root.
-	below string
+	below  string
+	tops   []bundles.Top   // manifests at the top
+	plugin *bundles.Plugin // that is looked into
 }
 
 // Skip implements places.Visitor.
-func (f *finder) Skip(c *conventions.Convention) bool { return f.Disabled(c) }
+func (f *finder) Skip(c *conventions.Convention) bool {
+	return f.Disabled(c) || f.plugin != nil && !f.plugin.LoadedBy(c.Readers)
+}
 
 // Unreadable implements places.Visitor.
 func (f *finder) Unreadable(dir string, err error) {
@@ -106,7 +112,13 @@ func (f *finder) File(c *conventions.Convention, p string) {
 	if f.Again(c, p) {
 		return
 	}
-	part := f.req.Part(c.ID+" "+p, func() guest.Part { return f.read(c, p) })
+	key := c.ID + " " + p
+	if f.plugin != nil {
+		key += " of " + f.plugin.Name
+	} else if f.below == "" && places.IsManifest(c) {
+		f.tops = append(f.tops, bundles.Top{Convention: c, Path: p})
+	}
+	part := f.req.Part(key, func() guest.Part { return f.read(c, p) })
 	if part.Rows.Len() > 0 {
 		f.resp.Rows = append(f.resp.Rows, part.Rows)
 	}
@@ -115,6 +127,9 @@ func (f *finder) File(c *conventions.Convention, p string) {
 // read reads one file.
 func (f *finder) read(c *conventions.Convention, p string) (part guest.Part) {
 	limit := wellknown.Limit(f.req)
+	if places.IsManifest(c) {
+		limit = bundles.MaxManifest
+	}
 	text, read, state := wellknown.Read(f.root, p, make([]byte, limit+1))
 	var rows []guest.Resource
 	switch {
@@ -129,6 +144,11 @@ func (f *finder) read(c *conventions.Convention, p string) (part guest.Part) {
 		rows = plugin(c, p, f.place(p), text)
 	default:
 		rows = f.hooks(c, p, text)
+	}
+	if f.plugin != nil {
+		for i := range rows {
+			attribute(&rows[i], "plugin", f.plugin.Name)
+		}
 	}
 	part.Rows = guest.Encode(rows...)
 	return part
@@ -210,9 +230,9 @@ func parse(format conventions.Format, text []byte) (v jsonlite.Value, reason str
 	return v, ""
 }
 
-// schema is what a manifest of the open specification has, which is found by a name
-// that other programs have, too.
-const schema = "https://agent-plugins.org/"
+// agentPlugin is the convention of the open specification's manifest, whose name other
+// programs have, too.
+const agentPlugin = "agent-plugin"
 
 // plugin reads a plugin's manifest, which lies at a place of the table.
 func plugin(c *conventions.Convention, p, place string, text []byte) []guest.Resource {
@@ -222,7 +242,7 @@ func plugin(c *conventions.Convention, p, place string, text []byte) []guest.Res
 	case conventions.JSON, conventions.TOML:
 		v, reason := parse(c.Format, text)
 		if reason != "" {
-			if place == "plugin.json" {
+			if c.ID == agentPlugin && !bundles.MentionsAgentPlugin(text) {
 				return nil // another program's, for all we know
 			}
 			r.Status, r.Error = abi.StatusInvalid, reason
@@ -231,8 +251,17 @@ func plugin(c *conventions.Convention, p, place string, text []byte) []guest.Res
 		for key, e := range v.Members() {
 			fields[key], _ = e.Text()
 		}
-		if place == "plugin.json" && !strings.HasPrefix(fields["$schema"], schema) {
-			return nil
+		if c.ID == agentPlugin {
+			if !bundles.IsAgentPlugin(v) {
+				return nil
+			}
+			problem, ignored := bundles.Check(v)
+			if problem != "" {
+				r.Status, r.Error = abi.StatusInvalid, problem
+			}
+			for _, note := range ignored[:min(len(ignored), abi.MaxFindings)] {
+				r.Findings = append(r.Findings, guest.Finding{Code: abi.FindingUnknownField, Severity: abi.SeverityWarning, Message: guest.Truncate(note, abi.MaxMessage)})
+			}
 		}
 	case conventions.Markdown, conventions.YAML:
 		block, _, err := frontmatter.Find(text, true)
@@ -267,6 +296,6 @@ func describe(r *guest.Resource, c *conventions.Convention, fields map[string]st
 	}
 	r.Description = guest.Truncate(strings.TrimSpace(fields["description"]), abi.MaxDescription)
 	if version := fields["version"]; version != "" {
-		r.Attributes = map[string]guest.Value{"version": abi.String(guest.Truncate(version, abi.MaxWord))}
+		attribute(r, "version", guest.Truncate(version, abi.MaxWord))
 	}
 }

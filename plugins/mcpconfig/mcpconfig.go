@@ -34,6 +34,7 @@ import (
 
 	"waymark/abi"
 	"waymark/plugins/conventions"
+	"waymark/plugins/internal/bundles"
 	"waymark/plugins/internal/places"
 	"waymark/plugins/internal/wellknown"
 	"waymark/plugins/mcpconfig/servers"
@@ -73,7 +74,7 @@ func reads() (patterns []string) {
 			}
 		}
 	}
-	return patterns
+	return places.Manifests(conventions.All, patterns)
 }
 
 func resolve(pair places.Pair, req *guest.Request, root fs.FS) (*guest.Response, error) {
@@ -95,6 +96,7 @@ func resolve(pair places.Pair, req *guest.Request, root fs.FS) (*guest.Response,
 		f.Settings.File(pair, req.Root.File, f)
 	default:
 		f.Walk(pair, root, f)
+		f.plugins(pair)
 		for _, dir := range f.Children() {
 			f.below = dir + "/"
 			f.WalkChild(pair, root, dir, f)
@@ -115,6 +117,9 @@ type finder struct {
 	buf  []byte // holds one file after the other
 	// below is the directory that is looked into, with a slash; empty for the root.
 	below string
+
+	tops   []bundles.Top   // manifests at the top
+	plugin *bundles.Plugin // that is looked into
 }
 
 // named returns the id of the convention that has a file of a name that the root's
@@ -131,6 +136,13 @@ func (f *finder) named(name string) string {
 
 // File implements places.Visitor.
 func (f *finder) File(c *conventions.Convention, p string) {
+	if c.Kind == abi.KindPlugin && f.below != "" {
+		return // what plugins of another project bring is that project's
+	}
+	if c.Kind == abi.KindPlugin {
+		f.tops = append(f.tops, bundles.Top{Convention: c, Path: p})
+		return
+	}
 	if !f.Again(c, p) {
 		f.add(c.ID, p, path.Join(f.Base(), p[len(f.below):]))
 	}
@@ -145,7 +157,48 @@ func (f *finder) Unreadable(dir string, _ error) {
 }
 
 // Skip implements places.Visitor.
-func (f *finder) Skip(c *conventions.Convention) bool { return f.Disabled(c) }
+func (f *finder) Skip(c *conventions.Convention) bool {
+	return f.Disabled(c) || f.plugin != nil && !f.plugin.LoadedBy(c.Readers)
+}
+
+// plugins reports the files of the plugins that the root is, or lists. What is at the top
+// and the project's own was reported by that.
+func (f *finder) plugins(pair places.Pair) {
+	if len(f.tops) == 0 {
+		return
+	}
+	had := map[string]bool{}
+	for i := range f.resp.Resources {
+		had[f.resp.Resources[i].Path] = true
+	}
+	for _, p := range bundles.Find(f.root, conventions.All, f.tops).Plugins {
+		f.plugin = p
+		f.WalkPlugin(pair, f.root, p.Dir, nil, nil, &once{f, had})
+		for _, file := range p.Paths["mcpServers"] {
+			(&once{f, had}).file(pluginServers, file)
+		}
+	}
+	f.plugin = nil
+}
+
+// pluginServers is the convention of a file that a plugin's manifest names.
+const pluginServers = "plugin-dot-mcp-json"
+
+// once reports each file once, and those that lie in their plugin.
+type once struct {
+	*finder
+	had map[string]bool
+}
+
+// File implements places.Visitor.
+func (o *once) File(c *conventions.Convention, p string) { o.file(c.ID, p) }
+
+func (o *once) file(convention, p string) {
+	if !o.had[p] && bundles.Inside(o.root, o.plugin.Dir, p) {
+		o.had[p] = true
+		o.add(convention, p, p)
+	}
+}
 
 // add reports a file, if there is one. Its place says what shape it has.
 func (f *finder) add(convention, name, place string) {

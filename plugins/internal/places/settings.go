@@ -3,6 +3,7 @@ package places
 import (
 	"errors"
 	"io/fs"
+	"slices"
 
 	"waymark/abi"
 	"waymark/plugins/conventions"
@@ -133,13 +134,46 @@ func (s *Settings) WalkChild(p Pair, root fs.FS, dir string, v Visitor) {
 	}
 }
 
-// Pair is a table made ready, for projects, for directories below their top, and for home
-// directories.
-type Pair struct{ project, nested, user *Tree }
+// Pair is a table made ready, for projects, for directories below their top, for home
+// directories, and for plugins.
+type Pair struct{ project, nested, user, plugin *Tree }
 
-// CompilePair makes a Pair of the rows of a table that have one of the kinds.
+// CompilePair makes a Pair of the rows of a table that have one of the kinds. Of a project
+// it has the manifests of plugins, too, since those say where more of these kinds are.
 func CompilePair(table []conventions.Convention, kinds []abi.Kind) Pair {
-	return Pair{Compile(table, kinds, conventions.ScopeProject), compileNested(table, kinds), Compile(table, kinds, conventions.ScopeUser)}
+	project := compile(table, func(c *conventions.Convention) bool {
+		return c.Scope == conventions.ScopeProject && (slices.Contains(kinds, c.Kind) || IsManifest(c))
+	})
+	plugin := compileFirst(table, func(c *conventions.Convention) bool {
+		return slices.Contains(kinds, c.Kind) && c.Scope == conventions.ScopePlugin
+	})
+	return Pair{project, compileNested(table, kinds), Compile(table, kinds, conventions.ScopeUser), plugin}
+}
+
+// IsManifest reports whether a row is one of manifests of plugins, or of lists of them, at
+// the top of a project.
+func IsManifest(c *conventions.Convention) bool {
+	return c.Kind == abi.KindPlugin && c.Scope == conventions.ScopeProject && c.Format == conventions.JSON
+}
+
+// Manifests adds the places of manifests to patterns, each once.
+func Manifests(table []conventions.Convention, reads []string) []string {
+	for i := range table {
+		if IsManifest(&table[i]) {
+			for _, p := range table[i].Places {
+				if !slices.Contains(reads, p) {
+					reads = append(reads, p)
+				}
+			}
+		}
+	}
+	return reads
+}
+
+// WalkPlugin walks the directory of a plugin. The paths, by the first name of the place
+// that they are like, are looked at as if they were it.
+func (s *Settings) WalkPlugin(p Pair, root fs.FS, dir string, paths map[string][]string, instead []string, v Visitor) {
+	p.plugin.walkPlugin(root, dir, paths, instead, v)
 }
 
 // WalkBelow walks one of the Directories, by the rows of a table that are read below the

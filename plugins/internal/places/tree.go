@@ -76,9 +76,14 @@ func Compile(table []conventions.Convention, kinds []abi.Kind, scopes ...convent
 // compileNested makes a Tree of the rows that are read below the top of a project, too.
 // Their places begin with a name.
 func compileNested(table []conventions.Convention, kinds []abi.Kind) *Tree {
-	t := compile(table, func(c *conventions.Convention) bool {
+	return compileFirst(table, func(c *conventions.Convention) bool {
 		return slices.Contains(kinds, c.Kind) && c.Scope == conventions.ScopeProject && len(c.Nested) > 0
 	})
+}
+
+// compileFirst makes a Tree that knows the names that its places begin with.
+func compileFirst(table []conventions.Convention, counts func(*conventions.Convention) bool) *Tree {
+	t := compile(table, counts)
 	for name := range t.root.names {
 		t.first = append(t.first, name)
 	}

@@ -91,9 +91,72 @@ func (b *bounded) Skip(c *conventions.Convention) bool { return b.visitor.Skip(c
 // may hold thousands of others.
 func (t *Tree) walkBelow(root fs.FS, dir string, v Visitor) {
 	w := walk{tree: t, root: root, visitor: v}
-	start := enter(nil, t.root)
+	w.below(dir, nil)
+}
+
+// walkPlugin is walkBelow for a plugin: without some names, and with paths that stand for
+// one of the names.
+func (t *Tree) walkPlugin(root fs.FS, dir string, paths map[string][]string, without []string, v Visitor) {
+	w := walk{tree: t, root: root, visitor: v}
 	for _, name := range t.first {
-		info, err := fs.Lstat(root, dir+"/"+name)
+		states := w.step(nil, enter(nil, t.root), name, true)
+		for _, p := range paths[name] {
+			w.instead(p, states)
+		}
+	}
+	w.below(dir, without)
+}
+
+// instead looks at a path as if it were the directory of some nodes, or one of the files
+// or skills in it.
+func (w *walk) instead(p string, states []at) {
+	info, err := fs.Stat(w.root, p)
+	if err != nil {
+		return
+	}
+	e := fs.FileInfoToDirEntry(info)
+	if !info.IsDir() {
+		for _, s := range states {
+			w.each(s.node, func(n *node) { w.file(p, []at{{node: n}}) })
+		}
+		return
+	}
+	skill := none
+	for _, s := range states {
+		w.each(s.node, func(n *node) { skill = w.first(skill, n.skills) })
+	}
+	if skill == none || !w.visitor.Skill(&w.tree.table[skill], p, e) {
+		w.directory(p, states)
+	}
+}
+
+// each calls a function for the nodes of what lies in a directory.
+func (w *walk) each(n *node, do func(*node)) {
+	for i := range n.globs {
+		do(n.globs[i].next)
+	}
+	if n.deep != nil {
+		for i := range n.deep.globs {
+			do(n.deep.globs[i].next)
+		}
+	}
+	for _, next := range n.names {
+		do(next)
+	}
+}
+
+func (w *walk) below(dir string, without []string) {
+	t, root, v := w.tree, w.root, w.visitor
+	start := enter(nil, t.root)
+	prefix := dir + "/"
+	if dir == "." {
+		prefix = ""
+	}
+	for _, name := range t.first {
+		if slices.Contains(without, name) {
+			continue
+		}
+		info, err := fs.Lstat(root, prefix+name)
 		if err != nil {
 			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 				continue
@@ -104,7 +167,7 @@ func (t *Tree) walkBelow(root fs.FS, dir string, v Visitor) {
 		e := fs.FileInfoToDirEntry(info)
 		below := !e.Type().IsRegular()
 		if next := w.step(nil, start, name, below); len(next) > 0 {
-			w.entry(dir+"/", e, below, next)
+			w.entry(prefix, e, below, next)
 		}
 	}
 }

@@ -1,0 +1,97 @@
+package agentfiles
+
+import (
+	"io/fs"
+
+	"waymark/abi"
+	"waymark/plugins/conventions"
+	"waymark/plugins/internal/bundles"
+	guest "waymark/sdk-guest"
+)
+
+// bundle is what a finder knows of the plugins that a root is or lists.
+type bundle struct {
+	tops   []bundles.Top
+	plugin *bundles.Plugin // that is looked into
+	later  []bareSkill
+	had    map[string]bool // what plugins have brought
+}
+
+// bareSkill is a skill in skills/, of which it isn't known yet whether a plugin brings it.
+type bareSkill struct {
+	c   *conventions.Convention
+	dir string
+	e   fs.DirEntry
+}
+
+// plugins reports what the plugins of the root bring, and then the skills that none does.
+func (f *finder) plugins() {
+	if len(f.tops) == 0 {
+		return
+	}
+	set := bundles.Find(f.root, f.table, f.tops)
+	f.had = map[string]bool{}
+	for _, p := range set.Plugins {
+		f.plugin, f.below = p, ""
+		if p.Dir != "." {
+			f.below = p.Dir + "/"
+		}
+		f.WalkPlugin(f.places, f.root, p.Dir, p.Paths, p.Instead, f)
+	}
+	f.plugin, f.below, f.tops = nil, "", nil
+	for _, s := range f.later {
+		if !f.had[string(abi.KindSkill)+" "+s.dir] {
+			f.Skill(s.c, s.dir, s.e)
+		}
+	}
+}
+
+// putOff reports whether a skill is none to be read now: those at the top wait for the
+// plugins, and of those that plugins bring each is read once.
+func (f *finder) putOff(c *conventions.Convention, dir string, e fs.DirEntry) (known, skill bool) {
+	switch {
+	case f.plugin != nil:
+		return f.brought(abi.KindSkill, dir), true
+	case len(f.tops) > 0 && c == f.bare:
+		f.later = append(f.later, bareSkill{c, dir, e})
+		return true, true
+	}
+	return false, false
+}
+
+// brought reports whether a plugin brought something before, or may not bring it: what a
+// link leads to lies in it, too, where it is held to the open specification.
+func (f *finder) brought(kind abi.Kind, p string) bool {
+	key := string(kind) + " " + p
+	if f.had[key] {
+		return true
+	}
+	if f.plugin.Strict() && !bundles.Inside(f.root, f.plugin.Dir, p) {
+		f.warn(p + ": it leads out of its plugin and is left out")
+		return true
+	}
+	f.had[key] = true
+	return false
+}
+
+// partOfPlugin reports a file that a plugin brings.
+func (f *finder) partOfPlugin(c *conventions.Convention, p string) {
+	if !f.brought(c.Kind, p) {
+		f.add(c, p)
+	}
+}
+
+// partID begins the key of a unit, whose rows name the plugin.
+func (f *finder) partID(c *conventions.Convention) string {
+	if f.plugin == nil {
+		return c.ID
+	}
+	return c.ID + " of " + f.plugin.Name
+}
+
+// attributed adds the plugin that brings a resource.
+func (f *finder) attributed(r *guest.Resource) {
+	if f.plugin != nil {
+		attribute(r, "plugin", abi.String(f.plugin.Name))
+	}
+}

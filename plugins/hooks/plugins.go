@@ -1,0 +1,107 @@
+package hooks
+
+import (
+	"io/fs"
+	"strconv"
+
+	"waymark/abi"
+	"waymark/plugins/conventions"
+	"waymark/plugins/internal/bundles"
+	"waymark/plugins/internal/places"
+	guest "waymark/sdk-guest"
+)
+
+// plugins reports the plugins that the root's manifests list, and the hooks of all.
+func (f *finder) plugins(table []conventions.Convention, pair, all places.Pair) {
+	if len(f.tops) == 0 {
+		return
+	}
+	set := bundles.Find(f.root, table, f.tops)
+	for _, p := range set.Plugins {
+		f.plugin = p
+		for i := range p.Manifests {
+			if p.Dir != "." {
+				f.File(p.Manifests[i].Convention, p.Manifests[i].Path)
+			}
+		}
+		f.WalkPlugin(pair, f.root, p.Dir, p.Paths, p.Instead, f)
+		if p.List != "" {
+			f.resp.Resources = append(f.resp.Resources, f.listed(p, all))
+		}
+	}
+	f.plugin = nil
+	for i := range set.Elsewhere {
+		f.resp.Resources = append(f.resp.Resources, elsewhere(&set.Elsewhere[i]))
+	}
+	f.resp.Warnings = append(f.resp.Warnings, set.Warnings...)
+}
+
+// brought are the kinds that are counted of what a plugin brings.
+var brought = []abi.Kind{abi.KindSkill, abi.KindSubagent, abi.KindCommand}
+
+// listed is the row of a plugin that a list names and that is here, whether it has a
+// manifest or not.
+func (f *finder) listed(p *bundles.Plugin, all places.Pair) guest.Resource {
+	r := guest.Resource{
+		Kind: guest.Plugin, Path: p.List, Key: guest.Truncate(p.Name, abi.MaxName), Name: p.Name,
+		Description: guest.Truncate(p.Description, abi.MaxDescription),
+	}
+	r.Readers = p.Readers
+	attribute(&r, "plugin", p.Name)
+	attribute(&r, "directory", p.Dir)
+	if p.Version != "" {
+		attribute(&r, "version", guest.Truncate(p.Version, abi.MaxWord))
+	}
+	c := counter{finder: f, counts: map[abi.Kind]int{}}
+	f.WalkPlugin(all, f.root, p.Dir, p.Paths, p.Instead, &c)
+	for _, kind := range brought {
+		if n := c.counts[kind]; n > 0 {
+			attribute(&r, string(kind)+"s", strconv.Itoa(n))
+		}
+	}
+	return r
+}
+
+// elsewhere is the row of a plugin that a list names and that isn't here.
+func elsewhere(p *bundles.Elsewhere) guest.Resource {
+	r := guest.Resource{
+		Kind: guest.Plugin, Path: p.List, Key: guest.Truncate(p.Name, abi.MaxName), Name: guest.Truncate(p.Name, abi.MaxName),
+		Description: guest.Truncate(p.Description, abi.MaxDescription),
+	}
+	message := "it is fetched from elsewhere by who installs it, and not here"
+	severity := abi.SeverityInfo
+	if p.Source == "missing" {
+		message, severity = "the list leads to no directory below it", abi.SeverityError
+	}
+	r.Findings = []guest.Finding{{Code: abi.FindingNotHere, Severity: severity, Message: message}}
+	if p.Version != "" {
+		attribute(&r, "version", guest.Truncate(p.Version, abi.MaxWord))
+	}
+	return r
+}
+
+// counter counts what a plugin brings.
+type counter struct {
+	*finder
+	counts map[abi.Kind]int
+}
+
+// Skill implements places.Visitor.
+func (c *counter) Skill(_ *conventions.Convention, dir string, _ fs.DirEntry) bool {
+	info, err := fs.Stat(c.root, dir+"/"+places.SkillFile)
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	c.counts[abi.KindSkill]++
+	return true
+}
+
+// File implements places.Visitor.
+func (c *counter) File(row *conventions.Convention, _ string) { c.counts[row.Kind]++ }
+
+func attribute(r *guest.Resource, key, value string) {
+	if r.Attributes == nil {
+		r.Attributes = map[string]guest.Value{}
+	}
+	r.Attributes[key] = abi.String(value)
+}

@@ -36,7 +36,7 @@ var repositories = map[string]map[string]string{
 	"anthropics/claude-plugins-official": {
 		"plugins/example-plugin/**": "an example, which the list of plugins doesn't name",
 	},
-	"openai/skills":                      {},
+	"openai/skills": {},
 	"vercel-labs/agent-skills": {
 		"skills/*/AGENTS.md": "read by who works on a file beside it: agent for has it",
 	},

@@ -199,7 +199,9 @@ func (r *row) check(t *testing.T, w *world) {
 	a := ask(right, r.path)
 	must(r.isFound(&in, a) || (a.Reason == known || a.Reason == why.ReasonNested) && r.isNamed(a.Detail), right, a)
 	a = ask(linked, r.path)
-	must(a.ResourceID != "" || (a.Reason == known || a.Reason == why.ReasonNested) && r.isNamed(a.Detail), linked, a)
+	// A manifest is shown to those who look for parts of a bundle by its own name alone.
+	hidden := r.Kind == abi.KindPlugin && a.Reason == why.ReasonNotGranted
+	must(a.ResourceID != "" || hidden || (a.Reason == known || a.Reason == why.ReasonNested) && r.isNamed(a.Detail), linked, a)
 	a = ask(broken, r.path)
 	must(a.Reason == why.ReasonLinkBroken || outside && r.isNamed(a.Detail), broken, a)
 

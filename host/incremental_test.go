@@ -48,7 +48,10 @@ func incremental(t *testing.T) {
 	for range sequences {
 		dir := vfstest.Build(t, g.tree())
 		e := editor{g, dir, filepath.Join(filepath.Dir(dir), "out"), nil}
-		t.Cleanup(func() { vfstest.Reopen(dir) })
+		t.Cleanup(func() {
+			vfstest.Reopen(dir)
+			vfstest.Reopen(e.out)
+		})
 		roots := []host.RootSpec{
 			{Path: dir}, {Path: filepath.Join(dir, "skills"), Optional: true},
 			{Path: filepath.Join(dir, ".mcp.json"), Optional: true, Role: abi.RoleMCP},

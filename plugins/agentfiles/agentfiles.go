@@ -275,10 +275,7 @@ func (f *finder) child(dir string) error {
 // their order, or for all.
 func (f *finder) topLevel(names []string, each func(name string)) error {
 	entries, err := fs.ReadDir(f.root, path.Clean(f.below))
-	if errors.Is(err, fs.ErrNotExist) || f.below != "" && err != nil { // the walk says why
-		return nil
-	}
-	if err != nil {
+	if err != nil && f.below == "" && !errors.Is(err, fs.ErrNotExist) { // below, the walk says why
 		return err
 	}
 	if names == nil {

@@ -226,8 +226,8 @@ func (f *finder) within(p *Plugin, written string) (to string, ok bool) {
 
 // Inside reports whether a path stays below a directory once links are followed.
 func Inside(root fs.FS, dir, p string) bool {
-	top, real := places.RealPath(root, dir), places.RealPath(root, p)
-	return top == "." || real == top || strings.HasPrefix(real, top+"/")
+	top, to := places.RealPath(root, dir), places.RealPath(root, p)
+	return top == "." || to == top || strings.HasPrefix(to, top+"/")
 }
 
 // local cleans a path that must lie below where it begins.

@@ -68,9 +68,10 @@ func (v *viewer) skills() {
 // candidates lists what is looked at, in that order, and leaves out what can't be listed.
 func (v *viewer) candidates() (list []*skill) {
 	rules := v.in.Client.Skills
-	scans := map[string]int{}
+	scan := -1
 	for _, conventions := range rules.Places {
 		for _, dir := range v.walk(rules.Top, rules.Up) {
+			scan++
 			for _, convention := range conventions {
 				for _, f := range v.finds[dir][convention] {
 					place := placeOf(dir, f.Path)
@@ -78,11 +79,7 @@ func (v *viewer) candidates() (list []*skill) {
 						v.leave(f, reason, detail)
 						continue
 					}
-					in := filepath.Dir(place) // what is looked through as one
-					if _, ok := scans[in]; !ok {
-						scans[in] = len(scans)
-					}
-					list = append(list, v.skill(f, place, scans[in]))
+					list = append(list, v.skill(f, place, scan))
 				}
 			}
 		}
@@ -213,7 +210,7 @@ func (v *viewer) unique(list []*skill) []*skill {
 		k := key(s)
 		switch old := chosen[k]; {
 		case old == nil,
-			rules.Same == SameNameLast && s.scan > old.scan,
+			rules.Same == SameNameLast && s.scan >= old.scan,
 			rules.Same == SameFile && s.place == old.place && depth(s.Path) < depth(old.Path):
 			chosen[k] = s
 		}

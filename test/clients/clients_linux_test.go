@@ -349,7 +349,8 @@ func promptOf(t *testing.T, prompt string) (s seen) {
 }
 
 // alike takes away what may differ: the path of a skill that links lead to more than
-// once, and which one of those of one name is taken that are found in one go.
+// once, and which one of those of one name is taken that are found in one go, with its
+// description.
 func alike(v *clients.View, list []listed) []listed {
 	list = slices.Clone(list)
 	for i := range list {
@@ -359,7 +360,7 @@ func alike(v *clients.View, list []listed) []listed {
 		}
 		for j := range v.Items {
 			if it := &v.Items[j]; it.Name == list[i].name && it.Reason == clients.Duplicate && strings.Contains(it.Detail, "from start to start") {
-				path = "any of several"
+				path, list[i].description = "any of several", ""
 			}
 		}
 		list[i].path, list[i].description = path, strings.TrimSpace(list[i].description)

@@ -38,8 +38,6 @@ const (
 type Manifest struct {
 	Path       string
 	Convention *conventions.Convention
-	// Hooks and Servers say that they stand in the manifest itself.
-	Hooks, Servers bool
 }
 
 // Plugin is a directory with what a plugin brings.
@@ -161,17 +159,10 @@ func (p *Plugin) readBy(readers []string) {
 // manifest takes what one says into a plugin.
 func (f *finder) manifest(p *Plugin, c *conventions.Convention, at string, v jsonlite.Value) {
 	p.readBy(c.Readers)
-	m := Manifest{Path: at, Convention: c}
 	if !slices.Contains(c.Readers, agentPlugins) { // which have fixed places
-		m.Hooks, m.Servers = isObject(v, "hooks"), isObject(v, "mcpServers")
 		f.paths(p, v, false)
 	}
-	p.Manifests = append(p.Manifests, m)
-}
-
-func isObject(v jsonlite.Value, key string) bool {
-	e, _ := v.Get(key)
-	return e.Kind() == jsonlite.Object
+	p.Manifests = append(p.Manifests, Manifest{Path: at, Convention: c})
 }
 
 // paths takes the paths of a manifest or of an entry in a list. Commands and agents stand

@@ -10,11 +10,17 @@ import (
 	"waymark/test/workspaces"
 )
 
-// TestFiveAgents: all that five agents read in a real workspace is found, and nothing
-// of what its settings hold gets out.
-func TestFiveAgents(t *testing.T) {
+// TestWorkspaces: all that agents read in real workspaces is found, and nothing of what
+// their settings hold gets out.
+func TestWorkspaces(t *testing.T) {
 	noLeaks(t)
-	w, err := workspaces.Load(workspaces.FiveAgents)
+	for _, name := range workspaces.Names {
+		t.Run(name, func(t *testing.T) { findAll(t, name) })
+	}
+}
+
+func findAll(t *testing.T, name string) {
+	w, err := workspaces.Load(name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -283,7 +283,7 @@ func operatorQuestions() []questions {
 			disable: []string{"context", "mcp-config"},
 		},
 		asks: []ask{
-			{"AGENTS.md", why.ReasonNotAKnownPlace, false, "", "Claude Code, Codex, Cursor, GitHub Copilot, Amp and 20 other agents read it"},
+			{"AGENTS.md", why.ReasonNotAKnownPlace, false, "", "Claude Code, Codex, Cursor, GitHub Copilot, Amp and 25 other agents read it as instructions"},
 			{".mcp.json", why.ReasonNotAKnownPlace, false, "", "Claude Code reads it as MCP configuration"},
 			{"skills/one", why.ReasonNotAKnownPlace, false, "", ""},
 		},

@@ -207,7 +207,8 @@ func (r *row) check(t *testing.T, w *world) {
 
 	a = ask(wrong, r.wrongCase())
 	other := len(rowsAt(r.Scope, r.wrongCase())) > 0
-	must(a.Reason == why.ReasonWrongCase || (outside || other) && namesAny(a.Detail), wrong, a)
+	// Another row, or another place of this one, may have it so.
+	must(a.Reason == why.ReasonWrongCase || other && a.ResourceID != "" || (outside || other) && namesAny(a.Detail), wrong, a)
 	a = ask(wrong, r.path)
 	must(a.Reason == why.ReasonWrongCase || outside && r.isNamed(a.Detail), "right, and there is another case", a)
 

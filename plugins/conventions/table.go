@@ -4,31 +4,41 @@ import "waymark/abi"
 
 // Where the facts are from.
 const (
-	claudeMod    = "https://github.com/anthropics/claude-code v2.1.277 mods/agents-md"
-	docsAider    = "https://aider.chat/docs"
-	docsClaude   = "https://code.claude.com/docs"
-	docsCline    = "https://docs.cline.bot"
-	docsCodex    = "https://developers.openai.com/codex"
-	docsCopilot  = "https://docs.github.com/copilot"
-	docsCursor   = "https://cursor.com/docs"
-	docsDesktop  = "https://modelcontextprotocol.io/docs/develop/connect-local-servers"
-	docsGemini   = "https://geminicli.com/docs"
-	docsKimi     = "https://moonshotai.github.io/kimi-code"
-	docsKiro     = "https://kiro.dev/docs"
-	docsRoo      = "https://docs.roocode.com"
-	docsVSCode   = "https://code.visualstudio.com/docs/agent-customization"
-	docsWarp     = "https://docs.warp.dev"
-	docsWindsurf = "https://docs.windsurf.com"
-	docsZed      = "https://zed.dev/docs/ai/rules"
-	hostList     = "host/vfs/mcpfiles.go"
-	rulesync     = "https://github.com/dyoshikawa/rulesync @cfebcd75 src"
-	specAgentsMD = "https://agents.md"
-	specPlugins  = "https://agent-plugins.org/spec 1.0.0"
-	vercelSkills = "https://github.com/vercel-labs/skills README.md"
+	claudeMod        = "https://github.com/anthropics/claude-code v2.1.277 mods/agents-md"
+	docsAider        = "https://aider.chat/docs"
+	docsClaude       = "https://code.claude.com/docs"
+	docsCline        = "https://docs.cline.bot"
+	docsCodex        = "https://developers.openai.com/codex"
+	docsCopilot      = "https://docs.github.com/copilot"
+	docsCursor       = "https://cursor.com/docs"
+	docsDesktop      = "https://modelcontextprotocol.io/docs/develop/connect-local-servers"
+	docsGemini       = "https://geminicli.com/docs"
+	docsKimi         = "https://moonshotai.github.io/kimi-code"
+	docsKiro         = "https://kiro.dev/docs"
+	docsRoo          = "https://docs.roocode.com"
+	docsVSCode       = "https://code.visualstudio.com/docs/agent-customization"
+	docsWarp         = "https://docs.warp.dev"
+	docsWindsurf     = "https://docs.windsurf.com"
+	docsZed          = "https://zed.dev/docs/ai/rules"
+	continueCore     = "https://github.com/continuedev/continue @d0a3c0b core/config"
+	crushConfig      = "https://github.com/charmbracelet/crush @37f36e9 internal/config"
+	docsAmazonQ      = "https://docs.aws.amazon.com/amazonq/latest/qdeveloper-ug/context-project-rules.html"
+	docsFirebase     = "https://firebase.google.com/docs/studio/set-up-gemini"
+	docsGeminiReview = "https://developers.google.com/gemini-code-assist/docs/customize-gemini-behavior-github"
+	docsOpenHands    = "https://docs.openhands.dev/openhands/usage/microagents/microagents-overview"
+	docsQoder        = "https://docs.qoder.com/user-guide/rules"
+	docsTabnine      = "https://docs.tabnine.com/main/getting-started/tabnine-agent/guidelines"
+	listTrae         = "https://agentconfig.ing/files/trae-rules"
+	hostList         = "host/vfs/mcpfiles.go"
+	rulesync         = "https://github.com/dyoshikawa/rulesync @cfebcd75 src"
+	specAgentsMD     = "https://agents.md"
+	specPlugins      = "https://agent-plugins.org/spec 1.0.0"
+	vercelSkills     = "https://github.com/vercel-labs/skills README.md"
 )
 
 // When they were looked up there.
 const (
+	looked  = "2026-11-25"
 	checked = "2026-11-23"
 	// noted is the day of the newest source that the first collection of these facts
 	// names: what has it was not looked up again since.
@@ -39,7 +49,7 @@ const (
 var All = []Convention{
 	// Instructions: one file for a project, a directory or a user.
 	{ID: "agents-md", Kind: abi.KindInstructionFile, As: "instructions", Format: Markdown, Description: FromHeading,
-		Readers: []string{"amp", "antigravity", "claude-code", "cline", "codex", "copilot", "cursor", "deepagents", "factory", "goose", "grok", "junie", "kilo", "kimi-code", "kiro", "muse", "opencode", "pi", "reasonix", "roo", "rovo-dev", "vscode", "warp", "windsurf", "zed"},
+		Readers: []string{"amp", "antigravity", "claude-code", "cline", "codex", "continue", "copilot", "crush", "cursor", "deepagents", "factory", "goose", "grok", "hermes", "junie", "kilo", "kimi-code", "kiro", "muse", "opencode", "pi", "qoder", "reasonix", "roo", "rovo-dev", "vibe", "vscode", "warp", "windsurf", "zed"},
 		Nested:  []string{"amp", "claude-code", "codex", "copilot", "cursor", "grok", "muse", "opencode", "pi", "roo", "vscode", "warp", "windsurf"},
 		Scope:   ScopeProject, Places: []string{"AGENTS.md"}, Source: specAgentsMD, Date: checked},
 	{ID: "agents-override-md", Kind: abi.KindInstructionFile, As: "instructions in the place of AGENTS.md", Format: Markdown, Description: FromHeading,
@@ -51,10 +61,10 @@ var All = []Convention{
 		Nested:  []string{"roo", "windsurf"},
 		Scope:   ScopeProject, Places: []string{"AGENTS.local.md"}, Source: rulesync, Date: noted},
 	{ID: "agent-md", Kind: abi.KindInstructionFile, As: "instructions", Format: Markdown, Description: FromHeading,
-		Readers: []string{"amp", "zed"},
+		Readers: []string{"amp", "continue", "zed"},
 		Scope:   ScopeProject, Places: []string{"AGENT.md"}, Source: docsZed, Date: checked},
 	{ID: "claude-md", Kind: abi.KindInstructionFile, As: "instructions", Format: Markdown, Description: FromHeading,
-		Readers: []string{"amp", "claude-code", "copilot", "cursor", "muse", "opencode", "pi", "reasonix", "vscode", "zed"},
+		Readers: []string{"amp", "claude-code", "continue", "copilot", "crush", "cursor", "hermes", "muse", "opencode", "pi", "reasonix", "vscode", "zed"},
 		Nested:  []string{"amp", "claude-code", "muse", "opencode", "pi"},
 		Scope:   ScopeProject, Places: []string{"CLAUDE.md"}, Imports: true, Source: docsClaude, Date: checked},
 	{ID: "claude-dir-md", Kind: abi.KindInstructionFile, As: "instructions", Format: Markdown, Description: FromHeading,
@@ -65,11 +75,11 @@ var All = []Convention{
 		Readers: []string{"claude-code"},
 		Scope:   ScopeProject, Places: []string{".claude/AGENTS.md"}, Source: claudeMod, Date: noted},
 	{ID: "claude-local-md", Kind: abi.KindInstructionFile, As: "instructions", Format: Markdown, Description: FromHeading,
-		Readers: []string{"claude-code", "vscode"},
+		Readers: []string{"claude-code", "crush", "vscode"},
 		Nested:  []string{"claude-code"},
 		Scope:   ScopeProject, Places: []string{"CLAUDE.local.md"}, Imports: true, Source: docsClaude, Date: checked},
 	{ID: "gemini-md", Kind: abi.KindInstructionFile, As: "instructions", Format: Markdown, Description: FromHeading,
-		Readers: []string{"copilot", "gemini", "zed"},
+		Readers: []string{"copilot", "crush", "gemini", "zed"},
 		Nested:  []string{"gemini"},
 		Scope:   ScopeProject, Places: []string{"GEMINI.md"}, Imports: true, Source: docsGemini, Date: checked},
 	{ID: "qwen-md", Kind: abi.KindInstructionFile, As: "instructions", Format: Markdown, Description: FromHeading,
@@ -78,6 +88,22 @@ var All = []Convention{
 	{ID: "qwen-local-md", Kind: abi.KindInstructionFile, As: "instructions", Format: Markdown, Description: FromHeading,
 		Readers: []string{"qwen-code"},
 		Scope:   ScopeProject, Places: []string{"QWEN.local.md"}, Source: rulesync, Date: checked},
+	{ID: "crush-md", Kind: abi.KindInstructionFile, As: "instructions", Format: Markdown, Description: FromHeading,
+		Readers: []string{"crush"},
+		Scope:   ScopeProject, Places: []string{"CRUSH.md", "Crush.md", "crush.md", "CRUSH.local.md", "Crush.local.md", "crush.local.md"}, Source: crushConfig, Date: looked},
+	{ID: "continuerules", Kind: abi.KindInstructionFile, As: "instructions", Format: Text, Description: FromHeading,
+		Readers: []string{"continue"},
+		Scope:   ScopeProject, Places: []string{".continuerules"}, Source: continueCore, Date: looked},
+	{ID: "firebase-airules", Kind: abi.KindInstructionFile, As: "instructions", Format: Markdown, Description: FromHeading,
+		Readers: []string{"firebase-studio"},
+		Scope:   ScopeProject, Places: []string{".idx/airules.md"}, Source: docsFirebase, Date: looked},
+	{ID: "gemini-styleguide", Kind: abi.KindInstructionFile, As: "a style guide of reviews", Format: Markdown, Description: FromHeading,
+		Readers: []string{"gemini-code-assist"},
+		Applies: Applies{Mode: "manual"},
+		Scope:   ScopeProject, Places: []string{".gemini/styleguide.md"}, Source: docsGeminiReview, Date: looked},
+	{ID: "hermes-md", Kind: abi.KindInstructionFile, As: "instructions", Format: Markdown, Description: FromHeading,
+		Readers: []string{"hermes"},
+		Scope:   ScopeProject, Places: []string{".hermes.md", "HERMES.md"}, Source: rulesync, Date: looked},
 	{ID: "warp-md", Kind: abi.KindInstructionFile, As: "instructions", Format: Markdown, Description: FromHeading,
 		Readers: []string{"warp"},
 		Nested:  []string{"warp"},
@@ -103,7 +129,7 @@ var All = []Convention{
 		Readers: []string{"zed"},
 		Scope:   ScopeProject, Places: []string{".rules"}, Source: docsZed, Date: checked},
 	{ID: "cursorrules", Kind: abi.KindInstructionFile, As: "instructions", Format: Text, Description: FromHeading,
-		Readers: []string{"cline", "cursor", "zed"},
+		Readers: []string{"cline", "crush", "cursor", "hermes", "zed"},
 		Scope:   ScopeProject, Places: []string{".cursorrules"}, Source: docsCursor, Date: checked},
 	{ID: "windsurfrules", Kind: abi.KindInstructionFile, As: "instructions", Format: Text, Description: FromHeading,
 		Readers: []string{"cline", "windsurf", "zed"},
@@ -122,7 +148,7 @@ var All = []Convention{
 		Readers: []string{"augment"},
 		Scope:   ScopeProject, Places: []string{".augment-guidelines"}, Source: rulesync, Date: checked},
 	{ID: "copilot-instructions", Kind: abi.KindInstructionFile, As: "instructions", Format: Markdown, Description: FromHeading,
-		Readers: []string{"copilot", "vscode", "zed"},
+		Readers: []string{"copilot", "crush", "vscode", "zed"},
 		Scope:   ScopeProject, Places: []string{".github/copilot-instructions.md"}, Source: docsVSCode, Date: checked},
 	{ID: "junie-agents-md", Kind: abi.KindInstructionFile, As: "instructions", Format: Markdown, Description: FromHeading,
 		Readers: []string{"junie"},
@@ -229,7 +255,36 @@ var All = []Convention{
 	{ID: "antigravity-rules", Kind: abi.KindInstructionFile, As: "rules", Format: Markdown, Name: FromFile, Description: FromField,
 		Readers: []string{"antigravity"},
 		Applies: Applies{ModeKey: "trigger", GlobsKey: "globs", Words: []Word{{"always_on", "always"}, {"glob", "glob"}, {"manual", "manual"}, {"model_decision", "model"}}},
-		Scope:   ScopeProject, Places: []string{".agents/rules/**/*.md"}, Source: rulesync, Date: checked},
+		Scope:   ScopeProject, Places: []string{".agents/rules/**/*.md", ".agent/rules/**/*.md"}, Source: rulesync, Date: checked},
+	{ID: "continue-rules", Kind: abi.KindInstructionFile, As: "rules", Format: Markdown, Name: FromField, Description: FromField,
+		Readers: []string{"continue"},
+		Applies: Applies{Mode: "always", GlobsKey: "globs", AlwaysKey: "alwaysApply"},
+		Scope:   ScopeProject, Places: []string{".continue/rules/**/*.md"}, Source: continueCore, Date: looked},
+	{ID: "amazonq-rules", Kind: abi.KindInstructionFile, As: "rules", Format: Markdown, Name: FromFile, Description: FromHeading,
+		Readers: []string{"amazon-q"},
+		Scope:   ScopeProject, Places: []string{".amazonq/rules/**/*.md"}, Source: docsAmazonQ, Date: looked},
+	{ID: "trae-rules", Kind: abi.KindInstructionFile, As: "rules", Format: Markdown, Name: FromFile, Description: FromField,
+		Readers: []string{"trae"},
+		Applies: Applies{Mode: "always", GlobsKey: "globs", AlwaysKey: "alwaysApply", Described: "model"},
+		Scope:   ScopeProject, Places: []string{".trae/rules/**/*.md"}, Source: listTrae, Date: looked},
+	{ID: "openhands-microagents", Kind: abi.KindInstructionFile, As: "instructions", Format: Markdown, Name: FromField, Description: FromHeading,
+		Readers: []string{"openhands"},
+		Applies: Applies{Mode: "always", ModeKey: "type", Words: []Word{{"knowledge", "model"}, {"repo", "always"}}},
+		Scope:   ScopeProject, Places: []string{".openhands/microagents/*.md"}, Source: docsOpenHands, Date: looked},
+	{ID: "tabnine-guidelines", Kind: abi.KindInstructionFile, As: "rules", Format: Markdown, Name: FromFile, Description: FromHeading,
+		Readers: []string{"tabnine"},
+		Scope:   ScopeProject, Places: []string{".tabnine/guidelines/**/*.md"}, Source: docsTabnine, Date: looked},
+	{ID: "qoder-rules", Kind: abi.KindInstructionFile, As: "rules", Format: Markdown, Name: FromFile, Description: FromField,
+		Readers: []string{"qoder"},
+		Applies: Applies{ModeKey: "trigger", GlobsKey: "glob", Words: []Word{{"always_on", "always"}, {"glob", "glob"}, {"manual", "manual"}, {"model_decision", "model"}}},
+		Scope:   ScopeProject, Places: []string{".qoder/rules/**/*.md", ".lingma/rules/**/*.md"}, Source: docsQoder, Date: looked},
+	{ID: "user-continue-rules", Kind: abi.KindInstructionFile, As: "the user's rules", Format: Markdown, Name: FromField, Description: FromField,
+		Readers: []string{"continue"},
+		Applies: Applies{Mode: "always", GlobsKey: "globs", AlwaysKey: "alwaysApply"},
+		Scope:   ScopeUser, Places: []string{".continue/rules/**/*.md"}, Source: continueCore, Date: looked},
+	{ID: "user-tabnine-guidelines", Kind: abi.KindInstructionFile, As: "the user's rules", Format: Markdown, Name: FromFile, Description: FromHeading,
+		Readers: []string{"tabnine"},
+		Scope:   ScopeUser, Places: []string{".tabnine/guidelines/**/*.md"}, Source: docsTabnine, Date: looked},
 	{ID: "amp-checks", Kind: abi.KindInstructionFile, As: "checks of reviews", Format: Markdown, Name: FromField, Description: FromField,
 		Readers: []string{"amp"},
 		Applies: Applies{Mode: "manual"},
@@ -240,7 +295,7 @@ var All = []Convention{
 		Scope:   ScopeProject, Places: []string{".grok/rules/*.md"}, Source: rulesync, Date: checked},
 	{ID: "kilo-rules", Kind: abi.KindInstructionFile, As: "rules", Format: Markdown, Name: FromFile, Description: FromHeading,
 		Readers: []string{"kilo"},
-		Scope:   ScopeProject, Places: []string{".kilo/rules/**/*.md"}, Source: rulesync, Date: checked},
+		Scope:   ScopeProject, Places: []string{".kilo/rules/**/*.md", ".kilocode/rules/**/*.md"}, Source: rulesync, Date: checked},
 	{ID: "takt-policies", Kind: abi.KindInstructionFile, As: "rules", Format: Markdown, Name: FromFile, Description: FromHeading,
 		Readers: []string{"takt"},
 		Scope:   ScopeProject, Places: []string{".takt/facets/policies/**/*.md"}, Source: rulesync, Date: checked},
@@ -687,6 +742,9 @@ var All = []Convention{
 	{ID: "cline-agents", Kind: abi.KindSubagent, As: "subagents", Format: Markdown, Name: FromField, Description: FromField,
 		Readers: []string{"cline"},
 		Scope:   ScopeProject, Places: []string{".cline/agents/*.yaml", ".cline/agents/*.yml"}, Source: rulesync, Date: checked},
+	{ID: "continue-agents", Kind: abi.KindSubagent, As: "agents", Format: Markdown, Name: FromField, Description: FromField,
+		Readers: []string{"continue"},
+		Scope:   ScopeProject, Places: []string{".continue/agents/*.md"}, Source: continueCore, Date: looked},
 	{ID: "kilo-agents", Kind: abi.KindSubagent, As: "subagents", Format: Markdown, Name: FromField, Description: FromField,
 		Readers: []string{"kilo"},
 		Scope:   ScopeProject, Places: []string{".kilo/agents/**/*.md"}, Source: rulesync, Date: checked},
@@ -808,6 +866,9 @@ var All = []Convention{
 	{ID: "grok-commands", Kind: abi.KindCommand, As: "commands", Format: Markdown, Name: FromFile, Description: FromField,
 		Readers: []string{"grok"},
 		Scope:   ScopeProject, Places: []string{".grok/commands/*.md"}, Source: rulesync, Date: checked},
+	{ID: "continue-prompts", Kind: abi.KindCommand, As: "prompts", Format: Markdown, Name: FromField, Description: FromField,
+		Readers: []string{"continue"},
+		Scope:   ScopeProject, Places: []string{".continue/prompts/**/*.md", ".continue/prompts/**/*.prompt"}, Source: continueCore, Date: looked},
 	{ID: "qwen-commands", Kind: abi.KindCommand, As: "commands", Format: Markdown, Name: FromPath, Description: FromField,
 		Readers: []string{"qwen-code"},
 		Scope:   ScopeProject, Places: []string{".qwen/commands/**/*.md"}, Source: rulesync, Date: checked},
@@ -834,7 +895,7 @@ var All = []Convention{
 		Scope:   ScopeProject, Places: []string{".rovodev/prompts/*.md"}, Source: rulesync, Date: checked},
 	{ID: "antigravity-workflows", Kind: abi.KindCommand, As: "workflows", Format: Markdown, Name: FromFile, Description: FromField,
 		Readers: []string{"antigravity"},
-		Scope:   ScopeProject, Places: []string{".agents/workflows/*.md"}, Source: rulesync, Date: checked},
+		Scope:   ScopeProject, Places: []string{".agents/workflows/*.md", ".agent/workflows/*.md"}, Source: rulesync, Date: checked},
 	{ID: "goose-recipes", Kind: abi.KindCommand, As: "recipes", Format: YAML, Name: FromFile, Description: FromField,
 		Readers: []string{"goose"},
 		Scope:   ScopeProject, Places: []string{".goose/recipes/*.yaml"}, Source: rulesync, Date: checked},
@@ -1201,6 +1262,7 @@ var Agents = []Agent{
 	{"agent-skills", "some clients of Agent Skills"},
 	{"agents-md", "the tools that follow a proposal of agents.md"},
 	{"aider", "Aider"},
+	{"amazon-q", "Amazon Q Developer"},
 	{"amp", "Amp"},
 	{"antigravity", "Antigravity"},
 	{"augment", "Augment"},
@@ -1214,9 +1276,12 @@ var Agents = []Agent{
 	{"cursor", "Cursor"},
 	{"deepagents", "deepagents"},
 	{"factory", "Factory"},
+	{"firebase-studio", "Firebase Studio"},
 	{"gemini", "Gemini CLI"},
+	{"gemini-code-assist", "Gemini Code Assist"},
 	{"goose", "Goose"},
 	{"grok", "Grok CLI"},
+	{"hermes", "Hermes Agent"},
 	{"jetbrains", "JetBrains AI Assistant"},
 	{"junie", "Junie"},
 	{"kilo", "Kilo"},
@@ -1227,13 +1292,16 @@ var Agents = []Agent{
 	{"opencode", "opencode"},
 	{"openhands", "OpenHands"},
 	{"pi", "Pi"},
+	{"qoder", "Qoder"},
 	{"qwen-code", "Qwen Code"},
 	{"reasonix", "Reasonix"},
 	{"replit", "Replit"},
 	{"roo", "Roo Code"},
 	{"rovo-dev", "Rovo Dev"},
+	{"tabnine", "Tabnine"},
 	{"takt", "Takt"},
 	{"trae", "Trae"},
+	{"vibe", "Mistral Vibe"},
 	{"vscode", "VS Code"},
 	{"warp", "Warp"},
 	{"windsurf", "Windsurf"},

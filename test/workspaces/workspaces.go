@@ -40,6 +40,12 @@ const Token = "wm-t0ken-never-shown"
 // Codex and Gemini: 56 files for agents.
 const FiveAgents = "five-agents"
 
+// OtherAgents is that of a team with ten other agents, with what each of them reads.
+const OtherAgents = "other-agents"
+
+// Names are those of all workspaces.
+var Names = []string{FiveAgents, OtherAgents}
+
 //go:embed testdata
 var testdata embed.FS
 

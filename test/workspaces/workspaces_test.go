@@ -19,7 +19,12 @@ import (
 
 func load(t *testing.T) *workspaces.Workspace {
 	t.Helper()
-	w, err := workspaces.Load(workspaces.FiveAgents)
+	return loadOne(t, workspaces.FiveAgents)
+}
+
+func loadOne(t *testing.T, name string) *workspaces.Workspace {
+	t.Helper()
+	w, err := workspaces.Load(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +33,12 @@ func load(t *testing.T) *workspaces.Workspace {
 
 // TestListIsRight: each line is what the table says of the path.
 func TestListIsRight(t *testing.T) {
-	w := load(t)
+	for name, files := range map[string]int{workspaces.FiveAgents: 56, workspaces.OtherAgents: 21} {
+		t.Run(name, func(t *testing.T) { listIsRight(t, loadOne(t, name), files) })
+	}
+}
+
+func listIsRight(t *testing.T, w *workspaces.Workspace, files int) {
 	paths := map[string]bool{}
 	for _, l := range w.List {
 		paths[l.Path] = true
@@ -51,14 +61,19 @@ func TestListIsRight(t *testing.T) {
 			t.Errorf("%s: mode %q, and %s has %q", l.Path, l.Mode, c.ID, modes)
 		}
 	}
-	if len(paths) != 56 {
-		t.Errorf("%d files, want 56", len(paths))
+	if len(paths) != files {
+		t.Errorf("%d files, want %d", len(paths), files)
 	}
 }
 
 // TestListIsComplete: what follows a convention of a project has a line.
 func TestListIsComplete(t *testing.T) {
-	w := load(t)
+	for _, name := range workspaces.Names {
+		t.Run(name, func(t *testing.T) { listIsComplete(t, loadOne(t, name)) })
+	}
+}
+
+func listIsComplete(t *testing.T, w *workspaces.Workspace) {
 	for _, f := range w.Files {
 		for i := range conventions.All {
 			c := &conventions.All[i]

@@ -22,7 +22,17 @@ import (
 // has the built-in resolvers alone and the conventions of that client, whatever the
 // operator has switched off: the client doesn't ask the operator. Of the options the
 // roots, push, plugins, providers and memos don't count.
-func ClientContext(ctx context.Context, opts Options, client *clients.Client, dir string) (view *clients.View, err error) {
+func ClientContext(ctx context.Context, opts Options, client *clients.Client, dir string) (*clients.View, error) {
+	in, err := clientInput(ctx, opts, client, dir, nil)
+	if err != nil {
+		return nil, err
+	}
+	return clients.Of(*in), nil
+}
+
+// clientInput looks at the directories of a client's walk, and at those of below, which
+// lie below the one of the start.
+func clientInput(ctx context.Context, opts Options, client *clients.Client, dir string, below []string) (input *clients.Input, err error) {
 	start, err := filepath.Abs(dir)
 	if err == nil {
 		start, err = filepath.EvalSymlinks(start)
@@ -33,8 +43,8 @@ func ClientContext(ctx context.Context, opts Options, client *clients.Client, di
 	if info, err := os.Stat(start); err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("look where %s is started: %s is not a directory", client.Name, start)
 	}
-	in := clients.Input{Client: client, Start: start, Project: projectOf(start), Home: opts.Home}
-	walk := walkOf(&in)
+	in := &clients.Input{Client: client, Start: start, Project: projectOf(start), Home: opts.Home}
+	walk := walkOf(in, below)
 	opts.Roots = nil
 	for _, dir := range walk.roots {
 		opts.Roots = append(opts.Roots, RootSpec{Path: dir, Optional: dir != start})
@@ -70,7 +80,7 @@ func ClientContext(ctx context.Context, opts Options, client *clients.Client, di
 			in.Finds = append(in.Finds, walk.find(o.Root, &o.Candidates[j]))
 		}
 	}
-	return clients.Of(in), nil
+	return in, nil
 }
 
 // clientWalk is how the directories of a client's walk are looked at: those of the project
@@ -86,32 +96,45 @@ type clientWalk struct {
 // placed is what a row is for.
 type placed struct{ convention, dir string }
 
-func walkOf(in *clients.Input) *clientWalk {
+func walkOf(in *clients.Input, below []string) *clientWalk {
 	w := &clientWalk{looked: map[string]string{}, rows: slices.Clone(in.Client.Own), at: map[string]placed{}}
 	rows := in.Client.Rows()
 	top := cmp.Or(in.Project, in.Start)
 	for _, dir := range clients.Directories(in.Client, in.Start, in.Project) {
-		rel, err := filepath.Rel(top, dir)
-		switch {
-		case err != nil || rel == "." || !filepath.IsLocal(rel):
+		if rel, err := filepath.Rel(top, dir); err != nil || rel == "." || !filepath.IsLocal(rel) {
 			w.roots, w.looked[dir] = append(w.roots, dir), dir
-		case strings.ContainsAny(rel, `*?[]{}\`) || len(w.rows) > maxClientRows:
-			// no place can be spelt there, and it is told as not looked at
-		default:
-			w.looked[dir] = top
-			for i := range rows {
-				row := rows[i]
-				row.ID = fmt.Sprintf("%s-%d", rows[i].ID, len(w.rows))
-				w.at[row.ID] = placed{rows[i].ID, dir}
-				row.Places = slices.Clone(row.Places)
-				for j := range row.Places {
-					row.Places[j] = filepath.Join(rel, row.Places[j])
-				}
-				w.rows = append(w.rows, row)
-			}
+		} else {
+			w.place(top, rel, rows)
+		}
+	}
+	rows = in.Client.NestedRows()
+	for _, dir := range below {
+		if rel, err := filepath.Rel(top, dir); err == nil && w.place(top, rel, rows) {
+			in.Below = append(in.Below, dir)
 		}
 	}
 	return w
+}
+
+// place adds rows for a directory below the project's top. Where it can't, that is told
+// as not looked at.
+func (w *clientWalk) place(top, rel string, rows []conventions.Convention) bool {
+	if strings.ContainsAny(rel, `*?[]{}\`) || len(w.rows) > maxClientRows {
+		return false
+	}
+	dir := filepath.Join(top, rel)
+	w.looked[dir] = top
+	for i := range rows {
+		row := rows[i]
+		row.ID = fmt.Sprintf("%s-%d", rows[i].ID, len(w.rows))
+		w.at[row.ID] = placed{rows[i].ID, dir}
+		row.Places = slices.Clone(row.Places)
+		for j := range row.Places {
+			row.Places[j] = filepath.Join(rel, row.Places[j])
+		}
+		w.rows = append(w.rows, row)
+	}
+	return true
 }
 
 // maxClientRows bounds the conventions of a walk: a resolver takes so many patterns. Some

@@ -77,7 +77,7 @@ func (h *Host) forInput(ctx context.Context, asked string) (*applies.Input, []st
 	used := h.used()
 	u, rel, ok := rootOf(used, asked)
 	if !ok {
-		return nil, nil, fmt.Errorf("%w: %s lies in no directory that is looked at: %s", applies.ErrOutside, quoted([]string{asked}), quoted(h.rootsNow(used).paths))
+		return nil, nil, h.outside(used, asked)
 	}
 	at, err := locate(u.root.FS, rel, strings.HasSuffix(asked, "/"))
 	if err != nil {
@@ -95,6 +95,11 @@ func (h *Host) forInput(ctx context.Context, asked string) (*applies.Input, []st
 		in.Finds, warnings = append(in.Finds, finds...), append(warnings, more...)
 	}
 	return in, warnings, nil
+}
+
+// outside is the error for a path that no root has.
+func (h *Host) outside(used []usedRoot, asked string) error {
+	return fmt.Errorf("%w: %s lies in no directory that is looked at: %s", applies.ErrOutside, quoted([]string{asked}), quoted(h.rootsNow(used).paths))
 }
 
 // quoted names paths for an error.

@@ -49,6 +49,10 @@ type Host struct {
 	logged  map[string]string // per resolver and root, what was last logged
 
 	assembler snapshot.Assembler
+
+	// asking holds an element while it is looked at what a client sees: each such look
+	// has resolvers of its own.
+	asking chan struct{}
 }
 
 // New makes a Host and opens its roots. It fails when a root that must exist
@@ -57,7 +61,7 @@ func New(opts Options) (*Host, error) {
 	opts.setDefaults()
 	h := &Host{
 		opts: opts, log: opts.Logger, config: opts.config(),
-		hold: newGate(), unsaved: make(chan struct{}, 1), logged: map[string]string{},
+		hold: newGate(), unsaved: make(chan struct{}, 1), logged: map[string]string{}, asking: make(chan struct{}, 1),
 	}
 	for _, spec := range opts.Roots {
 		h.slots = append(h.slots, h.newSlot(spec))

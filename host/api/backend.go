@@ -9,6 +9,7 @@ import (
 
 	"waymark/host/api/types"
 	"waymark/host/applies"
+	"waymark/host/clients"
 	"waymark/host/coverage"
 	"waymark/host/plugin/approvals"
 	"waymark/host/sources"
@@ -43,6 +44,13 @@ type Backend interface {
 	// For returns what applies to the file with the absolute path. The errors of package
 	// applies are known here, too.
 	For(ctx context.Context, path string) (*applies.Answer, error)
+	// ClientContext returns what a client sees when it is started in a directory of the
+	// workspace, an absolute path; in the working directory where that is empty. ForClient
+	// returns what it has for a file, WhyClient what it makes of files, in their order. The
+	// errors are those of For.
+	ClientContext(ctx context.Context, client *clients.Client, dir string) (*clients.View, error)
+	ForClient(ctx context.Context, client *clients.Client, path string) (*applies.Answer, error)
+	WhyClient(ctx context.Context, client *clients.Client, paths ...string) ([]clients.Verdict, error)
 	// Coverage returns the files that lie where agents look and aren't used.
 	Coverage(ctx context.Context) (*coverage.Report, error)
 

@@ -21,6 +21,7 @@ const (
 	whyPath       = "/api/v0/context/why"
 	coveragePath  = "/api/v0/context/coverage"
 	forPath       = "/api/v0/context/for"
+	clientPath    = "/api/v0/context/client"
 	rootPath      = "/api/v0/context/root"
 	readyPath     = "/api/v0/context/ready"
 	sourcesPath   = "/api/v0/context/sources"
@@ -90,6 +91,10 @@ func goodCases() []routeCase {
 			code: 200, contains: "\x00\xff", header: "Content-Type", answer: "application/octet-stream"},
 		{name: "text is known", method: "GET", path: resourcePath, target: "/api/v0/context/resources/instruction_file:/w/50%25/AGENTS.md",
 			headers: []string{"If-None-Match", `W/"x", "90f8ec5669cd34183b9b0fdf8b94f5efb4c3672876330f4aa76088c2b4ad17be"`}, code: 304},
+		{name: "why for a client", method: "GET", path: whyPath, target: whyPath + "?path=/w/50%25/AGENTS.md&client=codex", code: 200, contains: `"client":{"client":"codex","version":"`},
+		{name: "for a client", method: "GET", path: forPath, target: forPath + "?path=/w/50%25/new.go&client=opencode", code: 200, contains: `"when":"start"`},
+		{name: "client", method: "GET", path: clientPath, target: clientPath + "?client=codex", code: 200, contains: `"included":true,"cut_bytes":0}],"budget":{"instruction_bytes":32768`},
+		{name: "client elsewhere", method: "GET", path: clientPath, target: clientPath + "?client=claude&dir=/w", code: 200, contains: `"root":"/w"`},
 		{name: "why", method: "GET", path: whyPath, target: whyPath + "?path=/b&path=%2Fa%FF", code: 200, contains: `[{"path":"/b","found":true`},
 		{name: "sources", method: "GET", path: sourcesPath, code: 200, contains: `[{"path":"/home/me/50% of #1?/a b",`},
 		{name: "no sources", method: "GET", path: sourcesPath, code: 200, contains: `[]`,
@@ -157,6 +162,15 @@ func badCases() []routeCase {
 		{name: "for a secret", method: "GET", path: forPath, target: forPath + "?path=/a", code: 403, with: failing(applies.ErrSecret)},
 		{name: "for is held", method: "GET", path: forPath, target: forPath + "?path=/a", code: 409, with: failing(api.ErrHeld)},
 		{name: "for fails", method: "GET", path: forPath, target: forPath + "?path=/a", code: 500, with: failing(errors.New("broken"))},
+		{name: "why for an unknown client", method: "GET", path: whyPath, target: whyPath + "?path=/b&client=codec", code: 400, contains: "claude, codex, copilot, opencode"},
+		{name: "for two clients", method: "GET", path: forPath, target: forPath + "?path=/b&client=codex&client=claude", code: 400, contains: "once"},
+		{name: "no client", method: "GET", path: clientPath, code: 400, contains: "claude, codex, copilot, opencode"},
+		{name: "unknown client", method: "GET", path: clientPath, target: clientPath + "?client=Codex", code: 400, contains: "claude, codex, copilot, opencode"},
+		{name: "client in two directories", method: "GET", path: clientPath, target: clientPath + "?client=codex&dir=/a&dir=/b", code: 400, contains: "once"},
+		{name: "client in a relative directory", method: "GET", path: clientPath, target: clientPath + "?client=codex&dir=a", code: 400, contains: "relative"},
+		{name: "client is held", method: "GET", path: clientPath, target: clientPath + "?client=codex", code: 409, with: failing(api.ErrHeld)},
+		{name: "client outside", method: "GET", path: clientPath, target: clientPath + "?client=codex&dir=/x", code: 404, with: failing(applies.ErrOutside)},
+		{name: "client in a secret directory", method: "GET", path: clientPath, target: clientPath + "?client=codex&dir=/x", code: 403, with: failing(applies.ErrSecret)},
 		{name: "why nothing", method: "GET", path: whyPath, code: 400},
 		{name: "why is held", method: "GET", path: whyPath, target: whyPath + "?path=/b", code: 409, with: failing(api.ErrHeld)},
 		{name: "why relative", method: "GET", path: whyPath, target: whyPath + "?path=/a&path=b", code: 400, contains: "absolute"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"net/http"
+	"net/url"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	"waymark/host/api/types"
+	"waymark/host/applies"
+	"waymark/host/clients"
 	"waymark/host/why"
 	"waymark/internal/httpapi"
 	"waymark/snapshot"
@@ -220,13 +223,60 @@ func (h *handler) getWhy(c *httpapi.Call) error {
 			return httpapi.BadQuery("each path must be absolute: whose working directory would count?")
 		}
 	}
+	client, err := clientOf(query, false)
+	if err != nil {
+		return err
+	}
 	answers := make([]why.Answer, len(paths))
 	for i, path := range paths {
 		if answers[i], err = h.opts.Backend.Why(c.Context(), path); err != nil {
 			return err
 		}
 	}
+	if client != nil {
+		verdicts, err := h.opts.Backend.WhyClient(c.Context(), client, paths...)
+		if err != nil {
+			return err
+		}
+		for i := range verdicts {
+			answers[i].Client = &verdicts[i]
+		}
+	}
 	return c.JSON(http.StatusOK, answers)
+}
+
+// clientOf returns the client that a query names; nil where it names none and needn't.
+func clientOf(query url.Values, must bool) (*clients.Client, error) {
+	names := query["client"]
+	switch {
+	case len(names) == 0 && !must:
+		return nil, nil //nolint:nilnil // none is asked for
+	case len(names) == 1:
+		if client := clients.Lookup(names[0]); client != nil {
+			return client, nil
+		}
+	}
+	return nil, httpapi.BadQuery("say ?client= once, with one of " + strings.Join(clients.IDs(), ", "))
+}
+
+// getClient answers GET /api/v0/context/client.
+func (h *handler) getClient(c *httpapi.Call) error {
+	query, err := c.Query()
+	if err != nil {
+		return err
+	}
+	client, err := clientOf(query, true)
+	if err != nil {
+		return err
+	}
+	if len(query["dir"]) > 1 {
+		return httpapi.BadQuery("say ?dir= once, with the absolute path of a directory")
+	}
+	view, err := h.opts.Backend.ClientContext(c.Context(), client, query.Get("dir"))
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, view)
 }
 
 // getFor answers GET /api/v0/context/for.
@@ -239,7 +289,16 @@ func (h *handler) getFor(c *httpapi.Call) error {
 	if len(paths) != 1 {
 		return httpapi.BadQuery("say ?path= once, with the absolute path of a file")
 	}
-	answer, err := h.opts.Backend.For(c.Context(), paths[0])
+	client, err := clientOf(query, false)
+	if err != nil {
+		return err
+	}
+	var answer *applies.Answer
+	if client == nil {
+		answer, err = h.opts.Backend.For(c.Context(), paths[0])
+	} else {
+		answer, err = h.opts.Backend.ForClient(c.Context(), client, paths[0])
+	}
 	if err != nil {
 		return err
 	}

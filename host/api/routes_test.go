@@ -103,6 +103,9 @@ func everywhere(t *testing.T, doc *openapitest.Checker) {
 			if path == whyPath || path == forPath {
 				query = "?path=/x"
 			}
+			if path == clientPath {
+				query = "?client=codex"
+			}
 			try("no time", slow, request(method, target+query, body), 200, 204, 404, 504)
 			try("foreign page", full, request(method, target, body, "Origin", "http://evil.example"), 403)
 		}

@@ -81,6 +81,11 @@ type Answer struct {
 	// Path is the path asked for, as it was given; Root the workspace that it lies in.
 	Path string `json:"path"`
 	Root string `json:"root"`
+	// Client, its Version and Judged are as in clients.View, where it was asked what one
+	// client has for the file; the answer is then one of package clients.
+	Client  string `json:"client,omitempty"`
+	Version string `json:"version,omitempty"`
+	Judged  bool   `json:"judged,omitempty"`
 	// Items has what applies, nearest first, and then what doesn't. Of finds that are
 	// equally near, instructions come before skills, subagents and commands, and then
 	// their paths decide.
@@ -105,6 +110,10 @@ type Item struct {
 	Bytes  int64  `json:"bytes"`
 	// Tokens is an estimate: one for four bytes.
 	Tokens int64 `json:"tokens"`
+	// When a client has it: one of clients.When, and empty where it was asked for none or
+	// it doesn't apply. CutBytes are cut off by it.
+	When     string `json:"when,omitempty"`
+	CutBytes int64  `json:"cut_bytes,omitempty"`
 }
 
 // Find is something that was found.
@@ -276,11 +285,7 @@ func (j *judged) how() string {
 
 // globs judges by globs.
 func (j *judged) globs(in *Input) (applies bool, reason string) {
-	globs := j.Resource.Attributes["globs"]
-	list := globs.List
-	if globs.Text != "" {
-		list = []string{globs.Text}
-	}
+	list := listOf(j.Resource.Attributes["globs"])
 	if len(list) == 0 {
 		return false, "it has no globs"
 	}
@@ -289,24 +294,50 @@ func (j *judged) globs(in *Input) (applies bool, reason string) {
 		base, where = j.Base, ", below "+in.name(j.Base)
 	}
 	rel, _ := Below(base, in.Path)
-	patterns := make([]string, len(list))
-	for i, g := range list {
-		patterns[i] = pattern(g)
-	}
-	// All of them together first, since they share one allowance.
-	if len(vfs.Matching(patterns, []string{rel})) == 0 {
+	glob, ok := match(list, rel)
+	if !ok {
 		what := "no glob matches: "
 		if len(list) == 1 {
 			what = "its glob doesn't match: "
 		}
 		return false, what + text.Cut(strings.Join(list, ", "), maxReason/2) + where
 	}
+	return true, glob + " matches" + where
+}
+
+// listOf are globs as a list.
+func listOf(globs snapshot.Attribute) []string {
+	if globs.Text != "" {
+		return []string{globs.Text}
+	}
+	return globs.List
+}
+
+// Match says whether one of the globs of an attribute, relative to a directory, matches a
+// file; glob is that one, shortened. Both paths are absolute and clean.
+func Match(globs snapshot.Attribute, dir, file string) (glob string, ok bool) {
+	rel, below := Below(dir, file)
+	if !below {
+		return "", false
+	}
+	return match(listOf(globs), rel)
+}
+
+func match(list []string, rel string) (glob string, ok bool) {
+	patterns := make([]string, len(list))
+	for i, g := range list {
+		patterns[i] = pattern(g)
+	}
+	// All of them together first, since they share one allowance.
+	if len(vfs.Matching(patterns, []string{rel})) == 0 {
+		return "", false
+	}
 	for i, p := range patterns {
 		if len(vfs.Matching([]string{p}, []string{rel})) > 0 {
-			return true, text.Cut(list[i], maxReason/2) + " matches" + where
+			return text.Cut(list[i], maxReason/2), true
 		}
 	}
-	return true, "a glob matches" + where
+	return "a glob", true
 }
 
 // pattern gives a glob the form of a pattern that is relative to a directory.

@@ -21,7 +21,10 @@ type Input struct {
 	Home string
 	// Looked are the directories that were looked at, of those that Directories names.
 	Looked []string
-	// Finds are what was found in them.
+	// Below are directories below Start on the way to a file, that one's own first, as
+	// far as they were looked at; only For asks for them.
+	Below []string
+	// Finds are what was found in all of them.
 	Finds []Find
 }
 
@@ -83,6 +86,8 @@ type Item struct {
 	Detail string `json:"detail,omitempty"`
 	// Imports are what its text names with @, which the client adds.
 	Imports []string `json:"imports,omitempty"`
+
+	find *Find
 }
 
 // Reason says why something isn't in a client's context, or not whole.
@@ -183,9 +188,19 @@ func between(top, start string) []string {
 
 // Of returns what a client would see.
 func Of(in Input) *View {
+	v := look(&in)
+	v.instructions()
+	v.skills()
+	v.lists()
+	slices.SortStableFunc(v.view.Items, func(a, b Item) int { return compareTrue(a.Included, b.Included) })
+	return v.view
+}
+
+// look begins a view.
+func look(in *Input) *viewer {
 	c := in.Client
 	v := &viewer{
-		in: &in, top: cmp.Or(in.Project, in.Start), finds: map[string]map[string][]*Find{},
+		in: in, top: cmp.Or(in.Project, in.Start), finds: map[string]map[string][]*Find{},
 		view: &View{
 			Client: c.ID, Name: c.Name, Version: c.Version, Judged: c.Judged, Root: in.Start, Project: cmp.Or(in.Project, in.Start),
 			Items: []Item{}, NotLookedAt: []string{},
@@ -210,11 +225,7 @@ func Of(in Input) *View {
 			v.view.NotLookedAt = append(v.view.NotLookedAt, dir)
 		}
 	}
-	v.instructions()
-	v.skills()
-	v.lists()
-	slices.SortStableFunc(v.view.Items, func(a, b Item) int { return compareTrue(a.Included, b.Included) })
-	return v.view
+	return v
 }
 
 // asSkill returns what is found as a SKILL.md as the skill that it is: its directory,
@@ -260,7 +271,7 @@ func (v *viewer) walk(t Top, up bool) []string {
 }
 
 func (v *viewer) add(f *Find, it Item) {
-	it.ID, it.Kind, it.Convention = f.ID(), f.Kind, f.Convention
+	it.ID, it.Kind, it.Convention, it.find = f.ID(), f.Kind, f.Convention, f
 	if it.Path = f.Path; f.Kind == abi.KindSkill {
 		it.Path = filepath.Join(f.Path, "SKILL.md")
 	}

@@ -2,6 +2,7 @@ package why
 
 import (
 	"waymark/abi"
+	"waymark/host/clients"
 	"waymark/host/vfs"
 	"waymark/internal/text"
 	"waymark/snapshot"
@@ -51,6 +52,8 @@ type Answer struct {
 	Reason Reason `json:"reason"`
 	// Detail is one line for a person: what is so, and what to do.
 	Detail string `json:"detail"`
+	// Client is what one client makes of it, where that was asked, too.
+	Client *clients.Verdict `json:"client,omitempty"`
 }
 
 // Root is an open root.

@@ -9,6 +9,7 @@ import (
 
 	"waymark/host/api/types"
 	"waymark/host/applies"
+	"waymark/host/clients"
 	"waymark/host/coverage"
 	"waymark/host/plugin/approvals"
 	"waymark/host/sources"
@@ -72,6 +73,16 @@ func (a *agent) Resource(ctx context.Context, id string) ([]byte, error) {
 const maxPathBytes = 16 << 10
 
 func (a *agent) Why(ctx context.Context, paths ...string) ([]why.Answer, error) {
+	return a.why(ctx, nil, paths)
+}
+
+func (a *agent) ClientWhy(ctx context.Context, client string, paths ...string) ([]why.Answer, error) {
+	return a.why(ctx, []string{client}, paths)
+}
+
+// why asks for some paths at a time. client holds the one that is asked for, too, or
+// nothing.
+func (a *agent) why(ctx context.Context, client, paths []string) ([]why.Answer, error) {
 	answers := make([]why.Answer, 0, len(paths))
 	for len(paths) > 0 {
 		n, size := 0, 0
@@ -82,8 +93,12 @@ func (a *agent) Why(ctx context.Context, paths ...string) ([]why.Answer, error) 
 			}
 			n++
 		}
+		query := url.Values{"path": paths[:n]}
+		if len(client) > 0 {
+			query["client"] = client
+		}
 		some, err := apiclient.Fetch[[]why.Answer](ctx, a.api, apiclient.Request{
-			Method: http.MethodGet, Path: "/api/v0/context/why", Query: url.Values{"path": paths[:n]},
+			Method: http.MethodGet, Path: "/api/v0/context/why", Query: query,
 		})
 		if err != nil {
 			return nil, err
@@ -97,6 +112,20 @@ func (a *agent) Applies(ctx context.Context, path string) (*applies.Answer, erro
 	return apiclient.Fetch[applies.Answer](ctx, a.api, apiclient.Request{
 		Method: http.MethodGet, Path: "/api/v0/context/for", Query: url.Values{"path": {path}},
 	})
+}
+
+func (a *agent) ClientApplies(ctx context.Context, client, path string) (*applies.Answer, error) {
+	return apiclient.Fetch[applies.Answer](ctx, a.api, apiclient.Request{
+		Method: http.MethodGet, Path: "/api/v0/context/for", Query: url.Values{"path": {path}, "client": {client}},
+	})
+}
+
+func (a *agent) ClientContext(ctx context.Context, client, dir string) (*clients.View, error) {
+	query := url.Values{"client": {client}}
+	if dir != "" {
+		query.Set("dir", dir)
+	}
+	return apiclient.Fetch[clients.View](ctx, a.api, apiclient.Request{Method: http.MethodGet, Path: "/api/v0/context/client", Query: query})
 }
 
 func (a *agent) Coverage(ctx context.Context) (*coverage.Report, error) {

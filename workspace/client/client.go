@@ -50,6 +50,7 @@ import (
 
 	"waymark/host/api/types"
 	"waymark/host/applies"
+	"waymark/host/clients"
 	"waymark/host/coverage"
 	"waymark/host/plugin/approvals"
 	"waymark/host/sources"
@@ -126,6 +127,13 @@ type Client interface {
 	// doesn't. 404 says that it lies in no directory that the agent looks at, or that the
 	// agent is older than this; 403 that it is on the secret list.
 	Applies(ctx context.Context, path string) (*applies.Answer, error)
+	// ClientContext returns what a coding agent, one of clients.IDs, sees when it is
+	// started in a directory of the workspace, an absolute path; empty means where the
+	// agent works. ClientApplies returns what it has for the file with the absolute path,
+	// ClientWhy what became of files, with what it makes of them.
+	ClientContext(ctx context.Context, client, dir string) (*clients.View, error)
+	ClientApplies(ctx context.Context, client, path string) (*applies.Answer, error)
+	ClientWhy(ctx context.Context, client string, paths ...string) ([]why.Answer, error)
 	// Coverage returns the files that lie where agents look and aren't used. 404 says
 	// that the agent is older than this.
 	Coverage(ctx context.Context) (*coverage.Report, error)

@@ -3,6 +3,7 @@
 package apitest
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"waymark/host/api/types"
 	"waymark/host/applies"
+	"waymark/host/clients"
 	"waymark/host/coverage"
 	"waymark/host/plugin/approvals"
 	"waymark/host/push"
@@ -186,6 +188,59 @@ func (f *Backend) For(ctx context.Context, path string) (*applies.Answer, error)
 		answer.Path = path
 	}
 	return answer, err
+}
+
+// clientInput has what the newest snapshot has as a client finds it: an AGENTS.md in its
+// directory, and nothing else.
+func (f *Backend) clientInput(ctx context.Context, client *clients.Client, dir string) (clients.Input, error) {
+	in := clients.Input{Client: client, Start: cmp.Or(dir, "/w/50%")}
+	if err := applies.CheckPath(in.Start); err != nil {
+		return in, err
+	}
+	in.Looked = clients.Directories(client, in.Start, "")
+	resources := f.Current().Resources
+	for i := range resources {
+		if r := resources[i]; filepath.Base(r.Source) == "AGENTS.md" {
+			r.Convention, r.Attributes = "agents-md", nil
+			in.Finds = append(in.Finds, clients.Find{Directory: filepath.Dir(r.Source), Path: r.Source, Resource: r})
+		}
+	}
+	return in, f.end(ctx)
+}
+
+// ClientContext shows a client the instructions of the newest snapshot.
+func (f *Backend) ClientContext(ctx context.Context, client *clients.Client, dir string) (*clients.View, error) {
+	in, err := f.clientInput(ctx, client, dir)
+	if err != nil {
+		return nil, err
+	}
+	return clients.Of(in), nil
+}
+
+// ForClient answers with the instructions of the newest snapshot.
+func (f *Backend) ForClient(ctx context.Context, client *clients.Client, path string) (*applies.Answer, error) {
+	if err := applies.CheckPath(path); err != nil {
+		return nil, err
+	}
+	in, err := f.clientInput(ctx, client, "")
+	if err != nil {
+		return nil, err
+	}
+	return clients.For(in, filepath.Clean(path)).Answer(path), nil
+}
+
+// WhyClient judges by the same.
+func (f *Backend) WhyClient(ctx context.Context, client *clients.Client, paths ...string) ([]clients.Verdict, error) {
+	in, err := f.clientInput(ctx, client, "")
+	if err != nil {
+		return nil, err
+	}
+	view := clients.For(in, in.Start+"/x")
+	verdicts := make([]clients.Verdict, len(paths))
+	for i, path := range paths {
+		verdicts[i] = view.Verdict(path, client.Place(path))
+	}
+	return verdicts, nil
 }
 
 // Coverage finds one file that isn't used.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"waymark/host/clients"
 	"waymark/host/sources"
 	"waymark/workspace"
 	"waymark/workspace/client"
@@ -207,6 +208,28 @@ func (s *suite) context() {
 	s.code("remove it again", s.c.RemoveSource(s.ctx, source), 404)
 	_, err = s.c.Resource(s.ctx, "instruction_file:/none")
 	s.code("no resource", err, 404)
+	for _, id := range clients.IDs() {
+		view, err := s.c.ClientContext(s.ctx, id, "")
+		if err != nil || view.Client != id || view.Version == "" || !strings.HasPrefix(view.Root, "/") {
+			s.Errorf("what %s sees: %+v, %v", id, view, err)
+			continue
+		}
+		path := view.Root + "/AGENTS.md"
+		if answer, err := s.c.ClientApplies(s.ctx, id, path); err != nil || answer.Client != id || answer.Path != path {
+			s.Errorf("what %s has for a file: %+v, %v", id, answer, err)
+		}
+		if answers, err := s.c.ClientWhy(s.ctx, id, path, view.Root+"/none"); err != nil || len(answers) != 2 || answers[0].Client == nil || answers[1].Client.Reason != clients.NotItsPlace {
+			s.Errorf("what %s makes of two files: %+v, %v", id, answers, err)
+		}
+	}
+	_, err = s.c.ClientContext(s.ctx, "nobody", "")
+	s.code("an unknown client", err, 400)
+	_, err = s.c.ClientContext(s.ctx, "codex", "relative")
+	s.code("a relative directory", err, 400)
+	_, err = s.c.ClientApplies(s.ctx, "nobody", "/x")
+	s.code("a file for an unknown client", err, 400)
+	_, err = s.c.ClientWhy(s.ctx, "", "/x")
+	s.code("a file for no client", err, 400)
 	_, err = s.c.Applies(s.ctx, "relative")
 	s.code("what applies to a relative path", err, 400)
 	_, err = s.c.Why(s.ctx, "relative")

@@ -10,10 +10,12 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"waymark/host/api/types"
 	"waymark/host/applies"
+	"waymark/host/clients"
 	"waymark/host/coverage"
 	"waymark/host/plugin/approvals"
 	"waymark/host/sources"
@@ -181,6 +183,52 @@ func (a *Agent) Applies(ctx context.Context, path string) (*applies.Answer, erro
 	answer, err := a.state.engine.For(ctx, path)
 	if err != nil {
 		return nil, coded(ctx, "it is not known what applies to the file", err)
+	}
+	return answer, nil
+}
+
+// ClientApplies implements client.Client.
+func (a *Agent) ClientApplies(ctx context.Context, client, path string) (*applies.Answer, error) {
+	return forClient(ctx, a, client, "it is not known what applies to the file", func(ctx context.Context, c *clients.Client) (*applies.Answer, error) {
+		return a.state.engine.ForClient(ctx, c, path)
+	})
+}
+
+// ClientContext implements client.Client.
+func (a *Agent) ClientContext(ctx context.Context, client, dir string) (*clients.View, error) {
+	return forClient(ctx, a, client, "it is not known what the client sees", func(ctx context.Context, c *clients.Client) (*clients.View, error) {
+		return a.state.engine.ClientContext(ctx, c, dir)
+	})
+}
+
+// ClientWhy implements client.Client.
+func (a *Agent) ClientWhy(ctx context.Context, client string, paths ...string) ([]why.Answer, error) {
+	answers, err := a.Why(ctx, paths...)
+	if err != nil || len(paths) == 0 {
+		return answers, err
+	}
+	return forClient(ctx, a, client, "the question was not answered", func(ctx context.Context, c *clients.Client) ([]why.Answer, error) {
+		verdicts, err := a.state.engine.WhyClient(ctx, c, paths...)
+		for i := range verdicts {
+			answers[i].Client = &verdicts[i]
+		}
+		return answers, err
+	})
+}
+
+// forClient asks something about a client that is to be known.
+func forClient[T any](ctx context.Context, a *Agent, name, failed string, ask func(context.Context, *clients.Client) (T, error)) (answer T, err error) {
+	ctx, leave, err := a.enter(ctx)
+	if err != nil {
+		return answer, err
+	}
+	defer leave()
+	c := clients.Lookup(name)
+	if c == nil {
+		return answer, refuse(http.StatusBadRequest, failed, "the client is none of "+strings.Join(clients.IDs(), ", "))
+	}
+	if answer, err = ask(ctx, c); err != nil {
+		return answer, coded(ctx, failed, err)
 	}
 	return answer, nil
 }

@@ -1,0 +1,210 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"waymark/abi"
+	"waymark/host/applies"
+	"waymark/host/clients"
+	"waymark/snapshot"
+)
+
+// ClientContext tells what a client would see when it is started in a directory of a
+// root: an absolute path; empty means the working directory. It looks where the client
+// does, in the directories above as well, and nowhere else; one such question is answered
+// at a time.
+//
+// # Errors
+//
+// applies.ErrPath, applies.ErrOutside and applies.ErrSecret, and the context's.
+func (h *Host) ClientContext(ctx context.Context, client *clients.Client, dir string) (*clients.View, error) {
+	opts, at, err := h.clientStart(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	leave, err := h.ask(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return ClientContext(ctx, opts, client, at)
+}
+
+// ForClient tells what a client that is started in the working directory, or the root
+// that the path lies in, has for a file: nearest first, and of one directory in the
+// client's own order. The path is as in For, and so are the directories below the root
+// that are looked into.
+//
+// # Errors
+//
+// Those of For.
+func (h *Host) ForClient(ctx context.Context, client *clients.Client, path string) (*applies.Answer, error) {
+	if err := applies.CheckPath(path); err != nil {
+		return nil, err
+	}
+	opts, root, at, err := h.clientPlace(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	leave, err := h.ask(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	below, warnings := forDirectories(at.dir)
+	view, err := fileView(ctx, opts, client, root, below, filepath.Join(root, at.path))
+	if err != nil {
+		return nil, err
+	}
+	answer := view.Answer(path)
+	answer.Warnings = append(warnings, answer.Warnings...)
+	return answer, nil
+}
+
+// fileView looks at what a client has for a file. below are relative to its start.
+func fileView(ctx context.Context, opts Options, client *clients.Client, start string, below []string, file string) (*clients.FileView, error) {
+	dirs := make([]string, len(below))
+	for i, dir := range below {
+		dirs[i] = filepath.Join(start, dir)
+	}
+	in, err := clientInput(ctx, opts, client, start, dirs)
+	if err != nil {
+		return nil, err
+	}
+	view := clients.For(*in, file)
+	for _, dir := range dirs {
+		if !slices.Contains(in.Below, dir) {
+			view.NotLookedAt = append(view.NotLookedAt, dir)
+		}
+	}
+	return view, nil
+}
+
+// WhyClient tells what a client that is started in the working directory makes of files,
+// in the order of the paths, which are absolute.
+//
+// # Errors
+//
+// The context's, and applies.ErrOutside where there is no working directory.
+func (h *Host) WhyClient(ctx context.Context, client *clients.Client, paths ...string) ([]clients.Verdict, error) {
+	opts, start, err := h.clientStart(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	leave, err := h.ask(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	views := map[string]*clients.FileView{} // by the directory that a place is in; of the start for all on its walk
+	verdicts := make([]clients.Verdict, len(paths))
+	for i, path := range paths {
+		path = real(path)
+		at := client.Place(path)
+		from := start
+		var below []string
+		if rel, ok := applies.Below(start, at.Directory); ok && rel != "." {
+			if below, _ = forDirectories(rel); len(below) > 0 {
+				from = at.Directory
+			}
+		}
+		view := views[from]
+		if view == nil {
+			if view, err = fileView(ctx, opts, client, start, below, filepath.Join(from, "*")); err != nil {
+				return nil, err
+			}
+			views[from] = view
+		}
+		verdicts[i] = view.Verdict(path, at)
+	}
+	return verdicts, nil
+}
+
+// real is a path with the links followed that lead to its directory.
+func real(path string) string {
+	path = filepath.Clean(path)
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+		return filepath.Join(dir, filepath.Base(path))
+	}
+	return path
+}
+
+// ask waits for its turn to look at what a client sees.
+func (h *Host) ask(ctx context.Context) (leave func(), err error) {
+	select {
+	case h.asking <- struct{}{}:
+		return func() { <-h.asking }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-h.life.Done():
+		return nil, ErrClosed
+	}
+}
+
+// clientStart returns where a client is started: in a directory of a root, and in the
+// working directory where none is named.
+func (h *Host) clientStart(ctx context.Context, dir string) (opts Options, start string, err error) {
+	if dir != "" {
+		if err := applies.CheckPath(dir); err != nil {
+			return opts, "", err
+		}
+		opts, root, at, err := h.clientPlace(ctx, strings.TrimSuffix(dir, "/")+"/")
+		if err == nil && at.dir != at.path {
+			err = fmt.Errorf("%w: it is not a directory: name one that a client can be started in", applies.ErrPath)
+		}
+		return opts, filepath.Join(root, at.path), err
+	}
+	opts, leave, err := h.clientOptions(ctx)
+	if err != nil {
+		return opts, "", err
+	}
+	defer leave()
+	used := h.used()
+	for i := range used {
+		if u := &used[i]; u.isWorking() {
+			return opts, u.root.FS.Path(), nil
+		}
+	}
+	return opts, "", fmt.Errorf("%w: there is no working directory that a client could be started in: name a directory", applies.ErrOutside)
+}
+
+// isWorking reports whether a root is the working directory.
+func (u *usedRoot) isWorking() bool {
+	return !u.slot.spec.Source && !u.slot.spec.Optional && u.root.Role == abi.RoleNone && u.root.Scope != snapshot.ScopeUser && u.root.FS.File() == ""
+}
+
+// clientPlace returns the root that a path lies in, and where it is there.
+func (h *Host) clientPlace(ctx context.Context, path string) (opts Options, root string, at located, err error) {
+	opts, leave, err := h.clientOptions(ctx)
+	if err != nil {
+		return opts, "", at, err
+	}
+	defer leave()
+	used := h.used()
+	u, rel, ok := rootOf(used, path)
+	if !ok {
+		return opts, "", at, h.outside(used, path)
+	}
+	at, err = locate(u.root.FS, rel, strings.HasSuffix(path, "/"))
+	return opts, u.root.FS.Path(), at, err
+}
+
+// clientOptions are those that a look for a client begins with, as they are in force now.
+// The caller has the turn until leave.
+func (h *Host) clientOptions(ctx context.Context) (opts Options, leave func(), err error) {
+	if err := h.haveReport(ctx); err != nil {
+		return opts, nil, err
+	}
+	_, leave, err = h.turn.Take(ctx) // no root is closed meanwhile
+	if err != nil {
+		return opts, nil, err
+	}
+	opts = h.opts
+	opts.Exclude, opts.FileLimits, opts.Caps = h.config.exclude, h.config.fileLimits, h.config.caps
+	opts.Progress = nil
+	return opts, leave, nil
+}

@@ -39,6 +39,9 @@ estimated, as four bytes each.`,
   agent context --client codex --json | jq '.items[] | select(.included | not)'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if client == "" {
+				return cli.Usage("say which client with --client: one of %s", strings.Join(clients.IDs(), ", "))
+			}
 			c, err := clientNamed(client)
 			if err != nil {
 				return err
@@ -46,11 +49,16 @@ estimated, as four bytes each.`,
 			return a.context(cmd.Context(), &s, c, root, asJSON)
 		},
 	}
-	cmd.Flags().StringVar(&client, "client", "", "the `name` of the client: "+strings.Join(clients.IDs(), ", "))
+	addClient(cmd, &client, "the `name` of the client")
 	cmd.Flags().StringVar(&root, "root", ".", "`directory` that the client is started in")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	_ = cmd.RegisterFlagCompletionFunc("client", clientNames)
 	return cmd
+}
+
+// addClient adds the flag that names a client.
+func addClient(cmd *cobra.Command, name *string, usage string) {
+	cmd.Flags().StringVar(name, "client", "", usage+": "+strings.Join(clients.IDs(), ", "))
+	_ = cmd.RegisterFlagCompletionFunc("client", clientNames)
 }
 
 // clientNames offers the clients whose rules are known.
@@ -62,10 +70,10 @@ func clientNames(*cobra.Command, []string, string) ([]cobra.Completion, cobra.Sh
 	return offered, cobra.ShellCompDirectiveNoFileComp
 }
 
+// clientNamed is the client of a flag; nil where that names none.
 func clientNamed(name string) (*clients.Client, error) {
-	known := strings.Join(clients.IDs(), ", ")
 	if name == "" {
-		return nil, cli.Usage("say which client with --client: one of %s", known)
+		return nil, nil //nolint:nilnil // none is asked for
 	}
 	c := clients.Lookup(name)
 	if c == nil {
@@ -73,7 +81,7 @@ func clientNamed(name string) (*clients.Client, error) {
 		if near := text.Nearest(name, clients.IDs()); near != "" {
 			hint = fmt.Sprintf("; did you mean %s?", near)
 		}
-		return nil, cli.Usage("--client %s: the rules of this client aren't known, only those of %s%s", term.Visible(name), known, hint)
+		return nil, cli.Usage("--client %s: the rules of this client aren't known, only those of %s%s", term.Visible(name), strings.Join(clients.IDs(), ", "), hint)
 	}
 	return c, nil
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,6 +19,7 @@ import (
 	"waymark/host"
 	"waymark/host/api"
 	"waymark/host/applies"
+	"waymark/host/clients"
 	"waymark/host/config"
 	"waymark/workspace/client"
 )
@@ -25,6 +27,7 @@ import (
 func (a *app) forCommand() *cobra.Command {
 	var conn connection
 	var s runSettings
+	var client string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "for PATH",
@@ -39,6 +42,12 @@ In the directories below the root it looks at the places that agents read there,
 (docs/conventions.md), and at no others; at most 64 names below the root. Tokens are an
 estimate: one for four bytes.
 
+With --client it lists what one coding agent reads for the file, by that one's own walk and
+precedence, as if it were started in the workspace's root: the nearest first, and of one
+directory in its own order. WHEN says since when it has it: from its start on, as soon as it
+works on a file of that directory ("file"), or only where it is started there. Then comes
+what it leaves out, and why. docs/clients.md has the rules.
+
 For asks the running agent. When none runs that has the file, or with --root, --source,
 --plugins or --config, it looks for itself, as 'agent run' with the same flags would. The
 workspace is then --root, else the nearest directory above the file that has a .git, else
@@ -47,6 +56,7 @@ the current directory.
 The exit code is 3 when the file lies outside of the workspace.`,
 		Example: `  agent for src/api/main.go
   agent for --root ~/project ~/project/web/new.tsx
+  agent for --client opencode src/api/main.go
   agent for --json src/main.go | jq -r '.items[] | select(.applies) | .path'`,
 		Args: cli.Named("PATH"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -62,7 +72,11 @@ The exit code is 3 when the file lies outside of the workspace.`,
 			if err != nil {
 				return err
 			}
-			answer, err := a.forFile(cmd.Context(), &conn, &s, own, paths, path)
+			c, err := clientNamed(client)
+			if err != nil {
+				return err
+			}
+			answer, err := a.forFile(cmd.Context(), &conn, &s, own, paths, c, path)
 			switch {
 			case errors.Is(err, applies.ErrOutside):
 				return &cli.Error{Code: cli.CodeNo, Err: fmt.Errorf("%w; --root names another workspace", err)}
@@ -76,6 +90,7 @@ The exit code is 3 when the file lies outside of the workspace.`,
 	}
 	conn.addFlags(cmd)
 	s.addFlags(cmd)
+	addClient(cmd, &client, "only what the client of this `name` reads")
 	cmd.Flags().StringVar(&s.root, "root", "", "`directory` of the workspace")
 	cmd.Flags().StringArrayVar(&s.sources, "source", nil, "another `path` to look into, a directory or a file; may be repeated")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -99,11 +114,15 @@ func onePath(arg string, paths *config.Paths) (path string, err error) {
 	return path, nil
 }
 
-// forFile asks the running agent, or finds out by itself.
-func (a *app) forFile(ctx context.Context, conn *connection, s *runSettings, own bool, paths *config.Paths, path string) (answer *applies.Answer, err error) {
+// forFile asks the running agent, or finds out by itself. of is nil for no client.
+func (a *app) forFile(ctx context.Context, conn *connection, s *runSettings, own bool, paths *config.Paths, of *clients.Client, path string) (answer *applies.Answer, err error) {
 	if !own {
 		c, err := conn.client()
-		if err == nil {
+		switch {
+		case err != nil:
+		case of != nil:
+			answer, err = c.ClientApplies(ctx, of.ID, path)
+		default:
 			answer, err = c.Applies(ctx, path)
 		}
 		var refused *api.Error
@@ -122,7 +141,11 @@ func (a *app) forFile(ctx context.Context, conn *connection, s *runSettings, own
 		s.root = workspaceOf(path)
 	}
 	err = a.lookOnce(ctx, s, paths, func(h *host.Host) (err error) {
-		answer, err = h.For(ctx, path)
+		if of != nil {
+			answer, err = h.ForClient(ctx, of, path)
+		} else {
+			answer, err = h.For(ctx, path)
+		}
 		return err
 	})
 	return answer, err
@@ -154,7 +177,11 @@ func (a *app) printApplies(answer *applies.Answer) error {
 }
 
 func printAppliesTable(w io.Writer, answer *applies.Answer) error {
-	t := term.NewTable(w, "APPLIES", "PATH", "KIND", "NAME", "TOKENS", "REASON")
+	columns := []string{"APPLIES", "PATH", "KIND", "NAME", "TOKENS", "REASON"}
+	if answer.Client != "" {
+		columns = slices.Insert(columns, 1, "WHEN")
+	}
+	t := term.NewTable(w, columns...)
 	texts, tokens := 0, int64(0)
 	for i := range answer.Items {
 		item := &answer.Items[i]
@@ -165,11 +192,19 @@ func printAppliesTable(w io.Writer, answer *applies.Answer) error {
 				texts, tokens = texts+1, tokens+item.Tokens
 			}
 		}
-		t.Row(does, term.Visible(item.Path), string(item.Kind), term.Dash(term.Visible(item.Name)), fmt.Sprint(item.Tokens), item.Reason)
+		row := []string{does, term.Visible(item.Path), string(item.Kind), term.Dash(term.Visible(item.Name)), fmt.Sprint(item.Tokens), term.Visible(item.Reason)}
+		if answer.Client != "" {
+			row = slices.Insert(row, 1, term.Dash(item.When))
+		}
+		t.Row(row...)
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\n%s from %s, about %s tokens\n", term.Count(texts, "instruction file"), term.Visible(answer.Root), term.Number(tokens))
+	who := ""
+	if c := clients.Lookup(answer.Client); c != nil {
+		who = " for " + c.Name + " " + answer.Version
+	}
+	_, err := fmt.Fprintf(w, "\n%s from %s%s, about %s tokens\n", term.Count(texts, "instruction file"), term.Visible(answer.Root), term.Visible(who), term.Number(tokens))
 	return err
 }

@@ -16,6 +16,7 @@ import (
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
 	"waymark/host"
+	"waymark/host/clients"
 	"waymark/host/config"
 	"waymark/host/why"
 	ws "waymark/workspace"
@@ -25,6 +26,7 @@ import (
 func (a *app) whyCommand() *cobra.Command {
 	var conn connection
 	var s runSettings
+	var client string
 	var asJSON, all bool
 	cmd := &cobra.Command{
 		Use:   "why PATH…",
@@ -36,6 +38,11 @@ what to do.
 Why asks the running agent. When none runs, or with --root, --source, --plugins or
 --config, it looks for itself, as 'agent run' with the same flags would.
 
+With --client it also says what one coding agent that is started in the workspace makes of
+each path: whether it begins with it ("yes", or "part" where it cuts some), reads it later
+or only where it is started elsewhere, or why not. The exit code stays that of Waymark's
+own answer.
+
 With --all instead of paths it lists the files that lie where agents look for them and that
 aren't used: since all agents that read them are switched off, or since they are nothing
 for a chat to read. The exit code is 0 then.
@@ -44,6 +51,7 @@ The exit code is 0 when all paths are found, else 3. An argument that is no path
 as an empty one, makes it 2, and the others are answered all the same.`,
 		Example: `  agent why AGENTS.md .claude/skills/foo
   agent why --root ~/project ~/project/docs/agents.md
+  agent why --client codex AGENTS.md CLAUDE.md
   agent why --all
   agent why --json CLAUDE.md | jq -r '.[].reason'`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -61,14 +69,20 @@ as an empty one, makes it 2, and the others are answered all the same.`,
 			if err != nil {
 				return err
 			}
-			if all {
+			c, err := clientNamed(client)
+			switch {
+			case err != nil:
+				return err
+			case all && c != nil:
+				return cli.Usage("--all and --client don't go together: say which paths")
+			case all:
 				return a.whyAll(cmd.Context(), &conn, &s, own, paths, asJSON)
 			}
 			asked, wrong := whichPaths(args, paths)
 			if len(asked) == 0 {
 				return wrong
 			}
-			answers, err := a.why(cmd.Context(), &conn, &s, own, paths, asked)
+			answers, err := a.why(cmd.Context(), &conn, &s, own, paths, c, asked)
 			if err != nil {
 				return answered(err)
 			}
@@ -81,6 +95,7 @@ as an empty one, makes it 2, and the others are answered all the same.`,
 	}
 	conn.addFlags(cmd)
 	s.addFlags(cmd)
+	addClient(cmd, &client, "also what the client of this `name` makes of them")
 	cmd.Flags().StringVar(&s.root, "root", ".", "working `directory` to look into")
 	cmd.Flags().StringArrayVar(&s.sources, "source", nil, "another `path` to look into, a directory or a file; may be repeated")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -118,21 +133,26 @@ func whichPaths(args []string, paths *config.Paths) (asked []string, wrong error
 	return asked, wrong
 }
 
-// why asks the running agent, or finds out by itself.
-func (a *app) why(ctx context.Context, conn *connection, s *runSettings, own bool, paths *config.Paths, asked []string) ([]why.Answer, error) {
+// why asks the running agent, or finds out by itself. of is nil for no client.
+func (a *app) why(ctx context.Context, conn *connection, s *runSettings, own bool, paths *config.Paths, of *clients.Client, asked []string) ([]why.Answer, error) {
 	if own {
-		return a.whyHere(ctx, s, paths, asked)
+		return a.whyHere(ctx, s, paths, of, asked)
 	}
 	var answers []why.Answer
 	c, err := conn.client()
 	if err == nil {
-		if answers, err = c.Why(ctx, asked...); err == nil {
+		if of != nil {
+			answers, err = c.ClientWhy(ctx, of.ID, asked...)
+		} else {
+			answers, err = c.Why(ctx, asked...)
+		}
+		if err == nil {
 			tellServers(ctx, c, answers)
 		}
 	}
 	if errors.Is(err, client.ErrNotRunning) && conn.unnamed() {
 		a.progress("no agent is running: looking as 'agent run' would")
-		return a.whyHere(ctx, s, paths, asked)
+		return a.whyHere(ctx, s, paths, of, asked)
 	}
 	return answers, err
 }
@@ -184,15 +204,41 @@ func (a *app) printAnswers(answers []why.Answer, asJSON bool) error {
 }
 
 func printAnswerTable(w io.Writer, answers []why.Answer, base string) error {
-	t := term.NewTable(w, "PATH", "REASON", "DETAIL")
-	for _, a := range answers {
+	columns := []string{"PATH", "REASON", "DETAIL"}
+	of := len(answers) > 0 && answers[0].Client != nil
+	if of {
+		columns = []string{"PATH", "REASON", strings.ToUpper(answers[0].Client.Client), "DETAIL"}
+	}
+	t := term.NewTable(w, columns...)
+	for i := range answers {
+		a := &answers[i]
 		detail := a.Detail
 		if detail == "" && a.ResourceID != "" {
 			detail = a.ResourceID
 		}
+		if of && a.Client != nil {
+			t.Row(term.Shorten(a.Path, base), string(a.Reason), verdictWord(a.Client), term.Dash(term.Visible(detail)))
+			if !a.Client.Included || a.Client.Reason != "" { // else the word says it
+				t.Row("", "", "", term.Visible(a.Client.Detail))
+			}
+			continue
+		}
 		t.Row(term.Shorten(a.Path, base), string(a.Reason), term.Dash(term.Visible(detail)))
 	}
 	return t.Flush()
+}
+
+// verdictWord says in a word what a client makes of a file.
+func verdictWord(d *clients.Verdict) string {
+	switch {
+	case d.Included && d.Reason == "":
+		return "yes"
+	case d.Included:
+		return "part"
+	case d.When != "":
+		return string(d.When)
+	}
+	return string(d.Reason)
 }
 
 // countIs is count with its verb.
@@ -205,7 +251,7 @@ func countIs(n int, what string) string {
 
 // whyHere answers without an agent: it looks at what `agent run` with the same
 // flags would look at, once.
-func (a *app) whyHere(ctx context.Context, s *runSettings, paths *config.Paths, asked []string) ([]why.Answer, error) {
+func (a *app) whyHere(ctx context.Context, s *runSettings, paths *config.Paths, of *clients.Client, asked []string) ([]why.Answer, error) {
 	answers := make([]why.Answer, len(asked))
 	err := a.lookOnce(ctx, s, paths, func(h *host.Host) (err error) {
 		for i, path := range asked {
@@ -213,7 +259,14 @@ func (a *app) whyHere(ctx context.Context, s *runSettings, paths *config.Paths, 
 				return err
 			}
 		}
-		return nil
+		if of == nil {
+			return nil
+		}
+		verdicts, err := h.WhyClient(ctx, of, asked...)
+		for i := range verdicts {
+			answers[i].Client = &verdicts[i]
+		}
+		return err
 	})
 	if err != nil {
 		return nil, err

@@ -102,15 +102,31 @@ func (v *FileView) Verdict(file string, at Placed) Verdict {
 		}
 	case !slices.Contains(c.Conventions(), at.Row.ID):
 		d.Reason, d.Detail = NotContext, v.Name+" reads it as "+cmp.Or(at.Row.As, "a file of its own")+", and its model doesn't begin with that"
-	case !slices.Contains(v.walk, at.Directory):
+	case at.Directory != v.Project && c.topOnly(at.Row.ID):
+		d.Reason, d.Detail = Elsewhere, "it is read in the top directory of a project"
+	case !slices.Contains(v.walk, at.Directory) || at.Directory != v.Root && !c.isNested(at.Row.ID) && isBelow(v.Root, at.Directory):
 		d.Reason, d.When, d.Detail = Nested, StartedThere, v.Name+" reads it where it is started in "+at.Directory
-		if _, above := applies.Below(at.Directory, v.Root); !above { // else it would be read now
+		if !isBelow(at.Directory, v.Root) { // else it would be read now
 			d.Detail += " or below"
 		}
 	default:
 		d.Reason, d.Detail = NotFound, v.Name+" would look for it, and it wasn't found: what Waymark says of it holds"
 	}
 	return d
+}
+
+func isBelow(dir, path string) bool {
+	_, ok := applies.Below(dir, path)
+	return ok
+}
+
+// topOnly reports whether instructions are read in the top directory of a project alone.
+func (c *Client) topOnly(convention string) bool {
+	return c.Instructions != nil && slices.ContainsFunc(c.Instructions.Places, func(p Place) bool { return p.Convention == convention && p.TopOnly })
+}
+
+func (c *Client) isNested(convention string) bool {
+	return slices.ContainsFunc(c.NestedRows(), func(row conventions.Convention) bool { return row.ID == convention })
 }
 
 // item is that of a file, or of the skill that it is part of: the innermost.
@@ -134,6 +150,9 @@ func (v *FileView) item(file string) (found *FileItem) {
 func (c *Client) reads() string {
 	var places []string
 	for _, row := range c.Rows() {
+		if row.Kind == abi.KindPlugin || c.Skills != nil && row.ID == c.Skills.Policy {
+			continue // what lies beside skills
+		}
 		for _, place := range row.Places {
 			place, _, _ = strings.Cut(place, "/*")
 			if !slices.Contains(places, place) {
@@ -141,7 +160,7 @@ func (c *Client) reads() string {
 			}
 		}
 	}
-	return "it begins with " + strings.Join(places, ", ")
+	return "it looks for " + strings.Join(places, ", ")
 }
 
 // users is the convention of the user's files of which a path seems to be one.

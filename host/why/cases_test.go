@@ -80,6 +80,8 @@ func plainQuestions() []questions {
 			{"Skills", why.ReasonWrongCase, false, "", "waymark/context looks for skills, in exact case"},
 			{"SUB/AGENTS.md", why.ReasonWrongCase, false, "", "sub/AGENTS.md: ask for that"},
 			{"sub/AGENTS.md", why.ReasonNested, false, "", "run 'agent sources add sub'; Claude Code, Codex"},
+			{"sub/AGENTS.md", why.ReasonNested, false, "", "; 'agent for sub/' lists it, with all else that applies to files there"},
+			{"sub/.agents/skills", why.ReasonNested, false, "", "'agent for sub/' lists it"},
 			{"sub/deep/.mcp.json", why.ReasonNested, false, "", "agent sources add sub/deep'"},
 			{"sub/.agents/skills/two/SKILL.md", why.ReasonNested, false, "", "agent sources add sub'"},
 			{"sub/.agents/skills/two", why.ReasonNested, false, "", "agent sources add sub'"},

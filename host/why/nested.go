@@ -4,7 +4,9 @@ import (
 	"slices"
 	"strings"
 
+	"waymark/abi"
 	"waymark/host/vfs"
+	"waymark/plugins/conventions"
 )
 
 // maxNames is how many names of a path are inspected in search of a known
@@ -32,7 +34,21 @@ func (p *pathInRoot) belongsInOwnRoot() (facts, bool) {
 	if !ok {
 		return facts{}, false
 	}
-	return about(e.run, e.run.Resolver, quotePath(e.rel), p.q.addSource(source), p.also())
+	return about(e.run, e.run.Resolver, quotePath(e.rel), p.q.addSource(source), p.also()+p.whatApplies(e))
+}
+
+// whatApplies says who lists it all the same, where it is for the files of its directory.
+func (p *pathInRoot) whatApplies(e pathEnd) string {
+	for _, place := range placesOf(e.rel) {
+		if place.Scope != conventions.ScopeProject || len(place.Nested) == 0 || place.relate(e.rel, p.isDir()) == unrelated {
+			continue
+		}
+		switch place.Kind {
+		case abi.KindInstructionFile, abi.KindSkill, abi.KindSubagent, abi.KindCommand:
+			return "; " + command("agent for ", strings.TrimSuffix(p.absolute(e.dir), "/")+"/") + " lists it, with all else that applies to files there"
+		}
+	}
+	return ""
 }
 
 // isTooDeep: it would be a place that is looked at without some of the

@@ -35,10 +35,14 @@ const maxCommand = 400
 
 // addSource is the command that makes a root of a directory or a file.
 func (q *question) addSource(path string) string {
-	command := "agent sources add "
 	if q.in.Once {
-		command = "agent run --source "
+		return command("agent run --source ", path)
 	}
+	return command("agent sources add ", path)
+}
+
+// command is a command for a directory, as it is to be typed.
+func command(command, path string) string {
 	plain := func(r rune) bool {
 		return r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) || strings.ContainsRune("/._-+,:@%=", r)
 	}

@@ -2,6 +2,7 @@ package push
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -23,6 +24,9 @@ type Reverse struct {
 	// place of all before. Who signed them, and whether that one may, is for it to
 	// find out. Calls come one after another.
 	SetApprovals func(ctx context.Context, signed [][]byte) error
+	// Handlers serve further kinds of requests, whose bodies are no business of this
+	// package.
+	Handlers map[string]reverse.Handler
 	// Observe is called after each request of the peer, for an audit log, from a
 	// goroutine of its own. Nil means that nothing is.
 	Observe func(reverse.Served)
@@ -30,11 +34,23 @@ type Reverse struct {
 
 // handlers are the requests that are served; nil for none.
 func (r *Reverse) handlers() map[string]reverse.Handler {
-	if r.SetApprovals == nil {
+	if r.SetApprovals == nil && len(r.Handlers) == 0 {
 		return nil
 	}
+	handlers := maps.Clone(r.Handlers)
+	if handlers == nil {
+		handlers = make(map[string]reverse.Handler)
+	}
+	if r.SetApprovals != nil {
+		handlers[reverse.KindSetApprovals] = r.setApprovals()
+	}
+	return handlers
+}
+
+// setApprovals serves reverse.KindSetApprovals.
+func (r *Reverse) setApprovals() reverse.Handler {
 	turn := make(chan struct{}, 1)
-	return map[string]reverse.Handler{reverse.KindSetApprovals: func(ctx context.Context, body []byte) ([]byte, error) {
+	return func(ctx context.Context, body []byte) ([]byte, error) {
 		var request waymark.SetApprovals
 		if err := proto.Unmarshal(body, &request); err != nil {
 			return nil, &reverse.Error{Code: reverse.CodeInvalid, Text: "the list of approvals can't be read"}
@@ -46,7 +62,7 @@ func (r *Reverse) handlers() map[string]reverse.Handler {
 			return nil, ctx.Err()
 		}
 		return nil, r.SetApprovals(ctx, request.GetSigned())
-	}}
+	}
 }
 
 // ReverseState is how the reverse channel is.

@@ -22,6 +22,10 @@ const (
 	CodeUnknown  uint64 = 2
 	CodeInvalid  uint64 = 3
 	CodeDeadline uint64 = 4
+	// CodeDenied: who asks is known, and may not.
+	CodeDenied uint64 = 7
+	// CodeUnavailable: it can't be done now.
+	CodeUnavailable uint64 = 14
 )
 
 // maxErrorText bounds the text of an error, in bytes.

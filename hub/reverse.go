@@ -43,6 +43,7 @@ type agentChannel struct {
 	*reverse.Channel
 	agentID string
 	run     string
+	asks    chan struct{} // an element for each reader's question that is under way
 }
 
 // put makes a channel its agent's and returns the one that was.
@@ -66,6 +67,13 @@ func (c *channels) remove(one *agentChannel) {
 	}
 }
 
+// of returns the channel of an agent; nil where there is none.
+func (c *channels) of(agentID string) *agentChannel {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.open[agentID]
+}
+
 func (c *channels) count() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,7 +85,7 @@ func (c *channels) count() int {
 func (s *contextService) Reverse(stream waymark.DRPCContext_ReverseStream) error {
 	h, call := s.hub, transport.CallOf(stream.Context())
 	call.Last()
-	one := &agentChannel{agentID: call.AgentID}
+	one := &agentChannel{agentID: call.AgentID, asks: make(chan struct{}, maxAsks)}
 	log := h.log.With(slog.String("agent", one.agentID))
 	ready := make(chan struct{})
 	one.Channel = reverse.New(stream, reverse.Options{

@@ -53,13 +53,15 @@ type workspace struct {
 	sets int
 	fail error // what SetApprovals answers
 	wake chan struct{}
+
+	handlers map[string]reverse.Handler // of further kinds
 }
 
 // run starts the push of an agent.
 func (w *workspace) run(opts push.Options) {
 	w.wake = make(chan struct{}, 1)
 	w.served = make(chan reverse.Served, 1000)
-	opts.Reverse = push.Reverse{SetApprovals: w.set, Observe: func(s reverse.Served) {
+	opts.Reverse = push.Reverse{SetApprovals: w.set, Handlers: w.handlers, Observe: func(s reverse.Served) {
 		select {
 		case w.served <- s:
 		default:

@@ -43,6 +43,7 @@ var probes = map[string][]string{
 		"", "?format=markdown", "?revision={revision}", "?revision=999999", "?wait=1m&after=0", "?wait=1ms&after={revision}", "?wait=1m&after=999999",
 	},
 	"GET /api/v0/agents/{id}/context/resources/{rid}": {"", "?revision={revision}"},
+	"GET /api/v0/agents/{id}/clients/{client}":        {""},
 	"GET /api/v0/agents/{id}/history":                 {"", "?limit=1"},
 	"GET /api/v0/agents/{id}/diff":                    {"?from={revision}", "?from={revision}&to={revision}"},
 	"GET /api/v0/pins":                                {"", "?agent_id={agent}"},
@@ -196,7 +197,7 @@ func fill(route, probe string, of *subject, rid string) (path, body string) {
 	if strings.Contains(route, "/pins/{id}") {
 		id = of.pin
 	}
-	path = strings.NewReplacer("{id}", id, "{rid}", url.PathEscape(rid)).Replace(route) +
+	path = strings.NewReplacer("{id}", id, "{client}", "codex", "{rid}", url.PathEscape(rid)).Replace(route) +
 		strings.NewReplacer("{agent}", of.agent, "{revision}", of.revision).Replace(probe)
 	if route == "/api/v0/pins" {
 		body = fmt.Sprintf(`{"agent_id":%q,"name":"chat"}`, of.agent)
@@ -283,6 +284,10 @@ func (s *scoped) probe(name, method, route, probe string) {
 					s.t.Errorf("%s: %d, want %d:\n%s", what, code, want, said)
 				}
 				s.containsOnly(what, said, shows, route)
+			case slices.Contains(shows, agent) && strings.HasSuffix(route, "/clients/{client}"):
+				if code != 409 { // these agents have nothing on which they could be asked
+					s.t.Errorf("%s: %d:\n%s", what, code, said)
+				}
 			case slices.Contains(shows, agent):
 				missing := strings.Contains(route, "{rid}") && (rid == "\x00" || strings.HasSuffix(rid, "none"))
 				if missing != (code == 404) || !missing && code/100 != 2 && code != 304 {

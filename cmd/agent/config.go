@@ -245,6 +245,7 @@ func values(c *config.Config) []setting {
 		{"push.url", c.Push.URL},
 		{"push.token_file", c.Push.TokenFile},
 		{"push.agent", c.Push.Agent},
+		{"push.clients", c.Push.Clients},
 		{"services.processes", c.Services.Processes},
 		{"services.files", c.Services.Files},
 		{"services.git", c.Services.Git},

@@ -163,6 +163,7 @@ func (d *daemon) takeOver(ctx context.Context) error {
 	}
 	d.ids.set(c, d.hub) // by which approvals are judged
 	d.services.configure(c)
+	d.silent.Store(!c.Push.Clients)
 	if err := d.setPeer(ctx, peer); err != nil {
 		return err
 	}

@@ -51,8 +51,10 @@ const hubCaller = "hub"
 // hub may ask.
 func (d *daemon) prepare(opts *push.Options) *push.Options {
 	opts.Observe = d.observePush
+	opts.Reverse = push.Reverse{Handlers: map[string]reverse.Handler{}, Observe: d.observeReverse}
+	opts.Reverse.Handlers[reverse.KindClientContext] = d.clientContext(opts.Hold)
 	if d.signed != nil {
-		opts.Reverse = push.Reverse{SetApprovals: d.setApprovals, Observe: d.observeReverse}
+		opts.Reverse.SetApprovals = d.setApprovals
 	}
 	return opts
 }
@@ -91,6 +93,8 @@ func (d *daemon) observeReverse(s reverse.Served) {
 	}
 	code := http.StatusInternalServerError
 	switch s.Code {
+	case reverse.CodeDenied:
+		code = http.StatusForbidden
 	case wire.CodeUnimplemented:
 		code = http.StatusNotImplemented
 	case reverse.CodeInvalid:

@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -146,6 +147,7 @@ type daemon struct {
 	ids         agentIDs
 
 	services      *services
+	silent        atomic.Bool // no hub is told what coding agents see
 	listener      io.Closer
 	serve         func(ctx context.Context) error
 	end           context.CancelFunc // ends run, which sets it before anything is served
@@ -302,6 +304,7 @@ func (a *app) prepare(ctx context.Context, s *runSettings) (_ *daemon, err error
 		return d, err
 	}
 	d.services = newServices(d, c)
+	d.silent.Store(!c.Push.Clients)
 	if servers := d.services.servers; servers != nil {
 		d.signed = servers.SetSigned
 	}

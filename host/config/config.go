@@ -83,6 +83,8 @@ type Push struct {
 	// agents counts here where it names this one. Empty: it counts where it is for
 	// all.
 	Agent string
+	// Clients answers a hub that asks what a coding agent would see here.
+	Clients bool
 }
 
 // Services says what the agent does for chats.
@@ -141,6 +143,7 @@ func Default() *Config {
 			MaxResourceBytes: snapshot.DefaultMaxResourceBytes, MaxBytes: snapshot.DefaultMaxBytes, MaxResources: snapshot.DefaultMaxResources,
 		},
 		Watch: Watch{Quiet: 15 * time.Millisecond, MaxWait: 150 * time.Millisecond, Recheck: time.Minute},
+		Push:  Push{Clients: true},
 		Services: Services{
 			Processes: true, Files: true, Git: true, HideSecrets: true, FilesWithin: FilesAnywhere,
 			Spool: 64 * MiB, SpoolTotal: GiB, Audit: 8 * MiB,

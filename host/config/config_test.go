@@ -182,7 +182,7 @@ name = "b"
 	}
 	want.Snapshot = config.Snapshot{MaxResourceBytes: 10, MaxBytes: config.MiB, MaxResources: 1000}
 	want.Watch = config.Watch{Quiet: time.Millisecond, MaxWait: time.Second, Recheck: time.Hour}
-	want.Push = config.Push{URL: "https://hub.example.com", TokenFile: "~/.token"}
+	want.Push = config.Push{URL: "https://hub.example.com", TokenFile: "~/.token", Clients: true}
 	want.Services = config.Services{
 		TCP: true, FilesWithin: config.FilesWorkspace, Spool: config.MiB, SpoolTotal: 2 * config.MiB, Audit: 3 * config.MiB,
 	}

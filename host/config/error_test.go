@@ -20,7 +20,7 @@ func TestErrors(t *testing.T) {
 		{"a key at the top", "exclde = []", `f:1:1: unknown key exclde: did you mean exclude?`, "exclde"},
 		{"a key in a table", "[limits]\n  tme = \"2s\"", `f:2:3: unknown key limits.tme: did you mean time?`, "tme"},
 		{"another case", "[limits]\nTime = \"2s\"", `f:2:1: unknown key limits.Time: did you mean time?`, "Time"},
-		{"a key like no other", "[push]\nsecret = \"x\"", `f:2:1: unknown key push.secret: known here: agent, token_file, url`, "secret"},
+		{"a key like no other", "[push]\nsecret = \"x\"", `f:2:1: unknown key push.secret: known here: agent, clients, token_file, url`, "secret"},
 		{"a table", "\n[limitz]\ntime = \"2s\"", `f:2:2: unknown key limitz: did you mean limits?`, "limitz"},
 		{"a dotted key", "watch.quit.x = 1", `f:1:7: unknown key watch.quit: did you mean quiet?`, "quit"},
 		{"the first of several", "[watch]\nb = 1\na = 1\n[limits]\nc = 1", `f:2:1: unknown key watch.b: known here: max_wait, quiet, recheck`, "b"},

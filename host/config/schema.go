@@ -57,6 +57,7 @@ func (c *Config) schema() table {
 			"url":        setText(&c.Push.URL, checkURL),
 			"token_file": setText(&c.Push.TokenFile, checkFile),
 			"agent":      setText(&c.Push.Agent, checkAgent),
+			"clients":    setBool(&c.Push.Clients),
 		},
 		"services": c.Services.schema(),
 		"mcp":      c.MCP.schema(),

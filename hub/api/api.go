@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"waymark/internal/clientview"
 	"waymark/snapshot"
 )
 
@@ -53,6 +54,10 @@ type Snapshot struct {
 	// asked for by a revision or a pin.
 	Away bool `json:"away,omitempty"`
 }
+
+// ClientContext is what a coding agent would see that is started where an agent works, as
+// that agent says.
+type ClientContext = clientview.Answer
 
 // Change is one revision of an agent, against the one before it.
 type Change struct {

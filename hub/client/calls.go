@@ -76,6 +76,10 @@ func (h *hub) Diff(ctx context.Context, agentID string, from, to int64) (*api.Di
 	return apiclient.Fetch[api.Diff](ctx, h.api, with(with(apiclient.Get(agentPath(agentID)+"/diff"), "from", from), "to", to))
 }
 
+func (h *hub) ClientContext(ctx context.Context, agentID, client string) (*api.ClientContext, error) {
+	return apiclient.Fetch[api.ClientContext](ctx, h.api, apiclient.Get(agentPath(agentID)+"/clients/"+url.PathEscape(client)))
+}
+
 func (h *hub) CreatePin(ctx context.Context, agentID, name string) (*api.Pin, error) {
 	return apiclient.Fetch[api.Pin](ctx, h.api, apiclient.Request{
 		Method: http.MethodPost, Path: "/pins", Body: api.NewPin{AgentID: agentID, Name: name},

@@ -15,6 +15,7 @@ import (
 
 	"waymark/hub/api"
 	"waymark/hub/client"
+	"waymark/internal/clientview"
 	"waymark/snapshot"
 )
 
@@ -79,6 +80,13 @@ func TestCalls(t *testing.T) {
 			"GET", "/api/v0/agents", "", []api.Agent{agent}},
 		"agent": {agentText, func(ctx context.Context, h c) (any, error) { return h.Agent(ctx, "a/b?") },
 			"GET", "/api/v0/agents/a%2Fb%3F", "", &agent},
+		"client": {`{"client":"codex","name":"Codex","version":"1","judged":true,"root":"/w","project":"/w","items":[{"id":"i","kind":"skill","path":"/w/x","name":"x","bytes":3,"tokens":1,"included":true,"cut_bytes":0}],"budget":{"used_bytes":3},"withheld":1,"left_off":2,"known":[{"client":"codex","name":"Codex"}]}`,
+			func(ctx context.Context, h c) (any, error) { return h.ClientContext(ctx, "a/b", "co dex") }, "GET", "/api/v0/agents/a%2Fb/clients/co%20dex", "",
+			&api.ClientContext{
+				Client: "codex", Name: "Codex", Version: "1", Judged: true, Root: "/w", Project: "/w", Withheld: 1, LeftOff: 2,
+				Items:  []clientview.Item{{ID: "i", Kind: "skill", Path: "/w/x", Name: "x", Bytes: 3, Tokens: 1, Included: true}},
+				Budget: clientview.Budget{UsedBytes: 3}, Known: []clientview.Known{{Client: "codex", Name: "Codex"}},
+			}},
 		"context": {snapshotText, func(ctx context.Context, h c) (any, error) { return h.Context(ctx, "a", client.ContextOptions{}) },
 			"GET", "/api/v0/agents/a/context", "", stored},
 		"context of old": {snapshotText, func(ctx context.Context, h c) (any, error) {

@@ -58,6 +58,11 @@ type Client interface {
 	// 0 means the newest.
 	Diff(ctx context.Context, agentID string, from, to int64) (*api.Diff, error)
 
+	// ClientContext asks an agent, which has to be connected to this hub, what a coding
+	// agent would see that is started where it works: "codex" or another one that
+	// ClientContext.Known names.
+	ClientContext(ctx context.Context, agentID, client string) (*api.ClientContext, error)
+
 	// CreatePin pins what an agent has now. The pin of an agent that hasn't
 	// pushed yet is empty, and takes the first snapshot that comes.
 	CreatePin(ctx context.Context, agentID, name string) (*api.Pin, error)

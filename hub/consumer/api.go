@@ -36,6 +36,10 @@ type Options struct {
 	// Connected returns the agents that have a connection, to this hub or to
 	// another over the same database, by id; nil means that none has.
 	Connected func() map[string]Connection
+	// ClientContext asks an agent, which exists, what a client would see there; nil
+	// means that no agent can be asked. Its errors are *problem.Error, and those of its
+	// context.
+	ClientContext func(ctx context.Context, agentID, client string) (*api.ClientContext, error)
 	// Services are served in addition to the API's own routes, to the same readers;
 	// ReaderOf says to which. Their routes are described in openapi.json of
 	// package api.
@@ -186,6 +190,7 @@ func (a *API) routes() []httpapi.Route {
 		route(http.MethodGet, "/agents/{id}", a.getAgent),
 		route(http.MethodGet, "/agents/{id}/context", a.getContext),
 		route(http.MethodGet, "/agents/{id}/context/resources/{rid...}", a.getResource),
+		route(http.MethodGet, "/agents/{id}/clients/{client}", a.getClient),
 		route(http.MethodGet, "/agents/{id}/history", a.getHistory),
 		route(http.MethodGet, "/agents/{id}/diff", a.getDiff),
 		route(http.MethodGet, "/pins", a.listPins),

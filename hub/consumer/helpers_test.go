@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -21,6 +22,8 @@ import (
 	"waymark/hub/consumer"
 	"waymark/hub/store"
 	"waymark/hub/store/sqlite"
+	"waymark/internal/clientview"
+	"waymark/internal/httpapi/problem"
 	"waymark/snapshot"
 	"waymark/test/openapitest"
 )
@@ -73,9 +76,17 @@ func newUnserved(t testing.TB, limits consumer.Limits, st store.Store) *fixture 
 	t.Helper()
 	f := &fixture{TB: t, store: st, sessions: map[string]int64{}, versions: map[string]uint64{}}
 	f.doc = openapitest.Load(t, api.Document())
-	f.api = consumer.New(consumer.Options{Store: f.store, Lookup: f.lookup, Connected: f.connected, Limits: limits})
+	f.api = consumer.New(consumer.Options{Store: f.store, Lookup: f.lookup, Connected: f.connected, ClientContext: askedAgent, Limits: limits})
 	f.reader = f.token(store.RoleReader, "")
 	return f
+}
+
+// askedAgent answers for agents: a client's name is the status.
+func askedAgent(_ context.Context, _, client string) (*api.ClientContext, error) {
+	if code, err := strconv.Atoi(client); err == nil {
+		return nil, &problem.Error{Code: code, Message: "the agent was not asked", Detail: "since " + client}
+	}
+	return &api.ClientContext{Client: client, Name: "Codex", Version: "1", Root: "/w", Project: "/w", Items: []clientview.Item{}, Known: []clientview.Known{}}, nil
 }
 
 func (f *fixture) stop() {
@@ -177,7 +188,7 @@ func template(path string) string {
 	for pattern := range consumer.Routes() {
 		expression := regexp.QuoteMeta(pattern)
 		expression = strings.ReplaceAll(expression, `\{rid\}`, ".+")
-		expression = strings.ReplaceAll(expression, `\{id\}`, "[^/]+")
+		expression = strings.NewReplacer(`\{id\}`, "[^/]+", `\{client\}`, "[^/]+").Replace(expression)
 		if regexp.MustCompile("^" + expression + "$").MatchString(path) {
 			return pattern
 		}

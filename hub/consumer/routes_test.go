@@ -62,6 +62,13 @@ func TestRoutes(t *testing.T) {
 		{404, "GET", agentsPath + "/context/resources/instruction_file:%00%ff", ""},
 		{400, "GET", agentsPath + "/context/resources/instruction_file:/w/empty?revision=x", ""},
 		{404, "GET", agentsPath + "/context/resources/", ""},
+		{200, "GET", agentsPath + "/clients/codex", `"client":"codex"`},
+		{400, "GET", agentsPath + "/clients/400", "since 400"},
+		{400, "GET", agentsPath + "/clients/" + strings.Repeat("x", 65), "so long a name"},
+		{404, "GET", "/api/v0/agents/b/clients/codex", "no agent b"},
+		{409, "GET", agentsPath + "/clients/409", "since 409"},
+		{429, "GET", agentsPath + "/clients/429", ""},
+		{503, "GET", agentsPath + "/clients/503", ""},
 		{200, "GET", agentsPath + "/history", `"added":2,"changed":1,"removed":2`},
 		{200, "GET", agentsPath + "/history?limit=0", `[]`},
 		{200, "GET", "/api/v0/agents/silent/history", `[]`},
@@ -118,13 +125,13 @@ func TestRoutes(t *testing.T) {
 	f.reader = f.token("agent", "c")
 	for path, methods := range consumer.Routes() {
 		for _, method := range methods {
-			f.want(403, method, strings.NewReplacer("{id}", "a", "{rid}", "x").Replace(path), "")
+			f.want(403, method, strings.NewReplacer("{id}", "a", "{rid}", "x", "{client}", "x").Replace(path), "")
 		}
 	}
 	f.reader = "nobody's"
 	for path, methods := range consumer.Routes() {
 		for _, method := range methods {
-			f.want(401, method, strings.NewReplacer("{id}", "a", "{rid}", "x").Replace(path), "")
+			f.want(401, method, strings.NewReplacer("{id}", "a", "{rid}", "x", "{client}", "x").Replace(path), "")
 		}
 	}
 	unseen := slices.DeleteFunc(f.doc.Unseen(), func(key string) bool {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"waymark/wire/clientview"
+	"waymark/internal/clientview"
 )
 
 func answer(n int, name func(i int) string) clientview.Answer {

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"waymark/host/api"
+	"waymark/host/applies"
+	"waymark/host/clients"
+	"waymark/host/push"
+	"waymark/internal/clientview"
+	"waymark/internal/text"
+	"waymark/snapshot"
+	"waymark/wire/reverse"
+	"waymark/workspace/access"
+)
+
+// clientContext answers a hub that asks what a coding agent would see that is started
+// where the agent works. Hold is the push's: what the hub isn't pushed it isn't told of
+// here either, but for how much that is.
+func (d *daemon) clientContext(hold func(*snapshot.Resource) push.Reason) reverse.Handler {
+	return func(ctx context.Context, body []byte) ([]byte, error) {
+		begin := time.Now()
+		request, err := clientview.DecodeRequest(body)
+		if err != nil {
+			return nil, &reverse.Error{Code: reverse.CodeInvalid, Text: "the request can't be read"}
+		}
+		if d.silent.Load() {
+			return nil, &reverse.Error{Code: reverse.CodeDenied, Text: "the agent's configuration has it switched off: [push] clients = false"}
+		}
+		client := clients.Lookup(request.Client)
+		if client == nil {
+			return nil, &reverse.Error{Code: reverse.CodeInvalid, Text: "the rules of this client aren't known, only those of " + strings.Join(clients.IDs(), ", ")}
+		}
+		view, err := d.ClientContext(ctx, client, "")
+		switch {
+		case errors.Is(err, api.ErrHeld), errors.Is(err, api.ErrStopping), errors.Is(err, applies.ErrOutside):
+			return nil, &reverse.Error{Code: reverse.CodeUnavailable, Text: text.Line(err.Error(), 300)}
+		case err != nil:
+			return nil, err
+		}
+		answer := forHub(view, d.Current(), d.hub != nil, hold)
+		d.services.audit.Record(access.Record{Time: begin, Token: hubCaller, Action: reverse.KindClientContext, On: []string{client.ID}, Code: http.StatusOK})
+		return clientview.Encode(answer)
+	}
+}
+
+// forHub is what a hub is told of a view. One that is the user's own, on this machine,
+// is told all; another one what the snapshot that is pushed to it has, too.
+func forHub(v *clients.View, pushed *snapshot.Snapshot, own bool, hold func(*snapshot.Resource) push.Reason) clientview.Answer {
+	a := clientview.Answer{
+		Client: v.Client, Name: v.Name, Version: v.Version, Judged: v.Judged, Root: v.Root, Project: v.Project,
+		Items: make([]clientview.Item, 0, len(v.Items)), Budget: clientview.Budget{
+			InstructionBytes: v.Budget.InstructionBytes, UsedBytes: v.Budget.UsedBytes,
+			SkillTokens: v.Budget.SkillTokens, WindowTokens: v.Budget.WindowTokens, UsedTokens: v.Budget.UsedTokens,
+			Builtin: v.Budget.Builtin, Shortened: v.Budget.Shortened, Dropped: v.Budget.Dropped,
+		},
+	}
+	for i := range clients.Clients {
+		a.Known = append(a.Known, clientview.Known{Client: clients.Clients[i].ID, Name: clients.Clients[i].Name})
+	}
+	told := map[string]bool{}
+	for i := range pushed.Resources {
+		if r := &pushed.Resources[i]; hold == nil || hold(r) == "" {
+			told[r.ID()] = true
+		}
+	}
+	if !own {
+		a.Project = v.Root // what lies above isn't pushed
+	}
+	for i := range v.Items {
+		it := &v.Items[i]
+		if !own && !told[it.ID] {
+			a.Withheld++
+			continue
+		}
+		detail := it.Detail
+		if !own && it.Reason == clients.Duplicate {
+			detail = "" // it names another file
+		}
+		a.Items = append(a.Items, clientview.Item{
+			ID: it.ID, Kind: string(it.Kind), Path: it.Path, Name: it.Name, Bytes: it.Bytes, Tokens: it.Tokens,
+			Included: it.Included, CutBytes: it.CutBytes, Reason: string(it.Reason), Detail: detail,
+		})
+	}
+	return a
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"waymark/abi"
+	"waymark/host/clients"
+	"waymark/host/push"
+	"waymark/internal/clientview"
+	"waymark/snapshot"
+	"waymark/wire/reverse"
+	"waymark/workspace/access"
+)
+
+// TestToldToAHub: a hub elsewhere learns of nothing that isn't pushed to it, and the
+// user's own of all.
+func TestToldToAHub(t *testing.T) {
+	t.Parallel()
+	item := func(path string, reason clients.Reason) clients.Item {
+		return clients.Item{ID: "instruction_file:" + path, Kind: abi.KindInstructionFile, Path: path, Included: reason == "", Reason: reason, Detail: "it is the same as /home/me/secret.md"}
+	}
+	view := &clients.View{
+		Client: "claude", Name: "Claude Code", Version: "1", Root: "/home/me/w/sub", Project: "/home/me/w",
+		Items:  []clients.Item{item("/home/me/CLAUDE.md", ""), item("/home/me/w/sub/CLAUDE.md", ""), item("/home/me/.claude/CLAUDE.md", ""), item("/home/me/w/sub/x.md", clients.Duplicate)},
+		Budget: clients.Usage{UsedBytes: 7},
+	}
+	resource := func(path string, scope snapshot.Scope) snapshot.Resource {
+		return snapshot.Resource{Kind: abi.KindInstructionFile, Source: path, Scope: scope, Status: snapshot.StatusOK}
+	}
+	pushed := &snapshot.Snapshot{Resources: []snapshot.Resource{
+		resource("/home/me/w/sub/CLAUDE.md", ""), resource("/home/me/w/sub/x.md", ""), resource("/home/me/.claude/CLAUDE.md", snapshot.ScopeUser),
+	}}
+	paths := func(a clientview.Answer) (list []string) {
+		for i := range a.Items {
+			list = append(list, strings.TrimPrefix(a.Items[i].Path, "/home/me/"))
+		}
+		return list
+	}
+	for what, c := range map[string]struct {
+		own      bool
+		hold     func(*snapshot.Resource) push.Reason
+		want     string
+		withheld int
+	}{
+		"the user's own":      {true, nil, "CLAUDE.md w/sub/CLAUDE.md .claude/CLAUDE.md w/sub/x.md", 0},
+		"elsewhere":           {false, push.HoldUser, "w/sub/CLAUDE.md w/sub/x.md", 2},
+		"elsewhere, entitled": {false, nil, "w/sub/CLAUDE.md .claude/CLAUDE.md w/sub/x.md", 1},
+	} {
+		a := forHub(view, pushed, c.own, c.hold)
+		if got := strings.Join(paths(a), " "); got != c.want || a.Withheld != c.withheld || a.Budget.UsedBytes != 7 || len(a.Known) != len(clients.Clients) {
+			t.Errorf("%s: %s, %d withheld: %+v", what, got, a.Withheld, a)
+		}
+		if last := a.Items[len(a.Items)-1]; (last.Detail != "") != c.own || (a.Project != a.Root) != c.own {
+			t.Errorf("%s is told of what else there is: %+v", what, a)
+		}
+	}
+}
+
+// TestRefusedToAHub: what can't be answered is said in plain words.
+func TestRefusedToAHub(t *testing.T) {
+	t.Parallel()
+	d := &daemon{log: slog.New(slog.DiscardHandler), services: &services{audit: access.OpenLog(t.TempDir(), 0, slog.New(slog.DiscardHandler))}}
+	ask := func(body string, want uint64, words string) {
+		t.Helper()
+		_, err := d.clientContext(nil)(t.Context(), []byte(body))
+		var no *reverse.Error
+		if !errors.As(err, &no) || no.Code != want || !strings.Contains(no.Text, words) {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
+	ask("{", reverse.CodeInvalid, "can't be read")
+	ask(`{"client":"codec"}`, reverse.CodeInvalid, "claude, codex, copilot, opencode")
+	d.silent.Store(true)
+	ask(`{"client":"codex"}`, reverse.CodeDenied, "clients = false")
+}

@@ -1,15 +1,19 @@
 package page_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"waymark/internal/clientview"
+	"waymark/wire/reverse"
 	"waymark/wire/waymark"
 )
 
@@ -18,7 +22,7 @@ func TestPage(t *testing.T) {
 	browser := chromium(t)
 	for name, test := range map[string]func(*testing.T, chrome){
 		"first paint": testFirstPaint, "live": testLive, "pressed": testPressed, "restart": testRestart, "hostile": testHostile, "keyboard": testKeyboard,
-		"narrow": testNarrow, "pins": testPins, "servers": testServers, "signing out": testSigningOut, "nothing there": testNothing, "looks": testLooks,
+		"narrow": testNarrow, "pins": testPins, "servers": testServers, "clients": testClients, "signing out": testSigningOut, "nothing there": testNothing, "looks": testLooks,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, browser) })
 	}
@@ -437,6 +441,54 @@ func testServers(t *testing.T, browser chrome) {
 	b.until(`document.querySelectorAll('.tool').length === 2`)
 	b.screenshot("servers-tools")
 	b.quiet()
+}
+
+// testClients: what coding agents see, as the agent says when it is asked, or why it says
+// nothing.
+func testClients(t *testing.T, browser chrome) {
+	s := newSite(t)
+	s.agent("old", "").push([]*waymark.Resource{instructions("/w/AGENTS.md", "x")})
+	var asked atomic.Int32
+	s.reversing("new", func(_ context.Context, body []byte) ([]byte, error) {
+		request, err := clientview.DecodeRequest(body)
+		if err != nil || request.Client == "claude" {
+			return nil, &reverse.Error{Code: reverse.CodeDenied, Text: "the agent's configuration has it switched off"}
+		}
+		asked.Add(1)
+		return clientview.Encode(clientview.Answer{
+			Client: "codex", Name: "Codex", Version: "0.169.0", Judged: true, Root: "/w", Project: "/w", Withheld: 3,
+			Known: []clientview.Known{{Client: "claude", Name: "Claude Code"}, {Client: "codex", Name: "Codex"}},
+			Items: []clientview.Item{
+				{ID: "instruction_file:/w/AGENTS.md", Kind: "instruction_file", Path: "/w/AGENTS.md", Bytes: 40000, Tokens: 8192, Included: true, CutBytes: 7232, Reason: "cut", Detail: "there was room for 32768 bytes of it"},
+				{ID: "skill:/w/.agents/skills/x", Kind: "skill", Path: "/w/.agents/skills/x/SKILL.md", Name: "<img src=x onerror=alert(1)>", Bytes: 90, Tokens: 23, Included: true},
+				{ID: "skill:/w/.agents/skills/y", Kind: "skill", Path: "/w/.agents/skills/y/SKILL.md", Name: "y\u202e", Bytes: 90, Reason: "no_description"},
+			},
+			Budget: clientview.Budget{InstructionBytes: 32768, UsedBytes: 32768, SkillTokens: 5440, UsedTokens: 455, Builtin: 4, Shortened: 2},
+		})
+	})
+	b := open(t, browser, s, look{1280, 860, false})
+	b.run(chromedp.Navigate(s.url + "/#/old/clients"))
+	b.until(`document.querySelector('#body')?.innerText.includes('too old')`)
+	b.run(chromedp.Navigate(s.url + "/#/new/clients"))
+	b.until(`document.querySelectorAll('#body .card').length === 3`)
+	said := b.text("#body")
+	for _, want := range []string{
+		"Codex 0.169.0, started in /w", "compared with the program", "It begins with 2 items", "It leaves out 1 item", "there was room for 32768 bytes of it",
+		"<img src=x onerror=alert(1)>", "no description", "32768 of 32768 bytes", "455 of 5440 tokens", "2 descriptions", "3 more items of which this hub",
+	} {
+		if !strings.Contains(said, want) {
+			t.Errorf("it doesn't say %q:\n%s", want, said)
+		}
+	}
+	b.screenshot("clients")
+	b.click(`[data-key="look-again"]`)
+	b.until(`!document.querySelector('[data-key="look-again"]').disabled && document.querySelector('#body [role=status]').innerText.startsWith('as of')`)
+	if n := asked.Load(); n != 2 {
+		t.Errorf("the agent was asked %d times", n)
+	}
+	b.run(chromedp.Evaluate[chromedp.Void](`{ const s = document.querySelector('#client'); s.value = 'claude'; s.dispatchEvent(new Event('change')); }`))
+	b.until(`document.querySelector('#body').innerText.includes('switched off') && document.querySelectorAll('#body .card').length === 0`)
+	b.quiet("409")
 }
 
 // testSigningOut: the browser's session ends, by hand and from afar.

@@ -3,6 +3,7 @@ package page_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,16 +12,21 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
+	"storj.io/drpc"
 	"storj.io/drpc/drpcconn"
 	"storj.io/drpc/drpcmetadata"
 
+	"waymark/host/push"
 	"waymark/hub"
 	"waymark/hub/store"
 	"waymark/hub/store/sqlite"
+	"waymark/snapshot"
 	"waymark/wire"
+	"waymark/wire/reverse"
 	"waymark/wire/waymark"
 )
 
@@ -150,6 +156,45 @@ func (s *site) agent(id, name string) *agent {
 	a.client = waymark.NewDRPCContextClient(a.conn)
 	a.ctx = drpcmetadata.Add(context.Background(), wire.TokenMetadata, token)
 	return a
+}
+
+// reversing is an agent that pushes as agents do, and answers what the hub asks of what
+// clients see.
+func (s *site) reversing(id string, answer reverse.Handler) {
+	s.t.Helper()
+	h := s.running.Load()
+	var serving sync.WaitGroup
+	pusher := push.New(push.Options{
+		Peer: "test", Token: s.token(store.RoleAgent, id, ""), Logger: slog.New(slog.DiscardHandler),
+		Reverse: push.Reverse{Handlers: map[string]reverse.Handler{reverse.KindClientContext: answer}},
+		Dialer: push.DialFunc(func(context.Context) (drpc.Conn, error) {
+			ours, theirs := net.Pipe()
+			serving.Go(func() { _ = h.ServeConn(context.Background(), theirs) })
+			return push.NewConn(ours), nil
+		}),
+	})
+	done := make(chan error, 1)
+	go func() { done <- pusher.Run(context.Background()) }()
+	s.t.Cleanup(func() {
+		_ = pusher.Close()
+		if err := <-done; err != nil && !errors.Is(err, push.ErrClosed) {
+			s.t.Error(err)
+		}
+		_ = h.Close()
+		serving.Wait()
+	})
+	pusher.Publish(&snapshot.Snapshot{Version: 1, Resources: []snapshot.Resource{{Kind: "instruction_file", Source: "/w/AGENTS.md", Status: snapshot.StatusOK}}})
+	for {
+		status, changed := pusher.Watch()
+		if status.Reverse.State == push.ReverseOpen {
+			return
+		}
+		select {
+		case <-changed:
+		case <-s.t.Context().Done():
+			s.t.Fatal("the agent has no reverse channel")
+		}
+	}
 }
 
 // leave ends the connection.

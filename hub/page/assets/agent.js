@@ -4,6 +4,7 @@ import { $, h, show, steady } from './dom.js';
 import { inline, when, count, size } from './text.js';
 import * as api from './api.js';
 import * as agents from './agents.js';
+import * as clients from './clients.js';
 import * as historyView from './history.js';
 import * as mcp from './mcp.js';
 import * as pins from './pins.js';
@@ -48,6 +49,7 @@ function tabItems() {
     { key: 'pins', label: 'Pins', badge: moved || agentPins().length || '', tone: moved ? 'warn' : '' },
     { key: 'history', label: 'History' },
     { key: 'plugins', label: 'Plugins', badge: ill || '', tone: 'warn' },
+    { key: 'clients', label: 'Clients' },
     { key: 'prompt', label: 'Prompt' },
   ].filter(Boolean);
 }
@@ -73,6 +75,7 @@ function body() {
     case 'pins': return pins.view(agentPins(), state.openPins, act);
     case 'history': return historyView.view(state.selected, state.history);
     case 'plugins': return plugins.view(state.snapshot);
+    case 'clients': return clients.view(state.selected);
     case 'prompt': return prompt.view(state.markdown);
   }
   const { element, shown, all } = resources.list(state, openResource);

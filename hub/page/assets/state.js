@@ -2,7 +2,7 @@
 
 import { $, h, show } from './dom.js';
 
-export const tabKeys = ['resources', 'servers', 'pins', 'history', 'plugins', 'prompt'];
+export const tabKeys = ['resources', 'servers', 'pins', 'history', 'plugins', 'clients', 'prompt'];
 
 export const state = {
   agents: new Map(), // by id

@@ -30,4 +30,6 @@ const (
 	FindingWithheld = "withheld"
 	// FindingNotHere: a list names a plugin that isn't in this root.
 	FindingNotHere = "not-here"
+	// FindingSwitchedOff: a plugin is installed, and none of what it brings is loaded.
+	FindingSwitchedOff = "switched-off"
 )

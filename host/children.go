@@ -10,12 +10,14 @@ import (
 	"slices"
 	"strings"
 
+	"waymark/abi"
 	"waymark/host/config"
 	"waymark/host/plugin"
 	"waymark/host/resolve"
 	"waymark/host/vfs"
 	"waymark/internal/text"
 	"waymark/plugins/conventions"
+	"waymark/plugins/installed"
 	"waymark/snapshot"
 )
 
@@ -108,6 +110,7 @@ func (c *children) concerned(root string, near []string) bool {
 type adapted struct {
 	plugins   *plugin.List
 	children  []string
+	installed []installed.Plugin
 	resolvers []resolve.Resolver
 	// Of a home directory: what they see in it, all together, and the same resolvers
 	// switched off, for as long as there is nothing of that.
@@ -145,12 +148,12 @@ func (h *Host) adapt(s scope, used []usedRoot, resolvers []resolve.Resolver) err
 			u.slot.adapted = nil
 			continue
 		}
-		if a := u.slot.adapted; a == nil || a.plugins != h.plugins || !slices.Equal(a.children, names) {
+		if a := u.slot.adapted; a == nil || a.plugins != h.plugins || !slices.Equal(a.children, names) || !slices.Equal(a.installed, u.slot.installs.list) {
 			list, err := h.adaptedTo(u, resolvers, names)
 			if err != nil {
 				return err
 			}
-			if u.slot.adapted, err = newAdapted(h.plugins, names, list, u.root.Scope); err != nil {
+			if u.slot.adapted, err = newAdapted(h.plugins, u.slot, list, u.root.Scope); err != nil {
 				return err
 			}
 		}
@@ -162,8 +165,8 @@ func (h *Host) adapt(s scope, used []usedRoot, resolvers []resolve.Resolver) err
 	return nil
 }
 
-func newAdapted(plugins *plugin.List, names []string, resolvers []resolve.Resolver, scope snapshot.Scope) (*adapted, error) {
-	a := &adapted{plugins: plugins, children: names, resolvers: resolvers}
+func newAdapted(plugins *plugin.List, slot *rootSlot, resolvers []resolve.Resolver, scope snapshot.Scope) (*adapted, error) {
+	a := &adapted{plugins: plugins, children: slot.children.names, installed: slot.installs.list, resolvers: resolvers}
 	if scope != snapshot.ScopeUser {
 		return a, nil
 	}
@@ -185,7 +188,7 @@ func (h *Host) adaptedTo(u *usedRoot, resolvers []resolve.Resolver, names []stri
 		var err error
 		switch {
 		case u.root.Scope == snapshot.ScopeUser:
-			err = h.forUser(r)
+			err = h.forUser(r, u.slot.installs.list)
 		case !r.DropIn:
 			r.Children, r.ChildrenAlways = names, h.config.children == config.ChildrenAlways
 			r.Config, err = edited(r, func(config map[string]any) { config["children"] = names })
@@ -199,7 +202,7 @@ func (h *Host) adaptedTo(u *usedRoot, resolvers []resolve.Resolver, names []stri
 
 // forUser has a resolver look at a home directory: at the places that users have, and at
 // nothing else. What is dropped in is for workspaces.
-func (h *Host) forUser(r *resolve.Resolver) (err error) {
+func (h *Host) forUser(r *resolve.Resolver, plugins []installed.Plugin) (err error) {
 	r.Info.Reads, r.Info.ReadsFromConfig, r.Places = nil, nil, nil
 	if r.Off = r.DropIn; r.Off {
 		return nil
@@ -208,6 +211,9 @@ func (h *Host) forUser(r *resolve.Resolver) (err error) {
 		config["scope"] = string(conventions.ScopeUser)
 		delete(config, "file_names") // they are for the top of a project
 		delete(config, "more_file_names")
+		if len(plugins) > 0 {
+			config["plugins"] = installed.Rows(plugins)
+		}
 		own, _ := config["conventions"].([]any)
 		own = slices.DeleteFunc(own, func(row any) bool {
 			fields, _ := row.(map[string]any)
@@ -217,6 +223,9 @@ func (h *Host) forUser(r *resolve.Resolver) (err error) {
 			config["conventions"] = own
 		}
 	})
+	if r.Places = placesIn(plugins); slices.Contains(r.Info.Kinds, abi.KindPlugin) {
+		r.Places = append(r.Places, listsOf(plugins)...) // what they say is listed as theirs
+	}
 	names := h.opts.BuiltinNames[r.Info.Name]
 	for _, table := range [][]conventions.Convention{conventions.All, h.config.conventions.Own} {
 		for i := range table {

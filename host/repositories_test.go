@@ -106,6 +106,12 @@ func explanation(explained map[string]string, file string) string {
 	return ""
 }
 
+// isSubagent reports whether a file is one of agents/ of a plugin in plugins/.
+func isSubagent(rel string) bool {
+	ok, err := doublestar.Match("plugins/*/agents/*.md", rel)
+	return ok && err == nil
+}
+
 // namedFiles lists the files below a directory that are something by their name.
 func namedFiles(t *testing.T, root string) map[abi.Kind][]string {
 	t.Helper()
@@ -117,7 +123,11 @@ func namedFiles(t *testing.T, root string) map[abi.Kind][]string {
 		if d.IsDir() && slices.Contains([]string{".git", "node_modules"}, d.Name()) {
 			return fs.SkipDir
 		}
-		if kind, ok := named[d.Name()]; ok && !d.IsDir() {
+		kind, ok := named[d.Name()]
+		if rel := strings.TrimPrefix(p, root+"/"); !ok && isSubagent(rel) {
+			kind, ok = abi.KindSubagent, true
+		}
+		if ok && !d.IsDir() {
 			// A link is what it leads to, which is listed once.
 			target, err := filepath.EvalSymlinks(p)
 			if rel := strings.TrimPrefix(target, root+"/"); err == nil && !slices.Contains(there[kind], rel) {

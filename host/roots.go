@@ -36,6 +36,7 @@ type rootSlot struct {
 	children children
 	adapted  *adapted // nil where the resolvers are those of all roots
 	blank    blank
+	installs installs
 }
 
 // newSlot makes a slot with a name of its own.
@@ -120,7 +121,7 @@ func (s *rootSlot) close() {
 		_ = s.open.Close()
 	}
 	s.open, s.outcomes, s.known = nil, nil, false
-	s.children, s.adapted, s.blank = children{}, nil, blank{}
+	s.children, s.adapted, s.blank, s.installs = children{}, nil, blank{}, installs{}
 }
 
 // mcpFiles lists the files of roots of role mcp that lie below a directory,

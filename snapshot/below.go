@@ -86,14 +86,22 @@ func literal(name string) string {
 	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`, `\`, `\\`).Replace(name)
 }
 
-// whose are the attributes that the host itself has given a find: which project has it.
+// attributePlugin names the plugin that brings a find.
+const attributePlugin = "plugin"
+
+// whose are the attributes that the host itself has given a find, or has checked: which
+// project has it, and which plugin brings it.
 func (c *Candidate) whose() Attributes {
-	if c.Directory == "" {
-		return nil
+	keys := []string{attributePlugin}
+	if c.Directory != "" {
+		keys = append(keys, attributeDirectory, attributeMode, attributeGlobs)
 	}
-	own := Attributes{}
-	for _, key := range []string{attributeDirectory, attributeMode, attributeGlobs} {
+	var own Attributes
+	for _, key := range keys {
 		if v, ok := c.Attributes[key]; ok {
+			if own == nil {
+				own = Attributes{}
+			}
 			own[key] = v
 		}
 	}

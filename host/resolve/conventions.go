@@ -76,11 +76,19 @@ func (r *Resolver) complete(c *snapshot.Candidate, root Root) {
 		return
 	}
 	switch readers, ok := r.Conventions.readersOf(c.Convention); {
+	case ok && r.narrows(c):
 	case ok:
 		c.Readers = readers
 	case withholds(r): // it could be anything that the resolver has read
 		c.Convention = ""
 	}
+}
+
+// narrows reports whether a built-in resolver has said who of the readers of a built-in
+// convention reads this file: a plugin is installed for some of those who read plugins.
+func (r *Resolver) narrows(c *snapshot.Candidate) bool {
+	readers := builtinReaders()[c.Convention]
+	return !r.DropIn && len(c.Readers) > 0 && !slices.ContainsFunc(c.Readers, func(id string) bool { return !slices.Contains(readers, id) })
 }
 
 // scopeOf says whose the finds of a root are.

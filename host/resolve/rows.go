@@ -86,6 +86,16 @@ func (r *rowReader) whyDropped(i int, row *abi.Resource, err error) string {
 	return fmt.Sprintf("dropped %q: %s", printable(row.Path, 100), err)
 }
 
+// ofPlugin keeps of the attributes of an MCP configuration which plugin brings it, if that
+// is a plain name: anything else could be a token.
+func ofPlugin(given map[string]abi.Value) snapshot.Attributes {
+	name := given["plugin"].Text
+	if name == "" || len(name) > 64 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") != "" {
+		return nil
+	}
+	return attributes(map[string]abi.Value{"plugin": abi.String(name)})
+}
+
 // resource checks one row and makes a resource of it. An error means that the
 // row is dropped.
 func (r *rowReader) resource(row *abi.Resource) (*snapshot.Resource, error) {
@@ -107,6 +117,9 @@ func (r *rowReader) resource(row *abi.Resource) (*snapshot.Resource, error) {
 	if row.Kind == abi.KindMCPConfig {
 		if res.Status == snapshot.StatusInvalid { // never in the resolver's words: they could hold tokens
 			res.Error = "the resolver calls it invalid"
+		}
+		if !r.resolver.DropIn {
+			res.Readers, res.Attributes = readers(row.Readers), ofPlugin(row.Attributes)
 		}
 	} else {
 		res.Key, res.Name, res.Description = clean(row.Key), clean(row.Name), clean(row.Description)

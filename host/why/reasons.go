@@ -137,6 +137,7 @@ var inRoot = []rule[*pathInRoot]{
 	{test: (*pathInRoot).deniedToOne}, // ofDenial
 
 	// Nobody's, although resolvers come near.
+	{ReasonNotAKnownPlace, (*pathInRoot).isOfUnloadedPlugin, "%s"},
 	{ReasonNotAKnownPlace, (*pathInRoot).isPartOfFind, "part of the directory of the %s %s, of which only %s is sent; the agent may read it in the workspace%s"},
 	{ReasonNotAKnownPlace, (*pathInRoot).wasReadInVain, "%s looked at it and made no resource of it; its warnings, in the log, may say why%s"},
 	{ReasonNotAKnownPlace, (*pathInRoot).wasLeftUnread, "%s may read it, but doesn't take it for one of its files%s"},

@@ -30,6 +30,8 @@
 //     places are looked up in each, and nothing else is listed
 //   - children: directories at the top of the root that are projects of their own, which are
 //     looked into after the root, by the same rows
+//   - plugins: what the user of a home directory has installed, from the host; see package
+//     plugins/installed
 //
 // # Limits
 //

@@ -26,24 +26,35 @@ type bareSkill struct {
 
 // plugins reports what the plugins of the root bring, and then the skills that none does.
 func (f *finder) plugins() {
+	if list := f.Plugins(); len(list) > 0 {
+		f.bring(bundles.Installed(f.root, f.table, list))
+	}
 	if len(f.tops) == 0 {
 		return
 	}
-	set := bundles.Find(f.root, f.table, f.tops)
+	f.bring(bundles.Find(f.root, f.table, f.tops))
+	f.tops = nil
+	for _, s := range f.later {
+		if !f.had[string(abi.KindSkill)+" "+s.dir] {
+			f.Skill(s.c, s.dir, s.e)
+		}
+	}
+}
+
+// bring reports what plugins bring. Of those that aren't loaded that is nothing.
+func (f *finder) bring(set *bundles.Set) {
 	f.had = map[string]bool{}
 	for _, p := range set.Plugins {
+		if !p.Loaded() {
+			continue
+		}
 		f.plugin, f.below = p, ""
 		if p.Dir != "." {
 			f.below = p.Dir + "/"
 		}
 		f.WalkPlugin(f.places, f.root, p.Dir, p.Paths, p.Instead, f)
 	}
-	f.plugin, f.below, f.tops = nil, "", nil
-	for _, s := range f.later {
-		if !f.had[string(abi.KindSkill)+" "+s.dir] {
-			f.Skill(s.c, s.dir, s.e)
-		}
-	}
+	f.plugin, f.below = nil, ""
 }
 
 // putOff reports whether a skill is none to be read now: those at the top wait for the
@@ -86,12 +97,17 @@ func (f *finder) partID(c *conventions.Convention) string {
 	if f.plugin == nil {
 		return c.ID
 	}
-	return c.ID + " of " + f.plugin.Name
+	return c.ID + " of " + f.plugin.Key()
 }
 
-// attributed adds the plugin that brings a resource.
-func (f *finder) attributed(r *guest.Resource) {
-	if f.plugin != nil {
-		attribute(r, "plugin", abi.String(f.plugin.Name))
+// attributed adds the plugin that brings a resource, and who loads what a user has
+// installed.
+func (f *finder) attributed(c *conventions.Convention, r *guest.Resource) {
+	if f.plugin == nil {
+		return
+	}
+	attribute(r, "plugin", abi.String(f.plugin.Name))
+	if f.plugin.Installed != nil {
+		r.Readers = f.plugin.Reads(c.Readers)
 	}
 }

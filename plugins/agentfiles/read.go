@@ -51,7 +51,7 @@ func (f *finder) readSkill(c *conventions.Convention, dir, file, dirName string)
 	if err != nil {
 		fail(&r, err)
 	}
-	f.attributed(&r)
+	f.attributed(c, &r)
 	part = encode(&r, n)
 	part.Forget = errors.Is(err, errYAMLBudget) // the next run may have more
 	return part
@@ -90,7 +90,7 @@ func (f *finder) readFile(c *conventions.Convention, p string) (part guest.Part)
 	case read:
 		err = f.describe(&r, c, text, &n)
 	}
-	f.attributed(&r)
+	f.attributed(c, &r)
 	part = encode(&r, n)
 	part.Forget = errors.Is(err, errYAMLBudget) // the next run may have more
 	return part

@@ -14,7 +14,7 @@
 // # Configuration
 //
 //   - grants: "hook-commands" shows what hooks run
-//   - disabled, conventions, scope, base, children: as for the resolver "context"
+//   - disabled, conventions, scope, base, children, plugins: as for the resolver "context"
 //
 // # Limits
 //
@@ -114,7 +114,7 @@ func (f *finder) File(c *conventions.Convention, p string) {
 	}
 	key := c.ID + " " + p
 	if f.plugin != nil {
-		key += " of " + f.plugin.Name
+		key += " of " + f.plugin.Key()
 	} else if f.below == "" && places.IsManifest(c) {
 		f.tops = append(f.tops, bundles.Top{Convention: c, Path: p})
 	}
@@ -141,13 +141,16 @@ func (f *finder) read(c *conventions.Convention, p string) (part guest.Part) {
 		// The host says what is wrong.
 		rows = []guest.Resource{{Kind: c.Kind, Path: p, Convention: c.ID, Name: places.Name(c, f.place(p)), Content: withheld(p)}}
 	case c.Kind == abi.KindPlugin:
-		rows = plugin(c, p, f.place(p), text)
+		rows = append(plugin(c, p, f.place(p), text), f.inline(c, p, text)...)
 	default:
 		rows = f.hooks(c, p, text)
 	}
 	if f.plugin != nil {
 		for i := range rows {
 			attribute(&rows[i], "plugin", f.plugin.Name)
+			if f.plugin.Installed != nil {
+				rows[i].Readers = f.plugin.Reads(c.Readers)
+			}
 		}
 	}
 	part.Rows = guest.Encode(rows...)
@@ -165,6 +168,61 @@ func broken(c *conventions.Convention, p, reason string) guest.Resource {
 	return guest.Resource{Kind: c.Kind, Path: p, Convention: c.ID, Status: abi.StatusInvalid, Error: reason}
 }
 
+// inline reads the hooks that stand in a manifest itself: as those of a file, or below a
+// key of their own, or a list of such.
+func (f *finder) inline(c *conventions.Convention, p string, text []byte) (rows []guest.Resource) {
+	if c.Format != conventions.JSON || bundles.IsList(p) || !slices.Contains(c.Readers, "claude-code") && !slices.Contains(c.Readers, "codex") {
+		return nil
+	}
+	manifest, reason := parse(c.Format, text)
+	if reason != "" {
+		return nil
+	}
+	given, _ := manifest.Get("hooks")
+	list := []jsonlite.Value{given}
+	if given.Kind() == jsonlite.Array {
+		list = slices.Collect(given.Elements())
+	}
+	name := textOf(manifest, "name")
+	for i, v := range list {
+		if v.Kind() != jsonlite.Object {
+			continue
+		}
+		if inner, ok := v.Get("hooks"); !ok || inner.Kind() != jsonlite.Object {
+			v = wrapped(v)
+		}
+		for _, r := range f.rowsOf(c, p, v, true) {
+			if r.Convention = pluginHooks; len(list) > 1 {
+				r.Key = strconv.Itoa(i) + "/" + r.Key
+			}
+			if f.plugin == nil && name != "" {
+				attribute(&r, "plugin", guest.Truncate(name, abi.MaxName))
+			}
+			if rows = append(rows, r); len(rows) == maxHooks {
+				return rows
+			}
+		}
+	}
+	return rows
+}
+
+// pluginHooks is the convention of a plugin's hooks.
+const pluginHooks = "plugin-hooks"
+
+// wrapped puts a map of events below the key that files have it below.
+func wrapped(v jsonlite.Value) jsonlite.Value {
+	var w jsonlite.Writer
+	w.BeginObject()
+	w.Key("hooks")
+	w.Raw(v.Raw())
+	w.EndObject()
+	out, err := jsonlite.Parse(w.Bytes(), jsonlite.Options{AllowComments: true, AllowDuplicates: true, AllowInvalidUTF8: true, MaxDepth: wellknown.JSONDepth})
+	if err != nil {
+		return jsonlite.Value{}
+	}
+	return out
+}
+
 // hooks reads a file with hooks.
 func (f *finder) hooks(c *conventions.Convention, p string, text []byte) []guest.Resource {
 	if c.Format == conventions.Executable {
@@ -175,8 +233,12 @@ func (f *finder) hooks(c *conventions.Convention, p string, text []byte) []guest
 	if reason != "" {
 		return []guest.Resource{broken(c, p, reason)}
 	}
-	var rows []guest.Resource
-	for h := range handlers(v, strings.Contains(f.place(p), "hooks")) {
+	return f.rowsOf(c, p, v, strings.Contains(f.place(p), "hooks"))
+}
+
+// rowsOf are the rows of the hooks in a value.
+func (f *finder) rowsOf(c *conventions.Convention, p string, v jsonlite.Value, named bool) (rows []guest.Resource) {
+	for h := range handlers(v, named) {
 		if len(rows) == maxHooks {
 			break
 		}

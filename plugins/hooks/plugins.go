@@ -6,6 +6,7 @@ import (
 
 	"waymark/abi"
 	"waymark/plugins/conventions"
+	"waymark/plugins/installed"
 	"waymark/plugins/internal/bundles"
 	"waymark/plugins/internal/places"
 	guest "waymark/sdk-guest"
@@ -13,14 +14,23 @@ import (
 
 // plugins reports the plugins that the root's manifests list, and the hooks of all.
 func (f *finder) plugins(table []conventions.Convention, pair, all places.Pair) {
-	if len(f.tops) == 0 {
-		return
+	if list := f.Plugins(); len(list) > 0 {
+		f.bring(bundles.Installed(f.root, table, list), pair, all)
 	}
-	set := bundles.Find(f.root, table, f.tops)
+	if len(f.tops) > 0 {
+		f.bring(bundles.Find(f.root, table, f.tops), pair, all)
+	}
+}
+
+func (f *finder) bring(set *bundles.Set, pair, all places.Pair) {
 	for _, p := range set.Plugins {
+		if !p.Loaded() {
+			f.resp.Resources = append(f.resp.Resources, unloaded(p))
+			continue
+		}
 		f.plugin = p
 		for i := range p.Manifests {
-			if p.Dir != "." {
+			if p.Dir != "." && (p.Installed == nil || p.Manifests[i].Path != p.List) { // which the walk has met
 				f.File(p.Manifests[i].Convention, p.Manifests[i].Path)
 			}
 		}
@@ -52,12 +62,33 @@ func (f *finder) listed(p *bundles.Plugin, all places.Pair) guest.Resource {
 	if p.Version != "" {
 		attribute(&r, "version", guest.Truncate(p.Version, abi.MaxWord))
 	}
+	if p.Installed != nil {
+		r.Key = guest.Truncate(p.Installed.ID, abi.MaxName)
+	}
 	c := counter{finder: f, counts: map[abi.Kind]int{}}
 	f.WalkPlugin(all, f.root, p.Dir, p.Paths, p.Instead, &c)
 	for _, kind := range brought {
 		if n := c.counts[kind]; n > 0 {
 			attribute(&r, string(kind)+"s", strconv.Itoa(n))
 		}
+	}
+	return r
+}
+
+// unloaded is the row of an installed plugin of which nothing is loaded.
+func unloaded(p *bundles.Plugin) guest.Resource {
+	r := guest.Resource{
+		Kind: guest.Plugin, Path: p.List, Key: guest.Truncate(p.Installed.ID, abi.MaxName), Name: p.Name, Readers: p.Readers,
+		Findings: []guest.Finding{{Code: abi.FindingSwitchedOff, Severity: abi.SeverityInfo, Message: "it is installed and switched off: nothing of it is loaded"}},
+	}
+	if p.Installed.State == installed.Missing {
+		r.Findings = []guest.Finding{{Code: abi.FindingNotHere, Severity: abi.SeverityWarning, Message: "it is switched on, and isn't where its agent keeps plugins"}}
+	}
+	if p.Dir != "" {
+		attribute(&r, "directory", p.Dir)
+	}
+	if p.Version != "" {
+		attribute(&r, "version", p.Version)
 	}
 	return r
 }

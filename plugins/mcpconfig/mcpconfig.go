@@ -19,7 +19,7 @@
 //     that their names say; see servers.ShapeOf
 //   - scope, base: places of the scope "user" are relative to the home directory, of
 //     which the root is base
-//   - children: as for the resolver "context"
+//   - children, plugins: as for the resolver "context"
 //
 // # Limits
 //
@@ -34,6 +34,7 @@ import (
 
 	"waymark/abi"
 	"waymark/plugins/conventions"
+	"waymark/plugins/installed"
 	"waymark/plugins/internal/bundles"
 	"waymark/plugins/internal/places"
 	"waymark/plugins/internal/wellknown"
@@ -143,9 +144,15 @@ func (f *finder) File(c *conventions.Convention, p string) {
 		f.tops = append(f.tops, bundles.Top{Convention: c, Path: p})
 		return
 	}
-	if !f.Again(c, p) {
+	if !f.Again(c, p) && !f.switchedOff(p) {
 		f.add(c.ID, p, path.Join(f.Base(), p[len(f.below):]))
 	}
+}
+
+// switchedOff reports whether a file is the manifest of an installed plugin that isn't
+// loaded.
+func (f *finder) switchedOff(p string) bool {
+	return slices.ContainsFunc(f.Plugins(), func(of installed.Plugin) bool { return of.List == p && of.State != installed.On })
 }
 
 // Skill implements places.Visitor.
@@ -164,18 +171,32 @@ func (f *finder) Skip(c *conventions.Convention) bool {
 // plugins reports the files of the plugins that the root is, or lists. What is at the top
 // and the project's own was reported by that.
 func (f *finder) plugins(pair places.Pair) {
-	if len(f.tops) == 0 {
-		return
-	}
 	had := map[string]bool{}
 	for i := range f.resp.Resources {
 		had[f.resp.Resources[i].Path] = true
 	}
-	for _, p := range bundles.Find(f.root, conventions.All, f.tops).Plugins {
+	if list := f.Plugins(); len(list) > 0 {
+		f.bring(pair, had, bundles.Installed(f.root, conventions.All, list))
+	}
+	if len(f.tops) > 0 {
+		f.bring(pair, had, bundles.Find(f.root, conventions.All, f.tops))
+	}
+}
+
+func (f *finder) bring(pair places.Pair, had map[string]bool, set *bundles.Set) {
+	for _, p := range set.Plugins {
+		if !p.Loaded() {
+			continue
+		}
 		f.plugin = p
 		f.WalkPlugin(pair, f.root, p.Dir, nil, nil, &once{f, had})
 		for _, file := range p.Paths["mcpServers"] {
 			(&once{f, had}).file(pluginServers, file)
+		}
+		for _, m := range p.Servers {
+			if p.LoadedBy(m.Convention.Readers) {
+				(&once{f, had}).file(pluginServers, m.Path)
+			}
 		}
 	}
 	f.plugin = nil
@@ -183,6 +204,9 @@ func (f *finder) plugins(pair places.Pair) {
 
 // pluginServers is the convention of a file that a plugin's manifest names.
 const pluginServers = "plugin-dot-mcp-json"
+
+// agentPluginServers is that of the file of Agent Plugins.
+const agentPluginServers = "plugin-mcp-json"
 
 // once reports each file once, and those that lie in their plugin.
 type once struct {
@@ -211,11 +235,21 @@ func (f *finder) add(convention, name, place string) {
 		return
 	}
 	r := guest.Resource{Kind: guest.MCPConfig, Path: name, Content: guest.File(name), Convention: convention}
+	if f.plugin != nil {
+		r.Attributes = map[string]guest.Value{"plugin": abi.String(f.plugin.Name)}
+		if f.plugin.Installed != nil {
+			r.Readers = f.plugin.Readers
+		}
+	}
 	switch {
 	case state == wellknown.Invalid:
 		r.Error = wellknown.LinkToDirectory
 	case read && len(text) <= limit:
-		r.Error = servers.Check(servers.ShapeOf(place), text)
+		shape := servers.ShapeOf(place)
+		if f.plugin != nil && convention == agentPluginServers && f.plugin.IsAgentPlugin() {
+			shape = servers.AgentPlugin // also one that doesn't say so
+		}
+		r.Error = servers.Check(shape, text)
 	}
 	if r.Error != "" {
 		r.Status = abi.StatusInvalid

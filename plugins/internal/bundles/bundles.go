@@ -20,6 +20,7 @@ import (
 	"strings"
 
 	"waymark/plugins/conventions"
+	"waymark/plugins/installed"
 	"waymark/plugins/internal/places"
 	guest "waymark/sdk-guest"
 	"waymark/sdk-guest/jsonlite"
@@ -56,6 +57,11 @@ type Plugin struct {
 	Paths map[string][]string
 	// Instead are the usual places that don't count, since paths stand in their place.
 	Instead []string
+	// Servers are the manifests in which MCP servers stand themselves.
+	Servers []Manifest
+	// Installed is what an agent's own files say of one that a user has installed; nil for
+	// those of a root that is a plugin or lists some.
+	Installed *installed.Plugin
 }
 
 // Elsewhere is a plugin that a list names and that isn't here.
@@ -76,7 +82,8 @@ type Set struct {
 // agentPlugins is the reader whose manifests have a closed form.
 const agentPlugins = "agent-plugins"
 
-func isList(p string) bool { return path.Base(p) == "marketplace.json" }
+// IsList reports whether a path is that of a list of plugins.
+func IsList(p string) bool { return path.Base(p) == "marketplace.json" }
 
 // Top is a manifest at a root's top.
 type Top struct {
@@ -98,7 +105,7 @@ func Find(root fs.FS, table []conventions.Convention, tops []Top) *Set {
 	f := &finder{root: root, table: table, at: map[string]*Plugin{}, tops: tops}
 	var own *Plugin
 	for _, top := range tops {
-		if isList(top.Path) {
+		if IsList(top.Path) {
 			continue
 		}
 		if v, ok := f.read(top.Convention, top.Path); ok {
@@ -109,7 +116,7 @@ func Find(root fs.FS, table []conventions.Convention, tops []Top) *Set {
 		}
 	}
 	for _, top := range tops {
-		if isList(top.Path) {
+		if IsList(top.Path) {
 			f.list(top)
 		}
 	}
@@ -161,6 +168,9 @@ func (f *finder) manifest(p *Plugin, c *conventions.Convention, at string, v jso
 	p.readBy(c.Readers)
 	if !slices.Contains(c.Readers, agentPlugins) { // which have fixed places
 		f.paths(p, v, false)
+		if servers, _ := v.Get("mcpServers"); servers.Kind() == jsonlite.Object {
+			p.Servers = append(p.Servers, Manifest{Path: at, Convention: c})
+		}
 	}
 	p.Manifests = append(p.Manifests, Manifest{Path: at, Convention: c})
 }
@@ -283,6 +293,38 @@ func (f *finder) entry(top Top, base string, e jsonlite.Value) {
 	f.listed(top, f.plugin(dir, name), e)
 }
 
+// Installed reads the manifests of the plugins that a user has installed. Of those that
+// are switched off, or aren't where they should be, nothing is read.
+func Installed(root fs.FS, table []conventions.Convention, list []installed.Plugin) *Set {
+	f := &finder{root: root, table: table, at: map[string]*Plugin{}}
+	for i := range list {
+		of := &list[i]
+		p := &Plugin{Dir: of.Dir, Name: of.Name, Version: of.Version, List: of.List, Readers: []string{of.Reader}, Paths: map[string][]string{}, Installed: of}
+		f.Plugins = append(f.Plugins, p)
+		if of.State == installed.On {
+			f.manifestsFor(p, of.Reader)
+		}
+	}
+	return &f.Set
+}
+
+// manifestsFor reads the manifests that one agent reads. Claude Code's are read by others
+// where a plugin has none of theirs.
+func (f *finder) manifestsFor(p *Plugin, reader string) {
+	f.ownManifests(p)
+	others := slices.Clone(p.Manifests)
+	p.Manifests = slices.DeleteFunc(p.Manifests, func(m Manifest) bool { return !slices.Contains(m.Convention.Readers, reader) })
+	if len(p.Manifests) == 0 && (reader == "codex" || reader == "copilot") {
+		p.Manifests = slices.DeleteFunc(others, func(m Manifest) bool { return !slices.Contains(m.Convention.Readers, "claude-code") })
+	}
+	p.Paths, p.Instead, p.Readers = map[string][]string{}, nil, []string{reader}
+	for _, m := range p.Manifests {
+		if v, ok := f.read(m.Convention, m.Path); ok && !slices.Contains(m.Convention.Readers, agentPlugins) {
+			f.paths(p, v, false)
+		}
+	}
+}
+
 // listed completes a plugin that a list names, by its own manifests.
 func (f *finder) listed(top Top, p *Plugin, e jsonlite.Value) {
 	if p.List == "" {
@@ -306,7 +348,7 @@ func (f *finder) ownManifests(p *Plugin) {
 			continue
 		}
 		for _, place := range c.Places {
-			if isList(place) {
+			if IsList(place) {
 				continue
 			}
 			at := path.Join(p.Dir, place)
@@ -320,6 +362,33 @@ func (f *finder) ownManifests(p *Plugin) {
 // LoadedBy reports whether one of some agents loads the plugin.
 func (p *Plugin) LoadedBy(readers []string) bool {
 	return slices.ContainsFunc(readers, func(r string) bool { return slices.Contains(p.Readers, r) })
+}
+
+// Reads are those of some agents that load the plugin.
+func (p *Plugin) Reads(readers []string) (list []string) {
+	for _, r := range readers {
+		if slices.Contains(p.Readers, r) {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// Loaded reports whether the plugin is one that is loaded where it is.
+func (p *Plugin) Loaded() bool { return p.Installed == nil || p.Installed.State == installed.On }
+
+// Key tells the plugin from others with files of its: who loads what it brings is part of
+// what is said of them.
+func (p *Plugin) Key() string {
+	if p.Installed != nil {
+		return p.Installed.Reader + " " + p.Installed.ID
+	}
+	return p.Name
+}
+
+// IsAgentPlugin reports whether one of the plugin's manifests is that of Agent Plugins.
+func (p *Plugin) IsAgentPlugin() bool {
+	return slices.ContainsFunc(p.Manifests, func(m Manifest) bool { return slices.Contains(m.Convention.Readers, agentPlugins) })
 }
 
 // Strict reports whether nobody loads the plugin who isn't held to the open specification.

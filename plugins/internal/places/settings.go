@@ -7,6 +7,7 @@ import (
 
 	"waymark/abi"
 	"waymark/plugins/conventions"
+	"waymark/plugins/installed"
 	guest "waymark/sdk-guest"
 	"waymark/sdk-guest/jsonlite"
 )
@@ -27,6 +28,8 @@ type Settings struct {
 	directories []string
 	// children are directories in which all places begin, besides in the root.
 	children []string
+	// plugins are those that are installed for the user of a home directory.
+	plugins []installed.Plugin
 	// used is what the walks of children have taken, all together.
 	used usage
 }
@@ -39,7 +42,7 @@ const scopeConfigured conventions.Scope = ""
 
 // Configure reads these keys, of which the host has checked the values: grants,
 // disabled and conventions, of which those of some kinds count; scope and base;
-// directories and children.
+// directories and children; plugins.
 //
 // # Errors
 //
@@ -71,6 +74,9 @@ func Configure(config guest.Config, kinds []abi.Kind) (s Settings, err error) {
 	}
 	if s.children, err = config.Strings("children"); err != nil {
 		return s, err
+	}
+	if rows, ok := config.Value("plugins"); ok {
+		s.plugins = installed.FromRows(rows)
 	}
 	list, ok := config.Value("conventions")
 	if !ok {
@@ -123,6 +129,10 @@ func (s *Settings) Directories() []string { return s.directories }
 // Children are the directories at the top of the root that are projects of their own: all
 // places of projects begin in each of them, too.
 func (s *Settings) Children() []string { return s.children }
+
+// Plugins are those that the user of a home directory has installed, whether they are on
+// or not.
+func (s *Settings) Plugins() []installed.Plugin { return s.plugins }
 
 // WalkChild walks one of the Children, by a table and by the operator's conventions. All of
 // them together have the bounds of one walk, and of what is found the visitor is told of 800:

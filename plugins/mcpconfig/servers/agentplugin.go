@@ -24,10 +24,11 @@ func isAgentPlugin(doc jsonlite.Value) bool {
 
 // agentPluginFile says what is wrong with the top level of a file.
 func agentPluginFile(doc jsonlite.Value) (problem string) {
-	servers := false
+	servers, said := false, false
 	for key, v := range doc.Members() {
 		switch key {
 		case "$schema":
+			said = true
 			if schema, _ := v.Text(); schema != agentPluginsFile {
 				return "its $schema is none of version 1.0.0 of Agent Plugins"
 			}
@@ -38,6 +39,9 @@ func agentPluginFile(doc jsonlite.Value) (problem string) {
 		default:
 			return "it has " + quote(key) + " beside $schema and mcpServers"
 		}
+	}
+	if !said {
+		return "it has no $schema, as the mcp.json of an Agent Plugin must"
 	}
 	if !servers {
 		return "it has no mcpServers"
@@ -80,7 +84,7 @@ func (r *reader) agentPluginRules() (problem string) {
 	switch {
 	case s.Transport != Stdio:
 		return agentPluginURL(s.URL)
-	case strings.ContainsAny(s.Command, " \t\r\n"):
+	case strings.ContainsAny(s.Command, " \t\r\n") && !strings.HasPrefix(s.Command, "./"):
 		return "its command is more than one word"
 	case strings.Contains(s.Command, "/") && !strings.HasPrefix(s.Command, "./"), leadsOut(s.Command):
 		return "its command is neither a bare name nor a path below the plugin that begins with ./"

@@ -193,7 +193,7 @@ func find(shape Shape, text []byte) (f found, problem string) {
 		return f, "it is " + string(doc.Kind()) + ", not an object"
 	}
 	f.shape = shape
-	if shape == Client && isAgentPlugin(doc) {
+	if shape == AgentPlugin || shape == Client && isAgentPlugin(doc) {
 		f.shape = AgentPlugin
 		if problem := agentPluginFile(doc); problem != "" {
 			return f, problem

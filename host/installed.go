@@ -1,0 +1,132 @@
+package host
+
+import (
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+
+	"waymark/abi"
+	"waymark/host/resolve"
+	"waymark/host/vfs"
+	"waymark/plugins/installed"
+	"waymark/snapshot"
+)
+
+// installs are the plugins that are installed for the user of a home directory.
+type installs struct {
+	known     bool // they were looked for
+	workspace string
+	list      []installed.Plugin
+	trace     []vfs.Dep // what the list depends on
+}
+
+// installedFilter sees the files in which agents keep what is installed.
+var installedFilter = sync.OnceValues(func() (*vfs.Filter, error) {
+	return vfs.View{Reads: installed.Lists(), MCPOnly: true}.Compile()
+})
+
+// findInstalled looks for what users have installed. The agents' settings say it, which no
+// resolver is shown that lists skills, so that the host reads them, as it names projects;
+// near an event only where that is of one of these files. The caller has the turn.
+func (h *Host) findInstalled(s scope) {
+	workspace := h.workspace()
+	for _, slot := range h.slots {
+		if slot.open == nil || slot.spec.Scope != snapshot.ScopeUser || slot.open.File() != "" {
+			continue
+		}
+		now := &slot.installs
+		if now.known && now.workspace == workspace && (!s.covers(slot) || !now.concerned(s.nearIn(slot))) {
+			continue
+		}
+		*now = lookForInstalled(slot, workspace)
+	}
+}
+
+// workspace is the first directory that is looked at as a project.
+func (h *Host) workspace() string {
+	for _, slot := range h.slots {
+		if slot.open != nil && slot.spec.Scope != snapshot.ScopeUser && slot.spec.Role == abi.RoleNone && slot.open.File() == "" {
+			return slot.open.Path()
+		}
+	}
+	return ""
+}
+
+// concerned reports whether what has happened near some paths can change the list. Nil
+// stands for all paths.
+func (i *installs) concerned(near []string) bool {
+	return near == nil || slices.ContainsFunc(near, func(p string) bool {
+		return slices.ContainsFunc(i.trace, func(d vfs.Dep) bool {
+			return d.Path == p || p == "." || strings.HasPrefix(d.Path, p+"/") || d.Kind == vfs.DepListed && strings.HasPrefix(p, d.Path+"/")
+		})
+	})
+}
+
+func lookForInstalled(slot *rootSlot, workspace string) installs {
+	found := installs{known: true, workspace: workspace}
+	filter, err := installedFilter()
+	if err != nil {
+		return found
+	}
+	run := slot.open.Begin(filter, vfs.Limits{})
+	defer func() { _ = run.Close() }()
+	found.list = installed.Find(installed.Home{
+		Paths: []string{slot.open.Path(), absolute(slot.spec.Path)}, Workspace: workspace,
+		Read: func(name string) []byte {
+			f, err := run.Open(name)
+			if err != nil || f.IsDir() {
+				return nil
+			}
+			text, err := io.ReadAll(io.LimitReader(f, installed.MaxFile+1))
+			if err != nil || len(text) > installed.MaxFile {
+				return nil
+			}
+			return text
+		},
+		Dirs: func(name string) (names []string) {
+			f, err := run.Open(name)
+			if err != nil {
+				return nil
+			}
+			entries, err := f.ReadDir()
+			if err != nil {
+				return nil
+			}
+			for _, e := range entries {
+				if e.Type == fs.ModeDir {
+					names = append(names, e.Name)
+				}
+			}
+			return names
+		},
+	})
+	found.trace = run.Trace()
+	return found
+}
+
+// placesIn are the patterns of what resolvers see of plugins that are switched on: files of
+// the formats that they may be in, since a manifest says where they are.
+func placesIn(list []installed.Plugin) (patterns []string) {
+	for i := range list {
+		if list[i].State != installed.On {
+			continue
+		}
+		dir := resolve.LiteralPattern(list[i].Dir)
+		for _, ext := range []string{"md", "toml", "json"} {
+			patterns = append(patterns, dir+"/**/*."+ext)
+		}
+	}
+	return patterns
+}
+
+// listsOf are the files that say what is installed, as patterns.
+func listsOf(list []installed.Plugin) (patterns []string) {
+	for i := range list {
+		if p := resolve.LiteralPattern(list[i].List); !slices.Contains(patterns, p) {
+			patterns = append(patterns, p)
+		}
+	}
+	return patterns
+}

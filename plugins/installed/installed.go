@@ -1,0 +1,372 @@
+// Package installed says which plugins a user has installed for coding agents, and which
+// of them are switched on, by the files in which the agents keep that.
+//
+// # Sources
+//
+//   - Claude Code, https://code.claude.com/docs/en/plugins/loading (2026-11-25):
+//     ~/.claude/plugins/installed_plugins.json records installations with their scope and
+//     directory, enabledPlugins of ~/.claude/settings.json which are on. One that isn't
+//     named there isn't loaded (anthropics/claude-code issue 20661)
+//   - Codex, openai/codex codex-rs/core-plugins/src/store.rs @03d21135: a table
+//     plugins."NAME@MARKETPLACE" of ~/.codex/config.toml, on unless enabled is false; the
+//     plugin lies in plugins/cache/MARKETPLACE/NAME, in the directory of its newest
+//     version, or in "local" where there is that
+//   - Gemini CLI, google-gemini/gemini-cli packages/cli/src/config/extensions/
+//     extensionEnablement.ts @04fbf507: every directory of ~/.gemini/extensions; of the
+//     rules in extension-enablement.json the last that matches the working directory
+//     decides, and without one it is on
+//   - GitHub Copilot CLI, github/copilot-cli issues 2390 and 3864: installedPlugins of
+//     ~/.copilot/config.json, each with enabled and cache_path; enabledPlugins of
+//     ~/.copilot/settings.json (issue 3742) can switch one off
+//
+// # Guarantees
+//
+// Those files hold tokens. Of them nothing is kept but names, versions and directories
+// below the agent's own: names and versions of the letters of a few plain words alone, so
+// that nothing else can come out by that way. A file that can't be read is as if it were
+// empty. Find doesn't change anything and has no state.
+//
+// # Limits
+//
+// What a user has installed for one project alone isn't told, nor is what a project's
+// settings switch off or on, nor what an administrator does. 64 plugins in all.
+package installed
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"waymark/plugins/internal/toml"
+	"waymark/sdk-guest/jsonlite"
+)
+
+// Max is how many plugins are told of.
+const Max = 64
+
+// MaxFile is how much of a file is read, in bytes.
+const MaxFile = 1 << 20
+
+// State is what is known of a plugin.
+type State string
+
+// The states.
+const (
+	On  State = "on"
+	Off State = "off"
+	// Missing: it is on, and where it should lie is nothing, or it lies elsewhere.
+	Missing State = "missing"
+)
+
+// Plugin is one that is installed.
+type Plugin struct {
+	// Name is its own, ID what its agent calls it: NAME@MARKETPLACE, but for Gemini CLI.
+	Name, ID string
+	// Dir is where it lies, relative to the home directory; empty for one that is Missing.
+	Dir, Version string
+	// Reader is the agent that it is installed for, List the file that says so, relative
+	// to the home directory.
+	Reader, List string
+	State        State
+}
+
+// The agents' files, relative to a home directory.
+const (
+	claudeList     = ".claude/plugins/installed_plugins.json"
+	claudeSettings = ".claude/settings.json"
+	codexConfig    = ".codex/config.toml"
+	codexCache     = ".codex/plugins/cache"
+	geminiDir      = ".gemini/extensions"
+	geminiRules    = geminiDir + "/extension-enablement.json"
+	copilotConfig  = ".copilot/config.json"
+	copilotOn      = ".copilot/settings.json"
+)
+
+// Lists are the files and directories that Find asks for, as patterns.
+func Lists() []string {
+	return []string{claudeList, claudeSettings, codexConfig, codexCache + "/*/*/*", geminiDir + "/*", geminiRules, copilotConfig, copilotOn}
+}
+
+// Home is a home directory. Names are relative to it.
+type Home struct {
+	// Paths are those that lead to it: agents write one of them before a plugin's
+	// directory.
+	Paths []string
+	// Workspace is the working directory that rules are about.
+	Workspace string
+	// Read returns a file's text, or nothing; Dirs the names of the directories in one.
+	Read func(name string) []byte
+	Dirs func(name string) []string
+}
+
+// Find lists the plugins, in a fixed order, those of one agent together.
+func Find(h Home) (list []Plugin) {
+	for _, of := range []func(*Home) []Plugin{claude, codex, gemini, copilot} {
+		list = append(list, of(&h)...)
+	}
+	return list[:min(len(list), Max)]
+}
+
+func claude(h *Home) (list []Plugin) {
+	plugins := h.json(claudeList, "plugins")
+	if plugins.Kind() != jsonlite.Object {
+		return nil
+	}
+	on := h.json(claudeSettings, "enabledPlugins")
+	for id, v := range plugins.Members() {
+		name, market, ok := strings.Cut(id, "@")
+		if !ok || !plain(name) || !plain(market) {
+			continue
+		}
+		record, ok := ofUser(v)
+		if !ok {
+			continue
+		}
+		p := Plugin{Name: name, ID: id, Version: version(record), Reader: "claude-code", List: claudeList, State: Off}
+		switch last(on, id).Kind() {
+		case jsonlite.Array, jsonlite.Object: // versions, in the place of true
+			p.State = On
+		case jsonlite.Bool:
+			if yes, _ := last(on, id).Bool(); yes {
+				p.State = On
+			}
+		}
+		p.Dir = h.below(text(record, "installPath"), ".claude/plugins/")
+		list = appendPlugin(list, h, p)
+	}
+	return list
+}
+
+// ofUser is the record of the user's own installation. The first form of the file has one
+// record where the second has a list of them, for scopes.
+func ofUser(v jsonlite.Value) (record jsonlite.Value, ok bool) {
+	if v.Kind() == jsonlite.Object {
+		return v, true
+	}
+	for e := range v.Elements() {
+		if scope := text(e, "scope"); scope == "" || scope == "user" {
+			return e, true
+		}
+	}
+	return record, false
+}
+
+func codex(h *Home) (list []Plugin) {
+	data := h.Read(codexConfig)
+	if len(data) == 0 {
+		return nil
+	}
+	doc, err := toml.Parse(data)
+	if err != nil {
+		return nil
+	}
+	plugins, _ := doc.Get("plugins")
+	for id, v := range plugins.Members() {
+		name, market, ok := strings.Cut(id, "@")
+		if !ok || !plain(name) || !plain(market) {
+			continue
+		}
+		p := Plugin{Name: name, ID: id, Reader: "codex", List: codexConfig, State: On}
+		if enabled := last(v, "enabled"); string(enabled.Raw()) == "false" {
+			p.State = Off
+		}
+		dir := path.Join(codexCache, market, name)
+		if p.Version = newest(h.Dirs(dir)); p.Version != "" {
+			p.Dir = path.Join(dir, p.Version)
+		}
+		list = appendPlugin(list, h, p)
+	}
+	return list
+}
+
+// newest is the version that Codex takes.
+func newest(versions []string) (best string) {
+	for _, v := range versions {
+		switch {
+		case !plain(v):
+		case v == "local":
+			return v
+		case best == "" || olderThan(best, v):
+			best = v
+		}
+	}
+	return best
+}
+
+// olderThan compares versions of numbers with dots by these, and others as texts.
+func olderThan(a, b string) bool {
+	x, y := strings.Split(a, "."), strings.Split(b, ".")
+	for i := range min(len(x), len(y)) {
+		if x[i] == y[i] {
+			continue
+		}
+		if digits(x[i]) && digits(y[i]) {
+			if len(x[i]) != len(y[i]) {
+				return len(x[i]) < len(y[i])
+			}
+			return x[i] < y[i]
+		}
+		return x[i] < y[i]
+	}
+	return len(x) < len(y)
+}
+
+func digits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+
+func gemini(h *Home) (list []Plugin) {
+	names := h.Dirs(geminiDir)
+	if len(names) == 0 {
+		return nil
+	}
+	rules := h.json(geminiRules, "")
+	for _, name := range names {
+		if !plain(name) {
+			continue
+		}
+		p := Plugin{Name: name, ID: name, Dir: path.Join(geminiDir, name), Reader: "gemini", List: path.Join(geminiDir, name, "gemini-extension.json"), State: On}
+		overrides, _ := last(rules, name).Get("overrides")
+		for rule := range overrides.Elements() {
+			s, _ := rule.Text()
+			base, off := strings.CutPrefix(s, "!")
+			if !ruleMatches(base, h.Workspace) {
+				continue
+			}
+			if p.State = On; off {
+				p.State = Off
+			}
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+// ruleMatches reports whether a rule, a directory with slashes at both ends and a star
+// where it is about all below it, too, is about a directory.
+func ruleMatches(rule, dir string) bool {
+	if dir == "" {
+		return false
+	}
+	dir = strings.TrimSuffix(dir, "/") + "/"
+	if base, deep := strings.CutSuffix(rule, "*"); deep {
+		return strings.HasPrefix(dir, base) || dir == strings.TrimSuffix(base, "/")+"/"
+	}
+	return dir == rule
+}
+
+func copilot(h *Home) (list []Plugin) {
+	plugins := h.json(copilotConfig, "installedPlugins")
+	if plugins.Kind() != jsonlite.Array {
+		return nil
+	}
+	on := h.json(copilotOn, "enabledPlugins")
+	for v := range plugins.Elements() {
+		name, market := text(v, "name"), text(v, "marketplace")
+		if !plain(name) || market != "" && !plain(market) {
+			continue
+		}
+		p := Plugin{Name: name, ID: name, Version: version(v), Reader: "copilot", List: copilotConfig, State: On}
+		if market != "" {
+			p.ID += "@" + market
+		}
+		if enabled := last(v, "enabled"); string(enabled.Raw()) == "false" || string(last(on, p.ID).Raw()) == "false" {
+			p.State = Off
+		}
+		p.Dir = h.below(text(v, "cache_path"), ".copilot/")
+		list = appendPlugin(list, h, p)
+	}
+	return list
+}
+
+// appendPlugin adds one, each directory of an agent once.
+func appendPlugin(list []Plugin, h *Home, p Plugin) []Plugin {
+	if len(list) == Max || slices.ContainsFunc(list, func(other Plugin) bool { return other.ID == p.ID }) {
+		return list
+	}
+	if p.Dir == "" && p.State == On {
+		p.State = Missing
+	}
+	return append(list, p)
+}
+
+// below returns where an absolute path lies in the home directory, if it lies in one of
+// the agent's own directories there.
+func (h *Home) below(written, own string) string {
+	for _, home := range append([]string{"~"}, h.Paths...) {
+		rel, ok := strings.CutPrefix(written, strings.TrimSuffix(home, "/")+"/")
+		if !ok || home == "" || len(rel) > 1024 || strings.ContainsAny(rel, "\\\x00") || path.Clean(rel) != rel || strings.HasPrefix(rel, "../") {
+			continue
+		}
+		if strings.HasPrefix(rel, own) {
+			return rel
+		}
+	}
+	return ""
+}
+
+func (h *Home) json(name, key string) (v jsonlite.Value) {
+	data := h.Read(name)
+	if len(data) == 0 {
+		return v
+	}
+	v, err := jsonlite.Parse(data, jsonlite.Options{AllowComments: true, AllowDuplicates: true, AllowInvalidUTF8: true, MaxDepth: 64})
+	if err != nil || v.Kind() != jsonlite.Object {
+		return jsonlite.Value{}
+	}
+	if key == "" {
+		return v
+	}
+	return last(v, key)
+}
+
+// last is the value of a key: of several the last counts.
+func last(v jsonlite.Value, key string) (found jsonlite.Value) {
+	for k, e := range v.Members() {
+		if k == key {
+			found = e
+		}
+	}
+	return found
+}
+
+func text(v jsonlite.Value, key string) string {
+	s, _ := last(v, key).Text()
+	return s
+}
+
+func version(v jsonlite.Value) string {
+	if s := text(v, "version"); plain(s) {
+		return s
+	}
+	return ""
+}
+
+// plain reports whether a text is a name or a version: 1 to 64 ASCII letters, digits, dots,
+// hyphens, plus signs and underscores, of which the first is a letter or a digit.
+func plain(s string) bool {
+	if s == "" || len(s) > 64 {
+		return false
+	}
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
+		case i > 0 && strings.IndexByte(".-+_", c) >= 0:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// Keeper names the agent that keeps its plugins in a directory of the home directory in
+// which a path lies.
+func Keeper(rel string) (agent string, ok bool) {
+	for _, k := range [...]struct{ dir, agent string }{
+		{".claude/plugins/cache/", "Claude Code"}, {".claude/plugins/marketplaces/", "Claude Code"}, {codexCache + "/", "Codex"},
+		{geminiDir + "/", "Gemini CLI"}, {".copilot/installed-plugins/", "GitHub Copilot CLI"},
+	} {
+		if strings.HasPrefix(rel, k.dir) {
+			return k.agent, true
+		}
+	}
+	return "", false
+}

@@ -21,6 +21,10 @@ type Conventions struct {
 	Strict bool
 	// Grants say what may be shown of files that hold more than text.
 	Grants []string
+	// Heads is how front matter is read, and Dependencies has the "**" of Own look into
+	// node_modules.
+	Heads        conventions.Heads
+	Dependencies bool
 }
 
 // convention is the form in which a resolver gets one: the fields of a [[convention]]
@@ -78,6 +82,12 @@ func (c *Conventions) configure(config []byte, kinds []abi.Kind) ([]byte, error)
 	}
 	if c.Strict {
 		add["strict"] = true
+	}
+	if c.Dependencies {
+		add["dependencies"] = true
+	}
+	if c.Heads != conventions.HeadsOwn {
+		add["heads"] = c.Heads
 	}
 	if len(c.Grants) > 0 {
 		add["grants"] = c.Grants

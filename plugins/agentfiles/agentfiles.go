@@ -20,6 +20,7 @@
 //   - more_file_names: instruction files there beside those
 //   - meta_file: the name that SKILL.md has
 //   - strict: true makes what has a warning invalid, of skills, subagents and commands
+//   - heads: how front matter is read, in the place of the table's way (conventions.Heads)
 //   - grants: "hooks" and "mcp" show what holds these
 //   - disabled: ids of conventions that don't count
 //   - conventions: an operator's rows, behind the table's
@@ -149,6 +150,7 @@ type options struct {
 	named      bool // by fileNames alone, and not by the table
 	strict     bool
 	hooks, mcp bool // are granted
+	heads      conventions.Heads
 	// instructionsOnly and skillsOnly say what a root with a role is for.
 	instructionsOnly, skillsOnly bool
 }
@@ -165,6 +167,11 @@ func (f *finder) configure() (err error) {
 	if f.strict, err = config.Bool("strict", false); err != nil {
 		return err
 	}
+	heads, err := config.String("heads", "")
+	if err != nil {
+		return err
+	}
+	f.heads = conventions.Heads(heads)
 	if f.Settings, err = places.Configure(*config, kinds); err != nil {
 		return err
 	}

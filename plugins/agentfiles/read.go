@@ -145,15 +145,8 @@ func (f *finder) describeFile(r *guest.Resource, c *conventions.Convention, n *n
 
 // describeFields reads a file that may begin with front matter.
 func (f *finder) describeFields(r *guest.Resource, c *conventions.Convention, text []byte, n *needs) error {
-	block, rest, err := f.readBlock(r.Path, text)
-	h := head{}
-	switch {
-	case errors.Is(err, frontmatter.ErrNone):
-		rest, err = text, nil
-	case err == nil:
-		h, err = f.yaml.parseYAML(block, c.Kind == abi.KindInstructionFile)
-		n.yaml = h.cost
-	}
+	h, block, rest, err := f.readFields(r.Path, text, c.Kind)
+	n.yaml = h.cost
 	if err != nil {
 		f.withholdUnread(r, block)
 		f.unparsed(r, err)
@@ -170,6 +163,20 @@ func (f *finder) describeFields(r *guest.Resource, c *conventions.Convention, te
 		r.Description = firstLine(rest)
 	}
 	return nil
+}
+
+// readFields reads the front matter of a file whose head is given, which has none when
+// there is none.
+func (f *finder) readFields(file string, text []byte, kind abi.Kind) (h head, block, rest []byte, err error) {
+	if f.heads != conventions.HeadsOwn && kind != abi.KindInstructionFile {
+		h, block, rest, err = f.readHead(file, text)
+	} else if block, rest, err = f.readBlock(file, text); err == nil {
+		h, err = f.yaml.parseYAML(block, kind == abi.KindInstructionFile)
+	}
+	if errors.Is(err, frontmatter.ErrNone) {
+		rest, err = text, nil
+	}
+	return h, block, rest, err
 }
 
 const unquoted = "front matter is YAML only once its values with a colon are quoted"

@@ -41,8 +41,9 @@ var errConventions = errors.New("config key conventions is not a list of tables 
 const scopeConfigured conventions.Scope = ""
 
 // Configure reads these keys, of which the host has checked the values: grants,
-// disabled and conventions, of which those of some kinds count; scope and base;
-// directories and children; plugins.
+// disabled and conventions, of which those of some kinds count, and dependencies, which
+// has their "**" look into node_modules; scope and base; directories and children;
+// plugins.
 //
 // # Errors
 //
@@ -78,14 +79,18 @@ func Configure(config guest.Config, kinds []abi.Kind) (s Settings, err error) {
 	if rows, ok := config.Value("plugins"); ok {
 		s.plugins = installed.FromRows(rows)
 	}
+	dependencies, err := config.Bool("dependencies", false)
+	if err != nil {
+		return s, err
+	}
 	list, ok := config.Value("conventions")
 	if !ok {
 		return s, nil
 	}
-	return s, s.compile(list, kinds)
+	return s, s.compile(list, kinds, dependencies)
 }
 
-func (s *Settings) compile(list jsonlite.Value, kinds []abi.Kind) error {
+func (s *Settings) compile(list jsonlite.Value, kinds []abi.Kind, dependencies bool) error {
 	if list.Kind() != jsonlite.Array {
 		return errConventions
 	}
@@ -98,6 +103,7 @@ func (s *Settings) compile(list jsonlite.Value, kinds []abi.Kind) error {
 		table = append(table, c)
 	}
 	s.own, s.seen = Compile(table, kinds, scopeConfigured), map[string]bool{}
+	s.own.dependencies = dependencies
 	return nil
 }
 

@@ -17,8 +17,8 @@
 //
 // # Limits
 //
-// "**" goes 8 directories deep and looks into 2,000 directories, without .git and
-// node_modules.
+// "**" goes 8 directories deep and looks into 2,000 directories, without .git and,
+// but for an operator's rows that say otherwise, node_modules.
 package places
 
 import (
@@ -44,6 +44,8 @@ type Tree struct {
 	table []conventions.Convention
 	root  *node
 	loops int // how many nodes are there for "**"
+	// dependencies has "**" look into node_modules.
+	dependencies bool
 	// first are the names that places begin with, in byte order; of a nested Tree alone.
 	first []string
 }

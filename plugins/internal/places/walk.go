@@ -273,7 +273,7 @@ func (w *walk) step(next, states []at, name string, below bool) []at {
 				next = enter(next, g.next)
 			}
 		}
-		if s.loop > 0 && below && s.depth < maxDepth && name != ".git" && name != "node_modules" {
+		if s.loop > 0 && below && s.depth < maxDepth && name != ".git" && (name != "node_modules" || w.tree.dependencies) {
 			next = append(next, at{s.node, s.depth + 1})
 		}
 	}

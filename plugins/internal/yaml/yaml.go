@@ -59,6 +59,8 @@ type Node struct {
 	// one is; empty for other nodes without one.
 	Tag   string
 	Value string // of a scalar, without quotes; the name that an alias has
+	// Plain says that a scalar has neither quotes nor a tag.
+	Plain bool
 	// Target is what an alias stands for.
 	Target *Node
 	// Content has what is in a sequence, and keys and values of a mapping in
@@ -202,7 +204,7 @@ func (c *composer) scalar() *Node {
 	case n.Tag == "" && c.event.ScalarStyle()&quoted != 0:
 		n.Tag = TagStr
 	case n.Tag == "":
-		n.Tag = plainTag(n.Value)
+		n.Tag, n.Plain = plainTag(n.Value), true
 	}
 	c.expect(SCALAR_EVENT)
 	return n

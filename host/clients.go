@@ -45,6 +45,7 @@ func clientInput(ctx context.Context, opts Options, client *clients.Client, dir 
 	}
 	in := &clients.Input{Client: client, Start: start, Project: projectOf(start), Home: opts.Home}
 	walk := walkOf(in, below)
+	walk.user(in, opts.NoUser)
 	opts.Roots = nil
 	for _, dir := range walk.roots {
 		opts.Roots = append(opts.Roots, RootSpec{Path: dir, Optional: dir != start})
@@ -53,7 +54,7 @@ func clientInput(ctx context.Context, opts Options, client *clients.Client, dir 
 	opts.MemoDir, opts.NoMemo, opts.Hold = "", true, false
 	opts.Observe, opts.Amended, opts.ObserveWatch, opts.Settled = nil, nil, nil, nil
 	opts.DisableBuiltin = nil
-	opts.Conventions = plugin.Conventions{Own: walk.rows, Disabled: foreign(client)}
+	opts.Conventions = plugin.Conventions{Own: walk.rows, Disabled: foreign(client), Heads: client.Heads, Dependencies: client.Dependencies}
 	h, err := New(opts)
 	if err != nil {
 		return nil, err
@@ -135,6 +136,18 @@ func (w *clientWalk) place(top, rel string, rows []conventions.Convention) bool 
 		w.rows = append(w.rows, row)
 	}
 	return true
+}
+
+// user has the home directory looked at, too, unless the operator has its files left alone.
+func (w *clientWalk) user(in *clients.Input, off bool) {
+	home, err := filepath.EvalSymlinks(in.Home)
+	if off || in.Home == "" || err != nil || in.Client.User == nil {
+		return
+	}
+	in.Home, in.User = home, true
+	if w.looked[home] == "" {
+		w.roots, w.looked[home] = append(w.roots, home), home
+	}
 }
 
 // maxClientRows bounds the conventions of a walk: a resolver takes so many patterns. Some

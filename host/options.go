@@ -117,6 +117,9 @@ type Options struct {
 	Watch watch.Options
 	// Hold holds the first snapshot back until Ready, at most 10 minutes.
 	Hold bool
+	// NoUser leaves the user's files alone where ClientContext would look at them.
+	NoUser bool
+
 	// Push configures where Run pushes to; nil pushes nowhere.
 	Push *push.Options
 
@@ -222,7 +225,7 @@ func (o *Options) Configure(c *config.Config) {
 	o.Conventions = plugin.Conventions{
 		Own: c.OwnConventions(), Disabled: c.DisabledConventions(), Strict: c.Conventions.Strict, Grants: c.Conventions.Grants,
 	}
-	o.Children = c.Conventions.Children
+	o.Children, o.NoUser = c.Conventions.Children, c.Conventions.User == config.UserOff
 	o.Exclude = c.Exclude
 	o.Watch = watch.Options{Quiet: c.Watch.Quiet, MaxWait: c.Watch.MaxWait, Recheck: c.Watch.Recheck}
 	o.Limits, o.FileLimits = runLimits(c.Limits), fileLimits(c.Limits)

@@ -31,9 +31,10 @@ The rules of codex and opencode are compared with these programs themselves; tho
 and copilot follow their documentation. docs/clients.md has the rules, their versions and
 sources.
 
-It looks at the files as they are now, whether an agent runs or not, at those of the project
-alone, and in no file of the user's: settings there can change what a client reads. Tokens are
-estimated, as four bytes each.`,
+It looks at the files as they are now, whether an agent runs or not: at those of the project,
+and, unless [conventions] user is "off", at the instructions and skills that the client reads
+in the home directory. It reads no settings of the client, which can change what it reads.
+Tokens are estimated, as four bytes each.`,
 		Example: `  agent context --client codex
   agent context --client opencode --root ~/project/web
   agent context --client codex --json | jq '.items[] | select(.included | not)'`,
@@ -119,7 +120,7 @@ func (a *app) printView(v *clients.View) error {
 		return err
 	}
 	if len(v.Items) == 0 {
-		_, _ = fmt.Fprintln(a.stdout, "nothing in the project's files is for it")
+		_, _ = fmt.Fprintln(a.stdout, "nothing in the files is for it")
 	} else {
 		table := term.NewTable(a.stdout, "SEEN", "KIND", "FILE", "NAME", "BYTES", "CUT", "TOKENS", "WHY")
 		for i := range v.Items {

@@ -21,10 +21,10 @@
 //
 // # Limits
 //
-// The project's own files alone are looked at. Not the user's: those can add
-// instructions and skills, change names and budgets (project_doc_max_bytes and the like)
-// and take skills away. What a client sees through links that lead out of the project is
-// left out.
+// Of the user's own files those that the rules name are looked at, and no settings: those
+// can add instructions and skills, change names and budgets (project_doc_max_bytes and the
+// like) and take skills away. What a client sees through links that lead out of the project
+// is left out.
 //
 // Tokens are estimated, as four bytes each.
 package clients

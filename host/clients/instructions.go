@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"waymark/snapshot"
 )
@@ -14,6 +15,15 @@ func (v *viewer) instructions() {
 	if rules == nil {
 		return
 	}
+	user := v.in.Client.User
+	if user != nil && !user.After {
+		v.userInstructions(user)
+	}
+	defer func() {
+		if user != nil && user.After {
+			v.userInstructions(user)
+		}
+	}()
 	dirs := v.walk(rules.Top, rules.Up)
 	budget := &v.view.Budget
 	budget.InstructionBytes = rules.MaxBytes
@@ -48,10 +58,45 @@ func (v *viewer) instructions() {
 	}
 }
 
+// userInstructions adds the text that is the user's own.
+func (v *viewer) userInstructions(user *User) {
+	taken := ""
+	for _, convention := range user.Instructions {
+		for _, f := range v.users(convention) {
+			switch blank := f.SizeBytes == 0 || f.Payload != nil && len(bytes.TrimSpace(f.Payload)) == 0; {
+			case slices.ContainsFunc(v.view.Items, func(it Item) bool { return it.Path == f.Path }):
+				// the home directory is one of the project's
+			case f.Status == snapshot.StatusUnreadable || f.Status == snapshot.StatusInvalid:
+				v.leave(f, Invalid, f.Error)
+			case blank:
+				v.leave(f, Blank, "there is nothing in it")
+			case taken != "":
+				v.leave(f, Overridden, taken+" is read in its place")
+			default:
+				taken = f.Path
+				v.add(f, Item{Bytes: f.SizeBytes, Included: true})
+			}
+		}
+	}
+}
+
+// users are the finds of a convention in the home directory.
+func (v *viewer) users(convention string) (list []*Find) {
+	if !v.in.User {
+		return nil
+	}
+	for _, f := range v.finds[v.in.Home][convention] {
+		own := *f
+		own.user = true
+		list = append(list, &own)
+	}
+	return list
+}
+
 // any reports whether there are instructions so far.
 func (v *viewer) any() bool {
 	for i := range v.view.Items {
-		if v.view.Items[i].Included {
+		if v.view.Items[i].Included && !v.view.Items[i].User {
 			return true
 		}
 	}

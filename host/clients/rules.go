@@ -19,6 +19,12 @@ type Client struct {
 	// where there are none.
 	Instructions *Instructions
 	Skills       *Skills
+	// User is what it reads of the user's own; nil: nothing.
+	User *User
+	// Heads is how it reads front matter; HeadsOwn where that isn't known.
+	Heads conventions.Heads
+	// Dependencies: it looks for skills in node_modules, too.
+	Dependencies bool
 	// Lists are the conventions of what else it lists by name: subagents, commands.
 	Lists []string
 	// Own are conventions beside those of the table: places that only this client looks
@@ -81,6 +87,20 @@ type Place struct {
 	Otherwise bool
 }
 
+// User says what a client reads below the user's home directory, by conventions whose
+// places begin there.
+type User struct {
+	// Instructions are the files of which the first that isn't blank is read. They don't
+	// count for the budget. After: behind the project's; otherwise before them.
+	Instructions []string
+	After        bool
+	// Skills are looked through before the Places of the same index, and, where there is
+	// one more, after all of them. Last: they come after the project's in the list,
+	// whatever their names.
+	Skills [][]string
+	Last   bool
+}
+
 // Skills says which skills a client lists.
 type Skills struct {
 	Top Top
@@ -100,6 +120,8 @@ type Skills struct {
 	// last three of which are dots. 0: no bound.
 	NeedsName, NeedsDescription bool
 	MaxName, MaxDescription     int
+	// NeedsUTF8 leaves out what has a byte in it that isn't UTF-8.
+	NeedsUTF8 bool
 	// OneLine: a description's blanks and line ends become single spaces.
 	OneLine bool
 	// Same says which ones are listed once.
@@ -182,6 +204,7 @@ type Builtin struct {
 const (
 	judged = "2026-11-24" // the program was run
 	noted  = "2026-08-22" // it was read
+	latest = "2026-11-25" // it was read again
 )
 
 // skillFiles makes the convention of all skills below some directories. Its kind is that
@@ -191,6 +214,15 @@ func skillFiles(id, reader string, places ...string) conventions.Convention {
 	return conventions.Convention{
 		ID: id, Readers: []string{reader}, Scope: conventions.ScopeProject, Places: places,
 		Kind: abi.KindSubagent, Format: conventions.Markdown, Name: conventions.FromField, Description: conventions.FromField,
+	}
+}
+
+// userFile makes the convention of a file of the user's with instructions, by its place
+// below the home directory.
+func userFile(id, reader, place string) conventions.Convention {
+	return conventions.Convention{
+		ID: id, Readers: []string{reader}, Scope: conventions.ScopeProject, Kind: abi.KindInstructionFile, Format: conventions.Markdown,
+		Description: conventions.FromHeading, Places: []string{place},
 	}
 }
 
@@ -217,6 +249,7 @@ var Clients = []Client{
 			Top: Project, Up: true, Places: [][]string{{"claude-skills"}}, MaxDepth: 1,
 			MaxDescription: 1536, Same: SameNameFirst, Names: ByByte, Line: LineName,
 		},
+		User:  &User{Instructions: []string{"claude-dir-md"}, Skills: [][]string{{"claude-skills"}}},
 		Lists: []string{"claude-agents", "claude-commands"},
 		Sources: []Source{
 			{"https://code.claude.com/docs/en/memory", noted},
@@ -225,7 +258,7 @@ var Clients = []Client{
 		},
 	},
 	{
-		ID: "codex", Reader: "codex", Name: "Codex", Version: "0.169.0", Judged: true,
+		ID: "codex", Reader: "codex", Name: "Codex", Version: "0.169.0", Judged: true, Heads: conventions.HeadsSerde, Dependencies: true,
 		Instructions: &Instructions{
 			Top: Project, Take: FirstOfDirectory, MaxBytes: 32 << 10, SkipBlank: true,
 			Places: []Place{{Convention: "agents-override-md"}, {Convention: "agents-md"}},
@@ -233,13 +266,17 @@ var Clients = []Client{
 		Skills: &Skills{
 			Top: Project, Places: [][]string{{"codex-skill-files"}, {"agents-skill-files"}},
 			MaxDepth: 6, SkipHidden: true, SkipLinks: true,
-			NeedsDescription: true, MaxName: 64, MaxDescription: 1024, OneLine: true,
+			NeedsDescription: true, MaxName: 64, MaxDescription: 1024, NeedsUTF8: true, OneLine: true,
 			Same: SameFile, Names: ByByte, Line: LineAliased,
 			Namespaces: []string{"codex-plugin", "claude-plugin", "codex-nested-plugin", "claude-nested-plugin"}, Policy: "codex-skill-policy",
 			Budget: &Budget{
 				Tokens: 5440, Percent: 2, Window: 272_000, FreeRoots: 142, Root: ".codex/skills/.system",
 				Builtin: []Builtin{{"imagegen", 570}, {"openai-docs", 624}, {"skill-creator", 106}, {"skill-installer", 225}},
 			},
+		},
+		User: &User{
+			Instructions: []string{"codex-user-override-md", "codex-user-md"},
+			Skills:       [][]string{nil, {"codex-skill-files", "agents-skill-files"}}, Last: true,
 		},
 		Own: []conventions.Convention{
 			skillFiles("codex-skill-files", "codex", ".codex/skills/**/SKILL.md"),
@@ -248,6 +285,8 @@ var Clients = []Client{
 				ID: "codex-skill-policy", Readers: []string{"codex"}, Scope: conventions.ScopeProject, Kind: abi.KindInstructionFile, Format: conventions.Text,
 				Places: []string{".agents/skills/**/agents/openai.yaml", ".codex/skills/**/agents/openai.yaml"},
 			},
+			userFile("codex-user-override-md", "codex", ".codex/AGENTS.override.md"),
+			userFile("codex-user-md", "codex", ".codex/AGENTS.md"),
 			manifest("codex-nested-plugin", ".codex-plugin/plugin.json"),
 			manifest("claude-nested-plugin", ".claude-plugin/plugin.json"),
 		},
@@ -269,13 +308,22 @@ var Clients = []Client{
 			Top: Project, Up: true, Places: [][]string{{"copilot-skills", "claude-skills", "agents-skills"}}, MaxDepth: 1,
 			Same: SameNameFirst, Names: ByByte, Line: LineName,
 		},
+		User:  &User{Instructions: []string{"copilot-user-md"}, Skills: [][]string{nil, {"copilot-user-skills", "agents-skills"}}},
 		Lists: []string{"copilot-agents", "copilot-prompts"},
+		Own: []conventions.Convention{
+			userFile("copilot-user-md", "copilot", ".copilot/copilot-instructions.md"),
+			{
+				ID: "copilot-user-skills", Readers: []string{"copilot"}, Scope: conventions.ScopeProject, Kind: abi.KindSkill, Format: conventions.Markdown,
+				Name: conventions.FromField, Description: conventions.FromField, Places: []string{".copilot/skills/*/SKILL.md"},
+			},
+		},
 		Sources: []Source{
 			{"https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-custom-instructions", noted},
+			{"https://docs.github.com/en/copilot/how-tos/copilot-on-github/customize-copilot/customize-cloud-agent/add-skills", latest},
 		},
 	},
 	{
-		ID: "opencode", Reader: "opencode", Name: "opencode", Version: "1.18.33", Judged: true,
+		ID: "opencode", Reader: "opencode", Name: "opencode", Version: "1.18.33", Judged: true, Heads: conventions.HeadsMatter, Dependencies: true,
 		Instructions: &Instructions{
 			Top: ProjectElseAll, Up: true, Take: FirstOfAll,
 			Places: []Place{{Convention: "agents-md"}, {Convention: "claude-md"}, {Convention: "opencode-context-md"}},
@@ -285,10 +333,16 @@ var Clients = []Client{
 			Places:    [][]string{{"claude-skill-files", "agents-skill-files"}, {"opencode-skill-files"}},
 			NeedsName: true, NeedsDescription: true, Same: SameNameLast, Names: ByLetter, Line: LineXML,
 		},
+		User: &User{
+			Instructions: []string{"opencode-user-md", "claude-dir-md"}, After: true,
+			Skills: [][]string{{"claude-skill-files", "agents-skill-files"}, {"opencode-user-skill-files"}, {"opencode-skill-files"}},
+		},
 		Lists: []string{"opencode-agents", "opencode-commands"},
 		Own: []conventions.Convention{
 			skillFiles("claude-skill-files", "opencode", ".claude/skills/**/SKILL.md"),
 			skillFiles("agents-skill-files", "opencode", ".agents/skills/**/SKILL.md"),
+			userFile("opencode-user-md", "opencode", ".config/opencode/AGENTS.md"),
+			skillFiles("opencode-user-skill-files", "opencode", ".config/opencode/skill/**/SKILL.md", ".config/opencode/skills/**/SKILL.md"),
 			skillFiles("opencode-skill-files", "opencode", ".opencode/skill/**/SKILL.md", ".opencode/skills/**/SKILL.md"),
 			{
 				ID: "opencode-context-md", Readers: []string{"opencode"}, Scope: conventions.ScopeProject, Kind: abi.KindInstructionFile, Format: conventions.Markdown,

@@ -32,6 +32,9 @@ func (v *viewer) skills() {
 	}
 	list := v.unique(v.candidates())
 	slices.SortStableFunc(list, func(a, b *skill) int {
+		if user := v.in.Client.User; user != nil && user.Last && a.user != b.user {
+			return compareTrue(b.user, a.user)
+		}
 		return cmp.Or(rules.Names.compare(a.name, b.name), strings.Compare(a.Path, b.Path))
 	})
 	roots := v.roots(list)
@@ -69,22 +72,53 @@ func (v *viewer) skills() {
 func (v *viewer) candidates() (list []*skill) {
 	rules := v.in.Client.Skills
 	scan := -1
-	for _, conventions := range rules.Places {
+	looked := map[string]bool{} // a home directory can be one of the project's
+	look := func(dir string, finds []*Find) {
+		for _, f := range finds {
+			place := placeOf(dir, f.Path)
+			if looked[f.Path] || f.user && v.builtin(f) {
+				continue
+			}
+			looked[f.Path] = true
+			if reason, detail := v.refuse(f, place); reason != "" {
+				v.leave(f, reason, detail)
+				continue
+			}
+			list = append(list, v.skill(f, place, scan))
+		}
+	}
+	for i := range len(rules.Places) + 1 {
+		scan++
+		for _, convention := range v.userSkills(i) {
+			look(v.in.Home, v.users(convention))
+		}
+		if i == len(rules.Places) {
+			break
+		}
 		for _, dir := range v.walk(rules.Top, rules.Up) {
 			scan++
-			for _, convention := range conventions {
-				for _, f := range v.finds[dir][convention] {
-					place := placeOf(dir, f.Path)
-					if reason, detail := v.refuse(f, place); reason != "" {
-						v.leave(f, reason, detail)
-						continue
-					}
-					list = append(list, v.skill(f, place, scan))
-				}
+			for _, convention := range rules.Places[i] {
+				look(dir, v.finds[dir][convention])
 			}
 		}
 	}
 	return list
+}
+
+// userSkills are the conventions of the user's skills that are looked through before the
+// places of an index.
+func (v *viewer) userSkills(i int) []string {
+	if user := v.in.Client.User; user != nil && i < len(user.Skills) {
+		return user.Skills[i]
+	}
+	return nil
+}
+
+// builtin reports whether a skill is the client's own, which keeps them in the home
+// directory.
+func (v *viewer) builtin(f *Find) bool {
+	b := v.in.Client.Skills.Budget
+	return b != nil && strings.HasPrefix(f.Path, filepath.Join(v.in.Home, b.Root)+"/")
 }
 
 // placeOf is the directory that a place spells out: the two names below dir, such as
@@ -108,6 +142,8 @@ func (v *viewer) refuse(f *Find, place string) (reason Reason, detail string) {
 	switch mode := f.Attributes["mode"].Text; {
 	case f.Status == snapshot.StatusInvalid || f.Status == snapshot.StatusUnreadable:
 		return Invalid, f.Error
+	case rules.NeedsUTF8 && !utf8.Valid(f.Payload):
+		return Invalid, "it is not UTF-8"
 	case rules.SkipLinks && f.Linked:
 		return LinkedFile, "its SKILL.md is a link, and links to directories alone are followed"
 	case rules.SkipHidden && slices.ContainsFunc(below, func(name string) bool { return strings.HasPrefix(name, ".") }):
@@ -243,17 +279,26 @@ func same(s, winner *skill) string {
 func (v *viewer) roots(list []*skill) map[string]int {
 	rules := v.in.Client.Skills
 	roots := map[string]int{}
+	add := func(s *skill) {
+		if _, ok := roots[s.place]; !ok {
+			roots[s.place] = len(roots)
+		}
+	}
 	for i, conventions := range rules.Places {
+		for _, convention := range v.userSkills(i) {
+			for _, s := range list {
+				if s.user && s.Convention == convention {
+					add(s)
+				}
+			}
+		}
 		if i == 1 && rules.Budget != nil {
 			roots[filepath.Join(v.in.Home, rules.Budget.Root)] = len(roots)
 		}
 		for _, dir := range v.walk(rules.Top, rules.Up) {
 			for _, s := range list {
-				if s.Directory != dir || !slices.Contains(conventions, s.Convention) {
-					continue
-				}
-				if _, ok := roots[s.place]; !ok {
-					roots[s.place] = len(roots)
+				if !s.user && s.Directory == dir && slices.Contains(conventions, s.Convention) {
+					add(s)
 				}
 			}
 		}

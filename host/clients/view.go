@@ -17,8 +17,10 @@ type Input struct {
 	// with .git: Start itself, one above it, or empty when there is none. Both are
 	// absolute and free of links.
 	Start, Project string
-	// Home is the user's home directory, the length of which can count.
+	// Home is the user's home directory, the length of which can count; without links, if
+	// User: what the client reads there was looked at.
 	Home string
+	User bool
 	// Looked are the directories that were looked at, of those that Directories names.
 	Looked []string
 	// Below are directories below Start on the way to a file, that one's own first, as
@@ -38,6 +40,8 @@ type Find struct {
 	// Linked says that the file, of a skill its SKILL.md, is a link.
 	Linked bool
 	snapshot.Resource
+
+	user bool // found as something of the user's
 }
 
 // View is what a client would see at its start.
@@ -84,6 +88,8 @@ type Item struct {
 	// when all of it is there.
 	Reason Reason `json:"reason,omitempty"`
 	Detail string `json:"detail,omitempty"`
+	// User: it is the user's own, and not the project's.
+	User bool `json:"user,omitempty"`
 	// Imports are what its text names with @, which the client adds.
 	Imports []string `json:"imports,omitempty"`
 
@@ -271,6 +277,7 @@ func (v *viewer) walk(t Top, up bool) []string {
 }
 
 func (v *viewer) add(f *Find, it Item) {
+	it.User = f.user
 	it.ID, it.Kind, it.Convention, it.find = f.ID(), f.Kind, f.Convention, f
 	if it.Path = f.Path; f.Kind == abi.KindSkill {
 		it.Path = filepath.Join(f.Path, "SKILL.md")

@@ -92,8 +92,8 @@ func TestClients(t *testing.T) {
 			t.Parallel()
 			start := tr.make(t)
 			for name, judge := range map[string]func(t *testing.T){
-				"codex":    func(t *testing.T) { p.judgeCodex(t, start) },
-				"opencode": func(t *testing.T) { p.judgeOpencode(t, start, tr.run) },
+				"codex":    func(t *testing.T) { p.judgeCodex(t, tr, start) },
+				"opencode": func(t *testing.T) { p.judgeOpencode(t, tr, start) },
 			} {
 				t.Run(name, func(t *testing.T) {
 					t.Parallel()
@@ -187,8 +187,8 @@ var (
 )
 
 // judgeCodex compares with what Codex would send.
-func (p programs) judgeCodex(t *testing.T, start string) {
-	home := t.TempDir()
+func (p programs) judgeCodex(t *testing.T, tr *tree, start string) {
+	home := tr.makeHome(t)
 	view, want := p.said(t, home, "codex", start)
 	var messages []struct {
 		Content []struct {
@@ -226,11 +226,18 @@ func (p programs) judgeCodex(t *testing.T, start string) {
 			}
 		}
 	}
-	var texts []string
+	var own, texts []string
 	for _, i := range want.instructions {
-		texts = append(texts, i.body)
+		if strings.HasPrefix(i.path, home) {
+			own = append(own, strings.TrimSpace(i.body))
+		} else {
+			texts = append(texts, i.body)
+		}
 	}
-	if joined := strings.Join(texts, "\n\n"); joined != instructions {
+	if len(texts) > 0 {
+		own = append(own, strings.Join(texts, "\n\n"))
+	}
+	if joined := strings.Join(own, "\n\n--- project-doc ---\n\n"); joined != instructions {
 		t.Errorf("Codex has the instructions\n%s\nand not\n%s", brief(instructions), brief(joined))
 	}
 	compare(t, "Codex", got, want.skills)
@@ -267,10 +274,10 @@ func brief(s string) string {
 }
 
 // judgeOpencode compares with what opencode lists, and where it runs with what it sends.
-func (p programs) judgeOpencode(t *testing.T, start string, whole bool) {
-	home := t.TempDir()
+func (p programs) judgeOpencode(t *testing.T, tr *tree, start string) {
+	home := tr.makeHome(t)
 	view, want := p.said(t, home, "opencode", start)
-	if whole {
+	if tr.run {
 		got := promptOf(t, string(run(t, home, "model", start, p.opencode, "run", "--pure", "--title", "x", "hi")))
 		for i := range want.instructions {
 			want.instructions[i].body = strings.TrimRight(want.instructions[i].body, "\r\n")

@@ -13,6 +13,7 @@ type tree struct {
 	name, start string
 	files       map[string]string // with "-> target" for a link
 	noGit       bool
+	home        map[string]string // what lies in the user's home directory
 	// run: opencode is asked by `run`, too.
 	run bool
 }
@@ -114,6 +115,30 @@ var trees = []tree{
 	{name: "no git", start: "x", noGit: true, run: true, files: map[string]string{
 		"AGENTS.md": "above\n", "x/AGENTS.md": "here\n", ".agents/skills/up/SKILL.md": head("up", "Above."), "x/.agents/skills/here/SKILL.md": head("here", "Here."),
 	}},
+	{name: "user", start: "sub", run: true, files: map[string]string{
+		"AGENTS.md": "root\n", "sub/AGENTS.md": "sub\n",
+		".agents/skills/both/SKILL.md":      head("both", "The project's."),
+		"sub/.claude/skills/zz/SKILL.md":    head("zz", "The project's last."),
+		"sub/.codex/skills/zy/SKILL.md":     head("zy", "Of codex."),
+		".opencode/skills/theirs/SKILL.md":  head("theirs", "The project's."),
+		".opencode/skills/another/SKILL.md": head("another", "The project's."),
+	}, home: map[string]string{
+		".codex/AGENTS.md":                         "  mine\n\n",
+		".codex/skills/mine/SKILL.md":              head("mine", "Of the user."),
+		".agents/skills/mine2/SKILL.md":            head("mine2", "Of the user, too."),
+		".agents/skills/both/SKILL.md":             head("both", "The user's."),
+		".claude/skills/mine3/SKILL.md":            head("mine3", "For others."),
+		".config/opencode/AGENTS.md":               "for opencode\n",
+		".config/opencode/skills/mine4/SKILL.md":   head("mine4", "Of opencode."),
+		".config/opencode/skills/another/SKILL.md": head("another", "The user's."),
+	}},
+	{name: "user without a project", noGit: true, run: true, home: map[string]string{
+		".codex/AGENTS.override.md": " \n", ".codex/AGENTS.md": "mine\n", ".claude/CLAUDE.md": "mine, of another\n",
+		".opencode/skills/mine5/SKILL.md":     head("mine5", "In the home directory."),
+		".agents/skills/deep/in/it/SKILL.md":  head("deep", "Deep."),
+		".agents/skills/.hidden/one/SKILL.md": head("hidden", "Hidden."),
+	}},
+	{name: "user with many skills", files: numbered(100, strings.Repeat("words ", 30)), home: numbered(60, strings.Repeat("other ", 30))},
 	{name: "nothing", files: map[string]string{"README.md": "none\n"}},
 }
 
@@ -125,21 +150,7 @@ func (tr *tree) make(t *testing.T) string {
 		t.Fatal(err)
 	}
 	dir = filepath.Join(dir, "w")
-	put := func(name, text string) {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		var err error
-		if target, ok := strings.CutPrefix(text, "-> "); ok {
-			err = os.Symlink(target, path)
-		} else {
-			err = os.WriteFile(path, []byte(text), 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	put := func(name, text string) { put(t, filepath.Join(dir, name), text) }
 	if !tr.noGit { // what git init makes, as far as clients look
 		put(".git/HEAD", "ref: refs/heads/main\n")
 		put(".git/config", "[core]\n\trepositoryformatversion = 0\n\tbare = false\n")
@@ -156,4 +167,34 @@ func (tr *tree) make(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return start
+}
+
+// makeHome makes the user's home directory.
+func (tr *tree) makeHome(t *testing.T) string {
+	t.Helper()
+	home, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range tr.home {
+		put(t, filepath.Join(home, name), text)
+	}
+	return home
+}
+
+// put writes a file, or makes a link of "-> target".
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	err := os.MkdirAll(filepath.Dir(path), 0o700)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if target, ok := strings.CutPrefix(text, "-> "); ok {
+		err = os.Symlink(target, path)
+	} else {
+		err = os.WriteFile(path, []byte(text), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }

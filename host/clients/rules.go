@@ -115,6 +115,8 @@ type Skills struct {
 	MaxDepth   int
 	SkipHidden bool
 	SkipLinks  bool
+	// HiddenAt are the conventions of which what SkipHidden says holds in any case.
+	HiddenAt []string
 	// NeedsName and NeedsDescription leave out what has none, MaxName whose name has
 	// more characters. MaxDescription cuts descriptions to so many characters, the
 	// last three of which are dots. 0: no bound.
@@ -331,6 +333,7 @@ var Clients = []Client{
 		Skills: &Skills{
 			Top: ProjectElseAll, Up: true,
 			Places:    [][]string{{"claude-skill-files", "agents-skill-files"}, {"opencode-skill-files"}},
+			HiddenAt:  []string{"opencode-skill-files", "opencode-user-skill-files"},
 			NeedsName: true, NeedsDescription: true, Same: SameNameLast, Names: ByLetter, Line: LineXML,
 		},
 		User: &User{

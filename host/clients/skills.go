@@ -146,7 +146,7 @@ func (v *viewer) refuse(f *Find, place string) (reason Reason, detail string) {
 		return Invalid, "it is not UTF-8"
 	case rules.SkipLinks && f.Linked:
 		return LinkedFile, "its SKILL.md is a link, and links to directories alone are followed"
-	case rules.SkipHidden && slices.ContainsFunc(below, func(name string) bool { return strings.HasPrefix(name, ".") }):
+	case (rules.SkipHidden || slices.Contains(rules.HiddenAt, f.Convention)) && slices.ContainsFunc(below, func(name string) bool { return strings.HasPrefix(name, ".") }):
 		return Hidden, "it lies in a directory whose name begins with a dot"
 	case rules.MaxDepth > 0 && len(below) > rules.MaxDepth:
 		return TooDeep, fmt.Sprintf("it lies more than %d directories deep", rules.MaxDepth)

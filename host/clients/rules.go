@@ -337,8 +337,8 @@ var Clients = []Client{
 			NeedsName: true, NeedsDescription: true, Same: SameNameLast, Names: ByLetter, Line: LineXML,
 		},
 		User: &User{
-			Instructions: []string{"opencode-user-md", "claude-dir-md"}, After: true,
-			Skills: [][]string{{"claude-skill-files", "agents-skill-files"}, {"opencode-user-skill-files"}, {"opencode-skill-files"}},
+			Instructions: []string{"opencode-user-md", "claude-dir-md"},
+			Skills:       [][]string{{"claude-skill-files", "agents-skill-files"}, {"opencode-user-skill-files"}, {"opencode-skill-files"}},
 		},
 		Lists: []string{"opencode-agents", "opencode-commands"},
 		Own: []conventions.Convention{

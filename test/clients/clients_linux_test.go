@@ -202,7 +202,8 @@ func (p programs) judgeCodex(t *testing.T, tr *tree, start string) {
 	instructions, used, builtin := "", int64(0), 0
 	for _, m := range messages {
 		for _, c := range m.Content {
-			if rest, ok := strings.CutPrefix(c.Text, "# AGENTS.md instructions for "+start+"\n\n<INSTRUCTIONS>\n"); ok {
+			// The user's alone are those of no directory.
+			if _, rest, ok := strings.Cut(c.Text, "<INSTRUCTIONS>\n"); ok && strings.HasPrefix(c.Text, "# AGENTS.md instructions") {
 				instructions = strings.TrimSuffix(rest, "\n</INSTRUCTIONS>")
 			}
 			if !strings.HasPrefix(c.Text, "<skills_instructions>") {

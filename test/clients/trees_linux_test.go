@@ -138,7 +138,7 @@ var trees = []tree{
 		".agents/skills/deep/in/it/SKILL.md":  head("deep", "Deep."),
 		".agents/skills/.hidden/one/SKILL.md": head("hidden", "Hidden."),
 	}},
-	{name: "user with many skills", files: numbered(100, strings.Repeat("words ", 30)), home: numbered(60, strings.Repeat("other ", 30))},
+	{name: "user with many skills", files: numbered(100, strings.Repeat("words ", 30)), home: map[string]string{".codex/skills/mine/SKILL.md": head("mine", "The user has one.")}},
 	{name: "nothing", files: map[string]string{"README.md": "none\n"}},
 }
 

@@ -1,0 +1,150 @@
+package tools
+
+import (
+	"strings"
+
+	"waymark/internal/text"
+	"waymark/workspace"
+)
+
+const (
+	// maxEntries bounds a listing.
+	maxEntries = 1000
+	// maxDiffs bounds the diffs of an answer together, in bytes.
+	maxDiffs = 32 << 10
+)
+
+// cut shortens a text, and says so.
+func cut(s string, limit int) string { return text.Cut(s, limit) }
+
+func (c *call) readFile() (any, error) {
+	in, err := decode[struct {
+		Path   string `json:"path"`
+		Offset int64  `json:"offset"`
+		Limit  int64  `json:"limit"`
+	}](c)
+	if err != nil {
+		return nil, err
+	}
+	if in.Offset < 0 || in.Limit < 0 {
+		return nil, wrong("offset and limit are numbers of lines, from 1")
+	}
+	path, err := c.absolute(in.Path, "path")
+	if err != nil {
+		return nil, err
+	}
+	lines, err := c.client.ReadFileLines(c, path, workspace.LineRange{Offset: in.Offset, Limit: in.Limit})
+	if err != nil {
+		return nil, err
+	}
+	if !lines.Success {
+		return nil, wrong("%s", lines.Error)
+	}
+	return lines, nil
+}
+
+func (c *call) writeFile() (any, error) {
+	in, err := decode[struct {
+		Path    string  `json:"path"`
+		Content *string `json:"content"`
+	}](c)
+	if err != nil {
+		return nil, err
+	}
+	if in.Content == nil {
+		return nil, wrong("write_file needs content; an empty text makes an empty file")
+	}
+	path, err := c.absolute(in.Path, "path")
+	if err != nil {
+		return nil, err
+	}
+	if err := c.client.WriteFile(c, path, strings.NewReader(*in.Content)); err != nil {
+		return nil, err
+	}
+	return done{true}, nil
+}
+
+func (c *call) editFiles() (any, error) {
+	in, err := decode[struct {
+		Files []workspace.FileEdits `json:"files"`
+	}](c)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(in.Files) == 0:
+		return nil, wrong("edit_files needs files, each with its path and edits")
+	}
+	for i := range in.Files {
+		if in.Files[i].Path, err = c.absolute(in.Files[i].Path, "the path of each file"); err != nil {
+			return nil, err
+		}
+	}
+	edited, err := c.client.EditFiles(c, workspace.EditFiles{Files: in.Files, IncludeDiff: true})
+	if err != nil {
+		return nil, err
+	}
+	left := maxDiffs
+	for i := range edited.Files {
+		f := &edited.Files[i]
+		if len(f.Diff) > left {
+			f.Diff = cutLines(f.Diff, left)
+		}
+		left -= len(f.Diff)
+	}
+	return edited, nil
+}
+
+// cutLines shortens a text to whole lines, and says so.
+func cutLines(s string, limit int) string {
+	const mark = "... [cut here]\n"
+	s = text.Truncate(s, max(limit-len(mark), 0))
+	return s[:strings.LastIndexByte(s, '\n')+1] + mark
+}
+
+// listed is what list_directory answers.
+type listed struct {
+	Path string `json:"path"`
+	// Entries are names; those of directories end with a slash.
+	Entries []string `json:"entries"`
+	// Next is the offset of the next page; nil on the last.
+	Next *int `json:"next_offset,omitempty"`
+}
+
+func (c *call) listDirectory() (any, error) {
+	in, err := decode[struct {
+		Path   string `json:"path"`
+		Offset int    `json:"offset"`
+	}](c)
+	if err != nil {
+		return nil, err
+	}
+	if in.Path == "" {
+		in.Path = "."
+	}
+	path, err := c.absolute(in.Path, "path")
+	if err != nil {
+		return nil, err
+	}
+	dir, err := c.client.ListDirectory(c, workspace.ListDirectory{Path: []string{path}, Relativity: "root"})
+	switch {
+	case err != nil:
+		return nil, err
+	case in.Offset < 0 || in.Offset > 0 && in.Offset >= len(dir.Contents):
+		return nil, wrong("offset is from 0, and below %d, the number of entries", len(dir.Contents))
+	}
+	l := listed{Path: dir.AbsolutePathString, Entries: []string{}}
+	page := dir.Contents[in.Offset:]
+	if len(page) > maxEntries {
+		page = page[:maxEntries]
+		next := in.Offset + maxEntries
+		l.Next = &next
+	}
+	for i := range page {
+		name := page[i].Name
+		if page[i].IsDir {
+			name += "/"
+		}
+		l.Entries = append(l.Entries, name)
+	}
+	return l, nil
+}

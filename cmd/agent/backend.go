@@ -70,6 +70,33 @@ func (d *daemon) Resync(ctx context.Context) (*snapshot.Snapshot, error) {
 	return report.Snapshot, nil
 }
 
+// SkillFiles lists the files of a skill.
+func (d *daemon) SkillFiles(ctx context.Context, id string) (*types.SkillFiles, error) {
+	files, omitted, err := d.host.SkillFiles(ctx, id)
+	if err != nil {
+		return nil, d.ending(noSkill(err))
+	}
+	list := &types.SkillFiles{ID: id, Files: make([]types.SkillFile, len(files)), Omitted: omitted}
+	for i := range files {
+		list.Files[i] = types.SkillFile{Path: files[i].Path, SizeBytes: files[i].Size, Digest: "sha256:" + files[i].Hash.String()}
+	}
+	return list, nil
+}
+
+// SkillFile reads one of them.
+func (d *daemon) SkillFile(ctx context.Context, id, file string) ([]byte, error) {
+	body, err := d.host.SkillFile(ctx, id, file)
+	return body, d.ending(noSkill(err))
+}
+
+// noSkill gives the answer for a skill, or a file of one, that isn't there its code.
+func noSkill(err error) error {
+	if errors.Is(err, host.ErrNoSkill) {
+		return &api.Error{Code: http.StatusNotFound, Message: "no such file of a skill", Detail: errtext.Of(err), See: "GET /api/v0/context/snapshot"}
+	}
+	return err
+}
+
 // Body returns the text of a resource.
 func (d *daemon) Body(ctx context.Context, id string) ([]byte, error) {
 	body, err := d.host.Body(ctx, id)

@@ -23,6 +23,9 @@ import (
 type connection struct {
 	listen    string
 	tokenFile string
+	// strict says that only an agent will do that looks into the current directory, or is
+	// named: what acts for a client that was started here mustn't act elsewhere.
+	strict bool
 	// cmd is the command; nil where nobody reads what is said on the side.
 	cmd *cobra.Command
 }
@@ -126,6 +129,8 @@ func (c *connection) findUnnamed(paths *config.Paths) (*target, error) {
 	case i != nil:
 	case len(running) == 0:
 		return nil, &cli.Error{Code: cli.CodeNo, Err: errNoneRuns}
+	case c.strict:
+		return nil, &cli.Error{Code: cli.CodeNo, Err: fmt.Errorf("%w for %s: start one there with 'agent run'", client.ErrNotRunning, term.Visible(cmp.Or(workingDir(), "this directory")))}
 	case len(running) > 1:
 		return nil, &cli.Error{Code: cli.CodeNo, Err: severalRun(running)}
 	default:

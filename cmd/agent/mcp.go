@@ -36,7 +36,8 @@ later is asked for again.`,
 	var conn connection
 	conn.addFlags(cmd)
 	cmd.AddCommand(a.mcpListCommand(&conn), a.mcpShowCommand(&conn), a.mcpApproveCommand(&conn), a.mcpDenyCommand(&conn),
-		a.mcpLoginCommand(&conn), a.mcpRestartCommand(&conn), a.mcpLogsCommand(&conn), a.mcpCallCommand(&conn), a.mcpSearchCommand(&conn))
+		a.mcpLoginCommand(&conn), a.mcpRestartCommand(&conn), a.mcpLogsCommand(&conn), a.mcpCallCommand(&conn), a.mcpSearchCommand(&conn),
+		a.mcpServeCommand(&conn))
 	return cmd
 }
 

@@ -149,7 +149,7 @@ var guards = map[string]guarded{
 	"GET /api/v0/plugins": {}, "POST /api/v0/plugins/retry": {}, "GET /api/v0/plugins/waiting": {},
 	"POST /api/v0/plugins/approve": {scope: access.ScopeApprove},
 	"GET /api/v0/context/snapshot": {}, "POST /api/v0/context/resync": {}, "GET /api/v0/context/resources/{id}": {},
-	"GET /api/v0/context/why": {}, "GET /api/v0/context/for": {}, "GET /api/v0/context/client": {}, "GET /api/v0/context/coverage": {}, "PUT /api/v0/context/root": {}, "POST /api/v0/context/ready": {},
+	"GET /api/v0/context/why": {}, "GET /api/v0/context/for": {}, "GET /api/v0/context/client": {}, "GET /api/v0/context/coverage": {}, "GET /api/v0/context/skill-files": {}, "GET /api/v0/context/skill-file": {}, "PUT /api/v0/context/root": {}, "POST /api/v0/context/ready": {},
 	"GET /api/v0/context/sources": {}, "POST /api/v0/context/sources": {}, "GET /api/v0/context/sources/{path}": {},
 	"DELETE /api/v0/context/sources/{path}": {}, "GET /api/v0/context-config": {},
 

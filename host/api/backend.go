@@ -51,6 +51,10 @@ type Backend interface {
 	ClientContext(ctx context.Context, client *clients.Client, dir string) (*clients.View, error)
 	ForClient(ctx context.Context, client *clients.Client, path string) (*applies.Answer, error)
 	WhyClient(ctx context.Context, client *clients.Client, paths ...string) ([]clients.Verdict, error)
+	// SkillFiles lists the files of a skill, by the id of its resource; SkillFile reads
+	// one of them. The error of what isn't there is an *Error of code 404.
+	SkillFiles(ctx context.Context, id string) (*types.SkillFiles, error)
+	SkillFile(ctx context.Context, id, file string) ([]byte, error)
 	// Coverage returns the files that lie where agents look and aren't used.
 	Coverage(ctx context.Context) (*coverage.Report, error)
 

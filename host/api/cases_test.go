@@ -15,27 +15,34 @@ import (
 )
 
 const (
-	snapshotPath  = "/api/v0/context/snapshot"
-	resyncPath    = "/api/v0/context/resync"
-	resourcePath  = "/api/v0/context/resources/{id}"
-	whyPath       = "/api/v0/context/why"
-	coveragePath  = "/api/v0/context/coverage"
-	forPath       = "/api/v0/context/for"
-	clientPath    = "/api/v0/context/client"
-	rootPath      = "/api/v0/context/root"
-	readyPath     = "/api/v0/context/ready"
-	sourcesPath   = "/api/v0/context/sources"
-	sourcePath    = "/api/v0/context/sources/{path}"
-	statusPath    = "/api/v0/status"
-	pluginsPath   = "/api/v0/plugins"
-	retryPath     = "/api/v0/plugins/retry"
-	waitingPath   = "/api/v0/plugins/waiting"
-	approvePath   = "/api/v0/plugins/approve"
-	documentPath  = "/api/v0/openapi.json"
-	healthPath    = "/healthz"
-	metricsPath   = "/metrics"
-	encodedSource = "/api/v0/context/sources/%2Fhome%2Fme%2F50%25%20of%20%231%3F%2Fa%20b"
+	snapshotPath   = "/api/v0/context/snapshot"
+	resyncPath     = "/api/v0/context/resync"
+	resourcePath   = "/api/v0/context/resources/{id}"
+	whyPath        = "/api/v0/context/why"
+	coveragePath   = "/api/v0/context/coverage"
+	skillFilesPath = "/api/v0/context/skill-files"
+	skillFilePath  = "/api/v0/context/skill-file"
+	clientPath     = "/api/v0/context/client"
+	forPath        = "/api/v0/context/for"
+	rootPath       = "/api/v0/context/root"
+	readyPath      = "/api/v0/context/ready"
+	sourcesPath    = "/api/v0/context/sources"
+	sourcePath     = "/api/v0/context/sources/{path}"
+	statusPath     = "/api/v0/status"
+	pluginsPath    = "/api/v0/plugins"
+	retryPath      = "/api/v0/plugins/retry"
+	waitingPath    = "/api/v0/plugins/waiting"
+	approvePath    = "/api/v0/plugins/approve"
+	documentPath   = "/api/v0/openapi.json"
+	healthPath     = "/healthz"
+	metricsPath    = "/metrics"
+	encodedSource  = "/api/v0/context/sources/%2Fhome%2Fme%2F50%25%20of%20%231%3F%2Fa%20b"
 )
+
+// skilled has a skill of one file.
+func skilled(f *apitest.Backend, _ *api.Options) {
+	f.Skills = map[string]map[string]string{"skill:/s": {"SKILL.md": "hello"}}
+}
 
 // routeCase is one request and what must come of it.
 type routeCase struct {
@@ -153,6 +160,15 @@ func badCases() []routeCase {
 		{name: "coverage fails", method: "GET", path: coveragePath, code: 500, with: failing(errors.New("broken"))},
 		{name: "for", method: "GET", path: forPath, target: forPath + "?path=/w/50%25/a.ts", code: 200,
 			contains: `{"path":"/w/50%/a.ts","root":"/","items":[{"id":"instruction_file:/w/50%/AGENTS.md","kind":"instruction_file","path":"w/50%/AGENTS.md",`},
+		{name: "files of a skill", method: "GET", path: skillFilesPath, target: skillFilesPath + "?id=skill:/s", code: 200, contains: `"files":[{"path":"SKILL.md","size_bytes":5,"digest":"sha256:2cf2`, with: skilled},
+		{name: "files of no skill", method: "GET", path: skillFilesPath, target: skillFilesPath + "?id=skill:/t", code: 404, with: skilled},
+		{name: "files of nothing", method: "GET", path: skillFilesPath, code: 400, contains: "once"},
+		{name: "a file of a skill", method: "GET", path: skillFilePath, target: skillFilePath + "?id=skill:/s&path=SKILL.md", code: 200, contains: "hello", with: skilled},
+		{name: "a file of a skill by its digest", method: "GET", path: skillFilePath, target: skillFilePath + "?id=skill:/s&path=SKILL.md&digest=sha256:2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824", code: 200, contains: "hello", with: skilled},
+		{name: "a file of a skill that is another now", method: "GET", path: skillFilePath, target: skillFilePath + "?id=skill:/s&path=SKILL.md&digest=sha256:0000000000000000000000000000000000000000000000000000000000000000", code: 409, contains: "another content", with: skilled},
+		{name: "a file of a skill that is known", method: "GET", path: skillFilePath, target: skillFilePath + "?id=skill:/s&path=SKILL.md", headers: []string{"If-None-Match", `"2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"`}, code: 304, with: skilled},
+		{name: "no file of a skill", method: "GET", path: skillFilePath, target: skillFilePath + "?id=skill:/s&path=x", code: 404, with: skilled},
+		{name: "a file of nothing", method: "GET", path: skillFilePath, target: skillFilePath + "?id=skill:/s", code: 400, contains: "once"},
 		{name: "for nothing", method: "GET", path: forPath, code: 400},
 		{name: "for two", method: "GET", path: forPath, target: forPath + "?path=/a&path=/b", code: 400, contains: "once"},
 		{name: "for a relative path", method: "GET", path: forPath, target: forPath + "?path=a", code: 400, contains: "absolute"},

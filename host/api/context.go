@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -303,6 +304,47 @@ func (h *handler) getFor(c *httpapi.Call) error {
 		return err
 	}
 	return c.JSON(http.StatusOK, answer)
+}
+
+// getSkillFiles answers GET /api/v0/context/skill-files.
+func (h *handler) getSkillFiles(c *httpapi.Call) error {
+	query, err := c.Query()
+	if err != nil {
+		return err
+	}
+	if len(query["id"]) != 1 {
+		return httpapi.BadQuery("say ?id= once, with the id of a skill")
+	}
+	files, err := h.opts.Backend.SkillFiles(c.Context(), query["id"][0])
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, files)
+}
+
+// getSkillFile answers GET /api/v0/context/skill-file.
+func (h *handler) getSkillFile(c *httpapi.Call) error {
+	query, err := c.Query()
+	if err != nil {
+		return err
+	}
+	if len(query["id"]) != 1 || len(query["path"]) != 1 || len(query["digest"]) > 1 {
+		return httpapi.BadQuery("say ?id= and &path= once, with the id of a skill and the path of one of its files; &digest= may say which content is meant")
+	}
+	body, err := h.opts.Backend.SkillFile(c.Context(), query["id"][0], query["path"][0])
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(body)
+	hash := hex.EncodeToString(sum[:])
+	if want := query.Get("digest"); want != "" && want != "sha256:"+hash {
+		return &Error{Code: http.StatusConflict, Message: c.Failed(), Detail: "it has another content now than the one that is asked for: list the skill's files again"}
+	}
+	if c.Known(hash) {
+		return nil
+	}
+	c.SendPayload(body)
+	return nil
 }
 
 // getCoverage answers GET /api/v0/context/coverage.

@@ -89,6 +89,8 @@ func (h *handler) routes() []httpapi.Route {
 		{Method: http.MethodGet, Pattern: "/api/v0/context/why", Handle: h.getWhy, Failed: "the question was not answered", Timeout: timeout},
 		{Method: http.MethodGet, Pattern: "/api/v0/context/for", Handle: h.getFor, Failed: "it is not known what applies to the file", Timeout: timeout},
 		{Method: http.MethodGet, Pattern: "/api/v0/context/client", Handle: h.getClient, Failed: "it is not known what the client sees", Timeout: timeout},
+		{Method: http.MethodGet, Pattern: "/api/v0/context/skill-files", Handle: h.getSkillFiles, Failed: "the skill's files are not known", Timeout: timeout},
+		{Method: http.MethodGet, Pattern: "/api/v0/context/skill-file", Handle: h.getSkillFile, Failed: "the skill's file can't be read", Timeout: timeout},
 		{Method: http.MethodGet, Pattern: "/api/v0/context/coverage", Handle: h.getCoverage, Failed: "it is not known what isn't used", Timeout: timeout},
 		{Method: http.MethodPut, Pattern: "/api/v0/context/root", Handle: h.putRoot, Failed: "the root was not set", Timeout: timeout},
 		{Method: http.MethodPost, Pattern: "/api/v0/context/ready", Handle: command(h.opts.Backend.Ready), Failed: "the first snapshot was not released", Timeout: timeout},

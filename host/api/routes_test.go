@@ -100,8 +100,11 @@ func everywhere(t *testing.T, doc *openapitest.Checker) {
 			r := request(method, target, body)
 			try("stopping", full, r.WithContext(context.WithValue(stopping, http.LocalAddrContextKey, r.Context().Value(http.LocalAddrContextKey))), 503)
 			query := ""
-			if path == whyPath || path == forPath {
+			switch path {
+			case whyPath, forPath:
 				query = "?path=/x"
+			case skillFilesPath, skillFilePath:
+				query = "?id=skill:/s&path=x"
 			}
 			if path == clientPath {
 				query = "?client=codex"

@@ -129,6 +129,7 @@ func TestEveryRule(t *testing.T) {
 		{"no fakes in the product", pkg("waymark/cmd/agent", "waymark/workspace/client/fake"), tests("waymark/cmd/agent", "waymark/workspace/client/fake"), "no part of the product"},
 		{"types of both ends", pkg("waymark/hub/api", "waymark/hub/store"), pkg("waymark/hub/api", "waymark/snapshot"), "neither end"},
 		{"services look through the guard alone", pkg("waymark/workspace/files", "waymark/host/sandbox"), pkg("waymark/workspace/files", "waymark/host/vfs", "waymark/workspace"), "how files are guarded"},
+		{"our own MCP server is a client", pkg("waymark/workspace/mcpserver", "waymark/workspace/files"), pkg("waymark/workspace/mcpserver", "waymark/workspace/client", "waymark/host/api/types"), "no second one"},
 		{"the engine doesn't act", needs("waymark/host", "waymark/workspace/process"), pkg("waymark/cmd/agent", "waymark/workspace/process"), "nothing in host starts"},
 		{"commands are the top", pkg("waymark/host", "waymark/cmd/agent"), pkg("waymark/cmd/harness", "waymark/cmd/harness/internal/fixture"), "built on a command"},
 		{"no test helpers in the product", pkg("waymark/host", "waymark/test/guestbuild"), tests("waymark/host", "waymark/test/guestbuild"), "no part of the product"},

@@ -97,10 +97,15 @@ func rules() []Rule {
 			Reason: "the catalog hands out modules; watching their files, and what becomes of finds, is the host's",
 		},
 		{
-			From: []string{"waymark/workspace/..."}, Except: []string{"waymark/workspace/client/..."},
+			From: []string{"waymark/workspace/..."}, Except: []string{"waymark/workspace/client/...", "waymark/workspace/mcpserver/..."},
 			To:     []string{"waymark/host/...", "waymark/hub/..."},
 			Allow:  []string{"waymark/host/vfs"},
 			Reason: "host reads, workspace acts: what they share is how files are guarded",
+		},
+		{
+			From: []string{"waymark/workspace/mcpserver/..."}, To: []string{"waymark/host/...", "waymark/hub/...", "waymark/workspace/..."},
+			Allow:  []string{"waymark/host/api/types", "waymark/workspace", "waymark/workspace/client", "waymark/workspace/mcpserver/..."},
+			Reason: "our own MCP server is a client of the agent, and no second one",
 		},
 		{
 			From: []string{"waymark/host/..."}, To: []string{"waymark/workspace/..."}, Deep: true,
@@ -119,8 +124,8 @@ func rules() []Rule {
 			Reason: "what programs are held to is applied in one place, the shim",
 		},
 		{
-			From: all, Except: []string{"waymark/workspace/mcp/session", "waymark/test/..."}, To: []string{"github.com/modelcontextprotocol/..."}, Tests: true,
-			Reason: "what a server of MCP sends is bounded in one place, the session",
+			From: all, Except: []string{"waymark/workspace/mcp/session", "waymark/workspace/mcpserver", "waymark/test/..."}, To: []string{"github.com/modelcontextprotocol/..."}, Tests: true,
+			Reason: "what a server of MCP sends is bounded in one place, the session, and what our own offers is decided in another",
 		},
 		{
 			From: []string{"waymark/host/why/..."}, To: []string{"waymark/host/..."},

@@ -128,6 +128,18 @@ func (a *agent) ClientContext(ctx context.Context, client, dir string) (*clients
 	return apiclient.Fetch[clients.View](ctx, a.api, apiclient.Request{Method: http.MethodGet, Path: "/api/v0/context/client", Query: query})
 }
 
+func (a *agent) SkillFiles(ctx context.Context, id string) (*types.SkillFiles, error) {
+	return apiclient.Fetch[types.SkillFiles](ctx, a.api, apiclient.Request{
+		Method: http.MethodGet, Path: "/api/v0/context/skill-files", Query: url.Values{"id": {id}},
+	})
+}
+
+func (a *agent) SkillFile(ctx context.Context, id, file string) ([]byte, error) {
+	return a.api.Bytes(ctx, apiclient.Request{
+		Method: http.MethodGet, Path: "/api/v0/context/skill-file", Query: url.Values{"id": {id}, "path": {file}},
+	})
+}
+
 func (a *agent) Coverage(ctx context.Context) (*coverage.Report, error) {
 	return apiclient.Fetch[coverage.Report](ctx, a.api, apiclient.Get("/api/v0/context/coverage"))
 }

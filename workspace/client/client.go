@@ -134,6 +134,12 @@ type Client interface {
 	ClientContext(ctx context.Context, client, dir string) (*clients.View, error)
 	ClientApplies(ctx context.Context, client, path string) (*applies.Answer, error)
 	ClientWhy(ctx context.Context, client string, paths ...string) ([]why.Answer, error)
+	// SkillFiles lists the files in the directory of a skill, by the id of its resource,
+	// as they are now. 404 says that there is no such skill, or that the agent is older
+	// than this.
+	SkillFiles(ctx context.Context, id string) (*types.SkillFiles, error)
+	// SkillFile reads one of them. 404 says that it isn't there, or isn't shown.
+	SkillFile(ctx context.Context, id, file string) ([]byte, error)
 	// Coverage returns the files that lie where agents look and aren't used. 404 says
 	// that the agent is older than this.
 	Coverage(ctx context.Context) (*coverage.Report, error)

@@ -7,8 +7,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -39,6 +41,8 @@ type Backend struct {
 	Waiting []approvals.Pending
 	// Bodies are what Body returns, by id.
 	Bodies map[string][]byte
+	// Skills are the files of skills, by the ids of those and the files' paths.
+	Skills map[string]map[string]string
 	// Discovery is that of what Publish publishes.
 	Discovery snapshot.Discovery
 	// Panic, if set, is what Status panics with.
@@ -105,6 +109,12 @@ func (f *Backend) Publish(text string) *snapshot.Snapshot {
 		{Kind: "mcp_config", Source: "/w/.mcp.json", Status: snapshot.StatusOK, ContentHash: hash[:], SizeBytes: 3},
 		{Kind: "skill", Source: "/w/.agents/skills/big", Name: "big", Status: snapshot.StatusOversize, Error: "81920 bytes", SizeBytes: 81920},
 	}, Plugins: []snapshot.Plugin{{Name: "waymark", Path: "builtin", State: snapshot.PluginReady, Resolvers: snapshot.Names{"instructions"}}}, Discovery: f.Discovery})
+	return s
+}
+
+// PublishResources publishes a snapshot of resources.
+func (f *Backend) PublishResources(resources ...snapshot.Resource) *snapshot.Snapshot {
+	s, _ := f.published.Publish(f.published.Begin(), snapshot.Content{Resources: resources, Discovery: f.Discovery})
 	return s
 }
 
@@ -242,6 +252,38 @@ func (f *Backend) WhyClient(ctx context.Context, client *clients.Client, paths .
 	}
 	return verdicts, nil
 }
+
+// SkillFiles lists what Skills has of a skill.
+func (f *Backend) SkillFiles(ctx context.Context, id string) (*types.SkillFiles, error) {
+	if err := f.end(ctx); err != nil {
+		return nil, err
+	}
+	files, ok := f.Skills[id]
+	if !ok {
+		return nil, noSkill
+	}
+	list := &types.SkillFiles{ID: id, Files: []types.SkillFile{}}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		list.Files = append(list.Files, types.SkillFile{
+			Path: name, SizeBytes: int64(len(files[name])), Digest: fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(files[name]))),
+		})
+	}
+	return list, nil
+}
+
+// SkillFile reads one of them.
+func (f *Backend) SkillFile(ctx context.Context, id, file string) ([]byte, error) {
+	if err := f.end(ctx); err != nil {
+		return nil, err
+	}
+	body, ok := f.Skills[id][file]
+	if !ok {
+		return nil, noSkill
+	}
+	return []byte(body), nil
+}
+
+var noSkill = &problem.Error{Code: http.StatusNotFound, Message: "no such file of a skill"}
 
 // Coverage finds one file that isn't used.
 func (f *Backend) Coverage(ctx context.Context) (*coverage.Report, error) {

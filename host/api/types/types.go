@@ -150,6 +150,25 @@ type Watch struct {
 	Error string `json:"error"`
 }
 
+// SkillFiles answers GET /api/v0/context/skill-files?id=.
+type SkillFiles struct {
+	ID string `json:"id"`
+	// Files are those of the skill's directory, in byte order of their paths.
+	Files []SkillFile `json:"files"`
+	// Omitted is how many more there are that aren't shown: links that lead out of the
+	// directory, what is no regular file, what is too large, and what is too much.
+	Omitted int `json:"omitted"`
+}
+
+// SkillFile is a file in the directory of a skill.
+type SkillFile struct {
+	// Path is relative to that directory, with slashes.
+	Path      string `json:"path"`
+	SizeBytes int64  `json:"size_bytes"`
+	// Digest is of its content: "sha256:" and 64 hexadecimal digits.
+	Digest string `json:"digest"`
+}
+
 // NewSource is the body of POST /api/v0/context/sources.
 type NewSource struct {
 	Path string `json:"path"`

@@ -233,6 +233,34 @@ func forClient[T any](ctx context.Context, a *Agent, name, failed string, ask fu
 	return answer, nil
 }
 
+// SkillFiles implements client.Client.
+func (a *Agent) SkillFiles(ctx context.Context, id string) (*types.SkillFiles, error) {
+	ctx, leave, err := a.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	files, err := a.state.engine.SkillFiles(ctx, id)
+	if err != nil {
+		return nil, coded(ctx, "the skill's files are not known", err)
+	}
+	return files, nil
+}
+
+// SkillFile implements client.Client.
+func (a *Agent) SkillFile(ctx context.Context, id, file string) ([]byte, error) {
+	ctx, leave, err := a.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	body, err := a.state.engine.SkillFile(ctx, id, file)
+	if err != nil {
+		return nil, coded(ctx, "the skill's file can't be read", err)
+	}
+	return body, nil
+}
+
 // Why implements client.Client.
 func (a *Agent) Why(ctx context.Context, paths ...string) ([]why.Answer, error) {
 	ctx, leave, err := a.enter(ctx)

@@ -2,6 +2,21 @@ package tools
 
 import "encoding/json"
 
+// The tools about the tools of MCP servers.
+const (
+	FindTools  = "find_tools"
+	CallTool   = "call_tool"
+	ToolResult = "tool_result"
+)
+
+// AboutServers reports whether a tool is one of those.
+func AboutServers(name string) bool {
+	return name == FindTools || name == CallTool || name == ToolResult
+}
+
+// ReadSkill is the tool that reads skills.
+const ReadSkill = "read_skill"
+
 // catalogue has the tools in the order in which they are offered. All of them stand in
 // every chat from its first token on, so that each word here is paid for by everybody:
 // what a description says is what a model gets wrong without it.
@@ -79,6 +94,33 @@ func init() { // the functions need the table for their errors
 			Description: "Show the instructions and rules that apply to a file, nested ones too, nearest first. Call it before you edit in a part of the workspace that is new to you.",
 			Annotations: Hints{ReadOnly: true, Idempotent: true},
 			InputSchema: schema(`"path":{"type":"string","description":"The file need not exist."}`, "path"),
+		},
+		{
+			Name: ReadSkill, Title: "Read a skill", plan: true, run: (*call).readSkill,
+			Description: "Read one of the workspace's skills, or one of its files. Without name it lists them.",
+			Annotations: Hints{ReadOnly: true, Idempotent: true},
+			InputSchema: schema(`"name":{"type":"string"},
+				"file":{"type":"string","description":"Relative to the skill. Default SKILL.md."}`),
+		},
+		{
+			Name: FindTools, Title: "Find tools", Scope: scopeMCP, run: (*call).findTools,
+			Description: "Find tools of the workspace's MCP servers, by words of what is to be done. call_tool calls them.",
+			Annotations: Hints{ReadOnly: true, Idempotent: true},
+			InputSchema: schema(`"query":{"type":"string"}`, "query"),
+		},
+		{
+			Name: CallTool, Title: "Call a tool", Scope: scopeMCP, run: (*call).callTool,
+			Description: "Call a tool that find_tools has shown.",
+			Annotations: Hints{Destructive: true, OpenWorld: true},
+			InputSchema: schema(`"name":{"type":"string","description":"server__tool"},
+				"arguments":{"type":"object","description":"By the tool's own schema."}`, "name"),
+		},
+		{
+			Name: ToolResult, Title: "Read a long result", Scope: scopeMCP, run: (*call).toolResult,
+			Description: "Show a result of an MCP server's tool that was too long.",
+			Annotations: Hints{ReadOnly: true, Idempotent: true},
+			InputSchema: schema(`"result_id":{"type":"string"},
+				"offset":{"type":"integer","minimum":0,"description":"Go on with next_offset."}`, "result_id"),
 		},
 	}
 }

@@ -1,0 +1,290 @@
+package main
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"waymark/cmd/internal/cli"
+	"waymark/cmd/internal/term"
+	"waymark/host/config"
+	"waymark/internal/text"
+	ws "waymark/workspace"
+	"waymark/workspace/access"
+	"waymark/workspace/client"
+	"waymark/workspace/mcpserver"
+	"waymark/workspace/mcpserver/tools"
+)
+
+// mcpServe are the flags of mcp serve.
+type mcpServe struct {
+	plan      string
+	readOnly  bool
+	only      []string
+	client    string
+	listAll   bool
+	http      string
+	tokenFile string
+}
+
+// The parts that --only knows beside the names of tools.
+const (
+	partTools        = "tools"
+	partSkills       = "skills"
+	partInstructions = "instructions"
+	partServers      = "servers"
+)
+
+func (a *app) mcpServeCommand(conn *connection) *cobra.Command {
+	var s mcpServe
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve the workspace to a client that speaks MCP",
+		Long: `Serve is an MCP server of the workspace: it offers what the running agent does for chats
+(commands, files, git), the workspace's skills and instructions, and the tools of its
+approved MCP servers. On standard input and output, for the client that starts it; with
+--http for clients that connect to a loopback port, where each shows a token.
+
+It is a client of the agent that looks into the current directory, and waits for one where
+none runs: its tools say so meanwhile. The agent may be restarted under it.
+
+With --read-only nothing that acts is offered, and no token is used. With --plan there is a
+token with a fence: that one file can be written, commands can write nothing else, and tools
+of MCP servers aren't called.
+
+--client NAME leaves out the skills and instructions that this client reads by itself. --only
+names what is offered: tools, skills, instructions, servers, or single tools. The tools of
+MCP servers are listed by their names as long as they are few, and else found with find_tools
+and called with call_tool; --list-all lists all of them.`,
+		Example: `  agent mcp serve
+  agent mcp serve --client codex
+  agent mcp serve --read-only --only skills,instructions,read_file
+  agent mcp serve --plan PLAN.md
+  agent mcp serve --http 127.0.0.1:7979 --http-token-file ~/.waymark-mcp-token`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.serveMCP(cmd, conn, &s) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&s.plan, "plan", "", "the one `file` that can be written")
+	f.BoolVar(&s.readOnly, "read-only", false, "offer only what reads")
+	f.StringSliceVar(&s.only, "only", nil, "offer only these `parts`: tools, skills, instructions, servers, or names of tools, separated by commas")
+	f.StringVar(&s.client, "client", "", "leave out what the client of this `name` reads by itself")
+	f.BoolVar(&s.listAll, "list-all", false, "list all tools of MCP servers by their names")
+	f.StringVar(&s.http, "http", "", "serve at this loopback `address`, HOST:PORT, in place of standard input and output")
+	f.StringVar(&s.tokenFile, "http-token-file", "", "with --http: the `file` with the token that clients show; it is made if it isn't there")
+	_ = cmd.RegisterFlagCompletionFunc("client", clientNames)
+	_ = cmd.RegisterFlagCompletionFunc("only", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return parts(), cobra.ShellCompDirectiveNoFileComp
+	})
+	return cmd
+}
+
+// parts are what --only knows.
+func parts() []string {
+	return append([]string{partTools, partSkills, partInstructions, partServers}, tools.Names()...)
+}
+
+// options makes those of the server.
+func (s *mcpServe) options() (mcpserver.Options, error) {
+	opts := mcpserver.Options{Client: s.client, ListAll: s.listAll, Version: cli.CurrentVersion().Version}
+	if !s.readOnly {
+		opts.Offer = tools.All()
+	}
+	opts.Offer.Plan = s.plan != ""
+	if s.only == nil {
+		return opts, nil
+	}
+	own := slices.Contains(s.only, partTools)
+	opts.NoSkills, opts.NoInstructions = !slices.Contains(s.only, partSkills), !slices.Contains(s.only, partInstructions)
+	opts.NoServers = !slices.Contains(s.only, partServers)
+	opts.Offer.Only = []string{}
+	for _, name := range tools.Names() {
+		switch {
+		case tools.AboutServers(name):
+			if opts.NoServers && !slices.Contains(s.only, name) {
+				continue
+			}
+			opts.NoServers = false
+		case name == tools.ReadSkill && !opts.NoSkills:
+		case !own && !slices.Contains(s.only, name):
+			continue
+		}
+		opts.Offer.Only = append(opts.Offer.Only, name)
+	}
+	for _, name := range s.only {
+		if known := parts(); !slices.Contains(known, name) {
+			hint := ""
+			if near := text.Nearest(name, known); near != "" {
+				hint = fmt.Sprintf("; did you mean %s?", near)
+			}
+			return opts, cli.Usage("--only %s: it is neither tools, skills, instructions or servers nor the name of a tool%s", term.Visible(name), hint)
+		}
+	}
+	return opts, nil
+}
+
+func (a *app) serveMCP(cmd *cobra.Command, conn *connection, s *mcpServe) (err error) {
+	switch {
+	case s.readOnly && s.plan != "":
+		return cli.Usage("--read-only writes nothing, --plan one file: use one of them")
+	case s.tokenFile != "" && s.http == "":
+		return cli.Usage("--http-token-file is for --http: the client that starts the command needs no token")
+	case s.http != "" && s.tokenFile == "":
+		return cli.Usage("--http %s needs --http-token-file: any user of this machine can connect there", s.http)
+	}
+	opts, err := s.options()
+	if err != nil {
+		return err
+	}
+	if opts.Logger, err = a.logger(); err != nil {
+		return err
+	}
+	if s.plan != "" {
+		if s.plan, err = absolutePath(s.plan); err != nil {
+			return err
+		}
+	}
+	d := &mcpDialer{conn: conn, plan: s.plan, readOnly: s.readOnly}
+	opts.Dial = d.dial
+	server := mcpserver.New(opts)
+	ctx, cancel := context.WithCancel(cmd.Context())
+	followed := make(chan error, 1)
+	go func() { followed <- server.Run(ctx) }()
+	defer func() {
+		cancel()
+		err = errors.Join(err, <-followed)
+		d.close()
+	}()
+	if s.http != "" {
+		return a.serveMCPHTTP(ctx, server, s)
+	}
+	return server.ServeStdio(ctx, os.Stdin, nopCloser{a.stdout})
+}
+
+type nopCloser struct{ io.Writer }
+
+func (nopCloser) Close() error { return nil }
+
+// mcpDialer finds the agent, with a token that may do what is offered.
+type mcpDialer struct {
+	conn     *connection
+	plan     string
+	readOnly bool
+
+	minted  *ws.MintedToken
+	control client.Client // that minted it
+}
+
+// tokenLife is how long a minted token is valid: a session that lasts longer gets another.
+const tokenLife = 24 * time.Hour
+
+func (d *mcpDialer) dial(ctx context.Context) (client.Client, error) {
+	c := *d.conn
+	c.strict, c.cmd = true, nil
+	t, err := c.find()
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case d.readOnly && strings.HasPrefix(t.address, "tcp:"): // there nothing goes without one
+	case d.readOnly:
+		t.token = ""
+	case d.plan != "":
+		if t.token, err = d.mint(ctx, client.New(t.address, client.Options{Token: t.token})); err != nil {
+			return nil, err
+		}
+	}
+	return client.New(t.address, client.Options{Token: t.token}), nil
+}
+
+// mint makes a token with a fence, or takes the one that was made before.
+func (d *mcpDialer) mint(ctx context.Context, control client.Client) (string, error) {
+	if m := d.minted; m != nil && time.Until(m.ExpiresAt) > tokenLife/2 {
+		return m.Secret, nil
+	}
+	until := time.Now().Add(tokenLife)
+	made, err := control.CreateToken(ctx, ws.NewToken{Plan: d.plan, ExpiresAt: &until, Scopes: []string{string(access.ScopeProcesses), string(access.ScopeFiles)}})
+	if err != nil {
+		return "", err
+	}
+	d.minted, d.control = made, control
+	return made.Secret, nil
+}
+
+// close ends the token.
+func (d *mcpDialer) close() {
+	if d.minted == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	_ = d.control.RevokeToken(ctx, d.minted.ID) // it expires in any case
+}
+
+// serveMCPHTTP serves at a loopback port.
+func (a *app) serveMCPHTTP(ctx context.Context, server *mcpserver.Server, s *mcpServe) error {
+	paths, err := config.FindPaths(config.Environment{})
+	if err != nil {
+		return err
+	}
+	path, err := paths.Expand(s.tokenFile)
+	if err != nil {
+		return err
+	}
+	if err := ensureToken(path); err != nil {
+		return err
+	}
+	token, err := readToken(path)
+	if err != nil {
+		return err
+	}
+	host, _, err := net.SplitHostPort(s.http)
+	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return cli.Usage("--http %s: use a loopback address, such as 127.0.0.1:7979", s.http)
+	}
+	var listen net.ListenConfig
+	l, err := listen.Listen(ctx, "tcp", s.http)
+	if err != nil {
+		return err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", bearer(token, server.Handler()))
+	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 32 << 10}
+	if _, err := fmt.Fprintf(a.stdout, "http://%s/mcp\n", l.Addr()); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	a.progress("clients show the token in " + term.Visible(path) + ": Authorization: Bearer TOKEN")
+	served := make(chan error, 1)
+	go func() { served <- web.Serve(l) }()
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	err = web.Close() // streams last as long as their clients like
+	<-served
+	return err
+}
+
+// bearer lets those in who show the token.
+func bearer(token string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		shown, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		if subtle.ConstantTimeCompare([]byte(shown), []byte(token)) != 1 {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			http.Error(w, "show the token, as Authorization: Bearer TOKEN", http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}

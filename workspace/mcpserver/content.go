@@ -1,0 +1,211 @@
+package mcpserver
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"maps"
+	"net/url"
+	"path"
+	"reflect"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"waymark/abi"
+	"waymark/snapshot"
+	"waymark/workspace"
+	"waymark/workspace/client"
+	"waymark/workspace/mcpserver/tools"
+)
+
+// view is what is offered of one snapshot. It is immutable.
+type view struct {
+	skills       []skill
+	instructions []instruction
+	servers      []serving
+	// listed says that the servers' tools have their own names in the list.
+	listed bool
+
+	resources map[string]*mcp.Resource // by URI
+	prompts   map[string]*mcp.Prompt   // by name
+	tools     map[string]string        // those of servers, and what was said of each
+}
+
+// instruction is a file of instructions that always applies, or to some files.
+type instruction struct {
+	id, uri, source string
+	name            string
+}
+
+// serving is an MCP server of the workspace whose tools can be called.
+type serving struct {
+	name  string
+	tools []string // their names, without the server's
+}
+
+// sync brings what is offered up to date with a snapshot.
+func (s *Server) sync(ctx context.Context, c client.Client, snap *snapshot.Snapshot) {
+	s.syncing.Lock()
+	defer s.syncing.Unlock()
+	old, _ := s.look()
+	v := view{resources: map[string]*mcp.Resource{}, prompts: map[string]*mcp.Prompt{}, tools: map[string]string{}}
+	if !s.opts.NoSkills {
+		v.skills = s.skillsOf(snap)
+		for i := range v.skills {
+			k := &v.skills[i]
+			if k.base != "" {
+				v.resources[k.uri()] = &mcp.Resource{URI: k.uri(), Name: k.name, Description: k.description, MIMEType: markdown}
+			}
+			if v.prompts[k.name] == nil {
+				v.prompts[k.name] = promptOf(k)
+			}
+		}
+	}
+	if !s.opts.NoInstructions {
+		v.instructions = s.instructionsOf(snap)
+		for i := range v.instructions {
+			f := &v.instructions[i]
+			v.resources[f.uri] = &mcp.Resource{URI: f.uri, Name: f.name, Description: "Instructions of the workspace", MIMEType: markdown}
+		}
+	}
+	var listed []workspace.MCPTool
+	if s.opts.Offer.Has(tools.CallTool) && !s.opts.NoServers {
+		all, err := c.ListMCPTools(ctx, client.MCPToolOptions{})
+		if err != nil { // the next snapshot has them
+			s.log.Debug("the tools of MCP servers aren't known", slog.Any("error", err))
+			v.servers, v.listed, v.tools = old.servers, old.listed, old.tools
+		} else {
+			v.servers = servingOf(all.Tools)
+			if v.listed = s.opts.ListAll || tokensOf(all.Tools) <= ListedTools; v.listed {
+				listed = all.Tools
+			}
+			for i := range listed {
+				said, _ := json.Marshal(&listed[i]) // it came as JSON
+				v.tools[listed[i].Name] = string(said)
+			}
+		}
+	}
+	s.apply(&old, &v, listed)
+	s.mu.Lock()
+	s.view = v
+	s.mu.Unlock()
+}
+
+// apply tells the SDK what has changed, which tells clients.
+func (s *Server) apply(old, v *view, listed []workspace.MCPTool) {
+	gone, changed := difference(old.resources, v.resources)
+	s.mcp.RemoveResources(gone...)
+	for _, uri := range changed {
+		s.mcp.AddResource(v.resources[uri], s.readResource)
+	}
+	gone, changed = difference(old.prompts, v.prompts)
+	s.mcp.RemovePrompts(gone...)
+	for _, name := range changed {
+		s.mcp.AddPrompt(v.prompts[name], s.getPrompt)
+	}
+	gone, changed = difference(old.tools, v.tools)
+	s.mcp.RemoveTools(gone...)
+	for i := range listed {
+		if slices.Contains(changed, listed[i].Name) && !s.serverTool(&listed[i]) {
+			delete(v.tools, listed[i].Name)
+		}
+	}
+	s.finders(v)
+}
+
+// finders offers the tools about tools as far as they are of use.
+func (s *Server) finders(v *view) {
+	if s.opts.NoServers {
+		return
+	}
+	var of tools.Offer
+	of.Scopes, of.Plan, of.Only = s.opts.Offer.Scopes, s.opts.Offer.Plan, []string{}
+	var without []string
+	for _, t := range s.opts.Offer.Tools() {
+		switch {
+		case !tools.AboutServers(t.Name):
+		case len(v.servers) == 0, v.listed && t.Name != tools.ToolResult:
+			without = append(without, t.Name)
+		default:
+			of.Only = append(of.Only, t.Name)
+		}
+	}
+	if !slices.Equal(of.Only, s.finding) {
+		s.mcp.RemoveTools(without...)
+		s.addTools(of.Tools())
+		s.finding = of.Only
+	}
+}
+
+// difference returns the keys that only before has, and those under which after has
+// something else.
+func difference[V any](before, after map[string]V) (gone, changed []string) {
+	for _, key := range slices.Sorted(maps.Keys(before)) {
+		if _, ok := after[key]; !ok {
+			gone = append(gone, key)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(after)) {
+		if was, ok := before[key]; !ok || !reflect.DeepEqual(was, after[key]) {
+			changed = append(changed, key)
+		}
+	}
+	return gone, changed
+}
+
+// bytesPerToken is the estimate that all of Waymark goes by.
+const bytesPerToken = 4
+
+// tokensOf is about how many tokens tools take in a list.
+func tokensOf(list []workspace.MCPTool) (n int) {
+	for i := range list {
+		t := &list[i]
+		n += len(t.Name) + len(t.Title) + len(t.Description) + len(t.InputSchema)
+	}
+	return n / bytesPerToken
+}
+
+func servingOf(list []workspace.MCPTool) (servers []serving) {
+	for i := range list {
+		name := list[i].ServerName
+		if len(servers) == 0 || servers[len(servers)-1].name != name {
+			servers = append(servers, serving{name: name})
+		}
+		last := &servers[len(servers)-1]
+		last.tools = append(last.tools, list[i].Name[min(len(name)+2, len(list[i].Name)):])
+	}
+	return servers
+}
+
+// instructionsOf lists the files of instructions that can be read.
+func (s *Server) instructionsOf(snap *snapshot.Snapshot) (list []instruction) {
+	for i := range snap.Resources {
+		r := &snap.Resources[i]
+		if r.Kind != abi.KindInstructionFile || !readable(r) || s.reads(r.Readers) {
+			continue
+		}
+		uri := url.URL{Scheme: "file", Path: r.Source, Fragment: r.Key}
+		list = append(list, instruction{id: r.ID(), uri: uri.String(), source: r.Source, name: line(cmp.Or(r.Name, path.Base(r.Source)), maxTitle)})
+	}
+	return list
+}
+
+// readable reports whether a resource has a text that can be had.
+func readable(r *snapshot.Resource) bool {
+	return r.Status == snapshot.StatusOK || r.Status == snapshot.StatusExcluded || r.Status == snapshot.StatusOversize
+}
+
+// readInstruction reads one of them.
+func (s *Server) readInstruction(ctx context.Context, f *instruction) (*mcp.ReadResourceResult, error) {
+	var body []byte
+	err := s.do(ctx, func(c client.Client) (err error) {
+		body, err = c.Resource(ctx, f.id)
+		return err
+	})
+	if err != nil {
+		return nil, s.readError(err, f.uri)
+	}
+	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{contentsOf(f.uri, markdown, body)}}, nil
+}

@@ -1,0 +1,427 @@
+package mcpserver
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"waymark/abi"
+	"waymark/host/api/types"
+	"waymark/internal/text"
+	"waymark/sdk-guest/frontmatter"
+	"waymark/snapshot"
+	"waymark/workspace/client"
+)
+
+const (
+	skillsExtension = "io.modelcontextprotocol/skills"
+	skillScheme     = "skill://"
+	// manifest is the file that makes a directory a skill.
+	manifest = "SKILL.md"
+	markdown = "text/markdown"
+	// directoryType is the media type of a directory in a listing.
+	directoryType = "inode/directory"
+	// skillsPage is how many skills a page of skills/list has: each is a look at its files.
+	skillsPage = 50
+)
+
+// skill is a skill that is offered.
+type skill struct {
+	id          string // of the resource
+	name        string
+	description string
+	source      string // its directory
+	// base is its directory's URI. The last name there is the skill's, whatever the
+	// directory is called.
+	// A name that the extension doesn't take has none: such a skill is a prompt alone.
+	base string
+}
+
+func (k *skill) uri() string { return k.base + "/" + manifest }
+
+// skillName is the rule of the extension, which is that of Agent Skills.
+var skillName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+
+const maxSkillName = 64
+
+// skillsOf lists the skills that can be read, in order of precedence: the first of a name
+// has the shortest URI, and is the prompt.
+func (s *Server) skillsOf(snap *snapshot.Snapshot) (list []skill) {
+	var found []*snapshot.Resource
+	for i := range snap.Resources {
+		if r := &snap.Resources[i]; r.Kind == abi.KindSkill && r.Key == "" && readable(r) && !s.reads(r.Readers) {
+			found = append(found, r)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b *snapshot.Resource) int { return cmp.Compare(a.Order, b.Order) })
+	taken := map[string]int{}
+	for _, r := range found {
+		name := line(cmp.Or(r.Name, path.Base(r.Source)), maxTitle)
+		k := skill{id: r.ID(), name: name, description: line(r.Description, maxDescription), source: r.Source}
+		taken[name]++
+		switch n := taken[name]; {
+		case len(name) > maxSkillName || !skillName.MatchString(name):
+		case n == 1:
+			k.base = skillScheme + name
+		default:
+			k.base = skillScheme + "copy-" + strconv.Itoa(n) + "/" + name
+		}
+		list = append(list, k)
+	}
+	return list
+}
+
+// Requests and results of the extension. ResultType is set since the SDK doesn't do that
+// for methods that aren't its own.
+type (
+	skillsListParams struct {
+		mcp.ParamsBase
+		Cursor string `json:"cursor,omitempty"`
+	}
+	skillsListResult struct {
+		mcp.ResultBase
+		mcp.Cacheable
+		ResultType string       `json:"resultType"`
+		Skills     []skillEntry `json:"skills"`
+		NextCursor string       `json:"nextCursor,omitempty"`
+	}
+	skillsGetParams struct {
+		mcp.ParamsBase
+		URI string `json:"uri"`
+	}
+	skillsGetResult struct {
+		mcp.ResultBase
+		mcp.Cacheable
+		ResultType string     `json:"resultType"`
+		Skill      skillEntry `json:"skill"`
+	}
+	directoryParams struct {
+		mcp.ParamsBase
+		URI    string `json:"uri"`
+		Cursor string `json:"cursor,omitempty"`
+	}
+	directoryResult struct {
+		mcp.ResultBase
+		mcp.Cacheable
+		ResultType string          `json:"resultType"`
+		Resources  []*mcp.Resource `json:"resources"`
+	}
+)
+
+// skillEntry is a skill with its manifest.
+type skillEntry struct {
+	URI         string         `json:"uri"`
+	FrontMatter map[string]any `json:"frontmatter"`
+	Resources   []skillFile    `json:"resources"`
+}
+
+type skillFile struct {
+	URI    string `json:"uri"`
+	Digest string `json:"digest"`
+	Size   int64  `json:"size"`
+}
+
+const complete = "complete"
+
+var uncached = mcp.Cacheable{TTLMs: 0, CacheScope: "private"}
+
+func (s *Server) addSkillMethods() {
+	for _, err := range []error{
+		mcp.AddReceivingCustomMethod(s.mcp, "skills/list", s.listSkills),
+		mcp.AddReceivingCustomMethod(s.mcp, "skills/get", s.getSkill),
+		mcp.AddReceivingCustomMethod(s.mcp, "resources/directory/read", s.readDirectory),
+	} {
+		if err != nil {
+			panic(err) // the names are this package's own
+		}
+	}
+	s.mcp.AddResourceTemplate(&mcp.ResourceTemplate{
+		Name: "skill-file", Title: "A file of a skill", URITemplate: skillScheme + "{+path}",
+		Description: "A file of one of the workspace's skills, as skills/get or resources/directory/read names it.",
+	}, s.readResource)
+}
+
+func invalid(message string) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: message}
+}
+
+func (s *Server) listSkills(ctx context.Context, _ *mcp.ServerSession, p *skillsListParams) (*skillsListResult, error) {
+	v, _ := s.look()
+	result := &skillsListResult{Cacheable: uncached, ResultType: complete, Skills: []skillEntry{}}
+	rest := slices.DeleteFunc(slices.Clone(v.skills), func(k skill) bool { return k.base == "" })
+	slices.SortFunc(rest, func(a, b skill) int { return cmp.Compare(a.base, b.base) })
+	if p != nil && p.Cursor != "" {
+		rest = slices.DeleteFunc(rest, func(k skill) bool { return k.base <= p.Cursor })
+	}
+	if len(rest) > skillsPage {
+		rest = rest[:skillsPage]
+		result.NextCursor = rest[skillsPage-1].base
+	}
+	for i := range rest {
+		entry, err := s.entry(ctx, &rest[i])
+		switch {
+		case client.CodeOf(err)/100 == 4: // gone meanwhile, or no longer what it was
+		case err != nil:
+			return nil, s.readError(err, rest[i].uri())
+		case entry != nil:
+			result.Skills = append(result.Skills, *entry)
+		}
+	}
+	return result, nil
+}
+
+func (s *Server) getSkill(ctx context.Context, _ *mcp.ServerSession, p *skillsGetParams) (*skillsGetResult, error) {
+	v, _ := s.look()
+	for i := range v.skills {
+		if k := &v.skills[i]; p != nil && k.base != "" && k.uri() == p.URI {
+			entry, err := s.entry(ctx, k)
+			if err == nil && entry != nil {
+				return &skillsGetResult{Cacheable: uncached, ResultType: complete, Skill: *entry}, nil
+			}
+			if err != nil && client.CodeOf(err)/100 != 4 {
+				return nil, s.readError(err, p.URI)
+			}
+		}
+	}
+	return nil, invalid("there is no skill of this URI: skills/list has those that there are")
+}
+
+// entry looks at a skill's files. It is nil where the skill has no SKILL.md any more.
+func (s *Server) entry(ctx context.Context, k *skill) (*skillEntry, error) {
+	var files *types.SkillFiles
+	var head []byte
+	err := s.do(ctx, func(c client.Client) (err error) {
+		if files, err = c.SkillFiles(ctx, k.id); err == nil {
+			head, err = c.SkillFile(ctx, k.id, manifest)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	e := &skillEntry{URI: k.uri(), FrontMatter: s.frontMatter(k, head), Resources: []skillFile{}}
+	if e.FrontMatter["name"] != k.name { // it has just been given another
+		return nil, nil
+	}
+	for i := range files.Files {
+		f := &files.Files[i]
+		e.Resources = append(e.Resources, skillFile{k.fileURI(f.Path), f.Digest, f.SizeBytes})
+	}
+	return e, nil
+}
+
+// fileURI is that of a file of the skill.
+func (k *skill) fileURI(file string) string {
+	return k.base + "/" + (&url.URL{Path: file}).EscapedPath()
+}
+
+// frontMatter is that of a SKILL.md; of one that can't be read, name and description as
+// they were found.
+func (s *Server) frontMatter(k *skill, body []byte) map[string]any {
+	if block, _, err := frontmatter.Find(body, true); err == nil {
+		if v, err := frontmatter.Parse(block, frontmatter.Options{Lenient: true}); err == nil {
+			if m, ok := valueOf(v).(map[string]any); ok {
+				return m
+			}
+		}
+	}
+	return map[string]any{"name": k.name, "description": k.description}
+}
+
+// valueOf makes of a YAML value what JSON has.
+func valueOf(v frontmatter.Value) any {
+	switch v.Kind {
+	case frontmatter.Null:
+		return nil
+	case frontmatter.Bool:
+		return v.True()
+	case frontmatter.List:
+		list := make([]any, len(v.List))
+		for i := range v.List {
+			list[i] = valueOf(v.List[i])
+		}
+		return list
+	case frontmatter.Map:
+		m := make(map[string]any, len(v.Map))
+		for i := range v.Map {
+			m[v.Map[i].Key] = valueOf(v.Map[i].Value)
+		}
+		return m
+	case frontmatter.Other:
+		if n := json.Number(v.Text); json.Valid([]byte(v.Text)) {
+			return n
+		}
+	}
+	return v.Text
+}
+
+// find returns the skill that a URI lies in, and the file's path there.
+func (v *view) find(uri string) (k *skill, file string) {
+	for i := range v.skills {
+		rest, ok := strings.CutPrefix(uri, v.skills[i].base)
+		if v.skills[i].base == "" || !ok || rest != "" && rest[0] != '/' {
+			continue
+		}
+		file, err := url.PathUnescape(strings.TrimPrefix(rest, "/"))
+		if err != nil {
+			return nil, ""
+		}
+		return &v.skills[i], file
+	}
+	return nil, ""
+}
+
+// readDirectory lists a directory of a skill.
+func (s *Server) readDirectory(ctx context.Context, _ *mcp.ServerSession, p *directoryParams) (*directoryResult, error) {
+	notOne := invalid("this is no directory of a skill")
+	if p == nil {
+		return nil, notOne
+	}
+	v, _ := s.look()
+	k, dir := v.find(strings.TrimSuffix(p.URI, "/"))
+	if k == nil {
+		return nil, notOne
+	}
+	var files *types.SkillFiles
+	err := s.do(ctx, func(c client.Client) (err error) {
+		files, err = c.SkillFiles(ctx, k.id)
+		return err
+	})
+	switch {
+	case client.CodeOf(err)/100 == 4:
+		return nil, notOne
+	case err != nil:
+		return nil, s.readError(err, p.URI)
+	}
+	result := &directoryResult{Cacheable: uncached, ResultType: complete, Resources: childrenOf(k, dir, files.Files)}
+	if len(result.Resources) == 0 && dir != "" {
+		return nil, notOne
+	}
+	return result, nil
+}
+
+// childrenOf lists what is directly in a directory of a skill.
+func childrenOf(k *skill, dir string, files []types.SkillFile) []*mcp.Resource {
+	list := []*mcp.Resource{}
+	seen := map[string]bool{}
+	for i := range files {
+		rest := files[i].Path
+		if dir != "" {
+			var ok bool
+			if rest, ok = strings.CutPrefix(rest, dir+"/"); !ok {
+				continue
+			}
+		}
+		name, below, _ := strings.Cut(rest, "/")
+		r := &mcp.Resource{URI: k.fileURI(path.Join(dir, name)), Name: name, MIMEType: directoryType}
+		if below == "" {
+			r.MIMEType, r.Size = mediaType(name), files[i].SizeBytes
+		}
+		if !seen[name] {
+			seen[name] = true
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// readResource reads what is offered as a resource.
+func (s *Server) readResource(ctx context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+	uri := r.Params.URI
+	v, _ := s.look()
+	for i := range v.instructions {
+		if v.instructions[i].uri == uri {
+			return s.readInstruction(ctx, &v.instructions[i])
+		}
+	}
+	k, file := v.find(uri)
+	if k == nil || file == "" {
+		return nil, mcp.ResourceNotFoundError(uri)
+	}
+	body, err := s.readSkill(ctx, k, file)
+	if err != nil {
+		return nil, s.readError(err, uri)
+	}
+	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{contentsOf(uri, mediaType(file), body)}}, nil
+}
+
+func (s *Server) readSkill(ctx context.Context, k *skill, file string) (body []byte, err error) {
+	err = s.do(ctx, func(c client.Client) (err error) {
+		body, err = c.SkillFile(ctx, k.id, file)
+		return err
+	})
+	return body, err
+}
+
+// readError is what is answered where something can't be read.
+func (s *Server) readError(err error, uri string) error {
+	switch client.CodeOf(err) {
+	case http.StatusNotFound, http.StatusForbidden, http.StatusBadRequest:
+		return mcp.ResourceNotFoundError(uri)
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: s.unavailable(err)}
+}
+
+// contentsOf is a text where it is one, and else what it is.
+func contentsOf(uri, mime string, body []byte) *mcp.ResourceContents {
+	if utf8.Valid(body) && !bytes.ContainsRune(body, 0) {
+		return &mcp.ResourceContents{URI: uri, MIMEType: mime, Text: string(body)}
+	}
+	if strings.HasPrefix(mime, "text/") {
+		mime = "application/octet-stream"
+	}
+	return &mcp.ResourceContents{URI: uri, MIMEType: mime, Blob: body}
+}
+
+// mediaTypes are those of files as they are usual in skills.
+var mediaTypes = map[string]string{
+	".md": markdown, ".json": "application/json", ".yaml": "application/yaml", ".yml": "application/yaml", ".toml": "application/toml",
+	".py": "text/x-python", ".sh": "text/x-shellscript", ".js": "text/javascript", ".ts": "text/typescript", ".html": "text/html", ".css": "text/css",
+	".csv": "text/csv", ".xml": "application/xml", ".pdf": "application/pdf", ".png": "image/png", ".jpg": "image/jpeg", ".svg": "image/svg+xml",
+}
+
+func mediaType(name string) string {
+	return cmp.Or(mediaTypes[strings.ToLower(path.Ext(name))], "text/plain")
+}
+
+func promptOf(k *skill) *mcp.Prompt {
+	return &mcp.Prompt{
+		Name: k.name, Title: k.name, Description: k.description,
+		Arguments: []*mcp.PromptArgument{{Name: "request", Description: "What to do with it"}},
+	}
+}
+
+// getPrompt is a skill for clients that don't know the extension.
+func (s *Server) getPrompt(ctx context.Context, r *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+	v, _ := s.look()
+	i := slices.IndexFunc(v.skills, func(k skill) bool { return k.name == r.Params.Name })
+	if i < 0 {
+		return nil, invalid("there is no skill of this name")
+	}
+	k := &v.skills[i]
+	var body []byte
+	err := s.do(ctx, func(c client.Client) (err error) {
+		body, err = c.Resource(ctx, k.id)
+		return err
+	})
+	if err != nil {
+		return nil, s.readError(err, k.uri())
+	}
+	said := framed("the skill "+k.name, path.Join(k.source, manifest), strings.ToValidUTF8(string(body), "\ufffd"))
+	if request := r.Params.Arguments["request"]; request != "" {
+		said += "\n\nUse it for this:\n" + text.Truncate(request, 16<<10)
+	}
+	return &mcp.GetPromptResult{Description: k.description, Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: said}}}}, nil
+}

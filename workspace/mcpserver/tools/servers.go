@@ -1,0 +1,118 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"waymark/workspace"
+	"waymark/workspace/client"
+)
+
+const (
+	// findTokens and findTools bound what find_tools answers with: about so many tokens,
+	// and so many tools.
+	findTokens = 2000
+	findTools  = 5
+	// maxResultPage bounds a page of a result, in bytes.
+	maxResultPage = 32 << 10
+)
+
+type progressKey struct{}
+
+// WithProgress has calls of tools of MCP servers tell how far they are.
+func WithProgress(ctx context.Context, progress func(workspace.MCPProgress)) context.Context {
+	return context.WithValue(ctx, progressKey{}, progress)
+}
+
+// CallServer calls a tool of one of the workspace's MCP servers, server__tool, as
+// Offer.Call calls one of this package: for who lists them one by one.
+func CallServer(ctx context.Context, c client.Client, name string, arguments json.RawMessage) (*workspace.MCPToolResult, error) {
+	progress, _ := ctx.Value(progressKey{}).(func(workspace.MCPProgress))
+	r, err := c.CallMCPTool(ctx, workspace.CallMCPTool{ToolName: name, Arguments: arguments}, progress)
+	if err != nil {
+		return refusal(ctx, err)
+	}
+	if t := r.Truncated; t != nil {
+		note := fmt.Sprintf("[%d of %d bytes are shown", t.RetainedBytes, t.OriginalBytes)
+		if t.ResultID != "" {
+			note += ": tool_result shows all, with result_id " + t.ResultID
+		}
+		r.Content = append(r.Content, textOf(note+"]")...)
+	}
+	return r, nil
+}
+
+// found is a tool as find_tools shows it: what call_tool needs, and no more.
+type found struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	InputSchema json.RawMessage `json:"inputSchema"`
+}
+
+func (c *call) findTools() (any, error) {
+	in, err := decode[struct {
+		Query string `json:"query"`
+	}](c)
+	switch {
+	case err != nil:
+		return nil, err
+	case in.Query == "":
+		return nil, wrong("find_tools needs query")
+	}
+	list, err := c.client.SearchMCPTools(c, in.Query, client.MCPSearchOptions{Tokens: findTokens, Limit: findTools})
+	if err != nil {
+		return nil, err
+	}
+	answer := struct {
+		Tools   []found `json:"tools"`
+		Omitted int     `json:"omitted,omitempty"`
+		Note    string  `json:"note,omitempty"`
+	}{Tools: []found{}, Omitted: list.Omitted}
+	for i := range list.Tools {
+		t := &list.Tools[i]
+		answer.Tools = append(answer.Tools, found{t.Name, t.Description, t.InputSchema})
+	}
+	switch {
+	case len(answer.Tools) == 0 && list.Phase == "pending":
+		answer.Note = "some servers are still starting: ask again"
+	case len(answer.Tools) == 0:
+		answer.Note = "nothing matches: ask with other words"
+	}
+	return answer, nil
+}
+
+func (c *call) callTool() (any, error) {
+	in, err := decode[struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	}](c)
+	switch {
+	case err != nil:
+		return nil, err
+	case in.Name == "":
+		return nil, wrong("call_tool needs name, as find_tools shows it")
+	case len(in.Arguments) > 0 && in.Arguments[0] == '"': // some models write the object as a text
+		var s string
+		if json.Unmarshal(in.Arguments, &s) == nil && json.Valid([]byte(s)) {
+			in.Arguments = json.RawMessage(s)
+		}
+	}
+	return CallServer(c, c.client, in.Name, in.Arguments)
+}
+
+func (c *call) toolResult() (any, error) {
+	in, err := decode[struct {
+		ID     string `json:"result_id"`
+		Offset int64  `json:"offset"`
+	}](c)
+	switch {
+	case err != nil:
+		return nil, err
+	case in.ID == "":
+		return nil, wrong("tool_result needs result_id")
+	case in.Offset < 0:
+		return nil, wrong("offset is a number of bytes, from 0")
+	}
+	return c.client.MCPResult(c, in.ID, in.Offset, maxResultPage)
+}

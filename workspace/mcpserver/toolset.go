@@ -1,0 +1,128 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"waymark/internal/errtext"
+	"waymark/workspace"
+	"waymark/workspace/client"
+	"waymark/workspace/mcpserver/tools"
+)
+
+// addTools adds the tools of package tools.
+func (s *Server) addTools(list []tools.Tool) {
+	for i := range list {
+		t := list[i]
+		s.mcp.AddTool(&mcp.Tool{
+			Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.InputSchema,
+			Annotations: &mcp.ToolAnnotations{
+				ReadOnlyHint: t.Annotations.ReadOnly, DestructiveHint: &t.Annotations.Destructive,
+				IdempotentHint: t.Annotations.Idempotent, OpenWorldHint: &t.Annotations.OpenWorld,
+			},
+		}, func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return s.call(ctx, r, func(ctx context.Context, c client.Client) (*workspace.MCPToolResult, error) {
+				return s.opts.Offer.Call(ctx, c, t.Name, r.Params.Arguments)
+			})
+		})
+	}
+}
+
+// serverTool adds a tool of an MCP server of the workspace by its own name. One that the
+// SDK doesn't take is left to find_tools.
+func (s *Server) serverTool(t *workspace.MCPTool) (added bool) {
+	defer func() {
+		if r := recover(); r != nil { // a schema of somebody else's
+			s.log.Debug("a tool isn't listed", slog.String("tool", t.Name), slog.Any("why", r))
+			added = false
+		}
+	}()
+	tool := &mcp.Tool{Name: t.Name, Title: line(t.Title, maxTitle), Description: printableText(t.Description), InputSchema: t.InputSchema}
+	if len(t.Annotations) > 0 {
+		var a mcp.ToolAnnotations
+		if json.Unmarshal(t.Annotations, &a) == nil {
+			a.Title = line(a.Title, maxTitle)
+			tool.Annotations = &a
+		}
+	}
+	name := t.Name
+	s.mcp.AddTool(tool, func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return s.call(ctx, r, func(ctx context.Context, c client.Client) (*workspace.MCPToolResult, error) {
+			return tools.CallServer(ctx, c, name, r.Params.Arguments)
+		})
+	})
+	return true
+}
+
+// call calls a tool, and makes of its result what the protocol has.
+func (s *Server) call(ctx context.Context, r *mcp.CallToolRequest, do func(context.Context, client.Client) (*workspace.MCPToolResult, error)) (*mcp.CallToolResult, error) {
+	if token := r.Params.GetProgressToken(); token != nil {
+		ctx = tools.WithProgress(ctx, func(p workspace.MCPProgress) {
+			_ = r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ // who has gone needs none
+				ProgressToken: token, Progress: p.Progress, Total: p.Total, Message: p.Message,
+			})
+		})
+	}
+	var result *workspace.MCPToolResult
+	err := s.do(ctx, func(c client.Client) (err error) {
+		result, err = do(ctx, c)
+		return err
+	})
+	switch {
+	case errors.Is(err, tools.ErrNotOffered):
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
+	case err != nil && ctx.Err() != nil:
+		return nil, err
+	case err != nil: // the model, and who reads its chat, can do something about it
+		return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: s.unavailable(err)}}}, nil
+	}
+	return toProtocol(result), nil
+}
+
+// unavailable says why the agent can't be asked, and what to do.
+func (s *Server) unavailable(err error) string {
+	text := errtext.Of(err)
+	if errors.Is(err, client.ErrNotRunning) {
+		return fmt.Sprintf("The workspace's agent doesn't answer: %s. Somebody has to start it; then call again.", text)
+	}
+	return text
+}
+
+// toProtocol makes a result of the protocol. What is no part of it becomes text.
+func toProtocol(r *workspace.MCPToolResult) *mcp.CallToolResult {
+	out := &mcp.CallToolResult{IsError: r.IsError, Content: []mcp.Content{}}
+	if len(r.Structured) > 0 {
+		out.StructuredContent = r.Structured
+	}
+	for i := range r.Content {
+		out.Content = append(out.Content, contentOf(&r.Content[i]))
+	}
+	return out
+}
+
+func contentOf(c *workspace.MCPContent) mcp.Content {
+	data, err := base64.StdEncoding.DecodeString(c.Data)
+	switch {
+	case err != nil:
+	case c.Type == "image":
+		return &mcp.ImageContent{Data: data, MIMEType: c.MediaType}
+	case c.Type == "audio":
+		return &mcp.AudioContent{Data: data, MIMEType: c.MediaType}
+	case c.Type == "resource_link":
+		return &mcp.ResourceLink{URI: c.URI, Name: c.Name, MIMEType: c.MediaType}
+	case c.Type == "resource":
+		contents := &mcp.ResourceContents{URI: c.URI, MIMEType: c.MediaType, Text: c.Text}
+		if c.Data != "" {
+			contents.Blob = data
+		}
+		return &mcp.EmbeddedResource{Resource: contents}
+	}
+	return &mcp.TextContent{Text: c.Text}
+}

@@ -45,7 +45,7 @@ var update = flag.Bool("update", false, "write what the scripts' cmp commands se
 func TestMain(m *testing.M) {
 	ordinary.Main()         // an agent under test, too
 	reexec.Main(roles()...) // the agent under test starts this binary again to compile modules
-	testscript.Main(m, map[string]func(){"agent": agentMain, "mcpserver": mcpserver.Main})
+	testscript.Main(m, map[string]func(){"agent": agentMain, "mcpserver": mcpserver.Main, "mcpclient": mcpserver.ClientMain})
 }
 
 // agentMain is main with another built-in module.

@@ -493,7 +493,7 @@ func TestSearch(t *testing.T) {
 		w.configure(map[string]definition{"hub": stdio("hub")})
 		synctest.Wait()
 		for query, want := range map[string]string{
-			"create+issue": "create_issue searchIssues", "ISSUES": "searchIssues", "read+file": "get_file",
+			"create+issue": "create_issue searchIssues", "ISSUES": "create_issue searchIssues", "read+file": "get_file",
 			"repository": "create_issue get_file merge", "owner": "merge", "hub": "create_issue get_file merge odd searchIssues", "": "create_issue get_file merge odd searchIssues",
 			"zzz": "", "search": "searchIssues",
 		} {

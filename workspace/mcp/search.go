@@ -14,12 +14,14 @@ import (
 // How much a word counts by where it stands. A tool's name is what its author chose
 // to say in two words; a parameter's name comes along with it.
 const (
-	weightName        = 8
-	weightTitle       = 4
+	weightName        = 3
+	weightTitle       = 2.5
 	weightDescription = 2
 	weightParameter   = 1
-	// A word that only begins with the one that was searched counts half.
-	prefixShare = 0.5
+	// A word that only begins with the one that was searched counts half, and so does
+	// one that often means the same.
+	prefixShare  = 0.5
+	synonymShare = 0.5
 )
 
 // bytesPerToken is about how many bytes of JSON a model takes for a token.
@@ -27,12 +29,13 @@ const bytesPerToken = 4
 
 // search returns the tools that match a query, the best first: those with most of
 // its words, and with rare ones rather than with words that many tools have; of
-// equal ones in order of names. An empty query matches all. At most limit tools are
+// equal ones in order of names. Words count by their stems, those
+// that say nothing don't, and some count for others. An empty query matches all. At most limit tools are
 // returned, and as many as take about so many tokens; one that doesn't fit is left
 // out, and the next is tried.
 func search(tools []workspace.MCPTool, query string, tokens, limit int) workspace.MCPSearch {
 	answer := workspace.MCPSearch{Tools: []workspace.MCPTool{}}
-	for _, t := range ranked(tools, words(query)) {
+	for _, t := range ranked(tools, asked(query)) {
 		size := tokensOf(t)
 		if len(answer.Tools) == limit || answer.Tokens+size > tokens {
 			answer.Omitted++
@@ -75,7 +78,7 @@ func ranked(tools []workspace.MCPTool, query []string) []*workspace.MCPTool {
 	}
 	for i := range matches {
 		for j := range query {
-			matches[i].score += matches[i].scores[j] * math.Log(1+float64(len(tools))/float64(max(having[j], 1)))
+			matches[i].score += matches[i].scores[j] * math.Log(1+(float64(len(tools)-having[j])+0.5)/(float64(having[j])+0.5))
 		}
 	}
 	slices.SortStableFunc(matches, func(a, b match) int {
@@ -112,6 +115,9 @@ func (f fields) score(word string) float64 {
 			best = max(best, weight*prefixShare)
 		}
 	}
+	for _, other := range alike()[word] {
+		best = max(best, f[other]*synonymShare)
+	}
 	return best
 }
 
@@ -132,14 +138,14 @@ func parameters(schema json.RawMessage) string {
 	return b.String()
 }
 
-// words splits a text into words, in lower case: at what is neither a letter nor a
-// digit, and where a capital follows a small letter.
+// words splits a text into the stems of its words, in lower case: at what is neither a
+// letter nor a digit, and where a capital follows a small letter.
 func words(s string) []string {
 	var list []string
 	var word []rune
 	flush := func() {
 		if len(word) > 0 {
-			list = append(list, strings.ToLower(string(word)))
+			list = append(list, stem(strings.ToLower(string(word))))
 			word = nil
 		}
 	}

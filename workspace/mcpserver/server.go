@@ -90,11 +90,13 @@ const ListedTools = 1200
 
 // Server is an MCP server. See the package comment.
 type Server struct {
-	opts  Options
-	log   *slog.Logger
-	mcp   *mcp.Server
-	first chan struct{} // closed when the first snapshot has been looked at, or there is no agent
-	once  sync.Once
+	opts Options
+	log  *slog.Logger
+	// sdkLog is the SDK's; nil unless somebody wants to know everything.
+	sdkLog *slog.Logger
+	mcp    *mcp.Server
+	first  chan struct{} // closed when the first snapshot has been looked at, or there is no agent
+	once   sync.Once
 
 	mu    sync.Mutex // guards what follows
 	agent client.Client
@@ -112,6 +114,9 @@ func New(opts Options) *Server {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
+	if s.log.Enabled(context.Background(), slog.LevelDebug) {
+		s.sdkLog = s.log // at the level info it tells of each session
+	}
 	caps := &mcp.ServerCapabilities{
 		Tools:     &mcp.ToolCapabilities{ListChanged: true},
 		Resources: &mcp.ResourceCapabilities{ListChanged: true},
@@ -121,7 +126,7 @@ func New(opts Options) *Server {
 		caps.AddExtension(skillsExtension, map[string]any{"directoryRead": true})
 	}
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "waymark", Title: "Waymark", Version: cmp.Or(opts.Version, "0")}, &mcp.ServerOptions{
-		Capabilities: caps, Logger: s.log, PageSize: 200,
+		Capabilities: caps, Logger: s.sdkLog, PageSize: 200,
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.TTLMs, c.CacheScope = 0, "private" },
 	})
 	s.mcp.AddReceivingMiddleware(s.introduce)

@@ -34,8 +34,8 @@ func (s *Server) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteC
 func (s *Server) Handler() http.Handler {
 	get := func(*http.Request) *mcp.Server { return s.mcp }
 	// Each of the SDK's handlers speaks one of the two.
-	sessions := mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{Logger: s.log, SessionTimeout: idleSession, MaxRequestBodyBytes: maxMessage})
-	single := mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{Logger: s.log, Stateless: true, MaxRequestBodyBytes: maxMessage, PropagateRequestCancellation: true})
+	sessions := mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{Logger: s.sdkLog, SessionTimeout: idleSession, MaxRequestBodyBytes: maxMessage})
+	single := mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{Logger: s.sdkLog, Stateless: true, MaxRequestBodyBytes: maxMessage, PropagateRequestCancellation: true})
 	either := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Mcp-Protocol-Version") >= stateless {
 			single.ServeHTTP(w, r)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -181,14 +182,18 @@ type mcpDialer struct {
 	plan     string
 	readOnly bool
 
+	mu      sync.Mutex // one dials at a time; it guards what follows
 	minted  *ws.MintedToken
 	control client.Client // that minted it
 }
 
-// tokenLife is how long a minted token is valid: a session that lasts longer gets another.
-const tokenLife = 24 * time.Hour
+// tokenLife is how long a minted token is valid: longer than a client runs, which ends it
+// where it isn't killed.
+const tokenLife = 7 * 24 * time.Hour
 
 func (d *mcpDialer) dial(ctx context.Context) (client.Client, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	c := *d.conn
 	c.strict, c.cmd = true, nil
 	t, err := c.find()
@@ -200,18 +205,23 @@ func (d *mcpDialer) dial(ctx context.Context) (client.Client, error) {
 	case d.readOnly:
 		t.token = ""
 	case d.plan != "":
-		if t.token, err = d.mint(ctx, client.New(t.address, client.Options{Token: t.token})); err != nil {
+		if t.token, err = d.mint(ctx, t); err != nil {
 			return nil, err
 		}
 	}
 	return client.New(t.address, client.Options{Token: t.token}), nil
 }
 
-// mint makes a token with a fence, or takes the one that was made before.
-func (d *mcpDialer) mint(ctx context.Context, control client.Client) (string, error) {
-	if m := d.minted; m != nil && time.Until(m.ExpiresAt) > tokenLife/2 {
-		return m.Secret, nil
+// mint makes a token with a fence, or takes the one that was made before, where the agent
+// knows it still.
+func (d *mcpDialer) mint(ctx context.Context, t *target) (string, error) {
+	if m := d.minted; m != nil {
+		_, err := client.New(t.address, client.Options{Token: m.Secret}).Status(ctx)
+		if client.CodeOf(err) != http.StatusUnauthorized {
+			return m.Secret, err
+		}
 	}
+	control := client.New(t.address, client.Options{Token: t.token})
 	until := time.Now().Add(tokenLife)
 	made, err := control.CreateToken(ctx, ws.NewToken{Plan: d.plan, ExpiresAt: &until, Scopes: []string{string(access.ScopeProcesses), string(access.ScopeFiles)}})
 	if err != nil {
@@ -223,6 +233,8 @@ func (d *mcpDialer) mint(ctx context.Context, control client.Client) (string, er
 
 // close ends the token.
 func (d *mcpDialer) close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.minted == nil {
 		return
 	}

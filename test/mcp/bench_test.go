@@ -158,7 +158,41 @@ func BenchmarkCall(b *testing.B) {
 			b.ReportMetric(float64(took)/float64(direct), "ratio")
 		}
 	})
+	// Through our own server, which a client has started, to the agent, to the server.
+	b.Run("serve", func(b *testing.B) {
+		s := w.in(b).served()
+		took := measure(b, func() error {
+			_, err := s.Call(w.ctx, &session.Call{Tool: "s__echo", Arguments: json.RawMessage(`{"text":"hello"}`)})
+			return err
+		})
+		if direct > 0 {
+			b.ReportMetric(float64(took)/float64(direct), "ratio")
+		}
+	})
+	b.Run("serve/own", func(b *testing.B) { // a tool of our own, without a server behind it
+		s := w.in(b).served()
+		measure(b, func() error {
+			_, err := s.Call(w.ctx, &session.Call{Tool: "list_directory", Arguments: json.RawMessage(`{}`)})
+			return err
+		})
+	})
 	w.stop()
+}
+
+// served starts 'agent mcp serve' in the workspace, and connects to it.
+func (w *world) served() session.Session {
+	w.t.Helper()
+	cmd := exec.CommandContext(w.ctx, w.programs.Agent, "mcp", "serve")
+	cmd.Env, cmd.Dir = w.home.Environ(), w.root
+	in, err := cmd.StdinPipe()
+	w.must(err)
+	out, err := cmd.StdoutPipe()
+	w.must(err)
+	w.must(cmd.Start())
+	s, err := session.Stdio(w.ctx, in, out, session.Options{})
+	w.must(err)
+	w.t.Cleanup(func() { _, _ = s.Close(), cmd.Wait() })
+	return s
 }
 
 // direct starts a server and connects to it, without an agent.

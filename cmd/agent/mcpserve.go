@@ -139,7 +139,7 @@ func (a *app) serveMCP(cmd *cobra.Command, conn *connection, s *mcpServe) (err e
 	case s.readOnly && s.plan != "":
 		return cli.Usage("--read-only writes nothing, --plan one file: use one of them")
 	case s.tokenFile != "" && s.http == "":
-		return cli.Usage("--http-token-file is for --http: the client that starts the command needs no token")
+		return cli.Usage("--http-token-file goes with --http HOST:PORT, and a client that starts the command needs no token")
 	case s.http != "" && s.tokenFile == "":
 		return cli.Usage("--http %s needs --http-token-file: any user of this machine can connect there", s.http)
 	}

@@ -77,27 +77,27 @@ func askServer(ctx context.Context, what, command []string) (failed bool, err er
 	defer func() { err = errors.Join(err, s.Close()) }()
 	switch arg := append(what, "", ""); what[0] {
 	case "instructions":
-		fmt.Println(s.InitializeResult().Instructions)
+		fmt.Fprintln(os.Stdout, s.InitializeResult().Instructions)
 	case "tools":
 		for t, err := range s.Tools(ctx, nil) {
 			if err != nil {
 				return false, err
 			}
-			fmt.Println(t.Name)
+			fmt.Fprintln(os.Stdout, t.Name)
 		}
 	case "resources":
 		for r, err := range s.Resources(ctx, nil) {
 			if err != nil {
 				return false, err
 			}
-			fmt.Println(r.URI, r.Name)
+			fmt.Fprintln(os.Stdout, r.URI, r.Name)
 		}
 	case "prompts":
 		for p, err := range s.Prompts(ctx, nil) {
 			if err != nil {
 				return false, err
 			}
-			fmt.Println(p.Name, p.Description)
+			fmt.Fprintln(os.Stdout, p.Name, p.Description)
 		}
 	case "skills":
 		list, err := mcp.CallCustomMethod[*skillsParams, *skillsResult](ctx, s, "skills/list", &skillsParams{})
@@ -105,7 +105,7 @@ func askServer(ctx context.Context, what, command []string) (failed bool, err er
 			return false, err
 		}
 		for _, skill := range list.Skills {
-			fmt.Println(string(skill))
+			fmt.Fprintln(os.Stdout, string(skill))
 		}
 	case "call":
 		r, err := s.CallTool(ctx, &mcp.CallToolParams{Name: arg[1], Arguments: json.RawMessage(arg[2])})
@@ -114,7 +114,7 @@ func askServer(ctx context.Context, what, command []string) (failed bool, err er
 		}
 		for _, c := range r.Content {
 			if c, ok := c.(*mcp.TextContent); ok {
-				fmt.Println(c.Text)
+				fmt.Fprintln(os.Stdout, c.Text)
 			}
 		}
 		return r.IsError, nil
@@ -124,7 +124,7 @@ func askServer(ctx context.Context, what, command []string) (failed bool, err er
 			return false, err
 		}
 		for _, c := range r.Contents {
-			fmt.Print(c.Text)
+			fmt.Fprint(os.Stdout, c.Text)
 		}
 	case "prompt":
 		r, err := s.GetPrompt(ctx, &mcp.GetPromptParams{Name: arg[1]})
@@ -133,7 +133,7 @@ func askServer(ctx context.Context, what, command []string) (failed bool, err er
 		}
 		for _, m := range r.Messages {
 			if c, ok := m.Content.(*mcp.TextContent); ok {
-				fmt.Println(c.Text)
+				fmt.Fprintln(os.Stdout, c.Text)
 			}
 		}
 	default:

@@ -63,7 +63,7 @@ var later = []question{
 	{"what tables are there", "postgres__list_tables"},
 	{"click the login button", "browser__click"},
 	{"save the page as a pdf", "browser__pdf_save"},
-	{"what colours does the design use", "figma__get_variables"},
+	{"what colors does the design use", "figma__get_variables"},
 	{"unpaid invoices of a customer", "stripe__list_invoices"},
 	{"assign this to Peter in jira", "jira__assign_ticket"},
 	{"find where a function is defined in our repos", "github__search_code"},

@@ -185,7 +185,7 @@ func (s *Server) dial(ctx context.Context) (client.Client, error) {
 func (s *Server) lose(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lost = cmp.Or(err, error(client.ErrNotRunning))
+	s.lost = cmp.Or(err, client.ErrNotRunning)
 	if s.agent == nil {
 		s.once.Do(func() { close(s.first) })
 	}

@@ -24,7 +24,7 @@ const (
 )
 
 // noninteractive is the environment of commands: nobody answers an editor, a pager or a
-// prompt, and nobody sees colours.
+// prompt, and nobody sees colors.
 var noninteractive = map[string]string{
 	"TERM": "dumb", "NO_COLOR": "1", "CLICOLOR": "0", "FORCE_COLOR": "0",
 	"PAGER": "cat", "GIT_PAGER": "cat", "MANPAGER": "cat", "GH_PAGER": "cat", "SYSTEMD_PAGER": "cat", "AWS_PAGER": "",

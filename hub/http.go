@@ -30,7 +30,7 @@ import (
 // Errors are {"message","detail"}, those for agents in the form of Coder's
 // server.
 func (h *Hub) Handler() http.Handler {
-	h.presence.start() // readers ask for it, also where no agent ever connects
+	h.start() // readers ask for it, also where no agent ever connects
 	root := http.NewServeMux()
 	root.HandleFunc("GET /healthz", serveHealth)
 	root.HandleFunc("/healthz", methodNotAllowed)

@@ -3,6 +3,7 @@ package hub_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -48,9 +49,17 @@ func TestAPIContent(t *testing.T) {
 
 	agents := decode(t, f.do("GET", "/api/v0/agents", reader, ""))
 	updated := agents.([]any)[0].(map[string]any)["updated_at"].(string)
+	fresh := func(more map[string]any) map[string]any {
+		row := map[string]any{
+			"name": "", "not_heard": 0.0, "hostname": "", "root": "", "agent_version": "", "labels": map[string]any{},
+			"away_since": nil, "failing_plugins": 0.0, "drifted_pins": 0.0, "attention": []any{},
+		}
+		maps.Copy(row, more)
+		return row
+	}
 	want := []any{
-		map[string]any{"id": "a", "name": "", "connected": true, "not_heard": 0.0, "version": 3.0, "aggregate_hash": "ab", "resources": 3.0, "revision": 1.0, "updated_at": updated, "discovery": map[string]any{"phase": "complete", "outcomes": map[string]any{}}},
-		map[string]any{"id": "silent", "name": "", "connected": false, "not_heard": 0.0, "version": 0.0, "aggregate_hash": "", "resources": 0.0, "revision": 0.0, "updated_at": nil, "discovery": map[string]any{"phase": "pending", "outcomes": map[string]any{}}},
+		fresh(map[string]any{"id": "a", "connected": true, "state": "connected", "version": 3.0, "aggregate_hash": "ab", "resources": 3.0, "revision": 1.0, "updated_at": updated, "last_push_at": updated, "discovery": map[string]any{"phase": "complete", "outcomes": map[string]any{}}}),
+		fresh(map[string]any{"id": "silent", "connected": false, "state": "never_connected", "version": 0.0, "aggregate_hash": "", "resources": 0.0, "revision": 0.0, "updated_at": nil, "last_push_at": nil, "discovery": map[string]any{"phase": "pending", "outcomes": map[string]any{}}}),
 	}
 	if d := cmp.Diff(any(want), agents); d != "" {
 		t.Errorf("agents (-want +got):\n%s", d)

@@ -56,6 +56,7 @@ type Hub struct {
 	seed      maphash.Seed // for the ids in a base
 	uses      uses
 	presence  presence
+	seen      lastSeen
 	writers   writers
 	approvals approvals
 	channels  channels
@@ -82,6 +83,7 @@ func New(opts Options) (*Hub, error) {
 	}
 	h.transport = transport.New(transport.Options{Services: &services{h}, Limits: opts.Limits, Logger: opts.Logger})
 	h.presence.init(h, opts.Presence)
+	h.seen.init(h)
 	h.writers.init(opts.Logger)
 	h.approvals.init(h)
 	h.gathering.init(h.transport.Limits())
@@ -99,11 +101,17 @@ func New(opts Options) (*Hub, error) {
 // ErrClosed says that the hub was closed before it was asked to serve.
 var ErrClosed = transport.ErrClosed
 
+// start begins what goes on beside the serving, unless it has begun.
+func (h *Hub) start() {
+	h.presence.start()
+	h.seen.start()
+}
+
 // ServeDRPC serves the DRPC services to all connections of the listener. It
 // returns nil when ctx or the hub ends, and the listener's error otherwise;
 // the listener is closed then, and no connection is left.
 func (h *Hub) ServeDRPC(ctx context.Context, listener net.Listener) error {
-	h.presence.start()
+	h.start()
 	return h.transport.ServeDRPC(ctx, listener)
 }
 
@@ -111,7 +119,7 @@ func (h *Hub) ServeDRPC(ctx context.Context, listener net.Listener) error {
 // of a net.Pipe, and closes it. It returns when the peer hangs up, or ctx or
 // the hub ends.
 func (h *Hub) ServeConn(ctx context.Context, conn net.Conn) error {
-	h.presence.start()
+	h.start()
 	return h.transport.ServeConn(ctx, conn)
 }
 
@@ -130,11 +138,14 @@ func (h *Hub) Drain(ctx context.Context) error { return h.transport.Drain(ctx) }
 // stays open.
 func (h *Hub) Close() error {
 	h.presence.close()
+	h.seen.close()
 	h.approvals.close()
 	_ = h.consumer.Close() // never fails
 	h.transport.Close()
 	h.presence.wait()
 	h.approvals.wait()
+	h.seen.wait()
+	h.seen.flush(context.Background())
 	h.uses.flush(h)
 	return nil
 }

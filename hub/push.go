@@ -126,6 +126,9 @@ func (s *session) state(ctx context.Context, agentID string) (*agentState, error
 
 // End implements transport.Session.
 func (s *session) End() {
+	for agentID := range s.states {
+		s.hub.seen.gone(agentID)
+	}
 	s.hub.writers.remove(s)
 	s.hub.gathering.end(s)
 }
@@ -151,10 +154,26 @@ func (s *contextService) Open(ctx context.Context, request *waymark.OpenRequest)
 	if err != nil {
 		return nil, s.hub.failed(ctx, wire.ProtocolWaymark, err)
 	}
+	if !superseded {
+		s.hub.describe(ctx, agentID, request)
+	}
 	return &waymark.OpenResponse{Superseded: superseded, Takes: &waymark.Takes{
 		ByHash: true, MaxMessage: wire.MaxPart, MaxResources: wire.MaxHubResources, MaxBytes: wire.MaxHubBytes,
 		Claims: true, Facts: true, MaxPayload: wire.MaxPayload,
 	}}, nil
+}
+
+// describe writes down what an agent says of itself. It is for people: an agent whose
+// description can't be stored pushes all the same.
+func (h *Hub) describe(ctx context.Context, agentID string, request *waymark.OpenRequest) {
+	var d store.AgentDescription
+	d.Hostname, d.Root, d.AgentVersion = rules.Description(request)
+	if d == (store.AgentDescription{}) {
+		return // an older agent
+	}
+	if err := h.store.DescribeAgent(ctx, agentID, d); err != nil && ctx.Err() == nil {
+		h.log.Warn("what an agent says of itself is not stored", slog.String("agent", agentID), slog.Any("error", err))
+	}
 }
 
 // checked makes a push of a request whose resources are all there. The error is the

@@ -66,6 +66,12 @@ const (
 	PluginNeedsApproval PluginState = "needs_approval"
 )
 
+// Failing reports whether somebody should look at the plugin: it doesn't do what it is
+// there for. One that waits for an approval isn't failing.
+func (p *Plugin) Failing() bool {
+	return p.State == PluginFailing || p.State == PluginQuarantined || p.State == PluginRejected
+}
+
 // Find returns the resource of that ID, or nil.
 func (s *Snapshot) Find(id string) *Resource {
 	i, ok := slices.BinarySearchFunc(s.Resources, id, func(r Resource, id string) int {

@@ -5,10 +5,12 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"os"
 	"slices"
 	"sync"
 	"time"
 
+	"waymark/cmd/internal/cli"
 	"waymark/host/config"
 	"waymark/host/push"
 	"waymark/wire"
@@ -50,13 +52,19 @@ const hubCaller = "hub"
 // prepare adds to a push's options what all of them have: who counts it, and what the
 // hub may ask.
 func (d *daemon) prepare(opts *push.Options) *push.Options {
-	opts.Observe = d.observePush
+	opts.Observe, opts.Describe = d.observePush, d.describe
 	opts.Reverse = push.Reverse{Handlers: map[string]reverse.Handler{}, Observe: d.observeReverse}
 	opts.Reverse.Handlers[reverse.KindClientContext] = d.clientContext(opts.Hold)
 	if d.signed != nil {
 		opts.Reverse.SetApprovals = d.setApprovals
 	}
 	return opts
+}
+
+// describe says to people who look at a hub which agent this is.
+func (d *daemon) describe() push.Description {
+	hostname, _ := os.Hostname() // it may have none
+	return push.Description{Hostname: hostname, Root: d.workspace.currentRoot(), Version: cli.CurrentVersion().Version}
 }
 
 // setApprovals hands over the signed approvals that a hub has for this agent. The audit

@@ -198,12 +198,17 @@ func (w *workspace) contextConfig(getenv func(string) string) (*ws.ContextConfig
 	}, nil
 }
 
+// currentRoot is the working directory; empty while it isn't known.
+func (w *workspace) currentRoot() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.root
+}
+
 // resolvedRoot is the working directory without links; empty while it isn't known,
 // or can't be looked at.
 func (w *workspace) resolvedRoot() string {
-	w.mu.Lock()
-	root := w.root
-	w.mu.Unlock()
+	root := w.currentRoot()
 	if root == "" {
 		return ""
 	}

@@ -80,11 +80,19 @@ type Options struct {
 	// Observe is called after every push attempt, by Run's goroutine, which
 	// waits for it. Nil means that nothing is.
 	Observe func(Attempt)
+	// Describe says which agent this is, for people, whenever a connection begins; nil
+	// means that nothing is said. Only hubs are told.
+	Describe func() Description
 	// Reverse is what the peer may ask of this agent.
 	Reverse Reverse
 	// Hold says in a word why a resource is nothing for this peer, and "" where it is
 	// sent. It depends on the resource alone. Nil means that all are.
 	Hold func(*snapshot.Resource) Reason
+}
+
+// Description says to people which agent this is.
+type Description struct {
+	Hostname, Root, Version string
 }
 
 // HoldUser is an Options.Hold: what is in the user's home directory stays on this machine.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -269,7 +270,14 @@ func (s *session) open(ctx context.Context) error {
 		return nil
 	}
 	begin := time.Now()
-	request, err := proto.Marshal(&waymark.OpenRequest{RunId: s.p.run, Yields: s.p.yields})
+	var who Description
+	if describe := s.p.opts.Describe; describe != nil {
+		who = describe()
+	}
+	request, err := proto.Marshal(&waymark.OpenRequest{
+		RunId: s.p.run, Yields: s.p.yields, // protobuf takes UTF-8 alone
+		Hostname: strings.ToValidUTF8(who.Hostname, "?"), Root: strings.ToValidUTF8(who.Root, "?"), AgentVersion: strings.ToValidUTF8(who.Version, "?"),
+	})
 	if err != nil {
 		return err
 	}

@@ -35,12 +35,49 @@ type Agent struct {
 	// Discovery says in short whether more is still to come. It is pending until
 	// the agent has pushed.
 	Discovery snapshot.Summary `json:"discovery"`
+	// Hostname, Root (the workspace's directory) and AgentVersion are what the agent
+	// says of itself; empty for older agents.
+	Hostname     string `json:"hostname"`
+	Root         string `json:"root"`
+	AgentVersion string `json:"agent_version"`
+	// Labels are given by operators.
+	Labels map[string]string `json:"labels"`
+	State  AgentState        `json:"state"`
+	// AwaySince is null unless State is StateAway. Of an agent whose hub was killed
+	// it may be five minutes early.
+	AwaySince *time.Time `json:"away_since"`
+	// LastPushAt is when a push last came; null until the first.
+	LastPushAt *time.Time `json:"last_push_at"`
+	// FailingPlugins counts modules that fail, are quarantined or rejected.
+	FailingPlugins int `json:"failing_plugins"`
+	DriftedPins    int `json:"drifted_pins"`
+	// Attention says in codes why somebody should look; empty: there is no reason.
+	Attention []string `json:"attention"`
 	// NotHeard is how many others have the agent's token, are connected, and
 	// aren't heard, since this one has taken over from them.
 	NotHeard int `json:"not_heard"`
 	// Removed is set in the event of the agent's removal.
 	Removed bool `json:"removed,omitempty"`
 }
+
+// AgentState says whether an agent is there.
+type AgentState string
+
+// The states of an agent.
+const (
+	StateConnected      AgentState = "connected"
+	StateAway           AgentState = "away"
+	StateNeverConnected AgentState = "never_connected"
+)
+
+// The codes of Agent.Attention. An agent that has been away, or was made and has never
+// connected, for a quarter of an hour has its state there.
+const (
+	AttentionNotHeard = "not_heard"       // others have its token, too
+	AttentionSnapshot = "snapshot_error"  // something is wrong with the snapshot as a whole
+	AttentionPlugins  = "failing_plugins" // FailingPlugins isn't 0
+	AttentionPins     = "drifted_pins"    // DriftedPins isn't 0
+)
 
 // Snapshot is what an agent has or had, without payloads.
 type Snapshot struct {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"waymark/hub/api"
 	"waymark/internal/httpapi/apiclient"
@@ -33,6 +34,76 @@ func markdown(path string) apiclient.Request {
 
 func (h *hub) Agents(ctx context.Context) ([]api.Agent, error) {
 	return apiclient.List[api.Agent](ctx, h.api, apiclient.Get("/agents"))
+}
+
+// AgentQuery says which agents are asked for; the zero value asks for all.
+type AgentQuery struct {
+	// Limit bounds the page, at most 1000; 0 asks for all at once.
+	Limit int
+	// After is AgentPage.Next of the page before, of the same query.
+	After string
+	// Sort is what they are in order of, "" for their ids; Descending turns that round.
+	Sort       string
+	Descending bool
+	// Text is words, all of which are in an agent's id, name, host, root, version or labels.
+	Text string
+	// State and Labels, as NAME=VALUE, are those that they have, Attention that
+	// somebody should look at them.
+	State     api.AgentState
+	Labels    []string
+	Attention bool
+}
+
+// AgentPage is a page of agents.
+type AgentPage struct {
+	Agents []api.Agent
+	// Total is how many there are on all pages.
+	Total int
+	// Next is where the next page begins; "" after the last one.
+	Next string
+}
+
+func (q *AgentQuery) values() url.Values {
+	v := url.Values{}
+	for name, value := range map[string]string{"after": q.After, "sort": q.Sort, "q": q.Text, "state": string(q.State)} {
+		if value != "" {
+			v.Set(name, value)
+		}
+	}
+	if q.Limit > 0 {
+		v.Set("limit", strconv.Itoa(q.Limit))
+	}
+	if q.Descending {
+		v.Set("order", "desc")
+	}
+	if q.Attention {
+		v.Set("attention", "1")
+	}
+	v["label"] = q.Labels
+	return v
+}
+
+func (h *hub) FindAgents(ctx context.Context, q AgentQuery) (*AgentPage, error) {
+	r := apiclient.Get("/agents")
+	r.Query = q.values()
+	answer, err := h.api.Do(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	list, err := apiclient.Decode[[]api.Agent](h.api, answer)
+	if err != nil {
+		return nil, err
+	}
+	page := &AgentPage{Agents: *list, Total: len(*list)}
+	if n, err := strconv.Atoi(answer.Header.Get("X-Total-Count")); err == nil { // hubs of before have all on one page
+		page.Total = n
+	}
+	if link, _, ok := strings.Cut(answer.Header.Get("Link"), `>; rel="next"`); ok {
+		if next, err := url.Parse(strings.TrimPrefix(link, "<")); err == nil {
+			page.Next = next.Query().Get("after")
+		}
+	}
+	return page, nil
 }
 
 func (h *hub) Agent(ctx context.Context, agentID string) (*api.Agent, error) {

@@ -78,6 +78,10 @@ func TestCalls(t *testing.T) {
 	}{
 		"agents": {"[" + agentText + "]", func(ctx context.Context, h c) (any, error) { return h.Agents(ctx) },
 			"GET", "/api/v0/agents", "", []api.Agent{agent}},
+		"find agents": {"[" + agentText + "]", func(ctx context.Context, h c) (any, error) {
+			return h.FindAgents(ctx, client.AgentQuery{Limit: 5, After: "x", Sort: "name", Descending: true, Text: "a b", State: api.StateAway, Labels: []string{"a=b", "c="}, Attention: true})
+		}, "GET", "/api/v0/agents?after=x&attention=1&label=a%3Db&label=c%3D&limit=5&order=desc&q=a+b&sort=name&state=away", "",
+			&client.AgentPage{Agents: []api.Agent{agent}, Total: 1}},
 		"agent": {agentText, func(ctx context.Context, h c) (any, error) { return h.Agent(ctx, "a/b?") },
 			"GET", "/api/v0/agents/a%2Fb%3F", "", &agent},
 		"client": {`{"client":"codex","name":"Codex","version":"1","judged":true,"root":"/w","project":"/w","items":[{"id":"i","kind":"skill","path":"/w/x","name":"x","bytes":3,"tokens":1,"included":true,"cut_bytes":0}],"budget":{"used_bytes":3},"withheld":1,"left_off":2,"known":[{"client":"codex","name":"Codex"}]}`,

@@ -41,6 +41,8 @@ import (
 type Client interface {
 	// Agents lists all agents by id.
 	Agents(ctx context.Context) ([]api.Agent, error)
+	// FindAgents returns a page of those that a query is about.
+	FindAgents(ctx context.Context, q AgentQuery) (*AgentPage, error)
 	// Agent returns one of them.
 	Agent(ctx context.Context, agentID string) (*api.Agent, error)
 	// Context returns what an agent has, without payloads. An agent that has

@@ -196,3 +196,30 @@ func TestFollowHubs(t *testing.T) {
 		t.Errorf("history: %+v, %v", history, err)
 	}
 }
+
+// TestFindAgents goes through the pages of a real hub.
+func TestFindAgents(t *testing.T) {
+	r, reader := newReplicas(t)
+	for _, id := range []string{"b", "c", "d", "e"} {
+		if _, _, err := hub.CreateToken(t.Context(), r.store, store.NewToken{Role: store.RoleAgent, AgentID: id}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := client.New(r.front.URL, client.Options{Token: reader})
+	var ids string
+	for q := (client.AgentQuery{Limit: 2, Descending: true}); ; {
+		page, err := c.FindAgents(t.Context(), q)
+		if err != nil || page.Total != 5 || len(ids) > 5 {
+			t.Fatal(page, err, ids)
+		}
+		for i := range page.Agents {
+			ids += page.Agents[i].ID
+		}
+		if q.After = page.Next; page.Next == "" {
+			break
+		}
+	}
+	if ids != "edcba" {
+		t.Errorf("pages have %s", ids)
+	}
+}

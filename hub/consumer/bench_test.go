@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"waymark/hub/consumer"
+	"waymark/hub/store/storetest"
 )
 
 // BenchmarkFollow measures from a push until all streams have its event.
@@ -38,6 +39,19 @@ func BenchmarkFollow(b *testing.B) {
 				got.Add(streams)
 				f.push("a", text("/w/AGENTS.md", fmt.Sprint(n)))
 				got.Wait()
+			}
+		})
+	}
+}
+
+// BenchmarkAgents measures a page of a fleet of 5,000, as the overview asks for it.
+func BenchmarkAgents(b *testing.B) {
+	f := newFixture(b, consumer.Limits{})
+	storetest.Fleet(b, f.store, 5000)
+	for _, query := range []string{"limit=100", "limit=100&sort=last_push_at&order=desc", "limit=100&q=host-7+prod", "limit=1000&attention=1", ""} {
+		b.Run(query, func(b *testing.B) {
+			for b.Loop() {
+				f.page("/api/v0/agents?" + query)
 			}
 		})
 	}

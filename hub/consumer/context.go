@@ -13,27 +13,6 @@ import (
 	"waymark/hub/store"
 )
 
-func (a *API) listAgents(c *call) error {
-	agents, err := c.store.Agents(c.Context())
-	if err != nil {
-		return err
-	}
-	connected := a.opts.Connected()
-	list := make([]api.Agent, len(agents))
-	for i := range agents {
-		list[i] = toAgent(&agents[i], connected)
-	}
-	return c.JSON(http.StatusOK, list)
-}
-
-func (a *API) getAgent(c *call) error {
-	agent, err := c.store.Agent(c.Context(), c.Arg("id"))
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, toAgent(&agent, a.opts.Connected()))
-}
-
 func (a *API) getHistory(c *call) error {
 	limit, limited, err := c.revision("limit")
 	if err != nil {
@@ -55,14 +34,6 @@ func (a *API) getHistory(c *call) error {
 		}
 	}
 	return c.JSON(http.StatusOK, list)
-}
-
-func toAgent(a *store.AgentInfo, all map[string]Connection) api.Agent {
-	connection, connected := all[a.ID]
-	return api.Agent{
-		ID: a.ID, Name: a.Name, Connected: connected, NotHeard: connection.NotHeard, Version: a.Version, AggregateHash: a.AggregateHash,
-		Resources: a.Resources, Revision: a.Revision, UpdatedAt: orNull(a.UpdatedAt), Discovery: a.Discovery,
-	}
 }
 
 // orNull is for times that may not have come.

@@ -46,7 +46,12 @@ type fixture struct {
 	versions map[string]uint64
 	// online are the agents that are connected.
 	online atomic.Pointer[map[string]consumer.Connection]
+	// ahead is how far the API's clock is, in nanoseconds.
+	ahead atomic.Int64
 }
+
+// later moves the API's clock.
+func (f *fixture) later(d time.Duration) { f.ahead.Add(int64(d)) }
 
 func newFixture(t testing.TB, limits consumer.Limits) *fixture {
 	t.Helper()
@@ -76,7 +81,8 @@ func newUnserved(t testing.TB, limits consumer.Limits, st store.Store) *fixture 
 	t.Helper()
 	f := &fixture{TB: t, store: st, sessions: map[string]int64{}, versions: map[string]uint64{}}
 	f.doc = openapitest.Load(t, api.Document())
-	f.api = consumer.New(consumer.Options{Store: f.store, Lookup: f.lookup, Connected: f.connected, ClientContext: askedAgent, Limits: limits})
+	f.api = consumer.New(consumer.Options{Store: f.store, Lookup: f.lookup, Connected: f.connected, ClientContext: askedAgent, Limits: limits,
+		Now: func() time.Time { return time.Now().Add(time.Duration(f.ahead.Load())) }})
 	f.reader = f.token(store.RoleReader, "")
 	return f
 }

@@ -107,9 +107,9 @@ func (a *API) readAgents(ctx context.Context, connected map[string]Connection) (
 	if err != nil {
 		return nil, err
 	}
-	rows := make(map[string]api.Agent, len(agents))
+	rows, now := make(map[string]api.Agent, len(agents)), a.opts.Now()
 	for i := range agents {
-		rows[agents[i].ID] = toAgent(&agents[i], connected)
+		rows[agents[i].ID] = toAgent(&agents[i], connected, now)
 	}
 	return rows, nil
 }

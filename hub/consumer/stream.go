@@ -270,7 +270,9 @@ func (s *stream) sendEvent(e *store.Event, id int64) {
 		pin.Deleted = true
 		s.out.event(api.EventPin, id, pin)
 	default:
-		s.out.event(api.EventAgent, id, api.Agent{ID: e.RemovedAgent, Removed: true})
+		s.out.event(api.EventAgent, id, api.Agent{
+			ID: e.RemovedAgent, Removed: true, State: api.StateAway, Labels: map[string]string{}, Attention: []string{},
+		})
 	}
 }
 

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"waymark/snapshot"
@@ -51,6 +52,14 @@ type Store interface {
 	// changes: the session takes over with its first accepted push, so that
 	// one whose agent is long gone can't lock out the one that is there.
 	BeginSession(ctx context.Context, agentID string) (generation int64, err error)
+	// DescribeAgent writes down what an agent says of itself. Texts that no store
+	// may hold are ErrInvalid.
+	DescribeAgent(ctx context.Context, id string, d AgentDescription) error
+	// SeenAgents sets the SeenAt of those of ids that exist to now.
+	SeenAgents(ctx context.Context, ids []string) error
+	// LabelAgent sets and removes labels of an agent, and returns those it has then.
+	// ErrInvalid says that they wouldn't be what labels are.
+	LabelAgent(ctx context.Context, id string, set Labels, remove []string) (Labels, error)
 	// Push replaces or changes the agent's snapshot, in one transaction. The
 	// rules apply in this order:
 	//
@@ -127,6 +136,34 @@ type AgentInfo struct {
 	UpdatedAt time.Time
 	// Discovery is pending until that, too.
 	Discovery snapshot.Summary
+	// SnapshotError is that of the newest snapshot.
+	SnapshotError string
+	// FailingPlugins counts those of the newest snapshot, DriftedPins the pins of the
+	// agent whose snapshot isn't the newest one.
+	FailingPlugins, DriftedPins int
+
+	AgentDescription
+	// Labels are given by operators; nil for none. The map isn't to be changed.
+	Labels Labels
+	// SeenAt is when a hub last knew of a connection of the agent. Of one that is
+	// connected it may be minutes old.
+	SeenAt time.Time
+}
+
+// AgentDescription is what an agent says of itself, for people: nothing follows from
+// it. Agents of older versions say nothing.
+type AgentDescription struct {
+	Hostname     string
+	Root         string // the workspace's directory
+	AgentVersion string
+}
+
+// Check reports whether every store can hold the description.
+func (d *AgentDescription) Check() error {
+	if notText(d.Hostname) || notText(d.Root) || notText(d.AgentVersion) {
+		return fmt.Errorf("%w: what an agent says of itself is not UTF-8 without NUL", ErrInvalid)
+	}
+	return nil
 }
 
 // Presence is offered by a store that several hubs may share: it lets each know

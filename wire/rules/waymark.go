@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"waymark/internal/text"
 	"waymark/snapshot"
 	"waymark/wire"
 	"waymark/wire/claim"
@@ -18,6 +19,18 @@ const maxRunID = 64
 // Open applies the rules for how an agent begins.
 func Open(request *waymark.OpenRequest) error {
 	return checkLen("the id of the run", len(request.GetRunId()), maxRunID)
+}
+
+// What an agent says of itself to people, in bytes: a name in the DNS, a path, a version.
+const (
+	maxHostname = 255
+	maxRoot     = 1024
+	maxVersion  = 64
+)
+
+// Description returns what an agent says of itself, each a line that can be shown.
+func Description(request *waymark.OpenRequest) (hostname, root, version string) {
+	return text.Line(request.GetHostname(), maxHostname), text.Line(request.GetRoot(), maxRoot), text.Line(request.GetAgentVersion(), maxVersion)
 }
 
 // Push is a push of our own protocol that keeps the rules.

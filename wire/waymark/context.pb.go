@@ -112,7 +112,13 @@ type OpenRequest struct {
 	// yields says that the agent stands back where another one has taken over
 	// from it: a push of this run was accepted before, or refused with code 10. An
 	// agent that has just been started doesn't yield; it takes over.
-	Yields        bool `protobuf:"varint,2,opt,name=yields,proto3" json:"yields,omitempty"`
+	Yields bool `protobuf:"varint,2,opt,name=yields,proto3" json:"yields,omitempty"`
+	// hostname, root (the workspace's directory) and agent_version say to people which
+	// agent this is. Nothing follows from them, and an agent may leave them out. What
+	// isn't fit to be shown in a line is replaced, and what is too long is cut.
+	Hostname      string `protobuf:"bytes,3,opt,name=hostname,proto3" json:"hostname,omitempty"`
+	Root          string `protobuf:"bytes,4,opt,name=root,proto3" json:"root,omitempty"`
+	AgentVersion  string `protobuf:"bytes,5,opt,name=agent_version,json=agentVersion,proto3" json:"agent_version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -159,6 +165,27 @@ func (x *OpenRequest) GetYields() bool {
 		return x.Yields
 	}
 	return false
+}
+
+func (x *OpenRequest) GetHostname() string {
+	if x != nil {
+		return x.Hostname
+	}
+	return ""
+}
+
+func (x *OpenRequest) GetRoot() string {
+	if x != nil {
+		return x.Root
+	}
+	return ""
+}
+
+func (x *OpenRequest) GetAgentVersion() string {
+	if x != nil {
+		return x.AgentVersion
+	}
+	return ""
 }
 
 type OpenResponse struct {
@@ -1397,10 +1424,13 @@ var File_wire_waymark_context_proto protoreflect.FileDescriptor
 const file_wire_waymark_context_proto_rawDesc = "" +
 	"\n" +
 	"\x1awire/waymark/context.proto\x12\n" +
-	"waymark.v1\x1a\x1awire/waymark/reverse.proto\"<\n" +
+	"waymark.v1\x1a\x1awire/waymark/reverse.proto\"\x91\x01\n" +
 	"\vOpenRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\fR\x05runId\x12\x16\n" +
-	"\x06yields\x18\x02 \x01(\bR\x06yields\"W\n" +
+	"\x06yields\x18\x02 \x01(\bR\x06yields\x12\x1a\n" +
+	"\bhostname\x18\x03 \x01(\tR\bhostname\x12\x12\n" +
+	"\x04root\x18\x04 \x01(\tR\x04root\x12#\n" +
+	"\ragent_version\x18\x05 \x01(\tR\fagentVersion\"W\n" +
 	"\fOpenResponse\x12\x1e\n" +
 	"\n" +
 	"superseded\x18\x01 \x01(\bR\n" +

@@ -61,8 +61,8 @@ const (
 	// The revision comes last: whoever has it keeps all others from theirs.
 	insertRevision = `WITH r AS (UPDATE revision SET value = value + 1, floor = greatest(floor, $12) RETURNING value)
 		INSERT INTO snapshots (revision, agent_id, step, generation, version, aggregate_hash, snapshot_error, plugins,
-		  resources, payload_bytes, written_bytes, created_at, received_at, added, changed, removed, touched, discovery, summary)
-		SELECT value, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $13, $14, $15, $16, $17, $18 FROM r RETURNING revision`
+		  resources, payload_bytes, written_bytes, created_at, received_at, added, changed, removed, touched, discovery, summary, failing)
+		SELECT value, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $13, $14, $15, $16, $17, $18, $19 FROM r RETURNING revision`
 	notify = "SELECT pg_notify('" + channel + "', '')"
 )
 
@@ -95,7 +95,7 @@ func (p *pusher) write(ctx context.Context) error {
 	push := &p.push.Push.Snapshot
 	batch.Queue(insertRevision, p.agentID, p.plan.Step, p.generation, p.version(), sqlstore.NotNull(push.AggregateHash), push.SnapshotError, p.push.Plugins,
 		p.plan.Resources, p.plan.PayloadBytes, p.plan.Bytes, p.now,
-		p.plan.Cut, p.plan.Added, p.plan.Changed, p.plan.Removed, p.plan.TouchedJSON, p.push.Discovery, p.push.Summary).
+		p.plan.Cut, p.plan.Added, p.plan.Changed, p.plan.Removed, p.plan.TouchedJSON, p.push.Discovery, p.push.Summary, p.push.Failing).
 		QueryRow(func(row pgx.Row) error { return row.Scan(&p.result.Revision) })
 	for _, s := range sqlstore.PinStatements(p.agentID, p.version(), sqlstore.NotNull(push.AggregateHash), p.push, p.plan, p.state.Head == nil, p.now) {
 		batch.Queue(s.SQL, s.Args...)

@@ -17,12 +17,12 @@ func (p *pusher) write(ctx context.Context, decided *plan.Plan) (revision int64,
 	s := &p.push.Push.Snapshot
 	_, err = p.tx.ExecContext(ctx,
 		`INSERT INTO snapshots (revision, agent_id, step, generation, version, aggregate_hash, snapshot_error, plugins,
-		   resources, payload_bytes, written_bytes, created_at, received_at, added, changed, removed, touched, discovery, summary)
-		 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, $13, $14, $15, $16, $17, $18)`,
+		   resources, payload_bytes, written_bytes, created_at, received_at, added, changed, removed, touched, discovery, summary, failing)
+		 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, $13, $14, $15, $16, $17, $18, $19)`,
 		revision, p.agentID, decided.Step, p.generation, p.version(), sqlstore.NotNull(s.AggregateHash), s.SnapshotError, p.push.Plugins,
 		decided.Resources, decided.PayloadBytes, decided.Bytes, p.now,
 		decided.Added, decided.Changed, decided.Removed, decided.TouchedJSON,
-		p.push.Discovery, p.push.Summary)
+		p.push.Discovery, p.push.Summary, p.push.Failing)
 	if err != nil {
 		return 0, nil, err
 	}

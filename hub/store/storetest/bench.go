@@ -20,8 +20,10 @@ import (
 //	again   nothing new, as after a reconnect
 //	many    one edit, pushed alone, by 16 agents at once
 //
-// and what readers ask for: the snapshot, and its list.
+// what readers ask for: the snapshot, and its list; and the list of all agents of a
+// fleet of 5,000.
 func Bench(b *testing.B, database Make) {
+	b.Run("agents/5000", func(b *testing.B) { benchAgents(b, database, 5000) })
 	for _, n := range []int{50, 200} {
 		b.Run(fmt.Sprint("first/", n), func(b *testing.B) { benchFirst(b, database, n, false) })
 		b.Run(fmt.Sprint("known/", n), func(b *testing.B) { benchFirst(b, database, n, true) })
@@ -153,6 +155,35 @@ func BenchMany(b *testing.B, database Make, n int) {
 			free <- w
 		}
 	})
+}
+
+// Fleet makes n agents, each of which has pushed.
+func Fleet(b *testing.B, s store.Store, n int) {
+	b.Helper()
+	for i := range n {
+		id := fmt.Sprintf("agent-%04d", i)
+		g := benchAgent(b, s, id)
+		p := whole(1, skill(fmt.Sprint("skill-", i%100), fmt.Sprint(i%50)), skill("everywhere", "x"))
+		p.Initial, p.Snapshot.Plugins = true, []snapshot.Plugin{{Name: "conventions", State: snapshot.PluginReady}, {Name: "own", State: snapshot.PluginState([]string{"ready", "failing"}[i%20/19])}}
+		mustPush(b, s, id, g, p)
+		d := store.AgentDescription{Hostname: fmt.Sprintf("host-%d.example.com", i/4), Root: fmt.Sprintf("/home/user-%d/src/project", i), AgentVersion: "1.2.3"}
+		if err := s.DescribeAgent(b.Context(), id, d); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := s.LabelAgent(b.Context(), id, store.Labels{"env": []string{"prod", "dev"}[i%2], "team": fmt.Sprint("t", i%40)}, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func benchAgents(b *testing.B, database Make, n int) {
+	s := database(b).Open(b, Config{})
+	Fleet(b, s, n)
+	for b.Loop() {
+		if list, err := s.Agents(b.Context()); err != nil || len(list) != n {
+			b.Fatal(len(list), err)
+		}
+	}
 }
 
 func benchRead(b *testing.B, database Make, n int, q store.Query) {

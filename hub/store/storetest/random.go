@@ -179,7 +179,15 @@ func (w *walk) agents() {
 		if r := w.model.newest(id); r != nil {
 			want.Discovery = r.head.Discovery.Summary()
 			want.Version, want.AggregateHash, want.Resources = r.head.Version, r.head.AggregateHash, len(r.rows)
-			want.Revision, want.UpdatedAt = r.revision, r.received
+			want.Revision, want.UpdatedAt, want.SnapshotError = r.revision, r.received, r.head.SnapshotError
+		}
+		for _, p := range w.model.pins {
+			if p.AgentID == id && p.DriftRevision != 0 {
+				want.DriftedPins++
+			}
+		}
+		if want.SeenAt = list[i].SeenAt; want.SeenAt.Before(want.UpdatedAt) {
+			w.Errorf("agent %s was seen at %s, and pushed at %s", id, want.SeenAt, want.UpdatedAt)
 		}
 		if d := cmp.Diff(want, list[i]); d != "" {
 			w.Errorf("agent (-want +got):\n%s", d)

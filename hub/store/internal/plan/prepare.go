@@ -31,6 +31,8 @@ type Prepared struct {
 	Push *store.Push
 	// Plugins, Discovery and its Summary are JSON.
 	Plugins, Discovery, Summary string
+	// Failing is how many of the plugins are.
+	Failing int
 	// Rows are in order of id, so that transactions that touch the same rows
 	// touch them in the same order.
 	Rows []Row
@@ -56,6 +58,11 @@ func Prepare(p *store.Push) (*Prepared, error) {
 	for i := range p.Snapshot.Resources {
 		if prepared.Rows[i], err = makeRow(p, i); err != nil {
 			return nil, fmt.Errorf("resource %d: %w", i, err)
+		}
+	}
+	for i := range p.Snapshot.Plugins {
+		if p.Snapshot.Plugins[i].Failing() {
+			prepared.Failing++
 		}
 	}
 	slices.SortFunc(prepared.Rows, func(a, b Row) int { return strings.Compare(a.ID, b.ID) })

@@ -191,13 +191,13 @@ const validToken = "t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_
 
 // among runs a query for those of ids, $1, that something holds of now, $2.
 func (c *Core) among(ctx context.Context, query string, ids []string) (found []string, err error) {
-	list, err := json.Marshal(slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !store.Findable(id) }))
+	list, err := c.textList(ids)
 	if err != nil {
 		return nil, err
 	}
 	err = c.Database.Read(ctx, func(tx Tx) error {
 		found = nil
-		return each(ctx, tx, query, []any{string(list), c.Stamp()}, func(rows Rows) error {
+		return each(ctx, tx, query, []any{list, c.Stamp()}, func(rows Rows) error {
 			var id string
 			err := rows.Scan(&id)
 			found = append(found, id)
@@ -205,6 +205,12 @@ func (c *Core) among(ctx context.Context, query string, ids []string) (found []s
 		})
 	})
 	return found, err
+}
+
+// textList is an argument for Core.TextList: the ids that can be there.
+func (c *Core) textList(ids []string) (string, error) {
+	list, err := json.Marshal(slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !store.Findable(id) }))
+	return string(list), err
 }
 
 // scanToken reads tokenColumns, and what follows.

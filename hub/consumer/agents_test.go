@@ -1,0 +1,152 @@
+package consumer_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"waymark/hub/api"
+	"waymark/hub/consumer"
+	"waymark/hub/store"
+)
+
+// page asks for agents, and returns their ids, how many there are on all pages, and
+// the next page.
+func (f *fixture) page(path string) (ids []string, total, next string) {
+	f.Helper()
+	resp := f.do("GET", path, "")
+	var list []api.Agent
+	if err := json.NewDecoder(resp.Body).Decode(&list); err != nil || resp.StatusCode != 200 {
+		f.Fatalf("%s: %s, %v", path, resp.Status, err)
+	}
+	for i := range list {
+		ids = append(ids, list[i].ID)
+	}
+	if m := regexp.MustCompile(`^<(/api/v0/agents\?[^>]*)>; rel="next"$`).FindStringSubmatch(resp.Header.Get("Link")); m != nil {
+		next = m[1]
+	} else if resp.Header.Get("Link") != "" {
+		f.Errorf("Link: %s", resp.Header.Get("Link"))
+	}
+	return ids, resp.Header.Get("X-Total-Count"), next
+}
+
+// TestAgentState: what a fleet is looked at for.
+func TestAgentState(t *testing.T) {
+	f := newFixture(t, consumer.Limits{})
+	f.token(store.RoleAgent, "new")
+	f.push("here", text("/w/AGENTS.md", "one"))
+	f.push("gone")
+	f.pin("here")
+	f.push("here", text("/w/AGENTS.md", "two"))
+	f.connect("here")
+	if err := f.store.DescribeAgent(t.Context(), "here", store.AgentDescription{Hostname: "box", Root: "/w", AgentVersion: "1.0"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.store.LabelAgent(t.Context(), "here", store.Labels{"env": "prod"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	list := get[[]api.Agent](f, "/api/v0/agents")
+	if len(list) != 3 {
+		t.Fatalf("%+v", list)
+	}
+	gone, here, fresh := list[0], list[1], list[2]
+	if gone.State != api.StateAway || gone.AwaySince == nil || gone.LastPushAt == nil || len(gone.Attention) != 0 {
+		t.Errorf("gone: %+v", gone)
+	}
+	if here.State != api.StateConnected || here.AwaySince != nil || here.Hostname != "box" || here.Root != "/w" || here.AgentVersion != "1.0" ||
+		here.Labels["env"] != "prod" || here.DriftedPins != 1 || !slices.Equal(here.Attention, []string{api.AttentionPins}) {
+		t.Errorf("here: %+v", here)
+	}
+	if fresh.State != api.StateNeverConnected || fresh.AwaySince != nil || fresh.LastPushAt != nil || fresh.Labels == nil {
+		t.Errorf("new: %+v", fresh)
+	}
+	f.later(consumer.AttentionAfter)
+	for _, row := range get[[]api.Agent](f, "/api/v0/agents?state=away") {
+		if !slices.Equal(row.Attention, []string{"away"}) {
+			t.Errorf("later: %+v", row)
+		}
+	}
+	if one := get[api.Agent](f, "/api/v0/agents/new"); !slices.Equal(one.Attention, []string{"never_connected"}) {
+		t.Errorf("later: %+v", one)
+	}
+}
+
+// TestAgentPages walks through agents in all orders, and asks for some of them.
+func TestAgentPages(t *testing.T) {
+	f := newFixture(t, consumer.Limits{})
+	ctx := context.Background()
+	var all []string
+	for i := range 23 {
+		id := fmt.Sprintf("a%02d", i)
+		all = append(all, id)
+		f.token(store.RoleAgent, id)
+		d := store.AgentDescription{Hostname: fmt.Sprintf("Host-%d", i%5), Root: fmt.Sprintf("/w/%d", i%3), AgentVersion: "1"}
+		if err := f.store.DescribeAgent(ctx, id, d); err != nil {
+			t.Fatal(err)
+		}
+		if i%2 == 0 {
+			if _, err := f.store.LabelAgent(ctx, id, store.Labels{"env": []string{"prod", "dev"}[i%4/2], "n": id}, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	f.connect("a00", "a03")
+	f.push("a05")
+	if ids, total, next := f.page("/api/v0/agents"); !slices.Equal(ids, all) || total != "23" || next != "" {
+		t.Errorf("all: %s, %s, %q", ids, total, next)
+	}
+	for sort := range consumer.Sortings() {
+		up := f.walk("sort=" + sort)
+		down := f.walk("order=desc&sort=" + sort)
+		slices.Reverse(down)
+		if !slices.Equal(up, down) || len(up) != 23 {
+			t.Errorf("by %s: %s, and from the end %s", sort, up, down)
+		}
+		slices.Sort(up)
+		if !slices.Equal(up, all) {
+			t.Errorf("by %s: %s", sort, up)
+		}
+	}
+	for query, want := range map[string]string{
+		"q=HOST-1+%2Fw%2F1":            "a01 a16",
+		"q=host-0+prod":                "a00 a20",
+		"q=nothing":                    "",
+		"label=env%3Dprod&label=n=a04": "a04",
+		"label=env=none":               "",
+		"state=connected":              "a00 a03",
+		"state=away":                   "a05",
+		"q=a0&state=connected&limit=1&sort=hostname&order=desc": "a03",
+		"attention=1":                          "",
+		"sort=state&order=asc&limit=1":         "a05",
+		"sort=last_push_at&order=desc&limit=1": "a05",
+	} {
+		if ids, _, _ := f.page("/api/v0/agents?" + query); strings.Join(ids, " ") != want {
+			t.Errorf("%s: %s, want %s", query, ids, want)
+		}
+	}
+	_, _, next := f.page("/api/v0/agents?limit=5&sort=name")
+	for _, bad := range []string{
+		"limit=0", "limit=-1", "limit=x", "sort=color", "order=up", "state=gone", "label=env", "label==x", "label=a=1&label=a=2",
+		"attention=yes", "after=x", "after=e30", "sort=root&" + next[strings.Index(next, "after="):],
+	} {
+		f.want(400, "GET", "/api/v0/agents?"+bad, "")
+	}
+}
+
+// walk goes through all pages of five.
+func (f *fixture) walk(query string) (ids []string) {
+	f.Helper()
+	for next := "/api/v0/agents?limit=5&" + query; next != ""; {
+		var page []string
+		page, _, next = f.page(next)
+		if len(page) == 0 || len(ids) > 100 {
+			f.Fatalf("%s: %s", query, ids)
+		}
+		ids = append(ids, page...)
+	}
+	return ids
+}

@@ -1,0 +1,160 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"waymark/hub/store"
+	"waymark/snapshot"
+)
+
+var fleetTests = map[string]func(*testing.T, store.Store){
+	"Describe": testDescribe,
+	"Seen":     testSeen,
+	"Labels":   testLabels,
+	"Health":   testHealth,
+}
+
+// show returns one agent, which is the same in the list of all.
+func show(t *testing.T, s store.Store, id string) store.AgentInfo {
+	t.Helper()
+	got, err := s.Agent(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, listed := range agents(t, s) {
+		if d := cmp.Diff(got, listed); listed.ID == id && d != "" {
+			t.Errorf("agent, and in the list of all: %s", d)
+		}
+	}
+	return got
+}
+
+func testDescribe(t *testing.T, s store.Store) {
+	agent(t, s, "a")
+	agent(t, s, "b")
+	for _, d := range []store.AgentDescription{
+		{Hostname: "box", Root: "/w/a b", AgentVersion: "1.2.3"}, {Hostname: "box", Root: "/w/a b", AgentVersion: "1.2.3"}, {Hostname: "☃", AgentVersion: "1.2.4"},
+	} {
+		if err := s.DescribeAgent(t.Context(), "a", d); err != nil {
+			t.Fatal(err)
+		}
+		if got := show(t, s, "a"); got.AgentDescription != d {
+			t.Errorf("it says %+v, want %+v", got.AgentDescription, d)
+		}
+	}
+	if got := show(t, s, "b"); got.AgentDescription != (store.AgentDescription{}) {
+		t.Errorf("another says %+v", got.AgentDescription)
+	}
+	wantErr(t, s.DescribeAgent(t.Context(), "a", store.AgentDescription{Hostname: "a\x00"}), store.ErrInvalid)
+	wantErr(t, s.DescribeAgent(t.Context(), "c", store.AgentDescription{Hostname: "x"}), store.ErrNotFound)
+	wantErr(t, s.DescribeAgent(t.Context(), "\xff", store.AgentDescription{Hostname: "x"}), store.ErrNotFound)
+}
+
+func testSeen(t *testing.T, s store.Store) {
+	if _, err := s.CreateToken(t.Context(), newToken(store.RoleAgent, "a")); err != nil {
+		t.Fatal(err)
+	}
+	if got := show(t, s, "a"); !got.SeenAt.IsZero() {
+		t.Errorf("never connected, and seen at %s", got.SeenAt)
+	}
+	g := agent(t, s, "a")
+	begun := show(t, s, "a").SeenAt
+	if begun.IsZero() {
+		t.Error("a connection has begun, and it was never seen")
+	}
+	push(t, s, "a", g, whole(1))
+	if got := show(t, s, "a"); got.SeenAt.Before(got.UpdatedAt) {
+		t.Errorf("seen at %s, before it pushed", got.SeenAt)
+	}
+	agent(t, s, "b")
+	before := show(t, s, "b").SeenAt
+	for !time.Now().Truncate(time.Microsecond).After(before) {
+		continue // clocks have steps
+	}
+	if err := s.SeenAgents(t.Context(), []string{"a", "gone", "\x00"}); err != nil {
+		t.Fatal(err)
+	}
+	if a, b := show(t, s, "a").SeenAt, show(t, s, "b").SeenAt; !a.After(begun) || !b.Equal(before) {
+		t.Errorf("seen at %s, and another at %s, which was %s", a, b, before)
+	}
+}
+
+func testLabels(t *testing.T, s store.Store) {
+	agent(t, s, "a")
+	agent(t, s, "b")
+	for _, step := range []struct {
+		set    store.Labels
+		remove []string
+		want   store.Labels
+	}{
+		{store.Labels{"env": "prod", "team": "a"}, nil, store.Labels{"env": "prod", "team": "a"}},
+		{store.Labels{"env": "dev"}, []string{"team", "none"}, store.Labels{"env": "dev"}},
+		{store.Labels{"k8s.io/x": ""}, nil, store.Labels{"env": "dev", "k8s.io/x": ""}},
+		{nil, []string{"env", "k8s.io/x"}, nil},
+	} {
+		got, err := s.LabelAgent(t.Context(), "a", step.set, step.remove)
+		if err != nil || got.String() != step.want.String() {
+			t.Errorf("labels %s, %v; want %s", got, err, step.want)
+		}
+		if d := cmp.Diff(step.want, show(t, s, "a").Labels); d != "" {
+			t.Error(d)
+		}
+	}
+	if got := show(t, s, "b").Labels; got != nil {
+		t.Errorf("another has %s", got)
+	}
+	many := make(store.Labels)
+	for i := range store.MaxLabels + 1 {
+		many[fmt.Sprint("l", i)] = ""
+	}
+	for _, bad := range []store.Labels{many, {"": "x"}, {"a b": ""}, {"a": "ü"}, {".a": ""}, {"a": "\x00"}, {strings.Repeat("a", 64): ""}, {"a": strings.Repeat("a", 64)}} {
+		if _, err := s.LabelAgent(t.Context(), "a", bad, nil); !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("labels %q: %v", bad, err)
+		}
+	}
+	if got := show(t, s, "a").Labels; got != nil {
+		t.Errorf("bad ones were stored: %s", got)
+	}
+	_, err := s.LabelAgent(t.Context(), "c", store.Labels{"a": "b"}, nil)
+	wantErr(t, err, store.ErrNotFound)
+}
+
+// testHealth: what is wrong with an agent is counted.
+func testHealth(t *testing.T, s store.Store) {
+	g := agent(t, s, "a")
+	agent(t, s, "b")
+	states := []snapshot.PluginState{
+		snapshot.PluginReady, snapshot.PluginCompiling, snapshot.PluginNeedsApproval,
+		snapshot.PluginFailing, snapshot.PluginQuarantined, snapshot.PluginRejected,
+	}
+	p := whole(1, skill("x", "1"))
+	p.Snapshot.SnapshotError = "the root is gone"
+	p.Snapshot.AggregateHash = snapshot.Hash{1}
+	for _, state := range states {
+		p.Snapshot.Plugins = append(p.Snapshot.Plugins, snapshot.Plugin{Name: string(state), State: state})
+	}
+	push(t, s, "a", g, p)
+	if _, err := s.CreatePin(t.Context(), "a", ""); err != nil {
+		t.Fatal(err)
+	}
+	if got := show(t, s, "a"); got.FailingPlugins != 3 || got.DriftedPins != 0 || got.SnapshotError != "the root is gone" {
+		t.Errorf("%+v", got)
+	}
+	// A delta says all plugins, too.
+	next := delta(1, 2, nil, skill("x", "2"))
+	next.Snapshot.AggregateHash, next.Snapshot.Plugins = snapshot.Hash{2}, slices.Clone(p.Snapshot.Plugins[:4])
+	push(t, s, "a", g, next)
+	if got := show(t, s, "a"); got.FailingPlugins != 1 || got.DriftedPins != 1 || got.SnapshotError != "" {
+		t.Errorf("%+v", got)
+	}
+	if got := show(t, s, "b"); got.FailingPlugins != 0 || got.DriftedPins != 0 {
+		t.Errorf("another: %+v", got)
+	}
+}

@@ -38,7 +38,7 @@ type followedKey string
 // cmdFollow starts a command that runs on: follow NAME COMMAND ARGS…
 func cmdFollow(ts *testscript.TestScript, _ bool, args []string) {
 	f := &followed{cmd: exec.Command(args[1], args[2:]...)}
-	for _, name := range []string{"PATH", "HOME", "XDG_STATE_HOME"} {
+	for _, name := range []string{"PATH", "HOME", "XDG_STATE_HOME", "HUB_URL", "HUB_TOKEN_FILE"} {
 		f.cmd.Env = append(f.cmd.Env, name+"="+ts.Getenv(name))
 	}
 	f.cmd.Dir, f.cmd.Stdout = ts.Getenv("WORK"), f

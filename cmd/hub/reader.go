@@ -17,45 +17,48 @@ import (
 
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
-	"waymark/hub"
 	"waymark/hub/client"
-	"waymark/hub/local"
 	"waymark/hub/store"
 )
 
 // reader is how the commands that read reach a hub.
 type reader struct {
-	url, tokenFile string
-	json           bool
+	url, tokenFile, profile string
+	json                    bool
 	// role is that of the token; empty means a reader's.
 	role store.Role
 }
 
-const readerHelp = `
+// theHub says which hub is asked.
+const theHub = `
 
-It asks the hub at --url, by default the one that your agents run themselves, and
-where none does the one at http://127.0.0.1:7878, with the reader token in
---token-file, by default the one of your agents' hub. For another hub, make one
-there with 'hub token create --role reader'. Where its certificate is signed by an
-authority of your own, SSL_CERT_FILE names the authority's certificate.`
+It asks the hub of the profile in use ('hub profile'), or of --profile, or the one at
+--url or HUB_URL. Without any of that it is the one that your agents run themselves,
+and where none does the one at http://127.0.0.1:7878. `
 
-const operatorHelp = `
+const itsAuthority = ` Where its certificate is signed by an authority of your own,
+SSL_CERT_FILE names the authority's certificate.`
 
-It asks the hub at --url, by default the one that your agents run themselves, and
-where none does the one at http://127.0.0.1:7878, with the operator token in
---token-file. 'hub token create --role operator' makes one, there. Where the hub's
-certificate is signed by an authority of your own, SSL_CERT_FILE names the
-authority's certificate.`
+const readerHelp = theHub + `The reader token is that of the
+profile, or in --token-file or HUB_TOKEN_FILE; 'hub token create --role reader' makes
+one there. A token goes to no other hub than its own.` + itsAuthority
+
+const operatorHelp = theHub + `The operator token is that of
+the profile, or in --token-file or HUB_TOKEN_FILE; 'hub token create --role operator'
+makes one, there. A token goes to no other hub than its own.` + itsAuthority
 
 // add adds the flags.
 func (r *reader) add(cmd *cobra.Command) {
 	r.role = cmp.Or(r.role, store.RoleReader)
-	help, whose := readerHelp, "a reader token (default ~/.local/state/waymark/reader.token)"
+	help := readerHelp
 	if r.role == store.RoleOperator {
-		help, whose = operatorHelp, "an operator token"
+		help = operatorHelp
 	}
-	cmd.Flags().StringVar(&r.url, "url", "", "`URL` of the hub (default that of your agents' own, else http://"+hub.DefaultHTTP+")")
-	cmd.Flags().StringVar(&r.tokenFile, "token-file", "", "`file` with "+whose)
+	cmd.Flags().StringVar(&r.url, "url", "", "`URL` of the hub (default that of the profile in use)")
+	cmd.Flags().StringVar(&r.tokenFile, "token-file", "", "`file` with a token of role "+string(r.role)+" (default that of the profile)")
+	cmd.Flags().StringVar(&r.profile, "profile", "", "`name` of the profile whose hub to ask (default the one in use)")
+	_ = cmd.RegisterFlagCompletionFunc("profile", completeProfiles)
+	_ = cmd.MarkFlagFilename("token-file")
 	_ = cmd.RegisterFlagCompletionFunc("url", cobra.FixedCompletions([]string{"http://", "https://"}, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
 	cmd.Long = strings.TrimSpace(cmd.Long) + help
 }
@@ -66,38 +69,24 @@ func (r *reader) addJSON(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&r.json, "json", false, "print JSON")
 }
 
-// defaultURL is where the hub is when nobody says: where the user's agents run
-// theirs, or else where hub serve listens.
-func defaultURL(ctx context.Context) string {
-	if dir, err := hub.StateDir(); err == nil {
-		if place, err := local.Find(ctx, dir); err == nil {
-			return place.URL
-		}
-	}
-	return "http://" + hub.DefaultHTTP
-}
-
 // client makes the client.
 func (r *reader) client(ctx context.Context) (client.Client, error) {
-	path := r.tokenFile
-	switch {
-	case path == "" && r.role == store.RoleOperator:
-		return nil, cli.Usage("--token-file is missing: name a file with an operator's token; 'hub token create --role operator --out FILE' makes one")
-	case path == "":
-		dir, err := hub.StateDir()
-		if err != nil {
-			return nil, err
-		}
-		path = local.ReaderFile(dir)
+	if r.profile != "" && r.url != "" {
+		return nil, cli.Usage("--profile and --url exclude each other")
 	}
+	at, err := r.target(ctx)
+	if err != nil {
+		return nil, err
+	}
+	path := at.Tokens[r.role]
 	token, err := readToken(r.role, path)
-	if errors.Is(err, fs.ErrNotExist) && r.tokenFile == "" {
+	if errors.Is(err, fs.ErrNotExist) && at.Name == localProfile {
 		return nil, fmt.Errorf("there is no reader token in %s: make one with 'hub token create --role reader --out FILE', and name it with --token-file", path)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return client.New(cmp.Or(r.url, defaultURL(ctx)), client.Options{Token: token}), nil
+	return client.New(at.URL, client.Options{Token: token}), nil
 }
 
 // maxTokenFile bounds a file with a token.

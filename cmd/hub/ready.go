@@ -34,7 +34,7 @@ token: it is for probes where there is no curl, as in a container.`,
 			if len(args) > 0 {
 				base = args[0]
 			} else {
-				base = defaultURL(cmd.Context())
+				base = localHub(cmd.Context()).URL
 			}
 			if u, err := url.Parse(base); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 				return usage(cmd, "%q is not the URL of a hub: want http://HOST:PORT", base)

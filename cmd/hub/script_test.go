@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"strconv"
@@ -29,13 +31,15 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("XDG_STATE_HOME", env.WorkDir+"/state")
 			env.Setenv("XDG_RUNTIME_DIR", env.WorkDir+"/run")
+			env.Setenv("XDG_CONFIG_HOME", env.WorkDir+"/config")
 			env.Values[serverKey{}] = &server{followed: make(map[followedKey]*followed)}
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"start": cmdStart, "stop": cmdStop, "push": cmdPush, "share": cmdShare, "get": cmdGet,
+			"start": cmdStart, "halt": cmdStop, "push": cmdPush, "share": cmdShare, "get": cmdGet,
 			"follow": cmdFollow, "await": cmdAwait, "unfollow": cmdUnfollow, "restart": cmdRestart,
 			"fetch": cmdFetch, "exit": cmdExit, "occupy": cmdOccupy, "mode": cmdMode, "provision": cmdProvision,
+			"listening": cmdListening, "heard": cmdHeard,
 		},
 	})
 }
@@ -74,6 +78,26 @@ func cmdOccupy(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Check(err)
 	ts.Defer(func() { _ = socket.Close() })
 	ts.Setenv("TAKEN_SOCKET", ts.MkAbs("taken.sock"))
+}
+
+// cmdListening sets $LISTENER to the URL of somebody who is no hub, and wants a token.
+func cmdListening(ts *testscript.TestScript, _ bool, _ []string) {
+	heard := ts.Value(serverKey{}).(*server)
+	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "" {
+			heard.heard.Add(1)
+		}
+		http.Error(w, "no hub", http.StatusTeapot)
+	}))
+	ts.Defer(listener.Close)
+	ts.Setenv("LISTENER", listener.URL)
+}
+
+// cmdHeard checks how many tokens the listener was sent: heard N
+func cmdHeard(ts *testscript.TestScript, _ bool, args []string) {
+	if got := strconv.Itoa(int(ts.Value(serverKey{}).(*server).heard.Load())); got != args[0] {
+		ts.Fatalf("%s tokens were heard, want %s", got, args[0])
+	}
 }
 
 // cmdMode checks the permissions of a file: mode 0600 FILE

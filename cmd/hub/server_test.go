@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -28,6 +29,8 @@ type server struct {
 	cmd  *exec.Cmd
 	log  strings.Builder
 	read chan struct{} // closed when the log has ended
+
+	heard atomic.Int64 // tokens that somebody was sent who is no hub
 
 	followed map[followedKey]*followed // commands that run on
 }
@@ -54,7 +57,7 @@ func cmdStart(ts *testscript.TestScript, _ bool, args []string) {
 	// A hub that has to drop what is under way doesn't end well, and a machine
 	// may stand still for a moment.
 	s.cmd = exec.Command("hub", append([]string{"serve", "--log-format", "json", "--drain-timeout", "2m"}, args...)...)
-	for _, name := range []string{"PATH", "HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"} {
+	for _, name := range []string{"PATH", "HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME"} {
 		s.cmd.Env = append(s.cmd.Env, name+"="+ts.Getenv(name))
 	}
 	s.cmd.Dir = ts.Getenv("WORK")

@@ -57,6 +57,10 @@ func lockDir(dir string) (unlock func(), err error) {
 
 // connect opens a pool of at most conns connections.
 func (db *DB) connect(path string, conns int, params ...string) (*sql.DB, error) {
+	path, err := filepath.Abs(path) // what doesn't begin with / would be a host
+	if err != nil {
+		return nil, err
+	}
 	u := url.URL{Scheme: "file", Path: path}
 	u.RawQuery = fmt.Sprintf("mode=rw&_pragma=busy_timeout(%d)", db.busy.Milliseconds())
 	for _, p := range params {

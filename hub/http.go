@@ -40,10 +40,15 @@ func (h *Hub) Handler() http.Handler {
 		root.Handle(path, h.checkHost(h.page))
 	}
 	readers := h.checkHost(h.consumer)
+	enroll := h.checkHost(h.newEnroll())
 	root.Handle("/", readers)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		httpapi.Secure(w.Header())
 		// The ids of resources hold "//" and "..", which a ServeMux redirects.
+		if r.URL.Path == enrollPath {
+			enroll.ServeHTTP(w, r)
+			return
+		}
 		if strings.HasPrefix(r.URL.Path, api.Root+"/") {
 			readers.ServeHTTP(w, r)
 			return

@@ -86,7 +86,7 @@ func (h *Hub) ownToken(ctx context.Context) (string, error) {
 	}
 	for i := range tokens {
 		t := &tokens[i]
-		if t.Role == store.RoleReader && t.Name == pageToken && !t.Provisioned && t.Scope == nil && t.Valid(h.now()) {
+		if t.Role == store.RoleReader && t.Name == pageToken && !t.Provisioned && t.Scope == nil && t.ScopeLabels == nil && t.Valid(h.now()) {
 			return t.ID, nil
 		}
 	}

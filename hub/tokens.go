@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,10 +44,8 @@ const tokenFarewell = 5 * time.Second
 // fs.ErrExist is matched where there is something in the file's place, also a
 // link that leads nowhere.
 func CreateTokenFile(ctx context.Context, st store.Store, token store.NewToken, file string) (_ store.Token, err error) {
-	// O_EXCL follows no link either; O_NOFOLLOW says so to file systems that
-	// were made before it did.
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
-	if err != nil {
+	text := store.NewTokenText(token.Role)
+	if err := WriteSecret(file, text); err != nil {
 		return store.Token{}, fmt.Errorf("write token: %w", err)
 	}
 	defer func() {
@@ -54,14 +53,6 @@ func CreateTokenFile(ctx context.Context, st store.Store, token store.NewToken, 
 			_ = os.Remove(file)
 		}
 	}()
-	text := store.NewTokenText(token.Role)
-	_, err = f.WriteString(text + "\n")
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = cmp.Or(err, f.Close()); err != nil {
-		return store.Token{}, fmt.Errorf("write token: %w", err)
-	}
 	token.Hash = store.HashToken(text)
 	made, err := st.CreateToken(ctx, token)
 	if err == nil {
@@ -76,6 +67,27 @@ func CreateTokenFile(ctx context.Context, st store.Store, token store.NewToken, 
 		}
 	}
 	return store.Token{}, err
+}
+
+// WriteSecret writes a line into a new file that nobody but its owner can ever read; a
+// failure leaves none. fs.ErrExist is matched where something is in its place.
+func WriteSecret(file, text string) (err error) {
+	// O_EXCL follows no link either; O_NOFOLLOW says so to file systems that
+	// were made before it did.
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(file)
+		}
+	}()
+	_, err = f.WriteString(text + "\n")
+	if err == nil {
+		err = f.Sync()
+	}
+	return cmp.Or(err, f.Close())
 }
 
 // EnsureToken returns the text of the token in file if it is still good for
@@ -96,7 +108,7 @@ func EnsureToken(ctx context.Context, st store.Store, token store.NewToken, file
 		case err != nil:
 			return "", store.Token{}, err
 		case found.Valid(time.Now()) && found.Role == token.Role && (token.AgentID == "" || token.AgentID == found.AgentID) &&
-			slices.Equal(found.Scope, token.Scope):
+			slices.Equal(found.Scope, token.Scope) && maps.Equal(found.ScopeLabels, token.ScopeLabels):
 			return kept, found, nil
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"waymark/cmd/internal/cli"
 	"waymark/host/config"
 	"waymark/host/push"
+	"waymark/hub/store"
 )
 
 // peer is the control plane elsewhere that is pushed to.
@@ -85,6 +86,9 @@ func choosePeer(s *runSettings, c *config.Config, paths *config.Paths) (*peer, e
 	token, err := readToken(tokenFile)
 	if err != nil {
 		return nil, err
+	}
+	if role, known := store.RoleOfToken(token); known && role != store.RoleAgent {
+		return nil, cli.Usage("token file %s holds a token of role %s, which pushes nothing: make an agent's with 'hub token create --role agent', or enroll with 'agent enroll'", tokenFile, role)
 	}
 	return &peer{url: url, token: token}, nil
 }

@@ -40,7 +40,7 @@ others are counted: "connected, 1 more not heard". Give each a token of its own.
 		},
 	}
 	r.addJSON(cmd)
-	cmd.AddCommand(newAgentsRemove())
+	cmd.AddCommand(newAgentsRemove(), newAgentsLabel())
 	return cmd
 }
 

@@ -57,7 +57,7 @@ func withStore(cmd *cobra.Command, db string, f func(store.Store) error) (err er
 // createFlags are the flags of hub token create.
 type createFlags struct {
 	db, expires, out string
-	agents           []string
+	agents, labels   []string
 	token            store.NewToken
 	json             bool
 }
@@ -73,7 +73,8 @@ tokens.
 
 With --role reader it shows everything, or only the agents that --agent names,
 which can be repeated: what is about others is not there for it, in lists,
-events, pins and all the rest. The agents needn't exist yet.
+events, pins and all the rest. The agents needn't exist yet. With --label it shows
+only agents that have those labels now; with both, those that fit both.
 
 With --role operator it shows everything, and can add and revoke approvals, which
 concern all agents.
@@ -85,6 +86,7 @@ date (2027-01-31, which is its first moment in UTC, or 2027-01-31T12:00:00Z).
 Otherwise, without --json, stdout has the token alone.`,
 		Example: `  hub token create --role reader --name laptop --out reader.token
   hub token create --role reader --agent dev-1 --agent dev-2 --expires 24h
+  hub token create --role reader --label env=prod --out prod.token
   hub token create --role agent --agent dev-1 --out agent.token
   hub token create --role agent --json`,
 		Args: cobra.NoArgs,
@@ -94,6 +96,7 @@ Otherwise, without --json, stdout has the token alone.`,
 	flags := cmd.Flags()
 	flags.StringVar((*string)(&f.token.Role), "role", "", "the `role` of who has it: agent, which pushes, reader or operator")
 	flags.StringArrayVar(&f.agents, "agent", nil, "`id` of the agent (default a new UUID), or of one that a reader sees (default all); can be repeated for a reader")
+	flags.StringArrayVar(&f.labels, "label", nil, "`NAME=VALUE` that an agent must have for a reader to see it; can be repeated: all of them")
 	flags.StringVar(&f.token.Name, "name", "", "`name` for people, of the token and its agent")
 	flags.StringVar(&f.expires, "expires", "", "`when` the token ceases to be valid: 24h, 30d, or a date (default never)")
 	flags.StringVar(&f.out, "out", "", "new `file` to write the token to, with mode 0600, in place of showing it")
@@ -121,6 +124,14 @@ func (f *createFlags) check(cmd *cobra.Command) (err error) {
 	for _, id := range f.agents {
 		if err := store.CheckAgentID(id); err != nil {
 			return usage(cmd, "%w", err)
+		}
+	}
+	if len(f.labels) > 0 {
+		if f.token.Role != store.RoleReader {
+			return usage(cmd, "--label is for a reader's token; hub agents label gives labels to an agent")
+		}
+		if f.token.ScopeLabels, err = store.ParseLabels(f.labels); err != nil {
+			return usage(cmd, "--label: %w", err)
 		}
 	}
 	switch {
@@ -206,6 +217,9 @@ func (f *createFlags) print(cmd *cobra.Command, text string, made store.Token) e
 	} else if made.Scope != nil {
 		who += " of " + strings.Join(made.Scope, ", ")
 	}
+	if made.ScopeLabels != nil {
+		who += " of agents with " + made.ScopeLabels.String()
+	}
 	if !made.ExpiresAt.IsZero() {
 		who += ", until " + stamp(made.ExpiresAt)
 	}
@@ -270,6 +284,8 @@ func printTokens(w io.Writer, tokens []store.Token, asJSON bool) error {
 		}
 		scope := "-"
 		switch {
+		case t.ScopeLabels != nil:
+			scope = strings.Join(append(t.Scope, t.ScopeLabels.String()), ",")
 		case t.Scope != nil:
 			scope = strings.Join(t.Scope, ",")
 		case t.Role != store.RoleAgent:
@@ -313,7 +329,11 @@ type tokenJSON struct {
 	Name        string     `json:"name"`
 	Provisioned bool       `json:"provisioned"`
 	// Scope is null for a reader of all agents, and for an agent.
-	Scope      []string   `json:"scope"`
+	Scope []string `json:"scope"`
+	// ScopeLabels is null for whoever isn't limited by labels.
+	ScopeLabels store.Labels `json:"scope_labels"`
+	// EnrolledBy is the id of the code or key by which it was made.
+	EnrolledBy string     `json:"enrolled_by,omitempty"`
 	CreatedAt  time.Time  `json:"created_at"`
 	LastUsedAt *time.Time `json:"last_used_at"`
 	ExpiresAt  *time.Time `json:"expires_at"`
@@ -323,7 +343,7 @@ type tokenJSON struct {
 func toJSON(t *store.Token) tokenJSON {
 	j := tokenJSON{
 		ID: t.ID, Role: t.Role, AgentID: t.AgentID, Name: t.Name,
-		Provisioned: t.Provisioned, CreatedAt: t.CreatedAt, Scope: t.Scope,
+		Provisioned: t.Provisioned, CreatedAt: t.CreatedAt, Scope: t.Scope, ScopeLabels: t.ScopeLabels, EnrolledBy: t.EnrolledBy,
 	}
 	if !t.ExpiresAt.IsZero() {
 		j.ExpiresAt = &t.ExpiresAt

@@ -203,6 +203,19 @@ type Approval struct {
 	Signed    []byte     `json:"signed"`
 }
 
+// Enrollment is the body of POST /api/v0/enroll. Whoever enrolls makes the token, of
+// the form of an agent's, and keeps it.
+type Enrollment struct {
+	TokenSHA256 string `json:"token_sha256"` // hexadecimal
+	Name        string `json:"name"`         // for people
+}
+
+// Enrolled is the answer: which agent it is now.
+type Enrolled struct {
+	AgentID string `json:"agent_id"`
+	TokenID string `json:"token_id"`
+}
+
 // Login is a way into the hub's page.
 type Login struct {
 	// URL works once. Whoever has it can read what the token shows: it is a secret.

@@ -106,6 +106,12 @@ func (h *hub) FindAgents(ctx context.Context, q AgentQuery) (*AgentPage, error) 
 	return page, nil
 }
 
+func (h *hub) Enroll(ctx context.Context, tokenSHA256, name string) (*api.Enrolled, error) {
+	return apiclient.Fetch[api.Enrolled](ctx, h.api, apiclient.Request{
+		Method: http.MethodPost, Path: "/enroll", Body: api.Enrollment{TokenSHA256: tokenSHA256, Name: name},
+	})
+}
+
 func (h *hub) Agent(ctx context.Context, agentID string) (*api.Agent, error) {
 	return apiclient.Fetch[api.Agent](ctx, h.api, apiclient.Get(agentPath(agentID)))
 }

@@ -41,6 +41,9 @@ import (
 type Client interface {
 	// Agents lists all agents by id.
 	Agents(ctx context.Context) ([]api.Agent, error)
+	// Enroll makes an agent whose token has that hash, with a code or a key in the
+	// place of the client's token. To ask again with the same hash is safe.
+	Enroll(ctx context.Context, tokenSHA256, name string) (*api.Enrolled, error)
 	// FindAgents returns a page of those that a query is about.
 	FindAgents(ctx context.Context, q AgentQuery) (*AgentPage, error)
 	// Agent returns one of them.

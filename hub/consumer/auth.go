@@ -26,8 +26,11 @@ var (
 
 // Reader is who makes a request.
 type Reader struct {
-	// Token is what the reader shows, or what the session belongs to.
+	// Token is what the reader shows, or what the session belongs to. Its Scope are the
+	// agents that it shows now.
 	Token store.Token
+	// named is the scope as the token has it.
+	named []string
 	// SessionID names the browser's session; empty for whoever shows a token.
 	SessionID string
 	// Until is when the token or the session expires; zero: never.
@@ -73,7 +76,28 @@ func (a *API) Authenticate(r *http.Request) (reader Reader, err error) {
 	case reader.Token.Role != store.RoleReader && reader.Token.Role != store.RoleOperator:
 		return Reader{}, ErrForbidden
 	}
-	return reader, nil
+	reader.named = reader.Token.Scope
+	reader.Token.Scope, err = a.scopeNow(r.Context(), &reader.Token)
+	return reader, err
+}
+
+// scopeNow is what a token's scope comes to now: where it is said in labels, the
+// agents that have them.
+func (a *API) scopeNow(ctx context.Context, token *store.Token) ([]string, error) {
+	if token.ScopeLabels == nil {
+		return token.Scope, nil
+	}
+	ids, err := a.store.Labeled(ctx, token.ScopeLabels)
+	if err != nil {
+		return nil, err
+	}
+	scope := []string{} // nil would be all
+	for _, id := range ids {
+		if token.Allows(id) {
+			scope = append(scope, id)
+		}
+	}
+	return scope, nil
 }
 
 // session returns who has the session in the cookie.
@@ -86,7 +110,7 @@ func (a *API) session(r *http.Request) (Reader, error) {
 	if err == nil && !s.Valid(a.opts.Now()) {
 		err = ErrUnauthorized
 	}
-	return Reader{s.Token, s.ID, s.Until()}, err
+	return Reader{Token: s.Token, SessionID: s.ID, Until: s.Until()}, err
 }
 
 // checkOrigin refuses what a page of another origin has a browser send, unless

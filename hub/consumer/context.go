@@ -250,6 +250,8 @@ func (a *API) ended(client, waiting context.Context, err error) error {
 		return err
 	case errors.Is(context.Cause(waiting), errRevoked):
 		return ErrUnauthorized
+	case errors.Is(context.Cause(waiting), errRescoped):
+		return errRescoped
 	case errors.Is(waiting.Err(), context.DeadlineExceeded):
 		return nil
 	}

@@ -10,12 +10,16 @@ import (
 	"sync"
 	"time"
 
+	"waymark/hub/store"
 	"waymark/internal/httpapi/problem"
 )
 
 // errRevoked ends what a token or a session that is no longer valid has going
 // on.
 var errRevoked = errors.New("the token is no longer valid")
+
+// errRescoped ends what a token has going on whose scope has become another one.
+var errRescoped = &problem.Error{Code: http.StatusServiceUnavailable, Message: "what the token shows has changed", Detail: "ask again"}
 
 // sessions are the streams and waiting requests, by token.
 type sessions struct {
@@ -32,6 +36,10 @@ type session struct {
 	end context.CancelCauseFunc
 	// browser is the id of the browser's session, if it is one's.
 	browser string
+	// scoped has the scope of a token that is said in labels, nil for others; shows is
+	// what that came to.
+	scoped *store.Token
+	shows  []string
 }
 
 func (s *sessions) init(a *API) { s.api, s.byID = a, make(map[string]map[*session]struct{}) }
@@ -64,7 +72,10 @@ func (s *sessions) enter(ctx context.Context, reader *Reader) (_ context.Context
 	if !reader.Until.IsZero() {
 		expiry = time.AfterFunc(reader.Until.Sub(s.api.opts.Now()), func() { cancel(errRevoked) }).Stop
 	}
-	one := &session{cancel, reader.SessionID}
+	one := &session{end: cancel, browser: reader.SessionID, shows: reader.Token.Scope}
+	if reader.Token.ScopeLabels != nil {
+		one.scoped = &store.Token{Scope: reader.named, ScopeLabels: reader.Token.ScopeLabels}
+	}
 	if own == nil {
 		own = make(map[*session]struct{})
 		s.byID[tokenID] = own
@@ -113,6 +124,7 @@ func (s *sessions) recheckOnce(ctx context.Context) {
 	if len(tokens) == 0 {
 		return
 	}
+	s.rescope(ctx)
 	validTokens, err := s.api.store.ValidTokens(ctx, tokens)
 	var validBrowsers []string
 	if err == nil && len(browsers) > 0 {
@@ -133,6 +145,27 @@ func (s *sessions) recheckOnce(ctx context.Context) {
 				slices.Contains(browsers, one.browser) && !slices.Contains(validBrowsers, one.browser) {
 				one.end(errRevoked)
 			}
+		}
+	}
+}
+
+// rescope ends what shows other agents than its token shows now: somebody has labeled
+// them. Whoever follows comes again, and sees what there is for it then.
+func (s *sessions) rescope(ctx context.Context) {
+	s.mu.Lock()
+	var scoped []*session
+	for _, own := range s.byID {
+		for one := range own {
+			if one.scoped != nil {
+				scoped = append(scoped, one)
+			}
+		}
+	}
+	s.mu.Unlock()
+	for _, one := range scoped {
+		now, err := s.api.scopeNow(ctx, one.scoped)
+		if err == nil && !slices.Equal(now, one.shows) {
+			one.end(errRescoped)
 		}
 	}
 }

@@ -34,6 +34,10 @@ func (t *NewToken) Check() error {
 		return fmt.Errorf("%w: an agent token has no scope, it belongs to its agent", ErrInvalid)
 	case t.Role == RoleOperator && t.Scope != nil:
 		return fmt.Errorf("%w: an operator token has no scope: it is for all agents", ErrInvalid)
+	case t.Role != RoleReader && t.ScopeLabels != nil:
+		return fmt.Errorf("%w: only a reader's token has a scope of labels", ErrInvalid)
+	case t.ScopeLabels != nil && len(t.ScopeLabels) == 0:
+		return fmt.Errorf("%w: the scope names no label", ErrInvalid)
 	case t.Scope != nil && len(t.Scope) == 0:
 		// Nothing must be able to take an empty list for none.
 		return fmt.Errorf("%w: the scope names no agent", ErrInvalid)
@@ -43,6 +47,9 @@ func (t *NewToken) Check() error {
 		return fmt.Errorf("%w: the token has no hash", ErrInvalid)
 	case len(t.Name) > maxName || !isText(t.Name):
 		return fmt.Errorf("%w: a name is at most %d bytes of UTF-8 without NUL", ErrInvalid, maxName)
+	}
+	if err := t.ScopeLabels.Check(); err != nil {
+		return err
 	}
 	for _, id := range t.Scope {
 		if err := CheckAgentID(id); err != nil {

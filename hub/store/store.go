@@ -42,6 +42,7 @@ type Store interface {
 	SyncProvisioned(ctx context.Context, tokens []NewToken) error
 
 	Sessions
+	Enrollments
 
 	// Agents lists all agents in byte order of their ids.
 	Agents(ctx context.Context) ([]AgentInfo, error)
@@ -60,6 +61,8 @@ type Store interface {
 	// LabelAgent sets and removes labels of an agent, and returns those it has then.
 	// ErrInvalid says that they wouldn't be what labels are.
 	LabelAgent(ctx context.Context, id string, set Labels, remove []string) (Labels, error)
+	// Labeled lists, in byte order, the ids of the agents that have all of the labels.
+	Labeled(ctx context.Context, labels Labels) ([]string, error)
 	// Push replaces or changes the agent's snapshot, in one transaction. The
 	// rules apply in this order:
 	//

@@ -39,6 +39,9 @@ type NewToken struct {
 	// Scope lists the only agents that a reader's token shows; nil: all, those
 	// too that come later. The agents needn't be there yet.
 	Scope []string
+	// ScopeLabels are labels that all agents have which a reader's token shows; nil:
+	// any. With a Scope, both must hold.
+	ScopeLabels Labels
 	// ExpiresAt is when the token ceases to be valid; zero: never.
 	ExpiresAt time.Time
 }
@@ -61,8 +64,14 @@ type Token struct {
 	// Scope lists the only agents that a reader's token shows, in byte order;
 	// nil: all.
 	Scope []string
+	// ScopeLabels are labels that all agents have which a reader's token shows; nil:
+	// any. Allows knows nothing of them: see Store.Labeled.
+	ScopeLabels Labels
 	// ExpiresAt is when the token ceases to be valid; zero: never.
 	ExpiresAt time.Time
+	// EnrolledBy is the id of the code or key by which an agent's token was made; ""
+	// for none.
+	EnrolledBy string
 }
 
 // Revoked reports whether the token is no longer valid.

@@ -157,6 +157,31 @@ func (c *Core) LabelAgent(ctx context.Context, id string, set store.Labels, remo
 	return labels, nil
 }
 
+// Labeled implements store.Store.
+func (c *Core) Labeled(ctx context.Context, labels store.Labels) (ids []string, err error) {
+	err = c.Database.Read(ctx, func(tx Tx) error {
+		ids = nil
+		return each(ctx, tx, "SELECT id, labels FROM agents WHERE labels <> '{}' ORDER BY id", nil, func(rows Rows) error {
+			var id, text string
+			var has store.Labels
+			if err := rows.Scan(&id, &text); err != nil {
+				return err
+			}
+			if err := json.Unmarshal([]byte(text), &has); err != nil {
+				return err
+			}
+			if has.Has(labels) {
+				ids = append(ids, id)
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list agents by label: %w", err)
+	}
+	return ids, nil
+}
+
 // changeAgent runs f in a transaction that has the agent locked.
 func (c *Core) changeAgent(ctx context.Context, id string, f func(Tx) error) error {
 	if !store.Findable(id) {

@@ -12,7 +12,7 @@ import (
 	"waymark/hub/store"
 )
 
-const tokenColumns = "t.id, t.role, t.agent_id, t.name, t.provisioned, t.created_at, t.last_used_at, t.revoked_at, t.scope, t.expires_at" //nolint:gosec // names of columns
+const tokenColumns = "t.id, t.role, t.agent_id, t.name, t.provisioned, t.created_at, t.last_used_at, t.revoked_at, t.scope, t.expires_at, t.scope_labels, t.enrolled_by" //nolint:gosec // names of columns
 
 // CreateToken implements store.Store.
 func (c *Core) CreateToken(ctx context.Context, nt store.NewToken) (store.Token, error) {
@@ -45,6 +45,7 @@ func newToken(nt store.NewToken, provisioned bool, now int64) *hashedToken {
 	if nt.Scope != nil {
 		t.Scope = slices.Compact(slices.Sorted(slices.Values(nt.Scope)))
 	}
+	t.ScopeLabels = nt.ScopeLabels
 	if !nt.ExpiresAt.IsZero() {
 		t.ExpiresAt = toTime(nt.ExpiresAt.UnixMicro())
 	}
@@ -52,26 +53,36 @@ func newToken(nt store.NewToken, provisioned bool, now int64) *hashedToken {
 }
 
 // columns are the scope and the expiry as they are stored.
-func (t *hashedToken) columns() (scope *string, expires *int64, err error) {
+func (t *hashedToken) columns() (scope, labels *string, expires *int64, err error) {
 	if t.Scope != nil {
 		list, err := json.Marshal(t.Scope)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 		text := string(list)
 		scope = &text
+	}
+	if t.ScopeLabels != nil {
+		text, err := labelsText(t.ScopeLabels)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		labels = &text
 	}
 	if !t.ExpiresAt.IsZero() {
 		micros := t.ExpiresAt.UnixMicro()
 		expires = &micros
 	}
-	return scope, expires, nil
+	return scope, labels, expires, nil
 }
 
 // insert adds the token and its agent. ErrTokenExists says that the hash is
 // another token's; that it is this very one's is fine.
 func (t *hashedToken) insert(ctx context.Context, tx Tx) error {
-	var agent any
+	var agent, enrolledBy any
+	if t.EnrolledBy != "" {
+		enrolledBy = t.EnrolledBy
+	}
 	if t.Role == store.RoleAgent {
 		agent = t.AgentID
 		// An agent that is there is kept; a name replaces its old one.
@@ -82,14 +93,14 @@ func (t *hashedToken) insert(ctx context.Context, tx Tx) error {
 			return err
 		}
 	}
-	scope, expires, err := t.columns()
+	scope, labels, expires, err := t.columns()
 	if err != nil {
 		return err
 	}
 	added, err := tx.Exec(ctx,
-		`INSERT INTO tokens (id, hash, role, agent_id, name, provisioned, created_at, scope, expires_at)
-		 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (hash) DO NOTHING`,
-		t.ID, t.hash[:], string(t.Role), agent, t.Name, t.Provisioned, t.now, scope, expires)
+		`INSERT INTO tokens (id, hash, role, agent_id, name, provisioned, created_at, scope, expires_at, scope_labels, enrolled_by)
+		 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (hash) DO NOTHING`,
+		t.ID, t.hash[:], string(t.Role), agent, t.Name, t.Provisioned, t.now, scope, expires, labels, enrolledBy)
 	if err != nil || added > 0 {
 		return err
 	}
@@ -216,11 +227,11 @@ func (c *Core) textList(ids []string) (string, error) {
 // scanToken reads tokenColumns, and what follows.
 func scanToken(rows Rows, more ...any) (store.Token, error) {
 	var t store.Token
-	var agent, scope *string
+	var agent, scope, labels, enrolledBy *string
 	var created int64
 	var used, revoked, expires *int64
 	err := rows.Scan(append([]any{
-		&t.ID, (*string)(&t.Role), &agent, &t.Name, &t.Provisioned, &created, &used, &revoked, &scope, &expires,
+		&t.ID, (*string)(&t.Role), &agent, &t.Name, &t.Provisioned, &created, &used, &revoked, &scope, &expires, &labels, &enrolledBy,
 	}, more...)...)
 	if err != nil {
 		return t, err
@@ -229,10 +240,21 @@ func scanToken(rows Rows, more ...any) (store.Token, error) {
 		t.AgentID = *agent
 	}
 	t.CreatedAt, t.LastUsedAt, t.RevokedAt, t.ExpiresAt = toTime(created), nullTime(used), nullTime(revoked), nullTime(expires)
+	if enrolledBy != nil {
+		t.EnrolledBy = *enrolledBy
+	}
+	// A scope that can't be read, or is null, must not be taken for none.
+	if labels != nil {
+		if err := json.Unmarshal([]byte(*labels), &t.ScopeLabels); err != nil {
+			return t, fmt.Errorf("scope of token %s: %w", t.ID, err)
+		}
+		if t.ScopeLabels == nil {
+			return t, fmt.Errorf("scope of token %s: %w: no labels", t.ID, store.ErrCorrupt)
+		}
+	}
 	if scope == nil {
 		return t, nil
 	}
-	// A list that can't be read, or is null, must not be taken for none.
 	if err := json.Unmarshal([]byte(*scope), &t.Scope); err != nil {
 		return t, fmt.Errorf("scope of token %s: %w", t.ID, err)
 	}

@@ -8,3 +8,21 @@ ALTER TABLE agents ADD COLUMN seen_at BIGINT; -- when a hub last had a connectio
 ALTER TABLE snapshots ADD COLUMN failing INTEGER NOT NULL DEFAULT 0; -- how many plugins: snapshot.Plugin.Failing
 UPDATE snapshots SET failing = (SELECT count(*) FROM json_array_elements(snapshots.plugins::json) AS p
     WHERE p ->> 'state' IN ('failing', 'quarantined', 'rejected'));
+
+-- A reader's token may be for agents with certain labels: JSON object; NULL: all.
+ALTER TABLE tokens ADD COLUMN scope_labels TEXT;
+ALTER TABLE tokens ADD COLUMN enrolled_by TEXT; -- id of the enrollment key that made it
+
+-- Codes and keys with which agents get tokens.
+CREATE TABLE enrollments (
+    id         TEXT    NOT NULL PRIMARY KEY,
+    hash       BYTEA    NOT NULL UNIQUE CHECK (octet_length(hash) = 32), -- SHA-256
+    name       TEXT    NOT NULL,
+    agent_id   TEXT    NOT NULL, -- of the one agent that it makes; '': hubs choose
+    labels     TEXT    NOT NULL, -- JSON object
+    max_uses   INTEGER NOT NULL CHECK (max_uses > 0),
+    uses       INTEGER NOT NULL CHECK (uses BETWEEN 0 AND max_uses),
+    created_at BIGINT  NOT NULL,
+    expires_at BIGINT  NOT NULL,
+    revoked_at BIGINT 
+);

@@ -8,3 +8,21 @@ ALTER TABLE agents ADD COLUMN seen_at INTEGER; -- when a hub last had a connecti
 ALTER TABLE snapshots ADD COLUMN failing INTEGER NOT NULL DEFAULT 0; -- how many plugins: snapshot.Plugin.Failing
 UPDATE snapshots SET failing = (SELECT count(*) FROM json_each(snapshots.plugins) AS p
     WHERE json_extract(p.value, '$.state') IN ('failing', 'quarantined', 'rejected'));
+
+-- A reader's token may be for agents with certain labels: JSON object; NULL: all.
+ALTER TABLE tokens ADD COLUMN scope_labels TEXT;
+ALTER TABLE tokens ADD COLUMN enrolled_by TEXT; -- id of the enrollment key that made it
+
+-- Codes and keys with which agents get tokens.
+CREATE TABLE enrollments (
+    id         TEXT    NOT NULL PRIMARY KEY,
+    hash       BLOB    NOT NULL UNIQUE CHECK (length(hash) = 32), -- SHA-256
+    name       TEXT    NOT NULL,
+    agent_id   TEXT    NOT NULL, -- of the one agent that it makes; '': hubs choose
+    labels     TEXT    NOT NULL, -- JSON object
+    max_uses   INTEGER NOT NULL CHECK (max_uses > 0),
+    uses       INTEGER NOT NULL CHECK (uses BETWEEN 0 AND max_uses),
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    revoked_at INTEGER
+) STRICT;

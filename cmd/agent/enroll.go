@@ -1,0 +1,199 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"waymark/cmd/internal/cli"
+	"waymark/cmd/internal/term"
+	"waymark/host/config"
+	"waymark/host/push"
+	"waymark/hub"
+	"waymark/hub/api"
+	"waymark/hub/client"
+	"waymark/hub/store"
+	"waymark/internal/atomicfile"
+	"waymark/internal/text"
+)
+
+// enrollFlags are those of agent enroll.
+type enrollFlags struct {
+	code, keyFile, tokenFile, name string
+	insecure, noConfig, json       bool
+}
+
+func (a *app) enrollCommand() *cobra.Command {
+	var f enrollFlags
+	cmd := &cobra.Command{
+		Use:   "enroll URL --code CODE|--key-file FILE",
+		Short: "Have a hub take this machine's agent, with a code or a key from there",
+		Long: `Enroll makes a token, has the hub at URL take it for a new agent, and writes into the
+configuration that 'agent run' pushes there. 'hub enroll code' makes the code, which works
+once and for ten minutes; 'hub enroll key' a key for a fleet, which is read from a file.
+
+The token is made here and stays here, in a new file that only you can read; the hub gets
+its SHA-256. Where the configuration names a hub already, nothing is done.`,
+		Example: `  agent enroll https://hub.example.com --code 4F7K-29QX-M3ZTB
+  agent enroll https://hub.example.com --key-file /etc/waymark/fleet.key && agent run`,
+		Args: cli.Named("the hub's URL"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.enroll(cmd.Context(), args[0], &f) },
+	}
+	cmd.Flags().StringVar(&f.code, "code", "", "`code` that 'hub enroll code' has printed")
+	cmd.Flags().StringVar(&f.keyFile, "key-file", "", "`file` with a key that 'hub enroll key' has made")
+	cmd.Flags().StringVar(&f.tokenFile, "token-file", "", "new `file` for the token (default ~/.local/state/waymark/agent.token)")
+	cmd.Flags().StringVar(&f.name, "name", "", "`name` of the agent for people (default the machine's)")
+	cmd.Flags().BoolVar(&f.insecure, "insecure", false, "send the code to another machine without TLS")
+	cmd.Flags().BoolVar(&f.noConfig, "no-config", false, "leave the configuration alone, and print what belongs there")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
+	_ = cmd.MarkFlagFilename("key-file")
+	_ = cmd.MarkFlagFilename("token-file")
+	return cmd
+}
+
+// secret is the code, or the key, that the flags name.
+func (f *enrollFlags) secret() (string, error) {
+	switch {
+	case f.code != "" && f.keyFile != "":
+		return "", cli.Usage("--code and --key-file exclude each other")
+	case f.code == "" && f.keyFile == "":
+		return "", cli.Usage("--code is missing: make one with 'hub enroll code', there; or name a key's file with --key-file")
+	}
+	secret := f.code
+	if f.keyFile != "" {
+		var err error
+		if secret, err = readToken(f.keyFile); err != nil {
+			return "", err
+		}
+	}
+	if _, err := store.ParseEnrollment(secret); err != nil {
+		return "", cli.Usage("that is neither a code nor a key of 'hub enroll': a code has 13 letters and digits")
+	}
+	return secret, nil
+}
+
+func (a *app) enroll(ctx context.Context, url string, f *enrollFlags) error {
+	secret, err := f.secret()
+	if err != nil {
+		return err
+	}
+	target, err := push.ParseURL(url)
+	if err != nil {
+		return cli.Usage("%w", err)
+	}
+	if !target.Encrypted() && !target.Local() && !f.insecure {
+		return cli.Usage("%s is on another machine and not encrypted: whoever listens could use the code; --insecure insists", target.String())
+	}
+	paths, err := config.FindPaths(config.Environment{})
+	if err != nil {
+		return err
+	}
+	c, err := config.Load(paths.ConfigFiles...)
+	if err != nil {
+		return err
+	}
+	if c.Push.URL != "" && !f.noConfig {
+		return fmt.Errorf("the configuration names a hub already (push.url = %q): take that out first, or use --no-config", c.Push.URL)
+	}
+	file, err := filepath.Abs(cmp.Or(f.tokenFile, filepath.Join(paths.State, "agent.token")))
+	if err != nil {
+		return err
+	}
+	enrolled, err := f.enroll(ctx, url, secret, file)
+	if err != nil {
+		return err
+	}
+	return a.enrolled(paths, url, file, enrolled, f)
+}
+
+// enrollTries is how often it is asked where no answer comes: to ask again is safe.
+const enrollTries = 3
+
+// enroll makes a token and has the hub take it. A token that it hasn't taken is none, and
+// nothing is left of it.
+func (f *enrollFlags) enroll(ctx context.Context, url, secret, file string) (enrolled *api.Enrolled, err error) {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return nil, err
+	}
+	token := store.NewTokenText(store.RoleAgent)
+	if err := hub.WriteSecret(file, token); errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("%s exists already, and is not overwritten: this machine may be enrolled; name another file with --token-file, or remove it", file)
+	} else if err != nil {
+		return nil, fmt.Errorf("write token: %w", err)
+	}
+	hostname, _ := os.Hostname()
+	sum := sha256.Sum256([]byte(token))
+	name := text.Line(cmp.Or(f.name, hostname), maxAgentName)
+	for range enrollTries {
+		enrolled, err = client.New(url, client.Options{Token: secret}).Enroll(ctx, hex.EncodeToString(sum[:]), name)
+		if !errors.Is(err, client.ErrUnreachable) {
+			break
+		}
+	}
+	if err == nil && store.CheckAgentID(enrolled.AgentID) != nil {
+		err = errors.New("the hub's answer names no agent")
+	}
+	if err != nil {
+		_ = os.Remove(file)
+		return nil, err
+	}
+	return enrolled, nil
+}
+
+// enrolled writes down where to push.
+func (a *app) enrolled(paths *config.Paths, url, file string, enrolled *api.Enrolled, f *enrollFlags) error {
+	section := fmt.Sprintf("[push]\nurl = %s\ntoken_file = %s\nagent = %s\n", strconv.Quote(url), strconv.Quote(file), strconv.Quote(enrolled.AgentID))
+	at := ""
+	if !f.noConfig {
+		var err error
+		if at, err = addSection(paths, section); err != nil {
+			fmt.Fprintf(a.stderr, "the configuration is left alone: %s\n", cli.ErrorText(err))
+		}
+	}
+	if f.json {
+		return term.JSON(a.stdout, map[string]string{"agent_id": enrolled.AgentID, "url": url, "token_file": file, "config_file": at})
+	}
+	if at == "" {
+		_, err := fmt.Fprintf(a.stdout, "enrolled as agent %s; this belongs into the configuration:\n\n%s", enrolled.AgentID, section)
+		return err
+	}
+	_, err := fmt.Fprintf(a.stdout, "enrolled as agent %s; %s says so, and 'agent run' pushes there from now on\n", enrolled.AgentID, at)
+	return err
+}
+
+// addSection adds a section to the user's configuration, unless that isn't fit for it.
+func addSection(paths *config.Paths, section string) (file string, err error) {
+	own := paths.ConfigFiles[len(paths.ConfigFiles)-1]
+	if own == config.MachineFile {
+		return "", errors.New("there is no place for your own; set HOME or XDG_CONFIG_HOME")
+	}
+	before, err := os.ReadFile(own)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	after := section
+	if len(before) > 0 {
+		after = strings.TrimRight(string(before), "\n") + "\n\n" + section
+	}
+	if err := config.Default().Parse(own, after); err != nil {
+		return "", err
+	}
+	mode := os.FileMode(0o600)
+	if info, err := os.Stat(own); err == nil {
+		mode = info.Mode().Perm()
+	}
+	if err := os.MkdirAll(filepath.Dir(own), 0o700); err != nil {
+		return "", err
+	}
+	return own, atomicfile.WriteFile(own, []byte(after), mode)
+}

@@ -1,0 +1,284 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"waymark/cmd/internal/cli"
+	"waymark/cmd/internal/term"
+	"waymark/hub"
+	"waymark/hub/store"
+)
+
+// codeLife is how long a code holds: time to walk to another machine.
+const codeLife = 10 * time.Minute
+
+func newEnroll() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "enroll",
+		Short: "Make codes and keys with which agents get tokens by themselves",
+		Long: `A code lets one agent in, once, within ten minutes: somebody types it on the agent's
+machine. A key is for a fleet: it lets in as many agents as it says, until it expires,
+and gives them its labels. Either makes agents that weren't there; none gets at an
+agent that exists.
+
+On the other machine 'agent enroll URL --code CODE', or --key-file FILE, does the rest.
+All of this works on the hub's database, also while the hub runs.`,
+		Example: `  hub enroll code
+  hub enroll key --uses 50 --expires 30d --label env=prod --out fleet.key
+  hub enroll list
+  hub enroll revoke ID --tokens`,
+	}
+	cli.Group(cmd)
+	cmd.AddCommand(newEnrollCode(), newEnrollKey(), newEnrollList(), newEnrollRevoke())
+	return cmd
+}
+
+// enrollFlags are the flags of enroll code and enroll key.
+type enrollFlags struct {
+	db, expires, out string
+	labels           []string
+	made             store.NewEnrollment
+	json             bool
+}
+
+func (f *enrollFlags) add(cmd *cobra.Command, expires string) {
+	addDB(cmd, &f.db)
+	cmd.Flags().StringArrayVar(&f.labels, "label", nil, "`NAME=VALUE` that agents get; can be repeated")
+	cmd.Flags().StringVar(&f.made.Name, "name", "", "`name` for people")
+	cmd.Flags().StringVar(&f.expires, "expires", expires, "`when` it ceases to be valid: 10m, 30d, or a date")
+	cmd.Flags().StringVar(&f.out, "out", "", "new `file` to write it to, with mode 0600, in place of showing it")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
+	_ = cmd.MarkFlagFilename("out")
+}
+
+func newEnrollCode() *cobra.Command {
+	var f enrollFlags
+	cmd := &cobra.Command{
+		Use:   "code",
+		Short: "Make a code that lets one agent in, once",
+		Long: `Makes a code of 13 letters and digits and prints it. With --agent the agent that
+enrolls has that id, which mustn't be taken; otherwise the hub chooses one.`,
+		Example: "  hub enroll code\n  hub enroll code --agent dev-1 --label team=web",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.made.MaxUses = 1
+			return f.run(cmd, store.NewEnrollmentCode())
+		},
+	}
+	f.add(cmd, codeLife.String())
+	cmd.Flags().StringVar(&f.made.AgentID, "agent", "", "`id` that the agent will have (default one that the hub chooses)")
+	return cmd
+}
+
+func newEnrollKey() *cobra.Command {
+	var f enrollFlags
+	cmd := &cobra.Command{
+		Use:   "key --uses N",
+		Short: "Make a key that lets several agents in",
+		Long: `Makes a key, for images and provisioning. Whoever has it can make agents, with its
+labels, until it expires or is used up: keep it as you would a token. 'hub enroll
+revoke --tokens' also revokes the tokens that were made with it.`,
+		Example: "  hub enroll key --uses 50 --expires 30d --label env=prod --out fleet.key",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd, store.NewEnrollmentKey()) },
+	}
+	f.add(cmd, "30d")
+	cmd.Flags().IntVar(&f.made.MaxUses, "uses", 0, "`number` of agents that it lets in")
+	return cmd
+}
+
+func (f *enrollFlags) run(cmd *cobra.Command, text string) (err error) {
+	if f.made.MaxUses == 0 {
+		return usage(cmd, "--uses is missing: say how many agents it lets in")
+	}
+	if f.made.ExpiresAt, err = expiry(f.expires, time.Now()); err != nil {
+		return usage(cmd, "--expires %q: %w", f.expires, err)
+	}
+	if f.made.Labels, err = store.ParseLabels(f.labels); err != nil {
+		return usage(cmd, "--label: %w", err)
+	}
+	if f.made.Hash, err = store.ParseEnrollment(text); err != nil {
+		return err
+	}
+	if err := f.made.Check(); err != nil {
+		return usage(cmd, "%w", err)
+	}
+	return withStore(cmd, f.db, func(st store.Store) error {
+		if f.out != "" {
+			if err := hub.WriteSecret(f.out, text); err != nil {
+				return err
+			}
+		}
+		made, err := st.CreateEnrollment(cmd.Context(), f.made)
+		if err != nil {
+			if f.out != "" {
+				_ = os.Remove(f.out)
+			}
+			return err
+		}
+		return f.print(cmd, text, &made)
+	})
+}
+
+func (f *enrollFlags) print(cmd *cobra.Command, text string, made *store.Enrollment) error {
+	if f.out != "" {
+		text = ""
+	}
+	if f.json {
+		return term.JSON(cmd.OutOrStdout(), struct {
+			Text string `json:"text,omitempty"`
+			File string `json:"file,omitempty"`
+			enrollmentJSON
+		}{text, f.out, toEnrollmentJSON(made)})
+	}
+	where := "shown only now"
+	if f.out != "" {
+		where = "in " + f.out
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "enrollment %s, for %s, until %s; it is %s\n", made.ID, term.Count(made.MaxUses, "agent"), stamp(made.ExpiresAt), where)
+	if f.out != "" {
+		return nil
+	}
+	_, err := fmt.Fprintln(cmd.OutOrStdout(), text)
+	return err
+}
+
+func newEnrollList() *cobra.Command {
+	var db string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List codes and keys, and how often they were used",
+		Long:    "Lists codes and keys, those that can't be used any more too. Times are in UTC.",
+		Example: "  hub enroll list\n  hub enroll list --json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withStore(cmd, db, func(st store.Store) error {
+				list, err := st.Enrollments(cmd.Context())
+				if err != nil {
+					return err
+				}
+				rows := make([]enrollmentJSON, 0, len(list))
+				for i := range list {
+					rows = append(rows, toEnrollmentJSON(&list[i]))
+				}
+				if asJSON {
+					return term.JSON(cmd.OutOrStdout(), rows)
+				}
+				if len(rows) == 0 {
+					_, err := fmt.Fprintln(cmd.OutOrStdout(), "there are no codes and keys; hub enroll code makes one")
+					return err
+				}
+				table := term.NewTable(cmd.OutOrStdout(), "ID", "NAME", "AGENT", "LABELS", "USES", "CREATED", "EXPIRES", "STATE")
+				for i, e := range rows {
+					table.Row(e.ID, term.Dash(term.Visible(e.Name)), term.Dash(e.AgentID), term.Dash(list[i].Labels.String()),
+						fmt.Sprintf("%d of %d", e.Uses, e.MaxUses), stamp(e.CreatedAt), stamp(e.ExpiresAt), e.State)
+				}
+				return table.Flush()
+			})
+		},
+	}
+	addDB(cmd, &db)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func newEnrollRevoke() *cobra.Command {
+	var db string
+	var tokens bool
+	cmd := &cobra.Command{
+		Use:   "revoke ID",
+		Short: "Let nobody in any more with a code or a key",
+		Long: `Revokes the code or key with this id (see 'hub enroll list'). Agents that have enrolled
+with it stay, and are cut off within a second with --tokens, which revokes the tokens
+that were made with it. Exits with 3 when there is none with this id.`,
+		Example: "  hub enroll revoke 0f8e4f5c-7a39-4b53-a5c5-9d1d3c6f2f10 --tokens",
+		Args:    cli.Named("the ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withStore(cmd, db, func(st store.Store) error {
+				n, err := st.RevokeEnrollment(cmd.Context(), args[0], tokens)
+				if err == nil && tokens {
+					_, err = fmt.Fprintf(cmd.ErrOrStderr(), "%s revoked\n", term.Count(n, "token"))
+				}
+				return err
+			})
+		},
+	}
+	addDB(cmd, &db)
+	cmd.Flags().BoolVar(&tokens, "tokens", false, "revoke the tokens of the agents that enrolled with it, too")
+	return cmd
+}
+
+// enrollmentJSON is a code or a key in JSON.
+type enrollmentJSON struct {
+	ID        string       `json:"id"`
+	Name      string       `json:"name"`
+	AgentID   string       `json:"agent_id"`
+	Labels    store.Labels `json:"labels"`
+	Uses      int          `json:"uses"`
+	MaxUses   int          `json:"max_uses"`
+	CreatedAt time.Time    `json:"created_at"`
+	ExpiresAt time.Time    `json:"expires_at"`
+	RevokedAt *time.Time   `json:"revoked_at"`
+	State     string       `json:"state"` // valid, used, expired, revoked
+}
+
+func toEnrollmentJSON(e *store.Enrollment) enrollmentJSON {
+	j := enrollmentJSON{
+		ID: e.ID, Name: e.Name, AgentID: e.AgentID, Labels: e.Labels, Uses: e.Uses, MaxUses: e.MaxUses,
+		CreatedAt: e.CreatedAt, ExpiresAt: e.ExpiresAt, State: "valid",
+	}
+	if j.Labels == nil {
+		j.Labels = store.Labels{}
+	}
+	switch {
+	case !e.RevokedAt.IsZero():
+		j.RevokedAt, j.State = &e.RevokedAt, "revoked"
+	case e.Uses >= e.MaxUses:
+		j.State = "used"
+	case !e.Valid(time.Now()):
+		j.State = "expired"
+	}
+	return j
+}
+
+func newAgentsLabel() *cobra.Command {
+	var db string
+	cmd := &cobra.Command{
+		Use:   "label ID NAME=VALUE… | NAME-…",
+		Short: "Give an agent labels, or take some away",
+		Long: `Sets labels of an agent, and removes those that are followed by a minus. Labels are the
+hub's: the agent has no say in them, so that the scope of a reader's token can be said
+in their terms ('hub token create --label').`,
+		Example: "  hub agents label dev-1 env=prod team=web\n  hub agents label dev-1 team-",
+		Args:    cli.Named("the agent's ID", "NAME=VALUE…"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var set, remove []string
+			for _, arg := range args[1:] {
+				if name, ok := strings.CutSuffix(arg, "-"); ok && !strings.Contains(arg, "=") {
+					remove = append(remove, name)
+				} else {
+					set = append(set, arg)
+				}
+			}
+			labels, err := store.ParseLabels(set)
+			if err != nil {
+				return usage(cmd, "%w", err)
+			}
+			return withStore(cmd, db, func(st store.Store) error {
+				labels, err := st.LabelAgent(cmd.Context(), args[0], labels, remove)
+				if err == nil {
+					_, err = fmt.Fprintln(cmd.OutOrStdout(), term.Dash(labels.String()))
+				}
+				return err
+			})
+		},
+	}
+	addDB(cmd, &db)
+	return cmd
+}

@@ -1,0 +1,78 @@
+package hub
+
+import (
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"net/http"
+
+	"waymark/hub/api"
+	"waymark/hub/store"
+	"waymark/hub/transport"
+	"waymark/internal/httpapi"
+	"waymark/internal/httpapi/problem"
+	"waymark/internal/text"
+)
+
+// maxAgentName bounds an agent's name, in bytes.
+const maxAgentName = 128
+
+// newEnroll makes the one route of the API that isn't for readers: POST
+// /api/v0/enroll, for who has a code or a key in the place of a token. It is described
+// in openapi.json of package api, with the rest. A code has 65 random bits and holds
+// for minutes, a key 256: to guess one is no use however often it is tried, and
+// whoever tries gets no more than a connection without a token.
+func (h *Hub) newEnroll() http.Handler {
+	return httpapi.New(httpapi.Options{
+		Name: "hub", Logger: h.log, JSONType: "application/json; charset=utf-8", MaxBody: maxBody,
+		Classify: func(_ *httpapi.Call, err error) *problem.Error {
+			switch {
+			case errors.Is(err, httpapi.ErrNoRoute):
+				return &problem.Error{Code: http.StatusNotFound, Message: "no such page"}
+			case errors.Is(err, errUnauthorized):
+				return &problem.Error{Code: http.StatusUnauthorized, Message: "unauthorized",
+					Detail: "the code or key is wrong, used up, expired or revoked; hub enroll makes another"}
+			case errors.Is(err, store.ErrAgentExists):
+				return &problem.Error{Code: http.StatusConflict, Message: "the agent exists already", Detail: "hub agents remove removes it; or enroll with a code for another"}
+			case errors.Is(err, store.ErrInvalid):
+				return &problem.Error{Code: http.StatusBadRequest, Message: "the request is not what it should be"}
+			}
+			return nil
+		},
+	}, httpapi.Service{Routes: []httpapi.Route{{Method: http.MethodPost, Pattern: enrollPath, Handle: h.enroll, Failed: "the agent is not enrolled"}}})
+}
+
+const enrollPath = api.Root + "/enroll"
+
+// enroll makes an agent and a token for it.
+func (h *Hub) enroll(c *httpapi.Call) error {
+	if err := http.NewCrossOriginProtection().Check(c.Request); err != nil {
+		return &problem.Error{Code: http.StatusForbidden, Message: "forbidden", Detail: "the request comes from a page of another origin"}
+	}
+	ctx := c.Context()
+	secret, err := store.ParseEnrollment(httpapi.BearerToken(c.Request))
+	if err != nil {
+		transport.Authenticated(ctx, false)
+		return errUnauthorized
+	}
+	var request api.Enrollment
+	if err := c.Decode(&request); err != nil {
+		return err
+	}
+	var agent store.NewAgent
+	sum, err := hex.DecodeString(request.TokenSHA256)
+	if err != nil || copy(agent.Token[:], sum) != len(agent.Token) || len(sum) != len(agent.Token) {
+		return &problem.Error{Code: http.StatusBadRequest, Message: "the request is not what it should be", Detail: "token_sha256 is not SHA-256 in hexadecimal"}
+	}
+	agent.Name = text.Line(request.Name, maxAgentName)
+	made, err := h.store.Enroll(ctx, secret, agent)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		transport.Authenticated(ctx, false)
+		return errUnauthorized
+	case err != nil:
+		return err
+	}
+	h.log.Info("agent enrolled", slog.String("agent", made.AgentID), slog.String("token", made.ID), slog.String("enrollment", made.EnrolledBy))
+	return c.JSON(http.StatusCreated, api.Enrolled{AgentID: made.AgentID, TokenID: made.ID})
+}

@@ -35,9 +35,11 @@ const sharedText = "the same text in every workspace"
 var probes = map[string][]string{
 	"GET /api/v0/openapi.json": {""},
 	"POST /api/v0/login":       {""},
+	"POST /api/v0/enroll":      nil, // no token opens it
+	"GET /api/v0/search":       {"?q=/w/", "?q=%2Fw&limit=1000"},
 	// No reader has these; see TestAPIMatrix.
 	"GET /api/v0/approvals": nil, "POST /api/v0/approvals": nil, "DELETE /api/v0/approvals/{id}": nil,
-	"GET /api/v0/agents":      {""},
+	"GET /api/v0/agents":      {"", "?limit=1000&order=desc&sort=name", "?q=env=prod&label=env=prod"},
 	"GET /api/v0/agents/{id}": {""},
 	"GET /api/v0/agents/{id}/context": {
 		"", "?format=markdown", "?revision={revision}", "?revision=999999", "?wait=1m&after=0", "?wait=1ms&after={revision}", "?wait=1m&after=999999",
@@ -90,6 +92,9 @@ func newScoped(t *testing.T) *scoped {
 				},
 			}, true)
 		}
+		if _, err := f.store.LabelAgent(t.Context(), id, store.Labels{"of": id, "env": "prod"}, nil); err != nil {
+			t.Fatal(err)
+		}
 		info, err := f.store.Agent(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
@@ -110,7 +115,11 @@ func newScoped(t *testing.T) *scoped {
 		"master": reader(store.NewToken{}), "scoped to alpha": reader(store.NewToken{Scope: []string{"alpha"}}),
 		"scoped to beta": reader(store.NewToken{Scope: []string{"beta"}, ExpiresAt: soon}),
 		"scoped to both": reader(store.NewToken{Scope: []string{"beta", "alpha"}}), "scoped to nobody": reader(store.NewToken{Scope: []string{"Alpha", "bet"}}),
-		"expired": reader(store.NewToken{ExpiresAt: time.Now().Add(-time.Minute)}), "revoked": reader(store.NewToken{}),
+		"labeled alpha":                    reader(store.NewToken{ScopeLabels: store.Labels{"env": "prod", "of": "alpha"}}),
+		"labeled both":                     reader(store.NewToken{ScopeLabels: store.Labels{"env": "prod"}}),
+		"labeled both, and scoped to beta": reader(store.NewToken{ScopeLabels: store.Labels{"env": "prod"}, Scope: []string{"beta"}}),
+		"labeled nobody":                   reader(store.NewToken{ScopeLabels: store.Labels{"env": "dev"}}),
+		"expired":                          reader(store.NewToken{ExpiresAt: time.Now().Add(-time.Minute)}), "revoked": reader(store.NewToken{}),
 		"an agent": f.token(store.RoleAgent, "alpha"), "nobody": "", "unknown": store.NewTokenText(store.RoleReader),
 	}
 	s.sessions = map[string]string{}
@@ -124,6 +133,7 @@ func newScoped(t *testing.T) *scoped {
 	f.revoke(s.bearers["revoked"])
 	s.shows = map[string][]string{
 		"master": {"alpha", "beta"}, "scoped to alpha": {"alpha"}, "scoped to beta": {"beta"}, "scoped to both": {"alpha", "beta"}, "scoped to nobody": {},
+		"labeled alpha": {"alpha"}, "labeled both": {"alpha", "beta"}, "labeled both, and scoped to beta": {"beta"}, "labeled nobody": {},
 	}
 	for name, agents := range maps.Clone(s.shows) {
 		s.shows["session of "+name] = agents
@@ -393,6 +403,8 @@ func TestScopeOfEvents(t *testing.T) {
 	}
 	delete(s.shows, "scoped to nobody") // there is nothing to wait for
 	delete(s.shows, "session of scoped to nobody")
+	delete(s.shows, "labeled nobody")
+	delete(s.shows, "session of labeled nobody")
 	type stream struct {
 		name, query string
 		lines       *bufio.Scanner
@@ -483,5 +495,31 @@ func TestScopeOfEvents(t *testing.T) {
 		if strings.Contains(st.query, "pin_id") && slices.Contains(s.shows[st.name], "beta") != strings.Contains(said.String(), s.subjects["beta"].pin) {
 			t.Errorf("%s:\n%s", what, said.String())
 		}
+	}
+}
+
+// TestScopeRelabeled: what a token shows by labels follows them, and what is open ends.
+func TestScopeRelabeled(t *testing.T) {
+	s := newScoped(t)
+	const who = "labeled alpha"
+	response, err := http.DefaultClient.Do(s.as(t.Context(), who, http.MethodGet, "/api/v0/events", ""))
+	if err != nil || response.StatusCode != 200 {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if _, err := s.store.LabelAgent(t.Context(), "alpha", nil, []string{"env"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, response.Body); err != nil { // it ends
+		t.Error(err)
+	}
+	if code, said := s.ask(who, http.MethodGet, "/api/v0/agents/alpha/context", ""); code != http.StatusNotFound {
+		t.Errorf("without the label: %d, %s", code, said)
+	}
+	if _, err := s.store.LabelAgent(t.Context(), "beta", store.Labels{"of": "alpha"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if code, said := s.ask(who, http.MethodGet, "/api/v0/agents/beta/context", ""); code != http.StatusOK {
+		t.Errorf("with the label: %d, %s", code, said)
 	}
 }

@@ -21,6 +21,7 @@ import (
 type diffFlags struct {
 	reader
 	from, to int64
+	exitCode bool
 }
 
 func newDiff() *cobra.Command {
@@ -31,7 +32,8 @@ func newDiff() *cobra.Command {
 		Long: `Shows what became different, resource by resource, with a unified diff of text:
 for a pin, from what it holds to what the agent has now; for an agent, from one
 revision to another. --from is by default the revision before the newest, --to
-the newest; 'hub events' and the page tell of revisions.`,
+the newest; 'hub events' and the page tell of revisions. With --exit-code it exits
+with 3 when there is a difference.`,
 		Example: `  hub diff 0f8e4f5c-7a39-4b53-a5c5-9d1d3c6f2f10
   hub diff dev-1
   hub diff dev-1 --from 12 --to 17 --json`,
@@ -46,14 +48,20 @@ the newest; 'hub events' and the page tell of revisions.`,
 					return err
 				}
 				if f.json {
-					return term.JSON(cmd.OutOrStdout(), diff)
+					err = term.JSON(cmd.OutOrStdout(), diff)
+				} else {
+					err = printDiff(cmd.OutOrStdout(), diff)
 				}
-				return printDiff(cmd.OutOrStdout(), diff)
+				if err == nil && f.exitCode && len(diff.Changes) > 0 {
+					return &cli.Error{Code: cli.CodeNo, Err: fmt.Errorf("%s between revisions %d and %d", term.Count(len(diff.Changes), "change"), diff.From, diff.To)}
+				}
+				return err
 			})
 		},
 		ValidArgsFunction: f.offer(agentIDs, pinIDs),
 	}
 	f.addJSON(cmd)
+	cmd.Flags().BoolVar(&f.exitCode, "exit-code", false, "exit with 3 when something is different")
 	cmd.Flags().Int64Var(&f.from, "from", 0, "`revision` of an agent to compare from")
 	cmd.Flags().Int64Var(&f.to, "to", 0, "`revision` of an agent to compare to")
 	return cmd

@@ -1,11 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +25,7 @@ type eventsFlags struct {
 	follow     bool
 	after      int64
 	agent, pin string
+	since      string
 }
 
 func newEvents() *cobra.Command {
@@ -33,9 +39,11 @@ revision; it begins with what happens from then on, or after --after. Without
 --follow it shows what there is after --after (by default the newest of each
 agent and pin), up to the newest push, and ends.
 
-Of what happened while nobody looked, the newest of each agent is shown. With
+Of what happened while nobody looked, the newest of each agent is shown. --since shows
+every push since then that is kept, and what it has added, changed and removed. With
 --json each line is an object: {"type","revision",…}.`,
 		Example: `  hub events --follow
+  hub events --since 24h
   hub events --follow --after 17 --agent dev-1 --json
   hub events`,
 		Args: cobra.NoArgs,
@@ -43,10 +51,16 @@ Of what happened while nobody looked, the newest of each agent is shown. With
 			if f.after < 0 {
 				return usage(cmd, "--after %d: revisions begin with 1", f.after)
 			}
+			if f.since != "" && (f.follow || f.pin != "" || cmd.Flags().Changed("after")) {
+				return usage(cmd, "--since goes without --follow, --after and --pin")
+			}
 			if f.follow && !cmd.Flags().Changed("after") {
 				f.after = client.Now
 			}
 			return f.with(cmd, func(ctx context.Context, c client.Client) error {
+				if f.since != "" {
+					return f.history(cmd, ctx, c)
+				}
 				return f.run(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr(), c)
 			})
 		},
@@ -55,6 +69,7 @@ Of what happened while nobody looked, the newest of each agent is shown. With
 	flags := cmd.Flags()
 	flags.BoolVarP(&f.follow, "follow", "f", false, "go on until told to stop")
 	flags.Int64Var(&f.after, "after", 0, "`revision` after which to begin")
+	flags.StringVar(&f.since, "since", "", "`time` ago, such as 90m or 7d, or a date, since which to show all pushes")
 	flags.StringVar(&f.agent, "agent", "", "only what is about the agent with this `id`")
 	flags.StringVar(&f.pin, "pin", "", "only what is about the pin with this `id`")
 	for name, ids := range map[string]func(context.Context, client.Client) ([]string, error){"agent": agentIDs, "pin": pinIDs} {
@@ -98,6 +113,73 @@ func (f *eventsFlags) run(ctx context.Context, stdout, stderr io.Writer, c clien
 	return lost
 }
 
+// history shows all pushes since a time, of the agents that have pushed since.
+func (f *eventsFlags) history(cmd *cobra.Command, ctx context.Context, c client.Client) error {
+	since, err := ago(f.since, time.Now())
+	if err != nil {
+		return usage(cmd, "--since %q: %w", f.since, err)
+	}
+	var list []client.Event
+	query := client.AgentQuery{Limit: 500, Sort: "last_push_at", Descending: true}
+	for more := true; more; {
+		page, err := c.FindAgents(ctx, query)
+		if err != nil {
+			return err
+		}
+		for i := range page.Agents {
+			a := &page.Agents[i]
+			if a.LastPushAt == nil || a.LastPushAt.Before(since) {
+				page.Next = "" // nor has any that follows
+				break
+			}
+			if f.agent != "" && f.agent != a.ID {
+				continue
+			}
+			history, err := c.History(ctx, a.ID, 0)
+			if errors.Is(err, client.ErrNotFound) {
+				continue // it was removed meanwhile
+			}
+			if err != nil {
+				return err
+			}
+			for _, ch := range history {
+				if !ch.At.Before(since) {
+					list = append(list, client.Event{Type: api.EventContext, Revision: ch.Revision, Context: &api.ContextEvent{
+						AgentID: a.ID, Revision: ch.Revision, Version: ch.Version, AggregateHash: ch.AggregateHash, Discovery: ch.Discovery, Changed: []string{},
+						More: ch.Added + ch.Changed + ch.Removed, At: ch.At, Counts: api.Counts{Added: ch.Added, Changed: ch.Changed, Removed: ch.Removed}, FailingPlugins: ch.FailingPlugins,
+					}})
+				}
+			}
+		}
+		query.After, more = page.Next, page.Next != ""
+	}
+	slices.SortFunc(list, func(a, b client.Event) int { return cmp.Compare(a.Revision, b.Revision) })
+	for i := range list {
+		if err := f.print(cmd.OutOrStdout(), &list[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ago reads a time before now, or a date.
+func ago(text string, now time.Time) (time.Time, error) {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if n, err := strconv.ParseUint(days, 10, 16); err == nil {
+			return now.Add(-time.Duration(n) * 24 * time.Hour), nil
+		}
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	for _, layout := range []string{time.DateOnly, time.RFC3339} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at, nil
+		}
+	}
+	return time.Time{}, errors.New("want a duration such as 90m or 7d, or a date such as 2027-01-31 or 2027-01-31T12:00:00Z")
+}
+
 // newest is the revision with which the list is complete.
 func (f *eventsFlags) newest(ctx context.Context, c client.Client) (newest int64, err error) {
 	if f.pin != "" {
@@ -130,7 +212,16 @@ func (f *eventsFlags) print(w io.Writer, e *client.Event) error {
 	if f.json {
 		return json.NewEncoder(w).Encode(eventJSON{e.Type, e.Revision, e.Context, e.Pin, e.Agent, e.Reset})
 	}
-	_, err := fmt.Fprintf(w, "%d\t%s\n", e.Revision, eventText(e))
+	at := "-"
+	switch {
+	case e.Context != nil && !e.Context.At.IsZero(): // hubs of before don't say
+		at = stamp(e.Context.At)
+	case e.Pin != nil && e.Pin.DriftedAt != nil:
+		at = stamp(*e.Pin.DriftedAt)
+	case e.Agent != nil && e.Agent.AwaySince != nil:
+		at = stamp(*e.Agent.AwaySince)
+	}
+	_, err := fmt.Fprintf(w, "%d\t%s\t%s\n", e.Revision, at, eventText(e))
 	return err
 }
 
@@ -138,7 +229,7 @@ func (f *eventsFlags) print(w io.Writer, e *client.Event) error {
 func eventText(e *client.Event) string {
 	switch e.Type {
 	case api.EventContext:
-		return "agent " + e.Context.AgentID + " pushed version " + fmt.Sprint(e.Context.Version) + changedText(e.Context) + discoveryText(e.Context)
+		return "agent " + e.Context.AgentID + " pushed version " + fmt.Sprint(e.Context.Version) + countsText(e.Context) + changedText(e.Context) + discoveryText(e.Context)
 	case api.EventPin:
 		p := e.Pin
 		text := "pin " + p.ID + named(p.Name) + " of agent " + p.AgentID
@@ -165,6 +256,23 @@ func eventText(e *client.Event) string {
 		return "events were lost, read everything again: " + term.Visible(e.Reset.Reason)
 	}
 	return e.Type
+}
+
+// countsText says what became of resources, and of plugins.
+func countsText(e *api.ContextEvent) string {
+	var text strings.Builder
+	for _, did := range []struct {
+		verb string
+		n    int
+	}{{"added", e.Counts.Added}, {"changed", e.Counts.Changed}, {"removed", e.Counts.Removed}} {
+		if did.n > 0 {
+			fmt.Fprintf(&text, ", %s %d", did.verb, did.n)
+		}
+	}
+	if e.FailingPlugins > 0 {
+		fmt.Fprintf(&text, ", %s", term.Count(e.FailingPlugins, "plugin")+" failing")
+	}
+	return text.String()
 }
 
 // discoveryText says that more is still to come, or, where nothing else has changed,

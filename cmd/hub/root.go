@@ -55,7 +55,7 @@ work on its database.
   hub login                        print a link to the hub's page`,
 	}
 	root.AddCommand(newServe(), newBackup(), newRestore(), newReady(), newToken(), newEnroll(), newProfile(), cli.VersionCommand("hub", stdout, 0))
-	root.AddCommand(newAgents(), newContext(), newPins(), newDiff(), newEvents(), newLogin(), newApprovals())
+	root.AddCommand(newAgents(), newContext(), newPins(), newDiff(), newSearch(), newEvents(), newLogin(), newApprovals())
 	cli.Root(root, stdout, stderr, &cli.Completions{Arguments: map[string]cobra.CompletionFunc{
 		"hub backup": nil, "hub restore": nil, "hub approvals add": nil, // files
 	}})

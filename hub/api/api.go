@@ -108,6 +108,8 @@ type Change struct {
 	Added   int `json:"added"`
 	Changed int `json:"changed"`
 	Removed int `json:"removed"`
+	// FailingPlugins counts plugins of the snapshot that fail.
+	FailingPlugins int `json:"failing_plugins"`
 }
 
 // Diff is what became different from one revision of an agent to another, in
@@ -203,6 +205,27 @@ type Approval struct {
 	Signed    []byte     `json:"signed"`
 }
 
+// SearchResult is what was found.
+type SearchResult struct {
+	Hits []Hit `json:"hits"`
+	// More says that there is more than was asked for.
+	More bool `json:"more"`
+}
+
+// HitPlugin is the kind of a Hit that is a plugin which fails.
+const HitPlugin = "plugin"
+
+// Hit is something that an agent has: a resource, or a plugin that fails.
+type Hit struct {
+	AgentID string `json:"agent_id"`
+	ID      string `json:"id"`   // of the resource; empty for a plugin
+	Kind    string `json:"kind"` // of the resource, or HitPlugin
+	Name    string `json:"name"`
+	Source  string `json:"source"`
+	Status  string `json:"status"`
+	Hash    string `json:"hash"` // SHA-256, hexadecimal
+}
+
 // Enrollment is the body of POST /api/v0/enroll. Whoever enrolls makes the token, of
 // the form of an agent's, and keeps it.
 type Enrollment struct {
@@ -244,6 +267,18 @@ type ContextEvent struct {
 	// counts those that aren't named.
 	Changed []string `json:"changed"`
 	More    int      `json:"more,omitempty"`
+	// At is when the push came; Counts say what became of the resources, and
+	// FailingPlugins how many plugins fail now.
+	At             time.Time `json:"at"`
+	Counts         Counts    `json:"counts"`
+	FailingPlugins int       `json:"failing_plugins"`
+}
+
+// Counts say of resources what a push has done.
+type Counts struct {
+	Added   int `json:"added"`
+	Changed int `json:"changed"`
+	Removed int `json:"removed"`
 }
 
 // ResetEvent says that the position that was asked for isn't kept any more,

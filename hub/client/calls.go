@@ -106,6 +106,15 @@ func (h *hub) FindAgents(ctx context.Context, q AgentQuery) (*AgentPage, error) 
 	return page, nil
 }
 
+func (h *hub) Search(ctx context.Context, text string, limit int) (*api.SearchResult, error) {
+	r := with(apiclient.Get("/search"), "limit", int64(limit))
+	if r.Query == nil {
+		r.Query = make(url.Values)
+	}
+	r.Query.Set("q", text)
+	return apiclient.Fetch[api.SearchResult](ctx, h.api, r)
+}
+
 func (h *hub) Enroll(ctx context.Context, tokenSHA256, name string) (*api.Enrolled, error) {
 	return apiclient.Fetch[api.Enrolled](ctx, h.api, apiclient.Request{
 		Method: http.MethodPost, Path: "/enroll", Body: api.Enrollment{TokenSHA256: tokenSHA256, Name: name},

@@ -44,6 +44,9 @@ type Client interface {
 	// Enroll makes an agent whose token has that hash, with a code or a key in the
 	// place of the client's token. To ask again with the same hash is safe.
 	Enroll(ctx context.Context, tokenSHA256, name string) (*api.Enrolled, error)
+	// Search tells which agents have something, at most limit of what there is; 0
+	// means 100.
+	Search(ctx context.Context, text string, limit int) (*api.SearchResult, error)
 	// FindAgents returns a page of those that a query is about.
 	FindAgents(ctx context.Context, q AgentQuery) (*AgentPage, error)
 	// Agent returns one of them.

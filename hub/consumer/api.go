@@ -187,6 +187,7 @@ func (a *API) routes() []httpapi.Route {
 		route(http.MethodDelete, "/approvals/{id}", operator(a.revokeApproval)),
 		route(http.MethodGet, "/openapi.json", func(c *call) error { return httpapi.ServeDocument(c.Call) }),
 		route(http.MethodGet, "/agents", a.listAgents),
+		route(http.MethodGet, "/search", a.search),
 		route(http.MethodGet, "/agents/{id}", a.getAgent),
 		route(http.MethodGet, "/agents/{id}/context", a.getContext),
 		route(http.MethodGet, "/agents/{id}/context/resources/{rid...}", a.getResource),

@@ -277,7 +277,8 @@ func (s *stream) sendEvent(e *store.Event, id int64) {
 }
 
 func toContextEvent(ch *store.Change) api.ContextEvent {
-	e := api.ContextEvent{AgentID: ch.AgentID, Revision: ch.Revision, Version: ch.Version, AggregateHash: ch.AggregateHash, Discovery: ch.Discovery, Changed: ch.Touched}
+	e := api.ContextEvent{AgentID: ch.AgentID, Revision: ch.Revision, Version: ch.Version, AggregateHash: ch.AggregateHash, Discovery: ch.Discovery, Changed: ch.Touched,
+		At: ch.At, Counts: api.Counts{Added: ch.Added, Changed: ch.Changed, Removed: ch.Removed}, FailingPlugins: ch.FailingPlugins}
 	if e.Changed == nil {
 		e.Changed = []string{}
 	}

@@ -59,6 +59,11 @@ func (v view) ResourceBody(ctx context.Context, q store.Query, resourceID string
 	return v.store.ResourceBody(ctx, q, resourceID)
 }
 
+func (v view) Search(ctx context.Context, q store.SearchQuery) ([]store.Hit, error) {
+	q.Scope = v.token.Scope
+	return v.store.Search(ctx, q)
+}
+
 func (v view) History(ctx context.Context, agentID string) ([]store.Change, error) {
 	if err := v.agent(agentID); err != nil {
 		return nil, err

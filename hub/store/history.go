@@ -43,6 +43,8 @@ type Change struct {
 	Touched []string
 	// Discovery is that of the snapshot.
 	Discovery snapshot.Summary
+	// FailingPlugins counts those of the snapshot.
+	FailingPlugins int
 	// At is when the push came that made the revision.
 	At time.Time
 }

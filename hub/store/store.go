@@ -88,6 +88,10 @@ type Store interface {
 	// ResourceBody returns the payload of one resource. A resource without
 	// one is ErrNotFound; an empty payload isn't.
 	ResourceBody(ctx context.Context, q Query, resourceID string) ([]byte, error)
+	// Search looks for something in what agents have now, and returns at most
+	// q.Limit finds in byte order of the agents' ids. What SearchQuery.Check refuses is
+	// ErrInvalid.
+	Search(ctx context.Context, q SearchQuery) ([]Hit, error)
 	// History lists the revisions that are kept of an agent, the newest first.
 	History(ctx context.Context, agentID string) ([]Change, error)
 	// Diff tells what is different at one revision from another, resource by

@@ -24,6 +24,7 @@ import (
 // fleet of 5,000.
 func Bench(b *testing.B, database Make) {
 	b.Run("agents/5000", func(b *testing.B) { benchAgents(b, database, 5000) })
+	b.Run("search/5000", func(b *testing.B) { benchSearch(b, database, 5000) })
 	for _, n := range []int{50, 200} {
 		b.Run(fmt.Sprint("first/", n), func(b *testing.B) { benchFirst(b, database, n, false) })
 		b.Run(fmt.Sprint("known/", n), func(b *testing.B) { benchFirst(b, database, n, true) })
@@ -172,6 +173,16 @@ func Fleet(b *testing.B, s store.Store, n int) {
 		}
 		if _, err := s.LabelAgent(b.Context(), id, store.Labels{"env": []string{"prod", "dev"}[i%2], "team": fmt.Sprint("t", i%40)}, nil); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+func benchSearch(b *testing.B, database Make, n int) {
+	s := database(b).Open(b, Config{})
+	Fleet(b, s, n)
+	for b.Loop() {
+		if list, err := s.Search(b.Context(), store.SearchQuery{Text: "skill-42", Limit: 1000}); err != nil || len(list) != n/100 {
+			b.Fatal(len(list), err)
 		}
 	}
 }

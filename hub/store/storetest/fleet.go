@@ -19,6 +19,7 @@ var fleetTests = map[string]func(*testing.T, store.Store){
 	"Seen":     testSeen,
 	"Labels":   testLabels,
 	"Health":   testHealth,
+	"Search":   testSearch,
 }
 
 // show returns one agent, which is the same in the list of all.
@@ -156,5 +157,58 @@ func testHealth(t *testing.T, s store.Store) {
 	}
 	if got := show(t, s, "b"); got.FailingPlugins != 0 || got.DriftedPins != 0 {
 		t.Errorf("another: %+v", got)
+	}
+}
+
+func testSearch(t *testing.T, s store.Store) {
+	old := skill("old", "x")
+	for _, id := range []string{"b", "a"} {
+		g := agent(t, s, id)
+		p := whole(1, skill("Deploy_it", id), old, bare("instruction_file", "/w/"+id+"/100%.md"))
+		p.Snapshot.Plugins = []snapshot.Plugin{{Name: "deployer", State: snapshot.PluginFailing, Digest: "abcd"}, {Name: "deploy-ok", State: snapshot.PluginReady}}
+		push(t, s, id, g, p)
+		next := delta(1, 2, []string{old.ID()}, bare("instruction_file", "/w/new"))
+		next.Snapshot.Plugins = p.Snapshot.Plugins
+		push(t, s, id, g, next)
+	}
+	hash := skill("", "a").ContentHash.String()
+	for _, c := range []struct {
+		text  string
+		scope []string
+		limit int
+		want  string
+	}{
+		{"deploy", nil, 9, "a/Deploy_it b/Deploy_it"},
+		{"DEPLOY_IT", []string{"b"}, 9, "b/Deploy_it"},
+		{"deploy", []string{}, 9, ""},
+		{"deploy", nil, 1, "a/Deploy_it"},
+		{"t_i", nil, 9, ""}, {"0%", nil, 9, "a/ b/"}, {"/w/new", []string{"a", "\x00"}, 9, "a/"},
+		{"old", nil, 9, ""},
+		{hash, nil, 9, "a/Deploy_it"}, {hash, []string{"b"}, 9, ""}, {hash[:20], nil, 9, ""},
+	} {
+		hits, err := s.Search(t.Context(), store.SearchQuery{Text: c.text, Scope: c.scope, Limit: c.limit})
+		var got []string
+		for _, h := range hits {
+			got = append(got, h.AgentID+"/"+h.Name)
+		}
+		if c.text == "deploy" || err != nil {
+			got = nil // plugins too, below
+			for _, h := range hits {
+				if h.Plugin == nil {
+					got = append(got, h.AgentID+"/"+h.Name)
+				}
+			}
+		}
+		if strings.Join(got, " ") != c.want || err != nil {
+			t.Errorf("%q in %q: %q, %v; want %q", c.text, c.scope, got, err, c.want)
+		}
+	}
+	hits, err := s.Search(t.Context(), store.SearchQuery{Text: "Deployer", Scope: []string{"b"}, Limit: 9})
+	if err != nil || len(hits) != 1 || hits[0].AgentID != "b" || hits[0].Plugin == nil || hits[0].Plugin.Name != "deployer" {
+		t.Errorf("plugins: %+v, %v", hits, err)
+	}
+	for _, bad := range []string{"", "x", "\x00\x00", strings.Repeat("x", 2000)} {
+		_, err := s.Search(t.Context(), store.SearchQuery{Text: bad, Limit: 1})
+		wantErr(t, err, store.ErrInvalid)
 	}
 }

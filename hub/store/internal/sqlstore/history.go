@@ -11,7 +11,7 @@ import (
 	"waymark/snapshot"
 )
 
-const changeColumns = "SELECT revision, agent_id, version, aggregate_hash, resources, created_at, added, changed, removed, touched, summary FROM snapshots "
+const changeColumns = "SELECT revision, agent_id, version, aggregate_hash, resources, created_at, added, changed, removed, touched, summary, failing FROM snapshots "
 
 // Changes implements store.Store.
 func (c *Core) Changes(ctx context.Context, after int64, limit int) (list []store.Change, err error) {
@@ -50,7 +50,7 @@ func readChanges(ctx context.Context, tx Tx, query string, args ...any) ([]store
 		var version, created int64
 		var hash []byte
 		var touched, summary string
-		err := rows.Scan(&ch.Revision, &ch.AgentID, &version, &hash, &ch.Resources, &created, &ch.Added, &ch.Changed, &ch.Removed, &touched, &summary)
+		err := rows.Scan(&ch.Revision, &ch.AgentID, &version, &hash, &ch.Resources, &created, &ch.Added, &ch.Changed, &ch.Removed, &touched, &summary, &ch.FailingPlugins)
 		if err != nil {
 			return err
 		}

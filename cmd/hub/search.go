@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"waymark/cmd/internal/cli"
+	"waymark/cmd/internal/term"
+	"waymark/hub/client"
+)
+
+func newSearch() *cobra.Command {
+	var r reader
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "search TEXT",
+		Short: "Tell which agents have a skill, a hash, a failing plugin",
+		Long: `Looks for a text in what agents have now: in the names and sources of resources, and in
+the names of plugins that fail. A SHA-256 finds what has that content. Exits with 3 when
+nothing is found.`,
+		Example: "  hub search deploy\n  hub search 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 --json",
+		Args:    cli.Named("TEXT"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if limit < 0 {
+				return usage(cmd, "--limit %d: want a number from 1", limit)
+			}
+			return r.with(cmd, func(ctx context.Context, c client.Client) error {
+				found, err := c.Search(ctx, args[0], limit)
+				if err != nil {
+					return err
+				}
+				if r.json {
+					err = term.JSON(cmd.OutOrStdout(), found)
+				} else if len(found.Hits) > 0 {
+					table := term.NewTable(cmd.OutOrStdout(), "AGENT", "KIND", "NAME", "STATUS", "SOURCE", "HASH")
+					for _, h := range found.Hits {
+						table.Row(h.AgentID, term.Visible(h.Kind), term.Dash(term.Visible(h.Name)), term.Visible(h.Status), term.Visible(h.Source), term.Dash(term.Visible(h.Hash[:min(12, len(h.Hash))])))
+					}
+					err = table.Flush()
+				}
+				switch {
+				case err != nil:
+					return err
+				case len(found.Hits) == 0:
+					return &cli.Error{Code: cli.CodeNo, Err: fmt.Errorf("no agent has %q", args[0])}
+				case found.More:
+					_, err = fmt.Fprintf(cmd.ErrOrStderr(), "there is more; --limit says how much is shown\n")
+				}
+				return err
+			})
+		},
+	}
+	r.addJSON(cmd)
+	cmd.Flags().IntVar(&limit, "limit", 0, "`number` of finds that are shown, at most 1000 (default 100)")
+	return cmd
+}

@@ -20,6 +20,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"waymark/test/guestbuild"
 )
 
 // timeout is how long the slowest machine may take for anything here.
@@ -84,12 +86,21 @@ type tab struct {
 	problems []string
 }
 
-// open signs a new tab in.
-func open(t *testing.T, browser chrome, s *site, l look) *tab {
+// open signs a new tab in and opens a place of the page: "" is all agents.
+func open(t *testing.T, browser chrome, s *site, l look, place string) *tab {
 	t.Helper()
 	b := newTab(t, browser, s, l)
 	b.run(chromedp.Navigate(s.link()), chromedp.WaitReady(chromedp.CSS("html[data-ready]")))
+	if place != "" {
+		b.visit(place)
+	}
 	return b
+}
+
+// visit opens a place of the page anew.
+func (b *tab) visit(place string) {
+	b.t.Helper()
+	b.run(chromedp.Navigate("about:blank"), chromedp.Navigate(b.url+"/"+place), chromedp.WaitReady(chromedp.CSS("html[data-ready]")))
 }
 
 func newTab(t *testing.T, browser chrome, s *site, l look) *tab {
@@ -252,6 +263,9 @@ func (b *tab) mouse(what input.DispatchMouseEventType, x, y float64) {
 	}))
 }
 
+// close closes the tab; the test that opened it would, too.
+func (b *tab) close() { _ = chromedp.Cancel(b.ctx) }
+
 // value evaluates an expression.
 func value[T any](b *tab, expression string) T {
 	b.t.Helper()
@@ -266,6 +280,52 @@ func value[T any](b *tab, expression string) T {
 func (b *tab) text(selector string) string {
 	b.t.Helper()
 	return value[string](b, `document.querySelector(`+quote(selector)+`).innerText`)
+}
+
+// accessible fails where axe-core finds what people with disabilities stumble over.
+func (b *tab) accessible(where string) {
+	b.t.Helper()
+	b.run(chromedp.Evaluate[chromedp.Void](axe(b.t) + `;
+		axe.run(document, { resultTypes: ['violations'] }).then((found) => {
+			window.violations = found.violations.flatMap((v) => v.nodes.map((n) => v.id + ': ' + n.html.slice(0, 200) + ': ' + n.failureSummary));
+		}, (error) => { window.violations = [String(error)]; });
+		void 0`))
+	b.until(`window.violations !== undefined`)
+	for _, violation := range value[[]string](b, `window.violations`) {
+		b.t.Errorf("%s: %s", where, violation)
+	}
+	b.run(chromedp.Evaluate[chromedp.Void](`delete window.violations; void 0`))
+}
+
+// axe is the source of axe-core, from npm.
+func axe(t *testing.T) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(guestbuild.NodeModules(t, "testdata/npm"), "axe-core", "axe.min.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// legible fails where the page is wider than the tab, where it has more sizes of text
+// than five, and on a telephone where something to press is smaller than a finger.
+func (b *tab) legible(where string, l look) {
+	b.t.Helper()
+	if w := value[int64](b, `document.documentElement.scrollWidth`); w > l.width {
+		b.t.Errorf("%s is %d px wide, want %d", where, w, l.width)
+	}
+	if sizes := value[[]string](b, `[...new Set([...document.querySelectorAll('body *')].filter((e) => e.checkVisibility() && !e.closest('.hidden') &&
+		[...e.childNodes].some((n) => n.nodeType === Node.TEXT_NODE && n.data.trim())).map((e) => getComputedStyle(e).fontSize))].sort()`); len(sizes) > 5 {
+		b.t.Errorf("%s has texts of %v, want five sizes", where, sizes)
+	}
+	if l.width > 760 {
+		return
+	}
+	// A link within a sentence is as high as its line.
+	for _, small := range value[[]string](b, `[...document.querySelectorAll('button, input, select, summary, nav a, tbody tr')].filter((e) => e.checkVisibility() &&
+		!e.closest('.hidden') && (e.getBoundingClientRect().height < 43.5 || e.getBoundingClientRect().width < 43.5)).map((e) => e.outerHTML.slice(0, 120))`) {
+		b.t.Errorf("%s: smaller than 44 px: %s", where, small)
+	}
 }
 
 func quote(s string) string { return "`" + strings.ReplaceAll(s, "`", "\\`") + "`" }

@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"waymark/hub/store"
 	"waymark/internal/clientview"
 	"waymark/wire/reverse"
 	"waymark/wire/waymark"
@@ -23,6 +24,7 @@ func TestPage(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, chrome){
 		"first paint": testFirstPaint, "live": testLive, "pressed": testPressed, "restart": testRestart, "hostile": testHostile, "keyboard": testKeyboard,
 		"narrow": testNarrow, "pins": testPins, "servers": testServers, "clients": testClients, "signing out": testSigningOut, "nothing there": testNothing, "looks": testLooks,
+		"fleet": testFleet, "fleet live": testFleetLive, "fleet looks": testFleetLooks, "resources": testResources, "prompt": testPrompt,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, browser) })
 	}
@@ -33,11 +35,10 @@ func testFirstPaint(t *testing.T, browser chrome) {
 	s := newSite(t)
 	resources, plugins := workspace()
 	s.agent("dev-1", "").push(resources, plugins...)
-	b := open(t, browser, s, look{1280, 860, false})
+	b := open(t, browser, s, look{1280, 860, false}, "#/dev-1")
 	best := 1e9
 	for range 3 {
-		b.run(chromedp.Navigate("about:blank"), chromedp.Navigate(s.url+"/"))
-		b.visible("html[data-ready]")
+		b.visit("#/dev-1")
 		if rows := value[int](b, `document.querySelectorAll('#list .row').length`); rows != 200 {
 			t.Fatalf("%d rows, want 200", rows)
 		}
@@ -58,7 +59,7 @@ func testLive(t *testing.T, browser chrome) {
 	a := s.agent("dev-1", "machine")
 	one, two := instructions("/w/AGENTS.md", "first text\n"), skill("two", "x")
 	a.push([]*waymark.Resource{one, two})
-	b := open(t, browser, s, look{1280, 860, false})
+	b := open(t, browser, s, look{1280, 860, false}, "#/dev-1")
 	b.until(`document.querySelector('#connection').textContent === 'live'`)
 	b.run(chromedp.Evaluate[chromedp.Void](`window.same = 'page'; undefined`))
 	b.click(`[data-key="r-instruction_file:/w/AGENTS.md"]`)
@@ -96,7 +97,7 @@ func testPressed(t *testing.T, browser chrome) {
 	a := s.agent("dev-1", "")
 	list := []*waymark.Resource{instructions("/w/AGENTS.md", "first text\n"), instructions("/w/more/AGENTS.md", "x")}
 	a.push(list)
-	b := open(t, browser, s, look{1280, 860, false})
+	b := open(t, browser, s, look{1280, 860, false}, "#/dev-1")
 	b.until(`document.querySelector('#connection').textContent === 'live'`)
 	b.run(chromedp.Evaluate[chromedp.Void](`addEventListener('click', (event) => {
 		window.clicked = event.target.closest('[data-key]')?.dataset.key;
@@ -112,7 +113,7 @@ func testPressed(t *testing.T, browser chrome) {
 		before := value[int](b, asked)
 		list = append(list, instructions("/w/"+name+"/AGENTS.md", "y"))
 		a.push(list)
-		b.until(fmt.Sprintf(`%s > %d && document.querySelectorAll('#feed li:not(.empty)').length > 0`, asked, before)) // it has been told
+		b.until(fmt.Sprintf(`%s > %d && document.querySelectorAll('#feed li[data-live]').length > 0`, asked, before)) // it has been told
 		b.mouse(chromedp.MouseReleased, x, y)
 		b.until(test.does)
 		if name == "resource" {
@@ -131,7 +132,7 @@ func testRestart(t *testing.T, browser chrome) {
 	s := newSite(t)
 	a := s.agent("dev-1", "")
 	a.push([]*waymark.Resource{skill("one", "x")})
-	b := open(t, browser, s, look{1280, 860, false})
+	b := open(t, browser, s, look{1280, 860, false}, "#/dev-1")
 	b.until(`document.querySelector('#connection').textContent === 'live'`)
 	s.stop()
 	b.until(`document.querySelector('#connection').textContent === 'reconnecting'`)
@@ -176,9 +177,9 @@ func testHostile(t *testing.T, browser chrome) {
 	a.push([]*waymark.Resource{file, bad, evil}, plugin)
 	pin := fmt.Sprintf(`{"agent_id":"dev-1","name":%q}`, script[:90])
 	s.call("POST", "/api/v0/pins", pin, http.StatusCreated, nil)
-	b := open(t, browser, s, look{1280, 860, false})
+	b := open(t, browser, s, look{1280, 860, false}, "#/dev-1")
 	a.push([]*waymark.Resource{instructions("/w/"+nasty+"/AGENTS.md", text+nasty+"\n"), bad, evil}, plugin)
-	b.until(`document.querySelectorAll('#feed li:not(.empty)').length > 0`)
+	b.until(`document.querySelectorAll('#feed li[data-live]').length > 0`)
 
 	check := func(where, wants string) {
 		t.Helper()
@@ -247,7 +248,7 @@ func testKeyboard(t *testing.T, browser chrome) {
 	s := newSite(t)
 	resources, plugins := workspace()
 	s.agent("dev-1", "").push(resources, plugins...)
-	b := open(t, browser, s, look{1280, 860, false})
+	b := open(t, browser, s, look{1280, 860, false}, "#/dev-1")
 	press := func(keys ...string) {
 		for _, key := range keys {
 			b.run(chromedp.KeyEvent(key))
@@ -275,8 +276,7 @@ func testKeyboard(t *testing.T, browser chrome) {
 		b.until(active + ` === 'tab-` + tab + `' && document.activeElement.ariaSelected === 'true'`)
 	}
 	// Whatever tab reaches has a name, and shows that it has the focus.
-	b.run(chromedp.Navigate("about:blank"), chromedp.Navigate(s.url+"/"))
-	b.visible("html[data-ready]")
+	b.visit("#/dev-1")
 	seen := make(map[string]bool)
 	for range 20 {
 		press(kb.Tab)
@@ -297,7 +297,7 @@ func testKeyboard(t *testing.T, browser chrome) {
 			t.Errorf("%s %q has the name %q and an outline of %v px", e.Tag, e.Key, e.Name, e.Outline)
 		}
 	}
-	for _, key := range []string{"Skip to the agent", "Sign out", "agent-dev-1", "tab-resources", "filter"} {
+	for _, key := range []string{"Skip to the content", "Sign out", "back", "agent-dev-1", "details", "tab-resources", "filter"} {
 		if !seen[key] {
 			t.Errorf("tab doesn't reach %q; it reaches %v", key, seen)
 		}
@@ -322,7 +322,7 @@ func testNarrow(t *testing.T, browser chrome) {
 	a.push(append(resources, long), plugins...)
 	s.call("POST", "/api/v0/pins", `{"agent_id":"dev-1","name":"`+strings.Repeat("p", 100)+`"}`, http.StatusCreated, nil)
 	a.push(append(resources, instructions("/home/dev/"+strings.Repeat("x", 300)+"/AGENTS.md", strings.Repeat("w", 500)+"\n")), plugins...)
-	b := open(t, browser, s, look{360, 780, false})
+	b := open(t, browser, s, look{360, 780, false}, "#/dev-1")
 	fits := func(where string) {
 		t.Helper()
 		if w := value[int](b, `document.documentElement.scrollWidth`); w > 360 {
@@ -362,7 +362,7 @@ func testPins(t *testing.T, browser chrome) {
 	s := newSite(t)
 	a := s.agent("dev-1", "")
 	a.push([]*waymark.Resource{instructions("/w/AGENTS.md", "one\ntwo\n"), skill("s", "x")})
-	b := open(t, browser, s, look{1280, 860, false})
+	b := open(t, browser, s, look{1280, 860, false}, "#/dev-1")
 	b.until(`document.querySelector('#connection').textContent === 'live'`)
 	b.click("#tab-pins")
 	b.run(chromedp.SendKeys(chromedp.CSS("#pin-name"), "my review"+kb.Enter))
@@ -371,13 +371,17 @@ func testPins(t *testing.T, browser chrome) {
 
 	a.push([]*waymark.Resource{instructions("/w/AGENTS.md", "one\nthree\n"), skill("s", "x"), skill("new", "y")})
 	b.until(`document.querySelector('.card').innerText.includes('drifted')`)
-	b.until(`document.querySelector('#agents').innerText.includes('1 drifted')`)
+	b.until(`document.querySelector('#agents').innerText.includes('drifted pins')`)
 	if half := value[string](b, `document.querySelector('#pin-name').value`); half != "half a na" {
 		t.Errorf("what was typed became %q when the pin drifted", half)
 	}
+	b.until(`document.querySelector('.card .counts')?.textContent.startsWith('+1 ~1 −0')`)
+	if got, want := b.text(`[data-key^="refresh-"]`), "Move to revision"; !strings.HasPrefix(got, want) {
+		t.Errorf("the button says %q, want %q and which", got, want)
+	}
 	b.click(`[data-key^="toggle-"]`)
 	b.until(`document.querySelector('.changes')?.innerText.includes('+three') && document.querySelector('.changes').innerText.includes('-two')`)
-	if got := b.text(".changes"); !strings.Contains(got, "added") || !strings.Contains(got, "/skills/new") {
+	if got := value[string](b, `document.querySelector('.changes').textContent`); !strings.Contains(got, "added") || !strings.Contains(got, "/skills/new") {
 		t.Errorf("the changes don't name the new skill:\n%s", got)
 	}
 	b.click(`[data-key^="refresh-"]`)
@@ -401,9 +405,9 @@ func testServers(t *testing.T, browser chrome) {
 	a := s.agent("dev-1", "")
 	a.discovery = discovery("pending", "docs", "pending", "shell", "pending")
 	a.push([]*waymark.Resource{instructions("/w/AGENTS.md", "x")})
-	b := open(t, browser, s, look{1280, 860, false})
+	b := open(t, browser, s, look{1280, 860, false}, "#/dev-1")
 	b.until(`document.querySelector('#connection').textContent === 'live'`)
-	b.until(`/Discovery\s*pending/.test(document.querySelector('.agent-head').innerText)`)
+	b.until(`document.querySelector('.agent-head').innerText.includes('discovery pending')`)
 	b.until(`document.querySelector('#agents a').innerText.includes('pending')`)
 	b.click("#tab-servers")
 	b.until(`document.querySelectorAll('.server').length === 2 && document.querySelector('#body').innerText.includes('more is still to come')`)
@@ -419,11 +423,11 @@ func testServers(t *testing.T, browser chrome) {
 	a.discovery = discovery("complete", "docs", "cached", "shell", "needs_approval")
 	a.push([]*waymark.Resource{instructions("/w/AGENTS.md", "x"), docs, shell})
 	b.until(`document.querySelector('.server .state')?.textContent === 'needs approval'`)
-	b.until(`/Discovery\s*complete/.test(document.querySelector('.agent-head').innerText)`)
+	b.until(`!document.querySelector('.agent-head').innerText.includes('discovery pending')`)
 	if tab := b.text("#tab-servers"); !strings.Contains(tab, "1") {
 		t.Errorf("the tab says %q, want that one waits for somebody", tab)
 	}
-	for _, want := range []string{"approve it: agent mcp approve shell", "lets it run", "catalogue of 14:02, not running", "1 finding", "invisible characters", "3 of 5 tools", "cached", "What docs offers"} {
+	for _, want := range []string{"approve it: agent mcp approve shell", "agent mcp show shell", "lets it run", "catalogue of 14:02, not running", "1 finding", "invisible characters", "3 of 5 tools", "cached", "What docs offers"} {
 		if got := b.text("#body"); !strings.Contains(got, want) {
 			t.Errorf("the servers don't say %q:\n%s", want, got)
 		}
@@ -495,7 +499,7 @@ func testClients(t *testing.T, browser chrome) {
 func testSigningOut(t *testing.T, browser chrome) {
 	s := newSite(t)
 	s.agent("dev-1", "").push([]*waymark.Resource{skill("s", "x")})
-	b := open(t, browser, s, look{1280, 860, false})
+	b := open(t, browser, s, look{1280, 860, false}, "#/dev-1")
 	b.click(`form[action="/logout"] button`)
 	b.visible("body.login")
 	if got := b.text("body"); !strings.Contains(got, "Signed out") {
@@ -508,24 +512,32 @@ func testSigningOut(t *testing.T, browser chrome) {
 
 	b.run(chromedp.Navigate(s.link()))
 	b.visible("html[data-ready]")
+	b.until(`document.querySelectorAll('#fleet-rows tr').length === 1`)
 	s.revoke()
-	b.click("#tab-history")
+	b.click(`[data-key="agent-dev-1"]`)
 	b.until(`document.querySelector('#notice').innerText.includes('You are signed out')`)
 	b.quiet("401")
 }
 
-// testNothing is a hub that nobody has pushed to.
+// testNothing is a hub without agents, and an agent that has never connected: the page
+// asks for nothing that isn't there.
 func testNothing(t *testing.T, browser chrome) {
 	s := newSite(t)
-	b := open(t, browser, s, look{1280, 860, true})
-	b.until(`document.querySelector('#agent').innerText.includes('hub token create --role agent')`)
+	b := open(t, browser, s, look{1280, 860, true}, "")
+	b.until(`document.querySelector('#fleet').innerText.includes('hub token create --role agent')`)
+	b.until(`document.querySelectorAll('#fleet .command button').length === 2`)
 	b.screenshot("nothing")
-	a := s.agent("dev-1", "")
-	b.run(chromedp.Navigate("about:blank"), chromedp.Navigate(s.url+"/#/dev-1"))
+	s.token(store.RoleAgent, "dev-1", "")
+	b.visit("")
+	b.until(`document.querySelector('#fleet-rows').innerText.includes('never connected')`)
+	b.click(`[data-key="agent-dev-1"]`)
 	b.until(`document.querySelector('#agent').innerText.includes('has not pushed anything yet')`)
-	a.push([]*waymark.Resource{skill("s", "x")})
+	b.screenshot("never")
+	s.agent("dev-1", "").push([]*waymark.Resource{skill("s", "x")})
 	b.until(`document.querySelectorAll('#list .row').length === 1`)
-	b.quiet("404") // it asks for what the agent has, which is nothing
+	b.click("#back")
+	b.until(`document.querySelector('#fleet-rows').innerText.includes('connected') && !document.querySelector('#fleet-rows').innerText.includes('never')`)
+	b.quiet()
 }
 
 // testLooks keeps how everything looks.
@@ -545,12 +557,11 @@ func testLooks(t *testing.T, browser chrome) {
 	a.push(resources, plugins...)
 	s.call("POST", "/api/v0/pins", `{"agent_id":"dev-1","name":"nightly run"}`, http.StatusCreated, nil)
 	for name, l := range map[string]look{"light": {1280, 860, false}, "dark": {1280, 860, true}, "narrow": {360, 780, false}, "narrow-dark": {360, 780, true}} {
-		b := open(t, browser, s, l)
-		b.run(chromedp.Navigate(s.url + "/#/dev-1"))
+		b := open(t, browser, s, l, "#/dev-1")
 		b.until(`document.querySelector('#connection').textContent === 'live' && document.querySelectorAll('#list .row').length === 200`)
 		resources = append(resources[:199:199], skill(name+"-"+resources[199].GetName()[:9], "new"))
 		a.push(resources, plugins...)
-		b.until(`document.querySelectorAll('#feed li:not(.empty)').length > 0`)
+		b.until(`document.querySelectorAll('#feed li[data-live]').length > 0`)
 		b.screenshot(name + "-resources")
 		for _, tab := range []string{"servers", "pins", "history", "plugins", "prompt"} {
 			b.click("#tab-" + tab)
@@ -571,4 +582,5 @@ func testLooks(t *testing.T, browser chrome) {
 	b := newTab(t, browser, s, look{1000, 700, false})
 	b.run(chromedp.Navigate(s.url + "/"))
 	b.screenshot("login")
+	b.accessible("the page that says how to sign in")
 }

@@ -28,17 +28,29 @@ async function ask(method, path, body) {
 const json = async (path) => (await ask('GET', path)).json();
 const part = encodeURIComponent;
 
-export const agents = () => json('/agents');
+// agents reads a page of agents: which, how many there are in all, and where the next
+// page begins.
+export async function agents(params) {
+  const response = await ask('GET', `/agents?${params}`);
+  const list = await response.json();
+  const link = response.headers.get('Link')?.match(/<([^>]*)>;\s*rel="next"/)?.[1];
+  return {
+    agents: list,
+    total: Number(response.headers.get('X-Total-Count') ?? list.length),
+    next: link ? new URL(link, location.href).searchParams.get('after') : '',
+  };
+}
+
 export const agent = (id) => json(`/agents/${part(id)}`);
 export const context = (id) => json(`/agents/${part(id)}/context`);
 export const client = (id, name) => json(`/agents/${part(id)}/clients/${part(name)}`);
 export const history = (id) => json(`/agents/${part(id)}/history?limit=100`);
 export const diff = (id, from, to) => json(`/agents/${part(id)}/diff?from=${from}&to=${to}`);
-export const markdown = async (id) => (await ask('GET', `/agents/${part(id)}/context?format=markdown`)).text();
+export const markdown = async (id, revision = 0) => (await ask('GET', `/agents/${part(id)}/context?format=markdown&revision=${revision}`)).text();
 export const resource = async (id, resourceID, revision) =>
   (await ask('GET', `/agents/${part(id)}/context/resources/${part(resourceID)}?revision=${revision}`)).arrayBuffer();
 
-export const pins = () => json('/pins');
+export const pins = (agentID) => json(`/pins?agent_id=${part(agentID)}`);
 export const pinDiff = (id) => json(`/pins/${part(id)}/diff`);
 export const createPin = async (agentID, name) => (await ask('POST', '/pins', { agent_id: agentID, name })).json();
 export const refreshPin = async (id) => (await ask('POST', `/pins/${part(id)}/refresh`)).json();

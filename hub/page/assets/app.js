@@ -3,15 +3,17 @@
 
 import { $ } from './dom.js';
 import { refreshTimes } from './text.js';
-import * as agents from './agents.js';
 import * as feed from './feed.js';
+import * as fleet from './fleet.js';
 import * as viewer from './viewer.js';
-import { renderAgent } from './agent.js';
+import { renderAgent, tabKeys } from './agent.js';
 import { handlers } from './events.js';
 import { follow } from './live.js';
-import { loadAll, loadSnapshot, loadTab } from './load.js';
-import { state, tabKeys } from './state.js';
+import { loadAgent, loadRecent, loadSnapshot, loadTab } from './load.js';
+import { read } from './query.js';
+import { state } from './state.js';
 
+// readHash is the chosen agent and its tab; without an agent, the overview.
 function readHash() {
   const [id = '', tab = ''] = location.hash.replace(/^#\//, '').split('/');
   let agentID = '';
@@ -21,25 +23,42 @@ function readHash() {
   return { agentID, tab: tabKeys.includes(tab) ? tab : 'resources' };
 }
 
+function showView() {
+  document.body.dataset.view = state.selected ? 'agent' : 'fleet';
+}
+
 async function navigate() {
   const { agentID, tab } = readHash();
   const other = agentID !== state.selected;
   state.tab = tab;
-  state.history = state.markdown = null;
   if (other) {
-    state.selected = agentID;
-    state.snapshot = null;
-    state.fresh.clear();
-    state.filter = { text: '', kind: '', status: '' };
+    const came = state.selected;
+    Object.assign(state, { selected: agentID, snapshot: null, pins: [], history: null, markdown: null, before: null, openDetails: false });
+    state.filter = { text: '', kind: '', status: '', reader: '' };
+    for (const set of [state.fresh, state.openGroups]) set.clear();
     viewer.close();
-    await loadSnapshot();
-  } else {
+    showView();
+    feed.forget();
+    renderAgent();
+    fleet.render();
+    scrollTo(0, 0);
+    if (agentID) {
+      await loadAgent(agentID);
+      await loadSnapshot();
+    } else {
+      if (came) setTimeout(() => document.querySelector(`#fleet-rows [data-key="${CSS.escape(`agent-${came}`)}"]`)?.focus({ preventScroll: true }), 50);
+      await loadRecent();
+    }
+  } else if (agentID) {
     await loadTab();
   }
-  agents.render(state);
   const focus = document.activeElement?.getAttribute('role') === 'tab';
   renderAgent();
   if (focus) $(`tab-${state.tab}`)?.focus();
+}
+
+function searchField() {
+  return state.selected ? $('filter') ?? $('agents-filter') : $('fleet-filter');
 }
 
 addEventListener('keydown', (event) => {
@@ -50,28 +69,36 @@ addEventListener('keydown', (event) => {
     event.preventDefault();
   }
   if (event.key !== '/' || typing || event.ctrlKey || event.metaKey || event.altKey || $('viewer').open) return;
-  const field = $('filter') ?? $('agents-filter');
-  if (field.hidden) return;
   event.preventDefault();
-  field.focus();
-  field.select();
+  searchField().focus();
+  searchField().select();
 });
 
 $('viewer').addEventListener('click', (event) => {
   if (event.target === $('viewer')) viewer.close(); // beside the dialog
 });
 
-agents.setUp(state);
-feed.setUp();
-await loadAll();
-if (!readHash().agentID && state.agents.size > 0) {
-  // The one that pushed last is the one that somebody wants to see.
-  const newest = [...state.agents.values()].reduce((a, b) => (b.revision > a.revision ? b : a));
-  history.replaceState(null, '', agents.href(newest));
-}
-await navigate();
+state.selected = readHash().agentID;
+state.tab = readHash().tab;
+showView();
+fleet.setUp();
+const list = fleet.load();
+const chosen = state.selected ? loadAgent(state.selected).then(loadSnapshot) : null;
+const newest = loadRecent();
+await (chosen ?? list);
+renderAgent();
 addEventListener('hashchange', navigate);
-follow(Math.max(0, ...[...state.agents.values()].map((agent) => agent.revision)), handlers);
+addEventListener('popstate', () => {
+  const query = read();
+  if (JSON.stringify(query) === JSON.stringify(state.query)) return;
+  state.query = query;
+  fleet.fields();
+  fleet.load();
+});
+follow(await newest, handlers);
 setInterval(refreshTimes, 20_000);
-document.documentElement.dataset.ready = '';
-performance.mark('ready'); // for the test that measures it
+requestAnimationFrame(() => {
+  document.documentElement.dataset.ready = '';
+  performance.mark('ready'); // for the test that measures it
+  fleet.loadCounts();
+});

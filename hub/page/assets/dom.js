@@ -49,20 +49,35 @@ export const steady = (action) => (...args) => {
   else action(...args);
 };
 
-// arrows moves the focus with the arrow keys among the elements of a list that
-// match selector.
+// arrows moves the focus with the arrow keys, Home and End among the elements of a
+// list that match selector.
 export function arrows(list, selector) {
   list.addEventListener('keydown', (event) => {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (!step || event.altKey || event.ctrlKey || event.metaKey) return;
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
     const items = [...list.querySelectorAll(selector)];
     const at = items.indexOf(document.activeElement);
     if (at < 0) return;
-    const next = items[at + step];
+    const next = items[{ ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: items.length - 1 }[event.key]];
     if (!next) return;
     event.preventDefault();
     next.focus();
   });
+}
+
+// typing calls an action with what is in a field when somebody stops typing there, and
+// with Enter at once.
+export function typing(field, action) {
+  const pause = 200; // ms
+  let timer;
+  const now = () => {
+    clearTimeout(timer);
+    action(field.value);
+  };
+  field.addEventListener('input', () => {
+    clearTimeout(timer);
+    timer = setTimeout(now, pause);
+  });
+  field.addEventListener('keydown', (event) => { if (event.key === 'Enter') now(); });
 }
 
 // announce tells those who don't see the page what changed.

@@ -2,32 +2,30 @@
 
 import { $, announce } from './dom.js';
 import { inline } from './text.js';
-import * as agents from './agents.js';
 import * as feed from './feed.js';
+import * as fleet from './fleet.js';
 import * as viewer from './viewer.js';
 import { renderAgent } from './agent.js';
-import { loadAgent, loadAll, loadSnapshot, once } from './load.js';
+import { loadAgent, loadSnapshot, once } from './load.js';
 import { state } from './state.js';
 
 const refreshSelected = once(async () => {
-  await Promise.all([loadAgent(state.selected), loadSnapshot()]);
-  renderAgent();
-  agents.render(state);
-  if (state.snapshot) viewer.update(state.selected, state.snapshot);
-});
-
-const refreshAll = once(async () => {
-  await loadAll();
+  if (!state.selected) return;
+  await loadAgent(state.selected);
   await loadSnapshot();
   renderAgent();
-  agents.render(state);
   if (state.snapshot) viewer.update(state.selected, state.snapshot);
 });
 
-const nameOf = (id) => agents.label(state.agents.get(id) ?? { id });
+async function refreshAll() {
+  fleet.soon();
+  await refreshSelected();
+}
 
 const words = { live: 'live', reconnecting: 'reconnecting' };
 let wasLost = false;
+
+const known = (id) => state.agents.get(id) ?? { id };
 
 export const handlers = {
   state(now) {
@@ -38,42 +36,48 @@ export const handlers = {
   },
   closed: refreshAll,
   context(event) {
-    feed.put('', { id: event.agent_id }, nameOf(event.agent_id), ...feed.changed(event));
     const agent = state.agents.get(event.agent_id);
-    if (!agent) {
-      refreshAll();
-    } else if (event.agent_id === state.selected) {
+    feed.pushed(event, known(event.agent_id));
+    fleet.soon();
+    if (event.agent_id === state.selected) {
       announce('The agent pushed a new version.');
       refreshSelected();
-    } else {
-      Object.assign(agent, { version: event.version, revision: event.revision, discovery: event.discovery, updated_at: new Date().toISOString() });
-      agents.render(state);
+    } else if (agent) {
+      Object.assign(agent, {
+        version: event.version, revision: event.revision, discovery: event.discovery,
+        updated_at: event.at, last_push_at: event.at, failing_plugins: event.failing_plugins,
+      });
+      fleet.render();
     }
   },
   pin(pin) {
-    const before = state.pins.find((known) => known.id === pin.id);
-    if (JSON.stringify(before) === JSON.stringify(pin)) return; // read already
-    state.pins = state.pins.filter((known) => known.id !== pin.id);
-    if (!pin.deleted) state.pins.push(pin);
+    fleet.soon();
+    const mine = pin.agent_id === state.selected;
+    const before = mine && state.pins.find((one) => one.id === pin.id);
+    if (before && JSON.stringify(before) === JSON.stringify(pin)) return; // read already
     const name = pin.name || 'unnamed';
     const what = pin.deleted ? 'was deleted' : pin.drifted_at && !before?.drifted_at ? 'drifted'
-      : !before ? 'was made' : before.drifted_at && !pin.drifted_at ? 'was refreshed' : 'was updated';
-    feed.put(what === 'drifted' ? 'warn' : '', { id: pin.agent_id }, nameOf(pin.agent_id), 'pin ', inline(name), ' ', what);
-    agents.render(state);
-    if (pin.agent_id === state.selected) renderAgent();
+      : before?.drifted_at && !pin.drifted_at ? 'was moved' : before || !mine ? 'was updated' : 'was made';
+    feed.put(what === 'drifted' ? 'warn' : '', known(pin.agent_id), 'pin ', () => inline(name), ' ', what);
+    if (!mine) return;
+    state.pins = state.pins.filter((one) => one.id !== pin.id);
+    if (!pin.deleted) state.pins.push(pin);
+    renderAgent();
   },
   agent(agent) {
     const before = state.agents.get(agent.id);
-    if (before && before.connected !== agent.connected) {
-      feed.put(agent.connected ? 'ok' : 'away', agent, agents.label(agent), agent.connected ? 'connected' : 'went away');
+    fleet.soon();
+    if (agent.removed) {
+      state.agents.delete(agent.id);
+      fleet.remove(agent.id);
+    } else {
+      if (before?.connected !== agent.connected) feed.presence(agent);
+      if (agent.not_heard > (before?.not_heard ?? 0)) feed.put('warn', agent, 'another agent with its token is not heard');
+      // Of those that aren't shown nothing is kept: there may be very many.
+      if (before || agent.id === state.selected) state.agents.set(agent.id, agent);
     }
-    if (agent.not_heard > (before?.not_heard ?? 0)) {
-      feed.put('warn', agent, agents.label(agent), 'another agent with its token is not heard');
-    }
-    if (agent.removed) state.agents.delete(agent.id);
-    else state.agents.set(agent.id, agent);
-    agents.render(state);
-    if (agent.id === state.selected || !state.agents.has(state.selected)) renderAgent();
+    fleet.render();
+    if (agent.id === state.selected) renderAgent();
   },
   reset: refreshAll,
 };

@@ -1,18 +1,16 @@
 // Reading what the page shows.
 
 import * as api from './api.js';
+import * as feed from './feed.js';
 import { state, attempt } from './state.js';
 
 export async function loadSnapshot() {
   const id = state.selected;
-  if (!state.agents.has(id)) return;
+  const agent = state.agents.get(id);
+  if (!agent) return;
   await attempt(async () => {
-    let snapshot = null;
-    try {
-      snapshot = await api.context(id);
-    } catch (error) {
-      if (error.status !== 404) throw error; // 404: it has not pushed yet
-    }
+    // One that hasn't pushed has nothing to ask for.
+    const snapshot = agent.revision > 0 ? await api.context(id) : null;
     if (state.selected !== id) return;
     markFresh(state.snapshot, snapshot);
     state.snapshot = snapshot;
@@ -24,9 +22,12 @@ export async function loadTab() {
   const id = state.selected;
   if (!state.snapshot) return;
   await attempt(async () => {
-    const history = state.tab === 'history' ? await api.history(id) : null;
+    const history = await api.history(id);
     const markdown = state.tab === 'prompt' ? await api.markdown(id) : null;
-    if (state.selected === id) Object.assign(state, { history, markdown }); // else somebody has moved on
+    const before = markdown != null && state.compare && history.length > 1 ? await api.markdown(id, history[1].revision) : null;
+    if (state.selected !== id) return; // somebody has moved on
+    Object.assign(state, { history, markdown, before });
+    feed.rememberHistory(state.agents.get(id) ?? { id }, history);
   });
 }
 
@@ -38,23 +39,32 @@ function markFresh(before, after) {
   for (const r of after.resources) if (known.get(r.id) !== JSON.stringify(r)) state.fresh.add(r.id);
 }
 
-export async function loadAll() {
-  await attempt(async () => {
-    const [list, pinned] = await Promise.all([api.agents(), api.pins()]);
-    state.agents = new Map(list.map((agent) => [agent.id, agent]));
-    state.pins = pinned;
-  });
-}
-
+// loadAgent reads an agent and its pins.
 export async function loadAgent(id) {
+  if (!id) return;
   await attempt(async () => {
     try {
-      state.agents.set(id, await api.agent(id));
+      const [agent, pins] = await Promise.all([api.agent(id), api.pins(id)]);
+      state.agents.set(id, agent);
+      if (state.selected === id) state.pins = pins;
     } catch (error) {
       if (error.status !== 404) throw error;
       state.agents.delete(id);
     }
   });
+}
+
+const recent = 30;
+
+// loadRecent reads which agents have pushed last, and returns how far the hub is.
+export async function loadRecent() {
+  let newest = 0;
+  await attempt(async () => {
+    const { agents } = await api.agents(new URLSearchParams({ sort: 'last_push_at', order: 'desc', limit: String(recent) }));
+    newest = Math.max(0, ...agents.map((agent) => agent.revision));
+    if (!state.selected) feed.rememberFleet(agents);
+  });
+  return newest;
 }
 
 // once makes of many calls few: while one runs, those that come are one more.

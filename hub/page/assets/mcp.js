@@ -2,15 +2,16 @@
 
 import { h } from './dom.js';
 import { inline, lineOf, count } from './text.js';
+import { middle, relative } from './paths.js';
 import * as api from './api.js';
 
 const outcomes = {
   pending: ['info', 'pending', 'It is being asked what it offers.'],
   connected: ['ok', 'connected'],
   cached: ['ok', 'cached', 'What it last offered is known. It doesn’t run: its first call starts it.'],
-  failed: ['bad', 'failed', (name) => ['“agent mcp logs ', name, '” tells more; “agent mcp restart ', name, '” tries again.']],
-  needs_approval: ['warn', 'needs approval', (name) => ['“agent mcp show ', name, '” says what it is; “agent mcp approve ', name, '” lets it run.']],
-  needs_authorization: ['warn', 'needs authorization', (name) => ['“agent mcp login ', name, '” signs in.']],
+  failed: ['bad', 'failed', (name) => ['“agent mcp logs ', name(), '” tells more; “agent mcp restart ', name(), '” tries again.']],
+  needs_approval: ['warn', 'needs approval', (name) => ['“agent mcp show ', name(), '” says what it is; “agent mcp approve ', name(), '” lets it run.']],
+  needs_authorization: ['warn', 'needs authorization', (name) => ['“agent mcp login ', name(), '” signs in.']],
   switched_off: ['away', 'switched off', 'The configuration switches it off, or somebody has denied it.'],
   listed: ['away', 'listed', 'It is configured, but not among the servers that are connected.'],
 };
@@ -109,34 +110,35 @@ const known = new Set(['outcome', 'state', 'transport', 'freshness', 'findings',
 
 const listOf = (value) => value == null ? [] : Array.isArray(value) ? value : [value];
 
-function card(server, agentID, revision, open, i) {
+function card(server, agentID, revision, open, root, i) {
   const [tone, word, advice] = outcomes[server.outcome] ?? ['info', server.outcome.replaceAll('_', ' ') || 'unknown'];
   const r = server.resource;
   const a = r?.attributes ?? {};
   const fact = (name, value, properties) => value && [h('dt', null, name), h('dd', properties ?? null, listOf(value).flatMap((v, i) => [i > 0 ? ', ' : '', inline(v)]))];
   const findings = listOf(a.findings);
+  const source = r?.source ?? server.id.replace(/^mcp_server:/, '').replace(/#[^#]*$/, '');
   return h('li', { class: 'card server' },
     h('div', { class: 'line' }, h('h3', null, inline(server.name || server.id)), h('span', { class: `state ${tone}` }, inline(word))),
     r?.description && h('p', null, inline(r.description)),
     server.error && h('p', { class: tone === 'bad' ? 'reason' : 'reason warn' }, inline(server.error)),
-    advice && h('p', { class: 'muted' }, typeof advice === 'function' ? advice(inline(server.name)) : advice),
+    advice && h('p', { class: 'muted' }, typeof advice === 'function' ? advice(() => inline(server.name)) : advice),
     a.trimmed && h('p', { class: 'muted' }, inline(a.trimmed)),
     findings.length > 0 && h('div', { class: 'notice warn' }, h('strong', null, count(findings.length, 'finding')),
       h('ul', null, findings.map((text) => h('li', null, inline(text))))),
     h('dl', { class: 'facts' },
       fact('Catalogue', a.freshness), fact('State', a.state), fact('Transport', a.transport), fact('Tools', a.tools, { class: 'num' }),
-      fact('Configured in', r?.source ?? server.id.replace(/^mcp_server:/, ''), { class: 'path' }), fact('Which is', a.origin),
+      h('dt', null, 'Configured in'), h('dd', null, middle(relative(source, root), source)), fact('Which is', a.origin),
       Object.entries(a).filter(([key]) => !known.has(key)).map(([key, value]) => [h('dt', null, inline(key)), h('dd', null, listOf(value).flatMap((v, i) => [i > 0 ? ', ' : '', inline(v)]))])),
     r?.status === 'ok' && toolList(agentID, r, revision, open, i));
 }
 
-export function view(state) {
+export function view(state, root) {
   const snapshot = state.snapshot;
   const list = servers(snapshot);
   const pending = isPending(snapshot.discovery);
   return [
     pending && h('p', { class: 'notice' }, 'Not complete yet: more is still to come. The page shows it as it comes.'),
     list.length === 0 && h('p', { class: 'empty' }, pending ? 'No MCP server is known yet.' : 'This workspace configures no MCP servers.'),
-    h('ul', { class: 'cards' }, list.map((server, i) => card(server, state.selected, snapshot.revision, state.openServers, i))),
+    h('ul', { class: 'cards' }, list.map((server, i) => card(server, state.selected, snapshot.revision, state.openServers, root, i))),
   ].filter(Boolean);
 }

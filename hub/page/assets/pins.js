@@ -4,7 +4,8 @@
 import { h, announce } from './dom.js';
 import { inline, when } from './text.js';
 import * as api from './api.js';
-import { changes } from './diff.js';
+import { changes, counts, tally } from './diff.js';
+import { copyButton } from './copy.js';
 
 export const drifted = (pins) => pins.filter((pin) => pin.drifted_at).length;
 
@@ -43,9 +44,39 @@ function removeButton(pin, act) {
   return button;
 }
 
+// What became different since a pin's revision, by what is compared: pins often hold the
+// same. The hub keeps what it has compared no longer than a request.
+const compared = new Map();
+
+function compare(pin, newest) {
+  const key = `${pin.agent_id} ${pin.revision} ${newest}`;
+  if (!compared.has(key)) {
+    if (compared.size > 50) compared.clear();
+    const answer = api.pinDiff(pin.id);
+    answer.catch(() => compared.delete(key));
+    compared.set(key, answer);
+  }
+  return compared.get(key);
+}
+
+// summary fills in how much became different. Of one after the other: each costs the hub
+// the comparison of two snapshots.
+let last = Promise.resolve();
+
+function summary(pin, newest) {
+  const element = h('span', { class: 'summary' });
+  last = last.then(async () => {
+    if (!element.isConnected) return;
+    try {
+      element.replaceChildren(counts(tally(await compare(pin, newest))));
+    } catch { /* whoever unfolds the changes reads why */ }
+  });
+  return element;
+}
+
 // card shows a pin. Whether its changes are unfolded is kept in open, since a
 // card is made anew with every event.
-function card(pin, open, act) {
+function card(pin, newest, open, root, act) {
   const [tone, word] = verdict(pin);
   const body = h('div', { class: 'body', id: `changes-${pin.id}`, hidden: !open.has(pin.id) });
   const toggle = h('button', { type: 'button', 'data-key': `toggle-${pin.id}`, 'aria-controls': body.id }, '');
@@ -54,7 +85,7 @@ function card(pin, open, act) {
     toggle.textContent = body.hidden ? 'Show changes' : 'Hide changes';
     if (body.hidden) return;
     try {
-      body.replaceChildren(changes(await api.pinDiff(pin.id)));
+      body.replaceChildren(changes(await compare(pin, newest), root));
     } catch (error) {
       body.replaceChildren(h('p', { class: 'notice bad' }, error.message));
     }
@@ -67,12 +98,15 @@ function card(pin, open, act) {
   });
   read();
   return h('li', { class: 'card' },
-    h('div', { class: 'line' }, h('strong', null, inline(pin.name || 'unnamed')), h('span', { class: `state ${tone}` }, word)),
-    h('p', null, story(pin)),
-    h('p', { class: 'muted mono', title: 'The pin’s id, for the API and hub pins' }, pin.id),
+    h('div', { class: 'line' }, h('strong', null, inline(pin.name || 'unnamed')), h('span', { class: `state ${tone}` }, word),
+      pin.drifted_at && !pin.agent_gone && pin.revision > 0 && summary(pin, newest)),
+    h('p', { class: 'muted' }, story(pin)),
     h('div', { class: 'actions' },
       pin.revision > 0 && toggle,
-      h('button', { type: 'button', 'data-key': `refresh-${pin.id}`, onclick: () => act(() => api.refreshPin(pin.id)) }, 'Refresh'),
+      newest > pin.revision && !pin.agent_gone && h('button', {
+        type: 'button', 'data-key': `refresh-${pin.id}`, onclick: () => act(() => api.refreshPin(pin.id)),
+      }, `Move to revision ${newest}`),
+      copyButton(pin.id, 'Copy id', `id-${pin.id}`),
       removeButton(pin, act)),
     body);
 }
@@ -90,10 +124,11 @@ export function form(agentID, act) {
   }, h('label', { for: 'pin-name' }, 'Name of a new pin'), h('div', { class: 'field' }, name, h('button', { class: 'primary' }, 'Pin this snapshot')));
 }
 
-export function view(pins, open, act) {
+export function view({ pins, snapshot, openPins }, root, act) {
+  const newest = snapshot?.revision ?? 0;
   if (pins.length === 0) {
     return h('p', { class: 'empty' }, 'No pins. A pin holds on to the snapshot as it is now, and tells when the agent has moved on; chats make them for themselves.');
   }
   const order = [...pins].sort((a, b) => Boolean(b.drifted_at) - Boolean(a.drifted_at) || (a.created_at < b.created_at ? 1 : -1));
-  return h('ul', { class: 'cards' }, order.map((pin) => card(pin, open, act)));
+  return h('ul', { class: 'cards' }, order.map((pin) => card(pin, newest, openPins, root, act)));
 }

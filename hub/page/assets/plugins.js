@@ -2,6 +2,7 @@
 
 import { h } from './dom.js';
 import { inline } from './text.js';
+import { copyButton } from './copy.js';
 
 const tones = { ready: 'ok', compiling: 'info', failing: 'warn', quarantined: 'bad', rejected: 'bad', needs_approval: 'warn' };
 
@@ -26,5 +27,5 @@ export function view(snapshot) {
     h('dl', { class: 'facts' },
       h('dt', null, 'Resolvers'), h('dd', null, (plugin.resolvers ?? []).flatMap((name, i) => [i > 0 ? ', ' : '', inline(name)])),
       h('dt', null, 'From'), h('dd', { class: 'path' }, plugin.path === 'builtin' ? 'built in' : inline(plugin.path)),
-      h('dt', null, 'SHA-256'), h('dd', { class: 'mono', title: plugin.digest }, plugin.digest.slice(0, 12) || '–')))));
+      plugin.digest && [h('dt', null, 'SHA-256'), h('dd', null, h('span', { class: 'mono' }, plugin.digest.slice(0, 12), '…'), ' ', copyButton(plugin.digest, 'Copy', `digest-${plugin.digest}`))]))));
 }

@@ -1,21 +1,32 @@
 // What the page knows, and how it says that something went wrong.
 
 import { $, h, show } from './dom.js';
-
-export const tabKeys = ['resources', 'servers', 'pins', 'history', 'plugins', 'clients', 'prompt'];
+import { read } from './query.js';
 
 export const state = {
-  agents: new Map(), // by id
-  pins: [],
-  selected: '', // an agent's id
+  agents: new Map(), // by id: those of the overview and the chosen one
+  query: read(), // which agents the overview shows
+  fleet: {
+    ids: [], // of the agents that are shown, in order
+    total: null, // how many there are in all; null until that is known
+    next: '', // where the next page begins
+    counts: null, // of all agents, by state, and of those that need attention
+    waiting: null, // what will be shown when nobody points at the list
+  },
+  pins: [], // of the chosen agent
+  selected: '', // an agent's id; empty: the overview is shown
   tab: 'resources',
   snapshot: null, // of the selected agent; null when it has none
   history: null,
   markdown: null,
-  filter: { text: '', kind: '', status: '' },
+  before: null, // the text of the revision before, where it is compared
+  compare: false, // whether it is
+  filter: { text: '', kind: '', status: '', reader: '' },
   fresh: new Set(), // ids of resources that have just changed
+  openGroups: new Set(), // keys of groups of problems that are unfolded
   openPins: new Set(), // ids of pins whose changes are shown
   openServers: new Set(), // ids of MCP servers whose tools are shown
+  openDetails: false, // whether the chosen agent's details are shown
 };
 
 export function complain(error) {

@@ -80,45 +80,66 @@ export function lineOf(text) {
 // has reports whether there is anything invisible in the text.
 export const hasInvisible = (text) => invisible.test(text.replaceAll(/[\n\t]|\r\n/g, ''));
 
+// printable is text for where only strings go, such as titles.
+export const printable = (text) => text.replaceAll(runs, (run) => Array.from(run, (c) => codeOf(c.codePointAt(0))).join(' '));
+
 export function size(bytes) {
   if (bytes < 1024) return `${bytes} B`;
   if (bytes < 1024 * 1024) return `${(bytes / 1024).toFixed(1)} KiB`;
   return `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
 }
 
+const numbers = new Intl.NumberFormat('en');
+
+export const number = (n) => numbers.format(n);
+
 export function count(n, what) {
-  return `${n} ${what}${n === 1 ? '' : 's'}`;
+  return `${number(n)} ${what}${n === 1 ? '' : 's'}`;
 }
 
 const units = [['day', 86400], ['h', 3600], ['min', 60]];
 
-function distance(seconds) {
+// span is a time in its largest unit, empty if it is less than a minute.
+function span(seconds) {
   for (const [name, length] of units) {
     if (seconds >= length) {
       const n = Math.floor(seconds / length);
-      return name === 'day' ? `${count(n, 'day')} ago` : `${n} ${name} ago`;
+      return name === 'day' ? count(n, 'day') : `${n} ${name}`;
     }
   }
-  return 'just now';
+  return '';
+}
+
+function distance(time, since) {
+  const text = span((Date.now() - Date.parse(time)) / 1000);
+  if (since) return text;
+  return text ? `${text} ago` : 'just now';
 }
 
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 
-// when shows a time by its distance from now, which refreshTimes keeps right.
-export function when(time) {
-  const element = h('time', { datetime: time, title: exact.format(new Date(time)) });
-  element.textContent = distance((Date.now() - Date.parse(time)) / 1000);
+function moment(time, since) {
+  const element = h('time', { datetime: time, title: exact.format(new Date(time)), 'data-since': since });
+  element.textContent = distance(time, since);
   return element;
 }
 
+// when shows a time by its distance from now, and since how long something has been
+// so; refreshTimes keeps both right.
+export const when = (time) => moment(time, false);
+export const since = (time) => moment(time, true);
+
 export function refreshTimes() {
   for (const element of document.querySelectorAll('time[datetime]:not([data-clock])')) {
-    element.textContent = distance((Date.now() - Date.parse(element.dateTime)) / 1000);
+    element.textContent = distance(element.dateTime, element.dataset.since !== undefined);
   }
 }
 
 const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' });
+const day = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric' });
 
+// clockTime shows the time of day, or the day if it is another one.
 export function clockTime(date) {
-  return h('time', { datetime: date.toISOString(), 'data-clock': '' }, clock.format(date));
+  const today = date.toDateString() === new Date().toDateString();
+  return h('time', { datetime: date.toISOString(), title: exact.format(date), 'data-clock': '' }, (today ? clock : day).format(date));
 }

@@ -2,10 +2,11 @@
 
 import { $, h, steady } from './dom.js';
 import { inline, lineOf, size, hasInvisible } from './text.js';
+import { copyButton } from './copy.js';
+import { middle, relative } from './paths.js';
 import * as api from './api.js';
+import { severity } from './problems.js';
 import { kinds, tones, reason, isIssue, title } from './resources.js';
-
-const severities = { info: 'info', warning: 'warn', error: 'bad' };
 
 // Beyond so many lines each would cost more than it helps.
 const numbered = 5000;
@@ -28,21 +29,21 @@ function content(bytes) {
   body.tabIndex = 0;
   body.setAttribute('role', 'group');
   body.setAttribute('aria-label', 'Content');
-  return [warning, body];
+  return [warning, h('div', { class: 'actions' }, copyButton(text, 'Copy content')), body];
 }
 
-function facts(resource) {
+function facts(resource, root) {
   const fact = (name, value, properties) => value && [h('dt', null, name), h('dd', properties, value)];
   const attributes = Object.entries(resource.attributes ?? {}).map(([key, value]) =>
     fact(inline(key), (Array.isArray(value) ? value : [value]).flatMap((v, i) => [i > 0 ? ', ' : '', inline(v)])));
   return h('dl', { class: 'facts' },
     fact('Kind', kinds[resource.kind] ?? inline(resource.kind)),
-    fact('Source', inline(resource.source), { class: 'path' }),
-    resource.source_path && fact('Through', inline(resource.source_path), { class: 'path' }),
+    fact('Source', [middle(relative(resource.source, root), resource.source), ' ', copyButton(resource.source, 'Copy path')], { class: 'source' }),
+    resource.source_path && fact('Through', middle(relative(resource.source_path, root), resource.source_path)),
     resource.description && fact('Description', inline(resource.description)),
     fact('Size', size(resource.size_bytes), { class: 'num' }),
     fact('Found by', inline(resource.resolver || '–')),
-    resource.content_hash && fact('SHA-256', resource.content_hash.slice(0, 16), { class: 'mono', title: resource.content_hash }),
+    resource.content_hash && fact('SHA-256', h('span', { class: 'mono' }, resource.content_hash)),
     attributes,
     resource.readers?.length > 0 && fact('Read by', resource.readers.flatMap((reader, i) => [i > 0 ? ', ' : '', inline(reader)])),
     resource.scope && fact('Scope', inline(resource.scope)),
@@ -53,7 +54,7 @@ function facts(resource) {
 function findings(resource) {
   if (!resource.findings?.length) return null;
   return h('ul', { class: 'findings' }, resource.findings.map((finding) =>
-    h('li', null, h('span', { class: `state ${severities[finding.severity] ?? 'info'}` }, inline(finding.severity)), ' ', inline(finding.message))));
+    h('li', null, h('span', { class: `state ${severity(finding)}` }, inline(finding.severity)), ' ', inline(finding.message))));
 }
 
 // What the dialog shows: the resource's id, and its hash, to know whether it
@@ -80,18 +81,18 @@ async function fill(agentID, resource, revision) {
   }
 }
 
-export function open(agentID, resource, revision) {
-  shown = { id: resource.id, hash: resource.content_hash, status: resource.status };
+export function open(agentID, resource, revision, root) {
+  shown = { root, id: resource.id, hash: resource.content_hash, status: resource.status };
   const dialog = $('viewer');
   dialog.replaceChildren(
     h('header', null,
       h('h2', { id: 'viewer-title' }, inline(title(resource))),
-      h('span', { class: `state ${tones[resource.status] ?? 'info'}` }, resource.stale ? `${resource.status}, stale` : resource.status),
+      isIssue(resource) && h('span', { class: `state ${tones[resource.status] ?? 'info'}` }, resource.stale ? `${resource.status}, stale` : resource.status),
       h('button', { type: 'button', class: 'quiet', 'aria-label': 'Close', onclick: () => dialog.close() }, 'Close')),
     h('div', { class: 'scroll' },
       isIssue(resource) && h('p', { class: 'notice bad' }, inline(reason(resource))),
       findings(resource),
-      facts(resource),
+      facts(resource, root),
       h('div', { class: 'content', 'aria-live': 'polite' }, h('p', { class: 'empty' }, 'Loading'))));
   if (!dialog.open) dialog.showModal();
   return fill(agentID, resource, revision);
@@ -104,9 +105,9 @@ export const update = steady((agentID, snapshot) => {
   const now = snapshot.resources.find((resource) => resource.id === shown.id);
   if (!now) {
     dialog.querySelector('.content').replaceChildren(h('p', { class: 'notice warn' }, 'This resource is gone: the agent’s newest snapshot does not have it.'));
-    shown = { id: shown.id, hash: '', status: 'gone' };
+    shown = { ...shown, hash: '', status: 'gone' };
   } else if (now.content_hash !== shown.hash || now.status !== shown.status) {
-    open(agentID, now, snapshot.revision);
+    open(agentID, now, snapshot.revision, shown.root);
   }
 });
 

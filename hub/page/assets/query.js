@@ -1,0 +1,56 @@
+// Which agents the overview shows, and in what order. It is in the page's address,
+// in the words of the API.
+
+export const columns = [
+  // The API's name of the order, the head, and whether the first press has the last come first.
+  { sort: 'name', label: 'Agent' },
+  { sort: 'state', label: 'State' },
+  { sort: 'attention', label: 'Needs attention', down: true },
+  { sort: 'drifted_pins', label: 'Drifted pins', down: true, number: true },
+  { sort: 'last_push_at', label: 'Last push', down: true },
+  { sort: 'failing_plugins', label: 'Failing plugins', down: true, number: true },
+  { sort: 'agent_version', label: 'Version' },
+  { sort: 'labels', label: 'Labels' },
+];
+
+export const states = ['connected', 'away', 'never_connected'];
+
+// labelsIn are the labels in a text: NAME=VALUE, each name once, as the hub has them.
+export function labelsIn(text) {
+  const name = '[A-Za-z0-9][A-Za-z0-9._/-]{0,62}';
+  const valid = new RegExp(`^${name}=(${name})?$`);
+  const list = text.split(/[\s,]+/).filter((one) => valid.test(one));
+  return list.filter((one, i) => list.findIndex((other) => other.split('=')[0] === one.split('=')[0]) === i);
+}
+
+export function read(search = location.search) {
+  const p = new URLSearchParams(search);
+  return {
+    q: p.get('q') ?? '',
+    labels: labelsIn(p.getAll('label').join(' ')),
+    state: states.includes(p.get('state')) ? p.get('state') : '',
+    attention: p.get('attention') === '1',
+    sort: columns.some((c) => c.sort === p.get('sort')) ? p.get('sort') : 'name',
+    down: p.get('order') === 'desc',
+  };
+}
+
+// params are the query as the API has it; what is as always is left out.
+export function params(query) {
+  const p = new URLSearchParams();
+  if (query.q.trim()) p.set('q', query.q.trim());
+  for (const label of query.labels) p.append('label', label);
+  if (query.state) p.set('state', query.state);
+  if (query.attention) p.set('attention', '1');
+  if (query.sort !== 'name' || query.down) p.set('sort', query.sort);
+  if (query.down) p.set('order', 'desc');
+  return p;
+}
+
+// address is the page's own, with a query and a place in the page.
+export function address(query, hash = location.hash) {
+  const search = params(query).toString();
+  return location.pathname + (search && `?${search}`) + hash;
+}
+
+export const filtered = (query) => Boolean(query.q.trim() || query.labels.length > 0 || query.state || query.attention);

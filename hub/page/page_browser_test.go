@@ -470,7 +470,7 @@ func testClients(t *testing.T, browser chrome) {
 			Budget: clientview.Budget{InstructionBytes: 32768, UsedBytes: 32768, SkillTokens: 5440, UsedTokens: 455, Builtin: 4, Shortened: 2},
 		})
 	})
-	b := open(t, browser, s, look{1280, 860, false})
+	b := open(t, browser, s, look{1280, 860, false}, "")
 	b.run(chromedp.Navigate(s.url + "/#/old/clients"))
 	b.until(`document.querySelector('#body')?.innerText.includes('too old')`)
 	b.run(chromedp.Navigate(s.url + "/#/new/clients"))

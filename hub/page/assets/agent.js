@@ -54,7 +54,7 @@ const views = [
   },
   { key: 'history', label: 'History', view: () => historyView.view(state.selected, state.history, root()) },
   { key: 'plugins', label: 'Plugins', badge: () => [plugins.trouble(state.snapshot?.plugins ?? []), 'warn'], view: () => plugins.view(state.snapshot) },
-  { key: 'clients', label: 'Clients', view: () => clients.view(state.selected) },
+  { key: 'clients', label: 'Clients', bare: true, view: () => clients.view(state.selected) },
   {
     key: 'prompt', label: 'Prompt',
     view: () => prompt.view(state, async (compare) => {

@@ -17,6 +17,20 @@ type NewToken struct {
 	// ExpiresAt is at most a year away; nil means in 8 hours, or when the caller's
 	// token does.
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+	// Hub, if not nil, makes a capability; see there for what is different then.
+	Hub *Capability `json:"hub,omitzero"`
+}
+
+// Capability is what a chat may have done through a hub: a token that is good for
+// calls of tools that come from there, and nowhere else. Without scopes it only reads,
+// it has no secrets, its scopes are among processes, files and mcp, it stays in the
+// workspace, and it ends within 31 days.
+type Capability struct {
+	// Tools are the names of the tools that it is good for, or patterns of path.Match
+	// such as "tracker__*"; none means all that its scopes and its fence leave.
+	Tools []string `json:"tools,omitempty"`
+	// Chat is the chat that it is for, whose processes it sees; "" makes one of its own.
+	Chat string `json:"chat,omitempty"`
 }
 
 // Token is a token that was minted, without the token itself.
@@ -30,6 +44,8 @@ type Token struct {
 	ExpiresAt time.Time `json:"expires_at"`
 	// MintedBy is the id of the token with which it was made. It ends with that.
 	MintedBy string `json:"minted_by"`
+	// Hub is there for a capability.
+	Hub *Capability `json:"hub,omitzero"`
 }
 
 // MintedToken answers POST /api/v0/tokens.

@@ -250,6 +250,7 @@ func values(c *config.Config) []setting {
 		{"services.files", c.Services.Files},
 		{"services.git", c.Services.Git},
 		{"services.tcp", c.Services.TCP},
+		{"services.hub", c.Services.Hub},
 		{"services.hide_secrets", c.Services.HideSecrets},
 		{"services.files_within", c.Services.FilesWithin},
 		{"services.spool", c.Services.Spool.String()},

@@ -56,7 +56,7 @@ limits = {time = "1m", fuel = 1000001, memory = "1MiB", response = 1025, logs = 
 snapshot = {max_resource_bytes = 1, max_bytes = "1MiB", max_resources = 1}
 watch = {quiet = "1s", max_wait = "1m", recheck = "1h"}
 push = {url = "unix:/x", token_file = "/t", agent = "dev-1", clients = false}
-services = {processes = false, files = false, git = false, tcp = true, hide_secrets = false, files_within = "workspace", spool = "1MiB", spool_total = "2MiB", audit = "1MiB"}
+services = {processes = false, files = false, git = false, tcp = true, hub = true, hide_secrets = false, files_within = "workspace", spool = "1MiB", spool_total = "2MiB", audit = "1MiB"}
 [mcp]
 enabled = false
 trust = "workspace"
@@ -113,7 +113,7 @@ name = "plain"
 		`snapshot.max_resource_bytes = "1B"`, `snapshot.max_bytes = "1MiB"`, `snapshot.max_resources = 1`,
 		`watch.quiet = "1s"`, `watch.max_wait = "1m"`, `watch.recheck = "1h"`,
 		`push.url = "unix:/x"`, `push.token_file = "/t"`, `push.agent = "dev-1"`, `push.clients = false`,
-		`services.processes = false`, `services.files = false`, `services.git = false`, `services.tcp = true`,
+		`services.processes = false`, `services.files = false`, `services.git = false`, `services.tcp = true`, `services.hub = true`,
 		`services.hide_secrets = false`, `services.files_within = "workspace"`,
 		`services.spool = "1MiB"`, `services.spool_total = "2MiB"`, `services.audit = "1MiB"`,
 		`mcp.enabled = false`, `mcp.trust = "workspace"`, `mcp.from = ["source","user"]`, `mcp.confine = "none"`, `mcp.require_confined = true`,

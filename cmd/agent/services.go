@@ -198,7 +198,8 @@ func (s *services) fileService() httpapi.Service {
 	for i := range service.Routes {
 		wide := service.Routes[i].Handle
 		service.Routes[i].Handle = func(c *httpapi.Call) error {
-			if s.config.Load().FilesWithin == config.FilesWorkspace {
+			grant := access.From(c.Context())
+			if s.config.Load().FilesWithin == config.FilesWorkspace || grant != nil && grant.Within {
 				return narrow[i].Handle(c)
 			}
 			return wide(c)
@@ -301,7 +302,7 @@ const askSupervisor = time.Second
 func (s *services) status() *types.Services {
 	c := s.config.Load()
 	status := &types.Services{
-		Processes: c.Processes, Files: c.Files, Git: c.Git, TCP: c.TCP, State: s.d.workspace.places.State,
+		Processes: c.Processes, Files: c.Files, Git: c.Git, TCP: c.TCP, Hub: c.Hub, State: s.d.workspace.places.State,
 		Secrets: types.SecretsHidden, Supervisor: types.SupervisorNone,
 	}
 	abi, err := launch.Supported()

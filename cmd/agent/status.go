@@ -138,6 +138,9 @@ func servicesLine(s *types.Services) string {
 	if s.TCP {
 		line += ", over TCP too"
 	}
+	if s.Hub {
+		line += ", through the hub with a capability"
+	}
 	switch s.Secrets {
 	case types.SecretsHidden:
 		line += fmt.Sprintf("; the places of secrets are hidden from processes by Landlock (version %d)", s.Landlock)

@@ -43,6 +43,9 @@ type newTokenFlags struct {
 	token   ws.NewToken
 	expires time.Duration
 	json    bool
+	// forHub makes a capability of it, with hub.
+	forHub bool
+	hub    ws.Capability
 }
 
 func (a *app) tokenCreateCommand(conn *connection) *cobra.Command {
@@ -58,11 +61,19 @@ where the kernel has Landlock. Where it hasn't, they aren't started.
 
 Without --grant-secrets what is on the secret list can't be read or written with it, and
 processes that are started with it don't see those places. With --grant-secrets '*' they
-are as free as you are.`,
+are as free as you are.
+
+With --for-hub it is a capability: what a chat at the hub may have done here, where
+services.hub is true. It is good for nothing else, and over no socket. Without --scope it
+only reads; --tool narrows it to some tools. It stays in the workspace, has no secrets,
+and ends after at most 31 days. Give it to the chat server, not to the hub: that one
+passes it on with each call and keeps none.`,
 		Example: `  agent token create --json
   agent token create --scope files --expires 30m
   agent token create --plan docs/PLAN.md
-  agent token create --grant-secrets '.env*'`,
+  agent token create --grant-secrets '.env*'
+  agent token create --for-hub
+  agent token create --for-hub --scope processes,mcp --tool execute --tool 'tracker__*'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.createToken(cmd, conn, &f) },
 	}
@@ -71,6 +82,9 @@ are as free as you are.`,
 	flags.StringVar(&f.token.Plan, "plan", "", "the one `file` that can be written with it")
 	flags.StringArrayVar(&f.token.Secrets, "grant-secrets", nil, "`entry` of the secret list that it may see, as it is spelled there, or '*' for all; may be repeated")
 	flags.DurationVar(&f.expires, "expires", 0, "after what `time` it ends: 30m, 8h, at most 8760h (default 8h)")
+	flags.BoolVar(&f.forHub, "for-hub", false, "make a capability, which a chat shows through a hub")
+	flags.StringArrayVar(&f.hub.Tools, "tool", nil, "with --for-hub: `name` of a tool it is good for, or a pattern such as 'tracker__*'; may be repeated (default all that the scopes leave)")
+	flags.StringVar(&f.hub.Chat, "chat", "", "with --for-hub: `id` of the chat it is for, a UUID (default one of its own)")
 	flags.BoolVar(&f.json, "json", false, "print JSON")
 	return cmd
 }
@@ -85,6 +99,12 @@ func (a *app) createToken(cmd *cobra.Command, conn *connection, f *newTokenFlags
 		}
 		at := time.Now().Add(f.expires).UTC()
 		f.token.ExpiresAt = &at
+	}
+	switch {
+	case f.forHub:
+		f.token.Hub = &f.hub
+	case len(f.hub.Tools) > 0 || f.hub.Chat != "":
+		return cli.Usage("--tool and --chat are for a capability: add --for-hub")
 	}
 	if cmd.Flags().Changed("plan") {
 		if f.token.Plan, err = absolutePath(f.token.Plan); err != nil {
@@ -105,7 +125,11 @@ func (a *app) createToken(cmd *cobra.Command, conn *connection, f *newTokenFlags
 	if _, err := fmt.Fprintln(a.stdout, made.Secret); err != nil {
 		return err
 	}
-	line := fmt.Sprintf("%s: %s, until %s", made.ID, strings.Join(made.Scopes, ", "), made.ExpiresAt.Local().Format(time.DateTime))
+	may := strings.Join(made.Scopes, ", ")
+	if may == "" {
+		may = "reading"
+	}
+	line := fmt.Sprintf("%s: %s%s, until %s", made.ID, may, throughHub(made.Hub), made.ExpiresAt.Local().Format(time.DateTime))
 	if made.Plan != "" {
 		line += ", writes only " + made.Plan
 	}
@@ -147,13 +171,25 @@ func (a *app) printTokens(list []ws.Token) error {
 		_, err := fmt.Fprintln(a.stdout, "there are no tokens but the control token")
 		return err
 	}
-	t := term.NewTable(a.stdout, "ID", "SCOPES", "EXPIRES", "MADE BY", "SECRETS", "PLAN")
+	t := term.NewTable(a.stdout, "ID", "SCOPES", "EXPIRES", "MADE BY", "SECRETS", "PLAN", "FOR")
 	for i := range list {
 		l := &list[i]
 		t.Row(l.ID, term.Dash(strings.Join(l.Scopes, ",")), l.ExpiresAt.Local().Format(time.DateTime), l.MintedBy,
-			term.Dash(term.Visible(strings.Join(l.Secrets, " "))), term.Dash(term.Visible(l.Plan)))
+			term.Dash(term.Visible(strings.Join(l.Secrets, " "))), term.Dash(term.Visible(l.Plan)),
+			term.Dash(strings.TrimSpace(term.Visible(throughHub(l.Hub)))))
 	}
 	return t.Flush()
+}
+
+// throughHub says what a capability is good for; "" for another token.
+func throughHub(c *ws.Capability) string {
+	switch {
+	case c == nil:
+		return ""
+	case len(c.Tools) == 0:
+		return " through a hub"
+	}
+	return " through a hub: " + strings.Join(c.Tools, " ")
 }
 
 func (a *app) tokenRevokeCommand(conn *connection) *cobra.Command {

@@ -93,6 +93,8 @@ type Services struct {
 	Processes, Files, Git bool
 	// TCP serves them over TCP, too.
 	TCP bool
+	// Hub has the hub that is pushed to call tools for chats that show a capability.
+	Hub bool
 	// HideSecrets confines what a process without a grant for secrets can read.
 	HideSecrets bool
 	// FilesWithin is FilesAnywhere or FilesWorkspace.

@@ -72,6 +72,7 @@ func (s *Services) schema() table {
 		"files":        setBool(&s.Files),
 		"git":          setBool(&s.Git),
 		"tcp":          setBool(&s.TCP),
+		"hub":          setBool(&s.Hub),
 		"hide_secrets": setBool(&s.HideSecrets),
 		"files_within": setText(&s.FilesWithin, oneOf(FilesAnywhere, FilesWorkspace)),
 		"spool":        setBytes(&s.Spool, 64*KiB, 16*GiB),

@@ -9,6 +9,8 @@
 //
 //   - A token grants what was written down when it was minted, which is never more
 //     than its minter had: scopes, fence, secrets, time. It ends with its minter.
+//   - A capability, which a chat shows through a hub, is no token elsewhere: it is good
+//     for what [Tokens.Capability] is asked for, and for no route.
 //   - Minted tokens are kept as hashes; what a file of this package holds lets
 //     nobody in.
 //   - Every call that [Acting] lets through, or refuses to a known token, is a line
@@ -72,6 +74,9 @@ type Grant struct {
 	Secrets []string
 	// Expires is zero for never.
 	Expires time.Time
+	// Within says that files outside of the workspace aren't there for it, whatever the
+	// configuration says.
+	Within bool
 }
 
 // Has reports whether the grant has a scope. A nil Grant has none.

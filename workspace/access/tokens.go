@@ -36,6 +36,10 @@ const (
 	defaultLife = 8 * time.Hour
 	// maxLife keeps tokens from outliving the memory of who made them.
 	maxLife = 366 * 24 * time.Hour
+	// maxHubLife is for capabilities: they are in the hands of machines elsewhere.
+	maxHubLife = 31 * 24 * time.Hour
+	// maxTools and maxTool bound the list of tools of a capability, and each of them.
+	maxTools, maxTool = 256, 200
 )
 
 var (
@@ -70,6 +74,7 @@ type Tokens struct {
 	control [sha256.Size]byte
 	turn    *turn.Turn // to change what follows
 	minted  atomic.Pointer[[]minted]
+	lent    lent
 }
 
 // minted is a token as the file has it.
@@ -115,28 +120,36 @@ func readTokens(path string) (list []minted, err error) {
 }
 
 // Authenticate returns what a token grants; nil for one that isn't known, has
-// expired or was revoked.
+// expired or was revoked, and for a capability, which is good elsewhere.
 func (t *Tokens) Authenticate(token string) *Grant {
 	sum := sha256.Sum256([]byte(token)) // the hash hides even the length
 	if t.opts.Control != "" && subtle.ConstantTimeCompare(sum[:], t.control[:]) == 1 {
 		return &Grant{ID: ControlID, Scopes: Scopes()}
 	}
+	if g := t.lent.find(sum); g != nil {
+		return g
+	}
+	found := t.find(sum)
+	if found == nil || found.Hub != nil {
+		return nil
+	}
+	return found.grant()
+}
+
+// find returns the valid token with a hash; nil for none.
+func (t *Tokens) find(sum [sha256.Size]byte) (found *minted) {
 	text := []byte(hex.EncodeToString(sum[:]))
-	var found *minted
 	list := t.live()
 	for i := range list { // all of them, so that the time tells nothing
 		if subtle.ConstantTimeCompare(text, []byte(list[i].Hash)) == 1 {
 			found = &list[i]
 		}
 	}
-	if found == nil {
-		return nil
-	}
-	return found.grant()
+	return found
 }
 
 func (m *minted) grant() *Grant {
-	g := &Grant{ID: m.ID, Plan: m.Plan, Secrets: slices.Clone(m.Secrets), Expires: m.ExpiresAt}
+	g := &Grant{ID: m.ID, Plan: m.Plan, Secrets: slices.Clone(m.Secrets), Expires: m.ExpiresAt, Within: m.Hub != nil}
 	for _, scope := range m.Scopes {
 		g.Scopes = append(g.Scopes, Scope(scope))
 	}
@@ -203,7 +216,7 @@ func (t *Tokens) Mint(ctx context.Context, by *Grant, secrets bool, want workspa
 	case by.ID != ControlID && !slices.ContainsFunc(list, func(m minted) bool { return m.ID == by.ID }):
 		return nil, fmt.Errorf("%w: that one has ended", ErrWider)
 	}
-	answer := &workspace.MintedToken{Token: *token, Secret: "wm_" + rand.Text()}
+	answer := &workspace.MintedToken{Token: *token, Secret: prefixOf(token) + rand.Text()}
 	sum := sha256.Sum256([]byte(answer.Secret))
 	return answer, t.keep(append(list, minted{Token: *token, Hash: hex.EncodeToString(sum[:])}))
 }
@@ -246,7 +259,10 @@ func (t *Tokens) keep(list []minted) error {
 func (t *Tokens) narrowed(by *Grant, secrets bool, want workspace.NewToken) (*workspace.Token, error) {
 	token := &workspace.Token{ID: strings.ToLower(rand.Text()[:10]), CreatedAt: time.Now().UTC().Truncate(time.Second), MintedBy: by.ID}
 	var err error
-	if token.Scopes, err = scopesOf(by, want.Scopes); err != nil {
+	if token.Hub, err = capabilityOf(&want); err != nil {
+		return nil, err
+	}
+	if token.Scopes, err = scopesOf(by, want.Scopes, want.Hub != nil); err != nil {
 		return nil, err
 	}
 	if token.Plan, err = t.planOf(by, want.Plan); err != nil {
@@ -255,12 +271,12 @@ func (t *Tokens) narrowed(by *Grant, secrets bool, want workspace.NewToken) (*wo
 	if token.Secrets, err = secretsOf(by, secrets, want.Secrets); err != nil {
 		return nil, err
 	}
-	token.ExpiresAt, err = expiryOf(by, token.CreatedAt, want.ExpiresAt)
+	token.ExpiresAt, err = expiryOf(by, token.CreatedAt, want.ExpiresAt, want.Hub != nil)
 	return token, err
 }
 
-func scopesOf(by *Grant, want []string) (list []string, err error) {
-	if len(want) == 0 {
+func scopesOf(by *Grant, want []string, hub bool) (list []string, err error) {
+	if len(want) == 0 && !hub {
 		for _, scope := range []Scope{ScopeProcesses, ScopeFiles, ScopeMCP} {
 			if by.Has(scope) {
 				list = append(list, string(scope))
@@ -278,7 +294,7 @@ func scopesOf(by *Grant, want []string) (list []string, err error) {
 			list = append(list, name)
 		}
 	}
-	return list, nil
+	return append([]string{}, list...), nil
 }
 
 func scopeNames() string {
@@ -306,9 +322,15 @@ func secretsOf(by *Grant, all bool, want []string) (list []string, err error) {
 	return list, nil
 }
 
-func expiryOf(by *Grant, now time.Time, want *time.Time) (time.Time, error) {
+func expiryOf(by *Grant, now time.Time, want *time.Time, hub bool) (time.Time, error) {
 	last := now.Add(maxLife)
-	if !by.Expires.IsZero() {
+	if hub {
+		last = now.Add(maxHubLife)
+		if want != nil && want.After(last) {
+			return time.Time{}, fmt.Errorf("%w: expires_at of a capability is more than 31 days away", ErrRequest)
+		}
+	}
+	if !by.Expires.IsZero() && by.Expires.Before(last) {
 		last = by.Expires
 	}
 	switch {

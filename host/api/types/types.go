@@ -59,11 +59,13 @@ type Status struct {
 
 // Services is what the agent does for chats, as its configuration has it.
 type Services struct {
-	// Processes, Files and Git are whether each is served, TCP whether over TCP too.
+	// Processes, Files and Git are whether each is served, TCP whether over TCP too,
+	// Hub whether tools are called for chats at the hub that show a capability.
 	Processes bool `json:"processes"`
 	Files     bool `json:"files"`
 	Git       bool `json:"git"`
 	TCP       bool `json:"tcp"`
+	Hub       bool `json:"hub"`
 	// State is the workspace's state directory: the control token is in it, and what
 	// the supervisor keeps in its directory processes.
 	State string `json:"state"`

@@ -53,7 +53,7 @@ const hubCaller = "hub"
 // hub may ask.
 func (d *daemon) prepare(opts *push.Options) *push.Options {
 	opts.Observe, opts.Describe = d.observePush, d.describe
-	opts.Reverse = push.Reverse{Handlers: map[string]reverse.Handler{}, Observe: d.observeReverse}
+	opts.Reverse = push.Reverse{Handlers: d.services.remote.Handlers(), Observe: d.observeReverse}
 	opts.Reverse.Handlers[reverse.KindClientContext] = d.clientContext(opts.Hold)
 	if d.signed != nil {
 		opts.Reverse.SetApprovals = d.setApprovals
@@ -96,11 +96,13 @@ const maxApprovalsNoted = 64
 // observeReverse puts what a hub was refused into the audit log.
 func (d *daemon) observeReverse(s reverse.Served) {
 	d.log.Debug("the hub has asked", slog.String("kind", s.Kind), slog.Uint64("code", s.Code), slog.Duration("took", s.Duration))
-	if s.Code == 0 {
-		return
+	if s.Code == 0 || s.Kind == reverse.KindToolsCall && s.Code != wire.CodeUnauthorized {
+		return // or package remote has a line of it, which says for whom it was
 	}
 	code := http.StatusInternalServerError
 	switch s.Code {
+	case wire.CodeUnauthorized:
+		code = http.StatusUnauthorized
 	case reverse.CodeDenied:
 		code = http.StatusForbidden
 	case wire.CodeUnimplemented:

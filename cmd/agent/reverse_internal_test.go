@@ -20,6 +20,7 @@ import (
 	"waymark/wire/approval"
 	"waymark/wire/reverse"
 	"waymark/workspace/access"
+	remotetools "waymark/workspace/remote"
 )
 
 // TestApprovalsOfAHub: they go to whoever takes them, and the audit log tells of what
@@ -27,7 +28,7 @@ import (
 func TestApprovalsOfAHub(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	d := &daemon{log: slog.New(slog.DiscardHandler), services: &services{audit: access.OpenLog(dir, 0, slog.New(slog.DiscardHandler))}}
+	d := &daemon{log: slog.New(slog.DiscardHandler), services: &services{audit: access.OpenLog(dir, 0, slog.New(slog.DiscardHandler)), remote: remotetools.New(remotetools.Options{})}}
 	if opts := d.prepare(&push.Options{}); opts.Reverse.SetApprovals != nil || opts.Observe == nil {
 		t.Error("approvals are taken that nobody wants")
 	}

@@ -372,7 +372,7 @@ func (d *daemon) listen(ctx context.Context) error {
 	d.services.mount(&opts)
 	handler := api.Handler(opts)
 	server := &httpapi.Server{Handler: handler, Logger: d.log, HeaderTimeout: timeout, ReadTimeout: timeout, WriteTimeout: timeout}
-	d.serve = func(ctx context.Context) error { return server.Serve(ctx, l) }
+	d.serve = d.serveInside(handler, func(ctx context.Context) error { return server.Serve(ctx, l) })
 	return nil
 }
 

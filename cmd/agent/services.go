@@ -25,6 +25,7 @@ import (
 	"waymark/workspace/git"
 	"waymark/workspace/launch"
 	procs "waymark/workspace/process"
+	remotetools "waymark/workspace/remote"
 	"waymark/workspace/supervisor"
 )
 
@@ -35,6 +36,11 @@ type services struct {
 	audit  *access.Log
 	// config is the [services] table in force.
 	config atomic.Pointer[config.Services]
+
+	// inside is the way to the local API for this program itself.
+	inside *inside
+	// remote has tools called for chats at the hub.
+	remote *remotetools.Service
 
 	held      *holding
 	processes *procs.Service
@@ -54,11 +60,12 @@ func newServices(d *daemon, all *config.Config) *services {
 		d.log.Warn("nobody can act through this agent", slog.Any("error", err))
 	}
 	s := &services{
-		d: d, audit: access.OpenLog(state, int64(c.Audit), d.log),
+		d: d, inside: newInside(), audit: access.OpenLog(state, int64(c.Audit), d.log),
 		tokens: access.Open(access.Options{Dir: state, Control: control, Root: d.workspace.resolvedRoot, Logger: d.log}),
 		held:   newHolding(d, supervisor.Limits{Spool: int64(c.Spool), Spools: int64(c.SpoolTotal)}),
 	}
 	s.configureServices(c)
+	s.remote = s.newRemote()
 	s.makeGit()
 	s.makeFiles()
 	s.servers = s.makeServers(&all.MCP)

@@ -25,7 +25,7 @@ func layers() []Layer {
 		{"supervisor", []string{"waymark/workspace/supervisor/..."}},
 		{"engine, services and hub", []string{"waymark/host/...", "waymark/hub/...",
 			"waymark/workspace/process/...", "waymark/workspace/files/...", "waymark/workspace/git/...", "waymark/workspace/client/...",
-			"waymark/workspace/mcp/...", "waymark/workspace/mcpserver/..."}},
+			"waymark/workspace/mcp/...", "waymark/workspace/mcpserver/...", "waymark/workspace/remote"}},
 		{"mains, tools and tests", []string{"waymark/cmd/...", "waymark/internal/tools/...", "waymark/test/..."}},
 	}
 }

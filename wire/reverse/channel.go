@@ -26,6 +26,14 @@ const (
 	// KindSetApprovals brings an agent the signed approvals that concern it; the body
 	// is a waymark.SetApprovals.
 	KindSetApprovals = "approvals.set"
+
+	// KindToolsList asks an agent for the tools that a chat's capability is good for,
+	// KindToolsCall calls one, and KindToolsMore fetches what was too long for a frame.
+	// The bodies are a waymark.ToolsList, ToolsCall and ToolsMore, the answers a
+	// waymark.ToolsAnswer. A hub has no authority of its own for any of them.
+	KindToolsList = "tools.list"
+	KindToolsCall = "tools.call"
+	KindToolsMore = "tools.more"
 )
 
 // Version is the highest version of the channel that is spoken here.

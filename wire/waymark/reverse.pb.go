@@ -496,6 +496,245 @@ func (x *SetApprovals) GetSigned() [][]byte {
 	return nil
 }
 
+// ToolsList is the body of the kind "tools.list": what a chat at the hub can have
+// called here. The answer is a ToolsAnswer.
+type ToolsList struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// capability is what the agent has minted for the chat. The hub has it from the
+	// chat, with this call, and the agent looks at it with each.
+	Capability    string `protobuf:"bytes,1,opt,name=capability,proto3" json:"capability,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ToolsList) Reset() {
+	*x = ToolsList{}
+	mi := &file_wire_waymark_reverse_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ToolsList) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ToolsList) ProtoMessage() {}
+
+func (x *ToolsList) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_waymark_reverse_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ToolsList.ProtoReflect.Descriptor instead.
+func (*ToolsList) Descriptor() ([]byte, []int) {
+	return file_wire_waymark_reverse_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ToolsList) GetCapability() string {
+	if x != nil {
+		return x.Capability
+	}
+	return ""
+}
+
+// ToolsCall is the body of the kind "tools.call": it calls a tool. The answer is a
+// ToolsAnswer. A call whose sender waits no more is cancelled.
+type ToolsCall struct {
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Capability string                 `protobuf:"bytes,1,opt,name=capability,proto3" json:"capability,omitempty"`
+	Name       string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// arguments are a JSON object, of at most 512 KiB.
+	Arguments     []byte `protobuf:"bytes,3,opt,name=arguments,proto3" json:"arguments,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ToolsCall) Reset() {
+	*x = ToolsCall{}
+	mi := &file_wire_waymark_reverse_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ToolsCall) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ToolsCall) ProtoMessage() {}
+
+func (x *ToolsCall) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_waymark_reverse_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ToolsCall.ProtoReflect.Descriptor instead.
+func (*ToolsCall) Descriptor() ([]byte, []int) {
+	return file_wire_waymark_reverse_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *ToolsCall) GetCapability() string {
+	if x != nil {
+		return x.Capability
+	}
+	return ""
+}
+
+func (x *ToolsCall) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ToolsCall) GetArguments() []byte {
+	if x != nil {
+		return x.Arguments
+	}
+	return nil
+}
+
+// ToolsMore is the body of the kind "tools.more": it asks for more of an answer that
+// was too long for a frame. The answer is a ToolsAnswer.
+type ToolsMore struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// capability is that with which it was asked for.
+	Capability string `protobuf:"bytes,1,opt,name=capability,proto3" json:"capability,omitempty"`
+	Rest       []byte `protobuf:"bytes,2,opt,name=rest,proto3" json:"rest,omitempty"`
+	// offset is how much of it the sender has, in bytes.
+	Offset        uint32 `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ToolsMore) Reset() {
+	*x = ToolsMore{}
+	mi := &file_wire_waymark_reverse_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ToolsMore) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ToolsMore) ProtoMessage() {}
+
+func (x *ToolsMore) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_waymark_reverse_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ToolsMore.ProtoReflect.Descriptor instead.
+func (*ToolsMore) Descriptor() ([]byte, []int) {
+	return file_wire_waymark_reverse_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *ToolsMore) GetCapability() string {
+	if x != nil {
+		return x.Capability
+	}
+	return ""
+}
+
+func (x *ToolsMore) GetRest() []byte {
+	if x != nil {
+		return x.Rest
+	}
+	return nil
+}
+
+func (x *ToolsMore) GetOffset() uint32 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+// ToolsAnswer is (a part of) an answer.
+type ToolsAnswer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// json is JSON of MCP: {"tools": […]}, or the result of a tool.
+	Json []byte `protobuf:"bytes,1,opt,name=json,proto3" json:"json,omitempty"`
+	// size is how long the whole is.
+	Size uint32 `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`
+	// rest, if not empty, is where the rest can be had, for half a minute.
+	Rest          []byte `protobuf:"bytes,3,opt,name=rest,proto3" json:"rest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ToolsAnswer) Reset() {
+	*x = ToolsAnswer{}
+	mi := &file_wire_waymark_reverse_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ToolsAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ToolsAnswer) ProtoMessage() {}
+
+func (x *ToolsAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_waymark_reverse_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ToolsAnswer.ProtoReflect.Descriptor instead.
+func (*ToolsAnswer) Descriptor() ([]byte, []int) {
+	return file_wire_waymark_reverse_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *ToolsAnswer) GetJson() []byte {
+	if x != nil {
+		return x.Json
+	}
+	return nil
+}
+
+func (x *ToolsAnswer) GetSize() uint32 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *ToolsAnswer) GetRest() []byte {
+	if x != nil {
+		return x.Rest
+	}
+	return nil
+}
+
 var File_wire_waymark_reverse_proto protoreflect.FileDescriptor
 
 const file_wire_waymark_reverse_proto_rawDesc = "" +
@@ -528,7 +767,27 @@ const file_wire_waymark_reverse_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\"\r\n" +
 	"\vReversePing\"&\n" +
 	"\fSetApprovals\x12\x16\n" +
-	"\x06signed\x18\x01 \x03(\fR\x06signedB\x16Z\x14waymark/wire/waymarkb\x06proto3"
+	"\x06signed\x18\x01 \x03(\fR\x06signed\"+\n" +
+	"\tToolsList\x12\x1e\n" +
+	"\n" +
+	"capability\x18\x01 \x01(\tR\n" +
+	"capability\"]\n" +
+	"\tToolsCall\x12\x1e\n" +
+	"\n" +
+	"capability\x18\x01 \x01(\tR\n" +
+	"capability\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1c\n" +
+	"\targuments\x18\x03 \x01(\fR\targuments\"W\n" +
+	"\tToolsMore\x12\x1e\n" +
+	"\n" +
+	"capability\x18\x01 \x01(\tR\n" +
+	"capability\x12\x12\n" +
+	"\x04rest\x18\x02 \x01(\fR\x04rest\x12\x16\n" +
+	"\x06offset\x18\x03 \x01(\rR\x06offset\"I\n" +
+	"\vToolsAnswer\x12\x12\n" +
+	"\x04json\x18\x01 \x01(\fR\x04json\x12\x12\n" +
+	"\x04size\x18\x02 \x01(\rR\x04size\x12\x12\n" +
+	"\x04rest\x18\x03 \x01(\fR\x04restB\x16Z\x14waymark/wire/waymarkb\x06proto3"
 
 var (
 	file_wire_waymark_reverse_proto_rawDescOnce sync.Once
@@ -542,7 +801,7 @@ func file_wire_waymark_reverse_proto_rawDescGZIP() []byte {
 	return file_wire_waymark_reverse_proto_rawDescData
 }
 
-var file_wire_waymark_reverse_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_wire_waymark_reverse_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_wire_waymark_reverse_proto_goTypes = []any{
 	(*ReverseFrame)(nil),    // 0: waymark.v1.ReverseFrame
 	(*ReverseHello)(nil),    // 1: waymark.v1.ReverseHello
@@ -551,6 +810,10 @@ var file_wire_waymark_reverse_proto_goTypes = []any{
 	(*ReverseCancel)(nil),   // 4: waymark.v1.ReverseCancel
 	(*ReversePing)(nil),     // 5: waymark.v1.ReversePing
 	(*SetApprovals)(nil),    // 6: waymark.v1.SetApprovals
+	(*ToolsList)(nil),       // 7: waymark.v1.ToolsList
+	(*ToolsCall)(nil),       // 8: waymark.v1.ToolsCall
+	(*ToolsMore)(nil),       // 9: waymark.v1.ToolsMore
+	(*ToolsAnswer)(nil),     // 10: waymark.v1.ToolsAnswer
 }
 var file_wire_waymark_reverse_proto_depIdxs = []int32{
 	1, // 0: waymark.v1.ReverseFrame.hello:type_name -> waymark.v1.ReverseHello
@@ -583,7 +846,7 @@ func file_wire_waymark_reverse_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_waymark_reverse_proto_rawDesc), len(file_wire_waymark_reverse_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

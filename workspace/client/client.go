@@ -46,6 +46,7 @@ package client
 import (
 	"context"
 	"iter"
+	"net"
 	"time"
 
 	"waymark/host/api/types"
@@ -193,6 +194,9 @@ type Options struct {
 	Token string
 	// Caller is the chat for which calls are made; see [Client.For].
 	Caller workspace.Caller
+	// Dial, if not nil, makes the connections in the place of what the address says:
+	// for who has the agent in its own process.
+	Dial func(ctx context.Context) (net.Conn, error)
 	// Timeout bounds calls whose context has no deadline, in addition to the
 	// time that they mean to wait. Default 30 s.
 	Timeout time.Duration

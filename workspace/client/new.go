@@ -41,6 +41,9 @@ func New(address string, opts Options) Client {
 			return new(net.Dialer).DialContext(ctx, "unix", t.socket)
 		}
 	}
+	if opts.Dial != nil {
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return opts.Dial(ctx) }
+	}
 	a := &agent{opts: opts, api: apiclient.New(apiclient.Options{
 		Name: "agent", Where: t.name, Base: t.base, Err: err, Token: opts.Token, Timeout: opts.Timeout, Transport: transport,
 		Unreachable: func(err error) error {

@@ -60,7 +60,7 @@ func (h *Hub) Handler() http.Handler {
 // newConsumer makes the API for readers.
 func (h *Hub) newConsumer(limits consumer.Limits) *consumer.API {
 	return consumer.New(consumer.Options{
-		Store: h.store, Lookup: h.lookup, Session: h.lookupSession, Connected: h.connected, Services: []httpapi.Service{h.loginService()},
+		Store: h.store, Lookup: h.lookup, Session: h.lookupSession, Connected: h.connected, Services: []httpapi.Service{h.loginService(), h.newChat().Service()},
 		ClientContext: h.clientContext, Limits: limits, Logger: h.log, Now: h.now,
 	})
 }

@@ -74,7 +74,7 @@ func TestAPIMatrix(t *testing.T) {
 				if path == "/api/v0/enroll" {
 					code = 401
 				}
-				if code == 0 && (path == "/api/v0/login" || allowed(path, "") != 0) {
+				if code == 0 && (path == "/api/v0/login" || strings.HasSuffix(path, "/mcp") || allowed(path, "") != 0) {
 					code = 403
 				}
 				m.one(method, path, text, "cookie", code)

@@ -14,6 +14,7 @@ import (
 	"waymark/hub/transport"
 	"waymark/internal/backoff"
 	"waymark/internal/errtext"
+	"waymark/internal/notify"
 	"waymark/wire"
 	"waymark/wire/reverse"
 	"waymark/wire/waymark"
@@ -34,6 +35,8 @@ const (
 
 // channels are the reverse channels of this hub: one for each agent, the newest.
 type channels struct {
+	changed notify.Signal // that another one is open
+
 	mu   sync.Mutex // guards open
 	open map[string]*agentChannel
 }
@@ -44,6 +47,8 @@ type agentChannel struct {
 	agentID string
 	run     string
 	asks    chan struct{} // an element for each reader's question that is under way
+	// calls holds an element for each call for a chat that is under way.
+	calls chan struct{}
 }
 
 // put makes a channel its agent's and returns the one that was.
@@ -55,6 +60,7 @@ func (c *channels) put(one *agentChannel) (before *agentChannel) {
 	}
 	before = c.open[one.agentID]
 	c.open[one.agentID] = one
+	c.changed.Notify()
 	return before
 }
 
@@ -85,7 +91,7 @@ func (c *channels) count() int {
 func (s *contextService) Reverse(stream waymark.DRPCContext_ReverseStream) error {
 	h, call := s.hub, transport.CallOf(stream.Context())
 	call.Last()
-	one := &agentChannel{agentID: call.AgentID, asks: make(chan struct{}, maxAsks)}
+	one := &agentChannel{agentID: call.AgentID, asks: make(chan struct{}, maxAsks), calls: make(chan struct{}, maxChatCalls)}
 	log := h.log.With(slog.String("agent", one.agentID))
 	ready := make(chan struct{})
 	one.Channel = reverse.New(stream, reverse.Options{

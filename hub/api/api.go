@@ -15,6 +15,10 @@ import (
 // Root is the path below which everything is.
 const Root = "/api/v0"
 
+// CapabilityHeader is the header in which a chat server shows what an agent has minted for
+// a chat, to have tools called there.
+const CapabilityHeader = "Waymark-Capability"
+
 //go:embed openapi.json
 var document []byte
 

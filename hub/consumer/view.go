@@ -132,3 +132,18 @@ func (v view) DeletePin(ctx context.Context, id string) error {
 	}
 	return v.store.DeletePin(ctx, id)
 }
+
+// Pins are pins as the reader of a call sees them: those of agents out of the scope of its
+// token don't exist. Errors are those of [store.Pins].
+type Pins interface {
+	Pin(ctx context.Context, id string) (store.Pin, error)
+	PinSnapshot(ctx context.Context, id string, withoutPayloads bool) (store.Pin, store.StoredSnapshot, error)
+	PinBody(ctx context.Context, id, resourceID string) ([]byte, error)
+	PinDiff(ctx context.Context, id string) (store.Pin, []store.ResourceChange, int64, error)
+}
+
+// PinsOf returns the pins of a store as the reader sees them whose call ctx is of.
+func PinsOf(ctx context.Context, s store.Store) Pins {
+	reader := ReaderOf(ctx)
+	return view{s, &reader.Token}
+}

@@ -197,6 +197,9 @@ func (c *Channel) End(err error) {
 	})
 }
 
+// Ended reports whether the channel has ended.
+func (c *Channel) Ended() bool { return c.ctx.Err() != nil }
+
 // Peer returns what the peer has said of itself, and nil until then.
 func (c *Channel) Peer() *Hello {
 	c.mu.Lock()

@@ -1,0 +1,285 @@
+// Package chat is the hub's MCP server: a chat server anywhere reads the skills and the
+// instructions of a snapshot that it has pinned, and has tools called in the workspace, by
+// the agent that pushed it.
+//
+// There is one endpoint for each pin, and no session: every request stands for itself, in
+// both generations of the protocol, so that any hub of a database serves it, before and
+// after a restart. What changes a chat learns from the hub's events and with the results
+// of its calls; list_changed is not sent.
+//
+// # Who may do what
+//
+// A reader's token lets read what is pinned, of agents in its scope. Tools need a
+// capability in addition, which the agent has minted and which comes with each request in
+// the header [Header]. The hub looks at none, keeps none, and has none of its own: it
+// passes it on, with the tool's name and its arguments, and nothing else of the request.
+//
+// # Guarantees
+//
+//   - What a workspace chose is never told as if Waymark said it: names and descriptions
+//     are one line each, a prompt's text is in a frame that it can't close, a resource
+//     says where it is from and has the digest of its content.
+//   - Names, schemas and results come from an agent that may be anybody's: they are
+//     bounded and decoded before they are passed on.
+//   - A call ends with the request that asked for it, with its deadline, and with the
+//     agent's connection. How many there are at a time is bounded for each agent.
+//   - Every call is told to Options.Observe; neither capability, nor arguments, nor results
+//     are.
+//
+// # Concurrency
+//
+// A Service serves any number of requests at the same time.
+//
+// # Limits
+//
+// A request has at most 1 MiB. Of a skill's files a pin has SKILL.md: the others are in
+// the workspace, and a tool reads them there. A call that reaches a hub to which the agent
+// isn't connected is refused there, with what to do; it isn't forwarded. A reader's token
+// that is revoked ends no call that is under way.
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"mime"
+	"net/http"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"waymark/hub/api"
+	"waymark/hub/consumer"
+	"waymark/hub/store"
+	"waymark/internal/httpapi"
+	"waymark/internal/httpapi/problem"
+)
+
+// Header is the header with an agent's capability.
+const Header = api.CapabilityHeader
+
+const (
+	// maxBody bounds a request: arguments of half a frame of the reverse channel, as JSON
+	// in JSON.
+	maxBody = 1 << 20
+	// maxCapability is more than one has, in bytes.
+	maxCapability = 128
+	// MaxCall is how long a call may take. It is below what the reverse channel allows.
+	MaxCall = 5 * time.Minute
+	// page is how many of a list are on a page.
+	page = 200
+)
+
+// Agents calls tools in workspaces.
+type Agents interface {
+	// ListTools returns the tools that a capability is good for, as JSON of MCP.
+	ListTools(ctx context.Context, agentID, capability string) ([]byte, error)
+	// CallTool calls one, and returns its result as JSON of MCP.
+	CallTool(ctx context.Context, agentID, capability, name string, arguments []byte) ([]byte, error)
+}
+
+// Options configure a Service. Pins and Agents must be set.
+type Options struct {
+	// Pins returns the pins that the reader of a call may see.
+	Pins   func(ctx context.Context) consumer.Pins
+	Agents Agents
+	// Observe is called after each call of a tool; nil means that nothing is.
+	Observe func(Called)
+	// Logger gets what goes wrong within; nil means none.
+	Logger *slog.Logger
+}
+
+// Called is a call of a tool that is over.
+type Called struct {
+	// Token is the id of the reader's token.
+	Token, AgentID, Pin, Tool string
+	Arguments, Result         int // bytes
+	Duration                  time.Duration
+	// Error is why there is no result; empty where there is one.
+	Error string
+}
+
+// Service serves the endpoints. New makes it.
+type Service struct {
+	opts Options
+	http http.Handler
+}
+
+// New makes a Service.
+func New(opts Options) *Service {
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	if opts.Observe == nil {
+		opts.Observe = func(Called) {}
+	}
+	s := &Service{opts: opts}
+	s.http = mcp.NewStreamableHTTPHandler(serverOf, &mcp.StreamableHTTPOptions{
+		Stateless: true, JSONResponse: true, Logger: opts.Logger, MaxRequestBodyBytes: maxBody, PropagateRequestCancellation: true,
+		DisableLocalhostProtection: true, // the hub looks at Host itself, and knows its names
+	})
+	return s
+}
+
+// Service returns the routes. They are described in openapi.json of package api.
+func (s *Service) Service() httpapi.Service {
+	route := func(method string, handle httpapi.Handler) httpapi.Route {
+		return httpapi.Route{
+			Method: method, Pattern: api.Root + "/pins/{id}/mcp", Handle: handle, Failed: "the request was not served",
+			MaxBody: maxBody, Timeout: MaxCall + 10*time.Second,
+		}
+	}
+	return httpapi.Service{Routes: []httpapi.Route{route(http.MethodPost, s.serve)}}
+}
+
+// request is one request, with what it is about.
+type request struct {
+	*Service
+
+	reader     consumer.Reader
+	pins       consumer.Pins
+	pin        store.Pin
+	capability string
+	// over ends with the HTTP request, whatever the SDK does with it.
+	over context.Context //nolint:containedctx // that is what it is for
+}
+
+type serverKey struct{}
+
+// serverOf returns the server that was made for a request.
+func serverOf(r *http.Request) *mcp.Server {
+	server, _ := r.Context().Value(serverKey{}).(*mcp.Server)
+	return server
+}
+
+// serve answers POST /api/v0/pins/{id}/mcp.
+func (s *Service) serve(c *httpapi.Call) error {
+	r := &request{Service: s, reader: consumer.ReaderOf(c.Context()), pins: s.opts.Pins(c.Context()), over: c.Context()}
+	if r.reader.SessionID != "" {
+		return &problem.Error{Code: http.StatusForbidden, Message: "forbidden", Detail: "this is for programs: send a reader's token as Authorization: Bearer TOKEN"}
+	}
+	if shown := c.Header.Values(Header); len(shown) == 1 && len(shown[0]) <= maxCapability {
+		r.capability = shown[0]
+	} else if len(shown) > 0 {
+		return &problem.Error{Code: http.StatusBadRequest, Message: c.Failed(), Detail: Header + " is there once, with what 'agent token create --for-hub' has printed"}
+	}
+	if kind, _, err := mime.ParseMediaType(c.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		return &problem.Error{Code: http.StatusUnsupportedMediaType, Message: c.Failed(), Detail: "send a message of MCP with Content-Type: application/json"}
+	}
+	var err error
+	if r.pin, err = r.pins.Pin(c.Context(), c.Arg("id")); err != nil {
+		return err
+	}
+	ctx := context.WithValue(c.Context(), serverKey{}, r.server())
+	// Nothing that a caller sends along gets any further.
+	in := c.Request.WithContext(ctx)
+	in.Header = http.Header{"Accept": {"application/json, text/event-stream"}, "Content-Type": {"application/json"}}
+	for _, name := range []string{"Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name"} {
+		if values := c.Header.Values(name); len(values) > 0 {
+			in.Header[name] = values
+		}
+	}
+	s.http.ServeHTTP(c.Writer(), in)
+	return nil
+}
+
+// server makes the server for a request. It has no features: all are looked up when they
+// are asked for.
+func (r *request) server() *mcp.Server {
+	caps := &mcp.ServerCapabilities{Resources: &mcp.ResourceCapabilities{}, Prompts: &mcp.PromptCapabilities{}}
+	if r.capability != "" {
+		caps.Tools = &mcp.ToolCapabilities{}
+	}
+	caps.AddExtension(skillsExtension, map[string]any{})
+	server := mcp.NewServer(&mcp.Implementation{Name: "waymark-hub", Title: "Waymark hub", Version: "0"}, &mcp.ServerOptions{
+		Capabilities: caps, Logger: r.opts.Logger, Instructions: r.instructions(),
+		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.TTLMs, c.CacheScope = 0, "private" },
+	})
+	server.AddReceivingMiddleware(r.handle)
+	for _, err := range []error{
+		mcp.AddReceivingCustomMethod(server, "skills/list", r.listSkills),
+		mcp.AddReceivingCustomMethod(server, "skills/get", r.getSkill),
+	} {
+		if err != nil {
+			panic(err) // the names are this package's own
+		}
+	}
+	return server
+}
+
+// handle answers what there is an answer of ours for.
+func (r *request) handle(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		ctx, cancel := context.WithTimeout(ctx, MaxCall)
+		defer cancel()
+		defer context.AfterFunc(r.over, cancel)()
+		switch req := req.(type) {
+		case *mcp.ListToolsRequest:
+			return answer(r.listTools(ctx))
+		case *mcp.CallToolRequest:
+			return answer(r.callTool(ctx, req.Params))
+		case *mcp.ListResourcesRequest:
+			return answer(r.listResources(ctx, cursorOf(req.Params)))
+		case *mcp.ReadResourceRequest:
+			return answer(r.readResource(ctx, req.Params.URI))
+		case *mcp.ListPromptsRequest:
+			return answer(r.listPrompts(ctx))
+		case *mcp.GetPromptRequest:
+			return answer(r.getPrompt(ctx, req.Params))
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// answer keeps a nil pointer from becoming a result.
+func answer[R mcp.Result](result R, err error) (mcp.Result, error) {
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+func cursorOf(p *mcp.ListResourcesParams) string {
+	if p == nil {
+		return ""
+	}
+	return p.Cursor
+}
+
+// The codes of errors that aren't the SDK's. Those of MCP that mean nothing in particular
+// are from -32000 to -32099.
+const (
+	codeUnavailable = -32000 // it can't be done now
+	codeCapability  = -32001 // the capability isn't valid
+)
+
+func invalid(message string) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: message}
+}
+
+// internal is an error of the hub's own, of which its log says more.
+func (r *request) internal(ctx context.Context, what string, err error) error {
+	if ctx.Err() == nil {
+		r.opts.Logger.Error(what, slog.String("pin", r.pin.ID), slog.Any("error", err))
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: what + "; the hub's log says more"}
+}
+
+// metaKey is under which results say what of the pin they are about.
+const metaKey = "waymark/pin"
+
+// about says for which pin an answer is, and whether that has drifted.
+func (r *request) about() mcp.Meta {
+	p := map[string]any{"id": r.pin.ID, "revision": r.pin.Revision, "drifted": !r.pin.DriftedAt.IsZero()}
+	if !r.pin.DriftedAt.IsZero() {
+		p["drift_revision"] = r.pin.DriftRevision
+	}
+	return mcp.Meta{metaKey: p}
+}
+
+// decode reads what an agent has sent.
+func decode[T any](data []byte) (*T, error) {
+	v := new(T)
+	return v, json.Unmarshal(data, v)
+}

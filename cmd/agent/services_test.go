@@ -118,6 +118,7 @@ func callers(t *testing.T, s *services) []caller {
 	list := []caller{
 		{"no token", ""}, {"wrong", "wm_WRONG"}, {"expired", expired.Secret}, {"revoked", revoked.Secret},
 		{"control", readFile(t, controlFile(s.d.workspace.places.State))}, {"listen", listenToken},
+		{"capability", mint(ws.NewToken{Scopes: []string{"processes", "files", "mcp"}, Hub: &ws.Capability{}}).Secret},
 		{"fenced", mint(ws.NewToken{Scopes: every(""), Plan: filepath.Join(s.d.workspace.root, "PLAN.md")}).Secret},
 	}
 	for _, scope := range access.Scopes() {
@@ -176,7 +177,7 @@ var guards = map[string]guarded{
 // want is what must become of a call: the status where it is refused before its
 // handler sees it, 0 where it isn't.
 func (g guarded) want(c *config.Services, path string, tcp bool, who string) int {
-	valid := !slices.Contains([]string{"no token", "wrong", "expired", "revoked"}, who)
+	valid := !slices.Contains([]string{"no token", "wrong", "expired", "revoked", "capability"}, who)
 	reader := valid || who == "no token" && !tcp
 	on := map[string]bool{"": true, "owner": true, "processes": c.Processes, "files": c.Files, "git": c.Git}[g.service]
 	switch {

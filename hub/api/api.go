@@ -15,6 +15,36 @@ import (
 // Root is the path below which everything is.
 const Root = "/api/v0"
 
+// Pieces answers ?format=pieces: the parts of the text that ?format=markdown has, for who
+// makes one of them himself.
+type Pieces struct {
+	AgentID  string  `json:"agent_id"`
+	Revision int64   `json:"revision"`
+	Pieces   []Piece `json:"pieces"` // in the order of the text
+	// LeftOut had no room in the budget; ReadByClient counts what the client reads by itself.
+	LeftOut      []LeftOut `json:"left_out"`
+	ReadByClient int       `json:"read_by_client"`
+	// Tokens is about how long the text is as Markdown, as bytes by four.
+	Tokens int `json:"tokens"`
+}
+
+// Piece is what a text has of one resource, in Markdown: what the workspace wrote is
+// fenced or escaped.
+type Piece struct {
+	ID     string        `json:"id"`
+	Kind   string        `json:"kind"`
+	Source string        `json:"source"`
+	Digest snapshot.Hash `json:"digest"` // of the content; null where there is none
+	Text   string        `json:"text"`
+}
+
+// LeftOut is a resource that had no room.
+type LeftOut struct {
+	ID        string `json:"id"`
+	Source    string `json:"source"`
+	SizeBytes int64  `json:"size_bytes"`
+}
+
 // CapabilityHeader is the header in which a chat server shows what an agent has minted for
 // a chat, to have tools called there.
 const CapabilityHeader = "Waymark-Capability"

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math"
 	"net/http"
@@ -213,10 +214,28 @@ func (c *call) revision(name string) (n int64, given bool, err error) {
 	return int64(min(number, math.MaxInt64)), given, err
 }
 
-// wantsMarkdown reports whether an answer is wanted for a prompt.
-func (c *call) wantsMarkdown() (bool, error) {
-	format, err := c.Word("format", "json", "markdown")
-	return format == "markdown", err
+// prompt says how an answer is wanted for a prompt; nil: it isn't.
+func (c *call) prompt() (*prompt, error) {
+	format, err := c.Word("format", "json", "markdown", "pieces")
+	if err != nil {
+		return nil, err
+	}
+	client, err := c.Text("client")
+	if err != nil {
+		return nil, err
+	}
+	tokens, bounded, err := c.Number("budget", 31)
+	switch {
+	case err != nil:
+		return nil, err
+	case format != "markdown" && format != "pieces" && (client != "" || bounded):
+		return nil, httpapi.BadQuery("client and budget are for format=markdown and format=pieces")
+	case bounded && (tokens < minBudget || tokens > maxBudget):
+		return nil, httpapi.BadQuery(fmt.Sprintf("budget is a number of tokens from %d to %d", minBudget, maxBudget))
+	case format != "markdown" && format != "pieces":
+		return nil, nil
+	}
+	return &prompt{client: client, budget: int(tokens) * bytesPerToken, pieces: format == "pieces"}, nil
 }
 
 // beginRendering waits until few enough comparisons and Markdown texts are being

@@ -50,7 +50,7 @@ func (a *API) getContext(c *call) error {
 	if err != nil {
 		return err
 	}
-	markdown, err := c.wantsMarkdown()
+	want, err := c.prompt()
 	if err != nil {
 		return err
 	}
@@ -72,8 +72,8 @@ func (a *API) getContext(c *call) error {
 		if !given {
 			after = tagged
 		}
-		want := awaited{agentID: id, after: after, complete: discovery != "", away: away}
-		if answer, err := a.awaitRevision(c, want, wait); err != nil {
+		waited := awaited{agentID: id, after: after, complete: discovery != "", away: away}
+		if answer, err := a.awaitRevision(c, waited, wait); err != nil {
 			return err
 		} else if !answer {
 			c.Writer().Header().Set("ETag", `"`+strconv.FormatInt(after, 10)+`"`)
@@ -81,18 +81,18 @@ func (a *API) getContext(c *call) error {
 			return nil
 		}
 	}
-	return a.sendContext(c, store.Query{AgentID: id, Revision: revision}, markdown)
+	return a.sendContext(c, store.Query{AgentID: id, Revision: revision}, want)
 }
 
-func (a *API) sendContext(c *call, q store.Query, markdown bool) error {
-	if markdown {
+func (a *API) sendContext(c *call, q store.Query, want *prompt) error {
+	if want != nil {
 		end, err := a.beginRendering(c.Context())
 		if err != nil {
 			return err
 		}
 		defer end()
 	}
-	q.WithoutPayloads = !markdown
+	q.WithoutPayloads = want == nil
 	stored, err := c.store.Snapshot(c.Context(), q)
 	if err != nil {
 		return err
@@ -106,16 +106,20 @@ func (a *API) sendContext(c *call, q store.Query, markdown bool) error {
 	if c.Known(tag) {
 		return nil
 	}
-	return a.sendSnapshot(c, q.AgentID, &stored, markdown, away)
+	return a.sendSnapshot(c, q.AgentID, &stored, want, away)
 }
 
 // awayTag ends the ETag of a snapshot of which more is to come from an agent that is
 // away: the snapshot is the same, and what is said of it another.
 const awayTag = "-away"
 
-func (a *API) sendSnapshot(c *call, agentID string, stored *store.StoredSnapshot, markdown, away bool) error {
-	if markdown {
-		c.Send(http.StatusOK, "text/markdown; charset=utf-8", renderMarkdown(agentID, stored, away))
+func (a *API) sendSnapshot(c *call, agentID string, stored *store.StoredSnapshot, want *prompt, away bool) error {
+	if want != nil {
+		m := renderMarkdown(agentID, stored, away, want)
+		if want.pieces {
+			return c.JSON(http.StatusOK, m.answer(agentID, stored.Revision))
+		}
+		c.Send(http.StatusOK, "text/markdown; charset=utf-8", m.buf.Bytes())
 		return nil
 	}
 	return c.JSON(http.StatusOK, api.Snapshot{

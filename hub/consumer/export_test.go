@@ -21,7 +21,7 @@ func Routes() map[string][]string {
 
 // RenderMarkdown renders a snapshot as ?format=markdown does.
 func RenderMarkdown(agentID string, s snapshot.Snapshot) string {
-	return string(renderMarkdown(agentID, &store.StoredSnapshot{Snapshot: s}, false))
+	return renderMarkdown(agentID, &store.StoredSnapshot{Snapshot: s}, false, &prompt{}).buf.String()
 }
 
 // AttentionAfter is how long an agent may be away before somebody should look.

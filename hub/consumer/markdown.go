@@ -9,8 +9,10 @@ import (
 	"unicode/utf8"
 
 	"waymark/abi"
+	"waymark/hub/api"
 	"waymark/hub/store"
 	"waymark/internal/httpapi"
+	"waymark/internal/text"
 	"waymark/snapshot"
 )
 
@@ -18,8 +20,8 @@ import (
 // order, a catalog of skills and of whatever else there is, and what a
 // reader should know is missing. Texts stand in fences that nothing within
 // them can end, as they are; everything else of the workspace is escaped.
-func renderMarkdown(agentID string, stored *store.StoredSnapshot, away bool) []byte {
-	m := &markdown{}
+func renderMarkdown(agentID string, stored *store.StoredSnapshot, away bool, want *prompt) *markdown {
+	m := &markdown{budget: want.budget}
 	m.line("# Workspace context")
 	m.line("")
 	m.line("Agent %s, revision %d, version %d.", code(agentID), stored.Revision, stored.Snapshot.Version)
@@ -28,7 +30,11 @@ func renderMarkdown(agentID string, stored *store.StoredSnapshot, away bool) []b
 	var broken []*snapshot.Resource
 	for i := range stored.Snapshot.Resources {
 		r := &stored.Snapshot.Resources[i]
-		if r.Status != snapshot.StatusOK {
+		switch {
+		case want.client != "" && slices.Contains(r.Readers, want.client):
+			m.read++
+			continue
+		case r.Status != snapshot.StatusOK:
 			broken = append(broken, r)
 			continue
 		}
@@ -42,15 +48,97 @@ func renderMarkdown(agentID string, stored *store.StoredSnapshot, away bool) []b
 	m.catalog("Commands", "", byKind[abi.KindCommand])
 	m.catalog("Hooks", "", byKind[abi.KindHook])
 	m.catalog("Plugins", "", byKind[abi.KindPlugin])
+	m.leftOut(want)
 	m.issues(&stored.Snapshot, broken)
-	return m.buf.Bytes()
+	return m
 }
+
+// prompt says how a snapshot is rendered for one.
+type prompt struct {
+	// client is an agent of the table of conventions: what that reads by itself is left
+	// out. Empty leaves out nothing.
+	client string
+	// budget is about how long the text may become, in bytes; 0 is no bound.
+	budget int
+	// pieces wants the parts of the text as JSON.
+	pieces bool
+}
+
+const (
+	// bytesPerToken is the estimate that all of Waymark goes by.
+	bytesPerToken = 4
+	// minBudget is what the text around the pieces takes, in tokens, and maxBudget what
+	// nobody has more than.
+	minBudget, maxBudget = 256, 1 << 24
+	// reserve is kept of a budget for what says what was left out, in bytes.
+	reserve = 768
+	// maxLeftOut bounds how many are named that were left out.
+	maxLeftOut = 10
+)
 
 type markdown struct {
 	buf bytes.Buffer
+	// budget is that of the prompt, pieces is what has gone into the text, omitted what
+	// hadn't room, and read counts what the client reads by itself.
+	budget  int
+	pieces  []api.Piece
+	omitted []*snapshot.Resource
+	read    int
 	// oddities are issues with texts that are rendered.
 	oddities []string
 }
+
+// piece adds the text of a resource, if there is room for it. Of a budget the texts of
+// instructions leave a quarter to the catalogs: a skill that nobody has heard of is of
+// no use, however well the workspace is described.
+func (m *markdown) piece(r *snapshot.Resource, text string) {
+	limit := m.budget - reserve
+	if r.Kind == abi.KindInstructionFile {
+		limit -= m.budget / 4
+	}
+	if m.budget > 0 && m.buf.Len()+len(text) > limit {
+		m.omitted = append(m.omitted, r)
+		return
+	}
+	m.buf.WriteString(text)
+	m.pieces = append(m.pieces, api.Piece{
+		ID: r.ID(), Kind: string(r.Kind), Source: r.Source, Digest: r.ContentHash, Text: text,
+	})
+}
+
+// leftOut says what isn't there, and why.
+func (m *markdown) leftOut(want *prompt) {
+	if len(m.omitted) == 0 && m.read == 0 {
+		return
+	}
+	m.line("\n## Left out\n")
+	if m.read > 0 {
+		m.line("- %d that %s reads by itself", m.read, code(text.Truncate(want.client, maxClient)))
+	}
+	for i, r := range m.omitted {
+		if line := fmt.Sprintf("- %s, for want of room: %d bytes", code(text.Truncate(r.Source, maxNamed)), r.SizeBytes); i < maxLeftOut && (i == 0 || m.buf.Len()+len(line) < m.budget-reserve/4) {
+			m.line("%s", line)
+			continue
+		}
+		m.line("- and %d more", len(m.omitted)-i)
+		break
+	}
+}
+
+// answer has the parts of the text, and what isn't in it.
+func (m *markdown) answer(agentID string, revision int64) *api.Pieces {
+	p := &api.Pieces{AgentID: agentID, Revision: revision, Pieces: m.pieces, LeftOut: []api.LeftOut{}, ReadByClient: m.read, Tokens: (m.buf.Len() + bytesPerToken - 1) / bytesPerToken}
+	if p.Pieces == nil {
+		p.Pieces = []api.Piece{}
+	}
+	for _, r := range m.omitted {
+		p.LeftOut = append(p.LeftOut, api.LeftOut{ID: r.ID(), Source: r.Source, SizeBytes: r.SizeBytes})
+	}
+	return p
+}
+
+// maxNamed bounds what is said of a source, in bytes.
+const maxNamed = 200
 
 func (m *markdown) line(format string, args ...any) { fmt.Fprintf(&m.buf, format+"\n", args...) }
 
@@ -91,25 +179,37 @@ func (m *markdown) instructions(list []*snapshot.Resource) {
 	slices.SortStableFunc(list, func(a, b *snapshot.Resource) int { return modeOrder(a) - modeOrder(b) })
 	m.line("\n## Instructions")
 	for _, r := range list {
-		m.line("\n### %s", code(r.Source))
-		m.line("")
-		if r.Description != "" {
-			m.line("%s\n", prose(r.Description))
+		var b strings.Builder
+		fmt.Fprintf(&b, "\n### %s\n\n", code(r.Source))
+		if r.Description != "" && !repeats(r) {
+			fmt.Fprintf(&b, "%s\n\n", prose(r.Description))
 		}
 		if holds := whenItHolds(r); holds != "" {
-			m.line("%s\n", holds)
+			fmt.Fprintf(&b, "%s\n\n", holds)
 		}
 		m.checkHidden(r)
 		switch {
 		case r.Payload == nil:
-			m.line("(no content)")
+			b.WriteString("(no content)\n")
 		case !httpapi.IsText(r.Payload):
-			m.line("(not text)")
+			b.WriteString("(not text)\n")
 		default:
-			m.buf.WriteString(fenced(string(r.Payload)))
+			b.WriteString(fenced(string(r.Payload)))
 		}
+		m.piece(r, b.String())
 	}
 }
+
+// repeats reports whether a description is no more than the first line of the text, which
+// stands below it.
+func repeats(r *snapshot.Resource) bool {
+	first, _, _ := strings.Cut(strings.TrimLeft(string(r.Payload[:min(len(r.Payload), maxFirst)]), "# \t\r\n"), "\n")
+	said := strings.Join(strings.Fields(strings.TrimSuffix(r.Description, "…")), " ")
+	return said != "" && strings.HasPrefix(strings.Join(strings.Fields(first), " "), said)
+}
+
+// maxFirst is longer than any description.
+const maxFirst = 8 << 10
 
 func modeOrder(r *snapshot.Resource) int {
 	switch r.Attributes["mode"].Text {
@@ -163,7 +263,7 @@ func (m *markdown) catalog(title, hint string, list []*snapshot.Resource) {
 		if r.Description != "" {
 			line += ": " + prose(r.Description)
 		}
-		m.line("%s (%s)", line, code(r.Source))
+		m.piece(r, fmt.Sprintf("%s (%s)\n", line, code(r.Source)))
 	}
 }
 

@@ -1,10 +1,13 @@
 package consumer_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
 	"waymark/abi"
+	"waymark/hub/api"
 	"waymark/hub/consumer"
 	"waymark/snapshot"
 )
@@ -119,4 +122,68 @@ func FuzzMarkdown(f *testing.F) {
 			t.Errorf("%d headings, fence %q:\n%s", headings, fence, got)
 		}
 	})
+}
+
+// TestMarkdownBudget: what has no room is named, and the text stays within the budget; a
+// quarter of it is for catalogs.
+func TestMarkdownBudget(t *testing.T) {
+	f := newFixture(t, consumer.Limits{})
+	var all []snapshot.Resource
+	for i := range 40 {
+		r := text(fmt.Sprintf("/w/docs/%02d/AGENTS.md", i), strings.Repeat("rule\n", 100))
+		r.Readers = []string{"codex"}
+		all = append(all, r)
+	}
+	for i := range 10 {
+		r := text(fmt.Sprintf("/w/.agents/skills/s%d", i), "x")
+		r.Kind, r.Name, r.Description = abi.KindSkill, fmt.Sprintf("skill-%d", i), "does things"
+		all = append(all, r)
+	}
+	f.push("a", all...)
+	get := func(query string) string { return f.want(200, "GET", "/api/v0/agents/a/context?format="+query, "") }
+	for _, budget := range []int{256, 1000, 2000, 4000} {
+		got := get(fmt.Sprintf("markdown&budget=%d", budget))
+		if len(got) > budget*4 {
+			t.Errorf("a budget of %d tokens has %d bytes", budget, len(got))
+		}
+		if !strings.Contains(got, "## Left out") || !strings.Contains(got, "for want of room: 500 bytes") || !strings.Contains(got, "more") {
+			t.Errorf("a budget of %d doesn't say what was left out:\n%s", budget, got)
+		}
+		if n := strings.Count(got, "- `skill-"); budget >= 1000 && n != 10 {
+			t.Errorf("a budget of %d has %d skills", budget, n)
+		}
+	}
+	if got := get("markdown&budget=100000"); strings.Contains(got, "Left out") || strings.Count(got, "### ") != 40 {
+		t.Errorf("with room for all:\n%s", got)
+	}
+	got := get("markdown&client=codex")
+	if strings.Contains(got, "rule") || !strings.Contains(got, "- 40 that `codex` reads by itself") || strings.Count(got, "- `skill-") != 10 {
+		t.Errorf("for a client that reads the instructions:\n%s", got)
+	}
+	var pieces api.Pieces
+	if err := json.Unmarshal([]byte(get("pieces&budget=1000")), &pieces); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(pieces.Pieces) + len(pieces.LeftOut); n != 50 || len(pieces.LeftOut) == 0 || pieces.Tokens > 1000 {
+		t.Errorf("%d pieces, %d left out, %d tokens", len(pieces.Pieces), len(pieces.LeftOut), pieces.Tokens)
+	}
+	whole := get("markdown&budget=1000")
+	for _, p := range pieces.Pieces {
+		if !strings.Contains(whole, p.Text) || p.Source == "" || len(p.Digest) == 0 {
+			t.Errorf("a piece isn't what the text has: %+v", p)
+		}
+	}
+	for _, query := range []string{"markdown&budget=255", "markdown&budget=-1", "markdown&budget=x", "json&budget=1000", "json&client=codex", "text"} {
+		f.want(400, "GET", "/api/v0/agents/a/context?format="+query, "")
+	}
+}
+
+// TestMarkdownRepeats: a description that is the first line of its text isn't said twice.
+func TestMarkdownRepeats(t *testing.T) {
+	repeated, own := text("/w/AGENTS.md", "# Use  tabs\nalways\n"), text("/w/CLAUDE.md", "# Rules\n")
+	repeated.Description, own.Description = "Use tabs", "What holds here"
+	got := markdownOf(t, repeated, own)
+	if strings.Contains(got, "\nUse tabs\n") || !strings.Contains(got, "What holds here") {
+		t.Errorf("got:\n%s", got)
+	}
 }

@@ -80,18 +80,18 @@ func (a *API) deletePin(c *call) error {
 // getPinned answers with what is pinned. The ETag changes with the pin, as
 // what follows its agent live changes without the revision.
 func (a *API) getPinned(c *call) error {
-	markdown, err := c.wantsMarkdown()
+	want, err := c.prompt()
 	if err != nil {
 		return err
 	}
-	if markdown {
+	if want != nil {
 		end, err := a.beginRendering(c.Context())
 		if err != nil {
 			return err
 		}
 		defer end()
 	}
-	pin, stored, err := c.store.PinSnapshot(c.Context(), c.Arg("id"), !markdown)
+	pin, stored, err := c.store.PinSnapshot(c.Context(), c.Arg("id"), want == nil)
 	var missing *store.NotFoundError
 	if errors.As(err, &missing) && missing.What == "snapshot" {
 		return &problem.Error{Code: http.StatusNotFound, Message: "not found", Detail: "the pin is empty: " + missing.Error()}
@@ -102,7 +102,7 @@ func (a *API) getPinned(c *call) error {
 	if c.Known(fmt.Sprint(stored.Revision, "-", strconv.FormatInt(pin.Changed, 10))) {
 		return nil
 	}
-	return a.sendSnapshot(c, pin.AgentID, &stored, markdown, false)
+	return a.sendSnapshot(c, pin.AgentID, &stored, want, false)
 }
 
 func (a *API) getPinnedResource(c *call) error {

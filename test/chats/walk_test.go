@@ -71,7 +71,7 @@ func newWorld(t testing.TB, want workspace.NewToken) *world {
 	w.must(l.Close())
 	agent, reader := store.NewTokenText(store.RoleAgent), store.NewTokenText(store.RoleReader)
 	w.agentToken, w.reader = w.secret("agent.token", agent), w.secret("reader.token", reader)
-	w.secret("tokens", "agent dev "+agent+"\nreader "+reader)
+	w.secret("tokens", "agent dev "+agent+"\nreader chats "+reader)
 	w.startHub()
 	w.startAgent()
 	t.Cleanup(func() { // what it holds ends with it

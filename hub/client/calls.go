@@ -201,6 +201,24 @@ func (h *hub) PinMarkdown(ctx context.Context, pinID string) (string, error) {
 	return string(text), err
 }
 
+// PromptOptions say for whom a text is. The zero value wants all of it.
+type PromptOptions struct {
+	// Client is the id of a client in the table of conventions: what that reads by itself
+	// is left out.
+	Client string
+	// Budget is about how many tokens the text may have, from 256 on; 0 is no bound.
+	Budget int
+}
+
+func (h *hub) PinPieces(ctx context.Context, pinID string, opts PromptOptions) (*api.Pieces, error) {
+	r := apiclient.Get(pinPath(pinID) + "/context")
+	r.Query = url.Values{"format": {"pieces"}}
+	if opts.Client != "" {
+		r.Query.Set("client", opts.Client)
+	}
+	return apiclient.Fetch[api.Pieces](ctx, h.api, with(r, "budget", int64(opts.Budget)))
+}
+
 func (h *hub) PinResource(ctx context.Context, pinID, resourceID string) ([]byte, error) {
 	return h.api.Bytes(ctx, apiclient.Get(pinPath(pinID)+"/context/resources/"+url.PathEscape(resourceID)))
 }

@@ -121,6 +121,11 @@ func TestCalls(t *testing.T) {
 			"GET", "/api/v0/pins/p/context", "", stored},
 		"pin markdown": {"# x", func(ctx context.Context, h c) (any, error) { return h.PinMarkdown(ctx, "p") },
 			"GET", "/api/v0/pins/p/context?format=markdown", "", "# x"},
+		"pin pieces": {`{"agent_id":"a","revision":3,"pieces":[],"left_out":[],"read_by_client":2,"tokens":9}`, func(ctx context.Context, h c) (any, error) {
+			return h.PinPieces(ctx, "p", client.PromptOptions{Client: "codex", Budget: 4000})
+		}, "GET", "/api/v0/pins/p/context?budget=4000&client=codex&format=pieces", "", &api.Pieces{
+			AgentID: "a", Revision: 3, Pieces: []api.Piece{}, LeftOut: []api.LeftOut{}, ReadByClient: 2, Tokens: 9,
+		}},
 		"pin resource": {"text", func(ctx context.Context, h c) (any, error) { return h.PinResource(ctx, "p", "skill:/w") },
 			"GET", "/api/v0/pins/p/context/resources/skill:%2Fw", "", []byte("text")},
 		"pin diff": {diffText, func(ctx context.Context, h c) (any, error) { return h.PinDiff(ctx, "p") }, "GET", "/api/v0/pins/p/diff", "", diff},

@@ -86,6 +86,8 @@ type Client interface {
 	PinContext(ctx context.Context, pinID string) (*api.Snapshot, error)
 	// PinMarkdown returns it as text that is ready for a prompt.
 	PinMarkdown(ctx context.Context, pinID string) (string, error)
+	// PinPieces returns the parts of that text, as many as there is room for.
+	PinPieces(ctx context.Context, pinID string, opts PromptOptions) (*api.Pieces, error)
 	// PinResource returns a payload as it is pinned.
 	PinResource(ctx context.Context, pinID, resourceID string) ([]byte, error)
 	// PinDiff returns what became different since the pin.

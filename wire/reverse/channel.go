@@ -56,9 +56,10 @@ const (
 	maxKinds = 64
 	maxKind  = 64
 
-	// framesPerSecond and framesAtOnce are more than an honest peer sends.
-	framesPerSecond = 100
-	framesAtOnce    = 200
+	// framesPerSecond and framesAtOnce are more than an honest peer sends: a call of a tool
+	// takes some milliseconds and a frame each way.
+	framesPerSecond = 500
+	framesAtOnce    = 500
 )
 
 // Handler serves one kind of requests. Its context ends with the request's deadline,

@@ -73,7 +73,7 @@ passes it on with each call and keeps none.`,
   agent token create --plan docs/PLAN.md
   agent token create --grant-secrets '.env*'
   agent token create --for-hub
-  agent token create --for-hub --scope processes,mcp --tool execute --tool 'tracker__*'`,
+  agent token create --for-hub --scope files --tool read_file --tool edit_files`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.createToken(cmd, conn, &f) },
 	}

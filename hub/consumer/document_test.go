@@ -14,10 +14,12 @@ import (
 func TestDocumentIsValid(t *testing.T) { openapitest.Load(t, api.Document()).Valid(t) }
 
 // TestDocumentHasAllRoutes compares it with the handler, both ways. Where
-// links to the page are made, and where agents enroll, is package hub's.
+// links to the page are made, where agents enroll and where chats speak MCP, is package
+// hub's.
 func TestDocumentHasAllRoutes(t *testing.T) {
 	routes := consumer.Routes()
 	routes[api.Root+"/login"], routes[api.Root+"/enroll"] = []string{"POST"}, []string{"POST"}
+	routes[api.Root+"/pins/{id}/mcp"] = []string{"POST"}
 	if diff := cmp.Diff(routes, openapitest.Load(t, api.Document()).Routes()); diff != "" {
 		t.Errorf("routes and document differ (-routes +document):\n%s", diff)
 	}

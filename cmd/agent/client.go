@@ -26,6 +26,9 @@ type connection struct {
 	// strict says that only an agent will do that looks into the current directory, or is
 	// named: what acts for a client that was started here mustn't act elsewhere.
 	strict bool
+	// dir is looked from in place of the current directory: some clients start all
+	// servers in one place.
+	dir string
 	// cmd is the command; nil where nobody reads what is said on the side.
 	cmd *cobra.Command
 }
@@ -124,13 +127,13 @@ func (c *connection) findUnnamed(paths *config.Paths) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := nearest(running, workingDir())
+	i := nearest(running, cmp.Or(c.dir, workingDir()))
 	switch {
 	case i != nil:
 	case len(running) == 0:
 		return nil, &cli.Error{Code: cli.CodeNo, Err: errNoneRuns}
 	case c.strict:
-		return nil, &cli.Error{Code: cli.CodeNo, Err: fmt.Errorf("%w for %s: start one there with 'agent run'", client.ErrNotRunning, term.Visible(cmp.Or(workingDir(), "this directory")))}
+		return nil, &cli.Error{Code: cli.CodeNo, Err: fmt.Errorf("%w for %s: start one there with 'agent run'", client.ErrNotRunning, term.Visible(cmp.Or(c.dir, workingDir(), "this directory")))}
 	case len(running) > 1:
 		return nil, &cli.Error{Code: cli.CodeNo, Err: severalRun(running)}
 	default:

@@ -106,6 +106,7 @@ var checks = []struct {
 	{"processes", (*patient).processes},
 	{"mcp servers", (*patient).servers},
 	{"hub", (*patient).hub},
+	{"clients", (*patient).clients},
 }
 
 // patient is what the checks look at.

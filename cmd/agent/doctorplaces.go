@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"waymark/cmd/agent/internal/connect"
 	"waymark/cmd/internal/term"
 	"waymark/host/config"
 	"waymark/host/plugin"
@@ -296,4 +297,26 @@ func (p *patient) tokens(ctx context.Context) finding {
 		return fine("%s; the hub can't be asked about them", text) // that is the business of another check
 	}
 	return fine("%s, and the hub takes the reader's", text)
+}
+
+// clients says which coding agents start this agent as a server, and couldn't any more.
+func (p *patient) clients(context.Context) finding {
+	c, err := connector()
+	if err != nil {
+		return finding{}
+	}
+	var connected []string
+	for _, x := range c.List() {
+		switch x.State {
+		case connect.StateStale:
+			return worry("agent connect "+x.Client, "%s is told to start %s, which isn't there any more", x.Name, term.Visible(x.Program))
+		case connect.StateConnected:
+			connected = append(connected, x.Name)
+		default: // nothing of ours is there
+		}
+	}
+	if connected == nil {
+		return finding{}
+	}
+	return fine("connected: %s", strings.Join(connected, ", "))
 }

@@ -36,6 +36,7 @@ type mcpServe struct {
 	listAll   bool
 	http      string
 	tokenFile string
+	dir       string
 }
 
 // The parts that --only knows beside the names of tools.
@@ -83,6 +84,8 @@ and called with call_tool; --list-all lists all of them.`,
 	f.BoolVar(&s.listAll, "list-all", false, "list all tools of MCP servers by their names")
 	f.StringVar(&s.http, "http", "", "serve at this loopback `address`, HOST:PORT, in place of standard input and output")
 	f.StringVar(&s.tokenFile, "http-token-file", "", "with --http: the `file` with the token that clients show; it is made if it isn't there")
+	f.StringVar(&s.dir, "dir", "", "serve the workspace of this `directory`, in place of the current one")
+	_ = cmd.RegisterFlagCompletionFunc("dir", cli.Directories)
 	_ = cmd.RegisterFlagCompletionFunc("client", clientNames)
 	_ = cmd.RegisterFlagCompletionFunc("only", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return parts(), cobra.ShellCompDirectiveNoFileComp
@@ -150,12 +153,17 @@ func (a *app) serveMCP(cmd *cobra.Command, conn *connection, s *mcpServe) (err e
 	if opts.Logger, err = a.logger(); err != nil {
 		return err
 	}
+	if s.dir != "" {
+		if s.dir, err = absolutePath(s.dir); err != nil {
+			return err
+		}
+	}
 	if s.plan != "" {
 		if s.plan, err = absolutePath(s.plan); err != nil {
 			return err
 		}
 	}
-	d := &mcpDialer{conn: conn, plan: s.plan, readOnly: s.readOnly}
+	d := &mcpDialer{conn: conn, dir: s.dir, plan: s.plan, readOnly: s.readOnly}
 	opts.Dial = d.dial
 	server := mcpserver.New(opts)
 	ctx, cancel := context.WithCancel(cmd.Context())
@@ -179,6 +187,7 @@ func (nopCloser) Close() error { return nil }
 // mcpDialer finds the agent, with a token that may do what is offered.
 type mcpDialer struct {
 	conn     *connection
+	dir      string
 	plan     string
 	readOnly bool
 
@@ -195,7 +204,7 @@ func (d *mcpDialer) dial(ctx context.Context) (client.Client, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	c := *d.conn
-	c.strict, c.cmd = true, nil
+	c.strict, c.dir, c.cmd = true, d.dir, nil
 	t, err := c.find()
 	if err != nil {
 		return nil, err

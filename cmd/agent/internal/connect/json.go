@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"strings"
 
 	"github.com/tailscale/hujson"
@@ -45,8 +46,20 @@ func parseJSON(data []byte) (hujson.Value, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		data = []byte("{}\n")
 	}
-	return hujson.Parse(bytes.Clone(data)) // the value keeps the bytes
+	v, err := hujson.Parse(bytes.Clone(data)) // the value keeps the bytes
+	if err != nil {
+		where := "it"
+		if m := atPlace.FindString(err.Error()); m != "" {
+			where = m
+		}
+		err = fmt.Errorf("%s isn't valid JSON", where)
+	}
+	return v, err
 }
+
+// atPlace is where the library's errors say that something is wrong. The rest of what they say
+// may quote a file.
+var atPlace = regexp.MustCompile(`line \d+, column \d+`)
 
 // decodeJSON returns what a client reads.
 func decodeJSON(data []byte) (any, error) {

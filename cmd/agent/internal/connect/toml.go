@@ -35,7 +35,19 @@ type tomlKey struct {
 func decodeTOML(data []byte) (map[string]any, error) {
 	x := map[string]any{}
 	_, err := toml.Decode(string(data), &x)
+	if wrong := (toml.ParseError{}); errors.As(err, &wrong) {
+		return nil, fmt.Errorf("line %d isn't valid TOML", wrong.Position.Line)
+	}
 	return x, err
+}
+
+// parseTOML returns where things stand.
+func parseTOML(data []byte) (*tomledit.Document, error) {
+	doc, err := tomledit.Parse(bytes.NewReader(data))
+	if err != nil {
+		return nil, errors.New("it isn't understood as TOML")
+	}
+	return doc, nil
 }
 
 func lookup(x map[string]any, path []string) any {
@@ -67,7 +79,7 @@ func (e *tomlEdit) find(data []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	doc, err := tomledit.Parse(bytes.NewReader(data))
+	doc, err := parseTOML(data)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +117,7 @@ func (e *tomlEdit) put(data []byte) ([]byte, int, error) {
 	if err != nil {
 		return nil, 0, errUnsafe
 	}
-	if _, err := tomledit.Parse(bytes.NewReader(out)); err != nil {
+	if _, err := parseTOML(out); err != nil {
 		return nil, 0, errUnsafe
 	}
 	if !reflect.DeepEqual(lookup(after, e.path), e.decoded()) {
@@ -165,7 +177,7 @@ func (e *tomlEdit) cut(data []byte, _ int) ([]byte, error) {
 	if lookup(before, e.path) == nil {
 		return data, nil
 	}
-	doc, err := tomledit.Parse(bytes.NewReader(data))
+	doc, err := parseTOML(data)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,340 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	xterm "golang.org/x/term"
+
+	"waymark/cmd/agent/internal/connect"
+	"waymark/cmd/internal/cli"
+	"waymark/cmd/internal/term"
+	"waymark/host/config"
+	"waymark/internal/unified"
+)
+
+// connectFlags are those of connect.
+type connectFlags struct {
+	print, undo, list, json bool
+	all, hook               bool
+	approve                 string
+}
+
+// What --approve-tools takes.
+const (
+	approveAsk = "ask"
+	approveAll = "all"
+)
+
+func (a *app) connectCommand() *cobra.Command {
+	var s connectFlags
+	cmd := &cobra.Command{
+		Use:   "connect CLIENT",
+		Short: "Offer workspaces to a coding agent, by its configuration",
+		Long: `Connect writes one entry into the user's configuration of a coding agent, by which it
+starts 'agent mcp serve' in each workspace that it is started in: the tools of the agent
+that runs there, its MCP servers, skills and instructions. No token is written. Clients
+are claude, codex, copilot, cursor and opencode.
+
+The entry leaves out the skills and instructions that this client reads by itself; with
+--all it has them, too. With --hook a session begins with a few fixed words on what there
+is; Claude Code alone has a place for that. Each call writes what its flags say.
+
+Codex asks before it calls tools that don't only read, and 'codex exec' refuses them.
+Connect asks whether that shall be so; --approve-tools says it: ask leaves it so, all has
+Codex call all tools of this entry without asking, also those that run commands.
+
+The rest of the file stays as it is, with its comments. A file that can't be read as the
+client would is left alone. --print shows what would be written, as a diff, and with
+--undo what would be taken away. --undo gives the file back as it was if nobody has
+touched it since, and else removes the entry alone. --list says what is connected.
+The exit code of --undo is 3 when there is nothing to undo.`,
+		Example: `  agent connect codex
+  agent connect claude --hook
+  agent connect opencode --all --print
+  agent connect codex --approve-tools=all
+  agent connect codex --undo
+  agent connect --list`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if s.list {
+				return cobra.NoArgs(cmd, args)
+			}
+			return cli.Named("CLIENT")(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return a.connect(cmd, args, &s) },
+		ValidArgsFunction: cli.InOrder(false, func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			var list []cobra.Completion
+			for _, c := range connect.Clients() {
+				list = append(list, cobra.CompletionWithDesc(c.ID, c.Name))
+			}
+			return list, cobra.ShellCompDirectiveNoFileComp
+		}),
+	}
+	f := cmd.Flags()
+	f.BoolVar(&s.list, "list", false, "list the clients, and how each is connected")
+	f.BoolVar(&s.print, "print", false, "show what would be changed, and change nothing")
+	f.BoolVar(&s.undo, "undo", false, "take away what was written")
+	f.BoolVar(&s.all, "all", false, "offer what the client reads by itself, too")
+	f.BoolVar(&s.hook, "hook", false, "add a hook for the start of a session")
+	f.StringVar(&s.approve, "approve-tools", "", "whether the client calls tools without asking, `ask` or all (default ask; a terminal is asked)")
+	f.BoolVar(&s.json, "json", false, "print JSON")
+	_ = cmd.RegisterFlagCompletionFunc("approve-tools", cobra.FixedCompletions([]string{approveAsk, approveAll}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.AddCommand(a.sessionStartCommand())
+	return cmd
+}
+
+// connector makes what knows the clients' files.
+func connector() (*connect.Connector, error) {
+	paths, err := config.FindPaths(config.Environment{})
+	if err != nil {
+		return nil, err
+	}
+	if paths.Home == "" {
+		return nil, errors.New("there is no home directory, where clients have their configuration: set HOME")
+	}
+	program, err := ownPath()
+	if err != nil {
+		return nil, err
+	}
+	return connect.New(connect.Options{Program: program, Home: paths.Home, State: filepath.Join(paths.State, "connect")}), nil
+}
+
+// ownPath is by which name this program is found again: as it was called, where that is a
+// link that an update leads elsewhere.
+func ownPath() (string, error) {
+	own, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	called, err := exec.LookPath(os.Args[0])
+	if err != nil {
+		return own, nil
+	}
+	if called, err = filepath.Abs(called); err != nil {
+		return own, nil
+	}
+	x, errX := os.Stat(own)
+	y, errY := os.Stat(called)
+	if errX == nil && errY == nil && os.SameFile(x, y) {
+		return called, nil
+	}
+	return own, nil
+}
+
+// check says what is wrong with the flags, and which client is meant.
+func (s *connectFlags) check(cmd *cobra.Command, args []string) (*connect.Client, error) {
+	writes := s.all || s.hook || cmd.Flags().Changed("approve-tools")
+	if s.list {
+		if writes || s.undo || s.print {
+			return nil, cli.Usage("--list goes with --json alone")
+		}
+		return nil, nil //nolint:nilnil // of a list
+	}
+	c := connect.Lookup(args[0])
+	switch {
+	case c == nil:
+		var ids []string
+		for _, c := range connect.Clients() {
+			ids = append(ids, c.ID)
+		}
+		return nil, cli.Usage("there is no client %s: use %s", term.Visible(args[0]), strings.Join(ids, ", "))
+	case s.undo && writes:
+		return nil, cli.Usage("--undo takes away all that was written: leave out --all, --hook and --approve-tools")
+	case s.hook && !c.Hook:
+		return nil, cli.Usage("--hook: %s has no hook whose words get into a session", c.Name)
+	case cmd.Flags().Changed("approve-tools") && !c.Approves:
+		return nil, cli.Usage("--approve-tools: %s decides by its own settings what it asks about", c.Name)
+	case cmd.Flags().Changed("approve-tools") && s.approve != approveAsk && s.approve != approveAll:
+		return nil, cli.Usage("--approve-tools=%s: use ask or all", term.Visible(s.approve))
+	}
+	return c, nil
+}
+
+func (a *app) connect(cmd *cobra.Command, args []string, s *connectFlags) error {
+	client, err := s.check(cmd, args)
+	if err != nil {
+		return err
+	}
+	c, err := connector()
+	if err != nil {
+		return err
+	}
+	if s.list {
+		return a.listConnections(c.List(), s.json)
+	}
+	if client.Approves && s.approve == "" && !s.undo && !s.print && !s.json && xterm.IsTerminal(int(os.Stdin.Fd())) {
+		s.approve = askApproval(a.stderr, os.Stdin, client)
+	}
+	settings := connect.Settings{All: s.all, Hook: s.hook, ApproveTools: s.approve == approveAll}
+	var changes []*connect.Change
+	switch ctx := cmd.Context(); {
+	case s.undo && s.print:
+		changes, err = c.PlanUndo(client)
+	case s.undo:
+		changes, err = c.Undo(ctx, client)
+	case s.print:
+		changes, err = c.Plan(client, settings)
+	default:
+		changes, err = c.Connect(ctx, client, settings)
+	}
+	if wrong := (*connect.FileError)(nil); errors.As(err, &wrong) && wrong.Entry != "" {
+		if s.print && !s.json {
+			_, _ = fmt.Fprintf(a.stdout, "%s", term.VisibleLines(wrong.Entry, ""))
+		}
+		return fmt.Errorf("%w: mend the file, or write the entry by hand, as --print shows it", err)
+	}
+	if err != nil {
+		return err
+	}
+	if s.json {
+		if err := a.connectionJSON(client, changes, s); err != nil {
+			return err
+		}
+	} else if err := a.tellChanges(client, changes, s); err != nil {
+		return err
+	}
+	if s.undo && len(changes) == 0 {
+		return &cli.Error{Code: cli.CodeNo, Err: fmt.Errorf("%s isn't connected", client.Name)}
+	}
+	return nil
+}
+
+// askApproval asks whether a client shall call tools without asking. Whatever isn't a yes is
+// the safe answer.
+func askApproval(out io.Writer, in io.Reader, c *connect.Client) string {
+	_, _ = fmt.Fprintf(out, "%s asks before it calls tools that don't only read, such as those that run commands and write\nfiles, and 'codex exec' refuses them. Let it call all tools of this agent without asking? [y/N] ", c.Name)
+	line, _ := bufio.NewReader(in).ReadString('\n') // an end is a no
+	if line = strings.ToLower(strings.TrimSpace(line)); line == "y" || line == "yes" {
+		return approveAll
+	}
+	return approveAsk
+}
+
+func diffOf(ch *connect.Change) string {
+	from, to := ch.Path, ch.Path
+	if ch.Action == connect.ActionCreated {
+		from = os.DevNull
+	}
+	if ch.Gone {
+		to = os.DevNull
+	}
+	return unified.Diff(from, to, string(ch.Before), string(ch.After))
+}
+
+// tellChanges says what was done, or would be.
+func (a *app) tellChanges(client *connect.Client, changes []*connect.Change, s *connectFlags) error {
+	out := term.Lines{W: a.stdout}
+	if s.print {
+		for _, ch := range changes {
+			if diff := diffOf(ch); diff != "" {
+				out.Printf("%s", strings.TrimSuffix(term.VisibleLines(diff, ""), "\n"))
+			} else {
+				out.Printf("%s stays as it is", term.Visible(ch.Path))
+			}
+		}
+		return out.Err
+	}
+	for _, ch := range changes {
+		out.Printf("%s %s", ch.Action, term.Visible(ch.Path))
+	}
+	switch {
+	case out.Err != nil || s.undo && len(changes) == 0:
+		return out.Err
+	case s.undo:
+		a.side("%s is no longer connected; sessions that run keep what they have", client.Name)
+		return nil
+	}
+	a.side("%s is connected: start it in a workspace in which 'agent run' runs", client.Name)
+	if !s.all {
+		a.side("what it reads by itself is left out; --all offers that, too")
+	}
+	switch {
+	case client.Approves && s.approve == approveAll:
+		a.side("it calls all tools of this agent without asking, also those that run commands; --approve-tools=ask ends that")
+	case client.Approves:
+		a.side("it asks before it calls tools that don't only read, and 'codex exec' refuses them; --approve-tools=all changes that")
+	}
+	return nil
+}
+
+// changeJSON is a change of a file in JSON.
+type changeJSON struct {
+	Path   string         `json:"path"`
+	Action connect.Action `json:"action"`
+	Diff   string         `json:"diff,omitempty"`
+}
+
+func (a *app) connectionJSON(client *connect.Client, changes []*connect.Change, s *connectFlags) error {
+	list := []changeJSON{}
+	for _, ch := range changes {
+		x := changeJSON{Path: ch.Path, Action: ch.Action}
+		if s.print {
+			x.Diff = diffOf(ch)
+		}
+		list = append(list, x)
+	}
+	return term.JSON(a.stdout, struct {
+		Client  string       `json:"client"`
+		Written bool         `json:"written"` // false with --print
+		Changes []changeJSON `json:"changes"`
+	}{client.ID, !s.print, list})
+}
+
+func (a *app) listConnections(list []connect.Connection, asJSON bool) error {
+	for i := range list {
+		if list[i].Err != nil {
+			list[i].Problem = cli.ErrorText(list[i].Err)
+		}
+	}
+	if asJSON {
+		return term.JSON(a.stdout, list)
+	}
+	t := term.NewTable(a.stdout, "CLIENT", "STATE", "FILE", "STARTS", "NOTE")
+	for _, x := range list {
+		note := x.Problem
+		if x.Hook {
+			note = strings.TrimPrefix(note+"; with a hook", "; ")
+		}
+		t.Row(x.Client, string(x.State), term.Visible(x.Path), term.Dash(term.Visible(strings.Join(append([]string{x.Program}, x.Args...), " "))), note)
+	}
+	return t.Flush()
+}
+
+// sessionText is what a session begins with. It is the same in every workspace, and says
+// nothing that a workspace has said.
+const sessionText = `An agent of Waymark serves this workspace, by the MCP server "` + connect.Name + `". Its tools run commands that may go on
+running (execute, process_output), read and edit files (read_file, edit_files), say what has changed (git_diff), and
+find and call the tools of the workspace's approved MCP servers (find_tools, call_tool). Skills and instructions that
+you don't read by yourself are among its resources and prompts; read_skill reads one.
+`
+
+func (a *app) sessionStartCommand() *cobra.Command {
+	conn := connection{strict: true}
+	return &cobra.Command{
+		Use:    "session-start",
+		Short:  "Print what a session of a client begins with, for its hook",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := conn.client()
+			if err != nil {
+				return nil //nolint:nilerr // a hook that fails is shown in every session
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), askWithin)
+			defer cancel()
+			if _, err := c.Status(ctx); err != nil {
+				return nil //nolint:nilerr // as above
+			}
+			_, err = io.WriteString(a.stdout, sessionText)
+			return err
+		},
+	}
+}

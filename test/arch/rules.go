@@ -142,6 +142,10 @@ func rules() []Rule {
 			Reason: "packages take Options; only the host and the mains know the configuration file",
 		},
 		{
+			From: all, Except: []string{"waymark/cmd/agent/internal/connect"}, To: []string{"github.com/tailscale/hujson/...", "github.com/creachadair/tomledit/..."},
+			Reason: "files of others are edited in one place, which compares what it writes with what it has read",
+		},
+		{
 			From: all, Except: []string{"waymark/cmd/...", "waymark/test/goisms"}, To: []string{"github.com/spf13/cobra/...", "github.com/spf13/pflag/..."},
 			Reason: "flags are the business of the mains, and of what walks all of them in tests",
 		},

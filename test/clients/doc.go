@@ -7,6 +7,10 @@
 // and `debug config`, and by `run` with a model of the test's own, which takes long and
 // is done for some trees.
 //
+// A client that 'agent connect' has connected is given a model that calls tools: what that is
+// told, and what the tools answer and do, is looked at, with an agent and an MCP server behind
+// it, and that disconnecting gives the configuration back.
+//
 // # Differences that are the client's
 //
 //   - opencode 1.18.33 lists one of several skills of one name. Of those that it finds in

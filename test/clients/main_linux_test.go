@@ -16,12 +16,25 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"waymark/test/mcpserver"
 )
 
 // inside is set in a process of this program that runs a client in the namespace.
 const inside = "WAYMARK_TEST_CLIENT_INSIDE"
 
 func TestMain(m *testing.M) {
+	if os.Getenv(asServer) != "" {
+		mcpserver.Main()
+		os.Exit(0)
+	}
+	if os.Getenv(inside) != "" && os.Args[1] == "scripted" {
+		if err := runScripted(os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	if os.Getenv(inside) != "" {
 		if err := runInside(os.Args[1], os.Args[2:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -202,7 +202,7 @@ func (l *loop) put(path, text string) {
 func (l *loop) run(client, config, text, turn string) []string {
 	l.t.Helper()
 	steps, err := json.Marshal([]step{
-		{"execute", json.RawMessage(`{"command": "echo answer-$((40+2)); mkdir -p .agents/skills/late; cp .agents/skills/known/SKILL.md .agents/skills/late/; sed -i \"s/known/late/; s/all of them read/ca\"\"me late/\" .agents/skills/late/SKILL.md; \"$AGENT\" mcp approve later --yes >&2 && \"$AGENT\" mcp list --wait 30s", "timeout": "60s"}`)},
+		{"execute", json.RawMessage(`{"command": "echo answer-$((40+2)); mkdir -p .agents/skills/late; cp .agents/skills/known/SKILL.md .agents/skills/late/; sed -i \"s/known/late/; s/all of them read/ca\"\"me late/\" .agents/skills/late/SKILL.md; touch go; i=0; until [ -e gone ] || [ $i -ge 300 ]; do i=$((i+1)); sleep 0.1; done; ls gone", "timeout": "60s"}`)},
 		{"edit_files", json.RawMessage(`{"files": [{"path": "notes.txt", "edits": [{"search": "two", "replace": "three"}]}]}`)},
 		{"everything__echo", json.RawMessage(`{"message": "hello behind"}`)},
 	})
@@ -224,7 +224,9 @@ until "$AGENT" mcp list >/dev/null 2>&1; do i=$((i+1)); [ $i -lt 300 ] || { cat 
 "$AGENT" mcp approve everything --yes --read "$MODULES" >/dev/null
 "$AGENT" mcp list --wait 60s
 "$AGENT" connect "$CLIENT" $FLAGS
-cmp "$CONFIG" "$HOME/before" && exit 1
+cmp -s "$CONFIG" "$HOME/before" && exit 1
+# What execute starts doesn't see the agent's token, so somebody else approves a server meanwhile.
+( until [ -e go ]; do sleep 0.1; done; "$AGENT" mcp approve later --yes; "$AGENT" mcp list --wait 60s; touch gone ) >/dev/null 2>&1 &
 ` + turn + `
 "$AGENT" connect "$CLIENT" --undo
 cmp "$CONFIG" "$HOME/before"
@@ -278,7 +280,8 @@ cmp "$CONFIG" "$HOME/before"
 	return asked
 }
 
-// judge looks at what a model was asked.
+// judge looks at what a model was asked. With a prefix of tools' names, the client takes new ones
+// in the middle of a turn.
 func (l *loop) judge(asked []string, prefix string) {
 	l.t.Helper()
 	if len(asked) != 4 {
@@ -296,6 +299,9 @@ func (l *loop) judge(asked []string, prefix string) {
 		if !strings.Contains(asked[i+1], want) {
 			l.t.Errorf("request %d doesn't hold what tool %d answered: %s", i+2, i+1, tail(asked[i+1]))
 		}
+	}
+	if prefix != "" && !strings.Contains(asked[3], prefix+"later__") {
+		l.t.Error("a tool that was approved in the middle isn't there")
 	}
 	notes, err := os.ReadFile(filepath.Join(l.root, "notes.txt"))
 	if err != nil || string(notes) != "one\nthree\n" {

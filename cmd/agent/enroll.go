@@ -45,7 +45,7 @@ once and for ten minutes; 'hub enroll key' a key for a fleet, which is read from
 The token is made here and stays here, in a new file that only you can read; the hub gets
 its SHA-256. Where the configuration names a hub already, nothing is done.`,
 		Example: `  agent enroll https://hub.example.com --code 4F7K-29QX-M3ZTB
-  agent enroll https://hub.example.com --key-file /etc/waymark/fleet.key && agent run`,
+  agent enroll https://hub.example.com --key-file /etc/waymark/fleet.key`,
 		Args: cli.Named("the hub's URL"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.enroll(cmd.Context(), args[0], &f) },
 	}

@@ -48,6 +48,9 @@ func Examples() ([]Example, error) {
 		if err != nil {
 			return nil, err
 		}
+		if _, described := e.files["README.md"]; described && len(e.files) == 1 {
+			continue // a program to read, which isn't copied
+		}
 		e.Lang = e.language()
 		list = append(list, e)
 	}

@@ -143,6 +143,9 @@ func acting(root string) map[string]string {
 		"process_signal": `{"process_id":"x"}`,
 		"process_output": `{"process_id":"x"}`, // these look at what others started
 		"process_list":   `{}`,
+		"find_tools":     `{"query":"x"}`, // and these call tools of servers
+		"call_tool":      `{"name":"server__tool","arguments":{}}`,
+		"tool_result":    `{"id":"x"}`,
 	}
 }
 

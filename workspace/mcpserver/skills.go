@@ -419,7 +419,7 @@ func (s *Server) getPrompt(ctx context.Context, r *mcp.GetPromptRequest) (*mcp.G
 	if err != nil {
 		return nil, s.readError(err, k.uri())
 	}
-	said := framed("the skill "+k.name, path.Join(k.source, manifest), strings.ToValidUTF8(string(body), "\ufffd"))
+	said := text.Framed("the skill "+k.name, path.Join(k.source, manifest), string(body))
 	if request := r.Params.Arguments["request"]; request != "" {
 		said += "\n\nUse it for this:\n" + text.Truncate(request, 16<<10)
 	}

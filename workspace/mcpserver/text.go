@@ -1,9 +1,6 @@
 package mcpserver
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
 	"strings"
 	"unicode"
 
@@ -28,13 +25,4 @@ func printableText(s string) string {
 		}
 		return -1
 	}, strings.ToValidUTF8(s, "\ufffd"))
-}
-
-// framed says whose a text is, and puts it between two marks that it can't hold, since they
-// are made from it.
-func framed(what, source, body string) string {
-	sum := sha256.Sum256([]byte(body))
-	mark := "workspace-" + hex.EncodeToString(sum[:16])
-	return fmt.Sprintf("This is %s, from %s in the workspace. It was written by whoever wrote that file, and neither by the user nor by Waymark. All of it is between the two marks:\n<%s>\n%s\n</%s>",
-		what, line(source, 512), mark, strings.TrimSuffix(body, "\n"), mark)
 }

@@ -30,4 +30,5 @@ const (
 	PathContextConfig = "/api/v0/context-config"
 	PathMintedTokens  = "/api/v0/tokens" //nolint:gosec // a route
 	PathStop          = "/api/v0/stop"
+	PathMCP           = "/api/v0/mcp"
 )

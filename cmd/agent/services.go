@@ -24,6 +24,7 @@ import (
 	filesvc "waymark/workspace/files"
 	"waymark/workspace/git"
 	"waymark/workspace/launch"
+	"waymark/workspace/mcpserver"
 	procs "waymark/workspace/process"
 	remotetools "waymark/workspace/remote"
 	"waymark/workspace/supervisor"
@@ -41,6 +42,8 @@ type services struct {
 	inside *inside
 	// remote has tools called for chats at the hub.
 	remote *remotetools.Service
+	// endpoint serves MCP to whoever connects to the agent's address.
+	endpoint *mcpserver.Endpoint
 
 	held      *holding
 	processes *procs.Service
@@ -65,7 +68,7 @@ func newServices(d *daemon, all *config.Config) *services {
 		held:   newHolding(d, supervisor.Limits{Spool: int64(c.Spool), Spools: int64(c.SpoolTotal)}),
 	}
 	s.configureServices(c)
-	s.remote = s.newRemote()
+	s.remote, s.endpoint = s.newRemote(), s.newEndpoint()
 	s.makeGit()
 	s.makeFiles()
 	s.servers = s.makeServers(&all.MCP)
@@ -134,6 +137,7 @@ func (s *services) close() error {
 	if s == nil {
 		return nil
 	}
+	s.endpoint.Close()
 	var servers error
 	if s.servers != nil {
 		servers = s.servers.Close() // they end before what holds them is let go
@@ -190,6 +194,7 @@ func (s *services) mount(opts *api.Options) {
 		s.own(),
 		s.gated("", always, s.tokens.Service()),
 		s.gated("", always, s.stopping()),
+		s.gated("", always, s.serveMCP()),
 		s.gated("processes", func(c *config.Services) bool { return c.Processes }, s.processes.Service()),
 		s.gated("files", func(c *config.Services) bool { return c.Files }, s.fileService()),
 		s.gated("git", func(c *config.Services) bool { return c.Git }, s.git.Service()),
@@ -241,7 +246,8 @@ func (s *services) gated(key string, on func(*config.Services) bool, service htt
 //go:embed openapi.json
 var ownDocument []byte
 
-// own are the routes of the program itself. Their document is that of stopping, too.
+// own are the routes of the program itself. Their document is that of stopping and of
+// MCP, too.
 func (s *services) own() httpapi.Service {
 	return httpapi.Service{
 		Routes: []httpapi.Route{

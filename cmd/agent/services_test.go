@@ -167,6 +167,9 @@ var guards = map[string]guarded{
 
 	"GET /api/v0/git/watch": {"git", ""},
 
+	// Who may come: what a token allows there is what its calls ask of the routes above.
+	"POST /api/v0/mcp": {"owner", ""}, "GET /api/v0/mcp": {"owner", ""}, "DELETE /api/v0/mcp": {"owner", ""},
+
 	"GET /api/v0/mcp/tools": {"owner", ""}, "GET /api/v0/mcp/search": {"owner", ""}, "GET /api/v0/mcp/results/{id}": {"owner", ""},
 	"GET /api/v0/mcp/servers": {"owner", ""}, "GET /api/v0/mcp/servers/{name}": {"owner", ""}, "GET /api/v0/mcp/servers/{name}/logs": {"owner", ""},
 	"POST /api/v0/mcp/call-tool": {"owner", access.ScopeMCP}, "POST /api/v0/mcp/servers/{name}/restart": {"owner", access.ScopeMCP},

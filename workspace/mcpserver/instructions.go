@@ -30,8 +30,8 @@ const (
 // as the workspace is then.
 func (s *Server) introduce(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
-		if method == "initialize" || method == "server/discover" {
-			s.awaitFirst(ctx)
+		if method != "ping" && !strings.HasPrefix(method, "notifications/") {
+			s.awaitFirst(ctx) // a list is of that, too
 		}
 		result, err := next(ctx, method, r)
 		switch result := result.(type) {

@@ -22,7 +22,8 @@
 // # Concurrency
 //
 // A Server serves any number of sessions at once, over standard input and output, over
-// HTTP, or both. New sets, Run follows the agent until its context ends.
+// HTTP, or both. New sets, Run follows the agent until its context ends. An [Endpoint] is
+// how an agent serves MCP itself: a Server for each token that callers show.
 //
 // # Limits
 //
@@ -129,7 +130,7 @@ func New(opts Options) *Server {
 		Capabilities: caps, Logger: s.sdkLog, PageSize: 200,
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.TTLMs, c.CacheScope = 0, "private" },
 	})
-	s.mcp.AddReceivingMiddleware(s.introduce)
+	s.mcp.AddReceivingMiddleware(s.forCaller, s.introduce)
 	var own []tools.Tool // those about tools come when there are tools
 	for _, t := range opts.Offer.Tools() {
 		if !tools.AboutServers(t.Name) {
@@ -239,13 +240,13 @@ func (s *Server) do(ctx context.Context, what func(client.Client) error) error {
 	if err != nil {
 		return err
 	}
-	if err = what(c); !errors.Is(err, client.ErrNotRunning) {
+	if err = what(asked(ctx, c)); !errors.Is(err, client.ErrNotRunning) {
 		return err
 	}
 	if c, err = s.redial(ctx, patience); err != nil {
 		return err
 	}
-	return what(c)
+	return what(asked(ctx, c))
 }
 
 // look returns what is offered now.

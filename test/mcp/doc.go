@@ -7,6 +7,9 @@
 //   - real_test.go: servers from npm, every tool of theirs called over the agent's
 //     socket.
 //   - sdk_test.go: the same for the SDK's own examples, and tools that come in pages.
+//   - endpoint_test.go: MCP at the agent's own address, by who shows which token.
+//   - inspector_test.go: everything that 'agent mcp serve' offers, asked for by the inspector
+//     from npm; with WAYMARK_LONG=1.
 //   - kill_test.go: agents that are killed at any moment.
 //   - early_test.go: agents that are asked while they start.
 //   - trust_test.go: what is asked about again, before a byte of it runs.

@@ -232,12 +232,31 @@ func (r *request) handle(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// answer keeps a nil pointer from becoming a result.
+// answer keeps a nil pointer from becoming a result. It says that nothing may be kept, which
+// the SDK says of its own results only.
 func answer[R mcp.Result](result R, err error) (mcp.Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	switch result := mcp.Result(result).(type) {
+	case *mcp.ListToolsResult:
+		result.Cacheable = uncached
+	case *mcp.ListResourcesResult:
+		result.Cacheable = uncached
+	case *mcp.ListPromptsResult:
+		result.Cacheable = uncached
+	case *mcp.ReadResourceResult:
+		result.Cacheable = uncached
+	}
 	return result, nil
+}
+
+// completed is a result that says that it is one, which the protocol asks for. The SDK says
+// it of its own results, and reads it, but lets nobody else set it.
+func completed[R any]() *R {
+	result := new(R)
+	_ = json.Unmarshal([]byte(`{"resultType":"complete","content":[]}`), result) // it is what the type has
+	return result
 }
 
 func cursorOf(p *mcp.ListResourcesParams) string {

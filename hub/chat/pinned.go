@@ -173,7 +173,9 @@ func (r *request) readResource(ctx context.Context, uri string) (*mcp.ReadResour
 	} else {
 		contents.MIMEType, contents.Blob = "application/octet-stream", body
 	}
-	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{contents}}, nil
+	result := completed[mcp.ReadResourceResult]()
+	result.Contents = []*mcp.ResourceContents{contents}
+	return result, nil
 }
 
 // listPrompts lists the skills, for clients that don't know the extension.
@@ -214,10 +216,10 @@ func (r *request) getPrompt(ctx context.Context, p *mcp.GetPromptParams) (*mcp.G
 	if request := p.Arguments["request"]; request != "" {
 		said += "\n\nUse it for this:\n" + text.Truncate(request, maxRequest)
 	}
-	return &mcp.GetPromptResult{
-		Meta: r.meta(&list[i]), Description: text.Line(list[i].Description, maxDescription),
-		Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: said}}},
-	}, nil
+	result := completed[mcp.GetPromptResult]()
+	result.Meta, result.Description = r.meta(&list[i]), text.Line(list[i].Description, maxDescription)
+	result.Messages = []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: said}}}
+	return result, nil
 }
 
 // instructions are what a model is told at the beginning.

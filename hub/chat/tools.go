@@ -76,11 +76,12 @@ func (r *request) callTool(ctx context.Context, p *mcp.CallToolParamsRaw) (*mcp.
 	if err != nil {
 		return nil, refusal(ctx, err)
 	}
-	result, err := decode[mcp.CallToolResult](data)
+	told, err := decode[mcp.CallToolResult](data)
 	if err != nil {
 		return nil, unreadable
 	}
-	result.Meta = r.about()
+	result := completed[mcp.CallToolResult]()
+	result.Content, result.StructuredContent, result.IsError, result.Meta = told.Content, told.StructuredContent, told.IsError, r.about()
 	if note := r.drift(ctx, p.Arguments); note != "" {
 		result.Content = append(result.Content, &mcp.TextContent{Text: note})
 	}

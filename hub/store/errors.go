@@ -36,7 +36,7 @@ var (
 
 // NotFoundError says what doesn't exist. It matches ErrNotFound.
 type NotFoundError struct {
-	// What is one of "agent", "token", "session", "enrollment", "pin", "snapshot", "revision",
+	// What is one of "agent", "token", "session", "enrollment", "webhook", "pin", "snapshot", "revision",
 	// "resource" and "payload".
 	What string
 	// ID is what was asked for: for a token its id, never its text.

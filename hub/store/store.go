@@ -43,6 +43,7 @@ type Store interface {
 
 	Sessions
 	Enrollments
+	Webhooks
 
 	// Agents lists all agents in byte order of their ids.
 	Agents(ctx context.Context) ([]AgentInfo, error)

@@ -42,7 +42,7 @@ func Run(t *testing.T, database Make) {
 			t.Run(name, func(t *testing.T) { test(t, database(t).Open(t, Config{})) })
 		}
 	}
-	for _, group := range []map[string]func(*testing.T, Database){historyTests, retentionTests, pinTests, sharedTests, readerTests, approvalTests, enrollmentTests} {
+	for _, group := range []map[string]func(*testing.T, Database){historyTests, retentionTests, pinTests, sharedTests, readerTests, approvalTests, enrollmentTests, webhookTests} {
 		for name, test := range group {
 			t.Run(name, func(t *testing.T) { test(t, database(t)) })
 		}

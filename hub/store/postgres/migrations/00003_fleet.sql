@@ -26,3 +26,41 @@ CREATE TABLE enrollments (
     expires_at BIGINT  NOT NULL,
     revoked_at BIGINT 
 );
+
+-- Whom to tell of what goes wrong.
+CREATE TABLE webhooks (
+    id         TEXT    NOT NULL PRIMARY KEY,
+    name       TEXT    NOT NULL,
+    url        TEXT    NOT NULL,
+    secret     TEXT    NOT NULL, -- as it is: signing needs it
+    types      TEXT    NOT NULL, -- JSON list; of none: all
+    insecure   INTEGER NOT NULL CHECK (insecure IN (0, 1)),
+    private    INTEGER NOT NULL CHECK (private IN (0, 1)),
+    created_at BIGINT  NOT NULL,
+    next_at    BIGINT  NOT NULL, -- nothing is sent to it before; also a claim, while a hub sends
+    failures   INTEGER NOT NULL DEFAULT 0,
+    last_error TEXT    NOT NULL DEFAULT '',
+    sent       BIGINT  NOT NULL DEFAULT 0,
+    sent_at    BIGINT,
+    dropped    BIGINT  NOT NULL DEFAULT 0
+);
+CREATE TABLE webhook_messages (
+    webhook_id TEXT    NOT NULL REFERENCES webhooks (id) ON DELETE CASCADE,
+    created_at BIGINT  NOT NULL,
+    id         TEXT    NOT NULL,
+    body       TEXT    NOT NULL, -- JSON
+    PRIMARY KEY (webhook_id, created_at, id)
+);
+-- What was told, and holds or has held a while ago.
+CREATE TABLE webhook_conditions (
+    type       TEXT NOT NULL,
+    subject    TEXT NOT NULL,
+    cleared_at BIGINT, -- NULL: it holds
+    PRIMARY KEY (type, subject)
+);
+-- When a hub has looked last; whoever changes the row looks alone.
+CREATE TABLE webhook_turn (
+    one        INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
+    at         BIGINT  NOT NULL
+);
+INSERT INTO webhook_turn (one, at) VALUES (1, 0);

@@ -26,3 +26,41 @@ CREATE TABLE enrollments (
     expires_at INTEGER NOT NULL,
     revoked_at INTEGER
 ) STRICT;
+
+-- Whom to tell of what goes wrong.
+CREATE TABLE webhooks (
+    id         TEXT    NOT NULL PRIMARY KEY,
+    name       TEXT    NOT NULL,
+    url        TEXT    NOT NULL,
+    secret     TEXT    NOT NULL, -- as it is: signing needs it
+    types      TEXT    NOT NULL, -- JSON list; of none: all
+    insecure   INTEGER NOT NULL CHECK (insecure IN (0, 1)),
+    private    INTEGER NOT NULL CHECK (private IN (0, 1)),
+    created_at INTEGER  NOT NULL,
+    next_at    INTEGER  NOT NULL, -- nothing is sent to it before; also a claim, while a hub sends
+    failures   INTEGER NOT NULL DEFAULT 0,
+    last_error TEXT    NOT NULL DEFAULT '',
+    sent       INTEGER  NOT NULL DEFAULT 0,
+    sent_at    INTEGER,
+    dropped    INTEGER  NOT NULL DEFAULT 0
+) STRICT;
+CREATE TABLE webhook_messages (
+    webhook_id TEXT    NOT NULL REFERENCES webhooks (id) ON DELETE CASCADE,
+    created_at INTEGER  NOT NULL,
+    id         TEXT    NOT NULL,
+    body       TEXT    NOT NULL, -- JSON
+    PRIMARY KEY (webhook_id, created_at, id)
+) STRICT;
+-- What was told, and holds or has held a while ago.
+CREATE TABLE webhook_conditions (
+    type       TEXT NOT NULL,
+    subject    TEXT NOT NULL,
+    cleared_at INTEGER, -- NULL: it holds
+    PRIMARY KEY (type, subject)
+) STRICT;
+-- When a hub has looked last; whoever changes the row looks alone.
+CREATE TABLE webhook_turn (
+    one        INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
+    at         INTEGER  NOT NULL
+) STRICT;
+INSERT INTO webhook_turn (one, at) VALUES (1, 0);

@@ -57,6 +57,7 @@ type Hub struct {
 	uses      uses
 	presence  presence
 	seen      lastSeen
+	webhooks  webhooks
 	writers   writers
 	approvals approvals
 	channels  channels
@@ -84,6 +85,7 @@ func New(opts Options) (*Hub, error) {
 	h.transport = transport.New(transport.Options{Services: &services{h}, Limits: opts.Limits, Logger: opts.Logger})
 	h.presence.init(h, opts.Presence)
 	h.seen.init(h)
+	h.webhooks.init(h)
 	h.writers.init(opts.Logger)
 	h.approvals.init(h)
 	h.gathering.init(h.transport.Limits())
@@ -105,6 +107,7 @@ var ErrClosed = transport.ErrClosed
 func (h *Hub) start() {
 	h.presence.start()
 	h.seen.start()
+	h.webhooks.start()
 }
 
 // ServeDRPC serves the DRPC services to all connections of the listener. It
@@ -139,12 +142,14 @@ func (h *Hub) Drain(ctx context.Context) error { return h.transport.Drain(ctx) }
 func (h *Hub) Close() error {
 	h.presence.close()
 	h.seen.close()
+	h.webhooks.close()
 	h.approvals.close()
 	_ = h.consumer.Close() // never fails
 	h.transport.Close()
 	h.presence.wait()
 	h.approvals.wait()
 	h.seen.wait()
+	h.webhooks.wait()
 	h.seen.flush(context.Background())
 	h.uses.flush(h)
 	return nil

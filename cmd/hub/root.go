@@ -54,7 +54,7 @@ work on its database.
   hub context dev-1                show what one of them has pushed
   hub login                        print a link to the hub's page`,
 	}
-	root.AddCommand(newServe(), newBackup(), newRestore(), newReady(), newToken(), newEnroll(), newProfile(), cli.VersionCommand("hub", stdout, 0))
+	root.AddCommand(newServe(), newBackup(), newRestore(), newReady(), newToken(), newEnroll(), newWebhook(), newProfile(), cli.VersionCommand("hub", stdout, 0))
 	root.AddCommand(newAgents(), newContext(), newPins(), newDiff(), newSearch(), newEvents(), newLogin(), newApprovals())
 	cli.Root(root, stdout, stderr, &cli.Completions{Arguments: map[string]cobra.CompletionFunc{
 		"hub backup": nil, "hub restore": nil, "hub approvals add": nil, // files

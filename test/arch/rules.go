@@ -142,6 +142,10 @@ func rules() []Rule {
 			Reason: "packages take Options; only the host and the mains know the configuration file",
 		},
 		{
+			From: all, Except: []string{"waymark/hub/webhook"}, To: []string{"github.com/standard-webhooks/..."},
+			Reason: "what a hub sends to strangers, and where to, is decided in one place",
+		},
+		{
 			From: all, Except: []string{"waymark/cmd/agent/internal/connect"}, To: []string{"github.com/tailscale/hujson/...", "github.com/creachadair/tomledit/..."},
 			Reason: "files of others are edited in one place, which compares what it writes with what it has read",
 		},

@@ -58,6 +58,7 @@ type Hub struct {
 	presence  presence
 	seen      lastSeen
 	webhooks  webhooks
+	fleet     fleet
 	writers   writers
 	approvals approvals
 	channels  channels

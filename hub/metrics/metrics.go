@@ -10,6 +10,7 @@ package metrics
 
 import (
 	"context"
+	"math"
 	"net/http"
 	"runtime"
 	"strconv"
@@ -109,6 +110,7 @@ type Source interface {
 	Stats() hub.Stats
 	Ready(ctx context.Context) error
 	CertificateExpires() time.Time
+	Fleet(ctx context.Context) (hub.FleetStats, error)
 }
 
 // Watch adds what is asked of the hub at each scrape. Call it once.
@@ -129,6 +131,34 @@ func (m *Metrics) Watch(s Source) {
 		{"tls_certificate_expiry_timestamp_seconds", "When the TLS certificate in force expires; 0 without TLS.", func() float64 { return stamp(s.CertificateExpires()) }},
 	} {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Name: g.name, Help: g.help}, g.value))
+	}
+	m.watchFleet(s)
+}
+
+// watchFleet adds what the store knows of all agents. As long as it doesn't answer that
+// isn't a number.
+func (m *Metrics) watchFleet(s Source) {
+	for _, g := range []struct {
+		name, help, state string
+		value             func(*hub.FleetStats) int
+	}{
+		{"agents", "Agents that the store knows, by state.", "connected", func(f *hub.FleetStats) int { return f.Connected }},
+		{"agents", "Agents that the store knows, by state.", "away", func(f *hub.FleetStats) int { return f.Away }},
+		{"agents", "Agents that the store knows, by state.", "never_connected", func(f *hub.FleetStats) int { return f.NeverConnected }},
+		{"agents_failing", "Agents of which plugins fail.", "", func(f *hub.FleetStats) int { return f.Failing }},
+		{"pins_drifted", "Pins whose agents have something else by now.", "", func(f *hub.FleetStats) int { return f.DriftedPins }},
+	} {
+		opts := prometheus.GaugeOpts{Namespace: namespace, Name: g.name, Help: g.help}
+		if g.state != "" {
+			opts.ConstLabels = prometheus.Labels{"state": g.state}
+		}
+		m.registry.MustRegister(prometheus.NewGaugeFunc(opts, func() float64 {
+			fleet, err := s.Fleet(context.Background())
+			if err != nil {
+				return math.NaN()
+			}
+			return float64(g.value(&fleet))
+		}))
 	}
 }
 

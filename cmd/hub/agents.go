@@ -24,7 +24,8 @@ func newAgents() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "agents",
 		Short: "List the agents and what they pushed last",
-		Long: `Lists all agents of a hub: whether they are connected, and what they pushed last.
+		Long: `Lists all agents of a hub: whether they are connected, on which host and in which
+version, their labels, and what they pushed last. VERSION is that of the snapshot.
 Where several agents have the same token, the newest of them is heard, and the
 others are counted: "connected, 1 more not heard". Give each a token of its own.`,
 		Example: "  hub agents\n  hub agents --json\n  hub agents --url https://hub.example.com --token-file reader.token",
@@ -74,10 +75,11 @@ func printAgents(w io.Writer, agents []api.Agent, asJSON bool) error {
 		return err
 	}
 	agents = slices.SortedFunc(slices.Values(agents), func(a, b api.Agent) int { return term.Natural(a.ID, b.ID) })
-	table := term.NewTable(w, "ID", "NAME", "STATE", "RESOURCES", "DISCOVERY", "VERSION", "REVISION", "PUSHED")
+	table := term.NewTable(w, "ID", "NAME", "STATE", "HOST", "AGENT", "LABELS", "RESOURCES", "DISCOVERY", "VERSION", "REVISION", "PUSHED")
 	for i := range agents {
 		a := &agents[i]
-		table.Row(a.ID, term.Dash(term.Visible(a.Name)), connection(a), strconv.Itoa(a.Resources), discovery(a),
+		table.Row(a.ID, term.Dash(term.Visible(a.Name)), connection(a), term.Dash(term.Visible(a.Hostname)), term.Dash(term.Visible(a.AgentVersion)),
+			term.Dash(store.Labels(a.Labels).String()), strconv.Itoa(a.Resources), discovery(a),
 			strconv.FormatUint(a.Version, 10), strconv.FormatInt(a.Revision, 10), stampOf(a.UpdatedAt))
 	}
 	return table.Flush()
@@ -91,10 +93,14 @@ func discovery(a *api.Agent) string {
 	return term.Visible(string(cmp.Or(a.Discovery.Phase, snapshot.PhaseComplete)))
 }
 
-// connection says whether the agent is connected, and that others with its token
-// are, too.
+// connection says whether the agent is connected, or since when it is away, and that
+// others with its token are connected, too.
 func connection(a *api.Agent) string {
 	switch {
+	case a.State == api.StateNeverConnected:
+		return "never connected"
+	case !a.Connected && a.AwaySince != nil:
+		return "away since " + stamp(*a.AwaySince)
 	case !a.Connected:
 		return "away"
 	case a.NotHeard > 0:

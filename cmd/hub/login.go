@@ -41,11 +41,12 @@ with which the link was made: 'hub token revoke' ends both.`,
 	return cmd
 }
 
-// printPageLink prints such a link where a hub was started by hand, in a
-// terminal. What goes elsewhere is kept and passed on: secrets stay out of it.
-func (f *serveFlags) printPageLink(stderr io.Writer, server *hub.Server) {
-	if f.log.format == "json" || !term.IsTerminal(stderr) {
-		return
-	}
+// linksPage reports whether such a link is printed: where a hub was started by hand, in
+// a terminal. What goes elsewhere is kept and passed on: secrets stay out of it.
+func (f *serveFlags) linksPage(stderr io.Writer) bool {
+	return f.log.format != "json" && term.IsTerminal(stderr)
+}
+
+func printPageLink(stderr io.Writer, server *hub.Server) {
 	fmt.Fprintf(stderr, "Open the page with this link, once, within ten minutes (hub login prints another):\n  %s\n", server.LoginURL())
 }

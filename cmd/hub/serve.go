@@ -158,8 +158,11 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 	if err := server.Store().SyncProvisioned(ctx, tokens); err != nil {
 		return err
 	}
-	if err := hint(ctx, server.Store(), f.listen.DB, cmd.ErrOrStderr()); err != nil {
-		return err
+	link := f.linksPage(cmd.ErrOrStderr())
+	if !link { // who has one needs no token to see something
+		if err := hint(ctx, server.Store(), f.listen.DB, cmd.ErrOrStderr()); err != nil {
+			return err
+		}
 	}
 	if counts != nil {
 		counts.Watch(server)
@@ -170,7 +173,9 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 		attrs = append(attrs, slog.String("monitor", url))
 	}
 	logger.LogAttrs(ctx, slog.LevelInfo, "hub is ready", attrs...)
-	f.printPageLink(cmd.ErrOrStderr(), server)
+	if link {
+		printPageLink(cmd.ErrOrStderr(), server)
+	}
 	if err := server.Run(ctx); err != nil {
 		return err
 	}

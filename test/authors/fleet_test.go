@@ -1,0 +1,41 @@
+package authors_test
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"waymark/test/authors"
+)
+
+// TestFleet does what docs/hub.md says of two fresh homes, at a port that is free.
+func TestFleet(t *testing.T) {
+	page, err := os.ReadFile("../../docs/hub.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, chapter, ok := strings.Cut(string(page), "## From two fresh homes to a fleet\n")
+	if !ok {
+		t.Fatal("docs/hub.md has no such chapter")
+	}
+	chapter, _, _ = strings.Cut(chapter, "\n## ")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	_ = listener.Close()
+	steps, err := authors.Parse(strings.ReplaceAll(chapter, "127.0.0.1:7878", address))
+	if err != nil || len(steps) < 11 {
+		t.Fatalf("the chapter has %d steps, %v", len(steps), err)
+	}
+	p := newPlayer(t)
+	for _, who := range []string{"ada", "bob"} {
+		p.configure(filepath.Join(p.work, who, ".config", "waymark"))
+	}
+	for _, s := range steps {
+		p.play(s)
+	}
+}

@@ -48,8 +48,8 @@ func newWebhookAdd() *cobra.Command {
 		Use:   "add URL",
 		Short: "Add a webhook, and show the secret that signs what it gets",
 		Long: `Adds a webhook and prints its secret, which is shown only now: the receiver needs it. It
-is told what holds at the time, and from then on what begins. --private allows addresses
-of this machine and of private networks, --insecure allows http.`,
+is told what begins from then on, the first one also what holds already. --private allows
+addresses of this machine and of private networks, --insecure allows http.`,
 		Example: `  hub webhook add https://example.com/hook
   hub webhook add https://example.com/hook --type pins.drifted --out hook.secret
   hub webhook add http://10.0.0.7:8080/hook --insecure --private`,

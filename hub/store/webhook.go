@@ -28,7 +28,8 @@ type Webhooks interface {
 	CreateWebhook(ctx context.Context, webhook NewWebhook) (Webhook, error)
 	// Webhooks lists all, the oldest first, with their secrets.
 	Webhooks(ctx context.Context) ([]Webhook, error)
-	// DeleteWebhook removes one, and what waits for it.
+	// DeleteWebhook removes one, and what waits for it. With the last one goes what was
+	// told, so that the next one hears of all that holds.
 	DeleteWebhook(ctx context.Context, id string) error
 	// Notice looks for conditions that have begun and puts a message for each of their
 	// types into the rows of the webhooks that want it; it returns how many messages. It

@@ -218,7 +218,7 @@ func testWebhookClaim(t *testing.T, db Database) {
 		t.Errorf("%+v", got)
 	}
 	// With a webhook goes what waits for it.
-	if err := s.DeleteWebhook(t.Context(), w.ID); err != nil || db.Count(t, "webhook_messages") != 0 {
+	if err := s.DeleteWebhook(t.Context(), w.ID); err != nil || db.Count(t, "webhook_messages") != 0 || db.Count(t, "webhook_conditions") != 0 {
 		t.Error(err)
 	}
 }

@@ -106,6 +106,9 @@ func (c *Core) DeleteWebhook(ctx context.Context, id string) error {
 	err := c.Database.Update(ctx, func(tx Tx) error {
 		n, err := tx.Exec(ctx, "DELETE FROM webhooks WHERE id = $1", id)
 		found = max(found, n) // an earlier try may have been stored after all
+		if err == nil {       // the next first one is told what holds then
+			_, err = tx.Exec(ctx, "DELETE FROM webhook_conditions WHERE NOT EXISTS (SELECT 1 FROM webhooks)")
+		}
 		return err
 	})
 	if err != nil {

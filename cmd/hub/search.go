@@ -20,7 +20,7 @@ func newSearch() *cobra.Command {
 		Long: `Looks for a text in what agents have now: in the names and sources of resources, and in
 the names of plugins that fail. A SHA-256 finds what has that content. Exits with 3 when
 nothing is found.`,
-		Example: "  hub search deploy\n  hub search 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 --json",
+		Example: "  hub search deploy --json\n  hub search 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
 		Args:    cli.Named("TEXT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if limit < 0 {

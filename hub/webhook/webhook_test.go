@@ -206,7 +206,7 @@ func TestReplicas(t *testing.T) {
 		if list, err := stores[1].Webhooks(t.Context()); err != nil || list[0].Sent > 0 {
 			break
 		}
-		time.Sleep(time.Millisecond) //nolint:forbidigo // nobody tells
+		time.Sleep(time.Millisecond) // nobody tells
 	}
 	cancel()
 	running.Wait()

@@ -103,7 +103,7 @@ func (h *Host) WhyClient(ctx context.Context, client *clients.Client, paths ...s
 	views := map[string]*clients.FileView{} // by the directory that a place is in; of the start for all on its walk
 	verdicts := make([]clients.Verdict, len(paths))
 	for i, path := range paths {
-		path = real(path)
+		path = realPath(path)
 		at := client.Place(path)
 		from := start
 		var below []string
@@ -124,8 +124,8 @@ func (h *Host) WhyClient(ctx context.Context, client *clients.Client, paths ...s
 	return verdicts, nil
 }
 
-// real is a path with the links followed that lead to its directory.
-func real(path string) string {
+// realPath is a path with the links followed that lead to its directory.
+func realPath(path string) string {
 	path = filepath.Clean(path)
 	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
 		return filepath.Join(dir, filepath.Base(path))

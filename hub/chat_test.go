@@ -73,7 +73,7 @@ func newChatFixture(t *testing.T, handlers map[string]reverse.Handler) *chatFixt
 	go func() { done <- f.pusher.Run(context.Background()) }()
 	t.Cleanup(func() {
 		_ = f.pusher.Close()
-		<-done
+		_ = <-done // that it was closed
 	})
 	f.pusher.Publish(pinned())
 	w := &workspace{t: t, pusher: f.pusher}

@@ -107,6 +107,16 @@ func connector() (*connect.Connector, error) {
 	return connect.New(connect.Options{Program: program, Home: paths.Home, State: filepath.Join(paths.State, "connect")}), nil
 }
 
+// isSame reports whether two paths lead to one file.
+func isSame(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b) //nolint:gosec // by which name this program was called
+	return err == nil && os.SameFile(x, y)
+}
+
 // ownPath is by which name this program is found again: as it was called, where that is a
 // link that an update leads elsewhere.
 func ownPath() (string, error) {
@@ -114,17 +124,10 @@ func ownPath() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	called, err := exec.LookPath(os.Args[0])
-	if err != nil {
-		return own, nil
-	}
-	if called, err = filepath.Abs(called); err != nil {
-		return own, nil
-	}
-	x, errX := os.Stat(own)
-	y, errY := os.Stat(called)
-	if errX == nil && errY == nil && os.SameFile(x, y) {
-		return called, nil
+	if called, err := exec.LookPath(os.Args[0]); err == nil {
+		if called, err = filepath.Abs(called); err == nil && isSame(own, called) {
+			return called, nil
+		}
 	}
 	return own, nil
 }
@@ -326,12 +329,12 @@ func (a *app) sessionStartCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := conn.client()
 			if err != nil {
-				return nil //nolint:nilerr // a hook that fails is shown in every session
+				return nil // a hook that fails is shown in every session
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), askWithin)
 			defer cancel()
 			if _, err := c.Status(ctx); err != nil {
-				return nil //nolint:nilerr // as above
+				return nil
 			}
 			_, err = io.WriteString(a.stdout, sessionText)
 			return err

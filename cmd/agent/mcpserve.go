@@ -293,7 +293,7 @@ func (a *app) serveMCPHTTP(ctx context.Context, server *mcpserver.Server, s *mcp
 	case <-ctx.Done():
 	}
 	err = web.Close() // streams last as long as their clients like
-	<-served
+	_ = <-served      // it says that it was closed
 	return err
 }
 

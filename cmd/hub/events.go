@@ -59,7 +59,7 @@ every push since then that is kept, and what it has added, changed and removed. 
 			}
 			return f.with(cmd, func(ctx context.Context, c client.Client) error {
 				if f.since != "" {
-					return f.history(cmd, ctx, c)
+					return f.history(ctx, cmd, c)
 				}
 				return f.run(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr(), c)
 			})
@@ -114,7 +114,7 @@ func (f *eventsFlags) run(ctx context.Context, stdout, stderr io.Writer, c clien
 }
 
 // history shows all pushes since a time, of the agents that have pushed since.
-func (f *eventsFlags) history(cmd *cobra.Command, ctx context.Context, c client.Client) error {
+func (f *eventsFlags) history(ctx context.Context, cmd *cobra.Command, c client.Client) error {
 	since, err := ago(f.since, time.Now())
 	if err != nil {
 		return usage(cmd, "--since %q: %w", f.since, err)

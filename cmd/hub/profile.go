@@ -27,7 +27,7 @@ import (
 // The variables that name a hub and the file of a token for it, for a shell or a script.
 const (
 	urlVariable   = "HUB_URL"
-	tokenVariable = "HUB_TOKEN_FILE"
+	tokenVariable = "HUB_TOKEN_FILE" //nolint:gosec // the name of a variable
 )
 
 // localProfile is the name of the hub that the user's own agents run, or that runs at

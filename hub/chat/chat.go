@@ -173,7 +173,7 @@ func (s *Service) serve(c *httpapi.Call) error {
 	}
 	ctx := context.WithValue(c.Context(), serverKey{}, r.server())
 	// Nothing that a caller sends along gets any further.
-	in := c.Request.WithContext(ctx)
+	in := c.WithContext(ctx)
 	in.Header = http.Header{"Accept": {"application/json, text/event-stream"}, "Content-Type": {"application/json"}}
 	for _, name := range []string{"Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name"} {
 		if values := c.Header.Values(name); len(values) > 0 {

@@ -163,7 +163,7 @@ func (c *call) agentQuestion() (q agentQuestion, err error) {
 	if limited && limit == 0 {
 		return q, httpapi.BadQuery("limit is 0; leave it out for all agents")
 	}
-	q.limit = int(min(limit, maxAgents)) //nolint:gosec // as is said
+	q.limit = int(min(limit, maxAgents))
 	if q.sort, err = c.Word("sort", slices.Sorted(maps.Keys(sortings))...); err != nil {
 		return q, err
 	}

@@ -235,7 +235,7 @@ func (c *call) prompt() (*prompt, error) {
 	case format != "markdown" && format != "pieces":
 		return nil, nil
 	}
-	return &prompt{client: client, budget: int(tokens) * bytesPerToken, pieces: format == "pieces"}, nil
+	return &prompt{client: client, budget: int(min(tokens, maxBudget)) * bytesPerToken, pieces: format == "pieces"}, nil
 }
 
 // beginRendering waits until few enough comparisons and Markdown texts are being

@@ -32,7 +32,7 @@ func (a *API) search(c *call) error {
 		return err
 	}
 	defer end()
-	n := int(min(limit, maxHits)) //nolint:gosec // as is said
+	n := int(min(limit, maxHits))
 	found, err := c.store.Search(c.Context(), store.SearchQuery{Text: text, Limit: n + 1})
 	if err != nil {
 		return err

@@ -194,7 +194,7 @@ func quoteValues(block string) (repaired string, changed bool) {
 			inBlock = indent
 			continue
 		}
-		if !colonAndBlank(scalar) && !(strings.ContainsRune("[{@`", rune(scalar[0])) && !isYAML(scalar)) {
+		if !colonAndBlank(scalar) && (!strings.ContainsRune("[{@`", rune(scalar[0])) || isYAML(scalar)) {
 			continue
 		}
 		lines[i] = key + ":" + blanks + "'" + strings.ReplaceAll(scalar, "'", "''") + "'" + text[len(scalar):]

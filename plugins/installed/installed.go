@@ -132,7 +132,7 @@ func claude(h *Home) (list []Plugin) {
 			}
 		}
 		p.Dir = h.below(text(record, "installPath"), ".claude/plugins/")
-		list = appendPlugin(list, h, p)
+		list = appendPlugin(list, p)
 	}
 	return list
 }
@@ -174,7 +174,7 @@ func codex(h *Home) (list []Plugin) {
 		if p.Version = newest(h.Dirs(dir)); p.Version != "" {
 			p.Dir = path.Join(dir, p.Version)
 		}
-		list = appendPlugin(list, h, p)
+		list = appendPlugin(list, p)
 	}
 	return list
 }
@@ -272,13 +272,13 @@ func copilot(h *Home) (list []Plugin) {
 			p.State = Off
 		}
 		p.Dir = h.below(text(v, "cache_path"), ".copilot/")
-		list = appendPlugin(list, h, p)
+		list = appendPlugin(list, p)
 	}
 	return list
 }
 
 // appendPlugin adds one, each directory of an agent once.
-func appendPlugin(list []Plugin, h *Home, p Plugin) []Plugin {
+func appendPlugin(list []Plugin, p Plugin) []Plugin {
 	if len(list) == Max || slices.ContainsFunc(list, func(other Plugin) bool { return other.ID == p.ID }) {
 		return list
 	}

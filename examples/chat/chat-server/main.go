@@ -68,14 +68,18 @@ func (s *server) run(ctx context.Context, tokenFile, capabilityFile string) (err
 		return err
 	}
 	s.pin = pin.ID
-	fmt.Println("pinned:", s.pin)
+	if _, err := fmt.Fprintln(os.Stdout, "pinned:", s.pin); err != nil {
+		return err
+	}
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 		command, rest, _ := strings.Cut(lines.Text(), " ")
 		text, err := s.do(ctx, command, rest)
 		if err != nil { // a chat goes on: the model is told
 			text = "error: " + err.Error()
 		}
-		fmt.Printf("%s\ndone: %s\n", text, command)
+		if _, err := fmt.Fprintf(os.Stdout, "%s\ndone: %s\n", text, command); err != nil {
+			return err
+		}
 	}
 	return s.api(ctx, http.MethodDelete, "/pins/"+s.pin, nil, nil)
 }

@@ -49,6 +49,7 @@ func New(opts Options) *Connector {
 // Action is what happens, or would, to a file.
 type Action string
 
+// The actions.
 const (
 	ActionNone     Action = "unchanged" // it is as it should be
 	ActionCreated  Action = "created"
@@ -443,7 +444,7 @@ func (c *Connector) load(client *Client) (*record, error) {
 	}
 	rec := &record{}
 	if err := json.Unmarshal(data, rec); err != nil || rec.Version != 1 {
-		return &record{}, nil // the entry is found without it
+		return &record{}, nil //nolint:nilerr // the entry is found without it
 	}
 	for _, fr := range rec.Files {
 		if fr.Backup == "" {

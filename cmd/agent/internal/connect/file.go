@@ -25,7 +25,7 @@ type file struct {
 
 func read(path string) (*file, error) {
 	f := &file{path: path, real: path}
-	real, err := filepath.EvalSymlinks(path)
+	target, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Lstat(path); err == nil {
 			return nil, fmt.Errorf("%s is a link that leads nowhere: make the file that it names, or remove it", path)
@@ -35,8 +35,8 @@ func read(path string) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.real = real
-	in, err := os.OpenFile(real, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would hang
+	f.real = target
+	in, err := os.OpenFile(target, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would hang
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +175,7 @@ func (f *file) remove(dirs []string) error {
 			break // it isn't empty
 		}
 	}
-	return nil
+	return nil //nolint:nilerr // directories with something in them stay
 }
 
 func syncDir(path string) error {

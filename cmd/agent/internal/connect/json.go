@@ -90,22 +90,22 @@ func member(o *hujson.Object, name string) (int, error) {
 }
 
 // way returns the objects from the document's down to the last that is there along a path.
-func way(v *hujson.Value, path []string) (objects []*hujson.Object, values []*hujson.Value, err error) {
+func way(v *hujson.Value, path []string) (objects []*hujson.Object, err error) {
 	for i := 0; ; i++ {
 		o, ok := v.Value.(*hujson.Object)
 		if !ok {
 			if i == 0 {
-				return nil, nil, errors.New("it isn't an object")
+				return nil, errors.New("it isn't an object")
 			}
-			return nil, nil, fmt.Errorf("%q isn't an object", strings.Join(path[:i], "."))
+			return nil, fmt.Errorf("%q isn't an object", strings.Join(path[:i], "."))
 		}
-		objects, values = append(objects, o), append(values, v)
+		objects = append(objects, o)
 		if i == len(path) {
-			return objects, values, nil
+			return objects, nil
 		}
 		at, err := member(o, path[i])
 		if err != nil || at < 0 {
-			return objects, values, err
+			return objects, err
 		}
 		v = &o.Members[at].Value
 	}
@@ -134,7 +134,7 @@ func (e *jsonEdit) find(data []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	objects, _, err := way(&v, e.around())
+	objects, err := way(&v, e.around())
 	if err != nil || len(objects) <= len(e.around()) {
 		return nil, err
 	}
@@ -278,7 +278,7 @@ func (e *jsonEdit) put(data []byte) ([]byte, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	objects, _, err := way(&v, e.around())
+	objects, err := way(&v, e.around())
 	if err != nil {
 		return nil, 0, err
 	}
@@ -410,7 +410,7 @@ func (e *jsonEdit) remove(data []byte, made int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	objects, _, err := way(&v, e.around())
+	objects, err := way(&v, e.around())
 	if err != nil || len(objects) <= len(e.around()) {
 		return data, err
 	}

@@ -7,6 +7,7 @@ import (
 // State is whether a client is connected.
 type State string
 
+// The states.
 const (
 	StateConnected State = "connected"
 	StateStale     State = "stale" // the entry starts a program that isn't there

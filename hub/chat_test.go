@@ -73,7 +73,9 @@ func newChatFixture(t *testing.T, handlers map[string]reverse.Handler) *chatFixt
 	go func() { done <- f.pusher.Run(context.Background()) }()
 	t.Cleanup(func() {
 		_ = f.pusher.Close()
-		_ = <-done // that it was closed
+		if err := <-done; err != nil {
+			t.Log(err)
+		}
 	})
 	f.pusher.Publish(pinned())
 	w := &workspace{t: t, pusher: f.pusher}

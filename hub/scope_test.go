@@ -55,6 +55,7 @@ var probes = map[string][]string{
 	"GET /api/v0/pins/{id}/context/resources/{rid}":   {""},
 	"GET /api/v0/pins/{id}/diff":                      {""},
 	"POST /api/v0/pins/{id}/refresh":                  {""},
+	"POST /api/v0/pins/{id}/mcp":                      {""},
 	"DELETE /api/v0/pins/{id}":                        {""},
 	"GET /api/v0/events":                              {}, // see TestScopeOfEvents
 }
@@ -212,6 +213,9 @@ func fill(route, probe string, of *subject, rid string) (path, body string) {
 	if route == "/api/v0/pins" {
 		body = fmt.Sprintf(`{"agent_id":%q,"name":"chat"}`, of.agent)
 	}
+	if strings.HasSuffix(route, "/mcp") {
+		body = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+	}
 	return path, body
 }
 
@@ -275,6 +279,13 @@ func (s *scoped) probe(name, method, route, probe string) {
 				}
 				if code != want {
 					s.t.Errorf("%s: %d, want %d", what, code, want)
+				}
+				s.containsNone(what, said, "alpha", "beta")
+				continue
+			}
+			if strings.HasSuffix(route, "/mcp") && strings.HasPrefix(name, "session") { // which is for programs
+				if code != 403 {
+					s.t.Errorf("%s: %d, want 403", what, code)
 				}
 				s.containsNone(what, said, "alpha", "beta")
 				continue

@@ -293,7 +293,9 @@ func (a *app) serveMCPHTTP(ctx context.Context, server *mcpserver.Server, s *mcp
 	case <-ctx.Done():
 	}
 	err = web.Close() // streams last as long as their clients like
-	_ = <-served      // it says that it was closed
+	if failed := <-served; !errors.Is(failed, http.ErrServerClosed) {
+		err = errors.Join(err, failed)
+	}
 	return err
 }
 

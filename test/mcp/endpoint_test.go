@@ -244,7 +244,8 @@ func (w *world) fencedEndpoint(socket http.RoundTripper, base string) {
 	ended := make(chan error, 1)
 	go func() { ended <- s.Wait() }()
 	select {
-	case <-ended:
+	case err := <-ended:
+		w.t.Log(err)
 	case <-time.After(timeout):
 		w.t.Error("the session goes on after its token")
 	}

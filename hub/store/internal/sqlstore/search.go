@@ -39,7 +39,7 @@ func (c *Core) Search(ctx context.Context, q store.SearchQuery) (hits []store.Hi
 	err = c.Database.View(ctx, func(tx Tx) error {
 		hits = nil
 		err := each(ctx, tx, `SELECT r.agent_id, r.id, r.kind, r.name, r.source, r.status, r.content_hash FROM resources r
-			WHERE r.until IS NULL AND (lower(r.name) LIKE $1 ESCAPE '!' OR lower(r.source) LIKE $1 ESCAPE '!' OR length($2) = 32 AND r.content_hash = $2)`+
+			WHERE r.until IS NULL AND (lower(r.name) LIKE $1 ESCAPE '!' OR lower(r.source) LIKE $1 ESCAPE '!' OR length(r.content_hash) = 32 AND r.content_hash = $2)`+
 			scope+` ORDER BY r.agent_id, r.id LIMIT $3`, args, func(rows Rows) error {
 			var h store.Hit
 			var hash []byte

@@ -101,8 +101,10 @@ func TestSend(t *testing.T) {
 		"":                nil,
 		"it answers 500":  func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "sesame", 500) },
 		"it answers 302,": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, target.URL, http.StatusFound) },
-		"it answers 308,": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, target.URL, http.StatusPermanentRedirect) },
-		"the connection":  func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"it answers 308,": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, target.URL, http.StatusPermanentRedirect)
+		},
+		"the connection": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 	} {
 		r, roots := newReceiver(t, answer)
 		sender := webhook.Sender{TLS: roots}

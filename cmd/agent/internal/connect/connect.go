@@ -329,11 +329,6 @@ func (c *Connector) Connect(ctx context.Context, client *Client, s Settings) (ch
 	return changes, err
 }
 
-// Apply does what Plan said, or PlanUndo, if the files are still what they were.
-func (c *Connector) Apply(ctx context.Context, client *Client, changes []*Change) error {
-	return c.locked(ctx, func() error { return c.apply(client, changes) })
-}
-
 // PlanUndo says what Undo would do, and does nothing.
 func (c *Connector) PlanUndo(client *Client) ([]*Change, error) {
 	rec, err := c.load(client)

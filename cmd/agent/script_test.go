@@ -20,6 +20,8 @@ import (
 	"waymark/test/guestbuild"
 	"waymark/test/mcpserver"
 	"waymark/test/ordinary"
+	"waymark/test/race"
+	"waymark/test/randtest"
 	"waymark/test/sources"
 	"waymark/workspace/launch"
 )
@@ -123,11 +125,27 @@ func build(t *testing.T) (b built) {
 	return b
 }
 
+// scripts are those in testdata/script. Under the race detector one in three is enough:
+// it looks for places where goroutines meet, which most of them pass alike.
+func scripts(t *testing.T) (files []string) {
+	t.Helper()
+	all, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil || len(all) == 0 {
+		t.Fatalf("there are no scripts: %v", err)
+	}
+	for i, file := range all {
+		if !race.Enabled || randtest.Long() || i%3 == 0 {
+			files = append(files, file)
+		}
+	}
+	return files
+}
+
 func TestScripts(t *testing.T) {
 	b := build(t)
 	b.warm(t)
 	testscript.Run(t, testscript.Params{
-		Dir:           "testdata/script",
+		Files:         scripts(t),
 		UpdateScripts: *update,
 		Setup: func(env *testscript.Env) error {
 			for name, value := range map[string]string{

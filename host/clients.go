@@ -173,6 +173,9 @@ func (w *clientWalk) find(root string, c *snapshot.Candidate) clients.Find {
 // for.
 func foreign(client *clients.Client) (ids []string) {
 	wanted := client.Conventions()
+	if user := client.User; user != nil { // of the table's rows some are read in the home alone
+		wanted = slices.Concat(append(slices.Clone(user.Skills), wanted, user.Instructions)...)
+	}
 	for i := range conventions.All {
 		if id := conventions.All[i].ID; !slices.Contains(wanted, id) {
 			ids = append(ids, id)

@@ -84,14 +84,22 @@ func (l *lastSeen) run() {
 	}
 }
 
+// take returns who has gone since it was called last. The map is the caller's alone:
+// an empty one stays, and may be written to as soon as the lock is free.
+func (l *lastSeen) take() map[string]struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.ended) == 0 {
+		return nil
+	}
+	ended := l.ended
+	l.ended = make(map[string]struct{})
+	return ended
+}
+
 // flush writes down what hasn't been.
 func (l *lastSeen) flush(ctx context.Context) {
-	l.mu.Lock()
-	ended := l.ended
-	if len(ended) > 0 {
-		l.ended = make(map[string]struct{})
-	}
-	l.mu.Unlock()
+	ended := l.take()
 	if len(ended) == 0 {
 		return
 	}

@@ -38,5 +38,8 @@
 // # Limits
 //
 // CPU time and memory are read from Linux's /proc; times of CPU in steps of 10
-// ms, which over 50 edits are 0.2 ms. The hub takes CPU of the same machine.
+// ms, which over 50 edits are 0.2 ms. That of a whole life, from the start over the
+// first push to the end, is the kernel's account of a process that has ended, which
+// is exact, and says more than the clock does where the machine has other work. The
+// hub takes CPU of the same machine.
 package latency

@@ -135,7 +135,7 @@ func (f *Figure) verdict() string {
 	return ""
 }
 
-// The names of figures that have a target.
+// The names of figures, those that have a target among them.
 const (
 	nameInPlace = "edit → stored, in place, socket"
 	nameRename  = "edit → stored, rename, socket"
@@ -143,6 +143,8 @@ const (
 	nameCold    = "start → stored, cold"
 	nameWarm    = "start → stored, warm"
 	nameStop    = "SIGTERM → ended"
+	nameColdCPU = "CPU from start to end, cold"
+	nameWarmCPU = "CPU from start to end, warm"
 	nameIdle    = "resident, after a rest"
 	nameEdited  = "resident, after edits"
 	namePeak    = "resident, at most at the start"

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
-	"time"
 )
 
 // largeBytes is the size of a skill in the large workspace: 4,000 of them are
@@ -33,16 +32,16 @@ func (b *bench) large(ctx context.Context, skills int) error {
 			if err := s.widen(ctx); err != nil {
 				return err
 			}
-			cold, stop, err := s.firstPush(ctx)
+			cold, err := s.firstPush(ctx)
 			if err != nil {
 				return err
 			}
 			s.choose()
-			warm, again, err := s.firstPush(ctx)
+			warm, err := s.firstPush(ctx)
 			if err != nil {
 				return err
 			}
-			l := launches{cold: []time.Duration{cold}, warm: []time.Duration{warm}, stops: []time.Duration{stop, again}}
+			l := lives{cold: []life{cold}, warm: []life{warm}}
 			l.add(s)
 			return s.rest(ctx)
 		})

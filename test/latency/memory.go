@@ -14,7 +14,7 @@ import (
 func (b *bench) memory(ctx context.Context, skills int) error {
 	return b.with(ctx, skills, e2e.SkillBytes, func(sites []*site) error {
 		err := each(sites, func(s *site) error {
-			if _, _, err := s.firstPush(ctx); err != nil {
+			if _, err := s.firstPush(ctx); err != nil {
 				return err
 			}
 			return s.rest(ctx)

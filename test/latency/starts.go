@@ -2,25 +2,40 @@ package latency
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"waymark/test/e2e"
 	"waymark/test/process"
 )
 
-// launches are the times of starts and ends of one program.
-type launches struct{ cold, warm, stops []time.Duration }
+// life is one life of a process: from its start to the first push that is stored, from
+// SIGTERM to the end, and what CPU time it took in all.
+type life struct{ start, stop, cpu time.Duration }
 
-func (l *launches) add(s *site) {
-	s.add(figure(nameCold, s.skills, unitTime, times(l.cold)))
-	s.add(figure(nameWarm, s.skills, unitTime, times(l.warm)))
-	s.add(figure(nameStop, s.skills, unitTime, times(l.stops)))
+// lives are those of one program, the first ones with an empty home.
+type lives struct{ cold, warm []life }
+
+func (l *lives) add(s *site) {
+	of := func(lives []life, value func(life) time.Duration) (list []time.Duration) {
+		for _, l := range lives {
+			list = append(list, value(l))
+		}
+		return list
+	}
+	start, stop := func(l life) time.Duration { return l.start }, func(l life) time.Duration { return l.stop }
+	cpu := func(l life) time.Duration { return l.cpu }
+	s.add(figure(nameCold, s.skills, unitTime, times(of(l.cold, start))))
+	s.add(figure(nameWarm, s.skills, unitTime, times(of(l.warm, start))))
+	s.add(figure(nameStop, s.skills, unitTime, times(of(slices.Concat(l.cold, l.warm), stop))))
+	s.add(figure(nameColdCPU, s.skills, unitTime, times(of(l.cold, cpu))))
+	s.add(figure(nameWarmCPU, s.skills, unitTime, times(of(l.warm, cpu))))
 }
 
 // starts measures from the start of the process to the first push stored, and
 // from SIGTERM to its end.
 func (b *bench) starts(ctx context.Context, skills int) error {
-	found := map[*side]*launches{}
+	found := map[*side]*lives{}
 	var last []*site
 	for range b.Starts {
 		err := b.with(ctx, skills, e2e.SkillBytes, func(sites []*site) error {
@@ -38,22 +53,22 @@ func (b *bench) starts(ctx context.Context, skills int) error {
 }
 
 // startSeries starts an agent in each empty home, and then twice more.
-func startSeries(ctx context.Context, sites []*site, found map[*side]*launches) error {
+func startSeries(ctx context.Context, sites []*site, found map[*side]*lives) error {
 	for round := range 3 {
 		for _, s := range sites {
 			l := found[s.side]
 			if l == nil {
-				l = &launches{}
+				l = &lives{}
 				found[s.side] = l
 			}
-			took, stop, err := s.firstPush(ctx)
+			one, err := s.firstPush(ctx)
 			if err != nil {
 				return err
 			}
-			if l.stops = append(l.stops, stop); round == 0 {
-				l.cold = append(l.cold, took)
+			if round == 0 {
+				l.cold = append(l.cold, one)
 			} else {
-				l.warm = append(l.warm, took)
+				l.warm = append(l.warm, one)
 			}
 		}
 	}
@@ -61,16 +76,21 @@ func startSeries(ctx context.Context, sites []*site, found map[*side]*launches) 
 }
 
 // firstPush starts an agent and ends it after its first push.
-func (s *site) firstPush(ctx context.Context) (took, stop time.Duration, err error) {
-	if took, err = s.pushed(ctx); err != nil {
-		return 0, 0, err
+func (s *site) firstPush(ctx context.Context) (one life, err error) {
+	if one.start, err = s.pushed(ctx); err != nil {
+		return life{}, err
 	}
 	// Let it load what the first push didn't need, as in real life.
 	if err := process.Pause(ctx, 300*time.Millisecond); err != nil {
-		return 0, 0, err
+		return life{}, err
 	}
-	stop, err = s.stop(ctx)
-	return took, stop, err
+	agent := s.agent
+	if one.stop, err = s.stop(ctx); err != nil {
+		return life{}, err
+	}
+	state := agent.State()
+	one.cpu = state.UserTime() + state.SystemTime()
+	return one, nil
 }
 
 // pushed starts an agent and waits until its first push is stored.

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/tetratelabs/wazero"
 	"golang.org/x/sys/unix"
@@ -209,5 +210,34 @@ func TestUntaken(t *testing.T) {
 	}
 	if err := l.runtime.Close(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// A mark is found wherever it is among pages that can't be read, also where one call of
+// the system doesn't look at all of them, and nothing else is.
+func TestFirstMark(t *testing.T) {
+	const pages, at = 2500, 7
+	memory, err := unix.Mmap(-1, 0, pages*int(pageSize), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Munmap(memory) })
+	page := func(i int) []byte { return memory[i*int(pageSize) : (i+1)*int(pageSize)] }
+	for _, hole := range []int{0, 1, 900, 1023, 1024, 2048} {
+		if err := unix.Mprotect(page(hole), unix.PROT_NONE); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := uintptr(unsafe.Pointer(&memory[at])) //nolint:gosec // an address
+	for _, want := range []int{2, 899, 1022, 1025, 2047, 2049, pages - 1} {
+		f := &feed{mark: fmt.Appendf(nil, "%016d", want)}
+		copy(page(want)[at:], f.mark)
+		got := f.firstMark(first, pages)
+		if found := int(got-first) / int(pageSize); got == 0 || found != want {
+			t.Errorf("the mark in page %d is found in page %d", want, found)
+		}
+		if got := f.firstMark(first, want); got != 0 {
+			t.Errorf("the mark in page %d is found before it", want)
+		}
 	}
 }

@@ -439,21 +439,48 @@ func (f *feed) find(kind string, markAt, length int64) (unsafe.Pointer, error) {
 		}
 	}
 	for _, m := range slices.Backward(list) {
-		for at := m.start; at < m.end && m.end-at >= needed; at += uintptr(pageSize) { //nolint:gosec // not negative
-			if f.marks(at + uintptr(markAt)) { //nolint:gosec // not negative
-				return unsafe.Add(nil, at), nil // mapped by wazero, not by Go
-			}
+		if m.end-m.start < needed {
+			continue
+		}
+		if at := f.firstMark(m.start+uintptr(markAt), int((m.end-m.start-needed)/uintptr(pageSize))+1); at != 0 { //nolint:gosec // not negative
+			return unsafe.Add(nil, at-uintptr(markAt)), nil //nolint:gosec // mapped by wazero, not by Go
 		}
 	}
 	return nil, errNotFound
 }
 
+// firstMark returns the first of so many addresses, a page apart, at which there is a
+// mark, or 0. One call of the system looks at as many as it takes; at what it can't
+// read it stops, and the next call goes on behind that.
+func (f *feed) firstMark(address uintptr, pages int) uintptr {
+	const most = 1024 // IOV_MAX
+	found := make([]byte, min(pages, most)*len(f.mark))
+	remote := make([]unix.RemoteIovec, 0, min(pages, most))
+	for pages > 0 {
+		remote = remote[:0]
+		for i := range min(pages, most) {
+			remote = append(remote, unix.RemoteIovec{Base: address + uintptr(i)*uintptr(pageSize), Len: len(f.mark)}) //nolint:gosec // not negative
+		}
+		local := []unix.Iovec{{Base: &found[0], Len: uint64(len(remote) * len(f.mark))}} //nolint:gosec // not negative
+		n, err := unix.ProcessVMReadv(os.Getpid(), local, remote, 0)
+		if err != nil {
+			n = 0
+		}
+		read := n / len(f.mark)
+		for i := range read {
+			if bytes.Equal(found[i*len(f.mark):(i+1)*len(f.mark)], f.mark) {
+				return remote[i].Base
+			}
+		}
+		if read < len(remote) {
+			read++ // that one can't be read
+		}
+		address, pages = address+uintptr(read)*uintptr(pageSize), pages-read //nolint:gosec // not negative
+	}
+	return 0
+}
+
 var errNotFound = errors.New("wazero's memory isn't found")
 
 // marks reports whether there is a mark at an address.
-func (f *feed) marks(address uintptr) bool {
-	found := make([]byte, len(f.mark))
-	local := []unix.Iovec{{Base: &found[0], Len: uint64(len(found))}}
-	n, err := unix.ProcessVMReadv(os.Getpid(), local, []unix.RemoteIovec{{Base: address, Len: len(found)}}, 0)
-	return err == nil && n == len(found) && bytes.Equal(found, f.mark)
-}
+func (f *feed) marks(address uintptr) bool { return f.firstMark(address, 1) == address }

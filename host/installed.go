@@ -113,10 +113,7 @@ func placesIn(list []installed.Plugin) (patterns []string) {
 		if list[i].State != installed.On {
 			continue
 		}
-		dir := resolve.LiteralPattern(list[i].Dir)
-		for _, ext := range []string{"md", "toml", "json"} {
-			patterns = append(patterns, dir+"/**/*."+ext)
-		}
+		patterns = append(patterns, resolve.LiteralPattern(list[i].Dir)+"/"+resolve.PartsOfBundle)
 	}
 	return patterns
 }

@@ -84,7 +84,7 @@ func broughtBy(s *snapshot.Snapshot) (list []string) {
 }
 
 var wantInstalled = []string{
-	"con hook hooks.json codex", "con mcp_config .mcp.json codex", "con skill s-con codex",
+	"con command c-con.md codex", "con hook hooks.json codex", "con mcp_config .mcp.json codex", "con skill s-con codex",
 	"gon hook hooks.json gemini", "gon skill s-gon gemini", "gon subagent a-gon.md gemini",
 	"on command c-on.md claude-code", "on hook hooks.json claude-code", "on mcp_config .mcp.json claude-code",
 	"on skill extra claude-code", "on skill s-on claude-code", "on subagent a-on.md claude-code",

@@ -430,7 +430,7 @@ func (f *finder) entry(top Manifest, base string, e jsonlite.Value, readers []st
 			return
 		}
 		written = text(source, "path")
-	} else if base != "" && !strings.HasPrefix(written, ".") {
+	} else if base != "" && written != "" && !strings.HasPrefix(written, ".") {
 		written = path.Join(base, written)
 	}
 	dir, ok := local(written)

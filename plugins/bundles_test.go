@@ -3,6 +3,7 @@ package plugins_test
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -142,6 +143,13 @@ func TestReadersOfBundles(t *testing.T) {
 		"at the top, with a plain manifest": {fstest.MapFS{
 			"marketplace.json": text(list), "p/plugin.json": text(`{"name":"p","skills":"more"}`), "p/more/x/SKILL.md": skill("x"),
 		}, []string{"plugin marketplace.json - copilot", "plugin marketplace.json - copilot", "plugin marketplace.json p copilot", "plugin p/plugin.json p copilot", "skill p/more/x p copilot"}},
+		"a plain manifest, in lists of two": {fstest.MapFS{
+			".claude-plugin/marketplace.json": text(`{"name":"m","plugins":[{"name":"p","source":"./p"}]}`), ".github/plugin/marketplace.json": text(`{"name":"m","plugins":[{"name":"p","source":"./p"}]}`),
+			"p/plugin.json": text(`{"name":"p","skills":["./more"]}`), "p/more/x/SKILL.md": skill("x"), "p/agents/a.md": skill("a"),
+		}, []string{
+			"plugin .claude-plugin/marketplace.json - claude-code,codex,copilot,vscode", "plugin .claude-plugin/marketplace.json p claude-code,codex,copilot,vscode", "plugin .github/plugin/marketplace.json - copilot",
+			"plugin p/plugin.json p copilot", "skill p/more/x p claude-code,codex,copilot,vscode", "subagent p/agents/a.md p claude-code,copilot",
+		}},
 		"another program's": {fstest.MapFS{
 			"marketplace.json": text(`{"name":"m","offers":[]}`), "plugin.json": text(`{"name":"p"}`), "skills/s/SKILL.md": skill("s"),
 		}, []string{"skill skills/s - openclaw"}},
@@ -199,6 +207,24 @@ func TestReadersOfBundles(t *testing.T) {
 				t.Errorf("found\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(tt.want, "\n"))
 			}
 		})
+	}
+}
+
+// TestManyPaths: all paths of a manifest count, as many as anybody is known to have.
+func TestManyPaths(t *testing.T) {
+	tree, paths := fstest.MapFS{}, []string{}
+	for i := range 300 {
+		name := fmt.Sprintf("s%d", i)
+		tree["all/"+name+"/SKILL.md"] = &fstest.MapFile{Data: []byte("---\nname: " + name + "\ndescription: d\n---\n")}
+		paths = append(paths, "./all/"+name)
+	}
+	manifest, err := json.Marshal(map[string]any{"name": "p", "skills": paths})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree[".claude-plugin/plugin.json"] = &fstest.MapFile{Data: manifest}
+	if found := ask(t, "context", tree); len(found) != len(paths) {
+		t.Errorf("%d of %d skills", len(found), len(paths))
 	}
 }
 

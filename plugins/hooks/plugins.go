@@ -58,7 +58,7 @@ func (f *finder) listed(p *bundles.Plugin, all places.Pair) guest.Resource {
 		Kind: guest.Plugin, Path: p.List, Key: guest.Truncate(p.Name, abi.MaxName), Name: p.Name,
 		Description: guest.Truncate(p.Description, abi.MaxDescription),
 	}
-	r.Readers = p.Readers
+	r.Readers = slices.Sorted(slices.Values(p.Readers))
 	attribute(&r, "plugin", p.Name)
 	attribute(&r, "directory", p.Dir)
 	if p.Version != "" {

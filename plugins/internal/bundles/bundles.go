@@ -9,7 +9,8 @@
 //
 // # Limits
 //
-// A manifest has up to 1 MiB; a root 512 plugins, and a plugin 64 paths of a kind.
+// A manifest has up to 1 MiB; a root 512 plugins, and a plugin 1024 paths of a kind, beyond
+// which a warning says so.
 package bundles
 
 import (
@@ -32,8 +33,9 @@ const (
 	// has 170 KB.
 	MaxManifest = 1 << 20
 	maxPlugins  = 512
-	maxPaths    = 64
-	maxDepth    = 64
+	// maxPaths: a plugin of 134 skills that names each is known.
+	maxPaths = 1024
+	maxDepth = 64
 )
 
 // Manifest is a file that says what a plugin is.
@@ -344,8 +346,12 @@ func (f *finder) part(p *Plugin, key, field string, v jsonlite.Value) (given boo
 			return
 		}
 		given = true
-		if list := p.Paths[key]; !slices.Contains(list, to) && len(list) < maxPaths {
+		switch list := p.Paths[key]; {
+		case slices.Contains(list, to):
+		case len(list) < maxPaths:
 			p.Paths[key] = append(list, to)
+		default:
+			f.warn(p.Name + ": it names more than " + strconv.Itoa(maxPaths) + " " + field + "; the others are left out")
 		}
 	}
 	switch e.Kind() {
@@ -505,11 +511,11 @@ func (f *finder) listed(top Manifest, p *Plugin, e jsonlite.Value, readers []str
 		p.List, p.Version, p.Description = top.Path, text(e, "version"), text(e, "description")
 		if len(p.Manifests) == 0 && p.Dir != "." { // which were read with the root's
 			f.ownManifests(p)
-			if slices.Contains(readers, copilot) {
-				f.plainManifest(p)
-			}
 		}
 		p.settle()
+	}
+	if p.Dir != "." && slices.Contains(readers, copilot) {
+		f.plainManifest(p)
 	}
 	p.readBy(readers)
 	for _, r := range readers {

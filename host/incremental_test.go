@@ -112,7 +112,7 @@ func (c clean) resources(t *testing.T, specs []host.RootSpec) []snapshot.Resourc
 	t.Helper()
 	var resolvers []resolve.Resolver
 	for _, info := range c.module.Description().Resolvers {
-		resolvers = append(resolvers, resolve.Resolver{Module: resolvetest.Module(c.module), Info: info})
+		resolvers = append(resolvers, resolve.Resolver{Module: resolvetest.Module(c.module), Info: info, Manifests: info.Name == "context", Bundles: true})
 	}
 	var roots []resolve.Root
 	var mcp string // the file of role mcp, which is none for any other kind

@@ -19,7 +19,9 @@ type installs struct {
 	known     bool // they were looked for
 	workspace string
 	list      []installed.Plugin
-	trace     []vfs.Dep // what the list depends on
+	// trace is what the list depends on; of a project, which has no list, what the lists of
+	// users do.
+	trace []vfs.Dep
 }
 
 // installedFilter sees the files in which agents keep what is installed.
@@ -30,28 +32,40 @@ var installedFilter = sync.OnceValues(func() (*vfs.Filter, error) {
 // findInstalled looks for what users have installed. The agents' settings say it, which no
 // resolver is shown that lists skills, so that the host reads them, as it names projects;
 // near an event only where that is of one of these files. The caller has the turn.
-func (h *Host) findInstalled(s scope) {
-	workspace := h.workspace()
+//
+// What a project's settings switch on or off is the home directory's: the scope that is
+// returned covers that, too.
+func (h *Host) findInstalled(s scope) scope {
+	project, workspace := h.project(), ""
+	if project != nil {
+		workspace = project.open.Path()
+	}
+	near := project != nil && s.covers(project) && project.installs.concerned(s.nearIn(project))
 	for _, slot := range h.slots {
 		if slot.open == nil || slot.spec.Scope != snapshot.ScopeUser || slot.open.File() != "" {
 			continue
 		}
 		now := &slot.installs
-		if now.known && now.workspace == workspace && (!s.covers(slot) || !now.concerned(s.nearIn(slot))) {
+		if now.known && now.workspace == workspace && !near && (!s.covers(slot) || !now.concerned(s.nearIn(slot))) {
 			continue
 		}
-		*now = lookForInstalled(slot, workspace)
-	}
-}
-
-// workspace is the first directory that is looked at as a project.
-func (h *Host) workspace() string {
-	for _, slot := range h.slots {
-		if slot.open != nil && slot.spec.Scope != snapshot.ScopeUser && slot.spec.Role == abi.RoleNone && slot.open.File() == "" {
-			return slot.open.Path()
+		before := now.list
+		*now = lookForInstalled(slot, project)
+		if !slices.Equal(before, now.list) {
+			s = s.merge(scope{owners: map[string]bool{slot.owner: true}, reason: s.reason})
 		}
 	}
-	return ""
+	return s
+}
+
+// project is the first directory that is looked at as one.
+func (h *Host) project() *rootSlot {
+	for _, slot := range h.slots {
+		if slot.open != nil && slot.spec.Scope != snapshot.ScopeUser && slot.spec.Role == abi.RoleNone && slot.open.File() == "" {
+			return slot
+		}
+	}
+	return nil
 }
 
 // concerned reports whether what has happened near some paths can change the list. Nil
@@ -64,27 +78,18 @@ func (i *installs) concerned(near []string) bool {
 	})
 }
 
-func lookForInstalled(slot *rootSlot, workspace string) installs {
-	found := installs{known: true, workspace: workspace}
+// lookForInstalled looks for what is installed for the user of one root, and, where there is
+// a project, for that. The project keeps what it depends on of its files.
+func lookForInstalled(slot, project *rootSlot) installs {
+	found := installs{known: true}
 	filter, err := installedFilter()
 	if err != nil {
 		return found
 	}
 	run := slot.open.Begin(filter, vfs.Limits{})
 	defer func() { _ = run.Close() }()
-	found.list = installed.Find(installed.Home{
-		Paths: []string{slot.open.Path(), absolute(slot.spec.Path)}, Workspace: workspace,
-		Read: func(name string) []byte {
-			f, err := run.Open(name)
-			if err != nil || f.IsDir() {
-				return nil
-			}
-			text, err := io.ReadAll(io.LimitReader(f, installed.MaxFile+1))
-			if err != nil || len(text) > installed.MaxFile {
-				return nil
-			}
-			return text
-		},
+	home := installed.Home{
+		Paths: []string{slot.open.Path(), absolute(slot.spec.Path)}, Read: func(name string) []byte { return textIn(run, name) },
 		Dirs: func(name string) (names []string) {
 			f, err := run.Open(name)
 			if err != nil {
@@ -101,9 +106,32 @@ func lookForInstalled(slot *rootSlot, workspace string) installs {
 			}
 			return names
 		},
-	})
+	}
+	if project != nil {
+		found.workspace = project.open.Path()
+		of := project.open.Begin(filter, vfs.Limits{})
+		defer func() {
+			project.installs.trace = of.Trace()
+			_ = of.Close()
+		}()
+		home.Workspace, home.Project = found.workspace, func(name string) []byte { return textIn(of, name) }
+	}
+	found.list = installed.Find(home)
 	found.trace = run.Trace()
 	return found
+}
+
+// textIn is the text of a file; nil where there is none, or more than is read.
+func textIn(run *vfs.Run, name string) []byte {
+	f, err := run.Open(name)
+	if err != nil || f.IsDir() {
+		return nil
+	}
+	text, err := io.ReadAll(io.LimitReader(f, installed.MaxFile+1))
+	if err != nil || len(text) > installed.MaxFile {
+		return nil
+	}
+	return text
 }
 
 // placesIn are the patterns of what resolvers see of plugins that are switched on: files of
@@ -113,10 +141,7 @@ func placesIn(list []installed.Plugin) (patterns []string) {
 		if list[i].State != installed.On {
 			continue
 		}
-		dir := resolve.LiteralPattern(list[i].Dir)
-		for _, ext := range []string{"md", "toml", "json"} {
-			patterns = append(patterns, dir+"/**/*."+ext)
-		}
+		patterns = append(patterns, resolve.LiteralPattern(list[i].Dir)+"/"+resolve.PartsOfBundle)
 	}
 	return patterns
 }

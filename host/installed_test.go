@@ -84,7 +84,7 @@ func broughtBy(s *snapshot.Snapshot) (list []string) {
 }
 
 var wantInstalled = []string{
-	"con hook hooks.json codex", "con mcp_config .mcp.json codex", "con skill s-con codex",
+	"con command c-con.md codex", "con hook hooks.json codex", "con mcp_config .mcp.json codex", "con skill s-con codex",
 	"gon hook hooks.json gemini", "gon skill s-gon gemini", "gon subagent a-gon.md gemini",
 	"on command c-on.md claude-code", "on hook hooks.json claude-code", "on mcp_config .mcp.json claude-code",
 	"on skill extra claude-code", "on skill s-on claude-code", "on subagent a-on.md claude-code",
@@ -167,6 +167,19 @@ func TestInstalledComesAndGoes(t *testing.T) {
 	sees("switched", func(list []string) bool { return on("off")(list) && off("on")(list) })
 	put(t, filepath.Join(dir, "home/.claude/plugins/cache/m/off/1/skills/new/SKILL.md"), "---\nname: new\ndescription: d\n---\n")
 	sees("a skill more", func(list []string) bool { return slices.Contains(list, "off skill new claude-code") })
+	project := filepath.Join(dir, "work/.claude/settings.json")
+	put(t, project, `{"enabledPlugins":{"on@m":true,"off@m":false}}`)
+	sees("switched by the project", func(list []string) bool { return on("on")(list) && off("off")(list) })
+	put(t, filepath.Join(dir, "work/.claude/settings.local.json"), `{"enabledPlugins":{"on@m":false,"token":"`+secret+`"}}`)
+	sees("switched for oneself", off("on"))
+	if err := os.RemoveAll(filepath.Dir(project)); err != nil {
+		t.Fatal(err)
+	}
+	sees("as it was", func(list []string) bool { return on("off")(list) && off("on")(list) })
+	put(t, filepath.Join(dir, "home/.claude/plugins/installed_plugins.json"), `{"version":2,"plugins":{"off@m":[{"scope":"user","installPath":"`+dir+`/home/.claude/plugins/cache/m/off/1"}],
+		"project@m":[{"scope":"project","projectPath":"`+dir+`/work","installPath":"`+dir+`/home/.claude/plugins/cache/m/project/1"}]}}`)
+	put(t, project, `{"enabledPlugins":{"project@m":true}}`)
+	sees("installed for the project", on("project"))
 	if err := os.Remove(settings); err != nil {
 		t.Fatal(err)
 	}

@@ -22,8 +22,20 @@ func (g generator) place() string {
 		return pick(g, "skills", ".agents/skills", ".claude/skills", ".codex/skills", ".claude", "texts", "lib")
 	case 4, 5:
 		return g.skillDir()
+	case 6:
+		return g.bundle()
 	}
 	return g.skillDir() + "/" + pick(g, "SKILL.md", "SKILL.md", "SKILL.md", "skill.md", "notes/x.md")
+}
+
+// bundle is a path in a plugin: the root, or a directory that a list may name.
+func (g generator) bundle() string {
+	if g.IntN(2) == 0 {
+		return pick(g, ".claude-plugin/plugin.json", ".claude-plugin/marketplace.json", ".github/plugin/marketplace.json", "marketplace.json", "plugin.json",
+			".agents/plugins/marketplace.json", ".cursor-plugin/plugin.json", "gemini-extension.json")
+	}
+	return pick(g, "lib", "texts", "lib") + "/" + pick(g, ".claude-plugin/plugin.json", ".codex-plugin/plugin.json", "plugin.json", "agents/x.md", "agents/team/y.md", "commands/c.md",
+		"hooks/hooks.json", ".mcp.json", "rules/r.mdc", "skills/one/SKILL.md", "skills", "SKILL.md")
 }
 
 func (g generator) skillDir() string {
@@ -33,6 +45,15 @@ func (g generator) skillDir() string {
 
 // content is a file's text, right or wrong.
 func (g generator) content(path string) string {
+	switch name := path[strings.LastIndexByte(path, '/')+1:]; {
+	case g.IntN(8) == 0:
+	case name == "marketplace.json":
+		return pick(g, `{"name":"m","plugins":[{"name":"p","source":"./lib"},{"name":"q","source":"./texts"}]}`, `{"name":"m","plugins":[{"name":"p","source":"./lib"},{"name":"q","source":"./lib"}]}`,
+			`{"name":"m","plugins":[{"name":"p","source":"./","strict":false,"skills":["./skills/one","./lib/two"]}]}`, `{"name":"m","metadata":{"pluginRoot":"./lib"},"plugins":[{"name":"p","source":"skills"},{"name":"g","source":{"source":"github"}}]}`, `{"plugins":{}}`)
+	case name == "plugin.json", name == "gemini-extension.json":
+		return pick(g, `{"name":"p"}`, `{"name":"p","skills":"./lib","agents":["./texts/x.md"]}`, `{"$schema":"https://agent-plugins.org/schemas/1.0.0/plugin.schema.json","name":"p"}`,
+			`{"name":"p","commands":{"c":{"source":"./texts/x.md"}},"mcpServers":{"s":{"command":"`+secret+`"}}}`, `{"name":"p","hooks":{"Stop":[{"hooks":[{"type":"command","command":"`+secret+`"}]}]}}`)
+	}
 	if strings.HasSuffix(path, ".json") && g.IntN(8) > 0 {
 		return pick(g, `{}`, `{"mcpServers": {"a": {}}}`, `{"mcpServers": {"a": 1}}`, `{"mcpServers": []}`, `[]`, `{"a"`, "", "\ufeff{}",
 			`{"mcpServers": null, "mcpServers": {"x": {}}}`, "{} {}", `{"mcpServers": {"`+secret+`": {"x": "\ud800"}}}`, "{\"a\": \"\xff\"}")

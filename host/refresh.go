@@ -90,7 +90,7 @@ func (h *Host) refresh(ctx context.Context, s scope) (*Report, error) {
 	s = s.merge(h.unknown())
 	h.openRoots(s)
 	h.findChildren(s)
-	h.findInstalled(s)
+	s = h.findInstalled(s)
 	used, resolvers := h.used(), h.resolvers()
 	if err := h.adapt(s, used, resolvers); err != nil {
 		return nil, err

@@ -2,60 +2,36 @@ package plugins_test
 
 import (
 	"encoding/json"
-	"fmt"
-	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 
 	"waymark/abi"
-	"waymark/plugins"
 	"waymark/test/randtest"
+	"waymark/test/workspaces"
 )
 
-// TestCollections: of a repository that is a collection of skills, sorted into such
-// directories as openai/skills has, each skill is found once, and nothing else: no
-// directory without SKILL.md, nothing deeper, nothing in a directory of another name.
+// TestCollections: of a repository that is a collection of skills, a plugin or a list of
+// plugins, what is in it is found, each once and of its plugin, and nothing else.
 func TestCollections(t *testing.T) {
 	r := randtest.Rand(t)
-	for range randtest.Rounds(20, 100, 2000) {
-		tree, want := fstest.MapFS{}, []string(nil)
-		put := func(p, text string) { tree[p] = &fstest.MapFile{Data: []byte(text)} }
-		for i := range 1 + r.IntN(60) {
-			name := fmt.Sprintf("s%d", i)
-			text := "---\nname: " + name + "\ndescription: About it.\n---\nBody\n"
-			group := []string{"skills", "skills/.curated", "skills/.experimental", "skills/.system"}[r.IntN(4)]
-			dir := group + "/" + name
-			switch r.IntN(6) {
-			case 0:
-				put(dir+"/README.md", "no skill")
-			case 1:
-				put("skills/.other/"+name+"/SKILL.md", text)
-			case 2:
-				put(group+"/deep/"+name+"/more/SKILL.md", text)
-			default:
-				put(dir+"/SKILL.md", text)
-				put(dir+"/references/SKILL.md", text)
-				want = append(want, dir)
+	for range randtest.Rounds(40, 200, 4000) {
+		c := workspaces.Collect(r, r.IntN(12))
+		tree := fstest.MapFS{}
+		for name, text := range c.Files {
+			tree[name] = &fstest.MapFile{Data: []byte(text)}
+		}
+		var found []workspaces.Part
+		for _, resolver := range []string{"context", "hooks", "mcp-config"} {
+			for _, res := range ask(t, resolver, tree) {
+				found = append(found, workspaces.Part{Kind: res.Kind, Path: res.Path, Plugin: res.Attributes["plugin"].Text, Invalid: res.Status == abi.StatusInvalid})
+				if text, err := json.Marshal(&res); err != nil || strings.Contains(string(text), workspaces.Token) {
+					t.Errorf("a secret is in %s, %v", text, err)
+				}
 			}
 		}
-		out, err := plugins.Module().HandleResolve([]byte(`{"abi":1,"resolver":"context","root":{"name":"w","file":"","role":""},"config":{}}`), tree)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var resp abi.Response
-		if err := json.Unmarshal(out, &resp); err != nil {
-			t.Fatal(err)
-		}
-		var got []string
-		for _, res := range resp.Resources {
-			if got = append(got, res.Path); res.Kind != abi.KindSkill || res.Status == abi.StatusInvalid || res.Convention == "" {
-				t.Errorf("%+v", res)
-			}
-		}
-		slices.Sort(got)
-		slices.Sort(want)
-		if !slices.Equal(got, want) {
-			t.Fatalf("found %q\nwant  %q", got, want)
+		if lines := c.Differences(found); len(lines) > 0 {
+			t.Fatalf("%s:\n%s\nof\n%s", c.Shape, strings.Join(lines, "\n"), strings.Join(c.Paths(), "\n"))
 		}
 	}
 }

@@ -12,6 +12,10 @@ import (
 	"waymark/plugins/conventions"
 )
 
+// PartsOfBundle is the pattern of the files that a bundle may be made of, below its
+// directory.
+const PartsOfBundle = "**/*.{md,mdc,markdown,txt,toml,json}"
+
 // viewOf says what a resolver may see of a root: what it declared, literal
 // paths from its configuration, and the one file of a root whose role is meant
 // for it. Of a root that has a manifest at its top a resolver of bundles sees all files of
@@ -27,7 +31,7 @@ func viewOf(r *Resolver, root Root, bundle bool) vfs.View {
 	}
 	v.Reads = append(v.Reads, r.Places...)
 	if bundle {
-		v.Reads = append(v.Reads, "**/*.md", "**/*.toml", "**/*.json")
+		v.Reads = append(v.Reads, PartsOfBundle)
 	}
 	for _, p := range configPaths(r.Config, r.Info.ReadsFromConfig) {
 		v.Reads = append(v.Reads, LiteralPattern(p))

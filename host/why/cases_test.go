@@ -90,7 +90,7 @@ func plainQuestions() []questions {
 			{"skills/group/four/SKILL.md", why.ReasonNested, false, "", "doesn't look so deep: move it to skills/four/SKILL.md"},
 			{"skills/group/four", why.ReasonNested, false, "", "move it to skills/four"},
 			{"sub/SKILL.md", why.ReasonNotAKnownPlace, false, "", "no resolver here looks at this place"},
-			{"SKILL.md", why.ReasonNotAKnownPlace, false, "", "Claude Code reads it as a plugin with one skill"},
+			{"SKILL.md", why.ReasonNotAKnownPlace, false, "", "Claude Code and Cursor read it as the one skill of a plugin"},
 			{"sub/agents.md", why.ReasonWrongCase, false, "", "read AGENTS.md as instructions, in exact case"},
 			{"GEMINI.md", why.ReasonFound, true, "instruction_file:GEMINI.md", ""},
 			{"sub/GEMINI.md", why.ReasonNested, false, "", "Gemini CLI reads it as instructions"},

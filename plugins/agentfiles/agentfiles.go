@@ -356,7 +356,7 @@ func (f *finder) Unreadable(dir string, err error) { f.warn(dir + ": " + err.Err
 func (f *finder) File(c *conventions.Convention, p string) {
 	if c.Kind == abi.KindPlugin {
 		if f.below == "" { // what plugins of another project bring is that project's
-			f.tops = append(f.tops, bundles.Top{Convention: c, Path: p})
+			f.tops = append(f.tops, bundles.Manifest{Path: p, Convention: c})
 		}
 		return
 	}

@@ -2,6 +2,7 @@ package agentfiles
 
 import (
 	"io/fs"
+	"slices"
 
 	"waymark/abi"
 	"waymark/plugins/conventions"
@@ -11,7 +12,7 @@ import (
 
 // bundle is what a finder knows of the plugins that a root is or lists.
 type bundle struct {
-	tops   []bundles.Top
+	tops   []bundles.Manifest
 	plugin *bundles.Plugin // that is looked into
 	later  []bareSkill
 	had    map[string]bool // what plugins have brought
@@ -87,6 +88,10 @@ func (f *finder) brought(kind abi.Kind, p string) bool {
 
 // partOfPlugin reports a file that a plugin brings.
 func (f *finder) partOfPlugin(c *conventions.Convention, p string) {
+	ofProject := func(c *conventions.Convention) bool { return slices.Contains(c.Places, p) }
+	if f.plugin.Installed == nil && c.Kind == abi.KindInstructionFile && slices.ContainsFunc(f.instructions, ofProject) {
+		return // the project's own, too, and listed as such
+	}
 	if !f.brought(c.Kind, p) {
 		f.add(c, p)
 	}
@@ -100,14 +105,11 @@ func (f *finder) partID(c *conventions.Convention) string {
 	return c.ID + " of " + f.plugin.Key()
 }
 
-// attributed adds the plugin that brings a resource, and who loads what a user has
-// installed.
+// attributed adds the plugin that brings a resource, and who loads it of those who could.
 func (f *finder) attributed(c *conventions.Convention, r *guest.Resource) {
 	if f.plugin == nil {
 		return
 	}
 	attribute(r, "plugin", abi.String(f.plugin.Name))
-	if f.plugin.Installed != nil {
-		r.Readers = f.plugin.Reads(c.Readers)
-	}
+	r.Readers = f.plugin.Reads(c.Readers)
 }

@@ -110,7 +110,8 @@ func checkPlaces(t *testing.T, c *conventions.Convention) {
 		case names[0] == "**" || names[0] == "*":
 			t.Errorf("%q begins nowhere", place)
 		}
-		if skill := strings.HasSuffix(place, "/*/SKILL.md"); skill != (c.Kind == abi.KindSkill) {
+		alone := c.Scope == conventions.ScopePlugin && place == "SKILL.md"
+		if skill := alone || strings.HasSuffix(place, "/*/SKILL.md"); skill != (c.Kind == abi.KindSkill) {
 			t.Errorf("%q: kind %q", place, c.Kind)
 		}
 	}

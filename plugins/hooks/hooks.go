@@ -88,10 +88,11 @@ type finder struct {
 	root     fs.FS
 	commands bool // are granted
 	resp     guest.Response
+	buf      []byte // holds one file after the other
 	// below is the directory that is looked into, with a slash; empty for the root.
 	below  string
-	tops   []bundles.Top   // manifests at the top
-	plugin *bundles.Plugin // that is looked into
+	tops   []bundles.Manifest // manifests at the top
+	plugin *bundles.Plugin    // that is looked into
 }
 
 // Skip implements places.Visitor.
@@ -116,7 +117,7 @@ func (f *finder) File(c *conventions.Convention, p string) {
 	if f.plugin != nil {
 		key += " of " + f.plugin.Key()
 	} else if f.below == "" && places.IsManifest(c) {
-		f.tops = append(f.tops, bundles.Top{Convention: c, Path: p})
+		f.tops = append(f.tops, bundles.Manifest{Path: p, Convention: c})
 	}
 	part := f.req.Part(key, func() guest.Part { return f.read(c, p) })
 	if part.Rows.Len() > 0 {
@@ -130,7 +131,10 @@ func (f *finder) read(c *conventions.Convention, p string) (part guest.Part) {
 	if places.IsManifest(c) {
 		limit = bundles.MaxManifest
 	}
-	text, read, state := wellknown.Read(f.root, p, make([]byte, limit+1))
+	if len(f.buf) <= limit {
+		f.buf = make([]byte, limit+1)
+	}
+	text, read, state := wellknown.Read(f.root, p, f.buf[:limit+1])
 	var rows []guest.Resource
 	switch {
 	case state == wellknown.Absent:
@@ -148,7 +152,7 @@ func (f *finder) read(c *conventions.Convention, p string) (part guest.Part) {
 	if f.plugin != nil {
 		for i := range rows {
 			attribute(&rows[i], "plugin", f.plugin.Name)
-			if f.plugin.Installed != nil {
+			if rows[i].Kind != guest.Plugin || f.plugin.Installed != nil {
 				rows[i].Readers = f.plugin.Reads(c.Readers)
 			}
 		}
@@ -296,6 +300,9 @@ func parse(format conventions.Format, text []byte) (v jsonlite.Value, reason str
 // programs have, too.
 const agentPlugin = "agent-plugin"
 
+// plainList is GitHub Copilot's list of plugins, whose name other programs have, too.
+const plainList = "marketplace.json"
+
 // plugin reads a plugin's manifest, which lies at a place of the table.
 func plugin(c *conventions.Convention, p, place string, text []byte) []guest.Resource {
 	r := guest.Resource{Kind: guest.Plugin, Path: p, Convention: c.ID, Name: places.Name(c, place), Content: withheld(p)}
@@ -303,10 +310,10 @@ func plugin(c *conventions.Convention, p, place string, text []byte) []guest.Res
 	switch c.Format {
 	case conventions.JSON, conventions.TOML:
 		v, reason := parse(c.Format, text)
+		if c.ID == agentPlugin && reason != "" && !bundles.MentionsAgentPlugin(text) || place == plainList && !bundles.IsListOfPlugins(v) {
+			return nil // another program's, for all we know
+		}
 		if reason != "" {
-			if c.ID == agentPlugin && !bundles.MentionsAgentPlugin(text) {
-				return nil // another program's, for all we know
-			}
 			r.Status, r.Error = abi.StatusInvalid, reason
 			break
 		}

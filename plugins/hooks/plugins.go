@@ -2,6 +2,8 @@ package hooks
 
 import (
 	"io/fs"
+	"path"
+	"slices"
 	"strconv"
 
 	"waymark/abi"
@@ -29,9 +31,9 @@ func (f *finder) bring(set *bundles.Set, pair, all places.Pair) {
 			continue
 		}
 		f.plugin = p
-		for i := range p.Manifests {
-			if p.Dir != "." && (p.Installed == nil || p.Manifests[i].Path != p.List) { // which the walk has met
-				f.File(p.Manifests[i].Convention, p.Manifests[i].Path)
+		for _, m := range slices.Concat(p.Manifests, p.Broken) {
+			if p.Dir != "." && (p.Installed == nil || m.Path != p.List) { // which the walk has met
+				f.File(m.Convention, m.Path)
 			}
 		}
 		f.WalkPlugin(pair, f.root, p.Dir, p.Paths, p.Instead, f)
@@ -56,7 +58,7 @@ func (f *finder) listed(p *bundles.Plugin, all places.Pair) guest.Resource {
 		Kind: guest.Plugin, Path: p.List, Key: guest.Truncate(p.Name, abi.MaxName), Name: p.Name,
 		Description: guest.Truncate(p.Description, abi.MaxDescription),
 	}
-	r.Readers = p.Readers
+	r.Readers = slices.Sorted(slices.Values(p.Readers))
 	attribute(&r, "plugin", p.Name)
 	attribute(&r, "directory", p.Dir)
 	if p.Version != "" {
@@ -104,6 +106,7 @@ func elsewhere(p *bundles.Elsewhere) guest.Resource {
 	if p.Source == "missing" {
 		message, severity = "the list leads to no directory below it", abi.SeverityError
 	}
+	r.Readers = p.Readers
 	r.Findings = []guest.Finding{{Code: abi.FindingNotHere, Severity: severity, Message: message}}
 	if p.Version != "" {
 		attribute(&r, "version", guest.Truncate(p.Version, abi.MaxWord))
@@ -119,7 +122,7 @@ type counter struct {
 
 // Skill implements places.Visitor.
 func (c *counter) Skill(_ *conventions.Convention, dir string, _ fs.DirEntry) bool {
-	info, err := fs.Stat(c.root, dir+"/"+places.SkillFile)
+	info, err := fs.Stat(c.root, path.Join(dir, places.SkillFile))
 	if err != nil || !info.Mode().IsRegular() {
 		return false
 	}

@@ -4,9 +4,11 @@
 // # Sources
 //
 //   - Claude Code, https://code.claude.com/docs/en/plugins/loading (2026-11-25):
-//     ~/.claude/plugins/installed_plugins.json records installations with their scope and
-//     directory, enabledPlugins of ~/.claude/settings.json which are on. One that isn't
-//     named there isn't loaded (anthropics/claude-code issue 20661)
+//     ~/.claude/plugins/installed_plugins.json records installations with their scope, their
+//     directory and, of one for a project, that project's (issue 14185); enabledPlugins of
+//     ~/.claude/settings.json, of the project's .claude/settings.json and of its
+//     .claude/settings.local.json says which are on: for each the last of these that names
+//     it. One that none names isn't loaded (anthropics/claude-code issue 20661)
 //   - Codex, openai/codex codex-rs/core-plugins/src/store.rs @03d21135: a table
 //     plugins."NAME@MARKETPLACE" of ~/.codex/config.toml, on unless enabled is false; the
 //     plugin lies in plugins/cache/MARKETPLACE/NAME, in the directory of its newest
@@ -28,8 +30,11 @@
 //
 // # Limits
 //
-// What a user has installed for one project alone isn't told, nor is what a project's
-// settings switch off or on, nor what an administrator does. 64 plugins in all.
+// The project is the first directory that is looked at as one, as if its user trusted it.
+// What isn't told: what an administrator's settings force or forbid, which lie outside of
+// every root, in a registry or at a server; what an argument of the command line does;
+// plugins that a list in a local directory brings without an installation; and what a
+// project's settings say to other agents than Claude Code. 64 plugins in all.
 package installed
 
 import (
@@ -74,6 +79,7 @@ type Plugin struct {
 const (
 	claudeList     = ".claude/plugins/installed_plugins.json"
 	claudeSettings = ".claude/settings.json"
+	claudeLocal    = ".claude/settings.local.json" // of a project
 	codexConfig    = ".codex/config.toml"
 	codexCache     = ".codex/plugins/cache"
 	geminiDir      = ".gemini/extensions"
@@ -82,9 +88,10 @@ const (
 	copilotOn      = ".copilot/settings.json"
 )
 
-// Lists are the files and directories that Find asks for, as patterns.
+// Lists are the files and directories that Find asks for, of a home directory and of a
+// project, as patterns.
 func Lists() []string {
-	return []string{claudeList, claudeSettings, codexConfig, codexCache + "/*/*/*", geminiDir + "/*", geminiRules, copilotConfig, copilotOn}
+	return []string{claudeList, claudeSettings, claudeLocal, codexConfig, codexCache + "/*/*/*", geminiDir + "/*", geminiRules, copilotConfig, copilotOn}
 }
 
 // Home is a home directory. Names are relative to it.
@@ -92,8 +99,12 @@ type Home struct {
 	// Paths are those that lead to it: agents write one of them before a plugin's
 	// directory.
 	Paths []string
-	// Workspace is the working directory that rules are about.
+	// Workspace is the project, by an absolute path: what rules are about, and what may be
+	// installed for it alone.
 	Workspace string
+	// Project returns the text of one of the project's files, or nothing; nil where there is
+	// no project.
+	Project func(name string) []byte
 	// Read returns a file's text, or nothing; Dirs the names of the directories in one.
 	Read func(name string) []byte
 	Dirs func(name string) []string
@@ -112,24 +123,19 @@ func claude(h *Home) (list []Plugin) {
 	if plugins.Kind() != jsonlite.Object {
 		return nil
 	}
-	on := h.json(claudeSettings, "enabledPlugins")
+	on := h.switches()
 	for id, v := range plugins.Members() {
 		name, market, ok := strings.Cut(id, "@")
 		if !ok || !plain(name) || !plain(market) {
 			continue
 		}
-		record, ok := ofUser(v)
+		record, ok := h.record(v)
 		if !ok {
 			continue
 		}
 		p := Plugin{Name: name, ID: id, Version: version(record), Reader: "claude-code", List: claudeList, State: Off}
-		switch last(on, id).Kind() {
-		case jsonlite.Array, jsonlite.Object: // versions, in the place of true
+		if on(id) {
 			p.State = On
-		case jsonlite.Bool:
-			if yes, _ := last(on, id).Bool(); yes {
-				p.State = On
-			}
 		}
 		p.Dir = h.below(text(record, "installPath"), ".claude/plugins/")
 		list = appendPlugin(list, p)
@@ -137,18 +143,52 @@ func claude(h *Home) (list []Plugin) {
 	return list
 }
 
-// ofUser is the record of the user's own installation. The first form of the file has one
-// record where the second has a list of them, for scopes.
-func ofUser(v jsonlite.Value) (record jsonlite.Value, ok bool) {
+// switches returns what says whether a plugin of Claude Code's is on: of the settings that
+// name it those closest to the project.
+func (h *Home) switches() func(id string) bool {
+	settings := []jsonlite.Value{h.json(claudeSettings, enabled)}
+	if h.Project != nil {
+		settings = append(settings, parsed(h.Project(claudeSettings), enabled), parsed(h.Project(claudeLocal), enabled))
+	}
+	return func(id string) (on bool) {
+		for _, s := range settings {
+			switch v := last(s, id); v.Kind() {
+			case jsonlite.Array, jsonlite.Object: // versions, in the place of true
+				on = true
+			case jsonlite.Bool:
+				on, _ = v.Bool()
+			}
+		}
+		return on
+	}
+}
+
+// enabled is the field of settings that switches plugins on and off.
+const enabled = "enabledPlugins"
+
+// record is that of the installation that counts: one for the project before the user's
+// own. The first form of the file has one record where the second has a list of them, for
+// scopes.
+func (h *Home) record(v jsonlite.Value) (record jsonlite.Value, ok bool) {
 	if v.Kind() == jsonlite.Object {
 		return v, true
 	}
+	rank := 0
 	for e := range v.Elements() {
-		if scope := text(e, "scope"); scope == "" || scope == "user" {
-			return e, true
+		now := 0
+		switch text(e, "scope") {
+		case "", "user", "managed":
+			now = 1
+		case "project", "local":
+			if h.Project != nil && h.Workspace != "" && strings.TrimSuffix(text(e, "projectPath"), "/") == h.Workspace {
+				now = 2
+			}
+		}
+		if now > rank {
+			record, rank = e, now
 		}
 	}
-	return record, false
+	return record, rank > 0
 }
 
 func codex(h *Home) (list []Plugin) {
@@ -167,7 +207,7 @@ func codex(h *Home) (list []Plugin) {
 			continue
 		}
 		p := Plugin{Name: name, ID: id, Reader: "codex", List: codexConfig, State: On}
-		if enabled := last(v, "enabled"); string(enabled.Raw()) == "false" {
+		if own := last(v, "enabled"); string(own.Raw()) == "false" {
 			p.State = Off
 		}
 		dir := path.Join(codexCache, market, name)
@@ -258,7 +298,7 @@ func copilot(h *Home) (list []Plugin) {
 	if plugins.Kind() != jsonlite.Array {
 		return nil
 	}
-	on := h.json(copilotOn, "enabledPlugins")
+	on := h.json(copilotOn, enabled)
 	for v := range plugins.Elements() {
 		name, market := text(v, "name"), text(v, "marketplace")
 		if !plain(name) || market != "" && !plain(market) {
@@ -268,7 +308,7 @@ func copilot(h *Home) (list []Plugin) {
 		if market != "" {
 			p.ID += "@" + market
 		}
-		if enabled := last(v, "enabled"); string(enabled.Raw()) == "false" || string(last(on, p.ID).Raw()) == "false" {
+		if own := last(v, "enabled"); string(own.Raw()) == "false" || string(last(on, p.ID).Raw()) == "false" {
 			p.State = Off
 		}
 		p.Dir = h.below(text(v, "cache_path"), ".copilot/")
@@ -303,8 +343,9 @@ func (h *Home) below(written, own string) string {
 	return ""
 }
 
-func (h *Home) json(name, key string) (v jsonlite.Value) {
-	data := h.Read(name)
+func (h *Home) json(name, key string) (v jsonlite.Value) { return parsed(h.Read(name), key) }
+
+func parsed(data []byte, key string) (v jsonlite.Value) {
 	if len(data) == 0 {
 		return v
 	}

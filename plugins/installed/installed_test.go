@@ -96,3 +96,43 @@ func FuzzFind(f *testing.F) {
 		}
 	})
 }
+
+// TestProjects: of the settings that name a plugin the project's count before the user's and
+// its local ones before these; what is installed for another project isn't.
+func TestProjects(t *testing.T) {
+	const list, settings, local = ".claude/plugins/installed_plugins.json", ".claude/settings.json", ".claude/settings.local.json"
+	record := func(scope, project, dir string) string {
+		return `{"scope":"` + scope + `","projectPath":"` + project + `","installPath":"/home/u/.claude/plugins/cache/` + dir + `"}`
+	}
+	switched := func(value string) string { return `{"enabledPlugins":{"a@m":` + value + `}}` }
+	for name, tt := range map[string]struct {
+		records, user, project, local string
+		want                          []string
+	}{
+		"the user's, switched off here":       {record("user", "", "u"), switched("true"), switched("false"), "", []string{"a@m off .claude/plugins/cache/u"}},
+		"and on again by the local settings":  {record("user", "", "u"), switched("true"), switched("false"), switched("true"), []string{"a@m on .claude/plugins/cache/u"}},
+		"off for the user, and on here":       {record("user", "", "u"), switched("false"), switched("true"), "", []string{"a@m on .claude/plugins/cache/u"}},
+		"not named here":                      {record("user", "", "u"), switched("true"), `{}`, `{"enabledPlugins":{}}`, []string{"a@m on .claude/plugins/cache/u"}},
+		"named without a value":               {record("user", "", "u"), switched("true"), switched("null"), "", []string{"a@m on .claude/plugins/cache/u"}},
+		"settings that are cut":               {record("user", "", "u"), switched("true"), `{"enabledPlugins":{"a@m":false}`, "", []string{"a@m on .claude/plugins/cache/u"}},
+		"for this project":                    {record("project", "/w", "p"), "", switched("true"), "", []string{"a@m on .claude/plugins/cache/p"}},
+		"for this project, before the user's": {record("user", "", "u") + "," + record("local", "/w/", "p"), switched("true"), "", "", []string{"a@m on .claude/plugins/cache/p"}},
+		"for another":                         {record("project", "/x", "p"), "", switched("true"), "", nil},
+		"for one above":                       {record("project", "/", "p"), "", switched("true"), "", nil},
+		"an administrator's":                  {record("managed", "", "g"), switched("true"), "", "", []string{"a@m on .claude/plugins/cache/g"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := home(map[string]string{list: `{"version":2,"plugins":{"a@m":[` + tt.records + `]}}`, settings: tt.user}, nil, "/w")
+			h.Project = func(name string) []byte {
+				return []byte(map[string]string{settings: tt.project, local: tt.local}[name])
+			}
+			var got []string
+			for _, p := range installed.Find(h) {
+				got = append(got, p.ID+" "+string(p.State)+" "+p.Dir)
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("found %q, want %q", got, tt.want)
+			}
+		})
+	}
+}

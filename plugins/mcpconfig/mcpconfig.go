@@ -119,8 +119,8 @@ type finder struct {
 	// below is the directory that is looked into, with a slash; empty for the root.
 	below string
 
-	tops   []bundles.Top   // manifests at the top
-	plugin *bundles.Plugin // that is looked into
+	tops   []bundles.Manifest // manifests at the top
+	plugin *bundles.Plugin    // that is looked into
 }
 
 // named returns the id of the convention that has a file of a name that the root's
@@ -141,7 +141,7 @@ func (f *finder) File(c *conventions.Convention, p string) {
 		return // what plugins of another project bring is that project's
 	}
 	if c.Kind == abi.KindPlugin {
-		f.tops = append(f.tops, bundles.Top{Convention: c, Path: p})
+		f.tops = append(f.tops, bundles.Manifest{Path: p, Convention: c})
 		return
 	}
 	if !f.Again(c, p) && !f.switchedOff(p) {
@@ -189,17 +189,25 @@ func (f *finder) bring(pair places.Pair, had map[string]bool, set *bundles.Set) 
 			continue
 		}
 		f.plugin = p
-		f.WalkPlugin(pair, f.root, p.Dir, nil, nil, &once{f, had})
+		f.WalkPlugin(pair, f.root, p.Dir, nil, instead(p), &once{f, had})
 		for _, file := range p.Paths["mcpServers"] {
-			(&once{f, had}).file(pluginServers, file)
+			(&once{f, had}).file(pluginServers, file, p.Readers)
 		}
 		for _, m := range p.Servers {
 			if p.LoadedBy(m.Convention.Readers) {
-				(&once{f, had}).file(pluginServers, m.Path)
+				(&once{f, had}).file(pluginServers, m.Path, p.Reads(m.Convention.Readers))
 			}
 		}
 	}
 	f.plugin = nil
+}
+
+// instead are the usual places of servers, where what a manifest has stands for them.
+func instead(p *bundles.Plugin) []string {
+	if !slices.Contains(p.Instead, "mcpServers") {
+		return nil
+	}
+	return []string{"mcp.json", fileName}
 }
 
 // pluginServers is the convention of a file that a plugin's manifest names.
@@ -215,17 +223,18 @@ type once struct {
 }
 
 // File implements places.Visitor.
-func (o *once) File(c *conventions.Convention, p string) { o.file(c.ID, p) }
+func (o *once) File(c *conventions.Convention, p string) { o.file(c.ID, p, o.plugin.Reads(c.Readers)) }
 
-func (o *once) file(convention, p string) {
+func (o *once) file(convention, p string, readers []string) {
 	if !o.had[p] && bundles.Inside(o.root, o.plugin.Dir, p) {
 		o.had[p] = true
-		o.add(convention, p, p)
+		o.add(convention, p, p, readers...)
 	}
 }
 
-// add reports a file, if there is one. Its place says what shape it has.
-func (f *finder) add(convention, name, place string) {
+// add reports a file, if there is one. Its place says what shape it has. Readers are those
+// of a plugin's file, in the place of its convention's.
+func (f *finder) add(convention, name, place string, readers ...string) {
 	limit := wellknown.Limit(f.req)
 	if f.buf == nil {
 		f.buf = make([]byte, limit+1)
@@ -237,9 +246,7 @@ func (f *finder) add(convention, name, place string) {
 	r := guest.Resource{Kind: guest.MCPConfig, Path: name, Content: guest.File(name), Convention: convention}
 	if f.plugin != nil {
 		r.Attributes = map[string]guest.Value{"plugin": abi.String(f.plugin.Name)}
-		if f.plugin.Installed != nil {
-			r.Readers = f.plugin.Readers
-		}
+		r.Readers = readers
 	}
 	switch {
 	case state == wellknown.Invalid:

@@ -9,10 +9,12 @@
 //
 // # Limits
 //
-// A manifest has up to 1 MiB; a root 512 plugins, and a plugin 64 paths of a kind.
+// A manifest has up to 1 MiB; a root 512 plugins, and a plugin 1024 paths of a kind, beyond
+// which a warning says so.
 package bundles
 
 import (
+	"bytes"
 	"io/fs"
 	"path"
 	"slices"
@@ -31,8 +33,9 @@ const (
 	// has 170 KB.
 	MaxManifest = 1 << 20
 	maxPlugins  = 512
-	maxPaths    = 64
-	maxDepth    = 64
+	// maxPaths: a plugin of 134 skills that names each is known.
+	maxPaths = 1024
+	maxDepth = 64
 )
 
 // Manifest is a file that says what a plugin is.
@@ -52,11 +55,21 @@ type Plugin struct {
 	// Readers are the agents that load it.
 	Readers   []string
 	Manifests []Manifest
+	// Broken are manifests that can't be used: who reads one of them doesn't load the
+	// plugin.
+	Broken []Manifest
 	// Paths are those that manifests name beside the usual places, by the first name of
-	// the usual place: skills, agents, commands, hooks, mcpServers.
+	// the usual place: skills, agents, commands, rules, hooks, mcpServers, GEMINI.md.
 	Paths map[string][]string
 	// Instead are the usual places that don't count, since paths stand in their place.
 	Instead []string
+	// standard are those of the readers that load what the open specification has, and
+	// nothing else, as the plugin's manifest asks them to.
+	standard []string
+	// replaced counts, for each usual place, the manifests with paths in its place.
+	replaced map[string]int
+	// views counts the manifests that can say so.
+	views int
 	// Servers are the manifests in which MCP servers stand themselves.
 	Servers []Manifest
 	// Installed is what an agent's own files say of one that a user has installed; nil for
@@ -67,6 +80,8 @@ type Plugin struct {
 // Elsewhere is a plugin that a list names and that isn't here.
 type Elsewhere struct {
 	List, Name, Version, Description string
+	// Readers are the agents that read the list.
+	Readers []string
 	// Source is how it is fetched, a word such as "url"; or "missing" for a path that
 	// leads to no directory of the root.
 	Source string
@@ -79,17 +94,27 @@ type Set struct {
 	Warnings  []string
 }
 
-// agentPlugins is the reader whose manifests have a closed form.
-const agentPlugins = "agent-plugins"
+// Readers that the files of others matter for.
+const (
+	// agentPlugins stands for whoever holds to the open specification, whose manifests have
+	// a closed form.
+	agentPlugins = "agent-plugins"
+	claudeCode   = "claude-code"
+	copilot      = "copilot"
+	codex        = "codex"
+	cursor       = "cursor"
+	gemini       = "gemini"
+)
+
+// parts are the fields of manifests with paths of what a plugin brings, which are the first
+// names of the usual places, too.
+var parts = []string{"skills", "agents", "commands", "rules", "hooks", "mcpServers"}
+
+// context is the usual place of what an extension of Gemini CLI says to the model.
+const context = "GEMINI.md"
 
 // IsList reports whether a path is that of a list of plugins.
 func IsList(p string) bool { return path.Base(p) == "marketplace.json" }
-
-// Top is a manifest at a root's top.
-type Top struct {
-	Convention *conventions.Convention
-	Path       string
-}
 
 // finder reads the manifests of one root.
 type finder struct {
@@ -97,50 +122,164 @@ type finder struct {
 	root  fs.FS
 	table []conventions.Convention
 	at    map[string]*Plugin // by directory and name
-	tops  []Top
+	tops  []Manifest
+	buf   []byte // holds one manifest after the other
 }
 
 // Find reads the manifests at the top of a root, and those of the plugins that they list.
-func Find(root fs.FS, table []conventions.Convention, tops []Top) *Set {
+func Find(root fs.FS, table []conventions.Convention, tops []Manifest) *Set {
 	f := &finder{root: root, table: table, at: map[string]*Plugin{}, tops: tops}
 	var own *Plugin
+	var unusable []Manifest
 	for _, top := range tops {
 		if IsList(top.Path) {
 			continue
 		}
-		if v, ok := f.read(top.Convention, top.Path); ok {
+		switch v, state := f.read(top.Convention, top.Path); state {
+		case usable:
 			if own == nil {
 				own = f.plugin(".", text(v, "name"))
 			}
 			f.manifest(own, top.Convention, top.Path, v)
+		case broken:
+			unusable = append(unusable, top)
 		}
 	}
-	for _, top := range tops {
-		if IsList(top.Path) {
-			f.list(top)
-		}
+	if own != nil {
+		own.Broken = unusable
+		own.settle()
+	}
+	lists := f.lists()
+	for i := range lists {
+		f.list(&lists[i], readersOf(lists, i))
+	}
+	for _, p := range f.Plugins {
+		p.replace()
 	}
 	return &f.Set
 }
 
-// read returns a manifest that its client can use.
-func (f *finder) read(c *conventions.Convention, p string) (v jsonlite.Value, ok bool) {
-	data, err := guest.ReadHead(f.root, p, MaxManifest+1)
-	if err != nil || len(data) > MaxManifest {
-		return v, false
-	}
-	v, err = jsonlite.Parse(data, jsonlite.Options{AllowComments: true, AllowDuplicates: true, AllowInvalidUTF8: true, MaxDepth: maxDepth})
-	if err != nil || v.Kind() != jsonlite.Object {
-		return v, false
-	}
-	if slices.Contains(c.Readers, agentPlugins) {
-		if !IsAgentPlugin(v) {
-			return v, false
+// list is a list of plugins that can be used.
+type list struct {
+	Manifest
+	v jsonlite.Value
+}
+
+func (m Manifest) convention() *conventions.Convention { return m.Convention }
+
+// lists reads the lists of plugins.
+func (f *finder) lists() (lists []list) {
+	for _, top := range f.tops {
+		if !IsList(top.Path) {
+			continue
 		}
-		problem, _ := Check(v)
-		return v, problem == ""
+		if v, state := f.read(top.Convention, top.Path); state == usable && IsListOfPlugins(v) {
+			lists = append(lists, list{top, v})
+		}
 	}
-	return v, true
+	return lists
+}
+
+// IsListOfPlugins reports whether a file is a list of plugins, and not another program's
+// with the name of one.
+func IsListOfPlugins(v jsonlite.Value) bool {
+	plugins, _ := v.Get("plugins")
+	return plugins.Kind() == jsonlite.Array
+}
+
+// readersOf are the agents that read one of some files that are to the same end: several
+// read Claude Code's, and only where there is none of their own.
+func readersOf[T interface {
+	convention() *conventions.Convention
+}](files []T, i int) (readers []string) {
+	c := files[i].convention()
+	shared := slices.Contains(c.Readers, claudeCode)
+	for _, r := range c.Readers {
+		own := shared && (r == codex || r == copilot) && slices.ContainsFunc(files, func(other T) bool {
+			of := other.convention().Readers
+			return !slices.Contains(of, claudeCode) && (slices.Contains(of, r) || slices.Contains(of, agentPlugins))
+		})
+		if !own {
+			readers = append(readers, r)
+		}
+	}
+	return readers
+}
+
+// settle says who reads the plugin, once its manifests are known.
+func (p *Plugin) settle() {
+	p.Readers = nil
+	all := p.manifests()
+	for i := range p.Manifests {
+		p.readBy(readersOf(all, i))
+	}
+}
+
+// manifests are all that there are, those that can be used first.
+func (p *Plugin) manifests() []Manifest { return slices.Concat(p.Manifests, p.Broken) }
+
+// rejectedBy reports whether an agent doesn't load the plugin, since it can't use the
+// manifest that it reads.
+func (p *Plugin) rejectedBy(reader string) bool {
+	all := p.manifests()
+	for i := len(p.Manifests); i < len(all); i++ {
+		c := all[i].Convention
+		if slices.Contains(readersOf(all, i), reader) || slices.Contains(c.Readers, agentPlugins) && reader != claudeCode && !hasOwn(all, reader) {
+			return true
+		}
+	}
+	return false
+}
+
+// replace says which of the usual places don't count: those in whose place every manifest
+// has paths, since an agent reads only some of them.
+func (p *Plugin) replace() {
+	for _, part := range append(slices.Clone(parts), context) {
+		if n := p.replaced[part]; n > 0 && n >= p.views && !slices.Contains(p.Instead, part) {
+			p.Instead = append(p.Instead, part)
+		}
+	}
+}
+
+// What can be said of a manifest.
+type state int
+
+const (
+	absent state = iota // or another program's
+	broken
+	usable
+)
+
+// read returns a manifest that its client can use.
+func (f *finder) read(c *conventions.Convention, p string) (v jsonlite.Value, is state) {
+	if f.buf == nil {
+		f.buf = make([]byte, MaxManifest+1)
+	}
+	data, err := guest.ReadHeadInto(f.root, p, f.buf)
+	if err != nil {
+		return v, absent
+	}
+	if IsList(p) { // which is needed while others are read
+		data = bytes.Clone(data)
+	}
+	open := slices.Contains(c.Readers, agentPlugins)
+	if len(data) <= MaxManifest {
+		v, err = jsonlite.Parse(data, jsonlite.Options{AllowComments: true, AllowDuplicates: true, AllowInvalidUTF8: true, MaxDepth: maxDepth})
+	}
+	switch {
+	case len(data) > MaxManifest || err != nil || v.Kind() != jsonlite.Object:
+		if open && !MentionsAgentPlugin(data) {
+			return v, absent
+		}
+		return v, broken
+	case open && !IsAgentPlugin(v):
+		return v, absent
+	case open:
+		if problem, _ := Check(v); problem != "" {
+			return v, broken
+		}
+	}
+	return v, usable
 }
 
 // plugin returns the one of a directory and a name, and makes it if need be.
@@ -148,7 +287,7 @@ func (f *finder) plugin(dir, name string) *Plugin {
 	key := places.RealPath(f.root, dir) + "\x00" + name
 	p := f.at[key]
 	if p == nil {
-		p = &Plugin{Dir: dir, Name: guest.Truncate(name, 256), Paths: map[string][]string{}}
+		p = &Plugin{Dir: dir, Name: guest.Truncate(name, 256), Paths: map[string][]string{}, replaced: map[string]int{}}
 		f.at[key] = p
 		f.Plugins = append(f.Plugins, p)
 	}
@@ -157,7 +296,7 @@ func (f *finder) plugin(dir, name string) *Plugin {
 
 func (p *Plugin) readBy(readers []string) {
 	for _, r := range readers {
-		if !slices.Contains(p.Readers, r) {
+		if !slices.Contains(p.Readers, r) && !p.rejectedBy(r) {
 			p.Readers = append(p.Readers, r)
 		}
 	}
@@ -165,9 +304,16 @@ func (p *Plugin) readBy(readers []string) {
 
 // manifest takes what one says into a plugin.
 func (f *finder) manifest(p *Plugin, c *conventions.Convention, at string, v jsonlite.Value) {
-	p.readBy(c.Readers)
+	p.views++
 	if !slices.Contains(c.Readers, agentPlugins) { // which have fixed places
-		f.paths(p, v, false)
+		for _, part := range f.paths(p, v) {
+			if part == "agents" || part == "commands" || slices.Contains(c.Readers, cursor) {
+				p.replaced[part]++
+			}
+		}
+		if slices.Contains(c.Readers, gemini) && f.part(p, context, "contextFileName", v) {
+			p.replaced[context]++
+		}
 		if servers, _ := v.Get("mcpServers"); servers.Kind() == jsonlite.Object {
 			p.Servers = append(p.Servers, Manifest{Path: at, Convention: c})
 		}
@@ -175,38 +321,55 @@ func (f *finder) manifest(p *Plugin, c *conventions.Convention, at string, v jso
 	p.Manifests = append(p.Manifests, Manifest{Path: at, Convention: c})
 }
 
-// paths takes the paths of a manifest or of an entry in a list. Commands and agents stand
-// in the place of the usual ones, skills beside them, but where a list is all there is.
-func (f *finder) paths(p *Plugin, v jsonlite.Value, alone bool) {
-	for _, key := range []string{"skills", "agents", "commands", "hooks", "mcpServers"} {
-		e, _ := v.Get(key)
-		given := false
-		add := func(written string) {
-			to, ok := f.within(p, written)
-			if !ok {
-				f.warn(p.Name + ": a path of its " + key + " leads out of the plugin, or is none; ignored")
-				return
-			}
-			given = true
-			if list := p.Paths[key]; !slices.Contains(list, to) && len(list) < maxPaths {
-				p.Paths[key] = append(list, to)
-			}
-		}
-		switch e.Kind() {
-		case jsonlite.String:
-			s, _ := e.Text()
-			add(s)
-		case jsonlite.Array:
-			for one := range e.Elements() {
-				if s, ok := one.Text(); ok {
-					add(s)
-				}
-			}
-		}
-		if given && (alone || key == "agents" || key == "commands") && !slices.Contains(p.Instead, key) {
-			p.Instead = append(p.Instead, key)
+// paths takes the paths of a manifest or of an entry in a list, and returns the parts that
+// have some.
+func (f *finder) paths(p *Plugin, v jsonlite.Value) (with []string) {
+	for _, key := range parts {
+		if f.part(p, key, key, v) {
+			with = append(with, key)
 		}
 	}
+	return with
+}
+
+// part takes the paths of one part from a field, and reports whether there were some.
+func (f *finder) part(p *Plugin, key, field string, v jsonlite.Value) (given bool) {
+	e, _ := v.Get(field)
+	add := func(of jsonlite.Value) {
+		written, ok := of.Text()
+		if !ok {
+			return
+		}
+		to, ok := f.within(p, written)
+		if !ok {
+			f.warn(p.Name + ": a path of its " + field + " leads out of the plugin, or is none; ignored")
+			return
+		}
+		given = true
+		switch list := p.Paths[key]; {
+		case slices.Contains(list, to):
+		case len(list) < maxPaths:
+			p.Paths[key] = append(list, to)
+		default:
+			f.warn(p.Name + ": it names more than " + strconv.Itoa(maxPaths) + " " + field + "; the others are left out")
+		}
+	}
+	switch e.Kind() {
+	case jsonlite.String:
+		add(e)
+	case jsonlite.Array:
+		for one := range e.Elements() {
+			add(one)
+		}
+	case jsonlite.Object:
+		if key == "commands" { // by their names, with the file of each
+			for _, command := range e.Members() {
+				source, _ := command.Get("source")
+				add(source)
+			}
+		}
+	}
+	return given
 }
 
 func (f *finder) warn(s string) {
@@ -247,28 +410,24 @@ func text(v jsonlite.Value, key string) string {
 }
 
 // list reads a list of plugins.
-func (f *finder) list(top Top) {
-	v, ok := f.read(top.Convention, top.Path)
-	if !ok {
-		return
-	}
-	metadata, _ := v.Get("metadata")
+func (f *finder) list(l *list, readers []string) {
+	metadata, _ := l.v.Get("metadata")
 	base := text(metadata, "pluginRoot")
-	plugins, _ := v.Get("plugins")
+	plugins, _ := l.v.Get("plugins")
 	n := 0
 	for e := range plugins.Elements() {
 		if n++; n > maxPlugins {
-			f.warn(top.Path + " lists more than " + strconv.Itoa(maxPlugins) + " plugins; the others are left out")
+			f.warn(l.Path + " lists more than " + strconv.Itoa(maxPlugins) + " plugins; the others are left out")
 			return
 		}
-		f.entry(top, base, e)
+		f.entry(l.Manifest, base, e, readers)
 	}
 }
 
 // entry reads one plugin of a list.
-func (f *finder) entry(top Top, base string, e jsonlite.Value) {
+func (f *finder) entry(top Manifest, base string, e jsonlite.Value, readers []string) {
 	name := text(e, "name")
-	gone := Elsewhere{List: top.Path, Name: guest.Truncate(name, 256), Version: text(e, "version"), Description: text(e, "description")}
+	gone := Elsewhere{Readers: readers, List: top.Path, Name: guest.Truncate(name, 256), Version: text(e, "version"), Description: text(e, "description")}
 	source, _ := e.Get("source")
 	written, isText := source.Text()
 	if !isText {
@@ -277,7 +436,7 @@ func (f *finder) entry(top Top, base string, e jsonlite.Value) {
 			return
 		}
 		written = text(source, "path")
-	} else if base != "" && !strings.HasPrefix(written, ".") {
+	} else if base != "" && written != "" && !strings.HasPrefix(written, ".") {
 		written = path.Join(base, written)
 	}
 	dir, ok := local(written)
@@ -290,7 +449,7 @@ func (f *finder) entry(top Top, base string, e jsonlite.Value) {
 		f.Elsewhere = append(f.Elsewhere, gone)
 		return
 	}
-	f.listed(top, f.plugin(dir, name), e)
+	f.listed(top, f.plugin(dir, name), e, readers)
 }
 
 // Installed reads the manifests of the plugins that a user has installed. Of those that
@@ -299,7 +458,7 @@ func Installed(root fs.FS, table []conventions.Convention, list []installed.Plug
 	f := &finder{root: root, table: table, at: map[string]*Plugin{}}
 	for i := range list {
 		of := &list[i]
-		p := &Plugin{Dir: of.Dir, Name: of.Name, Version: of.Version, List: of.List, Readers: []string{of.Reader}, Paths: map[string][]string{}, Installed: of}
+		p := &Plugin{Dir: of.Dir, Name: of.Name, Version: of.Version, List: of.List, Readers: []string{of.Reader}, Paths: map[string][]string{}, replaced: map[string]int{}, Installed: of}
 		f.Plugins = append(f.Plugins, p)
 		if of.State == installed.On {
 			f.manifestsFor(p, of.Reader)
@@ -308,40 +467,71 @@ func Installed(root fs.FS, table []conventions.Convention, list []installed.Plug
 	return &f.Set
 }
 
-// manifestsFor reads the manifests that one agent reads. Claude Code's are read by others
-// where a plugin has none of theirs.
+// manifestsFor reads the manifests that one agent reads.
 func (f *finder) manifestsFor(p *Plugin, reader string) {
 	f.ownManifests(p)
-	others := slices.Clone(p.Manifests)
-	p.Manifests = slices.DeleteFunc(p.Manifests, func(m Manifest) bool { return !slices.Contains(m.Convention.Readers, reader) })
-	if len(p.Manifests) == 0 && (reader == "codex" || reader == "copilot") {
-		p.Manifests = slices.DeleteFunc(others, func(m Manifest) bool { return !slices.Contains(m.Convention.Readers, "claude-code") })
+	all := p.manifests()
+	p.Manifests, p.Servers, p.Paths, p.replaced, p.views = nil, nil, map[string][]string{}, map[string]int{}, 0
+	for i, m := range all {
+		standard := slices.Contains(m.Convention.Readers, agentPlugins) && !hasOwn(all, reader)
+		if !standard && !slices.Contains(readersOf(all, i), reader) {
+			continue
+		}
+		if v, state := f.read(m.Convention, m.Path); state == usable {
+			f.manifest(p, m.Convention, m.Path, v)
+		}
 	}
-	p.Paths, p.Instead, p.Readers = map[string][]string{}, nil, []string{reader}
-	for _, m := range p.Manifests {
-		if v, ok := f.read(m.Convention, m.Path); ok && !slices.Contains(m.Convention.Readers, agentPlugins) {
-			f.paths(p, v, false)
+	if p.Readers = nil; !p.rejectedBy(reader) {
+		p.Readers = []string{reader}
+	}
+	p.heldTo(reader)
+	p.replace()
+}
+
+// hasOwn reports whether one of some manifests is for an agent, and none that others read,
+// too.
+func hasOwn(manifests []Manifest, reader string) bool {
+	return slices.ContainsFunc(manifests, func(m Manifest) bool {
+		return slices.Contains(m.Convention.Readers, reader) && (reader == claudeCode || !slices.Contains(m.Convention.Readers, claudeCode))
+	})
+}
+
+// heldTo says that an agent holds to the open specification where the plugin's manifest is
+// of that and it has none of its own. Claude Code knows of no such manifests.
+func (p *Plugin) heldTo(reader string) {
+	if reader != claudeCode && reader != agentPlugins && p.IsAgentPlugin() && !hasOwn(p.Manifests, reader) && !slices.Contains(p.standard, reader) {
+		p.standard = append(p.standard, reader)
+	}
+}
+
+// listed completes a plugin that a list names, by its own manifests. An entry that isn't
+// strict is all there is: its paths stand in the place of the usual ones.
+func (f *finder) listed(top Manifest, p *Plugin, e jsonlite.Value, readers []string) {
+	if p.List == "" {
+		p.List, p.Version, p.Description = top.Path, text(e, "version"), text(e, "description")
+		if len(p.Manifests) == 0 && p.Dir != "." { // which were read with the root's
+			f.ownManifests(p)
+		}
+		p.settle()
+	}
+	if p.Dir != "." && slices.Contains(readers, copilot) {
+		f.plainManifest(p)
+	}
+	p.readBy(readers)
+	for _, r := range readers {
+		p.heldTo(r)
+	}
+	strict, given := e.Get("strict")
+	lenient, _ := strict.Bool()
+	for _, part := range f.paths(p, e) {
+		if alone := given && !lenient; (alone || part == "agents" || part == "commands") && !slices.Contains(p.Instead, part) {
+			p.Instead = append(p.Instead, part)
 		}
 	}
 }
 
-// listed completes a plugin that a list names, by its own manifests.
-func (f *finder) listed(top Top, p *Plugin, e jsonlite.Value) {
-	if p.List == "" {
-		p.List, p.Version, p.Description = top.Path, text(e, "version"), text(e, "description")
-		f.ownManifests(p)
-	}
-	strict, given := e.Get("strict")
-	lenient, _ := strict.Bool()
-	p.readBy(top.Convention.Readers)
-	f.paths(p, e, given && !lenient)
-}
-
 // ownManifests reads those in a plugin's directory.
 func (f *finder) ownManifests(p *Plugin) {
-	if len(p.Manifests) > 0 || p.Dir == "." {
-		return // read with the root's
-	}
 	for i := range f.table {
 		c := &f.table[i]
 		if !places.IsManifest(c) {
@@ -352,26 +542,58 @@ func (f *finder) ownManifests(p *Plugin) {
 				continue
 			}
 			at := path.Join(p.Dir, place)
-			if v, ok := f.read(c, at); ok {
+			switch v, state := f.read(c, at); state {
+			case usable:
 				f.manifest(p, c, at, v)
+			case broken:
+				p.Broken = append(p.Broken, Manifest{Path: at, Convention: c})
 			}
 		}
 	}
 }
 
-// LoadedBy reports whether one of some agents loads the plugin.
-func (p *Plugin) LoadedBy(readers []string) bool {
-	return slices.ContainsFunc(readers, func(r string) bool { return slices.Contains(p.Readers, r) })
+// plainManifest reads the file of Agent Plugins' name in a plugin's directory as GitHub
+// Copilot does, which takes it for a manifest of its own where it names no specification.
+// At the top of a root, where nobody has said that there is a plugin, the file may be any
+// program's.
+func (f *finder) plainManifest(p *Plugin) {
+	if p.IsAgentPlugin() || hasOwn(p.manifests(), copilot) || p.rejectedBy(copilot) {
+		return
+	}
+	at := path.Join(p.Dir, AgentPlugin)
+	for i := range f.table {
+		c := &f.table[i]
+		if !places.IsManifest(c) || IsList(c.Places[0]) || !slices.Contains(c.Readers, copilot) || slices.Contains(c.Readers, claudeCode) {
+			continue
+		}
+		if v, state := f.read(c, at); state == usable && text(v, "name") != "" && !IsAgentPlugin(v) {
+			f.manifest(p, c, at, v)
+		}
+	}
 }
 
-// Reads are those of some agents that load the plugin.
+// LoadedBy reports whether one of the readers of a convention loads what it has of the
+// plugin.
+func (p *Plugin) LoadedBy(readers []string) bool {
+	return slices.ContainsFunc(p.Readers, func(r string) bool { return p.loads(r, readers) })
+}
+
+// Reads are those who load it, in their order.
 func (p *Plugin) Reads(readers []string) (list []string) {
-	for _, r := range readers {
-		if slices.Contains(p.Readers, r) {
+	for _, r := range p.Readers {
+		if p.loads(r, readers) {
 			list = append(list, r)
 		}
 	}
+	slices.Sort(list)
 	return list
+}
+
+func (p *Plugin) loads(reader string, readers []string) bool {
+	if slices.Contains(p.standard, reader) {
+		return slices.Contains(readers, agentPlugins)
+	}
+	return slices.Contains(readers, reader)
 }
 
 // Loaded reports whether the plugin is one that is loaded where it is.
@@ -393,5 +615,5 @@ func (p *Plugin) IsAgentPlugin() bool {
 
 // Strict reports whether nobody loads the plugin who isn't held to the open specification.
 func (p *Plugin) Strict() bool {
-	return !slices.ContainsFunc(p.Readers, func(r string) bool { return r != agentPlugins })
+	return !slices.ContainsFunc(p.Readers, func(r string) bool { return r != agentPlugins && !slices.Contains(p.standard, r) })
 }

@@ -105,6 +105,35 @@ func (t *Tree) walkPlugin(root fs.FS, dir string, paths map[string][]string, wit
 		}
 	}
 	w.below(dir, without)
+	if len(t.root.skills) > 0 && len(paths[skills]) == 0 && !slices.Contains(without, skills) {
+		w.alone(dir)
+	}
+}
+
+// skills is where the skills of a plugin usually are.
+const skills = "skills"
+
+// alone looks at the directory of a plugin as that of its one skill, where it has no others.
+func (w *walk) alone(dir string) {
+	if _, err := fs.Lstat(w.root, path.Join(dir, skills)); err == nil {
+		return
+	}
+	skill := w.first(none, w.tree.root.skills)
+	if skill == none {
+		return
+	}
+	if info, err := fs.Stat(w.root, dir); err == nil && info.IsDir() {
+		w.visitor.Skill(&w.tree.table[skill], dir, entryOf(dir, info))
+	}
+}
+
+// entryOf is the entry of a directory, which is nil for the root: that has no name of its
+// own.
+func entryOf(dir string, info fs.FileInfo) fs.DirEntry {
+	if dir == "." {
+		return nil
+	}
+	return fs.FileInfoToDirEntry(info)
 }
 
 // instead looks at a path as if it were the directory of some nodes, or one of the files
@@ -114,8 +143,9 @@ func (w *walk) instead(p string, states []at) {
 	if err != nil {
 		return
 	}
-	e := fs.FileInfoToDirEntry(info)
+	e := entryOf(p, info)
 	if !info.IsDir() {
+		w.file(p, states)
 		for _, s := range states {
 			w.each(s.node, func(n *node) { w.file(p, []at{{node: n}}) })
 		}

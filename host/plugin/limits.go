@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"cmp"
+	"time"
 
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
@@ -12,8 +13,10 @@ import (
 // is for modules of anybody, is theirs only where it is enough for that.
 
 // builtinRun are the limits of their runs: a row of a find takes 262 bytes and its
-// description.
+// description. Time is what a machine that is busy with other work makes of a large
+// collection, and not what ends a run that gets nowhere: that is fuel.
 func builtinRun(l sandbox.Limits) sandbox.Limits {
+	l.Time = usual(l.Time, 2*time.Second, 10*time.Second)
 	l.Response = usual(l.Response, 1<<20, 4<<20)
 	return l
 }
@@ -29,7 +32,7 @@ func builtinFiles(l vfs.Limits) vfs.Limits {
 }
 
 // usual is ours where the operator has the default, or none.
-func usual[T int | int64](operators, byDefault, ours T) T {
+func usual[T ~int | ~int64](operators, byDefault, ours T) T {
 	if l := cmp.Or(max(operators, 0), byDefault); l != byDefault {
 		return l
 	}

@@ -311,5 +311,18 @@ func testPrompt(t *testing.T, browser chrome) {
 	a.push([]*waymark.Resource{instructions("/home/dev/project/AGENTS.md", "# Rules\n\none\n2\nthree\n<b>four</b>\nfive\n")})
 	b.until(`[...document.querySelectorAll('.diff .add, .diff .del')].map((l) => l.textContent.trim()).filter((l) => !l.includes('revision')).join() === '-two,+2,+five'`)
 	b.screenshot("prompt-compared")
+
+	// The same of one resource, in its dialog.
+	b.visit("#/dev-1")
+	b.click(`[data-key="r-instruction_file:/home/dev/project/AGENTS.md"]`)
+	b.click(`[data-key="viewer-compare"]`)
+	b.until(`[...document.querySelectorAll('dialog .diff .add, dialog .diff .del')].map((l) => l.textContent.trim()).join() === '-two,+2,+five'`)
+	b.screenshot("viewer-compared")
+	b.accessible("viewer-compared")
+	b.click(`[data-key="viewer-compare"]`)
+	b.until(`document.querySelector('dialog .text')?.textContent.includes('<b>four</b>')`)
+	b.run(chromedp.Evaluate[chromedp.Void](`navigator.clipboard.writeText = async (text) => { window.copied = text; }; void 0`))
+	b.click(`[data-key="copy-Copy content"]`)
+	b.until(`window.copied === '# Rules\n\none\n2\nthree\n<b>four</b>\nfive\n'`)
 	b.quiet()
 }

@@ -58,7 +58,7 @@ its SHA-256. Where the configuration names a hub already, nothing is done.`,
 	cmd.Flags().StringVar(&f.keyFile, "key-file", "", "`file` with a key that 'hub enroll key' has made")
 	cmd.Flags().StringVar(&f.tokenFile, "token-file", "", "new `file` for the token (default ~/.local/state/waymark/agent.token)")
 	cmd.Flags().StringVar(&f.root, "root", "", "enroll the agent of this workspace's `directory` alone")
-	cmd.Flags().StringVar(&f.name, "name", "", "`name` of the agent for people (default the machine's)")
+	cmd.Flags().StringVar(&f.name, "name", "", "`name` of the agent for people (default the machine's, with --root the directory's)")
 	cmd.Flags().BoolVar(&f.insecure, "insecure", false, "send the code to another machine without TLS")
 	cmd.Flags().BoolVar(&f.noConfig, "no-config", false, "leave the configuration alone, and print what belongs there")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
@@ -114,6 +114,7 @@ func (a *app) enroll(ctx context.Context, url string, f *enrollFlags) error {
 		if err != nil {
 			return fmt.Errorf("root %s: %w", f.root, err)
 		}
+		f.name = cmp.Or(f.name, filepath.Base(places.Root))
 		// Its agent.token may be there already, for the hub that agents run themselves.
 		files, token = []string{places.ConfigFile()}, filepath.Join(places.State, "enrolled.token")
 	}

@@ -326,7 +326,7 @@ func TestUnauthenticatedDontStay(t *testing.T) {
 		"another method":      {[]string{"OPTIONS * HTTP/1.1", get}, []bool{true}},
 		"an agent's connect":  {[]string{"GET " + wire.EndpointPath + " HTTP/1.1", get}, []bool{true}},
 		"a reader":            {[]string{good, good, "GET /healthz HTTP/1.1", good}, []bool{false, false, false, false}},
-		"a browser":           {[]string{browser, "GET /assets/app.js HTTP/1.1", browser}, []bool{false, false, false}},
+		"a browser":           {[]string{browser, "GET /assets/0/app.js HTTP/1.1", browser}, []bool{false, false, false}},
 		"an agent that reads": {[]string{get + "\r\nAuthorization: Bearer " + agent, get}, []bool{false, false}},
 		"a reader, then not":  {[]string{good, bad, good}, []bool{false, true}},
 	} {

@@ -62,7 +62,7 @@ func TestLoginMatrix(t *testing.T) {
 			t.Errorf("%s: %+v", name, answer)
 		}
 	}
-	for _, path := range []string{"/", "/login", "/logout", "/assets/app.js"} {
+	for _, path := range []string{"/", "/login", "/logout", "/assets/0/app.js"} {
 		if response := f.do("GET", path, reader, "evil.example.com"); response.StatusCode != http.StatusMisdirectedRequest {
 			t.Errorf("%s under another name: %s", path, response.Status)
 		}
@@ -108,7 +108,7 @@ func TestLoginURL(t *testing.T) {
 	if status, text := ask("GET", "/", "", nil); status != 401 || !strings.Contains(text, "hub login") {
 		t.Errorf("before: %d\n%s", status, text)
 	}
-	if status, text := ask("GET", server.LoginURL(), "", nil); status != 200 || !strings.Contains(text, "/assets/app.js") {
+	if status, text := ask("GET", server.LoginURL(), "", nil); status != 200 || !strings.Contains(text, "/app.js") {
 		t.Errorf("the link: %d\n%s", status, text)
 	}
 	if status, _ := ask("GET", "/api/v0/agents", "", nil); status != 200 {

@@ -99,6 +99,9 @@ func (a *app) checkConfig(ctx context.Context, file string, asJSON bool) error {
 	if file != "" {
 		result.LookedFor = []string{file}
 	}
+	if places, err := paths.Workspace("."); err == nil {
+		paths.ConfigFiles = append(paths.ConfigFiles, places.ConfigFile())
+	}
 	c, err := s.load(paths)
 	if err == nil && c.Push.URL != "" {
 		_, err = push.ParseURL(c.Push.URL)

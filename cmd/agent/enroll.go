@@ -29,8 +29,9 @@ import (
 
 // enrollFlags are those of agent enroll.
 type enrollFlags struct {
-	code, keyFile, tokenFile, name string
-	insecure, noConfig, json       bool
+	code, keyFile, tokenFile, name, root string
+
+	insecure, noConfig, json bool
 }
 
 func (a *app) enrollCommand() *cobra.Command {
@@ -42,22 +43,28 @@ func (a *app) enrollCommand() *cobra.Command {
 configuration that 'agent run' pushes there. 'hub enroll code' makes the code, which works
 once and for ten minutes; 'hub enroll key' a key for a fleet, which is read from a file.
 
+One token is one agent. Where agents run for several workspaces, enroll each with --root:
+that is kept with the workspace's state, and goes before the configuration.
+
 The token is made here and stays here, in a new file that only you can read; the hub gets
 its SHA-256. Where the configuration names a hub already, nothing is done.`,
 		Example: `  agent enroll https://hub.example.com --code 4F7K-29QX-M3ZTB
-  agent enroll https://hub.example.com --key-file /etc/waymark/fleet.key`,
+  agent enroll https://hub.example.com --key-file /etc/waymark/fleet.key
+  agent enroll https://hub.example.com --key-file fleet.key --root ~/src/shop`,
 		Args: cli.Named("the hub's URL"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.enroll(cmd.Context(), args[0], &f) },
 	}
 	cmd.Flags().StringVar(&f.code, "code", "", "`code` that 'hub enroll code' has printed")
 	cmd.Flags().StringVar(&f.keyFile, "key-file", "", "`file` with a key that 'hub enroll key' has made")
 	cmd.Flags().StringVar(&f.tokenFile, "token-file", "", "new `file` for the token (default ~/.local/state/waymark/agent.token)")
-	cmd.Flags().StringVar(&f.name, "name", "", "`name` of the agent for people (default the machine's)")
+	cmd.Flags().StringVar(&f.root, "root", "", "enroll the agent of this workspace's `directory` alone")
+	cmd.Flags().StringVar(&f.name, "name", "", "`name` of the agent for people (default the machine's, with --root the directory's)")
 	cmd.Flags().BoolVar(&f.insecure, "insecure", false, "send the code to another machine without TLS")
 	cmd.Flags().BoolVar(&f.noConfig, "no-config", false, "leave the configuration alone, and print what belongs there")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
 	_ = cmd.MarkFlagFilename("key-file")
 	_ = cmd.MarkFlagFilename("token-file")
+	_ = cmd.MarkFlagDirname("root")
 	return cmd
 }
 
@@ -98,14 +105,31 @@ func (a *app) enroll(ctx context.Context, url string, f *enrollFlags) error {
 	if err != nil {
 		return err
 	}
-	c, err := config.Load(paths.ConfigFiles...)
+	files, token := paths.ConfigFiles, filepath.Join(paths.State, "agent.token")
+	if f.root != "" {
+		places, err := paths.Workspace(f.root)
+		if err == nil {
+			_, err = os.Stat(places.Root)
+		}
+		if err != nil {
+			return fmt.Errorf("root %s: %w", f.root, err)
+		}
+		f.name = cmp.Or(f.name, filepath.Base(places.Root))
+		// Its agent.token may be there already, for the hub that agents run themselves.
+		files, token = []string{places.ConfigFile()}, filepath.Join(places.State, "enrolled.token")
+	}
+	c, err := config.Load(files...)
 	if err != nil {
 		return err
 	}
 	if c.Push.URL != "" && !f.noConfig {
-		return fmt.Errorf("the configuration names a hub already (push.url = %q): take that out first, or use --no-config", c.Push.URL)
+		hint := "take that out first, or use --no-config"
+		if f.root == "" {
+			hint += ", or --root DIR for an agent of one workspace"
+		}
+		return fmt.Errorf("the configuration names a hub already (push.url = %q): %s", c.Push.URL, hint)
 	}
-	file, err := filepath.Abs(cmp.Or(f.tokenFile, filepath.Join(paths.State, "agent.token")))
+	file, err := filepath.Abs(cmp.Or(f.tokenFile, token))
 	if err != nil {
 		return err
 	}
@@ -113,7 +137,7 @@ func (a *app) enroll(ctx context.Context, url string, f *enrollFlags) error {
 	if err != nil {
 		return err
 	}
-	return a.enrolled(paths, url, file, enrolled, f)
+	return a.enrolled(files, url, file, enrolled, f)
 }
 
 // enrollTries is how often it is asked where no answer comes: to ask again is safe.
@@ -151,12 +175,12 @@ func (f *enrollFlags) enroll(ctx context.Context, url, secret, file string) (enr
 }
 
 // enrolled writes down where to push.
-func (a *app) enrolled(paths *config.Paths, url, file string, enrolled *api.Enrolled, f *enrollFlags) error {
+func (a *app) enrolled(files []string, url, file string, enrolled *api.Enrolled, f *enrollFlags) error {
 	section := fmt.Sprintf("[push]\nurl = %s\ntoken_file = %s\nagent = %s\n", strconv.Quote(url), strconv.Quote(file), strconv.Quote(enrolled.AgentID))
 	at := ""
 	if !f.noConfig {
 		var err error
-		if at, err = addSection(paths, section); err != nil {
+		if at, err = addSection(files, section); err != nil {
 			fmt.Fprintf(a.stderr, "the configuration is left alone: %s\n", cli.ErrorText(err))
 		}
 	}
@@ -167,13 +191,17 @@ func (a *app) enrolled(paths *config.Paths, url, file string, enrolled *api.Enro
 		_, err := fmt.Fprintf(a.stdout, "enrolled as agent %s; this belongs into the configuration:\n\n%s", enrolled.AgentID, section)
 		return err
 	}
-	_, err := fmt.Fprintf(a.stdout, "enrolled as agent %s; %s says so, and 'agent run' pushes there from now on\n", enrolled.AgentID, at)
+	whose := "'agent run'"
+	if f.root != "" {
+		whose = fmt.Sprintf("'agent run %s'", f.root)
+	}
+	_, err := fmt.Fprintf(a.stdout, "enrolled as agent %s; %s says so, and %s pushes there from now on\n", enrolled.AgentID, term.Visible(at), term.Visible(whose))
 	return err
 }
 
-// addSection adds a section to the user's configuration, unless that isn't fit for it.
-func addSection(paths *config.Paths, section string) (file string, err error) {
-	own := paths.ConfigFiles[len(paths.ConfigFiles)-1]
+// addSection adds a section to the last of the files, unless that isn't fit for it.
+func addSection(files []string, section string) (file string, err error) {
+	own := files[len(files)-1]
 	if own == config.MachineFile {
 		return "", errors.New("there is no place for your own; set HOME or XDG_CONFIG_HOME")
 	}

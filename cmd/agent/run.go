@@ -276,6 +276,9 @@ func (a *app) prepare(ctx context.Context, s *runSettings) (_ *daemon, err error
 	if err != nil {
 		return nil, err
 	}
+	if places, err := paths.Workspace(s.root); err == nil { // else newWorkspace says why
+		paths.ConfigFiles = append(paths.ConfigFiles, places.ConfigFile())
+	}
 	stamp := s.stamp(paths) // first, so that what changes from here on is reloaded
 	c, err := s.load(paths)
 	if err != nil {

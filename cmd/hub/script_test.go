@@ -32,6 +32,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("XDG_STATE_HOME", env.WorkDir+"/state")
 			env.Setenv("XDG_RUNTIME_DIR", env.WorkDir+"/run")
 			env.Setenv("XDG_CONFIG_HOME", env.WorkDir+"/config")
+			env.Values[receiverKey{}] = make(chan delivery, 100)
 			env.Values[serverKey{}] = &server{followed: make(map[followedKey]*followed)}
 			return nil
 		},
@@ -39,7 +40,7 @@ func TestScripts(t *testing.T) {
 			"start": cmdStart, "halt": cmdStop, "push": cmdPush, "share": cmdShare, "get": cmdGet,
 			"follow": cmdFollow, "await": cmdAwait, "unfollow": cmdUnfollow, "restart": cmdRestart,
 			"fetch": cmdFetch, "exit": cmdExit, "occupy": cmdOccupy, "mode": cmdMode, "provision": cmdProvision,
-			"listening": cmdListening, "heard": cmdHeard,
+			"listening": cmdListening, "heard": cmdHeard, "receive": cmdReceive, "received": cmdReceived,
 		},
 	})
 }

@@ -33,6 +33,11 @@ type Workspace struct {
 	State string
 }
 
+// ConfigFile is the path of the configuration that is this workspace's alone, laid over
+// the user's: where its agent is enrolled. It is with the state, since what a workspace
+// holds may not say where it is pushed.
+func (w *Workspace) ConfigFile() string { return filepath.Join(w.State, "plugin.toml") }
+
 // Workspace returns the places of the workspace of a root, which may be relative,
 // or empty. Nothing is created, and the root needn't exist.
 //

@@ -2,12 +2,16 @@ package page
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"errors"
 	"io/fs"
 	"net/http"
 	"path"
+	"strings"
+	"sync"
 	"time"
 )
 
@@ -18,6 +22,7 @@ var assets embed.FS
 type file struct {
 	name, kind, etag string
 	data             []byte
+	zipped           func() []byte // data in gzip
 }
 
 // kinds are said rather than looked up: what the system's tables say differs.
@@ -35,29 +40,45 @@ func kindOf(name string) string {
 	return "application/octet-stream"
 }
 
-func readFiles() map[string]*file {
-	files := make(map[string]*file)
+// readFiles returns the embedded files by their names. Documents name the others under a
+// version of all of them, so that browsers keep these and never mix two hubs' files.
+func readFiles() (files map[string]*file, version string) {
+	files = make(map[string]*file)
 	entries, err := fs.ReadDir(assets, "assets")
 	if err != nil {
 		panic("page: embedded files: " + err.Error()) // the build would be broken
 	}
+	all := sha256.New()
 	for _, entry := range entries {
 		data, err := assets.ReadFile("assets/" + entry.Name())
 		if err != nil {
 			panic("page: embedded files: " + err.Error())
 		}
 		sum := sha256.Sum256(data)
+		all.Write([]byte(entry.Name()))
+		all.Write(sum[:])
 		files[entry.Name()] = &file{
-			name: entry.Name(), kind: kindOf(entry.Name()), data: data,
+			name: entry.Name(), kind: kindOf(entry.Name()), data: data, zipped: sync.OnceValue(func() []byte { return zip(data) }),
 			etag: `"` + hex.EncodeToString(sum[:12]) + `"`,
 		}
 	}
-	return files
+	version = hex.EncodeToString(all.Sum(nil)[:8])
+	for _, f := range files {
+		if path.Ext(f.name) == ".html" {
+			f.data = bytes.ReplaceAll(f.data, []byte(`"/assets/`), []byte(`"/assets/`+version+`/`))
+		}
+	}
+	return files, version
 }
 
-func (f *file) serve(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", f.kind)
-	http.ServeContent(w, r, f.name, time.Time{}, bytes.NewReader(f.data))
+func zip(data []byte) []byte {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, err := w.Write(data)
+	if err = errors.Join(err, w.Close()); err != nil {
+		panic("page: " + err.Error()) // a buffer takes everything
+	}
+	return b.Bytes()
 }
 
 // asset serves what the page loads. It holds nothing of anybody, so it needs
@@ -68,8 +89,31 @@ func (p *Page) asset(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no such file", http.StatusNotFound)
 		return
 	}
-	// Kept by browsers and asked about each time: a new hub brings new ones.
-	w.Header().Set("Cache-Control", "no-cache")
-	w.Header().Set("ETag", f.etag)
-	f.serve(w, r)
+	header := w.Header()
+	// A document of another version of the hub, which a balancer may have sent here, gets
+	// what there is; the browser asks again the next time.
+	header.Set("Cache-Control", "no-cache")
+	if r.PathValue("version") == p.version {
+		header.Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
+	header.Set("Content-Type", f.kind)
+	header.Set("Vary", "Accept-Encoding")
+	data, etag := f.data, f.etag
+	if acceptsGzip(r) {
+		data, etag = f.zipped(), strings.TrimSuffix(etag, `"`)+`-gzip"`
+		header.Set("Content-Encoding", "gzip")
+	}
+	header.Set("ETag", etag)
+	http.ServeContent(w, r, f.name, time.Time{}, bytes.NewReader(data))
+}
+
+// acceptsGzip reports whether a browser says that it does; whoever says it in other words
+// gets what is as good.
+func acceptsGzip(r *http.Request) bool {
+	for coding := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
+		if strings.TrimSpace(coding) == "gzip" {
+			return true
+		}
+	}
+	return false
 }

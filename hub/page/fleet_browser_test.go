@@ -2,6 +2,7 @@ package page_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -67,19 +68,7 @@ func testFleet(t *testing.T, browser chrome) {
 	s.lively()
 	t.Logf("five thousand agents in the database after %v", time.Since(start))
 	b := open(t, browser, s, look{1280, 860, false}, "")
-	best := 1e9
-	for range 3 {
-		b.visit("")
-		b.until(`performance.getEntriesByName('first-contentful-paint').length > 0`)
-		paint := value[float64](b, `performance.getEntriesByName('first-contentful-paint')[0].startTime`)
-		rows := value[float64](b, `performance.getEntriesByName('rows')[0].startTime`)
-		ready := value[float64](b, `performance.getEntriesByName('ready')[0].startTime`)
-		t.Logf("5,000 agents: first paint after %.0f ms, first rows after %.0f ms, interactive after %.0f ms", paint, rows, ready)
-		best = min(best, ready)
-	}
-	if best > 60_000 { // of which a slow machine may take a good part
-		t.Errorf("the overview after %.0f ms at best, want less than 300 ms, and never a minute", best)
-	}
+	measureFleet(b)
 	count := func(want string) {
 		t.Helper()
 		b.until(`document.querySelector('#fleet-count').textContent === ` + quote(want))
@@ -133,8 +122,43 @@ func testFleet(t *testing.T, browser chrome) {
 	b.until(`document.querySelector('.agent-head')?.innerText.includes('workspace 0028') && document.querySelectorAll('#agents a').length === 10`)
 	b.run(chromedp.Evaluate[chromedp.Void](`history.back()`))
 	b.until(active + ` === 'agent-agent-0028' && location.search === '?q=agent-002'`)
-	b.quiet()
+	b.quiet("status of 401") // of the page that says how to sign in
 	lookAtFleet(t, browser, s, 5000)
+}
+
+// measureFleet tells how long the overview takes: opened from elsewhere, for which the
+// browser starts a process, and again in the same one; and, to compare with, the page that
+// says how to sign in, which has the same headers and style and nothing to run.
+func measureFleet(b *tab) {
+	b.t.Helper()
+	const times = 5
+	first, again, plain := make(map[string][]float64), make(map[string][]float64), make(map[string][]float64)
+	note := func(into map[string][]float64, marks ...string) {
+		b.t.Helper()
+		for _, mark := range marks {
+			b.until(`performance.getEntriesByName('` + mark + `').length > 0`)
+			into[mark] = append(into[mark], value[float64](b, `performance.getEntriesByName('`+mark+`')[0].startTime`))
+		}
+	}
+	const paint, rows, ready = "first-contentful-paint", "rows", "ready"
+	for range times {
+		b.visit("")
+		note(first, paint, rows, ready)
+		b.run(chromedp.Navigate(b.url+"/"), chromedp.WaitReady(chromedp.CSS("html[data-ready]")))
+		note(again, paint, rows, ready)
+		b.run(chromedp.Navigate("about:blank"), chromedp.Navigate(b.url+"/login"), chromedp.WaitReady(chromedp.CSS(".login form")))
+		note(plain, paint)
+	}
+	b.visit("")
+	median := func(of []float64) float64 {
+		slices.Sort(of)
+		return of[len(of)/2]
+	}
+	b.t.Logf("5,000 agents, medians of %d: first paint after %.0f ms, first rows after %.0f ms, interactive after %.0f ms", times, median(first[paint]), median(first[rows]), median(first[ready]))
+	b.t.Logf("again in the same process: %.0f, %.0f and %.0f ms; a page without scripts is painted after %.0f ms", median(again[paint]), median(again[rows]), median(again[ready]), median(plain[paint]))
+	if best := again[ready][0]; best > 60_000 { // of which a slow machine may take a good part
+		b.t.Errorf("the overview after %.0f ms at best, want less than 300 ms, and never a minute", best)
+	}
 }
 
 // testFleetLive: what happens is shown in place, and nothing moves away from under the
@@ -287,5 +311,18 @@ func testPrompt(t *testing.T, browser chrome) {
 	a.push([]*waymark.Resource{instructions("/home/dev/project/AGENTS.md", "# Rules\n\none\n2\nthree\n<b>four</b>\nfive\n")})
 	b.until(`[...document.querySelectorAll('.diff .add, .diff .del')].map((l) => l.textContent.trim()).filter((l) => !l.includes('revision')).join() === '-two,+2,+five'`)
 	b.screenshot("prompt-compared")
+
+	// The same of one resource, in its dialog.
+	b.visit("#/dev-1")
+	b.click(`[data-key="r-instruction_file:/home/dev/project/AGENTS.md"]`)
+	b.click(`[data-key="viewer-compare"]`)
+	b.until(`[...document.querySelectorAll('dialog .diff .add, dialog .diff .del')].map((l) => l.textContent.trim()).join() === '-two,+2,+five'`)
+	b.screenshot("viewer-compared")
+	b.accessible("viewer-compared")
+	b.click(`[data-key="viewer-compare"]`)
+	b.until(`document.querySelector('dialog .text')?.textContent.includes('<b>four</b>')`)
+	b.run(chromedp.Evaluate[chromedp.Void](`navigator.clipboard.writeText = async (text) => { window.copied = text; }; void 0`))
+	b.click(`[data-key="copy-Copy content"]`)
+	b.until(`window.copied === '# Rules\n\none\n2\nthree\n<b>four</b>\nfive\n'`)
 	b.quiet()
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -38,8 +39,10 @@ type Page struct {
 	log   *slog.Logger
 	codes *Codes
 	guard *http.CrossOriginProtection
-	files map[string]*file
 	mux   *http.ServeMux
+
+	files   map[string]*file
+	version string // of the files
 }
 
 // New makes a Page.
@@ -52,12 +55,13 @@ func New(opts Options) *Page {
 	}
 	p := &Page{
 		opts: opts, log: opts.Logger, codes: opts.Codes,
-		guard: http.NewCrossOriginProtection(), files: readFiles(), mux: http.NewServeMux(),
+		guard: http.NewCrossOriginProtection(), mux: http.NewServeMux(),
 	}
+	p.files, p.version = readFiles()
 	p.mux.HandleFunc("GET /{$}", p.index)
 	p.mux.HandleFunc("GET /login", p.login)
 	p.mux.HandleFunc("POST /logout", p.logout)
-	p.mux.HandleFunc("GET /assets/{name}", p.asset)
+	p.mux.HandleFunc("GET /assets/{version}/{name}", p.asset)
 	return p
 }
 
@@ -91,11 +95,29 @@ func (p *Page) index(w http.ResponseWriter, r *http.Request) {
 	err := p.opts.Authenticate(r)
 	switch {
 	case err == nil:
-		p.files["index.html"].serve(w, r)
+		p.show(w, r)
 	case errors.Is(err, ErrUnauthorized):
 		p.instruct(w, http.StatusUnauthorized, notice{"Sign in", "This page shows what the workspaces of this hub hold, so it asks who is there."})
 	default:
 		p.log.Error("page not shown", slog.Any("error", err))
 		p.instruct(w, http.StatusInternalServerError, notice{"Something is wrong", "The hub could not look up who you are. Its log says why; try again later."})
+	}
+}
+
+// preloaded is what the page asks for first where its address has no question in it, so
+// that the answers are there as soon as the scripts are.
+const preloaded = `<link rel="preload" as="fetch" crossorigin="anonymous" href="/api/v0/agents?limit=100">
+<link rel="preload" as="fetch" crossorigin="anonymous" href="/api/v0/agents?sort=last_push_at&amp;order=desc&amp;limit=30">
+`
+
+func (p *Page) show(w http.ResponseWriter, r *http.Request) {
+	preload := ""
+	if r.URL.RawQuery == "" {
+		preload = preloaded
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, err := strings.NewReplacer("{{.Preload}}", preload).WriteString(w, string(p.files["index.html"].data))
+	if err != nil {
+		p.log.Debug("page not written", slog.Any("error", err))
 	}
 }

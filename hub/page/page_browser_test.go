@@ -524,8 +524,8 @@ func testSigningOut(t *testing.T, browser chrome) {
 func testNothing(t *testing.T, browser chrome) {
 	s := newSite(t)
 	b := open(t, browser, s, look{1280, 860, true}, "")
-	b.until(`document.querySelector('#fleet').innerText.includes('hub token create --role agent')`)
-	b.until(`document.querySelectorAll('#fleet .command button').length === 2`)
+	b.until(`document.querySelector('#fleet').innerText.includes('hub enroll code')`)
+	b.until(`document.querySelectorAll('#fleet .command button').length === 3`)
 	b.screenshot("nothing")
 	s.token(store.RoleAgent, "dev-1", "")
 	b.visit("")

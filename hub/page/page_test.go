@@ -1,6 +1,7 @@
 package page_test
 
 import (
+	"compress/gzip"
 	"context"
 	"errors"
 	"io"
@@ -87,19 +88,19 @@ func TestRoutes(t *testing.T) {
 		status       int
 		kind, holds  string
 	}{
-		"page":                 {"GET", "/", withCookie("good"), 200, "text/html; charset=utf-8", `src="/assets/app.js"`},
+		"page":                 {"GET", "/", withCookie("good"), 200, "text/html; charset=utf-8", `/app.js"`},
 		"page without cookie":  {"GET", "/", nil, 401, "text/html; charset=utf-8", "hub login"},
 		"page with bad cookie": {"GET", "/", withCookie("bad"), 401, "text/html; charset=utf-8", "hub login"},
 		"two cookies": {"GET", "/", func(r *http.Request) { withCookie("bad")(r); withCookie("x")(r) }, 401,
 			"text/html; charset=utf-8", "hub login"},
 		"login without code":  {"GET", "/login", nil, 401, "text/html; charset=utf-8", "hub login"},
 		"login with bad code": {"GET", "/login?code=x%3Cscript%3E", nil, 403, "text/html; charset=utf-8", "does not work"},
-		"script":              {"GET", "/assets/app.js", nil, 200, "text/javascript; charset=utf-8", "import"},
-		"style":               {"GET", "/assets/page.css", nil, 200, "text/css; charset=utf-8", "prefers-color-scheme"},
-		"icon":                {"GET", "/assets/icon.svg", nil, 200, "image/svg+xml", "<svg"},
-		"no such file":        {"GET", "/assets/none.js", nil, 404, "text/plain; charset=utf-8", "no such"},
-		"page as a file":      {"GET", "/assets/index.html", nil, 404, "text/plain; charset=utf-8", "no such"},
-		"out of the files":    {"GET", "/assets/..%2fpage.go", nil, 404, "text/plain; charset=utf-8", "no such"},
+		"script":              {"GET", "/assets/0/app.js", nil, 200, "text/javascript; charset=utf-8", "import"},
+		"style":               {"GET", "/assets/0/page.css", nil, 200, "text/css; charset=utf-8", "prefers-color-scheme"},
+		"icon":                {"GET", "/assets/0/icon.svg", nil, 200, "image/svg+xml", "<svg"},
+		"no such file":        {"GET", "/assets/0/none.js", nil, 404, "text/plain; charset=utf-8", "no such"},
+		"page as a file":      {"GET", "/assets/0/index.html", nil, 404, "text/plain; charset=utf-8", "no such"},
+		"out of the files":    {"GET", "/assets/0/..%2fpage.go", nil, 404, "text/plain; charset=utf-8", "no such"},
 		"other methods":       {"POST", "/", nil, 405, "text/plain; charset=utf-8", "Not Allowed"},
 		"sign out by a link":  {"GET", "/logout", nil, 405, "text/plain; charset=utf-8", "Not Allowed"},
 		"sign out from elsewhere": {"POST", "/logout", func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }, 403,
@@ -212,12 +213,51 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-func TestAssetsAreAskedAbout(t *testing.T) {
+// asset is where the page says that a file of its is.
+func (f *fake) asset(t *testing.T, name string) string {
+	t.Helper()
+	found := regexp.MustCompile(`/assets/[0-9a-f]{16}/`).FindString(bodyOf(t, f.do("GET", "/", withCookie("good"))))
+	if found == "" {
+		t.Fatal("the page names no version of its files")
+	}
+	return found + name
+}
+
+// TestAssetsAreKept: what the page names is kept for good; what a page of another hub
+// names is asked about each time. Both come compressed.
+func TestAssetsAreKept(t *testing.T) {
 	f := newFake()
-	first := f.do("GET", "/assets/page.css", nil)
-	again := f.do("GET", "/assets/page.css", func(r *http.Request) { r.Header.Set("If-None-Match", first.Header.Get("ETag")) })
-	if first.Header.Get("Cache-Control") != "no-cache" || again.StatusCode != 304 {
-		t.Errorf("%v, then %v", first.Header, again.Status)
+	zipped := func(r *http.Request) { r.Header.Set("Accept-Encoding", "br, gzip") }
+	kept := f.asset(t, "page.css")
+	plain, small, other := f.do("GET", kept, nil), f.do("GET", kept, zipped), f.do("GET", "/assets/0123456789abcdef/page.css", nil)
+	if plain.Header.Get("Cache-Control") != "public, max-age=31536000, immutable" || other.StatusCode != 200 || other.Header.Get("Cache-Control") != "no-cache" {
+		t.Errorf("%v, and of another version %v %v", plain.Header, other.Status, other.Header)
+	}
+	text, compressed := bodyOf(t, plain), bodyOf(t, small)
+	unzipped, err := gzip.NewReader(strings.NewReader(compressed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data, err := io.ReadAll(unzipped); err != nil || string(data) != text || len(compressed) > len(text)/2 || small.Header.Get("Content-Encoding") != "gzip" {
+		t.Errorf("compressed: %d of %d bytes, %v, %v", len(compressed), len(text), err, small.Header)
+	}
+	if plain.Header.Get("ETag") == small.Header.Get("ETag") || plain.Header.Get("Vary") != "Accept-Encoding" {
+		t.Errorf("a cache can't tell %v from %v", plain.Header, small.Header)
+	}
+	again := f.do("GET", kept, func(r *http.Request) { zipped(r); r.Header.Set("If-None-Match", small.Header.Get("ETag")) })
+	if again.StatusCode != 304 {
+		t.Errorf("asked about: %v", again.Status)
+	}
+}
+
+// TestPreload: the first answers are asked for with the page, where they are what it asks for.
+func TestPreload(t *testing.T) {
+	f := newFake()
+	for path, want := range map[string]bool{"/": true, "/?q=x": false} {
+		text := bodyOf(t, f.do("GET", path, withCookie("good")))
+		if got := strings.Contains(text, `as="fetch"`); got != want || strings.Contains(text, "{{") {
+			t.Errorf("%s asks ahead: %v\n%s", path, got, text)
+		}
 	}
 }
 
@@ -238,14 +278,14 @@ func TestNothingMakesHTML(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text := strings.ReplaceAll(string(data), `xmlns="http://www.w3.org/2000/svg"`, "")
+		text := strings.NewReplacer(`xmlns="http://www.w3.org/2000/svg"`, "", "import('./app.js')", "").Replace(string(data))
 		if found := banned.FindString(text); found != "" {
 			t.Errorf("%s has %s", name, found)
 		}
 		if strings.HasSuffix(name, ".html") && regexp.MustCompile(`(?i)\son\w+=|\sstyle=|<style|<script>|javascript:`).MatchString(text) {
 			t.Errorf("%s has something inline, which the policy forbids", name)
 		}
-		if strings.HasSuffix(name, ".js") && !strings.Contains(string(index), `href="/assets/`+name+`"`) {
+		if strings.HasSuffix(name, ".js") && name != "start.js" && !strings.Contains(string(index), `href="/assets/`+name+`"`) {
 			t.Errorf("index.html doesn't preload %s: it is found a round trip later", name)
 		}
 	}

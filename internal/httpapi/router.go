@@ -248,7 +248,11 @@ func (rt *Router) problem(c *Call, err error) *problem.Error {
 		e = rt.internal()
 	}
 	if e.Code == http.StatusInternalServerError {
-		rt.log.Error("request failed", slog.String("method", c.Method), slog.String("path", c.URL.Path), slog.Any("error", err))
+		level := slog.LevelError
+		if c.Context().Err() != nil && errors.Is(err, context.Canceled) {
+			level = slog.LevelDebug // whoever asked has gone, and nothing is wrong here
+		}
+		rt.log.Log(context.WithoutCancel(c.Context()), level, "request failed", slog.String("method", c.Method), slog.String("path", c.URL.Path), slog.Any("error", err))
 	}
 	return e
 }

@@ -1,10 +1,12 @@
 package httpapi_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -167,6 +169,34 @@ func TestErrors(t *testing.T) {
 }
 
 var errKnown = errors.New("known")
+
+// TestGone: that who asked has gone is no failure of ours. What is canceled while somebody
+// waits is one, and so is anything else that goes wrong.
+func TestGone(t *testing.T) {
+	for name, test := range map[string]struct {
+		gone bool
+		err  error
+		want string
+	}{
+		"gone":              {true, fmt.Errorf("list agents: %w", context.Canceled), ""},
+		"canceled by us":    {false, context.Canceled, "level=ERROR"},
+		"gone, and trouble": {true, errors.New("the disk is full"), "level=ERROR"},
+	} {
+		var log bytes.Buffer
+		ctx, cancel := context.WithCancel(t.Context())
+		router := mount(httpapi.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, get("/", func(*httpapi.Call) error {
+			if test.gone {
+				cancel()
+			}
+			return test.err
+		}))
+		router.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, "GET", "/", nil))
+		cancel()
+		if got := log.String(); (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
+			t.Errorf("%s: the log says %q, want %q", name, got, test.want)
+		}
+	}
+}
 
 // TestHalfAnswer: an answer that has begun when its handler fails doesn't look
 // whole.

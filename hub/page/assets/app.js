@@ -24,7 +24,7 @@ function readHash() {
 }
 
 function showView() {
-  document.body.dataset.view = state.selected ? 'agent' : 'fleet';
+  document.documentElement.dataset.view = state.selected ? 'agent' : 'fleet';
 }
 
 async function navigate() {

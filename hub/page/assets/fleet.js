@@ -125,10 +125,11 @@ function emptiness() {
   }
   return h('div', { class: 'empty' },
     h('h2', null, 'No agents yet'),
-    h('p', null, 'Make a token for one, where the hub runs:'),
-    command('hub token create --role agent --agent my-workspace --out agent.token'),
-    h('p', null, 'Take that file to the workspace, and start the agent there:'),
-    command(`agent run --url ${location.origin} --token-file agent.token`),
+    h('p', null, 'Make a code for one, where the hub runs. It works once, and for ten minutes:'),
+    command('hub enroll code'),
+    h('p', null, 'In the workspace, enroll its agent with that code, and start it:'),
+    command(`agent enroll ${location.origin} --root . --code CODE`),
+    command('agent run'),
     h('p', { class: 'muted' }, 'It is listed here as soon as it connects.'));
 }
 

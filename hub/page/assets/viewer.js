@@ -1,20 +1,40 @@
 // A resource's facts and its content, in a dialog.
 
-import { $, h, steady } from './dom.js';
+import { $, h, show, steady } from './dom.js';
 import { inline, lineOf, size, hasInvisible } from './text.js';
 import { copyButton } from './copy.js';
 import { middle, relative } from './paths.js';
 import * as api from './api.js';
+import { unified } from './diff.js';
+import { unifiedDiff } from './linediff.js';
 import { severity } from './problems.js';
 import { kinds, tones, reason, isIssue, title } from './resources.js';
 
 // Beyond so many lines each would cost more than it helps.
 const numbered = 5000;
 
-function content(bytes) {
+const decode = (bytes) => new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+
+// difference is what the newest revision made of a resource's text.
+async function difference(text, agentID, resource, revision) {
+  const empty = (...words) => h('p', { class: 'empty' }, words);
+  try {
+    const before = (await api.history(agentID)).find((change) => change.revision < revision);
+    if (!before) return empty('Nothing older is kept to compare this with.');
+    const diff = unifiedDiff(decode(await api.resource(agentID, resource.id, before.revision)), text);
+    if (diff === null) return empty('Too much is different to show it line by line.');
+    if (diff === '') return empty(`The same as in revision ${before.revision}.`);
+    return [h('p', { class: 'muted lead' }, `What revision ${revision} made of revision ${before.revision}.`), unified(diff)];
+  } catch (error) {
+    if (error.status === 404) return empty('The revision before had no such text.');
+    return empty(error instanceof TypeError ? 'The revision before had no text.' : error.message);
+  }
+}
+
+function content(bytes, agentID, resource, revision) {
   let text;
   try {
-    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+    text = decode(bytes);
   } catch {
     return h('p', { class: 'empty' }, `Not text: ${size(bytes.byteLength)} that are not UTF-8.`);
   }
@@ -23,13 +43,20 @@ function content(bytes) {
   if (lines.at(-1) === '') lines.pop();
   const warning = hasInvisible(text) && h('p', { class: 'notice warn' },
     'This text holds characters that can’t be seen or that change the order of others. They are shown as ', h('span', { class: 'invisible' }, 'U+…'), '.');
-  const body = lines.length > numbered
+  const whole = lines.length > numbered
     ? h('pre', { class: 'text' }, lines.flatMap((line) => [lineOf(line), '\n']))
     : h('pre', { class: 'text numbered' }, lines.map((line) => h('span', { class: 'l' }, lineOf(line), '\n')));
-  body.tabIndex = 0;
-  body.setAttribute('role', 'group');
-  body.setAttribute('aria-label', 'Content');
-  return [warning, h('div', { class: 'actions' }, copyButton(text, 'Copy content')), body];
+  whole.tabIndex = 0;
+  whole.setAttribute('role', 'group');
+  whole.setAttribute('aria-label', 'Content');
+  const body = h('div', null, whole);
+  const compare = h('button', { type: 'button', 'data-key': 'viewer-compare', 'aria-pressed': 'false', onclick: async () => {
+    const on = compare.getAttribute('aria-pressed') === 'false';
+    compare.setAttribute('aria-pressed', String(on));
+    const says = on ? await difference(text, agentID, resource, revision) : whole;
+    if (on === (compare.getAttribute('aria-pressed') === 'true')) show(body, says);
+  } }, 'Since last revision');
+  return [warning, h('div', { class: 'actions' }, copyButton(text, 'Copy content'), compare), body];
 }
 
 function facts(resource, root) {
@@ -74,7 +101,7 @@ async function fill(agentID, resource, revision) {
   const mine = shown;
   try {
     const bytes = await api.resource(agentID, resource.id, revision);
-    if (shown === mine) body.replaceChildren(...[content(bytes)].flat().filter(Boolean));
+    if (shown === mine) body.replaceChildren(...[content(bytes, agentID, resource, revision)].flat().filter(Boolean));
   } catch (error) {
     const text = error.status === 404 ? 'It has no content.' : error.message;
     if (shown === mine) body.replaceChildren(h('p', { class: 'empty' }, text));

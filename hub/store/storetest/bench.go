@@ -1,11 +1,17 @@
 package storetest
 
 import (
+	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"waymark/hub/store"
 	"waymark/snapshot"
@@ -20,11 +26,15 @@ import (
 //	again   nothing new, as after a reconnect
 //	many    one edit, pushed alone, by 16 agents at once
 //
-// what readers ask for: the snapshot, and its list; and the list of all agents of a
-// fleet of 5,000.
+// what readers ask for: the snapshot, and its list; and what is asked of a fleet of 5,000:
+//
+//	agents  the list of all, which the overview is made of
+//	search  fifty hits
+//	events  a page of the oldest, as for a reader that was away for long; news, the newest one
+//	notice  what webhooks are to be told, when a twentieth of the agents have failing
+//	        plugins and nothing has changed; away, when all agents are away
 func Bench(b *testing.B, database Make) {
-	b.Run("agents/5000", func(b *testing.B) { benchAgents(b, database, 5000) })
-	b.Run("search/5000", func(b *testing.B) { benchSearch(b, database, 5000) })
+	b.Run("fleet/5000", func(b *testing.B) { benchFleet(b, database, 5000) })
 	for _, n := range []int{50, 200} {
 		b.Run(fmt.Sprint("first/", n), func(b *testing.B) { benchFirst(b, database, n, false) })
 		b.Run(fmt.Sprint("known/", n), func(b *testing.B) { benchFirst(b, database, n, true) })
@@ -161,40 +171,105 @@ func BenchMany(b *testing.B, database Make, n int) {
 // Fleet makes n agents, each of which has pushed.
 func Fleet(b *testing.B, s store.Store, n int) {
 	b.Helper()
-	for i := range n {
-		id := fmt.Sprintf("agent-%04d", i)
-		g := benchAgent(b, s, id)
-		p := whole(1, skill(fmt.Sprint("skill-", i%100), fmt.Sprint(i%50)), skill("everywhere", "x"))
-		p.Initial, p.Snapshot.Plugins = true, []snapshot.Plugin{{Name: "conventions", State: snapshot.PluginReady}, {Name: "own", State: snapshot.PluginState([]string{"ready", "failing"}[i%20/19])}}
-		mustPush(b, s, id, g, p)
-		d := store.AgentDescription{Hostname: fmt.Sprintf("host-%d.example.com", i/4), Root: fmt.Sprintf("/home/user-%d/src/project", i), AgentVersion: "1.2.3"}
-		if err := s.DescribeAgent(b.Context(), id, d); err != nil {
-			b.Fatal(err)
-		}
-		if _, err := s.LabelAgent(b.Context(), id, store.Labels{"env": []string{"prod", "dev"}[i%2], "team": fmt.Sprint("t", i%40)}, nil); err != nil {
-			b.Fatal(err)
-		}
+	tokens := make([]store.NewToken, n)
+	for i := range tokens {
+		tokens[i] = newToken(store.RoleAgent, fmt.Sprintf("agent-%04d", i))
+	}
+	if err := s.SyncProvisioned(b.Context(), tokens); err != nil {
+		b.Fatal(err)
+	}
+	// Many at a time, as they would come: a store commits what comes together at once.
+	var all errgroup.Group
+	all.SetLimit(16)
+	for i := range tokens {
+		all.Go(func() error { return fleetAgent(b.Context(), s, tokens[i].AgentID, i) })
+	}
+	if err := all.Wait(); err != nil {
+		b.Fatal(err)
 	}
 }
 
-func benchSearch(b *testing.B, database Make, n int) {
-	s := database(b).Open(b, Config{})
-	Fleet(b, s, n)
-	for b.Loop() {
-		if list, err := s.Search(b.Context(), store.SearchQuery{Text: "skill-42", Limit: 1000}); err != nil || len(list) != n/100 {
-			b.Fatal(len(list), err)
-		}
+func fleetAgent(ctx context.Context, s store.Store, id string, i int) error {
+	g, err := s.BeginSession(ctx, id)
+	if err != nil {
+		return err
 	}
+	p := whole(1, skill(fmt.Sprint("skill-", i%100), fmt.Sprint(i%50)), skill("everywhere", "x"))
+	p.Initial, p.Snapshot.Plugins = true, []snapshot.Plugin{{Name: "conventions", State: snapshot.PluginReady}, {Name: "own", State: snapshot.PluginState([]string{"ready", "failing"}[i%20/19])}}
+	if result, err := s.Push(ctx, id, g, p); err != nil || !result.Accepted {
+		return fmt.Errorf("push: accepted %t, %w", result.Accepted, err)
+	}
+	d := store.AgentDescription{Hostname: fmt.Sprintf("host-%d.example.com", i/4), Root: fmt.Sprintf("/home/user-%d/src/project", i), AgentVersion: "1.2.3"}
+	if err := s.DescribeAgent(ctx, id, d); err != nil {
+		return err
+	}
+	_, err = s.LabelAgent(ctx, id, store.Labels{"env": []string{"prod", "dev"}[i%2], "team": fmt.Sprint("t", i%40)}, nil)
+	return err
 }
 
-func benchAgents(b *testing.B, database Make, n int) {
-	s := database(b).Open(b, Config{})
+// benchFleet asks one fleet everything: it takes longer to make than to ask.
+func benchFleet(b *testing.B, database Make, n int) {
+	var ahead atomic.Int64 // time.Durations: each turn of webhooks has its time
+	now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	s := database(b).Open(b, Config{Now: now})
 	Fleet(b, s, n)
-	for b.Loop() {
-		if list, err := s.Agents(b.Context()); err != nil || len(list) != n {
-			b.Fatal(len(list), err)
+	if _, err := s.CreateWebhook(b.Context(), store.NewWebhook{URL: "https://example.com/", Secret: store.NewWebhookSecret()}); err != nil {
+		b.Fatal(err)
+	}
+	b.Run("agents", func(b *testing.B) {
+		for b.Loop() {
+			if list, err := s.Agents(b.Context()); err != nil || len(list) != n {
+				b.Fatal(len(list), err)
+			}
+		}
+	})
+	b.Run("search", func(b *testing.B) {
+		for b.Loop() {
+			if list, err := s.Search(b.Context(), store.SearchQuery{Text: "skill-42", Limit: 1000}); err != nil || len(list) != n/100 {
+				b.Fatal(len(list), err)
+			}
+		}
+	})
+	const page = 1000
+	events := func(b *testing.B, after int64, limit, want int) {
+		for b.Loop() {
+			if got, err := s.Events(b.Context(), after, limit); err != nil || len(got.List) != want {
+				b.Fatal(len(got.List), err)
+			}
 		}
 	}
+	b.Run("events", func(b *testing.B) { events(b, 0, page, page) })
+	b.Run("news", func(b *testing.B) {
+		newest, err := s.Events(b.Context(), math.MaxInt32, 1)
+		if err != nil {
+			b.Fatal(err)
+		}
+		events(b, newest.Newest-1, page, 1)
+	})
+	turn := func(b *testing.B, o store.NoticeOptions) int {
+		ahead.Add(int64(store.WebhookTurn))
+		told, err := s.Notice(b.Context(), o)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return told
+	}
+	notice := func(b *testing.B, o store.NoticeOptions) {
+		for b.Loop() {
+			if told := turn(b, o); told != 0 {
+				b.Fatal(told)
+			}
+		}
+	}
+	if told := turn(b, store.NoticeOptions{}); told != 1 {
+		b.Fatal(told)
+	}
+	b.Run("notice", func(b *testing.B) { notice(b, store.NoticeOptions{}) })
+	away := store.NoticeOptions{SeenBefore: now().Add(time.Hour)}
+	if told := turn(b, away); told != 1 {
+		b.Fatal(told)
+	}
+	b.Run("away", func(b *testing.B) { notice(b, away) })
 }
 
 func benchRead(b *testing.B, database Make, n int, q store.Query) {

@@ -27,12 +27,15 @@ func readAgents(ctx context.Context, tx Tx, where string, args ...any) (agents [
 		var summary *string
 		err := rows.Scan(&a.ID, &a.Name, &created, &version, &hash, &a.Resources, &a.Revision, &received, &summary,
 			&a.Hostname, &a.Root, &a.AgentVersion, &labels, &seen, &a.FailingPlugins, &a.SnapshotError, &a.DriftedPins)
+		if err != nil {
+			return err // and nothing of the row is there
+		}
 		a.CreatedAt, a.UpdatedAt, a.SeenAt = toTime(created), nullTime(received), nullTime(seen)
 		if a.SeenAt.Before(a.UpdatedAt) {
 			a.SeenAt = a.UpdatedAt
 		}
 		if labels != "{}" {
-			err = errors.Join(err, json.Unmarshal([]byte(labels), &a.Labels))
+			err = json.Unmarshal([]byte(labels), &a.Labels)
 		}
 		a.Version, a.AggregateHash = uint64(version), toHash(hash) //nolint:gosec // >= 0 by CHECK
 		a.Discovery.Phase = snapshot.PhasePending                  // until there is a snapshot

@@ -127,13 +127,21 @@ func (f *chatFixture) handlers() map[string]reverse.Handler {
 				return answer(`{"content":[{"type":"unheard of"}]}`)
 			case "not JSON":
 				return answer(`{"content":`)
+			case "in parts":
+				data := fmt.Sprintf(`{"content":[{"type":"text","text":"%d bytes"}]}`, len(call.GetArguments()))
+				return proto.Marshal(&waymark.ToolsAnswer{Json: []byte(data[:10]), Size: uint32(len(data)), Rest: []byte(data)})
 			case "large":
 				return proto.Marshal(&waymark.ToolsAnswer{Json: make([]byte, 100<<10), Size: 100 << 10})
 			}
 			return answer(fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, call.GetArguments()))
 		},
-		reverse.KindToolsMore: func(context.Context, []byte) ([]byte, error) {
-			return proto.Marshal(&waymark.ToolsAnswer{}) // never any more
+		reverse.KindToolsMore: func(_ context.Context, body []byte) ([]byte, error) {
+			more := new(waymark.ToolsMore)
+			if err := proto.Unmarshal(body, more); err != nil || more.GetCapability() != "good" || len(more.GetRest()) < 10 {
+				return proto.Marshal(&waymark.ToolsAnswer{}) // never any more
+			}
+			part := more.GetRest()[more.GetOffset():]
+			return proto.Marshal(&waymark.ToolsAnswer{Json: part[:min(10, len(part))], Size: uint32(len(more.GetRest())), Rest: more.GetRest()})
 		},
 	}
 }

@@ -33,9 +33,8 @@
 // # Limits
 //
 // A request has at most 1 MiB. Of a skill's files a pin has SKILL.md: the others are in
-// the workspace, and a tool reads them there. A call that reaches a hub to which the agent
-// isn't connected is refused there, with what to do; it isn't forwarded. A reader's token
-// that is revoked ends no call that is under way.
+// the workspace, and a tool reads them there. A reader's token that is revoked ends no call
+// that is under way.
 package chat
 
 import (

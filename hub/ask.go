@@ -30,7 +30,7 @@ const (
 // the most: looking at files, and starting servers to list their tools. Nothing else is
 // asked for another hub.
 var asked = map[string]time.Duration{
-	reverse.KindClientContext: 20 * time.Second, reverse.KindToolsList: 30 * time.Second, reverse.KindToolsCall: chat.MaxCall,
+	reverse.KindClientContext: 20 * time.Second, reverse.KindSkillFiles: manifestsTimeout, reverse.KindSkillFile: time.Minute, reverse.KindToolsList: 30 * time.Second, reverse.KindToolsCall: chat.MaxCall,
 }
 
 // Why there is no answer. Those of an agent are *reverse.Error.
@@ -92,9 +92,9 @@ func (c *agentChannel) ask(ctx context.Context, kind string, body []byte) ([]byt
 	if !c.Peer().Knows(kind) {
 		return nil, errTooOld
 	}
-	slots := c.calls
-	if kind == reverse.KindClientContext {
-		slots = c.asks
+	slots, plain := c.calls, false
+	if kind == reverse.KindClientContext || kind == reverse.KindSkillFiles {
+		slots, plain = c.asks, true
 	}
 	select {
 	case slots <- struct{}{}:
@@ -103,7 +103,7 @@ func (c *agentChannel) ask(ctx context.Context, kind string, body []byte) ([]byt
 		return nil, &reverse.Error{Code: wire.CodeBusy, Text: fmt.Sprintf("%d calls are under way at this agent: wait for one of them", cap(slots))}
 	}
 	answer, err := c.call(ctx, kind, body)
-	if err != nil || kind == reverse.KindClientContext {
+	if err != nil || plain {
 		return answer, err
 	}
 	return c.whole(ctx, body, answer)

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"time"
 
@@ -45,6 +46,15 @@ func (a chatAgents) ListTools(ctx context.Context, agentID, capability string) (
 // CallTool implements chat.Agents.
 func (a chatAgents) CallTool(ctx context.Context, agentID, capability, name string, arguments []byte) ([]byte, error) {
 	return a.ask(ctx, agentID, reverse.KindToolsCall, &waymark.ToolsCall{Capability: capability, Name: name, Arguments: arguments})
+}
+
+// SkillFile implements chat.Agents.
+func (a chatAgents) SkillFile(ctx context.Context, agentID, capability, id string, file reverse.SkillFile) ([]byte, error) {
+	arguments, err := json.Marshal(file)
+	if err != nil {
+		return nil, err
+	}
+	return a.ask(ctx, agentID, reverse.KindSkillFile, &waymark.ToolsCall{Capability: capability, Name: id, Arguments: arguments})
 }
 
 func (a chatAgents) ask(ctx context.Context, agentID, kind string, request proto.Message) ([]byte, error) {

@@ -91,7 +91,9 @@ func (f *chatFixture) agentAt(at *replica, token string, handlers map[string]rev
 		if !ended {
 			ended = true
 			_ = p.Close()
-			_ = <-done
+			if err := <-done; err != nil {
+				f.t.Log(err)
+			}
 		}
 	}
 	f.t.Cleanup(stop)
@@ -191,7 +193,9 @@ func TestChatForwarded(t *testing.T) {
 	if answer := <-lost; answer.Error == nil || !strings.Contains(answer.Error.Message, "whether it was done is not known") {
 		t.Errorf("in the middle: %+v", answer.Error)
 	}
-	_ = <-f.ended // that of the hub that is gone
+	if err := <-f.ended; err == nil { // that of the hub that is gone
+		t.Error("it ended without a reason")
+	}
 	if answer := f.call("echo", `{}`, "good"); answer.Error == nil || !strings.Contains(answer.Error.Message, "ask again in half a minute") {
 		t.Errorf("of a hub that is gone: %+v", answer.Error)
 	}

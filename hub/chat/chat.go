@@ -32,8 +32,9 @@
 //
 // # Limits
 //
-// A request has at most 1 MiB. Of a skill's files a pin has SKILL.md: the others are in
-// the workspace, and a tool reads them there. A reader's token that is revoked ends no call
+// A request has at most 1 MiB. Of a skill's files a pin has SKILL.md, and of the others
+// path, size and digest, where the agent has told the hub when it was pinned: their content
+// is in the workspace, takes a capability, and is passed on only if it has that digest. A reader's token that is revoked ends no call
 // that is under way.
 package chat
 
@@ -53,6 +54,8 @@ import (
 	"waymark/hub/store"
 	"waymark/internal/httpapi"
 	"waymark/internal/httpapi/problem"
+	"waymark/internal/mcpskills"
+	"waymark/wire/reverse"
 )
 
 // Header is the header with an agent's capability.
@@ -76,7 +79,13 @@ type Agents interface {
 	ListTools(ctx context.Context, agentID, capability string) ([]byte, error)
 	// CallTool calls one, and returns its result as JSON of MCP.
 	CallTool(ctx context.Context, agentID, capability, name string, arguments []byte) ([]byte, error)
+	// SkillFile reads a file of a skill, by the id of its resource, if it is what the
+	// manifest says.
+	SkillFile(ctx context.Context, agentID, capability, id string, file reverse.SkillFile) ([]byte, error)
 }
+
+// Manifests are the files of skills by the ids of their resources, as a pin keeps them.
+type Manifests map[string][]reverse.SkillFile
 
 // Options configure a Service. Pins and Agents must be set.
 type Options struct {
@@ -190,7 +199,7 @@ func (r *request) server() *mcp.Server {
 	if r.capability != "" {
 		caps.Tools = &mcp.ToolCapabilities{}
 	}
-	caps.AddExtension(skillsExtension, map[string]any{})
+	caps.AddExtension(mcpskills.Extension, map[string]any{})
 	server := mcp.NewServer(&mcp.Implementation{Name: "waymark-hub", Title: "Waymark hub", Version: "0"}, &mcp.ServerOptions{
 		Capabilities: caps, Logger: r.opts.Logger, Instructions: r.instructions(),
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.TTLMs, c.CacheScope = 0, "private" },
@@ -239,13 +248,13 @@ func answer[R mcp.Result](result R, err error) (mcp.Result, error) {
 	}
 	switch result := mcp.Result(result).(type) {
 	case *mcp.ListToolsResult:
-		result.Cacheable = uncached
+		result.Cacheable = mcpskills.Uncached
 	case *mcp.ListResourcesResult:
-		result.Cacheable = uncached
+		result.Cacheable = mcpskills.Uncached
 	case *mcp.ListPromptsResult:
-		result.Cacheable = uncached
+		result.Cacheable = mcpskills.Uncached
 	case *mcp.ReadResourceResult:
-		result.Cacheable = uncached
+		result.Cacheable = mcpskills.Uncached
 	}
 	return result, nil
 }
@@ -270,14 +279,16 @@ func cursorOf(p *mcp.ListResourcesParams) string {
 const (
 	codeUnavailable = -32000 // it can't be done now
 	codeCapability  = -32001 // the capability isn't valid
+	codeChanged     = -32003 // it isn't any more what is pinned
 )
 
 func invalid(message string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: message}
 }
 
-// internal is an error of the hub's own, of which its log says more.
-func (r *request) internal(ctx context.Context, what string, err error) error {
+// unread is an error of the hub's own, of which its log says more.
+func (r *request) unread(ctx context.Context, err error) error {
+	const what = "what is pinned can't be read"
 	if ctx.Err() == nil {
 		r.opts.Logger.Error(what, slog.String("pin", r.pin.ID), slog.Any("error", err))
 	}

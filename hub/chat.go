@@ -10,6 +10,7 @@ import (
 
 	"waymark/hub/chat"
 	"waymark/hub/consumer"
+	"waymark/hub/store"
 	"waymark/internal/text"
 	"waymark/wire/reverse"
 	"waymark/wire/waymark"
@@ -24,6 +25,9 @@ func (h *Hub) newChat() *chat.Service {
 	return chat.New(chat.Options{
 		Pins:   func(ctx context.Context) consumer.Pins { return consumer.PinsOf(ctx, h.store) },
 		Agents: chatAgents{h}, Logger: h.log,
+		Follow: func(ctx context.Context, pinID string, begin func() error, changed func(*store.Pin) error) error {
+			return h.consumer.FollowPin(ctx, pinID, begin, changed)
+		},
 		Observe: func(c chat.Called) {
 			h.log.Info("tool called for a chat", slog.String("token", c.Token), slog.String("agent", c.AgentID), slog.String("pin", c.Pin),
 				slog.String("tool", c.Tool), slog.Int("arguments", c.Arguments), slog.Int("result", c.Result),

@@ -1,6 +1,7 @@
 package hub_test
 
 import (
+	"bufio"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -579,5 +580,116 @@ func TestChatManifests(t *testing.T) {
 	f.pin = create()
 	if got := manifest(); !slices.Equal(got, only) {
 		t.Errorf("of another skill: %q", got)
+	}
+}
+
+// TestChatListens: who listens is told when the lists are others, in both generations of
+// the protocol, and until the pin is gone.
+func TestChatListens(t *testing.T) {
+	for _, version := range []string{stateful, stateless} {
+		t.Run(version, func(t *testing.T) {
+			f := newChatFixture(t, nil)
+			url := strings.TrimSuffix(f.web(), "/api/v2/workspaceagents/me/rpc") + "/api/v0/pins/" + f.pin + "/mcp"
+			open := func(capability string) (next func() string, response *http.Response) {
+				t.Helper()
+				ctx, cancel := context.WithTimeout(t.Context(), timeout)
+				t.Cleanup(cancel)
+				r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+				if version == stateless {
+					r, err = http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"subscriptions/listen","params":{`+
+						`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}},`+
+						`"notifications":{"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true}}}`))
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.Header = http.Header{
+					"Authorization": {"Bearer " + f.reader}, "Accept": {"application/json, text/event-stream"}, "Content-Type": {"application/json"},
+					"Mcp-Protocol-Version": {version}, "Mcp-Method": {"subscriptions/listen"},
+				}
+				if capability != "" {
+					r.Header.Set(api.CapabilityHeader, capability)
+				}
+				response, err = http.DefaultClient.Do(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = response.Body.Close() })
+				lines := bufio.NewScanner(response.Body)
+				return func() string {
+					for lines.Scan() {
+						if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok && data != "" {
+							var message struct{ Method string }
+							if err := json.Unmarshal([]byte(data), &message); err != nil {
+								t.Fatalf("%v: %s", err, data)
+							}
+							if message.Method == "notifications/subscriptions/acknowledged" {
+								continue
+							}
+							return strings.TrimPrefix(message.Method, "notifications/")
+						}
+						if lines.Text() == ": here" {
+							continue
+						}
+					}
+					return "the end"
+				}, response
+			}
+			next, response := open("good")
+			if got := response.Header.Get("Content-Type"); response.StatusCode != http.StatusOK || got != "text/event-stream" {
+				t.Fatalf("%d %s", response.StatusCode, got)
+			}
+			reads, _ := open("")
+			other, _, err := hub.CreateToken(t.Context(), f.store, store.NewToken{Role: store.RoleReader, Scope: []string{"b"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			own := f.reader
+			f.reader = other
+			if _, response := open("good"); response.StatusCode != http.StatusNotFound {
+				t.Errorf("of a pin out of scope: %d", response.StatusCode)
+			}
+			f.reader = own
+			refresh := func() {
+				t.Helper()
+				if _, err := f.store.RefreshPin(t.Context(), f.pin); err != nil {
+					t.Fatal(err)
+				}
+			}
+			refresh()
+			var got []string
+			for range 3 {
+				got = append(got, next())
+			}
+			slices.Sort(got)
+			if want := []string{"prompts/list_changed", "resources/list_changed", "tools/list_changed"}; !slices.Equal(got, want) {
+				t.Errorf("told is %q", got)
+			}
+			got = []string{reads(), reads()}
+			slices.Sort(got)
+			if want := []string{"prompts/list_changed", "resources/list_changed"}; !slices.Equal(got, want) {
+				t.Errorf("who may call nothing is told %q", got)
+			}
+			// The servers of MCP follow the agent.
+			changed := pinned()
+			changed.Version = 2
+			body := []byte("{}")
+			changed.Resources = append(changed.Resources, snapshot.Resource{Kind: abi.KindMCPServer, Source: "/w/.mcp.json", Key: "new", Name: "new", Status: snapshot.StatusOK,
+				ContentHash: hashOf(body), SizeBytes: 2, Payload: body, Resolver: "test/test@1"})
+			changed.AggregateHash = snapshot.Aggregate(changed.Resources)
+			f.pusher.Publish(changed)
+			if got := next(); got != "tools/list_changed" {
+				t.Errorf("of a new server is told %q", got)
+			}
+			if err := f.store.DeletePin(t.Context(), f.pin); err != nil {
+				t.Fatal(err)
+			}
+			if got := next(); got != "the end" && got != "" { // a result has no method
+				t.Errorf("of a pin that is gone: %q", got)
+			}
+			if got := reads(); got != "the end" && got != "" {
+				t.Errorf("of a pin that is gone: %q", got)
+			}
+		})
 	}
 }

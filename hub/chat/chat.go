@@ -4,8 +4,9 @@
 //
 // There is one endpoint for each pin, and no session: every request stands for itself, in
 // both generations of the protocol, so that any hub of a database serves it, before and
-// after a restart. What changes a chat learns from the hub's events and with the results
-// of its calls; list_changed is not sent.
+// after a restart. What changes a chat learns from the hub's events, with the results of
+// its calls, and from list_changed on a stream that it opens: GET up to 2025-11-25,
+// subscriptions/listen from 2026-07-28.
 //
 // # Who may do what
 //
@@ -87,11 +88,14 @@ type Agents interface {
 // Manifests are the files of skills by the ids of their resources, as a pin keeps them.
 type Manifests map[string][]reverse.SkillFile
 
-// Options configure a Service. Pins and Agents must be set.
+// Options configure a Service. Pins, Agents and Follow must be set.
 type Options struct {
 	// Pins returns the pins that the reader of a call may see.
 	Pins   func(ctx context.Context) consumer.Pins
 	Agents Agents
+	// Follow calls changed when something has happened to a pin, until ctx ends or
+	// nobody may see the pin any more; begin is called first.
+	Follow func(ctx context.Context, pinID string, begin func() error, changed func(*store.Pin) error) error
 	// Observe is called after each call of a tool; nil means that nothing is.
 	Observe func(Called)
 	// Logger gets what goes wrong within; nil means none.
@@ -134,11 +138,10 @@ func New(opts Options) *Service {
 func (s *Service) Service() httpapi.Service {
 	route := func(method string, handle httpapi.Handler) httpapi.Route {
 		return httpapi.Route{
-			Method: method, Pattern: api.Root + "/pins/{id}/mcp", Handle: handle, Failed: "the request was not served",
-			MaxBody: maxBody, Timeout: MaxCall + 10*time.Second,
+			Method: method, Pattern: api.Root + "/pins/{id}/mcp", Handle: handle, Failed: "the request was not served", MaxBody: maxBody,
 		}
 	}
-	return httpapi.Service{Routes: []httpapi.Route{route(http.MethodPost, s.serve)}}
+	return httpapi.Service{Routes: []httpapi.Route{route(http.MethodPost, s.serve), route(http.MethodGet, s.listen)}}
 }
 
 // request is one request, with what it is about.
@@ -161,27 +164,47 @@ func serverOf(r *http.Request) *mcp.Server {
 	return server
 }
 
-// serve answers POST /api/v0/pins/{id}/mcp.
-func (s *Service) serve(c *httpapi.Call) error {
+// admit looks at who makes a request, and at the pin that it is about.
+func (s *Service) admit(c *httpapi.Call) (*request, error) {
 	r := &request{Service: s, reader: consumer.ReaderOf(c.Context()), pins: s.opts.Pins(c.Context()), over: c.Context()}
 	if r.reader.SessionID != "" {
-		return &problem.Error{Code: http.StatusForbidden, Message: "forbidden", Detail: "this is for programs: send a reader's token as Authorization: Bearer TOKEN"}
+		return nil, &problem.Error{Code: http.StatusForbidden, Message: "forbidden", Detail: "this is for programs: send a reader's token as Authorization: Bearer TOKEN"}
 	}
 	if shown := c.Header.Values(Header); len(shown) == 1 && len(shown[0]) <= maxCapability {
 		r.capability = shown[0]
 	} else if len(shown) > 0 {
-		return &problem.Error{Code: http.StatusBadRequest, Message: c.Failed(), Detail: Header + " is there once, with what 'agent token create --for-hub' has printed"}
+		return nil, &problem.Error{Code: http.StatusBadRequest, Message: c.Failed(), Detail: Header + " is there once, with what 'agent token create --for-hub' has printed"}
+	}
+	var err error
+	r.pin, err = r.pins.Pin(c.Context(), c.Arg("id"))
+	return r, err
+}
+
+// serve answers POST /api/v0/pins/{id}/mcp.
+func (s *Service) serve(c *httpapi.Call) error {
+	r, err := s.admit(c)
+	if err != nil {
+		return err
 	}
 	if kind, _, err := mime.ParseMediaType(c.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return &problem.Error{Code: http.StatusUnsupportedMediaType, Message: c.Failed(), Detail: "send a message of MCP with Content-Type: application/json"}
 	}
-	var err error
-	if r.pin, err = r.pins.Pin(c.Context(), c.Arg("id")); err != nil {
-		return err
+	if c.Header.Get("Mcp-Method") == methodListen {
+		c.Stream()
+		s.pass(c, r, c.Context())
+		return nil
 	}
-	ctx := context.WithValue(c.Context(), serverKey{}, r.server())
+	return c.Within(MaxCall+10*time.Second, func(ctx context.Context) error {
+		r.over = ctx
+		s.pass(c, r, ctx)
+		return nil
+	})
+}
+
+// pass gives a request to the SDK.
+func (s *Service) pass(c *httpapi.Call, r *request, ctx context.Context) { //nolint:revive // ctx is one of the request's
 	// Nothing that a caller sends along gets any further.
-	in := c.WithContext(ctx)
+	in := c.WithContext(context.WithValue(ctx, serverKey{}, r.server()))
 	in.Header = http.Header{"Accept": {"application/json, text/event-stream"}, "Content-Type": {"application/json"}}
 	for _, name := range []string{"Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name"} {
 		if values := c.Header.Values(name); len(values) > 0 {
@@ -189,22 +212,21 @@ func (s *Service) serve(c *httpapi.Call) error {
 		}
 	}
 	s.http.ServeHTTP(c.Writer(), in)
-	return nil
 }
 
 // server makes the server for a request. It has no features: all are looked up when they
 // are asked for.
 func (r *request) server() *mcp.Server {
-	caps := &mcp.ServerCapabilities{Resources: &mcp.ResourceCapabilities{}, Prompts: &mcp.PromptCapabilities{}}
+	caps := &mcp.ServerCapabilities{Resources: &mcp.ResourceCapabilities{ListChanged: true}, Prompts: &mcp.PromptCapabilities{ListChanged: true}}
 	if r.capability != "" {
-		caps.Tools = &mcp.ToolCapabilities{}
+		caps.Tools = &mcp.ToolCapabilities{ListChanged: true}
 	}
 	caps.AddExtension(mcpskills.Extension, map[string]any{})
 	server := mcp.NewServer(&mcp.Implementation{Name: "waymark-hub", Title: "Waymark hub", Version: "0"}, &mcp.ServerOptions{
 		Capabilities: caps, Logger: r.opts.Logger, Instructions: r.instructions(),
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.TTLMs, c.CacheScope = 0, "private" },
 	})
-	server.AddReceivingMiddleware(r.handle)
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler { return r.handle(server, next) })
 	for _, err := range []error{
 		mcp.AddReceivingCustomMethod(server, "skills/list", r.listSkills),
 		mcp.AddReceivingCustomMethod(server, "skills/get", r.getSkill),
@@ -217,8 +239,11 @@ func (r *request) server() *mcp.Server {
 }
 
 // handle answers what there is an answer of ours for.
-func (r *request) handle(next mcp.MethodHandler) mcp.MethodHandler {
+func (r *request) handle(server *mcp.Server, next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if method == methodListen {
+			return r.subscribe(ctx, server, next, req)
+		}
 		ctx, cancel := context.WithTimeout(ctx, MaxCall)
 		defer cancel()
 		defer context.AfterFunc(r.over, cancel)()

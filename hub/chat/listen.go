@@ -52,10 +52,12 @@ func (s *Service) listen(c *httpapi.Call) error {
 	}
 	changes := make(chan [2]bool, 1)
 	ctx, cancel := context.WithCancel(c.Context())
-	begun, ended := make(chan struct{}), make(chan error, 1)
+	begun, ended := make(chan struct{}), make(chan struct{})
+	var why error // to be read after the end
 	n := news{pinned: r.pin.PinnedAt, acting: r.capability != ""}
 	go func() {
-		ended <- s.opts.Follow(ctx, r.pin.ID, func() error { close(begun); return nil }, func(pin *store.Pin) error {
+		defer close(ended)
+		why = s.opts.Follow(ctx, r.pin.ID, func() error { close(begun); return nil }, func(pin *store.Pin) error {
 			var one [2]bool
 			one[0], one[1] = n.of(pin)
 			select {
@@ -66,19 +68,14 @@ func (s *Service) listen(c *httpapi.Call) error {
 			}
 		})
 	}()
-	// What follows ends with this.
-	running := true
-	defer func() {
+	defer func() { // what follows ends with this
 		cancel()
-		if running {
-			<-ended
-		}
+		<-ended
 	}()
 	select {
 	case <-begun:
-	case err := <-ended:
-		running = false
-		return err
+	case <-ended:
+		return why
 	}
 	c.Stream()
 	header := c.Writer().Header()
@@ -94,7 +91,6 @@ func (s *Service) listen(c *httpapi.Call) error {
 		case <-ticker.C:
 			part = []byte(": here\n\n")
 		case <-ended:
-			running = false
 			return nil
 		}
 	}

@@ -86,7 +86,7 @@ func (a *API) FollowPin(ctx context.Context, id string, begin func() error, chan
 		if news {
 			pin, err := PinsOf(ctx, a.store).Pin(ctx, id)
 			if err != nil {
-				return nil //nolint:nilerr // it is gone, or ctx has ended
+				return nil // it is gone, or ctx has ended
 			}
 			if err = changed(&pin); err != nil {
 				return err

@@ -90,7 +90,7 @@ func TestClientContext(t *testing.T) {
 	wants(all, "a", "another", 502, "can't be understood")
 	wants(all, "a", "broken", 502, "")
 	wants(all, "old", "codex", 409, "update the agent")
-	wants(all, "away", "codex", 503, "isn't connected")
+	wants(all, "away", "codex", 503, "not connected")
 	wants(all, "none", "codex", 404, "no agent")
 	wants(reader("old"), "a", "codex", 404, "no agent a")
 
@@ -103,7 +103,7 @@ func TestClientContext(t *testing.T) {
 		}()
 		<-hanging
 	}
-	wants(all, "a", "codex", http.StatusTooManyRequests, "ask again")
+	wants(all, "a", "codex", http.StatusTooManyRequests, "wait for one of them")
 	f.addApproval(signed(t, "meanwhile", soon()))
 	agent.wants("meanwhile")
 	close(released)

@@ -18,11 +18,12 @@ import (
 //	GET /healthz                        open: 200 "ok"
 //	GET /api/v2/workspaceagents/me/rpc  where agents connect
 //	/api/v0/…                           for readers: see package consumer
+//	/internal/v0/…                      for other hubs: see Options.Advertise
 //	/, /login, /logout, /assets/        the page: see package page
 //
 // Where agents connect is a WebSocket that needs an agent's token: see package
 // push and Coder's workspaceagents API. What readers get needs a reader's
-// token. All but the first wants a Host header that names this hub: the
+// token, and other hubs show what this one has told them. Of the rest all but the first wants a Host header that names this hub: the
 // address that was connected to, localhost for a loopback address, or one of
 // Options.AllowHosts. Without that any web page could have its own name point
 // to 127.0.0.1 and talk to the hub from the user's browser.
@@ -41,7 +42,9 @@ func (h *Hub) Handler() http.Handler {
 	}
 	readers := h.checkHost(h.consumer)
 	enroll := h.checkHost(h.newEnroll())
+	replicas := h.replicas.handler() // a secret that no browser has says enough; Host may be any
 	root.Handle("/", readers)
+	others := http.MaxBytesHandler(root, maxBody) // the APIs bound their bodies route by route
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		httpapi.Secure(w.Header())
 		// The ids of resources hold "//" and "..", which a ServeMux redirects.
@@ -49,11 +52,15 @@ func (h *Hub) Handler() http.Handler {
 			enroll.ServeHTTP(w, r)
 			return
 		}
+		if strings.HasPrefix(r.URL.Path, replicaRoot) {
+			replicas.ServeHTTP(w, r)
+			return
+		}
 		if strings.HasPrefix(r.URL.Path, api.Root+"/") {
 			readers.ServeHTTP(w, r)
 			return
 		}
-		root.ServeHTTP(w, r)
+		others.ServeHTTP(w, r)
 	})
 }
 
@@ -61,7 +68,7 @@ func (h *Hub) Handler() http.Handler {
 func (h *Hub) newConsumer(limits consumer.Limits) *consumer.API {
 	return consumer.New(consumer.Options{
 		Store: h.store, Lookup: h.lookup, Session: h.lookupSession, Connected: h.connected, Services: []httpapi.Service{h.loginService(), h.newChat().Service()},
-		ClientContext: h.clientContext, Limits: limits, Logger: h.log, Now: h.now,
+		ClientContext: h.clientContext, Pinned: h.keepManifests, Limits: limits, Logger: h.log, Now: h.now,
 	})
 }
 

@@ -31,6 +31,10 @@ type Options struct {
 	// Limits bound what agents may cost, Consumer what readers may.
 	Limits   transport.Limits
 	Consumer consumer.Limits
+	// Advertise is where other hubs over the same store reach the HTTP API of this one,
+	// such as http://10.0.0.7:7878: they have agents asked that are connected here. Empty
+	// means that they don't.
+	Advertise string
 	// Presence is how often hubs over one database tell each other which agents
 	// are connected to them; 0 means every 2 seconds.
 	Presence time.Duration
@@ -55,6 +59,7 @@ type Hub struct {
 	observe   func(PushObserved)
 	seed      maphash.Seed // for the ids in a base
 	uses      uses
+	replicas  replicas
 	presence  presence
 	seen      lastSeen
 	webhooks  webhooks
@@ -82,6 +87,9 @@ func New(opts Options) (*Hub, error) {
 		mux:     drpcmux.New(),
 		observe: opts.Observe,
 		seed:    maphash.MakeSeed(),
+	}
+	if err := h.replicas.init(h, opts.Advertise); err != nil {
+		return nil, err
 	}
 	h.transport = transport.New(transport.Options{Services: &services{h}, Limits: opts.Limits, Logger: opts.Logger})
 	h.presence.init(h, opts.Presence)
@@ -153,6 +161,7 @@ func (h *Hub) Close() error {
 	h.webhooks.wait()
 	h.seen.flush(context.Background())
 	h.uses.flush(h)
+	h.replicas.close()
 	return nil
 }
 

@@ -48,8 +48,9 @@ type ListenOptions struct {
 	// ObserveRequest gets every answer to a request, from the goroutine
 	// that serves it; may be nil.
 	ObserveRequest func(RequestObserved)
-	// AllowHosts, Observe, Limits, Logger and Now are those of Options.
+	// AllowHosts, Advertise, Observe, Limits, Logger and Now are those of Options.
 	AllowHosts []string
+	Advertise  string
 	Observe    func(PushObserved)
 	Limits     transport.Limits
 	Logger     *slog.Logger
@@ -137,7 +138,7 @@ func (s *Server) open(ctx context.Context, opts *ListenOptions) (err error) {
 	}
 	s.store = st
 	s.hub, err = New(Options{
-		Store: st, Logger: opts.Logger, AllowHosts: opts.AllowHosts, Limits: opts.Limits, Observe: opts.Observe, Now: opts.Now,
+		Store: st, Logger: opts.Logger, AllowHosts: opts.AllowHosts, Advertise: opts.Advertise, Limits: opts.Limits, Observe: opts.Observe, Now: opts.Now,
 	})
 	if err != nil {
 		return err

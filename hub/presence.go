@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
-
 	"waymark/hub/consumer"
 	"waymark/hub/store"
 )
@@ -71,7 +69,7 @@ func (p *presence) close() {
 func (p *presence) wait() { p.running.Wait() }
 
 func (p *presence) exchange(shared store.Presence) {
-	self := uuid.NewString()
+	self := p.hub.replicas.self
 	ticker := time.NewTicker(p.every)
 	defer ticker.Stop()
 	var published []store.PresentAgent
@@ -85,7 +83,7 @@ func (p *presence) exchange(shared store.Presence) {
 				published, at = local, time.Now()
 			}
 		}
-		if others, elsewhereErr := shared.Elsewhere(p.ctx, self); elsewhereErr == nil {
+		if others, elsewhereErr := shared.Elsewhere(p.ctx, self.ID); elsewhereErr == nil {
 			p.hub.writers.setElsewhere(others)
 		} else if err == nil {
 			err = elsewhereErr

@@ -92,7 +92,7 @@ func (s *Server) webServer() *http.Server { return s.newHTTPServer(s.observed(s.
 func (s *Server) newHTTPServer(handler http.Handler) *http.Server {
 	handshake := s.hub.transport.Limits().Handshake
 	return &http.Server{
-		Handler:     http.MaxBytesHandler(transport.Requests(handler), maxBody),
+		Handler:     transport.Requests(handler),
 		ConnContext: transport.ConnContext,
 		// It would answer OPTIONS * by itself, and keep a connection that has
 		// shown no token.

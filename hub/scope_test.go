@@ -56,6 +56,7 @@ var probes = map[string][]string{
 	"GET /api/v0/pins/{id}/diff":                      {""},
 	"POST /api/v0/pins/{id}/refresh":                  {""},
 	"POST /api/v0/pins/{id}/mcp":                      {""},
+	"GET /api/v0/pins/{id}/mcp":                       {}, // see TestChatListens
 	"DELETE /api/v0/pins/{id}":                        {""},
 	"GET /api/v0/events":                              {}, // see TestScopeOfEvents
 }

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 
 	"waymark/hub/store"
 	"waymark/hub/transport"
+	"waymark/internal/notify"
 )
 
 // writers knows which connections write for each agent, so that of two agents
@@ -23,7 +25,8 @@ import (
 // newer one is there. When that one goes, the connections of all who were
 // superseded are ended, so that they come back and are heard.
 type writers struct {
-	log *slog.Logger
+	log  *slog.Logger
+	news notify.Signal // that other hubs say something else
 
 	mu sync.Mutex // guards everything below, and the fields of each writer
 	// here are the sessions of this hub by agent.
@@ -163,6 +166,9 @@ func (w *writers) setElsewhere(list []store.PresentAgent) {
 		elsewhere[p.ID] = p
 	}
 	w.mu.Lock()
+	if !maps.Equal(elsewhere, w.elsewhere) {
+		w.news.Notify()
+	}
 	w.elsewhere = elsewhere
 	var ends []ending
 	for agentID := range w.here {
@@ -285,4 +291,13 @@ func (w *writers) others() map[string]int {
 		list[id] = p.NotHeard
 	}
 	return list
+}
+
+// at returns the hub that says that the agent is connected to it: of several the one to
+// which it has connected last.
+func (w *writers) at(agentID string) (at store.PresentHub, connected bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p, connected := w.elsewhere[agentID]
+	return p.Hub, connected
 }

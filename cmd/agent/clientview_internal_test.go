@@ -63,9 +63,10 @@ func TestToldToAHub(t *testing.T) {
 func TestRefusedToAHub(t *testing.T) {
 	t.Parallel()
 	d := &daemon{log: slog.New(slog.DiscardHandler), services: &services{audit: access.OpenLog(t.TempDir(), 0, slog.New(slog.DiscardHandler))}}
+	handle := d.clientContext(nil)
 	ask := func(body string, want uint64, words string) {
 		t.Helper()
-		_, err := d.clientContext(nil)(t.Context(), []byte(body))
+		_, err := handle(t.Context(), []byte(body))
 		var no *reverse.Error
 		if !errors.As(err, &no) || no.Code != want || !strings.Contains(no.Text, words) {
 			t.Errorf("%s: %v", body, err)
@@ -75,4 +76,7 @@ func TestRefusedToAHub(t *testing.T) {
 	ask(`{"client":"codec"}`, reverse.CodeInvalid, "claude, codex, copilot, opencode")
 	d.silent.Store(true)
 	ask(`{"client":"codex"}`, reverse.CodeDenied, "clients = false")
+	handle = d.skillManifests(nil)
+	ask("{", reverse.CodeInvalid, "can't be read")
+	ask(`{"ids":["skill:/w/x"]}`, reverse.CodeDenied, "clients = false")
 }

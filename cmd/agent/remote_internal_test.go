@@ -354,3 +354,31 @@ func TestRemoteAudit(t *testing.T) {
 		}
 	}
 }
+
+// TestSkillFileForAHub: a file of a skill takes a capability that reads skills, and a request
+// that names one; what isn't what was pinned is told apart from the rest.
+func TestSkillFileForAHub(t *testing.T) {
+	h := newHubSide(t)
+	digest := "sha256:" + strings.Repeat("0", 64)
+	reads, narrow := h.mint(ws.NewToken{}), h.mint(ws.NewToken{Hub: &ws.Capability{Tools: []string{"read_file"}}})
+	for name, c := range map[string]struct {
+		capability, path, digest string
+		want                     uint64
+	}{
+		"forged":            {"wmc_forged", "x.md", digest, wire.CodeUnauthorized},
+		"without the tool":  {narrow.Secret, "x.md", digest, reverse.CodeDenied},
+		"out of the skill":  {reads.Secret, "../x.md", digest, reverse.CodeInvalid},
+		"an absolute path":  {reads.Secret, "/etc/passwd", digest, reverse.CodeInvalid},
+		"without a digest":  {reads.Secret, "x.md", "", reverse.CodeInvalid},
+		"of no skill there": {reads.Secret, "x.md", digest, reverse.CodeChanged},
+	} {
+		arguments, err := json.Marshal(reverse.SkillFile{Path: c.path, Digest: c.digest})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = h.ask(reverse.KindSkillFile, &waymark.ToolsCall{Capability: c.capability, Name: "skill:/none", Arguments: arguments})
+		if codeOf(err) != c.want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"log/slog"
 	"net/http"
 	"os"
@@ -10,9 +11,11 @@ import (
 	"sync"
 	"time"
 
+	"waymark/abi"
 	"waymark/cmd/internal/cli"
 	"waymark/host/config"
 	"waymark/host/push"
+	"waymark/snapshot"
 	"waymark/wire"
 	"waymark/wire/approval"
 	"waymark/wire/reverse"
@@ -55,6 +58,7 @@ func (d *daemon) prepare(opts *push.Options) *push.Options {
 	opts.Observe, opts.Describe = d.observePush, d.describe
 	opts.Reverse = push.Reverse{Handlers: d.services.remote.Handlers(), Observe: d.observeReverse}
 	opts.Reverse.Handlers[reverse.KindClientContext] = d.clientContext(opts.Hold)
+	opts.Reverse.Handlers[reverse.KindSkillFiles] = d.skillManifests(opts.Hold)
 	if d.signed != nil {
 		opts.Reverse.SetApprovals = d.setApprovals
 	}
@@ -90,13 +94,61 @@ func (d *daemon) setApprovals(_ context.Context, list [][]byte) error {
 	return nil
 }
 
+// skillManifests tells a hub of the files of skills that are pushed to it: their paths,
+// sizes and digests, for who has pinned them. Hold is the push's. It is switched off with
+// what coding agents see.
+func (d *daemon) skillManifests(hold func(*snapshot.Resource) push.Reason) reverse.Handler {
+	return func(ctx context.Context, body []byte) ([]byte, error) {
+		begin := time.Now()
+		var request reverse.SkillFilesRequest
+		if json.Unmarshal(body, &request) != nil || len(request.IDs) > reverse.MaxSkillIDs {
+			return nil, &reverse.Error{Code: reverse.CodeInvalid, Text: "the request can't be read"}
+		}
+		if d.silent.Load() {
+			return nil, &reverse.Error{Code: reverse.CodeDenied, Text: "the agent's configuration has it switched off: [push] clients = false"}
+		}
+		pushed := map[string]bool{}
+		current := d.Current()
+		for i := range current.Resources {
+			if r := &current.Resources[i]; r.Kind == abi.KindSkill && (hold == nil || hold(r) == "") {
+				pushed[r.ID()] = true
+			}
+		}
+		var list []reverse.SkillManifest
+		for _, id := range request.IDs {
+			if time.Since(begin) > manifestsFor && len(list) > 0 {
+				break // the hub asks again for the rest
+			}
+			one := reverse.SkillManifest{ID: id}
+			if pushed[id] {
+				files, err := d.SkillFiles(ctx, id)
+				if ctx.Err() != nil {
+					return nil, ctx.Err()
+				}
+				// A manifest that hasn't all is none.
+				if err == nil && files.Omitted == 0 {
+					for _, f := range files.Files {
+						one.Files = append(one.Files, reverse.SkillFile{Path: f.Path, Digest: f.Digest, Size: f.SizeBytes})
+					}
+				}
+			}
+			list = append(list, one)
+		}
+		d.services.audit.Record(access.Record{Time: begin, Token: hubCaller, Action: reverse.KindSkillFiles, Code: http.StatusOK})
+		return reverse.EncodeSkillFiles(list)
+	}
+}
+
+// manifestsFor is how long manifests are made before those that there are are sent.
+const manifestsFor = time.Second
+
 // maxApprovalsNoted bounds a line of the audit log.
 const maxApprovalsNoted = 64
 
 // observeReverse puts what a hub was refused into the audit log.
 func (d *daemon) observeReverse(s reverse.Served) {
 	d.log.Debug("the hub has asked", slog.String("kind", s.Kind), slog.Uint64("code", s.Code), slog.Duration("took", s.Duration))
-	if s.Code == 0 || s.Kind == reverse.KindToolsCall && s.Code != wire.CodeUnauthorized {
+	if s.Code == 0 || (s.Kind == reverse.KindToolsCall || s.Kind == reverse.KindSkillFile) && s.Code != wire.CodeUnauthorized {
 		return // or package remote has a line of it, which says for whom it was
 	}
 	code := http.StatusInternalServerError

@@ -63,7 +63,9 @@ then is ended by force, with the default bound within 5 seconds of the signal.
 A second signal ends it at once.
 
 The database is a file (sqlite:PATH) or PostgreSQL (postgres://…), which
-several hubs can share. Put a password for it into PGPASSWORD or a file that
+several hubs can share. Give each of them its own address with --advertise, so
+that what is asked of an agent at one of them gets to the one to which the
+agent is connected. Put a password for it into PGPASSWORD or a file that
 PGPASSFILE names, not into the command line. Where XDG_STATE_HOME is set, it takes the place of
 ~/.local/state in what is said here of defaults.
 
@@ -81,7 +83,8 @@ token that was in the file once and isn't any more is no longer valid.`,
   hub serve --http :443 --allow-host hub.example.com \
     --tls-cert /etc/waymark/tls.crt --tls-key /etc/waymark/tls.key
   hub serve --monitor 127.0.0.1:9090
-  hub serve --db postgres://waymark@db.example.com/waymark`,
+  hub serve --db postgres://waymark@db.example.com/waymark \
+    --advertise http://10.0.0.7:7878`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := f.run(cmd)
@@ -100,6 +103,7 @@ token that was in the file once and isn't any more is no longer valid.`,
 	flags.DurationVar(&f.listen.DrainTimeout, "drain-timeout", hub.DefaultDrain, "`time` that what is under way may take at the end, such as 10s")
 	flags.StringArrayVar(&f.listen.DRPC, "drpc", nil, "`address` where agents connect, unix:PATH or tcp:HOST:PORT; can be repeated (default unix:$XDG_RUNTIME_DIR/waymark/hub.sock)")
 	flags.StringArrayVar(&f.listen.AllowHosts, "allow-host", nil, "further host `name` under which the HTTP API may be called; can be repeated")
+	flags.StringVar(&f.listen.Advertise, "advertise", "", "`URL` where other hubs of this database reach this one, such as http://10.0.0.7:7878; none by default")
 	flags.StringVar(&f.tokensFile, "tokens", "", "`file` of tokens that were made elsewhere")
 	flags.BoolVar(&f.listen.Insecure, "insecure", false, "allow addresses that are not loopback, without TLS")
 	defaults := store.Retention{}.Effective()

@@ -4,8 +4,9 @@
 //
 // There is one endpoint for each pin, and no session: every request stands for itself, in
 // both generations of the protocol, so that any hub of a database serves it, before and
-// after a restart. What changes a chat learns from the hub's events and with the results
-// of its calls; list_changed is not sent.
+// after a restart. What changes a chat learns from the hub's events, with the results of
+// its calls, and from list_changed on a stream that it opens: GET up to 2025-11-25,
+// subscriptions/listen from 2026-07-28.
 //
 // # Who may do what
 //
@@ -32,10 +33,10 @@
 //
 // # Limits
 //
-// A request has at most 1 MiB. Of a skill's files a pin has SKILL.md: the others are in
-// the workspace, and a tool reads them there. A call that reaches a hub to which the agent
-// isn't connected is refused there, with what to do; it isn't forwarded. A reader's token
-// that is revoked ends no call that is under way.
+// A request has at most 1 MiB. Of a skill's files a pin has SKILL.md, and of the others
+// path, size and digest, where the agent has told the hub when it was pinned: their content
+// is in the workspace, takes a capability, and is passed on only if it has that digest. A reader's token that is revoked ends no call
+// that is under way.
 package chat
 
 import (
@@ -54,6 +55,8 @@ import (
 	"waymark/hub/store"
 	"waymark/internal/httpapi"
 	"waymark/internal/httpapi/problem"
+	"waymark/internal/mcpskills"
+	"waymark/wire/reverse"
 )
 
 // Header is the header with an agent's capability.
@@ -77,13 +80,22 @@ type Agents interface {
 	ListTools(ctx context.Context, agentID, capability string) ([]byte, error)
 	// CallTool calls one, and returns its result as JSON of MCP.
 	CallTool(ctx context.Context, agentID, capability, name string, arguments []byte) ([]byte, error)
+	// SkillFile reads a file of a skill, by the id of its resource, if it is what the
+	// manifest says.
+	SkillFile(ctx context.Context, agentID, capability, id string, file reverse.SkillFile) ([]byte, error)
 }
 
-// Options configure a Service. Pins and Agents must be set.
+// Manifests are the files of skills by the ids of their resources, as a pin keeps them.
+type Manifests map[string][]reverse.SkillFile
+
+// Options configure a Service. Pins, Agents and Follow must be set.
 type Options struct {
 	// Pins returns the pins that the reader of a call may see.
 	Pins   func(ctx context.Context) consumer.Pins
 	Agents Agents
+	// Follow calls changed when something has happened to a pin, until ctx ends or
+	// nobody may see the pin any more; begin is called first.
+	Follow func(ctx context.Context, pinID string, begin func() error, changed func(*store.Pin) error) error
 	// Observe is called after each call of a tool; nil means that nothing is.
 	Observe func(Called)
 	// Logger gets what goes wrong within; nil means none.
@@ -126,11 +138,10 @@ func New(opts Options) *Service {
 func (s *Service) Service() httpapi.Service {
 	route := func(method string, handle httpapi.Handler) httpapi.Route {
 		return httpapi.Route{
-			Method: method, Pattern: api.Root + "/pins/{id}/mcp", Handle: handle, Failed: "the request was not served",
-			MaxBody: maxBody, Timeout: MaxCall + 10*time.Second,
+			Method: method, Pattern: api.Root + "/pins/{id}/mcp", Handle: handle, Failed: "the request was not served", MaxBody: maxBody,
 		}
 	}
-	return httpapi.Service{Routes: []httpapi.Route{route(http.MethodPost, s.serve)}}
+	return httpapi.Service{Routes: []httpapi.Route{route(http.MethodPost, s.serve), route(http.MethodGet, s.listen)}}
 }
 
 // request is one request, with what it is about.
@@ -153,27 +164,47 @@ func serverOf(r *http.Request) *mcp.Server {
 	return server
 }
 
-// serve answers POST /api/v0/pins/{id}/mcp.
-func (s *Service) serve(c *httpapi.Call) error {
+// admit looks at who makes a request, and at the pin that it is about.
+func (s *Service) admit(c *httpapi.Call) (*request, error) {
 	r := &request{Service: s, reader: consumer.ReaderOf(c.Context()), pins: s.opts.Pins(c.Context()), over: c.Context()}
 	if r.reader.SessionID != "" {
-		return &problem.Error{Code: http.StatusForbidden, Message: "forbidden", Detail: "this is for programs: send a reader's token as Authorization: Bearer TOKEN"}
+		return nil, &problem.Error{Code: http.StatusForbidden, Message: "forbidden", Detail: "this is for programs: send a reader's token as Authorization: Bearer TOKEN"}
 	}
 	if shown := c.Header.Values(Header); len(shown) == 1 && len(shown[0]) <= maxCapability {
 		r.capability = shown[0]
 	} else if len(shown) > 0 {
-		return &problem.Error{Code: http.StatusBadRequest, Message: c.Failed(), Detail: Header + " is there once, with what 'agent token create --for-hub' has printed"}
+		return nil, &problem.Error{Code: http.StatusBadRequest, Message: c.Failed(), Detail: Header + " is there once, with what 'agent token create --for-hub' has printed"}
+	}
+	var err error
+	r.pin, err = r.pins.Pin(c.Context(), c.Arg("id"))
+	return r, err
+}
+
+// serve answers POST /api/v0/pins/{id}/mcp.
+func (s *Service) serve(c *httpapi.Call) error {
+	r, err := s.admit(c)
+	if err != nil {
+		return err
 	}
 	if kind, _, err := mime.ParseMediaType(c.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return &problem.Error{Code: http.StatusUnsupportedMediaType, Message: c.Failed(), Detail: "send a message of MCP with Content-Type: application/json"}
 	}
-	var err error
-	if r.pin, err = r.pins.Pin(c.Context(), c.Arg("id")); err != nil {
-		return err
+	if c.Header.Get("Mcp-Method") == methodListen {
+		c.Stream()
+		s.pass(c, r, c.Context())
+		return nil
 	}
-	ctx := context.WithValue(c.Context(), serverKey{}, r.server())
+	return c.Within(MaxCall+10*time.Second, func(ctx context.Context) error {
+		r.over = ctx
+		s.pass(c, r, ctx)
+		return nil
+	})
+}
+
+// pass gives a request to the SDK.
+func (s *Service) pass(c *httpapi.Call, r *request, ctx context.Context) { //nolint:revive // ctx is one of the request's
 	// Nothing that a caller sends along gets any further.
-	in := c.WithContext(ctx)
+	in := c.WithContext(context.WithValue(ctx, serverKey{}, r.server()))
 	in.Header = http.Header{"Accept": {"application/json, text/event-stream"}, "Content-Type": {"application/json"}}
 	for _, name := range []string{"Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name"} {
 		if values := c.Header.Values(name); len(values) > 0 {
@@ -181,22 +212,21 @@ func (s *Service) serve(c *httpapi.Call) error {
 		}
 	}
 	s.http.ServeHTTP(c.Writer(), in)
-	return nil
 }
 
 // server makes the server for a request. It has no features: all are looked up when they
 // are asked for.
 func (r *request) server() *mcp.Server {
-	caps := &mcp.ServerCapabilities{Resources: &mcp.ResourceCapabilities{}, Prompts: &mcp.PromptCapabilities{}}
+	caps := &mcp.ServerCapabilities{Resources: &mcp.ResourceCapabilities{ListChanged: true}, Prompts: &mcp.PromptCapabilities{ListChanged: true}}
 	if r.capability != "" {
-		caps.Tools = &mcp.ToolCapabilities{}
+		caps.Tools = &mcp.ToolCapabilities{ListChanged: true}
 	}
-	caps.AddExtension(skillsExtension, map[string]any{})
+	caps.AddExtension(mcpskills.Extension, map[string]any{})
 	server := mcp.NewServer(&mcp.Implementation{Name: "waymark-hub", Title: "Waymark hub", Version: "0"}, &mcp.ServerOptions{
 		Capabilities: caps, Logger: r.opts.Logger, Instructions: r.instructions(),
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.TTLMs, c.CacheScope = 0, "private" },
 	})
-	server.AddReceivingMiddleware(r.handle)
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler { return r.handle(server, next) })
 	for _, err := range []error{
 		mcp.AddReceivingCustomMethod(server, "skills/list", r.listSkills),
 		mcp.AddReceivingCustomMethod(server, "skills/get", r.getSkill),
@@ -209,8 +239,11 @@ func (r *request) server() *mcp.Server {
 }
 
 // handle answers what there is an answer of ours for.
-func (r *request) handle(next mcp.MethodHandler) mcp.MethodHandler {
+func (r *request) handle(server *mcp.Server, next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if method == methodListen {
+			return r.subscribe(ctx, server, next, req)
+		}
 		ctx, cancel := context.WithTimeout(ctx, MaxCall)
 		defer cancel()
 		defer context.AfterFunc(r.over, cancel)()
@@ -240,13 +273,13 @@ func answer[R mcp.Result](result R, err error) (mcp.Result, error) {
 	}
 	switch result := mcp.Result(result).(type) {
 	case *mcp.ListToolsResult:
-		result.Cacheable = uncached
+		result.Cacheable = mcpskills.Uncached
 	case *mcp.ListResourcesResult:
-		result.Cacheable = uncached
+		result.Cacheable = mcpskills.Uncached
 	case *mcp.ListPromptsResult:
-		result.Cacheable = uncached
+		result.Cacheable = mcpskills.Uncached
 	case *mcp.ReadResourceResult:
-		result.Cacheable = uncached
+		result.Cacheable = mcpskills.Uncached
 	}
 	return result, nil
 }
@@ -271,14 +304,16 @@ func cursorOf(p *mcp.ListResourcesParams) string {
 const (
 	codeUnavailable = -32000 // it can't be done now
 	codeCapability  = -32001 // the capability isn't valid
+	codeChanged     = -32003 // it isn't any more what is pinned
 )
 
 func invalid(message string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: message}
 }
 
-// internal is an error of the hub's own, of which its log says more.
-func (r *request) internal(ctx context.Context, what string, err error) error {
+// unread is an error of the hub's own, of which its log says more.
+func (r *request) unread(ctx context.Context, err error) error {
+	const what = "what is pinned can't be read"
 	if ctx.Err() == nil {
 		r.opts.Logger.Error(what, slog.String("pin", r.pin.ID), slog.Any("error", err))
 	}

@@ -4,28 +4,31 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"waymark/abi"
 	"waymark/hub/store"
+	"waymark/internal/errtext"
 	"waymark/internal/httpapi"
+	"waymark/internal/mcpskills"
 	"waymark/internal/text"
 	"waymark/snapshot"
+	"waymark/wire/reverse"
 )
 
-const (
-	skillsExtension = "io.modelcontextprotocol/skills"
-	manifest        = "SKILL.md"
-	markdown        = "text/markdown"
-)
+// SkillManifest is the file that makes a directory a skill.
+const SkillManifest = mcpskills.Manifest
+
+const markdown = "text/markdown"
 
 // item is a resource of the pinned snapshot that is offered.
 type item struct {
@@ -37,11 +40,6 @@ type item struct {
 	listed bool
 }
 
-// skillName is the rule of the extension, which is that of Agent Skills.
-var skillName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
-
-const maxSkillName = 64
-
 // items lists what is offered of the pinned snapshot, in its order of precedence: skills
 // and instructions that have a text. The first skill of a name has it to itself.
 func (r *request) items(ctx context.Context) (list []item, err error) {
@@ -51,7 +49,7 @@ func (r *request) items(ctx context.Context) (list []item, err error) {
 	case errors.As(err, &missing):
 		return nil, nil // an empty pin
 	case err != nil:
-		return nil, r.internal(ctx, "what is pinned can't be read", err)
+		return nil, r.unread(ctx, err)
 	}
 	all := stored.Snapshot.Resources
 	slices.SortStableFunc(all, func(a, b snapshot.Resource) int { return cmp.Compare(a.Order, b.Order) })
@@ -63,8 +61,8 @@ func (r *request) items(ctx context.Context) (list []item, err error) {
 			continue
 		case one.Kind == abi.KindSkill && one.Key == "":
 			one.skill, one.name = true, text.Line(cmp.Or(one.Name, path.Base(one.Source)), maxTitle)
-			one.listed = len(one.name) <= maxSkillName && skillName.MatchString(one.name)
-			one.uri = "skill://" + url.PathEscape(one.name) + "/" + manifest
+			one.listed = mcpskills.IsName(one.name)
+			one.uri = mcpskills.Scheme + url.PathEscape(one.name) + "/" + mcpskills.Manifest
 		case one.Kind == abi.KindInstructionFile:
 			one.name = text.Line(cmp.Or(one.Name, path.Base(one.Source)), maxTitle)
 			one.uri = (&url.URL{Scheme: "file", Path: one.Source, Fragment: one.Key}).String()
@@ -82,7 +80,7 @@ func (r *request) items(ctx context.Context) (list []item, err error) {
 // source is the file that the text is from.
 func (i *item) source() string {
 	if i.skill {
-		return path.Join(i.Source, manifest)
+		return path.Join(i.Source, mcpskills.Manifest)
 	}
 	return i.Source
 }
@@ -126,7 +124,7 @@ func (r *request) body(ctx context.Context, i *item) ([]byte, error) {
 	case errors.As(err, &missing):
 		return nil, mcp.ResourceNotFoundError(i.uri)
 	case err != nil:
-		return nil, r.internal(ctx, "what is pinned can't be read", err)
+		return nil, r.unread(ctx, err)
 	}
 	return body, nil
 }
@@ -160,6 +158,9 @@ func (r *request) listResources(ctx context.Context, cursor string) (*mcp.ListRe
 
 func (r *request) readResource(ctx context.Context, uri string) (*mcp.ReadResourceResult, error) {
 	one, err := r.find(ctx, uri)
+	if err != nil && strings.HasPrefix(uri, mcpskills.Scheme) {
+		return r.readFile(ctx, uri)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -167,15 +168,7 @@ func (r *request) readResource(ctx context.Context, uri string) (*mcp.ReadResour
 	if err != nil {
 		return nil, err
 	}
-	contents := &mcp.ResourceContents{URI: uri, MIMEType: markdown, Meta: r.meta(one)}
-	if httpapi.IsText(body) {
-		contents.Text = string(body)
-	} else {
-		contents.MIMEType, contents.Blob = "application/octet-stream", body
-	}
-	result := completed[mcp.ReadResourceResult]()
-	result.Contents = []*mcp.ResourceContents{contents}
-	return result, nil
+	return contentsOf(uri, markdown, body, r.meta(one)), nil
 }
 
 // listPrompts lists the skills, for clients that don't know the extension.
@@ -235,78 +228,122 @@ func (r *request) instructions() string {
 	return b.String()
 }
 
-// Requests and results of the skills extension. ResultType is set since the SDK doesn't do
-// that for methods that aren't its own.
-type (
-	skillsListParams struct {
-		mcp.ParamsBase
-		Cursor string `json:"cursor,omitempty"`
+// entry is a skill with its manifest: of its files those that are pinned or known.
+func (i *item) entry(known Manifests) mcpskills.Entry {
+	e := mcpskills.Entry{
+		URI: i.uri, FrontMatter: map[string]any{"name": i.name, "description": text.Line(i.Description, maxDescription)},
+		Resources: []mcpskills.File{{URI: i.uri, Digest: digest(i.ContentHash), Size: i.SizeBytes}},
 	}
-	skillsListResult struct {
-		mcp.ResultBase
-		mcp.Cacheable
-		ResultType string       `json:"resultType"`
-		Skills     []skillEntry `json:"skills"`
-		NextCursor string       `json:"nextCursor,omitempty"`
+	for _, f := range known[i.ID()] {
+		if f.Path != mcpskills.Manifest {
+			e.Resources = append(e.Resources, mcpskills.File{URI: i.base() + (&url.URL{Path: f.Path}).EscapedPath(), Digest: f.Digest, Size: f.Size})
+		}
 	}
-	skillsGetParams struct {
-		mcp.ParamsBase
-		URI string `json:"uri"`
-	}
-	skillsGetResult struct {
-		mcp.ResultBase
-		mcp.Cacheable
-		ResultType string     `json:"resultType"`
-		Skill      skillEntry `json:"skill"`
-	}
-)
-
-// skillEntry is a skill with its manifest: as much of it as is pinned.
-type skillEntry struct {
-	URI         string            `json:"uri"`
-	FrontMatter map[string]string `json:"frontmatter"`
-	Resources   []skillFile       `json:"resources"`
+	return e
 }
 
-type skillFile struct {
-	URI    string `json:"uri"`
-	Digest string `json:"digest"`
-	Size   int64  `json:"size"`
-}
+// base is what the URIs of the skill's files begin with.
+func (i *item) base() string { return strings.TrimSuffix(i.uri, mcpskills.Manifest) }
 
-const complete = "complete"
-
-var uncached = mcp.Cacheable{TTLMs: 0, CacheScope: "private"}
-
-func (i *item) entry() skillEntry {
-	return skillEntry{
-		URI: i.uri, FrontMatter: map[string]string{"name": i.name, "description": text.Line(i.Description, maxDescription)},
-		Resources: []skillFile{{i.uri, digest(i.ContentHash), i.SizeBytes}},
+// manifests returns what is known of the files of the pin's skills.
+func (r *request) manifests(ctx context.Context) (Manifests, error) {
+	body, err := r.pins.PinManifests(ctx, r.pin.ID)
+	if err != nil || body == nil {
+		return nil, err
 	}
+	known, err := decode[Manifests](body)
+	return *known, err
 }
 
-func (r *request) listSkills(ctx context.Context, _ *mcp.ServerSession, p *skillsListParams) (*skillsListResult, error) {
+// readFile reads a file of a skill in the workspace, if it is what was pinned.
+func (r *request) readFile(ctx context.Context, uri string) (*mcp.ReadResourceResult, error) {
 	list, err := r.items(ctx)
 	if err != nil {
 		return nil, err
+	}
+	known, err := r.manifests(ctx)
+	if err != nil {
+		return nil, r.unread(ctx, err)
+	}
+	for i := range list {
+		rest, within := strings.CutPrefix(uri, list[i].base())
+		name, err := url.PathUnescape(rest)
+		if !list[i].skill || !within || err != nil {
+			continue
+		}
+		for _, f := range known[list[i].ID()] {
+			if f.Path == name {
+				return r.readLive(ctx, &list[i], uri, f)
+			}
+		}
+	}
+	return nil, mcp.ResourceNotFoundError(uri)
+}
+
+func (r *request) readLive(ctx context.Context, skill *item, uri string, f reverse.SkillFile) (*mcp.ReadResourceResult, error) {
+	if r.capability == "" {
+		return nil, errCapability
+	}
+	begin := time.Now()
+	body, err := r.opts.Agents.SkillFile(ctx, r.pin.AgentID, r.capability, skill.ID(), f)
+	if err == nil && fmt.Sprintf("sha256:%x", sha256.Sum256(body)) != f.Digest {
+		err = &reverse.Error{Code: reverse.CodeChanged, Text: "the agent has sent another content than the one that was pinned"}
+	}
+	r.opts.Observe(Called{
+		Token: r.reader.Token.ID, AgentID: r.pin.AgentID, Pin: r.pin.ID, Tool: reverse.KindSkillFile,
+		Arguments: len(uri), Result: len(body), Duration: time.Since(begin), Error: errtext.Of(err),
+	})
+	if err != nil {
+		return nil, refusal(ctx, err)
+	}
+	m := r.about()
+	m["waymark/source"], m["waymark/digest"] = text.Line(path.Join(skill.Source, f.Path), maxDescription), f.Digest
+	return contentsOf(uri, mcpskills.MediaType(f.Path), body, m), nil
+}
+
+// contentsOf is a text where it is one.
+func contentsOf(uri, kind string, body []byte, m mcp.Meta) *mcp.ReadResourceResult {
+	contents := &mcp.ResourceContents{URI: uri, MIMEType: kind, Meta: m}
+	switch {
+	case httpapi.IsText(body):
+		contents.Text = string(body)
+	case strings.HasPrefix(kind, "text/"):
+		contents.MIMEType = "application/octet-stream"
+		fallthrough
+	default:
+		contents.Blob = body
+	}
+	result := completed[mcp.ReadResourceResult]()
+	result.Contents = []*mcp.ResourceContents{contents}
+	return result
+}
+
+func (r *request) listSkills(ctx context.Context, _ *mcp.ServerSession, p *mcpskills.ListParams) (*mcpskills.ListResult, error) {
+	list, err := r.items(ctx)
+	if err != nil {
+		return nil, err
+	}
+	known, err := r.manifests(ctx)
+	if err != nil {
+		return nil, r.unread(ctx, err)
 	}
 	list = slices.DeleteFunc(list, func(i item) bool { return !i.listed })
 	slices.SortFunc(list, func(a, b item) int { return strings.Compare(a.uri, b.uri) })
 	if p != nil && p.Cursor != "" {
 		list = slices.DeleteFunc(list, func(i item) bool { return i.uri <= p.Cursor })
 	}
-	result := &skillsListResult{Cacheable: uncached, ResultType: complete, Skills: []skillEntry{}}
+	result := &mcpskills.ListResult{Cacheable: mcpskills.Uncached, ResultType: mcpskills.Complete, Skills: []mcpskills.Entry{}}
 	for i := range list {
 		if i == page {
 			result.NextCursor = list[i-1].uri
 			break
 		}
-		result.Skills = append(result.Skills, list[i].entry())
+		result.Skills = append(result.Skills, list[i].entry(known))
 	}
 	return result, nil
 }
 
-func (r *request) getSkill(ctx context.Context, _ *mcp.ServerSession, p *skillsGetParams) (*skillsGetResult, error) {
+func (r *request) getSkill(ctx context.Context, _ *mcp.ServerSession, p *mcpskills.GetParams) (*mcpskills.GetResult, error) {
 	if p == nil {
 		return nil, invalid("name a skill by its uri")
 	}
@@ -317,5 +354,9 @@ func (r *request) getSkill(ctx context.Context, _ *mcp.ServerSession, p *skillsG
 	if !one.listed {
 		return nil, invalid("this is no skill")
 	}
-	return &skillsGetResult{Cacheable: uncached, ResultType: complete, Skill: one.entry()}, nil
+	known, err := r.manifests(ctx)
+	if err != nil {
+		return nil, r.unread(ctx, err)
+	}
+	return &mcpskills.GetResult{Cacheable: mcpskills.Uncached, ResultType: mcpskills.Complete, Skill: one.entry(known)}, nil
 }

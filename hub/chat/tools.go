@@ -64,7 +64,7 @@ func isObject(schema any) bool {
 // callTool calls a tool in the workspace.
 func (r *request) callTool(ctx context.Context, p *mcp.CallToolParamsRaw) (*mcp.CallToolResult, error) {
 	if r.capability == "" {
-		return nil, &jsonrpc.Error{Code: codeCapability, Message: "tools need a capability of the agent: make one with 'agent token create --for-hub' there, and send it as " + Header}
+		return nil, errCapability
 	}
 	begin := time.Now()
 	data, err := r.opts.Agents.CallTool(ctx, r.pin.AgentID, r.capability, p.Name, p.Arguments)
@@ -88,6 +88,8 @@ func (r *request) callTool(ctx context.Context, p *mcp.CallToolParamsRaw) (*mcp.
 	return result, nil
 }
 
+var errCapability = &jsonrpc.Error{Code: codeCapability, Message: "tools need a capability of the agent, as do files of skills but SKILL.md: make one with 'agent token create --for-hub' there, and send it as " + Header}
+
 var unreadable = &jsonrpc.Error{Code: codeUnavailable, Message: "the agent's answer can't be read"}
 
 // refusal says why there is no answer of the agent.
@@ -96,6 +98,8 @@ func refusal(ctx context.Context, err error) error {
 	switch {
 	case errors.As(err, &no) && no.Code == wire.CodeUnauthorized:
 		return &jsonrpc.Error{Code: codeCapability, Message: no.Text}
+	case errors.As(err, &no) && no.Code == reverse.CodeChanged:
+		return &jsonrpc.Error{Code: codeChanged, Message: no.Text + "; refresh the pin to go on with what there is now"}
 	case errors.As(err, &no) && (no.Code == reverse.CodeDenied || no.Code == reverse.CodeInvalid || no.Code == wire.CodeTooLarge):
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: no.Text}
 	case errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil || errors.As(err, &no) && no.Code == reverse.CodeDeadline:

@@ -41,6 +41,9 @@ type Options struct {
 	// means that no agent can be asked. Its errors are *problem.Error, and those of its
 	// context.
 	ClientContext func(ctx context.Context, agentID, client string) (*api.ClientContext, error)
+	// Pinned is called when a snapshot has been pinned, before that is answered; may be
+	// nil.
+	Pinned func(ctx context.Context, pin *store.Pin)
 	// Services are served in addition to the API's own routes, to the same readers;
 	// ReaderOf says to which. Their routes are described in openapi.json of
 	// package api.
@@ -125,6 +128,9 @@ func New(opts Options) *API {
 	}
 	if opts.Connected == nil {
 		opts.Connected = func() map[string]Connection { return nil }
+	}
+	if opts.Pinned == nil {
+		opts.Pinned = func(context.Context, *store.Pin) {}
 	}
 	if opts.Now == nil {
 		opts.Now = time.Now

@@ -19,7 +19,7 @@ func TestDocumentIsValid(t *testing.T) { openapitest.Load(t, api.Document()).Val
 func TestDocumentHasAllRoutes(t *testing.T) {
 	routes := consumer.Routes()
 	routes[api.Root+"/login"], routes[api.Root+"/enroll"] = []string{"POST"}, []string{"POST"}
-	routes[api.Root+"/pins/{id}/mcp"] = []string{"POST"}
+	routes[api.Root+"/pins/{id}/mcp"] = []string{"GET", "POST"}
 	if diff := cmp.Diff(routes, openapitest.Load(t, api.Document()).Routes()); diff != "" {
 		t.Errorf("routes and document differ (-routes +document):\n%s", diff)
 	}

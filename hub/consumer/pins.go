@@ -26,6 +26,7 @@ func (a *API) createPin(c *call) error {
 	if err != nil {
 		return err
 	}
+	a.opts.Pinned(c.Context(), &pin)
 	c.Writer().Header().Set("Location", api.Root+"/pins/"+pin.ID)
 	return c.JSON(http.StatusCreated, toPin(&pin))
 }
@@ -67,6 +68,7 @@ func (a *API) refreshPin(c *call) error {
 	if err != nil {
 		return err
 	}
+	a.opts.Pinned(c.Context(), &pin)
 	return c.JSON(http.StatusOK, toPin(&pin))
 }
 

@@ -55,6 +55,52 @@ func (a *API) follow(c *call) error {
 	return nil
 }
 
+// FollowPin calls changed when something has happened to a pin, for a reader whose call
+// ctx is of, until that ends, the reader may see no more, or there is no such pin any
+// more. Several things may be one call. It counts as a stream.
+//
+// # Errors
+//
+// Those of begin, which is called first, and of changed; *problem.Error where there are as
+// many streams as there may be.
+func (a *API) FollowPin(ctx context.Context, id string, begin func() error, changed func(*store.Pin) error) error {
+	reader := ReaderOf(ctx)
+	ctx, leave, err := a.sessions.enter(ctx, &reader)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	at, err := a.feed.now(ctx)
+	if err == nil {
+		err = begin()
+	}
+	for err == nil {
+		groups, next, complete := a.feed.since(at.newest)
+		news := !complete || next.epoch != at.epoch
+		for _, g := range groups {
+			news = news || slices.ContainsFunc(g.events, func(e store.Event) bool {
+				return e.Pin != nil && e.Pin.ID == id || e.Deleted != nil && e.Deleted.ID == id
+			})
+		}
+		at = next
+		if news {
+			pin, err := PinsOf(ctx, a.store).Pin(ctx, id)
+			if err != nil {
+				return nil // it is gone, or ctx has ended
+			}
+			if err = changed(&pin); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-at.moved:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return err
+}
+
 // filter says what a stream is about.
 type filter struct {
 	agentID, pinID string

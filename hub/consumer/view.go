@@ -119,6 +119,13 @@ func (v view) PinDiff(ctx context.Context, id string) (store.Pin, []store.Resour
 	return v.store.PinDiff(ctx, id)
 }
 
+func (v view) PinManifests(ctx context.Context, id string) ([]byte, error) {
+	if err := v.pin(ctx, id); err != nil {
+		return nil, err
+	}
+	return v.store.PinManifests(ctx, id)
+}
+
 func (v view) RefreshPin(ctx context.Context, id string) (store.Pin, error) {
 	if err := v.pin(ctx, id); err != nil {
 		return store.Pin{}, err
@@ -140,6 +147,7 @@ type Pins interface {
 	PinSnapshot(ctx context.Context, id string, withoutPayloads bool) (store.Pin, store.StoredSnapshot, error)
 	PinBody(ctx context.Context, id, resourceID string) ([]byte, error)
 	PinDiff(ctx context.Context, id string) (store.Pin, []store.ResourceChange, int64, error)
+	PinManifests(ctx context.Context, id string) ([]byte, error)
 }
 
 // PinsOf returns the pins of a store as the reader sees them whose call ctx is of.

@@ -13,6 +13,9 @@ import (
 // follow live writes to all of them.
 const MaxPins = 1000
 
+// MaxManifests bounds the manifests of a pin, in bytes.
+const MaxManifests = 2 << 20
+
 // Pin is a copy of an agent's snapshot that a reader builds on, a chat for
 // example. Pushes don't change it, but for what FollowsLive, and for the discovery,
 // which says whether more of that is to come.
@@ -70,6 +73,13 @@ type Pins interface {
 	// away. Without a snapshot of the agent the pin becomes empty.
 	RefreshPin(ctx context.Context, id string) (Pin, error)
 	DeletePin(ctx context.Context, id string) error
+	// SetPinManifests keeps what is known of the files of the pin's skills, as long as it
+	// has the snapshot of a revision; what that is is for the hub to say. Later it is
+	// ErrNotFound, and more than MaxManifests bytes are ErrInvalid. It is no change that
+	// readers hear of.
+	SetPinManifests(ctx context.Context, id string, revision int64, manifests []byte) error
+	// PinManifests returns that; nil where there is nothing.
+	PinManifests(ctx context.Context, id string) ([]byte, error)
 
 	// Events lists what happened above after, rising, of at most limit
 	// revisions. Revisions become visible in their order, as for Changes.

@@ -178,18 +178,30 @@ func (d *AgentDescription) Check() error {
 // which agents are connected to the others. What a hub says holds for a while
 // only, so that one that is killed isn't believed for ever.
 type Presence interface {
-	// Present says which agents are connected to the hub of this id, for the
-	// next ttl, in place of what it said before. No agents takes it back.
-	Present(ctx context.Context, hub string, agents []PresentAgent, ttl time.Duration) error
+	// Present says which agents are connected to a hub, for the next ttl, in place of
+	// what it said before. No agents takes it back.
+	Present(ctx context.Context, hub PresentHub, agents []PresentAgent, ttl time.Duration) error
 	// Elsewhere lists, in byte order of their ids, the agents that are connected
-	// to other hubs than this one; one that is connected to several of them is
-	// there as often.
+	// to other hubs than the one with this id; one that is connected to several of
+	// them is there as often.
 	Elsewhere(ctx context.Context, hub string) ([]PresentAgent, error)
+}
+
+// PresentHub is one of several hubs over a store.
+type PresentHub struct {
+	ID string
+	// URL is where the others reach it; empty: they don't.
+	URL string
+	// Secret is what they show it then. It is the hub's own and new with each start:
+	// what reads it here reads all else that is stored, too.
+	Secret string
 }
 
 // PresentAgent is what a hub says of an agent that is connected to it.
 type PresentAgent struct {
 	ID string `json:"id"`
+	// Hub is that hub, where the store is asked for those of others.
+	Hub PresentHub `json:"-"`
 	// Generation is that of the session whose push was accepted last; 0 as long
 	// as none was. Run is what that session's agent calls its run, in
 	// hexadecimal; empty for one that doesn't say.

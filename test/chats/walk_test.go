@@ -69,6 +69,7 @@ func newWorld(t testing.TB, want workspace.NewToken) *world {
 	w.must(err)
 	w.web = l.Addr().String()
 	w.must(l.Close())
+	w.write(".agents/skills/deploy/ref/times.md", "A minute.\n")
 	agent, reader := store.NewTokenText(store.RoleAgent), store.NewTokenText(store.RoleReader)
 	w.agentToken, w.reader = w.secret("agent.token", agent), w.secret("reader.token", reader)
 	w.secret("tokens", "agent dev "+agent+"\nreader chats "+reader)

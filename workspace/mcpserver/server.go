@@ -44,6 +44,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"waymark/internal/backoff"
+	"waymark/internal/mcpskills"
 	"waymark/workspace/client"
 	"waymark/workspace/mcpserver/tools"
 )
@@ -124,7 +125,7 @@ func New(opts Options) *Server {
 		Prompts:   &mcp.PromptCapabilities{ListChanged: true},
 	}
 	if !opts.NoSkills {
-		caps.AddExtension(skillsExtension, map[string]any{"directoryRead": true})
+		caps.AddExtension(mcpskills.Extension, map[string]any{"directoryRead": true})
 	}
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "waymark", Title: "Waymark", Version: cmp.Or(opts.Version, "0")}, &mcp.ServerOptions{
 		Capabilities: caps, Logger: s.sdkLog, PageSize: 200,

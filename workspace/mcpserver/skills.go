@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +18,7 @@ import (
 
 	"waymark/abi"
 	"waymark/host/api/types"
+	"waymark/internal/mcpskills"
 	"waymark/internal/text"
 	"waymark/sdk-guest/frontmatter"
 	"waymark/snapshot"
@@ -26,10 +26,6 @@ import (
 )
 
 const (
-	skillsExtension = "io.modelcontextprotocol/skills"
-	skillScheme     = "skill://"
-	// manifest is the file that makes a directory a skill.
-	manifest = "SKILL.md"
 	markdown = "text/markdown"
 	// directoryType is the media type of a directory in a listing.
 	directoryType = "inode/directory"
@@ -49,12 +45,7 @@ type skill struct {
 	base string
 }
 
-func (k *skill) uri() string { return k.base + "/" + manifest }
-
-// skillName is the rule of the extension, which is that of Agent Skills.
-var skillName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
-
-const maxSkillName = 64
+func (k *skill) uri() string { return k.base + "/" + mcpskills.Manifest }
 
 // skillsOf lists the skills that can be read, in order of precedence: the first of a name
 // has the shortest URI, and is the prompt.
@@ -72,41 +63,19 @@ func (s *Server) skillsOf(snap *snapshot.Snapshot) (list []skill) {
 		k := skill{id: r.ID(), name: name, description: line(r.Description, maxDescription), source: r.Source}
 		taken[name]++
 		switch n := taken[name]; {
-		case len(name) > maxSkillName || !skillName.MatchString(name):
+		case !mcpskills.IsName(name):
 		case n == 1:
-			k.base = skillScheme + name
+			k.base = mcpskills.Scheme + name
 		default:
-			k.base = skillScheme + "copy-" + strconv.Itoa(n) + "/" + name
+			k.base = mcpskills.Scheme + "copy-" + strconv.Itoa(n) + "/" + name
 		}
 		list = append(list, k)
 	}
 	return list
 }
 
-// Requests and results of the extension. ResultType is set since the SDK doesn't do that
-// for methods that aren't its own.
+// Requests and results of what isn't in package mcpskills, since the hub hasn't it.
 type (
-	skillsListParams struct {
-		mcp.ParamsBase
-		Cursor string `json:"cursor,omitempty"`
-	}
-	skillsListResult struct {
-		mcp.ResultBase
-		mcp.Cacheable
-		ResultType string       `json:"resultType"`
-		Skills     []skillEntry `json:"skills"`
-		NextCursor string       `json:"nextCursor,omitempty"`
-	}
-	skillsGetParams struct {
-		mcp.ParamsBase
-		URI string `json:"uri"`
-	}
-	skillsGetResult struct {
-		mcp.ResultBase
-		mcp.Cacheable
-		ResultType string     `json:"resultType"`
-		Skill      skillEntry `json:"skill"`
-	}
 	directoryParams struct {
 		mcp.ParamsBase
 		URI    string `json:"uri"`
@@ -120,23 +89,6 @@ type (
 	}
 )
 
-// skillEntry is a skill with its manifest.
-type skillEntry struct {
-	URI         string         `json:"uri"`
-	FrontMatter map[string]any `json:"frontmatter"`
-	Resources   []skillFile    `json:"resources"`
-}
-
-type skillFile struct {
-	URI    string `json:"uri"`
-	Digest string `json:"digest"`
-	Size   int64  `json:"size"`
-}
-
-const complete = "complete"
-
-var uncached = mcp.Cacheable{TTLMs: 0, CacheScope: "private"}
-
 func (s *Server) addSkillMethods() {
 	for _, err := range []error{
 		mcp.AddReceivingCustomMethod(s.mcp, "skills/list", s.listSkills),
@@ -148,7 +100,7 @@ func (s *Server) addSkillMethods() {
 		}
 	}
 	s.mcp.AddResourceTemplate(&mcp.ResourceTemplate{
-		Name: "skill-file", Title: "A file of a skill", URITemplate: skillScheme + "{+path}",
+		Name: "skill-file", Title: "A file of a skill", URITemplate: mcpskills.Scheme + "{+path}",
 		Description: "A file of one of the workspace's skills, as skills/get or resources/directory/read names it.",
 	}, s.readResource)
 }
@@ -157,9 +109,9 @@ func invalid(message string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: message}
 }
 
-func (s *Server) listSkills(ctx context.Context, _ *mcp.ServerSession, p *skillsListParams) (*skillsListResult, error) {
+func (s *Server) listSkills(ctx context.Context, _ *mcp.ServerSession, p *mcpskills.ListParams) (*mcpskills.ListResult, error) {
 	v, _ := s.look()
-	result := &skillsListResult{Cacheable: uncached, ResultType: complete, Skills: []skillEntry{}}
+	result := &mcpskills.ListResult{Cacheable: mcpskills.Uncached, ResultType: mcpskills.Complete, Skills: []mcpskills.Entry{}}
 	rest := slices.DeleteFunc(slices.Clone(v.skills), func(k skill) bool { return k.base == "" })
 	slices.SortFunc(rest, func(a, b skill) int { return cmp.Compare(a.base, b.base) })
 	if p != nil && p.Cursor != "" {
@@ -182,13 +134,13 @@ func (s *Server) listSkills(ctx context.Context, _ *mcp.ServerSession, p *skills
 	return result, nil
 }
 
-func (s *Server) getSkill(ctx context.Context, _ *mcp.ServerSession, p *skillsGetParams) (*skillsGetResult, error) {
+func (s *Server) getSkill(ctx context.Context, _ *mcp.ServerSession, p *mcpskills.GetParams) (*mcpskills.GetResult, error) {
 	v, _ := s.look()
 	for i := range v.skills {
 		if k := &v.skills[i]; p != nil && k.base != "" && k.uri() == p.URI {
 			entry, err := s.entry(ctx, k)
 			if err == nil && entry != nil {
-				return &skillsGetResult{Cacheable: uncached, ResultType: complete, Skill: *entry}, nil
+				return &mcpskills.GetResult{Cacheable: mcpskills.Uncached, ResultType: mcpskills.Complete, Skill: *entry}, nil
 			}
 			if err != nil && client.CodeOf(err)/100 != 4 {
 				return nil, s.readError(err, p.URI)
@@ -199,25 +151,25 @@ func (s *Server) getSkill(ctx context.Context, _ *mcp.ServerSession, p *skillsGe
 }
 
 // entry looks at a skill's files. It is nil where the skill has no SKILL.md any more.
-func (s *Server) entry(ctx context.Context, k *skill) (*skillEntry, error) {
+func (s *Server) entry(ctx context.Context, k *skill) (*mcpskills.Entry, error) {
 	var files *types.SkillFiles
 	var head []byte
 	err := s.do(ctx, func(c client.Client) (err error) {
 		if files, err = c.SkillFiles(ctx, k.id); err == nil {
-			head, err = c.SkillFile(ctx, k.id, manifest)
+			head, err = c.SkillFile(ctx, k.id, mcpskills.Manifest)
 		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	e := &skillEntry{URI: k.uri(), FrontMatter: s.frontMatter(k, head), Resources: []skillFile{}}
+	e := &mcpskills.Entry{URI: k.uri(), FrontMatter: s.frontMatter(k, head), Resources: []mcpskills.File{}}
 	if e.FrontMatter["name"] != k.name { // it has just been given another
 		return nil, nil
 	}
 	for i := range files.Files {
 		f := &files.Files[i]
-		e.Resources = append(e.Resources, skillFile{k.fileURI(f.Path), f.Digest, f.SizeBytes})
+		e.Resources = append(e.Resources, mcpskills.File{URI: k.fileURI(f.Path), Digest: f.Digest, Size: f.SizeBytes})
 	}
 	return e, nil
 }
@@ -305,7 +257,7 @@ func (s *Server) readDirectory(ctx context.Context, _ *mcp.ServerSession, p *dir
 	case err != nil:
 		return nil, s.readError(err, p.URI)
 	}
-	result := &directoryResult{Cacheable: uncached, ResultType: complete, Resources: childrenOf(k, dir, files.Files)}
+	result := &directoryResult{Cacheable: mcpskills.Uncached, ResultType: mcpskills.Complete, Resources: childrenOf(k, dir, files.Files)}
 	if len(result.Resources) == 0 && dir != "" {
 		return nil, notOne
 	}
@@ -327,7 +279,7 @@ func childrenOf(k *skill, dir string, files []types.SkillFile) []*mcp.Resource {
 		name, below, _ := strings.Cut(rest, "/")
 		r := &mcp.Resource{URI: k.fileURI(path.Join(dir, name)), Name: name, MIMEType: directoryType}
 		if below == "" {
-			r.MIMEType, r.Size = mediaType(name), files[i].SizeBytes
+			r.MIMEType, r.Size = mcpskills.MediaType(name), files[i].SizeBytes
 		}
 		if !seen[name] {
 			seen[name] = true
@@ -354,7 +306,7 @@ func (s *Server) readResource(ctx context.Context, r *mcp.ReadResourceRequest) (
 	if err != nil {
 		return nil, s.readError(err, uri)
 	}
-	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{contentsOf(uri, mediaType(file), body)}}, nil
+	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{contentsOf(uri, mcpskills.MediaType(file), body)}}, nil
 }
 
 func (s *Server) readSkill(ctx context.Context, k *skill, file string) (body []byte, err error) {
@@ -385,17 +337,6 @@ func contentsOf(uri, mime string, body []byte) *mcp.ResourceContents {
 	return &mcp.ResourceContents{URI: uri, MIMEType: mime, Blob: body}
 }
 
-// mediaTypes are those of files as they are usual in skills.
-var mediaTypes = map[string]string{
-	".md": markdown, ".json": "application/json", ".yaml": "application/yaml", ".yml": "application/yaml", ".toml": "application/toml",
-	".py": "text/x-python", ".sh": "text/x-shellscript", ".js": "text/javascript", ".ts": "text/typescript", ".html": "text/html", ".css": "text/css",
-	".csv": "text/csv", ".xml": "application/xml", ".pdf": "application/pdf", ".png": "image/png", ".jpg": "image/jpeg", ".svg": "image/svg+xml",
-}
-
-func mediaType(name string) string {
-	return cmp.Or(mediaTypes[strings.ToLower(path.Ext(name))], "text/plain")
-}
-
 func promptOf(k *skill) *mcp.Prompt {
 	return &mcp.Prompt{
 		Name: k.name, Title: k.name, Description: k.description,
@@ -419,7 +360,7 @@ func (s *Server) getPrompt(ctx context.Context, r *mcp.GetPromptRequest) (*mcp.G
 	if err != nil {
 		return nil, s.readError(err, k.uri())
 	}
-	said := text.Framed("the skill "+k.name, path.Join(k.source, manifest), string(body))
+	said := text.Framed("the skill "+k.name, path.Join(k.source, mcpskills.Manifest), string(body))
 	if request := r.Params.Arguments["request"]; request != "" {
 		said += "\n\nUse it for this:\n" + text.Truncate(request, 16<<10)
 	}

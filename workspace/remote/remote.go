@@ -1,5 +1,5 @@
 // Package remote has tools called for chats at a hub: it serves the requests tools.list,
-// tools.call and tools.more of the reverse channel.
+// tools.call, tools.more and skills.file of the reverse channel.
 //
 // A hub decides nothing here. What a chat may have called says the capability that the
 // agent has minted for it and that comes with each request; a hub that invents calls has
@@ -33,6 +33,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -99,6 +100,7 @@ func New(opts Options) *Service {
 func (s *Service) Handlers() map[string]reverse.Handler {
 	return map[string]reverse.Handler{
 		reverse.KindToolsList: handler(s.list), reverse.KindToolsCall: handler(s.call), reverse.KindToolsMore: handler(s.more),
+		reverse.KindSkillFile: handler(s.skillFile),
 	}
 }
 
@@ -235,7 +237,7 @@ func (s *Service) call(ctx context.Context, r *waymark.ToolsCall) (*waymark.Tool
 	}
 	defer end()
 	data, err := s.result(ctx, c, r)
-	s.record(c, r, begin, err)
+	s.record(reverse.KindToolsCall, c, r, begin, err)
 	if err != nil {
 		return nil, err
 	}
@@ -279,6 +281,48 @@ func (s *Service) result(ctx context.Context, c *access.Capability, r *waymark.T
 	return data, err
 }
 
+// skillFile answers skills.file: with the content of a file that a pin's manifest has, if
+// that is its content still.
+func (s *Service) skillFile(ctx context.Context, r *waymark.ToolsCall) (*waymark.ToolsAnswer, error) {
+	begin := time.Now()
+	c, end, err := s.admit(r.GetCapability())
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	body, err := s.readSkill(ctx, c, r)
+	s.record(reverse.KindSkillFile, c, r, begin, err)
+	if err != nil {
+		return nil, err
+	}
+	return s.rests.answer(c.ID, body), nil
+}
+
+func (s *Service) readSkill(ctx context.Context, c *access.Capability, r *waymark.ToolsCall) ([]byte, error) {
+	var file reverse.SkillFile
+	if json.Unmarshal(r.GetArguments(), &file) != nil || file.Check() != nil {
+		return nil, &reverse.Error{Code: reverse.CodeInvalid, Text: "the request can't be read"}
+	}
+	if !c.Allows(tools.ReadSkill) || !offer(c).Has(tools.ReadSkill) {
+		return nil, &reverse.Error{Code: reverse.CodeDenied, Text: "the capability is not good for the tool " + tools.ReadSkill + ", which reads files of skills"}
+	}
+	api, done := s.agent(c)
+	defer done()
+	body, err := api.SkillFile(ctx, r.GetName(), file.Path)
+	var no *client.Error
+	switch {
+	case errors.As(err, &no) && no.Code/100 == 4 && ctx.Err() == nil:
+		return nil, &reverse.Error{Code: reverse.CodeChanged, Text: "the file isn't there any more, or isn't shown"}
+	case err != nil:
+		return nil, failed(ctx, err)
+	case fmt.Sprintf("sha256:%x", sha256.Sum256(body)) != file.Digest:
+		return nil, &reverse.Error{Code: reverse.CodeChanged, Text: "the file has another content now than the one that was pinned"}
+	case len(body) > MaxAnswer:
+		return nil, &reverse.Error{Code: wire.CodeTooLarge, Text: "the file takes more room than an answer through a hub may have"}
+	}
+	return body, nil
+}
+
 // told is a result that says what is wrong, for a model.
 func told(what string) *workspace.MCPToolResult {
 	return &workspace.MCPToolResult{IsError: true, Content: []workspace.MCPContent{{Type: "text", Text: what}}}
@@ -293,7 +337,7 @@ func failed(ctx context.Context, err error) error {
 }
 
 // record puts a call into the audit log.
-func (s *Service) record(c *access.Capability, r *waymark.ToolsCall, begin time.Time, err error) {
+func (s *Service) record(kind string, c *access.Capability, r *waymark.ToolsCall, begin time.Time, err error) {
 	if s.opts.Audit == nil {
 		return
 	}
@@ -307,7 +351,7 @@ func (s *Service) record(c *access.Capability, r *waymark.ToolsCall, begin time.
 	}
 	sum := sha256.Sum256(r.GetArguments())
 	s.opts.Audit.Record(access.Record{
-		Time: begin.UTC(), Token: c.ID, Chat: c.Caller.Chat.String(), Action: reverse.KindToolsCall, On: []string{text.Line(r.GetName(), maxName)},
+		Time: begin.UTC(), Token: c.ID, Chat: c.Caller.Chat.String(), Action: kind, On: []string{text.Line(r.GetName(), maxName)},
 		Digest: hex.EncodeToString(sum[:]), Bytes: int64(len(r.GetArguments())), Code: code,
 	})
 }

@@ -20,7 +20,7 @@ func TestPresence(t *testing.T) {
 		for i, id := range ids {
 			agents = append(agents, store.PresentAgent{ID: id, Generation: int64(i), Run: "run of " + id, NotHeard: i})
 		}
-		if err := store.Presence(a).Present(t.Context(), hub, agents, ttl); err != nil {
+		if err := store.Presence(a).Present(t.Context(), store.PresentHub{ID: hub, URL: "http://" + hub, Secret: "of " + hub}, agents, ttl); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -32,6 +32,9 @@ func TestPresence(t *testing.T) {
 			got = append(got, p.ID)
 			if p.Run != "run of "+p.ID || int64(p.NotHeard) != p.Generation {
 				t.Errorf("elsewhere than %s: %+v", hub, p)
+			}
+			if at := p.Hub; at.ID == hub || at.URL != "http://"+at.ID || at.Secret != "of "+at.ID {
+				t.Errorf("elsewhere than %s it is at %+v", hub, at)
 			}
 		}
 		if err != nil || !slices.Equal(got, want) {

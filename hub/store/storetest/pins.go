@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ var pinTests = map[string]func(*testing.T, Database){
 	"PinDiff":      testPinDiff,
 	"PinBodies":    testPinBodies,
 	"PinEvents":    testPinEvents,
+	"PinManifests": testPinManifests,
 	"PinLimits":    testPinLimits,
 	"PinsTwoHubs":  testPinsTwoHubs,
 	"RemoveAgent":  testRemoveAgent,
@@ -425,4 +427,52 @@ func testRemoveAgent(t *testing.T, db Database) {
 	if result := push(t, s, "a", agent(t, s, "a"), hashed(1, skill("x", "1"))); result.Revision != 4 {
 		t.Errorf("made anew: %+v", result)
 	}
+}
+
+// testPinManifests: what is known of the files of a pin's skills stays with what is pinned,
+// and is no news.
+func testPinManifests(t *testing.T, db Database) {
+	s := db.Open(t, Config{})
+	generation := agent(t, s, "a")
+	push(t, s, "a", generation, hashed(1, skill("x", "one")))
+	pin, err := s.CreatePin(t.Context(), "a", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wants := func(id, want string) {
+		t.Helper()
+		if got, err := s.PinManifests(t.Context(), id); err != nil || string(got) != want || (got == nil) != (want == "") {
+			t.Errorf("manifests %q, %v, want %q", got, err, want)
+		}
+	}
+	wants(pin.ID, "")
+	if err := s.SetPinManifests(t.Context(), pin.ID, pin.Revision, []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	wants(pin.ID, "{}")
+	if again, err := s.Pin(t.Context(), pin.ID); err != nil || again.Changed != pin.Changed || !again.DriftedAt.IsZero() {
+		t.Errorf("it has changed the pin: %+v, %v", again, err)
+	}
+	push(t, s, "a", generation, hashed(2, skill("x", "two")))
+	wants(pin.ID, "{}")
+	refreshed, err := s.RefreshPin(t.Context(), pin.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wants(pin.ID, "")
+	for _, err := range []error{
+		s.SetPinManifests(t.Context(), pin.ID, pin.Revision, []byte("late")), s.SetPinManifests(t.Context(), "none", 1, nil),
+		s.SetPinManifests(t.Context(), "\xff", 1, nil),
+	} {
+		if !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("what isn't there: %v", err)
+		}
+	}
+	if _, err := s.PinManifests(t.Context(), "none"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("what isn't there: %v", err)
+	}
+	if err := s.SetPinManifests(t.Context(), pin.ID, refreshed.Revision, make([]byte, store.MaxManifests+1)); !errors.Is(err, store.ErrInvalid) {
+		t.Errorf("too much: %v", err)
+	}
+	wants(pin.ID, "")
 }

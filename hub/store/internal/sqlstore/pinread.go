@@ -39,6 +39,29 @@ func (c *Core) PinSnapshot(ctx context.Context, id string, withoutPayloads bool)
 	return pin, s, nil
 }
 
+// PinManifests implements store.Pins.
+func (c *Core) PinManifests(ctx context.Context, id string) (manifests []byte, err error) {
+	if !store.Findable(id) {
+		return nil, &store.NotFoundError{What: "pin", ID: id}
+	}
+	err = c.Database.Read(ctx, func(tx Tx) error {
+		if _, err := readPin(ctx, tx, id); err != nil {
+			return err
+		}
+		var kept *string
+		err := one(ctx, tx, "SELECT manifests FROM pins WHERE id = $1", []any{id}, &kept)
+		manifests = nil
+		if kept != nil {
+			manifests = []byte(*kept)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read manifests: %w", err)
+	}
+	return manifests, nil
+}
+
 // readPinHead reads everything of what is pinned but its resources. The discovery is
 // the agent's as it is now, as are the rows that it is about.
 func readPinHead(ctx context.Context, tx Tx, pin *store.Pin, s *store.StoredSnapshot) error {

@@ -19,7 +19,7 @@ func (c *Core) RefreshPin(ctx context.Context, id string) (pin store.Pin, err er
 		}
 		_, err := tx.Exec(ctx,
 			`UPDATE pins SET revision = 0, version = 0, aggregate_hash = $2, snapshot_error = '', plugins = 'null', received_at = 0,
-			   pinned_at = NULL, drifted_at = NULL, drift_revision = 0 WHERE id = $1`, id, []byte{})
+			   pinned_at = NULL, drifted_at = NULL, drift_revision = 0, manifests = NULL WHERE id = $1`, id, []byte{})
 		if err != nil {
 			return err
 		}
@@ -32,6 +32,27 @@ func (c *Core) RefreshPin(ctx context.Context, id string) (pin store.Pin, err er
 	c.Newest.Announce(pin.Changed)
 	c.dropUnused(ctx, bodies)
 	return pin, nil
+}
+
+// SetPinManifests implements store.Pins.
+func (c *Core) SetPinManifests(ctx context.Context, id string, revision int64, manifests []byte) error {
+	if len(manifests) > store.MaxManifests {
+		return fmt.Errorf("keep manifests: %w: more than %d bytes", store.ErrInvalid, store.MaxManifests)
+	}
+	if !store.Findable(id) {
+		return &store.NotFoundError{What: "pin", ID: id}
+	}
+	err := c.Database.Update(ctx, func(tx Tx) error {
+		n, err := tx.Exec(ctx, "UPDATE pins SET manifests = $3 WHERE id = $1 AND revision = $2", id, revision, string(manifests))
+		if err == nil && n == 0 {
+			err = &store.NotFoundError{What: "pin", ID: id}
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("keep manifests: %w", err)
+	}
+	return nil
 }
 
 // DeletePin implements store.Pins.

@@ -1,0 +1,149 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"waymark/hub/chat"
+	"waymark/internal/backoff"
+	"waymark/wire"
+	"waymark/wire/reverse"
+	"waymark/wire/waymark"
+)
+
+const (
+	// maxAsks bounds what readers ask of one agent at a time, maxChatCalls the calls for
+	// chats: half of what its channel takes, and what an agent takes. The rest of the
+	// channel is for approvals.
+	maxAsks, maxChatCalls = 2, 8
+	// maxAnswer bounds an agent's answer, in bytes: what it says itself that it is.
+	maxAnswer = 1 << 20
+	// askAgain is how soon another hub is asked again that hadn't the agent.
+	askAgain = 250 * time.Millisecond
+)
+
+// asked is what readers and chats may have an agent asked, and how long it may take at
+// the most: looking at files, and starting servers to list their tools. Nothing else is
+// asked for another hub.
+var asked = map[string]time.Duration{
+	reverse.KindClientContext: 20 * time.Second, reverse.KindSkillFiles: manifestsTimeout, reverse.KindSkillFile: time.Minute, reverse.KindToolsList: 30 * time.Second, reverse.KindToolsCall: chat.MaxCall,
+}
+
+// Why there is no answer. Those of an agent are *reverse.Error.
+var (
+	errAway      = errors.New("the agent is not connected: nothing can be asked of it until it is back")
+	errNoAddress = errors.New("the agent is connected to another hub of this database, which can't be asked: start all of them with --advertise, or have the balancer send the connection of an agent and the requests about it to one hub")
+	errNotThere  = errors.New("the agent is changing from one hub to another, or the hub to which it was connected doesn't answer: ask again in half a minute")
+	errNoChannel = errors.New("the agent has no channel on which this hub could ask: it has just come, or its version is older than that")
+	errLost      = errors.New("the connection to the agent ended in the middle of the call: whether it was done is not known")
+	errTooOld    = errors.New("the agent takes no such requests from a hub: its version is older than that; update the agent")
+	errAnswer    = errors.New("the agent's answer is not what it should be")
+)
+
+// ask has an agent asked, by this hub or by the one to which it is connected. Where it
+// is connected to none, it waits as long as patience for it.
+func (h *Hub) ask(ctx context.Context, agentID, kind string, body []byte, patience time.Duration) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, asked[kind])
+	defer cancel()
+	over := time.NewTimer(patience)
+	defer over.Stop()
+	pauses := backoff.Backoff{Shortest: askAgain, Longest: time.Second}
+	for {
+		changed, news := h.channels.changed.Changed(), h.writers.news.Changed()
+		if one := h.channels.of(agentID); one != nil && !one.Ended() {
+			return one.ask(ctx, kind, body)
+		}
+		err := errAway
+		var again <-chan time.Time
+		if h.Connected(agentID) {
+			err = errNoChannel
+		} else if at, connected := h.writers.at(agentID); connected {
+			if at.URL == "" {
+				err = errNoAddress
+			} else {
+				var answer []byte
+				if answer, err = h.replicas.ask(ctx, at, agentID, kind, body); !errors.Is(err, errNotThere) {
+					return answer, err
+				}
+				again = time.After(pauses.Next())
+			}
+		}
+		if patience == 0 {
+			return nil, err
+		}
+		select {
+		case <-changed:
+		case <-news:
+		case <-again:
+		case <-over.C:
+			return nil, err
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// ask asks the agent, and fetches all of its answer.
+func (c *agentChannel) ask(ctx context.Context, kind string, body []byte) ([]byte, error) {
+	if !c.Peer().Knows(kind) {
+		return nil, errTooOld
+	}
+	slots, plain := c.calls, false
+	if kind == reverse.KindClientContext || kind == reverse.KindSkillFiles {
+		slots, plain = c.asks, true
+	}
+	select {
+	case slots <- struct{}{}:
+		defer func() { <-slots }()
+	default:
+		return nil, &reverse.Error{Code: wire.CodeBusy, Text: fmt.Sprintf("%d calls are under way at this agent: wait for one of them", cap(slots))}
+	}
+	answer, err := c.call(ctx, kind, body)
+	if err != nil || plain {
+		return answer, err
+	}
+	return c.whole(ctx, body, answer)
+}
+
+// whole puts an answer together that may have been too long for a frame.
+func (c *agentChannel) whole(ctx context.Context, request, first []byte) ([]byte, error) {
+	var asked waymark.ToolsList // all requests have the capability where this one has it
+	var part waymark.ToolsAnswer
+	if proto.Unmarshal(request, &asked) != nil || proto.Unmarshal(first, &part) != nil {
+		return nil, errAnswer
+	}
+	answer, size := part.GetJson(), int(part.GetSize())
+	if size > maxAnswer || len(answer) > size {
+		return nil, errAnswer
+	}
+	for rest := part.GetRest(); len(answer) < size; {
+		body, err := proto.Marshal(&waymark.ToolsMore{
+			Capability: asked.GetCapability(), Rest: rest, Offset: uint32(len(answer)), //nolint:gosec // at most maxAnswer
+		})
+		if err != nil {
+			return nil, err
+		}
+		if body, err = c.call(ctx, reverse.KindToolsMore, body); err != nil {
+			return nil, err
+		}
+		if proto.Unmarshal(body, &part) != nil || len(part.GetJson()) == 0 || len(answer)+len(part.GetJson()) > size {
+			return nil, errAnswer
+		}
+		answer = append(answer, part.GetJson()...)
+	}
+	return answer, nil
+}
+
+// call makes one request.
+func (c *agentChannel) call(ctx context.Context, kind string, body []byte) ([]byte, error) {
+	answer, err := c.Call(ctx, kind, body)
+	var no *reverse.Error
+	if err != nil && ctx.Err() == nil && !errors.As(err, &no) {
+		return nil, errLost
+	}
+	return answer, err
+}

@@ -1,0 +1,216 @@
+package hub
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"waymark/hub/chat"
+	"waymark/hub/store"
+	"waymark/hub/transport"
+	"waymark/internal/errtext"
+	"waymark/internal/httpapi"
+	"waymark/internal/httpapi/problem"
+	"waymark/internal/text"
+	"waymark/wire/reverse"
+)
+
+// replicas lets several hubs over one store have agents asked by the one to which each
+// is connected. A hub says in the store where it is and what others have to show, which
+// is new with each start; see store.PresentHub. Who asks sends the request for the agent
+// and nothing else that a caller has sent; who is asked looks at its own connections
+// alone, so that nothing is passed on twice.
+//
+// The secret is worth what the store is: whoever reads it there reads all that agents have
+// pushed, and to act in a workspace takes a capability, at which the agent looks.
+type replicas struct {
+	hub    *Hub
+	self   store.PresentHub
+	client *http.Client
+}
+
+const (
+	replicaRoot = "/internal/v0/"
+	// replicaHeader has the id of the hub that asks, for the log.
+	replicaHeader = "Waymark-Hub"
+	// maxAsked bounds a request: the arguments of a call, and what is around them.
+	maxAsked = 640 << 10
+	// replicaDial is how long a hub in the same network may take to take a connection.
+	replicaDial = 3 * time.Second
+	// replicaGrace is what the hub that asks waits longer than the one that is asked,
+	// so that the one that knows more says how it ended.
+	replicaGrace = 2 * time.Second
+)
+
+func (r *replicas) init(h *Hub, advertise string) error {
+	r.hub, r.self = h, store.PresentHub{ID: uuid.NewString(), URL: advertise, Secret: rand.Text()}
+	if advertise != "" {
+		u, err := url.Parse(advertise)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Path != "" && u.Path != "/" {
+			return usagef("--advertise %q: want where other hubs reach this one, such as http://10.0.0.7:7878", advertise)
+		}
+		r.self.URL = u.Scheme + "://" + u.Host
+	}
+	dialer := &net.Dialer{Timeout: replicaDial}
+	r.client = &http.Client{
+		// No proxy: the addresses are those of one network, and the secret is for them.
+		Transport: &http.Transport{
+			DialContext: dialer.DialContext, TLSHandshakeTimeout: replicaDial, MaxIdleConnsPerHost: maxChatCalls,
+			IdleConnTimeout: idleTimeout / 2, MaxResponseHeaderBytes: maxHeader,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return nil
+}
+
+func (r *replicas) close() { r.client.CloseIdleConnections() }
+
+// whys are the errors of agentChannel.ask that are a hub's, by what they are called
+// between hubs.
+var whys = map[string]error{"not_there": errNotThere, "too_old": errTooOld, "lost": errLost, "answer": errAnswer}
+
+// refused is the answer where there is none of the agent: a hub's error, or that of
+// the agent.
+type refused struct {
+	Why  string `json:"why,omitempty"`
+	Code uint64 `json:"code,omitempty"`
+	Text string `json:"text,omitempty"`
+}
+
+// ask has another hub ask an agent.
+//
+// # Errors
+//
+// errNotThere says that nothing was asked: that hub hasn't got the agent, or doesn't answer.
+func (r *replicas) ask(ctx context.Context, at store.PresentHub, agentID, kind string, body []byte) ([]byte, error) {
+	var sent atomic.Bool // that hub may have read it
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }})
+	u := at.URL + replicaRoot + "agents/" + url.PathEscape(agentID) + "/ask/" + kind
+	request, err := http.NewRequestWithContext(traced, http.MethodPost, u, bytes.NewReader(body))
+	if err != nil {
+		return nil, errNotThere
+	}
+	request.Header = http.Header{
+		"Authorization": {"Bearer " + at.Secret}, "Content-Type": {"application/octet-stream"}, replicaHeader: {r.self.ID}, "User-Agent": {"waymark-hub"},
+	}
+	response, err := r.client.Do(request)
+	if err == nil {
+		defer func() { _ = response.Body.Close() }()
+		body, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	}
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil && sent.Load():
+		r.hub.log.Warn("another hub was lost in the middle of a call", slog.String("agent", agentID), slog.String("hub", at.ID), slog.String("error", errtext.Of(err)))
+		return nil, errLost
+	case err != nil:
+		r.hub.log.Warn("another hub doesn't answer", slog.String("agent", agentID), slog.String("hub", at.ID), slog.String("url", at.URL), slog.String("error", errtext.Of(err)))
+		return nil, errNotThere
+	case len(body) > maxAnswer:
+		return nil, errAnswer
+	case response.StatusCode == http.StatusOK:
+		return body, nil
+	case response.StatusCode == http.StatusConflict:
+		return nil, refusedBy(body)
+	}
+	// It was started anew and is another one now, or is about to stop, or something else
+	// is at its address.
+	r.hub.log.Warn("another hub refuses to ask an agent", slog.String("agent", agentID), slog.String("hub", at.ID), slog.String("url", at.URL), slog.Int("status", response.StatusCode))
+	return nil, errNotThere
+}
+
+// refusedBy is the error that another hub has encoded.
+func refusedBy(body []byte) error {
+	var no refused
+	if json.Unmarshal(body, &no) != nil {
+		return errAnswer
+	}
+	if err := whys[no.Why]; err != nil {
+		return err
+	}
+	return &reverse.Error{Code: no.Code, Text: text.Line(no.Text, maxErrorLogged*4)}
+}
+
+// handler serves the other hubs.
+func (r *replicas) handler() http.Handler {
+	return httpapi.New(httpapi.Options{
+		Name: "hub", Logger: r.hub.log, MaxBody: maxAsked, WriteTimeout: writeTimeout,
+		Admit: func(request *http.Request) (context.Context, error) {
+			ctx, shown := request.Context(), httpapi.BearerToken(request)
+			valid := r.self.URL != "" && subtle.ConstantTimeCompare([]byte(shown), []byte(r.self.Secret)) == 1
+			transport.Authenticated(ctx, valid)
+			if !valid {
+				return nil, &problem.Error{Code: http.StatusUnauthorized, Message: "unauthorized", Detail: "this is for hubs that share a database"}
+			}
+			return ctx, nil
+		},
+		Classify: func(_ *httpapi.Call, err error) *problem.Error {
+			if errors.Is(err, httpapi.ErrNoRoute) {
+				return &problem.Error{Code: http.StatusNotFound, Message: "no such page"}
+			}
+			return nil
+		},
+	}, httpapi.Service{Routes: []httpapi.Route{{
+		Method: http.MethodPost, Pattern: replicaRoot + "agents/{id}/ask/{kind}", Handle: r.serve, Failed: "the agent was not asked", Timeout: chat.MaxCall + replicaGrace,
+	}}})
+}
+
+// serve asks an agent that is connected here for another hub.
+func (r *replicas) serve(c *httpapi.Call) error {
+	agentID, kind, begin := c.Arg("id"), c.Arg("kind"), time.Now()
+	limit, known := asked[kind]
+	if !known {
+		return httpapi.ErrNoRoute
+	}
+	body, err := io.ReadAll(c.Body)
+	if err != nil {
+		return &problem.Error{Code: http.StatusBadRequest, Message: c.Failed(), Detail: errtext.Of(err)}
+	}
+	ctx, cancel := context.WithTimeout(c.Context(), limit)
+	defer cancel()
+	var answer []byte
+	if one := r.hub.channels.of(agentID); one == nil || one.Ended() || r.hub.transport.Draining() {
+		err = errNotThere
+	} else {
+		answer, err = one.ask(ctx, kind, body)
+	}
+	r.hub.log.Info("agent asked for another hub", slog.String("hub", text.Line(c.Header.Get(replicaHeader), 64)), slog.String("agent", agentID),
+		slog.String("kind", kind), slog.Int("request", len(body)), slog.Int("answer", len(answer)), slog.Duration("took", time.Since(begin)),
+		slog.String("error", text.Line(errtext.Of(err), maxErrorLogged)))
+	if err != nil {
+		return c.JSON(http.StatusConflict, refusalOf(err))
+	}
+	c.Send(http.StatusOK, "application/octet-stream", answer)
+	return nil
+}
+
+// refusalOf encodes an error of agentChannel.ask.
+func refusalOf(err error) refused {
+	var no *reverse.Error
+	if errors.As(err, &no) {
+		return refused{Code: no.Code, Text: no.Text}
+	}
+	for why, one := range whys {
+		if errors.Is(err, one) {
+			return refused{Why: why}
+		}
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return refused{Code: reverse.CodeDeadline, Text: "it wasn't done in time, and was cancelled"}
+	}
+	return refused{Code: reverse.CodeUnavailable, Text: "the hub to which it is connected can't ask it"}
+}

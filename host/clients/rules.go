@@ -284,7 +284,7 @@ var Clients = []Client{
 			skillFiles("codex-skill-files", "codex", ".codex/skills/**/SKILL.md"),
 			skillFiles("agents-skill-files", "codex", ".agents/skills/**/SKILL.md"),
 			{
-				ID: "codex-skill-policy", Readers: []string{"codex"}, Scope: conventions.ScopeProject, Kind: abi.KindInstructionFile, Format: conventions.Text,
+				ID: "codex-skill-policy", Readers: []string{"codex"}, Scope: conventions.ScopeProject, Kind: abi.KindInstructionFile, Format: conventions.OpenAIYAML,
 				Places: []string{".agents/skills/**/agents/openai.yaml", ".codex/skills/**/agents/openai.yaml"},
 			},
 			userFile("codex-user-override-md", "codex", ".codex/AGENTS.override.md"),

@@ -1,7 +1,6 @@
 package clients
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"path/filepath"
@@ -156,10 +155,11 @@ func (v *viewer) refuse(f *Find, place string) (reason Reason, detail string) {
 		return NoDescription, "it has no description"
 	case rules.MaxName > 0 && utf8.RuneCountInString(f.Name) > rules.MaxName:
 		return NameTooLong, fmt.Sprintf("its name has more than %d characters", rules.MaxName)
-	case v.withdrawn(f):
-		return Policy, "agents/openai.yaml has allow_implicit_invocation: false"
 	case mode == "manual":
 		return NotAlways, "its mode is manual"
+	}
+	if detail := v.withdrawn(f); detail != "" {
+		return Policy, detail
 	}
 	return "", ""
 }
@@ -169,23 +169,14 @@ func has(f *Find, code string) bool {
 	return slices.ContainsFunc(f.Findings, func(x snapshot.Finding) bool { return x.Code == code })
 }
 
-// withdrawn reports whether a file beside a skill takes it from the list. Its line is
-// looked for as text: nothing is parsed outside of the sandbox.
-func (v *viewer) withdrawn(f *Find) bool {
-	convention := v.in.Client.Skills.Policy
-	for _, p := range v.finds[f.Directory][convention] {
-		if p.Path != filepath.Join(f.Path, "agents", "openai.yaml") {
-			continue
-		}
-		for l := range bytes.Lines(p.Payload) {
-			key, value, _ := strings.Cut(strings.TrimSpace(string(l)), ":")
-			value, _, _ = strings.Cut(value, "#")
-			if key == "allow_implicit_invocation" && strings.TrimSpace(value) == "false" {
-				return true
-			}
+// withdrawn says how a file beside a skill takes it from the list; empty when none does.
+func (v *viewer) withdrawn(f *Find) string {
+	for _, p := range v.finds[f.Directory][v.in.Client.Skills.Policy] {
+		if p.Path == filepath.Join(f.Path, "agents", "openai.yaml") && p.Attributes["mode"].Text == "manual" {
+			return "agents/openai.yaml takes it from the list: " + p.Description
 		}
 	}
-	return false
+	return ""
 }
 
 // skill returns a find as the client names and describes it.

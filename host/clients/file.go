@@ -219,12 +219,11 @@ func (v *viewer) nestedSkills(dir string) {
 	if rules != nil {
 		for _, convention := range slices.Concat(rules.Places...) {
 			for _, f := range v.finds[dir][convention] {
-				place := placeOf(dir, f.Path)
-				if reason, detail := v.refuse(f, place); reason != "" {
+				if reason, detail := v.refuse(f); reason != "" {
 					v.leave(f, reason, detail)
 					continue
 				}
-				s := v.skill(f, place, 0)
+				s := v.skill(f)
 				v.add(f, Item{Name: s.name, Included: true, Bytes: int64(len(s.name) + len(s.description)), Description: s.description})
 			}
 		}

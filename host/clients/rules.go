@@ -115,6 +115,8 @@ type Skills struct {
 	MaxDepth   int
 	SkipHidden bool
 	SkipLinks  bool
+	// RealPlaces: where a place itself is a link, paths begin with what it leads to.
+	RealPlaces bool
 	// HiddenAt are the conventions of which what SkipHidden says holds in any case.
 	HiddenAt []string
 	// NeedsName and NeedsDescription leave out what has none, MaxName whose name has
@@ -147,8 +149,9 @@ type Same string
 const (
 	// SameFile: the same file, reached over links; the first counts.
 	SameFile Same = "file"
-	// SameNameLast: the same name; the last counts.
-	SameNameLast Same = "name_last"
+	// SameNameAny: the same name; any of them counts, and which one can change from start
+	// to start. Often it is the last.
+	SameNameAny Same = "name_any"
 	// SameNameFirst: the same name; the first counts.
 	SameNameFirst Same = "name_first"
 )
@@ -267,7 +270,7 @@ var Clients = []Client{
 		},
 		Skills: &Skills{
 			Top: Project, Places: [][]string{{"codex-skill-files"}, {"agents-skill-files"}},
-			MaxDepth: 6, SkipHidden: true, SkipLinks: true,
+			MaxDepth: 6, SkipHidden: true, SkipLinks: true, RealPlaces: true,
 			NeedsDescription: true, MaxName: 64, MaxDescription: 1024, NeedsUTF8: true, OneLine: true,
 			Same: SameFile, Names: ByByte, Line: LineAliased,
 			Namespaces: []string{"codex-plugin", "claude-plugin", "codex-nested-plugin", "claude-nested-plugin"}, Policy: "codex-skill-policy",
@@ -334,7 +337,7 @@ var Clients = []Client{
 			Top: ProjectElseAll, Up: true,
 			Places:    [][]string{{"claude-skill-files", "agents-skill-files"}, {"opencode-skill-files"}},
 			HiddenAt:  []string{"opencode-skill-files", "opencode-user-skill-files"},
-			NeedsName: true, NeedsDescription: true, Same: SameNameLast, Names: ByLetter, Line: LineXML,
+			NeedsName: true, NeedsDescription: true, Same: SameNameAny, Names: ByLetter, Line: LineXML,
 		},
 		User: &User{
 			Instructions: []string{"opencode-user-md", "claude-dir-md"},
@@ -396,8 +399,25 @@ func (c *Client) Conventions() (ids []string) {
 }
 
 // Rows returns the conventions that a client's rules name, from the table and its own.
-func (c *Client) Rows() (rows []conventions.Convention) {
-	ids := c.Conventions()
+func (c *Client) Rows() []conventions.Convention { return c.rows(c.Conventions()) }
+
+// UserRows returns those of what a client reads in the home directory; without those of
+// Rows, if they are looked for there in any case.
+func (c *Client) UserRows(beside bool) []conventions.Convention {
+	if c.User == nil {
+		return nil
+	}
+	ids := slices.Concat(append(slices.Clone(c.User.Skills), c.User.Instructions)...)
+	if c.Skills != nil {
+		ids = append(append(ids, c.Skills.Namespaces...), c.Skills.Policy)
+	}
+	if beside {
+		ids = slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(c.Conventions(), id) })
+	}
+	return c.rows(ids)
+}
+
+func (c *Client) rows(ids []string) (rows []conventions.Convention) {
 	for _, list := range [][]conventions.Convention{conventions.All, c.Own} {
 		for i := range list {
 			if slices.Contains(ids, list[i].ID) {

@@ -357,21 +357,30 @@ func promptOf(t *testing.T, prompt string) (s seen) {
 }
 
 // alike takes away what may differ: the path of a skill that links lead to more than
-// once, and which one of those of one name is taken that are found in one go, with its
-// description.
+// once, and which one of several of one name is listed, with its description, as long as it
+// is one of those that are said to be in question.
 func alike(v *clients.View, list []listed) []listed {
 	list = slices.Clone(list)
 	for i := range list {
-		path, err := filepath.EvalSymlinks(list[i].path)
-		if err != nil {
-			path = list[i].path
-		}
+		s := &list[i]
+		s.path, s.description = realPath(s.path), strings.TrimSpace(s.description)
+		several, known := false, false
 		for j := range v.Items {
-			if it := &v.Items[j]; it.Name == list[i].name && it.Reason == clients.Duplicate && strings.Contains(it.Detail, "from start to start") {
-				path, list[i].description = "any of several", ""
+			if it := &v.Items[j]; it.Kind == abi.KindSkill && it.Name == s.name && (it.Included || it.Reason == clients.Duplicate) {
+				several = several || strings.Contains(it.Detail, "from start to start")
+				known = known || realPath(it.Path) == s.path
 			}
 		}
-		list[i].path, list[i].description = path, strings.TrimSpace(list[i].description)
+		if several && known {
+			s.path, s.description = "any of several", ""
+		}
 	}
 	return list
+}
+
+func realPath(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
 }

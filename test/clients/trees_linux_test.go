@@ -137,6 +137,23 @@ var trees = []tree{
 		".agents/skills/.hidden/one/SKILL.md": head("hidden", "Hidden."),
 	}},
 	{name: "user with many skills", files: numbered(100, strings.Repeat("words ", 30)), home: map[string]string{".codex/skills/mine/SKILL.md": head("mine", "The user has one.")}},
+	{name: "one name in many places", start: "sub", files: map[string]string{
+		".agents/skills/a/SKILL.md": head("same", "Of the project."), "sub/.claude/skills/a/SKILL.md": head("same", "Of the project, below."),
+		".opencode/skills/a/SKILL.md": head("same", "Of the project, for opencode."), ".codex/skills/a/SKILL.md": head("same", "Of the project, for Codex."),
+	}, home: map[string]string{
+		".agents/skills/a/SKILL.md": head("same", "Of the user."), ".config/opencode/skills/a/SKILL.md": head("same", "Of the user, for opencode."),
+		".opencode/skill/a/SKILL.md": head("same", "Of the user, in another place."), ".codex/skills/a/SKILL.md": head("same", "Of the user, for Codex."),
+	}},
+	{name: "links out", start: "sub", run: true, files: map[string]string{
+		"../out/skills/one/SKILL.md": head("one", "Out of the project."), "../out/two/SKILL.md": head("two", "Out of it, too."),
+		"../out/AGENTS.md": "from elsewhere\n", "AGENTS.md": "-> ../out/AGENTS.md", ".claude/skills": "-> ../../out/skills",
+		".agents/skills": "-> ../../out/skills", "sub/.agents/skills/two": "-> ../../../../out/two", "../chain": "-> out/two",
+		"sub/.codex/skills/three": "-> ../../../../chain",
+	}, home: map[string]string{".agents/skills/mine": "-> ../../src/mine", "src/mine/SKILL.md": head("mine", "The user keeps it elsewhere.")}},
+	{name: "links out without git", start: "a/b", noGit: true, run: true, files: map[string]string{
+		"shared/one/SKILL.md": head("one", "Above."), "a/.agents/skills/x/one": "-> ../../../../shared/one", "a/b/.opencode/skills/two": "-> ../../../../shared/one",
+		"a/b/.agents/skills/all": "-> ../../../../shared", "CLAUDE.md": "all\n", "a/b/AGENTS.md": "-> ../../CLAUDE.md", "a/.claude/skills/up": "-> ../../b/.agents/skills",
+	}},
 	{name: "nothing", files: map[string]string{"README.md": "none\n"}},
 }
 

@@ -52,14 +52,14 @@ func clientInput(ctx context.Context, opts Options, client *clients.Client, dir 
 		return nil, fmt.Errorf("look where %s is started: %s is not a directory", client.Name, start)
 	}
 	in := &clients.Input{Client: client, Start: start, Project: projectOf(start), Home: opts.Home}
-	walk := walkOf(in, opts.NoUser, below, "")
+	walk := walkOf(in, &opts, below, "")
 	targets, err := walk.look(ctx, opts)
 	if err != nil || len(targets) == 0 {
 		return walk.in, err
 	}
 	best, exclude := walk, opts.Exclude
 	for _, top := range []string{commonTop(append(targets, walk.roots...)), "/"} { // links can lead to links
-		wide := walkOf(in, opts.NoUser, below, top)
+		wide := walkOf(in, &opts, below, top)
 		if wide.incomplete {
 			break
 		}
@@ -116,11 +116,12 @@ type clientWalk struct {
 	incomplete bool
 }
 
-// placed is what a row is for.
-type placed struct{ convention, dir string }
+// placed is what a row is for: a convention of a directory in a root. moved is the one in
+// the home directory for which that stands.
+type placed struct{ convention, root, dir, moved string }
 
 // walkOf plans a walk. wide is the one root for all; empty for those of the walk.
-func walkOf(of *clients.Input, noUser bool, below []string, wide string) *clientWalk {
+func walkOf(of *clients.Input, opts *Options, below []string, wide string) *clientWalk {
 	in := *of
 	w := &clientWalk{in: &in, looked: map[string]string{}, at: map[string]placed{}, places: map[string]string{}}
 	top := cmp.Or(wide, in.Project, in.Start)
@@ -141,7 +142,7 @@ func walkOf(of *clients.Input, noUser bool, below []string, wide string) *client
 			w.incomplete = !w.place(top, rel, rows) || w.incomplete
 		}
 	}
-	w.user(noUser, wide)
+	w.user(opts, wide)
 	rows = in.Client.NestedRows()
 	for _, dir := range below {
 		if rel, ok := applies.Below(top, dir); ok && w.place(top, rel, rows) {
@@ -188,7 +189,9 @@ func (w *clientWalk) look(ctx context.Context, opts Options) (targets []string, 
 			}
 		}
 		for j := range o.Candidates {
-			in.Finds = append(in.Finds, w.find(o.Root, &o.Candidates[j]))
+			if f, ok := w.find(o.Root, &o.Candidates[j]); ok {
+				in.Finds = append(in.Finds, f)
+			}
 		}
 		for _, d := range o.Denied {
 			if target, err := filepath.EvalSymlinks(filepath.Join(o.Root, d.Path)); d.Reason == vfs.ReasonEscape && err == nil {
@@ -210,7 +213,7 @@ func (w *clientWalk) place(top, rel string, rows []conventions.Convention) bool 
 	for i := range rows {
 		row := rows[i]
 		row.ID = fmt.Sprintf("%s-%d", rows[i].ID, len(w.rows))
-		w.at[row.ID] = placed{rows[i].ID, dir}
+		w.at[row.ID] = placed{rows[i].ID, top, dir, ""}
 		row.Places = slices.Clone(row.Places)
 		for j := range row.Places {
 			row.Places[j] = filepath.Join(rel, row.Places[j])
@@ -220,11 +223,12 @@ func (w *clientWalk) place(top, rel string, rows []conventions.Convention) bool 
 	return true
 }
 
-// user has the home directory looked at, too, unless the operator has its files left alone.
-func (w *clientWalk) user(off bool, wide string) {
+// user has the home directory looked at, too, unless the operator has its files left alone,
+// and what environment variables name in the place of directories there.
+func (w *clientWalk) user(opts *Options, wide string) {
 	in := w.in
 	home, err := filepath.EvalSymlinks(in.Home)
-	if off || in.Home == "" || err != nil || in.Client.User == nil {
+	if opts.NoUser || in.Home == "" || err != nil || in.Client.User == nil {
 		return
 	}
 	in.Home, in.User = home, true
@@ -238,16 +242,58 @@ func (w *clientWalk) user(off bool, wide string) {
 		rel, ok := applies.Below(top, home)
 		w.incomplete = !ok || !w.place(top, rel, in.Client.UserRows(w.looked[home] != "")) || w.incomplete
 	}
+	in.Moved = map[string]string{}
+	for _, m := range in.Client.User.Moved {
+		dir, err := filepath.EvalSymlinks(opts.ClientVariables[m.Variable])
+		if filepath.IsAbs(dir) && err == nil && dir != filepath.Join(home, m.Dir) && dir != "/" {
+			in.Moved[m.Dir] = dir
+			w.incomplete = !w.moved(dir, m.Dir, wide) || w.incomplete
+		}
+	}
+}
+
+// moved adds rows for a directory that stands for one in the home directory. It is looked
+// at from the one above it: in a root of its own its files would be those of a project.
+func (w *clientWalk) moved(dir, stands, wide string) bool {
+	top := cmp.Or(wide, filepath.Dir(dir))
+	rel, ok := applies.Below(top, dir)
+	if !ok || strings.ContainsAny(rel, `*?[]{}\`) {
+		return false
+	}
+	if !slices.Contains(w.roots, top) {
+		w.roots = append(w.roots, top)
+	}
+	w.looked[dir] = top
+	for _, row := range w.in.Client.UserRows(false) {
+		var places []string
+		for _, place := range row.Places {
+			if rest, ok := strings.CutPrefix(place, stands+"/"); ok {
+				places = append(places, filepath.Join(rel, rest))
+			}
+		}
+		if len(places) > 0 {
+			id := row.ID
+			row.ID, row.Places = fmt.Sprintf("%s-%d", id, len(w.rows)), places
+			w.at[row.ID] = placed{id, top, dir, stands}
+			w.rows = append(w.rows, row)
+		}
+	}
+	return true
 }
 
 // maxClientRows bounds the conventions of a walk: a resolver takes so many patterns. Some
 // twelve are for each directory.
 const maxClientRows = 160
 
-// find returns a candidate as a find of the directory that it is of.
-func (w *clientWalk) find(root string, c *snapshot.Candidate) clients.Find {
-	f := clients.Find{Directory: root, Path: cmp.Or(c.Path, c.Source), Resource: c.Resource}
-	if p, ok := w.at[c.Convention]; ok {
+// find returns a candidate as a find of the directory that it is of. ok is false for one
+// of a row that is for another root.
+func (w *clientWalk) find(root string, c *snapshot.Candidate) (f clients.Find, ok bool) {
+	f = clients.Find{Directory: root, Path: cmp.Or(c.Path, c.Source), Resource: c.Resource}
+	p, placed := w.at[c.Convention]
+	if placed {
+		if p.root != root {
+			return f, false
+		}
 		f.Convention, f.Directory = p.convention, p.dir
 	}
 	file := f.Path
@@ -256,8 +302,12 @@ func (w *clientWalk) find(root string, c *snapshot.Candidate) clients.Find {
 	}
 	info, err := os.Lstat(file)
 	f.Linked = err == nil && info.Mode()&os.ModeSymlink != 0
-	f.Place = w.leadsTo(clients.PlaceOf(f.Directory, f.Path))
-	return f
+	f.Place = clients.PlaceOf(f.Directory, f.Path)
+	if rel, ok := applies.Below(p.dir, f.Path); ok && p.moved != "" { // the place has its names without those that are moved
+		f.Place = filepath.Join(p.dir, strings.TrimPrefix(clients.PlaceOf("/", path.Join("/", p.moved, rel)), "/"+p.moved))
+	}
+	f.RealPlace = w.leadsTo(f.Place)
+	return f, true
 }
 
 // leadsTo is the directory that a path of one leads to over links; empty where there are
@@ -278,7 +328,7 @@ func (w *clientWalk) leadsTo(dir string) string {
 func foreign(client *clients.Client) (ids []string) {
 	wanted := client.Conventions()
 	if user := client.User; user != nil { // of the table's rows some are read in the home alone
-		wanted = slices.Concat(append(slices.Clone(user.Skills), wanted, user.Instructions)...)
+		wanted = slices.Concat(append(slices.Clone(user.Skills), wanted, user.Instructions, user.Rules)...)
 	}
 	for i := range conventions.All {
 		if id := conventions.All[i].ID; !slices.Contains(wanted, id) {

@@ -99,6 +99,27 @@ type User struct {
 	// whatever their names.
 	Skills [][]string
 	Last   bool
+	// Rules are texts beside Instructions, each of which is read that applies always.
+	Rules []string
+	// Moved are directories of the home directory in the place of which the client takes
+	// the one that an environment variable names.
+	Moved []Moved
+}
+
+// Moved is a directory, relative to the home directory, and the environment variable that
+// can name another one.
+type Moved struct{ Variable, Dir string }
+
+// Variables are the environment variables that decide where clients look.
+func Variables() (names []string) {
+	for i := range Clients {
+		if user := Clients[i].User; user != nil {
+			for _, m := range user.Moved {
+				names = append(names, m.Variable)
+			}
+		}
+	}
+	return names
 }
 
 // Skills says which skills a client lists.
@@ -254,7 +275,10 @@ var Clients = []Client{
 			Top: Project, Up: true, Places: [][]string{{"claude-skills"}}, MaxDepth: 1,
 			MaxDescription: 1536, Same: SameNameFirst, Names: ByByte, Line: LineName,
 		},
-		User:  &User{Instructions: []string{"claude-dir-md"}, Skills: [][]string{{"claude-skills"}}},
+		User: &User{
+			Instructions: []string{"claude-dir-md"}, Rules: []string{"claude-rules"}, Skills: [][]string{{"claude-skills"}},
+			Moved: []Moved{{"CLAUDE_CONFIG_DIR", ".claude"}},
+		},
 		Lists: []string{"claude-agents", "claude-commands"},
 		Sources: []Source{
 			{"https://code.claude.com/docs/en/memory", noted},
@@ -282,6 +306,7 @@ var Clients = []Client{
 		User: &User{
 			Instructions: []string{"codex-user-override-md", "codex-user-md"},
 			Skills:       [][]string{nil, {"codex-skill-files", "agents-skill-files"}}, Last: true,
+			Moved: []Moved{{"CODEX_HOME", ".codex"}},
 		},
 		Own: []conventions.Convention{
 			skillFiles("codex-skill-files", "codex", ".codex/skills/**/SKILL.md"),
@@ -342,6 +367,7 @@ var Clients = []Client{
 		User: &User{
 			Instructions: []string{"opencode-user-md", "claude-dir-md"},
 			Skills:       [][]string{{"claude-skill-files", "agents-skill-files"}, {"opencode-user-skill-files"}, {"opencode-skill-files"}},
+			Moved:        []Moved{{"XDG_CONFIG_HOME", ".config"}},
 		},
 		Lists: []string{"opencode-agents", "opencode-commands"},
 		Own: []conventions.Convention{
@@ -407,7 +433,7 @@ func (c *Client) UserRows(beside bool) []conventions.Convention {
 	if c.User == nil {
 		return nil
 	}
-	ids := slices.Concat(append(slices.Clone(c.User.Skills), c.User.Instructions)...)
+	ids := slices.Concat(append(slices.Clone(c.User.Skills), c.User.Instructions, c.User.Rules)...)
 	if c.Skills != nil {
 		ids = append(append(ids, c.Skills.Namespaces...), c.Skills.Policy)
 	}

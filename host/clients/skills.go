@@ -112,7 +112,7 @@ func (v *viewer) userSkills(i int) []string {
 // directory.
 func (v *viewer) builtin(f *Find) bool {
 	b := v.in.Client.Skills.Budget
-	return b != nil && strings.HasPrefix(f.Path, filepath.Join(v.in.Home, b.Root)+"/")
+	return b != nil && strings.HasPrefix(f.Path, v.in.userPath(b.Root)+"/")
 }
 
 // PlaceOf is the directory that a place spells out: the two names below dir, such as
@@ -292,7 +292,7 @@ func (v *viewer) roots(list []*skill) map[string]int {
 			}
 		}
 		if i == 1 && rules.Budget != nil {
-			roots[filepath.Join(v.in.Home, rules.Budget.Root)] = len(roots)
+			roots[v.in.userPath(rules.Budget.Root)] = len(roots)
 		}
 		for _, dir := range v.walk(rules.Top, rules.Up) {
 			for _, s := range list {

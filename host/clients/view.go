@@ -21,6 +21,9 @@ type Input struct {
 	// User: what the client reads there was looked at.
 	Home string
 	User bool
+	// Moved are directories that environment variables name in the place of some of the
+	// home directory; see User. Finds of theirs have them as Directory.
+	Moved map[string]string
 	// Looked are the directories that were looked at, of those that Directories names.
 	Looked []string
 	// Below are directories below Start on the way to a file, that one's own first, as
@@ -37,11 +40,11 @@ type Find struct {
 	// Path is where it was found, below Directory, before links were followed: the
 	// file, and of a skill its directory.
 	Path string
-	// Linked says that the file, of a skill its SKILL.md, is a link. Place is what the
-	// directory of a place, such as .agents/skills, leads to that is a link or lies behind
-	// one; empty where it doesn't.
-	Linked bool
-	Place  string
+	// Linked says that the file, of a skill its SKILL.md, is a link. Place is the directory
+	// of its place, such as .agents/skills; empty: that of PlaceOf. RealPlace is what that
+	// leads to over links; empty where there are none.
+	Linked           bool
+	Place, RealPlace string
 	snapshot.Resource
 
 	user bool // found as something of the user's
@@ -242,11 +245,9 @@ func look(in *Input) *viewer {
 // says none.
 func (f *Find) asSkill(c *Client) *Find {
 	s := *f
-	place := PlaceOf(f.Directory, f.Path)
-	if rest := strings.TrimPrefix(f.Path, place); f.Place != "" && rest != "" && c.Skills != nil && c.Skills.RealPlaces {
-		s.Path = f.Place + rest
-	} else {
-		s.Place = place
+	s.Place = cmp.Or(f.Place, PlaceOf(f.Directory, f.Path))
+	if rest := strings.TrimPrefix(f.Path, s.Place); f.RealPlace != "" && rest != "" && c.Skills != nil && c.Skills.RealPlaces {
+		s.Place, s.Path = f.RealPlace, f.RealPlace+rest
 	}
 	if c.Skills == nil || f.Kind != abi.KindSubagent || filepath.Base(f.Path) != "SKILL.md" {
 		return &s

@@ -36,7 +36,7 @@ func TestFrontMatter(t *testing.T) {
 	}
 	tr := tree{files: files}
 	start := tr.make(t)
-	home := t.TempDir()
+	home := user{dir: t.TempDir()}
 	var lines []string
 	for client, list := range map[string]map[string]string{"codex": p.codexSkills(t, home, start), "opencode": p.opencodeSkills(t, home, start)} {
 		said := map[string]string{}
@@ -69,7 +69,7 @@ func TestFrontMatter(t *testing.T) {
 var codexLine = regexp.MustCompile(`(?m)^- (.*) \(file: r\d+/(?:.*/)?([^/]*)/SKILL\.md\)$`)
 
 // codexSkills are the lines of Codex' list, by directory.
-func (p programs) codexSkills(t *testing.T, home, start string) map[string]string {
+func (p programs) codexSkills(t *testing.T, home user, start string) map[string]string {
 	t.Helper()
 	var messages []struct{ Content []struct{ Text string } }
 	if err := json.Unmarshal(run(t, home, "plain", start, p.codex, "debug", "prompt-input"), &messages); err != nil {
@@ -87,7 +87,7 @@ func (p programs) codexSkills(t *testing.T, home, start string) map[string]strin
 }
 
 // opencodeSkills are the skills that opencode shows a model, by directory.
-func (p programs) opencodeSkills(t *testing.T, home, start string) map[string]string {
+func (p programs) opencodeSkills(t *testing.T, home user, start string) map[string]string {
 	t.Helper()
 	var skills []struct{ Name, Description, Location string }
 	if err := json.Unmarshal(run(t, home, "plain", start, p.opencode, "--pure", "debug", "skill"), &skills); err != nil {

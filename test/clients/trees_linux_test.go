@@ -14,6 +14,8 @@ type tree struct {
 	files       map[string]string // with "-> target" for a link
 	noGit       bool
 	home        map[string]string // what lies in the user's home directory
+	// variables name directories, relative to the home directory, in the place of others.
+	variables map[string]string
 	// run: opencode is asked by `run`, too.
 	run bool
 }
@@ -124,6 +126,8 @@ var trees = []tree{
 		".opencode/skills/another/SKILL.md": head("another", "The project's."),
 	}, home: map[string]string{
 		".codex/AGENTS.md":                       "  mine\n\n",
+		"sub/AGENTS.md":                          "not of the project\n",
+		"sub/.agents/skills/not/SKILL.md":        head("not", "Not of the project."),
 		".codex/skills/mine/SKILL.md":            head("mine", "Of the user."),
 		".agents/skills/mine2/SKILL.md":          head("mine2", "Of the user, too."),
 		".claude/skills/mine3/SKILL.md":          head("mine3", "For others."),
@@ -135,6 +139,16 @@ var trees = []tree{
 		".opencode/skills/mine5/SKILL.md":     head("mine5", "In the home directory."),
 		".agents/skills/deep/in/it/SKILL.md":  head("deep", "Deep."),
 		".agents/skills/.hidden/one/SKILL.md": head("hidden", "Hidden."),
+	}},
+	{name: "user elsewhere", start: "sub", run: true, variables: map[string]string{"CODEX_HOME": "else/cx", "XDG_CONFIG_HOME": "else/xdg"}, files: map[string]string{
+		"AGENTS.md": "root\n", ".agents/skills/one/SKILL.md": head("one", "Of the project."), "cx/AGENTS.md": "not the user's\n",
+	}, home: map[string]string{
+		"else/cx/AGENTS.md": "mine\n", "else/cx/skills/mine/SKILL.md": head("mine", "Of the user."), "else/cx/skills/deep/er/SKILL.md": head("deep", "Of the user, too."),
+		"else/cx/skills/gone/SKILL.md": head("gone", "Withheld."), "else/cx/skills/gone/agents/openai.yaml": "policy:\n  allow_implicit_invocation: false\n",
+		".codex/AGENTS.md": "not read\n", ".codex/skills/no/SKILL.md": head("no", "Not read."), ".agents/skills/mine2/SKILL.md": head("mine2", "Where it always is."),
+		"else/xdg/opencode/AGENTS.md": "for opencode\n", "else/xdg/opencode/skills/mine3/SKILL.md": head("mine3", "Of opencode."),
+		"else/xdg/opencode/skill/.hidden/SKILL.md": head("hidden", "Hidden."),
+		".config/opencode/AGENTS.md":               "not read either\n", ".config/opencode/skills/no2/SKILL.md": head("no2", "Not read."),
 	}},
 	{name: "user with many skills", files: numbered(100, strings.Repeat("words ", 30)), home: map[string]string{".codex/skills/mine/SKILL.md": head("mine", "The user has one.")}},
 	{name: "one name in many places", start: "sub", files: map[string]string{
@@ -185,7 +199,7 @@ func (tr *tree) make(t *testing.T) string {
 }
 
 // makeHome makes the user's home directory.
-func (tr *tree) makeHome(t *testing.T) string {
+func (tr *tree) makeHome(t *testing.T) user {
 	t.Helper()
 	home, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -194,7 +208,15 @@ func (tr *tree) makeHome(t *testing.T) string {
 	for name, text := range tr.home {
 		put(t, filepath.Join(home, name), text)
 	}
-	return home
+	u := user{dir: home}
+	for name, dir := range tr.variables {
+		dir = filepath.Join(home, dir)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		u.env = append(u.env, name+"="+dir)
+	}
+	return u
 }
 
 // put writes a file, or makes a link of "-> target".

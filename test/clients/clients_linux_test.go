@@ -387,8 +387,8 @@ func alike(v *clients.View, list []listed) []listed {
 }
 
 func realPath(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
+	if to, err := filepath.EvalSymlinks(path); err == nil {
+		return to
 	}
 	return path
 }

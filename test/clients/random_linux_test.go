@@ -58,6 +58,7 @@ func randomTree(r *rand.Rand) *tree {
 			pick(r, "some text\n", "more\r\ntext", "", " \n", strings.Repeat("long ", 4000), "-> README.md"))
 	}
 	put("README.md", "read me\n")
+	back := false
 	containers := []string{".agents/skills", ".agents/skills", ".codex/skills", ".claude/skills", ".opencode/skill", ".opencode/skills"}
 	for i := range 8 + r.IntN(24) {
 		place := path.Join(pick(r, dirs...), pick(r, containers...))
@@ -66,7 +67,14 @@ func randomTree(r *rand.Rand) *tree {
 		}
 		switch r.IntN(12) {
 		case 0:
-			put(place, "-> "+relative(place, pick(r, "shared/one", "shared", "a", ".agents/skills/two", "nowhere", "../out", "../out/two")))
+			to := pick(r, "shared/one", "shared", "a", ".agents/skills/two", "nowhere", "../out", "../out/two")
+			if to == "a" {
+				if back { // opencode doesn't end with two
+					to = "shared"
+				}
+				back = true
+			}
+			put(place, "-> "+relative(place, to))
 		case 1:
 			put(path.Join(place, "SKILL.md"), "-> "+relative(path.Join(place, "SKILL.md"), "shared/one/SKILL.md"))
 		case 2:

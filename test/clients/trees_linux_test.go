@@ -168,6 +168,10 @@ var trees = []tree{
 		"shared/one/SKILL.md": head("one", "Above."), "a/.agents/skills/x/one": "-> ../../../../shared/one", "a/b/.opencode/skills/two": "-> ../../../../shared/one",
 		"a/b/.agents/skills/all": "-> ../../../../shared", "CLAUDE.md": "all\n", "a/b/AGENTS.md": "-> ../../CLAUDE.md", "a/.claude/skills/up": "-> ../../b/.agents/skills",
 	}},
+	{name: "links back", start: "a", files: map[string]string{
+		"a/.agents/skills/x/up": "-> ../../../../a", "a/plain/SKILL.md": head("plain", "In no place."),
+		"a/.codex/skills/y/SKILL.md": head("other", "In the place of another."), "a/.agents/skills/1/2/3/4/5/6/7/8/9/SKILL.md": head("deepest", "Ten deep."),
+	}},
 	{name: "nothing", files: map[string]string{"README.md": "none\n"}},
 }
 

@@ -37,8 +37,8 @@ type nested struct {
 	Sources []Source
 }
 
-// nestedRules are those of Clients, by their ids. No program is compared with them: what
-// Codex and opencode do at a start is, and these directories are behind that.
+// nestedRules are those of Clients, by their ids. Codex that is started in such a directory
+// is compared with them; the others follow what their makers say.
 var nestedRules = map[string]nested{
 	"claude": {OnFile, Every, OnFile, []Source{
 		{"https://code.claude.com/docs/en/memory", noted},

@@ -153,6 +153,47 @@ func TestWhyClient(t *testing.T) {
 	}
 }
 
+// TestClientLinksOut: links are followed wherever they lead, what is excluded isn't, and what
+// one root has is nobody else's.
+func TestClientLinksOut(t *testing.T) {
+	t.Parallel()
+	const skill = "---\nname: %s\ndescription: how\n---\n"
+	dir := vfstest.Build(t, []string{
+		"w/.git/HEAD = x", "w/AGENTS.md -> ../out/AGENTS.md", "out/AGENTS.md = elsewhere", "out/skills/one/SKILL.md = " + fmt.Sprintf(skill, "one"),
+		"w/.agents/skills/all -> ../../../out/skills", "w/sub/.agents/skills/chain -> ../../../../chain", "chain -> out/skills/one",
+		"w/.agents/skills/private/SKILL.md = " + fmt.Sprintf(skill, "private"), "w/.agents/skills/secret -> ../../../out/.ssh", "out/.ssh/SKILL.md = " + fmt.Sprintf(skill, "secret"),
+		"home/sub/AGENTS.md = not of the project", "home/.codex/AGENTS.md = not there", "cx/AGENTS.md = mine", "cx/skills/two/SKILL.md = " + fmt.Sprintf(skill, "two"),
+	})
+	opts := host.Options{Builtin: module(builtin(t))}
+	opts.Home, opts.Exclude = filepath.Join(dir, "home"), []string{".agents/skills/private"}
+	opts.ClientVariables = map[string]string{"CODEX_HOME": filepath.Join(dir, "cx")}
+	v, err := host.ClientContext(t.Context(), opts, client(t, "codex"), filepath.Join(dir, "w/sub"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for i := range v.Items {
+		if it := &v.Items[i]; it.Included {
+			got = append(got, strings.TrimSpace(relative(it.Path, dir)+" "+it.Name))
+		}
+	}
+	want := []string{"cx/AGENTS.md", "w/AGENTS.md", "w/.agents/skills/all/one/SKILL.md one", "cx/skills/two/SKILL.md two"}
+	if !slices.Equal(got, want) || len(v.NotLookedAt) > 0 {
+		t.Errorf("%q, not %q", got, want)
+	}
+}
+
+// TestClientImports: what is imported is named also where a client is started in a
+// subdirectory.
+func TestClientImports(t *testing.T) {
+	t.Parallel()
+	dir := vfstest.Build(t, []string{"w/.git/HEAD = x", "w/sub/CLAUDE.md = see @more.md", "w/sub/more.md = more"})
+	v, err := host.ClientContext(t.Context(), host.Options{Builtin: module(builtin(t))}, client(t, "claude"), filepath.Join(dir, "w/sub"))
+	if err != nil || len(v.Items) != 1 || len(v.Items[0].Imports) != 1 {
+		t.Errorf("%+v, %v", v, err)
+	}
+}
+
 // TestClientContextOfHost: a directory of the workspace, and no other.
 func TestClientContextOfHost(t *testing.T) {
 	t.Parallel()

@@ -6,13 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"waymark/abi"
+	"waymark/host/applies"
 	"waymark/host/clients"
 	"waymark/host/plugin"
+	"waymark/host/resolve"
+	"waymark/host/vfs"
 	"waymark/plugins/conventions"
 	"waymark/snapshot"
 )
@@ -32,6 +36,10 @@ func ClientContext(ctx context.Context, opts Options, client *clients.Client, di
 
 // clientInput looks at the directories of a client's walk, and at those of below, which
 // lie below the one of the start.
+//
+// Links are followed inside of a root. Where one leads out, as between the directories of
+// a walk without a project, or to skills that a user keeps elsewhere, all is looked at once
+// more in one root that has what it leads to, since clients follow it.
 func clientInput(ctx context.Context, opts Options, client *clients.Client, dir string, below []string) (input *clients.Input, err error) {
 	start, err := filepath.Abs(dir)
 	if err == nil {
@@ -44,17 +52,120 @@ func clientInput(ctx context.Context, opts Options, client *clients.Client, dir 
 		return nil, fmt.Errorf("look where %s is started: %s is not a directory", client.Name, start)
 	}
 	in := &clients.Input{Client: client, Start: start, Project: projectOf(start), Home: opts.Home}
-	walk := walkOf(in, below)
-	walk.user(in, opts.NoUser)
+	walk := walkOf(in, &opts, below, "")
+	targets, err := walk.look(ctx, opts)
+	if err != nil || len(targets) == 0 {
+		return walk.in, err
+	}
+	best, exclude := walk, opts.Exclude
+	for _, top := range []string{commonTop(append(targets, walk.roots...)), "/"} { // links can lead to links
+		wide := walkOf(in, &opts, below, top)
+		if wide.incomplete {
+			break
+		}
+		opts.Exclude = excludeBelow(exclude, top, walk.roots)
+		targets, err := wide.look(ctx, opts)
+		if err != nil { // it can be more than may be looked at
+			break
+		}
+		if best = wide; len(targets) == 0 {
+			break
+		}
+	}
+	return best.in, context.Cause(ctx)
+}
+
+// commonTop is the directory that all paths lie in.
+func commonTop(paths []string) string {
+	top := paths[0]
+	for _, path := range paths[1:] {
+		for {
+			if _, ok := applies.Below(top, path); ok {
+				break
+			}
+			top = filepath.Dir(top)
+		}
+	}
+	return top
+}
+
+// excludeBelow makes patterns that are relative to some directories relative to one that
+// these lie in.
+func excludeBelow(patterns []string, top string, dirs []string) (all []string) {
+	for _, dir := range dirs {
+		rel, _ := applies.Below(top, dir)
+		for _, pattern := range patterns {
+			all = append(all, path.Join(resolve.LiteralPattern(rel), pattern))
+		}
+	}
+	return all
+}
+
+// clientWalk is how the directories of a client's walk are looked at: those of the project
+// in one root, so that a link from one to another is followed as the client does, and each
+// one above it in its own.
+type clientWalk struct {
+	in       *clients.Input
+	roots    []string
+	looked   map[string]string // directories, and the root of each
+	rows     []conventions.Convention
+	at       map[string]placed // the rows for directories below a root
+	disabled []string          // rows of the table that aren't looked for in the roots themselves
+	places   map[string]string // what leadsTo has returned
+	// incomplete: not all directories could be placed.
+	incomplete bool
+}
+
+// placed is what a row is for: a convention of a directory in a root. moved is the one in
+// the home directory for which that stands.
+type placed struct{ convention, root, dir, moved string }
+
+// walkOf plans a walk. wide is the one root for all; empty for those of the walk.
+func walkOf(of *clients.Input, opts *Options, below []string, wide string) *clientWalk {
+	in := *of
+	w := &clientWalk{in: &in, looked: map[string]string{}, at: map[string]placed{}, places: map[string]string{}}
+	top := cmp.Or(wide, in.Project, in.Start)
+	if wide != "" {
+		w.roots = []string{wide}
+		for i := range conventions.All {
+			w.disabled = append(w.disabled, conventions.All[i].ID)
+		}
+	} else {
+		w.rows, w.disabled = slices.Clone(in.Client.Own), foreign(in.Client)
+	}
+	rows := in.Client.Rows()
+	for _, dir := range clients.Directories(in.Client, in.Start, in.Project) {
+		switch rel, ok := applies.Below(top, dir); {
+		case wide == "" && (!ok || rel == "."):
+			w.roots, w.looked[dir] = append(w.roots, dir), dir
+		default:
+			w.incomplete = !w.place(top, rel, rows) || w.incomplete
+		}
+	}
+	w.user(opts, wide)
+	rows = in.Client.NestedRows()
+	for _, dir := range below {
+		if rel, ok := applies.Below(top, dir); ok && w.place(top, rel, rows) {
+			in.Below = append(in.Below, dir)
+		} else {
+			w.incomplete = true
+		}
+	}
+	return w
+}
+
+// look looks at all directories, and returns what links lead to out of the roots.
+func (w *clientWalk) look(ctx context.Context, opts Options) (targets []string, err error) {
+	in := w.in
 	opts.Roots = nil
-	for _, dir := range walk.roots {
-		opts.Roots = append(opts.Roots, RootSpec{Path: dir, Optional: dir != start})
+	for _, dir := range w.roots {
+		opts.Roots = append(opts.Roots, RootSpec{Path: dir, Optional: dir != in.Start})
 	}
 	opts.PluginDirs, opts.Plugins, opts.Providers, opts.Push, opts.Only = nil, nil, nil, nil, nil
 	opts.MemoDir, opts.NoMemo, opts.Hold = "", true, false
 	opts.Observe, opts.Amended, opts.ObserveWatch, opts.Settled = nil, nil, nil, nil
 	opts.DisableBuiltin = nil
-	opts.Conventions = plugin.Conventions{Own: walk.rows, Disabled: foreign(client), Heads: client.Heads, Dependencies: client.Dependencies}
+	opts.Conventions = plugin.Conventions{Own: w.rows, Disabled: w.disabled, Heads: in.Client.Heads, Dependencies: in.Client.Dependencies}
 	h, err := New(opts)
 	if err != nil {
 		return nil, err
@@ -70,51 +181,25 @@ func clientInput(ctx context.Context, opts Options, client *clients.Client, dir 
 	for i := range report.Outcomes {
 		o := &report.Outcomes[i]
 		if o.Err != nil {
-			return nil, fmt.Errorf("look at %s for %s: %w", o.Root, client.Name, o.Err)
+			return nil, fmt.Errorf("look at %s for %s: %w", o.Root, in.Client.Name, o.Err)
 		}
-		for dir, root := range walk.looked {
+		for dir, root := range w.looked {
 			if root == o.Root && !slices.Contains(in.Looked, dir) {
 				in.Looked = append(in.Looked, dir)
 			}
 		}
 		for j := range o.Candidates {
-			in.Finds = append(in.Finds, walk.find(o.Root, &o.Candidates[j]))
+			if f, ok := w.find(o.Root, &o.Candidates[j]); ok {
+				in.Finds = append(in.Finds, f)
+			}
+		}
+		for _, d := range o.Denied {
+			if target, err := filepath.EvalSymlinks(filepath.Join(o.Root, d.Path)); d.Reason == vfs.ReasonEscape && err == nil {
+				targets = append(targets, target)
+			}
 		}
 	}
-	return in, nil
-}
-
-// clientWalk is how the directories of a client's walk are looked at: those of the project
-// in one root, so that a link from one to another is followed as the client does, and each
-// one above it in its own.
-type clientWalk struct {
-	roots  []string
-	looked map[string]string // directories, and the root of each
-	rows   []conventions.Convention
-	at     map[string]placed // the rows for directories below a root
-}
-
-// placed is what a row is for.
-type placed struct{ convention, dir string }
-
-func walkOf(in *clients.Input, below []string) *clientWalk {
-	w := &clientWalk{looked: map[string]string{}, rows: slices.Clone(in.Client.Own), at: map[string]placed{}}
-	rows := in.Client.Rows()
-	top := cmp.Or(in.Project, in.Start)
-	for _, dir := range clients.Directories(in.Client, in.Start, in.Project) {
-		if rel, err := filepath.Rel(top, dir); err != nil || rel == "." || !filepath.IsLocal(rel) {
-			w.roots, w.looked[dir] = append(w.roots, dir), dir
-		} else {
-			w.place(top, rel, rows)
-		}
-	}
-	rows = in.Client.NestedRows()
-	for _, dir := range below {
-		if rel, err := filepath.Rel(top, dir); err == nil && w.place(top, rel, rows) {
-			in.Below = append(in.Below, dir)
-		}
-	}
-	return w
+	return targets, nil
 }
 
 // place adds rows for a directory below the project's top. Where it can't, that is told
@@ -128,7 +213,7 @@ func (w *clientWalk) place(top, rel string, rows []conventions.Convention) bool 
 	for i := range rows {
 		row := rows[i]
 		row.ID = fmt.Sprintf("%s-%d", rows[i].ID, len(w.rows))
-		w.at[row.ID] = placed{rows[i].ID, dir}
+		w.at[row.ID] = placed{rows[i].ID, top, dir, ""}
 		row.Places = slices.Clone(row.Places)
 		for j := range row.Places {
 			row.Places[j] = filepath.Join(rel, row.Places[j])
@@ -138,26 +223,77 @@ func (w *clientWalk) place(top, rel string, rows []conventions.Convention) bool 
 	return true
 }
 
-// user has the home directory looked at, too, unless the operator has its files left alone.
-func (w *clientWalk) user(in *clients.Input, off bool) {
+// user has the home directory looked at, too, unless the operator has its files left alone,
+// and what environment variables name in the place of directories there.
+func (w *clientWalk) user(opts *Options, wide string) {
+	in := w.in
 	home, err := filepath.EvalSymlinks(in.Home)
-	if off || in.Home == "" || err != nil || in.Client.User == nil {
+	if opts.NoUser || in.Home == "" || err != nil || in.Client.User == nil {
 		return
 	}
 	in.Home, in.User = home, true
-	if w.looked[home] == "" {
+	top := w.looked[home] // of the project, where the home directory is one of that
+	switch {
+	case top == home:
+	case wide == "" && top == "":
 		w.roots, w.looked[home] = append(w.roots, home), home
+	default:
+		top = cmp.Or(wide, top)
+		rel, ok := applies.Below(top, home)
+		w.incomplete = !ok || !w.place(top, rel, in.Client.UserRows(w.looked[home] != "")) || w.incomplete
 	}
+	in.Moved = map[string]string{}
+	for _, m := range in.Client.User.Moved {
+		dir, err := filepath.EvalSymlinks(opts.ClientVariables[m.Variable])
+		if filepath.IsAbs(dir) && err == nil && dir != filepath.Join(home, m.Dir) && dir != "/" {
+			in.Moved[m.Dir] = dir
+			w.incomplete = !w.moved(dir, m.Dir, wide) || w.incomplete
+		}
+	}
+}
+
+// moved adds rows for a directory that stands for one in the home directory. It is looked
+// at from the one above it: in a root of its own its files would be those of a project.
+func (w *clientWalk) moved(dir, stands, wide string) bool {
+	top := cmp.Or(wide, filepath.Dir(dir))
+	rel, ok := applies.Below(top, dir)
+	if !ok || strings.ContainsAny(rel, `*?[]{}\`) {
+		return false
+	}
+	if !slices.Contains(w.roots, top) {
+		w.roots = append(w.roots, top)
+	}
+	w.looked[dir] = top
+	for _, row := range w.in.Client.UserRows(false) {
+		var places []string
+		for _, place := range row.Places {
+			if rest, ok := strings.CutPrefix(place, stands+"/"); ok {
+				places = append(places, filepath.Join(rel, rest))
+			}
+		}
+		if len(places) > 0 {
+			id := row.ID
+			row.ID, row.Places = fmt.Sprintf("%s-%d", id, len(w.rows)), places
+			w.at[row.ID] = placed{id, top, dir, stands}
+			w.rows = append(w.rows, row)
+		}
+	}
+	return true
 }
 
 // maxClientRows bounds the conventions of a walk: a resolver takes so many patterns. Some
 // twelve are for each directory.
 const maxClientRows = 160
 
-// find returns a candidate as a find of the directory that it is of.
-func (w *clientWalk) find(root string, c *snapshot.Candidate) clients.Find {
-	f := clients.Find{Directory: root, Path: cmp.Or(c.Path, c.Source), Resource: c.Resource}
-	if p, ok := w.at[c.Convention]; ok {
+// find returns a candidate as a find of the directory that it is of. ok is false for one
+// of a row that is for another root.
+func (w *clientWalk) find(root string, c *snapshot.Candidate) (f clients.Find, ok bool) {
+	f = clients.Find{Directory: root, Path: cmp.Or(c.Path, c.Source), Resource: c.Resource}
+	p, placed := w.at[c.Convention]
+	if placed {
+		if p.root != root {
+			return f, false
+		}
 		f.Convention, f.Directory = p.convention, p.dir
 	}
 	file := f.Path
@@ -166,7 +302,25 @@ func (w *clientWalk) find(root string, c *snapshot.Candidate) clients.Find {
 	}
 	info, err := os.Lstat(file)
 	f.Linked = err == nil && info.Mode()&os.ModeSymlink != 0
-	return f
+	f.Place = clients.PlaceOf(f.Directory, f.Path)
+	if rel, ok := applies.Below(p.dir, f.Path); ok && p.moved != "" { // the place has its names without those that are moved
+		f.Place = filepath.Join(p.dir, strings.TrimPrefix(clients.PlaceOf("/", path.Join("/", p.moved, rel)), "/"+p.moved))
+	}
+	f.RealPlace = w.leadsTo(f.Place)
+	return f, true
+}
+
+// leadsTo is the directory that a path of one leads to over links; empty where there are
+// none.
+func (w *clientWalk) leadsTo(dir string) string {
+	to, known := w.places[dir]
+	if !known {
+		if to, _ = filepath.EvalSymlinks(dir); to == dir {
+			to = ""
+		}
+		w.places[dir] = to
+	}
+	return to
 }
 
 // foreign lists the conventions of which a client reads nothing: they needn't be looked
@@ -174,7 +328,7 @@ func (w *clientWalk) find(root string, c *snapshot.Candidate) clients.Find {
 func foreign(client *clients.Client) (ids []string) {
 	wanted := client.Conventions()
 	if user := client.User; user != nil { // of the table's rows some are read in the home alone
-		wanted = slices.Concat(append(slices.Clone(user.Skills), wanted, user.Instructions)...)
+		wanted = slices.Concat(append(slices.Clone(user.Skills), wanted, user.Instructions, user.Rules)...)
 	}
 	for i := range conventions.All {
 		if id := conventions.All[i].ID; !slices.Contains(wanted, id) {

@@ -32,6 +32,9 @@ type Options struct {
 	// Home is the user's home directory, for advice and for imports that begin with it;
 	// empty when there is none.
 	Home string
+	// ClientVariables are the environment variables of clients.Variables that are set: they
+	// say where coding agents look, in the place of a directory in Home.
+	ClientVariables map[string]string
 	// Once says that the Host is there for a look or two, and nobody calls Run:
 	// advice is then about what to call it with.
 	Once bool

@@ -33,7 +33,8 @@ sources.
 
 It looks at the files as they are now, whether an agent runs or not: at those of the project,
 and, unless [conventions] user is "off", at the instructions and skills that the client reads
-in the home directory. It reads no settings of the client, which can change what it reads.
+in the home directory, or where CODEX_HOME, XDG_CONFIG_HOME and CLAUDE_CONFIG_DIR say. It
+reads no settings of the client, which can change what it reads.
 Tokens are estimated, as four bytes each.`,
 		Example: `  agent context --client codex
   agent context --client opencode --root ~/project/web

@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"log/slog"
+	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/internal/stop"
 	"waymark/host"
+	"waymark/host/clients"
 	"waymark/host/config"
 	"waymark/host/running"
 )
@@ -60,7 +62,12 @@ func (a *app) hostOptions(s *settings, c *config.Config, paths *config.Paths, en
 		CacheDir: filepath.Join(paths.Cache, "code"), KeyDir: filepath.Join(paths.State, "key"),
 		MemoDir:   filepath.Join(paths.Cache, "memo"),
 		Approvals: filepath.Join(paths.State, "approvals.json"),
-		Progress:  a.progress, Logger: log, Home: paths.Home,
+		Progress:  a.progress, Logger: log, Home: paths.Home, ClientVariables: map[string]string{},
+	}
+	for _, name := range clients.Variables() {
+		if value := os.Getenv(name); value != "" {
+			opts.ClientVariables[name] = value
+		}
 	}
 	if opts.Running = a.record; a.wrapRecord != nil {
 		opts.Running = a.wrapRecord(a.record)

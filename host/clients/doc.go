@@ -23,8 +23,8 @@
 //
 // Of the user's own files those that the rules name are looked at, and no settings: those
 // can add instructions and skills, change names and budgets (project_doc_max_bytes and the
-// like) and take skills away. What a client sees through links that lead out of the project
-// is left out.
+// like), take skills away and bring plugins. A plugin's manifest that lies above the project,
+// or above what a link leads to out of it, gives no names to skills.
 //
 // Tokens are estimated, as four bytes each.
 package clients

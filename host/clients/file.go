@@ -37,8 +37,8 @@ type nested struct {
 	Sources []Source
 }
 
-// nestedRules are those of Clients, by their ids. No program is compared with them: what
-// Codex and opencode do at a start is, and these directories are behind that.
+// nestedRules are those of Clients, by their ids. Codex that is started in such a directory
+// is compared with them; the others follow what their makers say.
 var nestedRules = map[string]nested{
 	"claude": {OnFile, Every, OnFile, []Source{
 		{"https://code.claude.com/docs/en/memory", noted},
@@ -219,12 +219,11 @@ func (v *viewer) nestedSkills(dir string) {
 	if rules != nil {
 		for _, convention := range slices.Concat(rules.Places...) {
 			for _, f := range v.finds[dir][convention] {
-				place := placeOf(dir, f.Path)
-				if reason, detail := v.refuse(f, place); reason != "" {
+				if reason, detail := v.refuse(f); reason != "" {
 					v.leave(f, reason, detail)
 					continue
 				}
-				s := v.skill(f, place, 0)
+				s := v.skill(f)
 				v.add(f, Item{Name: s.name, Included: true, Bytes: int64(len(s.name) + len(s.description)), Description: s.description})
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"waymark/snapshot"
 )
@@ -78,19 +79,53 @@ func (v *viewer) userInstructions(user *User) {
 			}
 		}
 	}
+	for _, convention := range user.Rules {
+		for _, f := range v.users(convention) {
+			switch mode := f.Attributes["mode"].Text; {
+			case f.Status == snapshot.StatusUnreadable || f.Status == snapshot.StatusInvalid:
+				v.leave(f, Invalid, f.Error)
+			case mode != "" && mode != "always":
+				v.leave(f, NotAlways, "its mode is "+mode)
+			case slices.ContainsFunc(v.view.Items, func(it Item) bool { return it.Path == f.Path }):
+			default:
+				v.add(f, Item{Bytes: f.SizeBytes, Included: true})
+			}
+		}
+	}
 }
 
-// users are the finds of a convention in the home directory.
+// users are the finds of a convention in the home directory, and in those that stand for
+// some in it.
 func (v *viewer) users(convention string) (list []*Find) {
 	if !v.in.User {
 		return nil
 	}
-	for _, f := range v.finds[v.in.Home][convention] {
+	add := func(f *Find) {
 		own := *f
 		own.user = true
 		list = append(list, &own)
 	}
+	for _, f := range v.finds[v.in.Home][convention] {
+		first, _, _ := strings.Cut(strings.TrimPrefix(f.Path, v.in.Home+"/"), "/")
+		if v.in.Moved[first] == "" {
+			add(f)
+		}
+	}
+	for _, m := range v.in.Client.User.Moved {
+		for _, f := range v.finds[v.in.Moved[m.Dir]][convention] {
+			add(f)
+		}
+	}
 	return list
+}
+
+// userPath is where something is that lies below the home directory by its own path.
+func (in *Input) userPath(rel string) string {
+	first, rest, _ := strings.Cut(rel, "/")
+	if dir := in.Moved[first]; dir != "" {
+		return filepath.Join(dir, rest)
+	}
+	return filepath.Join(in.Home, rel)
 }
 
 // any reports whether there are instructions so far.

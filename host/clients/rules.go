@@ -99,6 +99,27 @@ type User struct {
 	// whatever their names.
 	Skills [][]string
 	Last   bool
+	// Rules are texts beside Instructions, each of which is read that applies always.
+	Rules []string
+	// Moved are directories of the home directory in the place of which the client takes
+	// the one that an environment variable names.
+	Moved []Moved
+}
+
+// Moved is a directory, relative to the home directory, and the environment variable that
+// can name another one.
+type Moved struct{ Variable, Dir string }
+
+// Variables are the environment variables that decide where clients look.
+func Variables() (names []string) {
+	for i := range Clients {
+		if user := Clients[i].User; user != nil {
+			for _, m := range user.Moved {
+				names = append(names, m.Variable)
+			}
+		}
+	}
+	return names
 }
 
 // Skills says which skills a client lists.
@@ -115,6 +136,8 @@ type Skills struct {
 	MaxDepth   int
 	SkipHidden bool
 	SkipLinks  bool
+	// RealPlaces: where a place itself is a link, paths begin with what it leads to.
+	RealPlaces bool
 	// HiddenAt are the conventions of which what SkipHidden says holds in any case.
 	HiddenAt []string
 	// NeedsName and NeedsDescription leave out what has none, MaxName whose name has
@@ -147,8 +170,9 @@ type Same string
 const (
 	// SameFile: the same file, reached over links; the first counts.
 	SameFile Same = "file"
-	// SameNameLast: the same name; the last counts.
-	SameNameLast Same = "name_last"
+	// SameNameAny: the same name; any of them counts, and which one can change from start
+	// to start. Often it is the last.
+	SameNameAny Same = "name_any"
 	// SameNameFirst: the same name; the first counts.
 	SameNameFirst Same = "name_first"
 )
@@ -251,7 +275,10 @@ var Clients = []Client{
 			Top: Project, Up: true, Places: [][]string{{"claude-skills"}}, MaxDepth: 1,
 			MaxDescription: 1536, Same: SameNameFirst, Names: ByByte, Line: LineName,
 		},
-		User:  &User{Instructions: []string{"claude-dir-md"}, Skills: [][]string{{"claude-skills"}}},
+		User: &User{
+			Instructions: []string{"claude-dir-md"}, Rules: []string{"claude-rules"}, Skills: [][]string{{"claude-skills"}},
+			Moved: []Moved{{"CLAUDE_CONFIG_DIR", ".claude"}},
+		},
 		Lists: []string{"claude-agents", "claude-commands"},
 		Sources: []Source{
 			{"https://code.claude.com/docs/en/memory", noted},
@@ -267,7 +294,7 @@ var Clients = []Client{
 		},
 		Skills: &Skills{
 			Top: Project, Places: [][]string{{"codex-skill-files"}, {"agents-skill-files"}},
-			MaxDepth: 6, SkipHidden: true, SkipLinks: true,
+			MaxDepth: 6, SkipHidden: true, SkipLinks: true, RealPlaces: true,
 			NeedsDescription: true, MaxName: 64, MaxDescription: 1024, NeedsUTF8: true, OneLine: true,
 			Same: SameFile, Names: ByByte, Line: LineAliased,
 			Namespaces: []string{"codex-plugin", "claude-plugin", "codex-nested-plugin", "claude-nested-plugin"}, Policy: "codex-skill-policy",
@@ -279,12 +306,13 @@ var Clients = []Client{
 		User: &User{
 			Instructions: []string{"codex-user-override-md", "codex-user-md"},
 			Skills:       [][]string{nil, {"codex-skill-files", "agents-skill-files"}}, Last: true,
+			Moved: []Moved{{"CODEX_HOME", ".codex"}},
 		},
 		Own: []conventions.Convention{
 			skillFiles("codex-skill-files", "codex", ".codex/skills/**/SKILL.md"),
 			skillFiles("agents-skill-files", "codex", ".agents/skills/**/SKILL.md"),
 			{
-				ID: "codex-skill-policy", Readers: []string{"codex"}, Scope: conventions.ScopeProject, Kind: abi.KindInstructionFile, Format: conventions.Text,
+				ID: "codex-skill-policy", Readers: []string{"codex"}, Scope: conventions.ScopeProject, Kind: abi.KindInstructionFile, Format: conventions.OpenAIYAML,
 				Places: []string{".agents/skills/**/agents/openai.yaml", ".codex/skills/**/agents/openai.yaml"},
 			},
 			userFile("codex-user-override-md", "codex", ".codex/AGENTS.override.md"),
@@ -334,11 +362,12 @@ var Clients = []Client{
 			Top: ProjectElseAll, Up: true,
 			Places:    [][]string{{"claude-skill-files", "agents-skill-files"}, {"opencode-skill-files"}},
 			HiddenAt:  []string{"opencode-skill-files", "opencode-user-skill-files"},
-			NeedsName: true, NeedsDescription: true, Same: SameNameLast, Names: ByLetter, Line: LineXML,
+			NeedsName: true, NeedsDescription: true, Same: SameNameAny, Names: ByLetter, Line: LineXML,
 		},
 		User: &User{
 			Instructions: []string{"opencode-user-md", "claude-dir-md"},
 			Skills:       [][]string{{"claude-skill-files", "agents-skill-files"}, {"opencode-user-skill-files"}, {"opencode-skill-files"}},
+			Moved:        []Moved{{"XDG_CONFIG_HOME", ".config"}},
 		},
 		Lists: []string{"opencode-agents", "opencode-commands"},
 		Own: []conventions.Convention{
@@ -396,8 +425,25 @@ func (c *Client) Conventions() (ids []string) {
 }
 
 // Rows returns the conventions that a client's rules name, from the table and its own.
-func (c *Client) Rows() (rows []conventions.Convention) {
-	ids := c.Conventions()
+func (c *Client) Rows() []conventions.Convention { return c.rows(c.Conventions()) }
+
+// UserRows returns those of what a client reads in the home directory; without those of
+// Rows, if they are looked for there in any case.
+func (c *Client) UserRows(beside bool) []conventions.Convention {
+	if c.User == nil {
+		return nil
+	}
+	ids := slices.Concat(append(slices.Clone(c.User.Skills), c.User.Instructions, c.User.Rules)...)
+	if c.Skills != nil {
+		ids = append(append(ids, c.Skills.Namespaces...), c.Skills.Policy)
+	}
+	if beside {
+		ids = slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(c.Conventions(), id) })
+	}
+	return c.rows(ids)
+}
+
+func (c *Client) rows(ids []string) (rows []conventions.Convention) {
 	for _, list := range [][]conventions.Convention{conventions.All, c.Own} {
 		for i := range list {
 			if slices.Contains(ids, list[i].ID) {

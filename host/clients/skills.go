@@ -1,7 +1,6 @@
 package clients
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"path/filepath"
@@ -17,11 +16,10 @@ import (
 // skill is one that is to be listed.
 type skill struct {
 	*Find
-	place       string // the directory of the place, that of its root in a list of roots
 	name        string // as the client calls it
 	description string
-	cutBefore   bool // the description was too long
-	scan        int  // of those that are done one after the other
+	cutBefore   bool     // the description was too long
+	rivals      []string // files of others that can be listed in its place
 }
 
 // skills adds the list of skills.
@@ -50,7 +48,7 @@ func (v *viewer) skills() {
 	}
 	for i, s := range list {
 		shown := fit.shown[i]
-		it := Item{Name: s.name, Included: shown >= 0, Bytes: lines[i].full()}
+		it := Item{Name: s.name, Included: shown >= 0, Bytes: lines[i].full(), Detail: s.rivalry()}
 		switch {
 		case shown < 0:
 			it.CutBytes, it.Reason, it.Detail = it.Bytes, NoRoom, "the list of skills has no room for it, even without descriptions"
@@ -71,34 +69,30 @@ func (v *viewer) skills() {
 // candidates lists what is looked at, in that order, and leaves out what can't be listed.
 func (v *viewer) candidates() (list []*skill) {
 	rules := v.in.Client.Skills
-	scan := -1
 	looked := map[string]bool{} // a home directory can be one of the project's
-	look := func(dir string, finds []*Find) {
+	look := func(finds []*Find) {
 		for _, f := range finds {
-			place := placeOf(dir, f.Path)
 			if looked[f.Path] || f.user && v.builtin(f) {
 				continue
 			}
 			looked[f.Path] = true
-			if reason, detail := v.refuse(f, place); reason != "" {
+			if reason, detail := v.refuse(f); reason != "" {
 				v.leave(f, reason, detail)
 				continue
 			}
-			list = append(list, v.skill(f, place, scan))
+			list = append(list, v.skill(f))
 		}
 	}
 	for i := range len(rules.Places) + 1 {
-		scan++
 		for _, convention := range v.userSkills(i) {
-			look(v.in.Home, v.users(convention))
+			look(v.users(convention))
 		}
 		if i == len(rules.Places) {
 			break
 		}
 		for _, dir := range v.walk(rules.Top, rules.Up) {
-			scan++
 			for _, convention := range rules.Places[i] {
-				look(dir, v.finds[dir][convention])
+				look(v.finds[dir][convention])
 			}
 		}
 	}
@@ -118,12 +112,12 @@ func (v *viewer) userSkills(i int) []string {
 // directory.
 func (v *viewer) builtin(f *Find) bool {
 	b := v.in.Client.Skills.Budget
-	return b != nil && strings.HasPrefix(f.Path, filepath.Join(v.in.Home, b.Root)+"/")
+	return b != nil && strings.HasPrefix(f.Path, v.in.userPath(b.Root)+"/")
 }
 
-// placeOf is the directory that a place spells out: the two names below dir, such as
+// PlaceOf is the directory that a place spells out: the two names below dir, such as
 // .agents/skills.
-func placeOf(dir, path string) string {
+func PlaceOf(dir, path string) string {
 	rel, err := filepath.Rel(dir, path)
 	names := strings.Split(rel, "/")
 	if err != nil || len(names) < 2 {
@@ -133,10 +127,10 @@ func placeOf(dir, path string) string {
 }
 
 // refuse returns why a client doesn't list a skill; empty when it does.
-func (v *viewer) refuse(f *Find, place string) (reason Reason, detail string) {
+func (v *viewer) refuse(f *Find) (reason Reason, detail string) {
 	rules := v.in.Client.Skills
 	var below []string
-	if rel, err := filepath.Rel(place, f.Path); err == nil && rel != "." {
+	if rel, err := filepath.Rel(f.Place, f.Path); err == nil && rel != "." {
 		below = strings.Split(rel, "/")
 	}
 	switch mode := f.Attributes["mode"].Text; {
@@ -156,10 +150,11 @@ func (v *viewer) refuse(f *Find, place string) (reason Reason, detail string) {
 		return NoDescription, "it has no description"
 	case rules.MaxName > 0 && utf8.RuneCountInString(f.Name) > rules.MaxName:
 		return NameTooLong, fmt.Sprintf("its name has more than %d characters", rules.MaxName)
-	case v.withdrawn(f):
-		return Policy, "agents/openai.yaml has allow_implicit_invocation: false"
 	case mode == "manual":
 		return NotAlways, "its mode is manual"
+	}
+	if detail := v.withdrawn(f); detail != "" {
+		return Policy, detail
 	}
 	return "", ""
 }
@@ -169,29 +164,20 @@ func has(f *Find, code string) bool {
 	return slices.ContainsFunc(f.Findings, func(x snapshot.Finding) bool { return x.Code == code })
 }
 
-// withdrawn reports whether a file beside a skill takes it from the list. Its line is
-// looked for as text: nothing is parsed outside of the sandbox.
-func (v *viewer) withdrawn(f *Find) bool {
-	convention := v.in.Client.Skills.Policy
-	for _, p := range v.finds[f.Directory][convention] {
-		if p.Path != filepath.Join(f.Path, "agents", "openai.yaml") {
-			continue
-		}
-		for l := range bytes.Lines(p.Payload) {
-			key, value, _ := strings.Cut(strings.TrimSpace(string(l)), ":")
-			value, _, _ = strings.Cut(value, "#")
-			if key == "allow_implicit_invocation" && strings.TrimSpace(value) == "false" {
-				return true
-			}
+// withdrawn says how a file beside a skill takes it from the list; empty when none does.
+func (v *viewer) withdrawn(f *Find) string {
+	for _, p := range v.finds[f.Directory][v.in.Client.Skills.Policy] {
+		if p.Path == filepath.Join(f.Path, "agents", "openai.yaml") && p.Attributes["mode"].Text == "manual" {
+			return "agents/openai.yaml takes it from the list: " + p.Description
 		}
 	}
-	return false
+	return ""
 }
 
 // skill returns a find as the client names and describes it.
-func (v *viewer) skill(f *Find, place string, scan int) *skill {
+func (v *viewer) skill(f *Find) *skill {
 	rules := v.in.Client.Skills
-	s := &skill{Find: f, place: place, name: f.Name, description: f.Description, scan: scan}
+	s := &skill{Find: f, name: f.Name, description: f.Description}
 	if rules.OneLine {
 		s.name, s.description = strings.Join(strings.Fields(s.name), " "), strings.Join(strings.Fields(s.description), " ")
 	}
@@ -246,17 +232,21 @@ func (v *viewer) unique(list []*skill) []*skill {
 		k := key(s)
 		switch old := chosen[k]; {
 		case old == nil,
-			rules.Same == SameNameLast && s.scan >= old.scan,
-			rules.Same == SameFile && s.place == old.place && depth(s.Path) < depth(old.Path):
+			rules.Same == SameNameAny && (s.Source != old.Source || depth(s.Path) <= depth(old.Path)),
+			rules.Same == SameFile && s.Place == old.Place && depth(s.Path) < depth(old.Path):
 			chosen[k] = s
 		}
 	}
 	kept := list[:0:0]
 	for _, s := range list {
-		if winner := chosen[key(s)]; winner == s {
+		winner := chosen[key(s)]
+		if winner == s {
 			kept = append(kept, s)
-		} else {
-			v.leave(s.Find, Duplicate, same(s, winner))
+			continue
+		}
+		v.leave(s.Find, Duplicate, same(s, winner, rules.Same))
+		if rules.Same == SameNameAny && s.Source != winner.Source {
+			winner.rivals = append(winner.rivals, filepath.Join(s.Path, "SKILL.md"))
 		}
 	}
 	return kept
@@ -264,14 +254,23 @@ func (v *viewer) unique(list []*skill) []*skill {
 
 func depth(path string) int { return strings.Count(path, "/") }
 
-func same(s, winner *skill) string {
+func same(s, winner *skill, rule Same) string {
+	path := filepath.Join(winner.Path, "SKILL.md")
 	switch {
 	case s.Source == winner.Source:
-		return "it is the same as " + winner.Path
-	case s.scan == winner.scan:
-		return "another one has its name, and which of them is listed can change from start to start"
+		return "it is the same as " + path
+	case rule == SameNameAny:
+		return "another one has its name, and which of them is listed can change from start to start: " + path
 	}
-	return "another one has its name: " + winner.Path
+	return "another one has its name: " + path
+}
+
+// rivalry says that a skill is one of several; empty where it is the only one.
+func (s *skill) rivalry() string {
+	if len(s.rivals) == 0 {
+		return ""
+	}
+	return "one of several of its name, and which of them is listed can change from start to start: " + strings.Join(s.rivals, ", ")
 }
 
 // roots are the directories of the skills of a list, in the order in which they are
@@ -280,8 +279,8 @@ func (v *viewer) roots(list []*skill) map[string]int {
 	rules := v.in.Client.Skills
 	roots := map[string]int{}
 	add := func(s *skill) {
-		if _, ok := roots[s.place]; !ok {
-			roots[s.place] = len(roots)
+		if _, ok := roots[s.Place]; !ok {
+			roots[s.Place] = len(roots)
 		}
 	}
 	for i, conventions := range rules.Places {
@@ -293,7 +292,7 @@ func (v *viewer) roots(list []*skill) map[string]int {
 			}
 		}
 		if i == 1 && rules.Budget != nil {
-			roots[filepath.Join(v.in.Home, rules.Budget.Root)] = len(roots)
+			roots[v.in.userPath(rules.Budget.Root)] = len(roots)
 		}
 		for _, dir := range v.walk(rules.Top, rules.Up) {
 			for _, s := range list {
@@ -311,7 +310,7 @@ func (l Line) size(s *skill, roots map[string]int) int64 {
 	path := filepath.Join(s.Path, "SKILL.md")
 	switch l {
 	case LineAliased:
-		return int64(len(fmt.Sprintf("- %s: (file: r%d%s)", s.name, roots[s.place], strings.TrimPrefix(path, s.place))))
+		return int64(len(fmt.Sprintf("- %s: (file: r%d%s)", s.name, roots[s.Place], strings.TrimPrefix(path, s.Place))))
 	case LineXML:
 		return int64(len("  <skill>\n    <name></name>\n    <description></description>\n    <location></location>\n  </skill>") + len(s.name) + len(path))
 	case LineName:

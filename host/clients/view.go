@@ -21,6 +21,9 @@ type Input struct {
 	// User: what the client reads there was looked at.
 	Home string
 	User bool
+	// Moved are directories that environment variables name in the place of some of the
+	// home directory; see User. Finds of theirs have them as Directory.
+	Moved map[string]string
 	// Looked are the directories that were looked at, of those that Directories names.
 	Looked []string
 	// Below are directories below Start on the way to a file, that one's own first, as
@@ -37,8 +40,11 @@ type Find struct {
 	// Path is where it was found, below Directory, before links were followed: the
 	// file, and of a skill its directory.
 	Path string
-	// Linked says that the file, of a skill its SKILL.md, is a link.
-	Linked bool
+	// Linked says that the file, of a skill its SKILL.md, is a link. Place is the directory
+	// of its place, such as .agents/skills; empty: that of PlaceOf. RealPlace is what that
+	// leads to over links; empty where there are none.
+	Linked           bool
+	Place, RealPlace string
 	snapshot.Resource
 
 	user bool // found as something of the user's
@@ -84,8 +90,8 @@ type Item struct {
 	CutBytes int64 `json:"cut_bytes"`
 	// Description is what a list shows of a description.
 	Description string `json:"description,omitempty"`
-	// Reason is why it isn't there, or not whole, Detail says it for a person. Empty
-	// when all of it is there.
+	// Reason is why it isn't there, or not whole; empty when all of it is there. Detail
+	// says it for a person, and of what is there whether another could be in its place.
 	Reason Reason `json:"reason,omitempty"`
 	Detail string `json:"detail,omitempty"`
 	// User: it is the user's own, and not the project's.
@@ -234,14 +240,19 @@ func look(in *Input) *viewer {
 	return v
 }
 
-// asSkill returns what is found as a SKILL.md as the skill that it is: its directory,
-// which is its name where it says none.
+// asSkill returns a find with the path and the place that the client has for it, and what is
+// found as a SKILL.md as the skill that it is: its directory, which is its name where it
+// says none.
 func (f *Find) asSkill(c *Client) *Find {
-	if c.Skills == nil || f.Kind != abi.KindSubagent || filepath.Base(f.Path) != "SKILL.md" {
-		return f
-	}
 	s := *f
-	s.Kind, s.Path, s.Source = abi.KindSkill, filepath.Dir(f.Path), filepath.Dir(f.Source)
+	s.Place = cmp.Or(f.Place, PlaceOf(f.Directory, f.Path))
+	if rest := strings.TrimPrefix(f.Path, s.Place); f.RealPlace != "" && rest != "" && c.Skills != nil && c.Skills.RealPlaces {
+		s.Place, s.Path = f.RealPlace, f.RealPlace+rest
+	}
+	if c.Skills == nil || f.Kind != abi.KindSubagent || filepath.Base(f.Path) != "SKILL.md" {
+		return &s
+	}
+	s.Kind, s.Path, s.Source = abi.KindSkill, filepath.Dir(s.Path), filepath.Dir(f.Source)
 	if has(f, abi.FindingNameMissing) {
 		s.Name = filepath.Base(s.Path)
 	}

@@ -40,6 +40,7 @@ type convention struct {
 	Description conventions.Derivation `json:"description"`
 	Mode        string                 `json:"mode"`
 	GlobsKey    string                 `json:"globs_key"`
+	Imports     bool                   `json:"imports,omitempty"`
 }
 
 // used lists the operator's conventions of one of some kinds that aren't switched off.
@@ -72,7 +73,7 @@ func (c *Conventions) configure(config []byte, kinds []abi.Kind) ([]byte, error)
 		for i := range own {
 			o := &own[i]
 			list[i] = convention{
-				o.ID, o.Readers, o.Places, o.Scope, o.Kind, o.Format, o.Name, o.Description, o.Applies.Mode, o.Applies.GlobsKey,
+				o.ID, o.Readers, o.Places, o.Scope, o.Kind, o.Format, o.Name, o.Description, o.Applies.Mode, o.Applies.GlobsKey, o.Imports,
 			}
 		}
 		add["conventions"] = list

@@ -253,6 +253,7 @@ func tools(v frontmatter.Value) (list []string) {
 const (
 	modeAlways = "always"
 	modeGlob   = "glob"
+	modeManual = "manual"
 )
 
 // apply says when a file applies.

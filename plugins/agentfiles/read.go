@@ -108,6 +108,8 @@ func (f *finder) describe(r *guest.Resource, c *conventions.Convention, text []b
 	switch c.Format {
 	case conventions.Executable:
 		return nil
+	case conventions.OpenAIYAML:
+		return f.describePolicy(r, n)
 	case conventions.TOML, conventions.JSON, conventions.YAML:
 		return f.describeFile(r, c, n)
 	case conventions.Markdown:

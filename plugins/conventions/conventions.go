@@ -66,6 +66,10 @@ const (
 	YAML Format = "yaml"
 	// Text is shown as it is, without a head.
 	Text Format = "text"
+	// OpenAIYAML is agents/openai.yaml of a skill, as Codex reads it: its mode is manual
+	// where it takes the skill from the list, and the description says by what. What isn't
+	// wholly of the types that Codex expects says nothing.
+	OpenAIYAML Format = "openai.yaml"
 	// Executable is a program, of which nothing is read but its name.
 	Executable Format = "executable"
 )

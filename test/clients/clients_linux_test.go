@@ -22,8 +22,8 @@ import (
 	"waymark/test/guestbuild"
 )
 
-// timeout ends a client that hangs; nothing is measured with it.
-const timeout = 3 * time.Minute
+// timeout ends a client that hangs, and none that is slow on a machine with much else to do.
+const timeout = 8 * time.Minute
 
 // seen is what a client saw, or is said to see.
 type seen struct {
@@ -106,20 +106,27 @@ func TestClients(t *testing.T) {
 	}
 }
 
+// user is a home directory, and the environment variables that name others.
+type user struct {
+	dir string
+	env []string
+}
+
 // run runs a client in a namespace, with a home of its own.
-func run(t *testing.T, home, mode, dir string, args ...string) []byte {
+func run(t *testing.T, home user, mode, dir string, args ...string) []byte {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
-	if err := os.MkdirAll(filepath.Join(home, ".codex"), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(home.dir, ".codex"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(ctx, os.Args[0], append([]string{mode}, args...)...)
 	cmd.Dir = dir
 	cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "PWD=" + dir, "HOME=" + home, "CODEX_HOME=" + filepath.Join(home, ".codex"), inside + "=1",
+		"PATH=" + os.Getenv("PATH"), "PWD=" + dir, "HOME=" + home.dir, inside + "=1",
 		"OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1",
 	}
+	cmd.Env = append(cmd.Env, home.env...)
 	// Into a file: opencode ends before all is written that doesn't fit into a pipe.
 	stdout, err := os.Create(filepath.Join(t.TempDir(), "stdout"))
 	if err != nil {
@@ -140,14 +147,15 @@ func run(t *testing.T, home, mode, dir string, args ...string) []byte {
 }
 
 // said is what `agent context` says.
-func (p programs) said(t *testing.T, home, client, start string) (*clients.View, seen) {
+func (p programs) said(t *testing.T, home user, client, start string) (*clients.View, seen) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), p.agent, "context", "--client", client, "--root", start, "--json")
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_CACHE_HOME=" + filepath.Join(cache, "waymark-test")}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home.dir, "XDG_CACHE_HOME=" + filepath.Join(cache, "waymark-test")}
+	cmd.Env = append(cmd.Env, home.env...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -229,7 +237,7 @@ func (p programs) judgeCodex(t *testing.T, tr *tree, start string) {
 	}
 	var own, texts []string
 	for _, i := range want.instructions {
-		if strings.HasPrefix(i.path, home) {
+		if strings.HasPrefix(i.path, home.dir) {
 			own = append(own, strings.TrimSpace(i.body))
 		} else {
 			texts = append(texts, i.body)
@@ -307,7 +315,7 @@ func (p programs) judgeOpencode(t *testing.T, tr *tree, start string) {
 }
 
 // compareConfig compares the subagents and commands, where there are any.
-func (p programs) compareConfig(t *testing.T, view *clients.View, home, start string) {
+func (p programs) compareConfig(t *testing.T, view *clients.View, home user, start string) {
 	t.Helper()
 	want := map[abi.Kind][]string{}
 	for i := range view.Items {
@@ -357,21 +365,30 @@ func promptOf(t *testing.T, prompt string) (s seen) {
 }
 
 // alike takes away what may differ: the path of a skill that links lead to more than
-// once, and which one of those of one name is taken that are found in one go, with its
-// description.
+// once, and which one of several of one name is listed, with its description, as long as it
+// is one of those that are said to be in question.
 func alike(v *clients.View, list []listed) []listed {
 	list = slices.Clone(list)
 	for i := range list {
-		path, err := filepath.EvalSymlinks(list[i].path)
-		if err != nil {
-			path = list[i].path
-		}
+		s := &list[i]
+		s.path, s.description = realPath(s.path), strings.TrimSpace(s.description)
+		several, known := false, false
 		for j := range v.Items {
-			if it := &v.Items[j]; it.Name == list[i].name && it.Reason == clients.Duplicate && strings.Contains(it.Detail, "from start to start") {
-				path, list[i].description = "any of several", ""
+			if it := &v.Items[j]; it.Kind == abi.KindSkill && it.Name == s.name && (it.Included || it.Reason == clients.Duplicate) {
+				several = several || strings.Contains(it.Detail, "from start to start")
+				known = known || realPath(it.Path) == s.path
 			}
 		}
-		list[i].path, list[i].description = path, strings.TrimSpace(list[i].description)
+		if several && known {
+			s.path, s.description = "any of several", ""
+		}
 	}
 	return list
+}
+
+func realPath(path string) string {
+	if to, err := filepath.EvalSymlinks(path); err == nil {
+		return to
+	}
+	return path
 }

@@ -13,11 +13,12 @@
 //
 // # Differences that are the client's
 //
-//   - opencode 1.18.33 lists one of several skills of one name. Of those that it finds in
-//     one go it takes the one that is read last, which changes from start to start. `agent
-//     context` names the first by path, and says so; the test accepts any of them.
+//   - opencode 1.18.33 lists one of several skills of one name: the one that is parsed
+//     last, and since all are read at once any of them can be, whichever places they are
+//     in. `agent context` names one, and says so; the test accepts those that it names.
 //   - opencode 1.18.33 follows links in circles until a path is too long, and lists a
-//     skill under such a path. `agent context` names the shortest; the test resolves
+//     skill under such a path; with two that lead back to one directory it goes on until it
+//     is killed. `agent context` names the shortest; the test resolves
 //     both.
 //   - opencode 1.18.33 cuts what it prints at 64 KiB when that goes into a pipe: the test
 //     gives it a file.

@@ -16,7 +16,8 @@ var update = flag.Bool("update", false, "write the golden files")
 
 const differences = "testdata/frontmatter.txt"
 
-// TestFrontMatter compares how front matter is read that isn't plain. What the clients see
+// TestFrontMatter compares how front matter is read that isn't plain, and Codex' file beside
+// a skill. What the clients see
 // otherwise than `agent context` says stands in a file, so that no difference comes, and
 // none goes, unseen.
 func TestFrontMatter(t *testing.T) {
@@ -27,9 +28,15 @@ func TestFrontMatter(t *testing.T) {
 	for id, text := range texts {
 		files[".agents/skills/"+id+"/SKILL.md"] = text
 	}
+	for i, policy := range policies {
+		id := fmt.Sprintf("policy%02d", i)
+		files[".agents/skills/"+id+"/SKILL.md"] = head(id, "With a policy.")
+		files[".agents/skills/"+id+"/agents/openai.yaml"] = policy
+		texts[id] = policy
+	}
 	tr := tree{files: files}
 	start := tr.make(t)
-	home := t.TempDir()
+	home := user{dir: t.TempDir()}
 	var lines []string
 	for client, list := range map[string]map[string]string{"codex": p.codexSkills(t, home, start), "opencode": p.opencodeSkills(t, home, start)} {
 		said := map[string]string{}
@@ -62,7 +69,7 @@ func TestFrontMatter(t *testing.T) {
 var codexLine = regexp.MustCompile(`(?m)^- (.*) \(file: r\d+/(?:.*/)?([^/]*)/SKILL\.md\)$`)
 
 // codexSkills are the lines of Codex' list, by directory.
-func (p programs) codexSkills(t *testing.T, home, start string) map[string]string {
+func (p programs) codexSkills(t *testing.T, home user, start string) map[string]string {
 	t.Helper()
 	var messages []struct{ Content []struct{ Text string } }
 	if err := json.Unmarshal(run(t, home, "plain", start, p.codex, "debug", "prompt-input"), &messages); err != nil {
@@ -80,7 +87,7 @@ func (p programs) codexSkills(t *testing.T, home, start string) map[string]strin
 }
 
 // opencodeSkills are the skills that opencode shows a model, by directory.
-func (p programs) opencodeSkills(t *testing.T, home, start string) map[string]string {
+func (p programs) opencodeSkills(t *testing.T, home user, start string) map[string]string {
 	t.Helper()
 	var skills []struct{ Name, Description, Location string }
 	if err := json.Unmarshal(run(t, home, "plain", start, p.opencode, "--pure", "debug", "skill"), &skills); err != nil {
@@ -93,6 +100,34 @@ func (p programs) opencodeSkills(t *testing.T, home, start string) map[string]st
 		}
 	}
 	return list
+}
+
+// policies are texts of agents/openai.yaml.
+var policies = []string{
+	"policy:\n  allow_implicit_invocation: false\n", "policy: {allow_implicit_invocation: false}\n", "policy:\n  allow_implicit_invocation: \"false\"\n",
+	"policy:\n  allow_implicit_invocation: False\n", "policy:\n  allow_implicit_invocation: FALSE\n", "policy:\n  allow_implicit_invocation: no\n",
+	"policy:\n  allow_implicit_invocation: fAlse\n", "policy:\n  allow_implicit_invocation: ~\n", "policy:\n  allow_implicit_invocation: 0\n",
+	"policy:\n  allow_implicit_invocation: !!bool false\n", "policy:\n  <<: {allow_implicit_invocation: false}\n",
+	"policy:\n  products: [CODEX]\n", "policy:\n  products: [codex]\n", "policy:\n  products: [CHATGPT]\n", "policy:\n  products: [chatgpt]\n",
+	"policy:\n  products: [Chatgpt]\n", "policy:\n  products: [atlas]\n", "policy:\n  products: [ATLAS]\n", "policy:\n  products: [other]\n",
+	"policy:\n  products: [chatgpt, other]\n", "policy:\n  products: [chatgpt, codex]\n", "policy:\n  products: []\n", "policy:\n  products: ~\n",
+	"policy:\n  products: codex\n", "policy:\n  products: [~]\n", "policy:\n  products: [!x chatgpt]\n", "policy:\n  products: [{chatgpt: ~}]\n",
+	"policy:\n  products:\n  - chatgpt\n  allow_implicit_invocation: true\n", "policy:\n  products: ['chatgpt']\n",
+	"policy: [\n", "policy: []\n", "policy: ~\n", "policy: {}\n", "allow_implicit_invocation: false\n", "policy: [false, []]\n", "policy: [false]\n",
+	"interface: [\npolicy:\n  allow_implicit_invocation: false\n", "interface:\n  display_name: [x]\npolicy:\n  allow_implicit_invocation: false\n",
+	"interface:\n  display_name: 3\npolicy:\n  allow_implicit_invocation: false\n", "interface: none\npolicy:\n  allow_implicit_invocation: false\n",
+	"interface:\npolicy:\n  allow_implicit_invocation: false\n", "interface:\n  icon_small: [x]\npolicy:\n  allow_implicit_invocation: false\n",
+	"interface:\n  unknown: [x]\npolicy:\n  allow_implicit_invocation: false\n", "interface:\n  display_name: a\n  display_name: b\npolicy:\n  allow_implicit_invocation: false\n",
+	"dependencies: none\npolicy:\n  allow_implicit_invocation: false\n", "dependencies:\n  tools: none\npolicy:\n  allow_implicit_invocation: false\n",
+	"dependencies:\n  tools:\n  - x\npolicy:\n  allow_implicit_invocation: false\n", "dependencies:\n  tools:\n  - type: [x]\npolicy:\n  allow_implicit_invocation: false\n",
+	"dependencies:\n  tools: ~\npolicy:\n  allow_implicit_invocation: false\n", "dependencies:\n  tools:\n  - type: mcp\n    value: 3\npolicy:\n  allow_implicit_invocation: false\n",
+	"unknown: {a: b}\npolicy:\n  allow_implicit_invocation: false\n  more: [x]\n", "policy:\n  allow_implicit_invocation: false\npolicy:\n  allow_implicit_invocation: true\n",
+	"policy:\n  allow_implicit_invocation: false\n  allow_implicit_invocation: false\n", "x: 1\nx: 2\npolicy:\n  allow_implicit_invocation: false\n",
+	"---\npolicy:\n  allow_implicit_invocation: false\n", "---\npolicy:\n  allow_implicit_invocation: false\n---\nx: y\n",
+	"\ufeffpolicy:\n  allow_implicit_invocation: false\n", "# c\n\n  policy:\n    allow_implicit_invocation: false # c\n", `{"policy": {"allow_implicit_invocation": false}}`,
+	"a: &x\n  allow_implicit_invocation: false\npolicy: *x\n", "policy:\n  allow_implicit_invocation: false\nx: \xff\n", "", "- a\n", "text\n",
+	"policy: !!map {allow_implicit_invocation: false}\n", "policy: !x {allow_implicit_invocation: false}\n", "policy:\r\n  allow_implicit_invocation: false\r\n",
+	"policy:\n\tallow_implicit_invocation: false\n", "policy:\n  allow_implicit_invocation: false\n? [a]\n: b\n", "policy:\n  allow_implicit_invocation: false\n3: x\n",
 }
 
 // odd are texts of SKILL.md, by directory.

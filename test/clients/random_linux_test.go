@@ -2,8 +2,10 @@ package clients_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,23 +13,23 @@ import (
 )
 
 // TestRandomTrees compares what is said of trees that nobody thought of with what the
-// clients do. It takes minutes.
+// clients do. Sixty of them take minutes.
 func TestRandomTrees(t *testing.T) {
-	if !randtest.Long() {
-		t.Skip("SKIPPED: WAYMARK_LONG isn't set")
-	}
 	t.Parallel()
 	p := find(t)
 	seed := randtest.Seed(t)
-	for i := range 60 {
+	for i := range randtest.Rounds(0, 3, 60) {
 		tr := randomTree(randtest.Of(seed, uint64(i)))
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			start := tr.make(t)
 			t.Run("codex", func(t *testing.T) { p.judgeCodex(t, tr, start) })
 			t.Run("opencode", func(t *testing.T) { p.judgeOpencode(t, tr, start) })
 			if t.Failed() {
-				for name, text := range tr.files {
-					t.Logf("%s: %.200q", name, text)
+				t.Logf("started in %s", start)
+				for _, files := range []map[string]string{tr.files, tr.home} {
+					for _, name := range slices.Sorted(maps.Keys(files)) {
+						t.Logf("%s: %.200q", name, files[name])
+					}
 				}
 			}
 		})
@@ -37,9 +39,10 @@ func TestRandomTrees(t *testing.T) {
 // pick returns one of several texts.
 func pick(r *rand.Rand, texts ...string) string { return texts[r.IntN(len(texts))] }
 
-// randomTree makes a tree of places, plugins and links.
+// randomTree makes a tree of places, plugins and links, and in every other one a home
+// directory.
 func randomTree(r *rand.Rand) *tree {
-	tr := &tree{start: pick(r, "", "a", "a/b"), noGit: r.IntN(4) == 0, run: r.IntN(8) == 0, files: map[string]string{}}
+	tr := &tree{start: pick(r, "", "a", "a/b"), noGit: r.IntN(4) == 0, run: r.IntN(8) == 0, files: map[string]string{}, home: map[string]string{}}
 	dirs := []string{"", "a", "a/b"}
 	put := func(name, text string) {
 		// Nothing lies below a file or a link, and nothing is put twice.
@@ -55,6 +58,7 @@ func randomTree(r *rand.Rand) *tree {
 			pick(r, "some text\n", "more\r\ntext", "", " \n", strings.Repeat("long ", 4000), "-> README.md"))
 	}
 	put("README.md", "read me\n")
+	back := false
 	containers := []string{".agents/skills", ".agents/skills", ".codex/skills", ".claude/skills", ".opencode/skill", ".opencode/skills"}
 	for i := range 8 + r.IntN(24) {
 		place := path.Join(pick(r, dirs...), pick(r, containers...))
@@ -63,7 +67,14 @@ func randomTree(r *rand.Rand) *tree {
 		}
 		switch r.IntN(12) {
 		case 0:
-			put(place, "-> "+relative(place, pick(r, "shared/one", "shared", "a", ".agents/skills/two", "nowhere")))
+			to := pick(r, "shared/one", "shared", "a", ".agents/skills/two", "nowhere", "../out", "../out/two")
+			if to == "a" {
+				if back { // opencode doesn't end with two
+					to = "shared"
+				}
+				back = true
+			}
+			put(place, "-> "+relative(place, to))
 		case 1:
 			put(path.Join(place, "SKILL.md"), "-> "+relative(path.Join(place, "SKILL.md"), "shared/one/SKILL.md"))
 		case 2:
@@ -81,7 +92,23 @@ func randomTree(r *rand.Rand) *tree {
 	}
 	put("shared/one/SKILL.md", head("shared-one", "What links lead to."))
 	put("shared/SKILL.md", head("shared", "Above."))
+	put("../out/two/SKILL.md", head("out-two", "Out of the project."))
+	if r.IntN(2) == 0 {
+		randomHome(r, tr.home)
+	}
 	return tr
+}
+
+// randomHome puts skills and instructions into a home directory, some of them by names
+// that the project has, too.
+func randomHome(r *rand.Rand, home map[string]string) {
+	places := []string{".agents/skills", ".codex/skills", ".claude/skills", ".config/opencode/skill", ".config/opencode/skills", ".opencode/skills"}
+	for i := range 2 + r.IntN(8) {
+		home[path.Join(pick(r, places...), pick(r, "one", "two", ".hidden", "deep/er"), "SKILL.md")] = randomSkill(r, i)
+	}
+	for range r.IntN(3) {
+		home[pick(r, ".codex/AGENTS.md", ".codex/AGENTS.override.md", ".config/opencode/AGENTS.md", ".claude/CLAUDE.md")] = pick(r, "mine\n", "", " \n", "mine\r\nand more")
+	}
 }
 
 // relative is the way from where a link lies to a path of the same tree.

@@ -14,6 +14,8 @@ type tree struct {
 	files       map[string]string // with "-> target" for a link
 	noGit       bool
 	home        map[string]string // what lies in the user's home directory
+	// variables name directories, relative to the home directory, in the place of others.
+	variables map[string]string
 	// run: opencode is asked by `run`, too.
 	run bool
 }
@@ -124,6 +126,8 @@ var trees = []tree{
 		".opencode/skills/another/SKILL.md": head("another", "The project's."),
 	}, home: map[string]string{
 		".codex/AGENTS.md":                       "  mine\n\n",
+		"sub/AGENTS.md":                          "not of the project\n",
+		"sub/.agents/skills/not/SKILL.md":        head("not", "Not of the project."),
 		".codex/skills/mine/SKILL.md":            head("mine", "Of the user."),
 		".agents/skills/mine2/SKILL.md":          head("mine2", "Of the user, too."),
 		".claude/skills/mine3/SKILL.md":          head("mine3", "For others."),
@@ -136,7 +140,38 @@ var trees = []tree{
 		".agents/skills/deep/in/it/SKILL.md":  head("deep", "Deep."),
 		".agents/skills/.hidden/one/SKILL.md": head("hidden", "Hidden."),
 	}},
+	{name: "user elsewhere", start: "sub", run: true, variables: map[string]string{"CODEX_HOME": "else/cx", "XDG_CONFIG_HOME": "else/xdg"}, files: map[string]string{
+		"AGENTS.md": "root\n", ".agents/skills/one/SKILL.md": head("one", "Of the project."), "cx/AGENTS.md": "not the user's\n",
+	}, home: map[string]string{
+		"else/cx/AGENTS.md": "mine\n", "else/cx/skills/mine/SKILL.md": head("mine", "Of the user."), "else/cx/skills/deep/er/SKILL.md": head("deep", "Of the user, too."),
+		"else/cx/skills/gone/SKILL.md": head("gone", "Withheld."), "else/cx/skills/gone/agents/openai.yaml": "policy:\n  allow_implicit_invocation: false\n",
+		".codex/AGENTS.md": "not read\n", ".codex/skills/no/SKILL.md": head("no", "Not read."), ".agents/skills/mine2/SKILL.md": head("mine2", "Where it always is."),
+		"else/xdg/opencode/AGENTS.md": "for opencode\n", "else/xdg/opencode/skills/mine3/SKILL.md": head("mine3", "Of opencode."),
+		"else/xdg/opencode/skill/.hidden/SKILL.md": head("hidden", "Hidden."),
+		".config/opencode/AGENTS.md":               "not read either\n", ".config/opencode/skills/no2/SKILL.md": head("no2", "Not read."),
+	}},
 	{name: "user with many skills", files: numbered(100, strings.Repeat("words ", 30)), home: map[string]string{".codex/skills/mine/SKILL.md": head("mine", "The user has one.")}},
+	{name: "one name in many places", start: "sub", files: map[string]string{
+		".agents/skills/a/SKILL.md": head("same", "Of the project."), "sub/.claude/skills/a/SKILL.md": head("same", "Of the project, below."),
+		".opencode/skills/a/SKILL.md": head("same", "Of the project, for opencode."), ".codex/skills/a/SKILL.md": head("same", "Of the project, for Codex."),
+	}, home: map[string]string{
+		".agents/skills/a/SKILL.md": head("same", "Of the user."), ".config/opencode/skills/a/SKILL.md": head("same", "Of the user, for opencode."),
+		".opencode/skill/a/SKILL.md": head("same", "Of the user, in another place."), ".codex/skills/a/SKILL.md": head("same", "Of the user, for Codex."),
+	}},
+	{name: "links out", start: "sub", run: true, files: map[string]string{
+		"../out/skills/one/SKILL.md": head("one", "Out of the project."), "../out/two/SKILL.md": head("two", "Out of it, too."),
+		"../out/AGENTS.md": "from elsewhere\n", "AGENTS.md": "-> ../out/AGENTS.md", ".claude/skills": "-> ../../out/skills",
+		".agents/skills": "-> ../../out/skills", "sub/.agents/skills/two": "-> ../../../../out/two", "../chain": "-> out/two",
+		"sub/.codex/skills/three": "-> ../../../../chain",
+	}, home: map[string]string{".agents/skills/mine": "-> ../../src/mine", "src/mine/SKILL.md": head("mine", "The user keeps it elsewhere.")}},
+	{name: "links out without git", start: "a/b", noGit: true, run: true, files: map[string]string{
+		"shared/one/SKILL.md": head("one", "Above."), "a/.agents/skills/x/one": "-> ../../../../shared/one", "a/b/.opencode/skills/two": "-> ../../../../shared/one",
+		"a/b/.agents/skills/all": "-> ../../../../shared", "CLAUDE.md": "all\n", "a/b/AGENTS.md": "-> ../../CLAUDE.md", "a/.claude/skills/up": "-> ../../b/.agents/skills",
+	}},
+	{name: "links back", start: "a", files: map[string]string{
+		"a/.agents/skills/x/up": "-> ../../../../a", "a/plain/SKILL.md": head("plain", "In no place."),
+		"a/.codex/skills/y/SKILL.md": head("other", "In the place of another."), "a/.agents/skills/1/2/3/4/5/6/7/8/9/SKILL.md": head("deepest", "Ten deep."),
+	}},
 	{name: "nothing", files: map[string]string{"README.md": "none\n"}},
 }
 
@@ -168,7 +203,7 @@ func (tr *tree) make(t *testing.T) string {
 }
 
 // makeHome makes the user's home directory.
-func (tr *tree) makeHome(t *testing.T) string {
+func (tr *tree) makeHome(t *testing.T) user {
 	t.Helper()
 	home, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -177,7 +212,15 @@ func (tr *tree) makeHome(t *testing.T) string {
 	for name, text := range tr.home {
 		put(t, filepath.Join(home, name), text)
 	}
-	return home
+	u := user{dir: home}
+	for name, dir := range tr.variables {
+		dir = filepath.Join(home, dir)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		u.env = append(u.env, name+"="+dir)
+	}
+	return u
 }
 
 // put writes a file, or makes a link of "-> target".

@@ -245,6 +245,8 @@ func configured(row jsonlite.Value) (c conventions.Convention, err error) {
 			c.Applies.Mode = text(v)
 		case "globs_key":
 			c.Applies.GlobsKey = text(v)
+		case "imports":
+			c.Imports, _ = v.Bool()
 		case "places":
 			for e := range v.Elements() {
 				c.Places = append(c.Places, text(e))

@@ -17,8 +17,8 @@
 //
 // # Limits
 //
-// "**" goes 8 directories deep and looks into 2,000 directories, without .git and,
-// but for an operator's rows that say otherwise, node_modules.
+// "**" goes 8 directories deep and looks into 2,000 directories, without .git and
+// node_modules. Where the configuration has dependencies looked into it goes 24 deep.
 package places
 
 import (
@@ -34,6 +34,9 @@ import (
 const (
 	maxDepth       = 8
 	maxDirectories = 2000
+	// maxClientDepth is the depth where places are walked as a program does that has no
+	// bound of its own.
+	maxClientDepth = 24
 )
 
 // SkillFile is the last name of a skill's place.
@@ -44,10 +47,19 @@ type Tree struct {
 	table []conventions.Convention
 	root  *node
 	loops int // how many nodes are there for "**"
-	// dependencies has "**" look into node_modules.
+	// dependencies has "**" look into node_modules, further down, and follow a link back
+	// to a directory that it lies in, once.
 	dependencies bool
 	// first are the names that places begin with, in byte order; of a nested Tree alone.
 	first []string
+}
+
+// depth is how many directories deep "**" goes.
+func (t *Tree) depth() int {
+	if t.dependencies {
+		return maxClientDepth
+	}
+	return maxDepth
 }
 
 // node is a place up to some name.

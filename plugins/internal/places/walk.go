@@ -303,7 +303,7 @@ func (w *walk) step(next, states []at, name string, below bool) []at {
 				next = enter(next, g.next)
 			}
 		}
-		if s.loop > 0 && below && s.depth < maxDepth && name != ".git" && (name != "node_modules" || w.tree.dependencies) {
+		if s.loop > 0 && below && s.depth < w.tree.depth() && name != ".git" && (name != "node_modules" || w.tree.dependencies) {
 			next = append(next, at{s.node, s.depth + 1})
 		}
 	}
@@ -352,6 +352,7 @@ func isDir(root fs.FS, p string) bool {
 // enter looks into a directory. "**" doesn't follow a link back to one that it lies in,
 // and of the links to such a directory only the first is followed at all: what the others
 // lead to is the same, and a hundred of them would be a hundred times as much to look at.
+// Programs that look into node_modules follow a link back, too: there it is followed once.
 func (w *walk) enter(p string, link bool, states []at) {
 	states = append([]at(nil), states...) // the caller uses its own again
 	if link {
@@ -364,7 +365,9 @@ func (w *walk) enter(p string, link bool, states []at) {
 			if w.followed(target) > 0 {
 				return
 			}
-			states = slices.DeleteFunc(states, func(s at) bool { return s.loop > 0 || s.deep != nil })
+			if !w.tree.dependencies {
+				states = slices.DeleteFunc(states, func(s at) bool { return s.loop > 0 || s.deep != nil })
+			}
 		}
 		if isAbsolute(w.root, p) && w.followed(target) >= maxAbsolute {
 			return // it may lead back as well: where a host's path lies can't be known here

@@ -30,7 +30,7 @@ const (
 // the most: looking at files, and starting servers to list their tools. Nothing else is
 // asked for another hub.
 var asked = map[string]time.Duration{
-	reverse.KindClientContext: 20 * time.Second, reverse.KindSkillFiles: manifestsTimeout, reverse.KindSkillFile: time.Minute, reverse.KindToolsList: 30 * time.Second, reverse.KindToolsCall: chat.MaxCall,
+	reverse.KindClientContext: 20 * time.Second, reverse.KindContextCoverage: 20 * time.Second, reverse.KindSkillFiles: manifestsTimeout, reverse.KindSkillFile: time.Minute, reverse.KindToolsList: 30 * time.Second, reverse.KindToolsCall: chat.MaxCall,
 }
 
 // Why there is no answer. Those of an agent are *reverse.Error.
@@ -93,7 +93,7 @@ func (c *agentChannel) ask(ctx context.Context, kind string, body []byte) ([]byt
 		return nil, errTooOld
 	}
 	slots, plain := c.calls, false
-	if kind == reverse.KindClientContext || kind == reverse.KindSkillFiles {
+	if kind == reverse.KindClientContext || kind == reverse.KindContextCoverage || kind == reverse.KindSkillFiles {
 		slots, plain = c.asks, true
 	}
 	select {

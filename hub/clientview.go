@@ -15,12 +15,29 @@ import (
 )
 
 // clientContext asks an agent what a client would see that is started where it works.
-// What it says is taken as its word, within bounds.
 func (h *Hub) clientContext(ctx context.Context, agentID, client string) (*api.ClientContext, error) {
+	request := clientview.EncodeRequest(clientview.Request{Client: client})
+	return lookAt(ctx, h, agentID, reverse.KindClientContext, request, "what "+text.Cut(text.Printable(client), 64)+" sees", func(body []byte) (*api.ClientContext, error) {
+		answer, err := clientview.Decode(body)
+		if err == nil && answer.Client != client {
+			err = clientview.ErrFormat
+		}
+		return answer, err
+	})
+}
+
+// coverage asks an agent which files lie where agents look and aren't used.
+func (h *Hub) coverage(ctx context.Context, agentID string) (*api.Coverage, error) {
+	return lookAt(ctx, h, agentID, reverse.KindContextCoverage, nil, "what isn't used", clientview.DecodeCoverage)
+}
+
+// lookAt asks an agent about its files; what is that in words. What it says is taken as
+// its word, within the bounds that decode has.
+func lookAt[T any](ctx context.Context, h *Hub, agentID, kind string, request []byte, what string, decode func(body []byte) (*T, error)) (*T, error) {
 	refuse := func(code int, detail string) error {
-		return &problem.Error{Code: code, Message: "the agent was not asked what " + text.Cut(text.Printable(client), 64) + " sees", Detail: detail}
+		return &problem.Error{Code: code, Message: "the agent was not asked " + what, Detail: detail}
 	}
-	body, err := h.ask(ctx, agentID, reverse.KindClientContext, clientview.EncodeRequest(clientview.Request{Client: client}), 0)
+	body, err := h.ask(ctx, agentID, kind, request, 0)
 	var no *reverse.Error
 	switch {
 	case err == nil:
@@ -39,8 +56,8 @@ func (h *Hub) clientContext(ctx context.Context, agentID, client string) (*api.C
 	default:
 		return nil, err // that of ctx
 	}
-	answer, err := clientview.Decode(body)
-	if err != nil || answer.Client != client {
+	answer, err := decode(body)
+	if err != nil {
 		return nil, refuse(http.StatusBadGateway, "its answer can't be understood")
 	}
 	return answer, nil

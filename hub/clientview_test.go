@@ -3,8 +3,10 @@ package hub_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"waymark/hub"
@@ -115,4 +117,70 @@ func TestClientContext(t *testing.T) {
 	if _, err := all.ClientContext(t.Context(), "a", "codex"); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestCoverage: a reader asks an agent what isn't used, in the same way.
+func TestCoverage(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, hub.Options{})
+	base := strings.TrimSuffix(f.web(), "/api/v2/workspaceagents/me/rpc")
+	var next atomic.Pointer[func() ([]byte, error)]
+	agent := &workspace{t: t, handlers: map[string]reverse.Handler{reverse.KindContextCoverage: func(_ context.Context, body []byte) ([]byte, error) {
+		if len(body) > 0 {
+			t.Errorf("the request has the body %q", body)
+		}
+		return (*next.Load())()
+	}}}
+	agent.run(ways["unix"](f, f.token(store.RoleAgent, "a")))
+	agent.wants()
+	// It answers what clients see, and is older than this.
+	old := &workspace{t: t, handlers: map[string]reverse.Handler{reverse.KindClientContext: func(context.Context, []byte) ([]byte, error) { return nil, errors.New("not this") }}}
+	old.run(ways["unix"](f, f.token(store.RoleAgent, "old")))
+	old.wants()
+	f.token(store.RoleAgent, "away")
+	token := func(scope ...string) string {
+		text, _, err := hub.CreateToken(t.Context(), f.store, store.NewToken{Role: store.RoleReader, Scope: scope})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	all, scoped := token(), token("old")
+	wants := func(token, agentID string, code int, words string) {
+		t.Helper()
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/api/v0/agents/"+agentID+"/coverage", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Bearer "+token)
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		said, err := io.ReadAll(response.Body)
+		if err != nil || response.StatusCode != code || !strings.Contains(string(said), words) {
+			t.Errorf("%s: %d, %v, want %d and %q:\n%s", agentID, response.StatusCode, err, code, words, said)
+		}
+	}
+	for _, c := range []struct {
+		answer func() ([]byte, error)
+		code   int
+		words  string
+	}{
+		{func() ([]byte, error) {
+			return clientview.EncodeCoverage(clientview.Coverage{Groups: []clientview.CoverageGroup{{Reason: "no_kind", Text: "1 file", Files: []clientview.CoverageFile{{Path: "/w/x"}}}}})
+		}, 200, `{"reason":"no_kind","text":"1 file","files":[{"path":"/w/x","as":"","readers":[]}],"withheld":0,"left_off":0}`},
+		{func() ([]byte, error) { return clientview.EncodeCoverage(clientview.Coverage{}) }, 200, `{"groups":[],"partial":false}`},
+		{func() ([]byte, error) { return []byte("junk"), nil }, 502, "can't be understood"},
+		{func() ([]byte, error) { return nil, &reverse.Error{Code: reverse.CodeDenied, Text: "switched off"} }, 409, "the agent says: switched off"},
+		{func() ([]byte, error) { return nil, errors.New("broken") }, 502, ""},
+	} {
+		next.Store(&c.answer)
+		wants(all, "a", c.code, c.words)
+	}
+	wants(all, "old", 409, "update the agent")
+	wants(all, "away", 503, "not connected")
+	wants(all, "none", 404, "no agent")
+	wants(scoped, "a", 404, "no agent a")
 }

@@ -68,7 +68,7 @@ func (h *Hub) Handler() http.Handler {
 func (h *Hub) newConsumer(limits consumer.Limits) *consumer.API {
 	return consumer.New(consumer.Options{
 		Store: h.store, Lookup: h.lookup, Session: h.lookupSession, Connected: h.connected, Services: []httpapi.Service{h.loginService(), h.newChat().Service()},
-		ClientContext: h.clientContext, Pinned: h.keepManifests, Limits: limits, Logger: h.log, Now: h.now,
+		ClientContext: h.clientContext, Coverage: h.coverage, Pinned: h.keepManifests, Limits: limits, Logger: h.log, Now: h.now,
 	})
 }
 

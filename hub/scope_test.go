@@ -46,6 +46,7 @@ var probes = map[string][]string{
 	},
 	"GET /api/v0/agents/{id}/context/resources/{rid}": {"", "?revision={revision}"},
 	"GET /api/v0/agents/{id}/clients/{client}":        {""},
+	"GET /api/v0/agents/{id}/coverage":                {""},
 	"GET /api/v0/agents/{id}/history":                 {"", "?limit=1"},
 	"GET /api/v0/agents/{id}/diff":                    {"?from={revision}", "?from={revision}&to={revision}"},
 	"GET /api/v0/pins":                                {"", "?agent_id={agent}"},
@@ -306,7 +307,7 @@ func (s *scoped) probe(name, method, route, probe string) {
 					s.t.Errorf("%s: %d, want %d:\n%s", what, code, want, said)
 				}
 				s.containsOnly(what, said, shows, route)
-			case slices.Contains(shows, agent) && strings.HasSuffix(route, "/clients/{client}"):
+			case slices.Contains(shows, agent) && (strings.HasSuffix(route, "/clients/{client}") || strings.HasSuffix(route, "/coverage")):
 				if code != 409 { // these agents have nothing on which they could be asked
 					s.t.Errorf("%s: %d:\n%s", what, code, said)
 				}

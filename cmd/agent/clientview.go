@@ -10,6 +10,7 @@ import (
 	"waymark/host/api"
 	"waymark/host/applies"
 	"waymark/host/clients"
+	"waymark/host/coverage"
 	"waymark/host/push"
 	"waymark/internal/clientview"
 	"waymark/internal/text"
@@ -18,34 +19,82 @@ import (
 	"waymark/workspace/access"
 )
 
-// clientContext answers a hub that asks what a coding agent would see that is started
-// where the agent works. Hold is the push's: what the hub isn't pushed it isn't told of
-// here either, but for how much that is.
-func (d *daemon) clientContext(hold func(*snapshot.Resource) push.Reason) reverse.Handler {
+// looking is the handler of a kind with which a hub asks about the files here: refused
+// where the operator has that switched off, and with a line in the audit log. answer also
+// returns what was asked about, for that line.
+func (d *daemon) looking(kind string, answer func(ctx context.Context, body []byte) (encoded []byte, on []string, err error)) reverse.Handler {
 	return func(ctx context.Context, body []byte) ([]byte, error) {
 		begin := time.Now()
-		request, err := clientview.DecodeRequest(body)
-		if err != nil {
-			return nil, &reverse.Error{Code: reverse.CodeInvalid, Text: "the request can't be read"}
-		}
 		if d.silent.Load() {
 			return nil, &reverse.Error{Code: reverse.CodeDenied, Text: "the agent's configuration has it switched off: [push] clients = false"}
 		}
-		client := clients.Lookup(request.Client)
-		if client == nil {
-			return nil, &reverse.Error{Code: reverse.CodeInvalid, Text: "the rules of this client aren't known, only those of " + strings.Join(clients.IDs(), ", ")}
-		}
-		view, err := d.ClientContext(ctx, client, "")
+		encoded, on, err := answer(ctx, body)
 		switch {
 		case errors.Is(err, api.ErrHeld), errors.Is(err, api.ErrStopping), errors.Is(err, applies.ErrOutside):
 			return nil, &reverse.Error{Code: reverse.CodeUnavailable, Text: text.Line(err.Error(), 300)}
 		case err != nil:
-			return nil, err
+			return nil, err // and observeReverse has a line of it
 		}
-		answer := forHub(view, d.Current(), d.hub != nil, hold)
-		d.services.audit.Record(access.Record{Time: begin, Token: hubCaller, Action: reverse.KindClientContext, On: []string{client.ID}, Code: http.StatusOK})
-		return clientview.Encode(answer)
+		d.services.audit.Record(access.Record{Time: begin, Token: hubCaller, Action: kind, On: on, Code: http.StatusOK})
+		return encoded, nil
 	}
+}
+
+// errUnreadable refuses a request that isn't one.
+var errUnreadable = &reverse.Error{Code: reverse.CodeInvalid, Text: "the request can't be read"}
+
+// clientContext answers a hub that asks what a coding agent would see that is started
+// where the agent works. Hold is the push's: what the hub isn't pushed it isn't told of
+// here either, but for how much that is.
+func (d *daemon) clientContext(hold func(*snapshot.Resource) push.Reason) reverse.Handler {
+	return d.looking(reverse.KindClientContext, func(ctx context.Context, body []byte) ([]byte, []string, error) {
+		request, err := clientview.DecodeRequest(body)
+		if err != nil {
+			return nil, nil, errUnreadable
+		}
+		client := clients.Lookup(request.Client)
+		if client == nil {
+			return nil, nil, &reverse.Error{Code: reverse.CodeInvalid, Text: "the rules of this client aren't known, only those of " + strings.Join(clients.IDs(), ", ")}
+		}
+		view, err := d.ClientContext(ctx, client, "")
+		if err != nil {
+			return nil, nil, err
+		}
+		encoded, err := clientview.Encode(forHub(view, d.Current(), d.hub != nil, hold))
+		return encoded, []string{client.ID}, err
+	})
+}
+
+// contextCoverage answers a hub that asks which files lie where agents look and aren't
+// used.
+func (d *daemon) contextCoverage() reverse.Handler {
+	return d.looking(reverse.KindContextCoverage, func(ctx context.Context, _ []byte) ([]byte, []string, error) {
+		report, err := d.Coverage(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		encoded, err := clientview.EncodeCoverage(coverageForHub(report, d.hub != nil))
+		return encoded, nil, err
+	})
+}
+
+// coverageForHub is what a hub is told of a report. One that is the user's own, on this
+// machine, is told all; another one how many files there are for each reason: what isn't
+// used isn't pushed, and what the files are called may be the operator's own words.
+func coverageForHub(report *coverage.Report, own bool) clientview.Coverage {
+	c := clientview.Coverage{Groups: make([]clientview.CoverageGroup, 0, len(report.Groups)), Partial: report.Partial}
+	for _, g := range report.Groups {
+		told := clientview.CoverageGroup{Reason: string(g.Reason), Text: g.Text}
+		if !own {
+			told.Text, told.Withheld = g.Reason.Count(len(g.Files)), len(g.Files)
+			g.Files = nil
+		}
+		for _, f := range g.Files {
+			told.Files = append(told.Files, clientview.CoverageFile{Path: f.Path, As: f.As, Readers: f.Readers})
+		}
+		c.Groups = append(c.Groups, told)
+	}
+	return c
 }
 
 // forHub is what a hub is told of a view. One that is the user's own, on this machine,

@@ -2,12 +2,15 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
 	"waymark/abi"
 	"waymark/host/clients"
+	"waymark/host/coverage"
 	"waymark/host/push"
 	"waymark/internal/clientview"
 	"waymark/snapshot"
@@ -59,6 +62,25 @@ func TestToldToAHub(t *testing.T) {
 	}
 }
 
+// TestCoverageToldToAHub: a hub elsewhere learns how many files aren't used, and the
+// user's own which they are.
+func TestCoverageToldToAHub(t *testing.T) {
+	t.Parallel()
+	report := &coverage.Report{Partial: true, Groups: []coverage.Group{{
+		Reason: coverage.NoKind, Text: "1 file that no kind fits (secret plans)",
+		Files: []coverage.File{{Path: "/home/me/w/secret.json", Convention: "secret", As: "secret plans", Readers: []string{"secret-agent"}}},
+	}}}
+	own := coverageForHub(report, true)
+	if g := own.Groups[0]; !own.Partial || g.Reason != "no_kind" || g.Text != report.Groups[0].Text || g.Withheld != 0 || len(g.Files) != 1 ||
+		g.Files[0].Path != "/home/me/w/secret.json" || g.Files[0].As != "secret plans" || !slices.Equal(g.Files[0].Readers, []string{"secret-agent"}) {
+		t.Errorf("the user's own: %+v", own)
+	}
+	elsewhere := coverageForHub(report, false)
+	if g := elsewhere.Groups[0]; !elsewhere.Partial || g.Text != "1 file that no kind fits" || g.Withheld != 1 || strings.Contains(fmt.Sprintf("%+v", elsewhere), "secret") {
+		t.Errorf("elsewhere: %+v", elsewhere)
+	}
+}
+
 // TestRefusedToAHub: what can't be answered is said in plain words.
 func TestRefusedToAHub(t *testing.T) {
 	t.Parallel()
@@ -74,9 +96,10 @@ func TestRefusedToAHub(t *testing.T) {
 	}
 	ask("{", reverse.CodeInvalid, "can't be read")
 	ask(`{"client":"codec"}`, reverse.CodeInvalid, "claude, codex, copilot, opencode")
-	d.silent.Store(true)
-	ask(`{"client":"codex"}`, reverse.CodeDenied, "clients = false")
 	handle = d.skillManifests(nil)
 	ask("{", reverse.CodeInvalid, "can't be read")
-	ask(`{"ids":["skill:/w/x"]}`, reverse.CodeDenied, "clients = false")
+	d.silent.Store(true)
+	for _, handle = range []reverse.Handler{d.clientContext(nil), d.contextCoverage(), d.skillManifests(nil)} {
+		ask("", reverse.CodeDenied, "clients = false")
+	}
 }

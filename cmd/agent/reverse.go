@@ -58,6 +58,7 @@ func (d *daemon) prepare(opts *push.Options) *push.Options {
 	opts.Observe, opts.Describe = d.observePush, d.describe
 	opts.Reverse = push.Reverse{Handlers: d.services.remote.Handlers(), Observe: d.observeReverse}
 	opts.Reverse.Handlers[reverse.KindClientContext] = d.clientContext(opts.Hold)
+	opts.Reverse.Handlers[reverse.KindContextCoverage] = d.contextCoverage()
 	opts.Reverse.Handlers[reverse.KindSkillFiles] = d.skillManifests(opts.Hold)
 	if d.signed != nil {
 		opts.Reverse.SetApprovals = d.setApprovals
@@ -98,14 +99,11 @@ func (d *daemon) setApprovals(_ context.Context, list [][]byte) error {
 // sizes and digests, for who has pinned them. Hold is the push's. It is switched off with
 // what coding agents see.
 func (d *daemon) skillManifests(hold func(*snapshot.Resource) push.Reason) reverse.Handler {
-	return func(ctx context.Context, body []byte) ([]byte, error) {
+	return d.looking(reverse.KindSkillFiles, func(ctx context.Context, body []byte) ([]byte, []string, error) {
 		begin := time.Now()
 		var request reverse.SkillFilesRequest
 		if json.Unmarshal(body, &request) != nil || len(request.IDs) > reverse.MaxSkillIDs {
-			return nil, &reverse.Error{Code: reverse.CodeInvalid, Text: "the request can't be read"}
-		}
-		if d.silent.Load() {
-			return nil, &reverse.Error{Code: reverse.CodeDenied, Text: "the agent's configuration has it switched off: [push] clients = false"}
+			return nil, nil, errUnreadable
 		}
 		pushed := map[string]bool{}
 		current := d.Current()
@@ -123,7 +121,7 @@ func (d *daemon) skillManifests(hold func(*snapshot.Resource) push.Reason) rever
 			if pushed[id] {
 				files, err := d.SkillFiles(ctx, id)
 				if ctx.Err() != nil {
-					return nil, ctx.Err()
+					return nil, nil, ctx.Err()
 				}
 				// A manifest that hasn't all is none.
 				if err == nil && files.Omitted == 0 {
@@ -134,9 +132,9 @@ func (d *daemon) skillManifests(hold func(*snapshot.Resource) push.Reason) rever
 			}
 			list = append(list, one)
 		}
-		d.services.audit.Record(access.Record{Time: begin, Token: hubCaller, Action: reverse.KindSkillFiles, Code: http.StatusOK})
-		return reverse.EncodeSkillFiles(list)
-	}
+		encoded, err := reverse.EncodeSkillFiles(list)
+		return encoded, nil, err
+	})
 }
 
 // manifestsFor is how long manifests are made before those that there are are sent.

@@ -195,18 +195,28 @@ func (s *sorted) tell(dir string, paths []string, files map[Reason][]File) {
 	}
 }
 
-// describe says for a person what a group is.
-func describe(reason Reason, files []File) string {
-	count := text.Count(len(files), "file", "files")
-	switch reason {
+// Count says for a person how many files of a reason there are, and nothing of what they
+// are.
+func (r Reason) Count(n int) string {
+	count := text.Count(n, "file", "files")
+	switch r {
 	case SwitchedOff:
 		return count + " for agents that are switched off"
 	case NoResolver:
-		return fmt.Sprintf("%s that no resolver lists (%s)", count, things(files))
+		return count + " that no resolver lists"
 	case NoKind:
-		return fmt.Sprintf("%s that no kind fits (%s)", count, things(files))
+		return count + " that no kind fits"
 	}
 	return count
+}
+
+// describe says for a person what a group is.
+func describe(reason Reason, files []File) string {
+	count := reason.Count(len(files))
+	if reason == SwitchedOff {
+		return count
+	}
+	return fmt.Sprintf("%s (%s)", count, things(files))
 }
 
 // mostThings is how many words describe a group; a person asks for the rest.

@@ -130,6 +130,9 @@ type Snapshot struct {
 // that agent says.
 type ClientContext = clientview.Answer
 
+// Coverage is which files lie where agents look and aren't used, as an agent says.
+type Coverage = clientview.Coverage
+
 // Change is one revision of an agent, against the one before it.
 type Change struct {
 	Revision      int64         `json:"revision"`

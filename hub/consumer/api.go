@@ -41,6 +41,8 @@ type Options struct {
 	// means that no agent can be asked. Its errors are *problem.Error, and those of its
 	// context.
 	ClientContext func(ctx context.Context, agentID, client string) (*api.ClientContext, error)
+	// Coverage asks it in the same way which files aren't used there.
+	Coverage func(ctx context.Context, agentID string) (*api.Coverage, error)
 	// Pinned is called when a snapshot has been pinned, before that is answered; may be
 	// nil.
 	Pinned func(ctx context.Context, pin *store.Pin)
@@ -199,6 +201,7 @@ func (a *API) routes() []httpapi.Route {
 		route(http.MethodGet, "/agents/{id}/context", a.getContext),
 		route(http.MethodGet, "/agents/{id}/context/resources/{rid...}", a.getResource),
 		route(http.MethodGet, "/agents/{id}/clients/{client}", a.getClient),
+		route(http.MethodGet, "/agents/{id}/coverage", a.getCoverage),
 		route(http.MethodGet, "/agents/{id}/history", a.getHistory),
 		route(http.MethodGet, "/agents/{id}/diff", a.getDiff),
 		route(http.MethodGet, "/pins", a.listPins),

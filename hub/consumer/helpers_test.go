@@ -81,7 +81,7 @@ func newUnserved(t testing.TB, limits consumer.Limits, st store.Store) *fixture 
 	t.Helper()
 	f := &fixture{TB: t, store: st, sessions: map[string]int64{}, versions: map[string]uint64{}}
 	f.doc = openapitest.Load(t, api.Document())
-	f.api = consumer.New(consumer.Options{Store: f.store, Lookup: f.lookup, Connected: f.connected, ClientContext: askedAgent, Limits: limits,
+	f.api = consumer.New(consumer.Options{Store: f.store, Lookup: f.lookup, Connected: f.connected, ClientContext: askedAgent, Coverage: askedCoverage, Limits: limits,
 		Now: func() time.Time { return time.Now().Add(time.Duration(f.ahead.Load())) }})
 	f.reader = f.token(store.RoleReader, "")
 	return f
@@ -93,6 +93,15 @@ func askedAgent(_ context.Context, _, client string) (*api.ClientContext, error)
 		return nil, &problem.Error{Code: code, Message: "the agent was not asked", Detail: "since " + client}
 	}
 	return &api.ClientContext{Client: client, Name: "Codex", Version: "1", Root: "/w", Project: "/w", Items: []clientview.Item{}, Known: []clientview.Known{}}, nil
+}
+
+func askedCoverage(_ context.Context, agentID string) (*api.Coverage, error) {
+	if agentID == "silent" {
+		return nil, &problem.Error{Code: http.StatusServiceUnavailable, Message: "the agent was not asked", Detail: "it is away"}
+	}
+	return &api.Coverage{Groups: []clientview.CoverageGroup{{
+		Reason: "no_kind", Text: "2 files", Files: []clientview.CoverageFile{{Path: "/w/x", Readers: []string{"claude"}}}, LeftOff: 1,
+	}}}, nil
 }
 
 func (f *fixture) stop() {

@@ -23,7 +23,7 @@ func TestPage(t *testing.T) {
 	browser := chromium(t)
 	for name, test := range map[string]func(*testing.T, chrome){
 		"first paint": testFirstPaint, "live": testLive, "pressed": testPressed, "restart": testRestart, "hostile": testHostile, "keyboard": testKeyboard,
-		"narrow": testNarrow, "pins": testPins, "servers": testServers, "clients": testClients, "signing out": testSigningOut, "nothing there": testNothing, "looks": testLooks,
+		"narrow": testNarrow, "pins": testPins, "servers": testServers, "clients": testClients, "coverage": testCoverage, "signing out": testSigningOut, "nothing there": testNothing, "looks": testLooks,
 		"fleet": testFleet, "fleet live": testFleetLive, "fleet looks": testFleetLooks, "resources": testResources, "prompt": testPrompt,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, browser) })
@@ -453,7 +453,7 @@ func testClients(t *testing.T, browser chrome) {
 	s := newSite(t)
 	s.agent("old", "").push([]*waymark.Resource{instructions("/w/AGENTS.md", "x")})
 	var asked atomic.Int32
-	s.reversing("new", func(_ context.Context, body []byte) ([]byte, error) {
+	s.reversing("new", map[string]reverse.Handler{reverse.KindClientContext: func(_ context.Context, body []byte) ([]byte, error) {
 		request, err := clientview.DecodeRequest(body)
 		if err != nil || request.Client == "claude" {
 			return nil, &reverse.Error{Code: reverse.CodeDenied, Text: "the agent's configuration has it switched off"}
@@ -469,7 +469,7 @@ func testClients(t *testing.T, browser chrome) {
 			},
 			Budget: clientview.Budget{InstructionBytes: 32768, UsedBytes: 32768, SkillTokens: 5440, UsedTokens: 455, Builtin: 4, Shortened: 2},
 		})
-	})
+	}})
 	b := open(t, browser, s, look{1280, 860, false}, "")
 	b.run(chromedp.Navigate(s.url + "/#/old/clients"))
 	b.until(`document.querySelector('#body')?.innerText.includes('too old')`)
@@ -492,6 +492,72 @@ func testClients(t *testing.T, browser chrome) {
 	}
 	b.run(chromedp.Evaluate[chromedp.Void](`{ const s = document.querySelector('#client'); s.value = 'claude'; s.dispatchEvent(new Event('change')); }`))
 	b.until(`document.querySelector('#body').innerText.includes('switched off') && document.querySelectorAll('#body .card').length === 0`)
+	b.quiet("409")
+}
+
+// testCoverage: what isn't used is asked for when somebody unfolds it, and is text.
+func testCoverage(t *testing.T, browser chrome) {
+	s := newSite(t)
+	old := s.agent("old", "")
+	old.push([]*waymark.Resource{instructions("/w/AGENTS.md", "x")})
+	var asked atomic.Int32
+	s.reversing("new", map[string]reverse.Handler{reverse.KindContextCoverage: func(context.Context, []byte) ([]byte, error) {
+		if asked.Add(1) > 1 {
+			return clientview.EncodeCoverage(clientview.Coverage{})
+		}
+		return clientview.EncodeCoverage(clientview.Coverage{Partial: true, Groups: []clientview.CoverageGroup{
+			{Reason: "switched_off", Text: "4 files for agents that are switched off", LeftOff: 2, Files: []clientview.CoverageFile{
+				{Path: "/w/.x/<img src=x onerror=alert(1)>\u202e\x1b[31m", As: "rules", Readers: []string{"<b>cursor</b>", "cline"}},
+				{Path: "/w/" + strings.Repeat("long/", 100) + "rules.md"},
+			}},
+			{Reason: "no_kind", Text: "3 files that no kind <i>fits</i>", Withheld: 3},
+		}})
+	}})
+	b := open(t, browser, s, look{360, 780, true}, "#/old")
+	const summary = `[data-key="coverage"]`
+	b.visible(summary)
+	b.click(summary)
+	b.until(`document.querySelector('.coverage').innerText.includes('too old') || document.querySelector('.coverage').innerText.includes('older than that')`)
+	old.leave()
+	b.until(`!document.querySelector('.coverage')`)
+	b.run(chromedp.Navigate(s.url + "/#/new"))
+	b.visible(summary)
+	if asked.Load() != 0 || value[bool](b, `document.querySelector('.coverage').open`) {
+		t.Error("the agent was asked before anybody wanted to know")
+	}
+	b.click(summary)
+	b.until(`document.querySelectorAll('.coverage .card').length === 2`)
+	if said := b.text(".coverage"); strings.Contains(said, "cursor") {
+		t.Errorf("the files are unfolded:\n%s", said)
+	}
+	b.click(`[data-key="coverage-switched_off"]`)
+	said := b.text(".coverage")
+	for _, want := range []string{
+		"4 files for agents that are switched off", ".x/<img src=x onerror=alert(1)>", "rules, read by <b>cursor</b>, cline", "2 more files",
+		"3 files that no kind <i>fits</i>", "on its own machine only", "There may be more", "agent why --all",
+	} {
+		if !strings.Contains(strings.ReplaceAll(said, "\n", ""), want) {
+			t.Errorf("it doesn't say %q:\n%s", want, said)
+		}
+	}
+	if strings.Contains(said, "/w/") || strings.ContainsAny(said, "\u202e\x1b") || value[int](b, `document.querySelectorAll('.coverage :is(img, b, i)').length`) > 0 {
+		t.Errorf("paths aren't relative, or not text:\n%s", said)
+	}
+	if w := value[int](b, `document.documentElement.scrollWidth`); w > 360 {
+		t.Errorf("it is %d px wide", w)
+	}
+	b.screenshot("coverage")
+	// What happens meanwhile folds nothing up; unfolded anew, it is asked for anew.
+	s.agent("third", "").push([]*waymark.Resource{instructions("/w/AGENTS.md", "y")})
+	if !value[bool](b, `document.querySelector('.coverage details').open`) {
+		t.Error("it is folded up")
+	}
+	b.click(summary)
+	b.click(summary)
+	b.until(`document.querySelector('.coverage').innerText.includes('All files of agents that lie here are used')`)
+	if n := asked.Load(); n != 2 {
+		t.Errorf("the agent was asked %d times", n)
+	}
 	b.quiet("409")
 }
 

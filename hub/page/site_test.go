@@ -158,15 +158,14 @@ func (s *site) agent(id, name string) *agent {
 	return a
 }
 
-// reversing is an agent that pushes as agents do, and answers what the hub asks of what
-// clients see.
-func (s *site) reversing(id string, answer reverse.Handler) {
+// reversing is an agent that pushes as agents do, and answers what the hub asks.
+func (s *site) reversing(id string, handlers map[string]reverse.Handler) {
 	s.t.Helper()
 	h := s.running.Load()
 	var serving sync.WaitGroup
 	pusher := push.New(push.Options{
 		Peer: "test", Token: s.token(store.RoleAgent, id, ""), Logger: slog.New(slog.DiscardHandler),
-		Reverse: push.Reverse{Handlers: map[string]reverse.Handler{reverse.KindClientContext: answer}},
+		Reverse: push.Reverse{Handlers: handlers},
 		Dialer: push.DialFunc(func(context.Context) (drpc.Conn, error) {
 			ours, theirs := net.Pipe()
 			serving.Go(func() { _ = h.ServeConn(context.Background(), theirs) })

@@ -1,6 +1,7 @@
-// Package clientview is what an agent tells its hub of what a coding agent would see at
-// its start: the bodies of the reverse channel's kind "client.context", and a part of the
-// hub's API.
+// Package clientview is what an agent tells its hub of the files that coding agents look
+// for: what one would see at its start, and what lies there and isn't used. These are the
+// bodies of the reverse channel's kinds "client.context" and "context.coverage", and a part
+// of the hub's API.
 //
 // # Guarantees
 //
@@ -27,7 +28,7 @@ import (
 const (
 	// MaxEncoded is less than a frame may have that goes to a hub, in bytes.
 	MaxEncoded = 44 << 10
-	// maxDecoded bounds what that may stand for: some 4,000 items.
+	// maxDecoded bounds what that may stand for, in bytes: some 4,000 items.
 	maxDecoded = 1 << 20
 	maxItems   = 4000
 	// maxText cuts each text, in bytes.
@@ -93,7 +94,7 @@ type Budget struct {
 }
 
 // ErrFormat says that what came isn't what it should be.
-var ErrFormat = errors.New("what came isn't a client's context")
+var ErrFormat = errors.New("what came isn't what was asked for")
 
 // EncodeRequest and DecodeRequest are the two ends of a request.
 func EncodeRequest(r Request) []byte {
@@ -121,35 +122,48 @@ func Encode(a Answer) ([]byte, error) {
 	}
 	for {
 		a.LeftOff = len(items) - len(a.Items)
-		plain, err := json.Marshal(a)
-		if err != nil {
-			return nil, err
-		}
-		if len(plain) <= maxDecoded {
-			var body bytes.Buffer
-			w, _ := flate.NewWriter(&body, flate.BestCompression) // the level is a valid one
-			if _, err := w.Write(plain); err != nil {
-				return nil, err
-			}
-			if err := w.Close(); err != nil {
-				return nil, err
-			}
-			if body.Len() <= MaxEncoded || len(a.Items) == 0 {
-				return body.Bytes(), nil
-			}
+		body, fits, err := pack(a)
+		if err != nil || fits || len(body) > 0 && len(a.Items) == 0 {
+			return body, err
 		}
 		a.Items = a.Items[:len(a.Items)*3/4]
 	}
 }
 
-// Decode decodes an answer. The error is ErrFormat.
-func Decode(body []byte) (*Answer, error) {
+// pack makes a body of an answer, and says whether that fits into a frame. There is no
+// body where the other end would take it for too much.
+func pack(answer any) (body []byte, fits bool, err error) {
+	plain, err := json.Marshal(answer)
+	if err != nil || len(plain) > maxDecoded {
+		return nil, false, err
+	}
+	var b bytes.Buffer
+	w, _ := flate.NewWriter(&b, flate.BestCompression) // the level is a valid one
+	if _, err := w.Write(plain); err != nil {
+		return nil, false, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, false, err
+	}
+	return b.Bytes(), b.Len() <= MaxEncoded, nil
+}
+
+// unpack is the other end of pack. The error is ErrFormat.
+func unpack(body []byte, answer any) error {
 	if len(body) > MaxEncoded {
-		return nil, ErrFormat
+		return ErrFormat
 	}
 	plain, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(body)), maxDecoded+1))
+	if err != nil || len(plain) > maxDecoded || json.Unmarshal(plain, answer) != nil {
+		return ErrFormat
+	}
+	return nil
+}
+
+// Decode decodes an answer. The error is ErrFormat.
+func Decode(body []byte) (*Answer, error) {
 	a := new(Answer)
-	if err != nil || len(plain) > maxDecoded || json.Unmarshal(plain, a) != nil || len(a.Items) > maxItems {
+	if unpack(body, a) != nil || len(a.Items) > maxItems {
 		return nil, ErrFormat
 	}
 	if a.Items == nil {

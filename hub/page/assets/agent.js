@@ -6,6 +6,7 @@ import { command, copyButton } from './copy.js';
 import { rootOf } from './paths.js';
 import * as api from './api.js';
 import * as clients from './clients.js';
+import * as coverage from './coverage.js';
 import * as fleet from './fleet.js';
 import * as historyView from './history.js';
 import * as mcp from './mcp.js';
@@ -30,7 +31,7 @@ const views = [
     view() {
       const { element, shown, all } = resources.list(state, root(), openResource);
       $('matching').textContent = shown === all ? count(all, 'resource') : `${shown} of ${all}`;
-      return element;
+      return [element, coverage.view(state.agents.get(state.selected), root())];
     },
   },
   {

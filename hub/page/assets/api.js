@@ -44,6 +44,7 @@ export async function agents(params) {
 export const agent = (id) => json(`/agents/${part(id)}`);
 export const context = (id) => json(`/agents/${part(id)}/context`);
 export const client = (id, name) => json(`/agents/${part(id)}/clients/${part(name)}`);
+export const coverage = (id) => json(`/agents/${part(id)}/coverage`);
 export const history = (id) => json(`/agents/${part(id)}/history?limit=100`);
 export const diff = (id, from, to) => json(`/agents/${part(id)}/diff?from=${from}&to=${to}`);
 export const markdown = async (id, revision = 0) => (await ask('GET', `/agents/${part(id)}/context?format=markdown&revision=${revision}`)).text();

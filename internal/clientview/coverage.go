@@ -1,0 +1,102 @@
+package clientview
+
+import (
+	"slices"
+
+	"waymark/internal/text"
+)
+
+// The limits of a Coverage.
+const (
+	maxGroups = 8
+	// maxFiles are those of one group; of more, the number is told.
+	maxFiles   = 200
+	maxReaders = 32
+	// maxWords cuts what is said for a person, and names, in bytes: eight groups without
+	// files always fit.
+	maxWords = 300
+)
+
+// Coverage is which files lie where agents look and aren't used. Its fields are those of
+// GET /api/v0/context/coverage of an agent's API, and how much is missing.
+type Coverage struct {
+	Groups []CoverageGroup `json:"groups"`
+	// Partial says that the agent hasn't looked at all there is.
+	Partial bool `json:"partial"`
+}
+
+// CoverageGroup is the files of one reason.
+type CoverageGroup struct {
+	Reason string `json:"reason"`
+	// Text says it for a person, with the number of all files.
+	Text  string         `json:"text"`
+	Files []CoverageFile `json:"files"`
+	// Withheld counts the files that the hub isn't told of, since it isn't the user's own;
+	// LeftOff those for which there was no room.
+	Withheld int `json:"withheld"`
+	LeftOff  int `json:"left_off"`
+}
+
+// CoverageFile is one file that isn't used.
+type CoverageFile struct {
+	Path string `json:"path"`
+	// As is what agents call such files, Readers are those who read it.
+	As      string   `json:"as"`
+	Readers []string `json:"readers"`
+}
+
+// EncodeCoverage encodes one as Encode does an answer. What there is no room for is missing
+// at the end of the groups, and counted.
+func EncodeCoverage(c Coverage) ([]byte, error) {
+	all := c.Groups[:min(len(c.Groups), maxGroups)]
+	for limit := maxFiles; ; limit = limit * 3 / 4 {
+		c.Groups = make([]CoverageGroup, 0, len(all))
+		for _, g := range all {
+			told := g.Files[:min(len(g.Files), limit)]
+			g.LeftOff = len(g.Files) - len(told)
+			g.Reason, g.Text = text.Cut(g.Reason, maxWords), text.Cut(g.Text, maxWords)
+			g.Files = make([]CoverageFile, 0, len(told))
+			for _, f := range told {
+				f.Path, f.As = text.Cut(f.Path, maxText), text.Cut(f.As, maxWords)
+				f.Readers = slices.Clone(f.Readers[:min(len(f.Readers), maxReaders)])
+				for i := range f.Readers {
+					f.Readers[i] = text.Cut(f.Readers[i], maxWords)
+				}
+				g.Files = append(g.Files, f)
+			}
+			c.Groups = append(c.Groups, g)
+		}
+		if body, fits, err := pack(c); err != nil || fits || limit == 0 {
+			return body, err
+		}
+	}
+}
+
+// DecodeCoverage decodes one. The error is ErrFormat.
+func DecodeCoverage(body []byte) (*Coverage, error) {
+	c := new(Coverage)
+	if unpack(body, c) != nil || len(c.Groups) > maxGroups {
+		return nil, ErrFormat
+	}
+	if c.Groups == nil {
+		c.Groups = []CoverageGroup{}
+	}
+	for i := range c.Groups {
+		g := &c.Groups[i]
+		if len(g.Files) > maxFiles {
+			return nil, ErrFormat
+		}
+		if g.Files == nil {
+			g.Files = []CoverageFile{}
+		}
+		for j := range g.Files {
+			if len(g.Files[j].Readers) > maxReaders {
+				return nil, ErrFormat
+			}
+			if g.Files[j].Readers == nil {
+				g.Files[j].Readers = []string{}
+			}
+		}
+	}
+	return c, nil
+}

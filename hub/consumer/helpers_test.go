@@ -96,8 +96,8 @@ func askedAgent(_ context.Context, _, client string) (*api.ClientContext, error)
 }
 
 func askedCoverage(_ context.Context, agentID string) (*api.Coverage, error) {
-	if agentID == "silent" {
-		return nil, &problem.Error{Code: http.StatusServiceUnavailable, Message: "the agent was not asked", Detail: "it is away"}
+	if code := map[string]int{"silent": http.StatusServiceUnavailable, "late": http.StatusConflict, "busy": http.StatusTooManyRequests}[agentID]; code != 0 {
+		return nil, &problem.Error{Code: code, Message: "the agent was not asked", Detail: "since " + agentID}
 	}
 	return &api.Coverage{Groups: []clientview.CoverageGroup{{
 		Reason: "no_kind", Text: "2 files", Files: []clientview.CoverageFile{{Path: "/w/x", Readers: []string{"claude"}}}, LeftOff: 1,

@@ -27,6 +27,7 @@ func TestRoutes(t *testing.T) {
 	second := f.push("a", text("/w/AGENTS.md", "two\n"), text("/w/bytes", "\x00\xff"), text("/w/empty", ""))
 	f.push("late")
 	f.token("agent", "silent")
+	f.token("agent", "busy")
 	pinned, empty := f.pin("a"), f.pin("silent")
 	rev := func(n int64) string { return strconv.FormatInt(n, 10) }
 	agentsPath, pinPath := "/api/v0/agents/a", "/api/v0/pins/"+pinned.ID
@@ -74,7 +75,9 @@ func TestRoutes(t *testing.T) {
 		{503, "GET", agentsPath + "/clients/503", ""},
 		{200, "GET", agentsPath + "/coverage", `"path":"/w/x"`},
 		{404, "GET", "/api/v0/agents/b/coverage", "no agent b"},
-		{503, "GET", "/api/v0/agents/silent/coverage", "it is away"},
+		{503, "GET", "/api/v0/agents/silent/coverage", "since silent"},
+		{409, "GET", "/api/v0/agents/late/coverage", "since late"},
+		{429, "GET", "/api/v0/agents/busy/coverage", "since busy"},
 		{200, "GET", agentsPath + "/history", `"added":2,"changed":1,"removed":2`},
 		{200, "GET", agentsPath + "/history?limit=0", `[]`},
 		{200, "GET", "/api/v0/agents/silent/history", `[]`},

@@ -472,7 +472,7 @@ func testClients(t *testing.T, browser chrome) {
 	}})
 	b := open(t, browser, s, look{1280, 860, false}, "")
 	b.run(chromedp.Navigate(s.url + "/#/old/clients"))
-	b.until(`document.querySelector('#body')?.innerText.includes('too old')`)
+	b.until(`document.querySelector('#body')?.innerText.includes('older than that')`)
 	b.run(chromedp.Navigate(s.url + "/#/new/clients"))
 	b.until(`document.querySelectorAll('#body .card').length === 3`)
 	said := b.text("#body")
@@ -506,10 +506,10 @@ func testCoverage(t *testing.T, browser chrome) {
 			return clientview.EncodeCoverage(clientview.Coverage{})
 		}
 		return clientview.EncodeCoverage(clientview.Coverage{Partial: true, Groups: []clientview.CoverageGroup{
-			{Reason: "switched_off", Text: "4 files for agents that are switched off", LeftOff: 2, Files: []clientview.CoverageFile{
+			{Reason: "switched_off", Text: "202 files for agents that are switched off", Files: append([]clientview.CoverageFile{
 				{Path: "/w/.x/<img src=x onerror=alert(1)>\u202e\x1b[31m", As: "rules", Readers: []string{"<b>cursor</b>", "cline"}},
 				{Path: "/w/" + strings.Repeat("long/", 100) + "rules.md"},
-			}},
+			}, make([]clientview.CoverageFile, 200)...)},
 			{Reason: "no_kind", Text: "3 files that no kind <i>fits</i>", Withheld: 3},
 		}})
 	}})
@@ -517,7 +517,7 @@ func testCoverage(t *testing.T, browser chrome) {
 	const summary = `[data-key="coverage"]`
 	b.visible(summary)
 	b.click(summary)
-	b.until(`document.querySelector('.coverage').innerText.includes('too old') || document.querySelector('.coverage').innerText.includes('older than that')`)
+	b.until(`document.querySelector('.coverage').innerText.includes('older than that')`)
 	old.leave()
 	b.until(`!document.querySelector('.coverage')`)
 	b.run(chromedp.Navigate(s.url + "/#/new"))
@@ -533,7 +533,7 @@ func testCoverage(t *testing.T, browser chrome) {
 	b.click(`[data-key="coverage-switched_off"]`)
 	said := b.text(".coverage")
 	for _, want := range []string{
-		"4 files for agents that are switched off", ".x/<img src=x onerror=alert(1)>", "rules, read by <b>cursor</b>, cline", "2 more files",
+		"202 files for agents that are switched off", ".x/<img src=x onerror=alert(1)>", "rules, read by <b>cursor</b>, cline", "2 more files",
 		"3 files that no kind <i>fits</i>", "on its own machine only", "There may be more", "agent why --all",
 	} {
 		if !strings.Contains(strings.ReplaceAll(said, "\n", ""), want) {

@@ -165,7 +165,8 @@ func (s *site) reversing(id string, handlers map[string]reverse.Handler) {
 	var serving sync.WaitGroup
 	pusher := push.New(push.Options{
 		Peer: "test", Token: s.token(store.RoleAgent, id, ""), Logger: slog.New(slog.DiscardHandler),
-		Reverse: push.Reverse{Handlers: handlers},
+		Describe: func() push.Description { return push.Description{Root: "/w"} },
+		Reverse:  push.Reverse{Handlers: handlers},
 		Dialer: push.DialFunc(func(context.Context) (drpc.Conn, error) {
 			ours, theirs := net.Pipe()
 			serving.Go(func() { _ = h.ServeConn(context.Background(), theirs) })

@@ -96,6 +96,13 @@ func (v *viewer) candidates() (list []*skill) {
 			}
 		}
 	}
+	if plugins := v.in.Client.plugins(); plugins != nil {
+		for i := range v.in.Plugins {
+			for _, convention := range plugins.Skills {
+				look(v.brought(&v.in.Plugins[i], convention))
+			}
+		}
+	}
 	return list
 }
 
@@ -185,7 +192,7 @@ func (v *viewer) skill(f *Find) *skill {
 	if limit := rules.MaxDescription; limit > 0 && utf8.RuneCountInString(s.description) > limit {
 		s.description, s.cutBefore = string([]rune(s.description)[:limit-len(dots)])+dots, true
 	}
-	if space := v.namespace(f); space != "" {
+	if space := cmp.Or(v.prefix(f), v.namespace(f)); space != "" {
 		s.name = space + ":" + s.name
 	}
 	return s
@@ -279,8 +286,8 @@ func (v *viewer) roots(list []*skill) map[string]int {
 	rules := v.in.Client.Skills
 	roots := map[string]int{}
 	add := func(s *skill) {
-		if _, ok := roots[s.Place]; !ok {
-			roots[s.Place] = len(roots)
+		if _, ok := roots[s.root()]; !ok {
+			roots[s.root()] = len(roots)
 		}
 	}
 	for i, conventions := range rules.Places {
@@ -302,7 +309,19 @@ func (v *viewer) roots(list []*skill) map[string]int {
 			}
 		}
 	}
+	for _, s := range list { // those of plugins
+		add(s)
+	}
 	return roots
+}
+
+// root is the directory that a skill's path is relative to in a list that has such: its
+// place, or the plugin that it is of.
+func (s *skill) root() string {
+	if s.plugin != "" {
+		return s.Directory
+	}
+	return s.Place
 }
 
 // size is what a skill's line takes without its description.
@@ -310,7 +329,7 @@ func (l Line) size(s *skill, roots map[string]int) int64 {
 	path := filepath.Join(s.Path, "SKILL.md")
 	switch l {
 	case LineAliased:
-		return int64(len(fmt.Sprintf("- %s: (file: r%d%s)", s.name, roots[s.Place], strings.TrimPrefix(path, s.Place))))
+		return int64(len(fmt.Sprintf("- %s: (file: r%d%s)", s.name, roots[s.root()], strings.TrimPrefix(path, s.root()))))
 	case LineXML:
 		return int64(len("  <skill>\n    <name></name>\n    <description></description>\n    <location></location>\n  </skill>") + len(s.name) + len(path))
 	case LineName:

@@ -20,6 +20,7 @@ type skill struct {
 	description string
 	cutBefore   bool     // the description was too long
 	rivals      []string // files of others that can be listed in its place
+	shared      string   // what its path is relative to, where that isn't its place
 }
 
 // skills adds the list of skills.
@@ -309,20 +310,21 @@ func (v *viewer) roots(list []*skill) map[string]int {
 			}
 		}
 	}
-	for _, s := range list { // those of plugins
+	count := map[string]int{}
+	for _, s := range list {
+		count[s.Place]++
+	}
+	for _, s := range list {
+		if s.plugin != "" && count[s.Place] == 1 { // plugins with one skill share their marketplace's
+			s.shared = filepath.Dir(filepath.Dir(s.Directory))
+		}
 		add(s)
 	}
 	return roots
 }
 
-// root is the directory that a skill's path is relative to in a list that has such: its
-// place, or the plugin that it is of.
-func (s *skill) root() string {
-	if s.plugin != "" {
-		return s.Directory
-	}
-	return s.Place
-}
+// root is the directory that a skill's path is relative to in a list that has such.
+func (s *skill) root() string { return cmp.Or(s.shared, s.Place) }
 
 // size is what a skill's line takes without its description.
 func (l Line) size(s *skill, roots map[string]int) int64 {

@@ -54,9 +54,13 @@ func clientInput(ctx context.Context, opts Options, client *clients.Client, dir 
 	in := &clients.Input{Client: client, Start: start, Project: projectOf(start), Home: opts.Home}
 	walk := walkOf(in, &opts, below, "")
 	targets, err := walk.look(ctx, opts)
-	if err != nil || len(targets) == 0 {
+	if err != nil {
 		return walk.in, err
 	}
+	if err := lookAtPlugins(ctx, opts, walk.in); err != nil || len(targets) == 0 {
+		return walk.in, err
+	}
+	brought := pluginFinds(walk.in)
 	best, exclude := walk, opts.Exclude
 	for _, top := range []string{commonTop(append(targets, walk.roots...)), "/"} { // links can lead to links
 		wide := walkOf(in, &opts, below, top)
@@ -70,6 +74,13 @@ func clientInput(ctx context.Context, opts Options, client *clients.Client, dir 
 		}
 		if best = wide; len(targets) == 0 {
 			break
+		}
+	}
+	if best != walk {
+		best.in.Plugins = walk.in.Plugins
+		best.in.Finds = append(best.in.Finds, brought...)
+		for _, p := range walk.in.Plugins {
+			best.in.Looked = append(best.in.Looked, p.Dir)
 		}
 	}
 	return best.in, context.Cause(ctx)
@@ -161,28 +172,14 @@ func (w *clientWalk) look(ctx context.Context, opts Options) (targets []string, 
 	for _, dir := range w.roots {
 		opts.Roots = append(opts.Roots, RootSpec{Path: dir, Optional: dir != in.Start})
 	}
-	opts.PluginDirs, opts.Plugins, opts.Providers, opts.Push, opts.Only = nil, nil, nil, nil, nil
-	opts.MemoDir, opts.NoMemo, opts.Hold = "", true, false
-	opts.Observe, opts.Amended, opts.ObserveWatch, opts.Settled = nil, nil, nil, nil
-	opts.DisableBuiltin = nil
-	opts.Conventions = plugin.Conventions{Own: w.rows, Disabled: w.disabled, Heads: in.Client.Heads, Dependencies: in.Client.Dependencies}
-	h, err := New(opts)
+	by := plugin.Conventions{Own: w.rows, Disabled: w.disabled, Heads: in.Client.Heads, Dependencies: in.Client.Dependencies}
+	h, report, err := lookOnce(ctx, opts, in.Client, by)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, h.Close()) }()
-	if err := h.Load(ctx); err != nil {
-		return nil, err
-	}
-	report, err := h.Refresh(ctx)
-	if err != nil {
-		return nil, err
-	}
 	for i := range report.Outcomes {
 		o := &report.Outcomes[i]
-		if o.Err != nil {
-			return nil, fmt.Errorf("look at %s for %s: %w", o.Root, in.Client.Name, o.Err)
-		}
 		for dir, root := range w.looked {
 			if root == o.Root && !slices.Contains(in.Looked, dir) {
 				in.Looked = append(in.Looked, dir)
@@ -200,6 +197,30 @@ func (w *clientWalk) look(ctx context.Context, opts Options) (targets []string, 
 		}
 	}
 	return targets, nil
+}
+
+// lookOnce has a host of its own look at the roots of opts, by some conventions. The caller
+// closes it.
+func lookOnce(ctx context.Context, opts Options, client *clients.Client, by plugin.Conventions) (h *Host, report *Report, err error) {
+	opts.PluginDirs, opts.Plugins, opts.Providers, opts.Push, opts.Only = nil, nil, nil, nil, nil
+	opts.MemoDir, opts.NoMemo, opts.Hold = "", true, false
+	opts.Observe, opts.Amended, opts.ObserveWatch, opts.Settled = nil, nil, nil, nil
+	opts.DisableBuiltin, opts.Conventions = nil, by
+	if h, err = New(opts); err != nil {
+		return nil, nil, err
+	}
+	if err = h.Load(ctx); err == nil {
+		report, err = h.Refresh(ctx)
+	}
+	for i := 0; err == nil && i < len(report.Outcomes); i++ {
+		if o := &report.Outcomes[i]; o.Err != nil {
+			err = fmt.Errorf("look at %s for %s: %w", o.Root, client.Name, o.Err)
+		}
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, h.Close())
+	}
+	return h, report, nil
 }
 
 // place adds rows for a directory below the project's top. Where it can't, that is told
@@ -296,18 +317,23 @@ func (w *clientWalk) find(root string, c *snapshot.Candidate) (f clients.Find, o
 		}
 		f.Convention, f.Directory = p.convention, p.dir
 	}
-	file := f.Path
-	if f.Kind == abi.KindSkill {
-		file = filepath.Join(file, "SKILL.md")
-	}
-	info, err := os.Lstat(file)
-	f.Linked = err == nil && info.Mode()&os.ModeSymlink != 0
+	f.Linked = isLinked(&f)
 	f.Place = clients.PlaceOf(f.Directory, f.Path)
 	if rel, ok := applies.Below(p.dir, f.Path); ok && p.moved != "" { // the place has its names without those that are moved
 		f.Place = filepath.Join(p.dir, strings.TrimPrefix(clients.PlaceOf("/", path.Join("/", p.moved, rel)), "/"+p.moved))
 	}
 	f.RealPlace = w.leadsTo(f.Place)
 	return f, true
+}
+
+// isLinked reports whether the file of a find is a link.
+func isLinked(f *clients.Find) bool {
+	file := f.Path
+	if f.Kind == abi.KindSkill {
+		file = filepath.Join(file, "SKILL.md")
+	}
+	info, err := os.Lstat(file)
+	return err == nil && info.Mode()&os.ModeSymlink != 0
 }
 
 // leadsTo is the directory that a path of one leads to over links; empty where there are

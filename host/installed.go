@@ -25,9 +25,25 @@ type installs struct {
 }
 
 // installedFilter sees the files in which agents keep what is installed.
-var installedFilter = sync.OnceValues(func() (*vfs.Filter, error) {
-	return vfs.View{Reads: installed.Lists(), MCPOnly: true}.Compile()
-})
+var installedFilter = sync.OnceValues(func() (*vfs.Filter, error) { return filterOfInstalled(nil) })
+
+// filterOfInstalled is that filter where directories of agents are moved.
+func filterOfInstalled(moved map[string]string) (*vfs.Filter, error) {
+	reads := installed.Lists()
+	for i := range reads {
+		reads[i] = movedPlace(moved, reads[i])
+	}
+	return vfs.View{Reads: reads, MCPOnly: true}.Compile()
+}
+
+// movedPlace is a pattern where directories of agents are moved.
+func movedPlace(moved map[string]string, place string) string {
+	first, rest, _ := strings.Cut(place, "/")
+	if to := moved[first]; to != "" {
+		return resolve.LiteralPattern(to) + "/" + rest
+	}
+	return place
+}
 
 // findInstalled looks for what users have installed. The agents' settings say it, which no
 // resolver is shown that lists skills, so that the host reads them, as it names projects;
@@ -83,13 +99,16 @@ func (i *installs) concerned(near []string) bool {
 func lookForInstalled(slot, project *rootSlot) installs {
 	found := installs{known: true}
 	filter, err := installedFilter()
+	if err == nil && len(slot.spec.moved) > 0 {
+		filter, err = filterOfInstalled(slot.spec.moved)
+	}
 	if err != nil {
 		return found
 	}
 	run := slot.open.Begin(filter, vfs.Limits{})
 	defer func() { _ = run.Close() }()
 	home := installed.Home{
-		Paths: []string{slot.open.Path(), absolute(slot.spec.Path)}, Read: func(name string) []byte { return textIn(run, name) },
+		Paths: []string{slot.open.Path(), absolute(slot.spec.Path)}, Moved: slot.spec.moved, Read: func(name string) []byte { return textIn(run, name) },
 		Dirs: func(name string) (names []string) {
 			f, err := run.Open(name)
 			if err != nil {
@@ -109,7 +128,11 @@ func lookForInstalled(slot, project *rootSlot) installs {
 	}
 	if project != nil {
 		found.workspace = project.open.Path()
-		of := project.open.Begin(filter, vfs.Limits{})
+		ofProject, err := installedFilter() // in which nothing is moved
+		if err != nil {
+			return found
+		}
+		of := project.open.Begin(ofProject, vfs.Limits{})
 		defer func() {
 			project.installs.trace = of.Trace()
 			_ = of.Close()

@@ -10,6 +10,7 @@ import (
 
 	"waymark/abi"
 	"waymark/host"
+	"waymark/host/clients"
 	"waymark/host/why"
 	"waymark/snapshot"
 	"waymark/test/randtest"
@@ -221,5 +222,41 @@ func TestMangledInstalled(t *testing.T) {
 	}
 	if brought == 0 {
 		t.Error("nothing was ever found")
+	}
+}
+
+// TestInstalledForClients: a client is said to begin with what those plugins bring that are
+// installed for it and switched on, by the names that it has for that.
+func TestInstalledForClients(t *testing.T) {
+	t.Parallel()
+	dir, _ := buildInstalled(t)
+	brought := func(id string, noUser bool) (list []string) {
+		opts := host.Options{Builtin: module(builtin(t)), Home: filepath.Join(dir, "home"), NoUser: noUser}
+		v, err := host.ClientContext(t.Context(), opts, clients.Lookup(id), filepath.Join(dir, "work"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range v.Items {
+			if it := &v.Items[i]; it.Kind != abi.KindInstructionFile && it.Included {
+				list = append(list, string(it.Kind)+" "+it.Name)
+				if !it.User {
+					t.Errorf("%s: %s isn't the user's", id, it.Name)
+				}
+			}
+		}
+		return list
+	}
+	for id, want := range map[string][]string{
+		"claude":   {"skill on:extra", "skill on:s-on", "subagent on:a-on", "command on:c-on"},
+		"codex":    {"skill con:s-con"},
+		"copilot":  {"skill s-pon", "subagent a-pon", "command c-pon"},
+		"opencode": nil,
+	} {
+		if got := brought(id, false); !slices.Equal(got, want) {
+			t.Errorf("%s has %q, not %q", id, got, want)
+		}
+		if got := brought(id, true); len(got) > 0 {
+			t.Errorf("%s has %q without the user's own", id, got)
+		}
 	}
 }

@@ -166,6 +166,10 @@ type RootSpec struct {
 	// Check, if set, is asked whenever the path has been opened, with the
 	// link-free path of what it leads to now; on an error it counts as missing.
 	Check func(target string) error
+
+	// moved are directories of agents that lie elsewhere in a home directory; see
+	// installed.Home.
+	moved map[string]string
 }
 
 func (o *Options) setDefaults() {

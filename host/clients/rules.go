@@ -104,6 +104,26 @@ type User struct {
 	// Moved are directories of the home directory in the place of which the client takes
 	// the one that an environment variable names.
 	Moved []Moved
+	// Plugins is what it takes of plugins that the user has installed for it and switched
+	// on; nil: nothing.
+	Plugins *Plugins
+}
+
+// Plugins says what a client takes of installed plugins. Which there are, and which of them
+// are on, package installed says, and what each brings its manifest.
+type Plugins struct {
+	// Dir is the client's own directory, in the home directory, with all of that.
+	Dir string
+	// Settings: those of the directory of the start can switch plugins on and off.
+	Settings bool
+	// Skills are conventions of skills, which are listed with the user's and looked
+	// through after all others. Lists are those of subagents and commands.
+	Skills, Lists []string
+	// Prefix: what a plugin brings has its name and a colon before its own. Where the
+	// client goes by the nearest manifest that is Skills' Namespaces.
+	Prefix bool
+	// Own are conventions beside those of the table, with places below the home directory.
+	Own []conventions.Convention
 }
 
 // Moved is a directory, relative to the home directory, and the environment variable that
@@ -260,6 +280,18 @@ func manifest(id, name string) conventions.Convention {
 	}
 }
 
+// policies are the files beside skills of Codex that can take them from the list.
+var policies = conventions.Convention{
+	ID: "codex-skill-policy", Readers: []string{"codex"}, Scope: conventions.ScopeProject, Kind: abi.KindInstructionFile, Format: conventions.OpenAIYAML,
+	Places: []string{".agents/skills/**/agents/openai.yaml", ".codex/skills/**/agents/openai.yaml"},
+}
+
+// ofPlugins is a convention with a place in the plugins that Codex has installed.
+func ofPlugins(c conventions.Convention, place string) conventions.Convention {
+	c.Scope, c.Places = conventions.ScopeUser, []string{".codex/plugins/cache/*/*/*/" + place}
+	return c
+}
+
 // Clients are all whose rules are known, in order of their ids.
 var Clients = []Client{
 	{
@@ -277,12 +309,14 @@ var Clients = []Client{
 		},
 		User: &User{
 			Instructions: []string{"claude-dir-md"}, Rules: []string{"claude-rules"}, Skills: [][]string{{"claude-skills"}},
-			Moved: []Moved{{"CLAUDE_CONFIG_DIR", ".claude"}},
+			Moved:   []Moved{{"CLAUDE_CONFIG_DIR", ".claude"}},
+			Plugins: &Plugins{Dir: ".claude", Settings: true, Skills: []string{"plugin-skills", "plugin-skill"}, Lists: []string{"plugin-agents", "plugin-commands"}, Prefix: true},
 		},
 		Lists: []string{"claude-agents", "claude-commands"},
 		Sources: []Source{
 			{"https://code.claude.com/docs/en/memory", noted},
 			{"https://code.claude.com/docs/en/skills", noted},
+			{"https://code.claude.com/docs/en/plugins-reference", latest},
 			{"https://raw.githubusercontent.com/anthropics/claude-code/v2.1.277/mods/agents-md/README.md", noted},
 		},
 	},
@@ -307,14 +341,17 @@ var Clients = []Client{
 			Instructions: []string{"codex-user-override-md", "codex-user-md"},
 			Skills:       [][]string{nil, {"codex-skill-files", "agents-skill-files"}}, Last: true,
 			Moved: []Moved{{"CODEX_HOME", ".codex"}},
+			Plugins: &Plugins{Dir: ".codex", Skills: []string{"codex-plugin-skill-files", "plugin-skills"}, Own: []conventions.Convention{
+				ofPlugins(skillFiles("codex-plugin-skill-files", "codex"), "skills/**/SKILL.md"),
+				ofPlugins(policies, "**/agents/openai.yaml"),
+				ofPlugins(manifest("codex-nested-plugin", ""), "**/.codex-plugin/plugin.json"),
+				ofPlugins(manifest("claude-nested-plugin", ""), "**/.claude-plugin/plugin.json"),
+			}},
 		},
 		Own: []conventions.Convention{
 			skillFiles("codex-skill-files", "codex", ".codex/skills/**/SKILL.md"),
 			skillFiles("agents-skill-files", "codex", ".agents/skills/**/SKILL.md"),
-			{
-				ID: "codex-skill-policy", Readers: []string{"codex"}, Scope: conventions.ScopeProject, Kind: abi.KindInstructionFile, Format: conventions.OpenAIYAML,
-				Places: []string{".agents/skills/**/agents/openai.yaml", ".codex/skills/**/agents/openai.yaml"},
-			},
+			policies,
 			userFile("codex-user-override-md", "codex", ".codex/AGENTS.override.md"),
 			userFile("codex-user-md", "codex", ".codex/AGENTS.md"),
 			manifest("codex-nested-plugin", ".codex-plugin/plugin.json"),
@@ -338,7 +375,10 @@ var Clients = []Client{
 			Top: Project, Up: true, Places: [][]string{{"copilot-skills", "claude-skills", "agents-skills"}}, MaxDepth: 1,
 			Same: SameNameFirst, Names: ByByte, Line: LineName,
 		},
-		User:  &User{Instructions: []string{"copilot-user-md"}, Skills: [][]string{nil, {"copilot-user-skills", "agents-skills"}}},
+		User: &User{
+			Instructions: []string{"copilot-user-md"}, Skills: [][]string{nil, {"copilot-user-skills", "agents-skills"}},
+			Plugins: &Plugins{Dir: ".copilot", Skills: []string{"plugin-skills"}, Lists: []string{"plugin-agents", "plugin-commands"}},
+		},
 		Lists: []string{"copilot-agents", "copilot-prompts"},
 		Own: []conventions.Convention{
 			userFile("copilot-user-md", "copilot", ".copilot/copilot-instructions.md"),
@@ -350,6 +390,7 @@ var Clients = []Client{
 		Sources: []Source{
 			{"https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-custom-instructions", noted},
 			{"https://docs.github.com/en/copilot/how-tos/copilot-on-github/customize-copilot/customize-cloud-agent/add-skills", latest},
+			{"https://docs.github.com/copilot/reference/copilot-cli-reference/cli-plugin-reference", latest},
 		},
 	},
 	{

@@ -20,6 +20,7 @@ type skill struct {
 	description string
 	cutBefore   bool     // the description was too long
 	rivals      []string // files of others that can be listed in its place
+	shared      string   // what its path is relative to, where that isn't its place
 }
 
 // skills adds the list of skills.
@@ -93,6 +94,13 @@ func (v *viewer) candidates() (list []*skill) {
 		for _, dir := range v.walk(rules.Top, rules.Up) {
 			for _, convention := range rules.Places[i] {
 				look(v.finds[dir][convention])
+			}
+		}
+	}
+	if plugins := v.in.Client.plugins(); plugins != nil {
+		for i := range v.in.Plugins {
+			for _, convention := range plugins.Skills {
+				look(v.brought(&v.in.Plugins[i], convention))
 			}
 		}
 	}
@@ -185,7 +193,7 @@ func (v *viewer) skill(f *Find) *skill {
 	if limit := rules.MaxDescription; limit > 0 && utf8.RuneCountInString(s.description) > limit {
 		s.description, s.cutBefore = string([]rune(s.description)[:limit-len(dots)])+dots, true
 	}
-	if space := v.namespace(f); space != "" {
+	if space := cmp.Or(v.prefix(f), v.namespace(f)); space != "" {
 		s.name = space + ":" + s.name
 	}
 	return s
@@ -279,8 +287,8 @@ func (v *viewer) roots(list []*skill) map[string]int {
 	rules := v.in.Client.Skills
 	roots := map[string]int{}
 	add := func(s *skill) {
-		if _, ok := roots[s.Place]; !ok {
-			roots[s.Place] = len(roots)
+		if _, ok := roots[s.root()]; !ok {
+			roots[s.root()] = len(roots)
 		}
 	}
 	for i, conventions := range rules.Places {
@@ -302,15 +310,28 @@ func (v *viewer) roots(list []*skill) map[string]int {
 			}
 		}
 	}
+	count := map[string]int{}
+	for _, s := range list {
+		count[s.Place]++
+	}
+	for _, s := range list {
+		if s.plugin != "" && count[s.Place] == 1 { // plugins with one skill share their marketplace's
+			s.shared = filepath.Dir(filepath.Dir(s.Directory))
+		}
+		add(s)
+	}
 	return roots
 }
+
+// root is the directory that a skill's path is relative to in a list that has such.
+func (s *skill) root() string { return cmp.Or(s.shared, s.Place) }
 
 // size is what a skill's line takes without its description.
 func (l Line) size(s *skill, roots map[string]int) int64 {
 	path := filepath.Join(s.Path, "SKILL.md")
 	switch l {
 	case LineAliased:
-		return int64(len(fmt.Sprintf("- %s: (file: r%d%s)", s.name, roots[s.Place], strings.TrimPrefix(path, s.Place))))
+		return int64(len(fmt.Sprintf("- %s: (file: r%d%s)", s.name, roots[s.root()], strings.TrimPrefix(path, s.root()))))
 	case LineXML:
 		return int64(len("  <skill>\n    <name></name>\n    <description></description>\n    <location></location>\n  </skill>") + len(s.name) + len(path))
 	case LineName:

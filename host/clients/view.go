@@ -26,12 +26,18 @@ type Input struct {
 	Moved map[string]string
 	// Looked are the directories that were looked at, of those that Directories names.
 	Looked []string
+	// Plugins are those that the user has installed and switched on, in their order. Finds
+	// of one have its directory as Directory.
+	Plugins []Plugin
 	// Below are directories below Start on the way to a file, that one's own first, as
 	// far as they were looked at; only For asks for them.
 	Below []string
 	// Finds are what was found in all of them.
 	Finds []Find
 }
+
+// Plugin is one that is installed: what the client calls it, and where it is.
+type Plugin struct{ Name, Dir string }
 
 // Find is something that a resolver found.
 type Find struct {
@@ -47,7 +53,8 @@ type Find struct {
 	Place, RealPlace string
 	snapshot.Resource
 
-	user bool // found as something of the user's
+	user   bool   // found as something of the user's
+	plugin string // that brings it
 }
 
 // View is what a client would see at its start.
@@ -330,4 +337,5 @@ func (v *viewer) lists() {
 			}
 		}
 	}
+	v.pluginLists()
 }

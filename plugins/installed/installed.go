@@ -99,6 +99,9 @@ type Home struct {
 	// Paths are those that lead to it: agents write one of them before a plugin's
 	// directory.
 	Paths []string
+	// Moved are directories, relative to this one, that stand for an agent's own, such as
+	// .codex. What is read and what is told is below them.
+	Moved map[string]string
 	// Workspace is the project, by an absolute path: what rules are about, and what may be
 	// installed for it alone.
 	Workspace string
@@ -133,7 +136,7 @@ func claude(h *Home) (list []Plugin) {
 		if !ok {
 			continue
 		}
-		p := Plugin{Name: name, ID: id, Version: version(record), Reader: "claude-code", List: claudeList, State: Off}
+		p := Plugin{Name: name, ID: id, Version: version(record), Reader: "claude-code", List: h.at(claudeList), State: Off}
 		if on(id) {
 			p.State = On
 		}
@@ -192,7 +195,7 @@ func (h *Home) record(v jsonlite.Value) (record jsonlite.Value, ok bool) {
 }
 
 func codex(h *Home) (list []Plugin) {
-	data := h.Read(codexConfig)
+	data := h.Read(h.at(codexConfig))
 	if len(data) == 0 {
 		return nil
 	}
@@ -206,11 +209,11 @@ func codex(h *Home) (list []Plugin) {
 		if !ok || !plain(name) || !plain(market) {
 			continue
 		}
-		p := Plugin{Name: name, ID: id, Reader: "codex", List: codexConfig, State: On}
+		p := Plugin{Name: name, ID: id, Reader: "codex", List: h.at(codexConfig), State: On}
 		if own := last(v, "enabled"); string(own.Raw()) == "false" {
 			p.State = Off
 		}
-		dir := path.Join(codexCache, market, name)
+		dir := h.at(path.Join(codexCache, market, name))
 		if p.Version = newest(h.Dirs(dir)); p.Version != "" {
 			p.Dir = path.Join(dir, p.Version)
 		}
@@ -254,7 +257,7 @@ func olderThan(a, b string) bool {
 func digits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 func gemini(h *Home) (list []Plugin) {
-	names := h.Dirs(geminiDir)
+	names := h.Dirs(h.at(geminiDir))
 	if len(names) == 0 {
 		return nil
 	}
@@ -263,7 +266,7 @@ func gemini(h *Home) (list []Plugin) {
 		if !plain(name) {
 			continue
 		}
-		p := Plugin{Name: name, ID: name, Dir: path.Join(geminiDir, name), Reader: "gemini", List: path.Join(geminiDir, name, "gemini-extension.json"), State: On}
+		p := Plugin{Name: name, ID: name, Dir: h.at(path.Join(geminiDir, name)), Reader: "gemini", List: h.at(path.Join(geminiDir, name, "gemini-extension.json")), State: On}
 		overrides, _ := last(rules, name).Get("overrides")
 		for rule := range overrides.Elements() {
 			s, _ := rule.Text()
@@ -304,7 +307,7 @@ func copilot(h *Home) (list []Plugin) {
 		if !plain(name) || market != "" && !plain(market) {
 			continue
 		}
-		p := Plugin{Name: name, ID: name, Version: version(v), Reader: "copilot", List: copilotConfig, State: On}
+		p := Plugin{Name: name, ID: name, Version: version(v), Reader: "copilot", List: h.at(copilotConfig), State: On}
 		if market != "" {
 			p.ID += "@" + market
 		}
@@ -336,14 +339,27 @@ func (h *Home) below(written, own string) string {
 		if !ok || home == "" || len(rel) > 1024 || strings.ContainsAny(rel, "\\\x00") || path.Clean(rel) != rel || strings.HasPrefix(rel, "../") {
 			continue
 		}
-		if strings.HasPrefix(rel, own) {
+		if strings.HasPrefix(rel, h.at(strings.TrimSuffix(own, "/"))+"/") {
 			return rel
 		}
 	}
 	return ""
 }
 
-func (h *Home) json(name, key string) (v jsonlite.Value) { return parsed(h.Read(name), key) }
+func (h *Home) json(name, key string) (v jsonlite.Value) { return parsed(h.Read(h.at(name)), key) }
+
+// at is where one of the agents' files is.
+func (h *Home) at(name string) string { return At(h.Moved, name) }
+
+// At is where something of an agent's is, by its usual name, where some of their
+// directories are moved as in Home.
+func At(moved map[string]string, name string) string {
+	first, rest, _ := strings.Cut(name, "/")
+	if to := moved[first]; to != "" {
+		return path.Join(to, rest)
+	}
+	return name
+}
 
 func parsed(data []byte, key string) (v jsonlite.Value) {
 	if len(data) == 0 {

@@ -2,6 +2,7 @@ package clients_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,6 +33,33 @@ func numbered(n int, description string) map[string]string {
 		files[fmt.Sprintf(".agents/skills/s%d/SKILL.md", i)] = head(fmt.Sprintf("skill-%03d", i), description)
 	}
 	return files
+}
+
+// installedPlugins adds plugins that are installed for Codex in a directory of the home
+// directory: two that are on, one that is off and one that nothing names.
+func installedPlugins(dir string, files map[string]string) map[string]string {
+	all := map[string]string{dir + "/config.toml": "[plugins.\"on@market\"]\nenabled = true\n[plugins.\"off@market\"]\nenabled = false\n[plugins.\"named@market\"]\nenabled = true\n"}
+	for name, text := range map[string]string{
+		"on/1.9.0/.codex-plugin/plugin.json":           `{"name": "on", "version": "1.9.0"}`,
+		"on/1.9.0/skills/old/SKILL.md":                 head("old", "Of an old version."),
+		"on/1.10.0/.codex-plugin/plugin.json":          `{"name": "on", "version": "1.10.0"}`,
+		"on/1.10.0/skills/brought/SKILL.md":            head("brought", "What it brings."),
+		"on/1.10.0/skills/deep/er/SKILL.md":            head("deep", "Deeper."),
+		"on/1.10.0/skills/.hidden/SKILL.md":            head("hidden", "Hidden."),
+		"on/1.10.0/skills/nodesc/SKILL.md":             "---\nname: nodesc\n---\nx",
+		"on/1.10.0/skills/withheld/SKILL.md":           head("withheld", "By its policy."),
+		"on/1.10.0/skills/withheld/agents/openai.yaml": "policy:\n  allow_implicit_invocation: false\n",
+		"off/1.0.0/.codex-plugin/plugin.json":          `{"name": "off", "version": "1.0.0"}`,
+		"off/1.0.0/skills/off/SKILL.md":                head("off", "Switched off."),
+		"named/1.0.0/.codex-plugin/plugin.json":        `{"name": "named", "version": "1.0.0", "skills": "./more"}`,
+		"named/1.0.0/more/extra/SKILL.md":              head("extra", "Where the manifest says."),
+		"unnamed/1.0.0/.codex-plugin/plugin.json":      `{"name": "unnamed", "version": "1.0.0"}`,
+		"unnamed/1.0.0/skills/unnamed/SKILL.md":        head("unnamed", "Nothing names it."),
+	} {
+		all[dir+"/plugins/cache/market/"+name] = text
+	}
+	maps.Copy(all, files)
+	return all
 }
 
 var trees = []tree{
@@ -172,6 +200,17 @@ var trees = []tree{
 		"a/.agents/skills/x/up": "-> ../../../../a", "a/plain/SKILL.md": head("plain", "In no place."),
 		"a/.codex/skills/y/SKILL.md": head("other", "In the place of another."), "a/.agents/skills/1/2/3/4/5/6/7/8/9/SKILL.md": head("deepest", "Ten deep."),
 	}},
+	{name: "installed plugins", start: "sub", files: map[string]string{
+		"AGENTS.md": "root\n", ".agents/skills/own/SKILL.md": head("own", "Of the project."), "zz/SKILL.md": head("zz", "In no place."),
+	}, home: installedPlugins(".codex", map[string]string{
+		".codex/skills/mine/SKILL.md": head("mine", "Of the user."), ".agents/skills/zlast/SKILL.md": head("zlast", "Of the user, too."),
+	})},
+	{name: "installed plugins elsewhere", variables: map[string]string{"CODEX_HOME": "else/cx"}, files: map[string]string{
+		".agents/skills/own/SKILL.md": head("own", "Of the project."),
+	}, home: installedPlugins("else/cx", map[string]string{
+		".codex/config.toml": "[plugins.\"no@market\"]\nenabled = true\n", ".codex/plugins/cache/market/no/1.0.0/skills/no/SKILL.md": head("no", "Not read."),
+	})},
+	{name: "installed plugins with many skills", files: numbered(150, strings.Repeat("words ", 30)), home: installedPlugins(".codex", nil)},
 	{name: "nothing", files: map[string]string{"README.md": "none\n"}},
 }
 

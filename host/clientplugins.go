@@ -1,0 +1,128 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"waymark/abi"
+	"waymark/host/applies"
+	"waymark/host/clients"
+	"waymark/host/plugin"
+	"waymark/plugins/conventions"
+	"waymark/plugins/installed"
+	"waymark/snapshot"
+)
+
+// lookAtPlugins adds what the plugins bring that the user has installed for a client and
+// switched on. A home directory is looked at as for a snapshot, which finds them, or the
+// directory above the one that an environment variable names in the place of the client's;
+// but of all that is there only they are.
+func lookAtPlugins(ctx context.Context, opts Options, in *clients.Input) (err error) {
+	if !in.User || in.Client.User.Plugins == nil {
+		return nil
+	}
+	rules := in.Client.User.Plugins
+	home := RootSpec{Path: in.Home, Scope: snapshot.ScopeUser, Optional: true}
+	if dir := in.Moved[rules.Dir]; dir != "" {
+		home.Path, home.moved = filepath.Dir(dir), map[string]string{rules.Dir: filepath.Base(dir)}
+	}
+	if !isDir(filepath.Join(home.Path, installed.At(home.moved, rules.Dir))) {
+		return nil
+	}
+	opts.Roots = []RootSpec{home}
+	if rules.Settings && in.Start != home.Path {
+		opts.Roots = append(opts.Roots, RootSpec{Path: in.Start, Optional: true})
+	}
+	h, report, err := lookOnce(ctx, opts, in.Client, plugin.Conventions{
+		Own: movedRows(home.moved, rules.Own), Disabled: besidesPlugins(), Heads: in.Client.Heads, Dependencies: in.Client.Dependencies,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, h.Close()) }()
+	for _, slot := range h.slots {
+		if slot.open == nil || slot.spec.Scope != snapshot.ScopeUser {
+			continue
+		}
+		for i := range slot.installs.list {
+			if p := &slot.installs.list[i]; p.Reader == in.Client.Reader && p.State == installed.On {
+				dir := filepath.Join(slot.open.Path(), p.Dir)
+				in.Plugins, in.Looked = append(in.Plugins, clients.Plugin{Name: p.Name, Dir: dir}), append(in.Looked, dir)
+			}
+		}
+	}
+	for i := range report.Outcomes {
+		for j := range report.Outcomes[i].Candidates {
+			if f, ok := pluginFind(in, &report.Outcomes[i].Candidates[j]); ok {
+				in.Finds = append(in.Finds, f)
+			}
+		}
+	}
+	return nil
+}
+
+// movedRows are conventions where directories of agents are moved.
+func movedRows(moved map[string]string, rows []conventions.Convention) []conventions.Convention {
+	rows = slices.Clone(rows)
+	for i := range rows {
+		rows[i].Places = slices.Clone(rows[i].Places)
+		for j := range rows[i].Places {
+			rows[i].Places[j] = movedPlace(moved, rows[i].Places[j])
+		}
+	}
+	return rows
+}
+
+// besidesPlugins lists the conventions of the table that are neither of manifests nor of
+// what plugins bring.
+func besidesPlugins() (ids []string) {
+	for i := range conventions.All {
+		if c := &conventions.All[i]; c.Scope != conventions.ScopePlugin && c.Kind != abi.KindPlugin {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids
+}
+
+// pluginFind returns a candidate as a find of the plugin that it is of. ok is false for what
+// is of none, or what the client doesn't load.
+func pluginFind(in *clients.Input, c *snapshot.Candidate) (f clients.Find, ok bool) {
+	f = clients.Find{Path: cmp.Or(c.Path, c.Source), Resource: c.Resource}
+	own := slices.ContainsFunc(in.Client.User.Plugins.Own, func(o conventions.Convention) bool { return o.ID == c.Convention })
+	if !own && (c.Attributes["plugin"].Text == "" || !slices.Contains(c.Readers, in.Client.Reader)) {
+		return f, false
+	}
+	for _, p := range in.Plugins {
+		rel, ok := applies.Below(p.Dir, f.Path)
+		if !ok || !own && c.Attributes["plugin"].Text != p.Name {
+			continue
+		}
+		f.Directory, f.Linked = p.Dir, isLinked(&f)
+		// The usual place of skills, or the one that the manifest names.
+		f.Place = filepath.Dir(f.Path)
+		if usual := filepath.Join(p.Dir, "skills"); path.Dir(rel) != "." {
+			if _, ok := applies.Below(usual, f.Path); ok {
+				f.Place = usual
+			}
+		}
+		if to, err := filepath.EvalSymlinks(f.Place); err == nil && to != f.Place {
+			f.RealPlace = to
+		}
+		return f, true
+	}
+	return f, false
+}
+
+// pluginFinds are the finds of installed plugins.
+func pluginFinds(in *clients.Input) (list []clients.Find) {
+	for i := range in.Finds {
+		if f := &in.Finds[i]; slices.ContainsFunc(in.Plugins, func(p clients.Plugin) bool { return p.Dir == f.Directory }) {
+			list = append(list, *f)
+		}
+	}
+	return list
+}

@@ -228,7 +228,7 @@ func TestFirstMark(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	first := uintptr(unsafe.Pointer(&memory[at])) //nolint:gosec // an address
+	first := uintptr(unsafe.Pointer(&memory[at]))
 	for _, want := range []int{2, 899, 1022, 1025, 2047, 2049, pages - 1} {
 		f := &feed{mark: fmt.Appendf(nil, "%016d", want)}
 		copy(page(want)[at:], f.mark)

@@ -461,7 +461,7 @@ func (f *feed) firstMark(address uintptr, pages int) uintptr {
 		for i := range min(pages, most) {
 			remote = append(remote, unix.RemoteIovec{Base: address + uintptr(i)*uintptr(pageSize), Len: len(f.mark)}) //nolint:gosec // not negative
 		}
-		local := []unix.Iovec{{Base: &found[0], Len: uint64(len(remote) * len(f.mark))}} //nolint:gosec // not negative
+		local := []unix.Iovec{{Base: &found[0], Len: uint64(len(remote) * len(f.mark))}}
 		n, err := unix.ProcessVMReadv(os.Getpid(), local, remote, 0)
 		if err != nil {
 			n = 0

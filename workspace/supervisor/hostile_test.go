@@ -171,7 +171,7 @@ func TestDetached(t *testing.T) {
 	dir := t.TempDir()
 	c := open(t, options(t, supervisor.Limits{WaitDelay: 200 * time.Millisecond}))
 	info := start(t, c, sh(`setsid sh -c 'echo $$ >`+dir+`/pid
-		while [ ! -e `+dir+`/go ]; do sleep 0.01; done; echo late; echo $? >`+dir+`/wrote; exec sleep 1000' & echo out`))
+		i=0; while [ ! -e `+dir+`/go ] && [ $((i+=1)) -lt 60000 ]; do sleep 0.01; done; echo late; echo $? >`+dir+`/wrote; exec sleep 1000' & echo out`))
 	end := wait(t, c, info.ID)
 	if code(end) != 0 || end.Length != 4 {
 		t.Errorf("%+v", end)
@@ -698,7 +698,7 @@ func TestIdle(t *testing.T) {
 	}
 	dir := t.TempDir()
 	pid = runningPID(t, o)
-	info = start(t, c, sh(fmt.Sprintf(`setsid sh -c 'while [ ! -e %s/go ]; do sleep 0.01; done; sleep 0.3; kill -0 %d; echo $? >%s/held' </dev/null >/dev/null 2>&1 &`, dir, pid, dir)))
+	info = start(t, c, sh(fmt.Sprintf(`setsid sh -c 'i=0; while [ ! -e %s/go ] && [ $((i+=1)) -lt 60000 ]; do sleep 0.01; done; sleep 0.3; kill -0 %d; echo $? >%s/held' </dev/null >/dev/null 2>&1 &`, dir, pid, dir)))
 	wait(t, c, info.ID)
 	if err := c.Close(); err != nil {
 		t.Fatal(err)

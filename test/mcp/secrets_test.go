@@ -92,6 +92,9 @@ func needles(secret string) map[string]bool {
 				for i := 4; i+inBase64Twice <= len(form)-4; i++ {
 					found[form[i:i+inBase64Twice]] = true
 				}
+				if before == "" && len(form)-8 < inBase64Twice {
+					found[form] = true // of a short one the whole
+				}
 			}
 		}
 		for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {

@@ -23,6 +23,9 @@ const (
 	// awayAfter is how long an agent must have been gone. It is longer than the 5
 	// minutes after which hubs write down anew that an agent is connected.
 	awayAfter = 10 * time.Minute
+	// farewell is how long a try may still take when the hub is about to stop, so that
+	// what has arrived isn't sent once more.
+	farewell = 2 * time.Second
 )
 
 // Runner notices what webhooks are told, and tells them, until it is stopped.
@@ -35,8 +38,8 @@ type Runner struct {
 	Sender Sender
 }
 
-// Run returns when ctx has ended and nothing is under way. What was being sent then is
-// sent again, by this hub's successor or another one.
+// Run returns when ctx has ended and nothing is under way. What was being sent then, and
+// isn't answered within two seconds, is sent again, by this hub's successor or another one.
 func (r *Runner) Run(ctx context.Context) {
 	if r.Log == nil {
 		r.Log = slog.New(slog.DiscardHandler)
@@ -104,7 +107,10 @@ func (r *Runner) look(ctx context.Context, begun time.Time, sending *sync.WaitGr
 // tell tries once to have a webhook take a message, and reports whether it has.
 func (r *Runner) tell(ctx context.Context, w *store.Webhook, m *store.Message) bool {
 	var result store.MessageResult
-	err := r.Sender.Send(ctx, w, m, r.Now())
+	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(farewell, cancel) })()
+	err := r.Sender.Send(sending, w, m, r.Now())
 	now := r.Now()
 	switch {
 	case ctx.Err() != nil && err != nil:
@@ -122,8 +128,8 @@ func (r *Runner) tell(ctx context.Context, w *store.Webhook, m *store.Message) b
 		}
 	}
 	// What was sent is written down also when the hub is about to stop.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tryTimeout)
-	defer cancel()
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), tryTimeout)
+	defer done()
 	if _, err := r.Store.FinishMessage(ctx, w, m, result); err != nil {
 		r.Log.Warn("how a webhook was told is not stored", slog.String("webhook", w.ID), slog.Any("error", err))
 		return false

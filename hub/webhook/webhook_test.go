@@ -229,6 +229,27 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
+// TestStopped: what a webhook takes while the hub stops counts as sent.
+func TestStopped(t *testing.T) {
+	t.Parallel()
+	came, stopping := make(chan struct{}), make(chan struct{})
+	r, roots := newReceiver(t, func(http.ResponseWriter, *http.Request) {
+		came <- struct{}{}
+		<-stopping
+	})
+	s := row(t, r.hook().NewWebhook)()
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { (&webhook.Runner{Store: s, Sender: webhook.Sender{TLS: roots}}).Run(ctx) })
+	<-came
+	cancel()
+	close(stopping)
+	running.Wait()
+	if list, err := s.Webhooks(t.Context()); err != nil || list[0].Sent != 1 || list[0].Waiting != 0 {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
 // TestHour: a webhook that answers 500 for an hour, after one that hangs, is tried a
 // bounded number of times and is told in the end, by a message with the same id.
 func TestHour(t *testing.T) {

@@ -58,6 +58,8 @@ type body struct {
 	depth  int  // deepest nesting
 	effort effort
 
+	dispatcher
+
 	constant   uint32 // operand of an i32.const
 	constantAt int    // end of that instruction, or -1
 }
@@ -69,6 +71,8 @@ type frame struct {
 	params, results int
 	opened          int // part that an if begins in
 	source          int // part that branches to its end come from; see region.go
+	at              int // where the instruction that opens it is
+	dispatch        int // of a loop that dispatches: 1 + its index in dispatcher.dispatches
 
 	base      int         // height of the operand stack below the parameters
 	construct uint32      // its index in tracked.constructs, unless it is dead
@@ -108,7 +112,7 @@ func (b *body) read(function int) {
 	clear(b.globalSeen)
 	clear(b.globalUsed)
 	*b = body{
-		tracked: b.tracked, globalSeen: b.globalSeen, globalUsed: b.globalUsed,
+		tracked: b.tracked, dispatcher: b.dispatcher.cleared(), globalSeen: b.globalSeen, globalUsed: b.globalUsed,
 		m: b.m, reader: b.reader, function: function, params: len(t.Params), constantAt: -1,
 		edits: b.edits[:0], regions: b.regions[:0], parts: b.parts[:0], frames: b.frames[:0],
 	}

@@ -25,7 +25,14 @@ func (b *body) control() {
 	case opEnd:
 		b.close()
 	case opBr:
-		b.branch(b.index("label", len(b.frames)), flowBranch)
+		start := b.pos
+		label := b.index("label", len(b.frames))
+		if to, ok := b.thread(label); ok {
+			label = to
+			b.editIndex(start, label)
+			b.m.stats.Threaded++
+		}
+		b.branch(label, flowBranch)
 	case opBrIf:
 		b.track(flowPlain, 0, 1, 0)
 		b.branch(b.index("label", len(b.frames)), flowBranchIf)
@@ -46,7 +53,7 @@ func (b *body) open() {
 	outer := b.frames[len(b.frames)-1]
 	f := frame{
 		op: b.op, region: outer.region, params: params, results: results,
-		opened: b.currentRegion().part, source: noSource,
+		opened: b.currentRegion().part, source: noSource, at: b.at,
 	}
 	b.effort.blocks++
 	b.effort.values += params + results
@@ -55,6 +62,7 @@ func (b *body) open() {
 	}
 	b.trackStart(&f)
 	b.frames = append(b.frames, f)
+	b.dispatchOpens(f)
 	if b.op == opLoop {
 		b.effort.blocks += loopBlocks
 		b.effort.values += loopBlocks * params
@@ -96,6 +104,7 @@ func (b *body) branch(label uint32, kind flowKind) {
 }
 
 func (b *body) branchTable() {
+	d := b.dispatchTable()
 	n := b.count("branch targets", b.m.limits.MaxBrTable)
 	table := len(b.targets)
 	b.targets = append(b.targets, 0)
@@ -110,6 +119,7 @@ func (b *body) branchTable() {
 		if int(label) < len(b.frames)-1 {
 			b.targets = append(b.targets, f.construct)
 		}
+		d.add(b, len(b.frames)-1-int(label))
 		if i == n {
 			b.charge(int64(f.arity()))
 			b.effort.values += f.arity()

@@ -84,6 +84,11 @@ type scribe struct {
 	labels []byte // results of the open blocks, 0 for none
 	left   int    // how much is to be written
 	out    []byte
+
+	// dispatches says that there are loops around branch tables, and rounds the
+	// local that bounds how often a function goes back to the head of one.
+	dispatches bool
+	rounds     int
 }
 
 type scribeType struct{ params, results []byte }
@@ -251,6 +256,59 @@ func (s *scribe) rotate(depth int) {
 	s.labels = s.labels[:len(s.labels)-1]
 }
 
+// dispatch is a loop around a branch table, as Go's functions are, with jumps to its
+// head that know where they lead, and some that only look like them.
+func (s *scribe) dispatch(depth int) {
+	l, ok := s.localOf(i32)
+	if !ok {
+		return
+	}
+	outside, n := len(s.labels), 1+s.r.IntN(12)
+	s.put(loop, void, bytes.Repeat([]byte{block, void}, n))
+	s.labels = append(s.labels, make([]byte, n+1)...)
+	s.put(localGet, num(l), brTable, num(n))
+	for i := range n + 1 {
+		if s.chance(4) {
+			i = s.r.IntN(n)
+		}
+		if i == n && !s.chance(30) { // the loop itself, for ever
+			i = 0
+		}
+		s.put(num(i))
+	}
+	for range n {
+		s.put(end)
+		s.labels = s.labels[:len(s.labels)-1]
+		for range s.r.IntN(3) {
+			s.statements(depth - 1)
+			s.put(localGet, num(s.rounds), i32Const, 1, i32Add, localTee, num(s.rounds), i32Const, 20, i32LtU, if_, void)
+			value := snum(s.r.IntN(n + 2))
+			if s.chance(12) {
+				value = -1
+			}
+			to, set := num(len(s.labels)-outside), byte(localSet)
+			if s.chance(12) {
+				set = localTee
+			}
+			if other, ok := s.localOf(i32); ok && s.chance(12) {
+				l = other
+			}
+			s.put(i32Const, value, set, num(l))
+			if set == localTee {
+				s.put(drop)
+			}
+			if s.chance(12) {
+				s.put(block, void, br, to+1, end)
+			} else {
+				s.put(br, to)
+			}
+			s.put(end)
+		}
+	}
+	s.put(end)
+	s.labels = s.labels[:outside]
+}
+
 // jump is a branch to a label without results, if there is one.
 func (s *scribe) jump() {
 	var targets []int
@@ -287,6 +345,10 @@ func (s *scribe) statements(depth int) {
 }
 
 func (s *scribe) statement(depth int) {
+	if s.dispatches && s.chance(4) {
+		s.dispatch(depth)
+		return
+	}
 	t := s.value()
 	switch s.r.IntN(14) {
 	case 0, 1, 2:
@@ -344,8 +406,12 @@ func (s *scribe) nest(depth int) {
 }
 
 // scribble is a module that decides by chance what it does.
-func scribble(r *rand.Rand) []byte {
-	s := &scribe{r: r}
+func scribble(r *rand.Rand) []byte { return (&scribe{r: r}).module() }
+
+// scribbleDispatches is one with loops around branch tables.
+func scribbleDispatches(r *rand.Rand) []byte { return (&scribe{r: r, dispatches: true}).module() }
+
+func (s *scribe) module() []byte {
 	some := func(n int) (list []byte) {
 		for range s.r.IntN(n + 1) {
 			list = append(list, s.value())
@@ -373,6 +439,10 @@ func scribble(r *rand.Rand) []byte {
 		var groups [][]byte
 		for _, l := range extra {
 			groups = append(groups, join(1, l))
+		}
+		if s.dispatches {
+			s.rounds = len(s.locals)
+			groups = append(groups, join(1, i32))
 		}
 		s.out, s.labels, s.left = nil, nil, 20+s.r.IntN(1500)
 		for range 8 {
@@ -422,8 +492,10 @@ func TestFramesOfRandomFunctions(t *testing.T) {
 	seed := randtest.Seed(t)
 	weights, actual := 0, 0
 	for i := range randtest.Rounds(20, 100, 5_000) {
-		w, r := weigh(t, fmt.Sprint("module ", i), scribble(randtest.Of(seed, uint64(i))))
-		weights, actual = weights+w, actual+r
+		for _, write := range []func(*rand.Rand) []byte{scribble, scribbleDispatches} {
+			w, r := weigh(t, fmt.Sprint("module ", i), write(randtest.Of(seed, uint64(i))))
+			weights, actual = weights+w, actual+r
+		}
 	}
 	t.Logf("functions are taken to need %.1f times what they do", float64(weights)/float64(actual))
 }

@@ -62,9 +62,13 @@ func (b *body) special() {
 		b.entersFunction()
 		b.callsOf(t, 1)
 	case opLocalGet:
-		b.track(flowGet, b.index("local", b.locals), 0, 1)
+		local := b.index("local", b.locals)
+		b.track(flowGet, local, 0, 1)
+		b.dispatchReads(local)
 	case opLocalSet:
-		b.track(flowSet, b.index("local", b.locals), 1, 0)
+		local := b.index("local", b.locals)
+		b.track(flowSet, local, 1, 0)
+		b.dispatchSets(local)
 	case opLocalTee:
 		b.track(flowSet, b.index("local", b.locals), 1, 1)
 	case opGlobalGet, opGlobalSet:

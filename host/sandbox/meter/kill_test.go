@@ -29,6 +29,13 @@ func hostile() map[string][]byte {
 		"loop in the dark":          one(tt(), tt(), none, block, void, loop, void, br, 0, end, unreachable, end),
 		"nested loops":              one(tt(), tt(), none, loop, void, loop, void, loop, void, br, 2, end, end, end),
 		"loop with values":          one(tt(), tt(), list(join(1, i32)), i32Const, 1, localSet, 0, loop, void, localGet, 0, if_, void, br, 1, end, end),
+		"a dispatch that goes back": one(tt(), tt(), list(join(1, i32)),
+			loop, void, block, void, block, void, localGet, 0, brTable, 1, 0, 1, end,
+			i32Const, 1, localSet, 0, br, 1, end, i32Const, 0, localSet, 0, br, 0, end),
+		"a dispatch to itself": one(tt(), tt(), list(join(1, i32)),
+			loop, void, block, void, localGet, 0, brTable, 1, 0, 1, end, i32Const, 1, localSet, 0, br, 0, end),
+		"a dispatch to a loop outside": one(tt(), tt(), list(join(1, i32)),
+			loop, void, loop, void, block, void, localGet, 0, brTable, 1, 0, 2, end, i32Const, 1, localSet, 0, br, 0, end, end),
 		"divisions": one(tt(), tt(), none,
 			loop, void, repeat(10_000, i32Const, 7, i32Const, 3, i32DivS, drop), br, 0, end),
 		"calls in a row": wasm(types(v), functions(0, 0, 0, 0, 0, 0), exports("run", 0), code(

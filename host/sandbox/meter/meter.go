@@ -7,7 +7,7 @@ import (
 
 // Version changes whenever equal input may give other output than before. It
 // belongs into the key of every cache of what Rewrite returned.
-const Version = 5
+const Version = 6
 
 // Names that the rewritten module uses. Guests may use neither these modules
 // nor export names that begin with ReservedPrefix.
@@ -144,6 +144,9 @@ type Stats struct {
 	LargestRegion int64
 	// Bulk is the number of operations that are charged by their size at run time.
 	Bulk int
+	// Threaded is the number of jumps that lead at once to where they led through
+	// a branch table; see thread.go.
+	Threaded int
 	// Nesting and BrTable are the largest seen; compare Limits.
 	Nesting, BrTable int
 	// Effort estimates what compiling takes, in about microseconds,

@@ -3,7 +3,15 @@ package guestbuild
 import (
 	"os"
 	"path/filepath"
+
+	"waymark/host/sandbox/codecache"
 )
+
+// wazero is the version of wazero that go.mod names, which test binaries don't know.
+const wazero = "v1.12.0"
+
+// Whoever imports this package shares what was compiled with all that do.
+func init() { codecache.Wazero = wazero }
 
 // CodeCache returns a directory for the native code of guests, which all tests of a
 // user share, those with the race detector too: compiling takes seconds, and under

@@ -5,15 +5,28 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
+	"waymark/host/sandbox/codecache"
 	"waymark/test/guestbuild"
 )
 
 const builtin = "waymark/plugins/builtin"
+
+// Code of another version must not be taken for this one's.
+func TestWazero(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Version}}{{with .Replace}} replaced{{end}}", "github.com/tetratelabs/wazero").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if version := strings.TrimSpace(string(out)); version != codecache.Wazero {
+		t.Errorf("go.mod names %s, what was compiled is shared as that of %s", version, codecache.Wazero)
+	}
+}
 
 func TestBuild(t *testing.T) {
 	dir := t.TempDir()

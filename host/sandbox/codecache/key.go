@@ -55,10 +55,14 @@ func KeyOf(digest [sha256.Size]byte, r Recipe) (Key, error) {
 	return Key(h.Sum(nil)), nil
 }
 
+// Wazero says which version of wazero this is, where wazero doesn't know it: "dev", in
+// binaries without module information, such as tests. As long as it is empty the digest
+// of the executable stands in, so that no two of these share what they compiled. Tests
+// set it before they use the package.
+var Wazero string
+
 // wazeroDir is the name of wazero's own directory below that of a cache, as in
-// wazero-v1.12.0-amd64-linux: wazero, asked for it, knows best. Where it
-// doesn't know its version ("dev": binaries without module information, such as
-// tests) the digest of the executable stands in.
+// wazero-v1.12.0-amd64-linux: wazero, asked for it, knows best.
 var wazeroDir = sync.OnceValues(func() (string, error) {
 	temp, err := os.MkdirTemp("", scratchPrefix)
 	if err != nil && runtime.GOOS == "linux" {
@@ -71,6 +75,9 @@ var wazeroDir = sync.OnceValues(func() (string, error) {
 	_, name, err := wazeroCache(temp)
 	if err != nil || !strings.HasPrefix(name, "wazero-dev-") {
 		return name, err
+	}
+	if Wazero != "" {
+		return name + "-" + Wazero, nil
 	}
 	sum, err := executableDigest()
 	return name + "-" + sum, err

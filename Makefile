@@ -69,9 +69,9 @@ run: build ## Build everything and run the agent with its own hub; ROOT=dir for 
 
 build: guest native ## Build bin/agent, bin/hub, bin/harness and bin/supervisor.
 	@mkdir -p bin
-	$(GO) build -trimpath -o bin/ ./cmd/...
+	$(GO) build -o bin/ ./cmd/...
 	@$(GO) run ./internal/tools/aot -place bin/agent $(NATIVE) # so that the code can be mapped
-	$(GO) build -trimpath -o bin/ ./cmd/agent
+	$(GO) build -o bin/ ./cmd/agent
 
 guest: $(GUEST)
 
@@ -101,7 +101,7 @@ fmt:
 
 vet:
 	$(GO) vet ./...
-	GOOS=wasip1 GOARCH=wasm $(GO) vet ./abi/... ./sdk-guest/... ./plugins/... ./examples/...
+	GOOS=wasip1 GOARCH=wasm $(GO) vet -trimpath ./abi/... ./sdk-guest/... ./plugins/... ./examples/...
 
 # The other systems that the code is for. Their types are checked; `make dist` builds.
 cross:

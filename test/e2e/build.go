@@ -33,7 +33,7 @@ func Build(ctx context.Context, dir string, race bool) (Programs, error) {
 	if err != nil {
 		return Programs{}, err
 	}
-	args := []string{"build", "-trimpath", "-buildvcs=false", "-overlay", overlay, "-o", dir + "/"}
+	args := []string{"build", "-buildvcs=false", "-overlay", overlay, "-o", dir + "/"}
 	if race {
 		args = append(args, "-race")
 	}

@@ -77,7 +77,7 @@ func goBuild(ctx context.Context, dir string, packages ...string) error {
 	if err := sources.See(ctx, nil, packages...); err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-trimpath", "-buildvcs=false", "-o", dir + "/"}, packages...)...)
+	cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-buildvcs=false", "-o", dir + "/"}, packages...)...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w: %s", err, strings.TrimSpace(string(out)))
 	}

@@ -12,6 +12,8 @@ import (
 	"waymark/host/config"
 	"waymark/host/sandbox"
 	"waymark/host/vfs/vfstest"
+	"waymark/test/race"
+	"waymark/test/randtest"
 )
 
 // TestAhead: under the configuration that an agent has by default, the image that a
@@ -19,6 +21,9 @@ import (
 func TestAhead(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("images are for Linux")
+	}
+	if race.Enabled && !randtest.Long() {
+		t.Skip("compiles for a minute")
 	}
 	wasm := builtin(t)
 	var native bytes.Buffer

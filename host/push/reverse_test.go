@@ -14,6 +14,7 @@ import (
 	"storj.io/drpc/drpcerr"
 
 	"waymark/host/push"
+	"waymark/test/randtest"
 	"waymark/wire"
 	"waymark/wire/reverse"
 	"waymark/wire/waymark"
@@ -162,6 +163,7 @@ func TestReverse(t *testing.T) {
 // TestHostileReverse: whatever a peer does with the channel, its pushes are accepted,
 // and it is asked ever more slowly.
 func TestHostileReverse(t *testing.T) {
+	versions := uint64(randtest.Rounds(3, 10, 20)) // a minute apart
 	junk := func(stream drpc.Stream, data []byte) error { return stream.MsgSend(data, bytesEncoding{}) }
 	for name, serve := range map[string]func(waymark.DRPCContext_ReverseStream) error{
 		"ends at once": func(s waymark.DRPCContext_ReverseStream) error { _, err := s.Recv(); return err },
@@ -194,16 +196,16 @@ func TestHostileReverse(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := &peer{t: t, waymark: true, reverse: serve}
 				pusher := start(t, p, push.Options{Reverse: takes(nil)})
-				for version := uint64(1); version <= 20; version++ {
+				for version := uint64(1); version <= versions; version++ {
 					pusher.Publish(snap(version, "/"+strings.Repeat("x", int(version))))
 					accepted(t, pusher, version)
 					time.Sleep(time.Minute)
 				}
-				if got := len(p.received()); got != 20 {
+				if got := len(p.received()); uint64(got) != versions {
 					t.Errorf("%d pushes arrived", got)
 				}
-				if n := p.reversed(); n < 2 || n > 80 {
-					t.Errorf("asked for a channel %d times in 20 minutes", n)
+				if n := p.reversed(); n < 2 || uint64(n) > 20+3*versions {
+					t.Errorf("asked for a channel %d times in %d minutes", n, versions)
 				}
 			})
 		})

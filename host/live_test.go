@@ -286,7 +286,7 @@ func TestMemosSurvive(t *testing.T) {
 	loads := 0
 	start := func() *host.Host {
 		return newHost(t, host.Options{
-			Builtin: module(builtin(t)), Roots: []host.RootSpec{{Path: dir}}, MemoDir: memos, KeyDir: memos + ".key",
+			Builtin: module(builtin(t)), Roots: []host.RootSpec{{Path: dir}}, MemoDir: memos, KeyDir: sharedKey(t, memos+".key"),
 			BuiltinNative: func() io.ReaderAt { loads++; return nil },
 		})
 	}

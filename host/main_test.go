@@ -85,6 +85,16 @@ func testOptions(opts host.Options) host.Options {
 	return opts
 }
 
+// sharedKey is a directory for keys of a host's own that can use what others have
+// compiled.
+func sharedKey(t testing.TB, dir string) string {
+	t.Helper()
+	if err := guestbuild.ShareKey(dir); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 // newHost makes and loads a Host that is closed at the end of the test.
 func newHost(t testing.TB, opts host.Options) *host.Host {
 	t.Helper()

@@ -36,7 +36,7 @@ func TestEditBelowTheHead(t *testing.T) {
 	put(t, path, text("a", "one"))
 	put(t, filepath.Join(dir, "skills/b/SKILL.md"), text("b", ""))
 	memos := filepath.Join(t.TempDir(), "memos")
-	opts := host.Options{Builtin: module(builtin(t)), Roots: []host.RootSpec{{Path: dir}}, MemoDir: memos, KeyDir: memos + ".key"}
+	opts := host.Options{Builtin: module(builtin(t)), Roots: []host.RootSpec{{Path: dir}}, MemoDir: memos, KeyDir: sharedKey(t, memos+".key")}
 	h := newHost(t, opts)
 	refresh(t, h)
 	for _, step := range []struct {

@@ -37,7 +37,7 @@ func newFlaky(t *testing.T) *flaky {
 	if err != nil {
 		t.Fatal(err)
 	}
-	host := sandbox.New(sandbox.Options{})
+	host := sandbox.New(sandbox.Options{CacheDir: guestbuild.CodeCache()})
 	module, err := host.Load(t.Context(), wasm, sandbox.Limits{Time: time.Minute})
 	if err != nil {
 		t.Fatal(err)

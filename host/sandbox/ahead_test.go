@@ -18,6 +18,7 @@ import (
 	"waymark/abi"
 	"waymark/host/sandbox"
 	"waymark/host/sandbox/codecache"
+	"waymark/test/race"
 	"waymark/test/randtest"
 )
 
@@ -150,6 +151,9 @@ func TestAheadLimits(t *testing.T) {
 func TestAheadFromExecutable(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("images are for Linux")
+	}
+	if race.Enabled {
+		t.Skip("what it starts is built without the race detector")
 	}
 	dir := t.TempDir()
 	path, wasm, tree := filepath.Join(dir, "program"), filepath.Join(dir, "module.wasm"), workspace(t)

@@ -21,6 +21,8 @@ import (
 	"waymark/host/sandbox/imagetest"
 	"waymark/host/vfs"
 	"waymark/test/guestbuild"
+	"waymark/test/race"
+	"waymark/test/randtest"
 	"waymark/test/wasmtest"
 )
 
@@ -76,6 +78,9 @@ func imaged(t *testing.T, how *sandbox.Instances) {
 func TestImageOfBuiltin(t *testing.T) {
 	wasm, dir := builtinWasm(t), workspace(t)
 	imaged(t, imagetest.Compare(t, wasm, imagetest.Options{CacheDir: cacheDir, Dir: dir, Rounds: 2}))
+	if race.Enabled && !randtest.Long() {
+		return // what follows compiles for a minute
+	}
 	native := ahead(t, wasm)
 	imaged(t, imagetest.Compare(t, wasm, imagetest.Options{CacheDir: cacheDir, Native: native, Dir: dir, Rounds: 2}))
 	sameStates(t, wasm, native, dir, "context")

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -154,7 +155,8 @@ func TestScripts(t *testing.T) {
 				// A script's directory may be too long for a socket's path.
 				"WAYMARK_SOCKET": filepath.Join(socketDir(t), "a.sock"), "HUB_SOCKET": filepath.Join(socketDir(t), "h.sock"), "SHORT": socketDir(t),
 				envBuiltin: b.builtin, "PANICKING": b.panicking,
-				"PATH": env.Getenv("PATH") + string(os.PathListSeparator) + b.bin,
+				"WRITERS": strconv.Itoa(randtest.Rounds(8, 12, 50)),
+				"PATH":    env.Getenv("PATH") + string(os.PathListSeparator) + b.bin,
 			} {
 				env.Setenv(name, value)
 			}

@@ -34,6 +34,7 @@ func TestFleet(t *testing.T) {
 	p := newPlayer(t)
 	for _, who := range []string{"ada", "bob"} {
 		p.configure(filepath.Join(p.work, who, ".config", "waymark"))
+		p.share(filepath.Join(p.work, who, ".local", "state"))
 	}
 	for _, s := range steps {
 		p.play(s)

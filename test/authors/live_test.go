@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -89,6 +90,7 @@ func liveStart(ts *testscript.TestScript, _ bool, _ []string) {
 	home, err := e2e.NewHome(dir)
 	ts.Check(err)
 	ts.Check(home.Configure("[limits]\ntime = \"1m\"\n")) // as home.configure does
+	ts.Check(guestbuild.ShareKey(filepath.Join(home.State(), "key")))
 	ts.Check(os.MkdirAll(ts.Getenv("PLUGINS"), 0o700))
 
 	ctx, cancel := context.WithCancel(context.Background())
@@ -101,6 +103,9 @@ func liveStart(ts *testscript.TestScript, _ bool, _ []string) {
 	l.agent, err = e2e.StartAgent(ctx, e2e.AgentOptions{
 		Program: filepath.Join(programs, "agent"), Home: home, Root: ts.Getenv("ROOT"),
 		URL: l.hub.URL, TokenFile: token, Args: []string{"--plugins", ts.Getenv("PLUGINS")},
+		Command: func(cmd *exec.Cmd) { // the harness has compiled the module already
+			cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+ts.Getenv("XDG_CACHE_HOME"))
+		},
 	})
 	ts.Check(err)
 	ts.Defer(func() {

@@ -76,6 +76,10 @@ func TestMatches(t *testing.T) {
 		{"a…c (1)", "a b c (1)", true},
 		{"a.c", "abc", false},
 		{"", "x", false},
+		{"a\nb", "a\ncompiling x y.wasm for the first time, this takes a few seconds …\nb", true},
+		{"a\nb", "a\n12:34:56  compiling x.wasm for the first time, this takes a few seconds …\nb", true},
+		{"a", "loading the built-in resolvers, which can take a few seconds the first time …\na", true},
+		{"a", "compiling x.wasm fails\na", false},
 	} {
 		if got := authors.Matches(strings.Split(tt.want, "\n"), tt.output); got != tt.matches {
 			t.Errorf("%q, %q: got %v", tt.want, tt.output, got)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"waymark/test/e2e"
+	"waymark/test/guestbuild"
 	"waymark/test/sources"
 )
 
@@ -62,9 +63,14 @@ func newHome(t *testing.T) *home {
 	}
 	h := &home{t: t, dir: t.TempDir()}
 	state := filepath.Join(h.dir, ".local", "state")
+	cache := guestbuild.CacheHome() // so that nothing is compiled that another test has compiled
+	if cache == "" {
+		cache = filepath.Join(h.dir, ".cache")
+	}
+	h.share(state)
 	h.env = []string{
 		"HOME=" + h.dir, "PATH=" + programs + ":" + os.Getenv("PATH"), "LANG=C.UTF-8",
-		"XDG_CACHE_HOME=" + filepath.Join(h.dir, ".cache"), "XDG_STATE_HOME=" + state, "XDG_CONFIG_HOME=" + filepath.Join(h.dir, ".config"),
+		"XDG_CACHE_HOME=" + cache, "XDG_STATE_HOME=" + state, "XDG_CONFIG_HOME=" + filepath.Join(h.dir, ".config"),
 		"XDG_RUNTIME_DIR=" + filepath.Join(h.dir, "run"),
 		"GOCACHE=" + goEnv(t, "GOCACHE"), "GOMODCACHE=" + goEnv(t, "GOMODCACHE"), "GOPROXY=off", "GOFLAGS=", "GOTOOLCHAIN=local",
 	}
@@ -85,6 +91,15 @@ func (h *home) configure(dir string) {
 		err = os.WriteFile(filepath.Join(dir, "plugin.toml"), []byte("[limits]\ntime = \"1m\"\n"), 0o600)
 	}
 	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// share puts the key into a directory of state that the compiled modules of all tests
+// are sealed with.
+func (h *home) share(state string) {
+	h.t.Helper()
+	if err := guestbuild.ShareKey(filepath.Join(state, "waymark", "key")); err != nil {
 		h.t.Fatal(err)
 	}
 }

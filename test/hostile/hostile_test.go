@@ -29,6 +29,8 @@ func TestCorpus(t *testing.T) {
 	quick := newPool(t, opts)
 	opts.Stretch = 100
 	slow := newPool(t, opts)
+	opts.Fresh = true
+	fresh := newPool(t, opts)
 	for _, c := range hostile.Cases() {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
@@ -40,6 +42,10 @@ func TestCorpus(t *testing.T) {
 			if err == nil && pool == quick && busy(res) {
 				t.Logf("once more, with more time: %q (outcome %s: %s)", res.Wrong, res.Outcome, res.Error)
 				res, err = slow.Run(t.Context(), &c)
+			}
+			if err == nil && large(res) {
+				t.Logf("once more, in a process of its own: %q", res.Wrong)
+				res, err = fresh.Run(t.Context(), &c)
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -58,6 +64,14 @@ func busy(res *hostile.Result) bool {
 	return slices.ContainsFunc(res.Wrong, func(wrong string) bool {
 		return strings.Contains(wrong+res.Error, "deadline exceeded") || strings.HasPrefix(wrong, "the victim's rows")
 	})
+}
+
+// large reports whether a result is as stated but for the memory. The height of a
+// process has garbage in it that wasn't collected yet, more of it the longer a
+// collection waits for a processor, and what earlier cases have left to be reused:
+// the smaller of two figures says more about the case.
+func large(res *hostile.Result) bool {
+	return len(res.Wrong) > 0 && !slices.ContainsFunc(res.Wrong, func(wrong string) bool { return !strings.HasPrefix(wrong, "the process grew by ") })
 }
 
 // TestNames: cases are told apart, and chosen, by their names.

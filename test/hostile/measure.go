@@ -20,8 +20,12 @@ type measuring struct {
 }
 
 // sampleEvery is a compromise: collections that follow each other without a
-// break would be a load of their own.
-const sampleEvery = 5 * time.Millisecond
+// break would be a load of their own. On a slow machine they would follow so with any
+// fixed pause; each is followed by a pause of at least as many times its length.
+const (
+	sampleEvery = 5 * time.Millisecond
+	samplePause = 4
+)
 
 // startMeasuring gives memory back to the system and starts to watch.
 func startMeasuring() *measuring {
@@ -38,15 +42,17 @@ func startMeasuring() *measuring {
 // can't be interrupted shows in how long that takes.
 func (m *measuring) sample() {
 	defer close(m.done)
-	tick := time.NewTicker(sampleEvery)
-	defer tick.Stop()
+	pause := time.NewTimer(sampleEvery)
+	defer pause.Stop()
 	for {
 		start := time.Now()
 		runtime.GC()
-		m.gc = max(m.gc, time.Since(start))
+		took := time.Since(start)
+		m.gc = max(m.gc, took)
 		m.high = max(m.high, resident())
+		pause.Reset(max(sampleEvery, samplePause*took))
 		select {
-		case <-tick.C:
+		case <-pause.C:
 		case <-m.quit:
 			return
 		}

@@ -60,7 +60,8 @@ func bombs() []Case {
 		{Name: "data-segments-1-million", Module: func() []byte {
 			return wasmtest.WithSection(plain(), dataSection, wasmtest.Repeat(1_000_000, []byte{0, 0x41, 0, 0x0b, 0}))
 		}, Want: rejected(`data|segment`)},
-		{Name: "data-segments-apart", Module: apart(60000), Within: time.Second, Want: ends(Rejected, Ready)},
+		// It may run, and its 8 MiB are there more than once then: as much as elsewhere.
+		{Name: "data-segments-apart", Module: apart(60000), Memory: 96, Within: time.Second, Want: ends(Rejected, Ready)},
 		{Name: "elements-5-million", Module: func() []byte {
 			body := append([]byte{1, 1, 0}, wasmtest.Repeat(5_000_000, []byte{0})...)
 			return wasmtest.WithSection(plain(), elementSection, body)

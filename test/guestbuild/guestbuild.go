@@ -43,6 +43,7 @@ import (
 	"strings"
 	"sync"
 
+	"waymark/host/sandbox/gowasm"
 	"waymark/test/sources"
 )
 
@@ -53,6 +54,9 @@ const EnvCache = "WAYMARK_GUEST_CACHE"
 // keep is how many results of one package stay, enough for several checkouts
 // that are tested in turns.
 const keep = 8
+
+// shrunk is the package whose module is made smaller afterwards, as make does.
+const shrunk = "waymark/plugins/builtin"
 
 // builds are this process's results. They are shared by all tests of a test
 // binary, which have no owner in common.
@@ -125,6 +129,14 @@ func run(ctx context.Context, pkgPath, key string) (string, error) {
 	wasm, err := os.ReadFile(tmp.Name())
 	if err != nil {
 		return "", err
+	}
+	if pkgPath == shrunk {
+		if wasm, err = gowasm.Shrink(wasm); err == nil {
+			err = os.WriteFile(tmp.Name(), wasm, 0o600)
+		}
+		if err != nil {
+			return "", fmt.Errorf("build guest %s: %w", pkgPath, err)
+		}
 	}
 	sum := sha256.Sum256(wasm)
 	prefix := fileName(key)

@@ -80,8 +80,8 @@ guest: $(GUEST)
 native: $(NATIVE)
 
 $(GUEST): go.mod go.sum $(GUEST_FILES) $(SHRINK_FILES)
-	GOOS=wasip1 GOARCH=wasm $(GO) build -buildmode=c-shared -buildvcs=false -trimpath -ldflags='-s -w' -o $@ ./plugins/builtin
-	$(GO) run ./internal/tools/shrink $@ # for less native code
+	GOOS=wasip1 GOARCH=wasm $(GO) build -buildmode=c-shared -buildvcs=false -trimpath -ldflags='-s -w' -gcflags='waymark/...=-l' -o $@ ./plugins/builtin # not inlined, for less native code
+	$(GO) run ./internal/tools/shrink $@
 
 $(NATIVE): $(GUEST) $(NATIVE_FILES)
 	$(GO) run ./internal/tools/aot -o $@ $(GUEST)

@@ -55,7 +55,7 @@ const EnvCache = "WAYMARK_GUEST_CACHE"
 // that are tested in turns.
 const keep = 8
 
-// shrunk is the package whose module is made smaller afterwards, as make does.
+// shrunk is the package whose module is made smaller, as make does it.
 const shrunk = "waymark/plugins/builtin"
 
 // builds are this process's results. They are shared by all tests of a test
@@ -158,8 +158,11 @@ func compile(ctx context.Context, pkgPath, output string) error {
 	if err := sources.See(ctx, env, pkgPath); err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-buildmode=c-shared", "-trimpath", "-buildvcs=false",
-		"-ldflags=-s -w", "-o", output, pkgPath)
+	args := []string{"build", "-buildmode=c-shared", "-trimpath", "-buildvcs=false", "-ldflags=-s -w"}
+	if pkgPath == shrunk {
+		args = append(args, "-gcflags=waymark/...=-l")
+	}
+	cmd := exec.CommandContext(ctx, "go", append(args, "-o", output, pkgPath)...)
 	cmd.Env = append(os.Environ(), env...)
 	return runTool(ctx, cmd)
 }

@@ -58,6 +58,8 @@ GUEST       := host/builtin/dist/builtin.wasm
 NATIVE      := host/builtin/dist/builtin.native
 GUEST_FILES := $(shell find abi sdk-guest plugins -name '*.go' ! -name '*_test.go' 2>/dev/null)
 
+SHRINK_FILES := $(shell find host/sandbox/gowasm internal/tools/shrink -name '*.go' ! -name '*_test.go' 2>/dev/null)
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 NATIVE_FILES := $(shell find host/sandbox internal/sealed internal/tools/aot -name '*.go' ! -name '*_test.go' 2>/dev/null)
@@ -79,8 +81,9 @@ guest: $(GUEST)
 
 native: $(NATIVE)
 
-$(GUEST): go.mod go.sum $(GUEST_FILES)
-	GOOS=wasip1 GOARCH=wasm $(GO) build -buildmode=c-shared -buildvcs=false -trimpath -ldflags='-s -w' -o $@ ./plugins/builtin
+$(GUEST): go.mod go.sum $(GUEST_FILES) $(SHRINK_FILES)
+	GOOS=wasip1 GOARCH=wasm $(GO) build -buildmode=c-shared -buildvcs=false -trimpath -ldflags='-s -w' -gcflags='waymark/...=-l' -o $@ ./plugins/builtin # not inlined, for less native code
+	$(GO) run ./internal/tools/shrink $@
 
 $(NATIVE): $(GUEST) $(NATIVE_FILES)
 	$(GO) run ./internal/tools/aot -o $@ $(GUEST)

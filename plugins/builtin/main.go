@@ -1,5 +1,6 @@
 // Command builtin is the wasm module of the built-in resolvers. Natively it
-// does nothing.
+// does nothing. `make guest` builds it as follows, without inlining and smaller for it (see
+// package gowasm):
 //
 //	GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared -trimpath -buildvcs=false -ldflags "-s -w" -o builtin.wasm waymark/plugins/builtin
 package main

@@ -43,6 +43,7 @@ import (
 	"strings"
 	"sync"
 
+	"waymark/host/sandbox/gowasm"
 	"waymark/test/sources"
 )
 
@@ -53,6 +54,9 @@ const EnvCache = "WAYMARK_GUEST_CACHE"
 // keep is how many results of one package stay, enough for several checkouts
 // that are tested in turns.
 const keep = 8
+
+// shrunk is the package whose module is made smaller, as make does it.
+const shrunk = "waymark/plugins/builtin"
 
 // builds are this process's results. They are shared by all tests of a test
 // binary, which have no owner in common.
@@ -126,6 +130,14 @@ func run(ctx context.Context, pkgPath, key string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if pkgPath == shrunk {
+		if wasm, err = gowasm.Shrink(wasm); err == nil {
+			err = os.WriteFile(tmp.Name(), wasm, 0o600)
+		}
+		if err != nil {
+			return "", fmt.Errorf("build guest %s: %w", pkgPath, err)
+		}
+	}
 	sum := sha256.Sum256(wasm)
 	prefix := fileName(key)
 	path := filepath.Join(dir, prefix+hex.EncodeToString(sum[:8])+".wasm")
@@ -146,8 +158,11 @@ func compile(ctx context.Context, pkgPath, output string) error {
 	if err := sources.See(ctx, env, pkgPath); err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-buildmode=c-shared", "-trimpath", "-buildvcs=false",
-		"-ldflags=-s -w", "-o", output, pkgPath)
+	args := []string{"build", "-buildmode=c-shared", "-trimpath", "-buildvcs=false", "-ldflags=-s -w"}
+	if pkgPath == shrunk {
+		args = append(args, "-gcflags=waymark/...=-l")
+	}
+	cmd := exec.CommandContext(ctx, "go", append(args, "-o", output, pkgPath)...)
 	cmd.Env = append(os.Environ(), env...)
 	return runTool(ctx, cmd)
 }

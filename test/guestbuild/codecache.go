@@ -11,7 +11,7 @@ import (
 const wazero = "v1.12.0"
 
 // Whoever imports this package shares what was compiled with all that do.
-func init() { codecache.Wazero = wazero }
+func init() { codecache.Wazero = wazero } //nolint:gochecknoinits // nobody has to remember to call it
 
 // CodeCache returns a directory for the native code of guests, which all tests of a
 // user share, those with the race detector too: compiling takes seconds, and under

@@ -112,7 +112,7 @@ func (b *body) read(function int) {
 	clear(b.globalSeen)
 	clear(b.globalUsed)
 	*b = body{
-		tracked: b.tracked, dispatcher: b.dispatcher.cleared(), globalSeen: b.globalSeen, globalUsed: b.globalUsed,
+		tracked: b.tracked, dispatcher: b.cleared(), globalSeen: b.globalSeen, globalUsed: b.globalUsed,
 		m: b.m, reader: b.reader, function: function, params: len(t.Params), constantAt: -1,
 		edits: b.edits[:0], regions: b.regions[:0], parts: b.parts[:0], frames: b.frames[:0],
 	}

@@ -164,7 +164,7 @@ func TestClientLinksOut(t *testing.T) {
 		"w/.agents/skills/private/SKILL.md = " + fmt.Sprintf(skill, "private"), "w/.agents/skills/secret -> ../../../out/.ssh", "out/.ssh/SKILL.md = " + fmt.Sprintf(skill, "secret"),
 		"home/sub/AGENTS.md = not of the project", "home/.codex/AGENTS.md = not there", "cx/AGENTS.md = mine", "cx/skills/two/SKILL.md = " + fmt.Sprintf(skill, "two"),
 	})
-	opts := host.Options{Builtin: module(builtin(t))}
+	opts := testOptions(host.Options{Builtin: module(builtin(t))})
 	opts.Home, opts.Exclude = filepath.Join(dir, "home"), []string{".agents/skills/private"}
 	opts.ClientVariables = map[string]string{"CODEX_HOME": filepath.Join(dir, "cx")}
 	v, err := host.ClientContext(t.Context(), opts, client(t, "codex"), filepath.Join(dir, "w/sub"))
@@ -188,7 +188,7 @@ func TestClientLinksOut(t *testing.T) {
 func TestClientImports(t *testing.T) {
 	t.Parallel()
 	dir := vfstest.Build(t, []string{"w/.git/HEAD = x", "w/sub/CLAUDE.md = see @more.md", "w/sub/more.md = more"})
-	v, err := host.ClientContext(t.Context(), host.Options{Builtin: module(builtin(t))}, client(t, "claude"), filepath.Join(dir, "w/sub"))
+	v, err := host.ClientContext(t.Context(), testOptions(host.Options{Builtin: module(builtin(t))}), client(t, "claude"), filepath.Join(dir, "w/sub"))
 	if err != nil || len(v.Items) != 1 || len(v.Items[0].Imports) != 1 {
 		t.Errorf("%+v, %v", v, err)
 	}

@@ -231,7 +231,7 @@ func TestInstalledForClients(t *testing.T) {
 	t.Parallel()
 	dir, _ := buildInstalled(t)
 	brought := func(id string, noUser bool) (list []string) {
-		opts := host.Options{Builtin: module(builtin(t)), Home: filepath.Join(dir, "home"), NoUser: noUser}
+		opts := testOptions(host.Options{Builtin: module(builtin(t)), Home: filepath.Join(dir, "home"), NoUser: noUser})
 		v, err := host.ClientContext(t.Context(), opts, clients.Lookup(id), filepath.Join(dir, "work"))
 		if err != nil {
 			t.Fatal(err)

@@ -125,6 +125,7 @@ func TestRun(t *testing.T) {
 			select {
 			case <-stop:
 				_, _ = fmt.Fprintln(p.Output, "stopping", p.Size().Rows)
+				time.Sleep(time.Second) // so that the second signal finds it
 				return 5
 			case <-ctx.Done():
 				_, _ = fmt.Fprintln(p.Output, "never seen")

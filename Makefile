@@ -36,11 +36,12 @@ SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 # Where goroutines meet: what `make race` looks at. The guests and what rewrites modules
 # have none, the hostile corpus has deadlines that the race detector stretches too far,
 # and the others of RACE_NOT start programs, which are built without it; the page's tests
-# drive a browser. The scripts of the commands put together what was looked at by
-# itself, for ten minutes: they have their turn with WAYMARK_LONG.
+# drive a browser. What starts the test's own program again and again (launch), and the
+# scripts of the commands, which put together what was looked at by itself, take a
+# quarter of an hour: they have their turn with WAYMARK_LONG.
 RACE_NOT  ?= host/sandbox/meter host/sandbox/gowasm hub/page \
 	test/hostile test/authors test/clients test/peers test/contract test/mcpconformance test/tools \
-	$(if $(WAYMARK_LONG),,test/mcp cmd/agent cmd/hub cmd/harness)
+	$(if $(WAYMARK_LONG),,workspace/launch test/mcp cmd/agent cmd/hub cmd/harness)
 RACE_PKGS ?= $(shell $(GO) list ./host/... ./hub/... ./wire/... ./cmd/... ./snapshot/... ./internal/... ./workspace/... ./test/... | grep -v $(RACE_NOT:%=-e '^waymark/%\(/\|$$\)'))
 
 # Where tests do random things, and have a long form.

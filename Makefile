@@ -58,9 +58,8 @@ GUEST       := host/builtin/dist/builtin.wasm
 # Its native code for this machine's architecture and CPU features; elsewhere
 # the agent compiles the module once.
 NATIVE      := host/builtin/dist/builtin.native
-GUEST_FILES := $(shell find abi sdk-guest plugins -name '*.go' ! -name '*_test.go' 2>/dev/null)
-
 SHRINK_FILES := $(shell find host/sandbox/gowasm internal/tools/shrink -name '*.go' ! -name '*_test.go' 2>/dev/null)
+GUEST_FILES := $(shell find abi sdk-guest plugins -name '*.go' ! -name '*_test.go' 2>/dev/null)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:

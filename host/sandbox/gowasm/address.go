@@ -150,6 +150,9 @@ func (a *analysis) control(n int, i instruction) {
 		a.scopes = append(a.scopes, scope{op: i.op})
 		a.restart(n + 1)
 	case opElse:
+		if len(a.scopes) == 0 {
+			break // no valid module has it
+		}
 		s := &a.scopes[len(a.scopes)-1]
 		a.state = s.state.clone()
 		s.op = opElse

@@ -12,6 +12,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -24,6 +25,10 @@ import (
 )
 
 func main() {
+	if len(os.Args) < 2 {
+		fmt.Fprintln(os.Stderr, "usage: typecheck GOOS/GOARCH …, as in: typecheck linux/arm64")
+		os.Exit(2)
+	}
 	wrong := 0
 	for _, platform := range os.Args[1:] {
 		problems, err := check(platform)
@@ -45,7 +50,7 @@ func main() {
 func check(platform string) (problems []string, err error) {
 	goos, goarch, ok := strings.Cut(platform, "/")
 	if !ok {
-		return nil, fmt.Errorf("write it as GOOS/GOARCH")
+		return nil, errors.New("write a platform as GOOS/GOARCH")
 	}
 	dir, err := os.Getwd()
 	if err != nil {

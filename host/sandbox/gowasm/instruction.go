@@ -135,7 +135,11 @@ func (c *cursor) next() instruction {
 	case op == opBr || op == opBrIf || op == opCall || op >= opLocalGet && op <= opGlobalSet:
 		i.index = c.unsigned()
 	case op == opBrTable:
-		for n := c.unsigned() + 1; c.err == nil && n > 0; n-- {
+		n := c.unsigned()
+		if n >= uint64(len(c.buf)) { // one more than there is room for, or none at all
+			c.err = errDamaged
+		}
+		for n++; c.err == nil && n > 0; n-- {
 			i.index = max(i.index, c.unsigned())
 		}
 	case op == opCallIndirect:

@@ -32,6 +32,9 @@ func (m *Module) startSpares() {
 		ready: make(chan *instance, n), retired: make(chan *instance, n), requests: make(chan struct{}, n),
 		settling: make(chan chan struct{}), stop: stop, done: make(chan struct{}),
 	}
+	if m.image != nil {
+		m.image.memory.Reuse(n)
+	}
 	go m.fill(ctx)
 }
 
@@ -152,6 +155,9 @@ func (m *Module) replace(ctx context.Context) {
 	}
 	for ; m.pending > 0; m.pending-- {
 		m.prepare(ctx)
+	}
+	if m.image != nil {
+		_ = m.image.memory.Trim()
 	}
 }
 

@@ -36,7 +36,7 @@ type Options struct {
 	// Requests are what is asked; nil asks each resolver once, without a config.
 	Requests []abi.Request
 	// Rounds is how often each is asked; 0 means three times. From the second on,
-	// pages that were written are made ready.
+	// pages that were written are made ready, and memories used again.
 	Rounds int
 }
 
@@ -91,6 +91,7 @@ func Compare(t testing.TB, wasm []byte, opts Options) *sandbox.Instances {
 				}
 			}
 		}
+		image.Settle(t.Context()) // so that the next round uses again what this one has left
 	}
 	how := image.Instances()
 	if how.Ahead != (how.Image && opts.Native != nil) {

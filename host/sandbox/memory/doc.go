@@ -10,8 +10,12 @@
 //     of the instance: the module's and what blocks are made of.
 //   - A memory that begins with an Image holds it, and shares with others what
 //     nobody has written. Nobody sees what another writes.
-//   - Close gives everything back to the system at once. None of it is ever
-//     garbage that waits for a collection.
+//   - Close gives everything back to the system at once, or to the image, for an
+//     instance to come; see Image.Reuse. None of it is ever garbage that waits for a
+//     collection. What is used again is what a new memory would be: pages that the
+//     system has copied for an instance, which are all that it can have written, are
+//     written anew or forgotten, and where the system doesn't tell which these are
+//     nothing is used again.
 //
 // # Concurrency
 //
@@ -20,9 +24,11 @@
 //
 // # Limits
 //
-// Accounts are of sizes, not of pages touched. A memory takes two mappings, and
+// Accounts are of sizes, not of pages touched. Of a memory that is used again, what
+// the image has and, of others, what the instance before has used is usable from
+// the beginning: there an access beyond the size doesn't fault. A memory takes two mappings, and
 // one or two more for each part of an image that isn't zero, of which there are
-// as many as are 64 KiB apart; Linux allows a process 65,530. Images are for Linux.
+// as many as are 8 KiB apart; Linux allows a process 65,530. Images are for Linux.
 // The file of one counts among what the process has in memory, unless it is the program's. wazero has no way to report that a
 // first allocation failed, so Allocate's memory panics with an *Error then;
 // growing is refused in the usual way.

@@ -22,6 +22,7 @@ type Image struct {
 	// and made as new memory is.
 	kept []part
 	hot  atomic.Pointer[[]pages]
+	past leftovers
 }
 
 // pages is a range of bytes of whole pages of the system.
@@ -115,16 +116,17 @@ func total(list []pages) (n uint64) {
 	return n
 }
 
-// Close gives the image back. Memories that began with it stay as they are. It is
-// safe to call twice.
+// Close gives the image back, with the memories that wait to be used again. Those that
+// are in use stay as they are. It is safe to call twice.
 func (i *Image) Close() error {
+	err := i.past.close()
 	if i.file == nil {
-		return nil
-	}
-	if err := i.file.Close(); !errors.Is(err, os.ErrClosed) {
 		return err
 	}
-	return nil
+	if failed := i.file.Close(); !errors.Is(failed, os.ErrClosed) {
+		err = errors.Join(err, failed)
+	}
+	return err
 }
 
 // join puts ranges together that are no more than gap bytes apart. They are in

@@ -22,6 +22,7 @@ func TestRefusedMapping(t *testing.T) {
 	defer func() { _ = i.Close() }()
 	// A file whose parts are nowhere that a mapping could begin.
 	for k := range i.kept {
+		want[i.kept[k].from] = 0 // which none has any more
 		i.kept[k].from++
 		i.kept[k].at++
 	}
@@ -32,7 +33,7 @@ func TestRefusedMapping(t *testing.T) {
 	if !errors.Is(said, unix.EINVAL) {
 		t.Errorf("it says %v", said)
 	}
-	if !bytes.Equal(data[1:], want[1:]) {
+	if !bytes.Equal(data, want) {
 		t.Error("the copy is another")
 	}
 }

@@ -21,3 +21,5 @@ func (a *Allocator) Warm() (added uint64) { return 0 }
 
 func (i *Image) mapAt([]byte) error  { return ErrNoImage }
 func (i *Image) copyTo([]byte) error { return ErrNoImage }
+
+func (i *Image) restore(*area, bool) bool { return false }

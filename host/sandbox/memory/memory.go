@@ -63,7 +63,8 @@ func (a *Allocator) Peak() int64 {
 	return a.peak
 }
 
-// Close unmaps all memories, also those of modules that were never closed.
+// Close gives all memories back, also those of modules that were never closed: to the
+// image if that reuses them, or else to the system.
 //
 // Nothing may use them any more, not even to read: the process would crash.
 // So whoever has the instance when its run is over closes the allocator, after
@@ -78,7 +79,7 @@ func (a *Allocator) Close() error {
 	a.closed = true
 	var err error
 	for _, m := range a.areas {
-		if len(m.reserved) > 0 {
+		if len(m.reserved) > 0 && !a.Image.takeBack(m) {
 			err = errors.Join(err, unix.Munmap(m.reserved))
 		}
 	}
@@ -91,7 +92,7 @@ func (a *Allocator) Close() error {
 func (a *Allocator) Allocate(_, maxBytes uint64) experimental.LinearMemory {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.module = a.reserve(maxBytes)
+	a.module = a.reserve(maxBytes, true)
 	return a.module
 }
 
@@ -101,16 +102,17 @@ func (a *Allocator) Allocate(_, maxBytes uint64) experimental.LinearMemory {
 func (a *Allocator) Reserve(maxBytes uint64) experimental.LinearMemory {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.reserve(maxBytes)
+	return a.reserve(maxBytes, false)
 }
 
 // reserve takes a range of maxBytes, so that the memory never moves.
-func (a *Allocator) reserve(maxBytes uint64) *area {
+func (a *Allocator) reserve(maxBytes uint64, module bool) *area {
 	m := &area{owner: a}
 	switch {
 	case a.closed:
 		panic(refused(maxBytes, "the instance is closed"))
 	case maxBytes == 0:
+	case a.Image.giveAgain(m, maxBytes, module):
 	default:
 		reserved, err := unix.Mmap(-1, 0, int(maxBytes), unix.PROT_NONE, unix.MAP_ANON|unix.MAP_PRIVATE) //nolint:gosec // at most 4 GiB
 		if err != nil {
@@ -131,8 +133,10 @@ type area struct {
 	owner    *Allocator
 	reserved []byte
 	size     uint64 // what is in use, and accounted for
-	usable   uint64 // what the system lets be used: as much, or the image
-	started  bool
+	usable   uint64 // what the system lets be used: as much, the image, or what is used again
+	started  bool   // wazero was answered
+	begun    bool   // it has its image
+	mapped   bool   // which is not a copy
 }
 
 // Reallocate implements experimental.LinearMemory.
@@ -174,11 +178,11 @@ func (m *area) grow(size uint64) (refusal string) {
 // use makes size bytes usable. The image is there as a whole from the beginning,
 // and accounted for as the memory grows.
 func (m *area) use(size uint64) error {
-	if i := m.owner.Image; i != nil && m == m.owner.module && !m.started && i.size <= uint64(len(m.reserved)) {
+	if i := m.owner.Image; i != nil && m == m.owner.module && !m.begun && i.size <= uint64(len(m.reserved)) {
 		if err := m.begin(i); err != nil {
 			return err
 		}
-		m.usable = i.size
+		m.usable, m.begun = i.size, true
 	}
 	if size <= m.usable {
 		return nil
@@ -193,6 +197,7 @@ func (m *area) use(size uint64) error {
 // begin makes the memory hold an image.
 func (m *area) begin(i *Image) error {
 	err := i.mapAt(m.reserved)
+	m.mapped = err == nil
 	if err == nil || errors.Is(err, os.ErrClosed) { // the module was closed meanwhile
 		return err
 	}

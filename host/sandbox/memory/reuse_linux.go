@@ -1,0 +1,140 @@
+package memory
+
+import (
+	"slices"
+	"sync"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// zerosKept is how much of a memory that begins empty stays at hand: what passes
+// between a run and the host is seldom more.
+const zerosKept = 512 << 10
+
+// restore makes a memory as it was when its instance began, and reports whether it
+// is. The pages that the system has copied for it, which are all that can have been
+// written, get their content again; of them only those stay that the next run is
+// likely to write, the others are forgotten.
+func (i *Image) restore(m *area, module bool) bool {
+	if module && !m.mapped || !tellsWritten() {
+		return false
+	}
+	var begins uint64
+	stay := []pages{{0, zerosKept}}
+	if module {
+		begins, stay = i.size, nil
+		if hot := i.hot.Load(); hot != nil {
+			stay = *hot
+		}
+		if m.usable > begins {
+			rest := m.reserved[begins:m.usable]
+			if unix.Madvise(rest, unix.MADV_DONTNEED) != nil || unix.Mprotect(rest, unix.PROT_NONE) != nil {
+				return false
+			}
+			m.usable = begins
+		}
+	}
+	if m.usable == 0 {
+		return true
+	}
+	written, err := writtenPages(m.reserved[:m.usable])
+	if err != nil {
+		return false
+	}
+	for _, p := range without(written, stay) {
+		if unix.Madvise(m.reserved[p.from:p.to], unix.MADV_DONTNEED) != nil {
+			return false
+		}
+	}
+	for _, p := range without(written, without(written, stay)) {
+		if !i.refill(m.reserved, p, module) {
+			return false
+		}
+	}
+	return true
+}
+
+// refill writes what a part of a memory begins with: what the image keeps, and zeros.
+func (i *Image) refill(memory []byte, p pages, module bool) bool {
+	at := p.from
+	if module {
+		first, _ := slices.BinarySearchFunc(i.kept, p.from, func(k part, from uint64) int {
+			if k.to <= from {
+				return -1
+			}
+			return 1
+		})
+		for _, k := range i.kept[first:] {
+			from, to := max(at, k.from), min(p.to, k.to)
+			if from >= to {
+				break
+			}
+			clear(memory[at:from])
+			// One call, since they are whole pages of a file that nobody cuts.
+			if n, err := i.file.ReadAt(memory[from:to], k.at+int64(from-k.from)); err != nil || uint64(n) != to-from { //nolint:gosec // at most 4 GiB
+				return false
+			}
+			at = to
+		}
+	}
+	clear(memory[at:p.to])
+	return true
+}
+
+// without is what of a list isn't in another. Both are in order.
+func without(list, others []pages) []pages {
+	var out []pages
+	for _, p := range list {
+		for _, o := range others {
+			if o.to <= p.from {
+				continue
+			}
+			if o.from >= p.to {
+				break
+			}
+			if o.from > p.from {
+				out = append(out, pages{p.from, o.from})
+			}
+			p.from = min(o.to, p.to)
+		}
+		if p.from < p.to {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// tellsWritten reports whether this system tells which pages were written, of a
+// mapping of a file and of one of nothing. Whoever asks relies on it for more than
+// speed, so that it is tried.
+var tellsWritten = sync.OnceValue(func() bool {
+	f, err := memoryFile()
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }()
+	const n = 4
+	if f.Truncate(int64(n*pageSize)) != nil {
+		return false
+	}
+	for _, fd := range []int{int(f.Fd()), -1} {
+		flags := unix.MAP_PRIVATE
+		if fd < 0 {
+			flags |= unix.MAP_ANON
+		}
+		data, err := unix.Mmap(fd, 0, n*pageSize, unix.PROT_READ|unix.PROT_WRITE, flags)
+		if err != nil {
+			return false
+		}
+		_ = *(*byte)(unsafe.Pointer(&data[0])) // one that is only read, of which there is no copy
+		data[1*pageSize+7], data[2*pageSize] = 1, 0
+		written, err := writtenPages(data)
+		_ = unix.Munmap(data)
+		want := []pages{{uint64(pageSize), uint64(3 * pageSize)}} //nolint:gosec // not negative
+		if err != nil || len(without(want, written)) > 0 {
+			return false
+		}
+	}
+	return true
+})

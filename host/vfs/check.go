@@ -416,7 +416,7 @@ func (c *unitChecker) rewrite(f *unitFile) *unitFile {
 			return nil
 		}
 		n := r.load(path, fd, &st)
-		r.hashing.Wait()
+		r.waitHashes()
 		if n.failed.errno != 0 || !n.whole {
 			return nil
 		}

@@ -84,7 +84,7 @@ func (r *Run) Content(name string) (Content, error) {
 		c.Class, c.Size, c.Hash = ContentOversize, n.id.Size, sum
 		return c, nil
 	}
-	r.hashing.Wait()
+	r.waitHashes()
 	c.Class, c.Size, c.Hash, c.Data = ContentOK, n.id.Size, slices.Clone(n.sum[:]), n.data
 	if c.Data == nil {
 		c.Data = []byte{}

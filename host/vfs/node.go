@@ -22,7 +22,7 @@ type node struct {
 	// data is the beginning of the file, up to what is kept.
 	data []byte
 	// sum is the hash of the whole file, valid when whole is set; guarded by
-	// Run.hashing until then.
+	// Run.waitHashes until then.
 	sum   [sha256.Size]byte
 	whole bool
 	young bool
@@ -171,27 +171,49 @@ func (r *Run) load(path string, fd int, st *unix.Stat_t) *node {
 	return n
 }
 
+// batchBytes is how much is hashed at once: some 100 µs, ten times as long as waking
+// the goroutine that does it takes.
+const batchBytes = 128 << 10
+
 // hash lets the file's hash be computed in the background, since sending a
 // resolver on its way again is what everyone waits for. When the hasher has
 // much to do, it is computed here.
 func (r *Run) hash(n *node) {
 	n.whole = true
+	r.batch = append(r.batch, n)
+	if r.batched += len(n.data); r.batched < batchBytes {
+		return
+	}
 	if r.hashes == nil {
-		r.hashes = make(chan *node, 64)
+		r.hashes = make(chan []*node, 4)
 		r.hasher.Go(func() {
-			for n := range r.hashes {
-				n.sum = sha256.Sum256(n.data)
+			for batch := range r.hashes {
+				hashBatch(batch)
 				r.hashing.Done()
 			}
 		})
 	}
 	r.hashing.Add(1)
 	select {
-	case r.hashes <- n:
+	case r.hashes <- r.batch:
 	default:
-		n.sum = sha256.Sum256(n.data)
+		hashBatch(r.batch)
 		r.hashing.Done()
 	}
+	r.batch, r.batched = nil, 0
+}
+
+func hashBatch(batch []*node) {
+	for _, n := range batch {
+		n.sum = sha256.Sum256(n.data)
+	}
+}
+
+// waitHashes returns when all hashes are there.
+func (r *Run) waitHashes() {
+	hashBatch(r.batch)
+	r.batch, r.batched = nil, 0
+	r.hashing.Wait()
 }
 
 // preadFull reads until buf is full or the file ends.

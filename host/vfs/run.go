@@ -46,8 +46,10 @@ type Run struct {
 	sawSettings bool
 
 	hasher  sync.WaitGroup // the goroutine
-	hashing sync.WaitGroup // the files handed to it
-	hashes  chan *node     // nil until it runs
+	hashing sync.WaitGroup // the batches handed to it
+	hashes  chan []*node   // nil until it runs
+	batch   []*node        // to be handed to it
+	batched int            // bytes of batch
 }
 
 // memory is what was asked, and what came out. A unit has one of its own, so

@@ -99,7 +99,7 @@ func lasting(errno syscall.Errno) bool {
 // Trace returns everything that the answers of this run depend on, units
 // included, sorted by path and without duplicates. It waits for the hashes.
 func (r *Run) Trace() []Dep {
-	r.hashing.Wait()
+	r.waitHashes()
 	deps := make([]Dep, 0, len(r.deps)+len(r.nodes)+len(r.units.done))
 	for d := range r.observed() {
 		deps = append(deps, *d)

@@ -230,7 +230,7 @@ func (u *Units) find(key string) *unit {
 // been asked. It waits for the hashes.
 func (r *Run) Units() *Units {
 	r.DropUnit()
-	r.hashing.Wait()
+	r.waitHashes()
 	units := make([]*unit, 0, len(r.units.done))
 	for i := range r.units.done {
 		d := &r.units.done[i]
@@ -484,7 +484,7 @@ func (r *Run) agrees(f *unitFile) bool {
 	case n.unstable || n.failed.errno != 0 || n.id.Size != f.dep.ID.Size:
 		return false
 	case n.whole && f.dep.Hash != nil:
-		r.hashing.Wait()
+		r.waitHashes()
 		return bytes.Equal(n.sum[:], f.dep.Hash)
 	}
 	return n.id == f.dep.ID && !n.young && !f.dep.Young

@@ -55,7 +55,7 @@ func walker(t *testing.T, dir string) *beneath.Walker {
 }
 
 func TestWalker(t *testing.T) {
-	dir := build(t, "a/b/f", "a/link -> b", "out -> /etc", "file")
+	dir := build(t, "a/b/f", "a/g", "a/link -> b", "out -> /etc", "file")
 	if err := unix.Mkfifo(dir+"/pipe", 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestWalker(t *testing.T) {
 		link     bool // instead of success
 		errno    syscall.Errno
 	}{
-		{path: "a/b/f"}, {path: "."}, {path: "a"}, {path: "pipe"},
+		{path: "a/g"}, {path: "a/b/f"}, {path: "."}, {path: "a"}, {path: "pipe"},
 		{path: "a/link", at: "a/link", link: true},
 		{path: "a/link/f", at: "a/link", link: true},
 		{path: "out/passwd", at: "out", link: true},
@@ -134,6 +134,10 @@ func TestManyDirectories(t *testing.T) {
 				t.Errorf("%s: %q, %v", path, buf[:n], err)
 			}
 			_ = unix.Close(fd)
+			dir, _ := beneath.Split(path)
+			if _, _, errno := w.Dir(dir); errno != 0 {
+				t.Fatal(dir, errno)
+			}
 		}
 	}
 	if !w.Keeps("top/z") || w.Keeps("top/a") {

@@ -17,8 +17,9 @@
 //
 // # Guarantees
 //
-//   - Every name is opened with O_NOFOLLOW below a directory descriptor. No call
-//     of this package lets the kernel follow a link.
+//   - Every name is opened with O_NOFOLLOW below a directory descriptor, or two at once
+//     with openat2(2)'s RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS. No call of this
+//     package lets the kernel follow a link.
 //   - Nothing blocks: a FIFO is opened without waiting for its other end.
 //   - A link that lies in one of Options.Within is followed inside of that
 //     directory only. When it leads out, the place outside isn't looked at, so

@@ -130,12 +130,30 @@ func (w *Walker) Open(path string) (fd int, at string, errno syscall.Errno) {
 	if path != "." {
 		dir, name = Split(path)
 	}
+	if fd, ok := w.openNext(dir, path); ok {
+		return fd, path, 0
+	}
 	fd, at, errno = w.Dir(dir)
 	if errno != 0 {
 		return -1, at, errno
 	}
 	fd, errno = openAt(fd, name, openFlags)
 	return fd, path, errno
+}
+
+// openNext opens what lies in a directory that isn't open, while the one above it
+// is: of a directory with many others often just one file is read in each.
+func (w *Walker) openNext(dir, path string) (fd int, ok bool) {
+	if dir == "." {
+		return -1, false
+	}
+	fd, done := w.deepest(dir)
+	rest := strings.TrimPrefix(path[done:], "/")
+	if done == len(dir) || strings.Count(rest, "/") != 1 {
+		return -1, false
+	}
+	fd, errno := openBelow(fd, rest, openFlags)
+	return fd, errno == 0
 }
 
 // Stat describes what is at a path, without following its last name.

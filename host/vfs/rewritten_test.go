@@ -237,6 +237,37 @@ func TestRewrittenEqualsFresh(t *testing.T) {
 	}
 }
 
+// What a run sees of a file outside of its units counts as well, where it takes the
+// units over after it has looked.
+func TestSeenOutsideOfUnits(t *testing.T) {
+	beginning := []look{{name: "a", verb: "read", size: 3}}
+	for name, later := range map[string]look{
+		"size": {name: "a", verb: "stat"},
+		"more": {name: "a", verb: "read", size: 8},
+	} {
+		dir := vfstest.Build(t, []string{"a = 0123456789"})
+		root, filter, run := begin(t, everything(dir))
+		h := &heads{units: [][]look{beginning}, contents: []string{"a"}}
+		was := h.play(t, run)
+		again := root.Begin(filter, vfs.Limits{})
+		again.Recall(root.CheckUnits(filter, was.units).Units)
+		see(again, beginning)
+		if value, err := again.BeginUnit("unit 0", room); value == nil {
+			t.Fatal(err)
+		}
+		see(again, []look{later})
+		content(again, "a")
+		units := again.Units()
+		_ = again.Close()
+		if err := os.WriteFile(filepath.Join(dir, "a"), []byte("01234x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if f := root.CheckUnits(filter, units); f.Fresh {
+			t.Errorf("%s: fresh, though what was seen is another", name)
+		}
+	}
+}
+
 func judgeRewritten(t *testing.T, name string, h *heads, run *vfs.Run, f vfs.Freshness, was, want headsRun) {
 	t.Helper()
 	defer run.Close()

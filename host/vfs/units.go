@@ -378,7 +378,19 @@ func (r *Run) updated(u *unit) *unit {
 		now := r.fileOf(n)
 		switch {
 		case its && now != f: // more has been seen of it
-		case its || f.kept || now == nil || !now.kept || !bytes.Equal(now.dep.Hash, f.dep.Hash) || now.dep.ID.Size != f.dep.ID.Size:
+		case its || now == nil || !now.dep.sameContent(&f.dep):
+			continue
+		case f.kept:
+			// The unit stands for all that has been seen of the file, also where somebody
+			// else has looked; see without.
+			seen := seenBoth(f.seen, now.seen)
+			if seen == f.seen {
+				continue
+			}
+			more := *f
+			more.seen = seen
+			now = &more
+		case !now.kept:
 			continue
 		default:
 			// What the unit had seen of it isn't part of what this run has.
@@ -392,6 +404,11 @@ func (r *Run) updated(u *unit) *unit {
 		fresh.files[i] = now
 	}
 	return fresh
+}
+
+// sameContent reports whether two observations of files found the same bytes.
+func (d *Dep) sameContent(other *Dep) bool {
+	return d.ID.Size == other.ID.Size && bytes.Equal(d.Hash, other.Hash)
 }
 
 // with is the unit with other forms of its deps and files; itself when they

@@ -46,7 +46,7 @@ type governor struct {
 	time     time.Duration
 	deadline time.Time
 	yielded  time.Time // when others had their turn
-	maxFuel  int64 // 0 means no limit
+	maxFuel  int64     // 0 means no limit
 
 	granted   int64 // fuel that the guest has been given, what a call before left included
 	charged   int64 // fuel used by host calls

@@ -70,7 +70,11 @@ func (r *Run) open(a *answer, file bool) (f failure) {
 		return f
 	}
 	if o.fd >= 0 {
-		defer unix.Close(o.fd)
+		if beneath.TypeOf(&o.st) == fs.ModeDir {
+			r.walker.KeepDir(a.path, o.fd)
+		} else {
+			defer unix.Close(o.fd)
+		}
 	}
 	if r.nodes[a.path] == nil {
 		a.info = infoOf(a.path, &o.st)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -113,6 +114,54 @@ func TestList(t *testing.T) {
 	calls := 0
 	if _, errno := w.List("d", &before, &after, func([]byte, fs.FileMode) bool { calls++; return false }); errno != 0 || calls != 1 {
 		t.Error(errno, calls)
+	}
+}
+
+// TestListAgain: a directory that is kept open is listed from its beginning, as it is
+// then, however it came to be kept.
+func TestListAgain(t *testing.T) {
+	dir := build(t, "top/a/", "top/b/", "top/c/")
+	w := walker(t, dir)
+	names := func(path string) string {
+		var list []string
+		var before, after unix.Stat_t
+		if at, errno := w.List(path, &before, &after, func(name []byte, _ fs.FileMode) bool {
+			list = append(list, string(name))
+			return true
+		}); errno != 0 {
+			t.Fatal(at, errno)
+		}
+		slices.Sort(list)
+		return strings.Join(list, " ")
+	}
+	if _, _, errno := w.Dir("top/b"); errno != 0 {
+		t.Fatal(errno)
+	}
+	fd, _, errno := w.Open("top/c")
+	if errno != 0 {
+		t.Fatal(errno)
+	}
+	w.KeepDir("top/c", fd)
+	for n, want := range []string{"1", "1 2", "1 2 3"} {
+		for _, path := range []string{"top/a", "top/b", "top/c"} {
+			if err := os.WriteFile(filepath.Join(dir, path, strconv.Itoa(n+1)), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if got := names(path); got != want || !w.Keeps(path) {
+				t.Errorf("%s has %q, want %q", path, got, want)
+			}
+		}
+	}
+	if got := names("."); got != "top" {
+		t.Errorf("at the top is %q", got)
+	}
+	again, _, errno := w.Open("top/c")
+	if errno != 0 {
+		t.Fatal(errno)
+	}
+	w.KeepDir("top/c", again) // which is kept already
+	if err := unix.Close(again); !errors.Is(err, unix.EBADF) {
+		t.Errorf("a second descriptor stays open: %v", err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"io"
 	"io/fs"
 	"strings"
 	"syscall"
@@ -41,7 +42,12 @@ type keptDir struct {
 	path string // "" when the slot is free
 	fd   int
 	used uint64
+	// listable says that the descriptor can list it, and listed that it has done so.
+	listable, listed bool
 }
+
+// listFlags open a directory that is listed.
+const listFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 
 // Dir returns a descriptor of a directory. It is the Walker's, and valid until
 // the next call of any method.
@@ -88,7 +94,7 @@ func (w *Walker) deepest(path string) (fd, length int) {
 }
 
 // keep puts a descriptor into the slot that was used least recently.
-func (w *Walker) keep(path string, fd int) {
+func (w *Walker) keep(path string, fd int) *keptDir {
 	oldest := &w.dirs[0]
 	for i := range w.dirs {
 		if w.dirs[i].used < oldest.used {
@@ -100,6 +106,17 @@ func (w *Walker) keep(path string, fd int) {
 	}
 	w.clock++
 	*oldest = keptDir{path: path, fd: fd, used: w.clock}
+	return oldest
+}
+
+// KeepDir takes over the descriptor of a directory that Open has opened, so that it
+// need not be opened again for what is looked at next: to list it, or to go through.
+func (w *Walker) KeepDir(path string, fd int) {
+	if path == "." || w.Keeps(path) {
+		_ = unix.Close(fd)
+		return
+	}
+	w.keep(path, fd).listable = true
 }
 
 // Keeps reports whether a directory is among those that are kept open.
@@ -191,20 +208,15 @@ func (w *Walker) Readlink(path string) (target, at string, errno syscall.Errno) 
 
 // List calls visit with every entry of a directory but "." and "..", in the
 // order of the file system, until visit returns false. A name is valid during
-// the call only; visit must not use the Walker's List. What fstat said of the
+// the call only; visit must not use the Walker. What fstat said of the
 // directory before and after is stored in before and after; where both are
 // equal, the listing is complete and of one moment.
 func (w *Walker) List(path string, before, after *unix.Stat_t, visit func(name []byte, typ fs.FileMode) bool) (at string, errno syscall.Errno) {
-	fd, at, errno := w.Dir(path)
+	dir, done, at, errno := w.toList(path)
 	if errno != 0 {
 		return at, errno
 	}
-	// A descriptor of its own, since reading a directory moves its offset.
-	dir, errno := openAt(fd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC)
-	if errno != 0 {
-		return path, errno
-	}
-	defer unix.Close(dir)
+	defer done()
 	if err := unix.Fstat(dir, before); err != nil {
 		return path, ErrnoOf(err)
 	}
@@ -213,6 +225,44 @@ func (w *Walker) List(path string, before, after *unix.Stat_t, visit func(name [
 		errno = ErrnoOf(unix.Fstat(dir, after))
 	}
 	return path, errno
+}
+
+// toList opens a directory at its beginning. The descriptor is good until done is
+// called, as long as the Walker isn't used.
+func (w *Walker) toList(path string) (fd int, done func(), at string, errno syscall.Errno) {
+	for i := range w.dirs {
+		if d := &w.dirs[i]; d.path == path && d.listable {
+			if d.listed {
+				if _, err := unix.Seek(d.fd, 0, io.SeekStart); err != nil {
+					return -1, nil, path, ErrnoOf(err)
+				}
+			}
+			d.listed = true
+			w.clock++
+			d.used = w.clock
+			return d.fd, func() {}, path, 0
+		}
+	}
+	if path != "." && !w.Keeps(path) {
+		dir, name := Split(path)
+		if fd, at, errno = w.Dir(dir); errno != 0 {
+			return -1, nil, at, errno
+		}
+		if fd, errno = openAt(fd, name, listFlags); errno != 0 {
+			return -1, nil, path, errno
+		}
+		d := w.keep(path, fd)
+		d.listable, d.listed = true, true
+		return fd, func() {}, path, 0
+	}
+	if fd, at, errno = w.Dir(path); errno != 0 {
+		return -1, nil, at, errno
+	}
+	// A descriptor of its own: the root is its caller's, and others can't list.
+	if fd, errno = openAt(fd, ".", listFlags&^unix.O_NOFOLLOW); errno != 0 {
+		return -1, nil, path, errno
+	}
+	return fd, func() { _ = unix.Close(fd) }, path, 0
 }
 
 func (w *Walker) entries(dir int, visit func(name []byte, typ fs.FileMode) bool) syscall.Errno {

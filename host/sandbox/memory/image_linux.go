@@ -274,15 +274,24 @@ const (
 // writtenPages lists the pages of a private mapping that have a copy of their
 // own.
 func writtenPages(data []byte) ([]pages, error) {
-	f, err := os.Open("/proc/self/pagemap")
+	// Not by package os, which would ask whether it can be polled.
+	fd, err := unix.Open("/proc/self/pagemap", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }()
+	defer unix.Close(fd)
 	entries := make([]byte, len(data)/pageSize*entryBytes)
 	first := int64(uintptr(unsafe.Pointer(&data[0]))) / int64(pageSize) //nolint:gosec // an address of user space
-	if _, err := f.ReadAt(entries, first*entryBytes); err != nil {
-		return nil, err
+	for at := 0; at < len(entries); {
+		n, err := unix.Pread(fd, entries[at:], first*entryBytes+int64(at))
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return nil, err
+		case n <= 0:
+			return nil, io.ErrUnexpectedEOF
+		}
+		at += max(n, 0)
 	}
 	var list []pages
 	for n := range len(data) / pageSize {

@@ -83,6 +83,7 @@ guest: $(GUEST)
 native: $(NATIVE)
 
 $(GUEST): go.mod go.sum $(GUEST_FILES) $(SHRINK_FILES)
+	@rm -f $@ # or go build leaves what it knows as its own, though it was rewritten
 	GOOS=wasip1 GOARCH=wasm $(GO) build -buildmode=c-shared -buildvcs=false -trimpath -ldflags='-s -w' -gcflags='waymark/...=-l' -o $@ ./plugins/builtin # not inlined, for less native code
 	$(GO) run ./internal/tools/shrink $@
 

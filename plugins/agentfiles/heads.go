@@ -256,10 +256,20 @@ func findMatter(text []byte) (block, rest []byte, err error) {
 	return []byte(string([]rune(string(block)))), rest, nil // what isn't UTF-8 becomes U+FFFD
 }
 
-// jsBreaks are characters that are line ends in one reader of YAML, and none in the other.
-var jsBreaks = strings.NewReplacer("\u0085", "\ue0f0", "\u2028", "\ue0f1", "\u2029", "\ue0f2")
+// jsBreaks are characters that are line ends in one reader of YAML, and none in the other,
+// and what stands for them meanwhile. (A strings.Replacer is more code than all that is
+// done here.)
+var jsBreaks, jsStandIns = []rune("\u0085\u2028\u2029"), []rune("\ue0f0\ue0f1\ue0f2")
 
-var jsBreaksBack = strings.NewReplacer("\ue0f0", "\u0085", "\ue0f1", "\u2028", "\ue0f2", "\u2029")
+// exchange puts other characters in the place of some. The text is UTF-8.
+func exchange(text string, these, others []rune) string {
+	return strings.Map(func(r rune) rune {
+		if i := slices.Index(these, r); i >= 0 {
+			return others[i]
+		}
+		return r
+	}, text)
+}
 
 // jsTags are the ones that there are.
 var jsTags = []string{"", yaml.TagNull, yaml.TagStr, yaml.TagOther, "!!map", "!!seq", "!!bool", "!!int", "!!float", "!!timestamp", "!!merge", "!!binary", "!!omap", "!!pairs", "!!set"}
@@ -271,7 +281,7 @@ func matterFields(block string) (v frontmatter.Value, err error) {
 		return v, nil
 	}
 	// A tab at the beginning of a line is a blank there, and no indentation.
-	lines := strings.Split(jsBreaks.Replace(block), "\n")
+	lines := strings.Split(exchange(block, jsBreaks, jsStandIns), "\n")
 	for i := range lines {
 		lines[i] = strings.TrimLeft(lines[i], "\t")
 	}
@@ -297,7 +307,7 @@ func matterFields(block string) (v frontmatter.Value, err error) {
 		if n := texts[m.Key]; n.Tag != yaml.TagStr || n.Plain && isBase60(n.Value) {
 			m.Value.Kind = frontmatter.Other
 		}
-		m.Value.Text = jsBreaksBack.Replace(m.Value.Text)
+		m.Value.Text = exchange(m.Value.Text, jsStandIns, jsBreaks)
 	}
 	return v, nil
 }

@@ -284,7 +284,7 @@ func parse(format conventions.Format, text []byte) (v jsonlite.Value, reason str
 	} else {
 		v, err = jsonlite.Parse(text, jsonlite.Options{AllowComments: true, AllowDuplicates: true, AllowInvalidUTF8: true, MaxDepth: wellknown.JSONDepth})
 	}
-	if syntax := (*jsonlite.SyntaxError)(nil); errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*jsonlite.SyntaxError](err); ok {
 		return v, "invalid JSON in line " + strconv.Itoa(syntax.Line(text)) + ": " + syntax.Reason
 	}
 	if err != nil {

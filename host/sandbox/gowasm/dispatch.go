@@ -1,5 +1,7 @@
 package gowasm
 
+import "os"
+
 // Go's compiler writes every function as a loop around a branch table, by which it is
 // entered, resumed and jumped about in: whoever wants to go somewhere sets the first
 // parameter to a number and goes back to the head. A jump that leads forward can as well
@@ -35,6 +37,7 @@ func (a addresses) add(v uint64, functions uint64) {
 type jump struct {
 	at    int
 	label uint64 // where it leads, counted from there
+	to    int    // which instruction has opened that block
 }
 
 // dispatcher finds out what of a function's table is needed.
@@ -53,19 +56,26 @@ type dispatcher struct {
 // straighten makes jumps lead where they go, and leaves out of the table what nobody
 // knows.
 func (f *function) straighten(known map[uint64]bool) {
+	if d, ok := f.dispatcher(known); ok {
+		d.edit()
+	}
+}
+
+// dispatcher finds out how the function's table is used, if it is as Go makes them.
+func (f *function) dispatcher(known map[uint64]bool) (_ *dispatcher, ok bool) {
 	d := &dispatcher{function: f, table: -1, loop: -1}
 	for n, i := range f.code {
 		d.see(n, i)
 	}
 	if d.bad || d.table < 0 {
-		return
+		return nil, false
 	}
 	for b := range d.kept {
 		if b < alwaysResumed || known[uint64(b)] || b == len(d.kept)-1 {
 			d.kept[b] = true
 		}
 	}
-	d.edit()
+	return d, true
 }
 
 // see looks at the instructions one after the other.
@@ -84,11 +94,11 @@ func (d *dispatcher) see(n int, i instruction) {
 			d.bad = true
 		}
 	case opLocalSet, opLocalTee:
-		if i.index == dispatchedWith {
+		if i.index == dispatchedWith && !d.calls(n) {
 			d.jump(n)
 		}
 	case opLocalGet:
-		if i.index == dispatchedWith && !d.heads(n+1) {
+		if i.index == dispatchedWith && len(d.frames) > 0 && !d.heads(n+1) && !d.calls(n-2) { // but see frame.begin
 			d.bad = true
 		}
 	case opBr, opBrIf: // to the head with a number that isn't known here
@@ -96,6 +106,14 @@ func (d *dispatcher) see(n int, i instruction) {
 			d.bad = true
 		}
 	}
+}
+
+// calls reports whether the parameter is only set to have the number of a function at hand
+// that is called by it.
+func (f *function) calls(n int) bool {
+	c := f.code
+	return n >= 0 && n+3 < len(c) && c[n].op == opLocalSet && c[n].index == dispatchedWith && c[n+1].op == opI32Const &&
+		c[n+2].op == opLocalGet && c[n+2].index == dispatchedWith && c[n+3].op == opCallIndirect
 }
 
 // follows reports whether a branch comes behind a setting of the parameter, which was seen.
@@ -118,6 +136,9 @@ func (d *dispatcher) heads(n int) bool {
 		return false
 	}
 	for n -= 2; n >= 0 && d.code[n].op == opBlock; n-- {
+	}
+	if n > 2 && d.code[n].op == opDrop && d.code[n-1].op == opI32Load8U && d.code[n-2].op == opLocalGet {
+		n -= 3 // see frame.begin
 	}
 	if n < 0 || d.code[n].op != opLoop {
 		return false
@@ -147,7 +168,7 @@ func (d *dispatcher) jump(n int) {
 	b := min(uint64(uint32(d.code[n-1].constant)), uint64(len(d.labels)-1)) //nolint:gosec // as the table takes it
 	for label := range len(d.frames) {
 		if d.frames[len(d.frames)-1-label] == d.targets[b] && d.code[d.targets[b]].op == opBlock {
-			d.jumps = append(d.jumps, jump{n - 1, uint64(label)})
+			d.jumps = append(d.jumps, jump{n - 1, uint64(label), d.targets[b]})
 			return
 		}
 	}
@@ -163,6 +184,11 @@ func (d *dispatcher) edit() {
 			d.instead[n+2], d.instead[n+3] = nil, nil
 		}
 	}
+	if d.base > 0 && os.Getenv("ZT") == "" {
+		d.before[d.table-1] = nil
+		d.instead[d.table-1], d.instead[d.table] = nil, append(d.tree(), opUnreachable)
+		return
+	}
 	// Numbers that are left out lead to code that traps.
 	table := appendUnsigned([]byte{opBrTable}, uint64(len(d.labels)-1)) //nolint:gosec // it has one at least
 	for b, label := range d.labels {
@@ -175,4 +201,58 @@ func (d *dispatcher) edit() {
 	}
 	d.before[d.table-1] = []byte{opBlock, blockVoid}
 	d.instead[d.table] = append(table, opEnd, opUnreachable)
+}
+
+// entries is how many numbers stand for the function's beginning: the first, and those of
+// calls before anything else that never return, such as one that panics.
+func (d *dispatcher) entries() int {
+	n := 1
+	for n < len(d.labels) && d.labels[n] == d.labels[0] {
+		n++
+	}
+	return n
+}
+
+// tree returns comparisons in the place of the table: the engine forgets at a table's targets
+// what it knows of addresses. Most often a function is entered at its beginning.
+func (d *dispatcher) tree() []byte {
+	entries := d.entries()
+	if len(d.labels) <= entries { // all numbers lead there
+		return appendUnsigned([]byte{opBr}, d.labels[0])
+	}
+	begin := appendSigned([]byte{opLocalGet, dispatchedWith, opI32Const}, int64(entries))
+	begin = appendUnsigned(append(begin, opI32LtU, opBrIf), d.labels[0])
+	var kept []int
+	for b := entries; b < len(d.labels); b++ {
+		if d.kept[b] {
+			kept = append(kept, b)
+		}
+	}
+	return d.branch(begin, kept, 0)
+}
+
+// leaves is how many numbers are compared one after the other.
+const leaves = 3
+
+func (d *dispatcher) branch(b []byte, kept []int, depth uint64) []byte {
+	number := func(k int, op byte) {
+		b = append(b, opLocalGet, dispatchedWith, opI32Const)
+		b = append(appendSigned(b, int64(k)), op)
+	}
+	if len(kept) <= leaves {
+		for _, k := range kept {
+			op := byte(opI32Eq)
+			if k == len(d.labels)-1 { // and all others
+				op = opI32GeU
+			}
+			number(k, op)
+			b = appendUnsigned(append(b, opBrIf), d.labels[k]+depth)
+		}
+		return b
+	}
+	half := len(kept) / 2
+	number(kept[half], opI32LtU)
+	b = d.branch(append(b, opIf, blockVoid), kept[:half], depth+1)
+	b = d.branch(append(b, opElse), kept[half:], depth+1)
+	return append(b, opEnd)
 }

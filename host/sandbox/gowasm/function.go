@@ -18,6 +18,8 @@ type function struct {
 	more    []byte         // types of further locals, each of which is an i32
 	zero    uint64         // a local that is always 0; 0: none
 	below   uint64         // a local for the stack pointer minus a word; 0: none
+	base    uint64         // a local from which the whole frame is reached; 0: none
+	checked bool           // compare that local with the stack pointer after each call
 }
 
 // readFunction reads the body of a function that has the one parameter of Go's.

@@ -50,8 +50,15 @@ func TestGo(t *testing.T) {
 	if got, _ := run(t, after, wazero.NewRuntimeConfigInterpreter()); got != want {
 		t.Errorf("interpreted it prints\n%s\nwant\n%s", got, want)
 	}
+	checked, err := gowasm.ShrinkChecked(before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := run(t, checked, wazero.NewRuntimeConfigCompiler()); got != want {
+		t.Errorf("with checks it prints\n%s\nwant\n%s", got, want)
+	}
 	t.Logf("%d bytes of native code became %d", large, small)
-	if small > large*8/10 {
+	if small > large*2/3 {
 		t.Errorf("%d bytes of native code became %d: has Go's compiler another style?", large, small)
 	}
 }

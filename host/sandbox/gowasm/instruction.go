@@ -43,6 +43,11 @@ const (
 	opI64Const     = 0x42
 	opF32Const     = 0x43
 	opF64Const     = 0x44
+	opI32Eq        = 0x46
+	opI32Ne        = 0x47
+	opI32LtU       = 0x49
+	opI32GeU       = 0x4f
+	opI32Add       = 0x6a
 	opI32Sub       = 0x6b
 	opI64Add       = 0x7c
 	opI32WrapI64   = 0xa7

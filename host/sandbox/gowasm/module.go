@@ -29,7 +29,11 @@ type section struct {
 // # Errors
 //
 // The module is damaged, or has instructions that Go doesn't use.
-func Shrink(wasm []byte) ([]byte, error) {
+func Shrink(wasm []byte) ([]byte, error) { return shrink(wasm, false) }
+
+// shrink does it; checked has the result trap when a stack pointer isn't what it is taken
+// for.
+func shrink(wasm []byte, checked bool) ([]byte, error) {
 	m, err := readModule(wasm)
 	if err != nil {
 		return nil, err
@@ -40,7 +44,7 @@ func Shrink(wasm []byte) ([]byte, error) {
 			out = append(out, s.whole...)
 			continue
 		}
-		code, err := m.rewriteCode()
+		code, err := m.rewriteCode(checked)
 		if err != nil {
 			return nil, err
 		}
@@ -106,7 +110,7 @@ func (m *module) read(s section) error {
 	return c.err
 }
 
-func (m *module) rewriteCode() ([]byte, error) {
+func (m *module) rewriteCode(checked bool) ([]byte, error) {
 	out := appendUnsigned(nil, uint64(len(m.bodies)))
 	for _, body := range m.bodies {
 		f, err := readFunction(body)
@@ -122,6 +126,13 @@ func (m *module) rewriteCode() ([]byte, error) {
 				return nil, fmt.Errorf("function %d: %w", n, err)
 			}
 			if f.compiled() {
+				f.checked = checked
+				f.frames(m.known[uint64(n)])
+				base := f.base
+				if f, err = readFunction(f.written()); err != nil {
+					return nil, fmt.Errorf("function %d: %w", n, err)
+				}
+				f.base = base
 				f.straighten(m.known[uint64(n)])
 				if f, err = readFunction(f.written()); err != nil {
 					return nil, fmt.Errorf("function %d: %w", n, err)

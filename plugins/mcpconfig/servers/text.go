@@ -53,8 +53,7 @@ func fromYAML(text []byte) (v jsonlite.Value, err error) {
 	}
 	doc, err := yaml.Load(text, yamlDepth)
 	if err != nil {
-		var at *yaml.LoadError
-		if errors.As(err, &at) && at.Mark.Line > 0 {
+		if at, ok := errors.AsType[*yaml.LoadError](err); ok && at.Mark.Line > 0 {
 			return v, errors.New("invalid YAML in line " + strconv.Itoa(at.Mark.Line))
 		}
 		return v, errYAML

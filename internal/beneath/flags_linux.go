@@ -11,17 +11,15 @@ import (
 // search it only, not to list it, as a path lookup does.
 const dirFlags = unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 
-// oneStep is false once the system has said that it has no openat2(2): it is of Linux
+// nameByName is set once the system has said that it has no openat2(2): it is of Linux
 // 5.6, and some sandboxes don't let it through.
-var oneStep atomic.Bool
-
-func init() { oneStep.Store(true) }
+var nameByName atomic.Bool
 
 // openBelow opens several names at once, as openAt would one after the other: the
 // kernel goes through no link, and no name leads up. Any errno means no more than that
 // it has to be done name by name.
 func openBelow(dir int, names string, flags int) (int, syscall.Errno) {
-	if !oneStep.Load() {
+	if nameByName.Load() {
 		return -1, unix.ENOSYS
 	}
 	how := unix.OpenHow{Flags: uint64(flags), Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS} //nolint:gosec // not negative
@@ -31,7 +29,7 @@ func openBelow(dir int, names string, flags int) (int, syscall.Errno) {
 	}
 	errno := ErrnoOf(err)
 	if errno == unix.ENOSYS {
-		oneStep.Store(false)
+		nameByName.Store(true)
 	}
 	return -1, errno
 }

@@ -8,9 +8,9 @@ import (
 )
 
 // spares are the instances of a module that are prepared for runs to come. From an
-// image that takes half a millisecond, most of it for wazero to fill the tables of a
-// Go guest, and as much for the pages that the run is going to write: for a small
-// workspace as long as the run itself.
+// image that takes a third of a millisecond, most of it for wazero to fill the tables of
+// a Go guest, and putting the memory of a past run in order as long again: for a small
+// workspace as much as the run itself.
 type spares struct {
 	ready    chan *instance     // ready for one run each
 	retired  chan *instance     // instances whose run is over, to be closed by fill

@@ -1,7 +1,5 @@
 package gowasm
 
-import "os"
-
 // Go's compiler writes every function as a loop around a branch table, by which it is
 // entered, resumed and jumped about in: whoever wants to go somewhere sets the first
 // parameter to a number and goes back to the head. A jump that leads forward can as well
@@ -184,7 +182,7 @@ func (d *dispatcher) edit() {
 			d.instead[n+2], d.instead[n+3] = nil, nil
 		}
 	}
-	if d.base > 0 && os.Getenv("ZT") == "" {
+	if d.base > 0 {
 		d.before[d.table-1] = nil
 		d.instead[d.table-1], d.instead[d.table] = nil, append(d.tree(), opUnreachable)
 		return

@@ -8,8 +8,8 @@ import (
 // Every load and store is compared with the size of the memory, and what that takes is a
 // third of the native code, unless the engine knows that the same address was good for as
 // much or more. It knows addresses by the value that they are made of, so they are made of
-// few values here: the stack pointer and constant distances from it, instead of sums; what a
-// call pushes as well; a pointer that was made from a local once. Where several loads
+// few values here: the stack pointer and constant distances from it, instead of sums, where
+// a function isn't as frame.go needs it; a pointer that was made from a local once. Where several loads
 // and stores go on from the same value, one that comes before them and whose result nobody
 // uses reaches as far as any of them: nothing is left of it but the comparison.
 //
@@ -53,8 +53,6 @@ type group struct {
 	begins int
 	depth  int
 	list   []access
-	// pushes are where what a call returns to is going to be put below the stack pointer.
-	pushes []access
 }
 
 // state is what is known at some place.
@@ -104,7 +102,6 @@ func (a *analysis) run() {
 		if i.loads() || i.stores() {
 			a.access(n, i)
 		}
-		a.push(n)
 		a.stack = a.stack[:max(0, len(a.stack)-takes)]
 		for range leaves {
 			a.stack = append(a.stack, n)
@@ -187,16 +184,6 @@ func (a *analysis) target(from, to uint64) {
 	}
 }
 
-// push sees what may be the room being made for where a call returns to.
-func (a *analysis) push(n int) {
-	c := a.code
-	if n >= 2 && n+1 < len(c) && c[n].op == opI32Sub && c[n-1].op == opI32Const && c[n-1].constant == word &&
-		c[n-2].op == opLocalGet && c[n-2].index == stackPointer && c[n+1].op == opLocalTee && c[n+1].index == stackPointer {
-		g := &a.groups[a.state.groups[stackPointer]]
-		g.pushes = append(g.pushes, access{from: n - 2, to: n, depth: a.depth})
-	}
-}
-
 // access sees a load or store.
 func (a *analysis) access(n int, i instruction) {
 	a.dead = false
@@ -264,7 +251,7 @@ func (a *analysis) edit() {
 	}
 	words := map[uint64]uint64{} // the locals that have the low half of others
 	for n, g := range a.groups {
-		if len(g.list)+len(g.pushes) == 0 {
+		if len(g.list) == 0 {
 			continue
 		}
 		switch a.kinds[n] {
@@ -320,14 +307,6 @@ func (a *analysis) widen(acc access) {
 }
 
 func (a *analysis) editStack(g group) {
-	if len(g.pushes) > 0 && len(g.pushes)+len(g.list) > 1 && a.disciplined() {
-		a.editPushes(g)
-		return
-	}
-	g.pushes = nil
-	if len(g.list) == 0 {
-		return
-	}
 	end := uint64(0)
 	for _, acc := range g.list {
 		end = max(end, acc.end(a.code))
@@ -340,35 +319,13 @@ func (a *analysis) editStack(g group) {
 
 // first returns the first access of a group, and which instruction all of them come after.
 func (a *analysis) first(g group) (first access, at int) {
-	all := slices.Concat(g.list, g.pushes)
-	first = slices.MinFunc(all, func(a, b access) int { return a.from - b.from })
-	for _, acc := range all {
+	first = slices.MinFunc(g.list, func(a, b access) int { return a.from - b.from })
+	for _, acc := range g.list {
 		if acc.depth < first.depth {
 			return first, g.begins
 		}
 	}
 	return first, first.from
-}
-
-// editPushes makes all of a group be accesses from the stack pointer minus a word, to which
-// it is set before a call.
-func (a *analysis) editPushes(g group) {
-	if a.below == 0 {
-		a.below = a.newLocal()
-	}
-	end := uint64(word)
-	for _, acc := range g.list {
-		acc.add += word
-		end = max(end, acc.end(a.code))
-		a.replace(acc, get(a.below))
-	}
-	for _, acc := range g.pushes {
-		a.replaceBase(acc, get(a.below))
-	}
-	_, at := a.first(g)
-	a.touch(at, a.below, end)
-	lower := append(get(stackPointer), opI32Const, word, opI32Sub, opLocalSet)
-	a.before[at] = append(appendUnsigned(lower, a.below), a.before[at]...)
 }
 
 // disciplined reports whether the function sets the stack pointer only to what its copy is.

@@ -17,7 +17,6 @@ type function struct {
 	instead map[int][]byte // and in the place of one
 	more    []byte         // types of further locals, each of which is an i32
 	zero    uint64         // a local that is always 0; 0: none
-	below   uint64         // a local for the stack pointer minus a word; 0: none
 	base    uint64         // a local from which the whole frame is reached; 0: none
 	checked bool           // compare that local with the stack pointer after each call
 }

@@ -21,7 +21,7 @@ import (
 func TestGo(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("builds a guest")
+		t.Skip("it builds a guest and compiles it five times, which takes long")
 	}
 	path, err := guestbuild.Build(t.Context(), "./testdata/guest")
 	if err != nil {

@@ -241,3 +241,33 @@ func TestFirstMark(t *testing.T) {
 		}
 	}
 }
+
+// TestSearchLeavesMemoryAlone: looking for a mark makes no page of what nothing was
+// written to. That had been 22 MiB of each agent.
+func TestSearchLeavesMemoryAlone(t *testing.T) {
+	const pages = 3000 // of which a call of the system looks at 1,024
+	memory, err := unix.Mmap(-1, 0, pages*int(pageSize), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Munmap(memory) }()
+	f := &feed{mark: []byte("sixteen bytes ..")}
+	start := uintptr(unsafe.Pointer(&memory[0]))
+	if inMemory(start, pages) == nil {
+		t.Skip("the system doesn't say which pages are there")
+	}
+	if at := f.firstMark(start+markAt, pages); at != 0 {
+		t.Errorf("a mark at %#x, want none", at)
+	}
+	const written = 2500
+	memory[7*pageSize] = 1 // and one without a mark
+	copy(memory[written*pageSize+markAt:], f.mark)
+	if at, want := f.firstMark(start+markAt, pages), start+uintptr(written*pageSize)+markAt; at != want {
+		t.Errorf("a mark at %#x, want %#x", at, want)
+	}
+	for i, there := range inMemory(start, pages) {
+		if want := i == 7 || i == written; there != want {
+			t.Errorf("page %d is there: %t, want %t", i, there, want)
+		}
+	}
+}

@@ -452,14 +452,28 @@ func (f *feed) find(kind string, markAt, length int64) (unsafe.Pointer, error) {
 // firstMark returns the first of so many addresses, a page apart, at which there is a
 // mark, or 0. One call of the system looks at as many as it takes; at what it can't
 // read it stops, and the next call goes on behind that.
+//
+// What no page is there for isn't looked at, since that would make one: Go's runtime
+// has a table of 32 MiB of which it uses one page, and which is otherwise read, and
+// stays in memory, in each process.
 func (f *feed) firstMark(address uintptr, pages int) uintptr {
 	const most = 1024 // IOV_MAX
-	found := make([]byte, min(pages, most)*len(f.mark))
-	remote := make([]unix.RemoteIovec, 0, min(pages, most))
-	for pages > 0 {
+	var (
+		there  = inMemory(address, pages)
+		found  = make([]byte, min(pages, most)*len(f.mark))
+		remote = make([]unix.RemoteIovec, 0, min(pages, most))
+	)
+	for next := 0; next < pages; {
 		remote = remote[:0]
-		for i := range min(pages, most) {
-			remote = append(remote, unix.RemoteIovec{Base: address + uintptr(i)*uintptr(pageSize), Len: len(f.mark)}) //nolint:gosec // not negative
+		at := next
+		for ; at < pages && len(remote) < most; at++ {
+			if there == nil || there[at] {
+				remote = append(remote, unix.RemoteIovec{Base: address + uintptr(at)*uintptr(pageSize), Len: len(f.mark)}) //nolint:gosec // not negative
+			}
+		}
+		next = at
+		if len(remote) == 0 {
+			break
 		}
 		local := []unix.Iovec{{Base: &found[0], Len: uint64(len(remote) * len(f.mark))}}
 		n, err := unix.ProcessVMReadv(os.Getpid(), local, remote, 0)
@@ -472,12 +486,34 @@ func (f *feed) firstMark(address uintptr, pages int) uintptr {
 				return remote[i].Base
 			}
 		}
-		if read < len(remote) {
-			read++ // that one can't be read
+		if read < len(remote) { // that one can't be read
+			next = int((remote[read].Base-address)/uintptr(pageSize)) + 1 //nolint:gosec // fewer than pages
 		}
-		address, pages = address+uintptr(read)*uintptr(pageSize), pages-read //nolint:gosec // not negative
 	}
 	return 0
+}
+
+// inMemory reports which of so many pages are there, from that of an address on. nil
+// means that the system doesn't say.
+func inMemory(address uintptr, pages int) []bool {
+	const (
+		entry = 8                // bytes in /proc/self/pagemap
+		there = 0b11 << (63 - 1) // in memory, or swapped out
+	)
+	f, err := os.Open("/proc/self/pagemap")
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }()
+	entries := make([]byte, pages*entry)
+	if _, err := f.ReadAt(entries, int64(address)/pageSize*entry); err != nil { //nolint:gosec // an address of user space
+		return nil
+	}
+	list := make([]bool, pages)
+	for i := range list {
+		list[i] = binary.NativeEndian.Uint64(entries[i*entry:])&there != 0
+	}
+	return list
 }
 
 var errNotFound = errors.New("wazero's memory isn't found")

@@ -14,6 +14,7 @@ import (
 	"waymark/abi"
 	"waymark/host/resolve"
 	"waymark/host/vfs"
+	"waymark/internal/beneath"
 	"waymark/internal/errtext"
 )
 
@@ -59,10 +60,16 @@ func (h *Host) unknown() scope {
 // openRoots opens what isn't open and can be, and opens anew what has become
 // another file or directory since. The caller has the turn.
 func (h *Host) openRoots(s scope) {
+	top, err := beneath.OpenTop() // most roots lie below the same few directories
+	if err == nil {
+		defer top.Close()
+	} else {
+		top = nil // each fails, or doesn't, by itself
+	}
 	for _, slot := range h.slots {
 		if s.covers(slot) {
 			slot.refresh(vfs.RootOptions{
-				Exclude: h.config.exclude, MCPFiles: h.mcpFiles(slot.spec.Path), Settings: h.config.settings, Within: slot.spec.within(),
+				Exclude: h.config.exclude, MCPFiles: h.mcpFiles(slot.spec.Path), Settings: h.config.settings, Within: slot.spec.within(), Top: top,
 			})
 			h.logRefused(slot)
 		}

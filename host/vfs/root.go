@@ -29,6 +29,8 @@ type RootOptions struct {
 	// working directory, for one. Links that lie in one of them don't lead the
 	// root out of it, nor over protected names; see LinkError.
 	Within []string
+	// Top, unless nil, is used to find the root; see beneath.Options.
+	Top *beneath.Walker
 	// Now returns the time, to know how young a file is; nil means time.Now.
 	Now func() time.Time
 }
@@ -78,14 +80,14 @@ func OpenRoot(path string, opts RootOptions) (*Root, error) {
 		return r, err
 	}
 	r.mcp = mcp.build()
-	if err := r.open(path, opts.Within); err != nil {
+	if err := r.open(path, &opts); err != nil {
 		return r, err
 	}
 	r.sign(opts)
 	return r, nil
 }
 
-func (r *Root) open(path string, within []string) error {
+func (r *Root) open(path string, opts *RootOptions) error {
 	fail := func(err error) error {
 		e := &Error{Op: "open root", Path: path, Errno: syscall.EIO}
 		if !errors.As(err, &e.Errno) {
@@ -97,7 +99,7 @@ func (r *Root) open(path string, within []string) error {
 	if err != nil {
 		return fail(err)
 	}
-	found, err := beneath.Resolve(given, beneath.Options{Within: within, Judge: linkJudge(r.exclude)})
+	found, err := beneath.Resolve(given, beneath.Options{Within: opts.Within, Judge: linkJudge(r.exclude), Top: opts.Top})
 	defer found.Close() //nolint:staticcheck // it is to be closed after an error, too
 	r.way = found.Passed()
 	var dir string

@@ -30,7 +30,7 @@
 // # Concurrency
 //
 // A Walker and a Resolution belong to one goroutine at a time. They share
-// nothing with others.
+// nothing with others, but for the Walker of those that are given one.
 //
 // # Limits
 //

@@ -53,6 +53,16 @@ type Options struct {
 	// least one of them comes from a link in such a directory. An error ends
 	// with a LinkError.
 	Judge func(within Base, names []Name) error
+	// Top, unless nil, is a Walker of the top of the file system, which is used instead
+	// of one of the Resolution's own: whoever resolves many paths at one moment opens
+	// what they have in common once. It is the caller's, before and afterwards.
+	Top *Walker
+}
+
+// OpenTop returns a Walker of the top of the file system, which the caller closes.
+func OpenTop() (*Walker, error) {
+	fd, err := Retry(func() (int, error) { return unix.Open("/", dirFlags, 0) })
+	return &Walker{Root: fd}, err
 }
 
 // Name is one name of a path.
@@ -134,7 +144,8 @@ func Absolute(path string) string {
 // Inside of one it is whoever fills that directory: from there on the path
 // stays in it, and names that links brought are judged.
 type Resolution struct {
-	walker   Walker
+	walker   *Walker
+	own      bool // the walker is the Resolution's
 	judge    func(within Base, names []Name) error
 	guarded  []guardedDir
 	passed   []string
@@ -191,10 +202,13 @@ type bound struct {
 // A *LinkError when a link leads where the policy doesn't let it; otherwise a
 // syscall.Errno.
 func Resolve(path string, opts Options) (*Resolution, error) {
-	r := &Resolution{judge: opts.Judge}
-	var err error
-	if r.walker.Root, err = Retry(func() (int, error) { return unix.Open("/", dirFlags, 0) }); err != nil {
-		return r, err
+	r := &Resolution{judge: opts.Judge, walker: opts.Top}
+	if r.walker == nil {
+		var err error
+		if r.walker, err = OpenTop(); err != nil {
+			return r, err
+		}
+		r.own = true
 	}
 	for _, dir := range opts.Within {
 		if err := r.resolve(dir); unreachable(err) {
@@ -221,8 +235,9 @@ func (r *Resolution) Close() {
 	for _, d := range r.guarded {
 		_ = unix.Close(d.fd)
 	}
-	r.walker.Forget()
-	_ = unix.Close(r.walker.Root)
+	if r.own {
+		r.walker.Close()
+	}
 }
 
 // Path is where the path leads: without links, relative to the top of the file

@@ -140,6 +140,12 @@ func (w *Walker) Forget() {
 	w.dirs = [keptDirs]keptDir{}
 }
 
+// Close closes these, and the Root of a Walker that OpenTop has made.
+func (w *Walker) Close() {
+	w.Forget()
+	_ = unix.Close(w.Root)
+}
+
 // Open opens a file or a directory for reading; the caller closes it. It opens
 // special files too: fstat says what it is.
 func (w *Walker) Open(path string) (fd int, at string, errno syscall.Errno) {

@@ -172,13 +172,12 @@ func (b *byHash) manifest(ctx context.Context) error {
 
 // partOf translates the first rows, as far as there is room for them, of which there
 // is for one at least.
-func partOf(rows []row, room int) (list []*waymark.Resource, rest []row) {
-	for i := range rows {
-		r := &rows[i].r
-		if room -= roughSize(r); room < 0 && i > 0 {
+func partOf(rows []*row, room int) (list []*waymark.Resource, rest []*row) {
+	for i, w := range rows {
+		if room -= w.rough; room < 0 && i > 0 {
 			return list, rows[i:]
 		}
-		list = append(list, manifestRow(r))
+		list = append(list, manifestRow(&w.r))
 	}
 	return list, nil
 }

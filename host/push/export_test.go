@@ -14,7 +14,7 @@ func Prepare(s *snapshot.Snapshot, protocol wire.Protocol) ([]byte, HeldBack, in
 
 // PrepareFor does the same for a hub that takes so much.
 func PrepareFor(s *snapshot.Snapshot, protocol wire.Protocol, m *waymark.Takes) ([]byte, HeldBack, int, error) {
-	p, err := prepare(s, protocol, takesOf(m), nil)
+	p, err := prepare(s, protocol, takesOf(m), nil, nil)
 	if err != nil {
 		return nil, HeldBack{}, 0, err
 	}
@@ -25,11 +25,11 @@ func PrepareFor(s *snapshot.Snapshot, protocol wire.Protocol, m *waymark.Takes) 
 // PrepareDelta returns what makes after of before, and nil where the whole is
 // better.
 func PrepareDelta(before, after *snapshot.Snapshot) ([]byte, error) {
-	base, err := prepare(before, wire.ProtocolWaymark, takes{}, nil)
+	base, err := prepare(before, wire.ProtocolWaymark, takes{}, nil, nil)
 	if err != nil {
 		return nil, err
 	}
-	p, err := prepare(after, wire.ProtocolWaymark, takes{}, nil)
+	p, err := prepare(after, wire.ProtocolWaymark, takes{}, nil, base)
 	if err != nil {
 		return nil, err
 	}
@@ -38,10 +38,24 @@ func PrepareDelta(before, after *snapshot.Snapshot) ([]byte, error) {
 
 // PrepareHolding does what Prepare does for a peer that doesn't get everything.
 func PrepareHolding(s *snapshot.Snapshot, protocol wire.Protocol, hold func(*snapshot.Resource) Reason) ([]byte, HeldBack, error) {
-	p, err := prepare(s, protocol, takes{}, hold)
+	p, err := prepare(s, protocol, takes{}, hold, nil)
 	if err != nil {
 		return nil, HeldBack{}, err
 	}
 	content, err := p.full(nil)
 	return content, p.report.held, err
+}
+
+// PrepareAfter is PrepareFor of what comes after another snapshot, in either protocol.
+func PrepareAfter(before, after *snapshot.Snapshot, protocol wire.Protocol, m *waymark.Takes) ([]byte, HeldBack, int, error) {
+	base, err := prepare(before, protocol, takesOf(m), nil, nil)
+	if err != nil {
+		return nil, HeldBack{}, 0, err
+	}
+	p, err := prepare(after, protocol, takesOf(m), nil, base)
+	if err != nil {
+		return nil, HeldBack{}, 0, err
+	}
+	content, err := p.full(nil)
+	return content, p.report.held, p.report.mended, err
 }

@@ -26,10 +26,19 @@ type report struct {
 	mended int
 }
 
-// row is a resource on its way to the wire; r is a copy.
+// row is a resource on its way to the wire; r is a copy. Once it is made it isn't
+// changed any more: a later push may have it, too.
 type row struct {
 	r       snapshot.Resource
+	id      string // to the peer: no two resources of a push may share it
+	rough   int    // see roughSize
 	changed bool
+}
+
+// made is what a resource of a snapshot has become: a row, or a reason not to send it.
+type made struct {
+	row    *row
+	reason Reason
 }
 
 // prepared is a push that the peer won't refuse as a whole, without version
@@ -39,13 +48,17 @@ type prepared struct {
 	takes takes // of the peer; none where head would leave no room for resources
 	// head is the snapshot without its resources.
 	head   *snapshot.Snapshot
-	rows   []row
+	rows   []*row
 	report report // what had to be changed or left out
+
+	projected snapshot.Projected
+	made      []made // of each resource of that
 }
 
-// prepare makes of s what can be sent, without what hold, unless nil, has a reason for. The
-// result depends on its arguments alone.
-func prepare(s *snapshot.Snapshot, protocol wire.Protocol, peer takes, hold func(*snapshot.Resource) Reason) (*prepared, error) {
+// prepare makes of s what can be sent, without what hold, unless nil, has a reason for.
+// last, unless nil, is a push before it, of which it takes what is the same; the result
+// says the same without.
+func prepare(s *snapshot.Snapshot, protocol wire.Protocol, peer takes, hold func(*snapshot.Resource) Reason, last *prepared) (*prepared, error) {
 	p := &prepared{takes: peer}
 	p.form = formOf(protocol, takes{})
 	p.head = mendHead(s, p.form, &p.report)
@@ -76,21 +89,17 @@ func prepare(s *snapshot.Snapshot, protocol wire.Protocol, peer takes, hold func
 	for reason, n := range projected.Held {
 		p.report.held.addMany(Reason(reason), n)
 	}
-	rows := make([]row, 0, len(projected.Resources))
-	for i := range projected.Resources {
-		w := row{r: projected.Resources[i]}
-		w.changed = len(projected.Changed) > 0 && projected.Changed[w.r.ID()]
-		if reason := p.form.adapt(&w); reason != "" {
-			p.report.held.add(reason)
-			continue
+	p.projected = projected
+	p.makeRows(last)
+	rows := make([]*row, 0, len(p.made))
+	for i := range p.made {
+		if m := &p.made[i]; m.row == nil {
+			p.report.held.add(m.reason)
+		} else {
+			rows = append(rows, m.row)
 		}
-		if reason := mend(&w); reason != "" {
-			p.report.held.add(reason)
-			continue
-		}
-		rows = append(rows, w)
 	}
-	rows = withoutDuplicates(rows, p.form, &p.report)
+	rows = withoutDuplicates(rows, &p.report)
 	content := maxContent
 	if p.takes.byHash {
 		content = wire.MaxManifest - maxParts*slack
@@ -99,20 +108,75 @@ func prepare(s *snapshot.Snapshot, protocol wire.Protocol, peer takes, hold func
 	if p.rows, err = fitMessage(len(head), rows, p.form, content, &p.report); err != nil {
 		return nil, err
 	}
-	for i := range p.rows {
-		if p.rows[i].changed {
+	for _, w := range p.rows {
+		if w.changed {
 			p.report.mended++
 		}
 	}
 	return p, nil
 }
 
+// makeRows makes a row of each resource, or takes that of last: mostly one resource is
+// another, or one comes or goes.
+func (p *prepared) makeRows(last *prepared) {
+	if last != nil && last.form != p.form {
+		last = nil
+	}
+	resources := p.projected.Resources
+	p.made = make([]made, len(resources))
+	next := 0 // of last
+	for i := range resources {
+		r := &resources[i]
+		changed := len(p.projected.Changed) > 0 && p.projected.Changed[r.ID()]
+		if last != nil && !changed {
+			if at := last.same(next, r); at >= 0 {
+				p.made[i], next = last.made[at], at+1
+				continue
+			}
+			if next < len(last.made) && sameID(&last.projected.Resources[next], r) {
+				next++
+			}
+		}
+		p.made[i] = p.make(r, changed)
+	}
+}
+
+// make makes a row.
+func (p *prepared) make(r *snapshot.Resource, changed bool) made {
+	w := &row{r: *r, changed: changed}
+	reason := p.form.adapt(w)
+	if reason == "" {
+		reason = mend(w)
+	}
+	if reason != "" {
+		return made{reason: reason}
+	}
+	w.id, w.rough = p.form.identity(&w.r), roughSize(&w.r)
+	return made{row: w}
+}
+
+// same returns which resource r was as it is now: the one at next, or that behind it, or
+// -1.
+func (p *prepared) same(next int, r *snapshot.Resource) int {
+	for at := next; at < min(next+2, len(p.made)); at++ {
+		before := &p.projected.Resources[at]
+		if before.Order == r.Order && before.Equal(r) && !(len(p.projected.Changed) > 0 && p.projected.Changed[r.ID()]) {
+			return at
+		}
+	}
+	return -1
+}
+
+func sameID(a, b *snapshot.Resource) bool {
+	return a.Kind == b.Kind && a.Source == b.Source && a.Key == b.Key
+}
+
 // full encodes all of the push behind prefix, byte by byte the same each time.
 func (p *prepared) full(prefix []byte) ([]byte, error) {
 	whole := *p.head
 	whole.Resources = make(snapshot.Resources, 0, len(p.rows))
-	for i := range p.rows {
-		whole.Resources = append(whole.Resources, p.rows[i].r)
+	for _, w := range p.rows {
+		whole.Resources = append(whole.Resources, w.r)
 	}
 	return p.form.encode(prefix, &whole)
 }
@@ -124,23 +188,35 @@ func marshal(prefix []byte, m proto.Message) ([]byte, error) {
 
 // withoutDuplicates keeps one of the rows that are the same to the peer: the
 // valid one, then that of the kind that matters most, then the first.
-func withoutDuplicates(rows []row, f form, rep *report) []row {
+func withoutDuplicates(rows []*row, rep *report) []*row {
+	if ascending(rows) { // as they mostly are, since a snapshot is
+		return rows
+	}
 	best := make(map[string]int, len(rows))
-	for i := range rows {
-		id := f.identity(&rows[i].r)
-		if j, taken := best[id]; !taken || outranks(&rows[i].r, &rows[j].r) {
-			best[id] = i
+	for i, w := range rows {
+		if j, taken := best[w.id]; !taken || outranks(&w.r, &rows[j].r) {
+			best[w.id] = i
 		}
 	}
 	kept := rows[:0]
-	for i := range rows {
-		if best[f.identity(&rows[i].r)] != i {
+	for i, w := range rows {
+		if best[w.id] != i {
 			rep.held.add(ReasonDuplicateSource)
 			continue
 		}
-		kept = append(kept, rows[i])
+		kept = append(kept, w)
 	}
 	return kept
+}
+
+// ascending reports whether each row's id is greater than that before it.
+func ascending(rows []*row) bool {
+	for i := range rows[min(1, len(rows)):] {
+		if rows[i].id >= rows[i+1].id {
+			return false
+		}
+	}
+	return true
 }
 
 func outranks(a, b *snapshot.Resource) bool {
@@ -325,16 +401,16 @@ const (
 // fitBodies takes payloads away where they are more than a peer accepts, for
 // one resource or in all. Those that come last lose, and when even their names are
 // too much, they aren't sent.
-func fitBodies(rows []row, peer takes, rep *report) []row {
+func fitBodies(rows []*row, peer takes, rep *report) []*row {
 	total, limit := 0, wire.MaxBodies
 	counted := convert.BodyJSON
 	if peer.byHash { // which counts payloads
 		limit, counted = peer.bytes, func(r *snapshot.Resource) int { return len(r.Payload) }
 	}
-	for i := range rows {
-		w := &rows[i]
-		if peer.payload == 0 && convert.BodyJSON(&w.r) > wire.MaxBodyJSON && !trimTools(w) {
-			w.dropPayload(snapshot.StatusOversize, errTooLarge)
+	for i, w := range rows {
+		if peer.payload == 0 && convert.BodyJSON(&w.r) > wire.MaxBodyJSON {
+			w = cmp.Or(trimTools(w), w.without(snapshot.StatusOversize, errTooLarge))
+			rows[i] = w
 		}
 		total += counted(&w.r)
 	}
@@ -344,11 +420,10 @@ func fitBodies(rows []row, peer takes, rep *report) []row {
 	total = 0
 	gone := make([]bool, len(rows))
 	for _, i := range byPrecedence(rows) {
-		w := &rows[i]
-		size := counted(&w.r)
-		if total+size > limit && len(w.r.Payload) > 0 {
-			w.dropPayload(snapshot.StatusExcluded, errNoRoom)
-			size = counted(&w.r)
+		size := counted(&rows[i].r)
+		if total+size > limit && len(rows[i].r.Payload) > 0 {
+			rows[i] = rows[i].without(snapshot.StatusExcluded, errNoRoom)
+			size = counted(&rows[i].r)
 		}
 		if gone[i] = total+size > limit; !gone[i] {
 			total += size
@@ -358,7 +433,7 @@ func fitBodies(rows []row, peer takes, rep *report) []row {
 }
 
 // byPrecedence returns the indices of rows, the one that comes first first.
-func byPrecedence(rows []row) []int {
+func byPrecedence(rows []*row) []int {
 	order := make([]int, len(rows))
 	for i := range order {
 		order[i] = i
@@ -368,7 +443,7 @@ func byPrecedence(rows []row) []int {
 }
 
 // without takes out those rows that are gone, since the peer doesn't take as much.
-func without(rows []row, gone []bool, rep *report) []row {
+func without(rows []*row, gone []bool, rep *report) []*row {
 	kept := rows[:0]
 	for i := range rows {
 		if gone[i] {
@@ -380,28 +455,29 @@ func without(rows []row, gone []bool, rep *report) []row {
 	return kept
 }
 
-// trimTools takes tools from an mcp_server until its body isn't too long, which no
-// length of its payload says. It reports whether that has succeeded.
-func trimTools(w *row) bool {
+// trimTools returns an mcp_server with so many fewer tools that its body isn't too long,
+// which no length of its payload says. It is nil where that can't be done.
+func trimTools(w *row) *row {
 	r := w.r
 	for limit := int64(len(r.Payload)) / 2; r.TrimTools(limit); limit /= 2 {
 		if convert.BodyJSON(&r) <= wire.MaxBodyJSON {
-			w.r, w.changed = r, true
-			return true
+			return &row{r: r, id: w.id, rough: roughSize(&r), changed: true}
 		}
 	}
-	return false
+	return nil
 }
 
-// dropPayload takes the payload away and says so in the resource itself.
-func (w *row) dropPayload(status snapshot.Status, why string) {
-	w.r.Payload, w.r.Status, w.r.Error, w.changed = nil, status, why, true
+// without returns the row without its payload, of which it says so itself.
+func (w *row) without(status snapshot.Status, why string) *row {
+	r := w.r
+	r.Payload, r.Status, r.Error = nil, status, why
+	return &row{r: r, id: w.id, rough: roughSize(&r), changed: true}
 }
 
 // fitMessage takes payloads, and where that isn't enough resources, of what comes last
 // until the whole push, of which head is the length without resources, fits
 // into its message, or a manifest into its bound.
-func fitMessage(head int, rows []row, f form, limit int, rep *report) ([]row, error) {
+func fitMessage(head int, rows []*row, f form, limit int, rep *report) ([]*row, error) {
 	if sureToFit(head, rows, f, limit) {
 		return rows, nil
 	}
@@ -423,7 +499,7 @@ func fitMessage(head int, rows []row, f form, limit int, rep *report) ([]row, er
 		if len(rows[i].r.Payload) == 0 || total <= limit {
 			continue
 		}
-		rows[i].dropPayload(snapshot.StatusExcluded, errNoRoom)
+		rows[i] = rows[i].without(snapshot.StatusExcluded, errNoRoom)
 		size, err := encodedSize(&rows[i].r, f)
 		if err != nil {
 			return nil, err
@@ -442,15 +518,15 @@ func fitMessage(head int, rows []row, f form, limit int, rep *report) ([]row, er
 
 // sureToFit reports whether there is no need to look closely, as there mostly
 // isn't.
-func sureToFit(head int, rows []row, f form, limit int) bool {
+func sureToFit(head int, rows []*row, f form, limit int) bool {
 	w, waymark := f.(waymarkForm)
 	if !waymark {
 		return false
 	}
 	total := head
-	for i := range rows {
-		if total += roughSize(&rows[i].r); !w.byHash && named(&rows[i].r) {
-			total += len(rows[i].r.Payload)
+	for _, row := range rows {
+		if total += row.rough; !w.byHash && named(&row.r) {
+			total += len(row.r.Payload)
 		}
 	}
 	return total <= limit
@@ -500,8 +576,10 @@ func mendPlugin(p snapshot.Plugin) (_ snapshot.Plugin, changed bool) {
 
 // equal reports whether p and other are the same to the peer.
 func (p *prepared) equal(other *prepared) bool {
-	return p.sameHead(other) && slices.EqualFunc(p.rows, other.rows, func(a, b row) bool { return a.r.Equal(&b.r) })
+	return p.sameHead(other) && slices.EqualFunc(p.rows, other.rows, (*row).equal)
 }
+
+func (w *row) equal(other *row) bool { return w == other || w.r.Equal(&other.r) }
 
 func (p *prepared) sameHead(other *prepared) bool {
 	return bytes.Equal(p.head.AggregateHash, other.head.AggregateHash) &&
@@ -514,27 +592,26 @@ func (p *prepared) sameHead(other *prepared) bool {
 // baseVersion. It returns nil when that is no better than the whole: when no row stays as
 // it is, or what is removed takes more room than a message has.
 func (p *prepared) delta(prefix []byte, base *prepared, baseVersion uint64) ([]byte, error) {
-	before := make(map[string]*snapshot.Resource, len(base.rows))
-	for i := range base.rows {
-		before[base.rows[i].r.ID()] = &base.rows[i].r
+	past, rows := withoutCommon(base.rows, p.rows)
+	before := make(map[string]*row, len(past))
+	for _, w := range past {
+		before[w.id] = w
 	}
 	changed := *p.head
-	for i := range p.rows {
-		r := &p.rows[i].r
-		id := r.ID()
-		if old, known := before[id]; !known || !old.Equal(r) {
-			changed.Resources = append(changed.Resources, *r)
+	for _, w := range rows {
+		if old, known := before[w.id]; !known || !old.equal(w) {
+			changed.Resources = append(changed.Resources, w.r)
 		}
-		delete(before, id)
+		delete(before, w.id)
 	}
 	if len(p.rows) == 0 || len(changed.Resources) == len(p.rows) {
 		return nil, nil
 	}
 	request := convert.ToWaymark(&changed)
 	request.Delta = &waymark.Delta{BaseVersion: baseVersion}
-	for i := range base.rows { // in their order, so that equal deltas are equal bytes
-		if id := base.rows[i].r.ID(); before[id] != nil {
-			request.Delta.Removed = append(request.Delta.Removed, id)
+	for _, w := range past { // in their order, so that equal deltas are equal bytes
+		if before[w.id] != nil {
+			request.Delta.Removed = append(request.Delta.Removed, w.id)
 		}
 	}
 	content, err := marshal(prefix, request)
@@ -546,6 +623,18 @@ func (p *prepared) delta(prefix []byte, base *prepared, baseVersion uint64) ([]b
 		return nil, nil
 	}
 	return content, err
+}
+
+// withoutCommon cuts off both lists what is the same row at their beginnings and at their
+// ends.
+func withoutCommon(a, b []*row) ([]*row, []*row) {
+	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
+		a, b = a[1:], b[1:]
+	}
+	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
+		a, b = a[:len(a)-1], b[:len(b)-1]
+	}
+	return a, b
 }
 
 // claim encodes behind prefix the name of all of the push.

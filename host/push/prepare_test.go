@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"testing"
 
 	"waymark/abi"
 	"waymark/host/push"
 	"waymark/snapshot"
+	"waymark/test/randtest"
 	"waymark/wire"
 	"waymark/wire/coder"
 	"waymark/wire/waymark"
@@ -304,6 +306,55 @@ func TestDeterministic(t *testing.T) {
 			again, _, _, err := push.Prepare(s, protocol)
 			if err != nil || !bytes.Equal(first, again) {
 				t.Fatalf("%s: prepared differently (%v)", protocol, err)
+			}
+		}
+	}
+}
+
+// TestPrepareAfter: what is taken from the push before is what would be made anew,
+// whatever has come, gone or changed.
+func TestPrepareAfter(t *testing.T) {
+	seed := randtest.Seed(t)
+	byHash := &waymark.Takes{ByHash: true, MaxMessage: 1 << 20, MaxResources: 1000, MaxBytes: 4 << 20, Facts: true}
+	for round := range randtest.Rounds(60, 200, 5000) {
+		rnd := randtest.Of(seed, uint64(round))
+		before := hostileSnapshot(rnd)
+		for i := range rnd.IntN(60) { // more than there is room for, in JSON
+			before.Resources = append(before.Resources, file(fmt.Sprint("/f", i), func(r *snapshot.Resource) { r.Payload = make([]byte, 64<<10) }))
+		}
+		for i := range before.Resources {
+			before.Resources[i].Order = rnd.IntN(1000)
+		}
+		after, others := *before, hostileSnapshot(rnd).Resources
+		after.Resources = nil
+		for _, r := range before.Resources {
+			switch rnd.IntN(20) {
+			case 0: // it has gone
+				continue
+			case 1:
+				r.Payload = make([]byte, rnd.IntN(300<<10))
+			case 2:
+				r.Order = rnd.IntN(1000)
+			case 3:
+				r.Status = snapshot.StatusInvalid
+			case 4:
+				if len(others) > 0 {
+					after.Resources, others = append(after.Resources, others[0]), others[1:]
+				}
+			}
+			after.Resources = append(after.Resources, r)
+		}
+		for _, protocol := range both() {
+			for _, takes := range []*waymark.Takes{nil, byHash} {
+				want, wantHeld, wantMended, err := push.PrepareFor(&after, protocol, takes)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, held, mended, err := push.PrepareAfter(before, &after, protocol, takes)
+				if err != nil || !bytes.Equal(got, want) || !reflect.DeepEqual(held, wantHeld) || mended != wantMended {
+					t.Fatalf("round %d, %s: %d bytes, %v held, %d mended, %v; want %d, %v, %d", round, protocol,
+						len(got), held, mended, err, len(want), wantHeld, wantMended)
+				}
 			}
 		}
 	}

@@ -174,7 +174,7 @@ func (s *session) push(ctx context.Context, next *snapshot.Snapshot) error {
 // pushAs sends next in the session's protocol, unless the peer already has
 // the equal.
 func (s *session) pushAs(ctx context.Context, next *snapshot.Snapshot) error {
-	content, err := prepare(next, s.protocol, s.takes, s.p.opts.Hold)
+	content, err := prepare(next, s.protocol, s.takes, s.p.opts.Hold, s.last)
 	if err != nil {
 		return err
 	}

@@ -136,7 +136,7 @@ func (c clean) resources(t *testing.T, specs []host.RootSpec) []snapshot.Resourc
 			continue
 		}
 		defer root.Close()
-		roots = append(roots, resolve.Root{FS: root, Role: spec.Role})
+		roots = append(roots, resolve.Root{FS: root, Role: spec.Role, Position: len(roots)})
 	}
 	outcomes, err := c.engine.Resolve(t.Context(), resolvers, roots)
 	if err != nil {

@@ -104,11 +104,7 @@ func (h *Host) refresh(ctx context.Context, s scope) (*Report, error) {
 	}
 	report := &Report{Reason: s.reason, Checked: checked, plugins: h.plugins}
 	for i, u := range used {
-		for _, o := range u.slot.outcomes {
-			for c := range o.Candidates {
-				o.Candidates[c].Root = i
-			}
-		}
+		u.slot.outcomes = resolve.At(i, u.slot.outcomes)
 		report.Outcomes = append(report.Outcomes, u.slot.outcomes...)
 	}
 	h.logOutcomes(checked)
@@ -126,12 +122,12 @@ func (h *Host) refresh(ctx context.Context, s scope) (*Report, error) {
 // content is what a snapshot says: what resolvers have found, as the report has it,
 // with all else as it is now. The caller has the turn.
 func (h *Host) content(report *Report, list *plugin.List) (snapshot.Content, []snapshot.Note) {
-	var candidates []snapshot.Candidate
+	groups := make([][]snapshot.Candidate, 0, len(report.Outcomes)+1)
 	for i := range report.Outcomes {
-		candidates = append(candidates, report.Outcomes[i].Candidates...)
+		groups = append(groups, report.Outcomes[i].Candidates)
 	}
 	provided, discovery := h.provided(list)
-	resources, notes := h.assembler.Assemble(append(candidates, provided...), h.config.caps)
+	resources, notes := h.assembler.Assemble(append(groups, provided), h.config.caps)
 	return snapshot.Content{
 		Resources: resources, Plugins: list.States(report.Outcomes), Discovery: discovery,
 		SnapshotError: problems(h.watchProblem(), rootProblem(h.looked.Load().refused), unlistedProblem(notes, len(resources))),

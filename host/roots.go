@@ -199,7 +199,7 @@ func (h *Host) used() []usedRoot {
 			continue
 		}
 		seen[id] = true
-		root := resolve.Root{FS: slot.open, Role: slot.spec.Role, Scope: slot.spec.Scope}
+		root := resolve.Root{FS: slot.open, Role: slot.spec.Role, Scope: slot.spec.Scope, Position: len(list)}
 		if slot.spec.Source {
 			root.SourcePath = absolute(slot.spec.Path)
 		}

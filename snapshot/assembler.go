@@ -11,49 +11,72 @@ import (
 // there was. The zero value is ready. It belongs to one goroutine at a time, and keeps
 // the last list.
 type Assembler struct {
-	caps       Caps
-	candidates []Candidate
-	resources  []Resource
-	notes      []Note
-	bytes      int64 // of all payloads in resources
+	caps      Caps
+	groups    [][]Candidate
+	resources []Resource
+	notes     []Note
+	bytes     int64 // of all payloads in resources
 }
 
-// Assemble gives what the function of that name does. Neither the candidates nor the
-// result may be changed afterwards.
-func (a *Assembler) Assemble(candidates []Candidate, caps Caps) ([]Resource, []Note) {
-	if !a.patch(candidates, caps) {
+// Assemble gives what the function of that name makes of all groups together. Neither the
+// candidates nor the result may be changed afterwards. A group that is the same slice as
+// before isn't looked at, and where all are the result is the same slice, too.
+func (a *Assembler) Assemble(groups [][]Candidate, caps Caps) ([]Resource, []Note) {
+	if !a.patch(groups, caps) {
 		a.caps, a.bytes = caps, 0
-		a.resources, a.notes = Assemble(candidates, caps)
+		a.resources, a.notes = Assemble(slices.Concat(groups...), caps)
 		for i := range a.resources {
 			a.bytes += int64(len(a.resources[i].Payload))
 		}
 	}
-	a.candidates = candidates
+	a.groups = groups
 	return a.resources, a.notes
 }
 
 // patch puts the candidates that are others into the list, and reports whether it
 // is then what Assemble gives.
-func (a *Assembler) patch(candidates []Candidate, caps Caps) bool {
-	if a.resources == nil || caps != a.caps || len(candidates) != len(a.candidates) {
+func (a *Assembler) patch(groups [][]Candidate, caps Caps) bool {
+	if a.resources == nil || caps != a.caps || len(groups) != len(a.groups) {
 		return false
 	}
 	resources, bytes := a.resources, a.bytes
-	for i := range candidates {
-		before, now := &a.candidates[i], &candidates[i]
+	for i, group := range groups {
+		if sameSlice(group, a.groups[i]) {
+			continue
+		}
+		var done bool
+		if resources, bytes, done = a.patchGroup(resources, bytes, a.groups[i], group); !done {
+			return false
+		}
+	}
+	if limits := caps.withDefaults(); bytes > limits.MaxBytes {
+		return false
+	}
+	a.resources, a.bytes = resources, bytes
+	return true
+}
+
+// patchGroup does so for one group, in a copy of the list, and returns that with the
+// length of all its payloads.
+func (a *Assembler) patchGroup(resources []Resource, bytes int64, past, group []Candidate) ([]Resource, int64, bool) {
+	if len(past) != len(group) {
+		return nil, 0, false
+	}
+	for i := range group {
+		before, now := &past[i], &group[i]
 		switch {
 		case !before.samePlace(now):
-			return false
+			return nil, 0, false
 		case before.Equal(&now.Resource):
 			continue
 		case !a.replaces(before, now):
-			return false
+			return nil, 0, false
 		}
 		at, found := slices.BinarySearchFunc(resources, &before.Resource, func(r Resource, c *Resource) int { return compareIDs(&r, c) })
 		if !found || !resources[at].Equal(&before.Resource) {
-			return false // another find stands for it, or it is there in another form
+			return nil, 0, false // another find stands for it, or it is there in another form
 		}
-		if &resources[0] == &a.resources[0] {
+		if sameSlice(resources, a.resources) {
 			resources = slices.Clone(resources)
 		}
 		order := resources[at].Order
@@ -61,11 +84,7 @@ func (a *Assembler) patch(candidates []Candidate, caps Caps) bool {
 		resources[at].Order = order
 		bytes += int64(len(now.Payload) - len(before.Payload))
 	}
-	if limits := caps.withDefaults(); bytes > limits.MaxBytes {
-		return false
-	}
-	a.resources, a.bytes = resources, bytes
-	return true
+	return resources, bytes, true
 }
 
 // samePlace reports whether two candidates take the same part in the order of all.

@@ -17,23 +17,40 @@ func TestAssemblerEqualsAssemble(t *testing.T) {
 	for round := range randtest.Rounds(40, 150, 20_000) {
 		rnd := randtest.Of(seed, uint64(round))
 		caps := snapshot.Caps{MaxResourceBytes: 10, MaxBytes: int64(20 + rnd.IntN(200)), MaxResources: 12 + rnd.IntN(60), MaxListed: 20 + rnd.IntN(60), DropInResources: 4, DropInBytes: 20}
-		list := randomCandidates(rnd)
+		groups := randomGroups(rnd)
 		var a snapshot.Assembler
 		for step := range 10 {
 			if rnd.IntN(8) == 0 {
-				list = randomCandidates(rnd)
+				groups = randomGroups(rnd)
 			}
-			list = slices.Clone(list) // the one before is the Assembler's
-			for range min(rnd.IntN(3), len(list)) {
-				list[rnd.IntN(len(list))] = changed(rnd, list)
+			groups = slices.Clone(groups) // those before are the Assembler's
+			for range rnd.IntN(3) {
+				g := rnd.IntN(len(groups))
+				list := slices.Clone(groups[g])
+				for range min(rnd.IntN(3), len(list)) {
+					list[rnd.IntN(len(list))] = changed(rnd, list)
+				}
+				groups[g] = list
 			}
-			resources, notes := a.Assemble(list, caps)
-			want, wantNotes := snapshot.Assemble(list, caps)
+			resources, notes := a.Assemble(groups, caps)
+			want, wantNotes := snapshot.Assemble(slices.Concat(groups...), caps)
 			if diff := cmp.Diff(want, resources) + cmp.Diff(wantNotes, notes); diff != "" {
 				t.Fatalf("round %d step %d:\n%s", round, step, diff)
 			}
 		}
 	}
+}
+
+// randomGroups cuts candidates into some groups, of which some may be empty.
+func randomGroups(rnd *rand.Rand) [][]snapshot.Candidate {
+	list := randomCandidates(rnd)
+	groups := make([][]snapshot.Candidate, 1+rnd.IntN(4))
+	for i := range groups[1:] {
+		n := rnd.IntN(len(list) + 1)
+		groups[i], list = list[:n:n], list[n:]
+	}
+	groups[len(groups)-1] = list
+	return groups
 }
 
 // changed is one of the candidates with something else: mostly its content.
@@ -71,11 +88,11 @@ func TestAssemblerPatches(t *testing.T) {
 		return list
 	}
 	var a snapshot.Assembler
-	a.Assemble(many("one"), snapshot.Caps{MaxResources: 2000})
-	lists := [][]snapshot.Candidate{many("two"), many("three")}
+	a.Assemble([][]snapshot.Candidate{many("one")}, snapshot.Caps{MaxResources: 2000})
+	lists := [][][]snapshot.Candidate{{many("two")}, {many("three")}}
 	i := 0
 	patched := testing.AllocsPerRun(10, func() { a.Assemble(lists[i%2], snapshot.Caps{MaxResources: 2000}); i++ })
-	whole := testing.AllocsPerRun(10, func() { snapshot.Assemble(lists[0], snapshot.Caps{MaxResources: 2000}) })
+	whole := testing.AllocsPerRun(10, func() { snapshot.Assemble(lists[0][0], snapshot.Caps{MaxResources: 2000}) })
 	if patched > 20 || patched > whole/20 {
 		t.Errorf("%v allocations for one find that is another, %v for all", patched, whole)
 	}

@@ -122,8 +122,8 @@ func (p *Publisher) Wait(ctx context.Context, after uint64) (*Snapshot, error) {
 
 // build makes a snapshot without a version.
 func (p *Publisher) build(content Content) *Snapshot {
-	resources := content.Resources
-	if !slices.IsSortedFunc(resources, byID) {
+	resources, current := content.Resources, p.Current()
+	if !sameSlice(resources, current.Resources) && !slices.IsSortedFunc(resources, byID) {
 		resources = slices.Clone(resources)
 		sortByID(resources)
 	}
@@ -133,7 +133,7 @@ func (p *Publisher) build(content Content) *Snapshot {
 		Resources:     resources,
 		Plugins:       content.Plugins,
 	}
-	if current := p.Current(); current.Version > 0 && sameResources(current.Resources, resources) {
+	if current.Version > 0 && sameResources(current.Resources, resources) {
 		s.AggregateHash, s.PayloadBytes = current.AggregateHash, current.PayloadBytes
 		return s
 	}

@@ -93,6 +93,9 @@ func SameContent(a, b *Snapshot) bool {
 }
 
 func sameResources(a, b []Resource) bool {
+	if sameSlice(a, b) {
+		return true
+	}
 	if len(a) != len(b) {
 		return false
 	}
@@ -102,6 +105,11 @@ func sameResources(a, b []Resource) bool {
 		}
 	}
 	return true
+}
+
+// sameSlice reports whether two slices are one, and not only equal.
+func sameSlice[T any](a, b []T) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
 // Equal reports whether all fields are the same.

@@ -68,19 +68,22 @@ var builtinPlaces = sync.OnceValue(func() map[string][]string {
 	return m
 })
 
-// complete adds what the host knows of a find beside its file. It is no part of a memo,
+// complete adds what the host knows of finds beside their files. It is no part of a memo,
 // since another table changes it, and nothing that a resolver says.
-func (r *Resolver) complete(c *snapshot.Candidate, root Root) {
-	c.Scope = scopeOf(root)
-	if c.Convention == "" {
-		return
-	}
-	switch readers, ok := r.Conventions.readersOf(c.Convention); {
-	case ok && r.narrows(c):
-	case ok:
-		c.Readers = readers
-	case withholds(r): // it could be anything that the resolver has read
-		c.Convention = ""
+func (r *Resolver) complete(candidates []snapshot.Candidate, root Root) {
+	for i := range candidates {
+		c := &candidates[i]
+		c.Root, c.Scope = root.Position, scopeOf(root)
+		if c.Convention == "" {
+			continue
+		}
+		switch readers, ok := r.Conventions.readersOf(c.Convention); {
+		case ok && r.narrows(c):
+		case ok:
+			c.Readers = readers
+		case withholds(r): // it could be anything that the resolver has read
+			c.Convention = ""
+		}
 	}
 }
 

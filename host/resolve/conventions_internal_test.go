@@ -39,9 +39,9 @@ func TestComplete(t *testing.T) {
 		{own, abi.KindSkill, "", []string{"given"}, "", []string{"given"}},
 	} {
 		r := &Resolver{Info: abi.Resolver{Kinds: []abi.Kind{test.kind}}, Conventions: test.table}
-		c := snapshot.Candidate{Resource: snapshot.Resource{Kind: test.kind, Convention: test.id, Readers: test.given}}
-		r.complete(&c, Root{})
-		if c.Convention != test.wantID || !slices.Equal(c.Readers, test.want) || c.Scope != snapshot.ScopeProject {
+		list := []snapshot.Candidate{{Resource: snapshot.Resource{Kind: test.kind, Convention: test.id, Readers: test.given}}}
+		r.complete(list, Root{})
+		if c := &list[0]; c.Convention != test.wantID || !slices.Equal(c.Readers, test.want) || c.Scope != snapshot.ScopeProject {
 			t.Errorf("%s %q: got %q, %q, %q", test.kind, test.id, c.Convention, c.Readers, c.Scope)
 		}
 	}

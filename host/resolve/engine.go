@@ -3,6 +3,7 @@ package resolve
 import (
 	"context"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -101,6 +102,8 @@ type Root struct {
 	// Resolvers, unless nil, are looked at this root with, in the place of those given: as
 	// many, each by the same ID.
 	Resolvers []Resolver
+	// Position is what Root is in the candidates that are found here.
+	Position int
 	// Near, unless nil, are link-free paths relative to the root at which something
 	// has happened: of memos only what lies there is re-checked, and the rest is
 	// taken as it was. Whoever sets it resolves the root without it soon after.
@@ -131,7 +134,9 @@ type Outcome struct {
 	// first of all failures in a row since anything changed that the resolver had
 	// looked at. Further tries, quarantines and what varies in errors don't change
 	// it. Nil when Err is.
-	Failure    error
+	Failure error
+	// Candidates may be those of the outcome before, and are of others, too: don't
+	// change them.
 	Candidates []snapshot.Candidate
 	Warnings   []string
 	// Denied lists what the resolver asked for and may not see.
@@ -212,16 +217,29 @@ func (e *Engine) Resolve(ctx context.Context, resolvers []Resolver, roots []Root
 			g.Go(func() error {
 				o := &outcomes[i*len(resolvers)+j]
 				*o = e.resolveOne(ctx, r, root)
-				for c := range o.Candidates {
-					o.Candidates[c].Root = i
-					r.complete(&o.Candidates[c], root)
-				}
 				return nil
 			})
 		}
 	}
 	_ = g.Wait() // the goroutines return nil
 	return outcomes, ctx.Err()
+}
+
+// At returns outcomes with another position of their root. Those given stay as they are.
+func At(position int, outcomes []Outcome) []Outcome {
+	elsewhere := func(o Outcome) bool { return len(o.Candidates) > 0 && o.Candidates[0].Root != position }
+	if !slices.ContainsFunc(outcomes, elsewhere) {
+		return outcomes
+	}
+	outcomes = slices.Clone(outcomes)
+	for i := range outcomes {
+		o := &outcomes[i]
+		o.Candidates = slices.Clone(o.Candidates)
+		for c := range o.Candidates {
+			o.Candidates[c].Root = position
+		}
+	}
+	return outcomes
 }
 
 // resolver is one of those given, or the root's own in its place.

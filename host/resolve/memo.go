@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 
 	"waymark/abi"
@@ -54,6 +55,8 @@ type entry struct {
 	turn    chan struct{}
 	memo    *memo
 	breaker breaker
+	// finished is of whoever has the turn.
+	finished finished
 }
 
 // memo is a remembered result with its trace. It is immutable.
@@ -81,11 +84,32 @@ type keptMemo struct {
 	Bundle bool
 }
 
-// fill puts the memo's result into an outcome. Candidates are copied, since
-// the engine writes the root's number into them.
-func (m *memo) fill(o *Outcome) {
-	o.Candidates = append([]snapshot.Candidate(nil), m.Candidates...)
+// fill puts the memo's result into an outcome.
+func (m *memo) fill(o *Outcome, at *entry, r *Resolver, root Root) {
+	o.Candidates = at.finish(m, r, root)
 	o.Warnings, o.Denied, o.Logs, o.Trace, o.Shape = m.Warnings, m.Denied, m.Logs, m.Trace, m.shape
+}
+
+// finished are a memo's candidates with what the host adds to them, and all that this
+// depends on.
+type finished struct {
+	of, candidates []snapshot.Candidate
+	conventions    *Table
+	scope          snapshot.Scope
+	position       int
+}
+
+// finish returns the candidates of a memo as an outcome has them: those that it has
+// returned before, while they would be equal, so that others see at once that nothing
+// has changed. The caller has the entry's turn.
+func (at *entry) finish(m *memo, r *Resolver, root Root) []snapshot.Candidate {
+	before := &at.finished
+	if len(m.Candidates) == 0 || before.conventions != r.Conventions || before.scope != scopeOf(root) || before.position != root.Position ||
+		len(before.of) != len(m.Candidates) || &before.of[0] != &m.Candidates[0] {
+		at.finished = finished{m.Candidates, slices.Clone(m.Candidates), r.Conventions, scopeOf(root), root.Position}
+		r.complete(at.finished.candidates, root)
+	}
+	return at.finished.candidates
 }
 
 // pack returns the form that outlives the process.

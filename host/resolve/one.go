@@ -62,7 +62,7 @@ func (e *Engine) resolveOne(ctx context.Context, r *Resolver, root Root) (o Outc
 			m.shape = last.shape
 		}
 		e.remember(k, at, m, true)
-		m.fill(&o)
+		m.fill(&o, at, r, root)
 	case ctx.Err() != nil:
 		o.Err = err
 	default:
@@ -105,7 +105,7 @@ func (e *Engine) fresh(k key, at *entry, r *Resolver, root Root, last *memo, o *
 		return false
 	}
 	e.remember(k, at, &m, o.Rewritten)
-	m.fill(o)
+	m.fill(o, at, r, root)
 	o.Reused = true
 	return true
 }
@@ -209,6 +209,7 @@ func (e *Engine) fallBack(r *Resolver, root Root, last *memo, o *Outcome) {
 			c.Description, c.Attributes, c.Findings = "", nil, nil
 		}
 	}
+	r.complete(o.Candidates, root)
 	o.Warnings = rows.warnings
 	o.Trace = append(o.Trace[:len(o.Trace):len(o.Trace)], run.Trace()...)
 	if o.Quarantined {

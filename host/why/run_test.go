@@ -116,7 +116,7 @@ func (w *world) build(t testing.TB) (dir string, in why.Input) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = fs.Close() })
-		root := resolve.Root{FS: fs, Role: spec.role}
+		root := resolve.Root{FS: fs, Role: spec.role, Position: len(roots)}
 		if spec.source {
 			root.SourcePath = fs.Path()
 		}

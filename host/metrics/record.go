@@ -95,13 +95,20 @@ func (m *Metrics) resolve(r ResolveInfo) {
 
 // Snapshot sets the gauges to a snapshot, unless it is nil or older than theirs.
 func (m *Metrics) Snapshot(s *snapshot.Snapshot) {
-	if s == nil {
+	if s == nil || m.has(s.Version) {
 		return
 	}
-	count := map[[2]string]int{}
+	type form struct {
+		kind   abi.Kind
+		status snapshot.Status
+	}
+	forms := map[form]int{}
 	for i := range s.Resources {
-		r := &s.Resources[i]
-		count[[2]string{m.kindNames.label(string(r.Kind)), m.statusNames.label(string(r.Status))}]++
+		forms[form{s.Resources[i].Kind, s.Resources[i].Status}]++
+	}
+	count := map[[2]string]int{}
+	for f, n := range forms {
+		count[[2]string{m.kindNames.label(string(f.kind)), m.statusNames.label(string(f.status))}] += n
 	}
 	servers := serversOf(s.Discovery)
 	states := map[string]int{}
@@ -141,6 +148,14 @@ func (m *Metrics) Snapshot(s *snapshot.Snapshot) {
 	for state := range m.states {
 		m.plugins.WithLabelValues(state).Set(float64(states[state]))
 	}
+}
+
+// has reports whether the gauges are those of a version, or of a later one. Most refreshes
+// find nothing new.
+func (m *Metrics) has(version uint64) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return version > 0 && version <= m.newest
 }
 
 // serversOf counts the MCP servers among the sources of a discovery. Their names

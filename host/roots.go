@@ -46,11 +46,12 @@ func (h *Host) newSlot(spec RootSpec) *rootSlot {
 	return &rootSlot{spec: spec, owner: strconv.Itoa(h.named)}
 }
 
-// unknown is the scope of the roots that were never looked at.
+// unknown is the scope of the roots that were never looked at. What wasn't there is known
+// not to be: its way is watched, and the watcher says when to look again.
 func (h *Host) unknown() scope {
 	s := scope{owners: map[string]bool{}}
 	for _, slot := range h.slots {
-		if !slot.known {
+		if missing := slot.err != nil && !slot.refused(); !slot.known && !missing {
 			s.owners[slot.owner] = true
 		}
 	}

@@ -271,3 +271,26 @@ func TestSearchLeavesMemoryAlone(t *testing.T) {
 		}
 	}
 }
+
+// TestMakeLarge: a large page is one of zeros, and nothing beside it changes.
+func TestMakeLarge(t *testing.T) {
+	memory, err := unix.Mmap(-1, 0, 3*largePage, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Munmap(memory) }()
+	for i := range memory {
+		memory[i] = 1
+	}
+	begin := largePage - int(uintptr(unsafe.Pointer(&memory[0]))%largePage)
+	end := begin + largePage
+	if !makeLarge(unsafe.Pointer(&memory[begin])) {
+		t.Skip("this system has no large pages for programs")
+	}
+	if zeros := bytes.Count(memory[begin:end], []byte{0}); zeros != largePage {
+		t.Errorf("%d of %d bytes are 0", zeros, largePage)
+	}
+	if ones := bytes.Count(memory[:begin], []byte{1}) + bytes.Count(memory[end:], []byte{1}); ones != len(memory)-largePage {
+		t.Errorf("%d of %d bytes beside it are 1", ones, len(memory)-largePage)
+	}
+}

@@ -243,22 +243,52 @@ func (f *feed) zeros(n *native) error {
 // afterMark is how much is fed up to the end of the first mark.
 func (f *feed) afterMark() int64 { return markAt + int64(len(f.mark)) }
 
-// overlay maps the window over wazero's memory, all but its first page and those
-// behind the zeros, and returns where that memory begins. nil means that it can't, and
-// the zeros are copied there.
+// overlay makes wazero's memory cheap to fill, all but its first page and those behind
+// the zeros, and returns where that memory begins. Large pages are, where the system has
+// them: the first look at each page, and on a virtual machine without nested paging the
+// first of the kernel and that of the program, takes longer than to fill it. Elsewhere
+// the window is mapped there. nil means that neither can be, and the zeros are copied.
 func (f *feed) overlay(n *native) unsafe.Pointer {
 	memory, err := f.find("rw-p", markAt, n.length)
 	if err != nil {
 		return nil
 	}
-	for at := pageSize; at < n.whole(); at += windowSize {
-		_, err := unix.MmapPtr(int(f.window.Fd()), 0, unsafe.Add(memory, at), uintptr(min(windowSize, n.whole()-at)), //nolint:gosec // not negative
+	large := true
+	for at := pageSize; at < n.whole(); {
+		size := min(windowSize, n.whole()-at)
+		switch beyond := int64(uintptr(unsafe.Add(memory, at)) % largePage); { //nolint:gosec // not negative
+		case large && beyond > 0:
+			size = min(size, largePage-beyond)
+		case large && n.whole()-at >= largePage:
+			if large = makeLarge(unsafe.Add(memory, at)); large {
+				at += largePage
+				continue
+			}
+		}
+		_, err := unix.MmapPtr(int(f.window.Fd()), 0, unsafe.Add(memory, at), uintptr(size), //nolint:gosec // not negative
 			unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_FIXED|unix.MAP_POPULATE)
 		if err != nil {
 			break // the rest is as good, and larger
 		}
+		at += size
 	}
 	return memory
+}
+
+// largePage is what transparent large pages have on the systems that this runs on, with
+// pages of 4 KiB. On others there are none at such places, which is found out.
+const largePage = 2 << 20
+
+// makeLarge makes a large page of zeros of a part of a mapping, and reports whether there
+// is one.
+func makeLarge(start unsafe.Pointer) bool {
+	part := unsafe.Slice((*byte)(start), largePage)
+	if unix.Madvise(part, unix.MADV_HUGEPAGE) != nil || unix.Madvise(part, unix.MADV_DONTNEED) != nil {
+		return false
+	}
+	part[0] = 0 // which makes one page there, or all of them
+	last := inMemory(uintptr(start)+largePage-uintptr(pageSize), 1)
+	return last != nil && last[0]
 }
 
 // newWindow makes a memory file of zeros, and makes sure that wazero may do with a

@@ -7,13 +7,13 @@ import (
 	"maps"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"waymark/internal/lazyregexp"
 	"waymark/wire/approval"
 )
 
@@ -177,10 +177,10 @@ func checkServer(s string) error {
 	return nil
 }
 
-var definition = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+var definition = lazyregexp.New(`^sha256:[0-9a-f]{64}$`)
 
 func checkDefinition(s string) error {
-	if !definition.MatchString(s) {
+	if !definition().MatchString(s) {
 		return fmt.Errorf("%.80q is not \"sha256:\" and 64 lower-case hexadecimal digits: 'agent mcp show NAME' prints the definition", s)
 	}
 	return nil
@@ -208,10 +208,10 @@ func checkReach(s string) error {
 	return checkPrintable(s)
 }
 
-var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variable = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func checkVariable(s string) error {
-	if !variable.MatchString(s) {
+	if !variable().MatchString(s) {
 		// Not echoed: it may be NAME=VALUE.
 		return errors.New("it is not the name of a variable: values have no place here")
 	}

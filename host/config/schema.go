@@ -7,13 +7,13 @@ import (
 	"net/url"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/bmatcuk/doublestar/v4"
 
 	"waymark/host/vfs"
+	"waymark/internal/lazyregexp"
 )
 
 // table says what a TOML table may hold: under each key a setter, another
@@ -354,10 +354,10 @@ func checkURL(s string) error {
 }
 
 // agentID is what a hub takes for the id of an agent.
-var agentID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@:-]{0,127}$`)
+var agentID = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._@:-]{0,127}$`)
 
 func checkAgent(s string) error {
-	if s != "" && !agentID.MatchString(s) {
+	if s != "" && !agentID().MatchString(s) {
 		return fmt.Errorf("%.80q isn't the id of an agent: letters, digits and . _ @ : -, at most 128 of them; 'hub token list' shows it", s)
 	}
 	return nil

@@ -1,9 +1,9 @@
 package sandbox
 
 import (
-	"regexp"
 	"strings"
 
+	"waymark/internal/lazyregexp"
 	"waymark/internal/text"
 )
 
@@ -38,7 +38,7 @@ func cutLast(s, sep string) (before, after string, found bool) {
 
 // goFrame is one frame of a Go traceback: a function with its arguments, and its
 // place in the line below, with paths that are cut short by -trimpath.
-var goFrame = regexp.MustCompile(`(?m)^(\S.*)\(.*\)\n\t(\S+:[0-9]+)`)
+var goFrame = lazyregexp.New(`(?m)^(\S.*)\(.*\)\n\t(\S+:[0-9]+)`)
 
 // goLocation is the place of a Go panic: the innermost frame of what looks like
 // the author's own packages, which have a dot in their path or are main, or else
@@ -50,7 +50,7 @@ func goLocation(stderr string) string {
 	}
 	trace, _, _ = strings.Cut(trace, "\n\n") // the goroutine that it happened in comes first
 	var first string
-	for _, frame := range goFrame.FindAllStringSubmatch(trace, -1) {
+	for _, frame := range goFrame().FindAllStringSubmatch(trace, -1) {
 		function, place := frame[1], frame[2]
 		if function == "panic" || strings.HasPrefix(function, "runtime.") {
 			continue
@@ -75,12 +75,12 @@ const (
 
 // wasmFrame is a line of wazero's stack trace for a function of the guest, whose
 // module has no name, with its signature.
-var wasmFrame = regexp.MustCompile(`(?m)^\t\.([^$\n].*?)\((?:[a-z0-9,]*)\)(?: \(?[a-z0-9,]+\)?)?$`)
+var wasmFrame = lazyregexp.New(`(?m)^\t\.([^$\n].*?)\((?:[a-z0-9,]*)\)(?: \(?[a-z0-9,]+\)?)?$`)
 
 // wasmStack lists the functions of a stack trace that have names.
 func wasmStack(err error) []string {
 	var stack []string
-	for _, frame := range wasmFrame.FindAllStringSubmatch(err.Error(), framesMax) {
+	for _, frame := range wasmFrame().FindAllStringSubmatch(err.Error(), framesMax) {
 		stack = append(stack, text.Line(frame[1], whereMax))
 	}
 	return stack

@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"time"
+
+	"waymark/internal/lazyregexp"
 )
 
 const (
@@ -67,12 +68,12 @@ type Approvals interface {
 	RevokeApproval(ctx context.Context, id string) (Approval, error)
 }
 
-var approvalID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+var approvalID = lazyregexp.New(`^[A-Za-z0-9_-]{1,64}$`)
 
 // Check reports whether every store can hold the approval.
 func (a *NewApproval) Check() error {
 	switch {
-	case !approvalID.MatchString(a.ID):
+	case !approvalID().MatchString(a.ID):
 		return fmt.Errorf("%w: the id of an approval has 1 to 64 letters, digits, \"-\" and \"_\"", ErrInvalid)
 	case len(a.Signed) == 0 || len(a.Signed) > MaxApproval:
 		return fmt.Errorf("%w: a signed approval has 1 to %d bytes", ErrInvalid, MaxApproval)

@@ -9,8 +9,9 @@ package mcpskills
 import (
 	"cmp"
 	"path"
-	"regexp"
 	"strings"
+
+	"waymark/internal/lazyregexp"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -31,10 +32,10 @@ var Uncached = mcp.Cacheable{TTLMs: 0, CacheScope: "private"}
 
 const maxName = 64 // bytes; a rule of Agent Skills
 
-var nameForm = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+var nameForm = lazyregexp.New(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
 // IsName reports whether the extension takes the name of a skill.
-func IsName(name string) bool { return len(name) <= maxName && nameForm.MatchString(name) }
+func IsName(name string) bool { return len(name) <= maxName && nameForm().MatchString(name) }
 
 // Requests and results.
 type (

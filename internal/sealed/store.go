@@ -8,11 +8,12 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"waymark/internal/lazyregexp"
 
 	"golang.org/x/sys/unix"
 )
@@ -38,13 +39,13 @@ const (
 )
 
 // names are letters, digits, dots and dashes, and never hidden.
-var validName = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z.-]*$`)
+var validName = lazyregexp.New(`^[0-9A-Za-z][0-9A-Za-z.-]*$`)
 
 // maxName bounds them, in bytes. It isn't part of the expression, which would be
 // large, and is compiled at every start.
 const maxName = 201
 
-func isName(name string) bool { return len(name) <= maxName && validName.MatchString(name) }
+func isName(name string) bool { return len(name) <= maxName && validName().MatchString(name) }
 
 // Options configures a Store. The zero value works.
 type Options struct {

@@ -14,9 +14,10 @@ package unified
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"waymark/internal/lazyregexp"
 
 	"github.com/aymanbagabas/go-udiff"
 )
@@ -72,7 +73,7 @@ func compare(before, after string) []udiff.Edit {
 	return refine(before, after, 0)
 }
 
-var head = regexp.MustCompile(`^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@$`)
+var head = lazyregexp.New(`^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@$`)
 
 // renumber corrects where a hunk stands in the new text: as far behind its place
 // in the old one as all hunks before it have added.
@@ -82,7 +83,7 @@ func renumber(diff string) string {
 	added := 0
 	for line := range strings.Lines(diff) {
 		// Lines of the texts have a mark before them, so this is a head.
-		m := head.FindStringSubmatch(strings.TrimSuffix(line, "\n"))
+		m := head().FindStringSubmatch(strings.TrimSuffix(line, "\n"))
 		if m == nil {
 			b.WriteString(line)
 			continue

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"waymark/internal/lazyregexp"
 	"waymark/internal/text"
 )
 
@@ -98,9 +98,9 @@ func NewID() string {
 }
 
 var (
-	idPattern         = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-	definitionPattern = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
-	variablePattern   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	idPattern         = lazyregexp.New(`^[A-Za-z0-9_-]{1,64}$`)
+	definitionPattern = lazyregexp.New(`^sha256:[0-9a-f]{64}$`)
+	variablePattern   = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
 // maxVariable bounds a name, in bytes. A count in the expression would make it large,
@@ -108,17 +108,17 @@ var (
 const maxVariable = 256
 
 func isVariable(name string) bool {
-	return len(name) <= maxVariable && variablePattern.MatchString(name)
+	return len(name) <= maxVariable && variablePattern().MatchString(name)
 }
 
 // Check returns what is wrong with the approval.
 func (a *Approval) Check() error {
 	switch {
-	case !idPattern.MatchString(a.ID):
+	case !idPattern().MatchString(a.ID):
 		return errors.New("the id of an approval has 1 to 64 letters, digits, \"-\" and \"_\"")
 	case !readable(a.Name) || len(a.Name) > maxText:
 		return fmt.Errorf("the name isn't a text of at most %d bytes", maxText)
-	case !definitionPattern.MatchString(a.Definition):
+	case !definitionPattern().MatchString(a.Definition):
 		return errors.New("the definition isn't \"sha256:\" and 64 hexadecimal digits; 'agent mcp show' prints it")
 	}
 	if err := a.checkTimes(); err != nil {

@@ -4,9 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"regexp"
 	"strings"
 	"unicode"
+
+	"waymark/internal/lazyregexp"
 )
 
 const (
@@ -62,12 +63,12 @@ type SkillFile struct {
 	Size   int64  `json:"size,omitempty"` // in bytes
 }
 
-var digestForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+var digestForm = lazyregexp.New(`^sha256:[0-9a-f]{64}$`)
 
 // Check reports whether it can be a file of a skill.
 func (f *SkillFile) Check() error {
 	hidden := strings.ContainsFunc(f.Path, func(r rune) bool { return !unicode.IsPrint(r) })
-	if !fs.ValidPath(f.Path) || f.Path == "." || len(f.Path) > maxSkillPath || hidden || f.Size < 0 || !digestForm.MatchString(f.Digest) {
+	if !fs.ValidPath(f.Path) || f.Path == "." || len(f.Path) > maxSkillPath || hidden || f.Size < 0 || !digestForm().MatchString(f.Digest) {
 		return errors.New("this is no file of a skill")
 	}
 	return nil

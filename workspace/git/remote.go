@@ -2,9 +2,9 @@ package git
 
 import (
 	"net/url"
-	"regexp"
 	"strings"
 
+	"waymark/internal/lazyregexp"
 	"waymark/internal/text"
 )
 
@@ -13,7 +13,7 @@ const maxRemote = 2048
 
 // userInfo is what may stand before the host of a URL, wherever it is: in one
 // that net/url doesn't understand, or behind the name of a remote helper.
-var userInfo = regexp.MustCompile(`//[^/@]*@`)
+var userInfo = lazyregexp.New(`//[^/@]*@`)
 
 // withoutCredentials returns a remote's URL as it may be told: without user and
 // password, and without the query, where some servers take tokens. The user of
@@ -35,7 +35,7 @@ func withoutCredentials(remote string) string {
 		remote, _, _ = strings.Cut(remote, "?")
 		for {
 			// One that holds an @ itself leaves the rest of it before the next one.
-			cut := userInfo.ReplaceAllString(remote, "//")
+			cut := userInfo().ReplaceAllString(remote, "//")
 			if cut == remote {
 				return cut
 			}

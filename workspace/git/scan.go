@@ -10,10 +10,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 
+	"waymark/internal/lazyregexp"
 	"waymark/internal/text"
 	"waymark/workspace"
 	"waymark/workspace/launch"
@@ -336,7 +336,7 @@ func (s *scan) compare(ctx context.Context, t *target, may visible) (string, err
 		var no *failure
 		name := ""
 		if errors.As(err, &no) {
-			if match := cannotRead.FindStringSubmatch(no.text); match != nil {
+			if match := cannotRead().FindStringSubmatch(no.text); match != nil {
 				name = match[1]
 			}
 		}
@@ -348,7 +348,7 @@ func (s *scan) compare(ctx context.Context, t *target, may visible) (string, err
 }
 
 // cannotRead is what git says of a file that it may not read.
-var cannotRead = regexp.MustCompile(`^(?:cannot hash|unable to read) (.+)$`)
+var cannotRead = lazyregexp.New(`^(?:cannot hash|unable to read) (.+)$`)
 
 // maxUnread bounds how many files git is asked to do without, one by one.
 const maxUnread = 16

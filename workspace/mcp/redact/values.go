@@ -6,10 +6,11 @@ import (
 	"encoding/json"
 	"net/netip"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
+
+	"waymark/internal/lazyregexp"
 )
 
 // Ordinary reports whether a value is left in texts, because it is shorter than
@@ -31,18 +32,18 @@ var words = strings.Fields(`
 	information verbose warning function functions`)
 
 var (
-	scheme   = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
-	locale   = regexp.MustCompile(`^([a-z]{2,3}(_[A-Z]{2})?|C|POSIX)\.(UTF|utf|ISO|iso)[0-9A-Za-z-]*$`)
-	relative = regexp.MustCompile(`^(\.{0,2}|~)/`)
-	prefix   = regexp.MustCompile(`^(?i:bearer|basic|digest|token|apikey|negotiate) +`)
-	boundary = regexp.MustCompile(`(?m)^-----(BEGIN|END) [A-Z0-9 ]*-----$`)
-	piece    = regexp.MustCompile(`[\pL\pN]+`)
+	scheme   = lazyregexp.New(`^[A-Za-z][A-Za-z0-9+.-]*://`)
+	locale   = lazyregexp.New(`^([a-z]{2,3}(_[A-Z]{2})?|C|POSIX)\.(UTF|utf|ISO|iso)[0-9A-Za-z-]*$`)
+	relative = lazyregexp.New(`^(\.{0,2}|~)/`)
+	prefix   = lazyregexp.New(`^(?i:bearer|basic|digest|token|apikey|negotiate) +`)
+	boundary = lazyregexp.New(`(?m)^-----(BEGIN|END) [A-Z0-9 ]*-----$`)
+	piece    = lazyregexp.New(`[\pL\pN]+`)
 )
 
 // appendWindows appends the windows of a value: all runs of MinPart bytes but those
 // that are of ordinary text.
 func appendWindows(to []uint64, value string) []uint64 {
-	if len(value) < MinPart || locale.MatchString(value) || isWord(value) || strings.Contains(Mask, value) {
+	if len(value) < MinPart || locale().MatchString(value) || isWord(value) || strings.Contains(Mask, value) {
 		return to
 	}
 	if _, err := netip.ParseAddr(value); err == nil {
@@ -179,7 +180,7 @@ func document(value string) (leaves []string, ok bool) {
 // secretBytes says of each byte of a value whether it may be secret.
 func secretBytes(value string) []bool {
 	secret := make([]bool, len(value))
-	if list := strings.Split(value, ":"); relative.MatchString(value) && !slices.ContainsFunc(list, func(s string) bool { return !relative.MatchString(s) }) {
+	if list := strings.Split(value, ":"); relative().MatchString(value) && !slices.ContainsFunc(list, func(s string) bool { return !relative().MatchString(s) }) {
 		at := 0
 		for _, path := range list {
 			markPath(secret[at:at+len(path)], path)
@@ -187,17 +188,17 @@ func secretBytes(value string) []bool {
 		}
 		return secret
 	}
-	if lead := scheme.FindString(value); lead != "" {
+	if lead := scheme().FindString(value); lead != "" {
 		if u, err := url.Parse(value); err == nil && u.Host != "" {
 			markURL(secret, value, len(lead))
 			return secret
 		}
 	}
 	fill(secret, true)
-	if lead := prefix.FindString(value); len(lead) < len(value) {
+	if lead := prefix().FindString(value); len(lead) < len(value) {
 		fill(secret[:len(lead)], false)
 	}
-	for _, at := range boundary.FindAllStringIndex(value, -1) {
+	for _, at := range boundary().FindAllStringIndex(value, -1) {
 		fill(secret[at[0]:at[1]], false)
 	}
 	return secret
@@ -252,7 +253,7 @@ func markPath(secret []bool, path string) {
 }
 
 func markRandom(secret []bool, text string) {
-	for _, at := range piece.FindAllStringIndex(text, -1) {
+	for _, at := range piece().FindAllStringIndex(text, -1) {
 		if looksRandom(text[at[0]:at[1]]) {
 			fill(secret[at[0]:at[1]], true)
 		}

@@ -9,13 +9,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"waymark/internal/beneath"
+	"waymark/internal/lazyregexp"
 	"waymark/workspace/mcp/entry"
 )
 
@@ -221,8 +221,8 @@ var withValue = set("-r --require --import --loader --experimental-loader -C --c
 // code is an option after which a program stands and not its file, also among others;
 // module is Python's, which names one.
 var (
-	code   = regexp.MustCompile(`^-[A-Za-z]*[cep]$|^-[ce].`)
-	module = regexp.MustCompile(`^-[A-Za-z]*m$`)
+	code   = lazyregexp.New(`^-[A-Za-z]*[cep]$|^-[ce].`)
+	module = lazyregexp.New(`^-[A-Za-z]*m$`)
 )
 
 // script returns which argument names what an interpreter or a fetcher runs, and
@@ -233,9 +233,9 @@ func script(kind string, args []string) (i int, isModule bool) {
 		switch arg := args[i]; {
 		case arg == "--" && i+1 < len(args):
 			return i + 1, false
-		case arg == "--eval" || arg == "--print" || arg == "--command" || arg == "-" || strings.HasPrefix(arg, "--eval=") || code.MatchString(arg):
+		case arg == "--eval" || arg == "--print" || arg == "--command" || arg == "-" || strings.HasPrefix(arg, "--eval=") || code().MatchString(arg):
 			return -1, false
-		case (kind == "python" || kind == "pypy") && module.MatchString(arg) && i+1 < len(args):
+		case (kind == "python" || kind == "pypy") && module().MatchString(arg) && i+1 < len(args):
 			return i + 1, true
 		case arg == "-jar" && i+1 < len(args):
 			return i + 1, false

@@ -6,8 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
 	"strings"
+
+	"waymark/internal/lazyregexp"
 
 	"github.com/tailscale/hujson"
 )
@@ -49,7 +50,7 @@ func parseJSON(data []byte) (hujson.Value, error) {
 	v, err := hujson.Parse(bytes.Clone(data)) // the value keeps the bytes
 	if err != nil {
 		where := "it"
-		if m := atPlace.FindString(err.Error()); m != "" {
+		if m := atPlace().FindString(err.Error()); m != "" {
 			where = m
 		}
 		err = fmt.Errorf("%s isn't valid JSON", where)
@@ -59,7 +60,7 @@ func parseJSON(data []byte) (hujson.Value, error) {
 
 // atPlace is where the library's errors say that something is wrong. The rest of what they say
 // may quote a file.
-var atPlace = regexp.MustCompile(`line \d+, column \d+`)
+var atPlace = lazyregexp.New(`line \d+, column \d+`)
 
 // decodeJSON returns what a client reads.
 func decodeJSON(data []byte) (any, error) {

@@ -227,6 +227,9 @@ func (d *daemon) printFirst(ctx context.Context) error {
 	if err := printSnapshot(d.app.stdout, s, d.workspace.base()); err != nil {
 		return err
 	}
+	soon, done := context.WithTimeout(ctx, min(time.Second, cmp.Or(d.app.timeout, storedWithin)))
+	_ = d.host.Accepted(soon, s.Version) // which is waited for more than what follows
+	done()
 	if unused, err := d.host.Coverage(ctx); err == nil { // else it is interrupted
 		if err := printCoverage(d.app.stdout, unused); err != nil {
 			return err

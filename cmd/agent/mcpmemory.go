@@ -54,15 +54,13 @@ func newConfigMemory(dir string, w *workspace, stamp string) *configMemory {
 }
 
 // key is a hash of what decides which files count. What a place leads to belongs to it.
-func (m *configMemory) key() string {
+func (m *configMemory) key(places []mcpPlace) string {
 	said := []string{"waymark mcp files 2", cli.CurrentVersion().Version, m.stamp, m.workspace.resolvedRoot()}
 	for _, spec := range m.workspace.specs() {
 		said = append(said, "root", spec.Path)
 	}
-	for _, p := range m.workspace.mcpPlaces() {
-		if resolved, err := filepath.EvalSymlinks(p.path); err == nil {
-			said = append(said, string(p.origin), p.path, resolved)
-		}
+	for _, p := range places {
+		said = append(said, string(p.origin), p.path, p.leads)
 	}
 	text, _ := json.Marshal(said) // texts always can be
 	sum := sha256.Sum256(text)
@@ -84,7 +82,7 @@ func (m *configMemory) recall() (files []entry.File) {
 	m.kept = data
 	m.mu.Unlock()
 	var r remembered
-	if json.Unmarshal(data, &r) != nil || r.Key != m.key() {
+	if json.Unmarshal(data, &r) != nil || r.Key != m.key(m.workspace.mcpPlacesNow()) {
 		return nil
 	}
 	for _, f := range r.Files {
@@ -95,13 +93,13 @@ func (m *configMemory) recall() (files []entry.File) {
 
 // keep keeps files for the next agent. None are kept where one of them can't be used:
 // the next one may find it to be another.
-func (m *configMemory) keep(files []entry.File) error {
+func (m *configMemory) keep(files []entry.File, places []mcpPlace) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.off || len(files) == 0 || slices.ContainsFunc(files, func(f entry.File) bool { return f.Problem != "" || f.Hash == "" }) {
 		return m.drop()
 	}
-	r := remembered{Key: m.key()}
+	r := remembered{Key: m.key(places)}
 	for _, f := range files {
 		r.Files = append(r.Files, rememberedFile{Path: f.Path, Origin: f.Origin, Shape: f.Shape, Hash: f.Hash})
 	}

@@ -67,7 +67,7 @@ func (w *workspace) clientPlaces() (list []mcpPlace) {
 	}
 	for place := range projectMCPFiles {
 		if !strings.Contains(place, "*") {
-			list = append(list, mcpPlace{filepath.Join(root, place), entry.OriginClient})
+			list = append(list, mcpPlace{path: filepath.Join(root, place), origin: entry.OriginClient})
 		}
 	}
 	return list
@@ -92,6 +92,18 @@ func projectMCPFiles(yield func(place string) bool) {
 type mcpPlace struct {
 	path   string
 	origin entry.Origin
+	leads  string // to the link-free path; set by mcpPlacesNow
+}
+
+// mcpPlacesNow are those of mcpPlaces at which there is something.
+func (w *workspace) mcpPlacesNow() (list []mcpPlace) {
+	for _, p := range w.mcpPlaces() {
+		var err error
+		if p.leads, err = filepath.EvalSymlinks(p.path); err == nil {
+			list = append(list, p)
+		}
+	}
+	return list
 }
 
 // mcpPlaces are those places, in the order in which their files win a name: what the
@@ -101,10 +113,10 @@ func (w *workspace) mcpPlaces() (list []mcpPlace) {
 	root := w.root
 	w.mu.Unlock()
 	for _, path := range w.bound(root, w.env.mcpFiles) {
-		list = append(list, mcpPlace{path, entry.OriginEnvironment}, mcpPlace{filepath.Join(path, mcpFileName), entry.OriginEnvironment})
+		list = append(list, mcpPlace{path: path, origin: entry.OriginEnvironment}, mcpPlace{path: filepath.Join(path, mcpFileName), origin: entry.OriginEnvironment})
 	}
 	if root != "" {
-		list = append(list, mcpPlace{filepath.Join(root, mcpFileName), entry.OriginWorkspace})
+		list = append(list, mcpPlace{path: filepath.Join(root, mcpFileName), origin: entry.OriginWorkspace})
 	}
 	return list
 }
@@ -231,7 +243,8 @@ func (s *servers) followConfigs(ctx context.Context, d *daemon) error {
 			return err
 		}
 		version = found.Version
-		files := d.workspace.mcpFiles(found)
+		places := d.workspace.mcpPlacesNow()
+		files := d.workspace.mcpFiles(found, places)
 		if !handed || !slices.Equal(files, last) {
 			if len(files) > 0 {
 				s.any.Store(true)
@@ -239,7 +252,7 @@ func (s *servers) followConfigs(ctx context.Context, d *daemon) error {
 			s.SetFiles(files)
 			last, handed = files, true
 		}
-		if err := s.memory.keep(files); err != nil {
+		if err := s.memory.keep(files, places); err != nil {
 			d.log.Warn("the next agent lists MCP servers later", slog.Any("error", err))
 		}
 	}
@@ -248,16 +261,12 @@ func (s *servers) followConfigs(ctx context.Context, d *daemon) error {
 // mcpFiles are the MCP configuration files of a snapshot, in the order in which they
 // win a name: what the environment names, in its order, the workspace's .mcp.json, what
 // other clients have in the workspace, by their paths, and all others.
-func (w *workspace) mcpFiles(s *snapshot.Snapshot) []entry.File {
+func (w *workspace) mcpFiles(s *snapshot.Snapshot, places []mcpPlace) []entry.File {
 	known := map[string]entry.Origin{}
 	rank := map[string]int{}
-	for _, p := range w.mcpPlaces() {
-		resolved, err := filepath.EvalSymlinks(p.path)
-		if err != nil {
-			continue
-		}
-		if _, ok := known[resolved]; !ok {
-			known[resolved], rank[resolved] = p.origin, len(rank)
+	for _, p := range places {
+		if _, ok := known[p.leads]; !ok {
+			known[p.leads], rank[p.leads] = p.origin, len(rank)
 		}
 	}
 	var files []entry.File

@@ -127,7 +127,7 @@ func (p *prepared) makeRows(last *prepared) {
 	next := 0 // of last
 	for i := range resources {
 		r := &resources[i]
-		changed := len(p.projected.Changed) > 0 && p.projected.Changed[r.ID()]
+		changed := p.changed(r)
 		if last != nil && !changed {
 			if at := last.same(next, r); at >= 0 {
 				p.made[i], next = last.made[at], at+1
@@ -160,11 +160,16 @@ func (p *prepared) make(r *snapshot.Resource, changed bool) made {
 func (p *prepared) same(next int, r *snapshot.Resource) int {
 	for at := next; at < min(next+2, len(p.made)); at++ {
 		before := &p.projected.Resources[at]
-		if before.Order == r.Order && before.Equal(r) && !(len(p.projected.Changed) > 0 && p.projected.Changed[r.ID()]) {
+		if before.Order == r.Order && before.Equal(r) && !p.changed(r) {
 			return at
 		}
 	}
 	return -1
+}
+
+// changed reports whether the projection has made something else of r.
+func (p *prepared) changed(r *snapshot.Resource) bool {
+	return len(p.projected.Changed) > 0 && p.projected.Changed[r.ID()]
 }
 
 func sameID(a, b *snapshot.Resource) bool {

@@ -118,7 +118,7 @@ func install(program, path string) error {
 		return err
 	}
 	defer func() { _ = from.Close() }()
-	to, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o755) //nolint:gosec // a program
+	to, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o755)
 	if err != nil {
 		return err
 	}

@@ -256,7 +256,7 @@ func (f *feed) overlay(n *native) unsafe.Pointer {
 	large := true
 	for at := pageSize; at < n.whole(); {
 		size := min(windowSize, n.whole()-at)
-		switch beyond := int64(uintptr(unsafe.Add(memory, at)) % largePage); { //nolint:gosec // not negative
+		switch beyond := int64(uintptr(unsafe.Add(memory, at)) % largePage); {
 		case large && beyond > 0:
 			size = min(size, largePage-beyond)
 		case large && n.whole()-at >= largePage:
@@ -282,12 +282,12 @@ const largePage = 2 << 20
 // makeLarge makes a large page of zeros of a part of a mapping, and reports whether there
 // is one.
 func makeLarge(start unsafe.Pointer) bool {
-	part := unsafe.Slice((*byte)(start), largePage)
+	part := unsafe.Slice((*byte)(start), largePage) //nolint:gosec // mapped by wazero, not by Go
 	if unix.Madvise(part, unix.MADV_HUGEPAGE) != nil || unix.Madvise(part, unix.MADV_DONTNEED) != nil {
 		return false
 	}
 	part[0] = 0 // which makes one page there, or all of them
-	last := inMemory(uintptr(start)+largePage-uintptr(pageSize), 1)
+	last := inMemory(uintptr(start)+largePage-uintptr(pageSize), 1) //nolint:gosec // not negative
 	return last != nil && last[0]
 }
 

@@ -286,7 +286,7 @@ func makeLarge(start unsafe.Pointer) bool {
 	if unix.Madvise(part, unix.MADV_HUGEPAGE) != nil || unix.Madvise(part, unix.MADV_DONTNEED) != nil {
 		return false
 	}
-	part[0] = 0 // which makes one page there, or all of them
+	part[0] = 0                                                     // which makes one page there, or all of them
 	last := inMemory(uintptr(start)+largePage-uintptr(pageSize), 1) //nolint:gosec // not negative
 	return last != nil && last[0]
 }

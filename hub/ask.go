@@ -80,7 +80,7 @@ func (h *Hub) ask(ctx context.Context, agentID, kind string, body []byte, patien
 		case <-news:
 		case <-again:
 		case <-over.C:
-			return nil, err
+			patience = 0 // why there is no answer may be another reason by now
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}

@@ -316,7 +316,7 @@ func TestDeterministic(t *testing.T) {
 func TestPrepareAfter(t *testing.T) {
 	seed := randtest.Seed(t)
 	byHash := &waymark.Takes{ByHash: true, MaxMessage: 1 << 20, MaxResources: 1000, MaxBytes: 4 << 20, Facts: true}
-	for round := range randtest.Rounds(60, 200, 5000) {
+	for round := range randtest.Rounds(20, 60, 3000) {
 		rnd := randtest.Of(seed, uint64(round))
 		before := hostileSnapshot(rnd)
 		for i := range rnd.IntN(60) { // more than there is room for, in JSON

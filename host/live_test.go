@@ -395,6 +395,31 @@ func TestSetRoots(t *testing.T) {
 	}
 }
 
+// TestSetRootsAgain: whether a root is there is looked at when roots are set, and not
+// taken from the last time.
+func TestSetRootsAgain(t *testing.T) {
+	noLeaks(t)
+	dir := vfstest.Build(t, []string{"a/AGENTS.md = a"})
+	a, away := filepath.Join(dir, "a"), filepath.Join(dir, "away")
+	h := newHost(t, host.Options{Builtin: module(builtin(t)), Roots: []host.RootSpec{{Path: a}}})
+	move := func(from, to string) {
+		if err := os.Rename(from, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := payloads(refresh(t, h).Snapshot); got != "AGENTS.md=a" {
+		t.Errorf("at first: %s", got)
+	}
+	move(a, away)
+	if got := payloads(refresh(t, h).Snapshot); got != "" {
+		t.Errorf("while it is away: %s", got)
+	}
+	move(away, a)
+	if err := h.SetRoots(t.Context(), []host.RootSpec{{Path: a}}); err != nil {
+		t.Errorf("once it is back: %v", err)
+	}
+}
+
 // TestReconfigure: what a configuration can say takes effect without a new
 // Host, versions go on, and a broken one changes nothing.
 func TestReconfigure(t *testing.T) {

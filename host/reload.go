@@ -19,7 +19,13 @@ func (h *Host) SetRoots(ctx context.Context, specs []RootSpec) error {
 	before := h.slots
 	next, gone := h.replaceSlots(specs)
 	h.slots = next
-	h.openRoots(h.unknown())
+	look := h.unknown()
+	for _, slot := range next {
+		if slot.open == nil { // by now it may be there
+			look.owners[slot.owner] = true
+		}
+	}
+	h.openRoots(look)
 	for _, slot := range next {
 		if err := slot.required(); err != nil {
 			h.slots = before

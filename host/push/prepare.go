@@ -2,13 +2,10 @@ package push
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"errors"
 	"slices"
-	"strings"
 
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"waymark/abi"
@@ -137,12 +134,12 @@ func (p *prepared) makeRows(last *prepared) {
 				next++
 			}
 		}
-		p.made[i] = p.make(r, changed)
+		p.made[i] = p.rowOf(r, changed)
 	}
 }
 
-// make makes a row.
-func (p *prepared) make(r *snapshot.Resource, changed bool) made {
+// rowOf makes a row.
+func (p *prepared) rowOf(r *snapshot.Resource, changed bool) made {
 	w := &row{r: *r, changed: changed}
 	reason := p.form.adapt(w)
 	if reason == "" {
@@ -248,145 +245,7 @@ func kindRank(kind abi.Kind) int {
 	}
 }
 
-// form is what differs between the two protocols when a push is prepared.
-type form interface {
-	// projection is what the peer gets of a snapshot.
-	projection() *snapshot.Projection
-	// adapt removes what the wire doesn't carry anyway, or says why the
-	// resource can't be sent at all.
-	adapt(w *row) Reason
-	// identity is what no two resources of a push may share.
-	identity(r *snapshot.Resource) string
-	// message translates one resource.
-	message(r *snapshot.Resource) (proto.Message, error)
-	// encode encodes a whole push behind prefix, without version and initial.
-	encode(prefix []byte, s *snapshot.Snapshot) ([]byte, error)
-}
-
-func formOf(protocol wire.Protocol, peer takes) form {
-	if protocol == wire.ProtocolCoder {
-		return coderForm{}
-	}
-	return waymarkForm{peer}
-}
-
-// waymarkForm carries everything that a snapshot has.
-type waymarkForm struct {
-	// takes says also whether the size of a resource is that in a manifest.
-	takes
-}
-
-func (f waymarkForm) projection() *snapshot.Projection {
-	caps := snapshot.Caps{
-		MaxResourceBytes: wire.MaxBodyJSON, MaxBytes: wire.MaxBodies, // fitBodies looks more closely
-		MaxResources: wire.MaxResources, MaxListed: wire.MaxResources,
-	}
-	if f.byHash {
-		caps.MaxBytes, caps.MaxResources, caps.MaxListed = int64(f.bytes), f.resources, f.resources
-		if f.payload > 0 {
-			caps.MaxResourceBytes = int64(f.payload)
-		}
-	}
-	return &snapshot.Projection{Caps: caps}
-}
-
-// adapt takes facts from a hub that doesn't keep those: it would have other names for
-// what it holds, and take what it doesn't see for news.
-func (f waymarkForm) adapt(w *row) Reason {
-	if !f.facts {
-		w.r.ClearFacts()
-	}
-	if !rules.KnownKind(w.r.Kind) { // a hub refuses the whole push for a kind that the ABI hasn't
-		return ReasonKind
-	}
-	return ""
-}
-
-func (waymarkForm) identity(r *snapshot.Resource) string { return r.ID() }
-
-func (f waymarkForm) message(r *snapshot.Resource) (proto.Message, error) {
-	if f.byHash && named(r) {
-		return convert.ResourceByHash(r, convert.Body{Size: int64(len(r.Payload))}), nil // any hash is as long
-	}
-	return convert.ResourceToWaymark(r), nil
-}
-
-func (waymarkForm) encode(prefix []byte, s *snapshot.Snapshot) ([]byte, error) {
-	return marshal(prefix, convert.ToWaymark(s))
-}
-
-// coderForm carries four kinds, and nothing that depends on what a chat is
-// about: its server would put it into every chat.
-type coderForm struct{}
-
-func (coderForm) projection() *snapshot.Projection {
-	return &snapshot.Projection{Caps: snapshot.CoderCaps(), Hold: notForCoder, Invalid: invalidForCoder, UniqueSkills: true}
-}
-
-func notForCoder(r *snapshot.Resource) string {
-	if !convert.KnownToCoder(r.Kind) {
-		return string(ReasonKind)
-	}
-	if mode := r.Attributes["mode"]; mode.List != nil || mode.Text != "" && mode.Text != "always" {
-		return string(ReasonMode)
-	}
-	return ""
-}
-
-// invalidForCoder says what Coder's own package calls invalid about a skill, where
-// others load it all the same: its name or its front matter isn't as it should be.
-func invalidForCoder(r *snapshot.Resource) string {
-	if r.Kind != abi.KindSkill {
-		return ""
-	}
-	for i := range r.Findings {
-		if f := &r.Findings[i]; strings.HasPrefix(f.Code, "name-") || strings.HasPrefix(f.Code, "frontmatter-") {
-			return cmp.Or(f.Message, f.Code)
-		}
-	}
-	return ""
-}
-
-func (coderForm) adapt(w *row) Reason {
-	r := &w.r
-	trimmed := r.Attributes[snapshot.AttributeTrimmed].Text
-	r.Key, r.Resolver, r.Attributes, r.Stale = "", "", nil, false
-	r.ClearFacts()
-	if r.Kind == abi.KindMCPServer {
-		if r.Name != "" {
-			r.Source = r.Name // as Coder's agent has it; the file is the configuration's
-		}
-		if r.Status == snapshot.StatusOK && r.Error == "" {
-			r.Error = trimmed // which it shows as a warning
-		}
-		if _, err := convert.ResourceToCoder(r); err != nil {
-			r.Payload, r.Status, r.Error = nil, snapshot.StatusInvalid, err.Error()
-			w.changed = true
-		}
-	}
-	return ""
-}
-
-func (coderForm) identity(r *snapshot.Resource) string { return r.Source }
-
-func (coderForm) message(r *snapshot.Resource) (proto.Message, error) {
-	return convert.ResourceToCoder(r)
-}
-
-func (coderForm) encode(prefix []byte, s *snapshot.Snapshot) ([]byte, error) {
-	m, err := convert.ToCoder(s)
-	if err != nil {
-		return nil, err
-	}
-	return marshal(prefix, m)
-}
-
 const (
-	// maxContent leaves room in a message for version and initial, and for
-	// what the framing adds.
-	maxContent = wire.MaxMessage - slack
-	// maxParts is more than the messages that a manifest comes in.
-	maxParts = 16
 	// maxPlugins keeps the list of plugins from crowding out the resources.
 	// With texts of their longest, one takes 22 KiB of a message: 1.4 MiB in
 	// all.
@@ -396,155 +255,6 @@ const (
 	// maxPluginText bounds each short text of a plugin, in bytes.
 	maxPluginText = 256
 )
-
-// What the resource itself says when its payload had to stay behind.
-const (
-	errTooLarge = "too large to be sent"
-	errNoRoom   = "left out: all resources together are too large to be sent"
-)
-
-// fitBodies takes payloads away where they are more than a peer accepts, for
-// one resource or in all. Those that come last lose, and when even their names are
-// too much, they aren't sent.
-func fitBodies(rows []*row, peer takes, rep *report) []*row {
-	total, limit := 0, wire.MaxBodies
-	counted := convert.BodyJSON
-	if peer.byHash { // which counts payloads
-		limit, counted = peer.bytes, func(r *snapshot.Resource) int { return len(r.Payload) }
-	}
-	for i, w := range rows {
-		if peer.payload == 0 && convert.BodyJSON(&w.r) > wire.MaxBodyJSON {
-			w = cmp.Or(trimTools(w), w.without(snapshot.StatusOversize, errTooLarge))
-			rows[i] = w
-		}
-		total += counted(&w.r)
-	}
-	if total <= limit {
-		return rows
-	}
-	total = 0
-	gone := make([]bool, len(rows))
-	for _, i := range byPrecedence(rows) {
-		size := counted(&rows[i].r)
-		if total+size > limit && len(rows[i].r.Payload) > 0 {
-			rows[i] = rows[i].without(snapshot.StatusExcluded, errNoRoom)
-			size = counted(&rows[i].r)
-		}
-		if gone[i] = total+size > limit; !gone[i] {
-			total += size
-		}
-	}
-	return without(rows, gone, rep)
-}
-
-// byPrecedence returns the indices of rows, the one that comes first first.
-func byPrecedence(rows []*row) []int {
-	order := make([]int, len(rows))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rows[a].r.Order, rows[b].r.Order) })
-	return order
-}
-
-// without takes out those rows that are gone, since the peer doesn't take as much.
-func without(rows []*row, gone []bool, rep *report) []*row {
-	kept := rows[:0]
-	for i := range rows {
-		if gone[i] {
-			rep.held.add(ReasonTooLarge)
-			continue
-		}
-		kept = append(kept, rows[i])
-	}
-	return kept
-}
-
-// trimTools returns an mcp_server with so many fewer tools that its body isn't too long,
-// which no length of its payload says. It is nil where that can't be done.
-func trimTools(w *row) *row {
-	r := w.r
-	for limit := int64(len(r.Payload)) / 2; r.TrimTools(limit); limit /= 2 {
-		if convert.BodyJSON(&r) <= wire.MaxBodyJSON {
-			return &row{r: r, id: w.id, rough: roughSize(&r), changed: true}
-		}
-	}
-	return nil
-}
-
-// without returns the row without its payload, of which it says so itself.
-func (w *row) without(status snapshot.Status, why string) *row {
-	r := w.r
-	r.Payload, r.Status, r.Error = nil, status, why
-	return &row{r: r, id: w.id, rough: roughSize(&r), changed: true}
-}
-
-// fitMessage takes payloads, and where that isn't enough resources, of what comes last
-// until the whole push, of which head is the length without resources, fits
-// into its message, or a manifest into its bound.
-func fitMessage(head int, rows []*row, f form, limit int, rep *report) ([]*row, error) {
-	if sureToFit(head, rows, f, limit) {
-		return rows, nil
-	}
-	total := head
-	sizes := make([]int, len(rows))
-	for i := range rows {
-		size, err := encodedSize(&rows[i].r, f)
-		if err != nil {
-			return nil, err
-		}
-		sizes[i] = size
-		total += size
-	}
-	if total <= limit {
-		return rows, nil
-	}
-	order := byPrecedence(rows)
-	for _, i := range slices.Backward(order) {
-		if len(rows[i].r.Payload) == 0 || total <= limit {
-			continue
-		}
-		rows[i] = rows[i].without(snapshot.StatusExcluded, errNoRoom)
-		size, err := encodedSize(&rows[i].r, f)
-		if err != nil {
-			return nil, err
-		}
-		total += size - sizes[i]
-		sizes[i] = size
-	}
-	gone := make([]bool, len(rows))
-	for _, i := range slices.Backward(order) {
-		if gone[i] = total > limit; gone[i] {
-			total -= sizes[i]
-		}
-	}
-	return without(rows, gone, rep), nil
-}
-
-// sureToFit reports whether there is no need to look closely, as there mostly
-// isn't.
-func sureToFit(head int, rows []*row, f form, limit int) bool {
-	w, waymark := f.(waymarkForm)
-	if !waymark {
-		return false
-	}
-	total := head
-	for _, row := range rows {
-		if total += row.rough; !w.byHash && named(&row.r) {
-			total += len(row.r.Payload)
-		}
-	}
-	return total <= limit
-}
-
-// encodedSize is what r takes in a push: tag, length and message.
-func encodedSize(r *snapshot.Resource, f form) (int, error) {
-	m, err := f.message(r)
-	if err != nil {
-		return 0, err
-	}
-	return 1 + protowire.SizeBytes(proto.Size(m)), nil
-}
 
 // mendPlugins bounds the list of plugins and the texts in it.
 func mendPlugins(plugins []snapshot.Plugin, rep *report) []snapshot.Plugin {

@@ -93,7 +93,7 @@ func (m *Metrics) resolve(r ResolveInfo) {
 	}
 }
 
-// Snapshot sets the gauges to a snapshot, unless it is nil or older than theirs.
+// Snapshot sets the gauges to a snapshot, unless it is nil or no newer than theirs.
 func (m *Metrics) Snapshot(s *snapshot.Snapshot) {
 	if s == nil || m.has(s.Version) {
 		return

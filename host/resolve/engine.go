@@ -227,17 +227,19 @@ func (e *Engine) Resolve(ctx context.Context, resolvers []Resolver, roots []Root
 
 // At returns outcomes with another position of their root. Those given stay as they are.
 func At(position int, outcomes []Outcome) []Outcome {
-	elsewhere := func(o Outcome) bool { return len(o.Candidates) > 0 && o.Candidates[0].Root != position }
-	if !slices.ContainsFunc(outcomes, elsewhere) {
-		return outcomes
-	}
-	outcomes = slices.Clone(outcomes)
-	for i := range outcomes {
-		o := &outcomes[i]
-		o.Candidates = slices.Clone(o.Candidates)
-		for c := range o.Candidates {
-			o.Candidates[c].Root = position
+	given := outcomes
+	for i := range given {
+		if c := given[i].Candidates; len(c) == 0 || c[0].Root == position {
+			continue
 		}
+		if &outcomes[0] == &given[0] {
+			outcomes = slices.Clone(given)
+		}
+		moved := slices.Clone(given[i].Candidates)
+		for c := range moved {
+			moved[c].Root = position
+		}
+		outcomes[i].Candidates = moved
 	}
 	return outcomes
 }

@@ -11,9 +11,9 @@ import (
 	"path"
 	"strings"
 
-	"waymark/internal/lazyregexp"
-
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"waymark/internal/lazyregexp"
 )
 
 const (

@@ -13,9 +13,9 @@ import (
 	"sync"
 	"time"
 
-	"waymark/internal/lazyregexp"
-
 	"golang.org/x/sys/unix"
+
+	"waymark/internal/lazyregexp"
 )
 
 // ErrMiss says that there is no blob of that name that can be trusted.

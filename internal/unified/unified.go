@@ -17,9 +17,9 @@ import (
 	"strconv"
 	"strings"
 
-	"waymark/internal/lazyregexp"
-
 	"github.com/aymanbagabas/go-udiff"
+
+	"waymark/internal/lazyregexp"
 )
 
 const (

@@ -8,9 +8,9 @@ import (
 	"reflect"
 	"strings"
 
-	"waymark/internal/lazyregexp"
-
 	"github.com/tailscale/hujson"
+
+	"waymark/internal/lazyregexp"
 )
 
 // An edit puts one entry into a document, and takes it out. Its methods are pure.

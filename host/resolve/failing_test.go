@@ -14,6 +14,7 @@ import (
 	"waymark/host/resolve/resolvetest"
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
+	"waymark/snapshot"
 	"waymark/test/guestbuild"
 )
 
@@ -219,5 +220,47 @@ func TestSteadyFailure(t *testing.T) {
 	f.remove("crash")
 	if o := f.resolve(); o.Err != nil || o.Failure != nil {
 		t.Errorf("it works: %v, told %v", o.Err, o.Failure)
+	}
+}
+
+// TestSameCandidates: while nothing is found anew an outcome has the candidates that it
+// had, and where anything is other they are others, so that whoever has the earlier ones
+// has them as they were.
+func TestSameCandidates(t *testing.T) {
+	f := newFlaky(t)
+	f.write("a.md", "first a")
+	f.write("b.md", "first b")
+	first := f.resolve()
+	same := func(o resolve.Outcome) bool { return &o.Candidates[0] == &first.Candidates[0] }
+	if again := f.resolve(); !again.Reused || !same(again) {
+		t.Errorf("unchanged: reused %t, the same %t", again.Reused, same(again))
+	}
+	f.root.Position = 3
+	moved := f.resolve()
+	if same(moved) || moved.Candidates[1].Root != 3 {
+		t.Errorf("at another position: the same %t, at %d", same(moved), moved.Candidates[1].Root)
+	}
+	f.root.Scope = snapshot.ScopeUser
+	if o := f.resolve(); !o.Reused || o.Candidates[1].Scope != snapshot.ScopeUser {
+		t.Errorf("of another scope: reused %t, %q", o.Reused, o.Candidates[1].Scope)
+	}
+	f.write("b.md", "second b")
+	if o := f.resolve(); rows(o)[1] != `b.md ok "second b" "second b"` {
+		t.Errorf("edited: %q", rows(o))
+	}
+	if got := rows(first); first.Candidates[1].Root != 0 || first.Candidates[1].Scope != snapshot.ScopeProject || got[1] != `b.md ok "first b" "first b"` {
+		t.Errorf("the first ones are now %q", got)
+	}
+
+	given := []resolve.Outcome{{}, first, moved}
+	if at := resolve.At(0, given[:2]); &at[0] != &given[0] {
+		t.Error("outcomes that are in their place were copied")
+	}
+	at := resolve.At(3, given)
+	if at[1].Candidates[1].Root != 3 || &at[2].Candidates[0] != &moved.Candidates[0] {
+		t.Errorf("moved to 3: %d", at[1].Candidates[1].Root)
+	}
+	if given[1].Candidates[1].Root != 0 {
+		t.Error("those given were changed")
 	}
 }

@@ -211,6 +211,11 @@ func TestResolve(t *testing.T) {
 		}
 		return nil
 	}
+	top, err := beneath.OpenTop() // of all paths together
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer top.Close()
 	for _, c := range []struct {
 		path string
 		want error // under the policy; the system's own without it
@@ -222,7 +227,8 @@ func TestResolve(t *testing.T) {
 		{"w/loop", syscall.ELOOP}, {"w/nothing", fs.ErrNotExist}, {"w/real/f/x", syscall.ENOTDIR},
 	} {
 		target, terr := filepath.EvalSymlinks(dir + "/" + c.path)
-		for _, opts := range []beneath.Options{{}, {Within: []string{dir + "/none", dir + "/mine"}, Judge: judge}} {
+		within := []string{dir + "/none", dir + "/mine"}
+		for _, opts := range []beneath.Options{{}, {Within: within, Judge: judge}, {Top: top}, {Within: within, Judge: judge, Top: top}} {
 			found, err := beneath.Resolve(dir+"/"+c.path, opts)
 			want := c.want
 			if opts.Judge == nil && terr == nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -458,6 +459,35 @@ func TestChatAway(t *testing.T) {
 	old := newChatFixture(t, map[string]reverse.Handler{"something.else": nil})
 	if answer := old.call("echo", `{}`, "good"); answer.Error == nil || !strings.Contains(answer.Error.Message, "its version is older") {
 		t.Errorf("an older one: %+v", answer.Error)
+	}
+}
+
+// TestChatGoes: of an agent that goes while a chat waits for a channel to it, the chat is
+// told that it has gone.
+func TestChatGoes(t *testing.T) {
+	f := newChatFixture(t, nil)
+	if err := f.pusher.Close(); err != nil {
+		t.Fatal(err)
+	}
+	opts := ways["unix"](f.fixture, f.token(store.RoleAgent, "a")) // one without a channel
+	opts.DialTimeout, opts.CallTimeout = timeout, timeout
+	pusher := push.New(opts)
+	done := make(chan error, 1)
+	go func() { done <- pusher.Run(context.Background()) }()
+	pusher.Publish(pinned())
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	defer cancel()
+	if err := pusher.Accepted(ctx, pinned().Version); err != nil {
+		t.Fatal(err)
+	}
+	answer := make(chan *reply, 1)
+	go func() { answer <- f.call("echo", `{}`, "good") }()
+	time.Sleep(200 * time.Millisecond) // nothing tells that the call waits
+	if err := errors.Join(pusher.Close(), <-done); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-answer; got.Error == nil || !strings.Contains(got.Error.Message, "not connected") {
+		t.Errorf("gone: %+v", got.Error)
 	}
 }
 

@@ -91,14 +91,14 @@ $(NATIVE): $(GUEST) $(NATIVE_FILES)
 	$(GO) run ./internal/tools/aot -o $@ $(GUEST)
 
 test: guest ## Run all tests.
-	$(GO) test -timeout 30m $(TESTFLAGS) $(PKGS)
+	$(GO) test -timeout 20m $(TESTFLAGS) $(PKGS)
 
 # A test that fails here for the machine's sake, at a tenth of its speed, is run
 # once more and named at the end; a race, or more than six failures, of which a
 # test and its subtest are two, is final.
 race: guest ## Run the tests with the race detector (needs a C compiler).
 	$(GOTESTSUM) --format pkgname --rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-abort-on-data-race \
-		--packages='$(RACE_PKGS)' -- -race -timeout 30m $(TESTFLAGS)
+		--packages='$(RACE_PKGS)' -- -race -timeout 20m $(TESTFLAGS)
 
 check: fmt vet cross lint generated test clean-tree ## All that must hold before a commit is done; the tree must be clean.
 

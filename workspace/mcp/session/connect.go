@@ -98,6 +98,7 @@ func dial(ctx context.Context, address string, header http.Header, opts Options)
 	s.guard = guard
 	guard.setProtocol(s.Protocol())
 	if caps := s.sdk.InitializeResult().Capabilities; s.Protocol() < discovers && caps != nil && caps.Tools != nil && caps.Tools.ListChanged {
+		t.listens()
 		t.run(func() { t.overhear(guard) })
 	}
 	return s, nil

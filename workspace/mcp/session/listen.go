@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"log/slog"
 	"strconv"
 	"time"
@@ -18,9 +19,54 @@ type listener struct {
 	since   time.Time
 }
 
+// listenGrace is how long the list of tools waits until the server tells of changes.
+const listenGrace = 250 * time.Millisecond
+
+// listens says that the server is being asked to tell of changes. What it is asked for
+// meanwhile may have changed before it begins to tell, so that the list of tools waits
+// for it a little, and is asked for again where it didn't wait long enough.
+func (t *tap) listens() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.listening = make(chan struct{})
+}
+
+// heard says that the server tells of changes from now on, or that it doesn't.
+func (t *tap) heard(tells bool) {
+	t.mu.Lock()
+	if t.listening != nil && !t.settled {
+		t.settled = true
+		close(t.listening)
+	}
+	listed := t.listed
+	t.mu.Unlock()
+	if tells && listed {
+		t.toolsChanged() // perhaps, meanwhile
+	}
+}
+
+// awaitHeard waits for heard.
+func (t *tap) awaitHeard(ctx context.Context) {
+	t.mu.Lock()
+	listening := t.listening
+	t.mu.Unlock()
+	if listening == nil {
+		return
+	}
+	timer := time.NewTimer(listenGrace)
+	defer timer.Stop()
+	select {
+	case <-listening:
+	case <-timer.C:
+	case <-ctx.Done():
+	case <-t.ctx.Done():
+	}
+}
+
 // subscribe sends a subscription, and returns at once: over HTTP its answer begins
 // when the server has something to say.
 func (t *tap) subscribe(req *jsonrpc.Request) {
+	t.listens()
 	t.mu.Lock()
 	t.listener = listener{request: req, since: time.Now()}
 	t.mu.Unlock()
@@ -48,6 +94,7 @@ const lasting = 20 * time.Second
 // listenEnded renews a subscription that the server, or something on the way, has
 // ended; what has changed meanwhile is asked for.
 func (t *tap) listenEnded() {
+	t.heard(false)
 	t.mu.Lock()
 	l := &t.listener
 	if time.Since(l.since) >= lasting {

@@ -169,6 +169,7 @@ func (s *live) Catalogue(ctx context.Context) (*catalog.Catalogue, error) {
 		b.Server("", "", "", init.Instructions)
 	}
 	if init.Capabilities != nil && init.Capabilities.Tools != nil {
+		s.tap.awaitHeard(ctx)
 		if err := s.pages(ctx, b); err != nil {
 			return nil, err
 		}

@@ -32,9 +32,7 @@ func (t *tap) overhear(g *guard) {
 		resp, err := t.overhearing(g, last)
 		if err == nil {
 			pause.Worked()
-			if silences > 0 || last != "" {
-				t.toolsChanged() // perhaps, meanwhile
-			}
+			t.heard(true)
 			err = apiclient.ReadEvents(resp.Body, maxOverheard, func(e apiclient.Event) bool {
 				silences = 0
 				if e.ID != "" {
@@ -44,6 +42,7 @@ func (t *tap) overhear(g *guard) {
 			})
 			_ = resp.Body.Close()
 		}
+		t.heard(false)
 		if errors.Is(err, errNoStream) || !t.without(pause.Next(), nil) {
 			return
 		}

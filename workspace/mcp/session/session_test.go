@@ -3,10 +3,13 @@ package session_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -100,6 +103,103 @@ func TestHTTP(t *testing.T) {
 			if err := s.Close(); err != nil {
 				t.Error(err)
 			}
+		})
+	}
+}
+
+const discovered = `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"s","version":"1"}}`
+
+func acknowledges(listen message) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":%s},"notifications":{"toolsListChanged":true}}}`, listen.ID)
+}
+
+// TestListedBeforeHeard: tools are asked for once more where the server may have changed
+// them between its list and the moment from which on it tells of changes; and once where
+// it tells first.
+func TestListedBeforeHeard(t *testing.T) {
+	t.Parallel()
+	for _, late := range []bool{false, true} {
+		t.Run(fmt.Sprintf("stdio, late %t", late), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var listen message
+				listed := false
+				s := play(t, func(s *server, m message) {
+					switch m.Method {
+					case "server/discover":
+						s.result(m, discovered)
+						return
+					case "subscriptions/listen":
+						listen = m
+					case "tools/list":
+						s.result(m, `{"resultType":"complete","tools":[]}`)
+						listed = true
+					default:
+						return
+					}
+					if listen.ID != nil && listed == late {
+						s.say(acknowledges(listen))
+					}
+				}).open(session.Options{})
+				if _, err := s.Catalogue(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				select {
+				case <-s.ToolsChanged():
+					if !late {
+						t.Error("tools are asked for twice")
+					}
+				default:
+					if late {
+						t.Error("what has changed meanwhile isn't asked for")
+					}
+				}
+			})
+		})
+	}
+	for name, get := range map[string]bool{"a subscription": false, "the stream of a GET": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			listed := make(chan struct{})
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				var m message
+				if r.Method == http.MethodPost {
+					if err := json.NewDecoder(r.Body).Decode(&m); err != nil {
+						t.Error(err)
+					}
+				}
+				switch {
+				case m.Method == "subscriptions/listen", r.Method == http.MethodGet:
+					<-listed
+					w.Header().Set("Content-Type", "text/event-stream")
+					if !get {
+						_, _ = io.WriteString(w, "data: "+acknowledges(m)+"\n\n")
+					}
+					_ = http.NewResponseController(w).Flush()
+					<-r.Context().Done()
+				case m.Method == "server/discover" && get:
+					w.WriteHeader(http.StatusNotFound)
+				case m.Method == "server/discover":
+					answer(w, m, discovered)
+				case m.Method == "initialize":
+					answer(w, m, strings.ReplaceAll(hello, "\n", " "))
+				case m.Method == "tools/list":
+					answer(w, m, `{"resultType":"complete","tools":[]}`)
+					close(listed)
+				default:
+					w.WriteHeader(http.StatusAccepted)
+				}
+			}))
+			t.Cleanup(func() {
+				server.CloseClientConnections()
+				server.Close()
+			})
+			s := dial(t, server.URL, nil, session.Options{})
+			if _, err := s.Catalogue(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			<-s.ToolsChanged()
 		})
 	}
 }

@@ -31,6 +31,7 @@ const (
 	noteProgress     = "notifications/progress"
 	noteLog          = "notifications/message"
 	noteToolsChanged = "notifications/tools/list_changed"
+	noteAcknowledged = "notifications/subscriptions/acknowledged"
 )
 
 // tap stands between the SDK and a transport. The SDK matches answers to calls and
@@ -67,8 +68,12 @@ type tap struct {
 	progress map[string]*progress
 	discover jsonrpc.ID // of server/discover
 	listener listener
-	err      error
-	done     chan struct{} // closed when err is set
+	// listening, if not nil, is closed when the server tells of changes, or doesn't: then
+	// settled is true. listed says that tools have been asked for.
+	listening       chan struct{}
+	settled, listed bool
+	err             error
+	done            chan struct{} // closed when err is set
 }
 
 // taker looks at the result of a call before the SDK does and returns what the SDK is
@@ -255,6 +260,8 @@ func (t *tap) notified(msg *jsonrpc.Request) {
 	switch msg.Method {
 	case noteToolsChanged:
 		t.toolsChanged()
+	case noteAcknowledged:
+		t.heard(true)
 	case noteProgress:
 		var params struct {
 			Token json.RawMessage `json:"progressToken"`
@@ -376,8 +383,13 @@ func (t *tap) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if req.IsCall() {
 		t.expect(ctx, req.ID)
 	}
-	if c, ok := ctx.Value(cursorKey{}).(string); ok && req.Method == methodListTools {
-		req = withCursor(req, c)
+	if req.Method == methodListTools {
+		t.mu.Lock()
+		t.listed = true
+		t.mu.Unlock()
+		if c, ok := ctx.Value(cursorKey{}).(string); ok {
+			req = withCursor(req, c)
+		}
 	}
 	return t.write(ctx, req)
 }

@@ -118,6 +118,9 @@ func BenchmarkAhead(b *testing.B) {
 	if _, err := io.Copy(f, extra.Pages); err != nil {
 		b.Fatal(err)
 	}
+	if err := m.readData(req); err != nil { // code with an image comes without it
+		b.Fatal(err)
+	}
 	data := m.program.data
 	figures := map[string][]float64{}
 	add := func(name string, prepare func()) {

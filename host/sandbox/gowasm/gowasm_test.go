@@ -14,6 +14,7 @@ import (
 
 	"waymark/host/sandbox/gowasm"
 	"waymark/test/guestbuild"
+	"waymark/test/randtest"
 )
 
 // TestGo: a program that makes the runtime do what enters functions in the middle prints
@@ -37,7 +38,7 @@ func TestGo(t *testing.T) {
 	}
 	want, large := run(t, before, wazero.NewRuntimeConfigCompiler())
 	for _, said := range []string{
-		"case 1: on purpose", "nil map", "divide by zero", "and again", "goroutines [", "deep ", "behind the loop", "recovered at the end: runtime error",
+		"case 1: on purpose", "nil map", "divide by zero", "and again", "goroutines [", "deep ", "behind the loop", "recovered at the end: runtime error", "functions true",
 	} {
 		if !strings.Contains(want, said) {
 			t.Errorf("the program doesn't say %q:\n%s", said, want)
@@ -58,6 +59,11 @@ func TestGo(t *testing.T) {
 		t.Errorf("with checks it prints\n%s\nwant\n%s", got, want)
 	}
 	t.Logf("%d bytes of native code became %d", large, small)
+	many, few := gowasm.Segments(before), gowasm.Segments(after)
+	t.Logf("%d segments of data became %d", many, few)
+	if few > many/4 {
+		t.Errorf("%d segments of data became %d: has Go's linker another table of functions?", many, few)
+	}
 	if small > large*2/3 {
 		t.Errorf("%d bytes of native code became %d: has Go's compiler another style?", large, small)
 	}
@@ -111,6 +117,25 @@ func TestOthers(t *testing.T) {
 	for _, damaged := range []string{"", "\x00asm", other[:len(other)-1], other[:12], strings.Replace(other, "\x20\x00", "\xfd\x00", 1)} {
 		if _, err := gowasm.Shrink([]byte(damaged)); err == nil {
 			t.Errorf("%x is shrunk", damaged)
+		}
+	}
+}
+
+// TestData: data without its zeros is the same data.
+func TestData(t *testing.T) {
+	t.Parallel()
+	random := randtest.Rand(t)
+	for range randtest.Rounds(20, 200, 5000) {
+		var data []byte
+		for range random.IntN(20) {
+			data = append(data, make([]byte, random.IntN(40))...)
+			for range random.IntN(40) {
+				data = append(data, byte(random.IntN(256)))
+			}
+		}
+		got, ok := gowasm.Written(data)
+		if want := bytes.TrimRight(data, "\x00"); !ok || !bytes.Equal(got, want) {
+			t.Fatalf("%x became %x, %t", data, got, ok)
 		}
 	}
 }

@@ -8,10 +8,11 @@ import (
 
 // Opcodes and other bytes of the format: core specification 2.0, chapter 5.
 const (
-	secType     = 1
-	secFunction = 3
-	secCode     = 10
-	secData     = 11
+	secType      = 1
+	secFunction  = 3
+	secCode      = 10
+	secData      = 11
+	secDataCount = 12
 
 	opUnreachable  = 0x00
 	opBlock        = 0x02
@@ -34,6 +35,7 @@ const (
 	opGlobalSet    = 0x24
 	opI32Load      = 0x28
 	opI32Load8U    = 0x2d
+	opI64Load      = 0x29
 	opI64Load32U   = 0x35
 	opI32Store     = 0x36
 	opI64Store32   = 0x3e
@@ -50,6 +52,11 @@ const (
 	opI32Add       = 0x6a
 	opI32Sub       = 0x6b
 	opI64Add       = 0x7c
+	opI64Sub       = 0x7d
+	opI64Mul       = 0x7e
+	opI64And       = 0x83
+	opI64Shl       = 0x86
+	opI64ShrU      = 0x88
 	opI32WrapI64   = 0xa7
 	opI64ExtendU   = 0xad
 	opPrefixFC     = 0xfc

@@ -38,6 +38,7 @@ func shrink(wasm []byte, checked bool) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	m.compact()
 	out := []byte(preamble)
 	for _, s := range m.sections {
 		if s.id != secCode {

@@ -190,8 +190,8 @@ func segments(data []byte) []byte {
 				end, zeros = k+1, 0
 			}
 		}
-		out = append(appendSigned(append(out, 0, opI32Const), int64(int32(at))), opEnd) //nolint:gosec // at most maxData
-		out = append(appendUnsigned(out, uint64(end-at)), data[at:end]...)              //nolint:gosec // not negative
+		out = append(appendSigned(append(out, 0, opI32Const), int64(int32(at))), opEnd)
+		out = append(appendUnsigned(out, uint64(end-at)), data[at:end]...) //nolint:gosec // not negative
 		n, at = n+1, end
 	}
 	return append(appendUnsigned(nil, n), out...)

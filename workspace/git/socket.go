@@ -21,6 +21,8 @@ const (
 	// patience is how long a client may take to answer that, or to take a message.
 	// A slow one misses nothing: it gets the newest state when it reads again.
 	patience = 30 * time.Second
+	// lastWords is how long it may take what is on its way when the watch ends.
+	lastWords = time.Second
 )
 
 //go:embed openapi.json
@@ -105,18 +107,27 @@ func listen(socket *websocket.Conn, refresh chan<- struct{}) error {
 	}
 }
 
-// send sends a message, which the client has some time to take.
+// send sends a message, which the client has some time to take, and lastWords from when ctx
+// ends.
 func send(ctx context.Context, socket *websocket.Conn, m *workspace.GitMessage) error {
 	data, err := httpapi.Encode(m)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	own, cancel := unhurried(ctx)
 	defer cancel()
-	return socket.Write(ctx, websocket.MessageText, data)
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastWords, cancel) })()
+	return socket.Write(own, websocket.MessageText, data)
 }
 
-// ping asks the client now and then whether it is there, until ctx ends.
+// unhurried is a context for a write that doesn't end with ctx: a write whose context ends
+// cuts the connection, so that the client has half a message and isn't told why.
+func unhurried(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), patience)
+}
+
+// ping asks the client now and then whether it is there, until ctx ends and the socket is
+// closed.
 func ping(ctx context.Context, socket *websocket.Conn, every time.Duration) error {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -126,8 +137,8 @@ func ping(ctx context.Context, socket *websocket.Conn, every time.Duration) erro
 		case <-ctx.Done():
 			return nil
 		}
-		wait, cancel := context.WithTimeout(ctx, patience)
-		err := socket.Ping(wait)
+		own, cancel := unhurried(ctx)
+		err := socket.Ping(own)
 		cancel()
 		if err != nil {
 			return err

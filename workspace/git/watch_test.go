@@ -1,10 +1,15 @@
 package git_test
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/coder/websocket"
 	"github.com/google/uuid"
@@ -231,6 +236,62 @@ func TestProtocol(t *testing.T) {
 	}
 	if _, _, err := two.socket.Read(t.Context()); websocket.CloseStatus(err) != websocket.StatusGoingAway {
 		t.Errorf("at the end it reads %v", err)
+	}
+}
+
+// TestStopsWhileSending: a client that is about to take a message when the service ends gets
+// it, and is told.
+func TestStopsWhileSending(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.repo("", "f", "f\n")
+	p.write("big", strings.Repeat(strings.Repeat("\"\\", 40)+"\n", 1700<<10/81))
+	s := p.serve("", nil)
+	narrow := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, address)
+		if tcp, ok := conn.(*net.TCPConn); ok {
+			err = tcp.SetReadBuffer(64 << 10) // so that what isn't read waits at the server
+		}
+		return conn, err
+	}}
+	socket, _, err := websocket.Dial(t.Context(), s.url, &websocket.DialOptions{HTTPClient: &http.Client{Transport: narrow}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = socket.CloseNow() }()
+	socket.SetReadLimit(4 << 20)
+	rest := readLarge(t, socket)
+	ended := make(chan error, 1)
+	go func() { ended <- s.Close() }()
+	time.Sleep(50 * time.Millisecond) // nothing tells that it stops
+	if n, err := io.Copy(io.Discard, rest); err != nil {
+		t.Errorf("%d bytes more were read: %v", n, err)
+	}
+	for err = nil; err == nil; {
+		_, _, err = socket.Read(t.Context())
+	}
+	if websocket.CloseStatus(err) != websocket.StatusGoingAway {
+		t.Errorf("at the end it reads %v", err)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// readLarge reads messages until one is large, and returns the rest of it.
+func readLarge(t *testing.T, socket *websocket.Conn) io.Reader {
+	t.Helper()
+	for {
+		_, message, err := socket.Reader(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch _, err := io.ReadFull(message, make([]byte, 64<<10)); {
+		case err == nil:
+			return message
+		case err != io.EOF && err != io.ErrUnexpectedEOF:
+			t.Fatal(err)
+		}
 	}
 }
 

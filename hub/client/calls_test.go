@@ -17,6 +17,7 @@ import (
 	"waymark/hub/client"
 	"waymark/internal/clientview"
 	"waymark/snapshot"
+	"waymark/test/unserved"
 )
 
 // asked is a request as a hub gets it.
@@ -198,9 +199,7 @@ func TestPlaces(t *testing.T) {
 			t.Errorf("%q: %v", place, err)
 		}
 	}
-	gone := httptest.NewServer(http.NotFoundHandler())
-	gone.Close()
-	_, err := client.New(gone.URL, client.Options{}).Agents(t.Context())
+	_, err := client.New("http://"+unserved.Address(t), client.Options{}).Agents(t.Context())
 	if !errors.Is(err, client.ErrUnreachable) || !strings.Contains(err.Error(), "hub serve") {
 		t.Errorf("nobody there: %v", err)
 	}

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 	"waymark/host/api/apitest"
 	"waymark/host/sources"
 	"waymark/internal/httpapi"
+	"waymark/test/unserved"
 	"waymark/workspace/client"
 )
 
@@ -242,25 +242,6 @@ func TestWhyInParts(t *testing.T) {
 	}
 }
 
-// unserved returns the address of a port that nobody listens on, and that
-// nobody else can get before the end of the test: it is bound.
-func unserved(t *testing.T) string {
-	t.Helper()
-	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = syscall.Close(fd) })
-	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
-		t.Fatal(err)
-	}
-	addr, err := syscall.Getsockname(fd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return fmt.Sprintf("127.0.0.1:%d", addr.(*syscall.SockaddrInet4).Port)
-}
-
 // TestNotRunning: nobody there is told apart from everything else.
 func TestNotRunning(t *testing.T) {
 	path := socket(t)
@@ -270,7 +251,7 @@ func TestNotRunning(t *testing.T) {
 	}
 	left.SetUnlinkOnClose(false)
 	_ = left.Close()
-	for _, address := range []string{path, path + "2", "tcp:" + unserved(t)} {
+	for _, address := range []string{path, path + "2", "tcp:" + unserved.Address(t)} {
 		_, err := client.New(address, client.Options{}).Status(t.Context())
 		where := strings.TrimPrefix(address, "unix:")
 		if !errors.Is(err, client.ErrNotRunning) || err.Error() != "no agent is running (nothing serves "+where+"): start one with 'agent run'" {

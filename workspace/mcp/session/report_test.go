@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"waymark/test/unserved"
 	"waymark/workspace/mcp/session"
 )
 
@@ -19,8 +20,6 @@ import (
 // what is secret of the address and the headers.
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
-	gone := httptest.NewServer(http.NotFoundHandler())
-	gone.Close()
 	quiet := func(s *httptest.Server) string {
 		s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 		t.Cleanup(s.Close)
@@ -41,7 +40,7 @@ func TestUnreachable(t *testing.T) {
 		address string
 		want    string // in both transports' errors
 	}{
-		"nobody listens":       {gone.URL, "refuses the connection: nothing listens there"},
+		"nobody listens":       {"http://" + unserved.Address(t), "refuses the connection: nothing listens there"},
 		"an unknown name":      {"http://waymark.invalid", "waymark.invalid"},
 		"an unknown authority": {secure, "isn't trusted"},
 		"no TLS":               {strings.Replace(page, "http:", "https:", 1), "doesn't speak TLS"},

@@ -17,8 +17,8 @@ import (
 // closed when the handler returns: with StatusNormalClosure, StatusGoingAway
 // where the server stops, or StatusInternalError and the message of the handler's
 // error. The call's context ends when the server stops, but not when the peer
-// goes: that shows in Read. A read under that context cuts the connection when it
-// ends, so that the peer isn't told why: read under context.WithoutCancel of it.
+// goes: that shows in Read. A read or write under that context cuts the connection when
+// it ends, so that the peer isn't told why: use context.WithoutCancel of it.
 //
 // # Errors
 //

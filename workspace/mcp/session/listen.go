@@ -28,7 +28,9 @@ const listenGrace = 250 * time.Millisecond
 func (t *tap) listens() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.listening = make(chan struct{})
+	if t.listening == nil {
+		t.listening = make(chan struct{})
+	}
 }
 
 // heard says that the server tells of changes from now on, or that it doesn't.

@@ -14,6 +14,11 @@ const (
 	// can't stop the world before the guest comes to the host. A tick costs
 	// 0.2 µs.
 	slice = 2_000_000
+	// sliceShort is a slice where there is one processor: others have a turn after
+	// each, and a collection takes as many turns as the heap has spans. A run with
+	// limited fuel has whole slices everywhere, so that one which is stopped on one
+	// machine is stopped on all.
+	sliceShort = slice / 8
 
 	// What host calls do for a guest, in the currency of its own instructions:
 	// a byte that is copied or hashed, an entry of a listing, a path that is
@@ -29,9 +34,9 @@ const (
 	// 50 µs of work.
 	checkEvery = 50_000
 
-	// yieldEvery is how long a guest keeps others waiting where there is one
-	// processor. To give way costs as much as opening a file where there are more:
-	// another thread is woken, and finds nothing to do.
+	// yieldEvery is how often a guest gives way to others where there are several
+	// processors. That costs as much as opening a file: another thread is woken, and finds
+	// nothing to do. Where there is one, nobody is woken, and everybody waits for it.
 	yieldEvery = time.Millisecond
 )
 
@@ -46,7 +51,9 @@ type governor struct {
 	time     time.Duration
 	deadline time.Time
 	yielded  time.Time // when others had their turn
+	alone    bool      // there is one processor
 	maxFuel  int64     // 0 means no limit
+	slice    int64     // what is granted at a time
 
 	granted   int64 // fuel that the guest has been given, what a call before left included
 	charged   int64 // fuel used by host calls
@@ -61,10 +68,14 @@ type governor struct {
 // slice: left says how much that is.
 func newGovernor(ctx context.Context, limits Limits, left int64) *governor {
 	now := time.Now()
-	return &governor{
-		ctx: ctx, time: limits.Time, deadline: now.Add(limits.Time), yielded: now, maxFuel: limits.Fuel,
-		granted: left,
+	g := &governor{
+		ctx: ctx, time: limits.Time, deadline: now.Add(limits.Time), yielded: now,
+		alone: runtime.GOMAXPROCS(0) == 1, maxFuel: limits.Fuel, slice: slice, granted: left,
 	}
+	if g.alone && g.maxFuel == 0 {
+		g.slice = sliceShort
+	}
+	return g
 }
 
 // tick grants the next slice, or ends the run.
@@ -73,8 +84,8 @@ func (g *governor) tick() int64 {
 	if g.maxFuel > 0 && g.granted+g.charged >= g.maxFuel {
 		g.stop(&RunError{Kind: ErrLimit, Detail: fmt.Sprintf("fuel = %d is used up", g.maxFuel)})
 	}
-	g.granted += slice
-	return slice
+	g.granted += g.slice
+	return g.slice
 }
 
 // charge takes fuel for what a host call does, and checks when it has become
@@ -91,7 +102,7 @@ func (g *governor) charge(fuel int64) {
 func (g *governor) check() {
 	g.unchecked = 0
 	now := time.Now()
-	if now.Sub(g.yielded) >= yieldEvery {
+	if g.alone || now.Sub(g.yielded) >= yieldEvery {
 		runtime.Gosched()
 		now = time.Now()
 		g.yielded = now

@@ -218,6 +218,9 @@ func (p *inspectPrinter) instances(how *sandbox.Instances) {
 		return
 	}
 	p.Printf("runs     with an image of an instance, of %s", term.Size(int64(how.Bytes))) //nolint:gosec // at most 4 GiB
+	if how.Fresh != "" {
+		p.Printf("         each in new memory, which takes longer: %s", how.Fresh)
+	}
 }
 
 func (p *inspectPrinter) resolvers(list []abi.Resolver) {

@@ -5,11 +5,13 @@ import (
 	"crypto/sha256"
 	"io"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/tetratelabs/wazero"
 
 	"waymark/host/sandbox/codecache"
+	"waymark/host/sandbox/memory"
 	"waymark/internal/reexec"
 )
 
@@ -45,6 +47,8 @@ type Host struct {
 	opts Options
 	log  *slog.Logger
 	code *codecache.Cache
+
+	fresh sync.Once // see sayFresh
 }
 
 // New makes a Host. A cache directory that can't be used is a warning: modules
@@ -65,6 +69,16 @@ func New(opts Options) *Host {
 	}
 	h.code = code
 	return h
+}
+
+// sayFresh says once if memories of instances can't be used again. It isn't called
+// before somebody would use one: to find out takes a moment.
+func (h *Host) sayFresh() {
+	h.fresh.Do(func() {
+		if err := memory.Reusable(); err != nil {
+			h.log.Warn("each instance gets new memory, which takes longer", slog.Any("error", err))
+		}
+	})
 }
 
 // HasCode reports whether a module would be loaded without being compiled: from

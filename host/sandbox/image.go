@@ -158,6 +158,9 @@ type Instances struct {
 	Bytes uint64 `json:"bytes,omitempty"`
 	Kept  uint64 `json:"kept,omitempty"`
 	Hot   uint64 `json:"hot,omitempty"`
+	// Fresh says why the memory of an instance isn't used again by another when its
+	// run is over. That takes longer, and nothing else is different. Empty when it is.
+	Fresh string `json:"fresh,omitempty"`
 }
 
 // Instances says how the module's instances are made.
@@ -166,5 +169,9 @@ func (m *Module) Instances() Instances {
 		return Instances{Reason: m.plain}
 	}
 	mem := m.image.memory
-	return Instances{Image: true, Ahead: m.ahead, Bytes: mem.Size(), Kept: mem.Kept(), Hot: mem.Hot()}
+	how := Instances{Image: true, Ahead: m.ahead, Bytes: mem.Size(), Kept: mem.Kept(), Hot: mem.Hot()}
+	if err := memory.Reusable(); err != nil {
+		how.Fresh = text.Line(err.Error(), guestTextMax)
+	}
+	return how
 }

@@ -158,6 +158,7 @@ func (m *Module) replace(ctx context.Context) {
 	}
 	if m.image != nil {
 		_ = m.image.memory.Trim()
+		m.host.sayFresh()
 	}
 }
 

@@ -231,7 +231,7 @@ func (a *Allocator) Warm() (added uint64) {
 	if i == nil || m == nil || i.size == 0 || len(m.reserved) == 0 {
 		return 0
 	}
-	written, err := writtenPages(m.reserved[:i.size])
+	written, err := writtenPages(pagemap, m.reserved[:i.size])
 	if err != nil {
 		return 0
 	}
@@ -264,7 +264,10 @@ func union(a, b []pages) []pages {
 }
 
 const (
-	// Of an entry of /proc/PID/pagemap: Documentation/admin-guide/mm/pagemap.rst.
+	// pagemap has an entry for each page of this process: see the kernel's
+	// Documentation/admin-guide/mm/pagemap.rst.
+	pagemap = "/proc/self/pagemap"
+
 	pagePresent = 1 << 63
 	pageSwapped = 1 << 62
 	pageOfFile  = 1 << 61
@@ -272,10 +275,10 @@ const (
 )
 
 // writtenPages lists the pages of a private mapping that have a copy of their
-// own.
-func writtenPages(data []byte) ([]pages, error) {
+// own, as a pagemap says.
+func writtenPages(pagemap string, data []byte) ([]pages, error) {
 	// Not by package os, which would ask whether it can be polled.
-	fd, err := unix.Open("/proc/self/pagemap", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	fd, err := unix.Open(pagemap, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}

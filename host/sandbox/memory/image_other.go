@@ -19,6 +19,9 @@ func MapImage(Layout, *os.File, int64) (*Image, error) { return nil, ErrNoImage 
 // Warm learns nothing.
 func (a *Allocator) Warm() (added uint64) { return 0 }
 
+// Reusable is an ErrNoImage.
+func Reusable() error { return ErrNoImage }
+
 func (i *Image) mapAt([]byte) error  { return ErrNoImage }
 func (i *Image) copyTo([]byte) error { return ErrNoImage }
 

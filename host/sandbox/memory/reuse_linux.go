@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 
@@ -16,7 +17,7 @@ const zerosKept = 512 << 10
 // written, get their content again; of them only those stay that the next run is
 // likely to write, the others are forgotten.
 func (i *Image) restore(m *area, module bool) bool {
-	if module && !m.mapped || !tellsWritten() {
+	if module && !m.mapped || Reusable() != nil {
 		return false
 	}
 	var begins uint64
@@ -37,7 +38,7 @@ func (i *Image) restore(m *area, module bool) bool {
 	if m.usable == 0 {
 		return true
 	}
-	written, err := writtenPages(m.reserved[:m.usable])
+	written, err := writtenPages(pagemap, m.reserved[:m.usable])
 	if err != nil {
 		return false
 	}
@@ -104,18 +105,28 @@ func without(list, others []pages) []pages {
 	return out
 }
 
-// tellsWritten reports whether this system tells which pages were written, of a
-// mapping of a file and of one of nothing. Whoever asks relies on it for more than
-// speed, so that it is tried.
-var tellsWritten = sync.OnceValue(func() bool {
+// Reusable says why memories can't be used again, or nil where they can: this system has
+// to tell which pages were written. That is tried once. The error is for people.
+func Reusable() error { return reusable() }
+
+var reusable = sync.OnceValue(func() error {
+	if err := tellsWritten(pagemap); err != nil {
+		return fmt.Errorf("the system doesn't tell which pages were written: %w", err)
+	}
+	return nil
+})
+
+// tellsWritten tries whether a file tells which pages were written, of a mapping of a
+// file and of one of nothing. Whoever asks relies on it for more than speed.
+func tellsWritten(pagemap string) error {
 	f, err := memoryFile()
 	if err != nil {
-		return false
+		return err
 	}
 	defer func() { _ = f.Close() }()
 	const n = 4
-	if f.Truncate(int64(n*pageSize)) != nil {
-		return false
+	if err := f.Truncate(int64(n * pageSize)); err != nil {
+		return err
 	}
 	for _, fd := range []int{int(f.Fd()), -1} {
 		flags := unix.MAP_PRIVATE
@@ -124,15 +135,18 @@ var tellsWritten = sync.OnceValue(func() bool {
 		}
 		data, err := unix.Mmap(fd, 0, n*pageSize, unix.PROT_READ|unix.PROT_WRITE, flags)
 		if err != nil {
-			return false
+			return err
 		}
 		data[1*pageSize+7], data[2*pageSize] = 1+data[0], 0 // the first page is only read, and has no copy
-		written, err := writtenPages(data)
+		written, err := writtenPages(pagemap, data)
 		_ = unix.Munmap(data)
 		want := []pages{{uint64(pageSize), uint64(3 * pageSize)}}
-		if err != nil || len(without(want, written)) > 0 {
-			return false
+		switch {
+		case err != nil:
+			return fmt.Errorf("%s: %w", pagemap, err)
+		case len(without(want, written)) > 0:
+			return fmt.Errorf("%s shows others", pagemap)
 		}
 	}
-	return true
-})
+	return nil
+}

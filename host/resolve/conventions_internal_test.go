@@ -55,9 +55,10 @@ func TestPlaces(t *testing.T) {
 	}
 	defer func() { _ = root.Close() }()
 	r := &Resolver{Info: abi.Resolver{Kinds: []abi.Kind{abi.KindCommand}, Reads: []string{"a"}}}
-	before := (&Engine{}).keyOf(r, Root{FS: root})
+	var e Engine
+	before := e.keyOf(r, Root{FS: root})
 	r.Places = []string{"own/*.md", "own/.env"}
-	if (&Engine{}).keyOf(r, Root{FS: root}) == before {
+	if e.keyOf(r, Root{FS: root}) == before {
 		t.Error("a memo from before would be used")
 	}
 	view := viewOf(r, Root{FS: root}, false)

@@ -180,6 +180,7 @@ type Shape struct{ _ byte }
 type Engine struct {
 	opts    Options
 	filters filters
+	setups  setups
 
 	mu      sync.Mutex // guards what follows, entries' fields too; no file is read under it
 	entries map[key]*entry

@@ -1,8 +1,7 @@
 package resolve
 
 import (
-	"crypto/sha256"
-	"fmt"
+	"slices"
 	"sync"
 	"weak"
 
@@ -14,31 +13,39 @@ import (
 // nothing uses it any more. The zero value is empty.
 type filters struct {
 	mu    sync.Mutex // guards known
-	known map[[sha256.Size]byte]weak.Pointer[vfs.Filter]
+	known []compiled
+}
+
+type compiled struct {
+	view   vfs.View
+	filter weak.Pointer[vfs.Filter]
 }
 
 // of compiles a view, or returns what it was compiled to before. Others wait meanwhile:
 // at a start all roots ask for the same few, which take 0.4 ms each with the whole table
-// of conventions.
+// of conventions. The view is kept: don't change what its lists hold.
 func (f *filters) of(view *vfs.View) (*vfs.Filter, error) {
-	key := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %v %v %q", view.Reads, view.Narrow, view.GrantSecrets, view.MCPOnly, view.Manifests, view.Below))
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if filter := f.known[key].Value(); filter != nil {
-		return filter, nil
+	for i := range f.known {
+		// There are few, and most differ in their lengths. The texts of equal ones are
+		// the same in memory.
+		if k := &f.known[i]; sameView(&k.view, view) {
+			if filter := k.filter.Value(); filter != nil {
+				return filter, nil
+			}
+		}
 	}
 	filter, err := view.Compile()
 	if err != nil {
 		return nil, err
 	}
-	if f.known == nil {
-		f.known = make(map[[sha256.Size]byte]weak.Pointer[vfs.Filter])
-	}
-	for key, p := range f.known {
-		if p.Value() == nil {
-			delete(f.known, key)
-		}
-	}
-	f.known[key] = weak.Make(filter)
+	f.known = slices.DeleteFunc(f.known, func(k compiled) bool { return k.filter.Value() == nil })
+	f.known = append(f.known, compiled{*view, weak.Make(filter)})
 	return filter, nil
+}
+
+func sameView(a, b *vfs.View) bool {
+	return a.MCPOnly == b.MCPOnly && a.Manifests == b.Manifests && slices.Equal(a.Reads, b.Reads) &&
+		slices.Equal(a.Narrow, b.Narrow) && slices.Equal(a.GrantSecrets, b.GrantSecrets) && slices.Equal(a.Below, b.Below)
 }

@@ -1,11 +1,13 @@
 package resolve
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"waymark/abi"
 	"waymark/host/sandbox"
@@ -30,15 +32,54 @@ type key struct {
 }
 
 func (e *Engine) keyOf(r *Resolver, root Root) key {
+	sums := e.setups.of(r)
 	return key{
-		digest: r.Module.Digest, resolver: r.Info.Name, abi: abi.Version,
-		config: sha256.Sum256(r.Config),
-		view: sha256.Sum256([]byte(strings.Join(r.Narrow, "\x00") + "\x01" + strings.Join(r.GrantSecrets, "\x00") + "\x01" +
-			strings.Join(r.Info.Reads, "\x00") + "\x01" + strings.Join(r.Places, "\x00") + fmt.Sprint("\x01", r.Manifests))),
+		digest: r.Module.Digest, resolver: r.Info.Name, abi: abi.Version, config: sums.config, view: sums.view,
 		root: root.FS.Signature(), role: root.Role, sourcePath: root.SourcePath,
 		rank: r.Rank, dropIn: r.DropIn,
 		maxBytes: e.opts.MaxResourceBytes, maxResources: e.opts.MaxResources, home: e.opts.Home, children: r.childrenKey(),
 	}
+}
+
+// setups are the sums of how resolvers are set up, which are asked for several times
+// whenever anything is looked at: with the table of conventions that is some 10 KiB of
+// patterns. The zero value is empty.
+type setups struct {
+	mu    sync.Mutex       // guards known
+	known map[string]setup // by Resolver.ID
+}
+
+// setup is how a resolver was set up last.
+type setup struct {
+	given                          []byte
+	narrow, secrets, reads, places []string
+	manifests                      bool
+	config, view                   [sha256.Size]byte
+}
+
+func (s *setups) of(r *Resolver) setup {
+	id := r.ID()
+	s.mu.Lock()
+	last, ok := s.known[id]
+	s.mu.Unlock()
+	if ok && last.manifests == r.Manifests && bytes.Equal(last.given, r.Config) && slices.Equal(last.reads, r.Info.Reads) &&
+		slices.Equal(last.places, r.Places) && slices.Equal(last.narrow, r.Narrow) && slices.Equal(last.secrets, r.GrantSecrets) {
+		return last
+	}
+	now := setup{
+		given: slices.Clone(r.Config), narrow: slices.Clone(r.Narrow), secrets: slices.Clone(r.GrantSecrets),
+		reads: slices.Clone(r.Info.Reads), places: slices.Clone(r.Places), manifests: r.Manifests,
+		config: sha256.Sum256(r.Config),
+		view: sha256.Sum256([]byte(strings.Join(r.Narrow, "\x00") + "\x01" + strings.Join(r.GrantSecrets, "\x00") + "\x01" +
+			strings.Join(r.Info.Reads, "\x00") + "\x01" + strings.Join(r.Places, "\x00") + fmt.Sprint("\x01", r.Manifests))),
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known == nil {
+		s.known = make(map[string]setup)
+	}
+	s.known[id] = now
+	return now
 }
 
 // id names the key in what is kept between processes.

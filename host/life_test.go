@@ -17,9 +17,11 @@ import (
 
 // noLeaks fails the test if goroutines of this repository or of wazero that
 // weren't there before are left at its end. Goroutines that are about to end
-// get the chance: the count is taken again after each yield.
+// get the chance: the count is taken again after each yield. It panics in a parallel test,
+// for which those of others would be leaks.
 func noLeaks(t *testing.T) {
 	t.Helper()
+	t.Setenv("WAYMARK_TEST_ALONE", t.Name()) // nobody reads it; package testing wants no parallel test to set one
 	t.Cleanup(func() {
 		deadline := time.Now().Add(timeout) // only what fails waits that long
 		for {

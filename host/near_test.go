@@ -24,7 +24,6 @@ var noEvents = watch.Options{
 // TestHintsThatLie: whatever a hint says, and of whichever edits there is none, soon
 // after it the snapshot is what a clean start would find.
 func TestHintsThatLie(t *testing.T) {
-	t.Parallel()
 	noLeaks(t)
 	g := generator{randtest.Rand(t)}
 	sequences, steps := max(1, 2/race.Share), max(5, 12/race.Share)

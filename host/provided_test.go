@@ -230,7 +230,11 @@ func TestProvidersRandomly(t *testing.T) {
 				go func() { _, _ = h.Refresh(t.Context()) }()
 			}
 		}
-		want := refresh(t, newHost(t, opts)).Snapshot
+		clean := newHost(t, opts)
+		want := refresh(t, clean).Snapshot
+		if err := clean.Close(); err != nil { // there are hundreds, and each has two hundred mappings
+			t.Fatal(err)
+		}
 		await(t, h, fmt.Sprintf("round %d: want %v, %s", round, lines(want.Resources, root), outcomes(want.Discovery)), func(s *snapshot.Snapshot) bool {
 			return snapshot.SameContent(s, want)
 		})

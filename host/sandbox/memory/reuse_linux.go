@@ -140,7 +140,7 @@ func tellsWritten(pagemap string) error {
 		data[1*pageSize+7], data[2*pageSize] = 1+data[0], 0 // the first page is only read, and has no copy
 		written, err := writtenPages(pagemap, data)
 		_ = unix.Munmap(data)
-		want := []pages{{uint64(pageSize), uint64(3 * pageSize)}}
+		want := []pages{{uint64(pageSize), uint64(3 * pageSize)}} //nolint:gosec // not negative
 		switch {
 		case err != nil:
 			return fmt.Errorf("%s: %w", pagemap, err)

@@ -14,10 +14,11 @@ const (
 	// can't stop the world before the guest comes to the host. A tick costs
 	// 0.2 µs.
 	slice = 2_000_000
-	// sliceShort is a slice where there is one processor: others have a turn after
-	// each, and a collection takes as many turns as the heap has spans. A run with
-	// limited fuel has whole slices everywhere, so that one which is stopped on one
-	// machine is stopped on all.
+	// sliceShort is a slice of a resolver's run where there is one processor: others have
+	// a turn after each, and a collection takes as many turns as the heap has spans.
+	// Initializing and describing have whole slices everywhere, since an image holds what
+	// is left of the last; and so has a run with limited fuel, so that one which is
+	// stopped on one machine is stopped on all.
 	sliceShort = slice / 8
 
 	// What host calls do for a guest, in the currency of its own instructions:
@@ -68,14 +69,17 @@ type governor struct {
 // slice: left says how much that is.
 func newGovernor(ctx context.Context, limits Limits, left int64) *governor {
 	now := time.Now()
-	g := &governor{
+	return &governor{
 		ctx: ctx, time: limits.Time, deadline: now.Add(limits.Time), yielded: now,
 		alone: runtime.GOMAXPROCS(0) == 1, maxFuel: limits.Fuel, slice: slice, granted: left,
 	}
+}
+
+// resolves says that the call is a resolver's run.
+func (g *governor) resolves() {
 	if g.alone && g.maxFuel == 0 {
 		g.slice = sliceShort
 	}
-	return g
 }
 
 // tick grants the next slice, or ends the run.

@@ -7,27 +7,28 @@ import (
 	"time"
 )
 
-// TestGivesWay: where there is one processor, others have a turn after every slice, which
-// is short; where there are more, once in a while.
+// TestGivesWay: where there is one processor, others have a turn after every slice of a
+// resolver, which is short. What initializes and describes has whole ones: what is left of
+// the last is in images, which are the same whoever made them.
 func TestGivesWay(t *testing.T) {
-	for _, processors := range []int{1, 2} {
-		turns, granted := turnsIn(t, processors, 100)
-		switch processors {
-		case 1:
-			if turns < 50 || granted != 100*sliceShort {
-				t.Errorf("%d turns of others while a guest had 100 slices, %d of fuel", turns, granted)
-			}
-		default:
-			if granted != 100*slice {
-				t.Errorf("%d of fuel in 100 slices", granted)
-			}
+	for _, test := range []struct {
+		processors int
+		resolves   bool
+		want       int64 // fuel of a slice
+	}{{1, true, sliceShort}, {1, false, slice}, {2, true, slice}, {2, false, slice}} {
+		turns, granted := turnsIn(t, test.processors, test.resolves, 100)
+		if granted != 100*test.want {
+			t.Errorf("%+v: %d of fuel in 100 slices", test, granted)
+		}
+		if test.processors == 1 && turns < 50 {
+			t.Errorf("%+v: %d turns of others while a guest had 100 slices", test, turns)
 		}
 	}
 }
 
 // turnsIn counts how often another goroutine has its turn while a guest gets so many
 // slices, and their fuel.
-func turnsIn(t *testing.T, processors, slices int) (turns, granted int64) {
+func turnsIn(t *testing.T, processors int, resolves bool, slices int) (turns, granted int64) {
 	t.Helper()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
 	var count atomic.Int64
@@ -41,6 +42,9 @@ func turnsIn(t *testing.T, processors, slices int) (turns, granted int64) {
 		}
 	}()
 	g := newGovernor(t.Context(), Limits{Time: time.Minute}, 0)
+	if resolves {
+		g.resolves()
+	}
 	before := count.Load()
 	for range slices {
 		granted += g.tick()
@@ -60,6 +64,7 @@ func TestLimitedFuelIsTheSameEverywhere(t *testing.T) {
 		func() {
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
 			g := newGovernor(t.Context(), Limits{Time: time.Minute, Fuel: most}, 0)
+			g.resolves()
 			defer func() {
 				if recover() == nil {
 					t.Error("the fuel has no end")

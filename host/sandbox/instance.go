@@ -120,6 +120,9 @@ func (in *instance) close() {
 // limits. Errors are a *RunError without the module's name.
 func (in *instance) call(ctx context.Context, export string, input []byte) ([]byte, error) {
 	in.gov = newGovernor(ctx, in.limits, in.gov.left)
+	if export == abi.ExportResolve {
+		in.gov.resolves()
+	}
 	in.blocks.reset()
 	var err error
 	if in.blocks.input, err = in.blocks.put(input); err != nil {

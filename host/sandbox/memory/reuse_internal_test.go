@@ -21,7 +21,7 @@ func TestUntold(t *testing.T) {
 	}
 	defer func() { _ = zeros.Close() }()
 	if err := zeros.Truncate(1 << 47 / int64(pageSize) * entryBytes); err != nil { // an entry for each page there can be
-		t.Skip(err)
+		t.Skipf("no file here is so large, also without content: %v", err)
 	}
 	if err := tellsWritten(zeros.Name()); err == nil {
 		t.Error("a pagemap that shows no page that was written is believed")

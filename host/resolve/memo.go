@@ -45,11 +45,15 @@ func (e *Engine) keyOf(r *Resolver, root Root) key {
 // whenever anything is looked at: with the table of conventions that is some 10 KiB of
 // patterns. The zero value is empty.
 type setups struct {
-	mu    sync.Mutex       // guards known
-	known map[string]setup // by Resolver.ID
+	mu    sync.Mutex          // guards known; a setup doesn't change
+	known map[string][]*setup // by Resolver.ID, the latest last
 }
 
-// setup is how a resolver was set up last.
+// maxSetups is how many are remembered of a resolver: roots can have their own, as the
+// user's home directory does, and repositories in directories of a root.
+const maxSetups = 8
+
+// setup is one way in which a resolver is set up.
 type setup struct {
 	given                          []byte
 	narrow, secrets, reads, places []string
@@ -57,29 +61,34 @@ type setup struct {
 	config, view                   [sha256.Size]byte
 }
 
-func (s *setups) of(r *Resolver) setup {
+func (s *setups) of(r *Resolver) *setup {
 	id := r.ID()
 	s.mu.Lock()
-	last, ok := s.known[id]
-	s.mu.Unlock()
-	if ok && last.manifests == r.Manifests && bytes.Equal(last.given, r.Config) && slices.Equal(last.reads, r.Info.Reads) &&
-		slices.Equal(last.places, r.Places) && slices.Equal(last.narrow, r.Narrow) && slices.Equal(last.secrets, r.GrantSecrets) {
-		return last
+	defer s.mu.Unlock()
+	list := s.known[id]
+	for _, known := range list {
+		if known.is(r) {
+			return known
+		}
 	}
-	now := setup{
+	now := &setup{
 		given: slices.Clone(r.Config), narrow: slices.Clone(r.Narrow), secrets: slices.Clone(r.GrantSecrets),
 		reads: slices.Clone(r.Info.Reads), places: slices.Clone(r.Places), manifests: r.Manifests,
 		config: sha256.Sum256(r.Config),
 		view: sha256.Sum256([]byte(strings.Join(r.Narrow, "\x00") + "\x01" + strings.Join(r.GrantSecrets, "\x00") + "\x01" +
 			strings.Join(r.Info.Reads, "\x00") + "\x01" + strings.Join(r.Places, "\x00") + fmt.Sprint("\x01", r.Manifests))),
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.known == nil {
-		s.known = make(map[string]setup)
+		s.known = make(map[string][]*setup)
 	}
-	s.known[id] = now
+	s.known[id] = append(slices.Clone(list[max(0, len(list)-maxSetups+1):]), now)
 	return now
+}
+
+// is reports whether a resolver is set up so.
+func (s *setup) is(r *Resolver) bool {
+	return s.manifests == r.Manifests && bytes.Equal(s.given, r.Config) && slices.Equal(s.reads, r.Info.Reads) &&
+		slices.Equal(s.places, r.Places) && slices.Equal(s.narrow, r.Narrow) && slices.Equal(s.secrets, r.GrantSecrets)
 }
 
 // id names the key in what is kept between processes.

@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"strconv"
 	"testing"
 
 	"waymark/abi"
@@ -42,5 +43,24 @@ func TestSetups(t *testing.T) {
 		if again := s.of(made()); again.config != before.config || again.view != before.view {
 			t.Errorf("%s: the sums aren't those of before when all is as before", name)
 		}
+	}
+}
+
+// TestSetupsOfRoots: roots that have a resolver in ways of their own don't make each other's
+// be forgotten, and of how it was set up long ago nothing is kept.
+func TestSetupsOfRoots(t *testing.T) {
+	var s setups
+	r := func(reads string) *Resolver {
+		return &Resolver{Module: Module{Name: "m"}, Info: abi.Resolver{Name: "r", Reads: []string{reads}}}
+	}
+	project, home := s.of(r("project")), s.of(r("home"))
+	if s.of(r("project")) != project || s.of(r("home")) != home {
+		t.Error("a sum is made anew for another root")
+	}
+	for i := range 100 {
+		s.of(r(strconv.Itoa(i)))
+	}
+	if n := len(s.known["m/r"]); n != maxSetups {
+		t.Errorf("%d are remembered", n)
 	}
 }

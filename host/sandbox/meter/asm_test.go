@@ -25,7 +25,7 @@ const (
 	i32Eqz, i32LtU, i32Add, i32Sub, i32Mul, i32DivS   = 0x45, 0x49, 0x6a, 0x6b, 0x6c, 0x6d
 	i64Add, i64DivS, i32Wrap, refNull, refIs, refFunc = 0x7c, 0x7f, 0xa7, 0xd0, 0xd1, 0xd2
 	misc, vec                                         = 0xfc, 0xfd
-	i32And, i32Shl                                    = 0x71, 0x74
+	i32And, i32Or, i32Shl, i64Or                      = 0x71, 0x72, 0x74, 0x84
 )
 
 type num uint32  // an unsigned LEB128 where a plain int would be a byte

@@ -155,7 +155,7 @@ func TestBehavesAsBefore(t *testing.T) {
 				t.Skip("see TestKilled")
 			}
 			for _, opts := range []meter.Options{{}, {Wrap: wrapAll}, {Wrap: wrapAll, Guard: guardAll}, {Guard: guardSome}} {
-				if !sameWithin(t, code, opts, 1<<30) { // what some grow or fill is refused, and paid for
+				if !sameWithin(t, code, opts, 1<<30, runtimeConfig()) { // what some grow or fill is refused, and paid for
 					_, err := meter.Rewrite(code, opts)
 					t.Fatalf("was not run: %v", err)
 				}

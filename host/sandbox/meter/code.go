@@ -47,6 +47,8 @@ type body struct {
 	parts   []part
 	frames  []frame
 	bulk    bool // an i32 scratch local is needed
+	rem32   bool // two of them are, for remainders
+	rem64   bool // an i64 scratch local is needed, for remainders
 
 	tracked
 	frameBytes int    // see frameSize
@@ -103,6 +105,7 @@ const (
 	editCharge                 // arg: part; charges
 	editIndex                  // arg: new index
 	editBulk                   // arg: index into bulkOps
+	editRem                    // arg: opcode of a remainder, which is replaced
 	editLevel                  // stores what is left of the stack, for the function that is called
 )
 

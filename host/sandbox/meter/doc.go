@@ -64,6 +64,10 @@
 // With Options.State the state of an instance is the host's to read and to set: see
 // state.go.
 //
+// For arm64, where wazero 1.12.0 compiles integer remainders wrongly, none is left: see
+// rem.go. That costs one multiplication and one subtraction for each, and the choice of
+// another divisor where they are signed.
+//
 // It also drops custom sections other than function names, merges data
 // segments (a Go module has tens of thousands), and replaces the start section
 // by the export StartExport, which the host has to call first.
@@ -79,6 +83,7 @@
 // refused. Types are checked by the engine that compiles the result, not here.
 // Time inside imported functions is the host's to bound, and to charge for.
 // Frames are estimated from above for wazero 1.12, and held to its real ones on
-// amd64 by tests; on arm64, which has more registers, they are taken to be no
-// larger.
+// amd64 and arm64 by tests. What replaces remainders for arm64 (Options.Arch) counts, so
+// that a recursion with remainders in it may end a little earlier there; fuel is the same
+// until then.
 package meter

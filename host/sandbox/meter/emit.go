@@ -60,12 +60,13 @@ func (b *body) chargeBulk(kind uint32) {
 // appendTo writes the changed body with its length. The scratch locals come
 // after all others, so that no index of the original names them.
 func (b *body) appendTo(out []byte) []byte {
-	extra := []byte{1, typeI64}
-	if b.accounted() {
-		extra[0]++
-	}
+	extra := []byte{byte(b.sizeLocal() - b.budgetLocal()), typeI64}
 	groups := b.groups + 1
-	if b.bulk {
+	switch {
+	case b.rem32:
+		extra = append(extra, 2, typeI32)
+		groups++
+	case b.bulk:
 		extra = append(extra, 1, typeI32)
 		groups++
 	}
@@ -91,6 +92,8 @@ func (b *body) appendTo(out []byte) []byte {
 			c = appendU32(c, e.arg)
 		case editBulk:
 			c = b.appendBulk(c, bulkOps[e.arg])
+		case editRem:
+			c = b.appendRem(c, byte(e.arg))
 		}
 	}
 	c = append(c, b.buf[pos:b.end]...)
@@ -101,11 +104,20 @@ func (b *body) appendTo(out []byte) []byte {
 func (b *body) budgetLocal() uint32 { return uint32(b.locals) }
 func (b *body) levelLocal() uint32  { return uint32(b.locals) + 1 }
 
-func (b *body) sizeLocal() uint32 {
+// secondLocal is the last i64, where there are remainders of i64.
+func (b *body) secondLocal() uint32 {
 	if b.accounted() {
 		return uint32(b.locals) + 2
 	}
 	return uint32(b.locals) + 1
+}
+
+// sizeLocal is the first i32.
+func (b *body) sizeLocal() uint32 {
+	if b.rem64 {
+		return b.secondLocal() + 1
+	}
+	return b.secondLocal()
 }
 
 // appendHead charges and checks at the head of a region. What is charged is

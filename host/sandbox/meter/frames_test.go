@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -25,8 +26,8 @@ import (
 // itself goes by.
 func frames(tb testing.TB, code []byte) []int {
 	tb.Helper()
-	if runtime.GOARCH != "amd64" {
-		tb.Skip("reads amd64 code")
+	if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
+		tb.Skip("reads code of amd64 and of arm64")
 	}
 	ctx := context.Background()
 	dir := tb.TempDir()
@@ -60,6 +61,12 @@ func frames(tb testing.TB, code []byte) []int {
 	list := make([]int, n)
 	for i := range list {
 		f := text[binary.LittleEndian.Uint64(offsets[8*i:]):]
+		if runtime.GOARCH == "arm64" {
+			if list[i] = frameOnARM(f); list[i] < 0 {
+				tb.Fatalf("function %d begins with %x", i, f[:48])
+			}
+			continue
+		}
 		// push rbp; mov rsp, rbp; sub size, rsp
 		f, ok := bytes.CutPrefix(f, []byte{0x55, 0x48, 0x89, 0xe5, 0x48})
 		switch {
@@ -74,6 +81,34 @@ func frames(tb testing.TB, code []byte) []int {
 	return list
 }
 
+// frameOnARM finds the same in arm64 code: sub x27, sp, #n, or x27 made of parts
+// and then sub x27, sp, x27. It is negative where neither is found.
+func frameOnARM(f []byte) int {
+	const tmp = 27
+	value := uint64(0)
+	for at := 0; at < 64; at += 4 {
+		w := binary.LittleEndian.Uint32(f[at:])
+		imm, shift := uint64(w>>5&0xffff), w>>21&3*16
+		switch {
+		case w&0xff8003ff == 0xd1000000|31<<5|tmp:
+			n := int(w >> 10 & 0xfff)
+			if w>>22&1 != 0 {
+				n <<= 12
+			}
+			return n
+		case w == 0xcb3b63fb: // sub x27, sp, x27
+			return int(value)
+		case w&0xff80001f == 0xd2800000|tmp: // movz
+			value = imm << shift
+		case w&0xff80001f == 0x92800000|tmp: // movn
+			value = ^(imm << shift)
+		case w&0xff80001f == 0xf2800000|tmp: // movk
+			value = value&^(0xffff<<shift) | imm<<shift
+		}
+	}
+	return -1
+}
+
 // scribe writes function bodies that are valid, and whatever else: it decides
 // by chance.
 type scribe struct {
@@ -85,8 +120,14 @@ type scribe struct {
 	left   int    // how much is to be written
 	out    []byte
 
-	// dispatches says that there are loops around branch tables, and rounds the
-	// local that bounds how often a function goes back to the head of one.
+	// calculates says that there is much arithmetic, remainders first of all, on values
+	// that aren't mostly 0, and that mostly comes to an end: a function calls only those
+	// after it, of which function is the one that is being written.
+	calculates bool
+	function   int
+
+	// dispatches says that there are loops around branch tables, and rounds, then and
+	// where it calculates, the local that bounds how often a function goes back to the head of one.
 	dispatches bool
 	rounds     int
 }
@@ -193,7 +234,7 @@ func (s *scribe) push(t byte, depth int) {
 		s.labels = s.labels[:len(s.labels)-1]
 	case 9:
 		for range 20 {
-			f := s.r.IntN(len(s.funcs))
+			f := s.callee()
 			if results := s.types[s.funcs[f]].results; len(results) == 1 && results[0] == t {
 				s.call(f, depth)
 				return
@@ -201,10 +242,85 @@ func (s *scribe) push(t byte, depth int) {
 		}
 		s.constant(t)
 	default:
+		if s.calculates && s.calculate(t, depth-1) {
+			return
+		}
 		s.push(t, depth-1)
 		s.push(t, depth-1)
 		s.put(ops.binary[s.r.IntN(len(ops.binary))])
 	}
+}
+
+// Arithmetic beyond scribeOps: on one value of the same type, on one of another, and
+// on two, of which the second is a divisor where the first is to be divided.
+var (
+	scribeUnary = map[byte][][]byte{
+		i32:  {{0x45}, {0x67}, {0x68}, {0x69}, {0xc0}, {0xc1}},
+		i64:  {{0x79}, {0x7a}, {0x7b}, {0xc2}, {0xc3}, {0xc4}},
+		f64:  {{0x99}, {0x9a}, {0x9b}, {0x9c}, {0x9f}},
+		v128: {{vec, 0x4d}, {vec, 0x62}, {vec, 0xa0, 1}, {vec, 0xc1, 1}},
+	}
+	scribeFrom = map[byte]map[byte][][]byte{
+		i32:  {i64: {{0xa7}, {0x50}}, f64: {{misc, 2}, {misc, 3}}, v128: {{vec, 0x53}, {vec, 0x64}, {vec, 0x1b, 2}}},
+		i64:  {i32: {{0xac}, {0xad}}, f64: {{misc, 6}, {misc, 7}, {0xbd}}, v128: {{vec, 0x1d, 1}}},
+		f64:  {i32: {{0xb7}, {0xb8}}, i64: {{0xb9}, {0xba}}},
+		v128: {i32: {{vec, 0x0f}, {vec, 0x11}}, i64: {{vec, 0x12}}},
+	}
+	scribeRemainders = map[byte][][]byte{i32: {{0x6f}, {0x70}}, i64: {{0x81}, {0x82}}}
+	scribeQuotients  = map[byte][][]byte{i32: {{0x6d}, {0x6e}}, i64: {{0x7f}, {0x80}}}
+	scribeMore       = map[byte][][]byte{
+		i32:  {{0x6a}, {0x6b}, {0x6c}, {0x71}, {0x72}, {0x73}, {0x74}, {0x75}, {0x76}, {0x77}, {0x78}, {0x48}, {0x4f}},
+		i64:  {{0x7c}, {0x7d}, {0x7e}, {0x83}, {0x84}, {0x85}, {0x86}, {0x87}, {0x88}, {0x89}, {0x8a}},
+		f64:  {{0xa0}, {0xa1}, {0xa2}, {0xa3}},
+		v128: {{vec, 0x6e}, {vec, 0xb5, 1}, {vec, 0xd5, 1}, {vec, 0x0e}, {vec, 0x50}, {vec, 0x51}, {vec, 0x73}, {vec, 0xba, 1}, {vec, 0xdc, 1}},
+	}
+)
+
+// calculate is push for arithmetic; false where it doesn't find any.
+func (s *scribe) calculate(t byte, depth int) bool {
+	pick := func(ops [][]byte) { s.put(ops[s.r.IntN(len(ops))]) }
+	rems := scribeRemainders[t]
+	switch k := s.r.IntN(12); {
+	case k < 5 && rems != nil:
+		s.push(t, depth)
+		s.push(t, depth)
+		if !s.chance(30) { // a divisor of 0 ends the call
+			s.put(map[byte][]byte{i32: {i32Const, 1, i32Or}, i64: {i64Const, 1, i64Or}}[t])
+		}
+		if k == 0 {
+			rems = scribeQuotients[t]
+		}
+		pick(rems)
+	case k < 6:
+		s.push(t, depth)
+		pick(scribeUnary[t])
+	case k < 8:
+		from := s.value()
+		if scribeFrom[t][from] == nil {
+			return false
+		}
+		s.push(from, depth)
+		pick(scribeFrom[t][from])
+	case k < 9:
+		s.push(t, depth)
+		s.push(t, depth)
+		s.push(i32, depth)
+		s.put(selectT, 1, t)
+	default:
+		s.push(t, depth)
+		s.push(t, depth)
+		pick(scribeMore[t])
+	}
+	return true
+}
+
+// callee picks a function to call.
+func (s *scribe) callee() int {
+	f := s.r.IntN(len(s.funcs))
+	if s.calculates && f <= s.function {
+		return 0
+	}
+	return f
 }
 
 func (s *scribe) call(f, depth int) {
@@ -251,7 +367,7 @@ func (s *scribe) rotate(depth int) {
 		}
 	}
 	s.statements(depth - 1)
-	s.push(i32, 2)
+	s.condition()
 	s.put(brIf, 0, end)
 	s.labels = s.labels[:len(s.labels)-1]
 }
@@ -321,7 +437,7 @@ func (s *scribe) jump() {
 		return
 	}
 	pick := func() num { return num(targets[s.r.IntN(len(targets))]) }
-	if s.chance(3) {
+	if !s.calculates && s.chance(3) {
 		s.put(block, void, i32Const, 0)
 		n := s.r.IntN(30)
 		s.put(brTable, num(n))
@@ -331,8 +447,16 @@ func (s *scribe) jump() {
 		s.put(end)
 		return
 	}
-	s.push(i32, 2)
+	s.condition()
 	s.put(brIf, pick())
+}
+
+// condition is that of a branch that may go back.
+func (s *scribe) condition() {
+	s.push(i32, 2)
+	if s.calculates {
+		s.put(localGet, num(s.rounds), i32Const, 1, i32Add, localTee, num(s.rounds), i32Const, 20, i32LtU, i32And)
+	}
 }
 
 func (s *scribe) statements(depth int) {
@@ -366,7 +490,7 @@ func (s *scribe) statement(depth int) {
 			s.put(globalSet, map[byte]byte{i32: 0, i64: 1, f64: 2}[t]+byte(3*s.r.IntN(4)))
 		}
 	case 5, 6:
-		f := s.r.IntN(len(s.funcs))
+		f := s.callee()
 		s.call(f, depth)
 		s.put(bytes.Repeat([]byte{drop}, len(s.types[s.funcs[f]].results)))
 	case 7:
@@ -411,6 +535,9 @@ func scribble(r *rand.Rand) []byte { return (&scribe{r: r}).module() }
 // scribbleDispatches is one with loops around branch tables.
 func scribbleDispatches(r *rand.Rand) []byte { return (&scribe{r: r, dispatches: true}).module() }
 
+// scribbleCalculations is one with much arithmetic.
+func scribbleCalculations(r *rand.Rand) []byte { return (&scribe{r: r, calculates: true}).module() }
+
 func (s *scribe) module() []byte {
 	some := func(n int) (list []byte) {
 		for range s.r.IntN(n + 1) {
@@ -440,11 +567,17 @@ func (s *scribe) module() []byte {
 		for _, l := range extra {
 			groups = append(groups, join(1, l))
 		}
-		if s.dispatches {
+		if s.dispatches || s.calculates {
 			s.rounds = len(s.locals)
 			groups = append(groups, join(1, i32))
 		}
 		s.out, s.labels, s.left = nil, nil, 20+s.r.IntN(1500)
+		if s.calculates {
+			s.function, s.left = len(bodies)+1, s.left/4
+			for i, l := range s.locals {
+				s.put(i32Const, snum(16*s.r.IntN(200)), scribeOps[l].load, 0, 0, localSet, num(i))
+			}
+		}
 		for range 8 {
 			s.statements(2 + s.r.IntN(6))
 		}
@@ -459,7 +592,23 @@ func (s *scribe) module() []byte {
 	}
 	return wasm(types(entries...), imports(join("env", "f", 0, s.funcs[0])), functions(declared...), table(9), memory(1),
 		globals(gs...), exports("f1", 1, "f2", 2, "f3", 3, "f4", 4, "f5", 5, "f6", 6, "f7", 7, "f8", 8),
-		elements(join(0, i32Const, 0, end, 9, 0, 1, 2, 3, 4, 5, 6, 7, 8)), code(bodies...))
+		elements(join(0, i32Const, 0, end, 9, 0, 1, 2, 3, 4, 5, 6, 7, 8)), code(bodies...), s.data())
+}
+
+// data is what is in the memory at first: numbers of any size for calculations.
+func (s *scribe) data() []byte {
+	if !s.calculates {
+		return nil
+	}
+	var content []byte
+	for range 512 {
+		n := s.r.Uint64() >> s.r.IntN(64)
+		if s.chance(8) {
+			n = []uint64{math.MaxUint64, 1 << 63, 1 << 31, math.MaxUint32, math.MaxUint32 << 32, math.Float64bits(1.5), 1, 0}[s.r.IntN(8)]
+		}
+		content = binary.LittleEndian.AppendUint64(content, n)
+	}
+	return data(at(0, string(content)))
 }
 
 // weigh compares what functions are taken to need with what the engine's code
@@ -492,7 +641,7 @@ func TestFramesOfRandomFunctions(t *testing.T) {
 	seed := randtest.Seed(t)
 	weights, actual := 0, 0
 	for i := range randtest.Rounds(20, 100, 5_000) {
-		for _, write := range []func(*rand.Rand) []byte{scribble, scribbleDispatches} {
+		for _, write := range []func(*rand.Rand) []byte{scribble, scribbleDispatches, scribbleCalculations} {
 			w, r := weigh(t, fmt.Sprint("module ", i), write(randtest.Of(seed, uint64(i))))
 			weights, actual = weights+w, actual+r
 		}

@@ -39,7 +39,7 @@ func TestFuelStays(t *testing.T) {
 		want[name] = list
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		got := fuelOf(t, all[name])
+		got := fuelOf(t, all[name], meter.Options{State: true})
 		if list, ok := want[name]; !ok || list != got {
 			t.Errorf("%s uses%s, was%s", name, got, list)
 		}
@@ -48,9 +48,9 @@ func TestFuelStays(t *testing.T) {
 
 // fuelOf is what each call of a module's exports has used, by itself and with
 // those before it, until one is stopped: whether it returns or traps.
-func fuelOf(t *testing.T, code []byte) (list string) {
+func fuelOf(t *testing.T, code []byte, opts meter.Options) (list string) {
 	t.Helper()
-	res, err := meter.Rewrite(code, meter.Options{State: true})
+	res, err := meter.Rewrite(code, opts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -187,7 +187,7 @@ func TestGuardsCostNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			b := newBank()
-			observe(t, res.Wasm, res, b)
+			observe(t, runtimeConfig(), res.Wasm, res, b)
 			fuel = append(fuel, b.fuel())
 		}
 		if fuel[0] != fuel[1] || fuel[0] != fuel[2] {

@@ -8,7 +8,11 @@ func (b *body) instruction() {
 	b.charge(int64(i.cost))
 	switch i.shape {
 	case shapeNone:
-		b.trackOp(effects[b.op])
+		if b.m.noRemainders && isRemainder(b.op) {
+			b.remainder()
+		} else {
+			b.trackOp(effects[b.op])
+		}
 	case shapeMemArg:
 		b.memArg()
 		b.trackOp(effects[b.op])

@@ -7,7 +7,7 @@ import (
 
 // Version changes whenever equal input may give other output than before. It
 // belongs into the key of every cache of what Rewrite returned.
-const Version = 6
+const Version = 7
 
 // Names that the rewritten module uses. Guests may use neither these modules
 // nor export names that begin with ReservedPrefix.
@@ -57,6 +57,10 @@ type Options struct {
 	// of the data section, for the host to put there before it calls anything.
 	// Result.Fixed says where it isn't.
 	State bool
+	// Arch is the processor that the result is compiled for, as GOARCH names it; ""
+	// means this one. For arm64 there are no integer remainders in the result, which
+	// wazero 1.12.0 compiles wrongly there; fuel is the same.
+	Arch string
 	// Limits bounds what is accepted.
 	Limits Limits
 }

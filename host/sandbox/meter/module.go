@@ -1,6 +1,10 @@
 package meter
 
-import "slices"
+import (
+	"cmp"
+	"runtime"
+	"slices"
+)
 
 // module is what decode learns of a module, and the parts of the new one that
 // are already encoded. Indices that it holds are the original's, unless said
@@ -9,6 +13,8 @@ type module struct {
 	opts   Options
 	limits Limits
 	stats  Stats
+
+	noRemainders bool // see rem.go
 
 	types    []FuncType
 	vectors  bool // some type or global is of 16 bytes
@@ -160,6 +166,7 @@ const preamble = "\x00asm\x01\x00\x00\x00"
 // way.
 func decode(wasm []byte, opts Options) (*module, error) {
 	m := &module{opts: opts, limits: opts.Limits.withDefaults(), start: -1, refFuncs: map[uint32]bool{}, guardOf: map[uint32]uint32{}}
+	m.noRemainders = noRemainders(cmp.Or(opts.Arch, runtime.GOARCH))
 	r := &reader{buf: wasm, end: len(wasm)}
 	m.checkPreamble(r)
 	last := 0

@@ -31,10 +31,10 @@ type outcome struct {
 }
 
 // observe instantiates a module and calls everything it exports.
-func observe(tb testing.TB, code []byte, res *meter.Result, b *bank) (o outcome) {
+func observe(tb testing.TB, engine wazero.RuntimeConfig, code []byte, res *meter.Result, b *bank) (o outcome) {
 	tb.Helper()
 	ctx := context.Background()
-	r := wazero.NewRuntimeWithConfig(ctx, runtimeConfig())
+	r := wazero.NewRuntimeWithConfig(ctx, engine)
 	defer func() { _ = r.Close(ctx) }()
 	compiled, err := compile(ctx, r, code)
 	if err != nil {
@@ -162,10 +162,11 @@ const fuelBound = 20_000_000
 // reports whether both ran.
 func same(tb testing.TB, original []byte, opts meter.Options) bool {
 	tb.Helper()
-	return sameWithin(tb, original, opts, fuelBound)
+	return sameWithin(tb, original, opts, fuelBound, runtimeConfig())
 }
 
-func sameWithin(tb testing.TB, original []byte, opts meter.Options, fuel int64) bool {
+// sameWithin is same for what uses less than some fuel, with an engine for the original.
+func sameWithin(tb testing.TB, original []byte, opts meter.Options, fuel int64, engine wazero.RuntimeConfig) bool {
 	tb.Helper()
 	res, err := meter.Rewrite(original, opts)
 	if err != nil {
@@ -175,7 +176,7 @@ func sameWithin(tb testing.TB, original []byte, opts meter.Options, fuel int64) 
 		}
 		return false
 	}
-	metered := observe(tb, res.Wasm, res, &bank{slice: 100_000, limit: fuel})
+	metered := observe(tb, runtimeConfig(), res.Wasm, res, &bank{slice: 100_000, limit: fuel})
 	if metered.spent || metered.skipped != nil || metered.overflow {
 		return false // the original may go on for ever
 	}
@@ -183,7 +184,7 @@ func sameWithin(tb testing.TB, original []byte, opts meter.Options, fuel int64) 
 		return false // table.grow: the original's tables have no bound
 	}
 	// wazero allocates what a name section claims to hold.
-	before := observe(tb, withoutCustom(original), nil, nil)
+	before := observe(tb, engine, withoutCustom(original), nil, nil)
 	switch {
 	case before.invalid == "" && metered.invalid != "":
 		tb.Fatalf("became invalid: %s", metered.invalid)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -89,11 +90,21 @@ func Load(ctx context.Context, wasm []byte, limits Limits) (_ *Module, err error
 		Memory:  &sdk.ManifestMemory{MaxPages: uint32(min(max(m.limits.Memory/wasmPage, 1), maxPages))},
 		Timeout: uint64(m.limits.Time.Milliseconds()), //nolint:gosec // not negative
 	}
-	m.plugin, err = sdk.NewCompiledPlugin(ctx, manifest, sdk.PluginConfig{EnableWasi: true}, functions())
+	m.plugin, err = sdk.NewCompiledPlugin(ctx, manifest, sdk.PluginConfig{EnableWasi: true, RuntimeConfig: engine()}, functions())
 	if err != nil {
 		return nil, errors.New(firstLine(err))
 	}
 	return m, nil
+}
+
+// engine is what runs modules as they are. On arm64 that is wazero's interpreter: 1.12.0's
+// compiler gets remainders wrong there, which host/sandbox has rewritten (see package
+// meter), and the Extism SDK doesn't.
+func engine() wazero.RuntimeConfig {
+	if runtime.GOARCH == "arm64" {
+		return wazero.NewRuntimeConfigInterpreter()
+	}
+	return wazero.NewRuntimeConfig()
 }
 
 // Close frees the compiled code.

@@ -1,0 +1,91 @@
+package arm64_test
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// Those tests are about what wazero compiles for arm64: remainders, what else programs
+// calculate, and how much of the stack functions take.
+var tests = []struct{ dir, run string }{
+	{"host/sandbox/meter", "^(TestRemainders|TestRandomCalculations|TestFramesOfManyVariables)$"},
+	{"host/sandbox", "^TestRemainders$"},
+	{"cmd/harness/internal/extism", "^TestRemainders$"},
+}
+
+func TestUnderQEMU(t *testing.T) {
+	if runtime.GOARCH == "arm64" {
+		t.Skip("these tests are run as they are")
+	}
+	qemu := emulator(t)
+	seeSources(t)
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := t.TempDir()
+	args := []string{"test", "-c", "-vet=off", "-o", out + "/"}
+	for _, tt := range tests {
+		args = append(args, "./"+tt.dir)
+	}
+	build := exec.CommandContext(t.Context(), "go", args...)
+	build.Dir = root
+	build.Env = append(os.Environ(), "GOOS=linux", "GOARCH=arm64", "CGO_ENABLED=0")
+	if text, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go test -c: %v\n%s", err, text)
+	}
+	for _, tt := range tests {
+		t.Run(tt.dir, func(t *testing.T) {
+			t.Parallel()
+			binary := filepath.Join(out, filepath.Base(tt.dir)+".test") // absolute, or it wouldn't find itself
+			cmd := exec.CommandContext(t.Context(), qemu, binary, "-test.run="+tt.run, "-test.short", "-test.v")
+			cmd.Dir = filepath.Join(root, tt.dir)
+			text, err := cmd.CombinedOutput()
+			if err != nil || !strings.Contains(string(text), "--- PASS: TestRemainders") {
+				t.Errorf("%v\n%s", err, text)
+			}
+			t.Logf("%s of processor time", cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
+		})
+	}
+}
+
+// emulator is qemu's path, which is said to be missing where it is.
+func emulator(t *testing.T) string {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("qemu emulates programs on Linux alone")
+	}
+	for _, name := range []string{"qemu-aarch64-static", "qemu-aarch64"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	const missing = "no qemu-aarch64-static: install Debian's qemu-user-static"
+	if os.Getenv("WAYMARK_REQUIRE_ALL") != "" {
+		t.Fatal(missing)
+	}
+	t.Skip(missing)
+	return ""
+}
+
+// seeSources looks at what is compiled here by another process, of which `go test` would
+// else not notice that it changed.
+func seeSources(t *testing.T) {
+	t.Helper()
+	for _, tt := range tests {
+		err := filepath.WalkDir(filepath.Join("../..", tt.dir), func(path string, _ fs.DirEntry, err error) error {
+			if err == nil {
+				_, _ = os.Stat(path)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"waymark/host/sandbox"
 	"waymark/host/vfs"
 	"waymark/internal/backoff"
 )
@@ -95,6 +96,9 @@ func (e *Engine) failed(at *entry, root *vfs.Root, o *Outcome, err error) {
 	b.failures++
 	b.last, b.steady = err, steady
 	if b.failures >= maxFailures {
+		if sandbox.Busy(err) {
+			b.wait = 0 // no longer than the first: the machine is to blame
+		}
 		b.wait = backoff.After(b.wait, firstQuarantine, longestQuarantine)
 		b.until = e.opts.Now().Add(b.wait)
 	}

@@ -170,6 +170,27 @@ func TestQuarantine(t *testing.T) {
 	expect(false, "error is there")
 }
 
+// TestQuarantineOfABusyMachine: a resolver that a busy machine didn't run in time is tried
+// again every half minute, however often that went wrong.
+func TestQuarantineOfABusyMachine(t *testing.T) {
+	f := newFlaky(t)
+	f.resolver.Module.Get = func(context.Context) (*sandbox.Module, error) {
+		return nil, &sandbox.RunError{Kind: sandbox.ErrDeadline, Busy: true}
+	}
+	for range 8 {
+		o := f.resolve()
+		if o.Quarantined && !strings.HasPrefix(o.Err.Error(), "quarantined for 30s ") {
+			t.Errorf("%v", o.Err)
+		}
+		if o.Quarantined {
+			f.now = f.now.Add(30 * time.Second)
+		}
+	}
+	if o := f.resolve(); o.Quarantined {
+		t.Errorf("after half a minute: %v", o.Err)
+	}
+}
+
 // TestSteadyFailure: tries, quarantines and errors that differ each time tell
 // nothing new, until something changes that the resolver has looked at.
 func TestSteadyFailure(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"waymark/host/sandbox/codecache"
 	"waymark/internal/text"
 )
 
@@ -27,12 +28,20 @@ var (
 	ErrLimit = errors.New("limit exceeded")
 )
 
+// Busy reports whether an error is the machine's, which had other things to do: another
+// try may do.
+func Busy(err error) bool {
+	var compiling *codecache.BusyError
+	var run *RunError
+	return errors.As(err, &compiling) || errors.As(err, &run) && run.Busy
+}
+
 // RejectError says why a module can't be used and what its author can do.
 type RejectError struct {
 	Reason string
 	Hint   string
-	// Cause is ErrDeadline when time ran out, which a busy machine can be to
-	// blame for: another try may do. Else it is nil.
+	// Cause is ErrDeadline when the time for describing ran out, which a busy machine
+	// can be to blame for: another try may do. Else it is nil.
 	Cause error
 }
 
@@ -52,16 +61,6 @@ func reject(hint, format string, args ...any) error {
 	return &RejectError{Reason: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-// late is err with ErrDeadline as its cause, if it is a RejectError and time
-// was what ran out.
-func late(err error, timeRanOut bool) error {
-	var rejected *RejectError
-	if timeRanOut && errors.As(err, &rejected) {
-		rejected.Cause = ErrDeadline
-	}
-	return err
-}
-
 // RunError says how one run failed.
 type RunError struct {
 	Module   string
@@ -76,6 +75,9 @@ type RunError struct {
 	// be told: "main.resolve (acme/resolver.go:12)". Empty where it is withheld,
 	// and where it is a matter of time: of equal runs the text is the same.
 	Where string
+	// Busy says that a run which took too long was given so little processor time that
+	// the machine is to blame, and another try may do.
+	Busy bool
 	// Stack lists the WebAssembly functions that were running, the innermost
 	// first, at most 30. Those without a name in the module are left out.
 	Stack []string

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"runtime"
 	"time"
+
+	"waymark/internal/reexec"
 )
 
 const (
@@ -51,10 +53,11 @@ type governor struct {
 	ctx      context.Context
 	time     time.Duration
 	deadline time.Time
-	yielded  time.Time // when others had their turn
-	alone    bool      // there is one processor
-	maxFuel  int64     // 0 means no limit
-	slice    int64     // what is granted at a time
+	used     time.Duration // processor time of the process when the call began
+	yielded  time.Time     // when others had their turn
+	alone    bool          // there is one processor
+	maxFuel  int64         // 0 means no limit
+	slice    int64         // what is granted at a time
 
 	granted   int64 // fuel that the guest has been given, what a call before left included
 	charged   int64 // fuel used by host calls
@@ -70,7 +73,7 @@ type governor struct {
 func newGovernor(ctx context.Context, limits Limits, left int64) *governor {
 	now := time.Now()
 	return &governor{
-		ctx: ctx, time: limits.Time, deadline: now.Add(limits.Time), yielded: now,
+		ctx: ctx, time: limits.Time, deadline: now.Add(limits.Time), used: reexec.ProcessorTime(), yielded: now,
 		alone: runtime.GOMAXPROCS(0) == 1, maxFuel: limits.Fuel, slice: slice, granted: left,
 	}
 }
@@ -115,8 +118,20 @@ func (g *governor) check() {
 	case g.ctx.Err() != nil:
 		g.stop(&RunError{Kind: ErrCanceled, Detail: g.ctx.Err().Error()})
 	case now.After(g.deadline):
-		g.stop(&RunError{Kind: ErrDeadline, Detail: "stopped after " + g.time.String()})
+		g.stop(g.late())
 	}
+}
+
+// late is the verdict on a call whose time is over. The deadline is the clock's, since
+// somebody waits; but where the whole process was given less than half a processor since
+// the call began, the guest need not be to blame.
+func (g *governor) late() *RunError {
+	verdict := &RunError{Kind: ErrDeadline, Detail: "stopped after " + g.time.String()}
+	if used := reexec.ProcessorTime() - g.used; used < g.time/2 {
+		verdict.Busy = true
+		verdict.Detail += fmt.Sprintf(", in which this machine, which is busy, gave the whole process %s of processor time", used.Round(time.Millisecond))
+	}
+	return verdict
 }
 
 // stop ends the run. The verdict is kept here as well: what wazero makes of a

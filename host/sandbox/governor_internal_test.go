@@ -1,10 +1,15 @@
 package sandbox
 
 import (
+	"errors"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"waymark/host/sandbox/codecache"
+	"waymark/internal/reexec"
 )
 
 // TestGivesWay: where there is one processor, others have a turn after every slice of a
@@ -78,5 +83,36 @@ func TestLimitedFuelIsTheSameEverywhere(t *testing.T) {
 	}
 	if used[1] != 2*slice || used[2] != 2*slice { // what is asked for last is given whole
 		t.Errorf("%d are granted with one processor, %d with two, want %d", used[1], used[2], 2*slice)
+	}
+}
+
+// TestLate: a call whose time is over is stopped, and the machine is to blame where it gave
+// the process less than half a processor.
+func TestLate(t *testing.T) {
+	g := newGovernor(t.Context(), Limits{Time: time.Hour}, 0)
+	for _, tt := range []struct {
+		used time.Duration // since the call began
+		busy bool
+	}{{0, true}, {29 * time.Minute, true}, {40 * time.Minute, false}, {3 * time.Hour, false}} {
+		g.used = reexec.ProcessorTime() - tt.used
+		verdict := g.late()
+		text := verdict.Error()
+		if !errors.Is(verdict, ErrDeadline) || verdict.Busy != tt.busy || !strings.Contains(text, "stopped after 1h0m0s") || strings.Contains(text, "busy") != tt.busy {
+			t.Errorf("after %s of processor time: %+v", tt.used, verdict)
+		}
+		var reject *RejectError
+		if err := undescribed(verdict); !errors.As(err, &reject) || !errors.Is(err, ErrDeadline) || strings.Contains(reject.Hint, "try again") != tt.busy {
+			t.Errorf("describe, after %s: %v", tt.used, err)
+		}
+	}
+}
+
+// TestBusyIsNoRejection: nobody's module is refused for what a busy machine didn't do.
+func TestBusyIsNoRejection(t *testing.T) {
+	if err := asReject(&codecache.BusyError{}); errors.Is(err, ErrRejected) {
+		t.Error(err)
+	}
+	if err := asReject(&codecache.LimitError{What: "processor time"}); !errors.Is(err, ErrRejected) || errors.Is(err, ErrDeadline) {
+		t.Error(err)
 	}
 }

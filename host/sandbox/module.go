@@ -42,7 +42,7 @@ type Module struct {
 
 // Load admits, meters, compiles and describes a module. On ErrRejected the
 // module is at fault and the error says what to do; other errors are the
-// host's.
+// host's, or the machine's, which may be too busy.
 func (h *Host) Load(ctx context.Context, wasm []byte, limits Limits) (*Module, error) {
 	if err := checkHeader(wasm); err != nil { // before a process is started for it
 		return nil, err
@@ -50,13 +50,13 @@ func (h *Host) Load(ctx context.Context, wasm []byte, limits Limits) (*Module, e
 	return h.load(ctx, codecache.Request{Wasm: wasm, Digest: sha256.Sum256(wasm)}, limits)
 }
 
-// LoadNative is Load for a module that comes with native code, and with what its
+// LoadNative is Load for the program's own module, which comes with native code, and with what its
 // instances begin with, made ahead of time by Ahead. Where that doesn't fit this machine, it is as if there
 // were none. It is read at most once; nil means that there is none. The module itself
 // is read only where it has to be compiled, and then has to be the one of that digest,
 // its SHA-256 in hexadecimal.
 func (h *Host) LoadNative(ctx context.Context, digest string, read func() ([]byte, error), native io.ReaderAt, limits Limits) (*Module, error) {
-	req := codecache.Request{Embedded: native, Read: func() ([]byte, error) {
+	req := codecache.Request{Own: true, Embedded: native, Read: func() ([]byte, error) {
 		wasm, err := read()
 		if err == nil {
 			err = checkHeader(wasm)
@@ -163,14 +163,25 @@ func (m *Module) ask(ctx context.Context) (*instance, []byte, error) {
 		case errors.Is(run, ErrCanceled):
 			return nil, nil, err
 		}
-		return nil, nil, late(reject("run it in a debugger or with fewer imports; see abi/ABI.md, \"describe\"", "describe fails: %s", describeFailure(run)),
-			errors.Is(run, ErrDeadline))
+		return nil, nil, undescribed(run)
 	}
 	if m.desc, err = decodeDescription(out); err != nil {
 		in.close()
 		return nil, nil, err
 	}
 	return in, out, nil
+}
+
+// undescribed says that a module was refused because describe failed.
+func undescribed(run *RunError) error {
+	e := &RejectError{Reason: "describe fails: " + describeFailure(run), Hint: `run it in a debugger or with fewer imports; see abi/ABI.md, "describe"`}
+	if errors.Is(run, ErrDeadline) {
+		e.Cause = ErrDeadline
+	}
+	if run.Busy {
+		e.Hint = "try again when there is less to do; a running agent does so by itself"
+	}
+	return e
 }
 
 func describeFailure(run *RunError) string {

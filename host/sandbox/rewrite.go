@@ -75,8 +75,7 @@ func asReject(err error) error {
 	var module *codecache.ModuleError
 	switch {
 	case errors.As(err, &limit):
-		return late(reject("make its functions smaller: split the largest, or build without inlining", "%s", text.Line(limit.Error(), guestTextMax)),
-			limit.What == "time")
+		return reject("make its functions smaller: split the largest, or build without inlining", "%s", text.Line(limit.Error(), guestTextMax))
 	case errors.As(err, &module) && module.Stage == "rewrite":
 		return reject("", "%s", text.Line(module.Text, guestTextMax)) // the hint is part of it
 	case errors.As(err, &module):

@@ -13,26 +13,24 @@ import (
 )
 
 // Limits are what a child may use. Fields that are 0 are limits of 0 and not
-// replaced by defaults, but for Workers.
+// replaced by defaults.
 type Limits struct {
-	// Time is how long the parent waits for it. The processor's time is limited
-	// to that times the threads that can be at work.
+	// Time is processor time, that of all its threads together. The system enforces
+	// a little more.
 	Time time.Duration
 	// Memory is in bytes, of what WatchMemory counts. The system enforces a
 	// little more.
 	Memory int64
 	// Output is the size of the largest file that may be written, in bytes.
 	Output int64
-	// Workers is how many goroutines are at work at a time; 0 is 1.
-	Workers int
 }
 
-// watchEvery is how often a child looks at its own memory. It allocates at some
-// GB/s at most.
+// watchEvery is how often a child looks at its own memory and time. It allocates at
+// some GB/s at most.
 const watchEvery = 5 * time.Millisecond
 
 // Confine sets the limits that the system enforces on this process, as a second
-// line behind a parent's clock and WatchMemory. It is for children that do what
+// line behind WatchMemory and WatchTime. It is for children that do what
 // can't be trusted to end; there is no way back.
 func Confine(l Limits) error {
 	debug.SetMemoryLimit(l.Memory / 8 * 7)
@@ -43,7 +41,7 @@ func Confine(l Limits) error {
 		_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 	}
 	signal.Ignore(syscall.SIGXFSZ) // so that a write fails instead
-	seconds := int64(l.Time/time.Second+1) * int64(max(l.Workers, 1)+2)
+	seconds := int64(l.Time/time.Second) + 2
 	for _, limit := range []struct {
 		resource int
 		value    int64
@@ -79,4 +77,22 @@ func WatchMemory(limit int64, exceeded func()) {
 			exceeded()
 		}
 	}
+}
+
+// WatchTime calls exceeded when the process has used more processor time than limit.
+// It doesn't return.
+func WatchTime(limit time.Duration, exceeded func()) {
+	for range time.Tick(watchEvery) {
+		if ProcessorTime() > limit {
+			exceeded()
+		}
+	}
+}
+
+// ProcessorTime is what all threads of this process have used. Where a machine has
+// other things to do, or stands still, it stands still, too.
+func ProcessorTime() time.Duration {
+	var used unix.Rusage
+	_ = unix.Getrusage(unix.RUSAGE_SELF, &used) // fails for none of these arguments
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }

@@ -91,6 +91,8 @@ type Request struct {
 	Recipe Recipe
 	// Embedded is packed code that may fit; nil when there is none.
 	Embedded io.ReaderAt
+	// Own says that the module is part of the program: compiling it may take longer.
+	Own bool
 }
 
 // Module returns the module before rewriting. It is read, and of the digest, which has to be
@@ -117,8 +119,8 @@ var errOtherModule = errors.New("the module isn't the one of its digest")
 //
 // # Errors
 //
-// *LimitError and *ModuleError when the module is at fault, what use returned,
-// the context's, and the system's.
+// *LimitError and *ModuleError when the module is at fault, *BusyError when the machine
+// is, what use returned, the context's, and the system's.
 func (c *Cache) Load(ctx context.Context, req Request, use func(context.Context, *Code) error) (*Code, error) {
 	if req.Digest == ([sha256.Size]byte{}) {
 		req.Digest = sha256.Sum256(req.Wasm)
@@ -148,7 +150,11 @@ func (c *Cache) Load(ctx context.Context, req Request, use func(context.Context,
 	if err != nil {
 		return nil, err
 	}
-	code, err := c.with(ctx, func(plain bool) (*Code, error) { return c.compile(ctx, key, wasm, req.Recipe, plain) }, use)
+	limits := c.opts.Limits
+	if req.Own {
+		limits = limits.own()
+	}
+	code, err := c.with(ctx, func(plain bool) (*Code, error) { return c.compile(ctx, key, wasm, req.Recipe, limits, plain) }, use)
 	if err != nil {
 		return nil, err
 	}

@@ -62,7 +62,7 @@ func compileInChild(ctx context.Context, program *reexec.Program, s *scratch, wa
 	if err != nil {
 		return nil, nil, err
 	}
-	timed, cancel := context.WithTimeout(ctx, limits.Time)
+	timed, cancel := context.WithTimeout(ctx, limits.Wait)
 	defer cancel()
 	cmd, err := program.Command(timed, roleName)
 	if err != nil {
@@ -109,8 +109,10 @@ func explain(ctx, timed context.Context, limits Limits, err error, stdout []byte
 		return ctx.Err()
 	case r.Limit != "":
 		return limits.exceeded(r.Limit)
-	case timed.Err() != nil || signaled(err, syscall.SIGXCPU):
+	case signaled(err, syscall.SIGKILL) && used(err) >= limits.Time: // before the child noticed
 		return limits.exceeded("time")
+	case timed.Err() != nil:
+		return &BusyError{limits.Wait, used(err)}
 	// The kernel says no, or kills, before the child notices.
 	case outOfMemory(stderr), signaled(err, syscall.SIGKILL):
 		return limits.exceeded("memory")
@@ -130,6 +132,15 @@ func outOfMemory(stderr string) bool {
 	return slices.ContainsFunc([]string{
 		"out of memory", "cannot allocate memory", "failed to allocate", "failed to create new OS thread", "pthread_create failed",
 	}, func(words string) bool { return strings.Contains(stderr, words) })
+}
+
+// used is the processor time of a child that has failed.
+func used(err error) time.Duration {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return 0
+	}
+	return exit.UserTime() + exit.SystemTime()
 }
 
 func signaled(err error, sig syscall.Signal) bool {
@@ -163,6 +174,7 @@ func runChild(rewrite Rewriter) int {
 		os.Exit(1)
 	}()
 	go reexec.WatchMemory(j.Limits.Memory, func() { verdict(report{Limit: "memory"}) })
+	go reexec.WatchTime(j.Limits.Time, func() { verdict(report{Limit: "time"}) })
 	if err := work(j, wasm, rewrite); err != nil {
 		verdict(failure(err))
 	}
@@ -178,7 +190,7 @@ func readJob(in *bufio.Reader) (job, []byte, error) {
 	if err := json.Unmarshal(line, &j); err != nil {
 		return j, nil, err
 	}
-	if err := reexec.Confine(reexec.Limits(j.Limits)); err != nil {
+	if err := reexec.Confine(reexec.Limits{Time: j.Limits.Time, Memory: j.Limits.Memory, Output: j.Limits.Output}); err != nil {
 		return j, nil, err
 	}
 	if j.Size < 0 || j.Size > partMax {

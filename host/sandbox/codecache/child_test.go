@@ -57,12 +57,12 @@ func TestBombs(t *testing.T) {
 		limits codecache.Limits
 		what   string
 	}{
-		{"locals and ifs, time", codecache.Request{Wasm: ifs(2000, 2000)}, codecache.Limits{Time: time.Second}, "time"},
+		{"locals and ifs, time", codecache.Request{Wasm: ifs(2000, 2000)}, codecache.Limits{Time: time.Second}, "processor time"},
 		{"locals and ifs, memory", codecache.Request{Wasm: ifs(2000, 2000)}, codecache.Limits{Time: 5 * time.Minute, Memory: 128 << 20}, "memory"},
 		{"one huge function", codecache.Request{Wasm: bomb(2, 1_000_000, 0x10, 0)}, codecache.Limits{Time: 5 * time.Minute, Memory: 256 << 20}, "memory"},
 		{"a rewriter that hoards", codecache.Request{Wasm: small(), Recipe: codecache.Recipe{RewriteOptions: []byte("hog")}}, codecache.Limits{Time: 5 * time.Minute, Memory: 256 << 20}, "memory"},
 		{"a rewriter that leaps", codecache.Request{Wasm: small(), Recipe: codecache.Recipe{RewriteOptions: []byte("leap")}}, codecache.Limits{Time: 5 * time.Minute, Memory: 256 << 20}, "memory"},
-		{"a rewriter that hangs", codecache.Request{Wasm: small(), Recipe: codecache.Recipe{RewriteOptions: []byte("hang")}}, codecache.Limits{Time: time.Second}, "time"},
+		{"a rewriter that spins", codecache.Request{Wasm: small(), Recipe: codecache.Recipe{RewriteOptions: []byte("spin")}}, codecache.Limits{Time: 200 * time.Millisecond}, "processor time"},
 		{"output", codecache.Request{Wasm: bomb(2, 4000, 0x10, 0)}, codecache.Limits{Time: 5 * time.Minute, Output: 4096}, "output"},
 	}
 	for _, tt := range tests {
@@ -76,6 +76,32 @@ func TestBombs(t *testing.T) {
 			}
 			noScratch(t, temp)
 		})
+	}
+}
+
+// TestBusyMachine: a module isn't to blame for what its compiler didn't do in time because
+// it was given no processor time.
+func TestBusyMachine(t *testing.T) {
+	for _, how := range []string{"stop", "hang"} {
+		temp := t.TempDir()
+		c := openCache(t, codecache.Options{Program: program, TempDir: temp, Limits: codecache.Limits{Time: time.Hour, Wait: 300 * time.Millisecond}})
+		_, err := c.Load(t.Context(), codecache.Request{Wasm: small(), Recipe: codecache.Recipe{RewriteOptions: []byte(how)}}, use)
+		var busy *codecache.BusyError
+		var limit *codecache.LimitError
+		if !errors.As(err, &busy) || errors.As(err, &limit) || !strings.Contains(err.Error(), "this machine is busy") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", how, err)
+		}
+		noScratch(t, temp)
+	}
+}
+
+// TestOwnModule: the program's own module has more time.
+func TestOwnModule(t *testing.T) {
+	c := openCache(t, codecache.Options{Program: program, Limits: codecache.Limits{Time: 40 * time.Millisecond}})
+	_, err := c.Load(t.Context(), codecache.Request{Own: true, Wasm: small(), Recipe: codecache.Recipe{RewriteOptions: []byte("spin")}}, use)
+	var limit *codecache.LimitError
+	if !errors.As(err, &limit) || limit.Limit != "200ms" {
+		t.Error(err)
 	}
 }
 

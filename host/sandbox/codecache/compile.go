@@ -22,16 +22,16 @@ import (
 const roomToCompile = 64 << 20
 
 // compile makes code for a module, in a child if there is one.
-func (c *Cache) compile(ctx context.Context, key Key, wasm []byte, recipe Recipe, plain bool) (*Code, error) {
+func (c *Cache) compile(ctx context.Context, key Key, wasm []byte, recipe Recipe, limits Limits, plain bool) (*Code, error) {
 	s, err := newScratch(c.scratchDirs(), roomToCompile)
 	if err != nil {
 		return nil, err
 	}
 	var stub, meta []byte
 	if c.opts.Program != nil {
-		stub, meta, err = compileInChild(ctx, c.opts.Program, s, wasm, recipe, c.opts.Limits)
+		stub, meta, err = compileInChild(ctx, c.opts.Program, s, wasm, recipe, limits)
 	} else {
-		stub, meta, err = compileIn(ctx, s.path, wasm, recipe, c.opts.Rewrite, c.opts.Limits.Workers)
+		stub, meta, err = compileIn(ctx, s.path, wasm, recipe, c.opts.Rewrite, limits.Workers)
 	}
 	if err != nil {
 		s.discard()
@@ -129,7 +129,7 @@ func Ahead(ctx context.Context, w io.Writer, wasm []byte, recipe Recipe, rewrite
 	if err != nil {
 		return err
 	}
-	code, err := c.compile(ctx, key, wasm, recipe, true)
+	code, err := c.compile(ctx, key, wasm, recipe, c.opts.Limits, true)
 	if err != nil {
 		return err
 	}

@@ -60,8 +60,10 @@
 //     next start, never a load.
 //   - Code compiled for another version of wazero, of the rewriter or of this
 //     package, for another system or other CPU features is a miss.
-//   - A module that takes too much time, memory or output to compile is refused
-//     with a *LimitError, and the process that asked is unaffected.
+//   - A module that takes too much processor time, memory or output to compile is
+//     refused with a *LimitError, and the process that asked is unaffected. Where a
+//     machine is busy that is no module's fault: after minutes of waiting there is a
+//     *BusyError.
 //
 // # Concurrency
 //

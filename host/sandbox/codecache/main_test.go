@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/tetratelabs/wazero"
@@ -52,6 +53,11 @@ func rewrite(wasm, options []byte) ([]byte, []byte, error) {
 			b[i] = 1
 		}
 		return b, nil, nil
+	case "spin":
+		for {
+		}
+	case "stop":
+		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 	case "hang":
 		<-context.Background().Done()
 	case "custom":

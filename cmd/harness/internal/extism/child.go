@@ -78,7 +78,7 @@ const (
 func (j *Job) confinement() reexec.Limits {
 	limits := j.Limits.withDefaults()
 	return reexec.Limits{
-		Time:   loadTime + time.Duration(len(j.Questions)+1)*2*limits.Time,
+		Time:   3 * (loadTime + time.Duration(len(j.Questions)+1)*2*limits.Time), // some threads may be at work
 		Memory: loadMemory + 4*limits.Memory,
 	}
 }

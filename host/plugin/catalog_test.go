@@ -9,7 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"waymark/host/plugin"
 	"waymark/host/resolve"
@@ -370,4 +373,80 @@ func TestBuiltinDigest(t *testing.T) {
 			t.Errorf("%s: %d reads and %d digests, want %d and %d", test.name, reads, digests, test.reads, test.digests)
 		}
 	}
+}
+
+// TestBuiltinIsTriedAgain: where the built-in module couldn't be loaded, which is the
+// machine's fault, that lasts until the next try: when somebody asks for one, and else by
+// itself.
+func TestBuiltinIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	wasm := tiny(t, "built-in", "1")
+	for _, asked := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			reads := 0
+			c := newCatalog(t, plugin.Options{
+				Builtin: func() ([]byte, error) {
+					if reads++; reads == 1 {
+						return nil, errors.New("this machine is busy")
+					}
+					return wasm, nil
+				},
+				BuiltinDigest: func() (string, error) { return fmt.Sprintf("%x", sha256.Sum256(wasm)), nil },
+			}, plugin.Config{})
+			load(t, c)
+			if got := texts(c.Current()); len(got) != 1 || !strings.Contains(got[0], "rejected") {
+				t.Fatalf("at first: %q", got)
+			}
+			changed := c.Changed()
+			if asked {
+				if err := c.Retry(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				ctx, cancel := context.WithCancel(t.Context())
+				run := make(chan error)
+				go func() { run <- c.Run(ctx) }()
+				<-changed
+				cancel()
+				<-run
+			}
+			if got := texts(c.Current()); len(got) != 1 || got[0] != "built-in 1 ready" {
+				t.Errorf("asked %v: %q", asked, got)
+			}
+		})
+	}
+}
+
+// TestLazyModuleIsTriedAgain: a module that is known from an earlier process is loaded when
+// it is needed first. Where that fails for the machine's sake, it isn't the last try.
+func TestLazyModuleIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	wasm, store := tiny(t, "built-in", "1"), memory{}
+	synctest.Test(t, func(t *testing.T) {
+		var failing error
+		opts := plugin.Options{
+			Store: store, Salt: "a",
+			Builtin:       func() ([]byte, error) { return wasm, failing },
+			BuiltinDigest: func() (string, error) { return fmt.Sprintf("%x", sha256.Sum256(wasm)), nil },
+		}
+		load(t, newCatalog(t, opts, plugin.Config{})) // which keeps its description
+		failing = errors.New("this machine is busy")
+		c := newCatalog(t, opts, plugin.Config{})
+		load(t, c)
+		list := acquire(t, c)
+		defer list.Release()
+		get := list.Resolvers()[0].Module.Get
+		if _, err := get(t.Context()); !errors.Is(err, failing) {
+			t.Fatalf("on a busy machine: %v", err)
+		}
+		was := failing
+		failing = nil
+		if _, err := get(t.Context()); !errors.Is(err, was) {
+			t.Errorf("at once: %v", err)
+		}
+		time.Sleep(31 * time.Second) // of the bubble's time
+		if _, err := get(t.Context()); err != nil {
+			t.Errorf("half a minute later: %v", err)
+		}
+	})
 }

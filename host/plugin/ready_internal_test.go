@@ -5,10 +5,12 @@ import (
 	"testing"
 
 	"waymark/host/sandbox"
+	"waymark/host/sandbox/codecache"
 )
 
-// TestMayPass: a module that wasn't in time is tried again, since the machine
-// may have been busy; one that is wrong isn't until its file changes.
+// TestMayPass: a module that didn't describe itself in time, or that a busy machine didn't
+// compile, is tried again; one that is wrong, or takes too much to compile, isn't until
+// its file changes.
 func TestMayPass(t *testing.T) {
 	for _, tt := range []struct {
 		err  error
@@ -16,6 +18,7 @@ func TestMayPass(t *testing.T) {
 	}{
 		{errors.New("no space left on device"), true},
 		{&sandbox.RejectError{Reason: "describe fails: deadline exceeded", Cause: sandbox.ErrDeadline}, true},
+		{&codecache.BusyError{}, true},
 		{&sandbox.RejectError{Reason: "not WebAssembly"}, false},
 		{&sandbox.RunError{Kind: sandbox.ErrDeadline}, true},
 	} {

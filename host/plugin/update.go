@@ -51,8 +51,10 @@ func (c *Catalog) update(ctx context.Context, atOnce bool) (next time.Time, err 
 		return next, nil // Load is going to look at them
 	}
 	defer c.releaseHeld()
-	c.builtin = c.current.builtin()
 	v := c.survey(&c.config, atOnce)
+	if err := c.retryBuiltin(ctx, v, atOnce); err != nil {
+		return v.next, err
+	}
 	for _, f := range v.due {
 		f.take(v.now, atOnce)
 		c.recognize(f.newest)
@@ -91,7 +93,7 @@ func (c *Catalog) saveApprovals() {
 }
 
 // Retry ends all quarantines, those of earlier processes too, and tries modules
-// again that couldn't be used.
+// again that couldn't be used for a reason that may pass.
 func (c *Catalog) Retry(ctx context.Context) error {
 	if err := c.opts.Running.Release(); err != nil {
 		return err

@@ -67,7 +67,8 @@ others are dropped into a plugin directory.
 
 'agent resolve' shows at once what is found here. 'agent run' goes on with it; the other
 commands ask a running agent: the one of the directory in which they are called, or of
-the nearest one above it, or else the only one that runs; --listen names another.`,
+the nearest one above it; those that change nothing, else the only one that runs.
+--listen names another.`,
 		Example: `  agent run                     watch over this directory, with your own hub
   agent resolve                 show what is found here, once
   agent status                  ask the running agent how it is doing

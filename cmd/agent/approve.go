@@ -38,7 +38,11 @@ code is 3 when nothing of that name waits, or no agent runs.`,
 			if len(args) == 0 && digest != "" {
 				return cli.Usage("--digest without a NAME: say which module it is")
 			}
-			c, err := conn.client()
+			dial := conn.client
+			if len(args) == 0 {
+				dial = conn.reader
+			}
+			c, err := dial()
 			if err != nil {
 				return err
 			}

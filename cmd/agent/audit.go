@@ -58,7 +58,7 @@ is none.`,
 // state returns the state directory of the agent that is meant; where none runs and
 // none is named, that of the directory in which the command was called.
 func (c *connection) state() (string, error) {
-	t, err := c.find()
+	t, err := c.find(anybody)
 	switch {
 	case err == nil && t.instance != nil:
 		return t.instance.state, nil

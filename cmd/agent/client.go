@@ -23,9 +23,6 @@ import (
 type connection struct {
 	listen    string
 	tokenFile string
-	// strict says that only an agent will do that looks into the current directory, or is
-	// named: what acts for a client that was started here mustn't act elsewhere.
-	strict bool
 	// dir is looked from in place of the current directory: some clients start all
 	// servers in one place.
 	dir string
@@ -41,9 +38,16 @@ func (c *connection) addFlags(cmd *cobra.Command) {
 	f.StringVar(&c.tokenFile, "listen-token-file", "", "`file` with the token of an agent that listens on TCP, as for 'agent run'")
 }
 
-// client makes the client. It connects with each call.
-func (c *connection) client() (client.Client, error) {
-	t, err := c.find()
+// client makes the client of a command that changes something: of the agent that looks
+// into the current directory, or is named. It connects with each call.
+func (c *connection) client() (client.Client, error) { return c.clientFor(nobody) }
+
+// reader makes that of a command that only reads, for which the only agent that runs will
+// do as well.
+func (c *connection) reader() (client.Client, error) { return c.clientFor(anybody) }
+
+func (c *connection) clientFor(only func(*instance) bool) (client.Client, error) {
+	t, err := c.find(only)
 	if err != nil {
 		return nil, err
 	}
@@ -57,8 +61,14 @@ type target struct {
 	instance *instance
 }
 
-// find says which agent is meant, and with which token it is asked.
-func (c *connection) find() (*target, error) {
+// nobody and anybody say whether the only agent that runs is meant by a command that
+// was called where none runs.
+func nobody(*instance) bool  { return false }
+func anybody(*instance) bool { return true }
+
+// find says which agent is meant, and with which token it is asked. only says whether the
+// only one that runs will do.
+func (c *connection) find(only func(*instance) bool) (*target, error) {
 	paths, err := config.FindPaths(config.Environment{})
 	if err != nil {
 		return nil, err
@@ -69,7 +79,7 @@ func (c *connection) find() (*target, error) {
 		if c.tokenFile != "" {
 			return nil, cli.Usage("--listen-token-file without --listen: the usual place is a socket, which needs no token")
 		}
-		return c.findUnnamed(paths)
+		return c.findUnnamed(paths, only)
 	case scheme == "unix" && strings.TrimPrefix(rest, "//") != "":
 		path, err := filepath.Abs(strings.TrimPrefix(rest, "//"))
 		if err != nil {
@@ -118,8 +128,8 @@ func (c *connection) ownWorkspace(cmd *cobra.Command) (own bool, err error) {
 
 // findUnnamed finds the agent that is meant where none is named: the one
 // that WAYMARK_SOCKET names; that of the nearest directory, from here up, that has
-// one; the only one that runs.
-func (c *connection) findUnnamed(paths *config.Paths) (*target, error) {
+// one; the only one that runs, if it will do.
+func (c *connection) findUnnamed(paths *config.Paths, only func(*instance) bool) (*target, error) {
 	if paths.Socket != "" {
 		return c.onSocket(paths.Socket, listening(paths, "unix:"+paths.Socket)), nil
 	}
@@ -132,13 +142,13 @@ func (c *connection) findUnnamed(paths *config.Paths) (*target, error) {
 	case i != nil:
 	case len(running) == 0:
 		return nil, &cli.Error{Code: cli.CodeNo, Err: errNoneRuns}
-	case c.strict:
-		return nil, &cli.Error{Code: cli.CodeNo, Err: fmt.Errorf("%w for %s: start one there with 'agent run'", client.ErrNotRunning, term.Visible(cmp.Or(c.dir, workingDir(), "this directory")))}
-	case len(running) > 1:
-		return nil, &cli.Error{Code: cli.CodeNo, Err: severalRun(running)}
-	default:
+	case len(running) == 1 && only(running[0]):
 		i = running[0]
 		c.say("this is the agent of %s, the only one that runs", i.name())
+	case c.cmd == nil: // a client has started this, and not a person
+		return nil, &cli.Error{Code: cli.CodeNo, Err: fmt.Errorf("%w for %s: start one there with 'agent run'", client.ErrNotRunning, term.Visible(cmp.Or(c.dir, workingDir(), "this directory")))}
+	default:
+		return nil, &cli.Error{Code: cli.CodeNo, Err: noneHere(running)}
 	}
 	if i.socket() == "" {
 		return nil, cli.Usage("the agent of %s asks for a token: name it with --listen %s --listen-token-file FILE", term.Visible(cmp.Or(i.Root, "no root yet")), i.Listen)
@@ -149,8 +159,8 @@ func (c *connection) findUnnamed(paths *config.Paths) (*target, error) {
 // errNoneRuns is what commands say that find no agent.
 var errNoneRuns = fmt.Errorf("%w: start one with 'agent run'", client.ErrNotRunning)
 
-// severalRun is what they say where it isn't clear which is meant.
-func severalRun(running []*instance) error {
+// noneHere is what they say where it isn't clear which is meant.
+func noneHere(running []*instance) error {
 	list := ""
 	for _, i := range running {
 		list += "\n  " + i.name()

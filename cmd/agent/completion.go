@@ -68,7 +68,7 @@ func fromAgent(cmd *cobra.Command, text string, ask func(context.Context, client
 	var conn connection
 	conn.listen, _ = cmd.Flags().GetString("listen")
 	conn.tokenFile, _ = cmd.Flags().GetString("listen-token-file")
-	c, err := conn.client()
+	c, err := conn.reader()
 	if err != nil {
 		return nil, none
 	}

@@ -320,7 +320,7 @@ you don't read by yourself are among its resources and prompts; read_skill reads
 `
 
 func (a *app) sessionStartCommand() *cobra.Command {
-	conn := connection{strict: true}
+	var conn connection
 	return &cobra.Command{
 		Use:    "session-start",
 		Short:  "Print what a session of a client begins with, for its hook",

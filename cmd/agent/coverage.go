@@ -78,7 +78,7 @@ func (a *app) whyAll(ctx context.Context, conn *connection, s *runSettings, own 
 
 func (a *app) coverage(ctx context.Context, conn *connection, s *runSettings, own bool, paths *config.Paths) (report *coverage.Report, err error) {
 	if !own {
-		c, err := conn.client()
+		c, err := conn.reader()
 		if err == nil {
 			report, err = c.Coverage(ctx)
 		}

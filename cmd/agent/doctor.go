@@ -155,7 +155,7 @@ func (a *app) patient(ctx context.Context, conn *connection, s *settings) (*pati
 	default:
 		p.config = config.Default()
 	}
-	c, err := conn.client()
+	c, err := conn.reader()
 	switch {
 	case cli.Code(err) == cli.CodeUsage:
 		return nil, err

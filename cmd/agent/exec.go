@@ -69,7 +69,7 @@ be started the exit code is 1 or 2, and 3 when no agent runs.`,
 			if err != nil {
 				return err
 			}
-			c, err := processClient(&s.conn, &s.chat)
+			c, err := processClient(s.conn.client, &s.chat)
 			if err != nil {
 				return err
 			}

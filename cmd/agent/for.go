@@ -117,7 +117,7 @@ func onePath(arg string, paths *config.Paths) (path string, err error) {
 // forFile asks the running agent, or finds out by itself. of is nil for no client.
 func (a *app) forFile(ctx context.Context, conn *connection, s *runSettings, own bool, paths *config.Paths, of *clients.Client, path string) (answer *applies.Answer, err error) {
 	if !own {
-		c, err := conn.client()
+		c, err := conn.reader()
 		switch {
 		case err != nil:
 		case of != nil:

@@ -67,7 +67,7 @@ is said on standard error, with exit code 1.`,
 					return cli.Usage("--chat %q is not a UUID: give the chat's own id, such as 5b2c6a8e-1f0a-4a52-9d7a-3f5c2a1b0c9d", f.chat)
 				}
 			}
-			c, err := conn.client()
+			c, err := conn.reader()
 			if err != nil {
 				return err
 			}

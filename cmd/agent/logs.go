@@ -42,7 +42,7 @@ The exit code is 3 when there is no such process, or no agent runs.`,
 			if cmd.Flags().Changed("tail") && tail < 0 {
 				return cli.Usage("--tail %d: use a whole number from 0", tail)
 			}
-			c, err := processClient(&conn, &chat)
+			c, err := processClient(conn.reader, &chat)
 			if err != nil {
 				return err
 			}

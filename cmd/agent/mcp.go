@@ -63,7 +63,11 @@ waits for it. The exit code is 3 when no agent runs.`,
 			if refresh && !tools {
 				return cli.Usage("--refresh is for --tools: the servers are asked for their tools again")
 			}
-			c, err := conn.client()
+			dial := conn.reader
+			if refresh {
+				dial = conn.client
+			}
+			c, err := dial()
 			if err != nil {
 				return err
 			}

@@ -62,7 +62,7 @@ and 3 when there is no such server, or no agent runs.`,
 			if err != nil {
 				return err
 			}
-			c, err := processClient(conn, &chat)
+			c, err := processClient(conn.client, &chat)
 			if err != nil {
 				return err
 			}
@@ -311,7 +311,7 @@ The exit code is 3 when no agent runs.`,
 			if opts.Tokens < 0 || opts.Limit < 0 {
 				return cli.Usage("--tokens and --limit: use whole numbers from 0")
 			}
-			c, err := conn.client()
+			c, err := conn.reader()
 			if err != nil {
 				return err
 			}

@@ -31,7 +31,7 @@ The exit code is 3 when there is no such server, or no agent runs.`,
 			if cmd.Flags().Changed("tail") && tail < 0 {
 				return cli.Usage("--tail %d: use a whole number from 0", tail)
 			}
-			c, err := conn.client()
+			c, err := conn.reader()
 			if err != nil {
 				return err
 			}

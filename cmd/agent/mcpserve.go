@@ -204,8 +204,8 @@ func (d *mcpDialer) dial(ctx context.Context) (client.Client, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	c := *d.conn
-	c.strict, c.dir, c.cmd = true, d.dir, nil
-	t, err := c.find()
+	c.dir, c.cmd = d.dir, nil
+	t, err := c.find(nobody)
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ are masked. The exit code is 3 when there is no such server, or no agent runs.`,
   agent mcp show github --json | jq -r .definition`,
 		Args: cli.Named("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := conn.client()
+			c, err := conn.reader()
 			if err != nil {
 				return err
 			}

@@ -22,9 +22,9 @@ import (
 func (a *app) pluginsCommand() *cobra.Command {
 	var conn connection
 	var asJSON bool
-	ask := func(f func(context.Context, client.Client) error) func(*cobra.Command, []string) error {
+	ask := func(dial func() (client.Client, error), f func(context.Context, client.Client) error) func(*cobra.Command, []string) error {
 		return func(cmd *cobra.Command, _ []string) error {
-			c, err := conn.client()
+			c, err := dial()
 			if err != nil {
 				return err
 			}
@@ -57,15 +57,15 @@ after all.`,
   agent plugins retry
   agent plugins approve acme-rules`,
 		Args: cobra.NoArgs,
-		RunE: ask(list),
+		RunE: ask(conn.reader, list),
 	}
 	conn.addFlags(cmd)
 	cmd.PersistentFlags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.AddCommand(
-		&cobra.Command{Use: "list", Short: "List all modules", Args: cobra.NoArgs, RunE: ask(list)},
+		&cobra.Command{Use: "list", Short: "List all modules", Args: cobra.NoArgs, RunE: ask(conn.reader, list)},
 		&cobra.Command{
 			Use: "retry", Short: "Run failing resolvers again at once", Args: cobra.NoArgs,
-			RunE: ask(func(ctx context.Context, c client.Client) error { return a.retryPlugins(ctx, c, asJSON) }),
+			RunE: ask(conn.client, func(ctx context.Context, c client.Client) error { return a.retryPlugins(ctx, c, asJSON) }),
 		},
 		a.approveCommand(&conn, &asJSON),
 	)

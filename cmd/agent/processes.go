@@ -43,13 +43,13 @@ func (c *chatFlag) caller() (who ws.Caller, err error) {
 	return who, nil
 }
 
-// processClient returns the agent's client for the chat that is named.
-func processClient(conn *connection, chat *chatFlag) (client.Client, error) {
+// processClient returns a client of the agent for the chat that is named.
+func processClient(dial func() (client.Client, error), chat *chatFlag) (client.Client, error) {
 	who, err := chat.caller()
 	if err != nil {
 		return nil, err
 	}
-	c, err := conn.client()
+	c, err := dial()
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ The exit code is 3 when no agent runs.`,
   agent ps --chat 1f2e3d4c-5b6a-4978-8695-a4b3c2d1e0f9`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := processClient(&conn, &chat)
+			c, err := processClient(conn.reader, &chat)
 			if err != nil {
 				return err
 			}
@@ -225,7 +225,7 @@ The exit code is 3 when there is no such process, it has ended, or no agent runs
 			if !known {
 				return cli.Usage("--signal %q: use terminate, kill, interrupt or hangup", name)
 			}
-			c, err := processClient(&conn, &chat)
+			c, err := processClient(conn.client, &chat)
 			if err != nil {
 				return err
 			}

@@ -25,7 +25,7 @@ then. The agent keeps its identity and its sources.`,
 			if err != nil {
 				return err
 			}
-			c, err := conn.client()
+			c, err := conn.clientFor(func(i *instance) bool { return i.Root == "" }) // of no project yet
 			if err != nil {
 				return err
 			}

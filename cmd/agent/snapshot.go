@@ -56,7 +56,7 @@ The exit code is 3 when no agent runs, and when there is no such payload.`,
 			case wait > 0 && (watch || payload != ""):
 				return cli.Usage("--wait goes without --watch and --payload")
 			}
-			c, err := conn.client()
+			c, err := conn.reader()
 			if err != nil {
 				return err
 			}

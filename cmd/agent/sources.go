@@ -21,9 +21,9 @@ import (
 func (a *app) sourcesCommand() *cobra.Command {
 	var conn connection
 	var asJSON bool
-	ask := func(f func(context.Context, client.Client, []string) error) func(*cobra.Command, []string) error {
+	ask := func(dial func() (client.Client, error), f func(context.Context, client.Client, []string) error) func(*cobra.Command, []string) error {
 		return func(cmd *cobra.Command, args []string) error {
-			c, err := conn.client()
+			c, err := dial()
 			if err != nil {
 				return err
 			}
@@ -54,7 +54,7 @@ and when there is no such source.`,
   agent sources add ~/notes/AGENTS.md --persist
   agent sources remove ~/notes/AGENTS.md`,
 		Args: cobra.NoArgs,
-		RunE: ask(list),
+		RunE: ask(conn.reader, list),
 	}
 	conn.addFlags(cmd)
 	cmd.PersistentFlags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -66,23 +66,23 @@ and when there is no such source.`,
 		Example: `  agent sources add docs/agents
   agent sources add ~/team-skills --persist`,
 		Args: cli.Named("PATH"),
-		RunE: ask(func(ctx context.Context, c client.Client, args []string) error {
+		RunE: ask(conn.client, func(ctx context.Context, c client.Client, args []string) error {
 			return a.addSource(ctx, c, args[0], persist, asJSON)
 		}),
 	}
 	add.Flags().BoolVar(&persist, "persist", false, "keep it across restarts of the agent")
 	cmd.AddCommand(
-		&cobra.Command{Use: "list", Short: "List all sources", Args: cobra.NoArgs, RunE: ask(list)},
+		&cobra.Command{Use: "list", Short: "List all sources", Args: cobra.NoArgs, RunE: ask(conn.reader, list)},
 		&cobra.Command{
 			Use: "show PATH", Short: "Show one source and what is found through it", Args: cli.Named("PATH"),
-			RunE: ask(func(ctx context.Context, c client.Client, args []string) error {
+			RunE: ask(conn.reader, func(ctx context.Context, c client.Client, args []string) error {
 				return a.showSource(ctx, c, args[0], asJSON)
 			}),
 		},
 		add,
 		&cobra.Command{
 			Use: "remove PATH", Short: "Remove a source for good", Args: cli.Named("PATH"),
-			RunE: ask(func(ctx context.Context, c client.Client, args []string) error {
+			RunE: ask(conn.client, func(ctx context.Context, c client.Client, args []string) error {
 				return a.removeSource(ctx, c, args[0], asJSON)
 			}),
 		},

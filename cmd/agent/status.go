@@ -32,7 +32,7 @@ something isn't right. The exit code is 3 when no agent runs.`,
   agent status --json | jq -r .push.state`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := conn.client()
+			c, err := conn.reader()
 			if err != nil {
 				return err
 			}

@@ -32,7 +32,7 @@ The exit code is 3 when no agent runs.`,
 		Example: `  agent stop`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			t, err := conn.find()
+			t, err := conn.find(nobody)
 			if err != nil {
 				return err
 			}

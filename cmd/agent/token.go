@@ -148,7 +148,7 @@ and by which other token each was made, with which it ends.`,
   agent token list --json | jq -r '.[].id'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := conn.client()
+			c, err := conn.reader()
 			if err != nil {
 				return err
 			}

@@ -139,7 +139,7 @@ func (a *app) why(ctx context.Context, conn *connection, s *runSettings, own boo
 		return a.whyHere(ctx, s, paths, of, asked)
 	}
 	var answers []why.Answer
-	c, err := conn.client()
+	c, err := conn.reader()
 	if err == nil {
 		if of != nil {
 			answers, err = c.ClientWhy(ctx, of.ID, asked...)

@@ -13,6 +13,7 @@ import (
 	"waymark/cmd/harness/internal/toolchain"
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
+	"waymark/internal/text"
 )
 
 // made is what new says with --json.
@@ -127,23 +128,12 @@ func (m *made) steps() []string {
 	if abs, err := filepath.Abs(m.Dir); err == nil {
 		base = filepath.Base(abs)
 	}
-	steps := []string{"cd " + quote(m.Dir)}
+	steps := []string{"cd " + text.ShellWord(m.Dir)}
 	switch m.Lang {
 	case "":
 		return append(steps, "cat README.md")
 	case toolchain.AssemblyScript:
 		steps = append(steps, "npm ci")
 	}
-	return append(steps, "harness build", "harness test "+quote(base+".wasm"))
-}
-
-// quote makes one word of a path for a shell.
-func quote(path string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./~", r)
-	}
-	if path != "" && strings.TrimLeftFunc(path, plain) == "" {
-		return path
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+	return append(steps, "harness build", "harness test "+text.ShellWord(base+".wasm"))
 }

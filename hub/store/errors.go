@@ -24,6 +24,8 @@ var (
 
 	// ErrForeign: the database belongs to another program, or isn't one.
 	ErrForeign = errors.New("not a waymark hub database")
+	// ErrNone: no hub has made it yet.
+	ErrNone = errors.New("there is no hub's database here: 'hub serve' makes one")
 	// ErrNewerSchema: the database was written by a newer hub.
 	ErrNewerSchema = errors.New("database was written by a newer hub")
 	// ErrNotEmpty: what would be replaced holds something.

@@ -25,6 +25,8 @@ type Options struct {
 	Now func() time.Time
 	// History says how much of the past is kept.
 	History store.Retention
+	// Existing opens what a hub has made, and makes nothing: store.ErrNone.
+	Existing bool
 	// Logger gets what goes wrong in the background; nil means none.
 	Logger *slog.Logger
 }
@@ -41,9 +43,9 @@ func Open(ctx context.Context, url string, opts Options) (store.Store, error) {
 		return nil, err
 	}
 	if path, ok := strings.CutPrefix(url, sqliteScheme); ok {
-		return opened(sqlite.Open(ctx, path, sqlite.Options{Now: opts.Now, History: opts.History, Logger: opts.Logger}))
+		return opened(sqlite.Open(ctx, path, sqlite.Options{Now: opts.Now, History: opts.History, Existing: opts.Existing, Logger: opts.Logger}))
 	}
-	return opened(postgres.Open(ctx, url, postgres.Options{Now: opts.Now, History: opts.History, Logger: opts.Logger}))
+	return opened(postgres.Open(ctx, url, postgres.Options{Now: opts.Now, History: opts.History, Existing: opts.Existing, Logger: opts.Logger}))
 }
 
 // opened keeps a nil pointer from becoming a Store that isn't nil.

@@ -2,10 +2,12 @@ package drivers_test
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"waymark/hub/store"
 	"waymark/hub/store/drivers"
 	"waymark/hub/store/pgtest"
 )
@@ -35,6 +37,32 @@ func opens(t *testing.T, url string) {
 	}
 	if err := st.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestExisting: what only works on a database makes none.
+func TestExisting(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "made", "hub.db")
+	for name, url := range map[string]string{"sqlite": "sqlite:" + path, "postgres": pgtest.Database(t)} {
+		t.Run(name, func(t *testing.T) {
+			for range 2 { // the first try has left nothing
+				st, err := drivers.Open(t.Context(), url, drivers.Options{Existing: true})
+				if st != nil || !errors.Is(err, store.ErrNone) {
+					t.Fatalf("%v, %v", st, err)
+				}
+			}
+			if _, err := os.Stat(filepath.Dir(path)); name == "sqlite" && err == nil {
+				t.Error("a directory is made")
+			}
+			opens(t, url)
+			st, err := drivers.Open(t.Context(), url, drivers.Options{Existing: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := st.Close(); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 

@@ -47,6 +47,8 @@ type Options struct {
 	// MaxConns bounds the connections of this hub, one more is for listening;
 	// 0 means 10, or pool_max_conns of the URL.
 	MaxConns int
+	// Existing opens what a hub has made, and makes nothing.
+	Existing bool
 	// Logger gets what goes wrong in the background; nil means none.
 	Logger *slog.Logger
 }
@@ -84,6 +86,7 @@ func Check(url string) error {
 //
 // # Errors
 //
+// store.ErrNone says that there is no hub's schema, with Options.Existing.
 // store.ErrForeign and store.ErrNewerSchema say why a database can't be used;
 // it is not changed then. Errors never hold a password.
 func Open(ctx context.Context, url string, opts Options) (*DB, error) {
@@ -100,7 +103,7 @@ func Open(ctx context.Context, url string, opts Options) (*DB, error) {
 	where := fmt.Sprintf("%s on %s", config.ConnConfig.Database, config.ConnConfig.Host)
 	db := &DB{log: opts.Logger, newest: newest.New()}
 	db.core = &core{Database: database{db}, TextList: textList, Now: opts.Now, Keep: opts.History.Effective(), Newest: db.newest, Notify: notify}
-	if err := db.open(ctx, config); err != nil {
+	if err := db.open(ctx, config, opts.Existing); err != nil {
 		_ = db.Close()
 		return nil, fmt.Errorf("open database %s: %w", where, clarify(err))
 	}
@@ -109,8 +112,8 @@ func Open(ctx context.Context, url string, opts Options) (*DB, error) {
 	return db, nil
 }
 
-func (db *DB) open(ctx context.Context, config *pgxpool.Config) (err error) {
-	if err := prepare(ctx, config.ConnConfig); err != nil {
+func (db *DB) open(ctx context.Context, config *pgxpool.Config, existing bool) (err error) {
+	if err := prepare(ctx, config.ConnConfig, existing); err != nil {
 		return err
 	}
 	if db.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {

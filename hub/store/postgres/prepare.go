@@ -32,8 +32,8 @@ const (
 )
 
 // prepare checks that the schema is a hub's or empty, and migrates it, one
-// hub at a time.
-func prepare(ctx context.Context, config *pgx.ConnConfig) error {
+// hub at a time; existing refuses an empty one.
+func prepare(ctx context.Context, config *pgx.ConnConfig, existing bool) error {
 	conn, err := connect(ctx, config)
 	if err != nil {
 		return err
@@ -54,6 +54,9 @@ func prepare(ctx context.Context, config *pgx.ConnConfig) error {
 	empty, err := identify(ctx, conn)
 	if err != nil {
 		return err
+	}
+	if empty && existing {
+		return store.ErrNone
 	}
 	unlimited := config.Copy()
 	unlimited.RuntimeParams["statement_timeout"] = "0"

@@ -3,8 +3,11 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -37,6 +40,8 @@ type Options struct {
 	// seconds: far longer than any transaction here takes, short enough to be
 	// reported.
 	BusyTimeout time.Duration
+	// Existing opens what a hub has made, and makes nothing.
+	Existing bool
 	// Logger gets what goes wrong in the background; nil means none.
 	Logger *slog.Logger
 }
@@ -47,7 +52,8 @@ type core = sqlstore.Core
 // DB is a store.Store in a SQLite file.
 type DB struct {
 	*core
-	busy time.Duration
+	busy     time.Duration
+	existing bool // nothing is made
 	// write has one connection: the one writer of this process.
 	write *sql.DB
 	read  *sql.DB
@@ -75,6 +81,7 @@ var _ store.Store = (*DB)(nil)
 //
 // # Errors
 //
+// store.ErrNone says that there is none to open, with Options.Existing.
 // store.ErrForeign, store.ErrNewerSchema and store.ErrCorrupt say why a file
 // can't be used; it is not changed then.
 func Open(ctx context.Context, path string, opts Options) (*DB, error) {
@@ -88,7 +95,7 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	db := &DB{newest: newest.New(), busy: opts.BusyTimeout}
+	db := &DB{newest: newest.New(), busy: opts.BusyTimeout, existing: opts.Existing}
 	db.changes.db = db
 	db.core = &core{Database: database{db}, TextList: textList, Now: opts.Now, Keep: opts.History.Effective(), Newest: db.newest}
 	if err := db.open(ctx, path, opts.Logger); err != nil {
@@ -100,6 +107,9 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 }
 
 func (db *DB) open(ctx context.Context, path string, log *slog.Logger) error {
+	if _, err := os.Stat(path); db.existing && errors.Is(err, fs.ErrNotExist) {
+		return store.ErrNone
+	}
 	if err := create(path); err != nil {
 		return err
 	}

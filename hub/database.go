@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -79,6 +80,30 @@ func DefaultDB() (string, error) {
 		return "", err
 	}
 	return "sqlite:" + filepath.Join(dir, "hub.db"), nil
+}
+
+// DatabaseName is the database that --db names, for people, who can type it elsewhere: with
+// an absolute path, and without a password.
+func DatabaseName(db string) string {
+	if path, ok := strings.CutPrefix(db, "sqlite:"); ok {
+		if abs, err := filepath.Abs(path); err == nil {
+			path = abs
+		}
+		return "sqlite:" + path
+	}
+	scheme, _, _ := strings.Cut(db, ":")
+	u, err := url.Parse(db)
+	if err != nil || u.Host == "" && u.Path == "" { // nobody can say where a password is in it
+		return scheme + ":…"
+	}
+	if u.User != nil {
+		u.User = url.User(u.User.Username())
+	}
+	query := u.Query()
+	query.Del("password")
+	query.Del("sslpassword")
+	u.RawQuery = query.Encode()
+	return u.String()
 }
 
 // DefaultDRPC returns the default of --drpc: hub.sock in

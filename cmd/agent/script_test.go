@@ -164,7 +164,7 @@ func TestScripts(t *testing.T) {
 			return errors.Join(os.MkdirAll(env.WorkDir+"/home", 0o700), guestbuild.ShareKey(env.WorkDir+"/state/waymark/key"))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"launch": cmdLaunch, "halt": cmdHalt, "await": cmdAwait, "exit": cmdExit, "get": cmdGet, "until": cmdUntil,
+			"launch": cmdLaunch, "database": cmdDatabase, "halt": cmdHalt, "await": cmdAwait, "exit": cmdExit, "get": cmdGet, "until": cmdUntil,
 			"fifo": cmdFIFO, "repeat": cmdRepeat, "absent": cmdAbsent, "normal": cmdNormal,
 			"module": cmdModule, "put": cmdPut, "stuck": cmdStuck, "dies": cmdDies, "tell": cmdTell,
 			"timehub": cmdTimeHub, "state": cmdState, "mode": cmdMode, "call": cmdCall, "match": cmdMatch, "code": cmdCode,

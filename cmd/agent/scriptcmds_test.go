@@ -22,6 +22,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"waymark/hub/store/sqlite"
 	"waymark/internal/notify"
 	"waymark/test/ordinary"
 )
@@ -362,4 +363,11 @@ func cmdTimeHub(ts *testscript.TestScript, neg bool, args []string) {
 	}))
 	ts.Defer(server.Close)
 	ts.Check(os.WriteFile(ts.MkAbs("hub.toml"), []byte(fmt.Sprintf("push.url = %q\n", server.URL)), 0o600))
+}
+
+// cmdDatabase makes a hub's database, as hub serve does: database PATH
+func cmdDatabase(ts *testscript.TestScript, _ bool, args []string) {
+	st, err := sqlite.Open(context.Background(), ts.MkAbs(args[0]), sqlite.Options{})
+	ts.Check(err)
+	ts.Check(st.Close())
 }

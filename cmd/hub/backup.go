@@ -32,7 +32,7 @@ pg_dump, which must be installed here, of the server's version or newer.`,
   hub backup --db postgres://waymark@db.example.com/waymark hub.backup`,
 		Args: cli.Named("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			url, err := theDatabase(db)
+			url, err := theDatabase(cmd.Context(), db)
 			if err != nil {
 				return err
 			}
@@ -49,10 +49,12 @@ pg_dump, which must be installed here, of the server's version or newer.`,
 			}
 			if asJSON {
 				return term.JSON(cmd.OutOrStdout(), struct {
-					File string `json:"file"`
-					Size int64  `json:"size_bytes"`
-				}{args[0], info.Size()})
+					Database string `json:"database"`
+					File     string `json:"file"`
+					Size     int64  `json:"size_bytes"`
+				}{hub.DatabaseName(url), args[0], info.Size()})
 			}
+			sayDatabase(cmd, hub.DatabaseName(url))
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %d bytes\n", term.Visible(args[0]), info.Size())
 			return err
 		},
@@ -60,14 +62,6 @@ pg_dump, which must be installed here, of the server's version or newer.`,
 	addDB(cmd, &db)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
-}
-
-// theDatabase is what --db says, or the default.
-func theDatabase(db string) (string, error) {
-	if db == "" {
-		return hub.DefaultDB()
-	}
-	return db, checkDB(db)
 }
 
 func newRestore() *cobra.Command {
@@ -91,7 +85,7 @@ after it are valid again: look at hub token list.`,
   hub restore --db postgres://waymark@db.example.com/waymark hub.backup`,
 		Args: cli.Named("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			url, err := theDatabase(db)
+			url, err := theDatabase(cmd.Context(), db)
 			if err != nil {
 				return err
 			}
@@ -104,9 +98,11 @@ after it are valid again: look at hub token list.`,
 			}
 			if asJSON {
 				return term.JSON(cmd.OutOrStdout(), struct {
-					File string `json:"file"`
-				}{args[0]})
+					Database string `json:"database"`
+					File     string `json:"file"`
+				}{hub.DatabaseName(url), args[0]})
 			}
+			sayDatabase(cmd, hub.DatabaseName(url))
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "restored from %s\n", args[0])
 			return err
 		},

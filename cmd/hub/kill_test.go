@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -32,6 +33,7 @@ type hubProcess struct {
 func startHub(t *testing.T, db, http, socket string) *hubProcess {
 	t.Helper()
 	p := &hubProcess{cmd: exec.Command("hub", "serve", "--log-format", "json", "--db", db, "--http", http, "--drpc", "unix:"+socket)}
+	p.cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+t.TempDir())
 	stderr, err := p.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +12,9 @@ import (
 	"time"
 
 	"waymark/cmd/internal/cli"
+	"waymark/hub"
+	"waymark/hub/local"
+	"waymark/internal/backoff"
 
 	"github.com/spf13/cobra"
 )
@@ -18,41 +23,84 @@ import (
 var errNotReady = errors.New("not ready")
 
 func newReady() *cobra.Command {
-	var timeout time.Duration
+	var timeout, wait time.Duration
 	cmd := &cobra.Command{
 		Use:   "ready [URL]",
 		Short: "Ask a hub whether it can do its work now",
 		Long: `Asks the hub at URL and exits with 0 when its store answers and it isn't about
-to stop, with 3 otherwise, also when nobody answers. Without URL it is the hub
-that your agents run themselves, and where none does the one at
-http://127.0.0.1:7878; the --monitor address of a hub will do as well. It needs no
-token: it is for probes where there is no curl, as in a container.`,
-		Example: "  hub ready\n  hub ready http://127.0.0.1:9090",
+to stop, with 3 otherwise, also when nobody answers. Without URL it is each hub that
+runs on this machine, of your agents and by 'hub serve', whatever its certificate says;
+and where none is known the one at http://127.0.0.1:7878. The --monitor address of a
+hub will do as well. It needs no token: it is for probes where there is no curl, as in
+a container. --wait asks until the answer is yes.`,
+		Example: "  hub ready\n  hub serve & hub ready --wait 30s\n  hub ready http://127.0.0.1:9090",
 		Args:    cli.Named("[URL]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var base string
-			if len(args) > 0 {
-				base = args[0]
-			} else {
-				base = localHub(cmd.Context()).URL
+			ctx, cancel := context.WithTimeout(cmd.Context(), wait)
+			defer cancel()
+			err := askReady(cmd, args, timeout)
+			for errors.Is(err, errNotReady) && backoff.Sleep(ctx, readyEvery) == nil {
+				err = askReady(cmd, args, timeout)
 			}
-			if u, err := url.Parse(base); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-				return usage(cmd, "%q is not the URL of a hub: want http://HOST:PORT", base)
-			}
-			client := http.Client{Timeout: timeout}
-			response, err := client.Get(strings.TrimSuffix(base, "/") + "/readyz")
 			if err != nil {
-				return fmt.Errorf("%w: %w", errNotReady, err)
-			}
-			defer response.Body.Close()
-			text, _ := io.ReadAll(io.LimitReader(response.Body, 200)) // a few words
-			if response.StatusCode != http.StatusOK {
-				return fmt.Errorf("%w: %s: %q", errNotReady, response.Status, strings.TrimSpace(string(text)))
+				return err
 			}
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), "ready")
 			return err
 		},
 	}
 	cmd.Flags().DurationVar(&timeout, "timeout", 5*time.Second, "`time` to wait for an answer, such as 5s")
+	cmd.Flags().DurationVar(&wait, "wait", 0, "ask again for this `time`, such as 30s, until the answer is yes")
 	return cmd
+}
+
+// readyEvery is how often a hub is asked that isn't ready.
+const readyEvery = 50 * time.Millisecond
+
+func askReady(cmd *cobra.Command, args []string, timeout time.Duration) error {
+	c := http.Client{Timeout: timeout}
+	if len(args) > 0 {
+		if u, err := url.Parse(args[0]); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return usage(cmd, "%q is not the URL of a hub: want http://HOST:PORT", args[0])
+		}
+		return ready(cmd.Context(), &c, args[0])
+	}
+	var running []*local.Place
+	dir, err := hub.StateDir()
+	if err == nil {
+		running, err = local.Running(cmd.Context(), dir)
+	}
+	if err != nil {
+		return err
+	}
+	if len(running) == 0 {
+		return ready(cmd.Context(), &c, localHub(cmd.Context()).URL)
+	}
+	// A hub that says where it listens is the one that is there, and is shown nothing: its
+	// certificate is for the names that others call it by.
+	c.Transport = &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // see above
+	for _, place := range running {
+		if err := ready(cmd.Context(), &c, place.URL); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ready asks one hub.
+func ready(ctx context.Context, c *http.Client, base string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(base, "/")+"/readyz", http.NoBody)
+	if err != nil {
+		return err
+	}
+	response, err := c.Do(request)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errNotReady, err)
+	}
+	defer response.Body.Close()
+	text, _ := io.ReadAll(io.LimitReader(response.Body, 200)) // a few words
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%w: %s: %q", errNotReady, response.Status, strings.TrimSpace(string(text)))
+	}
+	return nil
 }

@@ -44,8 +44,9 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 in their workspaces; the hub keeps them and shows them over HTTP.
 
 'hub serve' runs it. agents, context, pins, diff, events and login ask a running
-hub, with a reader's token, approvals with an operator's; token, backup and restore
-work on its database.
+hub, with a reader's token, approvals with an operator's; token, enroll, webhook,
+agents label and remove, backup and restore work on its database, which --db or HUB_DB
+name.
 'agent run' has a hub of its own, so that nothing must be set up on one machine.`,
 		Example: `  hub serve                        run a hub on this machine
   hub token create --role agent    make the token that an agent pushes with

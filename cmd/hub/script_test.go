@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -14,6 +15,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"waymark/hub/store/sqlite"
 )
 
 // TestMain makes the test binary the command under test: it is hub when it is
@@ -32,6 +35,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("XDG_STATE_HOME", env.WorkDir+"/state")
 			env.Setenv("XDG_RUNTIME_DIR", env.WorkDir+"/run")
 			env.Setenv("XDG_CONFIG_HOME", env.WorkDir+"/config")
+			env.Setenv("HUB_DB", "sqlite:"+env.WorkDir+"/state/waymark/hub.db")
 			env.Values[receiverKey{}] = make(chan delivery, 100)
 			env.Values[serverKey{}] = &server{followed: make(map[followedKey]*followed)}
 			return nil
@@ -40,7 +44,7 @@ func TestScripts(t *testing.T) {
 			"start": cmdStart, "halt": cmdStop, "push": cmdPush, "share": cmdShare, "get": cmdGet,
 			"follow": cmdFollow, "await": cmdAwait, "unfollow": cmdUnfollow, "restart": cmdRestart,
 			"fetch": cmdFetch, "exit": cmdExit, "occupy": cmdOccupy, "mode": cmdMode, "provision": cmdProvision,
-			"listening": cmdListening, "heard": cmdHeard, "receive": cmdReceive, "received": cmdReceived,
+			"listening": cmdListening, "database": cmdDatabase, "heard": cmdHeard, "receive": cmdReceive, "received": cmdReceived,
 		},
 	})
 }
@@ -67,6 +71,17 @@ func cmdExit(ts *testscript.TestScript, neg bool, args []string) {
 	if text := ts.ReadFile("stderr"); code != 0 && (strings.Count(text, "\n") != 1 || !strings.HasPrefix(text, "hub: ")) {
 		ts.Fatalf("stderr is not one line that begins with hub:\n%s", text)
 	}
+}
+
+// cmdDatabase makes a database as hub serve does: database [PATH]
+func cmdDatabase(ts *testscript.TestScript, _ bool, args []string) {
+	path := "state/waymark/hub.db"
+	if len(args) > 0 {
+		path = args[0]
+	}
+	st, err := sqlite.Open(context.Background(), ts.MkAbs(path), sqlite.Options{})
+	ts.Check(err)
+	ts.Check(st.Close())
 }
 
 // cmdOccupy takes a port and a socket, and sets $TAKEN and $TAKEN_SOCKET.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,9 +19,11 @@ import (
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/stop"
 	"waymark/hub"
+	"waymark/hub/local"
 	"waymark/hub/metrics"
 	"waymark/hub/store"
 	"waymark/hub/store/drivers"
+	"waymark/internal/text"
 )
 
 // afterDrain is for what comes after the drain: closing listeners and the
@@ -63,7 +66,8 @@ then is ended by force, with the default bound within 5 seconds of the signal.
 A second signal ends it at once.
 
 The database is a file (sqlite:PATH) or PostgreSQL (postgres://…), which
-several hubs can share. Give each of them its own address with --advertise, so
+several hubs can share; HUB_DB names it in place of --db. Serve makes it, and nothing
+else does. Give each of them its own address with --advertise, so
 that what is asked of an agent at one of them gets to the one to which the
 agent is connected. Put a password for it into PGPASSWORD or a file that
 PGPASSFILE names, not into the command line. Where XDG_STATE_HOME is set, it takes the place of
@@ -134,6 +138,11 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 		return usage(cmd, "--keep-revisions, --keep-age and --keep-bytes must be above zero; the newest revision is kept in any case")
 	}
 	stop.Allow(cmd.Context(), f.listen.DrainTimeout+afterDrain)
+	if f.listen.DB = cmp.Or(f.listen.DB, os.Getenv(dbVariable)); f.listen.DB == "" {
+		if f.listen.DB, err = hub.DefaultDB(); err != nil {
+			return err
+		}
+	}
 	f.listen.Logger, f.listen.Databases = logger, databases()
 	f.listen.Databases.Open = func(ctx context.Context, db string, opts hub.StoreOptions) (store.Store, error) {
 		return drivers.Open(ctx, db, drivers.Options{Now: opts.Now, History: f.keep, Logger: opts.Logger})
@@ -171,6 +180,7 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 	if counts != nil {
 		counts.Watch(server)
 	}
+	defer f.announce(server, logger)()
 	defer reloadOnHangup(ctx, server)()
 	attrs := []slog.Attr{slog.String("http", server.HTTPURL()), slog.Any("drpc", server.DRPC())}
 	if url := server.MonitorURL(); url != "" {
@@ -185,6 +195,20 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 	}
 	logger.Info("hub has stopped")
 	return server.Close()
+}
+
+// announce tells commands on this machine where the hub is, and its database, until stop.
+func (f *serveFlags) announce(server *hub.Server, logger *slog.Logger) (stop func()) {
+	dir, err := hub.StateDir()
+	var release func() error
+	if err == nil {
+		release, err = local.Announce(dir, &local.Place{URL: server.LocalURL(), PID: os.Getpid(), DB: hub.DatabaseName(f.listen.DB)})
+	}
+	if err != nil { // as where the home is read-only
+		logger.Info("commands on this machine aren't told of this hub", slog.Any("error", err))
+		return func() {}
+	}
+	return func() { _ = release() }
 }
 
 // count prepares the metrics, where there is a port for them.
@@ -228,10 +252,7 @@ func hint(ctx context.Context, st store.Store, db string, stderr io.Writer) erro
 			return nil
 		}
 	}
-	at := ""
-	if db != "" {
-		at = " --db " + db
-	}
+	at := " --db " + text.ShellWord(hub.DatabaseName(db))
 	fmt.Fprintf(stderr, "There is no reader token yet, so nobody can see anything. Make one with\n  hub token create --role reader%s\nand one for each agent with\n  hub token create --role agent --agent ID%s\n", at, at)
 	return nil
 }
@@ -265,28 +286,4 @@ func (f *logFlags) logger(cmd *cobra.Command, w io.Writer) (*slog.Logger, error)
 func complete(cmd *cobra.Command, flag string, values ...string) {
 	// It only fails for a flag that doesn't exist.
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
-}
-
-// databases are all that there are.
-func databases() hub.Databases {
-	return hub.Databases{
-		Check: checkDB,
-		Open: func(ctx context.Context, db string, opts hub.StoreOptions) (store.Store, error) {
-			return drivers.Open(ctx, db, drivers.Options{Now: opts.Now, Logger: opts.Logger})
-		},
-	}
-}
-
-// checkDB reports whether --db can be right.
-func checkDB(db string) error {
-	err := drivers.Check(db)
-	if errors.Is(err, drivers.ErrURL) {
-		return cli.Usage("--db: %w; see 'hub serve --help'", err)
-	}
-	return err
-}
-
-// addDB adds the --db flag.
-func addDB(cmd *cobra.Command, db *string) {
-	cmd.Flags().StringVar(db, "db", "", "`database`, sqlite:PATH or postgres://USER@HOST/NAME (default sqlite:~/.local/state/waymark/hub.db)")
 }

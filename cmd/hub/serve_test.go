@@ -42,6 +42,7 @@ func serve(t *testing.T, args ...string) *served {
 	s.cmd = exec.Command("hub", append([]string{
 		"serve", "--log-format", "json", "--http", "127.0.0.1:0", "--db", s.db, "--drpc", "unix:" + filepath.Join(dir, "s"),
 	}, args...)...)
+	s.cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+dir)
 	stderr, err := s.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -26,7 +26,9 @@ import (
 // TestStop: a signal ends the hub and its commands, whatever hangs.
 func TestStop(t *testing.T) {
 	serve := func(dir string, more ...string) *exec.Cmd {
-		return exec.Command("hub", append([]string{"serve", "--http", "127.0.0.1:0", "--db", "sqlite:" + dir + "/hub.db", "--drpc", "unix:" + dir + "/s"}, more...)...)
+		cmd := exec.Command("hub", append([]string{"serve", "--http", "127.0.0.1:0", "--db", "sqlite:" + dir + "/hub.db", "--drpc", "unix:" + dir + "/s"}, more...)...)
+		cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+dir)
+		return cmd
 	}
 	ready := func(t *testing.T, dir string) *stoptest.Process {
 		p := stoptest.Start(t, serve(dir))

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -25,7 +24,8 @@ func newToken() *cobra.Command {
 		Long: `An agent's token lets it push, and says which agent it is. A reader's token
 opens the HTTP API, for all agents or for some. An operator's opens all of it, and
 what 'hub approvals' changes. The hub keeps only hashes: a token is shown once, when
-it is made. All of this also works while the hub runs.`,
+it is made. All of this works on the hub's database (--db or HUB_DB), also while the
+hub runs.`,
 		Example: `  hub token create --role agent --agent dev-1 --out agent.token
   hub token create --role reader --out reader.token
   hub token list
@@ -34,24 +34,6 @@ it is made. All of this also works while the hub runs.`,
 	cli.Group(cmd)
 	cmd.AddCommand(newTokenCreate(), newTokenList(), newTokenRevoke())
 	return cmd
-}
-
-// withStore opens the database for the time of f.
-func withStore(cmd *cobra.Command, db string, f func(store.Store) error) (err error) {
-	if db == "" {
-		if db, err = hub.DefaultDB(); err != nil {
-			return err
-		}
-	}
-	if err := checkDB(db); err != nil {
-		return err
-	}
-	st, err := databases().Open(cmd.Context(), db, hub.StoreOptions{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = cmp.Or(err, st.Close()) }()
-	return f(st)
 }
 
 // createFlags are the flags of hub token create.
@@ -153,13 +135,13 @@ func (f *createFlags) run(cmd *cobra.Command) error {
 	if err := f.check(cmd); err != nil {
 		return err
 	}
-	return withStore(cmd, f.db, func(st store.Store) error {
+	return withStore(cmd, f.db, func(st database) error {
 		if f.out == "" {
 			text, made, err := hub.CreateToken(cmd.Context(), st, f.token)
 			if err != nil {
 				return err
 			}
-			return f.print(cmd, text, made)
+			return f.print(cmd, st.name, text, made)
 		}
 		made, err := hub.CreateTokenFile(cmd.Context(), st, f.token, f.out)
 		if errors.Is(err, fs.ErrExist) {
@@ -168,7 +150,7 @@ func (f *createFlags) run(cmd *cobra.Command) error {
 		if err != nil {
 			return err
 		}
-		return f.print(cmd, "", made)
+		return f.print(cmd, st.name, "", made)
 	})
 }
 
@@ -203,13 +185,14 @@ func expiry(text string, now time.Time) (at time.Time, err error) {
 }
 
 // print prints a new token; text is empty where it is in a file.
-func (f *createFlags) print(cmd *cobra.Command, text string, made store.Token) error {
+func (f *createFlags) print(cmd *cobra.Command, name, text string, made store.Token) error {
 	if f.json {
 		return term.JSON(cmd.OutOrStdout(), struct {
-			Token string `json:"token,omitempty"`
-			File  string `json:"file,omitempty"`
+			Database string `json:"database"`
+			Token    string `json:"token,omitempty"`
+			File     string `json:"file,omitempty"`
 			tokenJSON
-		}{text, f.out, toJSON(&made)})
+		}{name, text, f.out, toJSON(&made)})
 	}
 	who := string(made.Role)
 	if made.Role == store.RoleAgent {
@@ -243,12 +226,12 @@ minute, what a reader's token shows, until when it is valid. Times are in UTC.`,
 		Example: "  hub token list\n  hub token list --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withStore(cmd, db, func(st store.Store) error {
+			return withStore(cmd, db, func(st database) error {
 				tokens, err := st.Tokens(cmd.Context())
 				if err != nil {
 					return err
 				}
-				return printTokens(cmd.OutOrStdout(), tokens, asJSON)
+				return printTokens(cmd.OutOrStdout(), st.name, tokens, asJSON)
 			})
 		},
 	}
@@ -257,13 +240,16 @@ minute, what a reader's token shows, until when it is valid. Times are in UTC.`,
 	return cmd
 }
 
-func printTokens(w io.Writer, tokens []store.Token, asJSON bool) error {
+func printTokens(w io.Writer, name string, tokens []store.Token, asJSON bool) error {
 	if asJSON {
 		list := make([]tokenJSON, 0, len(tokens))
 		for i := range tokens {
 			list = append(list, toJSON(&tokens[i]))
 		}
-		return term.JSON(w, list)
+		return term.JSON(w, struct {
+			Database string      `json:"database"`
+			Tokens   []tokenJSON `json:"tokens"`
+		}{name, list})
 	}
 	if len(tokens) == 0 {
 		_, err := fmt.Fprintln(w, "there are no tokens; hub token create makes one")
@@ -312,7 +298,7 @@ were signed in with it. Exits with 3 when there is no such token.`,
 			if _, is := store.RoleOfToken(args[0]); is {
 				return usage(cmd, "that is a token, not its id; hub token list shows ids")
 			}
-			return withStore(cmd, db, func(st store.Store) error {
+			return withStore(cmd, db, func(st database) error {
 				return st.RevokeToken(cmd.Context(), args[0])
 			})
 		},

@@ -167,7 +167,7 @@ func (h *Hub) open(ctx context.Context, address string) error {
 	}
 	reader := store.NewToken{Role: store.RoleReader, Name: "local"}
 	_, _, err = hub.EnsureToken(ctx, server.Store(), reader, ReaderFile(h.opts.State))
-	place := Place{URL: server.HTTPURL(), Socket: h.opts.Socket, PID: os.Getpid()}
+	place := Place{URL: server.HTTPURL(), Socket: h.opts.Socket, PID: os.Getpid(), DB: "sqlite:" + database(h.opts.State)}
 	if err == nil {
 		err = place.write(h.opts.State)
 	}

@@ -23,6 +23,8 @@ type Place struct {
 	Socket string `json:"socket"`
 	// PID is the process that holds the hub.
 	PID int `json:"pid"`
+	// DB is the database, as --db names it, without a password.
+	DB string `json:"db"`
 }
 
 // ErrNone says that no agent of the user holds a hub.

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"waymark/cmd/internal/cli"
+	"waymark/cmd/internal/term"
+	"waymark/hub"
+	"waymark/hub/local"
+	"waymark/hub/store"
+	"waymark/hub/store/drivers"
+	"waymark/internal/text"
+)
+
+// dbVariable names the database in place of --db.
+const dbVariable = "HUB_DB"
+
+// database is one that is open, and its name for people.
+type database struct {
+	store.Store
+	name string
+}
+
+// withStore opens the database, which a hub has made, for the time of f, and says which it
+// was.
+func withStore(cmd *cobra.Command, db string, f func(database) error) (err error) {
+	if db, err = theDatabase(cmd.Context(), db); err != nil {
+		return err
+	}
+	st, err := drivers.Open(cmd.Context(), db, drivers.Options{Existing: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = cmp.Or(err, st.Close()) }()
+	name := hub.DatabaseName(db)
+	if err = f(database{st, name}); err == nil {
+		sayDatabase(cmd, name)
+	}
+	return err
+}
+
+// sayDatabase says on the side which database it was; JSON has it.
+func sayDatabase(cmd *cobra.Command, name string) {
+	if asJSON, _ := cmd.Flags().GetBool("json"); !asJSON {
+		fmt.Fprintf(cmd.ErrOrStderr(), "database %s\n", term.Visible(name))
+	}
+}
+
+// theDatabase is what --db or HUB_DB say. The default is meant only where no hub is known
+// that may have another.
+func theDatabase(ctx context.Context, db string) (string, error) {
+	if db = cmp.Or(db, os.Getenv(dbVariable)); db != "" {
+		return db, checkDB(db)
+	}
+	if err := needsName(ctx); err != nil {
+		return "", err
+	}
+	return hub.DefaultDB()
+}
+
+// needsName says how to name the database of the hub that a profile names or that runs on
+// this machine; nil where there is none.
+func needsName(ctx context.Context) error {
+	all, err := readProfiles()
+	if err != nil {
+		return err
+	}
+	dir, err := hub.StateDir()
+	if err != nil {
+		return err
+	}
+	running, err := local.Running(ctx, dir)
+	if err != nil {
+		return err
+	}
+	at, from := os.Getenv(urlVariable), urlVariable
+	if p := all.find(all.Use); at == "" && p != nil {
+		at, from = p.URL, "profile "+p.Name
+	}
+	var known []string
+	for _, place := range running {
+		if at == "" || sameHub(at, place.URL) {
+			known = append(known, fmt.Sprintf("that of the hub at %s is --db %s", term.Visible(place.URL), text.ShellWord(term.Visible(place.DB))))
+		}
+	}
+	here := localHub(ctx).URL
+	switch {
+	case len(known) > 0:
+		return cli.Usage("--db is missing: say which database; %s", strings.Join(known, "; "))
+	case at != "":
+		return cli.Usage("--db is missing: the database of the hub at %s (%s) isn't known here; on its machine say the --db of its 'hub serve'", term.Visible(at), from)
+	case healthy(here):
+		return cli.Usage("--db is missing: the database of the hub at %s isn't known here; say the --db of its 'hub serve'", here)
+	}
+	return nil
+}
+
+// healthyWithin is how long a hub on this machine may take to say that it is there.
+const healthyWithin = time.Second
+
+func healthy(url string) bool {
+	c := http.Client{Timeout: healthyWithin}
+	response, err := c.Get(url + "/healthz")
+	return err == nil && response.Body.Close() == nil && response.StatusCode == http.StatusOK
+}
+
+// databases are all that there are.
+func databases() hub.Databases {
+	return hub.Databases{
+		Check: checkDB,
+		Open: func(ctx context.Context, db string, opts hub.StoreOptions) (store.Store, error) {
+			return drivers.Open(ctx, db, drivers.Options{Now: opts.Now, Logger: opts.Logger})
+		},
+	}
+}
+
+// checkDB reports whether --db can be right.
+func checkDB(db string) error {
+	err := drivers.Check(db)
+	if errors.Is(err, drivers.ErrURL) {
+		return cli.Usage("--db: %w; see 'hub serve --help'", err)
+	}
+	return err
+}
+
+// addDB adds the --db flag.
+func addDB(cmd *cobra.Command, db *string) {
+	cmd.Flags().StringVar(db, "db", "", "`database`, sqlite:PATH or postgres://USER@HOST/NAME (default HUB_DB, or sqlite:~/.local/state/waymark/hub.db)")
+}

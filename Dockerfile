@@ -34,9 +34,12 @@ CMD ["run", "--root", "/workspace"]
 
 FROM base AS hub
 COPY --from=build /out/hub /hub
+# 9090 is for Prometheus, without a token: publish it only to who may know how the
+# hub is doing.
 EXPOSE 7878 9090
-HEALTHCHECK --interval=10s --timeout=5s CMD ["/hub", "ready", "http://127.0.0.1:9090"]
+# It asks the hub that runs here, by whatever flags.
+HEALTHCHECK --interval=10s --timeout=5s CMD ["/hub", "ready"]
 ENTRYPOINT ["/hub"]
 # A container's address isn't loopback: name a certificate, or say --insecure
 # where the network between can be trusted.
-CMD ["serve", "--http", "0.0.0.0:7878", "--monitor", "127.0.0.1:9090", "--tls-cert", "/tls/tls.crt", "--tls-key", "/tls/tls.key"]
+CMD ["serve", "--http", "0.0.0.0:7878", "--monitor", "0.0.0.0:9090", "--tls-cert", "/tls/tls.crt", "--tls-key", "/tls/tls.key"]

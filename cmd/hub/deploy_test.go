@@ -2,7 +2,11 @@ package main
 
 import (
 	"bytes"
+	"crypto/tls"
+	"encoding/json"
 	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +16,7 @@ import (
 	"testing"
 
 	"waymark/hub"
+	"waymark/test/stoptest"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.yaml.in/yaml/v4"
@@ -35,6 +40,7 @@ type composeFile struct {
 		User     string
 		Image    string
 		Command  []string
+		Env      map[string]string `yaml:"environment"`
 		Secrets  []string
 		Volumes  []string
 		ReadOnly bool `yaml:"read_only"`
@@ -84,6 +90,9 @@ func TestCompose(t *testing.T) {
 		t.Errorf("services %v, want %v", names, want)
 	}
 	checkFlags(t, c.Services["hub"].Command)
+	if err := checkDB(c.Services["hub"].Env[dbVariable]); err != nil {
+		t.Error(err)
+	}
 	for _, name := range []string{"agent-one", "agent-two"} {
 		if command := c.Services[name].Command; command[0] != "run" || !slices.ContainsFunc(command, func(s string) bool { return strings.HasPrefix(s, "--url=http://hub:7878") }) {
 			t.Errorf("%s: %v", name, command)
@@ -156,6 +165,128 @@ func TestDockerfile(t *testing.T) {
 		args = append(args, strings.Trim(word, `"`))
 	}
 	checkFlags(t, args)
+}
+
+// image is what the Dockerfile says of the hub's, with places of this test's own.
+type image struct {
+	t           *testing.T
+	places      *strings.Replacer
+	env         []string
+	cmd, health []string
+}
+
+// newImage reads the Dockerfile. Ports are free ones; /state and /tls are in dir.
+func newImage(t *testing.T, dir string) *image {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(repository, "Dockerfile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := &image{t: t, places: strings.NewReplacer(":7878", ":0", ":9090", ":0", "/state", dir+"/state", "/tls/", dir+"/tls/")}
+	words := func(line string) (list []string) {
+		if err := json.Unmarshal([]byte(line), &list); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		return list
+	}
+	var entry []string
+	stage := ""
+	for line := range strings.Lines(strings.ReplaceAll(string(data), "\\\n", " ")) {
+		instruction, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if instruction == "FROM" {
+			stage = rest[strings.LastIndex(rest, " ")+1:]
+		}
+		if stage != "base" && stage != "hub" {
+			continue
+		}
+		switch instruction {
+		case "ENV":
+			i.env = append(i.env, strings.Fields(i.places.Replace(rest))...)
+		case "ENTRYPOINT":
+			entry = words(rest)
+		case "CMD":
+			i.cmd = words(rest)
+		case "HEALTHCHECK":
+			_, rest, _ = strings.Cut(rest, "CMD ")
+			i.health = words(rest)
+		}
+	}
+	i.cmd = append(entry, i.cmd...)
+	if len(entry) != 1 || entry[0] != "/hub" || len(i.health) == 0 || i.health[0] != "/hub" {
+		t.Fatalf("ENTRYPOINT %q, HEALTHCHECK %q", entry, i.health)
+	}
+	for _, name := range []string{"/state", "/tls"} {
+		if err := os.Mkdir(dir+name, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return i
+}
+
+// command makes one of these lines; a container has no other environment.
+func (i *image) command(args []string) *exec.Cmd {
+	args = strings.Split(i.places.Replace(strings.Join(args, "\x00")), "\x00")
+	cmd := exec.CommandContext(i.t.Context(), "hub", args[1:]...)
+	cmd.Env = i.env
+	return cmd
+}
+
+// TestImage runs what the image runs: the health check fits the default command, and other
+// flags of serve; its monitor is reached from elsewhere.
+func TestImage(t *testing.T) {
+	for name, flags := range map[string][]string{
+		"the default command": nil,
+		"without TLS":         {"--http", "0.0.0.0:7878", "--insecure"},
+		"another port":        {"--http", "[::]:9090", "--insecure", "--db", "sqlite:/state/a b.db"},
+		"loopback":            {"--http", "127.0.0.1:9090"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			i := newImage(t, dir)
+			certificate(t, dir+"/tls", 1)
+			if flags != nil {
+				i.cmd = append([]string{"/hub", "serve"}, flags...)
+			}
+			if out, err := i.command(i.health).CombinedOutput(); err == nil {
+				t.Errorf("it is healthy before it runs:\n%s", out)
+			}
+			hub := stoptest.Start(t, i.command(i.cmd))
+			hub.Prints("hub is ready")
+			out, err := i.command(i.health).CombinedOutput()
+			if err != nil || string(out) != "ready\n" {
+				t.Errorf("%v\n%s", err, out)
+			}
+			if flags == nil {
+				scrape(t, regexp.MustCompile(`monitor=https://\S+:(\d+)`).FindStringSubmatch(hub.Output())[1])
+			}
+		})
+	}
+}
+
+// scrape reads the metrics as another machine does, by an address that isn't loopback,
+// where there is one.
+func scrape(t *testing.T, port string) {
+	t.Helper()
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := "127.0.0.2"
+	for _, a := range addresses {
+		if ip, ok := a.(*net.IPNet); ok && ip.IP.To4() != nil && !ip.IP.IsLoopback() {
+			host = ip.IP.String()
+		}
+	}
+	c := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	response, err := c.Get("https://" + net.JoinHostPort(host, port) + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK || !strings.Contains(string(body), "waymark_hub_ready 1") {
+		t.Errorf("%v, %s:\n%s", err, response.Status, body)
+	}
 }
 
 // TestComposeSecrets: the secrets are those that compose.yaml names, nobody

@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
-	"strings"
 	"sync"
 	"time"
 
@@ -205,20 +203,6 @@ func (s *Server) Store() store.Store { return s.store }
 
 // HTTPURL returns where the HTTP API is, such as "http://127.0.0.1:7878".
 func (s *Server) HTTPURL() string { return s.url(s.http) }
-
-// LocalURL is HTTPURL for programs on this machine: a hub that listens everywhere is at
-// its loopback address, too.
-func (s *Server) LocalURL() string {
-	scheme, _, _ := strings.Cut(s.HTTPURL(), ":")
-	at := s.http.Addr().(*net.TCPAddr).AddrPort()
-	switch at.Addr() {
-	case netip.IPv4Unspecified():
-		at = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), at.Port())
-	case netip.IPv6Unspecified():
-		at = netip.AddrPortFrom(netip.IPv6Loopback(), at.Port())
-	}
-	return scheme + "://" + at.String()
-}
 
 // MonitorURL returns where /metrics is; empty when it is nowhere.
 func (s *Server) MonitorURL() string {

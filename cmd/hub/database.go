@@ -86,20 +86,20 @@ func needsName(ctx context.Context) error {
 	if p := all.find(all.Use); at == "" && p != nil {
 		at, from = p.URL, "profile "+p.Name
 	}
+	if here := localHub(ctx).URL; at == "" && len(running) == 0 && healthy(here) {
+		at, from = here, "which answers"
+	}
 	var known []string
 	for _, place := range running {
 		if at == "" || sameHub(at, place.URL) {
-			known = append(known, fmt.Sprintf("that of the hub at %s is --db %s", term.Visible(place.URL), text.ShellWord(term.Visible(place.DB))))
+			known = append(known, fmt.Sprintf("that of the hub at %s is --db %s", term.Visible(place.URL), text.ShellWord(place.DB)))
 		}
 	}
-	here := localHub(ctx).URL
 	switch {
 	case len(known) > 0:
 		return cli.Usage("--db is missing: say which database; %s", strings.Join(known, "; "))
 	case at != "":
 		return cli.Usage("--db is missing: the database of the hub at %s (%s) isn't known here; on its machine say the --db of its 'hub serve'", term.Visible(at), from)
-	case healthy(here):
-		return cli.Usage("--db is missing: the database of the hub at %s isn't known here; say the --db of its 'hub serve'", here)
 	}
 	return nil
 }

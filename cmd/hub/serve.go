@@ -202,7 +202,7 @@ func (f *serveFlags) announce(server *hub.Server, logger *slog.Logger) (stop fun
 	dir, err := hub.StateDir()
 	var release func() error
 	if err == nil {
-		release, err = local.Announce(dir, &local.Place{URL: server.LocalURL(), PID: os.Getpid(), DB: hub.DatabaseName(f.listen.DB)})
+		release, err = local.Announce(dir, &local.Place{URL: server.HTTPURL(), PID: os.Getpid(), DB: hub.DatabaseName(f.listen.DB)})
 	}
 	if err != nil { // as where the home is read-only
 		logger.Info("commands on this machine aren't told of this hub", slog.Any("error", err))

@@ -148,7 +148,7 @@ func (h *Hub) waitForLock(ctx context.Context) error {
 
 // remember notes where the hub is, so that the next holder can be there, too.
 func (h *Hub) remember() {
-	if place, err := readPlace(h.opts.State); err == nil {
+	if place, err := readPlace(placeFile(h.opts.State)); err == nil {
 		h.saw(place)
 	}
 }
@@ -252,7 +252,7 @@ func (h *Hub) URL() string {
 // Dial connects to the hub, whoever holds it, for plain DRPC. Who reads from the
 // connection notices when the holder goes, and so does Run.
 func (h *Hub) Dial(ctx context.Context) (conn net.Conn, err error) {
-	place, err := readPlace(h.opts.State)
+	place, err := readPlace(placeFile(h.opts.State))
 	if err == nil {
 		h.saw(place)
 		conn, err = place.dial(ctx)

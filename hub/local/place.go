@@ -41,7 +41,7 @@ const answerWithin = time.Second
 // ErrNone is matched where there is none, also when the last one was killed and
 // has left its file behind: somebody else may have its port by now.
 func Find(ctx context.Context, state string) (*Place, error) {
-	place, err := readPlace(state)
+	place, err := readPlace(placeFile(state))
 	if err != nil {
 		return nil, err
 	}
@@ -57,8 +57,8 @@ func placeFile(state string) string { return filepath.Join(state, "hub.json") }
 // maxPlace bounds the file, in bytes: a path and some words.
 const maxPlace = 16 << 10
 
-func readPlace(state string) (*Place, error) {
-	f, err := os.OpenFile(placeFile(state), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+func readPlace(file string) (*Place, error) {
+	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, ErrNone
 	}
@@ -72,7 +72,7 @@ func readPlace(state string) (*Place, error) {
 	}
 	place := new(Place)
 	if err := json.Unmarshal(data, place); err != nil {
-		return nil, fmt.Errorf("%s can't be read: remove it and restart your agents (%w)", placeFile(state), err)
+		return nil, fmt.Errorf("%s can't be read: remove it and restart your agents (%w)", file, err)
 	}
 	return place, nil
 }

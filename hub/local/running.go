@@ -4,58 +4,57 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"strings"
+	"strconv"
 	"syscall"
 )
-
-// unfinished ends the name of a file that isn't whole yet.
-const unfinished = ".new"
 
 func runningDir(state string) string { return filepath.Join(state, "hubs") }
 
 // Announce tells commands of the user of a hub that no agent holds, until release, or the
 // end of the process, with which its lock on the file goes.
 func Announce(state string, place *Place) (release func() error, err error) {
-	dir := runningDir(state)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(runningDir(state), 0o700); err != nil {
 		return nil, err
 	}
-	f, err := os.CreateTemp(dir, "*"+unfinished)
+	f, err := os.OpenFile(filepath.Join(runningDir(state), strconv.Itoa(place.PID)+".json"), os.O_RDWR|os.O_CREATE|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	name := strings.TrimSuffix(f.Name(), unfinished)
-	if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err == nil {
-		err = json.NewEncoder(f).Encode(place)
+	// What is there is of a process that was killed, and of the same id as this one.
+	if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err == nil {
+		err = f.Truncate(0)
 	}
 	if err == nil {
-		err = os.Rename(f.Name(), name)
+		err = json.NewEncoder(f).Encode(place)
 	}
 	if err != nil {
-		return nil, errors.Join(err, os.Remove(f.Name()), f.Close())
+		return nil, errors.Join(err, f.Close())
 	}
-	return func() error { return errors.Join(os.Remove(name), f.Close()) }, nil
+	return func() error { return errors.Join(os.Remove(f.Name()), f.Close()) }, nil
 }
 
 // Running returns the user's hubs that run on this machine: those that were announced,
 // and the one that an agent holds.
 func Running(ctx context.Context, state string) (list []*Place, err error) {
-	names, err := filepath.Glob(filepath.Join(runningDir(state), "*"))
-	if err != nil {
+	files, err := os.ReadDir(runningDir(state))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
-	for _, name := range names {
-		place, err := announced(name)
+	for _, file := range files {
+		path := filepath.Join(runningDir(state), file.Name())
+		if !locked(path) {
+			continue
+		}
+		place, err := readPlace(path)
+		if errors.Is(err, ErrNone) { // it has ended meanwhile
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
-		if place != nil {
-			list = append(list, place)
-		}
+		list = append(list, place)
 	}
 	if place, err := Find(ctx, state); err == nil {
 		list = append(list, place)
@@ -63,23 +62,12 @@ func Running(ctx context.Context, state string) (list []*Place, err error) {
 	return list, nil
 }
 
-// announced reads an announcement; nil where its hub has ended.
-func announced(name string) (*Place, error) {
-	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if errors.Is(err, os.ErrNotExist) || strings.HasSuffix(name, unfinished) {
-		return nil, nil //nolint:nilnil // of no hub
-	}
+// locked reports whether a process has the lock on a file.
+func locked(path string) bool {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, err
+		return false
 	}
 	defer func() { _ = f.Close() }()
-	if syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) == nil {
-		_ = os.Remove(name) // of a hub that was killed
-		return nil, nil     //nolint:nilnil // of no hub
-	}
-	place := new(Place)
-	if err := json.NewDecoder(io.LimitReader(f, maxPlace)).Decode(place); err != nil {
-		return nil, fmt.Errorf("%s can't be read: remove it (%w)", name, err)
-	}
-	return place, nil
+	return syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) != nil
 }

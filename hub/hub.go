@@ -35,6 +35,9 @@ type Options struct {
 	// such as http://10.0.0.7:7878: they have agents asked that are connected here. Empty
 	// means that they don't.
 	Advertise string
+	// Database is what DatabaseName says of the database, which the page shows to
+	// readers of all agents; empty means that nobody is told.
+	Database string
 	// Presence is how often hubs over one database tell each other which agents
 	// are connected to them; 0 means every 2 seconds.
 	Presence time.Duration
@@ -98,7 +101,7 @@ func New(opts Options) (*Hub, error) {
 	h.writers.init(opts.Logger)
 	h.approvals.init(h)
 	h.gathering.init(h.transport.Limits())
-	h.page = h.newPage()
+	h.page = h.newPage(opts.Database)
 	h.consumer = h.newConsumer(opts.Consumer)
 	if err := waymark.DRPCRegisterContext(h.mux, &contextService{hub: h}); err != nil {
 		return nil, err

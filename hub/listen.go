@@ -138,7 +138,7 @@ func (s *Server) open(ctx context.Context, opts *ListenOptions) (err error) {
 	}
 	s.store = st
 	s.hub, err = New(Options{
-		Store: st, Logger: opts.Logger, AllowHosts: opts.AllowHosts, Advertise: opts.Advertise, Limits: opts.Limits, Observe: opts.Observe, Now: opts.Now,
+		Store: st, Logger: opts.Logger, AllowHosts: opts.AllowHosts, Advertise: opts.Advertise, Database: DatabaseName(opts.DB), Limits: opts.Limits, Observe: opts.Observe, Now: opts.Now,
 	})
 	if err != nil {
 		return err

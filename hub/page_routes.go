@@ -26,7 +26,7 @@ const pageToken = "page"
 const sessionLife = 12 * time.Hour
 
 // newPage makes the page for people; see package page.
-func (h *Hub) newPage() *page.Page {
+func (h *Hub) newPage(database string) *page.Page {
 	return page.New(page.Options{
 		Authenticate: func(r *http.Request) error {
 			_, err := h.consumer.Authenticate(r)
@@ -34,6 +34,13 @@ func (h *Hub) newPage() *page.Page {
 				err = page.ErrUnauthorized
 			}
 			return err
+		},
+		Database: func(r *http.Request) string {
+			reader, err := h.consumer.Authenticate(r)
+			if err != nil || reader.Token.Scope != nil || reader.Token.ScopeLabels != nil {
+				return ""
+			}
+			return database
 		},
 		NewSession: h.newPageSession, EndSession: h.endPageSession,
 		Codes: page.NewCodes(page.CodesOptions{Now: h.now}), Logger: h.log,

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/cookiejar"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -137,5 +138,27 @@ func TestLoginURL(t *testing.T) {
 	}
 	if err := stop(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestPageNamesDatabase: the page has it for its commands, and not for readers of some agents.
+func TestPageNamesDatabase(t *testing.T) {
+	f := newFixture(t, hub.Options{Database: "sqlite:/a b/hub.db"})
+	for want, token := range map[string]store.NewToken{
+		`data-database="&#39;sqlite:/a b/hub.db&#39;"`: {Role: store.RoleReader},
+		`data-database="" `:                            {Role: store.RoleReader, Scope: []string{"dev-1"}},
+		`data-database=""`:                             {Role: store.RoleReader, ScopeLabels: store.Labels{"env": "prod"}},
+	} {
+		text, _, err := hub.CreateToken(t.Context(), f.store, token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/", nil)
+		request.AddCookie(f.signIn(text))
+		answer := httptest.NewRecorder()
+		f.hub.Handler().ServeHTTP(answer, request)
+		if body := answer.Body.String(); answer.Code != http.StatusOK || !strings.Contains(body, strings.TrimSpace(want)) {
+			t.Errorf("%+v: %d, no %s", token, answer.Code, want)
+		}
 	}
 }

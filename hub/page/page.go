@@ -3,10 +3,13 @@ package page
 import (
 	"context"
 	"errors"
+	"html"
 	"log/slog"
 	"net/http"
 	"strings"
 	"time"
+
+	"waymark/internal/text"
 )
 
 // CookieName is the cookie that holds a browser's session.
@@ -16,11 +19,14 @@ const CookieName = "waymark_reader"
 // doesn't come from a reader.
 var ErrUnauthorized = errors.New("unauthorized")
 
-// Options configure a Page. All but Codes and Logger must be set.
+// Options configure a Page. All but Codes, Database and Logger must be set.
 type Options struct {
 	// Authenticate says whether a request comes from a reader: nil,
 	// ErrUnauthorized, or what is wrong within the hub.
 	Authenticate func(r *http.Request) error
+	// Database names the hub's database to whoever may know it, else it is empty; nil
+	// means that nobody may.
+	Database func(r *http.Request) string
 	// NewSession lets a browser in with the rights of a token, and returns the
 	// session's text and its end. Owner is what the link was made for. The error
 	// is ErrUnauthorized when that doesn't open anything any more.
@@ -116,7 +122,14 @@ func (p *Page) show(w http.ResponseWriter, r *http.Request) {
 		preload = preloaded
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, err := strings.NewReplacer("{{.Preload}}", preload).WriteString(w, string(p.files["index.html"].data))
+	database := ""
+	if p.opts.Database != nil {
+		database = p.opts.Database(r)
+	}
+	if database != "" {
+		database = text.ShellWord(database) // it is a word of commands
+	}
+	_, err := strings.NewReplacer("{{.Preload}}", preload, "{{.Database}}", html.EscapeString(database)).WriteString(w, string(p.files["index.html"].data))
 	if err != nil {
 		p.log.Debug("page not written", slog.Any("error", err))
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os/exec"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -590,20 +591,32 @@ func testSigningOut(t *testing.T, browser chrome) {
 func testNothing(t *testing.T, browser chrome) {
 	s := newSite(t)
 	b := open(t, browser, s, look{1280, 860, true}, "")
-	b.until(`document.querySelector('#fleet').innerText.includes('hub enroll code')`)
 	b.until(`document.querySelectorAll('#fleet .command button').length === 3`)
+	types(t, s, b.text("#fleet .command pre"), "hub", "enroll", "code", "--db", s.db)
 	b.screenshot("nothing")
 	s.token(store.RoleAgent, "dev-1", "")
 	b.visit("")
 	b.until(`document.querySelector('#fleet-rows').innerText.includes('never connected')`)
 	b.click(`[data-key="agent-dev-1"]`)
 	b.until(`document.querySelector('#agent').innerText.includes('has not pushed anything yet')`)
+	types(t, s, b.text("#agent .command:last-of-type pre"), "hub", "token", "create", "--role", "agent", "--agent", "dev-1", "--out", "agent.token", "--db", s.db)
 	b.screenshot("never")
 	s.agent("dev-1", "").push([]*waymark.Resource{skill("s", "x")})
 	b.until(`document.querySelectorAll('#list .row').length === 1`)
 	b.click("#back")
 	b.until(`document.querySelector('#fleet-rows').innerText.includes('connected') && !document.querySelector('#fleet-rows').innerText.includes('never')`)
 	b.quiet()
+}
+
+// types checks what a shell makes of a command of the page, wherever it is typed.
+func types(t *testing.T, s *site, command string, want ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", `hub() { printf '%s\n' hub "$@"; }; `+command)
+	cmd.Dir = t.TempDir()
+	out, err := cmd.CombinedOutput()
+	if err != nil || string(out) != strings.Join(want, "\n")+"\n" {
+		t.Errorf("%s: %v\n%s\nwant %q", command, err, out, want)
+	}
 }
 
 // testLooks keeps how everything looks.

@@ -35,6 +35,7 @@ type site struct {
 	t       *testing.T
 	running atomic.Pointer[hub.Hub] // nil while it is stopped
 	store   store.Store
+	db      string // as --db names it
 	url     string
 	cut     func() // breaks all connections
 	reader  string // a token's text
@@ -42,11 +43,12 @@ type site struct {
 
 func newSite(t *testing.T) *site {
 	t.Helper()
-	st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "hub.db"), sqlite.Options{})
+	path := filepath.Join(t.TempDir(), `somebody's "hub".db`)
+	st, err := sqlite.Open(t.Context(), path, sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &site{t: t, store: st}
+	s := &site{t: t, store: st, db: "sqlite:" + path}
 	s.start()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := s.running.Load()
@@ -72,7 +74,7 @@ func newSite(t *testing.T) *site {
 func (s *site) start() {
 	s.t.Helper()
 	logger := slog.New(slog.NewTextHandler(s.t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	h, err := hub.New(hub.Options{Store: s.store, Logger: logger})
+	h, err := hub.New(hub.Options{Store: s.store, Database: hub.DatabaseName(s.db), Logger: logger})
 	if err != nil {
 		s.t.Fatal(err)
 	}

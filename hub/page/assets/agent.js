@@ -2,7 +2,7 @@
 
 import { $, h, show, steady } from './dom.js';
 import { inline, when, count, size } from './text.js';
-import { command, copyButton } from './copy.js';
+import { command, copyButton, insecure, onDatabase } from './copy.js';
 import { rootOf } from './paths.js';
 import * as api from './api.js';
 import * as clients from './clients.js';
@@ -136,9 +136,9 @@ function body() {
   if (state.snapshot || current().bare) return current().view();
   return h('div', { class: 'empty' },
     h('p', null, 'This agent has not pushed anything yet. Start it in its workspace, with its token:'),
-    command(`agent run --url ${location.origin} --token-file agent.token`),
+    command(`agent run --url ${location.origin} --token-file agent.token${insecure}`),
     h('p', null, 'Where the token is lost, make another one:'),
-    command(`hub token create --role agent --agent ${/^[\w.-]+$/.test(state.selected) ? state.selected : 'ID'} --out agent.token`));
+    command(onDatabase(`hub token create --role agent --agent ${/^[\w.-]+$/.test(state.selected) ? state.selected : 'ID'} --out agent.token`)));
 }
 
 function openResource(resource) {

@@ -44,3 +44,11 @@ export function command(text) {
   return h('div', { class: 'command' },
     h('pre', { class: 'text', tabindex: 0, role: 'group', 'aria-label': 'Command' }, text), copyButton(text, 'Copy', `copy-${text}`));
 }
+
+// onDatabase completes a command that works on the hub's database. Readers of some agents
+// aren't told which that is.
+export const onDatabase = (text) => `${text} --db ${document.documentElement.dataset.database || 'DATABASE'}`;
+
+// insecure is what enrolling and running an agent want where the hub has no TLS, and isn't
+// on the browser's machine.
+export const insecure = location.protocol === 'http:' && !/^(localhost|127\..*|\[::1\])$/.test(location.hostname) ? ' --insecure' : '';

@@ -3,7 +3,7 @@
 
 import { $, h, show, steady, arrows, typing } from './dom.js';
 import { inline, when, since, count, number } from './text.js';
-import { command } from './copy.js';
+import { command, insecure, onDatabase } from './copy.js';
 import { middle } from './paths.js';
 import * as api from './api.js';
 import { address, columns, filtered, labelsIn, params, states } from './query.js';
@@ -126,9 +126,9 @@ function emptiness() {
   return h('div', { class: 'empty' },
     h('h2', null, 'No agents yet'),
     h('p', null, 'Make a code for one, where the hub runs. It works once, and for ten minutes:'),
-    command('hub enroll code'),
+    command(onDatabase('hub enroll code')),
     h('p', null, 'In the workspace, enroll its agent with that code, and start it:'),
-    command(`agent enroll ${location.origin} --root . --code CODE`),
+    command(`agent enroll ${location.origin} --root . --code CODE${insecure}`),
     command('agent run'),
     h('p', { class: 'muted' }, 'It is listed here as soon as it connects.'));
 }

@@ -21,13 +21,7 @@ func TestFleet(t *testing.T) {
 		t.Fatal("docs/hub.md has no such chapter")
 	}
 	chapter, _, _ = strings.Cut(chapter, "\n## ")
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	_ = listener.Close()
-	steps, err := authors.Parse(strings.ReplaceAll(chapter, "127.0.0.1:7878", address))
+	steps, err := authors.Parse(strings.ReplaceAll(chapter, "127.0.0.1:7878", freeAddress(t)))
 	if err != nil || len(steps) < 11 {
 		t.Fatalf("the chapter has %d steps, %v", len(steps), err)
 	}
@@ -39,4 +33,14 @@ func TestFleet(t *testing.T) {
 	for _, s := range steps {
 		p.play(s)
 	}
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String()
 }

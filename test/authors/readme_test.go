@@ -1,6 +1,7 @@
 package authors_test
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -68,4 +69,37 @@ func (h *home) sh(t *testing.T, dir, script string) string {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return string(out)
+}
+
+// TestReadmeHub follows "A hub for several workspaces" in the README, and the five minutes
+// of docs/hub.md, at a port that is free: what they make is known to the hub that they start.
+func TestReadmeHub(t *testing.T) {
+	for file, heading := range map[string]string{"README.md": "A hub for several workspaces:\n", "docs/hub.md": "## Five minutes\n"} {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			text, err := os.ReadFile("../../" + file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, chapter, ok := strings.Cut(string(text), heading)
+			if !ok {
+				t.Fatal("there is no such chapter")
+			}
+			chapter, _, _ = strings.Cut(chapter, "\n```\n") // the first block
+			address := freeAddress(t)
+			steps, err := authors.Parse(strings.NewReplacer("127.0.0.1:7878", address, "make build ", "", "--wait 30s", "--wait 5m", "hub serve", "hub serve --http "+address).Replace(chapter) + "\n```\n")
+			if err != nil || len(steps) != 1 {
+				t.Fatalf("%d blocks of commands, %v", len(steps), err)
+			}
+			before, run, ok := strings.Cut(steps[0].Text, "agent run ")
+			if !ok {
+				t.Fatal("no agent is run")
+			}
+			p := newPlayer(t)
+			p.configure(filepath.Join(p.work, ".config", "waymark"))
+			t.Cleanup(func() { h := p.command(context.Background(), p.work, "sh", "-c", "kill $(cat hub.pid)"); _ = h.Run() })
+			p.play(authors.Step{Text: "touch AGENTS.md\nexec >hub.log 2>&1\n" + before + "echo $! >hub.pid\n"})
+			p.play(authors.Step{Text: "agent run " + run, Background: true})
+			p.play(authors.Step{Text: "hub agents --url http://" + address + " --token-file reader.token | grep -c '^box .* connected '", Eventually: true, Want: []string{"1"}})
+		})
+	}
 }

@@ -86,8 +86,8 @@ func needsName(ctx context.Context) error {
 	if p := all.find(all.Use); at == "" && p != nil {
 		at, from = p.URL, "profile "+p.Name
 	}
-	if here := localHub(ctx).URL; at == "" && len(running) == 0 && healthy(here) {
-		at, from = here, "which answers"
+	if at == "" && len(running) == 0 && healthy(hub.DefaultHTTP) {
+		at, from = hub.DefaultHTTP, "which answers"
 	}
 	var known []string
 	for _, place := range running {
@@ -107,10 +107,16 @@ func needsName(ctx context.Context) error {
 // healthyWithin is how long a hub on this machine may take to say that it is there.
 const healthyWithin = time.Second
 
-func healthy(url string) bool {
-	c := http.Client{Timeout: healthyWithin}
-	response, err := c.Get(url + "/healthz")
-	return err == nil && response.Body.Close() == nil && response.StatusCode == http.StatusOK
+// healthy reports whether a hub answers at an address, with TLS or without.
+func healthy(address string) bool {
+	c := ownClient(healthyWithin)
+	for _, scheme := range []string{"http://", "https://"} {
+		response, err := c.Get(scheme + address + "/healthz")
+		if err == nil && response.Body.Close() == nil && response.StatusCode == http.StatusOK {
+			return true
+		}
+	}
+	return false
 }
 
 // databases are all that there are.

@@ -6,7 +6,8 @@
 // are clients, and wait for the lock. It is the kernel that gives up the lock of
 // a process that ends, however that ends, so one of them takes over then.
 //
-// The life of a Hub: New, Open, Run, Close.
+// The life of a Hub: New, Open, Run, Close. [Announce] and [Running] are for commands, which
+// find the hubs of this machine by them, also those that no agent holds.
 //
 // # Guarantees
 //

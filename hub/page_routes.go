@@ -15,6 +15,7 @@ import (
 	"waymark/hub/store"
 	"waymark/internal/httpapi"
 	"waymark/internal/httpapi/problem"
+	"waymark/internal/text"
 )
 
 // pageToken is the name of the token to which the sessions belong that begin
@@ -37,10 +38,10 @@ func (h *Hub) newPage(database string) *page.Page {
 		},
 		Database: func(r *http.Request) string {
 			reader, err := h.consumer.Authenticate(r)
-			if err != nil || reader.Token.Scope != nil || reader.Token.ScopeLabels != nil {
+			if err != nil || database == "" || reader.Token.Scope != nil || reader.Token.ScopeLabels != nil {
 				return ""
 			}
-			return database
+			return text.ShellWord(database)
 		},
 		NewSession: h.newPageSession, EndSession: h.endPageSession,
 		Codes: page.NewCodes(page.CodesOptions{Now: h.now}), Logger: h.log,

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"strings"
 	"time"
@@ -67,6 +66,18 @@ func theDatabase(ctx context.Context, db string) (string, error) {
 	return hub.DefaultDB()
 }
 
+// runningHubs are those of this user on this machine.
+func runningHubs(ctx context.Context) ([]*local.Place, error) {
+	dir, err := hub.StateDir()
+	if err != nil {
+		return nil, err
+	}
+	return local.Running(ctx, dir)
+}
+
+// answerWithin is how long a hub on this machine may take to say that it is there.
+const answerWithin = time.Second
+
 // needsName says how to name the database of the hub that a profile names or that runs on
 // this machine; nil where there is none.
 func needsName(ctx context.Context) error {
@@ -74,11 +85,7 @@ func needsName(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	dir, err := hub.StateDir()
-	if err != nil {
-		return err
-	}
-	running, err := local.Running(ctx, dir)
+	running, err := runningHubs(ctx)
 	if err != nil {
 		return err
 	}
@@ -86,8 +93,11 @@ func needsName(ctx context.Context) error {
 	if p := all.find(all.Use); at == "" && p != nil {
 		at, from = p.URL, "profile "+p.Name
 	}
-	if at == "" && len(running) == 0 && healthy(hub.DefaultHTTP) {
-		at, from = hub.DefaultHTTP, "which answers"
+	c := ownClient(answerWithin)
+	for _, scheme := range []string{"http://", "https://"} { // another user's, or a container's
+		if here := scheme + hub.DefaultHTTP; at == "" && len(running) == 0 && ready(ctx, &c, here) == nil {
+			at, from = here, "which answers"
+		}
 	}
 	var known []string
 	for _, place := range running {
@@ -102,21 +112,6 @@ func needsName(ctx context.Context) error {
 		return cli.Usage("--db is missing: the database of the hub at %s (%s) isn't known here; on its machine say the --db of its 'hub serve'", term.Visible(at), from)
 	}
 	return nil
-}
-
-// healthyWithin is how long a hub on this machine may take to say that it is there.
-const healthyWithin = time.Second
-
-// healthy reports whether a hub answers at an address, with TLS or without.
-func healthy(address string) bool {
-	c := ownClient(healthyWithin)
-	for _, scheme := range []string{"http://", "https://"} {
-		response, err := c.Get(scheme + address + "/healthz")
-		if err == nil && response.Body.Close() == nil && response.StatusCode == http.StatusOK {
-			return true
-		}
-	}
-	return false
 }
 
 // databases are all that there are.

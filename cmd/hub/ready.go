@@ -13,7 +13,6 @@ import (
 
 	"waymark/cmd/internal/cli"
 	"waymark/hub"
-	"waymark/hub/local"
 	"waymark/internal/backoff"
 
 	"github.com/spf13/cobra"
@@ -57,28 +56,27 @@ a container. --wait asks until the answer is yes.`,
 // readyEvery is how often a hub is asked that isn't ready.
 const readyEvery = 50 * time.Millisecond
 
-func askReady(cmd *cobra.Command, args []string, timeout time.Duration) error {
-	c := http.Client{Timeout: timeout}
-	if len(args) > 0 {
-		if u, err := url.Parse(args[0]); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return usage(cmd, "%q is not the URL of a hub: want http://HOST:PORT", args[0])
+func askReady(cmd *cobra.Command, urls []string, timeout time.Duration) error {
+	c := ownClient(timeout)
+	if len(urls) > 0 {
+		if u, err := url.Parse(urls[0]); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return usage(cmd, "%q is not the URL of a hub: want http://HOST:PORT", urls[0])
 		}
-		return ready(cmd.Context(), &c, args[0])
+		c.Transport = nil
+	} else {
+		running, err := runningHubs(cmd.Context())
+		if err != nil {
+			return err
+		}
+		for _, place := range running {
+			urls = append(urls, place.URL)
+		}
 	}
-	var running []*local.Place
-	dir, err := hub.StateDir()
-	if err == nil {
-		running, err = local.Running(cmd.Context(), dir)
+	if len(urls) == 0 {
+		urls = []string{"http://" + hub.DefaultHTTP}
 	}
-	if err != nil {
-		return err
-	}
-	if len(running) == 0 {
-		return ready(cmd.Context(), &c, localHub(cmd.Context()).URL)
-	}
-	c = ownClient(timeout)
-	for _, place := range running {
-		if err := ready(cmd.Context(), &c, place.URL); err != nil {
+	for _, base := range urls {
+		if err := ready(cmd.Context(), &c, base); err != nil {
 			return err
 		}
 	}

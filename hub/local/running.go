@@ -1,13 +1,17 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
-	"syscall"
+
+	"github.com/gofrs/flock"
+
+	"waymark/internal/httpapi"
 )
 
 func runningDir(state string) string { return filepath.Join(state, "hubs") }
@@ -18,21 +22,17 @@ func Announce(state string, place *Place) (release func() error, err error) {
 	if err := os.MkdirAll(runningDir(state), 0o700); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(filepath.Join(runningDir(state), strconv.Itoa(place.PID)+".json"), os.O_RDWR|os.O_CREATE|syscall.O_NONBLOCK, 0o600)
-	if err != nil {
-		return nil, err
-	}
 	// What is there is of a process that was killed, and of the same id as this one.
-	if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err == nil {
-		err = f.Truncate(0)
+	lock := flock.New(filepath.Join(runningDir(state), strconv.Itoa(place.PID)+".json"), flock.SetPermissions(0o600))
+	held, err := lock.TryLock()
+	if err != nil || !held { // as where containers share a directory
+		return nil, cmp.Or(err, httpapi.ErrInUse)
 	}
+	data, err := json.Marshal(place)
 	if err == nil {
-		err = json.NewEncoder(f).Encode(place)
+		err = os.WriteFile(lock.Path(), data, 0o600)
 	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return func() error { return errors.Join(os.Remove(f.Name()), f.Close()) }, nil
+	return func() error { return errors.Join(os.Remove(lock.Path()), lock.Close()) }, err
 }
 
 // Running returns the user's hubs that run on this machine: those that were announced,
@@ -43,31 +43,21 @@ func Running(ctx context.Context, state string) (list []*Place, err error) {
 		return nil, err
 	}
 	for _, file := range files {
-		path := filepath.Join(runningDir(state), file.Name())
-		if !locked(path) {
+		lock := flock.New(filepath.Join(runningDir(state), file.Name()), flock.SetFlag(os.O_RDONLY))
+		free, err := lock.TryRLock()
+		_ = lock.Close()
+		if free || err != nil { // of a hub that was killed, or has ended meanwhile
 			continue
 		}
-		place, err := readPlace(path)
-		if errors.Is(err, ErrNone) { // it has ended meanwhile
-			continue
-		}
-		if err != nil {
+		place, err := readPlace(lock.Path())
+		if err == nil {
+			list = append(list, place)
+		} else if !errors.Is(err, ErrNone) {
 			return nil, err
 		}
-		list = append(list, place)
 	}
 	if place, err := Find(ctx, state); err == nil {
 		list = append(list, place)
 	}
 	return list, nil
-}
-
-// locked reports whether a process has the lock on a file.
-func locked(path string) bool {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return false
-	}
-	defer func() { _ = f.Close() }()
-	return syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) != nil
 }

@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"strings"
 	"time"
-
-	"waymark/internal/text"
 )
 
 // CookieName is the cookie that holds a browser's session.
@@ -24,8 +22,8 @@ type Options struct {
 	// Authenticate says whether a request comes from a reader: nil,
 	// ErrUnauthorized, or what is wrong within the hub.
 	Authenticate func(r *http.Request) error
-	// Database names the hub's database to whoever may know it, else it is empty; nil
-	// means that nobody may.
+	// Database names the hub's database, as a word for a shell, to whoever may know it, and
+	// is empty for others; nil means that nobody may.
 	Database func(r *http.Request) string
 	// NewSession lets a browser in with the rights of a token, and returns the
 	// session's text and its end. Owner is what the link was made for. The error
@@ -125,9 +123,6 @@ func (p *Page) show(w http.ResponseWriter, r *http.Request) {
 	database := ""
 	if p.opts.Database != nil {
 		database = p.opts.Database(r)
-	}
-	if database != "" {
-		database = text.ShellWord(database) // it is a word of commands
 	}
 	_, err := strings.NewReplacer("{{.Preload}}", preload, "{{.Database}}", html.EscapeString(database)).WriteString(w, string(p.files["index.html"].data))
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"waymark/hub/api"
 	"waymark/hub/client"
 	"waymark/hub/store"
+	"waymark/internal/text"
 	"waymark/snapshot"
 )
 
@@ -74,7 +75,7 @@ func printAgents(w io.Writer, agents []api.Agent, asJSON bool) error {
 		_, err := fmt.Fprintln(w, "there are no agents; hub token create --role agent makes a token for one")
 		return err
 	}
-	agents = slices.SortedFunc(slices.Values(agents), func(a, b api.Agent) int { return term.Natural(a.ID, b.ID) })
+	agents = slices.SortedFunc(slices.Values(agents), func(a, b api.Agent) int { return text.Natural(a.ID, b.ID) })
 	table := term.NewTable(w, "ID", "NAME", "STATE", "HOST", "AGENT", "LABELS", "RESOURCES", "DISCOVERY", "VERSION", "REVISION", "PUSHED")
 	for i := range agents {
 		a := &agents[i]

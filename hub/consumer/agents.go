@@ -14,6 +14,7 @@ import (
 	"waymark/hub/api"
 	"waymark/hub/store"
 	"waymark/internal/httpapi"
+	"waymark/internal/text"
 )
 
 // maxAgents bounds a page of agents: some 600 KiB.
@@ -100,10 +101,11 @@ func (a *API) listAgents(c *call) error {
 }
 
 // sortings are the orders in which agents can be listed, by the name that is asked
-// for. Agents that are the same in one are in order of their ids.
+// for. Agents that are the same in one are in order of their names, and those of one name
+// in order of their ids; "name" has nothing to add to that.
 var sortings = map[string]func(*api.Agent) sortKey{
 	"id":              func(*api.Agent) sortKey { return sortKey{} },
-	"name":            func(a *api.Agent) sortKey { return sortKey{Text: strings.ToLower(a.Name)} },
+	"name":            func(*api.Agent) sortKey { return sortKey{} },
 	"hostname":        func(a *api.Agent) sortKey { return sortKey{Text: strings.ToLower(a.Hostname)} },
 	"root":            func(a *api.Agent) sortKey { return sortKey{Text: a.Root} },
 	"agent_version":   func(a *api.Agent) sortKey { return sortKey{Text: a.AgentVersion} },
@@ -130,12 +132,13 @@ func micros(t *time.Time) int64 {
 type sortKey struct {
 	Text   string `json:"t,omitempty"`
 	Number int64  `json:"n,omitempty"`
+	Name   string `json:"name,omitempty"` // as the page shows it, in lower case; empty in the order of ids
 	ID     string `json:"id"`
 	Sort   string `json:"s,omitempty"` // only in a cursor
 }
 
 func (k *sortKey) compare(o *sortKey) int {
-	return cmp.Or(cmp.Compare(k.Number, o.Number), cmp.Compare(k.Text, o.Text), cmp.Compare(k.ID, o.ID))
+	return cmp.Or(cmp.Compare(k.Number, o.Number), text.Natural(k.Text, o.Text), text.Natural(k.Name, o.Name), cmp.Compare(k.ID, o.ID))
 }
 
 // agentQuestion says which agents are asked for.
@@ -184,11 +187,11 @@ func (c *call) agentQuestion() (q agentQuestion, err error) {
 	if q.labels, err = store.ParseLabels(query["label"]); err != nil {
 		return q, err
 	}
-	text, err := c.Text("q")
+	words, err := c.Text("q")
 	if err != nil {
 		return q, err
 	}
-	q.words = strings.Fields(strings.ToLower(text))
+	q.words = strings.Fields(strings.ToLower(words))
 	if q.after, err = c.cursor(q.sort); err != nil {
 		return q, err
 	}
@@ -197,11 +200,11 @@ func (c *call) agentQuestion() (q agentQuestion, err error) {
 
 // cursor reads where the page before has ended.
 func (c *call) cursor(sort string) (*sortKey, error) {
-	text, err := c.Text("after")
-	if err != nil || text == "" {
+	after, err := c.Text("after")
+	if err != nil || after == "" {
 		return nil, err
 	}
-	data, err := base64.RawURLEncoding.DecodeString(text)
+	data, err := base64.RawURLEncoding.DecodeString(after)
 	var key sortKey
 	if err != nil || json.Unmarshal(data, &key) != nil || key.Sort != sort {
 		return nil, httpapi.BadQuery("after is not what the Link to this page said; begin without it")
@@ -217,8 +220,8 @@ func (q *agentQuestion) wants(a *api.Agent) bool {
 	if len(q.words) == 0 {
 		return true
 	}
-	text := strings.ToLower(strings.Join([]string{a.ID, a.Name, a.Hostname, a.Root, a.AgentVersion, store.Labels(a.Labels).String()}, "\n"))
-	return !slices.ContainsFunc(q.words, func(word string) bool { return !strings.Contains(text, word) })
+	about := strings.ToLower(strings.Join([]string{a.ID, a.Name, a.Hostname, a.Root, a.AgentVersion, store.Labels(a.Labels).String()}, "\n"))
+	return !slices.ContainsFunc(q.words, func(word string) bool { return !strings.Contains(about, word) })
 }
 
 // page puts agents in order and cuts what is asked for out of them; next is where it
@@ -232,6 +235,9 @@ func (q *agentQuestion) page(list []api.Agent) (page []api.Agent, next string) {
 	for i := range list {
 		places[i] = place{sortings[q.sort](&list[i]), &list[i]}
 		places[i].key.ID = list[i].ID
+		if q.sort != "id" {
+			places[i].key.Name = strings.ToLower(cmp.Or(strings.TrimSpace(list[i].Name), list[i].ID))
+		}
 	}
 	compare := func(a, b *sortKey) int {
 		if q.down {

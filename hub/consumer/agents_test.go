@@ -150,3 +150,44 @@ func (f *fixture) walk(query string) (ids []string) {
 	}
 	return ids
 }
+
+// TestAgentOrder: agents are in the order in which people look for them, on all pages.
+func TestAgentOrder(t *testing.T) {
+	f := newFixture(t, consumer.Limits{})
+	for i, name := range []string{"zebra", "agent-10", "Agent-2", "agent-1", "Beta", "beta", "agent-2", " ", "", "Ärger", "agent-007", "beta 12", "beta 9"} {
+		id := fmt.Sprintf("%c-%02d", 'z'-rune(i), i)
+		_, err := f.store.CreateToken(t.Context(), store.NewToken{Role: store.RoleAgent, AgentID: id, Name: name, Hash: store.HashToken(id)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := store.AgentDescription{Hostname: []string{"b10", "B9"}[i%2], AgentVersion: fmt.Sprintf("0.%d.0", []int{9, 10, 8}[i%3])}
+		if err := f.store.DescribeAgent(t.Context(), id, d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const byName = "w-03 t-06 x-02 p-10 y-01 u-05 v-04 n-12 o-11 r-08 s-07 z-00 q-09"
+	versions := map[string]string{}
+	for _, row := range get[[]api.Agent](f, "/api/v0/agents") {
+		versions[row.ID] = row.AgentVersion
+	}
+	for _, sort := range []string{"name", "state", "attention", "drifted_pins", "last_push_at", "labels", "root"} { // the same in all but the name
+		if ids := strings.Join(f.walk("sort="+sort), " "); ids != byName {
+			t.Errorf("by %s: %s, want %s", sort, ids, byName)
+		}
+	}
+	ids := f.walk("sort=name&order=desc")
+	slices.Reverse(ids)
+	if strings.Join(ids, " ") != byName {
+		t.Errorf("turned round: %s", ids)
+	}
+	if ids := f.walk("sort=id"); !slices.IsSorted(ids) || !slices.Equal(ids, f.walk("")) {
+		t.Errorf("by id: %s", ids)
+	}
+	if ids := f.walk("sort=hostname"); ids[0] != "w-03" || ids[5] != "q-09" || ids[6] != "t-06" {
+		t.Errorf("by host name, of which b9 comes before b10: %s", ids)
+	}
+	ids = f.walk("sort=agent_version")
+	if first, last := versions[ids[0]], versions[ids[len(ids)-1]]; first != "0.8.0" || last != "0.10.0" {
+		t.Errorf("by version: from %s to %s", first, last)
+	}
+}

@@ -110,7 +110,7 @@ func (p *Page) index(w http.ResponseWriter, r *http.Request) {
 
 // preloaded is what the page asks for first where its address has no question in it, so
 // that the answers are there as soon as the scripts are.
-const preloaded = `<link rel="preload" as="fetch" crossorigin="anonymous" href="/api/v0/agents?limit=100">
+const preloaded = `<link rel="preload" as="fetch" crossorigin="anonymous" href="/api/v0/agents?sort=name&amp;limit=100">
 <link rel="preload" as="fetch" crossorigin="anonymous" href="/api/v0/agents?sort=last_push_at&amp;order=desc&amp;limit=30">
 `
 

@@ -16,6 +16,7 @@ import (
 
 	"waymark/abi"
 	"waymark/cmd/internal/term"
+	"waymark/internal/text"
 	"waymark/snapshot"
 )
 
@@ -49,7 +50,7 @@ func PrintTable(w io.Writer, list []snapshot.Resource, base string, more ...Colu
 // order is that of bytes.
 func InOrder(list []snapshot.Resource) []snapshot.Resource {
 	return slices.SortedStableFunc(slices.Values(list), func(a, b snapshot.Resource) int {
-		return cmp.Or(strings.Compare(string(a.Kind), string(b.Kind)), term.Natural(a.Source, b.Source), term.Natural(a.Key, b.Key))
+		return cmp.Or(strings.Compare(string(a.Kind), string(b.Kind)), text.Natural(a.Source, b.Source), text.Natural(a.Key, b.Key))
 	})
 }
 

@@ -12,7 +12,7 @@ import { attempt, state } from './state.js';
 const pageSize = 100;
 const most = 1000; // that the hub answers with at once
 
-export const label = (agent) => agent.name || agent.id;
+export const label = (agent) => agent.name?.trim() || agent.id;
 
 export const href = (agent, tab) => `#/${encodeURIComponent(agent.id)}${tab && tab !== 'resources' ? '/' + tab : ''}`;
 

@@ -35,21 +35,23 @@ export function read(search = location.search) {
   };
 }
 
-// params are the query as the API has it; what is as always is left out.
+// params are the query as the API has it, whose own order is that of ids.
 export function params(query) {
   const p = new URLSearchParams();
   if (query.q.trim()) p.set('q', query.q.trim());
   for (const label of query.labels) p.append('label', label);
   if (query.state) p.set('state', query.state);
   if (query.attention) p.set('attention', '1');
-  if (query.sort !== 'name' || query.down) p.set('sort', query.sort);
+  p.set('sort', query.sort);
   if (query.down) p.set('order', 'desc');
   return p;
 }
 
-// address is the page's own, with a query and a place in the page.
+// address is the page's own, with a query and a place in the page; what is as always is left out.
 export function address(query, hash = location.hash) {
-  const search = params(query).toString();
+  const p = params(query);
+  if (query.sort === 'name' && !query.down) p.delete('sort');
+  const search = p.toString();
   return location.pathname + (search && `?${search}`) + hash;
 }
 

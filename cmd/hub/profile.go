@@ -166,7 +166,7 @@ func (r *reader) target(ctx context.Context) (*profile, error) {
 		found = known[i]
 	} else {
 		for i := range known {
-			if p := &known[i]; sameHub(p.URL, found.URL) && p.Tokens[r.role] != "" {
+			if p := &known[i]; sameHub(p.URL, found.URL) && r.tokenFileOf(p) != "" {
 				found.Name, found.Tokens = p.Name, p.Tokens
 				break
 			}
@@ -175,7 +175,7 @@ func (r *reader) target(ctx context.Context) (*profile, error) {
 	if r.tokenFile != "" {
 		found.Name, found.Tokens = "", map[store.Role]string{r.role: r.tokenFile}
 	}
-	if found.Tokens[r.role] != "" {
+	if r.tokenFileOf(&found) != "" {
 		return &found, nil
 	}
 	if r.role == store.RoleOperator {

@@ -39,9 +39,9 @@ and where none does the one at http://127.0.0.1:7878. `
 const itsAuthority = ` Where its certificate is signed by an authority of your own,
 SSL_CERT_FILE names the authority's certificate.`
 
-const readerHelp = theHub + `The reader token is that of the
-profile, or in --token-file or HUB_TOKEN_FILE; 'hub token create --role reader' makes
-one there. A token goes to no other hub than its own.` + itsAuthority
+const readerHelp = theHub + `The token, a reader's or an
+operator's, is that of the profile, or in --token-file or HUB_TOKEN_FILE; 'hub token
+create --role reader' makes one there. A token goes to no other hub than its own.` + itsAuthority
 
 const operatorHelp = theHub + `The operator token is that of
 the profile, or in --token-file or HUB_TOKEN_FILE; 'hub token create --role operator'
@@ -55,7 +55,11 @@ func (r *reader) add(cmd *cobra.Command) {
 		help = operatorHelp
 	}
 	cmd.Flags().StringVar(&r.url, "url", "", "`URL` of the hub (default that of the profile in use)")
-	cmd.Flags().StringVar(&r.tokenFile, "token-file", "", "`file` with a token of role "+string(r.role)+" (default that of the profile)")
+	roles := string(r.role)
+	if r.role == store.RoleReader {
+		roles += " or operator"
+	}
+	cmd.Flags().StringVar(&r.tokenFile, "token-file", "", "`file` with a token of role "+roles+" (default that of the profile)")
 	cmd.Flags().StringVar(&r.profile, "profile", "", "`name` of the profile whose hub to ask (default the one in use)")
 	_ = cmd.RegisterFlagCompletionFunc("profile", completeProfiles)
 	_ = cmd.MarkFlagFilename("token-file")
@@ -78,7 +82,7 @@ func (r *reader) client(ctx context.Context) (client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	path := at.Tokens[r.role]
+	path := r.tokenFileOf(at)
 	token, err := readToken(r.role, path)
 	if errors.Is(err, fs.ErrNotExist) && at.Name == localProfile {
 		return nil, fmt.Errorf("there is no reader token in %s: make one with 'hub token create --role reader --out FILE', and name it with --token-file", path)
@@ -89,10 +93,16 @@ func (r *reader) client(ctx context.Context) (client.Client, error) {
 	return client.New(at.URL, client.Options{Token: token}), nil
 }
 
+// tokenFileOf is the file with the token to use for a hub: where there is no reader's, an
+// operator's, which reads as well.
+func (r *reader) tokenFileOf(p *profile) string {
+	return cmp.Or(p.Tokens[r.role], p.Tokens[store.RoleOperator])
+}
+
 // maxTokenFile bounds a file with a token.
 const maxTokenFile = 4 << 10
 
-// readToken reads a token from a file that nobody else can read. Its errors never
+// readToken reads a token of a role, or an operator's, from a file that nobody else can read. Its errors never
 // repeat what the file holds.
 func readToken(role store.Role, path string) (string, error) {
 	data, err := readOwn("token file", path, maxTokenFile, "make a new token if somebody could have")
@@ -100,6 +110,9 @@ func readToken(role store.Role, path string) (string, error) {
 		return "", err
 	}
 	token := strings.TrimSpace(string(data))
+	if is, _ := store.RoleOfToken(token); is == store.RoleOperator {
+		role = is
+	}
 	if err := store.CheckTokenText(role, token); err != nil {
 		return "", fmt.Errorf("token file %s: %w", path, err)
 	}

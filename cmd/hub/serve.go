@@ -248,7 +248,7 @@ func hint(ctx context.Context, st store.Store, db string, stderr io.Writer) erro
 		return err
 	}
 	for i := range tokens {
-		if tokens[i].Role == store.RoleReader && tokens[i].Valid(time.Now()) {
+		if tokens[i].Role != store.RoleAgent && tokens[i].Valid(time.Now()) {
 			return nil
 		}
 	}

@@ -19,10 +19,12 @@ var errNotOperator = &problem.Error{
 	Detail: "approvals need an operator's token; hub token create --role operator makes one",
 }
 
-// operator makes a handler one for operators.
+// operator makes a handler one for operators. What they approve and revoke they show
+// their token for: a browser that is signed in with it only looks.
 func operator(handle func(*call) error) func(*call) error {
 	return func(c *call) error {
-		if c.reader.Token.Role != store.RoleOperator {
+		reads := c.Request.Method == http.MethodGet || c.Request.Method == http.MethodHead
+		if c.reader.Token.Role != store.RoleOperator || c.reader.SessionID != "" && !reads {
 			return errNotOperator
 		}
 		return handle(c)

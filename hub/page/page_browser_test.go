@@ -25,7 +25,7 @@ func TestPage(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, chrome){
 		"first paint": testFirstPaint, "live": testLive, "pressed": testPressed, "restart": testRestart, "hostile": testHostile, "keyboard": testKeyboard,
 		"narrow": testNarrow, "pins": testPins, "servers": testServers, "clients": testClients, "coverage": testCoverage, "signing out": testSigningOut, "nothing there": testNothing, "looks": testLooks,
-		"fleet": testFleet, "fleet live": testFleetLive, "fleet looks": testFleetLooks, "resources": testResources, "prompt": testPrompt,
+		"fleet": testFleet, "fleet live": testFleetLive, "fleet looks": testFleetLooks, "widths": testWidths, "agent widths": testAgentWidths, "order": testOrder, "operator": testOperator, "resources": testResources, "prompt": testPrompt,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, browser) })
 	}

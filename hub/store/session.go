@@ -10,12 +10,12 @@ import (
 // NewSession describes a session to be added.
 type NewSession struct {
 	Hash TokenHash
-	// TokenID is the reader's token that the session belongs to.
+	// TokenID is the reader's or operator's token that the session belongs to.
 	TokenID   string
 	ExpiresAt time.Time
 }
 
-// Session lets one browser read what a reader's token shows, for as long as
+// Session lets one browser read what a token shows, for as long as
 // both are valid.
 type Session struct {
 	// ID names the session; it isn't secret.
@@ -44,7 +44,7 @@ const MaxSessions = 64
 // Sessions is the part of a Store that keeps the sessions of browsers.
 type Sessions interface {
 	// CreateSession adds a session. ErrNotFound says that there is no such
-	// token, or that it isn't a reader's, or not valid any more.
+	// token, or that it is an agent's, or not valid any more.
 	CreateSession(ctx context.Context, session NewSession) (Session, error)
 	// SessionByHash returns the session with the hash. One whose token was
 	// deleted is gone; one that isn't valid may still be found.

@@ -185,6 +185,8 @@ func testSessionsOfToken(t *testing.T, db Database) {
 
 	expired := newToken(store.RoleReader, "")
 	expired.ExpiresAt = c.Now()
+	_, operators := session(t, s, create(t, s, newToken(store.RoleOperator, "")).ID, later)
+	wantSessions(t, other, []string{operators.ID}, operators.ID)
 	for name, id := range map[string]string{
 		"revoked": revoked.ID, "expired": create(t, s, expired).ID, "no": "x", "an impossible": "\x00",
 		"an agent's": create(t, s, newToken(store.RoleAgent, "a")).ID,

@@ -25,7 +25,7 @@ func (c *Core) CreateSession(ctx context.Context, ns store.NewSession) (s store.
 		if err != nil {
 			return err
 		}
-		if s.Token.ID == "" || s.Token.Role != store.RoleReader || !s.Token.Valid(s.CreatedAt) {
+		if s.Token.ID == "" || s.Token.Role == store.RoleAgent || !s.Token.Valid(s.CreatedAt) {
 			return &store.NotFoundError{What: "token", ID: ns.TokenID}
 		}
 		if err := dropSessions(ctx, tx, ns.TokenID, now); err != nil {

@@ -51,15 +51,20 @@ type Children struct {
 
 // problem says for a person what isn't looked at; empty when all is.
 func (c *children) problem(root string) string {
-	var parts []string
-	if c.more > 0 {
-		parts = append(parts, fmt.Sprintf("%s in %s not looked into: only the first %d are", text.Count(c.more, "project is", "projects are"), root, maxChildren))
-	}
+	var unasked string
 	if c.unasked > 0 {
-		parts = append(parts, fmt.Sprintf("%s in %s not asked whether they are projects: only the first %d are",
-			text.Count(c.unasked, "directory is", "directories are"), root, maxMaybeChildren))
+		unasked = fmt.Sprintf("%s in %s not asked whether they are projects: only the first %d are",
+			text.Count(c.unasked, "directory is", "directories are"), root, maxMaybeChildren)
 	}
-	return strings.Join(parts, "; ")
+	return problems(c.lost(root), unasked)
+}
+
+// lost says which projects are known, and not looked into.
+func (c *children) lost(root string) string {
+	if c.more == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s not looked into in %s: only the first %d are", text.Count(c.more, "project is", "projects are"), root, maxChildren)
 }
 
 // findChildren looks for projects in the roots in scope that may have some. Near an event

@@ -122,6 +122,9 @@ func TestTooManyChildren(t *testing.T) {
 	if len(s.Resources) != 1+64 {
 		t.Errorf("%d resources", len(s.Resources))
 	}
+	if want := "6 projects are not looked into in " + dir + ": only the first 64 are"; s.SnapshotError != want {
+		t.Errorf("the snapshot says %q, want %q", s.SnapshotError, want)
+	}
 	status := h.Status()
 	if c := status.Children; len(c) != 1 || len(c[0].Names) != 64 || c[0].More != 6 || c[0].Unasked != 44 || c[0].Root != dir {
 		t.Errorf("children %+v", c)

@@ -182,17 +182,20 @@ func TestDropInFloods(t *testing.T) {
 		ok, exclude int
 		reason      string
 		warn, err   string
+		lost        string
 	}{
 		{name: "rows", table: map[string]any{"flood": 300}, ok: 200, exclude: 100, reason: "the plugin dropin has more than 200 resources"},
 		{name: "bytes", table: map[string]any{"flood": 40, "big": 40}, response: 4 << 20, ok: 25, exclude: 15, reason: "the plugin dropin has more than 1048576 bytes in all"},
 		{
 			name: "10^5 rows", table: map[string]any{"flood": 100_000}, response: 16 << 20, ok: 200, exclude: 3800,
 			reason: "the plugin dropin has more than 200 resources", warn: "100000 resources in one answer; the first 4000 are kept",
+			lost: "96000 resources are not listed: a snapshot has at most 4000 (96000 of ",
 		},
 		{
 			name: "as many as a snapshot may list", table: map[string]any{"flood": 4001}, response: 16 << 20,
 			caps: snapshot.Caps{MaxResources: 4000, DropInResources: 4000}, ok: 4000,
 			warn: "4001 resources in one answer; the first 4000 are kept",
+			lost: "1 resource is not listed: a snapshot has at most 4000 (1 of ",
 		},
 		{name: "an answer that is too long", table: map[string]any{"flood": 100_000}, err: "are allowed"},
 	}
@@ -220,6 +223,9 @@ func TestDropInFloods(t *testing.T) {
 			}
 			if got := strings.Join(warnings(report, dir), "\n"); got != tt.warn {
 				t.Errorf("warnings %q, want %q", got, tt.warn)
+			}
+			if got := report.Snapshot.SnapshotError; (got != "") != (tt.lost != "") || !strings.HasPrefix(got, tt.lost) || tt.lost != "" && !strings.Contains(got, "of dropin/") {
+				t.Errorf("it says of what isn't listed %q, want %q", got, tt.lost)
 			}
 			p := report.Snapshot.Plugins[0]
 			if !strings.Contains(p.Error, tt.err) || (tt.err != "") != (p.State == snapshot.PluginFailing) {

@@ -2,11 +2,13 @@ package host_test
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"waymark/host"
 	"waymark/host/vfs/vfstest"
+	"waymark/host/why"
 	"waymark/snapshot"
 )
 
@@ -32,12 +34,82 @@ func TestNothingIsLost(t *testing.T) {
 	}
 	h = newHost(t, host.Options{Builtin: module(builtin(t)), Roots: roots, Caps: snapshot.Caps{MaxResources: 10, MaxListed: 100}})
 	s = refresh(t, h).Snapshot
-	if n := tallyOf(s); n[snapshot.StatusOK] != 10 || n[snapshot.StatusExcluded] != 90 || s.SnapshotError != "302 resources are not listed: a snapshot has at most 100" {
+	if n := tallyOf(s); n[snapshot.StatusOK] != 10 || n[snapshot.StatusExcluded] != 90 || s.SnapshotError != "302 resources are not listed: a snapshot has at most 100 (302 of waymark/context in "+dir+")" {
 		t.Errorf("%v, %q", n, s.SnapshotError)
 	}
 	for i := range s.Resources {
 		if r := &s.Resources[i]; r.Name == "" || r.Description == "" || len(r.ContentHash) == 0 || r.SizeBytes < 1000 {
 			t.Fatalf("of what is excluded there is only %+v", r)
 		}
+	}
+}
+
+// TestManyInOneRoot: however the finds that are too many are spread over roots, resolvers
+// and answers, all that isn't listed is counted, and by what it is: what two links lead to
+// is one. A memo of it, of this process or of an earlier one, says the same.
+func TestManyInOneRoot(t *testing.T) {
+	t.Parallel()
+	spread := func(dirs ...string) (tree []string) { // of so many skills in each
+		for _, dir := range dirs {
+			n := 0
+			dir, count, _ := strings.Cut(dir, " ")
+			_, _ = fmt.Sscan(count, &n)
+			for i := range n {
+				tree = append(tree, skill(fmt.Sprintf("%s/s%05d", dir, i), fmt.Sprintf("s%05d", i)))
+			}
+		}
+		return tree
+	}
+	const skills = ".agents/skills"
+	for name, c := range map[string]struct {
+		trees [][]string
+		want  string // in which N stands for a root's path
+		caps  snapshot.Caps
+		path  string // that isn't listed
+	}{
+		"one more": {trees: [][]string{spread(skills + " 4001")}, want: "1 resource is not listed: a snapshot has at most 4000 (1 of waymark/context in 0)", path: skills + "/s04000"},
+		"two roots": {
+			trees: [][]string{spread(skills + " 4001"), spread(skills + " 2")}, path: skills + "/s04000",
+			want: "3 resources are not listed: a snapshot has at most 4000 (1 of waymark/context in 0, 2 of waymark/context in 1)",
+		},
+		"two resolvers": {
+			trees: [][]string{append(spread(skills+" 4100"), ".mcp.json = {}", ".vscode/mcp.json = {}")}, caps: snapshot.Caps{MaxResources: 4000, MaxListed: 4050}, path: skills + "/s04099",
+			want: "52 resources are not listed: a snapshot has at most 4050 (52 of waymark/context in 0)",
+		},
+		"two places": {
+			trees: [][]string{spread(skills+" 2500", ".claude/skills 2500")}, path: ".claude/skills/s02400",
+			want: "1000 resources are not listed: a snapshot has at most 4000 (1000 of waymark/context in 0)",
+		},
+		"found twice": {trees: [][]string{append(spread(skills+" 2500"), ".claude/skills -> ../"+skills)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			opts := host.Options{Builtin: module(builtin(t)), Caps: c.caps, MemoDir: t.TempDir(), KeyDir: t.TempDir()}
+			want := c.want
+			for i, tree := range c.trees {
+				dir := vfstest.Build(t, tree)
+				opts.Roots = append(opts.Roots, host.RootSpec{Path: dir})
+				want = strings.ReplaceAll(want, fmt.Sprintf("in %d", i), "in "+dir)
+			}
+			h := newHost(t, opts)
+			for range 2 { // the second time from memos
+				if s := refresh(t, h).Snapshot; s.SnapshotError != want {
+					t.Errorf("of %d resources: %q, want %q", len(s.Resources), s.SnapshotError, want)
+				}
+			}
+			if c.path != "" {
+				for _, path := range []string{c.path, c.path + "/SKILL.md"} {
+					a, err := h.Why(t.Context(), filepath.Join(opts.Roots[0].Path, path))
+					if err != nil || a.Found || a.Reason != why.ReasonExcluded || !strings.Contains(a.Detail, "not listed") {
+						t.Errorf("why %s: %+v, %v", path, a, err)
+					}
+				}
+			}
+			if err := h.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if s := refresh(t, newHost(t, opts)).Snapshot; s.SnapshotError != want {
+				t.Errorf("of %d resources, started anew: %q, want %q", len(s.Resources), s.SnapshotError, want)
+			}
+		})
 	}
 }

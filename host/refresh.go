@@ -128,24 +128,59 @@ func (h *Host) content(report *Report, list *plugin.List) (snapshot.Content, []s
 	}
 	provided, discovery := h.provided(list)
 	resources, notes := h.assembler.Assemble(append(groups, provided), h.config.caps)
+	told := []string{h.watchProblem(), rootProblem(h.looked.Load().refused), unlistedProblem(notes, report.Outcomes, len(resources))}
+	for _, slot := range h.slots {
+		if slot.open != nil {
+			told = append(told, slot.children.lost(slot.open.Path()))
+		}
+	}
 	return snapshot.Content{
 		Resources: resources, Plugins: list.States(report.Outcomes), Discovery: discovery,
-		SnapshotError: problems(h.watchProblem(), rootProblem(h.looked.Load().refused), unlistedProblem(notes, len(resources))),
+		SnapshotError: problems(told...),
 	}, notes
 }
 
-// unlistedProblem is what a snapshot of so many rows says of finds that it doesn't list.
-func unlistedProblem(notes []snapshot.Note, rows int) string {
-	n := 0
+// unlistedProblem is what a snapshot of so many rows says of finds that it doesn't list:
+// how many, and of which resolver in which root.
+func unlistedProblem(notes []snapshot.Note, outcomes []resolve.Outcome, rows int) string {
+	type place struct {
+		resolver string
+		root     int
+	}
+	unlisted := make(map[place]int)
 	for i := range notes {
-		if notes[i].Unlisted {
-			n++
+		if n := &notes[i]; n.Unlisted {
+			resolver, _, _ := strings.Cut(n.Resolver, "@")
+			unlisted[place{resolver, n.Root}]++
 		}
 	}
-	if n == 0 {
+	total, parts := 0, []string(nil)
+	tell := func(n int, of string) {
+		if total += n; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d of %s", n, of))
+		}
+	}
+	roots := make(map[string]int) // of each resolver, as far as they are told
+	for i := range outcomes {
+		o := &outcomes[i]
+		at := place{o.Resolver, roots[o.Resolver]}
+		roots[o.Resolver]++
+		tell(unlisted[at]+o.Uncounted, o.Resolver+" in "+o.Root)
+		delete(unlisted, at)
+	}
+	rest := 0
+	for _, n := range unlisted {
+		rest += n
+	}
+	tell(rest, "what isn't found in files")
+	if total == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s not listed: a snapshot has at most %d", text.Count(n, "resource is", "resources are"), rows)
+	const most = 4 // which are named
+	if len(parts) > most {
+		parts = append(parts[:most], "and others")
+	}
+	return fmt.Sprintf("%s not listed: a snapshot has at most %d (%s)", text.Count(total, "resource is", "resources are"), rows, strings.Join(parts, ", "))
 }
 
 // resolve looks at the roots in scope and keeps the outcomes in their slots.

@@ -30,7 +30,9 @@ func Assemble(candidates []Candidate, caps Caps) ([]Resource, []Note) {
 	a := assembly{caps: caps.withDefaults()}
 	list := a.classify(candidates)
 	list = a.collapse(list)
-	slices.SortStableFunc(list, precedence)
+	slices.SortStableFunc(list, func(x, y *Candidate) int { // what nobody has read has no place before what was
+		return cmp.Or(compareTrue(x.Status != StatusExcluded, y.Status != StatusExcluded), precedence(x, y))
+	})
 	return a.applyCaps(list), a.notes
 }
 

@@ -138,7 +138,10 @@ type Outcome struct {
 	// Candidates may be those of the outcome before, and are of others, too: don't
 	// change them.
 	Candidates []snapshot.Candidate
-	Warnings   []string
+	// Uncounted is how many finds there are beyond the candidates, of which nothing else is
+	// known: the answer had more rows than are decoded.
+	Uncounted int
+	Warnings  []string
 	// Denied lists what the resolver asked for and may not see.
 	Denied []vfs.Denial
 	Logs   []sandbox.LogLine
@@ -253,7 +256,7 @@ func (root *Root) resolver(given []Resolver, i int) *Resolver {
 	return &given[i]
 }
 
-// maxRows bounds the rows of one answer that are used: as many as a snapshot lists.
+// maxRows bounds the rows of one answer whose content is read: as many as a snapshot lists.
 func (e *Engine) maxRows() int { return max(snapshot.DefaultMaxListed, e.opts.MaxResources) }
 
 func (e *Engine) limits(r *Resolver) vfs.Limits {

@@ -128,6 +128,8 @@ type keptMemo struct {
 	Denied     []vfs.Denial
 	Logs       []sandbox.LogLine
 	Units      vfs.PackedUnits
+	// Uncounted is that of an Outcome.
+	Uncounted int
 	// Plain says that every row became a candidate, and none was warned of.
 	Plain bool
 	// Bundle says that there is a manifest at the top, by which the view is wider.
@@ -137,7 +139,7 @@ type keptMemo struct {
 // fill puts the memo's result into an outcome.
 func (m *memo) fill(o *Outcome, at *entry, r *Resolver, root Root) {
 	o.Candidates = at.finish(m, r, root)
-	o.Warnings, o.Denied, o.Logs, o.Trace, o.Shape = m.Warnings, m.Denied, m.Logs, m.Trace, m.shape
+	o.Warnings, o.Denied, o.Logs, o.Trace, o.Shape, o.Uncounted = m.Warnings, m.Denied, m.Logs, m.Trace, m.shape, m.Uncounted
 }
 
 // finished are a memo's candidates with what the host adds to them, and all that this

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"waymark/abi"
 	"waymark/host/sandbox"
@@ -166,7 +167,7 @@ func (e *Engine) try(ctx context.Context, r *Resolver, root Root, o *Outcome) (*
 	}
 	units := unitsOf(r, run)
 	return &memo{filter: o.Filter, units: units, shape: new(Shape), keptMemo: keptMemo{
-		Trace: units.Trace(), Rows: res.Response.Resources[:min(len(res.Response.Resources), rows.maxRows)], Candidates: candidates,
+		Trace: units.Trace(), Rows: res.Response.Resources, Candidates: candidates, Uncounted: res.Rows - len(res.Response.Resources),
 		Warnings: rows.warnings, Denied: deniedTo(r, run), Logs: res.Logs, Plain: plain, Bundle: isBundle(r, run.Trace()),
 	}}, nil
 }
@@ -190,18 +191,17 @@ func (e *Engine) fallBack(r *Resolver, root Root, last *memo, o *Outcome) {
 	run := root.FS.Begin(o.Filter, e.limits(r))
 	defer func() { _ = run.Close() }()
 	rows := rowReader{resolver: r, by: r.by(), root: root, run: run, home: e.opts.Home, maxInline: e.opts.MaxResourceBytes, maxRows: e.maxRows()}
-	kept := make([]abi.Resource, 0, len(last.Rows))
-	for _, row := range last.Rows {
-		// An inline text was made of files that may be gone or other now.
-		if row.Content == nil || row.Content.Inline == nil {
-			kept = append(kept, row)
-		}
-	}
+	// An inline text was made of files that may be gone or other now.
+	full := last.Rows[:min(len(last.Rows), rows.maxRows)]
+	kept := slices.DeleteFunc(slices.Clone(full), func(row abi.Resource) bool { return row.Content != nil && row.Content.Inline != nil })
+	rows.maxRows = len(kept)
+	kept = append(kept, last.Rows[len(full):]...)
 	before := make(map[string]string, len(last.Candidates))
 	for i := range last.Candidates {
 		before[last.Candidates[i].ID()] = last.Candidates[i].ContentHash.String()
 	}
 	o.Candidates, _ = rows.read(&abi.Response{Resources: kept}, len(kept))
+	o.Uncounted = last.Uncounted
 	for i := range o.Candidates {
 		c := &o.Candidates[i]
 		c.Stale = true

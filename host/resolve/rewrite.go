@@ -27,7 +27,7 @@ func (e *Engine) rewrite(r *Resolver, root Root, m *memo, files []vfs.Rewritten)
 	}
 	rows := rowReader{resolver: r, by: r.by(), root: root, run: run, home: e.opts.Home, maxInline: e.opts.MaxResourceBytes, maxRows: e.maxRows()}
 	m.Candidates = slices.Clone(m.Candidates)
-	for i := range m.Candidates {
+	for i := range m.Candidates[:min(len(m.Candidates), rows.maxRows)] { // of others nothing is read
 		row, c := &m.Rows[i], &m.Candidates[i]
 		if row.Content == nil || row.Content.File == "" {
 			continue

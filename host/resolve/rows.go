@@ -50,23 +50,32 @@ func droppedFor(reason, value string) error {
 // shown is a word of the guest, fit for an error.
 func shown(value string) string { return fmt.Sprintf(": %q", printable(value, maxShown)) }
 
-// read converts an answer, which had so many rows in all. plain says that each
-// became a candidate, and none was warned of.
+// read converts an answer, which had so many rows in all. Of those beyond maxRows only
+// their places are looked up: they become candidates that are excluded, so that what
+// isn't listed is counted by what it is, however often it was found. plain says that each
+// row became a candidate, and none was warned of.
 func (r *rowReader) read(resp *abi.Response, total int) (candidates []snapshot.Candidate, plain bool) {
 	for _, w := range resp.Warnings {
 		r.warn(w)
 	}
-	rows := resp.Resources[:min(len(resp.Resources), r.maxRows)]
+	rows := resp.Resources
 	if total > r.maxRows {
 		r.warn(fmt.Sprintf("%d resources in one answer; the first %d are kept", total, r.maxRows))
 	}
 	candidates = make([]snapshot.Candidate, 0, len(rows))
 	r.warned = false
 	for i := range rows {
-		res, err := r.resource(&rows[i])
+		row := rows[i]
+		if i >= r.maxRows {
+			row.Content = nil
+		}
+		res, err := r.resource(&row)
 		if err != nil {
 			r.warn(r.whyDropped(i, &rows[i], err))
 			continue
+		}
+		if i >= r.maxRows {
+			res.Status, res.Error = snapshot.StatusExcluded, fmt.Sprintf("there are more than %d resources in one answer", r.maxRows)
 		}
 		candidates = append(candidates, snapshot.Candidate{
 			Resource: *res, Path: filepath.Join(r.root.FS.Path(), rows[i].Path),

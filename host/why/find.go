@@ -182,6 +182,9 @@ func (q *question) stoodFor(r *Run, c *snapshot.Candidate, rel string) bool {
 	}
 	// A source that is a link leads nowhere, or it wouldn't be the source.
 	source, ok := below(dir, c.Source)
+	if c.Status == snapshot.StatusExcluded && len(c.ContentHash) == 0 && slices.ContainsFunc(o[rel], func(d *vfs.Dep) bool { return d.Kind == vfs.DepRead }) {
+		return true // one of too many: the host hasn't read what the resolver has
+	}
 	return o.stuck(rel) || ok && o.isLink(source) || len(c.ContentHash) == 0 && o.onlyDir(rel)
 }
 

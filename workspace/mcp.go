@@ -128,6 +128,16 @@ type MCPResultPage struct {
 type MCPServers struct {
 	Phase   snapshot.Phase `json:"phase"`
 	Servers []MCPServer    `json:"servers"` // in order of names; never null
+	// Invalid is what of the files can't be used, each with the reason; never null.
+	Invalid []MCPInvalid `json:"invalid"`
+}
+
+// MCPInvalid is an entry that can't be used, or, without a name, a file.
+type MCPInvalid struct {
+	Source string `json:"source"`
+	Name   string `json:"name,omitempty"`
+	// Error holds no value of the file.
+	Error string `json:"error"`
 }
 
 // MCPServerState is how far a server is in its life.

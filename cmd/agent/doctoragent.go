@@ -57,7 +57,11 @@ func (p *patient) servers(context.Context) finding {
 	if len(s.Unconfined) > 0 {
 		line += "; without a profile: " + strings.Join(s.Unconfined, ", ")
 	}
+	invalid := mcpInvalid(s)
+	line = strings.Join(append([]string{line}, invalid...), "; ")
 	switch {
+	case len(invalid) > 0:
+		return worry("mend "+term.Shorten(s.Invalid[0].Source, here()), "%s", line)
 	case len(s.Failed) > 0:
 		return worry("'agent mcp logs "+s.Failed[0]+"' shows what it said", "%s", line)
 	case len(s.Waiting) > 0:

@@ -89,14 +89,14 @@ func (a *app) listMCP(ctx context.Context, c client.Client, wait time.Duration, 
 	if wait > 0 && !asJSON {
 		a.side("waiting for servers that start")
 	}
-	all, err := c.MCPServers(ctx, wait)
+	all, err := c.MCPServers(ctx, "", wait)
 	if err != nil {
 		return err
 	}
 	if asJSON {
 		return term.JSON(a.stdout, all)
 	}
-	if len(all.Servers) == 0 {
+	if len(all.Servers)+len(all.Invalid) == 0 {
 		text := "no servers: .mcp.json in the workspace configures them"
 		if all.Phase == snapshot.PhasePending {
 			text = "nothing is known yet: --wait waits"
@@ -107,7 +107,12 @@ func (a *app) listMCP(ctx context.Context, c client.Client, wait time.Duration, 
 	t := term.NewTable(a.stdout, "NAME", "OUTCOME", "TOOLS", "TRANSPORT", "SOURCE", "NOTE")
 	for i := range all.Servers {
 		s := &all.Servers[i]
-		t.Row(term.Visible(s.Name), string(s.Outcome), mcpTools(s), term.Dash(term.Visible(s.Transport)), term.Visible(term.Shorten(s.Source, here())), term.Dash(term.Visible(mcpNote(s))))
+		t.Row(cmp.Or(term.Visible(s.Name), `""`), string(s.Outcome), mcpTools(s), term.Dash(term.Visible(s.Transport)), term.Visible(term.Shorten(s.Source, here())), term.Dash(term.Visible(mcpNote(s))))
+	}
+	for _, bad := range all.Invalid {
+		if !slices.ContainsFunc(all.Servers, func(s ws.MCPServer) bool { return s.Source == bad.Source && s.Name == bad.Name }) {
+			t.Row(term.Dash(term.Visible(bad.Name)), "invalid", "-", "-", term.Visible(term.Shorten(bad.Source, here())), term.Visible(bad.Error))
+		}
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -231,7 +236,7 @@ func mcpArguments(tool *ws.MCPTool) string {
 // mcpServerNames offers the names of servers.
 func mcpServerNames(cmd *cobra.Command, _ []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return fromAgent(cmd, text, func(ctx context.Context, c client.Client) (list []string, err error) {
-		all, err := c.MCPServers(ctx, 0)
+		all, err := c.MCPServers(ctx, "", 0)
 		if err != nil {
 			return nil, err
 		}
@@ -262,7 +267,7 @@ const settleWait = 30 * time.Second
 // settled waits until a server isn't pending any more, and says what became of it.
 func (a *app) settled(ctx context.Context, c client.Client, name string) (*ws.MCPServer, error) {
 	for told := false; ; told = true {
-		all, err := c.MCPServers(ctx, settleWait)
+		all, err := c.MCPServers(ctx, name, settleWait)
 		if err != nil {
 			return nil, err
 		}

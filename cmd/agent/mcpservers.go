@@ -21,6 +21,7 @@ import (
 	shapes "waymark/plugins/mcpconfig/servers"
 	"waymark/snapshot"
 	"waymark/wire/approval"
+	ws "waymark/workspace"
 	"waymark/workspace/launch"
 	"waymark/workspace/mcp"
 	"waymark/workspace/mcp/entry"
@@ -276,7 +277,11 @@ func (w *workspace) mcpFiles(s *snapshot.Snapshot, places []mcpPlace) []entry.Fi
 			continue
 		}
 		f := entry.File{Path: r.Source, Origin: w.mcpOrigin(r, known), Shape: mcpShape(r)}
-		if f.Hash = r.ContentHash.String(); r.Status != snapshot.StatusOK {
+		switch f.Hash = r.ContentHash.String(); r.Status {
+		case snapshot.StatusOK:
+		case snapshot.StatusInvalid:
+			f.Problem = r.Error
+		default:
 			f.Problem = strings.TrimSpace(string(r.Status) + ": " + r.Error)
 		}
 		files = append(files, f)
@@ -365,6 +370,10 @@ func (s *servers) status() *types.MCP {
 	all := s.Status()
 	status := &types.MCP{
 		Phase: all.Phase, Outcomes: map[snapshot.Outcome]int{}, Waiting: []string{}, SignIn: []string{}, Failed: []string{}, Unconfined: []string{},
+		Invalid: []types.MCPInvalid{},
+	}
+	for _, one := range all.Invalid {
+		status.Invalid = append(status.Invalid, types.MCPInvalid(one))
 	}
 	for i := range all.Servers {
 		server := &all.Servers[i]
@@ -376,7 +385,7 @@ func (s *servers) status() *types.MCP {
 			status.Waiting = append(status.Waiting, server.Name)
 		case server.Outcome == snapshot.OutcomeNeedsAuthorization:
 			status.SignIn = append(status.SignIn, server.Name)
-		case server.Outcome == snapshot.OutcomeFailed:
+		case server.Outcome == snapshot.OutcomeFailed && !slices.Contains(all.Invalid, ws.MCPInvalid{Source: server.Source, Name: server.Name, Error: server.Error}):
 			status.Failed = append(status.Failed, server.Name)
 		}
 		if unconfined(server) {

@@ -172,8 +172,10 @@ func mcpLine(s *types.MCP) string {
 	switch {
 	case len(parts) == 0 && s.Phase == snapshot.PhasePending:
 		return "not looked for yet"
-	case len(parts) == 0:
+	case len(parts) == 0 && len(s.Invalid) == 0:
 		return "none is configured"
+	case len(parts) == 0:
+		return "none that can be used"
 	}
 	line := strings.Join(parts, ", ") + "; " + term.Count(s.Tools, "tool")
 	if s.HeldTools > 0 {
@@ -196,7 +198,23 @@ func mcpHints(s *types.MCP) (hints []string) {
 	if len(s.Unconfined) > 0 {
 		hints = append(hints, "without a profile: "+strings.Join(s.Unconfined, ", "))
 	}
-	return hints
+	return append(hints, mcpInvalid(s)...)
+}
+
+// mcpInvalid says what of the files can't be used.
+func mcpInvalid(s *types.MCP) (list []string) {
+	const most = 10
+	for i, bad := range s.Invalid {
+		if i == most {
+			return append(list, fmt.Sprintf("%d more can't be used: agent mcp list", len(s.Invalid)-i))
+		}
+		what := term.Visible(term.Shorten(bad.Source, here()))
+		if bad.Name != "" {
+			what = term.Visible(bad.Name) + " in " + what
+		}
+		list = append(list, what+" can't be used: "+term.Visible(bad.Error))
+	}
+	return list
 }
 
 // watchLine says how changes are noticed.

@@ -168,7 +168,7 @@ func tellServers(ctx context.Context, c client.Client, answers []why.Answer) {
 		}
 		if all == nil {
 			var err error
-			if all, err = c.MCPServers(ctx, 0); err != nil {
+			if all, err = c.MCPServers(ctx, "", 0); err != nil {
 				return
 			}
 		}

@@ -11,12 +11,11 @@ const marker = "s3cr3t"
 
 func TestExplainMCP(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                 "not valid JSON: it ends too early",
-		" \n ":                             "not valid JSON: it ends too early",
-		`{"mcpServers": {"a": {}}}`:        "not a valid MCP configuration", // nothing is wrong that this package knows of
-		`{"mcpServers": {"a\nb": 1}}`:      "server \"a\ufffdb\" is not an object",
-		`{"mcpServers": {"a": 1, "b": 2}}`: `server "a" is not an object`,
-		`{"mcpServers": 1, "x": [}`:        "not valid JSON: see line 1",
+		"":                          "invalid JSON in line 1: unexpected end",
+		" \n ":                      "invalid JSON in line 2: unexpected end",
+		`{"mcpServers": {"a": {}}}`: "not a valid MCP configuration", // nothing is wrong that this package knows of
+		`{"mcpServers": 1}`:         "mcpServers is a number, not an object",
+		`{"mcpServers": 1, "x": [}`: "invalid JSON in line 1: a value is expected",
 	} {
 		if got := explainMCP(".mcp.json", []byte(text)); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)

@@ -232,9 +232,9 @@ func statusQuestions() []questions {
 		},
 	}, {
 		name:  "an MCP configuration that is wrong",
-		world: world{tree: []string{".mcp.json = {\"mcpServers\": {\"github\": \"" + secret + "\"}}"}},
+		world: world{tree: []string{".mcp.json = {\"mcpServers\": \"" + secret + "\"}"}},
 		asks: []ask{
-			{".mcp.json", why.ReasonInvalid, false, "mcp_config:.mcp.json", `server "github" is not an object`},
+			{".mcp.json", why.ReasonInvalid, false, "mcp_config:.mcp.json", "mcpServers is a string, not an object"},
 		},
 	}, {
 		name:  "front matter over several lines",

@@ -6,8 +6,8 @@
 //
 // Such files hold tokens. The resolver checks the form, in the shape that the file's
 // client gives it, and reports the path and the convention, never anything that stands
-// in the file, except the name of a server in the error; the host keeps neither text
-// nor error.
+// in the file; the host keeps neither text nor error. An entry that is wrong is none of
+// its business: it costs itself.
 //
 // A place that isn't there costs nothing: directories are listed, and looked into where
 // they have a name that is wanted.

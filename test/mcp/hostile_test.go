@@ -242,7 +242,7 @@ func (f *fleet) snapshotIsFine() {
 		if err != nil {
 			return err, false
 		}
-		list, err := f.client.MCPServers(f.ctx, 0)
+		list, err := f.client.MCPServers(f.ctx, "", 0)
 		if err != nil {
 			return err, false
 		}

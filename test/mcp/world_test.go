@@ -242,7 +242,7 @@ func (w *world) approveWith(more workspace.MCPWidening, names ...string) {
 func (w *world) listed(names ...string) {
 	w.t.Helper()
 	w.await("that all are listed", func() (any, bool) {
-		list, err := w.client.MCPServers(w.ctx, 0)
+		list, err := w.client.MCPServers(w.ctx, "", 0)
 		if err != nil {
 			return err, false
 		}

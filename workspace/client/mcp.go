@@ -38,8 +38,9 @@ type MCP interface {
 	MCPResult(ctx context.Context, id string, offset, limit int64) (*workspace.MCPResultPage, error)
 
 	// MCPServers lists the servers in order of names. With wait it waits as long until
-	// none is pending; what is there in the end is returned.
-	MCPServers(ctx context.Context, wait time.Duration) (*workspace.MCPServers, error)
+	// none is pending; what is there in the end is returned. With a name it waits for
+	// that server alone, and lists no other; empty is none.
+	MCPServers(ctx context.Context, name string, wait time.Duration) (*workspace.MCPServers, error)
 	// MCPServer returns all that there is to know of a server.
 	MCPServer(ctx context.Context, name string) (*workspace.MCPServerDetail, error)
 	// ApproveMCPServer lets a server start as it is, by its digests. 409 says that it
@@ -193,9 +194,9 @@ func (a *agent) MCPResult(ctx context.Context, id string, offset, limit int64) (
 	return apiclient.Fetch[workspace.MCPResultPage](ctx, a.api, r)
 }
 
-func (a *agent) MCPServers(ctx context.Context, wait time.Duration) (*workspace.MCPServers, error) {
+func (a *agent) MCPServers(ctx context.Context, name string, wait time.Duration) (*workspace.MCPServers, error) {
 	r := apiclient.Get(workspace.PathMCPServers)
-	r.Query = url.Values{}
+	r.Query = url.Values{"name": {name}}
 	waits(&r, wait)
 	return apiclient.Fetch[workspace.MCPServers](ctx, a.api, r)
 }

@@ -13,6 +13,7 @@ import (
 	"waymark/internal/beneath"
 	"waymark/internal/errtext"
 	"waymark/plugins/mcpconfig/servers"
+	"waymark/workspace"
 	"waymark/workspace/mcp/entry"
 )
 
@@ -25,7 +26,7 @@ var (
 	errNotRegular  = errors.New("it isn't a regular file")
 )
 
-// kept is what a file was when it could be used last.
+// kept is what a file was when it could be used last; data is nil where it never could.
 type kept struct {
 	hash string
 	data []byte
@@ -44,7 +45,7 @@ func (r *fileReader) begin() { r.next = make(map[string]*kept) }
 
 func (r *fileReader) end() { r.files, r.next = r.next, nil }
 
-// problem says why a file's entries are of before; empty when they aren't.
+// problem says why a file isn't taken as it is; empty when it is.
 func (r *fileReader) problem(path string) string {
 	if k := r.files[path]; k != nil {
 		return k.problem
@@ -55,7 +56,7 @@ func (r *fileReader) problem(path string) string {
 // read implements the callback of entry.Load.
 func (r *fileReader) read(f entry.File) ([]byte, error) {
 	before := r.files[f.Path]
-	if before != nil && f.Problem == "" && f.Hash != "" && f.Hash == before.hash {
+	if before != nil && before.data != nil && f.Problem == "" && f.Hash != "" && f.Hash == before.hash {
 		r.next[f.Path] = &kept{hash: before.hash, data: before.data}
 		return before.data, nil
 	}
@@ -64,11 +65,33 @@ func (r *fileReader) read(f entry.File) ([]byte, error) {
 		r.next[f.Path] = &kept{hash: f.Hash, data: data}
 		return data, nil
 	}
-	if before == nil {
+	now := &kept{problem: errtext.Of(err)}
+	if before != nil {
+		now.hash, now.data = before.hash, before.data
+	}
+	if r.next[f.Path] = now; now.data == nil {
 		return nil, err
 	}
-	r.next[f.Path] = &kept{hash: before.hash, data: before.data, problem: errtext.Of(err)}
-	return before.data, nil
+	return now.data, nil
+}
+
+// invalid returns what of files, with their entries, can't be used. A file that is about
+// to be read again isn't said to be one of them.
+func (r *fileReader) invalid(files []entry.File, entries []entry.Entry) []workspace.MCPInvalid {
+	list := []workspace.MCPInvalid{}
+	seen := map[string]bool{}
+	for _, f := range files {
+		if problem := r.problem(f.Path); !seen[f.Path] && problem != "" && problem != errFileChanged.Error() {
+			list = append(list, workspace.MCPInvalid{Source: f.Path, Error: problem})
+		}
+		seen[f.Path] = true
+	}
+	for i := range entries {
+		if e := &entries[i]; e.Problem != "" {
+			list = append(list, workspace.MCPInvalid{Source: e.Source, Name: e.Name, Error: e.Problem})
+		}
+	}
+	return list
 }
 
 // readFile reads a file that the host has found, and what is in it is what the host

@@ -55,7 +55,7 @@ func (s *server) judge(ctx context.Context, e *entry.Entry, set *Settings) *judg
 	s.hide(e.Secrets(s.svc.expansion())...) // what it says is shown whether it runs or not
 	switch {
 	case e.Listed != "":
-		return j.not(snapshot.OutcomeListed, e.Listed)
+		return j.not(snapshot.OutcomeListed, joined(e.Problem, e.Listed))
 	case set.Off:
 		return j.not(snapshot.OutcomeSwitchedOff, "MCP servers are switched off: see enabled in [mcp] of the configuration")
 	case own.Off:

@@ -526,3 +526,28 @@ func TestRefresh(t *testing.T) {
 		}
 	})
 }
+
+// TestWaitForOne: who waits for one server waits for no other.
+func TestWaitForOne(t *testing.T) {
+	bubble(t, settings, func(w *world) {
+		w.fakes.server("h").hang = true
+		w.configure(map[string]definition{"a": stdio("a"), "h": stdio("h"), "bad": {"command": 7}})
+		before := time.Now()
+		list := get[workspace.MCPServers](w, workspace.PathMCPServers+"?wait=10s&name=a")
+		if len(list.Servers) != 1 || list.Servers[0].Name != "a" || list.Servers[0].Outcome != snapshot.OutcomeConnected || list.Phase != snapshot.PhaseComplete || len(list.Invalid) != 0 || time.Since(before) != 0 {
+			t.Errorf("after %s: %+v", time.Since(before), list)
+		}
+		list = get[workspace.MCPServers](w, workspace.PathMCPServers+"?wait=10s&name=h")
+		if len(list.Servers) != 1 || list.Phase != snapshot.PhasePending || time.Since(before) != 10*time.Second {
+			t.Errorf("after %s: %+v", time.Since(before), list)
+		}
+		if list = get[workspace.MCPServers](w, workspace.PathMCPServers+"?wait=1s&name=nobody"); len(list.Servers) != 0 || list.Phase != snapshot.PhaseComplete {
+			t.Errorf("%+v", list)
+		}
+		list = get[workspace.MCPServers](w, workspace.PathMCPServers)
+		want := workspace.MCPInvalid{Source: w.root + "/.mcp.json", Name: "bad", Error: "command is a number, not a string"}
+		if len(list.Servers) != 3 || len(list.Invalid) != 1 || list.Invalid[0] != want {
+			t.Errorf("%+v", list)
+		}
+	})
+}

@@ -90,8 +90,9 @@ func (s *Service) named(next func(c *httpapi.Call, srv *server) error) httpapi.H
 	}
 }
 
-// waiting waits until nothing is pending, or as long as the caller wants.
-func (s *Service) waiting(c *httpapi.Call) error {
+// waiting waits until nothing is pending, or, with a name, that server isn't, or as long
+// as the caller wants.
+func (s *Service) waiting(c *httpapi.Call, name string) error {
 	wait, _, err := c.Duration("wait", maxWait)
 	if err != nil || wait == 0 {
 		return err
@@ -99,7 +100,7 @@ func (s *Service) waiting(c *httpapi.Call) error {
 	return s.within(c, wait, func(ctx context.Context) error {
 		for {
 			touched := s.touched.Changed()
-			if s.complete() {
+			if s.complete(name) {
 				return nil
 			}
 			select {
@@ -138,7 +139,7 @@ func (s *Service) listTools(c *httpapi.Call) error {
 	default:
 		return httpapi.BadQuery("refresh is true or false")
 	}
-	if err := s.waiting(c); err != nil {
+	if err := s.waiting(c, ""); err != nil {
 		return err
 	}
 	offers, phase := s.offers()
@@ -273,10 +274,21 @@ func offsetOf(c *httpapi.Call) (int64, error) {
 
 // listServers answers GET /api/v0/mcp/servers.
 func (s *Service) listServers(c *httpapi.Call) error {
-	if err := s.waiting(c); err != nil {
+	name, err := c.Text("name")
+	if err != nil {
+		return err
+	}
+	if err := s.waiting(c, name); err != nil {
 		return err
 	}
 	status := s.Status()
+	if name != "" {
+		status.Servers = slices.DeleteFunc(status.Servers, func(m workspace.MCPServer) bool { return m.Name != name })
+		status.Invalid = slices.DeleteFunc(status.Invalid, func(m workspace.MCPInvalid) bool { return m.Name != name })
+		if s.complete(name) {
+			status.Phase = snapshot.PhaseComplete
+		}
+	}
 	return s.send(c, status.Phase, status)
 }
 
@@ -289,7 +301,9 @@ func (s *Service) Status() workspace.MCPServers {
 			list = append(list, offers[i].server())
 		}
 	}
-	return workspace.MCPServers{Phase: phase, Servers: list}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return workspace.MCPServers{Phase: phase, Servers: list, Invalid: append([]workspace.MCPInvalid{}, s.invalid...)}
 }
 
 // server is a server as it is listed.

@@ -93,11 +93,11 @@ func (s *Service) all() ([]*server, snapshot.Phase) {
 	return slices.Collect(maps.Values(s.servers)), phase
 }
 
-// complete reports whether nothing is pending.
-func (s *Service) complete() bool {
+// complete reports whether nothing is pending, or, with a name, that server isn't.
+func (s *Service) complete(name string) bool {
 	all, phase := s.all()
 	return phase == snapshot.PhaseComplete && !slices.ContainsFunc(all, func(srv *server) bool {
-		return srv.look().outcome == snapshot.OutcomePending
+		return (name == "" || srv.name == name) && srv.look().outcome == snapshot.OutcomePending
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"waymark/internal/notify"
 	"waymark/snapshot"
+	"waymark/workspace"
 	"waymark/workspace/launch"
 	"waymark/workspace/mcp/catalog"
 	"waymark/workspace/mcp/entry"
@@ -104,6 +105,7 @@ type Service struct {
 	servers map[string]*server
 	leaving map[string]*server // removed ones that haven't ended
 	hidden  []entry.Entry      // those whose name another entry has
+	invalid []workspace.MCPInvalid
 	rows    []snapshot.Candidate
 	sources snapshot.SourceOutcomes
 	// published are the inputs that rows and sources are of: what isn't in them yet is
@@ -274,7 +276,7 @@ func (s *Service) reload(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.applied = asked
-	s.hidden = nil
+	s.hidden, s.invalid = nil, s.reader.invalid(files, entries)
 	shadows := map[string][]string{}
 	wanted := map[string]*entry.Entry{}
 	for i := range entries {

@@ -97,6 +97,15 @@ type MCP struct {
 	SignIn     []string `json:"sign_in"`
 	Failed     []string `json:"failed"`
 	Unconfined []string `json:"unconfined"`
+	// Invalid is what of the files can't be used.
+	Invalid []MCPInvalid `json:"invalid"`
+}
+
+// MCPInvalid is an entry that can't be used, or, without a name, a file.
+type MCPInvalid struct {
+	Source string `json:"source"`
+	Name   string `json:"name,omitempty"`
+	Error  string `json:"error"`
 }
 
 // SecretsState is how the secret list holds for processes.

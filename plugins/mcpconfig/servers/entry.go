@@ -237,7 +237,10 @@ const maxFindings = 16
 // read reads an entry; ok is false where it is none of a server.
 func read(shape Shape, name string, v jsonlite.Value) (s Server, ok bool) {
 	if problem := badName(name); problem != "" {
-		return Server{Name: name, Problem: problem}, true
+		return Server{Name: strings.ToValidUTF8(name[:min(len(name), maxName)], ""), Problem: problem}, true
+	}
+	if v.Kind() != jsonlite.Object {
+		return Server{Name: name, Problem: "it is " + string(v.Kind()) + ", not an object"}, true
 	}
 	if shape == AgentPlugin {
 		return agentPluginEntry(name, v), true

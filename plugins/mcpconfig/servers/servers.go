@@ -7,8 +7,8 @@
 // It never panics and takes time and memory in proportion to the text. An entry that
 // can't be used costs that entry: it is returned with its Problem. Neither a problem, a
 // finding nor an error holds a value of the file; they may hold names of servers, keys
-// and variables, cut to a length. Only what isn't such a file at all is an error, and a
-// server that isn't an object makes it one, as resolver mcp-config has it.
+// and variables, cut to a length. Only what isn't such a file at all is an error: text
+// that can't be parsed, and a map of servers that isn't one.
 //
 // Where a key stands twice in JSON, the last one counts, as in every reader that the
 // clients of these files have; what stood before is neither merged nor checked. Keys
@@ -114,7 +114,7 @@ func Parse(shape Shape, text []byte) ([]Server, error) {
 	if problem != "" {
 		return nil, errors.New(problem)
 	}
-	var list []Server
+	list := found.bad
 	for _, g := range found.groups {
 		last := map[string]int{}
 		n := 0
@@ -173,6 +173,8 @@ type found struct {
 	groups []group
 	// flat says that the file is the map of servers itself.
 	flat bool
+	// bad are maps of servers that aren't any.
+	bad []Server
 	// off is what Gemini CLI keeps beside the servers.
 	off jsonlite.Value
 }
@@ -200,25 +202,23 @@ func find(shape Shape, text []byte) (f found, problem string) {
 		}
 	}
 	var servers jsonlite.Value
+	below := shape.root()
 	for key, value := range doc.Members() {
 		switch {
 		case key == shape.root():
 			servers = value
-			below := key
 			if shape == OpenCode {
 				servers, below = nested(value)
 			}
-			if problem := checkServers(below, servers); problem != "" {
-				return f, problem
-			}
 		case key == "projects" && shape == ClaudeUser:
-			f.groups = f.groups[:0]
-			if problem := f.projects(value); problem != "" {
-				return f, problem
-			}
+			f.groups, f.bad = nil, nil
+			f.projects(value)
 		case key == "mcp" && shape == Gemini:
 			f.off = value
 		}
+	}
+	if problem := checkServers(below, servers); problem != "" {
+		return f, problem
 	}
 	if shape == Claude && servers.Kind() == "" && isFlat(doc) {
 		f.flat, servers = true, doc
@@ -229,50 +229,42 @@ func find(shape Shape, text []byte) (f found, problem string) {
 
 // checkServers says what is wrong with a map of servers.
 func checkServers(root string, v jsonlite.Value) (problem string) {
-	if v.Kind() == jsonlite.Null {
+	switch v.Kind() {
+	case "", jsonlite.Null, jsonlite.Object:
 		return ""
 	}
-	if v.Kind() != jsonlite.Object {
-		return root + " is " + string(v.Kind()) + ", not an object"
-	}
-	for name, server := range v.Members() {
-		if server.Kind() != jsonlite.Object {
-			return "server " + quote(name) + " is " + string(server.Kind()) + ", not an object"
-		}
-	}
-	return ""
+	return root + " is " + string(v.Kind()) + ", not an object"
 }
 
-// projects takes the servers of the projects in ~/.claude.json.
-func (f *found) projects(v jsonlite.Value) (problem string) {
+// projects takes the servers of the projects in ~/.claude.json. One that is wrong costs
+// its own.
+func (f *found) projects(v jsonlite.Value) {
+	f.check("projects", "", v)
 	for project, of := range v.Members() {
-		for key, servers := range of.Members() {
-			if key != "mcpServers" {
-				continue
-			}
-			if problem := checkServers(key, servers); problem != "" {
-				return problem
-			}
-			f.groups = append(f.groups, group{project, servers})
-		}
+		f.check("projects "+quote(project), project, of)
+		servers, _ := of.Get("mcpServers")
+		f.check("mcpServers", project, servers)
+		f.groups = append(f.groups, group{project, servers})
 	}
-	return ""
 }
 
-// isFlat reports whether all that a file has looks like a server.
-func isFlat(doc jsonlite.Value) bool {
-	some := false
-	for _, v := range doc.Members() {
-		server := false
-		for key, value := range v.Members() {
-			server = server || (key == "command" || key == "url") && value.Kind() == jsonlite.String
-		}
-		if !server {
-			return false
-		}
-		some = true
+// check adds what is wrong with a map that servers are below, as if it were one of them.
+func (f *found) check(name, project string, v jsonlite.Value) {
+	if problem := checkServers(name, v); problem != "" {
+		f.bad = append(f.bad, Server{Name: name, Project: project, Problem: problem})
 	}
-	return some
+}
+
+// isFlat reports whether something that a file has looks like a server.
+func isFlat(doc jsonlite.Value) bool {
+	for _, v := range doc.Members() {
+		for key, value := range v.Members() {
+			if (key == "command" || key == "url") && value.Kind() == jsonlite.String {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // nested returns the servers of opencode, with the key that they are below: in its
@@ -294,7 +286,7 @@ const maxName = 128
 func badName(name string) string {
 	switch {
 	case name == "":
-		return "its name is empty"
+		return "an entry's name is empty"
 	case len(name) > maxName:
 		return "its name is longer than " + strconv.Itoa(maxName) + " bytes"
 	case name == "." || name == "..":

@@ -81,7 +81,18 @@ var samples = map[string]struct {
 		`linear http URL="https://mcp.linear.app/mcp" Needs="it is written as in a plugin of Claude Code, without mcpServers: only those of plugins are connected"`,
 		`local stdio Command="${CLAUDE_PLUGIN_ROOT}/bin/x" Needs="it is written as in a plugin of Claude Code, without mcpServers: only those of plugins are connected"`,
 	}},
-	"neither": {servers.Claude, `{"linear": {"type": "http", "url": "https://mcp.linear.app/mcp"}, "version": 1}`, nil},
+	"Claude's plugins with a bad one": {servers.Claude, `{"linear": {"type": "http", "url": "https://mcp.linear.app/mcp"}, "other": 1}`, []string{
+		`linear http URL="https://mcp.linear.app/mcp" Needs="it is written as in a plugin of Claude Code, without mcpServers: only those of plugins are connected"`,
+		`other Problem="it is a number, not an object"`,
+	}},
+	"neither": {servers.Claude, `{"name": "x", "version": 1}`, nil},
+	"~/.claude.json with bad projects": {servers.ClaudeUser, `{"projects": {"/a": 1, "/b": {"mcpServers": "secret"}, "/c": {"mcpServers": {"bad": [], "good": {"command": "x"}}}}, "mcpServers": {"all": {"command": "y"}}}`, []string{
+		`projects "/a" Project="/a" Problem="projects \"/a\" is a number, not an object"`, `mcpServers Project="/b" Problem="mcpServers is a string, not an object"`,
+		`bad Project="/c" Problem="it is a list, not an object"`, `good stdio Command="x" Project="/c"`, `all stdio Command="y"`,
+	}},
+	"~/.claude.json without projects": {servers.ClaudeUser, `{"projects": ["secret"], "mcpServers": {"all": {"command": "y"}}}`, []string{
+		`projects Problem="projects is a list, not an object"`, `all stdio Command="y"`,
+	}},
 	"~/.claude.json": {servers.ClaudeUser, `{
 		"numStartups": 41, "oauthAccount": {"accountUuid": "x"},
 		"mcpServers": {"all": {"command": "x"}, "one": {"command": "y"}},
@@ -318,16 +329,15 @@ func TestShapeErrors(t *testing.T) {
 		text, want string
 	}{
 		{servers.VSCode, `{"servers": ["secret"]}`, "servers is a list, not an object"},
-		{servers.VSCode, "{\n// x\n\"servers\": secret}", "invalid JSON at offset 18: a value is expected"},
-		{servers.Codex, "a = 1\n[mcp_servers]\nx = 'secret'", `server "x" is a string, not an object`},
+		{servers.VSCode, "{\n// x\n\"servers\": secret}", "invalid JSON in line 3: a value is expected"},
+		{servers.Codex, "a = 1\nmcp_servers = 'secret'", `mcp_servers is a string, not an object`},
 		{servers.Codex, "a = 1\nb = secret", "invalid TOML in line 2: "},
 		{servers.Goose, "extensions: [secret]", "extensions is a list, not an object"},
 		{servers.Goose, "a: secret\n b: c", "invalid YAML"},
 		{servers.Goose, "- secret", "it is a list, not an object"},
 		{servers.Goose, "a: *secret", "invalid YAML"},
 		{servers.Goose, "[secret]: a", "invalid YAML"},
-		{servers.OpenCode, `{"mcp": {"servers": {"a": 1}}}`, `server "a" is a number, not an object`},
-		{servers.ClaudeUser, `{"projects": {"/p": {"mcpServers": {"a": "secret"}}}}`, `server "a" is a string, not an object`},
+		{servers.OpenCode, `{"mcp": ["secret"]}`, `mcp is a list, not an object`},
 		{servers.Client, `{"$schema": "https://agent-plugins.org/schemas/9/mcp.schema.json", "mcpServers": {}}`, "its $schema is none of version 1.0.0 of Agent Plugins"},
 		{servers.Client, `{"$schema": "https://agent-plugins.org/schemas/1.0.0/mcp.schema.json", "mcpServers": {}, "x": 1}`, `it has "x" beside $schema and mcpServers`},
 		{servers.Client, `{"$schema": "https://agent-plugins.org/schemas/1.0.0/mcp.schema.json"}`, "it has no mcpServers"},
@@ -474,6 +484,59 @@ func TestNothingLeaks(t *testing.T) {
 	}
 }
 
+// TestOneBadEntry: in every shape a bad entry costs itself, wherever it stands, and is
+// named with a reason that holds no value of it.
+func TestOneBadEntry(t *testing.T) {
+	t.Parallel()
+	rnd := randtest.Rand(t)
+	token := secretToken
+	bad := map[string]any{
+		"a string": token, "a number": 7, "a boolean": true, "a list": []any{token}, "an empty list": []any{},
+		"command is a list of lists": map[string]any{"command": []any{[]any{token}}}, "command is a number": map[string]any{"command": 7},
+		"args is a string": map[string]any{"command": "x", "cmd": "x", "args": token}, "args has a number": map[string]any{"command": "x", "cmd": "x", "args": []any{1}},
+		"nothing": map[string]any{}, "url is a number": map[string]any{"url": 1, "uri": 1}, "type is unknown": map[string]any{"type": token, "command": "x"},
+		"headers is a list": map[string]any{"url": "https://h", "uri": "https://h", "headers": []any{token}, "http_headers": []any{token}},
+		"env is a list":     map[string]any{"command": "x", "cmd": "x", "env": []any{token}, "envs": []any{token}, "environment": []any{token}},
+		"env has an object": map[string]any{"command": "x", "cmd": "x", "env": map[string]any{"A": map[string]any{"B": token}}, "envs": map[string]any{"A": []any{token}}},
+	}
+	names := []string{"bad", "", "a__b", "_", "..", "new\nline", "esc\x1b[31m", strings.Repeat("n", 1<<16)}
+	for kind, value := range bad {
+		for _, shape := range servers.Shapes() {
+			good := map[string]any{"command": "x", "args": []any{"y"}}
+			switch shape {
+			case servers.OpenCode:
+				good = map[string]any{"type": "local", "command": []any{"x", "y"}}
+			case servers.Goose:
+				good = map[string]any{"type": "stdio", "cmd": "x", "args": []any{"y"}}
+			}
+			name := names[rnd.IntN(len(names))]
+			entries := map[string]any{"before": good, name: value, "zzz": good}
+			list, err := servers.Parse(shape, write(t, shape, entries))
+			if err != nil {
+				t.Errorf("%q, %s: %v", shape, kind, err)
+				continue
+			}
+			found := map[string]bool{}
+			for _, s := range list {
+				switch {
+				case s.Name == "before" || s.Name == "zzz":
+					found[s.Name] = s.Problem == "" && s.Command == "x"
+				case len(s.Name) > 0 && !strings.HasPrefix(name, s.Name), s.Problem == "":
+					t.Errorf("%q, %s: %+v", shape, kind, s)
+				default:
+					found["bad"] = true
+				}
+				if strings.Contains(fmt.Sprintf("%+v", s), token) {
+					t.Errorf("%q, %s: %+v", shape, kind, s)
+				}
+			}
+			if len(found) != 3 || !found["before"] || !found["zzz"] {
+				t.Errorf("%q, %s, named %.20q: %+v", shape, kind, name, list)
+			}
+		}
+	}
+}
+
 // roots are the keys that servers stand below.
 var roots = map[servers.Shape]string{
 	servers.VSCode: "servers", servers.Codex: "mcp_servers", servers.OpenCode: "mcp", servers.Amp: "amp.mcpServers", servers.Zed: "context_servers", servers.Goose: "extensions",
@@ -530,7 +593,7 @@ func FuzzShapes(f *testing.F) {
 		}
 		seen := map[[2]string]bool{}
 		for _, s := range list {
-			if key := [2]string{s.Project, s.Name}; seen[key] {
+			if key := [2]string{s.Project, s.Name}; seen[key] && s.Problem == "" {
 				t.Errorf("two are called %q", s.Name)
 			} else {
 				seen[key] = true

@@ -20,9 +20,15 @@ func document(f format, text []byte) (doc jsonlite.Value, problem string) {
 		doc, err = fromYAML(text)
 	default:
 		doc, err = jsonlite.Parse(text, jsonlite.Options{AllowDuplicates: true, AllowInvalidUTF8: true, AllowComments: f == commentedJSON, MaxDepth: jsonDepth})
+		if at, ok := errors.AsType[*jsonlite.SyntaxError](err); ok {
+			err = errors.New("invalid JSON in line " + strconv.Itoa(at.Line(text)) + ": " + at.Reason)
+			if f == plainJSON && strings.HasPrefix(string(text), "\ufeff") {
+				err = errors.New("invalid JSON in line 1: it begins with a byte order mark")
+			}
+		}
 	}
 	if err != nil {
-		return jsonlite.Value{}, err.Error()
+		return doc, err.Error()
 	}
 	return doc, ""
 }

@@ -33,7 +33,7 @@ func (s *suite) mcpNone() {
 	if tools.Tools == nil || tools.Servers == nil || len(tools.Tools)+len(tools.Servers) > 0 || tools.Phase != snapshot.PhaseComplete {
 		s.Errorf("tools of a workspace without servers: %+v", tools)
 	}
-	servers, err := s.c.MCPServers(s.ctx, time.Minute)
+	servers, err := s.c.MCPServers(s.ctx, "", time.Minute)
 	s.must(err)
 	if servers.Servers == nil || len(servers.Servers) > 0 || servers.Phase != snapshot.PhaseComplete {
 		s.Errorf("servers of a workspace without any: %+v", servers)
@@ -68,7 +68,7 @@ func (s *suite) mcpBecomes(what string, is func(m *workspace.MCPServer) bool) wo
 	s.Helper()
 	var last []workspace.MCPServer
 	for s.ctx.Err() == nil {
-		servers, err := s.c.MCPServers(s.ctx, time.Minute)
+		servers, err := s.c.MCPServers(s.ctx, "", time.Minute)
 		s.must(err)
 		last = servers.Servers
 		if i := slices.IndexFunc(last, func(m workspace.MCPServer) bool { return m.Name == MCPServerName }); i >= 0 && is(&last[i]) {
@@ -179,7 +179,7 @@ func (s *suite) mcpTokens() {
 		{"with the scope approve", token(workspace.NewToken{Scopes: []string{"approve"}}), 403, 0},
 		{"with a fence", token(workspace.NewToken{Plan: s.env.Root() + "/plan.md"}), 403, 403},
 	} {
-		_, err := c.client.MCPServers(s.ctx, 0)
+		_, err := c.client.MCPServers(s.ctx, "", 0)
 		s.code("list "+c.name, err, 0)
 		if c.call != 0 {
 			_, err = c.client.CallMCPTool(s.ctx, workspace.CallMCPTool{ToolName: "demo__echo"}, nil)

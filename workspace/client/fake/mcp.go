@@ -165,35 +165,36 @@ func (m *mcpServer) tools() []workspace.MCPTool {
 	return list
 }
 
-// phase is whether any is pending. The caller has the lock.
-func (s *state) mcpPhase() snapshot.Phase {
+// mcpPhase is whether any is pending, or, with a name, that one. The caller has the lock.
+func (s *state) mcpPhase(name string) snapshot.Phase {
 	for _, m := range s.mcp {
-		if outcome, _ := m.outcome(); outcome == snapshot.OutcomePending {
+		if outcome, _ := m.outcome(); outcome == snapshot.OutcomePending && (name == "" || m.Name == name) {
 			return snapshot.PhasePending
 		}
 	}
 	return snapshot.PhaseComplete
 }
 
-// awaitMCP begins a call that waits until no server is pending, for as long as d.
-func (a *Agent) awaitMCP(ctx context.Context, d time.Duration) error {
+// awaitMCP begins a call that waits until no server is pending, or, with a name, that one
+// isn't, for as long as d.
+func (a *Agent) awaitMCP(ctx context.Context, name string, d time.Duration) error {
 	ctx, leave, err := a.enter(ctx)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	return a.state.await(ctx, d, func() bool { return a.state.mcpPhase() == snapshot.PhaseComplete })
+	return a.state.await(ctx, d, func() bool { return a.state.mcpPhase(name) == snapshot.PhaseComplete })
 }
 
 // ListMCPTools implements client.Client.
 func (a *Agent) ListMCPTools(ctx context.Context, opts client.MCPToolOptions) (*workspace.MCPTools, error) {
-	if err := a.awaitMCP(ctx, opts.Wait); err != nil {
+	if err := a.awaitMCP(ctx, "", opts.Wait); err != nil {
 		return nil, err
 	}
 	s := a.state
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list := &workspace.MCPTools{Tools: []workspace.MCPTool{}, Phase: s.mcpPhase(), Servers: []workspace.MCPServerOutcome{}}
+	list := &workspace.MCPTools{Tools: []workspace.MCPTool{}, Phase: s.mcpPhase(""), Servers: []workspace.MCPServerOutcome{}}
 	for _, m := range s.mcp {
 		outcome, why := m.outcome()
 		list.Tools = append(list.Tools, m.tools()...)
@@ -378,16 +379,18 @@ func (a *Agent) MCPResult(ctx context.Context, id string, offset, limit int64) (
 }
 
 // MCPServers implements client.Client.
-func (a *Agent) MCPServers(ctx context.Context, wait time.Duration) (*workspace.MCPServers, error) {
-	if err := a.awaitMCP(ctx, wait); err != nil {
+func (a *Agent) MCPServers(ctx context.Context, name string, wait time.Duration) (*workspace.MCPServers, error) {
+	if err := a.awaitMCP(ctx, name, wait); err != nil {
 		return nil, err
 	}
 	s := a.state
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list := &workspace.MCPServers{Phase: s.mcpPhase(), Servers: []workspace.MCPServer{}}
+	list := &workspace.MCPServers{Phase: s.mcpPhase(name), Servers: []workspace.MCPServer{}, Invalid: []workspace.MCPInvalid{}}
 	for _, m := range s.mcp {
-		list.Servers = append(list.Servers, m.listed(s.opts.Root))
+		if name == "" || m.Name == name {
+			list.Servers = append(list.Servers, m.listed(s.opts.Root))
+		}
 	}
 	return list, nil
 }

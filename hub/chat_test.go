@@ -104,7 +104,9 @@ func (f *chatFixture) handlers() map[string]reverse.Handler {
 	}
 	return map[string]reverse.Handler{
 		reverse.KindToolsList: func(_ context.Context, body []byte) ([]byte, error) {
-			return answer(`{"tools":[{"name":"echo","description":"d","inputSchema":{"type":"object"}},{"name":"odd","inputSchema":true},{"name":""}]}`)
+			return answer(`{"tools":[{"name":"echo","description":"d","inputSchema":{"type":"object"}},{"name":"odd","inputSchema":true},{"name":""},7,null,
+				{"name":"hints","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":"yes"}},{"name":"number","inputSchema":{"type":"object","x":1e400}},
+				{"name":"mended","inputSchema":{"type":"object","properties":{"a":true},"required":7}}]}`)
 		},
 		reverse.KindToolsCall: func(ctx context.Context, body []byte) ([]byte, error) {
 			call := new(waymark.ToolsCall)
@@ -191,7 +193,10 @@ type reply struct {
 	Result struct {
 		Content []struct{ Type, Text string }
 		Meta    map[string]json.RawMessage `json:"_meta"`
-		Tools   []struct{ Name string }
+		Tools   []struct {
+			Name        string
+			InputSchema json.RawMessage
+		}
 		Prompts []struct{ Name string }
 		Skills  []struct {
 			URI       string
@@ -372,7 +377,7 @@ func TestChatCalls(t *testing.T) {
 	if answer.Error != nil || len(answer.Result.Content) != 1 || answer.Result.Content[0].Text != `"hello"` {
 		t.Errorf("%+v", answer)
 	}
-	if tools, _ := f.post(t.Context(), stateful, "tools/list", `{}`, shows("good")); len(tools.Result.Tools) != 1 || tools.Result.Tools[0].Name != "echo" {
+	if tools, _ := f.post(t.Context(), stateful, "tools/list", `{}`, shows("good")); len(tools.Result.Tools) != 2 || tools.Result.Tools[0].Name != "echo" || tools.Result.Tools[1].Name != "mended" || string(tools.Result.Tools[1].InputSchema) != `{"properties":{"a":{}},"type":"object"}` {
 		t.Errorf("tools %+v", tools)
 	}
 	for name, c := range map[string]struct {

@@ -133,7 +133,7 @@ func TestChatForwarded(t *testing.T) {
 	if got := f.calls[0]; got.GetCapability() != "good" || got.GetName() != "in parts" || len(got.ProtoReflect().GetUnknown()) > 0 {
 		t.Errorf("the agent got %s with %q", got.GetName(), got.GetCapability())
 	}
-	if tools, _ := f.post(t.Context(), stateful, "tools/list", `{}`, shows("good")); len(tools.Result.Tools) != 1 {
+	if tools, _ := f.post(t.Context(), stateful, "tools/list", `{}`, shows("good")); len(tools.Result.Tools) != 2 {
 		t.Errorf("tools %+v", tools)
 	}
 	for name, c := range map[string]struct {

@@ -14,6 +14,7 @@ import (
 
 	"waymark/internal/errtext"
 	"waymark/internal/text"
+	"waymark/internal/toolschema"
 	"waymark/wire"
 	"waymark/wire/reverse"
 )
@@ -38,12 +39,17 @@ func (r *request) listTools(ctx context.Context) (*mcp.ListToolsResult, error) {
 	if err != nil {
 		return nil, refusal(ctx, err)
 	}
-	found, err := decode[mcp.ListToolsResult](data)
+	found, err := decode[struct {
+		Tools []json.RawMessage `json:"tools"`
+	}](data)
 	if err != nil {
 		return nil, unreadable
 	}
-	for _, t := range found.Tools {
-		if t != nil && t.Name != "" && isObject(t.InputSchema) && len(result.Tools) < maxTools {
+	for _, raw := range found.Tools { // one by one: what can't be read of one costs that
+		t, err := decode[mcp.Tool](raw)
+		if err == nil && t.Name != "" && isObject(t.InputSchema) && len(result.Tools) < maxTools {
+			schema, _ := json.Marshal(t.InputSchema) // it was decoded
+			t.InputSchema, _ = toolschema.Mend(schema)
 			t.Title, t.Description = text.Line(t.Title, maxTitle), text.Truncate(t.Description, maxDescription)
 			t.Meta, t.Icons, t.OutputSchema = nil, nil, nil
 			if t.Annotations != nil {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"waymark/internal/text"
+	"waymark/internal/toolschema"
 	"waymark/workspace/launch"
 	"waymark/workspace/mcp/catalog"
 	"waymark/workspace/mcp/serverlog"
@@ -361,7 +362,16 @@ func (s *server) clean(got *catalog.Catalogue) *catalog.Catalogue {
 			continue
 		}
 		t.Title, t.Description = r.String(t.Title), r.String(t.Description)
-		t.InputSchema, t.Annotations = r.JSON(t.InputSchema), r.JSON(t.Annotations)
+		find := func(code, what string, wrong []string) {
+			if len(wrong) > 0 {
+				c.Findings = append(c.Findings, catalog.Finding{Code: code, Tool: t.Name, Text: what + " clients refuse all tools for, and it is mended: " + r.String(strings.Join(wrong, "; ")) + "."})
+			}
+		}
+		var wrong []string
+		t.InputSchema, wrong = toolschema.Mend(r.JSON(t.InputSchema))
+		find("schema_mended", "The tool's schema is one that", wrong)
+		t.Annotations, wrong = toolschema.Annotations(r.JSON(t.Annotations))
+		find("bad_annotations", "The tool's annotations have what", wrong)
 		c.Tools = append(c.Tools, t)
 	}
 	return &c

@@ -131,7 +131,14 @@ func (r *results) page(id string, offset, limit int64) (*workspace.MCPResultPage
 // answer makes the answer of a call: without the values that the server was given,
 // and with so much of it as may be answered at once.
 func (s *Service) answer(r *redact.Redactor, result *session.Result, limit int64) (*workspace.MCPToolResult, error) {
-	a := &workspace.MCPToolResult{Content: []workspace.MCPContent{}, IsError: result.IsError, Structured: r.JSON(result.Structured)}
+	a := &workspace.MCPToolResult{Content: []workspace.MCPContent{}, IsError: result.IsError}
+	switch structured := r.JSON(result.Structured); {
+	case len(structured) == 0:
+	case structured[0] == '{':
+		a.Structured = structured
+	case len(result.Content) == 0: // clients refuse a result whose structured content isn't an object
+		a.Content = append(a.Content, workspace.MCPContent{Type: "text", Text: strings.ToValidUTF8(string(structured), "\ufffd"), MediaType: "application/json"})
+	}
 	for _, c := range result.Content {
 		part := workspace.MCPContent{Type: c.Type, Text: strings.ToValidUTF8(r.String(c.Text), "\ufffd"), MediaType: r.String(c.MediaType), URI: r.String(c.URI), Name: r.String(c.Name)}
 		if c.Data != nil {

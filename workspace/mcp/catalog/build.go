@@ -68,6 +68,7 @@ type Builder struct {
 	made   Catalogue
 	names  map[string]bool
 	bytes  int64
+	seen   int // tools that were listed
 	left   int // tools that no longer fit
 	more   int // findings that no longer fit
 }
@@ -97,9 +98,9 @@ func (b *Builder) Find(code, tool, format string, args ...any) {
 
 // wireTool is a tool as a server sends it, as far as it is looked at.
 type wireTool struct {
-	Name        string         `json:"name"`
-	Title       string         `json:"title"`
-	Description string         `json:"description"`
+	Name        jsontext.Value `json:"name"`
+	Title       jsontext.Value `json:"title"`
+	Description jsontext.Value `json:"description"`
 	InputSchema jsontext.Value `json:"inputSchema"`
 	Annotations jsontext.Value `json:"annotations"`
 }
@@ -112,19 +113,21 @@ var lenient = jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.Al
 // under its name.
 func (b *Builder) Add(raw []byte) (Tool, bool) {
 	var wire wireTool
-	if err := jsonv2.Unmarshal(raw, &wire, lenient); err != nil {
-		b.Find("bad_tool", wire.Name, "What the server lists as a tool isn't one, and is left out.")
+	var name string
+	b.seen++
+	if err := jsonv2.Unmarshal(raw, &wire, lenient); err != nil || len(wire.Name) > 0 && jsonv2.Unmarshal(wire.Name, &name, lenient) != nil {
+		b.Find("bad_tool", "", "What the server lists as its tool number %d isn't one, or has no name that is a text, and is left out.", b.seen)
 		return Tool{}, false
 	}
-	if !b.name(wire.Name) {
+	if !b.name(name) {
 		return Tool{}, false
 	}
 	tool := Tool{
-		Name:        wire.Name,
-		Title:       b.text(wire.Title, maxTitle, wire.Name, "title"),
-		Description: b.text(wire.Description, maxDescription, wire.Name, "description"),
-		InputSchema: b.schema(wire.Name, wire.InputSchema),
-		Annotations: b.annotations(wire.Name, wire.Annotations),
+		Name:        name,
+		Title:       b.text(b.said(wire.Title, name, "title"), maxTitle, name, "title"),
+		Description: b.text(b.said(wire.Description, name, "description"), maxDescription, name, "description"),
+		InputSchema: b.schema(name, wire.InputSchema),
+		Annotations: b.annotations(name, wire.Annotations),
 	}
 	encoded, err := json.Marshal(&tool)
 	size := int64(len(encoded))
@@ -199,6 +202,14 @@ func usual(name string) bool {
 	}) < 0
 }
 
+// said is a text of a tool; nothing where it is something else.
+func (b *Builder) said(raw jsontext.Value, tool, what string) (s string) {
+	if len(raw) > 0 && jsonv2.Unmarshal(raw, &s, lenient) != nil {
+		b.Find("bad_text", tool, "The %s isn't a text, and is left out.", what)
+	}
+	return s
+}
+
 // text cleans and cuts a text of the server.
 func (b *Builder) text(s string, limit int, tool, what string) string {
 	if len(s) > limit {
@@ -236,6 +247,11 @@ func (b *Builder) schema(tool string, raw jsontext.Value) json.RawMessage {
 	}
 	if int64(len(raw)) > b.limits.Schema {
 		b.Find("schema_too_large", tool, "The tool's schema has %d bytes, %d are taken: it is left out.", len(raw), b.limits.Schema)
+		return nil
+	}
+	var readable map[string]any
+	if err := json.Unmarshal(raw, &readable); err != nil { // 1e400: for the SDK that's the end of the list
+		b.Find("bad_schema", tool, "The tool's schema holds a number that clients can't read, and is left out.")
 		return nil
 	}
 	clean, found, err := cleanJSON(raw, b.limits.Depth)

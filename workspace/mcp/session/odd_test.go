@@ -346,7 +346,7 @@ func TestContent(t *testing.T) {
 		"all": `{"content":[{"type":"text","text":""},{"type":"image","data":"AAE=","mimeType":"image/png"},{"type":"audio","data":"AQ==","mimeType":"audio/wav"},
 			{"type":"resource_link","uri":"file:///a","name":"a","mimeType":"text/plain"},{"type":"resource","resource":{"uri":"x://y","mimeType":"text/plain","text":"t"}},
 			{"type":"resource","resource":{"uri":"x://z","blob":"AA=="}},{"type":"hologram","x":1}],"isError":true,"structuredContent":[1, 2]}`,
-		"no base64":  `{"content":[{"type":"image","data":"%%%"}]}`,
+		"wrong":      `{"content":[{"type":"image","data":"%%%"},7,{"type":"text","text":"last"}]}`,
 		"no content": `{}`,
 		"no result":  `"x"`,
 		"too many":   `{"content":[` + strings.Repeat("{},", 10_000) + `{}]}`,
@@ -380,8 +380,15 @@ func TestContent(t *testing.T) {
 	if r, err := got.Call(t.Context(), &session.Call{Tool: "no content"}); err != nil || len(r.Content) != 0 {
 		t.Errorf("no content: %+v, %v", r, err)
 	}
+	r, err = got.Call(t.Context(), &session.Call{Tool: "wrong"})
+	want = &session.Result{Content: []session.Content{
+		{Type: "text", Text: `{"type":"image","data":"%%%"}`, MediaType: "application/json"}, {Type: "text", Text: "7", MediaType: "application/json"}, {Type: "text", Text: "last"},
+	}}
+	if diff := cmp.Diff(want, r); err != nil || diff != "" {
+		t.Errorf("wrong pieces: %v (-want +got):\n%s", err, diff)
+	}
 	for name, want := range map[string]string{
-		"no base64": "piece 1: its data isn't base64", "no result": "the server's result is none", "too many": "10001 pieces", "other": "(-32602): unknown tool other",
+		"no result": "the server's result is none", "too many": "10001 pieces", "other": "(-32602): unknown tool other",
 	} {
 		if _, err := got.Call(t.Context(), &session.Call{Tool: name}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v", name, err)

@@ -58,7 +58,7 @@ func parseResult(raw json.RawMessage) (*Result, error) {
 	for i := range wire.Content {
 		c, err := parseContent(wire.Content[i])
 		if err != nil {
-			return nil, fmt.Errorf("the server's result, piece %d: %w", i+1, err)
+			c = unknownContent(wire.Content[i])
 		}
 		result.Content = append(result.Content, *c)
 	}
@@ -83,8 +83,7 @@ func parseContent(raw jsontext.Value) (*Content, error) {
 		c.URI, c.MediaType = wire.Resource.URI, text.Line(wire.Resource.MIMEType, 256)
 		c.Text, data = wire.Resource.Text, wire.Resource.Blob
 	default:
-		// A kind of a newer protocol: better seen as it is than lost.
-		c.Type, c.MediaType, c.Text = "text", "application/json", string(raw)
+		return unknownContent(raw), nil
 	}
 	if data != "" {
 		decoded, err := base64.StdEncoding.DecodeString(data)
@@ -94,6 +93,12 @@ func parseContent(raw jsontext.Value) (*Content, error) {
 		c.Data = decoded
 	}
 	return c, nil
+}
+
+// unknownContent is a piece of a newer protocol, or a wrong one: better seen as it is
+// than lost, and the others with it.
+func unknownContent(raw jsontext.Value) *Content {
+	return &Content{Type: "text", MediaType: "application/json", Text: string(raw)}
 }
 
 // withoutContent is what the SDK is to see of a result: whether the server wants

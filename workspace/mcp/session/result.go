@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -70,6 +71,9 @@ func parseContent(raw jsontext.Value) (*Content, error) {
 	if err := jsonv2.Unmarshal(raw, &wire, lenient); err != nil {
 		return nil, errors.New("it doesn't have the fields of one")
 	}
+	if wire.Type == "resource_link" && wire.URI == "" || wire.Type == "resource" && wire.Resource.URI == "" {
+		return nil, errors.New("it has no URI")
+	}
 	c := &Content{Type: wire.Type, MediaType: text.Line(wire.MIMEType, 256)}
 	var data string
 	switch wire.Type {
@@ -78,7 +82,7 @@ func parseContent(raw jsontext.Value) (*Content, error) {
 	case "image", "audio":
 		data = wire.Data
 	case "resource_link":
-		c.URI, c.Name = wire.URI, wire.Name
+		c.URI, c.Name = wire.URI, cmp.Or(wire.Name, wire.URI)
 	case "resource":
 		c.URI, c.MediaType = wire.Resource.URI, text.Line(wire.Resource.MIMEType, 256)
 		c.Text, data = wire.Resource.Text, wire.Resource.Blob

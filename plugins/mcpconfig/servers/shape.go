@@ -96,6 +96,8 @@ func (s Shape) syntax() Syntax {
 		return EditorSyntax
 	case OpenCode:
 		return BraceSyntax
+	case Gemini:
+		return BareSyntax
 	case AgentPlugin, ClaudeDesktop, Codex, Zed, Goose:
 		return NoSyntax
 	}

@@ -405,7 +405,8 @@ func TestReferences(t *testing.T) {
 		text   string
 		want   string
 	}{
-		{servers.ShellSyntax, "a$B-${C:-d}${env:E}$1", "[{ B  false} { C d true}]"},
+		{servers.ShellSyntax, "a$B-${C:-d}${env:E}$1$$", "[{ C d true}]"},
+		{servers.BareSyntax, "a$B-${C:-d}${env:E}$1", "[{ B  false} { C d true}]"},
 		{servers.EditorSyntax, "$A${B}${env:C}${workspaceFolder}/${userHome}${/}${input:k}${workspaceFolderBasename}${env:1}${unknown:x}",
 			"[{ C  false} {folder   false} {home   false} {separator   false} {foreign input:k  false} {folder name   false}]"},
 		{servers.BraceSyntax, "{env:A}${env:B}{file:./x}{env:}{{env:C}", "[{ A  false} { B  false} {foreign file:./x  false} { C  false}]"},

@@ -7,9 +7,11 @@ type Syntax string
 
 // The syntaxes.
 const (
-	// ShellSyntax: $VAR, ${VAR} and ${VAR:-default}. A default ends at the first
-	// brace, and holds no references.
+	// ShellSyntax: ${VAR} and ${VAR:-default}. A default ends at the first brace, and
+	// holds no references.
 	ShellSyntax Syntax = ""
+	// BareSyntax: $VAR, too.
+	BareSyntax Syntax = "bare"
 	// EditorSyntax: ${env:VAR}, ${workspaceFolder}, ${workspaceFolderBasename},
 	// ${userHome}, ${pathSeparator} and ${/}, and what only an editor can ask for:
 	// ${input:id}, ${command:id}, ${config:name}, ${file:path}.
@@ -89,7 +91,7 @@ func (s Syntax) reference(text string) (ref Reference, length int) {
 	rest := text[1:]
 	if !strings.HasPrefix(rest, "{") {
 		n := nameLength(rest)
-		return Reference{Name: rest[:n]}, lengthIf(n > 0 && s == ShellSyntax, n+1)
+		return Reference{Name: rest[:n]}, lengthIf(n > 0 && s == BareSyntax, n+1)
 	}
 	inner, _, closed := strings.Cut(rest[1:], "}")
 	if !closed {

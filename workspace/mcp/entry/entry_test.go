@@ -133,6 +133,7 @@ func TestSyntaxes(t *testing.T) {
 		{servers.EditorSyntax, "${env:A}-${env:NO}-$A-${A}", "alpha--$A-${A}", "alpha"},
 		{servers.EditorSyntax, "${workspaceFolder}${/}s ${userHome} ${workspaceFolderBasename} ${env:CODER_AGENT_TOKEN}", "/w/s /home/u w ", ""},
 		{servers.BraceSyntax, "{env:A} ${A} {env:NO} {x}", "alpha ${A}  {x}", "alpha"},
+		{servers.BareSyntax, "$A ${A} $NO. $1 $$A ${NO:-d}", "alpha alpha . $1 $alpha d", "alpha d"},
 		{servers.NoSyntax, "$A ${A} ${env:A} {env:A}", "$A ${A} ${env:A} {env:A}", ""},
 	} {
 		e := entry.Entry{Server: servers.Server{Name: "a", Transport: "stdio", Command: "c", Args: []string{tt.text}, Syntax: tt.syntax}}
@@ -172,7 +173,7 @@ func TestLiteralSecrets(t *testing.T) {
 	for _, s := range []servers.Server{
 		{Transport: "stdio", Command: "x", Args: []string{"--token", "one"}, Env: map[string]string{"K": "two", "ROOT": "/w"}},
 		{Transport: "http", URL: "https://h/?k=one", Headers: map[string]string{"K": "two"}},
-		{Command: "$NO", Args: []string{"--token=one"}, Env: map[string]string{"K": "two"}},
+		{Command: "${NO}", Args: []string{"--token=one"}, Env: map[string]string{"K": "two"}},
 	} {
 		e := entry.Entry{Server: s}
 		if got := strings.Join(e.Secrets(options(environment)), " "); got != "one two" {
@@ -220,11 +221,11 @@ func options(env map[string]string) entry.ExpandOptions {
 func TestExpandText(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"": "", "plain": "plain", "$A": "alpha", "${A}": "alpha", "x${A}y$A-$B_2": "xalphayalpha-beta",
-		"${NO}": "", "$NO.": ".", "${NO:-d}": "d", "${NO:-}": "", "${A:-d}": "alpha", "${EMPTY:-d}": "", "${NO:-a b/c:-$A}": "a b/c:-$A",
-		"$": "$", "a$": "a$", "$$A": "$alpha", "$1": "$1", "$(id)": "$(id)", "${": "${", "${A": "${A", "${}": "${}", "${1}": "${1}",
+		"": "", "plain": "plain", "$A": "$A", "${A}": "alpha", "x${A}y$A-$B_2": "xalphay$A-$B_2", "pa$$word": "pa$$word", "for f in *; do echo $f; done": "for f in *; do echo $f; done",
+		"${NO}": "", "$NO.": "$NO.", "$$": "$$", "$$$A": "$$$A", "$${A}": "$alpha", "${NO:-d}": "d", "${NO:-}": "", "${A:-d}": "alpha", "${EMPTY:-d}": "", "${NO:-a b/c:-$A}": "a b/c:-$A",
+		"$": "$", "a$": "a$", "$$A": "$$A", "$1": "$1", "$(id)": "$(id)", "${": "${", "${A": "${A", "${}": "${}", "${1}": "${1}",
 		"${A:?x}": "${A:?x}", "${A-x}": "${A-x}", "${env:A}": "${env:A}", "$é": "$é", "${REC}": "$A", "${NO:-${A}}": "${A}",
-		"${CODER_AGENT_TOKEN}": "", "$WAYMARK_HUB_TOKEN": "", "${WAYMARK_HUB_TOKEN:-none}": "none",
+		"${CODER_AGENT_TOKEN}": "", "$WAYMARK_HUB_TOKEN": "$WAYMARK_HUB_TOKEN", "${WAYMARK_HUB_TOKEN:-none}": "none",
 	} {
 		e := entry.Entry{Server: servers.Server{
 			Name: "a", Transport: "stdio", Command: "c" + text, Args: []string{text}, Env: map[string]string{"K": text}, Cwd: "/" + text,
@@ -247,7 +248,7 @@ func TestExpandText(t *testing.T) {
 func TestExpandNames(t *testing.T) {
 	t.Parallel()
 	e := entry.Entry{Server: servers.Server{
-		Name: "a", Transport: "stdio", Command: "x", Args: []string{"$NO", "${NO}", "${OTHER}", "${DEF:-d}", "$CODER_AGENT_TOKEN"}, Env: map[string]string{"$A": "${WAYMARK_X:-}"},
+		Name: "a", Transport: "stdio", Command: "x", Args: []string{"$PLAIN", "${NO}", "${OTHER}", "${DEF:-d}", "${CODER_AGENT_TOKEN}"}, Env: map[string]string{"$A": "${WAYMARK_X:-}"},
 	}}
 	x, err := e.Expand(options(environment))
 	if err != nil || !slices.Equal(x.Unset, []string{"NO", "OTHER"}) || !slices.Equal(x.Withheld, []string{"CODER_AGENT_TOKEN", "WAYMARK_X"}) {
@@ -292,12 +293,12 @@ func TestExpandErrors(t *testing.T) {
 	t.Parallel()
 	for want, s := range map[string]servers.Server{
 		"out of a file": {Problem: "out of a file"},
-		"its command is empty: not set here are NO":  {Transport: "stdio", Command: "$NO"},
-		"its command is empty: what it refers to is": {Transport: "stdio", Command: "$EMPTY"},
-		"its url isn't an address":                   {Transport: "http", URL: "$A"},
+		"its command is empty: not set here are NO":  {Transport: "stdio", Command: "${NO}"},
+		"its command is empty: what it refers to is": {Transport: "stdio", Command: "${EMPTY}"},
+		"its url isn't an address":                   {Transport: "http", URL: "${A}"},
 		"begins with http:// or https://":            {Transport: "sse", URL: "ftp://alpha/"},
 		"its url isn't an":                           {Transport: "http", URL: "http://[alpha"},
-		"its header X holds a line break":            {Transport: "http", URL: "http://h", Headers: map[string]string{"X": "$LINES"}},
+		"its header X holds a line break":            {Transport: "http", URL: "http://h", Headers: map[string]string{"X": "${LINES}"}},
 	} {
 		e := entry.Entry{Server: s}
 		_, err := e.Expand(options(map[string]string{"A": "alpha", "EMPTY": "", "LINES": "alpha\nb"}))
@@ -317,9 +318,9 @@ func TestSecrets(t *testing.T) {
 		want   string // parted by spaces
 	}{
 		"nothing":                   {stdio([]string{"-y", "pkg", "--author", "me", "--port=80"}, nil), ""},
-		"literal and referred":      {stdio(nil, map[string]string{"K": "literal", "L": "$A", "M": "x-${A}"}), "alpha literal x-alpha"},
-		"known paths aren't":        {stdio([]string{"$HOME"}, map[string]string{"W": "/w"}), ""},
-		"a reference":               {stdio([]string{"--x=$A"}, nil), "alpha"},
+		"literal and referred":      {stdio(nil, map[string]string{"K": "literal", "L": "${A}", "M": "x-${A}"}), "alpha literal x-alpha"},
+		"known paths aren't":        {stdio([]string{"${HOME}"}, map[string]string{"W": "/w"}), ""},
+		"a reference":               {stdio([]string{"--x=${A}"}, nil), "alpha"},
 		"a flag's value":            {stdio([]string{"--api-key", "one", "--token=two", "-eMY_TOKEN=three", "PASSWORD=four", "--apiKey=five"}, nil), "five four one three two"},
 		"a flag without":            {stdio([]string{"--token", "--other"}, nil), ""},
 		"a header":                  {stdio([]string{"--header", "Authorization: Bearer tok", "--header=X-Api-Key:key"}, nil), "Bearer tok key tok"},

@@ -25,7 +25,7 @@ type ExpandOptions struct {
 
 // Expand puts in what references stand for, in the command, arguments, values of
 // variables and headers, working directory and URL, in the syntax of the entry: in a
-// .mcp.json ${VAR}, $VAR and ${VAR:-default}. What an entry has from variables by their
+// .mcp.json ${VAR} and ${VAR:-default}. What an entry has from variables by their
 // names alone is put in, too. A variable that isn't set has its default, or is empty, as in Coder's agent, and
 // Expanded.Unset says so. Of a variable that is set to nothing the default isn't
 // taken. Whatever else looks like a reference stands for itself.

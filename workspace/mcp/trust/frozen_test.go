@@ -13,7 +13,7 @@ const frozen = `{"mcpServers": {
 	"http": {"type": "http", "url": "https://mcp.example.com/v1?key=literal&project=p", "headers": {"Authorization": "Bearer ${TOKEN}", "X-Api-Key": "literal", "X-Team": "core team"}},
 	"sse": {"type": "sse", "url": "https://${HOST:-mcp.example.com}/sse", "timeout": 60000, "alwaysLoad": true},
 	"inferred": {"url": "https://user:pass@mcp.example.com/", "disabled": true, "tools": ["one"], "excludeTools": ["two"]},
-	"npx": {"command": "npx", "args": ["-y", "@example/server@1.2.3", "--token", "literal", "--root", "${WORK:-.}"], "env": {"API_KEY": "literal", "MODE": "a b", "URL": "$ENDPOINT"}},
+	"npx": {"command": "npx", "args": ["-y", "@example/server@1.2.3", "--token", "literal", "--root", "${WORK:-.}"], "env": {"API_KEY": "literal", "MODE": "a b", "URL": "${ENDPOINT}"}},
 	"script": {"command": "node", "args": ["./server.js", "${env:HOME}", "{env:HOME}"], "cwd": ".", "env": {"EDITOR": "${workspaceFolder}"}, "includeTools": ["one"], "trust": true}
 }}`
 
@@ -72,7 +72,7 @@ func TestFrozenDigests(t *testing.T) {
 		"http":     {"sha256:8086802fd86ca335ebc0eadb8845a60d68922a57cc6e556de656f932be89f56a", "hmac:1cc830b2bd4ec45772ba74a69b5185a1d8b77f2f0bc4d253fa73aa037a177bae"},
 		"sse":      {"sha256:a5742637f41dc57d63fe2a5063588374acde5e0ccae3c6f216c11a3ca99ba235", "hmac:7b01cc7f510cf11f43a1f1b4db27ee3bd6c1b69391598192ea7fc0d06ca8ba51"},
 		"inferred": {"sha256:f3fc75b13e4136739fb8c2e4d07e3ccfe2c1228e241b966a18ec0db20bd71fbf", "hmac:b8f02b5c792f621e0bf10af553465c2596adac9170c0630c2e8df6d25bb7e476"},
-		"npx":      {"sha256:1ea314fcbf3fc6b3629535697077a3fe51fd9b29b3cf0b8bf204fb453b471374", ""},
+		"npx":      {"sha256:1215b95cf9ebd4969ac8894e73de25891f7fbb5efc1cf057c51e05114d528df9", ""},
 		"script":   {"sha256:b5ac610726c6addfea3ee1709576fe39e04cc00214eedf91f22e9c67bb20417f", ""},
 	}
 	for _, s := range list {

@@ -267,8 +267,8 @@ func TestNothingSecretIsKept(t *testing.T) {
 	ctx := context.Background()
 	const secret = "s3cr3t-value"
 	w.env["A"] = secret
-	stdioEntry := stdio("node", "--token="+secret, "--api-key", secret, "$A", "postgres://u:"+secret+"@h/", "https://h/?key="+secret)
-	stdioEntry.Env = map[string]string{"K": secret, "L": "$A", "API_TOKEN": secret}
+	stdioEntry := stdio("node", "--token="+secret, "--api-key", secret, "${A}", "postgres://u:"+secret+"@h/", "https://h/?key="+secret)
+	stdioEntry.Env = map[string]string{"K": secret, "L": "${A}", "API_TOKEN": secret}
 	dialed := &entry.Entry{Server: servers.Server{Name: "b", Transport: "http", URL: "https://u:" + secret + "@h/?x=" + secret + "&key=" + secret, Headers: map[string]string{"Authorization": "Bearer " + secret, "X": secret}}}
 	for _, e := range []*entry.Entry{stdioEntry, dialed} {
 		d := w.digest(e)

@@ -105,11 +105,14 @@ func (h *Host) WhyClient(ctx context.Context, client *clients.Client, paths ...s
 	for i, path := range paths {
 		path = realPath(path)
 		at := client.Place(path)
-		from := start
+		from, dir := start, at.Directory
 		var below []string
-		if rel, ok := applies.Below(start, at.Directory); ok && rel != "." {
+		if at.Row == nil && client.Imports > 0 { // what lies on the way to it may import it
+			dir = filepath.Dir(path)
+		}
+		if rel, ok := applies.Below(start, dir); ok && rel != "." {
 			if below, _ = forDirectories(rel); len(below) > 0 {
-				from = at.Directory
+				from = dir
 			}
 		}
 		view := views[from]

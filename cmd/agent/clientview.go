@@ -127,7 +127,7 @@ func forHub(v *clients.View, pushed *snapshot.Snapshot, own bool, hold func(*sna
 			continue
 		}
 		detail := it.Detail
-		if !own && it.Reason == clients.Duplicate {
+		if !own && (it.Reason == clients.Duplicate || it.ImportedBy != "") {
 			detail = "" // it names another file
 		}
 		a.Items = append(a.Items, clientview.Item{

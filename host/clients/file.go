@@ -97,6 +97,14 @@ func For(in Input, file string) *FileView {
 	v.lists()
 	start := len(v.view.Items)
 	v.nested()
+	for _, it := range v.view.Items {
+		if it.Reason == NotAlways && it.find.Attributes["mode"].Text == "glob" {
+			if _, ok := applies.Match(it.find.Attributes["globs"], it.find.Directory, file); ok {
+				v.imports(it.find, 0)
+			}
+		}
+	}
+	v.leaveImports()
 	view := &FileView{View: v.view, home: in.Home, walk: append(Directories(in.Client, in.Start, in.Project), in.Below...), Items: make([]FileItem, len(v.view.Items))}
 	for i := range v.view.Items {
 		it := FileItem{Item: v.view.Items[i], Mode: "always"}
@@ -182,7 +190,6 @@ func (v *viewer) judge(it *FileItem, when When, file string) {
 func (v *viewer) nested() {
 	rules, c := nestedRules[v.in.Client.ID], v.in.Client
 	var others []*Find
-	begins := v.any()
 	for _, dir := range slices.Backward(v.in.Below) { // in the order of a start there, which its budget counts in
 		taken := false
 		if c.Instructions != nil {
@@ -196,20 +203,13 @@ func (v *viewer) nested() {
 						v.leave(f, Overridden, "another file in the same directory is read in its place")
 					default:
 						taken = v.instruction(f) || taken
-						begins = begins || taken
 					}
 				}
 			}
 		}
 		v.nestedSkills(dir)
 	}
-	for _, f := range others {
-		if begins {
-			v.leave(f, Overridden, "it is read where there is nothing else")
-		} else {
-			v.instruction(f)
-		}
-	}
+	v.instead(others)
 }
 
 // nestedSkills adds what a directory has to list. Nobody knows with what else it would

@@ -49,14 +49,20 @@ func (v *viewer) instructions() {
 			}
 		}
 	}
-	instead := !v.any()
+	v.instead(others)
+}
+
+// instead adds what is read where there is nothing else, and then tells what wasn't imported.
+func (v *viewer) instead(others []*Find) {
+	nothing := !v.any()
 	for _, f := range others {
-		if instead {
+		if nothing {
 			v.instruction(f)
 		} else {
-			v.leave(f, Overridden, "it is read where there is nothing else")
+			v.left = append(v.left, leftOut{f, Overridden, "it is read where there is nothing else"})
 		}
 	}
+	v.leaveImports()
 }
 
 // userInstructions adds the text that is the user's own.
@@ -64,18 +70,18 @@ func (v *viewer) userInstructions(user *User) {
 	taken := ""
 	for _, convention := range user.Instructions {
 		for _, f := range v.users(convention) {
-			switch blank := f.SizeBytes == 0 || f.Payload != nil && len(bytes.TrimSpace(f.Payload)) == 0; {
+			switch {
 			case slices.ContainsFunc(v.view.Items, func(it Item) bool { return it.Path == f.Path }):
 				// the home directory is one of the project's
 			case f.Status == snapshot.StatusUnreadable || f.Status == snapshot.StatusInvalid:
 				v.leave(f, Invalid, f.Error)
-			case blank:
+			case isBlank(f):
 				v.leave(f, Blank, "there is nothing in it")
 			case taken != "":
 				v.leave(f, Overridden, taken+" is read in its place")
 			default:
 				taken = f.Path
-				v.add(f, Item{Bytes: f.SizeBytes, Included: true})
+				v.include(f, Item{}, 0)
 			}
 		}
 	}
@@ -88,10 +94,15 @@ func (v *viewer) userInstructions(user *User) {
 				v.leave(f, NotAlways, "its mode is "+mode)
 			case slices.ContainsFunc(v.view.Items, func(it Item) bool { return it.Path == f.Path }):
 			default:
-				v.add(f, Item{Bytes: f.SizeBytes, Included: true})
+				v.include(f, Item{}, 0)
 			}
 		}
 	}
+}
+
+// isBlank reports whether a text has nothing but blanks, as far as it is known.
+func isBlank(f *Find) bool {
+	return f.SizeBytes == 0 || f.Payload != nil && len(bytes.TrimSpace(f.Payload)) == 0
 }
 
 // users are the finds of a convention in the home directory, and in those that stand for
@@ -128,14 +139,13 @@ func (in *Input) userPath(rel string) string {
 	return filepath.Join(in.Home, rel)
 }
 
-// any reports whether there are instructions so far.
+// any reports whether there are instructions so far in whose place others would be read.
 func (v *viewer) any() bool {
-	for i := range v.view.Items {
-		if v.view.Items[i].Included && !v.view.Items[i].User {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(v.view.Items, func(it Item) bool {
+		return it.Included && !it.User && slices.ContainsFunc(v.in.Client.Instructions.Places, func(p Place) bool {
+			return p.Convention == it.Convention && !p.Otherwise && !p.Beside
+		})
+	})
 }
 
 // isFirst reports whether a place is the first one that has something in any directory.
@@ -165,8 +175,10 @@ func (v *viewer) nameOf(dirs []string, convention string) string {
 func (v *viewer) instruction(f *Find) (taken bool) {
 	rules, budget := v.in.Client.Instructions, &v.view.Budget
 	size := f.SizeBytes
-	it := Item{Bytes: size, Included: true}
+	var it Item
 	switch mode := f.Attributes["mode"].Text; {
+	case v.in.Client.Imports > 0 && (v.has(f)):
+		return true // it is there already, by another name
 	case f.Status == snapshot.StatusUnreadable || f.Status == snapshot.StatusInvalid:
 		v.leave(f, Invalid, f.Error)
 		return false
@@ -176,17 +188,21 @@ func (v *viewer) instruction(f *Find) (taken bool) {
 	case rules.MaxFile > 0 && size > rules.MaxFile:
 		v.leave(f, TooLarge, fmt.Sprintf("%s reads files of up to %d bytes", v.in.Client.Name, rules.MaxFile))
 		return true
-	case size == 0, rules.SkipBlank && f.Payload != nil && len(bytes.TrimSpace(f.Payload)) == 0:
-		v.leave(f, Blank, "there is nothing in it, and nothing is read in its place")
+	case size == 0, rules.SkipBlank && isBlank(f):
+		detail := "there is nothing in it"
+		if rules.Take == FirstOfDirectory {
+			detail += ", and nothing is read in its place"
+		}
+		v.leave(f, Blank, detail)
 		return true
 	case rules.MaxBytes > 0 && budget.UsedBytes >= rules.MaxBytes:
-		it.Included, it.CutBytes, it.Reason = false, size, NoRoom
+		it.CutBytes, it.Reason = size, NoRoom
 		it.Detail = fmt.Sprintf("the %d bytes for all instructions were used up before", rules.MaxBytes)
 	case rules.MaxBytes > 0 && budget.UsedBytes+size > rules.MaxBytes:
 		it.CutBytes, it.Reason = budget.UsedBytes+size-rules.MaxBytes, Cut
 		it.Detail = fmt.Sprintf("there was room for %d bytes of it", size-it.CutBytes)
 	}
 	budget.UsedBytes += size - it.CutBytes
-	v.add(f, it)
+	v.include(f, it, 0)
 	return true
 }

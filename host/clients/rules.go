@@ -23,6 +23,9 @@ type Client struct {
 	User *User
 	// Heads is how it reads front matter; HeadsOwn where that isn't known.
 	Heads conventions.Heads
+	// Imports is how many steps it follows what a text imports with @; 0: it doesn't. Only
+	// what the user's own imports may lie out of the directory of the start.
+	Imports int
 	// Dependencies: it looks for skills in node_modules, too.
 	Dependencies bool
 	// Lists are the conventions of what else it lists by name: subagents, commands.
@@ -83,8 +86,9 @@ type Place struct {
 	Convention string
 	// TopOnly: in the project's top directory and no other.
 	TopOnly bool
-	// Otherwise: only where the places before have nothing in any directory.
-	Otherwise bool
+	// Otherwise: only where the places before have nothing in any directory, but for what is
+	// Beside.
+	Otherwise, Beside bool
 }
 
 // User says what a client reads below the user's home directory, by conventions whose
@@ -295,11 +299,11 @@ func ofPlugins(c conventions.Convention, place string) conventions.Convention {
 // Clients are all whose rules are known, in order of their ids.
 var Clients = []Client{
 	{
-		ID: "claude", Reader: "claude-code", Name: "Claude Code", Version: "2.1.277",
+		ID: "claude", Reader: "claude-code", Name: "Claude Code", Version: "2.1.277", Imports: 4,
 		Instructions: &Instructions{
-			Top: All, Take: Every, MaxFile: 4 << 20,
+			Top: All, Take: Every, MaxFile: 4 << 20, SkipBlank: true,
 			Places: []Place{
-				{Convention: "claude-md"}, {Convention: "claude-dir-md"}, {Convention: "claude-rules"}, {Convention: "claude-local-md"},
+				{Convention: "claude-md"}, {Convention: "claude-dir-md"}, {Convention: "claude-rules", Beside: true}, {Convention: "claude-local-md"},
 				{Convention: "agents-md", Otherwise: true}, {Convention: "claude-dir-agents-md", Otherwise: true},
 			},
 		},
@@ -318,6 +322,7 @@ var Clients = []Client{
 			{"https://code.claude.com/docs/en/skills", noted},
 			{"https://code.claude.com/docs/en/plugins-reference", latest},
 			{"https://raw.githubusercontent.com/anthropics/claude-code/v2.1.277/mods/agents-md/README.md", noted},
+			{"Claude Code 2.1.332, what it sends to its model, for imports and what hides AGENTS.md", "2026-11-27"},
 		},
 	},
 	{

@@ -34,6 +34,10 @@ type Input struct {
 	Below []string
 	// Finds are what was found in all of them.
 	Finds []Find
+	// Imported is what was found of what texts import, each by the path that it is imported
+	// by, and NotLooked are such paths that weren't looked at.
+	Imported  []Find
+	NotLooked []string
 }
 
 // Plugin is one that is installed: what the client calls it, and where it is.
@@ -55,6 +59,8 @@ type Find struct {
 
 	user   bool   // found as something of the user's
 	plugin string // that brings it
+
+	importedBy string // a file, by its path
 }
 
 // View is what a client would see at its start.
@@ -72,7 +78,8 @@ type View struct {
 	// Items are what it sees, in its order, and then what it leaves out.
 	Items  []Item `json:"items"`
 	Budget Usage  `json:"budget"`
-	// NotLookedAt are directories where the client looks, and that weren't looked at.
+	// NotLookedAt are directories where the client looks, and what texts import, that weren't
+	// looked at.
 	NotLookedAt []string `json:"not_looked_at"`
 }
 
@@ -103,8 +110,10 @@ type Item struct {
 	Detail string `json:"detail,omitempty"`
 	// User: it is the user's own, and not the project's.
 	User bool `json:"user,omitempty"`
-	// Imports are what its text names with @, which the client adds.
-	Imports []string `json:"imports,omitempty"`
+	// Imports are what its text names with @, as it is written there, and ImportedBy is the
+	// file that names this one so.
+	Imports    []string `json:"imports,omitempty"`
+	ImportedBy string   `json:"imported_by,omitempty"`
 
 	find *Find
 }
@@ -219,7 +228,7 @@ func Of(in Input) *View {
 func look(in *Input) *viewer {
 	c := in.Client
 	v := &viewer{
-		in: in, top: cmp.Or(in.Project, in.Start), finds: map[string]map[string][]*Find{},
+		in: in, top: cmp.Or(in.Project, in.Start), finds: map[string]map[string][]*Find{}, imported: map[string]*Find{}, seen: map[string]bool{},
 		view: &View{
 			Client: c.ID, Name: c.Name, Version: c.Version, Judged: c.Judged, Root: in.Start, Project: cmp.Or(in.Project, in.Start),
 			Items: []Item{}, NotLookedAt: []string{},
@@ -243,6 +252,10 @@ func look(in *Input) *viewer {
 		if !slices.Contains(in.Looked, dir) {
 			v.view.NotLookedAt = append(v.view.NotLookedAt, dir)
 		}
+	}
+	v.view.NotLookedAt = append(v.view.NotLookedAt, in.NotLooked...)
+	for i := range in.Imported {
+		v.imported[in.Imported[i].Path] = &in.Imported[i]
 	}
 	return v
 }
@@ -283,6 +296,10 @@ type viewer struct {
 	top   string // of the project, or where the client is started
 	finds map[string]map[string][]*Find
 	view  *View
+
+	imported map[string]*Find
+	seen     map[string]bool // paths of instructions that the client has, and what they lead to over links
+	left     []leftOut
 }
 
 // walk lists the directories of a walk in its order.
@@ -295,7 +312,7 @@ func (v *viewer) walk(t Top, up bool) []string {
 }
 
 func (v *viewer) add(f *Find, it Item) {
-	it.User = f.user
+	it.User, it.ImportedBy = f.user, f.importedBy
 	it.ID, it.Kind, it.Convention, it.find = f.ID(), f.Kind, f.Convention, f
 	if it.Path = f.Path; f.Kind == abi.KindSkill {
 		it.Path = filepath.Join(f.Path, "SKILL.md")

@@ -25,6 +25,8 @@ type Conventions struct {
 	// node_modules.
 	Heads        conventions.Heads
 	Dependencies bool
+	// Imports has all imports of all instructions told.
+	Imports bool
 }
 
 // convention is the form in which a resolver gets one: the fields of a [[convention]]
@@ -86,6 +88,9 @@ func (c *Conventions) configure(config []byte, kinds []abi.Kind) ([]byte, error)
 	}
 	if c.Dependencies {
 		add["dependencies"] = true
+	}
+	if c.Imports {
+		add["imports"] = true
 	}
 	if c.Heads != conventions.HeadsOwn {
 		add["heads"] = c.Heads

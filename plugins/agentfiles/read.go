@@ -116,9 +116,7 @@ func (f *finder) describe(r *guest.Resource, c *conventions.Convention, text []b
 		if usesFields(c) {
 			return f.describeFields(r, c, text, n)
 		}
-		if c.Imports {
-			f.imports(r)
-		}
+		f.imports(r, c)
 	}
 	apply(r, c, frontmatter.Value{})
 	if c.Description != conventions.FromNothing {
@@ -157,9 +155,7 @@ func (f *finder) describeFields(r *guest.Resource, c *conventions.Convention, te
 	if h.unquoted && c.Kind != abi.KindInstructionFile {
 		find(r, abi.FindingFrontmatterUnquoted, abi.SeverityWarning, unquoted)
 	}
-	if c.Imports {
-		f.imports(r)
-	}
+	f.imports(r, c)
 	f.fields(r, c, &h)
 	if r.Description == "" && c.Description != conventions.FromNothing && c.Kind != abi.KindSubagent {
 		r.Description = firstLine(rest)

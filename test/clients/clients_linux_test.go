@@ -38,7 +38,7 @@ type text struct{ path, body string }
 type listed struct{ name, description, path string }
 
 // programs are what is compared.
-type programs struct{ agent, codex, opencode string }
+type programs struct{ agent, codex, opencode, claude string }
 
 func find(t *testing.T) programs {
 	t.Helper()
@@ -58,6 +58,7 @@ func find(t *testing.T) programs {
 		agent:    built.Agent,
 		codex:    filepath.Join(modules, "@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"),
 		opencode: filepath.Join(modules, "opencode-linux-x64/bin/opencode"),
+		claude:   filepath.Join(modules, "@anthropic-ai/claude-code-linux-x64/claude"),
 	}
 }
 

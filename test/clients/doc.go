@@ -5,7 +5,8 @@
 // HOME of its own, in a network namespace that has nothing but loopback, and asked what
 // it would send to its model: Codex by `debug prompt-input`; opencode by `debug skill`
 // and `debug config`, and by `run` with a model of the test's own, which takes long and
-// is done for some trees.
+// is done for some trees. Claude Code is asked for what it imports, by 'claude -p' with
+// such a model.
 //
 // A client that 'agent connect' has connected is given a model that calls tools: what that is
 // told, and what the tools answer and do, is looked at, with an agent and an MCP server behind

@@ -79,7 +79,7 @@ func runInside(mode string, args []string) error {
 	if err != nil {
 		return err
 	}
-	cmd.Env = append(os.Environ(), "OPENCODE_CONFIG_CONTENT="+string(config))
+	cmd.Env = append(os.Environ(), "OPENCODE_CONFIG_CONTENT="+string(config), "ANTHROPIC_BASE_URL=http://"+l.Addr().String())
 	if err := cmd.Run(); err != nil {
 		return err
 	}
@@ -130,11 +130,8 @@ func (m *model) told() string {
 
 func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var asked struct {
-		Messages []struct {
-			Role    string `json:"role"`
-			Content any    `json:"content"`
-		} `json:"messages"`
-		Tools []any `json:"tools"`
+		Messages []message `json:"messages"`
+		Tools    []any     `json:"tools"`
 	}
 	if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -148,10 +145,43 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	m.mu.Unlock()
 	w.Header().Set("Content-Type", "text/event-stream")
+	if strings.HasSuffix(r.URL.Path, "/messages") {
+		m.messages(w, asked.Messages)
+		return
+	}
 	for _, choice := range []string{`{"index":0,"delta":{"role":"assistant","content":"ok"},"finish_reason":null}`, `{"index":0,"delta":{},"finish_reason":"stop"}`} {
 		_, _ = fmt.Fprintf(w, "data: {\"id\":\"x\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[%s]}\n\n", choice)
 	}
 	_, _ = io.WriteString(w, "data: [DONE]\n\n")
+}
+
+// messages answers Claude Code, and keeps what comes before its user's words.
+func (m *model) messages(w io.Writer, asked []message) {
+	m.mu.Lock()
+	for _, message := range asked {
+		parts, _ := message.Content.([]any)
+		for _, part := range parts {
+			if text, ok := part.(map[string]any)["text"].(string); ok && strings.Contains(text, "\nContents of ") {
+				m.system = text
+			}
+		}
+	}
+	m.mu.Unlock()
+	for _, event := range []string{
+		`{"type":"message_start","message":{"id":"m","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"usage":{"input_tokens":1,"output_tokens":1}}}`,
+		`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`,
+		`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"ok"}}`,
+		`{"type":"content_block_stop","index":0}`,
+		`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":1}}`, `{"type":"message_stop"}`,
+	} {
+		kind, _, _ := strings.Cut(strings.TrimPrefix(event, `{"type":"`), `"`)
+		_, _ = fmt.Fprintf(w, "event: %s\ndata: %s\n\n", kind, event)
+	}
+}
+
+type message struct {
+	Role    string `json:"role"`
+	Content any    `json:"content"`
 }
 
 // needNamespace skips a test where the kernel allows none, which no package that

@@ -1,0 +1,70 @@
+package clients_test
+
+import (
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// importTrees are what Claude Code imports in, and what it doesn't.
+var importTrees = []tree{
+	{name: "CLAUDE.md that is AGENTS.md", files: map[string]string{"CLAUDE.md": "@AGENTS.md\n", "AGENTS.md": "rules, see @docs/style\n", "docs/style": "style\n"}},
+	{name: "AGENTS.md alone", files: map[string]string{"AGENTS.md": "rules, see @docs/style\n", "docs/style": "style\n", ".claude/rules/r.md": "a rule\n"}},
+	{name: "four steps and a circle", files: map[string]string{
+		"CLAUDE.md": "@1.md\n@4.md\n", "1.md": "@2.md @CLAUDE.md", "2.md": "@3.md", "3.md": "@4.md", "4.md": "@5.md", "5.md": "far",
+	}},
+	{name: "order", files: map[string]string{"CLAUDE.md": "@a.md\n@b.md\n", "a.md": "A @a1.md @c.md", "a1.md": "A1", "b.md": "B @c.md", "c.md": "C"}},
+	{name: "started below", start: "sub", files: map[string]string{
+		"CLAUDE.md": "@AGENTS.md @sub/x.md\n", "AGENTS.md": "top\n", "sub/CLAUDE.md": "@../AGENTS.md @x.md @up/AGENTS.md @l.md\n", "sub/x.md": "x", "sub/up": "-> ..", "sub/l.md": "-> ../AGENTS.md",
+	}},
+	{name: "links", files: map[string]string{
+		"CLAUDE.md": "C @l.md @out.md @real.md @ld/a.md @esc/a.md", "l.md": "-> real.md", "real.md": "R", "../o.md": "O", "out.md": "-> ../o.md", "ld": "-> dir",
+		"dir/a.md": "DA @b.md", "dir/b.md": "DB", "b.md": "top", "../od/a.md": "ODA", "esc": "-> ../od",
+	}},
+	{name: "a link to AGENTS.md", files: map[string]string{"CLAUDE.md": "-> AGENTS.md", "AGENTS.md": "A @a.md", "a.md": "AA", ".claude/CLAUDE.md": "-> ../AGENTS.md"}},
+	{name: "the user's own", files: map[string]string{"CLAUDE.md": "@x.md @~/v.md", "x.md": "X"}, home: map[string]string{
+		".claude/CLAUDE.md": "U @u.md @~/v.md @../w.md", ".claude/u.md": "UU", "v.md": "V", "w.md": "W", ".claude/rules/r.md": "R @../../a.md", "a.md": "A",
+	}},
+	{name: "everywhere", files: map[string]string{
+		".claude/CLAUDE.md": "D @d.md @../e.md", ".claude/d.md": "D2", "e.md": "E", ".claude/rules/r.md": "R @../../f.md", "f.md": "F", "CLAUDE.local.md": "L @g.md @../out.md", "g.md": "G",
+		"../out.md": "O", ".claude/rules/p.md": "---\npaths: src/**\n---\nP @../../h.md", "h.md": "H",
+	}},
+	{name: "syntax", files: map[string]string{
+		"CLAUDE.md": "**@1.md** (@2.md) @3.md. `@4.md` @5.mdc @README @docs/[id].md @my\\ file.md @6.md#part\n\n```\n@7.md\n```\n\n<!-- @8.md -->\n\n    @9.md\n\n- @10.md\n\n<div>\n@11.md\n</div>\n\n[@12.md](x) @.hidden @empty.md @blank.md @docs\n",
+		"1.md":      "1", "2.md": "2", "3.md": "3", "4.md": "4", "5.mdc": "5", "README": "r", "docs/[id].md": "id", "my file.md": "my", "6.md": "6", "7.md": "7", "8.md": "8", "9.md": "9",
+		"10.md": "10", "11.md": "11", "12.md": "12", ".hidden": "h", "empty.md": "", "blank.md": " \n",
+	}},
+}
+
+var contents = regexp.MustCompile(`(?m)^Contents of (/.*?)(?: \(.*\))?:$`)
+
+// TestImports: what Claude Code imports is said to be imported, in its order.
+func TestImports(t *testing.T) {
+	t.Parallel()
+	p := find(t)
+	turns := make(chan struct{}, runtime.NumCPU())
+	for i := range importTrees {
+		tr := &importTrees[i]
+		t.Run(tr.name, func(t *testing.T) {
+			t.Parallel()
+			turns <- struct{}{}
+			defer func() { <-turns }()
+			start, home := tr.make(t), tr.makeHome(t)
+			_, want := p.said(t, home, "claude", start)
+			home.env = append(home.env, "ANTHROPIC_API_KEY=sk-ant-none", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1")
+			told := string(run(t, home, "model", start, p.claude, "-p", "hello"))
+			var has, said []string
+			for _, m := range contents.FindAllStringSubmatch(told, -1) {
+				has = append(has, m[1])
+			}
+			for _, i := range want.instructions {
+				said = append(said, i.path)
+			}
+			if !slices.Equal(has, said) || len(has) == 0 {
+				t.Errorf("Claude Code has\n\t%s\nand not\n\t%s", strings.Join(has, "\n\t"), strings.Join(said, "\n\t"))
+			}
+		})
+	}
+}

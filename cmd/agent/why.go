@@ -190,6 +190,11 @@ func (a *app) printAnswers(answers []why.Answer, asJSON bool) error {
 		err = term.JSON(a.stdout, append([]why.Answer{}, answers...))
 	} else {
 		err = printAnswerTable(a.stdout, answers, here())
+		for i := 0; i < len(answers) && err == nil; i++ {
+			if table := answers[i].Convention; table != "" {
+				_, err = fmt.Fprintf(a.stdout, "\nTo have %s found, paste this into ~/.config/waymark/plugin.toml:\n\n%s", term.Shorten(answers[i].Path, here()), table)
+			}
+		}
 	}
 	missing := 0
 	for _, answer := range answers {

@@ -21,7 +21,7 @@ func TestContainers(t *testing.T) {
 		{".claude/skills", why.ReasonNotAKnownPlace, false, "", "1 resource below it is in the context"},
 		{".codex/skills", why.ReasonNotAKnownPlace, false, "", "looks into; nothing in it is in the context"},
 		{".claude/skills/one/scripts/run.sh", why.ReasonNotAKnownPlace, false, "skill:.claude/skills/one", "part of the directory of the skill"},
-		{"sub/.claude/skills", why.ReasonNested, false, "", "run 'agent sources add sub'; Claude Code, Cursor and opencode look for skills in it"},
+		{"sub/.claude/skills", why.ReasonNested, false, "", "'agent for sub/' lists it, with all else that applies to files there; a source would have it apply everywhere; Claude Code, Cursor and opencode look for skills in it"},
 		{"home/.claude/skills", why.ReasonNested, false, "", "run 'agent sources add home/.claude/skills'; Claude Code, Cursor, opencode and VS Code look for the user's skills in it"},
 	} {
 		a.check(t, dir, in)
@@ -55,7 +55,7 @@ func TestAdvice(t *testing.T) {
 	for path, want := range map[string]string{
 		"home": "", "": "", "home/AGENTS.md": "home/AGENTS.md", "home/.mcp.json": "home/.mcp.json", "home/.codex/AGENTS.md": "home/.codex",
 		"home/.claude/skills": "home/.claude/skills", "home/.claude/skills/one": "home/.claude/skills", "home/.claude/skills/one/SKILL.md": "home/.claude/skills",
-		"home/skills/two/SKILL.md": "home/skills", "home/notes": "home/notes", "proj/sub/AGENTS.md": "proj/sub",
+		"home/skills/two/SKILL.md": "home/skills", "home/notes": "home/notes", "proj/sub/AGENTS.md": "",
 	} {
 		for _, once := range []bool{false, true} {
 			in.Once = once

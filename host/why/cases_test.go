@@ -79,12 +79,12 @@ func plainQuestions() []questions {
 			{"Skills/one/SKILL.md", why.ReasonWrongCase, false, "", "skills/one/SKILL.md"},
 			{"Skills", why.ReasonWrongCase, false, "", "waymark/context looks for skills, in exact case"},
 			{"SUB/AGENTS.md", why.ReasonWrongCase, false, "", "sub/AGENTS.md: ask for that"},
-			{"sub/AGENTS.md", why.ReasonNested, false, "", "run 'agent sources add sub'; Claude Code, Codex"},
+			{"sub/AGENTS.md", why.ReasonNested, false, "", "'agent for sub/' lists it"},
 			{"sub/AGENTS.md", why.ReasonNested, false, "", "; 'agent for sub/' lists it, with all else that applies to files there"},
 			{"sub/.agents/skills", why.ReasonNested, false, "", "'agent for sub/' lists it"},
 			{"sub/deep/.mcp.json", why.ReasonNested, false, "", "agent sources add sub/deep'"},
-			{"sub/.agents/skills/two/SKILL.md", why.ReasonNested, false, "", "agent sources add sub'"},
-			{"sub/.agents/skills/two", why.ReasonNested, false, "", "agent sources add sub'"},
+			{"sub/.agents/skills/two/SKILL.md", why.ReasonNested, false, "", "agent for sub/'"},
+			{"sub/.agents/skills/two", why.ReasonNested, false, "", "agent for sub/'"},
 			{"skills2/skills/group/three/SKILL.md", why.ReasonNotAKnownPlace, false, "", "no resolver here looks at this place"},
 			{"skills2/skills", why.ReasonNested, false, "", "agent sources add skills2'"},
 			{"skills/group/four/SKILL.md", why.ReasonNested, false, "", "doesn't look so deep: move it to skills/four/SKILL.md"},
@@ -404,7 +404,7 @@ func rootQuestions() []questions {
 			{"home/proj/README.md", why.ReasonNotAKnownPlace, false, "", ""},
 			{"data/proj/sub/AGENTS.md", why.ReasonFound, true, "instruction_file:data/proj/sub/AGENTS.md", ""},
 			{"data/proj/sub/skills/one/SKILL.md", why.ReasonFound, true, "skill:data/proj/sub/skills/one", ""},
-			{"data/proj/sub/deep/AGENTS.md", why.ReasonNested, false, "", "agent sources add data/proj/sub/deep'"},
+			{"data/proj/sub/deep/AGENTS.md", why.ReasonNested, false, "", "agent for data/proj/sub/deep/'"},
 			{"data", why.ReasonOutsideRoots, false, "", "below it is one"},
 		},
 	}, {
@@ -483,7 +483,7 @@ func otherQuestions() []questions {
 		},
 		asks: []ask{
 			{"docs/AGENTS.override.md", why.ReasonFound, true, "command:docs/AGENTS.override.md", ""},
-			{"docs/.cursor/rules/a.mdc", why.ReasonNested, false, "", "agent sources add docs"},
+			{"docs/.cursor/rules/a.mdc", why.ReasonNested, false, "", "agent for docs/"},
 			{"AGENTS.override.md", why.ReasonFound, true, "instruction_file:AGENTS.override.md", ""},
 		},
 	}, {
@@ -502,11 +502,11 @@ func otherQuestions() []questions {
 		name:  "deep",
 		world: world{tree: []string{deep + "AGENTS.md = x", deep + ".cursor/rules/a.mdc = x", long + "AGENTS.md = x", "a b/AGENTS.md = x"}},
 		asks: []ask{
-			{long + "AGENTS.md", why.ReasonNested, false, "", "'agent sources add' with this directory"},
+			{long + "AGENTS.md", why.ReasonNested, false, "", "'agent for' with this directory"},
 			{long + "agents.md", why.ReasonWrongCase, false, "", "…: ask for that"},
 			{long + "AGENTS.mdx", why.ReasonMissing, false, "", ""},
 			{"a b/AGENTS.md", why.ReasonNested, false, "", `a b"'`},
-			{deep + "AGENTS.md", why.ReasonNested, false, "", "agent sources add"},
+			{deep + "AGENTS.md", why.ReasonNested, false, "", "agent for"},
 			{deep + ".cursor/rules/a.mdc", why.ReasonNested, false, "", "Cursor"},
 		},
 	}}

@@ -434,7 +434,18 @@ func (p *pathInRoot) hasReaderElsewhere() (facts, bool) {
 	if r == nil {
 		return facts{}, false
 	}
-	return about(r, r.Resolver, roleRemark(p.q.in.Roots[p.root].Role)+p.knownRemark())
+	return p.offering(r, r.Resolver, roleRemark(p.q.in.Roots[p.root].Role)+p.knownRemark())
+}
+
+// offering makes facts, with the table that would have it found at the end of the text.
+func (p *pathInRoot) offering(r *Run, args ...any) (facts, bool) {
+	f, _ := about(r, args...)
+	offer := ""
+	if f.Convention = p.ownConvention(); f.Convention != "" {
+		offer = "; a [[convention]] in the configuration has it found, without code"
+	}
+	f.args = append(f.args, offer)
+	return f, true
 }
 
 // knownRemark is knownAs, for a detail's end.
@@ -456,4 +467,4 @@ func roleRemark(role abi.Role) string {
 func (p *pathInRoot) hasNoResolver() (facts, bool) { return facts{}, len(p.runs) == 0 }
 
 // isNobodys always holds.
-func (p *pathInRoot) isNobodys() (facts, bool) { return facts{}, true }
+func (p *pathInRoot) isNobodys() (facts, bool) { return p.offering(nil) }

@@ -24,7 +24,8 @@ func (p *pathInRoot) belongsBelowRoot() (facts, bool) {
 }
 
 // belongsInOwnRoot: its end is a place that is looked at in every root: one of
-// its directories would have to be one.
+// its directories would have to be one. What agents read there for the files of the directory
+// alone mustn't be, since it would be for all other directories, too.
 func (p *pathInRoot) belongsInOwnRoot() (facts, bool) {
 	e, ok := p.end()
 	if !ok {
@@ -34,7 +35,11 @@ func (p *pathInRoot) belongsInOwnRoot() (facts, bool) {
 	if !ok {
 		return facts{}, false
 	}
-	return about(e.run, e.run.Resolver, quotePath(e.rel), p.q.addSource(source), p.also()+p.whatApplies(e))
+	advice := p.whatApplies(e)
+	if advice == "" || p.absolute(e.dir) == p.q.in.Home { // what is the user's is for all of it
+		advice = ": to have it looked at here, run " + p.q.addSource(source)
+	}
+	return about(e.run, e.run.Resolver, quotePath(e.rel), advice, p.also())
 }
 
 // whatApplies says who lists it all the same, where it is for the files of its directory.
@@ -45,7 +50,7 @@ func (p *pathInRoot) whatApplies(e pathEnd) string {
 		}
 		switch place.Kind {
 		case abi.KindInstructionFile, abi.KindSkill, abi.KindSubagent, abi.KindCommand:
-			return "; " + command("agent for ", strings.TrimSuffix(p.absolute(e.dir), "/")+"/") + " lists it, with all else that applies to files there"
+			return "; " + command("agent for ", strings.TrimSuffix(p.absolute(e.dir), "/")+"/") + " lists it, with all else that applies to files there; a source would have it apply everywhere"
 		}
 	}
 	return ""

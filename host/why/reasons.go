@@ -142,7 +142,7 @@ var inRoot = []rule[*pathInRoot]{
 	{ReasonNotAKnownPlace, (*pathInRoot).wasReadInVain, "%s looked at it and made no resource of it; its warnings, in the log, may say why%s"},
 	{ReasonNotAKnownPlace, (*pathInRoot).wasLeftUnread, "%s may read it, but doesn't take it for one of its files%s"},
 	{ReasonNested, (*pathInRoot).belongsBelowRoot, "%s looks for %s right below the root: move it there%s"},
-	{ReasonNested, (*pathInRoot).belongsInOwnRoot, "%s looks for %s at a root's top level only: to have it looked at here, run %s%s"},
+	{ReasonNested, (*pathInRoot).belongsInOwnRoot, "%s looks for %s at a root's top level only%s%s"},
 	{ReasonNested, (*pathInRoot).isTooDeep, "%s doesn't look so deep: move it to %s%s"},
 	{ReasonNotAKnownPlace, (*pathInRoot).holdsFinds, "a directory; %s: ask for a file in it"},
 	{test: (*pathInRoot).holdsDenied}, // ofDenial
@@ -156,9 +156,9 @@ var inRoot = []rule[*pathInRoot]{
 	{ReasonNested, (*pathInRoot).isReadHigherUp, "no resolver here reads this place, and agents neither; %s, but not so deep"},
 	{ReasonNotAKnownPlace, (*pathInRoot).isReadByToolsElsewhere, "no resolver here reads this place; %s"},
 	{ReasonNotAKnownPlace, (*pathInRoot).isFileRoot, "it is a root by itself, but no resolver takes a file of this name%s"},
-	{ReasonNotAKnownPlace, (*pathInRoot).hasReaderElsewhere, "%s may read it, but doesn't look here in this root%s"},
+	{ReasonNotAKnownPlace, (*pathInRoot).hasReaderElsewhere, "%s may read it, but doesn't look here in this root%s%s"},
 	{ReasonNotAKnownPlace, (*pathInRoot).hasNoResolver, "no resolver is loaded: see 'agent plugins'"},
-	{ReasonNotAKnownPlace, (*pathInRoot).isNobodys, "no resolver here looks at this place"},
+	{ReasonNotAKnownPlace, (*pathInRoot).isNobodys, "no resolver here looks at this place%s"},
 }
 
 // ofEntry are the reasons of what stands at a path, whoever wants it.

@@ -52,6 +52,9 @@ type Answer struct {
 	Reason Reason `json:"reason"`
 	// Detail is one line for a person: what is so, and what to do.
 	Detail string `json:"detail"`
+	// Convention is a table for the configuration that has the file found, where nobody
+	// looks for it; see conventions in plugin.toml.
+	Convention string `json:"convention,omitempty"`
 	// Client is what one client makes of it, where that was asked, too.
 	Client *clients.Verdict `json:"client,omitempty"`
 }

@@ -28,7 +28,7 @@ and what it would cut or leave out and why: by the files that it reads, the dire
 it climbs, its precedence and its budgets. The agent needn't be installed, and isn't started.
 
 The rules of codex and opencode are compared with these programs themselves; those of claude
-and copilot follow their documentation. docs/clients.md has the rules, their versions and
+and copilot follow their documentation, but for what Claude Code imports. docs/clients.md has the rules, their versions and
 sources.
 
 It looks at the files as they are now, whether an agent runs or not: at those of the project,

@@ -439,7 +439,7 @@ func rootQuestions() []questions {
 			{"link\xfe", why.ReasonCollapsedInto, true, "instruction_file:AGENTS.md", ""},
 			{"skills/new\nline", why.ReasonInvalid, false, "skill:skills/new\nline", "no front matter"},
 			{"tab\t.md", why.ReasonNotAKnownPlace, false, "", ""},
-			{"x#y/AGENTS.md", why.ReasonNested, false, "", `x#y"'`},
+			{"x#y/AGENTS.md", why.ReasonNested, false, "", `x#y/"'`},
 		},
 	}}
 }
@@ -505,7 +505,7 @@ func otherQuestions() []questions {
 			{long + "AGENTS.md", why.ReasonNested, false, "", "'agent for' with this directory"},
 			{long + "agents.md", why.ReasonWrongCase, false, "", "…: ask for that"},
 			{long + "AGENTS.mdx", why.ReasonMissing, false, "", ""},
-			{"a b/AGENTS.md", why.ReasonNested, false, "", `a b"'`},
+			{"a b/AGENTS.md", why.ReasonNested, false, "", `a b/"'`},
 			{deep + "AGENTS.md", why.ReasonNested, false, "", "agent for"},
 			{deep + ".cursor/rules/a.mdc", why.ReasonNested, false, "", "Cursor"},
 		},

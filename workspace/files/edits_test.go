@@ -222,3 +222,36 @@ func TestEditsAndSaves(t *testing.T) {
 	t.Logf("%d edits after the save", after)
 	noTemps(t, s.root)
 }
+
+// TestEditFilesEndings: a file keeps its line endings, whatever the edit is written with.
+func TestEditFilesEndings(t *testing.T) {
+	for name, c := range map[string]struct{ file, search, replace, want string }{
+		"several lines into one":       {"a\r\nb\r\nc\r\n", "b", "x\ny", "a\r\nx\r\ny\r\nc\r\n"},
+		"several lines for several":    {"a\r\nb\r\nc\r\n", "a\nb\n", "x\ny\nz\n", "x\r\ny\r\nz\r\nc\r\n"},
+		"from within a line":           {"f(a,\r\n  b)\r\nc\r\n", "a,\n  b", "a,\n  x,\n  b", "f(a,\r\n  x,\r\n  b)\r\nc\r\n"},
+		"from the end of a line":       {"a\r\nb\r\n", "\nb", "\nx\nb", "a\r\nx\r\nb\r\n"},
+		"lines joined":                 {"a\r\nb\r\n", "\nb", " b", "a b\r\n"},
+		"everywhere a line end":        {"a\r\n", "\n", "\n\n", "a\r\n\r\n"},
+		"CRLF into LF":                 {"a\nb\n", "b", "x\r\ny", "a\nx\ny\n"},
+		"several lines of CRLF in LF":  {"f(a,\nb)\n", "a,\r\nb", "a,\r\nx,\r\nb", "f(a,\nx,\nb)\n"},
+		"old Mac":                      {"a\rb\r", "b", "x\ny", "a\rx\ry\r"},
+		"a CR by itself":               {"a\rb\r\nc\r\n", "c", "x\ny", "a\rb\r\nx\r\ny\r\n"},
+		"BOM":                          {"\ufeffa\r\nb\r\n", "a\nb", "a\nx\nb", "\ufeffa\r\nx\r\nb\r\n"},
+		"no final newline":             {"a\r\nb", "b", "b\nc", "a\r\nb\r\nc"},
+		"both":                         {"a\r\nb\r\nc\nd\r\n", "c", "x\ny", "a\r\nb\r\nx\r\ny\nd\r\n"},
+		"endings are what is replaced": {"a\r\nb\r\n", "a\r\n", "a\n", "a\nb\r\n"},
+		"replacement with both":        {"a\r\nb\r\n", "b", "x\ny\r\nz", "a\r\nx\r\ny\r\nz\r\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, tree)
+			path := s.in("ends.txt")
+			if err := os.WriteFile(path, []byte(c.file), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			code, body := s.post(t, workspace.PathEditFiles, workspace.EditFiles{Files: []workspace.FileEdits{one(path, c.search, c.replace)}})
+			if got := content(t, path); code != 200 || got != c.want {
+				t.Errorf("%q is %q, want %q: %d %s", c.file, got, c.want, code, body)
+			}
+		})
+	}
+}

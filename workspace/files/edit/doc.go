@@ -9,6 +9,11 @@
 // blank lines count. Found more than once, by the same rule, it is an error unless
 // all are to be replaced. Occurrences that overlap are one, as in strings.Count.
 //
+// Before that, the lines of search and replacement get the ending that all lines of the file
+// have: LF, CRLF, or a CR by itself. An edit from this ending to another one, such as
+// CRLF to LF, is left as it is: it is meant to change endings. In a file that has both LF and CRLF, lines that
+// are put into a line get the ending that the file has most often.
+//
 // By lines, matched lines are replaced by lines. Whoever gets blanks wrong in the
 // search gets them wrong in the replacement in the same way, so each line of the
 // replacement is compared with its partner in the search: the one with the same
@@ -36,7 +41,12 @@
 //	--------------------|------------------------------|------------------|---------------------|------------------------------
 //	exact, anywhere     | "a b c\n"                    | "b"              | "x"                 | exact "a x c\n"
 //	... over lines      | "a\nb\nc\n"                  | "a\nb"           | "x"                 | exact "x\nc\n"
-//	... as it is        | "a\r\nb\r\n"                 | "a"              | "x\ny"              | exact "x\ny\r\nb\r\n"
+//	... ends as the file | "a\r\nb\r\n"                | "a"              | "x\ny"              | exact "x\r\ny\r\nb\r\n"
+//	... in LF           | "a\nb\n"                     | "a"              | "x\r\ny"            | exact "x\ny\nb\n"
+//	... in CR           | "a\rb\r"                     | "a\nb"           | "x\ny\nz"           | exact "x\ry\rz\r"
+//	... within lines    | "f(a,\r\nb)\r\n"             | "a,\nb"          | "a,\nx,\nb"         | exact "f(a,\r\nx,\r\nb)\r\n"
+//	... on purpose      | "a\r\nb\r\n"                 | "a\r\n"          | "a\n"               | exact "a\nb\r\n"
+//	... in both         | "a\r\nb\r\nc\n"              | "c"              | "x\ny"              | exact "a\r\nb\r\nx\r\ny\n"
 //	... glues if told   | "a\nb\n"                     | "a\n"            | "x"                 | exact "xb\n"
 //	... before by lines | "  a\na\n"                   | "  a"            | "x"                 | exact "x\na\n"
 //	all                 | "a b a\n"                    | "a"              | "x"                 | exact "x b x\n"
@@ -49,7 +59,7 @@
 //	surrounding blanks  | "\ta\n\tb\n"                 | "  a\n"          | "  x\n"             | surrounding blanks "\tx\n\tb\n"
 //	... more than one   | "\ta\n\t\ta\n"               | "  a\n"          | "  x\n"             | error: matches 2 occurrences but for blanks at the ends of lines, on lines 1 and 2
 //	... all             | "\ta\n\t\ta\n"               | "  a\n"          | "  x\n"             | surrounding blanks "\tx\n\t\tx\n"
-//	CRLF and LF         | "a\r\nb\r\nc\r\n"            | "a\nb\n"         | "x\nb\ny\n"         | trailing blanks "x\r\nb\r\ny\r\nc\r\n"
+//	CRLF and LF         | "a\r\nb\r\nc\r\n"            | "a \nb\n"        | "x\nb\ny\n"         | trailing blanks "x\r\nb\r\ny\r\nc\r\n"
 //	... changed         | "a \r\nb\r\n"                | "a\r\n"          | "x\n"               | trailing blanks "x \nb\r\n"
 //	no final newline    | "a\nb"                       | "a\nb\n"         | "a\nx\ny\n"         | trailing blanks "a\nx\ny"
 //	... in the search   | "\ta\r\nb\r\n"               | " a"             | " x"                | surrounding blanks "\tx\r\nb\r\n"

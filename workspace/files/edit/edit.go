@@ -57,8 +57,9 @@ func Apply(content string, edits []workspace.Edit) (string, []Applied, error) {
 
 func apply(w *work, content string, edits []workspace.Edit) (string, []Applied, error) {
 	all := make([]Applied, 0, len(edits))
+	before := ending(content)
 	for i, e := range edits {
-		result, applied, err := one(w, content, e)
+		result, applied, err := one(w, content, before, e)
 		if err != nil {
 			err.Edit, err.edits = i, len(edits)
 			return "", nil, err
@@ -69,14 +70,15 @@ func apply(w *work, content string, edits []workspace.Edit) (string, []Applied, 
 	return content, all, nil
 }
 
-// one makes one edit.
-func one(w *work, content string, e workspace.Edit) (string, Applied, *Error) {
+// one makes one edit. before is the ending that the file had at first.
+func one(w *work, content, before string, e workspace.Edit) (string, Applied, *Error) {
 	switch {
 	case e.Search == "":
 		return "", Applied{}, &Error{Err: ErrEmptySearch}
 	case len(content) > MaxSize || w.tooMuch():
 		return "", Applied{}, &Error{Err: ErrTooLarge}
 	}
+	e.Search, e.Replace = endAs(w, content, before, e.Search, e.Replace)
 	found := locate(w, content, e.Search, e.Replace, e.ReplaceAll)
 	switch {
 	case found.count == 0:

@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"cmp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -93,18 +94,46 @@ func dominant(text string) string {
 	return "\n"
 }
 
-// kind is the line ending that all of some lines have; "" where they have none
-// or both.
-func kind(some []line) string {
-	found := ""
-	for _, l := range some {
-		if l.end == "" || l.end == found {
-			continue
-		}
-		if found != "" {
-			return ""
-		}
-		found = l.end
+// endAs gives the lines of an edit the ending of the file's lines: who writes LF into a
+// file of CRLF means its lines, and not bytes. An edit whose search has the file's ending
+// throughout, and whose replacement has the other one, is meant to change endings, and
+// stays as it is. Where the file has both, only what is put into a line gets the ending
+// that is more frequent: a search over several lines finds what it says. before is the
+// ending that the file had before the edits that came first.
+func endAs(w *work, content, before, search, replace string) (string, string) {
+	if !strings.Contains(search, "\n") && !strings.Contains(replace, "\n") {
+		return search, replace
 	}
-	return found
+	w.spend(0, 2*len(content))
+	end, now := cmp.Or(ending(content), before), uniform(replace)
+	purpose := end == uniform(search) && now != "" && now != end
+	mixed := uniform(content) == "" && strings.Contains(content, "\n")
+	if end == "" || purpose || mixed && strings.Contains(search, "\n") {
+		return search, replace
+	}
+	return withEnd(search, end), withEnd(replace, end)
+}
+
+// ending is the one that is dominant, or a CR by itself, as on old Macs.
+func ending(text string) string {
+	if end := dominant(text); end != "" || !strings.Contains(text, "\r") {
+		return end
+	}
+	return "\r"
+}
+
+func withEnd(text, end string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\n", end)
+}
+
+// uniform is the ending that all lines of a text have; "" where it has none or both.
+func uniform(text string) string {
+	all, crlf := strings.Count(text, "\n"), strings.Count(text, "\r\n")
+	switch {
+	case all > 0 && crlf == 0:
+		return "\n"
+	case all > 0 && crlf == all:
+		return "\r\n"
+	}
+	return ""
 }

@@ -2,10 +2,12 @@ package edit_test
 
 import (
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
+	"waymark/test/randtest"
 	"waymark/workspace"
 	"waymark/workspace/files/edit"
 )
@@ -19,17 +21,17 @@ func check(t *testing.T, content string, edits []workspace.Edit) {
 	whole, all, wholeErr := edit.Apply(content, edits)
 	now := content
 	for i, e := range edits {
-		result, applied, err := edit.Apply(now, []workspace.Edit{e})
+		result, applied, err := edit.Apply(content, edits[:i+1])
 		if err != nil {
 			if wholeErr == nil {
-				t.Fatalf("edit %d fails by itself: %v", i, err)
+				t.Fatalf("edit %d fails as the last one: %v", i, err)
 			}
-			judgeError(t, now, e, err)
+			judgeError(t, now, meant(content, now, e), err)
 			return
 		}
-		judge(t, now, e, result, applied[0])
-		if wholeErr == nil && (all[i].Rule != applied[0].Rule || all[i].Count != applied[0].Count) {
-			t.Fatalf("edit %d is %v by itself and %v with the others", i, applied[0], all[i])
+		judge(t, now, meant(content, now, e), result, applied[i])
+		if wholeErr == nil && (all[i].Rule != applied[i].Rule || all[i].Count != applied[i].Count) {
+			t.Fatalf("edit %d is %v as the last one and %v with the others", i, applied[i], all[i])
 		}
 		now = result
 	}
@@ -232,4 +234,133 @@ func unchanged(fail func(string, ...any), e workspace.Edit, matched string, got 
 	if slices.Equal(search, replace) && strings.Join(got, "") != matched {
 		fail("the same lines changed")
 	}
+}
+
+// endsOf are the endings of a text's lines, each once for each line; a text without any
+// has those of old Macs.
+func endsOf(text string) map[string]int {
+	ends := map[string]int{}
+	for _, line := range split(text) {
+		body := strings.TrimSuffix(line, "\n")
+		switch {
+		case body == line:
+		case strings.HasSuffix(body, "\r"):
+			ends["\r\n"]++
+		default:
+			ends["\n"]++
+		}
+	}
+	if len(ends) == 0 && strings.Contains(text, "\r") {
+		ends["\r"]++
+	}
+	return ends
+}
+
+// meant is an edit in the endings of the file, which it had at first if it has none now.
+func meant(first, content string, e workspace.Edit) workspace.Edit {
+	ends := endsOf(content)
+	mixed := len(ends) > 1
+	if len(ends) == 0 {
+		content = first
+		ends = endsOf(content)
+	}
+	end := "\n"
+	switch lf, crlf := ends["\n"], ends["\r\n"]; {
+	case len(ends) == 0:
+		return e
+	case ends["\r"] > 0:
+		end = "\r"
+	case crlf > lf, crlf == lf && strings.HasSuffix(split(content)[0], "\r\n"):
+		end = "\r\n"
+	}
+	search, replace := endsOf(e.Search), endsOf(e.Replace)
+	delete(search, "\r")
+	delete(replace, "\r")
+	toOther := len(search) == 1 && search[end] > 0 && len(replace) == 1 && replace[end] == 0
+	if toOther || mixed && len(search) > 0 {
+		return e
+	}
+	inEnd := func(text string) string {
+		var b strings.Builder
+		for _, line := range split(text) {
+			body := strings.TrimSuffix(line, "\n")
+			if body == line {
+				b.WriteString(line)
+				continue
+			}
+			b.WriteString(strings.TrimSuffix(body, "\r") + end)
+		}
+		return b.String()
+	}
+	e.Search, e.Replace = inEnd(e.Search), inEnd(e.Replace)
+	return e
+}
+
+// TestEndings: an edit of a file gives what it gives of the same file with LF, in the
+// file's endings; what has both keeps them but in lines that were put into others.
+func TestEndings(t *testing.T) {
+	r := randtest.Rand(t)
+	made := 0
+	for range randtest.Rounds(5_000, 50_000, 1_000_000) {
+		var plain strings.Builder
+		if r.IntN(8) == 0 {
+			plain.WriteString("\ufeff")
+		}
+		for range 1 + r.IntN(12) {
+			plain.WriteString([]string{"a", "b b", "  c", "", "d\re", "f()"}[r.IntN(6)] + "\n")
+		}
+		lf := strings.TrimSuffix(plain.String(), strings.Repeat("\n", r.IntN(2)))
+		edits := make([]workspace.Edit, 1+r.IntN(3))
+		for i := range edits {
+			edits[i] = part(r, lf)
+		}
+		want, _, failed := edit.Apply(lf, edits)
+		for _, e := range edits {
+			if failed == nil && strings.Contains(lf, "\n") && strings.Contains(e.Replace, "\n") {
+				made++
+			}
+		}
+		joined := false // a CR by itself and an LF
+		for i := range edits {
+			so, _, _ := edit.Apply(lf, edits[:i+1])
+			joined = joined || strings.Contains(so+edits[i].Search+edits[i].Replace, "\r\n")
+		}
+		if joined {
+			continue
+		}
+		for _, given := range []string{"\n", "\r\n"} {
+			asked := slices.Clone(edits)
+			for i := range asked {
+				asked[i].Search = strings.ReplaceAll(asked[i].Search, "\n", given)
+				asked[i].Replace = strings.ReplaceAll(asked[i].Replace, "\n", given)
+			}
+			for _, end := range []string{"\n", "\r\n"} {
+				if !strings.Contains(lf, "\n") {
+					break // it has no ending
+				}
+				got, _, err := edit.Apply(strings.ReplaceAll(lf, "\n", end), asked)
+				if (err == nil) != (failed == nil) || err == nil && got != strings.ReplaceAll(want, "\n", end) {
+					t.Fatalf("%q with %q: %+v make %q (%v), and with LF %q (%v)", lf, end, asked, got, err, want, failed)
+				}
+			}
+		}
+	}
+	if made < 1000 {
+		t.Errorf("only %d edits of several lines were made", made)
+	}
+}
+
+// part is an edit of a part of a text that begins and ends anywhere.
+func part(r *rand.Rand, text string) workspace.Edit {
+	from := r.IntN(len(text) + 1)
+	to := min(len(text), from+1+r.IntN(12))
+	put := []string{"", "x", "x\ny", "\nx\n", "x\n\ty\nz", "x\n"}[r.IntN(6)]
+	search := text[from:to]
+	if strings.HasSuffix(search, "\r") {
+		search += text[to : to+1] // by itself it is half of a CRLF, too
+	}
+	if r.IntN(2) == 0 {
+		put = search + put
+	}
+	return workspace.Edit{Search: search, Replace: put, ReplaceAll: r.IntN(2) == 0}
 }

@@ -30,7 +30,7 @@ func newSplicer(w *work, content string, e workspace.Edit) *splicer {
 	s.emptied = len(s.replace) == 0 && s.search[len(s.search)-1].end == ""
 	s.partner = pair(w, s.search, s.replace)
 	s.by = neighbors(s.search, s.replace, s.partner)
-	old, now := kind(s.search), kind(s.replace)
+	old, now := uniform(e.Search), uniform(e.Replace)
 	s.changed = old != "" && now != "" && old != now
 	if s.ending == "" {
 		s.ending = "\n"

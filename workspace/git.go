@@ -30,6 +30,48 @@ type GitRepository struct {
 	Removed      bool   `json:"removed,omitempty"`
 }
 
+// GitQuestion asks what isn't committed, by POST /api/v0/git/diff. The zero value asks for
+// everything.
+type GitQuestion struct {
+	// Paths are files and directories, absolute; none means everything.
+	Paths []string `json:"paths,omitempty"`
+	// Offset is how many files are passed over.
+	Offset int `json:"offset,omitempty"`
+}
+
+// GitDiffs is what isn't committed in some repositories.
+type GitDiffs struct {
+	Repositories []GitDiff `json:"repositories"`
+	// NextOffset goes on where not all files are named; 0 where they are.
+	NextOffset int `json:"next_offset,omitempty"`
+	// Message has a line for each repository that can't be compared.
+	Message string `json:"message,omitempty"`
+}
+
+// GitDiff is what isn't committed in a repository: the files, and as many of their diffs as
+// there is room for.
+type GitDiff struct {
+	RepoRoot     string    `json:"repo_root"`
+	Branch       string    `json:"branch"`
+	RemoteOrigin string    `json:"remote_origin,omitempty"`
+	Files        []GitFile `json:"files"`
+	// Omitted is how many more files have changed than Files names.
+	Omitted int    `json:"omitted_files,omitempty"`
+	Diff    string `json:"diff"`
+	Note    string `json:"note,omitempty"`
+}
+
+// GitFile is a file that isn't as it was committed.
+type GitFile struct {
+	Path        string `json:"path"` // relative to the repository's RepoRoot
+	RenamedFrom string `json:"renamed_from,omitempty"`
+	Added       int    `json:"added"`
+	Removed     int    `json:"removed"`
+	// Note says why there is no diff of it, or not all: that the secret list names it, that it
+	// is binary or too large.
+	Note string `json:"note,omitempty"`
+}
+
 // ContextConfig answers GET /api/v0/context-config: where context is looked for,
 // resolved from CODER_AGENT_EXP_*.
 type ContextConfig struct {

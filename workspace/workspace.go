@@ -27,6 +27,7 @@ const (
 	PathListDirectory = "/api/v0/list-directory"
 	PathEditFiles     = "/api/v0/edit-files"
 	PathGitWatch      = "/api/v0/git/watch"
+	PathGitDiff       = "/api/v0/git/diff"
 	PathContextConfig = "/api/v0/context-config"
 	PathMintedTokens  = "/api/v0/tokens" //nolint:gosec // a route
 	PathStop          = "/api/v0/stop"

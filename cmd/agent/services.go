@@ -91,6 +91,7 @@ func (s *services) makeGit() {
 	d := s.d
 	opts := git.Options{
 		Root: d.workspace.resolvedRoot, Home: d.workspace.paths.Home, ConfigHome: os.Getenv("XDG_CONFIG_HOME"), Logger: d.log,
+		Within: s.stays,
 	}
 	scratch := filepath.Join(d.workspace.places.State, "git")
 	if err := config.MakePrivate(scratch); err == nil {
@@ -210,14 +211,19 @@ func (s *services) fileService() httpapi.Service {
 	for i := range service.Routes {
 		wide := service.Routes[i].Handle
 		service.Routes[i].Handle = func(c *httpapi.Call) error {
-			grant := access.From(c.Context())
-			if s.config.Load().FilesWithin == config.FilesWorkspace || grant != nil && grant.Within {
+			if s.stays(c.Context()) {
 				return narrow[i].Handle(c)
 			}
 			return wide(c)
 		}
 	}
 	return service
+}
+
+// stays reports whether a call is about the workspace's files alone.
+func (s *services) stays(ctx context.Context) bool {
+	grant := access.From(ctx)
+	return s.config.Load().FilesWithin == config.FilesWorkspace || grant != nil && grant.Within
 }
 
 // gated is a service as the operator has it: there while its key is true, and over

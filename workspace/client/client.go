@@ -89,6 +89,10 @@ type Client interface {
 	// yielded as they come. It goes on when the agent is restarted, which tells
 	// everything anew; errors are as those of Watch.
 	WatchGit(ctx context.Context, opts GitOptions) iter.Seq2[*workspace.GitMessage, error]
+	// GitDiff names the files that aren't as they were committed, in the repositories of
+	// WatchGit or at the paths that are asked for, with as many of the diffs as there is
+	// room for. 404 says that there is no repository, or nothing at a path.
+	GitDiff(ctx context.Context, asked workspace.GitQuestion) (*workspace.GitDiffs, error)
 	// ContextConfig says where context is looked for.
 	ContextConfig(ctx context.Context) (*workspace.ContextConfig, error)
 	// Stop ends what the agent holds, and then the agent: it may be there still, for

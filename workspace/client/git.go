@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"net/url"
+	"time"
 
 	"github.com/coder/websocket"
 	"github.com/coder/websocket/wsjson"
@@ -24,6 +25,15 @@ type GitOptions struct {
 // maxGitMessage bounds a message: 3 MiB of diff, more as JSON, and the names of
 // what it is about.
 const maxGitMessage = 32 << 20
+
+// maxGitDiff is how long the agent may take over a diff.
+const maxGitDiff = 2 * time.Minute
+
+func (a *agent) GitDiff(ctx context.Context, asked workspace.GitQuestion) (*workspace.GitDiffs, error) {
+	r := post(workspace.PathGitDiff, asked)
+	r.Wait = maxGitDiff
+	return apiclient.Fetch[workspace.GitDiffs](ctx, a.api, r)
+}
 
 func (a *agent) WatchGit(ctx context.Context, opts GitOptions) iter.Seq2[*workspace.GitMessage, error] {
 	return apiclient.Follow(ctx, a.opts.Retry, func(ctx context.Context, c *apiclient.Connection[*workspace.GitMessage]) error {

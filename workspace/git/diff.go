@@ -68,28 +68,36 @@ var errEnough = errors.New("that is enough")
 // readPatch reads what git diff prints, file by file.
 func readPatch(r io.Reader, may visible) (*patch, error) {
 	p := &patch{}
-	s := &section{}
+	err := sections(r, func(s *section) { p.add(s, may) })
+	p.more = errors.Is(err, errEnough)
+	return p, err
+}
+
+// sections reads what git diff prints and calls do with what it says of each file.
+// errEnough says that there is more than maxCounted.
+func sections(r io.Reader, do func(*section)) error {
+	s, size := &section{}, int64(0)
 	lines := bufio.NewReaderSize(r, 64<<10)
 	begins := true // a line
 	for {
 		part, err := lines.ReadSlice('\n')
 		if begins && bytes.HasPrefix(part, []byte("diff --git ")) {
-			p.add(s, may)
+			do(s)
 			s = &section{}
 		}
 		s.write(part, begins)
+		size += int64(len(part))
 		begins = err == nil
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
 		case errors.Is(err, io.EOF):
-			p.add(s, may)
-			return p, nil
+			do(s)
+			return nil
 		case err != nil:
-			return p, err
-		case p.size+s.size > maxCounted:
-			p.add(s, may)
-			p.more = true
-			return p, errEnough
+			return err
+		case size > maxCounted:
+			do(s)
+			return errEnough
 		}
 	}
 }
@@ -123,13 +131,38 @@ func (s *section) write(part []byte, begins bool) {
 
 // add puts a section into the diff, unless it is of a file that nobody may see.
 func (p *patch) add(s *section, may visible) {
-	if !bytes.HasPrefix(s.head, []byte("diff --git ")) {
-		return // what git says before the first file
-	}
-	from, to, err := names(string(s.head))
-	if err != nil || !may(from) || !may(to) {
+	_, _, shown, err := s.shown(may)
+	switch {
+	case errors.Is(err, errHidden):
 		p.withheld++
 		return
+	case err != nil:
+		return
+	case s.nul:
+		p.size += int64(len(shown))
+	default:
+		p.size += max(s.size, int64(len(shown)))
+	}
+	if p.text.Len() <= maxDiff {
+		p.text.WriteString(shown)
+	}
+}
+
+// Why a section isn't shown: it is what git says before the first file, or of a file that
+// nobody may see.
+var (
+	errNoFile = errors.New("it is of no file")
+	errHidden = errors.New("it is of a file that isn't shown")
+)
+
+// shown returns which file a section is of, before and after, and what it says.
+func (s *section) shown(may visible) (from, to, shown string, err error) {
+	if !bytes.HasPrefix(s.head, []byte("diff --git ")) {
+		return "", "", "", errNoFile
+	}
+	from, to, err = names(string(s.head))
+	if err != nil || !may(from) || !may(to) {
+		return from, to, "", errHidden
 	}
 	head, body := string(s.head), string(s.body)
 	if s.nul {
@@ -137,16 +170,7 @@ func (p *patch) add(s *section, may visible) {
 		// says is.
 		head, body = binary(head, from, to), ""
 	}
-	head, body = valid(head), valid(body)
-	if s.nul {
-		p.size += int64(len(head))
-	} else {
-		p.size += max(s.size, int64(len(head)+len(body)))
-	}
-	if p.text.Len() <= maxDiff {
-		p.text.WriteString(head)
-		p.text.WriteString(body)
-	}
+	return from, to, valid(head) + valid(body), nil
 }
 
 // valid makes what isn't UTF-8 valid.

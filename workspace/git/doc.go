@@ -1,6 +1,14 @@
 // Package git tells chats what isn't committed: the repositories that a chat has
 // worked on, each with its branch, its remote and one unified diff of everything
-// that is staged, modified or untracked, over a WebSocket, whenever it changes.
+// that is staged, modified or untracked, over a WebSocket, whenever it changes; and
+// for one call the files with their lines, and the diffs of some ([Service.Diff]).
+//
+// # What a call is told
+//
+// One git counts the lines of what is tracked, we those of untracked files, of a page of
+// 200 files alone. Another git writes the diffs of that page, as far as 32 KiB go. Whatever isn't shown is
+// named all the same, with the reason, and costs the other files nothing. The work ends with the
+// call.
 //
 // # What is watched
 //
@@ -26,7 +34,9 @@
 //     objects or an index that lead out of it; see the errors that a repository
 //     is told with.
 //   - A file of the secret list is in no diff, nor is one that was renamed from or
-//     to it. A line in front says how many are withheld.
+//     to it. In the watch a line in front says how many are withheld; for a call each is
+//     named with a note, and a file of several names that the list may name by another
+//     isn't shown either.
 //   - A diff holds no NUL and is valid UTF-8; a message takes 4 MiB at most, with 3
 //     MiB of diff. Where there is more, a sentence takes a diff's place.
 //   - No credentials of a remote's URL are told.
@@ -34,7 +44,8 @@
 // # Limits
 //
 // A git that doesn't end within a minute is killed, with its group. 20,000 untracked files
-// of a repository are shown, 256 repositories of a chat. Filters aren't run: what
+// of a repository are shown, 256 repositories of a chat. For a call a file that was moved without git's
+// knowing is one that has gone and one that is new, and an untracked file of more than 64 MiB isn't counted. Filters aren't run: what
 // one has changed on its way into the repository (Git LFS) shows as modified once
 // git can't tell from the file's time that it isn't.
 //

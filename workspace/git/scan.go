@@ -80,37 +80,52 @@ func (t *target) ours(path string) bool {
 }
 
 // look looks at a repository.
-func (s *scan) look(ctx context.Context, top string) (*workspace.GitRepository, error) {
+func (s *scan) look(ctx context.Context, top string) (repo *workspace.GitRepository, err error) {
+	err = s.with(ctx, top, func(t *target, may visible) error {
+		repo = &workspace.GitRepository{RepoRoot: valid(top), Branch: t.branchName(), RemoteOrigin: t.remote}
+		repo.UnifiedDiff, err = s.compare(ctx, t, may)
+		return err
+	})
+	return repo, err
+}
+
+// with has something done with a repository, of which there is a private one meanwhile.
+func (s *scan) with(ctx context.Context, top string, do func(*target, visible) error) error {
 	if s.run.program == "" {
-		return nil, errNoGit
+		return errNoGit
 	}
 	t := &target{root: s.root()}
 	var err error
 	if t.place, err = locate(top, t.root); err != nil {
-		return nil, err
+		return err
 	}
 	may, err := judge(top, t.root)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	t.files = s.userFiles(ctx)
 	if err := s.ask(ctx, t); err != nil {
-		return nil, err
+		return err
 	}
-	repo := &workspace.GitRepository{RepoRoot: valid(top), Branch: valid(strings.TrimPrefix(t.branch, "refs/heads/")), RemoteOrigin: t.remote}
 	if t.dir, err = os.MkdirTemp(s.temp, privatePrefix); err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { _ = os.RemoveAll(t.dir) }()
 	if err := t.fill(); err != nil {
-		return nil, err
+		return err
 	}
-	if repo.UnifiedDiff, err = s.compare(ctx, t, may); err != nil {
+	var no *failure
+	if err := do(t, may); errors.As(err, &no) {
 		// git speaks of our copies; that is nobody's business, and new each time.
-		return nil, errors.New(strings.ReplaceAll(err.Error(), t.dir, ".git"))
+		return errors.New(strings.ReplaceAll(err.Error(), t.dir, ".git"))
+	} else if err != nil {
+		return err
 	}
-	return repo, nil
+	return nil
 }
+
+// branchName is the branch without refs/heads/; "" while HEAD names none.
+func (t *target) branchName() string { return valid(strings.TrimPrefix(t.branch, "refs/heads/")) }
 
 // ask asks the repository itself where it is, and reads its configuration. Of
 // these commands none opens an object, or a file of the work tree, so that none
@@ -306,33 +321,50 @@ const maxUntracked = 20_000
 
 // compare returns the diff of everything that isn't committed.
 func (s *scan) compare(ctx context.Context, t *target, may visible) (string, error) {
-	more, err := s.track(ctx, t)
+	untracked, unmerged, more, err := s.list(ctx, t, nil)
+	if err == nil {
+		err = s.track(ctx, t, untracked, unmerged)
+	}
 	if err != nil {
 		return "", err
 	}
-	var unread []string
-	derived := false // may knows what was copied from files that aren't shown
+	var p *patch
+	diff := func(without []string) error {
+		p, err = s.diff(ctx, t, may, without)
+		return err
+	}
+	unread, err := despite(diff)
+	if err == nil && p.withheld > 0 {
+		// git pairs each file that has gone with one that is new. Another one
+		// may have the same content.
+		if may, err = s.derived(ctx, t, may, &part{without: unread}); err == nil {
+			unread, err = despite(diff)
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	if more {
+		p.notes = append(p.notes, s.tooMany())
+	}
+	if len(unread) > 0 {
+		p.notes = append(p.notes, text.Count(len(unread), "file", "files")+" can't be read: "+text.Line(strings.Join(unread, ", "), 512))
+	}
+	return p.String(), nil
+}
+
+func (s *scan) tooMany() string {
+	return fmt.Sprintf("more than %d files are untracked: the others are not shown", s.untracked)
+}
+
+// despite runs git without the files that it can't read: it gives up at the first one.
+// It returns their names. Enough is no error.
+func despite(do func(without []string) error) (unread []string, err error) {
 	for {
-		p, err := s.diff(ctx, t, may, unread)
-		if !derived && (err == nil || errors.Is(err, errEnough)) && p.withheld > 0 {
-			// git pairs each file that has gone with one that is new. Another one
-			// may have the same content.
-			if may, err = s.derived(ctx, t, may, unread); err != nil {
-				return "", err
-			}
-			derived = true
-			continue
-		}
+		err := do(unread)
 		if err == nil || errors.Is(err, errEnough) {
-			if more {
-				p.notes = append(p.notes, fmt.Sprintf("more than %d files are untracked: the others are not shown", s.untracked))
-			}
-			if len(unread) > 0 {
-				p.notes = append(p.notes, text.Count(len(unread), "file", "files")+" can't be read: "+text.Line(strings.Join(unread, ", "), 512))
-			}
-			return p.String(), nil
+			return unread, nil
 		}
-		// git gives up at the first file that it can't read.
 		var no *failure
 		name := ""
 		if errors.As(err, &no) {
@@ -341,7 +373,7 @@ func (s *scan) compare(ctx context.Context, t *target, may visible) (string, err
 			}
 		}
 		if name == "" || len(unread) == maxUnread {
-			return "", err
+			return nil, err
 		}
 		unread = append(unread, name)
 	}
@@ -353,9 +385,12 @@ var cannotRead = lazyregexp.New(`^(?:cannot hash|unable to read) (.+)$`)
 // maxUnread bounds how many files git is asked to do without, one by one.
 const maxUnread = 16
 
+// forPeople are the options of a diff that somebody reads.
+var forPeople = []string{"--src-prefix=a/", "--dst-prefix=b/", "--unified=3", "--submodule=short"}
+
 // diff runs git diff over everything but some files.
 func (s *scan) diff(ctx context.Context, t *target, may visible, without []string) (p *patch, err error) {
-	c := s.diffCommand(t, without, "--find-renames", "--src-prefix=a/", "--dst-prefix=b/", "--unified=3", "--submodule=short")
+	c := s.diffCommand(t, &part{without: without}, append([]string{"--find-renames"}, forPeople...)...)
 	err = s.run.run(ctx, c, func(r io.Reader) error {
 		var err error
 		p, err = readPatch(r, may)
@@ -365,10 +400,10 @@ func (s *scan) diff(ctx context.Context, t *target, may visible, without []strin
 }
 
 // derived narrows what may be shown by what has come from files that may not.
-func (s *scan) derived(ctx context.Context, t *target, may visible, without []string) (visible, error) {
+func (s *scan) derived(ctx context.Context, t *target, may visible, of *part) (visible, error) {
 	hidden := make(map[string]bool)
 	var state, from string // of the record before
-	err := s.run.run(ctx, s.diffCommand(t, without, "--find-copies", "--name-status", "-z"), func(r io.Reader) error {
+	err := s.run.run(ctx, s.diffCommand(t, of, "--find-copies", "--name-status", "-z"), func(r io.Reader) error {
 		return records(r, func(record string) error {
 			switch {
 			case state == "":
@@ -387,60 +422,83 @@ func (s *scan) derived(ctx context.Context, t *target, may visible, without []st
 	return func(name string) bool { return !hidden[name] && may(name) }, err
 }
 
-// diffCommand is git diff of everything that isn't committed.
-func (s *scan) diffCommand(t *target, without []string, args ...string) *command {
+// part is a part of a repository: everything but some files, or some files alone.
+type part struct{ without, only []string }
+
+// diffCommand is git diff of what isn't committed in a part of the repository.
+func (s *scan) diffCommand(t *target, of *part, args ...string) *command {
 	base := t.head
 	if base == "" {
 		base = emptyTree[t.format]
 	}
 	c := s.confined(t, "diff", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--no-relative")
 	c.args = append(append(c.args, args...), base, "--")
-	if len(without) > 0 {
+	for _, name := range of.only {
+		c.args = append(c.args, ":(top,literal)"+name)
+	}
+	if len(of.only) == 0 && len(of.without) > 0 {
 		c.args = append(c.args, ":/")
-		for _, name := range without {
-			c.args = append(c.args, ":(top,exclude,literal)"+name)
-		}
+	}
+	for _, name := range of.without {
+		c.args = append(c.args, ":(top,exclude,literal)"+name)
 	}
 	return c
 }
 
-// track puts files that aren't tracked into the private index, and those with a
-// conflict in a plain form, so that one diff has them all, renamed ones too. It
-// reports whether there were too many.
-func (s *scan) track(ctx context.Context, t *target) (more bool, err error) {
-	var add bytes.Buffer
-	n := 0
+// list lists the files that aren't tracked, all or those in some places, and those with
+// a conflict. It reports whether there were too many.
+func (s *scan) list(ctx context.Context, t *target, places []string) (untracked, unmerged []string, more bool, err error) {
 	list := s.confined(t, "ls-files", "-z", "-t", "--unmerged", "--others", "--exclude-standard")
 	if t.sparse {
 		// An index of whole directories would grow, which touches objects. A git
 		// that doesn't know this option knows no such index either.
 		list.args = append(list.args, "--sparse")
 	}
+	list.args = append(list.args, "--")
+	for _, name := range places {
+		list.args = append(list.args, ":(top,literal)"+name)
+	}
 	err = s.run.run(ctx, list, func(r io.Reader) error {
 		return records(r, func(record string) error {
 			tag, name, _ := strings.Cut(record, " ")
 			if tag != "?" { // "M", mode, object and stage before the name
-				if _, name, _ = strings.Cut(name, "\t"); name == "" {
-					return nil
+				if _, name, _ = strings.Cut(name, "\t"); name != "" {
+					unmerged = append(unmerged, name)
 				}
-				fmt.Fprintf(&add, "0 %s 0\t%s\x00", strings.Repeat("0", len(emptyBlob[t.format])), name)
-			} else if strings.HasSuffix(name, "/") {
-				return nil // a repository of its own
+				return nil
 			}
-			if n++; n > s.untracked {
+			if len(untracked) == s.untracked {
 				return errEnough
 			}
-			fmt.Fprintf(&add, "100644 %s 0\t%s\x00", emptyBlob[t.format], name)
+			untracked = append(untracked, name)
 			return nil
 		})
 	})
-	if more = errors.Is(err, errEnough); err != nil && !more || n == 0 {
-		return more, err
+	if errors.Is(err, errEnough) {
+		return untracked, unmerged, true, nil
+	}
+	return untracked, unmerged, false, err
+}
+
+// track puts files that aren't tracked into the private index, and those with a
+// conflict in a plain form, so that one diff has them all, renamed ones too.
+func (s *scan) track(ctx context.Context, t *target, untracked, unmerged []string) error {
+	var add bytes.Buffer
+	for _, name := range unmerged {
+		fmt.Fprintf(&add, "0 %s 0\t%s\x00100644 %s 0\t%s\x00", strings.Repeat("0", len(emptyBlob[t.format])), name, emptyBlob[t.format], name)
+	}
+	for _, name := range untracked {
+		if !strings.HasSuffix(name, "/") { // a repository of its own
+			fmt.Fprintf(&add, "100644 %s 0\t%s\x00", emptyBlob[t.format], name)
+		}
+	}
+	if add.Len() == 0 {
+		return nil
 	}
 	c := s.confined(t, "update-index", "-z", "--index-info")
 	c.stdin = &add
-	_, err = s.run.output(ctx, c)
-	return more, err
+	_, err := s.run.output(ctx, c)
+	return err
 }
 
 // maxRecord bounds a record, in bytes: a name of the longest kind and some numbers.

@@ -27,6 +27,9 @@ type Options struct {
 	StateDir string
 	// Launcher starts git under a profile; nil doesn't confine it.
 	Launcher *launch.Program
+	// Within reports whether a call of [Service.Diff] is to stay in the workspace. Nil
+	// never does.
+	Within func(context.Context) bool
 	// Logger gets what goes wrong with repositories. Nil means none.
 	Logger *slog.Logger
 
@@ -42,6 +45,7 @@ type Service struct {
 	opts    Options
 	log     *slog.Logger
 	scanner scanner
+	own     *scan // the one that isn't replaced
 	find    func(path string) string
 	// unconfined is why git runs without a profile; nil when it has one.
 	unconfined error
@@ -87,11 +91,12 @@ func New(opts Options) *Service {
 	if s.unconfined = confinement(launcher); s.unconfined != nil {
 		launcher = nil
 	}
+	s.own = &scan{
+		run:  &runner{program: findGit(), launcher: launcher, home: opts.Home, config: opts.ConfigHome},
+		root: opts.Root, temp: opts.StateDir, untracked: opts.untracked,
+	}
 	if s.scanner == nil {
-		s.scanner = &scan{
-			run:  &runner{program: findGit(), launcher: launcher, home: opts.Home, config: opts.ConfigHome},
-			root: opts.Root, temp: opts.StateDir, untracked: opts.untracked,
-		}
+		s.scanner = s.own
 	}
 	return s
 }

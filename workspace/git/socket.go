@@ -5,6 +5,8 @@ import (
 	_ "embed" // the document
 	"encoding/json"
 	"net/http"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/coder/websocket"
@@ -28,15 +30,43 @@ const (
 //go:embed openapi.json
 var document []byte
 
-// Service is the git watch as a part of an API.
+// Service is the git watch, with the diff for one call, as a part of an API.
 func (s *Service) Service() httpapi.Service {
 	return httpapi.Service{
 		Routes: []httpapi.Route{{
 			Method: http.MethodGet, Pattern: workspace.PathGitWatch, Handle: s.serve,
 			Failed: "the repositories can't be watched", MaxBody: maxMessage,
+		}, {
+			Method: http.MethodPost, Pattern: workspace.PathGitDiff, Handle: s.serveDiff,
+			Failed: "what has changed is not known", Timeout: 2 * commandTime,
 		}},
 		Document: document,
 	}
+}
+
+// serveDiff answers POST /api/v0/git/diff.
+func (s *Service) serveDiff(c *httpapi.Call) error {
+	caller, err := workspace.CallerOf(c.Header)
+	if err != nil {
+		return &problem.Error{Code: http.StatusBadRequest, Message: c.Failed(), Detail: err.Error()}
+	}
+	var asked workspace.GitQuestion
+	if err := c.Decode(&asked); err != nil {
+		return err
+	}
+	for _, path := range asked.Paths {
+		if !filepath.IsAbs(path) || strings.ContainsRune(path, 0) {
+			return &problem.Error{Code: http.StatusBadRequest, Message: c.Failed(), Detail: "paths are absolute, without NUL"}
+		}
+	}
+	if asked.Offset < 0 {
+		return &problem.Error{Code: http.StatusBadRequest, Message: c.Failed(), Detail: "offset is a number of files, from 0"}
+	}
+	found, err := s.Diff(c.Context(), caller, asked)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, found)
 }
 
 // serve is one WebSocket.

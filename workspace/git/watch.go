@@ -213,16 +213,22 @@ func (w *subscriber) all() {
 
 // find looks for the repositories anew.
 func (w *subscriber) find() {
-	paths, seq := w.s.touches.since(w.chat, 0)
-	if w.seq = seq; w.chat == uuid.Nil {
+	_, w.seq = w.s.touches.since(w.chat, 0)
+	for _, top := range w.s.topsOf(w.chat) {
+		w.add(top)
+	}
+}
+
+// topsOf returns the repositories of a chat, or that of the workspace.
+func (s *Service) topsOf(chat uuid.UUID) []string {
+	paths, _ := s.touches.since(chat, 0)
+	if chat == uuid.Nil {
 		paths = nil
-		if root := w.s.opts.Root(); root != "" {
+		if root := s.opts.Root(); root != "" {
 			paths = []string{root}
 		}
 	}
-	for _, top := range w.s.tops(paths) {
-		w.add(top)
-	}
+	return s.tops(paths)
 }
 
 // follow takes note of what has been touched since.

@@ -93,6 +93,7 @@ func Run(t *testing.T, start func(t *testing.T) (client.Client, Env)) {
 		{"tokens", (*suite).tokens},
 		{"git", (*suite).git},
 		{"git of chats", (*suite).gitOfChats},
+		{"git diff", (*suite).gitDiff},
 		{"context", (*suite).context},
 		{"no MCP servers", (*suite).mcpNone},
 		{"approval of MCP servers", (*suite).mcpApproval},

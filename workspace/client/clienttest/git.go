@@ -2,6 +2,7 @@ package clienttest
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/google/uuid"
@@ -165,6 +166,48 @@ func (s *suite) gitOfChats() {
 	if len(other.known) != 0 {
 		s.Errorf("another chat sees %+v", other.known)
 	}
+}
+
+// gitDiff: what isn't committed, for one call.
+func (s *suite) gitDiff() {
+	root := s.env.Root()
+	ask := func(paths ...string) string {
+		s.Helper()
+		answer, err := s.c.GitDiff(s.ctx, workspace.GitQuestion{Paths: paths})
+		s.must(err)
+		if len(answer.Repositories) != 1 || answer.Repositories[0].RepoRoot != root || answer.Repositories[0].Branch != "main" || answer.Repositories[0].Files == nil {
+			s.Fatalf("the answer is %+v", answer)
+		}
+		said := ""
+		for _, f := range answer.Repositories[0].Files {
+			said += fmt.Sprintf("%s+%d-%d%s ", f.Path, f.Added, f.Removed, f.Note)
+		}
+		return said
+	}
+	_, err := s.c.GitDiff(s.ctx, workspace.GitQuestion{})
+	s.code("without a repository", err, 404)
+	s.env.Repository(s, root)
+	if got := ask(); got != "" {
+		s.Errorf("at first it is %s", got)
+	}
+	s.env.Change(s, root, "a.txt", "one\n2\nthree\n")
+	s.env.Change(s, root, "dir/new.txt", "fresh\n")
+	if got := ask(); got != "a.txt+1-1 dir/new.txt+1-0 " {
+		s.Errorf("then it is %s", got)
+	}
+	if got := ask(root + "/dir"); got != "dir/new.txt+1-0 " {
+		s.Errorf("of a directory it is %s", got)
+	}
+	answer, err := s.c.GitDiff(s.ctx, workspace.GitQuestion{Paths: []string{root + "/a.txt"}})
+	if s.must(err); !strings.Contains(answer.Repositories[0].Diff, "-two\n+2\n") {
+		s.Errorf("of a file it is %+v", answer)
+	}
+	_, err = s.c.GitDiff(s.ctx, workspace.GitQuestion{Paths: []string{root + "/none"}})
+	s.code("of what isn't there", err, 404)
+	_, err = s.c.GitDiff(s.ctx, workspace.GitQuestion{Paths: []string{"a.txt"}})
+	s.code("of a relative path", err, 400)
+	_, err = s.c.For(workspace.Caller{Chat: uuid.New()}).GitDiff(s.ctx, workspace.GitQuestion{})
+	s.code("of a chat that has done nothing", err, 404)
 }
 
 // context: where context is looked for, and the context API's codes.

@@ -68,8 +68,9 @@ type state struct {
 	tracked   map[string]*receipt // by process id
 	minted    []minted
 	git       []workspace.GitRepository
-	touched   map[uuid.UUID][]string // repositories, by the chat that they count for
-	gitAsked  int                    // how often somebody wanted a look
+	gitDiffs  map[string]workspace.GitDiff // by repository
+	touched   map[uuid.UUID][]string       // repositories, by the chat that they count for
+	gitAsked  int                          // how often somebody wanted a look
 
 	mcp        []*mcpServer      // in order of names
 	mcpResults map[string]string // those that were too long, by id
@@ -89,7 +90,7 @@ func New(opts Options) *Agent {
 	}
 	s := &state{
 		opts: opts, engine: opts.Engine, files: newFiles(time.Now, opts.Root, opts.Home, "/tmp"), instance: uuid.NewString(),
-		starts: map[string]*started{}, tracked: map[string]*receipt{}, touched: map[uuid.UUID][]string{}, mcpResults: map[string]string{},
+		starts: map[string]*started{}, tracked: map[string]*receipt{}, touched: map[uuid.UUID][]string{}, gitDiffs: map[string]workspace.GitDiff{}, mcpResults: map[string]string{},
 	}
 	s.life, s.endLife = context.WithCancelCause(context.Background())
 	return &Agent{state: s, grant: controlGrant()}

@@ -3,7 +3,9 @@ package fake_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,10 +64,14 @@ func (e *env) Change(t testing.TB, dir, name, content string) {
 	if _, known := e.committed[dir][name]; !known {
 		e.committed[dir][name] = ""
 	}
-	diff := ""
-	for name, old := range e.committed[dir] {
-		diff += edit.Diff(name, old, e.Read(t, path.Join(dir, name)))
+	diff, files := "", []workspace.GitFile{}
+	for _, name := range slices.Sorted(maps.Keys(e.committed[dir])) {
+		one := edit.Diff(name, e.committed[dir][name], e.Read(t, path.Join(dir, name)))
+		if diff += one; one != "" {
+			files = append(files, workspace.GitFile{Path: name, Added: strings.Count(one, "\n+") - 1, Removed: strings.Count(one, "\n-")})
+		}
 	}
+	e.agent.SetGitDiff(workspace.GitDiff{RepoRoot: dir, Branch: "main", Files: files, Diff: diff})
 	e.agent.SetRepository(workspace.GitRepository{RepoRoot: dir, Branch: "main", RemoteOrigin: "https://example.com/r.git", UnifiedDiff: diff})
 }
 

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"net/http"
+	"path"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,6 +26,64 @@ func (a *Agent) SetRepository(r workspace.GitRepository) {
 	defer s.mu.Unlock()
 	s.git = append(slices.DeleteFunc(s.git, func(old workspace.GitRepository) bool { return old.RepoRoot == r.RepoRoot }), r)
 	s.changed.Notify()
+}
+
+// SetGitDiff sets what GitDiff says of a repository of SetRepository, by its RepoRoot: without
+// it that is its UnifiedDiff, and no files.
+func (a *Agent) SetGitDiff(d workspace.GitDiff) {
+	s := a.state
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gitDiffs[d.RepoRoot] = d
+}
+
+// GitDiff implements client.Client. It answers all of what was set, or what of it lies at the
+// paths.
+func (a *Agent) GitDiff(ctx context.Context, asked workspace.GitQuestion) (*workspace.GitDiffs, error) {
+	_, leave, err := a.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	s := a.state
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	answer := &workspace.GitDiffs{Repositories: []workspace.GitDiff{}}
+	there := make(map[string]bool)
+	for root, r := range s.watched(a.caller) {
+		d, set := s.gitDiffs[root]
+		if !set {
+			d = workspace.GitDiff{RepoRoot: root, Branch: r.Branch, RemoteOrigin: r.RemoteOrigin, Diff: r.UnifiedDiff}
+		}
+		files := []workspace.GitFile{}
+		for _, f := range d.Files {
+			at := path.Join(root, f.Path)
+			wanted := len(asked.Paths) == 0
+			for _, p := range asked.Paths {
+				if below(at, path.Clean(p)) {
+					wanted, there[p] = true, true
+				}
+			}
+			if wanted {
+				files = append(files, f)
+			}
+		}
+		d.Files = files
+		answer.Repositories = append(answer.Repositories, d)
+	}
+	if len(answer.Repositories) == 0 {
+		return nil, &client.Error{Code: http.StatusNotFound, Message: "there is no git repository"}
+	}
+	for _, p := range asked.Paths {
+		if !path.IsAbs(p) {
+			return nil, &client.Error{Code: http.StatusBadRequest, Message: "what has changed is not known", Detail: "paths are absolute, without NUL"}
+		}
+		if _, err := s.files.info(p, false); !there[p] && err != nil {
+			return nil, &client.Error{Code: http.StatusNotFound, Message: "there is no " + p}
+		}
+	}
+	slices.SortFunc(answer.Repositories, func(x, y workspace.GitDiff) int { return strings.Compare(x.RepoRoot, y.RepoRoot) })
+	return answer, nil
 }
 
 // RemoveRepository removes a repository.

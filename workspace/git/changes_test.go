@@ -1,0 +1,536 @@
+package git_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"waymark/internal/httpapi/problem"
+	"waymark/workspace"
+)
+
+// ask asks for diffs over HTTP.
+func (s *server) ask(ctx context.Context, asked workspace.GitQuestion) (*workspace.GitDiffs, error) {
+	body, err := json.Marshal(asked)
+	if err != nil {
+		return nil, err
+	}
+	url := "http" + strings.TrimSuffix(strings.TrimPrefix(s.url, "ws"), workspace.PathGitWatch) + workspace.PathGitDiff
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return nil, problem.Read(resp, "agent")
+	}
+	defer func() { _ = resp.Body.Close() }()
+	answer := new(workspace.GitDiffs)
+	return answer, json.NewDecoder(resp.Body).Decode(answer)
+}
+
+// changes are the diffs of the only repository, at paths relative to the directory.
+func (s *server) changes(paths ...string) workspace.GitDiff {
+	s.Helper()
+	for i := range paths {
+		paths[i] = s.at(paths[i])
+	}
+	answer, err := s.ask(s.Context(), workspace.GitQuestion{Paths: paths})
+	if err != nil {
+		s.Fatal(err)
+	}
+	if len(answer.Repositories) != 1 {
+		s.Fatalf("the answer is %+v", answer)
+	}
+	return answer.Repositories[0]
+}
+
+// said is what a list of files says, one a line.
+func said(d workspace.GitDiff) string {
+	var b strings.Builder
+	for _, f := range d.Files {
+		fmt.Fprintf(&b, "%s +%d -%d", f.Path, f.Added, f.Removed)
+		if f.RenamedFrom != "" {
+			b.WriteString(" from " + f.RenamedFrom)
+		}
+		if f.Note != "" {
+			b.WriteString(" (" + f.Note + ")")
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// wants compares what is said of a question.
+func (s *server) wants(paths []string, want string) workspace.GitDiff {
+	s.Helper()
+	d := s.changes(paths...)
+	if got := said(d); got != want {
+		s.Errorf("%q: got\n%swant\n%s\n%s", paths, got, want, d.Diff)
+	}
+	return d
+}
+
+const (
+	secret  = " (not shown: the secret list names it)\n"
+	derived = " (not shown: it is, or was, a file that the secret list names)\n"
+	linked  = " (not shown: it has several names, of which the secret list may name one)\n"
+	large   = " (its diff is too large to be shown beside others: ask for it alone by paths, or read the file)\n"
+)
+
+// TestChanges: what is staged, modified, untracked, deleted and renamed is named with its
+// lines, and its diff is there.
+func TestChanges(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.repo("", "a", "1\n2\n3\n", "b", "b\n", "gone", "gone\n", "old name", strings.Repeat("same\n", 20), "mode", "m\n", "kind", "k\n")
+	p.write("a", "1\n2\n3\n4\n")
+	p.write("b", "staged\n")
+	p.git("", "add", "b")
+	p.write("new", "new\nno end")
+	p.write("dir/-dash", "dash\n")
+	p.write("intended", "i\n")
+	p.git("", "add", "-N", "intended")
+	p.write("empty", "")
+	p.remove("gone")
+	p.git("", "mv", "old name", "new name")
+	p.git("", "update-index", "--chmod=+x", "mode")
+	if err := os.Chmod(p.at("mode"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p.remove("kind")
+	p.write("kind/inner", "inner\n")
+	p.link("/etc/passwd", "link")
+	p.git("", "init", "-q", "own")
+	p.write("own/x", "x\n")
+	if err := syscall.Mkfifo(p.at("fifo"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, launcher := range both(t) {
+		d := p.serve("", launcher).wants(nil, "a +1 -0\nb +1 -1\ndir/-dash +1 -0\nempty +0 -0\ngone +0 -1\nintended +1 -0\nkind +0 -1\nkind/inner +1 -0\nlink +1 -0\n"+
+			"mode +0 -0\nnew +2 -0\nnew name +0 -0 from old name\nown/ +0 -0 (a git repository of its own)\n")
+		has(t, d.Diff, "+4\n", "-b\n+staged\n", "+new\n+no end\n\\ No newline", "+++ b/dir/-dash\n", "-gone\n", "rename from old name\nrename to new name\n", "+i\n", "new mode 100755", "+/etc/passwd\n", "+inner")
+		hasNot(t, d.Diff, "root:")
+		if d.RepoRoot != p.dir || d.Branch != "main" {
+			t.Errorf("it is %q on %q", d.RepoRoot, d.Branch)
+		}
+	}
+	// git takes it for a patch.
+	d := p.serve("", nil).changes()
+	p.git("", "reset", "-q", "intended")
+	p.git("", "stash", "-q", "-u")
+	p.remove("own")
+	p.write("../patch", d.Diff)
+	p.git("", "apply", "../patch")
+}
+
+// TestChangesSecrets: a secret costs its own diff, whatever it was called before or is now,
+// and nothing else.
+func TestChangesSecrets(t *testing.T) {
+	t.Parallel()
+	body := strings.Repeat("PASSWORD=hunter2\n", 5)
+	for name, c := range map[string]struct {
+		make func(p *place)
+		want string
+	}{
+		"untracked":        {func(p *place) { p.write(".env", body) }, ".env +0 -0" + secret},
+		"in a directory":   {func(p *place) { p.write("sub/.aws/credentials", body) }, "sub/.aws/credentials +0 -0" + secret},
+		"in another case":  {func(p *place) { p.write("sub/.ENV.local", body) }, "sub/.ENV.local +0 -0" + secret},
+		"changed":          {func(p *place) { p.write("id_rsa", body+"x") }, "id_rsa +0 -0" + secret},
+		"staged":           {func(p *place) { p.write(".env", body); p.git("", "add", "-A") }, ".env +0 -0" + secret},
+		"deleted":          {func(p *place) { p.remove("id_rsa") }, "id_rsa +0 -0" + secret},
+		"renamed from one": {func(p *place) { p.git("", "mv", "id_rsa", "notes") }, "notes +0 -0 from id_rsa" + derived},
+		"moved from one":   {func(p *place) { p.remove("id_rsa"); p.write("notes", body+"id") }, "id_rsa +0 -0" + secret + "notes +0 -0" + derived},
+		"twice from one": {func(p *place) { p.remove("id_rsa"); p.write("notes", body+"id"); p.write("more", body+"id") },
+			"id_rsa +0 -0" + secret + "more +0 -0" + derived + "notes +0 -0" + derived},
+		"renamed to one": {func(p *place) { p.git("", "mv", "plain", "server.key") }, "server.key +0 -0 from plain" + secret},
+		"a link to it":   {func(p *place) { p.write(".env", body); p.link(".env", "link") }, ".env +0 -0" + secret + "link +1 -0\n"},
+		"another name of it": {func(p *place) {
+			p.write(".env", body)
+			if err := os.Link(p.at(".env"), p.at("name")); err != nil {
+				p.Fatal(err)
+			}
+		}, ".env +0 -0" + secret + "name +0 -0" + linked},
+		"ignored, by another name": {func(p *place) {
+			p.write(".git/info/exclude", ".env\n")
+			p.write(".env", body)
+			if err := os.Link(p.at(".env"), p.at("name")); err != nil {
+				p.Fatal(err)
+			}
+		}, "name +0 -0" + linked},
+		"a directory": {func(p *place) { p.repo(".ssh", "id", body) }, ".ssh/ +0 -0" + secret},
+		"a submodule": {func(p *place) {
+			p.repo("../lib", "l", body)
+			p.git("", "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "../lib", ".ssh")
+		}, ".gitmodules +3 -0\n.ssh +0 -0" + secret},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			p.repo("", "id_rsa", body+"id", "plain", strings.Repeat("plain\n", 9), "keep", "k\n")
+			c.make(p)
+			p.write("keep", "kept\n")
+			p.write("z/new", "new\n")
+			s := p.serve("", nil)
+			d := s.changes()
+			if strings.ReplaceAll(said(d), "keep +1 -1\n", "") != c.want+"z/new +1 -0\n" {
+				t.Errorf("got\n%swant\n%s", said(d), c.want)
+			}
+			has(t, d.Diff, "+kept\n", "+new\n")
+			hasNot(t, d.Diff, "hunter", "PASSWORD")
+			has(t, s.wants([]string{"z"}, "z/new +1 -0\n").Diff, "+new\n")
+			for _, f := range d.Files {
+				if path := strings.TrimSuffix(f.Path, "/"); f.Note != "" && f.Note != "a git repository of its own" && path != ".ssh" {
+					hasNot(t, s.changes(path).Diff, "hunter")
+				}
+			}
+		})
+	}
+}
+
+// TestChangesPaths: paths are found, whatever they look like, and what isn't there is said.
+func TestChangesPaths(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.repo("", "a", "a\n", "sub/a", "a\n", "sub/b", "b\n", "sub/gone", "g\n", "subtle", "s\n", "clean", "c\n", "sub/old", strings.Repeat("o\n", 9))
+	names := []string{"new\nline", `quote"d`, "-rf", "sp ace", "bad\xff", ":(glob)*", ":!x", "*", "[a]", "back\\slash", "tab\t", "ünï", "a -> b"}
+	for _, name := range names {
+		p.write("odd/"+name, "odd\n")
+	}
+	for _, name := range []string{"a", "sub/a", "subtle"} {
+		p.write(name, "changed\n")
+	}
+	p.remove("sub/gone")
+	p.git("", "mv", "sub/old", "sub/new")
+	p.repo("inner", "i", "i\n")
+	p.write("inner/i", "changed\n")
+	p.link("sub", "way")
+	p.link("../outside", "out")
+	p.repo("../outside", "o", "o\n")
+	p.write("../outside/o", "changed\n")
+	for _, root := range []string{"", "sub"} {
+		s := p.serve(root, nil)
+		const sub = "sub/a +1 -1\nsub/gone +0 -1\nsub/new +0 -0 from sub/old\n"
+		s.wants([]string{"sub"}, sub)
+		s.wants([]string{"sub/"}, sub)
+		s.wants([]string{"sub/../sub/a"}, "sub/a +1 -1\n")
+		s.wants([]string{"sub/gone"}, "sub/gone +0 -1\n")
+		s.wants([]string{"sub/old"}, "sub/new +0 -0 from sub/old\n")
+		s.wants([]string{"sub/b"}, "")
+		s.wants([]string{"sub/a", "sub/b"}, "sub/a +1 -1\n")
+		for _, path := range []string{"sub/none", "sub/none/more", "sub/a/more", "none", "a\x00"} {
+			if d, err := s.ask(t.Context(), workspace.GitQuestion{Paths: []string{p.at(path)}}); problem.CodeOf(err)/100 != 4 {
+				t.Errorf("%q of %q: %+v, %v", path, root, d, err)
+			}
+		}
+	}
+	s := p.serve("", nil)
+	for _, name := range names {
+		if name != "bad\xff" { // which JSON can't say
+			s.wants([]string{"odd/" + name}, "odd/"+name+" +1 -0\n")
+		}
+	}
+	s.wants([]string{"way/a"}, "sub/a +1 -1\n")
+	s.wants([]string{"way"}, "way +1 -0\n")
+	s.wants([]string{"inner"}, "i +1 -1\n")
+	s.wants([]string{"inner/i"}, "i +1 -1\n")
+	if got := said(s.changes(".")); !strings.Contains(got, "inner/ +0 -0 (a git") || !strings.Contains(got, "subtle +1 -1\n") || !strings.Contains(got, "bad\uFFFD") {
+		t.Errorf("all is\n%s", got)
+	}
+	for _, path := range []string{p.at("out/o"), p.at("../outside/o"), p.at(".."), "/"} {
+		if d, err := s.ask(t.Context(), workspace.GitQuestion{Paths: []string{path}}); problem.CodeOf(err) != 404 {
+			t.Errorf("%q: %+v, %v", path, d, err)
+		}
+	}
+	for _, q := range []workspace.GitQuestion{{Paths: []string{"sub"}}, {Paths: []string{""}}, {Offset: -1}} {
+		if d, err := s.ask(t.Context(), q); problem.CodeOf(err) != 400 {
+			t.Errorf("%+v: %+v, %v", q, d, err)
+		}
+	}
+}
+
+// TestChangesLarge: one large text costs itself.
+func TestChangesLarge(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.repo("", "a", "a\n", "grown", "g\n", "line", "l\n", "image", "\x00")
+	p.write("a", "changed\n")
+	p.write("grown", strings.Repeat("another line\n", 100_000))
+	p.write("line", strings.Repeat("long ", 100_000)+"\n")
+	p.write("image", "\x00\x01")
+	p.write("new", strings.Repeat("a line\n", 100_000))
+	p.write("late", strings.Repeat("text\n", 40_000)+"\x00")
+	huge, err := os.Create(p.at("huge"))
+	if err == nil {
+		err = errors.Join(huge.Truncate(1<<40), huge.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.write("z", "z\n")
+	s := p.serve("", nil)
+	d := s.wants(nil, "a +1 -1\ngrown +100000 -1"+large+"huge +0 -0 (too large to be counted)\nimage +0 -0 (binary)\nlate +0 -0 (binary)\nline +1 -1"+large+"new +100000 -0"+large+"z +1 -0\n")
+	has(t, d.Diff, "+changed\n", "+z\n", "Binary files a/image and b/image differ")
+	if len(d.Diff) > 32<<10 {
+		t.Errorf("it has %d bytes", len(d.Diff))
+	}
+	d = s.wants([]string{"new"}, "new +100000 -0 (its diff is cut: read the file)\n")
+	if len(d.Diff) < 31<<10 || len(d.Diff) > 32<<10 {
+		t.Errorf("of one file it has %d bytes", len(d.Diff))
+	}
+	has(t, d.Diff, "@@ -0,0 +1,100000 @@\n+a line\n")
+}
+
+// TestChangesPages: files that have no room are there at an offset.
+func TestChangesPages(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.repo("", "a", "a\n")
+	long := strings.Repeat("x", 200)
+	for i := range 450 {
+		p.write(fmt.Sprintf("d/%04d", i), "n\n")
+		p.write(fmt.Sprintf("e/%s%04d", long, i), "n\n")
+	}
+	s := p.serve("", nil)
+	seen, q := map[string]bool{}, workspace.GitQuestion{}
+	for calls := 0; calls == 0 || q.Offset > 0; calls++ {
+		answer, err := s.ask(t.Context(), q)
+		if err != nil || calls > 20 {
+			t.Fatalf("after %d calls: %v", calls, err)
+		}
+		d := answer.Repositories[0]
+		size := 0
+		for _, f := range d.Files {
+			if size += len(f.Path); seen[f.Path] {
+				t.Fatalf("%s is there twice", f.Path)
+			}
+			seen[f.Path] = true
+		}
+		if len(d.Files) > 200 || size > 17<<10 || len(seen)+d.Omitted != 900 || d.Omitted > 0 != (answer.NextOffset == len(seen)) {
+			t.Fatalf("from %d on: %d files, %d omitted, next %d", q.Offset, len(d.Files), d.Omitted, answer.NextOffset)
+		}
+		q.Offset = answer.NextOffset
+	}
+	if len(seen) != 900 {
+		t.Errorf("%d files are named", len(seen))
+	}
+}
+
+// TestChangesStates: whatever state a repository is in.
+func TestChangesStates(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		make func(p *place)
+		root string
+		want string
+	}{
+		"unborn": {func(p *place) {
+			p.git("", "init", "-q")
+			p.write("a", "a\n")
+			p.write("b", "b\n")
+			p.git("", "add", "b")
+		}, "", "a +1 -0\nb +1 -0\n"},
+		"conflict": {func(p *place) {
+			p.repo("", "f", "1\n", "g", "1\n")
+			p.git("", "checkout", "-q", "-b", "side")
+			p.write("f", "side\n")
+			p.write("g", "side\n")
+			p.git("", "commit", "-qam", "side")
+			p.git("", "checkout", "-q", "main")
+			p.write("f", "main\n")
+			p.write("g", "main\n")
+			p.git("", "commit", "-qam", "main")
+			_, _ = p.plain("", "merge", "side")
+			p.remove("g")
+			p.write("other", "o\n")
+		}, "", "f +4 -0\ng +0 -1\nother +1 -0\n"},
+		"work tree": {func(p *place) {
+			p.repo("main", "a", "a\n")
+			p.git("main", "worktree", "add", "-q", "-b", "side", "../tree")
+			p.write("tree/a", "b\n")
+		}, "tree", "a +1 -1\n"},
+		"below": {func(p *place) {
+			p.repo("", "a", "a\n", "dir/b", "b\n")
+			p.write("a", "b\n")
+			p.write("dir/new", "n\n")
+		}, "dir", "a +1 -1\ndir/new +1 -0\n"},
+		"sparse": {func(p *place) {
+			p.repo("", "in/a", "a\n", "out/b", "b\n")
+			p.git("", "sparse-checkout", "set", "--cone", "--sparse-index", "in")
+			p.write("in/a", "b\n")
+		}, "", "in/a +1 -1\n"},
+		"superproject": {func(p *place) {
+			p.repo("lib", "l", "l\n")
+			p.repo("super", "s", "s\n")
+			p.git("super", "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "../lib", "lib")
+			p.git("super", "commit", "-qm", "lib")
+			p.write("super/lib/l", "changed\n")
+			p.git("super/lib", "commit", "-qam", "changed")
+		}, "super", "lib +1 -1\n"},
+		"line endings": {func(p *place) {
+			p.repo("", "a", "1\n2\n")
+			p.git("", "config", "core.autocrlf", "true")
+			p.write("a", "1\r\n2\r\n3\r\n")
+			p.write("new", "1\r\n2\r\n")
+		}, "", "a +1 -0\nnew +2 -0\n"},
+		"nothing": {func(p *place) { p.repo("", "a", "a\n") }, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			c.make(p)
+			before := snapshot(t, p.dir)
+			d := p.serve(c.root, confined(t)).wants(nil, c.want)
+			if strings.Contains(d.Diff, "Unmerged") || strings.Count(d.Diff, "diff --git") != len(d.Files) {
+				t.Errorf("the diff is\n%s", d.Diff)
+			}
+			if after := snapshot(t, p.dir); strings.Join(before, "\n") != strings.Join(after, "\n") {
+				t.Error("something was written")
+			}
+		})
+	}
+	p := newPlace(t)
+	p.repo("", "in/a", "a\n", "out/b", "b\n")
+	p.git("", "sparse-checkout", "set", "--cone", "in")
+	p.serve("", nil).wants([]string{"out/b"}, "") // committed, and not checked out
+	p.write("../none/x", "x\n")
+	if _, err := p.serve("../none", nil).ask(t.Context(), workspace.GitQuestion{}); problem.CodeOf(err) != 404 {
+		t.Errorf("without a repository: %v", err)
+	}
+	p.write(".git/HEAD", "nonsense\n")
+	answer, err := p.serve("", nil).ask(t.Context(), workspace.GitQuestion{})
+	if err != nil || len(answer.Repositories) > 0 || !strings.HasPrefix(answer.Message, p.dir+": ") {
+		t.Errorf("a damaged one: %+v, %v", answer, err)
+	}
+}
+
+// TestChangesHostile: nothing that a repository configures is executed, and nothing outside of
+// it is shown.
+func TestChangesHostile(t *testing.T) {
+	t.Parallel()
+	for name, h := range hostiles {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			canary := h.set(p)
+			s := p.serve(cmp.Or(h.root, "repo"), nil)
+			answer, err := s.ask(t.Context(), workspace.GitQuestion{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := os.Stat(canary); err == nil {
+				t.Error("it was executed")
+			}
+			text, _ := json.Marshal(answer)
+			hasNot(t, string(text), "hunter")
+			if h.warned != "" {
+				has(t, answer.Message, h.warned)
+			} else if len(answer.Repositories) == 0 {
+				t.Errorf("nothing is shown: %s", text)
+			}
+		})
+	}
+}
+
+// TestChangesEnd: the end of the call ends git.
+func TestChangesEnd(t *testing.T) {
+	dir := t.TempDir()
+	started, ended := filepath.Join(dir, "started"), filepath.Join(dir, "ended")
+	for _, path := range []string{started, ended} {
+		if err := syscall.Mkfifo(path, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// A git that compares for ever, and holds a pipe open as long as it lives.
+	real, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	git := "#!/bin/sh\ncase \" $* \" in\n*\" diff \"*) exec 3>" + ended + "; echo $$ >" + started + "; sleep 1000;;\n*) exec " + real + " \"$@\";;\nesac\n"
+	if err := os.WriteFile(filepath.Join(dir, "git"), []byte(git), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p := newPlace(t)
+	p.repo("", "a", "a\n")
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	s := p.serve("", nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	answered := make(chan error, 1)
+	go func() {
+		_, err := s.ask(ctx, workspace.GitQuestion{})
+		answered <- err
+	}()
+	held, err := os.OpenFile(ended, os.O_RDONLY, 0) // until git is there
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = held.Close() }()
+	if _, err := os.ReadFile(started); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if err := <-answered; !errors.Is(err, context.Canceled) {
+		t.Errorf("the call ends with %v", err)
+	}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		var b [1]byte
+		_, _ = held.Read(b[:]) // until nobody holds the other end
+	}()
+	select {
+	case <-over:
+	case <-time.After(patient):
+		t.Error("git goes on")
+	}
+}
+
+// BenchmarkChanges compares a diff for one call with what plain git takes to list the files
+// and to say what has changed in those that it knows. Both take turns.
+func BenchmarkChanges(b *testing.B) {
+	for name, c := range map[string]struct{ files, lines, changed int }{
+		"400,000 lines of 3,000 untracked files": {3000, 400_000 / 3000, 1},
+		"400,000 lines of one untracked file":    {1, 400_000, 1},
+		"100,000 changed lines":                  {1, 1, 100_000},
+	} {
+		b.Run(name, func(b *testing.B) {
+			p := newPlace(b)
+			p.repo("", "known", strings.Repeat("a line of a file\n", c.changed))
+			p.write("known", strings.Repeat("another line of a file\n", c.changed))
+			for i := range c.files {
+				p.write(fmt.Sprintf("new/%d/%d", i%30, i), strings.Repeat("a line of forty characters or some more\n", c.lines))
+			}
+			s := p.serve("", confined(b))
+			var ours, plain time.Duration
+			for b.Loop() {
+				began := time.Now()
+				d := s.changes()
+				ours += time.Since(began)
+				if len(d.Files)+d.Omitted != c.files+1 {
+					b.Fatalf("%d files are named", len(d.Files)+d.Omitted)
+				}
+				began = time.Now()
+				p.git("", "ls-files", "--others", "--exclude-standard")
+				p.git("", "diff", "HEAD")
+				plain += time.Since(began)
+			}
+			b.ReportMetric(ours.Seconds()*1000/float64(b.N), "ms-ours")
+			b.ReportMetric(plain.Seconds()*1000/float64(b.N), "ms-plain")
+		})
+	}
+}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
 	"maps"
 	"net/http"
 	"os"
@@ -14,7 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
+	"sync"
 
 	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
@@ -26,10 +25,9 @@ import (
 )
 
 const (
-	// maxFiles and maxNames bound the files that an answer names, and their names together, in
-	// bytes; maxTexts bounds its diffs. All of it is read by a model.
+	// maxFiles bounds the files that an answer names, and maxTexts its diffs, in bytes: a
+	// model reads all of it.
 	maxFiles = 200
-	maxNames = 16 << 10
 	maxTexts = 32 << 10
 	// maxLines bounds what is read to count the lines of one untracked file, and maxRead of
 	// all that an answer names, in bytes. 400,000 lines have 20 MB.
@@ -42,16 +40,15 @@ const (
 
 // What stands in the place of a text.
 const (
-	noteSecret   = "not shown: the secret list names it"
-	noteDerived  = "not shown: it is, or was, a file that the secret list names"
-	noteLinked   = "not shown: it has several names, of which the secret list may name one"
-	noteBinary   = "binary"
-	noteLarge    = "its diff is too large to be shown beside others: ask for it alone by paths, or read the file"
-	noteCut      = "its diff is cut: read the file"
-	noteNoCount  = "too large to be counted"
-	noteOwn      = "a git repository of its own"
-	noteUnread   = "can't be read"
-	noteNotThere = "it has gone meanwhile"
+	noteSecret  = "not shown: the secret list names it"
+	noteDerived = "not shown: it is, or was, a file that the secret list names"
+	noteLinked  = "not shown: it has several names, of which the secret list may name one"
+	noteBinary  = "binary"
+	noteLarge   = "its diff is too large to be shown beside others: ask for it alone by paths, or read the file"
+	noteCut     = "its diff is cut: read the file"
+	noteNoCount = "too large to be counted"
+	noteOwn     = "a git repository of its own"
+	noteUnread  = "can't be read"
 )
 
 // row is a file that has changed.
@@ -59,6 +56,7 @@ type row struct {
 	workspace.GitFile
 	name, from string // as git says them; from is "" where it is the same
 	untracked  bool
+	size       int // of an untracked one whose lines are counted
 }
 
 // question is what is asked about repositories, and how much of the answer is left.
@@ -67,7 +65,6 @@ type question struct {
 	within bool                // nothing outside of the workspace counts
 	offset int
 	files  int
-	names  int
 	texts  int
 }
 
@@ -80,19 +77,22 @@ func (s *scan) changes(ctx context.Context, top string, q *question) (*workspace
 		if len(places) < len(q.places[top]) {
 			places = nil // one of them is all of the repository
 		}
+		var all []*row
+		var trackedErr error
+		var other sync.WaitGroup
+		other.Go(func() { all, trackedErr = s.tracked(ctx, t) })
 		untracked, unmerged, more, err := s.list(ctx, t, places)
-		if err != nil {
+		other.Wait()
+		if err == nil && trackedErr == nil && len(unmerged) > 0 {
+			if err = s.track(ctx, t, nil, unmerged); err == nil {
+				all, trackedErr = s.tracked(ctx, t)
+			}
+		}
+		if err := cmp.Or(err, trackedErr); err != nil {
 			return err
 		}
 		if more {
 			d.Note = s.tooMany()
-		}
-		if err := s.track(ctx, t, nil, unmerged); err != nil {
-			return err
-		}
-		all, err := s.tracked(ctx, t)
-		if err != nil {
-			return err
 		}
 		secret := &part{} // what a file may have been made of that isn't shown
 		for _, r := range all {
@@ -114,9 +114,7 @@ func (s *scan) changes(ctx context.Context, top string, q *question) (*workspace
 		slices.SortFunc(wanted, func(a, b *row) int { return cmp.Compare(a.name, b.name) })
 		var page []*row
 		page, d.Omitted = q.page(wanted)
-		if err := s.count(ctx, t, may, page); err != nil {
-			return err
-		}
+		s.count(ctx, t, may, page)
 		if d.Diff, err = s.texts(ctx, t, may, page, secret, q); err != nil {
 			return err
 		}
@@ -138,7 +136,7 @@ func (s *scan) changes(ctx context.Context, top string, q *question) (*workspace
 //
 // A *problem.Error of code 404 where there is no repository, or nothing at a path.
 func (s *Service) Diff(ctx context.Context, caller workspace.Caller, asked workspace.GitQuestion) (*workspace.GitDiffs, error) {
-	q := &question{offset: asked.Offset, files: maxFiles, names: maxNames, texts: maxTexts}
+	q := &question{offset: asked.Offset, files: maxFiles, texts: maxTexts}
 	q.within = s.opts.Within != nil && s.opts.Within(ctx)
 	tops, err := s.places(caller.Chat, asked.Paths, q)
 	if err != nil {
@@ -228,18 +226,10 @@ func (r *row) in(places []string) bool {
 // many are left.
 func (q *question) page(all []*row) (page []*row, left int) {
 	skip := min(q.offset, len(all))
+	n := min(q.files, len(all)-skip)
 	q.offset -= skip
-	all = all[skip:]
-	n := 0
-	for n < len(all) && q.files > 0 && (q.names >= len(all[n].name) || q.names == maxNames) {
-		q.files--
-		q.names -= len(all[n].name) + len(all[n].from)
-		n++
-	}
-	if n < len(all) {
-		q.files = 0 // those behind it would be passed over
-	}
-	return all[:n], len(all) - n
+	q.files -= n
+	return all[skip : skip+n], len(all) - skip - n
 }
 
 // tracked returns the files that git knows and that have changed, with how many lines.
@@ -296,33 +286,32 @@ func (s *scan) there(ctx context.Context, t *target, place string, changed []*ro
 
 // count counts the lines of files that git doesn't know, and finds those that aren't to be
 // shown.
-func (s *scan) count(ctx context.Context, t *target, may visible, page []*row) error {
-	root, err := os.OpenRoot(t.top)
-	if err != nil {
-		return goneOr(err)
-	}
-	defer func() { _ = root.Close() }()
+func (s *scan) count(ctx context.Context, t *target, may visible, page []*row) {
 	left, linked := int64(maxRead), 0
 	for _, r := range page {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
+		var st unix.Stat_t
+		err := unix.Lstat(filepath.Join(t.top, r.name), &st)
+		kind := st.Mode & unix.S_IFMT
 		switch {
-		case r.hide(may):
-			continue
+		case ctx.Err() != nil:
+			return
+		case r.hide(may), r.Note != "":
 		case strings.HasSuffix(r.name, "/"):
 			r.Note = noteOwn
+		case err == nil && kind == unix.S_IFREG && st.Nlink > 1 && (linked == maxLinked || t.linked(&st)):
+			r.GitFile = workspace.GitFile{Note: noteLinked}
+		case r.untracked && kind == unix.S_IFLNK:
+			r.Added = 1 // the place that it leads to
+		case r.untracked && st.Size > min(maxLines, left):
+			r.Note = noteNoCount
 		case r.untracked:
-			r.Added, r.Note = lines(root, r.name, &left)
+			r.Added, r.size, r.Note = lines(filepath.Join(t.top, r.name))
+			left -= int64(r.size)
 		}
-		var st unix.Stat_t
-		if r.Note == "" && unix.Lstat(filepath.Join(t.top, r.name), &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFREG && st.Nlink > 1 {
-			if linked++; linked > maxLinked || t.linked(&st) {
-				r.GitFile = workspace.GitFile{Note: noteLinked}
-			}
+		if st.Nlink > 1 && kind == unix.S_IFREG {
+			linked = min(linked+1, maxLinked)
 		}
 	}
-	return nil
 }
 
 // hide takes away what a file says that isn't to be shown.
@@ -356,48 +345,30 @@ func (t *target) linked(st *unix.Stat_t) bool {
 	return root.SecretLink(guard, st) != nil
 }
 
-// lines counts the lines of a file, or says why not. It reads no more than left, which it
-// reduces.
-func lines(root *os.Root, name string, left *int64) (n int, note string) {
-	info, err := root.Lstat(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return 0, noteNotThere
-	case err != nil:
-		return 0, noteUnread
-	case info.Mode()&fs.ModeSymlink != 0:
-		return 1, "" // the place that it leads to
-	case info.Size() > min(maxLines, *left):
-		return 0, noteNoCount
-	}
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+// lines counts the lines of a file, and its bytes, or says why not.
+func lines(path string) (n, size int, note string) {
+	f, err := openRegular(path)
 	if err != nil {
-		return 0, noteUnread
+		return 0, 0, noteUnread
 	}
 	defer func() { _ = f.Close() }()
-	if info, err = f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return 0, noteUnread
-	}
 	in := io.LimitReader(f, maxLines) // it may grow meanwhile
-	buf, last := make([]byte, 64<<10), byte('\n')
-	for {
+	for buf, last := make([]byte, 64<<10), byte('\n'); ; {
 		got, err := in.Read(buf)
 		part := buf[:got]
-		*left -= int64(got)
-		n += bytes.Count(part, []byte("\n"))
-		if bytes.IndexByte(part, 0) >= 0 {
-			return 0, noteBinary
+		if size += got; bytes.IndexByte(part, 0) >= 0 {
+			return 0, size, noteBinary
 		}
-		if got > 0 {
+		if n += bytes.Count(part, []byte("\n")); got > 0 {
 			last = part[got-1]
 		}
 		switch {
 		case errors.Is(err, io.EOF) && last != '\n':
-			return n + 1, ""
+			return n + 1, size, ""
 		case errors.Is(err, io.EOF):
-			return n, ""
+			return n, size, ""
 		case err != nil:
-			return 0, noteUnread
+			return 0, size, noteUnread
 		}
 	}
 }
@@ -406,14 +377,23 @@ func lines(root *os.Root, name string, left *int64) (n int, note string) {
 func (s *scan) texts(ctx context.Context, t *target, may visible, page []*row, secret *part, q *question) (string, error) {
 	of, byName := &part{}, make(map[string]*row)
 	var untracked []string
+	room := q.texts
 	for _, r := range page {
+		least := r.size + r.Added + r.Removed // a line has two bytes at least
+		if !r.untracked {
+			least *= 2
+		}
 		switch {
-		case r.Note != "" && r.Note != noteBinary:
+		case r.Note == noteBinary:
+		case r.Note != "":
 			continue
-		case len(page) > 1 && 2*(r.Added+r.Removed) > q.texts: // a line has two bytes at least
+		case len(page) > 1 && least > room:
 			r.Note = noteLarge
 			continue
-		case r.untracked:
+		default:
+			room -= least
+		}
+		if r.untracked {
 			untracked = append(untracked, r.name)
 		}
 		of.only, byName[r.name] = append(of.only, r.name, r.from), r

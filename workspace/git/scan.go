@@ -138,13 +138,20 @@ func (s *scan) ask(ctx context.Context, t *target) error {
 		profile: s.run.profile("", append([]string{t.top, t.git, t.common}, t.files...)...),
 	}
 	ask := func(args ...string) (string, error) {
+		c := c
 		c.args = args
 		out, err := s.run.output(ctx, &c)
 		return strings.TrimSuffix(string(out), "\n"), err
 	}
+	var list []entry
+	var headErr, listErr error
+	var others sync.WaitGroup // a start takes longer than what git does then
+	others.Go(func() { t.head, headErr = ask("rev-parse", "-q", "--verify", "HEAD") })
+	others.Go(func() { list, listErr = s.run.listConfig(ctx, c) })
 	var no *failure
 	var err error
 	t.branch, err = ask("symbolic-ref", "-q", "HEAD")
+	others.Wait()
 	if isNo := errors.As(err, &no) && no.code == 1; err != nil && !isNo {
 		return err
 	}
@@ -157,19 +164,17 @@ func (s *scan) ask(ctx context.Context, t *target) error {
 			return errors.New("git takes it for a part of another repository")
 		}
 	}
-	t.head, err = ask("rev-parse", "-q", "--verify", "HEAD")
 	switch {
-	case err == nil:
-	case errors.As(err, &no) && no.code == 1 && t.branch != "" && !t.hasRef():
+	case headErr == nil:
+	case errors.As(headErr, &no) && no.code == 1 && t.branch != "" && !t.hasRef():
 		t.head = ""
-	case errors.As(err, &no) && no.code == 1:
+	case errors.As(headErr, &no) && no.code == 1:
 		return fmt.Errorf("its HEAD can't be read: %s", no.text)
 	default:
-		return err
+		return headErr
 	}
-	list, err := s.run.listConfig(ctx, c)
-	if err != nil {
-		return err
+	if listErr != nil {
+		return listErr
 	}
 	t.settings = s.run.settingsOf(list, t.place, t.ours)
 	return t.check()

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"maps"
 	"net/http"
 	"path"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,8 +28,7 @@ func (a *Agent) SetRepository(r workspace.GitRepository) {
 	s.changed.Notify()
 }
 
-// SetGitDiff sets what GitDiff says of a repository of SetRepository, by its RepoRoot: without
-// it that is its UnifiedDiff, and no files.
+// SetGitDiff sets what GitDiff says of a repository of SetRepository, by its RepoRoot.
 func (a *Agent) SetGitDiff(d workspace.GitDiff) {
 	s := a.state
 	s.mu.Lock()
@@ -37,8 +36,8 @@ func (a *Agent) SetGitDiff(d workspace.GitDiff) {
 	s.gitDiffs[d.RepoRoot] = d
 }
 
-// GitDiff implements client.Client. It answers all of what was set, or what of it lies at the
-// paths.
+// GitDiff implements client.Client: it answers what was set, with those of the files that lie
+// at the paths.
 func (a *Agent) GitDiff(ctx context.Context, asked workspace.GitQuestion) (*workspace.GitDiffs, error) {
 	_, leave, err := a.enter(ctx)
 	if err != nil {
@@ -48,41 +47,31 @@ func (a *Agent) GitDiff(ctx context.Context, asked workspace.GitQuestion) (*work
 	s := a.state
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	answer := &workspace.GitDiffs{Repositories: []workspace.GitDiff{}}
+	answer := &workspace.GitDiffs{}
 	there := make(map[string]bool)
-	for root, r := range s.watched(a.caller) {
-		d, set := s.gitDiffs[root]
-		if !set {
-			d = workspace.GitDiff{RepoRoot: root, Branch: r.Branch, RemoteOrigin: r.RemoteOrigin, Diff: r.UnifiedDiff}
-		}
-		files := []workspace.GitFile{}
-		for _, f := range d.Files {
-			at := path.Join(root, f.Path)
-			wanted := len(asked.Paths) == 0
+	for _, root := range slices.Sorted(maps.Keys(s.watched(a.caller))) {
+		d := s.gitDiffs[root]
+		d.Files = slices.DeleteFunc(slices.Clone(d.Files), func(f workspace.GitFile) bool {
+			meant := len(asked.Paths) == 0
 			for _, p := range asked.Paths {
-				if below(at, path.Clean(p)) {
-					wanted, there[p] = true, true
+				if below(path.Join(root, f.Path), path.Clean(p)) {
+					meant, there[p] = true, true
 				}
 			}
-			if wanted {
-				files = append(files, f)
-			}
-		}
-		d.Files = files
+			return !meant
+		})
 		answer.Repositories = append(answer.Repositories, d)
 	}
 	if len(answer.Repositories) == 0 {
 		return nil, &client.Error{Code: http.StatusNotFound, Message: "there is no git repository"}
 	}
 	for _, p := range asked.Paths {
-		if !path.IsAbs(p) {
+		if _, err := s.files.info(p, false); !path.IsAbs(p) {
 			return nil, &client.Error{Code: http.StatusBadRequest, Message: "what has changed is not known", Detail: "paths are absolute, without NUL"}
-		}
-		if _, err := s.files.info(p, false); !there[p] && err != nil {
+		} else if err != nil && !there[p] {
 			return nil, &client.Error{Code: http.StatusNotFound, Message: "there is no " + p}
 		}
 	}
-	slices.SortFunc(answer.Repositories, func(x, y workspace.GitDiff) int { return strings.Compare(x.RepoRoot, y.RepoRoot) })
 	return answer, nil
 }
 

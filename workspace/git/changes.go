@@ -33,6 +33,8 @@ const (
 	// all that an answer names, in bytes. 400,000 lines have 20 MB.
 	maxLines = 64 << 20
 	maxRead  = 256 << 20
+	// maxNamed bounds the files that git is asked about by name. More are all.
+	maxNamed = 1000
 	// maxLinked bounds how many files with several names are looked for by the others: each
 	// takes up to 50 ms.
 	maxLinked = 20
@@ -405,9 +407,12 @@ func (s *scan) texts(ctx context.Context, t *target, may visible, page []*row, s
 		return "", err
 	}
 	if len(secret.only) > 0 {
-		made := may
+		made, from := may, slices.Concat(of.only, secret.only)
+		if len(from) > maxNamed {
+			from = nil
+		}
 		_, err := despite(func(without []string) (err error) {
-			made, err = s.derived(ctx, t, may, &part{only: slices.Concat(of.only, secret.only), without: without})
+			made, err = s.derived(ctx, t, may, &part{only: from, without: without})
 			return err
 		})
 		if err != nil {
@@ -442,7 +447,7 @@ func (s *scan) texts(ctx context.Context, t *target, may visible, page []*row, s
 					b.WriteString(text.Truncate(shown, left))
 					left = 0
 				}
-				if section.nul && err == nil && r != nil {
+				if err == nil && r != nil && (section.nul || section.binary()) {
 					r.Note = noteBinary
 				}
 			})

@@ -18,6 +18,7 @@ import (
 
 	"waymark/internal/httpapi/problem"
 	"waymark/workspace"
+	"waymark/workspace/git"
 	"waymark/workspace/launch"
 )
 
@@ -295,6 +296,57 @@ func TestChangesLarge(t *testing.T) {
 		t.Errorf("of one file it has %d bytes", len(d.Diff))
 	}
 	has(t, d.Diff, "@@ -0,0 +1,100000 @@\n+a line\n")
+}
+
+// TestChangesBinary: what an attribute says is binary is told to be.
+func TestChangesBinary(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.repo("", ".gitattributes", "*.lock -diff\n", "a.lock", "1\n")
+	p.write("a.lock", "2\n")
+	p.write("b.lock", "1\n")
+	p.serve("", nil).wants(nil, "a.lock +0 -0 (binary)\nb.lock +1 -0 (binary)\n")
+}
+
+// TestChangesWithin: who is to stay in the workspace is told of no file outside, and a chat of
+// the repositories in which it has worked.
+func TestChangesWithin(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.repo("", "a", "a\n", "dir/b", "b\n")
+	p.write("a", "changed\n")
+	p.write("dir/b", "changed\n")
+	p.write("new", "n\n")
+	p.write("dir/new", "n\n")
+	p.repo("other", "o", "o\n")
+	p.write("other/o", "changed\n")
+	for _, within := range []bool{false, true} {
+		s := p.serveWith("dir", nil, func(o git.Options) git.Options {
+			o.Within = func(context.Context) bool { return within }
+			return o
+		})
+		want := "a +1 -1\ndir/b +1 -1\ndir/new +1 -0\nnew +1 -0\nother/ +0 -0 (a git repository of its own)\n"
+		if within {
+			want = "dir/b +1 -1\ndir/new +1 -0\n"
+		}
+		d := s.wants(nil, want)
+		if within {
+			hasNot(t, d.Diff, "a/a", "a/new")
+		}
+		caller := workspace.Caller{Chat: chat(1)}
+		s.Touched(caller, p.at("other/o"))
+		for path, code := range map[string]int{p.at("other/o"): 0, p.at("a"): 404, p.at("dir/b"): 0} {
+			if within && path == p.at("other/o") {
+				code = 404
+			}
+			if _, err := s.Diff(t.Context(), caller, workspace.GitQuestion{Paths: []string{path}}); problem.CodeOf(err) != code || code == 0 && err != nil {
+				t.Errorf("within %t, %s: %v", within, path, err)
+			}
+		}
+		if all, err := s.Diff(t.Context(), caller, workspace.GitQuestion{}); err != nil || len(all.Repositories) != 1 || said(all.Repositories[0]) != map[bool]string{false: "o +1 -1\n"}[within] {
+			t.Errorf("within %t, of the chat: %+v, %v", within, all, err)
+		}
+	}
 }
 
 // TestChangesPages: files that have no room are there at an offset.

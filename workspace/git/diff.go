@@ -173,6 +173,9 @@ func (s *section) shown(may visible) (from, to, shown string, err error) {
 	return from, to, valid(head) + valid(body), nil
 }
 
+// binary reports whether git says nothing but that a file has changed.
+func (s *section) binary() bool { return bytes.Contains(s.head, []byte("\nBinary files ")) }
+
 // valid makes what isn't UTF-8 valid.
 func valid(s string) string {
 	if utf8.ValidString(s) {

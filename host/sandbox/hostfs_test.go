@@ -3,6 +3,7 @@ package sandbox_test
 import (
 	"encoding/hex"
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -10,7 +11,13 @@ import (
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
 	"waymark/host/vfs/vfstest"
+	"waymark/test/ordinary"
 )
+
+func TestMain(m *testing.M) {
+	ordinary.Main()
+	os.Exit(m.Run())
+}
 
 // TestHostFS checks both ways that a guest has to the file system, WASI and the
 // fs_* functions, against the table that host/vfs itself is checked against.
@@ -24,7 +31,7 @@ func TestHostFS(t *testing.T) {
 					return d
 				}
 				return linkFS{d}
-			})
+			}, ordinary.Run)
 		})
 	}
 }

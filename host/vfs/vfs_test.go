@@ -104,5 +104,5 @@ func TestConformance(t *testing.T) {
 	vfstest.Run(t, func(t *testing.T, c vfstest.Config) vfstest.FS {
 		_, _, run := begin(t, c)
 		return direct{run}
-	})
+	}, ordinary.Run)
 }

@@ -231,10 +231,10 @@ func strangeCases() []Case {
 	}, {
 		Name: "no permission",
 		Tree: []string{
-			"file = x", "file ! 0000", "dir/file = x", "dir ! 0000", "walk/file = x", "walk ! 0711", "ok = y",
+			"file = x", "file ! 0000", "dir/file = x", "dir ! 0000", "walk/file = x", "walk ! 0311", "ok = y",
 			"pipe |", "pipe ! 0000", "socket ^", "socket ! 0000", "to-dir -> dir", "to-pipe -> pipe", "to-file -> file",
 		},
-		AsNobody: true,
+		Ordinary: true,
 		Steps: []Step{
 			// What isn't a regular file is what it is, whoever looks.
 			{Op: "read", Path: "dir", Errno: "EISDIR"},

@@ -13,6 +13,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -81,8 +82,8 @@ type Case struct {
 	Reads   []string
 	View    vfs.View
 	Options vfs.RootOptions
-	// AsNobody runs the steps without root's power to read everything.
-	AsNobody bool
+	// Ordinary runs the case without root's power to read everything.
+	Ordinary bool
 	Steps    []Step
 }
 
@@ -98,10 +99,17 @@ type Step struct {
 	Errno string
 }
 
-// Run checks an FS against the table.
-func Run(t *testing.T, open Opener) {
+// Run checks an FS against the table. ordinary is that package's Run.
+func Run(t *testing.T, open Opener, ordinary func(t *testing.T, f func(t *testing.T))) {
 	for _, c := range Cases() {
-		t.Run(c.Name, func(t *testing.T) { c.run(t, open) })
+		t.Run(c.Name, func(t *testing.T) {
+			run := func(t *testing.T) { c.run(t, open) }
+			if c.Ordinary {
+				ordinary(t, run)
+				return
+			}
+			run(t)
+		})
 	}
 }
 
@@ -112,23 +120,16 @@ func (c Case) run(t *testing.T, open Opener) {
 		config.View.Reads = []string{"**"}
 	}
 	fsys := open(t, config)
-	steps := func() {
-		for _, s := range c.Steps {
-			got, errno, ok := s.do(fsys)
-			if !ok {
-				continue // the FS has no such operation
-			}
-			want := strings.ReplaceAll(s.Want, "$ROOT", dir)
-			if errno != s.Errno || errno == "" && got != want {
-				t.Errorf("%s %q: got %q %s, want %q %s", s.Op, s.Path, got, errno, want, s.Errno)
-			}
+	for _, s := range c.Steps {
+		got, errno, ok := s.do(fsys)
+		if !ok {
+			continue // the FS has no such operation
+		}
+		want := strings.ReplaceAll(s.Want, "$ROOT", dir)
+		if errno != s.Errno || errno == "" && got != want {
+			t.Errorf("%s %q: got %q %s, want %q %s", s.Op, s.Path, got, errno, want, s.Errno)
 		}
 	}
-	if c.AsNobody {
-		asNobody(t, steps)
-		return
-	}
-	steps()
 }
 
 func (s Step) do(d FS) (got, errno string, ok bool) {
@@ -185,7 +186,7 @@ func (i Info) String() string {
 //	path |              a FIFO
 //	path ^              a socket
 //	path # size         a sparse file
-//	path ! mode         an octal mode for what exists
+//	path ! mode         an octal mode for what exists; the test's end reopens it
 //
 // $OUT holds a file "secret.txt" and a directory "dir" with "file".
 func Build(t testing.TB, lines []string) string {
@@ -205,6 +206,11 @@ func Build(t testing.TB, lines []string) string {
 		t.Fatal(err)
 	}
 	vars := strings.NewReplacer("$ROOT", root, "$OUT", out)
+	t.Cleanup(func() { // or what was closed can't be removed
+		if slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, " ! ") }) {
+			Reopen(root)
+		}
+	})
 	for _, line := range lines {
 		if err := build(t, root, vars.Replace(line)); err != nil {
 			t.Fatalf("%s: %v", line, err)

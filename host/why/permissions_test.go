@@ -1,49 +1,25 @@
 package why_test
 
 import (
-	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
-
-	"golang.org/x/sys/unix"
 
 	"waymark/abi"
 	"waymark/host/vfs"
 	"waymark/host/vfs/vfstest"
 	"waymark/host/why"
 	"waymark/snapshot"
+	"waymark/test/ordinary"
 )
 
-// asNobody gives up root's power over files for the calling thread, so that
-// permissions count.
-func asNobody(t *testing.T) {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		return
-	}
-	const nobody = 65534
-	runtime.LockOSThread()
-	if _, err := unix.SetfsuidRetUid(nobody); err != nil {
-		runtime.UnlockOSThread()
-		t.Skipf("needs setfsuid to give up root's power over files: %v", err)
-	}
-	t.Cleanup(func() {
-		if _, err := unix.SetfsuidRetUid(0); err != nil {
-			t.Errorf("setfsuid: %v", err)
-			return // the thread ends with the goroutine
-		}
-		runtime.UnlockOSThread()
-	})
-}
+// TestPermissions: what this user may not read. The run is made by hand, so that what
+// is read is known.
+func TestPermissions(t *testing.T) { ordinary.Run(t, permissions) }
 
-// TestPermissions: what this user may not read. The run is made by hand, since
-// only one thread is without power.
-func TestPermissions(t *testing.T) {
+func permissions(t *testing.T) {
 	dir := vfstest.Build(t, []string{
 		"AGENTS.md = a", "AGENTS.md ! 000", "skills/one/SKILL.md = x", "skills/one/SKILL.md ! 000", ".agents/skills/two/SKILL.md = x", ".agents/skills ! 000",
 	})
-	t.Cleanup(func() { _ = os.Chmod(filepath.Join(dir, ".agents/skills"), 0o700) })
 	root, err := vfs.OpenRoot(dir, vfs.RootOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +30,6 @@ func TestPermissions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asNobody(t)
 	run := root.Begin(filter, vfs.Limits{})
 	defer run.Close()
 	for _, path := range []string{"AGENTS.md", "skills/one/SKILL.md"} {

@@ -16,6 +16,7 @@ import (
 
 	"waymark/host/vfs"
 	"waymark/host/vfs/vfstest"
+	"waymark/test/ordinary"
 	"waymark/test/randtest"
 )
 
@@ -204,9 +205,7 @@ func TestLongWays(t *testing.T) {
 // TestSharedDirectories: in a directory in which everybody may make links, only
 // its owner's and one's own are followed.
 func TestSharedDirectories(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root can give links away")
-	}
+	ordinary.NeedsRoot(t, "give links away")
 	dir := vfstest.Build(t, []string{"real/f = x", "tmp/mine -> ../real", "tmp/owners -> ../real", "tmp/others -> ../real", "tmp/others2 -> ../real/f"})
 	const owner, other = 12345, 12346
 	for path, uid := range map[string]int{"tmp": owner, "tmp/owners": owner, "tmp/others": other, "tmp/others2": other} {

@@ -14,18 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"waymark/internal/sealed"
+	"waymark/test/ordinary"
 )
-
-// rootTest skips what only root can set up.
-func rootTest(t *testing.T) {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		if os.Getenv("WAYMARK_REQUIRE_ALL") != "" {
-			t.Fatal("WAYMARK_REQUIRE_ALL is set, and this needs root")
-		}
-		t.Skip("needs root: run it with sudo")
-	}
-}
 
 // edit changes one byte of a file; i counts from the end when negative.
 func edit(t *testing.T, path string, i int) {
@@ -85,7 +75,7 @@ func TestDoubtful(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.root {
-				rootTest(t)
+				ordinary.NeedsRoot(t, "give files away")
 			}
 			s, dir, logs := open(t, sealed.Options{})
 			path := filepath.Join(dir, "a.sealed")
@@ -135,7 +125,7 @@ func TestDirectory(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.root {
-				rootTest(t)
+				ordinary.NeedsRoot(t, "give files away")
 			}
 			s, dir, logs := open(t, sealed.Options{})
 			put(t, s, "a", []byte("data"))
@@ -188,7 +178,7 @@ func TestKey(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.root {
-				rootTest(t)
+				ordinary.NeedsRoot(t, "give files away")
 			}
 			keyDir := filepath.Join(t.TempDir(), "key")
 			s, dir, _ := open(t, sealed.Options{KeyDir: keyDir})
@@ -239,7 +229,7 @@ func TestNoRoom(t *testing.T) {
 		check(t, s, dir)
 	})
 	t.Run("full disk", func(t *testing.T) {
-		rootTest(t)
+		ordinary.NeedsRoot(t, "mount a small disk")
 		mount := t.TempDir()
 		if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=1m,mode=700", "waymark-test", mount).CombinedOutput(); err != nil {
 			t.Skipf("no tmpfs can be mounted here: %s", out)

@@ -80,6 +80,16 @@ func pattern(name string) string {
 // test may be skipped it is true, so that one fails instead.
 func Possible() bool { return !powerful() || canGiveUp() == nil || os.Getenv(requireAll) != "" }
 
+// NeedsRoot skips a test of what only root can set up, and says what that is. It
+// skips where nothing may be missing, too: no package that could be installed makes
+// a user root. .ci/run runs the packages that call it as root.
+func NeedsRoot(t testing.TB, why string) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("SKIPPED: only root can " + why)
+	}
+}
+
 // need skips the test where root can't become ordinary.
 func need(t testing.TB) {
 	t.Helper()

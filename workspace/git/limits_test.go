@@ -49,9 +49,7 @@ func TestUnreadable(t *testing.T) {
 // it is safe, in their own configuration.
 func TestForeign(t *testing.T) {
 	t.Parallel()
-	if os.Geteuid() != 0 {
-		t.Skip("only root can give files away")
-	}
+	ordinary.NeedsRoot(t, "give files away")
 	p := newPlace(t)
 	p.repo("repo", "a", "a\n")
 	p.write("repo/a", "b\n")

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"waymark/internal/reexec"
+	"waymark/test/ordinary"
 	"waymark/workspace/launch"
 )
 
@@ -72,9 +73,7 @@ func TestProfile(t *testing.T) {
 // out.
 func TestCapabilities(t *testing.T) {
 	supported(t)
-	if os.Geteuid() != 0 {
-		t.Skip("it is for root")
-	}
+	ordinary.NeedsRoot(t, "keep capabilities")
 	d := dir(t)
 	write(t, d+"/file", "")
 	agent := strconv.Itoa(os.Getpid())
@@ -260,17 +259,20 @@ func TestNoShim(t *testing.T) {
 func TestToolsUnderSecrets(t *testing.T) {
 	supported(t)
 	d := dir(t)
-	places := launch.Places{Home: os.Getenv("HOME"), State: d + "/state", Config: []string{d + "/config"}, Root: d + "/w"}
-	if places.Home == "" {
-		t.Skip("SKIPPED: there is no home directory")
-	}
-	for path, text := range map[string]string{"state/key": "key", "w/main.go": "package main\n\nfunc main() { println(\"go\") }\n", "w/go.mod": "module x\n\ngo 1.26\n"} {
+	places := launch.Places{Home: d + "/home", State: d + "/state", Config: []string{d + "/config"}, Root: d + "/w"}
+	for path, text := range map[string]string{
+		"state/key": "key", "w/main.go": "package main\n\nfunc main() { println(\"go\") }\n", "w/go.mod": "module x\n\ngo 1.26\n", "tmp/x": "",
+		"home/.config/go/telemetry/mode": "off", // see TestServerPrograms
+	} {
 		write(t, filepath.Join(d, path), text)
 	}
-	write(t, d+"/tmp/x", "")
 	p, err := launch.HideSecrets(places)
 	if err != nil {
 		t.Fatal(err)
+	}
+	cache := filepath.Join(d, "go-build")
+	if have, err := exec.Command("go", "env", "GOCACHE").Output(); err == nil {
+		cache = strings.TrimSpace(string(have)) // what is there needn't be compiled
 	}
 	for tool, c := range map[string]struct{ script, want string }{
 		"sh":      {`cat ` + d + `/state/key`, "Permission denied"},
@@ -285,7 +287,7 @@ func TestToolsUnderSecrets(t *testing.T) {
 			t.Logf("there is no %s", tool)
 			continue
 		}
-		env := append(os.Environ(), "TMPDIR="+d+"/tmp")
+		env := append(os.Environ(), "TMPDIR="+d+"/tmp", "HOME="+places.Home, "XDG_CONFIG_HOME=", "GOCACHE="+cache)
 		got, err := run(t, &launch.Spec{Dir: d + "/w", Env: env, Profile: p}, c.script)
 		if !strings.Contains(got, c.want) {
 			t.Errorf("%s: %v\n%s", tool, err, got)
@@ -366,9 +368,7 @@ func mounted(args []string) int {
 // the first.
 func TestMountedTwice(t *testing.T) {
 	supported(t)
-	if os.Geteuid() != 0 {
-		t.Skip("mounting is for root")
-	}
+	ordinary.NeedsRoot(t, "mount directories")
 	h, _ := home(t)
 	if err := os.Mkdir(h+"-again", 0o755); err != nil {
 		t.Fatal(err)

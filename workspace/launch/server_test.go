@@ -237,19 +237,16 @@ func TestServerEnv(t *testing.T) {
 func TestServerPrograms(t *testing.T) {
 	supported(t)
 	d := dir(t)
-	own := os.Getenv("HOME")
-	if own == "" {
-		t.Skip("SKIPPED: there is no home directory")
-	}
 	for path, text := range map[string]string{
 		"state/key": "the key", "w/server.js": "console.log('workspace', require('./lib.js'))", "w/lib.js": "module.exports = 1", "w/x.py": "import json; print(json.dumps([1]))",
+		"home/.gitconfig": "[user]\n\tname = Somebody\n",
 		// Else the go command leaves a process behind that writes when the test is over.
 		"cache/config/go/telemetry/mode": "off",
 		"cache/x":                        "", "tmp/x": "",
 	} {
 		write(t, filepath.Join(d, path), text)
 	}
-	places := launch.Places{Home: own, State: d + "/state", Config: []string{d + "/config"}, Root: d + "/w"}
+	places := launch.Places{Home: d + "/home", State: d + "/state", Config: []string{d + "/config"}, Root: d + "/w"}
 	pack := npxPackage(t, d)
 	for name, c := range map[string]struct {
 		program string
@@ -264,7 +261,7 @@ func TestServerPrograms(t *testing.T) {
 		"python": {"python3", []string{"-c", `import multiprocessing,subprocess,ssl,asyncio,tempfile;l=multiprocessing.Lock();tempfile.TemporaryFile();asyncio.run(asyncio.sleep(0));print("python",subprocess.check_output(["echo","child"]))`}, "python b'child"},
 		"system": {"/usr/bin/python3", []string{"x.py"}, "[1]"},
 		"git":    {"git", []string{"init", "-q", d + "/cache/repo"}, ""},
-		"status": {"git", []string{"-C", d + "/cache", "config", "--global", "--list"}, ""},
+		"status": {"git", []string{"-C", d + "/cache", "config", "--global", "--list"}, "user.name=Somebody"},
 		"go":     {"go", []string{"env", "GOCACHE"}, d + "/cache/go-build"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -277,7 +274,7 @@ func TestServerPrograms(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := run(t, &launch.Spec{Dir: s.Dir, Env: launch.ServerEnv(os.Environ(), nil, s, launch.Widening{}), Profile: profile, Limits: launch.ServerLimits()},
+			got, err := run(t, &launch.Spec{Dir: s.Dir, Env: launch.ServerEnv(append(os.Environ(), "HOME="+places.Home), nil, s, launch.Widening{}), Profile: profile, Limits: launch.ServerLimits()},
 				quoted(append([]string{program}, c.args...)))
 			if err != nil || !strings.Contains(got, c.want) || strings.Contains(got, "the key") {
 				t.Errorf("%v:\n%s", err, got)

@@ -40,8 +40,8 @@ func Main() {
 
 // Run calls a test's function as an ordinary user: at once where that is what
 // runs the tests, else by running the whole test again in another process. Its
-// TestMain calls Main. env is added to the environment of that process.
-func Run(t *testing.T, f func(t *testing.T), env ...string) {
+// TestMain calls Main.
+func Run(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	if !powerful() {
 		f(t)
@@ -57,7 +57,7 @@ func Run(t *testing.T, f func(t *testing.T), env ...string) {
 		timeout = time.Until(deadline)
 	}
 	cmd := exec.CommandContext(t.Context(), self, "-test.run="+pattern(t.Name()), "-test.count=1", "-test.timeout="+timeout.String())
-	cmd.Env = append(append(os.Environ(), Env+"=1"), env...)
+	cmd.Env = append(os.Environ(), Env+"=1")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("as an ordinary user: %v\n%s", err, out)

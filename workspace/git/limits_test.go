@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"waymark/host/vfs/vfstest"
 	"waymark/test/ordinary"
 	"waymark/workspace"
 	"waymark/workspace/git"
@@ -53,13 +54,14 @@ func TestForeign(t *testing.T) {
 	p := newPlace(t)
 	p.repo("repo", "a", "a\n")
 	p.write("repo/a", "b\n")
+	// Confined, root has no power over files of others that it may not read anyway;
+	// these can be read by all, whatever the umask is.
+	vfstest.Reopen(p.at("repo"))
 	for _, path := range []string{"repo", "repo/.git"} {
 		if err := os.Chown(p.at(path), 4711, 4711); err != nil {
 			t.Fatal(err)
 		}
 	}
-	// Confined, root has no power over files of others that it may not read anyway;
-	// these can be read by all.
 	c := p.look("repo", confined(t))
 	if len(c.warnings) != 1 || !strings.Contains(c.warnings[0], "dubious ownership") {
 		t.Fatalf("warnings are %q", c.warnings)

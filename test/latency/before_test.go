@@ -19,9 +19,16 @@ func TestProgram(t *testing.T) {
 			t.Fatal(err) // they are needed to build all this
 		}
 	}
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	t.Setenv("HOME", os.Getenv("XDG_CACHE_HOME"))
-	dir := t.TempDir()
+	home, dir := t.TempDir(), t.TempDir()
+	for _, name := range []string{"HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"} { // git is configured in two of them
+		t.Setenv(name, home)
+	}
+	for _, v := range os.Environ() { // in a hook of git's, they name the repository that it is of
+		if name, value, _ := strings.Cut(v, "="); strings.HasPrefix(name, "GIT_") {
+			t.Setenv(name, value) // for the other tests
+			_ = os.Unsetenv(name)
+		}
+	}
 	git := func(args ...string) string {
 		t.Helper()
 		cmd := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@b.example"}, args...)...)

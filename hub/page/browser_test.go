@@ -55,10 +55,10 @@ func chromium(t *testing.T) chrome {
 	opts := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path), chromedp.WSURLReadTimeout(timeout),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("no-first-run", true),
-		chromedp.Flag("force-device-scale-factor", "1"))
-	if os.Geteuid() == 0 {
-		opts = append(opts, chromedp.NoSandbox) // Chromium refuses root otherwise
-	}
+		chromedp.Flag("force-device-scale-factor", "1"),
+		// Chromium refuses root otherwise, and others where they may make no namespaces.
+		// The page is ours.
+		chromedp.NoSandbox)
 	ctx, cancel := chromedp.NewExecAllocator(context.Background(), opts...)
 	t.Cleanup(cancel)
 	browser, closeBrowser := chromedp.NewContext(ctx, chromedp.WithErrorf(t.Logf))

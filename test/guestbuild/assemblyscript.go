@@ -197,7 +197,9 @@ func installInto(ctx context.Context, npm, home, dir string) error {
 			return err
 		}
 	}
-	cmd := exec.CommandContext(ctx, npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+	// The user's own settings say how the registry is reached, and nothing else.
+	cmd := exec.CommandContext(ctx, npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund",
+		"--global=false", "--include=dev", "--include=optional", "--cache="+filepath.Join(filepath.Dir(home), "cache"))
 	cmd.Dir = tmp
 	if err := runTool(ctx, cmd); err != nil {
 		return fmt.Errorf("%w: npm ci: %w", ErrMissing, err)

@@ -132,7 +132,7 @@ var hostiles = map[string]hostile{
 			p.git("repo", "config", "core.repositoryFormatVersion", "1")
 			p.git("repo", "config", "extensions.partialClone", "origin")
 			p.git("repo", "config", "remote.origin.promisor", "true")
-			p.git("repo", "config", "remote.origin.url", "ext::"+bait)
+			p.git("repo", "config", "remote.origin.url", "ext::"+strings.ReplaceAll(strings.Trim(bait, "'"), " ", "% "))
 			p.git("repo", "config", "protocol.ext.allow", "always")
 			p.write("repo/.git/refs/heads/main", strings.Repeat("1", 40)+"\n")
 		},
@@ -342,8 +342,8 @@ func TestHostile(t *testing.T) {
 func (h hostile) set(p *place) (canary string) {
 	p.Helper()
 	canary = filepath.Join(filepath.Dir(p.dir), "canary")
-	p.script("../bait", "touch "+canary)
-	bait := p.at("../bait")
+	p.script("../bait", "touch '"+canary+"'")
+	bait := "'" + p.at("../bait") + "'" // for shells: temporary files may be where there is a blank
 	p.repo("../victim", "plain", "hunter\n", "more", "hunter2\n")
 	p.repo("repo", "f", "f\n")
 	h.make(p, bait)

@@ -51,8 +51,15 @@ func chromium(t *testing.T) chrome {
 	}
 	// Its files are in a directory that chromedp makes and removes: a process of
 	// the browser may live on for a moment after the one that was started, and
-	// write into what the test would just be removing.
+	// write into what the test would just be removing. Where it reports crashes is in
+	// its home, which isn't to be that of whoever runs the tests.
+	home, err := os.MkdirTemp("", "waymark-page-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(home) })
 	opts := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.Env("HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_CACHE_HOME="+home),
 		chromedp.ExecPath(path), chromedp.WSURLReadTimeout(timeout),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("no-first-run", true),
 		chromedp.Flag("force-device-scale-factor", "1"),

@@ -55,16 +55,16 @@ func TestActsHere(t *testing.T) {
 			t.Errorf("agent %s: say in this test whether it changes something", path)
 		}
 	}
-	new := func() (*app, *bytes.Buffer) {
+	newApp := func() (*app, *bytes.Buffer) {
 		var out bytes.Buffer
 		return &app{stdout: &out, stderr: &out, builtin: func() ([]byte, error) { return nil, os.ErrNotExist }}, &out
 	}
-	a, _ := new()
+	a, _ := newApp()
 	walk(a.rootCommand(), "")
 
 	asked := elsewhere(t)
 	run := func(name, args string) (code int, out string) {
-		a, text := new()
+		a, text := newApp()
 		asked.Store(0)
 		code = a.run(t.Context(), append(strings.Fields(name), strings.Fields(args)...))
 		return code, text.String()
@@ -131,7 +131,11 @@ func elsewhere(t *testing.T) *atomic.Int64 {
 	})}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
-	t.Cleanup(func() { _ = server.Close(); <-served; _ = c.release() })
+	t.Cleanup(func() {
+		_ = server.Close()
+		_ = <-served // that it was closed
+		_ = c.release()
+	})
 	t.Chdir(filepath.Join(dir, "here"))
 	return &asked
 }

@@ -23,7 +23,7 @@ var errNotOperator = &problem.Error{
 // their token for: a browser that is signed in with it only looks.
 func operator(handle func(*call) error) func(*call) error {
 	return func(c *call) error {
-		reads := c.Request.Method == http.MethodGet || c.Request.Method == http.MethodHead
+		reads := c.Method == http.MethodGet || c.Method == http.MethodHead
 		if c.reader.Token.Role != store.RoleOperator || c.reader.SessionID != "" && !reads {
 			return errNotOperator
 		}

@@ -81,7 +81,7 @@ func fileView(ctx context.Context, opts Options, client *clients.Client, start s
 			view.NotLookedAt = append(view.NotLookedAt, dir)
 		}
 	}
-	return view, nil
+	return view, context.Cause(ctx)
 }
 
 // WhyClient tells what a client that is started in the working directory makes of files,

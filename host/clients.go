@@ -31,7 +31,7 @@ func ClientContext(ctx context.Context, opts Options, client *clients.Client, di
 	if err != nil {
 		return nil, err
 	}
-	return clients.Of(*in), nil
+	return clients.Of(*in), context.Cause(ctx)
 }
 
 // clientInput looks at the directories of a client's walk, and at those of below, which
@@ -51,21 +51,19 @@ func clientInput(ctx context.Context, opts Options, client *clients.Client, dir 
 	if info, err := os.Stat(start); err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("look where %s is started: %s is not a directory", client.Name, start)
 	}
-	exclude := opts.Exclude
 	in := &clients.Input{Client: client, Start: start, Project: projectOf(start), Home: opts.Home}
 	walk := walkOf(in, &opts, below, "")
+	in.Read = importer(ctx, opts.Exclude, in, walk.roots)
+	walk.in.Read = in.Read
 	targets, err := walk.look(ctx, opts)
 	if err != nil {
 		return walk.in, err
 	}
-	if err := lookAtPlugins(ctx, opts, walk.in); err != nil {
+	if err := lookAtPlugins(ctx, opts, walk.in); err != nil || len(targets) == 0 {
 		return walk.in, err
 	}
-	if len(targets) == 0 {
-		return walk.in, followImports(ctx, opts, walk.in, walk.roots)
-	}
 	brought := pluginFinds(walk.in)
-	best := walk
+	best, exclude := walk, opts.Exclude
 	for _, top := range []string{commonTop(append(targets, walk.roots...)), "/"} { // links can lead to links
 		wide := walkOf(in, &opts, below, top)
 		if wide.incomplete {
@@ -87,11 +85,7 @@ func clientInput(ctx context.Context, opts Options, client *clients.Client, dir 
 			best.in.Looked = append(best.in.Looked, p.Dir)
 		}
 	}
-	if err := context.Cause(ctx); err != nil {
-		return best.in, err
-	}
-	opts.Exclude = exclude
-	return best.in, followImports(ctx, opts, best.in, walk.roots)
+	return best.in, context.Cause(ctx)
 }
 
 // commonTop is the directory that all paths lie in.
@@ -145,7 +139,10 @@ func walkOf(of *clients.Input, opts *Options, below []string, wide string) *clie
 	w := &clientWalk{in: &in, looked: map[string]string{}, at: map[string]placed{}, places: map[string]string{}}
 	top := cmp.Or(wide, in.Project, in.Start)
 	if wide != "" {
-		w.roots, w.disabled = []string{wide}, everyRow()
+		w.roots = []string{wide}
+		for i := range conventions.All {
+			w.disabled = append(w.disabled, conventions.All[i].ID)
+		}
 	} else {
 		w.rows, w.disabled = slices.Clone(in.Client.Own), foreign(in.Client)
 	}
@@ -177,7 +174,7 @@ func (w *clientWalk) look(ctx context.Context, opts Options) (targets []string, 
 	for _, dir := range w.roots {
 		opts.Roots = append(opts.Roots, RootSpec{Path: dir, Optional: dir != in.Start})
 	}
-	by := plugin.Conventions{Own: w.rows, Disabled: w.disabled, Heads: in.Client.Heads, Dependencies: in.Client.Dependencies, Imports: in.Client.Imports > 0}
+	by := plugin.Conventions{Own: w.rows, Disabled: w.disabled, Heads: in.Client.Heads, Dependencies: in.Client.Dependencies}
 	h, report, err := lookOnce(ctx, opts, in.Client, by)
 	if err != nil {
 		return nil, err
@@ -352,14 +349,6 @@ func (w *clientWalk) leadsTo(dir string) string {
 		w.places[dir] = to
 	}
 	return to
-}
-
-// everyRow lists the ids of the table.
-func everyRow() (ids []string) {
-	for i := range conventions.All {
-		ids = append(ids, conventions.All[i].ID)
-	}
-	return ids
 }
 
 // foreign lists the conventions of which a client reads nothing: they needn't be looked

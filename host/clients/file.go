@@ -95,16 +95,9 @@ func For(in Input, file string) *FileView {
 	v.instructions()
 	v.skills()
 	v.lists()
-	start := len(v.view.Items)
+	v.below = true
 	v.nested()
-	for _, it := range v.view.Items {
-		if it.Reason == NotAlways && it.find.Attributes["mode"].Text == "glob" {
-			if _, ok := applies.Match(it.find.Attributes["globs"], it.find.Directory, file); ok {
-				v.imports(it.find, 0)
-			}
-		}
-	}
-	v.leaveImports()
+	v.once()
 	view := &FileView{View: v.view, home: in.Home, walk: append(Directories(in.Client, in.Start, in.Project), in.Below...), Items: make([]FileItem, len(v.view.Items))}
 	for i := range v.view.Items {
 		it := FileItem{Item: v.view.Items[i], Mode: "always"}
@@ -112,7 +105,7 @@ func For(in Input, file string) *FileView {
 			it.Mode = mode
 		}
 		when := AtStart
-		if i >= start {
+		if it.below {
 			when = v.when(it.find)
 		}
 		v.judge(&it, when, file)
@@ -202,7 +195,7 @@ func (v *viewer) nested() {
 					case rules.Take == FirstOfDirectory && taken:
 						v.leave(f, Overridden, "another file in the same directory is read in its place")
 					default:
-						taken = v.instruction(f) || taken
+						taken = v.instruction(f, 0) || taken
 					}
 				}
 			}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"waymark/plugins/agentfiles/imports"
 	"waymark/snapshot"
 )
 
@@ -44,7 +45,7 @@ func (v *viewer) instructions() {
 				case place.TopOnly && dir != v.top:
 					v.leave(f, Elsewhere, "it is read in the top directory of a project")
 				default:
-					taken = v.instruction(f) || taken
+					taken = v.instruction(f, 0) || taken
 				}
 			}
 		}
@@ -52,17 +53,16 @@ func (v *viewer) instructions() {
 	v.instead(others)
 }
 
-// instead adds what is read where there is nothing else, and then tells what wasn't imported.
+// instead adds what is read where there is nothing else.
 func (v *viewer) instead(others []*Find) {
 	nothing := !v.any()
 	for _, f := range others {
 		if nothing {
-			v.instruction(f)
+			v.instruction(f, 0)
 		} else {
-			v.left = append(v.left, leftOut{f, Overridden, "it is read where there is nothing else"})
+			v.leave(f, Overridden, "it is read where there is nothing else")
 		}
 	}
-	v.leaveImports()
 }
 
 // userInstructions adds the text that is the user's own.
@@ -75,7 +75,7 @@ func (v *viewer) userInstructions(user *User) {
 				// the home directory is one of the project's
 			case f.Status == snapshot.StatusUnreadable || f.Status == snapshot.StatusInvalid:
 				v.leave(f, Invalid, f.Error)
-			case isBlank(f):
+			case v.isBlank(f):
 				v.leave(f, Blank, "there is nothing in it")
 			case taken != "":
 				v.leave(f, Overridden, taken+" is read in its place")
@@ -92,6 +92,7 @@ func (v *viewer) userInstructions(user *User) {
 				v.leave(f, Invalid, f.Error)
 			case mode != "" && mode != "always":
 				v.leave(f, NotAlways, "its mode is "+mode)
+				v.imports(f, 0)
 			case slices.ContainsFunc(v.view.Items, func(it Item) bool { return it.Path == f.Path }):
 			default:
 				v.include(f, Item{}, 0)
@@ -100,9 +101,9 @@ func (v *viewer) userInstructions(user *User) {
 	}
 }
 
-// isBlank reports whether a text has nothing but blanks, as far as it is known.
-func isBlank(f *Find) bool {
-	return f.SizeBytes == 0 || f.Payload != nil && len(bytes.TrimSpace(f.Payload)) == 0
+// isBlank reports whether a text says nothing, as far as it is known.
+func (v *viewer) isBlank(f *Find) bool {
+	return f.SizeBytes == 0 || f.Payload != nil && (len(bytes.TrimSpace(f.Payload)) == 0 || v.in.Client.Imports > 0 && imports.IsBlank(string(f.Payload)))
 }
 
 // users are the finds of a convention in the home directory, and in those that stand for
@@ -171,24 +172,25 @@ func (v *viewer) nameOf(dirs []string, convention string) string {
 }
 
 // instruction adds one text, as far as there is room for it. taken is false for what
-// leaves its place to another.
-func (v *viewer) instruction(f *Find) (taken bool) {
+// leaves its place to another. steps is how many imports led to it.
+func (v *viewer) instruction(f *Find, steps int) (taken bool) {
 	rules, budget := v.in.Client.Instructions, &v.view.Budget
 	size := f.SizeBytes
 	var it Item
 	switch mode := f.Attributes["mode"].Text; {
-	case v.in.Client.Imports > 0 && (v.has(f)):
+	case v.in.Client.Imports > 0 && v.has(f):
 		return true // it is there already, by another name
 	case f.Status == snapshot.StatusUnreadable || f.Status == snapshot.StatusInvalid:
 		v.leave(f, Invalid, f.Error)
 		return false
 	case mode != "" && mode != "always":
 		v.leave(f, NotAlways, "its mode is "+mode)
+		v.imports(f, steps) // at once, whenever its own text follows
 		return false
 	case rules.MaxFile > 0 && size > rules.MaxFile:
 		v.leave(f, TooLarge, fmt.Sprintf("%s reads files of up to %d bytes", v.in.Client.Name, rules.MaxFile))
 		return true
-	case size == 0, rules.SkipBlank && isBlank(f):
+	case size == 0, rules.SkipBlank && v.isBlank(f):
 		detail := "there is nothing in it"
 		if rules.Take == FirstOfDirectory {
 			detail += ", and nothing is read in its place"
@@ -203,6 +205,6 @@ func (v *viewer) instruction(f *Find) (taken bool) {
 		it.Detail = fmt.Sprintf("there was room for %d bytes of it", size-it.CutBytes)
 	}
 	budget.UsedBytes += size - it.CutBytes
-	v.include(f, it, 0)
+	v.include(f, it, steps)
 	return true
 }

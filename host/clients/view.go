@@ -34,10 +34,9 @@ type Input struct {
 	Below []string
 	// Finds are what was found in all of them.
 	Finds []Find
-	// Imported is what was found of what texts import, each by the path that it is imported
-	// by, and NotLooked are such paths that weren't looked at.
-	Imported  []Find
-	NotLooked []string
+	// Read reads a text that another one imports, by its absolute path: of the user's own
+	// anywhere. It returns nil where there is none, or none that may be known.
+	Read func(path string, user bool) *Find
 }
 
 // Plugin is one that is installed: what the client calls it, and where it is.
@@ -59,8 +58,7 @@ type Find struct {
 
 	user   bool   // found as something of the user's
 	plugin string // that brings it
-
-	importedBy string // a file, by its path
+	by     *Find  // imports it
 }
 
 // View is what a client would see at its start.
@@ -115,7 +113,8 @@ type Item struct {
 	Imports    []string `json:"imports,omitempty"`
 	ImportedBy string   `json:"imported_by,omitempty"`
 
-	find *Find
+	find  *Find
+	below bool // it lies below the start's directory, or is imported there
 }
 
 // Reason says why something isn't in a client's context, or not whole.
@@ -220,6 +219,7 @@ func Of(in Input) *View {
 	v.instructions()
 	v.skills()
 	v.lists()
+	v.once()
 	slices.SortStableFunc(v.view.Items, func(a, b Item) int { return compareTrue(a.Included, b.Included) })
 	return v.view
 }
@@ -228,7 +228,7 @@ func Of(in Input) *View {
 func look(in *Input) *viewer {
 	c := in.Client
 	v := &viewer{
-		in: in, top: cmp.Or(in.Project, in.Start), finds: map[string]map[string][]*Find{}, imported: map[string]*Find{}, seen: map[string]bool{},
+		in: in, top: cmp.Or(in.Project, in.Start), finds: map[string]map[string][]*Find{}, seen: map[string]bool{},
 		view: &View{
 			Client: c.ID, Name: c.Name, Version: c.Version, Judged: c.Judged, Root: in.Start, Project: cmp.Or(in.Project, in.Start),
 			Items: []Item{}, NotLookedAt: []string{},
@@ -252,10 +252,6 @@ func look(in *Input) *viewer {
 		if !slices.Contains(in.Looked, dir) {
 			v.view.NotLookedAt = append(v.view.NotLookedAt, dir)
 		}
-	}
-	v.view.NotLookedAt = append(v.view.NotLookedAt, in.NotLooked...)
-	for i := range in.Imported {
-		v.imported[in.Imported[i].Path] = &in.Imported[i]
 	}
 	return v
 }
@@ -296,10 +292,9 @@ type viewer struct {
 	top   string // of the project, or where the client is started
 	finds map[string]map[string][]*Find
 	view  *View
-
-	imported map[string]*Find
-	seen     map[string]bool // paths of instructions that the client has, and what they lead to over links
-	left     []leftOut
+	below bool            // what is added lies below the start's directory
+	seen  map[string]bool // paths of instructions that the client has, and what they lead to over links
+	reads int             // of what texts import
 }
 
 // walk lists the directories of a walk in its order.
@@ -312,17 +307,15 @@ func (v *viewer) walk(t Top, up bool) []string {
 }
 
 func (v *viewer) add(f *Find, it Item) {
-	it.User, it.ImportedBy = f.user, f.importedBy
+	it.User, it.below = f.user, v.below
 	it.ID, it.Kind, it.Convention, it.find = f.ID(), f.Kind, f.Convention, f
 	if it.Path = f.Path; f.Kind == abi.KindSkill {
 		it.Path = filepath.Join(f.Path, "SKILL.md")
 	}
-	if it.Imports = f.Attributes["imports"].List; !it.Included {
-		it.Imports = nil
-	}
 	if it.Included {
 		it.Tokens = tokens(it.Bytes - it.CutBytes)
 	}
+	v.tellImports(f, &it)
 	v.view.Items = append(v.view.Items, it)
 }
 

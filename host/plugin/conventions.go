@@ -25,8 +25,6 @@ type Conventions struct {
 	// node_modules.
 	Heads        conventions.Heads
 	Dependencies bool
-	// Imports has all imports of all instructions told.
-	Imports bool
 }
 
 // convention is the form in which a resolver gets one: the fields of a [[convention]]
@@ -88,9 +86,6 @@ func (c *Conventions) configure(config []byte, kinds []abi.Kind) ([]byte, error)
 	}
 	if c.Dependencies {
 		add["dependencies"] = true
-	}
-	if c.Imports {
-		add["imports"] = true
 	}
 	if c.Heads != conventions.HeadsOwn {
 		add["heads"] = c.Heads

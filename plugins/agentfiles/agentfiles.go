@@ -21,8 +21,6 @@
 //   - meta_file: the name that SKILL.md has
 //   - strict: true makes what has a warning invalid, of skills, subagents and commands
 //   - heads: how front matter is read, in the place of the table's way (conventions.Heads)
-//   - imports: true tells what any instruction file imports, as Claude Code reads it, with
-//     names that have no ending
 //   - grants: "hooks" and "mcp" show what holds these
 //   - disabled: ids of conventions that don't count
 //   - conventions: an operator's rows, behind the table's
@@ -153,8 +151,6 @@ type options struct {
 	strict     bool
 	hooks, mcp bool // are granted
 	heads      conventions.Heads
-	// allImports tells the imports of all instructions, as Claude Code reads them.
-	allImports bool
 	// instructionsOnly and skillsOnly say what a root with a role is for.
 	instructionsOnly, skillsOnly bool
 }
@@ -169,9 +165,6 @@ func (f *finder) configure() (err error) {
 		return errors.New("meta_file must be the name of a file, without directories")
 	}
 	if f.strict, err = config.Bool("strict", false); err != nil {
-		return err
-	}
-	if f.allImports, err = config.Bool("imports", false); err != nil {
 		return err
 	}
 	heads, err := config.String("heads", "")

@@ -116,7 +116,9 @@ func (f *finder) describe(r *guest.Resource, c *conventions.Convention, text []b
 		if usesFields(c) {
 			return f.describeFields(r, c, text, n)
 		}
-		f.imports(r, c)
+		if c.Imports {
+			f.imports(r)
+		}
 	}
 	apply(r, c, frontmatter.Value{})
 	if c.Description != conventions.FromNothing {
@@ -155,7 +157,9 @@ func (f *finder) describeFields(r *guest.Resource, c *conventions.Convention, te
 	if h.unquoted && c.Kind != abi.KindInstructionFile {
 		find(r, abi.FindingFrontmatterUnquoted, abi.SeverityWarning, unquoted)
 	}
-	f.imports(r, c)
+	if c.Imports {
+		f.imports(r)
+	}
 	f.fields(r, c, &h)
 	if r.Description == "" && c.Description != conventions.FromNothing && c.Kind != abi.KindSubagent {
 		r.Description = firstLine(rest)

@@ -163,8 +163,8 @@ func linkQuestions() []questions {
 			{"readme.md", why.ReasonCollapsedInto, true, "mcp_config:.mcp.json", ""},
 			{"skills/one/SKILL.md", why.ReasonHiddenSecret, false, "", "leads to .env"},
 			{"skills/one", why.ReasonHiddenSecret, false, "", "SKILL.md leads to .env"},
-			{".vscode/mcp.json", why.ReasonInvalid, false, "mcp_config:.vscode/mcp.json", "invalid JSON at offset 0: a value is expected"},
-			{".cursor/mcp.json", why.ReasonInvalid, false, "mcp_config:.cursor/mcp.json", "invalid JSON at offset 0: a value is expected"},
+			{".vscode/mcp.json", why.ReasonInvalid, false, "mcp_config:.vscode/mcp.json", "invalid JSON in line 1: a value is expected"},
+			{".cursor/mcp.json", why.ReasonInvalid, false, "mcp_config:.cursor/mcp.json", "invalid JSON in line 1: a value is expected"},
 		},
 	}}
 }

@@ -434,17 +434,8 @@ func (p *pathInRoot) hasReaderElsewhere() (facts, bool) {
 	if r == nil {
 		return facts{}, false
 	}
-	return p.offering(r, r.Resolver, roleRemark(p.q.in.Roots[p.root].Role)+p.knownRemark())
-}
-
-// offering makes facts, with the table that would have it found at the end of the text.
-func (p *pathInRoot) offering(r *Run, args ...any) (facts, bool) {
-	f, _ := about(r, args...)
-	offer := ""
-	if f.Convention = p.ownConvention(); f.Convention != "" {
-		offer = "; a [[convention]] in the configuration has it found, without code"
-	}
-	f.args = append(f.args, offer)
+	f, _ := about(r, r.Resolver, roleRemark(p.q.in.Roots[p.root].Role)+p.knownRemark())
+	f.Convention = p.ownConvention()
 	return f, true
 }
 
@@ -467,4 +458,6 @@ func roleRemark(role abi.Role) string {
 func (p *pathInRoot) hasNoResolver() (facts, bool) { return facts{}, len(p.runs) == 0 }
 
 // isNobodys always holds.
-func (p *pathInRoot) isNobodys() (facts, bool) { return p.offering(nil) }
+func (p *pathInRoot) isNobodys() (facts, bool) {
+	return facts{Answer: Answer{Convention: p.ownConvention()}}, true
+}

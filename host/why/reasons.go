@@ -156,9 +156,9 @@ var inRoot = []rule[*pathInRoot]{
 	{ReasonNested, (*pathInRoot).isReadHigherUp, "no resolver here reads this place, and agents neither; %s, but not so deep"},
 	{ReasonNotAKnownPlace, (*pathInRoot).isReadByToolsElsewhere, "no resolver here reads this place; %s"},
 	{ReasonNotAKnownPlace, (*pathInRoot).isFileRoot, "it is a root by itself, but no resolver takes a file of this name%s"},
-	{ReasonNotAKnownPlace, (*pathInRoot).hasReaderElsewhere, "%s may read it, but doesn't look here in this root%s%s"},
+	{ReasonNotAKnownPlace, (*pathInRoot).hasReaderElsewhere, "%s may read it, but doesn't look here in this root%s"},
 	{ReasonNotAKnownPlace, (*pathInRoot).hasNoResolver, "no resolver is loaded: see 'agent plugins'"},
-	{ReasonNotAKnownPlace, (*pathInRoot).isNobodys, "no resolver here looks at this place%s"},
+	{ReasonNotAKnownPlace, (*pathInRoot).isNobodys, "no resolver here looks at this place"},
 }
 
 // ofEntry are the reasons of what stands at a path, whoever wants it.

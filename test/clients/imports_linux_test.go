@@ -10,27 +10,25 @@ import (
 
 // importTrees are what Claude Code imports in, and what it doesn't.
 var importTrees = []tree{
-	{name: "CLAUDE.md that is AGENTS.md", files: map[string]string{"CLAUDE.md": "@AGENTS.md\n", "AGENTS.md": "rules, see @docs/style\n", "docs/style": "style\n"}},
-	{name: "AGENTS.md alone", files: map[string]string{"AGENTS.md": "rules, see @docs/style\n", "docs/style": "style\n", ".claude/rules/r.md": "a rule\n"}},
-	{name: "four steps and a circle", files: map[string]string{
-		"CLAUDE.md": "@1.md\n@4.md\n", "1.md": "@2.md @CLAUDE.md", "2.md": "@3.md", "3.md": "@4.md", "4.md": "@5.md", "5.md": "far",
+	{name: "everywhere", files: map[string]string{
+		"CLAUDE.md": "Text.\n@AGENTS.md and more\n@1.md\n@4.md\n", "AGENTS.md": "Rules, see @docs/style @docs @none.md @c.md\n", "docs/style": "style\n", "c.md": "C",
+		"1.md": "@2.md @CLAUDE.md @c.md", "2.md": "@3.md", "3.md": "@4.md", "4.md": "@5.md", "5.md": "far",
+		".claude/CLAUDE.md": "D @d.md @../e.md", ".claude/d.md": "D2", "e.md": "E", ".claude/rules/p.md": "---\npaths: src/**\n---\nP @../../h.md", "h.md": "H",
+		"CLAUDE.local.md": "L @g.md @../out.md", "g.md": "G", "../out.md": "O",
 	}},
-	{name: "order", files: map[string]string{"CLAUDE.md": "@a.md\n@b.md\n", "a.md": "A @a1.md @c.md", "a1.md": "A1", "b.md": "B @c.md", "c.md": "C"}},
+	{name: "AGENTS.md alone", files: map[string]string{
+		"CLAUDE.md": "---\na: b\n---\n<!-- not yet -->\n", "AGENTS.md": "rules, see @docs/style\n", "docs/style": "style\n", ".claude/rules/r.md": "a rule\n",
+	}},
 	{name: "started below", start: "sub", files: map[string]string{
 		"CLAUDE.md": "@AGENTS.md @sub/x.md\n", "AGENTS.md": "top\n", "sub/CLAUDE.md": "@../AGENTS.md @x.md @up/AGENTS.md @l.md\n", "sub/x.md": "x", "sub/up": "-> ..", "sub/l.md": "-> ../AGENTS.md",
 	}},
-	{name: "links", files: map[string]string{
-		"CLAUDE.md": "C @l.md @out.md @real.md @ld/a.md @esc/a.md", "l.md": "-> real.md", "real.md": "R", "../o.md": "O", "out.md": "-> ../o.md", "ld": "-> dir",
+	{name: "links, and the user's own", files: map[string]string{
+		"CLAUDE.md": "C @l.md @out.md @real.md @ld/a.md @esc/a.md @~/v.md", "l.md": "-> real.md", "real.md": "R", "../o.md": "O", "out.md": "-> ../o.md", "ld": "-> dir",
 		"dir/a.md": "DA @b.md", "dir/b.md": "DB", "b.md": "top", "../od/a.md": "ODA", "esc": "-> ../od",
-	}},
-	{name: "a link to AGENTS.md", files: map[string]string{"CLAUDE.md": "-> AGENTS.md", "AGENTS.md": "A @a.md", "a.md": "AA", ".claude/CLAUDE.md": "-> ../AGENTS.md"}},
-	{name: "the user's own", files: map[string]string{"CLAUDE.md": "@x.md @~/v.md", "x.md": "X"}, home: map[string]string{
+	}, home: map[string]string{
 		".claude/CLAUDE.md": "U @u.md @~/v.md @../w.md", ".claude/u.md": "UU", "v.md": "V", "w.md": "W", ".claude/rules/r.md": "R @../../a.md", "a.md": "A",
 	}},
-	{name: "everywhere", files: map[string]string{
-		".claude/CLAUDE.md": "D @d.md @../e.md", ".claude/d.md": "D2", "e.md": "E", ".claude/rules/r.md": "R @../../f.md", "f.md": "F", "CLAUDE.local.md": "L @g.md @../out.md", "g.md": "G",
-		"../out.md": "O", ".claude/rules/p.md": "---\npaths: src/**\n---\nP @../../h.md", "h.md": "H",
-	}},
+	{name: "a link to AGENTS.md", files: map[string]string{"CLAUDE.md": "-> AGENTS.md", "AGENTS.md": "A @a.md", "a.md": "AA", ".claude/CLAUDE.md": "-> ../AGENTS.md"}},
 	{name: "syntax", files: map[string]string{
 		"CLAUDE.md": "**@1.md** (@2.md) @3.md. `@4.md` @5.mdc @README @docs/[id].md @my\\ file.md @6.md#part\n\n```\n@7.md\n```\n\n<!-- @8.md -->\n\n    @9.md\n\n- @10.md\n\n<div>\n@11.md\n</div>\n\n[@12.md](x) @.hidden @empty.md @blank.md @docs\n",
 		"1.md":      "1", "2.md": "2", "3.md": "3", "4.md": "4", "5.mdc": "5", "README": "r", "docs/[id].md": "id", "my file.md": "my", "6.md": "6", "7.md": "7", "8.md": "8", "9.md": "9",

@@ -10,6 +10,7 @@ import (
 	"waymark/abi"
 	"waymark/host/applies"
 	"waymark/plugins/agentfiles/imports"
+	"waymark/snapshot"
 )
 
 // maxReads bounds how many paths are looked at that texts import: nobody's context has room
@@ -42,11 +43,15 @@ func (v *viewer) imports(by *Find, steps int) {
 			v.view.NotLookedAt = append(v.view.NotLookedAt, path) // the others are no more news
 			return
 		}
-		f := v.in.Read(path, by.user)
-		if f == nil || v.has(f) {
+		f := &Find{
+			Path: path, Directory: by.Directory, user: by.user, by: by,
+			Resource: snapshot.Resource{Kind: abi.KindInstructionFile, Convention: "imported", Source: path},
+		}
+		// Nobody looks out of the project. What begins with / there is as often no file's name.
+		outside, there := !f.user && !isBelow(v.top, path) && !filepath.IsAbs(written), v.in.Read(f, f.user)
+		if there && v.has(f) || !there && !outside {
 			continue
 		}
-		f.user, f.Directory, f.by = by.user, by.Directory, by
 		switch {
 		case !f.user && !(isBelow(v.in.Start, path) && isBelow(v.in.Start, f.Source)):
 			v.leave(f, Elsewhere, "that counts only for what lies below the directory of the start")

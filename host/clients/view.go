@@ -34,9 +34,9 @@ type Input struct {
 	Below []string
 	// Finds are what was found in all of them.
 	Finds []Find
-	// Read reads a text that another one imports, by its absolute path: of the user's own
-	// anywhere. It returns nil where there is none, or none that may be known.
-	Read func(path string, user bool) *Find
+	// Read reads a text that another one imports at its Path: anywhere, if that is the
+	// user's. It reports whether there is one, as far as that may be known.
+	Read func(f *Find, user bool) bool
 }
 
 // Plugin is one that is installed: what the client calls it, and where it is.

@@ -12,8 +12,8 @@ import (
 )
 
 // Of returns the paths behind an @ at the beginning of a line or behind a blank, outside
-// front matter, code, HTML and comments, each once and as it is written. A blank in a path
-// is written with a backslash, and what follows a # is a place in the file.
+// front matter, code, HTML and comments, each once and as it is written, 500 of them. A
+// blank in a path is written with a backslash, and what follows a # is a place in the file.
 func Of(text string) (list []string) {
 	p := prose{blank: true}
 	for line := range strings.SplitSeq(withoutHead(text), "\n") {
@@ -30,10 +30,16 @@ func Of(text string) (list []string) {
 			if found && isPath(word) && !slices.Contains(list, word) {
 				list = append(list, word)
 			}
+			if len(list) == most {
+				return list
+			}
 		}
 	}
 	return list
 }
+
+// most bounds the paths of one text: nobody's context has room for more.
+const most = 500
 
 // blankInside stands for a blank that doesn't end a word.
 const blankInside = "\x00"

@@ -1,6 +1,7 @@
 package imports_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -32,6 +33,17 @@ func TestImportsAsClaude(t *testing.T) {
 		if got := strings.Join(imports.Of(line), ";"); got != strings.ReplaceAll(want, " ", ";") && got != want {
 			t.Errorf("%q: %q, not %q", line, got, want)
 		}
+	}
+}
+
+// TestMany: a text of nothing but imports takes no time that grows with its square.
+func TestMany(t *testing.T) {
+	var b strings.Builder
+	for i := range 1 << 18 {
+		fmt.Fprintf(&b, "@%d ", i)
+	}
+	if list := imports.Of(b.String()); len(list) != 500 || list[499] != "499" {
+		t.Errorf("%d", len(list))
 	}
 }
 

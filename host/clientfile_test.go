@@ -189,7 +189,7 @@ func TestClientImports(t *testing.T) {
 	t.Parallel()
 	dir := vfstest.Build(t, []string{"w/.git/HEAD = x", "w/sub/CLAUDE.md = see @more.md", "w/sub/more.md = more"})
 	v, err := host.ClientContext(t.Context(), testOptions(host.Options{Builtin: module(builtin(t))}), client(t, "claude"), filepath.Join(dir, "w/sub"))
-	if err != nil || len(v.Items) != 1 || len(v.Items[0].Imports) != 1 {
+	if err != nil || len(v.Items) != 2 || len(v.Items[0].Imports) != 1 || v.Items[1].ImportedBy != v.Items[0].Path {
 		t.Errorf("%+v, %v", v, err)
 	}
 }

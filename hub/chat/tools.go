@@ -47,9 +47,10 @@ func (r *request) listTools(ctx context.Context) (*mcp.ListToolsResult, error) {
 	}
 	for _, raw := range found.Tools { // one by one: what can't be read of one costs that
 		t, err := decode[mcp.Tool](raw)
-		if err == nil && t.Name != "" && isObject(t.InputSchema) && len(result.Tools) < maxTools {
-			schema, _ := json.Marshal(t.InputSchema) // it was decoded
-			t.InputSchema, _ = toolschema.Mend(schema)
+		schema, _ := json.Marshal(t.InputSchema) // it was decoded
+		schema, _ = toolschema.Mend(schema)
+		if err == nil && t.Name != "" && schema != nil && len(result.Tools) < maxTools {
+			t.InputSchema = json.RawMessage(schema)
 			t.Title, t.Description = text.Line(t.Title, maxTitle), text.Truncate(t.Description, maxDescription)
 			t.Meta, t.Icons, t.OutputSchema = nil, nil, nil
 			if t.Annotations != nil {
@@ -59,12 +60,6 @@ func (r *request) listTools(ctx context.Context) (*mcp.ListToolsResult, error) {
 		}
 	}
 	return result, nil
-}
-
-// isObject reports whether a schema is that of an object, as the protocol asks for.
-func isObject(schema any) bool {
-	m, ok := schema.(map[string]any)
-	return ok && m["type"] == "object"
 }
 
 // callTool calls a tool in the workspace.

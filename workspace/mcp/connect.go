@@ -362,16 +362,15 @@ func (s *server) clean(got *catalog.Catalogue) *catalog.Catalogue {
 			continue
 		}
 		t.Title, t.Description = r.String(t.Title), r.String(t.Description)
-		find := func(code, what string, wrong []string) {
-			if len(wrong) > 0 {
-				c.Findings = append(c.Findings, catalog.Finding{Code: code, Tool: t.Name, Text: what + " clients refuse all tools for, and it is mended: " + r.String(strings.Join(wrong, "; ")) + "."})
-			}
+		schema, wrong := toolschema.Mend(r.JSON(t.InputSchema))
+		said := strings.Join(wrong, "; ") + "."
+		switch t.InputSchema, t.Annotations = schema, r.JSON(t.Annotations); {
+		case schema == nil:
+			c.Findings = append(c.Findings, catalog.Finding{Code: "bad_schema", Tool: t.Name, Text: "The tool's schema is one that clients refuse all tools for, and the tool is left out: " + said})
+			continue
+		case len(wrong) > 0:
+			c.Findings = append(c.Findings, catalog.Finding{Code: "schema_mended", Tool: t.Name, Text: "The tool's schema is one that clients refuse all tools for, and it is mended: " + said})
 		}
-		var wrong []string
-		t.InputSchema, wrong = toolschema.Mend(r.JSON(t.InputSchema))
-		find("schema_mended", "The tool's schema is one that", wrong)
-		t.Annotations, wrong = toolschema.Annotations(r.JSON(t.Annotations))
-		find("bad_annotations", "The tool's annotations have what", wrong)
 		c.Tools = append(c.Tools, t)
 	}
 	return &c

@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"waymark/internal/text"
+	"waymark/internal/toolschema"
 )
 
 // Limits bound a catalogue. What is zero has its default.
@@ -278,6 +279,10 @@ func (b *Builder) annotations(tool string, raw jsontext.Value) json.RawMessage {
 	clean, found, err := cleanJSON(raw, b.limits.Depth)
 	if err != nil {
 		b.Find("bad_annotations", tool, "The tool's annotations are nested too deep, and are left out.")
+		return nil
+	}
+	if !toolschema.Annotations(clean) {
+		b.Find("bad_annotations", tool, "The tool's annotations have what clients refuse all tools for, and are left out.")
 		return nil
 	}
 	b.marks(found.values|found.names, tool, "annotations")

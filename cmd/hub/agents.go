@@ -58,7 +58,7 @@ empty, at the hub's next start. Exits with 3 when there is no such agent.`,
 		Example: "  hub agents remove dev-1\n  hub agents remove dev-1 --db postgres://hub@db/waymark",
 		Args:    cli.Named("the agent's ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withStore(cmd, db, func(st database) error {
+			return withStore(cmd, db, func(st store.Store) error {
 				return st.RemoveAgent(cmd.Context(), args[0])
 			})
 		},

@@ -10,7 +10,6 @@ import (
 
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
-	"waymark/hub"
 	"waymark/hub/store"
 	"waymark/hub/store/drivers"
 )
@@ -47,14 +46,13 @@ pg_dump, which must be installed here, of the server's version or newer.`,
 			if err != nil {
 				return err
 			}
+			sayDatabase(cmd, url)
 			if asJSON {
 				return term.JSON(cmd.OutOrStdout(), struct {
-					Database string `json:"database"`
-					File     string `json:"file"`
-					Size     int64  `json:"size_bytes"`
-				}{hub.DatabaseName(url), args[0], info.Size()})
+					File string `json:"file"`
+					Size int64  `json:"size_bytes"`
+				}{args[0], info.Size()})
 			}
-			sayDatabase(cmd, hub.DatabaseName(url))
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %d bytes\n", term.Visible(args[0]), info.Size())
 			return err
 		},
@@ -96,13 +94,12 @@ after it are valid again: look at hub token list.`,
 			if err != nil {
 				return err
 			}
+			sayDatabase(cmd, url)
 			if asJSON {
 				return term.JSON(cmd.OutOrStdout(), struct {
-					Database string `json:"database"`
-					File     string `json:"file"`
-				}{hub.DatabaseName(url), args[0]})
+					File string `json:"file"`
+				}{args[0]})
 			}
-			sayDatabase(cmd, hub.DatabaseName(url))
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "restored from %s\n", args[0])
 			return err
 		},

@@ -23,15 +23,8 @@ import (
 // dbVariable names the database in place of --db.
 const dbVariable = "HUB_DB"
 
-// database is one that is open, and its name for people.
-type database struct {
-	store.Store
-	name string
-}
-
-// withStore opens the database, which a hub has made, for the time of f, and says which it
-// was.
-func withStore(cmd *cobra.Command, db string, f func(database) error) (err error) {
+// withStore opens the database, which a hub has made, for the time of f.
+func withStore(cmd *cobra.Command, db string, f func(store.Store) error) (err error) {
 	if db, err = theDatabase(cmd.Context(), db); err != nil {
 		return err
 	}
@@ -40,18 +33,15 @@ func withStore(cmd *cobra.Command, db string, f func(database) error) (err error
 		return err
 	}
 	defer func() { err = cmp.Or(err, st.Close()) }()
-	name := hub.DatabaseName(db)
-	if err = f(database{st, name}); err == nil {
-		sayDatabase(cmd, name)
+	if err = f(st); err == nil {
+		sayDatabase(cmd, db)
 	}
 	return err
 }
 
-// sayDatabase says on the side which database it was; JSON has it.
-func sayDatabase(cmd *cobra.Command, name string) {
-	if asJSON, _ := cmd.Flags().GetBool("json"); !asJSON {
-		fmt.Fprintf(cmd.ErrOrStderr(), "database %s\n", term.Visible(name))
-	}
+// sayDatabase says on the side which database it was.
+func sayDatabase(cmd *cobra.Command, db string) {
+	fmt.Fprintf(cmd.ErrOrStderr(), "database %s\n", term.Visible(hub.DatabaseName(db)))
 }
 
 // theDatabase is what --db or HUB_DB say. The default is meant only where no hub is known
@@ -93,11 +83,8 @@ func needsName(ctx context.Context) error {
 	if p := all.find(all.Use); at == "" && p != nil {
 		at, from = p.URL, "profile "+p.Name
 	}
-	c := ownClient(answerWithin)
-	for _, scheme := range []string{"http://", "https://"} { // another user's, or a container's
-		if here := scheme + hub.DefaultHTTP; at == "" && len(running) == 0 && ready(ctx, &c, here) == nil {
-			at, from = here, "which answers"
-		}
+	if at == "" && len(running) == 0 { // another user's, or a container's
+		at, from = usualHub(ctx, answerWithin), "which answers"
 	}
 	var known []string
 	for _, place := range running {

@@ -108,7 +108,7 @@ func (f *enrollFlags) run(cmd *cobra.Command, text string) (err error) {
 	if err := f.made.Check(); err != nil {
 		return usage(cmd, "%w", err)
 	}
-	return withStore(cmd, f.db, func(st database) error {
+	return withStore(cmd, f.db, func(st store.Store) error {
 		if f.out != "" {
 			if err := hub.WriteSecret(f.out, text); err != nil {
 				return err
@@ -121,21 +121,20 @@ func (f *enrollFlags) run(cmd *cobra.Command, text string) (err error) {
 			}
 			return err
 		}
-		return f.print(cmd, st.name, text, &made)
+		return f.print(cmd, text, &made)
 	})
 }
 
-func (f *enrollFlags) print(cmd *cobra.Command, name, text string, made *store.Enrollment) error {
+func (f *enrollFlags) print(cmd *cobra.Command, text string, made *store.Enrollment) error {
 	if f.out != "" {
 		text = ""
 	}
 	if f.json {
 		return term.JSON(cmd.OutOrStdout(), struct {
-			Database string `json:"database"`
-			Text     string `json:"text,omitempty"`
-			File     string `json:"file,omitempty"`
+			Text string `json:"text,omitempty"`
+			File string `json:"file,omitempty"`
 			enrollmentJSON
-		}{name, text, f.out, toEnrollmentJSON(made)})
+		}{text, f.out, toEnrollmentJSON(made)})
 	}
 	where := "shown only now"
 	if f.out != "" {
@@ -159,7 +158,7 @@ func newEnrollList() *cobra.Command {
 		Example: "  hub enroll list\n  hub enroll list --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withStore(cmd, db, func(st database) error {
+			return withStore(cmd, db, func(st store.Store) error {
 				list, err := st.Enrollments(cmd.Context())
 				if err != nil {
 					return err
@@ -169,10 +168,7 @@ func newEnrollList() *cobra.Command {
 					rows = append(rows, toEnrollmentJSON(&list[i]))
 				}
 				if asJSON {
-					return term.JSON(cmd.OutOrStdout(), struct {
-						Database    string           `json:"database"`
-						Enrollments []enrollmentJSON `json:"enrollments"`
-					}{st.name, rows})
+					return term.JSON(cmd.OutOrStdout(), rows)
 				}
 				if len(rows) == 0 {
 					_, err := fmt.Fprintln(cmd.OutOrStdout(), "there are no codes and keys; hub enroll code makes one")
@@ -204,7 +200,7 @@ that were made with it. Exits with 3 when there is none with this id.`,
 		Example: "  hub enroll revoke 0f8e4f5c-7a39-4b53-a5c5-9d1d3c6f2f10 --tokens",
 		Args:    cli.Named("the ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withStore(cmd, db, func(st database) error {
+			return withStore(cmd, db, func(st store.Store) error {
 				n, err := st.RevokeEnrollment(cmd.Context(), args[0], tokens)
 				if err == nil && tokens {
 					_, err = fmt.Fprintf(cmd.ErrOrStderr(), "%s revoked\n", term.Count(n, "token"))
@@ -274,7 +270,7 @@ in their terms ('hub token create --label').`,
 			if err != nil {
 				return usage(cmd, "%w", err)
 			}
-			return withStore(cmd, db, func(st database) error {
+			return withStore(cmd, db, func(st store.Store) error {
 				labels, err := st.LabelAgent(cmd.Context(), args[0], labels, remove)
 				if err == nil {
 					_, err = fmt.Fprintln(cmd.OutOrStdout(), term.Dash(labels.String()))

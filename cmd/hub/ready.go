@@ -29,7 +29,7 @@ func newReady() *cobra.Command {
 		Long: `Asks the hub at URL and exits with 0 when its store answers and it isn't about
 to stop, with 3 otherwise, also when nobody answers. Without URL it is each hub that
 runs on this machine, of your agents and by 'hub serve', whatever its certificate says;
-and where none is known the one at http://127.0.0.1:7878. The --monitor address of a
+and where none is known the one at 127.0.0.1:7878. The --monitor address of a
 hub will do as well. It needs no token: it is for probes where there is no curl, as in
 a container. --wait asks until the answer is yes.`,
 		Example: "  hub ready\n  hub serve & hub ready --wait 30s\n  hub ready http://127.0.0.1:9090",
@@ -37,9 +37,9 @@ a container. --wait asks until the answer is yes.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), wait)
 			defer cancel()
-			err := askReady(cmd, args, timeout)
+			err := areReady(cmd, args, timeout)
 			for errors.Is(err, errNotReady) && backoff.Sleep(ctx, readyEvery) == nil {
-				err = askReady(cmd, args, timeout)
+				err = areReady(cmd, args, timeout)
 			}
 			if err != nil {
 				return err
@@ -56,37 +56,42 @@ a container. --wait asks until the answer is yes.`,
 // readyEvery is how often a hub is asked that isn't ready.
 const readyEvery = 50 * time.Millisecond
 
-func askReady(cmd *cobra.Command, urls []string, timeout time.Duration) error {
-	c := ownClient(timeout)
+func areReady(cmd *cobra.Command, urls []string, timeout time.Duration) error {
 	if len(urls) > 0 {
 		if u, err := url.Parse(urls[0]); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			return usage(cmd, "%q is not the URL of a hub: want http://HOST:PORT", urls[0])
 		}
-		c.Transport = nil
-	} else {
-		running, err := runningHubs(cmd.Context())
-		if err != nil {
+		return ready(cmd.Context(), &http.Client{Timeout: timeout}, urls[0])
+	}
+	running, err := runningHubs(cmd.Context())
+	if err != nil {
+		return err
+	}
+	for _, place := range running {
+		if err := ready(cmd.Context(), ownClient(timeout), place.URL); err != nil {
 			return err
 		}
-		for _, place := range running {
-			urls = append(urls, place.URL)
-		}
 	}
-	if len(urls) == 0 {
-		urls = []string{"http://" + hub.DefaultHTTP}
-	}
-	for _, base := range urls {
-		if err := ready(cmd.Context(), &c, base); err != nil {
-			return err
-		}
+	if len(running) == 0 && usualHub(cmd.Context(), timeout) == "" {
+		return fmt.Errorf("%w: no hub is known here, and none answers at %s", errNotReady, hub.DefaultHTTP)
 	}
 	return nil
 }
 
+// usualHub is the URL of a hub at the usual address, where one answers.
+func usualHub(ctx context.Context, timeout time.Duration) string {
+	for _, scheme := range []string{"http://", "https://"} {
+		if ready(ctx, ownClient(timeout), scheme+hub.DefaultHTTP) == nil {
+			return scheme + hub.DefaultHTTP
+		}
+	}
+	return ""
+}
+
 // ownClient asks hubs on this machine that nothing is shown to: their certificates are for
 // the names that others call them by.
-func ownClient(timeout time.Duration) http.Client {
-	return http.Client{Timeout: timeout, Transport: &http.Transport{
+func ownClient(timeout time.Duration) *http.Client {
+	return &http.Client{Timeout: timeout, Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // see above
 	}}
 }

@@ -135,13 +135,13 @@ func (f *createFlags) run(cmd *cobra.Command) error {
 	if err := f.check(cmd); err != nil {
 		return err
 	}
-	return withStore(cmd, f.db, func(st database) error {
+	return withStore(cmd, f.db, func(st store.Store) error {
 		if f.out == "" {
 			text, made, err := hub.CreateToken(cmd.Context(), st, f.token)
 			if err != nil {
 				return err
 			}
-			return f.print(cmd, st.name, text, made)
+			return f.print(cmd, text, made)
 		}
 		made, err := hub.CreateTokenFile(cmd.Context(), st, f.token, f.out)
 		if errors.Is(err, fs.ErrExist) {
@@ -150,7 +150,7 @@ func (f *createFlags) run(cmd *cobra.Command) error {
 		if err != nil {
 			return err
 		}
-		return f.print(cmd, st.name, "", made)
+		return f.print(cmd, "", made)
 	})
 }
 
@@ -185,14 +185,13 @@ func expiry(text string, now time.Time) (at time.Time, err error) {
 }
 
 // print prints a new token; text is empty where it is in a file.
-func (f *createFlags) print(cmd *cobra.Command, name, text string, made store.Token) error {
+func (f *createFlags) print(cmd *cobra.Command, text string, made store.Token) error {
 	if f.json {
 		return term.JSON(cmd.OutOrStdout(), struct {
-			Database string `json:"database"`
-			Token    string `json:"token,omitempty"`
-			File     string `json:"file,omitempty"`
+			Token string `json:"token,omitempty"`
+			File  string `json:"file,omitempty"`
 			tokenJSON
-		}{name, text, f.out, toJSON(&made)})
+		}{text, f.out, toJSON(&made)})
 	}
 	who := string(made.Role)
 	if made.Role == store.RoleAgent {
@@ -226,12 +225,12 @@ minute, what a reader's token shows, until when it is valid. Times are in UTC.`,
 		Example: "  hub token list\n  hub token list --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withStore(cmd, db, func(st database) error {
+			return withStore(cmd, db, func(st store.Store) error {
 				tokens, err := st.Tokens(cmd.Context())
 				if err != nil {
 					return err
 				}
-				return printTokens(cmd.OutOrStdout(), st.name, tokens, asJSON)
+				return printTokens(cmd.OutOrStdout(), tokens, asJSON)
 			})
 		},
 	}
@@ -240,16 +239,13 @@ minute, what a reader's token shows, until when it is valid. Times are in UTC.`,
 	return cmd
 }
 
-func printTokens(w io.Writer, name string, tokens []store.Token, asJSON bool) error {
+func printTokens(w io.Writer, tokens []store.Token, asJSON bool) error {
 	if asJSON {
 		list := make([]tokenJSON, 0, len(tokens))
 		for i := range tokens {
 			list = append(list, toJSON(&tokens[i]))
 		}
-		return term.JSON(w, struct {
-			Database string      `json:"database"`
-			Tokens   []tokenJSON `json:"tokens"`
-		}{name, list})
+		return term.JSON(w, list)
 	}
 	if len(tokens) == 0 {
 		_, err := fmt.Fprintln(w, "there are no tokens; hub token create makes one")
@@ -298,7 +294,7 @@ were signed in with it. Exits with 3 when there is no such token.`,
 			if _, is := store.RoleOfToken(args[0]); is {
 				return usage(cmd, "that is a token, not its id; hub token list shows ids")
 			}
-			return withStore(cmd, db, func(st database) error {
+			return withStore(cmd, db, func(st store.Store) error {
 				return st.RevokeToken(cmd.Context(), args[0])
 			})
 		},

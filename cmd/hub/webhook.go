@@ -62,7 +62,7 @@ addresses of this machine and of private networks, --insecure allows http.`,
 			if err := made.Check(); err != nil {
 				return usage(cmd, "%w", err)
 			}
-			return withStore(cmd, db, func(st database) error {
+			return withStore(cmd, db, func(st store.Store) error {
 				if out != "" {
 					if err := hub.WriteSecret(out, made.Secret); err != nil {
 						return err
@@ -75,7 +75,7 @@ addresses of this machine and of private networks, --insecure allows http.`,
 					}
 					return err
 				}
-				return printNewWebhook(cmd, st.name, &w, out, asJSON)
+				return printNewWebhook(cmd, &w, out, asJSON)
 			})
 		},
 	}
@@ -91,18 +91,17 @@ addresses of this machine and of private networks, --insecure allows http.`,
 	return cmd
 }
 
-func printNewWebhook(cmd *cobra.Command, name string, w *store.Webhook, out string, asJSON bool) error {
+func printNewWebhook(cmd *cobra.Command, w *store.Webhook, out string, asJSON bool) error {
 	secret := w.Secret
 	if out != "" {
 		secret = ""
 	}
 	if asJSON {
 		return term.JSON(cmd.OutOrStdout(), struct {
-			Database string `json:"database"`
-			Secret   string `json:"secret,omitempty"`
-			File     string `json:"file,omitempty"`
+			Secret string `json:"secret,omitempty"`
+			File   string `json:"file,omitempty"`
 			webhookJSON
-		}{name, secret, out, toWebhookJSON(w)})
+		}{secret, out, toWebhookJSON(w)})
 	}
 	where := "shown only now"
 	if out != "" {
@@ -126,7 +125,7 @@ func newWebhookList() *cobra.Command {
 		Example: "  hub webhook list\n  hub webhook list --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withStore(cmd, db, func(st database) error {
+			return withStore(cmd, db, func(st store.Store) error {
 				list, err := st.Webhooks(cmd.Context())
 				if err != nil {
 					return err
@@ -136,10 +135,7 @@ func newWebhookList() *cobra.Command {
 					rows = append(rows, toWebhookJSON(&list[i]))
 				}
 				if asJSON {
-					return term.JSON(cmd.OutOrStdout(), struct {
-						Database string        `json:"database"`
-						Webhooks []webhookJSON `json:"webhooks"`
-					}{st.name, rows})
+					return term.JSON(cmd.OutOrStdout(), rows)
 				}
 				if len(rows) == 0 {
 					_, err := fmt.Fprintln(cmd.OutOrStdout(), "there are no webhooks; hub webhook add makes one")
@@ -180,7 +176,7 @@ func newWebhookRemove() *cobra.Command {
 		Example: "  hub webhook remove 0f8e4f5c-7a39-4b53-a5c5-9d1d3c6f2f10",
 		Args:    cli.Named("the ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withStore(cmd, db, func(st database) error { return st.DeleteWebhook(cmd.Context(), args[0]) })
+			return withStore(cmd, db, func(st store.Store) error { return st.DeleteWebhook(cmd.Context(), args[0]) })
 		},
 	}
 	addDB(cmd, &db)
@@ -198,7 +194,7 @@ when it doesn't take the message.`,
 		Example: "  hub webhook test 0f8e4f5c-7a39-4b53-a5c5-9d1d3c6f2f10",
 		Args:    cli.Named("the ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withStore(cmd, db, func(st database) error {
+			return withStore(cmd, db, func(st store.Store) error {
 				list, err := st.Webhooks(cmd.Context())
 				if err != nil {
 					return err

@@ -6,12 +6,10 @@ import (
 	"log/slog"
 	"path"
 	"slices"
-	"time"
 
 	"github.com/fxamacker/cbor/v2"
 
 	"waymark/host/resolve"
-	"waymark/internal/backoff"
 	"waymark/internal/errtext"
 	"waymark/snapshot"
 )
@@ -45,11 +43,9 @@ func (c *Catalog) loadBuiltin(ctx context.Context, config *Config) (*row, error)
 		}
 		if err != nil {
 			p.state.State, p.state.Error = snapshot.PluginRejected, errtext.Of(err)
-			c.builtinWait = backoff.After(c.builtinWait, firstRetry, longestRetry)
-			c.builtinRetry = time.Now().Add(c.builtinWait)
 			return p, nil // the error is in the row
 		}
-		hd.desc, c.builtinWait = m.Description(), 0
+		hd.desc = m.Description()
 	}
 	p.version.desc = hd.desc
 	p.state, p.handle = stateOf(BuiltinPath, p.version), hd
@@ -71,19 +67,12 @@ func (c *Catalog) loadBuiltin(ctx context.Context, config *Config) (*row, error)
 	return p, nil
 }
 
-// retryBuiltin tries the built-in module again, when that is due, where it couldn't be
-// loaded: its code is ours, so the machine is to blame, which may have been busy. Without
-// it an agent finds nothing.
-func (c *Catalog) retryBuiltin(ctx context.Context, v *survey, atOnce bool) (err error) {
-	c.builtin = c.current.builtin()
-	if c.builtin == nil || c.builtin.handle != nil {
-		return nil
-	}
-	if atOnce || !v.now.Before(c.builtinRetry) {
+// retryBuiltin tries the built-in module again where it couldn't be loaded: its code is
+// ours, so the machine is to blame, which may have been busy. Without it an agent finds
+// nothing.
+func (c *Catalog) retryBuiltin(ctx context.Context) (err error) {
+	if c.builtin = c.current.builtin(); c.builtin != nil && (c.builtin.handle == nil || c.builtin.handle.failed()) {
 		c.builtin, err = c.loadBuiltin(ctx, &c.config)
-	}
-	if err == nil && c.builtin.handle == nil {
-		v.schedule(c.builtinRetry)
 	}
 	return err
 }

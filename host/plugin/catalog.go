@@ -31,8 +31,6 @@ type Catalog struct {
 	store         store
 	builtin       *row             // of the built-in module; nil when there is none
 	builtinDigest string           // empty until it is needed
-	builtinRetry  time.Time        // when to try it again, where it couldn't be loaded
-	builtinWait   time.Duration    // how long that is after it was tried
 	loaded        bool             // Load or Prepare has been there
 	held          map[*handle]bool // what the turn uses, beside lists
 	unsaved       string           // why approvals weren't kept when it was tried last

@@ -30,35 +30,11 @@ type handle struct {
 	life context.Context //nolint:containedctx // ends with the handle, not with who asks first
 	end  context.CancelFunc
 
-	mu     sync.Mutex // guards last and closed
-	last   *attempt   // nil before the first
+	mu     sync.Mutex    // guards done and closed
+	done   chan struct{} // closed when result and err are set; nil before the load
 	closed bool
-}
-
-// attempt is one try to load a module.
-type attempt struct {
-	done   chan struct{} // closed when the others are set
 	result *sandbox.Module
 	err    error
-	retry  time.Time // when to try again, where the reason of err may pass; zero for never
-}
-
-// over reports whether an attempt has come to its end.
-func (a *attempt) over() bool {
-	if a == nil {
-		return false
-	}
-	select {
-	case <-a.done:
-		return true
-	default:
-		return false
-	}
-}
-
-// stale reports whether it is time for another.
-func (a *attempt) stale() bool {
-	return a == nil || a.over() && !a.retry.IsZero() && time.Now().After(a.retry)
 }
 
 func newHandle(life context.Context, path, digest string, limits sandbox.Limits, load func(context.Context) (*sandbox.Module, error)) *handle {
@@ -75,38 +51,33 @@ func (h *handle) module() resolve.Module {
 // errUnloaded says that a module was taken out of use.
 var errUnloaded = errors.New("the module is no longer used")
 
-// start begins to load, unless somebody has, and again where that failed some time ago
-// for a reason that may pass.
-func (h *handle) start() *attempt {
+// start begins to load, unless somebody has. The returned channel is closed
+// when that is over.
+func (h *handle) start() <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.last != nil && (h.closed || !h.last.stale()) {
-		return h.last
+	if h.done != nil {
+		return h.done
 	}
-	a := &attempt{done: make(chan struct{})}
-	h.last = a
+	h.done = make(chan struct{})
 	if h.closed {
-		a.err = errUnloaded
-		close(a.done)
-		return a
+		h.err = errUnloaded
+		close(h.done)
+		return h.done
 	}
 	go func() { // close waits for it
-		defer close(a.done)
-		if a.result, a.err = h.load(h.life); a.err == nil {
-			h.load = nil // it holds the file's bytes
-		} else if mayPass(a.err) {
-			a.retry = time.Now().Add(firstRetry)
-		}
+		defer close(h.done)
+		h.result, h.err = h.load(h.life)
+		h.load = nil // it holds the file's bytes
 	}()
-	return a
+	return h.done
 }
 
 // get returns the module and waits until it is loaded.
 func (h *handle) get(ctx context.Context) (*sandbox.Module, error) {
-	a := h.start()
 	select {
-	case <-a.done:
-		return a.result, a.err
+	case <-h.start():
+		return h.result, h.err
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -114,33 +85,34 @@ func (h *handle) get(ctx context.Context) (*sandbox.Module, error) {
 
 // loaded reports whether the module was loaded, be it in vain; failed reports
 // whether it was in vain.
-func (h *handle) loaded() bool { return h.latest().over() }
-
-func (h *handle) failed() bool {
-	a := h.latest()
-	return a.over() && a.err != nil
-}
-
-func (h *handle) latest() *attempt {
+func (h *handle) loaded() bool {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.last
+	done := h.done
+	h.mu.Unlock()
+	select {
+	case <-done: // a nil channel never is
+		return true
+	default:
+		return false
+	}
 }
+
+func (h *handle) failed() bool { return h.loaded() && h.err != nil }
 
 // close frees the module, after the load if one is going on. Whoever calls get
 // afterwards gets a module that answers nothing any more, or an error.
 func (h *handle) close() {
 	h.end()
 	h.mu.Lock()
-	a := h.last
+	done := h.done
 	h.closed = true
 	h.mu.Unlock()
-	if a == nil {
+	if done == nil {
 		return
 	}
-	<-a.done
-	if a.result != nil {
-		_ = a.result.Close()
+	<-done
+	if h.result != nil {
+		_ = h.result.Close()
 	}
 }
 
@@ -268,6 +240,9 @@ func (c *Catalog) loader(path string, load func(context.Context) (*sandbox.Modul
 		defer slow.Stop()
 		m, err := load(ctx)
 		if err != nil {
+			if mayPass(err) {
+				time.AfterFunc(firstRetry, c.Check) // which replaces a handle that has failed
+			}
 			return nil, err
 		}
 		if err := c.keepDescription(m.Digest(), m.Description()); err != nil {

@@ -51,10 +51,10 @@ func (c *Catalog) update(ctx context.Context, atOnce bool) (next time.Time, err 
 		return next, nil // Load is going to look at them
 	}
 	defer c.releaseHeld()
-	v := c.survey(&c.config, atOnce)
-	if err := c.retryBuiltin(ctx, v, atOnce); err != nil {
-		return v.next, err
+	if err := c.retryBuiltin(ctx); err != nil {
+		return next, err
 	}
+	v := c.survey(&c.config, atOnce)
 	for _, f := range v.due {
 		f.take(v.now, atOnce)
 		c.recognize(f.newest)

@@ -52,8 +52,7 @@ type core = sqlstore.Core
 // DB is a store.Store in a SQLite file.
 type DB struct {
 	*core
-	busy     time.Duration
-	existing bool // nothing is made
+	busy time.Duration
 	// write has one connection: the one writer of this process.
 	write *sql.DB
 	read  *sql.DB
@@ -95,7 +94,10 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	db := &DB{newest: newest.New(), busy: opts.BusyTimeout, existing: opts.Existing}
+	if info, err := os.Stat(path); opts.Existing && (errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().IsRegular() && info.Size() == 0) {
+		return nil, fmt.Errorf("open database %s: %w", path, store.ErrNone)
+	}
+	db := &DB{newest: newest.New(), busy: opts.BusyTimeout}
 	db.changes.db = db
 	db.core = &core{Database: database{db}, TextList: textList, Now: opts.Now, Keep: opts.History.Effective(), Newest: db.newest}
 	if err := db.open(ctx, path, opts.Logger); err != nil {
@@ -107,9 +109,6 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 }
 
 func (db *DB) open(ctx context.Context, path string, log *slog.Logger) error {
-	if _, err := os.Stat(path); db.existing && errors.Is(err, fs.ErrNotExist) {
-		return store.ErrNone
-	}
 	if err := create(path); err != nil {
 		return err
 	}

@@ -52,9 +52,6 @@ func (db *DB) prepare(ctx context.Context, path string, migrations fs.FS) error 
 	if err != nil {
 		return err
 	}
-	if empty && db.existing {
-		return store.ErrNone
-	}
 	if !empty {
 		if err := checkPages(ctx, pool); err != nil {
 			return err

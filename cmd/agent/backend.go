@@ -34,7 +34,7 @@ func (d *daemon) Status() types.Status {
 	s := types.Status{
 		PID: os.Getpid(), AgentVersion: cli.CurrentVersion().Version,
 		StartedAt: d.started, UptimeSeconds: time.Since(d.started).Seconds(),
-		Roots: h.Roots, Version: current.Version, Resources: len(current.Resources), Discovery: current.Discovery,
+		Roots: h.Roots, Version: current.Version, Resources: len(current.Resources), Discovery: current.Discovery, SnapshotError: current.SnapshotError,
 		Push: h.Push, Plugins: h.Plugins, Held: h.Held, ConfigError: d.configErrorNow(),
 		Watch: types.Watch{Mode: h.Watch.Mode, Directories: h.Watch.Dirs, Silent: h.Watch.Silent, Error: h.Watch.Error},
 	}

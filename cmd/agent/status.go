@@ -68,6 +68,9 @@ func printStatus(w io.Writer, s *types.Status) error {
 		row("projects", "%s", projectsLine(&s.Children[i]))
 	}
 	row("snapshot", "version %d, %s", s.Version, term.Count(s.Resources, "resource"))
+	if s.SnapshotError != "" {
+		row("problem", "%s", term.Visible(s.SnapshotError))
+	}
 	if resources.HasDiscovery(s.Discovery) {
 		row("discovery", "%s", s.Discovery.Summary())
 	}

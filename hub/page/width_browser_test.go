@@ -154,6 +154,8 @@ func testAgentWidths(t *testing.T, browser chrome) {
 		})
 	}})
 	b := open(t, browser, s, look{1280, 860, false}, "#/"+ids[0])
+	// Each view costs seconds: these are a telephone, a tablet and a small screen.
+	some := []int64{360, 768, 1024}
 	for tab, selectors := range map[string][]string{
 		"resources": {"#list .row .name", "#list .row .state", "#list .problem .name", "#list .problem .state", "#list .row .path", "#list .reason"},
 		"servers":   {"#body .card h3", "#body .card .state", "#body .card .path"},
@@ -168,10 +170,11 @@ func testAgentWidths(t *testing.T, browser chrome) {
 			id = ids[1]
 		}
 		b.visit("#/" + id + "/" + tab)
-		for _, width := range widths {
+		for _, width := range some {
 			b.run(chromedp.EmulateViewport(width, 860))
 			b.until(fmt.Sprintf(`document.documentElement.clientWidth === %d && document.querySelector(%s) !== null`, width, quote(selectors[0])))
 			if width > 760 {
+				b.until(`[...document.querySelectorAll('#agents .name')].some((e) => e.checkVisibility())`)
 				b.fits("agents beside it", width, "#agents .name", "#agents .state")
 			}
 			b.fits(fmt.Sprintf("%s at %d px", tab, width), width, append(selectors, ".agent-head h2", ".agent-head .state", "#feed time")...)

@@ -33,6 +33,9 @@ type Status struct {
 	Resources int    `json:"resources"`
 	// Discovery is that of the snapshot.
 	Discovery snapshot.Discovery `json:"discovery"`
+	// SnapshotError is that of the snapshot, as when there is more than is listed; empty
+	// when nothing is wrong with it as a whole.
+	SnapshotError string `json:"snapshot_error"`
 	// Push is null when nothing is pushed.
 	Push *push.Status `json:"push"`
 	// Workspace is the id of the agent's workspace; the agent keeps it when it is

@@ -30,20 +30,15 @@ type GitRepository struct {
 	Removed      bool   `json:"removed,omitempty"`
 }
 
-// GitQuestion asks what isn't committed, by POST /api/v0/git/diff. The zero value asks for
-// everything.
+// GitQuestion asks what isn't committed, by POST /api/v0/git/diff.
 type GitQuestion struct {
 	// Paths are files and directories, absolute; none means everything.
 	Paths []string `json:"paths,omitempty"`
-	// Offset is how many files are passed over.
-	Offset int `json:"offset,omitempty"`
 }
 
 // GitDiffs is what isn't committed in some repositories.
 type GitDiffs struct {
 	Repositories []GitDiff `json:"repositories"`
-	// NextOffset goes on where not all files are named; 0 where they are.
-	NextOffset int `json:"next_offset,omitempty"`
 	// Message has a line for each repository that can't be compared.
 	Message string `json:"message,omitempty"`
 }
@@ -67,8 +62,7 @@ type GitFile struct {
 	RenamedFrom string `json:"renamed_from,omitempty"`
 	Added       int    `json:"added"`
 	Removed     int    `json:"removed"`
-	// Note says why there is no diff of it, or not all: that the secret list names it, that it
-	// is binary or too large.
+	// Note says why there is no diff of it, or not all: it is secret, binary or too large.
 	Note string `json:"note,omitempty"`
 }
 

@@ -13,12 +13,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
 
-	"waymark/host/vfs"
 	"waymark/internal/httpapi/problem"
 	"waymark/internal/text"
 	"waymark/workspace"
@@ -27,17 +25,11 @@ import (
 const (
 	// maxFiles bounds the files that an answer names, and maxTexts its diffs, in bytes: a
 	// model reads all of it.
-	maxFiles = 200
+	maxFiles = 4000
 	maxTexts = 32 << 10
-	// maxLines bounds what is read to count the lines of one untracked file, and maxRead of
-	// all that an answer names, in bytes. 400,000 lines have 20 MB.
-	maxLines = 64 << 20
-	maxRead  = 256 << 20
-	// maxNamed bounds the files that git is asked about by name. More are all.
-	maxNamed = 1000
-	// maxLinked bounds how many files with several names are looked for by the others: each
-	// takes up to 50 ms.
-	maxLinked = 20
+	// maxRead bounds what is read to count the lines of untracked files, in bytes. 400,000
+	// lines have 20 MB.
+	maxRead = 128 << 20
 )
 
 // What stands in the place of a text.
@@ -46,101 +38,36 @@ const (
 	noteDerived = "not shown: it is, or was, a file that the secret list names"
 	noteLinked  = "not shown: it has several names, of which the secret list may name one"
 	noteBinary  = "binary"
-	noteLarge   = "its diff is too large to be shown beside others: ask for it alone by paths, or read the file"
-	noteCut     = "its diff is cut: read the file"
-	noteNoCount = "too large to be counted"
+	noteLarge   = "too large for this answer"
+	noteUncount = "too large to be counted"
 	noteOwn     = "a git repository of its own"
 	noteUnread  = "can't be read"
 )
 
-// row is a file that has changed.
-type row struct {
+// file is one that has changed. Its names are as git says them until it is told.
+type file struct {
 	workspace.GitFile
-	name, from string // as git says them; from is "" where it is the same
-	untracked  bool
-	size       int // of an untracked one whose lines are counted
+	untracked bool
+	size      int // of an untracked one
 }
 
-// question is what is asked about repositories, and how much of the answer is left.
+// question is what is asked about repositories, and how much room is left in the answer.
 type question struct {
-	places map[string][]string // by repository, relative to it; none is everything
-	within bool                // nothing outside of the workspace counts
-	offset int
+	places map[string][]string // by repository, absolute; none is everything
+	within string              // nothing outside of this directory counts; "" is none
 	files  int
 	texts  int
 }
 
-// changes says what isn't committed in a repository.
-func (s *scan) changes(ctx context.Context, top string, q *question) (*workspace.GitDiff, error) {
-	d := &workspace.GitDiff{RepoRoot: valid(top), Files: []workspace.GitFile{}}
-	return d, s.with(ctx, top, func(t *target, may visible) error {
-		d.Branch, d.RemoteOrigin = t.branchName(), t.remote
-		places := slices.DeleteFunc(slices.Clone(q.places[top]), func(place string) bool { return place == "" })
-		if len(places) < len(q.places[top]) {
-			places = nil // one of them is all of the repository
-		}
-		var all []*row
-		var trackedErr error
-		var other sync.WaitGroup
-		other.Go(func() { all, trackedErr = s.tracked(ctx, t) })
-		untracked, unmerged, more, err := s.list(ctx, t, places)
-		other.Wait()
-		if err == nil && trackedErr == nil && len(unmerged) > 0 {
-			if err = s.track(ctx, t, nil, unmerged); err == nil {
-				all, trackedErr = s.tracked(ctx, t)
-			}
-		}
-		if err := cmp.Or(err, trackedErr); err != nil {
-			return err
-		}
-		if more {
-			d.Note = s.tooMany()
-		}
-		secret := &part{} // what a file may have been made of that isn't shown
-		for _, r := range all {
-			if r.hide(may) {
-				secret.only = append(secret.only, r.name, r.from)
-			}
-		}
-		for _, name := range untracked {
-			all = append(all, &row{name: name, from: name, untracked: true})
-		}
-		wanted := slices.DeleteFunc(all, func(r *row) bool {
-			return !(r.in(places) && (!q.within || within(filepath.Join(top, r.name), t.root)))
-		})
-		for _, place := range places {
-			if err := s.there(ctx, t, place, wanted); err != nil {
-				return err
-			}
-		}
-		slices.SortFunc(wanted, func(a, b *row) int { return cmp.Compare(a.name, b.name) })
-		var page []*row
-		page, d.Omitted = q.page(wanted)
-		s.count(ctx, t, may, page)
-		if d.Diff, err = s.texts(ctx, t, may, page, secret, q); err != nil {
-			return err
-		}
-		for _, r := range page {
-			if r.Path = valid(r.name); r.from != r.name {
-				r.RenamedFrom = valid(r.from)
-			}
-			d.Files = append(d.Files, r.GitFile)
-		}
-		return nil
-	})
-}
-
-// Diff says what isn't committed in the repositories of a caller, or at the paths that are
-// asked for: absolute ones, of the workspace or those repositories. It looks for itself, and
-// git ends with ctx.
+// Diff says what isn't committed in the repositories of a caller, or at paths: absolute ones,
+// of the workspace or those repositories. It looks for itself, and git ends with ctx.
 //
 // # Errors
 //
 // A *problem.Error of code 404 where there is no repository, or nothing at a path.
-func (s *Service) Diff(ctx context.Context, caller workspace.Caller, asked workspace.GitQuestion) (*workspace.GitDiffs, error) {
-	q := &question{offset: asked.Offset, files: maxFiles, texts: maxTexts}
-	q.within = s.opts.Within != nil && s.opts.Within(ctx)
-	tops, err := s.places(caller.Chat, asked.Paths, q)
+func (s *Service) Diff(ctx context.Context, caller workspace.Caller, paths []string) (*workspace.GitDiffs, error) {
+	q := &question{files: maxFiles, texts: maxTexts}
+	tops, err := s.places(ctx, caller.Chat, paths, q)
 	if err != nil {
 		return nil, err
 	}
@@ -150,51 +77,51 @@ func (s *Service) Diff(ctx context.Context, caller workspace.Caller, asked works
 		return nil, ctx.Err()
 	}
 	defer func() { <-s.slots }()
-	answer, shown, omitted := &workspace.GitDiffs{Repositories: []workspace.GitDiff{}}, 0, 0
+	answer := &workspace.GitDiffs{Repositories: []workspace.GitDiff{}}
 	var warnings []string
 	for _, top := range tops {
-		d, err := s.own.changes(ctx, top, q)
+		d, err := s.scanner.changes(ctx, top, q)
 		var refused *problem.Error
 		switch {
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		case errors.As(err, &refused):
-			return nil, err
+		case ctx.Err() != nil, errors.As(err, &refused):
+			return nil, cmp.Or(ctx.Err(), err)
 		case errors.Is(err, errGone):
 		case err != nil:
 			warnings = append(warnings, valid(top)+": "+text.Line(err.Error(), 1024))
 		default:
 			answer.Repositories = append(answer.Repositories, *d)
-			shown, omitted = shown+len(d.Files), omitted+d.Omitted
 		}
 	}
 	if answer.Message = strings.Join(warnings, "\n"); len(answer.Repositories) == 0 && answer.Message == "" {
 		return nil, &problem.Error{Code: http.StatusNotFound, Message: "there is no git repository", Detail: "not around the workspace's directory or, for a chat, where it has worked"}
 	}
-	if q.files == 0 && omitted > 0 {
-		answer.NextOffset = asked.Offset + shown
-	}
 	return answer, nil
 }
 
 // places returns the repositories that are meant, and notes what of them is.
-func (s *Service) places(chat uuid.UUID, paths []string, q *question) ([]string, error) {
-	tops := s.topsOf(chat)
+func (s *Service) places(ctx context.Context, chat uuid.UUID, paths []string, q *question) ([]string, error) {
+	root, tops := s.opts.Root(), s.topsOf(chat)
+	if s.opts.Within != nil && s.opts.Within(ctx) {
+		q.within = root
+		if root == "" { // yet
+			return nil, nil
+		}
+	}
 	if len(paths) == 0 {
 		return tops, nil
 	}
 	q.places = make(map[string][]string)
-	for _, asked := range paths {
-		at := resolved(asked)
+	for _, path := range paths {
+		at := resolved(path)
 		dir := at
 		if info, err := os.Lstat(at); err != nil || !info.IsDir() {
 			dir = filepath.Dir(at)
 		}
-		root, top := s.opts.Root(), s.find(dir)
-		if top == "" || !(root != "" && within(at, root) || !q.within && slices.Contains(tops, top)) {
-			return nil, notThere(asked, "it lies in no git repository of the workspace or, for a chat, where it has worked")
+		top := s.find(dir)
+		if inside := root != "" && within(at, root); top == "" || !inside && (q.within != "" || !slices.Contains(tops, top)) {
+			return nil, notThere(path, "it lies in no git repository of the workspace or, for a chat, where it has worked")
 		}
-		q.places[top] = append(q.places[top], strings.TrimPrefix(strings.TrimPrefix(at, top), "/"))
+		q.places[top] = append(q.places[top], at)
 	}
 	return slices.Sorted(maps.Keys(q.places)), nil
 }
@@ -203,202 +130,209 @@ func (s *Service) places(chat uuid.UUID, paths []string, q *question) ([]string,
 // a link is a file of a repository, too.
 func resolved(path string) string {
 	dir, name := filepath.Split(filepath.Clean(path))
-	for rest := name; ; {
-		if real, err := filepath.EvalSymlinks(dir); err == nil || dir == "/" {
-			return filepath.Join(real, rest)
-		}
-		dir = filepath.Clean(dir)
-		rest = filepath.Join(filepath.Base(dir), rest)
-		dir = filepath.Dir(dir)
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil && dir != "/" {
+		real = resolved(dir)
 	}
+	return filepath.Join(real, name)
 }
 
 func notThere(path, why string) error {
 	return &problem.Error{Code: http.StatusNotFound, Message: "there is no " + text.Printable(valid(path)), Detail: why}
 }
 
-// in reports whether a file lies in one of some places, or did; none is everywhere.
-func (r *row) in(places []string) bool {
-	return len(places) == 0 || slices.ContainsFunc(places, func(place string) bool {
-		return within(strings.TrimSuffix(r.name, "/"), place) || within(r.from, place)
+// changes says what isn't committed in a repository.
+func (s *scan) changes(ctx context.Context, top string, q *question) (*workspace.GitDiff, error) {
+	d := &workspace.GitDiff{RepoRoot: valid(top), Files: []workspace.GitFile{}}
+	return d, s.with(ctx, top, func(t *target, may visible) error {
+		d.Branch, d.RemoteOrigin = t.branchName(), t.remote
+		files, unread, more, err := s.changed(ctx, t, q.places[top])
+		if err != nil {
+			return err
+		}
+		find := findRenames
+		for _, f := range files {
+			if f.hide(may) && !f.untracked {
+				find = findCopies
+			}
+		}
+		files = slices.DeleteFunc(files, func(f *file) bool { return !f.meant(top, q) })
+		for _, place := range q.places[top] {
+			there := func(f *file) bool { return f.in(top, place) }
+			if _, err := os.Lstat(place); err != nil && !slices.ContainsFunc(files, there) {
+				return notThere(place, "it isn't among the files, and hasn't gone since the last commit")
+			}
+		}
+		slices.SortFunc(files, func(a, b *file) int { return cmp.Compare(a.Path, b.Path) })
+		named := min(len(files), q.files)
+		files, d.Omitted = files[:named], len(files)-named
+		q.files -= named
+		count(ctx, top, files)
+		if d.Diff, err = s.texts(ctx, t, may, files, &part{without: unread}, find, q); err != nil {
+			return err
+		}
+		if more {
+			d.Note = s.tooMany()
+		}
+		for _, f := range files {
+			f.Path, f.RenamedFrom = valid(f.Path), valid(f.RenamedFrom)
+			d.Files = append(d.Files, f.GitFile)
+		}
+		return nil
 	})
 }
 
-// page takes from the files what the answer has room for, from the offset on, and tells how
-// many are left.
-func (q *question) page(all []*row) (page []*row, left int) {
-	skip := min(q.offset, len(all))
-	n := min(q.files, len(all)-skip)
-	q.offset -= skip
-	q.files -= n
-	return all[skip : skip+n], len(all) - skip - n
-}
-
-// tracked returns the files that git knows and that have changed, with how many lines.
-func (s *scan) tracked(ctx context.Context, t *target) (rows []*row, err error) {
-	unread, err := despite(func(without []string) error {
-		rows = nil
-		var r *row // whose names come in records of their own
-		return s.run.run(ctx, s.diffCommand(t, &part{without: without}, "--numstat", "-z", "--find-renames"), func(in io.Reader) error {
+// changed returns the files that have changed: of those that git knows all, with how many
+// lines, and of the others those in some places.
+func (s *scan) changed(ctx context.Context, t *target, places []string) (files []*file, unread []string, more bool, err error) {
+	untracked, unmerged, more, err := s.list(ctx, t, places)
+	if err == nil {
+		err = s.track(ctx, t, nil, unmerged)
+	}
+	if err != nil {
+		return nil, nil, false, err
+	}
+	unread, err = despite(func(without []string) error {
+		files = nil
+		var f *file // whose names come in records of their own
+		return s.run.run(ctx, s.diffCommand(t, &part{without: without}, "--numstat", "-z", findRenames), func(in io.Reader) error {
 			return records(in, func(record string) error {
 				switch {
-				case r != nil && r.from == "":
-					r.from = record
-					return nil
-				case r != nil:
-					r.name = record
+				case f == nil:
+					added, rest, _ := strings.Cut(record, "\t")
+					removed, name, _ := strings.Cut(rest, "\t")
+					f = &file{GitFile: workspace.GitFile{Path: name}}
+					f.Added, _ = strconv.Atoi(added)
+					f.Removed, _ = strconv.Atoi(removed)
+					if added == "-" {
+						f.Note = noteBinary
+					}
+				case f.RenamedFrom == "":
+					f.RenamedFrom = record
 				default:
-					fields := append(strings.SplitN(record, "\t", 3), "", "")
-					r = &row{name: fields[2], from: fields[2]}
-					r.Added, _ = strconv.Atoi(fields[0])
-					r.Removed, _ = strconv.Atoi(fields[1])
-					if fields[0] == "-" {
-						r.Note = noteBinary
-					}
-					if r.name == "" {
-						return nil
-					}
+					f.Path = record
 				}
-				rows, r = append(rows, r), nil
+				if f.Path != "" {
+					files, f = append(files, f), nil
+				}
 				return nil
 			})
 		})
 	})
 	for _, name := range unread {
-		rows = append(rows, &row{name: name, from: name, GitFile: workspace.GitFile{Note: noteUnread}})
+		files = append(files, &file{GitFile: workspace.GitFile{Path: name, Note: noteUnread}})
 	}
-	return rows, err
-}
-
-// there says that something is at a place, or has been there and isn't committed as gone.
-func (s *scan) there(ctx context.Context, t *target, place string, changed []*row) error {
-	if _, err := os.Lstat(filepath.Join(t.top, place)); err == nil {
-		return nil
+	for _, name := range untracked {
+		files = append(files, &file{GitFile: workspace.GitFile{Path: name}, untracked: true})
 	}
-	if slices.ContainsFunc(changed, func(r *row) bool { return r.in([]string{place}) }) {
-		return nil
-	}
-	if t.head != "" { // it may be outside of what a sparse checkout has
-		if _, err := s.run.output(ctx, s.confined(t, "rev-parse", "-q", "--verify", t.head+":"+place)); err == nil {
-			return nil
-		}
-	}
-	return notThere(filepath.Join(t.top, place), "it is neither among the files nor among those that are committed")
-}
-
-// count counts the lines of files that git doesn't know, and finds those that aren't to be
-// shown.
-func (s *scan) count(ctx context.Context, t *target, may visible, page []*row) {
-	left, linked := int64(maxRead), 0
-	for _, r := range page {
-		var st unix.Stat_t
-		err := unix.Lstat(filepath.Join(t.top, r.name), &st)
-		kind := st.Mode & unix.S_IFMT
-		switch {
-		case ctx.Err() != nil:
-			return
-		case r.hide(may), r.Note != "":
-		case strings.HasSuffix(r.name, "/"):
-			r.Note = noteOwn
-		case err == nil && kind == unix.S_IFREG && st.Nlink > 1 && (linked == maxLinked || t.linked(&st)):
-			r.GitFile = workspace.GitFile{Note: noteLinked}
-		case r.untracked && kind == unix.S_IFLNK:
-			r.Added = 1 // the place that it leads to
-		case r.untracked && st.Size > min(maxLines, left):
-			r.Note = noteNoCount
-		case r.untracked:
-			r.Added, r.size, r.Note = lines(filepath.Join(t.top, r.name))
-			left -= int64(r.size)
-		}
-		if st.Nlink > 1 && kind == unix.S_IFREG {
-			linked = min(linked+1, maxLinked)
-		}
-	}
+	return files, unread, more, err
 }
 
 // hide takes away what a file says that isn't to be shown.
-func (r *row) hide(may visible) bool {
-	switch {
-	case !may(strings.TrimSuffix(r.name, "/")):
-		r.GitFile = workspace.GitFile{Note: noteSecret}
-	case r.from != r.name && !may(r.from):
-		r.GitFile = workspace.GitFile{Note: noteDerived}
-	default:
-		return false
+func (f *file) hide(may visible) bool {
+	note := ""
+	if !may(strings.TrimSuffix(f.Path, "/")) {
+		note = noteSecret
+	} else if f.RenamedFrom != "" && !may(f.RenamedFrom) {
+		note = noteDerived
 	}
-	return true
+	if note != "" {
+		f.withhold(note)
+	}
+	return note != ""
 }
 
-// linked reports whether a file may be on the secret list by another of its names.
-func (t *target) linked(st *unix.Stat_t) bool {
-	dir := t.top
-	if t.root != "" && within(t.top, t.root) {
-		dir = t.root
-	}
-	guard, err := vfs.NewSecretGuard(nil)
-	if err != nil {
-		return true
-	}
-	root, err := vfs.OpenRoot(dir, vfs.RootOptions{})
-	if err != nil {
-		return true
-	}
-	defer root.Close()
-	return root.SecretLink(guard, st) != nil
+func (f *file) withhold(note string) { f.Added, f.Removed, f.Note = 0, 0, note }
+
+// meant reports whether a file is asked for.
+func (f *file) meant(top string, q *question) bool {
+	places := q.places[top]
+	return (q.within == "" || within(filepath.Join(top, f.Path), q.within)) &&
+		(len(places) == 0 || slices.ContainsFunc(places, func(place string) bool { return f.in(top, place) }))
 }
 
-// lines counts the lines of a file, and its bytes, or says why not.
-func lines(path string) (n, size int, note string) {
+// in reports whether a file lies in a place, or did.
+func (f *file) in(top, place string) bool {
+	return within(filepath.Join(top, f.Path), place) || f.RenamedFrom != "" && within(filepath.Join(top, f.RenamedFrom), place)
+}
+
+// count counts the lines of the files that git doesn't know, and withholds those that may be
+// secret by another name: which ones that are is nowhere in a file.
+func count(ctx context.Context, top string, files []*file) {
+	left, buf := int64(maxRead), make([]byte, 64<<10)
+	for _, f := range files {
+		var st unix.Stat_t
+		path := filepath.Join(top, f.Path)
+		err := unix.Lstat(path, &st)
+		regular := err == nil && st.Mode&unix.S_IFMT == unix.S_IFREG
+		switch {
+		case ctx.Err() != nil:
+			return
+		case f.Note != "":
+		case strings.HasSuffix(f.Path, "/"):
+			f.Note = noteOwn
+		case regular && st.Nlink > 1:
+			f.withhold(noteLinked)
+		case f.untracked && regular && st.Size > left:
+			f.Note = noteUncount
+		case f.untracked && regular:
+			f.size, left = int(st.Size), left-st.Size
+			f.Added, f.Note = lines(path, st.Size, buf)
+		case f.untracked:
+			f.Added = 1 // the place that a link leads to
+		}
+	}
+}
+
+// lines counts the lines in the first size bytes of a file, or says why not.
+func lines(path string, size int64, buf []byte) (n int, note string) {
 	f, err := openRegular(path)
 	if err != nil {
-		return 0, 0, noteUnread
+		return 0, noteUnread
 	}
 	defer func() { _ = f.Close() }()
-	in := io.LimitReader(f, maxLines) // it may grow meanwhile
-	for buf, last := make([]byte, 64<<10), byte('\n'); ; {
+	last := byte('\n')
+	for in := io.LimitReader(f, size); ; {
 		got, err := in.Read(buf)
-		part := buf[:got]
-		if size += got; bytes.IndexByte(part, 0) >= 0 {
-			return 0, size, noteBinary
+		if got > 0 {
+			last = buf[got-1]
 		}
-		if n += bytes.Count(part, []byte("\n")); got > 0 {
-			last = part[got-1]
-		}
+		n += bytes.Count(buf[:got], []byte("\n"))
 		switch {
+		case bytes.IndexByte(buf[:got], 0) >= 0:
+			return 0, noteBinary
 		case errors.Is(err, io.EOF) && last != '\n':
-			return n + 1, size, ""
+			return n + 1, ""
 		case errors.Is(err, io.EOF):
-			return n, size, ""
+			return n, ""
 		case err != nil:
-			return 0, size, noteUnread
+			return 0, noteUnread
 		}
 	}
 }
 
 // texts returns the diffs of the files that have room, by one git.
-func (s *scan) texts(ctx context.Context, t *target, may visible, page []*row, secret *part, q *question) (string, error) {
-	of, byName := &part{}, make(map[string]*row)
+func (s *scan) texts(ctx context.Context, t *target, may visible, files []*file, of *part, find string, q *question) (string, error) {
 	var untracked []string
-	room := q.texts
-	for _, r := range page {
-		least := r.size + r.Added + r.Removed // a line has two bytes at least
-		if !r.untracked {
-			least *= 2
-		}
-		switch {
-		case r.Note == noteBinary:
-		case r.Note != "":
+	byName, room := make(map[string]*file), q.texts
+	for _, f := range files {
+		if f.Note != "" {
 			continue
-		case len(page) > 1 && least > room:
-			r.Note = noteLarge
+		}
+		// What git says of it has as many bytes at least: a line has two, but for an empty one.
+		least := 40 + 2*len(f.Path) + f.Added + f.Removed + f.size
+		f.Note = noteLarge // until it is there
+		if len(files) > 1 && least > room {
 			continue
-		default:
-			room -= least
 		}
-		if r.untracked {
-			untracked = append(untracked, r.name)
+		room -= least
+		if f.untracked {
+			untracked = append(untracked, f.Path)
 		}
-		of.only, byName[r.name] = append(of.only, r.name, r.from), r
+		byName[f.Path] = f
+		if of.only = append(of.only, f.Path); f.RenamedFrom != "" {
+			of.only = append(of.only, f.RenamedFrom)
+		}
 	}
 	if len(byName) == 0 {
 		return "", nil
@@ -406,57 +340,38 @@ func (s *scan) texts(ctx context.Context, t *target, may visible, page []*row, s
 	if err := s.track(ctx, t, untracked, nil); err != nil {
 		return "", err
 	}
-	if len(secret.only) > 0 {
-		made, from := may, slices.Concat(of.only, secret.only)
-		if len(from) > maxNamed {
-			from = nil
-		}
-		_, err := despite(func(without []string) (err error) {
-			made, err = s.derived(ctx, t, may, &part{only: from, without: without})
-			return err
-		})
-		if err != nil {
-			return "", err
-		}
-		may = made
-	}
-	renames := "--no-renames"
-	if slices.ContainsFunc(page, func(r *row) bool { return r.name != r.from }) {
-		renames = "--find-renames"
+	if find == findCopies {
+		of.only = nil // what isn't shown is compared, too
 	}
 	var b strings.Builder
-	unread, err := despite(func(without []string) error {
-		of.without = without
-		b.Reset()
-		left := q.texts
-		return s.run.run(ctx, s.diffCommand(t, of, append([]string{renames}, forPeople...)...), func(in io.Reader) error {
-			return sections(in, func(section *section) {
-				_, to, shown, err := section.shown(may)
-				r := byName[to]
-				switch {
-				case r == nil || errors.Is(err, errNoFile):
-				case err != nil:
-					r.GitFile = workspace.GitFile{Note: noteDerived}
-				case len(shown) <= left && section.size <= maxDiff:
-					b.WriteString(shown)
-					left -= len(shown)
-				case len(page) > 1:
-					r.Note = noteLarge
-				default:
-					r.Note = noteCut
-					b.WriteString(text.Truncate(shown, left))
-					left = 0
-				}
-				if err == nil && r != nil && (section.nul || section.binary()) {
-					r.Note = noteBinary
-				}
-			})
+	err := s.diff(ctx, t, of, find, func(in io.Reader) error {
+		return sections(in, func(section *section) {
+			from, to, err := names(string(section.head))
+			f := byName[to]
+			if err != nil || f == nil {
+				return
+			}
+			if gone := byName[from]; gone != nil {
+				gone.Note = "" // moved, which git hasn't been told
+			}
+			switch shown := section.text(from, to); {
+			case !may(from):
+				f.withhold(noteDerived)
+			case section.binary():
+				f.Note = noteBinary
+			case b.Len()+len(shown) <= q.texts:
+				f.Note = ""
+				b.WriteString(shown)
+			case len(files) == 1:
+				b.WriteString(text.Truncate(shown, q.texts))
+				fallthrough
+			default:
+				f.Note = noteLarge
+			}
 		})
 	})
-	for _, name := range unread {
-		if r := byName[name]; r != nil {
-			r.Note = noteUnread
-		}
+	if errors.Is(err, errEnough) {
+		err = nil
 	}
 	q.texts -= b.Len()
 	return b.String(), err

@@ -92,7 +92,7 @@ const (
 	secret  = " (not shown: the secret list names it)\n"
 	derived = " (not shown: it is, or was, a file that the secret list names)\n"
 	linked  = " (not shown: it has several names, of which the secret list may name one)\n"
-	large   = " (its diff is too large to be shown beside others: ask for it alone by paths, or read the file)\n"
+	large   = " (too large for this answer)\n"
 )
 
 // TestChanges: what is staged, modified, untracked, deleted and renamed is named with its
@@ -259,7 +259,7 @@ func TestChangesPaths(t *testing.T) {
 			t.Errorf("%q: %+v, %v", path, d, err)
 		}
 	}
-	for _, q := range []workspace.GitQuestion{{Paths: []string{"sub"}}, {Paths: []string{""}}, {Offset: -1}} {
+	for _, q := range []workspace.GitQuestion{{Paths: []string{"sub"}}, {Paths: []string{""}}} {
 		if d, err := s.ask(t.Context(), q); problem.CodeOf(err) != 400 {
 			t.Errorf("%+v: %+v, %v", q, d, err)
 		}
@@ -287,11 +287,11 @@ func TestChangesLarge(t *testing.T) {
 	p.write("z", "z\n")
 	s := p.serve("", nil)
 	d := s.wants(nil, "a +1 -1\ngrown +100000 -1"+large+"huge +0 -0 (too large to be counted)\nimage +0 -0 (binary)\nlate +0 -0 (binary)\nline +1 -1"+large+"new +100000 -0"+large+"z +1 -0\n")
-	has(t, d.Diff, "+changed\n", "+z\n", "Binary files a/image and b/image differ")
+	has(t, d.Diff, "+changed\n", "+z\n")
 	if len(d.Diff) > 32<<10 {
 		t.Errorf("it has %d bytes", len(d.Diff))
 	}
-	d = s.wants([]string{"new"}, "new +100000 -0 (its diff is cut: read the file)\n")
+	d = s.wants([]string{"new"}, "new +100000 -0"+large)
 	if len(d.Diff) < 31<<10 || len(d.Diff) > 32<<10 {
 		t.Errorf("of one file it has %d bytes", len(d.Diff))
 	}
@@ -339,46 +339,37 @@ func TestChangesWithin(t *testing.T) {
 			if within && path == p.at("other/o") {
 				code = 404
 			}
-			if _, err := s.Diff(t.Context(), caller, workspace.GitQuestion{Paths: []string{path}}); problem.CodeOf(err) != code || code == 0 && err != nil {
+			if _, err := s.Diff(t.Context(), caller, []string{path}); problem.CodeOf(err) != code || code == 0 && err != nil {
 				t.Errorf("within %t, %s: %v", within, path, err)
 			}
 		}
-		if all, err := s.Diff(t.Context(), caller, workspace.GitQuestion{}); err != nil || len(all.Repositories) != 1 || said(all.Repositories[0]) != map[bool]string{false: "o +1 -1\n"}[within] {
+		if all, err := s.Diff(t.Context(), caller, nil); err != nil || len(all.Repositories) != 1 || said(all.Repositories[0]) != map[bool]string{false: "o +1 -1\n"}[within] {
 			t.Errorf("within %t, of the chat: %+v, %v", within, all, err)
 		}
 	}
 }
 
-// TestChangesPages: files that have no room are there at an offset.
-func TestChangesPages(t *testing.T) {
+// TestChangesMany: all files are named and counted, with the diffs that have room.
+func TestChangesMany(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.repo("", "a", "a\n")
-	for i := range 450 {
-		p.write(fmt.Sprintf("d/%04d", i), "n\n")
-		p.write(fmt.Sprintf("e/%04d", i), "n\n")
+	for i := range 3000 {
+		p.write(fmt.Sprintf("d%d/%04d", i%7, i), "n\n")
 	}
 	s := p.serve("", nil)
-	seen, q := map[string]bool{}, workspace.GitQuestion{}
-	for calls := 0; calls == 0 || q.Offset > 0; calls++ {
-		answer, err := s.ask(t.Context(), q)
-		if err != nil || calls > 20 {
-			t.Fatalf("after %d calls: %v", calls, err)
-		}
-		d := answer.Repositories[0]
-		for _, f := range d.Files {
-			if seen[f.Path] {
-				t.Fatalf("%s is there twice", f.Path)
-			}
-			seen[f.Path] = true
-		}
-		if len(d.Files) > 200 || len(seen)+d.Omitted != 900 || d.Omitted > 0 != (answer.NextOffset == len(seen)) {
-			t.Fatalf("from %d on: %d files, %d omitted, next %d", q.Offset, len(d.Files), d.Omitted, answer.NextOffset)
-		}
-		q.Offset = answer.NextOffset
+	d := s.changes()
+	if n := strings.Count(d.Diff, "diff --git"); len(d.Files) != 3000 || n < 100 || n != 3000-strings.Count(said(d), large) || strings.Count(said(d), " +1 -0") != 3000 {
+		t.Errorf("%d files are named, %d with a diff", len(d.Files), n)
 	}
-	if len(seen) != 900 {
-		t.Errorf("%d files are named", len(seen))
+	if d := s.changes("d6"); len(d.Files) != 428 || !strings.HasPrefix(d.Diff, "diff --git a/d6/0006") {
+		t.Errorf("of one directory %d files are named", len(d.Files))
+	}
+	for i := range 1500 {
+		p.write(fmt.Sprintf("e/%04d", i), "n\n")
+	}
+	if d := s.changes(); len(d.Files)+d.Omitted != 4500 || d.Omitted != 500 {
+		t.Errorf("%d files are named, %d aren't", len(d.Files), d.Omitted)
 	}
 }
 
@@ -456,9 +447,7 @@ func TestChangesStates(t *testing.T) {
 		})
 	}
 	p := newPlace(t)
-	p.repo("", "in/a", "a\n", "out/b", "b\n")
-	p.git("", "sparse-checkout", "set", "--cone", "in")
-	p.serve("", nil).wants([]string{"out/b"}, "") // committed, and not checked out
+	p.repo("", "a", "a\n")
 	p.write("../none/x", "x\n")
 	if _, err := p.serve("../none", nil).ask(t.Context(), workspace.GitQuestion{}); problem.CodeOf(err) != 404 {
 		t.Errorf("without a repository: %v", err)

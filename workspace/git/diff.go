@@ -131,16 +131,18 @@ func (s *section) write(part []byte, begins bool) {
 
 // add puts a section into the diff, unless it is of a file that nobody may see.
 func (p *patch) add(s *section, may visible) {
-	_, _, shown, err := s.shown(may)
-	switch {
-	case errors.Is(err, errHidden):
+	if !bytes.HasPrefix(s.head, []byte("diff --git ")) {
+		return // what git says before the first file
+	}
+	from, to, err := names(string(s.head))
+	if err != nil || !may(from) || !may(to) {
 		p.withheld++
 		return
-	case err != nil:
-		return
-	case s.nul:
+	}
+	shown := s.text(from, to)
+	if s.nul {
 		p.size += int64(len(shown))
-	default:
+	} else {
 		p.size += max(s.size, int64(len(shown)))
 	}
 	if p.text.Len() <= maxDiff {
@@ -148,33 +150,19 @@ func (p *patch) add(s *section, may visible) {
 	}
 }
 
-// Why a section isn't shown: it is what git says before the first file, or of a file that
-// nobody may see.
-var (
-	errNoFile = errors.New("it is of no file")
-	errHidden = errors.New("it is of a file that isn't shown")
-)
-
-// shown returns which file a section is of, before and after, and what it says.
-func (s *section) shown(may visible) (from, to, shown string, err error) {
-	if !bytes.HasPrefix(s.head, []byte("diff --git ")) {
-		return "", "", "", errNoFile
-	}
-	from, to, err = names(string(s.head))
-	if err != nil || !may(from) || !may(to) {
-		return from, to, "", errHidden
-	}
+// text is what a section may say of the file that had, and has, these names.
+func (s *section) text(from, to string) string {
 	head, body := string(s.head), string(s.body)
 	if s.nul {
 		// git takes what has its first NUL late for text, and what an attribute
 		// says is.
 		head, body = binary(head, from, to), ""
 	}
-	return from, to, valid(head) + valid(body), nil
+	return valid(head) + valid(body)
 }
 
 // binary reports whether git says nothing but that a file has changed.
-func (s *section) binary() bool { return bytes.Contains(s.head, []byte("\nBinary files ")) }
+func (s *section) binary() bool { return s.nul || bytes.Contains(s.head, []byte("\nBinary files ")) }
 
 // valid makes what isn't UTF-8 valid.
 func valid(s string) string {

@@ -31,6 +31,7 @@ type result struct {
 type scanner interface {
 	// scan returns when it has looked, or ctx has ended.
 	scan(ctx context.Context, top string) result
+	changes(ctx context.Context, top string, q *question) (*workspace.GitDiff, error)
 }
 
 // scan is the real scanner.
@@ -114,14 +115,13 @@ func (s *scan) with(ctx context.Context, top string, do func(*target, visible) e
 	if err := t.fill(); err != nil {
 		return err
 	}
+	err = do(t, may)
 	var no *failure
-	if err := do(t, may); errors.As(err, &no) {
+	if errors.As(err, &no) {
 		// git speaks of our copies; that is nobody's business, and new each time.
-		return errors.New(strings.ReplaceAll(err.Error(), t.dir, ".git"))
-	} else if err != nil {
-		return err
+		err = errors.New(strings.ReplaceAll(err.Error(), t.dir, ".git"))
 	}
-	return nil
+	return err
 }
 
 // branchName is the branch without refs/heads/; "" while HEAD names none.
@@ -333,18 +333,9 @@ func (s *scan) compare(ctx context.Context, t *target, may visible) (string, err
 	if err != nil {
 		return "", err
 	}
-	var p *patch
-	diff := func(without []string) error {
-		p, err = s.diff(ctx, t, may, without)
-		return err
-	}
-	unread, err := despite(diff)
+	p, unread, err := s.patch(ctx, t, may, findRenames)
 	if err == nil && p.withheld > 0 {
-		// git pairs each file that has gone with one that is new. Another one
-		// may have the same content.
-		if may, err = s.derived(ctx, t, may, &part{without: unread}); err == nil {
-			unread, err = despite(diff)
-		}
+		p, unread, err = s.patch(ctx, t, may, findCopies)
 	}
 	if err != nil {
 		return "", err
@@ -360,6 +351,17 @@ func (s *scan) compare(ctx context.Context, t *target, may visible) (string, err
 
 func (s *scan) tooMany() string {
 	return fmt.Sprintf("more than %d files are untracked: the others are not shown", s.untracked)
+}
+
+// patch is the diff of everything but the files that can't be read.
+func (s *scan) patch(ctx context.Context, t *target, may visible, find string) (p *patch, unread []string, err error) {
+	unread, err = despite(func(without []string) error {
+		return s.diff(ctx, t, &part{without: without}, find, func(r io.Reader) (err error) {
+			p, err = readPatch(r, may)
+			return err
+		})
+	})
+	return p, unread, err
 }
 
 // despite runs git without the files that it can't read: it gives up at the first one.
@@ -390,45 +392,17 @@ var cannotRead = lazyregexp.New(`^(?:cannot hash|unable to read) (.+)$`)
 // maxUnread bounds how many files git is asked to do without, one by one.
 const maxUnread = 16
 
-// forPeople are the options of a diff that somebody reads.
-var forPeople = []string{"--src-prefix=a/", "--dst-prefix=b/", "--unified=3", "--submodule=short"}
-
-// diff runs git diff over everything but some files.
-func (s *scan) diff(ctx context.Context, t *target, may visible, without []string) (p *patch, err error) {
-	c := s.diffCommand(t, &part{without: without}, append([]string{"--find-renames"}, forPeople...)...)
-	err = s.run.run(ctx, c, func(r io.Reader) error {
-		var err error
-		p, err = readPatch(r, may)
-		return err
-	})
-	return p, err
-}
-
-// derived narrows what may be shown by what has come from files that may not.
-func (s *scan) derived(ctx context.Context, t *target, may visible, of *part) (visible, error) {
-	hidden := make(map[string]bool)
-	var state, from string // of the record before
-	err := s.run.run(ctx, s.diffCommand(t, of, "--find-copies", "--name-status", "-z"), func(r io.Reader) error {
-		return records(r, func(record string) error {
-			switch {
-			case state == "":
-				state = record
-			case from == "" && (state[0] == 'C' || state[0] == 'R'):
-				from = record
-			default:
-				if from != "" && !may(from) {
-					hidden[record] = true
-				}
-				state, from = "", ""
-			}
-			return nil
-		})
-	})
-	return func(name string) bool { return !hidden[name] && may(name) }, err
-}
+// git pairs each file that has gone with one that is new. Another new one may have the same
+// content: where a file isn't to be shown, its copies are found, too.
+const findRenames, findCopies = "--find-renames", "--find-copies"
 
 // part is a part of a repository: everything but some files, or some files alone.
 type part struct{ without, only []string }
+
+// diff has the diff of a part read, of what isn't committed.
+func (s *scan) diff(ctx context.Context, t *target, of *part, find string, read func(io.Reader) error) error {
+	return s.run.run(ctx, s.diffCommand(t, of, find, "--src-prefix=a/", "--dst-prefix=b/", "--unified=3", "--submodule=short"), read)
+}
 
 // diffCommand is git diff of what isn't committed in a part of the repository.
 func (s *scan) diffCommand(t *target, of *part, args ...string) *command {
@@ -460,8 +434,8 @@ func (s *scan) list(ctx context.Context, t *target, places []string) (untracked,
 		list.args = append(list.args, "--sparse")
 	}
 	list.args = append(list.args, "--")
-	for _, name := range places {
-		list.args = append(list.args, ":(top,literal)"+name)
+	for _, place := range places {
+		list.args = append(list.args, ":(literal)"+place)
 	}
 	err = s.run.run(ctx, list, func(r io.Reader) error {
 		return records(r, func(record string) error {

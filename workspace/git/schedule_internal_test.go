@@ -32,6 +32,10 @@ type fakeScanner struct {
 	most    int
 }
 
+func (f *fakeScanner) changes(context.Context, string, *question) (*workspace.GitDiff, error) {
+	return nil, errGone
+}
+
 func (f *fakeScanner) scan(ctx context.Context, top string) result {
 	f.mu.Lock()
 	f.began = append(f.began, time.Since(f.start))

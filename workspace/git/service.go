@@ -45,7 +45,6 @@ type Service struct {
 	opts    Options
 	log     *slog.Logger
 	scanner scanner
-	own     *scan // the one that isn't replaced
 	find    func(path string) string
 	// unconfined is why git runs without a profile; nil when it has one.
 	unconfined error
@@ -91,12 +90,11 @@ func New(opts Options) *Service {
 	if s.unconfined = confinement(launcher); s.unconfined != nil {
 		launcher = nil
 	}
-	s.own = &scan{
-		run:  &runner{program: findGit(), launcher: launcher, home: opts.Home, config: opts.ConfigHome},
-		root: opts.Root, temp: opts.StateDir, untracked: opts.untracked,
-	}
 	if s.scanner == nil {
-		s.scanner = s.own
+		s.scanner = &scan{
+			run:  &runner{program: findGit(), launcher: launcher, home: opts.Home, config: opts.ConfigHome},
+			root: opts.Root, temp: opts.StateDir, untracked: opts.untracked,
+		}
 	}
 	return s
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,15 +55,10 @@ func (s *Service) serveDiff(c *httpapi.Call) error {
 	if err := c.Decode(&asked); err != nil {
 		return err
 	}
-	for _, path := range asked.Paths {
-		if !filepath.IsAbs(path) || strings.ContainsRune(path, 0) {
-			return &problem.Error{Code: http.StatusBadRequest, Message: c.Failed(), Detail: "paths are absolute, without NUL"}
-		}
+	if slices.ContainsFunc(asked.Paths, func(path string) bool { return !filepath.IsAbs(path) || strings.ContainsRune(path, 0) }) {
+		return &problem.Error{Code: http.StatusBadRequest, Message: c.Failed(), Detail: "paths are absolute, without NUL"}
 	}
-	if asked.Offset < 0 {
-		return &problem.Error{Code: http.StatusBadRequest, Message: c.Failed(), Detail: "offset is a number of files, from 0"}
-	}
-	found, err := s.Diff(c.Context(), caller, asked)
+	found, err := s.Diff(c.Context(), caller, asked.Paths)
 	if err != nil {
 		return err
 	}

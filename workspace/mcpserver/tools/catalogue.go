@@ -84,8 +84,7 @@ var catalogue = []Tool{
 		Name: "git_diff", Title: "Show uncommitted changes", plan: true, run: (*call).gitDiff,
 		Description: "Show what isn't committed in the workspace's git repositories, untracked files too.",
 		Annotations: Hints{ReadOnly: true, Idempotent: true},
-		InputSchema: schema(`"paths":{"type":"array","items":{"type":"string"},"description":"Only these files and directories."},
-				"offset":{"type":"integer","minimum":0,"description":"Go on with next_offset."}`),
+		InputSchema: schema(`"paths":{"type":"array","items":{"type":"string"},"description":"Only these files and directories. Ask so for what is too large beside others."}`),
 	},
 	{
 		Name: "context_for", Title: "What applies to a file", plan: true, run: (*call).contextFor,

@@ -14,8 +14,5 @@ func (c *call) gitDiff() (any, error) {
 			return nil, err
 		}
 	}
-	if in.Offset < 0 {
-		return nil, wrong("offset is a number of files, from 0")
-	}
 	return c.client.GitDiff(c, in)
 }

@@ -303,7 +303,6 @@ func TestGitDiff(t *testing.T) {
 	refused(t, a, "git_diff", `{"paths":["larg"]}`, "there is no /workspace/larg")
 	refused(t, a, "git_diff", `{"paths":["/elsewhere"]}`, "there is no /elsewhere")
 	refused(t, a, "git_diff", `{"paths":[""]}`, "needs")
-	refused(t, a, "git_diff", `{"offset":-1}`, "from 0")
 }
 
 // TestFence: what the token may not do isn't done, whatever is offered.

@@ -53,7 +53,6 @@ type GitDiff struct {
 	// Omitted is how many more files have changed than Files names.
 	Omitted int    `json:"omitted_files,omitempty"`
 	Diff    string `json:"diff"`
-	Note    string `json:"note,omitempty"`
 }
 
 // GitFile is a file that isn't as it was committed.

@@ -35,8 +35,7 @@ const (
 // What stands in the place of a text.
 const (
 	noteSecret  = "not shown: the secret list names it"
-	noteDerived = "not shown: it is, or was, a file that the secret list names"
-	noteLinked  = "not shown: it has several names, of which the secret list may name one"
+	noteDerived = "not shown: another name of it, now or before, may be one that isn't shown"
 	noteBinary  = "binary"
 	noteLarge   = "too large for this answer"
 	noteUncount = "too large to be counted"
@@ -53,11 +52,14 @@ type file struct {
 
 // question is what is asked about repositories, and how much room is left in the answer.
 type question struct {
-	places map[string][]string // by repository, absolute; none is everything
-	within string              // nothing outside of this directory counts; "" is none
+	root   string              // of the workspace
+	stay   bool                // nothing outside of root counts
+	places map[string][]string // by repository, relative to it; none is everything
 	files  int
 	texts  int
 }
+
+func (q *question) inside(path string) bool { return q.root != "" && within(path, q.root) }
 
 // Diff says what isn't committed in the repositories of a caller, or at paths: absolute ones,
 // of the workspace or those repositories. It looks for itself, and git ends with ctx.
@@ -66,8 +68,8 @@ type question struct {
 //
 // A *problem.Error of code 404 where there is no repository, or nothing at a path.
 func (s *Service) Diff(ctx context.Context, caller workspace.Caller, paths []string) (*workspace.GitDiffs, error) {
-	q := &question{files: maxFiles, texts: maxTexts}
-	tops, err := s.places(ctx, caller.Chat, paths, q)
+	q := &question{root: s.opts.Root(), stay: s.opts.Within != nil && s.opts.Within(ctx), files: maxFiles, texts: maxTexts}
+	tops, err := s.places(caller.Chat, paths, q)
 	if err != nil {
 		return nil, err
 	}
@@ -99,14 +101,8 @@ func (s *Service) Diff(ctx context.Context, caller workspace.Caller, paths []str
 }
 
 // places returns the repositories that are meant, and notes what of them is.
-func (s *Service) places(ctx context.Context, chat uuid.UUID, paths []string, q *question) ([]string, error) {
-	root, tops := s.opts.Root(), s.topsOf(chat)
-	if s.opts.Within != nil && s.opts.Within(ctx) {
-		q.within = root
-		if root == "" { // yet
-			return nil, nil
-		}
-	}
+func (s *Service) places(chat uuid.UUID, paths []string, q *question) ([]string, error) {
+	tops := s.topsOf(chat)
 	if len(paths) == 0 {
 		return tops, nil
 	}
@@ -118,10 +114,10 @@ func (s *Service) places(ctx context.Context, chat uuid.UUID, paths []string, q 
 			dir = filepath.Dir(at)
 		}
 		top := s.find(dir)
-		if inside := root != "" && within(at, root); top == "" || !inside && (q.within != "" || !slices.Contains(tops, top)) {
+		if top == "" || !q.inside(at) && (q.stay || !slices.Contains(tops, top)) {
 			return nil, notThere(path, "it lies in no git repository of the workspace or, for a chat, where it has worked")
 		}
-		q.places[top] = append(q.places[top], at)
+		q.places[top] = append(q.places[top], strings.Trim(at[len(top):], "/"))
 	}
 	return slices.Sorted(maps.Keys(q.places)), nil
 }
@@ -146,7 +142,7 @@ func (s *scan) changes(ctx context.Context, top string, q *question) (*workspace
 	d := &workspace.GitDiff{RepoRoot: valid(top), Files: []workspace.GitFile{}}
 	return d, s.with(ctx, top, func(t *target, may visible) error {
 		d.Branch, d.RemoteOrigin = t.branchName(), t.remote
-		files, unread, more, err := s.changed(ctx, t, q.places[top])
+		files, unread, err := s.changed(ctx, t, q.places[top])
 		if err != nil {
 			return err
 		}
@@ -158,9 +154,9 @@ func (s *scan) changes(ctx context.Context, top string, q *question) (*workspace
 		}
 		files = slices.DeleteFunc(files, func(f *file) bool { return !f.meant(top, q) })
 		for _, place := range q.places[top] {
-			there := func(f *file) bool { return f.in(top, place) }
-			if _, err := os.Lstat(place); err != nil && !slices.ContainsFunc(files, there) {
-				return notThere(place, "it isn't among the files, and hasn't gone since the last commit")
+			in := func(f *file) bool { return f.in(place) }
+			if _, err := os.Lstat(filepath.Join(top, place)); err != nil && !slices.ContainsFunc(files, in) {
+				return notThere(filepath.Join(top, place), "it isn't among the files, and hasn't gone since the last commit")
 			}
 		}
 		slices.SortFunc(files, func(a, b *file) int { return cmp.Compare(a.Path, b.Path) })
@@ -168,43 +164,34 @@ func (s *scan) changes(ctx context.Context, top string, q *question) (*workspace
 		files, d.Omitted = files[:named], len(files)-named
 		q.files -= named
 		count(ctx, top, files)
-		if d.Diff, err = s.texts(ctx, t, may, files, &part{without: unread}, find, q); err != nil {
-			return err
-		}
-		if more {
-			d.Note = s.tooMany()
-		}
+		d.Diff, err = s.texts(ctx, t, may, files, specs(butNot, unread), find, q)
 		for _, f := range files {
 			f.Path, f.RenamedFrom = valid(f.Path), valid(f.RenamedFrom)
 			d.Files = append(d.Files, f.GitFile)
 		}
-		return nil
+		return err
 	})
 }
 
 // changed returns the files that have changed: of those that git knows all, with how many
-// lines, and of the others those in some places.
-func (s *scan) changed(ctx context.Context, t *target, places []string) (files []*file, unread []string, more bool, err error) {
-	untracked, unmerged, more, err := s.list(ctx, t, places)
-	if err == nil {
-		err = s.track(ctx, t, nil, unmerged)
-	}
+// lines, and of the others those in some places. It tells which of them can't be read.
+func (s *scan) changed(ctx context.Context, t *target, places []string) (files []*file, unread []string, err error) {
+	untracked, _, err := s.list(ctx, t, places)
 	if err != nil {
-		return nil, nil, false, err
+		return nil, nil, err
 	}
 	unread, err = despite(func(without []string) error {
 		files = nil
-		var f *file // whose names come in records of their own
-		return s.run.run(ctx, s.diffCommand(t, &part{without: without}, "--numstat", "-z", findRenames), func(in io.Reader) error {
+		return s.run.run(ctx, s.diffCommand(t, specs(butNot, without), "--numstat", "-z", findRenames), func(in io.Reader) error {
+			var f *file // whose names come in records of their own
 			return records(in, func(record string) error {
 				switch {
 				case f == nil:
-					added, rest, _ := strings.Cut(record, "\t")
-					removed, name, _ := strings.Cut(rest, "\t")
-					f = &file{GitFile: workspace.GitFile{Path: name}}
-					f.Added, _ = strconv.Atoi(added)
-					f.Removed, _ = strconv.Atoi(removed)
-					if added == "-" {
+					numbers := append(strings.SplitN(record, "\t", 3), "", "")
+					f = &file{GitFile: workspace.GitFile{Path: numbers[2]}}
+					f.Added, _ = strconv.Atoi(numbers[0])
+					f.Removed, _ = strconv.Atoi(numbers[1])
+					if numbers[0] == "-" {
 						f.Note = noteBinary
 					}
 				case f.RenamedFrom == "":
@@ -225,21 +212,20 @@ func (s *scan) changed(ctx context.Context, t *target, places []string) (files [
 	for _, name := range untracked {
 		files = append(files, &file{GitFile: workspace.GitFile{Path: name}, untracked: true})
 	}
-	return files, unread, more, err
+	return files, unread, err
 }
 
 // hide takes away what a file says that isn't to be shown.
 func (f *file) hide(may visible) bool {
-	note := ""
-	if !may(strings.TrimSuffix(f.Path, "/")) {
-		note = noteSecret
-	} else if f.RenamedFrom != "" && !may(f.RenamedFrom) {
-		note = noteDerived
+	switch {
+	case !may(strings.TrimSuffix(f.Path, "/")):
+		f.withhold(noteSecret)
+	case f.RenamedFrom != "" && !may(f.RenamedFrom):
+		f.withhold(noteDerived)
+	default:
+		return false
 	}
-	if note != "" {
-		f.withhold(note)
-	}
-	return note != ""
+	return true
 }
 
 func (f *file) withhold(note string) { f.Added, f.Removed, f.Note = 0, 0, note }
@@ -247,13 +233,12 @@ func (f *file) withhold(note string) { f.Added, f.Removed, f.Note = 0, 0, note }
 // meant reports whether a file is asked for.
 func (f *file) meant(top string, q *question) bool {
 	places := q.places[top]
-	return (q.within == "" || within(filepath.Join(top, f.Path), q.within)) &&
-		(len(places) == 0 || slices.ContainsFunc(places, func(place string) bool { return f.in(top, place) }))
+	return (!q.stay || q.inside(filepath.Join(top, f.Path))) && (len(places) == 0 || slices.ContainsFunc(places, f.in))
 }
 
 // in reports whether a file lies in a place, or did.
-func (f *file) in(top, place string) bool {
-	return within(filepath.Join(top, f.Path), place) || f.RenamedFrom != "" && within(filepath.Join(top, f.RenamedFrom), place)
+func (f *file) in(place string) bool {
+	return place == "" || within(strings.TrimSuffix(f.Path, "/"), place) || within(f.RenamedFrom, place)
 }
 
 // count counts the lines of the files that git doesn't know, and withholds those that may be
@@ -272,95 +257,88 @@ func count(ctx context.Context, top string, files []*file) {
 		case strings.HasSuffix(f.Path, "/"):
 			f.Note = noteOwn
 		case regular && st.Nlink > 1:
-			f.withhold(noteLinked)
+			f.withhold(noteDerived)
 		case f.untracked && regular && st.Size > left:
 			f.Note = noteUncount
 		case f.untracked && regular:
 			f.size, left = int(st.Size), left-st.Size
-			f.Added, f.Note = lines(path, st.Size, buf)
+			f.Added, f.Note = lines(path, buf)
 		case f.untracked:
 			f.Added = 1 // the place that a link leads to
 		}
 	}
 }
 
-// lines counts the lines in the first size bytes of a file, or says why not.
-func lines(path string, size int64, buf []byte) (n int, note string) {
+// lines counts the lines of a file, or says why not.
+func lines(path string, buf []byte) (n int, note string) {
 	f, err := openRegular(path)
 	if err != nil {
 		return 0, noteUnread
 	}
 	defer func() { _ = f.Close() }()
 	last := byte('\n')
-	for in := io.LimitReader(f, size); ; {
-		got, err := in.Read(buf)
-		if got > 0 {
+	for in := io.LimitReader(f, maxRead); err == nil; { // it may grow
+		var got int
+		if got, err = in.Read(buf); got > 0 {
 			last = buf[got-1]
 		}
-		n += bytes.Count(buf[:got], []byte("\n"))
-		switch {
-		case bytes.IndexByte(buf[:got], 0) >= 0:
+		if n += bytes.Count(buf[:got], []byte("\n")); bytes.IndexByte(buf[:got], 0) >= 0 {
 			return 0, noteBinary
-		case errors.Is(err, io.EOF) && last != '\n':
-			return n + 1, ""
-		case errors.Is(err, io.EOF):
-			return n, ""
-		case err != nil:
-			return 0, noteUnread
 		}
 	}
+	if !errors.Is(err, io.EOF) {
+		return 0, noteUnread
+	}
+	if last != '\n' {
+		n++
+	}
+	return n, ""
 }
 
 // texts returns the diffs of the files that have room, by one git.
-func (s *scan) texts(ctx context.Context, t *target, may visible, files []*file, of *part, find string, q *question) (string, error) {
-	var untracked []string
+func (s *scan) texts(ctx context.Context, t *target, may visible, files []*file, without []string, find string, q *question) (string, error) {
+	var chosen, untracked []string
 	byName, room := make(map[string]*file), q.texts
 	for _, f := range files {
-		if f.Note != "" {
-			continue
-		}
 		// What git says of it has as many bytes at least: a line has two, but for an empty one.
 		least := 40 + 2*len(f.Path) + f.Added + f.Removed + f.size
-		f.Note = noteLarge // until it is there
-		if len(files) > 1 && least > room {
+		switch {
+		case f.Note != "":
 			continue
+		case len(files) > 1 && least > room:
+			f.Note = noteLarge
+			continue
+		case f.untracked:
+			untracked = append(untracked, f.Path)
+		case f.RenamedFrom != "":
+			chosen = append(chosen, f.RenamedFrom)
 		}
 		room -= least
-		if f.untracked {
-			untracked = append(untracked, f.Path)
-		}
-		byName[f.Path] = f
-		if of.only = append(of.only, f.Path); f.RenamedFrom != "" {
-			of.only = append(of.only, f.RenamedFrom)
-		}
+		chosen, byName[f.Path] = append(chosen, f.Path), f
 	}
-	if len(byName) == 0 {
+	if len(chosen) == 0 {
 		return "", nil
 	}
-	if err := s.track(ctx, t, untracked, nil); err != nil {
+	if err := s.track(ctx, t, untracked); err != nil {
 		return "", err
 	}
 	if find == findCopies {
-		of.only = nil // what isn't shown is compared, too
+		chosen = nil // what isn't shown is compared, too
 	}
 	var b strings.Builder
-	err := s.diff(ctx, t, of, find, func(in io.Reader) error {
+	err := s.diff(ctx, t, append(specs(only, chosen), without...), find, func(in io.Reader) error {
 		return sections(in, func(section *section) {
 			from, to, err := names(string(section.head))
 			f := byName[to]
 			if err != nil || f == nil {
 				return
 			}
-			if gone := byName[from]; gone != nil {
-				gone.Note = "" // moved, which git hasn't been told
-			}
 			switch shown := section.text(from, to); {
-			case !may(from):
+			case !may(from), q.stay && !q.inside(filepath.Join(t.top, from)):
 				f.withhold(noteDerived)
 			case section.binary():
 				f.Note = noteBinary
 			case b.Len()+len(shown) <= q.texts:
-				f.Note = ""
 				b.WriteString(shown)
 			case len(files) == 1:
 				b.WriteString(text.Truncate(shown, q.texts))

@@ -90,8 +90,7 @@ func (s *server) wants(paths []string, want string) workspace.GitDiff {
 
 const (
 	secret  = " (not shown: the secret list names it)\n"
-	derived = " (not shown: it is, or was, a file that the secret list names)\n"
-	linked  = " (not shown: it has several names, of which the secret list may name one)\n"
+	derived = " (not shown: another name of it, now or before, may be one that isn't shown)\n"
 	large   = " (too large for this answer)\n"
 )
 
@@ -167,14 +166,14 @@ func TestChangesSecrets(t *testing.T) {
 			if err := os.Link(p.at(".env"), p.at("name")); err != nil {
 				p.Fatal(err)
 			}
-		}, ".env +0 -0" + secret + "name +0 -0" + linked},
+		}, ".env +0 -0" + secret + "name +0 -0" + derived},
 		"ignored, by another name": {func(p *place) {
 			p.write(".git/info/exclude", ".env\n")
 			p.write(".env", body)
 			if err := os.Link(p.at(".env"), p.at("name")); err != nil {
 				p.Fatal(err)
 			}
-		}, "name +0 -0" + linked},
+		}, "name +0 -0" + derived},
 		"a directory": {func(p *place) { p.repo(".ssh", "id", body) }, ".ssh/ +0 -0" + secret},
 		"a submodule": {func(p *place) {
 			p.repo("../lib", "l", body)
@@ -313,25 +312,27 @@ func TestChangesBinary(t *testing.T) {
 func TestChangesWithin(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.repo("", "a", "a\n", "dir/b", "b\n")
+	p.repo("", "a", "a\n", "dir/b", "b\n", "moved", strings.Repeat("moved\n", 9)+"outside\n")
 	p.write("a", "changed\n")
 	p.write("dir/b", "changed\n")
 	p.write("new", "n\n")
 	p.write("dir/new", "n\n")
 	p.repo("other", "o", "o\n")
 	p.write("other/o", "changed\n")
+	p.git("", "mv", "moved", "dir/moved")
+	p.write("dir/moved", strings.Repeat("moved\n", 9)+"end\n")
 	for _, within := range []bool{false, true} {
 		s := p.serveWith("dir", nil, func(o git.Options) git.Options {
 			o.Within = func(context.Context) bool { return within }
 			return o
 		})
-		want := "a +1 -1\ndir/b +1 -1\ndir/new +1 -0\nnew +1 -0\nother/ +0 -0 (a git repository of its own)\n"
+		want := "a +1 -1\ndir/b +1 -1\ndir/moved +1 -1 from moved\ndir/new +1 -0\nnew +1 -0\nother/ +0 -0 (a git repository of its own)\n"
 		if within {
-			want = "dir/b +1 -1\ndir/new +1 -0\n"
+			want = "dir/b +1 -1\ndir/moved +0 -0 from moved" + derived + "dir/new +1 -0\n"
 		}
 		d := s.wants(nil, want)
 		if within {
-			hasNot(t, d.Diff, "a/a", "a/new")
+			hasNot(t, d.Diff, "a/a", "a/new", "outside")
 		}
 		caller := workspace.Caller{Chat: chat(1)}
 		s.Touched(caller, p.at("other/o"))

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -326,9 +327,9 @@ const maxUntracked = 20_000
 
 // compare returns the diff of everything that isn't committed.
 func (s *scan) compare(ctx context.Context, t *target, may visible) (string, error) {
-	untracked, unmerged, more, err := s.list(ctx, t, nil)
+	untracked, more, err := s.list(ctx, t, nil)
 	if err == nil {
-		err = s.track(ctx, t, untracked, unmerged)
+		err = s.track(ctx, t, untracked)
 	}
 	if err != nil {
 		return "", err
@@ -341,7 +342,7 @@ func (s *scan) compare(ctx context.Context, t *target, may visible) (string, err
 		return "", err
 	}
 	if more {
-		p.notes = append(p.notes, s.tooMany())
+		p.notes = append(p.notes, fmt.Sprintf("more than %d files are untracked: the others are not shown", s.untracked))
 	}
 	if len(unread) > 0 {
 		p.notes = append(p.notes, text.Count(len(unread), "file", "files")+" can't be read: "+text.Line(strings.Join(unread, ", "), 512))
@@ -349,14 +350,10 @@ func (s *scan) compare(ctx context.Context, t *target, may visible) (string, err
 	return p.String(), nil
 }
 
-func (s *scan) tooMany() string {
-	return fmt.Sprintf("more than %d files are untracked: the others are not shown", s.untracked)
-}
-
 // patch is the diff of everything but the files that can't be read.
 func (s *scan) patch(ctx context.Context, t *target, may visible, find string) (p *patch, unread []string, err error) {
 	unread, err = despite(func(without []string) error {
-		return s.diff(ctx, t, &part{without: without}, find, func(r io.Reader) (err error) {
+		return s.diff(ctx, t, specs(butNot, without), find, func(r io.Reader) (err error) {
 			p, err = readPatch(r, may)
 			return err
 		})
@@ -396,54 +393,50 @@ const maxUnread = 16
 // content: where a file isn't to be shown, its copies are found, too.
 const findRenames, findCopies = "--find-renames", "--find-copies"
 
-// part is a part of a repository: everything but some files, or some files alone.
-type part struct{ without, only []string }
+// Which files are meant by a name, for git.
+const only, butNot = ":(top,literal)", ":(top,exclude,literal)"
 
-// diff has the diff of a part read, of what isn't committed.
-func (s *scan) diff(ctx context.Context, t *target, of *part, find string, read func(io.Reader) error) error {
-	return s.run.run(ctx, s.diffCommand(t, of, find, "--src-prefix=a/", "--dst-prefix=b/", "--unified=3", "--submodule=short"), read)
+// specs are names as git takes them for themselves.
+func specs(magic string, names []string) (list []string) {
+	for _, name := range names {
+		list = append(list, magic+name)
+	}
+	return list
 }
 
-// diffCommand is git diff of what isn't committed in a part of the repository.
-func (s *scan) diffCommand(t *target, of *part, args ...string) *command {
+// diff has the diff of some files read, or of all, of what isn't committed.
+func (s *scan) diff(ctx context.Context, t *target, specs []string, find string, read func(io.Reader) error) error {
+	return s.run.run(ctx, s.diffCommand(t, specs, find, "--src-prefix=a/", "--dst-prefix=b/", "--unified=3", "--submodule=short"), read)
+}
+
+// diffCommand is git diff of what isn't committed.
+func (s *scan) diffCommand(t *target, specs []string, args ...string) *command {
 	base := t.head
 	if base == "" {
 		base = emptyTree[t.format]
 	}
 	c := s.confined(t, "diff", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--no-relative")
-	c.args = append(append(c.args, args...), base, "--")
-	for _, name := range of.only {
-		c.args = append(c.args, ":(top,literal)"+name)
-	}
-	if len(of.only) == 0 && len(of.without) > 0 {
-		c.args = append(c.args, ":/")
-	}
-	for _, name := range of.without {
-		c.args = append(c.args, ":(top,exclude,literal)"+name)
-	}
+	c.args = slices.Concat(c.args, args, []string{base, "--"}, specs)
 	return c
 }
 
-// list lists the files that aren't tracked, all or those in some places, and those with
-// a conflict. It reports whether there were too many.
-func (s *scan) list(ctx context.Context, t *target, places []string) (untracked, unmerged []string, more bool, err error) {
+// list lists the files that aren't tracked, all or those in some places. It reports whether
+// there were too many. Files with a conflict get a plain form in the private index.
+func (s *scan) list(ctx context.Context, t *target, places []string) (untracked []string, more bool, err error) {
+	var unmerged []string
 	list := s.confined(t, "ls-files", "-z", "-t", "--unmerged", "--others", "--exclude-standard")
 	if t.sparse {
 		// An index of whole directories would grow, which touches objects. A git
 		// that doesn't know this option knows no such index either.
 		list.args = append(list.args, "--sparse")
 	}
-	list.args = append(list.args, "--")
-	for _, place := range places {
-		list.args = append(list.args, ":(literal)"+place)
-	}
+	list.args = slices.Concat(list.args, []string{"--"}, specs(only, places))
 	err = s.run.run(ctx, list, func(r io.Reader) error {
 		return records(r, func(record string) error {
 			tag, name, _ := strings.Cut(record, " ")
 			if tag != "?" { // "M", mode, object and stage before the name
-				if _, name, _ = strings.Cut(name, "\t"); name != "" {
-					unmerged = append(unmerged, name)
-				}
+				_, name, _ = strings.Cut(name, "\t")
+				unmerged = append(unmerged, name)
 				return nil
 			}
 			if len(untracked) == s.untracked {
@@ -453,22 +446,20 @@ func (s *scan) list(ctx context.Context, t *target, places []string) (untracked,
 			return nil
 		})
 	})
-	if errors.Is(err, errEnough) {
-		return untracked, unmerged, true, nil
+	if more = errors.Is(err, errEnough); err == nil || more {
+		err = s.track(ctx, t, unmerged)
 	}
-	return untracked, unmerged, false, err
+	return untracked, more, err
 }
 
-// track puts files that aren't tracked into the private index, and those with a
-// conflict in a plain form, so that one diff has them all, renamed ones too.
-func (s *scan) track(ctx context.Context, t *target, untracked, unmerged []string) error {
+// track puts files that aren't tracked, or have a conflict, into the private index, so that
+// one diff has them all, renamed ones too.
+func (s *scan) track(ctx context.Context, t *target, names []string) error {
 	var add bytes.Buffer
-	for _, name := range unmerged {
-		fmt.Fprintf(&add, "0 %s 0\t%s\x00100644 %s 0\t%s\x00", strings.Repeat("0", len(emptyBlob[t.format])), name, emptyBlob[t.format], name)
-	}
-	for _, name := range untracked {
+	for _, name := range names {
 		if !strings.HasSuffix(name, "/") { // a repository of its own
-			fmt.Fprintf(&add, "100644 %s 0\t%s\x00", emptyBlob[t.format], name)
+			blob := emptyBlob[t.format]
+			fmt.Fprintf(&add, "0 %s 0\t%s\x00100644 %s 0\t%s\x00", strings.Repeat("0", len(blob)), name, blob, name)
 		}
 	}
 	if add.Len() == 0 {

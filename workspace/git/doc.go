@@ -5,10 +5,10 @@
 //
 // # What a call is told
 //
-// One git counts the lines of what is tracked, we those of untracked files, of a page of
-// 200 files alone. Another git writes the diffs of that page, as far as 32 KiB go. Whatever isn't shown is
-// named all the same, with the reason, and costs the other files nothing. The work ends with the
-// call.
+// One git counts the lines of what is tracked, and one pass of ours those of untracked files.
+// Another git writes the diffs of those files for which 32 KiB have room. Whatever isn't
+// shown is named all the same, with the reason, and costs the other files nothing. The work
+// ends with the call.
 //
 // # What is watched
 //

@@ -148,8 +148,16 @@ func (s *scan) changes(ctx context.Context, top string, q *question) (*workspace
 		}
 		find := findRenames
 		for _, f := range files {
-			if f.hide(may) && !f.untracked {
-				find = findCopies
+			switch {
+			case !may(strings.TrimSuffix(f.Path, "/")):
+				f.withhold(noteSecret)
+			case f.RenamedFrom != "" && !may(f.RenamedFrom):
+				f.withhold(noteDerived)
+			default:
+				continue
+			}
+			if !f.untracked {
+				find = findCopies // what has been made of it, too
 			}
 		}
 		files = slices.DeleteFunc(files, func(f *file) bool { return !f.meant(top, q) })
@@ -215,19 +223,7 @@ func (s *scan) changed(ctx context.Context, t *target, places []string) (files [
 	return files, unread, err
 }
 
-// hide takes away what a file says that isn't to be shown.
-func (f *file) hide(may visible) bool {
-	switch {
-	case !may(strings.TrimSuffix(f.Path, "/")):
-		f.withhold(noteSecret)
-	case f.RenamedFrom != "" && !may(f.RenamedFrom):
-		f.withhold(noteDerived)
-	default:
-		return false
-	}
-	return true
-}
-
+// withhold takes away what a file says that isn't to be shown.
 func (f *file) withhold(note string) { f.Added, f.Removed, f.Note = 0, 0, note }
 
 // meant reports whether a file is asked for.
@@ -262,22 +258,22 @@ func count(ctx context.Context, top string, files []*file) {
 			f.Note = noteUncount
 		case f.untracked && regular:
 			f.size, left = int(st.Size), left-st.Size
-			f.Added, f.Note = lines(path, buf)
+			f.Added, f.Note = lines(path, st.Size, buf)
 		case f.untracked:
 			f.Added = 1 // the place that a link leads to
 		}
 	}
 }
 
-// lines counts the lines of a file, or says why not.
-func lines(path string, buf []byte) (n int, note string) {
+// lines counts the lines in a file of so many bytes, or says why not.
+func lines(path string, size int64, buf []byte) (n int, note string) {
 	f, err := openRegular(path)
 	if err != nil {
 		return 0, noteUnread
 	}
 	defer func() { _ = f.Close() }()
 	last := byte('\n')
-	for in := io.LimitReader(f, maxRead); err == nil; { // it may grow
+	for in := io.LimitReader(f, size); err == nil; { // it may grow
 		var got int
 		if got, err = in.Read(buf); got > 0 {
 			last = buf[got-1]
@@ -286,10 +282,10 @@ func lines(path string, buf []byte) (n int, note string) {
 			return 0, noteBinary
 		}
 	}
-	if !errors.Is(err, io.EOF) {
+	switch {
+	case !errors.Is(err, io.EOF):
 		return 0, noteUnread
-	}
-	if last != '\n' {
+	case last != '\n':
 		n++
 	}
 	return n, ""

@@ -208,7 +208,7 @@ func TestChangesSecrets(t *testing.T) {
 func TestChangesPaths(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.repo("", "a", "a\n", "sub/a", "a\n", "sub/b", "b\n", "sub/gone", "g\n", "subtle", "s\n", "clean", "c\n", "sub/old", strings.Repeat("o\n", 9))
+	p.repo("", "a", "a\n", "sub/a", "a\n", "sub/b", "b\n", "sub/gone", "g\n", "subtle", "s\n", "clean", "c\n", "dir/x", "x\n", "dir/y/z", "z\n", "kind", "k\n", "sub/old", strings.Repeat("o\n", 9))
 	names := []string{"new\nline", `quote"d`, "-rf", "sp ace", "bad\xff", ":(glob)*", ":!x", "*", "[a]", "back\\slash", "tab\t", "ünï", "a -> b"}
 	for _, name := range names {
 		p.write("odd/"+name, "odd\n")
@@ -216,6 +216,9 @@ func TestChangesPaths(t *testing.T) {
 	for _, name := range []string{"a", "sub/a", "subtle"} {
 		p.write(name, "changed\n")
 	}
+	p.remove("dir")
+	p.remove("kind")
+	p.write("kind/in", "in\n")
 	p.remove("sub/gone")
 	p.git("", "mv", "sub/old", "sub/new")
 	p.repo("inner", "i", "i\n")
@@ -233,8 +236,11 @@ func TestChangesPaths(t *testing.T) {
 		s.wants([]string{"sub/gone"}, "sub/gone +0 -1\n")
 		s.wants([]string{"sub/old"}, "sub/new +0 -0 from sub/old\n")
 		s.wants([]string{"sub/b"}, "")
+		s.wants([]string{"dir/"}, "dir/x +0 -1\ndir/y/z +0 -1\n")
+		s.wants([]string{"dir/y"}, "dir/y/z +0 -1\n")
+		s.wants([]string{"kind"}, "kind +0 -1\nkind/in +1 -0\n")
 		s.wants([]string{"sub/a", "sub/b"}, "sub/a +1 -1\n")
-		for _, path := range []string{"sub/none", "sub/none/more", "sub/a/more", "none", "a\x00"} {
+		for _, path := range []string{"sub/none", "sub/none/more", "sub/a/more", "none", "a/more", "dir/none", "kind/none", "a\x00"} {
 			if d, err := s.ask(t.Context(), workspace.GitQuestion{Paths: []string{p.at(path)}}); problem.CodeOf(err)/100 != 4 {
 				t.Errorf("%q of %q: %+v, %v", path, root, d, err)
 			}

@@ -35,8 +35,8 @@
 //     is told with.
 //   - A file of the secret list is in no diff, nor is one that was renamed from or
 //     to it. In the watch a line in front says how many are withheld; for a call each is
-//     named with a note, and a file of several names that the list may name by another
-//     isn't shown either.
+//     named with a note, and a file of several names isn't shown either, since the others
+//     aren't looked for.
 //   - A diff holds no NUL and is valid UTF-8; a message takes 4 MiB at most, with 3
 //     MiB of diff. Where there is more, a sentence takes a diff's place.
 //   - No credentials of a remote's URL are told.
@@ -44,10 +44,11 @@
 // # Limits
 //
 // A git that doesn't end within a minute is killed, with its group. 20,000 untracked files
-// of a repository are shown, 256 repositories of a chat. For a call a file that was moved without git's
-// knowing is one that has gone and one that is new, and an untracked file of more than 64 MiB isn't counted. Filters aren't run: what
-// one has changed on its way into the repository (Git LFS) shows as modified once
-// git can't tell from the file's time that it isn't.
+// of a repository are shown, 256 repositories of a chat. A call names 4,000 files, and
+// counts the lines of 128 MiB of untracked ones; a file that was moved without git's knowing
+// is one that has gone and one that is new. Filters aren't run: what one has changed on its
+// way into the repository (Git LFS) shows as modified once git can't tell from the file's
+// time that it isn't.
 //
 // # Concurrency
 //

@@ -128,8 +128,7 @@ func withEnd(text, end string) string {
 
 // uniform is the ending that all lines of a text have; "" where it has none or both.
 func uniform(text string) string {
-	all, crlf := strings.Count(text, "\n"), strings.Count(text, "\r\n")
-	switch {
+	switch all, crlf := strings.Count(text, "\n"), strings.Count(text, "\r\n"); {
 	case all > 0 && crlf == 0:
 		return "\n"
 	case all > 0 && crlf == all:

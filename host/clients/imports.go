@@ -53,7 +53,7 @@ func (v *viewer) imports(by *Find, steps int) {
 			continue
 		}
 		switch {
-		case !f.user && !(isBelow(v.in.Start, path) && isBelow(v.in.Start, f.Source)):
+		case !f.user && (!isBelow(v.in.Start, path) || !isBelow(v.in.Start, f.Source)):
 			v.leave(f, Elsewhere, "that counts only for what lies below the directory of the start")
 		case steps == v.in.Client.Imports:
 			v.leave(f, TooDeep, fmt.Sprintf("the %dth step: %d are followed", steps+1, steps))

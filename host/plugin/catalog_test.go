@@ -407,7 +407,7 @@ func TestBuiltinIsTriedAgain(t *testing.T) {
 				go func() { run <- c.Run(ctx) }()
 				<-changed
 				cancel()
-				<-run
+				_ = <-run
 			}
 			if got := texts(c.Current()); len(got) != 1 || got[0] != "built-in 1 ready" {
 				t.Errorf("asked %v: %q", asked, got)
@@ -445,7 +445,7 @@ func TestLazyModuleIsTriedAgain(t *testing.T) {
 		go func() { run <- c.Run(ctx) }()
 		<-changed
 		cancel()
-		<-run
+		_ = <-run
 		list = acquire(t, c)
 		defer list.Release()
 		if _, err := list.Resolvers()[0].Module.Get(t.Context()); err != nil {

@@ -126,11 +126,11 @@ func (s *Service) places(chat uuid.UUID, paths []string, q *question) ([]string,
 // a link is a file of a repository, too.
 func resolved(path string) string {
 	dir, name := filepath.Split(filepath.Clean(path))
-	real, err := filepath.EvalSymlinks(dir)
+	at, err := filepath.EvalSymlinks(dir)
 	if err != nil && dir != "/" {
-		real = resolved(dir)
+		at = resolved(dir)
 	}
-	return filepath.Join(real, name)
+	return filepath.Join(at, name)
 }
 
 func notThere(path, why string) error {

@@ -504,11 +504,11 @@ func TestChangesEnd(t *testing.T) {
 		}
 	}
 	// A git that compares for ever, and holds a pipe open as long as it lives.
-	real, err := exec.LookPath("git")
+	program, err := exec.LookPath("git")
 	if err != nil {
 		t.Fatal(err)
 	}
-	git := "#!/bin/sh\ncase \" $* \" in\n*\" diff \"*) exec 3>" + ended + "; echo $$ >" + started + "; sleep 1000;;\n*) exec " + real + " \"$@\";;\nesac\n"
+	git := "#!/bin/sh\ncase \" $* \" in\n*\" diff \"*) exec 3>" + ended + "; echo $$ >" + started + "; sleep 1000;;\n*) exec " + program + " \"$@\";;\nesac\n"
 	if err := os.WriteFile(filepath.Join(dir, "git"), []byte(git), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"maps"
 	"net"
 	"net/http"
@@ -133,7 +134,9 @@ func elsewhere(t *testing.T) *atomic.Int64 {
 	go func() { served <- server.Serve(listener) }()
 	t.Cleanup(func() {
 		_ = server.Close()
-		_ = <-served // that it was closed
+		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
 		_ = c.release()
 	})
 	t.Chdir(filepath.Join(dir, "here"))

@@ -407,7 +407,9 @@ func TestBuiltinIsTriedAgain(t *testing.T) {
 				go func() { run <- c.Run(ctx) }()
 				<-changed
 				cancel()
-				_ = <-run
+				if err := <-run; !errors.Is(err, context.Canceled) {
+					t.Error(err)
+				}
 			}
 			if got := texts(c.Current()); len(got) != 1 || got[0] != "built-in 1 ready" {
 				t.Errorf("asked %v: %q", asked, got)
@@ -445,7 +447,9 @@ func TestLazyModuleIsTriedAgain(t *testing.T) {
 		go func() { run <- c.Run(ctx) }()
 		<-changed
 		cancel()
-		_ = <-run
+		if err := <-run; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
 		list = acquire(t, c)
 		defer list.Release()
 		if _, err := list.Resolvers()[0].Module.Get(t.Context()); err != nil {

@@ -272,11 +272,11 @@ func lines(path string, size int64, buf []byte) (n int, note string) {
 		return 0, noteUnread
 	}
 	defer func() { _ = f.Close() }()
-	last := byte('\n')
+	unended := false // the last line
 	for in := io.LimitReader(f, size); err == nil; { // it may grow
 		var got int
 		if got, err = in.Read(buf); got > 0 {
-			last = buf[got-1]
+			unended = !bytes.HasSuffix(buf[:got], []byte("\n"))
 		}
 		if n += bytes.Count(buf[:got], []byte("\n")); bytes.IndexByte(buf[:got], 0) >= 0 {
 			return 0, noteBinary
@@ -285,7 +285,7 @@ func lines(path string, size int64, buf []byte) (n int, note string) {
 	switch {
 	case !errors.Is(err, io.EOF):
 		return 0, noteUnread
-	case last != '\n':
+	case unended:
 		n++
 	}
 	return n, ""

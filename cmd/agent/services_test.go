@@ -165,7 +165,7 @@ var guards = map[string]guarded{
 	"GET /api/v0/read-file": {"files", ""}, "GET /api/v0/read-file-lines": {"files", ""}, "POST /api/v0/list-directory": {"files", ""},
 	"POST /api/v0/write-file": {"files", access.ScopeFiles}, "POST /api/v0/edit-files": {"files", access.ScopeFiles},
 
-	"GET /api/v0/git/watch": {"git", ""},
+	"GET /api/v0/git/watch": {"git", ""}, "POST /api/v0/git/diff": {"git", ""},
 
 	// Who may come: what a token allows there is what its calls ask of the routes above.
 	"POST /api/v0/mcp": {"owner", ""}, "GET /api/v0/mcp": {"owner", ""}, "DELETE /api/v0/mcp": {"owner", ""},

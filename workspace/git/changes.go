@@ -272,7 +272,7 @@ func lines(path string, size int64, buf []byte) (n int, note string) {
 		return 0, noteUnread
 	}
 	defer func() { _ = f.Close() }()
-	unended := false // the last line
+	unended := false                                 // the last line
 	for in := io.LimitReader(f, size); err == nil; { // it may grow
 		var got int
 		if got, err = in.Read(buf); got > 0 {

@@ -275,6 +275,7 @@ func wasmOf(name string) []byte {
 func TestOpenWithoutDir(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "code")
 	must(t, os.Mkdir(dir, 0o755))
+	must(t, os.Chmod(dir, 0o755)) // whatever the umask is
 	c, err := codecache.Open(codecache.Options{Dir: dir, Program: program})
 	if !errors.Is(err, sealed.ErrUnsafe) || c == nil {
 		t.Fatalf("%v, %v", c, err)

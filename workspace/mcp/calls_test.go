@@ -488,13 +488,13 @@ func TestSearch(t *testing.T) {
 		f.tools = []catalog.Tool{
 			tool("create_issue", "Open an issue in a repository."), tool("searchIssues", "Find issues."), tool("get_file", "Read a file of a repository."),
 			{Name: "merge", Description: "Merge a pull request.", InputSchema: json.RawMessage(`{"properties":{"repository":{"description":"owner/name"},"any":true}}`)},
-			{Name: "odd", InputSchema: json.RawMessage(`true`)},
+			{Name: "odd", InputSchema: json.RawMessage(`true`)}, // it is held back
 		}
 		w.configure(map[string]definition{"hub": stdio("hub")})
 		synctest.Wait()
 		for query, want := range map[string]string{
 			"create+issue": "create_issue searchIssues", "ISSUES": "create_issue searchIssues", "read+file": "get_file",
-			"repository": "create_issue get_file merge", "owner": "merge", "hub": "create_issue get_file merge odd searchIssues", "": "create_issue get_file merge odd searchIssues",
+			"repository": "create_issue get_file merge", "owner": "merge", "hub": "create_issue get_file merge searchIssues", "": "create_issue get_file merge searchIssues",
 			"zzz": "", "search": "searchIssues",
 		} {
 			found := get[workspace.MCPSearch](w, workspace.PathMCPSearch+"?q="+query)

@@ -382,6 +382,7 @@ func TestProfile(t *testing.T) {
 		t.Errorf("it wrote: %v\n%s", err, got)
 	}
 	spec.Argv = []string{"no-such-program"}
+	spec.Env = []string{"PATH=/usr/bin:/bin"} // and not of directories that can't be looked into
 	if _, _, err := c.Start(t.Context(), spec); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("what isn't there: %v", err)
 	}

@@ -12,7 +12,7 @@ BUILD=${BUILD:-$here/build}
 GO=${GO:-go}
 mkdir -p "$BUILD/plugins"
 if [ -f "$repository/cmd/agent/main.go" ]; then
-	RESOLVERS=${RESOLVERS:-$repository/examples/cursor-rules}
+	[ -n "${RESOLVERS:-}" ] || set -- "$repository/examples/cursor-rules"
 	cd "$repository"
 else
 	for program in agent harness; do
@@ -27,7 +27,7 @@ else
 		copies=$(mktemp -d)
 		trap 'rm -rf "$copies"' EXIT
 		"$HARNESS" new --from cursor-rules --dir "$copies/cursor-rules" >/dev/null
-		RESOLVERS=$copies/cursor-rules
+		set -- "$copies/cursor-rules"
 	fi
 fi
 if [ -n "${AGENT:-}" ]; then
@@ -36,7 +36,7 @@ else
 	make guest GO="$GO"
 	CGO_ENABLED=0 GOOS=linux "$GO" build -trimpath -ldflags='-s -w' -o "$BUILD/agent" ./cmd/agent
 fi
-for resolver in $RESOLVERS; do
+for resolver in "$@" ${RESOLVERS:-}; do # names with blanks only where none are named
 	output=$BUILD/plugins/$(basename "$resolver").wasm
 	if [ -n "${HARNESS:-}" ]; then
 		"$HARNESS" build "$resolver" --output "$output"

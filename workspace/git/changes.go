@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
@@ -184,10 +185,32 @@ func (s *scan) changes(ctx context.Context, top string, q *question) (*workspace
 // changed returns the files that have changed: of those that git knows all, with how many
 // lines, and of the others those in some places. It tells which of them can't be read.
 func (s *scan) changed(ctx context.Context, t *target, places []string) (files []*file, unread []string, err error) {
-	untracked, _, err := s.list(ctx, t, places)
-	if err != nil {
-		return nil, nil, err
+	var untracked, unmerged []string
+	var listErr error
+	var listing sync.WaitGroup // beside the other: both have the same files looked at
+	listing.Go(func() { untracked, unmerged, _, listErr = s.list(ctx, t, places) })
+	files, unread, err = s.counted(ctx, t)
+	if listing.Wait(); listErr != nil {
+		return nil, nil, listErr
 	}
+	if len(unmerged) > 0 { // which git has no numbers for
+		if err := s.track(ctx, t, unmerged); err != nil {
+			return nil, nil, err
+		}
+		files, unread, err = s.counted(ctx, t)
+	}
+	for _, name := range unread {
+		files = append(files, &file{GitFile: workspace.GitFile{Path: name, Note: noteUnread}})
+	}
+	for _, name := range untracked {
+		files = append(files, &file{GitFile: workspace.GitFile{Path: name}, untracked: true})
+	}
+	return files, unread, err
+}
+
+// counted returns the files that git knows and that have changed, with how many lines, and
+// those that can't be read.
+func (s *scan) counted(ctx context.Context, t *target) (files []*file, unread []string, err error) {
 	unread, err = despite(func(without []string) error {
 		files = nil
 		return s.run.run(ctx, s.diffCommand(t, specs(butNot, without), "--numstat", "-z", findRenames), func(in io.Reader) error {
@@ -214,12 +237,6 @@ func (s *scan) changed(ctx context.Context, t *target, places []string) (files [
 			})
 		})
 	})
-	for _, name := range unread {
-		files = append(files, &file{GitFile: workspace.GitFile{Path: name, Note: noteUnread}})
-	}
-	for _, name := range untracked {
-		files = append(files, &file{GitFile: workspace.GitFile{Path: name}, untracked: true})
-	}
 	return files, unread, err
 }
 

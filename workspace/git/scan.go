@@ -145,16 +145,13 @@ func (s *scan) ask(ctx context.Context, t *target) error {
 		return strings.TrimSuffix(string(out), "\n"), err
 	}
 	var list []entry
-	var headErr, listErr error
-	var others sync.WaitGroup // a start takes longer than what git does then
-	others.Go(func() { t.head, headErr = ask("rev-parse", "-q", "--verify", "HEAD") })
-	others.Go(func() { list, listErr = s.run.listConfig(ctx, c) })
-	var no *failure
-	var err error
-	t.branch, err = ask("symbolic-ref", "-q", "HEAD")
-	others.Wait()
-	if isNo := errors.As(err, &no) && no.code == 1; err != nil && !isNo {
-		return err
+	var listErr error
+	var listing sync.WaitGroup // a start takes longer than what git does then
+	listing.Go(func() { list, listErr = s.run.listConfig(ctx, c) })
+	headErr := t.readHead(ask)
+	listing.Wait()
+	if headErr != nil {
+		return headErr
 	}
 	if strings.Contains(t.top, ":") { // the ceilings are a list that has no quotes
 		found, err := ask("rev-parse", "--absolute-git-dir")
@@ -165,20 +162,35 @@ func (s *scan) ask(ctx context.Context, t *target) error {
 			return errors.New("git takes it for a part of another repository")
 		}
 	}
-	switch {
-	case headErr == nil:
-	case errors.As(headErr, &no) && no.code == 1 && t.branch != "" && !t.hasRef():
-		t.head = ""
-	case errors.As(headErr, &no) && no.code == 1:
-		return fmt.Errorf("its HEAD can't be read: %s", no.text)
-	default:
-		return headErr
-	}
 	if listErr != nil {
 		return listErr
 	}
 	t.settings = s.run.settingsOf(list, t.place, t.ours)
 	return t.check()
+}
+
+// readHead asks what HEAD is: at once for a commit of a branch or by itself, and step by step
+// for what is new, damaged or has an ambiguous name.
+func (t *target) readHead(ask func(...string) (string, error)) (err error) {
+	if both, err := ask("rev-parse", "HEAD", "--symbolic-full-name", "HEAD"); err == nil {
+		head, branch, _ := strings.Cut(both, "\n")
+		if branch == "HEAD" || strings.HasPrefix(branch, "refs/") {
+			t.head, t.branch = head, strings.TrimPrefix(branch, "HEAD")
+			return nil
+		}
+	}
+	var no *failure
+	isNo := func() bool { return errors.As(err, &no) && no.code == 1 }
+	if t.branch, err = ask("symbolic-ref", "-q", "HEAD"); err != nil && !isNo() {
+		return err
+	}
+	switch t.head, err = ask("rev-parse", "-q", "--verify", "HEAD"); {
+	case isNo() && (t.branch == "" || t.hasRef()):
+		return fmt.Errorf("its HEAD can't be read: %s", no.text)
+	case isNo():
+		return nil // before the first commit
+	}
+	return err
 }
 
 // hasRef reports whether the branch is there as a file. One that is, and yet
@@ -327,9 +339,9 @@ const maxUntracked = 20_000
 
 // compare returns the diff of everything that isn't committed.
 func (s *scan) compare(ctx context.Context, t *target, may visible) (string, error) {
-	untracked, more, err := s.list(ctx, t, nil)
+	untracked, unmerged, more, err := s.list(ctx, t, nil)
 	if err == nil {
-		err = s.track(ctx, t, untracked)
+		err = s.track(ctx, t, append(unmerged, untracked...))
 	}
 	if err != nil {
 		return "", err
@@ -420,10 +432,9 @@ func (s *scan) diffCommand(t *target, specs []string, args ...string) *command {
 	return c
 }
 
-// list lists the files that aren't tracked, all or those in some places. It reports whether
-// there were too many. Files with a conflict get a plain form in the private index.
-func (s *scan) list(ctx context.Context, t *target, places []string) (untracked []string, more bool, err error) {
-	var unmerged []string
+// list lists the files that aren't tracked, all or those in some places, and those with a
+// conflict. It reports whether there were too many.
+func (s *scan) list(ctx context.Context, t *target, places []string) (untracked, unmerged []string, more bool, err error) {
 	list := s.confined(t, "ls-files", "-z", "-t", "--unmerged", "--others", "--exclude-standard")
 	if t.sparse {
 		// An index of whole directories would grow, which touches objects. A git
@@ -446,10 +457,10 @@ func (s *scan) list(ctx context.Context, t *target, places []string) (untracked 
 			return nil
 		})
 	})
-	if more = errors.Is(err, errEnough); err == nil || more {
-		err = s.track(ctx, t, unmerged)
+	if more = errors.Is(err, errEnough); more {
+		err = nil
 	}
-	return untracked, more, err
+	return untracked, unmerged, more, err
 }
 
 // track puts files that aren't tracked, or have a conflict, into the private index, so that

@@ -17,12 +17,12 @@ import (
 
 	"waymark/host"
 	"waymark/snapshot"
-	"waymark/test/guestbuild"
+	"waymark/test/built"
 	"waymark/test/ordinary"
 )
 
 // cacheDir is shared by all tests: compiling a Go guest takes seconds.
-var cacheDir = guestbuild.CodeCache()
+var cacheDir = built.CodeCache()
 
 func TestMain(m *testing.M) {
 	ordinary.Main()
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 // guest builds a module once and returns its bytes.
 func guest(t testing.TB, pkg string) []byte {
 	t.Helper()
-	path, err := guestbuild.Build(context.Background(), pkg)
+	path, err := built.Guest(context.Background(), pkg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func testOptions(opts host.Options) host.Options {
 // compiled.
 func sharedKey(t testing.TB, dir string) string {
 	t.Helper()
-	if err := guestbuild.ShareKey(dir); err != nil {
+	if err := built.ShareKey(dir); err != nil {
 		t.Fatal(err)
 	}
 	return dir

@@ -17,8 +17,7 @@ import (
 	"strings"
 	"testing"
 
-	"waymark/test/guestbuild"
-	"waymark/test/sources"
+	"waymark/test/built"
 )
 
 // need skips a test, visibly, when a program is missing.
@@ -78,11 +77,8 @@ func files(t *testing.T, dir string) map[string]fs.FileMode {
 func programs(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Dir(selfAsAgent(t))
-	if err := sources.See(t.Context(), nil, "waymark/cmd/hub", "waymark/cmd/harness", "waymark/cmd/supervisor"); err != nil {
+	if err := built.Programs(t.Context(), dir, false, "waymark/cmd/hub", "waymark/cmd/harness", "waymark/cmd/supervisor"); err != nil {
 		t.Fatal(err)
-	}
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", dir+"/", "waymark/cmd/hub", "waymark/cmd/harness", "waymark/cmd/supervisor").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v: %s", err, out)
 	}
 	return dir
 }
@@ -249,7 +245,7 @@ func unitKey(t *testing.T, path, key string) string {
 }
 
 func TestDist(t *testing.T) {
-	wasm, err := guestbuild.Build(t.Context(), "waymark/plugins/builtin")
+	wasm, err := built.Guest(t.Context(), "waymark/plugins/builtin")
 	if err != nil {
 		t.Fatal(err)
 	}

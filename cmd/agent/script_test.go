@@ -18,12 +18,11 @@ import (
 	"waymark/host/plugin"
 	"waymark/host/running"
 	"waymark/internal/reexec"
-	"waymark/test/guestbuild"
+	"waymark/test/built"
 	"waymark/test/mcpserver"
 	"waymark/test/ordinary"
 	"waymark/test/race"
 	"waymark/test/randtest"
-	"waymark/test/sources"
 	"waymark/workspace/launch"
 )
 
@@ -99,29 +98,29 @@ func (s stuck) Begin(digest string, limit time.Duration) (end func()) {
 }
 
 // built is what the scripts need besides the test binary.
-type built struct {
+type things struct {
 	builtin, panicking string // wasm files
 	bin                string // a directory with the real hub
 	cache              string // compiled modules, shared by all scripts
 }
 
-func build(t *testing.T) (b built) {
+func build(t *testing.T) (b things) {
 	t.Helper()
 	ctx := t.Context()
 	var err error
-	if b.builtin, err = guestbuild.Build(ctx, "waymark/plugins/builtin"); err != nil {
+	if b.builtin, err = built.Guest(ctx, "waymark/plugins/builtin"); err != nil {
 		t.Fatal(err)
 	}
-	if b.panicking, err = guestbuild.Build(ctx, "./testdata/panicking"); err != nil {
+	if b.panicking, err = built.Guest(ctx, "./testdata/panicking"); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	b.bin, b.cache = filepath.Join(dir, "bin"), guestbuild.CacheHome()
-	if err := sources.See(ctx, nil, "waymark/cmd/hub"); err != nil {
+	b.bin, b.cache = filepath.Join(dir, "bin"), built.CacheHome()
+	if err := os.Mkdir(b.bin, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", b.bin+"/", "waymark/cmd/hub").CombinedOutput(); err != nil {
-		t.Fatalf("build hub: %v: %s", err, out)
+	if err := built.Programs(ctx, b.bin, false, "waymark/cmd/hub"); err != nil {
+		t.Fatal(err)
 	}
 	return b
 }
@@ -161,7 +160,7 @@ func TestScripts(t *testing.T) {
 				env.Setenv(name, value)
 			}
 			env.Values[processesKey{}] = processes{}
-			return errors.Join(os.MkdirAll(env.WorkDir+"/home", 0o700), guestbuild.ShareKey(env.WorkDir+"/state/waymark/key"))
+			return errors.Join(os.MkdirAll(env.WorkDir+"/home", 0o700), built.ShareKey(env.WorkDir+"/state/waymark/key"))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"launch": cmdLaunch, "database": cmdDatabase, "halt": cmdHalt, "await": cmdAwait, "exit": cmdExit, "get": cmdGet, "until": cmdUntil,
@@ -188,7 +187,7 @@ func TestScripts(t *testing.T) {
 
 // warm compiles the modules into the shared cache. The scripts run side by
 // side; each would do it for itself, and all of them slowly.
-func (b *built) warm(t *testing.T) {
+func (b *things) warm(t *testing.T) {
 	t.Helper()
 	if out, err := b.resolveOnce(t, b.builtin); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -198,10 +197,10 @@ func (b *built) warm(t *testing.T) {
 	}
 }
 
-func (b *built) resolveOnce(t *testing.T, module string) ([]byte, error) {
+func (b *things) resolveOnce(t *testing.T, module string) ([]byte, error) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := guestbuild.ShareKey(dir + "/state/waymark/key"); err != nil {
+	if err := built.ShareKey(dir + "/state/waymark/key"); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), selfAsAgent(t), "resolve", dir)

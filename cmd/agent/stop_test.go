@@ -18,7 +18,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"waymark/host/sandbox"
-	"waymark/test/guestbuild"
+	"waymark/test/built"
 	"waymark/test/randtest"
 	"waymark/test/stoptest"
 	"waymark/test/wasmtest"
@@ -33,14 +33,14 @@ type stopHome struct {
 	digests    []string // of wild modules
 }
 
-func newStopHome(t *testing.T, b *built, cache string) *stopHome {
+func newStopHome(t *testing.T, b *things, cache string) *stopHome {
 	t.Helper()
 	h := &stopHome{t: t, dir: socketDir(t), agent: selfAsAgent(t), builtin: b.builtin}
 	h.env = append(os.Environ(), "HOME="+h.dir, "XDG_STATE_HOME="+h.dir+"/state", "XDG_CACHE_HOME="+cache,
 		"XDG_CONFIG_HOME="+h.dir+"/config", "XDG_RUNTIME_DIR=", "WAYMARK_SOCKET="+h.dir+"/a.sock",
 		envBuiltin+"="+h.builtin, envPunctual+"=1")
 	h.put("ws/AGENTS.md", "# Hello\n")
-	if err := guestbuild.ShareKey(h.dir + "/state/waymark/key"); err != nil {
+	if err := built.ShareKey(h.dir + "/state/waymark/key"); err != nil {
 		t.Fatal(err)
 	}
 	return h

@@ -11,8 +11,8 @@ import (
 	"waymark/cmd/internal/term"
 )
 
-// built is what build says with --json.
-type built struct {
+// buildAnswer is what build says with --json.
+type buildAnswer struct {
 	Lang  toolchain.Lang `json:"lang"`
 	File  string         `json:"file"`
 	Bytes int64          `json:"bytes"`
@@ -53,7 +53,7 @@ The module appears whole or not at all; equal source makes equal bytes.`,
 				return err
 			}
 			if asJSON {
-				return term.JSON(a.stdout, built{lang, file, info.Size()})
+				return term.JSON(a.stdout, buildAnswer{lang, file, info.Size()})
 			}
 			_, err = fmt.Fprintf(a.stdout, "built %s (%s, %s)\n", term.Visible(file), lang, term.Size(info.Size()))
 			return err

@@ -8,7 +8,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"waymark/test/guestbuild"
+	"waymark/test/built"
 	"waymark/test/wasmtest"
 )
 
@@ -17,7 +17,7 @@ import (
 func TestCheckScripts(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	cache, abi2 := guestbuild.CacheHome(), filepath.Join(dir, "abi2.wasm")
+	cache, abi2 := built.CacheHome(), filepath.Join(dir, "abi2.wasm")
 	wasm := wasmtest.File{Describe: `{"abi":2,"name":"x","version":"1","resolvers":[]}`, Resolve: "{}"}.Bytes()
 	if err := os.WriteFile(abi2, wasm, 0o600); err != nil {
 		t.Fatal(err)
@@ -26,7 +26,7 @@ func TestCheckScripts(t *testing.T) {
 	for name, pkg := range map[string]string{
 		"GOOD": "./internal/conform/testdata/good", "BAD": "./internal/conform/testdata/bad", "BUILTIN": "waymark/plugins/builtin",
 	} {
-		path, err := guestbuild.Build(t.Context(), pkg)
+		path, err := built.Guest(t.Context(), pkg)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +51,7 @@ func TestCheckScripts(t *testing.T) {
 			for name, path := range modules {
 				env.Setenv(name, path)
 			}
-			return errors.Join(os.MkdirAll(env.WorkDir+"/tmp", 0o700), guestbuild.ShareKey(env.WorkDir+"/state/waymark/key"))
+			return errors.Join(os.MkdirAll(env.WorkDir+"/tmp", 0o700), built.ShareKey(env.WorkDir+"/state/waymark/key"))
 		},
 	})
 }

@@ -17,7 +17,7 @@ import (
 	"waymark/cmd/internal/stop"
 	"waymark/host/sandbox"
 	"waymark/internal/reexec"
-	"waymark/test/guestbuild"
+	"waymark/test/built"
 	"waymark/test/wasmtest"
 )
 
@@ -65,7 +65,7 @@ func harnessMain() {
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	modules, cache := filepath.Join(dir, "modules"), guestbuild.CacheHome()
+	modules, cache := filepath.Join(dir, "modules"), built.CacheHome()
 	writeModules(t, modules)
 	warm(t, cache, filepath.Join(modules, "notes.wasm"))
 	testscript.Run(t, testscript.Params{
@@ -82,7 +82,7 @@ func TestScripts(t *testing.T) {
 				env.Setenv(name, value)
 			}
 			env.Values[processesKey{}] = processes{}
-			return errors.Join(os.MkdirAll(env.WorkDir+"/home", 0o700), os.MkdirAll(env.WorkDir+"/tmp", 0o700), guestbuild.ShareKey(env.WorkDir+"/state/waymark/key"))
+			return errors.Join(os.MkdirAll(env.WorkDir+"/home", 0o700), os.MkdirAll(env.WorkDir+"/tmp", 0o700), built.ShareKey(env.WorkDir+"/state/waymark/key"))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"launch": cmdLaunch, "await": cmdAwait, "halt": cmdHalt, "exit": cmdExit, "normal": cmdNormal,
@@ -106,11 +106,11 @@ func writeModules(t *testing.T, dir string) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	built, err := guestbuild.Build(t.Context(), "./testdata/notes")
+	module, err := built.Guest(t.Context(), "./testdata/notes")
 	if err != nil {
 		t.Fatal(err)
 	}
-	notes, err := os.ReadFile(built)
+	notes, err := os.ReadFile(module)
 	if err != nil {
 		t.Fatal(err)
 	}

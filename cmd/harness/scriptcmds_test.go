@@ -15,7 +15,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"waymark/test/guestbuild"
+	"waymark/test/built"
 	"waymark/test/process"
 )
 
@@ -28,7 +28,7 @@ const timeout = 5 * time.Minute
 func warm(t *testing.T, cache, module string) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := guestbuild.ShareKey(dir + "/state/waymark/key"); err != nil {
+	if err := built.ShareKey(dir + "/state/waymark/key"); err != nil {
 		t.Fatal(err)
 	}
 	self, err := os.Executable()

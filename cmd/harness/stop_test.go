@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"waymark/test/guestbuild"
+	"waymark/test/built"
 	"waymark/test/randtest"
 	"waymark/test/stoptest"
 	"waymark/test/wasmtest"
@@ -56,7 +56,7 @@ func TestStop(t *testing.T) {
 			os.MkdirAll(filepath.Join(h.dir, "ws"), 0o700), os.MkdirAll(filepath.Join(h.dir, "bin"), 0o700), os.MkdirAll(filepath.Join(h.dir, "src"), 0o700),
 			os.WriteFile(filepath.Join(h.dir, "src/resolver.c"), []byte("int x;\n"), 0o600),
 			os.WriteFile(filepath.Join(h.dir, "bin/clang-99"), []byte(compiler), 0o700),
-			guestbuild.ShareKey(h.dir+"/state/waymark/key"),
+			built.ShareKey(h.dir+"/state/waymark/key"),
 		); err != nil {
 			t.Fatal(err)
 		}

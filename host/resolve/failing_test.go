@@ -15,7 +15,7 @@ import (
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
 	"waymark/snapshot"
-	"waymark/test/guestbuild"
+	"waymark/test/built"
 )
 
 // flaky is an engine with a resolver that fails when a file asks it to.
@@ -30,7 +30,7 @@ type flaky struct {
 
 func newFlaky(t *testing.T) *flaky {
 	t.Helper()
-	path, err := guestbuild.Build(t.Context(), "./testdata/flaky")
+	path, err := built.Guest(t.Context(), "./testdata/flaky")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func newFlaky(t *testing.T) *flaky {
 	if err != nil {
 		t.Fatal(err)
 	}
-	host := sandbox.New(sandbox.Options{CacheDir: guestbuild.CodeCache()})
+	host := sandbox.New(sandbox.Options{CacheDir: built.CodeCache()})
 	module, err := host.Load(t.Context(), wasm, sandbox.Limits{Time: time.Minute})
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
 	"waymark/snapshot"
-	"waymark/test/guestbuild"
+	"waymark/test/built"
 	"waymark/test/wasmtest"
 )
 
@@ -36,7 +36,7 @@ func TestRowVectors(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	host := sandbox.New(sandbox.Options{CacheDir: guestbuild.CodeCache()})
+	host := sandbox.New(sandbox.Options{CacheDir: built.CodeCache()})
 	tried := 0
 	for name, entry := range index {
 		if entry.Outcome != "row_dropped" {
@@ -94,7 +94,7 @@ func TestFindings(t *testing.T) {
 	}
 	findings := strings.Repeat(`{"code":"a","severity":"info","message":"little"},`, 20) +
 		`{"code":"b","severity":"later","message":"two\nlines"},{"code":"c","severity":"error","message":"much"}`
-	o := resolveAnswer(t, sandbox.New(sandbox.Options{CacheDir: guestbuild.CodeCache()}), dir, `{"resources":[
+	o := resolveAnswer(t, sandbox.New(sandbox.Options{CacheDir: built.CodeCache()}), dir, `{"resources":[
 		{"kind":"instruction_file","path":"AGENTS.md","content":{"file":"AGENTS.md"},"findings":[`+findings+`]},
 		{"kind":"skill","path":"AGENTS.md","content":{"file":"AGENTS.md","withheld":true},"readers":["b","a","b"]}]}`)
 	if o.Err != nil || len(o.Candidates) != 2 {

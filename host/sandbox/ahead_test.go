@@ -18,6 +18,7 @@ import (
 	"waymark/abi"
 	"waymark/host/sandbox"
 	"waymark/host/sandbox/codecache"
+	"waymark/test/built"
 	"waymark/test/race"
 	"waymark/test/randtest"
 )
@@ -156,7 +157,7 @@ func TestAheadFromExecutable(t *testing.T) {
 		t.Skip("what it starts is built without the race detector")
 	}
 	dir := t.TempDir()
-	path, wasm, tree := filepath.Join(dir, "program"), filepath.Join(dir, "module.wasm"), workspace(t)
+	path, wasm, tree := filepath.Join(dir, "embedding"), filepath.Join(dir, "module.wasm"), workspace(t)
 	module, err := probeWasm()
 	if err != nil {
 		t.Fatal(err)
@@ -164,9 +165,8 @@ func TestAheadFromExecutable(t *testing.T) {
 	if err := os.WriteFile(wasm, module, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, "./testdata/embedding")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	if err := built.Programs(t.Context(), dir, false, "./testdata/embedding"); err != nil {
+		t.Fatal(err)
 	}
 	program, err := os.ReadFile(path)
 	if err != nil {

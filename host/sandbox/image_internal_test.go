@@ -16,14 +16,14 @@ import (
 
 	"waymark/abi"
 	"waymark/host/sandbox/codecache"
-	"waymark/test/guestbuild"
+	"waymark/test/built"
 )
 
 // BenchmarkInstance: an instance of the built-in module, made, used for one run
 // over 200 skills, and closed, with images and without, in turn. It is internal
 // because nobody else sees instances. Medians; ns/op means nothing.
 func BenchmarkInstance(b *testing.B) {
-	path, err := guestbuild.Build(context.Background(), "waymark/plugins/builtin")
+	path, err := built.Guest(context.Background(), "waymark/plugins/builtin")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func BenchmarkInstance(b *testing.B) {
 	run := skillsRun(b)
 	modules := map[string]*Module{}
 	for name, off := range map[string]bool{"image": false, "plain": true} {
-		m, err := New(Options{CacheDir: guestbuild.CodeCache(), NoImages: off}).Load(b.Context(), wasm, Limits{})
+		m, err := New(Options{CacheDir: built.CodeCache(), NoImages: off}).Load(b.Context(), wasm, Limits{})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -88,7 +88,7 @@ func BenchmarkInstance(b *testing.B) {
 // agent does and copied into a memory file, in turn. It is internal because all else that
 // loading does is much more. Medians; ns/op means nothing.
 func BenchmarkAhead(b *testing.B) {
-	path, err := guestbuild.Build(context.Background(), "waymark/plugins/builtin")
+	path, err := built.Guest(context.Background(), "waymark/plugins/builtin")
 	if err != nil {
 		b.Fatal(err)
 	}

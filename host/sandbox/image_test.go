@@ -20,7 +20,7 @@ import (
 	"waymark/host/sandbox"
 	"waymark/host/sandbox/imagetest"
 	"waymark/host/vfs"
-	"waymark/test/guestbuild"
+	"waymark/test/built"
 	"waymark/test/race"
 	"waymark/test/randtest"
 	"waymark/test/wasmtest"
@@ -28,7 +28,7 @@ import (
 
 func builtinWasm(t *testing.T) []byte {
 	t.Helper()
-	path, err := guestbuild.Build(t.Context(), "waymark/plugins/builtin")
+	path, err := built.Guest(t.Context(), "waymark/plugins/builtin")
 	if err != nil {
 		t.Fatal(err)
 	}

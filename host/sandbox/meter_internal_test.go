@@ -15,14 +15,14 @@ import (
 
 	"waymark/abi"
 	"waymark/host/vfs"
-	"waymark/test/guestbuild"
+	"waymark/test/built"
 )
 
 // BenchmarkMetering runs the built-in skills resolver on 200 skills of 8 KiB:
 // metered, as it is, and as it is with wazero's close-on-context-done, in
 // alternation. It reports medians, and ratios to the unmetered one.
 func BenchmarkMetering(b *testing.B) {
-	path, err := guestbuild.Build(b.Context(), "waymark/plugins/builtin")
+	path, err := built.Guest(b.Context(), "waymark/plugins/builtin")
 	if err != nil {
 		b.Fatal(err)
 	}

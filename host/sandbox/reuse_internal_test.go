@@ -7,7 +7,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"waymark/test/guestbuild"
+	"waymark/test/built"
 )
 
 // TestMemoryUsedAgain: the memory of an instance whose run is over is that of the next.
@@ -16,7 +16,7 @@ func TestMemoryUsedAgain(t *testing.T) {
 	if _, err := os.Stat("/proc/self/pagemap"); err != nil || runtime.GOOS != "linux" {
 		t.Skip("the system doesn't tell which pages were written")
 	}
-	path, err := guestbuild.Build(context.Background(), "waymark/plugins/builtin")
+	path, err := built.Guest(context.Background(), "waymark/plugins/builtin")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func TestMemoryUsedAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := New(Options{CacheDir: guestbuild.CodeCache()}).Load(t.Context(), wasm, Limits{})
+	m, err := New(Options{CacheDir: built.CodeCache()}).Load(t.Context(), wasm, Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}

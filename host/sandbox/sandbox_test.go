@@ -14,16 +14,16 @@ import (
 	"waymark/abi"
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
-	"waymark/test/guestbuild"
+	"waymark/test/built"
 	"waymark/test/wasmtest"
 )
 
 // cacheDir is shared by all tests: compiling a Go guest takes seconds.
-var cacheDir = guestbuild.CodeCache()
+var cacheDir = built.CodeCache()
 
 // probeWasm is the module in testdata/probe.
 var probeWasm = sync.OnceValues(func() ([]byte, error) {
-	path, err := guestbuild.Build(context.Background(), "./testdata/probe")
+	path, err := built.Guest(context.Background(), "./testdata/probe")
 	if err != nil {
 		return nil, err
 	}

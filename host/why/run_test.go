@@ -20,7 +20,7 @@ import (
 	"waymark/host/vfs/vfstest"
 	"waymark/host/why"
 	"waymark/snapshot"
-	"waymark/test/guestbuild"
+	"waymark/test/built"
 	"waymark/test/ordinary"
 )
 
@@ -33,7 +33,7 @@ var modules struct {
 
 func TestMain(m *testing.M) {
 	ordinary.Main()
-	modules.host = sandbox.New(sandbox.Options{CacheDir: guestbuild.CodeCache()})
+	modules.host = sandbox.New(sandbox.Options{CacheDir: built.CodeCache()})
 	modules.loaded = map[string]*sandbox.Module{}
 	code := m.Run()
 	for _, module := range modules.loaded {
@@ -56,7 +56,7 @@ func load(t testing.TB, pkg string) *sandbox.Module {
 	if m := modules.loaded[pkg]; m != nil {
 		return m
 	}
-	path, err := guestbuild.Build(context.Background(), pkg)
+	path, err := built.Guest(context.Background(), pkg)
 	if err != nil {
 		t.Fatal(err)
 	}

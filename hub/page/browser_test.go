@@ -21,7 +21,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
-	"waymark/test/guestbuild"
+	"waymark/test/built"
 )
 
 // timeout is how long the slowest machine may take for anything here.
@@ -307,7 +307,7 @@ func (b *tab) accessible(where string) {
 // axe is the source of axe-core, from npm.
 func axe(t *testing.T) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(guestbuild.NodeModules(t, "testdata/npm"), "axe-core", "axe.min.js"))
+	data, err := os.ReadFile(filepath.Join(built.NodeModules(t, "testdata/npm"), "axe-core", "axe.min.js"))
 	if err != nil {
 		t.Fatal(err)
 	}

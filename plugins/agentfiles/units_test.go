@@ -19,12 +19,12 @@ import (
 	"waymark/plugins"
 	"waymark/plugins/agentfiles"
 	"waymark/plugins/conventions"
-	"waymark/test/guestbuild"
+	"waymark/test/built"
 	"waymark/test/randtest"
 )
 
 // cacheDir is shared by all tests: compiling a Go guest takes seconds.
-var cacheDir = guestbuild.CodeCache()
+var cacheDir = built.CodeCache()
 
 // workspace is a tree of skills that is edited at random, and resolved in three
 // ways: natively, in a sandbox that remembers nothing, and in one that
@@ -43,7 +43,7 @@ type workspace struct {
 func newWorkspace(t *testing.T) *workspace {
 	t.Helper()
 	w := &workspace{t: t, r: randtest.Rand(t), dir: t.TempDir()}
-	path, err := guestbuild.Build(t.Context(), "waymark/plugins/builtin")
+	path, err := built.Guest(t.Context(), "waymark/plugins/builtin")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	"waymark/host/sandbox/imagetest"
-	"waymark/test/guestbuild"
+	"waymark/test/built"
 )
 
 // TestImages: what asc makes begins with an image, and does the same as without.
 func TestImages(t *testing.T) {
 	wasm, err := probeWasm()
-	guestbuild.Need(t, err)
+	built.Need(t, err)
 	how := imagetest.Compare(t, wasm, imagetest.Options{})
 	if how == nil || !how.Image && runtime.GOOS == "linux" {
 		t.Errorf("got %+v", how)

@@ -20,11 +20,11 @@ import (
 	"waymark/abi"
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
-	"waymark/test/guestbuild"
+	"waymark/test/built"
 )
 
 var probeWasm = sync.OnceValues(func() ([]byte, error) {
-	return guestbuild.BuildAssemblyScript(context.Background(), "testdata/probe")
+	return built.BuildAssemblyScript(context.Background(), "testdata/probe")
 })
 
 // world is the probe, loaded, and a root.
@@ -37,7 +37,7 @@ type world struct {
 func newWorld(t *testing.T, limits sandbox.Limits) *world {
 	t.Helper()
 	wasm, err := probeWasm()
-	guestbuild.Need(t, err)
+	built.Need(t, err)
 	if limits.Time == 0 {
 		limits.Time = time.Minute
 	}

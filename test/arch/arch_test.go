@@ -134,7 +134,7 @@ func TestEveryRule(t *testing.T) {
 		{"our own MCP server is a client", pkg("waymark/workspace/mcpserver", "waymark/workspace/files"), pkg("waymark/workspace/mcpserver", "waymark/workspace/client", "waymark/host/api/types"), "no second one"},
 		{"the engine doesn't act", needs("waymark/host", "waymark/workspace/process"), pkg("waymark/cmd/agent", "waymark/workspace/process"), "nothing in host starts"},
 		{"commands are the top", pkg("waymark/host", "waymark/cmd/agent"), pkg("waymark/cmd/harness", "waymark/cmd/harness/internal/fixture"), "built on a command"},
-		{"no test helpers in the product", pkg("waymark/host", "waymark/test/guestbuild"), tests("waymark/host", "waymark/test/guestbuild"), "no part of the product"},
+		{"no test helpers in the product", pkg("waymark/host", "waymark/test/built"), tests("waymark/host", "waymark/test/built"), "no part of the product"},
 		{"no testing in the product", pkg("waymark/host", "testing"), tests("waymark/host", "testing"), "no part of the product"},
 		{"no test suites in the product", pkg("waymark/hub", "waymark/hub/store/storetest"), pkg("waymark/hub/store/storetest", "testing"), "no part of the product"},
 		{"down, not up", pkg("waymark/host/vfs", "waymark/host/resolve"), pkg("waymark/host/resolve", "waymark/host/vfs", "waymark/host/sandbox"), "direction"},

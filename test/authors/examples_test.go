@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"waymark/test/guestbuild"
+	"waymark/test/built"
 )
 
 // TestExamples builds every resolver in examples, runs its fixtures and holds it
@@ -71,7 +71,7 @@ func TestExamplesCopied(t *testing.T) {
 				return
 			}
 			if _, err := os.Stat(filepath.Join(dir, "package.json")); err == nil {
-				if err := os.Symlink(guestbuild.NodeModules(t, dir), filepath.Join(dir, "node_modules")); err != nil {
+				if err := os.Symlink(built.NodeModules(t, dir), filepath.Join(dir, "node_modules")); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -130,10 +130,10 @@ func source(t *testing.T, dir string) string {
 		return dir
 	}
 	work := filepath.Join(t.TempDir(), filepath.Base(dir))
-	if err := guestbuild.CopyAssemblyScript(work, dir); err != nil {
+	if err := built.CopyAssemblyScript(work, dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(guestbuild.NodeModules(t, dir), filepath.Join(work, "node_modules")); err != nil {
+	if err := os.Symlink(built.NodeModules(t, dir), filepath.Join(work, "node_modules")); err != nil {
 		t.Fatal(err)
 	}
 	return work

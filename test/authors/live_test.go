@@ -12,8 +12,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"waymark/hub/store"
+	"waymark/test/built"
 	"waymark/test/e2e"
-	"waymark/test/guestbuild"
 )
 
 // TestLive goes from nothing to a resolver that is live in a running agent, in
@@ -61,7 +61,7 @@ func needClang(t *testing.T) string {
 // the same dependencies.
 func needNPM(t *testing.T) string {
 	t.Helper()
-	return guestbuild.NodeModules(t, "../../sdk-guest/assemblyscript/testdata/probe")
+	return built.NodeModules(t, "../../sdk-guest/assemblyscript/testdata/probe")
 }
 
 // livePatience ends a script that hangs; nothing is measured with it.
@@ -90,7 +90,7 @@ func liveStart(ts *testscript.TestScript, _ bool, _ []string) {
 	home, err := e2e.NewHome(dir)
 	ts.Check(err)
 	ts.Check(home.Configure("[limits]\ntime = \"1m\"\n")) // as home.configure does
-	ts.Check(guestbuild.ShareKey(filepath.Join(home.State(), "key")))
+	ts.Check(built.ShareKey(filepath.Join(home.State(), "key")))
 	ts.Check(os.MkdirAll(ts.Getenv("PLUGINS"), 0o700))
 
 	ctx, cancel := context.WithCancel(context.Background())

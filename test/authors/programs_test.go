@@ -2,7 +2,6 @@ package authors_test
 
 import (
 	"context"
-	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -11,9 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"waymark/test/e2e"
-	"waymark/test/guestbuild"
-	"waymark/test/sources"
+	"waymark/test/built"
 )
 
 // programs is a directory with agent, hub and harness.
@@ -34,18 +31,7 @@ var build = sync.OnceValue(func() error {
 	if err := os.MkdirAll(programs, 0o700); err != nil {
 		return err
 	}
-	ctx := context.Background()
-	if _, err := e2e.Build(ctx, programs, false); err != nil {
-		return err
-	}
-	if err := sources.See(ctx, nil, "waymark/cmd/harness"); err != nil {
-		return err
-	}
-	out, err := exec.CommandContext(ctx, "go", "build", "-o", programs+"/", "waymark/cmd/harness").CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("build harness: %w\n%s", err, out)
-	}
-	return nil
+	return built.Programs(context.Background(), programs, false, "waymark/cmd/agent", "waymark/cmd/hub", "waymark/cmd/harness")
 })
 
 // home is where commands of one test live.
@@ -63,7 +49,7 @@ func newHome(t *testing.T) *home {
 	}
 	h := &home{t: t, dir: t.TempDir()}
 	state := filepath.Join(h.dir, ".local", "state")
-	cache := guestbuild.CacheHome() // so that nothing is compiled that another test has compiled
+	cache := built.CacheHome() // so that nothing is compiled that another test has compiled
 	if cache == "" {
 		cache = filepath.Join(h.dir, ".cache")
 	}
@@ -99,7 +85,7 @@ func (h *home) configure(dir string) {
 // are sealed with.
 func (h *home) share(state string) {
 	h.t.Helper()
-	if err := guestbuild.ShareKey(filepath.Join(state, "waymark", "key")); err != nil {
+	if err := built.ShareKey(filepath.Join(state, "waymark", "key")); err != nil {
 		h.t.Fatal(err)
 	}
 }

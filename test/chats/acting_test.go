@@ -3,13 +3,13 @@ package chats_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"waymark/test/built"
 	"waymark/test/process"
 	"waymark/workspace"
 	"waymark/workspace/client"
@@ -21,10 +21,7 @@ import (
 func TestActing(t *testing.T) {
 	all := []string{"processes", "files", "mcp"}
 	w := newWorld(t, workspace.NewToken{Scopes: all})
-	build := exec.CommandContext(w.ctx, "go", "build", "-o", w.dir+"/", "waymark/test/mcpserver/mcpserver")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	w.must(built.Programs(w.ctx, w.dir, false, "waymark/test/mcpserver/mcpserver"))
 	w.write(".mcp.json", fmt.Sprintf(`{"mcpServers": {"hello": {"command": %q}}}`, filepath.Join(w.dir, "mcpserver")))
 	control, err := w.home.ControlToken()
 	w.must(err)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"waymark/hub/store"
+	"waymark/test/built"
 	"waymark/test/e2e"
 	"waymark/test/process"
 	"waymark/workspace"
@@ -55,11 +56,7 @@ func newWorld(t testing.TB, want workspace.NewToken) *world {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*timeout)
 	t.Cleanup(cancel)
 	w := &world{t: t, ctx: ctx, dir: dir, root: filepath.Join(dir, "ws")}
-	// What is embedded is as it was made last: this is about the programs around it.
-	build := exec.CommandContext(ctx, "go", "build", "-o", dir+"/", "waymark/cmd/agent", "waymark/cmd/hub", "waymark/examples/chat/chat-server")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	w.must(built.Programs(ctx, dir, false, "waymark/cmd/agent", "waymark/cmd/hub", "waymark/examples/chat/chat-server"))
 	w.home, err = e2e.NewHome(dir)
 	w.must(err)
 	w.must(w.home.Configure("[services]\nhub = true\n"))

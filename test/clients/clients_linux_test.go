@@ -18,8 +18,8 @@ import (
 
 	"waymark/abi"
 	"waymark/host/clients"
+	"waymark/test/built"
 	"waymark/test/e2e"
-	"waymark/test/guestbuild"
 )
 
 // timeout ends a client that hangs, and none that is slow on a machine with much else to do.
@@ -49,7 +49,7 @@ func find(t *testing.T) programs {
 		t.Skip("SKIPPED: the clients that are pinned are those for amd64")
 	}
 	needNamespace(t)
-	modules := guestbuild.NodeModules(t, "testdata/npm")
+	modules := built.NodeModules(t, "testdata/npm")
 	built, err := e2e.Build(t.Context(), t.TempDir(), false)
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 	"sync"
 	"testing"
 
-	"waymark/test/guestbuild"
+	"waymark/test/built"
 )
 
 // asServer has this program be an MCP server with a few tools.
@@ -159,7 +159,7 @@ func (p programs) loop(t *testing.T) *loop {
 		t.Fatal(err)
 	}
 	l := &loop{programs: p, t: t, home: filepath.Join(dir, "home"), root: filepath.Join(dir, "ws")}
-	l.modules = guestbuild.NodeModules(t, "../mcp/testdata/npm")
+	l.modules = built.NodeModules(t, "../mcp/testdata/npm")
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -323,7 +323,7 @@ func TestConnected(t *testing.T) {
 	t.Parallel()
 	p := find(t)
 	if _, err := exec.LookPath("node"); err != nil {
-		guestbuild.Need(t, fmt.Errorf("node: %w", guestbuild.ErrMissing))
+		built.Need(t, fmt.Errorf("node: %w", built.ErrMissing))
 	}
 	turns := make(chan struct{}, runtime.NumCPU())
 	t.Run("codex", func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"waymark/test/guestbuild"
+	"waymark/test/built"
 	"waymark/test/hostile"
 )
 
@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 // TestCorpus: every case comes out as stated. Times are for `make hostile`;
 // here deadlines are long, but for the cases that end by them.
 func TestCorpus(t *testing.T) {
-	builtin, err := guestbuild.Build(context.Background(), "waymark/plugins/builtin")
+	builtin, err := built.Guest(context.Background(), "waymark/plugins/builtin")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -489,7 +489,7 @@ func progressed(f *fleet, name string) {
 // TestHostileHTTP runs those that are reached over HTTP.
 func TestHostileHTTP(t *testing.T) {
 	t.Parallel()
-	built(t)
+	programs(t)
 	var strangers atomic.Int64
 	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		strangers.Add(1)

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"waymark/test/guestbuild"
+	"waymark/test/built"
 	"waymark/test/randtest"
 )
 
@@ -67,8 +67,8 @@ func TestInspector(t *testing.T) {
 		t.Skip("SKIPPED: it starts Node for each question: set WAYMARK_LONG=1")
 	}
 	t.Parallel()
-	built(t)
-	modules := guestbuild.NodeModules(t, "testdata/inspector")
+	programs(t)
+	modules := built.NodeModules(t, "testdata/inspector")
 	w := newWorld(t, "")
 	w.put(filepath.Join(w.root, "AGENTS.md"), "Be brief.\n")
 	w.put(filepath.Join(w.root, ".agents/skills/forms/SKILL.md"), "---\nname: forms\ndescription: Fills in forms\n---\nDo it.\n")

@@ -5,17 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"waymark/test/built"
 	"waymark/test/e2e"
 	"waymark/test/race"
 	"waymark/test/randtest"
-	"waymark/test/sources"
 )
 
 // timeout ends what hangs; nothing is measured with it.
@@ -48,8 +46,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// built builds the programs, once.
-func built(t testing.TB) *shared {
+// programs builds the programs, once.
+func programs(t testing.TB) *shared {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("it takes long")
@@ -69,17 +67,8 @@ func (s *shared) build() (err error) {
 	}
 	s.servers = filepath.Join(s.dir, "servers")
 	s.hostile = filepath.Join(s.servers, "server")
-	return errors.Join(goBuild(ctx, s.dir, "waymark/cmd/supervisor"), goBuild(ctx, s.servers, "waymark/test/mcp/hostile/server", "waymark/test/mcpserver/mcpserver"))
-}
-
-// goBuild builds programs into a directory.
-func goBuild(ctx context.Context, dir string, packages ...string) error {
-	if err := sources.See(ctx, nil, packages...); err != nil {
+	if err := os.Mkdir(s.servers, 0o700); err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-buildvcs=false", "-o", dir + "/"}, packages...)...)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build: %w: %s", err, strings.TrimSpace(string(out)))
-	}
-	return nil
+	return errors.Join(built.Programs(ctx, s.dir, false, "waymark/cmd/supervisor"), built.Programs(ctx, s.servers, false, "waymark/test/mcp/hostile/server", "waymark/test/mcpserver/mcpserver"))
 }

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"waymark/test/guestbuild"
+	"waymark/test/built"
 	"waymark/test/process"
 	"waymark/workspace"
 	"waymark/workspace/client"
@@ -84,8 +84,8 @@ func (c *chat) all() {
 // TestServersFromNPM calls every tool of real servers.
 func TestServersFromNPM(t *testing.T) {
 	t.Parallel()
-	built(t)
-	modules := guestbuild.NodeModules(t, "testdata/npm")
+	programs(t)
+	modules := built.NodeModules(t, "testdata/npm")
 	w := newWorld(t, "")
 	w.put(filepath.Join(w.root, "files/a.txt"), "one\ntwo\nthree\n")
 	w.configure(config{

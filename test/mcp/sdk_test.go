@@ -2,11 +2,13 @@ package mcp_test
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"waymark/test/built"
 	"waymark/workspace"
 	"waymark/workspace/client"
 )
@@ -28,7 +30,8 @@ func (w *world) buildExamples() string {
 	for i, name := range examples {
 		packages[i] = "github.com/modelcontextprotocol/go-sdk/examples/" + name
 	}
-	w.must(goBuild(w.ctx, dir, packages...))
+	w.must(os.Mkdir(dir, 0o700))
+	w.must(built.Programs(w.ctx, dir, false, packages...))
 	return dir
 }
 

@@ -56,7 +56,7 @@ type entry struct {
 // newWorld makes one whose agent isn't started yet. mcp is the [mcp] table.
 func newWorld(t testing.TB, mcp string) *world {
 	t.Helper()
-	s := built(t)
+	s := programs(t)
 	dir, err := os.MkdirTemp(s.dir, "")
 	if err != nil {
 		t.Fatal(err)

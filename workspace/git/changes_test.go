@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"waymark/internal/httpapi/problem"
+	"waymark/test/built"
 	"waymark/workspace"
 	"waymark/workspace/git"
 	"waymark/workspace/launch"
@@ -611,11 +612,10 @@ func helped(b *testing.B) *launch.Program {
 	confined(b) // or skipped
 	self, err := os.Executable()
 	if err == nil {
-		var out []byte
-		out, err = exec.CommandContext(b.Context(), "go", "build", "-o", filepath.Dir(self)+"/", "waymark/cmd/supervisor").CombinedOutput()
-		if err != nil {
-			b.Fatalf("%v\n%s", err, out)
-		}
+		err = built.Programs(b.Context(), filepath.Dir(self), false, "waymark/cmd/supervisor")
+	}
+	if err != nil {
+		b.Fatal(err)
 	}
 	p, err := launch.Find(nil)
 	if err != nil {

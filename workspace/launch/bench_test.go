@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"waymark/test/built"
 	"waymark/workspace/launch"
 )
 
@@ -22,11 +23,10 @@ func BenchmarkStart(b *testing.B) {
 			}
 		}
 	})
-	helper := filepath.Join(b.TempDir(), "helper")
-	build := exec.CommandContext(b.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", helper, "./testdata/helper")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		b.Fatalf("%v: %s", err, out)
+	dir := b.TempDir()
+	helper := filepath.Join(dir, "helper")
+	if err := built.Programs(b.Context(), dir, false, "./testdata/helper"); err != nil {
+		b.Fatal(err)
 	}
 	secrets, err := launch.HideSecrets(ownPlaces())
 	if err != nil {

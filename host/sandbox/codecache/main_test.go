@@ -16,7 +16,7 @@ import (
 	"waymark/host/sandbox/codecache"
 	"waymark/host/sandbox/guesttest"
 	"waymark/internal/reexec"
-	"waymark/test/guestbuild"
+	"waymark/test/built"
 	"waymark/test/wasmtest"
 )
 
@@ -76,7 +76,7 @@ func small() []byte { return wasmtest.File{Describe: `{"abi":1}`, Resolve: `{}`}
 // builtin is the module of the built-in resolvers, about 5 MB.
 func builtin(t testing.TB) []byte {
 	t.Helper()
-	path, err := guestbuild.Build(context.Background(), "waymark/plugins/builtin")
+	path, err := built.Guest(context.Background(), "waymark/plugins/builtin")
 	must(t, err)
 	wasm, err := os.ReadFile(path)
 	must(t, err)

@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"waymark/host/sandbox/codecache"
+	"waymark/test/built"
 	"waymark/test/wasmtest"
 )
 
@@ -131,12 +132,9 @@ func TestSealedEndures(t *testing.T) {
 // never executed.
 func TestFromExecutable(t *testing.T) {
 	dir := t.TempDir()
-	path, wasm := filepath.Join(dir, "program"), filepath.Join(dir, "large.wasm")
+	path, wasm := filepath.Join(dir, "embedding"), filepath.Join(dir, "large.wasm")
 	must(t, os.WriteFile(wasm, large(t), 0o600))
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, "./testdata/embedding")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	must(t, built.Programs(t.Context(), dir, false, "./testdata/embedding"))
 	program, err := os.ReadFile(path)
 	must(t, err)
 	program = append(program, make([]byte, 1000-len(program)%1000)...) // at no page

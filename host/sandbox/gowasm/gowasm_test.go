@@ -13,7 +13,7 @@ import (
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"waymark/host/sandbox/gowasm"
-	"waymark/test/guestbuild"
+	"waymark/test/built"
 	"waymark/test/randtest"
 )
 
@@ -24,7 +24,7 @@ func TestGo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds a guest and compiles it five times, which takes long")
 	}
-	path, err := guestbuild.Build(t.Context(), "./testdata/guest")
+	path, err := built.Guest(t.Context(), "./testdata/guest")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 
 	"waymark/host/sandbox/guesttest"
 	"waymark/host/sandbox/memory"
-	"waymark/test/guestbuild"
+	"waymark/test/built"
 	"waymark/test/wasmtest"
 )
 
@@ -199,7 +199,7 @@ var _ experimental.MemoryAllocator = (*memory.Allocator)(nil)
 // BenchmarkInstantiate: a Go guest of 5 MB instantiated, initialized, asked for
 // its description and closed.
 func BenchmarkInstantiate(b *testing.B) {
-	path, err := guestbuild.Build(context.Background(), "waymark/plugins/builtin")
+	path, err := built.Guest(context.Background(), "waymark/plugins/builtin")
 	must(b, err)
 	wasm, err := os.ReadFile(path)
 	must(b, err)

@@ -11,7 +11,7 @@ import (
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"waymark/host/sandbox/meter"
-	"waymark/test/guestbuild"
+	"waymark/test/built"
 )
 
 func build(tb testing.TB, pkg string) []byte {
@@ -19,7 +19,7 @@ func build(tb testing.TB, pkg string) []byte {
 	if testing.Short() {
 		tb.Skip("builds a guest")
 	}
-	path, err := guestbuild.Build(context.Background(), pkg)
+	path, err := built.Guest(context.Background(), pkg)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"io"
 	"regexp"
 
-	"waymark/test/guestbuild"
+	"waymark/test/built"
 	"waymark/test/hostile"
 	"waymark/test/tools/internal/command"
 )
@@ -39,7 +39,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	builtin, err := guestbuild.Build(ctx, "waymark/plugins/builtin")
+	builtin, err := built.Guest(ctx, "waymark/plugins/builtin")
 	if err != nil {
 		return err
 	}

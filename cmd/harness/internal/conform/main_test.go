@@ -14,11 +14,11 @@ import (
 	"waymark/host"
 	"waymark/host/sandbox"
 	"waymark/internal/reexec"
-	"waymark/test/guestbuild"
+	"waymark/test/built"
 )
 
 // cacheDir is shared by all tests: compiling a Go guest takes seconds.
-var cacheDir = guestbuild.CodeCache()
+var cacheDir = built.CodeCache()
 
 // child runs modules in the stock Extism SDK.
 var child *extism.Child
@@ -39,7 +39,7 @@ func options(only ...string) host.Options {
 // guest builds a module once and returns its path.
 func guest(t testing.TB, pkg string) string {
 	t.Helper()
-	path, err := guestbuild.Build(context.Background(), pkg)
+	path, err := built.Guest(context.Background(), pkg)
 	if err != nil {
 		t.Fatal(err)
 	}

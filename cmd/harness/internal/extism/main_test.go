@@ -7,7 +7,7 @@ import (
 	"waymark/cmd/harness/internal/extism"
 	"waymark/host/sandbox"
 	"waymark/internal/reexec"
-	"waymark/test/guestbuild"
+	"waymark/test/built"
 )
 
 var (
@@ -21,6 +21,6 @@ var (
 func TestMain(m *testing.M) {
 	program = reexec.Main(extism.Role())
 	child = extism.NewChild(program)
-	ours = sandbox.New(sandbox.Options{CacheDir: guestbuild.CodeCache()})
+	ours = sandbox.New(sandbox.Options{CacheDir: built.CodeCache()})
 	os.Exit(m.Run())
 }

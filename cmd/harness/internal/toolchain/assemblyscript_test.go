@@ -10,7 +10,6 @@ import (
 
 	"waymark/cmd/harness/internal/scaffold"
 	"waymark/cmd/harness/internal/toolchain"
-	"waymark/test/guestbuild"
 )
 
 // newAssemblyScript makes a scaffold without what npm would install.
@@ -60,7 +59,7 @@ func TestAssemblyScript(t *testing.T) {
 	var built [2][]byte
 	for i := range built {
 		dir := newAssemblyScript(t)
-		if err := os.Symlink(guestbuild.NodeModules(t, dir), filepath.Join(dir, "node_modules")); err != nil {
+		if err := os.Symlink(built.NodeModules(t, dir), filepath.Join(dir, "node_modules")); err != nil {
 			t.Fatal(err)
 		}
 		wasm, err := toolchain.Build(t.Context(), dir, toolchain.Options{Offline: true})

@@ -1,4 +1,4 @@
-package guestbuild_test
+package built_test
 
 import (
 	"bytes"
@@ -8,23 +8,23 @@ import (
 	"strings"
 	"testing"
 
-	"waymark/test/guestbuild"
+	"waymark/test/built"
 )
 
 const project = "../../examples/gemini"
 
 func TestAssemblyScript(t *testing.T) {
-	wasm := guestbuild.AssemblyScript(t, project)
+	wasm := built.AssemblyScript(t, project)
 	if !bytes.HasPrefix(wasm, []byte("\x00asm\x01\x00\x00\x00")) {
 		t.Error("it isn't a wasm module")
 	}
-	if again := guestbuild.AssemblyScript(t, project); !bytes.Equal(wasm, again) {
+	if again := built.AssemblyScript(t, project); !bytes.Equal(wasm, again) {
 		t.Error("a second build differs")
 	}
 }
 
 func TestAssemblyScriptMistake(t *testing.T) {
-	modules := guestbuild.NodeModules(t, project) // or skip
+	modules := built.NodeModules(t, project) // or skip
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("../../cmd/harness/internal/scaffold/templates/assemblyscript")); err != nil {
 		t.Fatal(err)
@@ -37,18 +37,18 @@ func TestAssemblyScriptMistake(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "sdk"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	_, err := guestbuild.BuildAssemblyScript(t.Context(), dir) // without the kit
-	if err == nil || errors.Is(err, guestbuild.ErrMissing) || !strings.Contains(err.Error(), "assembly/index.ts") {
+	_, err := built.BuildAssemblyScript(t.Context(), dir) // without the kit
+	if err == nil || errors.Is(err, built.ErrMissing) || !strings.Contains(err.Error(), "assembly/index.ts") {
 		t.Errorf("got %v, want what the compiler says", err)
 	}
-	if again := guestbuild.NodeModules(t, dir); again != modules {
+	if again := built.NodeModules(t, dir); again != modules {
 		t.Errorf("a project of another name has its own %s, not %s", again, modules)
 	}
 }
 
 func TestAssemblyScriptMissing(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	if _, err := guestbuild.BuildAssemblyScript(t.Context(), project); !errors.Is(err, guestbuild.ErrMissing) {
+	if _, err := built.BuildAssemblyScript(t.Context(), project); !errors.Is(err, built.ErrMissing) {
 		t.Errorf("got %v, want ErrMissing", err)
 	}
 }

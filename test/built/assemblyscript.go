@@ -1,4 +1,4 @@
-package guestbuild
+package built
 
 import (
 	"context"

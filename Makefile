@@ -35,14 +35,16 @@ SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 
 # Where goroutines meet: what `make race` looks at. The guests and what rewrites modules
 # have none, the hostile corpus has deadlines that the race detector stretches too far,
-# and the others of RACE_NOT start programs, which are built without it; the page's tests
-# drive a browser. What starts the test's own program again and again (launch), and the
-# scripts of the commands, which put together what was looked at by itself, take a
-# quarter of an hour: they have their turn with WAYMARK_LONG.
+# and the others of RACE_NOT start programs, which are built without it. What starts the
+# test's own program again and again (launch), and the scripts of the commands, which put
+# together what was looked at by itself, have their turn with WAYMARK_LONG.
 RACE_NOT  ?= host/sandbox/meter host/sandbox/gowasm hub/page \
-	test/hostile test/authors test/clients test/peers test/contract test/mcpconformance test/tools \
+	test/hostile test/authors test/clients test/peers test/contract test/mcpconformance test/tools test/built test/arm64 test/chats \
 	$(if $(WAYMARK_LONG),,workspace/launch test/mcp cmd/agent cmd/hub cmd/harness)
 RACE_PKGS ?= $(shell $(GO) list ./host/... ./hub/... ./wire/... ./cmd/... ./snapshot/... ./internal/... ./workspace/... ./test/... | grep -v $(RACE_NOT:%=-e '^waymark/%\(/\|$$\)'))
+# `make stress`: how many busy loops run beside the tests, and how often the tests do.
+LOAD  ?= 8
+COUNT ?= 5
 
 # Where tests do random things, and have a long form.
 SOAK_PKGS ?= $(shell git grep --untracked -lE 'test/randtest"' -- '*_test.go' | xargs -n 1 dirname | sort -u | sed 's,^,./,')
@@ -51,7 +53,6 @@ SOAK_PKGS ?= $(shell git grep --untracked -lE 'test/randtest"' -- '*_test.go' | 
 # takes two to three minutes to build; later it is in Go's cache.
 LINT = $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 DEADCODE = $(GO) run golang.org/x/tools/cmd/deadcode@v0.52.0
-GOTESTSUM = $(GO) run gotest.tools/gotestsum@v1.13.0
 
 # The module of the built-in resolvers. The agent embeds it.
 GUEST       := host/builtin/dist/builtin.wasm
@@ -64,7 +65,7 @@ GUEST_FILES := $(shell find abi sdk-guest plugins -name '*.go' ! -name '*_test.g
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 NATIVE_FILES := $(shell find host/sandbox internal/sealed internal/tools/aot -name '*.go' ! -name '*_test.go' 2>/dev/null)
-.PHONY: help run build guest native test race check fmt vet cross lint generate generated clean-tree bench bench-hub bench-latency bench-mcp fuzz soak hostile cover metrics install-user uninstall-user dist clean
+.PHONY: help run build guest native test test-all test-programs race stress check fmt vet cross lint generate generated clean-tree bench bench-hub bench-latency bench-mcp fuzz soak hostile cover metrics install-user uninstall-user dist clean
 
 help: ## Say what the targets are.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -90,15 +91,21 @@ $(GUEST): go.mod go.sum $(GUEST_FILES) $(SHRINK_FILES)
 $(NATIVE): $(GUEST) $(NATIVE_FILES)
 	$(GO) run ./internal/tools/aot -o $@ $(GUEST)
 
-test: guest ## Run all tests.
-	$(GO) test -timeout 20m $(TESTFLAGS) $(PKGS)
+test: ## Run the short form of all tests, without what isn't Go: between two edits.
+	$(GO) test -short -timeout 20m $(TESTFLAGS) $(PKGS)
 
-# A test that fails here for the machine's sake, at a tenth of its speed, is run
-# once more and named at the end; a race, or more than six failures, of which a
-# test and its subtest are two, is final.
-race: guest ## Run the tests with the race detector (needs a C compiler).
-	$(GOTESTSUM) --format pkgname --rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-abort-on-data-race \
-		--packages='$(RACE_PKGS)' -- -race -timeout 20m $(TESTFLAGS)
+test-all: guest native ## Run all tests, with foreign programs and long random forms.
+	$(GO) test -timeout 30m $(TESTFLAGS) $(PKGS)
+
+race: ## Run the short form with the race detector (needs a C compiler).
+	$(GO) test -race -short -timeout 20m $(TESTFLAGS) $(RACE_PKGS)
+
+test-programs: ## Build what most tests need, once per machine; they do it themselves otherwise.
+	$(GO) run ./test/tools/testprograms
+
+stress: test-programs ## Run tests COUNT times beside LOAD busy loops: make stress PKGS=./hub LOAD=16.
+	@trap 'kill $$(jobs -p) 2>/dev/null' EXIT; for i in $$(seq $(LOAD)); do (while :; do :; done) & done; \
+	$(GO) test -short -count $(COUNT) -failfast -timeout 2h $(TESTFLAGS) $(PKGS)
 
 check: fmt vet cross lint generated test clean-tree ## All that must hold before a commit is done; the tree must be clean.
 

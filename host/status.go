@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"waymark/host/clients"
 	"waymark/host/push"
 	"waymark/host/watch"
 	"waymark/host/why"
@@ -64,6 +65,14 @@ func (h *Host) Why(ctx context.Context, path string) (why.Answer, error) {
 	if err := h.haveReport(ctx); err != nil {
 		return why.Answer{}, err
 	}
+	answer, err := h.explain(ctx, path)
+	if err == nil {
+		err = h.imported(ctx, &answer)
+	}
+	return answer, err
+}
+
+func (h *Host) explain(ctx context.Context, path string) (why.Answer, error) {
 	_, leave, err := h.turn.Take(ctx) // no root is closed meanwhile
 	if err != nil {
 		return why.Answer{}, err
@@ -89,6 +98,25 @@ func (h *Host) Why(ctx context.Context, path string) (why.Answer, error) {
 		}
 	}
 	return why.Explain(in, path), nil
+}
+
+// imported says of a file that nobody looks for which client has it all the same, since what
+// it looks for imports that: a table that has it found would give it to the model twice.
+func (h *Host) imported(ctx context.Context, a *why.Answer) error {
+	for i := range clients.Clients {
+		c := &clients.Clients[i]
+		if a.Convention == "" || c.Imports == 0 {
+			continue
+		}
+		verdicts, err := h.WhyClient(ctx, c, a.Path)
+		if err != nil {
+			return err
+		}
+		if v := &verdicts[0]; v.Included || v.When != "" {
+			a.Detail, a.Convention = c.Name+" has it: "+v.Detail, ""
+		}
+	}
+	return nil
 }
 
 // haveReport refreshes if that was never done.

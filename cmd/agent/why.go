@@ -191,7 +191,7 @@ func (a *app) printAnswers(answers []why.Answer, asJSON bool) error {
 	} else {
 		err = printAnswerTable(a.stdout, answers, here())
 		for i := 0; i < len(answers) && err == nil; i++ {
-			if table, has := answers[i].Convention, answers[i].Client; table != "" && (has == nil || has.When == "") { // it doesn't have it in another way
+			if table := answers[i].Convention; table != "" {
 				_, err = fmt.Fprintf(a.stdout, "\nTo have %s found, paste this into ~/.config/waymark/plugin.toml:\n\n%s", term.Shorten(answers[i].Path, here()), table)
 			}
 		}

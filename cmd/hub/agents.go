@@ -47,8 +47,7 @@ others are counted: "connected, 1 more not heard". Give each a token of its own.
 }
 
 func newAgentsRemove() *cobra.Command {
-	var db string
-	cmd := &cobra.Command{
+	return onStore(&cobra.Command{
 		Use:   "remove ID",
 		Short: "Forget an agent, its tokens and its history",
 		Long: `Removes an agent from the database: its tokens, its snapshot and its history.
@@ -57,33 +56,23 @@ gone. A file given with --tokens that still names the agent brings it back,
 empty, at the hub's next start. Exits with 3 when there is no such agent.`,
 		Example: "  hub agents remove dev-1\n  hub agents remove dev-1 --db postgres://hub@db/waymark",
 		Args:    cli.Named("the agent's ID"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return withStore(cmd, db, func(st store.Store) error {
-				return st.RemoveAgent(cmd.Context(), args[0])
-			})
-		},
-	}
-	addDB(cmd, &db)
-	return cmd
+	}, func(cmd *cobra.Command, args []string, st store.Store) error {
+		return st.RemoveAgent(cmd.Context(), args[0])
+	})
 }
 
 func printAgents(w io.Writer, agents []api.Agent, asJSON bool) error {
-	if asJSON {
-		return term.JSON(w, agents)
+	if !asJSON {
+		agents = slices.SortedFunc(slices.Values(agents), func(a, b api.Agent) int { return text.Natural(a.ID, b.ID) })
 	}
-	if len(agents) == 0 {
-		_, err := fmt.Fprintln(w, "there are no agents; hub token create --role agent makes a token for one")
-		return err
-	}
-	agents = slices.SortedFunc(slices.Values(agents), func(a, b api.Agent) int { return text.Natural(a.ID, b.ID) })
-	table := term.NewTable(w, "ID", "NAME", "STATE", "HOST", "AGENT", "LABELS", "RESOURCES", "DISCOVERY", "VERSION", "REVISION", "PUSHED")
-	for i := range agents {
-		a := &agents[i]
-		table.Row(a.ID, term.Dash(term.Visible(a.Name)), connection(a), term.Dash(term.Visible(a.Hostname)), term.Dash(term.Visible(a.AgentVersion)),
+	header := []string{"ID", "NAME", "STATE", "HOST", "AGENT", "LABELS", "RESOURCES", "DISCOVERY", "VERSION", "REVISION", "PUSHED"}
+	return term.List(w, asJSON, agents, "there are no agents; hub token create --role agent makes a token for one", header, func(a *api.Agent) []string {
+		return []string{
+			a.ID, term.Dash(term.Visible(a.Name)), connection(a), term.Dash(term.Visible(a.Hostname)), term.Dash(term.Visible(a.AgentVersion)),
 			term.Dash(store.Labels(a.Labels).String()), strconv.Itoa(a.Resources), discovery(a),
-			strconv.FormatUint(a.Version, 10), strconv.FormatInt(a.Revision, 10), stampOf(a.UpdatedAt))
-	}
-	return table.Flush()
+			strconv.FormatUint(a.Version, 10), strconv.FormatInt(a.Revision, 10), stampOf(a.UpdatedAt),
+		}
+	})
 }
 
 // discovery says whether more is still to come from the agent.

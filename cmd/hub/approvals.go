@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"errors"
@@ -15,6 +16,7 @@ import (
 
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
+	"waymark/hub"
 	"waymark/hub/api"
 	"waymark/hub/client"
 	"waymark/hub/store"
@@ -46,26 +48,18 @@ keygen and sign need no hub; add, list and revoke need an operator's token.`,
 	return cmd
 }
 
-// writeNew writes a file that isn't there yet, and that only its owner can read.
-func writeNew(path string, data []byte) (err error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+// writeNew writes a line, or what ends with one, to a file that isn't there yet, and that
+// only its owner can read.
+func writeNew(path, text string) error {
+	err := hub.WriteSecret(path, strings.TrimSuffix(text, "\n"))
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s exists already, and is not overwritten; name another file, or remove it", path)
-	}
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		_ = os.Remove(path)
+		return existsAlready(path)
 	}
 	return err
+}
+
+func existsAlready(path string) error {
+	return fmt.Errorf("%s exists already, and is not overwritten; name another file, or remove it", path)
 }
 
 func newApprovalsKeygen() *cobra.Command {
@@ -91,7 +85,7 @@ is. stdout has the public one, a line for [mcp] keys in the plugin.toml of machi
 			if err != nil {
 				return err
 			}
-			if err := writeNew(out, data); err != nil {
+			if err := writeNew(out, string(data)); err != nil {
 				return err
 			}
 			word, id := approval.FormatPublicKey(public), approval.KeyID(public)
@@ -200,19 +194,15 @@ func (f *signFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return usage(cmd, "%w", err)
 	}
-	document = append(document, '\n')
 	if f.out == "" {
-		_, err = cmd.OutOrStdout().Write(document)
+		_, err = fmt.Fprintln(cmd.OutOrStdout(), string(document))
 	} else {
-		err = writeNew(f.out, document)
+		err = writeNew(f.out, string(document))
 	}
 	if err != nil {
 		return err
 	}
-	who := "all agents"
-	if len(a.Agents) > 0 {
-		who = strings.Join(a.Agents, ", ")
-	}
+	who := cmp.Or(strings.Join(a.Agents, ", "), "all agents")
 	fmt.Fprintf(cmd.ErrOrStderr(), "approval %s for %s, until %s\n", a.ID, who, stamp(a.Expires))
 	return nil
 }
@@ -316,28 +306,17 @@ of themselves is theirs: the hub verifies no signature. Times are in UTC.`,
 const shownDigest = len("sha256:") + 12
 
 func printApprovals(w io.Writer, list []api.Approval, asJSON bool) error {
-	if asJSON {
-		return term.JSON(w, list)
-	}
-	if len(list) == 0 {
-		_, err := fmt.Fprintln(w, "there are no approvals; hub approvals add brings one")
-		return err
-	}
-	table := term.NewTable(w, "ID", "NAME", "DEFINITION", "AGENTS", "KEY", "EXPIRES", "STATE")
-	for i := range list {
-		a := &list[i]
-		agents := "all"
-		if len(a.Agents) > 0 {
-			agents = strings.Join(a.Agents, ",")
-		}
-		state := string(a.State)
+	header := []string{"ID", "NAME", "DEFINITION", "AGENTS", "KEY", "EXPIRES", "STATE"}
+	return term.List(w, asJSON, list, "there are no approvals; hub approvals add brings one", header, func(a *api.Approval) []string {
+		agents, state := cmp.Or(strings.Join(a.Agents, ","), "all"), string(a.State)
 		if a.RevokedAt != nil {
 			state += " " + stamp(*a.RevokedAt)
 		}
-		table.Row(term.Visible(a.ID), term.Dash(term.Visible(a.Name)), term.Dash(term.Visible(a.Definition[:min(shownDigest, len(a.Definition))])),
-			term.Visible(agents), term.Dash(term.Visible(a.KeyID[:min(12, len(a.KeyID))])), stamp(a.ExpiresAt), state)
-	}
-	return table.Flush()
+		return []string{
+			term.Visible(a.ID), term.Dash(term.Visible(a.Name)), term.Dash(term.Visible(a.Definition[:min(shownDigest, len(a.Definition))])),
+			term.Visible(agents), term.Dash(term.Visible(term.Short(a.KeyID))), stamp(a.ExpiresAt), state,
+		}
+	})
 }
 
 func newApprovalsRevoke() *cobra.Command {

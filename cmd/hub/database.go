@@ -39,6 +39,16 @@ func withStore(cmd *cobra.Command, db string, f func(store.Store) error) (err er
 	return err
 }
 
+// onStore has a command work on the database that --db names.
+func onStore(cmd *cobra.Command, run func(cmd *cobra.Command, args []string, st store.Store) error) *cobra.Command {
+	var db string
+	addDB(cmd, &db)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return withStore(cmd, db, func(st store.Store) error { return run(cmd, args, st) })
+	}
+	return cmd
+}
+
 // sayDatabase says on the side which database it was.
 func sayDatabase(cmd *cobra.Command, db string) {
 	fmt.Fprintf(cmd.ErrOrStderr(), "database %s\n", term.Visible(hub.DatabaseName(db)))

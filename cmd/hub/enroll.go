@@ -10,7 +10,6 @@ import (
 
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
-	"waymark/hub"
 	"waymark/hub/store"
 )
 
@@ -109,20 +108,27 @@ func (f *enrollFlags) run(cmd *cobra.Command, text string) (err error) {
 		return usage(cmd, "%w", err)
 	}
 	return withStore(cmd, f.db, func(st store.Store) error {
-		if f.out != "" {
-			if err := hub.WriteSecret(f.out, text); err != nil {
-				return err
-			}
-		}
-		made, err := st.CreateEnrollment(cmd.Context(), f.made)
+		made, err := withSecret(f.out, text, func() (store.Enrollment, error) { return st.CreateEnrollment(cmd.Context(), f.made) })
 		if err != nil {
-			if f.out != "" {
-				_ = os.Remove(f.out)
-			}
 			return err
 		}
 		return f.print(cmd, text, &made)
 	})
+}
+
+// withSecret makes what a secret is for, when the secret is in the file out, if one is
+// named; a failure leaves no file.
+func withSecret[T any](out, secret string, create func() (T, error)) (made T, err error) {
+	if out == "" {
+		return create()
+	}
+	if err := writeNew(out, secret); err != nil {
+		return made, err
+	}
+	if made, err = create(); err != nil {
+		_ = os.Remove(out)
+	}
+	return made, err
 }
 
 func (f *enrollFlags) print(cmd *cobra.Command, text string, made *store.Enrollment) error {
@@ -149,49 +155,37 @@ func (f *enrollFlags) print(cmd *cobra.Command, text string, made *store.Enrollm
 }
 
 func newEnrollList() *cobra.Command {
-	var db string
 	var asJSON bool
-	cmd := &cobra.Command{
+	cmd := onStore(&cobra.Command{
 		Use:     "list",
 		Short:   "List codes and keys, and how often they were used",
 		Long:    "Lists codes and keys, those that can't be used any more too. Times are in UTC.",
 		Example: "  hub enroll list\n  hub enroll list --json",
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withStore(cmd, db, func(st store.Store) error {
-				list, err := st.Enrollments(cmd.Context())
-				if err != nil {
-					return err
-				}
-				rows := make([]enrollmentJSON, 0, len(list))
-				for i := range list {
-					rows = append(rows, toEnrollmentJSON(&list[i]))
-				}
-				if asJSON {
-					return term.JSON(cmd.OutOrStdout(), rows)
-				}
-				if len(rows) == 0 {
-					_, err := fmt.Fprintln(cmd.OutOrStdout(), "there are no codes and keys; hub enroll code makes one")
-					return err
-				}
-				table := term.NewTable(cmd.OutOrStdout(), "ID", "NAME", "AGENT", "LABELS", "USES", "CREATED", "EXPIRES", "STATE")
-				for i, e := range rows {
-					table.Row(e.ID, term.Dash(term.Visible(e.Name)), term.Dash(e.AgentID), term.Dash(list[i].Labels.String()),
-						fmt.Sprintf("%d of %d", e.Uses, e.MaxUses), stamp(e.CreatedAt), stamp(e.ExpiresAt), e.State)
-				}
-				return table.Flush()
-			})
-		},
-	}
-	addDB(cmd, &db)
+	}, func(cmd *cobra.Command, _ []string, st store.Store) error {
+		list, err := st.Enrollments(cmd.Context())
+		if err != nil {
+			return err
+		}
+		rows := make([]enrollmentJSON, 0, len(list))
+		for i := range list {
+			rows = append(rows, toEnrollmentJSON(&list[i]))
+		}
+		header := []string{"ID", "NAME", "AGENT", "LABELS", "USES", "CREATED", "EXPIRES", "STATE"}
+		return term.List(cmd.OutOrStdout(), asJSON, rows, "there are no codes and keys; hub enroll code makes one", header, func(e *enrollmentJSON) []string {
+			return []string{
+				e.ID, term.Dash(term.Visible(e.Name)), term.Dash(e.AgentID), term.Dash(e.Labels.String()),
+				fmt.Sprintf("%d of %d", e.Uses, e.MaxUses), stamp(e.CreatedAt), stamp(e.ExpiresAt), e.State,
+			}
+		})
+	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
 func newEnrollRevoke() *cobra.Command {
-	var db string
 	var tokens bool
-	cmd := &cobra.Command{
+	cmd := onStore(&cobra.Command{
 		Use:   "revoke ID",
 		Short: "Let nobody in any more with a code or a key",
 		Long: `Revokes the code or key with this id (see 'hub enroll list'). Agents that have enrolled
@@ -199,17 +193,13 @@ with it stay, and are cut off within a second with --tokens, which revokes the t
 that were made with it. Exits with 3 when there is none with this id.`,
 		Example: "  hub enroll revoke 0f8e4f5c-7a39-4b53-a5c5-9d1d3c6f2f10 --tokens",
 		Args:    cli.Named("the ID"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return withStore(cmd, db, func(st store.Store) error {
-				n, err := st.RevokeEnrollment(cmd.Context(), args[0], tokens)
-				if err == nil && tokens {
-					_, err = fmt.Fprintf(cmd.ErrOrStderr(), "%s revoked\n", term.Count(n, "token"))
-				}
-				return err
-			})
-		},
-	}
-	addDB(cmd, &db)
+	}, func(cmd *cobra.Command, args []string, st store.Store) error {
+		n, err := st.RevokeEnrollment(cmd.Context(), args[0], tokens)
+		if err == nil && tokens {
+			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "%s revoked\n", term.Count(n, "token"))
+		}
+		return err
+	})
 	cmd.Flags().BoolVar(&tokens, "tokens", false, "revoke the tokens of the agents that enrolled with it, too")
 	return cmd
 }

@@ -72,19 +72,10 @@ func pinState(p *api.Pin) string {
 }
 
 func printPins(w io.Writer, pins []api.Pin, asJSON bool) error {
-	if asJSON {
-		return term.JSON(w, pins)
-	}
-	if len(pins) == 0 {
-		_, err := fmt.Fprintln(w, "there are no pins; hub pins create makes one")
-		return err
-	}
-	table := term.NewTable(w, "ID", "AGENT", "NAME", "REVISION", "PINNED", "STATE")
-	for i := range pins {
-		p := &pins[i]
-		table.Row(p.ID, p.AgentID, term.Dash(term.Visible(p.Name)), strconv.FormatInt(p.Revision, 10), stampOf(p.PinnedAt), pinState(p))
-	}
-	return table.Flush()
+	header := []string{"ID", "AGENT", "NAME", "REVISION", "PINNED", "STATE"}
+	return term.List(w, asJSON, pins, "there are no pins; hub pins create makes one", header, func(p *api.Pin) []string {
+		return []string{p.ID, p.AgentID, term.Dash(term.Visible(p.Name)), strconv.FormatInt(p.Revision, 10), stampOf(p.PinnedAt), pinState(p)}
+	})
 }
 
 func newPinsCreate() *cobra.Command {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -155,10 +156,7 @@ func (r *reader) target(ctx context.Context) (*profile, error) {
 		found.URL = os.Getenv(urlVariable)
 	}
 	if found.URL == "" {
-		name := r.profile
-		if name == "" {
-			name = all.Use
-		}
+		name := cmp.Or(r.profile, all.Use)
 		i := slices.IndexFunc(known, func(p profile) bool { return p.Name == name })
 		if i < 0 {
 			return nil, fmt.Errorf("%w %s; hub profile list shows those that there are", errNoProfile, name)

@@ -145,7 +145,7 @@ func (f *createFlags) run(cmd *cobra.Command) error {
 		}
 		made, err := hub.CreateTokenFile(cmd.Context(), st, f.token, f.out)
 		if errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("%s exists already, and is not overwritten; name another file, or remove it", f.out)
+			return existsAlready(f.out)
 		}
 		if err != nil {
 			return err
@@ -215,26 +215,21 @@ func (f *createFlags) print(cmd *cobra.Command, text string, made store.Token) e
 }
 
 func newTokenList() *cobra.Command {
-	var db string
 	var asJSON bool
-	cmd := &cobra.Command{
+	cmd := onStore(&cobra.Command{
 		Use:   "list",
 		Short: "List all tokens, revoked and expired ones too",
 		Long: `Lists all tokens: what they open, when they were made and used last, to a
 minute, what a reader's token shows, until when it is valid. Times are in UTC.`,
 		Example: "  hub token list\n  hub token list --json",
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withStore(cmd, db, func(st store.Store) error {
-				tokens, err := st.Tokens(cmd.Context())
-				if err != nil {
-					return err
-				}
-				return printTokens(cmd.OutOrStdout(), tokens, asJSON)
-			})
-		},
-	}
-	addDB(cmd, &db)
+	}, func(cmd *cobra.Command, _ []string, st store.Store) error {
+		tokens, err := st.Tokens(cmd.Context())
+		if err != nil {
+			return err
+		}
+		return printTokens(cmd.OutOrStdout(), tokens, asJSON)
+	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -247,13 +242,8 @@ func printTokens(w io.Writer, tokens []store.Token, asJSON bool) error {
 		}
 		return term.JSON(w, list)
 	}
-	if len(tokens) == 0 {
-		_, err := fmt.Fprintln(w, "there are no tokens; hub token create makes one")
-		return err
-	}
-	table := term.NewTable(w, "ID", "ROLE", "AGENT", "NAME", "FROM", "CREATED", "LAST USED", "SCOPE", "EXPIRES", "STATE")
-	for i := range tokens {
-		t := &tokens[i]
+	header := []string{"ID", "ROLE", "AGENT", "NAME", "FROM", "CREATED", "LAST USED", "SCOPE", "EXPIRES", "STATE"}
+	return term.List(w, false, tokens, "there are no tokens; hub token create makes one", header, func(t *store.Token) []string {
 		from, state := "created", "valid"
 		if t.Provisioned {
 			from = "file"
@@ -273,10 +263,11 @@ func printTokens(w io.Writer, tokens []store.Token, asJSON bool) error {
 		case t.Role != store.RoleAgent:
 			scope = "all"
 		}
-		table.Row(t.ID, string(t.Role), term.Dash(t.AgentID), term.Dash(term.Visible(t.Name)), from,
-			stamp(t.CreatedAt), stamp(t.LastUsedAt), scope, stamp(t.ExpiresAt), state)
-	}
-	return table.Flush()
+		return []string{
+			t.ID, string(t.Role), term.Dash(t.AgentID), term.Dash(term.Visible(t.Name)), from,
+			stamp(t.CreatedAt), stamp(t.LastUsedAt), scope, stamp(t.ExpiresAt), state,
+		}
+	})
 }
 
 func newTokenRevoke() *cobra.Command {

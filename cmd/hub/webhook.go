@@ -1,8 +1,8 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -12,7 +12,6 @@ import (
 
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
-	"waymark/hub"
 	"waymark/hub/store"
 	"waymark/hub/webhook"
 )
@@ -63,16 +62,8 @@ addresses of this machine and of private networks, --insecure allows http.`,
 				return usage(cmd, "%w", err)
 			}
 			return withStore(cmd, db, func(st store.Store) error {
-				if out != "" {
-					if err := hub.WriteSecret(out, made.Secret); err != nil {
-						return err
-					}
-				}
-				w, err := st.CreateWebhook(cmd.Context(), made)
+				w, err := withSecret(out, made.Secret, func() (store.Webhook, error) { return st.CreateWebhook(cmd.Context(), made) })
 				if err != nil {
-					if out != "" {
-						_ = os.Remove(out)
-					}
 					return err
 				}
 				return printNewWebhook(cmd, &w, out, asJSON)
@@ -116,76 +107,56 @@ func printNewWebhook(cmd *cobra.Command, w *store.Webhook, out string, asJSON bo
 }
 
 func newWebhookList() *cobra.Command {
-	var db string
 	var asJSON bool
-	cmd := &cobra.Command{
+	cmd := onStore(&cobra.Command{
 		Use:     "list",
 		Short:   "List webhooks, and how they do",
 		Long:    "Lists webhooks: what they took, what waits, and what went wrong last. Times are in UTC.",
 		Example: "  hub webhook list\n  hub webhook list --json",
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withStore(cmd, db, func(st store.Store) error {
-				list, err := st.Webhooks(cmd.Context())
-				if err != nil {
-					return err
-				}
-				rows := make([]webhookJSON, 0, len(list))
-				for i := range list {
-					rows = append(rows, toWebhookJSON(&list[i]))
-				}
-				if asJSON {
-					return term.JSON(cmd.OutOrStdout(), rows)
-				}
-				if len(rows) == 0 {
-					_, err := fmt.Fprintln(cmd.OutOrStdout(), "there are no webhooks; hub webhook add makes one")
-					return err
-				}
-				table := term.NewTable(cmd.OutOrStdout(), "ID", "NAME", "URL", "TYPES", "SENT", "WAITING", "DROPPED", "LAST SENT", "LAST ERROR")
-				for i := range rows {
-					w := &rows[i]
-					table.Row(w.ID, term.Dash(term.Visible(w.Name)), term.Visible(w.URL), typesText(w.Types), strconv.FormatInt(w.Sent, 10),
-						strconv.Itoa(w.Waiting), strconv.FormatInt(w.Dropped, 10), stampOf(w.SentAt), term.Dash(term.Visible(w.LastError)))
-				}
-				return table.Flush()
-			})
-		},
-	}
-	addDB(cmd, &db)
+	}, func(cmd *cobra.Command, _ []string, st store.Store) error {
+		list, err := st.Webhooks(cmd.Context())
+		if err != nil {
+			return err
+		}
+		rows := make([]webhookJSON, 0, len(list))
+		for i := range list {
+			rows = append(rows, toWebhookJSON(&list[i]))
+		}
+		header := []string{"ID", "NAME", "URL", "TYPES", "SENT", "WAITING", "DROPPED", "LAST SENT", "LAST ERROR"}
+		return term.List(cmd.OutOrStdout(), asJSON, rows, "there are no webhooks; hub webhook add makes one", header, func(w *webhookJSON) []string {
+			return []string{
+				w.ID, term.Dash(term.Visible(w.Name)), term.Visible(w.URL), typesText(w.Types), strconv.FormatInt(w.Sent, 10),
+				strconv.Itoa(w.Waiting), strconv.FormatInt(w.Dropped, 10), stampOf(w.SentAt), term.Dash(term.Visible(w.LastError)),
+			}
+		})
+	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
 func typesText(types []store.WebhookType) string {
-	if len(types) == 0 {
-		return "all"
-	}
 	list := make([]string, len(types))
 	for i, t := range types {
 		list[i] = string(t)
 	}
-	return strings.Join(list, ",")
+	return cmp.Or(strings.Join(list, ","), "all")
 }
 
 func newWebhookRemove() *cobra.Command {
-	var db string
-	cmd := &cobra.Command{
+	return onStore(&cobra.Command{
 		Use:     "remove ID",
 		Short:   "Remove a webhook, and what waits for it",
 		Long:    "Removes the webhook with this id (see 'hub webhook list'). Exits with 3 when there is none.",
 		Example: "  hub webhook remove 0f8e4f5c-7a39-4b53-a5c5-9d1d3c6f2f10",
 		Args:    cli.Named("the ID"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return withStore(cmd, db, func(st store.Store) error { return st.DeleteWebhook(cmd.Context(), args[0]) })
-		},
-	}
-	addDB(cmd, &db)
-	return cmd
+	}, func(cmd *cobra.Command, args []string, st store.Store) error {
+		return st.DeleteWebhook(cmd.Context(), args[0])
+	})
 }
 
 func newWebhookTest() *cobra.Command {
-	var db string
-	cmd := &cobra.Command{
+	return onStore(&cobra.Command{
 		Use:   "test ID",
 		Short: "Send a message of the type webhook.test, at once and from here",
 		Long: `Sends the webhook with this id a message of the type webhook.test, once, from this machine
@@ -193,23 +164,18 @@ and by the same rules as the hub. Exits with 3 when there is none with this id, 
 when it doesn't take the message.`,
 		Example: "  hub webhook test 0f8e4f5c-7a39-4b53-a5c5-9d1d3c6f2f10",
 		Args:    cli.Named("the ID"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return withStore(cmd, db, func(st store.Store) error {
-				list, err := st.Webhooks(cmd.Context())
-				if err != nil {
-					return err
-				}
-				for i := range list {
-					if list[i].ID == args[0] {
-						return testWebhook(cmd, &list[i])
-					}
-				}
-				return &store.NotFoundError{What: "webhook", ID: args[0]}
-			})
-		},
-	}
-	addDB(cmd, &db)
-	return cmd
+	}, func(cmd *cobra.Command, args []string, st store.Store) error {
+		list, err := st.Webhooks(cmd.Context())
+		if err != nil {
+			return err
+		}
+		for i := range list {
+			if list[i].ID == args[0] {
+				return testWebhook(cmd, &list[i])
+			}
+		}
+		return &store.NotFoundError{What: "webhook", ID: args[0]}
+	})
 }
 
 func testWebhook(cmd *cobra.Command, w *store.Webhook) error {

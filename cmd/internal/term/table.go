@@ -1,6 +1,7 @@
 package term
 
 import (
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -23,6 +24,23 @@ type Table struct {
 // NewTable begins a table, which may go without a header.
 func NewTable(w io.Writer, header ...string) *Table {
 	return &Table{w: w, Screen: ScreenOf(w), header: header}
+}
+
+// List writes rows as JSON or as a table of their cells; for people none is said where
+// there are no rows.
+func List[T any](w io.Writer, asJSON bool, rows []T, none string, header []string, cells func(*T) []string) error {
+	if asJSON {
+		return JSON(w, rows)
+	}
+	if len(rows) == 0 {
+		_, err := fmt.Fprintln(w, none)
+		return err
+	}
+	t := NewTable(w, header...)
+	for i := range rows {
+		t.Row(cells(&rows[i])...)
+	}
+	return t.Flush()
 }
 
 // Row adds a row. Cells are shown as they are: see Visible.

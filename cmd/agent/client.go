@@ -217,6 +217,17 @@ func answered(err error) error {
 	return err
 }
 
+// asking is what a command does that asks an agent.
+func asking(dial func() (client.Client, error), ask func(context.Context, client.Client, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		c, err := dial()
+		if err != nil {
+			return err
+		}
+		return answered(ask(cmd.Context(), c, args))
+	}
+}
+
 // absolutePath binds a path to this process's working directory, since the
 // agent has another. "~" stays: it is the agent's home that is meant.
 func absolutePath(path string) (string, error) {

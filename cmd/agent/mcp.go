@@ -202,15 +202,9 @@ func (a *app) listMCPTools(ctx context.Context, c client.Client, opts client.MCP
 
 // printMCPTools prints tools in a table, or that there is none.
 func (a *app) printMCPTools(list []ws.MCPTool, none string) error {
-	if len(list) == 0 {
-		_, err := fmt.Fprintln(a.stdout, none)
-		return err
-	}
-	t := term.NewTable(a.stdout, "TOOL", "ARGUMENTS", "DESCRIPTION")
-	for i := range list {
-		t.Row(term.Visible(list[i].Name), term.Dash(term.Visible(mcpArguments(&list[i]))), oneLine(cmp.Or(list[i].Title, list[i].Description)))
-	}
-	return t.Flush()
+	return term.List(a.stdout, false, list, none, []string{"TOOL", "ARGUMENTS", "DESCRIPTION"}, func(t *ws.MCPTool) []string {
+		return []string{term.Visible(t.Name), term.Dash(term.Visible(mcpArguments(t))), oneLine(cmp.Or(t.Title, t.Description))}
+	})
 }
 
 // mcpArguments lists a tool's arguments, what may be left out in brackets.

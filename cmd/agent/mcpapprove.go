@@ -244,9 +244,23 @@ func (s *mcpApproveSettings) ask(out io.Writer, in *os.File, d *ws.MCPServerDeta
 	return nil
 }
 
-func (a *app) mcpDenyCommand(conn *connection) *cobra.Command {
+// mcpChangeCommand completes a command that changes something of a server, and says what
+// becomes of it.
+func (a *app) mcpChangeCommand(conn *connection, change func(client.Client, context.Context, string) error, cmd *cobra.Command) *cobra.Command {
 	var asJSON bool
-	cmd := &cobra.Command{
+	cmd.Args, cmd.ValidArgsFunction = cli.Named("NAME"), cli.InOrder(false, mcpServerNames)
+	cmd.RunE = asking(conn.client, func(ctx context.Context, c client.Client, args []string) error {
+		if err := change(c, ctx, args[0]); err != nil {
+			return err
+		}
+		return a.printSettled(ctx, c, args[0], asJSON)
+	})
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func (a *app) mcpDenyCommand(conn *connection) *cobra.Command {
+	return a.mcpChangeCommand(conn, client.Client.DenyMCPServer, &cobra.Command{
 		Use:   "deny NAME",
 		Short: "Keep a server from starting, as it is, and end it",
 		Long: `Deny takes an approval back: the server ends, and doesn't start again until it is
@@ -255,26 +269,11 @@ denied by it, too. Once the server changes it is asked about anew.
 
 The exit code is 3 when there is no such server, or no agent runs.`,
 		Example: `  agent mcp deny github`,
-		Args:    cli.Named("NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := conn.client()
-			if err != nil {
-				return err
-			}
-			if err := c.DenyMCPServer(cmd.Context(), args[0]); err != nil {
-				return answered(err)
-			}
-			return answered(a.printSettled(cmd.Context(), c, args[0], asJSON))
-		},
-		ValidArgsFunction: cli.InOrder(false, mcpServerNames),
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
+	})
 }
 
 func (a *app) mcpRestartCommand(conn *connection) *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
+	return a.mcpChangeCommand(conn, client.Client.RestartMCPServer, &cobra.Command{
 		Use:   "restart NAME",
 		Short: "End a server and connect it again",
 		Long: `Restart ends a server, if it runs, and connects it again at once, also where it has
@@ -283,19 +282,5 @@ still does.
 
 The exit code is 3 when there is no such server, or no agent runs.`,
 		Example: `  agent mcp restart github`,
-		Args:    cli.Named("NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := conn.client()
-			if err != nil {
-				return err
-			}
-			if err := c.RestartMCPServer(cmd.Context(), args[0]); err != nil {
-				return answered(err)
-			}
-			return answered(a.printSettled(cmd.Context(), c, args[0], asJSON))
-		},
-		ValidArgsFunction: cli.InOrder(false, mcpServerNames),
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
+	})
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
 	ws "waymark/workspace"
+	"waymark/workspace/client"
 )
 
 func (a *app) mcpShowCommand(conn *connection) *cobra.Command {
@@ -32,14 +34,10 @@ are masked. The exit code is 3 when there is no such server, or no agent runs.`,
 		Example: `  agent mcp show github
   agent mcp show github --json | jq -r .definition`,
 		Args: cli.Named("NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := conn.reader()
+		RunE: asking(conn.reader, func(ctx context.Context, c client.Client, args []string) error {
+			s, err := c.MCPServer(ctx, args[0])
 			if err != nil {
 				return err
-			}
-			s, err := c.MCPServer(cmd.Context(), args[0])
-			if err != nil {
-				return answered(err)
 			}
 			if asJSON {
 				return term.JSON(a.stdout, s)
@@ -48,7 +46,7 @@ are masked. The exit code is 3 when there is no such server, or no agent runs.`,
 				return err
 			}
 			return printMCPOffer(a.stdout, s)
-		},
+		}),
 		ValidArgsFunction: cli.InOrder(false, mcpServerNames),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")

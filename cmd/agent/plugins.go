@@ -22,16 +22,7 @@ import (
 func (a *app) pluginsCommand() *cobra.Command {
 	var conn connection
 	var asJSON bool
-	ask := func(dial func() (client.Client, error), f func(context.Context, client.Client) error) func(*cobra.Command, []string) error {
-		return func(cmd *cobra.Command, _ []string) error {
-			c, err := dial()
-			if err != nil {
-				return err
-			}
-			return answered(f(cmd.Context(), c))
-		}
-	}
-	list := func(ctx context.Context, c client.Client) error {
+	list := func(ctx context.Context, c client.Client, _ []string) error {
 		all, err := c.Plugins(ctx)
 		if err != nil {
 			return err
@@ -57,15 +48,15 @@ after all.`,
   agent plugins retry
   agent plugins approve acme-rules`,
 		Args: cobra.NoArgs,
-		RunE: ask(conn.reader, list),
+		RunE: asking(conn.reader, list),
 	}
 	conn.addFlags(cmd)
 	cmd.PersistentFlags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.AddCommand(
-		&cobra.Command{Use: "list", Short: "List all modules", Args: cobra.NoArgs, RunE: ask(conn.reader, list)},
+		&cobra.Command{Use: "list", Short: "List all modules", Args: cobra.NoArgs, RunE: asking(conn.reader, list)},
 		&cobra.Command{
 			Use: "retry", Short: "Run failing resolvers again at once", Args: cobra.NoArgs,
-			RunE: ask(conn.client, func(ctx context.Context, c client.Client) error { return a.retryPlugins(ctx, c, asJSON) }),
+			RunE: asking(conn.client, func(ctx context.Context, c client.Client, _ []string) error { return a.retryPlugins(ctx, c, asJSON) }),
 		},
 		a.approveCommand(&conn, &asJSON),
 	)

@@ -145,20 +145,13 @@ The exit code is 3 when no agent runs.`,
 }
 
 func (a *app) printProcesses(list []ws.Process, all bool) error {
-	if len(list) == 0 {
-		hint := "nothing runs: 'agent ps -a' lists what has ended"
-		if all {
-			hint = "no processes: start one with 'agent exec -- COMMAND'"
-		}
-		_, err := fmt.Fprintln(a.stdout, hint)
-		return err
+	hint := "nothing runs: 'agent ps -a' lists what has ended"
+	if all {
+		hint = "no processes: start one with 'agent exec -- COMMAND'"
 	}
-	t := term.NewTable(a.stdout, "ID", "STATUS", "STARTED", "DIRECTORY", "COMMAND")
-	for i := range list {
-		p := &list[i]
-		t.Row(shortID(list, p.ID), processStatus(p), ago(p.StartedAtUnix), term.Visible(p.WorkDir), oneLine(p.Command))
-	}
-	return t.Flush()
+	return term.List(a.stdout, false, list, hint, []string{"ID", "STATUS", "STARTED", "DIRECTORY", "COMMAND"}, func(p *ws.Process) []string {
+		return []string{shortID(list, p.ID), processStatus(p), ago(p.StartedAtUnix), term.Visible(p.WorkDir), oneLine(p.Command)}
+	})
 }
 
 // shortID is as much of an id as tells it from the others, at least 8 characters.

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
+	"waymark/workspace/client"
 )
 
 func (a *app) rootDirCommand() *cobra.Command {
@@ -51,13 +53,7 @@ ends that at once. The exit code is 3 when no agent runs.`,
 		Example: `  agent run --wait-for /tmp/cloned &
   git clone … && agent ready`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := conn.client()
-			if err != nil {
-				return err
-			}
-			return answered(c.Ready(cmd.Context()))
-		},
+		RunE: asking(conn.client, func(ctx context.Context, c client.Client, _ []string) error { return c.Ready(ctx) }),
 	}
 	conn.addFlags(cmd)
 	return cmd

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -21,24 +20,15 @@ import (
 func (a *app) sourcesCommand() *cobra.Command {
 	var conn connection
 	var asJSON bool
-	ask := func(dial func() (client.Client, error), f func(context.Context, client.Client, []string) error) func(*cobra.Command, []string) error {
-		return func(cmd *cobra.Command, args []string) error {
-			c, err := dial()
-			if err != nil {
-				return err
-			}
-			return answered(f(cmd.Context(), c, args))
-		}
-	}
 	list := func(ctx context.Context, c client.Client, _ []string) error {
 		all, err := sourcesNow(ctx, c)
 		if err != nil {
 			return err
 		}
-		if asJSON {
-			return term.JSON(a.stdout, append([]sources.Source{}, all...))
-		}
-		return printSources(a.stdout, all)
+		header := []string{"PATH", "ORIGIN", "PERSISTED", "STATE"}
+		return term.List(a.stdout, asJSON, append([]sources.Source{}, all...), "no sources: add one with 'agent sources add PATH'", header, func(s *sources.Source) []string {
+			return []string{term.Visible(s.Path), string(s.Origin), yes(s.Persisted), sourceState(*s)}
+		})
 	}
 	cmd := &cobra.Command{
 		Use:   "sources",
@@ -54,7 +44,7 @@ and when there is no such source.`,
   agent sources add ~/notes/AGENTS.md --persist
   agent sources remove ~/notes/AGENTS.md`,
 		Args: cobra.NoArgs,
-		RunE: ask(conn.reader, list),
+		RunE: asking(conn.reader, list),
 	}
 	conn.addFlags(cmd)
 	cmd.PersistentFlags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -66,23 +56,23 @@ and when there is no such source.`,
 		Example: `  agent sources add docs/agents
   agent sources add ~/team-skills --persist`,
 		Args: cli.Named("PATH"),
-		RunE: ask(conn.client, func(ctx context.Context, c client.Client, args []string) error {
+		RunE: asking(conn.client, func(ctx context.Context, c client.Client, args []string) error {
 			return a.addSource(ctx, c, args[0], persist, asJSON)
 		}),
 	}
 	add.Flags().BoolVar(&persist, "persist", false, "keep it across restarts of the agent")
 	cmd.AddCommand(
-		&cobra.Command{Use: "list", Short: "List all sources", Args: cobra.NoArgs, RunE: ask(conn.reader, list)},
+		&cobra.Command{Use: "list", Short: "List all sources", Args: cobra.NoArgs, RunE: asking(conn.reader, list)},
 		&cobra.Command{
 			Use: "show PATH", Short: "Show one source and what is found through it", Args: cli.Named("PATH"),
-			RunE: ask(conn.reader, func(ctx context.Context, c client.Client, args []string) error {
+			RunE: asking(conn.reader, func(ctx context.Context, c client.Client, args []string) error {
 				return a.showSource(ctx, c, args[0], asJSON)
 			}),
 		},
 		add,
 		&cobra.Command{
 			Use: "remove PATH", Short: "Remove a source for good", Args: cli.Named("PATH"),
-			RunE: ask(conn.client, func(ctx context.Context, c client.Client, args []string) error {
+			RunE: asking(conn.client, func(ctx context.Context, c client.Client, args []string) error {
 				return a.removeSource(ctx, c, args[0], asJSON)
 			}),
 		},
@@ -232,18 +222,6 @@ func (a *app) showSource(ctx context.Context, c client.Client, path string, asJS
 		if r := &now.Resources[i]; r.SourcePath == s.Path {
 			t.Row("found", term.Visible(r.ID())+" "+resources.Status(r))
 		}
-	}
-	return t.Flush()
-}
-
-func printSources(w io.Writer, all []sources.Source) error {
-	if len(all) == 0 {
-		_, err := fmt.Fprintln(w, "no sources: add one with 'agent sources add PATH'")
-		return err
-	}
-	t := term.NewTable(w, "PATH", "ORIGIN", "PERSISTED", "STATE")
-	for _, s := range all {
-		t.Row(term.Visible(s.Path), string(s.Origin), yes(s.Persisted), sourceState(s))
 	}
 	return t.Flush()
 }

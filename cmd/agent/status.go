@@ -15,6 +15,7 @@ import (
 	"waymark/cmd/internal/term"
 	"waymark/host/api/types"
 	"waymark/host/push"
+	"waymark/internal/text"
 	"waymark/snapshot"
 	"waymark/workspace/client"
 )
@@ -31,13 +32,7 @@ something isn't right. The exit code is 3 when no agent runs.`,
 		Example: `  agent status
   agent status --json | jq -r .push.state`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := conn.reader()
-			if err != nil {
-				return err
-			}
-			return answered(a.status(cmd.Context(), c, asJSON))
-		},
+		RunE: asking(conn.reader, func(ctx context.Context, c client.Client, _ []string) error { return a.status(ctx, c, asJSON) }),
 	}
 	conn.addFlags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -222,11 +217,7 @@ func mcpInvalid(s *types.MCP) (list []string) {
 
 // watchLine says how changes are noticed.
 func watchLine(w *types.Watch) string {
-	dirs := "1 directory"
-	if w.Directories != 1 {
-		dirs = fmt.Sprintf("%d directories", w.Directories)
-	}
-	line := w.Mode + ", " + dirs
+	line := w.Mode + ", " + text.Count(w.Directories, "directory", "directories")
 	if w.Silent {
 		line += ", some on a file system that doesn't tell of all changes"
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -125,10 +126,7 @@ func (a *app) createToken(cmd *cobra.Command, conn *connection, f *newTokenFlags
 	if _, err := fmt.Fprintln(a.stdout, made.Secret); err != nil {
 		return err
 	}
-	may := strings.Join(made.Scopes, ", ")
-	if may == "" {
-		may = "reading"
-	}
+	may := cmp.Or(strings.Join(made.Scopes, ", "), "reading")
 	line := fmt.Sprintf("%s: %s%s, until %s", made.ID, may, throughHub(made.Hub), made.ExpiresAt.Local().Format(time.DateTime))
 	if made.Plan != "" {
 		line += ", writes only " + made.Plan
@@ -147,38 +145,27 @@ and by which other token each was made, with which it ends.`,
 		Example: `  agent token list
   agent token list --json | jq -r '.[].id'`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := conn.reader()
+		RunE: asking(conn.reader, func(ctx context.Context, c client.Client, _ []string) error {
+			list, err := c.Tokens(ctx)
 			if err != nil {
 				return err
 			}
-			list, err := c.Tokens(cmd.Context())
-			if err != nil {
-				return answered(err)
-			}
-			if asJSON {
-				return term.JSON(a.stdout, append([]ws.Token{}, list...))
-			}
-			return a.printTokens(list)
-		},
+			return a.printTokens(append([]ws.Token{}, list...), asJSON)
+		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
-func (a *app) printTokens(list []ws.Token) error {
-	if len(list) == 0 {
-		_, err := fmt.Fprintln(a.stdout, "there are no tokens but the control token")
-		return err
-	}
-	t := term.NewTable(a.stdout, "ID", "SCOPES", "EXPIRES", "MADE BY", "SECRETS", "PLAN", "FOR")
-	for i := range list {
-		l := &list[i]
-		t.Row(l.ID, term.Dash(strings.Join(l.Scopes, ",")), l.ExpiresAt.Local().Format(time.DateTime), l.MintedBy,
-			term.Dash(term.Visible(strings.Join(l.Secrets, " "))), term.Dash(term.Visible(l.Plan)),
-			term.Dash(strings.TrimSpace(term.Visible(throughHub(l.Hub)))))
-	}
-	return t.Flush()
+func (a *app) printTokens(list []ws.Token, asJSON bool) error {
+	header := []string{"ID", "SCOPES", "EXPIRES", "MADE BY", "SECRETS", "PLAN", "FOR"}
+	return term.List(a.stdout, asJSON, list, "there are no tokens but the control token", header, func(t *ws.Token) []string {
+		return []string{
+			t.ID, term.Dash(strings.Join(t.Scopes, ",")), t.ExpiresAt.Local().Format(time.DateTime), t.MintedBy,
+			term.Dash(term.Visible(strings.Join(t.Secrets, " "))), term.Dash(term.Visible(t.Plan)),
+			term.Dash(strings.TrimSpace(term.Visible(throughHub(t.Hub)))),
+		}
+	})
 }
 
 // throughHub says what a capability is good for; "" for another token.

@@ -1,6 +1,7 @@
 package connect
 
 import (
+	"cmp"
 	"os"
 )
 
@@ -47,9 +48,7 @@ func (c *Connector) look(client *Client) Connection {
 	x := Connection{Client: client.ID, Name: client.Name, State: StateNone}
 	for _, p := range c.everywhere(client) {
 		hook := client.Hook && p.path == client.hookPath(&c.env)
-		if x.Path == "" {
-			x.Path = p.path
-		}
+		x.Path = cmp.Or(x.Path, p.path)
 		f, err := read(p.path)
 		var found any
 		if err == nil {

@@ -58,7 +58,7 @@ func Write(path string, mode fs.FileMode, write func(io.Writer) error) (err erro
 	if err := f.CloseAtomicallyReplace(); err != nil {
 		return err
 	}
-	return syncDir(dir)
+	return SyncDir(dir)
 }
 
 // Replace is WriteFile for what tells of a running process, and means nothing when the
@@ -79,9 +79,9 @@ func Replace(path string, data []byte, mode fs.FileMode) (err error) {
 	return nil
 }
 
-// syncDir brings a rename to the disk. Not every file system can; then the
+// SyncDir brings what was renamed in a directory to the disk. Not every file system can; then the
 // rename is as durable as that file system makes it.
-func syncDir(path string) error {
+func SyncDir(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {
 		return err

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"waymark/internal/atomicfile"
 )
 
 // maxFile bounds what is read of a configuration file, in bytes. Claude Code's own has some
@@ -135,14 +137,14 @@ func (f *file) write(data []byte) (err error) {
 			return fmt.Errorf("%s: %w", f.path, errChanged)
 		}
 		if err == nil {
-			return syncDir(dir)
+			return atomicfile.SyncDir(dir)
 		}
 	}
 	if err := os.Rename(temp.Name(), f.real); err != nil {
 		return err
 	}
 	temp = nil
-	return syncDir(dir)
+	return atomicfile.SyncDir(dir)
 }
 
 // chown gives a new file the owner and group of the old one.
@@ -176,16 +178,4 @@ func (f *file) remove(dirs []string) error {
 		}
 	}
 	return nil //nolint:nilerr // directories with something in them stay
-}
-
-func syncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	err = dir.Sync()
-	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
-		err = nil
-	}
-	return errors.Join(err, dir.Close())
 }

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,9 +55,7 @@ func Open(ctx context.Context, o Options) (Client, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	c := &client{opts: o, turn: make(chan struct{}, 1)}
 	if _, err := c.connected(ctx); err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 )
 
@@ -48,11 +49,7 @@ func (s *server) receiptRoom() error {
 		return nil
 	}
 	now := time.Now()
-	for id, r := range s.receipts {
-		if r.process == nil && r.over(now) {
-			delete(s.receipts, id)
-		}
-	}
+	maps.DeleteFunc(s.receipts, func(_ string, r *receipt) bool { return r.process == nil && r.over(now) })
 	if len(s.receipts) < s.limits.Receipts {
 		return nil
 	}

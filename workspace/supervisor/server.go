@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -220,10 +221,7 @@ func (s *server) makeRoom() bool {
 	if h != nil {
 		s.forget(h)
 	}
-	all := make([]*held, 0, len(s.held))
-	for _, h := range s.held {
-		all = append(all, h)
-	}
+	all := slices.Collect(maps.Values(s.held))
 	s.mu.Unlock()
 	if h != nil {
 		return h.spool.remove() == nil

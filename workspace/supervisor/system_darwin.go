@@ -20,16 +20,10 @@ func bootID() string {
 	return strconv.FormatInt(tv.Sec, 10)
 }
 
-// proc is a process of the system.
-type proc struct {
-	pid, parent, session int
-	start                uint64 // microseconds; with the pid it identifies the process
-	zombie               bool
-}
-
 // sZomb is SZOMB of sys/proc.h.
 const sZomb = 5
 
+// procOf has the group in place of the session, and the start in microseconds.
 func procOf(k *unix.KinfoProc) proc {
 	return proc{
 		pid: int(k.Proc.P_pid), parent: int(k.Eproc.Ppid), session: int(k.Eproc.Pgid), zombie: k.Proc.P_stat == sZomb,
@@ -46,39 +40,14 @@ func readProc(pid int) (proc, error) {
 	return procOf(k), nil
 }
 
-// descendants returns the living processes below one.
-func descendants(root int) []proc {
-	all, _ := unix.SysctlKinfoProcSlice("kern.proc.all")
-	below := map[int][]proc{}
-	for i := range all {
-		p := procOf(&all[i])
-		below[p.parent] = append(below[p.parent], p)
+// procs returns all processes.
+func procs() []proc {
+	list, _ := unix.SysctlKinfoProcSlice("kern.proc.all")
+	all := make([]proc, len(list))
+	for i := range list {
+		all[i] = procOf(&list[i])
 	}
-	var found []proc
-	for next := []int{root}; len(next) > 0; {
-		children := below[next[0]]
-		delete(below, next[0])
-		next = next[1:]
-		for _, p := range children {
-			next = append(next, p.pid)
-			if !p.zombie {
-				found = append(found, p)
-			}
-		}
-	}
-	return found
-}
-
-// inSession returns the living processes of the group that a process leads.
-func inSession(leader proc) []proc {
-	group, _ := unix.SysctlKinfoProcSlice("kern.proc.pgrp", leader.pid)
-	var found []proc
-	for i := range group {
-		if p := procOf(&group[i]); !p.zombie && p.start >= leader.start {
-			found = append(found, p)
-		}
-	}
-	return found
+	return all
 }
 
 // signalProc sends a signal to a process, unless another one has its pid since.

@@ -24,14 +24,7 @@ func bootID() string {
 	return strings.TrimSpace(string(id)) + " " + ns
 }
 
-// proc is a process of the system.
-type proc struct {
-	pid, parent, session int
-	start                uint64 // ticks since the boot; with the pid it identifies the process
-	zombie               bool
-}
-
-// readProc returns a process by its pid.
+// readProc returns a process by its pid. Its start is in ticks since the boot.
 func readProc(pid int) (proc, error) {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -72,40 +65,6 @@ func procs() []proc {
 		}
 	}
 	return all
-}
-
-// descendants returns the living processes below one, which as a subreaper has
-// those that were detached, too.
-func descendants(root int) []proc {
-	below := map[int][]proc{}
-	for _, p := range procs() {
-		below[p.parent] = append(below[p.parent], p)
-	}
-	var found []proc
-	for next := []int{root}; len(next) > 0; {
-		children := below[next[0]]
-		delete(below, next[0])
-		next = next[1:]
-		for _, p := range children {
-			next = append(next, p.pid)
-			if !p.zombie {
-				found = append(found, p)
-			}
-		}
-	}
-	return found
-}
-
-// inSession returns the living processes of the session that a process leads,
-// the leader included.
-func inSession(leader proc) []proc {
-	var found []proc
-	for _, p := range procs() {
-		if p.session == leader.pid && p.start >= leader.start && !p.zombie {
-			found = append(found, p)
-		}
-	}
-	return found
 }
 
 // signalProc sends a signal to that very process, and to no other one that has

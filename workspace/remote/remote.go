@@ -28,6 +28,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -90,17 +91,15 @@ type Service struct {
 
 // New makes a Service.
 func New(opts Options) *Service {
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	return &Service{opts: opts}
 }
 
 // Handlers returns what serves the requests, by kind.
 func (s *Service) Handlers() map[string]reverse.Handler {
 	return map[string]reverse.Handler{
-		reverse.KindToolsList: handler(s.list), reverse.KindToolsCall: handler(s.call), reverse.KindToolsMore: handler(s.more),
-		reverse.KindSkillFile: handler(s.skillFile),
+		reverse.KindToolsList: handler(s.list), reverse.KindToolsCall: s.recorded(reverse.KindToolsCall, s.result), reverse.KindToolsMore: handler(s.more),
+		reverse.KindSkillFile: s.recorded(reverse.KindSkillFile, s.readSkill),
 	}
 }
 
@@ -228,20 +227,22 @@ func toolOf(t *workspace.MCPTool) serverTool {
 	return serverTool{t.Name, t.Title, t.Description, schema, t.Annotations}
 }
 
-// call answers tools.call.
-func (s *Service) call(ctx context.Context, r *waymark.ToolsCall) (*waymark.ToolsAnswer, error) {
-	begin := time.Now()
-	c, end, err := s.admit(r.GetCapability())
-	if err != nil {
-		return nil, err
-	}
-	defer end()
-	data, err := s.result(ctx, c, r)
-	s.record(reverse.KindToolsCall, c, r, begin, err)
-	if err != nil {
-		return nil, err
-	}
-	return s.rests.answer(c.ID, data), nil
+// recorded answers a request that the audit log tells of: tools.call and skills.file.
+func (s *Service) recorded(kind string, answer func(context.Context, *access.Capability, *waymark.ToolsCall) ([]byte, error)) reverse.Handler {
+	return handler(func(ctx context.Context, r *waymark.ToolsCall) (*waymark.ToolsAnswer, error) {
+		begin := time.Now()
+		c, end, err := s.admit(r.GetCapability())
+		if err != nil {
+			return nil, err
+		}
+		defer end()
+		data, err := answer(ctx, c, r)
+		s.record(kind, c, r, begin, err)
+		if err != nil {
+			return nil, err
+		}
+		return s.rests.answer(c.ID, data), nil
+	})
 }
 
 // result calls a tool and returns its result as JSON of MCP.
@@ -281,23 +282,8 @@ func (s *Service) result(ctx context.Context, c *access.Capability, r *waymark.T
 	return data, err
 }
 
-// skillFile answers skills.file: with the content of a file that a pin's manifest has, if
-// that is its content still.
-func (s *Service) skillFile(ctx context.Context, r *waymark.ToolsCall) (*waymark.ToolsAnswer, error) {
-	begin := time.Now()
-	c, end, err := s.admit(r.GetCapability())
-	if err != nil {
-		return nil, err
-	}
-	defer end()
-	body, err := s.readSkill(ctx, c, r)
-	s.record(reverse.KindSkillFile, c, r, begin, err)
-	if err != nil {
-		return nil, err
-	}
-	return s.rests.answer(c.ID, body), nil
-}
-
+// readSkill returns the content of a file that a pin's manifest has, if that is its content
+// still.
 func (s *Service) readSkill(ctx context.Context, c *access.Capability, r *waymark.ToolsCall) ([]byte, error) {
 	var file reverse.SkillFile
 	if json.Unmarshal(r.GetArguments(), &file) != nil || file.Check() != nil {

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -185,12 +186,8 @@ func (o *Options) setDefaults() {
 	if o.ObserveWatch == nil {
 		o.ObserveWatch = func(watch.Batch) {}
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.Watch.Logger == nil {
-		o.Watch.Logger = o.Logger
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	o.Watch.Logger = cmp.Or(o.Watch.Logger, o.Logger)
 }
 
 // engineConfig is what Reconfigure can change, beside modules and the paces of

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"hash/maphash"
@@ -78,9 +79,7 @@ func New(opts Options) (*Hub, error) {
 	if opts.Store == nil {
 		return nil, errors.New("hub: a store is needed")
 	}
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}

@@ -85,12 +85,8 @@ type Server struct {
 //
 // ErrUsage is matched where an option can't be right.
 func Listen(ctx context.Context, opts ListenOptions) (*Server, error) {
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
-	if opts.HTTP == "" {
-		opts.HTTP = DefaultHTTP
-	}
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
+	opts.HTTP = cmp.Or(opts.HTTP, DefaultHTTP)
 	if opts.DB == "" {
 		db, err := DefaultDB()
 		if err != nil {

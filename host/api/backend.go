@@ -121,9 +121,7 @@ func (o *Options) setDefaults() {
 	o.MaxWait = cmp.Or(o.MaxWait, 5*time.Minute)
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, 30*time.Second)
 	o.MaxWaits = cmp.Or(o.MaxWaits, 64)
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Authenticate == nil {
 		o.Authenticate = func(r *http.Request, _ string) (context.Context, bool) { return r.Context(), false }
 	}

@@ -129,9 +129,7 @@ func (o *Options) setDefaults() {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 }
 
 // entry finds the operator's entry of a module and its place in the

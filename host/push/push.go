@@ -140,9 +140,7 @@ func New(opts Options) *Pusher {
 	opts.MaxBackoff = cmp.Or(opts.MaxBackoff, 30*time.Second)
 	opts.DialTimeout = cmp.Or(opts.DialTimeout, 10*time.Second)
 	opts.CallTimeout = cmp.Or(opts.CallTimeout, 10*time.Second)
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	closing, closeNow := context.WithCancel(context.Background())
 	status := Status{Peer: opts.Peer, State: StateIdle, HeldBack: HeldBack{Reasons: map[Reason]int{}}, Reverse: ReverseStatus{State: ReverseOff}}
 	handlers := opts.Reverse.handlers()

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -107,10 +108,5 @@ func surelyAPath(word string) bool {
 
 func hasTextName(word string) bool {
 	ext := path.Ext(word)
-	for _, e := range textFiles {
-		if strings.EqualFold(ext, e) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(textFiles, func(e string) bool { return strings.EqualFold(ext, e) })
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -241,14 +242,6 @@ func (e *Engine) Retain(resolvers []Resolver, roots []Root) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for k := range e.entries {
-		if !keep[k] {
-			delete(e.entries, k)
-		}
-	}
-	for signature := range e.kept {
-		if !keepRoots[signature] {
-			delete(e.kept, signature)
-		}
-	}
+	maps.DeleteFunc(e.entries, func(k key, _ *entry) bool { return !keep[k] })
+	maps.DeleteFunc(e.kept, func(signature string, _ *keptRoot) bool { return !keepRoots[signature] })
 }

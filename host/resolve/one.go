@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,11 +17,7 @@ import (
 // running the resolver, else with what is left of its last good answer.
 func (e *Engine) resolveOne(ctx context.Context, r *Resolver, root Root) (o Outcome) {
 	o = Outcome{Resolver: r.ID(), Root: root.FS.Path(), View: viewOf(r, root, false), showable: showable(r)}
-	defer func() {
-		if o.Failure == nil {
-			o.Failure = o.Err
-		}
-	}()
+	defer func() { o.Failure = cmp.Or(o.Failure, o.Err) }()
 	if r.Off {
 		o.Reused, o.Shape = true, offShape
 		return o

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -208,11 +209,7 @@ func (l *leftover) count(judged map[string]verdict, at time.Time) {
 	for _, d := range l.running {
 		ran[d] = true
 	}
-	for d, v := range judged {
-		if v.Reason == "" && !ran[d] {
-			delete(judged, d)
-		}
-	}
+	maps.DeleteFunc(judged, func(d string, v verdict) bool { return v.Reason == "" && !ran[d] })
 	for d := range ran {
 		v := judged[d]
 		v.Ends, v.Last = v.Ends+1, at

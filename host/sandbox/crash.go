@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"strings"
 
 	"waymark/internal/lazyregexp"
@@ -59,9 +60,7 @@ func goLocation(stderr string) string {
 		if domain, _, _ := strings.Cut(function, "/"); strings.HasPrefix(function, "main.") || strings.Contains(domain, ".") && domain != function {
 			return where
 		}
-		if first == "" {
-			first = where
-		}
+		first = cmp.Or(first, where)
 	}
 	return first
 }

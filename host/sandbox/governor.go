@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -137,9 +138,7 @@ func (g *governor) late() *RunError {
 // stop ends the run. The verdict is kept here as well: what wazero makes of a
 // panic is for people.
 func (g *governor) stop(verdict *RunError) {
-	if g.verdict == nil {
-		g.verdict = verdict
-	}
+	g.verdict = cmp.Or(g.verdict, verdict)
 	panic(g.verdict)
 }
 

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"io"
@@ -58,9 +59,7 @@ func New(opts Options) *Host {
 	if h.opts.Running == nil {
 		h.opts.Running = func(string, time.Duration) func() { return func() {} }
 	}
-	if h.log == nil {
-		h.log = slog.New(slog.DiscardHandler)
-	}
+	h.log = cmp.Or(h.log, slog.New(slog.DiscardHandler))
 	code, err := codecache.Open(codecache.Options{
 		Dir: opts.CacheDir, KeyDir: opts.KeyDir, Program: opts.Compiler, Rewrite: rewrite, Logger: h.log,
 	})

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -163,10 +164,7 @@ func failure(err error) []byte {
 	}
 	no := syscall.EIO
 	errors.As(err, &no)
-	name := unix.ErrnoName(no)
-	if name == "" {
-		name = "EIO"
-	}
+	name := cmp.Or(unix.ErrnoName(no), "EIO")
 	return encode(fsFailure{name, no.Error()})
 }
 

@@ -1,6 +1,7 @@
 package vfs
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -133,9 +134,7 @@ func (r *Root) Names(f *Filter, dir string) (names, globs []string, all bool) {
 		}
 	}
 	if s.top {
-		for name := range f.below {
-			names = append(names, name)
-		}
+		names = slices.AppendSeq(names, maps.Keys(f.below))
 	}
 	slices.Sort(names)
 	slices.Sort(globs)

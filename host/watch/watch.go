@@ -252,9 +252,7 @@ func (o Options) withDefaults() Options {
 	o.Recheck = cmp.Or(o.Recheck, time.Minute)
 	o.SilentRecheck = cmp.Or(o.SilentRecheck, 5*time.Second)
 	o.Poll = cmp.Or(o.Poll, 2*time.Second)
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.NewBackend == nil {
 		o.NewBackend = System
 	}

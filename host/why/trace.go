@@ -3,6 +3,7 @@ package why
 import (
 	"bytes"
 	"io/fs"
+	"slices"
 	"syscall"
 
 	"waymark/host/vfs"
@@ -61,43 +62,22 @@ func (o traceIndex) lookedFrom(rel string) (from string, ok bool) {
 
 // refused reports whether looking at a path failed for want of permission.
 func (o traceIndex) refused(rel string) bool {
-	for _, d := range o[rel] {
-		if d.Errno == syscall.EACCES || d.Errno == syscall.EPERM {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(o[rel], func(d *vfs.Dep) bool { return d.Errno == syscall.EACCES || d.Errno == syscall.EPERM })
 }
 
 // read reports whether a file was read with this content.
 func (o traceIndex) read(rel string, hash snapshot.Hash) bool {
-	for _, d := range o[rel] {
-		if d.Kind == vfs.DepRead && len(hash) > 0 && bytes.Equal(d.Hash, hash) {
-			return true
-		}
-	}
-	return false
+	return len(hash) > 0 && slices.ContainsFunc(o[rel], func(d *vfs.Dep) bool { return d.Kind == vfs.DepRead && bytes.Equal(d.Hash, hash) })
 }
 
 // stuck reports whether a path was observed as something whose content could
 // not be had, or not be hashed: a link, a FIFO, a file without permission, one
 // of many megabytes.
 func (o traceIndex) stuck(rel string) bool {
-	for _, d := range o[rel] {
-		switch d.Kind {
-		case vfs.DepLink:
-			return true
-		case vfs.DepRead:
-			if len(d.Hash) == 0 {
-				return true
-			}
-		case vfs.DepStat:
-			if d.Errno != 0 || d.Type&fs.ModeType&^fs.ModeDir != 0 {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(o[rel], func(d *vfs.Dep) bool {
+		return d.Kind == vfs.DepLink || d.Kind == vfs.DepRead && len(d.Hash) == 0 ||
+			d.Kind == vfs.DepStat && (d.Errno != 0 || d.Type&fs.ModeType&^fs.ModeDir != 0)
+	})
 }
 
 // onlyDir reports whether a path was observed as a directory that nobody wanted
@@ -115,10 +95,5 @@ func (o traceIndex) onlyDir(rel string) bool {
 
 // isLink reports whether a path was observed as a link.
 func (o traceIndex) isLink(rel string) bool {
-	for _, d := range o[rel] {
-		if d.Kind == vfs.DepLink {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(o[rel], func(d *vfs.Dep) bool { return d.Kind == vfs.DepLink })
 }

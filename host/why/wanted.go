@@ -102,12 +102,7 @@ func (q *question) isOfHome(root int, rel string, dir bool) bool {
 		return false
 	}
 	rel = path.Join(base, rel)
-	for _, p := range placesOf(rel) {
-		if p.Scope == conventions.ScopeUser && p.leadsTo(rel, dir) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(placesOf(rel), func(p place) bool { return p.Scope == conventions.ScopeUser && p.leadsTo(rel, dir) })
 }
 
 // plays reports whether a root of a role is looked at for a kind.

@@ -40,6 +40,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -120,9 +121,7 @@ type Service struct {
 
 // New makes a Service.
 func New(opts Options) *Service {
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	if opts.Observe == nil {
 		opts.Observe = func(Called) {}
 	}

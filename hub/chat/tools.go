@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -125,10 +126,7 @@ func (r *request) drift(ctx context.Context, arguments json.RawMessage) string {
 	}
 	var names []string
 	for i := range changes {
-		one := changes[i].After
-		if one == nil {
-			one = changes[i].Before
-		}
+		one := cmp.Or(changes[i].After, changes[i].Before)
 		name := text.Line(path.Base(one.Source), maxTitle)
 		if mentions(arguments, one.Source) {
 			return note + " What this call names, " + name + ", is not what is pinned.)"

@@ -125,9 +125,7 @@ type API struct {
 // New makes an API. It starts nothing.
 func New(opts Options) *API {
 	opts.Limits.setDefaults()
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	if opts.Connected == nil {
 		opts.Connected = func() map[string]Connection { return nil }
 	}

@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"bytes"
+	"cmp"
 	"net/http"
 	"strings"
 
@@ -35,9 +36,7 @@ func (a *API) getDiff(c *call) error {
 	if err != nil {
 		return err
 	}
-	if to == 0 {
-		to = agent.Revision
-	}
+	to = cmp.Or(to, agent.Revision)
 	if from == 0 || to == 0 {
 		return &store.NotFoundError{What: "revision", ID: "0"}
 	}

@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -252,10 +253,7 @@ func (m *markdown) catalog(title, hint string, list []*snapshot.Resource) {
 	}
 	for _, r := range list {
 		m.checkHidden(r)
-		name := r.Name
-		if name == "" {
-			name = r.Key
-		}
+		name := cmp.Or(r.Name, r.Key)
 		line := "-"
 		if name != "" {
 			line += " " + code(name)

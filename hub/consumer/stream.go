@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -111,10 +112,7 @@ type filter struct {
 // wants reports whether an event passes. With a pin named, only what happens
 // to that pin does.
 func (f *filter) wants(e *store.Event) bool {
-	pin := e.Pin
-	if pin == nil {
-		pin = e.Deleted
-	}
+	pin := cmp.Or(e.Pin, e.Deleted)
 	agentID := e.RemovedAgent
 	switch {
 	case pin != nil:

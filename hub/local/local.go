@@ -66,9 +66,7 @@ type Hub struct {
 // New makes a Hub. It touches nothing.
 func New(opts Options) *Hub {
 	opts.Every = cmp.Or(opts.Every, defaultEvery)
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	return &Hub{opts: opts, log: opts.Logger, lock: flock.New(filepath.Join(opts.State, "hub.lock"), flock.SetPermissions(0o600),
 		flock.SetFlag(os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK))}
 }

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"html"
@@ -54,9 +55,7 @@ func New(opts Options) *Page {
 	if opts.Codes == nil {
 		opts.Codes = NewCodes(CodesOptions{})
 	}
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	p := &Page{
 		opts: opts, log: opts.Logger, codes: opts.Codes,
 		guard: http.NewCrossOriginProtection(), mux: http.NewServeMux(),

@@ -1,8 +1,10 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -118,9 +120,7 @@ func (c *conn) leave(grace time.Duration) {
 func (c *conn) goAway(why error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.leaving == nil {
-		c.leaving = why
-	}
+	c.leaving = cmp.Or(c.leaving, why)
 	if c.calls == 0 {
 		c.drop(c.leaving)
 	}
@@ -159,9 +159,7 @@ func (l *connections) remove(c *conn) {
 func (l *connections) all() (list []*conn, empty <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for c := range l.conns {
-		list = append(list, c)
-	}
+	list = slices.Collect(maps.Keys(l.conns))
 	if len(list) > 0 && l.empty == nil {
 		l.empty = make(chan struct{})
 	}
@@ -226,11 +224,7 @@ func (l *connections) leave(owner *client, c *conn) (last bool) {
 func (l *connections) agentIDs() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	ids := make([]string, 0, len(l.agents))
-	for id := range l.agents {
-		ids = append(ids, id)
-	}
-	return ids
+	return slices.Collect(maps.Keys(l.agents))
 }
 
 func (l *connections) connected(agentID string) bool {

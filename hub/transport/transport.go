@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -166,9 +167,7 @@ type Transport struct {
 
 // New makes a Transport. It doesn't start anything.
 func New(opts Options) *Transport {
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	opts.Limits.setDefaults()
 	t := &Transport{
 		services: opts.Services, limits: opts.Limits, log: opts.Logger,

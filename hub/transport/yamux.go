@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -128,9 +129,7 @@ func (g *guard) checkHeader() error {
 func (g *guard) end(cause error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.cause == nil {
-		g.cause = cause
-	}
+	g.cause = cmp.Or(g.cause, cause)
 }
 
 // violation returns the rule that the peer broke, if it did.

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -41,9 +42,7 @@ type Runner struct {
 // Run returns when ctx has ended and nothing is under way. What was being sent then, and
 // isn't answered within two seconds, is sent again, by this hub's successor or another one.
 func (r *Runner) Run(ctx context.Context) {
-	if r.Log == nil {
-		r.Log = slog.New(slog.DiscardHandler)
-	}
+	r.Log = cmp.Or(r.Log, slog.New(slog.DiscardHandler))
 	if r.Now == nil {
 		r.Now = time.Now
 	}

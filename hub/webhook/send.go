@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -145,13 +146,5 @@ var inside = func() (list []netip.Prefix) {
 // Outside reports whether an address belongs to the public Internet.
 func Outside(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
-	if !a.IsGlobalUnicast() || a.IsPrivate() {
-		return false
-	}
-	for _, prefix := range inside {
-		if prefix.Contains(a) {
-			return false
-		}
-	}
-	return true
+	return a.IsGlobalUnicast() && !a.IsPrivate() && !slices.ContainsFunc(inside, func(p netip.Prefix) bool { return p.Contains(a) })
 }

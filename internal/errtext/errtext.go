@@ -17,6 +17,7 @@
 package errtext
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -153,10 +154,7 @@ func ofPath(op, path string, err error) string {
 	if verb := verbs[op]; verb != "" {
 		return fmt.Sprintf("can't %s %s: %s", verb, path, Of(err))
 	}
-	if path == "" {
-		path = `""`
-	}
-	return path + ": " + Of(err)
+	return cmp.Or(path, `""`) + ": " + Of(err)
 }
 
 // shown quotes a path that can't be shown as it is.

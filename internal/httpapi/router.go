@@ -109,9 +109,7 @@ func New(opts Options, services ...Service) *Router {
 	if opts.Classify == nil {
 		opts.Classify = func(*Call, error) *problem.Error { return nil }
 	}
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	rt := &Router{opts: opts, log: opts.Logger}
 	var documents [][]byte
 	for _, service := range services {

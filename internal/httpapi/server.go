@@ -85,10 +85,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 }
 
 func (s *Server) server(base context.Context, handler http.Handler) *http.Server {
-	log := s.Logger
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log := cmp.Or(s.Logger, slog.New(slog.DiscardHandler))
 	return &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: cmp.Or(s.HeaderTimeout, defaultHeaderTimeout),

@@ -1,6 +1,7 @@
 package sealed
 
 import (
+	"cmp"
 	"crypto/cipher"
 	"crypto/rand"
 	"errors"
@@ -75,18 +76,14 @@ type Store struct {
 // Open prepares the directory and the key.
 func Open(path string, opts Options) (*Store, error) {
 	s := &Store{path: path, opts: opts, log: opts.Logger, warned: make(map[string]struct{})}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
-	}
+	s.log = cmp.Or(s.log, slog.New(slog.DiscardHandler))
 	if s.opts.MaxBytes <= 0 {
 		s.opts.MaxBytes = 512 << 20
 	}
 	if s.opts.MaxBlob <= 0 {
 		s.opts.MaxBlob = s.opts.MaxBytes / 2
 	}
-	if s.opts.KeyDir == "" {
-		s.opts.KeyDir = path
-	}
+	s.opts.KeyDir = cmp.Or(s.opts.KeyDir, path)
 	dir, err := OpenDir(path)
 	if err != nil {
 		return nil, err

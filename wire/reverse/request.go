@@ -1,6 +1,7 @@
 package reverse
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -122,10 +123,7 @@ func (c *Channel) forget(id uint64) {
 // accept begins to serve a request of the peer.
 func (c *Channel) accept(request *waymark.ReverseRequest) error {
 	begin, id := time.Now(), request.GetId()
-	wait := min(time.Duration(request.GetDeadlineMs())*time.Millisecond, MaxDeadline)
-	if wait == 0 {
-		wait = defaultDeadline
-	}
+	wait := cmp.Or(min(time.Duration(request.GetDeadlineMs())*time.Millisecond, MaxDeadline), defaultDeadline)
 	ctx, cancel := context.WithTimeout(c.ctx, wait)
 	c.mu.Lock()
 	_, twice := c.serving[id]

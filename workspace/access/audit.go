@@ -2,6 +2,7 @@ package access
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -153,9 +154,7 @@ func auditFile(dir string) (now, before string) {
 // each time that it begins to fail, and costs no call. bytes is about how large it
 // becomes; 0 means DefaultAuditBytes.
 func OpenLog(dir string, bytes int64, log *slog.Logger) *Log {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	life, end := context.WithCancel(context.Background())
 	l := &Log{dir: dir, log: log, turn: turn.New(life), end: end}
 	l.Bound(bytes)

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -86,9 +87,7 @@ type minted struct {
 // Open reads the tokens of a workspace. A file that can't be read is told to the
 // logger, and then none is valid but the control token.
 func Open(opts Options) *Tokens {
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	t := &Tokens{opts: opts, control: sha256.Sum256([]byte(opts.Control)), turn: turn.New(context.Background())}
 	list, err := readTokens(t.file())
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"unicode/utf8"
@@ -188,12 +189,7 @@ func below(path, dir string) bool {
 // nobody else's directory is spelled like the agent's.
 func (a *asker) isForbidden(path string) bool {
 	folded := strings.ToLower(path)
-	for _, dir := range a.s.opts.Forbidden {
-		if below(folded, strings.ToLower(filepath.Clean(dir))) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.s.opts.Forbidden, func(dir string) bool { return below(folded, strings.ToLower(filepath.Clean(dir))) })
 }
 
 // errUnreachable is why a name that a link brought isn't looked at.

@@ -79,9 +79,7 @@ func New(opts Options) *Service {
 	if opts.Touched == nil {
 		opts.Touched = func(workspace.Caller, ...string) {}
 	}
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	opts.MaxWrite = cmp.Or(opts.MaxWrite, defaultMaxWrite)
 	opts.MaxEdit = cmp.Or(opts.MaxEdit, defaultMaxEdit)
 	return &Service{opts: opts, parallel: make(chan struct{}, maxParallel), exchange: exchange}

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -253,10 +254,7 @@ func lookFor(name, search string) (string, bool) {
 	if filepath.IsAbs(name) {
 		return name, true
 	}
-	if search == "" {
-		search = defaultPath
-	}
-	for _, dir := range filepath.SplitList(search) {
+	for _, dir := range filepath.SplitList(cmp.Or(search, defaultPath)) {
 		path := filepath.Join(dir, name)
 		if info, err := os.Stat(path); filepath.IsAbs(dir) && err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
 			return path, true

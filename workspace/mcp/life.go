@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -449,10 +450,7 @@ func (s *server) failed(a *attempt) {
 func (s *server) lost(ctx context.Context) {
 	c := s.conn
 	err := c.explain(ctx, c.session.Err())
-	why := s.describe(err)
-	if why == "" {
-		why = "it has ended the connection"
-	}
+	why := cmp.Or(s.describe(err), "it has ended the connection")
 	full := errors.Is(err, errDisk)
 	if full {
 		s.full.Store(true)
@@ -800,9 +798,7 @@ func (s *server) look() facts {
 		name: s.name, entry: s.entry, judged: s.judged, known: s.offered(), state: s.state(), shadows: s.shadows, problem: s.problem,
 		retryAt: s.retryAt, calls: s.calls, restarts: max(s.starts-1, 0),
 	}
-	if f.entry == nil {
-		f.entry = s.wanted.entry
-	}
+	f.entry = cmp.Or(f.entry, s.wanted.entry)
 	if f.outcome, f.why = s.outcome(); s.conn != nil {
 		f.startedAt = s.conn.started
 	}

@@ -1,12 +1,15 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -126,9 +129,7 @@ func New(opts Options) (*Service, error) {
 	if opts.Environ == nil {
 		opts.Environ = os.Environ
 	}
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
@@ -194,12 +195,7 @@ func (s *Service) Run(ctx context.Context) error {
 // endAll ends all servers at the same time.
 func (s *Service) endAll() {
 	s.mu.Lock()
-	all := make([]*server, 0, len(s.servers)+len(s.leaving))
-	for _, group := range []map[string]*server{s.servers, s.leaving} {
-		for _, srv := range group {
-			all = append(all, srv)
-		}
-	}
+	all := slices.AppendSeq(slices.Collect(maps.Values(s.servers)), maps.Values(s.leaving))
 	s.mu.Unlock()
 	for _, srv := range all {
 		srv.cancel()

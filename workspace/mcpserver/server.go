@@ -113,9 +113,7 @@ type Server struct {
 // New makes a server. Nothing is asked of the agent before Run.
 func New(opts Options) *Server {
 	s := &Server{opts: opts, log: opts.Logger, first: make(chan struct{})}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
-	}
+	s.log = cmp.Or(s.log, slog.New(slog.DiscardHandler))
 	if s.log.Enabled(context.Background(), slog.LevelDebug) {
 		s.sdkLog = s.log // at the level info it tells of each session
 	}

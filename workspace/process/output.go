@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -111,9 +112,7 @@ func want(c *httpapi.Call) (w wanted, err error) {
 	w.wait, w.raw = wait == "true", encoding == "raw"
 	w.page = hasOffset || hasLimit || w.raw || hasWait && !w.wait
 	w.offset, w.limit = offset, int(min(limit, maxPage))
-	if w.limit == 0 {
-		w.limit = pageBytes
-	}
+	w.limit = cmp.Or(w.limit, pageBytes)
 	w.within = time.Duration(min(waitMS, maxWait.Milliseconds())) * time.Millisecond
 	if w.wait && w.within == 0 {
 		w.within = maxWait

@@ -86,9 +86,7 @@ func New(opts Options) *Service {
 	if opts.Touched == nil {
 		opts.Touched = func(workspace.Caller, ...string) {}
 	}
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	s := &Service{opts: opts, score: outOfMemoryScore(), waits: make(chan struct{}, maxWaits)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s

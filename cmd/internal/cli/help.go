@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -20,10 +21,7 @@ func printHelp(root *cobra.Command) {
 		return err
 	})
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
-		about := cmd.Long
-		if about == "" {
-			about = cmd.Short
-		}
+		about := cmp.Or(cmd.Long, cmd.Short)
 		_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s\n\n%s", reflow(strings.TrimSpace(about), helpWidth), usageText(cmd))
 	})
 }

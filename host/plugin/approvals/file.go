@@ -65,9 +65,7 @@ type approval struct {
 // an empty one; an empty path remembers for the life of the Store. What can't be
 // believed is logged, see the package comment. Nil for log means none.
 func Open(path string, log *slog.Logger) *Store {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	s := &Store{path: path, log: log, lockFor: defaultLockFor, now: file{Version: fileVersion}}
 	if path == "" {
 		return s

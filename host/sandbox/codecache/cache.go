@@ -2,6 +2,7 @@ package codecache
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -60,9 +61,7 @@ type Cache struct {
 // caller should report, it keeps nothing.
 func Open(opts Options) (*Cache, error) {
 	c := &Cache{opts: opts, log: opts.Logger, seal: newSealed}
-	if c.log == nil {
-		c.log = slog.New(slog.DiscardHandler)
-	}
+	c.log = cmp.Or(c.log, slog.New(slog.DiscardHandler))
 	c.opts.Limits = opts.Limits.withDefaults()
 	if opts.TempDir != "" {
 		removeStale(opts.TempDir)

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -35,9 +36,7 @@ type fold struct {
 }
 
 func newFold(write, read *sql.DB, log *slog.Logger) *fold {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	return &fold{write: write, read: read, log: log, busy: make(chan struct{}, 1)}
 }
 

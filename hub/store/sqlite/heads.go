@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"bytes"
+	"maps"
 
 	"waymark/hub/store/internal/plan"
 )
@@ -67,15 +68,11 @@ func (h *heads) forget(agentID string) {
 // that were written.
 func apply(rows map[string]plan.Stored, decided *plan.Plan, numbers []int64) map[string]plan.Stored {
 	if decided.Removed > 0 {
-		closed := make(map[int64]struct{}, len(decided.Close))
+		closed := make(map[int64]bool, len(decided.Close))
 		for _, number := range decided.Close {
-			closed[number] = struct{}{}
+			closed[number] = true
 		}
-		for id, row := range rows {
-			if _, gone := closed[row.Row]; gone {
-				delete(rows, id)
-			}
-		}
+		maps.DeleteFunc(rows, func(_ string, row plan.Stored) bool { return closed[row.Row] })
 	}
 	if rows == nil {
 		rows = make(map[string]plan.Stored, len(decided.Write))

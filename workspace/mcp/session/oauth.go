@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -96,9 +97,7 @@ func NewOAuth(opts OAuthOptions) (*OAuth, error) {
 	if opts.LoginTimeout <= 0 {
 		opts.LoginTimeout = defaultLogin
 	}
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	store, err := sealed.Open(opts.Dir, sealed.Options{KeyDir: opts.KeyDir, MaxBytes: 64 << 20, MaxBlob: maxGrant, Logger: opts.Logger})
 	if err != nil {
 		return nil, fmt.Errorf("tokens of MCP servers: %w", err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -55,12 +56,7 @@ func (t *Tool) parameters() []string {
 		Properties map[string]json.RawMessage `json:"properties"`
 	}
 	_ = json.Unmarshal(t.InputSchema, &schema) // a constant of this package
-	var names []string
-	for name := range schema.Properties {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(schema.Properties))
 }
 
 // duration is a time that a model gives: "30s", "5m", or a number of seconds.

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"strings"
 
 	"waymark/internal/text"
@@ -118,9 +119,7 @@ func (c *call) listDirectory() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if in.Path == "" {
-		in.Path = "."
-	}
+	in.Path = cmp.Or(in.Path, ".")
 	path, err := c.absolute(in.Path, "path")
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package conform
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -175,10 +176,7 @@ func (c *checker) here(ctx context.Context, q *comparison) (answer string, faile
 // differs tells two answers apart, in a few words. Two failures are the same
 // when the module gives the same reason, or when it gives none.
 func (c *checker) differs(q *comparison, ours string, failed error, theirs *extism.Answer) string {
-	reason := theirs.Crash
-	if reason == "" {
-		reason = "resolver error: " + string(theirs.Error)
-	}
+	reason := cmp.Or(theirs.Crash, "resolver error: "+string(theirs.Error))
 	if withheld(c, q.resolver) {
 		reason = "its own words are withheld, because it reads files that hold tokens"
 	}

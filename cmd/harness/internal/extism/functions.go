@@ -1,6 +1,7 @@
 package extism
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -190,10 +191,7 @@ func failure(err error) []byte {
 	}
 	no := syscall.EIO
 	errors.As(err, &no)
-	name := unix.ErrnoName(no)
-	if name == "" {
-		name = "EIO"
-	}
+	name := cmp.Or(unix.ErrnoName(no), "EIO")
 	return failureText(name, no.Error())
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -81,12 +82,7 @@ func clangs() []string {
 			}
 		}
 	}
-	numbers := make([]int, 0, len(versioned))
-	for n := range versioned {
-		numbers = append(numbers, n)
-	}
-	slices.SortFunc(numbers, func(a, b int) int { return cmp.Compare(b, a) })
-	for _, n := range numbers {
+	for _, n := range slices.Backward(slices.Sorted(maps.Keys(versioned))) {
 		paths = append(paths, versioned[n])
 	}
 	if path, ok := findTool("clang"); ok {

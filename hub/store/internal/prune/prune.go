@@ -8,6 +8,7 @@
 package prune
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -30,9 +31,7 @@ type Task struct {
 
 // Start begins to call prune. Close ends it. A nil logger means none.
 func Start(prune func(context.Context) error, log *slog.Logger) *Task {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(context.Background())
 	t := &Task{cancel: cancel}
 	t.done.Go(func() {

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -57,10 +58,7 @@ func readHead(ctx context.Context, tx Tx, q store.Query, s *store.StoredSnapshot
 // resolve returns the step that a query is about. An agent's steps rise with
 // its revisions.
 func resolve(ctx context.Context, tx Tx, q store.Query) (int64, error) {
-	limit := q.Revision
-	if limit == 0 {
-		limit = math.MaxInt64
-	}
+	limit := cmp.Or(q.Revision, math.MaxInt64)
 	var step int64
 	err := one(ctx, tx, "SELECT step FROM snapshots WHERE agent_id = $1 AND revision <= $2 ORDER BY revision DESC LIMIT 1",
 		[]any{q.AgentID, limit}, &step)

@@ -10,6 +10,7 @@ import (
 
 	"waymark/cmd/harness/internal/scaffold"
 	"waymark/cmd/harness/internal/toolchain"
+	"waymark/test/built"
 )
 
 // newAssemblyScript makes a scaffold without what npm would install.
@@ -56,8 +57,8 @@ func TestAssemblyScriptMissing(t *testing.T) {
 
 // TestAssemblyScript builds a scaffold twice, with what its lock file names.
 func TestAssemblyScript(t *testing.T) {
-	var built [2][]byte
-	for i := range built {
+	var wasms [2][]byte
+	for i := range wasms {
 		dir := newAssemblyScript(t)
 		if err := os.Symlink(built.NodeModules(t, dir), filepath.Join(dir, "node_modules")); err != nil {
 			t.Fatal(err)
@@ -69,13 +70,13 @@ func TestAssemblyScript(t *testing.T) {
 		if wasm != filepath.Join(dir, "acme-rules.wasm") {
 			t.Errorf("it is %s", wasm)
 		}
-		if built[i], err = os.ReadFile(wasm); err != nil {
+		if wasms[i], err = os.ReadFile(wasm); err != nil {
 			t.Fatal(err)
 		}
 		if i == 1 {
 			break
 		}
-		if !bytes.Contains(built[i], []byte("assembly/index/describe")) {
+		if !bytes.Contains(wasms[i], []byte("assembly/index/describe")) {
 			t.Error("it doesn't name its functions")
 		}
 		index := filepath.Join(dir, "assembly", "index.ts")
@@ -86,14 +87,14 @@ func TestAssemblyScript(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "assembly/index.ts(1,") {
 			t.Errorf("a mistake in the source: %v", err)
 		}
-		if kept, err := os.ReadFile(wasm); err != nil || !bytes.Equal(kept, built[0]) {
+		if kept, err := os.ReadFile(wasm); err != nil || !bytes.Equal(kept, wasms[0]) {
 			t.Errorf("a failed build doesn't leave the module as it was (%v)", err)
 		}
 	}
-	if !bytes.Equal(built[0], built[1]) {
+	if !bytes.Equal(wasms[0], wasms[1]) {
 		t.Error("two builds differ")
 	}
-	if bytes.Contains(built[0], []byte(os.TempDir())) {
+	if bytes.Contains(wasms[0], []byte(os.TempDir())) {
 		t.Error("the module holds a path of this machine")
 	}
 }

@@ -115,16 +115,13 @@ func (t *target) known(root, prefix string) (string, error) {
 		return "", err
 	}
 	path, err := t.name(root, prefix, strings.Split(string(list), "\n"))
+	if err == nil {
+		_, err = os.Stat(path)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil // a directory has gone
+		return "", nil // it, or a directory of the source
 	}
-	if err != nil {
-		return "", err
-	}
-	if _, err := os.Stat(path); err != nil {
-		return "", nil
-	}
-	return path, nil
+	return path, err
 }
 
 // name is the path of the result of what the directories hold now.

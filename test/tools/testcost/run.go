@@ -88,10 +88,20 @@ const grace = 2 * time.Second
 
 // leftovers are the command lines of children that haven't ended. They are killed.
 func leftovers() (lines []string) {
-	for deadline := time.Now().Add(grace); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	ended := make(chan os.Signal, 1)
+	signal.Notify(ended, syscall.SIGCHLD)
+	for deadline, waiting := time.After(grace), true; waiting; {
 		var none syscall.WaitStatus
-		if _, err := syscall.Wait4(-1, &none, syscall.WNOHANG, nil); errors.Is(err, syscall.ECHILD) {
+		switch got, err := syscall.Wait4(-1, &none, syscall.WNOHANG, nil); {
+		case errors.Is(err, syscall.ECHILD):
 			return nil
+		case got > 0: // the next one
+			continue
+		}
+		select {
+		case <-ended:
+		case <-deadline:
+			waiting = false
 		}
 	}
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")

@@ -20,21 +20,32 @@ var ErrMissing = errors.New("no AssemblyScript compiler")
 const requireAll = "WAYMARK_REQUIRE_ALL"
 
 // AssemblyScript builds the AssemblyScript project in a directory and returns the
-// module. It skips the test as Need does.
+// module. It skips the test as Need does, and in the short form.
 func AssemblyScript(t testing.TB, dir string) []byte {
 	t.Helper()
+	notShort(t)
 	wasm, err := BuildAssemblyScript(t.Context(), dir)
 	Need(t, err)
 	return wasm
 }
 
 // NodeModules returns a directory with what the project's package-lock.json
-// names, installed. It is shared: don't change anything in it.
+// names, installed, or skips the test as AssemblyScript does. It is shared: don't change
+// anything in it.
 func NodeModules(t testing.TB, dir string) string {
 	t.Helper()
+	notShort(t)
 	path, err := install(t.Context(), dir)
 	Need(t, err)
 	return path
+}
+
+// notShort skips the test in the short form, which needs nothing but Go.
+func notShort(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it needs npm")
+	}
 }
 
 // Need skips the test when err is ErrMissing, and fails it with any other.

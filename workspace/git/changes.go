@@ -10,12 +10,14 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"waymark/internal/httpapi/problem"
@@ -257,7 +259,9 @@ func (f *file) in(place string) bool {
 // count counts the lines of the files that git doesn't know, and withholds those that may be
 // secret by another name: which ones that are is nowhere in a file.
 func count(ctx context.Context, top string, files []*file) {
-	left, buf := int64(maxRead), make([]byte, 64<<10)
+	left, reading := int64(maxRead), errgroup.Group{}
+	reading.SetLimit(runtime.GOMAXPROCS(0))
+	defer func() { _ = reading.Wait() }()
 	for _, f := range files {
 		var st unix.Stat_t
 		path := filepath.Join(top, f.Path)
@@ -275,7 +279,10 @@ func count(ctx context.Context, top string, files []*file) {
 			f.Note = noteUncount
 		case f.untracked && regular:
 			f.size, left = int(st.Size), left-st.Size
-			f.Added, f.Note = lines(path, st.Size, buf)
+			reading.Go(func() error {
+				f.Added, f.Note = lines(path, st.Size)
+				return nil
+			})
 		case f.untracked:
 			f.Added = 1 // the place that a link leads to
 		}
@@ -283,12 +290,13 @@ func count(ctx context.Context, top string, files []*file) {
 }
 
 // lines counts the lines in a file of so many bytes, or says why not.
-func lines(path string, size int64, buf []byte) (n int, note string) {
+func lines(path string, size int64) (n int, note string) {
 	f, err := openRegular(path)
 	if err != nil {
 		return 0, noteUnread
 	}
 	defer func() { _ = f.Close() }()
+	buf := make([]byte, min(size, 64<<10))
 	unended := false                                 // the last line
 	for in := io.LimitReader(f, size); err == nil; { // it may grow
 		var got int

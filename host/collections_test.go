@@ -31,7 +31,7 @@ func partsOf(s *snapshot.Snapshot, dir string) (parts []workspaces.Part) {
 // everything, of each kind and each plugin.
 func TestLargeCollections(t *testing.T) {
 	r := randtest.Rand(t)
-	for range randtest.Rounds(4, 8, 100) {
+	for range randtest.Rounds(2, 8, 100) {
 		c := workspaces.Collect(r, 40+r.IntN(60))
 		dir, err := filepath.EvalSymlinks(t.TempDir())
 		if err != nil {

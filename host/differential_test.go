@@ -14,39 +14,26 @@ import (
 	"waymark/host/vfs"
 	"waymark/host/vfs/vfstest"
 	"waymark/plugins"
-	"waymark/test/race"
 	"waymark/test/randtest"
 )
 
 // TestDifferential: the same resolvers, run natively and in the sandbox over
-// the same file system, answer the same bytes.
+// the same file system, answer the same bytes. TestOutcomes compares them over the trees
+// of its table.
 func TestDifferential(t *testing.T) {
 	t.Parallel()
 	d := newDifferential(t)
-	t.Run("table", func(t *testing.T) {
-		for i, c := range allOutcomes() {
-			if i%race.Share == 0 {
-				d.compare(t, c)
-			}
+	g := generator{randtest.Rand(t)}
+	for i := range randtest.Rounds(20, 250, 10_000) {
+		c := outcome{
+			name: "tree " + strconv.Itoa(i), tree: g.tree(),
+			role: pick(g, abi.RoleNone, abi.RoleNone, abi.RoleNone, abi.RoleSkills),
+			root: pick(g, "", "", "", "skills"),
 		}
-	})
-	t.Run("random", func(t *testing.T) {
-		g := generator{randtest.Rand(t)}
-		trees := 250 / race.Share
-		if randtest.Long() {
-			trees = 10_000
+		if d.compare(t, c, vfstest.Build(t, c.tree)); t.Failed() {
+			return
 		}
-		for i := range trees {
-			d.compare(t, outcome{
-				name: "tree " + strconv.Itoa(i), tree: g.tree(),
-				role: pick(g, abi.RoleNone, abi.RoleNone, abi.RoleNone, abi.RoleSkills),
-				root: pick(g, "", "", "", "skills"),
-			})
-			if t.Failed() {
-				return
-			}
-		}
-	})
+	}
 }
 
 // differential holds the module that runs in the sandbox.
@@ -68,9 +55,8 @@ func newDifferential(t *testing.T) differential {
 	return differential{m}
 }
 
-func (d differential) compare(t *testing.T, c outcome) {
+func (d differential) compare(t *testing.T, c outcome, dir string) {
 	t.Helper()
-	dir := vfstest.Build(t, c.tree)
 	root, err := vfs.OpenRoot(filepath.Join(dir, c.root), vfs.RootOptions{Exclude: c.exclude})
 	if err != nil {
 		return // not every random tree has this root

@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"waymark/host/vfs"
 	"waymark/host/vfs/vfstest"
 	"waymark/snapshot"
+	"waymark/test/randtest"
 )
 
 // pluginDir makes a plugin directory that holds modules by name.
@@ -174,6 +176,7 @@ func TestDropInTokens(t *testing.T) {
 func TestDropInFloods(t *testing.T) {
 	t.Parallel()
 	dir := vfstest.Build(t, []string{"AGENTS.md = a"})
+	many := randtest.Rounds(10_000, 100_000, 100_000)
 	tests := []struct {
 		name        string
 		table       map[string]any
@@ -187,9 +190,9 @@ func TestDropInFloods(t *testing.T) {
 		{name: "rows", table: map[string]any{"flood": 300}, ok: 200, exclude: 100, reason: "the plugin dropin has more than 200 resources"},
 		{name: "bytes", table: map[string]any{"flood": 40, "big": 40}, response: 4 << 20, ok: 25, exclude: 15, reason: "the plugin dropin has more than 1048576 bytes in all"},
 		{
-			name: "10^5 rows", table: map[string]any{"flood": 100_000}, response: 16 << 20, ok: 200, exclude: 3800,
-			reason: "the plugin dropin has more than 200 resources", warn: "100000 resources in one answer; the first 4000 are kept",
-			lost: "96000 resources are not listed: a snapshot has at most 4000 (96000 of ",
+			name: "very many rows", table: map[string]any{"flood": many}, response: 16 << 20, ok: 200, exclude: 3800,
+			reason: "the plugin dropin has more than 200 resources", warn: fmt.Sprintf("%d resources in one answer; the first 4000 are kept", many),
+			lost: fmt.Sprintf("%d resources are not listed: a snapshot has at most 4000 (%[1]d of ", many-4000),
 		},
 		{
 			name: "as many as a snapshot may list", table: map[string]any{"flood": 4001}, response: 16 << 20,
@@ -197,7 +200,7 @@ func TestDropInFloods(t *testing.T) {
 			warn: "4001 resources in one answer; the first 4000 are kept",
 			lost: "1 resource is not listed: a snapshot has at most 4000 (1 of ",
 		},
-		{name: "an answer that is too long", table: map[string]any{"flood": 100_000}, err: "are allowed"},
+		{name: "an answer that is too long", table: map[string]any{"flood": many}, response: randtest.Rounds(256<<10, 0, 0), err: "are allowed"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

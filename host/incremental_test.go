@@ -19,7 +19,6 @@ import (
 	"waymark/host/vfs/vfstest"
 	"waymark/snapshot"
 	"waymark/test/ordinary"
-	"waymark/test/race"
 	"waymark/test/randtest"
 )
 
@@ -40,10 +39,7 @@ func TestIncrementalAsOrdinaryUser(t *testing.T) {
 
 func incremental(t *testing.T) {
 	g := generator{randtest.Rand(t)}
-	sequences, steps := max(1, 5/race.Share), max(10, 50/race.Share)
-	if randtest.Long() {
-		sequences, steps = 200, 200
-	}
+	sequences, steps := randtest.Rounds(1, 5, 200), randtest.Rounds(25, 50, 200)
 	clean := newClean(t)
 	for range sequences {
 		dir := vfstest.Build(t, g.tree())

@@ -10,8 +10,10 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,9 +31,15 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// guest builds a module once and returns its bytes.
+// guests are the modules that were read, by package: each host would hold one of its own.
+var guests sync.Map
+
+// guest builds a module once and returns its bytes. Don't change them.
 func guest(t testing.TB, pkg string) []byte {
 	t.Helper()
+	if wasm, ok := guests.Load(pkg); ok {
+		return wasm.([]byte)
+	}
 	path, err := built.Guest(context.Background(), pkg)
 	if err != nil {
 		t.Fatal(err)
@@ -40,6 +48,7 @@ func guest(t testing.TB, pkg string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
+	guests.Store(pkg, wasm)
 	return wasm
 }
 
@@ -95,17 +104,27 @@ func sharedKey(t testing.TB, dir string) string {
 	return dir
 }
 
+// hosts counts those that were made.
+var hosts atomic.Int64
+
 // newHost makes and loads a Host that is closed at the end of the test.
 func newHost(t testing.TB, opts host.Options) *host.Host {
 	t.Helper()
+	if hosts.Add(1)%16 == 0 {
+		// A collection is what has the code of closed ones unmapped, and counts only what
+		// Go has allocated.
+		runtime.GC()
+	}
 	h, err := host.New(testOptions(opts))
 	if err != nil {
 		t.Fatal(err)
 	}
+	held := h
 	t.Cleanup(func() {
-		if err := h.Close(); err != nil {
+		if err := held.Close(); err != nil {
 			t.Error(err)
 		}
+		held = nil // package testing keeps this function until all tests of a group are over
 	})
 	if err := h.Load(t.Context()); err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"waymark/host/vfs/vfstest"
 	"waymark/host/why"
 	"waymark/snapshot"
+	"waymark/test/randtest"
 )
 
 // manySkills is a tree of so many skills of the sizes that public collections have, 8 KB
@@ -49,31 +50,27 @@ func TestNothingIsLost(t *testing.T) {
 // is one. A memo of it, of this process or of an earlier one, says the same.
 func TestManyInOneRoot(t *testing.T) {
 	t.Parallel()
-	spread := func(dirs ...string) (tree []string) { // of so many skills in each
-		for _, dir := range dirs {
-			n := 0
-			dir, count, _ := strings.Cut(dir, " ")
-			_, _ = fmt.Sscan(count, &n)
-			for i := range n {
-				tree = append(tree, skill(fmt.Sprintf("%s/s%05d", dir, i), fmt.Sprintf("s%05d", i)))
-			}
+	spread := func(dir string, skills int) (tree []string) {
+		for i := range skills {
+			tree = append(tree, skill(fmt.Sprintf("%s/s%05d", dir, i), fmt.Sprintf("s%05d", i)))
 		}
 		return tree
 	}
 	const skills = ".agents/skills"
+	listed := randtest.Rounds(200, snapshot.DefaultMaxListed, snapshot.DefaultMaxListed)
 	for name, c := range map[string]struct {
 		trees [][]string
 		want  string // in which N stands for a root's path
 		path  string // that isn't listed
 	}{
 		"two roots": {
-			trees: [][]string{spread(skills + " 4001"), spread(skills + " 2")}, path: skills + "/s04000",
-			want: "3 resources are not listed: a snapshot has at most 4000 (1 of waymark/context in 0, 2 of waymark/context in 1)",
+			trees: [][]string{spread(skills, listed+1), spread(skills, 2)}, path: fmt.Sprintf("%s/s%05d", skills, listed),
+			want: fmt.Sprintf("3 resources are not listed: a snapshot has at most %d (1 of waymark/context in 0, 2 of waymark/context in 1)", listed),
 		},
-		"found twice": {trees: [][]string{append(spread(skills+" 2500"), ".claude/skills -> ../"+skills)}},
+		"found twice": {trees: [][]string{append(spread(skills, listed*5/8), ".claude/skills -> ../"+skills)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			opts := host.Options{Builtin: module(builtin(t)), MemoDir: t.TempDir(), KeyDir: t.TempDir()}
+			opts := host.Options{Builtin: module(builtin(t)), MemoDir: t.TempDir(), KeyDir: t.TempDir(), Caps: snapshot.Caps{MaxListed: listed}}
 			want := c.want
 			for i, tree := range c.trees {
 				dir := vfstest.Build(t, tree)

@@ -41,14 +41,19 @@ type outcome struct {
 // secret stands in trees for what may never get out.
 const secret = "s3cr3t-t0ken"
 
+// TestOutcomes: what is found is what the table says, and the same resolvers, run
+// natively and in the sandbox, answer the same bytes.
 func TestOutcomes(t *testing.T) {
+	d := newDifferential(t)
 	for i, c := range allOutcomes() {
 		if i%race.Share != 0 {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			c.run(t)
+			dir := vfstest.Build(t, c.tree)
+			c.run(t, dir)
+			d.compare(t, c, dir)
 		})
 	}
 }
@@ -58,8 +63,8 @@ func allOutcomes() []outcome {
 		rootOutcomes(), operatorOutcomes())
 }
 
-func (c outcome) run(t *testing.T) {
-	dir := vfstest.Build(t, c.tree)
+func (c outcome) run(t *testing.T, dir string) {
+	t.Helper()
 	logs := &logBuffer{}
 	h := newHost(t, c.options(t, dir, logs))
 	report := refresh(t, h)

@@ -2,6 +2,7 @@ package hostile
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -24,7 +25,7 @@ type child struct {
 }
 
 func (p *Pool) start(asNobody bool) (*child, error) {
-	cs := childSettings{Builtin: p.opts.Builtin, Cache: filepath.Join(p.dir, "cache"), Dir: filepath.Join(p.dir, "cases"),
+	cs := childSettings{Builtin: p.opts.Builtin, Cache: cmp.Or(p.opts.Cache, filepath.Join(p.dir, "cache")), Dir: filepath.Join(p.dir, "cases"),
 		Rounds: p.opts.Rounds, Stretch: p.opts.Stretch, Settle: p.opts.Settle}
 	exe, err := os.Executable()
 	if err != nil {

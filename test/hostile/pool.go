@@ -82,6 +82,8 @@ func serve(text string, compiler *reexec.Program, in io.Reader, out io.Writer) e
 type PoolOptions struct {
 	// Builtin is the path of the built-in module; cases of workspaces need it.
 	Builtin string
+	// Cache is a directory with native code; "" is one of the Pool's own.
+	Cache string
 	// Fresh starts a child for each case, for figures that nothing before it
 	// has a part in. Otherwise children serve as long as they live.
 	Fresh bool

@@ -78,7 +78,7 @@ func TestBelow(t *testing.T) {
 	r := randtest.Rand(t)
 	pick := func(list ...string) string { return list[r.IntN(len(list))] }
 	shown := 0
-	for range randtest.Rounds(50, 500, 5000) {
+	for range randtest.Rounds(25, 500, 5000) {
 		var lines []string
 		seen := map[string]bool{}
 		for range 25 {

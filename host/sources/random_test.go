@@ -18,7 +18,7 @@ import (
 // Paths are cleaned first, as all are.
 func TestRandomLinks(t *testing.T) {
 	rnd := randtest.Rand(t)
-	for range randtest.Rounds(150, 150, 20_000) {
+	for range randtest.Rounds(40, 150, 20_000) {
 		dir := tree(t)
 		randomTree(t, rnd, dir)
 		home := dir + "/home"

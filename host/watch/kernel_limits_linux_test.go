@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"waymark/host/watch"
+	"waymark/test/randtest"
 )
 
 // limit sets a limit of this namespace.
@@ -75,7 +76,7 @@ func TestKernelLimits(t *testing.T) {
 // come from the directories: fewer than would fill the kernel's queue, however
 // long nobody takes them out.
 func TestKernelManyWatches(t *testing.T) {
-	const n = 5000
+	n := randtest.Rounds(1000, 5000, 5000)
 	events := 2 * n
 	if queue := maxQueuedEvents(t); queue < 2*events {
 		events = queue / 2
@@ -112,7 +113,7 @@ func TestKernelManyWatches(t *testing.T) {
 	if s.Mode != watch.ModeNotify || s.Dirs < n+50 {
 		t.Fatalf("the state is %+v", s)
 	}
-	for _, path := range []string{"0/0", "49/4999", "7/7"} {
+	for _, path := range []string{"0/0", fmt.Sprintf("49/%d", n-1), "7/7"} {
 		if err := os.WriteFile(r.path(path+"/f"), nil, 0o644); err != nil {
 			t.Fatal(err)
 		}

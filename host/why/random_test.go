@@ -28,7 +28,7 @@ func TestRandomTreesOfOrdinaryUser(t *testing.T) { ordinary.Run(t, randomTrees) 
 
 func randomTrees(t *testing.T) {
 	g := generator{randtest.Rand(t)}
-	for range randtest.Rounds(60, 60, 2000) {
+	for range randtest.Rounds(15, 60, 2000) {
 		w := g.world()
 		dir, in := w.build(t)
 		checkResources(t, in)

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bytes"
+	"encoding/binary"
 	"slices"
 	"testing"
 
@@ -21,6 +22,7 @@ func TestBlocksRandom(t *testing.T) {
 		b := newBlocks(a, limit)
 		model := map[uint64][]byte{}
 		var handles []uint64
+		var word [8]byte
 		for range 400 {
 			switch s.IntN(8) {
 			case 0, 1, 2:
@@ -34,8 +36,9 @@ func TestBlocksRandom(t *testing.T) {
 				if !ok || !bytes.Equal(data, make([]byte, n)) {
 					t.Fatalf("a new block of %d bytes isn't zero", n)
 				}
-				for i := range data {
-					data[i] = byte(s.IntN(256))
+				for i := 0; i < len(data); i += 8 {
+					binary.LittleEndian.PutUint64(word[:], s.Uint64())
+					copy(data[i:], word[:])
 				}
 				if model[handle] != nil {
 					t.Fatalf("handle %d was given twice", handle)

@@ -640,7 +640,7 @@ func TestFramesOfRandomFunctions(t *testing.T) {
 	t.Parallel()
 	seed := randtest.Seed(t)
 	weights, actual := 0, 0
-	for i := range randtest.Rounds(20, 100, 5_000) {
+	for i := range randtest.Rounds(8, 100, 5_000) {
 		for _, write := range []func(*rand.Rand) []byte{scribble, scribbleDispatches, scribbleCalculations} {
 			w, r := weigh(t, fmt.Sprint("module ", i), write(randtest.Of(seed, uint64(i))))
 			weights, actual = weights+w, actual+r

@@ -57,11 +57,11 @@ func TestBombs(t *testing.T) {
 		limits codecache.Limits
 		what   string
 	}{
-		{"locals and ifs, time", codecache.Request{Wasm: ifs(2000, 2000)}, codecache.Limits{Time: time.Second}, "processor time"},
+		{"locals and ifs, time", codecache.Request{Wasm: ifs(2000, 2000)}, codecache.Limits{Time: 300 * time.Millisecond}, "processor time"},
 		{"locals and ifs, memory", codecache.Request{Wasm: ifs(2000, 2000)}, codecache.Limits{Time: 5 * time.Minute, Memory: 128 << 20}, "memory"},
-		{"one huge function", codecache.Request{Wasm: bomb(2, 1_000_000, 0x10, 0)}, codecache.Limits{Time: 5 * time.Minute, Memory: 256 << 20}, "memory"},
-		{"a rewriter that hoards", codecache.Request{Wasm: small(), Recipe: codecache.Recipe{RewriteOptions: []byte("hog")}}, codecache.Limits{Time: 5 * time.Minute, Memory: 256 << 20}, "memory"},
-		{"a rewriter that leaps", codecache.Request{Wasm: small(), Recipe: codecache.Recipe{RewriteOptions: []byte("leap")}}, codecache.Limits{Time: 5 * time.Minute, Memory: 256 << 20}, "memory"},
+		{"one huge function", codecache.Request{Wasm: bomb(2, 1_000_000, 0x10, 0)}, codecache.Limits{Time: 5 * time.Minute, Memory: 128 << 20}, "memory"},
+		{"a rewriter that hoards", codecache.Request{Wasm: small(), Recipe: codecache.Recipe{RewriteOptions: []byte("hog")}}, codecache.Limits{Time: 5 * time.Minute, Memory: 128 << 20}, "memory"},
+		{"a rewriter that leaps", codecache.Request{Wasm: small(), Recipe: codecache.Recipe{RewriteOptions: []byte("leap")}}, codecache.Limits{Time: 5 * time.Minute, Memory: 128 << 20}, "memory"},
 		{"a rewriter that spins", codecache.Request{Wasm: small(), Recipe: codecache.Recipe{RewriteOptions: []byte("spin")}}, codecache.Limits{Time: 200 * time.Millisecond}, "processor time"},
 		{"output", codecache.Request{Wasm: bomb(2, 4000, 0x10, 0)}, codecache.Limits{Time: 5 * time.Minute, Output: 4096}, "output"},
 	}

@@ -23,9 +23,20 @@ import (
 	"waymark/test/built"
 )
 
-var probeWasm = sync.OnceValues(func() ([]byte, error) {
+var buildProbe = sync.OnceValues(func() ([]byte, error) {
 	return built.BuildAssemblyScript(context.Background(), "testdata/probe")
 })
+
+// probeWasm is the module in testdata/probe. The short form has none.
+func probeWasm(t *testing.T) []byte {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("builds with npm and node")
+	}
+	wasm, err := buildProbe()
+	built.Need(t, err)
+	return wasm
+}
 
 // world is the probe, loaded, and a root.
 type world struct {
@@ -36,15 +47,14 @@ type world struct {
 
 func newWorld(t *testing.T, limits sandbox.Limits) *world {
 	t.Helper()
-	wasm, err := probeWasm()
-	built.Need(t, err)
+	wasm := probeWasm(t)
 	if limits.Time == 0 {
 		limits.Time = time.Minute
 	}
-	m, err := sandbox.New(sandbox.Options{}).Load(t.Context(), wasm, limits)
+	m, err := sandbox.New(sandbox.Options{CacheDir: built.CodeCache()}).Load(t.Context(), wasm, limits)
 	for limits.Time < time.Minute && err != nil && strings.Contains(err.Error(), "describe fails: deadline exceeded") {
 		limits.Time *= 4 // the machine stood still
-		m, err = sandbox.New(sandbox.Options{}).Load(t.Context(), wasm, limits)
+		m, err = sandbox.New(sandbox.Options{CacheDir: built.CodeCache()}).Load(t.Context(), wasm, limits)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -32,9 +32,15 @@ var strict = []string{"-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", 
 
 var errNoCompiler = errors.New("no C compiler; install Debian's clang-19, lld-19, wasi-libc and libclang-rt-19-dev-wasm32")
 
+// errShort is why the short form compiles nothing.
+var errShort = errors.New("compiles C")
+
 // compile compiles the probe with the first of some compilers that is there and
 // has what the flags ask for, and returns where it is.
 func compile(name string, compilers []string, flags ...string) (string, error) {
+	if testing.Short() {
+		return "", errShort
+	}
 	dir, err := buildDir()
 	if err != nil {
 		return "", err
@@ -74,11 +80,13 @@ var module = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(path)
 })
 
-// need skips a test for which there is no compiler, or fails it.
+// need skips a test for which there is no compiler, or no time, or fails it.
 func need(t testing.TB, err error) {
 	t.Helper()
 	switch {
 	case err == nil:
+	case errors.Is(err, errShort):
+		t.Skip(err)
 	case errors.Is(err, errNoCompiler) && os.Getenv("WAYMARK_REQUIRE_ALL") == "":
 		t.Skip(err)
 	default:
@@ -89,6 +97,9 @@ func need(t testing.TB, err error) {
 // The kit in a file of its own, as a second file sees it, and in another
 // dialect of C.
 func TestHeader(t *testing.T) {
+	if testing.Short() {
+		need(t, errShort)
+	}
 	dir := t.TempDir()
 	user := filepath.Join(dir, "user.c")
 	if err := os.WriteFile(user, []byte("#include \"waymark.h\"\n#include \"waymark.h\"\nwm_str f(void) { return wm_text(\"x\"); }\n"), 0o600); err != nil {

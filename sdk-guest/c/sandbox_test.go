@@ -20,6 +20,7 @@ import (
 	"waymark/host/vfs"
 	"waymark/sdk-guest/frontmatter"
 	"waymark/sdk-guest/frontmatter/frontmattertest"
+	"waymark/test/built"
 )
 
 // world is the probe, loaded, and a root.
@@ -33,7 +34,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	wasm, err := module()
 	need(t, err)
-	m, err := sandbox.New(sandbox.Options{}).Load(t.Context(), wasm, sandbox.Limits{Time: time.Minute})
+	m, err := sandbox.New(sandbox.Options{CacheDir: built.CodeCache()}).Load(t.Context(), wasm, sandbox.Limits{Time: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,7 +70,7 @@ func TestManyInOneRoot(t *testing.T) {
 		"found twice": {trees: [][]string{append(spread(skills, listed*5/8), ".claude/skills -> ../"+skills)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			opts := host.Options{Builtin: module(builtin(t)), MemoDir: t.TempDir(), KeyDir: t.TempDir(), Caps: snapshot.Caps{MaxListed: listed}}
+			opts := host.Options{Builtin: module(builtin(t)), MemoDir: t.TempDir(), KeyDir: sharedKey(t, t.TempDir()+"/key"), Caps: snapshot.Caps{MaxListed: listed}}
 			want := c.want
 			for i, tree := range c.trees {
 				dir := vfstest.Build(t, tree)

@@ -62,6 +62,9 @@ func agentMain() {
 	if text := os.Getenv(envTimeout); text != "" {
 		timeout, _ = time.ParseDuration(text)
 	}
+	if os.Getenv(envStuck) != "" {
+		stop.Haste = 5
+	}
 	stop.Main(func(ctx context.Context) int {
 		if os.Getenv(envPunctual) == "" { // a machine may stand still for a moment
 			stop.Allow(ctx, time.Minute)
@@ -70,6 +73,7 @@ func agentMain() {
 			return os.ReadFile(os.Getenv(envBuiltin))
 		}}
 		if digest := os.Getenv(envStuck); digest != "" {
+			stop.Allow(ctx, time.Second/2) // it uses a processor until it is killed
 			a.wrapRecord = func(r *running.Record) plugin.Running { return stuck{r, digest} }
 		}
 		return a.run(ctx, os.Args[1:])

@@ -27,7 +27,14 @@ const (
 	// since the last beat, and biteAfterEach more for each processor, all of which
 	// may be busy between a beat's signal and the goroutine that it wakes.
 	biteAfter, biteAfterEach = 3 * time.Second, 2 * time.Second
+	// It bites three times, biteAgain apart, before it kills: a clock that jumps, as
+	// after a pause of a virtual machine, makes it bite once.
+	biteAgain = time.Second
 )
+
+// Haste divides these times, all of which a test that has the watchdog bite uses up.
+// Set it before Main.
+var Haste time.Duration = 1
 
 // Words are what a process that is ended by force leaves behind. They can be in
 // memory that outlives it, such as a mapped file. The first is a Cause in the
@@ -152,12 +159,12 @@ func die(again os.Signal) {
 
 // untilBite is the processor time from a beat until the watchdog bites.
 func untilBite() time.Duration {
-	return biteAfter + time.Duration(runtime.GOMAXPROCS(0))*biteAfterEach
+	return (biteAfter + time.Duration(runtime.GOMAXPROCS(0))*biteAfterEach) / Haste
 }
 
 // beats puts off the watchdog, for as long as the process lives.
 func (s *stopper) beats() {
-	worked := whenWorked(beatEvery)
+	worked := whenWorked(beatEvery / Haste)
 	var tick <-chan time.Time
 	if worked == nil {
 		tick = time.NewTicker(beatEvery).C

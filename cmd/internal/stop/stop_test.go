@@ -24,14 +24,18 @@ import (
 )
 
 // The test binary is the program under test when these are set: what it does,
-// and the file that its words are mapped to.
-const envDoes, envWords = "WAYMARK_TEST_STOP", "WAYMARK_TEST_WORDS"
+// and the file that its words are mapped to. With envShort it uses a tenth of the
+// processor time.
+const envDoes, envWords, envShort = "WAYMARK_TEST_STOP", "WAYMARK_TEST_WORDS", "WAYMARK_TEST_SHORT"
 
 // timeout is three times what is promised: machines stand still at times.
 const timeout = 3 * stop.Bound
 
 func TestMain(m *testing.M) {
 	if does := programs[os.Getenv(envDoes)]; does != nil {
+		if os.Getenv(envShort) != "" {
+			stop.Haste = 10
+		}
 		stop.Main(func(ctx context.Context) int {
 			if path := os.Getenv(envWords); path != "" {
 				stop.Attach(ctx, mapped(path), func() {
@@ -63,7 +67,8 @@ var programs = map[string]func(context.Context) int{
 	},
 	// Native code that doesn't come back can't be told from a loop that isn't
 	// preempted: the tests switch that off.
-	"spins": func(context.Context) int {
+	"spins": func(ctx context.Context) int {
+		stop.Allow(ctx, 100*time.Millisecond) // where a signal comes
 		go func() {
 			for spinning := uint64(0); ; {
 				spinning++
@@ -112,7 +117,7 @@ var programs = map[string]func(context.Context) int{
 				}
 			}()
 		}
-		for used := time.Duration(0); used < 20*time.Second; used = cpuTime() {
+		for used := time.Duration(0); used < 20*time.Second/stop.Haste; used = cpuTime() {
 			runtime.Gosched()
 		}
 		return 7
@@ -184,6 +189,17 @@ func start(t *testing.T, does string, change func(*exec.Cmd)) *child {
 	}
 	t.Cleanup(func() { _ = c.Process.Kill() })
 	return c
+}
+
+// working starts a program that uses much processor time.
+func working(t *testing.T, does string, env ...string) *child {
+	t.Helper()
+	return start(t, does, func(cmd *exec.Cmd) {
+		cmd.Env = append(cmd.Env, env...)
+		if testing.Short() {
+			cmd.Env = append(cmd.Env, envShort+"=1")
+		}
+	})
 }
 
 func (c *child) ready() *child {
@@ -336,7 +352,7 @@ func TestWatchdog(t *testing.T) {
 		{"spins", "2"},
 		{"spins from the start", "1"}, // so that no other goroutine ever ran
 	} {
-		c := start(t, tt.does, func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "GOMAXPROCS="+tt.processors) })
+		c := working(t, tt.does, "GOMAXPROCS="+tt.processors)
 		// It counts the process's own time, of which a busy machine gives little.
 		if got := c.ends(10 * time.Minute); got.Signal() != syscall.SIGKILL {
 			t.Errorf("%s: %v", tt.does, got)
@@ -354,7 +370,7 @@ func TestWatchdog(t *testing.T) {
 func TestBeats(t *testing.T) {
 	t.Parallel()
 	onlyLinux(t)
-	c := start(t, "works", nil)
+	c := working(t, "works")
 	for range 3 {
 		if line, err := c.out.ReadString('\n'); line != "beat\n" {
 			t.Fatalf("%q, %v", line, err)
@@ -383,10 +399,7 @@ func TestBeats(t *testing.T) {
 // TestWorkIsNoHang: a process may use all processors for as long as it likes.
 func TestWorkIsNoHang(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("it uses much time")
-	}
-	c := start(t, "works hard", func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "GODEBUG=", "GOMAXPROCS=4") }).ready()
+	c := working(t, "works hard", "GODEBUG=", "GOMAXPROCS=4").ready()
 	if got := c.ends(time.Hour); got.ExitStatus() != 7 {
 		t.Errorf("%v", got)
 	}
@@ -396,7 +409,7 @@ func TestWorkIsNoHang(t *testing.T) {
 func TestAnyMoment(t *testing.T) {
 	t.Parallel()
 	rng := randtest.Rand(t)
-	for range 40 {
+	for range randtest.Rounds(10, 40, 400) {
 		does := []string{"ends well", "takes its time"}[rng.IntN(2)]
 		c := start(t, does, nil)
 		wait := time.NewTimer(time.Duration(rng.IntN(15_000)) * time.Microsecond)

@@ -64,6 +64,11 @@ func newTimer(clock int32, signo unix.Signal, cause Cause) (int32, error) {
 	return id, nil
 }
 
+// timerAfter is for a timer that expires after a time, and then again and again.
+func timerAfter(d, every time.Duration) *timerSpec {
+	return &timerSpec{int64(every / time.Second), int64(every % time.Second), int64(d / time.Second), int64(d % time.Second)}
+}
+
 func arm(id int32, spec *timerSpec) {
 	if id >= 0 {
 		_, _, _ = unix.Syscall6(unix.SYS_TIMER_SETTIME, uintptr(id), 0, uintptr(unsafe.Pointer(spec)), 0, 0, 0) //nolint:gosec // the kernel's interface
@@ -81,12 +86,10 @@ func setKillAfter(d time.Duration) {
 func armKill() { arm(killTimer, &killSpec) }
 
 // putOff lets the watchdog bite when the process has used so much more
-// processor time. It bites three times, a second of that time apart, before it
-// kills: a clock that jumps, as after a pause of a virtual machine, makes it
-// bite once.
+// processor time.
 func putOff(d time.Duration) {
 	atomic.StoreUint32(&bites, 0)
-	arm(cpuTimer, &timerSpec{everySec: 1, sec: int64(d / time.Second), nsec: int64(d % time.Second)})
+	arm(cpuTimer, timerAfter(d, biteAgain/Haste))
 }
 
 // beatSignal is what the timer of beats sends. Nothing else here uses it.
@@ -101,8 +104,7 @@ func whenWorked(d time.Duration) <-chan os.Signal {
 	if err != nil {
 		return nil
 	}
-	sec, nsec := int64(d/time.Second), int64(d%time.Second)
-	arm(id, &timerSpec{everySec: sec, everyNsec: nsec, sec: sec, nsec: nsec})
+	arm(id, timerAfter(d, d))
 	return worked
 }
 

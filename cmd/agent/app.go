@@ -51,6 +51,7 @@ type app struct {
 // run runs one command line and returns its exit code.
 func (a *app) run(ctx context.Context, args []string) int {
 	root := a.rootCommand()
+	completions().Apply(root, args)
 	root.SetArgs(args)
 	return cli.Report(a.stderr, "agent", root.ExecuteContext(ctx))
 }
@@ -80,7 +81,7 @@ the nearest one above it; those that change nothing, else the only one that runs
 	root.AddCommand(a.runCommand(), a.enrollCommand(), a.resolveCommand(), a.statusCommand(), a.snapshotCommand(), a.resyncCommand(),
 		a.whyCommand(), a.forCommand(), a.contextCommand(), a.sourcesCommand(), a.listCommand(), a.rootDirCommand(), a.readyCommand(),
 		a.execCommand(), a.psCommand(), a.logsCommand(), a.killCommand(), a.gitCommand(), a.mcpCommand(), a.connectCommand(), a.pluginsCommand(), a.configCommand(), a.doctorCommand(), a.tokenCommand(), a.auditCommand(), a.stopCommand(), cli.VersionCommand("agent", a.stdout, abi.Version))
-	cli.Root(root, a.stdout, a.stderr, completions())
+	cli.Root(root, a.stdout, a.stderr)
 	return root
 }
 

@@ -41,6 +41,7 @@ func printed(code int) error { return &cli.Error{Code: code} }
 // run runs one command line and returns its exit code.
 func (a *app) run(ctx context.Context, args []string) int {
 	root := a.rootCommand()
+	completions().Apply(root, args)
 	root.SetArgs(doubled(root, args))
 	return cli.Report(a.stderr, "harness", root.ExecuteContext(ctx))
 }
@@ -75,7 +76,7 @@ what passes here behaves the same in a workspace.`,
 		a.watchCommand(),
 		cli.VersionCommand("harness", a.stdout, abi.Version),
 	)
-	cli.Root(root, a.stdout, a.stderr, completions())
+	cli.Root(root, a.stdout, a.stderr)
 	return root
 }
 

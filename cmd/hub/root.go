@@ -16,9 +16,15 @@ import (
 // execute runs the command line and returns the exit code.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := newRoot(stdout, stderr)
+	completions.Apply(root, args)
 	root.SetArgs(args)
 	return cli.Report(stderr, "hub", coded(root.ExecuteContext(ctx)))
 }
+
+// completions are those that commands don't set themselves.
+var completions = cli.Completions{Arguments: map[string]cobra.CompletionFunc{
+	"hub backup": nil, "hub restore": nil, "hub approvals add": nil, // files
+}}
 
 // coded gives the errors of the packages below their exit codes.
 func coded(err error) error {
@@ -57,8 +63,6 @@ name.
 	}
 	root.AddCommand(newServe(), newBackup(), newRestore(), newReady(), newToken(), newEnroll(), newWebhook(), newProfile(), cli.VersionCommand("hub", stdout, 0))
 	root.AddCommand(newAgents(), newContext(), newPins(), newDiff(), newSearch(), newEvents(), newLogin(), newApprovals())
-	cli.Root(root, stdout, stderr, &cli.Completions{Arguments: map[string]cobra.CompletionFunc{
-		"hub backup": nil, "hub restore": nil, "hub approvals add": nil, // files
-	}})
+	cli.Root(root, stdout, stderr)
 	return root
 }

@@ -98,7 +98,7 @@ type excerpted interface {
 // Root makes a command that has its flags and subcommands, among them that of
 // VersionCommand, the root of a program. Errors are for Report to print, and a
 // page of flags would hide them.
-func Root(root *cobra.Command, stdout, stderr io.Writer, c *Completions) {
+func Root(root *cobra.Command, stdout, stderr io.Writer) {
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -106,7 +106,6 @@ func Root(root *cobra.Command, stdout, stderr io.Writer, c *Completions) {
 	versionFlag(root)
 	printHelp(root)
 	root.InitDefaultCompletionCmd() // so that what follows knows it
-	c.Apply(root)
 	Wrong(root)
 }
 

@@ -11,9 +11,17 @@ type Completions struct {
 	Flags     map[string]cobra.CompletionFunc // by flag name, of whatever command
 }
 
-// Apply sets them for a command and all below it, but for what a command has
-// set itself.
-func (c *Completions) Apply(cmd *cobra.Command) {
+// Apply sets them for the commands of a program when it is a shell that calls it with
+// these arguments: cobra never forgets the flags that it knows completions of.
+func (c *Completions) Apply(root *cobra.Command, args []string) {
+	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
+		c.apply(root)
+	}
+}
+
+// apply sets them for a command and all below it, but for what a command has set
+// itself.
+func (c *Completions) apply(cmd *cobra.Command) {
 	complete, ok := c.Arguments[cmd.CommandPath()]
 	if !ok {
 		complete = cobra.NoFileCompletions
@@ -27,7 +35,7 @@ func (c *Completions) Apply(cmd *cobra.Command) {
 		}
 	}
 	for _, sub := range cmd.Commands() {
-		c.Apply(sub)
+		c.apply(sub)
 	}
 }
 

@@ -18,7 +18,7 @@ func program(out io.Writer) *cobra.Command {
 	sub := &cobra.Command{Use: "sub FILE", Short: "Do " + strings.Repeat("more and ", 12) + "less", Example: "  prog sub x", RunE: func(*cobra.Command, []string) error { return nil }}
 	sub.Flags().String("out", "", "the `file` to write "+strings.Repeat("and so on ", 12))
 	root.AddCommand(sub, cli.VersionCommand("prog", out, 7))
-	cli.Root(root, out, out, &cli.Completions{})
+	cli.Root(root, out, out)
 	return root
 }
 

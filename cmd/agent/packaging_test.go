@@ -244,7 +244,11 @@ func unitKey(t *testing.T, path, key string) string {
 	return ""
 }
 
+// TestDist: the tarballs of two builds are the same bytes, and an agent of one works.
 func TestDist(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it compiles everything as for a release, and links it twice")
+	}
 	wasm, err := built.Guest(t.Context(), "waymark/plugins/builtin")
 	if err != nil {
 		t.Fatal(err)

@@ -73,7 +73,7 @@ func agentMain() {
 			return os.ReadFile(os.Getenv(envBuiltin))
 		}}
 		if digest := os.Getenv(envStuck); digest != "" {
-			stop.Allow(ctx, time.Second/2) // it uses a processor until it is killed
+			stop.Allow(ctx, 2*time.Second) // a processor is busy until it is killed
 			a.wrapRecord = func(r *running.Record) plugin.Running { return stuck{r, digest} }
 		}
 		return a.run(ctx, os.Args[1:])

@@ -1,0 +1,50 @@
+// Package document tests what an agent says of its API, with what is too large to be
+// part of the tests of the agent itself.
+package document
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"waymark/test/built"
+	"waymark/test/openapitest"
+	"waymark/test/stoptest"
+)
+
+// TestValid: the description of everything that a daemon serves is valid.
+func TestValid(t *testing.T) {
+	dir, err := os.MkdirTemp("", "wm") // a test's directory may be too long for a socket's path
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := built.Programs(t.Context(), dir, false, "waymark/cmd/agent"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "ws"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	socket := filepath.Join(dir, "a.sock")
+	cmd := exec.Command(filepath.Join(dir, "agent"), "run", "--root", filepath.Join(dir, "ws"))
+	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_STATE_HOME="+dir+"/state", "XDG_CACHE_HOME="+dir+"/cache", "XDG_CONFIG_HOME="+dir+"/config", "XDG_RUNTIME_DIR=", "WAYMARK_SOCKET="+socket)
+	p := stoptest.Start(t, cmd)
+	p.Until("it listens", func() bool { _, err := os.Stat(socket); return err == nil })
+	client := http.Client{Transport: &http.Transport{Dial: func(string, string) (net.Conn, error) { return net.Dial("unix", socket) }}}
+	resp, err := client.Get("http://localhost/api/v0/openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("%v, %s: %s", err, resp.Status, data)
+	}
+	openapitest.Load(t, data).Valid(t)
+	p.Ends(syscall.SIGTERM)
+}

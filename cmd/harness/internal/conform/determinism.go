@@ -55,7 +55,7 @@ func (c *checker) linked() tree {
 		if i%2 == 1 {
 			target = "$ROOT/./originals/" + v
 		}
-		t = t.with(fixture.Entry{Path: v, Kind: fixture.Link, Target: target})
+		t = append(t.without(v), fixture.Entry{Path: v, Kind: fixture.Link, Target: target})
 		t.add(fileOf("originals/"+v, sampleText(v, "Original")))
 	}
 	return t

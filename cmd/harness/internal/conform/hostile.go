@@ -88,21 +88,25 @@ func (c *checker) hostile(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if len(workspaces) == 0 {
-			continue
-		}
-		if err := c.run(ctx, workspaces...); err != nil {
-			return err
-		}
-		for _, w := range workspaces {
-			c.judge(w)
-		}
-		if len(c.alive()) == 0 {
-			break
+		for some := range slices.Chunk(workspaces, atOnce) {
+			if len(c.alive()) == 0 {
+				return nil
+			}
+			if err := c.run(ctx, some...); err != nil {
+				return err
+			}
+			for _, w := range some {
+				c.judge(w)
+				w.forget()
+			}
 		}
 	}
 	return nil
 }
+
+// atOnce is how many hostile workspaces are looked at together: all that is found in
+// them is in memory.
+const atOnce = 12
 
 const oneFile = "report what is wrong with one file as its resource's status invalid and error, or emit it without a status: the host classifies what it can't read"
 
@@ -115,15 +119,9 @@ func (c *checker) replaced(rule, name string) ([]*workspace, error) {
 	}
 	var workspaces []*workspace
 	for _, shape := range list {
-		w := &workspace{name: shape.Path, rule: rule, tree: c.sample.tree, victims: slices.Clone(c.sample.victims), hint: oneFile}
-		for _, v := range c.sample.victims {
-			e, err := shapeAt(shape, v)
-			if err != nil {
-				return nil, err
-			}
-			w.tree = w.tree.with(e)
-		}
-		workspaces = append(workspaces, w)
+		workspaces = append(workspaces, &workspace{
+			name: shape.Path, rule: rule, tree: c.sample.tree, shape: shape, places: c.sample.victims, victims: c.sample.victims, hint: oneFile,
+		})
 	}
 	return workspaces, nil
 }
@@ -173,18 +171,14 @@ func (c *checker) parents() ([]*workspace, error) {
 	for _, level := range []string{"top", "nested"} {
 		for _, shape := range list {
 			w := &workspace{
-				name: shape.Path + "-" + level, rule: ruleParents, tree: c.sample.tree, lenient: true,
+				name: shape.Path + "-" + level, rule: ruleParents, tree: c.sample.tree, shape: shape, lenient: true,
 				hint: "a directory that can't be listed holds nothing for you: go on, with a warning at most",
 			}
 			for _, dir := range dirs {
 				if strings.Contains(dir, "/") != (level == "nested") || slices.ContainsFunc(dirs, func(o string) bool { return strings.Contains(o, "/") && below(dir, o) }) {
 					continue // of directories in each other the outermost is replaced: nothing can be below that
 				}
-				e, err := shapeAt(shape, dir)
-				if err != nil {
-					return nil, err
-				}
-				w.tree = w.tree.with(e)
+				w.places = append(w.places, dir)
 			}
 			workspaces = append(workspaces, w)
 		}

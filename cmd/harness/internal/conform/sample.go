@@ -51,9 +51,13 @@ func sampleOf(resolvers []abi.Resolver, config map[string][]byte) sample {
 			s.victims = append(s.victims, paths[0])
 		}
 	}
-	s.victims = slices.DeleteFunc(s.victims, func(v string) bool {
-		return !slices.ContainsFunc(s.tree, func(e fixture.Entry) bool { return e.Path == v })
-	})
+	var victims []string
+	for _, v := range s.victims {
+		if !slices.Contains(victims, v) && slices.ContainsFunc(s.tree, func(e fixture.Entry) bool { return e.Path == v }) {
+			victims = append(victims, v)
+		}
+	}
+	s.victims = victims
 	return s
 }
 

@@ -27,10 +27,11 @@ func (t *tree) add(e fixture.Entry) bool {
 // below reports whether a path lies in a directory.
 func below(path, dir string) bool { return strings.HasPrefix(path, dir+"/") }
 
-// with is the tree with one entry in the place of another, and of all below it.
-func (t tree) with(e fixture.Entry) tree {
-	next := slices.DeleteFunc(slices.Clone(t), func(o fixture.Entry) bool { return o.Path == e.Path || below(o.Path, e.Path) })
-	return append(next, e)
+// without is the tree without some paths, and all below them.
+func (t tree) without(paths ...string) tree {
+	return slices.DeleteFunc(slices.Clone(t), func(e fixture.Entry) bool {
+		return slices.ContainsFunc(paths, func(p string) bool { return e.Path == p || below(e.Path, p) })
+	})
 }
 
 // write makes the tree in a directory that it creates. Entries are made in

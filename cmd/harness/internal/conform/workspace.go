@@ -22,6 +22,8 @@ import (
 type workspace struct {
 	name, rule string
 	tree       tree
+	shape      fixture.Entry // stands at the places, whatever the tree has there
+	places     []string
 	reversed   bool     // made from the last entry to the first
 	above      string   // further directories above the root
 	file       string   // the root is this file of it
@@ -49,8 +51,26 @@ func (c *checker) make(p *workspace) error {
 	if err != nil {
 		return err
 	}
-	if err := p.tree.write(p.root, p.reversed); err != nil {
+	if err := p.write(); err != nil {
 		return fmt.Errorf("workspace %s: %w", p.name, err)
+	}
+	return nil
+}
+
+// write writes its tree, and then one after the other what stands at its places: it
+// may be large.
+func (p *workspace) write() error {
+	if err := p.tree.without(p.places...).write(p.root, p.reversed); err != nil {
+		return err
+	}
+	for _, place := range p.places {
+		e, err := shapeAt(p.shape, place)
+		if err != nil {
+			return err
+		}
+		if err := (tree{e}).write(p.root, false); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -87,6 +107,13 @@ func refresh(ctx context.Context, h *host.Host) (*host.Report, error) {
 		return nil, err
 	}
 	return h.Refresh(ctx)
+}
+
+// forget leaves of the outcomes what another host needs to look at the same.
+func (p *workspace) forget() {
+	for name, o := range p.outcomes {
+		p.outcomes[name] = &resolve.Outcome{View: o.View, Filter: o.Filter}
+	}
 }
 
 // outcomesOf are a root's outcomes, by the resolver's name.

@@ -15,6 +15,7 @@ import (
 	"waymark/host/sandbox"
 	"waymark/internal/reexec"
 	"waymark/test/built"
+	"waymark/test/ram"
 )
 
 // cacheDir is shared by all tests: compiling a Go guest takes seconds.
@@ -25,6 +26,7 @@ var child *extism.Child
 
 func TestMain(m *testing.M) {
 	child = extism.NewChild(reexec.Main(extism.Role()))
+	ram.Use()
 	os.Exit(m.Run())
 }
 

@@ -44,7 +44,7 @@ func init() {
 		return nil
 	}))
 	add("floods-logs", rules, each(func(*guest.Resource, string) error {
-		for range 200 {
+		for range 20 {
 			guest.Log(guest.LevelInfo, strings.Repeat("and another thing ", 20))
 		}
 		return nil

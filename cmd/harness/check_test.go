@@ -24,7 +24,7 @@ func TestCheckScripts(t *testing.T) {
 	}
 	modules := map[string]string{"ABI2": abi2}
 	for name, pkg := range map[string]string{
-		"GOOD": "./internal/conform/testdata/good", "BAD": "./internal/conform/testdata/bad", "BUILTIN": "waymark/plugins/builtin",
+		"GOOD": "./internal/conform/testdata/good", "BAD": "./internal/conform/testdata/bad",
 	} {
 		path, err := built.Guest(t.Context(), pkg)
 		if err != nil {

@@ -72,24 +72,24 @@ func TestStop(t *testing.T) {
 	cases := map[string]func(*testing.T, home) *stoptest.Process{
 		"a module that is run": func(t *testing.T, h home) *stoptest.Process {
 			p := stoptest.Start(t, command(h, "run", "wild.wasm", "ws"))
-			p.Uses(time.Second) // to start takes less
+			p.Uses(time.Second / 2) // to start takes less
 			return p
 		},
 		"a module that is watched": func(t *testing.T, h home) *stoptest.Process {
 			p := stoptest.Start(t, command(h, "watch", "wild.wasm", "ws"))
-			p.Uses(time.Second) // to start takes less
+			p.Uses(time.Second / 2) // to start takes less
 			return p
 		},
 		"a module that is checked": func(t *testing.T, h home) *stoptest.Process {
 			p := stoptest.Start(t, command(h, "check", "wild.wasm"))
-			p.Uses(time.Second) // to start takes less
+			p.Uses(time.Second / 2) // to start takes less
 			return p
 		},
 		"standard error and output": func(t *testing.T, h home) *stoptest.Process {
 			cmd := command(h, "-v", "watch", "wild.wasm", "ws")
 			cmd.Stderr, cmd.Stdout = stoptest.FullPipe(t), stoptest.FullPipe(t)
 			p := stoptest.Start(t, cmd)
-			p.Uses(time.Second) // to start takes less
+			p.Uses(time.Second / 2) // to start takes less
 			return p
 		},
 		"a compiler": func(t *testing.T, h home) *stoptest.Process {

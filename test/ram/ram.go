@@ -8,24 +8,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// room is how much a place must have left, in bytes. A test takes some 100 MB.
+// room is how much the place must have left, in bytes. A test takes some 100 MB.
 const room = 2 << 30
 
-// Dir is a file system in memory, or "" where there is none or no room in it: then a
-// test takes the usual place for temporary files.
-func Dir() string {
+// Use has everything that this process and those that it starts put into temporary
+// files in memory, where there is room and TMPDIR doesn't name another place. For
+// TestMain.
+func Use() {
 	const dir = "/dev/shm"
 	var fs unix.Statfs_t
 	if unix.Statfs(dir, &fs) != nil || fs.Bavail*uint64(fs.Bsize) < room || unix.Access(dir, unix.W_OK) != nil { //nolint:gosec // a size
-		return ""
+		return
 	}
-	return dir
-}
-
-// Use has everything that this process and those that it starts put into temporary
-// files in Dir. For TestMain.
-func Use() {
-	if dir := Dir(); dir != "" {
+	if _, set := os.LookupEnv("TMPDIR"); !set {
 		_ = os.Setenv("TMPDIR", dir)
 	}
 }

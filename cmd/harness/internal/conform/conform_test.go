@@ -85,6 +85,21 @@ func TestRejected(t *testing.T) {
 	}
 }
 
+// TestDescribed: a name that is taken, and files that aren't shown, are warned of.
+func TestDescribed(t *testing.T) {
+	t.Parallel()
+	describe := strings.NewReplacer("fixed", "waymark", "AGENTS.md", "plugin.json").Replace(description)
+	r := check(t, write(t, fixed(describe, nothing)), options())
+	for _, want := range []string{
+		"warn describe : its name is that of the built-in module",
+		"warn describe r: its reads name plugin.json, which holds MCP servers or hooks",
+	} {
+		if !strings.Contains(lines(r), want) {
+			t.Errorf("no %q in\n%s", want, lines(r))
+		}
+	}
+}
+
 // TestAnswers: modules that don't look at what they are asked.
 func TestAnswers(t *testing.T) {
 	t.Parallel()

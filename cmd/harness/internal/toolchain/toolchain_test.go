@@ -57,6 +57,14 @@ func TestDetect(t *testing.T) {
 	}
 }
 
+// compiles skips a test in the short form, which needs only Go.
+func compiles(t *testing.T, lang toolchain.Lang) {
+	t.Helper()
+	if testing.Short() && lang != toolchain.Go {
+		t.Skipf("it needs what compiles %s", lang)
+	}
+}
+
 // need skips a test whose toolchain isn't installed.
 func need(t *testing.T, err error) {
 	t.Helper()
@@ -93,6 +101,7 @@ func build(t *testing.T, dir string) []byte {
 func TestScaffoldsBuild(t *testing.T) {
 	for _, lang := range []toolchain.Lang{toolchain.Go, toolchain.C} {
 		t.Run(string(lang), func(t *testing.T) {
+			compiles(t, lang)
 			t.Setenv("GOFLAGS", "-mod=vendor -race") // a user's; neither can be meant
 			t.Setenv("GOPROXY", "off")
 			var modules [2][]byte
@@ -127,6 +136,7 @@ func TestMistakes(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(string(tt.lang), func(t *testing.T) {
+			compiles(t, tt.lang)
 			dir := source(t, tt.files)
 			wasm := filepath.Join(dir, "acme.wasm")
 			if err := os.WriteFile(wasm, []byte("before"), 0o600); err != nil {

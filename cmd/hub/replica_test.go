@@ -100,6 +100,9 @@ func (b *balancer) set(i int, target string) {
 // while agents push: they go on with the other one, where everything that was
 // acknowledged is, and nothing older replaces it.
 func TestReplicaKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it needs PostgreSQL")
+	}
 	db, dir := pgtest.Start(t, pgtest.Options{}).URL("postgres"), t.TempDir()
 	st, err := drivers.Open(t.Context(), db, drivers.Options{})
 	if err != nil {

@@ -105,6 +105,7 @@ func locked(t *testing.T, path string) {
 
 // TestStop: a signal ends the agent, whatever hangs.
 func TestStop(t *testing.T) {
+	t.Parallel()
 	b := build(t)
 	b.warm(t)
 	cases := map[string]func(t *testing.T, h *stopHome) *stoptest.Process{
@@ -178,6 +179,7 @@ func TestStop(t *testing.T) {
 	}
 	for name, hang := range cases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			h := newStopHome(t, &b, b.cache)
 			hang(t, h).Ends(syscall.SIGTERM)
 		})

@@ -25,6 +25,7 @@ import (
 
 // TestStop: a signal ends the hub and its commands, whatever hangs.
 func TestStop(t *testing.T) {
+	t.Parallel()
 	serve := func(dir string, more ...string) *exec.Cmd {
 		cmd := exec.Command("hub", append([]string{"serve", "--http", "127.0.0.1:0", "--db", "sqlite:" + dir + "/hub.db", "--drpc", "unix:" + dir + "/s"}, more...)...)
 		cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+dir)
@@ -103,6 +104,7 @@ func TestStop(t *testing.T) {
 	}
 	for name, hang := range cases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			hang(t, socketDir(t)).Ends(syscall.SIGTERM)
 		})
 	}

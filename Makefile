@@ -7,11 +7,6 @@ ROOT ?= .
 TESTFLAGS ?=
 # What `make test`, `race` and `cover` look at.
 PKGS ?= ./...
-# Where the short form has its files: tests make many thousands, and a disk may take as long
-# for that as all else does. In memory, where there is room for them and they may be executed.
-RAM ?= $(shell [ -w /dev/shm ] && [ "$$(df -kP /dev/shm | awk 'END { print $$4 }')" -gt 4000000 ] && \
-	! grep -q ' /dev/shm [^ ]* [^ ]*noexec' /proc/mounts && echo /dev/shm)
-IN_RAM = $(if $(RAM),TMPDIR='$(RAM)')
 # How long `make fuzz` runs each target, and `make bench` each benchmark.
 FUZZTIME  ?= 20s
 BENCHTIME ?= 1s
@@ -97,20 +92,20 @@ $(NATIVE): $(GUEST) $(NATIVE_FILES)
 	$(GO) run ./internal/tools/aot -o $@ $(GUEST)
 
 test: ## Run the short form of all tests, without what isn't Go: between two edits.
-	$(IN_RAM) $(GO) test -short -timeout 20m $(TESTFLAGS) $(PKGS)
+	$(GO) test -short -timeout 20m $(TESTFLAGS) $(PKGS)
 
 test-all: guest native ## Run all tests, with foreign programs and long random forms.
 	$(GO) test -timeout 30m $(TESTFLAGS) $(PKGS)
 
 race: ## Run the short form with the race detector (needs a C compiler).
-	$(IN_RAM) $(GO) test -race -short -timeout 20m $(TESTFLAGS) $(RACE_PKGS)
+	$(GO) test -race -short -timeout 20m $(TESTFLAGS) $(RACE_PKGS)
 
 test-programs: ## Build what most tests need, once per machine; they do it themselves otherwise.
 	$(GO) run ./test/tools/testprograms
 
 stress: test-programs ## Run tests COUNT times beside LOAD busy loops: make stress PKGS=./hub LOAD=16.
 	@trap 'kill $$(jobs -p) 2>/dev/null' EXIT; for i in $$(seq $(LOAD)); do (while :; do :; done) & done; \
-	$(IN_RAM) $(GO) test -short -count $(COUNT) -failfast -timeout 2h $(TESTFLAGS) $(PKGS)
+	$(GO) test -short -count $(COUNT) -failfast -timeout 2h $(TESTFLAGS) $(PKGS)
 
 check: fmt vet cross lint generated test clean-tree ## All that must hold before a commit is done; the tree must be clean.
 

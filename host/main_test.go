@@ -21,6 +21,7 @@ import (
 	"waymark/snapshot"
 	"waymark/test/built"
 	"waymark/test/ordinary"
+	"waymark/test/ram"
 )
 
 // cacheDir is shared by all tests: compiling a Go guest takes seconds.
@@ -28,6 +29,7 @@ var cacheDir = built.CodeCache()
 
 func TestMain(m *testing.M) {
 	ordinary.Main()
+	ram.Use()
 	os.Exit(m.Run())
 }
 

@@ -13,11 +13,13 @@ import (
 
 	"waymark/test/built"
 	"waymark/test/hostile"
+	"waymark/test/ram"
 	"waymark/test/randtest"
 )
 
 func TestMain(m *testing.M) {
 	hostile.Child()
+	ram.Use()
 	os.Exit(m.Run())
 }
 

@@ -1,5 +1,9 @@
-// Package ram has a place in memory for tests that make thousands of files: on a disk
-// the system takes longer to make them than the test to look at them.
+// Package ram has a place in memory for tests that make thousands of files: a disk
+// takes up to 0.8 ms of a processor for each, a hundred times as long.
+//
+// # Limits
+//
+// It is nothing for tests of what confines programs, which hides /dev from them.
 package ram
 
 import (
@@ -17,7 +21,7 @@ const room = 2 << 30
 func Use() {
 	const dir = "/dev/shm"
 	var fs unix.Statfs_t
-	if unix.Statfs(dir, &fs) != nil || fs.Bavail*uint64(fs.Bsize) < room || unix.Access(dir, unix.W_OK) != nil { //nolint:gosec // a size
+	if unix.Statfs(dir, &fs) != nil || fs.Bavail*uint64(fs.Bsize) < room || fs.Flags&unix.ST_NOEXEC != 0 || unix.Access(dir, unix.W_OK) != nil { //nolint:gosec // a size
 		return
 	}
 	if _, set := os.LookupEnv("TMPDIR"); !set {

@@ -1,6 +1,4 @@
-// Package document tests what an agent says of its API, with what is too large to be
-// part of the tests of the agent itself.
-package document
+package contract_test
 
 import (
 	"io"
@@ -17,8 +15,9 @@ import (
 	"waymark/test/stoptest"
 )
 
-// TestValid: the description of everything that a daemon serves is valid.
-func TestValid(t *testing.T) {
+// TestDocumentValid: the description of everything that a daemon serves is valid. What
+// validates it would be part of every agent under test in the agent's own tests.
+func TestDocumentValid(t *testing.T) {
 	dir, err := os.MkdirTemp("", "wm") // a test's directory may be too long for a socket's path
 	if err != nil {
 		t.Fatal(err)

@@ -28,6 +28,7 @@ func muxFrame(kind byte, flags uint16, stream, length uint32, data ...byte) []by
 // TestBrokenSessions speaks what a hub doesn't: the connection ends, where
 // there is more to say than that with a close frame that says why.
 func TestBrokenSessions(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{Limits: transport.Limits{SessionsPerToken: 100}})
 	endpoint := f.web()
 	stop := f.bystander(endpoint)
@@ -109,6 +110,7 @@ func readFrames(ws *websocket.Conn, d time.Duration) error {
 
 // TestBrokenWebSockets breaks the layer below.
 func TestBrokenWebSockets(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{Limits: transport.Limits{SessionsPerToken: 100}})
 	endpoint := f.web()
 	stop := f.bystander(endpoint)

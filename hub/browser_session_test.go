@@ -75,6 +75,7 @@ func open(t *testing.T, base, path string, auth any) <-chan string {
 // they have open, at the hub where it happens and at others; nothing of another
 // token's.
 func TestSessionEndsWithToken(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "hub.db")
 	var replicas []*fixture
 	var bases []string
@@ -155,6 +156,7 @@ func TestSessionEndsWithToken(t *testing.T) {
 // TestSessionEndsInTime: a session ends after twelve hours, used or not, and
 // with its token, whichever comes first.
 func TestSessionEndsInTime(t *testing.T) {
+	t.Parallel()
 	var ahead atomic.Int64 // of the clock
 	now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "hub.db"), sqlite.Options{Now: now})
@@ -210,7 +212,7 @@ func TestSessionEndsInTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	cookie := lazy.signIn(text)
-	ahead.Store(int64(time.Hour - 3*time.Second)) // who is too slow for that is refused, which is as good
+	ahead.Store(int64(time.Hour - time.Second)) // who is too slow for that is refused, which is as good
 	stream, waiting := open(t, base, "/api/v0/events", cookie), open(t, base, "/api/v0/agents/a/context?wait=5m", text)
 	<-stream
 	if status := <-waiting; status != "401 Unauthorized" {
@@ -221,6 +223,7 @@ func TestSessionEndsInTime(t *testing.T) {
 // TestLinkOfRevokedToken: a link opens nothing when its token is gone, and a
 // session keeps its token's scope and makes no links.
 func TestLinkOfRevokedToken(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	reader := f.token(store.RoleReader, "")
 	var answer struct{ URL string }
@@ -244,6 +247,7 @@ func TestLinkOfRevokedToken(t *testing.T) {
 // TestLastUse: that a token is used is written down once a minute at most, and
 // when the hub ends.
 func TestLastUse(t *testing.T) {
+	t.Parallel()
 	counting := &touches{}
 	st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "hub.db"), sqlite.Options{})
 	if err != nil {

@@ -70,6 +70,7 @@ func wants(indices ...uint32) *waymark.PushResponse {
 // TestByHash: a hub wants what it hasn't of this agent, stores all when the last of
 // it is there, and wants nothing that it has.
 func TestByHash(t *testing.T) {
+	t.Parallel()
 	results := make(chan hub.PushResult, 10) // which come some time after the answers
 	f := newFixture(t, hub.Options{Observe: func(o hub.PushObserved) { results <- o.Result }})
 	p := f.dial(f.token(store.RoleAgent, "a"))
@@ -117,6 +118,7 @@ func TestByHash(t *testing.T) {
 
 // TestByHashInParts: a manifest may come in several messages.
 func TestByHashInParts(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{Limits: unlimited()})
 	p := f.dial(f.token(store.RoleAgent, "a"))
 	const n = 600
@@ -149,6 +151,7 @@ func TestByHashInParts(t *testing.T) {
 // TestByHashOfAnother: that another agent has a text counts for nothing, nor does
 // what is no longer kept of the agent itself.
 func TestByHashOfAnother(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	f.dial(f.token(store.RoleAgent, "other")).mustPush(&waymark.PushRequest{Version: 1, Initial: true, Resources: []*waymark.Resource{file("/a", "secret")}}, true)
 	p := f.dial(f.token(store.RoleAgent, "a"))
@@ -185,6 +188,7 @@ func TestByHashOfAnother(t *testing.T) {
 // TestByHashLies: an agent that lies gets an error, and nothing is stored of what it
 // says, nor kept.
 func TestByHashLies(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{Limits: unlimited()})
 	p := f.dial(f.token(store.RoleAgent, "a"))
 	version := uint64(1)
@@ -333,6 +337,7 @@ func pushEndlessly(p *peer, version uint64, each int, row func(int) *waymark.Res
 // TestByHashBounds: what waits for its next message takes bounded room for bounded
 // time, one of each agent.
 func TestByHashBounds(t *testing.T) {
+	t.Parallel()
 	limits := unlimited()
 	limits.Gathered = 300_000
 	f := newFixture(t, hub.Options{Limits: limits})
@@ -380,6 +385,7 @@ func TestByHashBounds(t *testing.T) {
 
 // TestByHashTime: who dribbles loses what has come.
 func TestByHashTime(t *testing.T) {
+	t.Parallel()
 	inSynctest(t, hub.Options{Limits: transport.Limits{Read: 30 * time.Second, Handshake: time.Hour}}, func(t *testing.T, f *fixture, _ string) {
 		p := f.dial(f.token(store.RoleAgent, "a"))
 		request := &waymark.PushRequest{Version: 1, Initial: true}
@@ -427,6 +433,7 @@ func (c *cutter) Write(p []byte) (int, error) {
 // hubs that are killed and started again: what is stored is always one of the
 // states whole, and the newest once a connection lasts.
 func TestByHashCuts(t *testing.T) {
+	t.Parallel()
 	seed := randtest.Seed(t)
 	rnd := randtest.Of(seed, 3)
 	path := filepath.Join(t.TempDir(), "hub.db")
@@ -535,6 +542,7 @@ func randomFiles(rnd *rand.Rand, before *snapshot.Snapshot) *snapshot.Snapshot {
 // TestByHashLarge brings as much as a hub takes, over both transports, and again
 // over a new connection, for which next to nothing moves.
 func TestByHashLarge(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	server := listen(t, hub.ListenOptions{
 		HTTP: "127.0.0.1:0", DRPC: []string{"tcp:127.0.0.1:0"}, DB: "sqlite:shared",

@@ -284,6 +284,7 @@ func (f *chatFixture) call(name, arguments, capability string) *reply {
 // TestChatReads: what is pinned is read in both generations of the protocol, with where
 // it is from; a prompt can't leave its frame.
 func TestChatReads(t *testing.T) {
+	t.Parallel()
 	f := newChatFixture(t, nil)
 	for _, version := range []string{stateful, stateless} {
 		t.Run(version, func(t *testing.T) {
@@ -340,6 +341,7 @@ func TestChatReads(t *testing.T) {
 // TestChatScope: a pin of an agent out of scope isn't there, and no page and no agent
 // gets anything.
 func TestChatScope(t *testing.T) {
+	t.Parallel()
 	f := newChatFixture(t, nil)
 	text, _, err := hub.CreateToken(t.Context(), f.store, store.NewToken{Role: store.RoleReader, Scope: []string{"b"}})
 	if err != nil {
@@ -368,6 +370,7 @@ func TestChatScope(t *testing.T) {
 // TestChatCalls: a call reaches the agent with the capability, the name and the arguments,
 // and nothing else of the request; there is none without a capability.
 func TestChatCalls(t *testing.T) {
+	t.Parallel()
 	f := newChatFixture(t, nil)
 	header := shows("good")
 	for _, name := range []string{"Coder-Chat-Id", "Coder-Ancestor-Chat-Ids", "X-Forwarded-For", "Cookie", "Traceparent", "X-Secret"} {
@@ -407,6 +410,7 @@ func TestChatCalls(t *testing.T) {
 
 // TestChatHostileAgent: what an agent answers costs the call, and no more.
 func TestChatHostileAgent(t *testing.T) {
+	t.Parallel()
 	f := newChatFixture(t, nil)
 	for _, name := range []string{"huge", "endless", "odd", "not JSON", "large"} {
 		if answer := f.call(name, `{}`, "good"); answer.Error == nil {
@@ -421,6 +425,7 @@ func TestChatHostileAgent(t *testing.T) {
 // TestChatCancel: a call of a chat that has gone is taken back at the agent, and more
 // calls than there may be are refused at once.
 func TestChatCancel(t *testing.T) {
+	t.Parallel()
 	f := newChatFixture(t, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
@@ -447,6 +452,7 @@ func TestChatCancel(t *testing.T) {
 // TestChatAway: of an agent that is away, was lost in the middle, or is older than calls,
 // a chat is told so.
 func TestChatAway(t *testing.T) {
+	t.Parallel()
 	f := newChatFixture(t, nil)
 	lost := make(chan *reply, 1)
 	go func() { lost <- f.call("hang", `{}`, "good") }()
@@ -470,6 +476,7 @@ func TestChatAway(t *testing.T) {
 // TestChatGoes: of an agent that goes while a chat waits for a channel to it, the chat is
 // told that it has gone.
 func TestChatGoes(t *testing.T) {
+	t.Parallel()
 	f := newChatFixture(t, nil)
 	if err := f.pusher.Close(); err != nil {
 		t.Fatal(err)
@@ -498,6 +505,7 @@ func TestChatGoes(t *testing.T) {
 
 // TestChatDrift: who acts in a workspace that has changed is told so, with what has.
 func TestChatDrift(t *testing.T) {
+	t.Parallel()
 	f := newChatFixture(t, nil)
 	if answer := f.call("echo", `"x"`, "good"); len(answer.Result.Content) != 1 || !strings.Contains(string(answer.Result.Meta["waymark/pin"]), `"drifted":false`) {
 		t.Errorf("before: %+v", answer)
@@ -531,6 +539,7 @@ func TestChatDrift(t *testing.T) {
 // TestChatManifests: a pin keeps which files its skills have; what is read of them in the
 // workspace is what was there then, or nothing.
 func TestChatManifests(t *testing.T) {
+	t.Parallel()
 	f := newChatFixture(t, nil)
 	set := func(name, content string) {
 		f.mu.Lock()
@@ -621,6 +630,7 @@ func TestChatManifests(t *testing.T) {
 // TestChatListens: who listens is told when the lists are others, in both generations of
 // the protocol, and until the pin is gone.
 func TestChatListens(t *testing.T) {
+	t.Parallel()
 	for _, version := range []string{stateful, stateless} {
 		t.Run(version, func(t *testing.T) {
 			f := newChatFixture(t, nil)

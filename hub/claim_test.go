@@ -145,6 +145,7 @@ func (c *comings) comes(since time.Time, version uint64, want ...string) {
 // TestClaims: an agent that comes back with what it has pushed says so; what has
 // changed meanwhile, on either side, comes whole.
 func TestClaims(t *testing.T) {
+	t.Parallel()
 	c := &comings{t: t, path: filepath.Join(t.TempDir(), "hub.db")}
 	f := c.start()
 	token := f.token(store.RoleAgent, "a")
@@ -221,6 +222,7 @@ func nameOf(t *testing.T, resources ...*waymark.Resource) []byte {
 // TestClaimLies: a claim is of this agent's own, and comes alone; one that isn't true
 // writes nothing, and neither does what builds on it.
 func TestClaimLies(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	a, b := f.dial(f.token(store.RoleAgent, "a")), f.dial(f.token(store.RoleAgent, "b"))
 	a.mustPush(&waymark.PushRequest{Version: 1, Initial: true, Resources: []*waymark.Resource{file("/x", "x"), file("/y", "y")}}, true)

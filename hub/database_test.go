@@ -8,6 +8,7 @@ import (
 )
 
 func TestDatabaseName(t *testing.T) {
+	t.Parallel()
 	here, err := filepath.Abs("hub.db")
 	if err != nil {
 		t.Fatal(err)

@@ -39,6 +39,7 @@ func (f *fixture) has(agent string, version uint64, want string) {
 }
 
 func TestDeltas(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	p := f.dial(f.token(store.RoleAgent, "a"))
 	push := func(request *waymark.PushRequest, accepted, full bool) {
@@ -91,6 +92,7 @@ func TestDeltas(t *testing.T) {
 // TestDeltaRules: what a delta must not do, it doesn't do: nothing is written,
 // and the base stays what it was.
 func TestDeltaRules(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	p := f.dial(f.token(store.RoleAgent, "a"))
 	version := uint64(1)
@@ -132,6 +134,7 @@ func TestDeltaRules(t *testing.T) {
 
 // TestDeltaLimits: many small steps don't lead further than one large one.
 func TestDeltaLimits(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		row  func(i int) *waymark.Resource
 		step int

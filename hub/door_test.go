@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -64,10 +63,7 @@ func (a *agents100) push(version uint64) {
 // process may, and fewer where nobody has time.
 func unauthenticated(t *testing.T) int {
 	t.Helper()
-	want := 2000
-	if randtest.Long() {
-		want = 9000
-	}
+	want := randtest.Rounds(500, 2000, 9000)
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		t.Fatal(err)
@@ -87,13 +83,14 @@ func unauthenticated(t *testing.T) int {
 // all kinds, at all listeners, for as long as it takes: whoever has one doesn't
 // notice, and the log has one line of it.
 func TestUnauthenticated(t *testing.T) {
+	t.Parallel()
 	n := unauthenticated(t)
 	dir := t.TempDir()
 	log := new(safeBuffer)
 	socket := filepath.Join(dir, "s")
 	server := listen(t, hub.ListenOptions{
 		DB: "sqlite:" + filepath.Join(dir, "hub.db"), HTTP: "127.0.0.1:0", DRPC: []string{"unix:" + socket, "tcp:127.0.0.1:0"},
-		Limits: withTimeouts(transport.Limits{Unauthenticated: 256}), Logger: slog.New(slog.NewTextHandler(log, nil)),
+		Limits: withTimeouts(transport.Limits{Unauthenticated: min(n/8, 256)}), Logger: slog.New(slog.NewTextHandler(log, nil)),
 	})
 	stop := run(t, server)
 	web := strings.TrimPrefix(server.HTTPURL(), "http://")
@@ -217,7 +214,8 @@ func TestUnauthenticated(t *testing.T) {
 // TestOldestStrangerGoes: of those who are silent the oldest goes, and none who
 // is known.
 func TestOldestStrangerGoes(t *testing.T) {
-	const limit, more = 20, 30
+	t.Parallel()
+	const limit, more = 8, 12
 	dir := t.TempDir()
 	certFile, keyFile := newPair(t, 1).write(t, dir)
 	for name, opts := range map[string]hub.ListenOptions{
@@ -225,6 +223,7 @@ func TestOldestStrangerGoes(t *testing.T) {
 		"unix": {HTTP: "127.0.0.1:0", DRPC: []string{"unix:" + filepath.Join(dir, "s")}}, "tcp": {HTTP: "127.0.0.1:0", DRPC: []string{"tcp:127.0.0.1:0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			opts.DB, opts.Limits = "sqlite:"+filepath.Join(t.TempDir(), "hub.db"), withTimeouts(transport.Limits{Unauthenticated: limit})
 			server := listen(t, opts)
 			stop := run(t, server)
@@ -279,6 +278,7 @@ func (onlyWrite) Read([]byte) (int, error) { select {} }
 // TestUnauthenticatedDontStay: an answer to somebody without a token ends the
 // connection; a reader's stays, until its token is no longer good.
 func TestUnauthenticatedDontStay(t *testing.T) {
+	t.Parallel()
 	server := listen(t, hub.ListenOptions{DB: "sqlite:" + filepath.Join(t.TempDir(), "hub.db"), HTTP: "127.0.0.1:0", Limits: withTimeouts(transport.Limits{})})
 	stop := run(t, server)
 	f := &fixture{t: t, hub: server.Hub(), store: server.Store()}
@@ -342,6 +342,7 @@ func TestUnauthenticatedDontStay(t *testing.T) {
 // TestWrongTokensCostOthersNothing: calls without a token have no part in the
 // rate that all agents have together.
 func TestWrongTokensCostOthersNothing(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{Limits: transport.Limits{TotalRate: never, TotalBurst: 12}})
 	endpoint := f.web()
 	for range 20 {
@@ -364,39 +365,36 @@ func TestWrongTokensCostOthersNothing(t *testing.T) {
 // TestSlowUploads: agents that dribble large messages leave slots for others,
 // however many they have, and lose the ones that they hold.
 func TestSlowUploads(t *testing.T) {
+	t.Parallel()
 	for name, limits := range map[string]transport.Limits{
-		"eight tokens of sixteen slots": {Read: timeout, Stall: timeout},
-		"as many tokens as slots":       {Large: 8, Read: timeout, Stall: 2 * time.Second},
+		"eight tokens of sixteen slots": {Read: time.Hour, Stall: time.Hour},
+		"as many tokens as slots":       {Large: 8, Read: time.Hour, Stall: 2 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t, hub.Options{Limits: limits})
-			endpoint := f.web()
-			var slow sync.WaitGroup
-			var conns []net.Conn
-			var dropped atomic.Int64 // on a machine that is slower than the stall, before all have a slot
-			for i := range 8 {
-				token := f.token(store.RoleAgent, fmt.Sprint("slow-", i))
-				for range 4 {
-					conn := f.mustDial()
-					conns = append(conns, conn)
-					slow.Go(func() {
-						_ = endless(conn, token, 192<<10) // and then nothing
-						dropped.Add(1)
-					})
+			inSynctest(t, hub.Options{Limits: limits}, func(t *testing.T, f *fixture, endpoint string) {
+				var slow sync.WaitGroup
+				var conns []net.Conn
+				for i := range 8 {
+					token := f.token(store.RoleAgent, fmt.Sprint("slow-", i))
+					for range 4 {
+						conn := f.mustDial()
+						conns = append(conns, conn)
+						slow.Go(func() { _ = endless(conn, token, 192<<10) }) // and then nothing
+					}
 				}
-			}
-			if !f.eventually(func() bool { return f.hub.Stats().Large == 8 || dropped.Load() > 0 }) {
-				t.Fatal("the slow ones have no slots")
-			}
-			stop := f.bystander(endpoint) // pushes 100 KiB at a time
-			stop()
-			if n := f.hub.Stats().Large; limits.Large == 0 && n > 9 {
-				t.Errorf("%d slots are taken, of eight tokens", n)
-			}
-			for _, conn := range conns {
-				_ = conn.Close()
-			}
-			slow.Wait()
+				if !f.eventually(func() bool { return f.hub.Stats().Large == 8 }) {
+					t.Fatal("the slow ones have no slots")
+				}
+				stop := f.bystander(endpoint) // pushes 100 KiB at a time
+				stop()
+				if n := f.hub.Stats().Large; limits.Large == 0 && n > 9 {
+					t.Errorf("%d slots are taken, of eight tokens", n)
+				}
+				for _, conn := range conns {
+					_ = conn.Close()
+				}
+				slow.Wait()
+			})
 		})
 	}
 }

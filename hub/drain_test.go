@@ -55,6 +55,7 @@ func slowHub(t *testing.T, opts hub.ListenOptions) (*hub.Server, *slowStore) {
 // TestDrain stops a hub in the middle of pushes: they are answered and stored,
 // those who wait are told to go, nothing new is taken, and probes hear of it.
 func TestDrain(t *testing.T) {
+	t.Parallel()
 	server, slow := slowHub(t, hub.ListenOptions{DrainTimeout: timeout})
 	stop := run(t, server)
 	endpoint := server.HTTPURL() + "/api/v2/workspaceagents/me/rpc"
@@ -111,6 +112,7 @@ func TestDrain(t *testing.T) {
 // TestDrainBounded: a push that never ends holds a hub up for as long as it
 // was told, and no longer.
 func TestDrainBounded(t *testing.T) {
+	t.Parallel()
 	server, slow := slowHub(t, hub.ListenOptions{DrainTimeout: 50 * time.Millisecond})
 	stop := run(t, server)
 	text, _, err := hub.CreateToken(t.Context(), server.Store(), store.NewToken{Role: store.RoleAgent, AgentID: "a"})
@@ -132,6 +134,7 @@ func TestDrainBounded(t *testing.T) {
 // TestDrainPlain: plain DRPC comes to its end, too, and Drain may be called
 // before anything, and twice.
 func TestDrainPlain(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	p := f.dial(f.token(store.RoleAgent, "a"))
 	p.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)

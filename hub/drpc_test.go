@@ -23,6 +23,7 @@ import (
 )
 
 func TestVersionRules(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	for name, push := range map[string]func(*peer, uint64, bool) (bool, error){
 		"waymark": func(p *peer, version uint64, initial bool) (bool, error) {
@@ -54,6 +55,7 @@ func TestVersionRules(t *testing.T) {
 }
 
 func TestUnauthorized(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	good := f.token(store.RoleAgent, "a")
 	revoked := f.token(store.RoleAgent, "a")
@@ -93,6 +95,7 @@ func TestUnauthorized(t *testing.T) {
 }
 
 func TestUnimplemented(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	p := f.dial(f.token(store.RoleAgent, "a"))
 	_, err := coder.NewDRPCAgentClient(p.conn).GetManifest(p.ctx, &coder.GetManifestRequest{})
@@ -103,6 +106,7 @@ func TestUnimplemented(t *testing.T) {
 }
 
 func TestSuperseded(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	token := f.token(store.RoleAgent, "a")
 	older, newer := f.dial(token), f.dial(token)
@@ -130,6 +134,7 @@ func TestSuperseded(t *testing.T) {
 }
 
 func TestAgentsDontMix(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	a := f.dial(f.token(store.RoleAgent, "a"))
 	// One connection may even carry two agents' calls.
@@ -146,6 +151,7 @@ func TestAgentsDontMix(t *testing.T) {
 }
 
 func TestConnected(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	client, server := net.Pipe()
 	done := make(chan error, 1)
@@ -171,6 +177,7 @@ func TestConnected(t *testing.T) {
 }
 
 func TestTooManyConnections(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{Limits: transport.Limits{Connections: 1}})
 	first := f.dial(f.token(store.RoleAgent, "a"))
 	first.mustPush(&waymark.PushRequest{Version: 1}, true)
@@ -187,6 +194,7 @@ func TestTooManyConnections(t *testing.T) {
 // TestConcurrent has agents with several connections each push at once, with
 // other readers. The end is not predictable; that it is consistent is.
 func TestConcurrent(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	reader := f.token(store.RoleReader, "")
 	var wg sync.WaitGroup
@@ -240,6 +248,7 @@ func (s *lateStore) Push(ctx context.Context, agent string, generation int64, p 
 // TestSupersededAtOnce: an agent that is refused for a push of which the hub doesn't
 // know yet that it was accepted is refused, and not sent away to take over again.
 func TestSupersededAtOnce(t *testing.T) {
+	t.Parallel()
 	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "hub.db"), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -264,6 +273,7 @@ func TestSupersededAtOnce(t *testing.T) {
 }
 
 func TestCloseAnyTime(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	p := f.dial(f.token(store.RoleAgent, "a"))
 	p.mustPush(&waymark.PushRequest{Version: 1}, true)

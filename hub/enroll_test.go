@@ -65,6 +65,7 @@ func (f *fixture) enrollment(text string, uses int) store.Enrollment {
 
 // TestEnroll: a code gets an agent in, once, whatever else is tried.
 func TestEnroll(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	url := f.site()
 	code := store.NewEnrollmentCode()
@@ -99,6 +100,7 @@ func TestEnroll(t *testing.T) {
 
 // TestEnrollBad: what isn't a request for it uses no code up.
 func TestEnrollBad(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	url := f.site()
 	code := store.NewEnrollmentCode()
@@ -118,6 +120,7 @@ func TestEnrollBad(t *testing.T) {
 
 // TestEnrollKey: ten clients at once get a key's count and no more, and are cut off with it.
 func TestEnrollKey(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	url := f.site()
 	key := store.NewEnrollmentKey()

@@ -14,6 +14,7 @@ import (
 // TestDescription: what an agent says of itself is shown, whatever it is, and when it
 // is gone, since when.
 func TestDescription(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	p := f.dial(f.token(store.RoleAgent, "a"))
 	open := func(request *waymark.OpenRequest) store.AgentInfo {
@@ -48,6 +49,7 @@ func TestDescription(t *testing.T) {
 
 // TestSeenAtEnd: a hub that ends says of its agents that they were there until then.
 func TestSeenAtEnd(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	p := f.dial(f.token(store.RoleAgent, "a"))
 	p.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)

@@ -34,6 +34,7 @@ func checkError(t testing.TB, name string, response *http.Response) {
 }
 
 func TestAPIContent(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	reader := f.token(store.RoleReader, "")
 	f.token(store.RoleAgent, "silent")

@@ -22,6 +22,7 @@ import (
 
 // TestBareAgent connects as a Coder agent does, and pushes in both protocols.
 func TestBareAgent(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	a := dialBare(t, f.web(), f.token(store.RoleAgent, "a"))
 	if !f.eventually(func() bool { return f.hub.Connected("a") }) {
@@ -56,6 +57,7 @@ func TestBareAgent(t *testing.T) {
 // connected: all of it is unimplemented, with the code that says so, and the
 // session lives on.
 func TestEveryOtherMethod(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	a := dialBare(t, f.web(), f.token(store.RoleAgent, "a"))
 	methods := coder.DRPCAgentDescription{}
@@ -92,6 +94,7 @@ var _ drpc.Encoding = raw{}
 
 // TestRefusedHandshakes: the words are those of Coder's server.
 func TestRefusedHandshakes(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	endpoint := f.web()
 	agent, reader := f.token(store.RoleAgent, "a"), f.token(store.RoleReader, "")
@@ -145,6 +148,7 @@ func TestRefusedHandshakes(t *testing.T) {
 
 // TestOldVersions: every version of the API up to ours is served.
 func TestOldVersions(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{Limits: transport.Limits{SessionsPerToken: 20}})
 	endpoint, token := f.web(), f.token(store.RoleAgent, "a")
 	for minor := range 11 {
@@ -155,6 +159,7 @@ func TestOldVersions(t *testing.T) {
 
 // TestManyCalls makes calls side by side on one session.
 func TestManyCalls(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{Limits: transport.Limits{Rate: 1e6, Burst: 1e6}})
 	a := dialBare(t, f.web(), f.token(store.RoleAgent, "a"))
 	var wg sync.WaitGroup

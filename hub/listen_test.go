@@ -41,6 +41,9 @@ func run(t *testing.T, server *hub.Server) (stop func() error) {
 	return stop
 }
 
+// What is tested here takes locks that processes which are just being started keep for
+// a moment: it isn't run beside tests that start some.
+
 // TestServerRestart is the life of an embedded hub, twice.
 func TestServerRestart(t *testing.T) {
 	dir := t.TempDir()

@@ -23,9 +23,10 @@ import (
 // where each byte comes in time for the next, and an agent can connect
 // meanwhile.
 func TestSlowLoris(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	server := listen(t, hub.ListenOptions{
-		DB: "sqlite:" + filepath.Join(dir, "hub.db"), HTTP: "127.0.0.1:0", Limits: withTimeouts(transport.Limits{Handshake: 3 * time.Second}),
+		DB: "sqlite:" + filepath.Join(dir, "hub.db"), HTTP: "127.0.0.1:0", Limits: withTimeouts(transport.Limits{Handshake: time.Second}),
 	})
 	stop := run(t, server)
 	token, _, err := hub.CreateToken(t.Context(), server.Store(), store.NewToken{Role: store.RoleAgent, AgentID: "a"})

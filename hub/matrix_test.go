@@ -29,6 +29,7 @@ type matrix struct {
 
 // TestAPIMatrix asks for every documented route, and a few that aren't.
 func TestAPIMatrix(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{AllowHosts: []string{"Hub.example.com:443"}})
 	agent, other := f.token(store.RoleAgent, "a"), f.token(store.RoleAgent, "b")
 	f.dial(agent).mustPush(&waymark.PushRequest{Version: 1, Resources: []*waymark.Resource{file("/w/AGENTS.md", "text")}}, true)
@@ -232,6 +233,7 @@ func (m *matrix) agentsRoute(tokens map[string]int) {
 // TestOrigins sends what a page has a browser send: with the cookie, which
 // comes by itself.
 func TestOrigins(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	f.token(store.RoleAgent, "a")
 	session := f.session(f.token(store.RoleReader, ""))
@@ -272,6 +274,7 @@ func TestOrigins(t *testing.T) {
 // TestTwoTokens: a header that is there counts, however bad it is, and two
 // cookies are none.
 func TestTwoTokens(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	reader := f.token(store.RoleReader, "")
 	session := f.session(reader)

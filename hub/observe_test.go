@@ -21,6 +21,7 @@ import (
 
 // TestObserve: every way in which a push can end is told, in one word.
 func TestObserve(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex // guards told
 	var told []hub.PushResult
 	f := newFixture(t, hub.Options{Limits: transport.Limits{Rate: never, Burst: 30}, Observe: func(o hub.PushObserved) {
@@ -104,6 +105,7 @@ func (s *failingStore) ValidTokens(ctx context.Context, ids []string) ([]string,
 // TestReady: a hub is ready while its store answers, says nothing to whoever has no token
 // about what is wrong, and doesn't pass each question on to the database.
 func TestReady(t *testing.T) {
+	t.Parallel()
 	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "hub.db"), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)

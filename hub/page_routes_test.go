@@ -20,6 +20,7 @@ import (
 
 // TestLoginMatrix: who gets a link to the page.
 func TestLoginMatrix(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	reader, agent := f.token(store.RoleReader, ""), f.token(store.RoleAgent, "a")
 	revoked := f.token(store.RoleReader, "")
@@ -73,6 +74,7 @@ func TestLoginMatrix(t *testing.T) {
 // TestLoginURL goes the way of a browser: the link that the hub prints, the
 // page, the API, a change, and the end.
 func TestLoginURL(t *testing.T) {
+	t.Parallel()
 	if page.CookieName != consumer.CookieName {
 		t.Fatal("the page sets another cookie than the API reads")
 	}
@@ -143,6 +145,7 @@ func TestLoginURL(t *testing.T) {
 
 // TestPageNamesDatabase: the page has it for its commands, and not for readers of some agents.
 func TestPageNamesDatabase(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{Database: "sqlite:/a b/hub.db"})
 	for want, token := range map[string]store.NewToken{
 		`data-database="&#39;sqlite:/a b/hub.db&#39;"`: {Role: store.RoleReader},

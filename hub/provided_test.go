@@ -87,6 +87,7 @@ func (s *servers) row(name, description string) snapshot.Candidate {
 // is another one, the hub has the agent's rows and discovery in the end, and tells
 // its readers what the agent tells.
 func TestProvidedReachesTheHub(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	opts, err := push.Remote(f.web(), push.RemoteOptions{Token: f.token(store.RoleAgent, "a")})
 	if err != nil {

@@ -33,6 +33,7 @@ func refused(t *testing.T, f *fixture, agent string, text string, bad, good func
 }
 
 func TestCoderRules(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	p := f.dial(f.token(store.RoleAgent, "a"))
 	version := uint64(0)
@@ -105,6 +106,7 @@ func large(n, size int) (list []*coder.ContextResource) {
 
 // TestCoderLimits pushes what is just within the rules.
 func TestCoderLimits(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	p := f.dial(f.token(store.RoleAgent, "a"))
 	path := long(1024)
@@ -130,6 +132,7 @@ func TestCoderLimits(t *testing.T) {
 
 // TestCoderBodies: all bodies arrive, NULs don't.
 func TestCoderBodies(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	p := f.dial(f.token(store.RoleAgent, "a"))
 	schema, err := structpb.NewStruct(map[string]any{"type": "object", "required": []any{"x"}})
@@ -165,6 +168,7 @@ func TestCoderBodies(t *testing.T) {
 }
 
 func TestWaymarkRules(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	p := f.dial(f.token(store.RoleAgent, "a"))
 	version := uint64(0)
@@ -262,6 +266,7 @@ func TestWaymarkRules(t *testing.T) {
 // TestWaymarkMended: NULs go, whatever field they are in; everything else
 // stays as it is.
 func TestWaymarkMended(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	p := f.dial(f.token(store.RoleAgent, "a"))
 	list := func(s ...string) *waymark.Attribute {

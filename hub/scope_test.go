@@ -225,6 +225,7 @@ func fill(route, probe string, of *subject, rid string) (path, body string) {
 // who is sees what the token shows, and what is there beside it is for them as
 // if it weren't.
 func TestScope(t *testing.T) {
+	t.Parallel()
 	s := newScoped(t)
 	documented := openapitest.Load(t, api.Document()).Routes()
 	asked := map[string]bool{}
@@ -400,6 +401,7 @@ func (s *scoped) containsOnly(what, said string, shows []string, list string) {
 // TestScopeOfEvents follows as everybody who is let in, in all the ways there
 // are, while all that can happen does.
 func TestScopeOfEvents(t *testing.T) {
+	t.Parallel()
 	s := newScoped(t)
 	for id := range s.subjects {
 		s.subjects[id].pin = s.newPin(id).ID
@@ -513,6 +515,7 @@ func TestScopeOfEvents(t *testing.T) {
 
 // TestScopeRelabeled: what a token shows by labels follows them, and what is open ends.
 func TestScopeRelabeled(t *testing.T) {
+	t.Parallel()
 	s := newScoped(t)
 	const who = "labeled alpha"
 	response, err := http.DefaultClient.Do(s.as(t.Context(), who, http.MethodGet, "/api/v0/events", ""))

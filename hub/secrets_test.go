@@ -19,6 +19,7 @@ import (
 // TestLogsHoldNoSecrets does everything wrong that can be done with tokens and
 // payloads, at a hub that logs all there is to log.
 func TestLogsHoldNoSecrets(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{Limits: transport.Limits{Recheck: 10 * time.Millisecond}})
 	endpoint := f.web()
 	agent, reader, revoked := f.token(store.RoleAgent, "a"), f.token(store.RoleReader, ""), f.token(store.RoleAgent, "r")

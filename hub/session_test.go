@@ -22,6 +22,7 @@ import (
 // TestNewestSessionWins: a WebSocket is a session, and so is a connection of
 // plain DRPC; the one that began to push last is the one that may.
 func TestNewestSessionWins(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	endpoint, token := f.web(), f.token(store.RoleAgent, "a")
 	older, newer, plain := dialBare(t, endpoint, token), dialBare(t, endpoint, token), f.dial(token)
@@ -49,6 +50,7 @@ func TestNewestSessionWins(t *testing.T) {
 // nothing, though it says that it is the first of its connection; and a
 // connection on which nothing was pushed keeps nobody from pushing.
 func TestLatePush(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	endpoint, token := f.web(), f.token(store.RoleAgent, "a")
 	late := &waymark.PushRequest{Version: 9, Initial: true}
@@ -92,6 +94,7 @@ func TestLatePush(t *testing.T) {
 // must not meet the deadline of the one before. Under synctest they come at the
 // very moment.
 func TestPushesInStepWithADeadline(t *testing.T) {
+	t.Parallel()
 	const step = 100 * time.Millisecond
 	inSynctest(t, hub.Options{Limits: transport.Limits{Write: step}}, func(t *testing.T, f *fixture, endpoint string) {
 		var agents sync.WaitGroup
@@ -114,6 +117,7 @@ func TestPushesInStepWithADeadline(t *testing.T) {
 // TestOldestSessionIsDropped: an agent that comes back again and again, and
 // leaves dead connections behind, is never locked out.
 func TestOldestSessionIsDropped(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{Limits: transport.Limits{SessionsPerToken: 3}})
 	endpoint, token := f.web(), f.token(store.RoleAgent, "a")
 	other := dialBare(t, endpoint, f.token(store.RoleAgent, "b"))
@@ -149,6 +153,7 @@ func TestOldestSessionIsDropped(t *testing.T) {
 // TestRevokedTokens: connections of a revoked token end soon, also where
 // nothing is said on them, and no call gets through before that.
 func TestRevokedTokens(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{Limits: transport.Limits{Recheck: 20 * time.Millisecond}})
 	endpoint := f.web()
 	stop := f.bystander(endpoint)
@@ -202,6 +207,7 @@ const never = 1e-6
 // TestRates: an agent that calls too often is slowed down and then refused;
 // the others aren't.
 func TestRates(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{Limits: transport.Limits{Rate: never, Burst: 10}})
 	endpoint, token := f.web(), f.token(store.RoleAgent, "a")
 	a := dialBare(t, endpoint, token) // the first of ten
@@ -241,6 +247,7 @@ func TestRates(t *testing.T) {
 
 // TestThrottled: what comes a little too fast is slowed down, not refused.
 func TestThrottled(t *testing.T) {
+	t.Parallel()
 	inSynctest(t, hub.Options{Limits: transport.Limits{Rate: 50, Burst: 1}}, func(t *testing.T, f *fixture, _ string) {
 		p := f.dial(f.token(store.RoleAgent, "a"))
 		begin := time.Now()
@@ -254,6 +261,7 @@ func TestThrottled(t *testing.T) {
 }
 
 func TestTooManyWebSockets(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{Limits: transport.Limits{Connections: 1}})
 	endpoint, token := f.web(), f.token(store.RoleAgent, "a")
 	a := dialBare(t, endpoint, token)

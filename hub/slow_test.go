@@ -32,6 +32,7 @@ func ends(t *testing.T, name string, conn net.Conn) {
 
 // TestSilent: who doesn't speak, or not to an end, doesn't stay.
 func TestSilent(t *testing.T) {
+	t.Parallel()
 	inSynctest(t, hub.Options{Limits: shortLimits}, func(t *testing.T, f *fixture, endpoint string) {
 		stop := f.bystander(endpoint)
 		token := f.token(store.RoleAgent, "a")
@@ -61,6 +62,7 @@ func TestSilent(t *testing.T) {
 
 // TestVanished: a peer that answers nothing any more, and reads nothing.
 func TestVanished(t *testing.T) {
+	t.Parallel()
 	inSynctest(t, hub.Options{Limits: shortLimits}, func(t *testing.T, f *fixture, endpoint string) {
 		stop := f.bystander(endpoint)
 		vanished := f.ws(endpoint, f.token(store.RoleAgent, "vanished"))
@@ -77,6 +79,7 @@ func TestVanished(t *testing.T) {
 
 // TestIdle: idle agents stay, as long as they answer.
 func TestIdle(t *testing.T) {
+	t.Parallel()
 	inSynctest(t, hub.Options{Limits: shortLimits}, func(t *testing.T, f *fixture, endpoint string) {
 		a, plain := f.bare(endpoint, f.token(store.RoleAgent, "a")), f.dial(f.token(store.RoleAgent, "plain"))
 		for version := range uint64(3) {
@@ -114,6 +117,7 @@ func wait(t *testing.T, d time.Duration) {
 // TestLargeMessagesDontStarve: agents that stop within large messages don't
 // keep others from sending theirs.
 func TestLargeMessagesDontStarve(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{Limits: transport.Limits{Large: 4, Read: time.Hour}})
 	endpoint := f.web()
 	token := f.token(store.RoleAgent, "a")

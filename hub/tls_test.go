@@ -90,6 +90,7 @@ func (p pair) get(url string) (status int, serial int64, err error) {
 // TestTLS: agents, readers and the page come in over TLS, and nothing does
 // without.
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	dir, p := t.TempDir(), newPair(t, 1)
 	certFile, keyFile := p.write(t, dir)
 	server := listen(t, hub.ListenOptions{
@@ -149,6 +150,7 @@ func TestTLS(t *testing.T) {
 // TestTLSReload replaces the pair under a hub that serves, with good ones and
 // broken ones.
 func TestTLSReload(t *testing.T) {
+	t.Parallel()
 	dir, first, second := t.TempDir(), newPair(t, 1), newPair(t, 2)
 	certFile, keyFile := first.write(t, dir)
 	log := new(safeBuffer)
@@ -196,6 +198,7 @@ func TestTLSReload(t *testing.T) {
 
 // TestTLSRefused: what can't be right is said before anything is opened.
 func TestTLSRefused(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	certFile, keyFile := newPair(t, 1).write(t, dir)
 	for name, tc := range map[string]struct {

@@ -11,6 +11,7 @@ import (
 )
 
 func TestReadTokens(t *testing.T) {
+	t.Parallel()
 	agent, reader := store.NewTokenText(store.RoleAgent), store.NewTokenText(store.RoleReader)
 	path := filepath.Join(t.TempDir(), "tokens")
 	text := "# comment\n\n agent\tdev-1 " + agent + "\r\nreader  dashboard   " + reader
@@ -38,6 +39,7 @@ func TestReadTokens(t *testing.T) {
 }
 
 func TestParseTokensRefused(t *testing.T) {
+	t.Parallel()
 	agent := store.NewTokenText(store.RoleAgent)
 	for text, want := range map[string]string{
 		"agent dev-1":                             "three",

@@ -34,6 +34,7 @@ func (f *failing) CreateToken(ctx context.Context, nt store.NewToken) (store.Tok
 
 // TestTokenFile: a token is valid exactly if it is in its file.
 func TestTokenFile(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	dir := t.TempDir()
 	nt := store.NewToken{Role: store.RoleReader, Scope: []string{"a"}, ExpiresAt: time.Now().Add(time.Hour)}

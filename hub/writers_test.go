@@ -113,6 +113,7 @@ func (f *fixture) shown(reader string, notHeard int) {
 // the other one has gone. Nobody is told who has only just been started, or who
 // comes back to where it was itself.
 func TestTwoAgentsOneToken(t *testing.T) {
+	t.Parallel()
 	for name, connect := range members {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, hub.Options{})
@@ -161,6 +162,7 @@ func TestTwoAgentsOneToken(t *testing.T) {
 // TestStartedLast: an agent that is started while another one is connected takes
 // over, though its connection is older, since only a push counts.
 func TestStartedLast(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	endpoint, token := f.web(), f.token(store.RoleAgent, "a")
 	older := members["WebSocket"](f, endpoint, token)
@@ -184,6 +186,7 @@ func TestStartedLast(t *testing.T) {
 // aren't ended as long as the newer one is there, since they would come back and
 // take over in their turn; when it goes, they are.
 func TestCoderAgentsDontFight(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	endpoint, token, reader := f.web(), f.token(store.RoleAgent, "a"), f.token(store.RoleReader, "")
 	push := func(a *bareAgent, version uint64) error {
@@ -222,6 +225,7 @@ func TestCoderAgentsDontFight(t *testing.T) {
 // TestSharedConnectionStays: a connection that several agents use isn't ended
 // because of one of them.
 func TestSharedConnectionStays(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	token := f.token(store.RoleAgent, "a")
 	shared := f.dial(token)
@@ -240,6 +244,7 @@ func TestSharedConnectionStays(t *testing.T) {
 
 // TestSupersededSays why it ends a WebSocket.
 func TestSupersededSays(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	endpoint, token := f.web(), f.token(store.RoleAgent, "a")
 	ws := dialWS(t, endpoint, token)

@@ -32,10 +32,13 @@ type chrome struct {
 	ctx context.Context //nolint:containedctx // the browser
 }
 
-// chromium returns a browser that the tests may open tabs in. Without one the
-// test is skipped, and says so.
+// chromium returns a browser that the tests may open tabs in. Without one, and with
+// -short, the test is skipped, and says so.
 func chromium(t *testing.T) chrome {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("needs Chromium")
+	}
 	path := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
 		if found, err := exec.LookPath(name); err == nil {

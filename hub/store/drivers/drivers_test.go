@@ -43,8 +43,11 @@ func opens(t *testing.T, url string) {
 // TestExisting: what only works on a database makes none.
 func TestExisting(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "made", "hub.db")
-	for name, url := range map[string]string{"sqlite": "sqlite:" + path, "postgres": pgtest.Database(t)} {
+	for name, database := range map[string]func(testing.TB) string{
+		"sqlite": func(testing.TB) string { return "sqlite:" + path }, "postgres": pgtest.Database,
+	} {
 		t.Run(name, func(t *testing.T) {
+			url := database(t)
 			for range 2 { // the first try has left nothing
 				st, err := drivers.Open(t.Context(), url, drivers.Options{Existing: true})
 				if st != nil || !errors.Is(err, store.ErrNone) {

@@ -5,7 +5,8 @@
 // on one that is started, once per test binary, from the programs that
 // Debian's package installs: unprivileged, on a socket in a directory of its
 // own, without fsync. Where there are none, or this user can't run them, the
-// test is skipped, and says so; with WAYMARK_REQUIRE_ALL it fails.
+// test is skipped, and says so; with WAYMARK_REQUIRE_ALL it fails. With -short
+// it is skipped everywhere.
 //
 // The package whose tests use Database calls Main from its TestMain, which
 // stops the server at the end. Should the tests die, the kernel stops it.

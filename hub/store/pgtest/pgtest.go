@@ -48,6 +48,7 @@ func Main(m *testing.M) {
 // until this one ends.
 func Database(t testing.TB) string {
 	t.Helper()
+	skipShort(t)
 	shared.once.Do(func() {
 		if shared.url = os.Getenv(serverVariable); shared.url != "" {
 			return
@@ -125,6 +126,14 @@ func named(database string) (string, error) {
 	}
 	u.Path = "/" + database
 	return u.String(), nil
+}
+
+// skipShort skips a test in the short form, which needs no other programs.
+func skipShort(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs PostgreSQL")
+	}
 }
 
 // check skips a test for which there is no server, or fails it.

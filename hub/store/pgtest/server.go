@@ -34,6 +34,7 @@ type Server struct {
 // stopped when the test ends.
 func Start(t testing.TB, opts Options) *Server {
 	t.Helper()
+	skipShort(t)
 	s, err := start(opts)
 	check(t, err)
 	t.Cleanup(func() {

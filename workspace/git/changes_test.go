@@ -2,7 +2,6 @@ package git_test
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,10 +16,8 @@ import (
 	"time"
 
 	"waymark/internal/httpapi/problem"
-	"waymark/test/built"
 	"waymark/workspace"
 	"waymark/workspace/git"
-	"waymark/workspace/launch"
 )
 
 // ask asks for diffs over HTTP.
@@ -467,34 +464,6 @@ func TestChangesStates(t *testing.T) {
 	}
 }
 
-// TestChangesHostile: nothing that a repository configures is executed, and nothing outside of
-// it is shown.
-func TestChangesHostile(t *testing.T) {
-	t.Parallel()
-	for name, h := range hostiles {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := newPlace(t)
-			canary := h.set(p)
-			s := p.serve(cmp.Or(h.root, "repo"), nil)
-			answer, err := s.ask(t.Context(), workspace.GitQuestion{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := os.Stat(canary); err == nil {
-				t.Error("it was executed")
-			}
-			text, _ := json.Marshal(answer)
-			hasNot(t, string(text), "hunter")
-			if h.warned != "" {
-				has(t, answer.Message, h.warned)
-			} else if len(answer.Repositories) == 0 {
-				t.Errorf("nothing is shown: %s", text)
-			}
-		})
-	}
-}
-
 // TestChangesEnd: the end of the call ends git.
 func TestChangesEnd(t *testing.T) {
 	dir := t.TempDir()
@@ -564,7 +533,7 @@ func BenchmarkChanges(b *testing.B) {
 			for i := range c.files {
 				p.write(fmt.Sprintf("new/%d/%d", i%30, i), strings.Repeat("a line of forty characters or some more\n", c.lines))
 			}
-			s := p.serve("", helped(b))
+			s := p.serve("", confined(b))
 			measure := func(who string, do func()) {
 				began, cpu := time.Now(), processor(b)
 				do()
@@ -604,22 +573,4 @@ func processor(t testing.TB) (sum time.Duration) {
 		sum += time.Duration(use.Utime.Nano() + use.Stime.Nano())
 	}
 	return sum
-}
-
-// helped is how an installed agent confines git: by its small helper.
-func helped(b *testing.B) *launch.Program {
-	b.Helper()
-	confined(b) // or skipped
-	self, err := os.Executable()
-	if err == nil {
-		err = built.Programs(b.Context(), filepath.Dir(self), false, "waymark/cmd/supervisor")
-	}
-	if err != nil {
-		b.Fatal(err)
-	}
-	p, err := launch.Find(nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return p
 }

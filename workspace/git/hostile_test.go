@@ -1,7 +1,9 @@
 package git_test
 
 import (
+	"cmp"
 	"crypto/sha1"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -281,60 +283,77 @@ func (p *place) link(target, path string) {
 	}
 }
 
-// TestHostile looks at repositories that a user had better not touch: nothing is
-// executed, and nothing shown that lies outside. The same ones do fire with plain
-// git, so that the test can fail.
+// TestHostile looks at repositories that a user had better not touch, and asks what has
+// changed there: nothing is executed, and nothing shown that lies outside. The same ones
+// do fire with plain git, so that the test can fail.
 func TestHostile(t *testing.T) {
 	t.Parallel()
 	for name, h := range hostiles {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			p := newPlace(t)
+			canary := h.set(p)
 			for way, launcher := range both(t) {
-				p := newPlace(t)
-				canary := h.set(p)
-				root := h.root
-				if root == "" {
-					root = "repo"
-				}
-				s := p.serve(root, launcher)
-				c := s.dial("")
-				s.Touched(workspace.Caller{Chat: chat(1)}, p.at(root+"/f"), p.at("repo/x"))
-				d := s.dial("?chat_id=" + chat(1).String())
-				p.write("repo/f", "again\n")
-				c.say(`{"type":"refresh"}`)
-				c.answer()
+				s := p.serve(cmp.Or(h.root, "repo"), launcher)
+				h.look(t, s, way)
+				h.ask(t, s, way)
 				if _, err := os.Stat(canary); err == nil {
-					t.Errorf("%s: it was executed", way)
-				}
-				for _, c := range []*client{c, d} {
-					text := c.diffs() + strings.Join(c.warnings, "\n")
-					for _, r := range c.repos {
-						text += r.RemoteOrigin + r.Branch
-					}
-					hasNot(t, text, "hunter")
-					if h.warned != "" {
-						has(t, strings.Join(c.warnings, "\n"), h.warned)
-					} else if way == "unconfined" && len(c.repos) == 0 {
-						t.Errorf("nothing is shown: %q", c.warnings)
-					}
-				}
-				if way == "confined" {
-					continue
-				}
-				out := ""
-				for _, args := range h.fires {
-					some, _ := p.plain("repo", args...)
-					out += some
-				}
-				_, err := os.Stat(canary)
-				if !h.shows && err != nil {
-					t.Errorf("plain git executes nothing, so this says nothing:\n%s", out)
-				}
-				if h.shows && !strings.Contains(out, "hunter") {
-					t.Errorf("plain git shows nothing, so this says nothing:\n%s", out)
+					t.Fatalf("%s: it was executed", way)
 				}
 			}
+			out := ""
+			for _, args := range h.fires {
+				some, _ := p.plain("repo", args...)
+				out += some
+			}
+			_, err := os.Stat(canary)
+			if !h.shows && err != nil {
+				t.Errorf("plain git executes nothing, so this says nothing:\n%s", out)
+			}
+			if h.shows && !strings.Contains(out, "hunter") {
+				t.Errorf("plain git shows nothing, so this says nothing:\n%s", out)
+			}
 		})
+	}
+}
+
+// look watches the repository.
+func (h hostile) look(t *testing.T, s *server, way string) {
+	t.Helper()
+	s.write("repo/f", "changed\n")
+	c := s.dial("")
+	s.Touched(workspace.Caller{Chat: chat(1)}, s.at(cmp.Or(h.root, "repo")+"/f"), s.at("repo/x"))
+	d := s.dial("?chat_id=" + chat(1).String())
+	s.write("repo/f", "again\n")
+	c.say(`{"type":"refresh"}`)
+	c.answer()
+	for _, c := range []*client{c, d} {
+		text := c.diffs() + strings.Join(c.warnings, "\n")
+		for _, r := range c.repos {
+			text += r.RemoteOrigin + r.Branch
+		}
+		hasNot(t, text, "hunter")
+		if h.warned != "" {
+			has(t, strings.Join(c.warnings, "\n"), h.warned)
+		} else if way == "unconfined" && len(c.repos) == 0 {
+			t.Errorf("nothing is shown: %q", c.warnings)
+		}
+	}
+}
+
+// ask asks what has changed in the repository.
+func (h hostile) ask(t *testing.T, s *server, way string) {
+	t.Helper()
+	answer, err := s.ask(t.Context(), workspace.GitQuestion{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _ := json.Marshal(answer)
+	hasNot(t, string(text), "hunter")
+	if h.warned != "" {
+		has(t, answer.Message, h.warned)
+	} else if way == "unconfined" && len(answer.Repositories) == 0 {
+		t.Errorf("nothing is shown: %s", text)
 	}
 }
 

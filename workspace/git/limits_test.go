@@ -8,6 +8,7 @@ import (
 
 	"waymark/host/vfs/vfstest"
 	"waymark/test/ordinary"
+	"waymark/test/randtest"
 	"waymark/workspace"
 	"waymark/workspace/git"
 )
@@ -95,13 +96,13 @@ func TestUserConfiguration(t *testing.T) {
 	}
 }
 
-// many makes a repository of 20,000 files, 500 of them changed.
-func (p *place) many() {
+// many makes a repository of so many files, each fortieth of them changed.
+func (p *place) many(files int) {
 	p.Helper()
 	name := func(i int) string { return fmt.Sprintf("d%d/e%d/f%d", i%20, i/20%50, i) }
 	var stream strings.Builder
 	stream.WriteString("commit refs/heads/main\ncommitter A <a@example.com> 0 +0000\ndata 5\nfirst\n")
-	for i := range 20_000 {
+	for i := range files {
 		content := fmt.Sprintf("%d\nline\nline\n", i)
 		fmt.Fprintf(&stream, "M 100644 inline %s\ndata %d\n%s\n", name(i), len(content), content)
 	}
@@ -109,7 +110,7 @@ func (p *place) many() {
 	p.write("../stream", stream.String())
 	p.git("", "-c", "alias.import=!git fast-import --quiet <"+p.at("../stream"), "import")
 	p.git("", "reset", "-q", "--hard")
-	for i := range 500 {
+	for i := range files / 40 {
 		switch name := name(i * 40); i % 3 {
 		case 0:
 			p.write(name, "changed\nline\nline\n")
@@ -125,11 +126,12 @@ func (p *place) many() {
 func TestMany(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.many()
+	files := randtest.Rounds(2000, 20_000, 20_000)
+	p.many(files)
 	s := p.serve("", confined(t))
 	c := s.dial("")
 	d := c.only().UnifiedDiff
-	if n := strings.Count(d, "diff --git "); n < 330 || n > 500 { // some are seen as renamed
+	if n := strings.Count(d, "diff --git "); n < files/61 || n > files/40 { // some are seen as renamed
 		t.Errorf("%d files are shown", n)
 	}
 	p.write("d0/e0/f0", "more\n")
@@ -161,7 +163,7 @@ func BenchmarkScan(b *testing.B) {
 	for _, way := range []string{"confined", "unconfined"} {
 		b.Run(way, func(b *testing.B) {
 			p := newPlace(b)
-			p.many()
+			p.many(20_000)
 			launcher := confined(b)
 			if way == "unconfined" {
 				launcher = nil

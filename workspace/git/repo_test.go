@@ -3,6 +3,7 @@ package git_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http/httptest"
 	"os"
@@ -18,19 +19,37 @@ import (
 
 	"waymark/internal/httpapi"
 	"waymark/internal/reexec"
+	"waymark/test/built"
 	"waymark/test/ordinary"
 	"waymark/workspace"
 	"waymark/workspace/git"
 	"waymark/workspace/launch"
 )
 
-// self is this test binary, as the program that confines git.
+// self is this test binary, as the program that confines git where the small one that is
+// installed with an agent isn't there.
 var self *reexec.Program
 
 func TestMain(m *testing.M) {
 	ordinary.Main()
 	self = reexec.Main(launch.Role())
-	os.Exit(m.Run())
+	os.Exit(run(m))
+}
+
+// run runs the tests with the small program beside this one: starting this one takes ten
+// times as long, and git is started a thousand times.
+func run(m *testing.M) int {
+	path, err := os.Executable()
+	dir := filepath.Dir(path)
+	if _, there := launch.FindHelper(); err == nil && !there {
+		err = built.Programs(context.Background(), dir, false, "waymark/cmd/supervisor")
+		defer func() { _ = os.Remove(filepath.Join(dir, "supervisor")) }()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
 }
 
 // patient is how long a test waits for what should come at once.
@@ -73,8 +92,8 @@ func (p *place) git(dir string, args ...string) string {
 func (p *place) plain(dir string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patient)
 	defer cancel()
-	// Nothing goes on in the background, or waits for a disk.
-	cmd := exec.CommandContext(ctx, "git", append([]string{"-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "core.fsync=none"}, args...)...)
+	// Nothing goes on in the background, waits for a disk, or is there that no test needs.
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "core.fsync=none", "-c", "init.templateDir="}, args...)...)
 	cmd.Dir = p.at(dir)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.home, "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1",
 		"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@example.com"}

@@ -266,6 +266,9 @@ func TestServerPrograms(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			program, err := exec.LookPath(c.program)
+			if foreign := c.program != "sh" && c.program != "git" && c.program != "go"; testing.Short() && foreign {
+				t.Skip("needs", c.program)
+			}
 			if err != nil || pack == "" && name == "npx" {
 				t.Skip("SKIPPED: there is no", c.program)
 			}

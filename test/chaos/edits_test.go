@@ -19,9 +19,10 @@ func TestThousandEdits(t *testing.T) {
 	quiet := busy(t)
 	agent := w.start()
 	pushes := func() int { list, _ := w.hub.Stored.All(); return len(list) }
-	// On a slow machine twenty pushes, which show that the agent is looking,
+	// On a slow machine some pushes, which show that the agent is looking,
 	// may take more edits.
-	for e.n < 1000 || pushes() < 20 {
+	edits, enough := randtest.Rounds(150, 1000, 1000), randtest.Rounds(4, 20, 20)
+	for e.n < edits || pushes() < enough {
 		e.edit()
 		if e.IntN(3) == 0 {
 			w.must(process.Pause(w.ctx, time.Duration(e.IntN(25))*time.Millisecond))

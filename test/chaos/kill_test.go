@@ -97,7 +97,7 @@ func TestAgentKilled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t).withHub()
 	e := newEditor(t, randtest.Rand(t), w.root)
-	for range 6 {
+	for range randtest.Rounds(3, 6, 6) {
 		agent := w.start()
 		until := time.Now().Add(time.Duration(50+e.IntN(700)) * time.Millisecond)
 		for time.Now().Before(until) {

@@ -45,9 +45,6 @@ func TestMain(m *testing.M) {
 // built builds the programs, once.
 func built(t *testing.T) *shared {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("it takes long")
-	}
 	common.once.Do(func() { common.err = common.build() })
 	if common.err != nil {
 		t.Fatal(common.err)

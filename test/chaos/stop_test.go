@@ -26,7 +26,7 @@ func TestStopUnderLoad(t *testing.T) {
 	}
 	busy(t)
 	var took []time.Duration
-	for i := range 6 {
+	for i := range randtest.Rounds(3, 6, 6) {
 		agent := w.start()
 		// From then on it listens to signals.
 		for ready := false; !ready; {
@@ -84,7 +84,8 @@ func TestSourcesLeaveNothing(t *testing.T) {
 	}
 	w.settles(w.root)
 	before := usage()
-	for i := range 200 {
+	cycles := randtest.Rounds(50, 200, 200)
+	for i := range cycles {
 		cycle(i)
 	}
 	w.settles(w.root)
@@ -103,7 +104,7 @@ func TestSourcesLeaveNothing(t *testing.T) {
 	}
 	t.Logf("before: %v", before)
 	if len(grown) > 0 {
-		t.Errorf("after 200 cycles there are more: %v, before: %v", grown, before)
+		t.Errorf("after %d cycles there are more: %v, before: %v", cycles, grown, before)
 	}
 	w.stop(agent)
 }

@@ -45,9 +45,6 @@ type world struct {
 // newWorld builds the programs and starts them.
 func newWorld(t testing.TB, want workspace.NewToken) *world {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("it takes long")
-	}
 	dir, err := os.MkdirTemp("", "wm") // a short path, for sockets
 	if err != nil {
 		t.Fatal(err)

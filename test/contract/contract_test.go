@@ -19,9 +19,6 @@ const timeout = 2 * time.Minute
 // TestAgent: the agent does what the contract says, and what the fake does that
 // other programs are tested with.
 func TestAgent(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long")
-	}
 	dir := tempDir(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*timeout)
 	defer cancel()

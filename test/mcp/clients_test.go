@@ -16,7 +16,6 @@ import (
 	"strings"
 	"testing"
 
-	"waymark/test/built"
 	"waymark/test/randtest"
 )
 
@@ -135,8 +134,7 @@ func (w *world) sdk(modules, version string, input, output any, args ...string) 
 // a tool is a finding that names it, and what they take is passed on as it is.
 func TestOddTools(t *testing.T) {
 	t.Parallel()
-	programs(t)
-	modules := built.NodeModules(t, "testdata/npm")
+	modules := fromNPM(t, "testdata/npm")
 	rnd := randtest.Rand(t)
 	w := newWorld(t, "")
 	var tools []string

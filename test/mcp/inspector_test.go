@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"waymark/test/built"
 	"waymark/test/randtest"
 )
 
@@ -67,8 +66,7 @@ func TestInspector(t *testing.T) {
 		t.Skip("SKIPPED: it starts Node for each question: set WAYMARK_LONG=1")
 	}
 	t.Parallel()
-	programs(t)
-	modules := built.NodeModules(t, "testdata/inspector")
+	modules := fromNPM(t, "testdata/inspector")
 	w := newWorld(t, "")
 	w.put(filepath.Join(w.root, "AGENTS.md"), "Be brief.\n")
 	w.put(filepath.Join(w.root, ".agents/skills/forms/SKILL.md"), "---\nname: forms\ndescription: Fills in forms\n---\nDo it.\n")

@@ -37,7 +37,7 @@ func TestAgentKilled(t *testing.T) {
 	}
 	random := randtest.Rand(t)
 	var gone, known []time.Duration
-	for range randtest.Rounds(3, 20, 100) {
+	for range randtest.Rounds(2, 20, 100) {
 		// Most moments are while they start; some are when all run.
 		called := random.IntN(3)
 		for i := range names {

@@ -49,14 +49,21 @@ func TestMain(m *testing.M) {
 // programs builds the programs, once.
 func programs(t testing.TB) *shared {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("it takes long")
-	}
 	common.once.Do(func() { common.err = common.build() })
 	if common.err != nil {
 		t.Fatal(common.err)
 	}
 	return &common
+}
+
+// fromNPM is what npm installs of a package-lock.json. The short form needs nothing that
+// isn't Go.
+func fromNPM(t *testing.T, dir string) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs npm")
+	}
+	return built.NodeModules(t, dir)
 }
 
 func (s *shared) build() (err error) {

@@ -17,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"waymark/test/built"
 	"waymark/test/process"
 	"waymark/workspace"
 	"waymark/workspace/client"
@@ -84,8 +83,7 @@ func (c *chat) all() {
 // TestServersFromNPM calls every tool of real servers.
 func TestServersFromNPM(t *testing.T) {
 	t.Parallel()
-	programs(t)
-	modules := built.NodeModules(t, "testdata/npm")
+	modules := fromNPM(t, "testdata/npm")
 	w := newWorld(t, "")
 	w.put(filepath.Join(w.root, "files/a.txt"), "one\ntwo\nthree\n")
 	w.configure(config{

@@ -205,7 +205,7 @@ func (w *world) await(what string, is func() (any, bool)) {
 		if ok {
 			return
 		}
-		if time.Since(begun) > timeout || process.Pause(w.ctx, 10*time.Millisecond) != nil {
+		if time.Since(begun) > timeout || process.Pause(w.ctx, 40*time.Millisecond) != nil {
 			w.t.Fatalf("it never comes to %s: %+v", what, v)
 		}
 	}

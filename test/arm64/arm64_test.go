@@ -19,6 +19,9 @@ var tests = []struct{ dir, run string }{
 }
 
 func TestUnderQEMU(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs qemu")
+	}
 	if runtime.GOARCH == "arm64" {
 		t.Skip("these tests are run as they are")
 	}

@@ -15,6 +15,7 @@ import (
 // TestExamples builds every resolver in examples, runs its fixtures and holds it
 // to the ABI, all with the harness. Nothing is built into the tree.
 func TestExamples(t *testing.T) {
+	long(t)
 	fixtures, err := filepath.Glob("../../examples/*/testdata/*.txtar")
 	if err != nil {
 		t.Fatal(err)
@@ -69,6 +70,9 @@ func TestExamplesCopied(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(dir, "testdata")); err != nil {
 				prepareCopy(t, h, dir)
 				return
+			}
+			if _, err := os.Stat(filepath.Join(dir, "main.go")); err != nil {
+				long(t)
 			}
 			if _, err := os.Stat(filepath.Join(dir, "package.json")); err == nil {
 				if err := os.Symlink(built.NodeModules(t, dir), filepath.Join(dir, "node_modules")); err != nil {

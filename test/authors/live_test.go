@@ -25,6 +25,7 @@ import (
 //	hub [!] ID    waits until the hub has, or no longer has, a resource
 //	npm-install   does what npm install does, from what was installed before
 func TestLive(t *testing.T) {
+	long(t)
 	for lang, need := range map[string]func(*testing.T) string{
 		"go": func(*testing.T) string { return "" }, "c": needClang, "assemblyscript": needNPM,
 	} {

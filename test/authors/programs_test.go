@@ -101,6 +101,15 @@ func (h *home) command(ctx context.Context, dir, name string, args ...string) *e
 	return cmd
 }
 
+// long skips in the short form what needs another toolchain than Go's, or does once more
+// what the tutorial and the copied examples do.
+func long(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it takes long")
+	}
+}
+
 func goEnv(t *testing.T, name string) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "env", name).Output()

@@ -32,7 +32,10 @@ func TestTutorial(t *testing.T) {
 }
 
 // TestSecondHour does the same with docs/second-hour.md.
-func TestSecondHour(t *testing.T) { follow(t, "../../docs/second-hour.md", 15) }
+func TestSecondHour(t *testing.T) {
+	long(t)
+	follow(t, "../../docs/second-hour.md", 15)
+}
 
 // follow plays a page, which has so many steps at least, in an empty directory.
 func follow(t *testing.T, file string, least int) {

@@ -99,6 +99,9 @@ type suite struct{ node, script string }
 
 func install(t *testing.T) suite {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("needs npm")
+	}
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		t.Skipf("SKIPPED: the Node that the suite needs is installed for linux/amd64")
 	}

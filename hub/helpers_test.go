@@ -5,15 +5,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"flag"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
-	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -27,20 +24,13 @@ import (
 	"waymark/hub/store/pgtest"
 	"waymark/hub/store/sqlite"
 	"waymark/hub/transport"
+	"waymark/test/atonce"
 	"waymark/wire"
 	"waymark/wire/coder"
 	"waymark/wire/waymark"
 )
 
-// TestMain runs four times as many tests at once as go test does by itself: most of them
-// wait.
-func TestMain(m *testing.M) {
-	flag.Parse()
-	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
-		_ = parallel.Value.Set(strconv.Itoa(4 * runtime.GOMAXPROCS(0)))
-	}
-	pgtest.Main(m)
-}
+func TestMain(m *testing.M) { pgtest.Exit(atonce.Run(m)) }
 
 // timeout is for what takes moments on a fast machine: long enough for one
 // that is slow and stands still now and then, short enough to be reported.

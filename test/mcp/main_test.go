@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"waymark/test/atonce"
 	"waymark/test/built"
 	"waymark/test/e2e"
 	"waymark/test/race"
@@ -41,7 +42,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	code := m.Run()
+	code := atonce.Run(m)
 	_ = os.RemoveAll(common.dir)
 	os.Exit(code)
 }

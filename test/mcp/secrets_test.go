@@ -168,7 +168,7 @@ func TestSecrets(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 
-	w := newWorld(t, quick)
+	w := newWorld(t, "")
 	values := map[string]string{}
 	list := secrets(random, 10)
 	take := func(name string) string {

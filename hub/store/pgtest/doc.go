@@ -8,7 +8,7 @@
 // test is skipped, and says so; with WAYMARK_REQUIRE_ALL it fails. With -short
 // it is skipped everywhere.
 //
-// The package whose tests use Database calls Main from its TestMain, which
+// The package whose tests use Database calls Main, or Exit, from its TestMain, which
 // stops the server at the end. Should the tests die, the kernel stops it.
 //
 // Start starts a server for one test alone, which may kill it.

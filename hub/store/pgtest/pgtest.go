@@ -34,8 +34,10 @@ var shared struct {
 
 // Main runs the tests of a binary and stops the server that they have
 // started. It doesn't return.
-func Main(m *testing.M) {
-	code := m.Run()
+func Main(m *testing.M) { Exit(m.Run()) }
+
+// Exit stops the server when the tests have run, and ends the process.
+func Exit(code int) {
 	if shared.server != nil {
 		shared.server.stop()
 	} else if err := drop(); err != nil {

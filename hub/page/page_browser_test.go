@@ -27,7 +27,10 @@ func TestPage(t *testing.T) {
 		"narrow": testNarrow, "pins": testPins, "servers": testServers, "clients": testClients, "coverage": testCoverage, "signing out": testSigningOut, "nothing there": testNothing, "looks": testLooks,
 		"fleet": testFleet, "fleet live": testFleetLive, "fleet looks": testFleetLooks, "widths": testWidths, "agent widths": testAgentWidths, "order": testOrder, "operator": testOperator, "resources": testResources, "prompt": testPrompt,
 	} {
-		t.Run(name, func(t *testing.T) { test(t, browser) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, browser)
+		})
 	}
 }
 

@@ -119,6 +119,7 @@ func TestHubConformance(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(hubScenarios)) {
 		for _, revision := range hubScenarios[name] {
 			t.Run(revision+"/"+name, func(t *testing.T) {
+				t.Parallel()
 				for _, result := range s.runServer(t, address, "--scenario", name, "--spec-version", revision, "--force") {
 					judgeBy(t, hubExceptions[name], result)
 				}

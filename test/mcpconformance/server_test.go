@@ -125,6 +125,7 @@ func TestServerConformance(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(serverScenarios)) {
 		for _, revision := range serverScenarios[name] {
 			t.Run(revision+"/"+name, func(t *testing.T) {
+				t.Parallel()
 				for _, result := range s.runServer(t, url, "--scenario", name, "--spec-version", revision, "--force") {
 					judgeBy(t, serverExceptions[name], result)
 				}

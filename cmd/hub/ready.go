@@ -73,16 +73,20 @@ func areReady(cmd *cobra.Command, urls []string, timeout time.Duration) error {
 		}
 	}
 	if len(running) == 0 && usualHub(cmd.Context(), timeout) == "" {
-		return fmt.Errorf("%w: no hub is known here, and none answers at %s", errNotReady, hub.DefaultHTTP)
+		return fmt.Errorf("%w: no hub is known here, and none answers at %s", errNotReady, usualAddress)
 	}
 	return nil
 }
 
+// usualAddress is where a hub is looked for that isn't known: tests have none there, whatever
+// else runs on the machine.
+var usualAddress = hub.DefaultHTTP
+
 // usualHub is the URL of a hub at the usual address, where one answers.
 func usualHub(ctx context.Context, timeout time.Duration) string {
 	for _, scheme := range []string{"http://", "https://"} {
-		if ready(ctx, ownClient(timeout), scheme+hub.DefaultHTTP) == nil {
-			return scheme + hub.DefaultHTTP
+		if ready(ctx, ownClient(timeout), scheme+usualAddress) == nil {
+			return scheme + usualAddress
 		}
 	}
 	return ""

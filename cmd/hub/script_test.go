@@ -24,6 +24,7 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"hub": func() {
 		completeWithin = time.Minute // nobody waits for it here
+		usualAddress = "127.0.0.1:1"
 		main()
 	}})
 }

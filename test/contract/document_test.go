@@ -33,12 +33,12 @@ func TestDocumentValid(t *testing.T) {
 	cmd := exec.Command(filepath.Join(dir, "agent"), "run", "--root", filepath.Join(dir, "ws"))
 	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_STATE_HOME="+dir+"/state", "XDG_CACHE_HOME="+dir+"/cache", "XDG_CONFIG_HOME="+dir+"/config", "XDG_RUNTIME_DIR=", "WAYMARK_SOCKET="+socket)
 	p := stoptest.Start(t, cmd)
-	p.Until("it listens", func() bool { _, err := os.Stat(socket); return err == nil })
 	client := http.Client{Transport: &http.Transport{Dial: func(string, string) (net.Conn, error) { return net.Dial("unix", socket) }}}
-	resp, err := client.Get("http://localhost/api/v0/openapi.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	var resp *http.Response
+	p.Until("it answers", func() bool {
+		resp, err = client.Get("http://localhost/api/v0/openapi.json") //nolint:noctx,bodyclose // it ends with the agent, and is closed below
+		return err == nil
+	})
 	defer func() { _ = resp.Body.Close() }()
 	data, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {

@@ -74,7 +74,10 @@ func newWorld(t testing.TB, mcp string) *world {
 	w.must(os.Mkdir(w.root, 0o700))
 	// Also what a failing test leaves behind.
 	t.Cleanup(func() {
-		for _, pid := range w.left() {
+		// A supervisor waits for the next agent.
+		supervisor := []byte("\x00supervise\x00" + w.home.Dir)
+		supervisors := w.processes(func(line, _ []byte) bool { return bytes.Contains(line, supervisor) })
+		for _, pid := range append(w.left(), supervisors...) {
 			if p, err := os.FindProcess(pid); err == nil {
 				_ = p.Kill()
 			}
@@ -96,17 +99,21 @@ func (w *world) mark() string {
 }
 
 // left are the processes with the world's mark.
-func (w *world) left() (pids []int) {
+func (w *world) left() []int {
+	mark, agent := []byte(w.mark()), []byte("\x00run\x00")
+	return w.processes(func(line, environ []byte) bool {
+		return !bytes.Contains(line, agent) && (bytes.Contains(line, mark) || bytes.Contains(environ, mark))
+	})
+}
+
+// processes are those that match, by their command line and environment.
+func (w *world) processes(match func(line, environ []byte) bool) (pids []int) {
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	w.must(err)
-	mark, agent := []byte(w.mark()), []byte("\x00run\x00")
 	for _, file := range files {
 		line, err := os.ReadFile(filepath.Clean(file))
-		if err != nil || bytes.Contains(line, agent) {
-			continue
-		}
 		environ, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "environ"))
-		if !bytes.Contains(line, mark) && !bytes.Contains(environ, mark) {
+		if err != nil || !match(line, environ) {
 			continue
 		}
 		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil && !zombie(pid) {

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package ram
+
+// Use does nothing: only Linux has such a place.
+func Use() {}

@@ -1,6 +1,7 @@
 package contract_test
 
 import (
+	"context"
 	"io"
 	"net"
 	"net/http"
@@ -33,10 +34,12 @@ func TestDocumentValid(t *testing.T) {
 	cmd := exec.Command(filepath.Join(dir, "agent"), "run", "--root", filepath.Join(dir, "ws"))
 	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_STATE_HOME="+dir+"/state", "XDG_CACHE_HOME="+dir+"/cache", "XDG_CONFIG_HOME="+dir+"/config", "XDG_RUNTIME_DIR=", "WAYMARK_SOCKET="+socket)
 	p := stoptest.Start(t, cmd)
-	client := http.Client{Transport: &http.Transport{Dial: func(string, string) (net.Conn, error) { return net.Dial("unix", socket) }}}
+	client := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}}}
 	var resp *http.Response
 	p.Until("it answers", func() bool {
-		resp, err = client.Get("http://localhost/api/v0/openapi.json") //nolint:noctx,bodyclose // it ends with the agent, and is closed below
+		resp, err = client.Get("http://localhost/api/v0/openapi.json")
 		return err == nil
 	})
 	defer func() { _ = resp.Body.Close() }()

@@ -30,7 +30,7 @@ func TestFuelStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := samples()
-	for n := range uint64(randtest.Rounds(25, 80, 80)) { //nolint:gosec // not negative
+	for n := range uint64(randtest.Rounds(25, 80, 80)) {
 		all[fmt.Sprintf("random %d", n)] = scribble(randtest.Of(1, n))
 	}
 	want := map[string]string{}

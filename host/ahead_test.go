@@ -11,7 +11,7 @@ import (
 	"waymark/host"
 	"waymark/host/config"
 	"waymark/host/sandbox"
-	"waymark/host/vfs/vfstest"
+	"waymark/test/contracts/vfstest"
 	"waymark/test/race"
 	"waymark/test/randtest"
 )

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"waymark/host"
-	"waymark/host/vfs/vfstest"
 	"waymark/snapshot"
+	"waymark/test/contracts/vfstest"
 )
 
 // TestBody: what is listed without its text can be had, and nothing that mayn't be seen.

@@ -12,9 +12,9 @@ import (
 	"waymark/abi"
 	"waymark/host"
 	"waymark/host/vfs"
-	"waymark/host/vfs/vfstest"
 	"waymark/host/why"
 	"waymark/snapshot"
+	"waymark/test/contracts/vfstest"
 )
 
 // TestBoundRoots: a link in the working directory that leads a root astray is

@@ -11,10 +11,10 @@ import (
 
 	"waymark/host"
 	"waymark/host/config"
-	"waymark/host/vfs/vfstest"
 	"waymark/host/why"
 	"waymark/plugins/conventions"
 	"waymark/snapshot"
+	"waymark/test/contracts/vfstest"
 	"waymark/test/randtest"
 )
 

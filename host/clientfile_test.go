@@ -13,7 +13,7 @@ import (
 	"waymark/host"
 	"waymark/host/applies"
 	"waymark/host/clients"
-	"waymark/host/vfs/vfstest"
+	"waymark/test/contracts/vfstest"
 )
 
 func client(t testing.TB, id string) *clients.Client {

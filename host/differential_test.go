@@ -12,8 +12,8 @@ import (
 	"waymark/host"
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
-	"waymark/host/vfs/vfstest"
 	"waymark/plugins"
+	"waymark/test/contracts/vfstest"
 	"waymark/test/randtest"
 )
 

@@ -12,8 +12,8 @@ import (
 	"waymark/host"
 	"waymark/host/plugin"
 	"waymark/host/vfs"
-	"waymark/host/vfs/vfstest"
 	"waymark/snapshot"
+	"waymark/test/contracts/vfstest"
 	"waymark/test/randtest"
 )
 

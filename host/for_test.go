@@ -15,7 +15,7 @@ import (
 	"waymark/abi"
 	"waymark/host"
 	"waymark/host/applies"
-	"waymark/host/vfs/vfstest"
+	"waymark/test/contracts/vfstest"
 	"waymark/test/randtest"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"waymark/abi"
 	"waymark/host"
-	"waymark/host/vfs/vfstest"
+	"waymark/test/contracts/vfstest"
 	"waymark/test/race"
 	"waymark/test/randtest"
 )

@@ -9,8 +9,8 @@ import (
 
 	"waymark/abi"
 	"waymark/host"
-	"waymark/host/vfs/vfstest"
 	"waymark/snapshot"
+	"waymark/test/contracts/vfstest"
 )
 
 // importTree imports what is there, what isn't, what mustn't be seen and what is no path.

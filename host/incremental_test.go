@@ -16,8 +16,8 @@ import (
 	"waymark/host/resolve/resolvetest"
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
-	"waymark/host/vfs/vfstest"
 	"waymark/snapshot"
+	"waymark/test/contracts/vfstest"
 	"waymark/test/ordinary"
 	"waymark/test/randtest"
 )

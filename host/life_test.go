@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"waymark/host"
-	"waymark/host/vfs/vfstest"
 	"waymark/host/watch"
+	"waymark/test/contracts/vfstest"
 )
 
 // noLeaks fails the test if goroutines of this repository or of wazero that

@@ -16,9 +16,9 @@ import (
 
 	"waymark/host"
 	"waymark/host/plugin"
-	"waymark/host/vfs/vfstest"
 	"waymark/host/watch"
 	"waymark/snapshot"
+	"waymark/test/contracts/vfstest"
 )
 
 // running starts Run and ends it with the test.

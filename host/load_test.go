@@ -12,8 +12,8 @@ import (
 	"waymark/host"
 	"waymark/host/plugin"
 	"waymark/host/sandbox"
-	"waymark/host/vfs/vfstest"
 	"waymark/snapshot"
+	"waymark/test/contracts/vfstest"
 )
 
 func limitsOf(response int) sandbox.Limits { return sandbox.Limits{Response: response} }

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"waymark/host"
-	"waymark/host/vfs/vfstest"
+	"waymark/test/contracts/vfstest"
 )
 
 // TestMemo: what is run again after an edit, and because of which path. No

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"waymark/host"
-	"waymark/host/vfs/vfstest"
 	"waymark/host/watch"
+	"waymark/test/contracts/vfstest"
 	"waymark/test/race"
 	"waymark/test/randtest"
 )

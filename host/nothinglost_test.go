@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"waymark/host"
-	"waymark/host/vfs/vfstest"
 	"waymark/host/why"
 	"waymark/snapshot"
+	"waymark/test/contracts/vfstest"
 	"waymark/test/randtest"
 )
 

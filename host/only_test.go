@@ -13,7 +13,7 @@ import (
 	"waymark/host/plugin"
 	"waymark/host/resolve"
 	"waymark/host/vfs"
-	"waymark/host/vfs/vfstest"
+	"waymark/test/contracts/vfstest"
 )
 
 // TestOnly: one resolver of a module runs alone, and after Reconfigure another,

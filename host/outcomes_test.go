@@ -11,8 +11,8 @@ import (
 
 	"waymark/abi"
 	"waymark/host"
-	"waymark/host/vfs/vfstest"
 	"waymark/snapshot"
+	"waymark/test/contracts/vfstest"
 	"waymark/test/race"
 )
 

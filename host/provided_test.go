@@ -13,9 +13,9 @@ import (
 
 	"waymark/abi"
 	"waymark/host"
-	"waymark/host/vfs/vfstest"
 	"waymark/internal/notify"
 	"waymark/snapshot"
+	"waymark/test/contracts/vfstest"
 	"waymark/test/randtest"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"waymark/host"
 	"waymark/host/resolve"
-	"waymark/host/vfs/vfstest"
+	"waymark/test/contracts/vfstest"
 )
 
 // skillsOf is the outcome of the resolver of skills.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"waymark/host"
-	"waymark/host/vfs/vfstest"
+	"waymark/test/contracts/vfstest"
 )
 
 // TestSkillFiles: of a skill its files are shown, and nothing that mayn't be seen.

@@ -6,7 +6,7 @@ import (
 
 	"waymark/host/resolve"
 	"waymark/host/vfs"
-	"waymark/host/vfs/vfstest"
+	"waymark/test/contracts/vfstest"
 )
 
 // TestWatchSetOfGlobs: a listing that can show names of a pattern alone is watched for

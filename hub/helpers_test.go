@@ -21,10 +21,10 @@ import (
 
 	"waymark/hub"
 	"waymark/hub/store"
-	"waymark/hub/store/pgtest"
 	"waymark/hub/store/sqlite"
 	"waymark/hub/transport"
 	"waymark/test/atonce"
+	"waymark/test/pgtest"
 	"waymark/wire"
 	"waymark/wire/coder"
 	"waymark/wire/waymark"

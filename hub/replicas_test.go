@@ -15,9 +15,9 @@ import (
 	"waymark/hub"
 	"waymark/hub/client"
 	"waymark/hub/store"
-	"waymark/hub/store/pgtest"
 	"waymark/hub/store/postgres"
 	"waymark/internal/clientview"
+	"waymark/test/pgtest"
 	"waymark/wire/reverse"
 )
 

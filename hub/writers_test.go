@@ -13,8 +13,8 @@ import (
 
 	"waymark/hub"
 	"waymark/hub/store"
-	"waymark/hub/store/pgtest"
 	"waymark/hub/store/postgres"
+	"waymark/test/pgtest"
 	"waymark/wire"
 	"waymark/wire/coder"
 	"waymark/wire/waymark"

@@ -15,8 +15,8 @@ import (
 	"waymark/hub"
 	"waymark/hub/store"
 	"waymark/hub/store/drivers"
-	"waymark/hub/store/pgtest"
 	"waymark/snapshot"
+	"waymark/test/pgtest"
 )
 
 // balancer spreads connections over those hubs that take them.

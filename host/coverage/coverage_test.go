@@ -11,9 +11,9 @@ import (
 	"waymark/abi"
 	"waymark/host/coverage"
 	"waymark/host/vfs"
-	"waymark/host/vfs/vfstest"
 	"waymark/plugins/conventions"
 	"waymark/snapshot"
+	"waymark/test/contracts/vfstest"
 	"waymark/test/randtest"
 )
 

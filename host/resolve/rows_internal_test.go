@@ -10,8 +10,8 @@ import (
 
 	"waymark/abi"
 	"waymark/host/vfs"
-	"waymark/host/vfs/vfstest"
 	"waymark/snapshot"
+	"waymark/test/contracts/vfstest"
 )
 
 // FuzzRows: whatever a guest answers, what comes out keeps to the rules.

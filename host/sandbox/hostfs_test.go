@@ -10,7 +10,7 @@ import (
 
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
-	"waymark/host/vfs/vfstest"
+	"waymark/test/contracts/vfstest"
 	"waymark/test/ordinary"
 )
 

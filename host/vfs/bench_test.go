@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"waymark/host/vfs"
-	"waymark/host/vfs/vfstest"
+	"waymark/test/contracts/vfstest"
 )
 
 var containers = []string{"skills", ".agents/skills", ".claude/skills", ".codex/skills"}

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"waymark/host/vfs"
-	"waymark/host/vfs/vfstest"
+	"waymark/test/contracts/vfstest"
 	"waymark/test/ordinary"
 	"waymark/test/randtest"
 )

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"waymark/host/vfs"
-	"waymark/host/vfs/vfstest"
+	"waymark/test/contracts/vfstest"
 	"waymark/test/randtest"
 )
 

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"waymark/host/vfs"
-	"waymark/host/vfs/vfstest"
 	"waymark/internal/beneath"
+	"waymark/test/contracts/vfstest"
 )
 
 // TestSecretGuard: the list, in every spelling, less what is granted.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"waymark/host/vfs"
-	"waymark/host/vfs/vfstest"
+	"waymark/test/contracts/vfstest"
 	"waymark/test/randtest"
 )
 

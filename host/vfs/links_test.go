@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"waymark/host/vfs"
-	"waymark/host/vfs/vfstest"
+	"waymark/test/contracts/vfstest"
 	"waymark/test/ordinary"
 	"waymark/test/randtest"
 )

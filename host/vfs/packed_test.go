@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"waymark/host/vfs"
-	"waymark/host/vfs/vfstest"
+	"waymark/test/contracts/vfstest"
 )
 
 // repack sends units through JSON.

@@ -14,7 +14,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"waymark/host/vfs"
-	"waymark/host/vfs/vfstest"
+	"waymark/test/contracts/vfstest"
 	"waymark/test/randtest"
 )
 

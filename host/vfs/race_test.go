@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"waymark/host/vfs"
-	"waymark/host/vfs/vfstest"
+	"waymark/test/contracts/vfstest"
 )
 
 // TestSwaps replaces files and directories by links, and back, while they are

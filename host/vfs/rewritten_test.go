@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"waymark/host/vfs"
-	"waymark/host/vfs/vfstest"
+	"waymark/test/contracts/vfstest"
 	"waymark/test/randtest"
 )
 

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"waymark/host/vfs"
-	"waymark/host/vfs/vfstest"
+	"waymark/test/contracts/vfstest"
 	"waymark/test/ordinary"
 )
 

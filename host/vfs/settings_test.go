@@ -9,8 +9,8 @@ import (
 
 	"waymark/abi"
 	"waymark/host/vfs"
-	"waymark/host/vfs/vfstest"
 	"waymark/plugins/conventions"
+	"waymark/test/contracts/vfstest"
 	"waymark/test/randtest"
 )
 

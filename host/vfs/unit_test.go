@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"waymark/host/vfs"
-	"waymark/host/vfs/vfstest"
+	"waymark/test/contracts/vfstest"
 )
 
 // room is enough for every value in these tests.

@@ -6,9 +6,9 @@ import (
 
 	"waymark/abi"
 	"waymark/host/vfs"
-	"waymark/host/vfs/vfstest"
 	"waymark/host/why"
 	"waymark/snapshot"
+	"waymark/test/contracts/vfstest"
 	"waymark/test/ordinary"
 )
 

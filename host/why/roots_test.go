@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"waymark/host/vfs"
-	"waymark/host/vfs/vfstest"
 	"waymark/host/why"
+	"waymark/test/contracts/vfstest"
 )
 
 // TestRefusedRoot: a path in a root that isn't looked at is answered with the

@@ -17,10 +17,10 @@ import (
 	"waymark/host/resolve/resolvetest"
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
-	"waymark/host/vfs/vfstest"
 	"waymark/host/why"
 	"waymark/snapshot"
 	"waymark/test/built"
+	"waymark/test/contracts/vfstest"
 	"waymark/test/ordinary"
 )
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"waymark/hub/consumer"
-	"waymark/hub/store/storetest"
+	"waymark/test/contracts/storetest"
 )
 
 // BenchmarkFollow measures from a push until all streams have its event.

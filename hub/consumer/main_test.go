@@ -3,7 +3,7 @@ package consumer_test
 import (
 	"testing"
 
-	"waymark/hub/store/pgtest"
+	"waymark/test/pgtest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }

@@ -15,9 +15,9 @@ import (
 	"waymark/host/push"
 	"waymark/hub"
 	"waymark/hub/store"
-	"waymark/hub/store/pgtest"
 	"waymark/hub/store/postgres"
 	"waymark/snapshot"
+	"waymark/test/pgtest"
 )
 
 // door is a port that stays open while there is no hub behind it, since another

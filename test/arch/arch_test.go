@@ -136,7 +136,7 @@ func TestEveryRule(t *testing.T) {
 		{"commands are the top", pkg("waymark/host", "waymark/cmd/agent"), pkg("waymark/cmd/harness", "waymark/cmd/harness/internal/fixture"), "built on a command"},
 		{"no test helpers in the product", pkg("waymark/host", "waymark/test/built"), tests("waymark/host", "waymark/test/built"), "no part of the product"},
 		{"no testing in the product", pkg("waymark/host", "testing"), tests("waymark/host", "testing"), "no part of the product"},
-		{"no test suites in the product", pkg("waymark/hub", "waymark/hub/store/storetest"), pkg("waymark/hub/store/storetest", "testing"), "no part of the product"},
+		{"no test suites in the product", pkg("waymark/hub", "waymark/test/contracts/storetest"), pkg("waymark/test/contracts/storetest", "testing"), "no part of the product"},
 		{"down, not up", pkg("waymark/host/vfs", "waymark/host/resolve"), pkg("waymark/host/resolve", "waymark/host/vfs", "waymark/host/sandbox"), "direction"},
 		{"wire below push", pkg("waymark/wire", "waymark/host/push"), pkg("waymark/host/push", "waymark/wire"), "direction"},
 		{"documented", arch.Package{Path: "waymark/hub", Doc: " "}, pkg("waymark/hub"), "no package comment"},

@@ -112,7 +112,7 @@ func rules() []Rule {
 			Reason: "nothing in host starts a process or writes a file of the workspace",
 		},
 		{
-			From: all, Except: []string{"waymark/hub/store/...", "waymark/cmd/..."}, To: databases,
+			From: all, Except: []string{"waymark/hub/store/...", "waymark/test/pgtest", "waymark/cmd/..."}, To: databases,
 			Reason: "SQL is the business of hub/store, behind its interface",
 		},
 		{

@@ -20,9 +20,9 @@ import (
 	"waymark/hub"
 	"waymark/hub/store"
 	"waymark/hub/store/drivers"
-	"waymark/hub/store/pgtest"
 	"waymark/hub/transport"
 	"waymark/test/benchhub"
+	"waymark/test/pgtest"
 )
 
 var (

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"waymark/host/vfs/vfstest"
+	"waymark/test/contracts/vfstest"
 )
 
 func compare(a, b string) int { return cmp.Compare(a, b) }

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"waymark/test/contracts/clienttest"
 	"waymark/test/e2e"
 	"waymark/workspace/client"
-	"waymark/workspace/client/clienttest"
 )
 
 // timeout bounds what takes a moment.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"waymark/workspace/client/clienttest"
+	"waymark/test/contracts/clienttest"
 )
 
 // serverArg makes this program the MCP server.

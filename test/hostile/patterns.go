@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 
 	"waymark/host/vfs"
-	"waymark/host/vfs/vfstest"
+	"waymark/test/contracts/vfstest"
 	"waymark/test/wasmtest"
 )
 

@@ -15,8 +15,8 @@ import (
 	"sync"
 	"testing"
 
-	"waymark/host/vfs/vfstest"
 	"waymark/internal/httpapi"
+	"waymark/test/contracts/vfstest"
 	"waymark/test/openapitest"
 	"waymark/test/ordinary"
 	"waymark/workspace"

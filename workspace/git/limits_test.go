@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"waymark/host/vfs/vfstest"
+	"waymark/test/contracts/vfstest"
 	"waymark/test/ordinary"
 	"waymark/test/randtest"
 	"waymark/workspace"

@@ -7,7 +7,7 @@ import (
 
 	"waymark/abi"
 	"waymark/host/plugin/approvals"
-	"waymark/host/vfs/vfstest"
+	"waymark/test/contracts/vfstest"
 	"waymark/test/randtest"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"waymark/hub/store"
 	"waymark/hub/store/drivers"
-	"waymark/hub/store/pgtest"
+	"waymark/test/pgtest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"waymark/hub/store"
-	"waymark/hub/store/pgtest"
 	"waymark/hub/store/postgres"
+	"waymark/test/pgtest"
 )
 
 // needsPrograms skips a test where pg_dump is missing.

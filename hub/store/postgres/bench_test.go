@@ -3,8 +3,8 @@ package postgres_test
 import (
 	"testing"
 
-	"waymark/hub/store/pgtest"
-	"waymark/hub/store/storetest"
+	"waymark/test/contracts/storetest"
+	"waymark/test/pgtest"
 )
 
 func BenchmarkStore(b *testing.B) { storetest.Bench(b, database) }

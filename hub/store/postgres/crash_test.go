@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"waymark/hub/store"
-	"waymark/hub/store/pgtest"
 	"waymark/hub/store/postgres"
-	"waymark/hub/store/storetest"
+	"waymark/test/contracts/storetest"
+	"waymark/test/pgtest"
 )
 
 // acks keeps the last acknowledgement of a worker, and tells of each.

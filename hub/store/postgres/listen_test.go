@@ -3,8 +3,8 @@ package postgres_test
 import (
 	"testing"
 
-	"waymark/hub/store/pgtest"
 	"waymark/hub/store/postgres"
+	"waymark/test/pgtest"
 )
 
 // listening returns when a hub listens on the database.

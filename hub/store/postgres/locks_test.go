@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"waymark/hub/store"
-	"waymark/hub/store/pgtest"
 	"waymark/hub/store/postgres"
+	"waymark/test/pgtest"
 )
 
 // rival is a connection of somebody else, in a transaction.

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"waymark/hub/store"
-	"waymark/hub/store/pgtest"
 	"waymark/hub/store/postgres"
 	"waymark/snapshot"
+	"waymark/test/pgtest"
 )
 
 // state is a push of n resources whose content is their version's.

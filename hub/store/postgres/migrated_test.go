@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"waymark/hub/store/pgtest"
 	"waymark/hub/store/postgres"
-	"waymark/hub/store/storetest"
+	"waymark/test/contracts/storetest"
+	"waymark/test/pgtest"
 )
 
 // TestMigrated opens what a hub of the first schema has left.

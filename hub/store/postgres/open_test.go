@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"waymark/hub/store"
-	"waymark/hub/store/pgtest"
 	"waymark/hub/store/postgres"
+	"waymark/test/pgtest"
 )
 
 // TestUnusable opens what isn't a hub's database, or not one for this hub.

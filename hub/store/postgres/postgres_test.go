@@ -8,9 +8,9 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"waymark/hub/store"
-	"waymark/hub/store/pgtest"
 	"waymark/hub/store/postgres"
-	"waymark/hub/store/storetest"
+	"waymark/test/contracts/storetest"
+	"waymark/test/pgtest"
 	"waymark/test/randtest"
 )
 

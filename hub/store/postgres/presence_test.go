@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"waymark/hub/store"
-	"waymark/hub/store/pgtest"
 	"waymark/hub/store/postgres"
+	"waymark/test/pgtest"
 )
 
 // TestPresence: each hub is told of the others' agents, as long as that holds.

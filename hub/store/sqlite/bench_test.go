@@ -3,7 +3,7 @@ package sqlite_test
 import (
 	"testing"
 
-	"waymark/hub/store/storetest"
+	"waymark/test/contracts/storetest"
 )
 
 func BenchmarkStore(b *testing.B) { storetest.Bench(b, database) }

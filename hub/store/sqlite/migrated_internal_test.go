@@ -7,7 +7,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"waymark/hub/store/storetest"
+	"waymark/test/contracts/storetest"
 )
 
 // TestMigrated opens what a hub of the first schema has left.

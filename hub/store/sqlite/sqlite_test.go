@@ -13,8 +13,8 @@ import (
 
 	"waymark/hub/store"
 	"waymark/hub/store/sqlite"
-	"waymark/hub/store/storetest"
 	"waymark/snapshot"
+	"waymark/test/contracts/storetest"
 	"waymark/test/randtest"
 )
 

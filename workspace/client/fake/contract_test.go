@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"waymark/test/contracts/clienttest"
 	"waymark/workspace"
 	"waymark/workspace/client"
-	"waymark/workspace/client/clienttest"
 	"waymark/workspace/client/fake"
 	"waymark/workspace/files/edit"
 )

@@ -17,7 +17,7 @@ import (
 	"waymark/abi"
 	"waymark/cmd/harness/internal/extism"
 	"waymark/host/vfs"
-	"waymark/host/vfs/vfstest"
+	"waymark/test/contracts/vfstest"
 )
 
 const frozenDir = "../../../../abi/testdata/v1/modules"

@@ -92,7 +92,7 @@ func needles(secret string) map[string]bool {
 				for i := 4; i+inBase64Twice <= len(form)-4; i++ {
 					found[form[i:i+inBase64Twice]] = true
 				}
-				if before == "" && len(form)-8 < inBase64Twice {
+				if len(form)-8 < inBase64Twice {
 					found[form] = true // of a short one the whole
 				}
 			}
@@ -102,6 +102,7 @@ func needles(secret string) map[string]bool {
 			// Its first and last letters stand for neighbors, too.
 			for i := 4; i+inBase64 <= len(form)-4; i++ {
 				found[form[i:i+inBase64]] = true
+				found[url.QueryEscape(form[i:i+inBase64])] = true
 			}
 		}
 	}

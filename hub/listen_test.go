@@ -44,6 +44,25 @@ func run(t *testing.T, server *hub.Server) (stop func() error) {
 // What is tested here takes locks that processes which are just being started keep for
 // a moment: it isn't run beside tests that start some.
 
+// TestStoppedAtOnce: a server that is stopped before all of it has begun ends well.
+func TestStoppedAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	for range 30 { // of which some were stopped between
+		server := listen(t, hub.ListenOptions{
+			DB: "sqlite:" + filepath.Join(dir, "hub.db"), HTTP: "127.0.0.1:0", Monitor: "127.0.0.1:0",
+			DRPC: []string{"unix:" + filepath.Join(dir, "s"), "tcp:127.0.0.1:0"},
+		})
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		if err := server.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if err := server.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestServerRestart is the life of an embedded hub, twice.
 func TestServerRestart(t *testing.T) {
 	dir := t.TempDir()

@@ -66,7 +66,8 @@ func (s *Server) Run(ctx context.Context) error {
 	})
 	var first error
 	for range parts {
-		if err := <-results; err != nil && first == nil {
+		err := <-results
+		if early := ctx.Err() != nil && errors.Is(err, ErrClosed); err != nil && !early && first == nil { // stopped before it could begin
 			first = fmt.Errorf("serve: %w", err)
 		}
 		cancel() // one that ends ends all

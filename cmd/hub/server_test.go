@@ -107,7 +107,9 @@ func (s *server) end(signal os.Signal) error {
 // hub.log.
 func cmdStop(ts *testscript.TestScript, _ bool, _ []string) {
 	s := ts.Value(serverKey{}).(*server)
-	ts.Check(s.end(syscall.SIGTERM))
+	if err := s.end(syscall.SIGTERM); err != nil {
+		ts.Fatalf("it ends with %v:\n%s", err, &s.log)
+	}
 	ts.Check(os.WriteFile(ts.MkAbs("hub.log"), []byte(s.log.String()), 0o600))
 }
 

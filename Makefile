@@ -104,7 +104,7 @@ test-programs: ## Build what most tests need, once per machine; they do it thems
 	$(GO) run ./test/tools/testprograms
 
 stress: test-programs ## Run tests COUNT times beside LOAD busy loops: make stress PKGS=./hub LOAD=16.
-	@trap 'kill $$(jobs -p) 2>/dev/null' EXIT; for i in $$(seq $(LOAD)); do (while :; do :; done) & done; \
+	@loops=; trap 'kill $$loops' EXIT; for i in $$(seq $(LOAD)); do (while :; do :; done) & loops="$$loops $$!"; done; \
 	$(GO) test -short -count $(COUNT) -failfast -timeout 2h $(TESTFLAGS) $(PKGS)
 
 check: fmt vet cross lint generated test clean-tree ## All that must hold before a commit is done; the tree must be clean.

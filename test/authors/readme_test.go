@@ -86,7 +86,7 @@ func TestReadmeHub(t *testing.T) {
 			}
 			chapter, _, _ = strings.Cut(chapter, "\n```\n") // the first block
 			address := freeAddress(t)
-			steps, err := authors.Parse(strings.NewReplacer("127.0.0.1:7878", address, "make build ", "", "--wait 30s", "--wait 5m", "hub serve", "hub serve --http "+address).Replace(chapter) + "\n```\n")
+			steps, err := authors.Parse(strings.NewReplacer("127.0.0.1:7878", address, "make build ", "", "hub ready --wait 30s", "hub ready --wait 5m http://"+address, "hub serve", "hub serve --http "+address).Replace(chapter) + "\n```\n")
 			if err != nil || len(steps) != 1 {
 				t.Fatalf("%d blocks of commands, %v", len(steps), err)
 			}

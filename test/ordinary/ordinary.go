@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -56,7 +57,7 @@ func Run(t *testing.T, f func(t *testing.T)) {
 	if deadline, ok := t.Deadline(); ok {
 		timeout = time.Until(deadline)
 	}
-	cmd := exec.CommandContext(t.Context(), self, "-test.run="+pattern(t.Name()), "-test.count=1", "-test.timeout="+timeout.String())
+	cmd := exec.CommandContext(t.Context(), self, "-test.run="+pattern(t.Name()), "-test.count=1", "-test.timeout="+timeout.String(), "-test.short="+strconv.FormatBool(testing.Short()))
 	cmd.Env = append(os.Environ(), Env+"=1")
 	out, err := cmd.CombinedOutput()
 	if err != nil {

@@ -303,13 +303,19 @@ func documented(t *testing.T, handler http.Handler) map[string]operation {
 	return routes
 }
 
-type operation struct{ Responses map[string]json.RawMessage }
+type operation struct {
+	OperationID string `json:"operationId"`
+	Responses   map[string]json.RawMessage
+}
 
 // TestWholeDocument: in the description of everything that a daemon serves what acts
 // says which token it needs.
 func TestWholeDocument(t *testing.T) {
 	_, handler := newTestServices(t)
 	for route, described := range documented(t, handler) {
+		if described.OperationID == "" { // that no two are the same is tested there, too
+			t.Errorf("%s has no operationId", route)
+		}
 		for _, code := range []string{"401", "403"} {
 			if guards[route].scope != "" && described.Responses[code] == nil {
 				t.Errorf("%s says nothing of %s", route, code)

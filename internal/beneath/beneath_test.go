@@ -14,7 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"waymark/internal/beneath"
+	"waymark/test/ordinary"
 )
+
+func TestMain(m *testing.M) {
+	ordinary.Main()
+	os.Exit(m.Run())
+}
 
 // build makes a tree: "dir/", "link -> target", else a file that holds its own
 // path. $ROOT in a target is the tree's directory, which is returned.
@@ -163,6 +169,53 @@ func TestListAgain(t *testing.T) {
 	if err := unix.Close(again); !errors.Is(err, unix.EBADF) {
 		t.Errorf("a second descriptor stays open: %v", err)
 	}
+}
+
+// TestModesAndKept: what a directory's mode allows doesn't depend on whether it has
+// been gone through before.
+func TestModesAndKept(t *testing.T) {
+	ordinary.Run(t, func(t *testing.T) {
+		var st unix.Stat_t
+		calls := []func(w *beneath.Walker) syscall.Errno{
+			func(w *beneath.Walker) syscall.Errno {
+				_, errno := w.List("d", &st, &st, func([]byte, fs.FileMode) bool { return true })
+				return errno
+			},
+			func(w *beneath.Walker) syscall.Errno {
+				fd, _, errno := w.Open("d")
+				if errno == 0 {
+					w.KeepDir("d", fd)
+				}
+				return errno
+			},
+			func(w *beneath.Walker) syscall.Errno { _, _, errno := w.Dir("d"); return errno },
+			func(w *beneath.Walker) syscall.Errno { _, errno := w.Stat("d/f", &st); return errno },
+			func(w *beneath.Walker) syscall.Errno { _, errno := w.Stat("d/e/f", &st); return errno },
+			func(w *beneath.Walker) syscall.Errno { _, _, errno := w.Readlink("d/l"); return errno },
+			func(w *beneath.Walker) syscall.Errno {
+				fd, _, errno := w.Open("d/e/f")
+				_ = unix.Close(fd)
+				return errno
+			},
+		}
+		for mode := range os.FileMode(8) {
+			dir := build(t, "d/e/f", "d/f", "d/l -> f")
+			if err := os.Chmod(dir+"/d", mode<<6); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = os.Chmod(dir+"/d", 0o700) })
+			for i, call := range calls {
+				want := call(walker(t, dir))
+				for j, before := range calls {
+					w := walker(t, dir)
+					_ = before(w)
+					if got := call(w); got != want {
+						t.Errorf("mode %03o, call %d after call %d: %v, and %v by itself", mode<<6, i, j, got, want)
+					}
+				}
+			}
+		}
+	})
 }
 
 // TestManyDirectories goes through more directories than are kept open.

@@ -120,13 +120,16 @@ func (w *Walker) KeepDir(path string, fd int) {
 }
 
 // Keeps reports whether a directory is among those that are kept open.
-func (w *Walker) Keeps(dir string) bool {
+func (w *Walker) Keeps(dir string) bool { return w.kept(dir) != nil }
+
+// kept returns the slot of a directory; nil where it isn't kept open.
+func (w *Walker) kept(dir string) *keptDir {
 	for i := range w.dirs {
 		if w.dirs[i].path == dir {
-			return true
+			return &w.dirs[i]
 		}
 	}
-	return false
+	return nil
 }
 
 // Forget closes all directories that are kept open. The Walker may be used
@@ -236,39 +239,39 @@ func (w *Walker) List(path string, before, after *unix.Stat_t, visit func(name [
 // toList opens a directory at its beginning. The descriptor is good until done is
 // called, as long as the Walker isn't used.
 func (w *Walker) toList(path string) (fd int, done func(), at string, errno syscall.Errno) {
-	for i := range w.dirs {
-		if d := &w.dirs[i]; d.path == path && d.listable {
-			if d.listed {
-				if _, err := unix.Seek(d.fd, 0, io.SeekStart); err != nil {
-					return -1, nil, path, ErrnoOf(err)
-				}
+	kept := w.kept(path)
+	if kept != nil && kept.listable {
+		if kept.listed {
+			if _, err := unix.Seek(kept.fd, 0, io.SeekStart); err != nil {
+				return -1, nil, path, ErrnoOf(err)
 			}
-			d.listed = true
-			w.clock++
-			d.used = w.clock
-			return d.fd, func() {}, path, 0
 		}
+		kept.listed = true
+		w.clock++
+		kept.used = w.clock
+		return kept.fd, func() {}, path, 0
 	}
-	if path != "." && !w.Keeps(path) {
-		dir, name := Split(path)
-		if fd, at, errno = w.Dir(dir); errno != 0 {
-			return -1, nil, at, errno
-		}
-		if fd, errno = openAt(fd, name, listFlags); errno != 0 {
-			return -1, nil, path, errno
-		}
-		d := w.keep(path, fd)
-		d.listable, d.listed = true, true
-		return fd, func() {}, path, 0
+	if path == "." { // a descriptor of its own: the root is its caller's
+		fd, errno = openAt(w.Root, ".", listFlags&^unix.O_NOFOLLOW)
+		return fd, func() { _ = unix.Close(fd) }, path, errno
 	}
-	if fd, at, errno = w.Dir(path); errno != 0 {
+	// By its name, also where it is kept to go through: "." in it would take the
+	// permission to search it, and what comes out must not depend on what is kept.
+	dir, name := Split(path)
+	if fd, at, errno = w.Dir(dir); errno != 0 {
 		return -1, nil, at, errno
 	}
-	// A descriptor of its own: the root is its caller's, and others can't list.
-	if fd, errno = openAt(fd, ".", listFlags&^unix.O_NOFOLLOW); errno != 0 {
+	if fd, errno = openAt(fd, name, listFlags); errno != 0 {
 		return -1, nil, path, errno
 	}
-	return fd, func() { _ = unix.Close(fd) }, path, 0
+	if kept = w.kept(path); kept != nil {
+		_ = unix.Close(kept.fd)
+		kept.fd = fd
+	} else {
+		kept = w.keep(path, fd)
+	}
+	kept.listable, kept.listed = true, true
+	return fd, func() {}, path, 0
 }
 
 func (w *Walker) entries(dir int, visit func(name []byte, typ fs.FileMode) bool) syscall.Errno {

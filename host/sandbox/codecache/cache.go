@@ -28,8 +28,10 @@ type Options struct {
 	// KeyDir holds the key; empty means Dir. See sealed.Options.
 	KeyDir string
 	// TempDir is where native code lies while it is compiled, and loaded where
-	// there are no memory files. Empty means Dir, or the system's directory for
-	// temporary files. Those are also tried when TempDir has no room.
+	// there are no memory files. What lies there is executed as it is, so nobody who
+	// isn't trusted may write there. Empty means KeyDir, which no profile of package
+	// launch gives to a process; where nothing is kept, and so nothing is started under
+	// a profile, the system's directories for temporary files.
 	TempDir string
 	// MaxBytes bounds the store; 0 means 512 MiB.
 	MaxBytes int64
@@ -63,9 +65,7 @@ func Open(opts Options) (*Cache, error) {
 	c := &Cache{opts: opts, log: opts.Logger, seal: newSealed}
 	c.log = cmp.Or(c.log, slog.New(slog.DiscardHandler))
 	c.opts.Limits = opts.Limits.withDefaults()
-	if opts.TempDir != "" {
-		removeStale(opts.TempDir)
-	}
+	c.opts.KeyDir = cmp.Or(opts.KeyDir, opts.Dir)
 	if opts.Dir == "" {
 		return c, nil
 	}
@@ -74,7 +74,7 @@ func Open(opts Options) (*Cache, error) {
 		return c, err
 	}
 	c.store = store
-	removeStale(opts.Dir)
+	removeStale(c.opts.KeyDir)
 	return c, nil
 }
 

@@ -293,7 +293,7 @@ func TestSweep(t *testing.T) {
 	var logs logBuffer
 	opts := cacheOptions(t, &logs)
 	openCache(t, opts)
-	old, young := filepath.Join(opts.Dir, ".code-1"), filepath.Join(opts.Dir, ".code-2")
+	old, young := filepath.Join(opts.KeyDir, ".code-1"), filepath.Join(opts.KeyDir, ".code-2")
 	must(t, os.MkdirAll(filepath.Join(old, "wazero"), 0o700))
 	must(t, os.Mkdir(young, 0o700))
 	at := time.Now().Add(-2 * time.Hour)
@@ -304,6 +304,32 @@ func TestSweep(t *testing.T) {
 	}
 	if _, err := os.Stat(young); err != nil {
 		t.Error("the young one is gone")
+	}
+}
+
+// TestOutOfReach: native code that isn't sealed lies where the key is, which processes
+// under a profile can't write, and nowhere else.
+func TestOutOfReach(t *testing.T) {
+	var logs logBuffer
+	opts := cacheOptions(t, &logs)
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	c := openCache(t, opts)
+	var g guest
+	code, err := c.Load(t.Context(), codecache.Request{Wasm: small()}, func(ctx context.Context, code *codecache.Code) error {
+		noScratch(t, opts.Dir, temp, "/dev/shm")
+		if left, _ := filepath.Glob(filepath.Join(opts.KeyDir, ".code-*")); len(left) != 1 {
+			t.Errorf("where the key is lies %v", left)
+		}
+		return g.use(ctx, code)
+	})
+	must(t, err)
+	must(t, g.Close())
+	must(t, code.Close())
+	noScratch(t, opts.KeyDir)
+	must(t, os.RemoveAll(opts.KeyDir))
+	if _, err := c.Load(t.Context(), codecache.Request{Wasm: wasmOf("another")}, use); err == nil {
+		t.Error("native code was loaded from another place")
 	}
 }
 

@@ -26,7 +26,8 @@ const (
 	staleAfter = time.Hour
 )
 
-// memoryDir is for when the disk is full or read-only.
+// memoryDir is for when the system's directory for temporary files is full or
+// read-only.
 const memoryDir = "/dev/shm"
 
 // scratch is a private directory that wazero takes for its cache, for as long
@@ -42,18 +43,15 @@ type scratch struct {
 
 // scratchDirs lists where scratch directories may be made, best first.
 func (c *Cache) scratchDirs() []string {
-	var list []string
-	if c.opts.TempDir != "" {
-		list = append(list, c.opts.TempDir)
+	switch {
+	case c.opts.TempDir != "":
+		return []string{c.opts.TempDir}
+	case c.store != nil:
+		return []string{c.opts.KeyDir}
+	case runtime.GOOS == "linux":
+		return []string{os.TempDir(), memoryDir}
 	}
-	if c.store != nil {
-		list = append(list, c.opts.Dir)
-	}
-	list = append(list, os.TempDir())
-	if runtime.GOOS == "linux" {
-		list = append(list, memoryDir)
-	}
-	return list
+	return []string{os.TempDir()}
 }
 
 // newScratch makes one in the first of several directories that has room.
@@ -66,7 +64,7 @@ func newScratch(dirs []string, room int64) (*scratch, error) {
 		}
 		errs = append(errs, err)
 	}
-	return nil, fmt.Errorf("no directory to load native code from: %w", errors.Join(errs...))
+	return nil, fmt.Errorf("no room to load native code from: %w", errors.Join(errs...))
 }
 
 func newScratchIn(in string, room int64) (*scratch, error) {

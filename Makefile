@@ -7,6 +7,8 @@ ROOT ?= .
 TESTFLAGS ?=
 # What `make test`, `race` and `cover` look at.
 PKGS ?= ./...
+# How many packages `make test` tests at a time: tests wait more than they compute.
+AT_ONCE ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN))
 # How long `make fuzz` runs each target, and `make bench` each benchmark.
 FUZZTIME  ?= 20s
 BENCHTIME ?= 1s
@@ -92,7 +94,7 @@ $(NATIVE): $(GUEST) $(NATIVE_FILES)
 	$(GO) run ./internal/tools/aot -o $@ $(GUEST)
 
 test: ## Run the short form of all tests, without what isn't Go: between two edits.
-	$(GO) test -short -timeout 20m $(TESTFLAGS) $(PKGS)
+	$(GO) test -short -p $(AT_ONCE) -timeout 20m $(TESTFLAGS) $(PKGS)
 
 test-all: guest native ## Run all tests, with foreign programs and long random forms.
 	$(GO) test -timeout 30m $(TESTFLAGS) $(PKGS)

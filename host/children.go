@@ -240,7 +240,7 @@ func (h *Host) forUser(r *resolve.Resolver, plugins []installed.Plugin) (err err
 			}
 			for _, place := range c.Places {
 				if to, renamed := names[path.Base(place)]; renamed {
-					place = path.Join(path.Dir(place), resolve.LiteralPattern(to))
+					place = path.Join(path.Dir(place), vfs.LiteralPattern(to))
 				}
 				if !slices.Contains(r.Places, place) {
 					r.Places = append(r.Places, place)

@@ -207,7 +207,7 @@ func (h *Host) clientOptions(ctx context.Context) (opts Options, leave func(), e
 		return opts, nil, err
 	}
 	opts = h.opts
-	opts.Exclude, opts.FileLimits, opts.Caps = h.config.exclude, h.config.fileLimits, h.config.caps
+	opts.Exclude, opts.Own, opts.FileLimits, opts.Caps = h.config.exclude, h.config.own, h.config.fileLimits, h.config.caps
 	opts.Progress = nil
 	return opts, leave, nil
 }

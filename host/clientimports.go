@@ -15,8 +15,9 @@ import (
 // importer reads what a client's instructions import, each in a root of its own: the top of
 // the project, and for what is the user's own all there is. Links are followed inside of
 // these. What is protected is said to be so, whether it is there or not. dirs are those that
-// the patterns of what is excluded are relative to.
-func importer(ctx context.Context, patterns []string, in *clients.Input, dirs []string) func(f *clients.Find, user bool) bool {
+// Options.Exclude is relative to.
+func importer(ctx context.Context, opts *Options, in *clients.Input, dirs []string) func(f *clients.Find, user bool) bool {
+	patterns, own := opts.Exclude, opts.own()
 	return func(f *clients.Find, user bool) bool {
 		top, exclude := cmp.Or(in.Project, in.Start), patterns
 		if user {
@@ -30,7 +31,7 @@ func importer(ctx context.Context, patterns []string, in *clients.Input, dirs []
 		if err != nil {
 			return false
 		}
-		root, err := vfs.OpenRoot(top, vfs.RootOptions{Exclude: exclude})
+		root, err := vfs.OpenRoot(top, vfs.RootOptions{Exclude: exclude, Own: own})
 		if err != nil {
 			return false
 		}

@@ -15,7 +15,6 @@ import (
 	"waymark/host/applies"
 	"waymark/host/clients"
 	"waymark/host/plugin"
-	"waymark/host/resolve"
 	"waymark/host/vfs"
 	"waymark/plugins/conventions"
 	"waymark/snapshot"
@@ -53,7 +52,7 @@ func clientInput(ctx context.Context, opts Options, client *clients.Client, dir 
 	}
 	in := &clients.Input{Client: client, Start: start, Project: projectOf(start), Home: opts.Home}
 	walk := walkOf(in, &opts, below, "")
-	in.Read = importer(ctx, opts.Exclude, in, walk.roots)
+	in.Read = importer(ctx, &opts, in, walk.roots)
 	walk.in.Read = in.Read
 	targets, err := walk.look(ctx, opts)
 	if err != nil {
@@ -108,7 +107,7 @@ func excludeBelow(patterns []string, top string, dirs []string) (all []string) {
 	for _, dir := range dirs {
 		rel, _ := applies.Below(top, dir)
 		for _, pattern := range patterns {
-			all = append(all, path.Join(resolve.LiteralPattern(rel), pattern))
+			all = append(all, path.Join(vfs.LiteralPattern(rel), pattern))
 		}
 	}
 	return all

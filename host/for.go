@@ -221,7 +221,7 @@ func lost(run *vfs.Run, dir string) error {
 func forDirectories(dir string) (dirs, warnings []string) {
 	deep := 0
 	for ; dir != "."; dir = path.Dir(dir) {
-		if strings.Count(dir, "/") >= maxForDepth || len(resolve.LiteralPattern(dir)) > maxForDirectory {
+		if strings.Count(dir, "/") >= maxForDepth || len(vfs.LiteralPattern(dir)) > maxForDirectory {
 			deep++
 			continue
 		}
@@ -346,10 +346,10 @@ func (h *Host) nestedResolver(r resolve.Resolver, dirs []string) (nested resolve
 	names := h.opts.BuiltinNames[r.Info.Name]
 	r.Info.Reads, r.Info.ReadsFromConfig, r.Places = nil, nil, nil
 	for _, dir := range dirs {
-		prefix := resolve.LiteralPattern(dir) + "/"
+		prefix := vfs.LiteralPattern(dir) + "/"
 		for _, p := range places {
 			if to, renamed := names[path.Base(p)]; renamed {
-				p = path.Join(path.Dir(p), resolve.LiteralPattern(to))
+				p = path.Join(path.Dir(p), vfs.LiteralPattern(to))
 			}
 			r.Places = append(r.Places, prefix+p)
 		}

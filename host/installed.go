@@ -40,7 +40,7 @@ func filterOfInstalled(moved map[string]string) (*vfs.Filter, error) {
 func movedPlace(moved map[string]string, place string) string {
 	first, rest, _ := strings.Cut(place, "/")
 	if to := moved[first]; to != "" {
-		return resolve.LiteralPattern(to) + "/" + rest
+		return vfs.LiteralPattern(to) + "/" + rest
 	}
 	return place
 }
@@ -164,7 +164,7 @@ func placesIn(list []installed.Plugin) (patterns []string) {
 		if list[i].State != installed.On {
 			continue
 		}
-		patterns = append(patterns, resolve.LiteralPattern(list[i].Dir)+"/"+resolve.PartsOfBundle)
+		patterns = append(patterns, vfs.LiteralPattern(list[i].Dir)+"/"+resolve.PartsOfBundle)
 	}
 	return patterns
 }
@@ -172,7 +172,7 @@ func placesIn(list []installed.Plugin) (patterns []string) {
 // listsOf are the files that say what is installed, as patterns.
 func listsOf(list []installed.Plugin) (patterns []string) {
 	for i := range list {
-		if p := resolve.LiteralPattern(list[i].List); !slices.Contains(patterns, p) {
+		if p := vfs.LiteralPattern(list[i].List); !slices.Contains(patterns, p) {
 			patterns = append(patterns, p)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"waymark/abi"
 	"waymark/host/config"
+	"waymark/host/places"
 	"waymark/host/plugin"
 	"waymark/host/push"
 	"waymark/host/sandbox"
@@ -52,9 +53,13 @@ type Options struct {
 	// before PluginDirs, in order. Whoever may write to them is not looked at:
 	// an operator who names a file means it.
 	PluginFiles []string
+	// Own are the agent's own places, by absolute paths: no resolver sees them.
+	Own []string
 	// PluginDirs are searched for *.wasm files, in order. A directory that
 	// doesn't exist holds none; Run waits for it.
 	PluginDirs []string
+	// RefusePlugins says why no module of one of PluginDirs is loaded; nil refuses none.
+	RefusePlugins func(dir string) error
 	// PluginSettle is how long a plugin file must have stayed the same before
 	// Run takes it; 0 means plugin.DefaultSettle.
 	PluginSettle time.Duration
@@ -190,18 +195,26 @@ func (o *Options) setDefaults() {
 	o.Watch.Logger = cmp.Or(o.Watch.Logger, o.Logger)
 }
 
+// own is where the agent's own places lead.
+func (o *Options) own() (list []string) {
+	for _, path := range o.Own {
+		list = append(list, places.Real(path))
+	}
+	return list
+}
+
 // engineConfig is what Reconfigure can change, beside modules and the paces of
 // watching.
 type engineConfig struct {
-	only, exclude, settings []string
-	children                string
-	conventions             plugin.Conventions
-	fileLimits              vfs.Limits
-	caps                    snapshot.Caps
+	only, exclude, settings, own []string
+	children                     string
+	conventions                  plugin.Conventions
+	fileLimits                   vfs.Limits
+	caps                         snapshot.Caps
 }
 
 func (o *Options) config() engineConfig {
-	return engineConfig{only: o.Only, exclude: o.Exclude, settings: o.settings(), children: o.Children, conventions: o.Conventions, fileLimits: o.FileLimits, caps: o.Caps}
+	return engineConfig{only: o.Only, exclude: o.Exclude, own: o.own(), settings: o.settings(), children: o.Children, conventions: o.Conventions, fileLimits: o.FileLimits, caps: o.Caps}
 }
 
 // settings are the patterns of the settings files that only the operator knows.
@@ -218,7 +231,7 @@ func (o *Options) settings() (patterns []string) {
 func (o *Options) catalogConfig() plugin.Config {
 	return plugin.Config{
 		DisableBuiltin: o.DisableBuiltin, BuiltinConfig: o.BuiltinConfig, Conventions: o.Conventions,
-		Files: o.PluginFiles, Dirs: o.PluginDirs, Entries: o.Plugins, Limits: o.Limits, FileLimits: o.FileLimits,
+		Files: o.PluginFiles, Dirs: o.PluginDirs, Refuse: o.RefusePlugins, Entries: o.Plugins, Limits: o.Limits, FileLimits: o.FileLimits,
 	}
 }
 

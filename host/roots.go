@@ -70,7 +70,7 @@ func (h *Host) openRoots(s scope) {
 	for _, slot := range h.slots {
 		if s.covers(slot) {
 			slot.refresh(vfs.RootOptions{
-				Exclude: h.config.exclude, MCPFiles: h.mcpFiles(slot.spec.Path), Settings: h.config.settings, Within: slot.spec.within(), Top: top,
+				Exclude: h.config.exclude, Own: h.config.own, MCPFiles: h.mcpFiles(slot.spec.Path), Settings: h.config.settings, Within: slot.spec.within(), Top: top,
 			})
 			h.logRefused(slot)
 		}

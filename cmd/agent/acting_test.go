@@ -38,7 +38,7 @@ var (
 	// started; their own tests say so.
 	alone = []string{
 		"run", "enroll", "resolve", "context", "list", "connect", "connect session-start", "mcp serve", "audit",
-		"config", "config check", "config defaults", "git", "mcp", "token", "version", "help", "completion bash", "completion zsh", "completion fish", "completion powershell",
+		"config", "config check", "config approve", "config defaults", "git", "mcp", "token", "version", "help", "completion bash", "completion zsh", "completion fish", "completion powershell",
 	}
 )
 
@@ -63,7 +63,7 @@ func TestActsHere(t *testing.T) {
 	a, _ := newApp()
 	walk(a.rootCommand(), "")
 
-	asked := elsewhere(t)
+	asked := elsewhere(t, 0)
 	run := func(name, args string) (code int, out string) {
 		a, text := newApp()
 		asked.Store(0)
@@ -88,9 +88,24 @@ func TestActsHere(t *testing.T) {
 	}
 }
 
+// TestStrangerAtSocket: a process that has put a socket of its own in the place of the
+// agent's is shown nothing.
+func TestStrangerAtSocket(t *testing.T) {
+	asked := elsewhere(t, os.Getppid())
+	t.Chdir("../theirs")
+	for _, args := range [][]string{{"ps"}, {"stop"}, {"exec", "--", "true"}, {"token", "list"}} {
+		var out bytes.Buffer
+		a := &app{stdout: &out, stderr: &out, builtin: func() ([]byte, error) { return nil, os.ErrNotExist }}
+		if code := a.run(t.Context(), args); code == 0 || asked.Load() > 0 || !strings.Contains(out.String(), "isn't shown the token") {
+			t.Errorf("agent %s: exit code %d, %d requests:\n%s", args, code, asked.Load(), out.String())
+		}
+	}
+}
+
 // elsewhere has something serve as the agent of another directory than the current one,
-// and returns how often it was asked.
-func elsewhere(t *testing.T) *atomic.Int64 {
+// and returns how often it was asked. The agent says that it is a process of this id, unless
+// it is 0.
+func elsewhere(t *testing.T, pid int) *atomic.Int64 {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "wm") // a short path, for the socket
 	if err != nil {
@@ -124,6 +139,12 @@ func elsewhere(t *testing.T) *atomic.Int64 {
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+	if pid != 0 {
+		err := ensureToken(controlFile(w.State))
+		if err := errors.Join(err, c.change(func(i *instance) { i.PID = pid })); err != nil {
+			t.Fatal(err)
+		}
 	}
 	var asked atomic.Int64
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

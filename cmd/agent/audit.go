@@ -61,7 +61,7 @@ func (c *connection) state() (string, error) {
 	t, err := c.find(anybody)
 	switch {
 	case err == nil && t.instance != nil:
-		return t.instance.state, nil
+		return t.instance.state.Path(), nil
 	case err == nil && !c.unnamed():
 		return "", &cli.Error{Code: cli.CodeNo, Err: fmt.Errorf("no workspace of yours is served at %s", term.Visible(c.listen))}
 	case cli.Code(err) == cli.CodeUsage:
@@ -75,7 +75,7 @@ func (c *connection) state() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return here.State, nil
+	return here.State.Path(), nil
 }
 
 // audit prints the log of a state directory.

@@ -165,9 +165,12 @@ func (d *daemon) SetRoot(ctx context.Context, path string) error {
 		return &api.Error{Code: http.StatusBadRequest, Message: "the path is relative", Detail: "write an absolute path: the agent has another working directory"}
 	}
 	path = filepath.Clean(path)
-	before := d.workspace.setRoot(path)
+	before, err := d.workspace.setRoot(path)
+	if err != nil {
+		return &api.Error{Code: http.StatusBadRequest, Message: "the root can't be used", Detail: err.Error()}
+	}
 	if err := d.host.SetRoots(ctx, d.workspace.specs()); err != nil {
-		d.workspace.setRoot(before)
+		_, _ = d.workspace.setRoot(before) // it was possible before
 		if errors.Is(err, host.ErrRoot) {
 			return &api.Error{Code: http.StatusBadRequest, Message: "the root can't be used", Detail: err.Error()}
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -51,7 +52,41 @@ func (c *connection) clientFor(only func(*instance) bool) (client.Client, error)
 	if err != nil {
 		return nil, err
 	}
-	return client.New(t.address, client.Options{Token: t.token}), nil
+	return t.client(t.token), nil
+}
+
+// client is a client of the agent that shows a token.
+func (t *target) client(token string) client.Client {
+	opts := client.Options{Token: token}
+	if token != "" && t.instance != nil && t.instance.socket() != "" {
+		opts.Dial = t.instance.dial
+	}
+	return client.New(t.address, opts)
+}
+
+// dial connects to the agent's socket, and to no other process: somebody may have put
+// another one in its place, to be shown the token.
+func (i *instance) dial(ctx context.Context) (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", i.socket())
+	if err != nil {
+		return nil, err
+	}
+	pid := 0
+	raw, err := conn.(*net.UnixConn).SyscallConn() //nolint:forcetypeassert // of this network it is one
+	if err == nil {
+		var failed error
+		err = raw.Control(func(fd uintptr) { pid, failed = peerPID(int(fd)) })
+		err = errors.Join(err, failed)
+	}
+	now, rerr := readInstance(i.state) // which may be the next one by now
+	if err = errors.Join(err, rerr); err == nil && pid != now.PID {
+		err = fmt.Errorf("process %d listens at %s, and not the agent (pid %d): it isn't shown the token; see who that is", pid, i.socket(), now.PID)
+	}
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return conn, nil
 }
 
 // target is the agent that is meant.
@@ -91,11 +126,11 @@ func (c *connection) find(only func(*instance) bool) (*target, error) {
 	case c.tokenFile == "":
 		return nil, cli.Usage("--listen %q needs --listen-token-file: name the file that the agent was started with", c.listen)
 	}
-	path, err := paths.Expand(c.tokenFile)
+	file, err := paths.Token(c.tokenFile)
 	if err != nil {
 		return nil, err
 	}
-	token, err := readToken(path)
+	token, err := readToken(file)
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ refused or waits for an approval.`,
 		},
 	}
 	check.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.AddCommand(check, &cobra.Command{
+	cmd.AddCommand(check, a.configApproveCommand(), &cobra.Command{
 		Use:   "defaults",
 		Short: "Print the annotated default configuration",
 		Args:  cobra.NoArgs,
@@ -153,9 +153,9 @@ func configWarnings(c *config.Config, paths *config.Paths) []string {
 	if c.Push.TokenFile == "" {
 		return []string{"push.url has no push.token_file beside it: 'agent run' needs --token-file then"}
 	}
-	path, err := paths.Expand(c.Push.TokenFile)
+	file, err := paths.Token(c.Push.TokenFile)
 	if err == nil {
-		_, err = readToken(path)
+		_, err = readToken(file)
 	}
 	if err != nil {
 		return []string{"push.token_file: " + err.Error()}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -104,7 +103,7 @@ func connector() (*connect.Connector, error) {
 	if err != nil {
 		return nil, err
 	}
-	return connect.New(connect.Options{Program: program, Home: paths.Home, State: filepath.Join(paths.State, "connect")}), nil
+	return connect.New(connect.Options{Program: program, Home: paths.Home, State: paths.State.In("connect").Path()}), nil
 }
 
 // isSame reports whether two paths lead to one file.
@@ -213,9 +212,7 @@ func (a *app) connect(cmd *cobra.Command, args []string, s *connectFlags) error 
 // askApproval asks whether a client shall call tools without asking. Whatever isn't a yes is
 // the safe answer.
 func askApproval(out io.Writer, in io.Reader, c *connect.Client) string {
-	_, _ = fmt.Fprintf(out, "%s asks before it calls tools that don't only read, such as those that run commands and write\nfiles, and 'codex exec' refuses them. Let it call all tools of this agent without asking? [y/N] ", c.Name)
-	line, _ := bufio.NewReader(in).ReadString('\n') // an end is a no
-	if line = strings.ToLower(strings.TrimSpace(line)); line == "y" || line == "yes" {
+	if confirmed(out, in, c.Name+" asks before it calls tools that don't only read, such as those that run commands and write\nfiles, and 'codex exec' refuses them. Let it call all tools of this agent without asking?") {
 		return approveAll
 	}
 	return approveAsk

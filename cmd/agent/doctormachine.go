@@ -219,7 +219,7 @@ func (p *patient) newest() (path string, at time.Time) {
 	if p.paths == nil {
 		return "", at
 	}
-	files, _ := filepath.Glob(filepath.Join(p.paths.State, "*")) // fails for a wrong pattern
+	files, _ := filepath.Glob(p.paths.State.In("*").Path()) // fails for a wrong pattern
 	slices.Sort(files)
 	for _, file := range files {
 		if info, err := os.Lstat(file); err == nil && info.ModTime().After(at) {

@@ -14,6 +14,7 @@ import (
 	"waymark/cmd/agent/internal/connect"
 	"waymark/cmd/internal/term"
 	"waymark/host/config"
+	"waymark/host/places"
 	"waymark/host/plugin"
 	"waymark/host/sandbox"
 	"waymark/hub/client"
@@ -33,7 +34,7 @@ func (p *patient) places(context.Context) finding {
 	if p.paths.Socket != "" {
 		sockets = p.paths.Socket
 	}
-	return fine("state in %s, cache in %s, sockets in %s", p.paths.State, p.paths.Cache, sockets)
+	return fine("state in %s, cache in %s, sockets in %s", p.paths.State.Path(), p.paths.Cache.Path(), sockets)
 }
 
 // state looks at the directory that must survive: it belongs to its user, and
@@ -42,7 +43,7 @@ func (p *patient) state(context.Context) finding {
 	if p.paths == nil {
 		return finding{}
 	}
-	dir := p.paths.State
+	dir := p.paths.State.Path()
 	if err := writable(dir); err != nil {
 		return failure("make it writable, or set XDG_STATE_HOME to a directory that is", "%v", err)
 	}
@@ -108,12 +109,12 @@ func (p *patient) cache(context.Context) finding {
 	if p.paths == nil {
 		return finding{}
 	}
-	if err := writable(p.paths.Cache); err != nil {
+	if err := writable(p.paths.Cache.Path()); err != nil {
 		return worry("make it writable, or set XDG_CACHE_HOME; until then each start compiles modules and looks at everything anew", "%v", err)
 	}
 	var told []string
 	for _, dir := range []struct{ name, what string }{{"code", "compiled code"}, {"memo", "remembered results"}} {
-		path := filepath.Join(p.paths.Cache, dir.name)
+		path := p.paths.Cache.In(dir.name).Path()
 		size, err := sizeOf(path)
 		if err == nil && size >= 0 {
 			err = closedTo(path)
@@ -126,9 +127,9 @@ func (p *patient) cache(context.Context) finding {
 		}
 	}
 	if len(told) == 0 {
-		return fine("%s is made by the first start", p.paths.Cache)
+		return fine("%s is made by the first start", p.paths.Cache.Path())
 	}
-	return fine("%s in %s", strings.Join(told, ", "), p.paths.Cache)
+	return fine("%s in %s", strings.Join(told, ", "), p.paths.Cache.Path())
 }
 
 // closedTo says why a directory isn't used for sealed files.
@@ -173,7 +174,7 @@ func (p *patient) compiledCode(context.Context) finding {
 	var opts sandbox.Options
 	limits := sandbox.Limits{Memory: int64(p.config.Limits.Memory)}
 	if p.paths != nil {
-		code, key := filepath.Join(p.paths.Cache, "code"), filepath.Join(p.paths.State, "key")
+		code, key := p.paths.Cache.In("code").Path(), p.paths.State.In("key").Path()
 		if isDir(code) && isDir(key) { // it isn't for a check to make them
 			opts = sandbox.Options{CacheDir: code, KeyDir: key}
 		}
@@ -231,12 +232,7 @@ func (p *patient) pluginDirs(context.Context) finding {
 		return finding{}
 	}
 	paths := cmp.Or(p.paths, &config.Paths{}) // without a home there are no plugins in it either
-	dirs := p.settings.plugins
-	for _, dir := range p.config.Plugins.Dirs {
-		if dir, err := paths.Expand(dir); err == nil {
-			dirs = append(dirs, dir)
-		}
-	}
+	dirs := append(expandDirs(paths, p.config.Plugins.Dirs), p.settings.plugins...)
 	for _, dir := range dirs {
 		if err := plugin.CheckDir(dir); err != nil {
 			return failure("no module in it is used until that is mended", "%s: %v", dir, err)
@@ -259,15 +255,21 @@ func (p *patient) tokens(ctx context.Context) finding {
 	if p.paths == nil {
 		return finding{}
 	}
-	var files []string
+	var files []places.Place
 	for _, pattern := range []string{"*.token", "w/*/*.token"} { // of readers, and of each workspace's agent
-		found, _ := filepath.Glob(filepath.Join(p.paths.State, pattern)) // fails for a wrong pattern
-		files = append(files, found...)
+		found, _ := filepath.Glob(p.paths.State.In(pattern).Path()) // fails for a wrong pattern
+		for _, path := range found {
+			if file, err := p.paths.Token(path); err == nil {
+				files = append(files, file)
+			}
+		}
 	}
 	if p.config != nil && p.config.Push.TokenFile != "" {
-		if path, err := p.paths.Expand(p.config.Push.TokenFile); err == nil {
-			files = append(files, path)
+		file, err := p.paths.Token(p.config.Push.TokenFile)
+		if err != nil {
+			return failure("and make another with 'hub token create', since somebody could have read it", "%v", err)
 		}
+		files = append(files, file)
 	}
 	for _, file := range files {
 		if _, err := readToken(file); err != nil {
@@ -281,8 +283,12 @@ func (p *patient) tokens(ctx context.Context) finding {
 	if p.status == nil || p.status.Hub == "" {
 		return fine("%s", text)
 	}
-	reader := local.ReaderFile(p.paths.State)
-	token, err := readToken(reader)
+	reader := local.ReaderFile(p.paths.State.Path())
+	file, err := p.paths.Token(reader)
+	if err != nil {
+		return failure("restart the agent: it makes it", "%v", err)
+	}
+	token, err := readToken(file)
 	if err != nil {
 		return failure("restart the agent: it makes it", "%v", err)
 	}

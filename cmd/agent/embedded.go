@@ -14,6 +14,7 @@ import (
 
 	"waymark/cmd/internal/term"
 	"waymark/host/config"
+	"waymark/host/places"
 	"waymark/host/push"
 	"waymark/hub/client"
 	"waymark/hub/local"
@@ -26,7 +27,7 @@ import (
 // This agent may be the one that holds it; it pushes in the same way either way.
 type embeddedHub struct {
 	*local.Hub
-	state   string
+	state   places.Place
 	agentID string
 	token   string
 }
@@ -41,7 +42,7 @@ const (
 
 // openHub takes the hub, or joins it where another agent holds it.
 func openHub(ctx context.Context, paths *config.Paths, w *config.Workspace, log *slog.Logger) (*embeddedHub, error) {
-	if err := config.MakePrivate(paths.State); err != nil {
+	if err := config.MakePrivate(paths.State.Path()); err != nil {
 		return nil, err
 	}
 	socket, err := paths.HubSocket()
@@ -49,13 +50,13 @@ func openHub(ctx context.Context, paths *config.Paths, w *config.Workspace, log 
 		return nil, err
 	}
 	h := &embeddedHub{state: paths.State, Hub: local.New(local.Options{
-		State: paths.State, Socket: socket, DrainTimeout: embeddedDrain, Logger: log,
+		State: paths.State.Path(), Socket: socket, DrainTimeout: embeddedDrain, Logger: log,
 	})}
 	if err := h.Open(ctx); err != nil {
 		return nil, err
 	}
 	token := store.NewToken{Role: store.RoleAgent, Name: agentName(w)}
-	made, stored, err := h.Token(ctx, token, filepath.Join(w.State, "agent.token"))
+	made, stored, err := h.Token(ctx, token, w.State.In("agent.token").Path())
 	if err != nil {
 		_ = h.Close()
 		return nil, err
@@ -95,7 +96,7 @@ func (h *embeddedHub) peer(log *slog.Logger) *push.Options {
 // printStored says where to look at what was stored. It names the file that holds
 // the token, not the token; the link works once, and not for long.
 func (h *embeddedHub) printStored(ctx context.Context, w io.Writer, version uint64) error {
-	url, reader := h.URL(), local.ReaderFile(h.state)
+	url, reader := h.URL(), local.ReaderFile(h.state.Path())
 	_, err := fmt.Fprintf(w, `stored: the hub at %s has version %d
 look at it with
   curl -H "Authorization: Bearer $(cat %s)" %s/api/v0/agents/%s/context
@@ -116,7 +117,11 @@ look at it with
 
 // loginLink asks the hub for a link to its page.
 func loginLink(ctx context.Context, url, reader string) (string, error) {
-	token, err := readToken(reader)
+	file, err := tokenFile(reader)
+	if err != nil {
+		return "", err
+	}
+	token, err := readToken(file)
 	if err != nil {
 		return "", err
 	}

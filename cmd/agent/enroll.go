@@ -78,8 +78,11 @@ func (f *enrollFlags) secret() (string, error) {
 	}
 	secret := f.code
 	if f.keyFile != "" {
-		var err error
-		if secret, err = readToken(f.keyFile); err != nil {
+		file, err := tokenFile(f.keyFile)
+		if err != nil {
+			return "", err
+		}
+		if secret, err = readToken(file); err != nil {
 			return "", err
 		}
 	}
@@ -105,7 +108,7 @@ func (a *app) enroll(ctx context.Context, url string, f *enrollFlags) error {
 	if err != nil {
 		return err
 	}
-	files, token := paths.ConfigFiles, filepath.Join(paths.State, "agent.token")
+	files, token := paths.ConfigFiles, paths.State.In("agent.token").Path()
 	if f.root != "" {
 		places, err := paths.Workspace(f.root)
 		if err == nil {
@@ -116,7 +119,7 @@ func (a *app) enroll(ctx context.Context, url string, f *enrollFlags) error {
 		}
 		f.name = cmp.Or(f.name, filepath.Base(places.Root))
 		// Its agent.token may be there already, for the hub that agents run themselves.
-		files, token = []string{places.ConfigFile()}, filepath.Join(places.State, "enrolled.token")
+		files, token = []string{places.ConfigFile()}, places.State.In("enrolled.token").Path()
 	}
 	c, err := config.Load(files...)
 	if err != nil {

@@ -34,7 +34,7 @@ func newHolding(d *daemon, limits supervisor.Limits) *holding {
 	h := &holding{
 		turn: make(chan struct{}, 1),
 		options: supervisor.Options{
-			Dir: filepath.Join(places.State, "processes"), Socket: filepath.Join(filepath.Dir(places.Socket), places.ID+"-p.sock"),
+			Dir: places.State.In("processes").Path(), Socket: filepath.Join(filepath.Dir(places.Socket), places.ID+"-p.sock"),
 			Unit: unit, Logger: d.log, Limits: limits,
 		},
 	}

@@ -22,6 +22,7 @@ import (
 	"waymark/cmd/internal/term"
 	"waymark/host/api"
 	"waymark/host/config"
+	"waymark/host/places"
 	"waymark/internal/atomicfile"
 )
 
@@ -35,7 +36,7 @@ type instance struct {
 	PID    int    `json:"pid"`
 	Listen string `json:"listen"` // unix:PATH or tcp:HOST:PORT
 
-	state string // the directory in which this is told
+	state places.Place // the directory in which this is told
 }
 
 // name is the instance for people.
@@ -71,12 +72,12 @@ func (i *instance) contains(dir string) bool {
 	return i.Root != "" && dir != "" && (dir == i.Root || strings.HasPrefix(dir, strings.TrimSuffix(i.Root, "/")+"/"))
 }
 
-func instanceFile(state string) string { return filepath.Join(state, "agent.json") }
+func instanceFile(state places.Place) string { return state.In("agent.json").Path() }
 
 // maxInstance bounds the file, in bytes: a path and some words.
 const maxInstance = 16 << 10
 
-func readInstance(state string) (*instance, error) {
+func readInstance(state places.Place) (*instance, error) {
 	f, err := os.OpenFile(instanceFile(state), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -150,7 +151,7 @@ func (i *instance) startedFor() bool { return i.ID == config.WorkspaceID(i.Root)
 
 // claim is an agent's hold on its workspace. A nil one tells nobody anything.
 type claim struct {
-	state string
+	state places.Place
 	lock  *flock.Flock
 
 	mu  sync.Mutex // guards now
@@ -169,10 +170,10 @@ const (
 //
 // api.ErrRunning is matched when there is one already.
 func claimWorkspace(ctx context.Context, w *config.Workspace) (*claim, error) {
-	if err := config.MakePrivate(w.State); err != nil {
+	if err := config.MakePrivate(w.State.Path()); err != nil {
 		return nil, err
 	}
-	c := &claim{state: w.State, lock: flock.New(filepath.Join(w.State, "lock"), flock.SetPermissions(0o600),
+	c := &claim{state: w.State, lock: flock.New(w.State.In("lock").Path(), flock.SetPermissions(0o600),
 		flock.SetFlag(os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK))}
 	c.now = instance{ID: w.ID, Root: w.Root, PID: os.Getpid()}
 	wait, cancel := context.WithTimeout(ctx, claimWithin)

@@ -18,6 +18,7 @@ import (
 	"waymark/cmd/internal/cli"
 	"waymark/host/api"
 	"waymark/host/config"
+	"waymark/host/places"
 )
 
 // listenSettings are the flags of run about the local API.
@@ -52,14 +53,14 @@ func (s *listenSettings) openTCP(ctx context.Context, address string, paths *con
 	if s.tokenFile == "" {
 		return nil, api.Options{}, cli.Usage("--listen %s needs --listen-token-file: any user of this machine can connect there", s.address)
 	}
-	path, err := paths.Expand(s.tokenFile)
+	file, err := paths.Token(s.tokenFile)
 	if err != nil {
 		return nil, api.Options{}, err
 	}
-	if err := ensureToken(path); err != nil {
+	if err := ensureToken(file); err != nil {
 		return nil, api.Options{}, err
 	}
-	token, err := readToken(path)
+	token, err := readToken(file)
 	if err != nil {
 		return nil, api.Options{}, err
 	}
@@ -71,7 +72,8 @@ func (s *listenSettings) openTCP(ctx context.Context, address string, paths *con
 }
 
 // ensureToken makes a token file where there is none.
-func ensureToken(path string) error {
+func ensureToken(file places.Place) error {
+	path := file.Path()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
@@ -86,10 +88,20 @@ func ensureToken(path string) error {
 	return errors.Join(err, f.Close())
 }
 
+// tokenFile is a file with a token that a command is given.
+func tokenFile(path string) (places.Place, error) {
+	paths, err := config.FindPaths(config.Environment{})
+	if err != nil {
+		return places.Place{}, err
+	}
+	return paths.Token(path)
+}
+
 // readToken reads a token from a file that nobody else can read. Its errors
 // never repeat what the file holds.
-func readToken(path string) (string, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+func readToken(file places.Place) (string, error) {
+	path := file.Path()
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) //nolint:gosec // its user has named it
 	if err != nil {
 		return "", fmt.Errorf("token file: %w: name the file that holds the agent's token", err)
 	}

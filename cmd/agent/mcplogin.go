@@ -14,6 +14,7 @@ import (
 
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
+	"waymark/host/places"
 	"waymark/snapshot"
 	ws "waymark/workspace"
 	"waymark/workspace/client"
@@ -79,7 +80,11 @@ func registered(id, secretFile string) (as ws.LoginMCPServer, err error) {
 	case id == "":
 		return as, cli.Usage("--client-secret-file is of a client: name that with --client-id")
 	default:
-		if as.ClientSecret, err = readToken(secretFile); err != nil {
+		var file places.Place
+		if file, err = tokenFile(secretFile); err == nil {
+			as.ClientSecret, err = readToken(file)
+		}
+		if err != nil {
 			return as, fmt.Errorf("--client-secret-file: %w", err)
 		}
 	}

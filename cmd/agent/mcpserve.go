@@ -218,19 +218,19 @@ func (d *mcpDialer) dial(ctx context.Context) (client.Client, error) {
 			return nil, err
 		}
 	}
-	return client.New(t.address, client.Options{Token: t.token}), nil
+	return t.client(t.token), nil
 }
 
 // mint makes a token with a fence, or takes the one that was made before, where the agent
 // knows it still.
 func (d *mcpDialer) mint(ctx context.Context, t *target) (string, error) {
 	if m := d.minted; m != nil {
-		_, err := client.New(t.address, client.Options{Token: m.Secret}).Status(ctx)
+		_, err := t.client(m.Secret).Status(ctx)
 		if client.CodeOf(err) != http.StatusUnauthorized {
 			return m.Secret, err
 		}
 	}
-	control := client.New(t.address, client.Options{Token: t.token})
+	control := t.client(t.token)
 	until := time.Now().Add(tokenLife)
 	made, err := control.CreateToken(ctx, ws.NewToken{Plan: d.plan, ExpiresAt: &until, Scopes: []string{string(access.ScopeProcesses), string(access.ScopeFiles)}})
 	if err != nil {
@@ -258,14 +258,14 @@ func (a *app) serveMCPHTTP(ctx context.Context, server *mcpserver.Server, s *mcp
 	if err != nil {
 		return err
 	}
-	path, err := paths.Expand(s.tokenFile)
+	file, err := paths.Token(s.tokenFile)
 	if err != nil {
 		return err
 	}
-	if err := ensureToken(path); err != nil {
+	if err := ensureToken(file); err != nil {
 		return err
 	}
-	token, err := readToken(path)
+	token, err := readToken(file)
 	if err != nil {
 		return err
 	}
@@ -284,7 +284,7 @@ func (a *app) serveMCPHTTP(ctx context.Context, server *mcpserver.Server, s *mcp
 	if _, err := fmt.Fprintf(a.stdout, "http://%s/mcp\n", l.Addr()); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	a.progress("clients show the token in " + term.Visible(path) + ": Authorization: Bearer TOKEN")
+	a.progress("clients show the token in " + term.Visible(file.Path()) + ": Authorization: Bearer TOKEN")
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(l) }()
 	select {

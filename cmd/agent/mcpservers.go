@@ -135,11 +135,12 @@ func (s *services) makeServers(c *config.MCP) *servers {
 
 func (s *services) openServers(c *config.MCP) (*servers, error) {
 	w := s.d.workspace
-	dir := filepath.Join(w.places.State, "mcp")
+	own := w.places.State.In("mcp")
+	dir := own.Path()
 	if err := config.MakePrivate(dir); err != nil {
 		return nil, err
 	}
-	key, err := ensureSecret(filepath.Join(dir, "key"), "the key of approvals", s.d.log)
+	key, err := ensureSecret(own.In("key"), "the key of approvals", s.d.log)
 	if err != nil {
 		return nil, err
 	}
@@ -150,8 +151,8 @@ func (s *services) openServers(c *config.MCP) (*servers, error) {
 	store.SetPolicy(trustPolicy(c))
 	service, err := mcp.New(mcp.Options{
 		Settings: mcpSettings(c, w.paths), Root: w.resolvedRoot, Home: w.paths.Home,
-		Places:   s.places(),
-		StateDir: filepath.Join(dir, "servers"), CacheDir: filepath.Join(w.paths.Cache, "mcp", w.places.ID), KeyDir: filepath.Join(w.paths.State, "key"),
+		Places:   s.places,
+		StateDir: filepath.Join(dir, "servers"), CacheDir: filepath.Join(dir, "caches"), KeyDir: w.paths.State.In("key").Path(),
 		Supervisor: s.held, Trust: store, Logger: s.d.log,
 	})
 	if err != nil {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -12,6 +14,7 @@ import (
 	"waymark/host"
 	"waymark/host/clients"
 	"waymark/host/config"
+	"waymark/host/places"
 	"waymark/host/running"
 )
 
@@ -19,6 +22,7 @@ import (
 type settings struct {
 	plugins    []string
 	configFile string
+	exposed    *exposedConfig // nil while configFile is what was named, or nothing
 }
 
 func (s *settings) addFlags(cmd *cobra.Command) {
@@ -37,7 +41,7 @@ func (s *settings) load(paths *config.Paths) (*config.Config, error) {
 // recordRuns records which modules run, so that a later agent knows by which one
 // this one was ended, until stopRecording is called. A failure is a warning.
 func (a *app) recordRuns(ctx context.Context, paths *config.Paths, log *slog.Logger) (stopRecording func()) {
-	dir := filepath.Join(paths.State, "running")
+	dir := paths.State.In("running").Path()
 	err := config.MakePrivate(dir)
 	if err == nil {
 		a.record, err = running.Open(dir)
@@ -59,9 +63,9 @@ func (a *app) recordRuns(ctx context.Context, paths *config.Paths, log *slog.Log
 func (a *app) hostOptions(s *settings, c *config.Config, paths *config.Paths, env variables, log *slog.Logger) host.Options {
 	opts := host.Options{
 		Builtin: a.builtin, BuiltinDigest: a.digest, BuiltinNative: a.native, Compiler: a.compiler,
-		CacheDir: filepath.Join(paths.Cache, "code"), KeyDir: filepath.Join(paths.State, "key"),
-		MemoDir:   filepath.Join(paths.Cache, "memo"),
-		Approvals: filepath.Join(paths.State, "approvals.json"),
+		CacheDir: paths.Cache.In("code").Path(), KeyDir: paths.State.In("key").Path(),
+		MemoDir:   paths.Cache.In("memo").Path(),
+		Approvals: paths.State.In("approvals.json").Path(),
 		Progress:  a.progress, Logger: log, Home: paths.Home, ClientVariables: map[string]string{},
 	}
 	for _, name := range clients.Variables() {
@@ -75,17 +79,31 @@ func (a *app) hostOptions(s *settings, c *config.Config, paths *config.Paths, en
 	opts.Configure(c)
 	opts.Limits.Time, opts.ReloadWithin = max(opts.Limits.Time, a.timeout), a.timeout
 	env.configure(&opts)
-	for _, dir := range c.Plugins.Dirs {
-		// Without a home directory there are no plugins in it either.
-		if dir, err := paths.Expand(dir); err == nil {
-			opts.PluginDirs = append(opts.PluginDirs, dir)
+	for _, dir := range append(expandDirs(paths, c.Plugins.Dirs), s.plugins...) {
+		own, err := paths.Own.Add(places.Plugins, dir)
+		if err == nil || errors.Is(err, places.ErrExposed) {
+			opts.PluginDirs = append(opts.PluginDirs, own.Path())
 		}
 	}
-	for _, dir := range s.plugins {
-		if abs, err := filepath.Abs(dir); err == nil { // what is shown later has no working directory
-			dir = abs
+	// What was exposed when it was named stays so: it is looked at as it is now.
+	opts.RefusePlugins = func(dir string) error {
+		_, err := paths.Own.Add(places.Plugins, dir)
+		if errors.Is(err, places.ErrExposed) {
+			return fmt.Errorf("%w, who could put modules there: move it to %s", err, filepath.Join(paths.Config, "plugins"))
 		}
-		opts.PluginDirs = append(opts.PluginDirs, dir)
+		return err
 	}
+	opts.Own = paths.Own.Paths()
 	return opts
+}
+
+// expandDirs are directories of the configuration. Without a home directory there are none
+// in it.
+func expandDirs(paths *config.Paths, dirs []string) (list []string) {
+	for _, dir := range dirs {
+		if dir, err := paths.Expand(dir); err == nil {
+			list = append(list, dir)
+		}
+	}
+	return list
 }

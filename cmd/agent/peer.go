@@ -59,7 +59,7 @@ func remotePeer(s *runSettings, c *config.Config, paths *config.Paths, log *slog
 // choosePeer finds out which URL and token are meant.
 func choosePeer(s *runSettings, c *config.Config, paths *config.Paths) (*peer, error) {
 	if s.coder {
-		return coderPeer(s)
+		return coderPeer(s, paths)
 	}
 	url, tokenFile := c.Push.URL, c.Push.TokenFile
 	if s.url != "" {
@@ -79,11 +79,11 @@ func choosePeer(s *runSettings, c *config.Config, paths *config.Paths) (*peer, e
 	if _, err := push.ParseURL(url); err != nil {
 		return nil, s.wrong("push.url", err)
 	}
-	tokenFile, err := paths.Expand(tokenFile)
+	file, err := paths.Token(tokenFile)
 	if err != nil {
 		return nil, err
 	}
-	token, err := readToken(tokenFile)
+	token, err := readToken(file)
 	if err != nil {
 		return nil, err
 	}
@@ -96,15 +96,25 @@ func choosePeer(s *runSettings, c *config.Config, paths *config.Paths) (*peer, e
 // coderPeer is the Coder server of the workspace that this agent runs in. It
 // is used only when that is asked for: the workspace's own agent owns the same
 // rows there.
-func coderPeer(s *runSettings) (*peer, error) {
+func coderPeer(s *runSettings, paths *config.Paths) (*peer, error) {
 	p := &peer{url: os.Getenv("CODER_AGENT_URL"), token: os.Getenv("CODER_AGENT_TOKEN")}
+	// Coder's agent takes either, and so the file is kept from chats in any case.
+	if path := os.Getenv("CODER_AGENT_TOKEN_FILE"); path != "" {
+		file, err := paths.Token(path)
+		if err == nil && p.token == "" {
+			p.token, err = readToken(file)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("CODER_AGENT_TOKEN_FILE: %w", err)
+		}
+	}
 	switch {
 	case s.url != "":
 		return nil, cli.Usage("--coder and --url exclude each other")
 	case p.url == "":
 		return nil, cli.Usage("--coder needs CODER_AGENT_URL, which a Coder workspace sets")
 	case p.token == "":
-		return nil, cli.Usage("--coder needs CODER_AGENT_TOKEN, which a Coder workspace sets")
+		return nil, cli.Usage("--coder needs CODER_AGENT_TOKEN or CODER_AGENT_TOKEN_FILE, of which a Coder workspace sets one")
 	}
 	if _, err := push.ParseURL(p.url); err != nil {
 		return nil, cli.Usage("CODER_AGENT_URL: %w", err)

@@ -129,6 +129,13 @@ func (d *daemon) reload(ctx context.Context, asked bool) {
 	if ctx.Err() != nil {
 		return
 	}
+	if e := d.settings.exposed; err == nil && e != nil {
+		if err = e.check(); err != nil { // the copy was read all the same
+			d.log.Warn(err.Error())
+			d.setConfigError(err)
+			return
+		}
+	}
 	d.setConfigError(err)
 	if err == nil {
 		d.log.Info("configuration reloaded")
@@ -221,7 +228,10 @@ func (s *runSettings) stamp(paths *config.Paths) string {
 
 // files are the paths of the configuration.
 func (s *settings) files(paths *config.Paths) []string {
-	if s.configFile != "" {
+	switch {
+	case s.exposed != nil:
+		return []string{s.configFile, s.exposed.file}
+	case s.configFile != "":
 		return []string{s.configFile}
 	}
 	return paths.ConfigFiles

@@ -247,7 +247,7 @@ func TestCapabilityBounds(t *testing.T) {
 func TestNoCapability(t *testing.T) {
 	h := newHubSide(t)
 	other := newHubSide(t)
-	control := readFile(t, controlFile(h.d.workspace.places.State))
+	control := readFile(t, controlFile(h.d.workspace.places.State).Path())
 	soon := time.Now().Add(time.Millisecond)
 	expired := h.mint(ws.NewToken{ExpiresAt: &soon, Scopes: []string{"processes"}})
 	<-time.After(time.Until(soon.Add(time.Millisecond)))
@@ -332,7 +332,7 @@ func TestRemoteAudit(t *testing.T) {
 	for _, name := range []string{"write_file", "execute"} {
 		_, _, _ = h.call(made.Secret, name, `{"path":"`+h.d.workspace.root+`/a.txt","content":"the content"}`)
 	}
-	list, _, err := access.ReadLog(h.d.workspace.places.State)
+	list, _, err := access.ReadLog(h.d.workspace.places.State.Path())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -347,7 +347,7 @@ func TestRemoteAudit(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("the log has %q, want %q", got, want)
 	}
-	log := readFile(t, filepath.Join(h.d.workspace.places.State, access.AuditFile))
+	log := readFile(t, filepath.Join(h.d.workspace.places.State.Path(), access.AuditFile))
 	for _, secret := range []string{made.Secret, "the content", "wml_"} {
 		if strings.Contains(log, secret) {
 			t.Errorf("the log has %q", secret)

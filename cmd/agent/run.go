@@ -97,7 +97,7 @@ relative paths are relative to the root:
 	f.StringArrayVar(&s.sources, "source", nil, "another `path` to look into, a directory or a file, which may not exist yet; may be repeated")
 	f.StringVar(&s.url, "url", "", "`URL` of the hub to push to: https://HOST, unix:PATH or tcp:HOST:PORT; without one it is your agents' own")
 	f.StringVar(&s.tokenFile, "token-file", "", "`file` with the agent's token for --url")
-	f.BoolVar(&s.coder, "coder", false, "push to the Coder server that CODER_AGENT_URL and CODER_AGENT_TOKEN name")
+	f.BoolVar(&s.coder, "coder", false, "push to the Coder server that CODER_AGENT_URL and CODER_AGENT_TOKEN (or _TOKEN_FILE) name")
 	f.BoolVar(&s.insecure, "insecure", false, "allow a URL with http that leads to another machine")
 	f.StringVar(&s.waitFor, "wait-for", "", "hold the first snapshot back until this `file` exists, at most 10 minutes")
 	s.listen.addFlags(f)
@@ -281,6 +281,12 @@ func (a *app) prepare(ctx context.Context, s *runSettings) (_ *daemon, err error
 	}
 	if places, err := paths.Workspace(s.root); err == nil { // else newWorkspace says why
 		paths.ConfigFiles = append(paths.ConfigFiles, places.ConfigFile())
+		if err := paths.Own.Work(places.Root); err != nil {
+			return nil, err
+		}
+		if err := a.trustConfig(&s.settings, paths, places, log); err != nil {
+			return nil, err
+		}
 	}
 	stamp := s.stamp(paths) // first, so that what changes from here on is reloaded
 	c, err := s.load(paths)
@@ -298,6 +304,9 @@ func (a *app) prepare(ctx context.Context, s *runSettings) (_ *daemon, err error
 	d := &daemon{
 		app: a, log: log, started: time.Now(), settings: s, workspace: w, stamp: stamp,
 		metrics: metrics.New(metrics.Options{Version: cli.CurrentVersion().Version}),
+	}
+	if s.exposed != nil {
+		d.setConfigError(s.exposed.check())
 	}
 	if err := d.choosePeer(c); err != nil {
 		return nil, err

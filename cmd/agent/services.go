@@ -16,6 +16,7 @@ import (
 	"waymark/host/api"
 	"waymark/host/api/types"
 	"waymark/host/config"
+	"waymark/host/places"
 	"waymark/internal/errtext"
 	"waymark/internal/httpapi"
 	"waymark/internal/httpapi/problem"
@@ -57,8 +58,9 @@ type services struct {
 // that can't be kept, nobody can act, and the rest goes on.
 func newServices(d *daemon, all *config.Config) *services {
 	c := &all.Services
-	state := d.workspace.places.State
-	control, err := ensureControl(state, d.log)
+	own := d.workspace.places.State
+	state := own.Path()
+	control, err := ensureControl(own, d.log)
 	if err != nil {
 		d.log.Warn("nobody can act through this agent", slog.Any("error", err))
 	}
@@ -74,7 +76,7 @@ func newServices(d *daemon, all *config.Config) *services {
 	s.servers = s.makeServers(&all.MCP)
 	s.processes = procs.New(procs.Options{
 		Supervisor: s.held, Root: d.workspace.resolvedRoot, Tmp: filepath.Join(state, "tmp"),
-		Places:      s.places(),
+		Places:      s.places,
 		HideSecrets: func() bool { return s.config.Load().HideSecrets },
 		Touched:     s.git.Touched, Logger: d.log,
 	})
@@ -83,8 +85,7 @@ func newServices(d *daemon, all *config.Config) *services {
 
 // places are the user's and the agent's own, for profiles.
 func (s *services) places() launch.Places {
-	paths := s.d.workspace.paths
-	return launch.Places{Home: paths.Home, State: paths.State, Config: configDirs(paths), Sockets: paths.Sockets}
+	return launch.Places{Home: s.d.workspace.paths.Home, Own: s.d.workspace.paths.Own.Hidden()}
 }
 
 func (s *services) makeGit() {
@@ -93,7 +94,7 @@ func (s *services) makeGit() {
 		Root: d.workspace.resolvedRoot, Home: d.workspace.paths.Home, ConfigHome: os.Getenv("XDG_CONFIG_HOME"), Logger: d.log,
 		Within: s.stays,
 	}
-	scratch := filepath.Join(d.workspace.places.State, "git")
+	scratch := d.workspace.places.State.In("git").Path()
 	if err := config.MakePrivate(scratch); err == nil {
 		opts.StateDir = scratch
 	}
@@ -106,7 +107,7 @@ func (s *services) makeGit() {
 
 func (s *services) makeFiles() {
 	opts := filesvc.Options{
-		Root: s.d.workspace.resolvedRoot, Home: s.d.workspace.paths.Home, Forbidden: ownDirs(s.d.workspace.paths), Logger: s.d.log,
+		Root: s.d.workspace.resolvedRoot, Home: s.d.workspace.paths.Home, Own: s.d.workspace.paths.Own.Paths, Logger: s.d.log,
 		Touched: func(caller ws.Caller, paths ...string) {
 			s.d.host.Hint(paths...)
 			s.git.Touched(caller, paths...)
@@ -147,32 +148,32 @@ func (s *services) close() error {
 }
 
 // controlFile is where a workspace's control token is.
-func controlFile(state string) string { return filepath.Join(state, "control.token") }
+func controlFile(state places.Place) places.Place { return state.In("control.token") }
 
 // ensureControl returns the control token of a workspace. One that others could
 // have read, or that is no token, is replaced.
-func ensureControl(state string, log *slog.Logger) (string, error) {
+func ensureControl(state places.Place, log *slog.Logger) (string, error) {
 	return ensureSecret(controlFile(state), "the control token", log)
 }
 
 // ensureSecret returns what a file of this agent's own holds, and makes it where it
 // isn't there, or others could have read it.
-func ensureSecret(path, what string, log *slog.Logger) (string, error) {
-	if err := ensureToken(path); err != nil {
+func ensureSecret(file places.Place, what string, log *slog.Logger) (string, error) {
+	if err := ensureToken(file); err != nil {
 		return "", err
 	}
-	token, err := readToken(path)
+	token, err := readToken(file)
 	if err == nil {
 		return token, nil
 	}
 	log.Warn(what+" is replaced", slog.Any("error", err))
-	if err := os.Remove(path); err != nil {
+	if err := os.Remove(file.Path()); err != nil {
 		return "", err
 	}
-	if err := ensureToken(path); err != nil {
+	if err := ensureToken(file); err != nil {
 		return "", err
 	}
-	return readToken(path)
+	return readToken(file)
 }
 
 // authenticate implements api.Options.Authenticate. Who shows the token of
@@ -300,20 +301,6 @@ func (s *services) stop(c *httpapi.Call) error {
 	return c.NoContent()
 }
 
-// configDirs are the directories of the agent's configuration.
-func configDirs(paths *config.Paths) (list []string) {
-	for _, file := range paths.ConfigFiles {
-		list = append(list, filepath.Dir(file))
-	}
-	return list
-}
-
-// ownDirs are the directories of the agent, which are nobody's to read or write
-// through it.
-func ownDirs(paths *config.Paths) []string {
-	return append(configDirs(paths), paths.State, paths.Cache, paths.Sockets)
-}
-
 // askSupervisor bounds what a status waits for.
 const askSupervisor = time.Second
 
@@ -321,8 +308,11 @@ const askSupervisor = time.Second
 func (s *services) status() *types.Services {
 	c := s.config.Load()
 	status := &types.Services{
-		Processes: c.Processes, Files: c.Files, Git: c.Git, TCP: c.TCP, Hub: c.Hub, State: s.d.workspace.places.State,
+		Processes: c.Processes, Files: c.Files, Git: c.Git, TCP: c.TCP, Hub: c.Hub, State: s.d.workspace.places.State.Path(),
 		Secrets: types.SecretsHidden, Supervisor: types.SupervisorNone,
+	}
+	for _, p := range s.d.workspace.paths.Own.All() {
+		status.Own = append(status.Own, types.OwnPlace{Kind: string(p.Kind()), Path: p.Path()})
 	}
 	abi, err := launch.Supported()
 	switch status.Landlock = abi; {

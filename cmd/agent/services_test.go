@@ -49,7 +49,7 @@ func newTestServices(t *testing.T) (*services, http.Handler) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := config.MakePrivate(w.places.State); err != nil {
+	if err := config.MakePrivate(w.places.State.Path()); err != nil {
 		t.Fatal(err)
 	}
 	d := &daemon{app: &app{}, log: slog.New(slog.DiscardHandler), workspace: w, end: func() {}}
@@ -88,7 +88,7 @@ type caller struct{ name, token string }
 // minted, or are the control token.
 func callers(t *testing.T, s *services) []caller {
 	t.Helper()
-	control := s.tokens.Authenticate(readFile(t, controlFile(s.d.workspace.places.State)))
+	control := s.tokens.Authenticate(readFile(t, controlFile(s.d.workspace.places.State).Path()))
 	if control == nil {
 		t.Fatal("the control token isn't valid")
 	}
@@ -116,7 +116,7 @@ func callers(t *testing.T, s *services) []caller {
 	}
 	list := []caller{
 		{"no token", ""}, {"wrong", "wm_WRONG"}, {"expired", expired.Secret}, {"revoked", revoked.Secret},
-		{"control", readFile(t, controlFile(s.d.workspace.places.State))}, {"listen", listenToken},
+		{"control", readFile(t, controlFile(s.d.workspace.places.State).Path())}, {"listen", listenToken},
 		{"capability", mint(ws.NewToken{Scopes: []string{"processes", "files", "mcp"}, Hub: &ws.Capability{}}).Secret},
 		{"fenced", mint(ws.NewToken{Scopes: every(""), Plan: filepath.Join(s.d.workspace.root, "PLAN.md")}).Secret},
 	}
@@ -328,7 +328,7 @@ func TestWholeDocument(t *testing.T) {
 // else.
 func TestAuditOfCalls(t *testing.T) {
 	s, handler := newTestServices(t)
-	control := readFile(t, controlFile(s.d.workspace.places.State))
+	control := readFile(t, controlFile(s.d.workspace.places.State).Path())
 	const secret = "hunter2"
 	path := filepath.Join(s.d.workspace.root, "a.txt")
 	for _, c := range []struct{ token, target, body string }{
@@ -344,7 +344,7 @@ func TestAuditOfCalls(t *testing.T) {
 		}
 		handler.ServeHTTP(httptest.NewRecorder(), r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, &net.UnixAddr{})))
 	}
-	list, _, err := access.ReadLog(s.d.workspace.places.State)
+	list, _, err := access.ReadLog(s.d.workspace.places.State.Path())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -360,7 +360,7 @@ func TestAuditOfCalls(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	data, err := os.ReadFile(filepath.Join(s.d.workspace.places.State, access.AuditFile))
+	data, err := os.ReadFile(filepath.Join(s.d.workspace.places.State.Path(), access.AuditFile))
 	if err != nil || bytes.Contains(data, []byte(secret)) || bytes.Contains(data, []byte(control)) {
 		t.Errorf("the log has a content or a token, %v:\n%s", err, data)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -36,7 +35,7 @@ The exit code is 3 when no agent runs.`,
 			if err != nil {
 				return err
 			}
-			c := client.New(t.address, client.Options{Token: t.token})
+			c := t.client(t.token)
 			if err := c.Stop(cmd.Context()); err != nil {
 				return answered(err)
 			}
@@ -73,7 +72,7 @@ func (t *target) ended(ctx context.Context, c client.Client) (bool, error) {
 		return errors.Is(c.Health(ctx), client.ErrNotRunning), nil
 	}
 	// An agent has the lock to its very end. One that begins meanwhile waits for it.
-	lock := flock.New(filepath.Join(t.instance.state, "lock"), flock.SetPermissions(0o600))
+	lock := flock.New(t.instance.state.In("lock").Path(), flock.SetPermissions(0o600))
 	got, err := lock.TryLock()
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", lock.Path(), err)

@@ -230,13 +230,26 @@ func (w *workspace) configure(c *config.Conventions) (changed bool) {
 }
 
 // setRoot takes over a working directory and returns the one before.
-func (w *workspace) setRoot(root string) string {
+//
+// # Errors
+//
+// places.ErrExposed: what the agent trusts lies there.
+func (w *workspace) setRoot(root string) (before string, err error) {
+	resolved := root
+	if root != "" {
+		if resolved, err = config.Resolved(root); err != nil {
+			return "", err
+		}
+	}
+	if err := w.paths.Own.Work(resolved); err != nil {
+		return "", err
+	}
 	w.mu.Lock()
-	before := w.root
+	before = w.root
 	w.root = root
 	w.mu.Unlock()
 	w.sources.SetWorkDir(root)
-	return before
+	return before, nil
 }
 
 // newWorkspace puts together what flags and environment say. An empty root
@@ -256,8 +269,11 @@ func newWorkspace(paths *config.Paths, root string, flags []string, getenv func(
 			return nil, err
 		}
 	}
+	if err := paths.Own.Work(places.Root); err != nil {
+		return nil, cli.Usage("%w: move it out, or choose another root", err)
+	}
 	w.sources = sources.New(sources.Options{
-		Home: paths.Home, WorkDir: w.root, File: filepath.Join(places.State, "sources.json"),
+		Home: paths.Home, WorkDir: w.root, File: places.State.In("sources.json").Path(),
 	})
 	for _, path := range flags {
 		if path == "" {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -57,7 +56,7 @@ func (a *app) hostOptions(s *settings) (host.Options, error) {
 	}
 	// Without a home directory a module is compiled each time.
 	if paths, err := config.FindPaths(config.Environment{}); err == nil {
-		opts.CacheDir, opts.KeyDir = filepath.Join(paths.Cache, "code"), filepath.Join(paths.State, "key")
+		opts.CacheDir, opts.KeyDir = paths.Cache.In("code").Path(), paths.State.In("key").Path()
 	}
 	return opts, nil
 }

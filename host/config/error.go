@@ -97,7 +97,7 @@ func (c *Config) Locate(wrong error, key ...string) *Error {
 	e := &Error{Key: keyName(key), Message: p.message}
 	for _, file := range slices.Backward(c.Files) {
 		e.File = file
-		content, err := readFile(file)
+		content, err := ReadFile(file)
 		if err != nil {
 			continue
 		}

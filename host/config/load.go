@@ -72,7 +72,7 @@ func missing(err error) bool {
 }
 
 func (c *Config) read(file string, own bool) error {
-	text, err := readFile(file)
+	text, err := ReadFile(file)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,9 @@ func (c *Config) read(file string, own bool) error {
 	return nil
 }
 
-func readFile(file string) (text string, err error) {
+// ReadFile returns what a file holds that could be a configuration: it is a regular file
+// of at most 1 MiB of UTF-8. It doesn't block.
+func ReadFile(file string) (text string, err error) {
 	// Without O_NONBLOCK a FIFO would block the start for ever.
 	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"waymark/host/places"
 )
 
 // Paths are those at which Waymark keeps its things.
@@ -21,11 +24,15 @@ type Paths struct {
 	Sockets string
 	// State is the directory for what must survive: databases, approvals, and
 	// in w what belongs to workspaces.
-	State string
+	State places.Place
 	// Cache is the directory for what can be made again.
-	Cache string
+	Cache places.Place
+	// Config is the directory of the user's configuration; empty when there can be none.
+	Config string
 	// ConfigFiles are the paths of configuration files, for Load.
 	ConfigFiles []string
+	// Own has all of these, and what else turns out to be the agent's own.
+	Own *places.Registry
 }
 
 // Environment is where FindPaths looks. The zero value is the process's own.
@@ -46,8 +53,8 @@ const workspaces = "w"
 
 // FindPaths applies the XDG base directory rules:
 //
-//	sockets  $XDG_RUNTIME_DIR/waymark/w where the first of them exists, else w
-//	         in the state directory
+//	sockets  $XDG_RUNTIME_DIR/waymark/w where the first of them exists, and isn't in a
+//	         directory in which every user may make files, else w in the state directory
 //	state    $XDG_STATE_HOME/waymark, else ~/.local/state/waymark
 //	cache    $XDG_CACHE_HOME/waymark, else ~/.cache/waymark
 //	config   /etc/waymark/plugin.toml, then $XDG_CONFIG_HOME/waymark/plugin.toml,
@@ -64,22 +71,33 @@ func FindPaths(env Environment) (*Paths, error) {
 		env.Home = os.UserHomeDir
 	}
 	home, _ := env.Home() // its lack is reported where it is needed
-	p := &Paths{Home: home, ConfigFiles: []string{MachineFile}}
-	var err error
-	if p.State, err = env.base(home, "XDG_STATE_HOME", ".local/state"); err != nil {
+	p := &Paths{Home: home, ConfigFiles: []string{MachineFile}, Own: places.New(home)}
+	state, err := env.base(home, "XDG_STATE_HOME", ".local/state")
+	if err != nil {
 		return nil, err
 	}
-	if p.Cache, err = env.base(home, "XDG_CACHE_HOME", ".cache"); err != nil {
+	cache, err := env.base(home, "XDG_CACHE_HOME", ".cache")
+	if err != nil {
 		return nil, err
 	}
 	// That there can be no configuration of the user's own is no reason to stop.
-	if dir, err := env.base(home, "XDG_CONFIG_HOME", ".config"); err == nil {
-		p.ConfigFiles = append(p.ConfigFiles, filepath.Join(dir, "plugin.toml"))
+	if p.Config, err = env.base(home, "XDG_CONFIG_HOME", ".config"); err == nil {
+		p.ConfigFiles = append(p.ConfigFiles, filepath.Join(p.Config, "plugin.toml"))
 	}
-	p.Sockets = filepath.Join(p.State, workspaces)
-	// It is often set without being there, in containers and after su.
+	// None of these is exposed, since there is no workspace yet.
+	for _, file := range p.ConfigFiles {
+		_, _ = p.Own.Add(places.Config, filepath.Dir(file))
+	}
+	p.State, _ = p.Own.Add(places.State, state)
+	p.Cache, _ = p.Own.Add(places.Cache, cache)
+	p.Sockets = p.State.In(workspaces).Path()
+	// It is often set without being there, in containers and after su, or is below /tmp,
+	// where nobody can be kept from renaming it.
 	if dir := env.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) && isDir(dir) {
-		p.Sockets = filepath.Join(dir, "waymark", workspaces)
+		sockets := filepath.Join(dir, "waymark", workspaces)
+		if _, err := p.Own.Add(places.Sockets, sockets); err == nil {
+			p.Sockets = sockets
+		}
 	}
 	p.Socket, err = env.socket()
 	return p, err
@@ -117,8 +135,12 @@ func checkSocket(path, hint string) error {
 	return fmt.Errorf("the socket path %s has %d bytes, %d are possible: set %s", path, len(path), socketMax, hint)
 }
 
-// Expand replaces a leading "~" by the home directory.
+// Expand replaces a leading "~" by the home directory, and ~/.config/waymark by the
+// directory of the user's configuration, which may be elsewhere.
 func (p *Paths) Expand(path string) (string, error) {
+	if below, ok := strings.CutPrefix(path, "~/.config/waymark"); ok && p.Config != "" && (below == "" || below[0] == '/') {
+		return filepath.Join(p.Config, below), nil
+	}
 	rest, ok := strings.CutPrefix(path, "~")
 	if !ok || rest != "" && rest[0] != '/' {
 		return path, nil
@@ -127,6 +149,24 @@ func (p *Paths) Expand(path string) (string, error) {
 		return "", fmt.Errorf("%s: there is no home directory: set HOME, or write the whole path", path)
 	}
 	return filepath.Join(p.Home, rest), nil
+}
+
+// Token registers a file that holds a token, which may begin with "~".
+//
+// # Errors
+//
+// places.ErrExposed: whoever acts for a chat could read or replace it. There is no home
+// directory, and the path begins with it.
+func (p *Paths) Token(path string) (places.Place, error) {
+	path, err := p.Expand(path)
+	if err != nil {
+		return places.Place{}, err
+	}
+	file, err := p.Own.Add(places.Token, path)
+	if errors.Is(err, places.ErrExposed) {
+		return places.Place{}, fmt.Errorf("token file %w: move it to %s, with mode 0600", err, cmp.Or(p.Config, p.State.Path()))
+	}
+	return file, err
 }
 
 // MakePrivate makes sure that there is a directory that belongs to the user

@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,38 +28,44 @@ func find(vars map[string]string) (*config.Paths, error) {
 }
 
 func TestFindPaths(t *testing.T) {
-	run := t.TempDir()
+	shared, home := t.TempDir(), t.TempDir()
+	run := home + "/run"
+	if err := errors.Join(os.Mkdir(shared+"/run", 0o700), os.Chmod(shared, 0o1777), os.Mkdir(run, 0o700)); err != nil {
+		t.Fatal(err)
+	}
 	tests := []struct {
 		name string
 		vars map[string]string
-		want config.Paths
+		want string // socket, sockets, state, cache and configuration files
+		own  []string
 	}{
 		{
 			"a home directory is enough", map[string]string{"HOME": "/h"},
-			config.Paths{
-				Home: "/h", Sockets: "/h/.local/state/waymark/w", State: "/h/.local/state/waymark", Cache: "/h/.cache/waymark",
-				ConfigFiles: []string{"/etc/waymark/plugin.toml", "/h/.config/waymark/plugin.toml"},
-			},
+			" /h/.local/state/waymark/w /h/.local/state/waymark /h/.cache/waymark [/etc/waymark/plugin.toml /h/.config/waymark/plugin.toml]",
+			[]string{"/etc/waymark", "/h/.config/waymark", "/h/.local/state/waymark", "/h/.cache/waymark"},
 		},
 		{
-			"XDG", map[string]string{"HOME": "/h", "XDG_STATE_HOME": "/s", "XDG_CACHE_HOME": "/c", "XDG_CONFIG_HOME": "/f", "XDG_RUNTIME_DIR": run},
-			config.Paths{
-				Home: "/h", Sockets: run + "/waymark/w", State: "/s/waymark", Cache: "/c/waymark",
-				ConfigFiles: []string{"/etc/waymark/plugin.toml", "/f/waymark/plugin.toml"},
-			},
+			"XDG", map[string]string{"HOME": home, "XDG_STATE_HOME": "/s", "XDG_CACHE_HOME": "/c", "XDG_CONFIG_HOME": "/f", "XDG_RUNTIME_DIR": run},
+			" " + run + "/waymark/w /s/waymark /c/waymark [/etc/waymark/plugin.toml /f/waymark/plugin.toml]",
+			[]string{"/etc/waymark", "/f/waymark", "/s/waymark", "/c/waymark", run + "/waymark/w"},
 		},
 		{
 			"relative paths and missing directories are ignored",
 			map[string]string{"HOME": "/h", "XDG_STATE_HOME": "s", "XDG_RUNTIME_DIR": run + "/missing"},
-			config.Paths{
-				Home: "/h", Sockets: "/h/.local/state/waymark/w", State: "/h/.local/state/waymark", Cache: "/h/.cache/waymark",
-				ConfigFiles: []string{"/etc/waymark/plugin.toml", "/h/.config/waymark/plugin.toml"},
-			},
+			" /h/.local/state/waymark/w /h/.local/state/waymark /h/.cache/waymark [/etc/waymark/plugin.toml /h/.config/waymark/plugin.toml]",
+			[]string{"/etc/waymark", "/h/.config/waymark", "/h/.local/state/waymark", "/h/.cache/waymark"},
+		},
+		{
+			"a directory for sockets in which nobody can be kept from renaming them",
+			map[string]string{"HOME": "/h", "XDG_RUNTIME_DIR": shared + "/run"},
+			" /h/.local/state/waymark/w /h/.local/state/waymark /h/.cache/waymark [/etc/waymark/plugin.toml /h/.config/waymark/plugin.toml]",
+			[]string{"/etc/waymark", "/h/.config/waymark", "/h/.local/state/waymark", "/h/.cache/waymark"},
 		},
 		{
 			"the socket's own variable wins, with or without its scheme",
-			map[string]string{"XDG_STATE_HOME": "/s", "XDG_CACHE_HOME": "/c", "XDG_RUNTIME_DIR": run, "WAYMARK_SOCKET": "unix:/x/../y.sock"},
-			config.Paths{Socket: "/y.sock", Sockets: run + "/waymark/w", State: "/s/waymark", Cache: "/c/waymark", ConfigFiles: []string{"/etc/waymark/plugin.toml"}},
+			map[string]string{"HOME": home, "XDG_STATE_HOME": "/s", "XDG_CACHE_HOME": "/c", "XDG_CONFIG_HOME": "/f", "XDG_RUNTIME_DIR": run, "WAYMARK_SOCKET": "unix:/x/../y.sock"},
+			"/y.sock " + run + "/waymark/w /s/waymark /c/waymark [/etc/waymark/plugin.toml /f/waymark/plugin.toml]",
+			[]string{"/etc/waymark", "/f/waymark", "/s/waymark", "/c/waymark", run + "/waymark/w"},
 		},
 	}
 	for _, test := range tests {
@@ -67,8 +74,11 @@ func TestFindPaths(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.want, *got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+			if is := fmt.Sprintf("%s %s %s %s %s", got.Socket, got.Sockets, got.State.Path(), got.Cache.Path(), got.ConfigFiles); is != test.want {
+				t.Errorf("got  %s\nwant %s", is, test.want)
+			}
+			if diff := cmp.Diff(test.own, got.Own.Paths()); diff != "" {
+				t.Errorf("the registry (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -98,7 +108,7 @@ func TestFindPathsOfThisProcess(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", "/s")
 	t.Setenv("HOME", "/h")
 	got, err := config.FindPaths(config.Environment{})
-	if err != nil || got.State != "/s/waymark" || got.Home != "/h" {
+	if err != nil || got.State.Path() != "/s/waymark" || got.Home != "/h" {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"waymark/host/places"
 )
 
 // DefaultWorkspace is the id of the workspace of an agent that was started
@@ -30,13 +32,13 @@ type Workspace struct {
 	Socket string
 	// State is the directory for what must survive of this workspace: the
 	// token with which it is known to the user's hub, persistent sources.
-	State string
+	State places.Place
 }
 
 // ConfigFile is the path of the configuration that is this workspace's alone, laid over
 // the user's: where its agent is enrolled. It is with the state, since what a workspace
 // holds may not say where it is pushed.
-func (w *Workspace) ConfigFile() string { return filepath.Join(w.State, "plugin.toml") }
+func (w *Workspace) ConfigFile() string { return w.State.In("plugin.toml").Path() }
 
 // Workspace returns the places of the workspace of a root, which may be relative,
 // or empty. Nothing is created, and the root needn't exist.
@@ -53,7 +55,7 @@ func (p *Paths) Workspace(root string) (*Workspace, error) {
 		}
 	}
 	w.ID = WorkspaceID(w.Root)
-	w.State = filepath.Join(p.State, workspaces, w.ID)
+	w.State = p.State.In(workspaces, w.ID)
 	if w.Socket = p.Socket; w.Socket == "" {
 		w.Socket = filepath.Join(p.Sockets, w.ID+".sock")
 	}
@@ -72,16 +74,16 @@ func WorkspaceID(root string) string {
 
 // WorkspaceStates returns the state directories of all workspaces that there
 // have been.
-func (p *Paths) WorkspaceStates() ([]string, error) {
-	dir := filepath.Join(p.State, workspaces)
-	entries, err := os.ReadDir(dir)
+func (p *Paths) WorkspaceStates() ([]places.Place, error) {
+	dir := p.State.In(workspaces)
+	entries, err := os.ReadDir(dir.Path())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	var states []string
+	var states []places.Place
 	for _, entry := range entries {
 		if entry.IsDir() {
-			states = append(states, filepath.Join(dir, entry.Name()))
+			states = append(states, dir.In(entry.Name()))
 		}
 	}
 	return states, err

@@ -34,7 +34,7 @@ func TestWorkspace(t *testing.T) {
 		return w
 	}
 	// sha256sum of "/".
-	want := config.Workspace{ID: "8a5edab28263", Root: "/", Socket: "/h/.local/state/waymark/w/8a5edab28263.sock", State: "/h/.local/state/waymark/w/8a5edab28263"}
+	want := config.Workspace{ID: "8a5edab28263", Root: "/", Socket: "/h/.local/state/waymark/w/8a5edab28263.sock", State: paths.State.In("w", "8a5edab28263")}
 	if got := workspace("/"); *got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -72,7 +72,8 @@ func TestWorkspaceSocket(t *testing.T) {
 	if path, err := paths.HubSocket(); err == nil || !strings.Contains(err.Error(), "set XDG_RUNTIME_DIR") {
 		t.Errorf("%s, %v", path, err)
 	}
-	vars["WAYMARK_SOCKET"], vars["XDG_RUNTIME_DIR"] = "/a.sock", t.TempDir()
+	home := t.TempDir() // where it isn't taken for a directory of everybody's
+	vars["WAYMARK_SOCKET"], vars["HOME"], vars["XDG_STATE_HOME"], vars["XDG_RUNTIME_DIR"] = "/a.sock", home, "/"+strings.Repeat("h", 100), home
 	if paths, err = find(vars); err != nil {
 		t.Fatal(err)
 	}
@@ -97,18 +98,23 @@ func TestWorkspaceStates(t *testing.T) {
 	for _, root := range []string{"/", "", "/x"} {
 		w, err := paths.Workspace(root)
 		if err == nil {
-			err = config.MakePrivate(w.State)
+			err = config.MakePrivate(w.State.Path())
 		}
 		if err == nil {
-			err = os.WriteFile(w.State+".sock", nil, 0o600) // where there is no directory for sockets
+			err = os.WriteFile(w.State.Path()+".sock", nil, 0o600) // where there is no directory for sockets
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		want = append(want, w.State)
+		want = append(want, w.State.Path())
 	}
 	slices.Sort(want)
-	if list, err := paths.WorkspaceStates(); err != nil || !slices.Equal(list, want) {
+	states, err := paths.WorkspaceStates()
+	var list []string
+	for _, state := range states {
+		list = append(list, state.Path())
+	}
+	if err != nil || !slices.Equal(list, want) {
 		t.Errorf("%v, %v, want %v", list, err, want)
 	}
 	if err := os.Chmod(filepath.Dir(want[0]), 0); err != nil {

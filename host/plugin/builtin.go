@@ -10,6 +10,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"waymark/host/resolve"
+	"waymark/host/vfs"
 	"waymark/internal/errtext"
 	"waymark/snapshot"
 )
@@ -128,7 +129,7 @@ func renamed(patterns []string, names map[string]string) []string {
 	for i, p := range patterns {
 		dir, file := path.Split(p)
 		if name, ok := names[file]; ok {
-			patterns[i] = dir + resolve.LiteralPattern(name)
+			patterns[i] = dir + vfs.LiteralPattern(name)
 		}
 	}
 	return patterns

@@ -78,6 +78,8 @@ type Config struct {
 	// Dirs are searched for *.wasm files, in order. One that doesn't exist holds
 	// none.
 	Dirs []string
+	// Refuse says why no module of one of Dirs is loaded; nil refuses none.
+	Refuse func(dir string) error
 	// Entries narrow and configure modules by the name they give themselves; a
 	// module without one runs with the defaults.
 	Entries []Entry

@@ -97,7 +97,12 @@ func (v *survey) list() map[string]bool {
 	for _, path := range v.config.Dirs {
 		dir := directory{path: path}
 		var paths []string
-		paths, dir.err = moduleFiles(path)
+		if v.config.Refuse != nil {
+			dir.err = refused(v.config.Refuse(path))
+		}
+		if dir.err == nil {
+			paths, dir.err = moduleFiles(path)
+		}
 		if unreliable(dir.err) {
 			paths = v.knownIn(path)
 		}
@@ -107,6 +112,14 @@ func (v *survey) list() map[string]bool {
 		v.dirs = append(v.dirs, dir)
 	}
 	return present
+}
+
+// refused is a refusal as the reason for which nothing of a directory is loaded.
+func refused(err error) error {
+	if err == nil {
+		return nil
+	}
+	return untrustedError(err.Error())
 }
 
 // realPath is where a path leads to, whatever it is called; only for telling

@@ -34,10 +34,10 @@ func viewOf(r *Resolver, root Root, bundle bool) vfs.View {
 		v.Reads = append(v.Reads, PartsOfBundle)
 	}
 	for _, p := range configPaths(r.Config, r.Info.ReadsFromConfig) {
-		v.Reads = append(v.Reads, LiteralPattern(p))
+		v.Reads = append(v.Reads, vfs.LiteralPattern(p))
 	}
 	if file := root.FS.File(); file != "" && roleFits(root.Role, r.Info.Kinds) {
-		v.Reads = append(v.Reads, LiteralPattern(file))
+		v.Reads = append(v.Reads, vfs.LiteralPattern(file))
 	}
 	if isContainer(root) && slices.Contains(r.Info.Kinds, abi.KindSkill) {
 		for _, p := range r.Info.Reads {
@@ -103,18 +103,6 @@ func configPaths(config []byte, keys []string) []string {
 func cleanPath(p string) bool {
 	return p != "" && p == path.Clean(p) && !path.IsAbs(p) && p != ".." && !strings.HasPrefix(p, "../") &&
 		!strings.ContainsAny(p, "\x00\\")
-}
-
-// LiteralPattern escapes what doublestar would take for a pattern.
-func LiteralPattern(p string) string {
-	var b strings.Builder
-	for _, r := range p {
-		if strings.ContainsRune(`*?[]{}\`, r) {
-			b.WriteByte('\\')
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
 }
 
 // manifests are the places of manifests at the top of a root.

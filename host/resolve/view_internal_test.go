@@ -37,7 +37,7 @@ func FuzzLiteralPattern(f *testing.F) {
 		if !cleanPath(p) || p == "." || len(p) > 200 {
 			return
 		}
-		if _, err := (vfs.View{Reads: []string{LiteralPattern(p)}}).Compile(); err != nil && strings.ToValidUTF8(p, "") == p {
+		if _, err := (vfs.View{Reads: []string{vfs.LiteralPattern(p)}}).Compile(); err != nil && strings.ToValidUTF8(p, "") == p {
 			t.Errorf("%q: %v", p, err)
 		}
 	})

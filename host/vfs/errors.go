@@ -34,7 +34,7 @@ const (
 	ReasonNone       Reason = ""
 	ReasonSecret     Reason = "secret"       // on the secret list
 	ReasonMCP        Reason = "mcp"          // MCP configuration
-	ReasonExcluded   Reason = "excluded"     // by the operator's configuration
+	ReasonExcluded   Reason = "excluded"     // by the operator's configuration, or the agent's own
 	ReasonNotInReads Reason = "not in reads" // not among the view's patterns
 	ReasonEscape     Reason = "escape"       // a link out of the root
 	ReasonLimit      Reason = "limit"

@@ -110,3 +110,40 @@ func TestExistsIsBounded(t *testing.T) {
 		t.Errorf("the run has ended: %v, %v", err, run.Err())
 	}
 }
+
+// TestOwn: the agent's own places don't exist for a resolver that reads everything, by
+// whatever name, and no link in a workspace makes one of them a root.
+func TestOwn(t *testing.T) {
+	dir := vfstest.Build(t, []string{
+		"a = a", "o[w]n/file = x", "o[w]n/deep/file = x", "conf.toml = x", "to -> o[w]n", "tofile -> o[w]n/file", "toconf -> conf.toml", "w/link -> ../o[w]n/deep",
+	})
+	options := vfs.RootOptions{Own: []string{dir + "/o[w]n", dir + "/conf.toml", dir + "/later", "/elsewhere"}}
+	plain, err := vfs.OpenRoot(dir, vfs.RootOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.Close()
+	root, _, run := begin(t, vfstest.Config{Dir: dir, View: vfs.View{Reads: []string{"**"}, MCPOnly: true}, Options: options})
+	if root.Signature() == plain.Signature() {
+		t.Error("what was remembered of a root without these places would be used in this one")
+	}
+	for name, want := range map[string]string{
+		"a": "yes", "o[w]n": "hidden", "o[w]n/file": "hidden", "o[w]n/none": "hidden", "conf.toml": "hidden", "later": "hidden",
+		"to": "hidden", "to/deep/file": "hidden", "tofile": "hidden", "toconf": "hidden", "w/link/file": "hidden",
+	} {
+		if got := existing(run, name); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+		if _, err := run.Open(name); (err == nil) != (want == "yes") {
+			t.Errorf("%s can be opened, or not: %v", name, err)
+		}
+	}
+	options.Within = []string{dir}
+	for path, want := range map[string]bool{"w/link": false, "to": false, "w": true, "o[w]n": true} { // the last is what its owner has named
+		other, err := vfs.OpenRoot(filepath.Join(dir, path), options)
+		if (err == nil) != want || err != nil && !errors.Is(err, vfs.ErrHidden) {
+			t.Errorf("the root %s: %v", path, err)
+		}
+		_ = other.Close()
+	}
+}

@@ -2,7 +2,11 @@ package vfs
 
 import (
 	"errors"
+	"os"
+	"path"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -55,6 +59,38 @@ func (g *SecretGuard) Entry(below beneath.Base, path string) (entry Secret, ok b
 		}
 	}
 	return Secret{Pattern: "?", What: "too long to compare"}, true
+}
+
+// PlacesIn lists what there is in a directory that entries of the list name which aren't
+// granted, by absolute paths; names are compared in any case.
+func (g *SecretGuard) PlacesIn(dir string) (list []string) {
+	if g.filter == nil || dir == "" {
+		return nil
+	}
+	for _, s := range SecretPatterns() {
+		if !slices.Contains(g.granted, s.Pattern) {
+			list = append(list, expand(dir, strings.TrimSuffix(s.Pattern, "/**"))...)
+		}
+	}
+	return list
+}
+
+// expand returns what there is below a directory that a pattern names.
+func expand(dir, pattern string) (list []string) {
+	first, rest, more := strings.Cut(strings.ToLower(pattern), "/")
+	entries, _ := os.ReadDir(dir) // what can't be listed holds nothing that is known here
+	for _, entry := range entries {
+		if ok, err := path.Match(first, strings.ToLower(entry.Name())); err != nil || !ok {
+			continue
+		}
+		at := filepath.Join(dir, entry.Name())
+		if more {
+			list = append(list, expand(at, rest)...)
+		} else {
+			list = append(list, at)
+		}
+	}
+	return list
 }
 
 // ErrSecretLink says that a file is on the secret list by another of its names.

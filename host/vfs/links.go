@@ -3,6 +3,7 @@ package vfs
 import (
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -32,7 +33,7 @@ func (e *LinkError) Error() string {
 		return fmt.Sprintf("%s leads over what is on the secret list (%s: %s): name the place itself to have it looked at",
 			link, e.Secret.Pattern, e.Secret.What)
 	case ReasonExcluded:
-		return link + " leads over what a pattern of exclude matches: nothing there is looked at"
+		return link + " leads over what a pattern of exclude matches, or over the agent's own files: nothing there is looked at"
 	case ReasonNotInReads:
 		return link + " leads over a name that isn't UTF-8: rename that"
 	}
@@ -66,7 +67,7 @@ func (e *protectedName) Error() string { return string(e.reason) }
 // a link brought and is protected: by a pattern that ends at a name that a link
 // brought, or that wouldn't match without one. What users wrote themselves they
 // meant.
-func linkJudge(exclude *trie) func(within beneath.Base, names []beneath.Name) error {
+func linkJudge(exclude *trie, own []string) func(within beneath.Base, names []beneath.Name) error {
 	return func(within beneath.Base, names []beneath.Name) error {
 		all, users := make([]string, len(names)), make([]string, len(names))
 		for i, n := range names {
@@ -79,6 +80,9 @@ func linkJudge(exclude *trie) func(within beneath.Base, names []beneath.Name) er
 		if !utf8.ValidString(path) {
 			return &protectedName{reason: ReasonNotInReads}
 		}
+		if names[len(names)-1].Linked && isOwn(beneath.Join(within.Path(), path), own) {
+			return &protectedName{reason: ReasonExcluded}
+		}
 		root := &Root{base: within, exclude: exclude, mcp: noPatterns}
 		reason := root.protectedFromAll(path)
 		if reason == ReasonNone || !names[len(names)-1].Linked && root.protectedFromAll(strings.Join(users, "/")) != ReasonNone {
@@ -90,6 +94,13 @@ func linkJudge(exclude *trie) func(within beneath.Base, names []beneath.Name) er
 		}
 		return e
 	}
+}
+
+// isOwn reports whether an absolute path is one of the agent's own places, or below one.
+func isOwn(path string, own []string) bool {
+	return slices.ContainsFunc(own, func(place string) bool {
+		return path == place || strings.HasPrefix(path, strings.TrimSuffix(place, "/")+"/")
+	})
 }
 
 // anyName stands for a name that a link brought where only the user's count. No

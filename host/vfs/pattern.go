@@ -164,3 +164,15 @@ func classEnd(p string, i int) int {
 	}
 	return i
 }
+
+// LiteralPattern escapes what doublestar would take for a pattern.
+func LiteralPattern(p string) string {
+	var b strings.Builder
+	for _, r := range p {
+		if strings.ContainsRune(`*?[]{}\`, r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}

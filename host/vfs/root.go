@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -19,6 +20,9 @@ type RootOptions struct {
 	// Exclude are doublestar patterns relative to the root. What matches
 	// one, and everything below it, doesn't exist for anyone.
 	Exclude []string
+	// Own are the agent's own places, by absolute paths without links: like what
+	// Exclude matches, they don't exist for anyone.
+	Own []string
 	// MCPFiles are relative paths that hold MCP configuration besides those
 	// of the table MCPFiles, for example the file of a root of role mcp.
 	MCPFiles []string
@@ -99,7 +103,7 @@ func (r *Root) open(path string, opts *RootOptions) error {
 	if err != nil {
 		return fail(err)
 	}
-	found, err := beneath.Resolve(given, beneath.Options{Within: opts.Within, Judge: linkJudge(r.exclude), Top: opts.Top})
+	found, err := beneath.Resolve(given, beneath.Options{Within: opts.Within, Judge: linkJudge(r.exclude, opts.Own), Top: opts.Top})
 	defer found.Close() //nolint:staticcheck // it is to be closed after an error, too
 	r.way = found.Passed()
 	var dir string
@@ -122,6 +126,11 @@ func (r *Root) open(path string, opts *RootOptions) error {
 		given = filepath.Dir(given)
 	}
 	r.base = beneath.NewBase(dir, given)
+	if own := r.ownBelow(opts.Own); len(own) > 0 {
+		if r.exclude, err = newExclude(append(slices.Clone(opts.Exclude), own...)); err != nil {
+			return err
+		}
+	}
 	var errno syscall.Errno
 	if r.fd, errno = found.OpenDir(dir); errno != 0 {
 		return fail(errno)
@@ -137,6 +146,16 @@ func (r *Root) open(path string, opts *RootOptions) error {
 	}
 	r.id = identityOf(&st)
 	return nil
+}
+
+// ownBelow are patterns of the agent's own places that lie below the root.
+func (r *Root) ownBelow(own []string) (patterns []string) {
+	for _, path := range own {
+		if rel, ok := strings.CutPrefix(path, strings.TrimSuffix(r.base.Path(), "/")+"/"); ok {
+			patterns = append(patterns, LiteralPattern(rel))
+		}
+	}
+	return patterns
 }
 
 // closedWay says why no way leads to a root that may be there.
@@ -259,7 +278,7 @@ func (r *Root) visible(f *Filter, path string, s scope) visibility {
 // to a run besides its files.
 func (r *Root) sign(opts RootOptions) {
 	r.signature = fmt.Sprintf("%q %q %q %d %d %q %q %q", r.base.Path(), r.base.Given(), r.file, r.id.Dev, r.id.Ino,
-		slices.Sorted(slices.Values(opts.Exclude)), slices.Sorted(slices.Values(r.mcpFiles)),
+		slices.Sorted(slices.Values(append(r.ownBelow(opts.Own), opts.Exclude...))), slices.Sorted(slices.Values(r.mcpFiles)),
 		slices.Sorted(slices.Values(opts.Settings)))
 }
 

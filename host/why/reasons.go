@@ -176,7 +176,7 @@ const linksStayInside = "links are followed inside of it only; add the directory
 // ofDenial are the reasons for which a resolver may not read a path. The last
 // one always holds.
 var ofDenial = []rule[denial]{
-	{ReasonExcludedByConfig, deniedAs(vfs.ReasonExcluded), "%s matches a pattern of exclude in the configuration: nothing there is read"},
+	{ReasonExcludedByConfig, deniedAs(vfs.ReasonExcluded), "%s matches a pattern of exclude in the configuration, or is the agent's own: nothing there is read"},
 	{ReasonHiddenSecret, denial.isSecret, "%s is on %s: no resolver sees it, unless grant_secrets of a plugin names the entry"},
 	{ReasonUnreadable, denial.hasManyNames, "%s has several names (it is a hard link), of which one may be secret, and there is too much to search: make it a file of its own"},
 	{ReasonNotGranted, deniedAs(vfs.ReasonMCP), "%s is MCP configuration, which holds tokens: only a resolver whose sole kind is mcp_config may read it"},

@@ -14,7 +14,7 @@ func layers() []Layer {
 		{"guests", []string{"waymark/sdk-guest/...", "waymark/plugins/...", "waymark/examples/..."}},
 		{"shared code", []string{"waymark/internal/..."}},
 		{"wire", []string{"waymark/wire/..."}},
-		{"vfs", []string{"waymark/host/vfs/..."}},
+		{"vfs and places", []string{"waymark/host/vfs/...", "waymark/host/places"}},
 		{"parts of the engine", []string{
 			"waymark/host/sandbox/...", "waymark/host/resolve/...", "waymark/host/watch/...", "waymark/host/push/...",
 			"waymark/host/api/...", "waymark/host/config/...", "waymark/host/builtin/...", "waymark/host/plugin/...",

@@ -99,7 +99,7 @@ func TestReadmeHub(t *testing.T) {
 			t.Cleanup(func() { h := p.command(context.Background(), p.work, "sh", "-c", "kill $(cat hub.pid)"); _ = h.Run() })
 			p.play(authors.Step{Text: "touch AGENTS.md\nexec >hub.log 2>&1\n" + before + "echo $! >hub.pid\n"})
 			p.play(authors.Step{Text: "agent run " + run, Background: true})
-			p.play(authors.Step{Text: "hub agents --url http://" + address + " --token-file reader.token | grep -v never | grep -c '^box .* connected '", Eventually: true, Want: []string{"1"}})
+			p.play(authors.Step{Text: "hub agents --url http://" + address + " --token-file ~/reader.token | grep -v never | grep -c '^box .* connected '", Eventually: true, Want: []string{"1"}})
 		})
 	}
 }

@@ -3,6 +3,7 @@ package files
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -32,8 +33,9 @@ type asker struct {
 	root      string // the workspace; "" while it isn't known
 	rootBase  beneath.Base
 	guard     *vfs.SecretGuard
-	plan      string // the one file that may be written; "" for no fence
-	forbidden []identity
+	plan      string     // the one file that may be written; "" for no fence
+	own       []string   // the agent's own places
+	forbidden []identity // those of them that are there
 }
 
 // identity tells files apart, whatever their names are.
@@ -60,9 +62,13 @@ func (s *Service) asker(ctx context.Context) (*asker, error) {
 	if a.guard, err = vfs.NewSecretGuard(granted); err != nil {
 		return nil, err
 	}
-	for _, dir := range s.opts.Forbidden {
+	if s.opts.Own == nil {
+		return a, nil
+	}
+	for _, path := range s.opts.Own() {
+		a.own = append(a.own, filepath.Clean(path))
 		var st unix.Stat_t
-		if unix.Stat(dir, &st) == nil {
+		if unix.Stat(path, &st) == nil {
 			a.forbidden = append(a.forbidden, identityOf(&st))
 		}
 	}
@@ -158,7 +164,7 @@ func (a *asker) mayName(asked, path string) error {
 		return refuse(http.StatusForbidden, "%q is on the secret list (%s: %s): a token can grant it", asked, entry.Pattern, entry.What)
 	}
 	if a.isForbidden(path) {
-		return refuse(http.StatusForbidden, "%q lies in a directory of the agent's own", asked)
+		return refuse(http.StatusForbidden, "%q is the agent's own, which nobody reads or writes through it", asked)
 	}
 	return nil
 }
@@ -189,7 +195,7 @@ func below(path, dir string) bool {
 // nobody else's directory is spelled like the agent's.
 func (a *asker) isForbidden(path string) bool {
 	folded := strings.ToLower(path)
-	return slices.ContainsFunc(a.s.opts.Forbidden, func(dir string) bool { return below(folded, strings.ToLower(filepath.Clean(dir))) })
+	return slices.ContainsFunc(a.own, func(own string) bool { return below(folded, strings.ToLower(own)) })
 }
 
 // errUnreachable is why a name that a link brought isn't looked at.
@@ -252,17 +258,21 @@ func (a *asker) notForbidden(found *beneath.Resolution, asked string) error {
 		}
 		for _, id := range a.forbidden {
 			if id == identityOf(&st) {
-				return refuse(http.StatusForbidden, "%q lies in a directory of the agent's own", asked)
+				return refuse(http.StatusForbidden, "%q is the agent's own, which nobody reads or writes through it", asked)
 			}
 		}
 	}
 	return nil
 }
 
-// hardLinked refuses a file that is on the secret list by another name.
+// hardLinked refuses a file that is on the secret list by another name, or the agent's
+// own.
 func (a *asker) hardLinked(asked string, st *unix.Stat_t) error {
-	if st.Nlink < 2 || a.root == "" {
+	if st.Nlink < 2 {
 		return nil
+	}
+	if err := a.keptElsewhere(asked, st); err != nil || a.root == "" {
+		return err
 	}
 	root, err := vfs.OpenRoot(a.root, vfs.RootOptions{})
 	if err != nil {
@@ -277,6 +287,32 @@ func (a *asker) hardLinked(asked string, st *unix.Stat_t) error {
 		return refuse(http.StatusForbidden, "%q %s", asked, err)
 	case err != nil:
 		return refuse(http.StatusForbidden, "%q %s: make it a file of its own: cp -p it, and mv the copy over it", asked, err)
+	}
+	return nil
+}
+
+// maxKept bounds the entries that are looked at in the agent's own places and those of
+// the secret list in the home directory.
+const maxKept = 50_000
+
+// keptElsewhere refuses a file that has another name in one of the agent's own places, or
+// in one of the secret list in the home directory.
+func (a *asker) keptElsewhere(asked string, st *unix.Stat_t) error {
+	left := maxKept
+	for _, place := range slices.Concat(a.own, a.guard.PlacesIn(a.s.opts.Home)) {
+		err := filepath.WalkDir(place, func(path string, entry fs.DirEntry, err error) error {
+			if left--; left < 0 {
+				return refuse(http.StatusForbidden, "%q has several names, and there is too much to search for the others: make it a file of its own: cp -p it, and mv the copy over it", asked)
+			}
+			var other unix.Stat_t
+			if err == nil && entry.Type().IsRegular() && unix.Lstat(path, &other) == nil && identityOf(&other) == identityOf(st) {
+				return refuse(http.StatusForbidden, "%q is another name of what is kept secret elsewhere", asked)
+			}
+			return nil // what can't be looked at has no links that somebody else could make
+		})
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -7,7 +7,7 @@
 //
 // Paths are absolute, and may lie anywhere, as chats use them; Options.Within
 // narrows that to the workspace. Never reached are the agent's own directories
-// (Options.Forbidden), the secret list of package vfs but for what a token
+// (Options.Own), the secret list of package vfs but for what a token
 // grants, and file systems that aren't files, such as /proc. A token with a fence
 // writes the one file that it names.
 //

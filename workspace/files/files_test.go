@@ -63,7 +63,7 @@ func serve(t testing.TB, tree []string, change ...func(*files.Options)) *server 
 	checker.once.Do(func() { checker.doc = openapitest.Load(t, files.Document()) })
 	s := &server{root: root, out: filepath.Join(filepath.Dir(root), "out"), grant: acting(), doc: checker.doc}
 	opts := files.Options{
-		Root: func() string { return root }, Home: filepath.Join(s.out, "home"), Forbidden: []string{filepath.Join(s.out, "agent"), filepath.Join(s.out, "later")},
+		Root: func() string { return root }, Home: filepath.Join(s.out, "home"), Own: func() []string { return []string{filepath.Join(s.out, "agent"), filepath.Join(s.out, "later")} },
 		Touched: func(who workspace.Caller, paths ...string) {
 			s.mu.Lock()
 			defer s.mu.Unlock()

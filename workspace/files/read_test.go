@@ -33,6 +33,12 @@ func outside(t *testing.T, s *server) {
 	put(t, s.out+"/agent/control.token", "TOKEN")
 	put(t, s.out+"/.ssh/id", "TOKEN")
 	put(t, s.out+"/home/notes", "x")
+	put(t, s.out+"/home/.aws/credentials", "TOKEN")
+	for name, of := range map[string]string{"hardagent": "/agent/control.token", "hardkey": "/home/.aws/credentials"} {
+		if err := os.Link(s.out+of, filepath.Join(s.root, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for link, target := range map[string]string{"toagent": "agent", "intoroot": s.root, "viaroot": s.root + "/out", "tokey": ".ssh/id", "ofsecret": ".ssh/none"} {
 		if err := os.Symlink(target, filepath.Join(s.out, link)); err != nil {
 			t.Fatal(err)
@@ -61,6 +67,7 @@ var readCases = []struct {
 	{"$ROOT/pipe", 400, "regular"}, {"$ROOT/sock", 400, "regular"}, {"/dev/null", 400, "regular"}, {"/dev/zero", 400, "regular"},
 	{"/proc/self/environ", 403, "kernel"}, {"/proc/1/cmdline", 403, "kernel"}, {"/sys/kernel/notes", 403, "kernel"}, {"/proc/self/root$ROOT/a.txt", 200, "hello"},
 	{"$OUT/plain", 200, "outside, and yours"}, {"$OUT/secret.txt", 200, "outside"}, {"$OUT/intoroot/a.txt", 200, "hello"}, {"$OUT/intoroot/out", 403, "leads out"}, {"$OUT/viaroot", 403, "leads out"},
+	{"$ROOT/hardagent", 403, "another name of"}, {"$ROOT/hardkey", 403, "another name of"},
 	{"$OUT/agent/control.token", 403, "agent's own"}, {"$OUT/agent", 403, "agent's own"}, {"$OUT/Agent/none", 403, "agent's own"}, {"$OUT/toagent/control.token", 403, "agent's own"}, {"$OUT/later/x", 403, "agent's own"},
 	{"$OUT/.ssh/id", 403, "secret list"}, {"$OUT/.ssh/none", 403, "secret list"}, {"$OUT/tokey", 403, "secret list"}, {"$OUT/ofsecret", 403, "secret list"},
 }
@@ -246,8 +253,8 @@ func TestListDirectory(t *testing.T) {
 	}{
 		{workspace.ListDirectory{Path: []string{"$ROOT", "dir"}, Relativity: "root"}, "", 200, "c/ .env Z a b l"},
 		{workspace.ListDirectory{Path: []string{"$ROOT/dir/c"}, Relativity: "root"}, "", 200, "x"},
-		{workspace.ListDirectory{Relativity: "home"}, "", 200, "notes"},
-		{workspace.ListDirectory{Path: []string{"..", "home"}, Relativity: "home"}, "", 200, "notes"},
+		{workspace.ListDirectory{Relativity: "home"}, "", 200, ".aws/ notes"},
+		{workspace.ListDirectory{Path: []string{"..", "home"}, Relativity: "home"}, "", 200, ".aws/ notes"},
 		{workspace.ListDirectory{}, "$ROOT/dir/c", 200, "x"},
 		{workspace.ListDirectory{Path: []string{"$ROOT/deep"}, Relativity: "root"}, "", 200, "b.go .ENV.local"},
 		{workspace.ListDirectory{Path: []string{"$ROOT/none"}, Relativity: "root"}, "", 404, "no such"},

@@ -45,9 +45,9 @@ type Options struct {
 	Root func() string
 	// Home is the user's directory, for list-directory.
 	Home string
-	// Forbidden are the agent's own directories, absolute: nothing below them is
-	// read, written or listed. They need not exist.
-	Forbidden []string
+	// Own lists the agent's own places, absolute: they and what is below them are neither
+	// read nor written. Nil means that there are none.
+	Own func() []string
 	// Within narrows every call to the workspace.
 	Within bool
 	// MaxWrite bounds what write-file takes, in bytes. Default 1 GiB.

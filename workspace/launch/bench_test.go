@@ -71,6 +71,6 @@ func BenchmarkHideSecrets(b *testing.B) {
 func ownPlaces() launch.Places {
 	home := os.Getenv("HOME")
 	return launch.Places{
-		Home: home, State: filepath.Join(home, ".local/state/waymark"), Config: []string{"/etc/waymark", filepath.Join(home, ".config/waymark")}, Root: home,
+		Home: home, Own: []string{filepath.Join(home, ".local/state/waymark"), "/etc/waymark", filepath.Join(home, ".config/waymark")}, Root: home,
 	}
 }

@@ -259,7 +259,7 @@ func TestNoShim(t *testing.T) {
 func TestToolsUnderSecrets(t *testing.T) {
 	supported(t)
 	d := dir(t)
-	places := launch.Places{Home: d + "/home", State: d + "/state", Config: []string{d + "/config"}, Root: d + "/w"}
+	places := launch.Places{Home: d + "/home", Own: []string{d + "/state", d + "/config"}, Root: d + "/w"}
 	for path, text := range map[string]string{
 		"state/key": "key", "w/main.go": "package main\n\nfunc main() { println(\"go\") }\n", "w/go.mod": "module x\n\ngo 1.26\n", "tmp/x": "",
 		"home/.config/go/telemetry/mode": "off", // see TestServerPrograms
@@ -350,7 +350,7 @@ func terminal(t *testing.T) (master, slave *os.File) {
 // and tries to read by all ways then.
 func mounted(args []string) int {
 	h := args[0]
-	places := launch.Places{Home: h, State: h + "/.local/state/waymark", Root: h + "/proj"}
+	places := launch.Places{Home: h, Own: []string{h + "/.local/state/waymark"}, Root: h + "/proj"}
 	err := errors.Join(
 		unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, ""),
 		unix.Mount(h, h+"-again", "", unix.MS_BIND, ""),

@@ -16,21 +16,17 @@ import (
 )
 
 // Places are those that profiles are made of: absolute paths, which may lead over
-// links. Only Home and State have to be set.
+// links. Only Home and Own have to be set.
 type Places struct {
 	// Home is the user's home directory, in which the places of the secret list are.
 	Home string
-	// State is where the agent keeps its tokens, keys and journals; Config are the
-	// directories of its configuration, whether they are there or not, and Sockets
-	// that of its sockets. Its cache needs no hiding: what is in it is sealed by a
-	// key in State.
-	State   string
-	Config  []string
-	Sockets string
+	// Own are the agent's own places, files and directories, whether they are there or
+	// not: those that package places says are hidden.
+	Own []string
 	// Root is the workspace's directory.
 	Root string
 	// Tmp is a directory for temporary files, which the caller has made and names
-	// in TMPDIR. It may be in State.
+	// in TMPDIR. It may be in one of Own.
 	Tmp string
 	// Granted are the entries of vfs.SecretPatterns that aren't hidden.
 	Granted []string
@@ -42,7 +38,7 @@ type Places struct {
 //   - the places of the secret list below Home that are there now, and those of
 //     entries without a directory (*.pem) that lie in Home itself. What git and its
 //     like keep isn't hidden from programs; resolvers are another matter;
-//   - the directories of the agent, whether they are there or not;
+//   - the places of the agent, whether they are there or not;
 //   - /proc for root and /sys, which can be read only, and devices but the harmless
 //     ones: what is in them could undo the rest.
 //
@@ -144,15 +140,15 @@ func (w *walk) list(dir string) ([]fs.DirEntry, bool) {
 }
 
 func newWalk(p Places) (*walk, error) {
-	for _, path := range append([]string{p.Home, p.State, p.Sockets, p.Root, p.Tmp}, p.Config...) {
+	for _, path := range append([]string{p.Home, p.Root, p.Tmp}, p.Own...) {
 		if path != "" && !filepath.IsAbs(path) {
 			return nil, fmt.Errorf("%s: a profile takes absolute paths", path)
 		}
 	}
-	if p.Home == "" || p.State == "" {
-		return nil, errors.New("a profile needs the home directory and the agent's state directory: set HOME")
+	if p.Home == "" || len(p.Own) == 0 {
+		return nil, errors.New("a profile needs the home directory and the agent's own: set HOME")
 	}
-	for _, dir := range append([]string{p.State}, p.Config...) {
+	for _, dir := range p.Own {
 		if within(realPath(p.Home), realPath(dir)) {
 			return nil, fmt.Errorf("%s: a directory of the agent holds the home directory %s, and can't be hidden", dir, p.Home)
 		}
@@ -162,11 +158,8 @@ func newWalk(p Places) (*walk, error) {
 		return nil, err
 	}
 	w := &walk{hidden: map[string]bool{}, closed: map[string]bool{}, listed: map[string][]fs.DirEntry{}, way: map[string]bool{"/": true}, mounts: mounts, home: realPath(p.Home)}
-	for _, dir := range append([]string{p.State}, p.Config...) {
-		w.hideAgent(dir)
-	}
-	if p.Sockets != "" && !inShared(realPath(p.Sockets)) {
-		w.hideAgent(p.Sockets)
+	for _, path := range p.Own {
+		w.hideAgent(path)
 	}
 	for i := range mounts { // a second /proc, say, in a directory for containers
 		if m := &mounts[i]; m.kernel && !slices.ContainsFunc(special, func(dir string) bool { return within(m.point, dir) }) {
@@ -207,10 +200,10 @@ func (w *walk) expand(dir, pattern string) []string {
 	return list
 }
 
-// hideAgent hides a directory of the agent. One that isn't there mustn't be made by
-// a program, unless nobody but root could make it.
-func (w *walk) hideAgent(dir string) {
-	path, links := resolve(dir)
+// hideAgent hides a place of the agent. One that isn't there mustn't be made by a
+// program, unless nobody but root could make it.
+func (w *walk) hideAgent(place string) {
+	path, links := resolve(place)
 	for _, link := range links {
 		w.hidePath(link) // or another one could be put in its place
 	}
@@ -422,17 +415,6 @@ func existing(path string) string {
 		}
 	}
 	return path
-}
-
-// inShared reports whether a directory above a path is one in which everybody can
-// make files, like /tmp.
-func inShared(path string) bool {
-	for above := filepath.Dir(path); above != "/"; above = filepath.Dir(above) {
-		if info, err := os.Stat(above); err == nil && info.Mode()&0o002 != 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // found returns what there is of some patterns.

@@ -77,7 +77,7 @@ func home(t testing.TB) (string, launch.Places) {
 		}
 	}
 	return h, launch.Places{
-		Home: h, State: h + "/.local/state/waymark", Config: []string{"/etc/waymark", h + "/.config/waymark"}, Sockets: h + "/run/waymark/w", Root: h + "/proj",
+		Home: h, Own: []string{h + "/.local/state/waymark", "/etc/waymark", h + "/.config/waymark", h + "/run/waymark/w"}, Root: h + "/proj",
 	}
 }
 
@@ -314,8 +314,8 @@ func TestPlanRefuses(t *testing.T) {
 
 func TestPlacesRefused(t *testing.T) {
 	for _, places := range []launch.Places{
-		{}, {Home: "/h"}, {State: "/s"}, {Home: "h", State: "/s"}, {Home: "/h", State: "s"}, {Home: "/h", State: "/s", Config: []string{"c"}},
-		{Home: "/h/me", State: "/h"}, {Home: "/h", State: "/s", Config: []string{"/"}}, {Home: "/h", State: "/s", Root: "r"}, {Home: "/h", State: "/s", Tmp: "t"}, {Home: "/h", State: "/s", Sockets: "s"},
+		{}, {Home: "/h"}, {Own: []string{"/s"}}, {Home: "h", Own: []string{"/s"}}, {Home: "/h", Own: []string{"s"}}, {Home: "/h", Own: []string{"/s", "c"}},
+		{Home: "/h/me", Own: []string{"/h"}}, {Home: "/h", Own: []string{"/s", "/"}}, {Home: "/h", Own: []string{"/s"}, Root: "r"}, {Home: "/h", Own: []string{"/s"}, Tmp: "t"},
 	} {
 		if p, err := launch.HideSecrets(places); err == nil {
 			t.Errorf("%+v: %+v", places, p)
@@ -335,7 +335,7 @@ func TestAgentDirectoriesByLinks(t *testing.T) {
 	}
 	write(t, h+"/dotfiles/waymark/plugin.toml", "x")
 	write(t, h+"/var/x", "x")
-	places.State = h + "/state/waymark"
+	places.Own[0] = h + "/state/waymark"
 	p, err := launch.HideSecrets(places)
 	if err != nil {
 		t.Fatal(err)

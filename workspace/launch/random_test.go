@@ -74,7 +74,7 @@ func randomWorld(t *testing.T, r *rand.Rand) *world {
 	if len(w.dirs) < 3 {
 		return randomWorld(t, r)
 	}
-	w.places = launch.Places{Home: w.home, State: agent(), Config: []string{agent(), "/etc/waymark"}, Root: pick(w.dirs)}
+	w.places = launch.Places{Home: w.home, Own: []string{agent(), agent(), "/etc/waymark"}, Root: pick(w.dirs)}
 	if r.IntN(3) == 0 {
 		w.places.Granted = []string{".ssh/**", ".env*", ".config/gh/**"}
 	}
@@ -91,7 +91,7 @@ type oracle struct {
 
 func (w *world) oracle() *oracle {
 	o := &oracle{roots: map[string]bool{}, agent: map[string]bool{}, root: w.places.Root}
-	for _, dir := range []string{w.places.State, w.places.Config[0]} {
+	for _, dir := range w.places.Own[:2] {
 		at := dir
 		for n := 0; n < 40; n++ { // a link in its place is the agent's, too
 			target, err := os.Readlink(at)

@@ -304,15 +304,13 @@ func widened(p Places, named string) (string, error) {
 	return at, nil
 }
 
-// mayOpen refuses what a widening can't give: the agent's own directories, also
+// mayOpen refuses what a widening can't give: the agent's own places, also
 // with all around them, and what the rest could be undone by.
 func (w *walk) mayOpen(p Places, path string) error {
-	for _, dir := range append([]string{p.State, p.Sockets}, p.Config...) {
-		if dir = realPath(dir); dir == "/" { // none was named
-			continue
-		}
+	for _, dir := range p.Own {
+		dir = realPath(dir)
 		if within(dir, path) || within(path, dir) && !slices.Contains([]string{realPath(p.Root), realPath(p.Tmp)}, path) {
-			return fmt.Errorf("it has to do with the agent's own directory %s: name what the server needs beside that", dir)
+			return fmt.Errorf("it has to do with the agent's own %s: name what the server needs beside that", dir)
 		}
 	}
 	for _, dir := range special {

@@ -168,9 +168,9 @@ func TestServerRefuses(t *testing.T) {
 	state := h + "/.local/state/waymark"
 	for path, want := range map[string]string{
 		"": "isn't an absolute path", "../other": "leads out of it", "data": "in the workspace leads out of it, to " + h + "/.ssh", h + "/proj/out": "in the workspace leads out of it",
-		"~/elsewhere/data": "in the workspace leads out of it", state: "the agent's own directory", state + "/w/1/control.token": "the agent's own directory", "~": "the agent's own directory", "/": "the agent's own directory",
-		"~/agent": "the agent's own directory", "~/.config": "the agent's own directory " + h + "/.config/waymark", "/etc/waymark/plugin.toml": "the agent's own directory /etc/waymark",
-		"/etc": "the agent's own directory", h + "/run": "the agent's own directory", "/proc/sys": "the kernel's", "/sys": "the kernel's", "/dev": "the kernel's",
+		"~/elsewhere/data": "in the workspace leads out of it", state: "the agent's own", state + "/w/1/control.token": "the agent's own", "~": "the agent's own", "/": "the agent's own",
+		"~/agent": "the agent's own", "~/.config": "the agent's own " + h + "/.config/waymark", "/etc/waymark/plugin.toml": "the agent's own /etc/waymark",
+		"/etc": "the agent's own", h + "/run": "the agent's own", "/proc/sys": "the kernel's", "/sys": "the kernel's", "/dev": "the kernel's",
 	} {
 		for _, wide := range []launch.Widening{{Read: []string{"sub", path}}, {Write: []string{path}}} {
 			if p, err := launch.Server(places, s, wide); err == nil || !strings.Contains(err.Error(), want) {
@@ -246,7 +246,7 @@ func TestServerPrograms(t *testing.T) {
 	} {
 		write(t, filepath.Join(d, path), text)
 	}
-	places := launch.Places{Home: d + "/home", State: d + "/state", Config: []string{d + "/config"}, Root: d + "/w"}
+	places := launch.Places{Home: d + "/home", Own: []string{d + "/state", d + "/config"}, Root: d + "/w"}
 	pack := npxPackage(t, d)
 	for name, c := range map[string]struct {
 		program string

@@ -319,7 +319,7 @@ func (s *server) profile(j *judgement, env []string) (*launch.Profile, error) {
 
 // around are the places around a server.
 func (s *server) around() launch.Places {
-	p := s.svc.opts.Places
+	p := s.svc.opts.Places()
 	p.Root = s.svc.opts.Root()
 	return p
 }

@@ -378,7 +378,7 @@ func (w *world) begin() {
 		w.t.Fatal(err)
 	}
 	opts := mcp.Options{
-		Settings: w.policy, Root: root, Home: w.root, Places: launch.Places{Home: w.root, State: w.state}, StateDir: filepath.Join(w.state, "mcp"),
+		Settings: w.policy, Root: root, Home: w.root, Places: func() launch.Places { return launch.Places{Home: w.root, Own: []string{w.state}} }, StateDir: filepath.Join(w.state, "mcp"),
 		CacheDir: filepath.Join(w.state, "cache"), Supervisor: w.fakes, Trust: w.trust,
 		Getenv:  func(name string) (string, bool) { v, ok := w.env[name]; return v, ok },
 		Environ: func() []string { return []string{"PATH=/usr/bin:/bin", "HOME=" + w.root} },

@@ -55,7 +55,7 @@ type Options struct {
 	Home string
 	// Places are the user's and the agent's own, for profiles. Root is set for each
 	// start.
-	Places launch.Places
+	Places func() launch.Places
 	// StateDir is a directory of this agent's own, for what servers last offered and
 	// for long results; CacheDir one in which servers get their caches and temporary
 	// files. They are made.

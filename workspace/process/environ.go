@@ -49,14 +49,14 @@ func set(env []string, name, value string) []string {
 func (s *Service) workDir(c *httpapi.Call, asked string) (string, error) {
 	base := s.opts.Root()
 	if info, err := os.Stat(base); base == "" || err != nil || !info.IsDir() {
-		base = s.opts.Places.Home
+		base = s.opts.Places().Home
 	}
 	dir := base
 	switch rest, below := strings.CutPrefix(asked, "~/"); {
 	case asked == "":
 		return dir, nil
 	case below || asked == "~":
-		dir = filepath.Join(s.opts.Places.Home, strings.TrimPrefix(rest, "~"))
+		dir = filepath.Join(s.opts.Places().Home, strings.TrimPrefix(rest, "~"))
 	case filepath.IsAbs(asked):
 		dir = filepath.Clean(asked)
 	default:

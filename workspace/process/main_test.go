@@ -98,7 +98,7 @@ func newWorld(t testing.TB, held supervisor.Client) *world {
 		t.Fatal(err)
 	}
 	w.service = process.New(process.Options{
-		Supervisor: held, Root: func() string { return w.root }, Places: launch.Places{Home: w.home, State: w.state}, Tmp: filepath.Join(w.state, "tmp"),
+		Supervisor: held, Root: func() string { return w.root }, Places: func() launch.Places { return launch.Places{Home: w.home, Own: []string{w.state}} }, Tmp: filepath.Join(w.state, "tmp"),
 		Touched: func(who workspace.Caller, paths ...string) {
 			w.mu.Lock()
 			defer w.mu.Unlock()

@@ -77,7 +77,7 @@ func (s *Service) confine(c *httpapi.Call, spec *supervisor.Spec, k kind, grant 
 	if k == kindNone || k == kindSecrets && !s.opts.HideSecrets() {
 		return nil
 	}
-	places := s.opts.Places
+	places := s.opts.Places()
 	places.Root, places.Granted = s.opts.Root(), grant.Secrets
 	if k == kindSecrets {
 		spec.Profile, err = launch.HideSecrets(places)

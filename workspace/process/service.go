@@ -40,7 +40,7 @@ type Options struct {
 	Root func() string
 	// Places are the user's home directory and the agent's own, for profiles. Root,
 	// Tmp and Granted are set for each start.
-	Places launch.Places
+	Places func() launch.Places
 	// Tmp is where processes under a plan get their private temporary directories;
 	// nothing else is in it. Empty refuses them.
 	Tmp string

@@ -72,6 +72,8 @@ type Services struct {
 	// State is the workspace's state directory: the control token is in it, and what
 	// the supervisor keeps in its directory processes.
 	State string `json:"state"`
+	// Own are the agent's own places, as package places has them.
+	Own []OwnPlace `json:"own"`
 	// Landlock is the version of the kernel's; 0 is none.
 	Landlock int `json:"landlock"`
 	// Secrets is how the secret list holds for processes without a grant.
@@ -82,6 +84,12 @@ type Services struct {
 	// Held are the processes that it knows of, Running those of them that run.
 	Held    int `json:"held"`
 	Running int `json:"running"`
+}
+
+// OwnPlace is a file or a directory that the agent trusts or keeps secret.
+type OwnPlace struct {
+	Kind string `json:"kind"` // state, cache, sockets, configuration, plugins or token
+	Path string `json:"path"` // absolute
 }
 
 // MCP says how the MCP servers of the workspace are doing.

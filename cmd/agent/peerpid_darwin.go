@@ -1,0 +1,8 @@
+package main
+
+import "golang.org/x/sys/unix"
+
+// peerPID is the process that listens at the other end of a socket.
+func peerPID(fd int) (int, error) {
+	return unix.GetsockoptInt(fd, unix.SOL_LOCAL, unix.LOCAL_PEERPID)
+}

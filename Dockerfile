@@ -15,9 +15,11 @@ COPY . .
 # machine that builds; elsewhere the agent compiles them once. It is linked twice,
 # so that it can map its code (see internal/tools/aot).
 RUN make guest native && \
-    CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='-s -w' -o /out/ ./cmd/hub ./cmd/agent ./cmd/supervisor && \
+    CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='-s -w' -o /out/ ./cmd/hub ./cmd/supervisor && \
+    link="-s -w $(packaging/helper.sh /out/supervisor)" && \
+    CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags="$link" -o /out/ ./cmd/agent && \
     go run ./internal/tools/aot -place /out/agent host/builtin/dist/builtin.native && \
-    CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='-s -w' -o /out/ ./cmd/agent && \
+    CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags="$link" -o /out/ ./cmd/agent && \
     install -d -m 0700 -o 65532 -g 65532 /empty
 
 FROM scratch AS base

@@ -77,9 +77,10 @@ run: build ## Build everything and run the agent with its own hub; ROOT=dir for 
 
 build: guest native ## Build bin/agent, bin/hub, bin/harness and bin/supervisor.
 	@mkdir -p bin
-	$(GO) build -o bin/ ./cmd/...
+	$(GO) build -o bin/ ./cmd/supervisor ./cmd/hub ./cmd/harness
+	$(GO) build -ldflags="$$(packaging/helper.sh bin/supervisor)" -o bin/ ./cmd/agent
 	@$(GO) run ./internal/tools/aot -place bin/agent $(NATIVE) # so that the code can be mapped
-	$(GO) build -o bin/ ./cmd/agent
+	$(GO) build -ldflags="$$(packaging/helper.sh bin/supervisor)" -o bin/ ./cmd/agent
 
 guest: $(GUEST)
 

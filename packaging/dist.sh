@@ -47,7 +47,11 @@ overlay() {
 # a crash is told, stays. Functions begin at every 16 bytes, and of the agent's what
 # no edit waits for is not inlined: a twentieth of it.
 build() {
-	set -- "$1" -trimpath -ldflags='-s -w -funcalign=16' -overlay "$work/overlay.json" -o "$work/$name/$1"
+	link='-s -w -funcalign=16'
+	if [ "$1" = agent ] && [ -e "$work/$name/supervisor" ]; then
+		link="$link $("$root/packaging/helper.sh" "$work/$name/supervisor")"
+	fi
+	set -- "$1" -trimpath -ldflags="$link" -overlay "$work/overlay.json" -o "$work/$name/$1"
 	if [ "$1" = agent ]; then
 		for packages in github.com google.golang.org waymark/cmd waymark/hub waymark/workspace; do
 			set -- "$@" "-gcflags=$packages/...=-l"
@@ -61,6 +65,11 @@ build() {
 
 cd "$root"
 COMMANDS=${COMMANDS:-$(cd cmd && for c in */main.go; do dirname "$c"; done)}
+first='' rest='' # the supervisor comes first: the agent knows its digest
+for command in $COMMANDS; do
+	if [ "$command" = supervisor ]; then first=supervisor; else rest="$rest $command"; fi
+done
+COMMANDS="$first$rest"
 for platform in $PLATFORMS; do
 	name=waymark_${VERSION}_$(echo "$platform" | tr / _)
 	mkdir -p "$work/$name"

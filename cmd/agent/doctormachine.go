@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -168,8 +169,14 @@ func (p *patient) landlock(context.Context) finding {
 
 // helper says which program holds processes and starts them.
 func (p *patient) helper(context.Context) finding {
-	if path, ok := launch.FindHelper(); ok {
-		return fine("%s", path)
+	h, err := launch.FindHelper()
+	switch {
+	case err == nil && launch.HelperDigest == "":
+		return fine("%s; this build doesn't know its digest, and starts whatever is there: 'make build' links it", h.Path)
+	case err == nil:
+		return fine("%s, as it was built with the agent", h.Path)
+	case errors.Is(err, launch.ErrOtherHelper):
+		return failure("put the supervisor of this version there, and see who has put another one", "%v", err)
 	}
 	if _, err := supervisor.Program(p.app.self); err != nil {
 		return failure("put the program supervisor beside agent, or into ../libexec/waymark", "no process can be started: %v", err)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	ws "waymark/workspace"
+	"waymark/workspace/launch"
 	"waymark/workspace/supervisor"
 )
 
@@ -22,6 +24,8 @@ type holding struct {
 	options supervisor.Options
 	// turn has a token while nobody connects.
 	turn chan struct{}
+	// helper is what holds processes; zero where that is this program itself.
+	helper launch.Helper
 
 	mu     sync.Mutex // guards client and options.Limits
 	client supervisor.Client
@@ -39,7 +43,11 @@ func newHolding(d *daemon, limits supervisor.Limits) *holding {
 		},
 	}
 	h.turn <- struct{}{}
-	var err error
+	helper, err := launch.FindHelper()
+	if errors.Is(err, launch.ErrOtherHelper) {
+		d.log.Warn("the agent holds processes itself", slog.Any("error", err))
+	}
+	h.helper = helper
 	if h.options.Program, err = supervisor.Program(d.app.self); err != nil {
 		d.log.Warn("no process can be started", slog.Any("error", err))
 	}
@@ -80,6 +88,9 @@ func (h *holding) open(ctx context.Context) (supervisor.Client, error) {
 	h.mu.Lock()
 	options := h.options
 	h.mu.Unlock()
+	if h.helper.Replaced() { // systemd would start what is there now
+		options.Unit = ""
+	}
 	c, err := supervisor.Open(ctx, options)
 	if err != nil {
 		return nil, err

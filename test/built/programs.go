@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 )
 
 const (
@@ -56,7 +57,16 @@ func (t *target) embed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.apart, t.more = dist, []string{filepath.Base(wasm), filepath.Base(native)}
+	helper, err := (&target{pkg: "waymark/cmd/supervisor", kind: t.kind, args: t.args}).path(ctx)
+	if err != nil {
+		return err
+	}
+	digest, err := digestOf(helper)
+	if err != nil {
+		return err
+	}
+	t.args = append(slices.Clip(t.args), "-ldflags=-s -w -X waymark/workspace/launch.HelperDigest="+digest)
+	t.apart, t.more = dist, []string{filepath.Base(wasm), filepath.Base(native), filepath.Base(helper)}
 	t.before = func(root string) ([]string, func(), error) {
 		overlay, err := os.CreateTemp("", "overlay-*.json")
 		if err != nil {
@@ -69,6 +79,17 @@ func (t *target) embed(ctx context.Context) error {
 		return []string{"-overlay", overlay.Name()}, func() { _ = os.Remove(overlay.Name()) }, errors.Join(err, overlay.Close())
 	}
 	return nil
+}
+
+func digestOf(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }()
+	sum := sha256.New()
+	_, err = io.Copy(sum, f)
+	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
 // ahead returns the path of a module's native code, which is made where it isn't there.

@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 func run(m *testing.M) int {
 	path, err := os.Executable()
 	dir := filepath.Dir(path)
-	if _, there := launch.FindHelper(); err == nil && !there {
+	if _, none := launch.FindHelper(); err == nil && none != nil {
 		err = built.Programs(context.Background(), dir, false, "waymark/cmd/supervisor")
 		defer func() { _ = os.Remove(filepath.Join(dir, "supervisor")) }()
 	}

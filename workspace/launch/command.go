@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"syscall"
 	"time"
 
@@ -19,10 +18,6 @@ import (
 const (
 	// role is what the shim is called, by helper and by re-execution.
 	role = "launch"
-	// helper is the program that is the shim, and the supervisor, and nothing else.
-	helper = "supervisor"
-	// libexec is where packages put it, relative to the directory of the agent.
-	libexec = "../libexec/waymark"
 	// waitDelay is how long output is read on after a program has ended: what it
 	// left behind may hold the pipe for ever.
 	waitDelay = 5 * time.Second
@@ -45,35 +40,14 @@ type Program struct {
 // at each start. self is what reexec.Main returned; nil, or one without Role, is
 // an error where there is no helper.
 func Find(self *reexec.Program) (*Program, error) {
-	if path, ok := FindHelper(); ok {
-		return &Program{path: path, role: role}, nil
+	h, err := FindHelper()
+	if err == nil {
+		return &Program{path: h.Run, role: role}, nil
 	}
 	if !self.Has(role) {
-		return nil, fmt.Errorf("the program %q isn't beside this one, nor in %s, and this one can't do without it", helper, libexec)
+		return nil, fmt.Errorf("this program can't do without another: %w", err)
 	}
 	return &Program{self: self}, nil
-}
-
-// FindHelper returns the path of the helper program, if it is there.
-func FindHelper() (path string, ok bool) {
-	self, err := os.Executable()
-	if err != nil {
-		return "", false
-	}
-	dir := filepath.Dir(self)
-	for _, path := range []string{filepath.Join(dir, helper), filepath.Join(dir, libexec, helper)} {
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return path, true
-		}
-	}
-	return "", false
-}
-
-// Own returns the program that this process runs as the shim: its main calls Main for
-// the argument.
-func Own(role string) (*Program, error) {
-	path, err := reexec.Executable()
-	return &Program{path: path, role: role}, err
 }
 
 // Command is one start of a program.

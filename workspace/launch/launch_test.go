@@ -5,6 +5,8 @@ package launch_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -303,12 +305,25 @@ func TestNoDescriptorLeaks(t *testing.T) {
 	}
 }
 
-// find is a role that finds the shim, and has it print where it is.
-func find([]string) int {
+// find is a role that finds the shim, whose digest is the first argument, and has it print
+// where it is. With a second one another program is put in its place before it starts.
+func find(args []string) int {
+	if len(args) > 0 {
+		launch.HelperDigest = args[0]
+	}
 	program, err := launch.Find(nil)
 	if err != nil {
 		fmt.Fprintln(os.Stdout, err)
 		return 1
+	}
+	h, _ := launch.FindHelper()
+	if len(args) > 1 {
+		other := h.Path + ".new"
+		err := os.WriteFile(other, []byte("#!/bin/sh\necho it is another\n"), 0o755)
+		if err := errors.Join(err, os.Chmod(other, 0o755), os.Rename(other, h.Path)); err != nil {
+			fmt.Fprintln(os.Stdout, err)
+			return 1
+		}
 	}
 	cmd, err := program.Command(background, &launch.Spec{Argv: []string{"sh", "-c", "echo it starts"}})
 	if err != nil {
@@ -316,20 +331,35 @@ func find([]string) int {
 		return 1
 	}
 	out, err := cmd.Output()
-	path, _ := launch.FindHelper()
-	fmt.Fprintln(os.Stdout, path, string(out), err)
+	fmt.Fprintln(os.Stdout, h.Path, string(out), err, "replaced:", h.Replaced())
 	return 0
 }
 
-// The helper program is looked for beside the agent and where packages put it.
+// The helper program is looked for beside the agent and where packages put it, and is the
+// one that was built with the agent. Whoever puts another one in its place is too early or
+// too late.
 func TestFind(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for at, want := range map[string]string{"bin/supervisor": "it starts", "libexec/waymark/supervisor": "it starts", "bin/other": "isn't beside this one"} {
+	data, err := os.ReadFile(exe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(data)
+	digest := hex.EncodeToString(sum[:])
+	for _, c := range []struct {
+		at   string
+		args []string
+		want string
+	}{
+		{"bin/supervisor", nil, "it starts"}, {"libexec/waymark/supervisor", nil, "it starts"}, {"bin/other", nil, "isn't beside this one"},
+		{"bin/supervisor", []string{digest}, "it starts\n <nil> replaced: false"}, {"bin/supervisor", []string{digest, "swap"}, "it starts\n <nil> replaced: true"},
+		{"bin/supervisor", []string{strings.Repeat("0", 64)}, "isn't the program that was built with this one"},
+	} {
 		d := dir(t)
-		for _, path := range []string{"bin/agent", at} {
+		for _, path := range []string{"bin/agent", c.at} {
 			if err := os.MkdirAll(filepath.Dir(filepath.Join(d, path)), 0o755); err != nil {
 				t.Fatal(err)
 			}
@@ -337,10 +367,10 @@ func TestFind(t *testing.T) {
 				t.Skip("SKIPPED: the test's program lies on another file system:", err)
 			}
 		}
-		cmd := exec.CommandContext(t.Context(), d+"/bin/agent", "waymark:find")
+		cmd := exec.CommandContext(t.Context(), d+"/bin/agent", append([]string{"waymark:find"}, c.args...)...)
 		out, err := cmd.CombinedOutput()
-		if !strings.Contains(string(out), want) || want == "it starts" && !strings.Contains(string(out), filepath.Join(d, at)) {
-			t.Errorf("%s: %s %v", at, out, err)
+		if !strings.Contains(string(out), c.want) || strings.HasPrefix(c.want, "it starts") && !strings.Contains(string(out), filepath.Join(d, c.at)) {
+			t.Errorf("%s, %q: %s %v", c.at, c.args, out, err)
 		}
 	}
 }

@@ -54,7 +54,7 @@ func HideSecrets(p Places) (*Profile, error) {
 	}
 	profile := &Profile{Name: "secrets", List: []string{"/"}, Read: []string{"/sys"}, Capabilities: CapabilityNames()}
 	w.openAll(p)
-	for _, device := range append(slices.Concat(readable, terminals, shared), found(computing)...) {
+	for _, device := range append(slices.Concat(readable, terminals, shared), globbed(computing)...) {
 		w.open(device)
 	}
 	w.openTmp(p.Tmp)
@@ -417,8 +417,8 @@ func existing(path string) string {
 	return path
 }
 
-// found returns what there is of some patterns.
-func found(patterns []string) []string {
+// globbed returns what there is of some patterns.
+func globbed(patterns []string) []string {
 	var list []string
 	for _, pattern := range patterns {
 		matches, _ := filepath.Glob(pattern) // the patterns are good

@@ -28,8 +28,8 @@ func Roles() []reexec.Role {
 // Program returns the command line that holds processes: that of the small helper
 // program where it is installed; else of this very program, which is larger.
 func Program(self *reexec.Program) ([]string, error) {
-	if path, ok := launch.FindHelper(); ok {
-		return []string{path, RoleSupervise}, nil
+	if h, err := launch.FindHelper(); err == nil {
+		return []string{h.Run, RoleSupervise}, nil
 	}
 	return self.CommandLine(RoleSupervise)
 }

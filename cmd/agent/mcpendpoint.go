@@ -31,7 +31,7 @@ func (s *services) newEndpoint() *mcpserver.Endpoint {
 func (s *services) serveMCP() httpapi.Service {
 	route := func(method string) httpapi.Route {
 		return httpapi.Route{
-			Method: method, Pattern: ws.PathMCP, Handle: s.mcp, Failed: "the request was not served",
+			Method: method, Pattern: ws.PathMCP, Effect: httpapi.Reads, Handle: s.mcp, Failed: "the request was not served",
 			MaxBody: mcpserver.MaxMessage, BodyTimeout: mcpBody,
 		}
 	}

@@ -190,7 +190,7 @@ func (s *services) authenticate(r *http.Request, token string) (context.Context,
 // mount has the local API serve all of them.
 func (s *services) mount(opts *api.Options) {
 	opts.Authenticate = s.authenticate
-	opts.Acting = func(next httpapi.Handler) httpapi.Handler { return access.Acting(access.ScopeApprove, next) }
+	opts.Guard = access.Guard
 	always := func(*config.Services) bool { return true }
 	opts.Services = append(opts.Services,
 		s.own(),
@@ -270,7 +270,7 @@ const stopWait = time.Minute
 
 func (s *services) stopping() httpapi.Service {
 	return httpapi.Service{Routes: []httpapi.Route{
-		{Method: http.MethodPost, Pattern: ws.PathStop, Handle: access.Acting(access.ScopeStop, s.stop), Failed: "the agent was not stopped", Timeout: stopWait},
+		{Method: http.MethodPost, Pattern: ws.PathStop, Scope: string(access.ScopeStop), Effect: httpapi.Acts, Handle: s.stop, Failed: "the agent was not stopped", Timeout: stopWait},
 	}}
 }
 

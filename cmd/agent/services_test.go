@@ -140,40 +140,41 @@ func readFile(t *testing.T, path string) string {
 type guarded struct {
 	service string
 	scope   access.Scope // "" reads
+	fence   string       // "" reads, "refuses" who is fenced in, "holds" itself to the fence
 }
 
 // guards has every route that a daemon serves. One that is missing here fails the
 // test: whoever adds a route says who may call it.
 var guards = map[string]guarded{
 	"GET /healthz": {}, "GET /metrics": {}, "GET /api/v0/openapi.json": {}, "GET /api/v0/status": {},
-	"GET /api/v0/plugins": {}, "POST /api/v0/plugins/retry": {}, "GET /api/v0/plugins/waiting": {},
-	"POST /api/v0/plugins/approve": {scope: access.ScopeApprove},
+	"GET /api/v0/plugins": {}, "POST /api/v0/plugins/retry": {fence: "refuses"}, "GET /api/v0/plugins/waiting": {},
+	"POST /api/v0/plugins/approve": {scope: access.ScopeApprove, fence: "refuses"},
 	"GET /api/v0/context/snapshot": {}, "POST /api/v0/context/resync": {}, "GET /api/v0/context/resources/{id}": {},
-	"GET /api/v0/context/why": {}, "GET /api/v0/context/for": {}, "GET /api/v0/context/client": {}, "GET /api/v0/context/coverage": {}, "GET /api/v0/context/skill-files": {}, "GET /api/v0/context/skill-file": {}, "PUT /api/v0/context/root": {}, "POST /api/v0/context/ready": {},
-	"GET /api/v0/context/sources": {}, "POST /api/v0/context/sources": {}, "GET /api/v0/context/sources/{path}": {},
-	"DELETE /api/v0/context/sources/{path}": {}, "GET /api/v0/context-config": {},
+	"GET /api/v0/context/why": {}, "GET /api/v0/context/for": {}, "GET /api/v0/context/client": {}, "GET /api/v0/context/coverage": {}, "GET /api/v0/context/skill-files": {}, "GET /api/v0/context/skill-file": {}, "PUT /api/v0/context/root": {fence: "refuses"}, "POST /api/v0/context/ready": {fence: "refuses"},
+	"GET /api/v0/context/sources": {}, "POST /api/v0/context/sources": {fence: "refuses"}, "GET /api/v0/context/sources/{path}": {},
+	"DELETE /api/v0/context/sources/{path}": {fence: "refuses"}, "GET /api/v0/context-config": {},
 
-	"GET /api/v0/tokens": {"owner", access.ScopeTokens}, "POST /api/v0/tokens": {"owner", access.ScopeTokens},
-	"DELETE /api/v0/tokens/{id}": {"owner", access.ScopeTokens}, "POST /api/v0/stop": {"owner", access.ScopeStop},
+	"GET /api/v0/tokens": {"owner", access.ScopeTokens, ""}, "POST /api/v0/tokens": {"owner", access.ScopeTokens, "holds"},
+	"DELETE /api/v0/tokens/{id}": {"owner", access.ScopeTokens, "holds"}, "POST /api/v0/stop": {"owner", access.ScopeStop, "refuses"},
 
-	"POST /api/v0/processes/start": {"processes", access.ScopeProcesses}, "GET /api/v0/processes/list": {"processes", ""},
-	"GET /api/v0/processes/tokens/{token}": {"processes", ""}, "POST /api/v0/processes/cancel-tracked": {"processes", access.ScopeProcesses},
-	"GET /api/v0/processes/{id}/output": {"processes", ""}, "POST /api/v0/processes/{id}/signal": {"processes", access.ScopeProcesses},
-	"POST /api/v0/processes/{id}/stdin": {"processes", access.ScopeProcesses}, "POST /api/v0/processes/{id}/resize": {"processes", access.ScopeProcesses},
+	"POST /api/v0/processes/start": {"processes", access.ScopeProcesses, "holds"}, "GET /api/v0/processes/list": {"processes", "", ""},
+	"GET /api/v0/processes/tokens/{token}": {"processes", "", ""}, "POST /api/v0/processes/cancel-tracked": {"processes", access.ScopeProcesses, "holds"},
+	"GET /api/v0/processes/{id}/output": {"processes", "", ""}, "POST /api/v0/processes/{id}/signal": {"processes", access.ScopeProcesses, "holds"},
+	"POST /api/v0/processes/{id}/stdin": {"processes", access.ScopeProcesses, "holds"}, "POST /api/v0/processes/{id}/resize": {"processes", access.ScopeProcesses, "holds"},
 
-	"GET /api/v0/read-file": {"files", ""}, "GET /api/v0/read-file-lines": {"files", ""}, "POST /api/v0/list-directory": {"files", ""},
-	"POST /api/v0/write-file": {"files", access.ScopeFiles}, "POST /api/v0/edit-files": {"files", access.ScopeFiles},
+	"GET /api/v0/read-file": {"files", "", ""}, "GET /api/v0/read-file-lines": {"files", "", ""}, "POST /api/v0/list-directory": {"files", "", ""},
+	"POST /api/v0/write-file": {"files", access.ScopeFiles, "holds"}, "POST /api/v0/edit-files": {"files", access.ScopeFiles, "holds"},
 
-	"GET /api/v0/git/watch": {"git", ""}, "POST /api/v0/git/diff": {"git", ""},
+	"GET /api/v0/git/watch": {"git", "", ""}, "POST /api/v0/git/diff": {"git", "", ""},
 
 	// Who may come: what a token allows there is what its calls ask of the routes above.
-	"POST /api/v0/mcp": {"owner", ""}, "GET /api/v0/mcp": {"owner", ""}, "DELETE /api/v0/mcp": {"owner", ""},
+	"POST /api/v0/mcp": {"owner", "", ""}, "GET /api/v0/mcp": {"owner", "", ""}, "DELETE /api/v0/mcp": {"owner", "", ""},
 
-	"GET /api/v0/mcp/tools": {"owner", ""}, "GET /api/v0/mcp/search": {"owner", ""}, "GET /api/v0/mcp/results/{id}": {"owner", ""},
-	"GET /api/v0/mcp/servers": {"owner", ""}, "GET /api/v0/mcp/servers/{name}": {"owner", ""}, "GET /api/v0/mcp/servers/{name}/logs": {"owner", ""},
-	"POST /api/v0/mcp/call-tool": {"owner", access.ScopeMCP}, "POST /api/v0/mcp/servers/{name}/restart": {"owner", access.ScopeMCP},
-	"POST /api/v0/mcp/servers/{name}/approve": {"owner", access.ScopeApprove}, "POST /api/v0/mcp/servers/{name}/deny": {"owner", access.ScopeApprove},
-	"POST /api/v0/mcp/servers/{name}/login": {"owner", access.ScopeApprove},
+	"GET /api/v0/mcp/tools": {"owner", "", ""}, "GET /api/v0/mcp/search": {"owner", "", ""}, "GET /api/v0/mcp/results/{id}": {"owner", "", ""},
+	"GET /api/v0/mcp/servers": {"owner", "", ""}, "GET /api/v0/mcp/servers/{name}": {"owner", "", ""}, "GET /api/v0/mcp/servers/{name}/logs": {"owner", "", ""},
+	"POST /api/v0/mcp/call-tool": {"owner", access.ScopeMCP, "refuses"}, "POST /api/v0/mcp/servers/{name}/restart": {"owner", access.ScopeMCP, "refuses"},
+	"POST /api/v0/mcp/servers/{name}/approve": {"owner", access.ScopeApprove, "refuses"}, "POST /api/v0/mcp/servers/{name}/deny": {"owner", access.ScopeApprove, "refuses"},
+	"POST /api/v0/mcp/servers/{name}/login": {"owner", access.ScopeApprove, "refuses"},
 }
 
 // want is what must become of a call: the status where it is refused before its
@@ -185,23 +186,21 @@ func (g guarded) want(c *config.Services, path string, tcp bool, who string) int
 	switch {
 	case path == "/healthz":
 		return 0
-	case !reader:
+	case !reader, g.scope != "" && who == "no token":
 		return http.StatusUnauthorized
-	case !on, g.service != "" && tcp && !c.TCP:
-		return http.StatusForbidden
-	case g.scope != "" && who == "no token":
-		return http.StatusUnauthorized
-	case g.scope != "" && (who == "listen" || who == "without "+string(g.scope)):
+	case g.scope != "" && (who == "listen" || who == "without "+string(g.scope)), g.fence == "refuses" && who == "fenced",
+		!on, g.service != "" && tcp && !c.TCP:
 		return http.StatusForbidden
 	}
 	return 0
 }
 
 // refused is the status of a refusal by who calls, and 0 for every other answer: a
-// handler that doesn't like an empty body, say. A fence's refusal is a handler's.
+// handler that doesn't like an empty body, say. Where a route holds itself to a fence,
+// that refusal is its handler's.
 func refused(w *httptest.ResponseRecorder) int {
 	body := w.Body.String()
-	for _, words := range []string{"it lacks the scope", "in the agent's configuration"} {
+	for _, words := range []string{"it lacks the scope", "fenced in to a plan", "in the agent's configuration"} {
 		if w.Code == http.StatusForbidden && strings.Contains(body, words) {
 			return w.Code
 		}
@@ -317,7 +316,7 @@ func TestWholeDocument(t *testing.T) {
 			t.Errorf("%s has no operationId", route)
 		}
 		for _, code := range []string{"401", "403"} {
-			if guards[route].scope != "" && described.Responses[code] == nil {
+			if (guards[route].scope != "" || code == "403" && guards[route].fence != "") && described.Responses[code] == nil {
 				t.Errorf("%s says nothing of %s", route, code)
 			}
 		}

@@ -89,10 +89,10 @@ type Options struct {
 	// Over a Unix socket, where none is needed, a token that isn't valid is refused
 	// as well: somebody means to be more than a reader.
 	Authenticate func(r *http.Request, token string) (context.Context, bool)
-	// Acting wraps what acts among the API's own routes, so that it asks for more
-	// than being served; nil means that it doesn't. Looking at files anew, and
-	// where, is not acting.
-	Acting func(next httpapi.Handler) httpapi.Handler
+	// Guard decides who may make a call, by what its route says; see httpapi.Options.
+	// Nil means that whoever is served may make all of the API's own; Services whose
+	// routes have scopes can't be had without one.
+	Guard func(c *httpapi.Call, route *httpapi.Route) error
 	// Metrics serves GET /metrics; nil means that there are none.
 	Metrics http.Handler
 	// Logger gets a debug line for each request, and errors. Nil means none.
@@ -124,8 +124,5 @@ func (o *Options) setDefaults() {
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Authenticate == nil {
 		o.Authenticate = func(r *http.Request, _ string) (context.Context, bool) { return r.Context(), false }
-	}
-	if o.Acting == nil {
-		o.Acting = func(next httpapi.Handler) httpapi.Handler { return next }
 	}
 }

@@ -96,18 +96,16 @@ func TestUnknownConnection(t *testing.T) {
 
 // TestAuthenticate: a token that the agent knows lets in over TCP, and is in the
 // context of what is called; one that isn't valid is refused over the socket, too;
-// what acts is wrapped.
+// what acts is asked of the guard.
 func TestAuthenticate(t *testing.T) {
 	type key struct{}
-	acts := func(next httpapi.Handler) httpapi.Handler {
-		return func(c *httpapi.Call) error {
-			if c.Context().Value(key{}) != "minted" {
-				return &api.Error{Code: http.StatusForbidden, Message: "not this one"}
-			}
-			return next(c)
+	guard := func(c *httpapi.Call, route *httpapi.Route) error {
+		if route.Scope == "approve" && c.Context().Value(key{}) != "minted" {
+			return &api.Error{Code: http.StatusForbidden, Message: "not this one"}
 		}
+		return nil
 	}
-	h := api.Handler(api.Options{Backend: apitest.New(), Token: "listen", Acting: acts, Authenticate: func(r *http.Request, token string) (context.Context, bool) {
+	h := api.Handler(api.Options{Backend: apitest.New(), Token: "listen", Guard: guard, Authenticate: func(r *http.Request, token string) (context.Context, bool) {
 		return context.WithValue(r.Context(), key{}, token), token == "minted"
 	}})
 	for _, c := range []struct {

@@ -62,7 +62,7 @@ func Handler(opts Options) http.Handler {
 	}
 	own := httpapi.Service{Routes: h.routes(), Document: Document()}
 	return httpapi.New(httpapi.Options{
-		Name: "agent", Admit: h.admit, Classify: h.classify, Observe: h.observe, Logger: opts.Logger, WriteTimeout: opts.WriteTimeout,
+		Name: "agent", Admit: h.admit, Guard: opts.Guard, Classify: h.classify, Observe: h.observe, Logger: opts.Logger, WriteTimeout: opts.WriteTimeout,
 	}, slices.Concat([]httpapi.Service{own}, opts.Services)...)
 }
 
@@ -74,17 +74,21 @@ func newInstance() string {
 
 func (h *handler) routes() []httpapi.Route {
 	timeout := h.opts.Timeout // of what the Backend does; snapshot and resync say themselves how long they wait
+	approve := "approve"
+	if h.opts.Guard == nil {
+		approve = ""
+	}
 	list := []httpapi.Route{
 		{Method: http.MethodGet, Pattern: "/healthz", Handle: h.getHealth, Failed: "health is not known"},
 		{Method: http.MethodGet, Pattern: "/metrics", Handle: h.getMetrics, Failed: "there are no metrics"},
 		{Method: http.MethodGet, Pattern: "/api/v0/openapi.json", Handle: httpapi.ServeDocument, Failed: "the document can't be shown"},
 		{Method: http.MethodGet, Pattern: "/api/v0/status", Handle: h.getStatus, Failed: "the status is not known"},
 		{Method: http.MethodGet, Pattern: "/api/v0/plugins", Handle: h.getPlugins, Failed: "the plugins are not known"},
-		{Method: http.MethodPost, Pattern: "/api/v0/plugins/retry", Handle: command(h.opts.Backend.RetryPlugins), Failed: "the plugins were not retried", Timeout: timeout},
+		{Method: http.MethodPost, Pattern: "/api/v0/plugins/retry", Effect: httpapi.Acts, Handle: command(h.opts.Backend.RetryPlugins), Failed: "the plugins were not retried", Timeout: timeout},
 		{Method: http.MethodGet, Pattern: "/api/v0/plugins/waiting", Handle: h.getWaitingPlugins, Failed: "it is not known which plugins wait"},
-		{Method: http.MethodPost, Pattern: "/api/v0/plugins/approve", Handle: h.opts.Acting(h.approvePlugin), Failed: "the plugin was not approved", Timeout: timeout},
+		{Method: http.MethodPost, Pattern: "/api/v0/plugins/approve", Scope: approve, Effect: httpapi.Acts, Handle: h.approvePlugin, Failed: "the plugin was not approved", Timeout: timeout},
 		{Method: http.MethodGet, Pattern: "/api/v0/context/snapshot", Handle: h.getSnapshot, Failed: "there is no snapshot to show"},
-		{Method: http.MethodPost, Pattern: "/api/v0/context/resync", Handle: h.resync, Failed: "the resync was not completed"},
+		{Method: http.MethodPost, Pattern: "/api/v0/context/resync", Effect: httpapi.Reads, Handle: h.resync, Failed: "the resync was not completed"},
 		{Method: http.MethodGet, Pattern: "/api/v0/context/resources/{id...}", Handle: h.getResource, Failed: "there is nothing to read"},
 		{Method: http.MethodGet, Pattern: "/api/v0/context/why", Handle: h.getWhy, Failed: "the question was not answered", Timeout: timeout},
 		{Method: http.MethodGet, Pattern: "/api/v0/context/for", Handle: h.getFor, Failed: "it is not known what applies to the file", Timeout: timeout},
@@ -92,12 +96,12 @@ func (h *handler) routes() []httpapi.Route {
 		{Method: http.MethodGet, Pattern: "/api/v0/context/skill-files", Handle: h.getSkillFiles, Failed: "the skill's files are not known", Timeout: timeout},
 		{Method: http.MethodGet, Pattern: "/api/v0/context/skill-file", Handle: h.getSkillFile, Failed: "the skill's file can't be read", Timeout: timeout},
 		{Method: http.MethodGet, Pattern: "/api/v0/context/coverage", Handle: h.getCoverage, Failed: "it is not known what isn't used", Timeout: timeout},
-		{Method: http.MethodPut, Pattern: "/api/v0/context/root", Handle: h.putRoot, Failed: "the root was not set", Timeout: timeout},
-		{Method: http.MethodPost, Pattern: "/api/v0/context/ready", Handle: command(h.opts.Backend.Ready), Failed: "the first snapshot was not released", Timeout: timeout},
+		{Method: http.MethodPut, Pattern: "/api/v0/context/root", Effect: httpapi.Acts, Handle: h.putRoot, Failed: "the root was not set", Timeout: timeout},
+		{Method: http.MethodPost, Pattern: "/api/v0/context/ready", Effect: httpapi.Acts, Handle: command(h.opts.Backend.Ready), Failed: "the first snapshot was not released", Timeout: timeout},
 		{Method: http.MethodGet, Pattern: sourcesPath, Handle: h.listSources, Failed: "the sources are not known"},
-		{Method: http.MethodPost, Pattern: sourcesPath, Handle: h.addSource, Failed: "the source was not added", Timeout: timeout},
+		{Method: http.MethodPost, Pattern: sourcesPath, Effect: httpapi.Acts, Handle: h.addSource, Failed: "the source was not added", Timeout: timeout},
 		{Method: http.MethodGet, Pattern: sourcesPath + "/{path...}", Handle: h.getSource, Failed: "the source is not known"},
-		{Method: http.MethodDelete, Pattern: sourcesPath + "/{path...}", Handle: h.removeSource, Failed: "the source was not removed", Timeout: timeout},
+		{Method: http.MethodDelete, Pattern: sourcesPath + "/{path...}", Effect: httpapi.Acts, Handle: h.removeSource, Failed: "the source was not removed", Timeout: timeout},
 	}
 	for i := range list {
 		list[i].Handle = checked(list[i].Handle)

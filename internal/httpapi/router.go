@@ -29,6 +29,12 @@ type Route struct {
 	// match, the one with the earlier literal part wins.
 	Pattern string
 	Handle  Handler
+	// Scope is what the caller's token has to grant; "" needs no token.
+	// Options.Guard holds it.
+	Scope string
+	// Effect is what a call changes. Where there is an Options.Guard, every route but
+	// a GET has to say it.
+	Effect Effect
 	// Failed says for a person what didn't work, for errors without a message of
 	// their own.
 	Failed string
@@ -48,6 +54,17 @@ type Route struct {
 	Timeout time.Duration
 }
 
+// Effect is what a call changes, and so whether it is for somebody who may write one
+// file only.
+type Effect int
+
+// The effects. A GET without one reads.
+const (
+	Reads  Effect = iota + 1 // nothing
+	Acts                     // something that no fence holds: it is refused to who has one
+	Fenced                   // something, and its handler holds that to the caller's fence
+)
+
 // Service is what one package contributes to an API.
 type Service struct {
 	Routes []Route
@@ -65,6 +82,9 @@ type Options struct {
 	// context that it returns is the call's, and may hold who calls. Nil admits
 	// everybody.
 	Admit func(r *http.Request) (context.Context, error)
+	// Guard decides whether a call may be made of a route that was found; an error is
+	// the answer. Nil leaves that to Admit.
+	Guard func(c *Call, route *Route) error
 	// Classify finds the answer for an error of a handler or of Admit that isn't
 	// a *problem.Error; [ErrNoRoute] is one. Nil as its result means an internal
 	// error, of which the log says more.
@@ -95,7 +115,8 @@ type Router struct {
 }
 
 // New mounts services. It panics where two routes are the same, or a pattern can't
-// be understood. Documents are put together when somebody asks for them: it takes
+// be understood; where a Guard has to judge a route that doesn't say its Effect, and
+// where there is none for a route with a Scope. Documents are put together when somebody asks for them: it takes
 // longer than all else, and hardly anybody does.
 func New(opts Options, services ...Service) *Router {
 	opts.Name = cmp.Or(opts.Name, "server")
@@ -114,7 +135,11 @@ func New(opts Options, services ...Service) *Router {
 	var documents [][]byte
 	for _, service := range services {
 		for i := range service.Routes {
-			rt.root.add(&service.Routes[i])
+			route := &service.Routes[i]
+			if opts.Guard == nil && route.Scope != "" || opts.Guard != nil && route.Effect == 0 && route.Method != http.MethodGet {
+				panic("httpapi: nobody guards this route, or it doesn't say its effect: " + route.Method + " " + route.Pattern)
+			}
+			rt.root.add(route)
 		}
 		if service.Document != nil {
 			documents = append(documents, service.Document)
@@ -190,6 +215,11 @@ func (rt *Router) serve(c *Call) error {
 	c.limit = cmp.Or(c.route.MaxBody, rt.opts.MaxBody)
 	if c.ContentLength != 0 {
 		c.Body = http.MaxBytesReader(&c.w, c.Body, c.limit)
+	}
+	if rt.opts.Guard != nil {
+		if err := rt.opts.Guard(c, c.route); err != nil {
+			return err
+		}
 	}
 	if c.route.BodyTimeout > 0 {
 		// There is no deadline where there is no connection, as in tests.

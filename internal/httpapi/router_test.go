@@ -44,6 +44,33 @@ func serve(h http.Handler, method, target, body string) (int, string) {
 	return recorder.Code, strings.TrimSuffix(recorder.Body.String(), "\n")
 }
 
+// TestUndecided: a route can't be mounted that nobody guards, or that doesn't say to
+// the guard what it does.
+func TestUndecided(t *testing.T) {
+	guard := func(*httpapi.Call, *httpapi.Route) error { return nil }
+	for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
+		for _, guarded := range []bool{true, false} {
+			for effect := range httpapi.Fenced + 1 {
+				for _, scope := range []string{"", "files"} {
+					wrong := guarded && effect == 0 && method != "GET" || !guarded && scope != ""
+					func() {
+						defer func() {
+							if (recover() != nil) != wrong {
+								t.Errorf("%s, guarded %v, effect %d, scope %q: it should panic: %v", method, guarded, effect, scope, wrong)
+							}
+						}()
+						opts := httpapi.Options{}
+						if guarded {
+							opts.Guard = guard
+						}
+						mount(opts, httpapi.Route{Method: method, Pattern: "/x", Scope: scope, Effect: effect, Handle: echo("x")})
+					}()
+				}
+			}
+		}
+	}
+}
+
 // TestPatterns: which route a path has, and what its parameters are.
 func TestPatterns(t *testing.T) {
 	for target, want := range map[string]string{

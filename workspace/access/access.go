@@ -1,5 +1,5 @@
 // Package access says who may act in a workspace: tokens with what they grant,
-// the wrapper by which a route asks for it, and the log of what was done.
+// the guard that holds routes to it, and the log of what was done.
 //
 // Who can open the agent's socket may read. What acts asks for a token in
 // addition: the control token, which lies in a file that no profile of
@@ -9,11 +9,14 @@
 //
 //   - A token grants what was written down when it was minted, which is never more
 //     than its minter had: scopes, fence, secrets, time. It ends with its minter.
+//   - Who is fenced in to a plan changes nothing else by any route: one that isn't a GET
+//     can't be mounted before it says whether it acts, and what acts is refused, unless its
+//     handler holds itself to the fence.
 //   - A capability, which a chat shows through a hub, is no token elsewhere: it is good
 //     for what [Tokens.Capability] is asked for, and for no route.
 //   - Minted tokens are kept as hashes; what a file of this package holds lets
 //     nobody in.
-//   - Every call that [Acting] lets through, or refuses to a known token, is a line
+//   - Every acting call that [Guard] lets through, or refuses to a known token, is a line
 //     of the audit log when it is over. No token and no content of a file gets
 //     there.
 //
@@ -95,30 +98,24 @@ func From(ctx context.Context) *Grant {
 	return g
 }
 
-// Acting wraps a handler that acts: 401 without a token, 403 beyond its scope.
-// What was done goes to the audit log of the call's context; see [Audited] and
-// [Note].
-func Acting(scope Scope, next httpapi.Handler) httpapi.Handler {
-	checked := Requires(scope, next)
-	return func(c *httpapi.Call) error {
-		if g := From(c.Context()); g != nil {
-			record(c, g)
-		}
-		return checked(c)
+// Guard is [httpapi.Options].Guard of whoever serves these routes: 401 without a token
+// where the route has a scope, 403 beyond that, and for a fenced token where the route
+// acts and no fence holds that. What acts with a scope goes to the audit log of the
+// call's context; see [Audited] and [Note].
+func Guard(c *httpapi.Call, route *httpapi.Route) error {
+	g := From(c.Context())
+	acts := route.Effect == httpapi.Acts || route.Effect == httpapi.Fenced
+	if acts && route.Scope != "" && g != nil {
+		record(c, g)
 	}
-}
-
-// Requires is Acting for what only looks at what not everybody may see: it leaves
-// no line in the audit log.
-func Requires(scope Scope, next httpapi.Handler) httpapi.Handler {
-	return func(c *httpapi.Call) error {
-		switch g := From(c.Context()); {
-		case g == nil:
-			return &problem.Error{Code: http.StatusUnauthorized, Message: "this needs a token, on the socket too",
-				Detail: "send the one in control.token of the workspace's state directory, or one of 'agent token create', as Authorization: Bearer TOKEN"}
-		case !g.Has(scope):
-			return &problem.Error{Code: http.StatusForbidden, Message: "this token doesn't allow it", Detail: "it lacks the scope " + string(scope)}
-		}
-		return next(c)
+	switch {
+	case route.Scope != "" && g == nil:
+		return &problem.Error{Code: http.StatusUnauthorized, Message: "this needs a token, on the socket too",
+			Detail: "send the one in control.token of the workspace's state directory, or one of 'agent token create', as Authorization: Bearer TOKEN"}
+	case route.Scope != "" && !g.Has(Scope(route.Scope)):
+		return &problem.Error{Code: http.StatusForbidden, Message: "this token doesn't allow it", Detail: "it lacks the scope " + route.Scope}
+	case route.Effect == httpapi.Acts && g != nil && g.Plan != "":
+		return &problem.Error{Code: http.StatusForbidden, Message: "this token doesn't allow it", Detail: "it is fenced in to a plan: it changes nothing else"}
 	}
+	return nil
 }

@@ -286,6 +286,7 @@ func TestService(t *testing.T) {
 	doc := openapitest.Load(t, service.Document)
 	doc.Valid(t)
 	router := httpapi.New(httpapi.Options{
+		Guard:    access.Guard,
 		Classify: func(*httpapi.Call, error) *problem.Error { return nil },
 	}, service)
 	ask := func(token, method, path, body string, overTCP bool) (int, string) {
@@ -409,6 +410,7 @@ func TestLog(t *testing.T) {
 func TestPlainErrors(t *testing.T) {
 	tokens := open(t, t.TempDir())
 	router := httpapi.New(httpapi.Options{
+		Guard: access.Guard,
 		Classify: func(c *httpapi.Call, err error) *problem.Error {
 			return &problem.Error{Code: http.StatusInternalServerError, Message: c.Failed(), Detail: err.Error()}
 		},

@@ -68,7 +68,7 @@ const (
 type notes struct{ on []string }
 
 // Note adds to the audit log's record of a call what is acted on: a path, the id of
-// what was started, and never a content. It is for handlers behind [Acting], in
+// what was started, and never a content. It is for handlers behind [Guard], in
 // their own goroutine; elsewhere it does nothing.
 func Note(ctx context.Context, on ...string) {
 	n, _ := ctx.Value(notesKey{}).(*notes)

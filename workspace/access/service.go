@@ -20,9 +20,9 @@ func (t *Tokens) Service() httpapi.Service {
 	one := workspace.PathMintedTokens + "/{id}"
 	return httpapi.Service{
 		Routes: []httpapi.Route{
-			{Method: http.MethodPost, Pattern: workspace.PathMintedTokens, Handle: Acting(ScopeTokens, t.create), Failed: "the token was not made"},
-			{Method: http.MethodGet, Pattern: workspace.PathMintedTokens, Handle: Requires(ScopeTokens, t.list), Failed: "the tokens are not known"},
-			{Method: http.MethodDelete, Pattern: one, Handle: Acting(ScopeTokens, t.revoke), Failed: "the token was not revoked"},
+			{Method: http.MethodPost, Pattern: workspace.PathMintedTokens, Scope: string(ScopeTokens), Effect: httpapi.Fenced, Handle: t.create, Failed: "the token was not made"},
+			{Method: http.MethodGet, Pattern: workspace.PathMintedTokens, Scope: string(ScopeTokens), Handle: t.list, Failed: "the tokens are not known"},
+			{Method: http.MethodDelete, Pattern: one, Scope: string(ScopeTokens), Effect: httpapi.Fenced, Handle: t.revoke, Failed: "the token was not revoked"},
 		},
 		Document: document,
 	}

@@ -73,7 +73,7 @@ func serve(t testing.TB, tree []string, change ...func(*files.Options)) *server 
 	for _, c := range change {
 		c(&opts)
 	}
-	router := httpapi.New(httpapi.Options{Name: "agent", Admit: func(r *http.Request) (context.Context, error) {
+	router := httpapi.New(httpapi.Options{Name: "agent", Guard: access.Guard, Admit: func(r *http.Request) (context.Context, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.grant == nil {

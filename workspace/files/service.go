@@ -94,11 +94,11 @@ func (s *Service) Service() httpapi.Service {
 	return httpapi.Service{Document: Document(), Routes: []httpapi.Route{
 		{Method: http.MethodGet, Pattern: workspace.PathReadFile, Handle: bodiless(s.readFile), Failed: "the file was not read"},
 		{Method: http.MethodGet, Pattern: workspace.PathReadFileLines, Handle: bodiless(s.readFileLines), Failed: "the file was not read", Timeout: callTimeout},
-		{Method: http.MethodPost, Pattern: workspace.PathListDirectory, Handle: s.listDirectory, Failed: "the directory was not listed", Timeout: callTimeout,
+		{Method: http.MethodPost, Pattern: workspace.PathListDirectory, Effect: httpapi.Reads, Handle: s.listDirectory, Failed: "the directory was not listed", Timeout: callTimeout,
 			Untyped: true},
-		{Method: http.MethodPost, Pattern: workspace.PathWriteFile, Handle: access.Acting(access.ScopeFiles, s.writeFile), Failed: "the file was not written",
+		{Method: http.MethodPost, Pattern: workspace.PathWriteFile, Scope: string(access.ScopeFiles), Effect: httpapi.Fenced, Handle: s.writeFile, Failed: "the file was not written",
 			MaxBody: s.opts.MaxWrite, BodyTimeout: bodyTimeout, Timeout: bodyTimeout + callTimeout},
-		{Method: http.MethodPost, Pattern: workspace.PathEditFiles, Handle: access.Acting(access.ScopeFiles, s.editFiles), Failed: "nothing was edited",
+		{Method: http.MethodPost, Pattern: workspace.PathEditFiles, Scope: string(access.ScopeFiles), Effect: httpapi.Fenced, Handle: s.editFiles, Failed: "nothing was edited",
 			MaxBody: maxEditBody, BodyTimeout: callTimeout, Timeout: 2 * callTimeout, Untyped: true},
 	}}
 }

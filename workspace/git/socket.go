@@ -38,7 +38,7 @@ func (s *Service) Service() httpapi.Service {
 			Method: http.MethodGet, Pattern: workspace.PathGitWatch, Handle: s.serve,
 			Failed: "the repositories can't be watched", MaxBody: maxMessage,
 		}, {
-			Method: http.MethodPost, Pattern: workspace.PathGitDiff, Handle: s.serveDiff,
+			Method: http.MethodPost, Pattern: workspace.PathGitDiff, Effect: httpapi.Reads, Handle: s.serveDiff,
 			Failed: "what has changed is not known", Timeout: 2 * commandTime,
 		}},
 		Document: document,

@@ -407,7 +407,7 @@ func (w *world) begin() {
 	})
 	service := w.service.Service()
 	w.doc = openapitest.Load(w.t, service.Document)
-	own := api.Handler(api.Options{Backend: apitest.New(), Services: []httpapi.Service{service}})
+	own := api.Handler(api.Options{Backend: apitest.New(), Guard: access.Guard, Services: []httpapi.Service{service}})
 	w.handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if grant := grants[r.Header.Get("X-Grant")]; grant != nil {
 			r = r.WithContext(access.With(r.Context(), grant))

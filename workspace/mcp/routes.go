@@ -46,21 +46,21 @@ var document []byte
 
 // Service returns the routes and their description.
 func (s *Service) Service() httpapi.Service {
-	acting := access.Acting
+	const mcp, approve = string(access.ScopeMCP), string(access.ScopeApprove)
 	one := workspace.PathMCPServers + "/{name}"
 	const server = "the server is as it was"
 	list := []httpapi.Route{
 		{Method: http.MethodGet, Pattern: workspace.PathMCPTools, Handle: s.listTools, Failed: "the tools are not known"},
-		{Method: http.MethodPost, Pattern: workspace.PathMCPCallTool, Handle: acting(access.ScopeMCP, s.call), Failed: "the tool was not called", MaxBody: maxCallBody, Untyped: true},
+		{Method: http.MethodPost, Pattern: workspace.PathMCPCallTool, Scope: mcp, Effect: httpapi.Acts, Handle: s.call, Failed: "the tool was not called", MaxBody: maxCallBody, Untyped: true},
 		{Method: http.MethodGet, Pattern: workspace.PathMCPSearch, Handle: s.searchTools, Failed: "the tools are not known"},
 		{Method: http.MethodGet, Pattern: workspace.PathMCPResults + "/{id}", Handle: s.result, Failed: "there is nothing to read"},
 		{Method: http.MethodGet, Pattern: workspace.PathMCPServers, Handle: s.listServers, Failed: "the servers are not known"},
 		{Method: http.MethodGet, Pattern: one, Handle: s.named(s.detail), Failed: "the server is not known"},
 		{Method: http.MethodGet, Pattern: one + "/logs", Handle: s.named(s.logs), Failed: "there is no log to show"},
-		{Method: http.MethodPost, Pattern: one + "/approve", Handle: acting(access.ScopeApprove, s.named(s.approve)), Failed: "the server was not approved"},
-		{Method: http.MethodPost, Pattern: one + "/deny", Handle: acting(access.ScopeApprove, s.named(s.deny)), Failed: "the server was not denied"},
-		{Method: http.MethodPost, Pattern: one + "/restart", Handle: acting(access.ScopeMCP, s.named(s.restart)), Failed: server},
-		{Method: http.MethodPost, Pattern: one + "/login", Handle: acting(access.ScopeApprove, s.named(s.login)), Failed: "nobody was signed in"},
+		{Method: http.MethodPost, Pattern: one + "/approve", Scope: approve, Effect: httpapi.Acts, Handle: s.named(s.approve), Failed: "the server was not approved"},
+		{Method: http.MethodPost, Pattern: one + "/deny", Scope: approve, Effect: httpapi.Acts, Handle: s.named(s.deny), Failed: "the server was not denied"},
+		{Method: http.MethodPost, Pattern: one + "/restart", Scope: mcp, Effect: httpapi.Acts, Handle: s.named(s.restart), Failed: server},
+		{Method: http.MethodPost, Pattern: one + "/login", Scope: approve, Effect: httpapi.Acts, Handle: s.named(s.login), Failed: "nobody was signed in"},
 	}
 	for i := range list {
 		list[i].Handle = bodiless(list[i].Handle)

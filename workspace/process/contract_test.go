@@ -494,6 +494,18 @@ func TestFences(t *testing.T) {
 			}
 		}
 	}
+	// Who is fenced in neither ends nor resizes what others have started.
+	for _, mine := range names {
+		for _, its := range names {
+			id := w.start(workspace.StartProcess{Command: "exec cat", PTY: &workspace.TerminalSize{Rows: 1, Cols: 1}}, "X-Grant", its)
+			barred := strings.HasSuffix(mine, ".md") && mine != its
+			for call, body := range map[string]string{"resize": `{"rows":2,"cols":2}`, "signal": `{"signal":"kill"}`} {
+				if code, text := w.call("POST", path(id, call), body, "X-Grant", mine); (code == 403) != barred {
+					t.Errorf("%q, %s of %q's: %d %s", mine, call, its, code, text)
+				}
+			}
+		}
+	}
 	// The same token under another fence is another start.
 	body := `{"command":"sleep 1000","client_token":"shared"}`
 	if code, text := w.call("POST", workspace.PathStart, body); code != 200 {

@@ -40,6 +40,9 @@ func (s *Service) signal(c *httpapi.Call) error {
 		return refused(c, `signal is "terminate", "kill", "interrupt" or "hangup"`)
 	}
 	info, err := s.own(c.Context(), c, who)
+	if err == nil {
+		err = fenced(c, &info)
+	}
 	if err == nil && !info.Running {
 		err = supervisor.ErrExited
 	}
@@ -102,6 +105,9 @@ func (s *Service) resize(c *httpapi.Call) error {
 		return refused(c, "rows and cols are from 1 to 65535")
 	}
 	info, err := s.own(c.Context(), c, who)
+	if err == nil {
+		err = fenced(c, &info)
+	}
 	if err == nil && !info.Running {
 		err = supervisor.ErrExited
 	}

@@ -110,7 +110,7 @@ func newWorld(t testing.TB, held supervisor.Client) *world {
 	t.Cleanup(func() { _ = w.service.Close() })
 	service := w.service.Service()
 	w.doc = openapitest.Load(t, service.Document)
-	own := api.Handler(api.Options{Backend: apitest.New(), Services: []httpapi.Service{service}})
+	own := api.Handler(api.Options{Backend: apitest.New(), Guard: access.Guard, Services: []httpapi.Service{service}})
 	w.handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()
 		name := r.Header.Get("X-Grant")

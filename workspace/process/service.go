@@ -101,16 +101,16 @@ func (s *Service) Close() error {
 
 // Service returns the routes and their description.
 func (s *Service) Service() httpapi.Service {
-	acting := func(handle httpapi.Handler) httpapi.Handler { return access.Acting(access.ScopeProcesses, handle) }
+	const scope = string(access.ScopeProcesses)
 	list := []httpapi.Route{
-		{Method: http.MethodPost, Pattern: workspace.PathStart, Handle: acting(s.start), Failed: "the process was not started", MaxBody: maxStartBody, Timeout: actWithin},
+		{Method: http.MethodPost, Pattern: workspace.PathStart, Scope: scope, Effect: httpapi.Fenced, Handle: s.start, Failed: "the process was not started", MaxBody: maxStartBody, Timeout: actWithin},
 		{Method: http.MethodGet, Pattern: workspace.PathList, Handle: s.list, Failed: "the processes are not known", Timeout: actWithin},
 		{Method: http.MethodGet, Pattern: workspace.PathTokens + "/{token}", Handle: s.token, Failed: "the token is not known", Timeout: actWithin},
-		{Method: http.MethodPost, Pattern: workspace.PathCancelTracked, Handle: acting(s.cancelTracked), Failed: "the process was not canceled"},
+		{Method: http.MethodPost, Pattern: workspace.PathCancelTracked, Scope: scope, Effect: httpapi.Fenced, Handle: s.cancelTracked, Failed: "the process was not canceled"},
 		{Method: http.MethodGet, Pattern: workspace.PathProcesses + "/{id}/output", Handle: s.output, Failed: "there is no output to show"},
-		{Method: http.MethodPost, Pattern: workspace.PathProcesses + "/{id}/signal", Handle: acting(s.signal), Failed: "no signal was sent", Timeout: actWithin},
-		{Method: http.MethodPost, Pattern: workspace.PathProcesses + "/{id}/stdin", Handle: acting(s.stdin), Failed: "nothing was written", MaxBody: maxStdinBody, Timeout: actWithin},
-		{Method: http.MethodPost, Pattern: workspace.PathProcesses + "/{id}/resize", Handle: acting(s.resize), Failed: "the terminal has its old size", Timeout: actWithin},
+		{Method: http.MethodPost, Pattern: workspace.PathProcesses + "/{id}/signal", Scope: scope, Effect: httpapi.Fenced, Handle: s.signal, Failed: "no signal was sent", Timeout: actWithin},
+		{Method: http.MethodPost, Pattern: workspace.PathProcesses + "/{id}/stdin", Scope: scope, Effect: httpapi.Fenced, Handle: s.stdin, Failed: "nothing was written", MaxBody: maxStdinBody, Timeout: actWithin},
+		{Method: http.MethodPost, Pattern: workspace.PathProcesses + "/{id}/resize", Scope: scope, Effect: httpapi.Fenced, Handle: s.resize, Failed: "the terminal has its old size", Timeout: actWithin},
 	}
 	for i := range list {
 		// Coder's client names no Content-Type. What takes a body needs a token.

@@ -177,13 +177,14 @@ func (s *suite) mcpTokens() {
 		{"without the scopes", token(workspace.NewToken{Scopes: []string{"files"}}), 403, 403},
 		{"with the scope mcp", token(workspace.NewToken{Scopes: []string{"mcp"}}), 0, 403},
 		{"with the scope approve", token(workspace.NewToken{Scopes: []string{"approve"}}), 403, 0},
-		{"with a fence", token(workspace.NewToken{Plan: s.env.Root() + "/plan.md"}), 403, 403},
+		{"with a fence", token(workspace.NewToken{Plan: s.env.Root() + "/plan.md", Scopes: []string{"mcp", "approve"}}), 403, 403},
 	} {
 		_, err := c.client.MCPServers(s.ctx, "", 0)
 		s.code("list "+c.name, err, 0)
 		if c.call != 0 {
 			_, err = c.client.CallMCPTool(s.ctx, workspace.CallMCPTool{ToolName: "demo__echo"}, nil)
 			s.code("call "+c.name, err, c.call)
+			s.code("restart "+c.name, c.client.RestartMCPServer(s.ctx, MCPServerName), c.call)
 		}
 		if c.decide != 0 {
 			s.code("approve "+c.name, s.mcpApprove(c.client), c.decide)

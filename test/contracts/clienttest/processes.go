@@ -258,6 +258,10 @@ func (s *suite) signal() {
 	s.code("no signal", s.c.SignalProcess(s.ctx, id, ""), 400)
 	s.code("a signal that there is none of", s.c.SignalProcess(s.ctx, id, "SIGSTOP"), 400)
 	s.code("a process that isn't there", s.c.SignalProcess(s.ctx, uuid.NewString(), "kill"), 404)
+	token, err := s.c.CreateToken(s.ctx, workspace.NewToken{Plan: s.env.Root() + "/plan.md"})
+	s.must(err)
+	s.code("a signal from who is fenced in", s.env.WithToken(token.Secret).SignalProcess(s.ctx, id, "kill"), 403)
+	s.code("another size from who is fenced in", s.env.WithToken(token.Secret).ResizeProcess(s.ctx, id, workspace.TerminalSize{Rows: 1, Cols: 1}), 403)
 	s.must(s.c.SignalProcess(s.ctx, id, "kill"))
 	s.end(id)
 }

@@ -219,6 +219,8 @@ func (a *Agent) act(ctx context.Context, scope string) (context.Context, func(),
 		err = refuse(http.StatusUnauthorized, "unauthorized", "there is no such token, or it has ended")
 	case !slices.Contains(a.grant.scopes, scope):
 		err = refuse(http.StatusForbidden, "this token doesn't allow it", "it lacks the scope "+scope)
+	case a.grant.plan != "" && slices.Contains([]string{scopeMCP, scopeApprove, scopeStop}, scope):
+		err = refuse(http.StatusForbidden, "this token doesn't allow it", "it is fenced in to a plan: it changes nothing else")
 	}
 	if err != nil {
 		leave()

@@ -27,7 +27,7 @@
 // # Limits
 //
 // Nothing is confined: a process sees the whole tree, whatever its token's profile
-// is, and secrets and fences hold for the file calls alone. Processes use no CPU or
+// is, and secrets hold for the file calls alone. Processes use no CPU or
 // memory that would be counted, end at once when they are killed, and a trap for
 // SIGTERM is only what [Process.Trap] sets. A terminal is its size and no more.
 // Repositories aren't made from files: a diff is what the test says, however large.

@@ -480,7 +480,10 @@ func (a *Agent) live(id, message string) (*process, error) {
 	a.state.mu.Lock()
 	defer a.state.mu.Unlock()
 	p, err := a.own(id, message)
-	if err == nil && !p.running() {
+	switch {
+	case err == nil && a.grant.plan != "" && (p.kind != "plan" || p.plan != a.grant.plan):
+		return nil, refuse(http.StatusForbidden, message, "the process was not started with what this token allows")
+	case err == nil && !p.running():
 		return nil, refuse(http.StatusConflict, message, "the process has ended")
 	}
 	return p, err

@@ -211,6 +211,7 @@ func TestCapabilityBounds(t *testing.T) {
 	reader := h.mint(ws.NewToken{}).Secret
 	fenced := h.mint(ws.NewToken{Scopes: []string{"files", "mcp"}, Plan: plan}).Secret
 	writer := h.mint(ws.NewToken{Scopes: []string{"files", "mcp"}, Hub: &ws.Capability{Tools: []string{"write_file", "tracker__*"}}}).Secret
+	through := h.mint(ws.NewToken{Scopes: []string{"mcp"}, Hub: &ws.Capability{Tools: []string{"call_tool", "tracker__*"}}}).Secret
 	for _, c := range []struct {
 		name, capability, tool, arguments string
 		code                              uint64
@@ -229,6 +230,8 @@ func TestCapabilityBounds(t *testing.T) {
 		{"on the list, outside", writer, "write_file", `{"path":"` + filepath.Join(root, "../made") + `","content":"x"}`, 0, "workspace"},
 		{"no such server", writer, "tracker__list", `{}`, 0, "tracker"},
 		{"another server", writer, "other__list", `{}`, reverse.CodeDenied, ""},
+		{"by another tool", through, "call_tool", `{"name":"other__list"}`, 0, "not good for"},
+		{"by another tool, on the list", through, "call_tool", `{"name":"tracker__list"}`, 0, "tracker"},
 		{"no arguments", reader, "read_file", ``, 0, "needs path"},
 		{"not JSON", reader, "read_file", `{`, 0, "no JSON"},
 		{"large", reader, "read_file", `{"path":"` + strings.Repeat("x", 600<<10) + `"}`, wire.CodeTooLarge, ""},

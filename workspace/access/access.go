@@ -34,6 +34,7 @@ package access
 import (
 	"context"
 	"net/http"
+	"path"
 	"slices"
 	"time"
 
@@ -77,6 +78,8 @@ type Grant struct {
 	Secrets []string
 	// Expires is zero for never.
 	Expires time.Time
+	// Tools are names and patterns of tools; none means all that the rest leaves.
+	Tools []string
 	// Within says that files outside of the workspace aren't there for it, whatever the
 	// configuration says.
 	Within bool
@@ -84,6 +87,16 @@ type Grant struct {
 
 // Has reports whether the grant has a scope. A nil Grant has none.
 func (g *Grant) Has(scope Scope) bool { return g != nil && slices.Contains(g.Scopes, scope) }
+
+// Allows reports whether a tool, server__tool for one of a server, is among those that
+// the grant names. Whether its scopes and its fence leave it, others know. Without a
+// Grant there is no list.
+func (g *Grant) Allows(tool string) bool {
+	return g == nil || len(g.Tools) == 0 || slices.ContainsFunc(g.Tools, func(pattern string) bool {
+		ok, err := path.Match(pattern, tool)
+		return err == nil && ok
+	})
+}
 
 type grantKey struct{}
 

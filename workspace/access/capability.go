@@ -17,19 +17,8 @@ import (
 // Capability is what a chat may have done through a hub. It is immutable.
 type Capability struct {
 	Grant
-	// Tools are names and patterns; none means all that the grant leaves.
-	Tools []string
 	// Caller is the chat for which calls are made.
 	Caller workspace.Caller
-}
-
-// Allows reports whether a tool is among those that the capability names. Whether its
-// scopes and its fence leave it, others know.
-func (c *Capability) Allows(tool string) bool {
-	return len(c.Tools) == 0 || slices.ContainsFunc(c.Tools, func(pattern string) bool {
-		ok, err := path.Match(pattern, tool)
-		return err == nil && ok
-	})
 }
 
 // Capability returns what a capability allows; nil for one that isn't known here, has
@@ -39,7 +28,8 @@ func (t *Tokens) Capability(secret string) *Capability {
 	if found == nil || found.Hub == nil {
 		return nil
 	}
-	c := &Capability{Grant: *found.grant(), Tools: slices.Clone(found.Hub.Tools)}
+	c := &Capability{Grant: *found.grant()}
+	c.Tools = slices.Clone(found.Hub.Tools)
 	var err error
 	if c.Caller.Chat, err = uuid.Parse(found.Hub.Chat); err != nil {
 		return nil // somebody has written to the file

@@ -127,7 +127,7 @@ func TestCapabilityTools(t *testing.T) {
 		"patterns": {[]string{"tracker__*", "read_*"}, "read_file tracker__list"},
 	} {
 		var got []string
-		one := access.Capability{Tools: c.tools}
+		one := access.Grant{Tools: c.tools}
 		for _, tool := range []string{"read_file", "execute", "tracker__list", "other__list"} {
 			if one.Allows(tool) {
 				got = append(got, tool)

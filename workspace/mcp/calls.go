@@ -46,6 +46,9 @@ func (s *Service) call(c *httpapi.Call) error {
 	} else if len(a) == 0 || a[0] != '{' {
 		body.Arguments = nil
 	}
+	if !access.From(c.Context()).Allows(body.ToolName) {
+		return s.refused(c, http.StatusForbidden, fmt.Sprintf("this token is not good for the tool %.100q", body.ToolName))
+	}
 	srv := s.server(c.Context(), server)
 	if srv == nil {
 		return s.refused(c, http.StatusNotFound, fmt.Sprintf("no configuration file has a server called %q", server))

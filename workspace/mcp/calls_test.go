@@ -22,6 +22,7 @@ import (
 	"waymark/test/openapitest"
 	"waymark/wire/convert"
 	"waymark/workspace"
+	"waymark/workspace/access"
 	"waymark/workspace/mcp"
 	"waymark/workspace/mcp/catalog"
 	"waymark/workspace/mcp/session"
@@ -504,6 +505,44 @@ func TestSearch(t *testing.T) {
 			}
 			if got := strings.Join(names, " "); got != want {
 				t.Errorf("%q: %s, want %s", query, got, want)
+			}
+		}
+	})
+}
+
+// TestPatterns: who may call some tools is shown those, in a list and in a search, and
+// calls no others, by whichever of the agent's own tools that came.
+func TestPatterns(t *testing.T) {
+	bubble(t, settings, func(w *world) {
+		for _, name := range []string{"a", "b"} {
+			f := w.fakes.server(name)
+			f.tools, f.call = []catalog.Tool{tool("echo", "Say it."), tool("edit", "Change it.")}, answers("")
+		}
+		w.configure(map[string]definition{"a": stdio("a"), "b": stdio("b")})
+		synctest.Wait()
+		all := "a__echo a__edit b__echo b__edit"
+		for patterns, want := range map[string]string{
+			"": all, "*": all, "a__*": "a__echo a__edit", "*__echo": "a__echo b__echo", "b__edit read_file": "b__edit",
+			"call_tool": "", "find_tools read_file": "", "call_tool find_tools a__e[c]*": "a__echo", "echo": "", "a": "", "A__*": "",
+		} {
+			w.grant = &access.Grant{ID: "narrow", Scopes: access.Scopes(), Tools: strings.Fields(patterns)}
+			_, listed, _ := w.tools("")
+			var found, called []string
+			for _, t := range get[workspace.MCPSearch](w, workspace.PathMCPSearch+"?q=").Tools {
+				found = append(found, t.Name)
+			}
+			for _, name := range strings.Fields(all) {
+				switch code, text := w.text("POST", workspace.PathMCPCallTool, fmt.Sprintf(`{"tool_name":%q}`, name)); {
+				case code == http.StatusOK:
+					called = append(called, name)
+				case code != http.StatusForbidden:
+					w.t.Errorf("%q, %s: %d %s", patterns, name, code, text)
+				}
+			}
+			for way, got := range map[string]string{"listed": listed, "found": strings.Join(found, " "), "called": strings.Join(called, " ")} {
+				if got != want {
+					w.t.Errorf("%q, %s: %q, want %q", patterns, way, got, want)
+				}
 			}
 		}
 	})

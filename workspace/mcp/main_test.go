@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -342,6 +343,7 @@ type world struct {
 	trust   *trust.Store
 	handler http.Handler
 	doc     *openapitest.Checker
+	grant   *access.Grant // of every call, in place of what X-Grant says
 	stop    func()
 }
 
@@ -409,7 +411,7 @@ func (w *world) begin() {
 	w.doc = openapitest.Load(w.t, service.Document)
 	own := api.Handler(api.Options{Backend: apitest.New(), Guard: access.Guard, Services: []httpapi.Service{service}})
 	w.handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if grant := grants[r.Header.Get("X-Grant")]; grant != nil {
+		if grant := cmp.Or(w.grant, grants[r.Header.Get("X-Grant")]); grant != nil {
 			r = r.WithContext(access.With(r.Context(), grant))
 		}
 		own.ServeHTTP(rw, r)

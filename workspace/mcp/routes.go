@@ -143,7 +143,7 @@ func (s *Service) listTools(c *httpapi.Call) error {
 		return err
 	}
 	offers, phase := s.offers()
-	return s.send(c, phase, workspace.MCPTools{Tools: allTools(offers), Phase: phase, Servers: outcomes(offers)})
+	return s.send(c, phase, workspace.MCPTools{Tools: allTools(c, offers), Phase: phase, Servers: outcomes(offers)})
 }
 
 // send answers with what may be kept once it is complete, and asked for by its tag.
@@ -163,12 +163,13 @@ func (s *Service) send(c *httpapi.Call, phase snapshot.Phase, v any) error {
 	return nil
 }
 
-func allTools(offers []offer) []workspace.MCPTool {
-	list := []workspace.MCPTool{}
+// allTools are those that the caller may call.
+func allTools(c *httpapi.Call, offers []offer) []workspace.MCPTool {
+	list, grant := []workspace.MCPTool{}, access.From(c.Context())
 	for i := range offers {
 		list = append(list, toolsOf(offers[i].name, offers[i].tools)...)
 	}
-	return list
+	return slices.DeleteFunc(list, func(t workspace.MCPTool) bool { return !grant.Allows(t.Name) })
 }
 
 func outcomes(offers []offer) []workspace.MCPServerOutcome {
@@ -226,7 +227,7 @@ func (s *Service) searchTools(c *httpapi.Call) error {
 		limit = defaultFound
 	}
 	offers, phase := s.offers()
-	found := search(allTools(offers), query, int(tokens), int(min(limit, maxFound)))
+	found := search(allTools(c, offers), query, int(tokens), int(min(limit, maxFound)))
 	found.Phase = phase
 	return s.send(c, phase, found)
 }

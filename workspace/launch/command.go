@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"net"
 	"os"
 	"os/exec"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"waymark/internal/reexec"
 )
@@ -103,7 +105,7 @@ func (c *Command) Start() error {
 	if err != nil {
 		return err
 	}
-	answerR, answerW, err := os.Pipe()
+	answerR, answerW, err := socketpair()
 	if err != nil {
 		return errors.Join(err, specR.Close(), specW.Close())
 	}
@@ -118,27 +120,84 @@ func (c *Command) Start() error {
 	}
 	_, _ = specW.Write(c.spec) // if the shim doesn't take it, it says why
 	_ = specW.Close()
-	if err := readAnswer(answerR); err != nil {
+	listener, err := readAnswer(answerR)
+	if err != nil {
 		_ = c.Kill() // a shim that has said no is about to end
 		_ = c.Cmd.Wait()
 		return err
 	}
+	if listener != nil {
+		go decide(listener) // which ends with the last of the processes
+	}
 	return nil
 }
 
-// readAnswer reads what the shim says until it has become the program: a line
-// when it has begun, and an Error if it can't.
-func readAnswer(r io.Reader) error {
-	data, err := io.ReadAll(io.LimitReader(r, maxAnswer))
+// socketpair returns two connected sockets that no other program inherits.
+func socketpair() (a, b *os.File, err error) {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
+	for _, fd := range fds {
+		unix.CloseOnExec(fd)
+	}
+	return os.NewFile(uintptr(fds[0]), "answer"), os.NewFile(uintptr(fds[1]), "answer"), nil
+}
+
+// readAnswer reads what the shim says until it has become the program: a line when it
+// has begun, another one with a listener, and an Error if it can't.
+func readAnswer(f *os.File) (listener *os.File, err error) {
+	conn, err := net.FileConn(f)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = conn.Close() }()
+	socket, ok := conn.(*net.UnixConn)
+	if !ok {
+		return nil, errors.New("the program that starts others has no socket to answer by")
+	}
+	var data []byte
+	for len(data) < maxAnswer {
+		part, rights := make([]byte, 4<<10), make([]byte, unix.CmsgSpace(4))
+		n, oob, _, _, err := socket.ReadMsgUnix(part, rights)
+		if fds := descriptors(rights[:oob]); len(fds) > 0 {
+			_ = unix.SetNonblock(fds[0], true) // for Go to wait for it
+			listener = os.NewFile(uintptr(fds[0]), "listener")
+		}
+		if n == 0 || err != nil {
+			break
+		}
+		data = append(data, part[:n]...)
+	}
+	if err := answered(data); err != nil {
+		if listener != nil {
+			_ = listener.Close()
+		}
+		return nil, err
+	}
+	return listener, nil
+}
+
+// descriptors returns those that have come with a message.
+func descriptors(rights []byte) []int {
+	messages, err := unix.ParseSocketControlMessage(rights)
+	if err != nil || len(messages) == 0 {
+		return nil
+	}
+	fds, _ := unix.ParseUnixRights(&messages[0])
+	return fds
+}
+
+// answered says what a shim's answer means.
+func answered(data []byte) error {
 	rest, ok := bytes.CutPrefix(data, []byte(hello))
 	if !ok {
 		return &Error{Message: "the program that starts others ended before it had begun: " +
 			"see that " + helper + " is of the same version as this one", Code: CodeNotStarted}
 	}
-	if len(rest) == 0 {
+	if rest = bytes.TrimPrefix(rest, []byte(listens)); len(rest) == 0 {
 		return nil
 	}
 	e := new(Error)

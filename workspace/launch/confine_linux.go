@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
@@ -36,20 +37,21 @@ func Supported() (abi int, err error) {
 	return abi, nil
 }
 
-// confine holds this thread, and what it executes, to a profile.
-func confine(p *Profile) error {
+// confine holds this thread, and what it executes, to a profile. The starter is to have
+// the listener, if there is one.
+func confine(p *Profile) (listener *os.File, err error) {
 	abi, err := Supported()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("no_new_privs: %w", err)
+		return nil, fmt.Errorf("no_new_privs: %w", err)
 	}
 	if err := restrict(p, abi); err != nil {
-		return err
+		return nil, err
 	}
 	if err := dropCapabilities(p.Capabilities); err != nil {
-		return fmt.Errorf("capabilities: %w", err)
+		return nil, fmt.Errorf("capabilities: %w", err)
 	}
 	return filterCalls(p)
 }
@@ -80,10 +82,21 @@ func handled(p *Profile, abi int) ll.RulesetAttr {
 	if abi >= 4 && (p.NoTCP || p.Ports != nil) {
 		attr.HandledAccessNet = ll.AccessNetBindTCP | ll.AccessNetConnectTCP
 	}
-	if abi >= 6 && p.NoUnix {
-		attr.Scoped = ll.ScopeAbstractUnixSocket | ll.ScopeSignal
+	if abi >= 6 {
+		attr.Scoped = ll.ScopeSignal
+		if p.NoUnix {
+			attr.Scoped |= ll.ScopeAbstractUnixSocket
+		}
 	}
 	return attr
+}
+
+// holdsSignals reports whether signals to others can be refused. Before 6.12's later
+// releases that would keep a program with threads from signaling its own.
+func holdsSignals() bool {
+	const mended = 1 << 1
+	errata, err := ll.LandlockGetErrata()
+	return err == nil && errata&mended != 0
 }
 
 // rights are what is given to the places of a profile.
@@ -105,9 +118,7 @@ func restrict(p *Profile, abi int) error {
 		return fmt.Errorf("%w: ports take version 4 of Landlock (Linux 6.7), and the kernel has %d", ErrUnsupported, abi)
 	}
 	attr := handled(p, abi)
-	// Before 6.12's later releases a program with threads couldn't signal its own.
-	const signalsMended = 1 << 1
-	if errata, err := ll.LandlockGetErrata(); err != nil || errata&signalsMended == 0 {
+	if !holdsSignals() {
 		attr.Scoped &^= ll.ScopeSignal
 	}
 	ruleset, err := ll.LandlockCreateRuleset(&attr, 0)

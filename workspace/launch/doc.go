@@ -25,7 +25,9 @@
 //   - Under a profile: no_new_privs, so that neither set-user-ID nor file
 //     capabilities count; no capabilities but those named; no dump of memory. What
 //     other processes have in memory, in their environment and open can't be
-//     read, of the same user's neither, though /proc can.
+//     read, of the same user's neither, though /proc can. They can't be signaled, nor
+//     their limits, priorities and processors be set, but for those that the program has
+//     started.
 //   - Specifications go through a pipe: neither arguments nor variables are seen in
 //     lists of processes before the program is there.
 //
@@ -46,22 +48,33 @@
 //     be read by that. Links and mounts are looked through.
 //   - Modes, owners and extended attributes can be changed everywhere unless
 //     Profile.KeepModes refuses it, and times always.
-//   - TCP is held by ports, never by hosts; UDP isn't, but for Profile.NoTCP.
+//   - TCP is held by ports, never by hosts; UDP isn't, but for Profile.NoTCP. Where ports
+//     are held there is no other protocol like TCP, no TCP Fast Open, and nothing listens
+//     but on a Unix socket.
 //   - Unix sockets by path aren't held before version 9. Without
 //     Profile.NoUnix, what listens on one (docker, D-Bus, systemd of the user) can
 //     be asked to do what the program may not. Standard streams that are sockets
 //     stay what they are.
-//   - Processes, System V shared memory and kernel keyrings of the same user can be
-//     used without Profile.NoUnix, which cuts signals.
+//   - Signals to others take version 6, with what was mended in it since. Also those to
+//     what an earlier start has left are refused: the starter can send them.
+//   - Whether limits, priorities and processors are those of the program's own is asked of
+//     the starter, which answers as long as it runs: what has left the session isn't, and
+//     nothing but the calling thread is under two filters.
+//   - Without root, HideSecrets leaves /proc/PID/oom_score_adj and autogroup of the
+//     same user's processes writable, where they don't protect themselves: namespaces are
+//     set up by such files.
+//   - System V shared memory and kernel keyrings of the same user can be used.
 //   - What may be written may be run by others later: a shell's startup files, a
 //     hook of git, the agent's own program where the user can replace it.
 //
 // Profiles take version 3 (Linux 6.2), ports version 4; 16 profiles can lie within
 // each other. The filter of system calls that cuts sockets exists for amd64 and
-// arm64, and ends programs of other architectures.
+// arm64, and ends programs of other architectures; 32-bit ones run where nothing is cut but
+// what is done to other processes.
 //
 // # Concurrency
 //
 // A Program may be used by any number of goroutines; a Command belongs to one,
-// besides its Kill. Main is a process of its own.
+// besides its Kill. Main is a process of its own. For each start under a profile a
+// goroutine answers what the filter can't tell, until the last process under it has ended.
 package launch

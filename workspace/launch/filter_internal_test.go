@@ -26,6 +26,7 @@ func TestFilter(t *testing.T) {
 		flags  = unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK
 		stream = unix.SOCK_STREAM | flags
 	)
+	eperm, nosupp, noopt, notify := errno|uint32(unix.EPERM), errno|uint32(unix.EOPNOTSUPP), errno|uint32(unix.ENOPROTOOPT), uint32(unix.SECCOMP_RET_USER_NOTIF)
 	eacces, enosys, none := errno|uint32(unix.EACCES), errno|uint32(unix.ENOSYS), errno|uint32(unix.EPROTONOSUPPORT)
 	unixCut, tcpCut, ports, all := Profile{NoUnix: true}, Profile{NoTCP: true}, Profile{Ports: []uint16{}}, Profile{NoUnix: true, NoTCP: true}
 	modes := Profile{KeepModes: true}
@@ -33,46 +34,79 @@ func TestFilter(t *testing.T) {
 		for i, c := range []struct {
 			profile      Profile
 			audit, call  uint32
-			args         [3]uint32
+			args         [4]uint32
 			want         uint32
 			onlyWithX32  bool
 			highArgument uint32
+			listener     bool
 		}{
 			{profile: unixCut, call: read, want: allow},
-			{profile: unixCut, call: arch.socket, args: [3]uint32{unix.AF_UNIX, stream}, want: eacces},
-			{profile: unixCut, call: arch.socket, args: [3]uint32{unix.AF_UNIX, stream}, highArgument: 1, want: eacces}, // the kernel takes an int
-			{profile: unixCut, call: arch.socket, args: [3]uint32{unix.AF_INET, stream}, want: allow},
-			{profile: unixCut, call: arch.socket, args: [3]uint32{unix.AF_NETLINK, unix.SOCK_RAW}, want: allow},
-			{profile: unixCut, call: arch.socketpair, args: [3]uint32{unix.AF_UNIX, stream}, want: allow},
-			{profile: unixCut, call: arch.socketpair, args: [3]uint32{unix.AF_UNIX, unix.SOCK_SEQPACKET}, want: allow},
-			{profile: unixCut, call: arch.socketpair, args: [3]uint32{unix.AF_UNIX, unix.SOCK_DGRAM | flags}, want: eacces},
-			{profile: unixCut, call: arch.socketpair, args: [3]uint32{unix.AF_UNIX, unix.SOCK_RAW}, want: eacces},
+			{profile: unixCut, call: arch.socket, args: [4]uint32{unix.AF_UNIX, stream}, want: eacces},
+			{profile: unixCut, call: arch.socket, args: [4]uint32{unix.AF_UNIX, stream}, highArgument: 1, want: eacces}, // the kernel takes an int
+			{profile: unixCut, call: arch.socket, args: [4]uint32{unix.AF_INET, stream}, want: allow},
+			{profile: unixCut, call: arch.socket, args: [4]uint32{unix.AF_NETLINK, unix.SOCK_RAW}, want: allow},
+			{profile: unixCut, call: arch.socketpair, args: [4]uint32{unix.AF_UNIX, stream}, want: allow},
+			{profile: unixCut, call: arch.socketpair, args: [4]uint32{unix.AF_UNIX, unix.SOCK_SEQPACKET}, want: allow},
+			{profile: unixCut, call: arch.socketpair, args: [4]uint32{unix.AF_UNIX, unix.SOCK_DGRAM | flags}, want: eacces},
+			{profile: unixCut, call: arch.socketpair, args: [4]uint32{unix.AF_UNIX, unix.SOCK_RAW}, want: eacces},
 			{profile: unixCut, call: arch.ioUring, want: eacces},
 			{profile: unixCut, audit: i386, call: 1, want: kill},
-			{profile: unixCut, call: x32 | arch.socket, args: [3]uint32{unix.AF_UNIX, stream}, want: enosys, onlyWithX32: true},
+			{profile: unixCut, call: x32 | arch.socket, args: [4]uint32{unix.AF_UNIX, stream}, want: enosys, onlyWithX32: true},
 			{profile: unixCut, call: x32, want: enosys, onlyWithX32: true},
-			{profile: tcpCut, call: arch.socket, args: [3]uint32{unix.AF_INET, stream}, want: eacces},
-			{profile: tcpCut, call: arch.socket, args: [3]uint32{unix.AF_INET6, unix.SOCK_DGRAM}, want: eacces},
-			{profile: tcpCut, call: arch.socket, args: [3]uint32{unix.AF_UNIX, stream}, want: allow},
-			{profile: tcpCut, call: arch.socketpair, args: [3]uint32{unix.AF_UNIX, unix.SOCK_DGRAM}, want: allow},
+			{profile: tcpCut, call: arch.socket, args: [4]uint32{unix.AF_INET, stream}, want: eacces},
+			{profile: tcpCut, call: arch.socket, args: [4]uint32{unix.AF_INET6, unix.SOCK_DGRAM}, want: eacces},
+			{profile: tcpCut, call: arch.socket, args: [4]uint32{unix.AF_UNIX, stream}, want: allow},
+			{profile: tcpCut, call: arch.socketpair, args: [4]uint32{unix.AF_UNIX, unix.SOCK_DGRAM}, want: allow},
 			{profile: tcpCut, call: arch.ioUring, want: eacces},
-			{profile: ports, call: arch.socket, args: [3]uint32{unix.AF_INET, stream, unix.IPPROTO_MPTCP}, want: none},
-			{profile: ports, call: arch.socket, args: [3]uint32{unix.AF_INET, stream, unix.IPPROTO_TCP}, want: allow},
+			{profile: ports, call: arch.socket, args: [4]uint32{unix.AF_INET, stream, unix.IPPROTO_MPTCP}, want: none},
+			{profile: ports, call: arch.socket, args: [4]uint32{unix.AF_INET, stream, unix.IPPROTO_TCP}, want: allow},
 			{profile: ports, call: arch.ioUring, want: eacces},
-			{profile: all, call: arch.socket, args: [3]uint32{unix.AF_UNIX, stream}, want: eacces},
-			{profile: all, call: arch.socket, args: [3]uint32{unix.AF_INET6, stream}, want: eacces},
-			{profile: all, call: arch.socketpair, args: [3]uint32{unix.AF_UNIX, stream}, want: allow},
+			{profile: all, call: arch.socket, args: [4]uint32{unix.AF_UNIX, stream}, want: eacces},
+			{profile: all, call: arch.socket, args: [4]uint32{unix.AF_INET6, stream}, want: eacces},
+			{profile: all, call: arch.socketpair, args: [4]uint32{unix.AF_UNIX, stream}, want: allow},
 			{profile: all, audit: i386, call: 1, want: kill},
 			{profile: modes, call: arch.modes[0], want: errno | uint32(unix.EPERM)},
 			{profile: modes, call: arch.modes[len(arch.modes)-1], want: errno | uint32(unix.EPERM)},
-			{profile: modes, call: arch.socket, args: [3]uint32{unix.AF_UNIX, stream}, want: allow},
+			{profile: modes, call: arch.socket, args: [4]uint32{unix.AF_UNIX, stream}, want: allow},
 			{profile: modes, call: arch.ioUring, want: eacces},
 			{profile: all, call: arch.modes[0], want: allow},
+			{profile: ports, call: arch.listen, want: eacces},
+			{profile: ports, call: arch.listen, listener: true, want: notify},
+			{profile: Profile{Ports: []uint16{}, NoUnix: true}, call: arch.listen, listener: true, want: eacces},
+			{profile: all, call: arch.listen, want: allow},
+			{profile: ports, call: arch.sends[0], args: [4]uint32{3: unix.MSG_FASTOPEN | unix.MSG_NOSIGNAL}, want: nosupp},
+			{profile: ports, call: arch.sends[0], args: [4]uint32{3: unix.MSG_NOSIGNAL}, want: allow},
+			{profile: ports, call: arch.sends[1], args: [4]uint32{2: unix.MSG_FASTOPEN}, want: nosupp},
+			{profile: ports, call: arch.sends[1], args: [4]uint32{3: unix.MSG_FASTOPEN}, want: allow},
+			{profile: ports, call: arch.sends[2], args: [4]uint32{3: unix.MSG_FASTOPEN}, want: nosupp},
+			{profile: ports, call: arch.setsockopt, args: [4]uint32{3, unix.IPPROTO_TCP, unix.TCP_FASTOPEN_CONNECT}, want: noopt},
+			{profile: ports, call: arch.setsockopt, args: [4]uint32{3, unix.IPPROTO_TCP, unix.TCP_ULP}, want: noopt},
+			{profile: ports, call: arch.setsockopt, args: [4]uint32{3, unix.IPPROTO_TCP, unix.TCP_NODELAY}, want: allow},
+			{profile: ports, call: arch.setsockopt, args: [4]uint32{3, unix.SOL_SOCKET, unix.TCP_ULP}, want: allow},
+			{call: arch.sched[0], args: [4]uint32{7}, want: eperm},
+			{call: arch.sched[3], args: [4]uint32{0}, want: allow},
+			{call: arch.sched[2], args: [4]uint32{7}, listener: true, want: notify},
+			{call: arch.setpriority, args: [4]uint32{unix.PRIO_PROCESS, 7}, want: eperm},
+			{call: arch.setpriority, args: [4]uint32{unix.PRIO_PGRP, 7}, listener: true, want: notify},
+			{call: arch.setpriority, args: [4]uint32{unix.PRIO_PGRP, 0}, want: allow},
+			{call: arch.setpriority, args: [4]uint32{unix.PRIO_USER, 0}, listener: true, want: eperm},
+			{call: arch.ioprioSet, args: [4]uint32{ioprioUser, 7}, listener: true, want: eperm},
+			{call: arch.ioprioSet, args: [4]uint32{1, 7}, want: eperm},
+			{call: arch.prlimit, args: [4]uint32{0, 7, 1}, want: allow},
+			{call: arch.prlimit, args: [4]uint32{7, 7, 1}, want: eperm},
+			{call: arch.prlimit, args: [4]uint32{7, 7, 0}, want: allow},
+			{call: arch.prlimit, args: [4]uint32{7, 7, 0}, highArgument: 1, want: eperm}, // a pointer has two halves
+			{call: arch.ioUring, want: allow},
+			{audit: arch.compat.audit, call: arch.compat.prlimit, args: [4]uint32{7, 7, 1}, want: eperm},
+			{audit: arch.compat.audit, call: arch.compat.setpriority, args: [4]uint32{0, 7}, listener: true, want: notify},
+			{audit: arch.compat.audit, call: 1, want: allow},
+			{audit: 1, call: 1, want: kill},
+			{profile: modes, audit: arch.compat.audit, call: 1, want: kill},
 		} {
 			if c.onlyWithX32 && !arch.x32 {
 				continue
 			}
-			vm, err := bpf.NewVM(filter(&c.profile, arch))
+			vm, err := bpf.NewVM(filter(&c.profile, &arch, c.listener))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -104,6 +138,10 @@ func TestNumbers(t *testing.T) {
 	}
 	for name, c := range map[string][2]uint32{
 		"socket": {arch.socket, unix.SYS_SOCKET}, "socketpair": {arch.socketpair, unix.SYS_SOCKETPAIR}, "io_uring_setup": {arch.ioUring, unix.SYS_IO_URING_SETUP},
+		"listen": {arch.listen, unix.SYS_LISTEN}, "setsockopt": {arch.setsockopt, unix.SYS_SETSOCKOPT}, "sendto": {arch.sends[0], unix.SYS_SENDTO},
+		"sendmsg": {arch.sends[1], unix.SYS_SENDMSG}, "sendmmsg": {arch.sends[2], unix.SYS_SENDMMSG}, "setpriority": {arch.setpriority, unix.SYS_SETPRIORITY},
+		"ioprio_set": {arch.ioprioSet, unix.SYS_IOPRIO_SET}, "prlimit64": {arch.prlimit, unix.SYS_PRLIMIT64}, "sched_setparam": {arch.sched[0], unix.SYS_SCHED_SETPARAM},
+		"sched_setscheduler": {arch.sched[1], unix.SYS_SCHED_SETSCHEDULER}, "sched_setaffinity": {arch.sched[2], unix.SYS_SCHED_SETAFFINITY}, "sched_setattr": {arch.sched[3], unix.SYS_SCHED_SETATTR},
 	} {
 		if c[0] != c[1] {
 			t.Errorf("%s is %d, want %d", name, c[0], c[1])
@@ -134,7 +172,7 @@ func TestHandled(t *testing.T) {
 		if narrow.HandledAccessFS != want.fs || narrow.HandledAccessNet != want.net || narrow.Scoped != want.scoped {
 			t.Errorf("version %d: %+v", abi, narrow)
 		}
-		if wide.HandledAccessFS != want.fs || wide.HandledAccessNet != 0 || wide.Scoped != 0 {
+		if wide.HandledAccessFS != want.fs || wide.HandledAccessNet != 0 || wide.Scoped != want.scoped&2 {
 			t.Errorf("version %d, nothing cut: %+v", abi, wide)
 		}
 		if rights := rightsOf(&Profile{}).write & wide.HandledAccessFS; rights&ioctl != wide.HandledAccessFS&ioctl || rights&resolve != wide.HandledAccessFS&resolve {

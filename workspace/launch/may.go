@@ -37,8 +37,9 @@ func (p *Profile) mayReach() []string {
 		ports := strings.Trim(strings.ReplaceAll(fmt.Sprint(p.Ports), " ", ", "), "[]")
 		list = append(list, "It may connect to the TCP ports "+ports+" of every address, and not listen; UDP isn't held.")
 	}
+	list = append(list, "It may not signal programs that it hasn't started, nor change their limits, priorities and processors.")
 	if p.NoUnix {
-		list = append(list, "It may not use Unix sockets, such as those of containers, keys and the desktop, nor signal other programs.")
+		list = append(list, "It may not use Unix sockets, such as those of containers, keys and the desktop.")
 	} else {
 		list = append(list, "It may use Unix sockets, and ask what listens on them to act for it: containers, keys, the desktop.")
 	}
@@ -105,11 +106,18 @@ func (p *Profile) Weaknesses() []string {
 		newer(4, "6.7", "TCP ports can't be held, and the program doesn't start")
 	}
 	newer(5, "6.10", "Devices that it may use can be sent commands of any kind")
+	if newer(6, "6.12", "Other programs of the same user can be signaled"); abi >= 6 && !holdsSignals() {
+		list = append(list, "Other programs of the same user can be signaled (that takes a later release of Linux 6.12, or a newer one).")
+	}
 	if p.NoUnix {
-		newer(6, "6.12", "Other programs of the same user can be signaled, and abstract Unix sockets used by descriptors")
-		if !hasFilter() {
-			list = append(list, "Unix sockets can't be cut on "+runtime.GOARCH+", and the program doesn't start.")
-		}
+		newer(6, "6.12", "Abstract Unix sockets can be used by descriptors")
+	}
+	switch {
+	case hasFilter():
+	case p.cutsCalls():
+		list = append(list, "System calls can't be cut on "+runtime.GOARCH+", and the program doesn't start.")
+	default:
+		list = append(list, "Limits, priorities and processors of other programs can be changed on "+runtime.GOARCH+".")
 	}
 	return list
 }

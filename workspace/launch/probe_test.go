@@ -201,7 +201,7 @@ func perform(name string, args []string) (result string, err error) {
 	case "shim":
 		return nested(args)
 	default:
-		return "", errors.New("there is no op " + name)
+		return attack(name, args)
 	}
 	return "", err
 }

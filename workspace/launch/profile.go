@@ -21,14 +21,16 @@ type Profile struct {
 	// and nothing else.
 	List []string `json:"list,omitempty"`
 	// Ports are the TCP ports that may be connected to; nil allows all, and
-	// listening too. An empty list allows none, and has to stay one on its way.
+	// listening too. With a list nothing listens but on Unix sockets, and no other
+	// protocol than TCP, UDP and ICMP is there. An empty list allows no port, and has to
+	// stay one on its way.
 	Ports []uint16 `json:"ports"`
-	// NoTCP closes TCP altogether, and every other socket of the internet protocols
-	// with it.
+	// NoTCP closes TCP altogether, and every other socket that reaches beyond the
+	// machine with it.
 	NoTCP bool `json:"no_tcp,omitempty"`
 	// NoUnix cuts Unix sockets by path, which the kernel doesn't mediate
-	// otherwise: an ssh-agent, docker, D-Bus, the agent's own. Abstract ones, and
-	// signals to processes that aren't under the same start, are cut with them.
+	// otherwise: an ssh-agent, docker, D-Bus, the agent's own. Abstract ones are cut
+	// with them.
 	NoUnix bool `json:"no_unix,omitempty"`
 	// KeepModes refuses to change modes, owners and extended attributes of files,
 	// wherever they are: Landlock doesn't hold that to places.
@@ -39,6 +41,10 @@ type Profile struct {
 
 	may []string // what it says of files, where that is shorter than the lists
 }
+
+// cutsCalls reports whether something is cut that Landlock can't, besides what is done
+// to other processes.
+func (p *Profile) cutsCalls() bool { return p.NoUnix || p.NoTCP || p.Ports != nil || p.KeepModes }
 
 func (p *Profile) check() error {
 	for _, path := range slices.Concat(p.Read, p.Write, p.List) {

@@ -1,8 +1,11 @@
 package launch
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"runtime"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/net/bpf"
@@ -26,26 +29,45 @@ type architecture struct {
 	audit uint32 // AUDIT_ARCH_*
 	x32   bool
 	// Numbers of system calls.
-	socket, socketpair, ioUring uint32
+	socket, socketpair, listen, setsockopt, ioUring uint32
+	// sends are sendto, sendmsg and sendmmsg, whose flags are the fourth, the third and
+	// the fourth argument.
+	sends [3]uint32
 	// modes change modes, owners and extended attributes.
 	modes []uint32
+	// sched set how the kernel schedules the thread that their first argument names:
+	// sched_setparam, sched_setscheduler, sched_setaffinity, sched_setattr.
+	sched                           []uint32
+	setpriority, ioprioSet, prlimit uint32
+	// compat is that of programs of 32 bits, of which only what the above say is known.
+	compat *architecture
 }
 
 var architectures = map[string]architecture{
-	"amd64": {audit: unix.AUDIT_ARCH_X86_64, x32: true, socket: 41, socketpair: 53, ioUring: 425, modes: []uint32{
-		90, 91, 268, 452, // chmod, fchmod, fchmodat, fchmodat2
-		92, 93, 94, 260, // chown, fchown, lchown, fchownat
-		188, 189, 190, 463, // setxattr, lsetxattr, fsetxattr, setxattrat
-		197, 198, 199, 466, // removexattr, lremovexattr, fremovexattr, removexattrat
-		469, // file_setattr
-	}},
-	"arm64": {audit: unix.AUDIT_ARCH_AARCH64, socket: 198, socketpair: 199, ioUring: 425, modes: []uint32{
-		52, 53, 452, // fchmod, fchmodat, fchmodat2
-		55, 54, // fchown, fchownat
-		5, 6, 7, 463, // setxattr, lsetxattr, fsetxattr, setxattrat
-		14, 15, 16, 466, // removexattr, lremovexattr, fremovexattr, removexattrat
-		469, // file_setattr
-	}},
+	"amd64": {
+		audit: unix.AUDIT_ARCH_X86_64, x32: true, socket: 41, socketpair: 53, listen: 50, setsockopt: 54, ioUring: 425, sends: [3]uint32{44, 46, 307},
+		modes: []uint32{
+			90, 91, 268, 452, // chmod, fchmod, fchmodat, fchmodat2
+			92, 93, 94, 260, // chown, fchown, lchown, fchownat
+			188, 189, 190, 463, // setxattr, lsetxattr, fsetxattr, setxattrat
+			197, 198, 199, 466, // removexattr, lremovexattr, fremovexattr, removexattrat
+			469, // file_setattr
+		},
+		sched: []uint32{142, 144, 203, 314}, setpriority: 141, ioprioSet: 251, prlimit: 302,
+		compat: &architecture{audit: unix.AUDIT_ARCH_I386, sched: []uint32{154, 156, 241, 351}, setpriority: 97, ioprioSet: 289, prlimit: 340},
+	},
+	"arm64": {
+		audit: unix.AUDIT_ARCH_AARCH64, socket: 198, socketpair: 199, listen: 201, setsockopt: 208, ioUring: 425, sends: [3]uint32{206, 211, 269},
+		modes: []uint32{
+			52, 53, 452, // fchmod, fchmodat, fchmodat2
+			55, 54, // fchown, fchownat
+			5, 6, 7, 463, // setxattr, lsetxattr, fsetxattr, setxattrat
+			14, 15, 16, 466, // removexattr, lremovexattr, fremovexattr, removexattrat
+			469, // file_setattr
+		},
+		sched: []uint32{118, 119, 122, 274}, setpriority: 140, ioprioSet: 30, prlimit: 261,
+		compat: &architecture{audit: unix.AUDIT_ARCH_ARM, sched: []uint32{154, 156, 241, 380}, setpriority: 97, ioprioSet: 314, prlimit: 369},
+	},
 }
 
 // hasFilter reports whether there is a filter of system calls for this machine.
@@ -55,81 +77,184 @@ func hasFilter() bool {
 }
 
 // filterCalls cuts the system calls that a profile cuts. The filter is of this
-// thread and what it executes.
-func filterCalls(p *Profile) error {
-	if !needsFilter(p) {
-		return nil
-	}
+// thread and what it executes. Where there can be a listener, decide is to have it;
+// there is none in what runs under another one already.
+func filterCalls(p *Profile) (listener *os.File, err error) {
 	arch, ok := architectures[runtime.GOARCH]
-	if !ok {
-		return fmt.Errorf("%w: there is no filter of system calls for %s", ErrUnsupported, runtime.GOARCH)
+	if !ok && !p.cutsCalls() {
+		return nil, nil //nolint:nilnil // of which Weaknesses tells
 	}
-	raw, err := bpf.Assemble(filter(p, arch))
+	if !ok {
+		return nil, fmt.Errorf("%w: there is no filter of system calls for %s", ErrUnsupported, runtime.GOARCH)
+	}
+	fd, err := install(filter(p, &arch, true), unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
+	if err == nil {
+		return os.NewFile(fd, "listener"), nil
+	}
+	if errors.Is(err, unix.EBUSY) {
+		_, err = install(filter(p, &arch, false), 0)
+	}
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("%w: the kernel takes no filter of system calls: %w", ErrUnsupported, err)
+	}
+	return nil, nil //nolint:nilnil // as above
+}
+
+// install makes a filter this thread's.
+func install(filter []bpf.Instruction, flags uintptr) (listener uintptr, err error) {
+	raw, err := bpf.Assemble(filter)
+	if err != nil {
+		return 0, err
 	}
 	program := make([]unix.SockFilter, len(raw))
 	for i, r := range raw {
 		program[i] = unix.SockFilter{Code: r.Op, Jt: r.Jt, Jf: r.Jf, K: r.K}
 	}
-	fprog := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}                                         //nolint:gosec // some dozens
-	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&fprog))) //nolint:gosec // that is how the kernel takes it
+	fprog := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}                                                    //nolint:gosec // some dozens
+	listener, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&fprog))) //nolint:gosec // that is how the kernel takes it
 	if errno != 0 {
-		return fmt.Errorf("%w: the kernel takes no filter of system calls: %w", ErrUnsupported, errno)
+		return 0, errno
 	}
-	return nil
+	return listener, nil
 }
 
-func needsFilter(p *Profile) bool { return p.NoUnix || p.NoTCP || p.Ports != nil || p.KeepModes }
+// Parts of filters. The accumulator has the number of the system call until it is one
+// that something is said about.
 
-// filter returns the filter of a profile: sockets of some kinds and changes of modes
-// are refused, and what could make them by another way. Programs of other architectures, whose
-// system calls have other numbers, are killed.
-func filter(p *Profile, arch architecture) []bpf.Instruction {
-	deny := func(errno unix.Errno) bpf.Instruction {
-		return bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(errno)} //nolint:gosec // some hundreds at most
-	}
-	// only returns instructions that run if the value in the register is val.
-	only := func(val uint32, body ...bpf.Instruction) []bpf.Instruction {
-		return append([]bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: val, SkipTrue: uint8(len(body))}}, body...) //nolint:gosec // few
-	}
-	argument := func(n uint32) bpf.Instruction { return bpf.LoadAbsolute{Off: offArgs + 8*n, Size: 4} }
-	allow := bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW}
+// pass allows the call, asked leaves it to who has the listener.
+var (
+	pass  = []bpf.Instruction{bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW}}
+	asked = []bpf.Instruction{bpf.RetConstant{Val: unix.SECCOMP_RET_USER_NOTIF}}
+)
 
-	program := []bpf.Instruction{bpf.LoadAbsolute{Off: offArch, Size: 4}}
-	program = append(program,
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: arch.audit, SkipTrue: 1},
-		bpf.RetConstant{Val: unix.SECCOMP_RET_KILL_PROCESS},
-		bpf.LoadAbsolute{Off: offNumber, Size: 4})
+func deny(errno unix.Errno) []bpf.Instruction {
+	return []bpf.Instruction{bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(errno)}} //nolint:gosec // some hundreds at most
+}
+
+// load loads half a word of what a filter sees, and argument the low half of an argument.
+func load(off uint32) []bpf.Instruction {
+	return []bpf.Instruction{bpf.LoadAbsolute{Off: off, Size: 4}}
+}
+func argument(n uint32) []bpf.Instruction { return load(offArgs + 8*n) }
+
+// only is what runs if the accumulator is val.
+func only(val uint32, parts ...[]bpf.Instruction) []bpf.Instruction {
+	body := slices.Concat(parts...)
+	return append([]bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: val, SkipTrue: uint8(len(body))}}, body...) //nolint:gosec // few
+}
+
+// but denies everything except some values.
+func but(errno unix.Errno, values ...uint32) []bpf.Instruction {
+	var list []bpf.Instruction
+	for i, val := range values {
+		list = append(list, bpf.JumpIf{Cond: bpf.JumpEqual, Val: val, SkipTrue: uint8(len(values) - i)}) //nolint:gosec // few
+	}
+	return append(list, deny(errno)...)
+}
+
+// filter returns the filter of a profile. Programs of other architectures, whose system
+// calls have other numbers, are killed, but for those of 32 bits where nothing is held
+// besides what is done to other processes. With a listener that one is asked of them.
+func filter(p *Profile, arch *architecture, listener bool) []bpf.Instruction {
+	native := load(offNumber)
 	if arch.x32 {
-		program = append(program, bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: x32, SkipFalse: 1}, deny(unix.ENOSYS))
+		native = append(append(native, bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: x32, SkipFalse: 1}), deny(unix.ENOSYS)...)
 	}
-	// A ring can do without a system call what is refused here.
-	program = append(program, only(arch.ioUring, deny(unix.EACCES))...)
+	native = append(native, toOthers(arch, listener)...)
+	if p.cutsCalls() {
+		// A ring can do without a system call what is refused here.
+		native = slices.Concat(native, only(arch.ioUring, deny(unix.EACCES)), sockets(p, arch, listener))
+	}
 	if p.KeepModes {
 		for _, call := range arch.modes {
-			program = append(program, only(call, deny(unix.EPERM))...)
+			native = append(native, only(call, deny(unix.EPERM))...)
 		}
 	}
+	native = append(native, pass...)
+	other := []bpf.Instruction{bpf.RetConstant{Val: unix.SECCOMP_RET_KILL_PROCESS}}
+	if c := arch.compat; !p.cutsCalls() {
+		other = slices.Concat([]bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpEqual, Val: c.audit, SkipTrue: 1}}, other, load(offNumber), toOthers(c, listener), pass)
+	}
+	return slices.Concat(load(offArch),
+		[]bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpEqual, Val: arch.audit, SkipTrue: 1}, bpf.Jump{Skip: uint32(len(native))}}, //nolint:gosec // some dozens
+		native, other)
+}
 
-	socket := []bpf.Instruction{argument(0)}
+// ioprioUser is IOPRIO_WHO_USER.
+const ioprioUser = 3
+
+// toOthers refuses what sets limits, priorities and processors of another thread than
+// the calling one, which is 0: the kernel asks for no more than the same user. That a
+// number is that of another thread of the caller's can't be seen here.
+func toOthers(arch *architecture, listener bool) []bpf.Instruction {
+	var list []bpf.Instruction
+	self := but(unix.EPERM, 0)
+	if listener {
+		self[1] = asked[0]
+	}
+	for _, call := range arch.sched {
+		list = append(list, only(call, argument(0), self, pass)...)
+	}
+	// Somebody's processes, all of them, are those of user 0, too.
+	for _, c := range [][2]uint32{{arch.setpriority, unix.PRIO_USER}, {arch.ioprioSet, ioprioUser}} {
+		list = append(list, only(c[0], argument(0), only(c[1], deny(unix.EPERM)), argument(1), self, pass)...)
+	}
+	// Where no new ones are given, limits are only asked for.
+	asks := slices.Concat(argument(2), self, load(offArgs+8*2+4), self)
+	own := []bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: uint8(len(asks))}} //nolint:gosec // few
+	return append(list, only(arch.prlimit, argument(0), own, asks, pass)...)
+}
+
+// sockets cuts kinds of sockets, and what else leads around Landlock's ports.
+func sockets(p *Profile, arch *architecture, listener bool) []bpf.Instruction {
+	const kindBits = 0xf // of a type, without flags
+	kind := append(argument(1), bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: kindBits})
+	socket, pair := argument(0), argument(0)
 	if p.NoUnix {
 		socket = append(socket, only(unix.AF_UNIX, deny(unix.EACCES))...)
+	}
+	if p.NoTCP || p.Ports != nil {
+		// Other families have TCP below them (SMC, RDS), or reach what TCP does (VSOCK,
+		// TIPC).
+		families := []uint32{unix.AF_UNIX, unix.AF_NETLINK}
+		if p.Ports != nil {
+			families = append(families, unix.AF_INET, unix.AF_INET6)
+		}
+		socket = append(socket, but(unix.EACCES, families...)...)
+		pair = append(pair, but(unix.EACCES, unix.AF_UNIX)...)
+	}
+	var ports []bpf.Instruction
+	if p.Ports != nil {
+		ports = aroundPorts(arch, listener && !p.NoUnix)
+		// What the kernel says where it has no MPTCP, SMC or SCTP makes programs take TCP.
+		inet := slices.Concat(kind, but(unix.EPROTONOSUPPORT, unix.SOCK_STREAM, unix.SOCK_DGRAM), argument(2),
+			but(unix.EPROTONOSUPPORT, 0, unix.IPPROTO_TCP, unix.IPPROTO_UDP, unix.IPPROTO_ICMP, unix.IPPROTO_ICMPV6), pass)
+		socket = slices.Concat(socket, only(unix.AF_INET, inet), only(unix.AF_INET6, inet))
+	}
+	if p.NoUnix {
 		// Who may not send to a socket by its path must not have a pair of datagram
 		// sockets either: each of them can.
-		pair := append([]bpf.Instruction{argument(1), bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 0xf}}, only(unix.SOCK_STREAM, allow)...)
-		pair = append(append(pair, only(unix.SOCK_SEQPACKET, allow)...), deny(unix.EACCES))
-		program = append(program, only(arch.socketpair, pair...)...)
+		pair = slices.Concat(pair, kind, but(unix.EACCES, unix.SOCK_STREAM, unix.SOCK_SEQPACKET))
 	}
-	if p.NoTCP {
-		socket = append(socket, only(unix.AF_INET, deny(unix.EACCES))...)
-		socket = append(socket, only(unix.AF_INET6, deny(unix.EACCES))...)
+	return slices.Concat(ports, only(arch.socket, socket, pass), only(arch.socketpair, pair, pass))
+}
+
+// aroundPorts closes what Landlock leaves open of TCP. To send is to connect, with TCP
+// Fast Open; to listen is to bind, to a port that the kernel chooses; and SMC takes the
+// place of TCP in a socket. That a socket is a Unix socket can't be seen here: a listener
+// is asked, and without one nothing listens.
+func aroundPorts(arch *architecture, listener bool) []bpf.Instruction {
+	var list []bpf.Instruction
+	listen := deny(unix.EACCES)
+	if listener {
+		listen = asked
 	}
-	if p.Ports != nil {
-		// Landlock's ports are those of TCP as such. What the kernel says where it
-		// has no MPTCP makes programs take TCP.
-		socket = append(append(socket, argument(2)), only(unix.IPPROTO_MPTCP, deny(unix.EPROTONOSUPPORT))...)
+	flags := []uint32{3, 2, 3}
+	for i, call := range arch.sends {
+		fast := []bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpBitsNotSet, Val: unix.MSG_FASTOPEN, SkipTrue: 1}}
+		list = append(list, only(call, argument(flags[i]), fast, deny(unix.EOPNOTSUPP), pass)...)
 	}
-	program = append(program, only(arch.socket, append(socket, allow)...)...)
-	return append(program, allow)
+	none := deny(unix.ENOPROTOOPT)
+	option := slices.Concat(argument(2), only(unix.TCP_FASTOPEN_CONNECT, none), only(unix.TCP_ULP, none))
+	return slices.Concat(list, only(arch.setsockopt, argument(1), only(unix.IPPROTO_TCP, option), pass), only(arch.listen, listen))
 }

@@ -342,14 +342,14 @@ func TestWeaknesses(t *testing.T) {
 	abi, err := launch.Supported()
 	list := strings.Join(p.Weaknesses(), "\n")
 	switch {
-	case err != nil && !strings.Contains(list, err.Error()), abi >= 6 && list != "", err == nil && abi < 6 && list == "":
+	case err != nil && !strings.Contains(list, err.Error()), abi >= 7 && list != "", err == nil && abi < 6 && list == "":
 		t.Errorf("version %d (%v): %q", abi, err, list)
 	}
 	if may := strings.Join(p.May(), "\n"); !strings.Contains(may, "TCP ports 443 of every address") {
 		t.Error(may)
 	}
 	git := &launch.Profile{Name: "git", Read: []string{"/a"}, NoTCP: true, NoUnix: true, KeepModes: true, Capabilities: []string{"kill"}}
-	if got := git.May(); len(got) != 6 || got[0] != "It may read /a." || got[1] != "It may write nothing." {
+	if got := git.May(); len(got) != 7 || got[0] != "It may read /a." || got[1] != "It may write nothing." {
 		t.Errorf("%q", got)
 	}
 }

@@ -20,8 +20,12 @@ const (
 	answerFD = 4
 )
 
-// hello begins the answer: a program that isn't the shim doesn't say it.
-const hello = "waymark launch 1\n"
+// hello begins the answer: a program that isn't the shim doesn't say it. With listens
+// comes the descriptor of a filter's listener.
+const (
+	hello   = "waymark launch 1\n"
+	listens = "listens\n"
+)
 
 // defaultPath is where programs are looked for without a PATH, as execvp does.
 const defaultPath = "/usr/local/bin:/usr/bin:/bin"
@@ -40,7 +44,7 @@ func Main([]string) int {
 		_, _ = fmt.Fprintln(os.Stderr, "this starts programs for the agent, and isn't of use by hand")
 		return CodeNotStarted
 	}
-	err := begin(spec)
+	err := begin(spec, answer)
 	if data, marshalErr := json.Marshal(err); marshalErr == nil {
 		_, _ = answer.Write(data)
 	}
@@ -48,7 +52,7 @@ func Main([]string) int {
 }
 
 // begin becomes the program, or returns why not.
-func begin(spec io.Reader) *Error {
+func begin(spec io.Reader, answer *os.File) *Error {
 	s, err := decode(spec)
 	if err != nil {
 		return failure("the specification of the start", err)
@@ -73,7 +77,11 @@ func begin(spec io.Reader) *Error {
 		}
 	}
 	if s.Profile != nil {
-		if err := confine(s.Profile); err != nil {
+		listener, err := confine(s.Profile)
+		if err == nil && listener != nil {
+			err = unix.Sendmsg(int(answer.Fd()), []byte(listens), unix.UnixRights(int(listener.Fd())), nil, 0)
+		}
+		if err != nil {
 			return failure(fmt.Sprintf("the profile %q", s.Profile.Name), err)
 		}
 	}

@@ -5,6 +5,7 @@ package launch
 import (
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 
 	"golang.org/x/sys/unix"
@@ -15,12 +16,16 @@ func Supported() (abi int, err error) {
 	return 0, fmt.Errorf("%w: that takes Linux, and this is %s", ErrUnsupported, runtime.GOOS)
 }
 
-func confine(*Profile) error {
+func confine(*Profile) (*os.File, error) {
 	_, err := Supported()
-	return err
+	return nil, err
 }
 
+func decide(listener *os.File) { _ = listener.Close() }
+
 func hasFilter() bool { return false }
+
+func holdsSignals() bool { return false }
 
 func closeRange() error { return errors.ErrUnsupported }
 

@@ -1,0 +1,127 @@
+package launch
+
+import (
+	"os"
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Ioctls of a listener, the sizes of what they take included.
+const (
+	notifyReceive = 0xc0502100 // SECCOMP_IOCTL_NOTIF_RECV
+	notifySend    = 0xc0182101 // SECCOMP_IOCTL_NOTIF_SEND
+)
+
+// notification is struct seccomp_notif: a call that waits for an answer.
+type notification struct {
+	id         uint64
+	pid, flags uint32
+	number     int32
+	arch       uint32
+	_          uint64 // where the program is
+	args       [6]uint64
+}
+
+// reply is struct seccomp_notif_resp.
+type reply struct {
+	id    uint64
+	value int64
+	errno int32
+	flags uint32
+}
+
+// decide answers for the starter what a filter can't see: whether what a call names is
+// the caller's own. It returns when the last process under the filter has ended; when
+// the starter does before that, such calls fail.
+func decide(listener *os.File) {
+	defer func() { _ = listener.Close() }()
+	conn, err := listener.SyscallConn()
+	if err != nil {
+		return
+	}
+	for {
+		var n notification
+		var received bool
+		err := conn.Read(func(fd uintptr) bool {
+			events := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}} //nolint:gosec // a descriptor
+			ready, err := unix.Poll(events, 0)
+			for err == unix.EINTR {
+				ready, err = unix.Poll(events, 0)
+			}
+			if err == nil && ready == 0 {
+				return false // receiving would wait
+			}
+			received = err == nil && events[0].Revents&unix.POLLIN != 0
+			return true
+		})
+		if err != nil || !received {
+			return
+		}
+		control := func(request uintptr, with unsafe.Pointer) (errno unix.Errno) {
+			_ = conn.Control(func(fd uintptr) { _, _, errno = unix.Syscall(unix.SYS_IOCTL, fd, request, uintptr(with)) })
+			return errno
+		}
+		if control(notifyReceive, unsafe.Pointer(&n)) != 0 { //nolint:gosec // that is how the kernel takes it
+			continue // who called has been interrupted, or has ended
+		}
+		r := n.decided()
+		control(notifySend, unsafe.Pointer(&r)) //nolint:gosec // as above
+	}
+}
+
+// decided is what becomes of a call.
+func (n *notification) decided() reply {
+	arch := architectures[runtime.GOARCH]
+	if n.arch != arch.audit {
+		arch = *arch.compat
+	}
+	who := n.args[0]
+	switch uint32(n.number) { //nolint:gosec // a number
+	case arch.listen:
+		return reply{id: n.id, errno: -int32(n.listen())} //nolint:gosec // some hundreds at most
+	case arch.setpriority, arch.ioprioSet:
+		who = n.args[1]
+	}
+	if n.isOwn(who) {
+		return reply{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
+	}
+	return reply{id: n.id, errno: -int32(unix.EPERM)}
+}
+
+// isOwn reports whether a number is of the session of who calls, which has the threads
+// of a program and all that it has started but for what has left it. A session can't be
+// joined. That the number becomes another's between here and the call takes as many new
+// processes as there are numbers.
+func (n *notification) isOwn(who uint64) bool {
+	theirs, err := unix.Getsid(int(int32(who))) //nolint:gosec // an int of the kernel's
+	if err != nil {
+		return false
+	}
+	own, err := unix.Getsid(int(n.pid))
+	return err == nil && own == theirs
+}
+
+// listen listens in the caller's place if the socket is a Unix socket. The caller itself
+// could put another one under its number.
+func (n *notification) listen() unix.Errno {
+	pidfd, err := unix.PidfdOpen(int(n.pid), unix.PIDFD_THREAD)
+	if err != nil { // before Linux 6.9: it works for the first thread
+		pidfd, err = unix.PidfdOpen(int(n.pid), 0)
+	}
+	if err != nil {
+		return unix.EACCES
+	}
+	defer func() { _ = unix.Close(pidfd) }()
+	fd, err := unix.PidfdGetfd(pidfd, int(int32(n.args[0])), 0) //nolint:gosec // an int of the kernel's
+	if err != nil {
+		return unix.EACCES
+	}
+	defer func() { _ = unix.Close(fd) }()
+	if domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN); err != nil || domain != unix.AF_UNIX {
+		return unix.EACCES
+	}
+	errno, _ := unix.Listen(fd, int(int32(n.args[1]))).(unix.Errno) //nolint:errorlint,gosec // as it is returned
+	return errno
+}

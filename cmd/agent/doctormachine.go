@@ -164,6 +164,9 @@ func (p *patient) landlock(context.Context) finding {
 		return worry("run a kernel from 5.13 on with Landlock among its security modules; see services.hide_secrets",
 			"%v: processes of chats can read what the secret list names, none is started for a plan, and MCP servers read and write what you may; resolvers are confined by WebAssembly", err)
 	}
+	if weak := (&launch.Profile{NoUnix: true, Ports: []uint16{}}).Weaknesses(); len(weak) > 0 {
+		return worry("run a newer kernel", "version %d confines processes of chats and MCP servers, but not as far as it could: %s", version, strings.Join(weak, " "))
+	}
 	return fine("version %d confines processes of chats and MCP servers; resolvers are confined by WebAssembly", version)
 }
 

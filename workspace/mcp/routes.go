@@ -429,7 +429,7 @@ func (s *server) may(j *judgement) []string {
 	if err != nil {
 		return []string{"what it may do isn't known: " + s.describe(err)}
 	}
-	return p.May()
+	return append(p.May(), p.Weaknesses()...)
 }
 
 // logs answers GET /api/v0/mcp/servers/{name}/logs.

@@ -7,8 +7,10 @@ import (
 	"maps"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
+	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
@@ -157,6 +159,36 @@ func TestNumbers(t *testing.T) {
 	}
 	if !slices.Equal(slices.Sorted(maps.Keys(capabilities)), CapabilityNames()) {
 		t.Error("the capabilities have other names than those that can be kept")
+	}
+}
+
+// TestWeaknessesOfKernels: what a kernel isn't asked for is said to be weak, and nothing else.
+func TestWeaknessesOfKernels(t *testing.T) {
+	for abi := minABI; abi <= 10; abi++ {
+		for _, p := range []*Profile{{}, {NoUnix: true}, {Ports: []uint16{9}}, {NoTCP: true}, {KeepModes: true, NoUnix: true, Ports: []uint16{9}}} {
+			for _, signals := range []bool{true, false} {
+				for _, filter := range []bool{true, false} {
+					asked := handled(p, abi)
+					want := map[string]bool{
+						"can be signaled": asked.Scoped&ll.ScopeSignal == 0 || !signals, "Abstract Unix": p.NoUnix && asked.Scoped&ll.ScopeAbstractUnixSocket == 0,
+						"TCP ports": p.Ports != nil && asked.HandledAccessNet == 0, "Devices": asked.HandledAccessFS&ll.AccessFSIoctlDev == 0,
+						"System calls": !filter && p.cutsCalls(), "Limits, priorities": !filter && !p.cutsCalls(),
+					}
+					text, n := strings.Join(p.weaknesses(abi, signals, filter), "\n"), 0
+					for words, is := range want {
+						if strings.Contains(text, words) != is {
+							t.Errorf("version %d, signals %v, filter %v, %+v: %q: want %v in %q", abi, signals, filter, p, words, is, text)
+						}
+						if is {
+							n++
+						}
+					}
+					if got := len(p.weaknesses(abi, signals, filter)); got != n {
+						t.Errorf("version %d, %+v: %d weaknesses, want %d: %s", abi, p, got, n, text)
+					}
+				}
+			}
+		}
 	}
 }
 

@@ -96,7 +96,12 @@ func (p *Profile) Weaknesses() []string {
 	if err != nil {
 		return []string{"Nothing of this is held: " + err.Error() + "."}
 	}
-	var list []string
+	return p.weaknesses(abi, holdsSignals(), hasFilter())
+}
+
+// weaknesses are those under a version of Landlock, where it holds signals or not, and
+// there is a filter of system calls or none.
+func (p *Profile) weaknesses(abi int, signals, filter bool) (list []string) {
 	newer := func(least int, kernel, what string) {
 		if abi < least {
 			list = append(list, fmt.Sprintf("%s (that takes version %d of Landlock, Linux %s, and the kernel has %d).", what, least, kernel, abi))
@@ -106,14 +111,15 @@ func (p *Profile) Weaknesses() []string {
 		newer(4, "6.7", "TCP ports can't be held, and the program doesn't start")
 	}
 	newer(5, "6.10", "Devices that it may use can be sent commands of any kind")
-	if newer(6, "6.12", "Other programs of the same user can be signaled"); abi >= 6 && !holdsSignals() {
+	newer(6, "6.12", "Other programs of the same user can be signaled")
+	if abi >= 6 && !signals {
 		list = append(list, "Other programs of the same user can be signaled (that takes a later release of Linux 6.12, or a newer one).")
 	}
 	if p.NoUnix {
 		newer(6, "6.12", "Abstract Unix sockets can be used by descriptors")
 	}
 	switch {
-	case hasFilter():
+	case filter:
 	case p.cutsCalls():
 		list = append(list, "System calls can't be cut on "+runtime.GOARCH+", and the program doesn't start.")
 	default:

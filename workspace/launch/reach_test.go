@@ -275,7 +275,7 @@ func TestPorts(t *testing.T) {
 		for _, list := range [][]uint16{{ports[0]}, {}} {
 			p := &launch.Profile{Name: "test", Read: system, Ports: list, NoUnix: !unixToo}
 			var refusals []op
-			for _, way := range []string{"sendto", "sendmsg", "sendmmsg", "deferred", "ulp", "listen", "mapped"} {
+			for _, way := range []string{"sendto", "sendmsg", "sendmmsg", "deferred", "ulp", "listen", "mapped", "bind", "splice"} {
 				refusals = append(refusals, op{"tcp:" + way, other})
 			}
 			refusals = append(refusals, op{"tcp:dissolved", given}, op{"tcp:deferred", given}, op{"listen", "127.0.0.1:0"}, op{"listen", given}, op{"tcp", other}, op{"uring"})

@@ -154,22 +154,19 @@ func readAnswer(f *os.File) (listener *os.File, err error) {
 		return nil, err
 	}
 	defer func() { _ = conn.Close() }()
-	socket, ok := conn.(*net.UnixConn)
-	if !ok {
-		return nil, errors.New("the program that starts others has no socket to answer by")
-	}
 	var data []byte
-	for len(data) < maxAnswer {
-		part, rights := make([]byte, 4<<10), make([]byte, unix.CmsgSpace(4))
-		n, oob, _, _, err := socket.ReadMsgUnix(part, rights)
-		if fds := descriptors(rights[:oob]); len(fds) > 0 {
-			_ = unix.SetNonblock(fds[0], true) // for Go to wait for it
-			listener = os.NewFile(uintptr(fds[0]), "listener")
-		}
-		if n == 0 || err != nil {
-			break
+	for part, rights := make([]byte, 4<<10), make([]byte, unix.CmsgSpace(4)); len(data) < maxAnswer; {
+		n, oob, _, _, err := conn.(*net.UnixConn).ReadMsgUnix(part, rights) //nolint:forcetypeassert // of socketpair
+		if n <= 0 || err != nil {
+			break // without an answer, if it isn't the end
 		}
 		data = append(data, part[:n]...)
+		if messages, err := unix.ParseSocketControlMessage(rights[:oob]); err == nil && len(messages) == 1 {
+			if fds, err := unix.ParseUnixRights(&messages[0]); err == nil && len(fds) == 1 {
+				_ = unix.SetNonblock(fds[0], true) // for Go to wait for it
+				listener = os.NewFile(uintptr(fds[0]), "listener")
+			}
+		}
 	}
 	if err := answered(data); err != nil {
 		if listener != nil {
@@ -178,16 +175,6 @@ func readAnswer(f *os.File) (listener *os.File, err error) {
 		return nil, err
 	}
 	return listener, nil
-}
-
-// descriptors returns those that have come with a message.
-func descriptors(rights []byte) []int {
-	messages, err := unix.ParseSocketControlMessage(rights)
-	if err != nil || len(messages) == 0 {
-		return nil
-	}
-	fds, _ := unix.ParseUnixRights(&messages[0])
-	return fds
 }
 
 // answered says what a shim's answer means.

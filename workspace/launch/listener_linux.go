@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"errors"
 	"os"
 	"runtime"
 	"unsafe"
@@ -46,15 +47,12 @@ func decide(listener *os.File) {
 		var received bool
 		err := conn.Read(func(fd uintptr) bool {
 			events := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}} //nolint:gosec // a descriptor
-			ready, err := unix.Poll(events, 0)
-			for err == unix.EINTR {
-				ready, err = unix.Poll(events, 0)
+			_, err := unix.Poll(events, 0)
+			for errors.Is(err, unix.EINTR) {
+				_, err = unix.Poll(events, 0)
 			}
-			if err == nil && ready == 0 {
-				return false // receiving would wait
-			}
-			received = err == nil && events[0].Revents&unix.POLLIN != 0
-			return true
+			received = events[0].Revents&unix.POLLIN != 0
+			return events[0].Revents != 0 // else receiving would wait
 		})
 		if err != nil || !received {
 			return
@@ -107,10 +105,7 @@ func (n *notification) isOwn(who uint64) bool {
 // could put another one under its number.
 func (n *notification) listen() unix.Errno {
 	pidfd, err := unix.PidfdOpen(int(n.pid), unix.PIDFD_THREAD)
-	if err != nil { // before Linux 6.9: it works for the first thread
-		pidfd, err = unix.PidfdOpen(int(n.pid), 0)
-	}
-	if err != nil {
+	if err != nil { // which takes Linux 6.9
 		return unix.EACCES
 	}
 	defer func() { _ = unix.Close(pidfd) }()

@@ -48,21 +48,17 @@
 //     be read by that. Links and mounts are looked through.
 //   - Modes, owners and extended attributes can be changed everywhere unless
 //     Profile.KeepModes refuses it, and times always.
-//   - TCP is held by ports, never by hosts; UDP isn't, but for Profile.NoTCP. Where ports
-//     are held there is no other protocol like TCP, no TCP Fast Open, and nothing listens
-//     but on a Unix socket.
+//   - TCP is held by ports, never by hosts; UDP isn't, but for Profile.NoTCP.
 //   - Unix sockets by path aren't held before version 9. Without
 //     Profile.NoUnix, what listens on one (docker, D-Bus, systemd of the user) can
 //     be asked to do what the program may not. Standard streams that are sockets
 //     stay what they are.
-//   - Signals to others take version 6, with what was mended in it since. Also those to
-//     what an earlier start has left are refused: the starter can send them.
-//   - Whether limits, priorities and processors are those of the program's own is asked of
-//     the starter, which answers as long as it runs: what has left the session isn't, and
-//     nothing but the calling thread is under two filters.
-//   - Without root, HideSecrets leaves /proc/PID/oom_score_adj and autogroup of the
-//     same user's processes writable, where they don't protect themselves: namespaces are
-//     set up by such files.
+//   - Signals to others take version 6, as it was mended since. What an earlier start has
+//     left is such another: the starter can signal it.
+//   - Limits, priorities and processors can be set in a program's session, and by itself
+//     alone where the starter has ended, or a start lies in another one.
+//   - Without root, HideSecrets leaves oom_score_adj and autogroup writable below /proc, by
+//     whose files namespaces are made, for all processes of the user.
 //   - System V shared memory and kernel keyrings of the same user can be used.
 //   - What may be written may be run by others later: a shell's startup files, a
 //     hook of git, the agent's own program where the user can replace it.

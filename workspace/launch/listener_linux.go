@@ -76,10 +76,7 @@ func (n *notification) decided() reply {
 		arch = *arch.compat
 	}
 	who := n.args[0]
-	switch uint32(n.number) { //nolint:gosec // a number
-	case arch.listen:
-		return reply{id: n.id, errno: -int32(n.listen())} //nolint:gosec // some hundreds at most
-	case arch.setpriority, arch.ioprioSet:
+	if call := uint32(n.number); call == arch.setpriority || call == arch.ioprioSet { //nolint:gosec // a number
 		who = n.args[1]
 	}
 	if n.isOwn(who) {
@@ -99,24 +96,4 @@ func (n *notification) isOwn(who uint64) bool {
 	}
 	own, err := unix.Getsid(int(n.pid))
 	return err == nil && own == theirs
-}
-
-// listen listens in the caller's place if the socket is a Unix socket. The caller itself
-// could put another one under its number.
-func (n *notification) listen() unix.Errno {
-	pidfd, err := unix.PidfdOpen(int(n.pid), unix.PIDFD_THREAD)
-	if err != nil { // which takes Linux 6.9
-		return unix.EACCES
-	}
-	defer func() { _ = unix.Close(pidfd) }()
-	fd, err := unix.PidfdGetfd(pidfd, int(int32(n.args[0])), 0) //nolint:gosec // an int of the kernel's
-	if err != nil {
-		return unix.EACCES
-	}
-	defer func() { _ = unix.Close(fd) }()
-	if domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN); err != nil || domain != unix.AF_UNIX {
-		return unix.EACCES
-	}
-	errno, _ := unix.Listen(fd, int(int32(n.args[1]))).(unix.Errno) //nolint:errorlint,gosec // as it is returned
-	return errno
 }

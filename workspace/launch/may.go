@@ -42,6 +42,9 @@ func (p *Profile) mayReach() []string {
 		list = append(list, "It may not use Unix sockets, such as those of containers, keys and the desktop.")
 	} else {
 		list = append(list, "It may use Unix sockets, and ask what listens on them to act for it: containers, keys, the desktop.")
+		if p.Ports != nil {
+			list = append(list, "It may not listen on Unix sockets: they can't be told from others.")
+		}
 	}
 	if len(p.Capabilities) > 0 {
 		list = append(list, sentence("Of root's capabilities it keeps", p.Capabilities, ""))

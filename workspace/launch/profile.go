@@ -21,8 +21,8 @@ type Profile struct {
 	// and nothing else.
 	List []string `json:"list,omitempty"`
 	// Ports are the TCP ports that may be connected to; nil allows all, and
-	// listening too. With a list nothing listens but on Unix sockets, and no other
-	// protocol than TCP, UDP and ICMP is there. An empty list allows no port, and has to
+	// listening too. With a list nothing listens, on Unix sockets neither, and no
+	// other protocol than TCP, UDP and ICMP is there. An empty list allows no port, and has to
 	// stay one on its way.
 	Ports []uint16 `json:"ports"`
 	// NoTCP closes TCP altogether, and every other socket that reaches beyond the

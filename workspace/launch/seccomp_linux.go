@@ -44,30 +44,22 @@ type architecture struct {
 }
 
 var architectures = map[string]architecture{
-	"amd64": {
-		audit: unix.AUDIT_ARCH_X86_64, x32: true, socket: 41, socketpair: 53, listen: 50, setsockopt: 54, ioUring: 425, sends: [3]uint32{44, 46, 307},
-		modes: []uint32{
-			90, 91, 268, 452, // chmod, fchmod, fchmodat, fchmodat2
-			92, 93, 94, 260, // chown, fchown, lchown, fchownat
-			188, 189, 190, 463, // setxattr, lsetxattr, fsetxattr, setxattrat
-			197, 198, 199, 466, // removexattr, lremovexattr, fremovexattr, removexattrat
-			469, // file_setattr
-		},
-		sched: []uint32{142, 144, 203, 314}, setpriority: 141, ioprioSet: 251, prlimit: 302,
-		compat: &architecture{audit: unix.AUDIT_ARCH_I386, sched: []uint32{154, 156, 241, 351}, setpriority: 97, ioprioSet: 289, prlimit: 340},
-	},
-	"arm64": {
-		audit: unix.AUDIT_ARCH_AARCH64, socket: 198, socketpair: 199, listen: 201, setsockopt: 208, ioUring: 425, sends: [3]uint32{206, 211, 269},
-		modes: []uint32{
-			52, 53, 452, // fchmod, fchmodat, fchmodat2
-			55, 54, // fchown, fchownat
-			5, 6, 7, 463, // setxattr, lsetxattr, fsetxattr, setxattrat
-			14, 15, 16, 466, // removexattr, lremovexattr, fremovexattr, removexattrat
-			469, // file_setattr
-		},
-		sched: []uint32{118, 119, 122, 274}, setpriority: 140, ioprioSet: 30, prlimit: 261,
-		compat: &architecture{audit: unix.AUDIT_ARCH_ARM, sched: []uint32{154, 156, 241, 380}, setpriority: 97, ioprioSet: 314, prlimit: 369},
-	},
+	"amd64": {audit: unix.AUDIT_ARCH_X86_64, x32: true, socket: 41, socketpair: 53, listen: 50, setsockopt: 54, ioUring: 425, modes: []uint32{
+		90, 91, 268, 452, // chmod, fchmod, fchmodat, fchmodat2
+		92, 93, 94, 260, // chown, fchown, lchown, fchownat
+		188, 189, 190, 463, // setxattr, lsetxattr, fsetxattr, setxattrat
+		197, 198, 199, 466, // removexattr, lremovexattr, fremovexattr, removexattrat
+		469, // file_setattr
+	}, sends: [3]uint32{44, 46, 307}, sched: []uint32{142, 144, 203, 314}, setpriority: 141, ioprioSet: 251, prlimit: 302,
+		compat: &architecture{audit: unix.AUDIT_ARCH_I386, sched: []uint32{154, 156, 241, 351}, setpriority: 97, ioprioSet: 289, prlimit: 340}},
+	"arm64": {audit: unix.AUDIT_ARCH_AARCH64, socket: 198, socketpair: 199, listen: 201, setsockopt: 208, ioUring: 425, modes: []uint32{
+		52, 53, 452, // fchmod, fchmodat, fchmodat2
+		55, 54, // fchown, fchownat
+		5, 6, 7, 463, // setxattr, lsetxattr, fsetxattr, setxattrat
+		14, 15, 16, 466, // removexattr, lremovexattr, fremovexattr, removexattrat
+		469, // file_setattr
+	}, sends: [3]uint32{206, 211, 269}, sched: []uint32{118, 119, 122, 274}, setpriority: 140, ioprioSet: 30, prlimit: 261,
+		compat: &architecture{audit: unix.AUDIT_ARCH_ARM, sched: []uint32{154, 156, 241, 380}, setpriority: 97, ioprioSet: 314, prlimit: 369}},
 }
 
 // hasFilter reports whether there is a filter of system calls for this machine.
@@ -81,23 +73,22 @@ func hasFilter() bool {
 // there is none in what runs under another one already.
 func filterCalls(p *Profile) (listener *os.File, err error) {
 	arch, ok := architectures[runtime.GOARCH]
-	if !ok && !p.cutsCalls() {
-		return nil, nil //nolint:nilnil // of which Weaknesses tells
-	}
-	if !ok {
+	switch {
+	case !ok && p.cutsCalls():
 		return nil, fmt.Errorf("%w: there is no filter of system calls for %s", ErrUnsupported, runtime.GOARCH)
+	case !ok:
+		return nil, nil //nolint:nilnil // of which Weaknesses tells
 	}
 	fd, err := install(filter(p, &arch, true), unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
 	if err == nil {
 		return os.NewFile(fd, "listener"), nil
 	}
 	if errors.Is(err, unix.EBUSY) {
-		_, err = install(filter(p, &arch, false), 0)
+		if _, err = install(filter(p, &arch, false), 0); err == nil {
+			return nil, nil //nolint:nilnil // as above
+		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%w: the kernel takes no filter of system calls: %w", ErrUnsupported, err)
-	}
-	return nil, nil //nolint:nilnil // as above
+	return nil, fmt.Errorf("%w: the kernel takes no filter of system calls: %w", ErrUnsupported, err)
 }
 
 // install makes a filter this thread's.
@@ -121,11 +112,8 @@ func install(filter []bpf.Instruction, flags uintptr) (listener uintptr, err err
 // Parts of filters. The accumulator has the number of the system call until it is one
 // that something is said about.
 
-// pass allows the call, asked leaves it to who has the listener.
-var (
-	pass  = []bpf.Instruction{bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW}}
-	asked = []bpf.Instruction{bpf.RetConstant{Val: unix.SECCOMP_RET_USER_NOTIF}}
-)
+// pass allows the call.
+var pass = []bpf.Instruction{bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW}}
 
 func deny(errno unix.Errno) []bpf.Instruction {
 	return []bpf.Instruction{bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(errno)}} //nolint:gosec // some hundreds at most
@@ -163,7 +151,7 @@ func filter(p *Profile, arch *architecture, listener bool) []bpf.Instruction {
 	native = append(native, toOthers(arch, listener)...)
 	if p.cutsCalls() {
 		// A ring can do without a system call what is refused here.
-		native = slices.Concat(native, only(arch.ioUring, deny(unix.EACCES)), sockets(p, arch, listener))
+		native = slices.Concat(native, only(arch.ioUring, deny(unix.EACCES)), sockets(p, arch))
 	}
 	if p.KeepModes {
 		for _, call := range arch.modes {
@@ -190,7 +178,7 @@ func toOthers(arch *architecture, listener bool) []bpf.Instruction {
 	var list []bpf.Instruction
 	self := but(unix.EPERM, 0)
 	if listener {
-		self[1] = asked[0]
+		self[1] = bpf.RetConstant{Val: unix.SECCOMP_RET_USER_NOTIF}
 	}
 	for _, call := range arch.sched {
 		list = append(list, only(call, argument(0), self, pass)...)
@@ -206,7 +194,7 @@ func toOthers(arch *architecture, listener bool) []bpf.Instruction {
 }
 
 // sockets cuts kinds of sockets, and what else leads around Landlock's ports.
-func sockets(p *Profile, arch *architecture, listener bool) []bpf.Instruction {
+func sockets(p *Profile, arch *architecture) []bpf.Instruction {
 	const kindBits = 0xf // of a type, without flags
 	kind := append(argument(1), bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: kindBits})
 	socket, pair := argument(0), argument(0)
@@ -225,7 +213,7 @@ func sockets(p *Profile, arch *architecture, listener bool) []bpf.Instruction {
 	}
 	var ports []bpf.Instruction
 	if p.Ports != nil {
-		ports = aroundPorts(arch, listener && !p.NoUnix)
+		ports = aroundPorts(arch)
 		// What the kernel says where it has no MPTCP, SMC or SCTP makes programs take TCP.
 		inet := slices.Concat(kind, but(unix.EPROTONOSUPPORT, unix.SOCK_STREAM, unix.SOCK_DGRAM), argument(2),
 			but(unix.EPROTONOSUPPORT, 0, unix.IPPROTO_TCP, unix.IPPROTO_UDP, unix.IPPROTO_ICMP, unix.IPPROTO_ICMPV6), pass)
@@ -241,14 +229,10 @@ func sockets(p *Profile, arch *architecture, listener bool) []bpf.Instruction {
 
 // aroundPorts closes what Landlock leaves open of TCP. To send is to connect, with TCP
 // Fast Open; to listen is to bind, to a port that the kernel chooses; and SMC takes the
-// place of TCP in a socket. That a socket is a Unix socket can't be seen here: a listener
-// is asked, and without one nothing listens.
-func aroundPorts(arch *architecture, listener bool) []bpf.Instruction {
+// place of TCP in a socket. That a socket isn't one of TCP can't be seen here, so that
+// nothing listens.
+func aroundPorts(arch *architecture) []bpf.Instruction {
 	var list []bpf.Instruction
-	listen := deny(unix.EACCES)
-	if listener {
-		listen = asked
-	}
 	flags := []uint32{3, 2, 3}
 	for i, call := range arch.sends {
 		fast := []bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpBitsNotSet, Val: unix.MSG_FASTOPEN, SkipTrue: 1}}
@@ -256,5 +240,5 @@ func aroundPorts(arch *architecture, listener bool) []bpf.Instruction {
 	}
 	none := deny(unix.ENOPROTOOPT)
 	option := slices.Concat(argument(2), only(unix.TCP_FASTOPEN_CONNECT, none), only(unix.TCP_ULP, none))
-	return slices.Concat(list, only(arch.setsockopt, argument(1), only(unix.IPPROTO_TCP, option), pass), only(arch.listen, listen))
+	return slices.Concat(list, only(arch.setsockopt, argument(1), only(unix.IPPROTO_TCP, option), pass), only(arch.listen, deny(unix.EACCES)))
 }

@@ -39,13 +39,7 @@ func (s *Service) signal(c *httpapi.Call) error {
 	case !known:
 		return refused(c, `signal is "terminate", "kill", "interrupt" or "hangup"`)
 	}
-	info, err := s.own(c.Context(), c, who)
-	if err == nil {
-		err = fenced(c, &info)
-	}
-	if err == nil && !info.Running {
-		err = supervisor.ErrExited
-	}
+	info, err := s.live(c, who)
 	if err == nil {
 		err = s.opts.Supervisor.Signal(c.Context(), info.ID, signal)
 	}
@@ -104,13 +98,7 @@ func (s *Service) resize(c *httpapi.Call) error {
 	if size.Rows == 0 || size.Cols == 0 {
 		return refused(c, "rows and cols are from 1 to 65535")
 	}
-	info, err := s.own(c.Context(), c, who)
-	if err == nil {
-		err = fenced(c, &info)
-	}
-	if err == nil && !info.Running {
-		err = supervisor.ErrExited
-	}
+	info, err := s.live(c, who)
 	if err == nil {
 		err = s.opts.Supervisor.Resize(c.Context(), info.ID, size)
 	}

@@ -113,14 +113,6 @@ func (s *Service) started(c *httpapi.Call, spec *supervisor.Spec) (supervisor.In
 	return s.opts.Supervisor.Start(c.Context(), spec)
 }
 
-// fenced is reach for what anybody may do to a process but who is fenced in.
-func fenced(c *httpapi.Call, info *supervisor.Info) error {
-	if g := access.From(c.Context()); g == nil || g.Plan == "" {
-		return nil
-	}
-	return reach(c, info)
-}
-
 // reach refuses a caller who is confined, and would act through a process that
 // isn't confined alike: what it is told to do, it does with its own rights.
 func reach(c *httpapi.Call, info *supervisor.Info) error {

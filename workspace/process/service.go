@@ -129,6 +129,19 @@ func (s *Service) own(ctx context.Context, c *httpapi.Call, who workspace.Caller
 	return info, err
 }
 
+// live is own for what is done to a process that runs; who is fenced in does it to one
+// that was started so.
+func (s *Service) live(c *httpapi.Call, who workspace.Caller) (supervisor.Info, error) {
+	info, err := s.own(c.Context(), c, who)
+	if g := access.From(c.Context()); err == nil && g != nil && g.Plan != "" {
+		err = reach(c, &info)
+	}
+	if err == nil && !info.Running {
+		err = supervisor.ErrExited
+	}
+	return info, err
+}
+
 // caller returns who calls. Headers that say nothing are the caller's mistake.
 func caller(c *httpapi.Call) (workspace.Caller, error) {
 	who, err := workspace.CallerOf(c.Header)

@@ -47,7 +47,9 @@ func try(t testing.TB, p *launch.Profile, ops ...op) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := command(t, &launch.Spec{Argv: []string{exe, "waymark:probe"}, Profile: p, Env: []string{"PATH=" + os.Getenv("PATH")}})
+	// With the race detector a program would wait for a second at its end.
+	env := []string{"PATH=" + os.Getenv("PATH"), "GORACE=atexit_sleep_ms=0"}
+	cmd := command(t, &launch.Spec{Argv: []string{exe, "waymark:probe"}, Profile: p, Env: env})
 	cmd.Cmd.Stdin = bytes.NewReader(script)
 	cmd.Cmd.Stderr = os.Stderr
 	out, err := cmd.Output()

@@ -95,5 +95,5 @@ func (n *notification) isOwn(who uint64) bool {
 		return false
 	}
 	own, err := unix.Getsid(int(n.pid))
-	return err == nil && own == theirs
+	return err == nil && own == theirs && own > 0 // 0 is one that isn't seen from here
 }

@@ -22,6 +22,8 @@
 //     cut, so that nobody takes it for whole.
 //   - A body is bounded. JSON is strict: unknown and repeated keys, trailing
 //     data and invalid UTF-8 are refused.
+//   - A route with a scope isn't mounted without somebody who guards it, nor under a
+//     guard one that may change something and doesn't say so.
 //   - A WebSocket is closed when its handler returns, and its context ends when
 //     the server stops.
 //

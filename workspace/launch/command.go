@@ -169,9 +169,7 @@ func readAnswer(f *os.File) (listener *os.File, err error) {
 		}
 	}
 	if err := answered(data); err != nil {
-		if listener != nil {
-			_ = listener.Close()
-		}
+		_ = listener.Close() // if there is one
 		return nil, err
 	}
 	return listener, nil

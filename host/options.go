@@ -58,8 +58,9 @@ type Options struct {
 	// PluginDirs are searched for *.wasm files, in order. A directory that
 	// doesn't exist holds none; Run waits for it.
 	PluginDirs []string
-	// RefusePlugins says why no module of one of PluginDirs is loaded; nil refuses none.
-	RefusePlugins func(dir string) error
+	// RefusePlugins says why no module of one of PluginDirs, or none that a link in one
+	// leads to, is loaded; nil refuses none.
+	RefusePlugins func(path string) error
 	// PluginSettle is how long a plugin file must have stayed the same before
 	// Run takes it; 0 means plugin.DefaultSettle.
 	PluginSettle time.Duration

@@ -61,34 +61,68 @@ func (e *exposedConfig) approve(text string) error {
 	return atomicfile.WriteFile(e.approved.Path(), []byte(text), 0o600)
 }
 
-// trustConfig has a configuration file that chats could write be replaced by its approved
-// copy. Who starts an agent with a file for the first time has approved it.
+// trustConfig has configuration files that chats could write be replaced by their approved
+// copies, those too to which a link leads that they can't write. Who starts an agent with
+// a file for the first time has approved it.
 func (a *app) trustConfig(s *settings, paths *config.Paths, w *config.Workspace, log *slog.Logger) error {
-	if s.configFile == "" {
-		return nil
+	files := paths.ConfigFiles
+	if s.configFile != "" {
+		files = []string{s.configFile}
 	}
-	own, err := paths.Own.Add(places.Config, s.configFile)
-	if !errors.Is(err, places.ErrExposed) {
-		return err
+	for i, file := range files {
+		own, err := paths.Own.Add(places.Config, file)
+		if at := places.Real(own.Path()); err == nil && at != own.Path() {
+			_, err = paths.Own.Add(places.Config, at)
+		}
+		if err == nil {
+			continue
+		}
+		if !errors.Is(err, places.ErrExposed) {
+			return err
+		}
+		e := exposed(own.Path(), w)
+		if err := a.approved(e, log); errors.Is(err, fs.ErrNotExist) && s.configFile == "" {
+			continue // there is none
+		} else if err != nil {
+			return err
+		}
+		s.exposed = append(s.exposed, e)
+		if s.configFile != "" {
+			s.configFile = e.approved.Path()
+		} else {
+			files[i] = e.approved.Path()
+		}
 	}
-	e := exposed(own.Path(), w)
-	err = e.check()
+	return nil
+}
+
+// approved makes sure that there is an approved content, and says where another one has
+// come since.
+func (a *app) approved(e *exposedConfig, log *slog.Logger) error {
+	err := e.check()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		err = e.takeOver()
+		return e.takeOver()
 	case errors.Is(err, errUnapproved) && term.IsTerminal(a.stderr) && term.IsTerminal(os.Stdin):
 		if _, err := fmt.Fprintln(a.stderr, err); err != nil {
 			return err
 		}
-		err = nil
 		if confirmed(a.stderr, os.Stdin, "Let what is there now count?") {
-			err = e.takeOver()
+			return e.takeOver()
 		}
+		return nil
 	case errors.Is(err, errUnapproved):
 		log.Warn(err.Error())
-		err = nil
+		return nil
 	}
-	s.exposed, s.configFile = e, e.approved.Path()
+	return err
+}
+
+// unapproved says which files have another content than the approved one.
+func (s *settings) unapproved() (err error) {
+	for _, e := range s.exposed {
+		err = errors.Join(err, e.check())
+	}
 	return err
 }
 

@@ -22,7 +22,7 @@ import (
 type settings struct {
 	plugins    []string
 	configFile string
-	exposed    *exposedConfig // nil while configFile is what was named, or nothing
+	exposed    []*exposedConfig // in whose place copies are read
 }
 
 func (s *settings) addFlags(cmd *cobra.Command) {
@@ -85,9 +85,8 @@ func (a *app) hostOptions(s *settings, c *config.Config, paths *config.Paths, en
 			opts.PluginDirs = append(opts.PluginDirs, own.Path())
 		}
 	}
-	// What was exposed when it was named stays so: it is looked at as it is now.
-	opts.RefusePlugins = func(dir string) error {
-		_, err := paths.Own.Add(places.Plugins, dir)
+	opts.RefusePlugins = func(path string) error { // by what it is at the time
+		_, err := paths.Own.Add(places.Plugins, path)
 		if errors.Is(err, places.ErrExposed) {
 			return fmt.Errorf("%w, who could put modules there: move it to %s", err, filepath.Join(paths.Config, "plugins"))
 		}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -129,8 +130,8 @@ func (d *daemon) reload(ctx context.Context, asked bool) {
 	if ctx.Err() != nil {
 		return
 	}
-	if e := d.settings.exposed; err == nil && e != nil {
-		if err = e.check(); err != nil { // the copy was read all the same
+	if err == nil {
+		if err = d.settings.unapproved(); err != nil { // the copies were read all the same
 			d.log.Warn(err.Error())
 			d.setConfigError(err)
 			return
@@ -228,11 +229,12 @@ func (s *runSettings) stamp(paths *config.Paths) string {
 
 // files are the paths of the configuration.
 func (s *settings) files(paths *config.Paths) []string {
-	switch {
-	case s.exposed != nil:
-		return []string{s.configFile, s.exposed.file}
-	case s.configFile != "":
-		return []string{s.configFile}
+	files := slices.Clone(paths.ConfigFiles)
+	if s.configFile != "" {
+		files = []string{s.configFile}
 	}
-	return paths.ConfigFiles
+	for _, e := range s.exposed {
+		files = append(files, e.file)
+	}
+	return files
 }

@@ -284,6 +284,11 @@ func (a *app) prepare(ctx context.Context, s *runSettings) (_ *daemon, err error
 		if err := paths.Own.Work(places.Root); err != nil {
 			return nil, err
 		}
+		if path := os.Getenv("CODER_AGENT_TOKEN_FILE"); path != "" {
+			if _, err := paths.Token(path); err != nil { // --coder refuses it
+				log.Warn("what runs for chats can read the token of the workspace's own agent", slog.Any("error", err))
+			}
+		}
 		if err := a.trustConfig(&s.settings, paths, places, log); err != nil {
 			return nil, err
 		}
@@ -305,9 +310,7 @@ func (a *app) prepare(ctx context.Context, s *runSettings) (_ *daemon, err error
 		app: a, log: log, started: time.Now(), settings: s, workspace: w, stamp: stamp,
 		metrics: metrics.New(metrics.Options{Version: cli.CurrentVersion().Version}),
 	}
-	if s.exposed != nil {
-		d.setConfigError(s.exposed.check())
-	}
+	d.setConfigError(s.unapproved())
 	if err := d.choosePeer(c); err != nil {
 		return nil, err
 	}

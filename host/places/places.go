@@ -156,13 +156,17 @@ func (r *Registry) exposed(p Place) error {
 		return nil
 	}
 	at := Real(p.path)
+	// All directories above the home have something to hide already.
+	works := r.root != "" && !within(r.home, r.root)
+	if works && r.linked(p.path) {
+		return fmt.Errorf("%s leads over a link in the workspace %s: %w", p.path, r.root, ErrExposed)
+	}
 	for _, other := range r.list {
 		if other.kind.Hidden() && other != p && within(at, Real(other.path)) {
 			return nil
 		}
 	}
-	// All directories above the home have something to hide already.
-	if r.root != "" && within(at, r.root) && !within(r.home, r.root) {
+	if works && within(at, r.root) {
 		return fmt.Errorf("%s lies in the workspace %s: %w", p.path, r.root, ErrExposed)
 	}
 	if dir := shared(at); p.kind == Sockets && dir != "" && (r.home == "" || !within(at, r.home)) {
@@ -170,6 +174,37 @@ func (r *Registry) exposed(p Place) error {
 	}
 	return nil
 }
+
+// linked reports whether a link on the way to a path lies in the workspace: who works
+// there can have it lead elsewhere.
+func (r *Registry) linked(path string) bool {
+	for links := 0; links < maxLinks; links++ {
+		link := ""
+		for at := path; at != "/"; at = filepath.Dir(at) {
+			if info, err := os.Lstat(at); err == nil && info.Mode()&os.ModeSymlink != 0 {
+				link = at // the first of them, whose directory is no link
+			}
+		}
+		if link == "" {
+			return false
+		}
+		if within(link, r.root) {
+			return true
+		}
+		target, err := os.Readlink(link)
+		if err != nil {
+			return false
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(link), target)
+		}
+		path = filepath.Join(target, strings.TrimPrefix(path, link))
+	}
+	return true
+}
+
+// maxLinks is how many links the kernel follows in one path.
+const maxLinks = 40
 
 // All lists the places in the order in which they were registered.
 func (r *Registry) All() []Place {

@@ -78,8 +78,9 @@ type Config struct {
 	// Dirs are searched for *.wasm files, in order. One that doesn't exist holds
 	// none.
 	Dirs []string
-	// Refuse says why no module of one of Dirs is loaded; nil refuses none.
-	Refuse func(dir string) error
+	// Refuse says why no module of one of Dirs, or none that a link in one leads to, is
+	// loaded; nil refuses none.
+	Refuse func(path string) error
 	// Entries narrow and configure modules by the name they give themselves; a
 	// module without one runs with the defaults.
 	Entries []Entry

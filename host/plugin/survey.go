@@ -97,9 +97,7 @@ func (v *survey) list() map[string]bool {
 	for _, path := range v.config.Dirs {
 		dir := directory{path: path}
 		var paths []string
-		if v.config.Refuse != nil {
-			dir.err = refused(v.config.Refuse(path))
-		}
+		dir.err = v.refuse(path)
 		if dir.err == nil {
 			paths, dir.err = moduleFiles(path)
 		}
@@ -107,6 +105,10 @@ func (v *survey) list() map[string]bool {
 			paths = v.knownIn(path)
 		}
 		for _, path := range paths {
+			if err := v.refuseLink(path); err != nil {
+				v.dirs = append(v.dirs, directory{path: path, err: err})
+				continue
+			}
 			add(&dir, modulePath{path, false})
 		}
 		v.dirs = append(v.dirs, dir)
@@ -114,12 +116,23 @@ func (v *survey) list() map[string]bool {
 	return present
 }
 
-// refused is a refusal as the reason for which nothing of a directory is loaded.
-func refused(err error) error {
-	if err == nil {
+// refuse says why nothing is loaded from a place.
+func (v *survey) refuse(path string) error {
+	if v.config.Refuse == nil {
 		return nil
 	}
-	return untrustedError(err.Error())
+	if err := v.config.Refuse(path); err != nil {
+		return untrustedError(err.Error())
+	}
+	return nil
+}
+
+// refuseLink is refuse for what a module's link leads to.
+func (v *survey) refuseLink(path string) error {
+	if v.config.Refuse == nil || !isLink(path) {
+		return nil
+	}
+	return v.refuse(realPath(path))
 }
 
 // realPath is where a path leads to, whatever it is called; only for telling

@@ -67,7 +67,7 @@ GUEST_FILES := $(shell find abi sdk-guest plugins -name '*.go' ! -name '*_test.g
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 NATIVE_FILES := $(shell find host/sandbox internal/sealed internal/tools/aot -name '*.go' ! -name '*_test.go' 2>/dev/null)
-.PHONY: help run build guest native test test-all test-programs race stress check fmt vet cross lint generate generated clean-tree bench bench-hub bench-latency bench-mcp fuzz soak hostile cover metrics install-user uninstall-user dist clean
+.PHONY: help run build guest native test test-all test-programs race stress check fmt vet cross lint generate generated clean-tree bench bench-hub bench-latency bench-mcp fuzz soak hostile cover metrics contracts install-user uninstall-user dist clean
 
 help: ## Say what the targets are.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -160,6 +160,10 @@ soak: guest ## Run the random tests for long, with cases that nobody has tried; 
 
 metrics: ## Count lines, files, exported names and repetitions of each package; BEFORE=dir to compare.
 	@$(GO) run ./test/tools/metrics $(BEFORE) .
+
+contracts: ## Say which packages are held to which suite of test/contracts.
+	@$(GO) list -f '{{$$p := .ImportPath}}{{range .TestImports}}{{.}} {{$$p}}{{"\n"}}{{end}}{{range .XTestImports}}{{.}} {{$$p}}{{"\n"}}{{end}}' ./... | \
+	sed -n 's,^waymark/test/contracts/\([^ ]*\) waymark/,\1 ,p' | sort -u | awk '$$1 != suite { suite = $$1; print suite } { print "  " $$2 }'
 
 bench-hub: ## Measure a hub under a thousand agents, on SQLite and on PostgreSQL.
 	$(GO) test ./test/benchhub -run 'TestHub|TestReconnect' -count 1 -v -timeout 30m -args -agents 1000 -interval 10s -steady 20s -saturate 10s -workers 32 $(BENCHHUBFLAGS)

@@ -84,9 +84,9 @@ var ErrExposed = errors.New("it can't be kept from what runs for chats")
 type Registry struct {
 	home string // link-free; "" when there is none
 
-	mu   sync.Mutex // guards what follows
-	list []Place
-	root string // link-free; "" while there is none
+	mu    sync.Mutex // guards what follows
+	list  []Place
+	roots []string // link-free
 }
 
 // New returns an empty list. Directories on the way to places below home are never those
@@ -99,7 +99,9 @@ func New(home string) *Registry {
 	return r
 }
 
-// Work says in which directory chats work, by its path without links; "" is none.
+// Work says in which directory chats work, by its path without links; "" is none. Those
+// that were named before go on being ones in which nothing is trusted: who could write
+// there may have done so.
 //
 // # Errors
 //
@@ -108,14 +110,17 @@ func New(home string) *Registry {
 func (r *Registry) Work(root string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	before := r.root
-	r.root = root
+	if root == "" || slices.Contains(r.roots, root) {
+		return nil
+	}
+	before := r.roots
+	r.roots = append(slices.Clip(before), root)
 	for _, p := range r.list {
 		if p.kind != Plugins && p.kind != Token && p.kind != Config {
 			continue
 		}
 		if err := r.exposed(p); err != nil {
-			r.root = before
+			r.roots = before
 			return err
 		}
 	}
@@ -156,18 +161,20 @@ func (r *Registry) exposed(p Place) error {
 		return nil
 	}
 	at := Real(p.path)
-	// All directories above the home have something to hide already.
-	works := r.root != "" && !within(r.home, r.root)
-	if works && r.linked(p.path) {
-		return fmt.Errorf("%s leads over a link in the workspace %s: %w", p.path, r.root, ErrExposed)
-	}
-	for _, other := range r.list {
-		if other.kind.Hidden() && other != p && within(at, Real(other.path)) {
-			return nil
+	kept := slices.ContainsFunc(r.list, func(other Place) bool {
+		return other.kind.Hidden() && other != p && within(at, Real(other.path))
+	})
+	for _, root := range r.roots {
+		switch {
+		case within(r.home, root): // all directories above the home have something to hide already
+		case linked(p.path, root):
+			return fmt.Errorf("%s leads over a link in the workspace %s: %w", p.path, root, ErrExposed)
+		case within(at, root) && !kept:
+			return fmt.Errorf("%s lies in the workspace %s: %w", p.path, root, ErrExposed)
 		}
 	}
-	if works && within(at, r.root) {
-		return fmt.Errorf("%s lies in the workspace %s: %w", p.path, r.root, ErrExposed)
+	if kept {
+		return nil
 	}
 	if dir := shared(at); p.kind == Sockets && dir != "" && (r.home == "" || !within(at, r.home)) {
 		return fmt.Errorf("%s lies in %s, where every user may make files: %w", p.path, dir, ErrExposed)
@@ -175,9 +182,9 @@ func (r *Registry) exposed(p Place) error {
 	return nil
 }
 
-// linked reports whether a link on the way to a path lies in the workspace: who works
+// linked reports whether a link on the way to a path lies in a workspace: who works
 // there can have it lead elsewhere.
-func (r *Registry) linked(path string) bool {
+func linked(path, root string) bool {
 	for links := 0; links < maxLinks; links++ {
 		link := ""
 		for at := path; at != "/"; at = filepath.Dir(at) {
@@ -188,7 +195,7 @@ func (r *Registry) linked(path string) bool {
 		if link == "" {
 			return false
 		}
-		if within(link, r.root) {
+		if within(link, root) {
 			return true
 		}
 		target, err := os.Readlink(link)

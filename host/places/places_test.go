@@ -87,4 +87,12 @@ func TestExposed(t *testing.T) {
 	if err := r.Work(home); err != nil {
 		t.Error(err)
 	}
+	// Nor is what lies in an earlier one trusted when there is another.
+	r = fresh(root)
+	if err := r.Work(home + "/another"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Add(places.Plugins, root+"/mods"); !errors.Is(err, places.ErrExposed) {
+		t.Errorf("what lies in the earlier workspace is trusted: %v", err)
+	}
 }

@@ -321,6 +321,9 @@ func (a *app) prepare(ctx context.Context, s *runSettings) (_ *daemon, err error
 	if err := d.claimWorkspace(ctx); err != nil {
 		return d, err
 	}
+	if err := paths.Own.Share(w.places.State.In("own.json"), paths.State.In("w", "*", "own.json").Path()); err != nil {
+		log.Warn("chats of other workspaces may change what this agent trusts", slog.Any("error", err))
+	}
 	d.services = newServices(d, c)
 	d.silent.Store(!c.Push.Clients)
 	if servers := d.services.servers; servers != nil {

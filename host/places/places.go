@@ -15,6 +15,8 @@
 //     or has its content approved.
 //   - A place that has been registered stays so until the process ends, also when the
 //     configuration names it no more.
+//   - What one agent of a user trusts is kept from the chats of the others
+//     ([Registry.Share]).
 //
 // # Concurrency
 //
@@ -87,6 +89,8 @@ type Registry struct {
 	mu    sync.Mutex // guards what follows
 	list  []Place
 	roots []string // link-free
+	// file and pattern are those of Share; empty before.
+	file, pattern string
 }
 
 // New returns an empty list. Directories on the way to places below home are never those
@@ -124,7 +128,7 @@ func (r *Registry) Work(root string) error {
 			return err
 		}
 	}
-	return nil
+	return r.write()
 }
 
 // Add registers a place, which needn't exist. A relative path is one of the working
@@ -136,8 +140,8 @@ func (r *Registry) Work(root string) error {
 // whole. The place is returned, for a caller who has another way to trust what is there,
 // and isn't in the list. Sockets, which can as well be elsewhere, are exposed also below a
 // directory in which every user may make files, since nothing can be made there any more
-// by who must not rename what is in it. Nothing else is an error but a working directory
-// that can't be found.
+// by who must not rename what is in it. Else the working directory can't be found, or the
+// list not be shared.
 func (r *Registry) Add(kind Kind, path string) (Place, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -151,6 +155,7 @@ func (r *Registry) Add(kind Kind, path string) (Place, error) {
 	}
 	if !slices.Contains(r.list, p) {
 		r.list = append(r.list, p)
+		return p, r.write()
 	}
 	return p, nil
 }
@@ -164,13 +169,17 @@ func (r *Registry) exposed(p Place) error {
 	kept := slices.ContainsFunc(r.list, func(other Place) bool {
 		return other.kind.Hidden() && other != p && within(at, Real(other.path))
 	})
-	for _, root := range r.roots {
+	roots := r.roots
+	for _, w := range r.others() { // which may have ended, and what they have started goes on
+		roots = append(slices.Clip(roots), w.Roots...)
+	}
+	for _, root := range roots {
 		switch {
 		case within(r.home, root): // all directories above the home have something to hide already
 		case linked(p.path, root):
-			return fmt.Errorf("%s leads over a link in the workspace %s: %w", p.path, root, ErrExposed)
+			return fmt.Errorf("%s leads over a link in %s, where chats work or have worked: %w", p.path, root, ErrExposed)
 		case within(at, root) && !kept:
-			return fmt.Errorf("%s lies in the workspace %s: %w", p.path, root, ErrExposed)
+			return fmt.Errorf("%s lies in %s, where chats work or have worked: %w", p.path, root, ErrExposed)
 		}
 	}
 	if kept {
@@ -213,11 +222,12 @@ func linked(path, root string) bool {
 // maxLinks is how many links the kernel follows in one path.
 const maxLinks = 40
 
-// All lists the places in the order in which they were registered.
+// All lists the places in the order in which they were registered, and then those of the
+// user's other agents.
 func (r *Registry) All() []Place {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.list)
+	return append(slices.Clone(r.list), r.foreign()...)
 }
 
 // Paths lists the paths of all.

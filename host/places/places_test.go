@@ -96,3 +96,44 @@ func TestExposed(t *testing.T) {
 		t.Errorf("what lies in the earlier workspace is trusted: %v", err)
 	}
 }
+
+// TestShare: the agents of a user keep from the chats of each what another one trusts, and
+// trust nothing that lies where the other one's chats work.
+func TestShare(t *testing.T) {
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := top + "/home"
+	agent := func(name string) *places.Registry {
+		r := places.New(home)
+		state, err := r.Add(places.State, top+"/state")
+		if err := errors.Join(err, r.Work(home+"/"+name), os.MkdirAll(state.In("w", name).Path(), 0o700),
+			r.Share(state.In("w", name, "own.json"), state.In("w", "*", "own.json").Path())); err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	one, two := agent("one"), agent("two")
+	for _, path := range []string{home + "/mods", home + "/two/mods"} {
+		_, err := one.Add(places.Plugins, path)
+		if exposed := path != home+"/mods"; errors.Is(err, places.ErrExposed) != exposed {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if _, err := one.Add(places.Config, home+"/one.toml"); err != nil {
+		t.Fatal(err)
+	}
+	third := agent("third")
+	for _, r := range []*places.Registry{two, third} {
+		if got, want := r.Hidden(), []string{top + "/state", home + "/mods", home + "/one.toml"}; !slices.Equal(got, want) {
+			t.Errorf("what is hidden is %v, want %v", got, want)
+		}
+	}
+	if err := os.WriteFile(top+"/state/w/one/own.json", []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := two.Hidden(), []string{top + "/state"}; !slices.Equal(got, want) {
+		t.Errorf("where another's list is broken, what is hidden is %v, want %v", got, want)
+	}
+}

@@ -140,8 +140,8 @@ func (r *Registry) Work(root string) error {
 // whole. The place is returned, for a caller who has another way to trust what is there,
 // and isn't in the list. Sockets, which can as well be elsewhere, are exposed also below a
 // directory in which every user may make files, since nothing can be made there any more
-// by who must not rename what is in it. Else the working directory can't be found, or the
-// list not be shared.
+// by who must not rename what is in it. Nothing else is an error but a working directory
+// that can't be found.
 func (r *Registry) Add(kind Kind, path string) (Place, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -155,7 +155,7 @@ func (r *Registry) Add(kind Kind, path string) (Place, error) {
 	}
 	if !slices.Contains(r.list, p) {
 		r.list = append(r.list, p)
-		return p, r.write()
+		_ = r.write() // the others go by what was written last
 	}
 	return p, nil
 }

@@ -11,7 +11,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,7 +22,6 @@ import (
 	"waymark/host/plugin"
 	"waymark/host/push"
 	"waymark/host/vfs"
-	"waymark/plugins/conventions"
 	"waymark/snapshot"
 )
 
@@ -39,9 +37,10 @@ func (a *app) configCommand() *cobra.Command {
 	check := &cobra.Command{
 		Use:   "check [FILE]",
 		Short: "Say what is wrong with the configuration, and what it changes",
-		Long: `Check reads FILE, or else the files that the agent reads, and says all that is wrong
-with them, or which values differ from the defaults. The exit code is 1 when the agent
-wouldn't take them.
+		Long: `Check reads FILE in place of the user's own files, or else the files that the agent reads,
+and says all that is wrong with them, or which values differ from the defaults, who has set
+them, and which of a user's have no effect since the machine's file narrows them. The exit
+code is 1 when the agent wouldn't take them.
 
 It also looks at the modules, and warns of entries that none of them answers to: a
 plugin or a resolver that isn't there, an unknown name of a secret, a file that is
@@ -76,8 +75,12 @@ type checked struct {
 	// Problems are in the order of the files, and in each of what stands there.
 	Problems []configProblem `json:"problems"`
 	Warnings []string        `json:"warnings"`
-	// Settings holds what differs from the defaults.
-	Settings map[string]any `json:"settings"`
+	// Settings holds what differs from the defaults, and Origins the files that have
+	// set it.
+	Settings map[string]any      `json:"settings"`
+	Origins  map[string][]string `json:"origins"`
+	// Ignored are users' values that don't hold, since the machine's file narrows them.
+	Ignored []config.Ignored `json:"ignored"`
 }
 
 type configProblem struct {
@@ -95,9 +98,9 @@ func (a *app) checkConfig(ctx context.Context, file string, asJSON bool) error {
 		return err
 	}
 	s := settings{configFile: file}
-	result := checked{LookedFor: paths.ConfigFiles, Files: []string{}, Problems: []configProblem{}, Warnings: []string{}, Settings: map[string]any{}}
+	result := checked{LookedFor: paths.ConfigFiles, Files: []string{}, Problems: []configProblem{}, Warnings: []string{}, Settings: map[string]any{}, Origins: map[string][]string{}, Ignored: []config.Ignored{}}
 	if file != "" {
-		result.LookedFor = []string{file}
+		result.LookedFor = s.files(paths)
 	}
 	if places, err := paths.Workspace("."); err == nil {
 		paths.ConfigFiles = append(paths.ConfigFiles, places.ConfigFile())
@@ -116,18 +119,18 @@ func (a *app) checkConfig(ctx context.Context, file string, asJSON bool) error {
 		}
 		return err
 	}
-	differing := differences(c)
-	result.OK = true
+	result.OK, result.Ignored = true, append(result.Ignored, c.Ignored...)
 	result.Files = append(result.Files, c.Files...)
 	result.Warnings = append(result.Warnings, configWarnings(c, paths)...)
 	result.Warnings = append(result.Warnings, a.moduleWarnings(ctx, c, paths)...)
-	for _, s := range differing {
-		result.Settings[s.key] = s.value
+	for _, s := range c.Settings() {
+		result.Settings[s.Key] = s.Value
+		result.Origins[s.Key] = append([]string{}, s.Files...)
 	}
 	if asJSON {
 		return term.JSON(a.stdout, result)
 	}
-	return printChecked(a.stdout, &result, differing)
+	return printChecked(a.stdout, &result, c.Settings())
 }
 
 func problemsOf(err error) []configProblem {
@@ -163,7 +166,7 @@ func configWarnings(c *config.Config, paths *config.Paths) []string {
 	return nil
 }
 
-func printChecked(w io.Writer, result *checked, differing []setting) error {
+func printChecked(w io.Writer, result *checked, differing []config.Setting) error {
 	out := &strings.Builder{}
 	if len(result.Files) == 0 {
 		fmt.Fprintf(out, "no configuration file: looked for %s\n", term.Visible(strings.Join(result.LookedFor, ", ")))
@@ -174,225 +177,34 @@ func printChecked(w io.Writer, result *checked, differing []setting) error {
 	for _, line := range result.Warnings {
 		fmt.Fprintf(out, "warning: %s\n", term.Visible(line))
 	}
+	for _, i := range result.Ignored {
+		fmt.Fprintf(out, "not in force: %s = %s of %s: %s narrows it to %s\n", term.Visible(i.Key), term.Visible(jsonText(i.Value)), term.Visible(i.File), config.MachineFile, term.Visible(jsonText(i.InForce)))
+	}
 	if len(differing) == 0 {
 		fmt.Fprintln(out, "the defaults are in force, see 'agent config defaults'")
 	} else {
 		fmt.Fprintln(out, "in force, where it differs from the defaults:")
 	}
 	for _, s := range differing {
-		fmt.Fprintf(out, "  %s = %s\n", term.Visible(s.key), term.Visible(s.text()))
+		fmt.Fprintf(out, "  %s = %s", term.Visible(s.Key), term.Visible(jsonText(s.Value)))
+		if len(result.Files) > 1 && len(s.Files) > 0 {
+			fmt.Fprintf(out, "   # %s", term.Visible(strings.Join(s.Files, " and ")))
+		}
+		fmt.Fprintln(out)
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
 }
 
-// setting is one value of the configuration under its full name.
-type setting struct {
-	key   string
-	value any // string, int, bool, []string, []uint16 or json.RawMessage
-}
-
-// text writes the value as JSON, which reads like TOML.
-func (s setting) text() string {
+// jsonText writes a value as JSON, which reads like TOML.
+func jsonText(value any) string {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s.value); err != nil {
+	if err := enc.Encode(value); err != nil {
 		return err.Error() // there is no value that can't be written
 	}
 	return strings.TrimSuffix(out.String(), "\n")
-}
-
-// differences lists what isn't as by default.
-func differences(c *config.Config) []setting {
-	defaults := map[string]string{}
-	for _, s := range values(config.Default()) {
-		defaults[s.key] = s.text()
-	}
-	var list []setting
-	for _, s := range values(c) {
-		if def, known := defaults[s.key]; !known || def != s.text() {
-			list = append(list, s)
-		}
-	}
-	return list
-}
-
-// values lists everything that a configuration says, in the order of
-// plugin.toml.
-func values(c *config.Config) []setting {
-	list := []setting{
-		{"exclude", texts(c.Exclude)},
-		{"plugins.dirs", texts(c.Plugins.Dirs)},
-		{"builtin.disable", texts(c.Builtin.Disable)},
-	}
-	list = append(list, tables("builtin.config.", c.Builtin.Config)...)
-	list = append(list, []setting{
-		{"conventions.agents", texts(c.Conventions.Agents)},
-		{"conventions.strict", c.Conventions.Strict},
-		{"conventions.user", c.Conventions.User},
-		{"conventions.children", c.Conventions.Children},
-		{"conventions.grants", texts(c.Conventions.Grants)},
-	}...)
-	for _, o := range c.OwnConventions() {
-		list = append(list, conventionValues(&o)...)
-	}
-	list = append(list, limitValues("limits.", c.Limits)...)
-	list = append(list, []setting{
-		{"snapshot.max_resource_bytes", c.Snapshot.MaxResourceBytes.String()},
-		{"snapshot.max_bytes", c.Snapshot.MaxBytes.String()},
-		{"snapshot.max_resources", c.Snapshot.MaxResources},
-		{"watch.quiet", duration(c.Watch.Quiet)},
-		{"watch.max_wait", duration(c.Watch.MaxWait)},
-		{"watch.recheck", duration(c.Watch.Recheck)},
-		{"push.url", c.Push.URL},
-		{"push.token_file", c.Push.TokenFile},
-		{"push.agent", c.Push.Agent},
-		{"push.clients", c.Push.Clients},
-		{"services.processes", c.Services.Processes},
-		{"services.files", c.Services.Files},
-		{"services.git", c.Services.Git},
-		{"services.tcp", c.Services.TCP},
-		{"services.hub", c.Services.Hub},
-		{"services.hide_secrets", c.Services.HideSecrets},
-		{"services.files_within", c.Services.FilesWithin},
-		{"services.spool", c.Services.Spool.String()},
-		{"services.spool_total", c.Services.SpoolTotal.String()},
-		{"services.audit", c.Services.Audit.String()},
-	}...)
-	list = append(list, mcpValues(&c.MCP)...)
-	for _, p := range c.Entries {
-		list = append(list, entryValues(p)...)
-	}
-	return list
-}
-
-// conventionValues lists a [[convention]] table under its id.
-func conventionValues(c *conventions.Convention) []setting {
-	key := "convention." + c.ID + "."
-	return []setting{
-		{key + "readers", texts(c.Readers)},
-		{key + "places", texts(c.Places)},
-		{key + "scope", string(c.Scope)},
-		{key + "kind", string(c.Kind)},
-		{key + "format", string(c.Format)},
-		{key + "name", string(c.Name)},
-		{key + "description", string(c.Description)},
-		{key + "mode", c.Applies.Mode},
-		{key + "globs_key", c.Applies.GlobsKey},
-	}
-}
-
-func mcpValues(m *config.MCP) []setting {
-	list := []setting{
-		{"mcp.enabled", m.Enabled},
-		{"mcp.trust", m.Trust},
-		{"mcp.from", texts(m.From)},
-		{"mcp.confine", m.Confine},
-		{"mcp.require_confined", m.RequireConfined},
-		{"mcp.allow", texts(m.Allow)},
-		{"mcp.deny", texts(m.Deny)},
-		{"mcp.new_tools", m.NewTools},
-		{"mcp.approved", texts(m.Approved)},
-		{"mcp.keys", texts(m.Keys)},
-		{"mcp.connect_timeout", duration(m.ConnectTimeout)},
-		{"mcp.call_timeout", duration(m.CallTimeout)},
-		{"mcp.idle", duration(m.Idle)},
-		{"mcp.server_tools", m.ServerTools},
-		{"mcp.tools", m.Tools},
-		{"mcp.server_bytes", m.ServerBytes.String()},
-		{"mcp.bytes", m.Bytes.String()},
-		{"mcp.result_bytes", m.ResultBytes.String()},
-		{"mcp.result_spool", m.ResultSpool.String()},
-		{"mcp.disk", m.Disk.String()},
-	}
-	for _, name := range slices.Sorted(maps.Keys(m.Servers)) {
-		list = append(list, mcpServerValues(name, m.Servers[name])...)
-	}
-	return list
-}
-
-// mcpServerValues lists what the table of a server changes; off is always there, so
-// that one without anything else shows.
-func mcpServerValues(name string, s *config.MCPServer) []setting {
-	under := "mcp.servers." + name + "."
-	list := []setting{{under + "off", s.Off}}
-	if len(s.Read) > 0 {
-		list = append(list, setting{under + "read", texts(s.Read)})
-	}
-	if len(s.Write) > 0 {
-		list = append(list, setting{under + "write", texts(s.Write)})
-	}
-	if s.Ports != nil {
-		list = append(list, setting{under + "ports", s.Ports})
-	}
-	if s.Unix {
-		list = append(list, setting{under + "unix", s.Unix})
-	}
-	if len(s.Env) > 0 {
-		list = append(list, setting{under + "env", texts(s.Env)})
-	}
-	return list
-}
-
-// entryValues lists what an entry changes; rank is always there, so that an
-// entry without anything else shows.
-func entryValues(p config.Plugin) []setting {
-	name := "plugin." + p.Name + "."
-	list := []setting{{name + "rank", p.Rank}}
-	if p.SHA256 != "" {
-		list = append(list, setting{name + "sha256", p.SHA256})
-	}
-	if len(p.Reads) > 0 {
-		list = append(list, setting{name + "reads", texts(p.Reads)})
-	}
-	if len(p.GrantSecrets) > 0 {
-		list = append(list, setting{name + "grant_secrets", texts(p.GrantSecrets)})
-	}
-	list = append(list, tables(name+"config.", p.Config)...)
-	none := limitValues("", config.Limits{})
-	for i, s := range limitValues("", p.Limits) {
-		if s.value != none[i].value {
-			list = append(list, setting{name + "limits." + s.key, s.value})
-		}
-	}
-	return list
-}
-
-func limitValues(under string, l config.Limits) []setting {
-	return []setting{
-		{under + "time", duration(l.Time)},
-		{under + "fuel", l.Fuel},
-		{under + "memory", l.Memory.String()},
-		{under + "response", l.Response.String()},
-		{under + "logs", l.Logs.String()},
-		{under + "opens", l.Opens},
-		{under + "read_bytes", l.ReadBytes.String()},
-		{under + "entries", l.Entries},
-	}
-}
-
-func tables(under string, objects map[string]json.RawMessage) []setting {
-	var list []setting
-	for _, name := range slices.Sorted(maps.Keys(objects)) {
-		list = append(list, setting{under + name, objects[name]})
-	}
-	return list
-}
-
-// texts is the list, never nil: [] and not null.
-func texts(list []string) []string { return append([]string{}, list...) }
-
-// duration writes a duration as a person would: 1m, not 1m0s.
-func duration(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
 }
 
 // moduleWarnings lists what of a configuration no module answers to, and which

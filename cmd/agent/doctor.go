@@ -148,9 +148,7 @@ func (a *app) patient(ctx context.Context, conn *connection, s *settings) (*pati
 		p.paths = nil
 	}
 	switch {
-	case s.configFile != "":
-		p.config, p.configErr = config.LoadFile(s.configFile)
-	case p.paths != nil:
+	case s.configFile != "", p.paths != nil:
 		p.config, p.configErr = s.load(p.paths)
 	default:
 		p.config = config.Default()

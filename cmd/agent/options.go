@@ -27,13 +27,13 @@ type settings struct {
 
 func (s *settings) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&s.plugins, "plugins", nil, "`directory` of resolver modules (*.wasm), besides the configured ones; may be repeated")
-	cmd.Flags().StringVar(&s.configFile, "config", "", "configuration `file`, in place of those that are looked for")
+	cmd.Flags().StringVar(&s.configFile, "config", "", "configuration `file`, in place of the user's own ones")
 }
 
 // load reads the configuration.
 func (s *settings) load(paths *config.Paths) (*config.Config, error) {
 	if s.configFile != "" {
-		return config.LoadFile(s.configFile)
+		return config.LoadFile(s.configFile, config.MachineFile)
 	}
 	return config.Load(paths.ConfigFiles...)
 }

@@ -156,6 +156,7 @@ func (d *daemon) takeOver(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	warnIgnored(d.log, c)
 	opts := d.app.hostOptions(&d.settings.settings, c, d.workspace.paths, d.workspace.env, d.log)
 	peer, err := remotePeer(d.settings, c, d.workspace.paths, d.log)
 	if err != nil {
@@ -178,6 +179,14 @@ func (d *daemon) takeOver(ctx context.Context) error {
 	// Held back, the first snapshot may be waiting for a file that only the
 	// caller of this notices: it must not be waited for here.
 	return d.freshSoon(ctx)
+}
+
+// warnIgnored says which values of the user's don't hold.
+func warnIgnored(log *slog.Logger, c *config.Config) {
+	for _, i := range c.Ignored {
+		log.Warn("a value of the configuration doesn't hold, since "+config.MachineFile+" narrows it",
+			slog.String("key", i.Key), slog.String("file", i.File), slog.Any("value", i.Value), slog.Any("in_force", i.InForce))
+	}
 }
 
 // freshWithin is how long a reload waits for what is found under the new
@@ -231,7 +240,7 @@ func (s *runSettings) stamp(paths *config.Paths) string {
 func (s *settings) files(paths *config.Paths) []string {
 	files := slices.Clone(paths.ConfigFiles)
 	if s.configFile != "" {
-		files = []string{s.configFile}
+		files = []string{config.MachineFile, s.configFile}
 	}
 	for _, e := range s.exposed {
 		files = append(files, e.file)

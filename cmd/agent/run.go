@@ -298,6 +298,7 @@ func (a *app) prepare(ctx context.Context, s *runSettings) (_ *daemon, err error
 	if err != nil {
 		return nil, err
 	}
+	warnIgnored(log, c)
 	w, err := newWorkspace(paths, s.root, s.sources, os.Getenv)
 	if err != nil {
 		return nil, err

@@ -30,6 +30,11 @@ type Config struct {
 	Entries []Plugin
 	// Files are the files that were read, in order; empty means the defaults.
 	Files []string
+	// Ignored are the values of users' files that don't hold.
+	Ignored []Ignored
+
+	origins map[string][]string // the files that a key's value is of, by its full name
+	machine map[string]any      // what MachineFile has
 }
 
 // Plugins says where dropped-in modules are looked for.

@@ -32,7 +32,7 @@ func TestDefaultsAreThoseOfTheFile(t *testing.T) {
 	if err := fromFile.Parse("plugin.toml", waymark.DefaultConfig); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(config.Default(), fromFile); diff != "" {
+	if diff := cmp.Diff(config.Default(), fromFile, values); diff != "" {
 		t.Errorf("Default and plugin.toml differ (-Default +plugin.toml):\n%s", diff)
 	}
 }
@@ -47,7 +47,7 @@ func TestExampleEntry(t *testing.T) {
 	text = strings.ReplaceAll(text, "equal ranks: in order", "# equal ranks: in order")
 	got := parse(t, text).Entry("acme-rules")
 	want := config.Plugin{Name: "acme-rules", Rank: config.DefaultRank, Config: got.Config, Limits: config.Limits{Time: 5 * time.Second}}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, values); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if text := string(got.Config["cursor-rules"]); text != `{"max_files":10}` {
@@ -68,7 +68,7 @@ func TestExampleConvention(t *testing.T) {
 		Kind: abi.KindInstructionFile, As: "instruction file", Format: conventions.Markdown, Name: conventions.FromFile, Description: conventions.FromHeading,
 		Applies: conventions.Applies{Mode: "glob", GlobsKey: "globs"},
 	}}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, values); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -200,7 +200,7 @@ name = "b"
 		{Name: "b", Rank: config.DefaultRank},
 	}
 	want.Entries[0].Config = map[string]rawJSON{"r": rawJSON(`{"k":"v"}`)}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, values); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -249,7 +249,7 @@ limits.opens = 9
 		{Name: "q", Rank: config.DefaultRank},
 		{Name: "new", Rank: config.DefaultRank},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, values); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -63,28 +63,42 @@ const (
 // schema returns the [conventions] table.
 func (c *Conventions) schema() table {
 	return table{
-		"agents":   setList(&c.Agents, checkWord),
-		"strict":   setBool(&c.Strict),
-		"user":     setWord(&c.User, UserOff, UserLocal, UserPushed),
-		"children": setWord(&c.Children, ChildrenOff, ChildrenListed, ChildrenAlways),
-		"grants":   setList(&c.Grants, oneOfWords(GrantHooks, GrantMCP, GrantHookCommands)),
+		{"agents", choice(setList(&c.Agents, intersection, checkWord), func(a, b string) bool { return a == b })},
+		{"strict", setBool(&c.Strict, most)},
+		{"user", setWord(&c.User, least, UserOff, UserLocal, UserPushed)},
+		{"children", setWord(&c.Children, least, ChildrenOff, ChildrenListed, ChildrenAlways)},
+		{"grants", setList(&c.Grants, intersection, oneOf(GrantHooks, GrantMCP, GrantHookCommands))},
 	}
 }
 
 // conventionSchema returns the table of one [[convention]].
 func conventionSchema(c *conventions.Convention) table {
 	return table{
-		"id":          setText(&c.ID, checkWord),
-		"readers":     setWords(&c.Readers),
-		"places":      setPlaces(&c.Places),
-		"scope":       setWord(&c.Scope, conventions.ScopeProject, conventions.ScopeUser),
-		"kind":        setWord(&c.Kind, ownKinds...),
-		"format":      setWord(&c.Format, formats...),
-		"name":        setWord(&c.Name, conventions.FromField, conventions.FromHeading, conventions.FromFile, conventions.FromDirectory, conventions.FromPath),
-		"description": setWord(&c.Description, conventions.FromField, conventions.FromHeading),
-		"mode":        setWord(&c.Applies.Mode, "always", "glob", "model", "manual"),
-		"globs_key":   setText(&c.Applies.GlobsKey, checkName),
+		{"id", setText(&c.ID, later, checkWord)},
+		{"readers", setWords(&c.Readers)},
+		{"places", setPlaces(&c.Places)},
+		{"scope", setWord(&c.Scope, later, conventions.ScopeProject, conventions.ScopeUser)},
+		{"kind", setWord(&c.Kind, later, ownKinds...)},
+		{"format", setWord(&c.Format, later, formats...)},
+		{"name", setWord(&c.Name, later, conventions.FromField, conventions.FromHeading, conventions.FromFile, conventions.FromDirectory, conventions.FromPath)},
+		{"description", setWord(&c.Description, later, conventions.FromField, conventions.FromHeading)},
+		{"mode", setWord(&c.Applies.Mode, later, "always", "glob", "model", "manual")},
+		{"globs_key", setText(&c.Applies.GlobsKey, later, checkName)},
 	}
+}
+
+// conventionList is the [[convention]] entries that there are.
+func (c *Config) conventionList() entries {
+	var l entries
+	own := c.OwnConventions()
+	for i := range own {
+		l.names = append(l.names, own[i].ID)
+	}
+	l.of = func(id string) (have, fresh table) {
+		i := slices.Index(l.names, id)
+		return conventionSchema(&own[i]), conventionSchema(&conventions.Convention{ID: id})
+	}
+	return l
 }
 
 // ownKinds are those that a table can say all of. A plugin has parts, which takes code.
@@ -155,6 +169,7 @@ func (d *document) applyConventions(c *Config) {
 			at = len(c.Own) - 1
 		}
 		before := len(d.problems)
+		d.entry = id
 		d.apply(conventionSchema(&c.Own[at]), have, []string{conventionsKey}, i)
 		if len(d.problems) == before {
 			d.checkConvention(&c.Own[at], i)
@@ -241,36 +256,23 @@ func checkWord(s string) error {
 }
 
 // setWords is setList for ids, as many as a resource may have.
-func setWords(dst *[]string) setter {
-	set := setList(dst, checkWord)
-	return func(value any) error {
-		if err := set(value); err != nil {
-			return err
-		}
-		if len(*dst) > abi.MaxReaders {
-			return fmt.Errorf("there are %d, at most %d are taken", len(*dst), abi.MaxReaders)
+func setWords(dst *[]string) key {
+	k := setList(dst, later, checkWord)
+	k.check = atMost(abi.MaxReaders)
+	return k
+}
+
+func atMost(n int) func([]string) error {
+	return func(list []string) error {
+		if len(list) > n {
+			return fmt.Errorf("there are %d, at most %d are taken", len(list), n)
 		}
 		return nil
 	}
 }
 
-// setWord is setText for one of a few words.
-func setWord[T ~string](dst *T, known ...T) setter {
-	return func(value any) error {
-		s, ok := value.(string)
-		if !ok {
-			return wrongType("a string", value)
-		}
-		if !slices.Contains(known, T(s)) {
-			return notOneOf(s, texts(known))
-		}
-		*dst = T(s)
-		return nil
-	}
-}
-
-// oneOfWords accepts these texts.
-func oneOfWords(known ...string) func(string) error {
+// oneOf accepts these texts.
+func oneOf(known ...string) func(string) error {
 	return func(s string) error {
 		if slices.Contains(known, s) {
 			return nil
@@ -300,21 +302,19 @@ func words[T ~string](list []T) string {
 }
 
 // setPlaces is setPatterns for places, which the resolvers compare name by name.
-func setPlaces(dst *[]string) setter {
-	set := setList(dst, checkPlace)
-	return func(value any) error {
-		if err := set(value); err != nil {
+func setPlaces(dst *[]string) key {
+	k := setList(dst, later, checkPlace)
+	k.check = func(list []string) error {
+		if err := atMost(maxPlaces)(list); err != nil {
 			return err
 		}
-		if len(*dst) > maxPlaces {
-			return fmt.Errorf("there are %d, at most %d are taken", len(*dst), maxPlaces)
-		}
 		var bad *vfs.PatternError
-		if _, err := (vfs.View{Reads: *dst}).Compile(); errors.As(err, &bad) {
+		if _, err := (vfs.View{Reads: list}).Compile(); errors.As(err, &bad) {
 			return fmt.Errorf("%.80q %s", bad.Pattern, bad.Problem)
 		}
 		return nil
 	}
+	return k
 }
 
 func checkPlace(s string) error {

@@ -14,15 +14,17 @@ import (
 	"waymark/internal/text"
 )
 
-// Parse lays the text of one file over c. The name is for errors, which are
-// *Error: the first problem of the file, which unwraps to the others. When there
-// is one, c is not to be used any more.
+// Parse lays the text of one file over c, as LoadFile does. The name is for errors,
+// which are *Error: the first problem of the file, which unwraps to the others. When
+// there is one, c is not to be used any more. What has the name MachineFile is the
+// machine's, by which the files after it are narrowed.
 func (c *Config) Parse(name, content string) error {
-	return c.parse(document{file: name, text: content})
+	return c.parse(document{file: name, text: content, named: true})
 }
 
 // parse is Parse, of a document that knows whose it is.
 func (c *Config) parse(d document) error {
+	d.config, d.own = c, d.file != MachineFile
 	if _, err := toml.Decode(d.text, &d.raw); err != nil {
 		return d.syntaxError(err)
 	}
@@ -36,8 +38,12 @@ func (c *Config) parse(d document) error {
 // document is one file that is being read.
 type document struct {
 	file, text string
-	own        bool // the user's, and not the machine's or one that was named
+	config     *Config // over which it is laid
+	own        bool    // a user's, and not the machine's
+	named      bool    // and somebody has named it
 	raw        map[string]any
+	entry      string // the name of the entry that is read, if one is
+	below      any    // the machine's value of the key that is read
 	problems   []problem
 }
 
@@ -63,38 +69,56 @@ func (d *document) add(p problem) {
 
 // apply stores every value of the table at path and collects what is wrong.
 func (d *document) apply(known table, have map[string]any, path []string, entry int) {
-	for _, key := range slices.Sorted(maps.Keys(have)) {
-		here := append(slices.Clip(path), key)
+	for _, name := range slices.Sorted(maps.Keys(have)) {
+		here := append(slices.Clip(path), name)
 		p := problem{path: here, entry: entry}
-		switch want := known[key].(type) {
-		case setter:
-			if err := want(have[key]); err != nil {
+		switch want := known.of(name).(type) {
+		case key:
+			if err := d.set(want, have[name], here); err != nil {
 				p.message = keyName(here) + ": " + errtext.Of(err)
 				d.add(p)
 			}
 		case table:
-			deeper, ok := have[key].(map[string]any)
+			deeper, ok := have[name].(map[string]any)
 			if !ok {
-				p.message = fmt.Sprintf("%s: %v", keyName(here), wrongType("a table", have[key]))
+				p.message = fmt.Sprintf("%s: %v", keyName(here), wrongType("a table", have[name]))
 				d.add(p)
 				continue
 			}
 			d.apply(want, deeper, here, entry)
-		case namedTables:
-			d.applyNamed(want, have[key], here)
-		case entryList:
-			// applyEntries does it, with a schema of each entry's own.
+		case entries:
+			if want.open != nil {
+				d.applyNamed(want, have[name], here)
+			}
 		default:
 			p.unknown = true
 			p.message = "unknown key " + keyName(here)
-			p.hint = suggest(key, known)
+			p.hint = suggest(name, known)
 			d.add(p)
 		}
 	}
 }
 
+// set stores the value of a key, or what the machine's leaves of it.
+func (d *document) set(k key, value any, path []string) error {
+	full := path
+	if len(path) > 1 && (path[0] == entriesKey || path[0] == conventionsKey) {
+		full = slices.Insert(slices.Clone(path), 1, d.entry)
+	}
+	name := keyName(full)
+	d.below = nil
+	if d.own {
+		d.below = d.config.narrowedBy(name, path)
+	}
+	whole, err := k.set(value, d.below)
+	if err == nil {
+		d.config.note(name, k, d, value, whole)
+	}
+	return err
+}
+
 // applyNamed is apply for tables under names of the operator's own.
-func (d *document) applyNamed(known namedTables, value any, path []string) {
+func (d *document) applyNamed(known entries, value any, path []string) {
 	tables, ok := value.(map[string]any)
 	if !ok {
 		d.add(problem{path: path, message: fmt.Sprintf("%s: %v", keyName(path), wrongType("a table of tables", value))})
@@ -107,7 +131,7 @@ func (d *document) applyNamed(known namedTables, value any, path []string) {
 			d.add(problem{path: here, message: fmt.Sprintf("%s: %v", keyName(here), wrongType("a table", tables[name]))})
 			continue
 		}
-		want, err := known(name)
+		want, err := known.open(name)
 		if err != nil {
 			d.add(problem{path: here, message: keyName(here) + ": " + errtext.Of(err)})
 			continue
@@ -146,7 +170,7 @@ func (d *document) check(c *Config) {
 }
 
 func (d *document) checkMCP(c *Config) {
-	if path := d.present([]string{"mcp", "keys"}); d.own && path != nil {
+	if path := d.present([]string{"mcp", "keys"}); d.own && !d.named && path != nil {
 		d.add(problem{
 			path: path, message: "mcp.keys: a user's own file can't say whose signatures count",
 			hint: "write it into " + MachineFile + ", or name a file with --config",
@@ -251,6 +275,7 @@ func (d *document) applyEntries(c *Config) {
 			c.Entries = append(c.Entries, Plugin{Rank: DefaultRank})
 			at = len(c.Entries) - 1
 		}
+		d.entry = name
 		d.apply(c.Entries[at].schema(), have, []string{entriesKey}, i)
 	}
 }
@@ -302,7 +327,7 @@ func asTables(value any) ([]map[string]any, bool) {
 // suggest returns a hint for an unknown key: the known key that looks most
 // like it, or all that there are.
 func suggest(key string, known table) string {
-	names := slices.Sorted(maps.Keys(known))
+	names := slices.Sorted(slices.Values(known.names()))
 	if best := text.Nearest(key, names); best != "" {
 		return "did you mean " + best + "?"
 	}

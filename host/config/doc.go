@@ -9,6 +9,11 @@
 // key by key, also the free ones below builtin.config and plugin.config; a
 // [[plugin]] entry is merged into an earlier one of the same name.
 //
+// What MachineFile has isn't replaced by a later file but joined with it, as the row of
+// the key in the schema says (join.go): a user can narrow it, and nothing that a user
+// writes widens it. Ignored names the values that don't hold, Settings the files that
+// have set each of the others. What the machine's file doesn't have is the user's.
+//
 // # Guarantees
 //
 // Parsing is strict: an unknown key, a value of the wrong type and a value

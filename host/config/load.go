@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"syscall"
 	"unicode/utf8"
 )
@@ -20,8 +21,8 @@ const maxFile = 1 << 20
 
 // Load returns Default with the files laid over it, the later over the
 // earlier. A file that doesn't exist is skipped; Paths.ConfigFiles says where
-// files are looked for. All but MachineFile are taken for users' own, in which
-// mcp.keys is an error.
+// files are looked for. All but MachineFile are taken for users' own: what that has
+// they can narrow, and mcp.keys is an error in them.
 //
 // # Errors
 //
@@ -31,7 +32,7 @@ func Load(files ...string) (*Config, error) {
 	c := Default()
 	var first *Error
 	for _, file := range files {
-		err := c.read(file, file != MachineFile)
+		err := c.read(file, false)
 		var wrong *Error
 		switch {
 		case missing(err):
@@ -53,11 +54,13 @@ func Load(files ...string) (*Config, error) {
 	return c, nil
 }
 
-// LoadFile is Load for a file that somebody named: it must exist, and no
-// other is read.
-func LoadFile(file string) (*Config, error) {
-	c := Default()
-	err := c.read(file, false)
+// LoadFile is Load for a file that somebody named: it must exist, and may have mcp.keys.
+// It is laid over those below, which needn't exist, such as MachineFile.
+func LoadFile(file string, below ...string) (*Config, error) {
+	c, err := Load(slices.DeleteFunc(slices.Clone(below), func(b string) bool { return b == file })...)
+	if err == nil {
+		err = c.read(file, true)
+	}
 	if missing(err) {
 		return nil, fmt.Errorf("configuration file: %w: check the path, or leave --config out to use the defaults", err)
 	}
@@ -71,12 +74,12 @@ func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-func (c *Config) read(file string, own bool) error {
+func (c *Config) read(file string, named bool) error {
 	text, err := ReadFile(file)
 	if err != nil {
 		return err
 	}
-	if err := c.parse(document{file: file, text: text, own: own}); err != nil {
+	if err := c.parse(document{file: file, text: text, named: named}); err != nil {
 		return err
 	}
 	c.Files = append(c.Files, file)

@@ -38,7 +38,7 @@ func TestLoad(t *testing.T) {
 	want := config.Default()
 	want.Limits.Time, want.Limits.Opens = 3*time.Second, 1
 	want.Files = []string{machine, own}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, values); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -76,7 +76,7 @@ func TestLoadWithoutFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(config.Default(), got); diff != "" {
+	if diff := cmp.Diff(config.Default(), got, values); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -86,7 +86,15 @@ func TestLoadFileReadsNothingElse(t *testing.T) {
 	if err != nil || len(got.Files) != 1 || len(got.Exclude) != 1 {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	_, err = config.LoadFile(filepath.Join(t.TempDir(), "nothing.toml"))
+	below := write(t, "limits.opens = 7")
+	got, err = config.LoadFile(write(t, "exclude = [\"x\"]"), below, filepath.Join(t.TempDir(), "nothing.toml"))
+	if err != nil || len(got.Files) != 2 || len(got.Exclude) != 1 || got.Limits.Opens != 7 {
+		t.Errorf("over another: %+v, %v", got, err)
+	}
+	if got, err = config.LoadFile(below, below); err != nil || len(got.Files) != 1 {
+		t.Errorf("over itself: %+v, %v", got, err)
+	}
+	_, err = config.LoadFile(filepath.Join(t.TempDir(), "nothing.toml"), below)
 	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "--config") {
 		t.Errorf("a missing file: %v", err)
 	}

@@ -95,31 +95,34 @@ func defaultMCP() MCP {
 // agent wait; the caps keep a chat's list of tools one that fits into an answer.
 func (m *MCP) schema() table {
 	return table{
-		"enabled":          setBool(&m.Enabled),
-		"trust":            setText(&m.Trust, oneOf(TrustAsk, TrustWorkspace)),
-		"from":             setList(&m.From, oneOf(FromClient, FromSource, FromUser)),
-		"confine":          setText(&m.Confine, oneOf(ConfineServer, ConfineNone)),
-		"require_confined": setBool(&m.RequireConfined),
-		"allow":            setList(&m.Allow, checkTools),
-		"deny":             setList(&m.Deny, checkTools),
-		"new_tools":        setText(&m.NewTools, oneOf(NewToolsTake, NewToolsHold)),
-		"approved":         setList(&m.Approved, checkDefinition),
-		"keys":             setList(&m.Keys, checkKey),
-		"connect_timeout":  setDuration(&m.ConnectTimeout, time.Second, 10*time.Minute),
-		"call_timeout":     setDuration(&m.CallTimeout, time.Second, time.Hour),
-		"idle":             setDuration(&m.Idle, time.Second, 24*time.Hour),
-		"server_tools":     setCount(&m.ServerTools, 1, 10_000),
-		"tools":            setCount(&m.Tools, 1, 10_000),
-		"server_bytes":     setBytes(&m.ServerBytes, KiB, 16*MiB),
-		"bytes":            setBytes(&m.Bytes, KiB, 32*MiB),
-		"result_bytes":     setBytes(&m.ResultBytes, KiB, 16*MiB),
-		"result_spool":     setBytes(&m.ResultSpool, MiB, 16*GiB),
-		"disk":             setBytes(&m.Disk, MiB, 1024*GiB),
-		"servers":          namedTables(m.server),
+		{"enabled", setBool(&m.Enabled, least)},
+		{"trust", setWord(&m.Trust, least, TrustAsk, TrustWorkspace)},
+		{"from", setList(&m.From, intersection, oneOf(FromClient, FromSource, FromUser))},
+		{"confine", setWord(&m.Confine, least, ConfineServer, ConfineNone)},
+		{"require_confined", setBool(&m.RequireConfined, most)},
+		{"allow", choice(setList(&m.Allow, intersection, checkTools), coversTools)},
+		{"deny", setList(&m.Deny, union, checkTools)},
+		{"new_tools", setWord(&m.NewTools, least, NewToolsHold, NewToolsTake)},
+		{"approved", setList(&m.Approved, later, checkDefinition)}, // as a user can with 'agent mcp approve'
+		{"keys", setList(&m.Keys, machine, checkKey)},
+		{"connect_timeout", setDuration(&m.ConnectTimeout, least, time.Second, 10*time.Minute)},
+		{"call_timeout", setDuration(&m.CallTimeout, least, time.Second, time.Hour)},
+		{"idle", setDuration(&m.Idle, least, time.Second, 24*time.Hour)},
+		{"server_tools", setCount(&m.ServerTools, least, 1, 10_000)},
+		{"tools", setCount(&m.Tools, least, 1, 10_000)},
+		{"server_bytes", setBytes(&m.ServerBytes, least, KiB, 16*MiB)},
+		{"bytes", setBytes(&m.Bytes, least, KiB, 32*MiB)},
+		{"result_bytes", setBytes(&m.ResultBytes, least, KiB, 16*MiB)},
+		{"result_spool", setBytes(&m.ResultSpool, least, MiB, 16*GiB)},
+		{"disk", setBytes(&m.Disk, least, MiB, 1024*GiB)},
+		{"servers", entries{
+			names: slices.Sorted(maps.Keys(m.Servers)), open: m.server,
+			of: func(name string) (have, fresh table) { return m.Servers[name].schema(), new(MCPServer).schema() },
+		}},
 	}
 }
 
-// server returns the table of one server.
+// server returns the table of one server, which is there from then on.
 func (m *MCP) server(name string) (table, error) {
 	if err := checkServer(name); err != nil {
 		return nil, err
@@ -133,23 +136,19 @@ func (m *MCP) server(name string) (table, error) {
 		*s = *before
 	}
 	m.Servers[name] = s
-	return table{
-		"off":   setBool(&s.Off),
-		"read":  setList(&s.Read, checkReach),
-		"write": setList(&s.Write, checkReach),
-		"ports": setPorts(&s.Ports),
-		"unix":  setBool(&s.Unix),
-		"env":   setList(&s.Env, checkVariable),
-	}, nil
+	return s.schema(), nil
 }
 
-// oneOf accepts these texts.
-func oneOf(texts ...string) func(string) error {
-	return func(s string) error {
-		if slices.Contains(texts, s) {
-			return nil
-		}
-		return fmt.Errorf("%.80q is neither %q nor %q", s, texts[0], texts[1])
+// schema returns the table of one server. Paths are compared as they are written: one
+// below another may be a link that leads out of it.
+func (s *MCPServer) schema() table {
+	return table{
+		{"off", setBool(&s.Off, most)},
+		{"read", setList(&s.Read, intersection, checkReach)},
+		{"write", setList(&s.Write, intersection, checkReach)},
+		{"ports", setPorts(&s.Ports)},
+		{"unix", setBool(&s.Unix, least)},
+		{"env", setList(&s.Env, intersection, checkVariable)},
 	}
 }
 
@@ -218,24 +217,29 @@ func checkVariable(s string) error {
 	return nil
 }
 
-func setPorts(dst *[]uint16) setter {
-	return func(value any) error {
+func setPorts(dst *[]uint16) key {
+	k := list(dst, intersection, func(value any) ([]uint16, error) {
 		items, ok := value.([]any)
 		if !ok {
-			return wrongType("a list of ports", value)
+			return nil, wrongType("a list of ports", value)
 		}
 		list := make([]uint16, 0, len(items)) // [] isn't nil: it closes what nil leaves open
 		for _, item := range items {
 			n, ok := item.(int64)
 			if !ok {
-				return wrongType("a list of ports", item)
+				return nil, wrongType("a list of ports", item)
 			}
 			if n < 1 || n > 65535 {
-				return outside(n, 1, 65535)
+				return nil, outside(n, 1, 65535)
 			}
 			list = append(list, uint16(n))
 		}
-		*dst = list
-		return nil
+		return list, nil
+	}, func(a, b uint16) bool { return a == b })
+	both := k.narrow
+	k.narrow = func(m, own []uint16) ([]uint16, bool) {
+		joined, whole := both(m, own)
+		return append([]uint16{}, joined...), whole
 	}
+	return k
 }

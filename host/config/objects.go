@@ -12,11 +12,11 @@ import (
 
 // setObjects lays a table of tables, one per resolver, over the JSON objects
 // that are there.
-func setObjects(dst *map[string]json.RawMessage) setter {
-	return func(value any) error {
+func setObjects(dst *map[string]json.RawMessage, j join) key {
+	return typed[map[string]json.RawMessage]{dst: dst, join: j, decode: func(value any) (map[string]json.RawMessage, error) {
 		tables, ok := value.(map[string]any)
 		if !ok {
-			return wrongType("a table of tables, one per resolver,", value)
+			return nil, wrongType("a table of tables, one per resolver,", value)
 		}
 		merged := maps.Clone(*dst)
 		if merged == nil && len(tables) > 0 {
@@ -25,17 +25,16 @@ func setObjects(dst *map[string]json.RawMessage) setter {
 		for _, name := range slices.Sorted(maps.Keys(tables)) {
 			object, ok := tables[name].(map[string]any)
 			if !ok {
-				return fmt.Errorf("%s: %w", name, wrongType("the table of a resolver", tables[name]))
+				return nil, fmt.Errorf("%s: %w", name, wrongType("the table of a resolver", tables[name]))
 			}
 			text, err := overlay(merged[name], object)
 			if err != nil {
-				return fmt.Errorf("%s: %w", name, err)
+				return nil, fmt.Errorf("%s: %w", name, err)
 			}
 			merged[name] = text
 		}
-		*dst = merged
-		return nil
-	}
+		return merged, nil
+	}}
 }
 
 // overlay lays a table over a JSON object and returns canonical JSON: keys

@@ -1,12 +1,14 @@
 package config
 
 import (
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/url"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,68 +18,97 @@ import (
 	"waymark/internal/lazyregexp"
 )
 
-// table says what a TOML table may hold: under each key a setter, another
-// table, namedTables, or an entryList.
-type table map[string]any
+// table says what a TOML table may hold, in the order of plugin.toml.
+type table []row
 
-// namedTables stands for tables under names that the operator chooses: what each
-// may hold, or what is wrong with the name.
-type namedTables func(name string) (table, error)
+// row is a name in a table with what it stands for: a key, another table, or
+// entries.
+type row struct {
+	name string
+	is   any
+}
 
-// entryList stands for the [[plugin]] and the [[convention]] entries.
-type entryList struct{}
+// of returns what a name stands for; nil when the table hasn't got it.
+func (t table) of(name string) any {
+	for _, r := range t {
+		if r.name == name {
+			return r.is
+		}
+	}
+	return nil
+}
 
-// schema returns the tables of the configuration with setters into c. The
-// [[plugin]] entries have their own.
+func (t table) names() []string {
+	list := make([]string, len(t))
+	for i := range t {
+		list[i] = t[i].name
+	}
+	return list
+}
+
+// entries stands for tables that have names: those below mcp.servers, and the [[plugin]]
+// and [[convention]] entries.
+type entries struct {
+	// names are of those that there are, and of returns the keys of one, and those of
+	// one that changes nothing.
+	names []string
+	of    func(name string) (have, fresh table)
+	// open returns what the table of a name is read into, or what is wrong with the name.
+	// It is nil for [[entries]], which applyEntries and applyConventions read.
+	open func(name string) (table, error)
+}
+
+// schema returns the tables of the configuration with keys of c.
 func (c *Config) schema() table {
 	return table{
-		entriesKey: entryList{},
-		"exclude":  setPatterns(&c.Exclude, vfs.CheckExclude),
-		"plugins":  table{"dirs": setList(&c.Plugins.Dirs, checkDir)},
-		"builtin": table{
-			"disable": setList(&c.Builtin.Disable, checkName),
-			"config":  setObjects(&c.Builtin.Config),
-		},
-		"conventions":  c.Conventions.schema(),
-		conventionsKey: entryList{},
-		"limits":       c.Limits.schema(),
-		"snapshot": table{
+		{"exclude", setPatterns(&c.Exclude, union, vfs.CheckExclude)},
+		{"plugins", table{{"dirs", setList(&c.Plugins.Dirs, intersection, checkDir)}}},
+		{"builtin", table{
+			{"disable", setList(&c.Builtin.Disable, union, checkName)},
+			{"config", setObjects(&c.Builtin.Config, later)},
+		}},
+		{"conventions", c.Conventions.schema()},
+		{conventionsKey, c.conventionList()},
+		{"limits", c.Limits.schema()},
+		{"snapshot", table{
 			// The most is what a hub takes by hash; what another peer doesn't take
 			// isn't sent to that one.
-			"max_resource_bytes": setBytes(&c.Snapshot.MaxResourceBytes, 1, 256*KiB),
-			"max_bytes":          setBytes(&c.Snapshot.MaxBytes, 1, 16*MiB),
-			"max_resources":      setCount(&c.Snapshot.MaxResources, 1, 4000),
-		},
-		"watch": table{
-			"quiet":    setDuration(&c.Watch.Quiet, time.Millisecond, 10*time.Second),
-			"max_wait": setDuration(&c.Watch.MaxWait, time.Millisecond, time.Minute),
-			"recheck":  setDuration(&c.Watch.Recheck, time.Second, time.Hour),
-		},
-		"push": table{
-			"url":        setText(&c.Push.URL, checkURL),
-			"token_file": setText(&c.Push.TokenFile, checkFile),
-			"agent":      setText(&c.Push.Agent, checkAgent),
-			"clients":    setBool(&c.Push.Clients),
-		},
-		"services": c.Services.schema(),
-		"mcp":      c.MCP.schema(),
+			{"max_resource_bytes", setBytes(&c.Snapshot.MaxResourceBytes, least, 1, 256*KiB)},
+			{"max_bytes", setBytes(&c.Snapshot.MaxBytes, least, 1, 16*MiB)},
+			{"max_resources", setCount(&c.Snapshot.MaxResources, least, 1, 4000)},
+		}},
+		{"watch", table{
+			{"quiet", setDuration(&c.Watch.Quiet, later, time.Millisecond, 10*time.Second)},
+			{"max_wait", setDuration(&c.Watch.MaxWait, later, time.Millisecond, time.Minute)},
+			{"recheck", setDuration(&c.Watch.Recheck, later, time.Second, time.Hour)},
+		}},
+		{"push", table{
+			{"url", setText(&c.Push.URL, later, checkURL)},
+			{"token_file", setText(&c.Push.TokenFile, later, checkFile)},
+			{"agent", setText(&c.Push.Agent, later, checkAgent)},
+			{"clients", setBool(&c.Push.Clients, least)},
+		}},
+		{"services", c.Services.schema()},
+		{"mcp", c.MCP.schema()},
+		{entriesKey, c.pluginList()},
 	}
 }
 
 // schema returns the [services] table. A spool has room for a log that somebody
-// looks at; the maxima keep a slip of the pen from filling a disk.
+// looks at; the maxima keep a slip of the pen from filling a disk. Of the audit log a
+// user can keep more, and not less.
 func (s *Services) schema() table {
 	return table{
-		"processes":    setBool(&s.Processes),
-		"files":        setBool(&s.Files),
-		"git":          setBool(&s.Git),
-		"tcp":          setBool(&s.TCP),
-		"hub":          setBool(&s.Hub),
-		"hide_secrets": setBool(&s.HideSecrets),
-		"files_within": setText(&s.FilesWithin, oneOf(FilesAnywhere, FilesWorkspace)),
-		"spool":        setBytes(&s.Spool, 64*KiB, 16*GiB),
-		"spool_total":  setBytes(&s.SpoolTotal, MiB, 1024*GiB),
-		"audit":        setBytes(&s.Audit, 64*KiB, GiB),
+		{"processes", setBool(&s.Processes, least)},
+		{"files", setBool(&s.Files, least)},
+		{"git", setBool(&s.Git, least)},
+		{"tcp", setBool(&s.TCP, least)},
+		{"hub", setBool(&s.Hub, least)},
+		{"hide_secrets", setBool(&s.HideSecrets, most)},
+		{"files_within", setWord(&s.FilesWithin, least, FilesWorkspace, FilesAnywhere)},
+		{"spool", setBytes(&s.Spool, least, 64*KiB, 16*GiB)},
+		{"spool_total", setBytes(&s.SpoolTotal, least, MiB, 1024*GiB)},
+		{"audit", setBytes(&s.Audit, most, 64*KiB, GiB)},
 	}
 }
 
@@ -85,98 +116,121 @@ func (s *Services) schema() table {
 // starving the agent, whatever the operator wrote.
 func (l *Limits) schema() table {
 	return table{
-		"time":       setDuration(&l.Time, time.Millisecond, time.Minute),
-		"fuel":       setCount(&l.Fuel, 1_000_000, 100_000_000_000_000),
-		"memory":     setBytes(&l.Memory, MiB, GiB),
-		"response":   setBytes(&l.Response, KiB, 16*MiB),
-		"logs":       setBytes(&l.Logs, KiB, MiB),
-		"opens":      setCount(&l.Opens, 1, 65_536),
-		"read_bytes": setBytes(&l.ReadBytes, KiB, GiB),
-		"entries":    setCount(&l.Entries, 1, 1_000_000),
+		{"time", setDuration(&l.Time, least, time.Millisecond, time.Minute)},
+		{"fuel", setCount(&l.Fuel, least, 1_000_000, 100_000_000_000_000)},
+		{"memory", setBytes(&l.Memory, least, MiB, GiB)},
+		{"response", setBytes(&l.Response, least, KiB, 16*MiB)},
+		{"logs", setBytes(&l.Logs, least, KiB, MiB)},
+		{"opens", setCount(&l.Opens, least, 1, 65_536)},
+		{"read_bytes", setBytes(&l.ReadBytes, least, KiB, GiB)},
+		{"entries", setCount(&l.Entries, least, 1, 1_000_000)},
 	}
 }
 
 // schema returns the table of one [[plugin]] entry.
 func (p *Plugin) schema() table {
 	return table{
-		"name":          setText(&p.Name, checkName),
-		"sha256":        setText(&p.SHA256, checkSHA256),
-		"reads":         setPatterns(&p.Reads, checkNarrow),
-		"grant_secrets": setList(&p.GrantSecrets, checkName),
-		"rank":          setCount(&p.Rank, 1, 10_000),
-		"config":        setObjects(&p.Config),
-		"limits":        p.Limits.schema(),
+		{"name", setText(&p.Name, later, checkName)},
+		{"sha256", setText(&p.SHA256, machine, checkSHA256)},
+		{"reads", setNarrow(&p.Reads)},
+		{"grant_secrets", setList(&p.GrantSecrets, intersection, checkName)},
+		{"rank", setCount(&p.Rank, later, 1, 10_000)},
+		{"config", setObjects(&p.Config, later)},
+		{"limits", p.Limits.schema()},
 	}
 }
 
-// setter checks a value as the TOML library decoded it, and stores it. Its
-// error begins with what is expected or wrong, and fits after "key: ".
-type setter func(value any) error
+// pluginList is the [[plugin]] entries that there are.
+func (c *Config) pluginList() entries {
+	var l entries
+	for i := range c.Entries {
+		l.names = append(l.names, c.Entries[i].Name)
+	}
+	l.of = func(name string) (have, fresh table) {
+		e := c.Entry(name)
+		return e.schema(), (&Plugin{Name: name, Rank: DefaultRank}).schema()
+	}
+	return l
+}
 
-func setBytes(dst *Bytes, low, high Bytes) setter {
-	return func(value any) error {
-		var n Bytes
+func setBytes(dst *Bytes, j join, low, high Bytes) key {
+	return ordered(dst, j, func(value any) (n Bytes, err error) {
 		switch v := value.(type) {
 		case int64:
 			n = Bytes(v)
 		case string:
-			var err error
 			if n, err = ParseBytes(v); err != nil {
-				return err
+				return 0, err
 			}
 		default:
-			return wrongType("a size like \"64KiB\" or a number of bytes", value)
+			return 0, wrongType("a size like \"64KiB\" or a number of bytes", value)
 		}
 		if n < low || n > high {
-			return outside(n, low, high)
+			return 0, outside(n, low, high)
 		}
-		*dst = n
-		return nil
-	}
+		return n, nil
+	}, cmp.Compare)
 }
 
-func setDuration(dst *time.Duration, low, high time.Duration) setter {
+func setDuration(dst *time.Duration, j join, low, high time.Duration) key {
 	const example = `a duration with its unit, like "150ms", "2s" or "1m"`
-	return func(value any) error {
+	return ordered(dst, j, func(value any) (time.Duration, error) {
 		s, ok := value.(string)
 		if !ok {
-			return wrongType(example, value)
+			return 0, wrongType(example, value)
 		}
 		d, err := time.ParseDuration(s)
 		if err != nil {
-			return fmt.Errorf("%.60q is not %s", s, example)
+			return 0, fmt.Errorf("%.60q is not %s", s, example)
 		}
 		if d < low || d > high {
-			return outside(short(d), short(low), short(high))
+			return 0, outside(short(d), short(low), short(high))
 		}
-		*dst = d
-		return nil
-	}
+		return d, nil
+	}, cmp.Compare)
 }
 
-func setCount(dst *int, low, high int) setter {
-	return func(value any) error {
+func setCount(dst *int, j join, low, high int) key {
+	return ordered(dst, j, func(value any) (int, error) {
 		n, ok := value.(int64)
 		if !ok {
-			return wrongType("a whole number", value)
+			return 0, wrongType("a whole number", value)
 		}
 		if n < int64(low) || n > int64(high) {
-			return outside(n, low, high)
+			return 0, outside(n, low, high)
 		}
-		*dst = int(n)
-		return nil
-	}
+		return int(n), nil
+	}, cmp.Compare)
 }
 
-func setBool(dst *bool) setter {
-	return func(value any) error {
+// setBool's least is false.
+func setBool(dst *bool, j join) key {
+	return ordered(dst, j, func(value any) (bool, error) {
 		b, ok := value.(bool)
 		if !ok {
-			return wrongType("true or false", value)
+			return false, wrongType("true or false", value)
 		}
-		*dst = b
-		return nil
-	}
+		return b, nil
+	}, func(a, b bool) int {
+		switch {
+		case a == b:
+			return 0
+		case b:
+			return -1
+		}
+		return 1
+	})
+}
+
+// setWord is for one of a few words, of which the first is the least.
+func setWord[T ~string](dst *T, j join, known ...T) key {
+	return ordered(dst, j, func(value any) (T, error) {
+		s, ok := value.(string)
+		if !ok {
+			return "", wrongType("a string", value)
+		}
+		return T(s), oneOf(texts(known)...)(s)
+	}, func(a, b T) int { return cmp.Compare(slices.Index(known, a), slices.Index(known, b)) })
 }
 
 func outside(value, low, high any) error {
@@ -195,57 +249,54 @@ func short(d time.Duration) string {
 	return s
 }
 
-func setText(dst *string, check func(string) error) setter {
-	return func(value any) error {
+func setText(dst *string, j join, check func(string) error) key {
+	return ordered(dst, j, func(value any) (string, error) {
 		s, ok := value.(string)
 		if !ok {
-			return wrongType("a string", value)
+			return "", wrongType("a string", value)
 		}
-		if err := check(s); err != nil {
-			return err
-		}
-		*dst = s
-		return nil
-	}
+		return s, check(s)
+	}, strings.Compare)
 }
 
-func setList(dst *[]string, check func(string) error) setter {
-	return func(value any) error {
+// setList is for a list of strings, of which each must be right.
+func setList(dst *[]string, j join, check func(string) error) typed[[]string] {
+	return list(dst, j, func(value any) ([]string, error) {
 		items, ok := value.([]any)
 		if !ok {
-			return wrongType("a list of strings", value)
+			return nil, wrongType("a list of strings", value)
 		}
-		list := make([]string, 0, len(items))
+		var list []string // nil and empty mean the same; only one of them exists
 		for _, item := range items {
 			s, ok := item.(string)
 			if !ok {
-				return wrongType("a list of strings", item)
+				return nil, wrongType("a list of strings", item)
 			}
 			if err := check(s); err != nil {
-				return err
+				return nil, err
 			}
 			list = append(list, s)
 		}
-		*dst = list
-		if len(list) == 0 {
-			*dst = nil // nil and empty mean the same; only one of them exists
-		}
-		return nil
-	}
+		return list, nil
+	}, func(a, b string) bool { return a == b })
 }
 
 // setPatterns is setList for patterns, which check bounds together.
-func setPatterns(dst *[]string, check func([]string) error) setter {
-	set := setList(dst, checkPattern)
-	return func(value any) error {
-		if err := set(value); err != nil {
-			return err
-		}
-		if e, ok := errors.AsType[*vfs.PatternError](check(*dst)); ok {
+func setPatterns(dst *[]string, j join, check func([]string) error) typed[[]string] {
+	k := setList(dst, j, checkPattern)
+	k.check = func(list []string) error {
+		if e, ok := errors.AsType[*vfs.PatternError](check(list)); ok {
 			return fmt.Errorf("%.80q %s", e.Pattern, e.Problem)
 		}
 		return nil
 	}
+	return k
+}
+
+// setNarrow is setPatterns for those that narrow a plugin's reads; without any all is
+// read.
+func setNarrow(dst *[]string) key {
+	return choice(setPatterns(dst, intersection, checkNarrow), coversPaths)
 }
 
 // checkNarrow says what is wrong with patterns that narrow a plugin's reads.

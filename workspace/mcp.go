@@ -196,6 +196,9 @@ type MCPServerDetail struct {
 	EnvNames    []string `json:"env_names,omitempty"`
 	HeaderNames []string `json:"header_names,omitempty"`
 	URLHost     string   `json:"url_host,omitempty"`
+	// Redacted is of what secrets are: names of variables and headers, "command",
+	// "arguments", "directory", "url". Where the server says one, it is masked.
+	Redacted []string `json:"redacted,omitempty"`
 	// Shadows are the files whose entry of the same name doesn't count.
 	Shadows []string `json:"shadows,omitempty"`
 

@@ -73,6 +73,7 @@ func printMCPServer(w io.Writer, s *ws.MCPServerDetail) error {
 	row("variables", strings.Join(s.EnvNames, ", "))
 	row("host", s.URLHost)
 	row("headers", strings.Join(s.HeaderNames, ", "))
+	row("redacted", strings.Join(s.Redacted, ", "))
 	row("definition", s.Definition)
 	row("on this machine", s.Local)
 	row("pinned", mcpPinned(s.Pinned))

@@ -21,6 +21,7 @@ type judgement struct {
 	verdict  trust.Verdict
 	widening launch.Widening
 	confined bool
+	redacted []string // of what its secrets are; see entry.Expanded
 
 	// outcome is why it doesn't run; empty when it may. why is a sentence for
 	// people, redacted.
@@ -52,7 +53,9 @@ func (s *server) judge(ctx context.Context, e *entry.Entry, set *Settings) *judg
 	defer cancel()
 	j := &judgement{entry: e}
 	own := set.Servers[s.name]
-	s.hide(e.Secrets(s.svc.expansion())...) // what it says is shown whether it runs or not
+	var secrets []string
+	secrets, j.redacted = e.Secrets(s.svc.expansion())
+	s.hide(secrets...) // what it says is shown whether it runs or not
 	switch {
 	case e.Listed != "":
 		return j.not(snapshot.OutcomeListed, joined(e.Problem, e.Listed))
@@ -71,6 +74,7 @@ func (s *server) judge(ctx context.Context, e *entry.Entry, set *Settings) *judg
 		return s.cannot(j, err)
 	}
 	s.hide(j.expanded.Secrets...)
+	j.redacted = j.expanded.Redacted
 	env := s.environment(j, launch.Widening{})
 	if j.digests, err = s.svc.opts.Trust.Digest(ctx, e, j.expanded, env); err != nil {
 		return s.cannot(j, err)
@@ -151,7 +155,7 @@ func (s *server) inherited(names []string) []string {
 	for _, name := range names {
 		for _, pair := range s.svc.opts.Environ() {
 			if key, value, _ := strings.Cut(pair, "="); key == name {
-				values = append(values, value)
+				values = append(values, entry.Secrets(name, value)...)
 			}
 		}
 	}

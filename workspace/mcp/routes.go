@@ -393,6 +393,7 @@ func (s *Service) describeServer(srv *server) (*workspace.MCPServerDetail, bool)
 
 // describeJudged adds what was found out of an entry.
 func (s *Service) describeJudged(d *workspace.MCPServerDetail, srv *server, j *judgement) {
+	d.Redacted = j.redacted
 	if j.digests != nil {
 		d.Definition, d.Local, d.Pinned = j.digests.Definition, j.digests.Local, string(j.digests.Pinned)
 		for _, f := range j.digests.Files {

@@ -69,9 +69,9 @@ type Expanded struct {
 	Cwd     string // absolute
 	URL     string
 	Headers map[string]string
-	// Secrets are the values that must not be shown: of variables and headers, what
-	// references stand for, and literal ones that look like credentials.
-	Secrets []string
+	// Secrets are the values that must not be shown; see [Secrets]. Redacted is what they
+	// are of: names of variables and headers, "command", "arguments", "directory", "url".
+	Secrets, Redacted []string
 	// Unset are the variables that references name, that aren't set and have no
 	// default: they are empty. Withheld are the agent's own, which are, too.
 	Unset, Withheld []string

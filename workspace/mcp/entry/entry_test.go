@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"waymark/plugins/mcpconfig/servers"
+	"waymark/workspace/launch"
 	"waymark/workspace/mcp/entry"
 )
 
@@ -128,17 +129,16 @@ func TestSyntaxes(t *testing.T) {
 	for _, tt := range []struct {
 		syntax     servers.Syntax
 		text, want string
-		secrets    string
 	}{
-		{servers.EditorSyntax, "${env:A}-${env:NO}-$A-${A}", "alpha--$A-${A}", "alpha"},
-		{servers.EditorSyntax, "${workspaceFolder}${/}s ${userHome} ${workspaceFolderBasename} ${env:CODER_AGENT_TOKEN}", "/w/s /home/u w ", ""},
-		{servers.BraceSyntax, "{env:A} ${A} {env:NO} {x}", "alpha ${A}  {x}", "alpha"},
-		{servers.BareSyntax, "$A ${A} $NO. $1 $$A ${NO:-d}", "alpha alpha . $1 $alpha d", "alpha d"},
-		{servers.NoSyntax, "$A ${A} ${env:A} {env:A}", "$A ${A} ${env:A} {env:A}", ""},
+		{servers.EditorSyntax, "${env:A}-${env:NO}-$A-${A}", "alpha--$A-${A}"},
+		{servers.EditorSyntax, "${workspaceFolder}${/}s ${userHome} ${workspaceFolderBasename} ${env:CODER_AGENT_TOKEN}", "/w/s /home/u w "},
+		{servers.BraceSyntax, "{env:A} ${A} {env:NO} {x}", "alpha ${A}  {x}"},
+		{servers.BareSyntax, "$A ${A} $NO. $1 $$A ${NO:-d}", "alpha alpha . $1 $alpha d"},
+		{servers.NoSyntax, "$A ${A} ${env:A} {env:A}", "$A ${A} ${env:A} {env:A}"},
 	} {
 		e := entry.Entry{Server: servers.Server{Name: "a", Transport: "stdio", Command: "c", Args: []string{tt.text}, Syntax: tt.syntax}}
 		x, err := e.Expand(options(environment))
-		if err != nil || x.Args[0] != tt.want || strings.Join(x.Secrets, " ") != tt.secrets {
+		if err != nil || x.Args[0] != tt.want {
 			t.Errorf("%s %s: %+v, %v, want %q", tt.syntax, tt.text, x, err, tt.want)
 		}
 	}
@@ -152,7 +152,7 @@ func TestNamedVariables(t *testing.T) {
 	}}
 	x, err := e.Expand(options(environment))
 	want := map[string]string{"A": "alpha", "B_2": ""}
-	if err != nil || !reflect.DeepEqual(x.Env, want) || !slices.Equal(x.Secrets, []string{"alpha"}) || !slices.Equal(x.Unset, []string{"NO"}) ||
+	if err != nil || !reflect.DeepEqual(x.Env, want) || !slices.Equal(x.Unset, []string{"NO"}) ||
 		!slices.Equal(x.Withheld, []string{"WAYMARK_HUB_TOKEN"}) {
 		t.Errorf("%+v, %v", x, err)
 	}
@@ -160,9 +160,9 @@ func TestNamedVariables(t *testing.T) {
 		Name: "a", Transport: "http", URL: "https://h/", Headers: map[string]string{"X": "y"}, Syntax: servers.NoSyntax,
 		HeaderVariables: map[string]string{"Authorization": "Bearer A", "X-Key": "B_2", "X-No": "NO"},
 	}}
-	x, err = e.Expand(options(environment))
-	want = map[string]string{"X": "y", "Authorization": "Bearer alpha", "X-Key": "beta"}
-	if err != nil || !reflect.DeepEqual(x.Headers, want) || strings.Join(x.Secrets, " ") != "Bearer alpha alpha beta y" {
+	x, err = e.Expand(options(map[string]string{"A": "alpha-1", "B_2": "beta-22"}))
+	want = map[string]string{"X": "y", "Authorization": "Bearer alpha-1", "X-Key": "beta-22"}
+	if err != nil || !reflect.DeepEqual(x.Headers, want) || strings.Join(x.Secrets, "|") != "Bearer alpha-1|alpha-1|beta-22" || strings.Join(x.Redacted, " ") != "Authorization X-Key" {
 		t.Errorf("%+v, %v", x, err)
 	}
 }
@@ -170,14 +170,18 @@ func TestNamedVariables(t *testing.T) {
 // TestLiteralSecrets: what isn't expanded has its secrets, too.
 func TestLiteralSecrets(t *testing.T) {
 	t.Parallel()
-	for _, s := range []servers.Server{
-		{Transport: "stdio", Command: "x", Args: []string{"--token", "one"}, Env: map[string]string{"K": "two", "ROOT": "/w"}},
-		{Transport: "http", URL: "https://h/?k=one", Headers: map[string]string{"K": "two"}},
-		{Command: "${NO}", Args: []string{"--token=one"}, Env: map[string]string{"K": "two"}},
+	for _, tt := range []struct {
+		server servers.Server
+		names  string
+	}{
+		{servers.Server{Transport: "stdio", Command: "x", Args: []string{"--token", "value-1"}, Env: map[string]string{"KEY": "value-2", "ROOT": "/w/value"}}, "KEY arguments"},
+		{servers.Server{Transport: "http", URL: "https://h/?key=value-1", Headers: map[string]string{"X-Key": "value-2"}}, "X-Key url"},
+		{servers.Server{Command: "${NO}", Args: []string{"--token=value-1"}, Env: map[string]string{"KEY": "value-2"}}, "KEY arguments"},
 	} {
-		e := entry.Entry{Server: s}
-		if got := strings.Join(e.Secrets(options(environment)), " "); got != "one two" {
-			t.Errorf("%+v: %s", s, got)
+		e := entry.Entry{Server: tt.server}
+		values, names := e.Secrets(options(environment))
+		if strings.Join(values, " ") != "value-1 value-2" || strings.Join(names, " ") != tt.names {
+			t.Errorf("%+v: %s of %s", tt.server, values, names)
 		}
 	}
 }
@@ -308,33 +312,75 @@ func TestExpandErrors(t *testing.T) {
 	}
 }
 
+// TestSecrets: what of an entry is a secret, and what isn't.
 func TestSecrets(t *testing.T) {
 	t.Parallel()
+	const token, basic = "aB3dE6gH9jK2mN5pQ8sT", "Basic dTpoNG50ZXIyaA=="
 	stdio := func(args []string, env map[string]string) servers.Server {
 		return servers.Server{Transport: "stdio", Command: "x", Args: args, Env: env}
 	}
+	variable := func(name, value string) servers.Server { return stdio(nil, map[string]string{name: value}) }
+	dialed := func(url string) servers.Server { return servers.Server{Transport: "http", URL: url} }
+	values := map[string]string{"NAME": "some-name", "MY_TOKEN": "the-token-1", "HOME": "/home/u", "USER": "someone", "PWD": "/w/sub", "ODD": token}
 	for name, tt := range map[string]struct {
 		server servers.Server
-		want   string // parted by spaces
+		want   string // parted by |
 	}{
-		"nothing":                   {stdio([]string{"-y", "pkg", "--author", "me", "--port=80"}, nil), ""},
-		"literal and referred":      {stdio(nil, map[string]string{"K": "literal", "L": "${A}", "M": "x-${A}"}), "alpha literal x-alpha"},
-		"known paths aren't":        {stdio([]string{"${HOME}"}, map[string]string{"W": "/w"}), ""},
-		"a reference":               {stdio([]string{"--x=${A}"}, nil), "alpha"},
-		"a flag's value":            {stdio([]string{"--api-key", "one", "--token=two", "-eMY_TOKEN=three", "PASSWORD=four", "--apiKey=five"}, nil), "five four one three two"},
-		"a flag without":            {stdio([]string{"--token", "--other"}, nil), ""},
-		"a header":                  {stdio([]string{"--header", "Authorization: Bearer tok", "--header=X-Api-Key:key"}, nil), "Bearer tok key tok"},
-		"URLs":                      {stdio([]string{"postgres://u:pw@db/x", "https://h/?project=p"}, nil), "p pw u u:pw u:pw@db/x"},
-		"a URL in a variable":       {stdio(nil, map[string]string{"DB": "postgres://u:pw@db/x"}), "postgres://u:pw@db/x pw u u:pw"},
-		"a header of a URL":         {servers.Server{Transport: "http", URL: "https://h/", Headers: map[string]string{"Authorization": "Basic dTpwdw=="}}, "Basic dTpwdw== dTpwdw== pw u:pw"},
-		"user, query, path, anchor": {servers.Server{Transport: "http", URL: "https://us:pw@h/v1/0123456789abcdefghij/x?key=a%20b&flag#frag"}, "0123456789abcdefghij a b a%20b flag frag pw us us:pw"},
-		"a default":                 {stdio([]string{"${NO:-dflt}"}, nil), "dflt"},
+		"nothing": {stdio([]string{"-y", "pkg", "--author", "somebody", "--port=8080"}, nil), ""},
+		// What everybody is shown, although it stands in an entry.
+		"a path of the home":      {variable("DATABASE_URL", "sqlite:///${HOME}/data/app.db"), ""},
+		"a key's path":            {variable("API_KEY", "${HOME}/keys/api"), ""},
+		"a key's file":            {variable("SSH_KEY_FILE", "/home/u/.ssh/id_ed25519"), ""},
+		"a user":                  {variable("TOKEN", "${USER}"), ""},
+		"a directory":             {variable("PASSWORD", "${PWD}/x"), ""},
+		"a working directory":     {variable("PWD", "/w/sub/dir"), ""},
+		"an argument with a home": {stdio([]string{"--key=${HOME}/key.pem"}, nil), ""},
+		"an address":              {variable("EMAIL", "someone@example.com"), ""},
+		"an organization":         {variable("ORG", "acme-corp-production-2024"), ""},
+		"a UUID":                  {variable("PROJECT", "550e8400-e29b-41d4-a716-446655440000"), ""},
+		"a zone":                  {variable("TZ", "America/Argentina/Buenos_Aires"), ""},
+		"a model":                 {variable("MODEL", "claude-3-5-Sonnet-20241022-v2"), ""},
+		"a commit":                {variable("REVISION", "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b"), ""},
+		"a version":               {variable("IMAGE", "registry.example.com/Team/App:1.20.300-RC4"), ""},
+		"a URL":                   {variable("URL", "https://api.example.com/v1/projects?project=Number1&page=20"), ""},
+		"a neutral reference":     {variable("X", "${NAME}"), ""},
+		"a setting":               {variable("AUTH_TYPE", "certificate"), ""},
+		"a word":                  {variable("AUTH", "github"), ""},
+		"a short one":             {variable("KEY", "12345"), ""},
+		"a name in capitals":      {variable("X", "TheFirstNameThatIsLong2024"), ""},
+		"another header":          {servers.Server{Transport: "http", URL: "https://h/", Headers: map[string]string{"User-Agent": "Program/1.0 (x)"}}, ""},
+		"a flag without":          {stdio([]string{"--token", "--other"}, nil), ""},
+		"an agent's own":          {variable("TOKEN", "${WAYMARK_HUB_TOKEN}"), ""},
+		// Secrets.
+		"a literal":               {variable("API_KEY", "literal-1"), "literal-1"},
+		"seven characters":        {variable("DB_PASSWORD", "hunter2"), "hunter2"},
+		"a reference":             {variable("X", "${MY_TOKEN}"), "the-token-1"},
+		"a neutral one for a key": {variable("KEY", "${NAME}"), "some-name"},
+		"a reference within":      {variable("KEY", "x-${NAME}"), "some-name|x-some-name"},
+		"beside a home":           {variable("KEY", "${HOME}:${MY_TOKEN}"), "the-token-1"},
+		"a form":                  {variable("X", token), token},
+		"a form within":           {variable("X", "a="+token+",b"), token},
+		"a form by a reference":   {variable("X", "${ODD}"), token},
+		"a known form":            {variable("X", "ghp_abcdefghijkl0"), "ghp_abcdefghijkl0"},
+		"a key with slashes":      {variable("SECRET_KEY", "/K7MDENG/bPxRfiCY"), "/K7MDENG/bPxRfiCY"},
+		"a default":               {variable("KEY", "${NO:-default-1}"), "default-1"},
+		"a flag's value":          {stdio([]string{"--api-key", "value-1", "--token=value-2", "-eMY_TOKEN=value-3", "PASSWORD=value-4", "--apiKey=value-5"}, nil), "value-1|value-2|value-3|value-4|value-5"},
+		"an argument's reference": {stdio([]string{"--x=${MY_TOKEN}"}, nil), "the-token-1"},
+		"an argument's form":      {stdio([]string{"x", token}, nil), token},
+		"a header in an argument": {stdio([]string{"--header", "Authorization: Bearer tok-en", "--header=X-Api-Key:my-key"}, nil), "Bearer tok-en|my-key|tok-en"},
+		"a URL's password":        {variable("DB", "postgres://user:pass%20word@db/x"), "pass word|pass%20word"},
+		"a URL's user alone":      {stdio([]string{"https://the-token@h/?project=project-1"}, nil), "the-token"},
+		"parameters":              {variable("DB", "Server=db-server;Database=database-1;Password=pass-word-1"), "pass-word-1"},
+		"a document":              {variable("ACCOUNT", `{"type":"service-account","keys":[{"private_key":"value-1"}],"client_secret":"value-2"}`), "value-1|value-2"},
+		"a dialed URL":            {dialed("https://us:pass-word@h/v1/" + token + "/x?key=a%20b-c-d&flag=something#access_token=frag-ment"), "a b-c-d|a%20b-c-d|" + token + "|frag-ment|pass-word"},
+		"a header":                {servers.Server{Transport: "http", URL: "https://h/", Headers: map[string]string{"Authorization": basic}}, basic + "|dTpoNG50ZXIyaA==|h4nter2h|u:h4nter2h"},
+		"a named variable":        {servers.Server{Transport: "stdio", Command: "x", Inherit: []string{"MY_TOKEN", "NAME"}}, "the-token-1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := entry.Entry{Server: tt.server}
-			x, err := e.Expand(options(environment))
-			if err != nil || strings.Join(x.Secrets, " ") != tt.want {
-				t.Errorf("got %q, %v, want %s", x.Secrets, err, tt.want)
+			x, err := e.Expand(options(values))
+			if err != nil || strings.Join(x.Secrets, "|") != tt.want || (len(x.Redacted) > 0) != (tt.want != "") {
+				t.Errorf("got %q of %q, %v, want %s", x.Secrets, x.Redacted, err, tt.want)
 			}
 		})
 	}
@@ -345,7 +391,7 @@ func TestCredential(t *testing.T) {
 	for name, want := range map[string]bool{
 		"GITHUB_TOKEN": true, "token": true, "--api-key": true, "apiKey": true, "APIKEY": true, "authToken": true, "X-Api-Key": true, "Authorization": true,
 		"PGPASSWORD": true, "db.password": true, "AWS_SECRET_ACCESS_KEY": true, "Cookie": true, "PASSWD": true,
-		"": false, "AUTHOR": false, "GIT_ASKPASS": false, "KEYBOARD": false, "NODE_OPTIONS": false, "PATH": false, "MONKEY": false, "--port": false, "PYTHONPATH": false,
+		"": false, "AUTHOR": false, "GIT_ASKPASS": false, "KEYBOARD": false, "NODE_OPTIONS": false, "PATH": false, "MONKEY": false, "PWD": false, "KEY_PATH": false, "tokenUrl": false, "DSN": false, "--port": false, "PYTHONPATH": false,
 	} {
 		if got := entry.Credential(name); got != want {
 			t.Errorf("%s: %v", name, got)
@@ -360,29 +406,29 @@ func FuzzExpand(f *testing.F) {
 	f.Add("postgres://u:${A}@h/?k=v", "${A:-${A}}")
 	f.Fuzz(func(t *testing.T, one, two string) {
 		env := func(name string) (string, bool) {
-			if strings.HasPrefix(name, "WAYMARK_") || strings.HasPrefix(name, "CODER_AGENT_") {
+			if launch.AgentVariable(name) {
 				return "\x01the-agent's\x01", true
 			}
 			return "<" + name + ">", true
 		}
 		for _, s := range []servers.Server{
-			{Transport: "stdio", Command: "c" + one, Args: []string{one, two}, Env: map[string]string{"K": two}, Cwd: one},
-			{Transport: "http", URL: "http://h/" + one, Headers: map[string]string{"K": two}},
+			{Transport: "stdio", Command: "c" + one, Args: []string{one, two}, Env: map[string]string{"TOKEN": two}, Cwd: one},
+			{Transport: "http", URL: "http://h/" + one, Headers: map[string]string{"TOKEN": two}},
 		} {
 			e := entry.Entry{Server: s}
 			x, err := e.Expand(entry.ExpandOptions{Root: "/w", Home: "/h", Getenv: env})
 			if err != nil {
 				continue
 			}
-			all := strings.Join(append([]string{x.Command, x.Cwd, x.URL, x.Env["K"], x.Headers["K"]}, x.Args...), "\n")
+			all := strings.Join(append([]string{x.Command, x.Cwd, x.URL, x.Env["TOKEN"], x.Headers["TOKEN"]}, x.Args...), "\n")
 			if strings.Contains(all, "\x01the-agent's\x01") {
 				t.Errorf("a token of the agent's came out of %q and %q", one, two)
 			}
 			if len(entry.References(one)) == 0 && s.Transport == "stdio" && (x.Args[0] != one || x.Command != "c"+one) {
 				t.Errorf("%q became %q", one, x.Args[0])
 			}
-			for _, value := range []string{x.Env["K"], x.Headers["K"]} {
-				if value != "" && value != "/w" && value != "/h" && value != x.Cwd && !slices.Contains(x.Secrets, value) {
+			for _, value := range []string{x.Env["TOKEN"], x.Headers["TOKEN"]} {
+				if len(value) >= 8 && len(entry.References(two)) == 0 && value != x.Cwd && !slices.Contains(x.Secrets, value) {
 					t.Errorf("%q is no secret", value)
 				}
 			}

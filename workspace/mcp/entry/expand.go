@@ -43,7 +43,7 @@ func (e *Entry) Expand(opts ExpandOptions) (*Expanded, error) {
 	if e.Problem != "" {
 		return nil, errors.New(e.Problem)
 	}
-	r := &resolver{opts: opts, syntax: e.Syntax, secrets: map[string]bool{}}
+	r := newResolver(e, opts)
 	x := &Expanded{}
 	switch e.Transport {
 	case servers.Stdio:
@@ -55,28 +55,27 @@ func (e *Entry) Expand(opts ExpandOptions) (*Expanded, error) {
 			return nil, err
 		}
 	}
-	x.Secrets = r.found(x)
+	x.Secrets, x.Redacted = r.found(x)
 	x.Unset, x.Withheld = unique(r.unset), unique(r.withheld)
 	return x, nil
 }
 
-// Secrets returns what of an entry must not be shown although it isn't started or
-// dialed: what Expanded.Secrets are, as far as it can be said without a variable of the
-// environment.
-func (e *Entry) Secrets(opts ExpandOptions) []string {
+// Secrets returns what Expanded.Secrets and Expanded.Redacted are of an entry that isn't
+// started or dialed, as far as it can be said without a variable of the environment.
+func (e *Entry) Secrets(opts ExpandOptions) (values, names []string) {
 	opts.Getenv = nil
-	r := &resolver{opts: opts, syntax: e.Syntax, secrets: map[string]bool{}}
+	r := newResolver(e, opts)
 	x := &Expanded{}
 	_, _ = r.program(e, x), r.address(e, x) // whatever is wrong with it
 	return r.found(x)
 }
 
-// found returns the secrets.
-func (r *resolver) found(x *Expanded) []string {
+// found returns the secrets, and of what they are.
+func (r *resolver) found(x *Expanded) (values, names []string) {
 	for _, known := range []string{"", r.opts.Root, r.opts.Home, x.Cwd} { // paths that everybody is shown
 		delete(r.secrets, known)
 	}
-	return slices.Sorted(maps.Keys(r.secrets))
+	return slices.Sorted(maps.Keys(r.secrets)), slices.Sorted(maps.Keys(r.redacted))
 }
 
 func unique(names []string) []string {
@@ -89,26 +88,33 @@ type resolver struct {
 	opts            ExpandOptions
 	syntax          servers.Syntax
 	secrets         map[string]bool
+	redacted        map[string]bool
 	unset, withheld []string
 }
 
+func newResolver(e *Entry, opts ExpandOptions) *resolver {
+	return &resolver{opts: opts, syntax: e.Syntax, secrets: map[string]bool{}, redacted: map[string]bool{}}
+}
+
 func (r *resolver) program(e *Entry, x *Expanded) error {
-	x.Command = r.home(r.shown(e.Command))
+	x.Command = r.home(r.expand("command", "", e.Command))
 	for _, arg := range e.Args {
-		x.Args = append(x.Args, r.shown(arg))
+		x.Args = append(x.Args, r.expand("arguments", "", arg))
 	}
-	for _, secret := range credentials(x.Args) {
-		r.secrets[secret] = true
+	for i, c := range Credentials(x.Args) {
+		if c.Value != "" && !strings.Contains(x.Args[i], "://") && !r.refersToOrdinary(e.Args[i]) {
+			r.hide("arguments", "credential", c.Value)
+		}
 	}
 	x.Env = map[string]string{}
 	for name, value := range e.Env {
-		x.Env[name] = r.hidden(value)
+		x.Env[name] = r.expand(name, name, value)
 	}
 	for _, name := range e.Inherit {
 		value, set := r.variable(name)
 		if _, given := e.Env[name]; set && !given {
 			x.Env[name] = value
-			r.secrets[value] = true
+			r.hide(name, name, value)
 		}
 	}
 	x.Cwd = r.directory(e.Cwd)
@@ -133,7 +139,7 @@ func (r *resolver) because() string {
 // directory returns the working directory, absolute.
 func (r *resolver) directory(given string) string {
 	base := cmp.Or(r.opts.Root, r.opts.Home)
-	dir := r.home(r.shown(given))
+	dir := r.home(r.expand("directory", "", given))
 	switch {
 	case dir == "":
 		return base
@@ -157,10 +163,10 @@ func (r *resolver) home(path string) string {
 }
 
 func (r *resolver) address(e *Entry, x *Expanded) error {
-	x.URL = r.shown(e.URL)
+	x.URL = r.expand("url", "", e.URL)
 	x.Headers = map[string]string{}
 	for name, value := range e.Headers {
-		x.Headers[name] = r.hidden(value)
+		x.Headers[name] = r.expand(name, name, value)
 	}
 	for name, variable := range e.HeaderVariables {
 		scheme, variable, ok := strings.Cut(variable, " ")
@@ -169,16 +175,14 @@ func (r *resolver) address(e *Entry, x *Expanded) error {
 		}
 		if value, set := r.variable(variable); set {
 			x.Headers[name] = strings.TrimPrefix(scheme+" "+value, " ")
-			r.secrets[value], r.secrets[x.Headers[name]] = true, true
+			r.hide(name, variable, value)
+			r.hide(name, name, x.Headers[name])
 		}
 	}
 	// The text of a URL's error repeats the URL.
 	u, err := url.Parse(x.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return errors.New("its url isn't an address that begins with http:// or https://")
-	}
-	for _, secret := range urlSecrets(u) {
-		r.secrets[secret] = true
 	}
 	for name, value := range x.Headers {
 		if strings.ContainsAny(value, "\r\n\x00") {
@@ -188,38 +192,48 @@ func (r *resolver) address(e *Entry, x *Expanded) error {
 	return nil
 }
 
-// shown expands a text that isn't a secret itself; what its references stand for is.
-func (r *resolver) shown(text string) string {
-	return r.expand(text, func(value string) { r.secrets[value] = true })
-}
-
-// hidden expands the value of a variable or a header, which is a secret, and so is
-// what it is made of.
-func (r *resolver) hidden(text string) string {
-	value := r.shown(text)
-	r.secrets[value] = true
-	for _, part := range secretParts(value) {
-		r.secrets[part] = true
+// hide takes down what of a value is secret, when it is given to a name; of is where it
+// is in the entry.
+func (r *resolver) hide(of, name, value string) {
+	for _, secret := range Secrets(name, value) {
+		r.secrets[secret], r.redacted[of] = true, true
 	}
-	return value
 }
 
-// expand replaces references, and tells used what they stand for.
-func (r *resolver) expand(text string, used func(value string)) string {
+// expand replaces the references of a text that is given to a name, which is empty where
+// it has none, and takes down its secrets. Of a text that refers to what everybody is
+// shown these are in what stands between references.
+func (r *resolver) expand(of, name, text string) string {
+	shown := r.refersToOrdinary(text)
 	var b strings.Builder
-	for {
-		before, ref, after, ok := r.syntax.Next(text)
+	for rest := text; ; {
+		before, ref, after, ok := r.syntax.Next(rest)
 		b.WriteString(before)
+		if shown {
+			r.hide(of, "", before)
+		}
 		if !ok {
-			return b.String()
+			break
 		}
 		value := r.lookup(ref)
-		if ref.Kind == servers.Variable {
-			used(value)
+		if ref.Kind == servers.Variable && !slices.Contains(ordinary, ref.Name) {
+			r.hide(of, ref.Name, value)
+			r.hide(of, name, value)
 		}
 		b.WriteString(value)
-		text = after
+		rest = after
 	}
+	if !shown {
+		r.hide(of, name, b.String())
+	}
+	return b.String()
+}
+
+// refersToOrdinary reports whether a text refers to what everybody is shown.
+func (r *resolver) refersToOrdinary(text string) bool {
+	return slices.ContainsFunc(r.syntax.References(text), func(ref servers.Reference) bool {
+		return ref.Kind != servers.Variable || slices.Contains(ordinary, ref.Name)
+	})
 }
 
 func (r *resolver) lookup(ref servers.Reference) string {

@@ -2,20 +2,32 @@ package entry
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"net/url"
 	"slices"
 	"strings"
+
+	"waymark/internal/lazyregexp"
 )
 
 // credentialWords are words that names of credentials are made of.
 var credentialWords = []string{
 	"token", "tokens", "secret", "secrets", "password", "passwd", "passphrase", "pass", "pwd", "key", "apikey", "api-key", "auth", "authorization",
-	"bearer", "credential", "credentials", "cookie", "pat", "pin", "jwt", "sig", "signature", "dsn",
+	"bearer", "credential", "credentials", "cookie", "pat", "jwt", "sig", "signature",
+}
+
+// aboutWords end names of what is said about a credential: where it is, how it is used.
+var aboutWords = []string{
+	"file", "path", "dir", "directory", "url", "uri", "host", "endpoint", "name", "type", "method", "mode", "cache", "ttl", "timeout", "id",
+	"user", "username", "algorithm", "scope", "scopes", "issuer", "audience", "enabled",
 }
 
 // Credential reports whether a variable, header, flag or parameter of that name is
 // likely to hold a credential.
 func Credential(name string) bool {
+	if name == "PWD" || name == "OLDPWD" {
+		return false
+	}
 	var b strings.Builder
 	for i, r := range name { // apiKey, API_KEY, api-key, api.key
 		upper := r >= 'A' && r <= 'Z'
@@ -30,7 +42,11 @@ func Credential(name string) bool {
 		}
 		b.WriteRune(r)
 	}
-	return slices.ContainsFunc(strings.Fields(b.String()), func(word string) bool {
+	words := strings.Fields(b.String())
+	if len(words) > 0 && slices.Contains(aboutWords, words[len(words)-1]) {
+		return false
+	}
+	return slices.ContainsFunc(words, func(word string) bool {
 		return slices.Contains(credentialWords, word) || strings.HasSuffix(word, "token") || strings.HasSuffix(word, "apikey") ||
 			strings.HasSuffix(word, "secret") || strings.HasSuffix(word, "password")
 	})
@@ -106,75 +122,130 @@ func URLParts(text string) (user, query string) {
 	return user, query
 }
 
-// credentials returns what of arguments must not be shown.
-func credentials(args []string) (list []string) {
-	for i, c := range Credentials(args) {
-		if c.Value != "" {
-			list = append(append(list, c.Value), secretParts(c.Value)...)
+// ordinary are variables that everybody is shown: what holds a reference to one isn't a
+// secret as a whole.
+var ordinary = strings.Fields("HOME USER LOGNAME PWD OLDPWD PATH SHELL TMPDIR LANG TZ HOSTNAME XDG_CONFIG_HOME XDG_CACHE_HOME XDG_DATA_HOME XDG_STATE_HOME XDG_RUNTIME_DIR")
+
+// Secrets returns what of a value must not be shown, when it is given to a variable, a
+// header or a parameter of that name:
+//
+//   - all of it where the name is a credential's, and what follows the scheme in it
+//     ("Bearer …"; of "Basic …" the password, too): but for words of less than 8 letters
+//     and all of less than 6 bytes, of which other texts are full;
+//   - the password of a URL, or its user where it has none; parameters of its query and
+//     fragment, of a connection string and of a JSON document that have a credential's
+//     name;
+//   - what has the form of a token; see Token.
+func Secrets(name, value string) (list []string) {
+	if Credential(name) {
+		scheme, rest, ok := strings.Cut(value, " ")
+		if list = append(list, value); ok {
+			list = append(list, strings.TrimSpace(rest))
 		}
-		if Random(args[i]) {
-			list = append(list, args[i])
-		}
-		if strings.Contains(args[i], "://") {
-			list = append(list, secretParts(args[i])...)
+		if plain, err := base64.StdEncoding.DecodeString(strings.TrimSpace(rest)); err == nil && strings.EqualFold(scheme, "basic") {
+			_, password, _ := strings.Cut(string(plain), ":")
+			list = append(list, string(plain), password)
 		}
 	}
-	return list
+	list = append(list, parts(value)...)
+	return slices.DeleteFunc(list, func(v string) bool {
+		return len(v) < 6 || len(v) < 8 && strings.Trim(strings.ToLower(v), "abcdefghijklmnopqrstuvwxyz") == ""
+	})
 }
 
-// secretParts returns what of a secret is one by itself: what follows the scheme of an
-// Authorization header, and the password of a URL.
-func secretParts(value string) (list []string) {
-	if scheme, rest, ok := strings.Cut(value, " "); ok {
-		rest = strings.TrimSpace(rest)
-		list = append(list, rest)
-		if strings.EqualFold(scheme, "basic") {
-			if plain, err := base64.StdEncoding.DecodeString(rest); err == nil {
-				_, password, _ := strings.Cut(string(plain), ":")
-				list = append(list, string(plain), password)
+// parts returns what of a value is a secret whatever its name is.
+func parts(value string) (list []string) {
+	if _, after, ok := strings.Cut(value, "://"); ok {
+		user, _ := URLParts(value)
+		name, password, ok := strings.Cut(user, ":")
+		if !ok {
+			password = name
+		}
+		list = append(list, password)
+		if plain, err := url.PathUnescape(password); err == nil {
+			list = append(list, plain)
+		}
+		value = after[min(len(user), len(after)):]
+	}
+	var document any
+	if json.Unmarshal([]byte(value), &document) == nil {
+		list = append(list, leaves("", document)...)
+	}
+	// Blanks and semicolons are between the parameters of connection strings.
+	for _, pair := range strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune("?&#; \t\r\n", r) }) {
+		if name, text, ok := strings.Cut(pair, "="); ok && Credential(name) {
+			list = append(list, text)
+			if plain, err := url.QueryUnescape(text); err == nil {
+				list = append(list, plain)
 			}
 		}
 	}
-	if strings.Contains(value, "://") {
-		if u, err := url.Parse(value); err == nil {
-			list = append(list, urlSecrets(u)...)
+	for _, word := range strings.FieldsFunc(value, func(r rune) bool { return !isWord(r) && r != '.' }) {
+		if Token(word) {
+			list = append(list, word)
 		}
 	}
 	return list
 }
 
-// urlSecrets returns what of a URL must not be shown: the user, the values of the
-// query, and parts of the path that look random, since some services put a token
-// there.
-func urlSecrets(u *url.URL) (list []string) {
-	if u.User != nil {
-		list = append(list, u.User.Username(), u.User.String())
-		if password, ok := u.User.Password(); ok {
-			list = append(list, password)
+// leaves returns the texts of a JSON document that are secrets.
+func leaves(name string, value any) (list []string) {
+	switch v := value.(type) {
+	case string:
+		if name != "" { // else it is what parts looks at
+			list = Secrets(name, v)
+		}
+	case []any:
+		for _, item := range v {
+			list = append(list, leaves(name, item)...)
+		}
+	case map[string]any:
+		for name, item := range v {
+			list = append(list, leaves(name, item)...)
 		}
 	}
-	for _, pair := range strings.Split(u.RawQuery, "&") {
-		_, raw, ok := strings.Cut(pair, "=")
-		if !ok {
-			raw = pair
-		}
-		list = append(list, raw)
-		if value, err := url.QueryUnescape(raw); err == nil {
-			list = append(list, value)
-		}
-	}
-	for _, part := range strings.Split(u.Path, "/") {
-		if Random(part) {
-			list = append(list, part)
-		}
-	}
-	list = append(list, u.Fragment)
 	return list
 }
 
-// Random reports whether an argument, or a part of a path, looks like a token: long, of
-// letters and digits.
-func Random(text string) bool {
+// isWord reports whether a character is of a word that may be a token.
+func isWord(r rune) bool {
+	return r < 0x80 && (r == '-' || r == '_' || r == '+' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z')
+}
+
+// issued is how tokens of some services begin.
+var issued = lazyregexp.New(`^(gh[pousr]_|github_pat_|glpat-|sk-|[spr]k_(live|test)_|xox[abeprs]-|xapp-|AKIA|ASIA|AIza|ya29\.|eyJ|npm_|pypi-|hf_|dop_v1_|whsec_|SG\.|wm_|lin_api_)[A-Za-z0-9._=+-]{12,}$`)
+
+// Token reports whether a word has the form of a token: it begins as those of a known
+// service do and has a digit, or it has 20 letters and digits or more and goes from capitals
+// to small letters to digits as often as what is random does. Digests, UUIDs, versions
+// and names don't.
+func Token(word string) bool {
+	if !strings.ContainsAny(word, "0123456789") {
+		return false
+	}
+	if issued().MatchString(word) {
+		return true
+	}
 	const least = 20
-	return len(text) >= least && strings.ContainsAny(text, "0123456789") && !strings.ContainsAny(text, "./ :=$@")
+	kinds, changes, n := map[byte]bool{}, 0, 0
+	var last byte
+	for _, r := range word {
+		kind := byte('a')
+		switch {
+		case r >= '0' && r <= '9':
+			kind = '0'
+		case r >= 'A' && r <= 'Z':
+			kind = 'A'
+		case r < 'a' || r > 'z':
+			if r == '.' {
+				return false // between names
+			}
+			continue
+		}
+		if n++; last != 0 && kind != last && (last != 'A' || kind != 'a') { // as words begin
+			changes++
+		}
+		kinds[kind], last = true, kind
+	}
+	return len(kinds) == 3 && n >= least && changes*10 >= (n-1)*3
 }

@@ -7,7 +7,7 @@ import "encoding/json"
 // stays as it is otherwise, layout and order too. What is no JSON, and a document
 // that has a value across several strings, becomes one string.
 func (r *Redactor) JSON(doc json.RawMessage) json.RawMessage {
-	if r.empty() || len(doc) < MinPart {
+	if r.empty() || len(doc) < MinValue {
 		return doc
 	}
 	if !json.Valid(doc) {
@@ -26,7 +26,7 @@ func (r *Redactor) JSON(doc json.RawMessage) json.RawMessage {
 	if at > 0 {
 		doc = append(out, doc[at:]...)
 	}
-	if len(r.scan(doc)) > 0 {
+	if len(r.find(string(doc))) > 0 {
 		return quote(r.String(string(doc)))
 	}
 	return doc
@@ -55,7 +55,7 @@ func isNumber(c byte) bool {
 
 // token redacts a string or a number; anything else is too short to be changed.
 func (r *Redactor) token(token []byte) (clean []byte, changed bool) {
-	if len(token) < MinPart {
+	if len(token) < MinValue {
 		return nil, false
 	}
 	text := string(token)

@@ -1,164 +1,232 @@
-// Package redact takes values that must not be shown out of text: those of the
-// environment, headers and arguments that an MCP server was given, also where the
-// server gives them back in parts or in another encoding.
+// Package redact takes secrets that an MCP server was given out of what it says.
+//
+// It is best effort against a program that somebody has approved and that shows what it
+// was given by mistake: in an error, in its log, in the dump of its environment. One that
+// wants to get a secret out has other ways.
 //
 // # Guarantees
 //
-//   - A run of MinPart bytes of a value, or more, is taken out wherever it stands:
-//     as it is, in base64 (of either alphabet, at any alignment, in lines), in
-//     hexadecimal, as a URL has it, or with the escapes of JSON, Go or C; also twice,
-//     in any two of these, one within the other. What is escaped may be mixed with what
-//     isn't.
-//   - Text without values comes out as it went in, byte for byte.
-//   - The cost is linear in the text, whatever the values are, and memory linear in
-//     the values.
+//   - A value is found as it is, with the escapes of JSON (with and without those for HTML, for
+//     what isn't ASCII, and for slashes) or of a URL, in hexadecimal of either case, and
+//     in base64 of either alphabet, wherever it begins in what was encoded. Of a value of several
+//     lines each line is found.
+//   - Text without any of these comes out as it went in, byte for byte.
+//   - The cost is linear in the text, and memory is some twenty times the values.
 //   - A Redactor doesn't show its values when it is printed, logged or encoded.
 //
 // # Concurrency
 //
-// A Redactor is immutable and may be used by any number of goroutines; a Writer
-// belongs to one.
+// A Redactor is immutable and may be used by any number of goroutines.
 //
 // # Limits
 //
-// Values that are too short to be told from ordinary text, and parts shorter than
-// MinPart, are left. So is what is ordinary in itself; see [Ordinary]. Of a URL only
-// what may be secret counts (user, password, query, parts of the path that look
-// random), and of a JSON document its strings and numbers, since every other text
-// would be full of the rest. Not found are values that were changed: compressed,
-// encrypted, reversed, in another case, with something between every few bytes, or
-// encoded in ways that aren't named above or more than twice. Of what is encoded as
-// base64 or in hexadecimal, and before that in another way, runs of less than MinPart
-// bytes of ASCII aren't looked into. Of values beyond MaxBytes in all the rest isn't
-// looked for.
+// What is a secret is for the caller to say; package entry does. Values of less than MinValue bytes
+// are left, and so is what of all values is beyond MaxBytes. Not found are parts of a value,
+// and values that were encoded twice or in other ways: base32, UTF-16, quoted-printable,
+// in another case, compressed.
 package redact
 
 import (
-	"errors"
+	"cmp"
+	"encoding/base64"
+	"encoding/hex"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"slices"
 	"strings"
-	"unicode/utf8"
+	"unicode/utf16"
 )
 
 // Mask stands for what was taken out.
 const Mask = "[redacted]"
 
-// MinPart is the least length of a part of a value that is taken out, in bytes.
-const MinPart = 8
+// MinValue is the least length of a value that is looked for, in bytes.
+const MinValue = 6
 
-// MaxBytes is how much of all values of a Redactor together is looked for. It is half
-// of what Linux lets an environment and arguments have by default, and takes some
-// 40 MiB of memory when it is used up.
-const MaxBytes = 1 << 20
+// MaxBytes is how much of all values of a Redactor together is looked for.
+const MaxBytes = 64 << 10
+
+const (
+	// minLine is how long a line of a value is at least that is looked for by itself.
+	minLine = 16
+	// maxPiece is how much of a value is looked for at once, which bounds the work at each
+	// byte of a text.
+	maxPiece = 256
+)
 
 // Redactor takes values out of text. The nil Redactor has none.
 type Redactor struct {
-	values []string // distinct, and none of them ordinary
-	set    *set
-	// spaces says that a value has one, which forms send as a plus.
-	spaces bool
+	values []string
+	// forms are the encodings of all values, and lengths those of forms by how they begin,
+	// the longest first.
+	forms   map[string]bool
+	lengths map[[4]byte][]int
+	// begins has the first two bytes of each form.
+	begins [1 << 16 / 64]uint64
 }
 
-// New returns a Redactor of some values. Those that are Ordinary are left.
+// New returns a Redactor of some values.
 func New(values ...string) *Redactor { return (*Redactor)(nil).With(values...) }
 
 // With returns a Redactor that knows more values, earlier ones of a variable say.
 func (r *Redactor) With(values ...string) *Redactor {
-	var known []string
-	var total int
+	n := &Redactor{forms: map[string]bool{}, lengths: map[[4]byte][]int{}}
 	if r != nil {
-		known = r.values
-		for _, v := range known {
-			total += len(v)
-		}
+		values = slices.Concat(r.values, values)
 	}
-	have := make(map[string]bool, len(known)+len(values))
-	for _, v := range known {
-		have[v] = true
-	}
-	all := slices.Clip(known)
+	have, total := map[string]bool{}, 0
 	for _, v := range values {
 		v = v[:min(len(v), MaxBytes-total)]
-		if have[v] || Ordinary(v) {
+		if len(v) < MinValue || have[v] {
 			continue
 		}
 		have[v] = true
-		all = append(all, v)
 		total += len(v)
+		n.values = append(n.values, v)
+		for _, piece := range pieces(v) {
+			for _, form := range forms(piece) {
+				n.add(form)
+			}
+		}
 	}
-	if r != nil && len(all) == len(known) {
-		return r
-	}
-	n := &Redactor{values: all}
-	var windows []uint64
-	for _, v := range all {
-		windows = appendWindows(windows, v)
-		n.spaces = n.spaces || strings.Contains(v, " ")
-	}
-	n.set = newSet(windows)
 	return n
 }
 
-func (r *Redactor) empty() bool { return r == nil || r.set.len() == 0 }
-
-// String returns the text with Mask in place of each run of values in it.
-func (r *Redactor) String(s string) string {
-	if r.empty() || len(s) < MinPart {
-		return s
+func (r *Redactor) add(form string) {
+	r.forms[form] = true
+	key := [4]byte([]byte(form))
+	list := r.lengths[key]
+	if i, have := slices.BinarySearchFunc(list, len(form), func(a, b int) int { return cmp.Compare(b, a) }); !have {
+		r.lengths[key] = slices.Insert(list, i, len(form))
 	}
-	found := r.scan([]byte(s))
-	if len(found) == 0 {
-		return s
-	}
-	return string(render(nil, []byte(s), found))
+	at := int(form[0])<<8 | int(form[1])
+	r.begins[at/64] |= 1 << (at % 64)
 }
 
-// Bytes is String for bytes. What it returns may be what it was given.
-func (r *Redactor) Bytes(b []byte) []byte {
-	if r.empty() || len(b) < MinPart {
-		return b
+// pieces are what of a value is looked for: its lines, each in pieces that aren't too
+// long.
+func pieces(value string) (list []string) {
+	lines := []string{value}
+	if strings.Contains(value, "\n") {
+		lines = strings.FieldsFunc(value, func(r rune) bool { return r == '\n' || r == '\r' })
+		lines = slices.DeleteFunc(lines, func(line string) bool {
+			return len(line) < minLine || strings.HasPrefix(line, "-----") // of a PEM block
+		})
+		if len(lines) == 0 {
+			lines = []string{value}
+		}
 	}
-	found := r.scan(b)
-	if len(found) == 0 {
-		return b
+	for _, line := range lines {
+		for len(line) > maxPiece {
+			list = append(list, line[:maxPiece])
+			line = line[min(maxPiece, len(line)-MinValue):]
+		}
+		list = append(list, line)
 	}
-	return render(nil, b, found)
+	return list
 }
 
-// scan returns where the values are in a text, in order.
-func (r *Redactor) scan(text []byte) []span {
-	s := newScanner(r)
-	s.escapes = slices.Contains(text, '\\')
-	s.percents = slices.Contains(text, '%') || r.spaces && slices.Contains(text, '+')
-	s.feed(text)
-	s.end()
-	return merge(s.found, text, 0)
+// forms are the encodings of a value that are looked for. Any two may be the same.
+func forms(v string) []string {
+	html, plain, ascii := inJSON(v)
+	query, digits := url.QueryEscape(v), hex.EncodeToString([]byte(v))
+	list := []string{
+		v, html, plain, ascii, strings.ReplaceAll(plain, "/", `\/`), strings.ReplaceAll(ascii, "/", `\/`), digits, strings.ToUpper(digits),
+	}
+	component := strings.ReplaceAll(query, "+", "%20")
+	component = strings.NewReplacer("%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*").Replace(component)
+	for _, escaped := range []string{query, strings.ReplaceAll(query, "+", "%20"), url.PathEscape(v), component, strings.ReplaceAll(component, "%2F", "/")} {
+		list = append(list, escaped, lowerEscapes(escaped))
+	}
+	for before := range 3 {
+		// The first and the last digit stand for neighbors, too.
+		text := base64.RawStdEncoding.EncodeToString([]byte("\x00\x00"[:before] + v))
+		text = text[(before*8+5)/6 : (before+len(v))*8/6]
+		list = append(list, text, strings.NewReplacer("+", "-", "/", "_").Replace(text))
+	}
+	return list
 }
 
-// Error returns an error with that text redacted, for which errors.Is finds what it
-// finds in err. What it wraps isn't given out, since that has the values; who needs
-// it asks before.
-func (r *Redactor) Error(err error) error {
-	if err == nil {
+// inJSON returns a text as a JSON string has it, without the quotes: with the escapes
+// for HTML, without, and with those for all that isn't ASCII.
+func inJSON(v string) (html, plain, ascii string) {
+	html = string(quote(v))
+	html = html[1 : len(html)-1]
+	plain = strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(html)
+	var b strings.Builder
+	for _, r := range plain {
+		if r < 0x80 {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
+		}
+	}
+	return html, plain, b.String()
+}
+
+// lowerEscapes writes the digits of a URL's escapes as small letters.
+func lowerEscapes(escaped string) string {
+	b := []byte(escaped)
+	for i := 0; i+2 < len(b); i++ {
+		if b[i] == '%' {
+			copy(b[i+1:i+3], strings.ToLower(escaped[i+1:i+3]))
+		}
+	}
+	return string(b)
+}
+
+func (r *Redactor) empty() bool { return r == nil || len(r.forms) == 0 }
+
+// span is a piece of a text, from one offset to before another.
+type span struct{ from, to int }
+
+// find returns where values are in a text, in order; those that touch are one.
+func (r *Redactor) find(text string) (found []span) {
+	if r.empty() {
 		return nil
 	}
-	text := err.Error()
-	clean := r.String(text)
-	if clean == text {
-		return err
+	for i := 0; i+4 <= len(text); i++ {
+		at := int(text[i])<<8 | int(text[i+1])
+		if r.begins[at/64]&(1<<(at%64)) == 0 {
+			continue
+		}
+		for _, n := range r.lengths[[4]byte{text[i], text[i+1], text[i+2], text[i+3]}] {
+			if i+n > len(text) || !r.forms[text[i:i+n]] {
+				continue
+			}
+			if last := len(found) - 1; last >= 0 && i <= found[last].to {
+				found[last].to = max(found[last].to, i+n)
+			} else {
+				found = append(found, span{i, i + n})
+			}
+			break
+		}
 	}
-	return &redactedError{clean, func(target error) bool { return errors.Is(err, target) }}
+	return found
 }
 
-type redactedError struct {
-	text string
-	is   func(error) bool
+// String returns the text with Mask in place of values.
+func (r *Redactor) String(s string) string {
+	found := r.find(s)
+	if len(found) == 0 {
+		return s
+	}
+	var b strings.Builder
+	at := 0
+	for _, f := range found {
+		b.WriteString(s[at:f.from])
+		b.WriteString(Mask)
+		at = f.to
+	}
+	b.WriteString(s[at:])
+	return b.String()
 }
 
-func (e *redactedError) Error() string        { return e.text }
-func (e *redactedError) Is(target error) bool { return e.is(target) }
+// Bytes is String for bytes.
+func (r *Redactor) Bytes(b []byte) []byte { return []byte(r.String(string(b))) }
 
 // Format keeps the values to itself, as LogValue and MarshalText do.
 func (r *Redactor) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(r.describe())) }
@@ -174,52 +242,4 @@ func (r *Redactor) describe() string {
 		return "a redactor without values"
 	}
 	return fmt.Sprintf("a redactor of %d values", len(r.values))
-}
-
-// span is a piece of a text, from one offset to before another.
-type span struct{ from, to int64 }
-
-// merge sorts spans and joins those that touch, and widens them to whole runes of
-// the text, which begins at base.
-func merge(list []span, text []byte, base int64) []span {
-	if len(list) == 0 {
-		return nil
-	}
-	slices.SortFunc(list, func(a, b span) int { return int(a.from - b.from) })
-	var joined []span
-	for _, s := range list {
-		s.from, _ = around(text, s.from, base)
-		_, s.to = around(text, s.to, base)
-		if n := len(joined); n > 0 && s.from <= joined[n-1].to {
-			joined[n-1].to = max(joined[n-1].to, s.to)
-		} else {
-			joined = append(joined, s)
-		}
-	}
-	return joined
-}
-
-// around returns where the rune begins and ends in whose middle an offset is; the
-// offset itself where it is in none.
-func around(text []byte, offset, base int64) (from, to int64) {
-	at := int(offset - base)
-	for start := at; start >= max(0, at-utf8.UTFMax+1) && at < len(text); start-- {
-		if utf8.RuneStart(text[start]) {
-			if _, size := utf8.DecodeRune(text[start:]); start < at && start+size > at {
-				return base + int64(start), base + int64(start+size)
-			}
-			break
-		}
-	}
-	return offset, offset
-}
-
-// render appends a text with Mask in place of spans.
-func render(to, text []byte, spans []span) []byte {
-	var at int64
-	for _, s := range spans {
-		to = append(append(to, text[at:s.from]...), Mask...)
-		at = s.to
-	}
-	return append(to, text[at:]...)
 }

@@ -5,16 +5,15 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"maps"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"waymark/test/randtest"
 	"waymark/workspace/mcp/redact"
@@ -22,205 +21,115 @@ import (
 
 // secret has what encodings treat differently: quotes, a backslash, a slash, a
 // blank, a plus, other letters, one of them beyond 16 bits.
-const secret = "s3cr \"t\\/+é-\U0001f511<&>%41=?zZ9"
+const secret = "s3cr \"t\\/+é-\U0001f511<&>%41=?(zZ9)"
 
-// escaped gives a value in all encodings that are to be found.
-func escaped(v string) map[string]string {
+// encoded gives a value in all encodings that are to be found.
+func encoded(v string) map[string]string {
+	quoted := func(html bool) string {
+		var b bytes.Buffer
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(html)
+		if err := enc.Encode(v); err != nil {
+			panic(err)
+		}
+		return strings.TrimSuffix(b.String(), "\n")
+	}
+	var ascii strings.Builder
+	for _, r := range quoted(false) {
+		if r < 0x80 {
+			ascii.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&ascii, `\u%04x`, unit)
+		}
+	}
 	list := map[string]string{
-		"plain": v, "query": url.QueryEscape(v), "path": url.PathEscape(v),
-		"hex": hex.EncodeToString([]byte(v)), "HEX": strings.ToUpper(hex.EncodeToString([]byte(v))),
-		"%x with blanks": fmt.Sprintf("% x", v), "colons": strings.ReplaceAll(fmt.Sprintf("% x", v), " ", ":"),
-		"q": strconv.Quote(v), "+q": strconv.QuoteToASCII(v),
+		"plain": v, "query": url.QueryEscape(v), "path": url.PathEscape(v), "%20": strings.ReplaceAll(url.QueryEscape(v), "+", "%20"),
+		"small": lower(url.QueryEscape(v)), "hex": hex.EncodeToString([]byte(v)), "HEX": fmt.Sprintf("%X", v),
+		"json": quoted(true), "json without HTML": quoted(false), "ASCII": ascii.String(), "PHP": strings.ReplaceAll(quoted(false), "/", `\/`),
 	}
-	doc, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	list["json"] = string(doc)
-	twice, err := json.Marshal(string(doc))
-	if err != nil {
-		panic(err)
-	}
-	list["json twice"] = string(twice)
-	for name, format := range map[string]string{"percent": "%%%02x", "u": `\u%04x`, "U": `\U%08x`, "x": `\x%02x`, "octal": `\%03o`, "u twice": `\\u%04x`} {
-		var b strings.Builder
-		if strings.HasPrefix(strings.ToLower(name), "u") {
-			for _, r := range v {
-				switch {
-				case r > 0xffff && strings.HasPrefix(name, "u"):
-					b.WriteString(strings.ReplaceAll(strings.Trim(strings.ToLower(strconv.QuoteToASCII(v[strings.IndexRune(v, r):][:4])), `"`), `\u`, format[:len(format)-4]))
-				default:
-					fmt.Fprintf(&b, format, r)
-				}
-			}
-		} else {
-			for _, c := range []byte(v) {
-				fmt.Fprintf(&b, format, c)
-			}
-		}
-		list[name] = b.String()
-	}
-	delete(list, "u") // a pair of surrogates isn't what %q writes
-	delete(list, "u twice")
-	for i := range 3 {
+	for before := range 3 {
 		for name, enc := range map[string]*base64.Encoding{"std": base64.StdEncoding, "url": base64.URLEncoding, "raw": base64.RawStdEncoding} {
-			whole := enc.EncodeToString([]byte("ABC"[:i] + v))
-			list[fmt.Sprint(name, i)] = strings.TrimRight(whole, "=")[i*8/6:] // the digits that have something of it
+			list[fmt.Sprint("base64 ", name, before)] = enc.EncodeToString([]byte("us:"[:before] + v))
 		}
 	}
-	mime := base64.StdEncoding.EncodeToString([]byte(v))
-	list["lines"] = mime[:9] + "\r\n" + mime[9:]
 	return list
 }
 
-// left is the longest run of a value that is in a text, in bytes of the value.
-func left(text, value string) int {
-	most := 0
-	for i := range len(value) {
-		for i+most < len(value) && strings.Contains(text, value[i:i+most+1]) {
-			most++
+func lower(escaped string) string {
+	for i := 0; i+2 < len(escaped); i++ {
+		if escaped[i] == '%' {
+			escaped = escaped[:i] + strings.ToLower(escaped[i:i+3]) + escaped[i+3:]
 		}
 	}
-	return most
+	return escaped
 }
 
+// TestEncodings: every kind of value is found in every encoding, whatever stands around.
 func TestEncodings(t *testing.T) {
-	r := redact.New("another-value-1", secret)
-	for name, text := range escaped(secret) {
-		for _, around := range []string{"", "|", " ", "\n", `"`, "é", "{\"x\":\""} {
-			got := r.String(around + text + around)
-			rest := strings.ReplaceAll(got, redact.Mask, "")
-			if !strings.Contains(got, redact.Mask) || len(rest) > 2*len(around)+6 {
-				t.Errorf("%s: %q became %q", name, around+text+around, got)
-			}
+	random := randtest.Rand(t)
+	values := []string{secret, "sec-r3", "hunter22", "ghp_AbCdEfGhIjKlMnOp0123", "correct horse battery staple", "/K7MDENG/bPxRfiCYEXAMPLEKEY+=", strings.Repeat("0123456789abcdef-", 60)}
+	for range 20 {
+		b := make([]byte, 6+random.IntN(60))
+		for i := range b {
+			b[i] = byte(' ' + random.IntN(0x5f))
 		}
+		values = append(values, string(b))
 	}
-}
-
-// TestTwice: all pairs of encodings, as programs make them.
-func TestTwice(t *testing.T) {
-	quote := func(v string) string {
-		data, err := json.Marshal(v)
-		if err != nil {
-			panic(err)
-		}
-		return string(data)
-	}
-	each := func(format string) func(string) string {
-		return func(v string) string {
-			var b strings.Builder
-			for _, c := range []byte(v) {
-				fmt.Fprintf(&b, format, c)
-			}
-			return b.String()
-		}
-	}
-	lines := func(v string) string {
-		var b strings.Builder
-		for v = base64.StdEncoding.EncodeToString([]byte(v)); len(v) > 76; v = v[76:] {
-			b.WriteString(v[:76] + "\n")
-		}
-		return b.String() + v
-	}
-	encodings := map[string]func(string) string{
-		"json": quote, "path": url.PathEscape, "form": url.QueryEscape, "percent": each("%%%02X"), "PERCENT": each("%%%02x"), "u": each(`\u%04x`), "x": each(`\x%02x`),
-		"hex": each("%02x"), "HEX": each("%02X"), "base64": func(v string) string { return base64.StdEncoding.EncodeToString([]byte(v)) },
-		"base64url": func(v string) string { return base64.RawURLEncoding.EncodeToString([]byte(v)) }, "lines": lines,
-		"base64 behind one": func(v string) string { return base64.StdEncoding.EncodeToString([]byte("u" + v)) },
-		"base64 behind two": func(v string) string { return base64.StdEncoding.EncodeToString([]byte("u:" + v)) },
-	}
-	for _, value := range []string{"pa$$ \"w%rd/1+é\\x?<&=9 and more", "0123-4567/AbCd+EfGh_98765432"} {
+	for _, value := range values {
 		r := redact.New("another-value-1", value)
-		for name, first := range encodings {
-			if got := r.String(first(value)); !strings.Contains(got, redact.Mask) {
-				t.Errorf("%s: %q became %q", name, first(value), got)
-			}
-			for outer, second := range encodings {
-				text := second(first(value))
-				for _, around := range []string{"", "|", "é", "see: "} {
-					got := r.String(around + text + around)
-					rest := strings.ReplaceAll(got, redact.Mask, "")
-					// What is left are less than MinPart bytes, in both encodings, and quotes.
-					if !strings.Contains(got, redact.Mask) || len(rest) > 2*len(around)+max(16, len(text)/4) {
-						t.Errorf("%s in %s: %q became %q", name, outer, around+text+around, got)
-					}
-				}
-				var b strings.Builder
-				w := r.Writer(&b)
-				for i := range text {
-					_, _ = w.Write([]byte(text[i : i+1]))
-				}
-				if err := w.Flush(); err != nil || b.String() != r.String(text) {
-					t.Errorf("%s in %s: written it became %q, at once %q (%v)", name, outer, b.String(), r.String(text), err)
+		for name, text := range encoded(value) {
+			for _, around := range []string{"", "|", " ", "\n", `"`, "é", "{\"x\":\""} {
+				got := r.String(around + text + around)
+				rest := strings.ReplaceAll(got, redact.Mask, "")
+				if !strings.Contains(got, redact.Mask) || len(rest) > 2*len(around)+8 {
+					t.Errorf("%s of %q: %q became %q", name, value, around+text+around, got)
 				}
 			}
 		}
 	}
 }
 
-// TestTwiceOrdinary: what is encoded twice and isn't a value stays.
-func TestTwiceOrdinary(t *testing.T) {
-	r := redact.New(secret)
+// TestKept: nothing is damaged that isn't the value, however like it.
+func TestKept(t *testing.T) {
+	r := redact.New("hunter22", "the-token-of-mine", "sqlite-password")
 	for _, text := range []string{
-		base64.StdEncoding.EncodeToString([]byte(strings.Repeat("https://example.com/a%20b?x=%7B%22y%22%3A1%7D ", 20))),
-		strings.Repeat(`{\"url\":\"https:\/\/example.com\/%2525\",\"text\":\"a\\nb\"}`, 20), strings.Repeat("%2541%2542%25", 100),
-		hex.EncodeToString([]byte(strings.Repeat("Some text, and more. ", 50))),
+		"", "hunter", "hunter2", "the-token-of-yours", "sqlite:///home/me/data.db", "someone@example.com", "550e8400-e29b-41d4-a716-446655440000", "Europe/Berlin",
+		"/home/me/hunter2/2", base64.StdEncoding.EncodeToString([]byte("hunter, and more text")), `{"path":"/home/me","token":null}`, "the\x00token\xff", "HUNTER22",
 	} {
 		if got := r.String(text); got != text {
-			t.Errorf("%.100q became %.100q", text, got)
+			t.Errorf("%q became %q", text, got)
 		}
+		if got := string(r.Bytes([]byte(text))); got != text {
+			t.Errorf("%q became %q as bytes", text, got)
+		}
+	}
+	if got := redact.New("", "short", "x").String("short x"); got != "short x" {
+		t.Errorf("what is too short is found: %s", got)
 	}
 }
 
-func TestParts(t *testing.T) {
-	const value = "t0ken-AbCdEfGhIj/K"
-	r := redact.New(value)
-	for i := range value {
-		for j := i; j <= len(value); j++ {
-			text := "<" + value[i:j] + ">"
-			want := text
-			if j-i >= redact.MinPart {
-				want = "<" + redact.Mask + ">"
-			}
-			if got := r.String(text); got != want {
-				t.Errorf("%s became %s, want %s", text, got, want)
-			}
-		}
+// TestLines: each line of a key is found, and the head that all keys have isn't.
+func TestLines(t *testing.T) {
+	const one, two = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC", "BKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj"
+	r := redact.New("-----BEGIN PRIVATE KEY-----\n" + one + "\r\n" + two + "\n-----END PRIVATE KEY-----\n")
+	if got := r.String("-----BEGIN PRIVATE KEY-----\\n" + one + "\\n" + two); got != "-----BEGIN PRIVATE KEY-----\\n[redacted]\\n[redacted]" {
+		t.Error(got)
 	}
-	if got := r.String(value + value[3:] + "," + value[:9] + "-"); got != redact.Mask+","+redact.Mask+"-" {
+	if got := redact.New("ab\ncd\nef").String("x ab\ncd\nef ab"); got != "x [redacted] ab" {
 		t.Error(got)
 	}
 }
 
-// What is ordinary is left, and the ordinary of what isn't.
-func TestOrdinary(t *testing.T) {
-	for _, value := range []string{
-		"", "1", "true", "debug", "short77", "localhost", "production", "Development", "00000000", "--------", "=-=-=-=-=", "127.0.0.1:8080", "2001:db8::1:2",
-		"en_US.UTF-8", "C.UTF-8", "/home/someone/project", "/usr/local/bin:/usr/bin:/bin", "./tools/server.js", "~/notes/today", "/tmp/TestSomething123456/001",
-		"https://api.example.com/v1/projects", "http://localhost:8080", `{"level":"verbose"}`, "[]", redact.Mask, "redacted",
+// TestOverlap: values that overlap, or follow each other, are one.
+func TestOverlap(t *testing.T) {
+	r := redact.New("abcdef1", "def1ghi2", "abcdef1ghi2xyz")
+	for text, want := range map[string]string{
+		"-abcdef1ghi2-": "-[redacted]-", "abcdef1def1ghi2": "[redacted]", "abcdef1 def1ghi2": "[redacted] [redacted]", "abcdef1ghi2xyz!": "[redacted]!",
 	} {
-		if !redact.Ordinary(value) {
-			t.Errorf("%q isn't ordinary", value)
-		}
-		if text := "x " + value + " y"; redact.New(value).String(text) != text {
-			t.Errorf("%q isn't left", value)
-		}
-	}
-	for _, c := range []struct{ value, text, want string }{
-		{"Bearer abcd1234efgh", "Bearer something; Bearer abcd1234efgh", "Bearer something; Bea" + redact.Mask},
-		{"postgres://me:hunter2hunter3@db.example.com:5432/app", "postgres://db.example.com:5432/app hunter2hunter3", "postgres://db.example.com:5432/app " + redact.Mask},
-		{"https://h.example.com/x?key=abcdefgh1", "https://h.example.com/x?key=abcdefgh1", "https://h.example.com/x?" + redact.Mask},
-		{"https://hooks.example.com/services/T024BE7LD/x9x8x7x6x5x4", "https://hooks.example.com/services/ x9x8x7x6x5x4", "https://hooks.example.com/services/ " + redact.Mask},
-		{`{"type":"service","token":"0a1b2c3d4e","pin":123456789}`, `{"type":"service","token": 0a1b2c3d4e 123456789}`, `{"type":"service","token": ` + redact.Mask + " " + redact.Mask + "}"},
-		{"-----BEGIN PRIVATE KEY-----\nMIIabcdefgh\n-----END PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----\nMIIabcdefgh", "-----BEGIN PRIVATE KEY-" + redact.Mask},
-		{"/K7MDENG/bPxRfiCYEXAMPLEKEY", "/K7MDENG/", redact.Mask},
-		{"/run/user/0a1b2c3d4e5f/x", "/run/user/ 0a1b2c3d4e5f", "/run/user/ " + redact.Mask},
-		{"my-production-7f6", "in production", "in production"},
-		{"correct horse battery staple", "correct+horse%20battery", redact.Mask},
-		{"passwordpassword1", "passwordpassword1", "p" + redact.Mask},
-	} {
-		if got := redact.New(c.value).String(c.text); got != c.want {
-			t.Errorf("with %q\n%q became\n%q, want\n%q", c.value, c.text, got, c.want)
+		if got := r.String(text); got != want {
+			t.Errorf("%s became %s, want %s", text, got, want)
 		}
 	}
 }
@@ -235,9 +144,6 @@ func TestWith(t *testing.T) {
 	if got := two.String(text); got != redact.Mask+" "+redact.Mask+" true" {
 		t.Error(got)
 	}
-	if one.With("first-value-1", "x") != one {
-		t.Error("what adds nothing makes a new one")
-	}
 	var none *redact.Redactor
 	if none.String(text) != text || string(none.Bytes([]byte(text))) != text || none.With("first-value-1").String(text) == text {
 		t.Error("the nil one")
@@ -245,23 +151,22 @@ func TestWith(t *testing.T) {
 	var out bytes.Buffer
 	slog.New(slog.NewJSONHandler(&out, nil)).Info("x", slog.Any("r", two), slog.Any("rs", []any{two}))
 	fmt.Fprintf(&out, "%v %+v %#v %s %q", two, two, two, two, two)
-	if left(out.String(), "second-value-2") > len("-value") {
+	if strings.Contains(out.String(), "second") || strings.Contains(out.String(), "7365636f6e64") {
 		t.Errorf("it shows its values: %s", &out)
 	}
 }
 
-// What exceeds the bound isn't looked for, and costs nothing.
+// What exceeds the bound isn't looked for.
 func TestBounds(t *testing.T) {
 	long := strings.Repeat("0123456789abcdef-", redact.MaxBytes/17+1)
 	r := redact.New(long, "second-value-2")
-	if got := r.String("second-value-2 456789abcdef"); got != "second-value-2 "+redact.Mask {
-		t.Error(got)
+	if got := r.String("second-value-2 " + long[:1000] + " x"); !strings.HasPrefix(got, "second-value-2 "+redact.Mask) || len(got) > 300 {
+		t.Errorf("%.400s", got)
 	}
 }
 
 func TestJSON(t *testing.T) {
 	r := redact.New(secret, "value \"one\"", "12345678901", "two,3")
-	q := func(s string) string { return strconv.QuoteToASCII(s) }
 	for doc, want := range map[string]string{
 		`{"b" : [1, true,null, "x"],` + "\n" + `"a":{}}`:             `{"b" : [1, true,null, "x"],` + "\n" + `"a":{}}`,
 		`{"value \"one\"":"a value \u0022one\" b","n":-12345678901}`: `{"[redacted]":"a [redacted] b","n":"-[redacted]"}`,
@@ -270,10 +175,9 @@ func TestJSON(t *testing.T) {
 		`["{\"value \\\"one\\\"\":1}"]`:                              `["{\"[redacted]\":1}"]`,
 		`{"x":12345678901e1}`:                                        `{"x":"[redacted]e1"}`,
 		``:                                                           ``,
-		`[` + q("x") + `]`:                                           `["x"]`,
+		`["x"]`:                                                      `["x"]`,
 	} {
-		got := r.JSON(json.RawMessage(doc))
-		if string(got) != want {
+		if got := r.JSON(json.RawMessage(doc)); string(got) != want {
 			t.Errorf("%s became %s, want %s", doc, got, want)
 		}
 	}
@@ -290,144 +194,35 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-func TestError(t *testing.T) {
-	r := redact.New("some-secret-1")
-	err := fmt.Errorf("open some-secret-1: %w", fs.ErrNotExist)
-	got := r.Error(err)
-	if got.Error() != "open [redacted]: file does not exist" || !errors.Is(got, fs.ErrNotExist) || errors.Unwrap(got) != nil {
-		t.Error(got)
-	}
-	if s := fmt.Sprintf("%+v %#v", got, got); strings.Contains(s, "some-secret") {
-		t.Error(s)
-	}
-	if plain := errors.New("x"); r.Error(plain) != plain || r.Error(nil) != nil {
-		t.Error("what has nothing isn't left")
-	}
-}
-
-// A stream comes out as the text would, wherever it is cut.
-func TestWriter(t *testing.T) {
-	rnd := randtest.Rand(t)
-	r := redact.New(secret, "other-secret-2")
-	var text strings.Builder
-	forms := escaped(secret)
-	names := slices.Sorted(maps.Keys(forms)) // so that a seed repeats it
-	rnd.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
-	for _, name := range names {
-		text.WriteString(name + "=" + forms[name] + strings.Repeat("\u00e9 . ", rnd.IntN(200)) + "other-secret-2\n")
-	}
-	want := r.String(text.String())
-	for range 20 {
-		var out bytes.Buffer
-		w := r.Writer(&out)
-		for rest := text.String(); rest != ""; {
-			n := min(len(rest), 1+rnd.IntN(40))
-			if _, err := w.Write([]byte(rest[:n])); err != nil {
-				t.Fatal(err)
-			}
-			rest = rest[n:]
-		}
-		if err := errors.Join(w.Flush(), w.Flush()); err != nil {
-			t.Fatal(err)
-		}
-		if out.String() != want {
-			t.Fatalf("got\n%q\nwant\n%q", out.String(), want)
-		}
-	}
-	// A value without an end, and none at all.
-	var out bytes.Buffer
-	w := r.Writer(&out)
-	for range 20000 {
-		if _, err := w.Write([]byte("other-secret-2")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Flush(); err != nil || strings.ReplaceAll(out.String(), redact.Mask, "") != "" {
-		t.Errorf("%v: %.200q", err, out.String())
-	}
-	out.Reset()
-	w = (*redact.Redactor)(nil).Writer(&out)
-	if _, err := w.Write([]byte("x")); err != nil || w.Flush() != nil || out.String() != "x" {
-		t.Error(err, out.String())
-	}
-}
-
-// After a Flush a value goes on to be found, by its part.
-func TestFlush(t *testing.T) {
-	var out bytes.Buffer
-	w := redact.New("0a1b2c3d4e5f6g7h").Writer(&out)
-	for _, s := range []string{"x 0a1b2c3d", "4e5f6g7h y"} {
-		if _, err := w.Write([]byte(s)); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Flush(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := out.String(); got != "x [redacted][redacted] y" {
-		t.Error(got)
-	}
-}
-
-// Whatever the value and the text are: no encoding of the value comes out, what
-// comes out has nothing more to take out, a stream is no different, and a text
-// without it is left.
+// Whatever the value and the text are: no encoding of the value comes out, a text without
+// it is left, and JSON stays JSON.
 func FuzzRedact(f *testing.F) {
-	f.Add(secret, "some text ", uint8(3))
-	f.Add("0123456789abcdef", "\\", uint8(0))
-	f.Add("%%%%%%%%\\\\\\\\", "%", uint8(9))
-	f.Add("\xff\xfe\x00\x01\x80\x80\x80\x80x", "\xe2\x82", uint8(1))
-	f.Add(`{"a":"0123456789"}`, `"`, uint8(2))
-	f.Fuzz(func(t *testing.T, value, around string, cut uint8) {
+	f.Add(secret, "some text ")
+	f.Add("0123456789abcdef", "\\")
+	f.Add("%%%%%%%%\\\\\\\\", "%")
+	f.Add("\xff\xfe\x00\x01\x80\x80\x80\x80x", "\xe2\x82")
+	f.Add(`{"a":"0123456789"}`, `"`)
+	f.Add("a\nb\nc\nd\n", "\n")
+	f.Fuzz(func(t *testing.T, value, around string) {
 		r := redact.New(value)
 		if got := r.String(around); !strings.Contains(got, redact.Mask) && got != around {
 			t.Fatalf("%q became %q", around, got)
 		}
-		var out bytes.Buffer
-		w := r.Writer(&out)
-		text := around + value + around
-		for rest := text; rest != ""; {
-			n := min(len(rest), 1+int(cut))
-			_, _ = w.Write([]byte(rest[:n]))
-			rest = rest[n:]
-		}
-		_ = w.Flush()
-		if got := r.String(text); out.String() != got {
-			t.Fatalf("the stream: %q, the text: %q", out.String(), got)
-		}
-		if doc, err := json.Marshal(map[string]string{text: text}); err == nil {
+		if doc, err := json.Marshal(map[string]string{around + value: value + around}); err == nil {
 			if got := r.JSON(doc); !json.Valid(got) {
 				t.Fatalf("not JSON: %s", got)
 			}
 		}
-		// What stands around it may belong to an escape; and a text may show a value
-		// by what is left around a mask, when the value has one.
-		if redact.Ordinary(value) || strings.ContainsAny(value+around, `[]\%`) || strings.ContainsAny(around, "0123456789abcdefABCDEF:") {
+		if len(value) < redact.MinValue || len(value) > 256 || strings.ContainsAny(value, "\r\n") || !utf8.ValidString(value) || strings.Contains(redact.Mask, value) {
 			return
 		}
-		if _, err := url.Parse(value); strings.ContainsAny(value, "{[:/") || err != nil && strings.Contains(value, "%") {
-			return // of documents and addresses parts are left
-		}
-		for name, form := range escaped(value) {
-			if len(form) < redact.MinPart || !strings.Contains(r.String(around+form+around), redact.Mask) && decodes(name, value) {
-				t.Fatalf("%s of %q isn't found in %q", name, value, around+form+around)
-			}
-			if got := r.String(around + form + around); decodes(name, value) && strings.Contains(got, form) {
-				t.Fatalf("%s of %q is left in %q", name, value, got)
+		forms := encoded(value)
+		for _, name := range slices.Sorted(maps.Keys(forms)) {
+			if got := r.String(around + forms[name] + around); !strings.Contains(got, redact.Mask) {
+				t.Fatalf("%s of %q isn't found in %q", name, value, around+forms[name]+around)
 			}
 		}
 	})
-}
-
-// decodes reports whether an encoding keeps all of a value: JSON has no bytes that
-// aren't UTF-8.
-func decodes(name, value string) bool {
-	valid := strings.ToValidUTF8(value, "") == value
-	switch name {
-	case "json", "json twice", "U":
-		return valid
-	}
-	return true
 }
 
 func BenchmarkString(b *testing.B) {
@@ -437,10 +232,9 @@ func BenchmarkString(b *testing.B) {
 	}
 	r := redact.New(values...)
 	for name, text := range map[string]string{
-		"text":  strings.Repeat("The quick brown fox jumps over the lazy dog, and says so.\n", 20000),
-		"json":  strings.Repeat(`{\"path\":\"C:\\Users\\x\",\"n\":[1,2,3]}%20\n`, 20000),
-		"hit":   strings.Repeat(values[7], 20000),
-		"twice": base64.StdEncoding.EncodeToString([]byte(strings.Repeat(`{"path":"https://example.com/a%20b"}`, 10000))),
+		"text": strings.Repeat("The quick brown fox jumps over the lazy dog, and says so.\n", 20000),
+		"json": strings.Repeat(`{\"path\":\"C:\\Users\\x\",\"n\":[1,2,3]}%20\n`, 20000),
+		"hit":  strings.Repeat(values[7], 20000),
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(text)))

@@ -42,6 +42,9 @@ const (
 	// maxLine is how much of a line is kept, in bytes. The stack traces of programs
 	// have shorter ones.
 	maxLine = 4 << 10
+	// beyond is how much of what follows is looked at, so that a value that lies across
+	// the end is redacted.
+	beyond = 2 << 10
 	// defaultRead is the limit of a Read that names none.
 	defaultRead = 64 << 10
 	// minBytes is the least that a log keeps: a few lines of any length.
@@ -92,14 +95,8 @@ func (l *Log) Event(text string) { l.Line(event, text) }
 // Line adds a line of some kind. What isn't UTF-8 is replaced, and so are ends of
 // lines in it.
 func (l *Log) Line(kind, text string) {
-	cut := 0
-	if n := maxLine; len(text) > n {
-		for n > maxLine-utf8.UTFMax && !utf8.RuneStart(text[n]) {
-			n--
-		}
-		text, cut = text[:n], len(text)-n
-	}
-	l.add(kind, text, cut)
+	n := min(len(text), maxLine+beyond)
+	l.add(kind, text[:n], len(text)-n)
 }
 
 // add adds a line of which so many bytes were left out.
@@ -110,6 +107,14 @@ func (l *Log) add(kind, text string, cut int) {
 	if l.redact != nil {
 		text = l.redact(text)
 	}
+	n := min(len(text), maxLine)
+	if cut > 0 {
+		n = min(n, max(0, len(text)-beyond))
+	}
+	for least := n - utf8.UTFMax; n < len(text) && n > max(0, least) && !utf8.RuneStart(text[n]); {
+		n--
+	}
+	text, cut = text[:n], cut+len(text)-n
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\n", " ")
 	if cut > 0 {
 		text += fmt.Sprintf(" … (%d bytes more)", cut)
@@ -195,7 +200,7 @@ func (l *Log) Writer(kind string) *Writer { return &Writer{log: l, kind: kind} }
 func (w *Writer) Write(p []byte) (int, error) {
 	for rest := p; len(rest) > 0; {
 		line, after, ended := bytes.Cut(rest, []byte("\n"))
-		take := min(len(line), maxLine-len(w.line))
+		take := min(len(line), maxLine+beyond-len(w.line))
 		w.line = append(w.line, line[:take]...)
 		w.cut += len(line) - take
 		if ended {

@@ -146,6 +146,38 @@ func TestRedacted(t *testing.T) {
 	}
 }
 
+// TestRedactedAcross: a value is found wherever writes part it, and wherever a line is cut.
+func TestRedactedAcross(t *testing.T) {
+	const value = "0a1b2c3d4e5f6g7h"
+	log := func(writes ...string) string {
+		l := serverlog.New(1 << 20)
+		l.Redact(redact.New(value).String)
+		w := l.Writer(serverlog.Stderr)
+		for _, text := range writes {
+			_, _ = io.WriteString(w, text)
+		}
+		_ = w.Close()
+		text, _, _ := l.Read(t.Context(), 0, 1<<20, 0)
+		return text
+	}
+	text := "x " + value + " y " + value + "\n" + value
+	for i := range len(text) {
+		for j := i; j <= len(text); j++ {
+			got := log(text[:i], text[i:j], text[j:])
+			if strings.Count(got, redact.Mask) != 3 || strings.Contains(got, "0a") || strings.Contains(got, "7h") {
+				t.Fatalf("parted at %d and %d: %s", i, j, got)
+			}
+		}
+	}
+	for _, end := range []int{4 << 10, 6 << 10, 8 << 10} {
+		for at := end - 20; at < end+4; at++ {
+			if got := log(strings.Repeat("-", at) + value + strings.Repeat("-", 10<<10)); strings.Contains(got, value[:2]) {
+				t.Fatalf("cut at %d: …%s", at, got[len(got)-60:])
+			}
+		}
+	}
+}
+
 func since(t *testing.T, l *serverlog.Log, from int64) string {
 	t.Helper()
 	text, _, _ := l.Read(t.Context(), from, 0, 0)

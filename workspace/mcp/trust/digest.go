@@ -171,7 +171,7 @@ func (b *builder) command(e *entry.Entry, x *entry.Expanded) {
 			b.credential(name, strings.Replace(e.Args[i], user+"@", "\x00@", 1), user)
 		case literal(c.Value):
 			b.credential(name, c.Prefix, c.Value)
-		case c.Value != "" || strings.Contains(e.Args[i], "://") || entry.Random(e.Args[i]):
+		case c.Value != "" || strings.Contains(e.Args[i], "://") || entry.Token(e.Args[i]):
 			b.defineHidden(name, e.Args[i])
 		default:
 			b.define(name, e.Args[i])

@@ -27,7 +27,7 @@ type MCP struct {
 	From []string
 	// Confine is ConfineServer or ConfineNone.
 	Confine string
-	// RequireConfined starts nothing that the kernel can't confine.
+	// RequireConfined starts nothing without a profile that the kernel holds it to.
 	RequireConfined bool
 	// Allow and Deny are patterns of servers and of SERVER__TOOL.
 	Allow, Deny []string

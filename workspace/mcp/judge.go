@@ -94,7 +94,13 @@ func (s *server) permit(j *judgement, set *Settings) *judgement {
 		return j.not(snapshot.OutcomeNeedsApproval, fmt.Sprintf("it has changed since it was approved (%s): see 'agent mcp show %s', then 'agent mcp approve %s'", changedParts(j.verdict.Changes), s.name, s.name))
 	case !j.verdict.Allowed:
 		return j.not(snapshot.OutcomeNeedsApproval, fmt.Sprintf("it waits for an approval: see 'agent mcp show %s', then 'agent mcp approve %s'", s.name, s.name))
-	case j.entry.Transport != transportStdio || set.Unconfined || j.widening.Unconfined:
+	case j.entry.Transport != transportStdio:
+		return j
+	case set.RequireConfined && j.widening.Unconfined:
+		return j.not(snapshot.OutcomeFailed, fmt.Sprintf("it was approved to run without a profile, and require_confined in [mcp] of the configuration starts none so: approve it without --unconfined, after 'agent mcp deny %s'", s.name))
+	case set.RequireConfined && set.Unconfined:
+		return j.not(snapshot.OutcomeFailed, "require_confined in [mcp] of the configuration starts nothing without a profile, and confine = \"none\" there leaves it none: take that out")
+	case set.Unconfined || j.widening.Unconfined:
 		return j
 	}
 	if _, err := launch.Supported(); err != nil {

@@ -39,8 +39,9 @@ type Settings struct {
 	// From are the origins that are connected in addition to the workspace's own, the
 	// environment's and plugins'.
 	From []entry.Origin
-	// Unconfined starts servers without a profile; RequireConfined doesn't start them
-	// where the kernel can't hold them to one.
+	// Unconfined starts servers without a profile; RequireConfined starts none without
+	// one, neither where the kernel can't hold it to one nor where Unconfined or an approval has
+	// it run so.
 	Unconfined, RequireConfined bool
 	// Allow and Deny are patterns of servers ("github") and tools ("github__*"); Deny
 	// wins, and an empty Allow allows all.

@@ -61,6 +61,36 @@ func TestApproval(t *testing.T) {
 	})
 }
 
+// TestRequireConfined: neither the configuration's other key nor an approval has a server
+// run without a profile where that is required.
+func TestRequireConfined(t *testing.T) {
+	for name, set := range map[string]mcp.Settings{
+		"none in the configuration":     {Trust: mcp.TrustWorkspace, RequireConfined: true, Unconfined: true},
+		"unconfined by who approves it": {RequireConfined: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, set, func(w *world) {
+				w.configure(map[string]definition{"a": stdio("a")})
+				w.tools("?refresh=true")
+				if set.Trust != mcp.TrustWorkspace {
+					d := w.detail("a")
+					body := fmt.Sprintf(`{"definition":%q,"local":%q,"unconfined":true}`, d.Definition, d.Local)
+					if code, text := w.text("POST", workspace.PathMCPServers+"/a/approve", body); code >= 300 {
+						t.Fatalf("%d %s", code, text)
+					}
+				}
+				w.tools("?refresh=true")
+				if d := w.detail("a"); d.Outcome != snapshot.OutcomeFailed || !strings.Contains(d.Error, "require_confined") {
+					t.Errorf("%s: %s", d.Outcome, d.Error)
+				}
+				if starts, _, _ := w.fakes.server("a").counts(); starts != 0 {
+					t.Errorf("it was started %d times", starts)
+				}
+			})
+		})
+	}
+}
+
 // TestSwapped: a file that the entry names is another one by the time of a start, or
 // while the process is started: it is asked for again before it is told anything.
 func TestSwapped(t *testing.T) {

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -30,12 +32,32 @@ func (s *settings) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.configFile, "config", "", "configuration `file`, in place of the user's own ones")
 }
 
-// load reads the configuration.
-func (s *settings) load(paths *config.Paths) (*config.Config, error) {
+// load reads the configuration, to which --plugins adds no directory beside the machine's.
+func (s *settings) load(paths *config.Paths) (c *config.Config, err error) {
 	if s.configFile != "" {
-		return config.LoadFile(s.configFile, config.MachineFile)
+		c, err = config.LoadFile(s.configFile, config.MachineFile)
+	} else {
+		c, err = config.Load(paths.ConfigFiles...)
 	}
-	return config.Load(paths.ConfigFiles...)
+	if err != nil || len(s.plugins) == 0 {
+		return c, err
+	}
+	only, bound := c.MachinePluginDirs()
+	for _, dir := range s.plugins {
+		dir = absolute(dir)
+		if bound && !slices.ContainsFunc(only, func(is string) bool { is, err := paths.Expand(is); return err == nil && filepath.Clean(is) == dir }) {
+			return nil, fmt.Errorf("--plugins %s: %s lets modules be only in %s: put it there, or leave the flag out", dir, config.MachineFile, strings.Join(only, ", "))
+		}
+	}
+	return c, nil
+}
+
+// absolute makes a path absolute: what is shown later has no working directory.
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
 }
 
 // recordRuns records which modules run, so that a later agent knows by which one

@@ -159,6 +159,13 @@ func Default() *Config {
 	}
 }
 
+// MachinePluginDirs returns the directories in which the machine's file lets plugins be, as
+// they are written there; bound is false where it says nothing of that.
+func (c *Config) MachinePluginDirs() (dirs []string, bound bool) {
+	dirs, bound = c.machine["plugins.dirs"].([]string)
+	return dirs, bound
+}
+
 // Entry returns the [[plugin]] entry of that name; without one, an entry that
 // changes nothing.
 func (c *Config) Entry(name string) Plugin {

@@ -49,9 +49,10 @@ func TestDocument(t *testing.T) {
 func TestContract(t *testing.T) {
 	bubble(t, asking, func(w *world) {
 		a := stdio("a", "literal")
-		a["env"] = map[string]string{"KEY": "${TOKEN}"}
+		w.env["HOME"], w.env["EMAIL"] = "/home/someone", "someone@example.com"
+		a["env"] = map[string]string{"KEY": "${TOKEN}", "DATABASE": "sqlite:///${HOME}/data.db", "CONTACT": "${EMAIL}"}
 		w.configure(map[string]definition{"a": a, "n": stdio("n"), "r": remote("r"), "bad__name": stdio("b"), "worse": {"type": "telepathy"}})
-		w.fakes.server("a").call = answers(w.env["TOKEN"])
+		w.fakes.server("a").call = answers(w.env["TOKEN"] + " of someone@example.com in /home/someone/project")
 		w.approve("a")
 		w.approve("r")
 		synctest.Wait()
@@ -80,7 +81,7 @@ func TestContract(t *testing.T) {
 			{"call that fails", "POST", call, `{"tool_name":"a__echo","arguments":{"fail":1}}`, nil, 200, `"is_error":true`},
 			{"call with every kind", "POST", call, `{"tool_name":"a__echo","arguments":{"kinds":1}}`, nil, 200,
 				`[{"type":"text","text":"t"},{"type":"image","data":"AQI=","media_type":"image/png"},{"type":"resource_link","uri":"file:///x","name":"x"}],"is_error":false,"structured_content":{"a":1}}`},
-			{"call that says what it was given", "POST", call, `{"tool_name":"a__echo","arguments":{"env":1}}`, nil, 200, `[redacted]`},
+			{"call that says what it was given", "POST", call, `{"tool_name":"a__echo","arguments":{"env":1}}`, nil, 200, `[redacted] of someone@example.com in /home/someone/project`},
 			{"call that is refused", "POST", call, `{"tool_name":"a__echo","arguments":{"error":1}}`, nil, 502, "the server answers with an error"},
 			{"call that never ends", "POST", call, `{"tool_name":"a__echo","arguments":{"block":1}}`, nil, 502, "hasn't answered within 1m0s"},
 			{"call of a server that is dialed", "POST", call, `{"tool_name":"r__echo"}`, nil, 200, "echo"},
@@ -104,7 +105,7 @@ func TestContract(t *testing.T) {
 			{"servers", "GET", servers, "", nil, 200, `"name":"a"`},
 			{"servers, waiting", "GET", servers + "?wait=1s", "", nil, 200, `"phase":"complete"`},
 			{"servers, waiting for no time", "GET", servers + "?wait=x", "", nil, 400, "wait"},
-			{"a server", "GET", servers + "/a", "", nil, 200, `"env_names":["KEY"]`},
+			{"a server", "GET", servers + "/a", "", nil, 200, `"env_names":["CONTACT","DATABASE","KEY"],"redacted":["KEY"]`},
 			{"a server that needs an approval", "GET", servers + "/n", "", nil, 200, `"outcome":"needs_approval"`},
 			{"a server that is dialed", "GET", servers + "/r", "", nil, 200, `"url_host":"r.example.com"`},
 			{"a server with a bad name", "GET", servers + "/bad__name", "", nil, 200, `"outcome":"failed"`},
@@ -185,7 +186,7 @@ func TestContract(t *testing.T) {
 }
 
 // answers are what the server of TestContract does.
-func answers(token string) func(ctx context.Context, c *session.Call) (*session.Result, error) {
+func answers(given string) func(ctx context.Context, c *session.Call) (*session.Result, error) {
 	return func(ctx context.Context, c *session.Call) (*session.Result, error) {
 		var want map[string]any
 		_ = json.Unmarshal(c.Arguments, &want)
@@ -199,9 +200,9 @@ func answers(token string) func(ctx context.Context, c *session.Call) (*session.
 			}
 			r.Structured = json.RawMessage(`{"a":1}`)
 		case want["env"] != nil:
-			r.Content[0].Text = "KEY=" + token
+			r.Content[0].Text = "KEY=" + given
 		case want["error"] != nil:
-			return nil, &session.ServerError{Code: -32000, Message: "with " + token}
+			return nil, &session.ServerError{Code: -32000, Message: "with " + given}
 		case want["block"] != nil:
 			return block(ctx, c)
 		}

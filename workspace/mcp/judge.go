@@ -81,7 +81,12 @@ func (s *server) judge(ctx context.Context, e *entry.Entry, set *Settings) *judg
 	}
 	j.verdict = s.svc.opts.Trust.Judge(e, j.digests)
 	j.widening = widened(j.verdict.Widening, own.Widening)
-	s.hide(s.inherited(j.widening.Env)...)
+	for _, name := range j.widening.Env {
+		if values := s.inherited(name); len(values) > 0 {
+			s.hide(values...)
+			j.redacted = union(j.redacted, []string{name})
+		}
+	}
 	return s.permit(j, set)
 }
 
@@ -155,14 +160,11 @@ func (s *server) environment(j *judgement, w launch.Widening) []string {
 	return launch.ServerEnv(s.svc.opts.Environ(), j.expanded.Env, s.places(j), w)
 }
 
-// inherited returns the values of the agent's variables of some names.
-func (s *server) inherited(names []string) []string {
-	var values []string
-	for _, name := range names {
-		for _, pair := range s.svc.opts.Environ() {
-			if key, value, _ := strings.Cut(pair, "="); key == name {
-				values = append(values, entry.Secrets(name, value)...)
-			}
+// inherited returns what is secret of one of the agent's variables.
+func (s *server) inherited(name string) (values []string) {
+	for _, pair := range s.svc.opts.Environ() {
+		if key, value, _ := strings.Cut(pair, "="); key == name {
+			values = append(values, entry.Secrets(name, value)...)
 		}
 	}
 	return values

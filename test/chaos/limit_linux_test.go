@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"waymark/host/api/types"
+	"waymark/test/contracts/vfstest"
 	"waymark/test/e2e"
 	"waymark/test/randtest"
 )
@@ -25,6 +26,7 @@ func TestWatchLimit(t *testing.T) {
 	for range 100 {
 		e.edit()
 	}
+	vfstest.Reopen(w.root) // to the agent, which is root in its namespace, nothing is closed
 	w.fresh(filepath.Join(w.root, "AGENTS.md"), "# One\n")
 	w.must(os.RemoveAll(filepath.Join(w.root, "skills")))
 	w.put(filepath.Join(w.root, "skills/x/SKILL.md"), "---\nname: x\n---\n")

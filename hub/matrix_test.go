@@ -14,8 +14,8 @@ import (
 
 	"waymark/hub"
 	"waymark/hub/api"
-	"waymark/hub/consumer"
 	"waymark/hub/store"
+	"waymark/internal/httpapi"
 	"waymark/test/openapitest"
 	"waymark/wire"
 	"waymark/wire/waymark"
@@ -198,7 +198,7 @@ func (m *matrix) ask(method, path, token, as, host string) *http.Response {
 	switch {
 	case token == "":
 	case as == "cookie":
-		request.AddCookie(&http.Cookie{Name: consumer.CookieName, Value: token})
+		request.AddCookie(&http.Cookie{Name: httpapi.SessionName, Value: token})
 	default:
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
@@ -217,7 +217,7 @@ func (m *matrix) agentsRoute(tokens map[string]int) {
 			request := httptest.NewRequestWithContext(m.t.Context(), "GET", "http://localhost"+wire.EndpointPath+"?version=2.10", nil)
 			request.Host = host
 			request.Header.Set(wire.TokenHeader, token)
-			request.AddCookie(&http.Cookie{Name: consumer.CookieName, Value: token})
+			request.AddCookie(&http.Cookie{Name: httpapi.SessionName, Value: token})
 			recorder := httptest.NewRecorder()
 			m.hub.Handler().ServeHTTP(recorder, request)
 			if !known {
@@ -254,7 +254,7 @@ func TestOrigins(t *testing.T) {
 		{"GET", "/api/v0/agents", "cross-site", "http://evil.example.com", 200}, // the answer isn't theirs to read
 	} {
 		request := httptest.NewRequestWithContext(t.Context(), c.method, "http://localhost"+c.path, nil)
-		request.AddCookie(&http.Cookie{Name: consumer.CookieName, Value: session})
+		request.AddCookie(&http.Cookie{Name: httpapi.SessionName, Value: session})
 		for name, value := range map[string]string{"Sec-Fetch-Site": c.site, "Origin": c.origin} {
 			if value != "" {
 				request.Header.Set(name, value)
@@ -278,7 +278,7 @@ func TestTwoTokens(t *testing.T) {
 	f := newFixture(t, hub.Options{})
 	reader := f.token(store.RoleReader, "")
 	session := f.session(reader)
-	good := &http.Cookie{Name: consumer.CookieName, Value: session}
+	good := &http.Cookie{Name: httpapi.SessionName, Value: session}
 	for name, c := range map[string]struct {
 		headers []string
 		cookies []*http.Cookie
@@ -291,7 +291,7 @@ func TestTwoTokens(t *testing.T) {
 		"two headers":             {[]string{"Bearer " + reader, "Bearer " + reader}, nil, 401},
 		"two cookies":             {nil, []*http.Cookie{good, good}, 401},
 		"other cookie":            {nil, []*http.Cookie{{Name: "reader", Value: session}}, 401},
-		"token in the cookie":     {nil, []*http.Cookie{{Name: consumer.CookieName, Value: reader}}, 401},
+		"token in the cookie":     {nil, []*http.Cookie{{Name: httpapi.SessionName, Value: reader}}, 401},
 		"session as bearer":       {[]string{"Bearer " + session}, nil, 401},
 	} {
 		request := httptest.NewRequestWithContext(t.Context(), "GET", "http://localhost/api/v0/agents", nil)

@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"waymark/hub"
-	"waymark/hub/consumer"
-	"waymark/hub/page"
 	"waymark/hub/store"
 )
 
@@ -75,9 +73,6 @@ func TestLoginMatrix(t *testing.T) {
 // page, the API, a change, and the end.
 func TestLoginURL(t *testing.T) {
 	t.Parallel()
-	if page.CookieName != consumer.CookieName {
-		t.Fatal("the page sets another cookie than the API reads")
-	}
 	server := listen(t, hub.ListenOptions{DB: "sqlite:" + filepath.Join(t.TempDir(), "hub.db"), HTTP: "127.0.0.1:0"})
 	stop := run(t, server)
 	jar, err := cookiejar.New(nil)

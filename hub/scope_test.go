@@ -16,9 +16,9 @@ import (
 
 	"waymark/hub"
 	"waymark/hub/api"
-	"waymark/hub/consumer"
 	"waymark/hub/store"
 	"waymark/hub/transport"
+	"waymark/internal/httpapi"
 	"waymark/test/openapitest"
 	"waymark/wire/waymark"
 )
@@ -164,7 +164,7 @@ func (s *scoped) as(ctx context.Context, name, method, path, body string) *http.
 		request.Header.Set("Authorization", "Bearer "+text)
 	}
 	if text := s.sessions[name]; text != "" {
-		request.AddCookie(&http.Cookie{Name: consumer.CookieName, Value: text})
+		request.AddCookie(&http.Cookie{Name: httpapi.SessionName, Value: text})
 	}
 	if body != "" {
 		request.Header.Set("Content-Type", "application/json")

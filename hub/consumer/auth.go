@@ -11,10 +11,6 @@ import (
 	"waymark/internal/httpapi/problem"
 )
 
-// CookieName is the cookie in which a browser that shows the hub's page sends
-// its session.
-const CookieName = "waymark_reader"
-
 // The errors of Authenticate that callers tell apart.
 var (
 	// ErrUnauthorized says that a token or a session is missing, unknown,
@@ -102,11 +98,11 @@ func (a *API) scopeNow(ctx context.Context, token *store.Token) ([]string, error
 
 // session returns who has the session in the cookie.
 func (a *API) session(r *http.Request) (Reader, error) {
-	cookies := r.CookiesNamed(CookieName)
-	if a.opts.Session == nil || len(cookies) != 1 {
+	text := httpapi.Session(r)
+	if a.opts.Session == nil || text == "" {
 		return Reader{}, ErrUnauthorized
 	}
-	s, err := a.opts.Session(r.Context(), cookies[0].Value)
+	s, err := a.opts.Session(r.Context(), text)
 	if err == nil && !s.Valid(a.opts.Now()) {
 		err = ErrUnauthorized
 	}

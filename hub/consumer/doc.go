@@ -9,7 +9,7 @@
 // # Who may ask
 //
 // Every request shows a reader's token, as "Authorization: Bearer", or the
-// session of a browser in the cookie CookieName. What a token's scope doesn't
+// session of a browser in the cookie httpapi.SessionCookie. What a token's scope doesn't
 // show isn't there for the reader, in any answer: handlers have no other way to
 // the store than one that knows the scope. Revisions stay hub-wide. What a page of another origin
 // has a browser send is refused where it would change something. The Host

@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"waymark/internal/httpapi"
 )
 
 // login uses up the code of a link and lets the browser in.
@@ -63,8 +65,8 @@ func (p *Page) letIn(w http.ResponseWriter, r *http.Request, owner string) {
 
 // endSession ends the browser's session, if it has one.
 func (p *Page) endSession(r *http.Request) error {
-	if cookies := r.CookiesNamed(CookieName); len(cookies) == 1 {
-		return p.opts.EndSession(r.Context(), cookies[0].Value)
+	if session := httpapi.Session(r); session != "" {
+		return p.opts.EndSession(r.Context(), session)
 	}
 	return nil
 }
@@ -102,22 +104,17 @@ func (p *Page) logout(w http.ResponseWriter, r *http.Request) {
 	p.instruct(w, http.StatusOK, notice{"Signed out", "This browser’s session is over. To come back:"})
 }
 
-// cookie holds a session until it expires; one without an end is taken away. A
-// proxy that ends TLS says so in a header; whoever forges that keeps the cookie
-// from themselves alone.
+// cookie holds a session until it expires; one without an end is taken away.
 func cookie(r *http.Request, session string, expires time.Time) *http.Cookie {
 	life := -1
 	if !expires.IsZero() {
 		life = max(1, int(time.Until(expires)/time.Second))
 	}
+	name, secure := httpapi.SessionCookie(r)
 	return &http.Cookie{ //nolint:gosec // Secure where there is TLS; else a browser would drop it
-		Name: CookieName, Value: session, Path: "/", MaxAge: life,
-		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: underTLS(r),
+		Name: name, Value: session, Path: "/", MaxAge: life,
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: secure,
 	}
-}
-
-func underTLS(r *http.Request) bool {
-	return r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
 }
 
 // Link gives out a code on behalf of an owner and returns the one-time URL with
@@ -130,7 +127,7 @@ func (p *Page) Link(base, owner string) (link string, expires time.Time) {
 // LinkFor is Link for the hub as the request reaches it.
 func (p *Page) LinkFor(r *http.Request, owner string) (link string, expires time.Time) {
 	scheme := "http"
-	if underTLS(r) {
+	if _, secure := httpapi.SessionCookie(r); secure {
 		scheme = "https"
 	}
 	return p.Link(scheme+"://"+r.Host, owner)

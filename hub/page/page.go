@@ -11,9 +11,6 @@ import (
 	"time"
 )
 
-// CookieName is the cookie that holds a browser's session.
-const CookieName = "waymark_reader"
-
 // ErrUnauthorized is what Options.Authenticate returns for a request that
 // doesn't come from a reader.
 var ErrUnauthorized = errors.New("unauthorized")

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"waymark/hub/page"
+	"waymark/internal/httpapi"
 )
 
 // fake is a page whose tokens are words.
@@ -32,7 +33,7 @@ func newFake() *fake {
 	f := &fake{codes: page.NewCodes(page.CodesOptions{Now: func() time.Time { return now }})}
 	f.Page = page.New(page.Options{
 		Authenticate: func(r *http.Request) error {
-			if c, err := r.Cookie(page.CookieName); err == nil && c.Value == "good" {
+			if c, err := r.Cookie(httpapi.SessionName); err == nil && c.Value == "good" {
 				return f.broken
 			}
 			if f.broken != nil {
@@ -64,7 +65,7 @@ func (f *fake) do(method, path string, change func(*http.Request)) *http.Respons
 }
 
 func withCookie(value string) func(*http.Request) {
-	return func(r *http.Request) { r.AddCookie(&http.Cookie{Name: page.CookieName, Value: value}) }
+	return func(r *http.Request) { r.AddCookie(&http.Cookie{Name: httpapi.SessionName, Value: value}) }
 }
 
 func bodyOf(t *testing.T, r *http.Response) string {
@@ -162,7 +163,7 @@ func TestLogin(t *testing.T) {
 
 	// Under TLS, here or at a proxy, the cookie never goes in clear.
 	link, _ = f.Link("", "owner")
-	if r := f.do("GET", link, func(r *http.Request) { r.Header.Set("X-Forwarded-Proto", "https") }); len(r.Cookies()) != 1 || !r.Cookies()[0].Secure {
+	if r := f.do("GET", link, func(r *http.Request) { r.Header.Set("X-Forwarded-Proto", "https") }); len(r.Cookies()) != 1 || !r.Cookies()[0].Secure || r.Cookies()[0].Name != "__Host-waymark_reader" {
 		t.Errorf("under TLS: %v, %v", r.Status, r.Cookies())
 	}
 

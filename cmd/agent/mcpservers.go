@@ -32,6 +32,7 @@ import (
 type servers struct {
 	*mcp.Service
 	trust     *trust.Store
+	log       *slog.Logger
 	workspace *workspace
 	memory    *configMemory
 	any       atomic.Bool // a configuration file was found
@@ -158,9 +159,20 @@ func (s *services) openServers(c *config.MCP) (*servers, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := &servers{Service: service, trust: store, workspace: w, memory: newConfigMemory(dir, w, s.d.stamp)}
+	made := &servers{Service: service, log: s.d.log, trust: store, workspace: w, memory: newConfigMemory(dir, w, s.d.stamp)}
 	made.clients.Store(slices.Contains(c.From, config.FromClient))
 	return made, nil
+}
+
+// Run runs them. Changes of their files are told for as long as there may be one.
+func (s *servers) Run(ctx context.Context) error {
+	stop, err := s.trust.Listen()
+	if err != nil {
+		s.log.Info("changes of MCP servers' files are found every few seconds alone", slog.Any("error", err))
+	} else {
+		defer stop()
+	}
+	return s.Service.Run(ctx)
 }
 
 // configure takes over the [mcp] table.

@@ -135,11 +135,16 @@ func (t *toolCall) do(ctx context.Context) (*workspace.MCPToolResult, error) {
 	call := &session.Call{Tool: t.tool, Arguments: t.arguments}
 	if t.progress != nil {
 		call.Progress = func(p session.Progress) {
-			p.Message = s.redact().String(p.Message)
-			t.progress(p)
+			if p.Message = s.redact().String(p.Message); conn.files.Err() == nil {
+				t.progress(p)
+			}
 		}
 	}
 	result, err := conn.session.Call(ctx, call)
+	if changed := conn.files.Err(); changed != nil { // it may be of what nobody has approved
+		s.want(func(w *wants) { w.judge = true })
+		return nil, fmt.Errorf("the result was thrown away, and the server is ended: %w", changed)
+	}
 	if err != nil {
 		if context.Cause(ctx) == timeout { //nolint:errorlint // this one
 			s.want(func(w *wants) { w.probe = conn })

@@ -57,6 +57,7 @@ type connection struct {
 	full    atomic.Pointer[error] // that it held too much on the disk, and was ended for it
 	watch   func()                // ends what looks at that, and waits for it; nil for one that was dialed
 	started time.Time
+	files   *trust.Watch // what it was started from; nil where nobody has approved that, and for one that was dialed
 
 	// over is closed when it is being ended, or has ended; why says why then.
 	over chan struct{}
@@ -71,12 +72,50 @@ type connection struct {
 // errNotAllowed says that what was about to be started isn't what is allowed.
 var errNotAllowed = errors.New("it may not run as it is now")
 
-// connect makes a connection with what an entry is right now.
+// connect makes a connection with what an entry is right now. From before its digests are
+// taken until its catalogue is there nothing of what they cover may change, or nothing of
+// it is taken: an interpreter opens its script long after it was started.
 func (s *server) connect(ctx context.Context, from *judgement, set *Settings) (*connection, error) {
-	j := s.judge(ctx, from.entry, set)
-	if j.outcome != "" {
-		return nil, errNotAllowed
+	j, files, err := s.hold(ctx, from, set)
+	if err != nil {
+		return nil, err
 	}
+	c, err := s.connectTo(ctx, j, set, files)
+	if err != nil {
+		files.Close()
+		return nil, err
+	}
+	if files.Release(); j.verdict.By == trust.ByWorkspace {
+		files.Close()
+	} else {
+		c.files = files
+	}
+	return c, nil
+}
+
+// hold watches an entry's files, and has its digests taken then.
+func (s *server) hold(ctx context.Context, j *judgement, set *Settings) (*judgement, *trust.Watch, error) {
+	const tries = 3 // there may be other files by the second time
+	for range tries {
+		files := s.svc.opts.Trust.Watch(j.digests)
+		if err := files.Hold(); err != nil {
+			files.Close()
+			return nil, nil, err
+		}
+		before := j
+		j = s.judge(ctx, before.entry, set)
+		if j.outcome == "" && j.sameDigests(before.digests) {
+			return j, files, nil
+		}
+		if files.Close(); j.outcome != "" {
+			break
+		}
+	}
+	return nil, nil, errNotAllowed
+}
+
+// connectTo makes a connection while files are held.
+func (s *server) connectTo(ctx context.Context, j *judgement, set *Settings, files *trust.Watch) (*connection, error) {
 	if s.full.Load() { // it would only be ended again
 		if err := s.lookAtDisk(ctx); err != nil {
 			return nil, err
@@ -87,34 +126,68 @@ func (s *server) connect(ctx context.Context, from *judgement, set *Settings) (*
 	timeout := set.connectTimeout(j.entry)
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("it hasn't answered within %s", timeout))
 	defer cancel()
-	c, err := s.open(ctx, j, set, protocol)
-	if errors.Is(err, session.ErrDiscover) && protocol == "" {
+	ctx, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	go func() {
+		select {
+		case <-files.Changed():
+			giveUp(files.Err())
+		case <-ctx.Done():
+		}
+	}()
+	c, err := s.open(ctx, j, set, protocol, files)
+	if errors.Is(err, session.ErrDiscover) && protocol == "" && files.Err() == nil {
 		s.log.Event("it doesn't answer server/discover: it is asked the older way from now on")
 		protocol = session.Fallback
 		s.setProtocol(protocol)
-		c, err = s.open(ctx, j, set, protocol)
+		c, err = s.open(ctx, j, set, protocol, files)
+	}
+	var got *catalog.Catalogue
+	if err == nil {
+		got, err = s.list(ctx, c)
+	}
+	// What something else has said than what was approved isn't told, be it an error.
+	if changed := files.Err(); changed != nil {
+		err = fmt.Errorf("nothing of it was taken: %w", changed)
+	}
+	if err == nil {
+		err = s.unchanged(ctx, j, files)
+	}
+	if err == nil {
+		c.known, err = s.keep(j, got)
 	}
 	if err != nil {
-		return nil, because(ctx, err)
-	}
-	if c.known, err = s.catalogue(ctx, c); err != nil {
-		c.close()
+		if c != nil {
+			c.close()
+		}
 		return nil, because(ctx, err)
 	}
 	return c, nil
 }
 
+// unchanged takes the digests of what is held once more.
+func (s *server) unchanged(ctx context.Context, j *judgement, files *trust.Watch) error {
+	if files == nil {
+		return nil
+	}
+	again, err := s.svc.opts.Trust.Digest(ctx, j.entry, j.expanded, s.environment(j, launch.Widening{}))
+	if err == nil && !j.sameDigests(again) {
+		err = errNotAllowed
+	}
+	return errors.Join(files.Err(), err)
+}
+
 // because puts the cause of a context's end in the place of an error that comes of
 // it.
 func because(ctx context.Context, err error) error {
-	if ctx.Err() != nil && !errors.Is(err, errNotAllowed) && !errors.Is(err, context.Cause(ctx)) {
+	if err != nil && ctx.Err() != nil && !errors.Is(err, errNotAllowed) && !errors.Is(err, context.Cause(ctx)) {
 		return context.Cause(ctx)
 	}
 	return err
 }
 
 // open starts or dials a server, and speaks with it.
-func (s *server) open(ctx context.Context, j *judgement, set *Settings, protocol string) (*connection, error) {
+func (s *server) open(ctx context.Context, j *judgement, set *Settings, protocol string, files *trust.Watch) (*connection, error) {
 	c := &connection{judged: j, started: s.svc.opts.Now(), used: time.Now(), over: make(chan struct{})}
 	opts := session.Options{
 		Timeout: set.connectTimeout(j.entry), Protocol: protocol, Logger: s.svc.log,
@@ -123,7 +196,7 @@ func (s *server) open(ctx context.Context, j *judgement, set *Settings, protocol
 		Log:   func(level, text string) { s.log.Line(level, text) },
 	}
 	if j.entry.Transport == transportStdio {
-		return s.start(ctx, c, opts)
+		return s.start(ctx, c, opts, files)
 	}
 	dial := s.svc.opts.dialer.HTTP
 	if j.entry.Transport == "sse" {
@@ -138,10 +211,8 @@ func (s *server) open(ctx context.Context, j *judgement, set *Settings, protocol
 	return c, nil
 }
 
-// start starts a server. Its digests were taken a moment ago, and are again when it
-// has begun, before it is told anything: what somebody has put in the place of what
-// was approved meanwhile is ended.
-func (s *server) start(ctx context.Context, c *connection, opts session.Options) (*connection, error) {
+// start starts a server.
+func (s *server) start(ctx context.Context, c *connection, opts session.Options, files *trust.Watch) (*connection, error) {
 	spec, err := s.spec(c.judged)
 	if err != nil {
 		return nil, err
@@ -153,16 +224,11 @@ func (s *server) start(ctx context.Context, c *connection, opts session.Options)
 	c.stderr, c.copied = &tail{}, make(chan struct{})
 	go s.copyErrors(c)
 	c.watched(s.watchDisk)
-	again, err := s.svc.opts.Trust.Digest(ctx, c.judged.entry, c.judged.expanded, spec.Env)
-	if err == nil && !c.judged.sameDigests(again) {
-		s.log.Event("what it is has changed while it was started: it is ended")
-		err = errNotAllowed
-	}
-	if err == nil {
+	if err = files.Err(); err == nil {
 		c.session, err = s.svc.opts.dialer.Stdio(ctx, c.owned.Stdin(), c.owned.Stdout(), opts)
 	}
 	if err != nil {
-		if !errors.Is(err, errNotAllowed) && !errors.Is(err, session.ErrDiscover) {
+		if !errors.Is(err, session.ErrDiscover) {
 			err = c.explain(ctx, err)
 		}
 		c.close()
@@ -259,6 +325,7 @@ func (c *connection) close() {
 	if c.copied != nil {
 		<-c.copied
 	}
+	c.files.Close()
 }
 
 // own are the directories of the server's own. They never change.
@@ -284,31 +351,26 @@ func (s *server) spec(j *judgement) (*supervisor.Spec, error) {
 			return nil, err
 		}
 	}
-	program, err := trust.LookUp(j.expanded.Command, j.expanded.Cwd, env)
-	if err != nil {
-		return nil, err
-	}
 	spec := &supervisor.Spec{
-		Argv: append([]string{program}, j.expanded.Args...), Dir: j.expanded.Cwd, Env: env, Stdin: true,
+		Argv: append([]string{j.digests.Program}, j.expanded.Args...), Dir: j.expanded.Cwd, Env: env, Stdin: true,
 		Nice: niceness, Limits: launch.ServerLimits(), Command: "mcp " + s.name,
 	}
 	if limit := uint64(max(s.svc.current().Disk, 0)); j.confined && len(j.widening.Write) == 0 {
 		// It writes nothing but what is looked at.
 		spec.Limits["fsize"] = min(spec.Limits["fsize"], limit)
 	}
-	if j.confined {
-		spec.Profile, err = s.profile(j, env)
+	if !j.confined {
+		return spec, nil
 	}
+	var err error
+	spec.Profile, err = s.profile(j, env)
 	return spec, err
 }
 
 // profile is what a server that is started with an environment is held to.
 func (s *server) profile(j *judgement, env []string) (*launch.Profile, error) {
 	places := s.places(j)
-	var err error
-	if places.Program, err = trust.LookUp(j.expanded.Command, j.expanded.Cwd, env); err != nil {
-		return nil, err
-	}
+	places.Program = j.digests.Program
 	for _, variable := range env {
 		if path, ok := strings.CutPrefix(variable, "PATH="); ok {
 			places.Path = path
@@ -327,20 +389,25 @@ func (s *server) around() launch.Places {
 // niceness is added to a server's, so that the agent comes first.
 const niceness = 5
 
-// catalogue asks a server what it offers, and what of it may be called. Nothing of
-// that goes on with a value that the server was given.
-func (s *server) catalogue(ctx context.Context, c *connection) (*known, error) {
+// list asks a server what it offers.
+func (s *server) list(ctx context.Context, c *connection) (*catalog.Catalogue, error) {
 	got, err := c.session.Catalogue(ctx)
 	if err != nil {
 		return nil, c.explain(ctx, err)
 	}
+	return got, nil
+}
+
+// keep takes what a server offers, and says what of it may be called. Nothing of that
+// goes on with a value that the server was given.
+func (s *server) keep(j *judgement, got *catalog.Catalogue) (*known, error) {
 	got = s.clean(got)
 	got.At = s.svc.opts.Now()
-	k, err := s.pin(c.judged, got)
+	k, err := s.pin(j, got)
 	if err != nil {
 		return nil, err
 	}
-	s.save(c.judged, k)
+	s.save(j, k)
 	return k, nil
 }
 

@@ -42,9 +42,10 @@ const (
 	// probeTime is how long a server that hasn't answered a call in time has for a ping.
 	// One that is busy with something long answers that, or it can't answer anybody.
 	probeTime = 5 * time.Second
-	// lookEvery is how often the files are looked at that an approval covers, and
-	// lookShare how many times as long as looking at them took is left between, where
-	// that is longer: one that changes all the time can be large.
+	// lookEvery is how often the files are looked at that an approval covers, where the
+	// system doesn't tell of changes, and lookShare how many times as long as looking at
+	// them took is left between, where that is longer: one that changes all the time can
+	// be large.
 	lookEvery = 5 * time.Second
 	lookShare = 20
 	// logSize is how much of a server's log is kept, in bytes.
@@ -82,7 +83,9 @@ type server struct {
 	demanded bool             // a connection is wanted whoever waits
 	stale    bool             // the catalogue is to be asked for again
 	fetched  time.Time
-	lookAt   time.Time // when the files are looked at again
+	files    *trust.Watch // of what was judged
+	told     bool         // a change of them, which isn't looked at yet
+	lookAt   time.Time    // before that they aren't looked at again
 
 	mu     sync.Mutex // guards the fields below
 	wanted wants
@@ -181,7 +184,10 @@ func (s *server) run(ctx context.Context, before <-chan struct{}) {
 		} else {
 			timer.Reset(max(time.Until(next), 0))
 		}
-		var lost, tools <-chan struct{}
+		var lost, tools, changed <-chan struct{}
+		if !s.told {
+			changed = s.files.Changed()
+		}
 		if s.conn != nil {
 			lost = s.conn.session.Done()
 			if !s.stale {
@@ -204,6 +210,8 @@ func (s *server) run(ctx context.Context, before <-chan struct{}) {
 			s.lost(ctx)
 		case <-tools:
 			s.stale = true
+		case <-changed:
+			s.told = true
 		}
 	}
 }
@@ -214,6 +222,7 @@ func (s *server) shut() {
 	s.mu.Lock()
 	s.disconnected = true
 	s.mu.Unlock()
+	s.files.Close()
 	if s.conn != nil {
 		s.end(s.conn, "it was ended", 0)
 	}
@@ -282,13 +291,28 @@ func (s *server) judgeAgain(ctx context.Context, e *entry.Entry) {
 	if ctx.Err() != nil {
 		return
 	}
-	s.lookAt = time.Now().Add(max(lookEvery, lookShare*time.Since(begun)))
+	s.files.Close()
+	s.told, s.files = false, nil
+	if watched(j) {
+		s.files = s.svc.opts.Trust.Watch(j.digests)
+	}
+	pause := lookShare * time.Since(begun)
+	if !s.files.Told() {
+		pause = max(pause, lookEvery)
+	}
+	s.lookAt = time.Now().Add(pause)
 	if s.attempt != nil && s.attempt.on == nil && !s.attempt.judged.same(j) {
 		s.attempt.dropped = true
 		s.attempt.cancel()
 	}
-	if s.conn != nil && j.outcome != "" && !j.broken {
-		s.end(s.conn, j.why, 0)
+	if s.conn != nil {
+		changed := s.conn.files.Err()
+		switch {
+		case j.outcome != "" && !j.broken:
+			s.end(s.conn, j.why, 0)
+		case changed != nil: // what it has loaded isn't known, also where all is as it was
+			s.end(s.conn, s.describe(changed), 0)
+		}
 	}
 	if j.outcome != "" {
 		s.demanded = false
@@ -333,16 +357,15 @@ func (s *server) judgeAgain(ctx context.Context, e *entry.Entry) {
 	})
 }
 
-// watched reports whether the files of what was judged are looked at from time to time:
-// a change of what somebody has approved is asked about when it is made, and not with
-// the next start. Where nobody has, it is taken with the next start.
-func (s *server) watched() bool {
-	j := s.judged
+// watched reports whether the files of what was judged are watched: a change of what
+// somebody has approved is asked about when it is made, and not with the next start. Where
+// nobody has, it is taken with the next start.
+func watched(j *judgement) bool {
 	switch {
 	case j == nil || j.entry.Transport != transportStdio || j.verdict.By == trust.ByWorkspace:
 		return false
 	case j.digests == nil:
-		return j.broken && s.conn != nil // a file is away, and what it was runs still
+		return j.broken && j.expanded != nil // a file is away
 	}
 	return j.verdict.Allowed || len(j.verdict.Changes) > 0 // or it may be put back
 }
@@ -350,11 +373,11 @@ func (s *server) watched() bool {
 // suspect reports whether it is time to look at the files, and one may have changed.
 func (s *server) suspect() bool {
 	now := time.Now()
-	if !s.watched() || now.Before(s.lookAt) {
+	if !watched(s.judged) || now.Before(s.lookAt) || !s.told && s.files.Told() {
 		return false
 	}
 	s.lookAt = now.Add(lookEvery)
-	return s.judged.digests == nil || s.judged.digests.Stale()
+	return s.judged.digests == nil || s.files.Stale()
 }
 
 // begin begins to connect where that is wanted and it is time.
@@ -427,7 +450,7 @@ func (s *server) connected(c *connection) {
 
 // failed notes that an attempt has failed, and when the next one is.
 func (s *server) failed(a *attempt) {
-	if errors.Is(a.err, errNotAllowed) {
+	if errors.Is(a.err, errNotAllowed) || errors.Is(a.err, trust.ErrChanged) {
 		s.mu.Lock()
 		s.wanted.judge = true
 		s.mu.Unlock()
@@ -576,10 +599,14 @@ func (s *server) fetch(ctx context.Context) {
 	s.try(ctx, &attempt{judged: s.conn.judged, on: s.conn}, func(ctx context.Context, a *attempt) {
 		ctx, cancel := context.WithTimeoutCause(ctx, set.ConnectTimeout, fmt.Errorf("it hasn't listed its tools within %s", set.ConnectTimeout))
 		defer cancel()
-		a.known, a.err = s.catalogue(ctx, a.on)
-		if a.err != nil {
-			a.err = because(ctx, a.err)
+		got, err := s.list(ctx, a.on)
+		if changed := a.on.files.Err(); changed != nil {
+			err = changed
 		}
+		if err == nil {
+			a.known, err = s.keep(a.on.judged, got)
+		}
+		a.err = because(ctx, err)
 	})
 }
 
@@ -613,7 +640,7 @@ func (s *server) next() time.Time {
 	if until := s.judged.until(); !until.IsZero() {
 		at(time.Now().Add(max(until.Sub(s.svc.opts.Now()), time.Second))) // clocks may differ a little
 	}
-	if s.watched() {
+	if watched(s.judged) && (s.told || !s.files.Told()) {
 		at(later(s.lookAt))
 	}
 	s.mu.Lock()

@@ -416,7 +416,7 @@ func (s *Service) describeJudged(d *workspace.MCPServerDetail, srv *server, j *j
 func (s *server) may(j *judgement) []string {
 	set := s.svc.current()
 	switch {
-	case j.expanded == nil:
+	case j.expanded == nil || j.digests == nil:
 		return []string{}
 	case j.entry.Transport != transportStdio:
 		return []string{"it runs elsewhere: it gets what it is called with, and the headers of its entry"}

@@ -35,6 +35,7 @@ type Starter interface {
 type Approvals interface {
 	SetPolicy(p trust.Policy)
 	Digest(ctx context.Context, e *entry.Entry, x *entry.Expanded, env []string) (*trust.Digests, error)
+	Watch(d *trust.Digests) *trust.Watch
 	Judge(e *entry.Entry, d *trust.Digests) trust.Verdict
 	Approve(ctx context.Context, e *entry.Entry, d *trust.Digests, w launch.Widening) error
 	Deny(ctx context.Context, e *entry.Entry, d *trust.Digests) error

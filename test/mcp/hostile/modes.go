@@ -1,6 +1,9 @@
 package hostile
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Mode is one way to misbehave.
 type Mode struct {
@@ -17,7 +20,13 @@ const Good = "good"
 // Modes are all of them.
 func Modes() []Mode {
 	return slices.Concat(
-		[]Mode{{Good, "answers", "works, whatever stands beside it", func(*server) {}}},
+		[]Mode{{Good, "answers", "works, whatever stands beside it", func(s *server) {
+			for _, arg := range s.args { // a tool that tells it from others
+				if name, ok := strings.CutPrefix(arg, "tool="); ok {
+					s.add(name, func(c *call) { s.text(c, name) })
+				}
+			}
+		}}},
 		handshakeModes(), streamModes(), catalogueModes(), requestModes(), callModes(), processModes(), systemModes(),
 	)
 }

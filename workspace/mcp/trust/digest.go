@@ -61,11 +61,13 @@ func (s *Store) Digest(ctx context.Context, e *entry.Entry, x *entry.Expanded, e
 		return nil, err
 	}
 	b.files(n)
-	p, err := s.program(ctx, &search{root: b.root, cwd: x.Cwd, env: env}, x.Command)
+	in := &search{root: b.root, cwd: x.Cwd, env: env}
+	p, err := s.program(ctx, in, x.Command)
 	if err != nil {
 		return nil, err
 	}
 	b.program(p)
+	b.digests.covered.looked = slices.Concat(n.looked, in.looked)
 	b.digests.Pinned = pinned(x, n, p)
 	return b.done()
 }
@@ -85,6 +87,7 @@ type builder struct {
 
 func (s *Store) builder() *builder {
 	b := &builder{key: s.opts.Key, root: s.opts.Root(), now: s.opts.Now(), definition: sha256.New(), local: hmac.New(sha256.New, s.opts.Key), names: map[string]bool{}}
+	b.digests.covered = &covered{}
 	field(b.definition, definitionVersion)
 	field(b.local, localVersion)
 	return b
@@ -98,6 +101,10 @@ func (b *builder) done() (*Digests, error) {
 	b.digests.Local = "hmac:" + hex.EncodeToString(b.local.Sum(nil))
 	return &b.digests, nil
 }
+
+// young reports whether a file has changed so lately that it may again without its times
+// showing it.
+func (b *builder) young(id identity) bool { return b.now.Sub(time.Unix(0, id.Changed)) <= young }
 
 // field writes a text so that it can't be taken for two, or for a part of another.
 func field(h hash.Hash, texts ...string) {
@@ -278,14 +285,14 @@ func (b *builder) address(e *entry.Entry, x *entry.Expanded) {
 func (b *builder) files(n *names) {
 	for _, l := range n.links {
 		b.define("link "+l.path, l.target)
-		b.digests.watch.links = append(b.digests.watch.links, link{filepath.Join(b.root, l.path), l.target})
+		b.digests.covered.links = append(b.digests.covered.links, link{filepath.Join(b.root, l.path), l.target})
 	}
 	for _, f := range n.files {
 		if f.other != "" {
 			b.define("file "+f.path, f.other)
 			continue
 		}
-		b.digests.watch.add(filepath.Join(b.root, f.path), f.id, b.now)
+		b.digests.covered.add(filepath.Join(b.root, f.path), f.id, b.young(f.id))
 		if f.secret {
 			field(b.definition, "file "+f.path, "a secret")
 			b.here("file "+f.path, f.sum)
@@ -308,8 +315,8 @@ func (b *builder) program(p *program) {
 			b.localPart(name+" link "+b.relative(l.path), l.target, l.path)
 		}
 		b.localPart(name+" content", i.sum, i.end)
-		b.digests.watch.links = append(b.digests.watch.links, i.links...)
-		b.digests.watch.add(i.end, i.id, b.now)
+		b.digests.covered.links = append(b.digests.covered.links, i.links...)
+		b.digests.covered.add(i.end, i.id, b.young(i.id))
 		name = "interpreter of " + b.relative(i.path)
 	}
 	b.digests.Files = append(b.digests.Files, File{Path: b.relative(p.end), SHA256: p.sum})

@@ -29,6 +29,8 @@ type names struct {
 	files []file // in order of paths
 	// args says of which arguments a regular file is covered.
 	args map[int]bool
+	// looked are the absolute paths that were looked for.
+	looked []string
 	// uncovered says that something was named that can't be covered.
 	uncovered bool
 }
@@ -151,11 +153,13 @@ func (f *finder) look(path string) (covered bool, err error) {
 	if !filepath.IsAbs(path) {
 		name := path
 		path = f.cwd + "/" + path // not joined: what ".." means is for links to say
+		f.names.looked = append(f.names.looked, path)
 		var st unix.Stat_t
 		if !strings.Contains(name, "/") && errors.Is(unix.Lstat(path, &st), unix.ENOENT) {
 			return false, nil // most words are no files
 		}
 	}
+	f.names.looked = append(f.names.looked, path)
 	for _, dir := range []string{"/proc", "/sys", "/dev"} {
 		if path == dir || strings.HasPrefix(path, dir+"/") {
 			return false, nil

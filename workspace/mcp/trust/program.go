@@ -39,6 +39,7 @@ const maxScripts = 4
 type search struct {
 	root, cwd string
 	env       []string
+	looked    []string // absolute paths
 }
 
 // program finds what a command names, and what runs it.
@@ -113,23 +114,13 @@ func (s *Store) interpreter(ctx context.Context, in *search, head []byte, script
 	return runner, nil
 }
 
-// LookUp finds a program as digests do, so that what is started is what was looked at:
-// by its path where the name has a slash, relative to cwd, else in the PATH of the
-// environment.
-//
-// # Errors
-//
-// ErrNoProgram is matched where there is none.
-func LookUp(command, cwd string, env []string) (string, error) {
-	return (&search{cwd: cwd, env: env}).lookUp(command)
-}
-
 // lookUp finds a program as a shell does: by its path where the name has a slash, else
 // in the PATH of an environment. Directories in that which aren't absolute aren't
 // looked into: what the workspace holds must be named.
 func (in *search) lookUp(command string) (string, error) {
 	if strings.Contains(command, "/") {
 		command = in.absolute(command)
+		in.looked = append(in.looked, command)
 		if err := executable(command); err != nil {
 			return "", fmt.Errorf("%w: %s: %w", ErrNoProgram, command, err)
 		}
@@ -145,7 +136,9 @@ func (in *search) lookUp(command string) (string, error) {
 		if !filepath.IsAbs(dir) {
 			continue
 		}
-		if found := filepath.Join(dir, command); executable(found) == nil {
+		found := filepath.Join(dir, command)
+		in.looked = append(in.looked, found)
+		if executable(found) == nil {
 			return found, nil
 		}
 	}

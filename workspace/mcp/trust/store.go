@@ -67,6 +67,7 @@ type Store struct {
 	secrets  *vfs.SecretGuard
 	turn     *turn.Turn // to change what is kept
 	kept     atomic.Pointer[kept]
+	events   atomic.Pointer[events] // while it listens
 
 	mu     sync.Mutex // guards what follows; no file I/O under it
 	policy Policy

@@ -73,7 +73,7 @@ type Digests struct {
 	// has changed. The text of a secret one is a keyed hash.
 	Parts []Part `json:"parts"`
 
-	watch watch
+	covered *covered // nil where there is nothing to watch; its paths may hold what is secret
 }
 
 // File is a file that a digest covers.

@@ -1,17 +1,32 @@
 package trust
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
 	"os"
-	"time"
+	"path/filepath"
+	"slices"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
 
-// watch is what digests were taken of, as far as it can be compared without reading
-// it.
-type watch struct {
+var (
+	// ErrChanged says that something has changed of what digests were taken of, also
+	// where it is by now as it was.
+	ErrChanged = errors.New("it has changed meanwhile")
+	// ErrOpen says that somebody can write a file without opening it first.
+	ErrOpen = errors.New("a program has it open for writing: close it there")
+)
+
+// covered is what digests were taken of.
+type covered struct {
 	files []watched
 	links []link // by absolute paths
+	// looked are the absolute paths that were looked for, also those where nothing was.
+	looked []string
 	// young says that a file may have changed since without its times showing it.
 	young bool
 }
@@ -23,29 +38,256 @@ type watched struct {
 }
 
 // add takes down a file that was read not long before now.
-func (w *watch) add(path string, id identity, now time.Time) {
-	w.files = append(w.files, watched{path, id})
-	w.young = w.young || now.Sub(time.Unix(0, id.Changed)) <= young
+func (c *covered) add(path string, id identity, young bool) {
+	c.files = append(c.files, watched{path, id})
+	c.young = c.young || young
 }
 
-// Stale reports whether what they cover may have changed: a file has other times, or is
-// another one, or a link leads elsewhere. It reads no file, and is for noticing a change
-// early; what may start is decided by digests that are taken anew. A file that wasn't
-// there, or not in PATH before the program, isn't looked for.
-func (d *Digests) Stale() bool {
-	if d.watch.young {
-		return true
+// Watch tells of changes of what digests were taken of. While the Store listens it is told
+// by the system, as they happen, what is done to the files, the links and the directories
+// on the way, and to what has the name of something that was looked for; else it compares.
+// A nil Watch watches nothing. All methods may be called at the same time.
+type Watch struct {
+	of      *covered
+	root    string
+	others  map[string]identity // links and directories, as they were when it was made
+	events  *events             // nil where the system tells nothing
+	whole   bool                // it tells of everything
+	changed chan struct{}
+
+	mu     sync.Mutex // guards what follows; no file is read under it
+	what   string     // has changed; empty while nothing has
+	leases []lease
+	free   []string // files that are held by no lease, where leases were asked for
+}
+
+// lease is a file that nobody opens for writing without this being told first.
+type lease struct {
+	path string
+	file *os.File
+}
+
+// Watch begins to watch what digests were taken of; it is nil where that is nothing. Close
+// ends it.
+func (s *Store) Watch(d *Digests) *Watch {
+	if d == nil || d.covered == nil || len(d.covered.files) == 0 {
+		return nil
 	}
-	for i := range d.watch.files {
+	w := &Watch{of: d.covered, root: s.opts.Root(), others: map[string]identity{}, changed: make(chan struct{})}
+	dirs := map[string]map[string]bool{} // with the names in them that count
+	var files []string
+	add := func(path string) {
+		for path != "/" && filepath.IsAbs(path) {
+			dir, name := filepath.Split(path)
+			dir = filepath.Clean(dir)
+			if dirs[dir] == nil {
+				dirs[dir] = map[string]bool{}
+			}
+			dirs[dir][name] = true
+			path = dir
+		}
+	}
+	for _, f := range w.of.files {
+		files = append(files, f.path)
+		add(f.path)
+	}
+	for _, path := range w.of.looked {
+		add(filepath.Clean(path))
+	}
+	for _, l := range w.of.links {
+		add(l.path)
+	}
+	if e := s.events.Load(); e != nil {
+		w.events, w.whole = e, e.add(w, dirs, files)
+	}
+	for _, path := range slices.Concat(slices.Collect(maps.Keys(dirs)), w.of.linkPaths()) {
 		var st unix.Stat_t
-		if unix.Lstat(d.watch.files[i].path, &st) != nil || identityOf(&st) != d.watch.files[i].id {
-			return true
+		if unix.Lstat(path, &st) == nil {
+			w.others[path] = identityOf(&st)
 		}
 	}
-	for _, l := range d.watch.links {
+	return w
+}
+
+func (c *covered) linkPaths() (list []string) {
+	for _, l := range c.links {
+		list = append(list, l.path)
+	}
+	return list
+}
+
+// Changed is closed when the system tells of a change.
+func (w *Watch) Changed() <-chan struct{} {
+	if w == nil {
+		return nil
+	}
+	return w.changed
+}
+
+// Told reports whether every change since the digests were taken is one that Changed
+// tells of.
+func (w *Watch) Told() bool { return w != nil && w.whole && !w.of.young }
+
+// Stale reports whether something may have changed since the digests were taken. It reads
+// no file, and is for noticing a change early.
+func (w *Watch) Stale() bool { return w != nil && (w.of.young || w.Err() != nil) }
+
+// Err compares what there is with what there was, without reading it, and takes what the
+// system has to tell: what happened before it is called it knows.
+//
+// # Errors
+//
+// ErrChanged, with what has changed first. There is no way back from it.
+func (w *Watch) Err() error {
+	if w == nil {
+		return nil
+	}
+	w.events.take()
+	w.mu.Lock()
+	what := w.what
+	w.mu.Unlock()
+	if what == "" {
+		what = w.compare()
+		w.tell(what)
+	}
+	if what == "" {
+		return nil
+	}
+	if rel, in := below(w.root, what); in {
+		what = rel
+	}
+	return fmt.Errorf("%w: %s", ErrChanged, what)
+}
+
+// tell notes what has changed; empty is nothing.
+func (w *Watch) tell(what string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if what != "" && w.what == "" {
+		w.what = what
+		close(w.changed)
+	}
+}
+
+// compare returns what differs from what it was. Where nothing else tells that a directory
+// or a link of the workspace was away, its times do: what is made in a directory changes
+// both of them, what is done to it the one alone.
+func (w *Watch) compare() string {
+	var st unix.Stat_t
+	for _, f := range w.of.files {
+		if unix.Lstat(f.path, &st) != nil || identityOf(&st) != f.id {
+			return f.path
+		}
+	}
+	for _, l := range w.of.links {
 		if target, err := os.Readlink(l.path); err != nil || target != l.target {
-			return true
+			return l.path
 		}
 	}
-	return false
+	for path, was := range w.others {
+		if unix.Lstat(path, &st) != nil {
+			return path
+		}
+		now := identityOf(&st)
+		_, in := below(w.root, path)
+		if now.Dev != was.Dev || now.Ino != was.Ino || !w.whole && in && now.Changed != was.Changed && now.Changed != now.Modified {
+			return path
+		}
+	}
+	return ""
+}
+
+// Hold keeps all files from being opened for writing until Release: who does opens it a
+// moment later, and Changed tells of it. Where that can't be had it goes on without.
+//
+// # Errors
+//
+// ErrOpen for a file that somebody has open, or has mapped, so that he can write it
+// without being noticed. ErrChanged.
+func (w *Watch) Hold() error {
+	if w == nil || w.events == nil {
+		return w.Err()
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, f := range w.of.files {
+		l, err := w.events.lease(f)
+		switch {
+		case errors.Is(err, ErrOpen):
+			if rel, in := below(w.root, f.path); in {
+				return fmt.Errorf("%s: %w", rel, err)
+			}
+			return fmt.Errorf("%s: %w", f.path, err)
+		case err != nil:
+			w.free = append(w.free, f.path)
+		default:
+			w.leases = append(w.leases, l)
+		}
+	}
+	return nil
+}
+
+// Free returns the files that Hold couldn't keep.
+func (w *Watch) Free() []string {
+	if w == nil {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.free)
+}
+
+// Release ends Hold.
+func (w *Watch) Release() {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, l := range w.leases {
+		w.events.release(l)
+	}
+	w.leases = nil
+}
+
+// broken gives back at once what somebody wants to write, with all the rest.
+func (w *Watch) broken() {
+	w.mu.Lock()
+	leases := slices.Clone(w.leases)
+	w.mu.Unlock()
+	if i := slices.IndexFunc(leases, lease.wanted); i >= 0 {
+		w.tell(leases[i].path)
+		w.Release()
+	}
+}
+
+// Close ends it.
+func (w *Watch) Close() {
+	if w == nil {
+		return
+	}
+	w.Release()
+	w.events.remove(w)
+}
+
+// Listen has the system tell of changes until stop is called. Without it, or where the
+// system doesn't, they are found by comparing.
+//
+// # Errors
+//
+// That the system doesn't.
+func (s *Store) Listen() (stop func(), err error) {
+	e, err := newEvents()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var listening sync.WaitGroup
+	listening.Go(func() { e.run(ctx) })
+	s.events.Store(e)
+	return func() {
+		s.events.Store(nil)
+		cancel()
+		listening.Wait()
+	}, nil
 }

@@ -1,0 +1,237 @@
+package trust
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"maps"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// What counts of a file, whatever its name, and of what has a name in a directory.
+	// That somebody closes it after writing is told of what was written over a mapping.
+	fileEvents = unix.IN_MODIFY | unix.IN_CLOSE_WRITE | unix.IN_MOVE_SELF | unix.IN_DELETE_SELF | unix.IN_DONT_FOLLOW
+	dirEvents  = unix.IN_CREATE | unix.IN_DELETE | unix.IN_MOVE | unix.IN_MOVE_SELF | unix.IN_DELETE_SELF | unix.IN_ONLYDIR
+	selfEvents = unix.IN_MODIFY | unix.IN_CLOSE_WRITE | unix.IN_MOVE_SELF | unix.IN_DELETE_SELF | unix.IN_IGNORED | unix.IN_UNMOUNT
+)
+
+// maxLeases bounds the files that a process holds at the same time.
+const maxLeases = 1000
+
+var leased atomic.Int64
+
+// events are what the kernel tells, by inotify and by signals for leases.
+type events struct {
+	file *os.File
+	fd   int
+	// breaks gets a signal when somebody wants a file that is held.
+	breaks chan os.Signal
+	// ended says that nobody would give a lease back.
+	ended atomic.Bool
+
+	reading sync.Mutex // guards reading the file, which never waits
+
+	mu       sync.Mutex // guards the fields below
+	watchers map[int32]map[*Watch]*place
+	of       map[*Watch][]int32
+}
+
+// place is what a Watch has at a watch descriptor.
+type place struct {
+	path  string
+	names map[string]bool // nil for a file
+}
+
+func newEvents() (*events, error) {
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	if err != nil {
+		return nil, os.NewSyscallError("inotify_init1", err)
+	}
+	e := &events{file: os.NewFile(uintptr(fd), "inotify"), fd: fd, breaks: make(chan os.Signal, 1), watchers: map[int32]map[*Watch]*place{}, of: map[*Watch][]int32{}}
+	signal.Notify(e.breaks, unix.SIGIO) // before there is a lease
+	return e, nil
+}
+
+// run takes what is told until ctx ends.
+func (e *events) run(ctx context.Context) {
+	defer signal.Stop(e.breaks)
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	reading.Go(func() {
+		if raw, err := e.file.SyscallConn(); err == nil {
+			_ = raw.Read(func(uintptr) bool {
+				e.take()
+				return ctx.Err() != nil
+			})
+		}
+	})
+	for {
+		select {
+		case <-e.breaks:
+			e.broken()
+		case <-ctx.Done():
+			e.ended.Store(true)
+			_ = e.file.SetReadDeadline(time.Unix(1, 0))
+			for _, w := range e.all() {
+				w.Release()
+			}
+			return
+		}
+	}
+}
+
+// all are those that watch.
+func (e *events) all() []*Watch {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Collect(maps.Keys(e.of))
+}
+
+func (e *events) broken() {
+	for _, w := range e.all() {
+		w.broken()
+	}
+}
+
+// add has a Watch told of names in directories, and of files. It reports whether it is
+// told of all of them.
+func (e *events) add(w *Watch, dirs map[string]map[string]bool, files []string) (whole bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	whole, e.of[w] = true, nil
+	one := func(path string, mask uint32, names map[string]bool) {
+		wd, err := unix.InotifyAddWatch(e.fd, path, mask)
+		if err != nil {
+			// Where there is no directory, the one above tells when there is.
+			whole = whole && names != nil && (errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR))
+			return
+		}
+		if e.watchers[int32(wd)] == nil {
+			e.watchers[int32(wd)] = map[*Watch]*place{}
+		}
+		if p := e.watchers[int32(wd)][w]; p != nil { // a link leads there, too
+			maps.Copy(p.names, names)
+			return
+		}
+		e.watchers[int32(wd)][w] = &place{path, names}
+		e.of[w] = append(e.of[w], int32(wd))
+	}
+	for _, dir := range slices.Sorted(maps.Keys(dirs)) { // from above
+		one(dir, dirEvents, dirs[dir])
+	}
+	for _, file := range files {
+		one(file, fileEvents, nil)
+	}
+	return whole
+}
+
+func (e *events) remove(w *Watch) {
+	if e == nil {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, wd := range e.of[w] {
+		delete(e.watchers[wd], w)
+		if len(e.watchers[wd]) == 0 {
+			delete(e.watchers, wd)
+			_, _ = unix.InotifyRmWatch(e.fd, uint32(wd)) // it may be gone
+		}
+	}
+	delete(e.of, w)
+}
+
+// take hands on all that there is to tell.
+func (e *events) take() {
+	if e == nil {
+		return
+	}
+	e.reading.Lock()
+	defer e.reading.Unlock()
+	var buf [16 << 10]byte
+	for {
+		n, err := unix.Read(e.fd, buf[:])
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil || n <= 0 {
+			return
+		}
+		for at := 0; at+unix.SizeofInotifyEvent <= n; {
+			word := func(i int) uint32 { return binary.NativeEndian.Uint32(buf[at+i:]) }
+			wd, mask, length := int32(word(0)), word(4), int(word(12))
+			at += unix.SizeofInotifyEvent
+			e.event(wd, mask, strings.TrimRight(string(buf[at:at+length]), "\x00"))
+			at += length
+		}
+	}
+}
+
+func (e *events) event(wd int32, mask uint32, name string) {
+	e.mu.Lock()
+	told := map[*Watch]string{}
+	for w, p := range e.watchers[wd] {
+		switch {
+		case p.names[name] && name != "":
+			told[w] = filepath.Join(p.path, name)
+		case name == "" && mask&selfEvents != 0:
+			told[w] = p.path
+		}
+	}
+	if mask&unix.IN_Q_OVERFLOW != 0 {
+		for w := range e.of {
+			told[w] = "more than could be told"
+		}
+	}
+	e.mu.Unlock()
+	for w, what := range told {
+		w.tell(what)
+	}
+}
+
+// lease takes a lease of a file.
+func (e *events) lease(f watched) (lease, error) {
+	if leased.Add(1) > maxLeases || e.ended.Load() {
+		leased.Add(-1)
+		return lease{}, errors.New("as many files are held as may be")
+	}
+	fd, err := unix.Open(f.path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err == nil {
+		l := lease{f.path, os.NewFile(uintptr(fd), f.path)}
+		if _, err = unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK); err == nil {
+			return l, nil
+		}
+		_ = l.file.Close()
+		if errors.Is(err, unix.EAGAIN) {
+			err = ErrOpen
+		}
+	}
+	leased.Add(-1)
+	return lease{}, err
+}
+
+// release gives a lease back.
+func (e *events) release(l lease) {
+	_ = l.file.Close()
+	leased.Add(-1)
+}
+
+// wanted reports whether somebody waits for it.
+func (l lease) wanted() bool {
+	var kind int
+	raw, err := l.file.SyscallConn()
+	if err == nil {
+		err = raw.Control(func(fd uintptr) { kind, err = unix.FcntlInt(fd, unix.F_GETLEASE, 0) })
+	}
+	return err != nil || kind != unix.F_RDLCK
+}

@@ -1,0 +1,29 @@
+//go:build !linux
+
+package trust
+
+import (
+	"context"
+	"errors"
+)
+
+// events is what there is none of: everything is compared.
+type events struct{}
+
+func newEvents() (*events, error) {
+	return nil, errors.New("this system tells nothing of changes: files are compared every few seconds")
+}
+
+func (*events) run(context.Context) {}
+
+func (*events) add(*Watch, map[string]map[string]bool, []string) bool { return false }
+
+func (*events) remove(*Watch) {}
+
+func (*events) take() {}
+
+func (*events) lease(watched) (lease, error) { return lease{}, errors.ErrUnsupported }
+
+func (*events) release(lease) {}
+
+func (lease) wanted() bool { return false }

@@ -204,6 +204,18 @@ func TestChangedNeedsApproval(t *testing.T) {
 		}
 		w.configure(map[string]definition{"a": stdio("a")})
 		w.expect("put back", snapshot.PhaseComplete, "a__echo", "a cached")
+		w.configure(map[string]definition{"a": stdio("a", "--all")})
+		w.approve("a")
+		w.expect("approved as well", snapshot.PhaseComplete, "a__echo", "a connected")
+		for range 3 { // a branch that is switched to and fro
+			for _, args := range [][]string{nil, {"--all"}} {
+				w.configure(map[string]definition{"a": stdio("a", args...)})
+				synctest.Wait()
+				if code, text := w.say("a", "hi"); code != http.StatusOK {
+					t.Errorf("with %v: %d %s", args, code, text)
+				}
+			}
+		}
 	})
 }
 

@@ -26,10 +26,11 @@ const (
 	// maxKept bounds the file that is read, in bytes: a thousand servers of some KiB,
 	// and as many signed approvals as there can be.
 	maxKept = 64 << 20
-	// maxServers and maxDenied bound what is remembered, by what nobody has; the
-	// oldest go. maxSigned is how many signed approvals there can be.
+	// maxServers, maxDenied and maxEarlier bound what is remembered, by what nobody has;
+	// the oldest go. maxSigned is how many signed approvals there can be.
 	maxServers = 1024
 	maxDenied  = 64
+	maxEarlier = 64
 	maxSigned  = 1024
 )
 
@@ -47,8 +48,11 @@ type kept struct {
 // record is what the user has said of the servers of a name.
 type record struct {
 	Name     string    `json:"name"`
-	Approved *approved `json:"approved,omitempty"`
-	Denied   []denied  `json:"denied,omitempty"`
+	Approved *approved `json:"approved,omitempty"` // last
+	// Earlier approvals count still, so that nothing is asked for a branch that is
+	// switched back. They have no parts.
+	Earlier []approved `json:"earlier,omitempty"`
+	Denied  []denied   `json:"denied,omitempty"`
 }
 
 type approved struct {
@@ -56,7 +60,7 @@ type approved struct {
 	Local      string          `json:"local"` // empty where it was denied since
 	At         time.Time       `json:"at"`
 	Widening   launch.Widening `json:"widening,omitzero"`
-	Parts      []Part          `json:"parts"`
+	Parts      []Part          `json:"parts,omitempty"`
 }
 
 type denied struct {
@@ -190,7 +194,7 @@ func (k *kept) clone() *kept {
 	next.Servers = slices.Clone(k.Servers)
 	for i := range next.Servers {
 		r := &next.Servers[i]
-		r.Denied = slices.Clone(r.Denied)
+		r.Denied, r.Earlier = slices.Clone(r.Denied), slices.Clone(r.Earlier)
 		if r.Approved != nil {
 			copied := *r.Approved
 			r.Approved = &copied

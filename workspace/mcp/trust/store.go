@@ -148,8 +148,8 @@ func (s *Store) Judge(e *entry.Entry, d *Digests) Verdict {
 	r := kept.find(e.Name)
 	policy, signed := s.current()
 	denied, isDenied := r.denial(d.Definition)
-	if r.approves(d) { // then it was denied before that, if ever
-		return Verdict{Allowed: true, By: ByUser, Widening: r.Approved.Widening}
+	if a := r.approval(d); a != nil { // then it was denied before that, if ever
+		return Verdict{Allowed: true, By: ByUser, Widening: a.Widening}
 	}
 	if a := s.signedFor(signed, d.Definition); a != nil && (!isDenied || denied.Before(a.Issued)) {
 		w := a.Widening
@@ -179,8 +179,8 @@ func (s *Store) signedFor(list []*approval.Approval, definition string) (found *
 	return found
 }
 
-// Approve lets a server start that has these digests, and no other of its name that
-// the user has approved before.
+// Approve lets a server start that has these digests, with this widening alone. What the
+// user has approved before of its name, and hasn't denied since, may start still.
 //
 // # Errors
 //
@@ -191,6 +191,13 @@ func (s *Store) Approve(ctx context.Context, e *entry.Entry, d *Digests, w launc
 	}
 	return s.change(ctx, func(k *kept) {
 		r := k.at(e.Name)
+		if r.Approved != nil && r.Approved.Local != "" {
+			earlier := *r.Approved
+			earlier.Parts = nil
+			r.Earlier = append(r.Earlier, earlier)
+		}
+		r.Earlier = slices.DeleteFunc(r.Earlier, func(a approved) bool { return a.is(d) })
+		r.Earlier = r.Earlier[max(0, len(r.Earlier)-maxEarlier):]
 		r.Approved = &approved{Definition: d.Definition, Local: d.Local, At: s.opts.Now().UTC(), Widening: w, Parts: d.Parts}
 		r.Denied = slices.DeleteFunc(r.Denied, func(n denied) bool { return n.Definition == d.Definition })
 	})
@@ -213,6 +220,7 @@ func (s *Store) Deny(ctx context.Context, e *entry.Entry, d *Digests) error {
 		if r.Approved != nil && r.Approved.Definition == d.Definition {
 			r.Approved.Local = "" // what it was stays, for telling what has changed
 		}
+		r.Earlier = slices.DeleteFunc(r.Earlier, func(a approved) bool { return a.Definition == d.Definition })
 	})
 }
 
@@ -269,9 +277,23 @@ func bounded(list [][]byte) (kept [][]byte) {
 	return kept
 }
 
-// approves reports whether the user has approved these digests.
-func (r *record) approves(d *Digests) bool {
-	return r != nil && r.Approved != nil && r.Approved.Definition == d.Definition && hmac.Equal([]byte(r.Approved.Local), []byte(d.Local))
+// approval returns how the user has approved these digests; nil where he hasn't.
+func (r *record) approval(d *Digests) *approved {
+	if r == nil {
+		return nil
+	}
+	if r.Approved != nil && r.Approved.is(d) {
+		return r.Approved
+	}
+	if i := slices.IndexFunc(r.Earlier, func(a approved) bool { return a.is(d) }); i >= 0 {
+		return &r.Earlier[i]
+	}
+	return nil
+}
+
+// is reports whether that is what was approved.
+func (a *approved) is(d *Digests) bool {
+	return a.Definition == d.Definition && hmac.Equal([]byte(a.Local), []byte(d.Local))
 }
 
 // denial returns when the user has said no to a definition.

@@ -42,6 +42,15 @@ type pins struct {
 	Name         string         `json:"name"` // the server's
 	Instructions string         `json:"instructions"`
 	Tools        []catalog.Tool `json:"tools"`
+	// Earlier are the tools and instructions that were approved before those, the newest
+	// last: a branch that is switched back asks nothing.
+	Earlier             []catalog.Tool `json:"earlier,omitempty"`
+	EarlierInstructions []string       `json:"earlier_instructions,omitempty"`
+}
+
+// knows reports whether a tool has ever been approved as it is.
+func (p *pins) knows(tool catalog.Tool) bool {
+	return slices.ContainsFunc(slices.Concat(p.Tools, p.Earlier), func(t catalog.Tool) bool { return same(t, tool) })
 }
 
 func (p *pins) find(name string) *catalog.Tool {
@@ -103,13 +112,16 @@ func held(c *catalog.Catalogue) ToolVerdict {
 // pinned.
 func (p *pins) compare(c *catalog.Catalogue, hold bool) (v ToolVerdict, added []catalog.Tool) {
 	now := strings.ToValidUTF8(c.Instructions, "\uFFFD")
-	if v.Instructions = p.Instructions; now != p.Instructions {
+	switch v.Instructions = p.Instructions; {
+	case slices.Contains(p.EarlierInstructions, now):
+		v.Instructions = now
+	case now != p.Instructions:
 		v.InstructionsHeld, v.InstructionsDiff = true, difference(p.Instructions, now, fmt.Sprintf("%+q\n", p.Instructions), fmt.Sprintf("%+q\n", now))
 	}
 	for _, tool := range c.Tools {
 		now := canonical(tool)
 		switch was := p.find(now.Name); {
-		case was != nil && same(*was, now):
+		case p.knows(now):
 			v.Taken = append(v.Taken, tool)
 		case was != nil:
 			v.Held = append(v.Held, HeldTool{Tool: tool, Diff: difference(document(*was), document(now), exact(*was), exact(now))})
@@ -145,7 +157,7 @@ func (v *ToolVerdict) digest(instructions string) string {
 	return "tools:" + hex.EncodeToString(sum.Sum(nil))
 }
 
-// ApproveTools pins what a server offers now, in place of what it was.
+// ApproveTools pins what a server offers now. What it was stays approved.
 //
 // # Errors
 //
@@ -160,7 +172,11 @@ func (s *Store) ApproveTools(ctx context.Context, e *entry.Entry, _ *Digests, c 
 	if err != nil || known == nil {
 		known = &pins{}
 	}
-	next := &pins{Version: fileVersion, Name: e.Name, Instructions: strings.ToValidUTF8(c.Instructions, "\uFFFD")}
+	next := &pins{Version: fileVersion, Name: e.Name, Instructions: strings.ToValidUTF8(c.Instructions, "\uFFFD"), Earlier: known.Earlier, EarlierInstructions: known.EarlierInstructions}
+	if known.Name != "" && known.Instructions != next.Instructions && !slices.Contains(known.EarlierInstructions, known.Instructions) {
+		next.EarlierInstructions = append(next.EarlierInstructions, known.Instructions)
+		next.EarlierInstructions = next.EarlierInstructions[max(0, len(next.EarlierInstructions)-maxEarlier):]
+	}
 	offered := map[string]bool{}
 	for _, tool := range c.Tools {
 		tool = canonical(tool)
@@ -168,10 +184,14 @@ func (s *Store) ApproveTools(ctx context.Context, e *entry.Entry, _ *Digests, c 
 		next.Tools = append(next.Tools, tool)
 	}
 	for _, tool := range known.Tools {
-		if !offered[tool.Name] && len(next.Tools) < maxPins {
+		switch {
+		case !offered[tool.Name] && len(next.Tools) < maxPins:
 			next.Tools = append(next.Tools, tool)
+		case offered[tool.Name] && !next.knows(tool):
+			next.Earlier = append(next.Earlier, tool)
 		}
 	}
+	next.Earlier = next.Earlier[max(0, len(next.Earlier)-maxPins):]
 	return s.writePins(ctx, next)
 }
 
@@ -205,8 +225,10 @@ func (s *Store) readPins(name string) (*pins, error) {
 	case p.Version != fileVersion || p.Name != name:
 		return nil, errors.New("it is of another version, or server")
 	}
-	for i := range p.Tools {
-		p.Tools[i] = canonical(p.Tools[i])
+	for _, list := range [][]catalog.Tool{p.Tools, p.Earlier} {
+		for i := range list {
+			list[i] = canonical(list[i])
+		}
 	}
 	return p, nil
 }

@@ -63,7 +63,7 @@ func TestTools(t *testing.T) {
 	}{
 		"the same":           {trust.Policy{}, []step{{offer: offer(a, b), want: "a b"}, {offer: offer(b, a), want: "b a"}}},
 		"a changed one":      {trust.Policy{}, []step{{offer: offer(a, b), want: "a b"}, {offer: offer(a, evil), want: "a !b"}, {offer: offer(a, b), want: "a b"}}},
-		"approved":           {trust.Policy{}, []step{{offer: offer(a, b), want: "a b"}, {offer: offer(a, evil), want: "a !b"}, {offer: offer(a, evil), approve: true, want: "a b"}, {offer: offer(a, b), want: "a !b"}}},
+		"approved":           {trust.Policy{}, []step{{offer: offer(a, b), want: "a b"}, {offer: offer(a, evil), want: "a !b"}, {offer: offer(a, evil), approve: true, want: "a b"}, {offer: offer(a, b), want: "a b"}, {offer: offer(a, evil), want: "a b"}, {offer: offer(a, tool("b", "Another.")), want: "a !b"}}},
 		"a new one":          {trust.Policy{}, []step{{offer: offer(a), want: "a"}, {offer: offer(a, b), want: "a b"}, {offer: offer(a, evil), want: "a !b"}}},
 		"a new one, held":    {trust.Policy{HoldNewTools: true}, []step{{offer: offer(a), want: "a"}, {offer: offer(a, b), want: "a +b"}, {offer: offer(a, b), approve: true, want: "a b"}}},
 		"gone, and back":     {trust.Policy{}, []step{{offer: offer(a, b), want: "a b"}, {offer: offer(a), want: "a"}, {offer: offer(a, b), want: "a b"}}},
@@ -77,7 +77,7 @@ func TestTools(t *testing.T) {
 		})), want: "a"}}},
 		"a key twice":           {trust.Policy{}, []step{{offer: offer(with(a, func(t *catalog.Tool) { t.InputSchema = json.RawMessage(`{"a":1,"a":"<2>"}`) })), want: "a"}, {offer: offer(with(a, func(t *catalog.Tool) { t.InputSchema = json.RawMessage(`{"a":1,"a":"<2>"}`) })), want: "a"}, {offer: offer(with(a, func(t *catalog.Tool) { t.InputSchema = json.RawMessage(`{"a":3,"a":"<2>"}`) })), want: "!a"}}},
 		"its annotations":       {trust.Policy{}, []step{{offer: offer(a), want: "a"}, {offer: offer(with(a, func(t *catalog.Tool) { t.Annotations = json.RawMessage(`{"readOnlyHint":true}`) })), want: "!a"}}},
-		"the instructions":      {trust.Policy{}, []step{{offer: &catalog.Catalogue{Instructions: "x"}, want: ""}, {offer: &catalog.Catalogue{Instructions: "y"}, want: "instructions"}, {offer: &catalog.Catalogue{Instructions: "y"}, approve: true, want: ""}, {offer: &catalog.Catalogue{}, want: "instructions"}}},
+		"the instructions":      {trust.Policy{}, []step{{offer: &catalog.Catalogue{Instructions: "x"}, want: ""}, {offer: &catalog.Catalogue{Instructions: "y"}, want: "instructions"}, {offer: &catalog.Catalogue{Instructions: "y"}, approve: true, want: ""}, {offer: &catalog.Catalogue{Instructions: "x"}, want: ""}, {offer: &catalog.Catalogue{}, want: "instructions"}}},
 		"what isn't UTF-8":      {trust.Policy{}, []step{{offer: offer(tool("a", "x\xff")), want: "a"}, {offer: offer(tool("a", "x\xff")), want: "a"}}},
 		"two servers' the same": {trust.Policy{}, []step{{offer: offer(c), want: "c"}, {offer: offer(a, b, c), want: "a b c"}}},
 	} {

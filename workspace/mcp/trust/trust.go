@@ -4,7 +4,10 @@
 //
 // # Guarantees
 //
-//   - Nothing is allowed by a name, a directory or an earlier definition.
+//   - Nothing is allowed by a name or a directory: what starts is exactly what somebody has
+//     approved, lately or before, and hasn't denied since.
+//   - Nothing is taken of a server whose files change between its digest and its
+//     catalogue, also where they are changed back: see Watch. An edit never waits for that.
 //   - What is kept holds no value of the environment and no literal secret.
 //   - A digest is taken of what would run: of the files at the end of all links, and
 //     of the links. What lies outside of the workspace is read only as the program
@@ -27,7 +30,8 @@
 // # Concurrency
 //
 // A Store may be used by any number of goroutines. One Store at a time uses a
-// directory.
+// directory. While it listens, two goroutines take what the system tells, and SIGIO is
+// theirs.
 //
 // # Limits
 //
@@ -35,7 +39,9 @@
 // MaxFile bytes, and all files of an entry MaxFiles in number. Names of files are
 // looked for in texts by their words: one that is put together by a program isn't
 // found. Files of the workspace that a reference in env leads to aren't covered,
-// since a value that changes must ask nothing.
+// since a value that changes must ask nothing. A process holds at most 1,000 files by
+// leases, on Linux, of those whose owner it is; all others are watched alone, and where
+// nothing tells of changes they are compared.
 package trust
 
 import (

@@ -24,6 +24,7 @@ import (
 // mcpApproval are the flags of approve.
 type mcpApproveSettings struct {
 	yes, tools, asJSON bool
+	changed            bool
 	digests            []string
 	give               ws.ApproveMCPServer
 	ports              []uint
@@ -33,7 +34,7 @@ type mcpApproveSettings struct {
 func (a *app) mcpApproveCommand(conn *connection) *cobra.Command {
 	var s mcpApproveSettings
 	cmd := &cobra.Command{
-		Use:   "approve NAME",
+		Use:   "approve NAME | --changed",
 		Short: "Let a server start, as it is",
 		Long: `Approve shows what a server is, what it may do and what has changed since it was approved
 last, asks, and lets exactly that start: what changes while it is looked at is refused.
@@ -48,14 +49,22 @@ approval that holds keeps what it gives, and one of what has changed gives nothi
 Tools are pinned when they are first seen. One that has changed is held back, and shown
 here with what has changed; --tools takes it.
 
-There is no way to approve all servers at once. The exit code is 3 when there is no such
-server, or no agent runs.`,
+--changed is for what has changed since it was approved, of all servers: it shows what has,
+with the tools that are held back, and asks once for all of that. What was approved before
+asks nothing when it is back. There is no way to approve all servers at once that nobody
+has approved yet. The exit code is 3 when there is no such server, or no agent runs.`,
 		Example: `  agent mcp approve github
   agent mcp approve notes --write notes --unix
   agent mcp approve github --ports 443 --env GITHUB_TOKEN
+  agent mcp approve --changed
   agent mcp approve github --yes --digest sha256:2c26b46b68ff
   agent mcp approve github --yes --tools --digest tools:fcde2b2edba5`,
-		Args: cli.Named("NAME"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if s.changed {
+				return cobra.NoArgs(cmd, args)
+			}
+			return cli.Named("NAME")(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s.portsGiven = cmd.Flags().Changed("ports")
 			if err := s.check(); err != nil {
@@ -65,12 +74,16 @@ server, or no agent runs.`,
 			if err != nil {
 				return err
 			}
+			if s.changed {
+				return answered(a.approveChanged(cmd.Context(), c, &s))
+			}
 			return answered(a.approveMCP(cmd.Context(), c, args[0], &s))
 		},
 		ValidArgsFunction: cli.InOrder(false, mcpServerNames),
 	}
 	f := cmd.Flags()
 	f.BoolVarP(&s.yes, "yes", "y", false, "don't ask")
+	f.BoolVar(&s.changed, "changed", false, "approve what has changed of all servers since it was approved")
 	f.BoolVar(&s.tools, "tools", false, "take the tools that are held back, too")
 	f.StringSliceVar(&s.digests, "digest", nil, "approve only what has this `digest`, or one that begins so (8 digits at least); may be repeated")
 	f.StringSliceVar(&s.give.Read, "read", nil, "let it read this `path`, absolute or from the workspace; may be repeated")
@@ -103,6 +116,9 @@ func (s *mcpApproveSettings) check() error {
 		if port > 0 {
 			s.give.Ports = append(s.give.Ports, uint16(port))
 		}
+	}
+	if s.changed && (s.asJSON || len(s.digests) > 0 || s.give.Widens()) {
+		return cli.Usage("--changed is for several servers: name one for what is to be different with it")
 	}
 	for _, name := range s.give.Env {
 		if name == "" || strings.ContainsAny(name, "= \t\n") {
@@ -181,25 +197,74 @@ func (a *app) approveMCP(ctx context.Context, c client.Client, name string, s *m
 		a.side("%s is approved already, as it is", term.Visible(name))
 		return a.printSettled(ctx, c, name, s.asJSON)
 	}
-	if err := s.ask(a.stderr, os.Stdin, d); err != nil {
+	if err := s.ask(a.stderr, os.Stdin, d.Name, len(d.Held)); err != nil {
 		return err
 	}
-	s.keep(d.Approval)
-	give := s.give
+	return a.approveShown(ctx, c, d, s)
+}
+
+// approveShown approves a server as it was shown.
+func (a *app) approveShown(ctx context.Context, c client.Client, d *ws.MCPServerDetail, s *mcpApproveSettings) error {
+	one := *s
+	one.keep(d.Approval)
+	give := one.give
 	give.Definition, give.Local = d.Definition, d.Local
 	if s.tools {
 		give.Held = d.HeldDigest
 	}
-	if err := c.ApproveMCPServer(ctx, name, give); err != nil {
+	if err := c.ApproveMCPServer(ctx, d.Name, give); err != nil {
 		if client.CodeOf(err) == http.StatusConflict {
-			return fmt.Errorf("%w: it has changed since it was shown; 'agent mcp approve %s' shows it again", err, name)
+			return fmt.Errorf("%w: it has changed since it was shown; 'agent mcp approve %s' shows it again", err, d.Name)
 		}
 		return err
 	}
 	if !s.asJSON {
-		a.side("%s is approved", term.Visible(name))
+		a.side("%s is approved", term.Visible(d.Name))
 	}
-	return a.printSettled(ctx, c, name, s.asJSON)
+	return a.printSettled(ctx, c, d.Name, s.asJSON)
+}
+
+// approveChanged shows what has changed of all servers since it was approved, and approves
+// all of that.
+func (a *app) approveChanged(ctx context.Context, c client.Client, s *mcpApproveSettings) error {
+	list, err := c.MCPServers(ctx, "", 0)
+	if err != nil {
+		return err
+	}
+	var changed []*ws.MCPServerDetail
+	for i := range list.Servers {
+		d, err := c.MCPServer(ctx, list.Servers[i].Name)
+		if err != nil {
+			return err
+		}
+		if (d.Outcome == snapshot.OutcomeNeedsApproval && len(d.Changes) > 0) || len(d.Held) > 0 {
+			changed = append(changed, d)
+		}
+	}
+	if len(changed) == 0 {
+		a.side("nothing has changed since it was approved")
+		return nil
+	}
+	out := term.Lines{W: a.stdout}
+	for _, d := range changed {
+		out.Printf("%s:", term.Visible(d.Name))
+		if err := printMCPChanges(a.stdout, d); err != nil {
+			return err
+		}
+		out.Printf("")
+	}
+	s.tools = true // they were shown
+	if out.Err != nil {
+		return out.Err
+	}
+	if err := s.ask(a.stderr, os.Stdin, term.Count(len(changed), "server"), 0); err != nil {
+		return err
+	}
+	var errs []error
+	for _, d := range changed {
+		errs = append(errs, a.approveShown(ctx, c, d, s))
+	}
+	return errors.Join(errs...)
 }
 
 // showForApproval prints what is asked about.
@@ -220,8 +285,8 @@ func (a *app) showForApproval(d *ws.MCPServerDetail, s *mcpApproveSettings) erro
 // errNotApproved is what is left of a no.
 var errNotApproved = errors.New("not approved")
 
-// ask asks whether to approve, and about the tools that are held back.
-func (s *mcpApproveSettings) ask(out io.Writer, in *os.File, d *ws.MCPServerDetail) error {
+// ask asks whether to approve what is called so, and about tools that are held back.
+func (s *mcpApproveSettings) ask(out io.Writer, in *os.File, what string, held int) error {
 	if s.yes {
 		return nil
 	}
@@ -235,11 +300,11 @@ func (s *mcpApproveSettings) ask(out io.Writer, in *os.File, d *ws.MCPServerDeta
 		line = strings.ToLower(strings.TrimSpace(line))
 		return line == "y" || line == "yes"
 	}
-	if !yes("\nlet %s start, as it is shown?", term.Visible(d.Name)) {
+	if !yes("\nlet %s start, as it is shown?", term.Visible(what)) {
 		return &cli.Error{Code: cli.CodeFailed, Err: errNotApproved}
 	}
-	if len(d.Held) > 0 && !s.tools {
-		s.tools = yes("take %s, too?", term.Count(len(d.Held), "held back tool"))
+	if held > 0 && !s.tools {
+		s.tools = yes("take %s, too?", term.Count(held, "held back tool"))
 	}
 	return nil
 }

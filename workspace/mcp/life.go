@@ -812,6 +812,7 @@ type facts struct {
 	state   workspace.MCPServerState
 	shadows []string
 	problem string
+	free    []string // files that no lease held when it was started
 
 	startedAt, retryAt time.Time
 	calls, restarts    int
@@ -827,7 +828,7 @@ func (s *server) look() facts {
 	}
 	f.entry = cmp.Or(f.entry, s.wanted.entry)
 	if f.outcome, f.why = s.outcome(); s.conn != nil {
-		f.startedAt = s.conn.started
+		f.startedAt, f.free = s.conn.started, s.conn.files.Free()
 	}
 	if s.failure == "" || s.judged == nil || s.judged.outcome != "" {
 		f.retryAt = time.Time{}

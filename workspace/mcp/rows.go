@@ -68,6 +68,9 @@ func (s *Service) offers() ([]offer, snapshot.Phase) {
 		if o.known != nil && (o.outcome == snapshot.OutcomeConnected || o.outcome == snapshot.OutcomeCached) {
 			o.fill(set, &number, &length)
 		}
+		if n := len(o.free); n > 0 {
+			o.find("not_held", "%s it is started from couldn't be held while it was: a change is noticed when it is made, and not before (%s)", text.Count(n, "file that", "files that"), strings.Join(o.free[:min(n, 4)], ", "))
+		}
 		if o.problem != "" {
 			o.find("file_kept", "%s", o.problem)
 		}

@@ -153,10 +153,15 @@ func (w *Watch) Err() error {
 	if what == "" {
 		return nil
 	}
-	if rel, in := below(w.root, what); in {
-		what = rel
+	return fmt.Errorf("%w: %s", ErrChanged, w.name(what))
+}
+
+// name is a path as people are told it.
+func (w *Watch) name(path string) string {
+	if rel, in := below(w.root, path); in {
+		return rel
 	}
-	return fmt.Errorf("%w: %s", ErrChanged, what)
+	return path
 }
 
 // tell notes what has changed; empty is nothing.
@@ -214,12 +219,10 @@ func (w *Watch) Hold() error {
 		l, err := w.events.lease(f)
 		switch {
 		case errors.Is(err, ErrOpen):
-			if rel, in := below(w.root, f.path); in {
-				return fmt.Errorf("%s: %w", rel, err)
-			}
-			return fmt.Errorf("%s: %w", f.path, err)
-		case err != nil:
-			w.free = append(w.free, f.path)
+			return fmt.Errorf("%s: %w", w.name(f.path), err)
+		case err != nil && unix.Access(f.path, unix.W_OK) == nil:
+			w.free = append(w.free, w.name(f.path))
+		case err != nil: // what its user can't write nobody can whom the user lets act
 		default:
 			w.leases = append(w.leases, l)
 		}
@@ -227,7 +230,8 @@ func (w *Watch) Hold() error {
 	return nil
 }
 
-// Free returns the files that Hold couldn't keep.
+// Free returns the files that Hold couldn't keep, and that the user can write, relative to
+// the workspace where they are in it.
 func (w *Watch) Free() []string {
 	if w == nil {
 		return nil

@@ -13,6 +13,8 @@
 //   - kill_test.go: agents that are killed at any moment.
 //   - early_test.go: agents that are asked while they start.
 //   - trust_test.go: what is asked about again, before a byte of it runs.
+//   - swap_test.go: somebody who changes what was approved while it is started, and changes
+//     it back; an hour of that with WAYMARK_LONG=1.
 //   - secrets_test.go: values that must not be seen anywhere.
 //   - bench_test.go: figures; `make bench-mcp` takes them.
 //

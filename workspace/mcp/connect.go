@@ -76,45 +76,43 @@ var errNotAllowed = errors.New("it may not run as it is now")
 // taken until its catalogue is there nothing of what they cover may change, or nothing of
 // it is taken: an interpreter opens its script long after it was started.
 func (s *server) connect(ctx context.Context, from *judgement, set *Settings) (*connection, error) {
-	j, files, err := s.hold(ctx, from, set)
-	if err != nil {
-		return nil, err
-	}
-	c, err := s.connectTo(ctx, j, set, files)
-	if err != nil {
-		files.Close()
-		return nil, err
-	}
-	if files.Release(); j.verdict.By == trust.ByWorkspace {
-		files.Close()
-	} else {
-		c.files = files
-	}
-	return c, nil
-}
-
-// hold watches an entry's files, and has its digests taken then.
-func (s *server) hold(ctx context.Context, j *judgement, set *Settings) (*judgement, *trust.Watch, error) {
-	const tries = 3 // there may be other files by the second time
+	const tries = 3
 	for range tries {
-		files := s.svc.opts.Trust.Watch(j.digests)
-		if err := files.Hold(); err != nil {
-			files.Close()
-			return nil, nil, err
+		var files *trust.Watch
+		if from.verdict.By != trust.ByWorkspace { // nobody has approved that
+			files = s.svc.opts.Trust.Watch(from.digests)
 		}
-		before := j
-		j = s.judge(ctx, before.entry, set)
-		if j.outcome == "" && j.sameDigests(before.digests) {
-			return j, files, nil
+		c, now, err := s.connectHeld(ctx, from, set, files)
+		if files.Release(); c != nil {
+			c.files = files
+			return c, nil
 		}
-		if files.Close(); j.outcome != "" {
-			break
+		if files.Close(); err != nil {
+			return nil, err
 		}
+		from = now // there are other files
 	}
-	return nil, nil, errNotAllowed
+	return nil, errNotAllowed
 }
 
-// connectTo makes a connection while files are held.
+// connectHeld makes a connection with what an entry is while files are held; without one,
+// and without an error, it is something else by now.
+func (s *server) connectHeld(ctx context.Context, from *judgement, set *Settings, files *trust.Watch) (*connection, *judgement, error) {
+	if err := files.Hold(); err != nil {
+		return nil, nil, err
+	}
+	switch j := s.judge(ctx, from.entry, set); {
+	case j.outcome != "":
+		return nil, nil, errNotAllowed
+	case j.verdict.By != from.verdict.By || !j.sameDigests(from.digests):
+		return nil, j, nil
+	default:
+		c, err := s.connectTo(ctx, j, set, files)
+		return c, j, err
+	}
+}
+
+// connectTo makes a connection with what was judged.
 func (s *server) connectTo(ctx context.Context, j *judgement, set *Settings, files *trust.Watch) (*connection, error) {
 	if s.full.Load() { // it would only be ended again
 		if err := s.lookAtDisk(ctx); err != nil {

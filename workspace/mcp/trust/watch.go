@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -74,46 +73,39 @@ func (s *Store) Watch(d *Digests) *Watch {
 		return nil
 	}
 	w := &Watch{of: d.covered, root: s.opts.Root(), others: map[string]identity{}, changed: make(chan struct{})}
-	dirs := map[string]map[string]bool{} // with the names in them that count
-	var files []string
-	add := func(path string) {
-		for path != "/" && filepath.IsAbs(path) {
-			dir, name := filepath.Split(path)
-			dir = filepath.Clean(dir)
-			if dirs[dir] == nil {
-				dirs[dir] = map[string]bool{}
-			}
-			dirs[dir][name] = true
-			path = dir
-		}
-	}
+	names := map[string]map[string]bool{} // that count, by directory
+	paths := slices.Clone(w.of.looked)
 	for _, f := range w.of.files {
-		files = append(files, f.path)
-		add(f.path)
-	}
-	for _, path := range w.of.looked {
-		add(filepath.Clean(path))
+		paths = append(paths, f.path)
 	}
 	for _, l := range w.of.links {
-		add(l.path)
+		paths = append(paths, l.path)
 	}
-	if e := s.events.Load(); e != nil {
-		w.events, w.whole = e, e.add(w, dirs, files)
+	for _, path := range paths {
+		for path = filepath.Clean(path); path != "/"; path = filepath.Dir(path) {
+			dir := filepath.Dir(path)
+			if names[dir] == nil {
+				names[dir] = map[string]bool{}
+			}
+			names[dir][filepath.Base(path)] = true
+		}
 	}
-	for _, path := range slices.Concat(slices.Collect(maps.Keys(dirs)), w.of.linkPaths()) {
+	if w.events = s.events.Load(); w.events != nil {
+		w.whole = w.events.add(w, names)
+	}
+	note := func(path string) {
 		var st unix.Stat_t
 		if unix.Lstat(path, &st) == nil {
 			w.others[path] = identityOf(&st)
 		}
 	}
-	return w
-}
-
-func (c *covered) linkPaths() (list []string) {
-	for _, l := range c.links {
-		list = append(list, l.path)
+	for dir := range names {
+		note(dir)
 	}
-	return list
+	for _, l := range w.of.links {
+		note(l.path)
+	}
+	return w
 }
 
 // Changed is closed when the system tells of a change.
@@ -143,12 +135,9 @@ func (w *Watch) Err() error {
 		return nil
 	}
 	w.events.take()
-	w.mu.Lock()
-	what := w.what
-	w.mu.Unlock()
+	what := w.tell("")
 	if what == "" {
-		what = w.compare()
-		w.tell(what)
+		what = w.tell(w.compare())
 	}
 	if what == "" {
 		return nil
@@ -164,14 +153,15 @@ func (w *Watch) name(path string) string {
 	return path
 }
 
-// tell notes what has changed; empty is nothing.
-func (w *Watch) tell(what string) {
+// tell notes what has changed, and returns what has first; empty is nothing.
+func (w *Watch) tell(what string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if what != "" && w.what == "" {
 		w.what = what
 		close(w.changed)
 	}
+	return w.what
 }
 
 // compare returns what differs from what it was. Where nothing else tells that a directory
@@ -208,10 +198,10 @@ func (w *Watch) compare() string {
 // # Errors
 //
 // ErrOpen for a file that somebody has open, or has mapped, so that he can write it
-// without being noticed. ErrChanged.
+// without being noticed.
 func (w *Watch) Hold() error {
 	if w == nil || w.events == nil {
-		return w.Err()
+		return nil
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -249,7 +239,7 @@ func (w *Watch) Release() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, l := range w.leases {
-		w.events.release(l)
+		l.release()
 	}
 	w.leases = nil
 }

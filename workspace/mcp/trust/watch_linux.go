@@ -78,34 +78,29 @@ func (e *events) run(ctx context.Context) {
 	for {
 		select {
 		case <-e.breaks:
-			e.broken()
+			e.each((*Watch).broken)
 		case <-ctx.Done():
 			e.ended.Store(true)
 			_ = e.file.SetReadDeadline(time.Unix(1, 0))
-			for _, w := range e.all() {
-				w.Release()
-			}
+			e.each((*Watch).Release)
 			return
 		}
 	}
 }
 
-// all are those that watch.
-func (e *events) all() []*Watch {
+// each does something with all that watch.
+func (e *events) each(do func(*Watch)) {
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	return slices.Collect(maps.Keys(e.of))
-}
-
-func (e *events) broken() {
-	for _, w := range e.all() {
-		w.broken()
+	all := slices.Collect(maps.Keys(e.of))
+	e.mu.Unlock()
+	for _, w := range all {
+		do(w)
 	}
 }
 
-// add has a Watch told of names in directories, and of files. It reports whether it is
+// add has a Watch told of its files, and of names in directories. It reports whether it is
 // told of all of them.
-func (e *events) add(w *Watch, dirs map[string]map[string]bool, files []string) (whole bool) {
+func (e *events) add(w *Watch, dirs map[string]map[string]bool) (whole bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	whole, e.of[w] = true, nil
@@ -129,8 +124,8 @@ func (e *events) add(w *Watch, dirs map[string]map[string]bool, files []string) 
 	for _, dir := range slices.Sorted(maps.Keys(dirs)) { // from above
 		one(dir, dirEvents, dirs[dir])
 	}
-	for _, file := range files {
-		one(file, fileEvents, nil)
+	for _, f := range w.of.files {
+		one(f.path, fileEvents, nil)
 	}
 	return whole
 }
@@ -220,8 +215,8 @@ func (e *events) lease(f watched) (lease, error) {
 	return lease{}, err
 }
 
-// release gives a lease back.
-func (e *events) release(l lease) {
+// release gives it back.
+func (l lease) release() {
 	_ = l.file.Close()
 	leased.Add(-1)
 }

@@ -16,7 +16,7 @@ func newEvents() (*events, error) {
 
 func (*events) run(context.Context) {}
 
-func (*events) add(*Watch, map[string]map[string]bool, []string) bool { return false }
+func (*events) add(*Watch, map[string]map[string]bool) bool { return false }
 
 func (*events) remove(*Watch) {}
 
@@ -24,6 +24,6 @@ func (*events) take() {}
 
 func (*events) lease(watched) (lease, error) { return lease{}, errors.ErrUnsupported }
 
-func (*events) release(lease) {}
+func (lease) release() {}
 
 func (lease) wanted() bool { return false }

@@ -43,14 +43,14 @@ func TestServersOfTheSDK(t *testing.T) {
 	program := func(name string, args ...string) entry {
 		return entry{Command: filepath.Join(dir, name), Args: args, Env: map[string]string{"WAYMARK_TEST_WORLD": w.mark()}}
 	}
-	w.put(filepath.Join(w.root, "kept/graph.json"), "")
+	w.put(filepath.Join(w.home.Dir, "kept/graph.json"), "")
 	w.configure(config{
 		"hello":           program("hello"),
 		"transport":       program("custom-transport"),
 		"schemas":         program("toolschemas"),
 		"thinking":        program("sequentialthinking"),
 		"everything":      program("everything"),
-		"memory":          program("memory", "-memory", filepath.Join(w.root, "kept/graph.json")),
+		"memory":          program("memory", "-memory", filepath.Join(w.home.Dir, "kept/graph.json")),
 		"everything-http": {Type: "http", URL: "http://" + w.serve("/", flagged(w, dir, "everything", "-http", "127.0.0.1:"))},
 		"memory-http":     {Type: "http", URL: "http://" + w.serve("/", flagged(w, dir, "memory", "-http", "127.0.0.1:"))},
 		"thinking-http":   {Type: "http", URL: "http://" + w.serve("/", flagged(w, dir, "sequentialthinking", "-http", "127.0.0.1:"))},
@@ -69,7 +69,7 @@ func TestServersOfTheSDK(t *testing.T) {
 	for name := range calls {
 		w.listed(name)
 		if name == "memory" {
-			w.approveWith(workspace.MCPWidening{Write: []string{"kept"}}, name)
+			w.approveWith(workspace.MCPWidening{Write: []string{filepath.Join(w.home.Dir, "kept")}}, name)
 		} else {
 			w.approve(name)
 		}

@@ -312,3 +312,65 @@ func TestOperator(t *testing.T) {
 		w.expect("taken back", snapshot.PhaseComplete, "", "a needs_approval")
 	})
 }
+
+// TestADay: somebody with four approved servers who edits other files forty times, pulls five times,
+// of which two bring other servers, and switches between branches is asked once for each
+// of what he has never seen, for all servers together, and never for what he has.
+func TestADay(t *testing.T) {
+	bubble(t, asking, func(w *world) {
+		names := []string{"a", "b", "c", "d"}
+		branch := func(versions string) { // one letter for each server
+			servers := map[string]definition{}
+			for i, name := range names {
+				w.write(name+".js", string(versions[i]), 0o600)
+				servers[name] = stdio(name, "./"+name+".js")
+			}
+			w.configure(servers)
+			synctest.Wait()
+		}
+		branch("0000")
+		for _, name := range names {
+			w.approve(name)
+		}
+		var questions int
+		works := func(what string) {
+			t.Helper()
+			synctest.Wait()
+			var asked []string
+			for _, name := range names {
+				if w.detail(name).Outcome == snapshot.OutcomeNeedsApproval {
+					asked = append(asked, name)
+				}
+			}
+			if len(asked) > 0 { // agent mcp approve --changed
+				t.Logf("%s: asked about %v", what, asked)
+				questions++
+			}
+			for _, name := range asked {
+				w.approve(name)
+			}
+			for _, name := range names {
+				if code, text := w.say(name, "hi"); code != http.StatusOK {
+					t.Fatalf("%s: %s: %d %s", what, name, code, text)
+				}
+			}
+		}
+		works("in the morning")
+		for i := range 40 {
+			w.write(fmt.Sprintf("file%d.js", i%7), fmt.Sprint(i), 0o600)
+			time.Sleep(time.Minute)
+			works("an edit")
+			if i%8 == 0 {
+				branch([]string{"0000", "0110", "0110", "0112", "0112"}[i/8])
+				works("a pull")
+			}
+		}
+		for _, versions := range []string{"0000", "0110", "0112"} {
+			branch(versions)
+			works("another branch")
+		}
+		if questions > 3 {
+			t.Errorf("%d questions", questions)
+		}
+	})
+}

@@ -42,8 +42,8 @@ type events struct {
 	reading sync.Mutex // guards reading the file, which never waits
 
 	mu       sync.Mutex // guards the fields below
-	watchers map[int32]map[*Watch]*place
-	of       map[*Watch][]int32
+	watchers map[uint32]map[*Watch]*place
+	of       map[*Watch][]uint32
 }
 
 // place is what a Watch has at a watch descriptor.
@@ -57,7 +57,7 @@ func newEvents() (*events, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("inotify_init1", err)
 	}
-	e := &events{file: os.NewFile(uintptr(fd), "inotify"), fd: fd, breaks: make(chan os.Signal, 1), watchers: map[int32]map[*Watch]*place{}, of: map[*Watch][]int32{}}
+	e := &events{file: os.NewFile(uintptr(fd), "inotify"), fd: fd, breaks: make(chan os.Signal, 1), watchers: map[uint32]map[*Watch]*place{}, of: map[*Watch][]uint32{}}
 	signal.Notify(e.breaks, unix.SIGIO) // before there is a lease
 	return e, nil
 }
@@ -105,21 +105,22 @@ func (e *events) add(w *Watch, dirs map[string]map[string]bool) (whole bool) {
 	defer e.mu.Unlock()
 	whole, e.of[w] = true, nil
 	one := func(path string, mask uint32, names map[string]bool) {
-		wd, err := unix.InotifyAddWatch(e.fd, path, mask)
+		n, err := unix.InotifyAddWatch(e.fd, path, mask)
 		if err != nil {
 			// Where there is no directory, the one above tells when there is.
 			whole = whole && names != nil && (errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR))
 			return
 		}
-		if e.watchers[int32(wd)] == nil {
-			e.watchers[int32(wd)] = map[*Watch]*place{}
+		wd := uint32(n) //nolint:gosec // it counts from 1
+		if e.watchers[wd] == nil {
+			e.watchers[wd] = map[*Watch]*place{}
 		}
-		if p := e.watchers[int32(wd)][w]; p != nil { // a link leads there, too
+		if p := e.watchers[wd][w]; p != nil { // a link leads there, too
 			maps.Copy(p.names, names)
 			return
 		}
-		e.watchers[int32(wd)][w] = &place{path, names}
-		e.of[w] = append(e.of[w], int32(wd))
+		e.watchers[wd][w] = &place{path, names}
+		e.of[w] = append(e.of[w], wd)
 	}
 	for _, dir := range slices.Sorted(maps.Keys(dirs)) { // from above
 		one(dir, dirEvents, dirs[dir])
@@ -140,7 +141,7 @@ func (e *events) remove(w *Watch) {
 		delete(e.watchers[wd], w)
 		if len(e.watchers[wd]) == 0 {
 			delete(e.watchers, wd)
-			_, _ = unix.InotifyRmWatch(e.fd, uint32(wd)) // it may be gone
+			_, _ = unix.InotifyRmWatch(e.fd, wd) // it may be gone
 		}
 	}
 	delete(e.of, w)
@@ -164,7 +165,7 @@ func (e *events) take() {
 		}
 		for at := 0; at+unix.SizeofInotifyEvent <= n; {
 			word := func(i int) uint32 { return binary.NativeEndian.Uint32(buf[at+i:]) }
-			wd, mask, length := int32(word(0)), word(4), int(word(12))
+			wd, mask, length := word(0), word(4), int(word(12))
 			at += unix.SizeofInotifyEvent
 			e.event(wd, mask, strings.TrimRight(string(buf[at:at+length]), "\x00"))
 			at += length
@@ -172,7 +173,7 @@ func (e *events) take() {
 	}
 }
 
-func (e *events) event(wd int32, mask uint32, name string) {
+func (e *events) event(wd, mask uint32, name string) {
 	e.mu.Lock()
 	told := map[*Watch]string{}
 	for w, p := range e.watchers[wd] {

@@ -1,9 +1,9 @@
 package trust
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -93,17 +93,15 @@ func (s *Store) Watch(d *Digests) *Watch {
 	if w.events = s.events.Load(); w.events != nil {
 		w.whole = w.events.add(w, names)
 	}
-	note := func(path string) {
+	others := slices.Collect(maps.Keys(names))
+	for _, l := range w.of.links {
+		others = append(others, l.path)
+	}
+	for _, path := range others {
 		var st unix.Stat_t
 		if unix.Lstat(path, &st) == nil {
 			w.others[path] = identityOf(&st)
 		}
-	}
-	for dir := range names {
-		note(dir)
-	}
-	for _, l := range w.of.links {
-		note(l.path)
 	}
 	return w
 }
@@ -198,7 +196,7 @@ func (w *Watch) compare() string {
 // # Errors
 //
 // ErrOpen for a file that somebody has open, or has mapped, so that he can write it
-// without being noticed.
+// without being noticed. ErrChanged for another file.
 func (w *Watch) Hold() error {
 	if w == nil || w.events == nil {
 		return nil
@@ -208,7 +206,7 @@ func (w *Watch) Hold() error {
 	for _, f := range w.of.files {
 		l, err := w.events.lease(f)
 		switch {
-		case errors.Is(err, ErrOpen):
+		case errors.Is(err, ErrOpen), errors.Is(err, ErrChanged):
 			return fmt.Errorf("%s: %w", w.name(f.path), err)
 		case err != nil && unix.Access(f.path, unix.W_OK) == nil:
 			w.free = append(w.free, w.name(f.path))
@@ -247,10 +245,12 @@ func (w *Watch) Release() {
 // broken gives back at once what somebody wants to write, with all the rest.
 func (w *Watch) broken() {
 	w.mu.Lock()
-	leases := slices.Clone(w.leases)
+	var what string
+	if i := slices.IndexFunc(w.leases, lease.wanted); i >= 0 {
+		what = w.leases[i].path
+	}
 	w.mu.Unlock()
-	if i := slices.IndexFunc(leases, lease.wanted); i >= 0 {
-		w.tell(leases[i].path)
+	if w.tell(what); what != "" {
 		w.Release()
 	}
 }
@@ -271,17 +271,13 @@ func (w *Watch) Close() {
 //
 // That the system doesn't.
 func (s *Store) Listen() (stop func(), err error) {
-	e, err := newEvents()
+	e, end, err := listen()
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var listening sync.WaitGroup
-	listening.Go(func() { e.run(ctx) })
 	s.events.Store(e)
 	return func() {
 		s.events.Store(nil)
-		cancel()
-		listening.Wait()
+		end()
 	}, nil
 }

@@ -1,7 +1,6 @@
 package trust
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"maps"
@@ -34,8 +33,6 @@ var leased atomic.Int64
 type events struct {
 	file *os.File
 	fd   int
-	// breaks gets a signal when somebody wants a file that is held.
-	breaks chan os.Signal
 	// ended says that nobody would give a lease back.
 	ended atomic.Bool
 
@@ -52,40 +49,37 @@ type place struct {
 	names map[string]bool // nil for a file
 }
 
-func newEvents() (*events, error) {
+// listen begins to take what the kernel tells.
+func listen() (e *events, stop func(), err error) {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
-		return nil, os.NewSyscallError("inotify_init1", err)
+		return nil, nil, os.NewSyscallError("inotify_init1", err)
 	}
-	e := &events{file: os.NewFile(uintptr(fd), "inotify"), fd: fd, breaks: make(chan os.Signal, 1), watchers: map[uint32]map[*Watch]*place{}, of: map[*Watch][]uint32{}}
-	signal.Notify(e.breaks, unix.SIGIO) // before there is a lease
-	return e, nil
-}
-
-// run takes what is told until ctx ends.
-func (e *events) run(ctx context.Context) {
-	defer signal.Stop(e.breaks)
-	var reading sync.WaitGroup
-	defer reading.Wait()
-	reading.Go(func() {
+	e = &events{file: os.NewFile(uintptr(fd), "inotify"), fd: fd, watchers: map[uint32]map[*Watch]*place{}, of: map[*Watch][]uint32{}}
+	breaks := make(chan os.Signal, 1)
+	signal.Notify(breaks, unix.SIGIO) // before there is a lease
+	var taking sync.WaitGroup
+	taking.Go(func() {
+		for range breaks {
+			e.each((*Watch).broken)
+		}
+	})
+	taking.Go(func() {
 		if raw, err := e.file.SyscallConn(); err == nil {
 			_ = raw.Read(func(uintptr) bool {
 				e.take()
-				return ctx.Err() != nil
+				return e.ended.Load()
 			})
 		}
 	})
-	for {
-		select {
-		case <-e.breaks:
-			e.each((*Watch).broken)
-		case <-ctx.Done():
-			e.ended.Store(true)
-			_ = e.file.SetReadDeadline(time.Unix(1, 0))
-			e.each((*Watch).Release)
-			return
-		}
-	}
+	return e, func() {
+		e.ended.Store(true)
+		_ = e.file.SetReadDeadline(time.Unix(1, 0))
+		e.each((*Watch).Release)
+		signal.Stop(breaks)
+		close(breaks)
+		taking.Wait()
+	}, nil
 }
 
 // each does something with all that watch.
@@ -204,13 +198,19 @@ func (e *events) lease(f watched) (lease, error) {
 	fd, err := unix.Open(f.path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err == nil {
 		l := lease{f.path, os.NewFile(uintptr(fd), f.path)}
+		var st unix.Stat_t
 		if _, err = unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK); err == nil {
-			return l, nil
+			err = unix.Fstat(fd, &st)
 		}
-		_ = l.file.Close()
-		if errors.Is(err, unix.EAGAIN) {
+		switch {
+		case err == nil && identityOf(&st) == f.id:
+			return l, nil
+		case err == nil:
+			err = ErrChanged
+		case errors.Is(err, unix.EAGAIN):
 			err = ErrOpen
 		}
+		_ = l.file.Close()
 	}
 	leased.Add(-1)
 	return lease{}, err

@@ -143,7 +143,7 @@ func (t *toolCall) do(ctx context.Context) (*workspace.MCPToolResult, error) {
 	result, err := conn.session.Call(ctx, call)
 	if changed := conn.files.Err(); changed != nil { // it may be of what nobody has approved
 		s.want(func(w *wants) { w.judge = true })
-		return nil, fmt.Errorf("the result was thrown away, and the server is ended: %w", changed)
+		return nil, fmt.Errorf("the server is ended: %w", changed)
 	}
 	if err != nil {
 		if context.Cause(ctx) == timeout { //nolint:errorlint // this one

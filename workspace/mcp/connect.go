@@ -76,44 +76,28 @@ var errNotAllowed = errors.New("it may not run as it is now")
 // taken until its catalogue is there nothing of what they cover may change, or nothing of
 // it is taken: an interpreter opens its script long after it was started.
 func (s *server) connect(ctx context.Context, from *judgement, set *Settings) (*connection, error) {
-	const tries = 3
-	for range tries {
-		var files *trust.Watch
-		if from.verdict.By != trust.ByWorkspace { // nobody has approved that
-			files = s.svc.opts.Trust.Watch(from.digests)
-		}
-		c, now, err := s.connectHeld(ctx, from, set, files)
-		if files.Release(); c != nil {
-			c.files = files
-			return c, nil
-		}
-		if files.Close(); err != nil {
-			return nil, err
-		}
-		from = now // there are other files
+	var files *trust.Watch
+	if from.verdict.By != trust.ByWorkspace { // nobody has approved that
+		files = s.svc.opts.Trust.Watch(from.digests)
 	}
-	return nil, errNotAllowed
+	c, err := s.connectHeld(ctx, from, set, files)
+	if files.Release(); err != nil {
+		files.Close()
+		return nil, err
+	}
+	c.files = files
+	return c, nil
 }
 
-// connectHeld makes a connection with what an entry is while files are held; without one,
-// and without an error, it is something else by now.
-func (s *server) connectHeld(ctx context.Context, from *judgement, set *Settings, files *trust.Watch) (*connection, *judgement, error) {
+// connectHeld makes a connection while files are held.
+func (s *server) connectHeld(ctx context.Context, from *judgement, set *Settings, files *trust.Watch) (*connection, error) {
 	if err := files.Hold(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	switch j := s.judge(ctx, from.entry, set); {
-	case j.outcome != "":
-		return nil, nil, errNotAllowed
-	case j.verdict.By != from.verdict.By || !j.sameDigests(from.digests):
-		return nil, j, nil
-	default:
-		c, err := s.connectTo(ctx, j, set, files)
-		return c, j, err
+	j := s.judge(ctx, from.entry, set)
+	if j.outcome != "" || j.verdict.By != from.verdict.By || files != nil && !j.sameDigests(from.digests) {
+		return nil, errNotAllowed
 	}
-}
-
-// connectTo makes a connection with what was judged.
-func (s *server) connectTo(ctx context.Context, j *judgement, set *Settings, files *trust.Watch) (*connection, error) {
 	if s.full.Load() { // it would only be ended again
 		if err := s.lookAtDisk(ctx); err != nil {
 			return nil, err
@@ -146,10 +130,14 @@ func (s *server) connectTo(ctx context.Context, j *judgement, set *Settings, fil
 	}
 	// What something else has said than what was approved isn't told, be it an error.
 	if changed := files.Err(); changed != nil {
-		err = fmt.Errorf("nothing of it was taken: %w", changed)
+		err = changed
 	}
-	if err == nil {
-		err = s.unchanged(ctx, j, files)
+	if err == nil && files != nil {
+		var again *trust.Digests
+		again, err = s.svc.opts.Trust.Digest(ctx, j.entry, j.expanded, s.environment(j, launch.Widening{}))
+		if err == nil && (!j.sameDigests(again) || files.Err() != nil) {
+			err = errNotAllowed
+		}
 	}
 	if err == nil {
 		c.known, err = s.keep(j, got)
@@ -161,18 +149,6 @@ func (s *server) connectTo(ctx context.Context, j *judgement, set *Settings, fil
 		return nil, because(ctx, err)
 	}
 	return c, nil
-}
-
-// unchanged takes the digests of what is held once more.
-func (s *server) unchanged(ctx context.Context, j *judgement, files *trust.Watch) error {
-	if files == nil {
-		return nil
-	}
-	again, err := s.svc.opts.Trust.Digest(ctx, j.entry, j.expanded, s.environment(j, launch.Widening{}))
-	if err == nil && !j.sameDigests(again) {
-		err = errNotAllowed
-	}
-	return errors.Join(files.Err(), err)
 }
 
 // because puts the cause of a context's end in the place of an error that comes of

@@ -15,7 +15,7 @@ import (
 var (
 	// ErrChanged says that something has changed of what digests were taken of, also
 	// where it is by now as it was.
-	ErrChanged = errors.New("it has changed meanwhile")
+	ErrChanged = errors.New("it has changed meanwhile, and nothing of it is taken")
 	// ErrOpen says that somebody can write a file without opening it first.
 	ErrOpen = errors.New("a program has it open for writing: close it there")
 )

@@ -85,11 +85,7 @@ var swaps = []struct {
 			s.mapping()
 		}
 		copy(s.pages, s.text("v2"))
-		return func() {
-			copy(s.pages, s.text("v1"))
-			s.must(unix.Munmap(s.pages))
-			s.pages = nil
-		}
+		return func() { copy(s.pages, s.text("v1")) } // that it is unmapped would be told
 	}},
 }
 
@@ -131,6 +127,13 @@ func (s *swapped) status() workspace.MCPServer {
 	return list.Servers[0]
 }
 
+func (s *swapped) unmap() {
+	if s.pages != nil {
+		s.must(unix.Munmap(s.pages))
+		s.pages = nil
+	}
+}
+
 // of returns which versions are offered.
 func (s *swapped) of() (list []string) {
 	d, err := s.client.MCPServer(s.ctx, "s")
@@ -166,7 +169,8 @@ func TestSwappedBeforeItIsOpened(t *testing.T) {
 			}
 			s.first()
 			if c.name == "mapping" {
-				s.mapping() // before anybody looks
+				s.mapping()
+				s.of() // it is looked at
 			}
 			var restarted sync.WaitGroup
 			restarted.Go(func() { _ = s.client.RestartMCPServer(s.ctx, "s") })
@@ -185,11 +189,19 @@ func TestSwappedBeforeItIsOpened(t *testing.T) {
 			t.Logf("the edits took %v; the other has run: %v", time.Since(begun), s.ran("v2"))
 			s.touch("back")
 			restarted.Wait()
+			s.await("what comes of it", func() (any, bool) {
+				d := s.status()
+				return d.State, d.State != "starting"
+			})
+			if got := s.of(); strings.Contains(strings.Join(got, " "), "v2") {
+				t.Errorf("tools of %v are offered", got)
+			}
+			s.unmap()
 			s.becomes("s", works...)
 			s.echoes("s")
 			if got := s.of(); len(got) != 1 || got[0] != "v1" {
-				d, err := s.client.MCPServer(s.ctx, "s")
-				t.Errorf("tools of %v are offered: %v %v %v", got, d.Outcome, d.Error, err)
+				d := s.status()
+				t.Errorf("tools of %v are offered: %v %v", got, d.Outcome, d.Error)
 			}
 			if _, err := s.call("s__v2", "{}"); err == nil {
 				t.Error("what nobody has approved has answered")
@@ -244,6 +256,7 @@ func TestSwapper(t *testing.T) {
 		pause()
 		edit = time.Now()
 		back()
+		s.unmap()
 		slowest = max(slowest, took, time.Since(edit))
 		edits++
 	}

@@ -96,7 +96,7 @@ func TestServersFromNPM(t *testing.T) {
 	w.listed("everything", "files", "memory", "http")
 	w.approve("http")
 	w.approveWith(workspace.MCPWidening{Read: []string{modules}}, "everything")
-	w.approveWith(workspace.MCPWidening{Read: []string{modules}, Write: []string{"files"}}, "files", "memory")
+	w.approveWith(workspace.MCPWidening{Read: []string{modules}, Write: []string{"files", w.kept()}}, "files", "memory")
 	for _, name := range []string{"everything", "http"} {
 		t.Run(name, func(t *testing.T) { w.in(t).chat(name).everything() })
 	}
@@ -105,9 +105,17 @@ func TestServersFromNPM(t *testing.T) {
 	w.stop()
 }
 
+// kept is a directory beside the workspace.
+func (w *world) kept() string {
+	dir := filepath.Join(w.home.Dir, "kept")
+	w.must(os.MkdirAll(dir, 0o700))
+	return dir
+}
+
 func (w *world) memory(modules string) entry {
 	e := w.node(modules, "server-memory")
-	e.Env["MEMORY_FILE_PATH"] = filepath.Join(w.root, "files/memory.json")
+	// Not in the workspace: a file there that an entry names is part of what is approved.
+	e.Env["MEMORY_FILE_PATH"] = filepath.Join(w.kept(), "memory.json")
 	return e
 }
 

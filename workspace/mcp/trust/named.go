@@ -159,7 +159,6 @@ func (f *finder) look(path string) (covered bool, err error) {
 			return false, nil // most words are no files
 		}
 	}
-	f.names.looked = append(f.names.looked, path)
 	for _, dir := range []string{"/proc", "/sys", "/dev"} {
 		if path == dir || strings.HasPrefix(path, dir+"/") {
 			return false, nil
@@ -170,6 +169,10 @@ func (f *finder) look(path string) (covered bool, err error) {
 		return false, nil
 	}
 	defer r.Close()
+	// What lies elsewhere is no part of what is approved: a server may keep its data there.
+	if f.mayLead(path, r) {
+		f.names.looked = append(f.names.looked, path)
+	}
 	f.follow(r)
 	if err != nil {
 		_, leadsOut := errors.AsType[*beneath.LinkError](err)
@@ -181,6 +184,17 @@ func (f *finder) look(path string) (covered bool, err error) {
 		return false, nil
 	}
 	return f.file(r, rel)
+}
+
+// mayLead reports whether a path has to do with the workspace: it lies there, leads there,
+// or over a link there.
+func (f *finder) mayLead(path string, r *beneath.Resolution) bool {
+	_, lies := below(f.root, filepath.Clean(path))
+	_, leads := below(f.root, beneath.Absolute(r.Path()))
+	return lies || leads || slices.ContainsFunc(r.Passed(), func(passed string) bool {
+		_, in := below(f.root, passed)
+		return in
+	})
 }
 
 // follow takes down the links that a path has led over.

@@ -16,6 +16,10 @@ type Limits struct {
 	// Default 128: each value crosses every call and block end it is declared
 	// for.
 	MaxArity int
+	// MaxTypeValues is the number of parameters and results of all types. Default
+	// 50,000: while it compiles, the engine takes some hundred bytes for each, and
+	// keeps a part of that as long as the module is loaded.
+	MaxTypeValues int
 	// MaxImports is the number of imports. Default 1,000; all that exist for
 	// resolvers are some 80.
 	MaxImports int
@@ -81,6 +85,7 @@ func (l Limits) withDefaults() Limits {
 		{&l.MaxModule, 32 << 20},
 		{&l.MaxTypes, 10_000},
 		{&l.MaxArity, 128},
+		{&l.MaxTypeValues, 50_000},
 		{&l.MaxImports, 1_000},
 		{&l.MaxFunctions, 50_000},
 		{&l.MaxBody, 128 << 10},

@@ -148,6 +148,7 @@ func TestRefused(t *testing.T) {
 		"locals in all":             {base(many(21, 100, i32)), "2100"},
 		"too many globals":          {wasm(globals(many(1001, i32, 1, i32Const, 0, end)...)), "globals"},
 		"too many types":            {wasm(types(many(10_001, v)...)), "types"},
+		"too many values of types":  {wasm(types(many(400, sig(slices.Repeat(tt(i32), 128), nil))...)), "values"},
 		"too many parameters":       {wasm(types(sig(slices.Repeat(tt(i32), 129), nil))), "parameters"},
 		"too many results":          {wasm(types(sig(nil, slices.Repeat(tt(i32), 129)))), "results"},
 		"too many functions":        {wasm(types(v), section(3, num(100_000), make([]byte, 100_000))), "100000 functions"},

@@ -5,11 +5,16 @@ import "strings"
 func (m *module) readTypes(r *reader) {
 	n := r.count("types", m.limits.MaxTypes)
 	m.types = make([]FuncType, 0, n)
+	values := 0
 	for range n {
+		start := r.pos
 		if form := r.u8(); form != 0x60 && r.err == nil {
 			r.fail(r.pos-1, hintFeatures, "unknown form of type 0x%02x", form)
 		}
 		t := FuncType{Params: m.readArity(r, "parameters"), Results: m.readArity(r, "results")}
+		if values += len(t.Params) + len(t.Results); values > m.limits.MaxTypeValues && r.err == nil {
+			r.fail(start, hintSmaller, "the types have more than %d values", m.limits.MaxTypeValues)
+		}
 		m.types = append(m.types, t)
 		m.vectors = m.vectors || strings.ContainsRune(t.Params+t.Results, typeV128)
 		if r.err != nil {

@@ -58,6 +58,10 @@ type Command struct {
 	// Start, and Process and ProcessState to look at afterwards. Its own Start isn't
 	// called, nor what calls that: Run, Output. Wait is.
 	Cmd *exec.Cmd
+	// Fork, unless it is nil, starts the shim in the place of Cmd.Start, with Cmd's three
+	// streams and these two files as its descriptors 0 to 4, as a child of this process,
+	// and returns its number.
+	Fork func(spec, answer *os.File) (pid int, err error)
 
 	spec []byte
 }
@@ -110,10 +114,8 @@ func (c *Command) Start() error {
 		return errors.Join(err, specR.Close(), specW.Close())
 	}
 	defer func() { _ = answerR.Close() }() // read to its end, or of no use
-	c.Cmd.ExtraFiles = []*os.File{specR, answerW}
-	err = c.Cmd.Start()
+	err = c.fork(specR, answerW)
 	_, _ = specR.Close(), answerW.Close() // the child's ends
-	c.Cmd.ExtraFiles = nil
 	if err != nil {
 		_ = specW.Close()
 		return fmt.Errorf("the program that starts others: %w", err)
@@ -130,6 +132,21 @@ func (c *Command) Start() error {
 		go decide(listener) // which ends with the last of the processes
 	}
 	return nil
+}
+
+func (c *Command) fork(spec, answer *os.File) error {
+	if c.Fork == nil {
+		c.Cmd.ExtraFiles = []*os.File{spec, answer}
+		err := c.Cmd.Start()
+		c.Cmd.ExtraFiles = nil
+		return err
+	}
+	pid, err := c.Fork(spec, answer)
+	if err != nil {
+		return err
+	}
+	c.Cmd.Process, err = os.FindProcess(pid)
+	return err
 }
 
 // socketpair returns two connected sockets that no other program inherits.

@@ -37,9 +37,30 @@ func Supported() (abi int, err error) {
 	return abi, nil
 }
 
-// confine holds this thread, and what it executes, to a profile. The starter is to have
-// the listener, if there is one.
-func confine(p *Profile) (listener *os.File, err error) {
+// ScopeSignals keeps this thread, and all that it starts from now on, from signaling
+// anything else. There is no way back, and who is kept by it can signal this thread.
+//
+// # Errors
+//
+// ErrUnsupported where the kernel can't.
+func ScopeSignals() error {
+	if !HoldsSignals() {
+		return fmt.Errorf("%w: the kernel can't hold signals", ErrUnsupported)
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("no_new_privs: %w", err)
+	}
+	ruleset, err := ll.LandlockCreateRuleset(&ll.RulesetAttr{Scoped: ll.ScopeSignal}, 0)
+	if err != nil {
+		return fmt.Errorf("landlock_create_ruleset: %w", err)
+	}
+	defer func() { _ = unix.Close(ruleset) }()
+	return ll.LandlockRestrictSelf(ruleset, 0)
+}
+
+// confine holds this thread, and what it executes, to a profile, but for signals where
+// these are held already. The starter is to have the listener, if there is one.
+func confine(p *Profile, kin bool) (listener *os.File, err error) {
 	abi, err := Supported()
 	if err != nil {
 		return nil, err
@@ -47,7 +68,7 @@ func confine(p *Profile) (listener *os.File, err error) {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("no_new_privs: %w", err)
 	}
-	if err := restrict(p, abi); err != nil {
+	if err := restrict(p, abi, kin); err != nil {
 		return nil, err
 	}
 	if err := dropCapabilities(p.Capabilities); err != nil {
@@ -91,9 +112,9 @@ func handled(p *Profile, abi int) ll.RulesetAttr {
 	return attr
 }
 
-// holdsSignals reports whether signals to others can be refused. Before 6.12's later
+// HoldsSignals reports whether the kernel can refuse signals to others. Before 6.12's later
 // releases that would keep a program with threads from signaling its own.
-func holdsSignals() bool {
+func HoldsSignals() bool {
 	const mended = 1 << 1
 	errata, err := ll.LandlockGetErrata()
 	return err == nil && errata&mended != 0
@@ -113,12 +134,12 @@ func rightsOf(p *Profile) rights {
 
 // restrict applies Landlock to this thread. go-landlock's own Restrict opens the
 // paths by their names, and all at once; here none is opened through a link.
-func restrict(p *Profile, abi int) error {
+func restrict(p *Profile, abi int, kin bool) error {
 	if p.Ports != nil && abi < 4 {
 		return fmt.Errorf("%w: ports take version 4 of Landlock (Linux 6.7), and the kernel has %d", ErrUnsupported, abi)
 	}
 	attr := handled(p, abi)
-	if !holdsSignals() {
+	if kin || !HoldsSignals() {
 		attr.Scoped &^= ll.ScopeSignal
 	}
 	ruleset, err := ll.LandlockCreateRuleset(&attr, 0)

@@ -99,7 +99,7 @@ func (p *Profile) Weaknesses() []string {
 	if err != nil {
 		return []string{"Nothing of this is held: " + err.Error() + "."}
 	}
-	return p.weaknesses(abi, holdsSignals(), hasFilter())
+	return p.weaknesses(abi, HoldsSignals(), hasFilter())
 }
 
 // weaknesses are those under a version of Landlock, where it holds signals or not, and

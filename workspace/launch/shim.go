@@ -77,7 +77,7 @@ func begin(spec io.Reader, answer *os.File) *Error {
 		}
 	}
 	if s.Profile != nil {
-		listener, err := confine(s.Profile)
+		listener, err := confine(s.Profile, s.Kin)
 		if err == nil && listener != nil {
 			err = unix.Sendmsg(int(answer.Fd()), []byte(listens), unix.UnixRights(int(listener.Fd())), nil, 0)
 		}

@@ -16,7 +16,13 @@ func Supported() (abi int, err error) {
 	return 0, fmt.Errorf("%w: that takes Linux, and this is %s", ErrUnsupported, runtime.GOOS)
 }
 
-func confine(*Profile) (*os.File, error) {
+// ScopeSignals says that it can't.
+func ScopeSignals() error {
+	_, err := Supported()
+	return err
+}
+
+func confine(*Profile, bool) (*os.File, error) {
 	_, err := Supported()
 	return nil, err
 }
@@ -25,7 +31,8 @@ func decide(listener *os.File) { _ = listener.Close() }
 
 func hasFilter() bool { return false }
 
-func holdsSignals() bool { return false }
+// HoldsSignals reports that nothing can.
+func HoldsSignals() bool { return false }
 
 func closeRange() error { return errors.ErrUnsupported }
 

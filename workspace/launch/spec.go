@@ -25,6 +25,9 @@ type Spec struct {
 	// Profile confines it; nil doesn't. A kernel that can't is an error, and
 	// nothing is started.
 	Profile *Profile `json:"profile,omitempty"`
+	// Kin says that whoever starts it has called ScopeSignals: the program may signal
+	// what that has started before, and Profile leaves that as it is.
+	Kin bool `json:"kin,omitempty"`
 	// Nice is added to the starter's, up to 19. OOMScore is set unless it is 0, up
 	// to 1000, and never lowered.
 	Nice     int `json:"nice,omitempty"`

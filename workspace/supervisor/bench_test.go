@@ -5,6 +5,9 @@ import (
 	"os/exec"
 	"testing"
 
+	"github.com/google/uuid"
+
+	"waymark/workspace/launch"
 	"waymark/workspace/supervisor"
 )
 
@@ -17,6 +20,15 @@ func BenchmarkStart(b *testing.B) {
 			wait(b, c, start(b, c, sh("echo x")).ID)
 		}
 	})
+	for name, chat := range map[string]uuid.UUID{"confined": uuid.Nil, "confined, of a chat": uuid.New()} {
+		b.Run(name, func(b *testing.B) {
+			spec := sh("echo x")
+			spec.Chat, spec.Profile = chat, &launch.Profile{Name: "test", Read: []string{"/"}}
+			for b.Loop() {
+				wait(b, c, start(b, c, spec).ID)
+			}
+		})
+	}
 	b.Run("only started", func(b *testing.B) {
 		for b.Loop() {
 			start(b, c, sh("echo x"))

@@ -40,6 +40,11 @@
 // not read that directory can dial the socket, and nothing more. A profile is
 // applied by the shim of package launch.
 //
+// Where the kernel can hold signals, a confined process of a chat can signal what that chat
+// has started under the same fence, and nothing else. Each of the last 16 chats that have
+// started something has a process of its own for that, of 1.5 MB, which ends when nothing
+// is held; what a chat that was before those has left can be signaled by Client.Signal only.
+//
 // # Concurrency
 //
 // A Client is for any number of goroutines, each call for as long as its context.

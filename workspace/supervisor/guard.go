@@ -83,7 +83,7 @@ func self(role string) (path string, args []string, err error) {
 	}
 	prefix := ""
 	if len(os.Args) > 1 {
-		prefix = strings.TrimSuffix(strings.TrimSuffix(os.Args[1], RoleSupervise), RoleGuard)
+		prefix = strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(os.Args[1], RoleSupervise), RoleGuard), RoleStarter)
 	}
 	return path, []string{filepath.Base(os.Args[0]), prefix + role}, nil
 }

@@ -30,6 +30,8 @@ const (
 	RoleSupervise = "supervise"
 	// RoleGuard watches over one owned process; a supervisor starts it.
 	RoleGuard = "guard"
+	// RoleStarter starts the confined processes of one chat; a supervisor starts it.
+	RoleStarter = "starter"
 )
 
 // errUnsupported is what older ends answer to what they don't know.
@@ -251,6 +253,9 @@ func (s *server) idle() bool {
 	s.mu.Lock()
 	empty := s.empty()
 	s.mu.Unlock()
+	if empty {
+		s.reaper.starters.end() // they are below this process, too
+	}
 	if !empty || s.reaper.any() || len(descendants(os.Getpid())) > 0 {
 		return false
 	}

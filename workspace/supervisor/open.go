@@ -22,7 +22,7 @@ import (
 
 // Roles are what a program must be able to do as a child, to hold processes.
 func Roles() []reexec.Role {
-	return []reexec.Role{{Name: RoleSupervise, Main: Main}, {Name: RoleGuard, Main: Guard}, launch.Role()}
+	return []reexec.Role{{Name: RoleSupervise, Main: Main}, {Name: RoleGuard, Main: Guard}, {Name: RoleStarter, Main: Starter}, launch.Role()}
 }
 
 // Program returns the command line that holds processes: that of the small helper

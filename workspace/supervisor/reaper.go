@@ -27,7 +27,8 @@ type child struct {
 // that the kernel gives to this process. Nothing else in the process may wait for
 // children, which rules out package os/exec.
 type reaper struct {
-	kick chan struct{}
+	kick     chan struct{}
+	starters *starters // nil in a guard
 
 	mu       sync.Mutex // guards what follows, and a pid from its signal's sending to its reaping
 	children map[int]*child

@@ -48,6 +48,7 @@ func newServer(dir string, limits Limits, logger *slog.Logger) *server {
 		reaper: newReaper(), stop: make(chan struct{}),
 		held: map[string]*held{}, tokens: map[string]*held{}, receipts: map[string]*receipt{},
 	}
+	s.reaper.starters = newStarters()
 	s.budget = &budget{limit: limits.Spools, room: s.makeRoom}
 	return s
 }

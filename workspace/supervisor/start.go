@@ -2,10 +2,12 @@ package supervisor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -141,6 +143,22 @@ func nicer(by int, fork func() (int, error)) func() (int, error) {
 // startByShim starts a process by the shim, which holds it to its profile and
 // limits. That takes some milliseconds more than starting it at once.
 func startByShim(r *reaper, spec *Spec, files []*os.File, tty bool) (*child, error) {
+	for range 2 { // somebody may have ended the first one
+		st := r.starters.of(spec)
+		if st == nil {
+			break
+		}
+		c, err := byShim(r, spec, files, tty, st)
+		if !errors.Is(err, errStarter) {
+			return c, err
+		}
+		r.starters.failed(st)
+	}
+	return byShim(r, spec, files, tty, nil)
+}
+
+// byShim starts the shim, or has a starter start it.
+func byShim(r *reaper, spec *Spec, files []*os.File, tty bool, by *starter) (*child, error) {
 	_, args, err := self(launch.Role().Name)
 	if err != nil {
 		return nil, err
@@ -151,10 +169,15 @@ func startByShim(r *reaper, spec *Spec, files []*os.File, tty bool) (*child, err
 	}
 	// It isn't this context that ends it.
 	cmd, err := shim.Command(context.Background(), &launch.Spec{
-		Argv: spec.Argv, Dir: spec.Dir, Env: spec.Env, Profile: spec.Profile, Limits: spec.Limits, Nice: spec.Nice, OOMScore: spec.OOMScore, Terminal: tty,
+		Argv: spec.Argv, Dir: spec.Dir, Env: spec.Env, Profile: spec.Profile, Limits: spec.Limits, Nice: spec.Nice, OOMScore: spec.OOMScore, Terminal: tty, Kin: by != nil,
 	})
 	if err != nil {
 		return nil, err
+	}
+	if by != nil {
+		cmd.Fork = func(spec, answer *os.File) (int, error) {
+			return by.fork(append(slices.Clone(files), spec, answer), tty)
+		}
 	}
 	cmd.Cmd.Stdin, cmd.Cmd.Stdout, cmd.Cmd.Stderr = files[0], files[1], files[2]
 	return r.start(func() (int, error) {

@@ -1,0 +1,33 @@
+//go:build !linux
+
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"os"
+)
+
+// There are no starters where nothing confines.
+
+var errStarter = errors.ErrUnsupported
+
+type starters struct{}
+
+type starter struct{}
+
+func newStarters() *starters { return nil }
+
+func (*starters) of(*Spec) *starter { return nil }
+
+func (*starters) failed(*starter) {}
+
+func (*starters) end() {}
+
+func (*starter) fork([]*os.File, bool) (int, error) { return 0, errStarter }
+
+// Starter says that there is none.
+func Starter([]string) int {
+	fmt.Fprintln(os.Stderr, errStarter)
+	return 1
+}

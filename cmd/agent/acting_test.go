@@ -37,7 +37,7 @@ var (
 	// alone ask no agent, or, as what a client starts, only the one that runs where it was
 	// started; their own tests say so.
 	alone = []string{
-		"run", "enroll", "resolve", "context", "list", "connect", "connect session-start", "mcp serve", "audit",
+		"run", "enroll", "resolve", "plugins try", "context", "list", "connect", "connect session-start", "mcp serve", "audit",
 		"config", "config check", "config approve", "config defaults", "git", "mcp", "token", "version", "help", "completion bash", "completion zsh", "completion fish", "completion powershell",
 	}
 )

@@ -110,7 +110,7 @@ func (a *app) hostOptions(s *settings, c *config.Config, paths *config.Paths, en
 	opts.RefusePlugins = func(path string) error { // by what it is at the time
 		_, err := paths.Own.Add(places.Plugins, path)
 		if errors.Is(err, places.ErrExposed) {
-			return fmt.Errorf("%w, who could put modules there: move it to %s", err, filepath.Join(paths.Config, "plugins"))
+			return fmt.Errorf("%w, who could put modules there: move it to %s, or see what it finds with 'agent plugins try'", err, filepath.Join(paths.Config, "plugins"))
 		}
 		return err
 	}

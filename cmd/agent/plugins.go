@@ -31,7 +31,7 @@ func (a *app) pluginsCommand() *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "plugins",
-		Short: "List resolver modules and their states, try failing ones again, approve changed ones",
+		Short: "List resolver modules and their states, approve changed ones, try your own",
 		Long: `Plugins lists the modules that the running agent finds things with: the built-in one
 and those in the plugin directories. A module whose resolvers fail again and again is
 left alone for longer and longer, and one that an earlier agent died of altogether;
@@ -59,6 +59,7 @@ after all.`,
 			RunE: asking(conn.client, func(ctx context.Context, c client.Client, _ []string) error { return a.retryPlugins(ctx, c, asJSON) }),
 		},
 		a.approveCommand(&conn, &asJSON),
+		a.tryCommand(&asJSON),
 	)
 	return cmd
 }

@@ -28,6 +28,8 @@ var (
 	ErrNone = errors.New("there is no hub's database here: 'hub serve' makes one")
 	// ErrNewerSchema: the database was written by a newer hub.
 	ErrNewerSchema = errors.New("database was written by a newer hub")
+	// ErrOtherSchema: the database was written by a hub that is neither newer nor older.
+	ErrOtherSchema = errors.New("database was written by another build of the hub")
 	// ErrNotEmpty: what would be replaced holds something.
 	ErrNotEmpty = errors.New("the database isn't empty; --force replaces it")
 	// ErrInUse: what would be replaced is in use.

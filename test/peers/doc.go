@@ -1,6 +1,5 @@
 // Package peers has tests only: the real agent over trees as large as people have them,
-// and what each kind of peer gets of it. A hub of this version takes all, a Coder server
-// its share, and a hub of the first version what it knows.
+// and what each kind of peer gets of it. A hub takes all, and a Coder server its share.
 //
 // # What holds after each of them
 //

@@ -88,7 +88,7 @@ func Check(url string) error {
 // # Errors
 //
 // store.ErrNone says that there is no hub's schema, with Options.Existing.
-// store.ErrForeign and store.ErrNewerSchema say why a database can't be used;
+// store.ErrForeign, store.ErrNewerSchema and store.ErrOtherSchema say why a database can't be used;
 // it is not changed then. Errors never hold a password.
 func Open(ctx context.Context, url string, opts Options) (*DB, error) {
 	if opts.Now == nil {

@@ -30,6 +30,10 @@ func TestUnusable(t *testing.T) {
 			made(t, url)
 			pgtest.Exec(t, url, "INSERT INTO waymark_schema_version (version_id, is_applied) VALUES (99, true)")
 		}, store.ErrNewerSchema, "version 99"},
+		"other": {func(t *testing.T, url string) {
+			made(t, url)
+			pgtest.Exec(t, url, "UPDATE waymark_schema SET digest = 'abcdef0123456789'")
+		}, store.ErrOtherSchema, "its schema is abcdef01, this hub's is "},
 		"no schema": {func(t *testing.T, url string) { pgtest.Exec(t, url, "DROP SCHEMA public") }, nil, "CREATE SCHEMA"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	goosedb "github.com/pressly/goose/v3/database"
 
 	"waymark/hub/store"
+	"waymark/hub/store/internal/sqlstore"
 )
 
 //go:embed migrations/*.sql
@@ -74,24 +75,17 @@ func migrate(ctx context.Context, pool *sql.DB, empty bool) error {
 	if err != nil {
 		return err
 	}
-	provider, err := goose.NewProvider("", pool, dir, goose.WithStore(versions),
-		goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
+	schema := sqlstore.NewSchema(dir)
+	provider, err := schema.Provider("", pool, goose.WithStore(versions))
 	if err != nil {
 		return err
 	}
 	if !empty {
-		current, target, err := provider.GetVersions(ctx)
-		if err != nil {
+		if err := schema.Check(ctx, pool, provider); err != nil {
 			return err
 		}
-		if current > target {
-			return fmt.Errorf("%w: its schema is version %d, this hub knows up to %d; use the newer hub", store.ErrNewerSchema, current, target)
-		}
 	}
-	if _, err := provider.Up(ctx); err != nil {
-		return fmt.Errorf("migrate: %w", err)
-	}
-	return nil
+	return schema.Apply(ctx, pool, provider)
 }
 
 func checkServer(ctx context.Context, conn *pgx.Conn) error {

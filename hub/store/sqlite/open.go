@@ -81,7 +81,7 @@ var _ store.Store = (*DB)(nil)
 // # Errors
 //
 // store.ErrNone says that there is none to open, with Options.Existing.
-// store.ErrForeign, store.ErrNewerSchema and store.ErrCorrupt say why a file
+// store.ErrForeign, store.ErrNewerSchema, store.ErrOtherSchema and store.ErrCorrupt say why a file
 // can't be used; it is not changed then.
 func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 	if opts.Now == nil {

@@ -15,6 +15,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"waymark/hub/store"
+	"waymark/hub/store/internal/sqlstore"
 )
 
 // applicationID marks a database as a hub's in the file header ("WYMK"), so
@@ -24,19 +25,14 @@ const applicationID = 0x57594d4b
 //go:embed migrations/*.sql
 var embedded embed.FS
 
-// migrations returns the steps of the schema. One that has been released never
-// changes; what the schema needs next is a file with the next number.
+// migrations returns the steps of the schema. Once there is a release, none that it has
+// changes any more, and what the schema needs next is a file with the next number.
 func migrations() fs.FS {
 	dir, err := fs.Sub(embedded, "migrations")
 	if err != nil {
 		panic(err) // the name is no path: a mistake in this function
 	}
 	return dir
-}
-
-func newProvider(pool *sql.DB, migrations fs.FS) (*goose.Provider, error) {
-	return goose.NewProvider(goose.DialectSQLite3, pool, migrations,
-		goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
 }
 
 // prepare checks that the file is a hub's database or empty, switches it to
@@ -57,12 +53,13 @@ func (db *DB) prepare(ctx context.Context, path string, migrations fs.FS) error 
 			return err
 		}
 	}
-	provider, err := newProvider(pool, migrations)
+	schema := sqlstore.NewSchema(migrations)
+	provider, err := schema.Provider(goose.DialectSQLite3, pool)
 	if err != nil {
 		return err
 	}
 	if !empty {
-		if err := checkVersion(ctx, pool, provider); err != nil {
+		if err := checkVersion(ctx, pool, schema, provider); err != nil {
 			return err
 		}
 	}
@@ -74,8 +71,8 @@ func (db *DB) prepare(ctx context.Context, path string, migrations fs.FS) error 
 			return err
 		}
 	}
-	if _, err := provider.Up(ctx); err != nil {
-		return fmt.Errorf("migrate: %w", err)
+	if err := schema.Apply(ctx, pool, provider); err != nil {
+		return err
 	}
 	return writeBoot(ctx, pool)
 }
@@ -114,7 +111,7 @@ func checkPages(ctx context.Context, db *sql.DB) error {
 }
 
 // checkVersion refuses a schema that this build doesn't know.
-func checkVersion(ctx context.Context, db *sql.DB, provider *goose.Provider) error {
+func checkVersion(ctx context.Context, db *sql.DB, schema sqlstore.Schema, provider *goose.Provider) error {
 	var tables int
 	err := db.QueryRowContext(ctx,
 		"SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?", goose.DefaultTablename).Scan(&tables)
@@ -124,14 +121,7 @@ func checkVersion(ctx context.Context, db *sql.DB, provider *goose.Provider) err
 	if tables == 0 {
 		return fmt.Errorf("%w: it has no schema version; restore a backup, or move it away to begin anew", store.ErrCorrupt)
 	}
-	current, target, err := provider.GetVersions(ctx)
-	if err != nil {
-		return err
-	}
-	if current > target {
-		return fmt.Errorf("%w: its schema is version %d, this hub knows up to %d; use the newer hub", store.ErrNewerSchema, current, target)
-	}
-	return nil
+	return schema.Check(ctx, db, provider)
 }
 
 // bootGap is more than the revisions that a crash of the machine can take

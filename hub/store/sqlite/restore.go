@@ -11,7 +11,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/pressly/goose/v3"
+
 	"waymark/hub/store"
+	"waymark/hub/store/internal/sqlstore"
 )
 
 // restoreGap is more than the revisions that hubs may have given out since the
@@ -79,11 +82,12 @@ func usable(ctx context.Context, pool *sql.DB) error {
 	if err := checkPages(ctx, pool); err != nil {
 		return err
 	}
-	provider, err := newProvider(pool, migrations())
+	schema := sqlstore.NewSchema(migrations())
+	provider, err := schema.Provider(goose.DialectSQLite3, pool)
 	if err != nil {
 		return err
 	}
-	return checkVersion(ctx, pool, provider)
+	return checkVersion(ctx, pool, schema, provider)
 }
 
 // replaceable reports whether what is at path may go, and returns the newest

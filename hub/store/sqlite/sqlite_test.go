@@ -176,10 +176,15 @@ func TestUnusable(t *testing.T) {
 			made(t, p)
 			exec(t, p, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, 1)")
 		}, store.ErrNewerSchema, "version 99"},
-		"no versions": {func(t *testing.T, p string) { made(t, p); exec(t, p, "DROP TABLE goose_db_version") }, store.ErrCorrupt, "restore"},
-		"overwritten": {overwrite, store.ErrCorrupt, "restore"},
-		"truncated":   {func(t *testing.T, p string) { made(t, p); truncate(t, p) }, store.ErrCorrupt, "restore"},
-		"directory":   {func(t *testing.T, p string) { mkdir(t, p) }, store.ErrForeign, "regular file"},
+		"other": {func(t *testing.T, p string) {
+			made(t, p)
+			exec(t, p, "UPDATE waymark_schema SET digest = 'abcdef0123456789'")
+		}, store.ErrOtherSchema, "its schema is abcdef01, this hub's is "},
+		"before digests": {func(t *testing.T, p string) { made(t, p); exec(t, p, "DROP TABLE waymark_schema") }, store.ErrOtherSchema, "begin anew"},
+		"no versions":    {func(t *testing.T, p string) { made(t, p); exec(t, p, "DROP TABLE goose_db_version") }, store.ErrCorrupt, "restore"},
+		"overwritten":    {overwrite, store.ErrCorrupt, "restore"},
+		"truncated":      {func(t *testing.T, p string) { made(t, p); truncate(t, p) }, store.ErrCorrupt, "restore"},
+		"directory":      {func(t *testing.T, p string) { mkdir(t, p) }, store.ErrForeign, "regular file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "hub.db")

@@ -8,7 +8,12 @@ CREATE TABLE agents (
     id         TEXT    COLLATE "C" NOT NULL PRIMARY KEY,
     name       TEXT    NOT NULL,
     created_at BIGINT  NOT NULL,
-    generation BIGINT  NOT NULL DEFAULT 0 -- given out last; see snapshots.generation
+    generation BIGINT  NOT NULL DEFAULT 0, -- given out last; see snapshots.generation
+    hostname   TEXT    NOT NULL DEFAULT '', -- this and the next two are what it says of itself
+    root       TEXT    NOT NULL DEFAULT '',
+    agent_version TEXT    NOT NULL DEFAULT '',
+    labels     TEXT    NOT NULL DEFAULT '{}', -- JSON object; given by operators, never by the agent
+    seen_at    BIGINT -- when a hub last had a connection of it; NULL: never
 );
 
 CREATE TABLE tokens (
@@ -24,6 +29,8 @@ CREATE TABLE tokens (
     expires_at   BIGINT,
     last_used_at BIGINT,
     revoked_at   BIGINT,
+    scope_labels TEXT, -- a reader's token may be for agents with certain labels: JSON object; NULL: all
+    enrolled_by  TEXT, -- id of the enrollment key that made it
     CHECK ((role = 'agent') = (agent_id IS NOT NULL))
 );
 CREATE INDEX tokens_agent ON tokens (agent_id);
@@ -90,7 +97,8 @@ CREATE TABLE snapshots (
     payload_bytes  BIGINT  NOT NULL, -- of all resources
     written_bytes  BIGINT  NOT NULL, -- by this revision
     created_at     BIGINT  NOT NULL,
-    received_at    BIGINT  NOT NULL -- when a push last brought this
+    received_at    BIGINT  NOT NULL, -- when a push last brought this
+    failing        INTEGER NOT NULL DEFAULT 0 -- how many plugins: snapshot.Plugin.Failing
 );
 CREATE UNIQUE INDEX snapshots_agent ON snapshots (agent_id, revision);
 CREATE UNIQUE INDEX snapshots_step ON snapshots (agent_id, step);
@@ -119,7 +127,9 @@ CREATE TABLE resources (
     payload_bytes BIGINT  NOT NULL,
     digest        BYTEA   NOT NULL, -- of all that a push can change: store.Digests
     created_at    BIGINT  NOT NULL, -- when the agent first had such a resource
-    updated_at    BIGINT  NOT NULL
+    updated_at    BIGINT  NOT NULL,
+    facts         TEXT    NOT NULL DEFAULT '', -- JSON object; '': none
+    whole         BYTEA -- SHA-256 of the row with its facts: claim.Row; NULL: none, it is the digest
 );
 CREATE UNIQUE INDEX resources_now ON resources (agent_id, id) WHERE until IS NULL;
 CREATE INDEX resources_past ON resources (agent_id, until) WHERE until IS NOT NULL;
@@ -142,7 +152,8 @@ CREATE TABLE pins (
     pinned_at      BIGINT,
     drifted_at     BIGINT,
     drift_revision BIGINT  NOT NULL,
-    changed        BIGINT  NOT NULL -- revision of the last change
+    changed        BIGINT  NOT NULL, -- revision of the last change
+    manifests      TEXT -- of the files of its skills, JSON; NULL: they aren't known
 );
 CREATE INDEX pins_agent ON pins (agent_id);
 CREATE INDEX pins_changed ON pins (changed);
@@ -167,6 +178,7 @@ CREATE TABLE pin_resources (
     body          BYTEA   CONSTRAINT pin_resources_body REFERENCES bodies (hash),
     payload_bytes BIGINT  NOT NULL,
     digest        BYTEA   NOT NULL,
+    facts         TEXT    NOT NULL DEFAULT '',
     PRIMARY KEY (pin_id, id)
 );
 CREATE INDEX pin_resources_body_index ON pin_resources (body) WHERE body IS NOT NULL;
@@ -185,5 +197,64 @@ CREATE TABLE removals (
 CREATE UNLOGGED TABLE hubs (
     id     TEXT        COLLATE "C" NOT NULL PRIMARY KEY,
     agents TEXT        NOT NULL, -- JSON list
-    until  TIMESTAMPTZ NOT NULL  -- by the database's clock
+    until  TIMESTAMPTZ NOT NULL, -- by the database's clock
+    url    TEXT    NOT NULL DEFAULT '', -- where other hubs reach it; '': nowhere
+    secret TEXT    NOT NULL DEFAULT '' -- with which they do, as it is: they have to show it
+);
+
+-- Codes and keys with which agents get tokens.
+CREATE TABLE enrollments (
+    id         TEXT    NOT NULL PRIMARY KEY,
+    hash       BYTEA   NOT NULL UNIQUE CHECK (octet_length(hash) = 32), -- SHA-256
+    name       TEXT    NOT NULL,
+    agent_id   TEXT    NOT NULL, -- of the one agent that it makes; '': hubs choose
+    labels     TEXT    NOT NULL, -- JSON object
+    max_uses   INTEGER NOT NULL CHECK (max_uses > 0),
+    uses       INTEGER NOT NULL CHECK (uses BETWEEN 0 AND max_uses),
+    created_at BIGINT  NOT NULL,
+    expires_at BIGINT  NOT NULL,
+    revoked_at BIGINT
+);
+
+-- Whom to tell of what goes wrong.
+CREATE TABLE webhooks (
+    id         TEXT    NOT NULL PRIMARY KEY,
+    name       TEXT    NOT NULL,
+    url        TEXT    NOT NULL,
+    secret     TEXT    NOT NULL, -- as it is: signing needs it
+    types      TEXT    NOT NULL, -- JSON list; of none: all
+    insecure   INTEGER NOT NULL CHECK (insecure IN (0, 1)),
+    private    INTEGER NOT NULL CHECK (private IN (0, 1)),
+    created_at BIGINT  NOT NULL,
+    next_at    BIGINT  NOT NULL, -- nothing is sent to it before; also a claim, while a hub sends
+    failures   INTEGER NOT NULL DEFAULT 0,
+    last_error TEXT    NOT NULL DEFAULT '',
+    sent       BIGINT  NOT NULL DEFAULT 0,
+    sent_at    BIGINT,
+    dropped    BIGINT  NOT NULL DEFAULT 0
+);
+CREATE TABLE webhook_messages (
+    webhook_id TEXT    NOT NULL REFERENCES webhooks (id) ON DELETE CASCADE,
+    created_at BIGINT  NOT NULL,
+    id         TEXT    NOT NULL,
+    body       TEXT    NOT NULL, -- JSON
+    PRIMARY KEY (webhook_id, created_at, id)
+);
+-- What was told, and holds or has held a while ago.
+CREATE TABLE webhook_conditions (
+    type       TEXT NOT NULL,
+    subject    TEXT NOT NULL,
+    cleared_at BIGINT, -- NULL: it holds
+    PRIMARY KEY (type, subject)
+);
+-- When a hub has looked last; whoever changes the row looks alone.
+CREATE TABLE webhook_turn (
+    one        INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
+    at         BIGINT  NOT NULL
+);
+INSERT INTO webhook_turn (one, at) VALUES (1, 0);
+
+-- The schema itself: a digest of these files, as package sqlstore computes it.
+CREATE TABLE waymark_schema (
+    digest TEXT NOT NULL
 );

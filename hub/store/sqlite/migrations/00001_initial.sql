@@ -8,7 +8,12 @@ CREATE TABLE agents (
     id         TEXT    NOT NULL PRIMARY KEY,
     name       TEXT    NOT NULL,
     created_at INTEGER NOT NULL,
-    generation INTEGER NOT NULL DEFAULT 0 -- given out last; see snapshots.generation
+    generation INTEGER NOT NULL DEFAULT 0, -- given out last; see snapshots.generation
+    hostname   TEXT    NOT NULL DEFAULT '', -- this and the next two are what it says of itself
+    root       TEXT    NOT NULL DEFAULT '',
+    agent_version TEXT    NOT NULL DEFAULT '',
+    labels     TEXT    NOT NULL DEFAULT '{}', -- JSON object; given by operators, never by the agent
+    seen_at    INTEGER -- when a hub last had a connection of it; NULL: never
 ) STRICT;
 
 CREATE TABLE tokens (
@@ -23,6 +28,8 @@ CREATE TABLE tokens (
     expires_at   INTEGER,
     last_used_at INTEGER,
     revoked_at   INTEGER,
+    scope_labels TEXT, -- a reader's token may be for agents with certain labels: JSON object; NULL: all
+    enrolled_by  TEXT, -- id of the enrollment key that made it
     CHECK ((role = 'agent') = (agent_id IS NOT NULL))
 ) STRICT;
 CREATE INDEX tokens_agent ON tokens (agent_id);
@@ -86,7 +93,8 @@ CREATE TABLE snapshots (
     payload_bytes  INTEGER NOT NULL, -- of all resources
     written_bytes  INTEGER NOT NULL, -- by this revision
     created_at     INTEGER NOT NULL,
-    received_at    INTEGER NOT NULL -- when a push last brought this
+    received_at    INTEGER NOT NULL, -- when a push last brought this
+    failing        INTEGER NOT NULL DEFAULT 0 -- how many plugins: snapshot.Plugin.Failing
 ) STRICT;
 CREATE UNIQUE INDEX snapshots_agent ON snapshots (agent_id, revision);
 CREATE UNIQUE INDEX snapshots_step ON snapshots (agent_id, step);
@@ -115,7 +123,9 @@ CREATE TABLE resources (
     payload_bytes INTEGER NOT NULL,
     digest        BLOB    NOT NULL, -- of all that a push can change: store.Digests
     created_at    INTEGER NOT NULL, -- when the agent first had such a resource
-    updated_at    INTEGER NOT NULL
+    updated_at    INTEGER NOT NULL,
+    facts         TEXT    NOT NULL DEFAULT '', -- JSON object; '': none
+    whole         BLOB -- SHA-256 of the row with its facts: claim.Row; NULL: none, it is the digest
 ) STRICT;
 CREATE UNIQUE INDEX resources_now ON resources (agent_id, id) WHERE until IS NULL;
 CREATE INDEX resources_past ON resources (agent_id, until) WHERE until IS NOT NULL;
@@ -138,7 +148,8 @@ CREATE TABLE pins (
     pinned_at      INTEGER,
     drifted_at     INTEGER,
     drift_revision INTEGER NOT NULL,
-    changed        INTEGER NOT NULL -- revision of the last change
+    changed        INTEGER NOT NULL, -- revision of the last change
+    manifests      TEXT -- of the files of its skills, JSON; NULL: they aren't known
 ) STRICT;
 CREATE INDEX pins_agent ON pins (agent_id);
 CREATE INDEX pins_changed ON pins (changed);
@@ -163,6 +174,7 @@ CREATE TABLE pin_resources (
     body          BLOB    REFERENCES bodies (hash),
     payload_bytes INTEGER NOT NULL,
     digest        BLOB    NOT NULL,
+    facts         TEXT    NOT NULL DEFAULT '',
     PRIMARY KEY (pin_id, id)
 ) STRICT;
 CREATE INDEX pin_resources_body ON pin_resources (body) WHERE body IS NOT NULL;
@@ -174,4 +186,61 @@ CREATE TABLE removals (
     id         TEXT    NOT NULL,
     was        TEXT    NOT NULL, -- JSON of the pin as it was
     removed_at INTEGER NOT NULL
+) STRICT;
+
+-- Codes and keys with which agents get tokens.
+CREATE TABLE enrollments (
+    id         TEXT    NOT NULL PRIMARY KEY,
+    hash       BLOB    NOT NULL UNIQUE CHECK (length(hash) = 32), -- SHA-256
+    name       TEXT    NOT NULL,
+    agent_id   TEXT    NOT NULL, -- of the one agent that it makes; '': hubs choose
+    labels     TEXT    NOT NULL, -- JSON object
+    max_uses   INTEGER NOT NULL CHECK (max_uses > 0),
+    uses       INTEGER NOT NULL CHECK (uses BETWEEN 0 AND max_uses),
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    revoked_at INTEGER
+) STRICT;
+
+-- Whom to tell of what goes wrong.
+CREATE TABLE webhooks (
+    id         TEXT    NOT NULL PRIMARY KEY,
+    name       TEXT    NOT NULL,
+    url        TEXT    NOT NULL,
+    secret     TEXT    NOT NULL, -- as it is: signing needs it
+    types      TEXT    NOT NULL, -- JSON list; of none: all
+    insecure   INTEGER NOT NULL CHECK (insecure IN (0, 1)),
+    private    INTEGER NOT NULL CHECK (private IN (0, 1)),
+    created_at INTEGER NOT NULL,
+    next_at    INTEGER NOT NULL, -- nothing is sent to it before; also a claim, while a hub sends
+    failures   INTEGER NOT NULL DEFAULT 0,
+    last_error TEXT    NOT NULL DEFAULT '',
+    sent       INTEGER NOT NULL DEFAULT 0,
+    sent_at    INTEGER,
+    dropped    INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE TABLE webhook_messages (
+    webhook_id TEXT    NOT NULL REFERENCES webhooks (id) ON DELETE CASCADE,
+    created_at INTEGER NOT NULL,
+    id         TEXT    NOT NULL,
+    body       TEXT    NOT NULL, -- JSON
+    PRIMARY KEY (webhook_id, created_at, id)
+) STRICT;
+-- What was told, and holds or has held a while ago.
+CREATE TABLE webhook_conditions (
+    type       TEXT NOT NULL,
+    subject    TEXT NOT NULL,
+    cleared_at INTEGER, -- NULL: it holds
+    PRIMARY KEY (type, subject)
+) STRICT;
+-- When a hub has looked last; whoever changes the row looks alone.
+CREATE TABLE webhook_turn (
+    one        INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
+    at         INTEGER NOT NULL
+) STRICT;
+INSERT INTO webhook_turn (one, at) VALUES (1, 0);
+
+-- The schema itself: a digest of these files, as package sqlstore computes it.
+CREATE TABLE waymark_schema (
+    digest TEXT NOT NULL
 ) STRICT;

@@ -7,8 +7,7 @@ import (
 	"strings"
 	"syscall"
 
-	"waymark/host/plugin/acl"
-	"waymark/internal/errtext"
+	"golang.org/x/sys/unix"
 )
 
 // untrustedError says that somebody else could have written a plugin file.
@@ -23,15 +22,17 @@ func checkFile(f *os.File) error {
 	if err != nil {
 		return err
 	}
-	return checkWriters(info, func() ([]acl.Writer, bool, error) { return acl.OfFile(f) })
+	return checkWriters(info, func(name string) (int, error) { return unix.Fgetxattr(int(f.Fd()), name, nil) })
 }
 
 // checkDir is checkFile for a directory that needn't be readable.
 func checkDir(path string, info os.FileInfo) error {
-	return checkWriters(info, func() ([]acl.Writer, bool, error) { return acl.OfPath(path) })
+	return checkWriters(info, func(name string) (int, error) { return unix.Getxattr(path, name, nil) })
 }
 
-func checkWriters(info os.FileInfo, list func() ([]acl.Writer, bool, error)) error {
+// checkWriters refuses by owner and mode. With an access control list the mode's bits of
+// the group are the list's mask, and don't say who may write: there must be none.
+func checkWriters(info os.FileInfo, attribute func(name string) (int, error)) error {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return untrustedError("its owner can't be found out")
@@ -42,43 +43,16 @@ func checkWriters(info os.FileInfo, list func() ([]acl.Writer, bool, error)) err
 		return untrustedError("writable by everyone: chmod o-w it")
 	case !trustedOwner(st):
 		return untrustedError("owned by another user: chown it to yourself or to root")
+	case perm&0o020 != 0 && st.Gid != st.Uid: // a private group has its owner's number
+		return untrustedError("writable by a group that isn't the owner's own: chmod g-w it")
 	}
-	writers, has, err := list()
-	switch {
-	case err != nil:
-		return untrustedError(fmt.Sprintf("who may write it can't be found out, from its access control list: %s: remove the list (setfacl -b)", errtext.Of(err)))
-	case has: // then the mode's bits of the group are something else
-		return checkList(writers, st)
-	case perm&0o020 != 0 && !ownGroup(st.Gid, st):
-		return untrustedError(ofAnotherGroup)
+	if _, err := attribute("system.posix_acl_access"); err == nil {
+		return untrustedError("subject to an access control list, which may let others write to it: take the list away (setfacl -b)")
 	}
 	return nil
 }
 
-const ofAnotherGroup = "writable by a group that isn't the owner's own: chmod g-w it"
-
-// checkList refuses what an access control list lets somebody else write.
-func checkList(writers []acl.Writer, st *syscall.Stat_t) error {
-	for _, w := range writers {
-		switch {
-		case w.Kind == acl.OwningGroup && ownGroup(st.Gid, st), w.Kind == acl.Group && ownGroup(w.ID, st),
-			w.Kind == acl.User && trustedUser(w.ID):
-			continue
-		case w.Kind == acl.OwningGroup:
-			return untrustedError(ofAnotherGroup)
-		}
-		return untrustedError(fmt.Sprintf("writable by %s, as its access control list says: take the entry away (setfacl -x, setfacl -b)", w))
-	}
-	return nil
-}
-
-func trustedOwner(st *syscall.Stat_t) bool { return trustedUser(st.Uid) }
-
-func trustedUser(id uint32) bool { return id == 0 || int(id) == os.Geteuid() }
-
-// ownGroup reports whether a group is the private one of a file's owner, which
-// on systems that have such groups carries the same number.
-func ownGroup(id uint32, st *syscall.Stat_t) bool { return id == st.Uid }
+func trustedOwner(st *syscall.Stat_t) bool { return st.Uid == 0 || int(st.Uid) == os.Geteuid() }
 
 // checkLinks refuses a path that leads over a link which somebody else could
 // point elsewhere: its own, or one in a directory that others may write to. In

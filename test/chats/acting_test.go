@@ -46,9 +46,20 @@ func TestActing(t *testing.T) {
 	c.wants(fmt.Sprintf(`call process_signal {"process_id":%q,"signal":"terminate"}`, id[1]))
 	c.wants(`call hello__echo {"message":"hi there"}`, "hi there")
 	c.wants(`call hello__add {"a":40,"b":2}`, "42")
+	// longOf calls a tool whose result is too long, and has all of it shown.
+	longOf := func(c *chat) {
+		t.Helper()
+		shown := c.do(`call hello__long {"bytes":200000}`)
+		id := regexp.MustCompile(`tool_result shows all, with result_id ([0-9a-f-]+)`).FindStringSubmatch(shown)
+		if id == nil {
+			t.Fatalf("nobody is told where the rest is: %.200s … %s", shown, shown[max(0, len(shown)-200):])
+		}
+		c.wants(fmt.Sprintf(`call tool_result {"result_id":%q,"offset":100000}`, id[1]), `"next_offset":`)
+	}
+	longOf(c)
 	c.wants(`call hello__nothing {}`, "was not called")
 
-	made, err := owner.CreateToken(w.ctx, workspace.NewToken{Scopes: all, Hub: &workspace.Capability{Tools: []string{"hello__echo"}}})
+	made, err := owner.CreateToken(w.ctx, workspace.NewToken{Scopes: all, Hub: &workspace.Capability{Tools: []string{"hello__echo", "hello__long"}}})
 	w.must(err)
 	w.capacity = w.secret("narrow", made.Secret)
 	narrow := w.startChat()
@@ -56,6 +67,7 @@ func TestActing(t *testing.T) {
 		t.Errorf("the narrow capability is offered %s", said)
 	}
 	narrow.wants(`call hello__echo {"message":"still here"}`, "still here")
+	longOf(narrow)
 	narrow.wants(`call hello__add {"a":40,"b":2}`, "not good for the tool hello__add")
 	narrow.wants(`call execute {"command":"touch more"}`, "not good for the tool execute")
 	if _, err := os.Stat(filepath.Join(w.root, "more")); err == nil {

@@ -2,7 +2,6 @@ package mcpserver
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -55,7 +54,7 @@ func (s *Server) serverTool(t *workspace.MCPTool) (added bool) {
 	name := t.Name
 	s.mcp.AddTool(tool, func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return s.call(ctx, r, func(ctx context.Context, c client.Client) (*workspace.MCPToolResult, error) {
-			return tools.CallServer(ctx, c, name, r.Params.Arguments)
+			return s.opts.Offer.CallServer(ctx, c, name, r.Params.Arguments)
 		})
 	})
 	return true
@@ -83,7 +82,7 @@ func (s *Server) call(ctx context.Context, r *mcp.CallToolRequest, do func(conte
 	case err != nil: // the model, and who reads its chat, can do something about it
 		return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: s.unavailable(err)}}}, nil
 	}
-	return toProtocol(result), nil
+	return ToProtocol(result), nil
 }
 
 // unavailable says why the agent can't be asked, and what to do.
@@ -93,36 +92,4 @@ func (s *Server) unavailable(err error) string {
 		return fmt.Sprintf("The workspace's agent doesn't answer: %s. Somebody has to start it; then call again.", text)
 	}
 	return text
-}
-
-// toProtocol makes a result of the protocol. What is no part of it becomes text.
-func toProtocol(r *workspace.MCPToolResult) *mcp.CallToolResult {
-	out := &mcp.CallToolResult{IsError: r.IsError, Content: []mcp.Content{}}
-	if len(r.Structured) > 0 {
-		out.StructuredContent = r.Structured
-	}
-	for i := range r.Content {
-		out.Content = append(out.Content, contentOf(&r.Content[i]))
-	}
-	return out
-}
-
-func contentOf(c *workspace.MCPContent) mcp.Content {
-	data, err := base64.StdEncoding.DecodeString(c.Data)
-	switch {
-	case err != nil:
-	case c.Type == "image":
-		return &mcp.ImageContent{Data: data, MIMEType: c.MediaType}
-	case c.Type == "audio":
-		return &mcp.AudioContent{Data: data, MIMEType: c.MediaType}
-	case c.Type == "resource_link":
-		return &mcp.ResourceLink{URI: c.URI, Name: c.Name, MIMEType: c.MediaType}
-	case c.Type == "resource":
-		contents := &mcp.ResourceContents{URI: c.URI, MIMEType: c.MediaType, Text: c.Text}
-		if c.Data != "" {
-			contents.Blob = data
-		}
-		return &mcp.EmbeddedResource{Resource: contents}
-	}
-	return &mcp.TextContent{Text: c.Text}
 }

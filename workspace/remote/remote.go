@@ -37,6 +37,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -50,6 +51,7 @@ import (
 	"waymark/workspace"
 	"waymark/workspace/access"
 	"waymark/workspace/client"
+	"waymark/workspace/mcpserver"
 	"waymark/workspace/mcpserver/tools"
 )
 
@@ -162,7 +164,8 @@ func offer(c *access.Capability) *tools.Offer {
 		o.Scopes = append(o.Scopes, string(scope))
 	}
 	for _, name := range tools.Names() {
-		if c.Allows(name) {
+		// What calls a server's tool gets all of the result.
+		if c.Allows(name) || name == tools.ToolResult && servers(c) && slices.ContainsFunc(c.Tools, func(pattern string) bool { return strings.Contains(pattern, "__") }) {
 			o.Only = append(o.Only, name)
 		}
 	}
@@ -250,18 +253,19 @@ func (s *Service) result(ctx context.Context, c *access.Capability, r *waymark.T
 	if len(r.GetArguments()) > MaxArguments {
 		return nil, &reverse.Error{Code: wire.CodeTooLarge, Text: "the arguments take more room than a call may have"}
 	}
-	if !c.Allows(name) {
+	o := offer(c)
+	if !c.Allows(name) && !o.Has(name) {
 		return nil, refused
 	}
 	api, done := s.agent(c)
 	defer done()
 	var result *workspace.MCPToolResult
 	var err error
-	switch o := offer(c); {
+	switch {
 	case o.Has(name):
 		result, err = o.Call(ctx, api, name, r.GetArguments())
 	case servers(c) && strings.Contains(name, "__"):
-		result, err = api.CallMCPTool(ctx, workspace.CallMCPTool{ToolName: name, Arguments: r.GetArguments()}, nil)
+		result, err = o.CallServer(ctx, api, name, r.GetArguments())
 	default:
 		return nil, refused
 	}
@@ -273,9 +277,9 @@ func (s *Service) result(ctx context.Context, c *access.Capability, r *waymark.T
 	default:
 		return nil, failed(ctx, err)
 	}
-	data, err := json.Marshal(resultOf(result))
+	data, err := json.Marshal(mcpserver.ToProtocol(result))
 	if err == nil && len(data) > MaxAnswer {
-		data, err = json.Marshal(resultOf(told("the result takes more room than an answer through a hub may have: ask for less of it")))
+		data, err = json.Marshal(mcpserver.ToProtocol(told("the result takes more room than an answer through a hub may have: ask for less of it")))
 	}
 	return data, err
 }

@@ -26,8 +26,13 @@ func WithProgress(ctx context.Context, progress func(workspace.MCPProgress)) con
 }
 
 // CallServer calls a tool of one of the workspace's MCP servers, server__tool, as
-// Offer.Call calls one of this package: for who lists them one by one.
-func CallServer(ctx context.Context, c client.Client, name string, arguments json.RawMessage) (*workspace.MCPToolResult, error) {
+// Call calls one of this package: for who lists them one by one.
+func (o *Offer) CallServer(ctx context.Context, c client.Client, name string, arguments json.RawMessage) (*workspace.MCPToolResult, error) {
+	return callServer(ctx, c, name, arguments, o.Has(ToolResult))
+}
+
+// callServer is CallServer; rest says that ToolResult is offered.
+func callServer(ctx context.Context, c client.Client, name string, arguments json.RawMessage, rest bool) (*workspace.MCPToolResult, error) {
 	progress, _ := ctx.Value(progressKey{}).(func(workspace.MCPProgress))
 	r, err := c.CallMCPTool(ctx, workspace.CallMCPTool{ToolName: name, Arguments: arguments}, progress)
 	if err != nil {
@@ -35,7 +40,7 @@ func CallServer(ctx context.Context, c client.Client, name string, arguments jso
 	}
 	if t := r.Truncated; t != nil {
 		note := fmt.Sprintf("[%d of %d bytes are shown", t.RetainedBytes, t.OriginalBytes)
-		if t.ResultID != "" {
+		if t.ResultID != "" && rest {
 			note += ": tool_result shows all, with result_id " + t.ResultID
 		}
 		r.Content = append(r.Content, textOf(note+"]")...)
@@ -98,7 +103,7 @@ func (c *call) callTool() (any, error) {
 			in.Arguments = json.RawMessage(s)
 		}
 	}
-	return CallServer(c, c.client, in.Name, in.Arguments)
+	return callServer(c, c.client, in.Name, in.Arguments, c.rest)
 }
 
 func (c *call) toolResult() (any, error) {

@@ -147,7 +147,7 @@ func (o *Offer) Call(ctx context.Context, c client.Client, name string, argument
 	if len(bytes.TrimSpace(arguments)) == 0 || bytes.Equal(bytes.TrimSpace(arguments), []byte("null")) {
 		arguments = json.RawMessage("{}")
 	}
-	answer, err := t.run(&call{Context: ctx, client: c, tool: t, arguments: arguments})
+	answer, err := t.run(&call{Context: ctx, rest: o.Has(ToolResult), client: c, tool: t, arguments: arguments})
 	if err != nil {
 		return refusal(ctx, err)
 	}
@@ -157,6 +157,7 @@ func (o *Offer) Call(ctx context.Context, c client.Client, name string, argument
 // call is one call of a tool.
 type call struct {
 	context.Context
+	rest      bool // ToolResult is offered, too
 	client    client.Client
 	tool      *Tool
 	arguments json.RawMessage

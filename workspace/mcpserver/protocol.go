@@ -1,0 +1,41 @@
+package mcpserver
+
+import (
+	"encoding/base64"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"waymark/workspace"
+)
+
+// ToProtocol makes of a result what MCP has. What is no part of that becomes text.
+func ToProtocol(r *workspace.MCPToolResult) *mcp.CallToolResult {
+	out := &mcp.CallToolResult{IsError: r.IsError, Content: []mcp.Content{}}
+	if len(r.Structured) > 0 {
+		out.StructuredContent = r.Structured
+	}
+	for i := range r.Content {
+		out.Content = append(out.Content, contentOf(&r.Content[i]))
+	}
+	return out
+}
+
+func contentOf(c *workspace.MCPContent) mcp.Content {
+	data, err := base64.StdEncoding.DecodeString(c.Data)
+	switch {
+	case err != nil:
+	case c.Type == "image":
+		return &mcp.ImageContent{Data: data, MIMEType: c.MediaType}
+	case c.Type == "audio":
+		return &mcp.AudioContent{Data: data, MIMEType: c.MediaType}
+	case c.Type == "resource_link":
+		return &mcp.ResourceLink{URI: c.URI, Name: c.Name, MIMEType: c.MediaType}
+	case c.Type == "resource":
+		contents := &mcp.ResourceContents{URI: c.URI, MIMEType: c.MediaType, Text: c.Text}
+		if c.Data != "" {
+			contents.Blob = data
+		}
+		return &mcp.EmbeddedResource{Resource: contents}
+	}
+	return &mcp.TextContent{Text: c.Text}
+}

@@ -29,8 +29,9 @@ func (a *app) auditCommand() *cobra.Command {
 didn't allow, with its time, the token's id, the chat that it was made for, what it was done
 to, and the HTTP status. No contents are in it: --json has a SHA-256 of what was sent.
 
-It reads the file in the workspace's state directory, whether the agent runs or not. The
-log is bounded ([services] audit): the oldest lines go first. The exit code is 3 when there
+It reads the files in the workspace's state directory, whether the agent runs or not. The
+log is bounded ([services] audit): the oldest lines go, of whichever token has most, and none
+has more than a quarter. What was refused is counted where it comes again and again. The exit code is 3 when there
 is none.`,
 		Example: `  agent audit
   agent audit -f
@@ -101,7 +102,7 @@ func (a *app) followAudit(ctx context.Context, state string, end access.LogPosit
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	w := watch.New(watch.Options{})
-	w.Set("audit", []watch.Dir{{Path: state, Names: []string{access.AuditFile}}})
+	w.Set("audit", []watch.Dir{{Path: state, Names: access.AuditFiles()}})
 	var g errgroup.Group
 	g.Go(func() error { return w.Run(ctx) })
 	g.Go(func() error {
@@ -145,6 +146,9 @@ func printRecords(w io.Writer, list []access.Record, asJSON bool) error {
 		}
 		if r.Chat != "" {
 			line += "  chat " + r.Chat
+		}
+		if r.Repeated > 0 {
+			line += fmt.Sprintf("  (and %s more of the token in that minute)", term.Count(r.Repeated, "refusal"))
 		}
 		out.WriteString(term.Visible(line) + "\n")
 	}

@@ -35,7 +35,7 @@ func (d *daemon) looking(kind string, answer func(ctx context.Context, body []by
 		case err != nil:
 			return nil, err // and observeReverse has a line of it
 		}
-		d.services.audit.Record(access.Record{Time: begin, Token: hubCaller, Action: kind, On: on, Code: http.StatusOK})
+		d.services.audit.Record(access.Record{Time: begin, Token: hubCaller, Action: kind, On: on, Code: http.StatusOK, Looks: true})
 		return encoded, nil
 	}
 }

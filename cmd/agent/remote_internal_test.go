@@ -346,11 +346,11 @@ func TestRemoteAudit(t *testing.T) {
 		}
 		got = append(got, r.Action+" "+http.StatusText(r.Code))
 	}
-	want := []string{"POST /api/v0/write-file OK", "tools.call OK", "tools.call Forbidden"}
+	want := []string{"tools.call OK", "POST /api/v0/write-file OK", "tools.call Forbidden"}
 	if !slices.Equal(got, want) {
 		t.Errorf("the log has %q, want %q", got, want)
 	}
-	log := readFile(t, filepath.Join(h.d.workspace.places.State.Path(), access.AuditFile))
+	log := string(auditText(t, h.d.workspace.places.State.Path()))
 	for _, secret := range []string{made.Secret, "the content", "wml_"} {
 		if strings.Contains(log, secret) {
 			t.Errorf("the log has %q", secret)

@@ -83,7 +83,7 @@ func (d *daemon) setApprovals(_ context.Context, list [][]byte) error {
 		return nil // as where there never were any
 	}
 	d.approvals = slices.Clone(list)
-	record := access.Record{Time: begin, Token: hubCaller, Action: reverse.KindSetApprovals, Code: http.StatusOK}
+	record := access.Record{Time: begin, Token: hubCaller, Action: reverse.KindSetApprovals, Code: http.StatusOK, Owner: true}
 	for _, document := range list {
 		record.Bytes += int64(len(document))
 		// It is named as it names itself; whether it counts is decided elsewhere.
@@ -161,6 +161,6 @@ func (d *daemon) observeReverse(s reverse.Served) {
 		code = http.StatusBadRequest
 	}
 	d.services.audit.Record(access.Record{
-		Time: time.Now().Add(-s.Duration), Token: hubCaller, Action: s.Kind, Digest: s.Digest, Bytes: int64(s.Bytes), Code: code,
+		Time: time.Now().Add(-s.Duration), Token: hubCaller, Action: s.Kind, Digest: s.Digest, Bytes: int64(s.Bytes), Code: code, Looks: true,
 	})
 }

@@ -5,8 +5,6 @@ package main
 import (
 	"bytes"
 	"crypto/ed25519"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -51,10 +49,7 @@ func TestApprovalsOfAHub(t *testing.T) {
 	}
 	opts.Reverse.Observe(reverse.Served{Kind: reverse.KindSetApprovals})
 	opts.Reverse.Observe(reverse.Served{Kind: "unknown", Code: wire.CodeUnimplemented, Bytes: 3, Digest: "ab"})
-	data, err := os.ReadFile(filepath.Join(dir, access.AuditFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := auditText(t, dir)
 	lines := bytes.Split(bytes.TrimSpace(data), []byte("\n"))
 	if len(lines) != 3 { // that there are none, at first, is no news
 		t.Fatalf("the audit log has %d lines:\n%s", len(lines), data)

@@ -114,13 +114,20 @@ func From(ctx context.Context) *Grant {
 // Guard is [httpapi.Options].Guard of whoever serves these routes: 401 without a token
 // where the route has a scope, 403 beyond that, and for a fenced token where the route
 // acts and no fence holds that. What acts with a scope goes to the audit log of the
-// call's context; see [Audited] and [Note].
+// call's context, see [Audited] and [Note]: what that can't take any more of a token is 429,
+// what it can't write 503.
 func Guard(c *httpapi.Call, route *httpapi.Route) error {
 	g := From(c.Context())
+	err := g.mayCall(route)
 	acts := route.Effect == httpapi.Acts || route.Effect == httpapi.Fenced
 	if acts && route.Scope != "" && g != nil {
-		record(c, g)
+		return record(c, g, Scope(route.Scope), err)
 	}
+	return err
+}
+
+// mayCall is Guard without the audit log.
+func (g *Grant) mayCall(route *httpapi.Route) error {
 	switch {
 	case route.Scope != "" && g == nil:
 		return &problem.Error{Code: http.StatusUnauthorized, Message: "this needs a token, on the socket too",

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -340,69 +339,6 @@ func TestService(t *testing.T) {
 		if code, body := ask(c.token, c.method, "/api/v0/tokens"+c.path, c.body, c.tcp); code != c.want {
 			t.Errorf("%s %s %s: %d, want %d: %s", c.method, c.path, c.body, code, c.want, body)
 		}
-	}
-}
-
-// TestLog: it goes on after a restart, is bounded, survives what a crash leaves, and
-// can be followed across its turn to a new file.
-func TestLog(t *testing.T) {
-	dir := t.TempDir()
-	const size = 64 << 10
-	log := access.OpenLog(dir, size, nil)
-	record := func(from, to int) {
-		for i := from; i < to; i++ {
-			log.Record(access.Record{Token: "t", Action: "POST /x", On: []string{fmt.Sprint(i)}, Code: 200})
-		}
-	}
-	last := func(list []access.Record) string {
-		if len(list) == 0 {
-			return ""
-		}
-		return list[len(list)-1].On[0]
-	}
-	record(0, 10)
-	list, end, err := access.ReadLog(dir)
-	if err != nil || len(list) != 10 || last(list) != "9" {
-		t.Fatalf("%d records, the last %q, %v", len(list), last(list), err)
-	}
-	seen := 10
-	for next := 10; next < 3000; next += 100 {
-		record(next, next+100)
-		if list, end, err = access.ReadLogFrom(dir, end); err != nil || len(list) != 100 {
-			t.Fatalf("after %d: %d more, %v", next, len(list), err)
-		}
-		seen += len(list)
-	}
-	var total int64
-	for _, name := range []string{access.AuditFile, access.AuditFile + ".1"} {
-		info, err := os.Stat(filepath.Join(dir, name))
-		if err != nil || info.Mode().Perm() != 0o600 {
-			t.Fatalf("%v, %v", info, err)
-		}
-		total += info.Size()
-	}
-	if list, _, _ := access.ReadLog(dir); total > size || len(list) < 100 || last(list) != fmt.Sprint(seen-1) {
-		t.Errorf("%d bytes, %d records, the last %s", total, len(list), last(list))
-	}
-	if err := errors.Join(log.Close(), log.Close()); err != nil {
-		t.Error(err)
-	}
-	log.Record(access.Record{On: []string{"lost"}})
-	path := filepath.Join(dir, access.AuditFile)
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, append(data, `{"time":"cut of`...), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	log = access.OpenLog(dir, size, nil)
-	record(5000, 5001)
-	if list, _, err := access.ReadLog(dir); err != nil || last(list) != "5000" {
-		t.Errorf("after a crash: the last is %q, %v", last(list), err)
-	}
-	if err := log.Close(); err != nil {
-		t.Error(err)
 	}
 }
 

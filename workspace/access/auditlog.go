@@ -1,0 +1,442 @@
+package access
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"waymark/internal/atomicfile"
+	"waymark/internal/httpapi/problem"
+	"waymark/internal/text"
+)
+
+const (
+	// DefaultAuditBytes is how large an audit log becomes.
+	DefaultAuditBytes = 8 << 20
+	// maxPerMinute bounds what one token has done in a minute. The control token has none.
+	maxPerMinute = 600
+	// unfolded is how many lines a minute a token has of what is refused, or only looks.
+	unfolded = 10
+	foldFor  = time.Minute
+	// maxShort bounds each text of such a line, in bytes.
+	maxShort = 160
+	// maxLine bounds a line: twice what its texts may have, and what is around them.
+	maxLine = 2*maxNoted + 2*maxNote + 1<<10
+	// reserveStep is by how much room is kept on the disk at a time.
+	reserveStep = 256 << 10
+)
+
+// AuditFiles are the names of the files of an audit log in a state directory: what the
+// control token did and who approved what, what other tokens did, and what was refused or
+// only looked.
+func AuditFiles() []string {
+	return []string{"audit.owner.jsonl", "audit.jsonl", "audit.refused.jsonl"}
+}
+
+// Log is the audit log: three files of JSON lines, which together have at most the size
+// that it was given. No token but the control token has more than a quarter of the log. The
+// oldest lines go, of whoever has most.
+type Log struct {
+	log *slog.Logger
+
+	mu                   sync.Mutex // guards what follows
+	owner, acts, refused ring
+	underWay             int // calls that were admitted
+	minute               time.Time
+	calls                map[string]int   // since minute, by token
+	folds                map[string]*fold // by token
+	closed               bool
+	failed               bool // that was said already
+}
+
+// fold is what a token has had refused in a minute.
+type fold struct {
+	lines int
+	last  *Record // further ones, counted; nil for none
+	timer *time.Timer
+}
+
+var _ Audit = (*Log)(nil)
+
+// OpenLog opens the audit log in a directory that is the user's alone, and goes on
+// with what is there. A log that can't be written is told to the logger, once for
+// each time that it begins to fail. bytes is how large it becomes; 0 means
+// DefaultAuditBytes.
+func OpenLog(dir string, bytes int64, log *slog.Logger) *Log {
+	l := &Log{log: cmp.Or(log, slog.New(slog.DiscardHandler)), calls: map[string]int{}, folds: map[string]*fold{}}
+	for i, r := range []*ring{&l.owner, &l.acts, &l.refused} {
+		r.path = filepath.Join(dir, AuditFiles()[i])
+	}
+	l.Bound(bytes)
+	return l
+}
+
+// Bound sets how large it becomes from now on.
+func (l *Log) Bound(bytes int64) {
+	if bytes <= 0 {
+		bytes = DefaultAuditBytes
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.owner.max, l.acts.max, l.refused.max = bytes/4, bytes*5/8, bytes/8
+	l.owner.share, l.acts.share, l.refused.share = bytes/16, bytes*5/32, bytes/32 // a quarter in all
+}
+
+// Admit implements Audit.
+func (l *Log) Admit(token string) (done func(), err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now := time.Now(); now.Sub(l.minute) >= time.Minute {
+		l.minute = now
+		clear(l.calls)
+	}
+	if token != ControlID && l.calls[token] >= maxPerMinute {
+		return nil, &problem.Error{Code: http.StatusTooManyRequests, Message: "this token has done enough for a minute",
+			Detail: fmt.Sprintf("a token acts %d times a minute at most, so that the audit log has all of it: go on in %d s", maxPerMinute, int(time.Until(l.minute.Add(time.Minute))/time.Second)+1)}
+	}
+	for _, r := range []*ring{&l.owner, &l.acts} {
+		if err := r.reserve(int64(l.underWay+1) * maxLine); err != nil {
+			l.tell(err)
+			return nil, &problem.Error{Code: http.StatusServiceUnavailable, Message: "the audit log can't be written, and nothing is done without it",
+				Detail: "in the agent's state directory: " + plain(err)}
+		}
+	}
+	l.calls[token]++
+	l.underWay++
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.underWay--
+	}, nil
+}
+
+// plain is the system's word for what is wrong with a file, without its path.
+func plain(err error) string {
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return errno.Error()
+	}
+	return "it isn't what it should be"
+}
+
+// Record implements Audit.
+func (l *Log) Record(r Record) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.closed:
+	case !r.acted():
+		l.fold(&r)
+	case r.Owner || r.Token == ControlID:
+		l.write(&l.owner, &r)
+	default:
+		l.write(&l.acts, &r)
+	}
+}
+
+// fold writes the first refusals of a minute, and counts the rest.
+func (l *Log) fold(r *Record) {
+	r.Action = text.Truncate(r.Action, maxShort)
+	if len(r.On) > 0 {
+		r.On = []string{text.Truncate(r.On[0], maxShort)}
+	}
+	f := l.folds[r.Token]
+	if f == nil {
+		f = &fold{}
+		l.folds[r.Token] = f
+		f.timer = time.AfterFunc(foldFor, func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.unfold(r.Token)
+		})
+	}
+	switch {
+	case f.lines < unfolded:
+		f.lines++
+		l.write(&l.refused, r)
+	case f.last == nil:
+		f.last = r
+	default:
+		r.Repeated = f.last.Repeated + 1
+		f.last = r
+	}
+}
+
+// unfold writes what was counted.
+func (l *Log) unfold(token string) {
+	f := l.folds[token]
+	if f == nil || l.closed {
+		return
+	}
+	delete(l.folds, token)
+	f.timer.Stop()
+	if f.last != nil {
+		l.write(&l.refused, f.last)
+	}
+}
+
+// write adds a line to a file.
+func (l *Log) write(to *ring, r *Record) {
+	line, err := json.Marshal(r)
+	for len(line) >= maxLine && len(r.On) > 0 { // of what JSON makes many times as long
+		r.On = r.On[:len(r.On)/2]
+		line, err = json.Marshal(r)
+	}
+	if err == nil {
+		err = to.append(r.Token, append(line, '\n'))
+	}
+	l.tell(err)
+}
+
+func (l *Log) tell(err error) {
+	if err != nil && !l.failed {
+		l.log.Error("the audit log can't be written", slog.Any("error", err))
+	}
+	l.failed = err != nil
+}
+
+// Close ends it. It may come twice; what is recorded later is lost.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for token := range l.folds {
+		l.unfold(token)
+	}
+	l.closed = true
+	return errors.Join(l.owner.close(), l.acts.close(), l.refused.close())
+}
+
+// ring is a file of lines that is bounded. The Log's lock guards it.
+type ring struct {
+	path       string
+	max, share int64 // bytes of all, and of one token
+
+	file           *os.File // nil while it isn't open
+	size, reserved int64
+	used           map[string]int64 // by token
+}
+
+func (r *ring) open() error {
+	if r.file != nil {
+		return nil
+	}
+	f, err := os.OpenFile(r.path, os.O_RDWR|os.O_CREATE|os.O_APPEND|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file: remove it", r.path)
+	}
+	var data []byte
+	if err == nil {
+		data, err = io.ReadAll(io.LimitReader(f, 4*r.max))
+	}
+	if n := len(data); err == nil && n > 0 && data[n-1] != '\n' {
+		// A crash has cut a line off: it must not spoil the next one.
+		_, err = f.Write([]byte{'\n'})
+		data = append(data, '\n')
+	}
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	r.file, r.size, r.reserved, r.used = f, int64(len(data)), 0, map[string]int64{}
+	for line := range bytes.Lines(data) {
+		r.used[tokenOf(line)] += int64(len(line))
+	}
+	return nil
+}
+
+func tokenOf(line []byte) string {
+	var of struct {
+		Token string `json:"token"`
+	}
+	_ = json.Unmarshal(line, &of) // a line that is none is nobody's
+	return of.Token
+}
+
+// reserve keeps room on the disk for so many bytes more, where the file system can.
+func (r *ring) reserve(bytes int64) error {
+	if err := r.open(); err != nil {
+		return err
+	}
+	if r.size+bytes <= r.reserved {
+		return nil
+	}
+	reserved := r.size + bytes + reserveStep
+	err := allocate(r.file, reserved)
+	if errors.Is(err, errors.ErrUnsupported) {
+		err = nil
+	}
+	if err == nil {
+		r.reserved = reserved
+	}
+	return err
+}
+
+func (r *ring) shareOf(token string) int64 {
+	if token == ControlID {
+		return r.max
+	}
+	return r.share
+}
+
+func (r *ring) append(token string, line []byte) error {
+	if err := r.open(); err != nil {
+		return err
+	}
+	n := int64(len(line))
+	if r.size+n > r.max || r.used[token]+n > r.shareOf(token) {
+		// On a full disk it can't, and what room is kept for is written all the same.
+		if err := r.trim(token, n); err != nil && r.size+n > r.reserved {
+			return err
+		}
+	}
+	if _, err := r.file.Write(line); err != nil {
+		return err
+	}
+	r.size += n
+	r.used[token] += n
+	return nil
+}
+
+// trim makes room for a line of a token: its oldest lines go where it has more than its
+// share, and those of whoever has most. Half goes each time, so that it is seldom done.
+func (r *ring) trim(token string, n int64) error {
+	data, err := os.ReadFile(r.path)
+	if err != nil {
+		return err
+	}
+	lines := slices.Collect(bytes.Lines(data))
+	total := r.size
+	used := maps.Clone(r.used)
+	// halve takes the oldest half of a token's lines away, or more, down to least.
+	halve := func(token string, least int64) {
+		lines = slices.DeleteFunc(lines, func(line []byte) bool {
+			if used[token] <= least || tokenOf(line) != token {
+				return false
+			}
+			used[token] -= int64(len(line))
+			total -= int64(len(line))
+			return true
+		})
+	}
+	if used[token]+n > r.shareOf(token) {
+		halve(token, r.shareOf(token)/2)
+	}
+	for total+n > r.max { // who has most makes room
+		most := token
+		for other := range used {
+			if used[other] > used[most] {
+				most = other
+			}
+		}
+		halve(most, used[most]/2)
+	}
+	kept := bytes.Join(lines, nil)
+	if err := atomicfile.WriteFile(r.path, kept, 0o600); err != nil {
+		return err
+	}
+	_ = r.close() // of what is gone
+	return r.open()
+}
+
+func (r *ring) close() error {
+	if r.file == nil {
+		return nil
+	}
+	err := r.file.Close()
+	r.file = nil
+	return err
+}
+
+// LogPosition is a place in an audit log.
+type LogPosition struct{ files [3]filePosition }
+
+// filePosition is one in a file: what was read of it, and the last line of that.
+type filePosition struct {
+	is     fs.FileInfo // nil is no file
+	offset int64
+	line   string
+}
+
+// ReadLog returns the records of the audit log in a directory, the oldest first,
+// and where it ends: what to give ReadLogFrom. There may be none. A line that is
+// no record, as a crash can leave it, is skipped.
+func ReadLog(dir string) (list []Record, end LogPosition, err error) {
+	return ReadLogFrom(dir, LogPosition{})
+}
+
+// ReadLogFrom returns what was recorded after a place.
+func ReadLogFrom(dir string, from LogPosition) (list []Record, end LogPosition, err error) {
+	end = from
+	for i, name := range AuditFiles() {
+		found, err := end.files[i].read(filepath.Join(dir, name))
+		if err != nil {
+			return nil, from, err
+		}
+		list = append(list, found...)
+	}
+	slices.SortStableFunc(list, func(a, b Record) int { return a.Time.Compare(b.Time) })
+	return list, end, nil
+}
+
+// read reads on to the end of the last whole line. Where it is another file by now, from
+// which lines have gone, it goes on behind the line that it has read last.
+func (p *filePosition) read(path string) (list []Record, err error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	is, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	known := p.line
+	if p.is != nil && os.SameFile(is, p.is) {
+		known = ""
+	} else {
+		p.offset = 0
+	}
+	p.is = is
+	if _, err := f.Seek(p.offset, io.SeekStart); err != nil {
+		return nil, err
+	}
+	lines := bufio.NewReaderSize(f, 2*maxLine)
+	for {
+		line, err := lines.ReadSlice('\n')
+		switch {
+		case errors.Is(err, io.EOF):
+			return list, nil // a line that isn't whole is read the next time
+		case err != nil && !errors.Is(err, bufio.ErrBufferFull):
+			return list, err
+		}
+		p.offset += int64(len(line))
+		p.line = string(line)
+		var r Record
+		switch {
+		case p.line == known:
+			list = nil
+		case json.Unmarshal(line, &r) == nil:
+			list = append(list, r)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package resolve
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"sync"
 
 	"waymark/abi"
@@ -97,16 +98,32 @@ func (r *Resolver) narrows(c *snapshot.Candidate) bool {
 // scopeOf says whose the finds of a root are.
 func scopeOf(root Root) snapshot.Scope { return cmp.Or(root.Scope, snapshot.ScopeProject) }
 
-// hookAttributes are those that are kept of a hook of a dropped-in module: which it is,
-// and not what it runs.
-var hookAttributes = []string{"event", "matcher", "type", "digest"}
+// attributeEvent and attributeDigest are those of a hook.
+const (
+	attributeEvent  = "event"
+	attributeDigest = "digest"
+)
+
+// hookEvents are what hooks are known to be run at, in lower case: a word of this list says
+// nothing else.
+var hookEvents = strings.Fields(`
+	afteragent afteragentresponse afteragentthought afterfileedit aftermcpexecution aftermodel aftershellexecution aftertool
+	agentspawn agentstop beforeagent beforemcpexecution beforemodel beforereadfile beforeshellexecution beforesubmitprompt
+	beforetabfileread beforetool beforetoolselection configchange erroroccurred notification permissiondenied permissionrequest
+	postcompact posttooluse posttoolusefailure precompact precompress pretooluse sessionend sessionstart setup stop stopfailure
+	subagentstart subagentstop taskcancel taskcomplete taskcompleted taskresume taskstart userpromptsubmit userpromptsubmitted
+	worktreecreate worktreeremove`)
 
 // redact takes out of the rows of a dropped-in module what could have been taken out of
-// a settings file, if it has seen one. Of an mcp_config the host keeps nothing anyway.
-func redact(rows []abi.Resource) {
-	for i := range rows {
-		row := &rows[i]
-		row.Description, row.Error, row.Findings, row.Readers = "", "", nil, nil
+// a settings file, if it has seen one: all that it chooses itself, in whatever code. What is
+// left of hooks is one for each event of a file, whose digest is the host's. Of an
+// mcp_config the host keeps nothing anyway.
+func redact(rows []abi.Resource) []abi.Resource {
+	type hook struct{ path, event string }
+	seen := map[hook]bool{}
+	kept := rows[:0]
+	for _, row := range rows {
+		row.Name, row.Key, row.Description, row.Error, row.Findings, row.Readers = "", "", "", "", nil, nil
 		switch c := row.Content; {
 		case c == nil:
 		case c.Inline != nil:
@@ -114,19 +131,21 @@ func redact(rows []abi.Resource) {
 		default: // it may be a copy, or have another name
 			row.Content = &abi.Content{File: c.File, Withheld: true}
 		}
-		var kept map[string]abi.Value
+		said := row.Attributes[attributeEvent].Text
+		row.Attributes = nil
 		if row.Kind == abi.KindHook {
-			for k, v := range row.Attributes {
-				if slices.Contains(hookAttributes, k) {
-					if kept == nil {
-						kept = make(map[string]abi.Value)
-					}
-					kept[k] = v
-				}
+			if !slices.Contains(hookEvents, strings.ToLower(said)) {
+				said = ""
 			}
-		} else {
-			row.Name, row.Key = "", ""
+			at := hook{row.Path, strings.ToLower(said)}
+			if seen[at] {
+				continue
+			}
+			seen[at] = true
+			row.Status, row.Key = "", at.event
+			row.Attributes = map[string]abi.Value{attributeEvent: abi.String(at.event), attributeDigest: abi.String("")}
 		}
-		row.Attributes = kept
+		kept = append(kept, row)
 	}
+	return kept
 }

@@ -146,7 +146,9 @@ func (e *Engine) try(ctx context.Context, r *Resolver, root Root, o *Outcome) (*
 		return nil, err
 	}
 	if r.DropIn && run.SawSettings() {
-		redact(res.Response.Resources)
+		before := len(res.Response.Resources)
+		res.Response.Resources = redact(res.Response.Resources)
+		res.Rows -= before - len(res.Response.Resources)
 	}
 	rows := rowReader{resolver: r, by: r.by(), root: root, run: run, home: e.opts.Home, maxInline: e.opts.MaxResourceBytes, maxRows: e.maxRows()}
 	candidates, plain := rows.read(res.Response, res.Rows)

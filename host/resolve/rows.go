@@ -143,6 +143,11 @@ func (r *rowReader) resource(row *abi.Resource) (*snapshot.Resource, error) {
 	if err := r.content(row, res); err != nil {
 		return nil, err
 	}
+	if digest, ok := res.Attributes[attributeDigest]; ok && digest.Text == "" && res.Kind == abi.KindHook { // see redact
+		if delete(res.Attributes, attributeDigest); len(res.ContentHash) > 0 {
+			res.Attributes[attributeDigest] = snapshot.Attribute{Text: res.ContentHash.String()}
+		}
+	}
 	if lost != nil && (row.Content == nil || row.Content.Inline != nil) {
 		unreachable(lost, res)
 	}

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"encoding/hex"
 	"io/fs"
 	"strings"
 
@@ -35,21 +36,21 @@ func repeat(kinds ...guest.Kind) func(*guest.Request, fs.FS) (*guest.Response, e
 				return nil //nolint:nilerr // a directory, or not for us
 			}
 			said := strings.TrimSpace(string(text))
+			coded := hex.EncodeToString([]byte(said))
 			resp.Warnings = append(resp.Warnings, said)
 			guest.Log(guest.LevelInfo, said)
 			for _, kind := range kinds {
 				row := guest.Resource{
-					Kind: kind, Path: path, Name: said, Description: said, Content: guest.File(path),
-					Attributes: map[string]guest.Value{"command": {Text: said}, said: {Text: "x"}},
+					Kind: kind, Path: path, Name: said, Key: coded, Description: said, Content: guest.File(path),
+					Attributes: map[string]guest.Value{
+						"command": {Text: said}, said: {Text: "x"}, "event": {Text: coded}, "matcher": {Text: said}, "type": {Text: said}, "digest": {Text: coded},
+					},
 					Convention: said, Readers: []string{said}, Findings: []guest.Finding{{Code: said, Severity: "info", Message: said}},
 				}
-				if kind == guest.Hook { // of which these may be kept
-					row.Name = ""
-				}
 				resp.Resources = append(resp.Resources, row)
-				row.Content, row.Key = guest.Inline(said), "inline"
+				row.Content, row.Key = guest.Inline(said), said+"inline"
 				resp.Resources = append(resp.Resources, row)
-				row.Status, row.Error, row.Key = "invalid", said, "invalid"
+				row.Status, row.Error, row.Key = "invalid", said, said+"invalid"
 				resp.Resources = append(resp.Resources, row)
 			}
 			return nil

@@ -100,6 +100,18 @@ func TestDescribed(t *testing.T) {
 	}
 }
 
+// TestHooksOfSettings: what an agent takes out of hooks is told beforehand.
+func TestHooksOfSettings(t *testing.T) {
+	t.Parallel()
+	for reads, want := range map[string]bool{".claude/settings.json": true, "**": true, "hooks-of-mine.json": false} {
+		describe := strings.NewReplacer("AGENTS.md", reads, `"instruction_file"`, `"hook"`).Replace(description)
+		r := check(t, write(t, fixed(describe, nothing)), options())
+		if got := strings.Contains(lines(r), "warn describe r: its hooks lose their words"); got != want {
+			t.Errorf("with %s: %v\n%s", reads, got, lines(r))
+		}
+	}
+}
+
 // TestAnswers: modules that don't look at what they are asked.
 func TestAnswers(t *testing.T) {
 	t.Parallel()

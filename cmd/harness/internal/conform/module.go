@@ -90,12 +90,23 @@ func (c *checker) describe() {
 		if slices.Contains(r.Kinds, abi.KindMCPConfig) && !vfs.SeesSettings(r.Kinds) {
 			warn(r.Name, "it declares mcp_config together with kinds other than hook and plugin", "make a resolver of its own for mcp_config: no other sees such files")
 		}
+		if slices.Contains(r.Kinds, abi.KindHook) && vfs.SeesSettings(r.Kinds) && slices.ContainsFunc(r.Reads, mayBeSettings) {
+			warn(r.Name, "its hooks lose their words where it opens settings files, which may hold tokens: of each file and event one is kept, without name, key and matcher",
+				"read files that hold nothing but hooks in a resolver of its own")
+		}
 		for _, p := range r.Reads {
 			if hidden := protected(p, r.Kinds); hidden != "" {
 				warn(r.Name, "its reads name "+p+", which "+hidden, "leave it out, or tell operators which grant it needs")
 			}
 		}
 	}
+}
+
+// mayBeSettings reports whether a pattern names a settings file, or any file.
+func mayBeSettings(pattern string) bool {
+	return strings.Contains(pattern, "**") || slices.ContainsFunc(patterns.Paths(pattern), func(path string) bool {
+		return slices.ContainsFunc(vfs.SettingsPatterns(), func(settings string) bool { return matchesAnywhere(settings, path) })
+	})
 }
 
 // protected says why a resolver doesn't see a place that it names literally.

@@ -34,6 +34,12 @@
 //     of them, within a second while there are more. Where a watcher names no paths
 //     (it has lost events, a watch was added, there are too many), all is checked at
 //     once, as in a Refresh.
+//   - What is ready is published without what isn't: the built-in module is run first and
+//     to its end, and dropped-in ones are waited for 100 ms together, 2 s at the start.
+//     What they had found is there meanwhile, marked stale, and they are run when nothing
+//     else is to be done, on half of the processors. A Refresh waits for all. A dropped-in
+//     module that has run for 30 s in two minutes rests: it is failing, for 30 s, then
+//     longer each time.
 //   - A snapshot holds what one version of each module found, in all roots. A
 //     module file takes effect while Run goes on, as package plugin says, and its
 //     new version takes the place of the old one between two refreshes.

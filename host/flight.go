@@ -16,6 +16,9 @@ type scope struct {
 	near   map[string][]string
 	paths  []string // those in which these lie, near these
 	reason string
+	// whole waits for all resolvers, slow for those that were postponed before; see
+	// patience.
+	whole, slow bool
 }
 
 // everything is the scope of a full refresh.
@@ -39,6 +42,7 @@ func (s scope) merge(other scope) scope {
 	merged := scope{
 		all: s.all || other.all, owners: map[string]bool{}, near: map[string][]string{},
 		paths: slices.Concat(s.paths, other.paths), reason: s.reason,
+		whole: s.whole || other.whole, slow: s.slow || other.slow,
 	}
 	if merged.reason == "" || other.all && !s.all {
 		merged.reason = other.reason

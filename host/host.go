@@ -33,6 +33,7 @@ type Host struct {
 	hints     hints
 	hold      gate // of the first snapshot
 	unchecked unchecked
+	postponed postponed
 	unsaved   chan struct{} // holds a token while there are memos to save
 	peer      replaceable[*push.Pusher]
 	watching  replaceable[watch.Options]
@@ -80,6 +81,7 @@ func New(opts Options) (*Host, error) {
 	}
 	h.hints.wake = make(chan struct{}, 1)
 	h.unchecked.wake = make(chan struct{}, 1)
+	h.postponed.wake = make(chan struct{}, 1)
 	h.life, h.end = context.WithCancelCause(context.Background())
 	h.turn = turn.New(h.life)
 	h.flights.work, h.flights.life = h.fly, h.life

@@ -115,6 +115,8 @@ type Options struct {
 
 	// NoMemo runs every resolver at every refresh, to try or measure them.
 	NoMemo bool
+	// WaitForAll has every refresh wait for all modules, however slow.
+	WaitForAll bool
 	// MemoDir keeps memos between processes, sealed with the same key as
 	// CacheDir; empty keeps none.
 	MemoDir string

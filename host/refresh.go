@@ -55,7 +55,9 @@ func (h *Host) Refresh(ctx context.Context) (*Report, error) {
 	if !h.hold.isOpen() {
 		return nil, ErrHeld
 	}
-	return h.flights.join(ctx, everything("resync"))
+	want := everything("resync")
+	want.whole = true
+	return h.flights.join(ctx, want)
 }
 
 // fly is one flight's refresh, once the first snapshot isn't held back any
@@ -67,6 +69,7 @@ func (h *Host) fly(f *flight) (report *Report, err error) {
 	case <-f.ctx.Done():
 		return nil, context.Cause(f.ctx)
 	}
+	defer h.postponed.yield()()
 	err = h.turn.Do(f.ctx, func(ctx context.Context) (err error) {
 		report, err = h.refresh(ctx, h.flights.depart(f))
 		return err
@@ -192,7 +195,7 @@ func (h *Host) resolve(ctx context.Context, s scope, used []usedRoot, resolvers 
 	for i, u := range todo {
 		looked[i].Near = s.nearIn(u.slot)
 	}
-	checked, err := h.engine.Resolve(ctx, resolvers, looked)
+	checked, err := h.engine.ResolveWithin(ctx, h.patience(s), resolvers, looked)
 	if err != nil {
 		return nil, err
 	}
@@ -201,6 +204,7 @@ func (h *Host) resolve(ctx context.Context, s scope, used []usedRoot, resolvers 
 	}
 	n := len(resolvers)
 	for i, u := range todo {
+		h.postponed.note(u.slot.owner, slices.ContainsFunc(checked[i*n:(i+1)*n], func(o resolve.Outcome) bool { return o.Postponed }))
 		u.slot.outcomes, u.slot.known = checked[i*n:(i+1)*n:(i+1)*n], true
 	}
 	return checked, nil
@@ -251,7 +255,7 @@ func (h *Host) logOutcomes(outcomes []resolve.Outcome) {
 		case o.Rewritten:
 			h.log.Debug("read again what the resolver doesn't look at", slog.String("resolver", o.Resolver), slog.String("root", o.Root),
 				slog.String("changed", o.Changed))
-		case !o.Reused:
+		case !o.Reused && !o.Postponed:
 			h.log.Debug("resolver run", slog.String("resolver", o.Resolver), slog.String("root", o.Root),
 				slog.String("changed", o.Changed), slog.Duration("took", o.Duration), slog.Int64("fuel", o.Fuel))
 		}

@@ -35,7 +35,7 @@ func (h *Host) Run(ctx context.Context) error {
 	defer cancel()
 	defer context.AfterFunc(h.life, cancel)()
 	var g errgroup.Group
-	for _, part := range []func(context.Context) error{h.endHold, h.push, h.watch, h.followHints, h.checkRest, h.save, h.catalog.Run, h.followPlugins, h.followProviders} {
+	for _, part := range []func(context.Context) error{h.endHold, h.push, h.watch, h.followHints, h.checkRest, h.runPostponed, h.save, h.catalog.Run, h.followPlugins, h.followProviders} {
 		g.Go(func() error {
 			if err := part(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, ErrClosed) {
 				cancel() // one that ends ends all

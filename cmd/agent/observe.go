@@ -29,8 +29,10 @@ func resolveInfo(o *resolve.Outcome) metrics.ResolveInfo {
 	switch {
 	case o.Reused:
 		return metrics.ResolveInfo{Resolver: o.Resolver, Result: metrics.ResultReused}
-	case o.Quarantined:
+	case o.Quarantined, o.Rests:
 		return metrics.ResolveInfo{Resolver: o.Resolver, Result: metrics.ResultQuarantined}
+	case o.Postponed:
+		return metrics.ResolveInfo{Resolver: o.Resolver, Result: metrics.ResultPostponed}
 	case o.Err != nil:
 		info.Result, info.Kill = metrics.ResultFailed, killOf(o.Err)
 	default:

@@ -80,6 +80,7 @@ func (a *app) watch(ctx context.Context, s *watchSettings, what, tree string) (e
 		return err
 	}
 	opts.PluginFiles, opts.Roots = []string{file}, []host.RootSpec{{Path: tree, Role: role}}
+	opts.WaitForAll = true
 	opts.NoMemo, opts.Observe = false, w.reports.put
 	if w.dir != "" {
 		opts.PluginSettle = time.Millisecond // a build puts the file there at once

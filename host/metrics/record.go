@@ -15,7 +15,8 @@ const (
 	ResultReused      = "reused"      // the memo holds
 	ResultRun         = "run"         // it ran
 	ResultFailed      = "failed"      // it ran, and failed
-	ResultQuarantined = "quarantined" // it wasn't run, having failed too often
+	ResultQuarantined = "quarantined" // it wasn't run, having failed too often, or run for too long
+	ResultPostponed   = "postponed"   // it wasn't waited for, and runs later
 )
 
 // The reasons of a run.

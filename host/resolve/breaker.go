@@ -118,4 +118,5 @@ func (e *Engine) Retry() {
 	for _, at := range e.entries {
 		at.breaker = breaker{}
 	}
+	clear(e.usage)
 }

@@ -35,6 +35,9 @@ type Options struct {
 	// Home is the user's home directory, which an import may begin with; empty when
 	// there is none.
 	Home string
+	// TimeShare is for how long a dropped-in module may run in two minutes, all its
+	// resolvers in all roots together; 0 means 30 s.
+	TimeShare time.Duration
 	// Now returns the time, for quarantines; nil means time.Now.
 	Now func() time.Time
 }
@@ -130,6 +133,9 @@ type Outcome struct {
 	// Quarantined says that the resolver has failed too often in this root to
 	// be run again soon. Err then holds numbers that change with each try.
 	Quarantined bool
+	// Rests says that it wasn't run because its module has run for too long lately;
+	// Postponed, that it wasn't waited for: see Patience. Then Err is nil.
+	Rests, Postponed bool
 	// Failure is what to tell of Err where only news are told: the error of the
 	// first of all failures in a row since anything changed that the resolver had
 	// looked at. Further tries, quarantines and what varies in errors don't change
@@ -188,6 +194,7 @@ type Engine struct {
 	mu      sync.Mutex // guards what follows, entries' fields too; no file is read under it
 	entries map[key]*entry
 	kept    map[string]*keptRoot // by Root signature
+	usage   map[string]*usage    // of dropped-in modules, by digest
 }
 
 // New makes an Engine.
@@ -201,11 +208,14 @@ func New(opts Options) *Engine {
 	if opts.MaxResources <= 0 {
 		opts.MaxResources = snapshot.DefaultMaxResources
 	}
+	if opts.TimeShare <= 0 {
+		opts.TimeShare = timeShare
+	}
 	opts.Limits.KeepBytes = opts.MaxResourceBytes
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	return &Engine{opts: opts, entries: map[key]*entry{}, kept: map[string]*keptRoot{}}
+	return &Engine{opts: opts, entries: map[key]*entry{}, kept: map[string]*keptRoot{}, usage: map[string]*usage{}}
 }
 
 // Resolve runs every resolver on every root, as far as memos don't answer, and
@@ -220,7 +230,7 @@ func (e *Engine) Resolve(ctx context.Context, resolvers []Resolver, roots []Root
 			r := root.resolver(resolvers, j)
 			g.Go(func() error {
 				o := &outcomes[i*len(resolvers)+j]
-				*o = e.resolveOne(ctx, r, root)
+				*o = e.resolveOne(ctx, r, root, nil)
 				return nil
 			})
 		}

@@ -28,7 +28,9 @@ type flaky struct {
 	root     resolve.Root
 }
 
-func newFlaky(t *testing.T) *flaky {
+func newFlaky(t *testing.T) *flaky { return flakyWith(t, resolve.Options{}) }
+
+func flakyWith(t *testing.T, opts resolve.Options) *flaky {
 	t.Helper()
 	path, err := built.Guest(t.Context(), "./testdata/flaky")
 	if err != nil {
@@ -49,7 +51,8 @@ func newFlaky(t *testing.T) *flaky {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = root.Close(); _ = module.Close() })
-	f.engine = resolve.New(resolve.Options{Now: func() time.Time { return f.now }})
+	opts.Now = func() time.Time { return f.now }
+	f.engine = resolve.New(opts)
 	f.resolver = resolve.Resolver{Module: resolvetest.Module(module), Info: module.Description().Resolvers[0]}
 	f.root = resolve.Root{FS: root}
 	return f
@@ -283,5 +286,56 @@ func TestSameCandidates(t *testing.T) {
 	}
 	if given[1].Candidates[1].Root != 0 {
 		t.Error("those given were changed")
+	}
+}
+
+// TestRests: a dropped-in module that has run for longer than its share rests, for longer
+// each time, and shows its last rows meanwhile; the built-in one doesn't.
+func TestRests(t *testing.T) {
+	f := flakyWith(t, resolve.Options{TimeShare: time.Nanosecond})
+	edits := 0
+	edit := func() resolve.Outcome {
+		edits++
+		f.write("a.md", fmt.Sprint("text ", edits))
+		return f.resolve()
+	}
+	for range 3 {
+		if o := edit(); o.Err != nil || o.Rests || o.Reused {
+			t.Fatalf("built in: %+v", o)
+		}
+	}
+	f.resolver.DropIn = true
+	if o := edit(); o.Err != nil {
+		t.Fatal(o.Err)
+	}
+	var told error
+	for _, wait := range []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute} {
+		o := edit()
+		if !o.Rests || o.Quarantined || !strings.Contains(o.Err.Error(), "rests for "+wait.String()) {
+			t.Fatalf("it doesn't rest for %s: %+v", wait, o)
+		}
+		if told != nil && o.Failure.Error() != told.Error() {
+			t.Errorf("what is told changes from %q to %q", told, o.Failure)
+		}
+		told = o.Failure
+		if got := rows(o); len(got) != 1 || !strings.Contains(got[0], " stale") {
+			t.Errorf("meanwhile it shows %v", got)
+		}
+		f.now = f.now.Add(wait)
+		if o := edit(); o.Err != nil || !strings.Contains(fmt.Sprint(rows(o)), fmt.Sprint("text ", edits)) {
+			t.Fatalf("after %s: %v, %v", wait, o.Err, rows(o))
+		}
+	}
+	if o := edit(); !o.Rests {
+		t.Error("it doesn't rest any more")
+	}
+	f.engine.Retry()
+	if o := edit(); o.Err != nil {
+		t.Errorf("tried again: %v", o.Err)
+	}
+	f.now = f.now.Add(time.Hour)
+	edit()
+	if o := edit(); !strings.Contains(fmt.Sprint(o.Err), "rests for 30s") {
+		t.Errorf("after a good hour: %v", o.Err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"waymark/abi"
 	"waymark/host/sandbox"
@@ -106,6 +107,7 @@ type entry struct {
 	turn    chan struct{}
 	memo    *memo
 	breaker breaker
+	took    time.Duration // of the last run
 	// finished is of whoever has the turn.
 	finished finished
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"waymark/abi"
 	"waymark/host/sandbox"
@@ -14,8 +15,9 @@ import (
 )
 
 // resolveOne answers for one (resolver, root): from the memo when it is fresh, else by
-// running the resolver, else with what is left of its last good answer.
-func (e *Engine) resolveOne(ctx context.Context, r *Resolver, root Root) (o Outcome) {
+// running the resolver, as far as that is waited for, else with what is left of its last
+// good answer.
+func (e *Engine) resolveOne(ctx context.Context, r *Resolver, root Root, w *waiting) (o Outcome) {
 	o = Outcome{Resolver: r.ID(), Root: root.FS.Path(), View: viewOf(r, root, false), showable: showable(r)}
 	defer func() { o.Failure = cmp.Or(o.Failure, o.Err) }()
 	if r.Off {
@@ -42,17 +44,25 @@ func (e *Engine) resolveOne(ctx context.Context, r *Resolver, root Root) (o Outc
 	if last != nil && e.fresh(k, at, r, root, last, &o) {
 		return o
 	}
-	if e.quarantined(at, &o) {
+	if e.quarantined(at, &o) || e.rests(r, &o) {
 		e.fallBack(r, root, last, &o)
 		return o
 	}
-	m, err := e.run(ctx, r, root, &o)
+	running, end, ok := w.begin(ctx, e.took(r, root))
+	if !ok {
+		o.Postponed = true
+		e.fallBack(r, root, last, &o)
+		return o
+	}
+	defer end()
+	m, err := e.run(running, r, root, &o)
 	if err == nil && m.Bundle != bundle { // a manifest came or went
 		o.View, o.units = viewOf(r, root, m.Bundle), nil
 		if o.Filter, err = e.filters.of(&o.View); err == nil {
-			m, err = e.run(ctx, r, root, &o)
+			m, err = e.run(running, r, root, &o)
 		}
 	}
+	e.ran(at, r, &o, running.Err() != nil)
 	switch {
 	case err == nil:
 		e.succeeded(at)
@@ -63,12 +73,29 @@ func (e *Engine) resolveOne(ctx context.Context, r *Resolver, root Root) (o Outc
 		m.fill(&o, at, r, root)
 	case ctx.Err() != nil:
 		o.Err = err
+	case running.Err() != nil:
+		o.Postponed = true
+		e.fallBack(r, root, last, &o)
 	default:
 		e.failed(at, root.FS, &o, err)
 		e.fallBack(r, root, last, &o)
 	}
 	return o
 }
+
+// ran notes for how long a resolver ran. One that was cut off takes longer than that.
+func (e *Engine) ran(at *entry, r *Resolver, o *Outcome, cut bool) {
+	e.mu.Lock()
+	at.took = o.Duration
+	if cut {
+		at.took = max(at.took, cutOff)
+	}
+	e.mu.Unlock()
+	e.spend(r, o.Duration)
+}
+
+// cutOff is how long a run that was cut off is thought to take, until it is known.
+const cutOff = time.Minute
 
 // offShape is that of the outcomes of resolvers that are off.
 var offShape = new(Shape)
@@ -211,7 +238,7 @@ func (e *Engine) fallBack(r *Resolver, root Root, last *memo, o *Outcome) {
 	r.complete(o.Candidates, root)
 	o.Warnings = rows.warnings
 	o.Trace = append(o.Trace[:len(o.Trace):len(o.Trace)], run.Trace()...)
-	if o.Quarantined {
+	if o.Quarantined || o.Rests || o.Postponed {
 		// Nothing was run: what the last good answer looked at is what will
 		// matter to the next one.
 		o.Trace = append(o.Trace, last.Trace...)

@@ -41,7 +41,7 @@ type Options struct {
 	// ones are read again at every check, and figures are of what holds for the rest
 	// of their lives.
 	Age time.Duration
-	// Parts chooses what is measured: edits, web, halves, starts, memory, several,
+	// Parts chooses what is measured: edits, web, halves, starts, memory, slow, several,
 	// large. Nil means all.
 	Parts *regexp.Regexp
 	// Progress gets a line about what is going on; nil means nowhere.
@@ -148,6 +148,7 @@ func (b *bench) all(ctx context.Context) error {
 		{"halves", b.halves, b.Skills[:1]},
 		{"starts", b.starts, b.Skills},
 		{"memory", b.memory, b.sizes(200)},
+		{"slow", b.slow, b.Skills[:1]},
 		{"several", b.several, b.Skills[:1]},
 		{"large", b.large, []int{b.Large}},
 	} {
@@ -193,6 +194,7 @@ type site struct {
 	edited [2]int // the skills that are edited, in place and by renaming
 	edit   int    // counts edits, so that each has its own text
 
+	args  []string   // further ones of its agent
 	agent *e2e.Agent // the one that runs; nil when there is none
 }
 
@@ -256,7 +258,7 @@ func (s *site) close(failed bool) (err error) {
 // start starts an agent that pushes to the site's hub, or somewhere else.
 func (s *site) start(ctx context.Context, url string) (err error) {
 	s.agent, err = e2e.StartAgent(ctx, e2e.AgentOptions{
-		Program: s.program, Home: s.home, Root: s.root, URL: url, TokenFile: s.token,
+		Program: s.program, Home: s.home, Root: s.root, URL: url, TokenFile: s.token, Args: s.args,
 	})
 	return err
 }

@@ -38,7 +38,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.Uint64Var(&opts.Seed, "seed", 1, "chooses the pauses between these steps")
 	flags.IntVar(&opts.Large, "large", 4000, "size of the large workspace, in skills of 3 KiB")
 	flags.IntVar(&opts.Later, "later", 200, "how many edits there are before memory is looked at for the last time")
-	parts := flags.String("run", "", "measure only parts that match this `regexp`: edits, web, halves, starts, memory, several, large")
+	parts := flags.String("run", "", "measure only parts that match this `regexp`: edits, web, halves, starts, memory, slow, several, large")
 	sizes := flags.String("skills", "4,50,200", "sizes of the workspaces, in skills of 8 KiB")
 	asJSON := flags.Bool("json", false, "print JSON instead of a table")
 	if err := flags.Parse(args); err != nil {

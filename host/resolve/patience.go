@@ -1,0 +1,171 @@
+package resolve
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"waymark/internal/backoff"
+)
+
+// Patience is how long Resolve waits for dropped-in modules, which may be slow: what they
+// haven't answered by then is postponed. The built-in one is run before them, and to its end.
+type Patience struct {
+	// For is how long they are waited for together. 0 waits until all have answered.
+	For time.Duration
+	// Slow runs those that are known to take longer, too: what has begun is waited for.
+	Slow bool
+}
+
+// errPostponed ends a run that isn't waited for any longer.
+var errPostponed = errors.New("postponed: it takes too long to be waited for")
+
+// waiting is a Patience under way; nil waits for all.
+type waiting struct {
+	Patience
+	until time.Time
+}
+
+// ResolveWithin is Resolve for who doesn't wait for everything. What is postponed has the
+// candidates that were found last, marked stale, as after a failure.
+func (e *Engine) ResolveWithin(ctx context.Context, p Patience, resolvers []Resolver, roots []Root) ([]Outcome, error) {
+	if p.For <= 0 {
+		return e.Resolve(ctx, resolvers, roots)
+	}
+	outcomes := make([]Outcome, len(roots)*len(resolvers))
+	type job struct {
+		at   int
+		r    *Resolver
+		root Root
+		took time.Duration
+	}
+	var quick, others []job
+	for i, root := range roots {
+		for j := range resolvers {
+			one := job{at: i*len(resolvers) + j, r: root.resolver(resolvers, j), root: root}
+			if !one.r.DropIn {
+				quick = append(quick, one)
+				continue
+			}
+			one.took = e.took(one.r, root)
+			others = append(others, one)
+		}
+	}
+	run := func(jobs []job, parallel int, w *waiting) {
+		var g errgroup.Group
+		g.SetLimit(parallel)
+		for _, one := range jobs {
+			g.Go(func() error {
+				if ctx.Err() != nil { // the answer is the context's error
+					return nil
+				}
+				outcomes[one.at] = e.resolveOne(ctx, one.r, one.root, w)
+				return nil
+			})
+		}
+		_ = g.Wait() // the goroutines return nil
+	}
+	run(quick, e.opts.Parallel, nil)
+	slices.SortStableFunc(others, func(a, b job) int { return cmp.Compare(a.took, b.took) })
+	parallel := e.opts.Parallel
+	if p.Slow { // the other processors are for whoever comes
+		parallel = max(1, parallel/2)
+	}
+	run(others, parallel, &waiting{p, time.Now().Add(p.For)})
+	return outcomes, ctx.Err()
+}
+
+// took is how long a resolver's last run in a root took, 0 where nobody knows.
+func (e *Engine) took(r *Resolver, root Root) time.Duration {
+	if r.Off {
+		return 0
+	}
+	at := e.entryOf(e.keyOf(r, root))
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return at.took
+}
+
+// begin returns the context of a run, or false where it is postponed.
+func (w *waiting) begin(ctx context.Context, took time.Duration) (_ context.Context, end func(), ok bool) {
+	if w == nil {
+		return ctx, func() {}, true
+	}
+	left := time.Until(w.until)
+	if left <= 0 || !w.Slow && took > left {
+		return nil, nil, false
+	}
+	if w.Slow {
+		return ctx, func() {}, true
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	timer := time.AfterFunc(left, func() { cancel(errPostponed) })
+	return ctx, func() { timer.Stop(); cancel(nil) }, true
+}
+
+const (
+	// timeShare is Options.TimeShare, a quarter of a processor. A module that has run for
+	// longer in timeWindow rests, for as long as a resolver that fails.
+	timeShare  = 30 * time.Second
+	timeWindow = 2 * time.Minute
+)
+
+// usage is for how long a module has run lately.
+type usage struct {
+	since time.Time
+	spent time.Duration
+	until time.Time // it rests; zero while it doesn't
+	wait  time.Duration
+}
+
+// greedyError says that a module rests. Its text doesn't change while it does.
+type greedyError struct{ share, wait time.Duration }
+
+func (e *greedyError) Error() string {
+	return fmt.Sprintf("its module has run for more than %s in %s, and rests for %s: make it quicker, or let it read less", e.share, timeWindow, e.wait)
+}
+
+// errGreedy is what is told of it where only news are.
+var errGreedy = errors.New("its module runs for too long, again and again, and rests meanwhile: make it quicker, or let it read less")
+
+// spend counts a run of a dropped-in module.
+func (e *Engine) spend(r *Resolver, d time.Duration) {
+	if !r.DropIn {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	u := e.usage[r.Module.Digest]
+	if u == nil {
+		u = &usage{}
+		e.usage[r.Module.Digest] = u
+	}
+	now := e.opts.Now()
+	if now.Sub(u.since) > timeWindow {
+		if u.spent <= e.opts.TimeShare && now.Sub(u.until) > timeWindow {
+			u.wait = 0
+		}
+		u.since, u.spent = now, 0
+	}
+	if u.spent += d; u.spent > e.opts.TimeShare {
+		u.wait = backoff.After(u.wait, firstQuarantine, longestQuarantine)
+		u.until, u.since, u.spent = now.Add(u.wait), now, 0
+	}
+}
+
+// rests says in an outcome that a module has run for too long, and reports whether it has.
+func (e *Engine) rests(r *Resolver, o *Outcome) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	u := e.usage[r.Module.Digest]
+	if u == nil || !r.DropIn || !e.opts.Now().Before(u.until) {
+		return false
+	}
+	o.Rests, o.Err, o.Failure = true, &greedyError{e.opts.TimeShare, u.wait}, errGreedy
+	return true
+}

@@ -87,6 +87,23 @@ func bombs() []Case {
 			}
 			return wasmtest.WithSection(plain(), exportSection, wasmtest.Vector(entries))
 		}, Within: 2 * time.Second, Want: rejected(`export`)},
+		{Name: "type-values-4-million", Module: func() []byte {
+			entry := append([]byte{0x60, 100}, append(wasmtest.Repeat(100, []byte{0x7f})[1:], 0)...)
+			return wasmtest.WithSection(plain(), typeSection, wasmtest.Repeat(40_000, entry))
+		}, Memory: 96, Want: rejected(`type`)},
+		{Name: "names-of-exports-9-mb", Module: func() []byte {
+			var entries [][]byte
+			for i := range 9_000 {
+				entries = append(entries, append(wasmtest.Name(strings.Repeat("e", 1000)+fmt.Sprint(i)), 0, 0))
+			}
+			return wasmtest.WithSection(plain(), exportSection, wasmtest.Vector(entries))
+		}, Memory: 96, Want: rejected(`names`)},
+		{Name: "name-section-30-mb", Memory: 160, Within: 2 * time.Second, Module: func() []byte {
+			entry := append([]byte{0}, wasmtest.Name(strings.Repeat("n", 1000))...)
+			functions := wasmtest.Repeat(30_000, entry)
+			body := append(append([]byte{1}, wasmtest.LEB(uint32(len(functions)))...), functions...)
+			return wasmtest.WithSection(plain(), 0, append(wasmtest.Name("name"), body...))
+		}, Want: ends(Ready, Rejected)},
 		{Name: "counts-that-lie", Module: func() []byte { // four billion types in three bytes
 			return wasmtest.WithSection(plain(), typeSection, []byte{0xff, 0xff, 0xff, 0xff, 0x0f, 0x60, 0, 0})
 		}, Want: rejected(`.`)},

@@ -20,6 +20,11 @@ type Limits struct {
 	// 50,000: while it compiles, the engine takes some hundred bytes for each, and
 	// keeps a part of that as long as the module is loaded.
 	MaxTypeValues int
+	// MaxNames is the sum of the lengths of the names of imports and exports, in bytes.
+	// Default 1 MiB. As many of the names of functions are kept, which are for people; the
+	// rest are dropped. The engine keeps them as long as the module is loaded. Unstripped
+	// Go guests have 0.5 MB. Other custom sections are dropped, whatever they hold.
+	MaxNames int
 	// MaxImports is the number of imports. Default 1,000; all that exist for
 	// resolvers are some 80.
 	MaxImports int
@@ -86,6 +91,7 @@ func (l Limits) withDefaults() Limits {
 		{&l.MaxTypes, 10_000},
 		{&l.MaxArity, 128},
 		{&l.MaxTypeValues, 50_000},
+		{&l.MaxNames, 1 << 20},
 		{&l.MaxImports, 1_000},
 		{&l.MaxFunctions, 50_000},
 		{&l.MaxBody, 128 << 10},

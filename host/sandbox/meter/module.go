@@ -64,6 +64,7 @@ type module struct {
 	bodies   int
 	frames   []int  // of the functions with bodies, in bytes
 	names    []byte // new, the whole section
+	named    int    // bytes of names of imports and exports
 	scratch  []byte // for the body at hand
 }
 

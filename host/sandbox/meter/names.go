@@ -32,7 +32,7 @@ func (m *module) shiftNames(r *reader) []byte {
 
 func (m *module) functionNames(r *reader) []byte {
 	var entries, guarding []byte // which come last
-	count, next := 0, uint32(0)
+	count, next, kept := 0, uint32(0), 0
 	for range r.u32() {
 		if !r.more() {
 			break
@@ -46,6 +46,9 @@ func (m *module) functionNames(r *reader) []byte {
 			continue
 		}
 		next = index + 1
+		if kept += len(name); kept > m.limits.MaxNames {
+			break
+		}
 		count++
 		to := &entries
 		if _, ok := m.guardOf[index]; ok {

@@ -116,3 +116,22 @@ func TestResult(t *testing.T) {
 		t.Error("the start function was forgotten")
 	}
 }
+
+// TestManyNames: of names of functions, which nobody needs, what is too much is dropped.
+func TestManyNames(t *testing.T) {
+	t.Parallel()
+	const n = 2000
+	long := strings.Repeat("n", 1000)
+	names, bodies := []any{}, []body{}
+	for i := range n {
+		names, bodies = append(names, i, long), append(bodies, fn(none))
+	}
+	module := append(wasm(types(sig(tt(), tt())), functions(make([]byte, n)...), code(bodies...)), nameSection(names...)...)
+	res, err := meter.Rewrite(module, meter.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kept := bytes.Count(res.Wasm, []byte(long)); kept < 500 || kept*len(long) > 1<<20 {
+		t.Errorf("%d names of 1,000 bytes are kept", kept)
+	}
+}

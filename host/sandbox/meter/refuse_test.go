@@ -2,6 +2,7 @@ package meter_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -153,6 +154,8 @@ func TestRefused(t *testing.T) {
 		"too many results":          {wasm(types(sig(nil, slices.Repeat(tt(i32), 129)))), "results"},
 		"too many functions":        {wasm(types(v), section(3, num(100_000), make([]byte, 100_000))), "100000 functions"},
 		"too many imports":          {wasm(types(v), imports(many(1001, "a", "b", 0, 0)...)), "imports"},
+		"long names of imports":     {wasm(types(v), imports(many(900, "a", strings.Repeat("b", 1200), 0, 0)...)), "names"},
+		"long names of exports":     {wasm(types(v), functions(0), exports(longNames()...), code(fn(none))), "names"},
 		"too many exports":          {wasm(section(7, num(10_001), make([]byte, 50_000))), "exports"},
 		"too many segments":         {wasm(memory(1), data(many(100_001, at(0, ""))...)), "data segments"},
 		"too many element segments": {wasm(elements(many(10_001, 1, 0, 0)...)), "element segments"},
@@ -228,4 +231,12 @@ func TestDeterministic(t *testing.T) {
 			t.Errorf("%s: the input was changed", name)
 		}
 	}
+}
+
+// longNames are exports whose names are more than a module may have.
+func longNames() (pairs []any) {
+	for i := range 2000 {
+		pairs = append(pairs, fmt.Sprintf("%s%d", strings.Repeat("e", 600), i), 0)
+	}
+	return pairs
 }

@@ -39,6 +39,7 @@ func (m *module) readImports(r *reader) {
 	for range r.count("imports", m.limits.MaxImports) {
 		start := r.pos
 		imp := Import{Module: r.name(), Name: r.name(), Kind: Kind(r.u8())}
+		m.nameBytes(r, start, len(imp.Module)+len(imp.Name))
 		if strings.HasPrefix(imp.Module, ReservedPrefix) {
 			r.fail(start, "import from another module", "import module %.100q is reserved", imp.Module)
 		}
@@ -48,6 +49,13 @@ func (m *module) readImports(r *reader) {
 			return
 		}
 		m.imports = append(m.imports, imp)
+	}
+}
+
+// nameBytes counts names that can't be left out.
+func (m *module) nameBytes(r *reader, start, n int) {
+	if m.named += n; m.named > m.limits.MaxNames && r.err == nil {
+		r.fail(start, hintSmaller, "the names of imports and exports have more than %d bytes", m.limits.MaxNames)
 	}
 }
 
@@ -201,6 +209,7 @@ func (m *module) readExports(r *reader) {
 			counts := [...]int{len(m.funcs), m.tables, m.memories, m.globals}
 			e.index = r.index(e.kind.String(), counts[e.kind])
 		}
+		m.nameBytes(r, start, len(e.name))
 		if strings.HasPrefix(e.name, ReservedPrefix) {
 			r.fail(start, "export it under another name", "export name %.100q is reserved", e.name)
 		}

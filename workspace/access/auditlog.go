@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -230,9 +229,14 @@ type ring struct {
 	used           map[string]int64 // by token
 }
 
+// open opens the file, anew where it was removed, replaced or cut meanwhile.
 func (r *ring) open() error {
 	if r.file != nil {
-		return nil
+		is, err := os.Lstat(r.path)
+		if was, werr := r.file.Stat(); err == nil && werr == nil && os.SameFile(is, was) && is.Size() == r.size {
+			return nil
+		}
+		_ = r.close()
 	}
 	f, err := os.OpenFile(r.path, os.O_RDWR|os.O_CREATE|os.O_APPEND|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
@@ -307,6 +311,7 @@ func (r *ring) append(token string, line []byte) error {
 		}
 	}
 	if _, err := r.file.Write(line); err != nil {
+		_ = r.close() // it may have part of the line, of which the next one must know
 		return err
 	}
 	r.size += n
@@ -322,8 +327,10 @@ func (r *ring) trim(token string, n int64) error {
 		return err
 	}
 	lines := slices.Collect(bytes.Lines(data))
-	total := r.size
-	used := maps.Clone(r.used)
+	total, used := int64(len(data)), map[string]int64{}
+	for _, line := range lines {
+		used[tokenOf(line)] += int64(len(line))
+	}
 	// halve takes the oldest half of a token's lines away, or more, down to least.
 	halve := func(token string, least int64) {
 		lines = slices.DeleteFunc(lines, func(line []byte) bool {
@@ -338,7 +345,7 @@ func (r *ring) trim(token string, n int64) error {
 	if used[token]+n > r.shareOf(token) {
 		halve(token, r.shareOf(token)/2)
 	}
-	for total+n > r.max { // who has most makes room
+	for total+n > r.max && len(lines) > 0 { // who has most makes room
 		most := token
 		for other := range used {
 			if used[other] > used[most] {
@@ -351,8 +358,12 @@ func (r *ring) trim(token string, n int64) error {
 	if err := atomicfile.WriteFile(r.path, kept, 0o600); err != nil {
 		return err
 	}
+	room := r.reserved - r.size
 	_ = r.close() // of what is gone
-	return r.open()
+	if err := r.open(); err != nil || room <= 0 {
+		return err
+	}
+	return r.reserve(room) // which calls that go on count on
 }
 
 func (r *ring) close() error {

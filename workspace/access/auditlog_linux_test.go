@@ -340,3 +340,38 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("%d acts, %d recorded, %v", a.did, acted, err)
 	}
 }
+
+// TestTamperedLog: a log that somebody empties, removes or replaces while it is written
+// goes on, and nothing that is done afterwards is lost.
+func TestTamperedLog(t *testing.T) {
+	for name, tamper := range map[string]func(path string) error{
+		"emptied": func(path string) error { return os.Truncate(path, 0) },
+		"cut":     func(path string) error { return os.Truncate(path, 1000) },
+		"removed": os.Remove,
+		"replaced": func(path string) error {
+			return errors.Join(os.Remove(path), os.WriteFile(path, []byte("nonsense"), 0o600))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			log := access.OpenLog(dir, 64<<10, nil)
+			defer func() { _ = log.Close() }()
+			record := func(token string, n int) {
+				for i := range n {
+					log.Record(access.Record{Time: time.Now(), Token: token, Action: "POST /x", On: []string{fmt.Sprint(token, i), strings.Repeat("x", 300)}, Code: 200})
+				}
+			}
+			for i := range 4 {
+				record(fmt.Sprint("t", i), 30)
+			}
+			if err := tamper(filepath.Join(dir, access.AuditFiles()[1])); err != nil {
+				t.Fatal(err)
+			}
+			record("after", 60)
+			list, _, err := access.ReadLog(dir)
+			if err != nil || last(list) != "after59" || size(t, dir) > 64<<10 {
+				t.Errorf("%d lines, the last %q, %v", len(list), last(list), err)
+			}
+		})
+	}
+}

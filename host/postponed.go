@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -116,6 +117,11 @@ func (h *Host) runPostponed(ctx context.Context) error {
 		}
 		err := h.turn.Do(run, func(ctx context.Context) error {
 			_, err := h.refresh(ctx, scope{owners: owners, reason: "postponed", slow: true})
+			for owner := range owners {
+				if !slices.ContainsFunc(h.used(), func(u usedRoot) bool { return u.slot.owner == owner }) {
+					h.postponed.note(owner, false) // its root has gone
+				}
+			}
 			return err
 		})
 		end()

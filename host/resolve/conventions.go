@@ -142,7 +142,7 @@ func redact(rows []abi.Resource) []abi.Resource {
 				continue
 			}
 			seen[at] = true
-			row.Status, row.Key = "", at.event
+			row.Status, row.Key, row.Convention = "", at.event, ""
 			row.Attributes = map[string]abi.Value{attributeEvent: abi.String(at.event), attributeDigest: abi.String("")}
 		}
 		kept = append(kept, row)

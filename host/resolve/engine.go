@@ -134,7 +134,8 @@ type Outcome struct {
 	// be run again soon. Err then holds numbers that change with each try.
 	Quarantined bool
 	// Rests says that it wasn't run because its module has run for too long lately;
-	// Postponed, that it wasn't waited for: see Patience. Then Err is nil.
+	// Postponed, that it wasn't waited for: see Patience. Then Err is that of its last
+	// run, if that failed.
 	Rests, Postponed bool
 	// Failure is what to tell of Err where only news are told: the error of the
 	// first of all failures in a row since anything changed that the resolver had

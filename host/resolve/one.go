@@ -50,7 +50,7 @@ func (e *Engine) resolveOne(ctx context.Context, r *Resolver, root Root, w *wait
 	}
 	running, end, ok := w.begin(ctx, e.took(r, root))
 	if !ok {
-		o.Postponed = true
+		e.postpone(at, &o)
 		e.fallBack(r, root, last, &o)
 		return o
 	}
@@ -74,13 +74,23 @@ func (e *Engine) resolveOne(ctx context.Context, r *Resolver, root Root, w *wait
 	case ctx.Err() != nil:
 		o.Err = err
 	case running.Err() != nil:
-		o.Postponed = true
+		e.postpone(at, &o)
 		e.fallBack(r, root, last, &o)
 	default:
 		e.failed(at, root.FS, &o, err)
 		e.fallBack(r, root, last, &o)
 	}
 	return o
+}
+
+// postpone says in an outcome that a resolver isn't waited for. One that has failed last is
+// failing still.
+func (e *Engine) postpone(at *entry, o *Outcome) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if o.Postponed = true; at.breaker.steady != nil {
+		o.Err, o.Failure = at.breaker.last, at.breaker.steady.err
+	}
 }
 
 // ran notes for how long a resolver ran. One that was cut off takes longer than that.

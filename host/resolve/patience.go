@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -61,10 +62,9 @@ func (e *Engine) ResolveWithin(ctx context.Context, p Patience, resolvers []Reso
 		g.SetLimit(parallel)
 		for _, one := range jobs {
 			g.Go(func() error {
-				if ctx.Err() != nil { // the answer is the context's error
-					return nil
+				if ctx.Err() == nil { // else that is the answer
+					outcomes[one.at] = e.resolveOne(ctx, one.r, one.root, w)
 				}
-				outcomes[one.at] = e.resolveOne(ctx, one.r, one.root, w)
 				return nil
 			})
 		}
@@ -142,6 +142,7 @@ func (e *Engine) spend(r *Resolver, d time.Duration) {
 	defer e.mu.Unlock()
 	u := e.usage[r.Module.Digest]
 	if u == nil {
+		maps.DeleteFunc(e.usage, func(_ string, u *usage) bool { return e.opts.Now().Sub(u.since) > longestQuarantine })
 		u = &usage{}
 		e.usage[r.Module.Digest] = u
 	}

@@ -56,9 +56,7 @@ func TestKin(t *testing.T) {
 	own, other, fenced, nobodys := leave("own", chats[0], "a"), leave("other", chats[1], "a"), leave("fenced", chats[0], "b"), leave("nobodys", chats[2], "a")
 	holder := runningPID(t, o)
 	others := append(append(append(fenced[:], other[:]...), nobodys[:]...), holder, os.Getpid())
-	for _, thread := range threads(t, holder) {
-		others = append(others, thread)
-	}
+	others = append(others, threads(t, holder)...)
 	for _, pid := range others {
 		if got := run(confined(kill(0, pid), chats[0], "a")); got == "0" {
 			t.Errorf("it may signal %d", pid)

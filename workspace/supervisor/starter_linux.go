@@ -198,7 +198,7 @@ func Starter([]string) int {
 		if pid, errno := forkShim(path, args, rights[:oob], ask[0] == 1); errno == 0 {
 			answer = binary.NativeEndian.AppendUint32(binary.NativeEndian.AppendUint32(nil, uint32(pid)), 0) //nolint:gosec // a number of a process
 		} else {
-			answer = binary.NativeEndian.AppendUint32(answer, uint32(errno))
+			answer = binary.NativeEndian.AppendUint32(answer, uint32(errno)) //nolint:gosec // errors of the system are small
 		}
 		if _, err := unix.Write(connFD, answer); err != nil {
 			return 0
@@ -219,7 +219,7 @@ func forkShim(path string, args []string, rights []byte, terminal bool) (int, sy
 	attr := &syscall.ProcAttr{Dir: "/", Env: []string{}, Sys: &syscall.SysProcAttr{Setsid: true, Setctty: terminal, Cloneflags: unix.CLONE_PARENT}}
 	for _, fd := range fds {
 		defer func() { _ = unix.Close(fd) }()
-		attr.Files = append(attr.Files, uintptr(fd)) //nolint:gosec // a descriptor
+		attr.Files = append(attr.Files, uintptr(fd))
 	}
 	pid, err := syscall.ForkExec(path, args, attr) //nolint:gosec // this very program
 	var errno syscall.Errno

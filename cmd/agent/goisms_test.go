@@ -20,7 +20,7 @@ func TestPlainErrors(t *testing.T) {
 			a.run(ctx, args)
 			return out.String()
 		},
-		Long:  []string{"run", "resolve", "why", "snapshot"},
+		Long:  []string{"run", "resolve", "why", "snapshot", "plugins try"},
 		Files: map[string]string{"sources": `{"version":"x","sources":[3]}`},
 	}
 	p.Walk(t)

@@ -33,7 +33,8 @@ could change them. It takes no approval; to install one move it to a plugin dire
 
 With --once it looks once, and the exit code is 1 when the module can't be used.`,
 		Example: `  agent plugins try build/acme.wasm
-  agent plugins try ./plugins ~/project --once --json | jq '.trial.resources[].id'`,
+  agent plugins try ./plugins ~/project
+  agent plugins try acme.wasm --once --json | jq '.trial.resources[].id'`,
 		Args: cli.Named("FILE or DIR", "[WORKSPACE]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.try(cmd.Context(), append(args, ".")[:2], once, *asJSON)

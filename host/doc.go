@@ -24,8 +24,8 @@
 //     be read raises it once, and is told in SnapshotError and Status.
 //   - Refresh is a barrier: it sees everything that was done before the call.
 //     Callers that come while one is going on share the next.
-//   - After any sequence of edits, what was found incrementally is what a clean
-//     start would find. Events only say where to look: staleness is computed
+//   - After any sequence of edits, and once nothing is postponed, what was found
+//     incrementally is what a clean start would find. Events only say where to look: staleness is computed
 //     from traces, everything is re-checked at a slow pace, and where files
 //     can't be watched it is polled and the snapshot says so.
 //   - Watches are trusted for one thing, and for a moment: which part of a root to

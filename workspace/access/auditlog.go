@@ -422,7 +422,7 @@ func (p *filePosition) read(path string) (list []Record, err error) {
 		return nil, err
 	}
 	known := p.line
-	if p.is != nil && os.SameFile(is, p.is) {
+	if p.is != nil && os.SameFile(is, p.is) && is.Size() >= p.offset { // else it was cut
 		known = ""
 	} else {
 		p.offset = 0

@@ -183,6 +183,9 @@ type MCPServer struct {
 	// is tried again.
 	Restarts int        `json:"restarts"`
 	RetryAt  *time.Time `json:"retry_at,omitempty"`
+	// DevelopedUntil is how long its files of the workspace may change without a question,
+	// since somebody works on it; nil where they may not.
+	DevelopedUntil *time.Time `json:"developed_until,omitempty"`
 }
 
 // MCPServerDetail answers GET /api/v0/mcp/servers/{name}, Waymark's: everything that
@@ -293,6 +296,8 @@ type ApproveMCPServer struct {
 	// Held approves what is held back, too, where it is still what has this digest:
 	// MCPServerDetail.HeldDigest. Empty leaves it held back.
 	Held string `json:"held,omitempty"`
+	// Develop lets the files of the workspace that it covers change for eight hours.
+	Develop bool `json:"develop,omitempty"`
 	// What it may do beyond its profile from now on, in place of what an earlier
 	// approval has given.
 	MCPWidening

@@ -166,6 +166,9 @@ func mcpNote(s *ws.MCPServer) string {
 	if s.Held > 0 {
 		add("agent mcp approve %s takes what is held back", s.Name)
 	}
+	if s.DevelopedUntil != nil {
+		add("developed until %s", s.DevelopedUntil.Local().Format("15:04"))
+	}
 	if unconfined(s) {
 		add("not confined")
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"strings"
 
@@ -49,6 +48,11 @@ approval that holds keeps what it gives, and one of what has changed gives nothi
 Tools are pinned when they are first seen. One that has changed is held back, and shown
 here with what has changed; --tools takes it.
 
+--develop is for somebody who works on a server: for eight hours its files in the workspace
+may change without a question. It has to be confined and is given no secrets; processes of
+chats write nothing of the workspace meanwhile, servers that may write files wait, and an
+edit through the agent in one of its files ends it, as another approval or a denial does.
+
 --changed is for what has changed since it was approved, of all servers: it shows what has,
 with the tools that are held back, and asks once for all of that. What was approved before
 asks nothing when it is back. There is no way to approve all servers at once that nobody
@@ -56,6 +60,7 @@ has approved yet. The exit code is 3 when there is no such server, or no agent r
 		Example: `  agent mcp approve github
   agent mcp approve notes --write notes --unix
   agent mcp approve github --ports 443 --env GITHUB_TOKEN
+  agent mcp approve notes --develop
   agent mcp approve --changed
   agent mcp approve github --yes --digest sha256:2c26b46b68ff
   agent mcp approve github --yes --tools --digest tools:fcde2b2edba5`,
@@ -84,6 +89,7 @@ has approved yet. The exit code is 3 when there is no such server, or no agent r
 	f := cmd.Flags()
 	f.BoolVarP(&s.yes, "yes", "y", false, "don't ask")
 	f.BoolVar(&s.changed, "changed", false, "approve what has changed of all servers since it was approved")
+	f.BoolVar(&s.give.Develop, "develop", false, "let its files in the workspace change for eight hours")
 	f.BoolVar(&s.tools, "tools", false, "take the tools that are held back, too")
 	f.StringSliceVar(&s.digests, "digest", nil, "approve only what has this `digest`, or one that begins so (8 digits at least); may be repeated")
 	f.StringSliceVar(&s.give.Read, "read", nil, "let it read this `path`, absolute or from the workspace; may be repeated")
@@ -117,7 +123,7 @@ func (s *mcpApproveSettings) check() error {
 			s.give.Ports = append(s.give.Ports, uint16(port))
 		}
 	}
-	if s.changed && (s.asJSON || len(s.digests) > 0 || s.give.Widens()) {
+	if s.changed && (s.asJSON || len(s.digests) > 0 || s.give.Widens() || s.give.Develop) {
 		return cli.Usage("--changed is for several servers: name one for what is to be different with it")
 	}
 	for _, name := range s.give.Env {
@@ -193,7 +199,7 @@ func (a *app) approveMCP(ctx context.Context, c client.Client, name string, s *m
 			return err
 		}
 	}
-	if approved := d.Approval != nil && !d.Approval.Denied; approved && !s.give.Widens() && len(d.Held) == 0 && d.Outcome != snapshot.OutcomeNeedsApproval {
+	if approved := d.Approval != nil && !d.Approval.Denied; approved && !s.give.Develop && d.DevelopedUntil == nil && !s.give.Widens() && len(d.Held) == 0 && d.Outcome != snapshot.OutcomeNeedsApproval {
 		a.side("%s is approved already, as it is", term.Visible(name))
 		return a.printSettled(ctx, c, name, s.asJSON)
 	}
@@ -213,9 +219,6 @@ func (a *app) approveShown(ctx context.Context, c client.Client, d *ws.MCPServer
 		give.Held = d.HeldDigest
 	}
 	if err := c.ApproveMCPServer(ctx, d.Name, give); err != nil {
-		if client.CodeOf(err) == http.StatusConflict {
-			return fmt.Errorf("%w: it has changed since it was shown; 'agent mcp approve %s' shows it again", err, d.Name)
-		}
 		return err
 	}
 	if !s.asJSON {
@@ -278,6 +281,9 @@ func (a *app) showForApproval(d *ws.MCPServerDetail, s *mcpApproveSettings) erro
 	}
 	for _, line := range given(&s.give.MCPWidening) {
 		out.Printf("  %s", term.Visible(line))
+	}
+	if s.give.Develop {
+		out.Printf("\nfor eight hours its files of the workspace may change without a question")
 	}
 	return out.Err
 }

@@ -154,7 +154,7 @@ func (s *services) openServers(c *config.MCP) (*servers, error) {
 		Settings: mcpSettings(c, w.paths), Root: w.resolvedRoot, Home: w.paths.Home,
 		Places:   s.places,
 		StateDir: filepath.Join(dir, "servers"), CacheDir: filepath.Join(dir, "caches"), KeyDir: w.paths.State.In("key").Path(),
-		Supervisor: s.held, Trust: store, Logger: s.d.log,
+		Supervisor: s.held, Trust: store, Alone: s.processes.Alone, Logger: s.d.log,
 	})
 	if err != nil {
 		return nil, err

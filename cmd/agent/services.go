@@ -73,14 +73,24 @@ func newServices(d *daemon, all *config.Config) *services {
 	s.remote, s.endpoint = s.newRemote(), s.newEndpoint()
 	s.makeGit()
 	s.makeFiles()
-	s.servers = s.makeServers(&all.MCP)
 	s.processes = procs.New(procs.Options{
 		Supervisor: s.held, Root: d.workspace.resolvedRoot, Tmp: filepath.Join(state, "tmp"),
 		Places:      s.places,
 		HideSecrets: func() bool { return s.config.Load().HideSecrets },
+		Narrow:      s.developing,
 		Touched:     s.git.Touched, Logger: d.log,
 	})
+	s.servers = s.makeServers(&all.MCP)
 	return s
+}
+
+// developing reports whether somebody works on an MCP server, whose files chats leave alone.
+func (s *services) developing() bool {
+	if s.servers == nil {
+		return false
+	}
+	until, _ := s.servers.trust.Developing("")
+	return !until.IsZero()
 }
 
 // places are the user's and the agent's own, for profiles.
@@ -111,6 +121,9 @@ func (s *services) makeFiles() {
 		Touched: func(caller ws.Caller, paths ...string) {
 			s.d.host.Hint(paths...)
 			s.git.Touched(caller, paths...)
+			if s.servers != nil {
+				s.servers.Touched(paths...)
+			}
 		},
 	}
 	s.files = filesvc.New(opts)

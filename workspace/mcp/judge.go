@@ -27,6 +27,8 @@ type judgement struct {
 	// people, redacted.
 	outcome snapshot.Outcome
 	why     string
+	// heldUntil is when it is judged again where only that is why.
+	heldUntil time.Time
 	// broken says that the entry can't be used, rather than that it may not be.
 	broken bool
 }
@@ -99,6 +101,10 @@ func (s *server) permit(j *judgement, set *Settings) *judgement {
 		return j.not(snapshot.OutcomeNeedsApproval, fmt.Sprintf("it has changed since it was approved (%s): see 'agent mcp show %s', then 'agent mcp approve %s'", changedParts(j.verdict.Changes), s.name, s.name))
 	case !j.verdict.Allowed:
 		return j.not(snapshot.OutcomeNeedsApproval, fmt.Sprintf("it waits for an approval: see 'agent mcp show %s', then 'agent mcp approve %s'", s.name, s.name))
+	case s.writesDeveloped(j, set):
+		return j
+	case j.verdict.Developing && s.tooMuch(j, set) != "":
+		return j.not(snapshot.OutcomeNeedsApproval, fmt.Sprintf("it was approved for development, and %s: see 'agent mcp show %s', then 'agent mcp approve %s'", s.tooMuch(j, set), s.name, s.name))
 	case j.entry.Transport != transportStdio:
 		return j
 	case set.RequireConfined && j.widening.Unconfined:
@@ -116,6 +122,36 @@ func (s *server) permit(j *judgement, set *Settings) *judgement {
 	}
 	j.confined = true
 	return j
+}
+
+// writesDeveloped holds a server back that may write what another is made of, while
+// somebody works on that one.
+func (s *server) writesDeveloped(j *judgement, set *Settings) bool {
+	if j.entry.Transport != transportStdio || len(j.widening.Write) == 0 && !j.widening.Unconfined && !set.Unconfined {
+		return false
+	}
+	until, name := s.svc.opts.Trust.Developing(s.name)
+	if until.IsZero() {
+		return false
+	}
+	j.heldUntil = until
+	j.not(snapshot.OutcomeSwitchedOff, fmt.Sprintf("it may write files, and %s was approved with --develop: it comes back when that is over, at the latest at %s", name, until.UTC().Format(time.RFC3339)))
+	return true
+}
+
+// tooMuch says why a server is nothing to be developed, whose files may change without a
+// question; empty where it may.
+func (s *server) tooMuch(j *judgement, set *Settings) string {
+	_, err := launch.Supported()
+	switch {
+	case j.entry.Transport != transportStdio:
+		return "it isn't started here"
+	case err != nil || set.Unconfined || j.widening.Unconfined:
+		return "it isn't confined"
+	case len(j.redacted) > 0 || len(j.widening.Env) > 0:
+		return "it is given secrets (" + strings.Join(union(j.redacted, j.widening.Env), ", ") + ")"
+	}
+	return ""
 }
 
 // transportStdio is the transport of what is started; the others are dialed.
@@ -172,8 +208,11 @@ func (s *server) inherited(name string) (values []string) {
 
 // until is when the approval ends; zero for never.
 func (j *judgement) until() time.Time {
-	if j == nil || j.outcome != "" {
+	switch {
+	case j == nil:
 		return time.Time{}
+	case j.outcome != "":
+		return j.heldUntil
 	}
 	return j.verdict.Until
 }

@@ -343,6 +343,7 @@ type world struct {
 	trust   *trust.Store
 	handler http.Handler
 	doc     *openapitest.Checker
+	busy    error         // why no server may be developed
 	grant   *access.Grant // of every call, in place of what X-Grant says
 	stop    func()
 }
@@ -382,6 +383,12 @@ func (w *world) begin() {
 	opts := mcp.Options{
 		Settings: w.policy, Root: root, Home: w.root, Places: func() launch.Places { return launch.Places{Home: w.root, Own: []string{w.state}} }, StateDir: filepath.Join(w.state, "mcp"),
 		CacheDir: filepath.Join(w.state, "cache"), Supervisor: w.fakes, Trust: w.trust,
+		Alone: func(_ context.Context, store func() error) error {
+			if w.busy != nil {
+				return w.busy
+			}
+			return store()
+		},
 		Getenv:  func(name string) (string, bool) { v, ok := w.env[name]; return v, ok },
 		Environ: func() []string { return []string{"PATH=/usr/bin:/bin", "HOME=" + w.root} },
 	}

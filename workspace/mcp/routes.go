@@ -318,6 +318,9 @@ func (o *offer) server() workspace.MCPServer {
 		m.Held, m.CatalogueAt = len(o.known.tools.Held), some(o.known.catalogue.At)
 	}
 	if o.entry.Transport == transportStdio && o.judged != nil && o.judged.digests != nil {
+		if o.judged.verdict.Developing && o.judged.outcome == "" {
+			m.DevelopedUntil = some(o.judged.verdict.Until)
+		}
 		m.Confined = "none"
 		if o.judged.confined {
 			m.Confined = "server"
@@ -477,7 +480,13 @@ func (s *Service) approve(c *httpapi.Call, srv *server) error {
 		if body.Held != "" && (f.known == nil || f.known.tools.HeldDigest != body.Held) {
 			return &problem.Error{Code: http.StatusConflict, Message: c.Failed(), Detail: "what is held back of it isn't what was looked at any more: look at it again with 'agent mcp show " + srv.name + "'"}
 		}
-		if err := s.opts.Trust.Approve(ctx, f.entry, d, w); err != nil {
+		var err error
+		if body.Develop {
+			err = s.develop(ctx, c, srv, f, w)
+		} else {
+			err = s.opts.Trust.Approve(ctx, f.entry, d, w)
+		}
+		if err != nil {
 			return err
 		}
 		if body.Held != "" {
@@ -485,6 +494,30 @@ func (s *Service) approve(c *httpapi.Call, srv *server) error {
 		}
 		return nil
 	})
+}
+
+// develop approves a server for development, where it may be.
+func (s *Service) develop(ctx context.Context, c *httpapi.Call, srv *server, f *facts, w launch.Widening) error {
+	conflict := func(why string) error {
+		return &problem.Error{Code: http.StatusConflict, Message: c.Failed(), Detail: "it can't be developed: " + why}
+	}
+	set, asked := s.current(), *f.judged
+	asked.widening = widened(w, set.Servers[srv.name].Widening)
+	if why := srv.tooMuch(&asked, &set); why != "" {
+		return conflict(why)
+	}
+	if s.opts.Alone == nil {
+		return conflict("what else may write its files isn't known here")
+	}
+	var stored bool
+	err := s.opts.Alone(ctx, func() error {
+		stored = true
+		return s.opts.Trust.Develop(ctx, f.entry, f.judged.digests, w)
+	})
+	if err != nil && !stored {
+		return conflict(err.Error())
+	}
+	return err
 }
 
 // deny answers POST /api/v0/mcp/servers/{name}/deny.
@@ -511,8 +544,12 @@ func (s *Service) decided(c *httpapi.Call, srv *server, decide func(ctx context.
 			why := cmp.Or(f.why, "it isn't known what it is")
 			return &problem.Error{Code: http.StatusConflict, Message: c.Failed(), Detail: "there is nothing to decide about: " + why}
 		}
+		before, _ := s.opts.Trust.Developing("")
 		if err := decide(ctx, &f); err != nil {
 			return err
+		}
+		if after, _ := s.opts.Trust.Developing(""); !after.Equal(before) {
+			s.input(func() {}) // others have to wait, or are back
 		}
 		_ = srv.ask(ctx, func(w *wants) { w.judge = true }) // how it goes on is told elsewhere
 		return c.NoContent()

@@ -38,6 +38,9 @@ type Approvals interface {
 	Watch(d *trust.Digests) *trust.Watch
 	Judge(e *entry.Entry, d *trust.Digests) trust.Verdict
 	Approve(ctx context.Context, e *entry.Entry, d *trust.Digests, w launch.Widening) error
+	Develop(ctx context.Context, e *entry.Entry, d *trust.Digests, w launch.Widening) error
+	EndDevelop(paths ...string) bool
+	Developing(except string) (time.Time, string)
 	Deny(ctx context.Context, e *entry.Entry, d *trust.Digests) error
 	Tools(e *entry.Entry, d *trust.Digests, c *catalog.Catalogue) (trust.ToolVerdict, error)
 	ApproveTools(ctx context.Context, e *entry.Entry, d *trust.Digests, c *catalog.Catalogue) error
@@ -72,6 +75,10 @@ type Options struct {
 	Environ func() []string
 	// Trust says what may start. The Service sets its policy.
 	Trust Approvals
+	// Alone calls store while no process starts that may write the workspace for a chat,
+	// or says which one runs. It has a server be approved for development, which changes
+	// what later ones may write. Nil approves none so.
+	Alone func(ctx context.Context, store func() error) error
 	// Logger gets what goes wrong beside a request, without any value of the
 	// configuration. Nil means none.
 	Logger *slog.Logger
@@ -235,6 +242,14 @@ func (s *Service) SetSettings(settings Settings) {
 	s.settings.Store(&settings)
 	s.results.limit(settings.ResultSpool)
 	s.input(func() {})
+}
+
+// Touched is told of files that somebody has had changed by the agent: it ends the
+// development of servers that cover one.
+func (s *Service) Touched(paths ...string) {
+	if s.opts.Trust.EndDevelop(paths...) {
+		s.input(func() {})
+	}
 }
 
 // SetSigned replaces the signed approvals. Servers whose approval is no longer among

@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -12,6 +13,7 @@ import (
 
 	"waymark/snapshot"
 	"waymark/workspace"
+	"waymark/workspace/launch"
 	"waymark/workspace/mcp"
 	"waymark/workspace/mcp/catalog"
 )
@@ -372,5 +374,148 @@ func TestADay(t *testing.T) {
 		if questions > 3 {
 			t.Errorf("%d questions", questions)
 		}
+	})
+}
+
+// develop approves a server for development, and returns the answer.
+func (w *world) develop(name, more string) (int, string) {
+	w.t.Helper()
+	d := w.detail(name)
+	code, text := w.text(http.MethodPost, workspace.PathMCPServers+"/"+name+"/approve",
+		fmt.Sprintf(`{"definition":%q,"local":%q,"develop":true%s}`, d.Definition, d.Local, more))
+	synctest.Wait()
+	return code, text
+}
+
+// TestDevelop: who works on a server changes its files forty times and is asked nothing,
+// and what has changed is what runs. Whatever else would give unapproved code to somebody
+// ends it, or refuses it.
+func TestDevelop(t *testing.T) {
+	if _, err := launch.Supported(); err != nil {
+		t.Skip(err)
+	}
+	begin := func(w *world) {
+		w.write("tool.js", "0", 0o600)
+		w.write("link.js", "", 0o600)
+		_ = os.Remove(filepath.Join(w.root, "link.js"))
+		_ = os.Symlink("tool.js", filepath.Join(w.root, "link.js"))
+		w.configure(map[string]definition{
+			"a": stdio("a", "./tool.js"), "b": stdio("b"), "secret": {"command": "./server", "args": []string{"secret"}, "env": map[string]string{"API_TOKEN": "hunter2hunter2"}},
+			"away": remote("away"),
+		})
+		synctest.Wait()
+	}
+	bubble(t, mcp.Settings{}, func(w *world) {
+		begin(w)
+		a := w.fakes.server("a")
+		for name, more := range map[string]string{"away": "", "secret": "", "a": `,"unconfined":true`, "b": `,"env":["TOKEN"]`} {
+			if code, text := w.develop(name, more); code != http.StatusConflict || !strings.Contains(text, "can't be developed") {
+				t.Errorf("%s: %d %s", name, code, text)
+			}
+		}
+		w.busy = errors.New("a process runs")
+		if code, text := w.develop("a", ""); code != http.StatusConflict || !strings.Contains(text, "a process runs") {
+			t.Errorf("beside a process: %d %s", code, text)
+		}
+		w.busy = nil
+		if code, text := w.develop("a", ""); code != http.StatusNoContent {
+			t.Fatalf("%d %s", code, text)
+		}
+		if until := w.detail("a").DevelopedUntil; until == nil || time.Until(*until) != 8*time.Hour {
+			t.Errorf("until %v", until)
+		}
+		for i := range 40 {
+			was, _, _ := a.counts()
+			w.write("tool.js", fmt.Sprint("edit ", i), 0o600)
+			time.Sleep(6 * time.Minute)
+			if code, text := w.say("a", "hi"); code != http.StatusOK {
+				t.Fatalf("edit %d: %d %s", i, code, text)
+			}
+			if starts, running, _ := a.counts(); starts == was || running != 1 {
+				t.Errorf("edit %d: %d starts, %d running", i, starts-was, running)
+			}
+		}
+		a.set(func(f *fakeServer) { f.tools = append(f.tools, tool("more", "a tool that wasn't there")) })
+		if code, text := w.text("POST", workspace.PathMCPServers+"/a/restart", ""); code != http.StatusNoContent {
+			t.Errorf("restart: %d %s", code, text)
+		}
+		if d := w.detail("a"); len(d.Held) > 0 || len(d.Tools) != 2 {
+			t.Errorf("%d tools, held %v", len(d.Tools), d.Held)
+		}
+		time.Sleep(4*time.Hour + time.Minute)
+		if d := w.detail("a"); d.Outcome != snapshot.OutcomeNeedsApproval || d.DevelopedUntil != nil {
+			t.Errorf("eight hours later: %s, until %v", d.Outcome, d.DevelopedUntil)
+		}
+	})
+	for end, do := range map[string]func(w *world){
+		"an edit of its file":     func(w *world) { w.service.Touched(filepath.Join(w.root, "tool.js")) },
+		"an edit by another name": func(w *world) { w.service.Touched(filepath.Join(w.root, "link.js")) },
+		"an edit of its program":  func(w *world) { w.service.Touched("/", filepath.Join(w.root, "server")) },
+		"a denial":                func(w *world) { w.text("POST", workspace.PathMCPServers+"/a/deny", "") },
+		"another definition":      func(w *world) { w.configure(map[string]definition{"a": stdio("a", "./tool.js", "--all")}) },
+		"what it wasn't given yet": func(w *world) {
+			w.policy.Servers = map[string]mcp.ServerSettings{"a": {Widening: launch.Widening{Env: []string{"TOKEN"}}}}
+			w.service.SetSettings(w.policy)
+		},
+	} {
+		t.Run(end, func(t *testing.T) {
+			bubble(t, mcp.Settings{}, func(w *world) {
+				begin(w)
+				w.develop("a", "")
+				w.write("tool.js", "1", 0o600)
+				w.say("a", "hi")
+				if w.detail("a").Outcome != snapshot.OutcomeConnected {
+					t.Fatalf("it isn't developed: %+v", w.detail("a"))
+				}
+				w.service.Touched(filepath.Join(w.root, "other.js"))
+				synctest.Wait()
+				if w.detail("a").DevelopedUntil == nil {
+					t.Error("another file's edit has ended it")
+				}
+				do(w)
+				synctest.Wait()
+				if code, text := w.say("a", "hi"); code != http.StatusForbidden {
+					t.Errorf("%d %s", code, text)
+				}
+				if _, running, _ := w.fakes.server("a").counts(); running != 0 {
+					t.Error("it runs still")
+				}
+				w.stop()
+				w.begin()
+				w.configure(map[string]definition{"a": stdio("a", "./tool.js")})
+				synctest.Wait()
+				if d := w.detail("a"); end != "another definition" && end != "what it wasn't given yet" && d.DevelopedUntil != nil {
+					t.Error("the next agent goes on with it")
+				}
+			})
+		})
+	}
+	t.Run("beside one that writes", func(t *testing.T) {
+		bubble(t, mcp.Settings{}, func(w *world) {
+			begin(w)
+			d := w.detail("b")
+			if code, text := w.text("POST", workspace.PathMCPServers+"/b/approve", fmt.Sprintf(`{"definition":%q,"local":%q,"write":["."]}`, d.Definition, d.Local)); code != http.StatusNoContent {
+				t.Fatalf("%d %s", code, text)
+			}
+			synctest.Wait()
+			w.say("b", "hi")
+			w.develop("a", "")
+			if code, text := w.say("b", "hi"); code != http.StatusForbidden || !strings.Contains(text, "--develop") {
+				t.Errorf("%d %s", code, text)
+			}
+			if _, running, _ := w.fakes.server("b").counts(); running != 0 {
+				t.Error("it runs still")
+			}
+			w.approve("a")
+			synctest.Wait()
+			if code, text := w.say("b", "hi"); code != http.StatusOK {
+				t.Errorf("approved as it is: %d %s", code, text)
+			}
+			w.develop("a", "")
+			time.Sleep(8*time.Hour + time.Minute)
+			if code, text := w.say("b", "hi"); code != http.StatusOK {
+				t.Errorf("eight hours later: %d %s", code, text)
+			}
+		})
 	})
 }

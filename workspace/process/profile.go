@@ -56,8 +56,11 @@ func fence(k kind, grant *access.Grant) string {
 }
 
 // kindFor is the kind of a start that asks for one, or for none.
-func kindFor(c *httpapi.Call, grant *access.Grant, asked string) (kind, error) {
+func (s *Service) kindFor(c *httpapi.Call, grant *access.Grant, asked string) (kind, error) {
 	own := kindOf(grant)
+	if s.opts.Narrow != nil && grant != nil && grant.ID != access.ControlID && s.opts.Narrow() {
+		own = kindPlan
+	}
 	if asked == "" {
 		return own, nil
 	}

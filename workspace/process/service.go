@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	_ "embed" // the document
+	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -47,6 +49,9 @@ type Options struct {
 	// HideSecrets says whether processes of tokens without a grant for all secrets
 	// are kept from the others. Nil means that they are.
 	HideSecrets func() bool
+	// Narrow reports whether processes of minted tokens write nothing of the workspace for
+	// now, as under a plan. Nil means that they do what their tokens allow.
+	Narrow func() bool
 	// Environ returns the agent's own environment; nil is os.Environ.
 	Environ func() []string
 	// Touched is told the working directories; nil means nobody.
@@ -70,6 +75,9 @@ type Service struct {
 	watches sync.WaitGroup
 
 	swept, unconfined sync.Once
+	// starting is held for reading from when it is decided what a process may write until
+	// the supervisor has it.
+	starting sync.RWMutex
 }
 
 // New makes a Service.
@@ -97,6 +105,27 @@ func (s *Service) Close() error {
 	s.cancel()
 	s.watches.Wait()
 	return nil
+}
+
+// Alone calls do while nothing is started, and while no process runs that may write the
+// workspace for somebody else than the agent's user. Starts wait meanwhile.
+//
+// # Errors
+//
+// Those of do, that the supervisor doesn't answer, and which process runs.
+func (s *Service) Alone(ctx context.Context, do func() error) error {
+	s.starting.Lock()
+	defer s.starting.Unlock()
+	list, err := s.opts.Supervisor.List(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		if p := &list[i]; p.Running && p.Fence != string(kindNone) && !strings.HasPrefix(p.Fence, string(kindPlan)+"\x00") {
+			return fmt.Errorf("a process runs that may write its files: see 'agent ps', and 'agent kill %s'", p.ID)
+		}
+	}
+	return do()
 }
 
 // Service returns the routes and their description.

@@ -48,15 +48,18 @@ func (s *Service) start(c *httpapi.Call) error {
 	if err := c.Decode(&body); err != nil {
 		return err
 	}
-	spec, err := s.spec(c, who, &body)
-	if err != nil {
-		return err
-	}
 	instance, err := s.opts.Supervisor.Instance(c.Context())
 	if err != nil {
 		return err
 	}
+	s.starting.RLock()
+	spec, err := s.spec(c, who, &body)
+	if err != nil {
+		s.starting.RUnlock()
+		return err
+	}
 	info, attached, err := s.started(c, spec)
+	s.starting.RUnlock()
 	if err != nil || attached {
 		s.removeTmp(spec.ID)
 	}
@@ -101,7 +104,7 @@ func (s *Service) spec(c *httpapi.Call, who workspace.Caller, body *workspace.St
 		return nil, err
 	}
 	grant := access.From(c.Context())
-	kind, err := kindFor(c, grant, body.Profile)
+	kind, err := s.kindFor(c, grant, body.Profile)
 	if err != nil {
 		return nil, err
 	}

@@ -61,6 +61,8 @@ type approved struct {
 	At         time.Time       `json:"at"`
 	Widening   launch.Widening `json:"widening,omitzero"`
 	Parts      []Part          `json:"parts,omitempty"`
+	// Develop is until when the files of the workspace may be others; zero for never.
+	Develop time.Time `json:"develop,omitzero"`
 }
 
 type denied struct {

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -68,6 +69,9 @@ type Store struct {
 	turn     *turn.Turn // to change what is kept
 	kept     atomic.Pointer[kept]
 	events   atomic.Pointer[events] // while it listens
+	// developed are the parts, by name, of servers that were last judged as developed:
+	// files that are covered now, and weren't when that was approved.
+	developed sync.Map
 
 	mu     sync.Mutex // guards what follows; no file I/O under it
 	policy Policy
@@ -148,6 +152,10 @@ func (s *Store) Judge(e *entry.Entry, d *Digests) Verdict {
 	r := kept.find(e.Name)
 	policy, signed := s.current()
 	denied, isDenied := r.denial(d.Definition)
+	if a := r.developed(d, s.opts.Now()); a != nil && !isDenied {
+		s.developed.Store(e.Name, d.Parts)
+		return Verdict{Allowed: true, By: ByUser, Until: a.Develop, Developing: true, Widening: a.Widening}
+	}
 	if a := r.approval(d); a != nil { // then it was denied before that, if ever
 		return Verdict{Allowed: true, By: ByUser, Widening: a.Widening}
 	}
@@ -186,6 +194,86 @@ func (s *Store) signedFor(list []*approval.Approval, definition string) (found *
 //
 // The context's, and that it can't be kept: then nothing has changed.
 func (s *Store) Approve(ctx context.Context, e *entry.Entry, d *Digests, w launch.Widening) error {
+	return s.approve(ctx, e, d, &approved{Widening: w})
+}
+
+// Develop is Approve for somebody who works on the server: for DevelopFor the files of
+// the workspace that it covers may be others, too, until EndDevelop.
+func (s *Store) Develop(ctx context.Context, e *entry.Entry, d *Digests, w launch.Widening) error {
+	return s.approve(ctx, e, d, &approved{Widening: w, Develop: s.opts.Now().Add(DevelopFor).UTC()})
+}
+
+// DevelopFor is how long Develop holds.
+const DevelopFor = 8 * time.Hour
+
+// partFile begins the names of parts that are files of the workspace.
+const partFile = "file "
+
+// EndDevelop ends what Develop allows of servers that cover one of these files, absolute
+// paths: somebody else has changed it. It reports whether there was one. That it can't be
+// kept is logged, and it is over all the same, until the next start.
+func (s *Store) EndDevelop(paths ...string) bool {
+	if until, _ := s.Developing(""); until.IsZero() {
+		return false
+	}
+	root, changed := s.opts.Root(), map[string]bool{}
+	for _, path := range paths {
+		changed[path], changed[resolved(path)] = true, true
+	}
+	ctx, leave, err := s.turn.Take(context.Background())
+	if err != nil {
+		return false
+	}
+	defer leave()
+	next, ended := s.kept.Load().clone(), false
+	for i := range next.Servers {
+		r := &next.Servers[i]
+		covers := func(p Part) bool {
+			rel, is := strings.CutPrefix(p.Name, partFile)
+			path := filepath.Join(root, rel)
+			return is && (changed[path] || changed[resolved(path)])
+		}
+		now, _ := s.developed.Load(r.Name)
+		parts, _ := now.([]Part)
+		if r.developing(s.opts.Now()) && (slices.ContainsFunc(r.Approved.Parts, covers) || slices.ContainsFunc(parts, covers)) {
+			r.Approved.Develop, ended = time.Time{}, true
+		}
+	}
+	if !ended {
+		return false
+	}
+	if err := s.keep(ctx, next); err != nil {
+		s.opts.Logger.Warn("what was approved for development is over, and comes back with the next start: it can't be kept", slog.Any("error", err))
+		s.kept.Store(next)
+	}
+	return true
+}
+
+// resolved is a path without links, as far as there is something.
+func resolved(path string) string {
+	if to, err := filepath.EvalSymlinks(path); err == nil {
+		return to
+	}
+	return path
+}
+
+// Developing says until when, and the name of which server, is approved by Develop beside
+// the one that is excepted; zero where none is.
+func (s *Store) Developing(except string) (until time.Time, name string) {
+	now := s.opts.Now()
+	for _, r := range s.kept.Load().Servers {
+		if r.Name != except && r.developing(now) && r.Approved.Develop.After(until) {
+			until, name = r.Approved.Develop, r.Name
+		}
+	}
+	return until, name
+}
+
+func (r *record) developing(now time.Time) bool {
+	return r.Approved != nil && r.Approved.Local != "" && now.Before(r.Approved.Develop)
+}
+
+func (s *Store) approve(ctx context.Context, e *entry.Entry, d *Digests, as *approved) error {
 	if d == nil || d.Definition == "" || d.Local == "" {
 		return errors.New("it isn't known what it is that would be approved")
 	}
@@ -193,12 +281,13 @@ func (s *Store) Approve(ctx context.Context, e *entry.Entry, d *Digests, w launc
 		r := k.at(e.Name)
 		if r.Approved != nil && r.Approved.Local != "" {
 			earlier := *r.Approved
-			earlier.Parts = nil
+			earlier.Parts, earlier.Develop = nil, time.Time{}
 			r.Earlier = append(r.Earlier, earlier)
 		}
 		r.Earlier = slices.DeleteFunc(r.Earlier, func(a approved) bool { return a.is(d) })
 		r.Earlier = r.Earlier[max(0, len(r.Earlier)-maxEarlier):]
-		r.Approved = &approved{Definition: d.Definition, Local: d.Local, At: s.opts.Now().UTC(), Widening: w, Parts: d.Parts}
+		as.Definition, as.Local, as.At, as.Parts = d.Definition, d.Local, s.opts.Now().UTC(), d.Parts
+		r.Approved = as
 		r.Denied = slices.DeleteFunc(r.Denied, func(n denied) bool { return n.Definition == d.Definition })
 	})
 }
@@ -217,7 +306,7 @@ func (s *Store) Deny(ctx context.Context, e *entry.Entry, d *Digests) error {
 		r.Denied = slices.DeleteFunc(r.Denied, func(n denied) bool { return n.Definition == d.Definition })
 		r.Denied = append(r.Denied, denied{Definition: d.Definition, At: s.opts.Now().UTC()})
 		r.Denied = r.Denied[max(0, len(r.Denied)-maxDenied):]
-		if r.Approved != nil && r.Approved.Definition == d.Definition {
+		if r.Approved != nil && (r.Approved.Definition == d.Definition || r.developed(d, s.opts.Now()) != nil) {
 			r.Approved.Local = "" // what it was stays, for telling what has changed
 		}
 		r.Earlier = slices.DeleteFunc(r.Earlier, func(a approved) bool { return a.Definition == d.Definition })
@@ -289,6 +378,21 @@ func (r *record) approval(d *Digests) *approved {
 		return &r.Earlier[i]
 	}
 	return nil
+}
+
+// developed returns what the user has approved, if that holds for what has other files of
+// the workspace and is the same beside them.
+func (r *record) developed(d *Digests, now time.Time) *approved {
+	if r == nil || !r.developing(now) {
+		return nil
+	}
+	beside := func(parts []Part) []Part {
+		return slices.DeleteFunc(slices.Clone(parts), func(p Part) bool { return strings.HasPrefix(p.Name, partFile) && !p.Secret })
+	}
+	if !slices.Equal(beside(r.Approved.Parts), beside(d.Parts)) {
+		return nil
+	}
+	return r.Approved
 }
 
 // is reports whether that is what was approved.

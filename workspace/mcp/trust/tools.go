@@ -75,7 +75,7 @@ func (p *pins) find(name string) *catalog.Tool {
 // That new pins can't be kept: the verdict counts anyway.
 func (s *Store) Tools(e *entry.Entry, d *Digests, c *catalog.Catalogue) (ToolVerdict, error) {
 	by := s.Judge(e, d)
-	if by.By == ByWorkspace {
+	if by.By == ByWorkspace || by.Developing {
 		return ToolVerdict{Taken: c.Tools, Instructions: c.Instructions}, nil
 	}
 	ctx, leave, err := s.turn.Take(context.Background())

@@ -116,6 +116,9 @@ type Verdict struct {
 	By    string
 	ID    string
 	Until time.Time
+	// Developing says that the files of the workspace needn't be those that were
+	// approved; see Store.Develop.
+	Developing bool
 	// Changes say what differs from what was approved last; empty for a server that
 	// never was.
 	Changes []Change

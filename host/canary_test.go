@@ -1,11 +1,13 @@
 package host_test
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,6 +39,8 @@ func TestSettingsStayHidden(t *testing.T) {
 		}
 	}
 	put("plain.md", "plain")
+	const hooks = `{"hooks": {"PreToolUse": [], "Stop": []}}`
+	put("own/hooks-events.json", hooks)
 	settings := map[string]bool{}
 	for i, pattern := range append(vfs.SettingsPatterns(), "own/hooks-*.json") {
 		place := strings.NewReplacer("**", "deep", "*", "some").Replace(pattern)
@@ -78,7 +82,9 @@ func TestSettingsStayHidden(t *testing.T) {
 	if strings.Contains(logs.String(), canary) {
 		t.Error("the log holds it")
 	}
-	plain, seen := 0, map[string]bool{}
+	plain, seen, rows := 0, map[string]bool{}, map[string]int{}
+	named := map[string]bool{"": true, "pretooluse": true, "stop": true}
+	digest, events := fmt.Sprintf("%x", sha256.Sum256([]byte(hooks))), []string(nil)
 	for i := range report.Outcomes {
 		if err := report.Outcomes[i].Err; err != nil {
 			t.Errorf("%s: %v", report.Outcomes[i].Resolver, err)
@@ -87,8 +93,15 @@ func TestSettingsStayHidden(t *testing.T) {
 			if said := fmt.Sprintf("%s %+v", c.Payload, c); strings.Contains(said, canary) || strings.Contains(said, coded) {
 				t.Errorf("a row holds it: %+v", c)
 			}
-			if c.Kind == abi.KindHook && strings.HasPrefix(c.Resolver, "canary/bundles@") && (c.Name != "" || c.Key != "" || len(c.Attributes) > 2) {
-				t.Errorf("a hook is told as the module likes: %+v", c)
+			if strings.HasPrefix(c.Resolver, "canary/bundles@") {
+				if c.Kind == abi.KindHook && (c.Name != "" || c.Key != c.Attributes["event"].Text || len(c.Attributes) > 2 || !named[c.Attributes["event"].Text]) {
+					t.Errorf("a hook is told as the module likes: %+v", c)
+				}
+				if event := c.Attributes["event"].Text; event != "" && c.Attributes["digest"].Text == digest {
+					events = append(events, event)
+				} else {
+					rows[string(c.Kind)+" "+c.Path]++
+				}
 			}
 			if string(c.Payload) == "plain" {
 				plain++
@@ -96,6 +109,14 @@ func TestSettingsStayHidden(t *testing.T) {
 			if rel, err := filepath.Rel(dir, c.Source); err == nil && strings.HasPrefix(c.Resolver, "canary/bundles@") {
 				seen[rel] = true
 			}
+		}
+	}
+	if slices.Sort(events); !slices.Equal(events, []string{"pretooluse", "stop"}) {
+		t.Errorf("of the events that a file names these are told: %q", events)
+	}
+	for row, times := range rows {
+		if times > 1 {
+			t.Errorf("%s has %d rows, of which the module has chosen which", row, times)
 		}
 	}
 	if plain == 0 {

@@ -2,11 +2,13 @@ package resolve
 
 import (
 	"cmp"
+	"path"
 	"slices"
 	"strings"
 	"sync"
 
 	"waymark/abi"
+	"waymark/host/vfs"
 	"waymark/plugins/conventions"
 	"waymark/snapshot"
 )
@@ -114,38 +116,63 @@ var hookEvents = strings.Fields(`
 	subagentstart subagentstop taskcancel taskcomplete taskcompleted taskresume taskstart userpromptsubmit userpromptsubmitted
 	worktreecreate worktreeremove`)
 
-// redact takes out of the rows of a dropped-in module what could have been taken out of
-// a settings file, if it has seen one: all that it chooses itself, in whatever code. What is
-// left of hooks is one for each event of a file, whose digest is the host's. Of an
-// mcp_config the host keeps nothing anyway.
-func redact(rows []abi.Resource) []abi.Resource {
-	type hook struct{ path, event string }
-	seen := map[hook]bool{}
+// redact leaves of the rows of a dropped-in module that has seen a settings file what a
+// token can't be coded in: all that it chooses itself goes, be it which of many rows it
+// gives for a file. A file has one row of a kind, with the convention whose place it lies
+// at, and one for each event of its hooks that it names, which the host looks for in it.
+func (r *Resolver) redact(rows []abi.Resource, read func(path string) vfs.Content) []abi.Resource {
+	type at struct {
+		kind        abi.Kind
+		path, event string
+	}
+	seen := map[at]bool{}
 	kept := rows[:0]
+	var last, text string // rows of a file follow each other
+	var file bool
 	for _, row := range rows {
-		row.Name, row.Key, row.Description, row.Error, row.Findings, row.Readers = "", "", "", "", nil, nil
-		switch c := row.Content; {
-		case c == nil:
-		case c.Inline != nil:
-			row.Content = nil
-		default: // it may be a copy, or have another name
-			row.Content = &abi.Content{File: c.File, Withheld: true}
+		is := at{kind: row.Kind, path: row.Path}
+		left := abi.Resource{Kind: row.Kind, Path: row.Path}
+		if row.Kind != abi.KindHook && r.placed(&row) {
+			left.Convention = row.Convention
 		}
-		said := row.Attributes[attributeEvent].Text
-		row.Attributes = nil
+		whole := row.Path
+		if row.Kind == abi.KindSkill {
+			whole = path.Join(whole, "SKILL.md")
+		}
+		if last != whole {
+			c := read(whole)
+			last, text, file = whole, strings.ToLower(string(c.Data)), c.Class != vfs.ContentMissing && c.Class != vfs.ContentHidden && c.Class != vfs.ContentDirectory
+		}
+		if file {
+			left.Content = &abi.Content{File: whole, Withheld: true}
+		}
 		if row.Kind == abi.KindHook {
-			if !slices.Contains(hookEvents, strings.ToLower(said)) {
-				said = ""
+			if event := strings.ToLower(row.Attributes[attributeEvent].Text); slices.Contains(hookEvents, event) && strings.Contains(text, event) {
+				is.event = event
 			}
-			at := hook{row.Path, strings.ToLower(said)}
-			if seen[at] {
-				continue
-			}
-			seen[at] = true
-			row.Status, row.Key, row.Convention = "", at.event, ""
-			row.Attributes = map[string]abi.Value{attributeEvent: abi.String(at.event), attributeDigest: abi.String("")}
+			left.Key = is.event
+			left.Attributes = map[string]abi.Value{attributeEvent: abi.String(is.event), attributeDigest: abi.String("")}
 		}
-		kept = append(kept, row)
+		if !seen[is] {
+			seen[is] = true
+			kept = append(kept, left)
+		}
 	}
 	return kept
+}
+
+// placed reports whether a row lies at a place of its convention.
+func (r *Resolver) placed(row *abi.Resource) bool {
+	places := r.Conventions.placesOf(row.Convention)
+	if len(places) == 0 {
+		return false
+	}
+	asked := row.Path
+	if row.Kind == abi.KindSkill {
+		asked = path.Join(asked, "SKILL.md")
+	}
+	if child, rest, below := strings.Cut(asked, "/"); below && slices.Contains(r.Children, child) && len(vfs.Matching(places, []string{rest})) > 0 {
+		return true
+	}
+	return len(vfs.Matching(places, []string{asked})) > 0
 }

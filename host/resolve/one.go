@@ -184,7 +184,10 @@ func (e *Engine) try(ctx context.Context, r *Resolver, root Root, o *Outcome) (*
 	}
 	if r.DropIn && run.SawSettings() {
 		before := len(res.Response.Resources)
-		res.Response.Resources = redact(res.Response.Resources)
+		res.Response.Resources = r.redact(res.Response.Resources, func(path string) vfs.Content {
+			c, _ := run.Content(path) // its row says what is wrong with it
+			return c
+		})
 		res.Rows -= before - len(res.Response.Resources)
 	}
 	rows := rowReader{resolver: r, by: r.by(), root: root, run: run, home: e.opts.Home, maxInline: e.opts.MaxResourceBytes, maxRows: e.maxRows()}

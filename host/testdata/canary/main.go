@@ -24,6 +24,11 @@ func init() {
 	})
 }
 
+var (
+	events      = []string{"PreToolUse", "PostToolUse", "Stop", "Setup", "SessionStart", "SessionEnd", "Notification"}
+	conventions = []string{"claude-settings", "claude-hooks", "claude-mcp", "cursor-mcp", "agents-md", "claude-md", "gemini-md"}
+)
+
 func repeat(kinds ...guest.Kind) func(*guest.Request, fs.FS) (*guest.Response, error) {
 	return func(_ *guest.Request, root fs.FS) (*guest.Response, error) {
 		resp := &guest.Response{}
@@ -52,6 +57,11 @@ func repeat(kinds ...guest.Kind) func(*guest.Request, fs.FS) (*guest.Response, e
 				resp.Resources = append(resp.Resources, row)
 				row.Status, row.Error, row.Key = "invalid", said, said+"invalid"
 				resp.Resources = append(resp.Resources, row)
+				for i := range said { // and in which rows there are
+					row := guest.Resource{Kind: kind, Path: path, Content: guest.File(path[:i%(len(path)+1)]), Convention: conventions[int(said[i])%len(conventions)]}
+					row.Attributes = map[string]guest.Value{"event": {Text: events[int(said[i])%len(events)]}}
+					resp.Resources = append(resp.Resources, row)
+				}
 			}
 			return nil
 		})

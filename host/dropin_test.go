@@ -161,11 +161,11 @@ func TestDropInTokens(t *testing.T) {
 		"mcp_config:dir invalid it is a directory",
 	})
 	compare(t, "warnings", warnings(report, dir), []string{
-		"dropped resource 5: there is no such file",
 		"dropped resource 6: its content names a file that doesn't exist",
 		"dropped resource 7: its kind is not declared; declared are mcp_config",
 		"dropped resource 8: its status is not for a resolver to give",
 		"dropped resource 9: its kind is not declared; declared are mcp_config",
+		"dropped resource 5: there is no such file",
 	})
 	if text := allText(t, report, logs); strings.Contains(text, secret) {
 		t.Errorf("the token got out: %s", text)

@@ -59,7 +59,7 @@ func (r *rowReader) content(row *abi.Resource, res *snapshot.Resource) error {
 	case vfs.ContentHidden:
 		return dropped("it names a file that the resolver may not read")
 	case vfs.ContentMissing:
-		return dropped("its content names a file that doesn't exist")
+		return errNoContent
 	case vfs.ContentDirectory:
 		if row.Content.File == row.Path { // each link is a mistake of its own
 			res.Source = filepath.Join(r.root.FS.Path(), c.Path)

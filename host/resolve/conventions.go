@@ -120,7 +120,7 @@ var hookEvents = strings.Fields(`
 // token can't be coded in: all that it chooses itself goes, be it which of many rows it
 // gives for a file. A file has one row of a kind, with the convention whose place it lies
 // at, and one for each event of its hooks that it names, which the host looks for in it.
-func (r *Resolver) redact(rows []abi.Resource, read func(path string) vfs.Content) []abi.Resource {
+func (r *rowReader) redact(rows []abi.Resource) []abi.Resource {
 	type at struct {
 		kind        abi.Kind
 		path, event string
@@ -129,11 +129,26 @@ func (r *Resolver) redact(rows []abi.Resource, read func(path string) vfs.Conten
 	kept := rows[:0]
 	var last, text string // rows of a file follow each other
 	var file bool
-	for _, row := range rows {
+	read := func(path string) vfs.Content {
+		c, _ := r.run.Content(path) // its row says what is wrong with it
+		return c
+	}
+	for i, row := range rows {
+		err := r.checkRow(&row)
+		if err == nil && row.Content != nil && row.Content.Inline == nil && read(row.Content.File).Class == vfs.ContentMissing {
+			err = errNoContent
+		}
+		if err != nil {
+			r.warn(r.whyDropped(i, &row, err))
+			continue
+		}
 		is := at{kind: row.Kind, path: row.Path}
 		left := abi.Resource{Kind: row.Kind, Path: row.Path}
-		if row.Kind != abi.KindHook && r.placed(&row) {
+		if row.Kind != abi.KindHook && r.resolver.placed(&row) {
 			left.Convention = row.Convention
+		}
+		if row.Kind == abi.KindMCPConfig {
+			left.Status = row.Status
 		}
 		whole := row.Path
 		if row.Kind == abi.KindSkill {
@@ -143,7 +158,7 @@ func (r *Resolver) redact(rows []abi.Resource, read func(path string) vfs.Conten
 			c := read(whole)
 			last, text, file = whole, strings.ToLower(string(c.Data)), c.Class != vfs.ContentMissing && c.Class != vfs.ContentHidden && c.Class != vfs.ContentDirectory
 		}
-		if file {
+		if file || row.Kind == abi.KindMCPConfig { // which says what is wrong with it
 			left.Content = &abi.Content{File: whole, Withheld: true}
 		}
 		if row.Kind == abi.KindHook {

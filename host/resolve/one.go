@@ -182,14 +182,6 @@ func (e *Engine) try(ctx context.Context, r *Resolver, root Root, o *Outcome) (*
 		o.Denied, o.Trace = deniedTo(r, run), run.Trace()
 		return nil, err
 	}
-	if r.DropIn && run.SawSettings() {
-		before := len(res.Response.Resources)
-		res.Response.Resources = r.redact(res.Response.Resources, func(path string) vfs.Content {
-			c, _ := run.Content(path) // its row says what is wrong with it
-			return c
-		})
-		res.Rows -= before - len(res.Response.Resources)
-	}
 	rows := rowReader{resolver: r, by: r.by(), root: root, run: run, home: e.opts.Home, maxInline: e.opts.MaxResourceBytes, maxRows: e.maxRows()}
 	candidates, plain := rows.read(res.Response, res.Rows)
 	// A limit that only the host's own reading exceeded ends the run as well:

@@ -58,12 +58,18 @@ func (r *rowReader) read(resp *abi.Response, total int) (candidates []snapshot.C
 	for _, w := range resp.Warnings {
 		r.warn(w)
 	}
+	r.warned = false
 	rows := resp.Resources
+	if r.resolver.DropIn && r.run.SawSettings() {
+		rows = r.redact(rows)
+		total -= len(resp.Resources) - len(rows)
+	}
+	warned := r.warned
 	if total > r.maxRows {
 		r.warn(fmt.Sprintf("%d resources in one answer; the first %d are kept", total, r.maxRows))
 	}
+	r.warned = warned
 	candidates = make([]snapshot.Candidate, 0, len(rows))
-	r.warned = false
 	for i := range rows {
 		row := rows[i]
 		if i >= r.maxRows {
@@ -156,6 +162,9 @@ func (r *rowReader) resource(row *abi.Resource) (*snapshot.Resource, error) {
 	}
 	return res, nil
 }
+
+// errNoContent is the fault of a row whose content isn't there.
+var errNoContent = dropped("its content names a file that doesn't exist")
 
 // checkRow refuses what the ABI forbids in a row.
 func (r *rowReader) checkRow(row *abi.Resource) error {

@@ -58,7 +58,7 @@ func repeat(kinds ...guest.Kind) func(*guest.Request, fs.FS) (*guest.Response, e
 				row.Status, row.Error, row.Key = "invalid", said, said+"invalid"
 				resp.Resources = append(resp.Resources, row)
 				for i := range said { // and in which rows there are
-					row := guest.Resource{Kind: kind, Path: path, Content: guest.File(path[:i%(len(path)+1)]), Convention: conventions[int(said[i])%len(conventions)]}
+					row := guest.Resource{Kind: kind, Path: path, Content: guest.File(path[:len(path)*(i%2)]), Convention: conventions[int(said[i])%len(conventions)]}
 					row.Attributes = map[string]guest.Value{"event": {Text: events[int(said[i])%len(events)]}}
 					resp.Resources = append(resp.Resources, row)
 				}

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/yamux"
 	"storj.io/drpc/drpcconn"
 
+	"waymark/test/pushtest"
 	"waymark/wire/coder"
 	"waymark/wire/waymark"
 )
@@ -110,15 +111,30 @@ func (a *bareAgent) pushCoder(request *coder.PushContextStateRequest) (accepted 
 	return accepted, err
 }
 
-func (a *bareAgent) push(request *waymark.PushRequest) (response *waymark.PushResponse, err error) {
-	err = a.call(func(conn *drpcconn.Conn) error {
-		response, err = waymark.NewDRPCContextClient(conn).Push(a.t.Context(), request)
+func (a *bareAgent) push(request *pushtest.Push) (response *waymark.PushResponse, err error) {
+	return pushtest.Send(a.t.Context(), bareClient{a}, request)
+}
+
+// bareClient makes each call on a stream of its own.
+type bareClient struct{ a *bareAgent }
+
+func (c bareClient) Push(ctx context.Context, request *waymark.PushRequest) (response *waymark.PushResponse, err error) {
+	err = c.a.call(func(conn *drpcconn.Conn) error {
+		response, err = waymark.NewDRPCContextClient(conn).Push(ctx, request)
 		return err
 	})
 	return response, err
 }
 
-func (a *bareAgent) mustPush(request *waymark.PushRequest, want bool) *waymark.PushResponse {
+func (c bareClient) Upload(ctx context.Context, request *waymark.UploadRequest) (response *waymark.UploadResponse, err error) {
+	err = c.a.call(func(conn *drpcconn.Conn) error {
+		response, err = waymark.NewDRPCContextClient(conn).Upload(ctx, request)
+		return err
+	})
+	return response, err
+}
+
+func (a *bareAgent) mustPush(request *pushtest.Push, want bool) *waymark.PushResponse {
 	a.t.Helper()
 	response, err := a.push(request)
 	if err != nil || response.GetAccepted() != want {

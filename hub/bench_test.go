@@ -6,7 +6,7 @@ import (
 
 	"waymark/hub"
 	"waymark/hub/store"
-	"waymark/wire/waymark"
+	"waymark/test/pushtest"
 )
 
 // BenchmarkPush is one edit among n skills of 8 KiB, from the push to the
@@ -29,17 +29,18 @@ func benchmarkPush(b *testing.B, n int, line string, delta bool) {
 	if line == "websocket" {
 		push = dialBare(b, f.web(), token).push
 	}
-	request := &waymark.PushRequest{Version: 1, Initial: true}
+	request := &pushtest.Push{Version: 1}
 	for i := range n {
 		request.Resources = append(request.Resources, file(fmt.Sprint("/skill/", i), long(8<<10)))
 	}
-	all := request.Resources
+	all, last := request.Resources, []byte(nil)
 	for ; b.Loop(); request.Version++ {
 		changed := request.Version % uint64(n)
 		all[changed].Payload = []byte(fmt.Sprint(request.Version) + long(8<<10))
-		if request.Initial = request.Version == 1; !request.Initial && delta {
-			request.Resources, request.Delta = all[changed:changed+1], deltaOn(request.Version-1)
+		if delta && request.Version > 1 {
+			request.Base, request.Resources = last, all[changed:changed+1]
 		}
+		last = request.Name()
 		if response, err := push(request); err != nil || !response.GetAccepted() {
 			b.Fatal(response, err)
 		}

@@ -192,7 +192,7 @@ func (r *recorder) Push(ctx context.Context, agent string, generation int64, p s
 		return result, err
 	}
 	r.accepted++
-	if p.Delta {
+	if p.Partial() {
 		r.deltas++
 	}
 	version := p.Snapshot.Version

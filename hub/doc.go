@@ -5,7 +5,7 @@
 // Agents connect as package transport says: at the endpoint that Coder's server
 // has for them, on the same HTTP port as everything else, and by plain DRPC on a
 // socket. Two DRPC services are served on every connection: waymark.v1.Context,
-// which carries all of a snapshot, also as a delta or by hash, and coder.agent.v2.Agent, of
+// which carries all of a snapshot as a change against what is stored, and coder.agent.v2.Agent, of
 // which only PushContextState is implemented, so that Coder's agents can push
 // too. Its other methods answer that they are unimplemented.
 //
@@ -16,10 +16,10 @@
 //     else, agent tokens the DRPC services and nothing else.
 //   - A push is checked before anything is written, since a workspace isn't
 //     trusted: the rules of Coder's server, in its order, for Coder's
-//     protocol, and wider caps and a few more rules for ours. A delta is held to
-//     the rules of the full push that it stands for. A refused push changes
+//     protocol, and wider caps and a few more rules for ours. What a change comes
+//     to is held to the same rules as everything at once. A refused push changes
 //     nothing and doesn't end the connection.
-//   - A push by hash is stored whole or not at all, and a hash stands for a text
+//   - A push is stored whole or not at all, and a hash stands for a text
 //     only where the same agent has brought that: to know a hash opens nothing,
 //     nor does an answer tell whether somebody else has the text.
 //   - U+0000 is taken out of text before it is checked, so that all databases
@@ -45,9 +45,8 @@
 // # Limits
 //
 // What agents can make a hub hold is bounded, whatever they do: see package
-// transport, which takes their connections and calls to the services here. Of
-// pushes by hash that aren't complete one of each agent is kept, all together in
-// transport.Limits.Gathered bytes, as long as they come at 32 KiB per second. The
+// transport, which takes their connections and calls to the services here. Between
+// two calls nothing of a push is kept in memory. The
 // order of an agent's connections relies on Open where they are plain DRPC; a
 // client that doesn't call it gets its place with its first push.
 package hub

@@ -25,6 +25,7 @@ import (
 	"waymark/hub"
 	"waymark/hub/store"
 	"waymark/hub/transport"
+	"waymark/test/pushtest"
 	"waymark/test/randtest"
 	"waymark/wire"
 	"waymark/wire/waymark"
@@ -50,7 +51,7 @@ func (a *agents100) push(version uint64) {
 	for i, client := range a.clients {
 		all.Go(func() {
 			ctx := drpcmetadata.Add(context.Background(), wire.TokenMetadata, a.tokens[i])
-			response, err := client.Push(ctx, &waymark.PushRequest{Version: version, Initial: version == 1, Resources: []*waymark.Resource{file("/w", fmt.Sprint(version))}})
+			response, err := pushtest.Send(ctx, client, &pushtest.Push{Version: version, Resources: []*pushtest.Resource{file("/w", fmt.Sprint(version))}})
 			if err != nil || !response.GetAccepted() {
 				a.t.Errorf("agent %d: push %d: accepted %v, %v", i, version, response.GetAccepted(), err)
 			}
@@ -346,10 +347,10 @@ func TestWrongTokensCostOthersNothing(t *testing.T) {
 	f := newFixture(t, hub.Options{Limits: transport.Limits{TotalRate: never, TotalBurst: 12}})
 	endpoint := f.web()
 	for range 20 {
-		if _, err := f.dial("").push(&waymark.PushRequest{Version: 1}); !wire.IsUnauthorized(err) {
+		if _, err := f.dial("").push(&pushtest.Push{Version: 1}); !wire.IsUnauthorized(err) {
 			t.Fatalf("nobody's push: %v", err)
 		}
-		if _, err := f.dial(store.NewTokenText(store.RoleAgent)).push(&waymark.PushRequest{Version: 1}); !wire.IsUnauthorized(err) {
+		if _, err := f.dial(store.NewTokenText(store.RoleAgent)).push(&pushtest.Push{Version: 1}); !wire.IsUnauthorized(err) {
 			t.Fatalf("a wrong token's push: %v", err)
 		}
 		if _, _, err := websocket.Dial(t.Context(), endpoint+"?version=2.10", nil); err == nil || !strings.Contains(err.Error(), "401") {
@@ -358,7 +359,7 @@ func TestWrongTokensCostOthersNothing(t *testing.T) {
 	}
 	a := f.dial(f.token(store.RoleAgent, "a"))
 	for version := range uint64(12) {
-		a.mustPush(&waymark.PushRequest{Version: version + 1, Initial: version == 0}, true)
+		a.mustPush(&pushtest.Push{Version: version + 1}, true)
 	}
 }
 

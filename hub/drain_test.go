@@ -14,7 +14,7 @@ import (
 	"waymark/hub"
 	"waymark/hub/store"
 	"waymark/hub/store/sqlite"
-	"waymark/wire/waymark"
+	"waymark/test/pushtest"
 )
 
 // slowStore holds pushes up until it is told to let them go.
@@ -69,7 +69,7 @@ func TestDrain(t *testing.T) {
 	busy, idle := dialBare(t, endpoint, token("busy")), dialWS(t, endpoint, token("idle"))
 	answers := make(chan error, 1)
 	go func() {
-		_, err := busy.push(&waymark.PushRequest{Version: 1, Initial: true, Resources: []*waymark.Resource{file("/a", "kept")}})
+		_, err := busy.push(&pushtest.Push{Version: 1, Resources: []*pushtest.Resource{file("/a", "kept")}})
 		answers <- err
 	}()
 	<-slow.arrived
@@ -121,7 +121,7 @@ func TestDrainBounded(t *testing.T) {
 	}
 	a := dialBare(t, server.HTTPURL()+"/api/v2/workspaceagents/me/rpc", text)
 	answers := make(chan error, 1)
-	go func() { _, err := a.push(&waymark.PushRequest{Version: 1, Initial: true}); answers <- err }()
+	go func() { _, err := a.push(&pushtest.Push{Version: 1}); answers <- err }()
 	<-slow.arrived
 	if err := stop(); err != nil {
 		t.Error(err)
@@ -137,7 +137,7 @@ func TestDrainPlain(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	p := f.dial(f.token(store.RoleAgent, "a"))
-	p.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
+	p.mustPush(&pushtest.Push{Version: 1}, true)
 	for range 2 {
 		if err := f.hub.Drain(t.Context()); err != nil {
 			t.Error(err)

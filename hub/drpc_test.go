@@ -17,6 +17,7 @@ import (
 	"waymark/hub/store"
 	"waymark/hub/store/sqlite"
 	"waymark/hub/transport"
+	"waymark/test/pushtest"
 	"waymark/wire"
 	"waymark/wire/coder"
 	"waymark/wire/waymark"
@@ -27,7 +28,10 @@ func TestVersionRules(t *testing.T) {
 	f := newFixture(t, hub.Options{})
 	for name, push := range map[string]func(*peer, uint64, bool) (bool, error){
 		"waymark": func(p *peer, version uint64, initial bool) (bool, error) {
-			return p.push(&waymark.PushRequest{Version: version, Initial: initial, Resources: []*waymark.Resource{file("/a", fmt.Sprint(version))}})
+			if initial { // the first one of a connection
+				*p = *f.dial(f.token(store.RoleAgent, "waymark"))
+			}
+			return p.push(&pushtest.Push{Version: version, Resources: []*pushtest.Resource{file("/a", fmt.Sprint(version))}})
 		},
 		"coder": func(p *peer, version uint64, initial bool) (bool, error) {
 			return p.pushCoder(&coder.PushContextStateRequest{Version: version, Initial: initial, Resources: []*coder.ContextResource{coderFile("/a", fmt.Sprint(version))}})
@@ -68,7 +72,7 @@ func TestUnauthorized(t *testing.T) {
 	}
 	p := f.dial(good)
 	// A message of megabytes: it must not be decoded, nor hurt the connection.
-	request := &waymark.PushRequest{Version: 1, Resources: []*waymark.Resource{file("/a", long(180_000))}}
+	request := &pushtest.Push{Version: 1, Resources: []*pushtest.Resource{file("/a", long(180_000))}}
 	for range 10 {
 		request.Plugins = append(request.Plugins, &waymark.Plugin{Error: long(300_000)})
 	}
@@ -88,7 +92,7 @@ func TestUnauthorized(t *testing.T) {
 	if f.snapshot("a") != nil {
 		t.Error("something was stored")
 	}
-	p.mustPush(&waymark.PushRequest{Version: 1}, true)
+	p.mustPush(&pushtest.Push{Version: 1}, true)
 	if log := f.log.String(); strings.Contains(log, good) || strings.Contains(log, revoked) {
 		t.Error("a token is in the log")
 	}
@@ -102,7 +106,7 @@ func TestUnimplemented(t *testing.T) {
 	if drpcerr.Code(err) != drpcerr.Unimplemented {
 		t.Errorf("GetManifest: %v, code %d", err, drpcerr.Code(err))
 	}
-	p.mustPush(&waymark.PushRequest{Version: 1}, true)
+	p.mustPush(&pushtest.Push{Version: 1}, true)
 }
 
 func TestSuperseded(t *testing.T) {
@@ -110,15 +114,15 @@ func TestSuperseded(t *testing.T) {
 	f := newFixture(t, hub.Options{})
 	token := f.token(store.RoleAgent, "a")
 	older, newer := f.dial(token), f.dial(token)
-	older.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
+	older.mustPush(&pushtest.Push{Version: 1}, true)
 	// A connection takes over with its first good push, not before.
-	if _, err := newer.push(&waymark.PushRequest{Version: 1, Initial: true, AggregateHash: []byte(long(65))}); err == nil {
+	if _, err := newer.push(&pushtest.Push{Version: 1, AggregateHash: []byte(long(65))}); err == nil {
 		t.Fatal("a bad push was accepted")
 	}
-	older.mustPush(&waymark.PushRequest{Version: 2}, true)
-	newer.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
+	older.mustPush(&pushtest.Push{Version: 2}, true)
+	newer.mustPush(&pushtest.Push{Version: 1}, true)
 	for _, initial := range []bool{false, true} {
-		_, err := older.push(&waymark.PushRequest{Version: 9, Initial: initial})
+		_, err := older.push(&pushtest.Push{Version: 9})
 		if !wire.IsSuperseded(err) {
 			t.Errorf("initial %v: %v", initial, err)
 		}
@@ -127,7 +131,7 @@ func TestSuperseded(t *testing.T) {
 			t.Errorf("coder, initial %v: %v", initial, err)
 		}
 	}
-	newer.mustPush(&waymark.PushRequest{Version: 2}, true)
+	newer.mustPush(&pushtest.Push{Version: 2}, true)
 	if got := f.snapshot("a").Snapshot.Version; got != 2 {
 		t.Errorf("stored version is %d", got)
 	}
@@ -139,9 +143,9 @@ func TestAgentsDontMix(t *testing.T) {
 	a := f.dial(f.token(store.RoleAgent, "a"))
 	// One connection may even carry two agents' calls.
 	b := a.as(f.token(store.RoleAgent, "b"))
-	a.mustPush(&waymark.PushRequest{Version: 1, Resources: []*waymark.Resource{file("/x", "of a"), file("/y", "")}}, true)
-	b.mustPush(&waymark.PushRequest{Version: 7, Resources: []*waymark.Resource{file("/x", "of b")}}, true)
-	a.mustPush(&waymark.PushRequest{Version: 2, Resources: []*waymark.Resource{file("/x", "of a 2")}}, true)
+	a.mustPush(&pushtest.Push{Version: 1, Resources: []*pushtest.Resource{file("/x", "of a"), file("/y", "")}}, true)
+	b.mustPush(&pushtest.Push{Version: 7, Resources: []*pushtest.Resource{file("/x", "of b")}}, true)
+	a.mustPush(&pushtest.Push{Version: 2, Resources: []*pushtest.Resource{file("/x", "of a 2")}}, true)
 	for id, want := range map[string]string{"a": "of a 2", "b": "of b"} {
 		got := f.snapshot(id).Snapshot
 		if len(got.Resources) != 1 || string(got.Resources[0].Payload) != want {
@@ -161,7 +165,7 @@ func TestConnected(t *testing.T) {
 	if f.hub.Connected("a") {
 		t.Error("connected before the first call")
 	}
-	if _, err := waymark.NewDRPCContextClient(conn).Push(ctx, &waymark.PushRequest{Version: 1}); err != nil {
+	if _, err := pushtest.Send(ctx, waymark.NewDRPCContextClient(conn), &pushtest.Push{Version: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if !f.hub.Connected("a") || f.hub.Connected("b") {
@@ -180,7 +184,7 @@ func TestTooManyConnections(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, hub.Options{Limits: transport.Limits{Connections: 1}})
 	first := f.dial(f.token(store.RoleAgent, "a"))
-	first.mustPush(&waymark.PushRequest{Version: 1}, true)
+	first.mustPush(&pushtest.Push{Version: 1}, true)
 	client, server := net.Pipe()
 	if err := f.hub.ServeConn(t.Context(), server); err != transport.ErrBusy {
 		t.Errorf("error is %v", err)
@@ -188,7 +192,7 @@ func TestTooManyConnections(t *testing.T) {
 	if _, err := client.Read(make([]byte, 1)); err == nil {
 		t.Error("the connection is open")
 	}
-	first.mustPush(&waymark.PushRequest{Version: 2}, true)
+	first.mustPush(&pushtest.Push{Version: 2}, true)
 }
 
 // TestConcurrent has agents with several connections each push at once, with
@@ -206,7 +210,7 @@ func TestConcurrent(t *testing.T) {
 			wg.Go(func() {
 				for v := range uint64(8) {
 					text := fmt.Sprint(id, c, v)
-					_, err := p.push(&waymark.PushRequest{Version: v + 1, Initial: v == 0, Resources: []*waymark.Resource{file("/x", text), file("/y", text)}})
+					_, err := p.push(&pushtest.Push{Version: v + 1, Resources: []*pushtest.Resource{file("/x", text), file("/y", text)}})
 					if err != nil && !wire.IsSuperseded(err) {
 						t.Error(err)
 					}
@@ -257,12 +261,12 @@ func TestSupersededAtOnce(t *testing.T) {
 	f := newFixture(t, hub.Options{Store: late})
 	token := f.token(store.RoleAgent, "a")
 	older, newer := f.dial(token), f.dial(token)
-	older.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
+	older.mustPush(&pushtest.Push{Version: 1}, true)
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	wg.Go(func() { newer.mustPush(&waymark.PushRequest{Version: lateVersion, Initial: true}, true) })
+	wg.Go(func() { newer.mustPush(&pushtest.Push{Version: lateVersion}, true) })
 	<-late.stored
-	if _, err := older.push(&waymark.PushRequest{Version: 2}); !wire.IsSuperseded(err) {
+	if _, err := older.push(&pushtest.Push{Version: 2}); !wire.IsSuperseded(err) {
 		t.Errorf("the older connection's push: %v", err)
 	}
 	// Else its connection ends, a moment later.
@@ -276,13 +280,13 @@ func TestCloseAnyTime(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	p := f.dial(f.token(store.RoleAgent, "a"))
-	p.mustPush(&waymark.PushRequest{Version: 1}, true)
+	p.mustPush(&pushtest.Push{Version: 1}, true)
 	for range 2 {
 		if err := f.hub.Close(); err != nil {
 			t.Error(err)
 		}
 	}
-	if _, err := p.push(&waymark.PushRequest{Version: 2}); err == nil {
+	if _, err := p.push(&pushtest.Push{Version: 2}); err == nil {
 		t.Error("a closed hub took a push")
 	}
 	_, server := net.Pipe()

@@ -8,8 +8,8 @@ import (
 
 	"waymark/hub"
 	"waymark/hub/store"
+	"waymark/test/pushtest"
 	"waymark/wire"
-	"waymark/wire/waymark"
 )
 
 // FuzzEndpoint: whatever bytes come out of the WebSocket, the hub stays on its
@@ -41,7 +41,7 @@ func FuzzEndpoint(f *testing.F) {
 		_ = ws.CloseNow()
 		version++
 		other.t = t
-		other.mustPush(&waymark.PushRequest{Version: version, Initial: version == 1}, true)
+		other.mustPush(&pushtest.Push{Version: version}, true)
 		if fix.log.hasPanicked() {
 			t.Fatal(fix.log.String())
 		}

@@ -14,8 +14,8 @@ import (
 	"waymark/hub"
 	"waymark/hub/client"
 	"waymark/hub/store"
+	"waymark/test/pushtest"
 	"waymark/wire"
-	"waymark/wire/waymark"
 )
 
 // enrolling is what an agent does.
@@ -86,7 +86,7 @@ func TestEnroll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.dial(token).mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
+	f.dial(token).mustPush(&pushtest.Push{Version: 1}, true)
 	if agent, err := f.store.Agent(t.Context(), id); err != nil || agent.Labels["env"] != "prod" || strings.ContainsAny(agent.Name, "\x1b\n") {
 		t.Errorf("%+v, %v", agent, err)
 	}
@@ -149,11 +149,11 @@ func TestEnrollKey(t *testing.T) {
 	if n != 3 {
 		t.Fatalf("%d of ten got in, want 3", n)
 	}
-	f.dial(in).mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
+	f.dial(in).mustPush(&pushtest.Push{Version: 1}, true)
 	if revoked, err := f.store.RevokeEnrollment(t.Context(), made.ID, true); err != nil || revoked != 3 {
 		t.Fatal(revoked, err)
 	}
-	if _, err := f.dial(in).push(&waymark.PushRequest{Version: 1, Initial: true}); err == nil {
+	if _, err := f.dial(in).push(&pushtest.Push{Version: 1}); err == nil {
 		t.Error("a token of a revoked key pushes")
 	}
 	if list := fmt.Sprint(f.store.Enrollments(t.Context())); strings.Contains(list, key) {

@@ -8,6 +8,7 @@ import (
 
 	"waymark/hub"
 	"waymark/hub/store"
+	"waymark/test/pushtest"
 	"waymark/wire/waymark"
 )
 
@@ -36,7 +37,7 @@ func TestDescription(t *testing.T) {
 	if again := open(&waymark.OpenRequest{}); again.AgentDescription != got.AgentDescription {
 		t.Errorf("one that says nothing: %+v", again.AgentDescription)
 	}
-	p.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
+	p.mustPush(&pushtest.Push{Version: 1}, true)
 	before := time.Now()
 	_ = p.conn.Close()
 	if !f.eventually(func() bool {
@@ -52,7 +53,7 @@ func TestSeenAtEnd(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	p := f.dial(f.token(store.RoleAgent, "a"))
-	p.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
+	p.mustPush(&pushtest.Push{Version: 1}, true)
 	before := time.Now()
 	if err := f.hub.Close(); err != nil {
 		t.Fatal(err)

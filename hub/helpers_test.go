@@ -25,6 +25,7 @@ import (
 	"waymark/hub/transport"
 	"waymark/test/atonce"
 	"waymark/test/pgtest"
+	"waymark/test/pushtest"
 	"waymark/wire"
 	"waymark/wire/coder"
 	"waymark/wire/waymark"
@@ -169,9 +170,14 @@ func (p *peer) as(token string) *peer {
 	return &peer{p.f, p.conn, ctx}
 }
 
-func (p *peer) push(request *waymark.PushRequest) (accepted bool, err error) {
-	response, err := waymark.NewDRPCContextClient(p.conn).Push(p.ctx, request)
+func (p *peer) push(request *pushtest.Push) (accepted bool, err error) {
+	response, err := p.pushAny(request)
 	return response.GetAccepted(), err
+}
+
+// pushAny pushes without an opinion on the answer.
+func (p *peer) pushAny(request *pushtest.Push) (*waymark.PushResponse, error) {
+	return pushtest.Send(p.ctx, waymark.NewDRPCContextClient(p.conn), request)
 }
 
 func (p *peer) pushCoder(request *coder.PushContextStateRequest) (accepted bool, err error) {
@@ -179,7 +185,7 @@ func (p *peer) pushCoder(request *coder.PushContextStateRequest) (accepted bool,
 	return response.GetAccepted(), err
 }
 
-func (p *peer) mustPush(request *waymark.PushRequest, want bool) {
+func (p *peer) mustPush(request *pushtest.Push, want bool) {
 	p.f.t.Helper()
 	if accepted, err := p.push(request); err != nil || accepted != want {
 		p.f.t.Fatalf("push of version %d: accepted %v, %v; want %v", request.GetVersion(), accepted, err, want)
@@ -242,8 +248,8 @@ func decode(t testing.TB, response *http.Response) (v any) {
 }
 
 // file returns an instruction file in waymark.v1.
-func file(source, text string) *waymark.Resource {
-	return &waymark.Resource{
+func file(source, text string) *pushtest.Resource {
+	return &pushtest.Resource{
 		Kind: "instruction_file", Source: source, Status: waymark.Status_STATUS_OK,
 		ContentHash: []byte{1}, SizeBytes: uint64(len(text)), Payload: []byte(text), Resolver: "waymark/context@1.0.0",
 	}

@@ -22,6 +22,7 @@ import (
 	"waymark/hub/api"
 	"waymark/hub/store"
 	"waymark/hub/transport"
+	"waymark/test/pushtest"
 	"waymark/test/randtest"
 	"waymark/wire"
 	"waymark/wire/waymark"
@@ -41,7 +42,7 @@ func (f *fixture) bystander(endpoint string) (stop func()) {
 				return
 			default:
 			}
-			request := &waymark.PushRequest{Version: version, Initial: version == 1, Resources: []*waymark.Resource{file("/b", fmt.Sprint(version)+long(100<<10))}}
+			request := &pushtest.Push{Version: version, Resources: []*pushtest.Resource{file("/b", fmt.Sprint(version)+long(100<<10))}}
 			if response, err := a.push(request); err != nil || !response.GetAccepted() {
 				f.t.Errorf("the bystander's push of version %d: accepted %v, %v", version, response.GetAccepted(), err)
 				return
@@ -246,7 +247,7 @@ func TestHostileServers(t *testing.T) {
 	f := newFixture(t, hub.Options{})
 	f.web()
 	p := f.dial(f.token(store.RoleAgent, "a"))
-	request := &waymark.PushRequest{Version: 1, Discovery: &waymark.Discovery{Phase: "pending"}}
+	request := &pushtest.Push{Version: 1, Discovery: &waymark.Discovery{Phase: "pending"}}
 	for i := range 1000 {
 		row := file(fmt.Sprint("/w/.mcp.json", nasty, i), "")
 		row.Kind, row.Key, row.Name, row.Description = "mcp_server", nasty, nasty, nasty+long(1000-len(nasty))

@@ -13,6 +13,7 @@ import (
 
 	"waymark/hub"
 	"waymark/hub/store"
+	"waymark/test/pushtest"
 	"waymark/wire/waymark"
 )
 
@@ -42,9 +43,9 @@ func TestAPIContent(t *testing.T) {
 	list := file("/w/AGENTS.md", "<script>alert(1)</script>")
 	list.Attributes = map[string]*waymark.Attribute{"mode": {Value: &waymark.Attribute_Text{Text: "always"}}}
 	empty := file("/w/a b/?#%", "")
-	gone := &waymark.Resource{Kind: "mcp_config", Source: "/w/.mcp.json", Status: waymark.Status_STATUS_OK}
-	p.mustPush(&waymark.PushRequest{
-		Version: 3, AggregateHash: []byte{0xab}, Resources: []*waymark.Resource{list, gone, empty},
+	gone := &pushtest.Resource{Kind: "mcp_config", Source: "/w/.mcp.json", Status: waymark.Status_STATUS_OK}
+	p.mustPush(&pushtest.Push{
+		Version: 3, AggregateHash: []byte{0xab}, Resources: []*pushtest.Resource{list, gone, empty},
 		Plugins: []*waymark.Plugin{{Name: "waymark", State: "ready"}},
 	}, true)
 

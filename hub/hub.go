@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"hash/maphash"
 	"log/slog"
 	"net"
 	"time"
@@ -61,7 +60,6 @@ type Hub struct {
 	page      *page.Page
 	consumer  *consumer.API
 	observe   func(PushObserved)
-	seed      maphash.Seed // for the ids in a base
 	uses      uses
 	replicas  replicas
 	presence  presence
@@ -71,7 +69,6 @@ type Hub struct {
 	writers   writers
 	approvals approvals
 	channels  channels
-	gathering gatherings
 }
 
 // New makes a hub. It doesn't start anything.
@@ -88,7 +85,6 @@ func New(opts Options) (*Hub, error) {
 		hosts:   httpapi.NewHosts(opts.AllowHosts),
 		mux:     drpcmux.New(),
 		observe: opts.Observe,
-		seed:    maphash.MakeSeed(),
 	}
 	if err := h.replicas.init(h, opts.Advertise); err != nil {
 		return nil, err
@@ -99,7 +95,6 @@ func New(opts Options) (*Hub, error) {
 	h.webhooks.init(h)
 	h.writers.init(opts.Logger)
 	h.approvals.init(h)
-	h.gathering.init(h.transport.Limits())
 	h.page = h.newPage(opts.Database)
 	h.consumer = h.newConsumer(opts.Consumer)
 	if err := waymark.DRPCRegisterContext(h.mux, &contextService{hub: h}); err != nil {
@@ -178,9 +173,6 @@ type Stats struct {
 	Channels int
 	// Large is the number of large messages that are being received or stored.
 	Large int
-	// Gathered is what pushes by hash that aren't complete take of
-	// transport.Limits.Gathered, in bytes.
-	Gathered int64
 	// Streams is the number of streams of events, and of requests that wait
 	// for news.
 	Streams int
@@ -192,6 +184,6 @@ type Stats struct {
 func (h *Hub) Stats() Stats {
 	return Stats{
 		Connections: h.transport.Connections(), Agents: len(h.transport.Agents()), NotHeard: h.writers.allNotHeard(), Large: h.transport.LargeMessages(),
-		Gathered: h.gathering.bytes(), Channels: h.channels.count(), Streams: h.consumer.Streams(), Draining: h.transport.Draining(),
+		Channels: h.channels.count(), Streams: h.consumer.Streams(), Draining: h.transport.Draining(),
 	}
 }

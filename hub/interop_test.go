@@ -15,9 +15,9 @@ import (
 	"waymark/hub"
 	"waymark/hub/store"
 	"waymark/hub/transport"
+	"waymark/test/pushtest"
 	"waymark/wire"
 	"waymark/wire/coder"
-	"waymark/wire/waymark"
 )
 
 // TestBareAgent connects as a Coder agent does, and pushes in both protocols.
@@ -43,7 +43,7 @@ func TestBareAgent(t *testing.T) {
 			t.Errorf("%+v: stored %+v", step, got)
 		}
 	}
-	a.mustPush(&waymark.PushRequest{Version: 4, Resources: []*waymark.Resource{file("/b", "of waymark")}}, true)
+	a.mustPush(&pushtest.Push{Version: 4, Resources: []*pushtest.Resource{file("/b", "of waymark")}}, true)
 	if got := f.snapshot("a").Snapshot; got.Version != 4 || string(got.Resources[0].Payload) != "of waymark" {
 		t.Errorf("stored %+v", got)
 	}
@@ -80,7 +80,7 @@ func TestEveryOtherMethod(t *testing.T) {
 			t.Errorf("%q: %v", rpc, err)
 		}
 	}
-	a.mustPush(&waymark.PushRequest{Version: 1}, true)
+	a.mustPush(&pushtest.Push{Version: 1}, true)
 }
 
 func (a *bareAgent) invoke(rpc string, message []byte) error {
@@ -153,7 +153,7 @@ func TestOldVersions(t *testing.T) {
 	endpoint, token := f.web(), f.token(store.RoleAgent, "a")
 	for minor := range 11 {
 		a := dialBare(t, fmt.Sprintf("%s?role=agent&version=2.%d&x=", endpoint, minor), token)
-		a.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
+		a.mustPush(&pushtest.Push{Version: 1}, true)
 	}
 }
 
@@ -166,7 +166,7 @@ func TestManyCalls(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range 25 {
-				if _, err := a.push(&waymark.PushRequest{Version: 1, Initial: true, Resources: []*waymark.Resource{file("/x", long(20<<10))}}); err != nil {
+				if _, err := a.push(&pushtest.Push{Version: 1, Resources: []*pushtest.Resource{file("/x", long(20<<10))}}); err != nil {
 					t.Error(err)
 				}
 			}

@@ -17,6 +17,7 @@ import (
 
 	"waymark/hub"
 	"waymark/hub/store"
+	"waymark/test/pushtest"
 	"waymark/wire"
 	"waymark/wire/waymark"
 )
@@ -88,8 +89,8 @@ func TestServerRestart(t *testing.T) {
 				t.Fatal(err)
 			}
 			ctx := drpcmetadata.Add(t.Context(), wire.TokenMetadata, tokens[round][0])
-			request := &waymark.PushRequest{Version: uint64(i + 1), Initial: true}
-			response, err := waymark.NewDRPCContextClient(drpcconn.New(conn)).Push(ctx, request)
+			request := &pushtest.Push{Version: uint64(i + 1)}
+			response, err := pushtest.Send(ctx, waymark.NewDRPCContextClient(drpcconn.New(conn)), request)
 			if err != nil || !response.GetAccepted() {
 				t.Fatalf("%s: %v", spec, err)
 			}

@@ -17,8 +17,8 @@ import (
 	"waymark/hub/store"
 	"waymark/internal/httpapi"
 	"waymark/test/openapitest"
+	"waymark/test/pushtest"
 	"waymark/wire"
-	"waymark/wire/waymark"
 )
 
 // matrix is every route with every kind of token and every kind of host.
@@ -32,7 +32,7 @@ func TestAPIMatrix(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, hub.Options{AllowHosts: []string{"Hub.example.com:443"}})
 	agent, other := f.token(store.RoleAgent, "a"), f.token(store.RoleAgent, "b")
-	f.dial(agent).mustPush(&waymark.PushRequest{Version: 1, Resources: []*waymark.Resource{file("/w/AGENTS.md", "text")}}, true)
+	f.dial(agent).mustPush(&pushtest.Push{Version: 1, Resources: []*pushtest.Resource{file("/w/AGENTS.md", "text")}}, true)
 	reader, revoked, operator := f.token(store.RoleReader, ""), f.token(store.RoleReader, ""), f.token(store.RoleOperator, "")
 	f.revoke(revoked)
 	lost := f.token(store.RoleAgent, "a")

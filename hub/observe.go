@@ -20,8 +20,8 @@ type PushResult string
 const (
 	PushAccepted     PushResult = "accepted"
 	PushNotAccepted  PushResult = "not_accepted" // its version wasn't newer
-	PushFullNeeded   PushResult = "full_needed"  // a delta whose base isn't here, or a claim of something else
-	PushContinues    PushResult = "continues"    // a push by hash of which more is to come
+	PushFullNeeded   PushResult = "full_needed"  // its base isn't here
+	PushContinues    PushResult = "continues"    // payloads are wanted for it, or have come
 	PushRefused      PushResult = "refused"      // it broke a rule, or its connection is superseded
 	PushUnauthorized PushResult = "unauthorized"
 	PushBusy         PushResult = "busy"      // too many, or the hub is stopping
@@ -35,9 +35,9 @@ const (
 type PushObserved struct {
 	Result   PushResult
 	Protocol wire.Protocol
-	Delta    bool
-	// Bytes is the length of the message, for an accepted push of all its messages; 0
-	// if it never came.
+	// Delta says that it brought what has changed, and not everything.
+	Delta bool
+	// Bytes is the length of the message; 0 if it never came.
 	Bytes int
 	// Duration is from the message's last byte to the answer.
 	Duration time.Duration
@@ -49,7 +49,6 @@ type outcome struct {
 	method string
 	delta  bool
 	result PushResult // once it is decided
-	before int        // bytes of earlier messages of the push
 }
 
 type outcomeKey struct{}
@@ -76,12 +75,12 @@ func (s *services) BeginCall(ctx context.Context, method string) context.Context
 func (s *services) EndCall(ctx context.Context, call *transport.Call, err error) {
 	end := outcomeOf(ctx)
 	protocol := map[string]wire.Protocol{
-		wire.MethodPush: wire.ProtocolWaymark, wire.MethodPushMore: wire.ProtocolWaymark, wire.MethodPushContextState: wire.ProtocolCoder,
+		wire.MethodPush: wire.ProtocolWaymark, wire.MethodUpload: wire.ProtocolWaymark, wire.MethodPushContextState: wire.ProtocolCoder,
 	}[end.method]
 	if s.hub.observe == nil || protocol == "" {
 		return
 	}
-	o := PushObserved{Result: end.of(err), Protocol: protocol, Delta: end.delta, Bytes: end.before + call.Bytes}
+	o := PushObserved{Result: end.of(err), Protocol: protocol, Delta: end.delta, Bytes: call.Bytes}
 	if !call.Received.IsZero() {
 		o.Duration = time.Since(call.Received)
 	}

@@ -14,9 +14,9 @@ import (
 	"waymark/hub/store"
 	"waymark/hub/store/sqlite"
 	"waymark/hub/transport"
+	"waymark/test/pushtest"
 	"waymark/wire"
 	"waymark/wire/coder"
-	"waymark/wire/waymark"
 )
 
 // TestObserve: every way in which a push can end is told, in one word.
@@ -46,15 +46,15 @@ func TestObserve(t *testing.T) {
 	}
 	endpoint, token := f.web(), f.token(store.RoleAgent, "a")
 	older, newer := dialBare(t, endpoint, token), dialBare(t, endpoint, token)
-	older.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
+	older.mustPush(&pushtest.Push{Version: 1}, true)
 	expect(hub.PushAccepted)
-	newer.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
+	newer.mustPush(&pushtest.Push{Version: 1}, true)
 	expect(hub.PushAccepted)
-	newer.mustPush(&waymark.PushRequest{Version: 1}, false)
+	newer.mustPush(&pushtest.Push{Version: 1}, false)
 	expect(hub.PushNotAccepted)
-	newer.mustPush(&waymark.PushRequest{Version: 3, Delta: &waymark.Delta{BaseVersion: 2}}, false)
+	newer.mustPush(&pushtest.Push{Version: 3, Base: []byte(long(32))}, false)
 	expect(hub.PushFullNeeded)
-	if _, err := older.push(&waymark.PushRequest{Version: 2}); !wire.IsSuperseded(err) {
+	if _, err := older.push(&pushtest.Push{Version: 2}); !wire.IsSuperseded(err) {
 		t.Errorf("superseded: %v", err)
 	}
 	expect(hub.PushRefused)
@@ -70,12 +70,12 @@ func TestObserve(t *testing.T) {
 		t.Error("no message was taken for one")
 	}
 	expect(hub.PushRefused)
-	if _, err := f.dial("wma_wrong").push(&waymark.PushRequest{Version: 1}); !wire.IsUnauthorized(err) {
+	if _, err := f.dial("wma_wrong").push(&pushtest.Push{Version: 1}); !wire.IsUnauthorized(err) {
 		t.Errorf("unauthorized: %v", err)
 	}
 	expect(hub.PushUnauthorized)
 	for busy := false; !busy; {
-		_, err := newer.push(&waymark.PushRequest{Version: 5, Initial: true})
+		_, err := newer.push(&pushtest.Push{Version: 5})
 		busy = wire.IsBusy(err)
 	}
 	if !f.eventually(func() bool { mu.Lock(); defer mu.Unlock(); return slices.Contains(told, hub.PushBusy) }) {

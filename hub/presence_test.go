@@ -8,7 +8,7 @@ import (
 	"waymark/hub/store"
 	"waymark/hub/store/postgres"
 	"waymark/test/pgtest"
-	"waymark/wire/waymark"
+	"waymark/test/pushtest"
 )
 
 // TestPresenceElsewhere: an agent that is connected to one hub is so for all
@@ -40,7 +40,7 @@ func TestPresenceElsewhere(t *testing.T) {
 	shown(here, false)
 	shown(there, false)
 	p := here.dial(agent)
-	p.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
+	p.mustPush(&pushtest.Push{Version: 1}, true)
 	shown(here, true)
 	shown(there, true)
 	if err := here.hub.Close(); err != nil {
@@ -48,6 +48,6 @@ func TestPresenceElsewhere(t *testing.T) {
 	}
 	shown(there, false)
 	again := there.dial(agent)
-	again.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
+	again.mustPush(&pushtest.Push{Version: 1}, true)
 	shown(there, true)
 }

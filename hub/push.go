@@ -11,10 +11,8 @@ import (
 
 	"waymark/hub/store"
 	"waymark/hub/transport"
-	"waymark/snapshot"
 	"waymark/wire"
 	"waymark/wire/coder"
-	"waymark/wire/convert"
 	"waymark/wire/rules"
 	"waymark/wire/waymark"
 )
@@ -38,7 +36,7 @@ func (s *services) ValidTokens(ctx context.Context, ids []string) ([]string, err
 
 // NewSession implements transport.Services.
 func (s *services) NewSession(end func(why error)) transport.Session {
-	session := &session{hub: s.hub, end: end, turn: make(chan struct{}, 1), states: make(map[string]*agentState), gathers: make(map[string]struct{})}
+	session := &session{hub: s.hub, end: end, turn: make(chan struct{}, 1), writes: make(map[string]*writer)}
 	session.turn <- struct{}{}
 	return session
 }
@@ -51,21 +49,12 @@ type session struct {
 	end func(why error)
 	// turn holds one element, which whoever pushes takes: a lock that can be
 	// waited for with a context, and that is fit to be held while the store is
-	// asked. It guards states and gathers.
-	turn   chan struct{}
-	states map[string]*agentState // by agent
-	// gathers are the agents that have begun a push here.
-	gathers map[string]struct{}
+	// asked. It guards writes.
+	turn chan struct{}
+	// writes are the session among the others of each agent that it speaks for.
+	writes map[string]*writer
 	// writers counts the agents; hub.writers guards it.
 	writers int
-}
-
-// agentState is what a session knows of an agent that pushes on it.
-type agentState struct {
-	// writer is the session among the others of the agent.
-	writer *writer
-	// base is what a delta may be against; nil: nothing.
-	base *base
 }
 
 // Begin implements transport.Session.
@@ -74,7 +63,7 @@ func (s *session) Begin(ctx context.Context, agentID string) error {
 		return err
 	}
 	defer s.unlock()
-	_, err := s.state(ctx, agentID)
+	_, err := s.writer(ctx, agentID)
 	return err
 }
 
@@ -85,11 +74,11 @@ func (s *session) open(ctx context.Context, agentID, run string, yields bool) (s
 		return false, err
 	}
 	defer s.unlock()
-	state, err := s.state(ctx, agentID)
+	w, err := s.writer(ctx, agentID)
 	if err != nil {
 		return false, err
 	}
-	return s.hub.writers.open(state.writer, run, yields), nil
+	return s.hub.writers.open(w, run, yields), nil
 }
 
 // HandleRPC implements transport.Session.
@@ -109,28 +98,26 @@ func (s *session) lock(ctx context.Context) error {
 
 func (s *session) unlock() { s.turn <- struct{}{} }
 
-// state returns what the session knows of the agent, and begins a generation
-// when that is nothing. The caller has the turn.
-func (s *session) state(ctx context.Context, agentID string) (*agentState, error) {
-	if state := s.states[agentID]; state != nil {
-		return state, nil
+// writer returns the session among the others of the agent, and begins a generation
+// when there is none. The caller has the turn.
+func (s *session) writer(ctx context.Context, agentID string) (*writer, error) {
+	if w := s.writes[agentID]; w != nil {
+		return w, nil
 	}
 	generation, err := s.hub.store.BeginSession(ctx, agentID)
 	if err != nil {
 		return nil, err
 	}
-	state := &agentState{writer: s.hub.writers.add(s, agentID, generation)}
-	s.states[agentID] = state
-	return state, nil
+	s.writes[agentID] = s.hub.writers.add(s, agentID, generation)
+	return s.writes[agentID], nil
 }
 
 // End implements transport.Session.
 func (s *session) End() {
-	for agentID := range s.states {
+	for agentID := range s.writes {
 		s.hub.seen.gone(agentID)
 	}
 	s.hub.writers.remove(s)
-	s.hub.gathering.end(s)
 }
 
 // callerOf returns the agent that makes the call of ctx, and its session.
@@ -157,10 +144,7 @@ func (s *contextService) Open(ctx context.Context, request *waymark.OpenRequest)
 	if !superseded {
 		s.hub.describe(ctx, agentID, request)
 	}
-	return &waymark.OpenResponse{Superseded: superseded, Takes: &waymark.Takes{
-		ByHash: true, MaxMessage: wire.MaxPart, MaxResources: wire.MaxHubResources, MaxBytes: wire.MaxHubBytes,
-		Claims: true, Facts: true, MaxPayload: wire.MaxPayload,
-	}}, nil
+	return &waymark.OpenResponse{Superseded: superseded}, nil
 }
 
 // describe writes down what an agent says of itself. It is for people: an agent whose
@@ -176,45 +160,63 @@ func (h *Hub) describe(ctx context.Context, agentID string, request *waymark.Ope
 	}
 }
 
-// checked makes a push of a request whose resources are all there. The error is the
-// rule that it breaks.
-func (h *Hub) checked(request *waymark.PushRequest) (*push, error) {
-	if request.Claim != nil {
-		return claimed(request)
-	}
+// Push implements waymark.DRPCContextServer.
+func (s *contextService) Push(ctx context.Context, request *waymark.PushRequest) (*waymark.PushResponse, error) {
 	p, err := rules.Waymark(request)
 	if err != nil {
+		return nil, s.hub.refuse(ctx, wire.ProtocolWaymark, err)
+	}
+	push := store.Push{
+		Snapshot:     *p.Snapshot,
+		Update:       &store.Update{Base: p.Base, Name: p.Name, Head: p.Head, Removed: p.Removed},
+		Bodies:       make(map[int]store.Body, len(p.Bodies)),
+		MaxResources: wire.MaxHubResources, MaxPayload: wire.MaxHubBytes, MaxRows: wire.MaxRows,
+	}
+	for i, body := range p.Bodies {
+		push.Bodies[i] = store.Body{Digest: body.SHA256, Size: body.Size}
+		push.Snapshot.Resources[i].Payload = p.Payloads[body.SHA256]
+	}
+	result, err := s.hub.push(ctx, wire.ProtocolWaymark, &push)
+	switch {
+	case errors.Is(err, store.ErrFullNeeded):
+		return &waymark.PushResponse{BaseUnknown: true}, nil
+	case err != nil:
+		return nil, err
+	case len(result.Missing) == 0:
+		return &waymark.PushResponse{Accepted: result.Accepted}, nil
+	}
+	if err := s.keep(ctx, request.GetPayloads()); err != nil {
 		return nil, err
 	}
-	bodies := make(map[int]store.Body, len(p.Bodies))
-	for i, body := range p.Bodies {
-		bodies[i] = store.Body{Digest: body.SHA256, Size: body.Size}
+	response, named := &waymark.PushResponse{}, make(map[store.Digest]bool)
+	for _, i := range result.Missing {
+		if name := push.Bodies[i].Digest; !named[name] {
+			named[name] = true
+			response.Wanted = append(response.Wanted, name[:])
+		}
 	}
-	delta, version := request.GetDelta(), request.GetVersion()
-	rows := h.baseRows(request.GetResources(), p)
-	return &push{
-		protocol: wire.ProtocolWaymark,
-		named:    p.Bodies,
-		Push: store.Push{
-			Initial: request.GetInitial(), Snapshot: *p.Snapshot, Bodies: bodies,
-			Delta: delta != nil, BaseVersion: delta.GetBaseVersion(), Removed: p.Removed,
-		},
-		after: func(before *base) (*base, error) { return h.nextBase(before, delta, version, rows, p.Removed) },
-	}, nil
+	return response, nil
 }
 
-// claimed is checked for a push that only says what it would bring.
-func claimed(request *waymark.PushRequest) (*push, error) {
-	name, err := rules.Claim(request)
-	if err != nil {
-		return nil, err
+// Upload implements waymark.DRPCContextServer.
+func (s *contextService) Upload(ctx context.Context, request *waymark.UploadRequest) (*waymark.UploadResponse, error) {
+	if err := rules.Payloads(request.GetPayloads(), wire.MaxUpload); err != nil {
+		return nil, s.hub.refuse(ctx, wire.ProtocolWaymark, err)
 	}
-	version := request.GetVersion()
-	return &push{
-		protocol: wire.ProtocolWaymark,
-		Push:     store.Push{Initial: true, Snapshot: snapshot.Snapshot{Version: version}, Claim: &name},
-		after:    func(*base) (*base, error) { return &base{version: version}, nil },
-	}, nil
+	outcomeOf(ctx).result = PushContinues
+	return &waymark.UploadResponse{}, s.keep(ctx, request.GetPayloads())
+}
+
+// keep stores payloads of which the push is still to come.
+func (s *contextService) keep(ctx context.Context, payloads [][]byte) error {
+	if len(payloads) == 0 {
+		return nil
+	}
+	agentID, _ := callerOf(ctx)
+	if err := s.hub.store.Upload(ctx, agentID, payloads); err != nil {
+		return s.hub.failed(ctx, wire.ProtocolWaymark, err)
+	}
+	return nil
 }
 
 // agentService is the one method of coder.agent.v2.Agent that a hub has. The
@@ -231,16 +233,7 @@ func (s *agentService) PushContextState(ctx context.Context, request *coder.Push
 	if err != nil {
 		return nil, s.hub.refuse(ctx, wire.ProtocolCoder, err)
 	}
-	agentID, session := callerOf(ctx)
-	if err := session.lock(ctx); err != nil {
-		return nil, err
-	}
-	defer session.unlock()
-	result, err := s.hub.push(ctx, session, agentID, &push{
-		protocol: wire.ProtocolCoder,
-		Push:     store.Push{Initial: request.GetInitial(), Snapshot: *snap},
-		after:    func(*base) (*base, error) { return nil, nil },
-	})
+	result, err := s.hub.push(ctx, wire.ProtocolCoder, &store.Push{Initial: request.GetInitial(), Snapshot: *snap})
 	if err != nil {
 		return nil, err
 	}
@@ -256,30 +249,24 @@ func (h *Hub) refuse(ctx context.Context, protocol wire.Protocol, err error) err
 	return err
 }
 
-// push is a checked push on its way into the store.
-type push struct {
-	store.Push
-	protocol wire.Protocol
-	// named is Push.Bodies as it came.
-	named map[int]convert.Body
-	// after returns what the session's next delta may be against once the push
-	// is stored, and an error where the push can't stand against before.
-	after func(before *base) (*base, error)
-}
-
-// push stores a checked push, unless payloads are missing. The caller has the
-// session's turn.
-func (h *Hub) push(ctx context.Context, session *session, agentID string, p *push) (store.PushResult, error) {
+// push stores a checked push of the caller's, unless payloads are missing.
+func (h *Hub) push(ctx context.Context, protocol wire.Protocol, p *store.Push) (store.PushResult, error) {
+	agentID, session := callerOf(ctx)
 	result, err := session.push(ctx, agentID, p)
+	if errors.Is(err, store.ErrFullNeeded) {
+		outcomeOf(ctx).result = PushFullNeeded
+		return result, err
+	}
 	if err != nil {
-		return store.PushResult{}, h.failed(ctx, p.protocol, err)
+		return store.PushResult{}, h.failed(ctx, protocol, err)
 	}
 	if len(result.Missing) > 0 {
+		outcomeOf(ctx).result = PushContinues
 		return result, nil
 	}
-	outcomeOf(ctx).stored(p.Delta, result.Accepted)
-	h.log.Debug("push stored", slog.String("agent", agentID), slog.String("protocol", string(p.protocol)),
-		slog.Bool("accepted", result.Accepted), slog.Bool("delta", p.Delta), slog.Uint64("version", p.Snapshot.Version),
+	outcomeOf(ctx).stored(p.Partial(), result.Accepted)
+	h.log.Debug("push stored", slog.String("agent", agentID), slog.String("protocol", string(protocol)),
+		slog.Bool("accepted", result.Accepted), slog.Bool("delta", p.Partial()), slog.Uint64("version", p.Snapshot.Version),
 		slog.Int("resources", len(p.Snapshot.Resources)), slog.Int64("revision", result.Revision))
 	return result, nil
 }
@@ -288,8 +275,6 @@ func (h *Hub) push(ctx context.Context, session *session, agentID string, p *pus
 // err.
 func (h *Hub) failed(ctx context.Context, protocol wire.Protocol, err error) error {
 	switch {
-	case errors.Is(err, errFullNeeded), errors.Is(err, store.ErrFullNeeded):
-		return errFullNeeded
 	case errors.Is(err, store.ErrSuperseded):
 		return drpcerr.WithCode(h.refuse(ctx, protocol, store.ErrSuperseded), wire.CodeSuperseded)
 	case errors.Is(err, store.ErrInvalid):
@@ -304,42 +289,25 @@ func (h *Hub) failed(ctx context.Context, protocol wire.Protocol, err error) err
 	return transport.ErrInternal
 }
 
-// push stores a checked push. The caller has the session's turn.
-func (s *session) push(ctx context.Context, agentID string, p *push) (store.PushResult, error) {
-	var before *base
-	if state := s.states[agentID]; state != nil {
-		before = state.base
-	}
-	if err := s.hub.complete(ctx, agentID, p, before); err != nil {
+// push stores a checked push.
+func (s *session) push(ctx context.Context, agentID string, p *store.Push) (store.PushResult, error) {
+	if err := s.lock(ctx); err != nil {
 		return store.PushResult{}, err
 	}
-	after, err := p.after(before)
-	if err != nil {
-		if !errors.Is(err, errFullNeeded) {
-			err = &invalidError{err}
-		}
-		return store.PushResult{}, err
-	}
-	state, err := s.state(ctx, agentID)
+	defer s.unlock()
+	w, err := s.writer(ctx, agentID)
 	if err != nil {
 		return store.PushResult{}, err
 	}
-	s.hub.writers.pushing(state.writer)
-	result, err := s.hub.store.Push(ctx, agentID, state.writer.generation, p.Push)
+	s.hub.writers.pushing(w)
+	result, err := s.hub.store.Push(ctx, agentID, w.generation, *p)
 	switch {
 	case result.Accepted:
-		state.base = after // else it is still what it was, or the store will say that it isn't
-		s.hub.writers.accepted(state.writer)
+		s.hub.writers.accepted(w)
 	case errors.Is(err, store.ErrSuperseded):
-		s.hub.writers.refused(state.writer)
+		s.hub.writers.refused(w)
 	default:
-		s.hub.writers.failed(state.writer)
+		s.hub.writers.failed(w)
 	}
 	return result, err
 }
-
-// invalidError makes the error of a rule match store.ErrInvalid.
-type invalidError struct{ err error }
-
-func (e *invalidError) Error() string        { return e.err.Error() }
-func (e *invalidError) Is(target error) bool { return target == store.ErrInvalid }

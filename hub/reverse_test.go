@@ -19,6 +19,7 @@ import (
 	"waymark/hub/store/postgres"
 	"waymark/snapshot"
 	"waymark/test/pgtest"
+	"waymark/test/pushtest"
 	"waymark/test/randtest"
 	"waymark/wire/approval"
 	"waymark/wire/reverse"
@@ -476,7 +477,7 @@ func TestHostileChannels(t *testing.T) {
 			if errors.Is(err, context.Canceled) && name != "a huge frame" {
 				t.Errorf("it isn't told why: %v", err)
 			}
-			f.dial(token).mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
+			f.dial(token).mustPush(&pushtest.Push{Version: 1}, true)
 		})
 	}
 	f.addApproval(signed(t, "one", soon(), "good"))

@@ -11,6 +11,7 @@ import (
 
 	"waymark/hub"
 	"waymark/hub/store"
+	"waymark/test/pushtest"
 	"waymark/wire/coder"
 	"waymark/wire/waymark"
 )
@@ -172,68 +173,68 @@ func TestWaymarkRules(t *testing.T) {
 	f := newFixture(t, hub.Options{})
 	p := f.dial(f.token(store.RoleAgent, "a"))
 	version := uint64(0)
-	next := func(rs ...*waymark.Resource) *waymark.PushRequest {
+	next := func(rs ...*pushtest.Resource) *pushtest.Push {
 		version++
-		return &waymark.PushRequest{Version: version, Resources: rs}
+		return &pushtest.Push{Version: version, Resources: rs}
 	}
 	p.mustPush(next(file("/kept", "text")), true)
-	row := func(change func(*waymark.Resource)) func(*waymark.PushRequest) {
-		return func(r *waymark.PushRequest) {
+	row := func(change func(*pushtest.Resource)) func(*pushtest.Push) {
+		return func(r *pushtest.Push) {
 			bad := file("/bad", "x")
 			change(bad)
 			r.Resources = append(r.Resources, file("/new", "new"), bad)
 		}
 	}
 	text := func(s string) *waymark.Attribute { return &waymark.Attribute{Value: &waymark.Attribute_Text{Text: s}} }
-	sources := func(list ...*waymark.SourceOutcome) func(*waymark.PushRequest) {
-		return func(r *waymark.PushRequest) { r.Discovery = &waymark.Discovery{Phase: "complete", Sources: list} }
+	sources := func(list ...*waymark.SourceOutcome) func(*pushtest.Push) {
+		return func(r *pushtest.Push) { r.Discovery = &waymark.Discovery{Phase: "complete", Sources: list} }
 	}
-	server := func(r *waymark.Resource) {
+	server := func(r *pushtest.Resource) {
 		*r = *file("/w/.mcp.json", `{"tools":[]}`)
 		r.Kind, r.Key = "mcp_server", "a"
 	}
-	plugin := func(p *waymark.Plugin) func(*waymark.PushRequest) {
-		return func(r *waymark.PushRequest) { r.Plugins = []*waymark.Plugin{p} }
+	plugin := func(p *waymark.Plugin) func(*pushtest.Push) {
+		return func(r *pushtest.Push) { r.Plugins = []*waymark.Plugin{p} }
 	}
 	for name, tc := range map[string]struct {
-		change func(*waymark.PushRequest)
+		change func(*pushtest.Push)
 		text   string
 	}{
-		"version":        {func(r *waymark.PushRequest) { r.Version = math.MaxInt64 + 1 }, "version"},
-		"aggregate hash": {func(r *waymark.PushRequest) { r.AggregateHash = make([]byte, 65) }, "aggregate_hash"},
-		"snapshot error": {func(r *waymark.PushRequest) { r.SnapshotError = long(4097) }, "snapshot_error"},
-		"count": {func(r *waymark.PushRequest) {
+		"version":        {func(r *pushtest.Push) { r.Version = math.MaxInt64 + 1 }, "version"},
+		"aggregate hash": {func(r *pushtest.Push) { r.AggregateHash = make([]byte, 65) }, "aggregate_hash"},
+		"snapshot error": {func(r *pushtest.Push) { r.SnapshotError = long(4097) }, "snapshot_error"},
+		"count": {func(r *pushtest.Push) {
 			for i := range 4001 {
 				r.Resources = append(r.Resources, file(fmt.Sprint(i), ""))
 			}
 		}, "4001 resources"},
-		"no kind":        {row(func(r *waymark.Resource) { r.Kind = "" }), "kind is unknown"},
-		"unknown kind":   {row(func(r *waymark.Resource) { r.Kind = "song" }), "kind is unknown"},
-		"no source":      {row(func(r *waymark.Resource) { r.Source = "\x00" }), "source is empty"},
-		"source":         {row(func(r *waymark.Resource) { r.Source = long(1025) }), "source is 1025"},
-		"key":            {row(func(r *waymark.Resource) { r.Key = long(1025) }), "key is 1025"},
-		"source path":    {row(func(r *waymark.Resource) { r.SourcePath = long(1025) }), "source_path"},
-		"name":           {row(func(r *waymark.Resource) { r.Name = long(257) }), "name"},
-		"description":    {row(func(r *waymark.Resource) { r.Description = long(4097) }), "description"},
-		"error":          {row(func(r *waymark.Resource) { r.Error = long(4097) }), "error is 4097"},
-		"content hash":   {row(func(r *waymark.Resource) { r.ContentHash = make([]byte, 65) }), "content_hash"},
-		"resolver":       {row(func(r *waymark.Resource) { r.Resolver = long(1025) }), "resolver"},
-		"size":           {row(func(r *waymark.Resource) { r.SizeBytes = math.MaxInt64 + 1 }), "size"},
-		"attributes":     {row(func(r *waymark.Resource) { r.Attributes = map[string]*waymark.Attribute{"k": text(long(16 << 10))} }), "attributes"},
-		"no attribute":   {row(func(r *waymark.Resource) { r.Attributes = map[string]*waymark.Attribute{"k": {}} }), "attribute has no value"},
-		"body":           {row(func(r *waymark.Resource) { *r = *file("/bad", long(257<<10)) }), "payload is"},
-		"status unset":   {row(func(r *waymark.Resource) { r.Status = 0 }), "status"},
-		"status unknown": {row(func(r *waymark.Resource) { r.Status = 6 }), "status"},
-		"same id":        {row(func(r *waymark.Resource) { r.Source = "/new" }), "id appears twice"},
-		"same id by NUL": {row(func(r *waymark.Resource) { r.Source = "/n\x00ew" }), "id appears twice"},
-		"same id by key": {func(r *waymark.PushRequest) {
+		"no kind":        {row(func(r *pushtest.Resource) { r.Kind = "" }), "kind is unknown"},
+		"unknown kind":   {row(func(r *pushtest.Resource) { r.Kind = "song" }), "kind is unknown"},
+		"no source":      {row(func(r *pushtest.Resource) { r.Source = "\x00" }), "source is empty"},
+		"source":         {row(func(r *pushtest.Resource) { r.Source = long(1025) }), "source is 1025"},
+		"key":            {row(func(r *pushtest.Resource) { r.Key = long(1025) }), "key is 1025"},
+		"source path":    {row(func(r *pushtest.Resource) { r.SourcePath = long(1025) }), "source_path"},
+		"name":           {row(func(r *pushtest.Resource) { r.Name = long(257) }), "name"},
+		"description":    {row(func(r *pushtest.Resource) { r.Description = long(4097) }), "description"},
+		"error":          {row(func(r *pushtest.Resource) { r.Error = long(4097) }), "error is 4097"},
+		"content hash":   {row(func(r *pushtest.Resource) { r.ContentHash = make([]byte, 65) }), "content_hash"},
+		"resolver":       {row(func(r *pushtest.Resource) { r.Resolver = long(1025) }), "resolver"},
+		"size":           {row(func(r *pushtest.Resource) { r.SizeBytes = math.MaxInt64 + 1 }), "size"},
+		"attributes":     {row(func(r *pushtest.Resource) { r.Attributes = map[string]*waymark.Attribute{"k": text(long(16 << 10))} }), "attributes"},
+		"no attribute":   {row(func(r *pushtest.Resource) { r.Attributes = map[string]*waymark.Attribute{"k": {}} }), "attribute has no value"},
+		"body":           {row(func(r *pushtest.Resource) { *r = *file("/bad", long(257<<10)) }), "payload is"},
+		"status unset":   {row(func(r *pushtest.Resource) { r.Status = 0 }), "status"},
+		"status unknown": {row(func(r *pushtest.Resource) { r.Status = 6 }), "status"},
+		"same id":        {row(func(r *pushtest.Resource) { r.Source = "/new" }), "id appears twice"},
+		"same id by NUL": {row(func(r *pushtest.Resource) { r.Source = "/n\x00ew" }), "id appears twice"},
+		"same id by key": {func(r *pushtest.Push) {
 			a, b := file("/x#y", ""), file("/x", "")
 			b.Key = "y"
-			r.Resources = []*waymark.Resource{a, b}
+			r.Resources = []*pushtest.Resource{a, b}
 		}, "id appears twice"},
-		"mcp payload":      {row(func(r *waymark.Resource) { r.Kind = "mcp_config" }), "mcp_config has no payload"},
-		"oversize payload": {row(func(r *waymark.Resource) { r.Status = waymark.Status_STATUS_OVERSIZE }), "no payload"},
-		"plugins": {func(r *waymark.PushRequest) {
+		"mcp payload":      {row(func(r *pushtest.Resource) { r.Kind = "mcp_config" }), "mcp_config has no payload"},
+		"oversize payload": {row(func(r *pushtest.Resource) { r.Status = waymark.Status_STATUS_OVERSIZE }), "no payload"},
+		"plugins": {func(r *pushtest.Push) {
 			for range 1001 {
 				r.Plugins = append(r.Plugins, &waymark.Plugin{})
 			}
@@ -243,7 +244,7 @@ func TestWaymarkRules(t *testing.T) {
 		"source's name":    {sources(&waymark.SourceOutcome{Id: "x", Name: long(257)}), "name"},
 		"source's outcome": {sources(&waymark.SourceOutcome{Id: "x", Outcome: long(65)}), "outcome"},
 		"source's error":   {sources(&waymark.SourceOutcome{Id: "x", Error: long(4097)}), "error"},
-		"tools": {row(func(r *waymark.Resource) {
+		"tools": {row(func(r *pushtest.Resource) {
 			server(r)
 			r.Payload = []byte(`{"tools":[{"name":"t","description":"` + long(300<<10) + `"}]}`)
 		}), "payload is"},
@@ -276,7 +277,7 @@ func TestWaymarkMended(t *testing.T) {
 	r.Kind, r.Key, r.SourcePath, r.Name, r.Description = "ho\x00ok", "\x00k", "/\x00", "n\x00", "d\x00"
 	r.Error, r.Resolver, r.Stale = "\x00e", "r\x00", true
 	r.Attributes = map[string]*waymark.Attribute{"g\x00": list("\x00**"), "g": list("first"), "e": list()}
-	p.mustPush(&waymark.PushRequest{Version: 1, Resources: []*waymark.Resource{r}, Plugins: []*waymark.Plugin{
+	p.mustPush(&pushtest.Push{Version: 1, Resources: []*pushtest.Resource{r}, Plugins: []*waymark.Plugin{
 		{Name: "\x00p", State: "ready\x00", Resolvers: []string{"x\x00"}},
 	}}, true)
 	got := f.snapshot("a").Snapshot

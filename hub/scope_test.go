@@ -20,7 +20,7 @@ import (
 	"waymark/hub/transport"
 	"waymark/internal/httpapi"
 	"waymark/test/openapitest"
-	"waymark/wire/waymark"
+	"waymark/test/pushtest"
 )
 
 // The agents of these tests have their ids in all that they hold, so that an
@@ -88,9 +88,9 @@ func newScoped(t *testing.T) *scoped {
 		}
 		agent := f.dial(text)
 		for version := range uint64(2) {
-			agent.mustPush(&waymark.PushRequest{
-				Version: version + 1, Initial: version == 0, AggregateHash: []byte{byte(version)},
-				Resources: []*waymark.Resource{
+			agent.mustPush(&pushtest.Push{
+				Version: version + 1, AggregateHash: []byte{byte(version)},
+				Resources: []*pushtest.Resource{
 					file("/w/"+id, fmt.Sprint(id, "-text-", version)), file("/w/shared", sharedText),
 				},
 			}, true)
@@ -445,9 +445,9 @@ func TestScopeOfEvents(t *testing.T) {
 			agents[id] = s.dial(s.token(store.RoleAgent, id))
 		}
 		versions[id]++
-		agents[id].mustPush(&waymark.PushRequest{
-			Version: versions[id], Initial: versions[id] == 3, AggregateHash: []byte{byte(versions[id])},
-			Resources: []*waymark.Resource{file("/w/"+source, source), file("/w/shared", sharedText)},
+		agents[id].mustPush(&pushtest.Push{
+			Version: versions[id], AggregateHash: []byte{byte(versions[id])},
+			Resources: []*pushtest.Resource{file("/w/"+source, source), file("/w/shared", sharedText)},
 		}, true)
 	}
 	for _, id := range []string{"alpha", "beta"} { // what happens

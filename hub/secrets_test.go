@@ -11,9 +11,9 @@ import (
 	"waymark/hub"
 	"waymark/hub/store"
 	"waymark/hub/transport"
+	"waymark/test/pushtest"
 	"waymark/wire"
 	"waymark/wire/coder"
-	"waymark/wire/waymark"
 )
 
 // TestLogsHoldNoSecrets does everything wrong that can be done with tokens and
@@ -47,13 +47,13 @@ func TestLogsHoldNoSecrets(t *testing.T) {
 			_ = ws.CloseNow()
 		}
 		p := f.dial(token)
-		_, _ = p.push(&waymark.PushRequest{Version: 1, Resources: []*waymark.Resource{file("", token)}})
-		_, _ = p.push(&waymark.PushRequest{Version: 1, Resources: []*waymark.Resource{{Kind: token, Source: token, Error: token, Name: token}}})
+		_, _ = p.push(&pushtest.Push{Version: 1, Resources: []*pushtest.Resource{file("", token)}})
+		_, _ = p.push(&pushtest.Push{Version: 1, Resources: []*pushtest.Resource{{Kind: token, Source: token, Error: token, Name: token}}})
 		_, _ = p.pushCoder(&coder.PushContextStateRequest{Version: 1, SnapshotError: token + long(5000)})
 	}
 	a := dialBare(t, endpoint, agent)
-	a.mustPush(&waymark.PushRequest{Version: 1, Initial: true, Resources: []*waymark.Resource{file("/w", payload)}}, true)
-	if _, err := a.push(&waymark.PushRequest{Version: 2, Resources: []*waymark.Resource{file("/w", payload), file("/w", payload)}}); err == nil {
+	a.mustPush(&pushtest.Push{Version: 1, Resources: []*pushtest.Resource{file("/w", payload)}}, true)
+	if _, err := a.push(&pushtest.Push{Version: 2, Resources: []*pushtest.Resource{file("/w", payload), file("/w", payload)}}); err == nil {
 		t.Error("a duplicate was taken")
 	}
 	_ = a.invoke(wire.MethodPush, []byte(payload))

@@ -14,6 +14,7 @@ import (
 	"waymark/hub"
 	"waymark/hub/store"
 	"waymark/hub/transport"
+	"waymark/test/pushtest"
 	"waymark/wire"
 	"waymark/wire/coder"
 	"waymark/wire/waymark"
@@ -26,19 +27,19 @@ func TestNewestSessionWins(t *testing.T) {
 	f := newFixture(t, hub.Options{})
 	endpoint, token := f.web(), f.token(store.RoleAgent, "a")
 	older, newer, plain := dialBare(t, endpoint, token), dialBare(t, endpoint, token), f.dial(token)
-	older.mustPush(&waymark.PushRequest{Version: 5, Initial: true}, true)
-	newer.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
+	older.mustPush(&pushtest.Push{Version: 5}, true)
+	newer.mustPush(&pushtest.Push{Version: 1}, true)
 	for _, initial := range []bool{false, true} {
-		if _, err := older.push(&waymark.PushRequest{Version: 9, Initial: initial}); !wire.IsSuperseded(err) {
+		if _, err := older.push(&pushtest.Push{Version: 9}); !wire.IsSuperseded(err) {
 			t.Errorf("initial %v: %v", initial, err)
 		}
 		if _, err := older.pushCoder(&coder.PushContextStateRequest{Version: 9, Initial: initial}); !wire.IsSuperseded(err) {
 			t.Errorf("coder, initial %v: %v", initial, err)
 		}
 	}
-	newer.mustPush(&waymark.PushRequest{Version: 2}, true)
-	plain.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
-	if _, err := newer.push(&waymark.PushRequest{Version: 3}); !wire.IsSuperseded(err) {
+	newer.mustPush(&pushtest.Push{Version: 2}, true)
+	plain.mustPush(&pushtest.Push{Version: 1}, true)
+	if _, err := newer.push(&pushtest.Push{Version: 3}); !wire.IsSuperseded(err) {
 		t.Errorf("after plain DRPC: %v", err)
 	}
 	if got := f.snapshot("a").Snapshot.Version; got != 1 {
@@ -53,23 +54,23 @@ func TestLatePush(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	endpoint, token := f.web(), f.token(store.RoleAgent, "a")
-	late := &waymark.PushRequest{Version: 9, Initial: true}
-	for name, connect := range map[string]func() func(*waymark.PushRequest) error{
-		"WebSocket": func() func(*waymark.PushRequest) error {
+	late := &pushtest.Push{Version: 9}
+	for name, connect := range map[string]func() func(*pushtest.Push) error{
+		"WebSocket": func() func(*pushtest.Push) error {
 			a := dialBare(t, endpoint, token)
-			return func(r *waymark.PushRequest) error { _, err := a.push(r); return err }
+			return func(r *pushtest.Push) error { _, err := a.push(r); return err }
 		},
-		"plain DRPC": func() func(*waymark.PushRequest) error {
+		"plain DRPC": func() func(*pushtest.Push) error {
 			p := f.dial(token)
 			if _, err := waymark.NewDRPCContextClient(p.conn).Open(p.ctx, &waymark.OpenRequest{}); err != nil {
 				t.Fatal(err)
 			}
-			return func(r *waymark.PushRequest) error { _, err := p.push(r); return err }
+			return func(r *pushtest.Push) error { _, err := p.push(r); return err }
 		},
 	} {
 		heldUp, used, silent := connect(), connect(), connect()
 		for version := range uint64(3) {
-			if err := used(&waymark.PushRequest{Version: version + 1, Initial: version == 0}); err != nil {
+			if err := used(&pushtest.Push{Version: version + 1}); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -79,7 +80,7 @@ func TestLatePush(t *testing.T) {
 		if got := f.snapshot("a").Snapshot.Version; got != 3 {
 			t.Errorf("%s: version %d is stored, want 3", name, got)
 		}
-		if err := silent(&waymark.PushRequest{Version: 1, Initial: true}); err != nil {
+		if err := silent(&pushtest.Push{Version: 1}); err != nil {
 			t.Errorf("%s: a newer connection: %v", name, err)
 		}
 	}
@@ -102,7 +103,7 @@ func TestPushesInStepWithADeadline(t *testing.T) {
 			a := f.bare(endpoint, f.token(store.RoleAgent, fmt.Sprint(i)))
 			agents.Go(func() {
 				for version := range uint64(25) {
-					if _, err := a.push(&waymark.PushRequest{Version: version + 1, Initial: version == 0}); err != nil {
+					if _, err := a.push(&pushtest.Push{Version: version + 1}); err != nil {
 						t.Error(err)
 						return
 					}
@@ -124,7 +125,7 @@ func TestOldestSessionIsDropped(t *testing.T) {
 	var list []*bareAgent
 	for i := range 5 {
 		a := dialBare(t, endpoint, token)
-		a.mustPush(&waymark.PushRequest{Version: uint64(i + 1), Initial: true}, true)
+		a.mustPush(&pushtest.Push{Version: uint64(i + 1)}, true)
 		list = append(list, a)
 		if i >= 3 {
 			list[i-3].gone()
@@ -138,7 +139,7 @@ func TestOldestSessionIsDropped(t *testing.T) {
 	if !f.hub.Connected("a") {
 		t.Error("not connected")
 	}
-	other.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
+	other.mustPush(&pushtest.Push{Version: 1}, true)
 	// Who is dropped is told why.
 	ws := dialWS(t, endpoint, token)
 	dialWS(t, endpoint, token)
@@ -169,7 +170,7 @@ func TestRevokedTokens(t *testing.T) {
 	}
 	token := f.token(store.RoleAgent, "a")
 	web, plain := dialBare(t, endpoint, token), f.dial(token)
-	plain.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
+	plain.mustPush(&pushtest.Push{Version: 1}, true)
 	revoke(token)
 	web.gone()
 	select {
@@ -193,10 +194,10 @@ func TestRevokedTokens(t *testing.T) {
 	lazy := newFixture(t, hub.Options{Limits: transport.Limits{Recheck: time.Hour}})
 	token = lazy.token(store.RoleAgent, "a")
 	a := dialBare(t, lazy.web(), token)
-	a.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
+	a.mustPush(&pushtest.Push{Version: 1}, true)
 	f = lazy
 	revoke(token)
-	if _, err := a.push(&waymark.PushRequest{Version: 2}); !wire.IsUnauthorized(err) {
+	if _, err := a.push(&pushtest.Push{Version: 2}); !wire.IsUnauthorized(err) {
 		t.Errorf("a push with a revoked token: %v", err)
 	}
 }
@@ -212,11 +213,11 @@ func TestRates(t *testing.T) {
 	endpoint, token := f.web(), f.token(store.RoleAgent, "a")
 	a := dialBare(t, endpoint, token) // the first of ten
 	for version := range uint64(9) {
-		a.mustPush(&waymark.PushRequest{Version: version + 1, Initial: version == 0}, true)
+		a.mustPush(&pushtest.Push{Version: version + 1}, true)
 	}
 	before := f.snapshot("a")
 	for range 5 {
-		if _, err := a.push(&waymark.PushRequest{Version: 100}); !wire.IsBusy(err) {
+		if _, err := a.push(&pushtest.Push{Version: 100}); !wire.IsBusy(err) {
 			t.Errorf("too many: %v", err)
 		}
 	}
@@ -233,14 +234,14 @@ func TestRates(t *testing.T) {
 		t.Error("a refused push was stored")
 	}
 	other := dialBare(t, endpoint, f.token(store.RoleAgent, "b"))
-	other.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
+	other.mustPush(&pushtest.Push{Version: 1}, true)
 
 	all := newFixture(t, hub.Options{Limits: transport.Limits{TotalRate: never, TotalBurst: 3}})
 	one, two := all.dial(all.token(store.RoleAgent, "a")), all.dial(all.token(store.RoleAgent, "b"))
-	one.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
-	two.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
-	one.mustPush(&waymark.PushRequest{Version: 2}, true)
-	if _, err := two.push(&waymark.PushRequest{Version: 2}); !wire.IsBusy(err) {
+	one.mustPush(&pushtest.Push{Version: 1}, true)
+	two.mustPush(&pushtest.Push{Version: 1}, true)
+	one.mustPush(&pushtest.Push{Version: 2}, true)
+	if _, err := two.push(&pushtest.Push{Version: 2}); !wire.IsBusy(err) {
 		t.Errorf("too many in all: %v", err)
 	}
 }
@@ -252,7 +253,7 @@ func TestThrottled(t *testing.T) {
 		p := f.dial(f.token(store.RoleAgent, "a"))
 		begin := time.Now()
 		for version := range uint64(6) {
-			p.mustPush(&waymark.PushRequest{Version: version + 1}, true)
+			p.mustPush(&pushtest.Push{Version: version + 1}, true)
 		}
 		if d := time.Since(begin).Round(time.Millisecond); d != 100*time.Millisecond {
 			t.Errorf("6 pushes at 50 per second took %s", d)
@@ -265,14 +266,14 @@ func TestTooManyWebSockets(t *testing.T) {
 	f := newFixture(t, hub.Options{Limits: transport.Limits{Connections: 1}})
 	endpoint, token := f.web(), f.token(store.RoleAgent, "a")
 	a := dialBare(t, endpoint, token)
-	a.mustPush(&waymark.PushRequest{Version: 1}, true)
+	a.mustPush(&pushtest.Push{Version: 1}, true)
 	_, response, err := websocket.Dial(t.Context(), endpoint+"?version=2.10", &websocket.DialOptions{
 		HTTPHeader: http.Header{"Coder-Session-Token": {token}},
 	})
 	if err == nil || response.StatusCode != 503 {
 		t.Errorf("one too many: %v", err)
 	}
-	a.mustPush(&waymark.PushRequest{Version: 2}, true)
+	a.mustPush(&pushtest.Push{Version: 2}, true)
 	if err := f.hub.Close(); err != nil {
 		t.Error(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"waymark/hub"
 	"waymark/hub/store"
 	"waymark/hub/transport"
-	"waymark/wire/waymark"
+	"waymark/test/pushtest"
 )
 
 // shortLimits are limits for the tests here, which run under synctest.
@@ -55,7 +55,7 @@ func TestSilent(t *testing.T) {
 			t.Fatal(err)
 		}
 		ends(t, "a silent stream", stream)
-		a.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true) // the session lives on
+		a.mustPush(&pushtest.Push{Version: 1}, true) // the session lives on
 		stop()
 	})
 }
@@ -83,8 +83,8 @@ func TestIdle(t *testing.T) {
 	inSynctest(t, hub.Options{Limits: shortLimits}, func(t *testing.T, f *fixture, endpoint string) {
 		a, plain := f.bare(endpoint, f.token(store.RoleAgent, "a")), f.dial(f.token(store.RoleAgent, "plain"))
 		for version := range uint64(3) {
-			a.mustPush(&waymark.PushRequest{Version: version + 1, Initial: version == 0}, true)
-			plain.mustPush(&waymark.PushRequest{Version: version + 1, Initial: version == 0}, true)
+			a.mustPush(&pushtest.Push{Version: version + 1}, true)
+			plain.mustPush(&pushtest.Push{Version: version + 1}, true)
 			wait(t, time.Hour) // longer than any of the limits above
 		}
 	})

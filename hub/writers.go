@@ -73,8 +73,8 @@ func (w *writers) add(s *session, agentID string, generation int64) *writer {
 // remove forgets a session whose connection is gone.
 func (w *writers) remove(s *session) {
 	var gone []*writer
-	for _, state := range s.states { // nobody calls on it any more
-		gone = append(gone, state.writer)
+	for _, wr := range s.writes { // nobody calls on it any more
+		gone = append(gone, wr)
 	}
 	w.mu.Lock()
 	var ends []ending

@@ -15,6 +15,7 @@ import (
 	"waymark/hub/store"
 	"waymark/hub/store/postgres"
 	"waymark/test/pgtest"
+	"waymark/test/pushtest"
 	"waymark/wire"
 	"waymark/wire/coder"
 	"waymark/wire/waymark"
@@ -25,7 +26,7 @@ import (
 type member struct {
 	t      *testing.T
 	open   func(run string, yields bool) (superseded bool, err error)
-	push   func(*waymark.PushRequest) (accepted bool, err error)
+	push   func(*pushtest.Push) (accepted bool, err error)
 	coder  func(*coder.PushContextStateRequest) (accepted bool, err error)
 	closed <-chan struct{}
 	close  func()
@@ -47,7 +48,7 @@ var members = map[string]func(f *fixture, endpoint, token string) *member{
 		a := dialBare(f.t, endpoint, token)
 		return &member{
 			t: f.t.(*testing.T), coder: a.pushCoder, closed: a.session.CloseChan(), close: a.close,
-			push: func(request *waymark.PushRequest) (bool, error) {
+			push: func(request *pushtest.Push) (bool, error) {
 				answer, err := a.push(request)
 				return answer.GetAccepted(), err
 			},
@@ -72,7 +73,7 @@ func (m *member) mustOpen(run string, yields, superseded bool) {
 
 func (m *member) mustPush(version uint64) {
 	m.t.Helper()
-	request := &waymark.PushRequest{Version: version, Initial: true, Resources: []*waymark.Resource{file("/x", fmt.Sprint(version))}}
+	request := &pushtest.Push{Version: version, Resources: []*pushtest.Resource{file("/x", fmt.Sprint(version))}}
 	if accepted, err := m.push(request); err != nil || !accepted {
 		m.t.Fatalf("push of version %d: accepted %t, %v", version, accepted, err)
 	}
@@ -170,7 +171,7 @@ func TestStartedLast(t *testing.T) {
 	newer.mustOpen("newer", false, false)
 	newer.mustPush(1)
 	older.mustOpen("older", false, false)
-	if _, err := older.push(&waymark.PushRequest{Version: 1, Initial: true}); !wire.IsSuperseded(err) {
+	if _, err := older.push(&pushtest.Push{Version: 1}); !wire.IsSuperseded(err) {
 		t.Errorf("a push of an older connection: %v", err)
 	}
 	older.mustEnd(f, "no push on it would ever count")
@@ -232,14 +233,14 @@ func TestSharedConnectionStays(t *testing.T) {
 	if _, err := waymark.NewDRPCContextClient(shared.conn).Open(shared.ctx, &waymark.OpenRequest{RunId: []byte("shared")}); err != nil {
 		t.Fatal(err)
 	}
-	shared.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
+	shared.mustPush(&pushtest.Push{Version: 1}, true)
 	b := shared.as(f.token(store.RoleAgent, "b"))
-	b.mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
-	f.dial(token).mustPush(&waymark.PushRequest{Version: 1, Initial: true}, true)
-	if _, err := shared.push(&waymark.PushRequest{Version: 2}); !wire.IsSuperseded(err) {
+	b.mustPush(&pushtest.Push{Version: 1}, true)
+	f.dial(token).mustPush(&pushtest.Push{Version: 1}, true)
+	if _, err := shared.push(&pushtest.Push{Version: 2}); !wire.IsSuperseded(err) {
 		t.Errorf("superseded: %v", err)
 	}
-	b.mustPush(&waymark.PushRequest{Version: 2}, true)
+	b.mustPush(&pushtest.Push{Version: 2}, true)
 }
 
 // TestSupersededSays why it ends a WebSocket.

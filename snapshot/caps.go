@@ -1,6 +1,6 @@
 package snapshot
 
-// The default caps. The first three are what a hub takes of a push by hash; what
+// The default caps. The first three are what a hub takes; what
 // another peer gets is for its Projection.
 const (
 	// DefaultMaxResourceBytes bounds one payload.

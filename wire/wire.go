@@ -27,7 +27,7 @@ const (
 const (
 	MethodOpen             = "/waymark.v1.Context/Open"
 	MethodPush             = "/waymark.v1.Context/Push"
-	MethodPushMore         = "/waymark.v1.Context/PushMore"
+	MethodUpload           = "/waymark.v1.Context/Upload"
 	MethodReverse          = "/waymark.v1.Context/Reverse"
 	MethodPushContextState = "/coder.agent.v2.Agent/PushContextState"
 )
@@ -103,8 +103,8 @@ func IsSuperseded(err error) bool {
 }
 
 // The sizes that a receiver insists on, in bytes where nothing else is said.
-// They are those of Coder's server, and of a hub of ours that doesn't take pushes
-// by hash: one resource over one of them makes a server refuse the whole push.
+// They are those of Coder's server: one resource over one of them makes it refuse the
+// whole push.
 const (
 	// MaxSource bounds Resource.source and source_path: in Coder's database
 	// the source is part of a btree key.
@@ -130,20 +130,20 @@ const (
 	MaxParts = 500_000
 )
 
-// What a hub takes that takes pushes by hash, and what it says of that in its
-// answer to Open, in bytes where nothing else is said.
+// What a hub of ours takes, in bytes where nothing else is said.
 const (
-	// MaxPart bounds each message of a push by hash. Small ones don't have to begin
-	// anew from so far back when a connection is lost, nor keep a receiver's memory
-	// for as long.
-	MaxPart = 1 << 20
+	// MaxUpload bounds the payloads of one message: of an Upload 1 MiB, so that what
+	// comes over a slow line doesn't begin anew from far back, and of a push what an
+	// edit has, which stays one round trip so.
+	MaxUpload = 1 << 20
+	MaxInline = 64 << 10
 	// MaxHubResources and MaxHubBytes bound a snapshot: its resources, and the sum
 	// of the lengths of their payloads.
 	MaxHubResources = 4000
 	MaxHubBytes     = 16 << 20
-	// MaxPayload bounds each of them. A hub that doesn't name a bound of its own takes
-	// what MaxBodyJSON allows, as the first version did.
+	// MaxPayload bounds each of them.
 	MaxPayload = 256 << 10
-	// MaxManifest bounds all of a push but its payloads, over all messages.
-	MaxManifest = 4 << 20
+	// MaxRows bounds all of a snapshot but its payloads and its head, by claim.Size, so
+	// that it fits into a message.
+	MaxRows = MaxMessage - 512<<10
 )

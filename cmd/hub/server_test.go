@@ -20,6 +20,7 @@ import (
 	"storj.io/drpc/drpcconn"
 	"storj.io/drpc/drpcmetadata"
 
+	"waymark/test/pushtest"
 	"waymark/wire"
 	"waymark/wire/waymark"
 )
@@ -137,8 +138,8 @@ func cmdPush(ts *testscript.TestScript, neg bool, args []string) {
 			discovery.Phase = "pending"
 		}
 	}
-	response, err := waymark.NewDRPCContextClient(client).Push(ctx, &waymark.PushRequest{
-		Discovery: discovery, Version: version, Initial: true, AggregateHash: hash[:], Resources: []*waymark.Resource{{
+	response, err := pushtest.Send(ctx, waymark.NewDRPCContextClient(client), &pushtest.Push{
+		Discovery: discovery, Version: version, AggregateHash: hash[:], Resources: []*pushtest.Resource{{
 			Kind: "instruction_file", Source: "/w/AGENTS.md", Status: waymark.Status_STATUS_OK, Payload: []byte(unescape(args[2])),
 		}},
 	})
@@ -172,7 +173,7 @@ func cmdShare(ts *testscript.TestScript, _ bool, args []string) {
 			ts.Fatalf("%+v: superseded %t", step, answer.GetSuperseded())
 		}
 		if !step.refused {
-			_, err = agent.Push(ctx, &waymark.PushRequest{Version: 1, Initial: true})
+			_, err = pushtest.Send(ctx, agent, &pushtest.Push{Version: 1})
 			ts.Check(err)
 		}
 	}

@@ -71,7 +71,7 @@ func (c *Config) schema() table {
 		{conventionsKey, c.conventionList()},
 		{"limits", c.Limits.schema()},
 		{"snapshot", table{
-			// The most is what a hub takes by hash; what another peer doesn't take
+			// The most is what a hub takes; what another peer doesn't take
 			// isn't sent to that one.
 			{"max_resource_bytes", setBytes(&c.Snapshot.MaxResourceBytes, least, 1, 256*KiB)},
 			{"max_bytes", setBytes(&c.Snapshot.MaxBytes, least, 1, 16*MiB)},

@@ -6,14 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"google.golang.org/protobuf/proto"
-
 	"waymark/abi"
 	"waymark/host/push"
 	"waymark/snapshot"
 	"waymark/wire"
 	"waymark/wire/coder"
-	"waymark/wire/waymark"
 )
 
 // assembled is what an agent has of so many skills of such sizes as public collections
@@ -100,23 +97,5 @@ func TestCoderInvalid(t *testing.T) {
 	}
 	if want := "[/w/a INVALID about name-mismatch /w/b INVALID about frontmatter-unquoted /w/c OK ]"; fmt.Sprint(got) != want || mended != 2 || held.Reasons[push.ReasonDuplicateName] != 1 {
 		t.Errorf("got %v, mended %d, held back %+v\nwant %s", got, mended, held, want)
-	}
-}
-
-// TestPayloadBound: a hub of the first version is sent no longer texts than it takes.
-func TestPayloadBound(t *testing.T) {
-	s := &snapshot.Snapshot{Version: 1, Resources: []snapshot.Resource{file("/a", func(r *snapshot.Resource) { r.Payload = make([]byte, 220<<10) })}}
-	for bound, want := range map[uint64]waymark.Status{0: waymark.Status_STATUS_OVERSIZE, 200 << 10: waymark.Status_STATUS_OVERSIZE, 256 << 10: waymark.Status_STATUS_OK, 1 << 40: waymark.Status_STATUS_OK} {
-		content, _, _, err := push.PrepareFor(s, wire.ProtocolWaymark, &waymark.Takes{ByHash: true, MaxMessage: 1 << 20, MaxResources: 4000, MaxBytes: 16 << 20, MaxPayload: bound})
-		var m waymark.PushRequest
-		if err != nil || proto.Unmarshal(content, &m) != nil {
-			t.Fatal(err)
-		}
-		if got := m.Resources[0].Status; got != want {
-			t.Errorf("bound %d: %s, want %s", bound, got, want)
-		}
-		if want == waymark.Status_STATUS_OK && checkWaymark(&m) != nil {
-			t.Error(checkWaymark(&m))
-		}
 	}
 }

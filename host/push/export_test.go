@@ -3,59 +3,57 @@ package push
 import (
 	"waymark/snapshot"
 	"waymark/wire"
-	"waymark/wire/waymark"
 )
 
-// Prepare lets the tests look at a push without a connection, so that a fuzz
+// content encodes all of a push.
+func (p *prepared) content(protocol wire.Protocol) ([]byte, error) {
+	if protocol == wire.ProtocolCoder {
+		return p.whole(1, true)
+	}
+	return p.change(1, nil, false)
+}
+
+// Prepare lets the tests look at a push of everything without a connection, so that a fuzz
 // target can make many.
 func Prepare(s *snapshot.Snapshot, protocol wire.Protocol) ([]byte, HeldBack, int, error) {
-	return PrepareFor(s, protocol, nil)
+	return PrepareAfter(nil, s, protocol)
 }
 
-// PrepareFor does the same for a hub that takes so much.
-func PrepareFor(s *snapshot.Snapshot, protocol wire.Protocol, m *waymark.Takes) ([]byte, HeldBack, int, error) {
-	p, err := prepare(s, protocol, takesOf(m), nil, nil)
-	if err != nil {
-		return nil, HeldBack{}, 0, err
-	}
-	content, err := p.full(nil)
-	return content, p.report.held, p.report.mended, err
-}
-
-// PrepareDelta returns what makes after of before, and nil where the whole is
-// better.
+// PrepareDelta returns what makes after of before.
 func PrepareDelta(before, after *snapshot.Snapshot) ([]byte, error) {
-	base, err := prepare(before, wire.ProtocolWaymark, takes{}, nil, nil)
+	base, err := prepare(before, wire.ProtocolWaymark, nil, nil)
 	if err != nil {
 		return nil, err
 	}
-	p, err := prepare(after, wire.ProtocolWaymark, takes{}, nil, base)
+	p, err := prepare(after, wire.ProtocolWaymark, nil, base)
 	if err != nil {
 		return nil, err
 	}
-	return p.delta(nil, base, before.Version)
+	return p.change(2, base, true)
 }
 
 // PrepareHolding does what Prepare does for a peer that doesn't get everything.
 func PrepareHolding(s *snapshot.Snapshot, protocol wire.Protocol, hold func(*snapshot.Resource) Reason) ([]byte, HeldBack, error) {
-	p, err := prepare(s, protocol, takes{}, hold, nil)
+	p, err := prepare(s, protocol, hold, nil)
 	if err != nil {
 		return nil, HeldBack{}, err
 	}
-	content, err := p.full(nil)
+	content, err := p.content(protocol)
 	return content, p.report.held, err
 }
 
-// PrepareAfter is PrepareFor of what comes after another snapshot, in either protocol.
-func PrepareAfter(before, after *snapshot.Snapshot, protocol wire.Protocol, m *waymark.Takes) ([]byte, HeldBack, int, error) {
-	base, err := prepare(before, protocol, takesOf(m), nil, nil)
+// PrepareAfter is Prepare of what comes after another snapshot, unless that is nil.
+func PrepareAfter(before, after *snapshot.Snapshot, protocol wire.Protocol) (_ []byte, _ HeldBack, _ int, err error) {
+	var base *prepared
+	if before != nil {
+		if base, err = prepare(before, protocol, nil, nil); err != nil {
+			return nil, HeldBack{}, 0, err
+		}
+	}
+	p, err := prepare(after, protocol, nil, base)
 	if err != nil {
 		return nil, HeldBack{}, 0, err
 	}
-	p, err := prepare(after, protocol, takesOf(m), nil, base)
-	if err != nil {
-		return nil, HeldBack{}, 0, err
-	}
-	content, err := p.full(nil)
+	content, err := p.content(protocol)
 	return content, p.report.held, p.report.mended, err
 }

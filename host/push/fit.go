@@ -4,20 +4,9 @@ import (
 	"cmp"
 	"slices"
 
-	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/proto"
-
 	"waymark/snapshot"
 	"waymark/wire"
 	"waymark/wire/convert"
-)
-
-const (
-	// maxContent leaves room in a message for version and initial, and for
-	// what the framing adds.
-	maxContent = wire.MaxMessage - slack
-	// maxParts is more than the messages that a manifest comes in.
-	maxParts = 16
 )
 
 // What the resource itself says when its payload had to stay behind.
@@ -29,18 +18,17 @@ const (
 // fitBodies takes payloads away where they are more than a peer accepts, for
 // one resource or in all. Those that come last lose, and when even their names are
 // too much, they aren't sent.
-func fitBodies(rows []*row, peer takes, rep *report) []*row {
-	total, limit := 0, wire.MaxBodies
-	counted := convert.BodyJSON
-	if peer.byHash { // which counts payloads
-		limit, counted = peer.bytes, func(r *snapshot.Resource) int { return len(r.Payload) }
+func fitBodies(rows []*row, f form, rep *report) []*row {
+	total, limit, most := 0, wire.MaxHubBytes, wire.MaxPayload
+	counted := func(r *snapshot.Resource) int { return len(r.Payload) }
+	if f == (coderForm{}) { // whose server counts their JSON
+		limit, most, counted = wire.MaxBodies, wire.MaxBodyJSON, convert.BodyJSON
 	}
 	for i, w := range rows {
-		if peer.payload == 0 && convert.BodyJSON(&w.r) > wire.MaxBodyJSON {
-			w = cmp.Or(trimTools(w), w.withoutPayload(snapshot.StatusOversize, errTooLarge))
-			rows[i] = w
+		if counted(&w.r) > most {
+			rows[i] = cmp.Or(trimTools(w, most, counted), w.withoutPayload(snapshot.StatusOversize, errTooLarge))
 		}
-		total += counted(&w.r)
+		total += counted(&rows[i].r)
 	}
 	if total <= limit {
 		return rows
@@ -85,11 +73,11 @@ func without(rows []*row, gone []bool, rep *report) []*row {
 
 // trimTools returns an mcp_server with so many fewer tools that its body isn't too long,
 // which no length of its payload says. It is nil where that can't be done.
-func trimTools(w *row) *row {
+func trimTools(w *row, most int, counted func(*snapshot.Resource) int) *row {
 	r := w.r
 	for limit := int64(len(r.Payload)) / 2; r.TrimTools(limit); limit /= 2 {
-		if convert.BodyJSON(&r) <= wire.MaxBodyJSON {
-			return &row{r: r, id: w.id, rough: roughSize(&r), changed: true}
+		if counted(&r) <= most {
+			return &row{r: r, id: w.id, changed: true}
 		}
 	}
 	return nil
@@ -99,41 +87,37 @@ func trimTools(w *row) *row {
 func (w *row) withoutPayload(status snapshot.Status, why string) *row {
 	r := w.r
 	r.Payload, r.Status, r.Error = nil, status, why
-	return &row{r: r, id: w.id, rough: roughSize(&r), changed: true}
+	return &row{r: r, id: w.id, changed: true}
 }
 
-// fitMessage takes payloads, and where that isn't enough resources, of what comes last
-// until the whole push, of which head is the length without resources, fits
-// into its message, or a manifest into its bound.
-func fitMessage(head int, rows []*row, f form, limit int, rep *report) ([]*row, error) {
-	if sureToFit(head, rows, f, limit) {
-		return rows, nil
+// fitMessage takes payloads where they travel with their resources, and where that isn't
+// enough resources, of what comes last until the whole push, of which head is the length
+// without resources, fits into its message.
+func fitMessage(head int, rows []*row, f form, rep *report) ([]*row, error) {
+	total, limit, sizes := 0, f.room(head), make([]int, len(rows))
+	measure := func(i int) (err error) {
+		total -= sizes[i]
+		sizes[i], err = f.size(&rows[i].r)
+		total += sizes[i]
+		return err
 	}
-	total := head
-	sizes := make([]int, len(rows))
 	for i := range rows {
-		size, err := encodedSize(&rows[i].r, f)
-		if err != nil {
+		if err := measure(i); err != nil {
 			return nil, err
 		}
-		sizes[i] = size
-		total += size
 	}
 	if total <= limit {
 		return rows, nil
 	}
 	order := byPrecedence(rows)
 	for _, i := range slices.Backward(order) {
-		if len(rows[i].r.Payload) == 0 || total <= limit {
+		if f == (waymarkForm{}) || len(rows[i].r.Payload) == 0 || total <= limit {
 			continue
 		}
 		rows[i] = rows[i].withoutPayload(snapshot.StatusExcluded, errNoRoom)
-		size, err := encodedSize(&rows[i].r, f)
-		if err != nil {
+		if err := measure(i); err != nil {
 			return nil, err
 		}
-		total += size - sizes[i]
-		sizes[i] = size
 	}
 	gone := make([]bool, len(rows))
 	for _, i := range slices.Backward(order) {
@@ -142,29 +126,4 @@ func fitMessage(head int, rows []*row, f form, limit int, rep *report) ([]*row, 
 		}
 	}
 	return without(rows, gone, rep), nil
-}
-
-// sureToFit reports whether there is no need to look closely, as there mostly
-// isn't.
-func sureToFit(head int, rows []*row, f form, limit int) bool {
-	w, waymark := f.(waymarkForm)
-	if !waymark {
-		return false
-	}
-	total := head
-	for _, row := range rows {
-		if total += row.rough; !w.byHash && named(&row.r) {
-			total += len(row.r.Payload)
-		}
-	}
-	return total <= limit
-}
-
-// encodedSize is what r takes in a push: tag, length and message.
-func encodedSize(r *snapshot.Resource, f form) (int, error) {
-	m, err := f.message(r)
-	if err != nil {
-		return 0, err
-	}
-	return 1 + protowire.SizeBytes(proto.Size(m)), nil
 }

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"strings"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"waymark/abi"
 	"waymark/snapshot"
 	"waymark/wire"
+	"waymark/wire/claim"
 	"waymark/wire/convert"
 	"waymark/wire/rules"
 )
@@ -22,45 +24,35 @@ type form interface {
 	adapt(w *row) Reason
 	// identity is what no two resources of a push may share.
 	identity(r *snapshot.Resource) string
-	// message translates one resource.
-	message(r *snapshot.Resource) (proto.Message, error)
-	// encode encodes a whole push behind prefix, without version and initial.
-	encode(prefix []byte, s *snapshot.Snapshot) ([]byte, error)
+	// size is what one resource takes of a message, in bytes; room is what there is for
+	// all, where the rest of the push has that length.
+	size(r *snapshot.Resource) (int, error)
+	room(head int) int
+	// head is the length of a push without resources.
+	head(s *snapshot.Snapshot) (int, error)
 }
 
-func formOf(protocol wire.Protocol, peer takes) form {
+func formOf(protocol wire.Protocol) form {
 	if protocol == wire.ProtocolCoder {
 		return coderForm{}
 	}
-	return waymarkForm{peer}
+	return waymarkForm{}
 }
 
-// waymarkForm carries everything that a snapshot has.
-type waymarkForm struct {
-	// takes says also whether the size of a resource is that in a manifest.
-	takes
+// slack is room in a message for version, names and what the framing adds.
+const slack = 1024
+
+// waymarkForm carries everything that a snapshot has, and payloads beside it.
+type waymarkForm struct{}
+
+func (waymarkForm) projection() *snapshot.Projection {
+	return &snapshot.Projection{Caps: snapshot.Caps{
+		MaxResourceBytes: wire.MaxPayload, MaxBytes: wire.MaxHubBytes, // fitBodies looks more closely
+		MaxResources: wire.MaxHubResources, MaxListed: wire.MaxHubResources,
+	}}
 }
 
-func (f waymarkForm) projection() *snapshot.Projection {
-	caps := snapshot.Caps{
-		MaxResourceBytes: wire.MaxBodyJSON, MaxBytes: wire.MaxBodies, // fitBodies looks more closely
-		MaxResources: wire.MaxResources, MaxListed: wire.MaxResources,
-	}
-	if f.byHash {
-		caps.MaxBytes, caps.MaxResources, caps.MaxListed = int64(f.bytes), f.resources, f.resources
-		if f.payload > 0 {
-			caps.MaxResourceBytes = int64(f.payload)
-		}
-	}
-	return &snapshot.Projection{Caps: caps}
-}
-
-// adapt takes facts from a hub that doesn't keep those: it would have other names for
-// what it holds, and take what it doesn't see for news.
-func (f waymarkForm) adapt(w *row) Reason {
-	if !f.facts {
-		w.r.ClearFacts()
-	}
+func (waymarkForm) adapt(w *row) Reason {
 	if !rules.KnownKind(w.r.Kind) { // a hub refuses the whole push for a kind that the ABI hasn't
 		return ReasonKind
 	}
@@ -69,15 +61,14 @@ func (f waymarkForm) adapt(w *row) Reason {
 
 func (waymarkForm) identity(r *snapshot.Resource) string { return r.ID() }
 
-func (f waymarkForm) message(r *snapshot.Resource) (proto.Message, error) {
-	if f.byHash && named(r) {
-		return convert.ResourceByHash(r, convert.Body{Size: int64(len(r.Payload))}), nil // any hash is as long
-	}
-	return convert.ResourceToWaymark(r), nil
+func (waymarkForm) size(r *snapshot.Resource) (int, error) { return claim.Size(r), nil }
+
+func (waymarkForm) room(head int) int {
+	return min(wire.MaxRows, wire.MaxMessage-slack-wire.MaxInline-head)
 }
 
-func (waymarkForm) encode(prefix []byte, s *snapshot.Snapshot) ([]byte, error) {
-	return marshal(prefix, convert.ToWaymark(s))
+func (waymarkForm) head(s *snapshot.Snapshot) (int, error) {
+	return proto.Size(convert.HeadToWaymark(s)), nil
 }
 
 // coderForm carries four kinds, and nothing that depends on what a chat is
@@ -134,14 +125,17 @@ func (coderForm) adapt(w *row) Reason {
 
 func (coderForm) identity(r *snapshot.Resource) string { return r.Source }
 
-func (coderForm) message(r *snapshot.Resource) (proto.Message, error) {
-	return convert.ResourceToCoder(r)
+func (coderForm) size(r *snapshot.Resource) (int, error) {
+	m, err := convert.ResourceToCoder(r)
+	if err != nil {
+		return 0, err
+	}
+	return 1 + protowire.SizeBytes(proto.Size(m)), nil
 }
 
-func (coderForm) encode(prefix []byte, s *snapshot.Snapshot) ([]byte, error) {
+func (coderForm) room(head int) int { return wire.MaxMessage - slack - head }
+
+func (coderForm) head(s *snapshot.Snapshot) (int, error) {
 	m, err := convert.ToCoder(s)
-	if err != nil {
-		return nil, err
-	}
-	return marshal(prefix, m)
+	return proto.Size(m), err
 }

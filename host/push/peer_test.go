@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -65,7 +66,8 @@ type peer struct {
 
 type contextServer struct {
 	waymark.DRPCContextUnimplementedServer
-	peer *peer
+	peer   *peer
+	pushed atomic.Bool // something was accepted on this connection
 }
 
 func (s *contextServer) Open(_ context.Context, request *waymark.OpenRequest) (*waymark.OpenResponse, error) {
@@ -111,14 +113,17 @@ func (p *peer) reversed() int {
 }
 
 func (s *contextServer) Push(ctx context.Context, m *waymark.PushRequest) (*waymark.PushResponse, error) {
-	if err := checkFirstHub(m); err != nil {
+	if err := checkWaymark(m); err != nil {
 		s.peer.t.Errorf("a push breaks the rules: %v", err)
 	}
-	a := arrival{protocol: wire.ProtocolWaymark, version: m.Version, initial: m.Initial}
+	a := arrival{protocol: wire.ProtocolWaymark, version: m.Version, initial: !s.pushed.Load()}
 	for _, r := range m.Resources {
 		a.sources = append(a.sources, r.Source)
 	}
 	accepted, err := s.peer.receive(ctx, a)
+	if accepted && err == nil {
+		s.pushed.Store(true)
+	}
 	return &waymark.PushResponse{Accepted: accepted}, err
 }
 

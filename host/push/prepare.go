@@ -23,13 +23,16 @@ type report struct {
 	mended int
 }
 
-// row is a resource on its way to the wire; r is a copy. Once it is made it isn't
+// row is a resource on its way to the wire; r is a copy. Once it is made its resource isn't
 // changed any more: a later push may have it, too.
 type row struct {
 	r       snapshot.Resource
 	id      string // to the peer: no two resources of a push may share it
-	rough   int    // see roughSize
 	changed bool
+
+	// See named. Run's goroutine only.
+	body   *convert.Body
+	digest [sha256.Size]byte
 }
 
 // made is what a resource of a snapshot has become: a row, or a reason not to send it.
@@ -38,35 +41,29 @@ type made struct {
 	reason Reason
 }
 
-// prepared is a push that the peer won't refuse as a whole, without version
-// and initial.
+// prepared is a push that the peer won't refuse as a whole, without its version.
 type prepared struct {
-	form  form
-	takes takes // of the peer; none where head would leave no room for resources
+	form form
 	// head is the snapshot without its resources.
 	head   *snapshot.Snapshot
 	rows   []*row
 	report report // what had to be changed or left out
 
 	projected snapshot.Projected
-	made      []made // of each resource of that
+	made      []made     // of each resource of that
+	named     claim.Name // see name; zero until that is called
 }
 
 // prepare makes of s what can be sent, without what hold, unless nil, has a reason for.
 // last, unless nil, is a push before it, of which it takes what is the same; the result
 // says the same without.
-func prepare(s *snapshot.Snapshot, protocol wire.Protocol, peer takes, hold func(*snapshot.Resource) Reason, last *prepared) (*prepared, error) {
-	p := &prepared{takes: peer}
-	p.form = formOf(protocol, takes{})
+func prepare(s *snapshot.Snapshot, protocol wire.Protocol, hold func(*snapshot.Resource) Reason, last *prepared) (*prepared, error) {
+	p := &prepared{form: formOf(protocol)}
 	p.head = mendHead(s, p.form, &p.report)
-	head, err := p.form.encode(nil, p.head)
+	head, err := p.form.head(p.head)
 	if err != nil {
 		return nil, err
 	}
-	if peer.byHash && len(head) > peer.message/2 {
-		p.takes.byHash = false
-	}
-	p.form = formOf(protocol, p.takes)
 
 	projection := p.form.projection()
 	if hold != nil {
@@ -97,12 +94,8 @@ func prepare(s *snapshot.Snapshot, protocol wire.Protocol, peer takes, hold func
 		}
 	}
 	rows = withoutDuplicates(rows, &p.report)
-	content := maxContent
-	if p.takes.byHash {
-		content = wire.MaxManifest - maxParts*slack
-	}
-	rows = fitBodies(rows, p.takes, &p.report)
-	if p.rows, err = fitMessage(len(head), rows, p.form, content, &p.report); err != nil {
+	rows = fitBodies(rows, p.form, &p.report)
+	if p.rows, err = fitMessage(head, rows, p.form, &p.report); err != nil {
 		return nil, err
 	}
 	for _, w := range p.rows {
@@ -148,7 +141,7 @@ func (p *prepared) rowOf(r *snapshot.Resource, changed bool) made {
 	if reason != "" {
 		return made{reason: reason}
 	}
-	w.id, w.rough = p.form.identity(&w.r), roughSize(&w.r)
+	w.id = p.form.identity(&w.r)
 	return made{row: w}
 }
 
@@ -173,19 +166,25 @@ func sameID(a, b *snapshot.Resource) bool {
 	return a.Kind == b.Kind && a.Source == b.Source && a.Key == b.Key
 }
 
-// full encodes all of the push behind prefix, byte by byte the same each time.
-func (p *prepared) full(prefix []byte) ([]byte, error) {
+// whole encodes all of the push for Coder's server, byte by byte the same each time.
+func (p *prepared) whole(version uint64, initial bool) ([]byte, error) {
 	whole := *p.head
+	whole.Version = version
 	whole.Resources = make(snapshot.Resources, 0, len(p.rows))
 	for _, w := range p.rows {
 		whole.Resources = append(whole.Resources, w.r)
 	}
-	return p.form.encode(prefix, &whole)
+	m, err := convert.ToCoder(&whole)
+	if err != nil {
+		return nil, err
+	}
+	m.Initial = initial
+	return marshal(m)
 }
 
 // marshal is deterministic, so that equal content is equal bytes.
-func marshal(prefix []byte, m proto.Message) ([]byte, error) {
-	return proto.MarshalOptions{Deterministic: true}.MarshalAppend(prefix, m)
+func marshal(m proto.Message) ([]byte, error) {
+	return proto.MarshalOptions{Deterministic: true}.Marshal(m)
 }
 
 // withoutDuplicates keeps one of the rows that are the same to the peer: the
@@ -303,41 +302,112 @@ func (p *prepared) sameHead(other *prepared) bool {
 		slices.EqualFunc(p.head.Plugins, other.head.Plugins, snapshot.Plugin.Equal)
 }
 
-// delta encodes behind prefix what makes p of base, which the peer accepted as
-// baseVersion. It returns nil when that is no better than the whole: when no row stays as
-// it is, or what is removed takes more room than a message has.
-func (p *prepared) delta(prefix []byte, base *prepared, baseVersion uint64) ([]byte, error) {
-	past, rows := withoutCommon(base.rows, p.rows)
+// change encodes what makes p of base, of which nil is nothing. With bring, payloads that
+// base hasn't come with it, as far as there is room.
+func (p *prepared) change(version uint64, base *prepared, bring bool) ([]byte, error) {
+	request, name := &waymark.PushRequest{Version: version}, p.name()
+	if base != nil {
+		baseName := base.name()
+		request.Base = baseName[:]
+		if name == baseName {
+			return marshal(request)
+		}
+	}
+	request.Name = name[:]
+	if base == nil || !p.sameHead(base) {
+		request.Head = convert.HeadToWaymark(p.head)
+	}
+	past, rows := []*row(nil), p.rows
+	if base != nil {
+		past, rows = withoutCommon(base.rows, p.rows)
+	}
 	before := make(map[string]*row, len(past))
+	brings := payloads{room: wire.MaxInline, has: make(map[[sha256.Size]byte]bool)}
 	for _, w := range past {
 		before[w.id] = w
+		if body, _ := w.named(); body != nil { // the hub has it, or has had it a moment ago
+			brings.has[body.SHA256] = true
+		}
 	}
-	changed := *p.head
 	for _, w := range rows {
 		if old, known := before[w.id]; !known || !old.equal(w) {
-			changed.Resources = append(changed.Resources, w.r)
+			body, _ := w.named()
+			request.Resources = append(request.Resources, convert.ResourceToWaymark(&w.r, body))
+			if base != nil && bring {
+				brings.add(w)
+			}
 		}
 		delete(before, w.id)
 	}
-	if len(p.rows) == 0 || len(changed.Resources) == len(p.rows) {
-		return nil, nil
-	}
-	request := convert.ToWaymark(&changed)
-	request.Delta = &waymark.Delta{BaseVersion: baseVersion}
-	for _, w := range past { // in their order, so that equal deltas are equal bytes
+	request.Payloads = brings.list
+	for _, w := range past { // in their order, so that equal changes are equal bytes
 		if before[w.id] != nil {
-			request.Delta.Removed = append(request.Delta.Removed, w.id)
+			request.Removed = append(request.Removed, w.id)
 		}
 	}
-	content, err := marshal(prefix, request)
-	limit := maxContent
-	if p.takes.byHash {
-		limit = p.takes.message - slack
+	if base != nil && proto.Size(request) > wire.MaxMessage-slack { // it is the whole that is sure to fit
+		return p.change(version, nil, false)
 	}
-	if len(content) > limit { // it is the whole that is sure to fit
-		return nil, nil
+	return marshal(request)
+}
+
+// payloads collects some, as far as there is room.
+type payloads struct {
+	room int
+	list [][]byte
+	has  map[[sha256.Size]byte]bool
+}
+
+// add takes a row's, unless it is there, and reports whether it is now.
+func (p *payloads) add(w *row) bool {
+	body, _ := w.named()
+	switch {
+	case body == nil || p.has[body.SHA256]:
+		return true
+	case len(w.r.Payload) > p.room:
+		return false
 	}
-	return content, err
+	if p.has == nil {
+		p.has = map[[sha256.Size]byte]bool{}
+	}
+	p.has[body.SHA256] = true
+	p.room -= len(w.r.Payload)
+	p.list = append(p.list, w.r.Payload)
+	return true
+}
+
+// named returns the names of a row's payload and of all of it. They are made once.
+func (w *row) named() (body *convert.Body, digest [sha256.Size]byte) {
+	if w.body == nil && w.r.Payload != nil {
+		w.body = convert.BodyOf(&w.r)
+	}
+	if w.digest == ([sha256.Size]byte{}) {
+		var payload [sha256.Size]byte
+		if w.body != nil {
+			payload = w.body.SHA256
+		} else {
+			payload = sha256.Sum256(nil)
+		}
+		w.digest = claim.Row(&w.r, w.body != nil, payload)
+	}
+	return w.body, w.digest
+}
+
+// name is that of all of the push.
+func (p *prepared) name() claim.Name {
+	if p.named == (claim.Name{}) {
+		// What a hub has of a head is what comes out of it on the other side.
+		head, err := claim.HeadOf(convert.HeadFromWaymark(convert.HeadToWaymark(p.head)))
+		if err != nil { // texts and numbers always have JSON
+			panic(err)
+		}
+		rows := make([][sha256.Size]byte, len(p.rows))
+		for i, w := range p.rows {
+			_, rows[i] = w.named()
+		}
+		p.named = claim.Of(&head, rows)
+	}
+	return p.named
 }
 
 // withoutCommon cuts off both lists what is the same row at their beginnings and at their
@@ -350,26 +420,6 @@ func withoutCommon(a, b []*row) ([]*row, []*row) {
 		a, b = a[:len(a)-1], b[:len(b)-1]
 	}
 	return a, b
-}
-
-// claim encodes behind prefix the name of all of the push.
-func (p *prepared) claim(prefix []byte) ([]byte, error) {
-	// What a hub has of a head is what comes out of it on the other side.
-	received, err := convert.FromWaymark(convert.ToWaymark(p.head))
-	if err != nil {
-		return nil, err
-	}
-	head, err := claim.HeadOf(received)
-	if err != nil {
-		return nil, err
-	}
-	rows := make([][sha256.Size]byte, len(p.rows))
-	for i := range p.rows {
-		r := &p.rows[i].r
-		rows[i] = claim.Row(r, r.Payload != nil, sha256.Sum256(r.Payload))
-	}
-	name := claim.Of(&head, rows)
-	return marshal(prefix, &waymark.PushRequest{Claim: name[:]})
 }
 
 // mend changes w until a peer would take it, or says why that can't be done.

@@ -3,20 +3,17 @@
 // A [Pusher] holds one connection. It speaks waymark.v1 and, where the peer
 // doesn't know it, coder.agent.v2 on the same connection; a peer that knows
 // neither is left alone until it has been connected anew. What is sent is
-// always the newest snapshot; there is no queue. To a hub that says it can
-// take them go deltas: what has changed since the last push that it accepted
-// on this connection. And to one that takes them go pushes by hash: what is whole
-// goes without its payloads, of which the hub asks for those that it hasn't, and
-// may be four times as much as other peers take; after a lost connection it is
-// offered the hash of all of it first, where it takes that. Lost connections are dialed again with exponential
-// back-off.
+// always the newest snapshot; there is no queue. A hub is sent what has changed since
+// the last push that it accepted, also on an earlier connection, and everything where
+// it hasn't that; payloads that it may have are named, and uploaded where it wants
+// them. Coder's server is sent all of it each time. Lost connections are dialed again
+// with exponential back-off.
 //
 // [Remote] makes the connection's options of a URL: plain DRPC over a socket,
 // or Coder's agent endpoint (WebSocket, yamux, a stream for each call), which
 // both a Coder server and a hub have.
 //
-// Guarantees: the first push of a connection is whole and says so (initial),
-// no two consecutive pushes of a connection are of equal content, every call
+// Guarantees: no two consecutive pushes of a connection are of equal content, every call
 // has a deadline, since none travels on the wire, and what would make a peer
 // refuse a whole push is mended or left out beforehand, and counted in
 // [Status]. A peer with another writer for the same rows is never fought: of two
@@ -121,6 +118,9 @@ type Pusher struct {
 	// yields says that this run has been heard, and so doesn't take over from
 	// another one. Run's goroutine only.
 	yields bool
+	// had is what a hub has accepted last, with whatever connection; nil for nothing. Run's
+	// goroutine only.
+	had *prepared
 
 	closing context.Context // done once Close has been called
 	close   context.CancelFunc

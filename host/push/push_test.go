@@ -44,7 +44,7 @@ func TestPushToHub(t *testing.T) {
 		pusher.Publish(snap(2, "/w/AGENTS.md", "/w/CLAUDE.md"))
 		accepted(t, pusher, 2)
 		expect(t, p, "waymark.v1 v1 initial=true", "waymark.v1 v2 initial=false")
-		if got := p.received()[1].sources; !slices.Equal(got, []string{"/w/AGENTS.md", "/w/CLAUDE.md"}) {
+		if got := p.received()[1].sources; !slices.Equal(got, []string{"/w/CLAUDE.md"}) {
 			t.Errorf("second push has %v", got)
 		}
 		if got := p.received()[1].token; got != "secret-token" {

@@ -10,11 +10,8 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	"waymark/abi"
-	"waymark/snapshot"
 	"waymark/wire"
 	"waymark/wire/coder"
-	"waymark/wire/convert"
 	"waymark/wire/rules"
 	"waymark/wire/waymark"
 )
@@ -35,28 +32,6 @@ func checkWaymark(m *waymark.PushRequest) error {
 	}
 	_, err := rules.Waymark(m)
 	return err
-}
-
-// checkFirstHub is what a hub insists on that takes no pushes by hash, as those of
-// the first version.
-func checkFirstHub(m *waymark.PushRequest) error {
-	if err := checkWaymark(m); err != nil {
-		return err
-	}
-	sum := 0
-	for _, r := range m.Resources {
-		if r.Body != nil {
-			return errors.New("a body is named")
-		}
-		if len(r.Readers)+len(r.Findings)+len(r.Convention)+len(r.Scope) > 0 {
-			return errors.New("there are facts, which it doesn't know")
-		}
-		sum += convert.BodyJSON(&snapshot.Resource{Kind: abi.Kind(r.Kind), Payload: r.Payload, Name: r.Name, Description: r.Description})
-	}
-	if n := len(m.Resources); n > wire.MaxResources || sum > wire.MaxBodies || m.More {
-		return fmt.Errorf("%d resources with bodies of %d bytes, more %t", n, sum, m.More)
-	}
-	return nil
 }
 
 // checkMended is what the rules would mend once more, and the size of the whole.
@@ -91,5 +66,5 @@ func decode(t *testing.T, content []byte, protocol wire.Protocol) (proto.Message
 	if err := proto.Unmarshal(content, m); err != nil {
 		t.Fatal(err)
 	}
-	return m, checkFirstHub(m)
+	return m, checkWaymark(m)
 }

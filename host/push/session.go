@@ -39,14 +39,11 @@ type session struct {
 	// done is the newest version that needs no more attention here: accepted,
 	// equal to what was, or refused for good.
 	done uint64
-	// last is what was accepted last, as lastVersion; until there is one, a
-	// push is initial.
-	last        *prepared
-	lastVersion uint64
-	// deltas says that the peer takes what has changed since last.
-	deltas bool
-	// takes is what the peer has said, when it was opened, that it takes.
-	takes takes
+	// last is what the peer has accepted last; of a hub also on an earlier connection. Nil
+	// is nothing.
+	last *prepared
+	// pushed says that something was accepted on this connection.
+	pushed bool
 
 	// reversing says that a goroutine keeps the reverse channel open; endReverse
 	// ends it, and reverse has it.
@@ -56,7 +53,7 @@ type session struct {
 }
 
 func newSession(p *Pusher, conn drpc.Conn) *session {
-	return &session{p: p, conn: conn, protocol: wire.ProtocolWaymark}
+	return &session{p: p, conn: conn, protocol: wire.ProtocolWaymark, last: p.had}
 }
 
 // serve pushes what is new until the connection ends, and returns how long to
@@ -167,31 +164,37 @@ func (s *session) push(ctx context.Context, next *snapshot.Snapshot) error {
 	if s.protocol == wire.ProtocolCoder || !wire.IsUnimplemented(err) {
 		return err
 	}
-	s.protocol, s.last, s.deltas, s.takes = wire.ProtocolCoder, nil, false, takes{}
+	s.coder()
 	return s.pushAs(ctx, next)
 }
+
+// coder goes on as with a peer that isn't a hub.
+func (s *session) coder() { s.protocol, s.last, s.pushed = wire.ProtocolCoder, nil, false }
 
 // pushAs sends next in the session's protocol, unless the peer already has
 // the equal.
 func (s *session) pushAs(ctx context.Context, next *snapshot.Snapshot) error {
-	content, err := prepare(next, s.protocol, s.takes, s.p.opts.Hold, s.last)
+	content, err := prepare(next, s.protocol, s.p.opts.Hold, s.last)
 	if err != nil {
 		return err
 	}
 	s.p.setPrepared(content.report)
-	if s.last != nil && content.equal(s.last) {
+	if s.pushed && content.equal(s.last) {
 		s.done = next.Version
 		s.p.settle(next.Version, s.protocol, nil)
 		return nil
 	}
-	got, err := s.send(ctx, next.Version, content)
+	accepted, err := s.send(ctx, next.Version, content)
 	if err != nil {
 		return err
 	}
-	if !got.accepted {
+	if !accepted {
 		return errConflict
 	}
-	s.done, s.last, s.lastVersion, s.deltas = next.Version, content, next.Version, got.deltas
+	s.done, s.last, s.pushed = next.Version, content, true
+	if s.protocol == wire.ProtocolWaymark {
+		s.p.had = content
+	}
 	s.p.yields = true
 	s.p.backoff.Reset()
 	s.p.settle(next.Version, s.protocol, &AcceptedPush{
@@ -200,66 +203,123 @@ func (s *session) pushAs(ctx context.Context, next *snapshot.Snapshot) error {
 	return nil
 }
 
-// answer is what a peer says to a push that it doesn't refuse.
-type answer struct {
-	accepted   bool
-	fullNeeded bool // the delta had no base there, or the claim was another name
-	deltas     bool // a delta against this push may follow
-}
-
-func (a answer) result() Result {
-	switch {
-	case a.accepted:
-		return ResultAccepted
-	case a.fullNeeded:
-		return ResultFullNeeded
-	default:
-		return ResultNotAccepted
-	}
-}
-
-// send pushes content, as a delta where the peer takes one, and else the
-// whole, by hash where the peer takes that.
-func (s *session) send(ctx context.Context, version uint64, content *prepared) (answer, error) {
-	head, err := s.head(version)
-	if err != nil {
-		return answer{}, err
-	}
-	if s.deltas {
-		delta, err := content.delta(head, s.last, s.lastVersion)
+// send pushes content, and reports whether it was accepted.
+func (s *session) send(ctx context.Context, version uint64, content *prepared) (accepted bool, err error) {
+	if s.protocol == wire.ProtocolCoder {
+		request, err := content.whole(version, !s.pushed)
 		if err != nil {
-			return answer{}, err
+			return false, err
 		}
-		if delta != nil {
-			got, err := s.sendOnce(ctx, delta, Attempt{Delta: true})
-			if err != nil || !got.fullNeeded {
-				return got, err
+		s.observed(ctx, func(a *Attempt) error {
+			var out coder.PushContextStateResponse
+			if err = s.call(ctx, wire.MethodPushContextState, request, &out, a); err == nil {
+				accepted = out.GetAccepted()
+				a.Result = resultIf(accepted)
+			}
+			return err
+		})
+		return accepted, err
+	}
+	c := change{s: s, version: version, content: content, base: s.last}
+	again := c.send(ctx)
+	if again { // the hub hasn't the base
+		c.base = nil
+		again = c.send(ctx)
+	}
+	if again && c.err == nil {
+		c.err = errNonsense
+	}
+	return c.accepted, c.err
+}
+
+func resultIf(accepted bool) Result {
+	if accepted {
+		return ResultAccepted
+	}
+	return ResultNotAccepted
+}
+
+// errNonsense says that the answers of a hub don't follow the protocol.
+var errNonsense = errors.New("the hub's answer makes no sense")
+
+// maxRounds bounds how often a hub may want payloads of one push: it wants some again only
+// when it has dropped them meanwhile.
+const maxRounds = 3
+
+// change is a push to a hub.
+type change struct {
+	s             *session
+	version       uint64
+	content, base *prepared
+
+	accepted bool
+	err      error
+}
+
+// send brings it, with the payloads that the hub wants, and reports whether it hasn't the
+// base.
+func (c *change) send(ctx context.Context) (baseUnknown bool) {
+	c.s.observed(ctx, func(a *Attempt) error {
+		a.Delta = c.base != nil
+		for round := range maxRounds {
+			var request []byte
+			if request, c.err = c.content.change(c.version, c.base, round == 0); c.err != nil {
+				return c.err
+			}
+			var out waymark.PushResponse
+			if c.err = c.s.call(ctx, wire.MethodPush, request, &out, a); c.err != nil {
+				return c.err
+			}
+			wanted := out.GetWanted()
+			switch {
+			case out.GetBaseUnknown():
+				baseUnknown, a.Result = true, ResultFullNeeded
+				return nil
+			case len(wanted) == 0:
+				c.accepted = out.GetAccepted()
+				a.Result = resultIf(c.accepted)
+				return nil
+			}
+			if c.err = c.upload(ctx, wanted, a); c.err != nil {
+				return c.err
 			}
 		}
-	}
-	if s.last == nil && s.takes.claims && s.p.yields { // it may have what was pushed before
-		got, err := s.claim(ctx, head, content)
-		if err != nil || !got.fullNeeded {
-			return got, err
-		}
-	}
-	if content.takes.byHash {
-		return s.sendByHash(ctx, version, content)
-	}
-	full, err := content.full(head)
-	if err != nil {
-		return answer{}, err
-	}
-	return s.sendOnce(ctx, full, Attempt{})
+		c.err = errNonsense
+		return c.err
+	})
+	return baseUnknown
 }
 
-// claim says that the hub has the content.
-func (s *session) claim(ctx context.Context, head []byte, content *prepared) (answer, error) {
-	request, err := content.claim(head)
-	if err != nil {
-		return answer{}, err
+// upload brings payloads that the hub wants.
+func (c *change) upload(ctx context.Context, wanted [][]byte, a *Attempt) error {
+	named := make(map[string]*row)
+	for _, w := range c.content.rows {
+		if body, _ := w.named(); body != nil {
+			named[string(body.SHA256[:])] = w
+		}
 	}
-	return s.sendOnce(ctx, request, Attempt{Claim: true})
+	a.Bodies += len(wanted)
+	for len(wanted) > 0 {
+		some := payloads{room: wire.MaxUpload}
+		for len(wanted) > 0 {
+			w := named[string(wanted[0])]
+			if w == nil {
+				return errNonsense
+			}
+			if !some.add(w) {
+				break
+			}
+			wanted = wanted[1:]
+		}
+		request, err := marshal(&waymark.UploadRequest{Payloads: some.list})
+		if err != nil {
+			return err
+		}
+		if err := c.s.call(ctx, wire.MethodUpload, request, &waymark.UploadResponse{}, a); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // open asks the peer whether it is a hub, and has it give this connection its
@@ -288,61 +348,34 @@ func (s *session) open(ctx context.Context) error {
 	}
 	switch {
 	case wire.IsUnimplemented(err):
-		s.protocol = wire.ProtocolCoder
+		s.coder()
 	case err != nil:
 		s.p.observe(Attempt{Result: resultOf(ctx, err), Protocol: s.protocol, Duration: time.Since(begin)})
 		return err
 	}
-	s.opened, s.takes = true, takesOf(response.GetTakes())
+	s.opened = true
 	return nil
 }
 
-// head encodes version and initial. They go in front of the content, which is
-// encoded without them: in protobuf, that is one message.
-func (s *session) head(version uint64) ([]byte, error) {
-	initial := s.last == nil
-	if s.protocol == wire.ProtocolWaymark {
-		return proto.Marshal(&waymark.PushRequest{Version: version, Initial: initial})
-	}
-	return proto.Marshal(&coder.PushContextStateRequest{Version: version, Initial: initial})
-}
-
-// observed has push observed, which sets an attempt's result where it doesn't fail,
-// and what is known of its content.
-func (s *session) observed(ctx context.Context, push func() (Attempt, error)) {
+// observed has push observed, which says what is known of it, also where it fails.
+func (s *session) observed(ctx context.Context, push func(*Attempt) error) {
 	begin := time.Now()
-	attempt, err := push()
-	attempt.Protocol, attempt.Duration = s.protocol, time.Since(begin)
+	attempt := Attempt{Protocol: s.protocol}
+	err := push(&attempt)
+	attempt.Duration = time.Since(begin)
 	if err != nil {
 		attempt.Result = resultOf(ctx, err)
 	}
 	s.p.observe(attempt)
 }
 
-// sendOnce makes one call and has it observed, as an attempt of that kind.
-func (s *session) sendOnce(ctx context.Context, request []byte, kind Attempt) (got answer, err error) {
-	s.observed(ctx, func() (Attempt, error) {
-		got, err = s.pushOnce(ctx, request, kind.Delta || kind.Claim)
-		kind.Result, kind.Bytes = got.result(), len(request)
-		return kind, err
-	})
-	return got, err
-}
-
-// pushOnce makes one call. partial says that the hub may not have what the request
-// builds on.
-func (s *session) pushOnce(ctx context.Context, request []byte, partial bool) (got answer, err error) {
+// call makes one call of an attempt.
+func (s *session) call(ctx context.Context, method string, request []byte, response proto.Message, a *Attempt) error {
 	if len(request) > wire.MaxMessage { // the peer would drop the call without a word
-		return answer{}, fmt.Errorf("the push has %d bytes, a message at most %d", len(request), wire.MaxMessage)
+		return fmt.Errorf("the push has %d bytes, a message at most %d", len(request), wire.MaxMessage)
 	}
-	if s.protocol == wire.ProtocolWaymark {
-		var out waymark.PushResponse
-		err = s.p.call(ctx, s.conn, wire.MethodPush, request, &out)
-		return answer{accepted: out.GetAccepted(), fullNeeded: out.GetFullNeeded() && partial, deltas: out.GetDeltas()}, err
-	}
-	var out coder.PushContextStateResponse
-	err = s.p.call(ctx, s.conn, wire.MethodPushContextState, request, &out)
-	return answer{accepted: out.GetAccepted()}, err
+	a.Bytes += len(request)
+	return s.p.call(ctx, s.conn, method, request, response)
 }
 
 // Result says how a push attempt ended, in a word that can be the label of a
@@ -353,7 +386,7 @@ type Result string
 const (
 	ResultAccepted      Result = "accepted"
 	ResultNotAccepted   Result = "not_accepted"  // another writer has a newer version
-	ResultFullNeeded    Result = "full_needed"   // a delta whose base the peer hasn't, or a claim of what it hasn't
+	ResultFullNeeded    Result = "full_needed"   // the peer hasn't what it is against
 	ResultUnimplemented Result = "unimplemented" // the peer doesn't know the method
 	ResultUnauthorized  Result = "unauthorized"
 	ResultSuperseded    Result = "superseded" // a newer session of this agent has taken over
@@ -364,16 +397,14 @@ const (
 	ResultCanceled      Result = "canceled"   // Close, or the end of Run's context
 )
 
-// Attempt is one call that brought a snapshot, or should have, or all the calls of
-// a push by hash: also one that failed before that, when the peer was asked what it
-// knows.
+// Attempt are the calls that brought a snapshot, or should have: also one that failed
+// before that, when the peer was asked what it knows.
 type Attempt struct {
 	Result   Result
 	Protocol wire.Protocol
-	// Delta says that only what has changed was sent, Claim that nothing was but the
-	// name of what was pushed before.
-	Delta, Claim bool
-	// Bytes is the length of the encoded message, or of all of them; 0 if nothing was
+	// Delta says that only what has changed was sent.
+	Delta bool
+	// Bytes is the length of all encoded messages; 0 if nothing was
 	// sent. Bodies is how many payloads the peer asked for.
 	Bytes    int
 	Bodies   int

@@ -94,8 +94,10 @@ func TestDroppedAndLost(t *testing.T) {
 	opts := remote(t, server.URL, nil)
 	opts.MinBackoff, opts.MaxBackoff = time.Hour, time.Hour
 	opts.Observe = func(a push.Attempt) { results <- a.Result }
-	big := snap(1, "/a")
-	big.Resources[0].Payload = make([]byte, 150<<10)
+	big := texts(1, 100, 10, 0)
+	for i := range big.Resources {
+		big.Resources[i].Description = strings.Repeat("d", 1500)
+	}
 	pusher := run(t, opts)
 	pusher.Publish(big)
 	status := state(t, pusher, push.StateBackingOff)

@@ -21,6 +21,7 @@ import (
 	"waymark/hub/store"
 	"waymark/hub/store/sqlite"
 	"waymark/hub/transport"
+	"waymark/test/pushtest"
 	"waymark/wire"
 	"waymark/wire/waymark"
 )
@@ -103,9 +104,9 @@ func (r *replicas) push() {
 	ctx, cancel := context.WithTimeout(r.t.Context(), timeout)
 	defer cancel()
 	ctx = drpcmetadata.Add(ctx, wire.TokenMetadata, r.agent)
-	answer, err := waymark.NewDRPCContextClient(conn).Push(ctx, &waymark.PushRequest{
-		Version: r.version, Initial: true, AggregateHash: []byte(text),
-		Resources: []*waymark.Resource{{Kind: "instruction_file", Source: "/w/AGENTS.md", Status: waymark.Status_STATUS_OK, Payload: []byte(text)}},
+	answer, err := pushtest.Send(ctx, waymark.NewDRPCContextClient(conn), &pushtest.Push{
+		Version: r.version, AggregateHash: []byte(text),
+		Resources: []*pushtest.Resource{{Kind: "instruction_file", Source: "/w/AGENTS.md", Status: waymark.Status_STATUS_OK, Payload: []byte(text)}},
 	})
 	if err != nil || !answer.GetAccepted() {
 		r.t.Fatalf("push %d: %v, %v", r.version, answer.GetAccepted(), err)

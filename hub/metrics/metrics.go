@@ -124,7 +124,6 @@ func (m *Metrics) Watch(s Source) {
 		{"reverse_channels", "Reverse channels that are open: one for each agent that takes approvals.", func() float64 { return float64(s.Stats().Channels) }},
 		{"agents_not_heard", "Agents that are told that another one with their token has taken over.", func() float64 { return float64(s.Stats().NotHeard) }},
 		{"large_messages", "Messages over 64 KiB that are being received or stored.", func() float64 { return float64(s.Stats().Large) }},
-		{"gathered_bytes", "Memory that pushes by hash take that aren't complete.", func() float64 { return float64(s.Stats().Gathered) }},
 		{"event_streams", "Streams of events and requests that wait for news.", func() float64 { return float64(s.Stats().Streams) }},
 		{"ready", "1 when the store answers and the hub isn't about to stop.", func() float64 { return truth(s.Ready(context.Background()) == nil) }},
 		{"draining", "1 when the hub is about to stop.", func() float64 { return truth(s.Stats().Draining) }},

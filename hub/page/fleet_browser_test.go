@@ -10,6 +10,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"waymark/hub/store"
+	"waymark/test/pushtest"
 	"waymark/wire/waymark"
 )
 
@@ -167,7 +168,7 @@ func testFleetLive(t *testing.T, browser chrome) {
 	s := newSite(t)
 	s.fleet(120)
 	a, other := s.agent("agent-0020", "one"), s.agent("agent-0021", "two")
-	list := []*waymark.Resource{skill("s", "x")}
+	list := []*pushtest.Resource{skill("s", "x")}
 	a.push(list)
 	other.push(list)
 	b := open(t, browser, s, look{1280, 860, false}, "?sort=last_push_at&order=desc")
@@ -232,12 +233,12 @@ func lookAtFleet(t *testing.T, browser chrome, s *site, n int) {
 func testResources(t *testing.T, browser chrome) {
 	s := newSite(t)
 	all, plugins := workspace()
-	problems := func(from []*waymark.Resource) []*waymark.Resource {
+	problems := func(from []*pushtest.Resource) []*pushtest.Resource {
 		for i := 10; i < 40; i++ {
-			from[i] = broken(from[i], waymark.Status_STATUS_INVALID, fmt.Sprintf("%s: the front matter of %s has no end", from[i].GetSource(), from[i].GetName()))
+			from[i] = broken(from[i], waymark.Status_STATUS_INVALID, fmt.Sprintf("%s: the front matter of %s has no end", from[i].Source, from[i].Name))
 		}
 		for i := 40; i < 60; i++ {
-			from[i].Findings = []*waymark.Finding{{Code: "description-missing", Severity: "warning", Message: "Skill " + from[i].GetName() + " has no description"}}
+			from[i].Findings = []*waymark.Finding{{Code: "description-missing", Severity: "warning", Message: "Skill " + from[i].Name + " has no description"}}
 			from[i].Description = ""
 		}
 		for i := range from {
@@ -247,7 +248,7 @@ func testResources(t *testing.T, browser chrome) {
 		from[0].Description = "What everybody should know who works here: how to build, how to test, what to leave alone, and whom to ask"
 		return from
 	}
-	for n, list := range map[int][]*waymark.Resource{0: {}, 3: all[:3], 200: problems(all)} {
+	for n, list := range map[int][]*pushtest.Resource{0: {}, 3: all[:3], 200: problems(all)} {
 		id := fmt.Sprintf("dev-%d", n)
 		a := s.agent(id, "project")
 		if err := s.store.DescribeAgent(t.Context(), id, store.AgentDescription{Hostname: "build-1", Root: "/home/dev/project", AgentVersion: "0.7.0"}); err != nil {
@@ -300,7 +301,7 @@ func testPrompt(t *testing.T, browser chrome) {
 	s := newSite(t)
 	a := s.agent("dev-1", "")
 	text := "# Rules\n\none\ntwo\nthree\n<b>four</b>\n"
-	a.push([]*waymark.Resource{instructions("/home/dev/project/AGENTS.md", text)})
+	a.push([]*pushtest.Resource{instructions("/home/dev/project/AGENTS.md", text)})
 	b := open(t, browser, s, look{1280, 860, false}, "#/dev-1/prompt")
 	b.until(`document.querySelector('#body pre')?.textContent.includes('<b>four</b>')`)
 	b.run(chromedp.Evaluate[chromedp.Void](`navigator.clipboard.writeText = async (text) => { window.copied = text; }; void 0`))
@@ -308,7 +309,7 @@ func testPrompt(t *testing.T, browser chrome) {
 	b.until(`window.copied?.includes('\none\ntwo\nthree\n<b>four</b>\n') && document.querySelector('[data-key="copy-Copy text"]').textContent === 'Copied'`)
 	b.click(`[data-key="compare"]`)
 	b.until(`document.querySelector('#body').innerText.includes('Nothing older is kept')`)
-	a.push([]*waymark.Resource{instructions("/home/dev/project/AGENTS.md", "# Rules\n\none\n2\nthree\n<b>four</b>\nfive\n")})
+	a.push([]*pushtest.Resource{instructions("/home/dev/project/AGENTS.md", "# Rules\n\none\n2\nthree\n<b>four</b>\nfive\n")})
 	b.until(`[...document.querySelectorAll('.diff .add, .diff .del')].map((l) => l.textContent.trim()).filter((l) => !l.includes('revision')).join() === '-two,+2,+five'`)
 	b.screenshot("prompt-compared")
 

@@ -15,6 +15,7 @@ import (
 
 	"waymark/hub/store"
 	"waymark/internal/clientview"
+	"waymark/test/pushtest"
 	"waymark/wire/reverse"
 	"waymark/wire/waymark"
 )
@@ -62,27 +63,27 @@ func testLive(t *testing.T, browser chrome) {
 	s := newSite(t)
 	a := s.agent("dev-1", "machine")
 	one, two := instructions("/w/AGENTS.md", "first text\n"), skill("two", "x")
-	a.push([]*waymark.Resource{one, two})
+	a.push([]*pushtest.Resource{one, two})
 	b := open(t, browser, s, look{1280, 860, false}, "#/dev-1")
 	b.until(`document.querySelector('#connection').textContent === 'live'`)
 	b.run(chromedp.Evaluate[chromedp.Void](`window.same = 'page'; undefined`))
 	b.click(`[data-key="r-instruction_file:/w/AGENTS.md"]`)
 	b.until(`document.querySelector('dialog .text')?.textContent.includes('first text')`)
 
-	a.push([]*waymark.Resource{instructions("/w/AGENTS.md", "second text\n"), two, skill("three", "y")})
+	a.push([]*pushtest.Resource{instructions("/w/AGENTS.md", "second text\n"), two, skill("three", "y")})
 	b.until(`document.querySelector('dialog .text')?.textContent.includes('second text')`)
 	b.until(`document.querySelectorAll('#list .row').length === 3`)
 	b.until(`document.querySelector('#feed').innerText.includes('changed AGENTS.md, three')`)
 	b.run(chromedp.KeyEvent(kb.Escape))
 	b.until(`!document.querySelector('dialog').open`)
 
-	a.push([]*waymark.Resource{broken(instructions("/w/AGENTS.md", ""), waymark.Status_STATUS_UNREADABLE, "permission denied")},
+	a.push([]*pushtest.Resource{broken(instructions("/w/AGENTS.md", ""), waymark.Status_STATUS_UNREADABLE, "permission denied")},
 		&waymark.Plugin{Name: "acme", State: "failing", Error: "it trapped"})
 	b.until(`document.querySelector('#list').innerText.includes('permission denied')`)
 	b.until(`document.querySelector('#tab-plugins .badge')?.textContent === '1'`)
 
 	second := s.agent("dev-2", "other")
-	second.push([]*waymark.Resource{one})
+	second.push([]*pushtest.Resource{one})
 	b.until(`document.querySelectorAll('#agents a').length === 2`)
 	b.screenshot("live")
 	a.leave()
@@ -99,7 +100,7 @@ func testLive(t *testing.T, browser chrome) {
 func testPressed(t *testing.T, browser chrome) {
 	s := newSite(t)
 	a := s.agent("dev-1", "")
-	list := []*waymark.Resource{instructions("/w/AGENTS.md", "first text\n"), instructions("/w/more/AGENTS.md", "x")}
+	list := []*pushtest.Resource{instructions("/w/AGENTS.md", "first text\n"), instructions("/w/more/AGENTS.md", "x")}
 	a.push(list)
 	b := open(t, browser, s, look{1280, 860, false}, "#/dev-1")
 	b.until(`document.querySelector('#connection').textContent === 'live'`)
@@ -135,18 +136,18 @@ func testPressed(t *testing.T, browser chrome) {
 func testRestart(t *testing.T, browser chrome) {
 	s := newSite(t)
 	a := s.agent("dev-1", "")
-	a.push([]*waymark.Resource{skill("one", "x")})
+	a.push([]*pushtest.Resource{skill("one", "x")})
 	b := open(t, browser, s, look{1280, 860, false}, "#/dev-1")
 	b.until(`document.querySelector('#connection').textContent === 'live'`)
 	s.stop()
 	b.until(`document.querySelector('#connection').textContent === 'reconnecting'`)
 	s.start()
 	a = s.agent("dev-1", "")
-	a.push([]*waymark.Resource{skill("one", "x"), skill("two", "y")})
+	a.push([]*pushtest.Resource{skill("one", "x"), skill("two", "y")})
 	b.until(`document.querySelector('#connection').textContent === 'live'`)
 	b.until(`document.querySelectorAll('#list .row').length === 2`)
 	b.until(`document.querySelector('#agents a').innerText.includes('connected') && document.querySelector('#notice').innerText === ''`)
-	a.push([]*waymark.Resource{skill("three", "z")})
+	a.push([]*pushtest.Resource{skill("three", "z")})
 	b.until(`document.querySelector('#list').innerText.includes('three')`)
 	b.quiet("502", "ERR_") // what it is told while the hub is away
 }
@@ -178,11 +179,11 @@ func testHostile(t *testing.T, browser chrome) {
 		{Id: "mcp_server:/home/dev/project/.mcp.json#evil", Name: nasty, Outcome: nasty[:40], Error: nasty}, {Id: "mcp_server:" + nasty, Name: nasty, Outcome: "failed", Error: nasty},
 	}}
 	plugin := &waymark.Plugin{Name: nasty, Version: nasty, Path: nasty, State: "failing", Error: nasty, Resolvers: []string{nasty}}
-	a.push([]*waymark.Resource{file, bad, evil}, plugin)
+	a.push([]*pushtest.Resource{file, bad, evil}, plugin)
 	pin := fmt.Sprintf(`{"agent_id":"dev-1","name":%q}`, script[:90])
 	s.call("POST", "/api/v0/pins", pin, http.StatusCreated, nil)
 	b := open(t, browser, s, look{1280, 860, false}, "#/dev-1")
-	a.push([]*waymark.Resource{instructions("/w/"+nasty+"/AGENTS.md", text+nasty+"\n"), bad, evil}, plugin)
+	a.push([]*pushtest.Resource{instructions("/w/"+nasty+"/AGENTS.md", text+nasty+"\n"), bad, evil}, plugin)
 	b.until(`document.querySelectorAll('#feed li[data-live]').length > 0`)
 
 	check := func(where, wants string) {
@@ -365,7 +366,7 @@ func testNarrow(t *testing.T, browser chrome) {
 func testPins(t *testing.T, browser chrome) {
 	s := newSite(t)
 	a := s.agent("dev-1", "")
-	a.push([]*waymark.Resource{instructions("/w/AGENTS.md", "one\ntwo\n"), skill("s", "x")})
+	a.push([]*pushtest.Resource{instructions("/w/AGENTS.md", "one\ntwo\n"), skill("s", "x")})
 	b := open(t, browser, s, look{1280, 860, false}, "#/dev-1")
 	b.until(`document.querySelector('#connection').textContent === 'live'`)
 	b.click("#tab-pins")
@@ -373,7 +374,7 @@ func testPins(t *testing.T, browser chrome) {
 	b.until(`document.querySelector('.card')?.innerText.includes('my review') && document.querySelector('.card').innerText.includes('in step')`)
 	b.run(chromedp.SendKeys(chromedp.CSS("#pin-name"), "half a na"))
 
-	a.push([]*waymark.Resource{instructions("/w/AGENTS.md", "one\nthree\n"), skill("s", "x"), skill("new", "y")})
+	a.push([]*pushtest.Resource{instructions("/w/AGENTS.md", "one\nthree\n"), skill("s", "x"), skill("new", "y")})
 	b.until(`document.querySelector('.card').innerText.includes('drifted')`)
 	b.until(`document.querySelector('#agents').innerText.includes('drifted pins')`)
 	if half := value[string](b, `document.querySelector('#pin-name').value`); half != "half a na" {
@@ -408,7 +409,7 @@ func testServers(t *testing.T, browser chrome) {
 	s := newSite(t)
 	a := s.agent("dev-1", "")
 	a.discovery = discovery("pending", "docs", "pending", "shell", "pending")
-	a.push([]*waymark.Resource{instructions("/w/AGENTS.md", "x")})
+	a.push([]*pushtest.Resource{instructions("/w/AGENTS.md", "x")})
 	b := open(t, browser, s, look{1280, 860, false}, "#/dev-1")
 	b.until(`document.querySelector('#connection').textContent === 'live'`)
 	b.until(`document.querySelector('.agent-head').innerText.includes('discovery pending')`)
@@ -425,7 +426,7 @@ func testServers(t *testing.T, browser chrome) {
 	}
 	shell := broken(server("shell", ""), waymark.Status_STATUS_EXCLUDED, "approve it: agent mcp approve shell")
 	a.discovery = discovery("complete", "docs", "cached", "shell", "needs_approval")
-	a.push([]*waymark.Resource{instructions("/w/AGENTS.md", "x"), docs, shell})
+	a.push([]*pushtest.Resource{instructions("/w/AGENTS.md", "x"), docs, shell})
 	b.until(`document.querySelector('.server .state')?.textContent === 'needs approval'`)
 	b.until(`!document.querySelector('.agent-head').innerText.includes('discovery pending')`)
 	if tab := b.text("#tab-servers"); !strings.Contains(tab, "1") {
@@ -444,7 +445,7 @@ func testServers(t *testing.T, browser chrome) {
 	}
 
 	// What changes meanwhile folds nothing up.
-	a.push([]*waymark.Resource{instructions("/w/AGENTS.md", "y"), docs})
+	a.push([]*pushtest.Resource{instructions("/w/AGENTS.md", "y"), docs})
 	b.until(`document.querySelector('#feed').innerText.includes('changed')`)
 	b.until(`document.querySelectorAll('.tool').length === 2`)
 	b.screenshot("servers-tools")
@@ -455,7 +456,7 @@ func testServers(t *testing.T, browser chrome) {
 // nothing.
 func testClients(t *testing.T, browser chrome) {
 	s := newSite(t)
-	s.agent("old", "").push([]*waymark.Resource{instructions("/w/AGENTS.md", "x")})
+	s.agent("old", "").push([]*pushtest.Resource{instructions("/w/AGENTS.md", "x")})
 	var asked atomic.Int32
 	s.reversing("new", map[string]reverse.Handler{reverse.KindClientContext: func(_ context.Context, body []byte) ([]byte, error) {
 		request, err := clientview.DecodeRequest(body)
@@ -503,7 +504,7 @@ func testClients(t *testing.T, browser chrome) {
 func testCoverage(t *testing.T, browser chrome) {
 	s := newSite(t)
 	old := s.agent("old", "")
-	old.push([]*waymark.Resource{instructions("/w/AGENTS.md", "x")})
+	old.push([]*pushtest.Resource{instructions("/w/AGENTS.md", "x")})
 	var asked atomic.Int32
 	s.reversing("new", map[string]reverse.Handler{reverse.KindContextCoverage: func(context.Context, []byte) ([]byte, error) {
 		if asked.Add(1) > 1 {
@@ -552,7 +553,7 @@ func testCoverage(t *testing.T, browser chrome) {
 	}
 	b.screenshot("coverage")
 	// What happens meanwhile folds nothing up; unfolded anew, it is asked for anew.
-	s.agent("third", "").push([]*waymark.Resource{instructions("/w/AGENTS.md", "y")})
+	s.agent("third", "").push([]*pushtest.Resource{instructions("/w/AGENTS.md", "y")})
 	if !value[bool](b, `document.querySelector('.coverage details').open`) {
 		t.Error("it is folded up")
 	}
@@ -568,7 +569,7 @@ func testCoverage(t *testing.T, browser chrome) {
 // testSigningOut: the browser's session ends, by hand and from afar.
 func testSigningOut(t *testing.T, browser chrome) {
 	s := newSite(t)
-	s.agent("dev-1", "").push([]*waymark.Resource{skill("s", "x")})
+	s.agent("dev-1", "").push([]*pushtest.Resource{skill("s", "x")})
 	b := open(t, browser, s, look{1280, 860, false}, "#/dev-1")
 	b.click(`form[action="/logout"] button`)
 	b.visible("body.login")
@@ -604,7 +605,7 @@ func testNothing(t *testing.T, browser chrome) {
 	b.until(`document.querySelector('#agent').innerText.includes('has not pushed anything yet')`)
 	types(t, s, b.text("#agent .command:last-of-type pre"), "hub", "token", "create", "--role", "agent", "--agent", "dev-1", "--out", "agent.token", "--db", s.db)
 	b.screenshot("never")
-	s.agent("dev-1", "").push([]*waymark.Resource{skill("s", "x")})
+	s.agent("dev-1", "").push([]*pushtest.Resource{skill("s", "x")})
 	b.until(`document.querySelectorAll('#list .row').length === 1`)
 	b.click("#back")
 	b.until(`document.querySelector('#fleet-rows').innerText.includes('connected') && !document.querySelector('#fleet-rows').innerText.includes('never')`)
@@ -632,7 +633,7 @@ func testLooks(t *testing.T, browser chrome) {
 	a.discovery.Sources[4].Error = "it ended with exit code 1"
 	a.push(resources, plugins...)
 	other := s.agent("dev-2", "")
-	other.push([]*waymark.Resource{instructions("/w/AGENTS.md", "x")})
+	other.push([]*pushtest.Resource{instructions("/w/AGENTS.md", "x")})
 	s.agent("silent", "not there yet").leave()
 	s.call("POST", "/api/v0/pins", `{"agent_id":"dev-1","name":"review of the parser"}`, http.StatusCreated, nil)
 	resources[0] = instructions("/home/dev/project/AGENTS.md", "# Working here\n\nRun all tests before you push.\nKeep functions short.\nAsk when unsure.\n")
@@ -641,7 +642,7 @@ func testLooks(t *testing.T, browser chrome) {
 	for name, l := range map[string]look{"light": {1280, 860, false}, "dark": {1280, 860, true}, "narrow": {360, 780, false}, "narrow-dark": {360, 780, true}} {
 		b := open(t, browser, s, l, "#/dev-1")
 		b.until(`document.querySelector('#connection').textContent === 'live' && document.querySelectorAll('#list .row').length === 200`)
-		resources = append(resources[:199:199], skill(name+"-"+resources[199].GetName()[:9], "new"))
+		resources = append(resources[:199:199], skill(name+"-"+resources[199].Name[:9], "new"))
 		a.push(resources, plugins...)
 		b.until(`document.querySelectorAll('#feed li[data-live]').length > 0`)
 		b.screenshot(name + "-resources")

@@ -25,6 +25,7 @@ import (
 	"waymark/hub/store"
 	"waymark/hub/store/sqlite"
 	"waymark/snapshot"
+	"waymark/test/pushtest"
 	"waymark/wire"
 	"waymark/wire/reverse"
 	"waymark/wire/waymark"
@@ -211,11 +212,11 @@ func (a *agent) leave() {
 	a.served = nil
 }
 
-func (a *agent) push(resources []*waymark.Resource, plugins ...*waymark.Plugin) {
+func (a *agent) push(resources []*pushtest.Resource, plugins ...*waymark.Plugin) {
 	a.s.t.Helper()
 	a.version++
-	response, err := a.client.Push(a.ctx, &waymark.PushRequest{
-		Version: a.version, Initial: a.version == 1, Resources: resources, Plugins: plugins, Discovery: a.discovery,
+	response, err := pushtest.Send(a.ctx, a.client, &pushtest.Push{
+		Version: a.version, Resources: resources, Plugins: plugins, Discovery: a.discovery,
 		AggregateHash: []byte(fmt.Sprintf("%032d", a.version)),
 	})
 	if err != nil || !response.GetAccepted() {
@@ -223,21 +224,21 @@ func (a *agent) push(resources []*waymark.Resource, plugins ...*waymark.Plugin) 
 	}
 }
 
-func instructions(source, text string) *waymark.Resource {
-	return &waymark.Resource{
+func instructions(source, text string) *pushtest.Resource {
+	return &pushtest.Resource{
 		Kind: "instruction_file", Source: source, Status: waymark.Status_STATUS_OK, Description: "How to work here",
 		ContentHash: []byte(text + strings.Repeat(" ", 32))[:32], SizeBytes: uint64(len(text)), Payload: []byte(text), Resolver: "waymark/context@1.0.0",
 	}
 }
 
-func skill(name, text string) *waymark.Resource {
+func skill(name, text string) *pushtest.Resource {
 	r := instructions("/home/dev/project/.agents/skills/"+name, text)
 	r.Kind, r.Name, r.Description, r.Resolver = "skill", name, "What "+name+" is for, and when to use it", "waymark/context@1.0.0"
 	return r
 }
 
 // server is an MCP server of the workspace's file, with the tools in JSON.
-func server(name, tools string) *waymark.Resource {
+func server(name, tools string) *pushtest.Resource {
 	r := instructions("/home/dev/project/.mcp.json", `{"tools":[`+tools+`]}`)
 	r.Kind, r.Key, r.Name, r.Description, r.Resolver = "mcp_server", name, name, "What "+name+" offers", "host/mcp@1"
 	return r
@@ -258,14 +259,14 @@ func attribute(text string) *waymark.Attribute {
 	return &waymark.Attribute{Value: &waymark.Attribute_Text{Text: text}}
 }
 
-func broken(r *waymark.Resource, status waymark.Status, why string) *waymark.Resource {
+func broken(r *pushtest.Resource, status waymark.Status, why string) *pushtest.Resource {
 	r.Status, r.Error, r.Payload = status, why, nil
 	return r
 }
 
 // workspace is what an agent of two hundred resources pushes.
-func workspace() ([]*waymark.Resource, []*waymark.Plugin) {
-	list := []*waymark.Resource{
+func workspace() ([]*pushtest.Resource, []*waymark.Plugin) {
+	list := []*pushtest.Resource{
 		instructions("/home/dev/project/AGENTS.md", "# Working here\n\nRun the tests before you push.\nKeep functions short.\n"),
 		instructions("/home/dev/.waymark/AGENTS.md", "# About me\n\nI like tables.\n"),
 		{Kind: "mcp_config", Source: "/home/dev/project/.mcp.json", Status: waymark.Status_STATUS_OK, ContentHash: []byte("x"), SizeBytes: 812, Resolver: "waymark/mcp-config@1.0.0"},

@@ -11,6 +11,7 @@ import (
 
 	"waymark/hub/store"
 	"waymark/internal/clientview"
+	"waymark/test/pushtest"
 	"waymark/wire/reverse"
 	"waymark/wire/waymark"
 )
@@ -134,8 +135,8 @@ func testAgentWidths(t *testing.T, browser chrome) {
 	long := strings.Repeat("x", 60)
 	resources, plugins := workspace()
 	for _, r := range resources[6:12] {
-		r.Name, r.Description = r.GetName()+long, strings.Repeat("what it is for ", 20)
-		r.Findings = []*waymark.Finding{{Code: "a-rather-long-code-of-a-finding", Severity: "warning", Message: r.GetName() + " " + long}}
+		r.Name, r.Description = r.Name+long, strings.Repeat("what it is for ", 20)
+		r.Findings = []*waymark.Finding{{Code: "a-rather-long-code-of-a-finding", Severity: "warning", Message: r.Name + " " + long}}
 	}
 	plugins[1].Name = long
 	evil := server("db", `{"name":"`+long+long+`"}`)
@@ -144,9 +145,9 @@ func testAgentWidths(t *testing.T, browser chrome) {
 	ids := s.named(agentNames[6], "b")
 	a := s.agent(ids[0], agentNames[6])
 	a.discovery = discovery("complete", long, "failed")
-	a.push(append([]*waymark.Resource{evil}, resources[:20]...), plugins...)
+	a.push(append([]*pushtest.Resource{evil}, resources[:20]...), plugins...)
 	s.call("POST", "/api/v0/pins", fmt.Sprintf(`{"agent_id":%q,"name":%q}`, ids[0], long), 201, nil)
-	a.push(append([]*waymark.Resource{evil}, resources[:19]...), plugins...)
+	a.push(append([]*pushtest.Resource{evil}, resources[:19]...), plugins...)
 	s.reversing(ids[1], map[string]reverse.Handler{reverse.KindClientContext: func(context.Context, []byte) ([]byte, error) {
 		return clientview.Encode(clientview.Answer{
 			Client: "codex", Name: "Codex", Version: "1", Root: "/w", Known: []clientview.Known{{Client: "codex", Name: "Codex"}},

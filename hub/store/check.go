@@ -80,8 +80,8 @@ func CheckAgentID(id string) error {
 }
 
 // CheckPush reports whether every store can hold the push: text is UTF-8 without
-// NUL, numbers fit 63 bits, ids are there and unique, and only a delta that
-// isn't initial says what it builds on. Implementations call it first.
+// NUL, numbers fit 63 bits, ids are there and unique, and only what says on what it
+// builds leaves something out. Implementations call it first.
 func CheckPush(p *Push) error {
 	s := &p.Snapshot
 	if s.Version > math.MaxInt64 {
@@ -95,19 +95,13 @@ func CheckPush(p *Push) error {
 	}) {
 		return fmt.Errorf("%w: a source of the discovery is not UTF-8 without NUL", ErrInvalid)
 	}
-	if p.Delta && p.Initial {
-		return fmt.Errorf("%w: the first push of a connection can't be a delta", ErrInvalid)
-	}
-	if !p.Delta && (p.BaseVersion != 0 || len(p.Removed) > 0) {
-		return fmt.Errorf("%w: a base version or removed resources in a full push", ErrInvalid)
-	}
-	if err := checkClaim(p); err != nil {
+	if err := checkUpdate(p); err != nil {
 		return err
 	}
 	if err := checkBodies(p); err != nil {
 		return err
 	}
-	ids := make(map[string]struct{}, len(s.Resources)+len(p.Removed))
+	ids := make(map[string]struct{}, len(s.Resources))
 	for i := range s.Resources {
 		r := &s.Resources[i]
 		if err := checkResource(r); err != nil {
@@ -119,7 +113,7 @@ func CheckPush(p *Push) error {
 		}
 		ids[id] = struct{}{}
 	}
-	for _, id := range p.Removed {
+	for _, id := range p.removed() {
 		if !isText(id) {
 			return fmt.Errorf("%w: a removed id is not UTF-8 without NUL", ErrInvalid)
 		}
@@ -139,12 +133,28 @@ func CheckPush(p *Push) error {
 	return nil
 }
 
-// checkClaim reports whether a claim comes alone.
-func checkClaim(p *Push) error {
-	s := &p.Snapshot
-	if p.Claim != nil && (p.Delta || len(s.Resources) > 0 || len(s.Plugins) > 0 || len(s.Discovery.Sources) > 0 ||
-		s.Discovery.Phase != "" || len(s.AggregateHash) > 0 || s.SnapshotError != "") {
-		return fmt.Errorf("%w: a claim brings something", ErrInvalid)
+// removed returns the ids that a push removes.
+func (p *Push) removed() []string {
+	if p.Update == nil {
+		return nil
+	}
+	return p.Update.Removed
+}
+
+// checkUpdate reports whether a push that leaves something out says on what it builds.
+func checkUpdate(p *Push) error {
+	c, s := p.Update, &p.Snapshot
+	if c == nil {
+		return nil
+	}
+	head := len(s.Plugins) > 0 || len(s.Discovery.Sources) > 0 || len(s.AggregateHash) > 0 || s.SnapshotError != ""
+	switch {
+	case p.Initial:
+		return fmt.Errorf("%w: a change needn't be said to be initial", ErrInvalid)
+	case !p.Partial() && (!c.Head || len(c.Removed) > 0):
+		return fmt.Errorf("%w: everything has a head, and removes nothing", ErrInvalid)
+	case !c.Head && head:
+		return fmt.Errorf("%w: a head that doesn't count", ErrInvalid)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@
 //     it doesn't change are not written.
 //   - Once a session has had a push accepted, pushes from older sessions of
 //     the agent are refused, however late they come.
-//   - A delta is applied only to what its session has pushed before.
+//   - A change is applied only to what it says it is against, by that's name.
 //   - The revision rises with every push that changes something, over all
 //     agents and hubs and across restarts, and revisions become visible in
 //     their order: a reader that has seen one will never find another below

@@ -1,43 +1,49 @@
 package store
 
 import (
+	"time"
+
 	"waymark/snapshot"
 	"waymark/wire/claim"
 )
 
 // Push is what an agent sends.
 type Push struct {
-	// Initial says that this is the first push of a connection: it is
-	// accepted whatever its version is.
+	// Initial says that this is the first push of a connection, which is accepted whatever
+	// its version is. Of an Update that is known without.
 	Initial bool
-	// Snapshot is what the agent has. PayloadBytes is not used: the store
-	// counts.
+	// Snapshot is what the agent has, or what has changed. PayloadBytes is not used: the
+	// store counts.
 	Snapshot snapshot.Snapshot
-
-	// Delta says that Snapshot.Resources are only those that are new or
-	// changed since BaseVersion, the last version that was accepted from this
-	// session. Everything else in Snapshot is whole.
-	Delta       bool
-	BaseVersion uint64
-	// Removed are the ids of the resources that are gone since BaseVersion.
-	Removed []string
-
-	// Claim is the name of what the agent has, in place of that: the push, which
-	// brings nothing, is accepted if it is the name of what is stored of the agent.
-	Claim *claim.Name
-
-	// Bodies says of resources, by their index in Snapshot.Resources, which
-	// payload they have. One that isn't there (its resource's is nil) has to be
-	// the payload of a resource that the agent itself has, or had in a revision
-	// that is kept: that another agent has it counts for nothing.
+	// Update says against what the push is; nil: Snapshot is everything, and has no name.
+	Update *Update
+	// Bodies says of resources, by their index in Snapshot.Resources, which payload they
+	// have. One that isn't there (its resource's is nil) has to be one that the agent
+	// itself has brought with Upload, or the payload of a resource that it has, or had in
+	// a revision that is kept: that another agent has it counts for nothing.
 	Bodies map[int]Body
 
-	// MaxResources and MaxPayload, the sum of the lengths of all payloads,
-	// bound the whole snapshot after the push; 0 means no bound. They are for
-	// deltas, of which only the store knows what they come to.
-	MaxResources int
-	MaxPayload   int64
+	// MaxResources, MaxPayload, the sum of the lengths of all payloads, and MaxRows, that
+	// of claim.Size, bound the whole snapshot after the push; 0 means no bound.
+	MaxResources        int
+	MaxPayload, MaxRows int64
 }
+
+// Update is a push against what is stored.
+type Update struct {
+	// Base is the name of what has to be stored; the zero Name: it doesn't matter, and the
+	// push is everything.
+	Base claim.Name
+	// Name is that of what the agent has then.
+	Name claim.Name
+	// Head says that the snapshot's head is another one, too; else that of the base stays.
+	Head bool
+	// Removed are the ids of resources of the base that are gone.
+	Removed []string
+}
+
+// Partial reports whether the push says only what has changed.
+func (p *Push) Partial() bool { return p.Update != nil && p.Update.Base != claim.Name{} }
 
 // Body names a payload.
 type Body struct {
@@ -57,7 +63,14 @@ type PushResult struct {
 	// Written is the number of resources that are new or changed, Removed of
 	// those that are gone.
 	Written, Removed int
-	// Missing are those of Push.Bodies whose payloads the push has to bring, in
+	// Missing are those of Push.Bodies whose payloads the agent has to bring, in
 	// order.
 	Missing []int
 }
+
+// How much of what an agent has uploaded is kept, in bytes, and for how long. What is more
+// takes the place of all of it.
+const (
+	MaxUploads = 32 << 20
+	UploadsFor = time.Hour
+)

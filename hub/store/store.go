@@ -70,18 +70,18 @@ type Store interface {
 	//  1. What CheckPush refuses is ErrInvalid.
 	//  2. A generation below that of the last accepted push, or one that was
 	//     never given out, is ErrSuperseded, whatever the versions are.
-	//  3. A delta of a session that hasn't pushed yet is ErrFullNeeded.
-	//  4. A push that isn't initial and whose version isn't above the stored
-	//     one is not accepted, without an error.
-	//  5. A delta whose base isn't the stored version, or that removes what
-	//     isn't stored, is ErrFullNeeded. So is a claim that isn't the name of
-	//     what is stored.
-	//  6. A payload that is there in another size than Bodies says, and more
-	//     than MaxResources or MaxPayload, is ErrInvalid.
-	//  7. Where payloads are missing, the push is not accepted, without an error.
+	//  3. A push whose version isn't above the stored one is not accepted, without an
+	//     error, unless it is initial, or an Update and the first one of its session.
+	//  4. An Update whose base isn't stored, or that removes what isn't, is ErrFullNeeded.
+	//  5. A payload that is there in another size than Bodies says, more than
+	//     MaxResources, MaxPayload or MaxRows, and everything with a name that it
+	//     hasn't, is ErrInvalid.
+	//  6. Where payloads are missing, the push is not accepted, without an error.
 	//
 	// Whatever is refused or not accepted changes nothing.
 	Push(ctx context.Context, agentID string, generation int64, push Push) (PushResult, error)
+	// Upload keeps payloads that an agent will name in a push, for UploadsFor at least.
+	Upload(ctx context.Context, agentID string, payloads [][]byte) error
 
 	// Snapshot returns what an agent has, or had, its resources in byte order
 	// of their ids. An agent that never pushed has none: ErrNotFound.
@@ -120,7 +120,8 @@ type Store interface {
 	Approvals
 
 	// Prune drops what the retention no longer keeps, for agents that have
-	// stopped pushing: pushes do it for their own agent. Stores prune
+	// stopped pushing: pushes do it for their own agent. It drops payloads that were
+	// uploaded and never named, too. Stores prune
 	// themselves every hour.
 	Prune(ctx context.Context) error
 	// Close waits for what is under way. It may be called twice.

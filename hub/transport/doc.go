@@ -32,8 +32,7 @@
 // token has one and all unauthenticated peers together one; 64 KiB for every
 // other call that is under way; 8 MiB of unread streams for each WebSocket, of
 // which a token has Limits.SessionsPerToken; and two messages at a time of
-// those that take much to decode. What calls leave behind for the next one is for
-// the services to bound (Limits.Gathered). Who is slow, silent or breaks the rules of
+// those that take much to decode. Who is slow, silent or breaks the rules of
 // yamux is dropped, with a reason where the protocol has room for one; nobody
 // else notices.
 //

@@ -31,11 +31,6 @@ type Limits struct {
 	// stored at a time; others wait. Default 16, of which one token has at
 	// most 1.
 	Large int
-	// Gathered bounds the memory, in bytes, of the pushes by hash that are not
-	// complete yet: of what has come of them, decoded, and of the payloads that are
-	// wanted. A push that doesn't fit in has to come again later. Default 128 MiB, of
-	// which one agent has at most some 30.
-	Gathered int64
 	// Rate and Burst bound the calls and connections of one token per second.
 	// Defaults 50 and 200: what an agent of ours can do whose files change
 	// all the time.
@@ -74,7 +69,6 @@ func (l *Limits) setDefaults() {
 	l.SessionsPerToken = cmp.Or(l.SessionsPerToken, 8)
 	l.Streams = cmp.Or(l.Streams, 16)
 	l.Large = cmp.Or(l.Large, 16)
-	l.Gathered = cmp.Or(l.Gathered, 128<<20)
 	l.Rate = cmp.Or(l.Rate, 50)
 	l.Burst = cmp.Or(l.Burst, 200)
 	l.TotalRate = cmp.Or(l.TotalRate, 5000)

@@ -3,17 +3,16 @@ package benchhub
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"google.golang.org/protobuf/proto"
 	"storj.io/drpc"
 
 	"waymark/host/push"
+	"waymark/test/pushtest"
 	"waymark/wire/waymark"
 )
 
@@ -27,7 +26,8 @@ type agent struct {
 	conn    drpc.Conn
 	mu      sync.Mutex // one push at a time; guards the rest
 	version uint64
-	rows    []*waymark.Resource
+	name    []byte
+	rows    []*pushtest.Resource
 }
 
 // Plan says what the agents are like.
@@ -48,7 +48,7 @@ func Connect(ctx context.Context, plan *Plan) (*Fleet, error) {
 		}
 		a := &agent{}
 		for n := range plan.Resources {
-			a.rows = append(a.rows, &waymark.Resource{
+			a.rows = append(a.rows, &pushtest.Resource{
 				Kind: "skill", Source: fmt.Sprintf("/w/.agents/skills/skill-%03d", n), Name: fmt.Sprintf("skill-%03d", n),
 				Description: "What this skill is for, in a sentence.", Status: waymark.Status_STATUS_OK,
 				SizeBytes: uint64(plan.Size), Resolver: "waymark/context@1.0.0", Payload: noise(plan.Size),
@@ -83,63 +83,50 @@ func (f *Fleet) Close() {
 // Form is how a push is sent.
 type Form string
 
-// The forms of a push after the first one, which is whole.
+// The forms of a push after the first one, which is Full.
 const (
+	Full   Form = "full"    // everything with its payloads
 	Delta  Form = "delta"   // what has changed
-	Full   Form = "full"    // everything
-	ByHash Form = "by hash" // everything, with the payload that the hub wants
+	ByHash Form = "names"   // everything by its names, with the payload that the hub wants
 )
 
-// push changes one resource and pushes that.
+// push changes one resource and pushes that. Names are made of the whole, since real
+// agents do so, too.
 func (a *agent) push(ctx context.Context, form Form) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	request := &waymark.PushRequest{Version: a.version + 1, Initial: a.version == 0}
-	changed := int(request.Version) % len(a.rows)
-	a.rows[changed].Payload = noise(len(a.rows[changed].Payload))
-	request.Resources = a.rows
-	if form == Delta && !request.Initial {
-		request.Resources = a.rows[changed : changed+1]
-		request.Delta = &waymark.Delta{BaseVersion: a.version}
-	}
+	p := &pushtest.Push{Version: a.version + 1, Resources: a.rows}
+	changed := a.rows[int(p.Version)%len(a.rows)]
+	changed.Payload = noise(len(changed.Payload))
 	client := waymark.NewDRPCContextClient(a.conn)
-	send := client.Push
-	if form == ByHash && !request.Initial {
-		send = func(ctx context.Context, request *waymark.PushRequest) (*waymark.PushResponse, error) {
-			return a.byHash(ctx, client, request)
+	switch {
+	case a.version == 0, form == Full:
+	case form == Delta:
+		p.Base, p.Resources = a.name, []*pushtest.Resource{changed}
+	default:
+		p.Resources = nil
+		for _, r := range a.rows {
+			p.Resources = append(p.Resources, r.Named())
+		}
+		if response, err := client.Push(ctx, first(p.Request())); err != nil || len(response.GetWanted()) != 1 {
+			return fmt.Errorf("the hub wants %d payloads: %w", len(response.GetWanted()), err)
+		}
+		if _, err := client.Upload(ctx, &waymark.UploadRequest{Payloads: [][]byte{changed.Payload}}); err != nil {
+			return err
 		}
 	}
-	response, err := send(ctx, request)
+	response, err := pushtest.Send(ctx, client, p)
 	switch {
 	case err != nil:
 		return err
 	case !response.GetAccepted():
 		return errors.New("the hub has not accepted a push")
 	}
-	a.version = request.Version
+	a.version, a.name = p.Version, p.Name()
 	return nil
 }
 
-// byHash names all payloads and brings what is wanted. The digests are those of the
-// whole, since real agents compute them, too.
-func (a *agent) byHash(ctx context.Context, client waymark.DRPCContextClient, request *waymark.PushRequest) (*waymark.PushResponse, error) {
-	request.Resources = nil
-	for _, r := range a.rows {
-		hash := sha256.Sum256(r.Payload)
-		named := proto.CloneOf(r)
-		named.Payload, named.Body = nil, &waymark.Body{Sha256: hash[:], SizeBytes: uint64(len(r.Payload))}
-		request.Resources = append(request.Resources, named)
-	}
-	response, err := client.Push(ctx, request)
-	if err != nil || !response.GetContinues() {
-		return response, err
-	}
-	more := &waymark.PushMoreRequest{Version: request.Version}
-	for _, i := range response.GetWanted() {
-		more.Payloads = append(more.Payloads, &waymark.Payload{Resource: i, Payload: a.rows[i].Payload})
-	}
-	return client.PushMore(ctx, more)
-}
+func first(request *waymark.PushRequest, _ [][]byte) *waymark.PushRequest { return request }
 
 // each calls f for 0 to n-1, on so many goroutines, and returns the first
 // error.

@@ -111,25 +111,21 @@ func (w *world) checkHistory() {
 		// What an agent had sent when it was killed is stored when the hub comes
 		// to it, which may be after the next one was started. So it isn't a
 		// number but a lower version that tells the next one's first push.
-		restarted := i > 0 && p.Initial && p.Snapshot.Version < list[i-1].Push.Snapshot.Version && len(starts) > 0 && starts[0] <= i
+		first := list[i].First
+		restarted := i > 0 && first && p.Snapshot.Version < list[i-1].Push.Snapshot.Version && len(starts) > 0 && starts[0] <= i
 		if restarted {
 			starts = starts[1:]
 		}
 		switch {
-		case i == 0 && !p.Initial:
-			w.t.Errorf("the first push isn't initial")
 		case i == 0:
 			starts = starts[min(1, len(starts)):]
 		case !restarted && p.Snapshot.Version < list[i-1].Push.Snapshot.Version,
-			p.Snapshot.Version == list[i-1].Push.Snapshot.Version && !p.Initial:
+			p.Snapshot.Version == list[i-1].Push.Snapshot.Version && !first:
 			w.t.Errorf("push %d: version %d after %d", i, p.Snapshot.Version, list[i-1].Push.Snapshot.Version)
-		case p.Initial && list[i].Generation <= list[i-1].Generation:
+		case first && list[i].Generation <= list[i-1].Generation:
 			w.t.Errorf("push %d: generation %d after %d", i, list[i].Generation, list[i-1].Generation)
-		case !p.Initial && after.equal(&before):
+		case !first && after.equal(&before):
 			w.t.Errorf("push %d, version %d, brings what was there", i, p.Snapshot.Version)
-		}
-		if !p.Initial && i > 0 && list[i].Generation != list[i-1].Generation {
-			w.t.Errorf("push %d of another connection isn't initial", i)
 		}
 		before = after
 	}
@@ -147,11 +143,15 @@ type content struct {
 // with returns the content after one more push.
 func (c *content) with(p *store.Push) content {
 	after := content{last: p.Snapshot, resources: map[string]snapshot.Resource{}}
-	if p.Delta {
+	if p.Partial() {
+		if !p.Update.Head {
+			after.last = c.last
+			after.last.Version = p.Snapshot.Version
+		}
 		for id, r := range c.resources {
 			after.resources[id] = r
 		}
-		for _, id := range p.Removed {
+		for _, id := range p.Update.Removed {
 			delete(after.resources, id)
 		}
 	}

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,8 +29,11 @@ type Stored struct {
 	AgentID    string
 	Generation int64
 	Revision   int64
-	// Push is what came. It is shared, and not to be changed.
+	// Push is what came, with the payloads that had come before. It is shared, and not to
+	// be changed.
 	Push store.Push
+	// First says that it is the first one of its session.
+	First bool
 }
 
 // Push implements store.Store.
@@ -39,9 +43,20 @@ func (r *Record) Push(ctx context.Context, agentID string, generation int64, pus
 		return result, err
 	}
 	s := Stored{At: time.Now(), AgentID: agentID, Generation: generation, Revision: result.Revision, Push: push}
+	list := slices.Clone(push.Snapshot.Resources)
+	for i := range push.Bodies {
+		if list[i].Payload != nil {
+			continue
+		}
+		if list[i].Payload, err = r.ResourceBody(ctx, store.Query{AgentID: agentID, Revision: result.Revision}, list[i].ID()); err != nil {
+			return result, err
+		}
+	}
+	s.Push.Snapshot.Resources = list
 	defer r.changed.Notify()
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	s.First = !slices.ContainsFunc(r.list, func(before Stored) bool { return before.AgentID == agentID && before.Generation == generation })
 	r.list = append(r.list, s)
 	return result, nil
 }

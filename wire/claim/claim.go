@@ -1,6 +1,6 @@
 // Package claim names what an agent has, so that an agent and a hub can tell with a
-// few bytes that they have the same: the hub of what it holds of the agent, the agent
-// of what it would push.
+// few bytes that they have the same: a hub of what it holds of the agent, the agent of
+// what it pushes.
 //
 // # Guarantees
 //
@@ -55,6 +55,30 @@ func Of(h *Head, rows [][sha256.Size]byte) Name {
 		d = append(d, rows[i][:]...)
 	}
 	return sha256.Sum256(d)
+}
+
+// Size is what a resource counts for wire.MaxRows: at least what it takes in a push,
+// without its payload.
+func Size(r *snapshot.Resource) int {
+	const fields = 200 // tags, lengths, numbers, and what names a payload
+	n := fields + len(r.Kind) + len(r.Source) + len(r.Key) + len(r.SourcePath) + len(r.Name) + len(r.Description) +
+		len(r.Error) + len(r.ContentHash) + len(r.Resolver)
+	const attribute, item = 40, 8
+	for key, a := range r.Attributes {
+		n += attribute + len(key) + len(a.Text)
+		for _, s := range a.List {
+			n += item + len(s)
+		}
+	}
+	n += len(r.Convention) + len(r.Scope)
+	for _, reader := range r.Readers {
+		n += item + len(reader)
+	}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		n += attribute + len(f.Code) + len(f.Severity) + len(f.Message)
+	}
+	return n
 }
 
 // Row returns SHA-256 over everything that a hub keeps of a resource. payload is that

@@ -24,17 +24,35 @@ import (
 func TestWaymarkRoundTrip(t *testing.T) {
 	for seed := range uint64(300) {
 		want := randomSnapshot(rand.New(rand.NewPCG(seed, 1)))
-		request := convert.ToWaymark(want)
 		var received waymark.PushRequest
-		transmit(t, request, &received)
-		got, err := convert.FromWaymark(&received)
+		transmit(t, pushOf(want), &received)
+		got, bodies, err := convert.FromWaymark(&received)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
+		}
+		for i := range want.Resources {
+			r := &got.Resources[i]
+			if body, has := bodies[i]; has {
+				r.Payload = want.Resources[i].Payload
+				got.PayloadBytes += body.Size
+				if *convert.BodyOf(r) != body {
+					t.Errorf("seed %d: the payload of %s has another name", seed, r.ID())
+				}
+			}
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("seed %d: sent (-), received (+):\n%s", seed, diff)
 		}
 	}
+}
+
+// pushOf is a push of everything.
+func pushOf(s *snapshot.Snapshot) *waymark.PushRequest {
+	request := &waymark.PushRequest{Version: s.Version, Head: convert.HeadToWaymark(s)}
+	for i := range s.Resources {
+		request.Resources = append(request.Resources, convert.ResourceToWaymark(&s.Resources[i], convert.BodyOf(&s.Resources[i])))
+	}
+	return request
 }
 
 // TestCoderRoundTrip does the same for what Coder's wire carries.
@@ -164,7 +182,7 @@ func TestDiscoveryOfOthers(t *testing.T) {
 		"pending":        {&waymark.Discovery{Phase: "pending"}, true},
 		"a newer agent":  {&waymark.Discovery{Phase: "later", Sources: []*waymark.SourceOutcome{nil, {Id: "a", Outcome: "asleep"}}}, false},
 	} {
-		s, err := convert.FromWaymark(&waymark.PushRequest{Discovery: c.sent})
+		s, _, err := convert.FromWaymark(&waymark.PushRequest{Head: &waymark.Head{Discovery: c.sent}})
 		if err != nil || s.Discovery.Pending() != c.pending || s.Discovery.Phase == "" {
 			t.Errorf("%s: %v, %+v", name, err, s.Discovery)
 		}
@@ -175,17 +193,13 @@ func TestDiscoveryOfOthers(t *testing.T) {
 	}
 }
 
-// TestToolsKeepWhatCoderLeavesOut: titles and annotations reach a hub; Coder's form
-// takes what it knows.
+// TestToolsKeepWhatCoderLeavesOut: a payload that has titles and annotations stays what it
+// is; Coder's form takes what it knows.
 func TestToolsKeepWhatCoderLeavesOut(t *testing.T) {
 	payload := `{"tools":[{"name":"rm","title":"Remove","description":"d","input_schema":{"type":"object"},"annotations":{"destructiveHint":true}}]}`
 	s := &snapshot.Snapshot{Resources: snapshot.Resources{{
 		Kind: abi.KindMCPServer, Source: "/w/.mcp.json", Key: "a", Name: "a", Status: snapshot.StatusOK, Payload: []byte(payload),
 	}}}
-	got, err := convert.FromWaymark(convert.ToWaymark(s))
-	if err != nil || string(got.Resources[0].Payload) != payload {
-		t.Errorf("%v, %s", err, got.Resources[0].Payload)
-	}
 	m, err := convert.ResourceToCoder(&s.Resources[0])
 	if err != nil || len(m.GetMcpServer().GetTools()) != 1 || m.GetMcpServer().GetTools()[0].GetDescription() != "d" {
 		t.Errorf("%v, %v", err, m)
@@ -200,11 +214,14 @@ func TestFromWaymarkRefuses(t *testing.T) {
 		"status unknown":          {Status: 99},
 		"size out of range":       {Status: ok, SizeBytes: 1 << 63},
 		"attribute without value": {Status: ok, Attributes: map[string]*waymark.Attribute{"mode": {}}},
+		"short body":              {Status: ok, Body: &waymark.Body{Sha256: []byte{1}}},
+		"body without a hash":     {Status: ok, Body: &waymark.Body{}},
+		"body out of range":       {Status: ok, ContentHash: make([]byte, 32), Body: &waymark.Body{SizeBytes: 1 << 63}},
 		"attribute missing":       {Status: ok, Attributes: map[string]*waymark.Attribute{"mode": nil}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			request := &waymark.PushRequest{Resources: []*waymark.Resource{{Status: ok}, r}}
-			if _, err := convert.FromWaymark(request); err == nil || !strings.Contains(err.Error(), "resource 1: ") {
+			if _, _, err := convert.FromWaymark(request); err == nil || !strings.Contains(err.Error(), "resource 1: ") {
 				t.Errorf("error %v, want one that names resource 1", err)
 			}
 		})
@@ -233,43 +250,34 @@ func TestFromCoderRefuses(t *testing.T) {
 // translation doesn't panic, and what it accepts survives a round trip.
 func FuzzFromWaymark(f *testing.F) {
 	for seed := range uint64(5) {
-		data, err := proto.Marshal(convert.ToWaymark(randomSnapshot(rand.New(rand.NewPCG(seed, 3)))))
+		data, err := proto.Marshal(pushOf(randomSnapshot(rand.New(rand.NewPCG(seed, 3)))))
 		if err != nil {
 			f.Fatal(err)
 		}
 		f.Add(data)
 	}
-	r := snapshot.Resource{Kind: abi.KindSkill, Source: "/a", Status: snapshot.StatusOK, Payload: []byte("x")}
-	data, err := proto.Marshal(&waymark.PushRequest{Resources: []*waymark.Resource{convert.ResourceByHash(&r, convert.Body{Size: 1})}})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(data)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var request waymark.PushRequest
 		if proto.Unmarshal(data, &request) != nil {
 			return
 		}
-		bodies, err := convert.BodiesFromWaymark(request.Resources)
-		for i, body := range bodies {
-			r := snapshot.Resource{ContentHash: request.Resources[i].ContentHash}
-			back, err := convert.BodiesFromWaymark([]*waymark.Resource{convert.ResourceByHash(&r, body)})
-			if err != nil || back[0] != body {
-				t.Errorf("%v, %v; want %v", back, err, body)
+		s, bodies, err := convert.FromWaymark(&request)
+		if err != nil {
+			return
+		}
+		next := &waymark.PushRequest{Version: s.Version, Head: convert.HeadToWaymark(s)}
+		for i := range s.Resources {
+			var named *convert.Body
+			if body, has := bodies[i]; has {
+				named = &body
 			}
+			next.Resources = append(next.Resources, convert.ResourceToWaymark(&s.Resources[i], named))
 		}
-		if err != nil {
-			return
-		}
-		s, err := convert.FromWaymark(&request)
-		if err != nil {
-			return
-		}
-		again, err := convert.FromWaymark(convert.ToWaymark(s))
+		again, bodiesAgain, err := convert.FromWaymark(next)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(s, again); diff != "" {
+		if diff := cmp.Diff(s, again) + cmp.Diff(bodies, bodiesAgain); diff != "" {
 			t.Error(diff)
 		}
 	})

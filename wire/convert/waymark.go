@@ -11,108 +11,91 @@ import (
 	"waymark/wire/waymark"
 )
 
-// ToWaymark makes a push of s. Initial is left false: only the connection
-// knows.
-func ToWaymark(s *snapshot.Snapshot) *waymark.PushRequest {
-	request := &waymark.PushRequest{
-		Version:       s.Version,
+// HeadToWaymark translates what a snapshot has beside its resources and its version.
+func HeadToWaymark(s *snapshot.Snapshot) *waymark.Head {
+	head := &waymark.Head{
 		AggregateHash: s.AggregateHash,
 		SnapshotError: s.SnapshotError,
-		Resources:     make([]*waymark.Resource, 0, len(s.Resources)),
 		Plugins:       make([]*waymark.Plugin, 0, len(s.Plugins)),
 		Discovery:     discoveryToWaymark(s.Discovery),
 	}
-	for i := range s.Resources {
-		request.Resources = append(request.Resources, ResourceToWaymark(&s.Resources[i]))
-	}
 	for i := range s.Plugins {
-		request.Plugins = append(request.Plugins, pluginToWaymark(&s.Plugins[i]))
+		head.Plugins = append(head.Plugins, pluginToWaymark(&s.Plugins[i]))
 	}
-	return request
+	return head
 }
 
-// FromWaymark is the inverse of ToWaymark. What stands for payloads it leaves to
-// BodiesFromWaymark. It fails when a status is unset or
-// unknown, a size is out of range or an attribute has no value.
-func FromWaymark(request *waymark.PushRequest) (*snapshot.Snapshot, error) {
+// HeadFromWaymark is the other way round.
+func HeadFromWaymark(head *waymark.Head) *snapshot.Snapshot {
 	s := &snapshot.Snapshot{
-		Version:       request.GetVersion(),
-		AggregateHash: orNil(request.GetAggregateHash()),
-		SnapshotError: request.GetSnapshotError(),
-		Resources:     make([]snapshot.Resource, 0, len(request.GetResources())),
-		Plugins:       make([]snapshot.Plugin, 0, len(request.GetPlugins())),
-		Discovery:     discoveryFromWaymark(request.GetDiscovery()),
+		AggregateHash: orNil(head.GetAggregateHash()),
+		SnapshotError: head.GetSnapshotError(),
+		Plugins:       make([]snapshot.Plugin, 0, len(head.GetPlugins())),
+		Discovery:     discoveryFromWaymark(head.GetDiscovery()),
 	}
+	for _, m := range head.GetPlugins() {
+		s.Plugins = append(s.Plugins, pluginFromWaymark(m))
+	}
+	return s
+}
+
+// FromWaymark translates the snapshot of a push, without payloads, and what names those,
+// by the index of the resource.
+func FromWaymark(request *waymark.PushRequest) (*snapshot.Snapshot, map[int]Body, error) {
+	s := HeadFromWaymark(request.GetHead())
+	s.Version = request.GetVersion()
+	s.Resources = make([]snapshot.Resource, 0, len(request.GetResources()))
+	bodies := make(map[int]Body)
 	for i, m := range request.GetResources() {
 		r, err := resourceFromWaymark(m)
 		if err != nil {
-			return nil, inRow(i, err)
+			return nil, nil, inRow(i, err)
+		}
+		if m.GetBody() != nil {
+			if bodies[i], err = bodyFromWaymark(m); err != nil {
+				return nil, nil, inRow(i, err)
+			}
 		}
 		s.Resources = append(s.Resources, r)
 	}
-	for _, m := range request.GetPlugins() {
-		s.Plugins = append(s.Plugins, pluginFromWaymark(m))
-	}
-	countPayload(s)
-	return s, nil
+	return s, bodies, nil
 }
 
-// ResourceToWaymark translates one resource.
-func ResourceToWaymark(r *snapshot.Resource) *waymark.Resource {
-	return &waymark.Resource{
-		Kind: string(r.Kind), Source: r.Source, Key: r.Key, SourcePath: r.SourcePath,
-		Name: r.Name, Description: r.Description,
-		Status: statusToWaymark(r.Status), Error: r.Error, Stale: r.Stale,
-		ContentHash: r.ContentHash, SizeBytes: unsigned(r.SizeBytes), Resolver: r.Resolver,
-		Attributes: attributesToWaymark(r.Attributes),
-		Payload:    r.Payload,
-		Convention: r.Convention, Readers: r.Readers, Scope: string(r.Scope), Findings: findingsToWaymark(r.Findings),
-	}
-}
-
-// Body names a payload that isn't there.
+// Body names a payload.
 type Body struct {
 	SHA256 [sha256.Size]byte
 	Size   int64 // in bytes
 }
 
-// ResourceByHash translates one resource that has a payload, with what names that
-// in its place.
-func ResourceByHash(r *snapshot.Resource, body Body) *waymark.Resource {
-	named := *r
-	named.Payload = nil
-	m := ResourceToWaymark(&named)
-	m.Body = &waymark.Body{SizeBytes: unsigned(body.Size)}
-	if !bytes.Equal(r.ContentHash, body.SHA256[:]) {
-		m.Body.Sha256 = body.SHA256[:]
+// BodyOf names the payload of a resource; nil where it has none.
+func BodyOf(r *snapshot.Resource) *Body {
+	if r.Payload == nil {
+		return nil
+	}
+	return &Body{SHA256: sha256.Sum256(r.Payload), Size: int64(len(r.Payload))}
+}
+
+// ResourceToWaymark translates a resource, whose payload it names. A payload whose name is
+// the content hash isn't named twice.
+func ResourceToWaymark(r *snapshot.Resource, body *Body) *waymark.Resource {
+	m := &waymark.Resource{
+		Kind: string(r.Kind), Source: r.Source, Key: r.Key, SourcePath: r.SourcePath,
+		Name: r.Name, Description: r.Description,
+		Status: statusToWaymark(r.Status), Error: r.Error, Stale: r.Stale,
+		ContentHash: r.ContentHash, SizeBytes: unsigned(r.SizeBytes), Resolver: r.Resolver,
+		Attributes: attributesToWaymark(r.Attributes),
+		Convention: r.Convention, Readers: r.Readers, Scope: string(r.Scope), Findings: findingsToWaymark(r.Findings),
+	}
+	if body != nil {
+		m.Body = &waymark.Body{SizeBytes: unsigned(body.Size)}
+		if !bytes.Equal(r.ContentHash, body.SHA256[:]) {
+			m.Body.Sha256 = body.SHA256[:]
+		}
 	}
 	return m
 }
 
-// BodiesFromWaymark returns what names the payloads of resources, by their index;
-// nil when there is nothing. It fails when something names nothing.
-func BodiesFromWaymark(resources []*waymark.Resource) (map[int]Body, error) {
-	var bodies map[int]Body
-	for i, m := range resources {
-		if m.GetBody() == nil {
-			continue
-		}
-		body, err := bodyFromWaymark(m)
-		if err != nil {
-			return nil, inRow(i, err)
-		}
-		if bodies == nil {
-			bodies = make(map[int]Body)
-		}
-		bodies[i] = body
-	}
-	return bodies, nil
-}
-
 func bodyFromWaymark(m *waymark.Resource) (body Body, err error) {
-	if m.Payload != nil {
-		return Body{}, errors.New("has a payload and what stands for it")
-	}
 	hash := m.GetBody().GetSha256()
 	if len(hash) == 0 {
 		hash = m.GetContentHash()
@@ -147,7 +130,6 @@ func resourceFromWaymark(m *waymark.Resource) (snapshot.Resource, error) {
 		Status: status, Error: m.Error, Stale: m.Stale,
 		ContentHash: orNil(m.ContentHash), SizeBytes: length, Resolver: m.Resolver,
 		Attributes: attributes,
-		Payload:    m.Payload,
 		Convention: m.Convention, Readers: m.Readers, Scope: snapshot.Scope(m.Scope), Findings: findingsFromWaymark(m.Findings),
 	}, nil
 }

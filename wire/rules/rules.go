@@ -168,6 +168,9 @@ func Check(r *snapshot.Resource) error {
 // the rest, is for the sender to know.
 func Mend(r *snapshot.Resource) (changed bool, err error) {
 	changed = cleanResource(r)
+	if r.SizeBytes < 0 { // which no wire has
+		r.SizeBytes, changed = 0, true
+	}
 	switch {
 	case !KnownKind(r.Kind):
 		return changed, ErrKind

@@ -16,6 +16,7 @@ import (
 	"waymark/wire"
 	"waymark/wire/convert"
 	"waymark/wire/rules"
+	"waymark/wire/waymark"
 )
 
 // TestMendedPasses: whatever a resource is, after mending it passes the check
@@ -63,19 +64,28 @@ func checkMended(t *testing.T, r *rand.Rand) {
 		t.Fatal("what is shared was changed, or the phase")
 	}
 	head.Resources = snapshot.Resources{resource}
-	if p, err := rules.Waymark(convert.ToWaymark(&head)); err != nil || p.Snapshot.SnapshotError != head.SnapshotError || p.Snapshot.Resources[0].ID() != resource.ID() {
+	if p, err := rules.Waymark(pushOf(&head)); err != nil || p.Snapshot.SnapshotError != head.SnapshotError || p.Snapshot.Resources[0].ID() != resource.ID() {
 		t.Fatalf("waymark.v1: %v", err)
 	}
 	if !convert.KnownToCoder(resource.Kind) {
 		return
 	}
-	request, err := convert.ToCoder(&head)
+	other, err := convert.ToCoder(&head)
 	if err != nil { // the payload of an mcp_server that isn't one
 		return
 	}
-	if s, err := rules.Coder(request); err != nil || s.Resources[0].Source != resource.Source {
+	if s, err := rules.Coder(other); err != nil || s.Resources[0].Source != resource.Source {
 		t.Fatalf("coder.agent.v2: %v", err)
 	}
+}
+
+// pushOf is a push of everything.
+func pushOf(s *snapshot.Snapshot) *waymark.PushRequest {
+	request := &waymark.PushRequest{Version: s.Version, Name: make([]byte, 32), Head: convert.HeadToWaymark(s)}
+	for i := range s.Resources {
+		request.Resources = append(request.Resources, convert.ResourceToWaymark(&s.Resources[i], convert.BodyOf(&s.Resources[i])))
+	}
+	return request
 }
 
 // TestMend says what becomes of each field that breaks its rule.
@@ -185,17 +195,17 @@ func TestDiscovery(t *testing.T) {
 		"many": make(snapshot.SourceOutcomes, rules.MaxSources+1),
 	} {
 		s := snapshot.Snapshot{Version: 1, Discovery: snapshot.Discovery{Phase: snapshot.PhasePending, Sources: sources}}
-		if _, err := rules.Waymark(convert.ToWaymark(&s)); err == nil {
+		if _, err := rules.Waymark(pushOf(&s)); err == nil {
 			t.Errorf("%s: a hub takes it", name)
 		}
 		rules.MendHead(&s)
-		if _, err := rules.Waymark(convert.ToWaymark(&s)); err != nil || !s.Discovery.Pending() {
+		if _, err := rules.Waymark(pushOf(&s)); err != nil || !s.Discovery.Pending() {
 			t.Errorf("%s: mended, and yet: %v", name, err)
 		}
 	}
 	// A word of a newer agent is none that a hub would refuse.
 	s := snapshot.Snapshot{Version: 1, Discovery: snapshot.Discovery{Sources: snapshot.SourceOutcomes{{ID: "a", Outcome: "asleep"}}}}
-	if _, err := rules.Waymark(convert.ToWaymark(&s)); err != nil {
+	if _, err := rules.Waymark(pushOf(&s)); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,9 +1,9 @@
 package rules
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
-	"slices"
 
 	"waymark/internal/text"
 	"waymark/snapshot"
@@ -35,68 +35,105 @@ func Description(request *waymark.OpenRequest) (hostname, root, version string) 
 
 // Push is a push of our own protocol that keeps the rules.
 type Push struct {
+	// Snapshot has the resources that are new or changed, without payloads. Its head
+	// counts where Head says so.
 	Snapshot *snapshot.Snapshot
-	// Bodies name payloads that aren't in the snapshot, by the index of the resource;
-	// nil when all are.
-	Bodies map[int]convert.Body
-	// Removed are the ids that a delta removes.
+	Head     bool
+	// Base and Name are those of what the agent had and has; a zero Base is nothing.
+	Base, Name claim.Name
+	// Removed are the ids that are gone.
 	Removed []string
+	// Bodies name the payloads, by the index of the resource, and Payloads are those that
+	// came, by their names.
+	Bodies   map[int]convert.Body
+	Payloads map[[sha256.Size]byte][]byte
 }
 
-// Claim applies the rules for a push that only says what it would bring.
-func Claim(request *waymark.PushRequest) (name claim.Name, err error) {
-	switch n := len(request.GetClaim()); {
-	case n != len(name):
-		return name, fmt.Errorf("a claim has %d bytes, SHA-256 has %d", n, len(name))
-	case !request.GetInitial():
-		return name, errors.New("a claim isn't the first push of a connection")
-	case len(request.GetResources())+len(request.GetPlugins())+len(request.GetAggregateHash())+len(request.GetSnapshotError()) > 0,
-		request.GetDelta() != nil, request.GetDiscovery() != nil, request.GetMore():
-		return name, errors.New("a claim has something beside it")
-	}
-	copy(name[:], request.GetClaim())
-	return name, checkVersion(request.GetVersion())
-}
-
-// Waymark translates a push of our own protocol, cleans its texts and applies
-// the rules that need nothing but the push itself. What a delta comes to isn't
-// known here, nor what is in payloads that have only been named: Body is for those.
+// Waymark translates a push of our own protocol, cleans its texts and applies the rules
+// that need nothing but the push itself: what a change comes to isn't known here.
 func Waymark(request *waymark.PushRequest) (*Push, error) {
 	if err := checkVersion(request.GetVersion()); err != nil {
 		return nil, err
 	}
-	if err := Count(len(request.GetResources())); err != nil {
+	if err := checkCount(len(request.GetResources()), wire.MaxHubResources); err != nil {
 		return nil, err
 	}
-	if n := len(request.GetDiscovery().GetSources()); n > MaxSources {
+	if n := len(request.GetHead().GetDiscovery().GetSources()); n > MaxSources {
 		return nil, fmt.Errorf("%d sources, at most %d are allowed", n, MaxSources)
 	}
-	bodies, err := convert.BodiesFromWaymark(request.GetResources())
-	if err != nil {
+	p := &Push{Head: request.GetHead() != nil}
+	if err := p.names(request); err != nil {
 		return nil, err
 	}
-	s, err := convert.FromWaymark(request)
-	if err != nil {
+	var err error
+	if p.Snapshot, p.Bodies, err = convert.FromWaymark(request); err != nil {
 		return nil, err
 	}
-	cleanSnapshot(s)
-	if err := checkSnapshot(s, bodies); err != nil {
+	cleanSnapshot(p.Snapshot)
+	if err := checkSnapshot(p.Snapshot, p.Bodies); err != nil {
 		return nil, err
 	}
-	removed, err := checkRemoved(request, s)
-	return &Push{Snapshot: s, Bodies: bodies, Removed: removed}, err
+	if p.Removed, err = checkRemoved(request.GetRemoved(), p.Snapshot); err != nil {
+		return nil, err
+	}
+	return p, p.payloads(request.GetPayloads())
 }
 
-// Count applies the rule for how many resources a push of our own protocol has.
-func Count(resources int) error { return checkCount(resources, wire.MaxHubResources) }
-
-// Body applies the rules to a payload that is there now, for a resource of a push
-// that had only named it.
-func Body(r *snapshot.Resource, body convert.Body) error {
-	if n := int64(len(r.Payload)); n != body.Size {
-		return fmt.Errorf("the body has %d bytes and should have %d", n, body.Size)
+// names takes the names of what the push is against and of what it makes.
+func (p *Push) names(request *waymark.PushRequest) error {
+	base, name := request.GetBase(), request.GetName()
+	for what, n := range map[string][]byte{"base": base, "name": name} {
+		if len(n) != 0 && len(n) != len(p.Name) {
+			return fmt.Errorf("the %s has %d bytes, SHA-256 has %d", what, len(n), len(p.Name))
+		}
 	}
-	return Check(r)
+	switch {
+	case len(base) == 0 && (len(name) == 0 || !p.Head || len(request.GetRemoved()) > 0):
+		return errors.New("a push without a base has a head and a name, and removes nothing")
+	case len(name) == 0 && (p.Head || len(request.GetResources())+len(request.GetRemoved())+len(request.GetPayloads()) > 0):
+		return errors.New("a change has no name")
+	case len(name) == 0:
+		name = base
+	}
+	copy(p.Base[:], base)
+	copy(p.Name[:], name)
+	return nil
+}
+
+// payloads takes those that have come with the push.
+func (p *Push) payloads(list [][]byte) error {
+	if err := Payloads(list, wire.MaxInline); err != nil || len(list) == 0 {
+		return err
+	}
+	named := make(map[[sha256.Size]byte]bool, len(p.Bodies))
+	for _, body := range p.Bodies {
+		named[body.SHA256] = true
+	}
+	p.Payloads = make(map[[sha256.Size]byte][]byte, len(list))
+	for i, payload := range list {
+		name := sha256.Sum256(payload)
+		if !named[name] {
+			return fmt.Errorf("payload %d: no resource has it", i)
+		}
+		p.Payloads[name] = payload
+	}
+	return nil
+}
+
+// Payloads applies the rules to payloads that come without their resources, at most so
+// many bytes together.
+func Payloads(list [][]byte, most int) error {
+	total := 0
+	for i, payload := range list {
+		if err := checkLen("payload", len(payload), wire.MaxPayload); err != nil {
+			return fmt.Errorf("payload %d: %w", i, err)
+		}
+		total += len(payload)
+	}
+	if total > most {
+		return fmt.Errorf("payloads have %d bytes together, at most %d are allowed in this message", total, most)
+	}
+	return checkCount(len(list), wire.MaxHubResources)
 }
 
 func cleanSnapshot(s *snapshot.Snapshot) {
@@ -129,21 +166,15 @@ func checkSnapshot(s *snapshot.Snapshot, named map[int]convert.Body) error {
 		return err
 	}
 	ids := make(map[string]struct{}, len(s.Resources))
-	var sum int64
 	for i := range s.Resources {
 		r := &s.Resources[i]
-		payload := int64(len(r.Payload))
 		if body, isNamed := named[i]; isNamed {
 			if err := checkNamed(r, body); err != nil {
 				return fmt.Errorf("resource %d: %w", i, err)
 			}
-			payload = body.Size
 		}
 		if err := checkOne(r, ids); err != nil {
 			return fmt.Errorf("resource %d: %w", i, err)
-		}
-		if sum += payload; sum > wire.MaxHubBytes {
-			return fmt.Errorf("resource %d: payloads are longer than %d bytes together", i, wire.MaxHubBytes)
 		}
 	}
 	return checkPlugins(s.Plugins)
@@ -187,34 +218,24 @@ func checkPlugins(plugins []snapshot.Plugin) error {
 	return nil
 }
 
-// checkRemoved cleans the ids that a delta removes and applies the rules.
-func checkRemoved(request *waymark.PushRequest, snap *snapshot.Snapshot) ([]string, error) {
-	delta := request.GetDelta()
-	if delta == nil {
-		return nil, nil
-	}
-	switch n := len(delta.GetRemoved()); {
-	case request.GetInitial():
-		return nil, errors.New("the first push of a connection can't be a delta")
-	case request.GetMore() || slices.ContainsFunc(request.GetResources(), func(r *waymark.Resource) bool { return r.GetBody() != nil }):
-		return nil, errors.New("a delta can't be a push by hash")
-	case n > wire.MaxHubResources:
+// checkRemoved cleans the ids that are removed and applies the rules.
+func checkRemoved(removed []string, snap *snapshot.Snapshot) ([]string, error) {
+	if n := len(removed); n > wire.MaxHubResources {
 		return nil, fmt.Errorf("%d removed, at most %d are allowed", n, wire.MaxHubResources)
 	}
-	ids := make(map[string]struct{}, len(delta.GetRemoved())+len(snap.Resources))
+	ids := make(map[string]struct{}, len(removed)+len(snap.Resources))
 	for i := range snap.Resources {
 		ids[snap.Resources[i].ID()] = struct{}{}
 	}
-	for i := range delta.GetRemoved() {
-		id := &delta.GetRemoved()[i]
-		Clean(id)
-		if err := checkLen("an id", len(*id), maxID); err != nil {
+	for i := range removed {
+		Clean(&removed[i])
+		if err := checkLen("an id", len(removed[i]), maxID); err != nil {
 			return nil, fmt.Errorf("removed %d: %w", i, err)
 		}
-		if _, twice := ids[*id]; twice {
+		if _, twice := ids[removed[i]]; twice {
 			return nil, fmt.Errorf("removed %d: the id appears twice", i)
 		}
-		ids[*id] = struct{}{}
+		ids[removed[i]] = struct{}{}
 	}
-	return delta.GetRemoved(), nil
+	return removed, nil
 }

@@ -31,7 +31,7 @@ type DRPCContextClient interface {
 
 	Open(ctx context.Context, in *OpenRequest) (*OpenResponse, error)
 	Push(ctx context.Context, in *PushRequest) (*PushResponse, error)
-	PushMore(ctx context.Context, in *PushMoreRequest) (*PushResponse, error)
+	Upload(ctx context.Context, in *UploadRequest) (*UploadResponse, error)
 	Reverse(ctx context.Context) (DRPCContext_ReverseClient, error)
 }
 
@@ -63,9 +63,9 @@ func (c *drpcContextClient) Push(ctx context.Context, in *PushRequest) (*PushRes
 	return out, nil
 }
 
-func (c *drpcContextClient) PushMore(ctx context.Context, in *PushMoreRequest) (*PushResponse, error) {
-	out := new(PushResponse)
-	err := c.cc.Invoke(ctx, "/waymark.v1.Context/PushMore", drpcEncoding_File_wire_waymark_context_proto{}, in, out)
+func (c *drpcContextClient) Upload(ctx context.Context, in *UploadRequest) (*UploadResponse, error) {
+	out := new(UploadResponse)
+	err := c.cc.Invoke(ctx, "/waymark.v1.Context/Upload", drpcEncoding_File_wire_waymark_context_proto{}, in, out)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (x *drpcContext_ReverseClient) RecvMsg(m *ReverseFrame) error {
 type DRPCContextServer interface {
 	Open(context.Context, *OpenRequest) (*OpenResponse, error)
 	Push(context.Context, *PushRequest) (*PushResponse, error)
-	PushMore(context.Context, *PushMoreRequest) (*PushResponse, error)
+	Upload(context.Context, *UploadRequest) (*UploadResponse, error)
 	Reverse(DRPCContext_ReverseStream) error
 }
 
@@ -128,7 +128,7 @@ func (s *DRPCContextUnimplementedServer) Push(context.Context, *PushRequest) (*P
 	return nil, drpcerr.WithCode(errors.New("Unimplemented"), drpcerr.Unimplemented)
 }
 
-func (s *DRPCContextUnimplementedServer) PushMore(context.Context, *PushMoreRequest) (*PushResponse, error) {
+func (s *DRPCContextUnimplementedServer) Upload(context.Context, *UploadRequest) (*UploadResponse, error) {
 	return nil, drpcerr.WithCode(errors.New("Unimplemented"), drpcerr.Unimplemented)
 }
 
@@ -161,14 +161,14 @@ func (DRPCContextDescription) Method(n int) (string, drpc.Encoding, drpc.Receive
 					)
 			}, DRPCContextServer.Push, true
 	case 2:
-		return "/waymark.v1.Context/PushMore", drpcEncoding_File_wire_waymark_context_proto{},
+		return "/waymark.v1.Context/Upload", drpcEncoding_File_wire_waymark_context_proto{},
 			func(srv interface{}, ctx context.Context, in1, in2 interface{}) (drpc.Message, error) {
 				return srv.(DRPCContextServer).
-					PushMore(
+					Upload(
 						ctx,
-						in1.(*PushMoreRequest),
+						in1.(*UploadRequest),
 					)
-			}, DRPCContextServer.PushMore, true
+			}, DRPCContextServer.Upload, true
 	case 3:
 		return "/waymark.v1.Context/Reverse", drpcEncoding_File_wire_waymark_context_proto{},
 			func(srv interface{}, ctx context.Context, in1, in2 interface{}) (drpc.Message, error) {
@@ -218,16 +218,16 @@ func (x *drpcContext_PushStream) SendAndClose(m *PushResponse) error {
 	return x.CloseSend()
 }
 
-type DRPCContext_PushMoreStream interface {
+type DRPCContext_UploadStream interface {
 	drpc.Stream
-	SendAndClose(*PushResponse) error
+	SendAndClose(*UploadResponse) error
 }
 
-type drpcContext_PushMoreStream struct {
+type drpcContext_UploadStream struct {
 	drpc.Stream
 }
 
-func (x *drpcContext_PushMoreStream) SendAndClose(m *PushResponse) error {
+func (x *drpcContext_UploadStream) SendAndClose(m *UploadResponse) error {
 	if err := x.MsgSend(m, drpcEncoding_File_wire_waymark_context_proto{}); err != nil {
 		return err
 	}

@@ -131,8 +131,8 @@ func TestRevisionsInOrder(t *testing.T) {
 	conn := rival(t, url, "UPDATE revision SET value = value + 1", // revision 1
 		"INSERT INTO agents (id, name, created_at) VALUES ('slow', '', 0)",
 		`INSERT INTO snapshots (revision, agent_id, step, generation, version, aggregate_hash, snapshot_error, plugins,
-		   resources, added, changed, removed, touched, payload_bytes, written_bytes, created_at, received_at, discovery, summary)
-		 VALUES (1, 'slow', 1, 1, 1, '', '', '[]', 0, 0, 0, 0, '[]', 0, 0, 0, 0, '{}', '{}')`)
+		   resources, added, changed, removed, touched, payload_bytes, row_bytes, written_bytes, created_at, received_at, discovery, summary)
+		 VALUES (1, 'slow', 1, 1, 1, '', '', '[]', 0, 0, 0, 0, '[]', 0, 0, 0, 0, 0, '{}', '{}')`)
 	done := make(chan error)
 	go func() {
 		_, err := st.Push(t.Context(), "a", g, state(1, 1))

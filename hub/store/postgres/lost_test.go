@@ -9,7 +9,9 @@ import (
 	"waymark/hub/store"
 	"waymark/hub/store/postgres"
 	"waymark/snapshot"
+	"waymark/test/contracts/storetest"
 	"waymark/test/pgtest"
+	"waymark/wire/claim"
 )
 
 // state is a push of n resources whose content is their version's.
@@ -61,11 +63,12 @@ func TestCommitNotAnswered(t *testing.T) {
 	p, url := newProxy(t, direct)
 	st := open(t, url, postgres.Options{})
 	g := session(t, st, "a")
-	pushes := []store.Push{state(1, 3), state(2, 3), state(2, 3), state(3, 2)}
+	pushes := []store.Push{state(1, 3), state(2, 3), state(3, 3), state(4, 3)}
 	pushes[0].Initial = true
-	pushes[2].Initial = true // the same again: accepted, and no new revision
-	third := state(3, 3)
-	pushes[3] = store.Push{Delta: true, BaseVersion: 2, Snapshot: third.Snapshot}
+	pushes[2].Snapshot.Resources = pushes[1].Snapshot.Resources // the same again: accepted, and no new revision
+	name := storetest.NameOf(pushes[2].Snapshot)
+	pushes[2].Update = &store.Update{Name: name, Head: true}
+	pushes[3].Update = &store.Update{Base: name, Name: claim.Name{1}}
 	want := []store.PushResult{
 		{Accepted: true, Revision: 1, Written: 0}, // done again, and then the same as what is there
 		{Accepted: true, Revision: 2, Written: 3},
@@ -84,7 +87,7 @@ func TestCommitNotAnswered(t *testing.T) {
 		wantState(t, st, push, result)
 	}
 	// What comes after really is a replay.
-	if result, err := st.Push(t.Context(), "a", g, state(3, 1)); err != nil || result.Accepted {
+	if result, err := st.Push(t.Context(), "a", g, state(4, 1)); err != nil || result.Accepted {
 		t.Errorf("replay: %+v, %v", result, err)
 	}
 

@@ -111,7 +111,7 @@ const begin = "begin isolation level read committed"
 
 const (
 	lockAgent = sqlstore.SelectGeneration + " FOR NO KEY UPDATE"
-	// selectSome is for a delta, which has to know of the rows that it names.
+	// selectSome is for a partial push, which has to know of the rows that it names.
 	selectSome = sqlstore.SelectStored + " AND id = ANY($2)"
 )
 
@@ -141,7 +141,7 @@ func (p *pusher) read(ctx context.Context) error {
 		})
 		return err
 	})
-	if p.push.Push.Delta {
+	if p.push.Push.Partial() {
 		batch.Queue(selectSome, p.agentID, p.push.Touched()).Query(p.readRows)
 	} else {
 		batch.Queue(sqlstore.SelectStored, p.agentID).Query(p.readRows)
@@ -155,7 +155,7 @@ var selectOwn = fmt.Sprintf(sqlstore.SelectBodies, "body = ANY($2)")
 // a round trip where there are any that don't follow from the rows.
 func (p *pusher) ownBodies(ctx context.Context) error {
 	names := p.push.Withheld(&p.state)
-	if len(names) == 0 || p.state.Head == nil {
+	if len(names) == 0 {
 		return nil
 	}
 	rows, err := p.conn.Query(ctx, selectOwn, p.agentID, names)

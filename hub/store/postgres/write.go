@@ -3,6 +3,7 @@ package postgres
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -16,7 +17,7 @@ const channel = "waymark_revision"
 // confirm writes that the push brought what is there.
 func (p *pusher) confirm(ctx context.Context) error {
 	batch := &pgx.Batch{}
-	batch.Queue(sqlstore.UpdateHead, p.version(), p.generation, p.now, p.state.Head.Revision)
+	batch.Queue(sqlstore.UpdateHead, p.version(), p.generation, p.now, p.push.Name(), p.state.Head.Revision)
 	return p.commit(ctx, batch)
 }
 
@@ -47,22 +48,23 @@ const (
 	endRows    = "UPDATE resources SET until = $1 WHERE number = ANY($2)"
 	insertRows = `INSERT INTO resources (agent_id, since, created_at, updated_at,
 		  id, kind, source, key, source_path, name, description, status, error, stale,
-		  content_hash, size_bytes, resolver, attributes, facts, body, payload_bytes, digest, whole)
+		  content_hash, size_bytes, resolver, attributes, facts, body, payload_bytes, digest, whole, row_bytes)
 		SELECT $1, $2, u.created_at, $3,
 		  u.id, u.kind, u.source, u.key, u.source_path, u.name, u.description, u.status, u.error, u.stale,
-		  u.content_hash, u.size_bytes, u.resolver, u.attributes, u.facts, u.body, u.payload_bytes, u.digest, u.whole
+		  u.content_hash, u.size_bytes, u.resolver, u.attributes, u.facts, u.body, u.payload_bytes, u.digest, u.whole, u.row_bytes
 		FROM unnest($4::bigint[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[],
 		  $12::text[], $13::text[], $14::boolean[], $15::bytea[], $16::bigint[], $17::text[], $18::text[], $19::text[],
-		  $20::bytea[], $21::bigint[], $22::bytea[], $23::bytea[])
+		  $20::bytea[], $21::bigint[], $22::bytea[], $23::bytea[], $24::bigint[])
 		AS u (created_at, id, kind, source, key, source_path, name, description, status, error, stale,
-		  content_hash, size_bytes, resolver, attributes, facts, body, payload_bytes, digest, whole)`
+		  content_hash, size_bytes, resolver, attributes, facts, body, payload_bytes, digest, whole, row_bytes)`
 	setFacts = `UPDATE resources r SET facts = u.facts, whole = u.whole
 		FROM unnest($1::bigint[], $2::text[], $3::bytea[]) AS u (number, facts, whole) WHERE r.number = u.number`
 	// The revision comes last: whoever has it keeps all others from theirs.
 	insertRevision = `WITH r AS (UPDATE revision SET value = value + 1, floor = greatest(floor, $12) RETURNING value)
 		INSERT INTO snapshots (revision, agent_id, step, generation, version, aggregate_hash, snapshot_error, plugins,
-		  resources, payload_bytes, written_bytes, created_at, received_at, added, changed, removed, touched, discovery, summary, failing)
-		SELECT value, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $13, $14, $15, $16, $17, $18, $19 FROM r RETURNING revision`
+		  resources, payload_bytes, written_bytes, created_at, received_at, added, changed, removed, touched, discovery, summary, failing,
+		  row_bytes, name)
+		SELECT value, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $13, $14, $15, $16, $17, $18, $19, $20, $21 FROM r RETURNING revision`
 	notify = "SELECT pg_notify('" + channel + "', '')"
 )
 
@@ -75,6 +77,12 @@ func (p *pusher) write(ctx context.Context) error {
 	batch := &pgx.Batch{}
 	if p.plan.Cut > 0 {
 		batch.Queue(sqlstore.DeletePast, p.agentID, p.plan.Cut)
+	}
+	if len(bodies.uploaded) > 0 {
+		batch.Queue(takeUploads, p.agentID, bodies.uploaded)
+	}
+	if len(p.state.Bodies) > 0 {
+		batch.Queue(sqlstore.DropUploads, p.agentID)
 	}
 	for i, hash := range bodies.hashes { // one list of them all would be copied several times
 		batch.Queue(sqlstore.InsertBody, hash, bodies.payloads[i])
@@ -92,12 +100,12 @@ func (p *pusher) write(ctx context.Context) error {
 		batch.Queue(sqlstore.DeleteRows, p.agentID, p.plan.Oldest)
 		batch.Queue(deleteBodies, unused)
 	}
-	push := &p.push.Push.Snapshot
-	batch.Queue(insertRevision, p.agentID, p.plan.Step, p.generation, p.version(), sqlstore.NotNull(push.AggregateHash), push.SnapshotError, p.push.Plugins,
+	head := &p.plan.Head
+	batch.Queue(insertRevision, p.agentID, p.plan.Step, p.generation, p.version(), []byte(head.Hash), head.SnapshotError, head.Plugins,
 		p.plan.Resources, p.plan.PayloadBytes, p.plan.Bytes, p.now,
-		p.plan.Cut, p.plan.Added, p.plan.Changed, p.plan.Removed, p.plan.TouchedJSON, p.push.Discovery, p.push.Summary, p.push.Failing).
+		p.plan.Cut, p.plan.Added, p.plan.Changed, p.plan.Removed, p.plan.TouchedJSON, head.Discovery, head.Summary, head.Failing, p.plan.RowBytes, p.push.Name()).
 		QueryRow(func(row pgx.Row) error { return row.Scan(&p.result.Revision) })
-	for _, s := range sqlstore.PinStatements(p.agentID, p.version(), sqlstore.NotNull(push.AggregateHash), p.push, p.plan, p.state.Head == nil, p.now) {
+	for _, s := range sqlstore.PinStatements(p.agentID, p.version(), p.plan, p.state.Head == nil, p.now) {
 		batch.Queue(s.SQL, s.Args...)
 	}
 	batch.Queue(notify)
@@ -109,7 +117,7 @@ func (p *pusher) write(ctx context.Context) error {
 func (p *pusher) columns() []any {
 	n := len(p.plan.Write)
 	var (
-		created, size, payload                   = make([]int64, n), make([]int64, n), make([]int64, n)
+		created, size, payload, rest             = make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
 		stale                                    = make([]bool, n)
 		contentHash, body                        = make([][]byte, n), make([][]byte, n)
 		digest, whole                            = make([][]byte, n), make([][]byte, n)
@@ -122,14 +130,14 @@ func (p *pusher) columns() []any {
 		r := w.Resource
 		created[i], size[i], payload[i], stale[i] = w.CreatedAt, r.SizeBytes, w.Size, r.Stale
 		contentHash[i], body[i], digest[i], whole[i] = sqlstore.NotNull(r.ContentHash), w.Body, w.Digest[:], w.StoredWhole()
-		facts[i] = w.Facts
+		facts[i], rest[i] = w.Facts, w.Rest
 		id[i], kind[i], source[i], key[i], path[i], name[i] = w.ID, string(r.Kind), r.Source, r.Key, r.SourcePath, r.Name
 		description[i], status[i], failure[i], res[i], attrs[i] = r.Description, string(r.Status), r.Error, r.Resolver, w.Attributes
 	}
 	return []any{
 		p.agentID, p.plan.Step, p.now,
 		created, id, kind, source, key, path, name, description, status, failure, stale,
-		contentHash, size, res, attrs, facts, body, payload, digest, whole,
+		contentHash, size, res, attrs, facts, body, payload, digest, whole, rest,
 	}
 }
 
@@ -145,15 +153,18 @@ func (p *pusher) facts() []any {
 
 func text(n int) []string { return make([]string, n) }
 
-// newBodies are the payloads that aren't stored yet, in order of their names.
-type newBodies struct{ hashes, payloads [][]byte }
+// newBodies are the payloads that aren't stored yet, in order of their names. Those of
+// uploaded are what the agent has brought before.
+type newBodies struct{ hashes, payloads, uploaded [][]byte }
+
+var takeUploads = fmt.Sprintf(sqlstore.TakeUploads, "body = ANY($2)")
 
 // bodies finds out which payloads have to be written, and which may be unused
 // after this push.
 func (p *pusher) bodies(ctx context.Context) (missing newBodies, unused [][]byte, err error) {
 	payloads := make(map[string][]byte)
 	for _, w := range p.plan.Write {
-		if w.Resource.Payload != nil { // otherwise the agent has it already, or there is none
+		if w.Body != nil && payloads[string(w.Body)] == nil { // one that doesn't come was uploaded, or a row has it
 			payloads[string(w.Body)] = w.Resource.Payload
 		}
 	}
@@ -184,7 +195,10 @@ func (p *pusher) bodies(ctx context.Context) (missing newBodies, unused [][]byte
 		return missing, nil, err
 	}
 	for _, hash := range hashes {
-		if payload, ok := payloads[string(hash)]; ok {
+		switch payload, ok := payloads[string(hash)]; {
+		case ok && payload == nil:
+			missing.uploaded = append(missing.uploaded, hash)
+		case ok:
 			missing.hashes = append(missing.hashes, hash)
 			missing.payloads = append(missing.payloads, payload)
 		}

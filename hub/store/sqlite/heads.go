@@ -79,7 +79,7 @@ func apply(rows map[string]plan.Stored, decided *plan.Plan, numbers []int64) map
 	}
 	for i := range decided.Write {
 		w := &decided.Write[i]
-		stored := plan.Stored{Row: numbers[i], Digest: bytes.Clone(w.Digest[:]), Payload: w.Size, CreatedAt: w.CreatedAt}
+		stored := plan.Stored{Row: numbers[i], Digest: bytes.Clone(w.Digest[:]), Payload: w.Size, Rest: w.Rest, CreatedAt: w.CreatedAt}
 		stored.Whole = wholeOf(w.StoredWhole(), stored.Digest)
 		rows[w.ID] = stored
 	}

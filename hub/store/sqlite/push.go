@@ -70,10 +70,13 @@ func (p *pusher) run(ctx context.Context, keep store.Retention) (store.PushResul
 		if whole {
 			p.after = func() { p.heads.put(p.agentID, &head{past: state.Past, rows: state.Rows}) }
 		}
-		_, err := p.tx.ExecContext(ctx, sqlstore.UpdateHead, p.version(), p.generation, p.now, state.Head.Revision)
+		_, err := p.tx.ExecContext(ctx, sqlstore.UpdateHead, p.version(), p.generation, p.now, p.push.Name(), state.Head.Revision)
 		return decided.Result(state.Head.Revision), err
 	}
 	revision, numbers, err := p.write(ctx, decided)
+	if err == nil && len(state.Bodies) > 0 {
+		_, err = p.tx.ExecContext(ctx, sqlstore.DropUploads, p.agentID)
+	}
 	if err == nil {
 		err = p.pins(ctx, decided, state.Head == nil)
 	}
@@ -112,12 +115,11 @@ func (p *pusher) state(ctx context.Context, keep store.Retention) (state *plan.S
 	state.Head, err = sqlstore.ScanHead(p.tx.QueryRowContext(ctx, sqlstore.SelectHead, p.agentID).Scan)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		state.Head = nil
-		return state, true, nil
-	case err != nil:
-		return nil, false, err
+		state.Head, whole, err = nil, true, nil
+	case err == nil:
+		whole, err = p.rows(ctx, state, keep)
 	}
-	if whole, err = p.rows(ctx, state, keep); err != nil {
+	if err != nil {
 		return nil, false, err
 	}
 	state.Bodies, err = p.bodies(ctx, p.push.Withheld(state))
@@ -136,7 +138,7 @@ func (p *pusher) rows(ctx context.Context, state *plan.State, keep store.Retenti
 		return true, nil
 	}
 	state.Rows, err = p.stored(ctx)
-	return !p.push.Push.Delta, err
+	return !p.push.Push.Partial(), err
 }
 
 // The + keeps the names from choosing the index: any number of agents may have a
@@ -174,7 +176,7 @@ func (p *pusher) bodies(ctx context.Context, names [][]byte) (map[store.Digest]i
 func (p *pusher) stored(ctx context.Context) (map[string]plan.Stored, error) {
 	query := sqlstore.SelectStored
 	args := []any{p.agentID}
-	if p.push.Push.Delta {
+	if p.push.Push.Partial() {
 		ids, err := json.Marshal(p.push.Touched())
 		if err != nil {
 			return nil, err
@@ -200,8 +202,7 @@ func (p *pusher) stored(ctx context.Context) (map[string]plan.Stored, error) {
 
 // pins brings the agent's pins up to date.
 func (p *pusher) pins(ctx context.Context, decided *plan.Plan, first bool) error {
-	hash := sqlstore.NotNull(p.push.Push.Snapshot.AggregateHash)
-	for _, s := range sqlstore.PinStatements(p.agentID, p.version(), hash, p.push, decided, first, p.now) {
+	for _, s := range sqlstore.PinStatements(p.agentID, p.version(), decided, first, p.now) {
 		if _, err := p.tx.ExecContext(ctx, s.SQL, s.Args...); err != nil {
 			return err
 		}

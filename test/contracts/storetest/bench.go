@@ -15,6 +15,7 @@ import (
 
 	"waymark/hub/store"
 	"waymark/snapshot"
+	"waymark/wire/claim"
 )
 
 // Bench measures pushes of 50 and of 200 resources of 8 KiB:
@@ -126,12 +127,15 @@ type pushBench struct {
 	generation int64
 	version    uint64
 	list       []snapshot.Resource
+	name       claim.Name
 }
 
 func newPushBench(b *testing.B, s store.Store, id string, n int) *pushBench {
 	b.Helper()
 	w := &pushBench{store: s, id: id, generation: benchAgent(b, s, id), version: 1, list: benchState(id, n)}
-	mustPush(b, s, id, w.generation, whole(1, w.list...))
+	first := full(1, w.list...)
+	w.name = first.Update.Name
+	mustPush(b, s, id, w.generation, first)
 	return w
 }
 
@@ -143,7 +147,8 @@ func (w *pushBench) push(b *testing.B, way string) {
 		r := &w.list[w.version%uint64(len(w.list))]
 		r.Payload = text(w.id, "version", w.version)
 		if way == "delta" {
-			p = delta(w.version-1, w.version, nil, *r)
+			p = delta(w.name, w.version, nil, *r)
+			w.name = p.Update.Name
 		}
 	}
 	mustPush(b, w.store, w.id, w.generation, p)

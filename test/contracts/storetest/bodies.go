@@ -121,11 +121,12 @@ func testBodiesInvalid(t *testing.T, s store.Store) {
 func testBodiesDelta(t *testing.T, s store.Store) {
 	g := agent(t, s, "a")
 	x, y := skill("x", "of x"), skill("y", "of x")
-	push(t, s, "a", g, whole(1, x))
-	push(t, s, "a", g, withhold(delta(1, 2, ids(x), y), 0))
+	first := full(1, x)
+	push(t, s, "a", g, first)
+	push(t, s, "a", g, withhold(delta(first.Update.Name, 2, ids(x), y), 0))
 	wantResources(t, s, "a", 2, y)
-	wantMissing(t, s, "a", g, withhold(delta(2, 3, nil, skill("z", "new")), 0), 0)
-	_, err := s.Push(t.Context(), "a", g, withhold(delta(1, 3, nil, skill("z", "new")), 0))
+	wantMissing(t, s, "a", g, withhold(delta(at(2), 3, nil, skill("z", "new")), 0), 0)
+	_, err := s.Push(t.Context(), "a", g, withhold(delta(first.Update.Name, 3, nil, skill("z", "new")), 0))
 	wantErr(t, err, store.ErrFullNeeded)
 }
 
@@ -147,4 +148,19 @@ func testBodiesPruned(t *testing.T, db Database) {
 		t.Fatal(err)
 	}
 	wantMissing(t, s, "a", g, withhold(whole(7, skill("y", "fifth")), 0), 0)
+	// What is uploaded and not named is kept for a while.
+	for _, wait := range []time.Duration{0, store.UploadsFor - time.Second, 2 * time.Second} {
+		if wait == 0 {
+			if err := s.Upload(t.Context(), "a", [][]byte{[]byte("of x")}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		clock.advance(wait)
+		if err := s.Prune(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n := db.Count(t, "uploads"); (n == 0) != (wait == 2*time.Second) {
+			t.Errorf("%d uploads after %s", n, wait)
+		}
+	}
 }

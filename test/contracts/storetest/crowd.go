@@ -22,10 +22,10 @@ const crowd, crowdRounds = 12, 8
 // testCrowdOneFails: pushes that are refused, in whatever way, write nothing and don't
 // disturb those that come with them.
 func testCrowdOneFails(t *testing.T, s store.Store) {
-	generations := make([]int64, crowd)
+	generations, base := make([]int64, crowd), full(1, skill("kept", "1"))
 	for i := range generations {
 		generations[i] = agent(t, s, fmt.Sprint(i))
-		push(t, s, fmt.Sprint(i), generations[i], whole(1, skill("kept", "1")))
+		push(t, s, fmt.Sprint(i), generations[i], base)
 	}
 	bad := []struct {
 		push       store.Push
@@ -33,8 +33,8 @@ func testCrowdOneFails(t *testing.T, s store.Store) {
 		err        error
 	}{
 		{whole(100), 1, store.ErrSuperseded},
-		{delta(50, 51, nil, skill("new", "x")), 0, store.ErrFullNeeded},
-		{delta(1, 51, ids(skill("other", ""))), 0, store.ErrFullNeeded},
+		{delta(at(50), 51, nil, skill("new", "x")), 0, store.ErrFullNeeded},
+		{delta(base.Update.Name, 51, ids(skill("other", ""))), 0, store.ErrFullNeeded},
 		{whole(100, skill("new", "a\x00b"), skill("new", "c")), 0, store.ErrInvalid},
 		{store.Push{Snapshot: whole(100, skill("new", "longer")).Snapshot, MaxPayload: 1}, 0, store.ErrInvalid},
 	}

@@ -8,8 +8,7 @@ import (
 )
 
 var factTests = map[string]func(*testing.T, store.Store){
-	"Facts":      testFacts,
-	"FactsClaim": testFactsClaim,
+	"Facts": testFacts,
 }
 
 // withFacts returns a resource that others read.
@@ -29,14 +28,16 @@ func testFacts(t *testing.T, s store.Store) {
 		t.Fatal(err)
 	}
 	x2, y2 := withFacts(x, "codex", "cursor"), withFacts(y, "claude-code")
-	second := push(t, s, "a", g, whole(2, x2, y))
-	third := push(t, s, "a", g, delta(2, 3, nil, y2))
+	named := full(2, x2, y)
+	second := push(t, s, "a", g, named)
+	third := push(t, s, "a", g, delta(named.Update.Name, 3, nil, y2))
 	if !second.Accepted || !third.Accepted || second.Written+third.Written+second.Removed+third.Removed != 0 ||
 		second.Revision <= first.Revision || third.Revision <= second.Revision {
 		t.Errorf("%+v, then %+v, %+v; want revisions in which nothing was written", first, second, third)
 	}
 	wantResources(t, s, "a", 3, x2, y2)
-	again := push(t, s, "a", g, whole(4, x2, y2))
+	named = full(4, x2, y2)
+	again := push(t, s, "a", g, named)
 	if again.Revision != third.Revision {
 		t.Errorf("the same again is revision %d, and was %d", again.Revision, third.Revision)
 	}
@@ -52,32 +53,12 @@ func testFacts(t *testing.T, s store.Store) {
 	}
 	// Another text is a change, and has its facts.
 	z := withFacts(skill("x", "3"), "cursor")
-	if r := push(t, s, "a", g, delta(4, 5, nil, z)); r.Written != 1 {
+	if r := push(t, s, "a", g, delta(named.Update.Name, 5, nil, z)); r.Written != 1 {
 		t.Errorf("another text: %+v", r)
 	}
 	wantResources(t, s, "a", 5, z, y2)
 	_, pinned, err := s.PinSnapshot(t.Context(), pin.ID, true)
 	if err != nil || len(pinned.Snapshot.Resources) != 2 || pinned.Snapshot.Resources[0].Readers[0] != "codex" {
 		t.Errorf("pinned %+v, %v", pinned.Snapshot.Resources, err)
-	}
-}
-
-// testFactsClaim: a claim is of the facts, too.
-func testFactsClaim(t *testing.T, s store.Store) {
-	g := agent(t, s, "a")
-	x := skill("x", "1")
-	before, after := whole(1, withFacts(x)), whole(2, withFacts(x, "codex"))
-	push(t, s, "a", g, before)
-	_, err := s.Push(t.Context(), "a", g, claiming(t, 2, after))
-	wantErr(t, err, store.ErrFullNeeded)
-	push(t, s, "a", g, after)
-	_, err = s.Push(t.Context(), "a", g, claiming(t, 3, before))
-	wantErr(t, err, store.ErrFullNeeded)
-	if !push(t, s, "a", g, claiming(t, 3, after)).Accepted {
-		t.Error("what is stored can't be claimed")
-	}
-	push(t, s, "a", g, whole(4, withFacts(x)))
-	if !push(t, s, "a", g, claiming(t, 5, before)).Accepted {
-		t.Error("what has lost its facts can't be claimed")
 	}
 }

@@ -141,6 +141,7 @@ func testHealth(t *testing.T, s store.Store) {
 	for _, state := range states {
 		p.Snapshot.Plugins = append(p.Snapshot.Plugins, snapshot.Plugin{Name: string(state), State: state})
 	}
+	p = fully(p)
 	push(t, s, "a", g, p)
 	if _, err := s.CreatePin(t.Context(), "a", ""); err != nil {
 		t.Fatal(err)
@@ -148,8 +149,8 @@ func testHealth(t *testing.T, s store.Store) {
 	if got := show(t, s, "a"); got.FailingPlugins != 3 || got.DriftedPins != 0 || got.SnapshotError != "the root is gone" {
 		t.Errorf("%+v", got)
 	}
-	// A delta says all plugins, too.
-	next := delta(1, 2, nil, skill("x", "2"))
+	next := delta(p.Update.Name, 2, nil, skill("x", "2"))
+	next.Update.Head = true
 	next.Snapshot.AggregateHash, next.Snapshot.Plugins = snapshot.Hash{2}, slices.Clone(p.Snapshot.Plugins[:4])
 	push(t, s, "a", g, next)
 	if got := show(t, s, "a"); got.FailingPlugins != 1 || got.DriftedPins != 1 || got.SnapshotError != "" {
@@ -166,9 +167,9 @@ func testSearch(t *testing.T, s store.Store) {
 		g := agent(t, s, id)
 		p := whole(1, skill("Deploy_it", id), old, bare("instruction_file", "/w/"+id+"/100%.md"))
 		p.Snapshot.Plugins = []snapshot.Plugin{{Name: "deployer", State: snapshot.PluginFailing, Digest: "abcd"}, {Name: "deploy-ok", State: snapshot.PluginReady}}
+		p = fully(p)
 		push(t, s, id, g, p)
-		next := delta(1, 2, []string{old.ID()}, bare("instruction_file", "/w/new"))
-		next.Snapshot.Plugins = p.Snapshot.Plugins
+		next := delta(p.Update.Name, 2, []string{old.ID()}, bare("instruction_file", "/w/new"))
 		push(t, s, id, g, next)
 	}
 	hash := skill("", "a").ContentHash.String()

@@ -46,6 +46,7 @@ func testAsOf(t *testing.T, db Database) {
 	}
 	want := []map[string]state{{}} // by revision
 	session := map[string]int64{"a": agent(t, s, "a"), "b": agent(t, s, "b")}
+	second := full(2, skill("x", "2"), skill("y", "1"))
 	for i, p := range []struct {
 		agent string
 		push  store.Push
@@ -53,9 +54,9 @@ func testAsOf(t *testing.T, db Database) {
 	}{
 		{"a", whole(1, skill("x", "1"), skill("y", "1")), []snapshot.Resource{skill("x", "1"), skill("y", "1")}},
 		{"b", whole(9, skill("x", "of b")), []snapshot.Resource{skill("x", "of b")}},
-		{"a", whole(2, skill("x", "2"), skill("y", "1")), []snapshot.Resource{skill("x", "2"), skill("y", "1")}},
-		{"a", delta(2, 3, ids(skill("y", ""))), []snapshot.Resource{skill("x", "2")}},
-		{"a", delta(3, 4, nil, skill("x", "1"), skill("y", "1")), []snapshot.Resource{skill("x", "1"), skill("y", "1")}},
+		{"a", second, []snapshot.Resource{skill("x", "2"), skill("y", "1")}},
+		{"a", delta(second.Update.Name, 3, ids(skill("y", ""))), []snapshot.Resource{skill("x", "2")}},
+		{"a", delta(at(3), 4, nil, skill("x", "1"), skill("y", "1")), []snapshot.Resource{skill("x", "1"), skill("y", "1")}},
 		{"b", whole(10), nil},
 		{"a", whole(5, bare(abi.KindHook, "/h")), []snapshot.Resource{bare(abi.KindHook, "/h")}},
 	} {

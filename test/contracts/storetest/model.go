@@ -10,6 +10,7 @@ import (
 
 	"waymark/hub/store"
 	"waymark/snapshot"
+	"waymark/wire/claim"
 )
 
 // model is what a store should be, in the plainest way: every revision is a
@@ -31,6 +32,7 @@ type modelAgent struct {
 type modelRevision struct {
 	revision, generation int64
 	head                 snapshot.Snapshot // without resources
+	name                 claim.Name        // zero for none
 	rows                 map[string]snapshot.Resource
 	created, received    time.Time
 	added, changed, gone int
@@ -54,19 +56,20 @@ func (m *model) push(id string, generation int64, p *store.Push, now time.Time) 
 	if generation < 1 || generation > a.generation || old != nil && generation < old.generation {
 		return result, store.ErrSuperseded
 	}
-	if p.Delta && (old == nil || old.generation != generation) {
-		return result, store.ErrFullNeeded
-	}
-	if old != nil && !p.Initial && p.Snapshot.Version <= old.head.Version {
+	if old != nil && !p.Initial && p.Snapshot.Version <= old.head.Version && (p.Update == nil || old.generation == generation) {
 		return store.PushResult{Revision: old.revision}, nil
 	}
-	rows := map[string]snapshot.Resource{}
-	if p.Delta {
-		if p.BaseVersion != old.head.Version {
+	rows, head := map[string]snapshot.Resource{}, p.Snapshot
+	if p.Partial() {
+		if old == nil || p.Update.Base != old.name {
 			return result, store.ErrFullNeeded
 		}
+		if !p.Update.Head {
+			head = old.head
+			head.Version = p.Snapshot.Version
+		}
 		rows = maps.Clone(old.rows)
-		for _, gone := range p.Removed {
+		for _, gone := range p.Update.Removed {
 			if _, ok := rows[gone]; !ok {
 				return result, store.ErrFullNeeded
 			}
@@ -89,10 +92,13 @@ func (m *model) push(id string, generation int64, p *store.Push, now time.Time) 
 	}
 	made, facts := compareRows(old.rows, rows)
 	result.Written, result.Removed = made.added+made.changed, made.gone
-	head := p.Snapshot
 	head.Resources = nil
+	var name claim.Name
+	if p.Update != nil {
+		name = p.Update.Name
+	}
 	if old.rows != nil && result.Written == 0 && result.Removed == 0 && !facts && sameHead(&old.head, &head) {
-		old.head, old.generation, old.received = head, generation, now
+		old.head, old.name, old.generation, old.received = head, name, generation, now
 		result.Revision = old.revision
 		return result, nil
 	}
@@ -100,7 +106,7 @@ func (m *model) push(id string, generation int64, p *store.Push, now time.Time) 
 		a.setFacts(rows)
 	}
 	m.revision++
-	made.revision, made.generation, made.head, made.rows, made.created, made.received = m.revision, generation, head, rows, now, now
+	made.revision, made.generation, made.head, made.name, made.rows, made.created, made.received = m.revision, generation, head, name, rows, now, now
 	a.past = append(a.past, made)
 	m.pushPins(id, made, len(a.past) == 1 || !head.Discovery.Equal(old.head.Discovery), now)
 	m.prune(a, now)

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"reflect"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"waymark/abi"
 	"waymark/hub/store"
 	"waymark/snapshot"
+	"waymark/wire/claim"
 )
 
 // push makes a push that is mostly right, and sometimes wrong in one thing.
@@ -42,14 +44,17 @@ func (w *walk) push(id string) {
 		w.delta(p, old)
 	} else {
 		w.whole(p, old)
+		if !p.Initial && w.IntN(2) == 0 {
+			p.Update = &store.Update{Name: NameOf(p.Snapshot), Head: true}
+		}
 	}
 	if w.IntN(3) == 0 {
 		w.withhold(p)
 	}
 	result, err := w.hub().Push(w.Context(), id, generation, *p)
 	want, wantErr := w.model.push(id, generation, p, w.now())
-	w.record("push to %s: generation %d, version %d, initial %v, delta %v on %d, %d rows, %d named, removed %v: %+v, %v",
-		id, generation, p.Snapshot.Version, p.Initial, p.Delta, p.BaseVersion, len(p.Snapshot.Resources), len(p.Bodies), p.Removed, result, err)
+	w.record("push to %s: generation %d, version %d, initial %v, update %+v, %d rows, %d named: %+v, %v",
+		id, generation, p.Snapshot.Version, p.Initial, p.Update, len(p.Snapshot.Resources), len(p.Bodies), result, err)
 	if !reflect.DeepEqual(result, want) || !sameError(err, wantErr) {
 		w.Errorf("push: %+v, %v; want %+v, %v", result, err, want, wantErr)
 	}
@@ -106,9 +111,12 @@ func (w *walk) whole(p *store.Push, old *modelRevision) {
 
 // delta pushes some changes, on a base that is sometimes wrong.
 func (w *walk) delta(p *store.Push, old *modelRevision) {
-	p.Delta, p.BaseVersion = true, old.head.Version
-	if w.IntN(10) == 0 {
-		p.BaseVersion += w.Uint64N(3) - 1
+	p.Update = &store.Update{Base: old.name, Name: sha256.Sum256([]byte(fmt.Sprint(w.Uint64())))}
+	if w.IntN(10) == 0 || old.name == (claim.Name{}) { // which would be everything
+		p.Update.Base = claim.Name{1}
+	}
+	if p.Update.Head = w.IntN(3) == 0; !p.Update.Head {
+		p.Snapshot = snapshot.Snapshot{Version: p.Snapshot.Version}
 	}
 	for range w.IntN(3) {
 		r := w.resource()
@@ -118,11 +126,11 @@ func (w *walk) delta(p *store.Push, old *modelRevision) {
 	}
 	for id := range old.rows {
 		if w.IntN(8) == 0 && find(p.Snapshot.Resources, id) == nil {
-			p.Removed = append(p.Removed, id)
+			p.Update.Removed = append(p.Update.Removed, id)
 		}
 	}
 	if w.IntN(12) == 0 {
-		p.Removed = append(p.Removed, "skill:/nowhere")
+		p.Update.Removed = append(p.Update.Removed, "skill:/nowhere")
 	}
 }
 

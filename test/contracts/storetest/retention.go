@@ -134,8 +134,9 @@ func testRetentionBytes(t *testing.T, db Database) {
 func testRetentionOne(t *testing.T, db Database) {
 	s := db.Open(t, Config{History: store.Retention{Revisions: 1}})
 	g := agent(t, s, "a")
-	push(t, s, "a", g, whole(1, skill("x", "1"), skill("y", "1"), skill("z", "3")))
-	push(t, s, "a", g, delta(1, 2, ids(skill("z", "")), skill("x", "2")))
+	first := full(1, skill("x", "1"), skill("y", "1"), skill("z", "3"))
+	push(t, s, "a", g, first)
+	push(t, s, "a", g, delta(first.Update.Name, 2, ids(skill("z", "")), skill("x", "2")))
 	push(t, s, "a", g, whole(3, skill("x", "2"), skill("y", "2")))
 	wantRevisions(t, s, "a", 3)
 	wantResources(t, s, "a", 3, skill("x", "2"), skill("y", "2"))

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"waymark/hub/store"
+	"waymark/wire/claim"
 )
 
 // sharedTests are about several hubs on one database.
@@ -31,16 +32,15 @@ func testTwoHubs(t *testing.T, db Database) {
 		t.Fatalf("generation %d follows %d, %v", newer, older, err)
 	}
 	push(t, one, "a", older, whole(6, skill("x", "1"))) // the newer one hasn't pushed yet
-	_, err = two.Push(t.Context(), "a", newer, delta(6, 7, nil))
+	_, err = two.Push(t.Context(), "a", newer, delta(at(6), 7, nil))
 	wantErr(t, err, store.ErrFullNeeded)
-	first := whole(1, skill("x", "2"))
-	first.Initial = true
+	first := full(1, skill("x", "2"))
 	push(t, two, "a", newer, first)
 	late := whole(7, skill("x", "late")) // held up in the network until now
 	late.Initial = true
 	_, err = one.Push(t.Context(), "a", older, late)
 	wantErr(t, err, store.ErrSuperseded)
-	push(t, two, "a", newer, delta(1, 2, nil, skill("y", "1")))
+	push(t, two, "a", newer, delta(first.Update.Name, 2, nil, skill("y", "1")))
 	wantResources(t, one, "a", 2, skill("x", "2"), skill("y", "1"))
 }
 
@@ -151,13 +151,18 @@ func compete(t *testing.T, s store.Store, id string, pushes uint64) (generation 
 		t.Error(err)
 		return 0, 0
 	}
+	var name claim.Name
 	for v := range pushes {
 		p := whole(v+1, skill("x", fmt.Sprint(generation, v)))
 		if v%3 == 2 {
-			p = delta(v, v+1, nil, skill("x", fmt.Sprint(generation, v)))
+			p = delta(name, v+1, nil, skill("x", fmt.Sprint(generation, v)))
+			p.Update.Head = true
 		}
-		p.Initial = v == 0
 		p.Snapshot.SnapshotError = fmt.Sprintf("%d/%d", generation, v+1)
+		if p.Update == nil {
+			p = fully(p)
+		}
+		name = p.Update.Name
 		result, err := s.Push(t.Context(), id, generation, p)
 		if errors.Is(err, store.ErrSuperseded) {
 			return generation, accepted

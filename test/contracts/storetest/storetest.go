@@ -37,7 +37,7 @@ type Make func(t testing.TB) Database
 // Run runs the suite.
 func Run(t *testing.T, database Make) {
 	t.Helper()
-	for _, group := range []map[string]func(*testing.T, store.Store){tokenTests, pushTests, deltaTests, bodyTests, claimTests, factTests, fleetTests, crowdTests, readTests, textTests} {
+	for _, group := range []map[string]func(*testing.T, store.Store){tokenTests, pushTests, deltaTests, bodyTests, factTests, fleetTests, crowdTests, readTests, textTests} {
 		for name, test := range group {
 			t.Run(name, func(t *testing.T) { test(t, database(t).Open(t, Config{})) })
 		}

@@ -53,6 +53,7 @@ func testText(t *testing.T, s store.Store) {
 			Name: text, Version: text, Digest: text, Path: text,
 			State: snapshot.PluginState(text), Error: text, Resolvers: []string{text, text},
 		}}
+		p = fully(p)
 		push(t, s, "a", g, p)
 		want := p.Snapshot
 		want.PayloadBytes = int64(len(text))
@@ -64,7 +65,7 @@ func testText(t *testing.T, s store.Store) {
 			t.Errorf("%s: body is %q, %v", name, body, err)
 		}
 		version++ // and by its id in a delta
-		if r := push(t, s, "a", g, delta(version-1, version, []string{id})); r.Removed != 1 {
+		if r := push(t, s, "a", g, delta(p.Update.Name, version, []string{id})); r.Removed != 1 {
 			t.Errorf("%s: removed %+v", name, r)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"waymark/hub/store"
 	"waymark/snapshot"
+	"waymark/wire/claim"
 )
 
 // WorkHistory is the retention that a Worker's store should have: short, so
@@ -51,13 +52,17 @@ func (w *Worker) Session(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var last claim.Name
 	for version := uint64(1); ; version++ {
 		p := whole(version, work(w.AgentID, version)...)
-		p.Initial = version == 1
 		if version%5 > 1 {
-			p = workDelta(w.AgentID, version)
+			p = workDelta(w.AgentID, version, last)
 		}
 		p.Snapshot.SnapshotError = fmt.Sprint(generation)
+		if p.Update == nil {
+			p = fully(p)
+		}
+		last = p.Update.Name
 		result, err := w.Store.Push(ctx, w.AgentID, generation, p)
 		if err != nil {
 			return err
@@ -86,12 +91,13 @@ func work(agentID string, version uint64) []snapshot.Resource {
 }
 
 // workDelta is the step from the version before.
-func workDelta(agentID string, version uint64) store.Push {
+func workDelta(agentID string, version uint64, base claim.Name) store.Push {
 	before, after := work(agentID, version-1), work(agentID, version)
-	p := delta(version-1, version, nil)
+	p := delta(base, version, nil)
+	p.Update.Head = true
 	for _, ch := range compare(before, after) {
 		if ch.After == nil {
-			p.Removed = append(p.Removed, ch.ID)
+			p.Update.Removed = append(p.Update.Removed, ch.ID)
 		} else {
 			p.Snapshot.Resources = append(p.Snapshot.Resources, *ch.After)
 		}

@@ -9,7 +9,6 @@ import (
 
 	"waymark/abi"
 	"waymark/hub/store"
-	"waymark/wire/claim"
 )
 
 // Decide applies the rules of store.Store.Push to what is stored. now is in
@@ -19,18 +18,17 @@ func (p *Prepared) Decide(s *State, generation, now int64, keep store.Retention)
 	switch {
 	case generation < 1 || generation > s.Newest || s.Head != nil && generation < s.Head.Generation:
 		return nil, store.ErrSuperseded
-	case push.Delta && (s.Head == nil || s.Head.Generation != generation):
-		return nil, store.ErrFullNeeded
-	case s.Head != nil && !push.Initial && version <= s.Head.Version:
+	case s.Head != nil && version <= s.Head.Version && !push.Initial && (push.Update == nil || s.Head.Generation == generation):
 		return &Plan{}, nil
-	case push.Delta && int64(push.BaseVersion) != s.Head.Version: //nolint:gosec // one that is too large is negative, and no version is
+	case push.Partial() && (s.Head == nil || !bytes.Equal(s.Head.Name, push.Update.Base[:])):
 		return nil, store.ErrFullNeeded
-	case push.Claim != nil:
-		return s.claimed(*push.Claim)
 	}
 	plan := &Plan{Accepted: true}
-	if push.Delta {
-		plan.Resources, plan.PayloadBytes = s.Head.Resources, s.Head.PayloadBytes
+	if push.Partial() {
+		plan.Resources, plan.PayloadBytes, plan.RowBytes = s.Head.Resources, s.Head.PayloadBytes, s.Head.RowBytes
+	}
+	if plan.Head = p.Head; push.Update != nil && !push.Update.Head {
+		plan.Head = s.Head.Values
 	}
 	if err := p.rows(s, plan, now); err != nil {
 		return nil, err
@@ -42,12 +40,12 @@ func (p *Prepared) Decide(s *State, generation, now int64, keep store.Retention)
 		slices.Sort(plan.Missing)
 		return &Plan{Missing: plan.Missing}, nil
 	}
-	plan.Same = s.Head != nil && len(plan.Write) == 0 && len(plan.Facts) == 0 && plan.Removed == 0 && p.sameHead(s.Head)
+	plan.Same = s.Head != nil && len(plan.Write) == 0 && len(plan.Facts) == 0 && plan.Removed == 0 && s.Head.Values == plan.Head
 	if !plan.Same {
-		if err := plan.touch(s.Head == nil || s.Head.Discovery != p.Discovery); err != nil {
+		if err := plan.touch(s.Head == nil || s.Head.Discovery != plan.Head.Discovery); err != nil {
 			return nil, err
 		}
-		plan.Bytes += p.headBytes() + int64(len(plan.TouchedJSON))
+		plan.Bytes += plan.Head.bytes() + int64(len(plan.TouchedJSON))
 		plan.Step = 1
 		if s.Head != nil {
 			plan.Step = s.Head.Step + 1
@@ -63,28 +61,22 @@ func (p *Prepared) Decide(s *State, generation, now int64, keep store.Retention)
 	return plan, nil
 }
 
-// claimed decides about a claim.
-func (s *State) claimed(name claim.Name) (*Plan, error) {
-	if s.Head == nil || s.name() != name {
-		return nil, store.ErrFullNeeded
-	}
-	return &Plan{Accepted: true, Same: true}, nil
-}
-
 // rows compares the push's rows with the stored ones.
 func (p *Prepared) rows(s *State, plan *Plan, now int64) error {
-	found := 0
+	found, partial := 0, p.Push.Partial()
 	for i := range p.Rows {
 		row := &p.Rows[i]
 		old, exists := s.Rows[row.ID]
 		if exists {
 			found++
 		}
-		if push := p.Push; !push.Delta || !exists {
-			plan.Resources++
-			plan.PayloadBytes += row.Size
+		plan.PayloadBytes += row.Size
+		plan.RowBytes += row.Rest
+		if partial && exists {
+			plan.PayloadBytes -= old.Payload
+			plan.RowBytes -= old.Rest
 		} else {
-			plan.PayloadBytes += row.Size - old.Payload
+			plan.Resources++
 		}
 		same := exists && bytes.Equal(old.Digest, row.Digest[:])
 		if row.withheld() {
@@ -125,8 +117,11 @@ func (p *Prepared) rows(s *State, plan *Plan, now int64) error {
 		plan.Write = append(plan.Write, w)
 		plan.Bytes += w.bytes()
 	}
-	if p.Push.Delta {
+	if partial {
 		return p.remove(s, plan)
+	}
+	if p.Push.Update != nil && p.name() != p.Push.Update.Name {
+		return fmt.Errorf("%w: what the push brings has another name than it says", store.ErrInvalid)
 	}
 	if found < len(s.Rows) {
 		p.removeOthers(s, plan)
@@ -134,9 +129,9 @@ func (p *Prepared) rows(s *State, plan *Plan, now int64) error {
 	return nil
 }
 
-// remove is for a delta, which names what is gone.
+// remove is for a partial push, which names what is gone.
 func (p *Prepared) remove(s *State, plan *Plan) error {
-	for _, id := range p.Push.Removed {
+	for _, id := range p.Push.Update.Removed {
 		old, exists := s.Rows[id]
 		if !exists {
 			return store.ErrFullNeeded // the two sides have drifted apart
@@ -146,11 +141,12 @@ func (p *Prepared) remove(s *State, plan *Plan) error {
 		plan.Removed++
 		plan.Resources--
 		plan.PayloadBytes -= old.Payload
+		plan.RowBytes -= old.Rest
 	}
 	return nil
 }
 
-// removeOthers is for a full push: what it doesn't hold is gone.
+// removeOthers is for everything: what it doesn't hold is gone.
 func (p *Prepared) removeOthers(s *State, plan *Plan) {
 	stays := make(map[string]struct{}, len(p.Rows))
 	for i := range p.Rows {
@@ -187,15 +183,13 @@ func (p *Prepared) checkSize(plan *Plan) error {
 	if limit := p.Push.MaxResources; limit > 0 && plan.Resources > limit {
 		return fmt.Errorf("%w: %d resources, at most %d are allowed", store.ErrInvalid, plan.Resources, limit)
 	}
+	if limit := p.Push.MaxRows; limit > 0 && plan.RowBytes > limit {
+		return fmt.Errorf("%w: resources are longer than %d bytes together, without their payloads", store.ErrInvalid, limit)
+	}
 	if limit := p.Push.MaxPayload; limit > 0 && plan.PayloadBytes > limit {
 		return fmt.Errorf("%w: payloads of %d bytes, at most %d are allowed", store.ErrInvalid, plan.PayloadBytes, limit)
 	}
 	return nil
-}
-
-func (p *Prepared) sameHead(h *Head) bool {
-	s := &p.Push.Snapshot
-	return bytes.Equal(h.AggregateHash, s.AggregateHash) && h.SnapshotError == s.SnapshotError && h.Plugins == p.Plugins && h.Discovery == p.Discovery
 }
 
 // Past is what decides whether a revision is kept.

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -23,16 +24,16 @@ type Row struct {
 	// Body names the payload; nil when there is none. Size is its length.
 	Body []byte
 	Size int64
+	// Rest is claim.Size.
+	Rest int64
 }
 
 // Prepared is a checked push with all that can be computed without knowing
 // what is stored: hashing takes longer than the transaction ought to.
 type Prepared struct {
 	Push *store.Push
-	// Plugins, Discovery and its Summary are JSON.
-	Plugins, Discovery, Summary string
-	// Failing is how many of the plugins are.
-	Failing int
+	// Head is the snapshot's.
+	Head Values
 	// Rows are in order of id, so that transactions that touch the same rows
 	// touch them in the same order.
 	Rows []Row
@@ -52,17 +53,20 @@ func Prepare(p *store.Push) (*Prepared, error) {
 		return nil, err
 	}
 	prepared := &Prepared{
-		Push: p, Plugins: head.Plugins, Discovery: head.Discovery, Summary: string(summary),
-		Rows: make([]Row, len(p.Snapshot.Resources)),
+		Push: p, Rows: make([]Row, len(p.Snapshot.Resources)),
 	}
 	for i := range p.Snapshot.Resources {
 		if prepared.Rows[i], err = makeRow(p, i); err != nil {
 			return nil, fmt.Errorf("resource %d: %w", i, err)
 		}
 	}
+	prepared.Head = Values{
+		Hash: string(head.AggregateHash), SnapshotError: head.SnapshotError,
+		Plugins: head.Plugins, Discovery: head.Discovery, Summary: string(summary),
+	}
 	for i := range p.Snapshot.Plugins {
 		if p.Snapshot.Plugins[i].Failing() {
-			prepared.Failing++
+			prepared.Head.Failing++
 		}
 	}
 	slices.SortFunc(prepared.Rows, func(a, b Row) int { return strings.Compare(a.ID, b.ID) })
@@ -72,7 +76,7 @@ func Prepare(p *store.Push) (*Prepared, error) {
 // makeRow prepares one resource.
 func makeRow(p *store.Push, i int) (Row, error) {
 	r := &p.Snapshot.Resources[i]
-	row := Row{ID: r.ID(), Resource: r, Index: i, Size: int64(len(r.Payload))}
+	row := Row{ID: r.ID(), Resource: r, Index: i, Size: int64(len(r.Payload)), Rest: int64(claim.Size(r))}
 	named, isNamed := p.Bodies[i]
 	var body store.Digest
 	if isNamed {
@@ -123,13 +127,13 @@ func (p *Prepared) Withheld(s *State) (names [][]byte) {
 	return names
 }
 
-// Touched returns the ids that a delta changes or removes.
+// Touched returns the ids that a partial push changes or removes.
 func (p *Prepared) Touched() []string {
-	ids := make([]string, 0, len(p.Rows)+len(p.Push.Removed))
+	ids := make([]string, 0, len(p.Rows)+len(p.Push.Update.Removed))
 	for i := range p.Rows {
 		ids = append(ids, p.Rows[i].ID)
 	}
-	return append(ids, p.Push.Removed...)
+	return append(ids, p.Push.Update.Removed...)
 }
 
 // Bytes is the length of the payloads that the push brings.
@@ -140,8 +144,20 @@ func (p *Prepared) Bytes() (n int64) {
 	return n
 }
 
-// headBytes is what a revision adds to the history on top of its rows.
-func (p *Prepared) headBytes() int64 {
-	s := &p.Push.Snapshot
-	return int64(len(p.Plugins) + len(p.Discovery) + len(p.Summary) + len(s.SnapshotError) + len(s.AggregateHash))
+// name is that of what the push brings, which is everything.
+func (p *Prepared) name() claim.Name {
+	rows := make([][sha256.Size]byte, len(p.Rows))
+	for i := range p.Rows {
+		rows[i] = p.Rows[i].Whole
+	}
+	h := &p.Head
+	return claim.Of(&claim.Head{AggregateHash: []byte(h.Hash), SnapshotError: h.SnapshotError, Plugins: h.Plugins, Discovery: h.Discovery}, rows)
+}
+
+// Name returns the name that is stored with what the push makes; nil for none.
+func (p *Prepared) Name() []byte {
+	if p.Push.Update == nil {
+		return nil
+	}
+	return p.Push.Update.Name[:]
 }

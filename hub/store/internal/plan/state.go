@@ -1,11 +1,6 @@
 package plan
 
-import (
-	"crypto/sha256"
-
-	"waymark/hub/store"
-	"waymark/wire/claim"
-)
+import "waymark/hub/store"
 
 // State is what is stored of an agent before a push.
 type State struct {
@@ -16,33 +11,36 @@ type State struct {
 	// Past are the newest revisions, as far as Cut needs them, the newest
 	// (Head) first.
 	Past []Past
-	// Rows are the newest revision's, by id: all of them for a full push, for
-	// a delta those of Prepared.Touched that exist.
+	// Rows are the newest revision's, by id: all of them, or for a partial push those of
+	// Prepared.Touched that exist.
 	Rows map[string]Stored
 	// Bodies are the lengths of those payloads that Prepared.Withheld names, and
-	// that the agent has in a row that is kept.
+	// that the agent has in a row that is kept, or has uploaded.
 	Bodies map[store.Digest]int64
 }
 
 // Head is the newest revision of an agent.
 type Head struct {
 	Revision, Step, Generation, Version int64
-	AggregateHash                       []byte
-	SnapshotError, Plugins, Discovery   string
-	Resources                           int
-	PayloadBytes                        int64
+	// Name is what an agent calls it; empty for what came without.
+	Name []byte
+	Values
+	Resources              int
+	PayloadBytes, RowBytes int64
 }
 
-// name is that of what the agent has. Head isn't nil, and Rows are all.
-func (s *State) name() claim.Name {
-	rows := make([][sha256.Size]byte, 0, len(s.Rows))
-	for _, row := range s.Rows {
-		var digest [sha256.Size]byte
-		copy(digest[:], row.Whole)
-		rows = append(rows, digest)
-	}
-	h := s.Head
-	return claim.Of(&claim.Head{AggregateHash: h.AggregateHash, SnapshotError: h.SnapshotError, Plugins: h.Plugins, Discovery: h.Discovery}, rows)
+// Values are what a revision has beside its resources, as they are stored.
+type Values struct {
+	Hash, SnapshotError string
+	// Plugins, Discovery and its Summary are JSON.
+	Plugins, Discovery, Summary string
+	// Failing is how many of the plugins are.
+	Failing int
+}
+
+// bytes is what they add to the history.
+func (v *Values) bytes() int64 {
+	return int64(len(v.Hash) + len(v.SnapshotError) + len(v.Plugins) + len(v.Discovery) + len(v.Summary))
 }
 
 // Stored is what a push has to know of a row that is stored.
@@ -52,6 +50,7 @@ type Stored struct {
 	// Digest and Whole are those of a Row.
 	Digest, Whole []byte
 	Payload       int64 // length
+	Rest          int64 // claim.Size
 	CreatedAt     int64
 }
 
@@ -86,9 +85,11 @@ type Plan struct {
 
 	// Step is the new revision's among the agent's own.
 	Step int64
-	// Resources and PayloadBytes are those of the whole snapshot afterwards.
-	Resources    int
-	PayloadBytes int64
+	// Head, Resources, PayloadBytes and RowBytes are those of the whole snapshot
+	// afterwards.
+	Head                   Values
+	Resources              int
+	PayloadBytes, RowBytes int64
 	// Bytes is what the revision adds to the history.
 	Bytes int64
 	// Cut is the newest revision that goes, with all that are older; 0 means

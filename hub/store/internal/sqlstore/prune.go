@@ -35,6 +35,9 @@ func (c *Core) Prune(ctx context.Context) error {
 	if err := c.pruneRemovals(ctx); err != nil {
 		return fmt.Errorf("prune removals: %w", err)
 	}
+	if err := c.pruneUploads(ctx); err != nil {
+		return fmt.Errorf("prune uploads: %w", err)
+	}
 	if err := c.pruneBodies(ctx); err != nil {
 		return fmt.Errorf("prune payloads: %w", err)
 	}

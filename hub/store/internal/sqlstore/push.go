@@ -12,30 +12,40 @@ import (
 const (
 	SelectGeneration = "SELECT generation FROM agents WHERE id = $1"
 	// SelectHead is for ScanHead.
-	SelectHead = `SELECT revision, step, generation, version, aggregate_hash, snapshot_error, plugins, discovery, resources, payload_bytes
+	SelectHead = `SELECT revision, step, generation, version, name, aggregate_hash, snapshot_error, plugins, discovery, summary, failing,
+		  resources, payload_bytes, row_bytes
 		FROM snapshots WHERE agent_id = $1 ORDER BY revision DESC LIMIT 1`
 	// SelectPast is for ScanPast.
 	SelectPast = "SELECT revision, step, created_at, written_bytes FROM snapshots WHERE agent_id = $1 ORDER BY revision DESC LIMIT $2"
 	// SelectStored is for ScanStored.
-	SelectStored = "SELECT id, number, digest, coalesce(whole, digest), payload_bytes, created_at FROM resources WHERE agent_id = $1 AND until IS NULL"
+	SelectStored = "SELECT id, number, digest, coalesce(whole, digest), payload_bytes, row_bytes, created_at FROM resources WHERE agent_id = $1 AND until IS NULL"
 	// SelectBodies is for ScanBody: of those payloads that the condition, which is
 	// the driver's, names, the ones that the agent has.
 	SelectBodies = `SELECT body, payload_bytes FROM resources WHERE agent_id = $1 AND until IS NULL AND %[1]s
-		UNION SELECT body, payload_bytes FROM resources WHERE agent_id = $1 AND until IS NOT NULL AND %[1]s`
+		UNION SELECT body, payload_bytes FROM resources WHERE agent_id = $1 AND until IS NOT NULL AND %[1]s
+		UNION SELECT body, payload_bytes FROM uploads WHERE agent_id = $1 AND %[1]s`
 	SelectRevision = "SELECT value FROM revision"
 
 	// UpdateHead writes that the push brought what is there: version,
-	// generation, time and revision.
-	UpdateHead = "UPDATE snapshots SET version = $1, generation = $2, received_at = $3 WHERE revision = $4"
-	InsertBody = "INSERT INTO bodies (hash, payload) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING"
-	DeletePast = "DELETE FROM snapshots WHERE agent_id = $1 AND revision <= $2"
-	DeleteRows = "DELETE FROM resources WHERE agent_id = $1 AND until <= $2"
+	// generation, time, name and revision.
+	UpdateHead = "UPDATE snapshots SET version = $1, generation = $2, received_at = $3, name = $4 WHERE revision = $5"
+	// TakeUploads has payloads that the condition, which is the driver's, names be those of
+	// rows, and DropUploads forgets what the agent has uploaded.
+	TakeUploads = `INSERT INTO bodies (hash, payload) SELECT body, payload FROM uploads WHERE agent_id = $1 AND %s
+		ON CONFLICT (hash) DO NOTHING`
+	DropUploads = "DELETE FROM uploads WHERE agent_id = $1"
+	InsertBody  = "INSERT INTO bodies (hash, payload) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING"
+	DeletePast  = "DELETE FROM snapshots WHERE agent_id = $1 AND revision <= $2"
+	DeleteRows  = "DELETE FROM resources WHERE agent_id = $1 AND until <= $2"
 )
 
 // ScanHead reads the answer to SelectHead.
 func ScanHead(scan func(dest ...any) error) (*plan.Head, error) {
 	h := new(plan.Head)
-	err := scan(&h.Revision, &h.Step, &h.Generation, &h.Version, &h.AggregateHash, &h.SnapshotError, &h.Plugins, &h.Discovery, &h.Resources, &h.PayloadBytes)
+	var hash []byte
+	err := scan(&h.Revision, &h.Step, &h.Generation, &h.Version, &h.Name, &hash, &h.SnapshotError, &h.Plugins, &h.Discovery, &h.Summary, &h.Failing,
+		&h.Resources, &h.PayloadBytes, &h.RowBytes)
+	h.Hash = string(hash)
 	return h, err
 }
 
@@ -47,7 +57,7 @@ func ScanPast(scan func(dest ...any) error) (p plan.Past, err error) {
 
 // ScanStored reads a row of the answer to SelectStored.
 func ScanStored(scan func(dest ...any) error) (id string, s plan.Stored, err error) {
-	err = scan(&id, &s.Row, &s.Digest, &s.Whole, &s.Payload, &s.CreatedAt)
+	err = scan(&id, &s.Row, &s.Digest, &s.Whole, &s.Payload, &s.Rest, &s.CreatedAt)
 	return id, s, err
 }
 
@@ -110,13 +120,14 @@ const (
 
 // PinStatements are what a push does to the pins of its agent. They run after
 // all else of the push, in its transaction, which holds the revision; first
-// says that the agent had no snapshot before. hash isn't nil. Payloads that
+// says that the agent had no snapshot before. Payloads that
 // only a pin's MCP rows had are left to Prune.
-func PinStatements(agentID string, version int64, hash []byte, push *plan.Prepared, decided *plan.Plan, first bool, now int64) []Statement {
+func PinStatements(agentID string, version int64, decided *plan.Plan, first bool, now int64) []Statement {
 	var list []Statement
+	hash := []byte(decided.Head.Hash)
 	if first {
 		list = append(list,
-			Statement{hydratePins, []any{agentID, version, hash, push.Push.Snapshot.SnapshotError, push.Plugins, now}},
+			Statement{hydratePins, []any{agentID, version, hash, decided.Head.SnapshotError, decided.Head.Plugins, now}},
 			Statement{hydrateRows, []any{agentID}})
 	}
 	// Pins of an agent of the same id that was removed have what was live then,

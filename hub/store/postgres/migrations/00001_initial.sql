@@ -77,6 +77,18 @@ CREATE TABLE bodies (
 -- Not compressed: with it, what is new would take nearly twice as long.
 ALTER TABLE bodies ALTER COLUMN payload SET STORAGE EXTERNAL;
 
+-- Payloads that agents have brought and not named yet.
+CREATE TABLE uploads (
+    agent_id      TEXT    COLLATE "C" NOT NULL REFERENCES agents (id) ON DELETE CASCADE,
+    body          BYTEA NOT NULL CHECK (length(body) = 32), -- SHA-256
+    payload       BYTEA NOT NULL,
+    payload_bytes BIGINT NOT NULL,
+    created_at    BIGINT NOT NULL,
+    PRIMARY KEY (agent_id, body)
+);
+CREATE INDEX uploads_age ON uploads (created_at);
+ALTER TABLE uploads ALTER COLUMN payload SET STORAGE EXTERNAL;
+
 -- A row is a revision: a push that changed something.
 CREATE TABLE snapshots (
     revision       BIGINT  NOT NULL PRIMARY KEY,
@@ -95,6 +107,8 @@ CREATE TABLE snapshots (
     removed        INTEGER NOT NULL, -- likewise
     touched        TEXT    NOT NULL, -- ids of the first of those: JSON list
     payload_bytes  BIGINT  NOT NULL, -- of all resources
+    row_bytes      BIGINT  NOT NULL, -- of all resources: claim.Size
+    name           BYTEA, -- what the agent calls it; NULL: nothing
     written_bytes  BIGINT  NOT NULL, -- by this revision
     created_at     BIGINT  NOT NULL,
     received_at    BIGINT  NOT NULL, -- when a push last brought this
@@ -125,6 +139,7 @@ CREATE TABLE resources (
     attributes    TEXT    NOT NULL, -- JSON object
     body          BYTEA   CONSTRAINT resources_body REFERENCES bodies (hash), -- NULL: no payload
     payload_bytes BIGINT  NOT NULL,
+    row_bytes     BIGINT  NOT NULL,
     digest        BYTEA   NOT NULL, -- of all that a push can change: store.Digests
     created_at    BIGINT  NOT NULL, -- when the agent first had such a resource
     updated_at    BIGINT  NOT NULL,

@@ -73,6 +73,17 @@ CREATE TABLE bodies (
     payload BLOB NOT NULL
 ) STRICT;
 
+-- Payloads that agents have brought and not named yet.
+CREATE TABLE uploads (
+    agent_id      TEXT    NOT NULL REFERENCES agents (id) ON DELETE CASCADE,
+    body          BLOB NOT NULL CHECK (length(body) = 32), -- SHA-256
+    payload       BLOB NOT NULL,
+    payload_bytes INTEGER NOT NULL,
+    created_at    INTEGER NOT NULL,
+    PRIMARY KEY (agent_id, body)
+) STRICT;
+CREATE INDEX uploads_age ON uploads (created_at);
+
 -- A row is a revision: a push that changed something.
 CREATE TABLE snapshots (
     revision       INTEGER NOT NULL PRIMARY KEY,
@@ -91,6 +102,8 @@ CREATE TABLE snapshots (
     removed        INTEGER NOT NULL, -- likewise
     touched        TEXT    NOT NULL, -- ids of the first of those: JSON list
     payload_bytes  INTEGER NOT NULL, -- of all resources
+    row_bytes      INTEGER NOT NULL, -- of all resources: claim.Size
+    name           BLOB, -- what the agent calls it; NULL: nothing
     written_bytes  INTEGER NOT NULL, -- by this revision
     created_at     INTEGER NOT NULL,
     received_at    INTEGER NOT NULL, -- when a push last brought this
@@ -121,6 +134,7 @@ CREATE TABLE resources (
     attributes    TEXT    NOT NULL, -- JSON object
     body          BLOB    REFERENCES bodies (hash), -- NULL: no payload
     payload_bytes INTEGER NOT NULL,
+    row_bytes     INTEGER NOT NULL,
     digest        BLOB    NOT NULL, -- of all that a push can change: store.Digests
     created_at    INTEGER NOT NULL, -- when the agent first had such a resource
     updated_at    INTEGER NOT NULL,

@@ -85,9 +85,9 @@ type Form string
 
 // The forms of a push after the first one, which is Full.
 const (
-	Full   Form = "full"    // everything with its payloads
-	Delta  Form = "delta"   // what has changed
-	ByHash Form = "names"   // everything by its names, with the payload that the hub wants
+	Full   Form = "full"  // everything with its payloads
+	Delta  Form = "delta" // what has changed
+	ByHash Form = "names" // everything by its names, with the payload that the hub wants
 )
 
 // push changes one resource and pushes that. Names are made of the whole, since real

@@ -86,9 +86,16 @@ guest: $(GUEST)
 
 native: $(NATIVE)
 
-$(GUEST): go.mod go.sum $(GUEST_FILES) $(SHRINK_FILES)
+# The YAML parser of guests, which is cut out of the library while they are built.
+YAML        := bin/_yaml
+YAML_FILES  := $(shell find internal/tools/yamlgen -name '*.go' 2>/dev/null)
+
+$(YAML)/overlay.json: go.mod go.sum $(YAML_FILES)
+	@$(GO) run ./internal/tools/yamlgen -o $(YAML) -overlay $@
+
+$(GUEST): go.mod go.sum $(GUEST_FILES) $(SHRINK_FILES) $(YAML)/overlay.json
 	@rm -f $@ # or go build leaves what it knows as its own, though it was rewritten
-	GOOS=wasip1 GOARCH=wasm $(GO) build -buildmode=c-shared -buildvcs=false -trimpath -ldflags='-s -w' -gcflags='waymark/...=-l' -o $@ ./plugins/builtin # not inlined, for less native code
+	GOOS=wasip1 GOARCH=wasm $(GO) build -overlay $(YAML)/overlay.json -buildmode=c-shared -buildvcs=false -trimpath -ldflags='-s -w' -gcflags='waymark/...=-l' -o $@ ./plugins/builtin # not inlined, for less native code
 	$(GO) run ./internal/tools/shrink $@
 
 $(NATIVE): $(GUEST) $(NATIVE_FILES)
@@ -116,9 +123,9 @@ fmt:
 	@files=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
 	if [ -n "$$files" ]; then echo "not formatted, run gofmt -w on:"; echo "$$files"; exit 1; fi
 
-vet:
+vet: $(YAML)/overlay.json
 	$(GO) vet ./...
-	GOOS=wasip1 GOARCH=wasm $(GO) vet -trimpath ./abi/... ./sdk-guest/... ./plugins/... ./examples/...
+	GOOS=wasip1 GOARCH=wasm $(GO) vet -overlay $(YAML)/overlay.json -trimpath ./abi/... ./sdk-guest/... ./plugins/... ./examples/...
 
 # The other systems that the code is for. Their types are checked; `make dist` builds.
 cross:

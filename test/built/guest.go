@@ -2,7 +2,11 @@ package built
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 
 	"waymark/host/sandbox/gowasm"
 )
@@ -19,9 +23,25 @@ func Guest(ctx context.Context, pkgPath string) (wasmPath string, err error) {
 		then: func(path string) error { return os.Chmod(path, 0o600) },
 	}
 	if pkgPath == builtin {
-		t.args, t.also, t.then = append(t.args, "-gcflags=waymark/...=-l"), []string{"host/sandbox/gowasm"}, shrink
+		t.args, t.also, t.then = append(t.args, "-gcflags=waymark/...=-l"), []string{"host/sandbox/gowasm", "internal/tools/yamlgen"}, shrink
+		t.before = cutYAML
 	}
 	return t.path(ctx)
+}
+
+// cutYAML has the guest have the parser that make gives it.
+func cutYAML(root string) (args []string, after func(), err error) {
+	dir, err := os.MkdirTemp("", "yaml-")
+	if err != nil {
+		return nil, nil, err
+	}
+	overlay := filepath.Join(dir, "overlay.json")
+	cmd := exec.CommandContext(context.Background(), "go", "run", "./internal/tools/yamlgen", "-o", dir, "-overlay", overlay)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("cut the YAML parser out: %w: %s", err, out), os.RemoveAll(dir))
+	}
+	return []string{"-overlay", overlay}, func() { _ = os.RemoveAll(dir) }, nil
 }
 
 func shrink(path string) error {

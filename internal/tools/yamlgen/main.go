@@ -1,9 +1,9 @@
 // Command yamlgen cuts the scanner and the parser out of the YAML library that
 // go.mod names, for the guest:
 //
-//	go run ./internal/tools/yamlgen -o plugins/internal/yaml
+//	go run ./internal/tools/yamlgen -o directory -overlay directory/overlay.json
 //
-// What it writes are the library's own declarations, unchanged, as far as they
+// and says to go build, by an overlay, that it lies in plugins/internal/yaml. What it writes are the library's own declarations, unchanged, as far as they
 // are reached from the parser; only fmt, which brings reflect, is replaced by
 // functions of the package that they are written to. The rest of the library,
 // which makes Go values of what was parsed, is larger than the rest of the guest.
@@ -11,7 +11,7 @@ package main
 
 import (
 	"bytes"
-	"errors"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"go/ast"
@@ -39,14 +39,15 @@ var instead = strings.NewReplacer("fmt.Sprintf(", "sprintf(", "fmt.Errorf(", "er
 
 func main() {
 	output := flag.String("o", "", "the `directory` to write to")
+	overlay := flag.String("overlay", "", "the `file` for go build -overlay")
 	flag.Parse()
-	if flag.NArg() != 0 || *output == "" {
-		fmt.Fprintln(os.Stderr, "usage: yamlgen -o directory")
+	if flag.NArg() != 0 || *output == "" || *overlay == "" {
+		fmt.Fprintln(os.Stderr, "usage: yamlgen -o directory -overlay file")
 		os.Exit(2)
 	}
 	files, err := generate()
 	if err == nil {
-		err = write(*output, files)
+		err = write(*output, *overlay, files)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "yamlgen:", err)
@@ -54,25 +55,38 @@ func main() {
 	}
 }
 
-// write replaces what was written before, and leaves alone what is the same.
-func write(dir string, files map[string][]byte) error {
-	old, err := filepath.Glob(filepath.Join(dir, prefix+"*.go"))
+// user is the package that the files are for.
+const user = "waymark/plugins/internal/yaml"
+
+// write writes the files, and the overlay.
+func write(dir, overlay string, files map[string][]byte) error {
+	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return err
 	}
-	for _, path := range old {
-		if files[filepath.Base(path)] == nil {
-			err = errors.Join(err, os.Remove(path))
-		}
+	loaded, err := packages.Load(&packages.Config{Mode: packages.NeedName | packages.NeedFiles}, user)
+	if err != nil {
+		return err
 	}
+	if len(loaded) != 1 || len(loaded[0].GoFiles) == 0 {
+		return fmt.Errorf("%s can't be found", user)
+	}
+	at := filepath.Dir(loaded[0].GoFiles[0])
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	replace := map[string]string{}
 	for name, text := range files {
-		path := filepath.Join(dir, name)
-		if was, readErr := os.ReadFile(path); readErr == nil && bytes.Equal(was, text) {
-			continue
+		replace[filepath.Join(at, name)] = filepath.Join(dir, name)
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
+			return err
 		}
-		err = errors.Join(err, os.WriteFile(path, text, 0o644))
 	}
-	return err
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(overlay, text, 0o644)
 }
 
 // prefix begins the names of what is written.
@@ -103,11 +117,6 @@ func generate() (map[string][]byte, error) {
 		}
 		if text != nil {
 			files[prefix+filepath.Base(c.Fset.Position(f.Pos()).Filename)] = text
-		}
-	}
-	for _, name := range []string{"LICENSE", "NOTICE"} {
-		if files[name], err = os.ReadFile(filepath.Join(loaded[0].Module.Dir, name)); err != nil {
-			return nil, err
 		}
 	}
 	return files, nil

@@ -59,8 +59,8 @@ func fromYAML(text []byte) (v jsonlite.Value, err error) {
 	}
 	doc, err := yaml.Load(text, yamlDepth)
 	if err != nil {
-		if at, ok := errors.AsType[*yaml.LoadError](err); ok && at.Mark.Line > 0 {
-			return v, errors.New("invalid YAML in line " + strconv.Itoa(at.Mark.Line))
+		if line := yaml.Line(err); line > 0 {
+			return v, errors.New("invalid YAML in line " + strconv.Itoa(line))
 		}
 		return v, errYAML
 	}

@@ -80,7 +80,6 @@ build: guest native ## Build bin/agent, bin/hub, bin/harness and bin/supervisor.
 	$(GO) build -o bin/ ./cmd/supervisor ./cmd/hub ./cmd/harness
 	$(GO) build -ldflags="$$(packaging/helper.sh bin/supervisor)" -o bin/ ./cmd/agent
 	@$(GO) run ./internal/tools/aot -place bin/agent $(NATIVE) # so that the code can be mapped
-	$(GO) build -ldflags="$$(packaging/helper.sh bin/supervisor)" -o bin/ ./cmd/agent
 
 guest: $(GUEST)
 

@@ -13,9 +13,9 @@
 #
 # The same sources and the same toolchain give the same bytes. The native code
 # is made for the CPU of the machine that builds, and only for its platform:
-# elsewhere the agent compiles the module when it first runs. An agent with it is
-# linked twice, so that the code begins at a page of its file (see
-# internal/tools/aot), and has the module itself packed.
+# elsewhere the agent compiles the module when it first runs. In an agent with it
+# the code is placed so that it begins at a page of its file (see
+# internal/tools/aot), and the module itself is packed.
 set -eu
 
 fail() { echo "dist: $*" >&2; exit 1; }
@@ -86,7 +86,6 @@ for platform in $PLATFORMS; do
 		build "$command"
 		if [ "$command" = agent ] && [ -n "$native" ]; then
 			"$GO" run ./internal/tools/aot -place "$work/$name/agent" "$native"
-			build agent
 		fi
 	done
 	cp LICENSE README.md CHANGELOG.md plugin.toml "$work/$name/"

@@ -34,7 +34,7 @@ func TestExtra(t *testing.T) {
 	}
 	none, err := codecache.WithExtra(packed.Bytes(), text, nil)
 	must(t, err)
-	placed, err := codecache.Place(pack, slices.Concat(make([]byte, 54321), pack))
+	_, placed, err := codecache.Place(pack, slices.Concat(make([]byte, 54321), pack))
 	must(t, err)
 	if bytes.Equal(placed, pack) {
 		t.Error("it wasn't moved")

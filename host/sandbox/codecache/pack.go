@@ -144,49 +144,50 @@ func (c *Code) packedSize() int64 {
 
 // Place makes packed code, as Ahead has written it, fit the place that it has in
 // an executable: there its code is to begin at a page, so that it can be mapped
-// from it. It returns pack itself when it fits, and else what the executable is
-// to be linked with once more; that is of the same length, and so everything
-// will be where it was.
+// from it. It returns where that is, and what is to be there, which is as long, so that
+// everything else stays where it is. That may be there already.
 //
 // # Errors
 //
 // The executable doesn't hold the pack, or holds it twice.
-func Place(pack, executable []byte) ([]byte, error) {
+func Place(pack, executable []byte) (at int, placed []byte, err error) {
 	if len(pack) < packHeadSize {
-		return nil, errors.New("no packed code")
+		return 0, nil, errors.New("no packed code")
 	}
 	var key Key
 	copy(key[:], pack[len(packMagic):])
 	p, err := readHead(bytes.NewReader(pack), key)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
-	at := bytes.Index(executable, pack)
-	if at < 0 || bytes.Contains(executable[at+1:], pack) {
-		return nil, errors.New("the executable must hold the packed code, once")
-	}
+	// What is before the native code stays, but for the head.
 	least := p.least()
+	before := pack[packHeadSize:least]
+	at = bytes.Index(executable, before) - packHeadSize
+	if at < 0 || at+len(pack) > len(executable) || bytes.Contains(executable[at+packHeadSize+1:], before) {
+		return 0, nil, errors.New("the executable must hold the packed code, once")
+	}
 	l, err := readLayout(io.NewSectionReader(p, int64(p.Native), int64(p.Size)), int64(p.Size)) //nolint:gosec // bounded
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	moved := int(p.behind()) //nolint:gosec // all that moves, which was written in memory
 	if end := least + moved + packAlign; end != len(pack) {
-		return nil, fmt.Errorf("the packed code has %d bytes, not %d", len(pack), end)
+		return 0, nil, fmt.Errorf("the packed code has %d bytes, not %d", len(pack), end)
 	}
-	placed := make([]byte, len(pack))
+	placed = make([]byte, len(pack))
 	native := int(p.Native) //nolint:gosec // bounded
 	begin := least + (-(at + least + int(l.code)))&(packAlign-1)
 	p.At, p.Native = uint64(at), uint64(begin) //nolint:gosec // not negative
 	if _, err := binary.Encode(placed, binary.LittleEndian, p.packHead); err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	copy(placed[packHeadSize:], pack[packHeadSize:least])
 	copy(placed[begin:], pack[native:native+moved])
-	if bytes.Equal(placed, pack) {
-		return pack, nil
+	if held := executable[at : at+len(pack)]; !bytes.Equal(held, pack) && !bytes.Equal(held, placed) {
+		return 0, nil, errors.New("the executable holds other packed code")
 	}
-	return placed, nil
+	return at, placed, nil
 }
 
 // unexpected makes an early end an error that says so.

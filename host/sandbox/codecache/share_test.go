@@ -140,15 +140,18 @@ func TestFromExecutable(t *testing.T) {
 	program = append(program, make([]byte, 1000-len(program)%1000)...) // at no page
 	pack, err := exec.CommandContext(t.Context(), path, "pack", wasm).Output()
 	must(t, err)
-	placed, err := codecache.Place(pack, append(program[:len(program):len(program)], pack...))
+	at, placed, err := codecache.Place(pack, append(program[:len(program):len(program)], pack...))
 	must(t, err)
+	if at != len(program) {
+		t.Errorf("it was found at %d of %d", at, len(program))
+	}
 	if len(placed) != len(pack) || bytes.Equal(placed, pack) {
 		t.Fatalf("%d bytes, placed %d", len(pack), len(placed))
 	}
-	if again, err := codecache.Place(placed, append(program[:len(program):len(program)], placed...)); err != nil || &again[0] != &placed[0] {
-		t.Fatalf("what fits was placed again: %v", err)
+	if _, again, err := codecache.Place(pack, append(program[:len(program):len(program)], placed...)); err != nil || !bytes.Equal(again, placed) {
+		t.Fatalf("what fits was placed otherwise: %v", err)
 	}
-	if _, err := codecache.Place(pack, program); err == nil {
+	if _, _, err := codecache.Place(pack, program); err == nil {
 		t.Error("code was placed in an executable that doesn't hold it")
 	}
 	magic := bytes.Index(placed, []byte("WAZEVO"))

@@ -4,13 +4,14 @@
 //
 //	go run ./internal/tools/aot -o host/builtin/dist/builtin.native host/builtin/dist/builtin.wasm
 //
-// When the agent is built, the code is placed, and the agent built once more:
+// When the agent is built, the code is placed in it:
 //
 //	go run ./internal/tools/aot -place bin/agent host/builtin/dist/builtin.native
 //
 // Then the code begins at a page of the agent's file, and is executed from there:
-// all agents of a machine share it. A file that is in place already isn't touched.
-// An agent that wasn't built a second time copies its code.
+// all agents of a machine share it. An agent in which it isn't placed copies its code.
+// On macOS, where nothing is executed from a file that was changed after it was signed,
+// nothing is done.
 //
 // What carries the code needs the module itself only where that doesn't fit, so that
 // it may be packed there:
@@ -24,11 +25,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 
 	"waymark/host/builtin"
 	"waymark/host/sandbox"
@@ -48,7 +51,9 @@ func main() {
 	case flag.NArg() == 1 && *output != "" && *place == "" && *pack == "":
 		err = run(context.Background(), *output, flag.Arg(0))
 	case flag.NArg() == 1 && *output == "" && *place != "" && *pack == "":
-		err = placeIn(*place, flag.Arg(0))
+		if runtime.GOOS != "darwin" {
+			err = placeIn(*place, flag.Arg(0))
+		}
 	default:
 		fmt.Fprintln(os.Stderr, "usage: aot -o file.native file.wasm, or aot -place executable file.native, or aot -pack packed.wasm file.wasm")
 		os.Exit(2)
@@ -77,6 +82,10 @@ func packTo(output, input string) error {
 
 // placeIn makes packed code fit an executable that holds it.
 func placeIn(executable, input string) error {
+	info, err := os.Stat(executable)
+	if err != nil {
+		return err
+	}
 	program, err := os.ReadFile(executable)
 	if err != nil {
 		return err
@@ -85,15 +94,13 @@ func placeIn(executable, input string) error {
 	if err != nil {
 		return err
 	}
-	placed, err := codecache.Place(pack, program)
+	at, placed, err := codecache.Place(pack, program)
 	if err != nil {
 		return fmt.Errorf("%s in %s: %w", input, executable, err)
 	}
-	if &placed[0] == &pack[0] {
-		return nil
+	if !bytes.HasPrefix(program[at:], placed) { // it may run, and isn't changed under itself
+		copy(program[at:], placed)
+		return atomicfile.WriteFile(executable, program, info.Mode().Perm())
 	}
-	return atomicfile.Write(input, 0o644, func(w io.Writer) error {
-		_, err := w.Write(placed)
-		return err
-	})
+	return nil
 }

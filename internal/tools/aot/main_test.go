@@ -67,13 +67,13 @@ func TestPlace(t *testing.T) {
 	input, pack, program := filepath.Join(dir, "in.wasm"), filepath.Join(dir, "out.native"), filepath.Join(dir, "program")
 	write := func(path string, data []byte) {
 		t.Helper()
-		if err := os.WriteFile(path, data, 0o600); err != nil {
+		if err := os.WriteFile(path, data, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	read := func() []byte {
+	read := func(path string) []byte {
 		t.Helper()
-		data, err := os.ReadFile(pack)
+		data, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,23 +83,31 @@ func TestPlace(t *testing.T) {
 	if err := run(t.Context(), pack, input); err != nil {
 		t.Fatal(err)
 	}
-	first := read()
-	link := func() { write(program, slices.Concat(make([]byte, 12345), read(), []byte("the end"))) }
-	write(program, make([]byte, 12345))
-	if err := placeIn(program, pack); err == nil || !bytes.Equal(read(), first) {
+	packed, end := read(pack), []byte("the end")
+	begin := make([]byte, 12345)
+	write(program, begin)
+	if err := placeIn(program, pack); err == nil || !bytes.Equal(read(program), begin) {
 		t.Errorf("it was placed in a program without it: %v", err)
 	}
-	link()
+	linked := slices.Concat(begin, packed, end)
+	write(program, linked)
 	if err := placeIn(program, pack); err != nil {
 		t.Fatal(err)
 	}
-	second := read()
-	if len(second) != len(first) || bytes.Equal(second, first) {
-		t.Errorf("%d bytes became %d", len(first), len(second))
+	placed := read(program)
+	if len(placed) != len(linked) || bytes.Equal(placed, linked) || !bytes.HasPrefix(placed, begin) || !bytes.HasSuffix(placed, end) {
+		t.Errorf("%d bytes became %d", len(linked), len(placed))
 	}
-	link()
-	if err := placeIn(program, pack); err != nil || !bytes.Equal(read(), second) {
+	if info, err := os.Stat(program); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("its mode is %v, %v", info.Mode(), err)
+	}
+	if err := placeIn(program, pack); err != nil || !bytes.Equal(read(program), placed) {
 		t.Errorf("it was placed once more: %v", err)
+	}
+	placed[len(begin)+len(packed)/2]++
+	write(program, placed)
+	if err := placeIn(program, pack); err == nil {
+		t.Error("other code was taken for it")
 	}
 	if err := placeIn(program, input); err == nil {
 		t.Error("a module was taken for packed code")

@@ -10,7 +10,7 @@ import (
 )
 
 // BenchmarkPush is one edit among n skills of 8 KiB, from the push to the
-// acknowledgement: a part of "edit → stored". It is pushed as a whole and as
+// acknowledgement: a part of "edit → stored". It is pushed as everything, of which the hub has the rest, and as
 // a delta, over a unix socket and over a WebSocket.
 func BenchmarkPush(b *testing.B) {
 	for _, n := range []int{50, 200} {
@@ -37,8 +37,18 @@ func benchmarkPush(b *testing.B, n int, line string, delta bool) {
 	for ; b.Loop(); request.Version++ {
 		changed := request.Version % uint64(n)
 		all[changed].Payload = []byte(fmt.Sprint(request.Version) + long(8<<10))
-		if delta && request.Version > 1 {
+		switch {
+		case request.Version == 1:
+		case delta:
 			request.Base, request.Resources = last, all[changed:changed+1]
+		default: // the hub has had the others
+			request.Resources = nil
+			for i, r := range all {
+				if uint64(i) != changed {
+					r = r.Named()
+				}
+				request.Resources = append(request.Resources, r)
+			}
 		}
 		last = request.Name()
 		if response, err := push(request); err != nil || !response.GetAccepted() {

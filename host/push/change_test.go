@@ -519,7 +519,11 @@ func FuzzDelta(f *testing.F) {
 		after.Resources = append(after.Resources, snapshot.Resource{Kind: abi.KindSkill, Source: source2, Key: source1, Status: snapshot.StatusOK, Payload: payload})
 
 		base, full := everything(t, before), everything(t, after)
-		content, err := push.PrepareDelta(before, after)
+		next, err := push.PrepareDelta(before)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := next(after)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,17 +19,22 @@ func Prepare(s *snapshot.Snapshot, protocol wire.Protocol) ([]byte, HeldBack, in
 	return PrepareAfter(nil, s, protocol)
 }
 
-// PrepareDelta returns what makes after of before.
-func PrepareDelta(before, after *snapshot.Snapshot) ([]byte, error) {
+// PrepareDelta returns what makes another snapshot of before, once that was pushed.
+func PrepareDelta(before *snapshot.Snapshot) (func(after *snapshot.Snapshot) ([]byte, error), error) {
 	base, err := prepare(before, wire.ProtocolWaymark, nil, nil)
 	if err != nil {
 		return nil, err
 	}
-	p, err := prepare(after, wire.ProtocolWaymark, nil, base)
-	if err != nil {
+	if _, err := base.change(1, nil, false); err != nil {
 		return nil, err
 	}
-	return p.change(2, base, true)
+	return func(after *snapshot.Snapshot) ([]byte, error) {
+		p, err := prepare(after, wire.ProtocolWaymark, nil, base)
+		if err != nil {
+			return nil, err
+		}
+		return p.change(2, base, true)
+	}, nil
 }
 
 // PrepareHolding does what Prepare does for a peer that doesn't get everything.

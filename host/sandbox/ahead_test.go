@@ -177,7 +177,7 @@ func TestAheadFromExecutable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	placed, err := codecache.Place(pack, append(program[:len(program):len(program)], pack...))
+	_, placed, err := codecache.Place(pack, append(program[:len(program):len(program)], pack...))
 	if err != nil {
 		t.Fatal(err)
 	}

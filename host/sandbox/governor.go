@@ -28,7 +28,8 @@ const (
 	// a byte that is copied or hashed, an entry of a listing, a path that is
 	// looked at, a file that is opened.
 	fuelPerByte  = 3
-	fuelPerRune  = 60 // of text that is cleaned
+	fuelPerFront = 200 // a byte of front matter
+	fuelPerRune  = 60  // of text that is cleaned
 	fuelPerEntry = 2_000
 	fuelPerLook  = 10_000
 	fuelPerOpen  = 50_000

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"waymark/host/vfs"
+	"waymark/sdk-guest/frontmatter"
 )
 
 // The fs_* host functions: the same file system as the mount, for languages
@@ -119,6 +120,17 @@ func (in *instance) status(path uint64) []byte {
 		return failure(err)
 	}
 	return encode(fsInfo{typeName(info.Type), info.Size})
+}
+
+// frontMatter answers with what stands in a block of front matter, as JSON: for languages
+// that have no reader of it.
+func frontMatter(in *instance, stack []uint64) {
+	block := in.blocks.bytes(stack[0])
+	if len(block) > frontmatter.MaxSize {
+		block = block[:frontmatter.MaxSize+1] // which is refused
+	}
+	in.gov.charge(int64(len(block)) * fuelPerFront)
+	stack[0] = in.put(frontmatter.JSON(block, frontmatter.Options{Lenient: stack[1] != 0}))
 }
 
 // open opens what a block names.

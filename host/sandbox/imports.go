@@ -117,6 +117,7 @@ var hostImports = []hostImport{
 	{module: nsUser, name: "fs_read", params: "III", results: "I", weight: callFuel, call: fsRead},
 	{module: nsUser, name: "fs_list", params: "I", results: "I", weight: callFuel, call: fsList},
 	{module: nsUser, name: "fs_stat", params: "I", results: "I", weight: callFuel, call: fsStat},
+	{module: nsUser, name: "front_matter", params: "II", results: "I", weight: callFuel, call: frontMatter},
 	{module: nsUser, name: "memo_begin", params: "I", results: "I", weight: callFuel, call: memoBegin},
 	{module: nsUser, name: "memo_end", params: "I", weight: callFuel, call: memoEnd},
 	{module: nsUser, name: "block_copy", params: "III", weight: callFuel, call: blockCopy},

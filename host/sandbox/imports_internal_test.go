@@ -59,6 +59,7 @@ var dearest = map[string]struct {
 	"fs_read":                 {`(call $fs_read (local.get $f) (i64.const 0) (i64.const 1048576))`, 246920, 84131},
 	"fs_list":                 {`(call $fs_list (local.get $d))`, 2158313, 602514},
 	"fs_stat":                 {`(call $fs_stat (local.get $p))`, 10478, 10152},
+	"front_matter":            {`(call $front_matter (local.get $b) (i64.const 1))`, 13107882, 13112},
 	"memo_begin":              {`(call $memo_begin (local.get $b))`, 10562, 1711},
 	"memo_end":                {`(call $memo_end (local.get $b))`, 3156175, 117385},
 	"block_copy":              {`(call $block_copy (local.get $b) (i64.add (local.get $b) (i64.const 4096)) (i64.const 1044480))`, 3133752, 22242},

@@ -147,12 +147,15 @@ func echo(w *jsonlite.Writer, v jsonlite.Value) {
 // its own (the probe runs under the address sanitizer).
 func FuzzKit(f *testing.F) {
 	for _, s := range seeds() {
-		for _, op := range "jwtfsglr" {
+		for _, op := range "jwtflr" {
 			f.Add(byte(op), byte(len(s)), []byte(s))
 		}
 	}
 	o := newOracle(f)
 	f.Fuzz(func(t *testing.T, op, param byte, data []byte) {
+		if op == 's' || op == 'g' { // for a host
+			return
+		}
 		got := o.ask(t, op, param, data)
 		if want, ok := goAnswer(op, param, data); ok && got != want {
 			t.Errorf("%c %d %q:\ngot  %s\nwant %s", op, param, data, got, want)

@@ -78,6 +78,17 @@ func (w *world) must(resolver string, config map[string]any) *sandbox.Result {
 	return res
 }
 
+// answer asks the probe what the oracle is asked.
+func (w *world) answer(op, param byte, text string) string {
+	w.t.Helper()
+	res := w.must("ask", map[string]any{"question": hex.EncodeToString(append([]byte{op, param}, text...))})
+	got, err := hex.DecodeString(*res.Response.Resources[0].Content.Inline)
+	if err != nil {
+		w.t.Error(err)
+	}
+	return string(got)
+}
+
 func TestDescription(t *testing.T) {
 	d := newWorld(t).module.Description()
 	if d.ABI != abi.Version || d.Name != "c-probe" || d.Version != "1.2.3" || len(d.Resolvers) != 4 {
@@ -151,11 +162,8 @@ func TestSameInTheSandbox(t *testing.T) {
 	for _, text := range texts {
 		for _, op := range "jwfsg" {
 			want, _ := goAnswer(byte(op), 1, []byte(text))
-			question := hex.EncodeToString(append([]byte{byte(op), 1}, text...))
-			res := w.must("ask", map[string]any{"question": question})
-			got, err := hex.DecodeString(*res.Response.Resources[0].Content.Inline)
-			if err != nil || string(got) != want {
-				t.Errorf("%c %q: %v\ngot  %s\nwant %s", op, text, err, got, want)
+			if got := w.answer(byte(op), 1, text); got != want {
+				t.Errorf("%c %q:\ngot  %s\nwant %s", op, text, got, want)
 			}
 		}
 	}

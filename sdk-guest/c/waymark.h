@@ -309,12 +309,13 @@ typedef struct wm_meta {
 /* The bytes that a block may have. */
 #define WM_MAX_FRONT_MATTER ((size_t)64 * 1024)
 
-/* wm_parse_meta reads a block that wm_front_matter has found: a map, which is
+/* wm_parse_meta has the host read a block that wm_front_matter has found: a map, which is
  * empty when there are only blank lines and comments. It reads what agents'
  * files hold of YAML: maps and lists of lines and in brackets, texts with and
  * without quotes, over several lines, | and >, comments; and not anchors,
  * aliases, tags, complex keys and several documents. NULL: *error, if error isn't
- * NULL, says which line of the file is wrong, and what is.
+ * NULL, says which line of the file is wrong, and what is. Outside of a sandbox there
+ * is no host, and nothing is read.
  *
  * lenient: what YAML refuses and people write all the same, on one line behind a
  * key or a dash, is a text: patterns without quotes ("globs: *.ts") and texts with ": " in them. */
@@ -1211,671 +1212,46 @@ wm_found wm_front_matter(wm_str text, bool complete, wm_str *block, wm_str *rest
   return WM_NOT_CLOSED;
 }
 
-/* The functions below are those of the Go SDK's package frontmatter, one by one;
- * the reasons stand there. */
+static const char *wm__read_meta(wm_str block, bool lenient, const wm_json **out);
 
-struct wm__line {
-  wm_str text;   /* without its end */
-  size_t indent; /* what is before it doesn't count any more */
-};
-
-/* Where a block is read. After the first error nothing else counts. */
-struct wm__front {
-  struct wm__line *lines;
-  size_t len, cap, at, values;
-  bool lenient;
-  const char *error;
-};
-
-#define WM__MAX_DEPTH 32
-#define WM__MAX_VALUES 2048
-#define WM__MAX_KEYS 256
-#define WM__MAX_KEY 128
-#define WM__FIRST_LINE 2
-
-static const char wm__tab[] = "a tab in the indentation; use blanks", wm__level[] = "the indentation fits no line above";
-
-static const char *wm__decimal(size_t n) {
-  wm_writer w = {0};
-  wm_write_int(&w, (int64_t)n);
-  return wm_copy(wm_written(&w)).data;
-}
-
-static void wm__wrong_at(struct wm__front *p, size_t at, const char *reason) {
-  if (p->error == NULL) p->error = wm_join("front matter, line ", wm__decimal(at + WM__FIRST_LINE), ": ", reason, NULL);
-}
-
-static void wm__wrong_key(struct wm__front *p, size_t at, const char *before, wm_str key, const char *after) {
-  if (p->error == NULL) wm__wrong_at(p, at, wm_join(before, wm_copy(key).data, after, NULL));
-}
-
-static void wm__count_value(struct wm__front *p) {
-  if (++p->values > WM__MAX_VALUES) wm__wrong_at(p, p->at, "more than 2048 values");
-}
-
-static bool wm__blank(char c) { return c == ' ' || c == '\t'; }
-
-static wm_str wm__from(wm_str s, size_t n) { return (wm_str){s.data + n, s.len - n}; }
-
-static wm_str wm__left(wm_str s, const char *what) {
-  while (s.len > 0 && wm__among(s.data[0], what)) s.data++, s.len--;
-  return s;
-}
-
-static wm_str wm__right(wm_str s) {
-  while (s.len > 0 && wm__blank(s.data[s.len - 1])) s.len--;
-  return s;
-}
-
-static wm_str wm__content(const struct wm__front *p) {
-  return wm__from(p->lines[p->at].text, p->lines[p->at].indent);
-}
-
-/* wm__printable reports whether a line holds only characters that YAML takes as
- * they are and that end no line in any version of it. */
-static bool wm__printable(wm_str line) {
-  while (line.len > 0) {
-    size_t size;
-    int32_t r = wm__rune(line, &size);
-    if (r != '\t' && (r < ' ' || (r >= 0x7f && r < 0xa0))) return false;
-    if (r == 0x2028 || r == 0x2029 || r == 0xfeff || r == 0xfffd || r == 0xfffe || r == 0xffff) return false;
-    line = wm__from(line, size);
-  }
-  return true;
-}
-
-static void wm__cut_lines(struct wm__front *p, wm_str block) {
-  if (block.len > WM_MAX_FRONT_MATTER) {
-    wm__wrong_at(p, 0, "it has more than 64 KiB");
-    return;
-  }
-  while (block.len > 0) {
-    wm_str text;
-    (void)wm_cut(block, &text, &block);
-    size_t at = p->len;
-    p->lines = wm__grow(p->lines, p->len, &p->cap, sizeof *p->lines);
-    p->lines[p->len++] = (struct wm__line){text, text.len - wm__left(text, " ").len};
-    if (!wm__printable(text)) wm__wrong_at(p, at, "a character that is no text");
-    if ((wm_has_prefix(text, "---") || wm_has_prefix(text, "...")) && (text.len == 3 || wm__blank(text.data[3]))) {
-      wm__wrong_at(p, at, "a line like this ends YAML; only what is before it would count");
-    }
-  }
-}
-
-/* wm__next_line goes to the next line that is neither blank nor a comment. */
-static bool wm__next_line(struct wm__front *p) {
-  for (; p->at < p->len; p->at++) {
-    wm_str text = wm_trim(wm__content(p), " \t");
-    if (text.len > 0 && text.data[0] != '#') return true;
-  }
-  return false;
-}
-
-/* ---- Scalars ---- */
-
-static bool wm__special(wm_str s) {
-  static const char *const words[] = {"true", "false", "null", "yes", "no", "on", "off", "y", "n", NULL};
-  char lower[6] = {0};
-  if (s.len >= sizeof lower) return false;
-  for (size_t i = 0; i < s.len; i++) {
-    char c = s.data[i];
-    lower[i] = (char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
-  }
-  for (const char *const *w = words; *w != NULL; w++) {
-    if (wm_equal((wm_str){lower, s.len}, *w)) return true;
-  }
-  return false;
-}
-
-static bool wm__one_of(wm_str s, const char *const *words) {
-  for (; *words != NULL; words++) {
-    if (wm_equal(s, *words)) return true;
-  }
-  return false;
-}
-
-static wm_metatype wm__plain_type(wm_str s) {
-  static const char *const nulls[] = {"", "~", "null", "Null", "NULL", NULL};
-  static const char *const truths[] = {"true", "True", "TRUE", "false", "False", "FALSE", NULL};
-  if (wm__one_of(s, nulls)) return WM_NOTHING;
-  if (wm__one_of(s, truths)) return WM_TRUTH;
-  if (wm_equal(s, "<<") || wm_equal(s, "=") || wm__special(s)) return WM_SCALAR;
-  if (!wm__among(s.data[0], "0123456789+-.")) return WM_TEXT;
-  for (size_t i = 0; i < s.len; i++) {
-    if (!wm__among(s.data[i], "0123456789abcdefABCDEFxXoOtTzZiInN_.:+- ")) return WM_TEXT;
-  }
-  return WM_SCALAR;
-}
-
-static wm_meta *wm__new_meta(const struct wm__front *p, wm_metatype type) {
-  wm_meta *v = wm_alloc(sizeof *v);
-  v->type = type;
-  v->line = (int)p->at + WM__FIRST_LINE;
+/* wm__meta makes a value of what the host says of one. */
+static wm_meta *wm__meta(const wm_json *said) {
+  static const char *const kinds[] = {"null", "bool", "other", "string", "list", "map"};
+  static const wm_metatype types[] = {WM_NOTHING, WM_TRUTH, WM_SCALAR, WM_TEXT, WM_ITEMS, WM_MEMBERS};
+  wm_meta *v = wm_alloc(sizeof *v), *last = NULL;
   v->text = v->key = (wm_str){"", 0};
-  return v;
-}
-
-/* wm__set_plain sets what a text without quotes is. */
-static void wm__set_plain(wm_meta *v, wm_str text, bool strange) {
-  v->type = strange ? WM_TEXT : wm__plain_type(text);
-  v->text = v->type == WM_NOTHING ? (wm_str){"", 0}
-            : v->type == WM_TRUTH ? wm_text(wm__among(text.data[0], "tT") ? "true" : "false")
-                                  : wm_copy(text);
-}
-
-/* wm__uncomment takes a comment and the blanks before it off a text. */
-static wm_str wm__uncomment(wm_str text, bool *commented) {
-  *commented = false;
-  for (size_t i = 1; i < text.len; i++) {
-    if (text.data[i] == '#' && wm__blank(text.data[i - 1])) {
-      *commented = true;
-      text.len = i;
-    }
-  }
-  return wm_trim(text, " \t");
-}
-
-/* wm__colon reports whether YAML would take a part of a text for a key. */
-static bool wm__colon(wm_str s) {
-  for (size_t i = 0; i < s.len; i++) {
-    if (s.data[i] == ':' && (i + 1 == s.len || wm__blank(s.data[i + 1]))) return true;
-  }
-  return false;
-}
-
-static bool wm__alias(wm_str s) {
-  for (size_t i = 1; i < s.len; i++) {
-    char c = s.data[i];
-    bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
-    if (!word) return false;
-  }
-  return true;
-}
-
-/* wm__beginning refuses the characters that mean something else at the beginning
- * of a text. Lenient, it reports those that are taken as they are. */
-static bool wm__beginning(struct wm__front *p, wm_str text) {
-  char c = text.data[0], second = text.len > 1 ? text.data[1] : ' ';
-  if ((c == '-' && !wm__blank(second)) || !wm__among(c, "-?:,]}#&*!%@`[{\"'|>")) return false;
-  if (p->lenient) {
-    if (wm__among(c, "%@`[{\"'") || (c == '!' && second != '!') || (c == '*' && !wm__alias(text))) return true;
-  }
-  wm__wrong_key(p, p->at, "a text that begins with ", (wm_str){text.data, 1}, " needs quotes");
-  return false;
-}
-
-/* wm__room is a writer for about n bytes: values are many, and most are short. */
-static wm_writer wm__room(size_t n) { return (wm_writer){.data = wm_alloc(n + 1), .cap = n + 1}; }
-
-static void wm__repeat(wm_writer *w, char c, size_t n) {
-  while (n-- > 0) wm__append(w, &c, 1);
-}
-
-static void wm__fold(wm_writer *w, size_t blanks) { wm__repeat(w, blanks == 0 ? ' ' : '\n', blanks == 0 ? 1 : blanks); }
-
-static wm_meta *wm__plain(struct wm__front *p, size_t indent, size_t column) {
-  wm_meta *v = wm__new_meta(p, WM_TEXT);
-  bool commented;
-  wm_str text = wm__uncomment(wm__from(p->lines[p->at].text, column), &commented);
-  bool strange = wm__beginning(p, text);
-  if (!strange && wm__colon(text)) {
-    strange = true;
-    if (!p->lenient) wm__wrong_at(p, p->at, "a text with \": \" in it needs quotes");
-  }
-  wm_writer out = wm__room(text.len + 64);
-  wm__append(&out, text.data, text.len);
-  p->at++;
-  for (size_t blanks = 0; !commented && p->at < p->len; p->at++) {
-    const struct wm__line *l = &p->lines[p->at];
-    wm_str more = wm_trim(l->text, " \t");
-    if (more.len == 0) {
-      blanks++;
-      continue;
-    }
-    if (l->indent <= indent || more.data[0] == '#') break;
-    more = wm__uncomment(more, &commented);
-    if (wm__colon(more)) {
-      wm__wrong_at(p, p->at, "this belongs to the text above, but looks like a key; put the text into quotes");
-    }
-    wm__fold(&out, blanks);
-    wm__append(&out, more.data, more.len);
-    blanks = 0;
-  }
-  wm__set_plain(v, wm_written(&out), strange);
-  return v;
-}
-
-/* wm__closing returns where the quote is that closes a text, or its length. */
-static size_t wm__closing(wm_str text, char quote) {
-  for (size_t i = 0; i < text.len; i++) {
-    char c = text.data[i];
-    if (c == '\\' && quote == '"') {
-      i++;
-    } else if (c == quote && quote == '\'' && i + 1 < text.len && text.data[i + 1] == '\'') {
-      i++;
-    } else if (c == quote) {
-      return i;
-    }
-  }
-  return text.len;
-}
-
-/* wm__ends reports whether only a comment stands in what is left of a line. */
-static bool wm__ends(wm_str rest) {
-  wm_str text = wm_trim(rest, " \t");
-  return text.len == 0 || (text.data[0] == '#' && wm__blank(rest.data[0]));
-}
-
-static bool wm__followed(wm_str text) {
-  size_t end = wm__closing(wm__from(text, 1), text.data[0]) + 2;
-  return end < text.len && !wm__ends(wm__from(text, end));
-}
-
-/* wm__escaped reads what stands behind a backslash; 0 for what isn't read. */
-static size_t wm__escaped(wm_str text, int32_t *r) {
-  int64_t code = 0;
-  if (text.len == 0) return 0;
-  char c = text.data[0];
-  *r = c == 'n' ? '\n' : c == 't' ? '\t' : c == 'r' ? '\r' : c;
-  if (wm__among(c, "\"\\/ntr")) return 1;
-  size_t digits = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;
-  if (digits == 0 || text.len <= digits) return 0;
-  for (size_t i = 1; i <= digits; i++) {
-    char d = text.data[i], lower = (char)(d | 0x20);
-    int digit = d >= '0' && d <= '9' ? d - '0' : lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-    if (digit < 0) return 0;
-    code = code << 4 | digit;
-  }
-  if (code == 0 || code == 0xfffd || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) return 0;
-  *r = (int32_t)code;
-  return digits + 1;
-}
-
-/* wm__unquote writes what stands between quotes. */
-static void wm__unquote(struct wm__front *p, wm_writer *out, wm_str text, char quote) {
-  for (size_t i = 0; i < text.len; i++) {
-    if (text.data[i] == '\\' && quote == '"') {
-      char utf8[4];
-      int32_t r = 0;
-      size_t n = wm__escaped(wm__from(text, i + 1), &r);
-      if (n == 0) {
-        wm__wrong_at(p, p->at, "an escape that isn't known; in single quotes a backslash is just that");
-        return;
+  for (const wm_json *m = said->child; m != NULL; m = m->next) {
+    int64_t line = 0;
+    if (wm_equal(m->key, "kind")) {
+      for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (wm_equal(m->text, kinds[i])) v->type = types[i];
       }
-      wm__append(out, utf8, wm__encode(r, utf8));
-      i += n;
-      continue;
+    } else if (wm_equal(m->key, "line")) {
+      if (wm_integer(m, &line)) v->line = (int)line;
+    } else if (wm_equal(m->key, "text")) {
+      v->text = m->text;
+    } else if (wm_equal(m->key, "key")) {
+      v->key = m->text;
+    } else if (wm_equal(m->key, "items")) {
+      for (const wm_json *item = m->child; item != NULL; item = item->next) {
+        wm_meta *next = wm__meta(item);
+        if (last == NULL) {
+          v->child = next;
+        } else {
+          last->next = next;
+        }
+        last = next;
+      }
     }
-    wm__append(out, text.data + i, 1);
-    if (text.data[i] == '\'' && quote == '\'') i++; /* of two */
   }
-}
-
-static wm_str wm__quoted(struct wm__front *p, size_t indent, size_t column) {
-  size_t first = p->at;
-  wm_str rest = wm__from(p->lines[p->at].text, column);
-  char quote = rest.data[0];
-  rest = wm__from(rest, 1);
-  wm_writer out = wm__room(rest.len + 64);
-  for (;;) {
-    size_t blanks = 0, end = wm__closing(rest, quote);
-    if (end < rest.len) {
-      wm__unquote(p, &out, (wm_str){rest.data, end}, quote);
-      if (!wm__ends(wm__from(rest, end + 1))) wm__wrong_at(p, p->at, "something stands behind the closing quote");
-      p->at++;
-      return wm_copy(wm_written(&out));
-    }
-    wm__unquote(p, &out, wm__right(rest), quote);
-    for (p->at++; p->at < p->len && wm_trim(p->lines[p->at].text, " \t").len == 0; p->at++) blanks++;
-    if (p->at == p->len || p->lines[p->at].indent <= indent) {
-      wm__wrong_at(p, first, "the quote isn't closed");
-      return (wm_str){"", 0};
-    }
-    wm__fold(&out, blanks);
-    rest = wm__left(p->lines[p->at].text, " \t");
-  }
-}
-
-/* wm__margin returns the indentation of a text below | or >; 0 when there is
- * none. */
-static size_t wm__margin(struct wm__front *p, size_t indent) {
-  size_t longest = 0;
-  for (size_t at = p->at; at < p->len; at++) {
-    const struct wm__line *l = &p->lines[at];
-    if (l->indent == l->text.len) {
-      if (l->indent > longest) longest = l->indent;
-      continue;
-    }
-    if (l->indent <= indent) return 0;
-    if (l->indent < longest) return wm__wrong_at(p, at, "a blank line above is indented more than this"), (size_t)0;
-    if (l->text.data[l->indent] == '\t') return wm__wrong_at(p, at, wm__tab), (size_t)0;
-    return l->indent;
-  }
-  return 0;
-}
-
-static wm_str wm__block(struct wm__front *p, size_t indent, wm_str header) {
-  wm_writer out = wm__room(64);
-  wm_str rest = wm__from(header, 1);
-  bool folded = header.data[0] == '>', started = false, above = false;
-  char chomp = '\0';
-  if (rest.len > 0 && wm__among(rest.data[0], "+-")) {
-    chomp = rest.data[0];
-    rest = wm__from(rest, 1);
-  }
-  if (!wm__ends(rest)) wm__wrong_key(p, p->at, "behind ", (wm_str){header.data, 1}, " nothing but + or - is read");
-  p->at++;
-  size_t margin = wm__margin(p, indent), blanks = 0;
-  for (; p->at < p->len; p->at++) {
-    const struct wm__line *l = &p->lines[p->at];
-    if (l->indent == l->text.len && (margin == 0 || l->indent <= margin)) {
-      blanks++;
-      continue;
-    }
-    if (margin == 0 || l->indent < margin) break;
-    wm_str text = wm__from(l->text, margin);
-    bool indented = wm__blank(text.data[0]);
-    if (started && folded && !above && !indented) {
-      wm__fold(&out, blanks);
-    } else {
-      wm__repeat(&out, '\n', blanks + (started ? 1 : 0));
-    }
-    wm__append(&out, text.data, text.len);
-    started = true;
-    above = indented;
-    blanks = 0;
-  }
-  if (started && chomp != '-') wm__repeat(&out, '\n', 1);
-  if (chomp == '+') wm__repeat(&out, '\n', blanks);
-  return wm_copy(wm_written(&out));
-}
-
-/* ---- Lists and maps ---- */
-
-/* wm__chain_up puts a value at the end of its parent's chain. */
-static void wm__chain_up(wm_meta *parent, wm_meta **last, wm_meta *v) {
-  if (*last == NULL) {
-    parent->child = v;
-  } else {
-    (*last)->next = v;
-  }
-  *last = v;
-}
-
-static size_t wm__plain_key(wm_str s) {
-  size_t i = 0;
-  for (; i < s.len; i++) {
-    char c = s.data[i];
-    bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || wm__among(c, "_$./");
-    if (!word && (c != '-' || i == 0)) break;
-  }
-  return i;
-}
-
-/* wm__key returns the length of the key with its colon that a text begins with,
- * or 0. A blank follows the colon, except behind quotes in braces, as in JSON. */
-static size_t wm__key(struct wm__front *p, wm_str text, bool braces, wm_str *key) {
-  bool quoted = wm__among(text.data[0], "\"'");
-  size_t n = quoted ? wm__closing(wm__from(text, 1), text.data[0]) + 2 : wm__plain_key(text);
-  if (n == 0 || n >= text.len || text.data[n] != ':') return 0;
-  *key = quoted ? (wm_str){text.data + 1, n - 2} : (wm_str){text.data, n};
-  for (size_t i = 0; quoted && i < key->len; i++) {
-    if (key->data[i] == text.data[0] || key->data[i] == '\\') return 0;
-  }
-  if (n + 1 < text.len && !wm__blank(text.data[n + 1]) && !(quoted && braces)) return 0;
-  if (!quoted && wm__plain_type(*key) != WM_TEXT) {
-    wm__wrong_key(p, p->at, "the key ", *key, " needs quotes: it isn't a text to every version of YAML");
-  }
-  return n + 1;
-}
-
-static bool wm__item(wm_str s) { return s.len > 0 && s.data[0] == '-' && (s.len == 1 || wm__blank(s.data[1])); }
-
-/* wm__check_key refuses a key that can't be added to a map. */
-static void wm__check_key(struct wm__front *p, const wm_meta *map, wm_str key) {
-  size_t n = 0;
-  bool twice = false;
-  for (const wm_meta *m = map->child; m != NULL; m = m->next, n++) twice = twice || wm__same(m->key, key);
-  if (key.len > WM__MAX_KEY) wm__wrong_at(p, p->at, "a key of more than 128 bytes");
-  if (n >= WM__MAX_KEYS) wm__wrong_at(p, p->at, "more than 256 keys");
-  if (twice) wm__wrong_key(p, p->at, "the key ", key, " stands twice");
-}
-
-static wm_meta *wm__list_of(struct wm__front *p, size_t indent, int depth);
-static wm_meta *wm__map_of(struct wm__front *p, size_t indent, int depth);
-static wm_meta *wm__flow(struct wm__front *p, size_t column, int depth);
-static bool wm__brackets_in_text(wm_str text);
-
-static wm_meta *wm__scalar(struct wm__front *p, size_t indent, size_t column, int depth) {
-  wm_str text = wm__from(p->lines[p->at].text, column);
-  char c = text.data[0];
-  bool plain = p->lenient && ((wm__among(c, "\"'") && wm__followed(text)) || (wm__among(c, "[{") && wm__brackets_in_text(text)));
-  if (plain || !wm__among(c, "|>\"'[{")) return wm__plain(p, indent, column);
-  if (wm__among(c, "[{")) return wm__flow(p, column, depth + 1);
-  wm_meta *v = wm__new_meta(p, WM_TEXT);
-  v->text = wm__among(c, "|>") ? wm__block(p, indent, text) : wm__quoted(p, indent, column);
   return v;
-}
-
-/* wm__node reads what begins on the next line. */
-static wm_meta *wm__node(struct wm__front *p, size_t parent, int depth) {
-  wm_str key, text = wm__content(p);
-  size_t indent = p->lines[p->at].indent;
-  if (depth > WM__MAX_DEPTH) {
-    wm__wrong_at(p, p->at, "more than 32 levels");
-  } else if (text.data[0] == '\t') {
-    wm__wrong_at(p, p->at, wm__tab);
-  } else if (wm__item(text)) {
-    return wm__list_of(p, indent, depth);
-  } else if (wm__key(p, text, false, &key) > 0) {
-    return wm__map_of(p, indent, depth);
-  } else {
-    return wm__scalar(p, parent, indent, depth);
-  }
-  return wm__new_meta(p, WM_NOTHING);
-}
-
-/* wm__behind reads what stands behind a key or a dash, from a column of the line
- * on, or below it. */
-static wm_meta *wm__behind(struct wm__front *p, size_t indent, size_t column, int depth, bool of_key) {
-  wm_str text = p->lines[p->at].text, rest = wm__left(wm__from(text, column), " \t");
-  if (rest.len > 0 && rest.data[0] != '#') return wm__scalar(p, indent, text.len - rest.len, depth);
-  wm_meta *nothing = wm__new_meta(p, WM_NOTHING);
-  p->at++;
-  if (!wm__next_line(p)) return nothing;
-  size_t next = p->lines[p->at].indent;
-  if (next > indent) return wm__node(p, indent, depth + 1);
-  if (of_key && next == indent && wm__item(wm__content(p))) return wm__list_of(p, indent, depth + 1);
-  return nothing;
-}
-
-/* wm__end_level refuses a line that is indented more than what is above it. */
-static void wm__end_level(struct wm__front *p, size_t indent) {
-  if (p->error == NULL && wm__next_line(p) && p->lines[p->at].indent > indent) wm__wrong_at(p, p->at, wm__level);
-}
-
-static const char *wm__not_key(wm_str text) {
-  size_t n = wm__plain_key(text);
-  if (text.data[0] == '\t') return wm__tab;
-  if (wm__item(text)) return "an item of a list where a key should be";
-  if (n > 0 && n < text.len && text.data[n] == ':') return "a blank is missing behind the colon";
-  return "this is neither \"key: value\" nor \"- item\"";
-}
-
-static wm_meta *wm__map_of(struct wm__front *p, size_t indent, int depth) {
-  wm_meta *v = wm__new_meta(p, WM_MEMBERS);
-  wm_meta *last = NULL;
-  while (p->error == NULL && wm__next_line(p) && p->lines[p->at].indent == indent) {
-    wm_str key, text = wm__content(p);
-    wm__count_value(p);
-    size_t n = wm__key(p, text, false, &key);
-    if (n == 0) {
-      wm__wrong_at(p, p->at, wm__not_key(text));
-      break;
-    }
-    wm__check_key(p, v, key);
-    wm_meta *value = wm__behind(p, indent, indent + n, depth, true);
-    value->key = wm_copy(key);
-    wm__chain_up(v, &last, value);
-  }
-  wm__end_level(p, indent);
-  return v;
-}
-
-static wm_meta *wm__item_of(struct wm__front *p, size_t indent, int depth) {
-  struct wm__line *l = &p->lines[p->at];
-  wm_str key, rest = wm__left(wm__from(l->text, indent + 1), " ");
-  if (rest.len > 0 && rest.data[0] == '\t') {
-    wm__wrong_at(p, p->at, wm__tab);
-    return wm__new_meta(p, WM_NOTHING);
-  }
-  if (rest.len > 0 && rest.data[0] != '#' && (wm__key(p, rest, false, &key) > 0 || wm__item(rest))) {
-    l->indent = l->text.len - rest.len;
-    return wm__node(p, indent, depth + 1);
-  }
-  return wm__behind(p, indent, indent + 1, depth, false);
-}
-
-static wm_meta *wm__list_of(struct wm__front *p, size_t indent, int depth) {
-  wm_meta *v = wm__new_meta(p, WM_ITEMS);
-  wm_meta *last = NULL;
-  if (depth > WM__MAX_DEPTH) wm__wrong_at(p, p->at, "more than 32 levels");
-  while (p->error == NULL && wm__next_line(p) && p->lines[p->at].indent == indent && wm__item(wm__content(p))) {
-    wm__count_value(p);
-    wm__chain_up(v, &last, wm__item_of(p, indent, depth));
-  }
-  wm__end_level(p, indent);
-  return v;
-}
-
-/* ---- Brackets ---- */
-
-struct wm__flow {
-  struct wm__front *p;
-  size_t first, column; /* where the brackets begin, and the next character is */
-};
-
-static wm_str wm__flow_rest(const struct wm__flow *f) { return wm__from(f->p->lines[f->p->at].text, f->column); }
-
-/* wm__flow_next goes to the next character that is neither blank nor of a
- * comment; 0 after an error. */
-static char wm__flow_next(struct wm__flow *f) {
-  while (f->p->error == NULL) {
-    wm_str line = f->p->lines[f->p->at].text, text = wm__left(wm__flow_rest(f), " \t");
-    f->column = line.len - text.len;
-    if (text.len > 0 && (text.data[0] != '#' || (f->column > 0 && !wm__blank(line.data[f->column - 1])))) return text.data[0];
-    if (f->p->at + 1 == f->p->len) {
-      wm__wrong_at(f->p, f->first, "the bracket isn't closed");
-      break;
-    }
-    f->p->at++;
-    f->column = 0;
-  }
-  return '\0';
-}
-
-static wm_meta *wm__flow_plain(struct wm__flow *f) {
-  wm_meta *v = wm__new_meta(f->p, WM_TEXT);
-  wm_str text = wm__flow_rest(f);
-  bool commented;
-  for (size_t i = 0; i < text.len; i++) {
-    if (wm__among(text.data[i], ",[]{}")) text.len = i;
-  }
-  if (text.len == 0) {
-    wm__wrong_at(f->p, f->p->at, "a value is missing");
-    return v;
-  }
-  wm_str plain = wm__uncomment(text, &commented);
-  f->column = commented ? f->p->lines[f->p->at].text.len : f->column + text.len;
-  bool strange = wm__beginning(f->p, plain);
-  if (wm__colon(plain)) wm__wrong_at(f->p, f->p->at, "a text with \": \" in it needs quotes");
-  wm__set_plain(v, plain, strange);
-  return v;
-}
-
-static wm_meta *wm__flow_quoted(struct wm__flow *f) {
-  wm_meta *v = wm__new_meta(f->p, WM_TEXT);
-  wm_str text = wm__flow_rest(f);
-  size_t end = wm__closing(wm__from(text, 1), text.data[0]) + 1;
-  if (end >= text.len) {
-    wm__wrong_at(f->p, f->p->at, "the quote isn't closed on its line");
-    return v;
-  }
-  wm_writer out = wm__room(end);
-  wm__unquote(f->p, &out, (wm_str){text.data + 1, end - 1}, text.data[0]);
-  f->column += end + 1;
-  v->text = wm_copy(wm_written(&out));
-  return v;
-}
-
-static wm_meta *wm__flow_value(struct wm__flow *f, int depth);
-
-/* wm__flow_member reads a key with its value. */
-static wm_meta *wm__flow_member(struct wm__flow *f, const wm_meta *map, int depth) {
-  wm_str key = {"", 0};
-  size_t n = wm__key(f->p, wm__flow_rest(f), true, &key);
-  if (n == 0) wm__wrong_at(f->p, f->p->at, "in braces \"key: value\" is needed");
-  wm__check_key(f->p, map, key);
-  f->column += n;
-  wm_meta *v = wm__new_meta(f->p, WM_NOTHING);
-  char c = wm__flow_next(f);
-  if (c != '\0' && c != ',' && c != '}') v = wm__flow_value(f, depth + 1);
-  v->key = wm_copy(key);
-  return v;
-}
-
-static wm_meta *wm__flow_value(struct wm__flow *f, int depth) {
-  char c = depth > WM__MAX_DEPTH ? '\0' : wm__flow_next(f), end = c == '[' ? ']' : '}';
-  if (depth > WM__MAX_DEPTH) wm__wrong_at(f->p, f->p->at, "more than 32 levels");
-  if (c == '\0') return wm__new_meta(f->p, WM_NOTHING);
-  if (c == '"' || c == '\'') return wm__flow_quoted(f);
-  if (c != '[' && c != '{') return wm__flow_plain(f);
-  wm_meta *v = wm__new_meta(f->p, c == '[' ? WM_ITEMS : WM_MEMBERS);
-  wm_meta *last = NULL;
-  f->column++;
-  for (c = wm__flow_next(f); c != '\0' && c != end; c = wm__flow_next(f)) {
-    wm__count_value(f->p);
-    wm__chain_up(v, &last, end == ']' ? wm__flow_value(f, depth + 1) : wm__flow_member(f, v, depth));
-    c = wm__flow_next(f);
-    if (c == ',') {
-      f->column++;
-    } else if (c != end) {
-      wm__wrong_at(f->p, f->p->at, end == ']' ? "a comma or ] is missing" : "a comma or } is missing");
-    }
-  }
-  if (f->p->error == NULL) f->column++;
-  return v;
-}
-
-static wm_meta *wm__flow(struct wm__front *p, size_t column, int depth) {
-  struct wm__flow f = {p, p->at, column};
-  wm_meta *v = wm__flow_value(&f, depth);
-  if (p->error == NULL && !wm__ends(wm__flow_rest(&f))) wm__wrong_at(p, p->at, "something stands behind the closing bracket");
-  p->at++;
-  return v;
-}
-
-/* wm__brackets_in_text reports whether a text goes on behind the bracket that
- * closes its first one, as in "[ab]*.ts": it is no list then. */
-static bool wm__brackets_in_text(wm_str text) {
-  int depth = 0;
-  for (size_t i = 0; i < text.len; i++) {
-    char c = text.data[i];
-    if (c == '[' || c == '{') depth++;
-    if ((c == ']' || c == '}') && --depth == 0) return !wm__ends(wm__from(text, i + 1));
-  }
-  return false;
 }
 
 const wm_meta *wm_parse_meta(wm_str block, bool lenient, const char **error) {
-  struct wm__front p = {.lenient = lenient};
-  wm__cut_lines(&p, block);
-  wm_meta *v = wm__new_meta(&p, WM_MEMBERS);
-  v->line = WM__FIRST_LINE;
-  if (p.error == NULL && wm__next_line(&p)) v = wm__map_of(&p, p.lines[p.at].indent, 1);
-  if (p.error == NULL && wm__next_line(&p)) wm__wrong_at(&p, p.at, wm__level);
-  if (error != NULL) *error = p.error;
-  return p.error == NULL ? v : NULL;
+  const wm_json *said = NULL;
+  const char *wrong = wm__read_meta(block, lenient, &said);
+  if (error != NULL) *error = wrong;
+  return wrong == NULL ? wm__meta(said) : NULL;
 }
 
 const wm_meta *wm_meta_get(const wm_meta *map, const char *key) {
@@ -2067,6 +1443,11 @@ WM__KERNEL(log_debug) void wm__log_debug(uint64_t offset);
 WM__KERNEL(log_info) void wm__log_info(uint64_t offset);
 WM__KERNEL(log_warn) void wm__log_warn(uint64_t offset);
 WM__KERNEL(log_error) void wm__log_error(uint64_t offset);
+WM__KERNEL(length) uint64_t wm__length(uint64_t offset);
+WM__KERNEL(load_u8) uint32_t wm__load_u8(uint64_t offset);
+WM__KERNEL(load_u64) uint64_t wm__load_u64(uint64_t offset);
+WM__KERNEL(free) void wm__free(uint64_t offset);
+__attribute__((import_module("extism:host/user"), import_name("front_matter"))) uint64_t wm__host_front_matter(uint64_t block, uint64_t lenient);
 
 /* Bytes cross the border eight at a time, little-endian on both sides. */
 static wm_str wm__input(void) {
@@ -2092,6 +1473,22 @@ static uint64_t wm__store(wm_str s) {
   }
   for (; i < s.len; i++) wm__store_u8(block + i, (unsigned char)s.data[i]);
   return block;
+}
+
+static const char *wm__read_meta(wm_str block, bool lenient, const wm_json **out) {
+  uint64_t asked = wm__store(block), answer = wm__host_front_matter(asked, lenient), length = wm__length(answer), i = 0;
+  char *data = wm_alloc((size_t)length + 1);
+  for (; i + 8 <= length; i += 8) {
+    uint64_t word = wm__load_u64(answer + i);
+    memcpy(data + i, &word, 8);
+  }
+  for (; i < length; i++) data[i] = (char)wm__load_u8(answer + i);
+  if (asked != 0) wm__free(asked);
+  wm__free(answer);
+  const wm_json *said = wm_parse((wm_str){data, (size_t)length});
+  const wm_json *error = said == NULL ? NULL : wm_get(said, "error");
+  *out = said;
+  return said == NULL ? "the host doesn't say what is in the front matter" : error == NULL ? NULL : error->text.data;
 }
 
 static int32_t wm__finish(bool ok, wm_str answer) {
@@ -2128,6 +1525,11 @@ void wm_log(wm_level level, const char *line) {
 }
 
 #else
+
+static const char *wm__read_meta(wm_str block, bool lenient, const wm_json **out) {
+  (void)block, (void)lenient, (void)out;
+  return "front matter is read by the host, which there isn't outside of a sandbox";
+}
 
 void wm_log(wm_level level, const char *line) {
   static const char *const names[] = {"trace", "debug", "info", "warn", "error"};

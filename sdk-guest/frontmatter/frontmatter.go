@@ -19,8 +19,8 @@
 // Nothing panics. Time and memory are proportional to the block, which has at
 // most 64 KiB, 2048 values, 32 levels and 256 keys in a map.
 //
-// The C and AssemblyScript kits have the same reader, and package
-// frontmattertest what all of them must make of some blocks.
+// Guests in other languages have a host read it, which answers with JSON. Package
+// frontmattertest has what must come of some blocks, in every language.
 //
 // # Concurrency
 //

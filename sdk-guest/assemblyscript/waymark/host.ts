@@ -12,6 +12,9 @@ export declare function fs_list(path: u64): u64;
 @external("extism:host/user", "fs_stat")
 export declare function fs_stat(path: u64): u64;
 // @ts-ignore: decorator
+@external("extism:host/user", "front_matter")
+export declare function front_matter(block: u64, lenient: u64): u64;
+// @ts-ignore: decorator
 @external("extism:host/env", "error_get")
 export declare function error_get(): u64;
 

@@ -1,5 +1,5 @@
 // The AssemblyScript kit for Waymark resolvers: the vocabulary of the Go SDK,
-// over @extism/as-pdk and the host functions fs_read, fs_list and fs_stat.
+// over @extism/as-pdk and the host functions fs_read, fs_list, fs_stat and front_matter.
 //
 // A resolver is a function from a Request to a Response:
 //

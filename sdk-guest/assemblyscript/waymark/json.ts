@@ -62,6 +62,35 @@ export function parseJSON(text: string): JsonResult {
 // MAX_DEPTH bounds nesting, as the ABI does for guests.
 const MAX_DEPTH: i32 = 512;
 
+// Builder makes a text of many parts: putting them together one by one would copy what
+// there is each time.
+class Builder {
+  private units: StaticArray<u16> = new StaticArray<u16>(32);
+  private size: i32 = 0;
+
+  add(s: string, from: i32, to: i32): void {
+    this.grow(to - from);
+    memory.copy(changetype<usize>(this.units) + (<usize>this.size << 1), changetype<usize>(s) + (<usize>from << 1), <usize>(to - from) << 1);
+    this.size += to - from;
+  }
+
+  unit(c: u16): void {
+    this.grow(1);
+    this.units[this.size++] = c;
+  }
+
+  private grow(n: i32): void {
+    if (this.size + n <= this.units.length) return;
+    const more = new StaticArray<u16>(max(this.size + n, 2 * this.units.length));
+    memory.copy(changetype<usize>(more), changetype<usize>(this.units), <usize>this.size << 1);
+    this.units = more;
+  }
+
+  toString(): string {
+    return String.UTF16.decodeUnsafe(changetype<usize>(this.units), <usize>this.size << 1);
+  }
+}
+
 class Parser {
   at: i32 = 0;
   error: string = "";
@@ -177,7 +206,7 @@ class Parser {
 
   private string(): string {
     this.at++;
-    let out = "";
+    const out = new Builder();
     let start = this.at;
     for (let c = this.next(); c != 0x22; c = this.next()) {
       if (c < 0x20) return this.bad("a string that doesn't end, or a control character in it");
@@ -185,16 +214,17 @@ class Parser {
         this.at++;
         continue;
       }
-      out += this.text.substring(start, this.at);
+      out.add(this.text, start, this.at);
       this.at++;
       const unit = this.escape();
       if (unit < 0) return this.bad("an unknown escape");
-      out += String.fromCharCode(unit);
+      out.unit(<u16>unit);
       start = this.at;
     }
-    out += this.text.substring(start, this.at);
+    out.add(this.text, start, this.at);
     this.at++;
-    return paired(out) ? out : this.bad("half of a surrogate pair");
+    const text = out.toString();
+    return paired(text) ? text : this.bad("half of a surrogate pair");
   }
 
   private bad(what: string): string {

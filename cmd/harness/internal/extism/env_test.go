@@ -37,6 +37,7 @@ var convention = map[string]string{
 var user = map[string]string{
 	"fs_read": "(param i64 i64 i64) (result i64)", "fs_list": "(param i64) (result i64)", "fs_stat": "(param i64) (result i64)",
 	"memo_begin": "(param i64) (result i64)", "memo_end": "(param i64)", "block_copy": "(param i64 i64 i64)",
+	"front_matter": "(param i64 i64) (result i64)",
 }
 
 // seen is all that a run shows of itself: what its calls gave, as hexadecimal
@@ -565,9 +566,9 @@ func (s *script) failures() {
 }
 
 func (s *script) fsJSON() {
-	names := []string{"a.txt", ".", "none", "long.txt"}
+	names := []string{"a.txt", ".", "none", "long.txt", "a: b", ""}
 	s.add("(local.set $t %s)", s.text([]byte(names[s.rand.IntN(len(names))])))
-	s.add("(local.set $r (call $fs_%s (local.get $t)))", []string{"list", "stat"}[s.rand.IntN(2)])
+	s.add("(local.set $r (call $%s))", []string{"fs_list (local.get $t)", "fs_stat (local.get $t)", "front_matter (local.get $t) (i64.const 1)"}[s.rand.IntN(3)])
 	s.room -= 500
 	s.see("length of the JSON", "(call $length (local.get $r))")
 	s.see("sum of it", "(call $sum (local.get $r))")

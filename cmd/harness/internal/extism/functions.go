@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"waymark/host/vfs"
+	"waymark/sdk-guest/frontmatter"
 )
 
 // functions are those of extism:host/user: abi/ABI.md, "Files" and "Units".
@@ -39,6 +40,9 @@ func functions() []sdk.HostFunction {
 		function("fs_read", 3, true, fsRead),
 		function("fs_list", 1, true, asJSON(fsList)),
 		function("fs_stat", 1, true, asJSON(fsStat)),
+		function("front_matter", 2, true, func(_ context.Context, p *sdk.CurrentPlugin, args []uint64) uint64 {
+			return put(p, frontmatter.JSON(bytesOf(p, args[0]), frontmatter.Options{Lenient: args[1] != 0}))
+		}),
 		function("memo_begin", 1, true, memoBegin),
 		function("memo_end", 1, false, memoEnd),
 		function("block_copy", 3, false, blockCopy),

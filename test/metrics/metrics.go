@@ -12,6 +12,7 @@
 package metrics
 
 import (
+	"bytes"
 	"go/ast"
 	"go/parser"
 	"go/scanner"
@@ -66,6 +67,55 @@ type codeLine struct {
 	file int // lines of different files are never one run
 }
 
+// Other are the lines of what is no Go that people write, with comments and blanks.
+type Other struct {
+	Generated int `json:"generated"` // Go that says so
+	OpenAPI   int `json:"openapi"`   // the documents of the APIs
+	Kits      int `json:"kits"`      // C and AssemblyScript that resolvers are made with
+}
+
+// CountOther counts them below a directory.
+func CountOther(root string) (o Other, err error) {
+	err = filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		base := entry.Name()
+		if entry.IsDir() {
+			if name != root && (base == "testdata" || base == "node_modules" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_")) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !entry.Type().IsRegular() {
+			return nil
+		}
+		rel, err := filepath.Rel(root, name)
+		if err != nil {
+			return err
+		}
+		kit := strings.HasPrefix(filepath.ToSlash(rel), "sdk-guest/") && (strings.HasSuffix(base, ".h") || strings.HasSuffix(base, ".ts"))
+		if !kit && base != "openapi.json" && filepath.Ext(base) != ".go" {
+			return nil
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		lines := bytes.Count(text, []byte("\n"))
+		switch {
+		case kit:
+			o.Kits += lines
+		case base == "openapi.json":
+			o.OpenAPI += lines
+		case bytes.HasPrefix(text, []byte("// Code generated ")), bytes.Contains(text[:min(len(text), 8<<10)], []byte("\n// Code generated ")):
+			o.Generated += lines
+		}
+		return nil
+	})
+	return o, err
+}
+
 // Count reads the tree below root, which is a module named module.
 func Count(root, module string) ([]Package, error) {
 	byPath := map[string]*Package{}
@@ -75,7 +125,7 @@ func Count(root, module string) ([]Package, error) {
 		case err != nil:
 			return err
 		case entry.IsDir():
-			if base := entry.Name(); name != root && (base == "testdata" || base == "node_modules" || strings.HasPrefix(base, ".")) {
+			if base := entry.Name(); name != root && (base == "testdata" || base == "node_modules" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_")) {
 				return fs.SkipDir
 			}
 			return nil

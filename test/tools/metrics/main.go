@@ -68,6 +68,13 @@ func run(w io.Writer, dirs []string, asJSON bool) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
+	for i, dir := range dirs {
+		other, err := metrics.CountOther(dir)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "%s: %d lines generated, %d of OpenAPI by hand, %d of kits in C and AssemblyScript\n", dirs[i], other.Generated, other.OpenAPI, other.Kits)
+	}
 	sum, _ := metrics.Total(last)
 	for _, line := range sum.Upward {
 		fmt.Fprintln(w, "upward:", line)

@@ -252,7 +252,8 @@ func (rt *Router) refuse(c *Call, err error) {
 		header.Set("Connection", "close")
 		fallthrough
 	case http.StatusTooManyRequests:
-		header.Set("Retry-After", strconv.Itoa(rt.opts.RetryAfter))
+		seconds := int((e.RetryAfter + time.Second - 1) / time.Second)
+		header.Set("Retry-After", strconv.Itoa(cmp.Or(seconds, rt.opts.RetryAfter)))
 	}
 	_ = c.JSON(e.Code, e) // two strings can always be encoded
 }

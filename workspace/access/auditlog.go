@@ -104,14 +104,15 @@ func (l *Log) Admit(token string) (done func(), err error) {
 		clear(l.calls)
 	}
 	if token != ControlID && l.calls[token] >= maxPerMinute {
-		return nil, &problem.Error{Code: http.StatusTooManyRequests, Message: "this token has done enough for a minute",
-			Detail: fmt.Sprintf("a token acts %d times a minute at most, so that the audit log has all of it: go on in %d s", maxPerMinute, int(time.Until(l.minute.Add(time.Minute))/time.Second)+1)}
+		wait := (time.Until(l.minute.Add(time.Minute)) + time.Second - 1).Truncate(time.Second)
+		return nil, &problem.Error{Code: http.StatusTooManyRequests, Message: "this token has done enough for a minute", RetryAfter: wait,
+			Detail: fmt.Sprintf("a token acts %d times a minute at most, so that the audit log has all of it: go on in %s", maxPerMinute, wait)}
 	}
 	for _, r := range []*ring{&l.owner, &l.acts} {
 		if err := r.reserve(int64(l.underWay+1) * maxLine); err != nil {
 			l.tell(err)
 			return nil, &problem.Error{Code: http.StatusServiceUnavailable, Message: "the audit log can't be written, and nothing is done without it",
-				Detail: "in the agent's state directory: " + plain(err)}
+				RetryAfter: time.Minute, Detail: "in the agent's state directory: " + plain(err)}
 		}
 	}
 	l.calls[token]++

@@ -237,7 +237,8 @@ func TestAdmit(t *testing.T) {
 			if i >= 600 {
 				want = http.StatusTooManyRequests
 			}
-			if code, said := call(minted.Secret, "POST", "/act"); code != want {
+			code, said := call(minted.Secret, "POST", "/act")
+			if code != want || code != http.StatusOK && !strings.HasSuffix(said, "60") {
 				t.Fatalf("call %d: %d %s", i, code, said)
 			}
 		}

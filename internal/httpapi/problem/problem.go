@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"time"
 )
 
 // Error is the body of every answer that isn't a success, and what a client
@@ -21,6 +22,8 @@ type Error struct {
 	See string `json:"see,omitempty"`
 	// Code is the HTTP status. It isn't part of the body.
 	Code int `json:"-"`
+	// RetryAfter is when to come again, with 429 and 503; 0 is the router's own.
+	RetryAfter time.Duration `json:"-"`
 }
 
 // Error implements error.

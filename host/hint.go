@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"waymark/internal/notify"
 )
 
 // maxHinted bounds the paths that wait for a refresh: from there on everything is
@@ -15,7 +16,7 @@ const maxHinted = 64
 // hints are paths of which somebody knows that they have changed, and that a
 // refresh hasn't taken yet.
 type hints struct {
-	wake chan struct{} // holds a token while there are some
+	wake notify.Wake // holds a token while there are some
 
 	mu      sync.Mutex // guards pending
 	pending scope
@@ -36,10 +37,7 @@ func (h *Host) Hint(paths ...string) {
 		p.all, p.paths = true, nil
 	}
 	h.hints.mu.Unlock()
-	select {
-	case h.hints.wake <- struct{}{}:
-	default: // there is one already
-	}
+	h.hints.wake.Set()
 }
 
 // followHints refreshes what was hinted at, until ctx ends.

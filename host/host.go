@@ -11,6 +11,7 @@ import (
 	"waymark/host/push"
 	"waymark/host/resolve"
 	"waymark/host/watch"
+	"waymark/internal/notify"
 	"waymark/internal/turn"
 	"waymark/snapshot"
 )
@@ -34,7 +35,7 @@ type Host struct {
 	hold      gate // of the first snapshot
 	unchecked unchecked
 	postponed postponed
-	unsaved   chan struct{} // holds a token while there are memos to save
+	unsaved   notify.Wake // holds a token while there are memos to save
 	peer      replaceable[*push.Pusher]
 	watching  replaceable[watch.Options]
 	watcher   replaceable[*watch.Watcher] // nil while nothing is watched
@@ -62,7 +63,7 @@ func New(opts Options) (*Host, error) {
 	opts.setDefaults()
 	h := &Host{
 		opts: opts, log: opts.Logger, config: opts.config(),
-		hold: newGate(), unsaved: make(chan struct{}, 1), logged: map[string]string{}, asking: make(chan struct{}, 1),
+		hold: newGate(), unsaved: notify.NewWake(), logged: map[string]string{}, asking: make(chan struct{}, 1),
 	}
 	for _, spec := range opts.Roots {
 		h.slots = append(h.slots, h.newSlot(spec))
@@ -79,9 +80,9 @@ func New(opts Options) (*Host, error) {
 	if opts.Push != nil {
 		h.peer.set(push.New(*opts.Push))
 	}
-	h.hints.wake = make(chan struct{}, 1)
-	h.unchecked.wake = make(chan struct{}, 1)
-	h.postponed.wake = make(chan struct{}, 1)
+	h.hints.wake = notify.NewWake()
+	h.unchecked.wake = notify.NewWake()
+	h.postponed.wake = notify.NewWake()
 	h.life, h.end = context.WithCancelCause(context.Background())
 	h.turn = turn.New(h.life)
 	h.flights.work, h.flights.life = h.fly, h.life

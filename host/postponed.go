@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"waymark/host/resolve"
+	"waymark/internal/notify"
 )
 
 // How long a refresh waits for dropped-in modules, if nobody has asked for all: at the
@@ -34,7 +35,7 @@ func (h *Host) patience(s scope) resolve.Patience {
 // postponed are the roots in which a module wasn't waited for, and who runs it: a
 // refresh of its own, which ends as soon as another one is wanted.
 type postponed struct {
-	wake chan struct{} // holds a token when there is one, or one may go on
+	wake notify.Wake // holds a token when there is one, or one may go on
 
 	mu     sync.Mutex // guards what follows
 	owners map[string]bool
@@ -62,10 +63,7 @@ func (p *postponed) note(owner string, is bool) {
 
 // tell wakes who runs it. The caller holds mu.
 func (p *postponed) tell() {
-	select {
-	case p.wake <- struct{}{}:
-	default: // it is known already
-	}
+	p.wake.Set()
 }
 
 // yield ends what goes on here, and has nothing begin until done is called.

@@ -229,10 +229,7 @@ func (h *Host) after(s scope, report *Report) {
 		}
 	}
 	if slices.ContainsFunc(report.Checked, func(o resolve.Outcome) bool { return (!o.Reused || o.Rewritten) && o.Err == nil }) {
-		select {
-		case h.unsaved <- struct{}{}:
-		default: // it is known already
-		}
+		h.unsaved.Set()
 	}
 	h.opts.Observe(report)
 }

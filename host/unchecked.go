@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"waymark/host/watch"
+	"waymark/internal/notify"
 )
 
 const (
@@ -21,7 +22,7 @@ const (
 // them was. Events say where to look first; that nothing has changed elsewhere isn't
 // taken from them.
 type unchecked struct {
-	wake chan struct{} // holds a token when there is the first
+	wake notify.Wake // holds a token when there is the first
 
 	mu     sync.Mutex // guards what follows
 	owners map[string]bool
@@ -41,10 +42,7 @@ func (u *unchecked) note(owner string, wholly bool) {
 	}
 	u.owners[owner] = true
 	u.last = time.Now()
-	select {
-	case u.wake <- struct{}{}:
-	default: // there is one already
-	}
+	u.wake.Set()
 }
 
 // waiting returns the roots, and for how long no one was added.

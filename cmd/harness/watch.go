@@ -16,6 +16,7 @@ import (
 	"waymark/cmd/internal/cli"
 	"waymark/host"
 	"waymark/host/watch"
+	"waymark/internal/notify"
 	"waymark/snapshot"
 )
 
@@ -255,22 +256,19 @@ func (w *watching) rebuild(ctx context.Context) error {
 
 // mailbox takes reports without blocking who has them, and keeps their order.
 type mailbox struct {
-	more chan struct{} // holds a token while there are reports
+	more notify.Wake // holds a token while there are reports
 
 	mu   sync.Mutex // guards list
 	list []*host.Report
 }
 
-func newMailbox() *mailbox { return &mailbox{more: make(chan struct{}, 1)} }
+func newMailbox() *mailbox { return &mailbox{more: notify.NewWake()} }
 
 func (m *mailbox) put(r *host.Report) {
 	m.mu.Lock()
 	m.list = append(m.list, r)
 	m.mu.Unlock()
-	select {
-	case m.more <- struct{}{}:
-	default: // it is known already
-	}
+	m.more.Set()
 }
 
 func (m *mailbox) take() []*host.Report {

@@ -9,6 +9,7 @@ import (
 	"waymark/cmd/harness/internal/source"
 	"waymark/host"
 	"waymark/host/watch"
+	"waymark/internal/notify"
 	"waymark/snapshot"
 )
 
@@ -19,14 +20,14 @@ type tester struct {
 	app      *app
 	file     string
 	fixtures *source.Watcher
-	digest   string        // of the version in use; only use looks at it
-	used     atomic.Bool   // there is one
-	again    chan struct{} // holds a token while they are to be run
+	digest   string      // of the version in use; only use looks at it
+	used     atomic.Bool // there is one
+	again    notify.Wake // holds a token while they are to be run
 	results  chan change
 }
 
 func newTester(a *app) *tester {
-	return &tester{app: a, again: make(chan struct{}, 1), results: make(chan change)}
+	return &tester{app: a, again: notify.NewWake(), results: make(chan change)}
 }
 
 // watch sets whose fixtures are meant.
@@ -55,10 +56,7 @@ func (t *tester) use(modules []snapshot.Plugin) {
 }
 
 func (t *tester) wanted() {
-	select {
-	case t.again <- struct{}{}:
-	default: // it is known already
-	}
+	t.again.Set()
 }
 
 // follow waits for changes of the fixtures until ctx ends.

@@ -21,7 +21,7 @@ type Catalog struct {
 	life      context.Context //nolint:containedctx // that of whoever owns the Catalog
 	sandbox   *sandbox.Host
 	approvals *approvals.Store
-	check     chan struct{} // holds a token while the files are to be looked at
+	check     notify.Wake   // holds a token while the files are to be looked at
 	changed   notify.Signal // the list, what is to be watched, or the number of loads
 
 	// Whoever changes the modules takes the turn and owns the fields up to mu.
@@ -53,7 +53,7 @@ func New(life context.Context, opts Options, config Config) *Catalog {
 			Running: opts.Running.Begin, Output: opts.GuestOutput,
 		}),
 		approvals: approvals.Open(opts.Approvals, opts.Logger),
-		check:     make(chan struct{}, 1), turn: turn.New(life),
+		check:     notify.NewWake(), turn: turn.New(life),
 		held: map[*handle]bool{}, handles: map[*handle]int{},
 	}
 	c.current = &List{catalog: c, users: 1}

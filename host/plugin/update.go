@@ -9,10 +9,7 @@ import (
 
 // Check has Run look at the module files, at once or after what it does now.
 func (c *Catalog) Check() {
-	select {
-	case c.check <- struct{}{}:
-	default: // that is going to happen already
-	}
+	c.check.Set()
 }
 
 // Run keeps the list true to the module files, until ctx or life ends. It does

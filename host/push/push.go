@@ -124,7 +124,7 @@ type Pusher struct {
 
 	closing context.Context // done once Close has been called
 	close   context.CancelFunc
-	wake    chan struct{} // holds a token when newest has changed
+	wake    notify.Wake // holds a token when newest has changed
 
 	mu      sync.Mutex         // guards everything below
 	newest  *snapshot.Snapshot // what to push; nil until the first Publish
@@ -156,7 +156,7 @@ func New(opts Options) *Pusher {
 		closing: closing, close: closeNow,
 		run:      newRun(),
 		handlers: handlers,
-		wake:     make(chan struct{}, 1),
+		wake:     notify.NewWake(),
 		status:   status,
 	}
 }
@@ -187,10 +187,7 @@ func (p *Pusher) Publish(s *snapshot.Snapshot) {
 	if !newer {
 		return
 	}
-	select {
-	case p.wake <- struct{}{}:
-	default: // Run hasn't seen the last one yet; it will find this one.
-	}
+	p.wake.Set()
 }
 
 // Run pushes until ctx is done or Close is called, and then returns nil. It

@@ -213,7 +213,7 @@ func (w *Watcher) unlock() {
 	w.ready.merge(g)
 	*g, w.handed = pending{}, now
 	w.silenceLocked()
-	signal(w.full)
+	w.full.Set()
 }
 
 // dueLocked says when to hand out what is gathered: at once when nothing of it
@@ -293,7 +293,7 @@ func (w *Watcher) endCheck() {
 	w.checking = false
 	if w.postponed {
 		w.postponed, w.resumed = false, true
-		signal(w.wake)
+		w.wake.Set()
 	}
 }
 

@@ -73,8 +73,8 @@ type Watcher struct {
 	done    chan struct{} // closed when Run has ended or never will begin
 
 	// Each holds one token.
-	wake chan struct{} // the keeper has something to do
-	full chan struct{} // ready isn't empty
+	wake notify.Wake // the keeper has something to do
+	full notify.Wake // ready isn't empty
 
 	mu        sync.Mutex // guards everything below; no file I/O under it
 	begun     bool       // Run has been called
@@ -101,8 +101,8 @@ func New(opts Options) *Watcher {
 		opts: opts, log: opts.Logger,
 		closing: closing, close: closeNow,
 		done:  make(chan struct{}),
-		wake:  make(chan struct{}, 1),
-		full:  make(chan struct{}, 1),
+		wake:  notify.NewWake(),
+		full:  notify.NewWake(),
 		tree:  newTree(),
 		state: State{Mode: ModeOff},
 	}
@@ -186,15 +186,7 @@ func (w *Watcher) Set(owner string, dirs []Dir) {
 // wakeLocked has the keeper do what the tree asks for. The caller holds mu.
 func (w *Watcher) wakeLocked() {
 	w.busy = true
-	signal(w.wake)
-}
-
-// signal puts a token into a channel that doesn't have one.
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
+	w.wake.Set()
 }
 
 // Dir is one directory to watch.

@@ -1,4 +1,5 @@
-// Package notify wakes any number of goroutines when something has changed.
+// Package notify wakes goroutines when something has changed: any number of them by a
+// Signal, and the one that receives from it by a Wake.
 //
 // # Guarantees
 //
@@ -52,5 +53,20 @@ func (s *Signal) Notify() {
 	if s.changed != nil {
 		close(s.changed)
 		s.changed = nil
+	}
+}
+
+// Wake wakes the one goroutine that receives from it: it holds that there is something to
+// do, once, however often that is said before the goroutine looks.
+type Wake chan struct{}
+
+// NewWake makes a Wake that holds nothing.
+func NewWake() Wake { return make(Wake, 1) }
+
+// Set has the goroutine look, now or as soon as it comes back to it. It never waits.
+func (w Wake) Set() {
+	select {
+	case w <- struct{}{}:
+	default:
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"waymark/internal/httpapi"
 	"waymark/internal/httpapi/problem"
+	"waymark/internal/notify"
 	"waymark/workspace"
 )
 
@@ -84,7 +85,7 @@ func (s *Service) serve(c *httpapi.Call) error {
 		return err
 	}
 	ctx, cancel := context.WithCancelCause(c.Context())
-	refresh := make(chan struct{}, 1)
+	refresh := notify.NewWake()
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -112,7 +113,7 @@ func (s *Service) serve(c *httpapi.Call) error {
 }
 
 // listen reads what a client says until the socket is closed.
-func listen(socket *websocket.Conn, refresh chan<- struct{}) error {
+func listen(socket *websocket.Conn, refresh notify.Wake) error {
 	ctx := context.Background() // the socket's end is its own: serve closes it
 	for {
 		_, data, err := socket.Read(ctx)
@@ -121,10 +122,7 @@ func listen(socket *websocket.Conn, refresh chan<- struct{}) error {
 		}
 		var message workspace.GitMessage
 		if json.Unmarshal(data, &message) == nil && message.Type == workspace.GitRefresh {
-			select {
-			case refresh <- struct{}{}:
-			default: // one is waiting
-			}
+			refresh.Set()
 			continue
 		}
 		if err := send(ctx, socket, &workspace.GitMessage{Type: workspace.GitError, Message: "unknown message type"}); err != nil {

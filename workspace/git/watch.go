@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"waymark/internal/notify"
 	"waymark/workspace"
 )
 
@@ -33,7 +34,7 @@ const (
 // repository is one that somebody watches. Its goroutine runs while it has users.
 type repository struct {
 	top  string
-	want chan struct{} // holds a token when a look is asked for
+	want notify.Wake // holds a token when a look is asked for
 	stop context.CancelFunc
 
 	// Service.mu guards what follows.
@@ -107,7 +108,7 @@ func (s *Service) acquire(top string) *repository {
 	r := s.repositories[top]
 	if r == nil {
 		ctx, stop := context.WithCancel(s.ctx)
-		r = &repository{top: top, want: make(chan struct{}, 1), stop: stop}
+		r = &repository{top: top, want: notify.NewWake(), stop: stop}
 		s.repositories[top] = r
 		s.running.Add(1)
 		go s.keep(ctx, r)
@@ -133,10 +134,7 @@ func (s *Service) ask(r *repository) uint64 {
 	r.asked++
 	asked := r.asked
 	s.mu.Unlock()
-	select {
-	case r.want <- struct{}{}:
-	default: // it will be after this
-	}
+	r.want.Set()
 	return asked
 }
 

@@ -64,7 +64,7 @@ type server struct {
 	svc     *Service
 	name    string
 	log     *serverlog.Log
-	wake    chan struct{} // holds a token when somebody wants something
+	wake    notify.Wake   // holds a token when somebody wants something
 	changed notify.Signal // of what mu guards
 	slots   chan struct{} // holds a token for each call
 	cancel  context.CancelFunc
@@ -145,7 +145,7 @@ type attempt struct {
 func (s *Service) newServer(ctx context.Context, name string, before <-chan struct{}) *server {
 	ctx, cancel := context.WithCancel(ctx)
 	srv := &server{
-		svc: s, name: name, log: serverlog.New(logSize), wake: make(chan struct{}, 1), slots: make(chan struct{}, maxCalls),
+		svc: s, name: name, log: serverlog.New(logSize), wake: notify.NewWake(), slots: make(chan struct{}, maxCalls),
 		cancel: cancel, done: make(chan struct{}), results: make(chan *attempt, 1), ended: make(chan struct{}, 1), probed: make(chan *connection, 1), secrets: make(map[string]bool), hidden: redact.New(),
 		backoff: backoff.Backoff{Shortest: shortestRetry, Longest: longestRetry, Jitter: true},
 	}
@@ -162,10 +162,7 @@ func (s *server) want(change func(w *wants)) {
 }
 
 func (s *server) poke() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
+	s.wake.Set()
 }
 
 // run is the life of a server.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	"waymark/internal/notify"
 )
 
 // exit is how a child has ended.
@@ -27,7 +28,7 @@ type child struct {
 // that the kernel gives to this process. Nothing else in the process may wait for
 // children, which rules out package os/exec.
 type reaper struct {
-	kick     chan struct{}
+	kick     notify.Wake
 	starters *starters // nil in a guard
 
 	mu       sync.Mutex // guards what follows, and a pid from its signal's sending to its reaping
@@ -36,7 +37,7 @@ type reaper struct {
 }
 
 func newReaper() *reaper {
-	return &reaper{kick: make(chan struct{}, 1), children: map[int]*child{}}
+	return &reaper{kick: notify.NewWake(), children: map[int]*child{}}
 }
 
 // run reaps until ctx ends.
@@ -115,10 +116,7 @@ func (r *reaper) start(fork func() (pid int, err error)) (*child, error) {
 		r.children[pid] = c
 	}
 	r.mu.Unlock()
-	select {
-	case r.kick <- struct{}{}: // what was left meanwhile
-	default:
-	}
+	r.kick.Set()
 	return c, err
 }
 

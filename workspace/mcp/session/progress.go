@@ -1,6 +1,9 @@
 package session
 
-import "sync"
+import (
+	"sync"
+	"waymark/internal/notify"
+)
 
 // maxProgress is how much of a call's progress may wait to be told; the oldest gives
 // way, since the newest says how far the call is.
@@ -9,7 +12,7 @@ const maxProgress = 64
 // progress brings what a server says of a call's progress to the caller, in order.
 type progress struct {
 	tell func(Progress)
-	wake chan struct{} // capacity 1
+	wake notify.Wake
 	done chan struct{} // closed when nothing more is told
 
 	mu     sync.Mutex // guards what follows
@@ -18,7 +21,7 @@ type progress struct {
 }
 
 func newProgress(tell func(Progress)) *progress {
-	p := &progress{tell: tell, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	p := &progress{tell: tell, wake: notify.NewWake(), done: make(chan struct{})}
 	go p.run()
 	return p
 }
@@ -36,10 +39,7 @@ func (p *progress) add(what Progress) {
 }
 
 func (p *progress) signal() {
-	select {
-	case p.wake <- struct{}{}:
-	default:
-	}
+	p.wake.Set()
 }
 
 // end ends it. Everything that came before is told first, unless drop says not to;

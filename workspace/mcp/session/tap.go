@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"waymark/internal/notify"
 	"waymark/internal/text"
 )
 
@@ -50,7 +51,7 @@ type tap struct {
 	cancel context.CancelFunc
 	// hangUp, if not nil, closes what the server reads from.
 	hangUp  func()
-	changed chan struct{} // capacity 1
+	changed notify.Wake
 
 	discovered chan struct{} // closed when server/discover has been answered
 	alive      chan struct{} // closed when the server has sent anything
@@ -125,7 +126,7 @@ func newTap(ctx context.Context, opts Options) *tap {
 	ctx, cancel := context.WithCancel(reporting(context.WithoutCancel(ctx), new(report)))
 	return &tap{
 		opts: opts, ctx: ctx, cancel: cancel,
-		changed:    make(chan struct{}, 1),
+		changed:    notify.NewWake(),
 		discovered: make(chan struct{}), alive: make(chan struct{}),
 		answers:  make(chan jsonrpc.Message, maxAnswers),
 		takers:   make(map[jsonrpc.ID]taker),
@@ -290,10 +291,7 @@ func (t *tap) notified(msg *jsonrpc.Request) {
 }
 
 func (t *tap) toolsChanged() {
-	select {
-	case t.changed <- struct{}{}:
-	default:
-	}
+	t.changed.Set()
 }
 
 const (

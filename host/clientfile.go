@@ -26,7 +26,7 @@ func (h *Host) ClientContext(ctx context.Context, client *clients.Client, dir st
 	if err != nil {
 		return nil, err
 	}
-	leave, err := h.ask(ctx)
+	ctx, leave, err := h.asking.Take(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func (h *Host) ForClient(ctx context.Context, client *clients.Client, path strin
 	if err != nil {
 		return nil, err
 	}
-	leave, err := h.ask(ctx)
+	ctx, leave, err := h.asking.Take(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func (h *Host) WhyClient(ctx context.Context, client *clients.Client, paths ...s
 	if err != nil {
 		return nil, err
 	}
-	leave, err := h.ask(ctx)
+	ctx, leave, err := h.asking.Take(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -134,18 +134,6 @@ func realPath(path string) string {
 		return filepath.Join(dir, filepath.Base(path))
 	}
 	return path
-}
-
-// ask waits for its turn to look at what a client sees.
-func (h *Host) ask(ctx context.Context) (leave func(), err error) {
-	select {
-	case h.asking <- struct{}{}:
-		return func() { <-h.asking }, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	case <-h.life.Done():
-		return nil, ErrClosed
-	}
 }
 
 // clientStart returns where a client is started: in a directory of a root, and in the

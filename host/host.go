@@ -52,9 +52,9 @@ type Host struct {
 
 	assembler snapshot.Assembler
 
-	// asking holds an element while it is looked at what a client sees: each such look
-	// has resolvers of its own.
-	asking chan struct{}
+	// asking is had by who looks at what a client sees: each such look has resolvers of
+	// its own.
+	asking *turn.Turn
 }
 
 // New makes a Host and opens its roots. It fails when a root that must exist
@@ -63,7 +63,7 @@ func New(opts Options) (*Host, error) {
 	opts.setDefaults()
 	h := &Host{
 		opts: opts, log: opts.Logger, config: opts.config(),
-		hold: newGate(), unsaved: notify.NewWake(), logged: map[string]string{}, asking: make(chan struct{}, 1),
+		hold: newGate(), unsaved: notify.NewWake(), logged: map[string]string{},
 	}
 	for _, spec := range opts.Roots {
 		h.slots = append(h.slots, h.newSlot(spec))
@@ -84,7 +84,7 @@ func New(opts Options) (*Host, error) {
 	h.unchecked.wake = notify.NewWake()
 	h.postponed.wake = notify.NewWake()
 	h.life, h.end = context.WithCancelCause(context.Background())
-	h.turn = turn.New(h.life)
+	h.turn, h.asking = turn.New(h.life), turn.New(h.life)
 	h.flights.work, h.flights.life = h.fly, h.life
 	h.memos = openMemos(opts.MemoDir, opts.KeyDir, opts.Logger)
 	h.engine = h.newEngine()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 
+	"golang.org/x/sync/semaphore"
 	"storj.io/drpc"
 	"storj.io/drpc/drpcerr"
 
@@ -36,8 +37,7 @@ func (s *services) ValidTokens(ctx context.Context, ids []string) ([]string, err
 
 // NewSession implements transport.Services.
 func (s *services) NewSession(end func(why error)) transport.Session {
-	session := &session{hub: s.hub, end: end, turn: make(chan struct{}, 1), writes: make(map[string]*writer)}
-	session.turn <- struct{}{}
+	session := &session{hub: s.hub, end: end, turn: semaphore.NewWeighted(1), writes: make(map[string]*writer)}
 	return session
 }
 
@@ -47,10 +47,9 @@ type session struct {
 	hub *Hub
 	// end ends the connection; see transport.Services.NewSession.
 	end func(why error)
-	// turn holds one element, which whoever pushes takes: a lock that can be
-	// waited for with a context, and that is fit to be held while the store is
-	// asked. It guards writes.
-	turn chan struct{}
+	// turn is held by whoever pushes, while the store is asked too. It guards
+	// writes.
+	turn *semaphore.Weighted
 	// writes are the session among the others of each agent that it speaks for.
 	writes map[string]*writer
 	// writers counts the agents; hub.writers guards it.
@@ -87,16 +86,9 @@ func (s *session) HandleRPC(stream drpc.Stream, method string) error {
 }
 
 // lock waits for the session's turn to push.
-func (s *session) lock(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-s.turn:
-		return nil
-	}
-}
+func (s *session) lock(ctx context.Context) error { return s.turn.Acquire(ctx, 1) }
 
-func (s *session) unlock() { s.turn <- struct{}{} }
+func (s *session) unlock() { s.turn.Release(1) }
 
 // writer returns the session among the others of the agent, and begins a generation
 // when there is none. The caller has the turn.

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	ws "waymark/workspace"
 	"waymark/workspace/launch"
 	"waymark/workspace/supervisor"
@@ -22,8 +24,8 @@ const unit = "waymark-supervisor@.service"
 // nothing.
 type holding struct {
 	options supervisor.Options
-	// turn has a token while nobody connects.
-	turn chan struct{}
+	// turn is held by who connects.
+	turn *semaphore.Weighted
 	// helper is what holds processes; zero where that is this program itself.
 	helper launch.Helper
 
@@ -36,13 +38,12 @@ var _ supervisor.Client = (*holding)(nil)
 func newHolding(d *daemon, limits supervisor.Limits) *holding {
 	places := d.workspace.places
 	h := &holding{
-		turn: make(chan struct{}, 1),
+		turn: semaphore.NewWeighted(1),
 		options: supervisor.Options{
 			Dir: places.State.In("processes").Path(), Socket: filepath.Join(filepath.Dir(places.Socket), places.ID+"-p.sock"),
 			Unit: unit, Logger: d.log, Limits: limits,
 		},
 	}
-	h.turn <- struct{}{}
 	helper, err := launch.FindHelper()
 	if errors.Is(err, launch.ErrOtherHelper) {
 		d.log.Warn("the agent holds processes itself", slog.Any("error", err))
@@ -73,12 +74,10 @@ func (h *holding) open(ctx context.Context) (supervisor.Client, error) {
 	if c := h.opened(); c != nil {
 		return c, nil
 	}
-	select {
-	case <-h.turn:
-	case <-ctx.Done():
+	if h.turn.Acquire(ctx, 1) != nil {
 		return nil, context.Cause(ctx)
 	}
-	defer func() { h.turn <- struct{}{} }()
+	defer h.turn.Release(1)
 	if c := h.opened(); c != nil {
 		return c, nil
 	}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	"google.golang.org/protobuf/proto"
 	"storj.io/drpc"
 	"storj.io/drpc/drpcmetadata"
@@ -49,18 +50,16 @@ func (r *Reverse) handlers() map[string]reverse.Handler {
 
 // setApprovals serves reverse.KindSetApprovals.
 func (r *Reverse) setApprovals() reverse.Handler {
-	turn := make(chan struct{}, 1)
+	turn := semaphore.NewWeighted(1)
 	return func(ctx context.Context, body []byte) ([]byte, error) {
 		var request waymark.SetApprovals
 		if err := proto.Unmarshal(body, &request); err != nil {
 			return nil, &reverse.Error{Code: reverse.CodeInvalid, Text: "the list of approvals can't be read"}
 		}
-		select {
-		case turn <- struct{}{}:
-			defer func() { <-turn }()
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		if err := turn.Acquire(ctx, 1); err != nil {
+			return nil, err
 		}
+		defer turn.Release(1)
 		return nil, r.SetApprovals(ctx, request.GetSigned())
 	}
 }

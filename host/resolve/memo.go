@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"waymark/abi"
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
@@ -101,10 +103,9 @@ func (k *key) id() string {
 
 // entry is what the engine knows of one key.
 type entry struct {
-	// turn holds a token while nobody works on the key. So there is one
-	// computation per key at a time, and whoever waited for it finds its result
-	// as a fresh memo.
-	turn    chan struct{}
+	// turn is held by who works on the key. So there is one computation per key
+	// at a time, and whoever waited for it finds its result as a fresh memo.
+	turn    *semaphore.Weighted
 	memo    *memo
 	breaker breaker
 	took    time.Duration // of the last run
@@ -198,8 +199,7 @@ func (e *Engine) entryOf(k key) *entry {
 	defer e.mu.Unlock()
 	at := e.entries[k]
 	if at == nil {
-		at = &entry{turn: make(chan struct{}, 1)}
-		at.turn <- struct{}{}
+		at = &entry{turn: semaphore.NewWeighted(1)}
 		e.entries[k] = at
 	}
 	return at

@@ -26,13 +26,11 @@ func (e *Engine) resolveOne(ctx context.Context, r *Resolver, root Root, w *wait
 	}
 	k := e.keyOf(r, root)
 	at := e.entryOf(k)
-	select {
-	case <-at.turn:
-		defer func() { at.turn <- struct{}{} }()
-	case <-ctx.Done():
+	if at.turn.Acquire(ctx, 1) != nil {
 		o.Err = context.Cause(ctx)
 		return o
 	}
+	defer at.turn.Release(1)
 	last := e.recall(k, at)
 	bundle := last != nil && last.Bundle
 	if bundle {

@@ -17,6 +17,7 @@ import (
 	"storj.io/drpc"
 	"storj.io/drpc/drpcerr"
 
+	"waymark/internal/turn"
 	"waymark/wire"
 	"waymark/wire/waymark"
 )
@@ -120,7 +121,7 @@ type Channel struct {
 	stream  drpc.Stream
 	opts    Options
 	frames  *rate.Limiter
-	sending chan struct{} // holds an element while a frame is being sent
+	sending *turn.Turn    // had by who sends a frame
 	calls   chan struct{} // an element for each request of ours
 
 	ctx    context.Context //nolint:containedctx // ends with the channel
@@ -145,10 +146,11 @@ func New(stream drpc.Stream, opts Options) *Channel {
 	opts.Write = cmp.Or(opts.Write, 10*time.Second)
 	c := &Channel{
 		stream: stream, opts: opts, frames: rate.NewLimiter(framesPerSecond, framesAtOnce), begin: time.Now(),
-		sending: make(chan struct{}, 1), calls: make(chan struct{}, MaxInFlight),
+		calls:   make(chan struct{}, MaxInFlight),
 		waiting: make(map[uint64]chan *waymark.ReverseResponse), serving: make(map[uint64]context.CancelFunc),
 	}
 	c.ctx, c.cancel = context.WithCancelCause(stream.Context())
+	c.sending = turn.New(c.ctx)
 	return c
 }
 
@@ -304,17 +306,14 @@ func (c *Channel) sayHello() error {
 
 // send sends one frame, when those before it have gone.
 func (c *Channel) send(ctx context.Context, frame *waymark.ReverseFrame) error {
-	select {
-	case c.sending <- struct{}{}:
-		defer func() { <-c.sending }()
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-c.ctx.Done():
-		return context.Cause(c.ctx)
+	_, leave, err := c.sending.Take(ctx)
+	if err != nil {
+		return err
 	}
+	defer leave()
 	slow := time.AfterFunc(c.opts.Write, func() { c.End(errSlow) })
 	defer slow.Stop()
-	err := c.stream.MsgSend(frame, encoding{c.maxSend()})
+	err = c.stream.MsgSend(frame, encoding{c.maxSend()})
 	c.sent.Store(int64(time.Since(c.begin)))
 	return err
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"slices"
 	"sync"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // lockKey names a file that is replaced: by its directory, since the file itself
@@ -26,8 +28,8 @@ type locks struct {
 
 // lock is one file's.
 type lock struct {
-	token chan struct{} // full while somebody has the lock
-	users int           // who has it or waits; guarded by locks.mu
+	turn  *semaphore.Weighted
+	users int // who has it or waits; guarded by locks.mu
 }
 
 // acquire takes the locks of some files, in one order for all callers. It fails
@@ -59,25 +61,23 @@ func (l *locks) take(ctx context.Context, key lockKey) error {
 	}
 	k := l.held[key]
 	if k == nil {
-		k = &lock{token: make(chan struct{}, 1)}
+		k = &lock{turn: semaphore.NewWeighted(1)}
 		l.held[key] = k
 	}
 	k.users++
 	l.mu.Unlock()
-	select {
-	case k.token <- struct{}{}:
-		return nil
-	case <-ctx.Done():
+	if k.turn.Acquire(ctx, 1) != nil {
 		l.leave(key, k)
 		return context.Cause(ctx)
 	}
+	return nil
 }
 
 func (l *locks) release(key lockKey) {
 	l.mu.Lock()
 	k := l.held[key]
 	l.mu.Unlock()
-	<-k.token
+	k.turn.Release(1)
 	l.leave(key, k)
 }
 

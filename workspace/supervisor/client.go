@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"waymark/workspace"
 )
 
@@ -16,8 +18,7 @@ import (
 type client struct {
 	opts Options
 
-	// turn is held by who connects: a value in it.
-	turn chan struct{}
+	turn *semaphore.Weighted // held by who connects
 
 	mu     sync.Mutex // guards what follows
 	peer   *peer      // nil when there is none
@@ -134,12 +135,10 @@ func (p *peer) close() {
 // connected returns the connection, or makes a new one, to a new supervisor if
 // need be. One at a time does.
 func (c *client) connected(ctx context.Context) (*peer, error) {
-	select {
-	case c.turn <- struct{}{}:
-		defer func() { <-c.turn }()
-	case <-ctx.Done():
+	if c.turn.Acquire(ctx, 1) != nil {
 		return nil, context.Cause(ctx)
 	}
+	defer c.turn.Release(1)
 	c.mu.Lock()
 	p, closed := c.peer, c.closed
 	c.mu.Unlock()

@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/creack/pty"
+	"golang.org/x/sync/semaphore"
 
+	"waymark/internal/notify"
 	"waymark/workspace"
 )
 
@@ -34,9 +36,9 @@ type held struct {
 	ends        *stdio
 
 	// terminate asks run to end the process.
-	terminate chan struct{}
-	// writing is held by who writes to the standard input: a value in it.
-	writing chan struct{}
+	terminate notify.Wake
+	// writing is held by who writes to the standard input.
+	writing *semaphore.Weighted
 	// reading is closed when nothing can write to the output any more.
 	reading chan struct{}
 
@@ -49,8 +51,8 @@ func newHeld(rec record, dir string, limits Limits, b *budget, r *reaper, logger
 	return &held{
 		dir: dir, limits: limits, logger: logger, reaper: r, record: rec,
 		spool: &spool{dir: dir, limits: limits, budget: b},
-		ready: make(chan struct{}), done: make(chan struct{}), terminate: make(chan struct{}, 1),
-		writing: make(chan struct{}, 1), reading: make(chan struct{}),
+		ready: make(chan struct{}), done: make(chan struct{}), terminate: notify.NewWake(),
+		writing: semaphore.NewWeighted(1), reading: make(chan struct{}),
 	}
 }
 
@@ -206,12 +208,10 @@ const endOfInput = 4
 
 // writeInput writes all of data, unless ctx ends before the process has read it.
 func (h *held) writeInput(ctx context.Context, data []byte, end bool) error {
-	select {
-	case h.writing <- struct{}{}:
-		defer func() { <-h.writing }()
-	case <-ctx.Done():
+	if h.writing.Acquire(ctx, 1) != nil {
 		return context.Cause(ctx)
 	}
+	defer h.writing.Release(1)
 	h.mu.Lock()
 	closed := h.inputClosed
 	h.mu.Unlock()
@@ -280,12 +280,7 @@ func (h *held) signal(s syscall.Signal) error {
 	return h.reaper.signal(h.child, s)
 }
 
-func (h *held) askToEnd() {
-	select {
-	case h.terminate <- struct{}{}:
-	default:
-	}
-}
+func (h *held) askToEnd() { h.terminate.Set() }
 
 // ended returns when it ended; zero while it runs.
 func (h *held) ended() time.Time {

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"waymark/internal/reexec"
 	"waymark/internal/text"
 	"waymark/workspace/launch"
@@ -56,7 +58,7 @@ func Open(ctx context.Context, o Options) (Client, error) {
 		return nil, err
 	}
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
-	c := &client{opts: o, turn: make(chan struct{}, 1)}
+	c := &client{opts: o, turn: semaphore.NewWeighted(1)}
 	if _, err := c.connected(ctx); err != nil {
 		return nil, err
 	}

@@ -31,13 +31,13 @@ type fold struct {
 	// last.
 	begun int
 
-	busy chan struct{} // holds a token while the WAL is being folded
+	busy sync.Mutex // held while the WAL is being folded
 	runs sync.WaitGroup
 }
 
 func newFold(write, read *sql.DB, log *slog.Logger) *fold {
 	log = cmp.Or(log, slog.New(slog.DiscardHandler))
-	return &fold{write: write, read: read, log: log, busy: make(chan struct{}, 1)}
+	return &fold{write: write, read: read, log: log}
 }
 
 // committed is called after each transaction, by one goroutine.
@@ -46,18 +46,17 @@ func (f *fold) committed() {
 	if err != nil || pages-f.begun < foldPages {
 		return // without a number, the commits fold
 	}
-	select {
-	case f.busy <- struct{}{}:
-		f.begun = pages
-		f.runs.Go(func() {
-			defer func() { <-f.busy }()
-			// What can't be folded now, for a reader, is by the next one.
-			if _, err := f.read.ExecContext(context.Background(), "PRAGMA wal_checkpoint(PASSIVE)"); err != nil {
-				f.log.Warn("WAL not folded", slog.Any("error", err))
-			}
-		})
-	default:
+	if !f.busy.TryLock() {
+		return
 	}
+	f.begun = pages
+	f.runs.Go(func() {
+		defer f.busy.Unlock()
+		// What can't be folded now, for a reader, is by the next one.
+		if _, err := f.read.ExecContext(context.Background(), "PRAGMA wal_checkpoint(PASSIVE)"); err != nil {
+			f.log.Warn("WAL not folded", slog.Any("error", err))
+		}
+	})
 }
 
 // pages is how many the writing connection has written.

@@ -18,6 +18,7 @@ import (
 	"github.com/google/uuid"
 
 	"waymark/host/vfs"
+	"waymark/internal/notify"
 	"waymark/workspace"
 )
 
@@ -644,17 +645,10 @@ type pipe struct {
 	mu     sync.Mutex // guards the rest
 	data   []byte
 	closed bool
-	more   chan struct{} // has room for one
+	more   notify.Wake
 }
 
-func newPipe() *pipe { return &pipe{more: make(chan struct{}, 1)} }
-
-func (p *pipe) wake() {
-	select {
-	case p.more <- struct{}{}:
-	default:
-	}
-}
+func newPipe() *pipe { return &pipe{more: notify.NewWake()} }
 
 func (p *pipe) write(data []byte) bool {
 	p.mu.Lock()
@@ -663,7 +657,7 @@ func (p *pipe) write(data []byte) bool {
 		return false
 	}
 	p.data = append(p.data, data...)
-	p.wake()
+	p.more.Set()
 	return true
 }
 
@@ -679,7 +673,7 @@ func (p *pipe) Read(to []byte) (int, error) {
 		closed := p.closed
 		p.mu.Unlock()
 		if closed {
-			p.wake() // for another reader
+			p.more.Set() // for another reader
 			return 0, io.EOF
 		}
 		<-p.more
@@ -691,6 +685,6 @@ func (p *pipe) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
-	p.wake()
+	p.more.Set()
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
+	"golang.org/x/sync/semaphore"
 
 	"waymark/internal/sealed"
 )
@@ -52,7 +53,7 @@ type OAuthOptions struct {
 
 // account is what is known of one address.
 type account struct {
-	turn chan struct{} // capacity 1: held by who refreshes
+	turn *semaphore.Weighted // held by who refreshes
 
 	mu        sync.Mutex // guards what follows
 	grant     *grant
@@ -135,7 +136,7 @@ func (o *OAuth) account(address string) *account {
 	defer o.mu.Unlock()
 	a := o.known[address]
 	if a == nil {
-		a = &account{turn: make(chan struct{}, 1)}
+		a = &account{turn: semaphore.NewWeighted(1)}
 		o.known[address] = a
 	}
 	return a
@@ -230,12 +231,10 @@ func (o *OAuth) token(ctx context.Context, address, refused string) (string, err
 	if token, ok := usable(); ok {
 		return token, nil
 	}
-	select {
-	case a.turn <- struct{}{}:
-		defer func() { <-a.turn }()
-	case <-ctx.Done():
-		return "", ctx.Err()
+	if err := a.turn.Acquire(ctx, 1); err != nil {
+		return "", err
 	}
+	defer a.turn.Release(1)
 	if token, ok := usable(); ok {
 		return token, nil
 	}

@@ -66,11 +66,12 @@ func (w *world) settles(dirs ...string) {
 	ctx, cancel := context.WithTimeout(w.ctx, timeout)
 	defer cancel()
 	for {
-		_, more := w.hub.Stored.All()
+		list, more := w.hub.Stored.All()
 		var got []string
 		if s := w.newest(w.hub.Stored); s != nil {
 			got = w.spell(s.Snapshot.Resources)
-			if slices.Equal(got, want) {
+			// A push is noted after it has been stored.
+			if slices.Equal(got, want) && len(list) > 0 && list[len(list)-1].Revision >= s.Revision {
 				w.checkBodies(s.Snapshot.Resources)
 				w.checkHistory()
 				return

@@ -42,6 +42,7 @@ func (r *Record) Push(ctx context.Context, agentID string, generation int64, pus
 	if err != nil || !result.Accepted {
 		return result, err
 	}
+	ctx = context.WithoutCancel(ctx) // what is stored is noted, whatever became of who sent it
 	s := Stored{At: time.Now(), AgentID: agentID, Generation: generation, Revision: result.Revision, Push: push}
 	list := slices.Clone(push.Snapshot.Resources)
 	for i := range push.Bodies {

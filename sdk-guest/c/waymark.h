@@ -407,10 +407,15 @@ struct wm__chunk {
   struct wm__chunk *next;
 };
 
-static struct {
-  struct wm__chunk *chunks; /* all memory of this call, the newest first */
+struct wm__arena {
+  struct wm__chunk *chunks; /* the newest first */
   char *free;               /* what is left of the newest */
   size_t left;
+};
+
+static struct {
+  struct wm__arena memory;  /* all of this call */
+  struct wm__arena scratch; /* of one answer of the host, while it is read */
   const char *error;
   int root; /* descriptor of the root directory; in a sandbox it is always 3 */
 } wm__state = {.root = 3};
@@ -432,30 +437,54 @@ static size_t wm__sum(size_t a, size_t b) {
 
 void *wm_alloc(size_t size) {
   size = wm__sum(size, WM__ALIGN) & ~(WM__ALIGN - 1);
-  if (size > wm__state.left) {
+  struct wm__arena *a = &wm__state.memory;
+  if (size > a->left) {
     size_t room = size > WM__CHUNK ? size : WM__CHUNK;
     struct wm__chunk *c = calloc(1, wm__sum(room, WM__ALIGN));
     if (c == NULL) wm__die("waymark.h: out of memory\n");
-    c->next = wm__state.chunks;
-    wm__state.chunks = c;
-    wm__state.free = (char *)c + WM__ALIGN;
-    wm__state.left = room;
+    c->next = a->chunks;
+    a->chunks = c;
+    a->free = (char *)c + WM__ALIGN;
+    a->left = room;
   }
-  void *p = wm__state.free;
-  wm__state.free += size;
-  wm__state.left -= size;
+  void *p = a->free;
+  a->free += size;
+  a->left -= size;
   return p;
+}
+
+static void wm__forget(struct wm__arena *a) {
+  while (a->chunks != NULL) {
+    struct wm__chunk *next = a->chunks->next;
+    free(a->chunks);
+    a->chunks = next;
+  }
+  *a = (struct wm__arena){0};
+}
+
+/* wm__rewind forgets what there is, and keeps a chunk of the usual size for what comes. */
+static void wm__rewind(struct wm__arena *a) {
+  char *start = (char *)a->chunks + WM__ALIGN;
+  if (a->chunks == NULL || a->chunks->next != NULL || (size_t)(a->free - start) + a->left != WM__CHUNK) {
+    wm__forget(a);
+    return;
+  }
+  memset(start, 0, (size_t)(a->free - start));
+  a->free = start;
+  a->left = WM__CHUNK;
+}
+
+/* wm__swap has what follows use the other arena. */
+static void wm__swap(void) {
+  struct wm__arena memory = wm__state.memory;
+  wm__state.memory = wm__state.scratch;
+  wm__state.scratch = memory;
 }
 
 /* wm__reset begins a call. */
 static void wm__reset(void) {
-  while (wm__state.chunks != NULL) {
-    struct wm__chunk *next = wm__state.chunks->next;
-    free(wm__state.chunks);
-    wm__state.chunks = next;
-  }
-  wm__state.free = NULL;
-  wm__state.left = 0;
+  wm__forget(&wm__state.memory);
+  wm__forget(&wm__state.scratch);
   wm__state.error = NULL;
 }
 
@@ -1214,7 +1243,7 @@ wm_found wm_front_matter(wm_str text, bool complete, wm_str *block, wm_str *rest
 
 static const char *wm__read_meta(wm_str block, bool lenient, const wm_json **out);
 
-/* wm__meta makes a value of what the host says of one. */
+/* wm__meta makes a value of what the host says of one, with texts of its own. */
 static wm_meta *wm__meta(const wm_json *said) {
   static const char *const kinds[] = {"null", "bool", "other", "string", "list", "map"};
   static const wm_metatype types[] = {WM_NOTHING, WM_TRUTH, WM_SCALAR, WM_TEXT, WM_ITEMS, WM_MEMBERS};
@@ -1229,9 +1258,9 @@ static wm_meta *wm__meta(const wm_json *said) {
     } else if (wm_equal(m->key, "line")) {
       if (wm_integer(m, &line)) v->line = (int)line;
     } else if (wm_equal(m->key, "text")) {
-      v->text = m->text;
+      if (m->text.len > 0) v->text = wm_copy(m->text);
     } else if (wm_equal(m->key, "key")) {
-      v->key = m->text;
+      if (m->text.len > 0) v->key = wm_copy(m->text);
     } else if (wm_equal(m->key, "items")) {
       for (const wm_json *item = m->child; item != NULL; item = item->next) {
         wm_meta *next = wm__meta(item);
@@ -1249,9 +1278,14 @@ static wm_meta *wm__meta(const wm_json *said) {
 
 const wm_meta *wm_parse_meta(wm_str block, bool lenient, const char **error) {
   const wm_json *said = NULL;
+  /* The answer is several times as long as the block, and goes; its values stay. */
+  wm__swap();
   const char *wrong = wm__read_meta(block, lenient, &said);
-  if (error != NULL) *error = wrong;
-  return wrong == NULL ? wm__meta(said) : NULL;
+  wm__swap();
+  const wm_meta *meta = wrong == NULL ? wm__meta(said) : NULL;
+  if (error != NULL) *error = wrong == NULL ? NULL : wm_copy(wm_text(wrong)).data;
+  wm__rewind(&wm__state.scratch);
+  return meta;
 }
 
 const wm_meta *wm_meta_get(const wm_meta *map, const char *key) {

@@ -252,6 +252,7 @@ func (f *file) text() (string, error) {
 
 // commit writes all files that change, and exchanges them when all are written.
 func (b *batch) commit() error {
+	var paths []string
 	for _, t := range b.targets {
 		if t.after == t.before {
 			continue
@@ -259,7 +260,9 @@ func (b *batch) commit() error {
 		if err := t.write(); err != nil {
 			return refuseFor(t.asked, err)
 		}
+		paths = append(paths, t.path)
 	}
+	b.a.s.opts.Writing(paths...)
 	for i, t := range b.targets {
 		if t.temp == nil {
 			continue

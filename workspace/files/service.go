@@ -54,7 +54,9 @@ type Options struct {
 	MaxWrite int64
 	// MaxEdit bounds the files that are edited, in bytes. Default 10 MiB.
 	MaxEdit int64
-	// Touched is told which files have been written or edited. Nil means nobody.
+	// Writing is told which files are about to be replaced, before the first one of a
+	// call is, and Touched which have been. Nil means nobody.
+	Writing func(paths ...string)
 	Touched workspace.Touched
 	// Logger gets what goes wrong behind an answer; never contents. Nil means
 	// none.
@@ -75,6 +77,9 @@ type Service struct {
 func New(opts Options) *Service {
 	if opts.Root == nil {
 		opts.Root = func() string { return "" }
+	}
+	if opts.Writing == nil {
+		opts.Writing = func(...string) {}
 	}
 	if opts.Touched == nil {
 		opts.Touched = func(workspace.Caller, ...string) {}

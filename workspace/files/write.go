@@ -95,6 +95,7 @@ func (p *place) putLocked(ctx context.Context, t *temp, mode uint32) error {
 		return err
 	}
 	defer release()
+	p.a.s.opts.Writing(p.path)
 	return p.become(t, mode)
 }
 

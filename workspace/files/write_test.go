@@ -360,3 +360,37 @@ func TestAudit(t *testing.T) {
 		}
 	}
 }
+
+// TestWriting: who is told of what is about to be written is so before any of it is, and
+// not of what is refused.
+func TestWriting(t *testing.T) {
+	var s *server
+	var told []string
+	s = serve(t, append([]string{"b.txt = one", "c.txt = two"}, tree...), func(o *files.Options) {
+		o.Writing = func(paths ...string) {
+			for _, path := range paths {
+				text, _ := os.ReadFile(path)
+				told = append(told, strings.TrimPrefix(path, s.root)+"="+string(text))
+			}
+		}
+	})
+	both := []workspace.FileEdits{
+		{Path: s.in("b.txt"), Edits: []workspace.Edit{{Search: "one", Replace: "new"}}}, {Path: s.in("c.txt"), Edits: []workspace.Edit{{Search: "two", Replace: "new"}}},
+	}
+	wrong := []workspace.FileEdits{both[0], {Path: s.in("c.txt"), Edits: []workspace.Edit{{Search: "none", Replace: "new"}}}}
+	for _, c := range []struct {
+		do   func() (int, string)
+		want string
+	}{
+		{func() (int, string) { return s.write(t, s.in(".env"), "new") }, ""},
+		{func() (int, string) { return s.post(t, workspace.PathEditFiles, workspace.EditFiles{Files: wrong}) }, ""},
+		{func() (int, string) { return s.post(t, workspace.PathEditFiles, workspace.EditFiles{Files: both}) }, "/b.txt=one /c.txt=two"},
+		{func() (int, string) { return s.write(t, s.in("m/fresh"), "new") }, "/m/fresh="},
+		{func() (int, string) { return s.write(t, s.in("chain"), "new") }, "/a.txt=hello"},
+	} {
+		told = nil
+		if code, body := c.do(); (code == 200) != (c.want != "") || strings.Join(told, " ") != c.want {
+			t.Errorf("%d %s: told of %q, want %q", code, body, told, c.want)
+		}
+	}
+}

@@ -136,6 +136,18 @@ func (h *holding) List(ctx context.Context) ([]supervisor.Info, error) {
 	return c.List(ctx)
 }
 
+// Detached starts none either.
+func (h *holding) Detached(ctx context.Context) ([]int, error) {
+	if !h.inUse() {
+		return nil, nil
+	}
+	c, err := h.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.Detached(ctx)
+}
+
 // Get starts none either.
 func (h *holding) Get(ctx context.Context, id string) (supervisor.Info, error) {
 	if !h.inUse() {

@@ -121,6 +121,9 @@ var methods = map[string]func(ctx context.Context, s *server, params, data []byt
 		infos, more := s.list(p.After)
 		return answer{result: listResult{infos, more}}, nil
 	}),
+	"detached": method(func(_ context.Context, s *server, _ *struct{}, _ []byte) (answer, error) {
+		return answer{result: s.detached()}, nil
+	}),
 	"get": method(func(ctx context.Context, s *server, p *idParams, _ []byte) (answer, error) {
 		h, err := s.get(ctx, p.ID)
 		if err != nil {

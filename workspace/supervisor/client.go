@@ -224,6 +224,11 @@ func (c *client) Wait(ctx context.Context, id string) (Info, error) {
 	return info, err
 }
 
+func (c *client) Detached(ctx context.Context) (pids []int, err error) {
+	_, err = c.call(ctx, "detached", struct{}{}, nil, &pids)
+	return pids, err
+}
+
 func (c *client) Signal(ctx context.Context, id string, s os.Signal) error {
 	number, ok := s.(syscall.Signal)
 	if !ok {

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -234,6 +235,25 @@ func (s *server) finish(l *net.UnixListener, reaping *sync.WaitGroup, cancel con
 // that is only what hasn't been detached.
 func (s *server) endEverything() bool {
 	return endAll(func() []proc { return descendants(os.Getpid()) }, s.limits.Grace)
+}
+
+// detached returns the children of this process that it hasn't started.
+func (s *server) detached() []int {
+	children := func() []int {
+		pids := []int{}
+		for _, p := range procs() {
+			if p.parent == os.Getpid() && !p.zombie {
+				pids = append(pids, p.pid)
+			}
+		}
+		return pids
+	}
+	left := slices.DeleteFunc(children(), s.reaper.knows)
+	if len(left) > 0 { // what has ended before it was asked for isn't known either
+		there := children()
+		left = slices.DeleteFunc(left, func(pid int) bool { return !slices.Contains(there, pid) })
+	}
+	return left
 }
 
 // shut has run end.

@@ -135,6 +135,20 @@ func (r *reaper) signal(c *child, s syscall.Signal) error {
 	return err
 }
 
+// knows reports whether a process was started here. It waits for those that are being
+// started, which may be it.
+func (r *reaper) knows(pid int) bool {
+	for {
+		r.mu.Lock()
+		known, starting := r.children[pid] != nil, r.starting > 0
+		r.mu.Unlock()
+		if known || !starting {
+			return known || r.starters.has(pid)
+		}
+		<-time.After(time.Millisecond)
+	}
+}
+
 // any reports whether there are children that were started here.
 func (r *reaper) any() bool {
 	r.mu.Lock()

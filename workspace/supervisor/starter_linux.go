@@ -54,6 +54,7 @@ type starter struct {
 	mu    sync.Mutex // held while it forks
 	conn  *os.File
 	pidfd int
+	pid   int
 	used  time.Time // guarded by starters.mu
 }
 
@@ -80,6 +81,21 @@ func (s *starters) of(spec *Spec) *starter {
 	}
 	st.used = time.Now()
 	return st
+}
+
+// has reports whether a process is a starter.
+func (s *starters) has(pid int) bool {
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, st := range s.list {
+		if st.pid == pid {
+			return true
+		}
+	}
+	return false
 }
 
 // drop ends a starter. The caller holds mu.
@@ -130,7 +146,7 @@ func newStarter() (_ *starter, err error) {
 	err = errors.Join(unix.SetsockoptTimeval(fds[0], unix.SOL_SOCKET, unix.SO_RCVTIMEO, &limit), unix.SetsockoptTimeval(fds[0], unix.SOL_SOCKET, unix.SO_SNDTIMEO, &limit))
 	if err == nil {
 		// Who takes exits doesn't know it, and takes its exit nevertheless.
-		_, err = syscall.ForkExec(path, args, &syscall.ProcAttr{ //nolint:gosec // this very program
+		st.pid, err = syscall.ForkExec(path, args, &syscall.ProcAttr{ //nolint:gosec // this very program
 			Dir: "/", Env: []string{}, Files: []uintptr{0, 1, 2, theirs.Fd()}, Sys: &syscall.SysProcAttr{Setsid: true, PidFD: &st.pidfd},
 		})
 	}

@@ -117,6 +117,9 @@ type Client interface {
 	// List returns all that are held, those of an earlier supervisor included, in
 	// no order.
 	List(ctx context.Context) ([]Info, error)
+	// Detached returns the pids of processes that are left of others, which have ended.
+	// Where there is no subreaper, so anywhere but on Linux, none is known.
+	Detached(ctx context.Context) (pids []int, err error)
 	Get(ctx context.Context, id string) (Info, error)
 	// Read returns what stands at offset, at most limit bytes. Where there is
 	// nothing yet it waits for a byte, or the end, for as long as wait.

@@ -85,10 +85,12 @@ func newServices(d *daemon, all *config.Config) *services {
 }
 
 // developing reports whether somebody works on an MCP server, whose files chats leave alone.
-func (s *services) developing() bool {
+// Those that cover one of the files, which a chat may write, are developed no more.
+func (s *services) developing(writes ...string) bool {
 	if s.servers == nil {
 		return false
 	}
+	s.servers.Touched(writes...)
 	until, _ := s.servers.trust.Developing("")
 	return !until.IsZero()
 }
@@ -118,12 +120,11 @@ func (s *services) makeGit() {
 func (s *services) makeFiles() {
 	opts := filesvc.Options{
 		Root: s.d.workspace.resolvedRoot, Home: s.d.workspace.paths.Home, Own: s.d.workspace.paths.Own.Paths, Logger: s.d.log,
+		Writing: func(paths ...string) { s.developing(paths...) },
 		Touched: func(caller ws.Caller, paths ...string) {
 			s.d.host.Hint(paths...)
 			s.git.Touched(caller, paths...)
-			if s.servers != nil {
-				s.servers.Touched(paths...)
-			}
+			s.developing(paths...) // and not what was approved for it meanwhile
 		},
 	}
 	s.files = filesvc.New(opts)

@@ -344,6 +344,7 @@ type world struct {
 	handler http.Handler
 	doc     *openapitest.Checker
 	busy    error         // why no server may be developed
+	waits   func()        // what happens before it is known that one may
 	grant   *access.Grant // of every call, in place of what X-Grant says
 	stop    func()
 }
@@ -386,6 +387,9 @@ func (w *world) begin() {
 		Alone: func(_ context.Context, store func() error) error {
 			if w.busy != nil {
 				return w.busy
+			}
+			if w.waits != nil {
+				w.waits()
 			}
 			return store()
 		},

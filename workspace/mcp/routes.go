@@ -471,6 +471,7 @@ func (s *Service) approve(c *httpapi.Call, srv *server) error {
 	if body.Held != "" {
 		access.Note(c.Context(), body.Held)
 	}
+	writes := s.writes.Load()
 	return s.decided(c, srv, func(ctx context.Context, f *facts) error {
 		d := f.judged.digests
 		if d.Definition != body.Definition || d.Local != body.Local {
@@ -482,7 +483,7 @@ func (s *Service) approve(c *httpapi.Call, srv *server) error {
 		}
 		var err error
 		if body.Develop {
-			err = s.develop(ctx, c, srv, f, w)
+			err = s.develop(ctx, c, srv, f, w, writes)
 		} else {
 			err = s.opts.Trust.Approve(ctx, f.entry, d, w)
 		}
@@ -496,8 +497,9 @@ func (s *Service) approve(c *httpapi.Call, srv *server) error {
 	})
 }
 
-// develop approves a server for development, where it may be.
-func (s *Service) develop(ctx context.Context, c *httpapi.Call, srv *server, f *facts, w launch.Widening) error {
+// develop approves a server for development, where it may be. writes is the number of them
+// from before it was looked at: what somebody has written since wouldn't be asked for.
+func (s *Service) develop(ctx context.Context, c *httpapi.Call, srv *server, f *facts, w launch.Widening, writes int64) error {
 	conflict := func(why string) error {
 		return &problem.Error{Code: http.StatusConflict, Message: c.Failed(), Detail: "it can't be developed: " + why}
 	}
@@ -509,15 +511,25 @@ func (s *Service) develop(ctx context.Context, c *httpapi.Call, srv *server, f *
 	if s.opts.Alone == nil {
 		return conflict("what else may write its files isn't known here")
 	}
-	var stored bool
+	var kept error
 	err := s.opts.Alone(ctx, func() error {
-		stored = true
-		return s.opts.Trust.Develop(ctx, f.entry, f.judged.digests, w)
+		written := errors.New("files have been written meanwhile: try again")
+		if s.writes.Load() != writes {
+			return written
+		}
+		if kept = s.opts.Trust.Develop(ctx, f.entry, f.judged.digests, w); kept == nil && s.writes.Load() != writes {
+			kept = s.opts.Trust.Approve(ctx, f.entry, f.judged.digests, w) // as what was looked at
+			return written
+		}
+		return nil
 	})
-	if err != nil && !stored {
+	switch {
+	case kept != nil:
+		return kept
+	case err != nil:
 		return conflict(err.Error())
 	}
-	return err
+	return nil
 }
 
 // deny answers POST /api/v0/mcp/servers/{name}/deny.

@@ -100,6 +100,8 @@ type Service struct {
 	// any server, and changed of what Resources and Discovery return.
 	inputs, touched, changed notify.Signal
 
+	writes atomic.Int64 // that Touched was told of
+
 	life   context.Context //nolint:containedctx // it ends with Close, and what runs with it
 	cancel context.CancelFunc
 	ran    chan struct{}      // closed when Run has ended
@@ -244,9 +246,13 @@ func (s *Service) SetSettings(settings Settings) {
 	s.input(func() {})
 }
 
-// Touched is told of files that somebody has had changed by the agent: it ends the
-// development of servers that cover one.
+// Touched is told of files that somebody has the agent change, before it is done and after:
+// it ends the development of servers that cover one.
 func (s *Service) Touched(paths ...string) {
+	if len(paths) == 0 {
+		return
+	}
+	s.writes.Add(1)
 	if s.opts.Trust.EndDevelop(paths...) {
 		s.input(func() {})
 	}

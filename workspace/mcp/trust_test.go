@@ -418,6 +418,14 @@ func TestDevelop(t *testing.T) {
 			t.Errorf("beside a process: %d %s", code, text)
 		}
 		w.busy = nil
+		w.waits = func() {
+			w.write("tool.js", "evil", 0o600)
+			w.service.Touched(filepath.Join(w.root, "tool.js"))
+		}
+		if code, text := w.develop("a", ""); code != http.StatusConflict || !strings.Contains(text, "files have been written meanwhile") || w.detail("a").DevelopedUntil != nil {
+			t.Errorf("written meanwhile: %d %s", code, text)
+		}
+		w.waits = nil
 		if code, text := w.develop("a", ""); code != http.StatusNoContent {
 			t.Fatalf("%d %s", code, text)
 		}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -513,6 +514,91 @@ func TestFences(t *testing.T) {
 	}
 	if code, text := w.call("POST", workspace.PathStart, body, "X-Grant", "plan.md"); code != 409 {
 		t.Errorf("with a fence: %d %s", code, text)
+	}
+}
+
+// TestAlone: nothing runs that may write for somebody else than the agent's user, whatever
+// it was started with, while somebody works on a server, and no way leads through what the
+// user has started.
+func TestAlone(t *testing.T) {
+	if _, err := launch.Supported(); err != nil {
+		t.Skip(err)
+	}
+	w := newWorld(t, newSupervisor(t, supervisor.Limits{}))
+	for _, name := range []string{"plan.md", "script.js"} {
+		if err := os.WriteFile(filepath.Join(w.root, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	alone := func() (done bool, err error) {
+		err = w.service.Alone(t.Context(), func() error { done = true; return nil })
+		return done, err
+	}
+	kill := func(id string) {
+		t.Helper()
+		w.call("POST", path(id, "signal"), `{"signal":"kill"}`)
+		if _, err := w.held.Wait(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		grant, profile string
+		narrow, want   bool
+	}{
+		{"", "", false, false}, {"", "secrets", false, false}, {"", "plan", false, true},
+		{"usual", "", false, false}, {"usual", "plan", false, true}, {"ssh", "", false, false}, {"ssh", "plan", false, true},
+		{"plan.md", "", false, false}, {"control", "", false, true},
+		{"", "", true, true}, {"usual", "", true, true}, {"ssh", "", true, true}, {"plan.md", "", true, false}, {"control", "", true, true},
+	} {
+		w.narrow = func(...string) bool { return c.narrow }
+		id := w.start(workspace.StartProcess{Argv: []string{"sleep", "1000"}, Profile: c.profile}, "X-Grant", c.grant)
+		if done, err := alone(); done != c.want || (err == nil) != c.want {
+			t.Errorf("beside one of %q, profile %q, narrowed: %t: %t, %v", c.grant, c.profile, c.narrow, done, err)
+		}
+		kill(id)
+	}
+	w.narrow = nil
+	// What was started by one that has ended counts, too: a chat's, in a session of its own.
+	for _, chat := range []string{"", "6f0e0f5e-2f5c-4b6a-9d3c-0c6c0a3b7a11"} {
+		id := w.start(workspace.StartProcess{Command: "setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo $!"}, "X-Grant", "usual", "Coder-Chat-Id", chat)
+		if _, err := w.held.Wait(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		done, err := alone()
+		if done || err == nil || !strings.Contains(err.Error(), "left of one that has ended") {
+			t.Errorf("beside what is left of a process: %t, %v", done, err)
+		}
+		pids, err := w.held.Detached(t.Context())
+		if err != nil || len(pids) != 1 {
+			t.Fatalf("%v, %v", pids, err)
+		}
+		if err := syscall.Kill(pids[0], syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		for ; len(pids) > 0; pids, err = w.held.Detached(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if done, err := alone(); !done || err != nil {
+		t.Errorf("beside nothing: %t, %v", done, err)
+	}
+	cat := w.start(workspace.StartProcess{Argv: []string{"cat"}, Stdin: true}, "X-Grant", "control")
+	for _, narrow := range []bool{false, true} {
+		w.narrow = func(...string) bool { return narrow }
+		for grant, want := range map[string]bool{"control": true, "usual": !narrow, "": !narrow, "plan.md": false} {
+			if code, text := w.call("POST", path(cat, "stdin"), `{"data":"x"}`, "X-Grant", grant); (code == 204) != want {
+				t.Errorf("%q writes to the user's process, narrowed: %t: %d %s", grant, narrow, code, text)
+			}
+		}
+	}
+	// A plan that is what somebody works on is told before its token can write it.
+	var told []string
+	w.narrow = func(writes ...string) bool { told = append(told, writes...); return false }
+	kill(w.start(workspace.StartProcess{Argv: []string{"sleep", "1000"}}, "X-Grant", "plan.md"))
+	if len(told) != 1 || told[0] != filepath.Join(w.root, "plan.md") {
+		t.Errorf("told of %q", told)
 	}
 }
 

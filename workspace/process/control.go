@@ -73,7 +73,7 @@ func (s *Service) stdin(c *httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	if err := reach(c, &info); err != nil {
+	if err := s.reach(c, &info); err != nil {
 		return err
 	}
 	if !info.Running {

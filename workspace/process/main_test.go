@@ -47,6 +47,7 @@ type world struct {
 	root    string // the workspace's directory
 	home    string
 	state   string // the agent's own directory
+	narrow  func(writes ...string) bool
 
 	mu      sync.Mutex // guards touched
 	touched []string
@@ -54,11 +55,12 @@ type world struct {
 
 // grants are what callers may do, by the name in the header X-Grant.
 var grants = map[string]*access.Grant{
-	"":      {ID: "all", Scopes: []access.Scope{access.ScopeProcesses}, Secrets: []string{"*"}},
-	"none":  nil,
-	"other": {ID: "other", Scopes: []access.Scope{access.ScopeFiles}, Secrets: []string{"*"}},
-	"usual": {ID: "usual", Scopes: []access.Scope{access.ScopeProcesses}},
-	"ssh":   {ID: "ssh", Scopes: []access.Scope{access.ScopeProcesses}, Secrets: []string{".ssh/**"}},
+	"":        {ID: "all", Scopes: []access.Scope{access.ScopeProcesses}, Secrets: []string{"*"}},
+	"none":    nil,
+	"other":   {ID: "other", Scopes: []access.Scope{access.ScopeFiles}, Secrets: []string{"*"}},
+	"usual":   {ID: "usual", Scopes: []access.Scope{access.ScopeProcesses}},
+	"control": {ID: access.ControlID, Scopes: access.Scopes()},
+	"ssh":     {ID: "ssh", Scopes: []access.Scope{access.ScopeProcesses}, Secrets: []string{".ssh/**"}},
 }
 
 // newSupervisor opens a supervisor of the test's own, and stops it in the end.
@@ -99,6 +101,7 @@ func newWorld(t testing.TB, held supervisor.Client) *world {
 	}
 	w.service = process.New(process.Options{
 		Supervisor: held, Root: func() string { return w.root }, Places: func() launch.Places { return launch.Places{Home: w.home, Own: []string{w.state}} }, Tmp: filepath.Join(w.state, "tmp"),
+		Narrow: func(writes ...string) bool { return w.narrow != nil && w.narrow(writes...) },
 		Touched: func(who workspace.Caller, paths ...string) {
 			w.mu.Lock()
 			defer w.mu.Unlock()

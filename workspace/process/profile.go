@@ -46,19 +46,46 @@ func kindOf(grant *access.Grant) kind {
 	return kindSecrets
 }
 
-// fence says what a process of that kind is kept from that a grant has started.
-// Two that say the same are kept from the same.
+// controlFence begins the fence of what the control token has started. What it is kept from
+// follows, as with others.
+const controlFence = access.ControlID + "\x00"
+
+// fence says what a process of that kind is kept from that a grant has started, and whether
+// the agent's user has. Two that say the same are kept from the same.
 func fence(k kind, grant *access.Grant) string {
-	if k == kindNone || grant == nil {
+	switch {
+	case grant == nil:
+		return string(k)
+	case grant.ID == access.ControlID:
+		return controlFence + string(k) + "\x00"
+	case k == kindNone:
 		return string(k)
 	}
 	return strings.Join(append([]string{string(k), grant.Plan}, slices.Sorted(slices.Values(grant.Secrets))...), "\x00")
 }
 
+// writesNothing reports whether a fence leaves nothing of the workspace to write: it is that
+// of a plan, and there is none.
+func writesNothing(fence string) bool {
+	rest, is := strings.CutPrefix(fence, string(kindPlan)+"\x00")
+	return is && (rest == "" || rest[0] == 0)
+}
+
+// narrowed reports whether a grant's processes write nothing but its plan for now.
+func (s *Service) narrowed(grant *access.Grant) bool {
+	switch {
+	case grant == nil || grant.ID == access.ControlID:
+		return false
+	case grant.Plan != "":
+		return s.opts.Narrow(grant.Plan)
+	}
+	return s.opts.Narrow()
+}
+
 // kindFor is the kind of a start that asks for one, or for none.
 func (s *Service) kindFor(c *httpapi.Call, grant *access.Grant, asked string) (kind, error) {
 	own := kindOf(grant)
-	if s.opts.Narrow != nil && grant != nil && grant.ID != access.ControlID && s.opts.Narrow() {
+	if s.narrowed(grant) {
 		own = kindPlan
 	}
 	if asked == "" {
@@ -118,14 +145,18 @@ func (s *Service) started(c *httpapi.Call, spec *supervisor.Spec) (supervisor.In
 
 // reach refuses a caller who is confined, and would act through a process that
 // isn't confined alike: what it is told to do, it does with its own rights.
-func reach(c *httpapi.Call, info *supervisor.Info) error {
+func (s *Service) reach(c *httpapi.Call, info *supervisor.Info) error {
 	grant := access.From(c.Context())
+	of, controls := strings.CutPrefix(info.Fence, controlFence)
+	if controls && s.narrowed(grant) {
+		return &problem.Error{Code: http.StatusForbidden, Message: c.Failed(), Detail: "the process is of the agent's user, who works on an MCP server: it may write what this token may not for now"}
+	}
 	own := kindOf(grant)
 	if own == kindNone {
 		return nil
 	}
 	for _, k := range kinds[slices.Index(kinds, own):] { // or narrower, as it has asked for
-		if info.Fence == fence(k, grant) {
+		if of == strings.TrimPrefix(fence(k, grant), controlFence) {
 			return nil
 		}
 	}

@@ -50,8 +50,8 @@ type Options struct {
 	// are kept from the others. Nil means that they are.
 	HideSecrets func() bool
 	// Narrow reports whether processes of minted tokens write nothing of the workspace for
-	// now, as under a plan. Nil means that they do what their tokens allow.
-	Narrow func() bool
+	// now but these files, their plan. Nil means that they do what their tokens allow.
+	Narrow func(writes ...string) bool
 	// Environ returns the agent's own environment; nil is os.Environ.
 	Environ func() []string
 	// Touched is told the working directories; nil means nobody.
@@ -91,6 +91,9 @@ func New(opts Options) *Service {
 	if opts.HideSecrets == nil {
 		opts.HideSecrets = func() bool { return true }
 	}
+	if opts.Narrow == nil {
+		opts.Narrow = func(...string) bool { return false }
+	}
 	if opts.Touched == nil {
 		opts.Touched = func(workspace.Caller, ...string) {}
 	}
@@ -108,7 +111,8 @@ func (s *Service) Close() error {
 }
 
 // Alone calls do while nothing is started, and while no process runs that may write the
-// workspace for somebody else than the agent's user. Starts wait meanwhile.
+// workspace for somebody else than the agent's user. Starts wait meanwhile. Processes whose
+// starter has ended may be anybody's: none may run.
 //
 // # Errors
 //
@@ -121,9 +125,16 @@ func (s *Service) Alone(ctx context.Context, do func() error) error {
 		return err
 	}
 	for i := range list {
-		if p := &list[i]; p.Running && p.Fence != string(kindNone) && !strings.HasPrefix(p.Fence, string(kindPlan)+"\x00") {
+		if p := &list[i]; p.Running && !strings.HasPrefix(p.Fence, controlFence) && !writesNothing(p.Fence) {
 			return fmt.Errorf("a process runs that may write its files: see 'agent ps', and 'agent kill %s'", p.ID)
 		}
+	}
+	detached, err := s.opts.Supervisor.Detached(ctx)
+	if err != nil {
+		return err
+	}
+	if len(detached) > 0 {
+		return fmt.Errorf("a process runs that may write its files, and that is left of one that has ended: see 'ps -fp %[1]d', and 'kill %[1]d'", detached[0])
 	}
 	return do()
 }
@@ -163,7 +174,7 @@ func (s *Service) own(ctx context.Context, c *httpapi.Call, who workspace.Caller
 func (s *Service) live(c *httpapi.Call, who workspace.Caller) (supervisor.Info, error) {
 	info, err := s.own(c.Context(), c, who)
 	if g := access.From(c.Context()); err == nil && g != nil && g.Plan != "" {
-		err = reach(c, &info)
+		err = s.reach(c, &info)
 	}
 	if err == nil && !info.Running {
 		err = supervisor.ErrExited

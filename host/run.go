@@ -300,17 +300,16 @@ func (g *gate) isOpen() bool {
 // replaceable is a value that is used until another takes its place. It may be
 // used from any goroutine.
 type replaceable[T any] struct {
-	mu      sync.Mutex // guards value
+	mu      sync.Mutex // guards value, and that changed is of it
 	value   T
 	changed notify.Signal
 }
 
 // get returns the value, and a channel that is closed when it is replaced.
 func (r *replaceable[T]) get() (value T, replaced <-chan struct{}) {
-	replaced = r.changed.Changed()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.value, replaced
+	return r.value, r.changed.Changed()
 }
 
 // set replaces the value and returns the one before.

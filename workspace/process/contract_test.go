@@ -530,6 +530,7 @@ func TestAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	const chat = "6f0e0f5e-2f5c-4b6a-9d3c-0c6c0a3b7a11"
 	alone := func() (done bool, err error) {
 		err = w.service.Alone(t.Context(), func() error { done = true; return nil })
 		return done, err
@@ -545,13 +546,19 @@ func TestAlone(t *testing.T) {
 		grant, profile string
 		narrow, want   bool
 	}{
+		{"control chat", "", false, false}, {"control chat", "", true, true},
 		{"", "", false, false}, {"", "secrets", false, false}, {"", "plan", false, true},
 		{"usual", "", false, false}, {"usual", "plan", false, true}, {"ssh", "", false, false}, {"ssh", "plan", false, true},
 		{"plan.md", "", false, false}, {"control", "", false, true},
 		{"", "", true, true}, {"usual", "", true, true}, {"ssh", "", true, true}, {"plan.md", "", true, false}, {"control", "", true, true},
 	} {
 		w.narrow = func(...string) bool { return c.narrow }
-		id := w.start(workspace.StartProcess{Argv: []string{"sleep", "1000"}, Profile: c.profile}, "X-Grant", c.grant)
+		grant, ofChat := strings.CutSuffix(c.grant, " chat")
+		headers := []string{"X-Grant", grant}
+		if ofChat { // whoever drives it may have the control token
+			headers = append(headers, "Coder-Chat-Id", chat)
+		}
+		id := w.start(workspace.StartProcess{Argv: []string{"sleep", "1000"}, Profile: c.profile}, headers...)
 		if done, err := alone(); done != c.want || (err == nil) != c.want {
 			t.Errorf("beside one of %q, profile %q, narrowed: %t: %t, %v", c.grant, c.profile, c.narrow, done, err)
 		}
@@ -559,7 +566,7 @@ func TestAlone(t *testing.T) {
 	}
 	w.narrow = nil
 	// What was started by one that has ended counts, too: a chat's, in a session of its own.
-	for _, chat := range []string{"", "6f0e0f5e-2f5c-4b6a-9d3c-0c6c0a3b7a11"} {
+	for _, chat := range []string{"", chat} {
 		id := w.start(workspace.StartProcess{Command: "setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo $!"}, "X-Grant", "usual", "Coder-Chat-Id", chat)
 		if _, err := w.held.Wait(t.Context(), id); err != nil {
 			t.Fatal(err)

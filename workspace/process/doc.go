@@ -29,6 +29,8 @@
 //   - A chat sees its own processes, and who names no chat sees all.
 //   - Who is fenced in starts nothing that isn't, and can't reach through the
 //     standard input of what isn't either.
+//   - While somebody works on a server (see Options.Narrow) no process of a chat or of a
+//     minted token writes the workspace, by itself or through one of the agent's user.
 //   - A wait ends with its client, with the agent, and after 5 minutes.
 //
 // # Concurrency

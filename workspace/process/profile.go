@@ -11,8 +11,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"waymark/internal/httpapi"
 	"waymark/internal/httpapi/problem"
+	"waymark/workspace"
 	"waymark/workspace/access"
 	"waymark/workspace/launch"
 	"waymark/workspace/supervisor"
@@ -46,19 +49,20 @@ func kindOf(grant *access.Grant) kind {
 	return kindSecrets
 }
 
-// controlFence begins the fence of what the control token has started. What it is kept from
+// userFence begins the fence of what the agent's user has started. What it is kept from
 // follows, as with others.
-const controlFence = access.ControlID + "\x00"
+const userFence = access.ControlID + "\x00"
 
-// fence says what a process of that kind is kept from that a grant has started, and whether
-// the agent's user has. Two that say the same are kept from the same.
+// isUser reports whether a call is the agent's user's: with the control token, and for no chat.
+func isUser(c *httpapi.Call, grant *access.Grant) bool {
+	who, err := workspace.CallerOf(c.Header)
+	return err == nil && who.Chat == uuid.Nil && grant != nil && grant.ID == access.ControlID
+}
+
+// fence says what a process of that kind is kept from that a grant has started. Two that
+// say the same are kept from the same.
 func fence(k kind, grant *access.Grant) string {
-	switch {
-	case grant == nil:
-		return string(k)
-	case grant.ID == access.ControlID:
-		return controlFence + string(k) + "\x00"
-	case k == kindNone:
+	if k == kindNone || grant == nil {
 		return string(k)
 	}
 	return strings.Join(append([]string{string(k), grant.Plan}, slices.Sorted(slices.Values(grant.Secrets))...), "\x00")
@@ -71,12 +75,12 @@ func writesNothing(fence string) bool {
 	return is && (rest == "" || rest[0] == 0)
 }
 
-// narrowed reports whether a grant's processes write nothing but its plan for now.
-func (s *Service) narrowed(grant *access.Grant) bool {
+// narrowed reports whether processes of a caller write nothing but its plan for now.
+func (s *Service) narrowed(c *httpapi.Call, grant *access.Grant) bool {
 	switch {
-	case grant == nil || grant.ID == access.ControlID:
+	case isUser(c, grant):
 		return false
-	case grant.Plan != "":
+	case grant != nil && grant.Plan != "":
 		return s.opts.Narrow(grant.Plan)
 	}
 	return s.opts.Narrow()
@@ -85,7 +89,7 @@ func (s *Service) narrowed(grant *access.Grant) bool {
 // kindFor is the kind of a start that asks for one, or for none.
 func (s *Service) kindFor(c *httpapi.Call, grant *access.Grant, asked string) (kind, error) {
 	own := kindOf(grant)
-	if s.narrowed(grant) {
+	if s.narrowed(c, grant) {
 		own = kindPlan
 	}
 	if asked == "" {
@@ -104,6 +108,9 @@ func (s *Service) kindFor(c *httpapi.Call, grant *access.Grant, asked string) (k
 // confine has a process kept from what its kind says.
 func (s *Service) confine(c *httpapi.Call, spec *supervisor.Spec, k kind, grant *access.Grant) (err error) {
 	spec.Fence = fence(k, grant)
+	if isUser(c, grant) {
+		spec.Fence = userFence + spec.Fence
+	}
 	if k == kindNone || k == kindSecrets && !s.opts.HideSecrets() {
 		return nil
 	}
@@ -147,8 +154,8 @@ func (s *Service) started(c *httpapi.Call, spec *supervisor.Spec) (supervisor.In
 // isn't confined alike: what it is told to do, it does with its own rights.
 func (s *Service) reach(c *httpapi.Call, info *supervisor.Info) error {
 	grant := access.From(c.Context())
-	of, controls := strings.CutPrefix(info.Fence, controlFence)
-	if controls && s.narrowed(grant) {
+	of, users := strings.CutPrefix(info.Fence, userFence)
+	if users && s.narrowed(c, grant) {
 		return &problem.Error{Code: http.StatusForbidden, Message: c.Failed(), Detail: "the process is of the agent's user, who works on an MCP server: it may write what this token may not for now"}
 	}
 	own := kindOf(grant)
@@ -156,7 +163,7 @@ func (s *Service) reach(c *httpapi.Call, info *supervisor.Info) error {
 		return nil
 	}
 	for _, k := range kinds[slices.Index(kinds, own):] { // or narrower, as it has asked for
-		if of == strings.TrimPrefix(fence(k, grant), controlFence) {
+		if of == fence(k, grant) {
 			return nil
 		}
 	}

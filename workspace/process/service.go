@@ -49,8 +49,8 @@ type Options struct {
 	// HideSecrets says whether processes of tokens without a grant for all secrets
 	// are kept from the others. Nil means that they are.
 	HideSecrets func() bool
-	// Narrow reports whether processes of minted tokens write nothing of the workspace for
-	// now but these files, their plan. Nil means that they do what their tokens allow.
+	// Narrow reports whether processes of chats and minted tokens write nothing of the
+	// workspace for now but these files, their plan. Nil means that they do what their tokens allow.
 	Narrow func(writes ...string) bool
 	// Environ returns the agent's own environment; nil is os.Environ.
 	Environ func() []string
@@ -125,7 +125,7 @@ func (s *Service) Alone(ctx context.Context, do func() error) error {
 		return err
 	}
 	for i := range list {
-		if p := &list[i]; p.Running && !strings.HasPrefix(p.Fence, controlFence) && !writesNothing(p.Fence) {
+		if p := &list[i]; p.Running && !strings.HasPrefix(p.Fence, userFence) && !writesNothing(p.Fence) {
 			return fmt.Errorf("a process runs that may write its files: see 'agent ps', and 'agent kill %s'", p.ID)
 		}
 	}

@@ -7,7 +7,7 @@ import "time"
 type NewToken struct {
 	// Scopes are what it may do; none means processes, files and mcp, as far as the
 	// caller's token has them.
-	Scopes []string `json:"scopes,omitempty"`
+	Scopes []string `json:"scopes,omitempty" enum:"processes,files,approve,mcp,tokens,stop"`
 	// Plan, if not empty, is a fence: the absolute path of the one file that may be
 	// written. It lies in the workspace and needn't exist yet.
 	Plan string `json:"plan,omitempty"`
@@ -28,19 +28,24 @@ type NewToken struct {
 type Capability struct {
 	// Tools are the names of the tools that it is good for, or patterns of path.Match
 	// such as "tracker__*"; none means all that its scopes and its fence leave.
-	Tools []string `json:"tools,omitempty"`
+	Tools []string `json:"tools,omitempty" maxItems:"256"`
 	// Chat is the chat that it is for, whose processes it sees; "" makes one of its own.
-	Chat string `json:"chat,omitempty"`
+	Chat string `json:"chat,omitempty" format:"uuid"`
 }
 
 // Token is a token that was minted, without the token itself.
 type Token struct {
 	// ID names it, here and in the audit log.
-	ID        string    `json:"id"`
-	Scopes    []string  `json:"scopes"`
-	Plan      string    `json:"plan,omitempty"` // without links
-	Secrets   []string  `json:"secrets,omitempty"`
+	ID string `json:"id"`
+	// Scopes are what it may do.
+	Scopes []string `json:"scopes" enum:"processes,files,approve,mcp,tokens,stop"`
+	// Plan is the fence, without links.
+	Plan string `json:"plan,omitempty"`
+	// Secrets are the entries of the secret list that it may see.
+	Secrets []string `json:"secrets,omitempty"`
+	// CreatedAt is when it was made, by the agent's clock.
 	CreatedAt time.Time `json:"created_at"`
+	// ExpiresAt is when it ends, at the latest.
 	ExpiresAt time.Time `json:"expires_at"`
 	// MintedBy is the id of the token with which it was made. It ends with that.
 	MintedBy string `json:"minted_by"`

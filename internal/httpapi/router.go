@@ -52,6 +52,9 @@ type Route struct {
 	// read the answer, however long that took to begin. 0 means that nothing
 	// ends, and that the server's own deadline holds.
 	Timeout time.Duration
+	// Operation is what the description says of it. Nil: nothing, as of a route that is
+	// described elsewhere.
+	Operation *Operation
 }
 
 // Effect is what a call changes, and so whether it is for somebody who may write one
@@ -68,8 +71,10 @@ const (
 // Service is what one package contributes to an API.
 type Service struct {
 	Routes []Route
-	// Document describes the routes in OpenAPI 3.1; see [MergeDocuments]. Nil
-	// means that another service's document does.
+	// About is what the description says beside the routes.
+	About About
+	// Document describes the routes in OpenAPI 3.1, and is made of them; see
+	// [MergeDocuments]. Nil means that another service's document does.
 	Document []byte
 }
 

@@ -278,6 +278,9 @@ func TestBadFile(t *testing.T) {
 	}
 }
 
+// TestDocument: openapi.json is what the routes and types say.
+func TestDocument(t *testing.T) { openapitest.Generate(t, open(t, t.TempDir()).Service()) }
+
 // TestService: the routes answer as they are described, whatever is asked.
 func TestService(t *testing.T) {
 	tokens := open(t, t.TempDir())

@@ -15,14 +15,48 @@ import (
 //go:embed openapi.json
 var document []byte
 
+//go:generate go test -run TestDocument -count=1 . -update-openapi
+
+// tokenParams are the parameters of a path that names a token.
+type tokenParams struct {
+	// The id of the token, not the token.
+	ID string `path:"id" minLength:"1"`
+}
+
 // Service returns the routes by which tokens are minted, listed and revoked.
 func (t *Tokens) Service() httpapi.Service {
 	one := workspace.PathMintedTokens + "/{id}"
 	return httpapi.Service{
+		About: httpapi.About{
+			Title:  "Waymark agent: who may act",
+			Groups: []httpapi.Group{{Name: "access", Text: "Tokens for what acts in the workspace."}},
+			Schemes: []httpapi.Scheme{{Name: "control", Kind: "bearer",
+				Text: "Over the Unix socket, too: what `control.token` in the workspace's state directory holds, or a token that was minted with it."}},
+			Security: []string{"control"},
+		},
 		Routes: []httpapi.Route{
-			{Method: http.MethodPost, Pattern: workspace.PathMintedTokens, Scope: string(ScopeTokens), Effect: httpapi.Fenced, Handle: t.create, Failed: "the token was not made"},
-			{Method: http.MethodGet, Pattern: workspace.PathMintedTokens, Scope: string(ScopeTokens), Handle: t.list, Failed: "the tokens are not known"},
-			{Method: http.MethodDelete, Pattern: one, Scope: string(ScopeTokens), Effect: httpapi.Fenced, Handle: t.revoke, Failed: "the token was not revoked"},
+			{Method: http.MethodPost, Pattern: workspace.PathMintedTokens, Scope: string(ScopeTokens), Effect: httpapi.Fenced, Handle: t.create, Failed: "the token was not made",
+				Operation: &httpapi.Operation{
+					ID: "createToken", Summary: "Mint a token",
+					Text:    "It is never wider than the token that asks for it: scopes, fence, secrets and time. The control token has no grant for secrets itself, and may grant them over the socket only. Needs the scope `tokens`.",
+					Body:    workspace.NewToken{},
+					Example: workspace.NewToken{Scopes: []string{"processes", "files"}, Plan: "/home/me/project/PLAN.md"},
+					Answers: []httpapi.Answer{{Code: http.StatusCreated, Text: "The token, which is shown this once.", Body: workspace.MintedToken{}}},
+					Errors:  []int{http.StatusConflict},
+				}},
+			{Method: http.MethodGet, Pattern: workspace.PathMintedTokens, Scope: string(ScopeTokens), Handle: t.list, Failed: "the tokens are not known",
+				Operation: &httpapi.Operation{
+					ID: "listTokens", Summary: "List the tokens that were minted",
+					Text:    "Those that are valid, without the tokens themselves. To another token than the control token, only its own and those that were made with it are shown. Needs the scope `tokens`.",
+					Answers: []httpapi.Answer{httpapi.OK("In the order in which they were made.", []workspace.Token{})},
+				}},
+			{Method: http.MethodDelete, Pattern: one, Scope: string(ScopeTokens), Effect: httpapi.Fenced, Handle: t.revoke, Failed: "the token was not revoked",
+				Operation: &httpapi.Operation{
+					ID: "revokeToken", Summary: "Revoke a token", Text: "All that were made with it end, too. Needs the scope `tokens`.",
+					Params:  tokenParams{},
+					Answers: []httpapi.Answer{{Code: http.StatusNoContent, Text: "It isn't valid any more."}},
+					Errors:  []int{http.StatusBadRequest, http.StatusNotFound, http.StatusUnsupportedMediaType},
+				}},
 		},
 		Document: document,
 	}

@@ -1,0 +1,171 @@
+package openapitest
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// comments are those of types and their fields, read from the module's own packages when
+// somebody asks.
+type comments struct {
+	root     string // of the module
+	packages map[string]*packageComments
+}
+
+// packageComments are those of one package. Fields are "Type.Field"; words are the Go
+// names of a type's fields with what they are called in JSON.
+type packageComments struct {
+	types, fields map[string]string
+	words         map[string]map[string]string
+	constants     map[string][]any
+}
+
+func newComments() *comments {
+	dir, err := os.Getwd()
+	if err != nil {
+		panic(err)
+	}
+	for !exists(filepath.Join(dir, "go.mod")) {
+		dir = filepath.Dir(dir)
+	}
+	return &comments{root: dir, packages: map[string]*packageComments{}}
+}
+
+func exists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
+}
+
+// of returns the comment of a type, as a description.
+func (c *comments) of(t reflect.Type) string {
+	p := c.load(t)
+	return text(p.types[t.Name()], p.words[t.Name()])
+}
+
+// field returns the comment of a type's field.
+func (c *comments) field(t reflect.Type, name string) string {
+	p := c.load(t)
+	return text(p.fields[t.Name()+"."+name], p.words[t.Name()])
+}
+
+// values returns the constants of a type of texts.
+func (c *comments) values(t reflect.Type) []any {
+	if t.Kind() != reflect.String || t.Name() == "string" {
+		return nil
+	}
+	return c.load(t).constants[t.Name()]
+}
+
+var (
+	word = regexp.MustCompile(`\[?\b[A-Z][A-Za-z]*(\.[A-Z][A-Za-z]*)?\b\]?`)
+	null = regexp.MustCompile(`\bnil\b`)
+	link = regexp.MustCompile(`\[([A-Za-z]+\.)?([A-Za-z]+)\]`)
+)
+
+// text is a comment in the words of JSON: the Go names of fields are their keys.
+func text(comment string, names map[string]string) string {
+	var paragraphs []string
+	for paragraph := range strings.SplitSeq(strings.TrimSpace(comment), "\n\n") {
+		if !strings.HasPrefix(paragraph, "\t") && !strings.HasPrefix(paragraph, "  ") {
+			paragraph = strings.Join(strings.Fields(paragraph), " ")
+		}
+		paragraphs = append(paragraphs, paragraph)
+	}
+	comment = word.ReplaceAllStringFunc(strings.Join(paragraphs, "\n\n"), func(w string) string {
+		if name, ok := names[strings.Trim(w, "[]")]; ok {
+			return "`" + name + "`"
+		}
+		return w
+	})
+	return null.ReplaceAllString(link.ReplaceAllString(comment, "$2"), "null")
+}
+
+// load reads the package of a type.
+func (c *comments) load(t reflect.Type) *packageComments {
+	path, own := strings.CutPrefix(t.PkgPath(), "waymark/")
+	path = strings.TrimSuffix(path, "_test")
+	if p := c.packages[path]; p != nil {
+		return p
+	}
+	p := &packageComments{types: map[string]string{}, fields: map[string]string{}, words: map[string]map[string]string{}, constants: map[string][]any{}}
+	c.packages[path] = p
+	if !own {
+		return p
+	}
+	files, _ := filepath.Glob(filepath.Join(c.root, path, "*.go"))
+	for _, file := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			panic(err)
+		}
+		for _, decl := range parsed.Decls {
+			if decl, ok := decl.(*ast.GenDecl); ok {
+				p.add(decl)
+			}
+		}
+	}
+	return p
+}
+
+// add takes what a declaration says.
+func (p *packageComments) add(decl *ast.GenDecl) {
+	for _, spec := range decl.Specs {
+		switch spec := spec.(type) {
+		case *ast.TypeSpec:
+			doc := spec.Doc
+			if doc == nil {
+				doc = decl.Doc
+			}
+			p.types[spec.Name.Name] = doc.Text()
+			if s, ok := spec.Type.(*ast.StructType); ok {
+				p.addFields(spec.Name.Name, s)
+			}
+		case *ast.ValueSpec:
+			p.addConstants(decl, spec)
+		}
+	}
+}
+
+func (p *packageComments) addFields(name string, s *ast.StructType) {
+	words := map[string]string{}
+	p.words[name] = words
+	for _, f := range s.Fields.List {
+		comment := f.Doc.Text()
+		if trailing := f.Comment.Text(); trailing != "" {
+			comment += "\n" + trailing
+		}
+		for _, id := range f.Names {
+			p.fields[name+"."+id.Name] = comment
+			if f.Tag == nil {
+				continue
+			}
+			tag, _ := strconv.Unquote(f.Tag.Value)
+			for _, key := range []string{"json", "query", "header", "path"} {
+				if as, _, _ := strings.Cut(reflect.StructTag(tag).Get(key), ","); as != "" && as != "-" {
+					words[id.Name] = as
+				}
+			}
+		}
+	}
+}
+
+func (p *packageComments) addConstants(decl *ast.GenDecl, spec *ast.ValueSpec) {
+	kind, ok := spec.Type.(*ast.Ident)
+	if decl.Tok != token.CONST || !ok {
+		return
+	}
+	for _, v := range spec.Values {
+		if lit, ok := v.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+			if s, err := strconv.Unquote(lit.Value); err == nil {
+				p.constants[kind.Name] = append(p.constants[kind.Name], s)
+			}
+		}
+	}
+}

@@ -33,9 +33,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	jsonv2 "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Of returns what an error says, for a person; "" for nil.
@@ -203,26 +200,8 @@ func ofJSON(err error) (text string, known bool) {
 	case *json.UnmarshalTypeError:
 		kind, _, _ := strings.Cut(err.Value, " ") // "number 12"
 		return fmt.Sprintf("%s must be %s, not %s", member(err.Field), wanted(err.Type), kinds[kind]), true
-	case *jsontext.SyntacticError:
-		text := fmt.Sprintf("%s at byte %d", withoutPackage(Of(err.Err)), err.ByteOffset)
-		if err.Err == jsontext.ErrDuplicateName { //nolint:errorlint // that is what it is
-			return fmt.Sprintf("%s is there twice", pointed(err.JSONPointer)), true
-		}
-		return text, true
-	case *jsonv2.SemanticError:
-		switch {
-		case errors.Is(err.Err, jsonv2.ErrUnknownName):
-			return fmt.Sprintf("unknown key %q", err.JSONPointer.LastToken()), true
-		case errors.Is(err.Err, strconv.ErrRange):
-			return pointed(err.JSONPointer) + " is out of range", true
-		case errors.Is(err.Err, strconv.ErrSyntax) && err.JSONKind == jsontext.KindNumber: // one with a fraction, or a sign
-			return fmt.Sprintf("%s must be %s", pointed(err.JSONPointer), wanted(err.GoType)), true
-		case err.Err != nil:
-			return pointed(err.JSONPointer) + ": " + Of(err.Err), true
-		}
-		return fmt.Sprintf("%s must be %s, not %s", pointed(err.JSONPointer), wanted(err.GoType), kinds[err.JSONKind.String()]), true
 	}
-	return "", false
+	return ofStrictJSON(err)
 }
 
 func member(field string) string {
@@ -230,11 +209,6 @@ func member(field string) string {
 		return "it"
 	}
 	return strconv.Quote(field)
-}
-
-// pointed names a place in JSON.
-func pointed(at jsontext.Pointer) string {
-	return member(strings.ReplaceAll(strings.TrimPrefix(string(at), "/"), "/", "."))
 }
 
 // kinds are the kinds of values, as both packages call them.

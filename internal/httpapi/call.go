@@ -1,9 +1,6 @@
 package httpapi
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"mime"
@@ -13,10 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/coder/websocket"
-	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"waymark/internal/errtext"
@@ -134,10 +130,10 @@ func (c *Call) Decode(v any) error {
 		return &problem.Error{Code: http.StatusUnsupportedMediaType, Message: "a JSON body is needed",
 			Detail: "send it with Content-Type: application/json"}
 	}
-	err := jsonv2.UnmarshalRead(c.Body, v, jsonv2.RejectUnknownMembers(true))
+	err := json.UnmarshalRead(c.Body, v, json.RejectUnknownMembers(true))
 	var large *http.MaxBytesError
 	var syntax *jsontext.SyntacticError
-	var meaning *jsonv2.SemanticError
+	var meaning *json.SemanticError
 	switch {
 	case err == nil:
 		return nil
@@ -165,118 +161,4 @@ func tooLarge(limit int64) *problem.Error {
 		size = fmt.Sprintf("%d KiB", limit/1024)
 	}
 	return &problem.Error{Code: http.StatusRequestEntityTooLarge, Message: "the body is too large", Detail: "at most " + size + " are read"}
-}
-
-// JSON answers with v. It is encoded first, so that what can't be encoded
-// becomes an error and not half an answer.
-func (c *Call) JSON(code int, v any) error {
-	body, err := Encode(v)
-	if err != nil {
-		return err
-	}
-	c.Send(code, c.router.opts.JSONType, body)
-	return nil
-}
-
-// Encode returns v as one line of JSON. Nobody shows it as HTML, see Secure, so
-// nothing of it is escaped for that.
-func Encode(v any) ([]byte, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return buf.Bytes(), nil
-}
-
-// SendEncoded answers with what Encode has returned.
-func (c *Call) SendEncoded(code int, body []byte) { c.Send(code, c.router.opts.JSONType, body) }
-
-// Send answers with a body. That the client has gone is its own business.
-func (c *Call) Send(code int, contentType string, body []byte) {
-	header := c.w.Header()
-	header.Set("Content-Type", contentType)
-	header.Set("Content-Length", strconv.Itoa(len(body)))
-	c.w.WriteHeader(code)
-	_, _ = c.w.Write(body) // never HTML: see Secure
-}
-
-// SendPayload answers with a payload: whatever it is, nobody may take it for
-// anything but text or bytes.
-func (c *Call) SendPayload(body []byte) {
-	contentType := "application/octet-stream"
-	if IsText(body) {
-		contentType = "text/plain; charset=utf-8"
-	}
-	c.Send(http.StatusOK, contentType, body)
-}
-
-// IsText reports whether a payload can be shown as text.
-func IsText(body []byte) bool { return utf8.Valid(body) && bytes.IndexByte(body, 0) < 0 }
-
-// NoContent answers that all is done, and no more.
-func (c *Call) NoContent() error {
-	c.w.WriteHeader(http.StatusNoContent)
-	return nil
-}
-
-// Known sets the ETag, which is given without quotes, and reports whether the
-// client has what it names already; then the client has been told so.
-func (c *Call) Known(tag string) bool {
-	tag = `"` + tag + `"`
-	c.w.Header().Set("ETag", tag)
-	for _, known := range c.Tags() {
-		if known == tag || known == "*" {
-			c.w.WriteHeader(http.StatusNotModified)
-			return true
-		}
-	}
-	return false
-}
-
-// Tags returns the ETags in If-None-Match, quotes included, as strong ones: this
-// package makes no others, and proxies may weaken them. "*" stands for all.
-func (c *Call) Tags() []string {
-	var list []string
-	for _, line := range c.Header.Values("If-None-Match") {
-		for tag := range strings.SplitSeq(line, ",") {
-			if tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/"); tag != "" {
-				list = append(list, tag)
-			}
-		}
-	}
-	return list
-}
-
-// Within lets do work for as long as d, after which its context ends, and gives
-// the client Options.WriteTimeout to read the answer after that: by itself
-// net/http counts both together, from the arrival of the request.
-func (c *Call) Within(d time.Duration, do func(context.Context) error) error {
-	// A deadline that has passed may not be moved any more, so it is moved now,
-	// and when the answer begins.
-	c.w.timeout = c.router.opts.WriteTimeout
-	c.w.setDeadline(time.Now().Add(d + c.w.timeout))
-	ctx, cancel := context.WithTimeout(c.Context(), d)
-	defer cancel()
-	return do(ctx)
-}
-
-// Stream is for an answer that goes on. It lifts the server's deadline: in
-// HTTP/2 that ends also a stream on which nothing is being written.
-func (c *Call) Stream() {
-	c.w.timeout = 0
-	c.w.setDeadline(time.Time{})
-}
-
-// Flush sends a part of a streamed answer, which the client has
-// Options.WriteTimeout to take.
-func (c *Call) Flush(part []byte) error {
-	c.w.setDeadline(time.Now().Add(c.router.opts.WriteTimeout))
-	defer c.w.setDeadline(time.Time{})
-	_, err := c.w.Write(part)
-	if err == nil {
-		err = http.NewResponseController(&c.w).Flush()
-	}
-	return err
 }

@@ -24,7 +24,6 @@ package apiclient
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -34,7 +33,7 @@ import (
 	"strings"
 	"time"
 
-	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json"
 
 	"waymark/internal/httpapi/problem"
 )
@@ -177,7 +176,7 @@ func (s *Server) Open(ctx context.Context, r Request) (*http.Response, error) {
 func (s *Server) request(ctx context.Context, r Request) (*http.Request, error) {
 	body, contentType := r.Content, "application/octet-stream"
 	if r.Content == nil && r.Body != nil {
-		data, err := jsonv2.Marshal(r.Body) // version 1 would change what isn't UTF-8
+		data, err := json.Marshal(r.Body) // version 1 would change what isn't UTF-8
 		if err != nil {
 			return nil, fmt.Errorf("request can't be written: %w", err)
 		}

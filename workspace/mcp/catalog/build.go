@@ -2,12 +2,11 @@ package catalog
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"unicode/utf8"
 
-	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"waymark/internal/text"
@@ -108,7 +107,7 @@ type wireTool struct {
 
 // lenient takes what other languages' JSON takes, too: a name that comes twice counts
 // as it does there, the last one.
-var lenient = jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
 // Add takes a tool as a server has sent it, and says whether it is in the catalogue
 // under its name.
@@ -116,7 +115,7 @@ func (b *Builder) Add(raw []byte) (Tool, bool) {
 	var wire wireTool
 	var name string
 	b.seen++
-	if err := jsonv2.Unmarshal(raw, &wire, lenient); err != nil || len(wire.Name) > 0 && jsonv2.Unmarshal(wire.Name, &name, lenient) != nil {
+	if err := json.Unmarshal(raw, &wire, lenient); err != nil || len(wire.Name) > 0 && json.Unmarshal(wire.Name, &name, lenient) != nil {
 		b.Find("bad_tool", "", "What the server lists as its tool number %d isn't one, or has no name that is a text, and is left out.", b.seen)
 		return Tool{}, false
 	}
@@ -130,7 +129,7 @@ func (b *Builder) Add(raw []byte) (Tool, bool) {
 		InputSchema: b.schema(name, wire.InputSchema),
 		Annotations: b.annotations(name, wire.Annotations),
 	}
-	encoded, err := json.Marshal(&tool)
+	encoded, err := json.Marshal(&tool, lenient)
 	size := int64(len(encoded))
 	if err != nil || len(b.made.Tools) >= b.limits.Tools || b.bytes+size > b.limits.Bytes {
 		b.left++
@@ -205,7 +204,7 @@ func usual(name string) bool {
 
 // said is a text of a tool; nothing where it is something else.
 func (b *Builder) said(raw jsontext.Value, tool, what string) (s string) {
-	if len(raw) > 0 && jsonv2.Unmarshal(raw, &s, lenient) != nil {
+	if len(raw) > 0 && json.Unmarshal(raw, &s, lenient) != nil {
 		b.Find("bad_text", tool, "The %s isn't a text, and is left out.", what)
 	}
 	return s
@@ -233,7 +232,7 @@ func (b *Builder) marks(marks Marks, tool, what string) {
 
 // schema returns a tool's input schema as compact JSON, nil for one that isn't taken:
 // the tool can be called without.
-func (b *Builder) schema(tool string, raw jsontext.Value) json.RawMessage {
+func (b *Builder) schema(tool string, raw jsontext.Value) []byte {
 	if len(raw) == 0 || raw.Kind() == 'n' {
 		return nil
 	}
@@ -251,7 +250,7 @@ func (b *Builder) schema(tool string, raw jsontext.Value) json.RawMessage {
 		return nil
 	}
 	var readable map[string]any
-	if err := json.Unmarshal(raw, &readable); err != nil { // 1e400: for the SDK that's the end of the list
+	if err := json.Unmarshal(raw, &readable, lenient); err != nil { // 1e400: for the SDK that's the end of the list
 		b.Find("bad_schema", tool, "The tool's schema holds a number that clients can't read, and is left out.")
 		return nil
 	}
@@ -264,10 +263,10 @@ func (b *Builder) schema(tool string, raw jsontext.Value) json.RawMessage {
 	if found.names != 0 {
 		b.Find("invisible_characters", tool, "Names of parameters hold characters that can't be seen; they are left as they are, since the server knows them so.")
 	}
-	return json.RawMessage(clean)
+	return clean
 }
 
-func (b *Builder) annotations(tool string, raw jsontext.Value) json.RawMessage {
+func (b *Builder) annotations(tool string, raw jsontext.Value) []byte {
 	if len(raw) == 0 || raw.Kind() == 'n' {
 		return nil
 	}
@@ -286,7 +285,7 @@ func (b *Builder) annotations(tool string, raw jsontext.Value) json.RawMessage {
 		return nil
 	}
 	b.marks(found.values|found.names, tool, "annotations")
-	return json.RawMessage(clean)
+	return clean
 }
 
 type marksOfJSON struct{ names, values Marks }

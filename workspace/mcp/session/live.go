@@ -5,13 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strconv"
 	"sync/atomic"
 	"time"
 
-	jsonv2 "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -243,43 +240,4 @@ func (s *live) dropUncallable(b *catalog.Builder, taken []string, callable []*mc
 			b.Find("bad_header", name, "The tool wants parameters sent as headers that can't be, and is left out.")
 		}
 	}
-}
-
-// addPage adds the tools of a page, and returns the names of those that were taken, the
-// next page's cursor, and the page as the SDK is to see it.
-func addPage(b *catalog.Builder, raw json.RawMessage) (taken []string, next string, shown json.RawMessage) {
-	var wire struct {
-		Tools      []jsontext.Value `json:"tools"`
-		NextCursor string           `json:"nextCursor"`
-	}
-	if err := jsonv2.Unmarshal(raw, &wire, lenient); err != nil {
-		b.Find("bad_page", "", "The server's list of tools can't be read: %s.", "it doesn't have the fields of one")
-		return nil, "", json.RawMessage(`{"resultType":"complete","tools":[]}`)
-	}
-	type sdkTool struct {
-		Name        string          `json:"name"`
-		InputSchema json.RawMessage `json:"inputSchema"`
-	}
-	page := struct {
-		ResultType string    `json:"resultType"`
-		Tools      []sdkTool `json:"tools"`
-	}{"complete", []sdkTool{}}
-	for _, rawTool := range wire.Tools {
-		tool, ok := b.Add(rawTool)
-		if !ok {
-			continue
-		}
-		schema := tool.InputSchema
-		if schema == nil {
-			schema = json.RawMessage("{}")
-		}
-		taken = append(taken, tool.Name)
-		page.Tools = append(page.Tools, sdkTool{tool.Name, schema})
-	}
-	shown, err := json.Marshal(page)
-	if err != nil {
-		shown = json.RawMessage(`{"resultType":"complete","tools":[]}`)
-		b.Find("bad_page", "", "The server's list of tools can't be read: %s.", fmt.Sprint(err))
-	}
-	return taken, wire.NextCursor, shown
 }

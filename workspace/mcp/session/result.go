@@ -3,11 +3,10 @@ package session
 import (
 	"cmp"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 
-	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"waymark/internal/text"
@@ -18,7 +17,7 @@ import (
 const maxContent = 10_000
 
 // lenient takes what servers' own JSON takes.
-var lenient = jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
 type wireResult struct {
 	Content    []jsontext.Value `json:"content"`
@@ -42,9 +41,9 @@ type wireContent struct {
 }
 
 // parseResult reads a call's result as a server has sent it.
-func parseResult(raw json.RawMessage) (*Result, error) {
+func parseResult(raw []byte) (*Result, error) {
 	var wire wireResult
-	if err := jsonv2.Unmarshal(raw, &wire, lenient); err != nil {
+	if err := json.Unmarshal(raw, &wire, lenient); err != nil {
 		return nil, errors.New("the server's result is none: it doesn't have the fields of one")
 	}
 	if len(wire.Content) > maxContent {
@@ -53,7 +52,7 @@ func parseResult(raw json.RawMessage) (*Result, error) {
 	result := &Result{IsError: wire.IsError, Content: make([]Content, 0, len(wire.Content))}
 	if len(wire.Structured) > 0 && wire.Structured.Kind() != 'n' {
 		if err := wire.Structured.Compact(lenient); err == nil {
-			result.Structured = json.RawMessage(wire.Structured)
+			result.Structured = []byte(wire.Structured)
 		}
 	}
 	for i := range wire.Content {
@@ -68,7 +67,7 @@ func parseResult(raw json.RawMessage) (*Result, error) {
 
 func parseContent(raw jsontext.Value) (*Content, error) {
 	var wire wireContent
-	if err := jsonv2.Unmarshal(raw, &wire, lenient); err != nil {
+	if err := json.Unmarshal(raw, &wire, lenient); err != nil {
 		return nil, errors.New("it doesn't have the fields of one")
 	}
 	if wire.Type == "resource_link" && wire.URI == "" || wire.Type == "resource" && wire.Resource.URI == "" {
@@ -107,17 +106,17 @@ func unknownContent(raw jsontext.Value) *Content {
 
 // withoutContent is what the SDK is to see of a result: whether the server wants
 // something before it goes on. Of what isn't a result it sees an empty one.
-func withoutContent(raw json.RawMessage) json.RawMessage {
+func withoutContent(raw []byte) []byte {
 	var wire struct {
 		ResultType    string         `json:"resultType,omitzero"`
 		InputRequests jsontext.Value `json:"inputRequests,omitzero"`
 		RequestState  string         `json:"requestState,omitzero"`
 	}
-	empty := json.RawMessage(`{"resultType":"complete","content":[]}`)
-	if err := jsonv2.Unmarshal(raw, &wire, lenient); err != nil || len(wire.InputRequests) == 0 && wire.ResultType != "input_required" {
+	empty := []byte(`{"resultType":"complete","content":[]}`)
+	if err := json.Unmarshal(raw, &wire, lenient); err != nil || len(wire.InputRequests) == 0 && wire.ResultType != "input_required" {
 		return empty
 	}
-	out, err := jsonv2.Marshal(&wire, lenient)
+	out, err := json.Marshal(&wire, lenient)
 	if err != nil {
 		return empty
 	}

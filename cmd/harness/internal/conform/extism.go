@@ -3,14 +3,13 @@ package conform
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
 
-	strict "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json"
 
 	"waymark/abi"
 	"waymark/cmd/harness/internal/extism"
@@ -208,14 +207,13 @@ func (c *checker) differs(q *comparison, ours string, failed error, theirs *exti
 // of resolvers that read files with tokens.
 func answerThere(output []byte, withheld bool) (string, error) {
 	var r abi.Response
-	if err := strict.Unmarshal(output, &r); err != nil {
+	if err := json.Unmarshal(output, &r); err != nil {
 		return "", err
 	}
 	if withheld {
 		r.Warnings = nil
 	}
-	text, err := json.Marshal(&r)
-	return string(text), err
+	return spell(&r)
 }
 
 // describedThere compares what the module says of itself.
@@ -224,16 +222,16 @@ func (c *checker) describedThere(a *extism.Answer) string {
 		return "under the stock Extism SDK describe fails: " + a.Crash + string(a.Error)
 	}
 	var d abi.Description
-	if err := strict.Unmarshal(a.Output, &d); err != nil {
+	if err := json.Unmarshal(a.Output, &d); err != nil {
 		return "under the stock Extism SDK describe answers something that is not a Description: " + err.Error()
 	}
-	theirs, err := json.Marshal(&d)
-	ours, err2 := json.Marshal(c.desc)
+	theirs, err := spell(&d)
+	ours, err2 := spell(c.desc)
 	if err := errors.Join(err, err2); err != nil {
 		return err.Error()
 	}
-	if string(theirs) != string(ours) {
-		return "under the stock Extism SDK it describes itself differently: " + firstDifference(string(theirs), string(ours))
+	if theirs != ours {
+		return "under the stock Extism SDK it describes itself differently: " + firstDifference(theirs, ours)
 	}
 	return ""
 }

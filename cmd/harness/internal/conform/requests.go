@@ -104,8 +104,13 @@ func (a *asker) ask(text string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	answer, err := json.Marshal(res.Response)
-	return string(answer), err
+	return spell(res.Response)
+}
+
+// spell writes what a module has said, to be compared.
+func spell(v any) (string, error) {
+	text, err := json.Marshal(v)
+	return string(text), err
 }
 
 func (a *asker) all(r request) {

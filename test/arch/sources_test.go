@@ -5,7 +5,6 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -60,6 +59,19 @@ type use struct {
 // usesOf finds calls in all files but tests, and packages' own.
 func usesOf(t *testing.T, root string, functions []string) (list []use) {
 	t.Helper()
+	eachSource(t, root, func(file string, parsed *ast.File) {
+		for _, d := range parsed.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok {
+				list = append(list, callsIn(f, file, packagesOf(parsed), functions)...)
+			}
+		}
+	})
+	return list
+}
+
+// eachSource calls a function with all files but tests, by their names in the tree.
+func eachSource(t *testing.T, root string, look func(file string, parsed *ast.File)) {
+	t.Helper()
 	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -69,11 +81,7 @@ func usesOf(t *testing.T, root string, functions []string) (list []use) {
 		case filepath.Ext(file) != ".go" || strings.HasSuffix(file, "_test.go"):
 			return nil
 		}
-		source, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, source, parser.SkipObjectResolution)
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
 		if err != nil {
 			return err
 		}
@@ -81,17 +89,28 @@ func usesOf(t *testing.T, root string, functions []string) (list []use) {
 		if err != nil {
 			return err
 		}
-		for _, d := range parsed.Decls {
-			if f, ok := d.(*ast.FuncDecl); ok {
-				list = append(list, callsIn(f, rel, packagesOf(parsed), functions)...)
-			}
-		}
+		look(rel, parsed)
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return list
+}
+
+// TestOneJSON: no file uses both packages for JSON. They differ in what they take, and in
+// what they write: a reader would have to know each time which one it is.
+func TestOneJSON(t *testing.T) {
+	seeSources(t)
+	eachSource(t, "../..", func(file string, parsed *ast.File) {
+		var standard, successor bool
+		for _, i := range parsed.Imports {
+			standard = standard || i.Path.Value == `"encoding/json"`
+			successor = successor || strings.HasPrefix(i.Path.Value, `"github.com/go-json-experiment/json`)
+		}
+		if standard && successor {
+			t.Errorf("%s: it imports both encoding/json and its successor", file)
+		}
+	})
 }
 
 // packagesOf maps the names by which a file knows packages to their own.

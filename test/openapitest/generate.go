@@ -522,6 +522,7 @@ func nullability(params jsonschema.InterceptNullabilityParams) {
 // have to take members that they don't know.
 func (g *generator) closed() {
 	spec := g.r.SpecEns()
+	spec.ComponentsEns()
 	answered := map[string]bool{}
 	var reach func(v any)
 	reach = func(v any) {

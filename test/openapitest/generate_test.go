@@ -1,0 +1,146 @@
+package openapitest
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"waymark/internal/httpapi"
+)
+
+// Colour is a text with values.
+type Colour string
+
+// The colours.
+const (
+	Red  Colour = "red"
+	Blue Colour = "blue"
+)
+
+// Paint is what is asked for, see [Shade].
+//
+// It has a second paragraph.
+type Paint struct {
+	// Colour is the paint's; nil Coats mean one.
+	Colour Colour `json:"colour"`
+	Coats  *int   `json:"coats,omitempty" minimum:"1"` // Coats are put on one after the other.
+	// Names are what people call it.
+	Names []string `json:"names" required:"false" enum:"a,b"`
+}
+
+// Shade answers.
+type Shade struct {
+	Dried
+	// Parts are by their name.
+	Parts map[string][]int `json:"parts"`
+}
+
+// Dried is part of Shade.
+type Dried struct {
+	// DriedAt is null until it is.
+	DriedAt *time.Time `json:"dried_at"`
+}
+
+type bare struct {
+	Said string `json:"said"`
+}
+
+// paintParams are parameters.
+type paintParams struct {
+	// Wall is painted.
+	Wall string `path:"wall"`
+	// Only is the colour wanted.
+	Only Colour `query:"only" example:"red"`
+	// At most so many.
+	Limit int `query:"limit" minimum:"1" default:"20"`
+}
+
+func service(routes ...httpapi.Route) httpapi.Service {
+	return httpapi.Service{Routes: routes, About: httpapi.About{Title: "Paint", Groups: []httpapi.Group{{Name: "paint", Text: "Walls."}}, Schemes: []httpapi.Scheme{{Name: "token", Kind: "bearer", Text: "A token."}}, Security: []string{"token"}}}
+}
+
+func TestGenerate(t *testing.T) {
+	document, problems := generate(service(httpapi.Route{
+		Method: http.MethodPost, Pattern: "/walls/{wall...}", Scope: "paint",
+		Operation: &httpapi.Operation{
+			ID: "paint", Summary: "Paint a wall", Params: paintParams{}, Body: Paint{}, Example: Paint{Colour: Red, Names: []string{"a"}},
+			Answers: []httpapi.Answer{httpapi.OK("It is.", httpapi.Contents{Shade{}, httpapi.Content("text/plain")}), httpapi.Refuse(409, "It is wet.", "no: wait")},
+			Errors:  []int{404},
+		},
+	}))
+	if problems != nil {
+		t.Fatal(problems)
+	}
+	Load(t, document).Valid(t)
+	var got struct {
+		Paths      map[string]map[string]json.RawMessage
+		Components struct{ Schemas map[string]json.RawMessage }
+	}
+	if err := json.Unmarshal(document, &got); err != nil {
+		t.Fatal(err)
+	}
+	var op struct {
+		Parameters []any
+		Responses  map[string]any
+		Security   any
+	}
+	if err := json.Unmarshal(got.Paths["/walls/{wall}"]["post"], &op); err != nil {
+		t.Fatal(err)
+	}
+	if len(op.Responses) != 9 || op.Security == nil { // 200, 409, 404, default, and what the router refuses by itself
+		t.Errorf("%d responses, security %v", len(op.Responses), op.Security)
+	}
+	for name, want := range map[string]string{
+		"Paint": `{"additionalProperties":false,"type":"object","required":["colour"],
+			"description":"Paint is what is asked for, see Shade.\n\nIt has a second paragraph.",
+			"properties":{
+				"colour":{"$ref":"#/components/schemas/Colour","description":"` + "`colour` is the paint's; null `coats` mean one." + `"},
+				"coats":{"type":"integer","minimum":1,"description":"` + "`coats` are put on one after the other." + `"},
+				"names":{"type":"array","items":{"type":"string","enum":["a","b"]},"description":"` + "`names` are what people call it." + `"}}}`,
+		"Colour": `{"type":"string","enum":["red","blue"]}`,
+		"Shade": `{"type":"object","required":["dried_at","parts"],"description":"Shade answers.","properties":{
+			"dried_at":{"type":["null","string"],"format":"date-time","description":"` + "`dried_at` is null until it is." + `"},
+			"parts":{"type":"object","additionalProperties":{"type":"array","items":{"type":"integer"}},"description":"` + "`parts` are by their name." + `"}}}`,
+	} {
+		if diff := cmp.Diff(decoded(t, []byte(want)), decoded(t, got.Components.Schemas[name])); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	wantParameters := `[
+		{"name":"wall","in":"path","required":true,"description":"` + "`wall` is painted." + `","schema":{"type":"string"}},
+		{"name":"only","in":"query","description":"` + "`only` is the colour wanted." + `","example":"red","schema":{"type":"string","enum":["red","blue"]}},
+		{"name":"limit","in":"query","description":"At most so many.","schema":{"type":"integer","minimum":1,"default":20}}]`
+	if diff := cmp.Diff(decoded(t, []byte(wantParameters)), any(op.Parameters)); diff != "" {
+		t.Errorf("parameters (-want +got):\n%s", diff)
+	}
+}
+
+func decoded(t *testing.T, text []byte) (v any) {
+	t.Helper()
+	if err := json.Unmarshal(text, &v); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	return v
+}
+
+// TestGenerateComplains: nothing is left without a word.
+func TestGenerateComplains(t *testing.T) {
+	answers := []httpapi.Answer{httpapi.OK("Yes.", nil)}
+	for want, s := range map[string]httpapi.Service{
+		"GET /x says nothing of itself":        service(httpapi.Route{Method: "GET", Pattern: "/x"}),
+		"needs an ID, a summary and an answer": service(httpapi.Route{Method: "GET", Pattern: "/x", Operation: &httpapi.Operation{ID: "x", Answers: answers}}),
+		"the parameter y is not among Params":  service(httpapi.Route{Method: "GET", Pattern: "/x/{y}", Operation: &httpapi.Operation{ID: "x", Summary: "X", Answers: answers}}),
+		"bare.Said has no comment":             service(httpapi.Route{Method: "GET", Pattern: "/x", Operation: &httpapi.Operation{ID: "x", Summary: "X", Answers: []httpapi.Answer{httpapi.OK("Yes.", bare{})}}}),
+		"what is 200?":                         service(httpapi.Route{Method: "GET", Pattern: "/x", Operation: &httpapi.Operation{ID: "x", Summary: "X", Answers: []httpapi.Answer{httpapi.OK("", nil)}}}),
+		"what does 418 mean?":                  service(httpapi.Route{Method: "GET", Pattern: "/x", Operation: &httpapi.Operation{ID: "x", Summary: "X", Answers: answers, Errors: []int{418}}}),
+		"About needs a title and a group":      {About: httpapi.About{Groups: []httpapi.Group{{Name: "x"}}}},
+	} {
+		if _, problems := generate(s); !strings.Contains(strings.Join(problems, "\n"), want) {
+			t.Errorf("%q is not among %q", want, problems)
+		}
+	}
+}

@@ -73,7 +73,7 @@ func run(w io.Writer, dirs []string, asJSON bool) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "%s: %d lines generated, %d of OpenAPI by hand, %d of kits in C and AssemblyScript\n", dirs[i], other.Generated, other.OpenAPI, other.Kits)
+		fmt.Fprintf(w, "%s: %d lines of Go and %d of OpenAPI generated, %d of OpenAPI by hand, %d of kits in C and AssemblyScript\n", dirs[i], other.Generated, other.Documents, other.OpenAPI, other.Kits)
 	}
 	sum, _ := metrics.Total(last)
 	for _, line := range sum.Upward {

@@ -67,7 +67,7 @@ func newServices(d *daemon, all *config.Config) *services {
 	s := &services{
 		d: d, inside: newInside(), audit: access.OpenLog(state, int64(c.Audit), d.log),
 		tokens: access.Open(access.Options{Dir: state, Control: control, Root: d.workspace.resolvedRoot, Logger: d.log}),
-		held:   newHolding(d, supervisor.Limits{Spool: int64(c.Spool), Spools: int64(c.SpoolTotal)}),
+		held:   newHolding(d, spools(c)),
 	}
 	s.configureServices(c)
 	s.remote, s.endpoint = s.newRemote(), s.newEndpoint()
@@ -145,7 +145,12 @@ func (s *services) configureServices(c *config.Services) {
 		s.d.log.Info("services.spool and services.spool_total are those of the next supervisor: 'agent stop' ends this one")
 	}
 	s.audit.Bound(int64(now.Audit))
-	s.held.bound(supervisor.Limits{Spool: int64(now.Spool), Spools: int64(now.SpoolTotal)})
+	s.held.bound(spools(c))
+}
+
+// spools is what of the [services] table is the supervisor's.
+func spools(c *config.Services) supervisor.Limits {
+	return supervisor.Limits{Spool: int64(c.Spool), Spools: int64(c.SpoolTotal)}
 }
 
 // close lets go of what they hold. Processes go on, MCP servers end.

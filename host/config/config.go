@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"waymark/internal/defaults"
 	"waymark/plugins/conventions"
 	"waymark/snapshot"
 )
@@ -133,27 +134,23 @@ type Plugin struct {
 	Limits Limits
 }
 
-// DefaultRank is the rank of a plugin that has none in the configuration. The
-// built-in resolvers have 0.
-const DefaultRank = 100
-
 // Default returns what holds when there is no configuration file.
 func Default() *Config {
 	return &Config{
 		Plugins:     Plugins{Dirs: []string{"/etc/waymark/plugins", "~/.config/waymark/plugins"}},
 		Conventions: Conventions{User: UserLocal, Children: ChildrenListed},
 		Limits: Limits{
-			Time: 2 * time.Second, Fuel: 1_000_000_000_000, Memory: 64 * MiB, Response: MiB, Logs: 64 * KiB,
-			Opens: 4096, ReadBytes: 64 * MiB, Entries: 100_000,
+			Time: defaults.RunTime, Fuel: defaults.RunFuel, Memory: defaults.RunMemory, Response: defaults.RunResponse, Logs: defaults.RunLogs,
+			Opens: defaults.RunOpens, ReadBytes: defaults.RunReadBytes, Entries: defaults.RunEntries,
 		},
 		Snapshot: Snapshot{
 			MaxResourceBytes: snapshot.DefaultMaxResourceBytes, MaxBytes: snapshot.DefaultMaxBytes, MaxResources: snapshot.DefaultMaxResources,
 		},
-		Watch: Watch{Quiet: 15 * time.Millisecond, MaxWait: 150 * time.Millisecond, Recheck: time.Minute},
+		Watch: Watch{Quiet: defaults.Quiet, MaxWait: defaults.MaxWait, Recheck: defaults.Recheck},
 		Push:  Push{Clients: true},
 		Services: Services{
 			Processes: true, Files: true, Git: true, HideSecrets: true, FilesWithin: FilesAnywhere,
-			Spool: 64 * MiB, SpoolTotal: GiB, Audit: 8 * MiB,
+			Spool: defaults.Spool, SpoolTotal: defaults.SpoolTotal, Audit: defaults.AuditBytes,
 		},
 		MCP: defaultMCP(),
 	}
@@ -174,7 +171,7 @@ func (c *Config) Entry(name string) Plugin {
 			return p
 		}
 	}
-	return Plugin{Name: name, Rank: DefaultRank}
+	return Plugin{Name: name, Rank: defaults.Rank}
 }
 
 // LimitsOf returns the limits that hold for the plugin of that name: those of

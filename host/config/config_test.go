@@ -11,6 +11,7 @@ import (
 	"waymark"
 	"waymark/abi"
 	"waymark/host/config"
+	"waymark/internal/defaults"
 	"waymark/plugins/conventions"
 )
 
@@ -46,7 +47,7 @@ func TestExampleEntry(t *testing.T) {
 	text := "[[plugin]]" + strings.ReplaceAll(example, "\n#", "\n")
 	text = strings.ReplaceAll(text, "equal ranks: in order", "# equal ranks: in order")
 	got := parse(t, text).Entry("acme-rules")
-	want := config.Plugin{Name: "acme-rules", Rank: config.DefaultRank, Config: got.Config, Limits: config.Limits{Time: 5 * time.Second}}
+	want := config.Plugin{Name: "acme-rules", Rank: defaults.Rank, Config: got.Config, Limits: config.Limits{Time: 5 * time.Second}}
 	if diff := cmp.Diff(want, got, values); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -197,7 +198,7 @@ name = "b"
 			Name: "a", SHA256: strings.Repeat("0a", 32), Reads: []string{"x/*"}, GrantSecrets: []string{".env"}, Rank: 10,
 			Limits: config.Limits{Opens: 3},
 		},
-		{Name: "b", Rank: config.DefaultRank},
+		{Name: "b", Rank: defaults.Rank},
 	}
 	want.Entries[0].Config = map[string]rawJSON{"r": rawJSON(`{"k":"v"}`)}
 	if diff := cmp.Diff(want, got, values); diff != "" {
@@ -246,8 +247,8 @@ limits.opens = 9
 			Name: "p", Rank: 5, Limits: config.Limits{Time: 3 * time.Second, Opens: 9},
 			Config: map[string]rawJSON{"r": rawJSON(`{"a":1,"b":3}`), "s": rawJSON(`{}`)},
 		},
-		{Name: "q", Rank: config.DefaultRank},
-		{Name: "new", Rank: config.DefaultRank},
+		{Name: "q", Rank: defaults.Rank},
+		{Name: "new", Rank: defaults.Rank},
 	}
 	if diff := cmp.Diff(want, got, values); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -268,7 +269,7 @@ limits = { time = "3s", memory = "2MiB" }
 	if diff := cmp.Diff(want, c.LimitsOf("p")); diff != "" {
 		t.Errorf("with an entry (-want +got):\n%s", diff)
 	}
-	if e := c.Entry("unknown"); e.Rank != config.DefaultRank || e.Name != "unknown" {
+	if e := c.Entry("unknown"); e.Rank != defaults.Rank || e.Name != "unknown" {
 		t.Errorf("entry of an unknown plugin: %+v", e)
 	}
 }

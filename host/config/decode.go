@@ -10,6 +10,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 
+	"waymark/internal/defaults"
 	"waymark/internal/errtext"
 	"waymark/internal/text"
 )
@@ -272,7 +273,7 @@ func (d *document) applyEntries(c *Config) {
 		seen[name] = true
 		at := slices.IndexFunc(c.Entries, func(p Plugin) bool { return p.Name == name })
 		if at < 0 {
-			c.Entries = append(c.Entries, Plugin{Rank: DefaultRank})
+			c.Entries = append(c.Entries, Plugin{Rank: defaults.Rank})
 			at = len(c.Entries) - 1
 		}
 		d.entry = name

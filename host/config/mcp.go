@@ -13,6 +13,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"waymark/internal/defaults"
 	"waymark/internal/lazyregexp"
 	"waymark/wire/approval"
 )
@@ -85,9 +86,9 @@ const (
 func defaultMCP() MCP {
 	return MCP{
 		Enabled: true, Trust: TrustAsk, Confine: ConfineServer, NewTools: NewToolsTake,
-		ConnectTimeout: 30 * time.Second, CallTimeout: time.Minute, Idle: 10 * time.Minute,
-		ServerTools: 200, Tools: 1000, ServerBytes: MiB, Bytes: 4 * MiB,
-		ResultBytes: 64 * KiB, ResultSpool: 64 * MiB, Disk: 4 * GiB,
+		ConnectTimeout: defaults.MCPConnectTimeout, CallTimeout: defaults.MCPCallTimeout, Idle: defaults.MCPIdle,
+		ServerTools: defaults.MCPServerTools, Tools: defaults.MCPTools, ServerBytes: defaults.MCPServerBytes, Bytes: defaults.MCPBytes,
+		ResultBytes: defaults.MCPResultBytes, ResultSpool: defaults.MCPResultSpool, Disk: defaults.MCPDisk,
 	}
 }
 

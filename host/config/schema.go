@@ -15,6 +15,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"waymark/host/vfs"
+	"waymark/internal/defaults"
 	"waymark/internal/lazyregexp"
 )
 
@@ -148,7 +149,7 @@ func (c *Config) pluginList() entries {
 	}
 	l.of = func(name string) (have, fresh table) {
 		e := c.Entry(name)
-		return e.schema(), (&Plugin{Name: name, Rank: DefaultRank}).schema()
+		return e.schema(), (&Plugin{Name: name, Rank: defaults.Rank}).schema()
 	}
 	return l
 }

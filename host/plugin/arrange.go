@@ -8,6 +8,7 @@ import (
 
 	"waymark/host/plugin/approvals"
 	"waymark/host/resolve"
+	"waymark/internal/defaults"
 	"waymark/internal/errtext"
 	"waymark/snapshot"
 )
@@ -125,7 +126,7 @@ func (a *arranger) use(f *file, v *version) (*row, *refusal) {
 		return nil, v.inWork()
 	}
 	p := &row{state: stateOf(f.path, v), file: f, version: v, handle: a.catalog.handleFor(a.config, f, v)}
-	rank := cmp.Or(max(entry.Rank, 0), DefaultRank)
+	rank := cmp.Or(max(entry.Rank, 0), defaults.Rank)
 	rank = rank*maxEntries + min(position, maxEntries-1) // equal ranks in order of the configuration
 	for _, info := range v.desc.Resolvers {
 		p.resolvers = append(p.resolvers, resolve.Resolver{

@@ -6,6 +6,7 @@ import (
 
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
+	"waymark/internal/defaults"
 )
 
 // The built-in resolvers find what all agents read, up to the 4,000 resources that a
@@ -16,8 +17,8 @@ import (
 // description. Time is what a machine that is busy with other work makes of a large
 // collection, and not what ends a run that gets nowhere: that is fuel.
 func builtinRun(l sandbox.Limits) sandbox.Limits {
-	l.Time = usual(l.Time, 2*time.Second, 10*time.Second)
-	l.Response = usual(l.Response, 1<<20, 4<<20)
+	l.Time = usual(l.Time, defaults.RunTime, 10*time.Second)
+	l.Response = usual(l.Response, defaults.RunResponse, 4<<20)
 	return l
 }
 
@@ -25,9 +26,9 @@ func builtinRun(l sandbox.Limits) sandbox.Limits {
 // up to 64 KiB of one are kept.
 func builtinFiles(l vfs.Limits) vfs.Limits {
 	return vfs.Limits{
-		Opens:     usual(l.Opens, 4096, 32<<10),
-		ReadBytes: usual(l.ReadBytes, 64<<20, 256<<20),
-		Entries:   usual(l.Entries, 100_000, 400_000),
+		Opens:     usual(l.Opens, defaults.RunOpens, 32<<10),
+		ReadBytes: usual(l.ReadBytes, defaults.RunReadBytes, 256<<20),
+		Entries:   usual(l.Entries, defaults.RunEntries, 400_000),
 	}
 }
 

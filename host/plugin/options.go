@@ -101,7 +101,8 @@ type Entry struct {
 	// GrantSecrets names entries of the secret list that they may see.
 	GrantSecrets []string
 	// Rank orders modules; lower comes first, equal ranks in the order of
-	// Config.Entries. Built-in resolvers come before all. 0 means DefaultRank.
+	// Config.Entries. Built-in resolvers come before all. 0 means
+	// defaults.Rank.
 	Rank int
 	// Config holds a JSON object per resolver.
 	Config map[string][]byte
@@ -112,8 +113,6 @@ type Entry struct {
 }
 
 const (
-	// DefaultRank is the rank of a module that isn't given one.
-	DefaultRank = 100
 	// DefaultSettle is how long a module file must have stayed the same before
 	// it is taken: the writes of a copy or a linker are closer together, and a
 	// person hardly notices it.

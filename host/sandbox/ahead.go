@@ -80,7 +80,7 @@ const aheadTime = time.Minute
 // Those of Load, and those of w.
 func Ahead(ctx context.Context, w io.Writer, wasm []byte) error {
 	var code bytes.Buffer
-	r, err := recipe(Limits{}.withDefaults())
+	r, err := recipe(Limits{}.WithDefaults())
 	if err == nil {
 		err = codecache.Ahead(ctx, &code, wasm, r, rewrite)
 	}

@@ -17,7 +17,7 @@ import (
 func TestOtherAhead(t *testing.T) {
 	wasm := wasmtest.File{Describe: `{"abi":1,"name":"small","version":"1.0.0","resolvers":[{"name":"r","kinds":["skill"],"reads":[]}]}`, Resolve: "{}"}.Bytes()
 	var code, whole bytes.Buffer
-	r, err := recipe(Limits{}.withDefaults())
+	r, err := recipe(Limits{}.WithDefaults())
 	if err == nil {
 		err = codecache.Ahead(t.Context(), &code, wasm, r, rewrite)
 	}

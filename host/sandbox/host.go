@@ -84,7 +84,7 @@ func (h *Host) sayFresh() {
 // native code that is embedded in the program, as a reader of it gives it, or
 // was kept in the cache, for this machine and under these limits.
 func (h *Host) HasCode(wasm []byte, native io.ReaderAt, limits Limits) (bool, error) {
-	r, err := recipe(limits.withDefaults())
+	r, err := recipe(limits.WithDefaults())
 	if err != nil {
 		return false, err
 	}

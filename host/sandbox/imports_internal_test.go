@@ -320,7 +320,7 @@ func TestBounds(t *testing.T) {
 		imp := &hostImports[i]
 		for _, b := range imp.bounds {
 			for _, v := range []uint32{b.most + 1, 1 << 29, 1 << 31, 1<<32 - 1} {
-				in := &instance{gov: newGovernor(t.Context(), Limits{}.withDefaults(), 0), fs: new(mount)}
+				in := &instance{gov: newGovernor(t.Context(), Limits{}.WithDefaults(), 0), fs: new(mount)}
 				stack := make([]uint64, len(imp.params))
 				stack[b.arg] = uint64(v)
 				imp.guard(in, stack)

@@ -4,26 +4,27 @@ import (
 	"cmp"
 	"time"
 
+	"waymark/internal/defaults"
 	"waymark/internal/text"
 )
 
 // Limits bounds one run, and what a module may use while it is loaded. Zero
 // fields mean the default.
 type Limits struct {
-	// Time is the wall-clock time of one call. Default 2 s.
+	// Time is the wall-clock time of one call. Default defaults.RunTime.
 	Time time.Duration
 	// Memory is the linear memory of one instance, in bytes, rounded down to
-	// pages of 64 KiB. Default 64 MiB. It is fixed when the module is loaded.
+	// pages of 64 KiB. Default defaults.RunMemory. It is fixed when the module is loaded.
 	Memory int64
 	// Fuel bounds one call by the guest's own work, counted without a clock; see
 	// package meter. It is for tests and for comparing versions of a guest: how
 	// much a millisecond uses depends on the toolchain (3 million units for
 	// straight code, up to 100 times that for Go). 0 means no bound.
 	Fuel int64
-	// Response is the length of an answer, in bytes. Default 1 MiB.
+	// Response is the length of an answer, in bytes. Default defaults.RunResponse.
 	Response int
 	// Logs is the sum of the lengths of all log lines of one run, in bytes;
-	// what comes after that is counted and dropped. Default 64 KiB.
+	// what comes after that is counted and dropped. Default defaults.RunLogs.
 	Logs int
 }
 
@@ -50,8 +51,9 @@ func (l Limits) Or(other Limits) Limits {
 	}
 }
 
-func (l Limits) withDefaults() Limits {
-	return l.Or(Limits{Time: 2 * time.Second, Memory: 64 << 20, Response: 1 << 20, Logs: 64 << 10})
+// WithDefaults returns the limits with the defaults where a field isn't positive.
+func (l Limits) WithDefaults() Limits {
+	return l.Or(Limits{Time: defaults.RunTime, Memory: defaults.RunMemory, Response: defaults.RunResponse, Logs: defaults.RunLogs})
 }
 
 func (l Limits) pages() uint32 {

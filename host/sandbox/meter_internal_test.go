@@ -102,7 +102,7 @@ func compilePlain(b *testing.B, wasm []byte, closeOnDone bool) *program {
 // timeResolve is one run on a fresh, prepared instance, metered or not.
 func timeResolve(b *testing.B, p *program, run *vfs.Run) time.Duration {
 	b.Helper()
-	m := &Module{host: &Host{}, limits: Limits{}.withDefaults(), program: p}
+	m := &Module{host: &Host{}, limits: Limits{}.WithDefaults(), program: p}
 	in := m.blankInstance(b.Context())
 	if err := in.instantiate(b.Context(), p); err != nil {
 		b.Fatal(err)

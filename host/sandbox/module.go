@@ -83,7 +83,7 @@ func (h *Host) load(ctx context.Context, req codecache.Request, limits Limits) (
 
 // loadCode loads a module, of which nothing is called yet.
 func (h *Host) loadCode(ctx context.Context, req codecache.Request, limits Limits) (*Module, error) {
-	limits = limits.withDefaults()
+	limits = limits.WithDefaults()
 	program, code, err := h.compile(ctx, req, limits)
 	if err != nil {
 		return nil, asReject(err)

@@ -71,6 +71,6 @@ func symbol(module, name string, kind meter.Kind, t meter.FuncType) Symbol {
 // compiled or run; a module that passes can still be refused for what it does.
 // Errors are a *RejectError.
 func Admissible(wasm []byte, limits Limits) error {
-	_, err := admit(wasm, int(limits.withDefaults().pages()))
+	_, err := admit(wasm, int(limits.WithDefaults().pages()))
 	return err
 }

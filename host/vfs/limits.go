@@ -4,18 +4,22 @@ import (
 	"cmp"
 	"fmt"
 	"syscall"
+
+	"waymark/internal/defaults"
 )
 
 // Limits bound one run. A field that is 0 means the default.
 type Limits struct {
-	// Opens is how many times Open may succeed or fail; 4096.
+	// Opens is how many times Open may succeed or fail; defaults.RunOpens.
 	Opens int
-	// ReadBytes is how many bytes may be taken from files; 64 MiB. What is
-	// kept of a file counts once, however often it is read again.
+	// ReadBytes is how many bytes may be taken from files;
+	// defaults.RunReadBytes. What is kept of a file counts once, however often it is read
+	// again.
 	ReadBytes int64
 	// Entries is how many names may be looked at: every entry of a listed
 	// directory, visible or not, every path asked for, a long one more than
-	// once, and every name on the way where links are followed; 100,000.
+	// once, and every name on the way where links are followed;
+	// defaults.RunEntries.
 	Entries int
 	// KeepBytes is how much of a file is kept and may be a resource's
 	// payload; 64 KiB.
@@ -32,9 +36,9 @@ func (l Limits) Or(other Limits) Limits {
 	}
 }
 
-// withDefaults fills in the defaults, which are those of plugin.toml.
-func (l Limits) withDefaults() Limits {
-	return l.Or(Limits{Opens: 4096, ReadBytes: 64 << 20, Entries: 100_000, KeepBytes: 64 << 10})
+// WithDefaults returns the limits with the defaults where a field isn't positive.
+func (l Limits) WithDefaults() Limits {
+	return l.Or(Limits{Opens: defaults.RunOpens, ReadBytes: defaults.RunReadBytes, Entries: defaults.RunEntries, KeepBytes: 64 << 10})
 }
 
 // Usage is what a run has used of its limits.

@@ -81,7 +81,7 @@ func (r *Root) Begin(f *Filter, limits Limits) *Run {
 	if f == nil {
 		f, _ = View{}.Compile() // can't fail without patterns
 	}
-	run := &Run{root: r, filter: f, limits: limits.withDefaults(), hashLeft: hashBudget}
+	run := &Run{root: r, filter: f, limits: limits.WithDefaults(), hashLeft: hashBudget}
 	fd, ok := r.acquire()
 	if !ok {
 		run.closed = true

@@ -54,6 +54,7 @@ import (
 	"sync"
 	"time"
 
+	"waymark/internal/defaults"
 	"waymark/internal/notify"
 )
 
@@ -95,7 +96,7 @@ type Watcher struct {
 
 // New makes a Watcher; Run starts it.
 func New(opts Options) *Watcher {
-	opts = opts.withDefaults()
+	opts = opts.WithDefaults()
 	closing, closeNow := context.WithCancel(context.Background())
 	return &Watcher{
 		opts: opts, log: opts.Logger,
@@ -211,13 +212,13 @@ type Dir struct {
 // Options sets up a Watcher. The zero value works.
 type Options struct {
 	// Quiet is how long nothing may happen before a batch is handed out in which
-	// something may be half done; 0 means 15 ms: the steps of an editor's save are
-	// closer together, and a person doesn't notice it. Nor is a batch handed out
+	// something may be half done; 0 means defaults.Quiet. Nor is a batch handed out
 	// at once that begins so soon after another.
 	Quiet time.Duration
-	// MaxWait is the longest that a batch waits for quiet; 0 means 150 ms.
+	// MaxWait is the longest that a batch waits for quiet; 0 means defaults.MaxWait.
 	MaxWait time.Duration
-	// Recheck is the pace of the safety re-check of everything; 0 means 60 s.
+	// Recheck is the pace of the safety re-check of everything; 0 means
+	// defaults.Recheck.
 	Recheck time.Duration
 	// SilentRecheck is its pace while a watched directory makes no events or
 	// not all of them: it can't be read, or lies on a file system known to be
@@ -238,10 +239,11 @@ type Options struct {
 // has raised a limit shouldn't wait longer.
 const longestRetry = time.Minute
 
-func (o Options) withDefaults() Options {
-	o.Quiet = cmp.Or(o.Quiet, 15*time.Millisecond)
-	o.MaxWait = cmp.Or(o.MaxWait, 150*time.Millisecond)
-	o.Recheck = cmp.Or(o.Recheck, time.Minute)
+// WithDefaults returns the options with the defaults where a field is zero.
+func (o Options) WithDefaults() Options {
+	o.Quiet = cmp.Or(o.Quiet, defaults.Quiet)
+	o.MaxWait = cmp.Or(o.MaxWait, defaults.MaxWait)
+	o.Recheck = cmp.Or(o.Recheck, defaults.Recheck)
 	o.SilentRecheck = cmp.Or(o.SilentRecheck, 5*time.Second)
 	o.Poll = cmp.Or(o.Poll, 2*time.Second)
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))

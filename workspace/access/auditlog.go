@@ -19,13 +19,12 @@ import (
 	"time"
 
 	"waymark/internal/atomicfile"
+	"waymark/internal/defaults"
 	"waymark/internal/httpapi/problem"
 	"waymark/internal/text"
 )
 
 const (
-	// DefaultAuditBytes is how large an audit log becomes.
-	DefaultAuditBytes = 8 << 20
 	// maxPerMinute bounds what one token has done in a minute. The control token has none.
 	maxPerMinute = 600
 	// unfolded is how many lines a minute a token has of what is refused, or only looks.
@@ -74,7 +73,7 @@ var _ Audit = (*Log)(nil)
 // OpenLog opens the audit log in a directory that is the user's alone, and goes on
 // with what is there. A log that can't be written is told to the logger, once for
 // each time that it begins to fail. bytes is how large it becomes; 0 means
-// DefaultAuditBytes.
+// defaults.AuditBytes.
 func OpenLog(dir string, bytes int64, log *slog.Logger) *Log {
 	l := &Log{log: cmp.Or(log, slog.New(slog.DiscardHandler)), calls: map[string]int{}, folds: map[string]*fold{}}
 	for i, r := range []*ring{&l.owner, &l.acts, &l.refused} {
@@ -87,7 +86,7 @@ func OpenLog(dir string, bytes int64, log *slog.Logger) *Log {
 // Bound sets how large it becomes from now on.
 func (l *Log) Bound(bytes int64) {
 	if bytes <= 0 {
-		bytes = DefaultAuditBytes
+		bytes = defaults.AuditBytes
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -239,7 +239,7 @@ func (s *Service) SetFiles(files []entry.File) {
 
 // SetSettings replaces the settings, as SetFiles does the files.
 func (s *Service) SetSettings(settings Settings) {
-	settings = settings.withDefaults()
+	settings = settings.WithDefaults()
 	s.opts.Trust.SetPolicy(settings.policy())
 	s.settings.Store(&settings)
 	s.results.limit(settings.ResultSpool)

@@ -15,8 +15,10 @@
 package mcp
 
 import (
+	"cmp"
 	"time"
 
+	"waymark/internal/defaults"
 	"waymark/workspace/launch"
 	"waymark/workspace/mcp/entry"
 )
@@ -30,8 +32,8 @@ const (
 	TrustWorkspace Trust = "workspace" // whatever the workspace configures
 )
 
-// Settings are the [mcp] table of the configuration. What is zero has its default;
-// plugin.toml says what that is.
+// Settings are the [mcp] table of the configuration. See WithDefaults for what is
+// zero, and docs/config.md for what the numbers mean.
 type Settings struct {
 	// Off switches the servers off; they are listed still.
 	Off   bool
@@ -75,6 +77,22 @@ type Settings struct {
 type ServerSettings struct {
 	Off      bool
 	Widening launch.Widening
+}
+
+// WithDefaults returns the settings with the defaults where a number or Trust is zero.
+func (s Settings) WithDefaults() Settings {
+	s.Trust = cmp.Or(s.Trust, TrustAsk)
+	s.ConnectTimeout = cmp.Or(s.ConnectTimeout, defaults.MCPConnectTimeout)
+	s.CallTimeout = cmp.Or(s.CallTimeout, defaults.MCPCallTimeout)
+	s.Idle = cmp.Or(s.Idle, defaults.MCPIdle)
+	s.ServerTools = cmp.Or(s.ServerTools, defaults.MCPServerTools)
+	s.Tools = cmp.Or(s.Tools, defaults.MCPTools)
+	s.ServerBytes = cmp.Or(s.ServerBytes, defaults.MCPServerBytes)
+	s.Bytes = cmp.Or(s.Bytes, defaults.MCPBytes)
+	s.ResultBytes = cmp.Or(s.ResultBytes, defaults.MCPResultBytes)
+	s.ResultSpool = cmp.Or(s.ResultSpool, defaults.MCPResultSpool)
+	s.Disk = cmp.Or(s.Disk, defaults.MCPDisk)
+	return s
 }
 
 // connectTimeout is how long a server has for its start, and callTimeout for a call: what

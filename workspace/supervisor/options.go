@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"waymark/internal/atomicfile"
+	"waymark/internal/defaults"
 )
 
 // Options say where the supervisor of a directory is and how it is started.
@@ -37,7 +38,7 @@ type Options struct {
 // Limits bound what a supervisor keeps. Fields that are 0 take the defaults.
 type Limits struct {
 	// Spool is how much output of one process is kept, and Spools of all, in
-	// bytes on the disk: 64 MiB and 1 GiB.
+	// bytes on the disk: defaults.Spool and defaults.SpoolTotal.
 	Spool, Spools int64
 	// Head is how much of Spool is its first output, in bytes: 1 MiB. The rest is
 	// the newest.
@@ -76,7 +77,7 @@ func or[T comparable](a, b T) T {
 
 // DefaultLimits are what Limits of 0 mean.
 var DefaultLimits = Limits{
-	Spool: 64 << 20, Spools: 1 << 30, Head: 1 << 20,
+	Spool: defaults.Spool, Spools: defaults.SpoolTotal, Head: 1 << 20,
 	Processes: 10_000, Receipts: 16_384,
 	Retention: 5 * time.Minute, WaitDelay: 5 * time.Second, Grace: 5 * time.Second,
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"waymark/internal/defaults"
 	"waymark/snapshot"
 	"waymark/workspace"
 	"waymark/workspace/client"
@@ -62,7 +63,6 @@ type mcpServer struct {
 
 const (
 	// Of the agent's own limits.
-	mcpResultBytes  = 64 << 10
 	mcpPage         = 64 << 10
 	mcpSearchTokens = 8000
 	mcpSearchTools  = 20
@@ -330,14 +330,14 @@ func (s *state) answerMCP(result *workspace.MCPToolResult) (*workspace.MCPToolRe
 		answer.Content = append([]workspace.MCPContent{}, result.Content...)
 	}
 	whole, err := json.Marshal(&answer)
-	if err != nil || len(whole) <= mcpResultBytes {
+	if err != nil || len(whole) <= defaults.MCPResultBytes {
 		return &answer, err
 	}
 	id := uuid.NewString()
 	s.mu.Lock()
 	s.mcpResults[id] = string(whole)
 	s.mu.Unlock()
-	half := mcpResultBytes / 2 / max(len(answer.Content), 1)
+	half := defaults.MCPResultBytes / 2 / max(len(answer.Content), 1)
 	for i := range answer.Content {
 		c := &answer.Content[i]
 		if n := len(c.Text); n > 2*half {

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"waymark/internal/defaults"
 	"waymark/internal/text"
 	"waymark/internal/toolschema"
 )
@@ -16,7 +17,7 @@ import (
 // Limits bound a catalogue. What is zero has its default.
 type Limits struct {
 	// Tools is how many there are at most, Bytes how long they are as JSON all
-	// together: 1,000 and 4 MiB.
+	// together: those of all servers, defaults.MCPTools and MCPBytes.
 	Tools int
 	Bytes int64
 	// Schema is the length of one tool's schema, as compact JSON, Depth how deep it
@@ -28,8 +29,6 @@ type Limits struct {
 // The defaults. No server that was looked at comes near them: the largest has some
 // 100 tools with 150 KiB in all.
 const (
-	DefaultTools  = 1000
-	DefaultBytes  = 4 << 20
 	DefaultSchema = 256 << 10
 	DefaultDepth  = 64
 )
@@ -47,10 +46,10 @@ const (
 
 func (l Limits) orDefaults() Limits {
 	if l.Tools <= 0 {
-		l.Tools = DefaultTools
+		l.Tools = defaults.MCPTools
 	}
 	if l.Bytes <= 0 {
-		l.Bytes = DefaultBytes
+		l.Bytes = defaults.MCPBytes
 	}
 	if l.Schema <= 0 {
 		l.Schema = DefaultSchema

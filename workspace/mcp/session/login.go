@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
 
+	"waymark/internal/defaults"
 	"waymark/internal/text"
 )
 
@@ -229,7 +230,7 @@ func (o *OAuth) challengeOf(ctx context.Context, a *account, address string, hea
 			return nil, nil, err
 		}
 		defer guard.close()
-		ctx, cancel := context.WithTimeout(ctx, defaultTimeout)
+		ctx, cancel := context.WithTimeout(ctx, defaults.MCPConnectTimeout)
 		defer cancel()
 		guard.challenged = func(resp *http.Response) { o.challenged(address, resp) }
 		resp, err := guard.client().Do(req.WithContext(ctx))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"waymark/internal/defaults"
 	"waymark/internal/text"
 	"waymark/workspace/mcp/catalog"
 )
@@ -22,7 +23,8 @@ const Fallback = "2025-11-25"
 
 // Options say how to speak with a server. What is zero has its default.
 type Options struct {
-	// Timeout bounds connecting, until the server has been initialized: 30 s.
+	// Timeout bounds connecting, until the server has been initialized:
+	// defaults.MCPConnectTimeout.
 	Timeout time.Duration
 	// Protocol is the version that the server spoke before, as Session.Protocol tells
 	// it. Empty asks the server; then Stdio may return ErrDiscover.
@@ -58,14 +60,13 @@ type Caps struct {
 }
 
 const (
-	defaultTimeout = 30 * time.Second
-	defaultPages   = 100
-	defaultLine    = 16 << 20
+	defaultPages = 100
+	defaultLine  = 16 << 20
 )
 
 func (o Options) orDefaults() Options {
 	if o.Timeout <= 0 {
-		o.Timeout = defaultTimeout
+		o.Timeout = defaults.MCPConnectTimeout
 	}
 	if o.Caps.Pages <= 0 {
 		o.Caps.Pages = defaultPages

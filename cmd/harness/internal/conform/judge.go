@@ -229,6 +229,7 @@ func (c *checker) budget(o *resolve.Outcome, f Finding) {
 	}
 	limits := c.module.Limits()
 	_, files := c.limits()
+	files = files.WithDefaults()
 	for _, used := range []struct {
 		what        string
 		used, limit int64
@@ -236,9 +237,9 @@ func (c *checker) budget(o *resolve.Outcome, f Finding) {
 	}{
 		{"memory", o.Memory, limits.Memory, "allocate less: read the heads of files, and don't keep what you have looked at"},
 		{"time", int64(o.Duration), int64(limits.Time), "do less for each file; harness bench shows fuel, which doesn't depend on the machine"},
-		{"opens", int64(o.Used.Opens), orDefault(int64(files.Opens), 4096), "open only what you need; stop at request.limits.max_resources"},
-		{"read_bytes", o.Used.ReadBytes, orDefault(files.ReadBytes, 64<<20), "read only the heads of files"},
-		{"entries", int64(o.Used.Entries), orDefault(int64(files.Entries), 100_000), "list only directories in which something can be"},
+		{"opens", int64(o.Used.Opens), int64(files.Opens), "open only what you need; stop at request.limits.max_resources"},
+		{"read_bytes", o.Used.ReadBytes, files.ReadBytes, "read only the heads of files"},
+		{"entries", int64(o.Used.Entries), int64(files.Entries), "list only directories in which something can be"},
 	} {
 		if used.limit > 0 && used.used > used.limit/100*headRoom {
 			f.Severity, f.Hint = Warn, used.hint
@@ -246,13 +247,6 @@ func (c *checker) budget(o *resolve.Outcome, f Finding) {
 			c.find(f)
 		}
 	}
-}
-
-func orDefault(n, def int64) int64 {
-	if n <= 0 {
-		return def
-	}
-	return n
 }
 
 // withheld reports whether the host drops a resolver's log lines whatever they

@@ -16,12 +16,13 @@ import (
 
 	"waymark/abi"
 	"waymark/host/vfs"
+	"waymark/internal/defaults"
 )
 
 // Limits bounds what a module may use. Zero fields mean the default.
 type Limits struct {
 	// Memory is its linear memory, and once more that of Extism's kernel, in
-	// bytes, rounded down to pages of 64 KiB. Default 64 MiB.
+	// bytes, rounded down to pages of 64 KiB. Default defaults.RunMemory.
 	Memory int64
 	// Time is the wall-clock time of one call. Default 20 s: a host that
 	// meters nothing may well be slower than ours.
@@ -30,7 +31,7 @@ type Limits struct {
 
 func (l Limits) withDefaults() Limits {
 	if l.Memory <= 0 {
-		l.Memory = 64 << 20
+		l.Memory = defaults.RunMemory
 	}
 	if l.Time <= 0 {
 		l.Time = 20 * time.Second

@@ -5,40 +5,9 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"waymark/workspace/launch"
 )
-
-// The defaults of Settings; those of the configuration are the same.
-const (
-	defaultConnectTimeout = 30 * time.Second
-	defaultCallTimeout    = time.Minute
-	defaultIdle           = 10 * time.Minute
-	defaultServerTools    = 200
-	defaultTools          = 1000
-	defaultServerBytes    = 1 << 20
-	defaultBytes          = 4 << 20
-	defaultResultBytes    = 64 << 10
-	defaultResultSpool    = 64 << 20
-	defaultDisk           = 4 << 30
-)
-
-// withDefaults replaces what is zero.
-func (s Settings) withDefaults() Settings {
-	s.Trust = cmp.Or(s.Trust, TrustAsk)
-	s.ConnectTimeout = cmp.Or(s.ConnectTimeout, defaultConnectTimeout)
-	s.CallTimeout = cmp.Or(s.CallTimeout, defaultCallTimeout)
-	s.Idle = cmp.Or(s.Idle, defaultIdle)
-	s.ServerTools = cmp.Or(s.ServerTools, defaultServerTools)
-	s.Tools = cmp.Or(s.Tools, defaultTools)
-	s.ServerBytes = cmp.Or(s.ServerBytes, defaultServerBytes)
-	s.Bytes = cmp.Or(s.Bytes, defaultBytes)
-	s.ResultBytes = cmp.Or(s.ResultBytes, defaultResultBytes)
-	s.ResultSpool = cmp.Or(s.ResultSpool, defaultResultSpool)
-	s.Disk = cmp.Or(s.Disk, defaultDisk)
-	return s
-}
 
 // separator is between a server's name and its tool's.
 const separator = "__"

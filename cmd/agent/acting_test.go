@@ -38,7 +38,7 @@ var (
 	// started; their own tests say so.
 	alone = []string{
 		"run", "enroll", "resolve", "plugins try", "context", "list", "connect", "connect session-start", "mcp serve", "audit",
-		"config", "config check", "config approve", "config defaults", "git", "mcp", "token", "version", "help", "completion bash", "completion zsh", "completion fish", "completion powershell",
+		"config", "config check", "config approve", "config defaults", "config schema", "git", "mcp", "token", "version", "help", "completion bash", "completion zsh", "completion fish", "completion powershell",
 	}
 )
 

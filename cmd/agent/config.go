@@ -14,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark"
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
 	"waymark/host"
@@ -28,9 +27,10 @@ import (
 func (a *app) configCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
-		Short: "Check the configuration, or print the default one",
+		Short: "Check the configuration, or print the default one or its schema",
 		Example: `  agent config check
-  agent config defaults > ~/.config/waymark/plugin.toml`,
+  agent config defaults > ~/.config/waymark/plugin.toml
+  agent config schema > plugin.schema.json`,
 	}
 	cli.Group(cmd)
 	var asJSON bool
@@ -58,9 +58,14 @@ refused or waits for an approval.`,
 		Short: "Print the annotated default configuration",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := io.WriteString(a.stdout, waymark.DefaultConfig)
+			_, err := io.WriteString(a.stdout, config.Annotated())
 			return err
 		},
+	}, &cobra.Command{
+		Use:   "schema",
+		Short: "Print a JSON Schema of the configuration, for editors",
+		Args:  cobra.NoArgs,
+		RunE:  func(*cobra.Command, []string) error { return term.JSON(a.stdout, config.JSONSchema()) },
 	})
 	return cmd
 }

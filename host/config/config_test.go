@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"waymark"
 	"waymark/abi"
 	"waymark/host/config"
 	"waymark/internal/defaults"
@@ -30,7 +29,7 @@ func parse(t *testing.T, texts ...string) *config.Config {
 func TestDefaultsAreThoseOfTheFile(t *testing.T) {
 	// Over an empty Config, so that a key that the file lacks shows.
 	fromFile := &config.Config{}
-	if err := fromFile.Parse("plugin.toml", waymark.DefaultConfig); err != nil {
+	if err := fromFile.Parse("plugin.toml", config.Annotated()); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(config.Default(), fromFile, values); diff != "" {
@@ -40,7 +39,7 @@ func TestDefaultsAreThoseOfTheFile(t *testing.T) {
 
 // TestExampleEntry reads the entry that plugin.toml shows in comments.
 func TestExampleEntry(t *testing.T) {
-	_, example, ok := strings.Cut(waymark.DefaultConfig, "# [[plugin]]")
+	_, example, ok := strings.Cut(config.Annotated(), "# [[plugin]]")
 	if !ok {
 		t.Fatal("plugin.toml shows no [[plugin]] entry")
 	}
@@ -58,7 +57,7 @@ func TestExampleEntry(t *testing.T) {
 
 // TestExampleConvention reads the one that plugin.toml shows in comments.
 func TestExampleConvention(t *testing.T) {
-	_, example, _ := strings.Cut(waymark.DefaultConfig, "# [[convention]]")
+	_, example, _ := strings.Cut(config.Annotated(), "# [[convention]]")
 	example, _, ok := strings.Cut(example, "\n\n")
 	if !ok {
 		t.Fatal("plugin.toml shows no [[convention]]")
@@ -188,10 +187,10 @@ name = "b"
 		TCP: true, FilesWithin: config.FilesWorkspace, Spool: config.MiB, SpoolTotal: 2 * config.MiB, Audit: 3 * config.MiB,
 	}
 	want.Conventions = config.Conventions{Agents: []string{"codex", "acme"}, Strict: true, User: config.UserPushed, Children: config.ChildrenAlways, Grants: []string{"hooks", "hook-commands"}}
-	want.Own = []conventions.Convention{{
+	want.Own = []config.Convention{{
 		ID: "acme-rules", Readers: []string{"acme"}, Places: []string{".acme/rules/**/*.md", ".acmerules-*"}, Scope: conventions.ScopeUser,
 		Kind: abi.KindInstructionFile, Format: conventions.Text, Name: conventions.FromPath, Description: conventions.FromField,
-		Applies: conventions.Applies{Mode: "glob", GlobsKey: "paths"},
+		Mode: "glob", GlobsKey: "paths",
 	}}
 	want.Entries = []config.Plugin{
 		{

@@ -7,10 +7,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/BurntSushi/toml"
 
-	"waymark/internal/defaults"
 	"waymark/internal/errtext"
 	"waymark/internal/text"
 )
@@ -30,8 +30,6 @@ func (c *Config) parse(d document) error {
 		return d.syntaxError(err)
 	}
 	d.apply(c.schema(), d.raw, nil, 0)
-	d.applyEntries(c)
-	d.applyConventions(c)
 	d.check(c)
 	return d.found()
 }
@@ -88,8 +86,10 @@ func (d *document) apply(known table, have map[string]any, path []string, entry 
 			}
 			d.apply(want, deeper, here, entry)
 		case entries:
-			if want.open != nil {
+			if want.named {
 				d.applyNamed(want, have[name], here)
+			} else {
+				d.applyList(want, have[name], name)
 			}
 		default:
 			p.unknown = true
@@ -144,61 +144,39 @@ func (d *document) applyNamed(known entries, value any, path []string) {
 // check holds values against each other, over all files so far, where this one
 // has set them right.
 func (d *document) check(c *Config) {
-	if c.Watch.MaxWait < c.Watch.Quiet && !d.wrongBelow("watch") {
-		d.add(problem{
-			path:    d.present([]string{"watch", "max_wait"}, []string{"watch", "quiet"}),
-			message: fmt.Sprintf("watch.max_wait (%s) is shorter than watch.quiet (%s)", c.Watch.MaxWait, c.Watch.Quiet),
-			hint:    "a batch of events waits at least for one quiet time",
-		})
-	}
-	if c.Snapshot.MaxBytes < c.Snapshot.MaxResourceBytes && !d.wrongBelow("snapshot") {
-		d.add(problem{
-			path: d.present([]string{"snapshot", "max_bytes"}, []string{"snapshot", "max_resource_bytes"}),
-			message: fmt.Sprintf("snapshot.max_bytes (%s) is less than snapshot.max_resource_bytes (%s)",
-				c.Snapshot.MaxBytes, c.Snapshot.MaxResourceBytes),
-			hint: "all resources together need room for at least one",
-		})
-	}
-	if c.Services.SpoolTotal < c.Services.Spool && !d.wrongBelow("services") {
-		d.add(problem{
-			path:    d.present([]string{"services", "spool_total"}, []string{"services", "spool"}),
-			message: fmt.Sprintf("services.spool_total (%s) is less than services.spool (%s)", c.Services.SpoolTotal, c.Services.Spool),
-			hint:    "all processes together need room for at least one",
-		})
-	}
-	d.checkMCP(c)
-	d.checkAgents(c)
-}
-
-func (d *document) checkMCP(c *Config) {
 	if path := d.present([]string{"mcp", "keys"}); d.own && !d.named && path != nil {
 		d.add(problem{
 			path: path, message: "mcp.keys: a user's own file can't say whose signatures count",
 			hint: "write it into " + MachineFile + ", or name a file with --config",
 		})
 	}
-	if d.wrongBelow("mcp") {
-		return
+	if len(c.Own) > maxOwn {
+		d.add(problem{path: []string{conventionsKey}, message: fmt.Sprintf("convention: there are %d entries, at most %d are taken", len(c.Own), maxOwn)})
 	}
-	if c.MCP.Tools < c.MCP.ServerTools {
-		d.add(problem{
-			path:    d.present([]string{"mcp", "tools"}, []string{"mcp", "server_tools"}),
-			message: fmt.Sprintf("mcp.tools (%d) is less than mcp.server_tools (%d)", c.MCP.Tools, c.MCP.ServerTools),
-			hint:    "all servers together need room for at least one",
-		})
+	for _, r := range c.schema() {
+		if t, ok := r.is.(table); ok && !d.wrongBelow(r.name) {
+			d.checkTable(t, r.name)
+		}
 	}
-	if c.MCP.Bytes < c.MCP.ServerBytes {
+	d.checkAgents(c)
+}
+
+// checkTable is about keys that may not be less than another one of their table.
+func (d *document) checkTable(t table, name string) {
+	for _, r := range t {
+		part, ok := t.of(r.tag.Get("holds")).(key)
+		if !ok || r.is.(key).compare(part) >= 0 {
+			continue
+		}
+		less := "less"
+		if _, ok := part.get().(time.Duration); ok {
+			less = "shorter"
+		}
+		whole, below := []string{name, r.name}, []string{name, r.tag.Get("holds")}
 		d.add(problem{
-			path:    d.present([]string{"mcp", "bytes"}, []string{"mcp", "server_bytes"}),
-			message: fmt.Sprintf("mcp.bytes (%s) is less than mcp.server_bytes (%s)", c.MCP.Bytes, c.MCP.ServerBytes),
-			hint:    "all servers together need room for at least one",
-		})
-	}
-	if c.MCP.ResultSpool < c.MCP.ResultBytes {
-		d.add(problem{
-			path:    d.present([]string{"mcp", "result_spool"}, []string{"mcp", "result_bytes"}),
-			message: fmt.Sprintf("mcp.result_spool (%s) is less than mcp.result_bytes (%s)", c.MCP.ResultSpool, c.MCP.ResultBytes),
-			hint:    "what is kept for paging is longer than what is answered at once",
+			path:    d.present(whole, below),
+			message: fmt.Sprintf("%s (%v) is %s than %s (%v)", keyName(whole), shown(r.is.(key).get()), less, keyName(below), shown(part.get())),
+			hint:    r.tag.Get("why"),
 		})
 	}
 }
@@ -248,63 +226,53 @@ func (d *document) syntaxError(err error) error {
 	return e
 }
 
-// entriesKey is the name of the list of [[plugin]] entries.
-const entriesKey = "plugin"
+// The names of the lists of entries.
+const (
+	entriesKey     = "plugin"
+	conventionsKey = "convention"
+)
 
-// applyEntries merges the [[plugin]] entries by their names.
-func (d *document) applyEntries(c *Config) {
-	entries, ok := d.entries(entriesKey)
+// applyList merges the [[entries]] of a list by their names.
+func (d *document) applyList(known entries, value any, key string) {
+	list, ok := asTables(value)
 	if !ok {
-		return
-	}
-	c.Entries = slices.Clone(c.Entries)
-	seen := make(map[string]bool)
-	for i, have := range entries {
-		name, _ := have["name"].(string)
-		if wrong := nameProblem(name, seen); wrong != "" {
-			path := []string{entriesKey}
-			if _, ok := have["name"]; ok {
-				path = append(path, "name")
-			}
-			d.add(problem{path: path, entry: i, message: wrong})
-			d.apply((&Plugin{}).schema(), have, []string{entriesKey}, i) // for what else is wrong with it
-			continue
-		}
-		seen[name] = true
-		at := slices.IndexFunc(c.Entries, func(p Plugin) bool { return p.Name == name })
-		if at < 0 {
-			c.Entries = append(c.Entries, Plugin{Rank: defaults.Rank})
-			at = len(c.Entries) - 1
-		}
-		d.entry = name
-		d.apply(c.Entries[at].schema(), have, []string{entriesKey}, i)
-	}
-}
-
-func nameProblem(name string, seen map[string]bool) string {
-	switch {
-	case name == "":
-		return `plugin.name: every [[plugin]] entry needs the plugin's name, as "agent status" shows it`
-	case seen[name]:
-		return fmt.Sprintf("plugin.name: there is an entry for %.80q already: put its keys into one entry", name)
-	}
-	return ""
-}
-
-// entries returns the list of tables under a key at the top; ok is false when there is
-// none, or something else.
-func (d *document) entries(key string) (entries []map[string]any, ok bool) {
-	value, ok := d.raw[key]
-	if !ok {
-		return nil, false
-	}
-	if entries, ok = asTables(value); !ok {
 		d.add(problem{
 			path: []string{key}, message: fmt.Sprintf("%s: %v", key, wrongType("a list of tables", value)),
 			hint: "write [[" + key + "]] above each entry",
 		})
+		return
 	}
-	return entries, ok
+	first, seen := known.of("")[0].name, make(map[string]bool)
+	for i, have := range list {
+		name, _ := have[first].(string)
+		wrong := known.wrong(name)
+		if wrong == "" && seen[name] {
+			wrong = fmt.Sprintf("there is an entry for %.80q already: put its keys into one entry", name)
+		}
+		if wrong != "" {
+			path := []string{key}
+			if _, ok := have[first]; ok {
+				path = append(path, first)
+			}
+			d.add(problem{path: path, entry: i, message: key + "." + first + ": " + wrong})
+			name = ""
+		}
+		seen[name] = true
+		before := len(d.problems)
+		want, _ := known.open(name) // any name that isn't wrong can be opened
+		d.entry = name
+		d.apply(want, have, []string{key}, i)
+		if name != "" && len(d.problems) == before && known.complete != nil {
+			known.complete(d, name, i)
+		}
+	}
+}
+
+func nameProblem(name string) string {
+	if name == "" {
+		return `every [[plugin]] entry needs the plugin's name, as "agent status" shows it`
+	}
+	return ""
 }
 
 // asTables takes both forms in which TOML writes a list of tables.

@@ -9,8 +9,8 @@
 // key by key, also the free ones below builtin.config and plugin.config; a
 // [[plugin]] entry is merged into an earlier one of the same name.
 //
-// What MachineFile has isn't replaced by a later file but joined with it, as the row of
-// the key in the schema says (join.go): a user can narrow it, and nothing that a user
+// What MachineFile has isn't replaced by a later file but joined with it, as the tag of
+// the key says (join.go): a user can narrow it, and nothing that a user
 // writes widens it. Ignored names the values that don't hold, Settings the files that
 // have set each of the others. What the machine's file doesn't have is the user's.
 //
@@ -18,8 +18,9 @@
 //
 // Parsing is strict: an unknown key, a value of the wrong type and a value
 // outside its range are errors that say file, line and column, what is wrong
-// and how to mend it. The values of Default are those of plugin.toml at the
-// root of the repository, which documents every key; a test holds them equal.
+// and how to mend it. What is known of a key stands once, in the tags of its field:
+// plugin.toml at the root of the repository and docs/config.md are made from them, as
+// are what Annotated and JSONSchema return.
 //
 // What names a secret is read elsewhere: the configuration holds the path of a
 // token file, never a token.
@@ -30,3 +31,5 @@
 // plugins, resolvers and secret-list entries of the given names exist is for
 // the host to say, which knows them.
 package config
+
+//go:generate go run waymark/internal/tools/configdoc ../..

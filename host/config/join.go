@@ -13,20 +13,23 @@ import (
 )
 
 // join is how a user's value and the machine's become the one that holds.
-type join int
+type join string
 
 const (
 	// later: the user's takes the place of the machine's.
-	later join = iota + 1
+	later join = ""
 	// least and most: of numbers, times and sizes the smaller or the larger one. False
-	// is less than true, and of words the one that the schema has first is the least.
-	least
-	most
-	// union: what is in either list. intersection: what is in both.
-	union
-	intersection
+	// is less than true, and of words the one that the tag has first is the least.
+	least join = "least"
+	most  join = "most"
+	// union: what is in either list. intersection: what is in both. choice is an
+	// intersection of lists that narrow nothing when they are empty: where nothing is in
+	// both, the machine's holds.
+	union        join = "union"
+	intersection join = "intersection"
+	choice       join = "choice"
 	// machine: the machine's, unless it is empty.
-	machine
+	machine join = "machine"
 )
 
 // key is a key of the schema: a value of some type, and how it is joined.
@@ -36,17 +39,22 @@ type key interface {
 	// not all of the user's value holds. An error begins with what is expected or
 	// wrong, and fits after "key: "; nothing is stored then.
 	set(value, machine any) (whole bool, err error)
-	// get returns what is stored, how says by which join.
+	// get returns what is stored, byDefault what is when nobody says anything, and how by
+	// which join.
 	get() any
+	byDefault() any
 	how() join
+	// compare is that of the stored value with that of another key of the type.
+	compare(other key) int
 }
 
 // typed is a key of some type.
 type typed[T any] struct {
-	dst    *T
-	join   join
-	decode func(value any) (T, error)
-	// narrow joins; nil where join is later.
+	dst, def *T
+	join     join
+	decode   func(value any) (T, error)
+	// order is nil where there is none. narrow joins; nil where join is later.
+	order  func(a, b T) int
 	narrow func(machine, own T) (joined T, whole bool)
 	check  func(T) error // of what is to be stored; may be nil
 }
@@ -71,63 +79,78 @@ func (k typed[T]) set(value, machine any) (whole bool, err error) {
 
 func (k typed[T]) get() any { return *k.dst }
 
+func (k typed[T]) byDefault() any { return *k.def }
+
 func (k typed[T]) how() join { return k.join }
 
+func (k typed[T]) compare(other key) int { return k.order(*k.dst, other.get().(T)) }
+
+// typedKey is a key without a join of its own.
+func typedKey[T any](dst *T, without reflect.Value, tag reflect.StructTag, decode func(any) (T, error)) typed[T] {
+	return typed[T]{dst: dst, def: without.Interface().(*T), join: join(tag.Get("join")), decode: decode}
+}
+
 // ordered is a key of values that have an order.
-func ordered[T comparable](dst *T, j join, decode func(any) (T, error), compare func(a, b T) int) key {
-	return typed[T]{dst: dst, join: j, decode: decode, narrow: func(m, own T) (T, bool) {
+func ordered[T comparable](dst *T, without reflect.Value, tag reflect.StructTag, decode func(any) (T, error), compare func(a, b T) int) typed[T] {
+	k := typedKey(dst, without, tag, decode)
+	k.order = compare
+	k.narrow = func(m, own T) (T, bool) {
 		var none T
 		switch order := compare(own, m); {
-		case j == least && order <= 0, j == most && order >= 0, j == machine && m == none:
+		case k.join == least && order <= 0, k.join == most && order >= 0, k.join == machine && m == none:
 			return own, true
 		}
 		return m, own == m
-	}}
+	}
+	return k
 }
 
-// list is a key of lists, of which covers says whether one of the machine's allows one
-// of the user's.
-func list[T any](dst *[]T, j join, decode func(any) ([]T, error), covers func(machine, own T) bool) typed[[]T] {
+// list is a key of lists, of which covers says whether an item of the machine's allows one
+// of the user's; nil is that they are equal.
+func list[T comparable](dst *[]T, without reflect.Value, tag reflect.StructTag, empty []T, want string, decode func(any) (T, error), covers func(machine, own T) bool) typed[[]T] {
+	k := typedKey(dst, without, tag, func(value any) ([]T, error) {
+		items, ok := value.([]any)
+		if !ok {
+			return nil, wrongType(want, value)
+		}
+		list := empty
+		for _, item := range items {
+			v, err := decode(item)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, v)
+		}
+		return list, nil
+	})
 	within := func(list []T, item T) bool {
-		return slices.ContainsFunc(list, func(m T) bool { return covers(m, item) })
+		return slices.ContainsFunc(list, func(m T) bool { return m == item || covers != nil && covers(m, item) })
 	}
-	return typed[[]T]{dst: dst, join: j, decode: decode, narrow: func(m, own []T) ([]T, bool) {
-		switch j {
-		case union:
-			joined := slices.Clone(m)
+	k.narrow = func(m, own []T) ([]T, bool) {
+		joined := empty
+		switch {
+		case k.join == union:
+			joined = slices.Clone(m)
 			for _, item := range own {
 				if !within(joined, item) {
 					joined = append(joined, item)
 				}
 			}
 			return joined, len(own) > 0 || len(m) == 0
-		case intersection:
-			joined := slices.DeleteFunc(slices.Clone(own), func(item T) bool { return !within(m, item) })
-			if len(joined) == 0 {
-				return nil, len(own) == 0
+		case len(m) == 0 && k.join != intersection:
+			return own, true
+		case k.join == machine:
+			return m, slices.Equal(m, own)
+		}
+		for _, item := range own {
+			if within(m, item) {
+				joined = append(joined, item)
 			}
-			return joined, len(joined) == len(own)
 		}
-		if len(m) == 0 {
-			return own, true
-		}
-		return m, reflect.DeepEqual(m, own)
-	}}
-}
-
-// choice is an intersection of lists that narrow nothing when they are empty: where
-// nothing is in both, the machine's holds.
-func choice(k typed[[]string], covers func(machine, own string) bool) key {
-	both := list(k.dst, k.join, k.decode, covers).narrow
-	k.narrow = func(m, own []string) ([]string, bool) {
-		if len(m) == 0 {
-			return own, true
-		}
-		joined, whole := both(m, own)
-		if len(joined) == 0 {
+		if len(joined) == 0 && k.join == choice {
 			return m, false
 		}
-		return joined, whole
+		return joined, len(joined) == len(own)
 	}
 	return k
 }
@@ -232,34 +255,30 @@ type Ignored struct {
 
 // Settings returns what differs from Default, in the order of plugin.toml. Of an entry
 // or table that changes nothing the first key is there.
-func (c *Config) Settings() []Setting { return c.settings(c.schema(), Default().schema(), nil) }
+func (c *Config) Settings() []Setting { return c.settings(c.schema(), nil) }
 
-func (c *Config) settings(t, defaults table, path []string) (list []Setting) {
-	for i, r := range t {
+func (c *Config) settings(t table, path []string) (list []Setting) {
+	for _, r := range t {
 		here := append(slices.Clip(path), r.name)
 		switch is := r.is.(type) {
 		case key:
-			if value := is.get(); !reflect.DeepEqual(value, defaults[i].is.(key).get()) {
+			if value := is.get(); !reflect.DeepEqual(value, is.byDefault()) {
 				list = append(list, c.setting(here, value)...)
 			}
 		case table:
-			list = append(list, c.settings(is, defaults[i].is.(table), here)...)
+			list = append(list, c.settings(is, here)...)
 		case entries:
 			for _, name := range is.names {
-				have, fresh := is.of(name)
-				list = append(list, c.entry(have, fresh, append(slices.Clip(here), name))...)
+				entry, below := is.of(name), append(slices.Clone(here), name)
+				changed := c.settings(entry, below)
+				if len(changed) == 0 {
+					changed = c.setting(append(below, entry[0].name), entry[0].is.(key).get())
+				}
+				list = append(list, changed...)
 			}
 		}
 	}
 	return list
-}
-
-// entry is settings, of which there is one at least.
-func (c *Config) entry(have, fresh table, path []string) []Setting {
-	if list := c.settings(have, fresh, path); len(list) > 0 {
-		return list
-	}
-	return c.setting(append(path, have[0].name), have[0].is.(key).get())
 }
 
 // setting is the one of a key, or one for each of its tables.
@@ -284,9 +303,6 @@ func shown(value any) any {
 		return short(v)
 	case []string:
 		return append([]string{}, v...) // [] and not null
-	}
-	if v := reflect.ValueOf(value); v.Kind() == reflect.String {
-		return v.String()
 	}
 	return value
 }

@@ -7,13 +7,14 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 )
 
-// setObjects lays a table of tables, one per resolver, over the JSON objects
-// that are there.
-func setObjects(dst *map[string]json.RawMessage, j join) key {
-	return typed[map[string]json.RawMessage]{dst: dst, join: j, decode: func(value any) (map[string]json.RawMessage, error) {
+// objects is a key of tables, one per resolver, each of which is laid over the JSON object
+// that is there.
+func objects(dst *map[string]json.RawMessage, without reflect.Value, tag reflect.StructTag) key {
+	return typedKey(dst, without, tag, func(value any) (map[string]json.RawMessage, error) {
 		tables, ok := value.(map[string]any)
 		if !ok {
 			return nil, wrongType("a table of tables, one per resolver,", value)
@@ -34,7 +35,7 @@ func setObjects(dst *map[string]json.RawMessage, j join) key {
 			merged[name] = text
 		}
 		return merged, nil
-	}}
+	})
 }
 
 // overlay lays a table over a JSON object and returns canonical JSON: keys

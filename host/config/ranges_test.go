@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"waymark"
 	"waymark/host/config"
 )
 
@@ -19,7 +18,7 @@ func TestRanges(t *testing.T) {
 	line := regexp.MustCompile(`^#? ?([a-z_]+) *= *[^#]*# .*from (\S+) to ([^\s;,]+)`)
 	table := regexp.MustCompile(`^#? ?\[+([a-z_.]+)\]+`)
 	section, n := "", 0
-	for _, text := range strings.Split(waymark.DefaultConfig, "\n") {
+	for _, text := range strings.Split(config.Annotated(), "\n") {
 		if m := table.FindStringSubmatch(text); m != nil {
 			section = m[1]
 		}

@@ -1,0 +1,80 @@
+// Command configdoc writes plugin.toml and docs/config.md of a repository, from the tags
+// of the configuration:
+//
+//	go run ./internal/tools/configdoc .
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"waymark/host/config"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: configdoc directory")
+		os.Exit(2)
+	}
+	for name, text := range map[string]string{"plugin.toml": config.Annotated(), "docs/config.md": page()} {
+		if err := os.WriteFile(filepath.Join(os.Args[1], name), []byte(text), 0o644); err != nil {
+			fmt.Fprintln(os.Stderr, "configdoc:", err)
+			os.Exit(1)
+		}
+	}
+}
+
+const head = `<!-- Made by internal/tools/configdoc; the text is in host/config. -->
+# Configuration
+
+All keys of ` + "`plugin.toml`" + `. [plugin.toml](../plugin.toml), which ` + "`agent config defaults`" + ` prints, has the same as a
+file, and says where files are looked for; ` + "`agent config schema`" + ` prints a JSON Schema for editors;
+` + "`agent config check`" + ` says what is in force.
+
+What ` + "`/etc/waymark/plugin.toml`" + ` sets, a user can narrow and never widen. How the two become one:
+
+| joined | what holds |
+|---|---|
+| | the user's |
+| ` + "`least`" + ` | the smaller one, or what allows less: the first of the words |
+| ` + "`most`" + ` | the larger one, or ` + "`true`" + ` |
+| ` + "`union`" + ` | what is in either list |
+| ` + "`intersection`" + ` | what is in both |
+| ` + "`choice`" + ` | what is in both, where a list without items allows all; the machine's where that is nothing |
+| ` + "`machine`" + ` | the machine's, unless it is empty |
+`
+
+// page is docs/config.md.
+func page() string {
+	out := new(strings.Builder)
+	out.WriteString(head)
+	begun := false
+	for _, k := range config.Keys() {
+		if k.Header != "" {
+			fmt.Fprintf(out, "\n## `%s`\n\n%s\n", k.Header, markdown(k.Help))
+			if k.Example != "" {
+				fmt.Fprintf(out, "\n```toml\n%s\n%s\n```\n", k.Header, k.Example)
+			}
+			begun = false
+			continue
+		}
+		if !begun {
+			out.WriteString("\n| key | default | takes | joined | |\n|---|---|---|---|---|\n")
+			begun = true
+		}
+		fmt.Fprintf(out, "| `%s` | %s | %s | %s | %s |\n", k.Name[strings.LastIndexByte(k.Name, '.')+1:], code(strings.Trim(k.Default, `"`)), k.Values, code(k.Join), markdown(k.Help))
+	}
+	return out.String()
+}
+
+// markdown keeps asterisks from being taken for emphasis.
+func markdown(text string) string { return strings.ReplaceAll(text, "*", `\*`) }
+
+func code(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "`" + text + "`"
+}
